@@ -1,0 +1,34 @@
+/*
+ * Memory with one end: allocated piece by piece, freed all at once.
+ *
+ * All zero is an empty arena. Blocks double in size up to 1 MiB, so a small arena stays small. Pieces are aligned
+ * to 8 bytes and never move. arena_reset() keeps the largest block for the next round.
+ */
+#ifndef SPOOR_BASE_ARENA_H
+#define SPOOR_BASE_ARENA_H
+
+#include <stddef.h>
+
+struct arena_block;
+
+struct arena {
+	struct arena_block *block; /* the one being filled; earlier ones hang behind it */
+	size_t used;               /* bytes used in `block` */
+	size_t total_bytes;        /* of all blocks: what the arena costs */
+};
+
+/* `size` bytes, not initialised; NULL when there is no memory. */
+void *arena_alloc(struct arena *arena, size_t size);
+
+/* As arena_alloc(), all zero. */
+void *arena_zalloc(struct arena *arena, size_t size);
+
+/* A copy of `size` bytes; NULL when there is no memory. */
+void *arena_copy(struct arena *arena, const void *data, size_t size);
+
+/* Empty but reusable: every piece handed out is gone. */
+void arena_reset(struct arena *arena);
+
+void arena_done(struct arena *arena);
+
+#endif

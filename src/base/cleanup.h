@@ -1,0 +1,49 @@
+/*
+ * Locals that end by themselves.
+ *
+ * `cleanup(closep) int fd = open(...)` closes fd when the scope is left, whichever way. TAKE(x) hands the
+ * value on and leaves the empty value behind, so that the cleanup has nothing to do.
+ */
+#ifndef SPOOR_BASE_CLEANUP_H
+#define SPOOR_BASE_CLEANUP_H
+
+#include <stdlib.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define cleanup(function) __attribute__((cleanup(function)))
+
+/* The value of the pointer `p`; `p` itself becomes NULL. */
+#define TAKE(p)                                                                                    \
+	({                                                                                         \
+		__typeof__(p) taken_ = (p);                                                        \
+		(p) = NULL;                                                                        \
+		taken_;                                                                            \
+	})
+
+/* The descriptor `fd`; `fd` itself becomes -1. */
+#define TAKE_FD(fd)                                                                                \
+	({                                                                                         \
+		int taken_fd_ = (fd);                                                              \
+		(fd) = -1;                                                                         \
+		taken_fd_;                                                                         \
+	})
+
+static inline void closep(const int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd); /* nothing to be done about a failing close of what was only read */
+}
+
+static inline void freep(void *pointer_to_pointer)
+{
+	free(*(void **)pointer_to_pointer);
+}
+
+static inline void fclosep(FILE **file)
+{
+	if (*file)
+		(void)fclose(*file); /* as closep */
+}
+
+#endif

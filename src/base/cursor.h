@@ -1,0 +1,165 @@
+/*
+ * Reading foreign bytes, little-endian, with a sticky failure.
+ *
+ * Once the bytes run out (or a number is malformed) `short_read` stays set and every further read gives 0, so a whole
+ * header is read first and asked about once. Nothing is copied but strings that are decoded.
+ */
+#ifndef SPOOR_BASE_CURSOR_H
+#define SPOOR_BASE_CURSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct cursor {
+	const uint8_t *at;
+	const uint8_t *end;
+	bool short_read;
+};
+
+static inline struct cursor cursor_of(const void *data, size_t size)
+{
+	const uint8_t *at = data;
+
+	return (struct cursor){ .at = at, .end = size ? at + size : at };
+}
+
+static inline size_t cursor_left(const struct cursor *c)
+{
+	return (size_t)(c->end - c->at);
+}
+
+/* The next `size` bytes in place, or NULL (and failure) when there are fewer. */
+static inline const uint8_t *cursor_take(struct cursor *c, size_t size)
+{
+	if (__builtin_expect(c->short_read || cursor_left(c) < size, 0)) {
+		c->short_read = true;
+		c->at = c->end;
+		return NULL;
+	}
+	const uint8_t *piece = c->at;
+	c->at += size;
+	return piece;
+}
+
+static inline void cursor_skip(struct cursor *c, size_t size)
+{
+	(void)cursor_take(c, size); /* the failure sticks */
+}
+
+static inline uint8_t cursor_u8(struct cursor *c)
+{
+	const uint8_t *p = cursor_take(c, 1);
+
+	return p ? p[0] : 0;
+}
+
+static inline uint16_t cursor_u16(struct cursor *c)
+{
+	const uint8_t *p = cursor_take(c, 2);
+
+	return p ? (uint16_t)(p[0] | p[1] << 8) : 0;
+}
+
+static inline uint32_t cursor_u32(struct cursor *c)
+{
+	const uint8_t *p = cursor_take(c, 4);
+
+	return p ? (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+				(uint32_t)p[3] << 24
+		 : 0;
+}
+
+static inline uint64_t cursor_u64(struct cursor *c)
+{
+	uint64_t low = cursor_u32(c);
+
+	return low | (uint64_t)cursor_u32(c) << 32;
+}
+
+/* LEB128. More than 10 bytes, or bits beyond 64, is a failure. */
+static inline uint64_t cursor_varuint(struct cursor *c)
+{
+	uint64_t value = 0;
+
+	for (unsigned shift = 0; shift < 64; shift += 7) {
+		uint8_t byte = cursor_u8(c);
+		if (shift == 63 && byte > 1)
+			break;
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return value;
+	}
+	c->short_read = true;
+	c->at = c->end;
+	return 0;
+}
+
+/* As cursor_varuint(); beyond 32 bits is a failure. */
+static inline uint32_t cursor_varuint32(struct cursor *c)
+{
+	uint64_t value = cursor_varuint(c);
+
+	if (value > UINT32_MAX) {
+		c->short_read = true;
+		c->at = c->end;
+		return 0;
+	}
+	return (uint32_t)value;
+}
+
+/* Zig-zag LEB128. */
+static inline int64_t cursor_varint(struct cursor *c)
+{
+	uint64_t v = cursor_varuint(c);
+
+	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}
+
+/* A cursor over the next `size` bytes, which this one steps over. Empty and failed when there are fewer. */
+static inline struct cursor cursor_sub(struct cursor *c, size_t size)
+{
+	const uint8_t *p = cursor_take(c, size);
+	struct cursor sub = cursor_of(p, p ? size : 0);
+
+	sub.short_read = !p;
+	return sub;
+}
+
+/*
+ * UTF-16LE text up to its 16-bit NUL, in place: its units (2 bytes each, not aligned), `ret_units` without the NUL. NULL and failure
+ * when no NUL comes.
+ */
+static inline const uint8_t *cursor_utf16z(struct cursor *c, size_t *ret_units)
+{
+	size_t units = 0;
+
+	*ret_units = 0;
+	while (cursor_left(c) >= (units + 1) * 2) {
+		if (!c->at[units * 2] && !c->at[units * 2 + 1]) {
+			const uint8_t *text = cursor_take(c, (units + 1) * 2);
+			*ret_units = units;
+			return text;
+		}
+		units++;
+	}
+	cursor_skip(c, SIZE_MAX);
+	return NULL;
+}
+
+/* Bytes up to a NUL, in place, `ret_len` without it. NULL and failure when no NUL comes. */
+static inline const char *cursor_stringz(struct cursor *c, size_t *ret_len)
+{
+	const uint8_t *nul = cursor_left(c) ? memchr(c->at, 0, cursor_left(c)) : NULL;
+
+	*ret_len = 0;
+	if (!nul) {
+		cursor_skip(c, SIZE_MAX);
+		return NULL;
+	}
+	*ret_len = (size_t)(nul - c->at);
+	return (const char *)cursor_take(c, *ret_len + 1);
+}
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * The hash index: 64-bit keys to 32-bit values.
+ *
+ * A value of 0 means "none", as index 0 does everywhere, so it cannot be stored. One key may have several values
+ * (map_add): that is how content is indexed by its hash, with the caller comparing the content:
+ *
+ *   for (struct map_walk w = map_find(&m, hash); w.value; map_next(&w))
+ *           if (same(w.value, content)) return w.value;
+ *
+ * Open addressing, at most 3/4 full. All zero is empty. Keys need not be well mixed.
+ */
+#ifndef SPOOR_BASE_MAP_H
+#define SPOOR_BASE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct map_slot {
+	uint64_t key;
+	uint32_t value; /* 0: empty slot */
+};
+
+struct map {
+	struct map_slot *slots;
+	uint32_t capacity; /* a power of two, or 0 */
+	uint32_t count;
+};
+
+struct map_walk {
+	const struct map *map;
+	uint64_t key;
+	uint32_t at;
+	uint32_t value; /* 0 at the end */
+};
+
+/* The first value under `key`, or 0. */
+uint32_t map_get(const struct map *map, uint64_t key);
+
+/* Replaces the first value under `key`, or adds it. False when there is no memory. `value` is not 0. */
+bool map_put(struct map *map, uint64_t key, uint32_t value);
+
+/* Adds a further value under `key`. False when there is no memory. `value` is not 0. */
+bool map_add(struct map *map, uint64_t key, uint32_t value);
+
+/* All values under `key`, one by one. The map must not change meanwhile. */
+struct map_walk map_find(const struct map *map, uint64_t key);
+void map_next(struct map_walk *walk);
+
+/* Empty but reusable. */
+void map_reset(struct map *map);
+void map_done(struct map *map);
+
+/* Memory the map holds. */
+size_t map_size_bytes(const struct map *map);
+
+/* A well-mixed 64-bit hash of content, and of one number. Stable within a run only. */
+uint64_t hash_bytes(const void *data, size_t size);
+uint64_t hash_u64(uint64_t value);
+
+#endif

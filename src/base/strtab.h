@@ -1,0 +1,43 @@
+/*
+ * Each distinct text once.
+ *
+ * Texts are bytes (usually UTF-8, but what a file or process says is not checked here), at most STRTAB_TEXT_MAX long,
+ * kept with a NUL behind them. Equal texts have equal indexes. Index 0 is the empty text. All zero is empty.
+ */
+#ifndef SPOOR_BASE_STRTAB_H
+#define SPOOR_BASE_STRTAB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/vec.h"
+
+#define STRTAB_TEXT_MAX (1u << 16)
+
+struct strtab_entry {
+	const char *text;
+	uint32_t len;
+};
+
+struct strtab {
+	struct arena arena;
+	VEC(struct strtab_entry) entries; /* entry 0 stands for index 1 */
+	struct map index;
+};
+
+/* The index of the text; longer ones are cut. 0 also when there is no memory: the name is lost, nothing else. */
+uint32_t strtab_add(struct strtab *table, const char *text, size_t len);
+uint32_t strtab_add_z(struct strtab *table, const char *text);
+
+/* The text, NUL-terminated; "" for 0 and for an index that does not exist. Lives as long as the table. */
+const char *strtab_get(const struct strtab *table, uint32_t index);
+size_t strtab_len(const struct strtab *table, uint32_t index);
+
+/* Memory the table holds. */
+size_t strtab_size_bytes(const struct strtab *table);
+
+void strtab_done(struct strtab *table);
+
+#endif

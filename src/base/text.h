@@ -1,0 +1,60 @@
+/*
+ * Text from outside: UTF-8 that may be broken, UTF-16, control characters, numbers for people.
+ */
+#ifndef SPOOR_BASE_TEXT_H
+#define SPOOR_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bytes;
+
+/*
+ * The code point at text[*at], which moves on; *at < len. What is not valid UTF-8 (overlong forms, surrogates and
+ * torn sequences too) gives U+FFFD and moves on by one byte.
+ */
+uint32_t text_next_char(const char *text, size_t len, size_t *at);
+
+/* One code point as UTF-8 into `out` (room for 4); the number of bytes. */
+size_t text_put_char(char *out, uint32_t c);
+
+/*
+ * A copy fit for a terminal or a line: valid UTF-8, control characters (C0, DEL, C1) and line or direction controls shown as \n, \t, \e or
+ * \x1b and \u202e forms. At most `room` - 1 bytes, cut between characters, NUL-terminated. Returns its length.
+ */
+size_t text_make_safe(const char *text, size_t len, char *out, size_t room);
+
+/* As text_make_safe(), appended to a buffer, whole. */
+void text_add_safe(struct bytes *out, const char *text, size_t len);
+
+/* UTF-16LE (2 bytes a unit, any alignment) appended as UTF-8; lone surrogates become U+FFFD. */
+void text_add_utf16(struct bytes *out, const uint8_t *units, size_t unit_count);
+
+/* Appends text escaped for XML and SVG: valid UTF-8, markup characters as entities, what XML forbids as U+FFFD. */
+void text_add_xml(struct bytes *out, const char *text, size_t len);
+
+/* Columns the text takes on a terminal, taken as one a character. */
+size_t text_columns(const char *text, size_t len);
+
+/* "12.1 s", "1.09 ms", "2.35 MB", "18,402": three significant digits and a unit. */
+void text_add_duration(struct bytes *out, double seconds);
+void text_add_size(struct bytes *out, uint64_t size_bytes);
+void text_add_count(struct bytes *out, uint64_t count);
+
+/*
+ * "30s", "500ms", "5m", "2h", "00:01:30", "1:02:03:04" (days first), a bare number is seconds. False when it is not a
+ * duration or does not fit.
+ */
+bool text_parse_duration(const char *text, uint64_t *ret_ns);
+
+/* A whole unsigned decimal number, nothing around it. */
+bool text_parse_u64(const char *text, uint64_t *ret_value);
+
+/* How many edits lie between two words: to name the nearest verb or option. */
+unsigned text_distance(const char *a, const char *b);
+
+/* Shell-like pattern: * and ?, the whole text. */
+bool text_glob(const char *pattern, const char *text);
+
+#endif

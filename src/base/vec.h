@@ -1,0 +1,50 @@
+/*
+ * The growable array.
+ *
+ *   VEC(struct mapping) mappings = {0};
+ *   struct mapping *m = vec_push(&mappings);      a new, zeroed element, or NULL when there is no memory
+ *   for (uint32_t i = 0; i < mappings.count; i++) ... mappings.items[i] ...
+ *   vec_done(&mappings);
+ *
+ * Elements move when the array grows: keep indexes, not pointers. All zero is empty.
+ */
+#ifndef SPOOR_BASE_VEC_H
+#define SPOOR_BASE_VEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VEC(type)                                                                                  \
+	struct {                                                                                   \
+		type *items;                                                                       \
+		uint32_t count;                                                                    \
+		uint32_t capacity;                                                                 \
+	}
+
+/* Makes room for `extra` elements behind the last: false when there is no memory or the count would pass 2^31. */
+#define vec_reserve(v, extra)                                                                      \
+	vec_grow_((void **)&(v)->items, &(v)->capacity, (v)->count, (extra), sizeof(*(v)->items))
+
+/* A new last element, all zero, to be filled in place; NULL when there is no memory. */
+#define vec_push(v)                                                                                \
+	(vec_reserve((v), 1) ? (__typeof__((v)->items))vec_zero_(&(v)->items[(v)->count++],        \
+				       sizeof(*(v)->items))                                        \
+			     : (__typeof__((v)->items))NULL)
+
+/* Appends a copy of `value`; false when there is no memory. */
+#define vec_add(v, value)                                                                          \
+	(vec_reserve((v), 1) ? ((v)->items[(v)->count++] = (value), true) : false)
+
+#define vec_last(v) (&(v)->items[(v)->count - 1])
+
+#define vec_reset(v) ((void)((v)->count = 0))
+
+#define vec_done(v)                                                                                \
+	(vec_free_((v)->items), (v)->items = NULL, (v)->count = (v)->capacity = 0)
+
+bool vec_grow_(void **items, uint32_t *capacity, uint32_t count, size_t extra, size_t size);
+void *vec_zero_(void *item, size_t size);
+void vec_free_(void *items);
+
+#endif

@@ -1,0 +1,99 @@
+/*
+ * The managed code of one live process: which method had which range, from when until when.
+ *
+ * Filled from the CLR's method and module events (clr_absorb_method()), asked by (address, time). Old bodies stay, because samples older than
+ * their end still need them. Names are kept as UTF-8 pieces and put together only for what is hit.
+ */
+#ifndef SPOOR_MODEL_CODEMAP_H
+#define SPOOR_MODEL_CODEMAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/vec.h"
+
+struct bytes;
+
+/* MethodFlags bits 7 to 9 (facts: diagnostics-ipc.md 3.1a). */
+enum code_tier {
+	TIER_UNKNOWN,
+	TIER_MIN_OPT,
+	TIER_OPTIMIZED,
+	TIER_0,
+	TIER_1,
+	TIER_1_OSR,
+	TIER_0_INSTRUMENTED,
+	TIER_1_INSTRUMENTED,
+};
+
+struct code {
+	uint64_t begin;
+	uint64_t end;            /* exclusive */
+	uint64_t method_id;
+	uint64_t module_id;
+	uint64_t from_ns;        /* 0: since before we asked */
+	uint64_t until_ns;       /* UINT64_MAX while it stands */
+	const char *name_space;  /* the three are in the codemap's arena; never NULL */
+	const char *name;
+	const char *signature;
+	uint8_t kind;            /* enum code_kind */
+	uint8_t tier;            /* enum code_tier */
+	bool written;            /* the user's own mark: CodeAdded is in the file */
+};
+
+struct code_module {
+	uint64_t id;
+	const char *path;        /* of the IL image; "" when it has none */
+	uint64_t from_ns;
+	uint64_t until_ns;
+};
+
+struct codemap {
+	struct arena arena;
+	VEC(struct code) codes;         /* sorted by begin up to sorted_count */
+	uint32_t sorted_count;
+	VEC(struct code_module) modules;
+	struct map module_index;        /* module id -> newest item of modules, plus one */
+	struct map text_index;          /* interned name pieces */
+	VEC(const char *) texts;
+	uint64_t max_size_bytes;        /* no longer grows beyond this (0: no limit) */
+	uint64_t refused_count;         /* methods not taken because of that */
+	uint32_t changes;               /* grows with each method added or removed */
+};
+
+/*
+ * Adds a body. The same range and method again only refreshes it. Ranges that it overlaps and that were still open end at from_ns. -ENOMEM, or -ENOSPC at max_size_bytes.
+ */
+int codemap_add(struct codemap *map, const struct code *code);
+
+/* Ends the bodies that begin at `begin`. */
+void codemap_remove(struct codemap *map, uint64_t begin, uint64_t until_ns);
+
+int codemap_add_module(struct codemap *map, uint64_t module_id, const char *path, uint64_t from_ns);
+
+/*
+ * The body that owned `address` at `time_ns`; when none did, but one that covers it came within the slack of 250 ms later (events are
+ * stamped after the code has begun to run), that one. NULL none. Valid until the map is added to.
+ */
+struct code *codemap_find(struct codemap *map, uint64_t address, uint64_t time_ns);
+
+/* "System.Private.CoreLib" for a path ".../System.Private.CoreLib.dll"; "" when unknown. */
+const char *codemap_assembly(const struct codemap *map, uint64_t module_id, size_t *ret_len);
+
+/*
+ * The text of a ProcessSymbol: "RETURN [Assembly] Namespace.Type::Method(args)[Tier]" for JIT code (what PerfView takes apart), and
+ * "Namespace.Type::Method(args)" for ReadyToRun code in an image, whose module is its mapping.
+ */
+void codemap_symbol_text(const struct codemap *map, const struct code *code, bool in_image,
+	struct bytes *out);
+
+const char *code_tier_tag(enum code_tier tier);   /* "OptimizedTier1" */
+const char *code_tier_words(enum code_tier tier); /* "tier 1" */
+
+size_t codemap_size_bytes(const struct codemap *map);
+void codemap_done(struct codemap *map);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * The event: what flows from every source to every sink.
+ *
+ * An event says when, on which thread and CPU, with which stack, and carries its payload exactly as its schema lays it out, so a
+ * sink may copy it and a printer may decode it. Everything it refers to stands in the tables of `struct trace`.
+ */
+#ifndef SPOOR_MODEL_EVENT_H
+#define SPOOR_MODEL_EVENT_H
+
+#include <stdint.h>
+
+/* What analyses switch on. A reader of any format sets it. */
+enum event_kind {
+	EVENT_OTHER,
+	EVENT_SAMPLE,  /* CPU sample; value = weight in ns */
+	EVENT_SWITCH,  /* switched in again; value = ns off CPU */
+	EVENT_WAKEUP,
+	EVENT_SYSCALL, /* value = ns from enter to exit */
+	EVENT_PROCESS, /* process facts, begin, end, exec */
+	EVENT_MAPPING,
+	EVENT_SYMBOL,
+	EVENT_CODE,    /* managed code added, removed, moved */
+	EVENT_LOSS,    /* value = how many */
+	EVENT_COUNTER,
+	EVENT_SESSION, /* facts about the recording and the machine */
+	EVENT_METHOD,  /* the CLR's own method and module events */
+};
+
+#define EVENT_CPU_UNKNOWN (-1)
+
+/* The reader dies on events above about 65,440 bytes (facts: perfview-contract B.6). */
+#define EVENT_PAYLOAD_MAX 65000u
+
+struct event {
+	uint64_t time_ns;         /* CLOCK_MONOTONIC of the recorded machine */
+	uint64_t value;           /* of the weighted kinds */
+	const uint8_t *payload;   /* borrowed until the source's next call */
+	uint32_t payload_size;
+	uint32_t thread_index;    /* in trace.threads; 0 none */
+	uint32_t stack_index;     /* in trace.stacks; 0 none */
+	uint32_t schema_index;    /* in trace.schemas; 0 none */
+	uint32_t lost_before;     /* events of this CPU's row that were lost right before this one */
+	uint32_t late_ns;         /* written this much later than it happened; 0 in time */
+	int32_t cpu;              /* EVENT_CPU_UNKNOWN */
+	uint8_t kind;             /* enum event_kind */
+};
+
+#endif
