@@ -41,7 +41,9 @@ struct code {
 	const char *signature;
 	uint8_t kind;            /* enum code_kind */
 	uint8_t tier;            /* enum code_tier */
-	bool written;            /* the user's own mark: CodeAdded is in the file */
+	bool written;            /* the user's own marks: CodeAdded is in the file, */
+	bool removal_told;       /* and its end has been noticed, */
+	bool reused;             /* and it lies where another body was before */
 };
 
 struct code_module {
