@@ -88,7 +88,8 @@ bool dotnet_client_named(const struct dotnet_client *client);
 
 /*
  * Why names are missing: a sentence part, "it belongs to another user"; "" when nothing is. And its kind for counting and Notice.Code,
- * one word with dashes: "no-socket", "refused", "permission", "hung", "stopped", "cut-name", "spoofed", "lied", "slots", "ended", "error".
+ * one word with dashes: "no-socket", "refused", "permission", "hung", "stopped", "cut-name", "spoofed", "lied", "slots", "ended" (the process,
+ * before its names were known), "closed" (the stream, although it lives), "cut-short" (by dotnet_client_stop()), "error".
  */
 const char *dotnet_client_reason(const struct dotnet_client *client);
 const char *dotnet_client_reason_code(const struct dotnet_client *client);
