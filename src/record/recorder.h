@@ -105,25 +105,4 @@ int recorder_follow_cpus(struct recorder *recorder, struct diag *diag);
 /* Records the kernel could not write, by its own count. False when it does not keep one. */
 bool recorder_read_lost(const struct recorder *recorder, uint64_t *ret_lost);
 
-/*
- * A command that waits for its events: fork, then exec when told.
- */
-struct record_child {
-	uint32_t pid;
-	int go_fd;               /* closed by record_child_go() */
-	int error_fd;
-};
-
-/* Starts the waiting child. It has default signal handling, and dies when we do before it was told to go. */
-int record_child_spawn(struct record_child *child, char *const argv[], struct diag *diag);
-
-/* Lets it exec. Fails with a sentence when the command cannot be run. The caller waits for the pid. */
-int record_child_go(struct record_child *child, const char *command, struct diag *diag);
-
-/* Ends a child that was not told to go. */
-void record_child_cancel(struct record_child *child);
-
-/* The sentence and remedy for missing perf rights, by the knobs: what the screens show. For doctor and record. */
-void recorder_explain_rights(struct diag *diag);
-
 #endif

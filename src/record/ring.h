@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct diag;
 struct perf_event_mmap_page;
+struct twins;
 
 #define RING_RECORD_MAX 65536u
 
@@ -29,7 +29,8 @@ struct ring {
 	uint64_t released;       /* given back so far */
 	uint64_t torn_bytes;     /* thrown away behind a record of impossible size */
 	uint8_t *scratch;        /* RING_RECORD_MAX bytes, for records that wrap; shared by the rings of a recorder */
-	int fd;                  /* to poll; borrowed from the recorder */
+	struct twins *twins;     /* samples that may be doubles, left out; NULL: none. Borrowed */
+	int fd;                  /* to poll, -1 when it hung up; borrowed from the recorder */
 	int32_t cpu;
 };
 
