@@ -88,6 +88,9 @@ void options_done(const struct verb *verb, void *values, struct arguments *argum
 int options_misused(const struct verb *verb, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Whether a mistyped word is near enough to a name to be offered. */
+bool option_is_near(const char *typed, const char *name);
+
 /* The page that --help prints, to stdout. */
 void options_print_help(const struct verb *verb);
 

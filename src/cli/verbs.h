@@ -8,7 +8,7 @@
 #ifndef SPOOR_CLI_VERBS_H
 #define SPOOR_CLI_VERBS_H
 
-struct option;
+#include "cli/options.h"
 
 /* What spoor exits with. `record -- CMD` gives CMD's own code when the recording itself succeeded. */
 enum exit_code {
