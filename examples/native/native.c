@@ -21,7 +21,7 @@
 #define WORDS       4096u
 #define WORD_SIZE   16u
 
-#define FRAME __attribute__((noinline, noclone))
+#define FRAME __attribute__((noinline))
 
 static atomic_bool stopped;
 static _Atomic double result; /* so that no work is thrown away by the compiler */

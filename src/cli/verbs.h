@@ -19,10 +19,10 @@ enum exit_code {
 };
 
 struct verb {
-	const char *name;     /* "report" */
+	const char *name; /* "report" */
 	int (*run)(const struct verb *self, int argc, char **argv);
-	const char *synopsis; /* what follows the name: "[FILE] [options]" */
-	const char *summary;  /* "what a recording holds, and where its CPU time went" */
+	const char *synopsis;         /* what follows the name: "[FILE] [options]" */
+	const char *summary;          /* "what a recording holds, and where its CPU time went" */
 	const struct option *options; /* ends with a row of zeros; NULL when there are none */
 };
 
