@@ -143,7 +143,7 @@ static int take(const struct verb *verb, const struct option *row, const char *t
 	void *field = (char *)values + row->offset;
 	size_t size = field_size(row->kind);
 
-	assert(row->size == size);
+	assert(row->size == size && (row->argument || row->kind == OPTION_FLAG));
 	(void)size; /* a release build has no assert */
 	switch (row->kind) {
 	case OPTION_FLAG:
@@ -207,7 +207,7 @@ static int take_long(struct parse *p)
 				p->verb, "--%s needs a value: %s", row->name, row->argument);
 		p->argv++;
 	}
-	return take(p->verb, row, text, p->values);
+	return take(p->verb, row, text ? text : "", p->values); /* a flag has no text */
 }
 
 /* "-a", "-ab", "-p4711" or "-p 4711"; 0 or the exit code. */
@@ -225,7 +225,7 @@ static int take_letters(struct parse *p)
 			continue;
 		}
 		if (!row->argument) {
-			int code = take(p->verb, row, NULL, p->values);
+			int code = take(p->verb, row, "", p->values);
 			if (code)
 				return code;
 			continue;
