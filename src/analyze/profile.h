@@ -64,7 +64,6 @@ struct profile {
 	uint64_t weight_ns;
 	uint64_t frame_count;              /* frames of these samples */
 	uint64_t named_frame_count;
-	bool out_of_memory;
 };
 
 /* Takes an event; those that are no samples are passed over. `context` is the profile. 0, or -ENOMEM. */

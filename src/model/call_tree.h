@@ -2,7 +2,7 @@
  * A call tree: what was on the stacks, merged from one end.
  *
  * `analyze/tree.c` builds it, `export/` draws it. Nodes are in order of creation, so a parent stands before its children; node 1 is the
- * root, which is everything. Children are a list, in order of creation until call_tree_sort(). With `by_process` the nodes at depth 1 are
+ * root, which is everything. Children are a list, in no particular order until call_tree_sort(). With `by_process` the nodes at depth 1 are
  * processes, and `what` is an index in trace.processes; everywhere else it is a function of the symbolmap.
  */
 #ifndef SPOOR_MODEL_CALL_TREE_H
@@ -46,7 +46,7 @@ uint32_t call_tree_child(struct call_tree *tree, uint32_t parent, uint32_t what)
 void call_tree_sum(struct call_tree *tree);
 
 /*
- * Puts every list of children in order. `compare` is as for qsort, with `context`. False when there is no memory: the order stays as it was.
+ * Puts every list of children in order. `compare` is as for qsort, with `context`. False when there is no memory: then some lists are not in order.
  */
 bool call_tree_sort(struct call_tree *tree,
 	int (*compare)(const struct call_tree *tree, uint32_t a, uint32_t b, void *context),
