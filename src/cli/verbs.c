@@ -1,0 +1,36 @@
+/* See verbs.h. */
+#include "cli/verbs.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/text.h"
+
+const struct verb verbs[] = {
+	{ "help", cmd_help, "[VERB]", "what a verb does and takes", help_options },
+	{ 0 },
+};
+
+const struct verb *verb_find(const char *name)
+{
+	for (const struct verb *verb = verbs; verb->name; verb++) {
+		if (strcmp(verb->name, name) == 0)
+			return verb;
+	}
+	return NULL;
+}
+
+const struct verb *verb_nearest(const char *name)
+{
+	const struct verb *nearest = NULL;
+	unsigned least = 0;
+
+	for (const struct verb *verb = verbs; verb->name; verb++) {
+		unsigned distance = text_distance(name, verb->name);
+		if (!option_is_near(name, verb->name) || (nearest && distance >= least))
+			continue;
+		nearest = verb;
+		least = distance;
+	}
+	return nearest;
+}
