@@ -25,6 +25,7 @@
 #include "model/clr.h"
 #include "model/spoor_payload.h"
 #include "model/trace.h"
+#include "record/child.h"
 #include "record/recorder.h"
 #include "record/ring.h"
 #include "session/managed.h"

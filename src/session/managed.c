@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/vec.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"

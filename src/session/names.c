@@ -118,12 +118,12 @@ static int write_mapping(struct names *names, uint32_t index)
 	if (!is_jit_memory(path) && *path == '/') {
 		const struct names_image *image = image_of(names, mapping);
 		const struct elf *elf = image && image->file ? symbol_file_elf(image->file) : NULL;
-		if (elf && elf->build_id_size)
-			mapping->build_id = hex_text(names, elf->build_id, elf->build_id_size);
+		if (elf && elf->build_id_len)
+			mapping->build_id = hex_text(names, elf->build_id, elf->build_id_len);
 		if (mapping->build_id) {
 			bytes_reset(&names->text);
 			payload_elf_metadata(&names->text, text_at(names, mapping->build_id),
-				elf ? elf->debug_link : NULL, elf ? elf->exec_vaddr : 0, elf ? elf->exec_offset : 0);
+				elf ? elf->debug_link : NULL, elf ? elf->text_vaddr : 0, elf ? elf->text_offset : 0);
 			metadata_id = names->next_id++;
 			bytes_reset(&names->payload);
 			payload_mapping_metadata(&names->payload,
