@@ -268,7 +268,7 @@ static void put_head(struct nettrace_sink *s, const struct nettrace_sink_options
 	bytes_u64(out, recording->sync_ns);
 	bytes_u64(out, 1000000000);
 	bytes_u32(out, 8);
-	bytes_u32(out, (uint32_t)(5 + options->key_count));
+	bytes_u32(out, (uint32_t)(6 + options->key_count));
 	/* The stock reader sizes an array by it and indexes that with the CPU. */
 	put_key_number(out, "HardwareThreadCount",
 		recording->cpu_possible ? recording->cpu_possible : 1);
@@ -280,6 +280,9 @@ static void put_head(struct nettrace_sink *s, const struct nettrace_sink_options
 		put_z(out, options->keys[i].key);
 		put_z(out, options->keys[i].value);
 	}
+	/* Tells our reader that a second row of one main thread is a second life of its pid. */
+	put_z(out, "Writer");
+	put_z(out, "Spoor");
 	/* Fills the head up to a multiple of 4: see commit(). */
 	put_z(out, "Padding");
 	put_string(out, "...", 3 - (out->len & 3));
