@@ -76,9 +76,9 @@ static void put_reply(int fd, bool ok, const void *payload, size_t size)
 	header[17] = ok ? 0 : 0xff;
 	/* A byte at a time: a reader must not rely on whole pieces. */
 	for (unsigned i = 0; i < 20; i++)
-		assert_int_equal(send(fd, header + i, 1, MSG_NOSIGNAL), 1);
+		(void)send(fd, header + i, 1, MSG_NOSIGNAL); /* the client may have gone */
 	if (size)
-		assert_int_equal(send(fd, payload, size, MSG_NOSIGNAL), size);
+		(void)send(fd, payload, size, MSG_NOSIGNAL);
 }
 
 static void put_error(int fd, uint32_t error)
@@ -515,9 +515,9 @@ static void test_hung_at_stop(void **state)
 			(void)turns(&t, 1, 100 * MS);
 		assert_true(t.now_ns - from <= DOTNET_STOP_NS + S);
 		assert_int_equal(dotnet_client_wake_ns(t.client), UINT64_MAX);
+		finish(&t);
 		if (t.peer.opened)
 			assert_non_null(strstr(t.peer.log, "201"));
-		finish(&t);
 	}
 }
 
@@ -548,6 +548,7 @@ static void test_free_at_once(void **state)
 		struct talk t;
 		begin(&t);
 		(void)turns(&t, before, MS);
+		serve(&t.peer); /* a session that is on its way arrives while it is freed */
 		finish(&t);
 		for (unsigned i = 0; i < t.peer.opened; i++)
 			assert_int_equal(t.peer.stops[i], 1);
