@@ -7,6 +7,8 @@
 #include "base/text.h"
 
 const struct verb verbs[] = {
+	{ "record", cmd_record, "[options] [-- COMMAND [ARGUMENT...]]", "samples the machine, some processes or a command into a file",
+		record_options },
 	{ "help", cmd_help, "[VERB]", "what a verb does and takes", help_options },
 	{ 0 },
 };

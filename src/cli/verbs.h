@@ -34,7 +34,9 @@ const struct verb *verb_find(const char *name);
 /* The verb whose name is nearest to a mistyped one, NULL when none is near. */
 const struct verb *verb_nearest(const char *name);
 
+int cmd_record(const struct verb *self, int argc, char **argv);
 int cmd_help(const struct verb *self, int argc, char **argv);
+extern const struct option record_options[];
 extern const struct option help_options[];
 
 #endif
