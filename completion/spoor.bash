@@ -17,7 +17,7 @@ _spoor()
 	argument=$(awk -v verb="$verb" -v word="$previous" \
 		'$1 == "option" && $2 == verb && ($3 == word || $4 == word) { print $5 }' <<<"$words")
 	case $argument in
-	FOLDER)
+	DIR)
 		mapfile -t COMPREPLY < <(compgen -d -- "$current")
 		return
 		;;

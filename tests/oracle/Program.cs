@@ -6,6 +6,7 @@
 using System.Text.Json;
 using Microsoft.Diagnostics.Tracing;
 using Microsoft.Diagnostics.Tracing.Etlx;
+using Microsoft.Diagnostics.Tracing.Parsers;
 
 var path = args[0];
 var result = new SortedDictionary<string, object?>();
@@ -57,7 +58,7 @@ static int Compare(JsonElement found, JsonElement report, int pid, string name)
 
     // The function that burns: samples of its own, in both.
     var theirSelf = found.GetProperty("functions").EnumerateArray()
-        .Where(function => function.GetProperty("name").GetString()!.Contains(name))
+        .Where(function => function.GetProperty("name").GetString()!.Replace("::", ".").Contains(name))
         .Sum(function => function.GetProperty("self").GetInt64());
     var ourSelf = report.GetProperty("processes").EnumerateArray()
         .Where(process => process.GetProperty("pid").GetInt32() == pid)
@@ -87,12 +88,8 @@ static void ReadAsStream(string path, IDictionary<string, object?> result)
 {
     using var source = new EventPipeEventSource(path);
     long events = 0, samples = 0;
-    source.AllEvents += data =>
-    {
-        events++;
-        if (IsSample(data))
-            samples++;
-    };
+    source.AllEvents += _ => events++;
+    new UniversalEventsTraceEventParser(source).cpu += _ => samples++;
     source.Process();
     result["stream_events"] = events;
     result["stream_samples"] = samples;

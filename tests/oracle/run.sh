@@ -28,8 +28,12 @@ command -v dotnet >/dev/null || skip "no .NET SDK here: dotnet is not in PATH"
 export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_SKIP_FIRST_TIME_EXPERIENCE=1
 
 # What goes wrong with the package (no network) is a reason to skip, what goes wrong with our program is a failure.
-if ! dotnet restore "$here" --artifacts-path "$out/dotnet" -v quiet >"$out/restore.log" 2>&1; then
-	grep -qE 'NU1301|NU1101|NU1102|NU1801' "$out/restore.log" && skip "NuGet could not be reached for Microsoft.Diagnostics.Tracing.TraceEvent"
+code=0
+timeout 90 dotnet restore "$here" --artifacts-path "$out/dotnet" -v quiet -nodeReuse:false >"$out/restore.log" 2>&1 || code=$?
+if [ $code != 0 ]; then
+	if [ $code = 124 ] || grep -qE 'NU1301|NU1101|NU1102|NU1801' "$out/restore.log"; then
+		skip "NuGet could not be reached for Microsoft.Diagnostics.Tracing.TraceEvent"
+	fi
 	cat "$out/restore.log"
 	exit 1
 fi
