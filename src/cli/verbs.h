@@ -34,6 +34,10 @@ const struct verb *verb_find(const char *name);
 /* The verb whose name is nearest to a mistyped one, NULL when none is near. */
 const struct verb *verb_nearest(const char *name);
 
+int cmd_report(const struct verb *self, int argc, char **argv);
+extern const struct option report_options[];
+int cmd_flame(const struct verb *self, int argc, char **argv);
+extern const struct option flame_options[];
 int cmd_help(const struct verb *self, int argc, char **argv);
 extern const struct option help_options[];
 
