@@ -129,8 +129,7 @@ static int write_flame(const struct flame_values *values, struct selection *s)
 		diag_set(&diag, error, "cannot draw '%s': %m", s->path);
 		code = words_fail(&diag);
 	} else if (strcmp(bytes_z(&path), "-") == 0) {
-		(void)fwrite(out.data, 1, out.len, stdout); /* words_finish_output() asks */
-		code = words_finish_output();
+		code = selection_print(&out);
 	} else if (write_file(bytes_z(&path), &out, &diag) < 0) {
 		code = words_fail(&diag);
 	} else {

@@ -62,16 +62,17 @@ static int write_report(const struct report_values *values, struct selection *s)
 	}
 	if (!error && out.failed)
 		error = -ENOMEM;
-	if (!error)
-		(void)fwrite(out.data, 1, out.len, stdout); /* words_finish_output() asks */
-	call_tree_done(&tree);
-	bytes_done(&out);
+	int code;
 	if (error < 0) {
 		struct diag diag = { 0 };
 		diag_set(&diag, error, "cannot report on '%s': %m", s->path);
-		return words_fail(&diag);
+		code = words_fail(&diag);
+	} else {
+		code = selection_print(&out);
 	}
-	return words_finish_output();
+	call_tree_done(&tree);
+	bytes_done(&out);
+	return code;
 }
 
 int cmd_report(const struct verb *self, int argc, char **argv)

@@ -147,6 +147,14 @@ int selection_open(const struct selection_values *values, const struct arguments
 	return EXIT_DONE;
 }
 
+int selection_print(const struct bytes *out)
+{
+	errno = 0;
+	if (fwrite(out->data, 1, out->len, stdout) != out->len && errno == EPIPE)
+		return EXIT_DONE;
+	return words_finish_output();
+}
+
 void selection_close(struct selection *s)
 {
 	report_done(&s->report);

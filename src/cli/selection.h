@@ -60,6 +60,9 @@ struct selection {
 int selection_open(const struct selection_values *values, const struct arguments *arguments,
 	const struct verb *verb, struct selection *ret_selection);
 
+/* Prints the result and ends the output as words_finish_output() does. A reader that left early is no failure. */
+int selection_print(const struct bytes *out);
+
 void selection_close(struct selection *selection);
 
 #endif

@@ -474,7 +474,8 @@ static void add_facts(struct bytes *out, const struct report *report)
 	bytes_text(out, dot);
 	text_add_count(out, report->samples);
 	bytes_text(out, report->samples == 1 ? " sample, " : " samples, ");
-	bytes_printf(out, "%.3g CPU s", (double)report->cpu_ns / 1e9);
+	double seconds = (double)report->cpu_ns / 1e9;
+	bytes_printf(out, "%.*f CPU s", seconds >= 99.95 ? 0 : seconds >= 9.995 ? 1 : 2, seconds);
 	bytes_text(out, dot);
 	label_loss(out, report);
 	if (report->selection) {
