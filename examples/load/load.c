@@ -166,7 +166,8 @@ static bool read_answer(int fd)
 static bool ask(int fd, const char *path)
 {
 	char request[256];
-	int len = snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", path);
+	int len = snprintf(
+		request, sizeof(request), "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", path);
 
 	return send(fd, request, (size_t)len, MSG_NOSIGNAL) == len && read_answer(fd);
 }
@@ -195,7 +196,7 @@ static void *connection_run(void *argument)
 		pthread_mutex_unlock(&lock);
 		if (!good)
 			pause.tv_nsec = 50 * PAUSE_NS; /* a server that is down is not hammered */
-		(void)nanosleep(&pause, NULL); /* a shorter pause does no harm */
+		(void)nanosleep(&pause, NULL);         /* a shorter pause does no harm */
 		pause.tv_nsec = PAUSE_NS;
 	}
 	if (fd >= 0)
@@ -231,8 +232,7 @@ static bool print_result(void)
 
 	for (size_t i = 0; i < path_count; i++) {
 		const struct path *p = &paths[i];
-		double mean_ms =
-			p->answered ? (double)p->time_ns / (double)p->answered / 1e6 : 0.0;
+		double mean_ms = p->answered ? (double)p->time_ns / (double)p->answered / 1e6 : 0.0;
 		printf("%-10s %6llu answered  %3llu failed  %8.1f ms each\n", p->text,
 			(unsigned long long)p->answered, (unsigned long long)p->failed, mean_ms);
 		good = good && p->answered;
@@ -246,7 +246,7 @@ int main(int argc, char **argv)
 	unsigned long wanted_port = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
 	unsigned long seconds = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
 	bool good = wanted_port >= 1 && wanted_port <= 65535 && seconds >= 1 &&
-		seconds <= SECONDS_MAX && argc > 3;
+		    seconds <= SECONDS_MAX && argc > 3;
 	size_t started = 0;
 
 	for (int i = 3; good && i < argc; i++)

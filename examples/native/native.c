@@ -21,7 +21,12 @@
 #define WORDS       4096u
 #define WORD_SIZE   16u
 
-#define FRAME __attribute__((noinline, noclone))
+/* A frame under its own name, whatever the compiler would make of it. */
+#if __has_attribute(noipa)
+#define FRAME __attribute__((noipa))
+#else
+#define FRAME __attribute__((noinline))
+#endif
 
 static atomic_bool stopped;
 static _Atomic double result; /* so that no work is thrown away by the compiler */

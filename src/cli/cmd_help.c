@@ -64,9 +64,9 @@ int cmd_help(const struct verb *self, int argc, char **argv)
 	} else if (arguments.words.count && !about) {
 		const struct verb *nearest = verb_nearest(arguments.words.items[0]);
 		code = nearest ? options_misused(self, "there is no verb '%s'; did you mean '%s'?",
-				arguments.words.items[0], nearest->name)
-			       : options_misused(self, "there is no verb '%s'",
-					 arguments.words.items[0]);
+					 arguments.words.items[0], nearest->name)
+			       : options_misused(
+					 self, "there is no verb '%s'", arguments.words.items[0]);
 	} else {
 		if (values.completion)
 			print_completion();

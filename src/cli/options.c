@@ -19,28 +19,20 @@ static const struct option help_row = { 'h', "help", NULL, "this page", OPTION_F
 
 #define HELP_COLUMN 26u /* where the help texts begin */
 
-/* One misuse, with the page that shows how it is done right. */
-static int misused(const struct verb *verb, const char *format, va_list args)
+int options_misused(const struct verb *verb, const char *format, ...)
 {
 	struct diag diag = { 0 };
 	char text[512];
+	va_list args;
 
+	va_start(args, format);
 	if (vsnprintf(text, sizeof(text), format, args) < 0)
 		text[0] = '\0';
+	va_end(args);
 	(void)diag_set(&diag, -EINVAL, "%s", text); /* only the text is wanted */
 	diag_remedy(&diag, "spoor %s --help shows what it takes", verb->name);
 	(void)words_fail(&diag); /* a misuse has its own code */
 	return EXIT_MISUSED;
-}
-
-int options_misused(const struct verb *verb, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	int code = misused(verb, format, args);
-	va_end(args);
-	return code;
 }
 
 bool option_is_near(const char *typed, const char *name)
@@ -151,7 +143,7 @@ static int take(const struct verb *verb, const struct option *row, const char *t
 	void *field = (char *)values + row->offset;
 	size_t size = field_size(row->kind);
 
-	assert(row->size == size);
+	assert(row->size == size && (row->argument || row->kind == OPTION_FLAG));
 	(void)size; /* a release build has no assert */
 	switch (row->kind) {
 	case OPTION_FLAG:
@@ -168,7 +160,8 @@ static int take(const struct verb *verb, const struct option *row, const char *t
 	case OPTION_COUNT:
 		if (text_parse_u64(text, field))
 			return 0;
-		return options_misused(verb, "--%s takes a whole number, not '%s'", row->name, text);
+		return options_misused(
+			verb, "--%s takes a whole number, not '%s'", row->name, text);
 	case OPTION_DURATION:
 		if (text_parse_duration(text, field))
 			return 0;
@@ -214,7 +207,7 @@ static int take_long(struct parse *p)
 				p->verb, "--%s needs a value: %s", row->name, row->argument);
 		p->argv++;
 	}
-	return take(p->verb, row, text, p->values);
+	return take(p->verb, row, text ? text : "", p->values); /* a flag has no text */
 }
 
 /* "-a", "-ab", "-p4711" or "-p 4711"; 0 or the exit code. */
@@ -232,7 +225,7 @@ static int take_letters(struct parse *p)
 			continue;
 		}
 		if (!row->argument) {
-			int code = take(p->verb, row, NULL, p->values);
+			int code = take(p->verb, row, "", p->values);
 			if (code)
 				return code;
 			continue;

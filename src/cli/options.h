@@ -20,8 +20,8 @@
  *           if (!options_parse(self, argc, argv, &values, &args, &code))
  *                   return code;                                  --help was printed, or the misuse was told
  *
- * Understood: `--pid 4711`, `--pid=4711`, `-p 4711`, `-p4711`, short flags in a bundle (`-ab`), a unique beginning of a long name
- * is not (scripts would break when options are added). Options and other words may be mixed; `--` ends the options, and what follows it is
+ * Understood: `--pid 4711`, `--pid=4711`, `-p 4711`, `-p4711`, short flags in a bundle (`-ab`); the beginning of a long name is
+ * not (scripts would break when options are added). Options and other words may be mixed; `--` ends the options, and what follows it is
  * the command. `-` alone is a word. Every table has -h, --help without a row of its own.
  *
  * One meaning everywhere, so the letters are given out here:
@@ -41,12 +41,12 @@
 struct verb;
 
 enum option_kind {
-	OPTION_FLAG = 1,  /* bool */
-	OPTION_TEXT,      /* const char *, borrowed from argv; the last one wins */
-	OPTION_TEXTS,     /* struct texts; may be repeated */
-	OPTION_COUNT,     /* uint64_t: a whole decimal number */
-	OPTION_DURATION,  /* uint64_t of nanoseconds: 30s 500ms 5m 00:01:30 */
-	OPTION_CHOICE,    /* unsigned: which of the words in `argument`, "auto|always|never", counted from 0 */
+	OPTION_FLAG = 1, /* bool */
+	OPTION_TEXT,     /* const char *, borrowed from argv; the last one wins */
+	OPTION_TEXTS,    /* struct texts; may be repeated */
+	OPTION_COUNT,    /* uint64_t: a whole decimal number */
+	OPTION_DURATION, /* uint64_t of nanoseconds: 30s 500ms 5m 00:01:30 */
+	OPTION_CHOICE, /* unsigned: which of the words in `argument`, "auto|always|never", counted from 0 */
 };
 
 struct texts {
@@ -70,7 +70,7 @@ struct option {
 /* What is left of argv: borrowed pointers; `words` ends before `--`, `command` is what stands behind it. */
 struct arguments {
 	VEC(const char *) words;
-	char **command;     /* NULL-terminated, as execvp() wants it; NULL when there was no `--` */
+	char **command; /* NULL-terminated, as execvp() wants it; NULL when there was no `--` */
 	int command_count;
 };
 

@@ -7,6 +7,8 @@
 #include "base/text.h"
 
 const struct verb verbs[] = {
+	{ "record", cmd_record, "[options] [-- COMMAND [ARGUMENT...]]", "samples the machine, some processes or a command into a file",
+		record_options },
 	{ "report", cmd_report, "[FILE] [options]", "what a recording holds, and where its CPU time went",
 		report_options },
 	{ "flame", cmd_flame, "[FILE] [-o FILE] [options]", "a recording as a flame graph", flame_options },

@@ -19,10 +19,10 @@ enum exit_code {
 };
 
 struct verb {
-	const char *name;     /* "report" */
+	const char *name; /* "report" */
 	int (*run)(const struct verb *self, int argc, char **argv);
-	const char *synopsis; /* what follows the name: "[FILE] [options]" */
-	const char *summary;  /* "what a recording holds, and where its CPU time went" */
+	const char *synopsis;         /* what follows the name: "[FILE] [options]" */
+	const char *summary;          /* "what a recording holds, and where its CPU time went" */
 	const struct option *options; /* ends with a row of zeros; NULL when there are none */
 };
 
@@ -34,11 +34,13 @@ const struct verb *verb_find(const char *name);
 /* The verb whose name is nearest to a mistyped one, NULL when none is near. */
 const struct verb *verb_nearest(const char *name);
 
+int cmd_record(const struct verb *self, int argc, char **argv);
 int cmd_report(const struct verb *self, int argc, char **argv);
 extern const struct option report_options[];
 int cmd_flame(const struct verb *self, int argc, char **argv);
 extern const struct option flame_options[];
 int cmd_help(const struct verb *self, int argc, char **argv);
+extern const struct option record_options[];
 extern const struct option help_options[];
 
 #endif

@@ -98,6 +98,7 @@ int words_finish_output(void)
 		return EXIT_DONE;
 	if (errno == EPIPE)
 		return EXIT_DONE;
-	(void)diag_set(&diag, errno ? -errno : -EIO, "cannot write the result to standard output: %m");
+	(void)diag_set(
+		&diag, errno ? -errno : -EIO, "cannot write the result to standard output: %m");
 	return words_fail(&diag);
 }

@@ -17,8 +17,9 @@ enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 /* What a stream can show. */
 struct screen {
 	bool terminal;
-	bool color;       /* --color, else NO_COLOR and TERM, else whether it is a terminal */
-	unsigned columns; /* COLUMNS, else what the terminal says, else 0: lines are never cut in a pipe */
+	bool color; /* --color, else NO_COLOR and TERM, else whether it is a terminal */
+	unsigned
+		columns; /* COLUMNS, else what the terminal says, else 0: lines are never cut in a pipe */
 };
 
 void screen_look(FILE *stream, enum color_when when, struct screen *ret_screen);

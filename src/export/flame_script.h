@@ -222,7 +222,7 @@ static const char *const flame_script[] = {
 	" if (top && !D.fixed) W = Math.max(D.least, document.documentElement.clientWidth || window.innerWidth);",
 	" svg.setAttribute('width', W);",
 	" svg.setAttribute('viewBox', '0 0 ' + W + ' ' + D.height);",
-	" by('controls').setAttribute('transform', 'translate(' + (W - D.margin) + ',0)');",
+	" by('controls').setAttribute('transform', 'translate(' + (W - D.margin) + ',-44)');",
 	" for (const e of svg.querySelectorAll('.wide')) e.setAttribute('width', W);",
 	" render();",
 	"}",

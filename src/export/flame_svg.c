@@ -525,7 +525,7 @@ static void add_header(struct picture *p, const struct flame_options *options)
 		x += 20 + 8.0 * (double)strlen(kinds[shown].words) + 18;
 	}
 	bytes_printf(out,
-		"<g id=\"controls\" class=\"ui\" transform=\"translate(%u,0)\">"
+		"<g id=\"controls\" class=\"ui\" transform=\"translate(%u,-44)\">"
 		"<text id=\"found\" class=\"s\" x=\"-330\" y=\"73\" text-anchor=\"end\"></text>"
 		"<g id=\"reset\" role=\"button\" tabindex=\"0\" aria-label=\"Reset zoom and search\">"
 		"<rect x=\"-318\" y=\"56\" width=\"70\" height=\"25\" rx=\"5\"/>"

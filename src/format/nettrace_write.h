@@ -17,6 +17,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "model/flow.h"
 
@@ -32,6 +33,8 @@ struct nettrace_sink_options {
 	const char *name;               /* for messages; borrowed until close */
 	const struct nettrace_key *keys; /* own key/value pairs for the file's head; may be NULL */
 	size_t key_count;
+	/* What writes at a place of a regular file, as pwrite(2), which it is when NULL. Tests see each state of the file this way. */
+	ssize_t (*write_at)(int fd, const void *data, size_t size, off_t offset);
 };
 
 struct nettrace_sink_counts {

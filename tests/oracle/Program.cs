@@ -63,7 +63,7 @@ static int Compare(JsonElement found, JsonElement report, int pid, string name)
         .Where(process => process.GetProperty("pid").GetInt32() == pid)
         .SelectMany(process => process.GetProperty("functions").EnumerateArray())
         .Where(function => function.GetProperty("name").GetString()!.Contains(name))
-        .Sum(function => function.GetProperty("self").GetInt64());
+        .Sum(function => function.GetProperty("self_samples").GetInt64());
     Same($"samples in {name} itself", theirSelf, ourSelf);
     Same($"{name} seen", theirSelf > 0, true);
     return differences;

@@ -1,0 +1,50 @@
+/*
+ * The machine we stand on: its name, system, processors, and a folder for what is worth keeping until the next boot.
+ */
+#ifndef SPOOR_MACHINE_BOX_H
+#define SPOOR_MACHINE_BOX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+struct diag;
+
+#define BOX_CPUS_MAX 16384u /* more is taken for a broken list */
+
+struct box {
+	char host[256];
+	char kernel[128];          /* "6.18.44" as uname says it */
+	char system[256];          /* PRETTY_NAME of os-release, or "Linux" */
+	char architecture[64];     /* "x86_64" */
+	char cpu_model[128];       /* "" unknown */
+	char boot_id[40];          /* "" unknown */
+	char virtualization[64];   /* "", "hypervisor", or the vendor's product name */
+	uint32_t cpu_online;
+	uint32_t cpu_possible;
+	uint64_t memory_bytes;
+	uint32_t page_size_bytes;
+};
+
+/* Never fails: what is not known is empty or 0. */
+void box_read(struct box *ret_box);
+
+struct cpu_list {
+	VEC(uint32_t) cpus;        /* ascending */
+};
+
+/* CPUs online now. Ended with vec_done(&list.cpus). */
+int box_read_online_cpus(struct cpu_list *list, struct diag *diag);
+
+/* "0-3,8,10-11" */
+int box_parse_cpu_list(const char *text, size_t len, struct cpu_list *list);
+
+/*
+ * Opens our own folder for this boot: /var/cache/spoor/<boot id> for root, else $XDG_CACHE_HOME/spoor/... or ~/.cache/spoor/..., made
+ * with mode 0700 when missing. It is refused unless we own it, it is nobody else's to write, and no link stands in its last two parts. The caller
+ * closes *ret_fd and uses openat() on it (with O_NOFOLLOW), never the path. Folders of earlier boots are removed.
+ */
+int box_open_cache(const struct box *box, int *ret_fd, struct diag *diag);
+
+#endif
