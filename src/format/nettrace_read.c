@@ -63,6 +63,7 @@ struct nettrace_decoder {
 	struct nettrace_head head;
 	uint32_t pointer_size;
 	bool plain_ns;         /* ticks are nanoseconds */
+	bool ours;             /* written by Spoor: one row a thread, a new one for a new life of a pid */
 
 	uint8_t *buffer;
 	size_t capacity;
@@ -92,6 +93,7 @@ struct nettrace_decoder {
 
 	VEC(uint32_t) schema_of;     /* by metadata id */
 	VEC(struct row) rows;        /* item 0 unused */
+	VEC(uint8_t) has_row;        /* by thread index */
 	VEC(uint32_t) direct_rows;   /* by row index below DIRECT_ROWS */
 	struct map other_rows;
 	VEC(struct id_range) ranges; /* of stack ids */
@@ -126,6 +128,7 @@ void nettrace_decoder_free(struct nettrace_decoder *d)
 		return;
 	vec_done(&d->schema_of);
 	vec_done(&d->rows);
+	vec_done(&d->has_row);
 	vec_done(&d->direct_rows);
 	map_done(&d->other_rows);
 	vec_done(&d->ranges);
@@ -250,6 +253,7 @@ static uint32_t add_row(struct nettrace_decoder *d, uint64_t id)
 static void forget_rows(struct nettrace_decoder *d)
 {
 	d->rows.count = 1;
+	vec_reset(&d->has_row);
 	vec_reset(&d->direct_rows);
 	map_reset(&d->other_rows);
 }
@@ -397,6 +401,8 @@ static int read_trace_v6(struct nettrace_decoder *d, struct cursor c, struct dia
 			period_ns = span_number(value);
 		else if (span_is(key, "SystemPageSize"))
 			page_size = span_number(value);
+		else if (span_is(key, "Writer"))
+			d->ours = span_is(value, "Spoor");
 	}
 	if (c.short_read)
 		return broken(d, offset_of(d, at), diag, "the head's texts pass its end");
@@ -843,6 +849,26 @@ static int read_sequence_point(struct nettrace_decoder *d, struct cursor c, stru
 	return 0;
 }
 
+/*
+ * The thread of a new row. The rows of a flush come before its events, so a pid that is used again shows in the rows first: as a second row of
+ * the main thread.
+ */
+static uint32_t row_thread(struct nettrace_decoder *d, uint32_t pid, uint32_t tid)
+{
+	struct trace *trace = d->trace;
+	uint32_t thread = trace_thread(trace, pid, tid);
+
+	if (thread && d->ours && pid == tid && thread < d->has_row.count && d->has_row.items[thread]) {
+		uint32_t process = trace_new_process(trace, pid);
+		thread = process ? trace->processes.items[process].main_thread : 0;
+	}
+	while (d->has_row.count <= thread)
+		if (!vec_push(&d->has_row))
+			return 0;
+	d->has_row.items[thread] = 1;
+	return thread;
+}
+
 static int read_threads(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
 {
 	while (cursor_left(&c) && !c.short_read) {
@@ -889,7 +915,7 @@ static int read_threads(struct nettrace_decoder *d, struct cursor c, struct diag
 			continue;
 		if (!pid)
 			pid = d->head.process_id;
-		uint32_t thread = trace_thread(d->trace, (uint32_t)pid, (uint32_t)(tid ? tid : pid));
+		uint32_t thread = row_thread(d, (uint32_t)pid, (uint32_t)(tid ? tid : pid));
 		if (!thread)
 			return no_memory(d, diag);
 		if (name.len && !d->trace->threads.items[thread].name)
@@ -1534,6 +1560,11 @@ static void nettrace_close(struct source *source)
 	nettrace_decoder_free(file->decoder);
 	input_close(&file->in);
 	free(file);
+}
+
+uint64_t nettrace_source_lost(const struct source *source)
+{
+	return nettrace_decoder_lost(((const struct nettrace_file *)(const void *)source)->decoder);
 }
 
 const struct source_ops nettrace_source = {

@@ -76,4 +76,7 @@ uint64_t nettrace_decoder_lost(const struct nettrace_decoder *decoder);
 
 extern const struct source_ops nettrace_source;
 
+/* nettrace_decoder_lost() of an open source. */
+uint64_t nettrace_source_lost(const struct source *source);
+
 #endif

@@ -268,7 +268,7 @@ static void put_head(struct nettrace_sink *s, const struct nettrace_sink_options
 	bytes_u64(out, recording->sync_ns);
 	bytes_u64(out, 1000000000);
 	bytes_u32(out, 8);
-	bytes_u32(out, (uint32_t)(5 + options->key_count));
+	bytes_u32(out, (uint32_t)(6 + options->key_count));
 	/* The stock reader sizes an array by it and indexes that with the CPU. */
 	put_key_number(out, "HardwareThreadCount",
 		recording->cpu_possible ? recording->cpu_possible : 1);
@@ -280,6 +280,9 @@ static void put_head(struct nettrace_sink *s, const struct nettrace_sink_options
 		put_z(out, options->keys[i].key);
 		put_z(out, options->keys[i].value);
 	}
+	/* Tells our reader that a second row of one main thread is a second life of its pid. */
+	put_z(out, "Writer");
+	put_z(out, "Spoor");
 	/* Fills the head up to a multiple of 4: see commit(). */
 	put_z(out, "Padding");
 	put_string(out, "...", 3 - (out->len & 3));
@@ -333,22 +336,25 @@ static bool same_fields(const struct schema *a, const struct schema *b)
 }
 
 /*
- * In one file a (provider, event id) has one layout: readers let the last row win for all events. Another layout goes under another id,
- * as far up as no other layout of this event is.
+ * In one file a (provider, event id) has one layout: readers let the last row win for all events. The first one written has the id; any other
+ * goes under id + 0x8000.
  */
 static uint32_t event_id_in_file(const struct nettrace_sink *s, uint32_t schema_index)
 {
 	const struct schema *schema = &s->trace->schemas.items[schema_index];
-	uint32_t id = schema->event_id;
+	const struct schema *first = schema;
+	uint32_t first_id = UINT32_MAX;
 
 	for (uint32_t i = 1; i < s->metadata_ids.count; i++) {
 		const struct schema *other = &s->trace->schemas.items[i];
-		if (s->metadata_ids.items[i] && i != schema_index &&
-			other->provider == schema->provider && other->event_id == schema->event_id &&
-			!same_fields(schema, other))
-			return (id + 0x8000) & 0xffff;
+		uint32_t id = s->metadata_ids.items[i];
+		if (id && id < first_id && other->provider == schema->provider &&
+			other->event_id == schema->event_id) {
+			first = other;
+			first_id = id;
+		}
 	}
-	return id;
+	return same_fields(schema, first) ? schema->event_id : (schema->event_id + 0x8000) & 0xffff;
 }
 
 static void put_metadata_row(struct nettrace_sink *s, struct bytes *out, uint32_t schema_index)

@@ -4,9 +4,12 @@
  * Call absorb_event() for each event a source yields, in order, then absorb_end() once. The order of the file is enough: a symbol or a CodeAdded may
  * stand behind the samples that it names.
  *
- * Process life: ProcessCreate on a pid that a process has already begins a new life of the pid when the old one has ended; ExistingProcess on one
- * renames it (exec). A CodeRemoved closes the newest standing range with that begin and counts the process's code_epoch up; a sample
- * belongs to the epoch its process has when it is read.
+ * ProcessCreate and ExistingProcess name the process of their thread; again on the same one they rename it (exec). (A new life of a pid has a thread
+ * of its own: nettrace_read.c.) A CodeRemoved closes the newest range with that begin and counts the process's code_epoch up; a
+ * sample belongs to the epoch its process has when it is read. In files of other writers the CLR's own method events fill the codes.
+ *
+ * In trace.mapping_by_id the two top bits of a key tell what it finds: 0 the mapping of that id, 1 the build id (text) of mapping
+ * metadata, 3 the newest code range of a (process, begin).
  */
 #ifndef SPOOR_MODEL_ABSORB_H
 #define SPOOR_MODEL_ABSORB_H
