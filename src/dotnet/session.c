@@ -587,8 +587,44 @@ static void close_deaf(struct dotnet_client *client, uint64_t now_ns)
 	}
 }
 
+/* A stop that is sent and not waited for. A fresh connection takes these 28 bytes at once. */
+static void send_stop(struct dotnet_client *client, struct stream *stream)
+{
+	const struct ipc_request request = {
+		.command = IPC_STOP_TRACING,
+		.session_id = stream->session_id,
+	};
+	struct bytes out = { 0 };
+
+	if (ipc_encode(&request, &out, NULL) == 0) {
+		int fd = dotnet_port_connect(&client->target, NULL);
+		if (fd >= 0) {
+			/* Whole or not at all; when not, the session ends with the next event that cannot be written. */
+			(void)send(fd, out.data, out.len, MSG_NOSIGNAL);
+			close(fd);
+		}
+	}
+	bytes_done(&out);
+	stream->stopped = true;
+}
+
+/* Sessions that were not asked to stop yet are, also when the exchange is stuck with a peer that does not answer. */
+static void send_due_stops(struct dotnet_client *client)
+{
+	const struct exchange *exchange = &client->exchange;
+
+	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++) {
+		struct stream *stream = &client->streams[i];
+		bool asked = is_stop(exchange) && exchange->stream == (enum dotnet_stream)i &&
+			exchange->phase > PHASE_SENDING;
+		if (stream->opened && !stream->stopped && !asked)
+			send_stop(client, stream);
+	}
+}
+
 static void end_all(struct dotnet_client *client, uint64_t now_ns)
 {
+	send_due_stops(client);
 	close_exchange(&client->exchange);
 	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++) {
 		if (client->streams[i].fd >= 0)
@@ -716,27 +752,6 @@ void dotnet_client_stop(struct dotnet_client *client, uint64_t now_ns)
 		set_reason(client, "cut-short", "the recording ended before its methods were known");
 }
 
-/* A stop that is sent and not waited for. A fresh connection takes these 28 bytes at once. */
-static void send_stop(struct dotnet_client *client, struct stream *stream)
-{
-	const struct ipc_request request = {
-		.command = IPC_STOP_TRACING,
-		.session_id = stream->session_id,
-	};
-	struct bytes out = { 0 };
-
-	if (ipc_encode(&request, &out, NULL) == 0) {
-		int fd = dotnet_port_connect(&client->target, NULL);
-		if (fd >= 0) {
-			/* Whole or not at all; when not, the session ends with the next event that cannot be written. */
-			(void)send(fd, out.data, out.len, MSG_NOSIGNAL);
-			close(fd);
-		}
-	}
-	bytes_done(&out);
-	stream->stopped = true;
-}
-
 /* Gives a session that is on its way a last chance to be told of, so that it can be stopped. */
 static void await_session(struct dotnet_client *client)
 {
@@ -760,14 +775,7 @@ void dotnet_client_free(struct dotnet_client *client)
 		return;
 	if (!client->ended) {
 		await_session(client);
-		for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++) {
-			struct stream *stream = &client->streams[i];
-			bool asked = is_stop(&client->exchange) &&
-				client->exchange.stream == (enum dotnet_stream)i &&
-				client->exchange.phase > PHASE_SENDING;
-			if (stream->opened && !stream->stopped && !asked)
-				send_stop(client, stream);
-		}
+		send_due_stops(client);
 	}
 	close_exchange(&client->exchange);
 	bytes_done(&client->exchange.out);
