@@ -86,19 +86,45 @@ static uint8_t *match_functions(const struct profile *profile, const struct symb
 	return matches;
 }
 
+/* For each process the first one with the same name: itself, where it has none. NULL when there is no memory. */
+static uint32_t *first_of_name(const struct trace *trace)
+{
+	uint32_t *first = calloc((size_t)trace->processes.count + 1, sizeof(*first));
+	struct map by_name = { 0 };
+
+	for (uint32_t i = 0; first && i < trace->processes.count; i++) {
+		uint32_t name = trace->processes.items[i].name;
+		first[i] = name ? map_get(&by_name, name) : i;
+		if (!first[i]) {
+			first[i] = i;
+			if (i && name)
+				(void)map_put(&by_name, name, i); /* without memory they stay apart */
+		}
+	}
+	map_done(&by_name);
+	return first;
+}
+
 int tree_build(struct call_tree *tree, const struct profile *profile,
 	const struct symbolmap *names, enum tree_form form, const char *pattern)
 {
 	bool from_leaf = form == TREE_REVERSED || form == TREE_CALLERS;
+	bool by_process = form == TREE_BY_PROCESS || form == TREE_BY_PROCESS_NAME;
 	uint8_t *matches = NULL;
+	uint32_t *first = NULL;
 	struct way way = { 0 };
-	int error = call_tree_init(tree, form == TREE_BY_PROCESS, from_leaf);
+	int error = call_tree_init(tree, by_process, from_leaf);
 
 	if (error)
 		return error;
 	if (form == TREE_CALLERS) {
 		matches = match_functions(profile, names, pattern);
 		if (!matches)
+			return -ENOMEM;
+	}
+	if (form == TREE_BY_PROCESS_NAME) {
+		first = first_of_name(profile->trace);
+		if (!first)
 			return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < profile->stacks.count && !error; i++) {
@@ -117,8 +143,9 @@ int tree_build(struct call_tree *tree, const struct profile *profile,
 			if (skip == count)
 				continue;
 		}
-		if (tree->by_process)
-			done = go(tree, &way, at++, stack->process, &node, &same);
+		if (by_process)
+			done = go(tree, &way, at++, first ? first[stack->process] : stack->process,
+				&node, &same);
 		for (uint32_t f = skip; f < count && done; f++)
 			done = go(tree, &way, at++, from_leaf ? functions[f] : functions[count - 1 - f],
 				&node, &same);
@@ -131,6 +158,7 @@ int tree_build(struct call_tree *tree, const struct profile *profile,
 	}
 	call_tree_sum(tree);
 	free(matches);
+	free(first);
 	vec_done(&way.steps);
 	return error;
 }

@@ -9,6 +9,9 @@
 const struct verb verbs[] = {
 	{ "record", cmd_record, "[options] [-- COMMAND [ARGUMENT...]]", "samples the machine, some processes or a command into a file",
 		record_options },
+	{ "report", cmd_report, "[FILE] [options]", "what a recording holds, and where its CPU time went",
+		report_options },
+	{ "flame", cmd_flame, "[FILE] [-o FILE] [options]", "a recording as a flame graph", flame_options },
 	{ "help", cmd_help, "[VERB]", "what a verb does and takes", help_options },
 	{ 0 },
 };

@@ -35,6 +35,10 @@ const struct verb *verb_find(const char *name);
 const struct verb *verb_nearest(const char *name);
 
 int cmd_record(const struct verb *self, int argc, char **argv);
+int cmd_report(const struct verb *self, int argc, char **argv);
+extern const struct option report_options[];
+int cmd_flame(const struct verb *self, int argc, char **argv);
+extern const struct option flame_options[];
 int cmd_help(const struct verb *self, int argc, char **argv);
 extern const struct option record_options[];
 extern const struct option help_options[];
