@@ -14,8 +14,31 @@ test: all
 preset:
 	@cmake --preset $(PRESET) >/dev/null && cmake --build --preset $(PRESET) --parallel
 
+hostile:
+	@$(MAKE) --no-print-directory preset PRESET=hostile && ctest --test-dir build-hostile --output-on-failure -R '^(unit|fuzz)/'
+
+# Rewrites what the cases of tests/cli expect; read the diff like code.
+golden: all
+	tests/cli/run.sh --golden build/spoor tests/cli/*/*.sh
+
+# One fuzz target for a minute: make fuzz SUBJECT=nettrace
+fuzz:
+	@$(MAKE) --no-print-directory preset PRESET=fuzz
+	@mkdir -p build-fuzz/found/$(SUBJECT)
+	build-fuzz/tests/fuzz_$(SUBJECT) -max_total_time=60 build-fuzz/found/$(SUBJECT) tests/fuzz/corpus/$(SUBJECT)
+
+bench: all
+	bench/run $(NAME)
+
 install: all
-	cmake --install build $(if $(PREFIX),--prefix $(PREFIX))
+	cmake --install build --strip $(if $(PREFIX),--prefix $(PREFIX))
+
+deb:
+	@$(MAKE) --no-print-directory preset PRESET=release
+	cd build-release && cpack && ls -l *.deb
+
+clean:
+	rm -rf build build-*
 
 FORCE:
-.PHONY: all test preset install FORCE
+.PHONY: all test preset hostile golden fuzz bench install deb clean FORCE

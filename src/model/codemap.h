@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/map.h"
+#include "base/strtab.h"
 #include "base/vec.h"
 
 struct bytes;
@@ -36,12 +36,15 @@ struct code {
 	uint64_t module_id;
 	uint64_t from_ns;        /* 0: since before we asked */
 	uint64_t until_ns;       /* UINT64_MAX while it stands */
-	const char *name_space;  /* the three are in the codemap's arena; never NULL */
+	const char *name_space;  /* the three are in the codemap's texts; never NULL */
 	const char *name;
 	const char *signature;
+	uint32_t older;          /* the codemap's: body that began here before, plus one */
 	uint8_t kind;            /* enum code_kind */
 	uint8_t tier;            /* enum code_tier */
-	bool written;            /* the user's own mark: CodeAdded is in the file */
+	bool written;            /* the user's own marks: CodeAdded is in the file, */
+	bool removal_told;       /* and its end has been noticed, */
+	bool reused;             /* and it lies where another body was before */
 };
 
 struct code_module {
@@ -51,21 +54,29 @@ struct code_module {
 	uint64_t until_ns;
 };
 
+/* One item of the search order. */
+struct code_order {
+	uint64_t begin;
+	uint64_t reach;                 /* greatest end up to here: how far back a search must look */
+	uint32_t code;                  /* index */
+};
+
 struct codemap {
-	struct arena arena;
-	VEC(struct code) codes;         /* sorted by begin up to sorted_count */
-	uint32_t sorted_count;
+	struct strtab texts;            /* names, signatures and paths, each once */
+	VEC(struct code) codes;         /* in order of arrival */
+	VEC(struct code_order) order;   /* by begin, then arrival; of the first `order.count` codes */
+	struct map begin_index;         /* begin -> newest body that begins there, plus one */
 	VEC(struct code_module) modules;
 	struct map module_index;        /* module id -> newest item of modules, plus one */
-	struct map text_index;          /* interned name pieces */
-	VEC(const char *) texts;
 	uint64_t max_size_bytes;        /* no longer grows beyond this (0: no limit) */
 	uint64_t refused_count;         /* methods not taken because of that */
 	uint32_t changes;               /* grows with each method added or removed */
 };
 
 /*
- * Adds a body. The same range and method again only refreshes it. Ranges that it overlaps and that were still open end at from_ns. -ENOMEM, or -ENOSPC at max_size_bytes.
+ * Adds a body; its texts are copied. The same range and method again only refreshes it. Of two bodies that overlap, the one that came first
+ * (by from_ns) ends where the other begins. until_ns may be known already; 0 and UINT64_MAX mean that it stands. -EINVAL for an empty
+ * range, -ENOMEM, or -ENOSPC at max_size_bytes.
  */
 int codemap_add(struct codemap *map, const struct code *code);
 

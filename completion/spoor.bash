@@ -1,0 +1,46 @@
+# Completion of spoor for bash. All words come from `spoor help --completion`, so it knows what the installed spoor knows.
+_spoor()
+{
+	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+	local spoor=${COMP_WORDS[0]} verb=${COMP_WORDS[1]} words argument
+
+	COMPREPLY=()
+	words=$("$spoor" help --completion 2>/dev/null) || return
+	if ((COMP_CWORD == 1)); then
+		mapfile -t COMPREPLY < <(compgen -W "$(awk '$1 == "verb" { print $2 }' <<<"$words") --help --version" -- "$current")
+		return
+	fi
+	if [[ $verb == help ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$(awk '$1 == "verb" { print $2 }' <<<"$words") --completion --help" -- "$current")
+		return
+	fi
+	argument=$(awk -v verb="$verb" -v word="$previous" \
+		'$1 == "option" && $2 == verb && ($3 == word || $4 == word) { print $5 }' <<<"$words")
+	case $argument in
+	DIR)
+		mapfile -t COMPREPLY < <(compgen -d -- "$current")
+		return
+		;;
+	FILE)
+		mapfile -t COMPREPLY < <(compgen -f -- "$current")
+		return
+		;;
+	PID)
+		mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$current")
+		return
+		;;
+	*'|'*)
+		mapfile -t COMPREPLY < <(compgen -W "${argument//|/ }" -- "$current")
+		return
+		;;
+	- | '') ;;
+	*) return ;;
+	esac
+	if [[ $current == -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$(awk -v verb="$verb" \
+			'$1 == "option" && $2 == verb { print $3 }' <<<"$words") --help" -- "$current")
+	elif [[ $verb != record ]]; then
+		mapfile -t COMPREPLY < <(compgen -f -X '!*.nettrace' -- "$current"; compgen -d -- "$current")
+	fi
+}
+complete -o filenames -F _spoor spoor

@@ -1,0 +1,272 @@
+/*
+ * See profile.h.
+ *
+ * Invariant after profile_name(): `stacks` is sorted by (process, stack, epoch). Stacks that follow each other share most of their callers, as
+ * files hold them sorted from the root, so the shared part is copied instead of named again.
+ */
+#include "analyze/profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "model/event.h"
+#include "model/symbolmap.h"
+#include "model/trace.h"
+
+/* What a sample weighs when neither it nor the recording says: the unit of this format's samples. */
+#define WEIGHT_UNKNOWN_NS 1000000u
+
+bool profile_filter_is_empty(const struct profile_filter *filter)
+{
+	return !filter->pids.count && !filter->tids.count && !filter->process_names.count &&
+		!filter->modules.count && !filter->from_ns && !filter->to_ns;
+}
+
+void profile_filter_done(struct profile_filter *filter)
+{
+	vec_done(&filter->pids);
+	vec_done(&filter->tids);
+	vec_done(&filter->process_names);
+	vec_done(&filter->modules);
+}
+
+static bool has_number(const uint32_t *items, uint32_t count, uint32_t number)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (items[i] == number)
+			return true;
+	return false;
+}
+
+/* Thread and time are known at the sample; process names and modules only at the end. */
+static bool is_wanted(const struct profile *profile, const struct event *event)
+{
+	const struct profile_filter *filter = &profile->filter;
+	const struct trace *trace = profile->trace;
+
+	if (filter->tids.count &&
+		!has_number(filter->tids.items, filter->tids.count,
+			trace->threads.items[event->thread_index].tid))
+		return false;
+	if (!filter->from_ns && !filter->to_ns)
+		return true;
+	uint64_t begin_ns = trace->recording.sync_ns ? trace->recording.sync_ns : profile->first_ns;
+	uint64_t since_ns = event->time_ns > begin_ns ? event->time_ns - begin_ns : 0;
+
+	return since_ns >= filter->from_ns && (!filter->to_ns || since_ns < filter->to_ns);
+}
+
+int profile_event(void *context, const struct event *event)
+{
+	struct profile *profile = context;
+	const struct trace *trace = profile->trace;
+
+	if (event->kind != EVENT_SAMPLE || event->thread_index >= trace->threads.count)
+		return 0;
+	uint64_t weight_ns = event->value ? event->value : trace->recording.period_ns;
+	if (!weight_ns)
+		weight_ns = WEIGHT_UNKNOWN_NS;
+	if (!profile->all_count || event->time_ns < profile->first_ns)
+		profile->first_ns = event->time_ns;
+	if (event->time_ns > profile->last_ns)
+		profile->last_ns = event->time_ns;
+	profile->all_count++;
+	profile->all_weight_ns += weight_ns;
+	if (!is_wanted(profile, event))
+		return 0;
+
+	uint32_t process = trace->threads.items[event->thread_index].process;
+	uint32_t epoch = process < trace->processes.count
+		? trace->processes.items[process].code_epoch
+		: 0;
+	uint64_t hash = hash_u64((uint64_t)process << 32 | event->stack_index) + epoch;
+
+	for (struct map_walk w = map_find(&profile->index, hash); w.value; map_next(&w)) {
+		struct profile_stack *known = &profile->stacks.items[w.value - 1];
+		if (known->process == process && known->stack == event->stack_index &&
+			known->epoch == epoch) {
+			known->weight_ns += weight_ns;
+			known->count++;
+			return 0;
+		}
+	}
+	struct profile_stack *stack = vec_push(&profile->stacks);
+	if (!stack)
+		return -ENOMEM;
+	*stack = (struct profile_stack){ .process = process, .stack = event->stack_index,
+		.epoch = epoch, .weight_ns = weight_ns, .count = 1 };
+	return map_add(&profile->index, hash, profile->stacks.count) ? 0 : -ENOMEM;
+}
+
+static bool process_is_wanted(const struct profile *profile, uint32_t index)
+{
+	const struct profile_filter *filter = &profile->filter;
+	const struct trace *trace = profile->trace;
+	const struct process *process =
+		&trace->processes.items[index < trace->processes.count ? index : 0];
+
+	if (filter->pids.count && !has_number(filter->pids.items, filter->pids.count, process->pid))
+		return false;
+	if (!filter->process_names.count)
+		return true;
+	const char *name = trace_text(trace, process->name);
+	const char *path = trace_text(trace, process->executable);
+	const char *base = strrchr(path, '/');
+	for (uint32_t i = 0; i < filter->process_names.count; i++) {
+		const char *pattern = filter->process_names.items[i];
+		if (text_glob(pattern, name) || text_glob(pattern, base ? base + 1 : path))
+			return true;
+	}
+	return false;
+}
+
+/* "Shop.dll" and "Shop" both mean the module Shop.dll. */
+static bool module_is_wanted(const struct profile_filter *filter, const char *module)
+{
+	char stem[256];
+	size_t len = strlen(module);
+
+	stem[0] = '\0';
+	if (len > 4 && len < sizeof(stem) && strcmp(module + len - 4, ".dll") == 0) {
+		memcpy(stem, module, len - 4);
+		stem[len - 4] = '\0';
+	}
+	for (uint32_t i = 0; i < filter->modules.count; i++) {
+		const char *pattern = filter->modules.items[i];
+		if (text_glob(pattern, module) || (stem[0] && text_glob(pattern, stem)))
+			return true;
+	}
+	return false;
+}
+
+/* Answers of module_is_wanted() by function: 0 not asked yet, 1 yes, 2 no. */
+struct module_answers {
+	VEC(uint8_t) by_function;
+};
+
+static int stack_has_module(const struct profile *profile, const struct symbolmap *names,
+	struct module_answers *answers, const struct profile_stack *stack)
+{
+	while (answers->by_function.count < names->functions.count)
+		if (!vec_push(&answers->by_function))
+			return -ENOMEM;
+	for (uint32_t i = 0; i < stack->frame_count; i++) {
+		uint32_t function = profile->functions.items[stack->at + i];
+		uint8_t *answer = &answers->by_function.items[function];
+		if (!*answer)
+			*answer = module_is_wanted(&profile->filter,
+					  trace_text(profile->trace,
+						  names->functions.items[function].module))
+				? 1
+				: 2;
+		if (*answer == 1)
+			return 1;
+	}
+	return 0;
+}
+
+static int compare_stacks(const void *left, const void *right)
+{
+	const struct profile_stack *a = left;
+	const struct profile_stack *b = right;
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	if (a->stack != b->stack)
+		return a->stack < b->stack ? -1 : 1;
+	return a->epoch < b->epoch ? -1 : a->epoch > b->epoch;
+}
+
+/* Names the frames of one stack behind those of all before. `previous` may be NULL. */
+static int name_frames(struct profile *profile, struct symbolmap *names,
+	struct profile_stack *stack, const struct profile_stack *previous)
+{
+	uint32_t count;
+	const uint64_t *frames = stack_table_get(&profile->trace->stacks, stack->stack, &count);
+	uint32_t shared = 0;
+
+	stack->at = profile->functions.count;
+	stack->frame_count = count;
+	if (!count)
+		return 0;
+	if (!vec_reserve(&profile->functions, count))
+		return -ENOMEM;
+	uint32_t *functions = profile->functions.items + stack->at;
+	if (previous && previous->process == stack->process && previous->epoch == stack->epoch) {
+		uint32_t other_count;
+		const uint64_t *other = stack_table_get(&profile->trace->stacks, previous->stack,
+			&other_count);
+		uint32_t most = count < other_count ? count : other_count;
+		while (shared < most && frames[count - 1 - shared] == other[other_count - 1 - shared])
+			shared++;
+		memcpy(functions + count - shared,
+			profile->functions.items + previous->at + other_count - shared,
+			shared * sizeof(*functions));
+	}
+	for (uint32_t i = 0; i < count - shared; i++) {
+		functions[i] = symbolmap_find(names, stack->process, frames[i], stack->epoch);
+		if (!functions[i])
+			return -ENOMEM;
+	}
+	profile->functions.count += count;
+	return 0;
+}
+
+int profile_name(struct profile *profile, struct symbolmap *names)
+{
+	struct module_answers answers = { 0 };
+	const struct profile_stack *previous = NULL;
+	uint32_t kept = 0;
+	int error = 0;
+
+	map_done(&profile->index); /* counting is over */
+	if (profile->stacks.count > 1)
+		qsort(profile->stacks.items, profile->stacks.count, sizeof(profile->stacks.items[0]),
+			compare_stacks);
+	bool wanted = false;
+	uint32_t asked = UINT32_MAX; /* the process that `wanted` is about */
+	for (uint32_t i = 0; i < profile->stacks.count; i++) {
+		struct profile_stack stack = profile->stacks.items[i];
+		if (stack.process != asked)
+			wanted = process_is_wanted(profile, stack.process);
+		asked = stack.process;
+		if (!wanted)
+			continue;
+		error = name_frames(profile, names, &stack, previous);
+		if (error)
+			break;
+		if (profile->filter.modules.count) {
+			int has = stack_has_module(profile, names, &answers, &stack);
+			if (has <= 0) {
+				error = has;
+				if (error)
+					break;
+				profile->functions.count = stack.at;
+				continue;
+			}
+		}
+		profile->stacks.items[kept] = stack;
+		previous = &profile->stacks.items[kept++];
+		profile->count += stack.count;
+		profile->weight_ns += stack.weight_ns;
+		profile->frame_count += stack.count * stack.frame_count;
+		uint32_t named = 0;
+		for (uint32_t f = 0; f < stack.frame_count; f++)
+			named += names->functions.items[profile->functions.items[stack.at + f]].named;
+		profile->named_frame_count += stack.count * named;
+	}
+	profile->stacks.count = kept;
+	vec_done(&answers.by_function);
+	return error;
+}
+
+void profile_done(struct profile *profile)
+{
+	vec_done(&profile->stacks);
+	vec_done(&profile->functions);
+	map_done(&profile->index);
+	profile_filter_done(&profile->filter);
+	*profile = (struct profile){ 0 };
+}

@@ -1,0 +1,77 @@
+/*
+ * CPU samples counted: first by (process, stack, epoch), then named once for each distinct stack.
+ *
+ *   struct profile profile = { .trace = &trace, .filter = filter };
+ *   saved_read(path, &trace, profile_event, &profile, &diag);
+ *   symbolmap_init(&names, &trace, false);
+ *   profile_name(&profile, &names);               names may stand in the file behind the samples they name
+ *   recording_describe(...), top_count(...), tree_build(...)
+ *   profile_done(&profile);
+ *
+ * A recording may be of any length: memory grows with distinct stacks, not with samples.
+ */
+#ifndef SPOOR_ANALYZE_PROFILE_H
+#define SPOOR_ANALYZE_PROFILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+
+struct event;
+struct symbolmap;
+struct trace;
+
+/*
+ * Which samples count. Within a list one match is enough; all lists that are not empty must match. Texts are the caller's.
+ * Zero is everything.
+ */
+struct profile_filter {
+	VEC(uint32_t) pids;
+	VEC(uint32_t) tids;
+	VEC(const char *) process_names;  /* names or globs */
+	VEC(const char *) modules;        /* globs; a frame of the stack is in such a module */
+	uint64_t from_ns;                 /* since the begin of the recording */
+	uint64_t to_ns;                   /* exclusive; 0 = to the end */
+};
+
+bool profile_filter_is_empty(const struct profile_filter *filter);
+void profile_filter_done(struct profile_filter *filter);
+
+/* One distinct stack of one process. */
+struct profile_stack {
+	uint64_t weight_ns;
+	uint64_t count;
+	uint32_t process;
+	uint32_t stack;        /* in trace.stacks */
+	uint32_t epoch;        /* process.code_epoch when it was sampled */
+	uint32_t at;           /* functions.items[at], leaf first; set by profile_name() */
+	uint32_t frame_count;
+};
+
+struct profile {
+	struct trace *trace;
+	struct profile_filter filter;      /* the caller's lists */
+	VEC(struct profile_stack) stacks;  /* after profile_name(): what passed the filter, by process */
+	VEC(uint32_t) functions;
+	struct map index;
+	uint64_t first_ns;                 /* of the samples; UINT64_MAX when there are none */
+	uint64_t last_ns;
+	uint64_t all_count;                /* the whole recording */
+	uint64_t all_weight_ns;
+	uint64_t count;                    /* after profile_name(): what passed the filter */
+	uint64_t weight_ns;
+	uint64_t frame_count;              /* frames of these samples */
+	uint64_t named_frame_count;
+};
+
+/* Takes an event; those that are no samples are passed over. `context` is the profile. 0, or -ENOMEM. */
+int profile_event(void *context, const struct event *event);
+
+/* Names the stacks and drops those that the filter refuses. Once. */
+int profile_name(struct profile *profile, struct symbolmap *names);
+
+void profile_done(struct profile *profile);
+
+#endif

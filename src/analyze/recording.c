@@ -1,0 +1,140 @@
+/* See recording.h. */
+#include "analyze/recording.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/profile.h"
+#include "model/report.h"
+#include "model/symbolmap.h"
+#include "model/trace.h"
+
+static bool text_is(const struct trace *trace, uint32_t index, const char *text)
+{
+	return strcmp(trace_text(trace, index), text) == 0;
+}
+
+static struct report_loss *loss_row(struct report *report, const struct loss *loss)
+{
+	for (uint32_t i = 0; i < report->losses.count; i++) {
+		struct report_loss *row = &report->losses.items[i];
+		if (row->source == loss->source && row->unit == loss->unit)
+			return row;
+	}
+	struct report_loss *row = vec_push(&report->losses);
+	if (row)
+		*row = (struct report_loss){ .source = loss->source, .unit = loss->unit,
+			.cpu = loss->cpu, .first_ns = loss->first_ns, .last_ns = loss->last_ns };
+	return row;
+}
+
+static int sum_losses(struct report *report, const struct trace *trace)
+{
+	for (uint32_t i = 0; i < trace->losses.count; i++) {
+		const struct loss *loss = &trace->losses.items[i];
+		if (!loss->source)
+			continue; /* item 0 of the table */
+		struct report_loss *row = loss_row(report, loss);
+		if (!row)
+			return -ENOMEM;
+		row->count += loss->count;
+		row->more_unknown |= !loss->count;
+		if (row->cpu != loss->cpu) {
+			row->several_cpus = true;
+			row->cpu = -1;
+		}
+		if (loss->first_ns && (!row->first_ns || loss->first_ns < row->first_ns))
+			row->first_ns = loss->first_ns;
+		if (loss->last_ns > row->last_ns)
+			row->last_ns = loss->last_ns;
+		row->moved = text_is(trace, loss->source, "late");
+		if (row->moved)
+			continue;
+		if (text_is(trace, loss->unit, "samples"))
+			report->lost_samples += loss->count;
+		report->loss_unknown |= !loss->count;
+	}
+	return 0;
+}
+
+static int compare_unnamed(const void *left, const void *right)
+{
+	const struct report_unnamed *a = left;
+	const struct report_unnamed *b = right;
+
+	if (a->frames != b->frames)
+		return a->frames > b->frames ? -1 : 1;
+	return a->module < b->module ? -1 : a->module > b->module;
+}
+
+static int count_unnamed(struct report *report, const struct symbolmap *names,
+	const struct profile *profile)
+{
+	uint64_t *by_function = calloc((size_t)names->functions.count + 1, sizeof(*by_function));
+	struct map index = { 0 };
+	int error = 0;
+
+	if (!by_function)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < profile->stacks.count; i++) {
+		const struct profile_stack *stack = &profile->stacks.items[i];
+		for (uint32_t f = 0; f < stack->frame_count; f++)
+			by_function[profile->functions.items[stack->at + f]] += stack->count;
+	}
+	for (uint32_t i = 1; i < names->functions.count && !error; i++) {
+		const struct function *function = &names->functions.items[i];
+		if (function->named || !by_function[i])
+			continue;
+		uint64_t key = (uint64_t)function->kind << 32 | function->module;
+		uint32_t row = map_get(&index, key);
+		if (!row) {
+			struct report_unnamed *fresh = vec_push(&report->unnamed);
+			row = report->unnamed.count;
+			if (!fresh || !map_add(&index, key, row)) {
+				error = -ENOMEM;
+				break;
+			}
+			fresh->module = function->module;
+			fresh->kind = function->kind;
+		}
+		report->unnamed.items[row - 1].frames += by_function[i];
+	}
+	if (report->unnamed.count)
+		qsort(report->unnamed.items, report->unnamed.count, sizeof(report->unnamed.items[0]),
+			compare_unnamed);
+	map_done(&index);
+	free(by_function);
+	return error;
+}
+
+int recording_describe(struct report *report, const struct trace *trace,
+	const struct symbolmap *names, const struct profile *profile)
+{
+	const struct recording *recording = &trace->recording;
+	uint64_t end_ns = recording->end_ns;
+
+	report->trace = trace;
+	report->names = names;
+	report->begin_ns = recording->sync_ns ? recording->sync_ns : profile->first_ns;
+	if (profile->all_count && end_ns < profile->last_ns)
+		end_ns = profile->last_ns;
+	report->duration_ns = end_ns > report->begin_ns ? end_ns - report->begin_ns : 0;
+	report->cpu_count = recording->cpu_online;
+	report->rate_hz = recording->period_ns ? 1e9 / (double)recording->period_ns : 0;
+	report->all_samples = profile->all_count;
+	report->all_cpu_ns = profile->all_weight_ns;
+	report->busy = report->cpu_count && report->duration_ns
+		? (double)report->all_cpu_ns / (double)report->cpu_count / (double)report->duration_ns
+		: -1;
+	if (report->busy > 1)
+		report->busy = 1; /* the last sample may stand for time beyond the end */
+	report->samples = profile->count;
+	report->cpu_ns = profile->weight_ns;
+	report->frames = profile->frame_count;
+	report->named_frames = profile->named_frame_count;
+	report->killed = recording->sync_ns && !recording->end_reason;
+
+	int error = sum_losses(report, trace);
+	return error ? error : count_unnamed(report, names, profile);
+}

@@ -1,0 +1,81 @@
+/*
+ * spoor help: what there is, from the tables. `spoor help --completion` emits the same as words for completion/spoor.bash and for the test that every
+ * verb has its page and every option one meaning:
+ *
+ *   verb help what a verb does and takes
+ *   option help --completion - - the words for a shell's completion
+ *
+ * An option line holds the verb, the long name, the letter or -, the argument (without spaces) or -, and the help.
+ */
+#include <stdio.h>
+
+#include "cli/options.h"
+#include "cli/verbs.h"
+#include "cli/words.h"
+
+struct help_values {
+	bool completion;
+};
+
+const struct option help_options[] = {
+	{ 0, "completion", NULL, "all verbs and options, for a shell's completion", OPTION_FLAG,
+		INTO(struct help_values, completion) },
+	{ 0 },
+};
+
+static void print_overview(void)
+{
+	printf("spoor VERB [options]\n"
+	       "Records a machine that runs .NET, names every frame, answers on the spot.\n\n");
+	for (const struct verb *verb = verbs; verb->name; verb++)
+		printf("  %-11s%s\n", verb->name, verb->summary);
+	printf("  %-11s%s\n", "--version", "which spoor this is");
+	printf("\nspoor VERB --help shows what a verb takes; man spoor has the whole story.\n");
+	if (verb_find("record"))
+		printf("First:  sudo spoor record --duration 10s\n");
+}
+
+static void print_completion(void)
+{
+	for (const struct verb *verb = verbs; verb->name; verb++)
+		printf("verb %s %s\n", verb->name, verb->summary);
+	for (const struct verb *verb = verbs; verb->name; verb++) {
+		for (const struct option *row = verb->options; row && row->name; row++) {
+			char letter[] = { '-', row->letter, '\0' };
+			printf("option %s --%s %s %s %s\n", verb->name, row->name, letter,
+				row->argument ? row->argument : "-", row->help);
+		}
+	}
+}
+
+int cmd_help(const struct verb *self, int argc, char **argv)
+{
+	struct help_values values = { 0 };
+	struct arguments arguments;
+	int code;
+
+	if (!options_parse(self, argc, argv, &values, &arguments, &code))
+		return code;
+	const struct verb *about =
+		arguments.words.count ? verb_find(arguments.words.items[0]) : NULL;
+
+	if (arguments.words.count > 1) {
+		code = options_misused(self, "spoor help takes one verb");
+	} else if (arguments.words.count && !about) {
+		const struct verb *nearest = verb_nearest(arguments.words.items[0]);
+		code = nearest ? options_misused(self, "there is no verb '%s'; did you mean '%s'?",
+					 arguments.words.items[0], nearest->name)
+			       : options_misused(
+					 self, "there is no verb '%s'", arguments.words.items[0]);
+	} else {
+		if (values.completion)
+			print_completion();
+		else if (about)
+			options_print_help(about);
+		else
+			print_overview();
+		code = words_finish_output();
+	}
+	options_done(self, &values, &arguments);
+	return code;
+}

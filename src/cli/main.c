@@ -1,0 +1,59 @@
+/*
+ * spoor VERB ...: finds the verb and hands over. All else is the verb's.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/verbs.h"
+#include "cli/words.h"
+
+static int unknown_verb(const char *name)
+{
+	const struct verb *nearest = verb_nearest(name);
+
+	if (nearest)
+		words_say("there is no verb '%s'; did you mean '%s'?", name, nearest->name);
+	else
+		words_say("there is no verb '%s'", name);
+	words_say("spoor help lists what there is.");
+	return EXIT_MISUSED;
+}
+
+static int unknown_option(const char *text)
+{
+	if (option_is_near(text + strspn(text, "-"), "version"))
+		words_say("there is no option '%s'; did you mean '--version'?", text);
+	else
+		words_say("there is no option '%s' before the verb", text);
+	words_say("spoor help lists what there is.");
+	return EXIT_MISUSED;
+}
+
+int main(int argc, char **argv)
+{
+	/*
+	 * A reader that goes away (| head) is seen as EPIPE where it is written to, not as a death half-way. A verb that runs a child gives
+	 * the child SIG_DFL back: exec keeps what is ignored.
+	 */
+	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail for SIGPIPE */
+
+	if (argc < 2) {
+		const char *help[] = { "help", NULL };
+		(void)cmd_help(verb_find("help"), 1, (char **)help); /* the misuse is what counts */
+		return EXIT_MISUSED;
+	}
+	const char *name = argv[1];
+
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+		name = "help";
+	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+		printf("spoor %s\n", SPOOR_VERSION);
+		return words_finish_output();
+	}
+	if (name[0] == '-')
+		return unknown_option(name);
+	const struct verb *verb = verb_find(name);
+
+	return verb ? verb->run(verb, argc - 1, argv + 1) : unknown_verb(name);
+}

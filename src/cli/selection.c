@@ -1,0 +1,165 @@
+/* See selection.h. */
+#include "cli/selection.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/recording.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "cli/verbs.h"
+#include "cli/words.h"
+#include "session/saved.h"
+
+static void add_words(struct bytes *words, const char *option, const char *value)
+{
+	bytes_printf(words, "%s%s %s", words->len ? " " : "", option, value);
+}
+
+static int parse_numbers(const struct texts *texts, const char *option, const struct verb *verb,
+	void *vec_of_u32, struct bytes *words)
+{
+	VEC(uint32_t) *numbers = vec_of_u32;
+
+	for (uint32_t i = 0; i < texts->list.count; i++) {
+		uint64_t number;
+		const char *text = texts->list.items[i];
+		if (!text_parse_u64(text, &number) || number > UINT32_MAX)
+			return options_misused(verb, "'%s' is no number for %s", text, option);
+		if (!vec_add(numbers, (uint32_t)number))
+			return EXIT_FAILED;
+		add_words(words, option, text);
+	}
+	return EXIT_DONE;
+}
+
+static bool copy_texts(const struct texts *texts, const char *option, void *vec_of_text,
+	struct bytes *words)
+{
+	VEC(const char *) *list = vec_of_text;
+
+	for (uint32_t i = 0; i < texts->list.count; i++) {
+		if (!vec_add(list, texts->list.items[i]))
+			return false;
+		add_words(words, option, texts->list.items[i]);
+	}
+	return true;
+}
+
+static int make_filter(const struct selection_values *values, const struct verb *verb,
+	struct selection *s)
+{
+	struct profile_filter *filter = &s->profile.filter;
+	int code = parse_numbers(&values->pids, "-p", verb, &filter->pids, &s->words);
+
+	if (code == EXIT_DONE)
+		code = parse_numbers(&values->tids, "-t", verb, &filter->tids, &s->words);
+	if (code != EXIT_DONE)
+		return code;
+	if (values->to_ns && values->to_ns <= values->from_ns)
+		return options_misused(verb, "--to is not after --from");
+	if (!copy_texts(&values->names, "-n", &filter->process_names, &s->words) ||
+		!copy_texts(&values->modules, "-m", &filter->modules, &s->words))
+		return EXIT_FAILED;
+	filter->from_ns = values->from_ns;
+	filter->to_ns = values->to_ns;
+	if (values->from_ns || values->to_ns) {
+		bytes_printf(&s->words, "%s%.3g s to ", s->words.len ? " " : "",
+			(double)values->from_ns / 1e9);
+		if (values->to_ns)
+			bytes_printf(&s->words, "%.3g s", (double)values->to_ns / 1e9);
+		else
+			bytes_text(&s->words, "the end");
+	}
+	return EXIT_DONE;
+}
+
+static int choose_file(const struct arguments *arguments, const struct verb *verb,
+	struct selection *s, struct diag *diag)
+{
+	if (arguments->command || arguments->words.count > 1)
+		return options_misused(verb, "more than one recording given");
+	if (arguments->words.count) {
+		const char *word = arguments->words.items[0];
+		if (strlen(word) >= sizeof(s->path))
+			return options_misused(verb, "the name of the recording is too long");
+		memcpy(s->path, word, strlen(word) + 1);
+		return EXIT_DONE;
+	}
+	if (saved_newest(".", s->path, sizeof(s->path), diag) < 0) {
+		diag_remedy(diag, "name one: spoor %s FILE; or make one: spoor record", verb->name);
+		return words_fail(diag);
+	}
+	if (strncmp(s->path, "./", 2) == 0)
+		memmove(s->path, s->path + 2, strlen(s->path + 2) + 1);
+	words_say("the newest recording here is %s", s->path);
+	return EXIT_DONE;
+}
+
+/* A torn file is reported as far as it could be read; one that gives nothing is a failure. */
+static int read_file(struct selection *s, struct diag *diag)
+{
+	int error = saved_read(s->path, &s->trace, profile_event, &s->profile, diag);
+
+	if (error < 0) {
+		if (error == -ENOMEM && !diag->error)
+			diag_set(diag, error, "cannot read '%s': %m", s->path);
+		int code = words_fail(diag);
+		if (error == -ENOMEM || !s->trace.recording.end_ns)
+			return code;
+		words_say("What could be read before that is reported");
+	}
+	return EXIT_DONE;
+}
+
+int selection_open(const struct selection_values *values, const struct arguments *arguments,
+	const struct verb *verb, struct selection *s)
+{
+	struct diag diag = { 0 };
+
+	memset(s, 0, sizeof(*s));
+	if (trace_init(&s->trace) < 0) {
+		diag_set(&diag, -ENOMEM, "cannot read a recording: %m");
+		return words_fail(&diag);
+	}
+	s->profile.trace = &s->trace;
+	int code = make_filter(values, verb, s);
+	if (code == EXIT_DONE)
+		code = choose_file(arguments, verb, s, &diag);
+	if (code == EXIT_DONE)
+		code = read_file(s, &diag);
+	if (code != EXIT_DONE)
+		return code;
+
+	int error = symbolmap_init(&s->names, &s->trace, values->raw_names);
+	if (!error)
+		error = profile_name(&s->profile, &s->names);
+	if (!error)
+		error = recording_describe(&s->report, &s->trace, &s->names, &s->profile);
+	if (error < 0) {
+		diag = (struct diag){ 0 };
+		diag_set(&diag, error, "cannot analyse '%s': %m", s->path);
+		return words_fail(&diag);
+	}
+	s->report.file = s->path;
+	s->report.selection = s->words.len ? bytes_z(&s->words) : NULL;
+	return EXIT_DONE;
+}
+
+int selection_print(const struct bytes *out)
+{
+	errno = 0;
+	if (fwrite(out->data, 1, out->len, stdout) != out->len && errno == EPIPE)
+		return EXIT_DONE;
+	return words_finish_output();
+}
+
+void selection_close(struct selection *s)
+{
+	report_done(&s->report);
+	symbolmap_done(&s->names);
+	profile_done(&s->profile);
+	trace_done(&s->trace);
+	bytes_done(&s->words);
+}

@@ -1,0 +1,68 @@
+/*
+ * What report and flame have in common: which file, which samples, read and named.
+ *
+ *   struct report_values { struct selection_values selection; ... };
+ *   options: SELECTION_OPTIONS(struct report_values, selection),
+ *
+ *   code = selection_open(&values.selection, &args, self, &s)   EXIT_DONE: go on; else it was told, return it
+ *   ... s.profile, s.names, s.report ...
+ *   selection_close(&s)                                          in any case
+ */
+#ifndef SPOOR_CLI_SELECTION_H
+#define SPOOR_CLI_SELECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyze/profile.h"
+#include "base/bytes.h"
+#include "cli/options.h"
+#include "model/report.h"
+#include "model/symbolmap.h"
+#include "model/trace.h"
+
+struct selection_values {
+	struct texts pids;
+	struct texts names;
+	struct texts tids;
+	struct texts modules;
+	uint64_t from_ns;
+	uint64_t to_ns;
+	bool raw_names;
+};
+
+/* The rows of a verb's option table that fill the selection_values `field` of `type`. */
+#define SELECTION_OPTIONS(type, field)                                                             \
+	{ 'p', "pid", "PID", "only this process; may be repeated", OPTION_TEXTS,                   \
+		INTO(type, field.pids) },                                                          \
+		{ 'n', "name", "NAME", "only processes of this name; a pattern with * and ?",      \
+			OPTION_TEXTS, INTO(type, field.names) },                                   \
+		{ 't', "thread", "TID", "only this thread; may be repeated", OPTION_TEXTS,         \
+			INTO(type, field.tids) },                                                  \
+		{ 'm', "module", "NAME", "only stacks with a frame in such a module; a pattern",   \
+			OPTION_TEXTS, INTO(type, field.modules) },                                 \
+		{ 0, "from", "TIME", "only from this time on, since the begin", OPTION_DURATION,   \
+			INTO(type, field.from_ns) },                                               \
+		{ 0, "to", "TIME", "only up to this time, since the begin", OPTION_DURATION,       \
+			INTO(type, field.to_ns) },                                                 \
+		{ 0, "raw-names", NULL, "names as the compiler made them", OPTION_FLAG,            \
+			INTO(type, field.raw_names) }
+
+struct selection {
+	struct trace trace;
+	struct profile profile;
+	struct symbolmap names;
+	struct report report;      /* described; not yet counted */
+	struct bytes words;        /* of the filter, for report.selection */
+	char path[4096];
+};
+
+int selection_open(const struct selection_values *values, const struct arguments *arguments,
+	const struct verb *verb, struct selection *ret_selection);
+
+/* Prints the result and ends the output as words_finish_output() does. A reader that left early is no failure. */
+int selection_print(const struct bytes *out);
+
+void selection_close(struct selection *selection);
+
+#endif

@@ -1,0 +1,41 @@
+/* See verbs.h. */
+#include "cli/verbs.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/text.h"
+
+const struct verb verbs[] = {
+	{ "record", cmd_record, "[options] [-- COMMAND [ARGUMENT...]]", "samples the machine, some processes or a command into a file",
+		record_options },
+	{ "report", cmd_report, "[FILE] [options]", "what a recording holds, and where its CPU time went",
+		report_options },
+	{ "flame", cmd_flame, "[FILE] [-o FILE] [options]", "a recording as a flame graph", flame_options },
+	{ "help", cmd_help, "[VERB]", "what a verb does and takes", help_options },
+	{ 0 },
+};
+
+const struct verb *verb_find(const char *name)
+{
+	for (const struct verb *verb = verbs; verb->name; verb++) {
+		if (strcmp(verb->name, name) == 0)
+			return verb;
+	}
+	return NULL;
+}
+
+const struct verb *verb_nearest(const char *name)
+{
+	const struct verb *nearest = NULL;
+	unsigned least = 0;
+
+	for (const struct verb *verb = verbs; verb->name; verb++) {
+		unsigned distance = text_distance(name, verb->name);
+		if (!option_is_near(name, verb->name) || (nearest && distance >= least))
+			continue;
+		nearest = verb;
+		least = distance;
+	}
+	return nearest;
+}

@@ -1,0 +1,46 @@
+/*
+ * The verbs of spoor: one table, from which help, completion and the check for man pages are made.
+ *
+ * A verb is a file cli/cmd_<name>.c with a function and an option table, both declared here, a row in verbs.c, a page
+ * docs/man/spoor-<name>.1 and cases in tests/cli/<name>/. Its function gets its own row and the arguments from its name on, calls
+ * options_parse() first, and returns the exit code. A verb prints results to stdout and words to stderr.
+ */
+#ifndef SPOOR_CLI_VERBS_H
+#define SPOOR_CLI_VERBS_H
+
+#include "cli/options.h"
+
+/* What spoor exits with. `record -- CMD` gives CMD's own code when the recording itself succeeded. */
+enum exit_code {
+	EXIT_DONE = 0,
+	EXIT_FAILED = 1,
+	EXIT_MISUSED = 2,
+	EXIT_MISSING = 3, /* a right or a feature of this machine */
+};
+
+struct verb {
+	const char *name; /* "report" */
+	int (*run)(const struct verb *self, int argc, char **argv);
+	const char *synopsis;         /* what follows the name: "[FILE] [options]" */
+	const char *summary;          /* "what a recording holds, and where its CPU time went" */
+	const struct option *options; /* ends with a row of zeros; NULL when there are none */
+};
+
+extern const struct verb verbs[]; /* ends with a row of zeros */
+
+/* NULL when there is no such verb. */
+const struct verb *verb_find(const char *name);
+
+/* The verb whose name is nearest to a mistyped one, NULL when none is near. */
+const struct verb *verb_nearest(const char *name);
+
+int cmd_record(const struct verb *self, int argc, char **argv);
+int cmd_report(const struct verb *self, int argc, char **argv);
+extern const struct option report_options[];
+int cmd_flame(const struct verb *self, int argc, char **argv);
+extern const struct option flame_options[];
+int cmd_help(const struct verb *self, int argc, char **argv);
+extern const struct option record_options[];
+extern const struct option help_options[];
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * How spoor speaks: sentences for a person on stderr, and what the terminal behind a stream can show.
+ *
+ * A sentence that failed comes as a struct diag: what and why, then what to do, each on its own line.
+ */
+#ifndef SPOOR_CLI_WORDS_H
+#define SPOOR_CLI_WORDS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct diag;
+
+/* The values of `--color auto|always|never`, in this order. */
+enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+/* What a stream can show. */
+struct screen {
+	bool terminal;
+	bool color; /* --color, else NO_COLOR and TERM, else whether it is a terminal */
+	unsigned
+		columns; /* COLUMNS, else what the terminal says, else 0: lines are never cut in a pipe */
+};
+
+void screen_look(FILE *stream, enum color_when when, struct screen *ret_screen);
+
+/* Prints the diagnosis to stderr; returns the exit code that fits its error (words_exit_code()). */
+int words_fail(const struct diag *diag);
+
+/* EXIT_MISSING for a right or feature that is missing (EPERM, EACCES, ENOSYS, EOPNOTSUPP), else EXIT_FAILED. */
+int words_exit_code(int error);
+
+/* One sentence to stderr with a full stop behind it if it has none; foreign text in it is made safe. */
+void words_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * Flushes stdout and checks that everything got there: EXIT_DONE, or the failure is told. A reader that went away (EPIPE) is no failure. Every
+ * verb that prints results ends with it.
+ */
+int words_finish_output(void);
+
+#endif

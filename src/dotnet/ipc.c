@@ -1,0 +1,298 @@
+/* See ipc.h. */
+#include "dotnet/ipc.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/cursor.h"
+#include "base/diag.h"
+#include "base/text.h"
+
+/*
+ * Message header, little-endian (docs/formats/diagnostics-ipc.md, "Message").
+ *
+ *   offset  size  field
+ *   0       14    magic     "DOTNET_IPC_V1" and a NUL
+ *   14      2     size      of the whole message
+ *   16      1     set       of commands; 0xff: a reply
+ *   17      1     command   in a reply: 0 success, 0xff error
+ *   18      2     reserved  0
+ */
+#define MAGIC      "DOTNET_IPC_V1"
+#define MAGIC_SIZE 14u
+#define SET_SERVER 0xffu
+
+#define FORMAT_NETTRACE 1u
+
+/* UTF-16 units of a text without its NUL. */
+static size_t text_units(const char *text)
+{
+	size_t len = strlen(text);
+	size_t units = 0;
+
+	for (size_t at = 0; at < len;)
+		units += text_next_char(text, len, &at) >= 0x10000 ? 2 : 1;
+	return units;
+}
+
+/* A count of units with the NUL, then the units; an absent one is the count 0 alone. */
+static size_t text_size(const char *text)
+{
+	return text ? 4 + 2 * (text_units(text) + 1) : 4;
+}
+
+static void put_text(struct bytes *out, const char *text)
+{
+	if (!text) {
+		bytes_u32(out, 0);
+		return;
+	}
+	bytes_u32(out, (uint32_t)text_units(text) + 1);
+	bytes_utf16z(out, text, strlen(text), IPC_TEXT_MAX);
+}
+
+static bool is_collect(enum ipc_command command)
+{
+	return command == IPC_COLLECT_TRACING_2 || command == IPC_COLLECT_TRACING_3 ||
+		command == IPC_COLLECT_TRACING_4;
+}
+
+static int check_collect(const struct ipc_request *request, struct diag *diag)
+{
+	if (!request->buffer_mb)
+		return diag_set(diag, -EINVAL, "a session needs a buffer");
+	if (!request->provider_count || request->provider_count > IPC_PROVIDERS_MAX)
+		return diag_set(diag, -EINVAL, "a session takes 1 to %u providers, not %" PRIu32,
+			IPC_PROVIDERS_MAX, request->provider_count);
+	for (uint32_t i = 0; i < request->provider_count; i++) {
+		const struct ipc_provider *provider = &request->providers[i];
+		if (!provider->name || !*provider->name)
+			return diag_set(diag, -EINVAL, "a provider needs a name");
+		if (provider->level > IPC_LEVEL_MAX)
+			return diag_set(diag, -EINVAL, "provider '%s': level %" PRIu32 " is above %u",
+				provider->name, provider->level, IPC_LEVEL_MAX);
+		if (text_units(provider->name) > IPC_TEXT_MAX ||
+			(provider->arguments && text_units(provider->arguments) > IPC_TEXT_MAX))
+			return diag_set(diag, -EINVAL, "a provider's name or arguments are longer than %u characters",
+				IPC_TEXT_MAX);
+	}
+	return 0;
+}
+
+/* The exact size of the whole message, worked out from the layout alone; 0 for a command that is not ours to send. */
+static size_t request_size(const struct ipc_request *request)
+{
+	size_t size = IPC_HEADER_SIZE;
+
+	switch (request->command) {
+	case IPC_PROCESS_INFO:
+	case IPC_PROCESS_INFO_2:
+	case IPC_PROCESS_INFO_3:
+	case IPC_RESUME_RUNTIME:
+		return size;
+	case IPC_STOP_TRACING:
+		return size + 8;
+	case IPC_COLLECT_TRACING_2:
+		size += 4 + 4 + 1 + 4;     /* buffer, format, rundown, provider count */
+		break;
+	case IPC_COLLECT_TRACING_3:
+		size += 4 + 4 + 1 + 1 + 4; /* ... rundown, stacks ... */
+		break;
+	case IPC_COLLECT_TRACING_4:
+		size += 4 + 4 + 8 + 1 + 4; /* ... rundown keywords, stacks ... */
+		break;
+	default:
+		return 0;
+	}
+	for (uint32_t i = 0; i < request->provider_count; i++) {
+		const struct ipc_provider *provider = &request->providers[i];
+		size += 8 + 4 + text_size(provider->name) + text_size(provider->arguments);
+	}
+	return size;
+}
+
+static void put_collect(const struct ipc_request *request, struct bytes *out)
+{
+	bytes_u32(out, request->buffer_mb);
+	bytes_u32(out, FORMAT_NETTRACE);
+	if (request->command == IPC_COLLECT_TRACING_4)
+		bytes_u64(out, request->rundown_keywords);
+	else
+		bytes_u8(out, request->rundown_keywords != 0);
+	if (request->command != IPC_COLLECT_TRACING_2)
+		bytes_u8(out, request->stacks);
+	bytes_u32(out, request->provider_count);
+	for (uint32_t i = 0; i < request->provider_count; i++) {
+		const struct ipc_provider *provider = &request->providers[i];
+		bytes_u64(out, provider->keywords);
+		bytes_u32(out, provider->level);
+		put_text(out, provider->name);
+		put_text(out, provider->arguments);
+	}
+}
+
+int ipc_encode(const struct ipc_request *request, struct bytes *out, struct diag *diag)
+{
+	size_t at = out->len;
+
+	if (is_collect(request->command)) {
+		int r = check_collect(request, diag);
+		if (r < 0)
+			return r;
+	}
+	size_t size = request_size(request);
+	if (!size)
+		return diag_set(diag, -EINVAL, "no such diagnostics command: %#x", (unsigned)request->command);
+	if (size > IPC_MESSAGE_MAX)
+		return diag_set(diag, -EINVAL, "the providers take %zu bytes; a request holds %u", size,
+			IPC_MESSAGE_MAX);
+
+	bytes_add(out, MAGIC, MAGIC_SIZE);
+	bytes_u16(out, (uint16_t)size);
+	bytes_u8(out, (uint8_t)(request->command >> 8));
+	bytes_u8(out, (uint8_t)(request->command & 0xff));
+	bytes_u16(out, 0);
+	if (request->command == IPC_STOP_TRACING)
+		bytes_u64(out, request->session_id);
+	else if (is_collect(request->command))
+		put_collect(request, out);
+	if (out->failed) {
+		out->len = at;
+		return diag_set(diag, -ENOMEM, "no memory for a diagnostics request");
+	}
+	/* Not a matter of assert() alone: a message of another size would kill the process it is sent to. */
+	assert(out->len - at == size);
+	if (out->len - at != size) {
+		out->len = at;
+		return diag_set(diag, -EINVAL, "a diagnostics request came out at the wrong size");
+	}
+	return 0;
+}
+
+int ipc_decode_header(const uint8_t header[IPC_HEADER_SIZE], size_t *ret_size, bool *ret_ok,
+	struct diag *diag)
+{
+	struct cursor c = cursor_of(header, IPC_HEADER_SIZE);
+	const uint8_t *magic = cursor_take(&c, MAGIC_SIZE);
+	size_t size = cursor_u16(&c);
+	unsigned set = cursor_u8(&c);
+	unsigned command = cursor_u8(&c);
+
+	if (memcmp(magic, MAGIC, MAGIC_SIZE) != 0)
+		return diag_set(diag, -EPROTO, "the reply is not of the diagnostics protocol");
+	if (size < IPC_HEADER_SIZE)
+		return diag_set(diag, -EPROTO, "the reply claims a size of %zu bytes, less than its header",
+			size);
+	if (set != SET_SERVER || (command != 0 && command != 0xff))
+		return diag_set(diag, -EPROTO, "the reply is neither a success nor an error: %#x %#x", set,
+			command);
+	*ret_size = size - IPC_HEADER_SIZE;
+	*ret_ok = command == 0;
+	return 0;
+}
+
+int ipc_decode_error(const uint8_t *payload, size_t size, uint32_t *ret_error, struct diag *diag)
+{
+	struct cursor c = cursor_of(payload, size);
+	uint32_t error = cursor_u32(&c);
+
+	if (c.short_read)
+		return diag_set(diag, -EPROTO, "the error reply has %zu bytes and no code", size);
+	*ret_error = error;
+	return 0;
+}
+
+int ipc_decode_session(const uint8_t *payload, size_t size, uint64_t *ret_session_id,
+	struct diag *diag)
+{
+	struct cursor c = cursor_of(payload, size);
+	uint64_t session_id = cursor_u64(&c);
+
+	/* What came behind it would be missing from the stream, so the size must be right to the byte. */
+	if (c.short_read || cursor_left(&c))
+		return diag_set(diag, -EPROTO, "the reply has %zu bytes where a session id has 8", size);
+	*ret_session_id = session_id;
+	return 0;
+}
+
+const char *ipc_error_words(uint32_t error)
+{
+	switch (error) {
+	case IPC_ERROR_BAD_ENCODING:
+		return "it does not understand the request";
+	case IPC_ERROR_UNKNOWN_COMMAND:
+		return "it does not know the command";
+	case IPC_ERROR_UNKNOWN_MAGIC:
+		return "it speaks another version of the protocol";
+	case IPC_ERROR_NOT_SUPPORTED:
+		return "its runtime was built without it";
+	case IPC_ERROR_FAIL:
+		return "it could not make a session (all 64 may be taken)";
+	default:
+		return "it refused";
+	}
+}
+
+/* A text of a reply as UTF-8; its NUL is among the units. NULL when it lies about its length or memory ran out. */
+static char *take_text(struct cursor *c)
+{
+	uint32_t units = cursor_u32(c);
+	const uint8_t *text = cursor_take(c, (size_t)units * 2);
+
+	if (c->short_read)
+		return NULL;
+	struct bytes utf8 = { 0 };
+	for (size_t i = 0; i < units; i++) {
+		if (!text[i * 2] && !text[i * 2 + 1])
+			units = (uint32_t)i;
+	}
+	text_add_utf16(&utf8, text, units);
+	char *copy = strdup(bytes_z(&utf8));
+	bytes_done(&utf8);
+	return copy;
+}
+
+int ipc_decode_process_info(enum ipc_command command, const uint8_t *payload, size_t size,
+	struct ipc_process_info *ret_info, struct diag *diag)
+{
+	struct cursor c = cursor_of(payload, size);
+	struct ipc_process_info info = { 0 };
+
+	if (command == IPC_PROCESS_INFO_3)
+		cursor_skip(&c, 4); /* version of the reply: later ones only append */
+	info.pid = cursor_u64(&c);
+	const uint8_t *cookie = cursor_take(&c, sizeof(info.cookie));
+	if (cookie)
+		memcpy(info.cookie, cookie, sizeof(info.cookie));
+	info.command_line = take_text(&c);
+	info.system = take_text(&c);
+	info.architecture = take_text(&c);
+	bool named = command != IPC_PROCESS_INFO;
+	info.entry_assembly = named ? take_text(&c) : strdup("");
+	info.runtime_version = named ? take_text(&c) : strdup("");
+	if (c.short_read) {
+		ipc_process_info_done(&info);
+		return diag_set(diag, -EPROTO, "what it says of itself ends within a field (%zu bytes)", size);
+	}
+	if (!info.command_line || !info.system || !info.architecture || !info.entry_assembly ||
+		!info.runtime_version) {
+		ipc_process_info_done(&info);
+		return diag_set(diag, -ENOMEM, "no memory for what a process says of itself");
+	}
+	*ret_info = info;
+	return 0;
+}
+
+void ipc_process_info_done(struct ipc_process_info *info)
+{
+	free(info->command_line);
+	free(info->system);
+	free(info->architecture);
+	free(info->entry_assembly);
+	free(info->runtime_version);
+	*info = (struct ipc_process_info){ 0 };
+}

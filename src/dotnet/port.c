@@ -1,0 +1,345 @@
+/*
+ * See port.h.
+ *
+ * What the target calls TMPDIR is resolved inside its root (openat2 with RESOLVE_IN_ROOT), because an absolute symbolic link in a
+ * container means a place in the container. Where that is not to be had (an old kernel, no right to look into the root), the plain path
+ * is tried, which is the same place for a process of our own mount namespace.
+ */
+#include "dotnet/port.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "base/input.h"
+#include "base/text.h"
+
+#define STAT_MAX    4096u
+#define STATUS_MAX  (64u << 10)
+#define ENVIRON_MAX (8u << 20)  /* the kernel allows 6 MiB of arguments and environment */
+
+/* Directory entries looked at when the name cannot be worked out. A full /tmp must not hold the recorder up. */
+#define SCAN_MAX 20000u
+
+/* What the runtime keeps of a path that does not fit: sun_path without its NUL. */
+#define SOCKET_PATH_MAX (sizeof(((struct sockaddr_un *)0)->sun_path) - 1)
+
+#define NAME_FORMAT "dotnet-diagnostic-%" PRIu32 "-%" PRIu64 "-socket"
+#define NAME_PREFIX "dotnet-diagnostic-%" PRIu32 "-"
+#define NAME_ROOM   80u
+
+/* A whole small file of /proc, with a NUL behind it. */
+static int read_proc(uint32_t pid, const char *file, size_t limit, char **ret_text, size_t *ret_size)
+{
+	char path[64];
+	struct input in;
+	uint8_t *data;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/%s", pid, file);
+	int r = input_open(&in, path, NULL);
+	if (r < 0)
+		return r;
+	r = input_read_all(&in, limit, &data, ret_size, NULL);
+	input_close(&in);
+	if (r == 0)
+		*ret_text = (char *)data;
+	return r;
+}
+
+/* State and start time: fields 3 and 22, counted behind the last ')', because a command name may hold blanks and parentheses. */
+static int read_stat(uint32_t pid, char *ret_state, uint64_t *ret_start_ticks)
+{
+	cleanup(freep) char *text = NULL;
+	size_t size;
+	int r = read_proc(pid, "stat", STAT_MAX, &text, &size);
+
+	if (r < 0)
+		return r;
+	char *at = strrchr(text, ')');
+	if (!at || at[1] != ' ')
+		return -EBADMSG;
+	*ret_state = at[2];
+	for (unsigned field = 2; field < 22; field++) {
+		at = strchr(at + 1, ' ');
+		if (!at)
+			return -EBADMSG;
+	}
+	char *end;
+	*ret_start_ticks = strtoull(at + 1, &end, 10);
+	return end > at + 1 ? 0 : -EBADMSG;
+}
+
+static uint32_t read_inner_pid(uint32_t pid)
+{
+	cleanup(freep) char *text = NULL;
+	size_t size;
+	unsigned long inner = pid;
+
+	if (read_proc(pid, "status", STATUS_MAX, &text, &size) < 0)
+		return pid;
+	const char *line = strstr(text, "\nNSpid:");
+	if (!line)
+		return pid;
+	for (const char *at = line + 7; *at && *at != '\n';) {
+		char *end;
+		unsigned long number = strtoul(at, &end, 10);
+		if (end == at)
+			break;
+		inner = number;
+		at = end;
+	}
+	return inner <= UINT32_MAX ? (uint32_t)inner : pid;
+}
+
+static void read_tmpdir(uint32_t pid, char tmpdir[DOTNET_DIR_MAX])
+{
+	static const char name[] = "TMPDIR=";
+	cleanup(freep) char *text = NULL;
+	size_t size;
+
+	tmpdir[0] = '\0';
+	if (read_proc(pid, "environ", ENVIRON_MAX, &text, &size) < 0)
+		return;
+	for (size_t at = 0; at < size; at += strlen(text + at) + 1) {
+		const char *value = text + at + sizeof(name) - 1;
+		if (strncmp(text + at, name, sizeof(name) - 1) != 0)
+			continue;
+		if (strlen(value) < DOTNET_DIR_MAX)
+			strcpy(tmpdir, value);
+		return;
+	}
+}
+
+int dotnet_target_read(uint32_t pid, struct dotnet_target *ret_target, struct diag *diag)
+{
+	char state;
+	uint64_t start_ticks;
+	int r = read_stat(pid, &state, &start_ticks);
+
+	if (r == -ENOENT || r == -ESRCH)
+		return diag_set(diag, -ESRCH, "no process has the pid %" PRIu32, pid);
+	if (r < 0)
+		return diag_set(diag, r, "cannot read /proc/%" PRIu32 "/stat: %m", pid);
+	ret_target->pid = pid;
+	ret_target->inner_pid = read_inner_pid(pid);
+	ret_target->start_ticks = start_ticks;
+	read_tmpdir(pid, ret_target->tmpdir);
+	return 0;
+}
+
+char dotnet_target_state(const struct dotnet_target *target)
+{
+	char state;
+	uint64_t start_ticks;
+
+	if (read_stat(target->pid, &state, &start_ticks) < 0 || start_ticks != target->start_ticks)
+		return 0;
+	return state;
+}
+
+unsigned dotnet_signs_of_path(const char *path)
+{
+	static const char jit_memory[] = "/memfd:doublemapper";
+	static const char deleted[] = " (deleted)";
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	size_t len = strlen(name);
+
+	if (!strncmp(path, jit_memory, sizeof(jit_memory) - 1))
+		return DOTNET_SIGN_JIT_MEMORY;
+	if (len >= sizeof(deleted) - 1 && !strcmp(name + len - (sizeof(deleted) - 1), deleted))
+		len -= sizeof(deleted) - 1;
+	if (len == strlen("libcoreclr.so") && !memcmp(name, "libcoreclr.so", len))
+		return DOTNET_SIGN_CORECLR;
+	if (!strncmp(name, "libmonosgen-2.0.so", strlen("libmonosgen-2.0.so")))
+		return DOTNET_SIGN_MONO;
+	return 0;
+}
+
+bool dotnet_signs_worth_asking(unsigned signs)
+{
+	return signs & (DOTNET_SIGN_SOCKET | DOTNET_SIGN_CORECLR | DOTNET_SIGN_JIT_MEMORY);
+}
+
+/* The directory as the target names it, with a slash at its end. False when it is longer than any path of a socket. */
+static bool target_directory(const struct dotnet_target *target, char directory[SOCKET_PATH_MAX + 1])
+{
+	const char *dir = target->tmpdir[0] ? target->tmpdir : "/tmp/";
+	size_t len = strlen(dir);
+
+	if (len + 1 > SOCKET_PATH_MAX)
+		return false;
+	memcpy(directory, dir, len + 1);
+	if (dir[len - 1] != '/')
+		strcpy(directory + len, "/");
+	return true;
+}
+
+/*
+ * An O_PATH descriptor of the target's directory. A relative TMPDIR is relative to where the target was when it started; where it is now
+ * is the best guess.
+ */
+static int open_directory(uint32_t pid, const char *directory)
+{
+	const struct open_how how = {
+		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT,
+	};
+	const char *inside = directory + strspn(directory, "/");
+	char path[64];
+
+	if (inside == directory) {
+		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/cwd", pid);
+		cleanup(closep) int cwd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		int fd = cwd < 0 ? -1 : openat(cwd, directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		return fd < 0 ? -errno : fd;
+	}
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root", pid);
+	cleanup(closep) int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root >= 0) {
+		int fd = (int)syscall(SYS_openat2, root, directory, &how, sizeof(how));
+		if (fd < 0 && errno == ENOSYS)
+			fd = openat(root, *inside ? inside : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0)
+			return fd;
+		return -errno;
+	}
+	if (errno == ENOENT || errno == ESRCH)
+		return -ESRCH;
+	int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static bool is_socket(int directory, const char *name)
+{
+	struct stat st;
+
+	return fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode);
+}
+
+/*
+ * Where the key is not what /proc says (a time namespace shifts start times): any socket of this pid, the newest. Whether it is the
+ * target's own, its peer credentials tell later.
+ */
+static bool scan_for_name(int directory, uint32_t inner_pid, char name[NAME_ROOM])
+{
+	char prefix[NAME_ROOM];
+	int len = snprintf(prefix, sizeof(prefix), NAME_PREFIX, inner_pid);
+	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct timespec newest = { 0 };
+	bool found = false;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	struct dirent *entry;
+	for (unsigned i = 0; i < SCAN_MAX && (entry = readdir(dir)); i++) {
+		struct stat st;
+		if (strncmp(entry->d_name, prefix, (size_t)len) != 0 ||
+			strlen(entry->d_name) >= NAME_ROOM ||
+			fstatat(directory, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+			!S_ISSOCK(st.st_mode))
+			continue;
+		if (!found || st.st_mtim.tv_sec > newest.tv_sec ||
+			(st.st_mtim.tv_sec == newest.tv_sec && st.st_mtim.tv_nsec > newest.tv_nsec)) {
+			newest = st.st_mtim;
+			strcpy(name, entry->d_name);
+			found = true;
+		}
+	}
+	closedir(dir);
+	return found;
+}
+
+/* The directory's descriptor and the socket's name in it, or a negative errno. */
+static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM], struct diag *diag)
+{
+	char directory[SOCKET_PATH_MAX + 1];
+
+	if (!target_directory(target, directory))
+		return diag_set(diag, -ENAMETOOLONG,
+			"its TMPDIR is too long for a socket, so its runtime has none");
+	cleanup(closep) int fd = open_directory(target->pid, directory);
+	if (fd == -ESRCH)
+		return diag_set(diag, -ESRCH, "the process has ended");
+	if (fd == -EACCES || fd == -EPERM)
+		return diag_set(diag, fd, "its temporary directory may not be looked into: %m");
+	if (fd < 0)
+		return diag_set(diag, fd == -ENOENT ? -ENOENT : fd, "cannot open its temporary directory '%s': %m",
+			directory);
+
+	snprintf(name, NAME_ROOM, NAME_FORMAT, target->inner_pid, target->start_ticks);
+	/* The runtime cuts the whole path; a name cut to nothing was never bound. */
+	size_t room = SOCKET_PATH_MAX - strlen(directory);
+	if (strlen(name) > room)
+		name[room] = '\0';
+	if (name[0] && is_socket(fd, name))
+		return TAKE_FD(fd);
+	if (room >= NAME_ROOM && scan_for_name(fd, target->inner_pid, name))
+		return TAKE_FD(fd);
+	return diag_set(diag, -ENOENT, room < NAME_ROOM
+		? "it has no diagnostics socket (its TMPDIR may be too long for one)"
+		: "it has no diagnostics socket (switched off, or not .NET)");
+}
+
+bool dotnet_port_exists(const struct dotnet_target *target)
+{
+	char name[NAME_ROOM];
+	cleanup(closep) int directory = find_socket(target, name, NULL);
+
+	return directory >= 0;
+}
+
+/* Whoever may write to /tmp can put a socket there with any pid in its name. The listener's pid is the kernel's word. */
+static int check_peer(int fd, const struct dotnet_target *target, struct diag *diag)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return diag_set(diag, -errno, "cannot tell who listens at its socket: %m");
+	/* 0: a pid that our pid namespace has no number for. Then it cannot be the target, which has one. */
+	if (peer.pid != (pid_t)target->pid)
+		return diag_set(diag, -EPERM, "another process (pid %d) listens at its socket", peer.pid);
+	return 0;
+}
+
+int dotnet_port_connect(const struct dotnet_target *target, struct diag *diag)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	char name[NAME_ROOM];
+	cleanup(closep) int directory = find_socket(target, name, diag);
+
+	if (directory < 0)
+		return directory;
+	cleanup(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return diag_set(diag, -errno, "cannot make a socket: %m");
+	/* Through the descriptor: /proc/PID/root and the path may together be too long for sun_path; this never is. */
+	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", directory, name);
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+		int error = errno;
+		if (error == ECONNREFUSED)
+			return diag_set(diag, -error, "nobody listens at its diagnostics socket any more");
+		if (error == EACCES || error == EPERM)
+			return diag_set(diag, -EACCES, "its diagnostics socket belongs to another user");
+		return diag_set(diag, -error, "cannot connect to its diagnostics socket: %m");
+	}
+	int r = check_peer(fd, target, diag);
+	return r < 0 ? r : TAKE_FD(fd);
+}

@@ -1,0 +1,60 @@
+/*
+ * Where a .NET process listens: its diagnostics socket, found from outside and connected to.
+ *
+ * The runtime binds DIR/dotnet-diagnostic-PID-KEY-socket, in its own terms: DIR is its TMPDIR or /tmp/, PID what it sees as its pid, KEY its
+ * start time. Everything is looked up through /proc/PID/root, so that a container's socket is found where the container sees it. A name
+ * that does not fit 107 bytes is cut by the runtime; here the cut name is tried too.
+ */
+#ifndef SPOOR_DOTNET_PORT_H
+#define SPOOR_DOTNET_PORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct diag;
+
+#define DOTNET_DIR_MAX 4096u
+
+/* A process, as the search for its socket needs it. */
+struct dotnet_target {
+	uint32_t pid;                   /* as we see it */
+	uint32_t inner_pid;             /* as it sees itself: the last number of NSpid */
+	uint64_t start_ticks;           /* field 22 of /proc/PID/stat */
+	char tmpdir[DOTNET_DIR_MAX];    /* its TMPDIR; "" when it has none */
+};
+
+/*
+ * Reads the above from /proc. -ESRCH when there is no such process. TMPDIR stays "" when the environment cannot be read: the search then
+ * goes by /tmp/.
+ */
+int dotnet_target_read(uint32_t pid, struct dotnet_target *ret_target, struct diag *diag);
+
+/* 'R', 'S', 'T' (stopped), 't' (traced), 'Z', ...; 0 when the process is gone or is not the one it was. */
+char dotnet_target_state(const struct dotnet_target *target);
+
+/* Facts that speak for .NET in a process. */
+enum dotnet_sign {
+	DOTNET_SIGN_SOCKET = 1 << 0,      /* it has a diagnostics socket: sure, set by the caller */
+	DOTNET_SIGN_CORECLR = 1 << 1,     /* libcoreclr.so is mapped: sure */
+	DOTNET_SIGN_JIT_MEMORY = 1 << 2,  /* /memfd:doublemapper is mapped: sure (single-file programs have only this) */
+	DOTNET_SIGN_MONO = 1 << 3,        /* libmonosgen or libcoreclr's Mono twin: runs .NET, has no rundown of ours */
+};
+
+/* The signs in the path of one mapping; 0 for most. " (deleted)" behind it does no harm. */
+unsigned dotnet_signs_of_path(const char *path);
+
+/* Whether these signs make a process worth asking. */
+bool dotnet_signs_worth_asking(unsigned signs);
+
+/* Whether the process has a socket. Nothing is sent to it. */
+bool dotnet_port_exists(const struct dotnet_target *target);
+
+/*
+ * A new connection, non-blocking, close-on-exec: its descriptor. -ENOENT no socket, -ECONNREFUSED nobody listens any more, -EACCES the
+ * socket is another user's, -EAGAIN its queue is full (try again later), -EPERM the peer is not the target, -ENAMETOOLONG TMPDIR is so
+ * long that there can be no socket. Never blocks.
+ */
+int dotnet_port_connect(const struct dotnet_target *target, struct diag *diag);
+
+#endif

@@ -1,0 +1,149 @@
+/* See frame_label.h. */
+#include "export/frame_label.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/bytes.h"
+#include "base/text.h"
+#include "model/codemap.h"
+#include "model/report.h"
+#include "model/symbolmap.h"
+#include "model/trace.h"
+
+#define NS_PER_S 1000000000u
+
+void label_process_name(struct bytes *out, const struct trace *trace, uint32_t process)
+{
+	if (process >= trace->processes.count)
+		process = 0;
+	const struct process *p = &trace->processes.items[process];
+
+	if (p->name)
+		text_add_safe(out, trace_text(trace, p->name), strtab_len(&trace->strings, p->name));
+	else
+		bytes_printf(out, "pid %u", p->pid);
+}
+
+void label_process(struct bytes *out, const struct trace *trace, uint32_t process)
+{
+	label_process_name(out, trace, process);
+	if (process < trace->processes.count && trace->processes.items[process].name)
+		bytes_printf(out, " (%u)", trace->processes.items[process].pid);
+}
+
+const char *label_tier(const struct function *function)
+{
+	if (function->kind == FUNCTION_READYTORUN && function->named)
+		return "R2R";
+	if (function->kind == FUNCTION_JIT && function->tier != TIER_UNKNOWN)
+		return code_tier_words((enum code_tier)function->tier);
+	return "";
+}
+
+const char *label_kind(uint8_t function_kind)
+{
+	static const char *const words[] = {
+		[FUNCTION_UNKNOWN] = "unknown",
+		[FUNCTION_KERNEL] = "kernel",
+		[FUNCTION_NATIVE] = "native",
+		[FUNCTION_JIT] = "jit",
+		[FUNCTION_READYTORUN] = "r2r",
+		[FUNCTION_STUB] = "stub",
+	};
+
+	return words[function_kind < sizeof(words) / sizeof(words[0]) ? function_kind
+								      : FUNCTION_UNKNOWN];
+}
+
+void label_utc(struct bytes *out, const struct report *report)
+{
+	time_t seconds = (time_t)(report->trace->recording.utc_ns / NS_PER_S);
+	struct tm tm;
+	char text[64];
+
+	if (!seconds || !gmtime_r(&seconds, &tm))
+		return;
+	if (strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm))
+		bytes_text(out, text);
+}
+
+static void add_where(struct bytes *out, const struct report *report, const struct report_loss *loss)
+{
+	const char *comma = "";
+
+	bytes_text(out, " (");
+	if (loss->count && strcmp(trace_text(report->trace, loss->unit), "samples") == 0) {
+		uint64_t all = report->all_samples + (loss->moved ? 0 : loss->count);
+		bytes_printf(out, "%.1f %%", 100.0 * (double)loss->count / (double)(all ? all : 1));
+		comma = ", ";
+	}
+	if (loss->cpu >= 0) {
+		bytes_printf(out, "%sCPU %d", comma, loss->cpu);
+		comma = ", ";
+	} else if (loss->several_cpus) {
+		bytes_printf(out, "%sseveral CPUs", comma);
+		comma = ", ";
+	}
+	double first = loss->first_ns > report->begin_ns
+		? (double)(loss->first_ns - report->begin_ns) / NS_PER_S
+		: 0;
+	double last = loss->last_ns > report->begin_ns
+		? (double)(loss->last_ns - report->begin_ns) / NS_PER_S
+		: 0;
+	bytes_printf(out, "%s%.1f to %.1f s", comma, first, last);
+	const char *source = trace_text(report->trace, loss->source);
+	if (!loss->moved && strcmp(source, "ring") != 0) {
+		bytes_text(out, ", ");
+		text_add_safe(out, source, strlen(source));
+	}
+	bytes_text(out, ")");
+}
+
+static void add_loss(struct bytes *out, const struct report *report, const struct report_loss *loss)
+{
+	const char *unit = trace_text(report->trace, loss->unit);
+
+	if (loss->more_unknown && !loss->count) {
+		bytes_text(out, "an unknown number of ");
+	} else {
+		if (loss->more_unknown)
+			bytes_text(out, "at least ");
+		text_add_count(out, loss->count);
+		if (!loss->moved && strcmp(unit, "samples") == 0) {
+			bytes_text(out, " of ");
+			text_add_count(out, report->all_samples + loss->count);
+		}
+		bytes_text(out, " ");
+	}
+	text_add_safe(out, *unit ? unit : "events", *unit ? strlen(unit) : 6);
+	bytes_text(out, loss->moved ? " came late, in a later place of the file" : " lost");
+	add_where(out, report, loss);
+}
+
+void label_loss(struct bytes *out, const struct report *report)
+{
+	bool lost = false;
+	const char *separator = "";
+
+	for (uint32_t i = 0; i < report->losses.count; i++)
+		lost |= !report->losses.items[i].moved;
+	if (!lost) {
+		bytes_text(out, "nothing lost");
+		separator = "; ";
+	}
+	for (uint32_t i = 0; i < report->losses.count; i++) {
+		bytes_text(out, separator);
+		add_loss(out, report, &report->losses.items[i]);
+		separator = "; ";
+	}
+}
+
+const char *label_unnamed(const struct trace *trace, uint32_t module, uint8_t function_kind)
+{
+	if (function_kind == FUNCTION_JIT)
+		return "JIT code";
+	if (function_kind == FUNCTION_UNKNOWN)
+		return "memory without a file";
+	return trace_text(trace, module);
+}

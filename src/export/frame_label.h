@@ -1,0 +1,35 @@
+/*
+ * How processes, functions and the recording are called on every output. What goes out is fit for a terminal and a line.
+ */
+#ifndef SPOOR_EXPORT_FRAME_LABEL_H
+#define SPOOR_EXPORT_FRAME_LABEL_H
+
+#include <stdint.h>
+
+struct bytes;
+struct function;
+struct report;
+struct trace;
+
+/* "shop (4711)", or "pid 4711" when it has no name. */
+void label_process(struct bytes *out, const struct trace *trace, uint32_t process);
+
+/* "shop". */
+void label_process_name(struct bytes *out, const struct trace *trace, uint32_t process);
+
+/* "tier 1", "R2R", or "": what the last column of a table says. */
+const char *label_tier(const struct function *function);
+
+/* "kernel", "native", "jit", "r2r", "stub", "unknown": the words of JSON and of the picture's classes. */
+const char *label_kind(uint8_t function_kind);
+
+/* "2026-11-21 08:30:12 UTC"; nothing when the time is not known. */
+void label_utc(struct bytes *out, const struct report *report);
+
+/* "nothing lost", or "1,204 of 96,332 samples lost (1.2 %, CPU 1, 8.2 to 8.9 s); ...". */
+void label_loss(struct bytes *out, const struct report *report);
+
+/* The module of frames that have no name, as a person would call it. */
+const char *label_unnamed(const struct trace *trace, uint32_t module, uint8_t function_kind);
+
+#endif

@@ -1,0 +1,652 @@
+/*
+ * See report_text.h.
+ *
+ * Tables are laid out in two passes: widths first, then lines, so that columns stand under each other. In a pipe a long name pushes its own line only.
+ */
+#include "export/report_text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/text.h"
+#include "export/frame_label.h"
+#include "model/call_tree.h"
+#include "model/report.h"
+#include "model/symbolmap.h"
+#include "model/trace.h"
+
+#define NS_PER_S            1e9
+#define ROWS_DEFAULT        10u
+#define PROCESS_ROWS_MAX    8u    /* the rest is added up in one line */
+#define PROCESS_TABLES_MAX  3u
+#define PROCESS_SHARE_MIN   0.01  /* of the table of processes */
+#define TABLE_SHARE_MIN     0.05  /* a process below it gets no table of functions */
+#define STEP_SHARE_MIN      0.01  /* of the tree */
+#define BRANCHES_MAX        100u  /* nested ones */
+#define NAME_COLUMNS_MAX    64u   /* in a pipe: wider names push what stands behind them */
+#define NAME_COLUMNS_MIN    20u
+#define UNNAMED_MAX         3u
+
+struct page {
+	const struct report *report;
+	const struct report_text_options *options;
+	struct bytes *out;
+	struct bytes cell;     /* the cell in the making */
+	uint32_t row_count;
+};
+
+static const char color_reset[] = "\x1b[0m";
+static const char color_bold[] = "\x1b[1m";
+static const char color_dim[] = "\x1b[2m";
+
+static const char *kind_color(uint8_t kind)
+{
+	static const char *const colors[] = {
+		[FUNCTION_UNKNOWN] = "\x1b[2m",
+		[FUNCTION_KERNEL] = "\x1b[33m",
+		[FUNCTION_NATIVE] = "",
+		[FUNCTION_JIT] = "\x1b[32m",
+		[FUNCTION_READYTORUN] = "\x1b[36m",
+		[FUNCTION_STUB] = "\x1b[35m",
+	};
+
+	return colors[kind <= FUNCTION_STUB ? kind : FUNCTION_UNKNOWN];
+}
+
+static void paint(const struct page *page, const char *color)
+{
+	if (page->options->color)
+		bytes_text(page->out, color);
+}
+
+static double share_of(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole : 0;
+}
+
+/* "41.2 %" right-aligned in 7 columns; blank when it would read 0.0 and `blank` is set. */
+static void add_percent(struct bytes *out, double share, bool blank)
+{
+	if (blank && share < 0.0005)
+		bytes_text(out, "       ");
+	else
+		bytes_printf(out, "%5.1f %%", 100 * share);
+}
+
+static void add_spaces(struct bytes *out, size_t count)
+{
+	while (count--)
+		bytes_u8(out, ' ');
+}
+
+/* `columns` characters of a text that has more: both ends, with an ellipsis between them. */
+static void add_cut(struct bytes *out, const char *text, size_t len, size_t columns)
+{
+	size_t have = text_columns(text, len);
+
+	if (have <= columns || columns < 3) {
+		bytes_add(out, text, len);
+		return;
+	}
+	size_t front = (columns - 1) / 2;
+	size_t back = columns - 1 - front;
+	size_t at = 0;
+	for (size_t i = 0; i < front; i++)
+		(void)text_next_char(text, len, &at); /* only its length counts */
+	bytes_add(out, text, at);
+	bytes_text(out, "\xe2\x80\xa6");
+	for (size_t i = front; i < have - back; i++)
+		(void)text_next_char(text, len, &at);
+	bytes_add(out, text + at, len - at);
+}
+
+/* The cell in the making, cut to the terminal and padded to `columns`. The last cell of a line is not padded. */
+static void add_cell(struct page *page, size_t columns, bool last)
+{
+	const char *text = (const char *)page->cell.data;
+	size_t len = page->cell.len;
+	size_t have = text_columns(text, len);
+
+	if (page->options->columns && have > columns) {
+		add_cut(page->out, text, len, columns);
+		have = columns;
+	} else {
+		bytes_add(page->out, text, len);
+	}
+	if (!last && have < columns)
+		add_spaces(page->out, columns - have);
+}
+
+static void set_cell(struct page *page, uint32_t text)
+{
+	bytes_reset(&page->cell);
+	text_add_safe(&page->cell, trace_text(page->report->trace, text),
+		strtab_len(&page->report->trace->strings, text));
+}
+
+static size_t cell_columns(const struct page *page)
+{
+	return text_columns((const char *)page->cell.data, page->cell.len);
+}
+
+/* A word that a shell reads as one. */
+static void add_shell_word(struct bytes *out, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_-./+,:@%=";
+
+	if (*word && word[strspn(word, plain)] == '\0') {
+		bytes_text(out, word);
+		return;
+	}
+	bytes_text(out, "'");
+	for (; *word; word++) {
+		size_t len = strcspn(word, "'");
+		text_add_safe(out, word, len);
+		word += len;
+		if (!*word)
+			break;
+		bytes_text(out, "'\\''");
+	}
+	bytes_text(out, "'");
+}
+
+static void add_cpu_seconds(struct bytes *out, uint64_t ns)
+{
+	double seconds = (double)ns / NS_PER_S;
+
+	bytes_printf(out, "%.*f", seconds >= 99.95 ? 0 : seconds >= 9.995 ? 1 : 2, seconds);
+}
+
+static void add_head(struct page *page)
+{
+	const struct report *report = page->report;
+	const struct recording *recording = &report->trace->recording;
+	const char *kernel = trace_text(report->trace, recording->kernel);
+	struct bytes *out = page->out;
+
+	if (recording->host) {
+		set_cell(page, recording->host);
+		bytes_add(out, page->cell.data, page->cell.len);
+		bytes_text(out, ", ");
+	}
+	if (*kernel) {
+		bytes_text(out, *kernel >= '0' && *kernel <= '9' ? "Linux " : "");
+		text_add_safe(out, kernel, strlen(kernel));
+		bytes_text(out, ", ");
+	}
+	if (report->cpu_count)
+		bytes_printf(out, "%" PRIu64 " CPU%s, ", report->cpu_count,
+			report->cpu_count == 1 ? "" : "s");
+	bytes_reset(&page->cell);
+	label_utc(&page->cell, report);
+	if (page->cell.len) {
+		bytes_add(out, page->cell.data, page->cell.len);
+		bytes_text(out, ", ");
+	}
+	text_add_duration(out, (double)report->duration_ns / NS_PER_S);
+	if (report->rate_hz > 0)
+		bytes_printf(out, " at %.0f Hz", report->rate_hz);
+	bytes_text(out, ": ");
+	if (report->busy >= 0) {
+		paint(page, color_bold);
+		bytes_printf(out, "CPU busy %.*f %%", report->busy < 0.0995 ? 1 : 0, 100 * report->busy);
+		paint(page, color_reset);
+		bytes_text(out, " (");
+		add_cpu_seconds(out, report->all_cpu_ns);
+		bytes_text(out, " of ");
+		add_cpu_seconds(out, report->duration_ns * report->cpu_count);
+		bytes_text(out, " CPU s)\n");
+	} else {
+		add_cpu_seconds(out, report->all_cpu_ns);
+		bytes_text(out, " CPU s\n");
+	}
+}
+
+static void add_unnamed(struct page *page)
+{
+	const struct report *report = page->report;
+	uint32_t shown = report->unnamed.count < UNNAMED_MAX ? report->unnamed.count : UNNAMED_MAX;
+
+	for (uint32_t i = 0; i < shown; i++) {
+		const struct report_unnamed *unnamed = &report->unnamed.items[i];
+		double share = share_of(unnamed->frames, report->frames);
+		if (share < 0.0005)
+			break;
+		const char *module = label_unnamed(report->trace, unnamed->module, unnamed->kind);
+		bytes_text(page->out, i ? ", " : "; without: ");
+		text_add_safe(page->out, module, strlen(module));
+		bytes_printf(page->out, " %.1f %%", 100 * share);
+	}
+}
+
+/* How far the answer can be trusted: loss, names, limits, end. */
+static void add_trust(struct page *page)
+{
+	const struct report *report = page->report;
+	struct bytes *out = page->out;
+
+	text_add_count(out, report->all_samples);
+	bytes_text(out, report->all_samples == 1 ? " sample, " : " samples, ");
+	label_loss(out, report);
+	if (report->frames) {
+		double named = share_of(report->named_frames, report->frames);
+		/* What is not all must not read as all. */
+		if (named < 1 && named > 0.9995)
+			named = 0.9995 - 0.00001;
+		bytes_printf(out, "; names for %.*f %% of ", named < 1 ? 1 : 0, 100 * named);
+		text_add_count(out, report->frames);
+		bytes_text(out, " frames");
+		add_unnamed(page);
+	}
+	bytes_text(out, "\n");
+	if (report->killed)
+		bytes_text(out, "the recorder was stopped before it could end the recording: the last "
+				"second may be missing\n");
+	for (uint32_t i = 1; i < report->trace->notices.count; i++) {
+		const struct notice *notice = &report->trace->notices.items[i];
+		if (notice->severity < 2 || !notice->text)
+			continue;
+		if (notice->process) {
+			label_process(out, report->trace, notice->process);
+			bytes_text(out, ": ");
+		}
+		set_cell(page, notice->text);
+		bytes_add(out, page->cell.data, page->cell.len);
+		if (notice->remedy) {
+			set_cell(page, notice->remedy);
+			bytes_text(out, "; ");
+			bytes_add(out, page->cell.data, page->cell.len);
+		}
+		bytes_text(out, "\n");
+	}
+	if (report->selection) {
+		bytes_text(out, "shown: ");
+		text_add_count(out, report->samples);
+		bytes_text(out, " samples, ");
+		add_cpu_seconds(out, report->cpu_ns);
+		bytes_text(out, " CPU s, of ");
+		text_add_safe(out, report->selection, strlen(report->selection));
+		bytes_text(out, "\n");
+	}
+}
+
+static void add_process_words(struct page *page, uint32_t index)
+{
+	const struct trace *trace = page->report->trace;
+	const struct process *process = &trace->processes.items[index];
+
+	label_process(page->out, trace, index);
+	if (process->runtime_kind == RUNTIME_CORECLR || process->runtime_kind == RUNTIME_NATIVEAOT) {
+		bytes_text(page->out,
+			process->runtime_kind == RUNTIME_CORECLR ? ", .NET" : ", NativeAOT");
+		if (process->runtime_version) {
+			set_cell(page, process->runtime_version);
+			bytes_text(page->out, " ");
+			bytes_add(page->out, page->cell.data, page->cell.len);
+		}
+	}
+}
+
+static void add_processes(struct page *page)
+{
+	const struct report *report = page->report;
+	struct bytes *out = page->out;
+	double most = (double)report->cpu_ns / NS_PER_S;
+	int digits = most >= 9.95 ? 1 : most >= 0.95 ? 2 : 3;
+	uint32_t shown = 0;
+	uint64_t rest_ns = report->cpu_ns;
+
+	bytes_text(out, "\n");
+	paint(page, color_dim);
+	bytes_text(out, "  CPU s    share  process\n");
+	paint(page, color_reset);
+	for (; shown < report->processes.count && shown < PROCESS_ROWS_MAX; shown++) {
+		const struct report_process *process = &report->processes.items[shown];
+		double share = share_of(process->cpu_ns, report->cpu_ns);
+		/* One more is not worth a line that only says so. */
+		if (share < PROCESS_SHARE_MIN && shown + 1 < report->processes.count)
+			break;
+		bytes_printf(out, "%7.*f  ", digits, (double)process->cpu_ns / NS_PER_S);
+		add_percent(out, share, false);
+		bytes_text(out, "  ");
+		add_process_words(page, process->process);
+		bytes_text(out, "\n");
+		rest_ns -= process->cpu_ns;
+	}
+	if (shown < report->processes.count) {
+		bytes_printf(out, "%7.*f  ", digits, (double)rest_ns / NS_PER_S);
+		add_percent(out, share_of(rest_ns, report->cpu_ns), false);
+		bytes_printf(out, "  %u others\n", report->processes.count - shown);
+	}
+}
+
+struct widths {
+	size_t name;
+	size_t module;
+	size_t tier;
+};
+
+/* What fits: `fixed` columns stand before the name. */
+static void fit_widths(const struct page *page, struct widths *widths, size_t fixed)
+{
+	size_t columns = page->options->columns;
+
+	if (!columns) {
+		if (widths->name > NAME_COLUMNS_MAX)
+			widths->name = NAME_COLUMNS_MAX;
+		return;
+	}
+	size_t behind = 2 + widths->module + (widths->tier ? 2 + widths->tier : 0);
+	if (widths->module > columns / 4 && fixed + widths->name + behind > columns) {
+		behind -= widths->module - columns / 4;
+		widths->module = columns / 4;
+	}
+	size_t room = columns > fixed + behind ? columns - fixed - behind : 0;
+	if (room < NAME_COLUMNS_MIN)
+		room = NAME_COLUMNS_MIN;
+	if (widths->name > room)
+		widths->name = room;
+}
+
+static void measure(struct page *page, uint32_t function_index, size_t indent, struct widths *widths)
+{
+	const struct function *function = &page->report->names->functions.items[function_index];
+	size_t tier = strlen(label_tier(function));
+
+	set_cell(page, function->name);
+	size_t name = cell_columns(page) + indent;
+	if (name > widths->name)
+		widths->name = name;
+	set_cell(page, function->module);
+	if (cell_columns(page) > widths->module)
+		widths->module = cell_columns(page);
+	if (tier > widths->tier)
+		widths->tier = tier;
+}
+
+/* Name, module and tier, and the end of the line. */
+static void add_function(struct page *page, uint32_t function_index, size_t name_columns,
+	const struct widths *widths)
+{
+	const struct function *function = &page->report->names->functions.items[function_index];
+	const char *tier = label_tier(function);
+
+	set_cell(page, function->name);
+	paint(page, kind_color(function->kind));
+	add_cell(page, name_columns, !function->module);
+	if (page->options->color && *kind_color(function->kind))
+		bytes_text(page->out, color_reset);
+	if (function->module) {
+		bytes_text(page->out, "  ");
+		set_cell(page, function->module);
+		add_cell(page, widths->module, !*tier);
+	}
+	if (*tier) {
+		bytes_text(page->out, "  ");
+		bytes_text(page->out, tier);
+	}
+	bytes_text(page->out, "\n");
+}
+
+static void add_table(struct page *page, const struct report_process *process)
+{
+	const struct report *report = page->report;
+	const struct report_row *rows = report->rows.items + process->row_at;
+	uint32_t shown = process->row_count < page->row_count ? process->row_count : page->row_count;
+	struct widths widths = { .name = 8, .module = 6 };
+	uint64_t shown_ns = 0;
+	struct bytes *out = page->out;
+
+	bytes_text(out, "\n");
+	paint(page, color_bold);
+	label_process(out, report->trace, process->process);
+	paint(page, color_reset);
+	bytes_text(out, "\n");
+	for (uint32_t i = 0; i < shown; i++)
+		measure(page, rows[i].function, 0, &widths);
+	fit_widths(page, &widths, 18);
+	paint(page, color_dim);
+	bytes_text(out, "   self    total  ");
+	bytes_printf(out, "%-*s  module\n", (int)widths.name, "function");
+	paint(page, color_reset);
+	for (uint32_t i = 0; i < shown; i++) {
+		add_percent(out, share_of(rows[i].self_ns, process->cpu_ns), false);
+		bytes_text(out, "  ");
+		add_percent(out, share_of(rows[i].total_ns, process->cpu_ns), false);
+		bytes_text(out, "  ");
+		add_function(page, rows[i].function, widths.name, &widths);
+		shown_ns += rows[i].self_ns;
+	}
+	if (shown < process->row_count) {
+		uint32_t more = process->row_count - shown;
+		paint(page, color_dim);
+		bytes_text(out, "      \xe2\x80\xa6           ");
+		text_add_count(out, more);
+		bytes_printf(out, " more function%s, %.1f %% self\n", more == 1 ? "" : "s",
+			100 * share_of(process->cpu_ns - shown_ns, process->cpu_ns));
+		paint(page, color_reset);
+	}
+}
+
+/* Order of children in a printed tree: most time first. */
+static int compare_steps(const struct call_tree *tree, uint32_t a, uint32_t b, void *context)
+{
+	const struct call_node *x = &tree->nodes.items[a];
+	const struct call_node *y = &tree->nodes.items[b];
+
+	(void)context;
+	if (x->total_ns != y->total_ns)
+		return x->total_ns > y->total_ns ? -1 : 1;
+	return x->what < y->what ? -1 : x->what > y->what;
+}
+
+struct tree_page {
+	struct page *page;
+	const struct call_tree *tree;
+	struct widths widths;
+	struct bytes prefix;   /* of the lines below the current branch */
+	uint64_t whole_ns;     /* 100 % */
+	bool measuring;
+};
+
+/* The children worth a line, and what the others come to. */
+static uint32_t count_children(const struct tree_page *t, const struct call_node *node,
+	uint32_t *ret_more, uint64_t *ret_more_ns)
+{
+	uint32_t shown = 0;
+
+	*ret_more = 0;
+	*ret_more_ns = 0;
+	for (uint32_t c = node->child; c; c = t->tree->nodes.items[c].sibling) {
+		const struct call_node *child = &t->tree->nodes.items[c];
+		if (share_of(child->total_ns, t->whole_ns) >= STEP_SHARE_MIN &&
+			shown < t->page->row_count) {
+			shown++;
+		} else {
+			(*ret_more)++;
+			*ret_more_ns += child->total_ns;
+		}
+	}
+	return shown;
+}
+
+static void add_step(struct tree_page *t, const struct call_node *node, const char *branch)
+{
+	struct bytes *out = t->page->out;
+	size_t indent = text_columns((const char *)t->prefix.data, t->prefix.len) +
+		text_columns(branch, strlen(branch));
+
+	if (t->measuring) {
+		measure(t->page, node->what, indent, &t->widths);
+		return;
+	}
+	add_percent(out, share_of(node->total_ns, t->whole_ns), false);
+	bytes_text(out, "  ");
+	add_percent(out, share_of(node->self_ns, t->whole_ns), true);
+	bytes_text(out, "  ");
+	paint(t->page, color_dim);
+	bytes_add(out, t->prefix.data, t->prefix.len);
+	bytes_text(out, branch);
+	paint(t->page, color_reset);
+	/* However deep: some of the name must be seen. */
+	size_t room = t->widths.name > indent + NAME_COLUMNS_MIN ? t->widths.name - indent
+								 : NAME_COLUMNS_MIN;
+	add_function(t->page, node->what, room, &t->widths);
+}
+
+/*
+ * Below `node`, whose line is out. A step that leads to only one other stands under it without indenting: stacks are deep, and most of them
+ * do not branch.
+ */
+static void add_steps(struct tree_page *t, const struct call_node *node, unsigned branches)
+{
+	size_t prefix_len = t->prefix.len;
+	uint32_t more;
+	uint64_t more_ns;
+	uint32_t shown = count_children(t, node, &more, &more_ns);
+
+	while (shown == 1 && share_of(more_ns, t->whole_ns) < STEP_SHARE_MIN) {
+		node = &t->tree->nodes.items[node->child];
+		add_step(t, node, "");
+		shown = count_children(t, node, &more, &more_ns);
+	}
+	if (branches == BRANCHES_MAX)
+		shown = 0;
+	bool more_line = shown && more && share_of(more_ns, t->whole_ns) >= STEP_SHARE_MIN;
+	uint32_t child = node->child;
+	for (uint32_t i = 0; i < shown; i++, child = t->tree->nodes.items[child].sibling) {
+		bool last = i + 1 == shown && !more_line;
+		add_step(t, &t->tree->nodes.items[child],
+			last ? "\xe2\x94\x94 " : "\xe2\x94\x9c ");
+		bytes_text(&t->prefix, last ? "  " : "\xe2\x94\x82 ");
+		add_steps(t, &t->tree->nodes.items[child], branches + 1);
+		t->prefix.len = prefix_len;
+	}
+	if (more_line && !t->measuring) {
+		struct bytes *out = t->page->out;
+		add_percent(out, share_of(more_ns, t->whole_ns), false);
+		bytes_text(out, "           ");
+		bytes_add(out, t->prefix.data, t->prefix.len);
+		bytes_printf(out, "\xe2\x94\x94 \xe2\x80\xa6 %u more\n", more);
+	}
+}
+
+static void add_tree_below(struct page *page, const struct call_tree *tree,
+	const struct call_node *node)
+{
+	struct tree_page t = { .page = page, .tree = tree, .whole_ns = node->total_ns,
+		.widths = { .name = 8, .module = 6 } };
+	uint32_t more;
+	uint64_t more_ns;
+
+	t.measuring = true;
+	add_steps(&t, node, 0);
+	t.measuring = false;
+	fit_widths(page, &t.widths, 18);
+	paint(page, color_dim);
+	bytes_text(page->out, "  total     self  ");
+	bytes_printf(page->out, "%-*s  module\n", (int)t.widths.name, "function");
+	paint(page, color_reset);
+	(void)count_children(&t, node, &more, &more_ns);
+	add_steps(&t, node, 0);
+	bytes_done(&t.prefix);
+}
+
+static void add_tree(struct page *page, struct call_tree *tree)
+{
+	const struct call_node *root = &tree->nodes.items[CALL_TREE_ROOT];
+	struct bytes *out = page->out;
+	uint32_t shown = 0;
+
+	(void)call_tree_sort(tree, compare_steps, NULL); /* without memory only the order suffers */
+	if (page->options->callers) {
+		bytes_text(out, "\n");
+		paint(page, color_bold);
+		text_add_safe(out, page->options->callers, strlen(page->options->callers));
+		paint(page, color_reset);
+		if (!root->total_ns) {
+			bytes_text(out, " is on no stack; names are compared whole, from their last part "
+					"(\"Burn\"), or as a pattern (\"*Burn*\")\n");
+			return;
+		}
+		bytes_text(out, " and its callers: ");
+		add_cpu_seconds(out, root->total_ns);
+		bytes_printf(out, " CPU s, %.1f %% of what is shown\n",
+			100 * share_of(root->total_ns, page->report->cpu_ns));
+		add_tree_below(page, tree, root);
+		return;
+	}
+	for (uint32_t c = root->child; c; c = tree->nodes.items[c].sibling) {
+		const struct call_node *node = &tree->nodes.items[c];
+		double share = share_of(node->total_ns, root->total_ns);
+		if (shown && (share < TABLE_SHARE_MIN || shown == PROCESS_TABLES_MAX))
+			break;
+		shown++;
+		bytes_text(out, "\n");
+		paint(page, color_bold);
+		label_process(out, page->report->trace, node->what);
+		paint(page, color_reset);
+		bytes_text(out, "  ");
+		add_cpu_seconds(out, node->total_ns);
+		bytes_text(out, " CPU s\n");
+		add_tree_below(page, tree, node);
+	}
+}
+
+/* What to do next, to be pasted. */
+static void add_next(struct page *page, bool tree)
+{
+	const struct report *report = page->report;
+	struct bytes *out = page->out;
+	const char *file = report->file ? report->file : "FILE";
+
+	bytes_text(out, "\nnext   spoor ");
+	if (!report->samples && report->selection) {
+		bytes_text(out, "report ");
+		add_shell_word(out, file);
+	} else if (!report->samples) {
+		bytes_text(out, "doctor");
+	} else {
+		uint32_t busiest = report->processes.count ? report->processes.items[0].process : 0;
+		uint32_t pid = report->trace->processes.items[busiest].pid;
+		if (!tree) {
+			bytes_text(out, "report ");
+			add_shell_word(out, file);
+			bytes_printf(out, " --tree -p %u    spoor ", pid);
+		}
+		bytes_text(out, "flame ");
+		add_shell_word(out, file);
+		bytes_text(out, " -o flame.svg");
+	}
+	bytes_text(out, "\n");
+}
+
+void report_text(const struct report *report, struct call_tree *tree,
+	const struct report_text_options *options, struct bytes *out)
+{
+	struct page page = { .report = report, .options = options, .out = out,
+		.row_count = options->row_count ? options->row_count : ROWS_DEFAULT };
+
+	add_head(&page);
+	add_trust(&page);
+	if (!report->samples) {
+		bytes_text(out, report->all_samples ? "no sample is left by this selection\n"
+						    : "there is no CPU sample in this recording\n");
+	} else {
+		if (!options->callers)
+			add_processes(&page);
+		if (tree)
+			add_tree(&page, tree);
+		for (uint32_t i = 0; !tree && i < report->processes.count && i < PROCESS_TABLES_MAX; i++) {
+			const struct report_process *process = &report->processes.items[i];
+			if (i && share_of(process->cpu_ns, report->cpu_ns) < TABLE_SHARE_MIN)
+				break;
+			if (process->row_count)
+				add_table(&page, process);
+		}
+	}
+	add_next(&page, tree != NULL);
+	bytes_done(&page.cell);
+}

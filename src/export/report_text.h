@@ -1,0 +1,27 @@
+/*
+ * A report for people: the answer, how far it can be trusted, the tables, what to do next.
+ *
+ * Foreign names are made safe for a terminal. In a pipe nothing is cut and nothing coloured.
+ */
+#ifndef SPOOR_EXPORT_REPORT_TEXT_H
+#define SPOOR_EXPORT_REPORT_TEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct bytes;
+struct call_tree;
+struct report;
+
+struct report_text_options {
+	unsigned columns;        /* of the terminal; 0: do not cut */
+	bool color;
+	uint32_t row_count;      /* functions a process (or callers a step); 0: the usual number */
+	const char *callers;     /* the NAME whose callers the tree shows; NULL for a tree from the root */
+};
+
+/* `tree` NULL: tables of functions. Otherwise the tree, with the share at each step. It gets sorted. */
+void report_text(const struct report *report, struct call_tree *tree,
+	const struct report_text_options *options, struct bytes *out);
+
+#endif

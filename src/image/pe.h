@@ -1,0 +1,70 @@
+/*
+ * The parts of a PE file that names need: sections, the identity of its symbols, and whether precompiled managed code is inside.
+ *
+ * .NET assemblies are PE files on every system. PE32 and PE32+.
+ */
+#ifndef SPOOR_IMAGE_PE_H
+#define SPOOR_IMAGE_PE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+struct bytes;
+struct diag;
+struct image_file;
+
+#define PE_NAME_MAX 512u
+
+enum pe_section_flag { PE_SECTION_EXECUTABLE = 1u << 29 };
+
+struct pe_section {
+	char name[9];
+	uint32_t rva;
+	uint32_t memory_size;
+	uint32_t offset;
+	uint32_t file_size;
+	uint32_t flags;
+};
+
+struct pe {
+	bool is_64;
+	uint16_t machine;
+	uint32_t time_stamp;
+	uint32_t image_size;
+	uint64_t image_base;
+	VEC(struct pe_section) sections;
+
+	bool has_pdb;            /* CodeView entry of the debug directory */
+	uint8_t pdb_guid[16];    /* mixed-endian, as in the file */
+	uint32_t pdb_age;
+	char pdb_name[PE_NAME_MAX];
+
+	bool has_perfmap;        /* the r2rmap that belongs to the precompiled code */
+	uint8_t perfmap_signature[16];
+	uint32_t perfmap_version;
+	char perfmap_name[PE_NAME_MAX];
+
+	uint32_t metadata_rva;   /* of the ECMA-335 root; 0: not a managed assembly */
+	uint32_t metadata_size;
+	uint32_t r2r_rva;        /* of the ReadyToRun header; 0: none */
+	uint32_t r2r_size;
+};
+
+/* Reads the parts. On failure `pe` is empty; in any case pe_done() ends it. */
+int pe_read(struct pe *pe, const struct image_file *file, struct diag *diag);
+
+/* Between place in memory and place in the file. False when no section holds it (or not in the file). */
+bool pe_offset_of_rva(const struct pe *pe, uint32_t rva, uint64_t *ret_offset);
+bool pe_rva_of_offset(const struct pe *pe, uint64_t offset, uint32_t *ret_rva);
+
+/* RVA of the lowest executable section: `text_offset` of the metadata. 0 when none is executable. */
+uint32_t pe_text_rva(const struct pe *pe);
+
+/* The SymbolMetadata JSON of ProcessMappingMetadata: type, name, signature, age, date_time, perfmap_*. */
+void pe_metadata_json(const struct pe *pe, struct bytes *out);
+
+void pe_done(struct pe *pe);
+
+#endif

@@ -1,0 +1,11 @@
+/* See report.h. */
+#include "model/report.h"
+
+void report_done(struct report *report)
+{
+	vec_done(&report->losses);
+	vec_done(&report->unnamed);
+	vec_done(&report->processes);
+	vec_done(&report->rows);
+	*report = (struct report){ 0 };
+}

@@ -1,0 +1,81 @@
+/*
+ * What a report says, as plain data: filled by `analyze/`, written by `export/`.
+ *
+ * All times are of the recording's clock; all weights are nanoseconds of CPU. "All" is the whole recording, the rest is what the filter left.
+ */
+#ifndef SPOOR_MODEL_REPORT_H
+#define SPOOR_MODEL_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+struct symbolmap;
+struct trace;
+
+/* Losses of one source and unit, added up. */
+struct report_loss {
+	uint32_t source;         /* strtab */
+	uint32_t unit;           /* strtab */
+	uint64_t count;
+	uint64_t first_ns;
+	uint64_t last_ns;
+	int32_t cpu;             /* of all of them; -1 unknown or several */
+	bool several_cpus;
+	bool more_unknown;       /* some did not say how many */
+	bool moved;              /* late events: in the file, at a later place */
+};
+
+/* Frames without a name, by module. */
+struct report_unnamed {
+	uint32_t module;         /* strtab */
+	uint8_t kind;            /* enum function_kind */
+	uint64_t frames;
+};
+
+/* One function in one process. */
+struct report_row {
+	uint32_t function;       /* of the symbolmap */
+	uint64_t self_ns;
+	uint64_t total_ns;       /* recursion counted once */
+	uint64_t self_count;     /* samples */
+	uint64_t total_count;
+};
+
+struct report_process {
+	uint32_t process;        /* index in trace.processes */
+	uint32_t row_at;         /* its rows, sorted, in report.rows */
+	uint32_t row_count;
+	uint64_t cpu_ns;
+	uint64_t samples;
+};
+
+struct report {
+	const struct trace *trace;
+	const struct symbolmap *names;
+	const char *file;        /* borrowed; as it is to be named to a person, or NULL */
+	const char *selection;   /* borrowed: what the filter says, "-p 4711"; NULL when there is none */
+	uint64_t begin_ns;
+	uint64_t duration_ns;
+	uint64_t cpu_count;      /* 0 unknown */
+	double rate_hz;          /* 0 unknown */
+	double busy;             /* share of the machine's CPU time, 0 to 1; negative when unknown */
+	uint64_t all_samples;
+	uint64_t all_cpu_ns;
+	uint64_t samples;
+	uint64_t cpu_ns;
+	uint64_t frames;         /* of the samples */
+	uint64_t named_frames;
+	uint64_t lost_samples;   /* of the whole recording */
+	bool loss_unknown;       /* more was lost than the numbers say */
+	bool killed;             /* the recorder did not end it */
+	VEC(struct report_loss) losses;
+	VEC(struct report_unnamed) unnamed;  /* most frames first */
+	VEC(struct report_process) processes;/* most CPU first */
+	VEC(struct report_row) rows;
+};
+
+void report_done(struct report *report);
+
+#endif

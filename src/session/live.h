@@ -1,0 +1,95 @@
+/*
+ * A live session: the kernel's rings and the .NET processes' streams, brought into one order, named, and handed to a sink.
+ *
+ *   live_open(&options, &live, &diag);           opens the events; nothing runs yet
+ *   live_write_to(live, fd, name, &diag);        the file sink
+ *   live_start(live, &diag);
+ *   while (live_step(live, fds, count, until_ns, &diag) > 0) ...     until the caller has a reason to end
+ *   live_end(live, "reason", &diag);             bounded; live_end_now() makes it quicker from a second signal
+ *   live_close(live);
+ *
+ * One thread. Samples wait 250 ms (merge.h), a flush comes every 500 ms, so what a kill costs is below a second. Losses, limits and
+ * processes that could not be asked become events.
+ */
+#ifndef SPOOR_SESSION_LIVE_H
+#define SPOOR_SESSION_LIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "session/names.h"
+
+struct diag;
+struct live;
+struct pollfd;
+struct recorder_info;
+struct trace;
+
+struct live_options {
+	bool machine;                    /* every process; else pids or command */
+	const uint32_t *pids;            /* borrowed until live_close() */
+	size_t pid_count;
+	char *const *command;            /* NULL-terminated; NULL: none */
+	uint32_t frequency_hz;
+	bool user_only;
+	bool no_names;                   /* addresses only */
+	bool no_dotnet;                  /* open no diagnostics session */
+	const char *const *symbol_paths; /* NULL-terminated, or NULL */
+	const char *command_line;        /* of the recorder, for the file */
+	const char *version;
+};
+
+/* What a progress line and a summary show. */
+struct live_counts {
+	uint64_t samples;
+	uint64_t lost;                   /* samples, by the kernel's word */
+	uint64_t late;
+	uint64_t bytes;                  /* in the file */
+	uint64_t frames;                 /* of samples; counted at the end */
+	uint64_t unnamed[UNNAMED_CAUSE_COUNT];
+	uint64_t begin_ns;
+	uint64_t end_ns;
+	uint32_t dotnet_asked;
+	uint32_t dotnet_known;
+	uint32_t targets_left;
+	bool memory_full;
+};
+
+int live_open(const struct live_options *options, struct live **ret_live, struct diag *diag);
+
+/* What is recorded, and the sentence on what is not (info->limit). */
+const struct recorder_info *live_recorder_info(const struct live *live);
+const struct trace *live_trace(const struct live *live);
+
+/* Writes the head of the recording to `fd`, which stays the caller's. */
+int live_write_to(struct live *live, int fd, const char *name, struct diag *diag);
+
+/* Starts rings, reads the process table, lets the command run. */
+int live_start(struct live *live, struct diag *diag);
+
+/* The command's process; 0 when there is none. The caller waits for it. */
+uint32_t live_child_pid(const struct live *live);
+
+/*
+ * Waits until something is to be done (at most until `until_ns`, or until one of the caller's `fds` is ready, whose revents are then set) and does it. 1: goes on. 0: all
+ * targets have ended. Negative: the sink failed, and what it holds up to then is valid.
+ */
+int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t until_ns,
+	struct diag *diag);
+
+/*
+ * Stops the rings, ends the .NET sessions, names what can still be named, and ends the file. `fds` are watched as in live_step(): when one becomes
+ * ready, the rest is cut short.
+ */
+int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t fd_count,
+	struct diag *diag);
+
+void live_count(const struct live *live, struct live_counts *ret_counts);
+
+void live_close(struct live *live);
+
+/* CLOCK_MONOTONIC in nanoseconds. */
+uint64_t live_now_ns(void);
+
+#endif

@@ -1,0 +1,336 @@
+/* See managed.h. */
+#include "session/managed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/vec.h"
+#include "dotnet/ipc.h"
+#include "dotnet/port.h"
+#include "dotnet/session.h"
+#include "format/nettrace_read.h"
+#include "model/clr.h"
+#include "model/trace.h"
+#include "session/names.h"
+
+/* A runtime makes its socket some 20 ms after exec; a slow machine takes longer. */
+#define RETRY_NS       UINT64_C(50000000)
+#define RETRY_COUNT    100u
+
+struct conversation {
+	struct managed *managed;
+	struct dotnet_client *client;         /* NULL: waiting for its turn, or over */
+	struct nettrace_decoder *decoders[DOTNET_STREAM_COUNT];
+	struct trace streams[DOTNET_STREAM_COUNT]; /* schemas of each stream, nothing else */
+	uint64_t retry_ns;                    /* when to try (again); UINT64_MAX never */
+	uint64_t lost;                        /* of decoders that are gone */
+	uint32_t process;
+	uint32_t pid;
+	unsigned retries;
+	bool was_named;
+	bool reported;
+	bool process_ended;
+	bool over;
+};
+
+struct managed {
+	struct trace *trace;
+	struct names *names;
+	managed_report *report;
+	void *context;
+	VEC(struct conversation *) list; /* conversations don't move: clients point at them */
+	struct map by_process;           /* process -> list index + 1 */
+	bool stopping;
+};
+
+int managed_new(struct trace *trace, struct names *names, managed_report *report, void *context,
+	struct managed **ret_managed)
+{
+	struct managed *managed = calloc(1, sizeof(*managed));
+
+	if (!managed)
+		return -ENOMEM;
+	managed->trace = trace;
+	managed->names = names;
+	managed->report = report;
+	managed->context = context;
+	*ret_managed = managed;
+	return 0;
+}
+
+static void set_state(struct conversation *talk, enum managed_state state)
+{
+	struct names_process *process = names_process(talk->managed->names, talk->process);
+
+	if (process && process->managed != state) {
+		process->managed = (uint8_t)state;
+		process->state_changed = true;
+	}
+}
+
+void managed_watch(struct managed *managed, uint32_t process, uint64_t now_ns)
+{
+	if (managed->stopping || map_get(&managed->by_process, process))
+		return;
+	struct conversation *talk = calloc(1, sizeof(*talk));
+
+	if (!talk || !vec_add(&managed->list, talk)) {
+		free(talk);
+		return;
+	}
+	if (!map_add(&managed->by_process, process, managed->list.count)) {
+		managed->list.count--;
+		free(talk);
+		return;
+	}
+	talk->managed = managed;
+	talk->process = process;
+	talk->pid = managed->trace->processes.items[process].pid;
+	talk->retry_ns = now_ns;
+	set_state(talk, MANAGED_ASKING);
+}
+
+void managed_process_ended(struct managed *managed, uint32_t process)
+{
+	uint32_t at = map_get(&managed->by_process, process);
+
+	if (at)
+		managed->list.items[at - 1]->process_ended = true;
+}
+
+/* Events of one stream into the codemap. */
+static int take_events(struct conversation *talk, enum dotnet_stream stream)
+{
+	struct nettrace_decoder *decoder = talk->decoders[stream];
+	struct names_process *process = names_process(talk->managed->names, talk->process);
+	struct event event;
+	int result;
+
+	if (!process)
+		return -ENOMEM;
+	while ((result = nettrace_decoder_next(decoder, &event, NULL)) > 0) {
+		const struct schema *schema = &talk->streams[stream].schemas.items[event.schema_index];
+		bool rundown = schema->provider_kind == PROVIDER_CLR_RUNDOWN;
+		if (!rundown && schema->provider_kind != PROVIDER_CLR)
+			continue;
+		/* A body that cannot be taken (no memory, malformed) costs its own name only: codemap counts it. */
+		(void)clr_absorb_method(&process->codemap, rundown, schema->event_id, schema->version,
+			event.time_ns, event.payload, event.payload_size);
+	}
+	return result;
+}
+
+static int on_bytes(void *user, enum dotnet_stream stream, const uint8_t *data, size_t size)
+{
+	struct conversation *talk = user;
+
+	if (!size) {
+		if (talk->decoders[stream])
+			talk->lost += nettrace_decoder_lost(talk->decoders[stream]);
+		nettrace_decoder_free(talk->decoders[stream]);
+		talk->decoders[stream] = NULL;
+		trace_done(&talk->streams[stream]);
+		return 0;
+	}
+	if (!talk->decoders[stream]) {
+		if (trace_init(&talk->streams[stream]) < 0)
+			return -ENOMEM;
+		talk->decoders[stream] = nettrace_decoder_new(&talk->streams[stream],
+			"diagnostics stream", NETTRACE_NAMES_ONLY);
+		if (!talk->decoders[stream]) {
+			trace_done(&talk->streams[stream]);
+			return -ENOMEM;
+		}
+	}
+	int result = nettrace_decoder_push(talk->decoders[stream], data, size);
+
+	return result < 0 ? result : take_events(talk, stream);
+}
+
+static void report(struct conversation *talk, bool reachable, const char *reason, const char *code)
+{
+	struct managed_outcome outcome = {
+		.process = talk->process,
+		.reachable = reachable,
+		.reason = reason,
+		.reason_code = code,
+		.info = talk->client ? dotnet_client_info(talk->client) : NULL,
+	};
+
+	talk->reported = true;
+	talk->managed->report(talk->managed->context, &outcome);
+}
+
+static void drop_client(struct conversation *talk)
+{
+	dotnet_client_free(talk->client);
+	talk->client = NULL;
+	for (int i = 0; i < DOTNET_STREAM_COUNT; i++)
+		(void)on_bytes(talk, (enum dotnet_stream)i, NULL, 0); /* freeing cannot fail */
+}
+
+static void start(struct conversation *talk, uint64_t now_ns)
+{
+	struct dotnet_target target;
+	struct dotnet_handler handler = { .bytes = on_bytes, .user = talk };
+	struct diag diag = { 0 };
+
+	talk->retry_ns = UINT64_MAX;
+	if (dotnet_target_read(talk->pid, &target, &diag) < 0) {
+		set_state(talk, MANAGED_REFUSED);
+		report(talk, false, "it ended before it could be asked", "ended");
+		talk->over = true;
+		return;
+	}
+	if (dotnet_client_new(&target, &handler, now_ns, &talk->client) < 0) {
+		set_state(talk, MANAGED_REFUSED);
+		talk->over = true;
+	}
+}
+
+/* The client has come to its end, or to a state worth telling. */
+static void look(struct conversation *talk, enum dotnet_state state, uint64_t now_ns)
+{
+	const char *code = dotnet_client_reason_code(talk->client);
+
+	if (dotnet_client_named(talk->client) && !talk->was_named) {
+		talk->was_named = true;
+		set_state(talk, MANAGED_KNOWN);
+		report(talk, true, "", "");
+	}
+	if (state == DOTNET_HUNG && !talk->reported) {
+		set_state(talk, MANAGED_REFUSED);
+		report(talk, false, dotnet_client_reason(talk->client), code);
+	}
+	if (state != DOTNET_ENDED)
+		return;
+	bool young = strcmp(code, "no-socket") == 0 || strcmp(code, "refused") == 0;
+
+	if (!talk->was_named && young && talk->retries < RETRY_COUNT && !talk->process_ended &&
+		!talk->managed->stopping) {
+		drop_client(talk);
+		talk->retries++;
+		talk->retry_ns = now_ns + RETRY_NS;
+		return;
+	}
+	if (!talk->was_named && !talk->reported) {
+		set_state(talk, MANAGED_REFUSED);
+		report(talk, false, dotnet_client_reason(talk->client), code);
+	}
+	drop_client(talk);
+	talk->over = true;
+}
+
+void managed_advance(struct managed *managed, uint64_t now_ns)
+{
+	uint32_t asking = 0;
+
+	for (uint32_t i = 0; i < managed->list.count; i++) {
+		struct conversation *talk = managed->list.items[i];
+		if (!talk->client)
+			continue;
+		enum dotnet_state state = dotnet_client_advance(talk->client, now_ns);
+		look(talk, state, now_ns);
+		if (talk->client && state == DOTNET_ASKING)
+			asking++;
+	}
+	for (uint32_t i = 0; i < managed->list.count && !managed->stopping; i++) {
+		struct conversation *talk = managed->list.items[i];
+		if (talk->client || talk->over || talk->retry_ns > now_ns ||
+			asking >= MANAGED_RUNDOWNS_MAX)
+			continue;
+		start(talk, now_ns);
+		asking++;
+		if (talk->client)
+			look(talk, dotnet_client_advance(talk->client, now_ns), now_ns);
+	}
+}
+
+size_t managed_fds(const struct managed *managed, struct pollfd *fds, size_t room)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < managed->list.count && count + DOTNET_FDS_MAX <= room; i++)
+		if (managed->list.items[i]->client)
+			count += dotnet_client_fds(managed->list.items[i]->client, fds + count);
+	return count;
+}
+
+uint64_t managed_wake_ns(const struct managed *managed)
+{
+	uint64_t wake_ns = UINT64_MAX;
+
+	for (uint32_t i = 0; i < managed->list.count; i++) {
+		const struct conversation *talk = managed->list.items[i];
+		uint64_t own_ns = talk->client ? dotnet_client_wake_ns(talk->client)
+				: talk->over || managed->stopping ? UINT64_MAX
+								  : talk->retry_ns;
+		if (own_ns < wake_ns)
+			wake_ns = own_ns;
+	}
+	return wake_ns;
+}
+
+void managed_stop(struct managed *managed, uint64_t now_ns)
+{
+	managed->stopping = true;
+	for (uint32_t i = 0; i < managed->list.count; i++) {
+		struct conversation *talk = managed->list.items[i];
+		if (talk->client) {
+			dotnet_client_stop(talk->client, now_ns);
+		} else if (!talk->over) {
+			if (!talk->reported) {
+				set_state(talk, MANAGED_REFUSED);
+				report(talk, false, talk->retries ? "it has no diagnostics socket"
+								 : "there was no time to ask it",
+					talk->retries ? "no-socket" : "ended");
+			}
+			talk->over = true;
+		}
+	}
+}
+
+bool managed_ended(const struct managed *managed)
+{
+	for (uint32_t i = 0; i < managed->list.count; i++)
+		if (managed->list.items[i]->client)
+			return false;
+	return true;
+}
+
+uint64_t managed_lost(const struct managed *managed)
+{
+	uint64_t lost = 0;
+
+	for (uint32_t i = 0; i < managed->list.count; i++) {
+		const struct conversation *talk = managed->list.items[i];
+		lost += talk->lost;
+		for (int s = 0; s < DOTNET_STREAM_COUNT; s++)
+			if (talk->decoders[s])
+				lost += nettrace_decoder_lost(talk->decoders[s]);
+	}
+	return lost;
+}
+
+void managed_counts(const struct managed *managed, uint32_t *ret_asked, uint32_t *ret_known)
+{
+	*ret_asked = managed->list.count;
+	*ret_known = 0;
+	for (uint32_t i = 0; i < managed->list.count; i++)
+		*ret_known += managed->list.items[i]->was_named;
+}
+
+void managed_free(struct managed *managed)
+{
+	if (!managed)
+		return;
+	for (uint32_t i = 0; i < managed->list.count; i++) {
+		drop_client(managed->list.items[i]);
+		free(managed->list.items[i]);
+	}
+	vec_done(&managed->list);
+	map_done(&managed->by_process);
+	free(managed);
+}

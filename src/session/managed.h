@@ -1,0 +1,65 @@
+/*
+ * The .NET processes of a live session: asked for their methods, each in a conversation of its own.
+ *
+ * For every process that managed_watch() is told of, a client (dotnet/session.h) opens a live and a rundown session; what they stream is
+ * decoded (format/nettrace_read.h) and absorbed (model/clr.h) into the process's codemap in `names`. At most eight processes are in
+ * their rundown at a time; the others wait. One that has no socket yet (it is just starting) is tried again for a while.
+ *
+ * Nothing here blocks but managed_free(), for 100 ms a process at most.
+ */
+#ifndef SPOOR_SESSION_MANAGED_H
+#define SPOOR_SESSION_MANAGED_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ipc_process_info;
+struct managed;
+struct names;
+struct trace;
+
+#define MANAGED_RUNDOWNS_MAX 8u
+
+/* What became of one process: reported once it is known, and again when it changes. */
+struct managed_outcome {
+	uint32_t process;
+	bool reachable;
+	const char *reason;                  /* sentence part; "" when reachable */
+	const char *reason_code;             /* one word */
+	const struct ipc_process_info *info; /* NULL when it said nothing */
+};
+
+typedef void managed_report(void *context, const struct managed_outcome *outcome);
+
+int managed_new(struct trace *trace, struct names *names, managed_report *report, void *context,
+	struct managed **ret_managed);
+
+/* A process that shows signs of .NET. Told again, it does no harm. */
+void managed_watch(struct managed *managed, uint32_t process, uint64_t now_ns);
+
+/* The process is gone: what its streams still hold is read, nothing new is tried. */
+void managed_process_ended(struct managed *managed, uint32_t process);
+
+/* Descriptors to wait for: written to `fds` (at most `room`), their number returned. */
+size_t managed_fds(const struct managed *managed, struct pollfd *fds, size_t room);
+
+/* When to call managed_advance() at the latest; UINT64_MAX for never. */
+uint64_t managed_wake_ns(const struct managed *managed);
+
+void managed_advance(struct managed *managed, uint64_t now_ns);
+
+/* Begins the end of all sessions; managed_ended() tells when it is through (bounded by DOTNET_STOP_NS). */
+void managed_stop(struct managed *managed, uint64_t now_ns);
+bool managed_ended(const struct managed *managed);
+
+/* Method events that the streams' sequence numbers say were lost. */
+uint64_t managed_lost(const struct managed *managed);
+
+/* How many processes were asked, and of how many the names are known. */
+void managed_counts(const struct managed *managed, uint32_t *ret_asked, uint32_t *ret_known);
+
+void managed_free(struct managed *managed);
+
+#endif

@@ -1,0 +1,159 @@
+/*
+ * Names for what samples hit, while recording.
+ *
+ * For each address that occurs in a stack of a process, once: find what it belongs to (kernel, an ELF image, managed code, the vdso, a
+ * stub), and hand out the mapping and the symbol as events, so that the file names itself and a killed recording keeps its names.
+ * Names that may still come (the runtime tells of a method some 100 ms after it first ran) are waited for; what stays unnamed keeps
+ * module, build id and offset, and is counted by cause.
+ *
+ * Order of calls: names_init(); then for each sample, in time order, names_hit(); names_resolve() at each flush; names_finish() once at
+ * the end; names_done(). Not thread-safe.
+ */
+#ifndef SPOOR_SESSION_NAMES_H
+#define SPOOR_SESSION_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "model/codemap.h"
+#include "model/schema.h"
+
+struct arch_stub;
+struct box;
+struct diag;
+struct image_search;
+struct kallsyms;
+struct r2r;
+struct symbol_file;
+struct trace;
+
+/* Why a frame has no name. */
+enum unnamed_cause {
+	UNNAMED_NO_SYMBOLS,    /* the image has none for it */
+	UNNAMED_NO_IMAGE,      /* the image could not be opened */
+	UNNAMED_NO_MAPPING,    /* the address is in no mapping we know */
+	UNNAMED_NO_METHOD,     /* managed memory without a method and without a known stub */
+	UNNAMED_NOT_ASKED,     /* managed, and its process could not be asked */
+	UNNAMED_KERNEL_HIDDEN, /* the kernel does not show its symbols to this user */
+	UNNAMED_NO_MEMORY,     /* at the cap */
+	UNNAMED_CAUSE_COUNT
+};
+
+/* How far the names of a process's managed code are known. managed.c sets it. */
+enum managed_state {
+	MANAGED_NONE,     /* not a .NET process, as far as known */
+	MANAGED_ASKING,   /* names are on their way */
+	MANAGED_KNOWN,    /* everything up to now is in the codemap */
+	MANAGED_REFUSED,  /* it cannot be asked */
+};
+
+struct names_process {
+	struct codemap codemap;
+	uint32_t changes_seen;    /* codemap.changes when removed bodies were last looked for */
+	uint8_t managed;          /* enum managed_state */
+	bool state_changed;       /* `managed` has changed (for the setter's use) */
+	bool fallback_tried;      /* perf map, jitdump */
+	bool kernel_mapped;       /* the kernel's mapping is written for it */
+};
+
+/* Emits one known event about a process; the payload is borrowed. */
+typedef int names_emit(void *context, enum known_event known, uint32_t process,
+	const struct bytes *payload);
+
+struct names_options {
+	struct trace *trace;
+	const struct box *box;
+	names_emit *emit;
+	void *context;
+	const char *const *symbol_paths; /* folders with separate debug files, NULL-terminated, or NULL */
+};
+
+/* A distinct address of a process (process 0: the kernel's). */
+struct names_hit_entry {
+	uint64_t address;
+	uint64_t time_ns;     /* first hit */
+	uint32_t process;
+	uint32_t mapping;     /* in trace.mappings; 0 none known */
+	uint8_t state;        /* names.c: waiting, named, or why not */
+	uint8_t stub_tried;
+	uint16_t stub_offset; /* how far before the address the stub begins */
+	const struct arch_stub *stub;
+};
+
+/* A distinct (process, stack, epoch) and how often it was sampled. */
+struct names_pair {
+	uint32_t process;
+	uint32_t stack_index;
+	uint32_t epoch;
+	uint32_t count;
+};
+
+/* The symbol tables of one file, for all processes that map it. */
+struct names_image {
+	struct symbol_file *file; /* NULL: not opened, or not to be opened */
+	struct image_search *search; /* of `file`, which needs it as long as it lives */
+	struct r2r *r2r;          /* of a managed image whose process cannot be asked */
+	uint64_t tick;            /* last use */
+	bool tried;
+	bool r2r_tried;
+};
+
+struct names {
+	struct names_options options;
+	VEC(struct names_process) processes;   /* parallel to trace.processes */
+	VEC(struct names_hit_entry) hits;      /* every distinct (process, address); item 0 unused */
+	VEC(struct names_pair) pairs;          /* item 0 unused */
+	VEC(struct names_image) images;        /* item 0 unused */
+	VEC(uint32_t) waiting;                 /* hits without an answer yet */
+	struct map hit_index;                  /* hash of (process, address) -> hits */
+	struct map pair_index;                 /* hash of (process, stack, epoch) -> pairs */
+	struct map image_index;                /* file identity -> images */
+	struct map symbol_index;               /* (mapping id, begin) written -> 1 */
+	struct kallsyms *kernel;
+	uint8_t *kernel_data;                  /* what a cached one stands on */
+	uint64_t kernel_mapping_id;
+	int kernel_error;                      /* why `kernel` is not there; 1 not tried */
+	uint64_t next_id;                      /* of mappings, symbols and metadata */
+	uint64_t image_tick;
+	uint64_t frames_total;                 /* frames of samples, repeated ones too; complete after names_finish() */
+	uint64_t frames_unnamed[UNNAMED_CAUSE_COUNT];
+	struct bytes text;                     /* scratch */
+	struct bytes payload;
+	bool full;                             /* the cap was reached: nothing new is named */
+};
+
+int names_init(struct names *names, const struct names_options *options);
+
+/* The state of a process; NULL when there is no memory. Valid until the next process appears. */
+struct names_process *names_process(struct names *names, uint32_t process);
+
+/* A sample's stack. Cheap when the pair was seen before. */
+int names_hit(struct names *names, uint32_t process, uint32_t stack_index, uint64_t time_ns);
+
+/*
+ * Tells of bodies that were named in the file and have ended since the last call. `each` gets them in no order; the body is borrowed.
+ */
+void names_removed_codes(struct names *names,
+	void (*each)(void *context, uint32_t process, const struct code *code), void *context);
+
+/* Answers what can be answered now. `now_ns` is CLOCK_MONOTONIC. */
+int names_resolve(struct names *names, uint64_t now_ns);
+
+/* Last answers: what still waits gets what the fallbacks know, or is counted. */
+int names_finish(struct names *names);
+
+/* The trace's stack table is being emptied: pairs are forgotten, addresses and symbols are not. */
+void names_forget_stacks(struct names *names);
+
+/* The code in [begin, end) of a process is gone: addresses there will be asked for again. */
+void names_forget_code(struct names *names, uint32_t process, uint64_t begin, uint64_t end);
+
+/* Memory of all tables. */
+uint64_t names_size_bytes(const struct names *names);
+
+void names_done(struct names *names);
+
+#endif

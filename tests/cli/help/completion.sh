@@ -1,0 +1,1 @@
+spoor help --completion | grep -E "^(verb|option) help "

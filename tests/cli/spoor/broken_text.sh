@@ -1,0 +1,1 @@
+spoor "$(printf 'a\033[31m\nb\377')"

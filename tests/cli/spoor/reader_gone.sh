@@ -1,0 +1,1 @@
+{ spoor help help; echo $? >code; } | true; cat code

@@ -1,0 +1,44 @@
+#!/bin/sh
+# floors_test.sh: a test that cannot fail proves nothing. Breaks each rule of floors.sh once, in a copy, and wants it told.
+set -eu
+top=$(realpath "$(dirname "$0")/..")
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+cd "$copy"
+
+renew() {
+	rm -rf src docs tests
+	mkdir -p tests/unit docs
+	cp -r "$top/src" .
+	cp -r "$top/docs/man" docs/
+	cp -r "$top/tests/cli" tests/
+}
+
+failed=0
+# must_tell RULE: floors.sh fails and its words hold RULE.
+must_tell() {
+	if sh "$top/tests/floors.sh" "$copy" >said 2>&1 || ! grep -q "$1" said; then
+		echo "not noticed: $1"
+		cat said
+		failed=1
+	fi
+	renew
+}
+
+renew
+echo '#include "cli/words.h"' >>src/base/map.c && must_tell 'base may include only base'
+echo '#include "session/x.h"' >>src/model/event.h && must_tell 'model may include only'
+mkdir -p src/format && echo '#include "symbol/x.h"' >src/format/x.c && must_tell 'format may include only'
+echo '#include "map.h"' >>src/base/map.c && must_tell 'base may include only base'
+mkdir src/attic && echo >src/attic/x.c && must_tell 'a room that ARCHITECTURE.md does not know'
+echo '#include <linux/perf_event.h>' >>src/model/event.h && must_tell 'no Linux header'
+echo '#ifdef __x86_64__' >>src/base/map.c && must_tell 'only model/arch.c knows the processor'
+echo >src/model/map.c && must_tell 'this file name occurs twice'
+echo >src/base/utils.c && must_tell 'a name that says nothing'
+echo >src/base/fooBar.c && must_tell 'file names are snake_case'
+sed -i '0,/#include/s//#include <stdio.h>\n#include/' src/base/map.c && must_tell 'its own header comes first'
+printf 'void f(void)\n{\n\texit(1);\n}\n' >>src/base/map.c && must_tell 'only cli prints and exits'
+rm docs/man/spoor-help.1 && must_tell 'a verb without its page'
+rm -r tests/cli/help && must_tell 'a verb without cases'
+[ $failed = 0 ] && echo "each rule was noticed when broken"
+exit $failed

@@ -1,0 +1,480 @@
+/*
+ * session.c against a real runtime: names of what was there and of what comes, all 64 slots free afterwards, a stopped process, a killed
+ * one. The target is a throw-away program, built once here; without an SDK this is skipped.
+ */
+#include "unit/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/diag.h"
+#include "dotnet/ipc.h"
+#include "dotnet/port.h"
+#include "dotnet/session.h"
+
+#define S UINT64_C(1000000000)
+#define SKIP 77
+
+static const char project[] =
+	"<Project Sdk=\"Microsoft.NET.Sdk\"><PropertyGroup><OutputType>Exe</OutputType>"
+	"<TargetFramework>net%s</TargetFramework><ImplicitUsings>enable</ImplicitUsings><AssemblyName>Target</AssemblyName>"
+	"</PropertyGroup></Project>\n";
+
+/* Hot and precompiled code from the start; one method only after the file args[0] has appeared; dynamic methods all the time. */
+static const char program[] =
+	"using System.Reflection.Emit;\n"
+	"using System.Text.Json;\n"
+	"long sum = 0; int round = 0;\n"
+	"var until = DateTime.UtcNow.AddMinutes(5);\n"
+	"while (DateTime.UtcNow < until) {\n"
+	"	sum += Work.BurnBeforeAsked(10000);\n"
+	"	sum += JsonSerializer.Serialize(new[] { round, 2, 3 }).Length;\n"
+	"	if (File.Exists(args[0])) sum += Late.MethodOfAfterwards(100);\n"
+	"	if (++round % 50 == 0) {\n"
+	"		var made = new DynamicMethod(\"made_at_run_time_\" + round, typeof(int), Type.EmptyTypes);\n"
+	"		var il = made.GetILGenerator();\n"
+	"		il.Emit(OpCodes.Ldc_I4, round); il.Emit(OpCodes.Ret);\n"
+	"		sum += ((Func<int>)made.CreateDelegate(typeof(Func<int>)))();\n"
+	"	}\n"
+	"	File.WriteAllText(args[1], round.ToString());\n"
+	"	Thread.Sleep(2);\n"
+	"}\n"
+	"static class Work { public static long BurnBeforeAsked(int n) { long s = 0; for (int i = 0; i < n; i++) s += i ^ (s << 1); return s; } }\n"
+	"static class Late { public static long MethodOfAfterwards(int n) { long s = 0; for (int i = 0; i < n; i++) s += i * 3; return s; } }\n";
+
+static char folder[] = "/tmp/spoor-dotnet-XXXXXX";
+
+struct watched {
+	pid_t pid;
+	struct dotnet_target target;
+	char go[64];     /* appears: the late method runs */
+	char rounds[64]; /* grows while the target is well */
+};
+
+struct received {
+	struct bytes stream[DOTNET_STREAM_COUNT];
+	unsigned ends[DOTNET_STREAM_COUNT];
+	bool refuse;
+};
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * S + (uint64_t)t.tv_nsec;
+}
+
+static void write_file(const char *name, const char *text)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static void start(struct watched *w)
+{
+	static unsigned number;
+	char dll[64];
+
+	number++;
+	snprintf(dll, sizeof(dll), "%s/out/Target.dll", folder);
+	snprintf(w->go, sizeof(w->go), "%s/go%u", folder, number);
+	snprintf(w->rounds, sizeof(w->rounds), "%s/rounds%u", folder, number);
+	w->pid = fork();
+	if (!w->pid) {
+		setenv("TMPDIR", folder, 1);
+		int null = open("/dev/null", O_RDWR);
+		dup2(null, 1);
+		dup2(null, 2);
+		execlp("dotnet", "dotnet", dll, w->go, w->rounds, NULL);
+		_exit(127);
+	}
+	assert_true(w->pid > 0);
+}
+
+static long rounds(const struct watched *w)
+{
+	FILE *file = fopen(w->rounds, "r");
+	long n = 0;
+
+	if (file) {
+		if (fscanf(file, "%ld", &n) != 1)
+			n = 0;
+		fclose(file);
+	}
+	return n;
+}
+
+/* Waits until the target has got on by some rounds: it is alive and well. */
+static void assert_well(const struct watched *w)
+{
+	uint64_t until = now() + 20 * S;
+	long first = 0;
+
+	while (now() < until) {
+		long n = rounds(w);
+		if (!first)
+			first = n;
+		if (first && n > first + 5)
+			return;
+		assert_int_equal(waitpid(w->pid, NULL, WNOHANG), 0);
+		usleep(20000);
+	}
+	fail_msg("the target no longer runs");
+}
+
+static void start_well(struct watched *w)
+{
+	start(w);
+	assert_well(w);
+	assert_int_equal(dotnet_target_read((uint32_t)w->pid, &w->target, NULL), 0);
+	assert_string_equal(w->target.tmpdir, folder);
+}
+
+static void end(struct watched *w)
+{
+	kill(w->pid, SIGKILL);
+	waitpid(w->pid, NULL, 0);
+}
+
+static int take(void *user, enum dotnet_stream stream, const uint8_t *data, size_t size)
+{
+	struct received *r = user;
+
+	if (r->refuse)
+		return -EBADMSG;
+	if (size)
+		bytes_add(&r->stream[stream], data, size);
+	else
+		r->ends[stream]++;
+	return 0;
+}
+
+static struct dotnet_client *open_client(const struct watched *w, struct received *r)
+{
+	const struct dotnet_handler handler = { .bytes = take, .user = r };
+	struct dotnet_client *client;
+
+	assert_int_equal(dotnet_client_new(&w->target, &handler, now(), &client), 0);
+	return client;
+}
+
+/* Turns until the state is reached, or so many seconds have passed; the state then. */
+static enum dotnet_state turn(struct dotnet_client *client, enum dotnet_state goal, double seconds)
+{
+	uint64_t until = now() + (uint64_t)(seconds * 1e9);
+
+	for (;;) {
+		enum dotnet_state state = dotnet_client_advance(client, now());
+		if (state == goal || state == DOTNET_ENDED || now() >= until)
+			return state;
+		struct pollfd fds[DOTNET_FDS_MAX];
+		nfds_t count = dotnet_client_fds(client, fds);
+		uint64_t wake = dotnet_client_wake_ns(client);
+		uint64_t wait = wake > now() ? wake - now() : 0;
+		if (wait > until - now())
+			wait = until > now() ? until - now() : 0;
+		poll(fds, count, (int)(wait / 1000000) + 1);
+	}
+}
+
+static bool has_name(const struct bytes *stream, const char *name)
+{
+	struct bytes wide = { 0 };
+
+	bytes_utf16z(&wide, name, strlen(name), SIZE_MAX);
+	bool found = stream->len && memmem(stream->data, stream->len, wide.data, wide.len);
+	bytes_done(&wide);
+	return found;
+}
+
+static void received_done(struct received *r)
+{
+	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
+		bytes_done(&r->stream[i]);
+}
+
+static void test_names(void **state)
+{
+	struct watched w;
+	struct received r = { 0 };
+
+	(void)state;
+	start_well(&w);
+	uint64_t begin = now();
+	struct dotnet_client *client = open_client(&w, &r);
+	assert_int_equal(turn(client, DOTNET_LIVE, 10), DOTNET_LIVE);
+	printf("names known after %.0f ms, rundown %zu bytes\n", (double)(now() - begin) / 1e6,
+		r.stream[DOTNET_STREAM_RUNDOWN].len);
+	assert_true(dotnet_client_named(client));
+	assert_string_equal(dotnet_client_reason(client), "");
+	const struct ipc_process_info *info = dotnet_client_info(client);
+	assert_non_null(info);
+	assert_int_equal(info->pid, w.pid);
+	assert_string_equal(info->entry_assembly, "Target");
+	assert_non_null(strstr(info->command_line, "Target.dll"));
+	assert_true(info->runtime_version[0]);
+
+	const struct bytes *rundown = &r.stream[DOTNET_STREAM_RUNDOWN];
+	assert_memory_equal(rundown->data, "Nettrace", 8);
+	assert_int_equal(r.ends[DOTNET_STREAM_RUNDOWN], 1);
+	assert_int_equal(rundown->data[rundown->len - 1], 1); /* the end tag */
+	assert_true(has_name(rundown, "BurnBeforeAsked"));
+	assert_true(has_name(rundown, "System.Text.Json.JsonSerializer")); /* precompiled */
+	assert_false(has_name(rundown, "MethodOfAfterwards"));
+
+	/* What comes after arrives by itself. */
+	FILE *go = fopen(w.go, "w");
+	assert_non_null(go);
+	fclose(go);
+	for (unsigned i = 0; i < 50 && !has_name(&r.stream[DOTNET_STREAM_LIVE], "MethodOfAfterwards"); i++)
+		(void)turn(client, DOTNET_ENDED, 0.1);
+	assert_true(has_name(&r.stream[DOTNET_STREAM_LIVE], "MethodOfAfterwards"));
+
+	begin = now();
+	dotnet_client_stop(client, now());
+	assert_int_equal(turn(client, DOTNET_ENDED, 10), DOTNET_ENDED);
+	printf("stopped after %.0f ms\n", (double)(now() - begin) / 1e6);
+	const struct bytes *live = &r.stream[DOTNET_STREAM_LIVE];
+	assert_int_equal(r.ends[DOTNET_STREAM_LIVE], 1);
+	assert_int_equal(live->data[live->len - 1], 1);
+	dotnet_client_free(client);
+	assert_well(&w);
+	received_done(&r);
+	end(&w);
+}
+
+/* As many clients as there are places for their live sessions: 64, minus one that each needs for a moment. */
+static void assert_slots_free(const struct watched *w)
+{
+	enum { N = 63 };
+	struct received r[N] = { 0 };
+	struct dotnet_client *clients[N];
+
+	for (unsigned i = 0; i < N; i++) {
+		clients[i] = open_client(w, &r[i]);
+		enum dotnet_state state = turn(clients[i], DOTNET_LIVE, 10);
+		if (state != DOTNET_LIVE || !dotnet_client_named(clients[i]))
+			fail_msg("session %u: %s", i, dotnet_client_reason(clients[i]));
+	}
+	/* The 64th gets its live session but no place for the rundown, the 65th neither. Both say so. */
+	for (unsigned i = 0; i < 2; i++) {
+		struct received more = { 0 };
+		struct dotnet_client *client = open_client(w, &more);
+		enum dotnet_state state = turn(client, DOTNET_LIVE, 10);
+		assert_false(dotnet_client_named(client));
+		assert_string_equal(dotnet_client_reason_code(client), "slots");
+		if (i == 0)
+			assert_int_equal(state, DOTNET_LIVE);
+		if (state == DOTNET_LIVE) {
+			dotnet_client_stop(client, now());
+			assert_int_equal(turn(client, DOTNET_ENDED, 10), DOTNET_ENDED);
+		}
+		dotnet_client_free(client);
+		received_done(&more);
+	}
+	for (unsigned i = 0; i < N; i++)
+		dotnet_client_stop(clients[i], now());
+	for (unsigned i = 0; i < N; i++) {
+		assert_int_equal(turn(clients[i], DOTNET_ENDED, 10), DOTNET_ENDED);
+		dotnet_client_free(clients[i]);
+		received_done(&r[i]);
+	}
+}
+
+static void test_slots(void **state)
+{
+	struct watched w;
+
+	(void)state;
+	start_well(&w);
+	/* Freed at every moment of its life: 100 sessions that would be 100 slots. */
+	for (unsigned i = 0; i < 100; i++) {
+		struct received r = { 0 };
+		struct dotnet_client *client = open_client(&w, &r);
+		for (unsigned step = 0; step < i % 20; step++) {
+			struct pollfd fds[DOTNET_FDS_MAX];
+			(void)dotnet_client_advance(client, now());
+			poll(fds, dotnet_client_fds(client, fds), 1 + (int)(i % 7));
+		}
+		dotnet_client_free(client);
+		received_done(&r);
+	}
+	/* Stopped in good order, and in bad. */
+	for (unsigned i = 0; i < 30; i++) {
+		struct received r = { 0 };
+		struct dotnet_client *client = open_client(&w, &r);
+		if (i % 3 == 2)
+			r.refuse = true;
+		(void)turn(client, DOTNET_LIVE, i % 3 ? 10 : 0.001 * i);
+		dotnet_client_stop(client, now());
+		assert_int_equal(turn(client, DOTNET_ENDED, 10), DOTNET_ENDED);
+		dotnet_client_free(client);
+		received_done(&r);
+	}
+	assert_slots_free(&w);
+	assert_well(&w);
+	end(&w);
+}
+
+static void test_stopped(void **state)
+{
+	struct watched w;
+	struct received r = { 0 };
+
+	(void)state;
+	start_well(&w);
+	kill(w.pid, SIGSTOP);
+	usleep(50000);
+	struct dotnet_client *client = open_client(&w, &r);
+	assert_int_equal(turn(client, DOTNET_HUNG, 10), DOTNET_HUNG);
+	assert_string_equal(dotnet_client_reason_code(client), "stopped");
+	kill(w.pid, SIGCONT);
+	/* It wakes up, and so does the talk. */
+	assert_int_equal(turn(client, DOTNET_LIVE, 10), DOTNET_LIVE);
+	assert_true(dotnet_client_named(client));
+	assert_string_equal(dotnet_client_reason(client), "");
+	/* Stopped while recording: the end is bounded, and the session is gone once the target goes on. */
+	kill(w.pid, SIGSTOP);
+	usleep(50000);
+	uint64_t begin = now();
+	dotnet_client_stop(client, now());
+	assert_int_equal(turn(client, DOTNET_ENDED, 10), DOTNET_ENDED);
+	assert_true(now() - begin < 6 * S);
+	dotnet_client_free(client);
+	kill(w.pid, SIGCONT);
+	assert_well(&w);
+	usleep(300000);
+	assert_slots_free(&w);
+	received_done(&r);
+	end(&w);
+}
+
+static void test_killed(void **state)
+{
+	struct watched w;
+
+	(void)state;
+	for (unsigned i = 0; i < 6; i++) {
+		struct received r = { 0 };
+		start_well(&w);
+		struct dotnet_client *client = open_client(&w, &r);
+		if (i < 5)
+			(void)turn(client, DOTNET_LIVE, 0.003 * i);
+		else
+			assert_int_equal(turn(client, DOTNET_LIVE, 10), DOTNET_LIVE);
+		end(&w);
+		assert_int_equal(turn(client, DOTNET_ENDED, 10), DOTNET_ENDED);
+		if (dotnet_client_named(client))
+			assert_string_equal(dotnet_client_reason(client), "");
+		else
+			assert_string_equal(dotnet_client_reason_code(client), "ended");
+		dotnet_client_free(client);
+		received_done(&r);
+	}
+}
+
+/* Asked from the first moment on, before there is a socket. */
+static void test_young(void **state)
+{
+	struct watched w;
+	struct received r = { 0 };
+
+	(void)state;
+	start(&w);
+	usleep(5000); /* past the exec, so that the environment is the target's */
+	assert_int_equal(dotnet_target_read((uint32_t)w.pid, &w.target, NULL), 0);
+	struct dotnet_client *client = open_client(&w, &r);
+	assert_int_equal(turn(client, DOTNET_LIVE, 10), DOTNET_LIVE);
+	assert_true(dotnet_client_named(client));
+	for (unsigned i = 0; i < 50 && !has_name(&r.stream[DOTNET_STREAM_LIVE], "BurnBeforeAsked"); i++)
+		(void)turn(client, DOTNET_ENDED, 0.1);
+	assert_true(has_name(&r.stream[DOTNET_STREAM_LIVE], "BurnBeforeAsked") ||
+		has_name(&r.stream[DOTNET_STREAM_RUNDOWN], "BurnBeforeAsked"));
+	dotnet_client_stop(client, now());
+	assert_int_equal(turn(client, DOTNET_ENDED, 10), DOTNET_ENDED);
+	dotnet_client_free(client);
+	assert_well(&w);
+	received_done(&r);
+	end(&w);
+}
+
+static void test_switched_off(void **state)
+{
+	struct watched w;
+	struct received r = { 0 };
+
+	(void)state;
+	setenv("DOTNET_EnableDiagnostics", "0", 1);
+	start_well(&w);
+	unsetenv("DOTNET_EnableDiagnostics");
+	struct dotnet_client *client = open_client(&w, &r);
+	assert_int_equal(turn(client, DOTNET_LIVE, 10), DOTNET_ENDED);
+	assert_string_equal(dotnet_client_reason_code(client), "no-socket");
+	dotnet_client_free(client);
+	end(&w);
+}
+
+static int build_target(void)
+{
+	char version[16] = "";
+	char text[sizeof(project) + sizeof(version)];
+	char command[512];
+
+	FILE *pipe = popen("dotnet --version 2>/dev/null", "r");
+	if (!pipe)
+		return SKIP;
+	if (!fgets(version, sizeof(version), pipe))
+		version[0] = '\0';
+	pclose(pipe);
+	/* "10.0.401" -> "10.0" */
+	char *dot = strchr(version, '.');
+	dot = dot ? strchr(dot + 1, '.') : NULL;
+	if (!dot) {
+		printf("SKIP: no .NET SDK here ('dotnet --version' says nothing)\n");
+		return SKIP;
+	}
+	*dot = '\0';
+	if (!mkdtemp(folder))
+		return 1;
+	snprintf(text, sizeof(text), project, version);
+	write_file("target.csproj", text);
+	write_file("Program.cs", program);
+	snprintf(command, sizeof(command),
+		"cd %s && DOTNET_CLI_HOME=%s/home DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_NOLOGO=1 MSBUILDDISABLENODEREUSE=1 "
+		"dotnet build -c Release -o out -v q -p:UseSharedCompilation=false > build.log 2>&1 || { cat build.log; false; }",
+		folder, folder);
+	return system(command) == 0 ? 0 : 1;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_stopped),
+		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_young),
+		cmocka_unit_test(test_switched_off),
+	};
+	char command[64];
+	int r = build_target();
+
+	if (r == 0)
+		r = cmocka_run_group_tests_name("dotnet session", tests, NULL, NULL);
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	if (folder[strlen(folder) - 1] != 'X' && system(command) != 0)
+		return 1;
+	return r;
+}

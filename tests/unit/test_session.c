@@ -1,0 +1,645 @@
+/*
+ * session.c against a peer that is ours: polite, old, silent, lying, torn. The peer lives in this process, behind a true socket; time is a
+ * number that the test moves on.
+ */
+#include "unit/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "dotnet/ipc.h"
+#include "dotnet/port.h"
+#include "dotnet/session.h"
+
+#define MS UINT64_C(1000000)
+#define S  UINT64_C(1000000000)
+
+enum lie {
+	HONEST,
+	MUTE,             /* takes the request, says nothing */
+	HALF_HEADER,
+	WRONG_MAGIC,
+	SIZE_BELOW_HEADER,
+	SIZE_TOO_BIG,     /* claims more than it sends, then closes */
+	REQUEST_ECHOED,   /* a reply that is none */
+	HANG_UP,          /* closes without a word */
+	ERROR_FAIL,
+	ERROR_WITHOUT_CODE,
+	LONG_SESSION,     /* a session id of 12 bytes */
+};
+
+enum { CONNECTIONS = 16 };
+
+struct peer {
+	char folder[32];
+	char path[256];
+	int listener;
+	struct {
+		int fd;
+		uint8_t data[1024];
+		size_t len;
+	} asking[CONNECTIONS];
+	int stream[2];          /* sessions 1000 and 1001, in the order of their opening */
+	enum ipc_command kind[2];
+	unsigned opened;
+	unsigned stops[2];
+	unsigned requests;
+	unsigned newest_info;   /* commands above these are not known */
+	unsigned newest_collect;
+	enum lie lie;
+	enum ipc_command lie_at; /* 0: at every command */
+	bool keep_streams;      /* stop is answered, but the stream does not end */
+	bool cut_stream;        /* the rundown's stream ends before its stop */
+	char log[512];          /* commands in order, "408 205 205 201 " */
+};
+
+struct told {
+	char text[2][256];
+	size_t len[2];
+	unsigned ends[2];
+	bool refuse;
+};
+
+static void put_reply(int fd, bool ok, const void *payload, size_t size)
+{
+	uint8_t header[20] = "DOTNET_IPC_V1";
+
+	header[14] = (uint8_t)(20 + size);
+	header[15] = (uint8_t)((20 + size) >> 8);
+	header[16] = 0xff;
+	header[17] = ok ? 0 : 0xff;
+	/* A byte at a time: a reader must not rely on whole pieces. */
+	for (unsigned i = 0; i < 20; i++)
+		(void)send(fd, header + i, 1, MSG_NOSIGNAL); /* the client may have gone */
+	if (size)
+		(void)send(fd, payload, size, MSG_NOSIGNAL);
+}
+
+static void put_error(int fd, uint32_t error)
+{
+	put_reply(fd, false, &error, 4);
+}
+
+static void put_text(struct bytes *out, const char *text)
+{
+	bytes_u32(out, (uint32_t)strlen(text) + 1);
+	bytes_utf16z(out, text, strlen(text), SIZE_MAX);
+}
+
+static void put_info(int fd, enum ipc_command command)
+{
+	struct bytes payload = { 0 };
+
+	if (command == IPC_PROCESS_INFO_3)
+		bytes_u32(&payload, 1);
+	bytes_u64(&payload, 42);
+	bytes_add(&payload, "0123456789abcdef", 16);
+	put_text(&payload, "dotnet shop.dll");
+	put_text(&payload, "Linux");
+	put_text(&payload, "x64");
+	if (command != IPC_PROCESS_INFO) {
+		put_text(&payload, "shop");
+		put_text(&payload, "10.0.12");
+	}
+	put_reply(fd, true, payload.data, payload.len);
+	bytes_done(&payload);
+}
+
+/* False: the connection has become a stream. */
+static bool tell_lie(struct peer *peer, int fd, const uint8_t *request)
+{
+	uint8_t header[20] = "DOTNET_IPC_V1";
+	uint8_t session[12] = { 0 };
+
+	header[14] = 28;
+	header[16] = 0xff;
+	switch (peer->lie) {
+	case HALF_HEADER:
+		(void)send(fd, header, 10, MSG_NOSIGNAL);
+		return true;
+	case WRONG_MAGIC:
+		header[0] = 'X';
+		break;
+	case SIZE_BELOW_HEADER:
+		header[14] = 5;
+		break;
+	case SIZE_TOO_BIG:
+		header[14] = header[15] = 0xff;
+		break;
+	case REQUEST_ECHOED:
+		memcpy(header, request, 20);
+		break;
+	case ERROR_FAIL:
+		put_error(fd, IPC_ERROR_FAIL);
+		return false;
+	case ERROR_WITHOUT_CODE:
+		put_reply(fd, false, NULL, 0);
+		return false;
+	case LONG_SESSION:
+		put_reply(fd, true, session, 12);
+		return false;
+	case HANG_UP:
+		return false;
+	case MUTE:
+	case HONEST:
+		return true;
+	}
+	(void)send(fd, header, 20, MSG_NOSIGNAL);
+	return false;
+}
+
+static void answer_stop(struct peer *peer, int fd, uint64_t id)
+{
+	unsigned which = (unsigned)(id - 1000);
+
+	put_reply(fd, true, &id, 8);
+	if (which > 1)
+		return;
+	peer->stops[which]++;
+	if (peer->stream[which] >= 0 && !peer->keep_streams) {
+		(void)send(peer->stream[which], "END", 3, MSG_NOSIGNAL);
+		close(peer->stream[which]);
+		peer->stream[which] = -1;
+	}
+}
+
+/* True when the connection stays with the peer. */
+static bool answer(struct peer *peer, int fd, const uint8_t *request)
+{
+	enum ipc_command command = (enum ipc_command)(request[16] << 8 | request[17]);
+	size_t at = strlen(peer->log);
+
+	peer->requests++;
+	snprintf(peer->log + at, sizeof(peer->log) - at, "%x ", (unsigned)command);
+	if (peer->lie && (!peer->lie_at || peer->lie_at == command)) {
+		if (tell_lie(peer, fd, request))
+			return true;
+		close(fd);
+		return false;
+	}
+	bool info = request[16] == 4;
+	bool collect = request[16] == 2 && command != IPC_STOP_TRACING;
+	if ((info && command > peer->newest_info) || (collect && command > peer->newest_collect)) {
+		put_error(fd, IPC_ERROR_UNKNOWN_COMMAND);
+	} else if (info) {
+		put_info(fd, command);
+	} else if (collect) {
+		uint64_t id = 1000 + peer->opened;
+		assert_true(peer->opened < 2);
+		put_reply(fd, true, &id, 8);
+		(void)send(fd, peer->opened ? "RUN" : "LIVE", peer->opened ? 3 : 4, MSG_NOSIGNAL);
+		if (peer->cut_stream && peer->opened) {
+			close(fd);
+			fd = -1;
+		}
+		peer->stream[peer->opened++] = fd;
+		return true;
+	} else {
+		uint64_t id;
+		memcpy(&id, request + 20, 8);
+		answer_stop(peer, fd, id);
+	}
+	close(fd);
+	return false;
+}
+
+static void serve(struct peer *peer)
+{
+	for (unsigned i = 0; i < CONNECTIONS; i++) {
+		if (peer->asking[i].fd < 0) {
+			peer->asking[i].fd = accept4(peer->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+			peer->asking[i].len = 0;
+			if (peer->asking[i].fd < 0)
+				continue;
+		}
+		uint8_t *data = peer->asking[i].data;
+		ssize_t n = recv(peer->asking[i].fd, data + peer->asking[i].len, 1024 - peer->asking[i].len, 0);
+		if (n == 0) {
+			close(peer->asking[i].fd);
+			peer->asking[i].fd = -1;
+			continue;
+		}
+		if (n < 0)
+			continue;
+		peer->asking[i].len += (size_t)n;
+		if (peer->asking[i].len < 20)
+			continue;
+		size_t size = (size_t)(data[14] | data[15] << 8);
+		assert_true(peer->asking[i].len <= size);
+		if (peer->asking[i].len < size)
+			continue;
+		int fd = peer->asking[i].fd;
+		bool mute = answer(peer, fd, data) && peer->stream[0] != fd && peer->stream[1] != fd;
+		if (!mute)
+			peer->asking[i].fd = -1;
+	}
+}
+
+static struct dotnet_target set_up_peer(struct peer *peer)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct dotnet_target target;
+
+	*peer = (struct peer){
+		.stream = { -1, -1 },
+		.newest_info = IPC_PROCESS_INFO_3,
+		.newest_collect = IPC_COLLECT_TRACING_4,
+	};
+	for (unsigned i = 0; i < CONNECTIONS; i++)
+		peer->asking[i].fd = -1;
+	strcpy(peer->folder, "/tmp/spoor-session-XXXXXX");
+	assert_non_null(mkdtemp(peer->folder));
+	assert_int_equal(dotnet_target_read((uint32_t)getpid(), &target, NULL), 0);
+	strcpy(target.tmpdir, peer->folder);
+	snprintf(peer->path, sizeof(peer->path), "%s/dotnet-diagnostic-%" PRIu32 "-%" PRIu64 "-socket", peer->folder,
+		target.inner_pid, target.start_ticks);
+	strcpy(address.sun_path, peer->path);
+	peer->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(peer->listener, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(peer->listener, 16), 0);
+	return target;
+}
+
+static void tear_down_peer(struct peer *peer)
+{
+	for (unsigned i = 0; i < CONNECTIONS; i++) {
+		if (peer->asking[i].fd >= 0)
+			close(peer->asking[i].fd);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		if (peer->stream[i] >= 0)
+			close(peer->stream[i]);
+	}
+	if (peer->listener >= 0)
+		close(peer->listener);
+	unlink(peer->path);
+	assert_int_equal(rmdir(peer->folder), 0);
+}
+
+static int take(void *user, enum dotnet_stream stream, const uint8_t *data, size_t size)
+{
+	struct told *told = user;
+
+	if (told->refuse)
+		return -EBADMSG;
+	if (!size) {
+		told->ends[stream]++;
+		return 0;
+	}
+	for (size_t i = 0; i < size && told->len[stream] < sizeof(told->text[stream]) - 1; i++)
+		told->text[stream][told->len[stream]++] = (char)data[i];
+	return 0;
+}
+
+struct talk {
+	struct peer peer;
+	struct told told;
+	struct dotnet_client *client;
+	uint64_t now_ns;
+};
+
+static void begin(struct talk *talk)
+{
+	struct dotnet_handler handler = { .bytes = take, .user = &talk->told };
+
+	memset(talk, 0, sizeof(*talk));
+	talk->now_ns = 100 * S;
+	struct dotnet_target target = set_up_peer(&talk->peer);
+	assert_int_equal(dotnet_client_new(&target, &handler, talk->now_ns, &talk->client), 0);
+}
+
+static enum dotnet_state turns(struct talk *talk, unsigned count, uint64_t step_ns)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct pollfd fds[DOTNET_FDS_MAX];
+		(void)dotnet_client_advance(talk->client, talk->now_ns);
+		assert_true(dotnet_client_fds(talk->client, fds) <= DOTNET_FDS_MAX);
+		if (talk->peer.listener >= 0)
+			serve(&talk->peer);
+		talk->now_ns += step_ns;
+	}
+	return dotnet_client_advance(talk->client, talk->now_ns);
+}
+
+static void finish(struct talk *talk)
+{
+	dotnet_client_free(talk->client);
+	/* What was sent without waiting still arrives. */
+	for (unsigned i = 0; talk->peer.listener >= 0 && i < 3; i++)
+		serve(&talk->peer);
+	tear_down_peer(&talk->peer);
+}
+
+static void test_polite(void **state)
+{
+	struct talk t;
+
+	(void)state;
+	begin(&t);
+	assert_int_equal(dotnet_client_state(t.client), DOTNET_ASKING);
+	assert_null(dotnet_client_info(t.client));
+	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
+	assert_true(dotnet_client_named(t.client));
+	assert_string_equal(t.peer.log, "408 205 205 201 ");
+	assert_string_equal(t.told.text[DOTNET_STREAM_RUNDOWN], "RUNEND");
+	assert_string_equal(t.told.text[DOTNET_STREAM_LIVE], "LIVE");
+	assert_int_equal(t.told.ends[DOTNET_STREAM_RUNDOWN], 1);
+	assert_int_equal(t.told.ends[DOTNET_STREAM_LIVE], 0);
+	assert_string_equal(dotnet_client_info(t.client)->runtime_version, "10.0.12");
+	assert_int_equal(dotnet_client_wake_ns(t.client), UINT64_MAX);
+	/* Quiet for an hour: nothing is wrong with that. */
+	t.now_ns += 3600 * S;
+	assert_int_equal(dotnet_client_advance(t.client, t.now_ns), DOTNET_LIVE);
+	assert_int_equal(send(t.peer.stream[0], "MORE", 4, 0), 4);
+	(void)turns(&t, 2, MS);
+	dotnet_client_stop(t.client, t.now_ns);
+	dotnet_client_stop(t.client, t.now_ns);
+	assert_int_equal(turns(&t, 20, MS), DOTNET_ENDED);
+	assert_string_equal(t.told.text[DOTNET_STREAM_LIVE], "LIVEMOREEND");
+	assert_int_equal(t.told.ends[DOTNET_STREAM_LIVE], 1);
+	assert_int_equal(t.peer.stops[0], 1);
+	assert_int_equal(t.peer.stops[1], 1);
+	assert_string_equal(dotnet_client_reason(t.client), "");
+	finish(&t);
+}
+
+static void test_old(void **state)
+{
+	static const struct {
+		unsigned info;
+		unsigned collect;
+		const char *log;
+	} cases[] = {
+		{ IPC_PROCESS_INFO_3, IPC_COLLECT_TRACING_2, "408 205 204 203 203 201 " },
+		{ IPC_PROCESS_INFO_2, IPC_COLLECT_TRACING_3, "408 404 205 204 204 201 " },
+		{ IPC_PROCESS_INFO, IPC_COLLECT_TRACING_2, "408 404 400 205 204 203 203 201 " },
+		{ 0x3ff, IPC_COLLECT_TRACING_4, "408 404 400 205 205 201 " },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct talk t;
+		begin(&t);
+		t.peer.newest_info = cases[i].info;
+		t.peer.newest_collect = cases[i].collect;
+		assert_int_equal(turns(&t, 40, MS), DOTNET_LIVE);
+		assert_string_equal(t.peer.log, cases[i].log);
+		assert_true(dotnet_client_named(t.client));
+		assert_int_equal(dotnet_client_info(t.client) != NULL, cases[i].info >= IPC_PROCESS_INFO);
+		finish(&t);
+		/* The free above stopped the live one. */
+		assert_int_equal(t.peer.stops[0], 1);
+	}
+	/* Too old for any session. */
+	struct talk t;
+	begin(&t);
+	t.peer.newest_collect = 0;
+	assert_int_equal(turns(&t, 40, MS), DOTNET_ENDED);
+	assert_string_equal(dotnet_client_reason_code(t.client), "error");
+	finish(&t);
+}
+
+static void test_liars(void **state)
+{
+	static const struct {
+		enum lie lie;
+		enum dotnet_state state;
+		const char *code;
+	} cases[] = {
+		{ MUTE, DOTNET_HUNG, "hung" },
+		{ HALF_HEADER, DOTNET_HUNG, "hung" },
+		{ WRONG_MAGIC, DOTNET_ENDED, "lied" },
+		{ SIZE_BELOW_HEADER, DOTNET_ENDED, "lied" },
+		{ SIZE_TOO_BIG, DOTNET_ENDED, "error" },
+		{ REQUEST_ECHOED, DOTNET_ENDED, "lied" },
+		{ HANG_UP, DOTNET_ENDED, "error" },
+	};
+	static const enum ipc_command at[] = { IPC_PROCESS_INFO_3, IPC_COLLECT_TRACING_4 };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		for (unsigned where = 0; where < 2; where++) {
+			struct talk t;
+			begin(&t);
+			t.peer.lie = cases[i].lie;
+			t.peer.lie_at = at[where];
+			assert_int_equal(turns(&t, 70, 100 * MS), cases[i].state);
+			assert_string_equal(dotnet_client_reason_code(t.client), cases[i].code);
+			assert_true(dotnet_client_reason(t.client)[0]);
+			assert_false(dotnet_client_named(t.client));
+			assert_int_equal(t.peer.opened, 0);
+			finish(&t);
+		}
+	}
+}
+
+static void test_bad_sessions(void **state)
+{
+	static const struct {
+		enum lie lie;
+		const char *code;
+	} cases[] = { { ERROR_FAIL, "slots" }, { ERROR_WITHOUT_CODE, "lied" }, { LONG_SESSION, "lied" } };
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct talk t;
+		begin(&t);
+		t.peer.lie = cases[i].lie;
+		t.peer.lie_at = IPC_COLLECT_TRACING_4;
+		assert_int_equal(turns(&t, 40, MS), DOTNET_ENDED);
+		assert_string_equal(dotnet_client_reason_code(t.client), cases[i].code);
+		assert_non_null(dotnet_client_info(t.client));
+		finish(&t);
+	}
+}
+
+/* The rundown is refused: what comes is streamed none the less, and the reason is kept. */
+static void test_rundown_refused(void **state)
+{
+	struct talk t;
+
+	(void)state;
+	begin(&t);
+	while (t.peer.opened < 1)
+		(void)turns(&t, 1, MS);
+	t.peer.lie = ERROR_FAIL;
+	t.peer.lie_at = IPC_COLLECT_TRACING_4;
+	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
+	assert_false(dotnet_client_named(t.client));
+	assert_string_equal(dotnet_client_reason_code(t.client), "slots");
+	assert_string_equal(t.told.text[DOTNET_STREAM_LIVE], "LIVE");
+	dotnet_client_stop(t.client, t.now_ns);
+	assert_int_equal(turns(&t, 20, MS), DOTNET_ENDED);
+	assert_int_equal(t.peer.stops[0], 1);
+	finish(&t);
+}
+
+/* It wakes up after a minute, and everything is as if it had answered at once. */
+static void test_wakes_up(void **state)
+{
+	struct talk t;
+
+	(void)state;
+	begin(&t);
+	for (unsigned i = 0; i < 60; i++) {
+		(void)dotnet_client_advance(t.client, t.now_ns);
+		t.now_ns += S;
+	}
+	assert_int_equal(dotnet_client_state(t.client), DOTNET_HUNG);
+	assert_string_equal(dotnet_client_reason(t.client), "it has not answered for 5 s");
+	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
+	assert_true(dotnet_client_named(t.client));
+	assert_string_equal(dotnet_client_reason(t.client), "");
+	assert_string_equal(dotnet_client_reason_code(t.client), "");
+	finish(&t);
+}
+
+/* Hung at one moment or another, the end is bounded, and whatever session there is was told to stop. */
+static void test_hung_at_stop(void **state)
+{
+	(void)state;
+	for (unsigned before = 0; before < 8; before++) {
+		struct talk t;
+		begin(&t);
+		(void)turns(&t, before, MS);
+		t.peer.lie = MUTE;
+		dotnet_client_stop(t.client, t.now_ns);
+		uint64_t from = t.now_ns;
+		while (dotnet_client_state(t.client) != DOTNET_ENDED && t.now_ns < from + 60 * S)
+			(void)turns(&t, 1, 100 * MS);
+		assert_true(t.now_ns - from <= DOTNET_STOP_NS + S);
+		assert_int_equal(dotnet_client_wake_ns(t.client), UINT64_MAX);
+		finish(&t);
+		if (t.peer.opened)
+			assert_non_null(strstr(t.peer.log, "201"));
+	}
+}
+
+/* The stop comes while the session is being made: its reply is awaited, and it is stopped. */
+static void test_stop_at_once(void **state)
+{
+	(void)state;
+	for (unsigned before = 0; before < 12; before++) {
+		struct talk t;
+		begin(&t);
+		(void)turns(&t, before, MS);
+		(void)dotnet_client_advance(t.client, t.now_ns);
+		dotnet_client_stop(t.client, t.now_ns);
+		assert_int_equal(turns(&t, 30, MS), DOTNET_ENDED);
+		for (unsigned i = 0; i < t.peer.opened; i++)
+			assert_int_equal(t.peer.stops[i], 1);
+		if (!dotnet_client_named(t.client))
+			assert_string_equal(dotnet_client_reason_code(t.client), "cut-short");
+		finish(&t);
+	}
+}
+
+/* The same without the patience to wait for it. */
+static void test_free_at_once(void **state)
+{
+	(void)state;
+	for (unsigned before = 0; before < 12; before++) {
+		struct talk t;
+		begin(&t);
+		(void)turns(&t, before, MS);
+		serve(&t.peer); /* a session that is on its way arrives while it is freed */
+		finish(&t);
+		for (unsigned i = 0; i < t.peer.opened; i++)
+			assert_int_equal(t.peer.stops[i], 1);
+	}
+}
+
+static void test_torn(void **state)
+{
+	struct talk t;
+
+	(void)state;
+	/* The rundown ends by itself: no stop for a session that is no more, whose id may be another's. */
+	begin(&t);
+	t.peer.cut_stream = true;
+	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
+	assert_int_equal(t.told.ends[DOTNET_STREAM_RUNDOWN], 1);
+	assert_int_equal(t.peer.stops[0], 0);
+	/* So does the live one. */
+	close(t.peer.stream[0]);
+	t.peer.stream[0] = -1;
+	assert_int_equal(turns(&t, 5, MS), DOTNET_ENDED);
+	assert_int_equal(t.told.ends[DOTNET_STREAM_LIVE], 1);
+	assert_string_equal(dotnet_client_reason_code(t.client), "closed");
+	finish(&t);
+
+	/* The peer goes altogether. */
+	begin(&t);
+	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
+	close(t.peer.listener);
+	t.peer.listener = -1;
+	dotnet_client_stop(t.client, t.now_ns);
+	close(t.peer.stream[0]);
+	t.peer.stream[0] = -1;
+	assert_int_equal(turns(&t, 5, MS), DOTNET_ENDED);
+	finish(&t);
+}
+
+/* The bytes make no sense to the decoder: the sessions are stopped, and a stream that goes on for ever is left. */
+static void test_refused_bytes(void **state)
+{
+	struct talk t;
+
+	(void)state;
+	begin(&t);
+	t.told.refuse = true;
+	t.peer.keep_streams = true;
+	(void)turns(&t, 20, MS);
+	assert_int_equal(t.peer.stops[0], 1);
+	assert_int_equal(t.peer.stops[1], 1);
+	assert_string_equal(dotnet_client_reason_code(t.client), "lied");
+	assert_int_equal(turns(&t, 60, 100 * MS), DOTNET_ENDED);
+	assert_int_equal(t.told.ends[0] + t.told.ends[1], 0);
+	finish(&t);
+}
+
+static void test_no_socket(void **state)
+{
+	struct talk t;
+
+	(void)state;
+	begin(&t);
+	assert_int_equal(unlink(t.peer.path), 0);
+	/* It may be young: asked again for two seconds. */
+	assert_int_equal(turns(&t, 10, 100 * MS), DOTNET_ASKING);
+	assert_int_equal(turns(&t, 20, 100 * MS), DOTNET_ENDED);
+	assert_string_equal(dotnet_client_reason_code(t.client), "no-socket");
+	finish(&t);
+	begin(&t);
+	close(t.peer.listener);
+	t.peer.listener = -1;
+	assert_int_equal(turns(&t, 30, 100 * MS), DOTNET_ENDED);
+	assert_string_equal(dotnet_client_reason_code(t.client), "refused");
+	finish(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_polite),
+		cmocka_unit_test(test_old),
+		cmocka_unit_test(test_liars),
+		cmocka_unit_test(test_bad_sessions),
+		cmocka_unit_test(test_rundown_refused),
+		cmocka_unit_test(test_wakes_up),
+		cmocka_unit_test(test_hung_at_stop),
+		cmocka_unit_test(test_stop_at_once),
+		cmocka_unit_test(test_free_at_once),
+		cmocka_unit_test(test_torn),
+		cmocka_unit_test(test_refused_bytes),
+		cmocka_unit_test(test_no_socket),
+	};
+
+	return cmocka_run_group_tests_name("session", tests, NULL, NULL);
+}

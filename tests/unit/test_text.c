@@ -1,0 +1,142 @@
+/* text.c: foreign text made safe, numbers for people, durations, patterns. */
+#include "unit/test.h"
+
+#include "base/bytes.h"
+#include "base/text.h"
+
+static void test_safe(void **state)
+{
+	static const struct {
+		const char *raw;
+		const char *safe;
+	} cases[] = {
+		{ "plain", "plain" },
+		{ "two\nlines\tand\rmore", "two\\nlines\\tand\\rmore" },
+		{ "\x1b[31mred\x07", "\\x1b[31mred\\x07" },
+		{ "gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f" },
+		{ "broken \xff\xc3", "broken \xef\xbf\xbd\xef\xbf\xbd" },
+		{ "overlong \xc0\xaf", "overlong \xef\xbf\xbd\xef\xbf\xbd" },
+		{ "surrogate \xed\xa0\x80", "surrogate \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
+		{ "turned \xe2\x80\xae round", "turned \\u202e round" },
+		{ "c1 \xc2\x9b", "c1 \\x9b" },
+	};
+	char out[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		text_make_safe(cases[i].raw, strlen(cases[i].raw), out, sizeof(out));
+		assert_string_equal(out, cases[i].safe);
+	}
+	assert_int_equal(text_make_safe("gr\xc3\xbc\xc3\x9f", 6, out, 5), 4); /* not cut inside a character */
+	assert_string_equal(out, "gr\xc3\xbc");
+}
+
+static void test_utf16_roundtrip(void **state)
+{
+	static const char text[] = "a\xc3\xbc\xe2\x82\xac\xf0\x9f\x90\xbe z";
+	struct bytes wide = { 0 };
+	struct bytes back = { 0 };
+
+	(void)state;
+	bytes_utf16z(&wide, text, sizeof(text) - 1, 1000);
+	assert_int_equal(wide.len, 2 * 8);
+	text_add_utf16(&back, wide.data, wide.len / 2 - 1);
+	assert_string_equal(bytes_z(&back), text);
+	bytes_reset(&back);
+	text_add_utf16(&back, (const uint8_t *)"\x3d\xd8", 1); /* a lone surrogate */
+	assert_string_equal(bytes_z(&back), "\xef\xbf\xbd");
+	bytes_reset(&wide);
+	bytes_utf16z(&wide, text, sizeof(text) - 1, 4); /* the pair does not fit whole */
+	assert_int_equal(wide.len, 2 * 4);
+	bytes_done(&wide);
+	bytes_done(&back);
+}
+
+static void test_numbers(void **state)
+{
+	static const struct {
+		double seconds;
+		const char *text;
+	} durations[] = { { 12.1, "12.1 s" }, { 0.00109, "1.09 ms" }, { 0.5, "500 ms" }, { 0, "0.00 s" },
+		{ 0.9999, "1.00 s" }, { 300, "5.00 min" }, { 2.5e-6, "2.50 us" }, { 99.96, "100 s" } };
+	static const struct {
+		uint64_t size;
+		const char *text;
+	} sizes[] = { { 0, "0 B" }, { 999, "999 B" }, { 2350000, "2.35 MB" }, { 340000, "340 kB" },
+		{ 999999, "1.00 MB" }, { 4000000000, "4.00 GB" } };
+	struct bytes out = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++) {
+		bytes_reset(&out);
+		text_add_duration(&out, durations[i].seconds);
+		assert_string_equal(bytes_z(&out), durations[i].text);
+	}
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		bytes_reset(&out);
+		text_add_size(&out, sizes[i].size);
+		assert_string_equal(bytes_z(&out), sizes[i].text);
+	}
+	bytes_reset(&out);
+	text_add_count(&out, 1234567);
+	assert_string_equal(bytes_z(&out), "1,234,567");
+	bytes_done(&out);
+}
+
+static void test_parse_duration(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t ms; /* 0: refused */
+	} cases[] = { { "30s", 30000 }, { "500ms", 500 }, { "5m", 300000 }, { "2h", 7200000 }, { "7", 7000 },
+		{ "0.25", 250 }, { "00:01:30", 90000 }, { "1:00:00:00", 86400000 }, { "01:02:03", 3723000 },
+		{ "0", 0 }, { "", 0 }, { "abc", 0 }, { "-5", 0 }, { "5x", 0 }, { "1e30", 0 }, { "inf", 0 },
+		{ "0x10", 0 }, { "00:61:00", 0 }, { "1:2", 0 }, { "::", 0 }, { "nan", 0 }, { " 5", 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t ns = 0;
+		assert_int_equal(text_parse_duration(cases[i].text, &ns), cases[i].ms != 0);
+		assert_int_equal(ns, cases[i].ms * 1000000);
+	}
+}
+
+static void test_patterns(void **state)
+{
+	(void)state;
+	assert_true(text_glob("shop*", "shop-api"));
+	assert_true(text_glob("*.dll", "a.b.dll"));
+	assert_true(text_glob("a?c", "abc"));
+	assert_false(text_glob("a?c", "ac"));
+	assert_false(text_glob("", "x"));
+	assert_true(text_glob("*", ""));
+	assert_int_equal(text_distance("record", "recrod"), 2);
+	assert_int_equal(text_distance("flame", "flame"), 0);
+	assert_int_equal(text_distance("", "abc"), 3);
+}
+
+static void test_xml(void **state)
+{
+	static const char raw[] = "List<T> & \"x\" \x01 \xff";
+	struct bytes out = { 0 };
+
+	(void)state;
+	text_add_xml(&out, raw, sizeof(raw) - 1);
+	assert_string_equal(bytes_z(&out),
+		"List&lt;T&gt; &amp; &quot;x&quot; \xef\xbf\xbd \xef\xbf\xbd");
+	bytes_done(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_safe),
+		cmocka_unit_test(test_utf16_roundtrip),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_parse_duration),
+		cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_xml),
+	};
+
+	return cmocka_run_group_tests_name("text", tests, NULL, NULL);
+}
