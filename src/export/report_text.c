@@ -604,7 +604,7 @@ static void add_next(struct page *page, bool tree)
 	const char *file = report->file ? report->file : "FILE";
 
 	bytes_text(out, "\nnext   spoor ");
-	if (!report->samples && report->selection) {
+	if (!report->samples && report->all_samples) {
 		bytes_text(out, "report ");
 		add_shell_word(out, file);
 	} else if (!report->samples) {
