@@ -88,28 +88,26 @@ static const uint8_t digits[256] = {
 	['A'] = 11, 12, 13, 14, 15, 16,
 };
 
-/* Names that say where code begins or ends, not what it is. */
+static bool ends_with(const char *name, size_t len, const char *end, size_t end_len)
+{
+	return len >= end_len && !memcmp(name + len - end_len, end, end_len);
+}
+
+/* Names that say where code begins or ends, not what it is: "_stext", "__sched_text_end". */
 static bool is_mark(const char *name, size_t len)
 {
-	static const char *const marks[] = { "_text", "_stext", "_etext", "_sinittext", "_einittext",
-		"__init_begin", "__init_end", "_end", "__end_rodata", "srso_alias_untrain_ret_end" };
-
-	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-		if (strlen(marks[i]) == len && !memcmp(marks[i], name, len))
-			return true;
-	}
-	if (len < 10 || name[0] != '_' || name[1] != '_')
+	if (len < 5 || name[0] != '_')
 		return false;
-	return !memcmp(name + len - 9, "text_end", 8) ||
-		!memcmp(name + len - 8, "text_end", 8) ||
-		(len > 12 && !memcmp(name + len - 10, "text_start", 10));
+	if (name[1] != '_')
+		return len <= 10 && ends_with(name, len, "text", 4);
+	return ends_with(name, len, "text_end", 8) || ends_with(name, len, "text_start", 10);
 }
 
 static uint8_t rank_of(char type, const char *name, size_t len)
 {
 	unsigned underscores = 0;
 
-	if (name[0] == '_' && is_mark(name, len))
+	if (is_mark(name, len))
 		return 0;
 	while (underscores < 7 && underscores < len && name[underscores] == '_')
 		underscores++;
