@@ -492,7 +492,8 @@ static void reap(struct recording_run *run)
 	if (pid && !run->child_reaped && waitpid((pid_t)pid, &status, WNOHANG) == (pid_t)pid) {
 		run->child_reaped = true;
 		run->child_status = status;
-		run->reason = "the command ended";
+		if (!run->reason) /* else it is we who ended it */
+			run->reason = "the command ended";
 	}
 }
 
