@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/json.h"
@@ -54,8 +55,10 @@ static void look_for_dotnet(struct capability *row)
 	if (survey.refused_pid)
 		bytes_printf(&reason, "; %u: %s", survey.refused_pid, survey.reason);
 	if (survey.hidden) {
-		bytes_printf(&reason, "; %u processes of other users are not visible", survey.hidden);
-		(void)snprintf(row->remedy, sizeof(row->remedy), "run it with sudo"); /* fits */
+		bytes_printf(&reason, "; %u %s not be looked into", survey.hidden,
+			survey.hidden == 1 ? "process may" : "processes may");
+		if (geteuid())
+			(void)snprintf(row->remedy, sizeof(row->remedy), "run it with sudo"); /* fits */
 	}
 	if (survey.refused_pid || survey.hidden)
 		row->answer = CAPABILITY_LIMITED;

@@ -2,11 +2,12 @@
 #include "session/survey.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "dotnet/port.h"
 #include "machine/proc.h"
 
@@ -38,7 +39,7 @@ static void look_at(struct survey *survey, struct proc_reader *proc, uint32_t pi
 		survey->reachable++;
 	} else if (!survey->refused_pid) {
 		survey->refused_pid = pid;
-		(void)snprintf(survey->reason, sizeof(survey->reason), "%s", diag.text); /* a cut end is fine */
+		(void)text_make_safe(diag.text, strlen(diag.text), survey->reason, sizeof(survey->reason)); /* a cut end is fine */
 	}
 }
 
