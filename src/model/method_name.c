@@ -498,6 +498,21 @@ static struct span without_file(struct span name)
 	return span_from(behind, i + 2);
 }
 
+/* One part of a nested type's name; the first one has the namespace in front. */
+static void add_part(struct bytes *out, struct span part, unsigned depth)
+{
+	size_t open = span_find(part, '<');
+
+	if (open < part.len && (!open || part.text[open - 1] == '.')) {
+		struct span local = without_file(span_from(part, open));
+		if (local.len < part.len - open) {
+			add_span(out, (struct span){ part.text, open });
+			part = local;
+		}
+	}
+	add_generic(out, part, depth);
+}
+
 /* "<Get>d__3" and "<<Main>b__0>d": the class of a method that is resumed. */
 static bool is_state_machine(struct span part, struct span *ret_method)
 {
@@ -532,7 +547,7 @@ static void add_path(struct bytes *out, struct span type, unsigned depth)
 		if (i && is_state_machine(parts[i], &resumed))
 			add_member(out, resumed, depth);
 		else
-			add_generic(out, without_file(parts[i]), depth);
+			add_part(out, parts[i], depth);
 	}
 	add_arguments(out, generics, depth);
 }
@@ -583,7 +598,7 @@ void method_name_format(const struct method_name *name, bool raw, struct bytes *
 		for (size_t i = 0; i < count; i++) {
 			if (i)
 				bytes_u8(out, '.');
-			add_generic(out, without_file(parts[i]), 0);
+			add_part(out, parts[i], 0);
 		}
 		add_arguments(out, generics, 0);
 		bytes_u8(out, '.');
