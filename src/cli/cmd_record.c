@@ -324,6 +324,15 @@ static int open_output(struct recording_run *run, int *ret_fd, struct diag *diag
 	return 0;
 }
 
+/* Takes back the file that nothing is in. What is no plain file (/dev/full) is not ours to take. */
+static void remove_output(const struct recording_run *run, int fd)
+{
+	struct stat status;
+
+	if (strcmp(run->path, "-") != 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+		(void)unlink(run->path); /* then it stays, empty */
+}
+
 /* ---- words ---- */
 
 static void add_elapsed(struct bytes *out, uint64_t ns)
@@ -492,7 +501,8 @@ static void reap(struct recording_run *run)
 	if (pid && !run->child_reaped && waitpid((pid_t)pid, &status, WNOHANG) == (pid_t)pid) {
 		run->child_reaped = true;
 		run->child_status = status;
-		run->reason = "the command ended";
+		if (!run->reason) /* else it is we who ended it */
+			run->reason = "the command ended";
 	}
 }
 
@@ -655,12 +665,12 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 	if (result == 0)
 		result = open_live(run, &options, diag);
 	if (result == 0)
-		result = live_write_to(run->live, fd, run->path, diag);
+		result = live_write_to(run->live, fd,
+			strcmp(run->path, "-") == 0 ? "standard output" : run->path, diag);
 	if (result == 0)
 		result = live_start(run->live, diag);
 	if (result < 0) {
-		if (strcmp(run->path, "-") != 0)
-			(void)unlink(run->path); /* nothing is in it */
+		remove_output(run, fd);
 		return result;
 	}
 	say_begin(run);
