@@ -57,7 +57,7 @@ const struct option record_options[] = {
 		INTO(struct record_values, names) },
 	{ 'F', "freq", "HZ", "samples a second and CPU (99)", OPTION_COUNT,
 		INTO(struct record_values, frequency_hz) },
-	{ 'd', "duration", "TIME", "end after 30s, 500ms, 5m or hh:mm:ss; a bare number is seconds",
+	{ 0, "duration", "TIME", "end after 30s, 500ms, 5m or hh:mm:ss; a bare number is seconds",
 		OPTION_DURATION, INTO(struct record_values, duration_ns) },
 	{ 'o', "output", "FILE", "the recording (NAME_DATE_TIME.nettrace); - is standard output", OPTION_TEXT,
 		INTO(struct record_values, output) },
@@ -568,6 +568,23 @@ static void end_child(struct recording_run *run)
 	}
 }
 
+/* The child's end has been seen to; only what a person sends from now on cuts the end short. */
+static void forget_child_signals(struct recording_run *run)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	while (sigtimedwait(&set, NULL, &(struct timespec){ 0 }) > 0)
+		;
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigdelset(&set, SIGCHLD);
+	(void)signalfd(run->watched[0].fd, &set, 0); /* the descriptor stays; at worst the end is cut short */
+	run->watched[0].revents = 0;
+}
+
 static int child_code(const struct recording_run *run)
 {
 	if (!run->child_reaped)
@@ -649,7 +666,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 	say_begin(run);
 	result = run_until_end(run, diag);
 	end_child(run);
-	run->watched[0].revents = 0;
+	forget_child_signals(run);
 	int end_result = live_end(run->live, run->reason ? run->reason : "a failed write", run->watched,
 		run->watched_count, result < 0 ? NULL : diag);
 

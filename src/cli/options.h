@@ -27,7 +27,7 @@
  * One meaning everywhere, so the letters are given out here:
  *
  *   -a --all         -p --pid PID      -n --name NAME   -t --thread TID   -m --module NAME
- *   -F --freq HZ     -o --output FILE  -d --duration D  -f --format F     -q --quiet       -h --help
+ *   -F --freq HZ     -o --output FILE  -f --format F        -q --quiet       -h --help
  */
 #ifndef SPOOR_CLI_OPTIONS_H
 #define SPOOR_CLI_OPTIONS_H

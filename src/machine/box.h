@@ -17,7 +17,7 @@ struct box {
 	char host[256];
 	char kernel[128];          /* "6.18.44" as uname says it */
 	char system[256];          /* PRETTY_NAME of os-release, or "Linux" */
-	char architecture[64];     /* "x86_64" */
+	char architecture[72];     /* "x86_64" */
 	char cpu_model[128];       /* "" unknown */
 	char boot_id[40];          /* "" unknown */
 	char virtualization[64];   /* "", "hypervisor", or the vendor's product name */

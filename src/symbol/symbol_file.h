@@ -7,8 +7,8 @@
  *   symbol_file_close(file);
  *
  * Opening reads the headers only; the tables are read at the first lookup. A name is given only when its symbol covers the address:
- * the nearest export is never a name. Of several symbols at an address the choice is always the same: the one with a size, global before weak
- * before local, fewer leading underscores, then by name. Names are as the file has them: symbol/demangle.h makes them readable.
+ * the nearest export is never a name. Of several symbols at an address the choice is always the same: the one with a size, exported
+ * before local, fewer leading underscores ("read", not "__read"), global before weak, then by name. A version ("@@GLIBC_2.2.5") is dropped. Names are as the file has them: symbol/demangle.h makes them readable.
  *
  * Not safe for two threads at once.
  */

@@ -1,0 +1,166 @@
+/*
+ * See arch.h.
+ *
+ * The byte patterns of x86-64 were read from live .NET 10.0 processes (System V calling convention): code that the runtime writes
+ * itself and announces by no event. A zero in a mask stands for an address or a displacement.
+ */
+#include "model/arch.h"
+
+#include <string.h>
+
+/* Bytes that must be there, and bytes that may be anything. */
+#define X 0xff
+#define ANY4 0, 0, 0, 0
+#define ANY8 0, 0, 0, 0, 0, 0, 0, 0
+
+static const struct arch_stub x86_64_stubs[] = {
+	{
+		/* mov [rdi], rsi; mov r8, rdi; movabs rax, ...: the patched copy of the write barrier */
+		.kind = "write barrier",
+		.bytes = { 0x48, 0x89, 0x37, 0x49, 0x89, 0xf8, 0x48, 0xb8 },
+		.mask = { X, X, X, X, X, X, X, X },
+		.len = 8,
+		.size_bytes = 272,
+	},
+	{
+		/* movabs rax, type; cmp [rdi], rax; nop; movabs rax, target; jne; jmp rax */
+		.kind = "interface dispatch stub",
+		.bytes = { 0x48, 0xb8, ANY8, 0x48, 0x39, 0x07, 0x90, 0x48, 0xb8 },
+		.mask = { X, X, ANY8, X, X, X, X, X, X },
+		.len = 16,
+		.size_bytes = 32,
+	},
+	{
+		/* mov rax, [rdi]; push rdx; movabs r10, cache: a hash lookup of about 90 bytes */
+		.kind = "interface resolve stub",
+		.bytes = { 0x48, 0x8b, 0x07, 0x52, 0x49, 0xba },
+		.mask = { X, X, X, X, X, X },
+		.len = 6,
+		.size_bytes = 112,
+	},
+	{
+		/* push rax; movabs rax, token; push rax; movabs rax, resolver; jmp rax */
+		.kind = "interface lookup stub",
+		.bytes = { 0x50, 0x48, 0xb8, ANY8, 0x50, 0x48, 0xb8 },
+		.mask = { X, X, X, ANY8, X, X, X },
+		.len = 14,
+		.size_bytes = 24,
+	},
+	{
+		/* mov rax, [rip + x]; dec word [rax]; je +6; jmp [rip + y]; jmp [rip + z] */
+		.kind = "call counting stub",
+		.bytes = { 0x48, 0x8b, 0x05, ANY4, 0x66, 0xff, 0x08, 0x74, 0x06, 0xff, 0x25 },
+		.mask = { X, X, X, ANY4, X, X, X, X, X, X, X },
+		.len = 14,
+		.size_bytes = 24,
+	},
+	{
+		/* jmp [rip + x]; mov r10, [rip + y]; jmp [rip + z] */
+		.kind = "method precode",
+		.bytes = { 0xff, 0x25, ANY4, 0x4c, 0x8b, 0x15, ANY4, 0xff, 0x25 },
+		.mask = { X, X, ANY4, X, X, X, ANY4, X, X },
+		.len = 15,
+		.size_bytes = 24,
+	},
+	{
+		/* mov r10, [rip + x]; jmp [rip + y] */
+		.kind = "stub precode",
+		.bytes = { 0x4c, 0x8b, 0x15, ANY4, 0xff, 0x25 },
+		.mask = { X, X, X, ANY4, X, X },
+		.len = 9,
+		.size_bytes = 24,
+	},
+	{
+		/* mov rsi, [rdi]; add rdi, 8; movabs rax, target; jmp rax */
+		.kind = "unboxing stub",
+		.bytes = { 0x48, 0x8b, 0x37, 0x48, 0x83, 0xc7, 0x08, 0x48, 0xb8 },
+		.mask = { X, X, X, X, X, X, X, X, X },
+		.len = 9,
+		.size_bytes = 32,
+	},
+	{
+		/* add rdi, 8; movabs rax, target; jmp rax */
+		.kind = "unboxing stub",
+		.bytes = { 0x48, 0x83, 0xc7, 0x08, 0x48, 0xb8, ANY8, 0xff, 0xe0 },
+		.mask = { X, X, X, X, X, X, ANY8, X, X },
+		.len = 16,
+		.size_bytes = 16,
+	},
+	{
+		/* mov rax, rsp; mov r11, rdi; then one move an argument; jmp [r11 + x] */
+		.kind = "delegate shuffle thunk",
+		.bytes = { 0x48, 0x8b, 0xc4, 0x49, 0x89, 0xfb },
+		.mask = { X, X, X, X, X, X },
+		.len = 6,
+		.size_bytes = 96,
+	},
+};
+
+static const struct arch archs[] = {
+	{
+		.name = "x86_64",
+		.kernel_begin = UINT64_C(0xffff800000000000),
+		.stubs = x86_64_stubs,
+		.stub_count = sizeof(x86_64_stubs) / sizeof(x86_64_stubs[0]),
+		.stub_search_back_bytes = 255,
+	},
+	{
+		/* The kernel's half begins at 2^64 - 2^52 with 52-bit addresses, higher with 48: user addresses stay far below either. */
+		.name = "aarch64",
+		.kernel_begin = UINT64_C(0xfff0000000000000),
+	},
+};
+
+static const struct arch generic = {
+	.name = "unknown",
+	.kernel_begin = UINT64_C(0x8000000000000000),
+};
+
+const struct arch *arch_by_name(const char *machine)
+{
+	for (size_t i = 0; i < sizeof(archs) / sizeof(archs[0]); i++) {
+		if (!strcmp(archs[i].name, machine))
+			return &archs[i];
+	}
+	return &generic;
+}
+
+const struct arch *arch_here(void)
+{
+#if defined(__x86_64__)
+	return arch_by_name("x86_64");
+#elif defined(__aarch64__)
+	return arch_by_name("aarch64");
+#else
+	return &generic;
+#endif
+}
+
+static bool begins_with(const uint8_t *code, size_t size, const struct arch_stub *stub)
+{
+	if (size < stub->len)
+		return false;
+	for (size_t i = 0; i < stub->len; i++) {
+		if ((code[i] ^ stub->bytes[i]) & stub->mask[i])
+			return false;
+	}
+	return true;
+}
+
+const struct arch_stub *arch_find_stub(const struct arch *arch, const uint8_t *code, size_t size,
+	size_t at, size_t *ret_begin)
+{
+	if (at >= size)
+		return NULL;
+	/* The nearest beginning that reaches as far as `at`. */
+	for (size_t back = 0; back <= at && back <= arch->stub_search_back_bytes; back++) {
+		for (size_t i = 0; i < arch->stub_count; i++) {
+			const struct arch_stub *stub = &arch->stubs[i];
+			if (back < stub->size_bytes && begins_with(code + at - back, size - at + back, stub)) {
+				*ret_begin = at - back;
+				return stub;
+			}
+		}
+	}
+	return NULL;
+}

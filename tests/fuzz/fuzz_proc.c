@@ -1,0 +1,59 @@
+/* What /proc shows is partly chosen by the processes: comm, arguments, paths. The first byte chooses the parser. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine/box.h"
+#include "machine/proc.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct proc_process process = { 0 };
+	struct proc_mapping mapping;
+	struct cpu_list cpus = { 0 };
+	char id[CONTAINER_ID_ROOM];
+	size_t len;
+
+	if (!size)
+		return 0;
+	unsigned what = data[0] % 5;
+	data++;
+	size--;
+	/* One byte more than the text: the parsers may end a path there, as the reader's buffer allows. */
+	char *text = malloc(size + 1);
+	if (!text)
+		return 0;
+	memcpy(text, data, size);
+	switch (what) {
+	case 0:
+		if (proc_parse_stat(text, size, &process) && strlen(process.comm) >= PROC_COMM_MAX)
+			abort();
+		break;
+	case 1:
+		proc_parse_status(text, size, &process);
+		break;
+	case 2:
+		if (proc_parse_mapping(text, size, &mapping) &&
+			(mapping.begin >= mapping.end || mapping.path[mapping.path_len]))
+			abort();
+		break;
+	case 3: {
+		const char *path = proc_parse_cgroup(text, size, &len);
+		if (path && container_id_from_cgroup(path, len, id) && strlen(id) != 64)
+			abort();
+		break;
+	}
+	default:
+		(void)box_parse_cpu_list(text, size, &cpus); /* any answer will do */
+		for (uint32_t i = 1; i < cpus.cpus.count; i++)
+			if (cpus.cpus.items[i - 1] >= cpus.cpus.items[i])
+				abort();
+		vec_done(&cpus.cpus);
+		break;
+	}
+	free(text);
+	return 0;
+}
