@@ -150,6 +150,29 @@ bool map_put(struct map *map, uint64_t key, uint32_t value)
 	return true;
 }
 
+void map_remove(struct map *map, uint64_t key, uint32_t value)
+{
+	struct map_walk walk = map_find(map, key);
+
+	while (walk.value && walk.value != value)
+		map_next(&walk);
+	if (!walk.value)
+		return;
+	uint32_t mask = map->capacity - 1;
+	uint32_t hole = walk.at;
+
+	/* What follows without a gap moves up, unless that would put it before its own place. */
+	for (uint32_t at = (hole + 1) & mask; map->slots[at].value; at = (at + 1) & mask) {
+		uint32_t home = slot_of(map, map->slots[at].key);
+		if (((at - home) & mask) < ((at - hole) & mask))
+			continue;
+		map->slots[hole] = map->slots[at];
+		hole = at;
+	}
+	map->slots[hole] = (struct map_slot){ 0 };
+	map->count--;
+}
+
 void map_reset(struct map *map)
 {
 	if (map->capacity)

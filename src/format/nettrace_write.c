@@ -46,7 +46,7 @@
 
 #define ROW_CPUS    1u  /* capture rows */
 #define ROW_OTHERS  2u
-#define ROW_THREADS 2u  /* trace.threads[i] is row i + 2; i begins at 1 */
+#define ROW_FIRST   3u  /* of a thread; an index is never given twice */
 
 enum block_kind { BLOCK_END, BLOCK_TRACE, BLOCK_EVENT, BLOCK_METADATA, BLOCK_SEQUENCE_POINT, BLOCK_STACK,
 	BLOCK_THREAD, BLOCK_REMOVE_THREAD, BLOCK_LABELS };
@@ -86,7 +86,8 @@ struct nettrace_sink {
 
 	VEC(uint32_t) stack_ids; /* by trace stack: its id in the file; 0 not there */
 	VEC(uint32_t) new_stacks;
-	VEC(uint8_t) threads_written;
+	VEC(uint32_t) thread_rows; /* by trace thread: its row in the file; 0 not there */
+	uint32_t row_count;        /* rows given to threads */
 	VEC(uint32_t) metadata_ids; /* by trace schema; 0 not there */
 	uint32_t metadata_count;
 	uint32_t stack_count;    /* since the last sequence point */
@@ -459,10 +460,10 @@ static int put_threads(struct nettrace_sink *s)
 	size_t block = block_begin(out);
 	size_t empty = out->len;
 
-	if (!vec_reserve(&s->threads_written, trace->threads.count - s->threads_written.count))
+	if (!vec_reserve(&s->thread_rows, trace->threads.count - s->thread_rows.count))
 		return -ENOMEM;
-	while (s->threads_written.count < trace->threads.count)
-		s->threads_written.items[s->threads_written.count++] = 0;
+	while (s->thread_rows.count < trace->threads.count)
+		s->thread_rows.items[s->thread_rows.count++] = 0;
 	if (!s->rows_written) {
 		put_thread_row(out, ROW_CPUS, "cpus", 4, false, 0, 0);
 		put_thread_row(out, ROW_OTHERS, "no cpu", 6, false, 0, 0);
@@ -470,12 +471,12 @@ static int put_threads(struct nettrace_sink *s)
 	}
 	for (uint32_t i = 0; i < s->events.count; i++) {
 		uint32_t index = s->events.items[i].thread_index;
-		if (!index || s->threads_written.items[index])
+		if (!index || s->thread_rows.items[index])
 			continue;
-		s->threads_written.items[index] = 1;
+		s->thread_rows.items[index] = ROW_FIRST + s->row_count++;
 		const struct thread *thread = &trace->threads.items[index];
 		size_t name_len = strtab_len(&trace->strings, thread->name);
-		put_thread_row(out, index + ROW_THREADS, trace_text(trace, thread->name),
+		put_thread_row(out, s->thread_rows.items[index], trace_text(trace, thread->name),
 			name_len < 1024 ? name_len : 1024, thread->process != 0,
 			trace->processes.items[thread->process].pid, thread->tid);
 		if (out->len - block > BLOCK_SIZE_AIM) {
@@ -658,8 +659,8 @@ static uint32_t nobodys_row(const struct nettrace_sink *s)
 	uint32_t process = s->trace->recording.recorder_process;
 	uint32_t thread = process ? s->trace->processes.items[process].main_thread : 0;
 
-	return thread && thread < s->threads_written.count && s->threads_written.items[thread]
-		? thread + ROW_THREADS
+	return thread && thread < s->thread_rows.count && s->thread_rows.items[thread]
+		? s->thread_rows.items[thread]
 		: ROW_OTHERS;
 }
 
@@ -671,7 +672,7 @@ static uint8_t *put_event(struct nettrace_sink *s, uint8_t *p, const struct kept
 	uint32_t metadata_id = s->metadata_ids.items[event->schema_index];
 	uint32_t row = event->cpu >= 0 ? ROW_CPUS : ROW_OTHERS;
 	uint32_t cpu = event->cpu >= 0 ? (uint32_t)event->cpu : 0;
-	uint32_t thread = event->thread_index ? event->thread_index + ROW_THREADS : nobody;
+	uint32_t thread = event->thread_index ? s->thread_rows.items[event->thread_index] : nobody;
 	uint32_t stack = event->stack_index ? s->stack_ids.items[event->stack_index] : 0;
 	uint32_t label = event->late_ns ? ++s->label_count : 0;
 	uint32_t sequence = s->sequence[row - 1] + event->lost_before + 1;
@@ -890,6 +891,15 @@ static int nettrace_forget_stacks(struct sink *sink, struct diag *diag)
 	return 0;
 }
 
+static void nettrace_forget_thread(struct sink *sink, uint32_t thread_index)
+{
+	struct nettrace_sink *s = nettrace_of(sink);
+
+	assert(!s->events.count || s->dead);
+	if (thread_index < s->thread_rows.count)
+		s->thread_rows.items[thread_index] = 0;
+}
+
 static int nettrace_end(struct sink *sink, struct diag *diag)
 {
 	struct nettrace_sink *s = nettrace_of(sink);
@@ -916,7 +926,7 @@ static void nettrace_close(struct sink *sink)
 	vec_done(&s->events);
 	vec_done(&s->stack_ids);
 	vec_done(&s->new_stacks);
-	vec_done(&s->threads_written);
+	vec_done(&s->thread_rows);
 	vec_done(&s->metadata_ids);
 	bytes_done(&s->payloads);
 	bytes_done(&s->out);
@@ -983,6 +993,7 @@ const struct sink_ops nettrace_sink = {
 	.event = nettrace_event,
 	.flush = nettrace_flush,
 	.forget_stacks = nettrace_forget_stacks,
+	.forget_thread = nettrace_forget_thread,
 	.end = nettrace_end,
 	.close = nettrace_close,
 };

@@ -36,6 +36,8 @@ struct sink_ops {
 	int (*flush)(struct sink *sink, struct diag *diag);
 	/* The trace's stack table is about to be emptied; called right after a flush. May be NULL. */
 	int (*forget_stacks)(struct sink *sink, struct diag *diag);
+	/* The thread's row in the trace is about to be given to another thread; called right after a flush. May be NULL. */
+	void (*forget_thread)(struct sink *sink, uint32_t thread_index);
 	/* Flushes and ends cleanly. close() is still due. */
 	int (*end)(struct sink *sink, struct diag *diag);
 	void (*close)(struct sink *sink);

@@ -39,6 +39,7 @@
 #define TABLE_BYTES_MAX  (40u << 20) /* of 64 MiB: the rest is code, file images, buffers */
 #define FRAMES_MAX       2048u
 #define POLL_MAX         1024u
+#define BURY_COUNT       512u
 #define END_BOUND_NS     UINT64_C(8000000000)
 
 /* Side of PENDING_MAPPING. */
@@ -94,8 +95,10 @@ struct live {
 	VEC(struct live_cpu) cpus;
 	VEC(struct pollfd) poll_fds;
 	VEC(uint32_t) free_processes;
+	VEC(uint32_t) free_threads;
 	VEC(uint32_t) free_mappings;
-	VEC(uint32_t) ended;    /* processes whose tables may go at the next flush */
+	VEC(uint32_t) ended;         /* processes whose places may be given to others after a flush */
+	VEC(uint32_t) ended_threads; /* likewise */
 	struct bytes payload;
 	struct bytes text;
 	uint64_t frames[FRAMES_MAX];
@@ -236,11 +239,6 @@ static uint32_t new_process(struct live *live, uint32_t pid)
 		trace->threads.items[thread] = (struct thread){ .process = index, .tid = pid };
 		if (!map_put(&trace->by_pid, pid, index) || !map_put(&trace->by_tid, pid, thread))
 			return 0;
-		struct names_process *names = names_process(&live->names, index);
-		if (names) {
-			codemap_done(&names->codemap);
-			*names = (struct names_process){ 0 };
-		}
 	} else {
 		index = trace_new_process(trace, pid);
 	}
@@ -466,7 +464,6 @@ static void announce(struct live *live, uint32_t index)
 	const char *name = trace_text(trace, process->name);
 	const char *command = live->text.len ? bytes_z(&live->text) : name;
 
-	process->command = trace_add_text(trace, command);
 	bytes_reset(&live->payload);
 	payload_process(&live->payload,
 		&(struct payload_process){ .inner_pid = process->inner_pid,
@@ -541,18 +538,6 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 
 /* ---- what leaves the window ---- */
 
-static void forget_mappings(struct live *live, uint32_t index)
-{
-	struct process *process = &live->trace.processes.items[index];
-
-	for (uint32_t i = 0; i < process->mappings.count; i++) {
-		uint32_t mapping = process->mappings.items[i];
-		if (!live->trace.mappings.items[mapping].id)
-			(void)vec_add(&live->free_mappings, mapping); /* no memory: it is not used again, that is all */
-	}
-	process->mappings.count = 0;
-}
-
 static void on_fork(struct live *live, const struct pending *item)
 {
 	uint32_t parent_pid = (uint32_t)(item->value >> 32);
@@ -607,9 +592,9 @@ static void on_comm(struct live *live, const struct pending *item)
 	} else if (item->tid == item->pid) {
 		process->name = (uint32_t)item->value;
 	}
-	uint32_t thread = trace_thread(&live->trace, item->pid, item->tid);
+	uint32_t thread = map_get(&live->trace.by_tid, item->tid);
 
-	if (thread)
+	if (thread && live->trace.threads.items[thread].process == index)
 		live->trace.threads.items[thread].name = (uint32_t)item->value;
 }
 
@@ -617,8 +602,14 @@ static void on_exit_record(struct live *live, const struct pending *item)
 {
 	uint32_t index = find_process(live, item->pid);
 
-	if (!index || item->pid != item->tid)
+	if (!index)
 		return;
+	if (item->pid != item->tid) {
+		uint32_t thread = map_get(&live->trace.by_tid, item->tid);
+		if (thread && live->trace.threads.items[thread].process == index)
+			(void)vec_add(&live->ended_threads, thread); /* no memory: its place stays taken */
+		return;
+	}
 	struct process *process = &live->trace.processes.items[index];
 
 	if (process->ended)
@@ -661,31 +652,46 @@ static void adopt_mappings(struct live *live, uint32_t index)
 	}
 }
 
+/* The thread's place in the tables; one that an ended thread has left is used again. */
+static uint32_t thread_of(struct live *live, uint32_t process, uint32_t pid, uint32_t tid)
+{
+	struct trace *trace = &live->trace;
+	uint32_t index = map_get(&trace->by_tid, tid);
+
+	if (index && trace->threads.items[index].process == process)
+		return index;
+	if (!live->free_threads.count)
+		return trace_thread(trace, pid, tid);
+	index = live->free_threads.items[live->free_threads.count - 1];
+	if (!map_put(&trace->by_tid, tid, index))
+		return 0;
+	live->free_threads.count--;
+	trace->threads.items[index] = (struct thread){ .process = process, .tid = tid };
+	return index;
+}
+
 static uint32_t sample_thread(struct live *live, uint32_t process, uint32_t pid, uint32_t tid)
 {
 	if (pid == tid || live->names.full)
 		return main_thread(live, process);
-	uint32_t before = live->trace.threads.count;
-	uint32_t thread = trace_thread(&live->trace, pid, tid);
+	uint32_t thread = thread_of(live, process, pid, tid);
 
 	if (!thread)
 		return main_thread(live, process);
-	if (live->trace.threads.count == before && live->trace.threads.items[thread].name)
-		return thread;
 	struct thread *row = &live->trace.threads.items[thread];
+	struct proc_thread facts;
 
-	if (!row->name) {
-		struct proc_thread facts;
-		if (proc_read_thread(&live->proc, pid, tid, &facts) == 0) {
-			row->name = text_of(live, facts.comm, strlen(facts.comm));
-			bytes_reset(&live->payload);
-			payload_thread_name(&live->payload,
-				&(struct payload_thread_name){ .name = facts.comm, .inner_tid = facts.inner_tid });
-			emit_at(live, SPOOR_THREAD_NAME, thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
-		} else {
-			row->name = live->trace.processes.items[process].name;
-		}
+	if (row->name)
+		return thread;
+	if (proc_read_thread(&live->proc, pid, tid, &facts) < 0) {
+		row->name = live->trace.processes.items[process].name;
+		return thread;
 	}
+	row->name = text_of(live, facts.comm, strlen(facts.comm));
+	bytes_reset(&live->payload);
+	payload_thread_name(&live->payload,
+		&(struct payload_thread_name){ .name = facts.comm, .inner_tid = facts.inner_tid });
+	emit_at(live, SPOOR_THREAD_NAME, thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
 	return thread;
 }
 
@@ -1011,17 +1017,92 @@ static uint64_t table_bytes(const struct live *live)
 		live->merge.items.capacity * sizeof(struct pending);
 }
 
-/* Tables of processes that ended, once no name is waited for. */
+static void forget_thread(struct live *live, uint32_t thread)
+{
+	if (live->sink_ops->forget_thread)
+		live->sink_ops->forget_thread(live->sink, thread);
+	map_remove(&live->trace.by_tid, live->trace.threads.items[thread].tid, thread);
+}
+
+/* Its place and its mappings' places may be used again. No memory for that: they are not, and that is all. */
+static void free_process(struct live *live, uint32_t index)
+{
+	struct process *process = &live->trace.processes.items[index];
+
+	for (uint32_t i = 0; i < process->mappings.count; i++)
+		(void)vec_add(&live->free_mappings, process->mappings.items[i]);
+	process->mappings.count = 0;
+	forget_thread(live, process->main_thread);
+	map_remove(&live->trace.by_pid, process->pid, index);
+	managed_forget(live->managed, index);
+	(void)vec_add(&live->free_processes, index);
+}
+
+/* Threads whose process lives on. */
+static void bury_threads(struct live *live, const bool *dead)
+{
+	for (uint32_t i = 0; i < live->ended_threads.count; i++) {
+		uint32_t thread = live->ended_threads.items[i];
+		struct thread *row = &live->trace.threads.items[thread];
+		if (!row->process || dead[row->process])
+			continue;
+		forget_thread(live, thread);
+		row->process = 0;
+		(void)vec_add(&live->free_threads, thread); /* as above */
+	}
+	vec_reset(&live->ended_threads);
+}
+
+/*
+ * Places of what has ended, so that memory does not grow with every process that ever ran. Those that never had a sample go at each flush,
+ * which costs nothing; the others in lots, because everything that knows them must be gone through. Called right after a flush.
+ */
 static void bury(struct live *live)
 {
+	uint32_t kept = 0;
+	uint32_t count = live->trace.processes.count;
+
 	for (uint32_t i = 0; i < live->ended.count; i++) {
 		uint32_t index = live->ended.items[i];
-		if (live->processes.items[index].announced)
-			continue; /* the file's readers may meet it again; its unwritten mappings go */
-		forget_mappings(live, index);
-		(void)vec_add(&live->free_processes, index); /* no memory: the slot is not used again */
+		if (live->processes.items[index].announced || managed_is_busy(live->managed, index))
+			live->ended.items[kept++] = index;
+		else
+			free_process(live, index);
 	}
-	vec_reset(&live->ended);
+	live->ended.count = kept;
+	if (kept + live->ended_threads.count < BURY_COUNT)
+		return;
+	cleanup(freep) bool *dead = calloc(count, sizeof(*dead));
+
+	if (!dead)
+		return;
+	kept = 0;
+	for (uint32_t i = 0; i < live->ended.count; i++) {
+		uint32_t index = live->ended.items[i];
+		if (managed_is_busy(live->managed, index))
+			live->ended.items[kept++] = index;
+		else
+			dead[index] = true;
+	}
+	names_forget_processes(&live->names, dead, count);
+	if (!live->sink_error) /* last answers are events */
+		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
+	if (live->sink_error)
+		return;
+	bury_threads(live, dead);
+	for (uint32_t i = 1; i < live->trace.threads.count; i++) {
+		struct thread *row = &live->trace.threads.items[i];
+		if (!row->process || !dead[row->process] ||
+			i == live->trace.processes.items[row->process].main_thread)
+			continue;
+		forget_thread(live, i);
+		row->process = 0;
+		(void)vec_add(&live->free_threads, i); /* as above */
+	}
+	for (uint32_t i = 1; i < count; i++)
+		if (dead[i])
+			free_process(live, i);
+	live->ended.count = kept;
 }
 
 /* The stack table has grown large: all of it goes, but what is still in the window. */
@@ -1052,7 +1133,8 @@ static void flush(struct live *live, uint64_t until_ns)
 		(void)names_resolve(&live->names, live_now_ns()); /* what fails stays unnamed, counted */
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
-	bury(live);
+	if (!live->sink_error)
+		bury(live);
 	if (live->trace.stacks.stacks.count > STACKS_MAX ||
 		stack_table_size_bytes(&live->trace.stacks) > STACK_BYTES_MAX)
 		forget_stacks(live);
@@ -1441,8 +1523,10 @@ void live_close(struct live *live)
 	vec_done(&live->cpus);
 	vec_done(&live->poll_fds);
 	vec_done(&live->free_processes);
+	vec_done(&live->free_threads);
 	vec_done(&live->free_mappings);
 	vec_done(&live->ended);
+	vec_done(&live->ended_threads);
 	bytes_done(&live->payload);
 	bytes_done(&live->text);
 	trace_done(&live->trace);

@@ -42,6 +42,9 @@ struct managed {
 	void *context;
 	VEC(struct conversation *) list; /* conversations don't move: clients point at them */
 	struct map by_process;           /* process -> list index + 1 */
+	uint64_t past_lost;              /* of conversations that were forgotten */
+	uint32_t past_asked;
+	uint32_t past_known;
 	bool stopping;
 };
 
@@ -98,6 +101,35 @@ void managed_process_ended(struct managed *managed, uint32_t process)
 
 	if (at)
 		managed->list.items[at - 1]->process_ended = true;
+}
+
+bool managed_is_busy(const struct managed *managed, uint32_t process)
+{
+	uint32_t at = map_get(&managed->by_process, process);
+
+	return at && !managed->list.items[at - 1]->over;
+}
+
+void managed_forget(struct managed *managed, uint32_t process)
+{
+	uint32_t at = map_get(&managed->by_process, process);
+
+	if (!at)
+		return;
+	struct conversation *talk = managed->list.items[at - 1];
+	struct conversation *last = managed->list.items[managed->list.count - 1];
+
+	managed->past_asked++;
+	managed->past_known += talk->was_named;
+	managed->past_lost += talk->lost;
+	managed->list.items[at - 1] = last;
+	managed->list.count--;
+	map_remove(&managed->by_process, process, at);
+	if (last != talk) {
+		map_remove(&managed->by_process, last->process, managed->list.count + 1);
+		(void)map_add(&managed->by_process, last->process, at); /* there is room: two were taken out */
+	}
+	free(talk);
 }
 
 /* Events of one stream into the codemap. */
@@ -302,7 +334,7 @@ bool managed_ended(const struct managed *managed)
 
 uint64_t managed_lost(const struct managed *managed)
 {
-	uint64_t lost = 0;
+	uint64_t lost = managed->past_lost;
 
 	for (uint32_t i = 0; i < managed->list.count; i++) {
 		const struct conversation *talk = managed->list.items[i];
@@ -316,8 +348,8 @@ uint64_t managed_lost(const struct managed *managed)
 
 void managed_counts(const struct managed *managed, uint32_t *ret_asked, uint32_t *ret_known)
 {
-	*ret_asked = managed->list.count;
-	*ret_known = 0;
+	*ret_asked = managed->past_asked + managed->list.count;
+	*ret_known = managed->past_known;
 	for (uint32_t i = 0; i < managed->list.count; i++)
 		*ret_known += managed->list.items[i]->was_named;
 }

@@ -42,6 +42,12 @@ void managed_watch(struct managed *managed, uint32_t process, uint64_t now_ns);
 /* The process is gone: what its streams still hold is read, nothing new is tried. */
 void managed_process_ended(struct managed *managed, uint32_t process);
 
+/* True while its streams are still read: the process's tables must stay. */
+bool managed_is_busy(const struct managed *managed, uint32_t process);
+
+/* The process's place is given to another one. It is not busy. */
+void managed_forget(struct managed *managed, uint32_t process);
+
 /* Descriptors to wait for: written to `fds` (at most `room`), their number returned. */
 size_t managed_fds(const struct managed *managed, struct pollfd *fds, size_t room);
 

@@ -935,6 +935,44 @@ void names_forget_code(struct names *names, uint32_t process, uint64_t begin, ui
 	}
 }
 
+/* Symbols of mappings that are gone are never asked for again, but cannot be told from the others: all go, and a few are written twice. */
+#define SYMBOLS_KEPT_MAX 200000u
+
+void names_forget_processes(struct names *names, const bool *dead, uint32_t count)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < names->waiting.count; i++) {
+		uint32_t index = names->waiting.items[i];
+		struct names_hit_entry *hit = &names->hits.items[index];
+		if (hit->process < count && dead[hit->process])
+			hit->state = answer(names, hit, UINT64_MAX, true);
+	}
+	count_frames(names);
+	/* The table without the dead; what waits finds its new place through its state. */
+	vec_reset(&names->waiting);
+	map_reset(&names->hit_index);
+	for (uint32_t i = 1; i < names->hits.count; i++) {
+		struct names_hit_entry hit = names->hits.items[i];
+		if ((hit.process < count && dead[hit.process]) || hit.address == UINT64_MAX)
+			continue;
+		names->hits.items[++kept] = hit;
+		/* Both have held at least as many before: no memory is asked for. */
+		(void)map_add(&names->hit_index, hash_u64(hit.address) ^ hit.process, kept);
+		if (hit.state == HIT_WAITING)
+			(void)vec_add(&names->waiting, kept);
+	}
+	names->hits.count = kept + 1;
+	if (names->symbol_index.count > SYMBOLS_KEPT_MAX)
+		map_reset(&names->symbol_index);
+	for (uint32_t i = 0; i < count && i < names->processes.count; i++) {
+		if (!dead[i])
+			continue;
+		codemap_done(&names->processes.items[i].codemap);
+		names->processes.items[i] = (struct names_process){ 0 };
+	}
+}
+
 uint64_t names_size_bytes(const struct names *names)
 {
 	uint64_t total = map_size_bytes(&names->hit_index) + map_size_bytes(&names->pair_index) +

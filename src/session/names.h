@@ -151,6 +151,12 @@ void names_forget_stacks(struct names *names);
 /* The code in [begin, end) of a process is gone: addresses there will be asked for again. */
 void names_forget_code(struct names *names, uint32_t process, uint64_t begin, uint64_t end);
 
+/*
+ * Processes that have ended are given up: `dead` has a true for each. What still waits for them gets its last answer, their frames are counted, and
+ * their places may be given to others.
+ */
+void names_forget_processes(struct names *names, const bool *dead, uint32_t count);
+
 /* Memory of all tables. */
 uint64_t names_size_bytes(const struct names *names);
 

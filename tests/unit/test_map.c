@@ -35,11 +35,38 @@ static void test_duplicates(void **state)
 	map_done(&map);
 }
 
+static void test_remove(void **state)
+{
+	struct map map = { 0 };
+
+	(void)state;
+	for (uint32_t i = 1; i <= 3000; i++)
+		assert_true(map_add(&map, i % 700, i));
+	for (uint32_t i = 1; i <= 3000; i += 2)
+		map_remove(&map, i % 700, i);
+	map_remove(&map, 5, 999999); /* not there */
+	assert_int_equal(map.count, 1500);
+	for (uint32_t key = 0; key < 700; key++) {
+		unsigned found = 0;
+		for (struct map_walk w = map_find(&map, key); w.value; map_next(&w)) {
+			assert_int_equal(w.value % 700, key);
+			assert_int_equal(w.value % 2, 0);
+			found++;
+		}
+		unsigned expected = 0;
+		for (uint32_t i = 2; i <= 3000; i += 2)
+			expected += i % 700 == key;
+		assert_int_equal(found, expected);
+	}
+	map_done(&map);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_put_get),
 		cmocka_unit_test(test_duplicates),
+		cmocka_unit_test(test_remove),
 	};
 
 	return cmocka_run_group_tests_name("map", tests, NULL, NULL);
