@@ -133,7 +133,8 @@ int recording_describe(struct report *report, const struct trace *trace,
 	report->cpu_ns = profile->weight_ns;
 	report->frames = profile->frame_count;
 	report->named_frames = profile->named_frame_count;
-	report->killed = recording->sync_ns && !recording->end_reason;
+	/* Other writers say nothing about an end. */
+	report->killed = recording->tool_version && !recording->end_reason;
 
 	int error = sum_losses(report, trace);
 	return error ? error : count_unnamed(report, names, profile);

@@ -102,6 +102,11 @@ static int unknown_long(const struct verb *verb, const char *name, size_t len)
 	unsigned least = 0;
 
 	(void)snprintf(typed, sizeof(typed), "%.*s", (int)(len < 63 ? len : 63), name);
+	const struct verb *other = other_verb_with(verb, name, len);
+
+	if (other)
+		return options_misused(verb, "spoor %s has no option '--%s'; spoor %s has",
+			verb->name, typed, other->name);
 	for (const struct option *row = verb->options; row && row->name; row++) {
 		unsigned distance = text_distance(typed, row->name);
 		if (!option_is_near(typed, row->name) || (nearest && distance >= least))
@@ -112,11 +117,6 @@ static int unknown_long(const struct verb *verb, const char *name, size_t len)
 	if (nearest)
 		return options_misused(verb, "spoor %s has no option '--%s'; did you mean '--%s'?",
 			verb->name, typed, nearest->name);
-	const struct verb *other = other_verb_with(verb, name, len);
-
-	if (other)
-		return options_misused(verb, "spoor %s has no option '--%s'; spoor %s has",
-			verb->name, typed, other->name);
 	return options_misused(verb, "spoor %s has no option '--%s'", verb->name, typed);
 }
 

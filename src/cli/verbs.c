@@ -12,6 +12,8 @@ const struct verb verbs[] = {
 	{ "report", cmd_report, "[FILE] [options]", "what a recording holds, and where its CPU time went",
 		report_options },
 	{ "flame", cmd_flame, "[FILE] [-o FILE] [options]", "a recording as a flame graph", flame_options },
+	{ "doctor", cmd_doctor, "[--json]", "what this machine and user can record, and what to grant for what can't",
+		doctor_options },
 	{ "help", cmd_help, "[VERB]", "what a verb does and takes", help_options },
 	{ 0 },
 };

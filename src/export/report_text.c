@@ -484,7 +484,8 @@ static void add_step(struct tree_page *t, const struct call_node *node, const ch
 	}
 	add_percent(out, share_of(node->total_ns, t->whole_ns), false);
 	bytes_text(out, "  ");
-	add_percent(out, share_of(node->self_ns, t->whole_ns), true);
+	/* Where a chain of callers ends is nobody's own time. */
+	add_percent(out, t->tree->reversed ? 0 : share_of(node->self_ns, t->whole_ns), true);
 	bytes_text(out, "  ");
 	paint(t->page, color_dim);
 	bytes_add(out, t->prefix.data, t->prefix.len);
@@ -546,7 +547,7 @@ static void add_tree_below(struct page *page, const struct call_tree *tree,
 	t.measuring = false;
 	fit_widths(page, &t.widths, 18);
 	paint(page, color_dim);
-	bytes_text(page->out, "  total     self  ");
+	bytes_text(page->out, tree->reversed ? "  share           " : "  total     self  ");
 	bytes_printf(page->out, "%-*s  module\n", (int)t.widths.name, "function");
 	paint(page, color_reset);
 	(void)count_children(&t, node, &more, &more_ns);
@@ -603,7 +604,7 @@ static void add_next(struct page *page, bool tree)
 	const char *file = report->file ? report->file : "FILE";
 
 	bytes_text(out, "\nnext   spoor ");
-	if (!report->samples && report->selection) {
+	if (!report->samples && report->all_samples) {
 		bytes_text(out, "report ");
 		add_shell_word(out, file);
 	} else if (!report->samples) {

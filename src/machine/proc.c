@@ -487,10 +487,13 @@ int proc_read(struct proc_reader *proc, uint32_t pid, struct proc_process *ret_p
 		return (int)n;
 	if (!proc_parse_stat((const char *)proc->buffer, (size_t)n, &process))
 		return n ? -EBADMSG : -ESRCH;
-	n = read_once(proc, pid, 0, "status");
-	if (n < 0)
-		return (int)n;
-	proc_parse_status((const char *)proc->buffer, (size_t)n, &process);
+	/* Most processes of a machine are kernel threads: root's, and in no namespace but the first. */
+	if (!process.kernel_thread) {
+		n = read_once(proc, pid, 0, "status");
+		if (n < 0)
+			return (int)n;
+		proc_parse_status((const char *)proc->buffer, (size_t)n, &process);
+	}
 
 	int64_t start = (int64_t)(process.start_ticks * proc->tick_ns) - proc->boot_offset_ns;
 	process.start_ns = start > 0 ? (uint64_t)start : 0;

@@ -108,6 +108,29 @@ uint32_t trace_process(struct trace *trace, uint32_t pid)
 	return index ? index : trace_new_process(trace, pid);
 }
 
+void trace_forget_thread(struct trace *trace, uint32_t thread)
+{
+	const struct thread *row = &trace->threads.items[thread];
+
+	map_remove(&trace->by_tid, row->tid, thread);
+	map_remove(&trace->by_tid, thread_key(row->process, row->tid), thread);
+}
+
+void trace_forget_process(struct trace *trace, uint32_t process)
+{
+	const struct process *row = &trace->processes.items[process];
+
+	trace_forget_thread(trace, row->main_thread);
+	map_remove(&trace->by_pid, row->pid, process);
+}
+
+bool trace_reuse_thread(struct trace *trace, uint32_t thread, uint32_t process, uint32_t tid)
+{
+	trace->threads.items[thread] = (struct thread){ .process = process, .tid = tid };
+	return map_put(&trace->by_tid, tid, thread) &&
+		map_put(&trace->by_tid, thread_key(process, tid), thread);
+}
+
 uint32_t trace_thread(struct trace *trace, uint32_t pid, uint32_t tid)
 {
 	uint32_t index = map_get(&trace->by_tid, tid);

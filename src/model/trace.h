@@ -180,6 +180,14 @@ uint32_t trace_find_process(const struct trace *trace, uint32_t pid);
 /* The newest thread `tid` of the newest process `pid`, made when there is none (or when the tid belonged to another process). */
 uint32_t trace_thread(struct trace *trace, uint32_t pid, uint32_t tid);
 
+/*
+ * For live sessions, which must not grow with every thread that ever ran: an ended thread (or process) is no longer found by its number, and its
+ * place may be given to another. False when there is no memory: then nothing is found under the new number.
+ */
+void trace_forget_thread(struct trace *trace, uint32_t thread);
+void trace_forget_process(struct trace *trace, uint32_t process);
+bool trace_reuse_thread(struct trace *trace, uint32_t thread, uint32_t process, uint32_t tid);
+
 /* A new mapping at the end of its process's list; 0 when there is no memory. The caller fills the rest. */
 uint32_t trace_add_mapping(struct trace *trace, uint32_t process);
 

@@ -53,7 +53,20 @@ static void refused(struct capability *row, const struct trial *trial, enum expl
 	int error)
 {
 	struct diag diag = { 0 };
+	int paranoid = trial->rights.perf_event_paranoid;
 
+	if (!rights_perfmon(&trial->rights) && paranoid != RIGHTS_PARANOID_UNKNOWN &&
+		paranoid > (int)what) {
+		/* The row says what cannot be done; the usual reason is short. */
+		answer(row, CAPABILITY_NO);
+		snprintf(row->reason, sizeof(row->reason),
+			"needs CAP_PERFMON (perf_event_paranoid is %d)", paranoid);
+		snprintf(row->remedy, sizeof(row->remedy), "%s",
+			trial->rights.euid == 0
+				? "--cap-add PERFMON, or run it on the host"
+				: "sudo, or setcap cap_perfmon,cap_sys_ptrace,cap_syslog+ep on spoor");
+		return;
+	}
 	(void)explain_rights(&trial->rights, what, error, &diag); /* the sentence is what we want */
 	from_diag(row, CAPABILITY_NO, &diag);
 }

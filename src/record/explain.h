@@ -10,10 +10,11 @@
 struct diag;
 struct rights;
 
+/* The value is the highest perf_event_paranoid that allows it to everybody. */
 enum explain_what {
-	EXPLAIN_MACHINE, /* the whole machine was refused */
-	EXPLAIN_KERNEL,  /* kernel code was refused, user code goes */
-	EXPLAIN_ANY,     /* not even our own user code */
+	EXPLAIN_MACHINE = 0, /* the whole machine was refused */
+	EXPLAIN_KERNEL = 1,  /* kernel code was refused, user code goes */
+	EXPLAIN_ANY = 2,     /* not even our own user code */
 };
 
 /* Returns `error`. */

@@ -236,8 +236,7 @@ static uint32_t new_process(struct live *live, uint32_t pid)
 		mappings.count = 0;
 		codes.count = 0;
 		*process = (struct process){ .pid = pid, .main_thread = thread, .mappings = mappings, .codes = codes };
-		trace->threads.items[thread] = (struct thread){ .process = index, .tid = pid };
-		if (!map_put(&trace->by_pid, pid, index) || !map_put(&trace->by_tid, pid, thread))
+		if (!trace_reuse_thread(trace, thread, index, pid) || !map_put(&trace->by_pid, pid, index))
 			return 0;
 	} else {
 		index = trace_new_process(trace, pid);
@@ -663,11 +662,8 @@ static uint32_t thread_of(struct live *live, uint32_t process, uint32_t pid, uin
 	if (!live->free_threads.count)
 		return trace_thread(trace, pid, tid);
 	index = live->free_threads.items[live->free_threads.count - 1];
-	if (!map_put(&trace->by_tid, tid, index))
-		return 0;
 	live->free_threads.count--;
-	trace->threads.items[index] = (struct thread){ .process = process, .tid = tid };
-	return index;
+	return trace_reuse_thread(trace, index, process, tid) ? index : 0;
 }
 
 static uint32_t sample_thread(struct live *live, uint32_t process, uint32_t pid, uint32_t tid)
@@ -1021,7 +1017,7 @@ static void forget_thread(struct live *live, uint32_t thread)
 {
 	if (live->sink_ops->forget_thread)
 		live->sink_ops->forget_thread(live->sink, thread);
-	map_remove(&live->trace.by_tid, live->trace.threads.items[thread].tid, thread);
+	trace_forget_thread(&live->trace, thread);
 }
 
 /* Its place and its mappings' places may be used again. No memory for that: they are not, and that is all. */
@@ -1033,7 +1029,7 @@ static void free_process(struct live *live, uint32_t index)
 		(void)vec_add(&live->free_mappings, process->mappings.items[i]);
 	process->mappings.count = 0;
 	forget_thread(live, process->main_thread);
-	map_remove(&live->trace.by_pid, process->pid, index);
+	trace_forget_process(&live->trace, index);
 	managed_forget(live->managed, index);
 	(void)vec_add(&live->free_processes, index);
 }

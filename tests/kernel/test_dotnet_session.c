@@ -17,6 +17,11 @@
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
 #include "dotnet/session.h"
+#include "format/nettrace_read.h"
+#include "model/clr.h"
+#include "model/codemap.h"
+#include "model/event.h"
+#include "model/trace.h"
 
 #define S UINT64_C(1000000000)
 #define SKIP 77
@@ -255,6 +260,107 @@ static void test_names(void **state)
 	end(&w);
 }
 
+/* The whole way: socket, decoder, code map. */
+struct mapped {
+	struct trace trace[DOTNET_STREAM_COUNT];
+	struct nettrace_decoder *decoder[DOTNET_STREAM_COUNT];
+	struct codemap map;
+	unsigned methods[DOTNET_STREAM_COUNT];
+};
+
+static int take_mapped(void *user, enum dotnet_stream stream, const uint8_t *data, size_t size)
+{
+	struct mapped *m = user;
+	struct diag diag = { 0 };
+	struct event event;
+	int r;
+
+	if (!size)
+		return nettrace_decoder_finish(m->decoder[stream], &diag);
+	r = nettrace_decoder_push(m->decoder[stream], data, size);
+	while (r >= 0 && (r = nettrace_decoder_next(m->decoder[stream], &event, &diag)) > 0) {
+		const struct schema *schema = &m->trace[stream].schemas.items[event.schema_index];
+		bool rundown = schema->provider_kind == PROVIDER_CLR_RUNDOWN;
+		if (!rundown && schema->provider_kind != PROVIDER_CLR)
+			continue;
+		r = clr_absorb_method(&m->map, rundown, schema->event_id, schema->version, event.time_ns, event.payload,
+			event.payload_size);
+		m->methods[stream] += r > 0;
+	}
+	if (r < 0)
+		printf("stream %d: %s (%d)\n", (int)stream, diag.text, r);
+	return r;
+}
+
+static const struct code *code_named(const struct codemap *map, const char *name, enum code_kind kind)
+{
+	for (uint32_t i = 0; i < map->codes.count; i++) {
+		const struct code *code = &map->codes.items[i];
+		if (code->kind == kind && !strncmp(code->name, name, strlen(name)))
+			return code;
+	}
+	return NULL;
+}
+
+static void test_mapped(void **state)
+{
+	static struct mapped m;
+	const struct dotnet_handler handler = { .bytes = take_mapped, .user = &m };
+	struct dotnet_client *client;
+	struct watched w;
+	unsigned precompiled = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++) {
+		assert_int_equal(trace_init(&m.trace[i]), 0);
+		m.decoder[i] = nettrace_decoder_new(&m.trace[i], "target", NETTRACE_NAMES_ONLY);
+	}
+	start_well(&w);
+	uint64_t begin_ns = now();
+	assert_int_equal(dotnet_client_new(&w.target, &handler, now(), &client), 0);
+	assert_int_equal(turn(client, DOTNET_LIVE, 10), DOTNET_LIVE);
+	assert_true(dotnet_client_named(client));
+	const struct code *burn = code_named(&m.map, "BurnBeforeAsked", CODE_JIT);
+	assert_non_null(burn);
+	assert_int_equal(burn->from_ns, 0);
+	assert_ptr_equal(codemap_find(&m.map, burn->end - 1, now()), burn);
+	struct bytes text = { 0 };
+	codemap_symbol_text(&m.map, burn, false, &text);
+	printf("%s\n", bytes_z(&text));
+	const char expected[] = "int64 [Target] Work::BurnBeforeAsked(int32)[";
+	assert_memory_equal(text.data, expected, sizeof(expected) - 1);
+	bytes_done(&text);
+	for (uint32_t i = 0; i < m.map.codes.count; i++)
+		precompiled += m.map.codes.items[i].kind == CODE_READYTORUN;
+	printf("%u methods, %u precompiled, %zu bytes\n", m.map.codes.count, precompiled, codemap_size_bytes(&m.map));
+	assert_true(precompiled > 100);
+	assert_non_null(code_named(&m.map, "Serialize", CODE_READYTORUN));
+
+	FILE *go = fopen(w.go, "w");
+	assert_non_null(go);
+	fclose(go);
+	for (unsigned i = 0; i < 50 && !(code_named(&m.map, "MethodOfAfterwards", CODE_JIT) &&
+			code_named(&m.map, "made_at_run_time_", CODE_DYNAMIC)); i++)
+		(void)turn(client, DOTNET_ENDED, 0.1);
+	const struct code *late = code_named(&m.map, "MethodOfAfterwards", CODE_JIT);
+	assert_non_null(late);
+	assert_true(late->from_ns > begin_ns && late->from_ns < now());
+	assert_non_null(code_named(&m.map, "made_at_run_time_", CODE_DYNAMIC));
+	dotnet_client_stop(client, now());
+	assert_int_equal(turn(client, DOTNET_ENDED, 10), DOTNET_ENDED);
+	assert_string_equal(dotnet_client_reason(client), "");
+	dotnet_client_free(client);
+	assert_well(&w);
+	end(&w);
+	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++) {
+		assert_true(nettrace_decoder_ended(m.decoder[i]));
+		assert_int_equal(nettrace_decoder_lost(m.decoder[i]), 0);
+		nettrace_decoder_free(m.decoder[i]);
+		trace_done(&m.trace[i]);
+	}
+	codemap_done(&m.map);
+}
+
 /* As many clients as there are places for their live sessions: 64, minus one that each needs for a moment. */
 static void assert_slots_free(const struct watched *w)
 {
@@ -462,6 +568,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_mapped),
 		cmocka_unit_test(test_slots),
 		cmocka_unit_test(test_stopped),
 		cmocka_unit_test(test_killed),

@@ -1,8 +1,8 @@
 // What the reader of PerfView finds in a .nettrace file, as one JSON object: the stranger's word against which spoor report is held.
 //
 //   dotnet oracle.dll FILE                          prints it. Exit 1 when TraceEvent could not read the file; the reason stands in "error".
-//   dotnet oracle.dll FILE REPORT.json PID NAME     compares with what spoor report --json says: samples, loss, processes, their samples, and the
-//                                                   function NAME of process PID. Exit 1 and a line for each difference.
+//   dotnet oracle.dll FILE REPORT.json PID NAME     compares with what spoor report --raw-names --json says: samples, loss, processes, frames,
+//                                                   names, and the function NAME of process PID. Exit 1 and a line for each difference.
 using System.Text.Json;
 using Microsoft.Diagnostics.Tracing;
 using Microsoft.Diagnostics.Tracing.Etlx;
@@ -30,7 +30,7 @@ using var report = JsonDocument.Parse(File.ReadAllText(args[1]));
 return Compare(found, report.RootElement, int.Parse(args[2]), args[3]) == 0 ? 0 : 1;
 
 // How many differences there are; each is printed.
-static int Compare(JsonElement found, JsonElement report, int pid, string name)
+static int Compare(JsonElement found, JsonElement report, int hotProcess, string hotName)
 {
     var differences = 0;
 
@@ -52,21 +52,47 @@ static int Compare(JsonElement found, JsonElement report, int pid, string name)
 
     var theirs = SamplesByProcess(found);
     var ours = SamplesByProcess(report);
-    Same("processes", string.Join(" ", theirs.Keys), string.Join(" ", ours.Keys));
-    foreach (var (process, samples) in ours)
-        Same($"samples of process {process}", theirs.GetValueOrDefault(process), samples);
+    Same("processes", theirs.Count, ours.Count);
+    foreach (var pid in theirs.Keys.Union(ours.Keys))
+    {
+        if (theirs.GetValueOrDefault(pid) != ours.GetValueOrDefault(pid))
+            Same($"samples of process {pid}", theirs.GetValueOrDefault(pid), ours.GetValueOrDefault(pid));
+    }
+
+    var names = report.GetProperty("names");
+    var ourFrames = names.GetProperty("frames").GetInt64();
+    Same("frames", found.GetProperty("frames").GetInt64(), ourFrames);
+    Same("frames without a name", found.GetProperty("frames_unnamed").GetInt64(), ourFrames - names.GetProperty("named_frames").GetInt64());
+
+    // Each distinct function name, as the compiler made it; TraceEvent keeps the :: of the file before a method.
+    var theirNames = found.GetProperty("functions").EnumerateArray()
+        .Select(function => function.GetProperty("name").GetString()!)
+        .Select(name => name[(name.IndexOf('!') + 1)..].Replace("::", "."))
+        .Where(name => name != "?")
+        .ToHashSet();
+    var ourNames = report.GetProperty("processes").EnumerateArray()
+        .SelectMany(process => process.GetProperty("functions").EnumerateArray())
+        .Where(function => function.GetProperty("named").GetBoolean())
+        .Select(function => function.GetProperty("name").GetString()!.Replace("::", "."))
+        .ToHashSet();
+    Same("names", theirNames.Count, ourNames.Count);
+    foreach (var name in theirNames.Except(ourNames).Take(10))
+        Console.WriteLine($"    only TraceEvent has  {name}");
+    foreach (var name in ourNames.Except(theirNames).Take(10))
+        Console.WriteLine($"    only spoor report has  {name}");
+    Same("names that both have", theirNames.Intersect(ourNames).Count(), ourNames.Count);
 
     // The function that burns: samples of its own, in both.
     var theirSelf = found.GetProperty("functions").EnumerateArray()
-        .Where(function => function.GetProperty("name").GetString()!.Replace("::", ".").Contains(name))
+        .Where(function => function.GetProperty("name").GetString()!.Replace("::", ".").Contains(hotName))
         .Sum(function => function.GetProperty("self").GetInt64());
     var ourSelf = report.GetProperty("processes").EnumerateArray()
-        .Where(process => process.GetProperty("pid").GetInt32() == pid)
+        .Where(process => process.GetProperty("pid").GetInt32() == hotProcess)
         .SelectMany(process => process.GetProperty("functions").EnumerateArray())
-        .Where(function => function.GetProperty("name").GetString()!.Contains(name))
+        .Where(function => function.GetProperty("name").GetString()!.Contains(hotName))
         .Sum(function => function.GetProperty("self_samples").GetInt64());
-    Same($"samples in {name} itself", theirSelf, ourSelf);
-    Same($"{name} seen", theirSelf > 0, true);
+    Same($"samples in {hotName} itself", theirSelf, ourSelf);
+    Same($"{hotName} seen", theirSelf > 0, true);
     return differences;
 }
 

@@ -77,7 +77,7 @@ wait $recorder 2>/dev/null || :
 recorder=''
 
 for name in whole killed; do
-	"$build/spoor" report "$out/$name.nettrace" --json >"$out/$name.json"
+	"$build/spoor" report "$out/$name.nettrace" --raw-names --json >"$out/$name.json"
 	echo "$name.nettrace:"
 	dotnet "$oracle" "$out/$name.nettrace" "$out/$name.json" "$app" Shop.Pricing.Burn
 done

@@ -1,0 +1,2 @@
+spoor flame --width 5 || echo "exit $?"
+spoor flame --format png || echo "exit $?"

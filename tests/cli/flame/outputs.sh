@@ -1,0 +1,8 @@
+# Where the picture goes, and what is said when it cannot go there.
+cp "$data/nettrace/runtime-v4.nettrace" x.nettrace
+spoor flame x.nettrace
+grep -c 'There is no sample to draw' x.svg
+spoor flame x.nettrace -o - | head -1
+spoor flame x.nettrace -f folded -o - | wc -c
+spoor flame x.nettrace -o /nowhere/x.svg || echo "exit $?"
+spoor flame x.nettrace -o /dev/full || echo "exit $?"

@@ -1,0 +1,1 @@
+spoor record --duration 5parsecs

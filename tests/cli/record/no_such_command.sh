@@ -1,0 +1,1 @@
+spoor record -q -o x.nettrace -- ./no-such-command

@@ -1,0 +1,1 @@
+spoor record -p $$ --duration 1s -o nowhere/x.nettrace

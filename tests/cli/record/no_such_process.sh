@@ -1,0 +1,1 @@
+spoor record -p 999999999 --duration 1s -o x.nettrace

@@ -1,0 +1,4 @@
+# A file without CPU samples says so, and what to do.
+cp "$data/nettrace/runtime-v4.nettrace" x.nettrace
+spoor report x.nettrace --from 1s
+spoor report x.nettrace --json | grep -o '^{"samples":0,"lost":0,"lost_exact":true,"duration_ns":[0-9]*'

@@ -1,0 +1,256 @@
+/* profile.c, top.c, tree.c, recording.c: the sums of a small trace are known by heart. */
+#include "unit/test.h"
+
+#include "analyze/recording.h"
+#include "analyze/top.h"
+#include "analyze/tree.h"
+#include "model/report.h"
+#include "model/symbolmap.h"
+#include "unit/sample_trace.h"
+
+struct fixture {
+	struct trace trace;
+	struct profile profile;
+	struct symbolmap names;
+	struct report report;
+};
+
+static void begin(struct fixture *f)
+{
+	*f = (struct fixture){ 0 };
+	sample_trace(&f->trace);
+	f->profile.trace = &f->trace;
+}
+
+static void count(struct fixture *f, enum top_sort sort)
+{
+	sample_fill(&f->profile);
+	assert_int_equal(symbolmap_init(&f->names, &f->trace, false), 0);
+	assert_int_equal(profile_name(&f->profile, &f->names), 0);
+	assert_int_equal(recording_describe(&f->report, &f->trace, &f->names, &f->profile), 0);
+	assert_int_equal(top_count(&f->report, &f->profile, &f->names, sort), 0);
+}
+
+static void end(struct fixture *f)
+{
+	report_done(&f->report);
+	symbolmap_done(&f->names);
+	profile_done(&f->profile);
+	trace_done(&f->trace);
+}
+
+static const char *row_name(const struct fixture *f, uint32_t row)
+{
+	return trace_text(&f->trace,
+		f->names.functions.items[f->report.rows.items[row].function].name);
+}
+
+static void test_sums(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	count(&f, TOP_SELF);
+	assert_int_equal(f.report.all_samples, 20);
+	assert_int_equal(f.report.samples, 20);
+	assert_int_equal(f.report.cpu_ns, 20u * PERIOD_NS);
+	assert_int_equal(f.report.frames, 8 * 3 + 4 * 4 + 3 + 2 * 2 + 2 * 4 + 6 + 2);
+	assert_int_equal(f.report.frames - f.report.named_frames, 2);
+	assert_int_equal(f.report.unnamed.count, 1);
+	assert_int_equal(f.report.duration_ns, 1000000000u);
+	assert_true(f.report.busy > 0.0999 && f.report.busy < 0.1001);
+	assert_int_equal(f.report.processes.count, 2);
+	const struct report_process *shop = &f.report.processes.items[0];
+	assert_int_equal(shop->samples, 18);
+	const struct report_row *rows = f.report.rows.items + shop->row_at;
+	assert_string_equal(row_name(&f, shop->row_at), "Shop.Pricing.Burn()");
+	assert_int_equal(rows[0].self_count, 8);
+	assert_int_equal(rows[0].total_ns, 8u * PERIOD_NS);
+	/* Main is three times on one stack and counts once for it. */
+	for (uint32_t i = 0; i < shop->row_count; i++) {
+		if (strcmp(row_name(&f, shop->row_at + i), "Shop.Program.Main()") != 0)
+			continue;
+		assert_int_equal(rows[i].total_count, 8 + 4 + 1 + 1);
+		assert_int_equal(rows[i].self_count, 1);
+	}
+	end(&f);
+}
+
+static void test_filters(void **state)
+{
+	static const struct {
+		uint32_t pid;
+		uint32_t tid;
+		const char *name;
+		const char *module;
+		uint64_t from_ms;
+		uint64_t to_ms;
+		unsigned samples;
+	} cases[] = {
+		{ .samples = 20 },
+		{ .pid = 4802, .samples = 2 },
+		{ .pid = 1, .samples = 0 },
+		{ .tid = 4711, .samples = 8 },
+		{ .name = "sh?p", .samples = 18 },
+		{ .name = "sho", .samples = 0 },
+		{ .module = "Shop.dll", .samples = 14 },
+		{ .module = "System.*", .samples = 5 },
+		{ .module = "Shop", .samples = 14 },
+		{ .from_ms = 100, .samples = 12 },
+		{ .to_ms = 100, .samples = 8 },
+		{ .from_ms = 300, .to_ms = 500, .samples = 4 },
+		{ .pid = 4711, .module = "kernel", .from_ms = 1, .samples = 2 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fixture f;
+		begin(&f);
+		struct profile_filter *filter = &f.profile.filter;
+		if (cases[i].pid)
+			assert_true(vec_add(&filter->pids, cases[i].pid));
+		if (cases[i].tid)
+			assert_true(vec_add(&filter->tids, cases[i].tid));
+		if (cases[i].name)
+			assert_true(vec_add(&filter->process_names, cases[i].name));
+		if (cases[i].module)
+			assert_true(vec_add(&filter->modules, cases[i].module));
+		filter->from_ns = cases[i].from_ms * 1000000u;
+		filter->to_ns = cases[i].to_ms * 1000000u;
+		assert_int_equal(profile_filter_is_empty(filter), i == 0);
+		count(&f, TOP_SELF);
+		assert_int_equal(f.report.samples, cases[i].samples);
+		assert_int_equal(f.report.all_samples, 20);
+		end(&f);
+	}
+}
+
+static void test_sorts(void **state)
+{
+	static const struct {
+		enum top_sort sort;
+		const char *first;
+	} cases[] = {
+		{ TOP_SELF, "Shop.Pricing.Burn()" },
+		{ TOP_TOTAL, "start_thread" },
+		{ TOP_NAME, "(interface dispatch stub)" },
+		{ TOP_MODULE, "(interface dispatch stub)" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fixture f;
+		begin(&f);
+		count(&f, cases[i].sort);
+		assert_string_equal(row_name(&f, f.report.processes.items[0].row_at), cases[i].first);
+		end(&f);
+	}
+}
+
+static uint32_t child_named(const struct fixture *f, const struct call_tree *tree, uint32_t node,
+	const char *name)
+{
+	for (uint32_t c = tree->nodes.items[node].child; c; c = tree->nodes.items[c].sibling) {
+		uint32_t text = f->names.functions.items[tree->nodes.items[c].what].name;
+		if (strcmp(trace_text(&f->trace, text), name) == 0)
+			return c;
+	}
+	return 0;
+}
+
+static void test_trees(void **state)
+{
+	struct fixture f;
+	struct call_tree tree;
+
+	(void)state;
+	begin(&f);
+	count(&f, TOP_SELF);
+	assert_int_equal(tree_build(&tree, &f.profile, &f.names, TREE_BY_PROCESS, NULL), 0);
+	const struct call_node *root = &tree.nodes.items[CALL_TREE_ROOT];
+	assert_int_equal(root->total_count, 20);
+	assert_int_equal(root->self_count, 0);
+	uint32_t process = tree.nodes.items[CALL_TREE_ROOT].child;
+	if (tree.nodes.items[process].what != trace_find_process(&f.trace, 4711))
+		process = tree.nodes.items[process].sibling;
+	uint32_t thread = child_named(&f, &tree, process, "start_thread");
+	uint32_t main_node = child_named(&f, &tree, thread, "Shop.Program.Main()");
+	assert_int_equal(tree.nodes.items[main_node].total_count, 14);
+	assert_int_equal(tree.nodes.items[main_node].depth, 3);
+	assert_int_equal(tree.depth_max, 7);
+	call_tree_done(&tree);
+
+	assert_int_equal(tree_build(&tree, &f.profile, &f.names, TREE_REVERSED, NULL), 0);
+	uint32_t leaf = child_named(&f, &tree, CALL_TREE_ROOT, "Shop.Pricing.Burn()");
+	assert_int_equal(tree.nodes.items[leaf].total_count, 8);
+	assert_int_not_equal(child_named(&f, &tree, leaf, "Shop.Program.Main()"), 0);
+	call_tree_done(&tree);
+
+	/* The recursive stack counts from its innermost Main: two callers then, and no more samples than there are. */
+	assert_int_equal(tree_build(&tree, &f.profile, &f.names, TREE_CALLERS, "Main"), 0);
+	assert_int_equal(tree.nodes.items[CALL_TREE_ROOT].total_count, 14);
+	uint32_t callee = child_named(&f, &tree, CALL_TREE_ROOT, "Shop.Program.Main()");
+	assert_int_equal(tree.nodes.items[child_named(&f, &tree, callee, "start_thread")].total_count, 13);
+	call_tree_done(&tree);
+
+	assert_int_equal(tree_build(&tree, &f.profile, &f.names, TREE_CALLERS, "nobody"), 0);
+	assert_int_equal(tree.nodes.items[CALL_TREE_ROOT].total_count, 0);
+	call_tree_done(&tree);
+	end(&f);
+}
+
+static void test_name_matches(void **state)
+{
+	(void)state;
+	assert_true(tree_name_matches("Burn", "Shop.Pricing.Burn(int)"));
+	assert_true(tree_name_matches("Pricing.Burn", "Shop.Pricing.Burn(int)"));
+	assert_true(tree_name_matches("Shop.Pricing.Burn(int)", "Shop.Pricing.Burn(int)"));
+	assert_true(tree_name_matches("*Burn", "Shop.Pricing.Burn(int)"));
+	assert_true(tree_name_matches("gc_heap::mark", "WKS::gc_heap::mark(void*)"));
+	assert_true(tree_name_matches("memmove", "memmove"));
+	assert_false(tree_name_matches("urn", "Shop.Pricing.Burn(int)"));
+	assert_false(tree_name_matches("Burn", "Shop.Burn.Pricing(int)"));
+	assert_false(tree_name_matches("", "memmove"));
+}
+
+static void test_losses(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	const struct loss losses[] = {
+		{ .count = 10, .cpu = 0, .first_ns = BEGIN_NS + 200, .last_ns = BEGIN_NS + 300 },
+		{ .count = 5, .cpu = 1, .first_ns = BEGIN_NS + 100, .last_ns = BEGIN_NS + 250 },
+	};
+	for (unsigned i = 0; i < 3; i++) {
+		struct loss *loss = vec_push(&f.trace.losses);
+		*loss = losses[i % 2];
+		loss->source = trace_add_text(&f.trace, i == 2 ? "late" : "ring");
+		loss->unit = trace_add_text(&f.trace, "samples");
+	}
+	count(&f, TOP_SELF);
+	assert_int_equal(f.report.losses.count, 2);
+	assert_int_equal(f.report.losses.items[0].count, 15);
+	assert_int_equal(f.report.losses.items[0].first_ns, BEGIN_NS + 100);
+	assert_int_equal(f.report.losses.items[0].last_ns, BEGIN_NS + 300);
+	assert_true(f.report.losses.items[0].several_cpus);
+	assert_true(f.report.losses.items[1].moved);
+	assert_int_equal(f.report.lost_samples, 15); /* late ones are not lost */
+	end(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_filters),
+		cmocka_unit_test(test_sorts),
+		cmocka_unit_test(test_trees),
+		cmocka_unit_test(test_name_matches),
+		cmocka_unit_test(test_losses),
+	};
+
+	return cmocka_run_group_tests_name("profile", tests, NULL, NULL);
+}

@@ -1,0 +1,227 @@
+/*
+ * The exports: text, JSON and folded lines of the sample trace are compared with tests/data/report/, the picture by its structure. With
+ * SPOOR_GOLDEN in the environment the files are written instead.
+ */
+#include "unit/test.h"
+
+#include "analyze/recording.h"
+#include "analyze/top.h"
+#include "analyze/tree.h"
+#include "base/bytes.h"
+#include "export/flame_svg.h"
+#include "export/folded.h"
+#include "export/report_json.h"
+#include "export/report_text.h"
+#include "model/report.h"
+#include "model/symbolmap.h"
+#include "unit/sample_trace.h"
+
+struct fixture {
+	struct trace trace;
+	struct profile profile;
+	struct symbolmap names;
+	struct report report;
+	struct call_tree tree;
+	struct bytes out;
+};
+
+static void begin(struct fixture *f, bool full)
+{
+	*f = (struct fixture){ 0 };
+	sample_trace(&f->trace);
+	f->profile.trace = &f->trace;
+	if (full) {
+		sample_fill(&f->profile);
+		struct loss *loss = vec_push(&f->trace.losses);
+		*loss = (struct loss){ .count = 5, .cpu = 1, .first_ns = BEGIN_NS + 200000000u,
+			.last_ns = BEGIN_NS + 900000000u };
+		loss->source = trace_add_text(&f->trace, "ring");
+		loss->unit = trace_add_text(&f->trace, "samples");
+		struct notice *notice = vec_push(&f->trace.notices);
+		notice->severity = 2;
+		notice->text = trace_add_text(&f->trace, "\x1b[2Jnot asked");
+		notice->process = trace_find_process(&f->trace, 4802);
+	}
+	assert_int_equal(symbolmap_init(&f->names, &f->trace, false), 0);
+	assert_int_equal(profile_name(&f->profile, &f->names), 0);
+	assert_int_equal(recording_describe(&f->report, &f->trace, &f->names, &f->profile), 0);
+	assert_int_equal(top_count(&f->report, &f->profile, &f->names, TOP_SELF), 0);
+	f->report.file = "it's.nettrace";
+}
+
+static void end(struct fixture *f)
+{
+	call_tree_done(&f->tree);
+	report_done(&f->report);
+	symbolmap_done(&f->names);
+	profile_done(&f->profile);
+	trace_done(&f->trace);
+	bytes_done(&f->out);
+}
+
+/* No output holds a raw control character but the newline, nor broken UTF-8 (0xff is in the hostile name). */
+static void assert_clean(const struct bytes *out)
+{
+	assert_false(out->failed);
+	for (size_t i = 0; i < out->len; i++) {
+		assert_true(out->data[i] >= 0x20 || out->data[i] == '\n');
+		assert_true(out->data[i] != 0xff && out->data[i] != 0x7f);
+	}
+}
+
+static void compare(struct bytes *out, const char *name)
+{
+	char path[512];
+	char *expected = calloc(1, out->len + 4096);
+
+	assert_clean(out);
+	snprintf(path, sizeof(path), TEST_DATA "/report/%s", name);
+	FILE *file = fopen(path, getenv("SPOOR_GOLDEN") ? "w" : "r");
+	assert_non_null(file);
+	if (getenv("SPOOR_GOLDEN"))
+		assert_int_equal(fwrite(out->data, 1, out->len, file), out->len);
+	else
+		(void)!fread(expected, 1, out->len + 4095, file);
+	fclose(file);
+	if (!getenv("SPOOR_GOLDEN"))
+		assert_string_equal(bytes_z(out), expected);
+	free(expected);
+}
+
+static void test_text(void **state)
+{
+	struct report_text_options options = { 0 };
+	struct fixture f;
+
+	(void)state;
+	begin(&f, true);
+	report_text(&f.report, NULL, &options, &f.out);
+	compare(&f.out, "table.txt");
+	bytes_reset(&f.out);
+	options.columns = 60;
+	options.row_count = 3;
+	report_text(&f.report, NULL, &options, &f.out);
+	compare(&f.out, "table-narrow.txt");
+	end(&f);
+}
+
+static void test_tree(void **state)
+{
+	struct report_text_options options = { 0 };
+	struct fixture f;
+
+	(void)state;
+	begin(&f, true);
+	assert_int_equal(tree_build(&f.tree, &f.profile, &f.names, TREE_BY_PROCESS, NULL), 0);
+	report_text(&f.report, &f.tree, &options, &f.out);
+	compare(&f.out, "tree.txt");
+	call_tree_done(&f.tree);
+	bytes_reset(&f.out);
+	options.callers = "Main";
+	assert_int_equal(tree_build(&f.tree, &f.profile, &f.names, TREE_CALLERS, "Main"), 0);
+	report_text(&f.report, &f.tree, &options, &f.out);
+	compare(&f.out, "callers.txt");
+	end(&f);
+}
+
+static void test_empty(void **state)
+{
+	struct report_text_options options = { 0 };
+	struct fixture f;
+
+	(void)state;
+	begin(&f, false);
+	report_text(&f.report, NULL, &options, &f.out);
+	compare(&f.out, "empty.txt");
+	bytes_reset(&f.out);
+	report_json(&f.report, NULL, 0, &f.out);
+	assert_clean(&f.out);
+	assert_int_equal(tree_build(&f.tree, &f.profile, &f.names, TREE_BY_PROCESS, NULL), 0);
+	bytes_reset(&f.out);
+	folded_write(&f.tree, &f.trace, &f.names, &f.out);
+	assert_int_equal(f.out.len, 0);
+	flame_svg(&f.tree, &f.report, &(struct flame_options){ 0 }, &f.out);
+	assert_clean(&f.out);
+	assert_non_null(strstr(bytes_z(&f.out), "There is no sample to draw."));
+	end(&f);
+}
+
+static void test_json(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f, true);
+	assert_int_equal(tree_build(&f.tree, &f.profile, &f.names, TREE_BY_PROCESS, NULL), 0);
+	report_json(&f.report, &f.tree, 0, &f.out);
+	compare(&f.out, "report.json");
+	assert_memory_equal(f.out.data, "{\"samples\":20,\"lost\":5,\"lost_exact\":true,\"duration_ns\":", 55);
+	end(&f);
+}
+
+static void test_folded(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f, true);
+	assert_int_equal(tree_build(&f.tree, &f.profile, &f.names, TREE_BY_PROCESS_NAME, NULL), 0);
+	folded_write(&f.tree, &f.trace, &f.names, &f.out);
+	compare(&f.out, "stacks.folded");
+	end(&f);
+}
+
+static unsigned count_text(const char *text, const char *what)
+{
+	unsigned count = 0;
+
+	for (; (text = strstr(text, what)); text += strlen(what))
+		count++;
+	return count;
+}
+
+static void test_svg(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	for (unsigned reversed = 0; reversed < 2; reversed++) {
+		begin(&f, true);
+		assert_int_equal(tree_build(&f.tree, &f.profile, &f.names,
+					 reversed ? TREE_REVERSED : TREE_BY_PROCESS, NULL),
+			0);
+		flame_svg(&f.tree, &f.report, &(struct flame_options){ .title = "a <b> & " HOSTILE },
+			&f.out);
+		assert_clean(&f.out);
+		const char *text = bytes_z(&f.out);
+		assert_non_null(strstr(text, "<title>a &lt;b&gt; &amp; ev;il\\n"));
+		assert_int_equal(count_text(text, "<svg"), count_text(text, "</svg>"));
+		assert_int_equal(count_text(text, "<g"), count_text(text, "</g>"));
+		/* Every node is wide enough here: each is drawn once, and each has its row of numbers. */
+		const char *frames = strstr(text, "<g id=\"frames\"");
+		const char *frames_end = strstr(frames, "</g>\n");
+		unsigned rects = 0;
+		for (const char *p = frames; (p = strstr(p, "<rect")) && p < frames_end; p++)
+			rects++;
+		assert_int_equal(rects, f.tree.nodes.count - CALL_TREE_ROOT);
+		/* The script is one CDATA section: no name ends it. */
+		assert_int_equal(count_text(text, "]]>"), 1);
+		assert_null(strstr(text, "http://www.w3.org/1999/xlink"));
+		assert_null(strstr(text, "src="));
+		end(&f);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_tree),
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_folded),
+		cmocka_unit_test(test_svg),
+	};
+
+	return cmocka_run_group_tests_name("report_text", tests, NULL, NULL);
+}
