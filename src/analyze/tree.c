@@ -1,7 +1,8 @@
 /*
  * See tree.h.
  *
- * The way of the stack before is kept: as far as the next stack goes the same way, no node is looked up.
+ * Stacks are put in order from the tree's root first. Then each shares with the one before it all that it shares with any earlier one: where
+ * they part, a new node begins, and no node is ever looked up.
  */
 #include "analyze/tree.h"
 
@@ -14,13 +15,17 @@
 #include "model/symbolmap.h"
 #include "model/trace.h"
 
-struct step {
-	uint32_t what;
-	uint32_t node;
+/* A stack as the tree sees it: from which end, and from where on. */
+struct path {
+	const uint32_t *functions;  /* leaf first */
+	uint32_t count;
+	uint32_t process;           /* the step before all others; 0 when the tree has none */
+	uint32_t stack;             /* in the profile */
 };
 
-struct way {
-	VEC(struct step) steps;
+struct paths {
+	VEC(struct path) list;
+	VEC(uint32_t) nodes;        /* of the path before, by step */
 };
 
 /* Whether name[0..len) is `pattern`, or ends in it behind a separator. */
@@ -58,20 +63,77 @@ bool tree_name_matches(const char *pattern, const char *name)
 	return matches;
 }
 
-/* Goes one step; `at` counts them. False when there is no memory. */
-static bool go(struct call_tree *tree, struct way *way, uint32_t at, uint32_t what, uint32_t *node,
-	bool *same)
+/* Steps that two paths have in common; the process is not counted. */
+static uint32_t common_steps(const struct path *a, const struct path *b, bool from_leaf)
 {
-	if (*same && at < way->steps.count && way->steps.items[at].what == what) {
-		*node = way->steps.items[at].node;
-		return true;
+	uint32_t most = a->count < b->count ? a->count : b->count;
+	uint32_t i = 0;
+
+	if (!most)
+		return 0;
+	if (from_leaf) {
+		while (i < most && a->functions[i] == b->functions[i])
+			i++;
+	} else {
+		const uint32_t *p = a->functions + a->count - 1;
+		const uint32_t *q = b->functions + b->count - 1;
+		for (; i < most && *p == *q; i++) {
+			p--;
+			q--;
+		}
 	}
-	*same = false;
-	*node = call_tree_child(tree, *node, what);
-	if (!*node)
-		return false;
-	way->steps.count = at;
-	return vec_add(&way->steps, ((struct step){ .what = what, .node = *node }));
+	return i;
+}
+
+static uint32_t path_step(const struct path *path, uint32_t at, bool from_leaf)
+{
+	return path->functions[from_leaf ? at : path->count - 1 - at];
+}
+
+static int compare_paths(const struct path *a, const struct path *b, bool from_leaf)
+{
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	uint32_t common = common_steps(a, b, from_leaf);
+	if (common == a->count || common == b->count)
+		return a->count < b->count ? -1 : a->count > b->count;
+	return path_step(a, common, from_leaf) < path_step(b, common, from_leaf) ? -1 : 1;
+}
+
+static int compare_from_leaf(const void *a, const void *b)
+{
+	return compare_paths(a, b, true);
+}
+
+static int compare_from_root(const void *a, const void *b)
+{
+	return compare_paths(a, b, false);
+}
+
+/* Adds the path behind that of `before`, with which it shares what it can. False when there is no memory. */
+static bool add_path(struct call_tree *tree, struct paths *paths, const struct path *before,
+	const struct path *path, const struct profile_stack *stack)
+{
+	uint32_t processes = tree->by_process ? 1 : 0;
+	uint32_t shared = 0;
+
+	if (before && before->process == path->process)
+		shared = processes + common_steps(before, path, tree->reversed);
+	paths->nodes.count = shared;
+	for (uint32_t at = shared; at < processes + path->count; at++) {
+		uint32_t above = at ? paths->nodes.items[at - 1] : CALL_TREE_ROOT;
+		uint32_t what = at < processes
+			? path->process
+			: path_step(path, at - processes, tree->reversed);
+		uint32_t node = call_tree_add(tree, above, what);
+		if (!node || !vec_add(&paths->nodes, node))
+			return false;
+	}
+	struct call_node *last = &tree->nodes.items[paths->nodes.count ? *vec_last(&paths->nodes)
+								      : CALL_TREE_ROOT];
+	last->self_ns += stack->weight_ns;
+	last->self_count += stack->count;
+	return true;
 }
 
 /* The functions that `pattern` means, one byte each. NULL when there is no memory. */
@@ -112,7 +174,7 @@ int tree_build(struct call_tree *tree, const struct profile *profile,
 	bool by_process = form == TREE_BY_PROCESS || form == TREE_BY_PROCESS_NAME;
 	uint8_t *matches = NULL;
 	uint32_t *first = NULL;
-	struct way way = { 0 };
+	struct paths paths = { 0 };
 	int error = call_tree_init(tree, by_process, from_leaf);
 
 	if (error)
@@ -129,36 +191,30 @@ int tree_build(struct call_tree *tree, const struct profile *profile,
 	}
 	for (uint32_t i = 0; i < profile->stacks.count && !error; i++) {
 		const struct profile_stack *stack = &profile->stacks.items[i];
-		const uint32_t *functions = profile->functions.items + stack->at;
-		uint32_t count = stack->frame_count;
-		uint32_t skip = 0; /* frames below the one asked for */
-		uint32_t node = CALL_TREE_ROOT;
-		uint32_t at = 0;
-		bool same = true;
-		bool done = true;
-
-		if (matches) {
-			while (skip < count && !matches[functions[skip]])
-				skip++;
-			if (skip == count)
-				continue;
-		}
+		struct path path = { .functions = profile->functions.items + stack->at,
+			.count = stack->frame_count, .stack = i };
 		if (by_process)
-			done = go(tree, &way, at++, first ? first[stack->process] : stack->process,
-				&node, &same);
-		for (uint32_t f = skip; f < count && done; f++)
-			done = go(tree, &way, at++, from_leaf ? functions[f] : functions[count - 1 - f],
-				&node, &same);
-		if (!done) {
-			error = -ENOMEM;
-			break;
+			path.process = first ? first[stack->process] : stack->process;
+		while (matches && path.count && !matches[*path.functions]) {
+			path.functions++;
+			path.count--;
 		}
-		tree->nodes.items[node].self_ns += stack->weight_ns;
-		tree->nodes.items[node].self_count += stack->count;
+		if ((!matches || path.count) && !vec_add(&paths.list, path))
+			error = -ENOMEM;
+	}
+	if (paths.list.count > 1)
+		qsort(paths.list.items, paths.list.count, sizeof(paths.list.items[0]),
+			from_leaf ? compare_from_leaf : compare_from_root);
+	for (uint32_t i = 0; i < paths.list.count && !error; i++) {
+		const struct path *path = &paths.list.items[i];
+		if (!add_path(tree, &paths, i ? path - 1 : NULL, path,
+			    &profile->stacks.items[path->stack]))
+			error = -ENOMEM;
 	}
 	call_tree_sum(tree);
 	free(matches);
 	free(first);
-	vec_done(&way.steps);
+	vec_done(&paths.list);
+	vec_done(&paths.nodes);
 	return error;
 }

@@ -14,21 +14,13 @@ int call_tree_init(struct call_tree *tree, bool by_process, bool reversed)
 	return 0;
 }
 
-uint32_t call_tree_child(struct call_tree *tree, uint32_t parent, uint32_t what)
+uint32_t call_tree_add(struct call_tree *tree, uint32_t parent, uint32_t what)
 {
-	uint64_t key = (uint64_t)parent << 32 | what;
-	uint32_t node = map_get(&tree->index, key);
-
-	if (node)
-		return node;
-	node = tree->nodes.count;
+	uint32_t node = tree->nodes.count;
 	struct call_node *child = vec_push(&tree->nodes);
+
 	if (!child)
 		return 0;
-	if (!map_add(&tree->index, key, node)) {
-		tree->nodes.count--;
-		return 0;
-	}
 	struct call_node *above = &tree->nodes.items[parent];
 	child->what = what;
 	child->parent = parent;
@@ -104,6 +96,5 @@ bool call_tree_sort(struct call_tree *tree,
 void call_tree_done(struct call_tree *tree)
 {
 	vec_done(&tree->nodes);
-	map_done(&tree->index);
 	*tree = (struct call_tree){ 0 };
 }

@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/map.h"
 #include "base/vec.h"
 
 #define CALL_TREE_ROOT 1u
@@ -30,7 +29,6 @@ struct call_node {
 
 struct call_tree {
 	VEC(struct call_node) nodes; /* item 0 unused */
-	struct map index;            /* parent << 32 | what -> node */
 	uint32_t depth_max;
 	bool by_process;
 	bool reversed;               /* merged from the leaf: children are callers */
@@ -39,8 +37,8 @@ struct call_tree {
 /* The root, empty. */
 int call_tree_init(struct call_tree *tree, bool by_process, bool reversed);
 
-/* The child of `parent` that is `what`, made when there is none. 0 when there is no memory. */
-uint32_t call_tree_child(struct call_tree *tree, uint32_t parent, uint32_t what);
+/* A new child of `parent`; the caller knows that it has none that is `what`. 0 when there is no memory. */
+uint32_t call_tree_add(struct call_tree *tree, uint32_t parent, uint32_t what);
 
 /* Sums self into total, from the leaves up. Call it once, when all is added. */
 void call_tree_sum(struct call_tree *tree);

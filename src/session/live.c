@@ -564,9 +564,17 @@ static void on_fork(struct live *live, const struct pending *item)
 	process->name = from->name;
 	process->uid = from->uid;
 	own->wanted |= live->processes.items[parent].wanted;
-	own->fork_parent = parent;
-	own->fork_first = live->processes.items[parent].first;
-	own->fork_end = from->mappings.count;
+	const struct live_process *parents = &live->processes.items[parent];
+
+	if (parents->fork_parent) { /* which has looked at none of its own yet: what it shares, we share */
+		own->fork_parent = parents->fork_parent;
+		own->fork_first = parents->fork_first;
+		own->fork_end = parents->fork_end;
+	} else {
+		own->fork_parent = parent;
+		own->fork_first = parents->first;
+		own->fork_end = from->mappings.count;
+	}
 }
 
 static void on_comm(struct live *live, const struct pending *item)
@@ -714,11 +722,18 @@ static void on_sample(struct live *live, const struct pending *item, uint64_t la
 	announce(live, process);
 	adopt_mappings(live, process);
 	uint32_t thread = sample_thread(live, process, item->pid, item->tid);
+	uint32_t stack = item->stack_index;
+	uint64_t flags = item->value;
+
+	if (!live->options.no_names)
+		(void)names_hit(&live->names, process, stack, item->time_ns, &stack); /* no memory: counted there */
+	if (stack != item->stack_index)
+		flags |= SAMPLE_WALK_STOPPED;
 	struct event event = {
 		.time_ns = item->time_ns,
 		.value = info->period_ns,
 		.thread_index = thread,
-		.stack_index = item->stack_index,
+		.stack_index = stack,
 		.schema_index = trace_known_schema(&live->trace, EVENTS_CPU),
 		.late_ns = late_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)late_ns,
 		.cpu = item->cpu,
@@ -731,7 +746,7 @@ static void on_sample(struct live *live, const struct pending *item, uint64_t la
 		&(struct payload_cpu){ .value = cpu->carry_ns / 1000000,
 			.weight_ns = info->period_ns,
 			.count = 1,
-			.flags = item->value },
+			.flags = flags },
 		info->period_ns);
 	cpu->carry_ns %= 1000000;
 	event.payload = live->payload.data;
@@ -739,8 +754,6 @@ static void on_sample(struct live *live, const struct pending *item, uint64_t la
 	to_sink(live, &event);
 	live->samples++;
 	live->late += late_ns != 0;
-	if (!live->options.no_names)
-		(void)names_hit(&live->names, process, item->stack_index, item->time_ns); /* no memory: counted there */
 }
 
 static void on_lost(struct live *live, const struct pending *item, uint64_t first_ns, const char *source)

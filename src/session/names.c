@@ -778,10 +778,9 @@ static uint32_t find_hit(const struct names *names, uint32_t process, uint64_t a
 	return 0;
 }
 
-static int add_hit(struct names *names, uint32_t process, uint64_t address, uint64_t time_ns)
+static int add_hit(struct names *names, uint32_t process, uint32_t mapping, uint64_t address,
+	uint64_t time_ns)
 {
-	if (find_hit(names, process, address))
-		return 0;
 	if (names->full)
 		return 0;
 	struct names_hit_entry *hit = vec_push(&names->hits);
@@ -791,9 +790,8 @@ static int add_hit(struct names *names, uint32_t process, uint64_t address, uint
 	hit->address = address;
 	hit->time_ns = time_ns;
 	hit->process = process;
+	hit->mapping = mapping;
 	hit->state = HIT_WAITING;
-	if (process)
-		hit->mapping = trace_find_mapping(names->options.trace, process, address);
 	uint32_t index = names->hits.count - 1;
 
 	if (!map_add(&names->hit_index, hash_u64(address) ^ process, index) ||
@@ -802,17 +800,49 @@ static int add_hit(struct names *names, uint32_t process, uint64_t address, uint
 	return 0;
 }
 
-int names_hit(struct names *names, uint32_t process, uint32_t stack_index, uint64_t time_ns)
+/* Looks at each frame of a stack that is new to the process. *ret_sound: how many of them are code. */
+static int hit_frames(struct names *names, uint32_t process, const uint64_t *frames, uint32_t count,
+	uint64_t time_ns, uint32_t *ret_sound)
+{
+	struct trace *trace = names->options.trace;
+	uint64_t kernel_begin = arch_here()->kernel_begin;
+	bool mapped = trace->processes.items[process].mappings.count != 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		bool kernel = frames[i] >= kernel_begin;
+		uint32_t owner = kernel ? 0 : process;
+		uint32_t mapping = 0;
+		int result = kernel ? map_kernel(names, process) : 0;
+		if (result < 0)
+			return result;
+		if (find_hit(names, owner, frames[i]))
+			continue;
+		if (!kernel)
+			mapping = trace_find_mapping(trace, process, frames[i]);
+		if (!kernel && !mapping && mapped && i) {
+			*ret_sound = i;
+			return 0;
+		}
+		result = add_hit(names, owner, mapping, frames[i], time_ns);
+		if (result < 0)
+			return result;
+	}
+	*ret_sound = count;
+	return 0;
+}
+
+int names_hit(struct names *names, uint32_t process, uint32_t stack_index, uint64_t time_ns,
+	uint32_t *ret_stack_index)
 {
 	struct trace *trace = names->options.trace;
 	uint32_t epoch = trace->processes.items[process].code_epoch;
 	uint64_t key = hash_u64((uint64_t)process << 32 | stack_index) ^ epoch;
-	uint64_t kernel_begin = arch_here()->kernel_begin;
 
 	for (struct map_walk w = map_find(&names->pair_index, key); w.value; map_next(&w)) {
 		struct names_pair *pair = &names->pairs.items[w.value];
 		if (pair->process == process && pair->stack_index == stack_index && pair->epoch == epoch) {
 			pair->count++;
+			*ret_stack_index = pair->sound_index;
 			return 0;
 		}
 	}
@@ -820,18 +850,30 @@ int names_hit(struct names *names, uint32_t process, uint32_t stack_index, uint6
 
 	if (!pair || !map_add(&names->pair_index, key, names->pairs.count - 1))
 		return -ENOMEM;
-	*pair = (struct names_pair){ .process = process, .stack_index = stack_index, .epoch = epoch, .count = 1 };
+	*pair = (struct names_pair){ .process = process,
+		.stack_index = stack_index,
+		.epoch = epoch,
+		.count = 1,
+		.sound_index = stack_index };
 	uint32_t count;
 	const uint64_t *frames = stack_table_get(&trace->stacks, stack_index, &count);
+	uint32_t sound;
+	int result = hit_frames(names, process, frames, count, time_ns, &sound);
 
-	for (uint32_t i = 0; i < count; i++) {
-		bool kernel = frames[i] >= kernel_begin;
-		int result = kernel ? map_kernel(names, process) : 0;
-		if (result == 0)
-			result = add_hit(names, kernel ? 0 : process, frames[i], time_ns);
-		if (result < 0)
-			return result;
+	if (result < 0)
+		return result;
+	if (sound < count) {
+		/* Interning may move the table, so not from its own memory. */
+		vec_reset(&names->frames);
+		if (!vec_reserve(&names->frames, sound))
+			return -ENOMEM;
+		memcpy(names->frames.items, frames, sound * sizeof(*frames));
+		uint32_t index = stack_table_intern(&trace->stacks, names->frames.items, sound);
+		if (!index)
+			return -ENOMEM;
+		pair->sound_index = index;
 	}
+	*ret_stack_index = pair->sound_index;
 	return 0;
 }
 
@@ -864,7 +906,7 @@ static void count_frames(struct names *names)
 	for (uint32_t p = 1; p < names->pairs.count; p++) {
 		const struct names_pair *pair = &names->pairs.items[p];
 		uint32_t count;
-		const uint64_t *frames = stack_table_get(&trace->stacks, pair->stack_index, &count);
+		const uint64_t *frames = stack_table_get(&trace->stacks, pair->sound_index, &count);
 		names->frames_total += (uint64_t)count * pair->count;
 		for (uint32_t i = 0; i < count; i++) {
 			uint32_t hit = find_hit(names, frames[i] >= kernel_begin ? 0 : pair->process, frames[i]);
@@ -1004,6 +1046,7 @@ void names_done(struct names *names)
 	vec_done(&names->pairs);
 	vec_done(&names->images);
 	vec_done(&names->waiting);
+	vec_done(&names->frames);
 	map_done(&names->hit_index);
 	map_done(&names->pair_index);
 	map_done(&names->image_index);

@@ -89,6 +89,7 @@ struct names_pair {
 	uint32_t stack_index;
 	uint32_t epoch;
 	uint32_t count;
+	uint32_t sound_index; /* the stack without what is no code; often stack_index itself */
 };
 
 /* The symbol tables of one file, for all processes that map it. */
@@ -108,6 +109,7 @@ struct names {
 	VEC(struct names_pair) pairs;          /* item 0 unused */
 	VEC(struct names_image) images;        /* item 0 unused */
 	VEC(uint32_t) waiting;                 /* hits without an answer yet */
+	VEC(uint64_t) frames;                  /* scratch */
 	struct map hit_index;                  /* hash of (process, address) -> hits */
 	struct map pair_index;                 /* hash of (process, stack, epoch) -> pairs */
 	struct map image_index;                /* file identity -> images */
@@ -130,8 +132,12 @@ int names_init(struct names *names, const struct names_options *options);
 /* The state of a process; NULL when there is no memory. Valid until the next process appears. */
 struct names_process *names_process(struct names *names, uint32_t process);
 
-/* A sample's stack. Cheap when the pair was seen before. */
-int names_hit(struct names *names, uint32_t process, uint32_t stack_index, uint64_t time_ns);
+/*
+ * A sample's stack. Cheap when the pair was seen before. *ret_stack_index is the stack to write: a walk along frame pointers that has gone astray
+ * (libc keeps none) is cut at the first user frame that lies in no executable mapping, because what follows was found through it.
+ */
+int names_hit(struct names *names, uint32_t process, uint32_t stack_index, uint64_t time_ns,
+	uint32_t *ret_stack_index);
 
 /*
  * Tells of bodies that were named in the file and have ended since the last call. `each` gets them in no order; the body is borrowed.

@@ -48,7 +48,7 @@ static inline void sample_code(struct trace *trace, uint32_t process, uint64_t b
 
 	*c = (struct code_range){ .begin = begin, .end = begin + 0x100, .mapping_id = 4,
 		.name = trace_add_text(trace, name), .module = trace_add_text(trace, "Shop"),
-		.removed_epoch = removed_epoch, .kind = kind, .tier = tier };
+		.removed_epoch = removed_epoch, .kind = (uint8_t)kind, .tier = (uint8_t)tier };
 }
 
 static inline uint32_t sample_process(struct trace *trace, uint32_t pid, const char *name)
