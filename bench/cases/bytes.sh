@@ -29,7 +29,7 @@ both() {
 tell() {
 	local name=$1 perf_samples perf_bytes
 	perf_bytes=$(stat -c %s "$out/bytes-$name.data")
-	perf_samples=$("$perf" report --stats -i "$out/bytes-$name.data" 2>/dev/null | awk '$1 == "SAMPLE" { print $NF; exit }')
+	perf_samples=$("$perf" report --stats -i "$out/bytes-$name.data" 2>/dev/null | awk '$1 == "SAMPLE" && $2 == "events:" { print $3; exit }')
 	perf_samples=${perf_samples:-$(sed -n 's/.*(\([0-9]*\) samples).*/\1/p' "$out/bytes-$name-perf.log")}
 	awk -v name="$name" -v perf_bytes="$perf_bytes" -v perf_samples="${perf_samples:-0}" '
 		{ v[$1] = $2 }
@@ -41,7 +41,7 @@ tell() {
 				v["bytes_all"] / n, v["bytes_stack_blocks"] / n, v["bytes_event_blocks"] / n, names / n, v["payload_bytes_symbol"] / n, v["events_symbol"],
 				v["payload_bytes_mapping"] / n, v["payload_bytes_code"] / n, v["events_code"], v["payload_bytes_sample"] / n,
 				(v["bytes_all"] - v["bytes_stack_blocks"] - v["bytes_event_blocks"]) / n
-			if (perf_samples) printf "  perf %.1f B/sample\n", perf_bytes / perf_samples
+			if (perf_samples + 0) printf "  perf %.1f B/sample\n", perf_bytes / perf_samples
 		}' "$out/bytes-$name.txt"
 	eval "samples_$name=$(field samples "$out/bytes-$name.txt") perf_samples_$name=${perf_samples:-0} perf_bytes_$name=$perf_bytes"
 }

@@ -35,7 +35,7 @@ for _ in 1 2; do
 	rm -f "$out/flame-perf-script.log"
 	cost flame-perf-report "$perf" report --stdio --no-children -g none -i "$out/flame.data"
 done
-perf_samples=$("$perf" report --stats -i "$out/flame.data" 2>/dev/null | awk '$1 == "SAMPLE" { print $NF; exit }')
+perf_samples=$("$perf" report --stats -i "$out/flame.data" 2>/dev/null | awk '$1 == "SAMPLE" && $2 == "events:" { print $3; exit }')
 echo "spoor: $(field samples "$out/flame.txt") samples, $frames frames, $(field stacks "$out/flame.txt") distinct stacks, $(stat -c %s "$out/flame.nettrace") bytes; perf: ${perf_samples:-?} samples, $(stat -c %s "$out/flame.data") bytes"
 show flame-spoor
 show flame-perf-script

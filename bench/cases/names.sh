@@ -23,6 +23,8 @@ cost names-spoor "$spoor" record -a -F "$rate" --duration "${seconds}s" -o "$out
 # perf names no managed frame without a map file: what it prints for them is the share that the runtime's map would have to give.
 "$perf" script -i "$out/names.data" -F ip,sym,dso 2>/dev/null |
 	awk 'NF && /doublemapper|anon|\.dll\)|\[unknown\] \(\/tmp\/perf/ { all++; if ($0 !~ /\[unknown\]/) named++ } END { printf "%d %d\n", all, named }' >"$out/names-perf.txt"
+"$perf" script -i "$out/names.data" -F ip,sym,dso 2>/dev/null |
+	awk '$1 ~ /^ffff/ { all++; if ($0 !~ /\[unknown\]/) named++ } END { printf "%d %d\n", all, named }' >"$out/names-perf-kernel.txt"
 stop "$target"
 cat "$out/names-spoor.log"
 share() {
@@ -35,5 +37,5 @@ echo "unnamed, by module (frames, kind, module):"
 awk '$1 == "unnamed" { sum[$2 " " $4] += $3 } END { for (key in sum) print sum[key], key }' "$out/names.txt" | sort -rn | head -n 20
 echo "all of them by address: $out/names.txt"
 ratio_more names-managed-percent "$(share managed)" "$(awk '{ print $1 ? 100 * $2 / $1 : 0 }' "$out/names-perf.txt")"
-ratio_more names-kernel-percent "$(share kernel)" 100
+ratio_more names-kernel-percent "$(share kernel)" "$(awk '{ print $1 ? 100 * $2 / $1 : 0 }' "$out/names-perf-kernel.txt")"
 rm -f "$out/names.data"

@@ -3,8 +3,8 @@
 //   dotnet Mix.dll SECONDS
 //
 // Two threads, always busy, go round a list of works: generics over many instantiations, LINQ, async, regular expressions (interpreted, compiled),
-// JSON both ways, expression trees, dynamic methods, exceptions, collections, delegates and interfaces. New expression trees, dynamic
-// methods and generic instantiations come up until the end, so that code is always on its way through the tiers.
+// JSON both ways, expression trees, dynamic methods, exceptions, collections, delegates and interfaces. A new expression tree, dynamic
+// method and compiled expression comes up each second and thread until the end, so that code is always on its way through the tiers.
 using System.Collections.Concurrent;
 using System.Collections.Immutable;
 using System.Diagnostics;
@@ -63,6 +63,20 @@ public static class Program
                 Interlocked.Add(ref _sink, work.Do(random));
             while (slice.ElapsedMilliseconds < 5 && !_stopped);
         }
+    }
+}
+
+// What is due once a second: new code is compiled now and then, as in programs that run for long.
+sealed class Pace
+{
+    readonly Stopwatch _since = Stopwatch.StartNew();
+
+    public bool IsDue()
+    {
+        if (_since.ElapsedMilliseconds < 1000)
+            return false;
+        _since.Restart();
+        return true;
     }
 }
 
@@ -192,6 +206,7 @@ sealed partial class Patterns : IWork
 
     static readonly Regex Interpreted = new(@"\b(\w+)\s+\1\b");
     static readonly Regex Compiled = new(@"^([a-z0-9._%+-]+)@([a-z0-9.-]+)\.([a-z]{2,})$", RegexOptions.Compiled | RegexOptions.IgnoreCase);
+    readonly Pace _pace = new();
     static readonly Regex Linear = new(@"(a|b)*c(d|e)+", RegexOptions.NonBacktracking);
 
     public long Do(Random random)
@@ -208,7 +223,7 @@ sealed partial class Patterns : IWork
         for (int i = 0; i < 20; i++)
             sum += Compiled.IsMatch("user" + i + (i % 2 == 0 ? "@example.org" : " at example")) ? 1 : 0;
         sum += Linear.IsMatch("ababababacdede") ? 1 : 0;
-        if (random.Next(50) == 0) /* a new pattern: a new dynamic method */
+        if (_pace.IsDue()) /* a new pattern: a new dynamic method */
             sum += new Regex("x" + random.Next(1000) + "(y|z)+", RegexOptions.Compiled).IsMatch(all) ? 1 : 0;
         return sum;
     }
@@ -232,6 +247,7 @@ sealed class Trees : IWork
 {
     Func<int, int> _current = Build(1);
     static int _made;
+    readonly Pace _pace = new();
 
     static Func<int, int> Build(int seed)
     {
@@ -247,7 +263,7 @@ sealed class Trees : IWork
 
     public long Do(Random random)
     {
-        if (random.Next(40) == 0)
+        if (_pace.IsDue())
             _current = Build(Interlocked.Increment(ref _made));
         long sum = 0;
         for (int i = 0; i < 50; i++)
@@ -261,6 +277,7 @@ sealed class Emitted : IWork
     delegate long Kernel(long[] values);
 
     Kernel _current = Make(1);
+    readonly Pace _pace = new();
 
     /* The sum of all values times a factor, in IL. */
     static Kernel Make(int factor)
@@ -300,7 +317,7 @@ sealed class Emitted : IWork
     {
         var values = new long[300];
         values.AsSpan().Fill(3);
-        if (random.Next(40) == 0)
+        if (_pace.IsDue())
             _current = Make(random.Next(1000));
         long sum = 0;
         for (int i = 0; i < 100; i++)
