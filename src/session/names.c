@@ -658,7 +658,7 @@ static void look_for_stub(struct names *names, struct names_hit_entry *hit)
 	hit->stub_tried = 2; /* read */
 	hit->stub = arch_find_stub(arch_here(), code, (size_t)got, (size_t)(hit->address - begin), &at);
 	if (hit->stub)
-		hit->stub_offset = (uint16_t)(hit->address - begin - at);
+		hit->stub_offset = (uint8_t)(hit->address - begin - at);
 }
 
 static int write_stub(struct names *names, const struct names_hit_entry *hit)
@@ -766,16 +766,21 @@ static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t
 
 /* ---- hits ---- */
 
-static uint32_t find_hit(const struct names *names, uint32_t process, uint64_t address)
+/* The standing hit; when there is none and `gone` will do, one whose code has ended. */
+static uint32_t find_hit(const struct names *names, uint32_t process, uint64_t address, bool gone)
 {
 	uint64_t key = hash_u64(address) ^ process;
+	uint32_t second = 0;
 
 	for (struct map_walk w = map_find(&names->hit_index, key); w.value; map_next(&w)) {
 		const struct names_hit_entry *hit = &names->hits.items[w.value];
-		if (hit->address == address && hit->process == process)
+		if (hit->address != address || hit->process != process)
+			continue;
+		if (!hit->gone)
 			return w.value;
+		second = w.value;
 	}
-	return 0;
+	return gone ? second : 0;
 }
 
 static int add_hit(struct names *names, uint32_t process, uint32_t mapping, uint64_t address,
@@ -815,7 +820,7 @@ static int hit_frames(struct names *names, uint32_t process, const uint64_t *fra
 		int result = kernel ? map_kernel(names, process) : 0;
 		if (result < 0)
 			return result;
-		if (find_hit(names, owner, frames[i]))
+		if (find_hit(names, owner, frames[i], false))
 			continue;
 		if (!kernel)
 			mapping = trace_find_mapping(trace, process, frames[i]);
@@ -909,7 +914,8 @@ static void count_frames(struct names *names)
 		const uint64_t *frames = stack_table_get(&trace->stacks, pair->sound_index, &count);
 		names->frames_total += (uint64_t)count * pair->count;
 		for (uint32_t i = 0; i < count; i++) {
-			uint32_t hit = find_hit(names, frames[i] >= kernel_begin ? 0 : pair->process, frames[i]);
+			uint32_t hit = find_hit(names, frames[i] >= kernel_begin ? 0 : pair->process, frames[i],
+				true);
 			uint8_t state = hit ? names->hits.items[hit].state : (uint8_t)UNNAMED_NO_MEMORY;
 			if (state < UNNAMED_CAUSE_COUNT)
 				names->frames_unnamed[state] += pair->count;
@@ -970,10 +976,9 @@ void names_forget_code(struct names *names, uint32_t process, uint64_t begin, ui
 {
 	for (uint32_t i = 1; i < names->hits.count; i++) {
 		struct names_hit_entry *hit = &names->hits.items[i];
-		/* The entry stays where its map finds it, under an address that no stack has. */
 		if (hit->process == process && hit->address >= begin && hit->address < end &&
 			hit->state != HIT_WAITING)
-			hit->address = UINT64_MAX;
+			hit->gone = true;
 	}
 }
 
@@ -996,7 +1001,7 @@ void names_forget_processes(struct names *names, const bool *dead, uint32_t coun
 	map_reset(&names->hit_index);
 	for (uint32_t i = 1; i < names->hits.count; i++) {
 		struct names_hit_entry hit = names->hits.items[i];
-		if ((hit.process < count && dead[hit.process]) || hit.address == UINT64_MAX)
+		if ((hit.process < count && dead[hit.process]) || hit.gone)
 			continue;
 		names->hits.items[++kept] = hit;
 		/* Both have held at least as many before: no memory is asked for. */

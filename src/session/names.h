@@ -79,7 +79,8 @@ struct names_hit_entry {
 	uint32_t mapping;     /* in trace.mappings; 0 none known */
 	uint8_t state;        /* names.c: waiting, named, or why not */
 	uint8_t stub_tried;
-	uint16_t stub_offset; /* how far before the address the stub begins */
+	bool gone;            /* the code it was in has ended: a new sample there asks anew */
+	uint8_t stub_offset;  /* how far before the address the stub begins */
 	const struct arch_stub *stub;
 };
 
