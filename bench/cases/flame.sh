@@ -1,5 +1,5 @@
-# a file to a flame graph, and the report: --seconds S (65), --rate HZ (2999), --rounds N (5), --depth N (48), --spread N (16)
-seconds=65 rate=2999 rounds=5 depth=48 spread=16
+# a file to a flame graph, and the report: --seconds S (65), --rate HZ (3999), --rounds N (5), --depth N (48), --spread N (16)
+seconds=65 rate=3999 rounds=5 depth=48 spread=16
 while [ $# -gt 0 ]; do
 	case $1 in
 	--seconds) seconds=$2 ;;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -232,21 +233,24 @@ static int load_kernel_cache(struct names *names)
 {
 	cleanup(closep) int folder = -1;
 	struct diag quiet = { 0 };
-	struct input in;
-	size_t size;
+	struct stat status;
 
 	if (box_open_cache(names->options.box, &folder, &quiet) < 0)
 		return -ENOENT;
-	int fd = openat(folder, KALLSYMS_CACHE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	cleanup(closep) int fd = openat(folder, KALLSYMS_CACHE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &status) < 0)
 		return -errno;
-	if (input_from_fd(&in, fd, "kallsyms cache") < 0)
-		return -ENOMEM;
-	int result = input_read_all(&in, KALLSYMS_TEXT_MAX, &names->kernel_data, &size, &quiet);
+	if (!S_ISREG(status.st_mode) || status.st_size <= 0 || (uint64_t)status.st_size > KALLSYMS_TEXT_MAX)
+		return -EBADMSG;
+	/* Mapped, not read: it is only ever replaced by another file, never cut, and few of its pages are needed. */
+	void *data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 
-	input_close(&in);
-	return result < 0 ? result : kallsyms_load(names->kernel_data, size, &names->kernel);
+	if (data == MAP_FAILED)
+		return -errno;
+	names->kernel_data = data;
+	names->kernel_data_size = (size_t)status.st_size;
+	return kallsyms_load(data, names->kernel_data_size, &names->kernel);
 }
 
 /* For the next recording of this boot. Failing costs that one 40 ms. */
@@ -1045,7 +1049,8 @@ void names_done(struct names *names)
 	for (uint32_t i = 0; i < names->images.count; i++)
 		drop_tables(&names->images.items[i]);
 	kallsyms_free(names->kernel);
-	free(names->kernel_data);
+	if (names->kernel_data)
+		(void)munmap(names->kernel_data, names->kernel_data_size); /* our own area */
 	vec_done(&names->processes);
 	vec_done(&names->hits);
 	vec_done(&names->pairs);

@@ -116,7 +116,8 @@ struct names {
 	struct map image_index;                /* file identity -> images */
 	struct map symbol_index;               /* (mapping id, begin) written -> 1 */
 	struct kallsyms *kernel;
-	uint8_t *kernel_data;                  /* what a cached one stands on */
+	void *kernel_data;                     /* what a cached one stands on: a mapped file */
+	size_t kernel_data_size;
 	uint64_t kernel_mapping_id;
 	int kernel_error;                      /* why `kernel` is not there; 1 not tried */
 	uint64_t next_id;                      /* of mappings, symbols and metadata */
