@@ -3,7 +3,8 @@
  *
  *   dissect FILE [PID]
  *
- * Prints "NAME VALUE" lines for scripts, then the frames without a name ("unnamed KIND FRAMES MODULE PID ADDRESS", most frames first). With PID, a process
+ * Prints "NAME VALUE" lines for scripts, then the frames without a name ("unnamed KIND FRAMES MODULE PID ADDRESS NAME", managed ones and
+ * most frames first). With PID, a process
  * of the recording that still runs, the code around its unnamed addresses in managed memory follows as hexadecimal ("code ADDRESS BYTES", with a bar before
  * the address itself): from these, patterns for model/arch.c are made. Managed frames are those in JIT memory and in ReadyToRun images.
  */
@@ -40,6 +41,7 @@ struct unnamed {
 	uint64_t frames;
 	uint32_t process;
 	uint32_t function;
+	bool managed;
 };
 
 static const char *const event_kinds[KIND_COUNT] = { [EVENT_OTHER] = "other", [EVENT_SAMPLE] = "sample",
@@ -98,10 +100,13 @@ static int by_place(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
+/* Managed ones first: they are what can be helped. */
 static int by_frames(const void *a, const void *b)
 {
 	const struct unnamed *x = a, *y = b;
 
+	if (x->managed != y->managed)
+		return x->managed ? -1 : 1;
 	return x->frames > y->frames ? -1 : x->frames < y->frames ? 1 : by_place(a, b);
 }
 
@@ -162,7 +167,8 @@ static void print_frames(struct dissection *d, struct symbolmap *names, uint32_t
 			*unnamed = (struct unnamed){ .address = addresses[f],
 				.frames = stack->count,
 				.process = stack->process,
-				.function = index };
+				.function = index,
+				.managed = kind == FUNCTION_JIT || kind == FUNCTION_READYTORUN };
 		}
 	}
 	if (list.count)

@@ -1,11 +1,11 @@
 /*
  * All CPUs busy, with stacks to walk: what `record` and `flame` record.
  *
- *   spin SECONDS [THREADS [DEPTH [SPREAD]]]
+ *   spin SECONDS [THREADS [DEPTH [PATHS]]]
  *
- * As many threads as CPUs (or THREADS), each calling itself down through functions chosen by a pseudo-random walk to a depth of about DEPTH
- * (16) frames, computing a little on the way. SPREAD (1 to 16; 2) is how many different functions a frame chooses from: with 2, a minute has a few
- * hundred distinct stacks; with 16, nearly every walk is a new one. Build it with -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls.
+ * As many threads as CPUs (or THREADS), each calling itself down through sixteen functions to a depth of two thirds of DEPTH (16) to all of it,
+ * computing a little on the way and more at the end. A thread takes one of PATHS (16) ways down, by turns: that bounds how many distinct
+ * stacks there are. Build it with -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,20 +20,21 @@
 #define THREADS_MAX 256u
 #define SECONDS_MAX 3600u
 #define DEPTH_MAX   500u
+#define PATHS_MAX   1000000u
 
 struct walk {
 	uint64_t seed;
-	unsigned depth;
-	unsigned spread;
 };
+
+#define STEP_COUNT 16u
 
 typedef uint64_t step(struct walk *walk, unsigned depth);
 
 static atomic_bool stopped;
 static _Atomic uint64_t result; /* so that no work is thrown away by the compiler */
 static unsigned wanted_depth = 16;
-static unsigned wanted_spread = 2;
-static step *const steps[];
+static unsigned wanted_paths = 16;
+static step *const steps[STEP_COUNT];
 
 static uint64_t next(struct walk *walk)
 {
@@ -59,7 +60,7 @@ static inline uint64_t compute(uint64_t rounds)
 		uint64_t sum = compute(20);                                                        \
 		if (!depth)                                                                        \
 			return sum + compute(2000);                                                \
-		return sum + steps[next(walk) % walk->spread](walk, depth - 1);                    \
+		return sum + steps[next(walk) % STEP_COUNT](walk, depth - 1);                    \
 	}
 
 STEP(apple)
@@ -79,21 +80,20 @@ STEP(nutmeg)
 STEP(oak)
 STEP(pine)
 
-static step *const steps[] = { apple, birch, cedar, dogwood, elm, fir, ginkgo, hazel, ivy, juniper, kapok, larch,
+static step *const steps[STEP_COUNT] = { apple, birch, cedar, dogwood, elm, fir, ginkgo, hazel, ivy, juniper, kapok, larch,
 	maple, nutmeg, oak, pine };
 
-#define STEP_COUNT (sizeof(steps) / sizeof(steps[0]))
+_Static_assert(sizeof(steps) / sizeof(steps[0]) == STEP_COUNT, "all of them");
 
-/* A third of the depths below the wanted one occur, so that stacks differ in length as they do in life. */
 static void *run(void *argument)
 {
-	struct walk walk = { .seed = 88172645463325252u + (uint64_t)(uintptr_t)argument, .depth = wanted_depth,
-		.spread = wanted_spread };
 	uint64_t sum = 0;
+	uint64_t turn = (uint64_t)(uintptr_t)argument;
 
 	while (!stopped) {
-		unsigned depth = walk.depth - (unsigned)(next(&walk) % (walk.depth / 3 + 1));
-		sum += steps[next(&walk) % walk.spread](&walk, depth);
+		struct walk walk = { .seed = (turn++ % wanted_paths + 1) * 0x9e3779b97f4a7c15u };
+		unsigned depth = wanted_depth - (unsigned)(next(&walk) % (wanted_depth / 3 + 1));
+		sum += steps[next(&walk) % STEP_COUNT](&walk, depth);
 	}
 	result += sum;
 	return NULL;
@@ -121,8 +121,8 @@ int main(int argc, char **argv)
 	if (argc < 2 || argc > 5 || !number(argv[1], 1, SECONDS_MAX, &seconds) ||
 		(argc > 2 && !number(argv[2], 1, THREADS_MAX, &count)) ||
 		(argc > 3 && !number(argv[3], 1, DEPTH_MAX, &wanted_depth)) ||
-		(argc > 4 && !number(argv[4], 1, STEP_COUNT, &wanted_spread))) {
-		fprintf(stderr, "spin SECONDS [THREADS [DEPTH [SPREAD]]]\n");
+		(argc > 4 && !number(argv[4], 1, PATHS_MAX, &wanted_paths))) {
+		fprintf(stderr, "spin SECONDS [THREADS [DEPTH [PATHS]]]\n");
 		return 2;
 	}
 	for (; started < count; started++) {

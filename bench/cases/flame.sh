@@ -1,26 +1,27 @@
-# a file to a flame graph, and the report: --seconds S (65), --rate HZ (3999), --rounds N (5), --depth N (48), --spread N (16)
-seconds=65 rate=3999 rounds=5 depth=48 spread=16
+# a file to a flame graph, and the report: --seconds S (65), --rate HZ (3999), --rounds N (5), --depth N (60), --paths N (500)
+seconds=65 rate=3999 rounds=5 depth=60 paths=500
 while [ $# -gt 0 ]; do
 	case $1 in
 	--seconds) seconds=$2 ;;
 	--rate) rate=$2 ;;
 	--rounds) rounds=$2 ;;
 	--depth) depth=$2 ;;
-	--spread) spread=$2 ;;
-	*) die "flame takes --seconds, --rate, --rounds, --depth and --spread" ;;
+	--paths) paths=$2 ;;
+	*) die "flame takes --seconds, --rate, --rounds, --depth and --paths" ;;
 	esac
 	shift 2
 done
 build spin dissect
 rm -f "$out"/flame-*.cost "$out"/flame.nettrace "$out"/flame.data
-start "$out/spin" 3600 "$(nproc)" "$depth" "$spread"
+start "$out/spin" 3600 "$(nproc)" "$depth" "$paths"
 spin=$last
-start "$perf" record -a -g -F "$rate" -o "$out/flame.data" -- sleep "$seconds" >"$out/flame-record-perf.log" 2>&1
+# Without build ids: gathering them at the end makes perf 6.1 abort when a hit file has gone meanwhile.
+start "$perf" record -a -g -B -N -F "$rate" -o "$out/flame.data" -- sleep "$seconds" >"$out/flame-record-perf.log" 2>&1
 peer=$last
 "$spoor" record -a -F "$rate" --duration "${seconds}s" -o "$out/flame.nettrace"
 wait "$peer" || die "perf failed: $out/flame-record-perf.log"
 stop "$spin"
-start "$out/spin" 3600 "$(nproc)" 24 4
+start "$out/spin" 3600 "$(nproc)" 24 100
 "$spoor" record -a -F 999 --duration 60s -o "$out/flame-minute.nettrace"
 stop "$last"
 "$out/dissect" "$out/flame.nettrace" >"$out/flame.txt"
