@@ -34,6 +34,7 @@ struct proc_reader {
 	int fd;                  /* of /proc */
 	uint64_t tick_ns;        /* length of a clock tick of stat's fields */
 	int64_t boot_offset_ns;  /* CLOCK_BOOTTIME less CLOCK_MONOTONIC: time spent asleep */
+	bool maps_as_text;       /* the kernel cannot be asked for single mappings (before 6.11) */
 };
 
 struct id_list {
