@@ -391,23 +391,15 @@ static void scan_processes(struct live *live)
 	vec_done(&list.ids);
 }
 
-/* "shop" for `dotnet /app/Shop.dll`: what people call it. */
+/* A .NET host goes by the application that it runs: what people call it. */
 static void choose_name(struct live *live, struct process *process, const char *args, size_t len)
 {
-	const char *comm = trace_text(&live->trace, process->name);
-	const char *end = args + len;
+	const char *name;
+	size_t name_len;
 
-	if (strcmp(comm, "dotnet") != 0)
-		return;
-	for (const char *arg = args; arg < end; arg += strlen(arg) + 1) {
-		size_t arg_len = strlen(arg);
-		if (arg_len < 5 || strcmp(arg + arg_len - 4, ".dll") != 0)
-			continue;
-		const char *slash = strrchr(arg, '/');
-		const char *base = slash ? slash + 1 : arg;
-		process->name = text_of(live, base, strlen(base) - 4);
-		return;
-	}
+	if (strcmp(trace_text(&live->trace, process->name), "dotnet") == 0 &&
+		proc_parse_application(args, len, &name, &name_len))
+		process->name = text_of(live, name, name_len);
 }
 
 /* The process's first appearance in the file: who it is. */
