@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/json.h"
@@ -13,6 +14,7 @@
 #include "machine/box.h"
 #include "machine/rights.h"
 #include "record/capability.h"
+#include "session/survey.h"
 
 struct doctor_values {
 	bool json;
@@ -29,14 +31,49 @@ static const char *const answers[] = {
 	[CAPABILITY_YES] = "yes",
 };
 
+#define ROW_COUNT (CAPABILITY_COUNT + 1)
+
+/* The .NET processes as one row more. */
+static void look_for_dotnet(struct capability *row)
+{
+	struct survey survey;
+
+	*row = (struct capability){ .key = "dotnet_names",
+		.what = ".NET names, from the runtimes",
+		.answer = CAPABILITY_YES };
+	if (survey_dotnet(&survey, NULL) < 0) {
+		row->answer = CAPABILITY_NO;
+		(void)snprintf(row->reason, sizeof(row->reason), "/proc cannot be read"); /* fits */
+		return;
+	}
+	struct bytes reason = { 0 };
+
+	if (!survey.found)
+		bytes_text(&reason, "no .NET process runs now");
+	else
+		bytes_printf(&reason, "%u of %u .NET processes", survey.reachable, survey.found);
+	if (survey.refused_pid)
+		bytes_printf(&reason, "; %u: %s", survey.refused_pid, survey.reason);
+	if (survey.hidden) {
+		bytes_printf(&reason, "; %u %s not be looked into", survey.hidden,
+			survey.hidden == 1 ? "process may" : "processes may");
+		if (geteuid())
+			(void)snprintf(row->remedy, sizeof(row->remedy), "run it with sudo"); /* fits */
+	}
+	if (survey.refused_pid || survey.hidden)
+		row->answer = CAPABILITY_LIMITED;
+	(void)snprintf(row->reason, sizeof(row->reason), "%s", bytes_z(&reason)); /* a cut end is fine */
+	bytes_done(&reason);
+}
+
 static void print_table(const struct capability *table)
 {
 	int width = 0;
 
-	for (size_t i = 0; i < CAPABILITY_COUNT; i++)
+	for (size_t i = 0; i < ROW_COUNT; i++)
 		if ((int)strlen(table[i].what) > width)
 			width = (int)strlen(table[i].what);
-	for (size_t i = 0; i < CAPABILITY_COUNT; i++) {
+	for (size_t i = 0; i < ROW_COUNT; i++) {
 		const struct capability *row = &table[i];
 		printf("%-*s  ", width, row->what);
 		if (row->answer == CAPABILITY_YES && !row->reason[0])
@@ -73,7 +110,7 @@ static void print_json(const struct capability *table)
 	json_u64(&json, "perf_event_max_sample_rate", rights.perf_event_max_sample_rate);
 	json_u64(&json, "open_files_max", rights.open_files_max);
 	json_array(&json, "capabilities");
-	for (size_t i = 0; i < CAPABILITY_COUNT; i++) {
+	for (size_t i = 0; i < ROW_COUNT; i++) {
 		json_object(&json, NULL);
 		json_z(&json, "name", table[i].key);
 		json_z(&json, "what", table[i].what);
@@ -92,7 +129,7 @@ int cmd_doctor(const struct verb *self, int argc, char **argv)
 {
 	struct doctor_values values = { 0 };
 	struct arguments args;
-	struct capability table[CAPABILITY_COUNT];
+	struct capability table[ROW_COUNT];
 	int code;
 
 	if (!options_parse(self, argc, argv, &values, &args, &code))
@@ -101,6 +138,7 @@ int cmd_doctor(const struct verb *self, int argc, char **argv)
 		code = options_misused(self, "doctor takes no words");
 	} else {
 		capability_probe(table);
+		look_for_dotnet(&table[CAPABILITY_COUNT]);
 		if (values.json)
 			print_json(table);
 		else

@@ -296,9 +296,10 @@ static void add_fitted(struct bytes *out, const struct label *label, const char 
 	bytes_text(out, "\xe2\x80\xa6");
 }
 
-static uint64_t row_y(const struct picture *p, uint32_t depth)
+/* The root is on top: what is wide is seen first, however deep the deepest stack goes. */
+static uint64_t row_y(uint32_t depth)
 {
-	return TOP + (uint64_t)(p->tree->reversed ? depth : p->depth - depth) * ROW;
+	return TOP + (uint64_t)depth * ROW;
 }
 
 static void draw_frame(struct picture *p, const struct drawn *drawn, double scale)
@@ -314,7 +315,7 @@ static void draw_frame(struct picture *p, const struct drawn *drawn, double scal
 	bytes_text(out, labelled ? "<svg x=\"" : "<rect x=\"");
 	add_tenths(out, x);
 	bytes_text(out, "\" y=\"");
-	add_number(out, row_y(p, node->depth));
+	add_number(out, row_y(node->depth));
 	bytes_text(out, "\" width=\"");
 	/* A hair of white between neighbours, where there is room for it. */
 	add_tenths(out, width > 4 ? width - 0.5 : width < 0.2 ? 0.2 : width);
@@ -357,10 +358,9 @@ static void add_data(struct picture *p, const struct flame_options *options)
 	struct bytes *out = p->out;
 
 	bytes_printf(out,
-		"<script>//<![CDATA[\nconst D={width:%u,fixed:%s,reversed:%s,depth:%u,top:%u,row:%u,"
+		"<script>//<![CDATA[\nconst D={width:%u,fixed:%s,top:%u,row:%u,"
 		"margin:%u,char:%.1f,least:%u,height:%" PRIu64 ",total:%" PRIu64 ",\nnames:[\n",
-		p->width, options->width ? "true" : "false", p->tree->reversed ? "true" : "false",
-		p->depth, TOP, ROW, MARGIN, CHAR, FLAME_WIDTH_MIN,
+		p->width, options->width ? "true" : "false", TOP, ROW, MARGIN, CHAR, FLAME_WIDTH_MIN,
 		TOP + (uint64_t)(p->depth + 1) * ROW + BOTTOM,
 		p->tree->nodes.items[CALL_TREE_ROOT].total_ns / 1000);
 	for (uint32_t i = 1; i < p->labels.count; i++) {

@@ -34,6 +34,7 @@ struct proc_reader {
 	int fd;                  /* of /proc */
 	uint64_t tick_ns;        /* length of a clock tick of stat's fields */
 	int64_t boot_offset_ns;  /* CLOCK_BOOTTIME less CLOCK_MONOTONIC: time spent asleep */
+	bool maps_as_text;       /* the kernel cannot be asked for single mappings (before 6.11) */
 };
 
 struct id_list {
@@ -141,6 +142,12 @@ const char *proc_parse_cgroup(const char *text, size_t len, size_t *ret_len);
  * or between a prefix and ".scope". False when there is none.
  */
 bool container_id_from_cgroup(const char *path, size_t len, char ret_id[CONTAINER_ID_ROOM]);
+
+/*
+ * The application that a .NET host runs, from its arguments (each ended by NUL): "Shop" for `dotnet /app/Shop.dll`. False when no argument
+ * is an assembly. *ret_name points into the arguments.
+ */
+bool proc_parse_application(const char *args, size_t len, const char **ret_name, size_t *ret_len);
 
 /* Length of a path that the kernel printed, without its " (deleted)". */
 size_t proc_strip_deleted(const char *path, size_t len, bool *ret_deleted);

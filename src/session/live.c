@@ -37,6 +37,8 @@
 #define STACKS_MAX       65536u
 #define STACK_BYTES_MAX  (16u << 20)
 #define TABLE_BYTES_MAX  (40u << 20) /* of 64 MiB: the rest is code, file images, buffers */
+#define SLOW_HZ          1000u
+#define SLOW_RING_BYTES  (1u << 20) /* two seconds of deep stacks at that rate; larger ones cost page clearing at the start */
 #define FRAMES_MAX       2048u
 #define POLL_MAX         1024u
 #define BURY_COUNT       512u
@@ -382,23 +384,15 @@ static void scan_processes(struct live *live)
 	vec_done(&list.ids);
 }
 
-/* "shop" for `dotnet /app/Shop.dll`: what people call it. */
+/* A .NET host goes by the application that it runs: what people call it. */
 static void choose_name(struct live *live, struct process *process, const char *args, size_t len)
 {
-	const char *comm = trace_text(&live->trace, process->name);
-	const char *end = args + len;
+	const char *name;
+	size_t name_len;
 
-	if (strcmp(comm, "dotnet") != 0)
-		return;
-	for (const char *arg = args; arg < end; arg += strlen(arg) + 1) {
-		size_t arg_len = strlen(arg);
-		if (arg_len < 5 || strcmp(arg + arg_len - 4, ".dll") != 0)
-			continue;
-		const char *slash = strrchr(arg, '/');
-		const char *base = slash ? slash + 1 : arg;
-		process->name = text_of(live, base, strlen(base) - 4);
-		return;
-	}
+	if (strcmp(trace_text(&live->trace, process->name), "dotnet") == 0 &&
+		proc_parse_application(args, len, &name, &name_len))
+		process->name = text_of(live, name, name_len);
 }
 
 /* The process's first appearance in the file: who it is. */
@@ -761,8 +755,7 @@ static void on_sample(struct live *live, const struct pending *item, uint64_t la
 	uint32_t stack = item->stack_index;
 	uint64_t flags = item->value;
 
-	if (!live->options.no_names)
-		(void)names_hit(&live->names, process, stack, item->time_ns, &stack); /* no memory: counted there */
+	(void)names_hit(&live->names, process, stack, item->time_ns, &stack); /* no memory: counted there */
 	if (stack != item->stack_index)
 		flags |= SAMPLE_WALK_STOPPED;
 	struct event event = {
@@ -1168,8 +1161,7 @@ static void flush(struct live *live, uint64_t until_ns)
 {
 	names_removed_codes(&live->names, on_removed_code, live);
 	give_out(live, until_ns);
-	if (!live->options.no_names)
-		(void)names_resolve(&live->names, live_now_ns()); /* what fails stays unnamed, counted */
+	(void)names_resolve(&live->names, live_now_ns()); /* what fails stays unnamed, counted */
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
 	if (!live->sink_error)
@@ -1223,6 +1215,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		.emit = on_names_event,
 		.context = live,
 		.symbol_paths = options->symbol_paths,
+		.mappings_only = options->no_names,
 	};
 	result = names_init(&live->names, &names_options);
 	if (result == 0)
@@ -1236,6 +1229,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		.frequency_hz = options->frequency_hz,
 		.pids = options->pids,
 		.pid_count = options->pid_count,
+		.ring_bytes = options->frequency_hz <= SLOW_HZ ? SLOW_RING_BYTES : RECORDER_RING_BYTES,
 		.user_only = options->user_only,
 	};
 	if (options->command) {
@@ -1516,8 +1510,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	give_out(live, UINT64_MAX);
 	if (live->merge.reached_ns < live->end_ns)
 		live->merge.reached_ns = live->end_ns;
-	if (!live->options.no_names)
-		(void)names_finish(&live->names); /* what fails stays unnamed, counted */
+	(void)names_finish(&live->names); /* as in flush() */
 	emit_end(live, reason);
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->end(live->sink, &live->sink_diag);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -116,7 +117,7 @@ static int write_mapping(struct names *names, uint32_t index)
 	if (mapping->id)
 		return 0;
 	if (!is_jit_memory(path) && *path == '/') {
-		const struct names_image *image = image_of(names, mapping);
+		const struct names_image *image = names->options.mappings_only ? NULL : image_of(names, mapping);
 		const struct elf *elf = image && image->file ? symbol_file_elf(image->file) : NULL;
 		if (elf && elf->build_id_len)
 			mapping->build_id = hex_text(names, elf->build_id, elf->build_id_len);
@@ -232,21 +233,24 @@ static int load_kernel_cache(struct names *names)
 {
 	cleanup(closep) int folder = -1;
 	struct diag quiet = { 0 };
-	struct input in;
-	size_t size;
+	struct stat status;
 
 	if (box_open_cache(names->options.box, &folder, &quiet) < 0)
 		return -ENOENT;
-	int fd = openat(folder, KALLSYMS_CACHE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	cleanup(closep) int fd = openat(folder, KALLSYMS_CACHE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &status) < 0)
 		return -errno;
-	if (input_from_fd(&in, fd, "kallsyms cache") < 0)
-		return -ENOMEM;
-	int result = input_read_all(&in, KALLSYMS_TEXT_MAX, &names->kernel_data, &size, &quiet);
+	if (!S_ISREG(status.st_mode) || status.st_size <= 0 || status.st_size > KALLSYMS_TEXT_MAX)
+		return -EBADMSG;
+	/* Our own file in our own folder, only ever replaced whole: it does not shrink under us. */
+	void *data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 
-	input_close(&in);
-	return result < 0 ? result : kallsyms_load(names->kernel_data, size, &names->kernel);
+	if (data == MAP_FAILED)
+		return -errno;
+	names->kernel_data = data;
+	names->kernel_data_size = (size_t)status.st_size;
+	return kallsyms_load(data, names->kernel_data_size, &names->kernel);
 }
 
 /* For the next recording of this boot. Failing costs that one 40 ms. */
@@ -658,7 +662,7 @@ static void look_for_stub(struct names *names, struct names_hit_entry *hit)
 	hit->stub_tried = 2; /* read */
 	hit->stub = arch_find_stub(arch_here(), code, (size_t)got, (size_t)(hit->address - begin), &at);
 	if (hit->stub)
-		hit->stub_offset = (uint16_t)(hit->address - begin - at);
+		hit->stub_offset = (uint8_t)(hit->address - begin - at);
 }
 
 static int write_stub(struct names *names, const struct names_hit_entry *hit)
@@ -727,7 +731,7 @@ static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t
 	struct trace *trace = names->options.trace;
 
 	if (!hit->process)
-		return answer_kernel(names, hit);
+		return names->options.mappings_only ? (uint8_t)UNNAMED_NO_SYMBOLS : answer_kernel(names, hit);
 	struct names_process *own = names_process(names, hit->process);
 
 	if (!own)
@@ -738,6 +742,8 @@ static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t
 		return last ? UNNAMED_NO_MAPPING : HIT_WAITING;
 	if (write_mapping(names, hit->mapping) < 0)
 		return UNNAMED_NO_MEMORY;
+	if (names->options.mappings_only)
+		return UNNAMED_NO_SYMBOLS;
 	const char *path = text_at(names, trace->mappings.items[hit->mapping].path);
 
 	if (own->codemap.codes.count) {
@@ -766,16 +772,21 @@ static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t
 
 /* ---- hits ---- */
 
-static uint32_t find_hit(const struct names *names, uint32_t process, uint64_t address)
+/* The standing hit; when there is none and `gone` will do, one whose code has ended. */
+static uint32_t find_hit(const struct names *names, uint32_t process, uint64_t address, bool gone)
 {
 	uint64_t key = hash_u64(address) ^ process;
+	uint32_t second = 0;
 
 	for (struct map_walk w = map_find(&names->hit_index, key); w.value; map_next(&w)) {
 		const struct names_hit_entry *hit = &names->hits.items[w.value];
-		if (hit->address == address && hit->process == process)
+		if (hit->address != address || hit->process != process)
+			continue;
+		if (!hit->gone)
 			return w.value;
+		second = w.value;
 	}
-	return 0;
+	return gone ? second : 0;
 }
 
 static int add_hit(struct names *names, uint32_t process, uint32_t mapping, uint64_t address,
@@ -800,6 +811,21 @@ static int add_hit(struct names *names, uint32_t process, uint32_t mapping, uint
 	return 0;
 }
 
+/* Frames at the root that this stack shares with the one before, which were looked at then: most of them, usually. */
+static uint32_t common_root(const struct names *names, uint32_t process, const uint64_t *frames,
+	uint32_t count)
+{
+	uint32_t most = count < names->previous.count ? count : names->previous.count;
+	uint32_t same = 0;
+
+	if (names->previous_process != process)
+		return 0;
+	while (same < most &&
+		frames[count - 1 - same] == names->previous.items[names->previous.count - 1 - same])
+		same++;
+	return same;
+}
+
 /* Looks at each frame of a stack that is new to the process. *ret_sound: how many of them are code. */
 static int hit_frames(struct names *names, uint32_t process, const uint64_t *frames, uint32_t count,
 	uint64_t time_ns, uint32_t *ret_sound)
@@ -807,15 +833,17 @@ static int hit_frames(struct names *names, uint32_t process, const uint64_t *fra
 	struct trace *trace = names->options.trace;
 	uint64_t kernel_begin = arch_here()->kernel_begin;
 	bool mapped = trace->processes.items[process].mappings.count != 0;
+	uint32_t fresh = count - common_root(names, process, frames, count);
 
-	for (uint32_t i = 0; i < count; i++) {
+	*ret_sound = count;
+	for (uint32_t i = 0; i < fresh; i++) {
 		bool kernel = frames[i] >= kernel_begin;
 		uint32_t owner = kernel ? 0 : process;
 		uint32_t mapping = 0;
 		int result = kernel ? map_kernel(names, process) : 0;
 		if (result < 0)
 			return result;
-		if (find_hit(names, owner, frames[i]))
+		if (find_hit(names, owner, frames[i], false))
 			continue;
 		if (!kernel)
 			mapping = trace_find_mapping(trace, process, frames[i]);
@@ -827,7 +855,13 @@ static int hit_frames(struct names *names, uint32_t process, const uint64_t *fra
 		if (result < 0)
 			return result;
 	}
-	*ret_sound = count;
+	vec_reset(&names->previous);
+	names->previous_process = 0;
+	if (vec_reserve(&names->previous, count)) {
+		memcpy(names->previous.items, frames, count * sizeof(*frames));
+		names->previous.count = count;
+		names->previous_process = process;
+	}
 	return 0;
 }
 
@@ -904,16 +938,15 @@ static void count_frames(struct names *names)
 	const struct trace *trace = names->options.trace;
 	uint64_t kernel_begin = arch_here()->kernel_begin;
 
-	for (uint32_t p = 1; p < names->pairs.count; p++) {
+	for (uint32_t p = 1; p < names->pairs.count && !names->options.mappings_only; p++) {
 		const struct names_pair *pair = &names->pairs.items[p];
 		uint32_t count;
 		const uint64_t *frames = stack_table_get(&trace->stacks, pair->sound_index, &count);
 		names->frames_total += (uint64_t)count * pair->count;
 		for (uint32_t i = 0; i < count; i++) {
-			uint32_t hit = find_hit(names, frames[i] >= kernel_begin ? 0 : pair->process, frames[i]);
-			uint8_t state = hit ? names->hits.items[hit].state
-				: names->full ? (uint8_t)UNNAMED_NO_MEMORY
-					      : (uint8_t)HIT_NAMED; /* and forgotten since, with its code */
+			uint32_t hit = find_hit(names, frames[i] >= kernel_begin ? 0 : pair->process, frames[i],
+				true);
+			uint8_t state = hit ? names->hits.items[hit].state : (uint8_t)UNNAMED_NO_MEMORY;
 			if (state < UNNAMED_CAUSE_COUNT)
 				names->frames_unnamed[state] += pair->count;
 		}
@@ -965,16 +998,21 @@ void names_removed_codes(struct names *names,
 	}
 }
 
-/* Entries of addresses in the range are found no more. Those that wait have their place in `waiting`, and their time, to be answered by. */
+/* Who asks for an address in the range from now on asks anew. Of what was there, the last is kept findable, to be counted by. */
 static void forget_range(struct names *names, uint32_t process, uint64_t begin, uint64_t end)
 {
+	names->previous_process = 0;
 	for (uint32_t i = 1; i < names->hits.count; i++) {
 		struct names_hit_entry *hit = &names->hits.items[i];
-		if (hit->process != process || hit->address < begin || hit->address >= end)
+		uint64_t key = hash_u64(hit->address) ^ process;
+		if (hit->gone || hit->process != process || hit->address < begin || hit->address >= end)
 			continue;
-		map_remove(&names->hit_index, hash_u64(hit->address) ^ process, i);
-		if (hit->state != HIT_WAITING)
-			hit->address = UINT64_MAX; /* no stack has it: it is taken out with the next dead */
+		map_remove(&names->hit_index, key, i);
+		uint32_t before = find_hit(names, process, hit->address, true);
+		if (before)
+			map_remove(&names->hit_index, key, before);
+		(void)map_add(&names->hit_index, key, i); /* there is room: one was taken out */
+		hit->gone = true;
 	}
 }
 
@@ -1017,12 +1055,13 @@ void names_forget_processes(struct names *names, const bool *dead, uint32_t coun
 			hit->state = answer(names, hit, UINT64_MAX, true);
 	}
 	count_frames(names);
+	names->previous_process = 0;
 	/* The table without the dead; what waits finds its new place through its state. */
 	vec_reset(&names->waiting);
 	map_reset(&names->hit_index);
 	for (uint32_t i = 1; i < names->hits.count; i++) {
 		struct names_hit_entry hit = names->hits.items[i];
-		if ((hit.process < count && dead[hit.process]) || hit.address == UINT64_MAX)
+		if ((hit.process < count && dead[hit.process]) || (hit.gone && hit.state != HIT_WAITING))
 			continue;
 		names->hits.items[++kept] = hit;
 		/* Both have held at least as many before: no memory is asked for. */
@@ -1066,13 +1105,15 @@ void names_done(struct names *names)
 	for (uint32_t i = 0; i < names->images.count; i++)
 		drop_tables(&names->images.items[i]);
 	kallsyms_free(names->kernel);
-	free(names->kernel_data);
+	if (names->kernel_data)
+		(void)munmap(names->kernel_data, names->kernel_data_size); /* cannot fail for what was mapped */
 	vec_done(&names->processes);
 	vec_done(&names->hits);
 	vec_done(&names->pairs);
 	vec_done(&names->images);
 	vec_done(&names->waiting);
 	vec_done(&names->frames);
+	vec_done(&names->previous);
 	map_done(&names->hit_index);
 	map_done(&names->pair_index);
 	map_done(&names->image_index);

@@ -122,8 +122,8 @@ static bool take_number(const char **at, const char *end, uint64_t *ret_value)
 		p += 2;
 	for (begin = p; p < end; p++) {
 		unsigned char c = (unsigned char)*p;
-		unsigned digit = c >= '0' && c <= '9' ? c - '0' : (c | 32) - 'a' + 10u;
-		if (digit > 15 || (digit >= 10 && ((c | 32) < 'a' || (c | 32) > 'f')))
+		unsigned digit = c >= '0' && c <= '9' ? c - '0' + 0u : (c | 32u) - 'a' + 10u;
+		if (digit > 15 || (digit >= 10 && (c | 32) < 'a'))
 			break;
 		value = value << 4 | digit;
 	}

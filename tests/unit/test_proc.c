@@ -2,6 +2,8 @@
 #include "unit/test.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -271,6 +273,53 @@ static void test_many_mappings(void **state)
 	assert_int_equal(found.count, MANY);
 }
 
+/* What a mapping says, as text, in a hash of all. */
+static int digest_mapping(void *user, const struct proc_mapping *m)
+{
+	uint64_t *digest = user;
+	char text[PATH_MAX + 256];
+
+	if (!strcmp(m->path, "[vsyscall]")) /* the text alone has it, a page that no process maps */
+		return 0;
+	snprintf(text, sizeof(text), "%lx %lx %lx %lu %x:%x %d%d%d%d%d %zu %s", m->begin, m->end, m->file_offset,
+		m->inode, m->device_major, m->device_minor, m->readable, m->writable, m->executable, m->shared,
+		m->deleted, m->path_len, m->path);
+	for (const char *c = text; *c; c++)
+		*digest = (*digest ^ (uint8_t)*c) * 1099511628211u;
+	return 0;
+}
+
+/* Kernels that can be asked for single mappings say the same as their text. */
+static void test_maps_both_ways(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct proc_reader proc;
+	uint64_t asked = 1, read = 1;
+
+	(void)state;
+
+	int fd = (int)syscall(SYS_memfd_create, "a\nb \\ (x)", 0);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)page), 0);
+	void *shared = mmap(NULL, page, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED, fd, 0);
+	void *nameless = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(shared, MAP_FAILED);
+	assert_ptr_not_equal(nameless, MAP_FAILED);
+	assert_int_equal(proc_open(&proc, NULL), 0);
+	assert_int_equal(proc_read_maps(&proc, (uint32_t)getpid(), digest_mapping, &asked), 0);
+	bool could_ask = !proc.maps_as_text;
+	proc.maps_as_text = true;
+	assert_int_equal(proc_read_maps(&proc, (uint32_t)getpid(), digest_mapping, &read), 0);
+	proc_close(&proc);
+	munmap(shared, page);
+	munmap(nameless, page);
+	close(fd);
+	assert_true(read != 1);
+	if (!could_ask)
+		print_message("this kernel cannot be asked for single mappings: its text was read twice\n");
+	assert_int_equal(asked, read);
+}
+
 /* One that has ended but is not waited for, and one that is gone. */
 static void test_gone(void **state)
 {
@@ -329,6 +378,37 @@ static void test_environment(void **state)
 	proc_close(&proc);
 }
 
+static void test_application(void **state)
+{
+	static const struct {
+		const char *args;
+		size_t len;
+		const char *name; /* NULL: none */
+	} cases[] = {
+#define ARGS(text) text, sizeof(text)
+		{ ARGS("dotnet\0/app/Shop.dll\0--urls\0x"), "Shop" },
+		{ ARGS("dotnet\0exec\0--depsfile\0a.json\0Api.dll"), "Api" },
+		{ ARGS("dotnet\0build"), NULL },
+		{ ARGS("dotnet\0.dll"), NULL },
+		{ ARGS("dotnet\0/a.dll/b"), NULL },
+		{ "dotnet\0Cut.dll", 14, "Cut" }, /* no NUL behind the last */
+		{ "", 0, NULL },
+#undef ARGS
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *name;
+		size_t len;
+		bool found = proc_parse_application(cases[i].args, cases[i].len, &name, &len);
+		assert_int_equal(found, cases[i].name != NULL);
+		if (found) {
+			assert_int_equal(len, strlen(cases[i].name));
+			assert_memory_equal(name, cases[i].name, len);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -338,7 +418,9 @@ int main(void)
 		cmocka_unit_test(test_cgroup),
 		cmocka_unit_test(test_ourselves),
 		cmocka_unit_test(test_many_mappings),
+		cmocka_unit_test(test_maps_both_ways),
 		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_application),
 		cmocka_unit_test(test_environment),
 	};
 

@@ -1,0 +1,1 @@
+spoor doctor please
