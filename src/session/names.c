@@ -985,6 +985,7 @@ void names_removed_codes(struct names *names,
 		struct names_process *own = &names->processes.items[p];
 		if (own->codemap.changes == own->changes_seen)
 			continue;
+		codemap_settle(&own->codemap);
 		own->changes_seen = own->codemap.changes;
 		for (uint32_t i = 0; i < own->codemap.codes.count; i++) {
 			struct code *code = &own->codemap.codes.items[i];
