@@ -15,8 +15,8 @@ build spin dissect
 rm -f "$out"/flame-*.cost "$out"/flame.nettrace "$out"/flame.data
 start "$out/spin" 3600 "$(nproc)" "$depth" "$paths"
 spin=$last
-# Without build ids: gathering them at the end makes perf 6.1 abort when a hit file has gone meanwhile.
-start "$perf" record -a -g -B -N -F "$rate" -o "$out/flame.data" -- sleep "$seconds" >"$out/flame-record-perf.log" 2>&1
+# The workload alone: perf 6.1 aborts on build ids of a form it does not know, which others on the machine may have.
+start "$perf" record -p "$spin" -g -F "$rate" -o "$out/flame.data" -- sleep "$seconds" >"$out/flame-record-perf.log" 2>&1
 peer=$last
 "$spoor" record -a -F "$rate" --duration "${seconds}s" -o "$out/flame.nettrace"
 wait "$peer" || die "perf failed: $out/flame-record-perf.log"
@@ -30,14 +30,13 @@ for _ in $(seq "$rounds"); do
 	cost flame-spoor "$spoor" flame "$out/flame.nettrace" -o "$out/flame.svg"
 	cost flame-report "$spoor" report "$out/flame-minute.nettrace"
 done
-# perf script is the first half of its way to a picture, and slower than the whole of ours by so much that two runs will do. Only the workload's samples:
-# perf 6.1 aborts on build ids of a form it does not know, which others on the machine may have.
+# perf script is the first half of its way to a picture, and slower than the whole of ours by so much that two runs will do.
 perf_frames=0
 for _ in 1 2; do
-	cost flame-perf-script "$perf" script --comm spin -i "$out/flame.data"
+	cost flame-perf-script "$perf" script -i "$out/flame.data"
 	perf_frames=$(grep -c '^	' "$out/flame-perf-script.log")
 	rm -f "$out/flame-perf-script.log"
-	cost flame-perf-report "$perf" report --stdio --no-children -g none --comm spin -i "$out/flame.data"
+	cost flame-perf-report "$perf" report --stdio --no-children -g none -i "$out/flame.data"
 done
 echo "spoor: $(field samples "$out/flame.txt") samples, $frames frames, $(field stacks "$out/flame.txt") distinct stacks, $(stat -c %s "$out/flame.nettrace") bytes; perf: $perf_frames frames of the workload, $(stat -c %s "$out/flame.data") bytes"
 show flame-spoor
