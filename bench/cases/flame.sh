@@ -15,8 +15,8 @@ build spin dissect
 rm -f "$out"/flame-*.cost "$out"/flame.nettrace "$out"/flame.data
 start "$out/spin" 3600 "$(nproc)" "$depth" "$paths"
 spin=$last
-# Without build ids: gathering them at the end makes perf 6.1 abort when a hit file has gone meanwhile.
-start "$perf" record -a -g -B -N -F "$rate" -o "$out/flame.data" -- sleep "$seconds" >"$out/flame-record-perf.log" 2>&1
+# The workload alone: perf 6.1 aborts on build ids of a form it does not know, which others on the machine may have.
+start "$perf" record -p "$spin" -g -F "$rate" -o "$out/flame.data" -- sleep "$seconds" >"$out/flame-record-perf.log" 2>&1
 peer=$last
 "$spoor" record -a -F "$rate" --duration "${seconds}s" -o "$out/flame.nettrace"
 wait "$peer" || die "perf failed: $out/flame-record-perf.log"
@@ -28,24 +28,28 @@ stop "$last"
 frames=$(field frames "$out/flame.txt")
 for _ in $(seq "$rounds"); do
 	cost flame-spoor "$spoor" flame "$out/flame.nettrace" -o "$out/flame.svg"
-	cost flame-report "$spoor" report "$out/flame-minute.nettrace"
+	cost flame-report "$spoor" report "$out/flame.nettrace"
+	cost flame-report-minute "$spoor" report "$out/flame-minute.nettrace"
 done
 # perf script is the first half of its way to a picture, and slower than the whole of ours by so much that two runs will do.
+perf_frames=0
 for _ in 1 2; do
 	cost flame-perf-script "$perf" script -i "$out/flame.data"
+	perf_frames=$(grep -c '^	' "$out/flame-perf-script.log")
 	rm -f "$out/flame-perf-script.log"
 	cost flame-perf-report "$perf" report --stdio --no-children -g none -i "$out/flame.data"
 done
-perf_samples=$("$perf" report --stats -i "$out/flame.data" 2>/dev/null | awk '$1 == "SAMPLE" && $2 == "events:" { print $3; exit }')
-echo "spoor: $(field samples "$out/flame.txt") samples, $frames frames, $(field stacks "$out/flame.txt") distinct stacks, $(stat -c %s "$out/flame.nettrace") bytes; perf: ${perf_samples:-?} samples, $(stat -c %s "$out/flame.data") bytes"
+echo "spoor: $(field samples "$out/flame.txt") samples, $frames frames, $(field stacks "$out/flame.txt") distinct stacks, $(stat -c %s "$out/flame.nettrace") bytes; perf: $perf_frames frames of the workload, $(stat -c %s "$out/flame.data") bytes"
 show flame-spoor
 show flame-perf-script
 show flame-report
+show flame-report-minute
 show flame-perf-report
 per_second() {
 	awk -v frames="$1" -v cpu="$2" 'BEGIN { printf "%.4g", frames / cpu / 1e6 }'
 }
-echo "per sample of perf's: $(awk -v n="${perf_samples:-0}" -v s="$(field samples "$out/flame.txt")" 'BEGIN { print s ? n / s : 0 }') as many samples as ours"
-ratio_more flame-million-frames-per-cpu-s "$(per_second "$frames" "$(column flame-spoor 1)")" "$(per_second "$frames" "$(column flame-perf-script 1)")"
-ratio report-minute-wall-s "$(column flame-report 2)" "$(column flame-perf-report 2)"
+ratio_more flame-million-frames-per-cpu-s "$(per_second "$frames" "$(column flame-spoor 1)")" "$(per_second "$perf_frames" "$(column flame-perf-script 1)")"
+# Both read the same time of the same workload; the minute stands alone, against its target.
+ratio report-wall-s "$(column flame-report 2)" "$(column flame-perf-report 2)"
+ratio report-minute-wall-s-against-target "$(column flame-report-minute 2)" 0.3
 rm -f "$out/flame.data"

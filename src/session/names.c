@@ -986,8 +986,9 @@ void names_removed_codes(struct names *names,
 		struct names_process *own = &names->processes.items[p];
 		if (own->codemap.changes == own->changes_seen)
 			continue;
-		own->changes_seen = own->codemap.changes;
 		codemap_settle(&own->codemap);
+		codemap_settle(&own->codemap);
+		own->changes_seen = own->codemap.changes;
 		for (uint32_t i = 0; i < own->codemap.codes.count; i++) {
 			struct code *code = &own->codemap.codes.items[i];
 			if (code->removal_told || code->until_ns == UINT64_MAX)
