@@ -987,7 +987,6 @@ void names_removed_codes(struct names *names,
 		if (own->codemap.changes == own->changes_seen)
 			continue;
 		codemap_settle(&own->codemap);
-		codemap_settle(&own->codemap);
 		own->changes_seen = own->codemap.changes;
 		for (uint32_t i = 0; i < own->codemap.codes.count; i++) {
 			struct code *code = &own->codemap.codes.items[i];
