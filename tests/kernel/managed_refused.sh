@@ -14,7 +14,7 @@ record_it() {
 export DOTNET_EnableDiagnostics=0
 begin off burn 60000
 record_it $off 700ms "a program with its diagnostics off"
-has report 'no names from its runtime: it has no diagnostics socket|no diagnostics socket'
+has report 'no names from its runtime: it has no diagnostics socket'
 at_least x.folded 1 'start_thread|__libc_start'
 at_least x.folded 20 '\(JIT code\)|\(JIT stub\)'
 at_least x.folded 5 'ArraySortHelper|CompareOrdinal'
@@ -40,11 +40,5 @@ kill -CONT $stopped
 record_it $stopped 700ms "the program after it goes on"
 at_least x.folded 30 ';Hot\.Burn'
 
-# All its sessions are given back: 70 recordings use more than its 64 places.
-for i in $(seq 70); do
-	"$spoor" record -q -p $stopped --duration 20ms -o y.nettrace 2>err || fail "recording $i of 70"
-done
-record_it $stopped 700ms "the 71st recording"
-at_least x.folded 30 ';Hot\.Burn'
 kill -0 $stopped || fail "the program is gone"
 exit 0
