@@ -89,6 +89,7 @@ struct recording_run {
 	int child_status;
 	bool child_reaped;
 	bool interrupted;
+	bool limit_said;           /* what this user cannot record */
 };
 
 /* ---- targets ---- */
@@ -349,9 +350,8 @@ static void say_begin(struct recording_run *run)
 {
 	const struct recorder_info *info = live_recorder_info(run->live);
 
-	if (info->limit.error) {
+	if (info->limit.error && !run->limit_said)
 		(void)words_fail(&info->limit); /* the recording goes on with less: its code is not ours */
-	}
 	if (run->values->quiet)
 		return;
 	cleanup(bytes_done) struct bytes line = { 0 };
@@ -627,8 +627,9 @@ static int open_live(struct recording_run *run, struct live_options *options, st
 		return result;
 	}
 	(void)words_fail(&machine); /* said once; the recording goes on with less */
+	run->limit_said = true;
 	bytes_reset(&run->subject);
-	bytes_printf(&run->subject, "this user's %u processes", run->pids.count);
+	bytes_printf(&run->subject, "this user's %u process%s", run->pids.count, run->pids.count == 1 ? "" : "es");
 	return 0;
 }
 

@@ -55,13 +55,6 @@ struct pending_mapping {
 	uint32_t build_id; /* strtab */
 };
 
-/* Side of PENDING_CODE_REMOVED. */
-struct pending_code {
-	uint64_t begin;
-	uint64_t end;
-	struct bytes unload; /* payload of MethodUnloadVerbose */
-};
-
 /* What a live session knows of a process beyond the model. Parallel to trace.processes. */
 struct live_process {
 	uint64_t read_ns;     /* its tables were read from /proc at this time: older sideband is in them */
@@ -820,19 +813,22 @@ static void on_throttle(struct live *live, const struct pending *item)
 	cpu->throttle_ns = 0;
 }
 
-static void on_code_removed(struct live *live, struct pending *item)
+static void on_code_removed(struct live *live, const struct pending *item)
 {
-	struct pending_code *code = item->side;
 	uint32_t process = item->pid;
+	const struct code *code = names_end_code(&live->names, process, item->stack_index, item->value);
+
+	if (!code)
+		return;
 	struct process *owner = &live->trace.processes.items[process];
 
 	bytes_reset(&live->payload);
 	payload_code_removed(&live->payload, code->begin, code->end);
 	emit_at(live, SPOOR_CODE_REMOVED, owner->main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
-	emit_at(live, CLR_METHOD_UNLOAD_VERBOSE, owner->main_thread, &code->unload, EVENT_CPU_UNKNOWN, 0);
+	bytes_reset(&live->payload);
+	clr_method_unload_payload(code, &live->payload);
+	emit_at(live, CLR_METHOD_UNLOAD_VERBOSE, owner->main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
 	owner->code_epoch++;
-	names_forget_code(&live->names, process, code->begin, code->end);
-	bytes_done(&code->unload);
 }
 
 static void give_out(struct live *live, uint64_t until_ns)
@@ -1029,24 +1025,19 @@ static void drain(struct live *live)
 
 /* ---- flush ---- */
 
-static void on_removed_code(void *context, uint32_t process, const struct code *code)
+static void on_removed_code(void *context, uint32_t process, uint32_t code, const struct code *body)
 {
 	struct live *live = context;
-	struct pending_code *side = calloc(1, sizeof(*side));
-	struct pending *item = side ? merge_add(&live->merge) : NULL;
+	struct pending *item = merge_add(&live->merge);
 
-	if (!item) {
-		free(side);
-		return;
-	}
-	side->begin = code->begin;
-	side->end = code->end;
-	clr_method_unload_payload(code, &side->unload);
+	if (!item)
+		return; /* its names stay where they are: wrong only if other code comes there */
 	item->kind = PENDING_CODE_REMOVED;
-	item->time_ns = code->until_ns;
+	item->time_ns = body->until_ns;
 	item->pid = process;
+	item->stack_index = code;
+	item->value = body->begin;
 	item->cpu = EVENT_CPU_UNKNOWN;
-	item->side = side;
 }
 
 static uint64_t table_bytes(const struct live *live)
@@ -1555,9 +1546,6 @@ void live_close(struct live *live)
 	if (live->recorder)
 		recorder_close(live->recorder);
 	names_done(&live->names);
-	for (uint32_t i = live->merge.taken; i < live->merge.items.count; i++)
-		if (live->merge.items.items[i].kind == PENDING_CODE_REMOVED)
-			bytes_done(&((struct pending_code *)live->merge.items.items[i].side)->unload);
 	merge_done(&live->merge);
 	proc_close(&live->proc);
 	vec_done(&live->processes);

@@ -24,7 +24,7 @@ enum pending_kind {
 	PENDING_LOST,         /* value: how many */
 	PENDING_THROTTLE,
 	PENDING_UNTHROTTLE,
-	PENDING_CODE_REMOVED, /* side: struct pending_code; pid: process index */
+	PENDING_CODE_REMOVED, /* pid: process index; stack_index: code index; value: where it begins */
 };
 
 struct pending {

@@ -918,7 +918,8 @@ static void answer_waiting(struct names *names, uint64_t now_ns, bool last)
 	for (uint32_t i = 0; i < names->waiting.count; i++) {
 		uint32_t index = names->waiting.items[i];
 		struct names_hit_entry *hit = &names->hits.items[index];
-		hit->state = answer(names, hit, now_ns, last);
+		if (hit->state == HIT_WAITING)
+			hit->state = answer(names, hit, now_ns, last);
 		if (hit->state == HIT_WAITING)
 			names->waiting.items[kept++] = index;
 	}
@@ -979,7 +980,7 @@ int names_finish(struct names *names)
 }
 
 void names_removed_codes(struct names *names,
-	void (*each)(void *context, uint32_t process, const struct code *code), void *context)
+	void (*each)(void *context, uint32_t process, uint32_t code, const struct code *body), void *context)
 {
 	for (uint32_t p = 1; p < names->processes.count; p++) {
 		struct names_process *own = &names->processes.items[p];
@@ -987,30 +988,51 @@ void names_removed_codes(struct names *names,
 			continue;
 		codemap_settle(&own->codemap);
 		own->changes_seen = own->codemap.changes;
+		codemap_settle(&own->codemap);
 		for (uint32_t i = 0; i < own->codemap.codes.count; i++) {
 			struct code *code = &own->codemap.codes.items[i];
-			if (!code->written || code->removal_told || code->until_ns == UINT64_MAX)
+			if (code->removal_told || code->until_ns == UINT64_MAX)
 				continue;
 			code->removal_told = true;
-			each(context, p, code);
+			each(context, p, i, code);
 		}
 	}
+}
+
+/* Entries of addresses in the range are found no more by new samples; those that wait are still answered by their time. */
+static void forget_range(struct names *names, uint32_t process, uint64_t begin, uint64_t end)
+{
+	names->previous_process = 0;
+	for (uint32_t i = 1; i < names->hits.count; i++) {
+		struct names_hit_entry *hit = &names->hits.items[i];
+		if (hit->process == process && hit->address >= begin && hit->address < end)
+			hit->gone = true;
+	}
+}
+
+const struct code *names_end_code(struct names *names, uint32_t process, uint32_t code, uint64_t begin)
+{
+	struct codemap *codemap = process < names->processes.count ? &names->processes.items[process].codemap : NULL;
+
+	if (!codemap || code >= codemap->codes.count || codemap->codes.items[code].begin != begin)
+		return NULL; /* another process has the place by now */
+	uint64_t end = codemap->codes.items[code].end;
+
+	for (uint32_t i = 0; i < names->waiting.count; i++) {
+		struct names_hit_entry *hit = &names->hits.items[names->waiting.items[i]];
+		if (hit->process == process && hit->address >= begin && hit->address < end &&
+			hit->state == HIT_WAITING)
+			hit->state = answer(names, hit, hit->time_ns, false);
+	}
+	if (!codemap->codes.items[code].written)
+		return NULL;
+	forget_range(names, process, begin, end);
+	return &codemap->codes.items[code];
 }
 
 void names_forget_stacks(struct names *names)
 {
 	count_frames(names);
-}
-
-void names_forget_code(struct names *names, uint32_t process, uint64_t begin, uint64_t end)
-{
-	names->previous_process = 0;
-	for (uint32_t i = 1; i < names->hits.count; i++) {
-		struct names_hit_entry *hit = &names->hits.items[i];
-		if (hit->process == process && hit->address >= begin && hit->address < end &&
-			hit->state != HIT_WAITING)
-			hit->gone = true;
-	}
 }
 
 /* Symbols of mappings that are gone are never asked for again, but cannot be told from the others: all go, and a few are written twice. */
@@ -1023,7 +1045,7 @@ void names_forget_processes(struct names *names, const bool *dead, uint32_t coun
 	for (uint32_t i = 0; i < names->waiting.count; i++) {
 		uint32_t index = names->waiting.items[i];
 		struct names_hit_entry *hit = &names->hits.items[index];
-		if (hit->process < count && dead[hit->process])
+		if (hit->process < count && dead[hit->process] && hit->state == HIT_WAITING)
 			hit->state = answer(names, hit, UINT64_MAX, true);
 	}
 	count_frames(names);
@@ -1033,7 +1055,7 @@ void names_forget_processes(struct names *names, const bool *dead, uint32_t coun
 	map_reset(&names->hit_index);
 	for (uint32_t i = 1; i < names->hits.count; i++) {
 		struct names_hit_entry hit = names->hits.items[i];
-		if ((hit.process < count && dead[hit.process]) || hit.gone)
+		if ((hit.process < count && dead[hit.process]) || (hit.gone && hit.state != HIT_WAITING))
 			continue;
 		names->hits.items[++kept] = hit;
 		/* Both have held at least as many before: no memory is asked for. */

@@ -145,10 +145,17 @@ int names_hit(struct names *names, uint32_t process, uint32_t stack_index, uint6
 	uint32_t *ret_stack_index);
 
 /*
- * Tells of bodies that were named in the file and have ended since the last call. `each` gets them in no order; the body is borrowed.
+ * Tells of bodies that have ended since the last call. `each` gets them in no order; `code` is an index in the process's codemap, the body is
+ * borrowed. Whether it matters is known when its end has its turn among the samples: names_end_code().
  */
 void names_removed_codes(struct names *names,
-	void (*each)(void *context, uint32_t process, const struct code *code), void *context);
+	void (*each)(void *context, uint32_t process, uint32_t code, const struct code *body), void *context);
+
+/*
+ * All samples from before the body's end have been hit: what waits for a name in its range gets it now, and addresses there will be asked for
+ * again. Gives the body when it is in the file (borrowed), else NULL.
+ */
+const struct code *names_end_code(struct names *names, uint32_t process, uint32_t code, uint64_t begin);
 
 /* Answers what can be answered now. `now_ns` is CLOCK_MONOTONIC. */
 int names_resolve(struct names *names, uint64_t now_ns);
@@ -158,9 +165,6 @@ int names_finish(struct names *names);
 
 /* The trace's stack table is being emptied: pairs are forgotten, addresses and symbols are not. */
 void names_forget_stacks(struct names *names);
-
-/* The code in [begin, end) of a process is gone: addresses there will be asked for again. */
-void names_forget_code(struct names *names, uint32_t process, uint64_t begin, uint64_t end);
 
 /*
  * Processes that have ended are given up: `dead` has a true for each. What still waits for them gets its last answer, their frames are counted, and

@@ -1,0 +1,146 @@
+// What the managed_*.sh scripts record.
+//
+//   Managed burn MS       computes in Hot.Burn (compiled here) and in the framework's Convert and Array.Sort (precompiled)
+//   Managed dynamic MS    makes methods Made_0, Made_1, ... one after the other, each computes 20 ms and is freed: their code comes to
+//                         stand in the same places
+//   Managed collectible MS  the same with assemblies that are unloaded: types Unloaded_0, Unloaded_1, ...
+//
+// Prints "ready" first; burn ends with its rounds per second of CPU time.
+
+using System.Diagnostics;
+using System.Reflection;
+using System.Reflection.Emit;
+using System.Runtime.CompilerServices;
+
+if (args.Length != 2 || !int.TryParse(args[1], out int ms))
+    return 2;
+Console.WriteLine("ready");
+switch (args[0])
+{
+    case "burn":
+        Hot.Run(ms);
+        break;
+    case "dynamic":
+        Made.Run(ms, Made.Dynamic);
+        break;
+    case "collectible":
+        Made.Run(ms, Made.Collectible);
+        break;
+    default:
+        return 2;
+}
+return 0;
+
+static class Hot
+{
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Burn(int x)
+    {
+        for (int i = 0; i < 1_000_000; i++)
+            x = x * 31 + i;
+        return x;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Framework(byte[] bytes, string[] words)
+    {
+        string text = Convert.ToBase64String(bytes);
+        string[] copy = (string[])words.Clone();
+        Array.Sort(copy, StringComparer.Ordinal);
+        return text.Length + copy[0].Length;
+    }
+
+    public static void Run(int ms)
+    {
+        byte[] bytes = new byte[20_000];
+        string[] words = new string[4000];
+        for (int i = 0; i < words.Length; i++)
+            words[i] = "word " + (i * 7919 % words.Length);
+        Stopwatch watch = Stopwatch.StartNew();
+        TimeSpan before = Process.GetCurrentProcess().TotalProcessorTime;
+        long rounds = 0;
+        int x = 0;
+        while (watch.ElapsedMilliseconds < ms)
+        {
+            x = Burn(x);
+            x += Framework(bytes, words);
+            rounds++;
+        }
+        TimeSpan cpu = Process.GetCurrentProcess().TotalProcessorTime - before;
+        Console.WriteLine($"{(long)(rounds / cpu.TotalSeconds)} rounds");
+        GC.KeepAlive(x);
+    }
+}
+
+static class Made
+{
+    // for (i = 0; i < n; i++) x = x * 31 + i; return x;
+    static void Emit(ILGenerator il)
+    {
+        LocalBuilder i = il.DeclareLocal(typeof(int));
+        LocalBuilder x = il.DeclareLocal(typeof(int));
+        Label body = il.DefineLabel();
+        Label test = il.DefineLabel();
+        il.Emit(OpCodes.Br, test);
+        il.MarkLabel(body);
+        il.Emit(OpCodes.Ldloc, x);
+        il.Emit(OpCodes.Ldc_I4, 31);
+        il.Emit(OpCodes.Mul);
+        il.Emit(OpCodes.Ldloc, i);
+        il.Emit(OpCodes.Add);
+        il.Emit(OpCodes.Stloc, x);
+        il.Emit(OpCodes.Ldloc, i);
+        il.Emit(OpCodes.Ldc_I4_1);
+        il.Emit(OpCodes.Add);
+        il.Emit(OpCodes.Stloc, i);
+        il.MarkLabel(test);
+        il.Emit(OpCodes.Ldloc, i);
+        il.Emit(OpCodes.Ldarg_0);
+        il.Emit(OpCodes.Blt, body);
+        il.Emit(OpCodes.Ldloc, x);
+        il.Emit(OpCodes.Ret);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static Func<int, int> Dynamic(int number)
+    {
+        DynamicMethod method = new("Made_" + number, typeof(int), [typeof(int)], typeof(Made).Module);
+        Emit(method.GetILGenerator());
+        return method.CreateDelegate<Func<int, int>>();
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static Func<int, int> Collectible(int number)
+    {
+        AssemblyBuilder assembly = AssemblyBuilder.DefineDynamicAssembly(new AssemblyName("Unloaded" + number),
+            AssemblyBuilderAccess.RunAndCollect);
+        TypeBuilder type = assembly.DefineDynamicModule("m").DefineType("Unloaded_" + number, TypeAttributes.Public);
+        MethodBuilder method = type.DefineMethod("Spin", MethodAttributes.Public | MethodAttributes.Static, typeof(int),
+            [typeof(int)]);
+        Emit(method.GetILGenerator());
+        return type.CreateType().GetMethod("Spin")!.CreateDelegate<Func<int, int>>();
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Once(int number, Func<int, Func<int, int>> make)
+    {
+        Func<int, int> method = make(number);
+        Stopwatch watch = Stopwatch.StartNew();
+        while (watch.ElapsedMilliseconds < 20)
+            method(100_000);
+    }
+
+    public static void Run(int ms, Func<int, Func<int, int>> make)
+    {
+        Stopwatch watch = Stopwatch.StartNew();
+        int number = 0;
+        while (watch.ElapsedMilliseconds < ms)
+        {
+            Once(number++, make);
+            GC.Collect();
+            GC.WaitForPendingFinalizers();
+            GC.Collect();
+        }
+        Console.WriteLine($"{number} made");
+    }
+}

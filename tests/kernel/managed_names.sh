@@ -1,0 +1,55 @@
+#!/bin/sh
+# Names of .NET code: of a program that runs, starts or ends while recording, in every kind of memory, and of code that is freed and replaced.
+. "$(dirname "$(realpath "$0")")/prelude"
+. "$here/managed/prelude"
+
+burned() {
+	folded x.nettrace x.folded
+	at_least x.folded "$1" ';Hot\.Burn'
+}
+
+# Running already; precompiled code stays what it is without tiering.
+export DOTNET_TieredCompilation=0
+begin burner burn 60000
+unset DOTNET_TieredCompilation
+code_of "$spoor" record -q -F 499 -p $burner --duration 1s -o x.nettrace
+expect_code 0 "a running program"
+burned 30
+at_least x.folded 20 'ArraySortHelper|CompareOrdinal'
+code_of "$spoor" report --json x.nettrace
+has out '"kind":"r2r"'
+has out '"runtime":"coreclr","runtime_version":"[0-9]'
+kill -9 $burner
+
+# Started by the recorder, ended before it.
+code_of "$spoor" record -q -F 499 -o x.nettrace -- dotnet "$app" burn 700
+expect_code 0 "a program that starts and ends"
+burned 30
+sed -n 's/^\([0-9]*\) rounds$/\1/p' out >recorded
+
+# Its throughput holds, per second of its own CPU time.
+dotnet "$app" burn 700 >alone
+alone=$(sed -n 's/^\([0-9]*\) rounds$/\1/p' alone)
+[ "$(cat recorded)" -gt $((alone / 2)) ] || fail "$(cat recorded) rounds a second when recorded, $alone alone"
+
+# Code in anonymous memory.
+export DOTNET_EnableWriteXorExecute=0
+code_of "$spoor" record -q -F 499 -o x.nettrace -- dotnet "$app" burn 700
+unset DOTNET_EnableWriteXorExecute
+expect_code 0 "a program without W^X"
+burned 30
+
+# Code that is freed, and other code in its place. What ran before the session was there is nobody's to tell.
+for kind in dynamic:Made_ collectible:Unloaded_; do
+	code_of "$spoor" record -q -F 999 -o x.nettrace -- dotnet "$app" ${kind%:*} 2200
+	expect_code 0 "${kind%:*} code"
+	"$spoor" flame x.nettrace --from 1200ms --format folded -o - >x.folded 2>err || fail "no flame graph"
+	grep -oE "${kind#*:}[0-9]+[^ ]* [0-9]+\$" x.folded | sed -E 's/^([A-Za-z]+_[0-9]+).* ([0-9]+)$/\1 \2/' |
+		awk '{ n[$1] += $2; all += $2 } END { for (i in n) print n[i], i; print all, "all" }' | sort -n >each
+	named=$(($(wc -l <each) - 1))
+	all=$(sed -n 's/ all$//p' each)
+	most=$(grep -v all each | tail -n 1)
+	[ "$named" -ge 10 ] || fail "of some 50 ${kind%:*} methods $named are seen"
+	[ "${most%% *}" -le 60 ] || fail "a method that ran for 20 ms has ${most%% *} of $all samples: ${most#* }"
+done
+exit 0

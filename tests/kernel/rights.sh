@@ -1,0 +1,85 @@
+#!/bin/sh
+# Recording without rights: own processes and user code, and one sentence about the rest.
+. "$(dirname "$(realpath "$0")")/prelude"
+
+is_root || skip "only root can take rights away"
+command -v setpriv >/dev/null || skip "no setpriv here"
+knob=/proc/sys/kernel/perf_event_paranoid
+before=$(cat $knob)
+clean_up_more() {
+	echo "$before" >$knob 2>/dev/null
+}
+# shellcheck disable=SC2016
+nobody() {
+	setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --no-new-privs "$@"
+}
+cp "$spoor" ./spoor && cp "$target" ./target && chmod 755 . spoor target
+nobody ./spoor --version >/dev/null 2>err || skip "another user cannot run a program in $scratch"
+mkdir own && chmod 777 own
+"$target" spin 60000 &
+root_pid=$!
+started="$started $root_pid"
+
+one_remedy() {
+	has err 'sudo|setcap'
+	[ "$(grep -c 'CAP_PERFMON' err)" -le 1 ] || fail "it is said more than once"
+}
+
+for level in 0 1 2 3; do
+	echo $level 2>/dev/null >$knob || break
+	[ "$(cat $knob)" = $level ] || break
+
+	code_of nobody ./spoor record -F 499 --duration 300ms -a -o own/all.$level
+	if [ $level -ge 1 ]; then
+		expect_code 3 "-a at level $level"
+		has err "perf_event_paranoid is $level"
+		one_remedy
+		[ ! -s own/all.$level ] || fail "a file is left at level $level"
+	else
+		expect_code 0 "-a at level $level"
+	fi
+
+	code_of nobody ./spoor record -F 499 -o own/cmd.$level -- ./target spin 300
+	if [ $level -le 2 ]; then
+		expect_code 0 "a command at level $level"
+		code_of nobody ./spoor report --json own/cmd.$level
+		has out '"name":"spin_here"'
+		if [ $level = 2 ]; then
+			has_no out '"kind":"kernel"'
+			nobody ./spoor record -o own/cmd.$level -- ./target spin 100 2>err
+			[ "$(grep -c 'perf_event_paranoid' err)" = 1 ] || fail "the missing kernel is not told once"
+			one_remedy
+		fi
+	elif [ "$code" = 3 ]; then # a kernel with Debian's level 3
+		has err "perf_event_paranoid is 3"
+		one_remedy
+	else
+		expect_code 0 "a command at level 3 on a kernel that knows no level 3"
+	fi
+done
+echo 2 >$knob 2>/dev/null || skip "perf_event_paranoid cannot be set here"
+
+# Another user's process is refused in words.
+code_of nobody ./spoor record --duration 300ms -p $root_pid -o own/x
+expect_code 3 "another user's process"
+has err "^cannot record process $root_pid: it belongs to user 0"
+has err 'sudo'
+[ ! -e own/x ] || fail "a file is left"
+
+# No target and no rights: what this user runs.
+nobody ./target spin 5000 &
+own_pid=$!
+started="$started $own_pid"
+cd own || exit 1
+code_of nobody ../spoor record -F 499 --duration 500ms -o own.nettrace
+expect_code 0 "no target at level 2"
+has err "perf_event_paranoid is 2"
+cp err said
+[ "$(grep -c 'perf_event_paranoid' said)" = 1 ] || fail "what is missing is told more than once"
+code_of nobody ../spoor report --json own.nettrace
+has out '"name":"spin_here"'
+has_no out "\"pid\":$root_pid,"
+has_no out '"kind":"kernel"'
+code_of nobody ../spoor report own.nettrace
+has out 'perf_event_paranoid'
+exit 0
