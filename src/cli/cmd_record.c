@@ -122,34 +122,47 @@ static int add_pid_list(struct recording_run *run, const char *list, struct diag
 	return 0;
 }
 
-/* "shop" matches the program's name, its command's base name, and for `dotnet Shop.dll` the application's. */
+/* Into `room` bytes, cut if need be. */
+static void copy_name(char *out, size_t room, const char *name, size_t len)
+{
+	if (len >= room)
+		len = room - 1;
+	memcpy(out, name, len);
+	out[len] = '\0';
+}
+
+/* What people call a process: the application for a .NET host, else the program. */
+static void application_name(struct proc_reader *proc, const struct proc_process *process, char *out,
+	size_t room)
+{
+	const char *args;
+	const char *name;
+	size_t len;
+	size_t name_len;
+
+	if (strcmp(process->comm, "dotnet") == 0 &&
+		proc_read_arguments(proc, process->pid, &args, &len) == 0 &&
+		proc_parse_application(args, len, &name, &name_len))
+		copy_name(out, room, name, name_len);
+	else
+		copy_name(out, room, process->comm, strlen(process->comm));
+}
+
+/* By the program's name, its command's (which comm cuts after 15 characters), or the application's. */
 static bool matches(struct proc_reader *proc, const struct proc_process *process, const char *pattern)
 {
+	char name[256];
 	const char *args;
 	size_t len;
 
-	if (text_glob(pattern, process->comm))
+	application_name(proc, process, name, sizeof(name));
+	if (text_glob(pattern, process->comm) || text_glob(pattern, name))
 		return true;
-	if (proc_read_arguments(proc, process->pid, &args, &len) < 0)
+	if (proc_read_arguments(proc, process->pid, &args, &len) < 0 || !len)
 		return false;
-	for (size_t at = 0, index = 0; at < len && index < 2; index++) {
-		const char *slash = strrchr(args + at, '/');
-		const char *base = slash ? slash + 1 : args + at;
-		size_t base_len = strlen(base);
-		char stem[256];
-		if (index && strcmp(process->comm, "dotnet") != 0)
-			break;
-		if (text_glob(pattern, base))
-			return true;
-		if (base_len > 4 && base_len < sizeof(stem) && strcmp(base + base_len - 4, ".dll") == 0) {
-			memcpy(stem, base, base_len - 4);
-			stem[base_len - 4] = '\0';
-			if (text_glob(pattern, stem))
-				return true;
-		}
-		at += strlen(args + at) + 1;
-	}
-	return false;
+	const char *slash = strrchr(args, '/');
+
+	return text_glob(pattern, slash ? slash + 1 : args);
 }
 
 static int add_named(struct recording_run *run, struct proc_reader *proc, const char *pattern,
@@ -193,28 +206,16 @@ static void name_it(struct recording_run *run, struct proc_reader *proc)
 
 	if (run->pids.count) {
 		for (uint32_t i = 0; i < run->pids.count; i++) {
-			const char *args;
-			size_t len;
+			char called[256];
 			if (proc_read(proc, run->pids.items[i], &process) < 0)
 				continue;
-			if (strcmp(process.comm, "dotnet") == 0 &&
-				proc_read_arguments(proc, process.pid, &args, &len) == 0)
-				for (size_t at = 0; at < len; at += strlen(args + at) + 1) {
-					size_t arg_len = strlen(args + at);
-					const char *slash = strrchr(args + at, '/');
-					const char *base = slash ? slash + 1 : args + at;
-					if (arg_len <= 4 || strcmp(args + at + arg_len - 4, ".dll") != 0)
-						continue;
-					(void)snprintf(process.comm, sizeof(process.comm), "%.*s",
-						(int)(strlen(base) - 4), base); /* cut is fine */
-					break;
-				}
+			application_name(proc, &process, called, sizeof(called));
 			if (run->subject.len)
 				bytes_text(&run->subject, ", ");
-			text_add_safe(&run->subject, process.comm, strlen(process.comm));
+			text_add_safe(&run->subject, called, strlen(called));
 			bytes_printf(&run->subject, " (%u)", run->pids.items[i]);
 			if (i == 0)
-				(void)snprintf(run->name, sizeof(run->name), "%s", process.comm); /* as above */
+				copy_name(run->name, sizeof(run->name), called, strlen(called));
 		}
 		name = run->name;
 	} else if (run->args->command) {
@@ -322,6 +323,15 @@ static int open_output(struct recording_run *run, int *ret_fd, struct diag *diag
 	}
 	*ret_fd = fd;
 	return 0;
+}
+
+/* Takes back the file that nothing is in. What is no plain file (/dev/full) is not ours to take. */
+static void remove_output(const struct recording_run *run, int fd)
+{
+	struct stat status;
+
+	if (strcmp(run->path, "-") != 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+		(void)unlink(run->path); /* then it stays, empty */
 }
 
 /* ---- words ---- */
@@ -492,7 +502,8 @@ static void reap(struct recording_run *run)
 	if (pid && !run->child_reaped && waitpid((pid_t)pid, &status, WNOHANG) == (pid_t)pid) {
 		run->child_reaped = true;
 		run->child_status = status;
-		run->reason = "the command ended";
+		if (!run->reason) /* else it is we who ended it */
+			run->reason = "the command ended";
 	}
 }
 
@@ -655,12 +666,12 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 	if (result == 0)
 		result = open_live(run, &options, diag);
 	if (result == 0)
-		result = live_write_to(run->live, fd, run->path, diag);
+		result = live_write_to(run->live, fd,
+			strcmp(run->path, "-") == 0 ? "standard output" : run->path, diag);
 	if (result == 0)
 		result = live_start(run->live, diag);
 	if (result < 0) {
-		if (strcmp(run->path, "-") != 0)
-			(void)unlink(run->path); /* nothing is in it */
+		remove_output(run, fd);
 		return result;
 	}
 	say_begin(run);

@@ -758,3 +758,23 @@ int proc_alive(struct proc_reader *proc, uint32_t pid)
 	/* A main thread may end before its others: a zombie that still has threads is alive. */
 	return (process.state != 'Z' && process.state != 'X') || process.thread_count > 1;
 }
+
+bool proc_parse_application(const char *args, size_t len, const char **ret_name, size_t *ret_len)
+{
+	static const char suffix[] = ".dll";
+
+	for (size_t at = 0; at < len;) {
+		size_t arg_len = strnlen(args + at, len - at);
+		const char *slash = memrchr(args + at, '/', arg_len);
+		const char *base = slash ? slash + 1 : args + at;
+		size_t base_len = arg_len - (size_t)(base - (args + at));
+		if (base_len >= sizeof(suffix) &&
+			memcmp(base + base_len - (sizeof(suffix) - 1), suffix, sizeof(suffix) - 1) == 0) {
+			*ret_name = base;
+			*ret_len = base_len - (sizeof(suffix) - 1);
+			return true;
+		}
+		at += arg_len + 1;
+	}
+	return false;
+}

@@ -143,6 +143,12 @@ const char *proc_parse_cgroup(const char *text, size_t len, size_t *ret_len);
  */
 bool container_id_from_cgroup(const char *path, size_t len, char ret_id[CONTAINER_ID_ROOM]);
 
+/*
+ * The application that a .NET host runs, from its arguments (each ended by NUL): "Shop" for `dotnet /app/Shop.dll`. False when no argument
+ * is an assembly. *ret_name points into the arguments.
+ */
+bool proc_parse_application(const char *args, size_t len, const char **ret_name, size_t *ret_len);
+
 /* Length of a path that the kernel printed, without its " (deleted)". */
 size_t proc_strip_deleted(const char *path, size_t len, bool *ret_deleted);
 

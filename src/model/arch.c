@@ -13,14 +13,32 @@
 #define ANY4 0, 0, 0, 0
 #define ANY8 0, 0, 0, 0, 0, 0, 0, 0
 
+/* "movabs REGISTER, imm64" is ten bytes, of which two are known. */
 static const struct arch_stub x86_64_stubs[] = {
+	/*
+	 * The copied write barriers: one block of 272 bytes, patched in place for the collector in use. Its parts begin like this: the checked
+	 * one; then mov [rdi], rsi with what the collector's kind needs behind it.
+	 */
 	{
-		/* mov [rdi], rsi; mov r8, rdi; movabs rax, ...: the patched copy of the write barrier */
-		.kind = "write barrier",
+		.kind = "write barrier", /* lea rax, [rip + x]; cmp rdi, [rax]; jb */
+		.bytes = { 0x48, 0x8d, 0x05, ANY4, 0x48, 0x3b, 0x38, 0x72 },
+		.mask = { X, X, X, ANY4, X, X, X, X },
+		.len = 11,
+		.size_bytes = 48,
+	},
+	{
+		.kind = "write barrier", /* regions: mov r8, rdi; movabs rax */
 		.bytes = { 0x48, 0x89, 0x37, 0x49, 0x89, 0xf8, 0x48, 0xb8 },
 		.mask = { X, X, X, X, X, X, X, X },
 		.len = 8,
-		.size_bytes = 272,
+		.size_bytes = 208,
+	},
+	{
+		.kind = "write barrier", /* segments: nop; movabs rax */
+		.bytes = { 0x48, 0x89, 0x37, 0x0f, 0x1f, 0x00, 0x48, 0xb8 },
+		.mask = { X, X, X, X, X, X, X, X },
+		.len = 8,
+		.size_bytes = 128,
 	},
 	{
 		/* movabs rax, type; cmp [rdi], rax; nop; movabs rax, target; jne; jmp rax */
@@ -31,7 +49,7 @@ static const struct arch_stub x86_64_stubs[] = {
 		.size_bytes = 32,
 	},
 	{
-		/* mov rax, [rdi]; push rdx; movabs r10, cache: a hash lookup of about 90 bytes */
+		/* mov rax, [rdi]; push rdx; movabs r10, cache; ...: a lookup in a hash table */
 		.kind = "interface resolve stub",
 		.bytes = { 0x48, 0x8b, 0x07, 0x52, 0x49, 0xba },
 		.mask = { X, X, X, X, X, X },
@@ -39,11 +57,27 @@ static const struct arch_stub x86_64_stubs[] = {
 		.size_bytes = 112,
 	},
 	{
-		/* push rax; movabs rax, token; push rax; movabs rax, resolver; jmp rax */
+		/* movabs rax, token; push rax; movabs rax, resolver; jmp rax */
 		.kind = "interface lookup stub",
-		.bytes = { 0x50, 0x48, 0xb8, ANY8, 0x50, 0x48, 0xb8 },
-		.mask = { X, X, X, ANY8, X, X, X },
-		.len = 14,
+		.bytes = { 0x48, 0xb8, ANY8, 0x50, 0x48, 0xb8 },
+		.mask = { X, X, ANY8, X, X, X },
+		.len = 13,
+		.size_bytes = 32,
+	},
+	{
+		/* mov rax, [rdi]; mov rax, [rax + x]; jmp [rax + y] */
+		.kind = "virtual call stub",
+		.bytes = { 0x48, 0x8b, 0x07, 0x48, 0x8b, 0x40, 0, 0xff, 0x60 },
+		.mask = { X, X, X, X, X, X, 0, X, X },
+		.len = 9,
+		.size_bytes = 16,
+	},
+	{
+		/* the same with 32-bit distances */
+		.kind = "virtual call stub",
+		.bytes = { 0x48, 0x8b, 0x07, 0x48, 0x8b, 0x80, ANY4, 0xff },
+		.mask = { X, X, X, X, X, X, ANY4, X },
+		.len = 11,
 		.size_bytes = 24,
 	},
 	{
@@ -86,6 +120,52 @@ static const struct arch_stub x86_64_stubs[] = {
 		.len = 16,
 		.size_bytes = 16,
 	},
+	/*
+	 * Instantiating stubs move the arguments up by one register, the last first, and put the hidden one in its place: then movabs rax, target;
+	 * jmp rax. One pattern for each number of moves, the longest first.
+	 */
+	{
+		.kind = "instantiating stub",
+		.bytes = { 0x4d, 0x89, 0xc1, 0x49, 0x89, 0xc8, 0x48, 0x89, 0xd1, 0x48, 0x89, 0xf2, 0x48, 0xbe },
+		.mask = { X, X, X, X, X, X, X, X, X, X, X, X, X, X },
+		.len = 14,
+		.size_bytes = 40,
+	},
+	{
+		.kind = "instantiating stub",
+		.bytes = { 0x49, 0x89, 0xc8, 0x48, 0x89, 0xd1, 0x48, 0x89, 0xf2, 0x48, 0xbe, ANY8 },
+		.mask = { X, X, X, X, X, X, X, X, X, X, X, ANY8 },
+		.len = 19,
+		.size_bytes = 32,
+	},
+	{
+		.kind = "instantiating stub",
+		.bytes = { 0x48, 0x89, 0xd1, 0x48, 0x89, 0xf2, 0x48, 0xbe, ANY8, 0x48, 0xb8 },
+		.mask = { X, X, X, X, X, X, X, X, ANY8, X, X },
+		.len = 18,
+		.size_bytes = 32,
+	},
+	{
+		.kind = "instantiating stub",
+		.bytes = { 0x48, 0x89, 0xf2, 0x48, 0xbe, ANY8, 0x48, 0xb8 },
+		.mask = { X, X, X, X, X, ANY8, X, X },
+		.len = 15,
+		.size_bytes = 32,
+	},
+	{
+		.kind = "instantiating stub",
+		.bytes = { 0x48, 0x89, 0xfe, 0x48, 0xbf, ANY8, 0x48, 0xb8 },
+		.mask = { X, X, X, X, X, ANY8, X, X },
+		.len = 15,
+		.size_bytes = 32,
+	},
+	{
+		.kind = "instantiating stub",
+		.bytes = { 0x48, 0xbe, ANY8, 0x48, 0xb8 },
+		.mask = { X, X, ANY8, X, X },
+		.len = 12,
+		.size_bytes = 24,
+	},
 	{
 		/* mov rax, rsp; mov r11, rdi; then one move an argument; jmp [r11 + x] */
 		.kind = "delegate shuffle thunk",
@@ -93,6 +173,42 @@ static const struct arch_stub x86_64_stubs[] = {
 		.mask = { X, X, X, X, X, X },
 		.len = 6,
 		.size_bytes = 96,
+	},
+	/* What precompiled code calls through its import cells: load one or two constants, jump to the runtime's helper. */
+	{
+		.kind = "ReadyToRun helper", /* mov rsi, rdi; movabs rdi; jmp */
+		.bytes = { 0x48, 0x8b, 0xf7, 0x48, 0xbf, ANY8, 0xe9 },
+		.mask = { X, X, X, X, X, ANY8, X },
+		.len = 14,
+		.size_bytes = 24,
+	},
+	{
+		.kind = "ReadyToRun helper", /* movabs rdi; movabs rsi; jmp */
+		.bytes = { 0x48, 0xbf, ANY8, 0x48, 0xbe },
+		.mask = { X, X, ANY8, X, X },
+		.len = 12,
+		.size_bytes = 32,
+	},
+	{
+		.kind = "ReadyToRun helper", /* movabs rdi; jmp */
+		.bytes = { 0x48, 0xbf, ANY8, 0xe9 },
+		.mask = { X, X, ANY8, X },
+		.len = 11,
+		.size_bytes = 16,
+	},
+	{
+		.kind = "ReadyToRun helper", /* movabs rsi; jmp */
+		.bytes = { 0x48, 0xbe, ANY8, 0xe9 },
+		.mask = { X, X, ANY8, X },
+		.len = 11,
+		.size_bytes = 16,
+	},
+	{
+		.kind = "ReadyToRun helper", /* movabs rax; ret */
+		.bytes = { 0x48, 0xb8, ANY8, 0xc3 },
+		.mask = { X, X, ANY8, X },
+		.len = 11,
+		.size_bytes = 16,
 	},
 };
 

@@ -188,7 +188,7 @@ static void end_overlaps(struct codemap *map, uint32_t at)
 }
 
 /* Takes codes that came since the last time into the order. What there is no memory for waits for the next time. */
-static void settle(struct codemap *map)
+void codemap_settle(struct codemap *map)
 {
 	uint32_t old = map->order.count;
 	uint32_t fresh = map->codes.count - old;
@@ -243,7 +243,7 @@ struct code *codemap_find(struct codemap *map, uint64_t address, uint64_t time_n
 	unsigned walked = 0;
 	uint32_t low = 0;
 
-	settle(map);
+	codemap_settle(map);
 	for (uint32_t high = map->order.count; low < high;) {
 		uint32_t middle = low + (high - low) / 2;
 		if (map->order.items[middle].begin <= address)

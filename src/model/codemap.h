@@ -85,6 +85,9 @@ void codemap_remove(struct codemap *map, uint64_t begin, uint64_t until_ns);
 
 int codemap_add_module(struct codemap *map, uint64_t module_id, const char *path, uint64_t from_ns);
 
+/* Ends the bodies that later ones lie over. codemap_find() does it by itself; ask for it before looking at `codes` for what has ended. */
+void codemap_settle(struct codemap *map);
+
 /*
  * The body that owned `address` at `time_ns`; when none did, but one that covers it came within the slack of 250 ms later (events are
  * stamped after the code has begun to run), that one. NULL none. Valid until the map is added to.

@@ -191,6 +191,7 @@ static const struct {
 };
 
 static void add_type(struct bytes *out, struct span type, unsigned depth);
+static void add_path(struct bytes *out, struct span type, unsigned depth);
 
 /* "A,B<C,D>" as "A, B<C, D>". */
 static void add_types(struct bytes *out, struct span list, unsigned depth)
@@ -220,10 +221,8 @@ static void add_types(struct bytes *out, struct span list, unsigned depth)
  * A name without arity marks and with its generic arguments in angle brackets: "Dictionary`2[System.Int32,System.__Canon]". What begins a
  * part with '<' is the compiler's ("<Get>d__3"), not a generic argument.
  */
-static void add_generic(struct bytes *out, struct span name, unsigned depth)
+static void add_generic_from(struct bytes *out, struct span name, bool part_begins, unsigned depth)
 {
-	bool part_begins = true;
-
 	for (size_t i = 0; i < name.len; i++) {
 		char c = name.text[i];
 		if (c == '`' && i + 1 < name.len && is_digit(name.text[i + 1])) {
@@ -249,6 +248,17 @@ static void add_generic(struct bytes *out, struct span name, unsigned depth)
 		part_begins = c == '+' || c == '/' || c == '.';
 		bytes_u8(out, c == '+' || c == '/' ? '.' : (uint8_t)c);
 	}
+}
+
+static void add_generic(struct bytes *out, struct span name, unsigned depth)
+{
+	add_generic_from(out, name, true, depth);
+}
+
+/* "[System.Int32]" or "<int32>", and what may stand behind it. */
+static void add_arguments(struct bytes *out, struct span arguments, unsigned depth)
+{
+	add_generic_from(out, arguments, false, depth);
 }
 
 /* True for "[]", "[,]", "[0...,0...]": not for generic arguments. */
@@ -372,7 +382,7 @@ static void add_type(struct bytes *out, struct span type, unsigned depth)
 		add_span(out, span_from(type, 1));
 		return;
 	}
-	add_generic(out, without_namespace(type), depth);
+	add_path(out, without_namespace(type), depth);
 }
 
 /* What the compiler made -------------------------------------------------------------------------------------------- */
@@ -429,7 +439,7 @@ static void add_member(struct bytes *out, struct span name, unsigned depth)
 		/* Type arguments of a generic local function stand behind the number. */
 		size_t open = span_find(local, '[');
 		if (open < local.len)
-			add_generic(out, span_from(local, open), depth);
+			add_arguments(out, span_from(local, open), depth);
 	} else if (span_begins(behind, "$") || !behind.len) {
 		add_member(out, inside, depth + 1);
 	} else {
@@ -488,6 +498,21 @@ static struct span without_file(struct span name)
 	return span_from(behind, i + 2);
 }
 
+/* One part of a nested type's name; the first one has the namespace in front. */
+static void add_part(struct bytes *out, struct span part, unsigned depth)
+{
+	size_t open = span_find(part, '<');
+
+	if (open < part.len && (!open || part.text[open - 1] == '.')) {
+		struct span local = without_file(span_from(part, open));
+		if (local.len < part.len - open) {
+			add_span(out, (struct span){ part.text, open });
+			part = local;
+		}
+	}
+	add_generic(out, part, depth);
+}
+
 /* "<Get>d__3" and "<<Main>b__0>d": the class of a method that is resumed. */
 static bool is_state_machine(struct span part, struct span *ret_method)
 {
@@ -504,6 +529,27 @@ static bool is_closure(struct span part)
 {
 	part = without_generics(part);
 	return span_is(part, "<>c") || span_begins(part, "<>c__") || span_begins(part, "<>o__");
+}
+
+/* A type among arguments: its parts, without closures, a state machine by the name of its method. */
+static void add_path(struct bytes *out, struct span type, unsigned depth)
+{
+	struct span parts[PARTS_MAX];
+	struct span generics;
+	struct span resumed;
+	size_t count = split_nested(type, parts, &generics);
+
+	for (size_t i = 0; i < count; i++) {
+		if (i && is_closure(parts[i]))
+			continue;
+		if (i)
+			bytes_u8(out, '.');
+		if (i && is_state_machine(parts[i], &resumed))
+			add_member(out, resumed, depth);
+		else
+			add_part(out, parts[i], depth);
+	}
+	add_arguments(out, generics, depth);
 }
 
 static const char *machine_words(const struct method_name *name, struct span method)
@@ -552,10 +598,9 @@ void method_name_format(const struct method_name *name, bool raw, struct bytes *
 		for (size_t i = 0; i < count; i++) {
 			if (i)
 				bytes_u8(out, '.');
-			add_generic(out, without_file(parts[i]), 0);
+			add_part(out, parts[i], 0);
 		}
-		if (generics.len)
-			add_generic(out, generics, 0);
+		add_arguments(out, generics, 0);
 		bytes_u8(out, '.');
 	}
 	if (resumed.len) {

@@ -37,6 +37,8 @@
 #define STACKS_MAX       65536u
 #define STACK_BYTES_MAX  (16u << 20)
 #define TABLE_BYTES_MAX  (40u << 20) /* of 64 MiB: the rest is code, file images, buffers */
+#define SLOW_HZ          1000u
+#define SLOW_RING_BYTES  (1u << 20) /* two seconds of deep stacks at that rate; larger ones cost page clearing at the start */
 #define FRAMES_MAX       2048u
 #define POLL_MAX         1024u
 #define BURY_COUNT       512u
@@ -66,7 +68,6 @@ struct live_process {
 	uint32_t fork_parent; /* shares the mappings [fork_first, fork_end) of this process's list until its own exec */
 	uint32_t fork_first;
 	uint32_t fork_end;
-	uint32_t first;       /* of its own list: earlier ones are from before the exec */
 	bool wanted;          /* one of the targets or started by one */
 	bool announced;       /* in the file */
 };
@@ -279,7 +280,7 @@ static void add_mapping(struct live *live, uint32_t process, const struct pendin
 	struct process *owner = &trace->processes.items[process];
 	uint32_t index = 0;
 
-	for (uint32_t i = owner->mappings.count; i-- > live->processes.items[process].first;) {
+	for (uint32_t i = owner->mappings.count; i-- > 0;) {
 		const struct mapping *old = &trace->mappings.items[owner->mappings.items[i]];
 		if (old->begin == in->begin && old->end == in->end && old->path == in->path &&
 			old->file_offset == in->file_offset)
@@ -390,23 +391,15 @@ static void scan_processes(struct live *live)
 	vec_done(&list.ids);
 }
 
-/* "shop" for `dotnet /app/Shop.dll`: what people call it. */
+/* A .NET host goes by the application that it runs: what people call it. */
 static void choose_name(struct live *live, struct process *process, const char *args, size_t len)
 {
-	const char *comm = trace_text(&live->trace, process->name);
-	const char *end = args + len;
+	const char *name;
+	size_t name_len;
 
-	if (strcmp(comm, "dotnet") != 0)
-		return;
-	for (const char *arg = args; arg < end; arg += strlen(arg) + 1) {
-		size_t arg_len = strlen(arg);
-		if (arg_len < 5 || strcmp(arg + arg_len - 4, ".dll") != 0)
-			continue;
-		const char *slash = strrchr(arg, '/');
-		const char *base = slash ? slash + 1 : arg;
-		process->name = text_of(live, base, strlen(base) - 4);
-		return;
-	}
+	if (strcmp(trace_text(&live->trace, process->name), "dotnet") == 0 &&
+		proc_parse_application(args, len, &name, &name_len))
+		process->name = text_of(live, name, name_len);
 }
 
 /* The process's first appearance in the file: who it is. */
@@ -572,64 +565,9 @@ static void on_fork(struct live *live, const struct pending *item)
 		own->fork_end = parents->fork_end;
 	} else {
 		own->fork_parent = parent;
-		own->fork_first = parents->first;
+		own->fork_first = 0;
 		own->fork_end = from->mappings.count;
 	}
-}
-
-static void on_comm(struct live *live, const struct pending *item)
-{
-	uint32_t index = process_of(live, item->pid);
-
-	if (!index || live->processes.items[index].read_ns >= item->time_ns)
-		return;
-	struct process *process = &live->trace.processes.items[index];
-	struct live_process *own = &live->processes.items[index];
-
-	if (item->flag) { /* exec: a new address space */
-		own->first = process->mappings.count;
-		own->fork_parent = 0;
-		process->executable = 0;
-		if (own->announced) { /* the file shall say so too */
-			own->announced = false;
-			process->existed = true;
-			process->code_epoch++;
-		}
-		process->name = (uint32_t)item->value;
-	} else if (item->tid == item->pid) {
-		process->name = (uint32_t)item->value;
-	}
-	uint32_t thread = map_get(&live->trace.by_tid, item->tid);
-
-	if (thread && live->trace.threads.items[thread].process == index)
-		live->trace.threads.items[thread].name = (uint32_t)item->value;
-}
-
-static void on_exit_record(struct live *live, const struct pending *item)
-{
-	uint32_t index = find_process(live, item->pid);
-
-	if (!index)
-		return;
-	if (item->pid != item->tid) {
-		uint32_t thread = map_get(&live->trace.by_tid, item->tid);
-		if (thread && live->trace.threads.items[thread].process == index)
-			(void)vec_add(&live->ended_threads, thread); /* no memory: its place stays taken */
-		return;
-	}
-	struct process *process = &live->trace.processes.items[index];
-
-	if (process->ended)
-		return;
-	process->ended = true;
-	process->end_ns = item->time_ns;
-	managed_process_ended(live->managed, index);
-	if (live->processes.items[index].announced) {
-		bytes_reset(&live->payload);
-		emit_at(live, SYSTEM_PROCESS_EXIT, process->main_thread, &live->payload,
-			EVENT_CPU_UNKNOWN, 0);
-	}
-	(void)vec_add(&live->ended, index); /* no memory: its tables stay, that is all */
 }
 
 /* The mapping that a forked process still shares with its parent becomes its own when it is hit. */
@@ -657,6 +595,105 @@ static void adopt_mappings(struct live *live, uint32_t index)
 		};
 		add_mapping(live, index, &in, mapping->from_ns);
 	}
+}
+
+/* Its mappings' places may be used again. No memory for that: they are not, and that is all. */
+static void give_up_mappings(struct live *live, uint32_t index)
+{
+	struct process *process;
+
+	for (uint32_t i = 1; i < live->processes.count; i++) /* who still shares them */
+		if (live->processes.items[i].fork_parent == index)
+			adopt_mappings(live, i);
+	process = &live->trace.processes.items[index];
+	for (uint32_t i = 0; i < process->mappings.count; i++)
+		(void)vec_add(&live->free_mappings, process->mappings.items[i]);
+	process->mappings.count = 0;
+}
+
+/* The process is over in the tables and in the file; its pid may have another life already. */
+static void end_process(struct live *live, uint32_t index, uint64_t time_ns)
+{
+	struct process *process = &live->trace.processes.items[index];
+
+	process->ended = true;
+	process->end_ns = time_ns;
+	managed_process_ended(live->managed, index);
+	if (live->processes.items[index].announced) {
+		bytes_reset(&live->payload);
+		emit_at(live, SYSTEM_PROCESS_EXIT, process->main_thread, &live->payload,
+			EVENT_CPU_UNKNOWN, 0);
+	}
+	(void)vec_add(&live->ended, index); /* no memory: its tables stay, that is all */
+}
+
+/*
+ * exec in a process that has samples: what runs from now on is another program, whose code may stand where the old one's did. So it
+ * is a process of its own that has the same pid. 0: no memory.
+ */
+static uint32_t next_life(struct live *live, uint32_t old, const struct pending *item)
+{
+	end_process(live, old, item->time_ns);
+	uint32_t index = new_process(live, item->pid);
+
+	if (!index)
+		return 0;
+	const struct process *before = &live->trace.processes.items[old];
+	struct process *process = &live->trace.processes.items[index];
+
+	process->parent_pid = before->parent_pid;
+	process->inner_pid = before->inner_pid;
+	process->uid = before->uid;
+	process->begin_ns = item->time_ns;
+	process->name = (uint32_t)item->value;
+	live->processes.items[index].wanted |= live->processes.items[old].wanted;
+	return index;
+}
+
+static void on_comm(struct live *live, const struct pending *item)
+{
+	uint32_t index = process_of(live, item->pid);
+
+	if (!index || live->processes.items[index].read_ns >= item->time_ns)
+		return;
+	struct process *process = &live->trace.processes.items[index];
+	struct live_process *own = &live->processes.items[index];
+
+	if (item->flag && own->announced) {
+		index = next_life(live, index, item);
+		if (!index)
+			return;
+	} else if (item->flag) { /* nobody has seen the program it was */
+		give_up_mappings(live, index);
+		own->fork_parent = 0;
+		process->executable = 0;
+		process->name = (uint32_t)item->value;
+	} else if (item->tid == item->pid) {
+		process->name = (uint32_t)item->value;
+	}
+	uint32_t thread = map_get(&live->trace.by_tid, item->tid);
+
+	if (thread && live->trace.threads.items[thread].process == index)
+		live->trace.threads.items[thread].name = (uint32_t)item->value;
+}
+
+static void on_exit_record(struct live *live, const struct pending *item)
+{
+	uint32_t index = find_process(live, item->pid);
+
+	if (!index)
+		return;
+	if (item->pid != item->tid) {
+		uint32_t thread = map_get(&live->trace.by_tid, item->tid);
+		if (thread && live->trace.threads.items[thread].process == index)
+			(void)vec_add(&live->ended_threads, thread); /* no memory: its place stays taken */
+		return;
+	}
+	struct process *process = &live->trace.processes.items[index];
+
+	if (process->ended)
+		return;
+	end_process(live, index, item->time_ns);
 }
 
 /* The thread's place in the tables; one that an ended thread has left is used again. */
@@ -725,8 +762,7 @@ static void on_sample(struct live *live, const struct pending *item, uint64_t la
 	uint32_t stack = item->stack_index;
 	uint64_t flags = item->value;
 
-	if (!live->options.no_names)
-		(void)names_hit(&live->names, process, stack, item->time_ns, &stack); /* no memory: counted there */
+	(void)names_hit(&live->names, process, stack, item->time_ns, &stack); /* no memory: counted there */
 	if (stack != item->stack_index)
 		flags |= SAMPLE_WALK_STOPPED;
 	struct event event = {
@@ -1033,18 +1069,14 @@ static void forget_thread(struct live *live, uint32_t thread)
 	trace_forget_thread(&live->trace, thread);
 }
 
-/* Its place and its mappings' places may be used again. No memory for that: they are not, and that is all. */
+/* Its place may be used again, as its mappings' may. */
 static void free_process(struct live *live, uint32_t index)
 {
-	struct process *process = &live->trace.processes.items[index];
-
-	for (uint32_t i = 0; i < process->mappings.count; i++)
-		(void)vec_add(&live->free_mappings, process->mappings.items[i]);
-	process->mappings.count = 0;
-	forget_thread(live, process->main_thread);
+	give_up_mappings(live, index);
+	forget_thread(live, live->trace.processes.items[index].main_thread);
 	trace_forget_process(&live->trace, index);
 	managed_forget(live->managed, index);
-	(void)vec_add(&live->free_processes, index);
+	(void)vec_add(&live->free_processes, index); /* no memory: it stays taken */
 }
 
 /* Threads whose process lives on. */
@@ -1138,8 +1170,7 @@ static void flush(struct live *live, uint64_t until_ns)
 {
 	names_removed_codes(&live->names, on_removed_code, live);
 	give_out(live, until_ns);
-	if (!live->options.no_names)
-		(void)names_resolve(&live->names, live_now_ns()); /* what fails stays unnamed, counted */
+	(void)names_resolve(&live->names, live_now_ns()); /* what fails stays unnamed, counted */
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
 	if (!live->sink_error)
@@ -1193,6 +1224,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		.emit = on_names_event,
 		.context = live,
 		.symbol_paths = options->symbol_paths,
+		.mappings_only = options->no_names,
 	};
 	result = names_init(&live->names, &names_options);
 	if (result == 0)
@@ -1206,6 +1238,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		.frequency_hz = options->frequency_hz,
 		.pids = options->pids,
 		.pid_count = options->pid_count,
+		.ring_bytes = options->frequency_hz <= SLOW_HZ ? SLOW_RING_BYTES : RECORDER_RING_BYTES,
 		.user_only = options->user_only,
 	};
 	if (options->command) {
@@ -1486,8 +1519,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	give_out(live, UINT64_MAX);
 	if (live->merge.reached_ns < live->end_ns)
 		live->merge.reached_ns = live->end_ns;
-	if (!live->options.no_names)
-		(void)names_finish(&live->names); /* what fails stays unnamed, counted */
+	(void)names_finish(&live->names); /* as in flush() */
 	emit_end(live, reason);
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->end(live->sink, &live->sink_diag);

@@ -42,6 +42,7 @@ struct pending {
 
 struct merge {
 	VEC(struct pending) items;
+	VEC(struct pending) spare; /* the other half of sorting */
 	uint32_t taken;       /* items before this one have left */
 	uint32_t ready;       /* items before this one are in order and may leave */
 	uint32_t sequence;
@@ -51,7 +52,7 @@ struct merge {
 /* A new item to be filled in, or NULL when there is no memory. Its sequence is set. */
 struct pending *merge_add(struct merge *merge);
 
-/* All items up to `until_ns` become ready, in order. */
+/* All items up to `until_ns` become ready, in order; none when there is no memory to order them. */
 void merge_sort(struct merge *merge, uint64_t until_ns);
 
 /*

@@ -117,7 +117,7 @@ static int write_mapping(struct names *names, uint32_t index)
 	if (mapping->id)
 		return 0;
 	if (!is_jit_memory(path) && *path == '/') {
-		const struct names_image *image = image_of(names, mapping);
+		const struct names_image *image = names->options.mappings_only ? NULL : image_of(names, mapping);
 		const struct elf *elf = image && image->file ? symbol_file_elf(image->file) : NULL;
 		if (elf && elf->build_id_len)
 			mapping->build_id = hex_text(names, elf->build_id, elf->build_id_len);
@@ -241,9 +241,9 @@ static int load_kernel_cache(struct names *names)
 
 	if (fd < 0 || fstat(fd, &status) < 0)
 		return -errno;
-	if (!S_ISREG(status.st_mode) || status.st_size <= 0 || (uint64_t)status.st_size > KALLSYMS_TEXT_MAX)
+	if (!S_ISREG(status.st_mode) || status.st_size <= 0 || status.st_size > KALLSYMS_TEXT_MAX)
 		return -EBADMSG;
-	/* Mapped, not read: it is only ever replaced by another file, never cut, and few of its pages are needed. */
+	/* Our own file in our own folder, only ever replaced whole: it does not shrink under us. */
 	void *data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 
 	if (data == MAP_FAILED)
@@ -731,7 +731,7 @@ static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t
 	struct trace *trace = names->options.trace;
 
 	if (!hit->process)
-		return answer_kernel(names, hit);
+		return names->options.mappings_only ? (uint8_t)UNNAMED_NO_SYMBOLS : answer_kernel(names, hit);
 	struct names_process *own = names_process(names, hit->process);
 
 	if (!own)
@@ -742,6 +742,8 @@ static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t
 		return last ? UNNAMED_NO_MAPPING : HIT_WAITING;
 	if (write_mapping(names, hit->mapping) < 0)
 		return UNNAMED_NO_MEMORY;
+	if (names->options.mappings_only)
+		return UNNAMED_NO_SYMBOLS;
 	const char *path = text_at(names, trace->mappings.items[hit->mapping].path);
 
 	if (own->codemap.codes.count) {
@@ -809,6 +811,21 @@ static int add_hit(struct names *names, uint32_t process, uint32_t mapping, uint
 	return 0;
 }
 
+/* Frames at the root that this stack shares with the one before, which were looked at then: most of them, usually. */
+static uint32_t common_root(const struct names *names, uint32_t process, const uint64_t *frames,
+	uint32_t count)
+{
+	uint32_t most = count < names->previous.count ? count : names->previous.count;
+	uint32_t same = 0;
+
+	if (names->previous_process != process)
+		return 0;
+	while (same < most &&
+		frames[count - 1 - same] == names->previous.items[names->previous.count - 1 - same])
+		same++;
+	return same;
+}
+
 /* Looks at each frame of a stack that is new to the process. *ret_sound: how many of them are code. */
 static int hit_frames(struct names *names, uint32_t process, const uint64_t *frames, uint32_t count,
 	uint64_t time_ns, uint32_t *ret_sound)
@@ -816,8 +833,10 @@ static int hit_frames(struct names *names, uint32_t process, const uint64_t *fra
 	struct trace *trace = names->options.trace;
 	uint64_t kernel_begin = arch_here()->kernel_begin;
 	bool mapped = trace->processes.items[process].mappings.count != 0;
+	uint32_t fresh = count - common_root(names, process, frames, count);
 
-	for (uint32_t i = 0; i < count; i++) {
+	*ret_sound = count;
+	for (uint32_t i = 0; i < fresh; i++) {
 		bool kernel = frames[i] >= kernel_begin;
 		uint32_t owner = kernel ? 0 : process;
 		uint32_t mapping = 0;
@@ -836,7 +855,13 @@ static int hit_frames(struct names *names, uint32_t process, const uint64_t *fra
 		if (result < 0)
 			return result;
 	}
-	*ret_sound = count;
+	vec_reset(&names->previous);
+	names->previous_process = 0;
+	if (vec_reserve(&names->previous, count)) {
+		memcpy(names->previous.items, frames, count * sizeof(*frames));
+		names->previous.count = count;
+		names->previous_process = process;
+	}
 	return 0;
 }
 
@@ -912,7 +937,7 @@ static void count_frames(struct names *names)
 	const struct trace *trace = names->options.trace;
 	uint64_t kernel_begin = arch_here()->kernel_begin;
 
-	for (uint32_t p = 1; p < names->pairs.count; p++) {
+	for (uint32_t p = 1; p < names->pairs.count && !names->options.mappings_only; p++) {
 		const struct names_pair *pair = &names->pairs.items[p];
 		uint32_t count;
 		const uint64_t *frames = stack_table_get(&trace->stacks, pair->sound_index, &count);
@@ -960,6 +985,7 @@ void names_removed_codes(struct names *names,
 		struct names_process *own = &names->processes.items[p];
 		if (own->codemap.changes == own->changes_seen)
 			continue;
+		codemap_settle(&own->codemap);
 		own->changes_seen = own->codemap.changes;
 		for (uint32_t i = 0; i < own->codemap.codes.count; i++) {
 			struct code *code = &own->codemap.codes.items[i];
@@ -978,6 +1004,7 @@ void names_forget_stacks(struct names *names)
 
 void names_forget_code(struct names *names, uint32_t process, uint64_t begin, uint64_t end)
 {
+	names->previous_process = 0;
 	for (uint32_t i = 1; i < names->hits.count; i++) {
 		struct names_hit_entry *hit = &names->hits.items[i];
 		if (hit->process == process && hit->address >= begin && hit->address < end &&
@@ -1000,6 +1027,7 @@ void names_forget_processes(struct names *names, const bool *dead, uint32_t coun
 			hit->state = answer(names, hit, UINT64_MAX, true);
 	}
 	count_frames(names);
+	names->previous_process = 0;
 	/* The table without the dead; what waits finds its new place through its state. */
 	vec_reset(&names->waiting);
 	map_reset(&names->hit_index);
@@ -1050,13 +1078,14 @@ void names_done(struct names *names)
 		drop_tables(&names->images.items[i]);
 	kallsyms_free(names->kernel);
 	if (names->kernel_data)
-		(void)munmap(names->kernel_data, names->kernel_data_size); /* our own area */
+		(void)munmap(names->kernel_data, names->kernel_data_size); /* cannot fail for what was mapped */
 	vec_done(&names->processes);
 	vec_done(&names->hits);
 	vec_done(&names->pairs);
 	vec_done(&names->images);
 	vec_done(&names->waiting);
 	vec_done(&names->frames);
+	vec_done(&names->previous);
 	map_done(&names->hit_index);
 	map_done(&names->pair_index);
 	map_done(&names->image_index);

@@ -69,6 +69,7 @@ struct names_options {
 	names_emit *emit;
 	void *context;
 	const char *const *symbol_paths; /* folders with separate debug files, NULL-terminated, or NULL */
+	bool mappings_only;              /* no names: what is hit keeps module, build id and offset */
 };
 
 /* A distinct address of a process (process 0: the kernel's). */
@@ -111,12 +112,14 @@ struct names {
 	VEC(struct names_image) images;        /* item 0 unused */
 	VEC(uint32_t) waiting;                 /* hits without an answer yet */
 	VEC(uint64_t) frames;                  /* scratch */
+	VEC(uint64_t) previous;                /* the stack that was looked at last, */
+	uint32_t previous_process;             /* and whose; 0 none */
 	struct map hit_index;                  /* hash of (process, address) -> hits */
 	struct map pair_index;                 /* hash of (process, stack, epoch) -> pairs */
 	struct map image_index;                /* file identity -> images */
 	struct map symbol_index;               /* (mapping id, begin) written -> 1 */
 	struct kallsyms *kernel;
-	void *kernel_data;                     /* what a cached one stands on: a mapped file */
+	void *kernel_data;                     /* what a cached one stands on: the mapped file */
 	size_t kernel_data_size;
 	uint64_t kernel_mapping_id;
 	int kernel_error;                      /* why `kernel` is not there; 1 not tried */

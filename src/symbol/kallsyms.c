@@ -10,11 +10,13 @@
  *   16      4           range count M
  *   20      4           size of the texts T
  *   24      8           sum over all that follows
- *   32      24 x M      ranges: begin, end, module (offset in texts), u32 0
+ *   32      T           texts, each with a NUL, the first one empty; T is a multiple of 8
+ *   ..      24 x M      ranges: begin, end, module (offset in texts), u32 0
  *   ..      8 x N       addresses, strictly ascending
  *   ..      4 x N       names (offset in texts); 0 = "": a mark where code ends
  *   ..      2 x N       ranges they belong to
- *   ..      T           texts, each with a NUL, the first one empty
+ *
+ * Texts come first because they are two thirds of it: while the lines are read they are put straight where they stay.
  */
 #include "symbol/kallsyms.h"
 
@@ -67,13 +69,13 @@ struct item {
 
 struct module {
 	uint32_t name;
-	uint32_t hash;
+	uint32_t len;
 };
 
 struct reader {
 	VEC(struct item) items;
 	VEC(struct module) modules;
-	struct bytes texts;
+	struct bytes form;       /* room for the header, then the texts */
 	bool sorted;
 	bool saw_symbol;         /* of any kind, hidden ones too */
 	bool saw_address;
@@ -115,25 +117,33 @@ static uint8_t rank_of(char type, const char *name, size_t len)
 	return (uint8_t)(rank + (type == 'T' ? 32 : type == 't' ? 16 : 0));
 }
 
+/* Appends a text; its offset among the texts. What there is no memory for is noticed at the end. */
+static uint32_t add_text(struct reader *r, const char *text, size_t len)
+{
+	uint32_t at = (uint32_t)(r->form.len - HEADER_SIZE);
+	uint8_t *to = bytes_reserve(&r->form, len + 1);
+
+	if (to) {
+		memcpy(to, text, len);
+		to[len] = 0;
+		r->form.len += len + 1;
+	}
+	return at;
+}
+
 /* The number of a module, 0 when there are too many: its symbols then count as the kernel's. */
 static uint16_t module_number(struct reader *r, const char *name, size_t len)
 {
-	uint32_t hash = (uint32_t)len;
-
-	for (size_t i = 0; i < len; i++)
-		hash = hash * 31 + (uint8_t)name[i];
 	/* Lines of a module stand together: nearly always the last one. */
 	for (uint32_t i = r->modules.count; i-- > 0;) {
-		const char *known = (const char *)r->texts.data + r->modules.items[i].name;
-		if (r->modules.items[i].hash == hash && !strncmp(known, name, len) && !known[len])
+		const struct module *known = &r->modules.items[i];
+		if (known->len == len && !memcmp(r->form.data + HEADER_SIZE + known->name, name, len))
 			return (uint16_t)(i + 1);
 	}
-	if (r->modules.count + 1 >= RANGES_MAX)
+	if (r->modules.count + 1 >= RANGES_MAX || r->form.failed)
 		return 0;
-	struct module module = { .name = (uint32_t)r->texts.len, .hash = hash };
-	bytes_add(&r->texts, name, len);
-	bytes_u8(&r->texts, 0);
-	return vec_add(&r->modules, module) ? (uint16_t)r->modules.count : 0;
+	struct module module = { .name = add_text(r, name, len), .len = (uint32_t)len };
+	return !r->form.failed && vec_add(&r->modules, module) ? (uint16_t)r->modules.count : 0;
 }
 
 /* "ffffffff81000000 T name\t[module]" without its newline. What is not of this form is skipped. */
@@ -143,6 +153,11 @@ static int take_line(struct reader *r, const char *line, size_t len)
 	const char *at = line;
 	uint64_t address = 0;
 
+	/* Half of the digits of every kernel address, at the price of one comparison. */
+	if (len > 16 && !memcmp(line, "ffffffff", 8)) {
+		address = UINT32_MAX;
+		at += 8;
+	}
 	for (uint8_t digit; at < end && (digit = digits[(uint8_t)*at]); at++)
 		address = address << 4 | (uint64_t)(digit - 1);
 	if (at == line || at - line > 16 || end - at < 4 || at[0] != ' ' || at[2] != ' ')
@@ -162,7 +177,7 @@ static int take_line(struct reader *r, const char *line, size_t len)
 	else if (end - name_end > 3 && name_end[1] == '[' && end[-1] == ']')
 		module = module_number(r, name_end + 2, (size_t)(end - name_end) - 3);
 	size_t name_len = (size_t)(name_end - name);
-	if (!name_len)
+	if (!name_len || !*name)
 		return 0;
 
 	struct item item = { .address = address, .module = module };
@@ -172,17 +187,10 @@ static int take_line(struct reader *r, const char *line, size_t len)
 		return 0;
 	if (last && address < last->address)
 		r->sorted = false;
-	if (r->items.count >= KALLSYMS_SYMBOLS_MAX || r->texts.len > KALLSYMS_TEXT_MAX)
+	if (r->items.count >= KALLSYMS_SYMBOLS_MAX || r->form.len > KALLSYMS_TEXT_MAX)
 		return -EFBIG;
-	if (item.rank) {
-		item.name = (uint32_t)r->texts.len;
-		uint8_t *to = bytes_reserve(&r->texts, name_len + 1);
-		if (!to)
-			return -ENOMEM;
-		memcpy(to, name, name_len);
-		to[name_len] = 0;
-		r->texts.len += name_len + 1;
-	}
+	if (item.rank)
+		item.name = add_text(r, name, name_len);
 	if (last && last->address == address)
 		*last = item;
 	else if (!vec_add(&r->items, item))
@@ -232,7 +240,7 @@ static int read_text(struct reader *r, struct input *in, struct diag *diag)
 	}
 	if (have && !skipping && take_line(r, window, have) < 0)
 		return diag_set(diag, -ENOMEM, "no memory for the kernel's symbols");
-	return r->texts.failed ? diag_set(diag, -ENOMEM, "no memory for the kernel's symbols") : 0;
+	return r->form.failed ? diag_set(diag, -ENOMEM, "no memory for the kernel's symbols") : 0;
 }
 
 static int compare_items(const void *a, const void *b)
@@ -291,6 +299,8 @@ static void lay_out(struct kallsyms *k, const uint8_t *data)
 {
 	const uint8_t *at = data + HEADER_SIZE;
 
+	k->texts = (const char *)at;
+	at += k->texts_size;
 	k->ranges = (const void *)at;
 	at += 24 * (size_t)k->range_count;
 	k->addresses = (const void *)at;
@@ -298,8 +308,6 @@ static void lay_out(struct kallsyms *k, const uint8_t *data)
 	k->names = (const void *)at;
 	at += 4 * (size_t)k->count;
 	k->owners = (const void *)at;
-	at += 2 * (size_t)k->count;
-	k->texts = (const char *)at;
 }
 
 static void write_header(uint8_t *data, const struct kallsyms *k)
@@ -350,7 +358,8 @@ static uint32_t make_ranges(const struct reader *r, struct range *ranges, uint16
 	return count;
 }
 
-static int compact(const struct reader *r, struct kallsyms **ret_kallsyms)
+/* Puts the tables behind the texts; the reader's form becomes the table's memory. */
+static int compact(struct reader *r, struct kallsyms **ret_kallsyms)
 {
 	cleanup(freep) struct range *ranges = calloc(r->modules.count + 1, sizeof(*ranges));
 	cleanup(freep) uint16_t *owners = calloc(r->items.count, sizeof(*owners));
@@ -359,17 +368,18 @@ static int compact(const struct reader *r, struct kallsyms **ret_kallsyms)
 
 	if (!ranges || !owners || !number_of || !k)
 		return -ENOMEM;
+	while (r->form.len % 8)
+		bytes_u8(&r->form, 0);
 	k->count = r->items.count;
 	k->range_count = make_ranges(r, ranges, owners, number_of);
-	k->texts_size = r->texts.len;
+	k->texts_size = r->form.len - HEADER_SIZE;
 	k->memory_size = form_size(k->count, k->range_count, k->texts_size);
-	k->memory = malloc(k->memory_size);
-	if (!k->memory)
+	if (!bytes_reserve(&r->form, k->memory_size - r->form.len))
 		return -ENOMEM;
+	k->memory = TAKE(r->form.data);
 	lay_out(k, k->memory);
 	memcpy((void *)k->ranges, ranges, k->range_count * sizeof(*ranges));
 	memcpy((void *)k->owners, owners, k->count * sizeof(*owners));
-	memcpy((void *)k->texts, r->texts.data, k->texts_size);
 	uint64_t *addresses = (uint64_t *)k->addresses;
 	uint32_t *names = (uint32_t *)k->names;
 	for (uint32_t i = 0; i < k->count; i++) {
@@ -384,7 +394,9 @@ int kallsyms_read(struct input *in, struct kallsyms **ret_kallsyms, struct diag 
 {
 	struct reader r = { .sorted = true };
 
-	bytes_u8(&r.texts, 0);
+	/* The header's room, and the empty text. */
+	for (unsigned i = 0; i < HEADER_SIZE + 1; i++)
+		bytes_u8(&r.form, 0);
 	int error = read_text(&r, in, diag);
 	if (!error && r.saw_symbol && !r.saw_address) {
 		error = diag_set(diag, -EACCES, "the kernel hides the addresses of its symbols");
@@ -400,7 +412,7 @@ int kallsyms_read(struct input *in, struct kallsyms **ret_kallsyms, struct diag 
 	}
 	vec_done(&r.items);
 	vec_done(&r.modules);
-	bytes_done(&r.texts);
+	bytes_done(&r.form);
 	return error;
 }
 
@@ -415,6 +427,7 @@ int kallsyms_load(const void *data, size_t size, struct kallsyms **ret_kallsyms)
 	memcpy(&sum, (const uint8_t *)data + 24, sizeof(sum));
 	if (numbers[0] != LAYOUT || !numbers[1] || numbers[1] > KALLSYMS_SYMBOLS_MAX || !numbers[2] ||
 		numbers[2] > RANGES_MAX || !numbers[3] || numbers[3] > 2 * KALLSYMS_TEXT_MAX ||
+		numbers[3] % 8 ||
 		form_size(numbers[1], numbers[2], numbers[3]) != size ||
 		sum_of((const uint8_t *)data + HEADER_SIZE, size - HEADER_SIZE) != sum)
 		return -EBADMSG;
@@ -449,7 +462,7 @@ void kallsyms_save(const struct kallsyms *k, struct bytes *out)
 
 	if (!to)
 		return;
-	memcpy(to + HEADER_SIZE, k->ranges, size - HEADER_SIZE);
+	memcpy(to + HEADER_SIZE, k->texts, size - HEADER_SIZE);
 	write_header(to, k);
 	out->len += size;
 }

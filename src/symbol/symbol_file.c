@@ -302,9 +302,11 @@ static bool take_table(struct symbol_file *file, uint8_t number, const struct el
 		left -= count;
 		at += (uint64_t)count * size;
 	}
+	if (file->functions.count == first)
+		return false;
 	sort(file->functions.items + first, file->functions.count - first, compare_functions);
 	settle_equals(file, first, strings);
-	return file->functions.count > first;
+	return true;
 }
 
 /* The table packed inside ---------------------------------------------------------------------------------------------- */
@@ -487,6 +489,21 @@ static bool find_debug_file(struct symbol_file *file)
 			try_path(file, path));
 }
 
+/* Exports stand in the full table too: of neighbours with one range the later, better one stays. */
+static void drop_doubles(struct symbol_file *file)
+{
+	struct function *f = file->functions.items;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < file->functions.count; i++) {
+		if (kept && f[kept - 1].begin == f[i].begin && f[kept - 1].size == f[i].size)
+			f[kept - 1] = f[i];
+		else
+			f[kept++] = f[i];
+	}
+	file->functions.count = kept;
+}
+
 /* All tables together -------------------------------------------------------------------------------------------------- */
 
 /* Symbols without a size reach to the next symbol of their section. */
@@ -524,7 +541,9 @@ static void load(struct symbol_file *file)
 	if (take_table(file, TABLE_EXPORTS, &file->elf, ELF_SECTION_DYNSYM) &&
 		file->origin == SYMBOL_ORIGIN_NONE)
 		file->origin = SYMBOL_ORIGIN_DYNSYM;
-	sort(file->functions.items, file->functions.count, compare_for_search);
+	if (file->functions.count)
+		sort(file->functions.items, file->functions.count, compare_for_search);
+	drop_doubles(file);
 	close_unsized(file);
 }
 

@@ -378,6 +378,37 @@ static void test_environment(void **state)
 	proc_close(&proc);
 }
 
+static void test_application(void **state)
+{
+	static const struct {
+		const char *args;
+		size_t len;
+		const char *name; /* NULL: none */
+	} cases[] = {
+#define ARGS(text) text, sizeof(text)
+		{ ARGS("dotnet\0/app/Shop.dll\0--urls\0x"), "Shop" },
+		{ ARGS("dotnet\0exec\0--depsfile\0a.json\0Api.dll"), "Api" },
+		{ ARGS("dotnet\0build"), NULL },
+		{ ARGS("dotnet\0.dll"), NULL },
+		{ ARGS("dotnet\0/a.dll/b"), NULL },
+		{ "dotnet\0Cut.dll", 14, "Cut" }, /* no NUL behind the last */
+		{ "", 0, NULL },
+#undef ARGS
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *name;
+		size_t len;
+		bool found = proc_parse_application(cases[i].args, cases[i].len, &name, &len);
+		assert_int_equal(found, cases[i].name != NULL);
+		if (found) {
+			assert_int_equal(len, strlen(cases[i].name));
+			assert_memory_equal(name, cases[i].name, len);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -389,6 +420,7 @@ int main(void)
 		cmocka_unit_test(test_many_mappings),
 		cmocka_unit_test(test_maps_both_ways),
 		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_application),
 		cmocka_unit_test(test_environment),
 	};
 

@@ -1,0 +1,28 @@
+/* ELF images, their symbol tables and the table packed inside. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "image/elf.h"
+#include "symbol/symbol_file.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct symbol_file *file;
+	struct symbol_hit hit;
+	struct bytes json = { 0 };
+
+	if (symbol_file_open_memory(data, size, &file, NULL) < 0)
+		return 0;
+	const struct elf *elf = symbol_file_elf(file);
+	elf_metadata_json(elf, &json);
+	bytes_done(&json);
+	for (uint64_t at = 0; at < 0x4000; at += 61) {
+		(void)symbol_file_find_offset(file, at, &hit);
+		if (symbol_file_find_vaddr(file, elf->text_vaddr + at, &hit) &&
+			(hit.begin_vaddr > elf->text_vaddr + at || hit.end_vaddr <= elf->text_vaddr + at))
+			__builtin_trap();
+	}
+	symbol_file_close(file);
+	return 0;
+}

@@ -1,0 +1,22 @@
+/* Names of managed methods, taken apart and put together. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "model/method_name.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct method_name name;
+	struct bytes out = { 0 };
+
+	if (!method_name_parse((const char *)data, size, &name))
+		return 0;
+	method_name_format(&name, false, &out);
+	/* Readable never means much longer: words grow by a few letters each. */
+	if (out.len > 16 * size + 64)
+		__builtin_trap();
+	method_name_format(&name, true, &out);
+	bytes_done(&out);
+	return 0;
+}

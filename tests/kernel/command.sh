@@ -1,0 +1,71 @@
+#!/bin/sh
+# spoor record -- COMMAND: the command's exit code and output, its children, its end by the time limit; the recording's name.
+. "$(dirname "$(realpath "$0")")/prelude"
+
+for want in 0 7; do
+	code_of "$spoor" record -q -o x.nettrace -- sh -c "echo to stdout; echo to stderr >&2; exit $want"
+	expect_code $want "sh -c 'exit $want'"
+	has out '^to stdout$'
+	has err '^to stderr$'
+	[ "$(cat out err | wc -l)" = 2 ] || fail "-q says more than the command does"
+	code_of "$spoor" report x.nettrace
+	expect_code 0 "report of a command's recording"
+done
+# shellcheck disable=SC2016 # $$ is of the inner shell
+code_of "$spoor" record -q -o x.nettrace -- sh -c 'kill -TERM $$'
+expect_code 143 "a command that SIGTERM ended"
+# shellcheck disable=SC2016
+code_of "$spoor" record -q -o x.nettrace -- sh -c 'kill -KILL $$'
+expect_code 137 "a command that SIGKILL ended"
+
+rm -f x.nettrace
+code_of "$spoor" record -q -o x.nettrace -- ./none
+expect_code 1 "a command that is not there"
+has err "^cannot run './none': No such file or directory\.\$"
+[ ! -e x.nettrace ] || fail "a file is left where nothing was recorded"
+: >plain
+code_of "$spoor" record -q -o x.nettrace -- ./plain
+expect_code 3 "a command that may not be run"
+has err "^cannot run './plain': Permission denied\.\$"
+
+# Fork and exec: all are recorded, each under its name.
+cp "$target" p0
+cp "$target" p1
+code_of "$spoor" record -q -F 499 -o x.nettrace -- sh -c './p0 spin 300 & ./p1 spin 300; wait'
+expect_code 0 "a command that forks and execs"
+folded x.nettrace x.folded
+has x.folded '^p0;.*;spin_0 '
+has x.folded '^p1;.*;spin_1 '
+has_no x.folded '^p1;.*;spin_0|^p0;.*;spin_1'
+
+# exec without fork, and the new program has its code where the old one had other code.
+cp "${target}_reversed" p3
+code_of "$spoor" record -q -F 499 -o x.nettrace -- "${target}_fixed" overlay ./p3 300
+expect_code 0 "a command that execs"
+folded x.nettrace x.folded
+for life in 'target_fixed;.*;spin_0' 'p3;.*;spin_3'; do
+	samples=$(sed -n "s/^$life //p" x.folded)
+	[ "${samples:-0}" -ge 75 ] || fail "of about 150 samples $life has ${samples:-none}"
+done
+has_no x.folded '^target_fixed.*spin_3|^p3.*spin_0'
+
+# The time limit ends it, in time.
+code_of timeout 10 "$spoor" record --duration 500ms -o x.nettrace -- "$target" spin 60000
+expect_code 143 "a command that the time limit ended"
+code_of "$spoor" report --json x.nettrace
+has out '"end_reason":"the time was up"'
+has out '"name":"spin_here"'
+
+# Standard output is the recording: the words go elsewhere.
+"$spoor" record -F 499 -o - -- "$target" spin 400 2>err | "$spoor" report --json - >out || fail "record -o - into report -"
+has out '"name":"spin_here"'
+has err '^standard output +[0-9]'
+
+# The file's name where none is given.
+code_of "$spoor" record -- "$target" spin 50
+expect_code 0 "a recording without -o"
+set -- *_????????_??????.nettrace
+[ "$1" = "$(echo target_[0-9]*_[0-9]*.nettrace)" ] || fail "the name is '$1'"
+[ "$(stat -c %a "$1")" = 600 ] || fail "a recording is its owner's alone"
+code_of "$spoor" report
+expect_code 0 "report of the newest recording"

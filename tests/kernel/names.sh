@@ -1,0 +1,74 @@
+#!/bin/sh
+# Names that hold anything: as process name, path and argument. They reach no terminal, SVG, JSON or folded line raw.
+. "$(dirname "$(realpath "$0")")/prelude"
+
+command -v iconv >/dev/null || skip "no iconv here to check UTF-8 with"
+
+# No control character but newline (and tab where it lays out), and UTF-8 throughout. JSON and folded are checked for newlines by their line count.
+clean() {
+	iconv -f UTF-8 -t UTF-8 <"$1" >/dev/null 2>&1 || fail "$1 is not UTF-8"
+	count=$(tr -d '\n' <"$1" | LC_ALL=C tr -cd '\000-\037\177' | wc -c)
+	[ "$count" = 0 ] || fail "$1 has $count control characters: $(LC_ALL=C grep -a -m 1 "$(printf '[\001-\011\013-\037\177]')" "$1" | od -c | head -n 4)"
+	# C1 controls (U+0080 to U+009F) steer terminals as well.
+	! LC_ALL=C grep -aq "$(printf '\302[\200-\237]')" "$1" || fail "$1 has C1 control characters"
+}
+
+n=0
+for name in 'with space' "$(printf 'new\nline')" "$(printf 'esc\033[31m\007')" 'größe→é' "$(printf 'bad\377\200\303')" \
+	"$(printf 'c1\302\233m')" '<&">]]>' "semi;colon" "$(printf 'tab\tcr\rdel\177')" 'back\slash%s%n' "$(printf '\342\200\256rtl')"; do
+	n=$((n + 1))
+	for way in comm path argument; do
+		rm -f x.nettrace
+		case $way in
+		comm) code_of "$spoor" record -F 499 -o x.nettrace -- "$target" rename "$name" 60 ;;
+		path)
+			cp "$target" "./$name" 2>/dev/null || continue
+			code_of "$spoor" record -F 499 -o x.nettrace -- "./$name" spin 60
+			;;
+		argument) code_of "$spoor" record -F 499 -o x.nettrace -- sh -c "$target spin 60" "$name" ;;
+		esac
+		expect_code 0 "name $n as $way"
+		cp err "err.$n.$way"
+		clean "err.$n.$way"
+		code_of "$spoor" report x.nettrace
+		expect_code 0 "report of name $n as $way"
+		cp out "report.$n.$way"
+		clean "report.$n.$way"
+		has out 'spin_here'
+		"$spoor" report --json x.nettrace >json 2>err || fail "report --json"
+		clean json
+		[ "$(wc -l <json)" -le 1 ] || fail "a newline in JSON"
+		has json '"name":"spin_here"'
+		folded x.nettrace folded
+		clean folded
+		has_no folded ' $|^ |^$'
+		[ "$(grep -vcE '^[^;]+(;[^;]+)+ [0-9]+$' folded)" = 0 ] || fail "a folded line without a count: $(grep -vE '^[^;]+(;[^;]+)+ [0-9]+$' folded | head -n 2)"
+		"$spoor" flame x.nettrace -o x.svg >out 2>err || fail "flame"
+		# The drawing's own script may have tabs; names may not.
+		tr -d '\t' <x.svg >svg
+		clean svg
+		[ $way != path ] || rm -f "./$name"
+	done
+done
+
+# The same in what is said about files and targets.
+for name in "$(printf 'esc\033[31m\nline')" "$(printf 'bad\377')"; do
+	code_of "$spoor" record -o "none/$name" -- true
+	clean err
+	code_of "$spoor" record -n "$name"
+	clean err
+	code_of "$spoor" record -q -o x.nettrace -- "./$name"
+	clean err
+	code_of "$spoor" report "$name"
+	clean err
+	code_of "$spoor" record -p "$name"
+	clean err
+	code_of "$spoor" record --duration "$name"
+	clean err
+	code_of "$spoor" record "$name"
+	clean err
+	code_of "$spoor" "$name"
+	clean err
+	code_of "$spoor" record -- true
+done
+exit 0

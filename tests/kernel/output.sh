@@ -1,0 +1,70 @@
+#!/bin/sh
+# spoor record where the recording cannot be written, or not to its end: one sentence, and what is there opens.
+. "$(dirname "$(realpath "$0")")/prelude"
+
+disk=$scratch/disk
+clean_up_more() {
+	umount "$disk" 2>/dev/null
+}
+
+opens() {
+	code_of "$spoor" report --json "$1"
+	expect_code 0 "report of $1"
+	has out '"complete":false'
+}
+
+code_of "$spoor" record -q --duration 5s -o /dev/full -- "$target" spin 500
+expect_code 1 "a full device"
+has err "^cannot write '/dev/full': No space left on device\.\$"
+[ "$(wc -l <err)" -le 2 ] || fail "more than a sentence and a remedy"
+[ -c /dev/full ] || fail "/dev/full is gone"
+
+code_of "$spoor" record -q --duration 5s -o . -- "$target" spin 500
+expect_code 1 "a folder"
+has err "^cannot write '\.': Is a directory\.\$"
+
+# A reader that goes away: the command is ended, in time.
+: >err
+{
+	timeout 10 "$spoor" record -q -F 999 -o - -- "$target" spin 8000 2>err
+	echo $? >code
+} | head -c 1000 >/dev/null
+[ "$(cat code)" = 1 ] || fail "exit code $(cat code) when the reader goes away"
+has err "^cannot write 'standard output': Broken pipe"
+
+# A torn pipe: what came is shown, and the tear is named.
+"$spoor" record -q -F 999 -o whole -- "$target" spin 1500 || fail "a whole recording"
+size=$(($(wc -c <whole) - 700))
+head -c $size whole | "$spoor" report - >out 2>err || fail "report of a torn pipe"
+has out 'spin_here'
+cat out err >both
+has both "^cannot read 'standard input' beyond offset [0-9]+: it ends"
+
+is_root || skip "a small file system is mounted by root only; the rest holds"
+mkdir "$disk"
+mount -t tmpfs -o size=512k none "$disk" 2>/dev/null || skip "no tmpfs can be mounted here; the rest holds"
+mkdir fill
+for i in $(seq 60); do # distinct names make distinct processes: a file that grows
+	cp "$target" "fill/p$i"
+done
+code_of timeout 20 "$spoor" record -q -F 999 -o "$disk/x.nettrace" -- "$target" churn 20000 2 fill/p*
+expect_code 1 "a disk full half-way"
+has err "^cannot write '.*/disk/x.nettrace': No space left on device\.\$"
+opens "$disk/x.nettrace"
+[ "$(number out samples)" -gt 100 ] || fail "only $(number out samples) samples are in what was written before"
+has out '"name":"spin_here"|"name":"spin_[0-4]"'
+rm "$disk/x.nettrace"
+
+# Full from the begin: nothing is left behind but the sentence.
+dd if=/dev/zero of="$disk/fill" bs=1k count=600 2>/dev/null
+code_of "$spoor" record -q -o "$disk/x.nettrace" -- "$target" spin 300
+expect_code 1 "a full disk"
+has err "^cannot write '.*/disk/x.nettrace': No space left on device\.\$"
+rm -f "$disk"/*
+
+mount -o remount,ro "$disk"
+code_of "$spoor" record -q -o "$disk/x.nettrace" -- "$target" spin 300
+expect_code 1 "a read-only folder"
+has err "^cannot write '.*/disk/x.nettrace': Read-only file system\.\$"
+has err '^choose another place with -o FILE\.$'
+exit 0

@@ -1,0 +1,97 @@
+#!/bin/sh
+# Processes and threads that come and go, many of them: each has its right name, and the recorder's memory stays bounded.
+. "$(dirname "$(realpath "$0")")/prelude"
+
+limit_kb=65536
+resident() {
+	sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$1/status" 2>/dev/null
+}
+
+for i in 0 1 2 3 4; do
+	cp "$target" "p$i"
+done
+
+# A machine-wide recording where rights allow, else of the command.
+if is_root; then
+	start recorder "$spoor" record -q -a -F 997 -o x.nettrace
+	until_true test -s x.nettrace || fail "no file appears"
+	start churn "$target" churn 2000 2 ./p0 ./p1 ./p2 ./p3 ./p4
+else
+	start recorder "$spoor" record -q -F 997 -o x.nettrace -- "$target" churn 2000 2 ./p0 ./p1 ./p2 ./p3 ./p4
+	churn=$recorder
+fi
+early=0
+late=0
+samples=0
+while kill -0 "$churn" 2>/dev/null && [ $samples -lt 200 ]; do
+	sleep 0.1
+	now=$(resident "$recorder")
+	samples=$((samples + 1))
+	[ $samples -gt 12 ] || early=${now:-$early}
+	late=${now:-$late}
+done
+if [ "$recorder" != "$churn" ]; then
+	wait "$churn" || fail "the churn failed"
+	kill -INT "$recorder"
+fi
+wait "$recorder" && code=0 || code=$?
+expect_code 0 "recording of 2,000 processes"
+folded x.nettrace x.folded
+for i in 0 1 2 3 4; do
+	count=$(sed -n "s/^p$i;.*;spin_$i //p" x.folded | paste -sd+ | sed 's/^$/0/')
+	[ "$((count))" -gt 100 ] || fail "p$i computed in spin_$i, but only $((count)) samples say so"
+done
+grep -E 'spin_[0-4]' x.folded | grep -vE '^p0;.*spin_0|^p1;.*spin_1|^p2;.*spin_2|^p3;.*spin_3|^p4;.*spin_4' >wrong
+[ ! -s wrong ] || fail "wrong names: $(head -n 3 wrong)"
+if ! is_sanitized; then
+	[ "$late" -gt 0 ] || fail "the recorder's memory could not be read"
+	[ "$late" -lt $limit_kb ] || fail "the recorder takes $late kB"
+	[ "$late" -lt $((early + early / 4 + 2048)) ] || fail "the recorder grew from $early kB to $late kB"
+fi
+
+# Threads that start and end.
+code_of "$spoor" record -q -F 997 -o x.nettrace -- "$target" thread-churn 1000
+expect_code 0 "threads that come and go"
+folded x.nettrace x.folded
+count=$(sed -n 's/^target;.*;spin_here //p' x.folded | paste -sd+)
+[ "$((count))" -gt 200 ] || fail "of about 1000 samples of threads $((count)) have their name"
+
+# 5,000 threads, 10,000 executable mappings, by a new start and by -p.
+code_of "$spoor" record -q -F 499 -o x.nettrace -- "$target" threads 5000 700
+if grep -q pthread_create err; then
+	echo "5,000 threads cannot be made here"
+else
+	expect_code 0 "5,000 threads"
+	folded x.nettrace x.folded
+	has x.folded '^target;.*;spin_here '
+	"$target" threads 5000 60000 >ready &
+	many=$!
+	started="$started $many"
+	until_true test -s ready || fail "5,000 threads do not start"
+	code_of "$spoor" record -q -F 499 -p $many --duration 700ms -o x.nettrace
+	if is_root; then
+		expect_code 0 "-p of 5,000 threads"
+		folded x.nettrace x.folded
+		has x.folded '^target;.*;spin_here '
+		has_no x.folded '^[^t]'
+	else
+		expect_code 1 "-p of 5,000 threads without rights"
+		has err '^cannot record 500[0-9] threads on [0-9]+ CPUs'
+	fi
+	kill -9 $many
+fi
+if [ "$(cat /proc/sys/vm/max_map_count)" -gt 10500 ]; then
+	code_of "$spoor" record -q -F 499 -o x.nettrace -- "$target" mappings 10000 "$target" 500
+	expect_code 0 "10,000 mappings"
+	folded x.nettrace x.folded
+	has x.folded '^target;.*;spin_here '
+	"$target" mappings 10000 "$target" 60000 >ready &
+	many=$!
+	started="$started $many"
+	until_true grep -q mappings ready || fail "10,000 mappings are not made"
+	code_of "$spoor" record -q -F 499 -p $many --duration 500ms -o x.nettrace
+	expect_code 0 "-p of 10,000 mappings"
+	folded x.nettrace x.folded
+	has x.folded '^target;.*;spin_here '
+fi
+exit 0

@@ -1,0 +1,196 @@
+/*
+ * What the scripts beside it record: a program that behaves badly in one known way.
+ *
+ *   target spin MS                     computes in spin_here()
+ *   target rename NAME MS              likewise, under another name of its own
+ *   target churn COUNT AT_ONCE FILE... starts the FILEs (copies of itself called p0 to p4) COUNT times in turn; each computes
+ *                                      in spin_0() to spin_4(), by the digit at the end of its name
+ *   target overlay FILE MS             computes in spin_0(), then becomes FILE, which computes in the function of its name
+ *   target threads COUNT MS            sleeping threads, and two that compute
+ *   target thread-churn MS             threads that compute for a moment and end
+ *   target mappings COUNT FILE MS      maps a page of FILE, executable, COUNT times, and computes
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHILD_MS    "3"
+#define STACK_BYTES (64u << 10)
+
+#if __has_attribute(noipa)
+#define FRAME __attribute__((noipa))
+#else
+#define FRAME __attribute__((noinline))
+#endif
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail for this clock */
+	return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000u;
+}
+
+#define SPIN(name)                                                                                 \
+	FRAME static void name(uint64_t ms)                                                        \
+	{                                                                                          \
+		for (uint64_t end = now_ms() + ms; now_ms() < end;)                                \
+			for (volatile unsigned i = 0; i < 20000; i++)                              \
+				;                                                                  \
+	}
+/* Linked at a fixed address, spin_0() of one order stands where spin_3() of the other does. */
+#ifdef REVERSED
+SPIN(spin_4)
+SPIN(spin_3)
+SPIN(spin_2)
+SPIN(spin_1)
+SPIN(spin_0)
+SPIN(spin_here)
+#else
+SPIN(spin_here)
+SPIN(spin_0)
+SPIN(spin_1)
+SPIN(spin_2)
+SPIN(spin_3)
+SPIN(spin_4)
+#endif
+
+static void fail(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static void spin_by_name(const char *name, uint64_t ms)
+{
+	static void (*const spins[])(uint64_t) = { spin_0, spin_1, spin_2, spin_3, spin_4 };
+	size_t len = strlen(name);
+	char digit = len ? name[len - 1] : 0;
+
+	if (digit >= '0' && digit <= '4')
+		spins[digit - '0'](ms);
+	else
+		spin_here(ms);
+}
+
+static void churn(unsigned count, unsigned at_once, char **files, unsigned file_count)
+{
+	unsigned running = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		if (running == at_once && wait(NULL) > 0)
+			running--;
+		pid_t pid = fork();
+		if (pid < 0)
+			fail("fork");
+		if (pid == 0) {
+			char *file = files[i % file_count];
+			execl(file, file, "spin", CHILD_MS, (char *)NULL);
+			_exit(127);
+		}
+		running++;
+	}
+	while (wait(NULL) > 0)
+		;
+}
+
+static void *sleep_long(void *unused)
+{
+	pause();
+	return unused;
+}
+
+static void *spin_thread(void *ms)
+{
+	spin_here(*(const uint64_t *)ms);
+	return NULL;
+}
+
+static pthread_t start_thread(void *(*run)(void *), void *argument)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	if (pthread_create(&thread, &attr, run, argument) != 0)
+		fail("pthread_create");
+	pthread_attr_destroy(&attr);
+	return thread;
+}
+
+static void threads(unsigned count, uint64_t ms)
+{
+	pthread_t busy[2];
+
+	for (unsigned i = 0; i < count; i++)
+		(void)start_thread(sleep_long, NULL);
+	printf("%u threads\n", count); /* the script waits for it */
+	fflush(stdout);
+	for (unsigned i = 0; i < 2; i++)
+		busy[i] = start_thread(spin_thread, &ms);
+	for (unsigned i = 0; i < 2; i++)
+		pthread_join(busy[i], NULL);
+}
+
+static void thread_churn(uint64_t ms)
+{
+	uint64_t moment = 2;
+
+	for (uint64_t end = now_ms() + ms; now_ms() < end;)
+		pthread_join(start_thread(spin_thread, &moment), NULL);
+}
+
+static void mappings(unsigned count, const char *path, uint64_t ms)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		fail(path);
+	for (unsigned i = 0; i < count; i++) /* neighbours of the same page are not merged */
+		if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+			fail("mmap");
+	printf("%u mappings\n", count);
+	fflush(stdout);
+	spin_here(ms);
+}
+
+int main(int argc, char **argv)
+{
+	const char *verb = argc > 1 ? argv[1] : "";
+	const char *slash = strrchr(argv[0], '/');
+	const char *name = slash ? slash + 1 : argv[0];
+	uint64_t ms = argc > 2 ? strtoull(argv[argc - 1], NULL, 10) : 0;
+
+	if (!strcmp(verb, "spin") && argc == 3) {
+		spin_by_name(name, ms);
+	} else if (!strcmp(verb, "rename") && argc == 4) {
+		(void)prctl(PR_SET_NAME, argv[2]); /* as much of it as the kernel takes */
+		spin_here(ms);
+	} else if (!strcmp(verb, "churn") && argc > 4) {
+		churn((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]), argv + 4, (unsigned)argc - 4);
+	} else if (!strcmp(verb, "overlay") && argc == 4) {
+		spin_0(ms);
+		execl(argv[2], argv[2], "spin", argv[3], (char *)NULL);
+		fail(argv[2]);
+	} else if (!strcmp(verb, "threads") && argc == 4) {
+		threads((unsigned)atoi(argv[2]), ms);
+	} else if (!strcmp(verb, "thread-churn") && argc == 3) {
+		thread_churn(ms);
+	} else if (!strcmp(verb, "mappings") && argc == 5) {
+		mappings((unsigned)atoi(argv[2]), argv[3], ms);
+	} else {
+		fprintf(stderr, "target: see the head of target.c\n");
+		return 2;
+	}
+	return 0;
+}

@@ -1,0 +1,136 @@
+/* elf.c, image_file.c: a small file built here, both classes, whole, cut at every byte, and lying about its tables. */
+#include "unit/test.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/diag.h"
+#include "image/elf.h"
+#include "image/image_file.h"
+#include "unit/elf_builder.h"
+
+static void check(bool is_64)
+{
+	struct bytes file = { 0 };
+	struct image_file image;
+	struct elf elf;
+	char id[2 * ELF_BUILD_ID_MAX + 1];
+	uint64_t value;
+	struct bytes json = { 0 };
+
+	elf_build(&file, is_64);
+	image_file_from_memory(&image, file.data, file.len);
+	assert_int_equal(elf_read(&elf, &image, NULL), 0);
+	assert_int_equal(elf.is_64, is_64);
+	elf_build_id_text(&elf, id);
+	assert_string_equal(id, "00112233445566778899aabbccddeeff01234567");
+	assert_string_equal(elf.debug_link, "x.debug");
+	assert_int_equal(elf.debug_link_crc, 0x12345678);
+	assert_int_equal(elf.text_vaddr, ELF_BUILD_VADDR);
+	assert_non_null(elf_find_section(&elf, ".symtab"));
+	assert_null(elf_find_section(&elf, ".nothing"));
+	assert_true(elf_vaddr_of_offset(&elf, ELF_BUILD_OFFSET + 5, &value));
+	assert_int_equal(value, ELF_BUILD_VADDR + 5);
+	assert_true(elf_offset_of_vaddr(&elf, ELF_BUILD_VADDR + 5, &value));
+	assert_int_equal(value, ELF_BUILD_OFFSET + 5);
+	assert_false(elf_vaddr_of_offset(&elf, ELF_BUILD_OFFSET + ELF_BUILD_TEXT_SIZE, &value));
+	elf_metadata_json(&elf, &json);
+	assert_string_equal(bytes_z(&json),
+		"{\"type\":\"ELF\",\"build_id\":\"00112233445566778899aabbccddeeff01234567\","
+		"\"debug_link\":\"x.debug\",\"p_vaddr\":8192,\"p_offset\":1024}");
+	elf_done(&elf);
+
+	/* Cut anywhere: refused, or read with what is there; never beyond. */
+	for (size_t len = 0; len < file.len; len++) {
+		uint8_t *copy = malloc(len ? len : 1);
+		memcpy(copy, file.data, len);
+		image_file_from_memory(&image, copy, len);
+		struct diag diag = { 0 };
+		int error = elf_read(&elf, &image, &diag);
+		if (error)
+			assert_true(*diag.text);
+		else
+			elf_done(&elf);
+		free(copy);
+	}
+	bytes_done(&file);
+	bytes_done(&json);
+}
+
+static void test_both_classes(void **state)
+{
+	(void)state;
+	check(true);
+	check(false);
+}
+
+static void test_refused(void **state)
+{
+	uint8_t big_endian[64] = { 0x7f, 'E', 'L', 'F', 2, 2, 1 };
+	struct image_file image;
+	struct elf elf;
+	struct diag diag = { 0 };
+
+	(void)state;
+	image_file_from_memory(&image, "#!/bin/sh\n", 10);
+	assert_int_equal(elf_read(&elf, &image, &diag), -EBADMSG);
+	image_file_from_memory(&image, big_endian, sizeof(big_endian));
+	assert_int_equal(elf_read(&elf, &image, &diag), -ENOTSUP);
+}
+
+static void test_from_fd(void **state)
+{
+	struct image_file image;
+	int pipes[2];
+	uint8_t byte;
+
+	(void)state;
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(image_file_from_fd(&image, pipes[0], NULL), -EINVAL);
+	close(pipes[0]);
+	close(pipes[1]);
+
+	FILE *file = tmpfile();
+	assert_non_null(file);
+	assert_int_equal(fwrite("abcdef", 1, 6, file), 6);
+	fflush(file);
+	assert_int_equal(image_file_from_fd(&image, fileno(file), NULL), 0);
+	assert_int_equal(image_file_read(&image, 5, &byte, 1), 0);
+	assert_int_equal(byte, 'f');
+	assert_int_equal(image_file_read(&image, 6, &byte, 1), -EBADMSG);
+	assert_int_equal(image_file_read(&image, UINT64_MAX, &byte, 1), -EBADMSG);
+	/* Shrunk under us: an error, not a signal. */
+	assert_int_equal(ftruncate(fileno(file), 2), 0);
+	assert_int_equal(image_file_read(&image, 5, &byte, 1), -EBADMSG);
+	fclose(file);
+}
+
+/* Ourselves: a real file has segments, sections and, as our compiler makes them, a build id. */
+static void test_real(void **state)
+{
+	FILE *file = fopen("/proc/self/exe", "rb");
+	struct image_file image;
+	struct elf elf;
+
+	(void)state;
+	assert_non_null(file);
+	assert_int_equal(image_file_from_fd(&image, fileno(file), NULL), 0);
+	assert_int_equal(elf_read(&elf, &image, NULL), 0);
+	assert_true(elf.segments.count >= 2);
+	assert_non_null(elf_find_section(&elf, ".text"));
+	elf_done(&elf);
+	fclose(file);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_both_classes),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_from_fd),
+		cmocka_unit_test(test_real),
+	};
+
+	return cmocka_run_group_tests_name("elf", tests, NULL, NULL);
+}

@@ -1,0 +1,288 @@
+/*
+ * names.c: what samples hit gets a mapping and a name in the file, and a reader (absorb.c, symbolmap.c) finds the same name again, also where
+ * memory of a compiler had several owners one after the other.
+ */
+#include "unit/test.h"
+
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "machine/box.h"
+#include "model/absorb.h"
+#include "model/arch.h"
+#include "model/clr.h"
+#include "model/symbolmap.h"
+#include "model/trace.h"
+#include "session/names.h"
+
+#define JIT_BEGIN UINT64_C(0x7f0000100000)
+#define JIT_END   UINT64_C(0x7f0000200000)
+
+/* Two traces: what the recorder knows, and what a reader makes of the events. */
+struct fixture {
+	struct trace trace;
+	struct trace read;
+	struct names names;
+	struct box box;
+	uint32_t process;
+	uint32_t counts[KNOWN_EVENT_COUNT];
+	uint64_t time_ns;
+};
+
+static int on_event(void *context, enum known_event known, uint32_t process, const struct bytes *payload)
+{
+	struct fixture *f = context;
+	uint32_t pid = f->trace.processes.items[process ? process : f->process].pid;
+	struct event event = {
+		.time_ns = f->time_ns,
+		.payload = payload->data,
+		.payload_size = (uint32_t)payload->len,
+		.thread_index = trace_thread(&f->read, pid, pid),
+		.schema_index = trace_known_schema(&f->read, known),
+		.cpu = EVENT_CPU_UNKNOWN,
+		.kind = known_events[known].kind,
+	};
+
+	f->counts[known]++;
+	assert_true(absorb_event(&f->read, &event, NULL) >= 0);
+	return 0;
+}
+
+static uint32_t add_mapping(struct fixture *f, uint64_t begin, uint64_t end, uint64_t offset, const char *path)
+{
+	uint32_t index = trace_add_mapping(&f->trace, f->process);
+	struct mapping *mapping = &f->trace.mappings.items[index];
+
+	mapping->begin = begin;
+	mapping->end = end;
+	mapping->file_offset = offset;
+	mapping->path = trace_add_text(&f->trace, path);
+	return index;
+}
+
+static int set_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	box_read(&f->box);
+	assert_int_equal(trace_init(&f->trace), 0);
+	assert_int_equal(trace_init(&f->read), 0);
+	struct names_options options = { .trace = &f->trace, .box = &f->box, .emit = on_event, .context = f };
+	assert_int_equal(names_init(&f->names, &options), 0);
+	f->process = trace_process(&f->trace, (uint32_t)getpid());
+	f->time_ns = 1000;
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	names_done(&f->names);
+	trace_done(&f->trace);
+	trace_done(&f->read);
+	free(f);
+	return 0;
+}
+
+static uint32_t hit(struct fixture *f, const uint64_t *frames, uint32_t count, uint64_t time_ns)
+{
+	uint32_t stack = stack_table_intern(&f->trace.stacks, frames, count);
+	uint32_t sound = 0;
+
+	assert_int_equal(names_hit(&f->names, f->process, stack, time_ns, &sound), 0);
+	return sound;
+}
+
+static void add_method(struct fixture *f, const char *name, uint64_t begin, uint64_t size, uint64_t from_ns)
+{
+	struct code code = {
+		.begin = begin,
+		.end = begin + size,
+		.method_id = begin ^ from_ns,
+		.from_ns = from_ns,
+		.until_ns = UINT64_MAX,
+		.name_space = "Shop.Pricing",
+		.name = name,
+		.signature = "int32  (int32)",
+		.kind = CODE_JIT,
+		.tier = TIER_1,
+	};
+
+	assert_int_equal(codemap_add(&names_process(&f->names, f->process)->codemap, &code), 0);
+}
+
+static const char *name_at(struct fixture *f, struct symbolmap *map, uint64_t address, uint32_t epoch)
+{
+	uint32_t process = trace_find_process(&f->read, (uint32_t)getpid());
+	uint32_t function = symbolmap_find(map, process, address, epoch);
+
+	assert_int_not_equal(function, 0);
+	return trace_text(&f->read, map->functions.items[function].name);
+}
+
+/* Any function of this program will do: this one. */
+static void test_native(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t address = (uint64_t)(uintptr_t)test_native;
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	struct symbolmap map;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		unsigned long begin;
+		unsigned long end;
+		unsigned long offset;
+		char path[400];
+		if (sscanf(line, "%lx-%lx r-xp %lx %*s %*s %399s", &begin, &end, &offset, path) == 4 &&
+			address >= begin && address < end)
+			add_mapping(f, begin, end, offset, path);
+	}
+	fclose(maps);
+	uint64_t frames[] = { address + 4, address + 4 };
+
+	hit(f, frames, 2, 500);
+	assert_int_equal(names_resolve(&f->names, 600), 0);
+	assert_int_equal(names_finish(&f->names), 0);
+	assert_int_equal(f->counts[SYSTEM_PROCESS_MAPPING], 1);
+	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 1);
+	assert_int_equal(f->names.frames_total, 2);
+	assert_int_equal(f->names.frames_unnamed[UNNAMED_NO_SYMBOLS], 0);
+	assert_int_equal(symbolmap_init(&map, &f->read, false), 0);
+	assert_string_equal(name_at(f, &map, address + 4, 0), "test_native");
+	symbolmap_done(&map);
+}
+
+static void test_walk_gone_astray(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t frames[] = { JIT_BEGIN, JIT_BEGIN + 16, 0x1234000, JIT_BEGIN + 32 };
+	uint32_t count;
+
+	add_mapping(f, JIT_BEGIN, JIT_END, 0, "/memfd:doublemapper (deleted)");
+	uint32_t sound = hit(f, frames, 4, 10);
+
+	stack_table_get(&f->trace.stacks, sound, &count);
+	assert_int_equal(count, 2);
+	assert_int_equal(hit(f, frames, 4, 11), sound); /* the same the second time */
+	uint64_t leaf[] = { 0x1234000 };                /* never down to nothing */
+	stack_table_get(&f->trace.stacks, hit(f, leaf, 1, 12), &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(names_finish(&f->names), 0);
+	assert_int_equal(f->names.frames_unnamed[UNNAMED_NO_MAPPING], 1);
+}
+
+static void take_removed(void *context, uint32_t process, const struct code *code)
+{
+	struct fixture *f = context;
+	struct bytes payload = { 0 };
+
+	bytes_u64(&payload, code->begin);
+	bytes_u64(&payload, code->end);
+	assert_int_equal(on_event(f, SPOOR_CODE_REMOVED, process, &payload), 0);
+	f->trace.processes.items[process].code_epoch++;
+	names_forget_code(&f->names, process, code->begin, code->end);
+	bytes_done(&payload);
+}
+
+static void test_name_comes_late(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t frames[] = { JIT_BEGIN + 0x40 };
+	struct symbolmap map;
+
+	add_mapping(f, JIT_BEGIN, JIT_END, 0, "/memfd:doublemapper");
+	names_process(&f->names, f->process)->managed = MANAGED_KNOWN;
+	hit(f, frames, 1, 100);
+	assert_int_equal(names_resolve(&f->names, 200), 0);
+	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 0);
+	add_method(f, "Burn", JIT_BEGIN, 0x100, 90);
+	assert_int_equal(names_resolve(&f->names, 300), 0);
+	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 1);
+	assert_int_equal(f->counts[SPOOR_CODE_ADDED], 1);
+	assert_int_equal(names_finish(&f->names), 0);
+	assert_int_equal(f->names.frames_unnamed[UNNAMED_NO_METHOD], 0);
+	assert_int_equal(symbolmap_init(&map, &f->read, false), 0);
+	assert_string_equal(name_at(f, &map, JIT_BEGIN + 0x40, 0), "Shop.Pricing.Burn(int)");
+	symbolmap_done(&map);
+}
+
+static void test_three_owners(void **state)
+{
+	static const char *const names[] = { "First", "Second", "Third" };
+	static const char *const shown[] = { "Shop.Pricing.First(int)", "Shop.Pricing.Second(int)",
+		"Shop.Pricing.Third(int)" };
+	struct fixture *f = *state;
+	uint64_t frames[] = { JIT_BEGIN + 0x40 };
+	struct symbolmap map;
+
+	add_mapping(f, JIT_BEGIN, JIT_END, 0, "/memfd:doublemapper");
+	names_process(&f->names, f->process)->managed = MANAGED_KNOWN;
+	for (uint64_t i = 0; i < 3; i++) {
+		f->time_ns = 1000 + i * UINT64_C(1000000000);
+		add_method(f, names[i], JIT_BEGIN, 0x100, f->time_ns); /* ends the one before it */
+		names_removed_codes(&f->names, take_removed, f);
+		hit(f, frames, 1, f->time_ns + 10);
+		assert_int_equal(names_resolve(&f->names, f->time_ns + 20), 0);
+	}
+	assert_int_equal(names_finish(&f->names), 0);
+	assert_int_equal(f->counts[SPOOR_CODE_ADDED], 3);
+	assert_int_equal(f->counts[SPOOR_CODE_REMOVED], 2);
+	assert_int_equal(f->names.frames_total, 3);
+	for (int i = 0; i < UNNAMED_CAUSE_COUNT; i++)
+		assert_int_equal(f->names.frames_unnamed[i], 0);
+	assert_int_equal(f->counts[CLR_METHOD_UNLOAD_VERBOSE], 1); /* for the last owner, so that viewers see it */
+	assert_int_equal(symbolmap_init(&map, &f->read, false), 0);
+	for (uint32_t epoch = 0; epoch < 3; epoch++)
+		assert_string_equal(name_at(f, &map, JIT_BEGIN + 0x40, epoch), shown[epoch]);
+	symbolmap_done(&map);
+}
+
+static void test_mappings_only(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t frames[] = { arch_here()->kernel_begin + 0x1000, JIT_BEGIN };
+
+	f->names.options.mappings_only = true;
+	add_mapping(f, JIT_BEGIN, JIT_END, 0x1000, "/no/such/library.so");
+	hit(f, frames, 2, 10);
+	assert_int_equal(names_finish(&f->names), 0);
+	assert_int_equal(f->counts[SYSTEM_PROCESS_MAPPING], 2); /* the kernel's too */
+	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 0);
+}
+
+static void test_forgetting_a_process(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t frames[] = { JIT_BEGIN, JIT_BEGIN + 8 };
+	bool dead[8] = { false };
+
+	add_mapping(f, JIT_BEGIN, JIT_END, 0, "//anon");
+	hit(f, frames, 2, 10);
+	dead[f->process] = true;
+	names_forget_processes(&f->names, dead, 8);
+	assert_int_equal(f->names.waiting.count, 0);
+	assert_int_equal(f->names.hits.count, 1); /* item 0 */
+	assert_int_equal(f->names.frames_total, 2);
+	assert_int_equal(f->names.frames_unnamed[UNNAMED_NO_SYMBOLS], 2);
+	hit(f, frames, 2, 20); /* the place's next owner begins anew */
+	assert_int_equal(f->names.waiting.count, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_native, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_walk_gone_astray, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_name_comes_late, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_three_owners, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_mappings_only, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_forgetting_a_process, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests_name("names", tests, NULL, NULL);
+}
