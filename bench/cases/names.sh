@@ -17,8 +17,8 @@ build dissect
 rm -f "$out"/names-*.cost
 start_mix $((${seconds%.*} * 2 + 60))
 cost names-perf "$perf" record -p "$target" -g -F "$rate" -o "$out/names.data" -- sleep 5
-# The whole machine, so that kernel frames of every kind are there; managed frames are the target's.
-cost names-spoor "$spoor" record -a -F "$rate" --duration "${seconds}s" -o "$out/names.nettrace"
+# The one process: others on the machine may be .NET too, and end before they can be asked.
+cost names-spoor "$spoor" record -p "$target" -F "$rate" --duration "${seconds}s" -o "$out/names.nettrace"
 "$out/dissect" "$out/names.nettrace" ${code:+"$target"} >"$out/names.txt"
 # perf names no managed frame without a map file: what it prints for them is the share that the runtime's map would have to give.
 "$perf" script -i "$out/names.data" -F ip,sym,dso 2>/dev/null |

@@ -187,7 +187,7 @@ static void end_overlaps(struct codemap *map, uint32_t at)
 	}
 }
 
-/* Takes codes that came since the last time into the order. What there is no memory for waits for the next time. */
+/* What there is no memory for waits for the next time. */
 void codemap_settle(struct codemap *map)
 {
 	uint32_t old = map->order.count;

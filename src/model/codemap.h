@@ -85,7 +85,7 @@ void codemap_remove(struct codemap *map, uint64_t begin, uint64_t until_ns);
 
 int codemap_add_module(struct codemap *map, uint64_t module_id, const char *path, uint64_t from_ns);
 
-/* Ends the bodies that later ones lie over. codemap_find() does it by itself; ask for it before looking at `codes` for what has ended. */
+/* Takes what was added since into the order: after it every until_ns is as good as it is known. */
 void codemap_settle(struct codemap *map);
 
 /*

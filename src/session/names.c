@@ -34,6 +34,7 @@
 #define STUB_AROUND_BYTES  0x60u          /* read before an address in JIT memory, and as much behind it */
 #define STUB_SETTLE_NS     UINT64_C(750000000) /* by then a method would have told of itself */
 #define KALLSYMS_CACHE     "kallsyms"
+#define VDSO_PATH          "[vdso]"
 #define VDSO_BYTES         8192u /* two pages: what every kernel maps at least */
 
 /* struct names_hit_entry.state: below HIT_WAITING a cause. */
@@ -342,8 +343,9 @@ static uint64_t image_key(const struct names *names, const struct mapping *mappi
 	if (mapping->inode)
 		return hash_u64(mapping->inode) ^ hash_u64(mapping->device + 1);
 	const char *path = text_at(names, mapping->path);
+	uint32_t whose = strcmp(path, VDSO_PATH) == 0 ? 0 : mapping->process;
 
-	return hash_bytes(path, strlen(path)) ^ mapping->process;
+	return hash_bytes(path, strlen(path)) ^ whose;
 }
 
 /* How the tables of one image find their debug file: in the root of a process that maps it, then in ours. */
@@ -753,7 +755,7 @@ static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t
 	}
 	if (is_jit_memory(path))
 		return answer_jit(names, hit, now_ns, last);
-	if (strcmp(path, "[vdso]") == 0)
+	if (strcmp(path, VDSO_PATH) == 0)
 		return answer_vdso(names, hit);
 	if (is_managed_image(path)) {
 		if (!last && (own->managed == MANAGED_ASKING || own->managed == MANAGED_KNOWN))

@@ -176,16 +176,18 @@ static void test_walk_gone_astray(void **state)
 	assert_int_equal(f->names.frames_unnamed[UNNAMED_NO_MAPPING], 1);
 }
 
-static void take_removed(void *context, uint32_t process, const struct code *code)
+static void take_removed(void *context, uint32_t process, uint32_t code, const struct code *body)
 {
 	struct fixture *f = context;
 	struct bytes payload = { 0 };
+	const struct code *ended = names_end_code(&f->names, process, code, body->begin);
 
-	bytes_u64(&payload, code->begin);
-	bytes_u64(&payload, code->end);
+	if (!ended)
+		return;
+	bytes_u64(&payload, ended->begin);
+	bytes_u64(&payload, ended->end);
 	assert_int_equal(on_event(f, SPOOR_CODE_REMOVED, process, &payload), 0);
 	f->trace.processes.items[process].code_epoch++;
-	names_forget_code(&f->names, process, code->begin, code->end);
 	bytes_done(&payload);
 }
 
