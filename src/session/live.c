@@ -36,7 +36,11 @@
 #define FOLLOW_CPUS_NS   UINT64_C(1000000000)
 #define STACKS_MAX       65536u
 #define STACK_BYTES_MAX  (16u << 20)
+#ifdef SPOOR_HOSTILE
+#define TABLE_BYTES_MAX  (256u << 10)
+#else
 #define TABLE_BYTES_MAX  (40u << 20) /* of 64 MiB: the rest is code, file images, buffers */
+#endif
 #define SLOW_HZ          1000u
 #define SLOW_RING_BYTES  (1u << 20) /* two seconds of deep stacks at that rate; larger ones cost page clearing at the start */
 #define FRAMES_MAX       2048u
@@ -273,6 +277,8 @@ static void add_mapping(struct live *live, uint32_t process, const struct pendin
 	struct process *owner = &trace->processes.items[process];
 	uint32_t index = 0;
 
+	if (live->names.full)
+		return; /* nobody asks for it any more */
 	for (uint32_t i = owner->mappings.count; i-- > 0;) {
 		const struct mapping *old = &trace->mappings.items[owner->mappings.items[i]];
 		if (old->begin == in->begin && old->end == in->end && old->path == in->path &&
@@ -446,7 +452,7 @@ static void announce(struct live *live, uint32_t index)
 		arguments[out.argument_count++] = args + at;
 		bytes_printf(&live->text, "%s%s", at ? " " : "", args + at);
 	}
-	const char *name = trace_text(trace, process->name);
+	const char *name = process->name ? trace_text(trace, process->name) : facts.comm;
 	const char *command = live->text.len ? bytes_z(&live->text) : name;
 
 	bytes_reset(&live->payload);
@@ -1170,6 +1176,7 @@ static void flush(struct live *live, uint64_t until_ns)
 		forget_stacks(live);
 	if (!live->names.full && table_bytes(live) > TABLE_BYTES_MAX) {
 		live->names.full = true;
+		live->trace.strings.full = true;
 		notice(live, live->recorder_process, 2, "memory",
 			"the recorder's memory is used up: what is first hit from now on stays without a name", "");
 	}
