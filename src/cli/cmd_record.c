@@ -102,24 +102,47 @@ static bool add_pid(struct recording_run *run, uint32_t pid)
 	return vec_add(&run->pids, pid);
 }
 
-static int add_pid_list(struct recording_run *run, const char *list, struct diag *diag)
+/* The next of "12,34". False at the end, and where there is no process id: then *at is not at the end. */
+static bool next_pid(const char **at, uint32_t *ret_pid)
 {
 	char number[24];
+	size_t len = strcspn(*at, ",");
+	uint64_t pid = 0;
 
-	for (const char *at = list; *at;) {
-		size_t len = strcspn(at, ",");
-		uint64_t pid = 0;
-		if (len < sizeof(number)) {
-			memcpy(number, at, len);
-			number[len] = '\0';
-		}
-		if (len >= sizeof(number) || !text_parse_u64(number, &pid) || !pid || pid > INT32_MAX)
-			return diag_set(diag, -EINVAL, "'%s' is no process id", list);
-		if (!add_pid(run, (uint32_t)pid))
-			return diag_set(diag, -ENOMEM, "cannot record: %m");
-		at += len;
-		at += *at == ',';
+	if (!len || len >= sizeof(number))
+		return false;
+	memcpy(number, *at, len);
+	number[len] = '\0';
+	if (!text_parse_u64(number, &pid) || !pid || pid > INT32_MAX)
+		return false;
+	*at += len;
+	*at += **at == ',';
+	*ret_pid = (uint32_t)pid;
+	return true;
+}
+
+/* What is given for a process id and is none; NULL when all are. */
+static const char *find_bad_pid(const struct record_values *values)
+{
+	for (uint32_t i = 0; i < values->pids.list.count; i++) {
+		const char *at = values->pids.list.items[i];
+		bool any = false;
+		uint32_t pid;
+		while (next_pid(&at, &pid))
+			any = true;
+		if (!any || *at)
+			return values->pids.list.items[i];
 	}
+	return NULL;
+}
+
+static int add_pid_list(struct recording_run *run, const char *list, struct diag *diag)
+{
+	uint32_t pid;
+
+	while (next_pid(&list, &pid))
+		if (!add_pid(run, pid))
+			return diag_set(diag, -ENOMEM, "cannot record: %m");
 	return 0;
 }
 
@@ -703,6 +726,9 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 		code = options_misused(self, "-F takes 1 to %u samples a second", RECORDER_HZ_MAX);
 	} else if (args.command && (values.pids.list.count || values.names.list.count)) {
 		code = options_misused(self, "a command and -p or -n exclude each other");
+	} else if (find_bad_pid(&values)) {
+		code = options_misused(self, "-p takes process ids, not '%s'; use -n NAME for a name",
+			find_bad_pid(&values));
 	} else if (values.report && values.output && strcmp(values.output, "-") == 0) {
 		code = options_misused(self, "--report and -o - both want standard output");
 	} else if (!vec_add(&values.symbol_paths.list, NULL)) {

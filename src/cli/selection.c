@@ -150,7 +150,7 @@ int selection_open(const struct selection_values *values, const struct arguments
 int selection_print(const struct bytes *out)
 {
 	errno = 0;
-	if (fwrite(out->data, 1, out->len, stdout) != out->len && errno == EPIPE)
+	if (out->len && fwrite(out->data, 1, out->len, stdout) != out->len && errno == EPIPE)
 		return EXIT_DONE;
 	return words_finish_output();
 }

@@ -95,7 +95,7 @@ struct dotnet_client {
 	enum step step;
 	enum ipc_command info_command;
 	enum ipc_command collect_command;
-	uint64_t born_ns;
+	uint64_t appear_ns;        /* until when its socket may still come */
 	uint64_t progress_ns;      /* when the peer last did something */
 	uint64_t stop_ns;          /* when the end was asked for */
 	bool stopping;
@@ -362,7 +362,7 @@ static bool connect_exchange(struct dotnet_client *client, uint64_t now_ns)
 		return true;
 	}
 	bool young = (fd == -ENOENT || fd == -ECONNREFUSED) && client->step == STEP_INFO &&
-		now_ns - client->born_ns < APPEAR_NS && target_is_alive(client);
+		now_ns < client->appear_ns && target_is_alive(client);
 	/* Our own want of descriptors or memory may pass, and a stop must go out. */
 	bool poor = fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS;
 	if (fd == -EAGAIN || young || (poor && is_stop(exchange))) {
@@ -649,6 +649,19 @@ static void judge_end(struct dotnet_client *client, uint64_t now_ns)
 	client->ended = true;
 }
 
+/* How much of the time in which a runtime makes its socket is left to this process. */
+static uint64_t youth_left(const struct dotnet_target *target)
+{
+	uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &now); /* what start_ticks counts; cannot fail */
+	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	uint64_t end_ns = target->start_ticks * tick_ns + APPEAR_NS;
+
+	return end_ns <= now_ns ? 0 : end_ns - now_ns < APPEAR_NS ? end_ns - now_ns : APPEAR_NS;
+}
+
 int dotnet_client_new(const struct dotnet_target *target, const struct dotnet_handler *handler,
 	uint64_t now_ns, struct dotnet_client **ret_client)
 {
@@ -663,7 +676,7 @@ int dotnet_client_new(const struct dotnet_target *target, const struct dotnet_ha
 		client->streams[i].fd = -1;
 	client->info_command = IPC_PROCESS_INFO_3;
 	client->collect_command = IPC_COLLECT_TRACING_4;
-	client->born_ns = now_ns;
+	client->appear_ns = now_ns + youth_left(target);
 	client->progress_ns = now_ns;
 	client->reason_code = "";
 	*ret_client = client;
@@ -748,8 +761,14 @@ void dotnet_client_stop(struct dotnet_client *client, uint64_t now_ns)
 	/* A stop goes on, a session that may be on its way must be awaited; all else has become pointless. */
 	if (!is_stop(exchange) && !may_have_session(exchange))
 		close_exchange(exchange);
-	if (!client->named && !*client->reason && client->step != STEP_DONE)
-		set_reason(client, "cut-short", "the recording ended before its methods were known");
+	if (!client->named && !*client->reason && client->step != STEP_DONE) {
+		if (target_is_stopped(client))
+			set_reason(client, "stopped", "it is stopped (by a signal or a debugger)");
+		else if (client->step == STEP_INFO && target_is_alive(client) && !dotnet_port_exists(&client->target))
+			set_reason(client, "no-socket", "it has no diagnostics socket");
+		else
+			set_reason(client, "cut-short", "the recording ended before its methods were known");
+	}
 }
 
 /* Gives a session that is on its way a last chance to be told of, so that it can be stopped. */

@@ -515,8 +515,7 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 	if (outcome->reachable)
 		return;
 	bytes_reset(&live->text);
-	bytes_printf(&live->text, "%s (%u): no names from its runtime: %s", trace_text(&live->trace, process->name),
-		process->pid, outcome->reason);
+	bytes_printf(&live->text, "no names from its runtime: %s", outcome->reason); /* whose, the event says */
 	notice(live, outcome->process, 2, outcome->reason_code, bytes_z(&live->text),
 		strcmp(outcome->reason_code, "permission") == 0 ? "run spoor as that user, or with sudo" : "");
 }

@@ -35,6 +35,7 @@
 #define STUB_AROUND_BYTES  0x60u          /* read before an address in JIT memory, and as much behind it */
 #define STUB_SETTLE_NS     UINT64_C(750000000) /* by then a method would have told of itself */
 #define KALLSYMS_CACHE     "kallsyms"
+#define VDSO_PATH          "[vdso]"
 #define VDSO_BYTES         8192u /* two pages: what every kernel maps at least */
 
 /* struct names_hit_entry.state: below HIT_WAITING a cause. */
@@ -362,8 +363,9 @@ static uint64_t image_key(const struct names *names, const struct mapping *mappi
 	if (mapping->inode)
 		return hash_u64(mapping->inode) ^ hash_u64(mapping->device + 1);
 	const char *path = text_at(names, mapping->path);
+	uint32_t whose = strcmp(path, VDSO_PATH) == 0 ? 0 : mapping->process;
 
-	return hash_bytes(path, strlen(path)) ^ mapping->process;
+	return hash_bytes(path, strlen(path)) ^ whose;
 }
 
 /* How the tables of one image find their debug file: in the root of a process that maps it, then in ours. */
@@ -773,7 +775,7 @@ static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t
 	}
 	if (is_jit_memory(path))
 		return answer_jit(names, hit, now_ns, last);
-	if (strcmp(path, "[vdso]") == 0)
+	if (strcmp(path, VDSO_PATH) == 0)
 		return answer_vdso(names, hit);
 	if (is_managed_image(path)) {
 		if (!last && (own->managed == MANAGED_ASKING || own->managed == MANAGED_KNOWN))
@@ -1008,7 +1010,6 @@ void names_removed_codes(struct names *names,
 			continue;
 		codemap_settle(&own->codemap);
 		own->changes_seen = own->codemap.changes;
-		codemap_settle(&own->codemap);
 		for (uint32_t i = 0; i < own->codemap.codes.count; i++) {
 			struct code *code = &own->codemap.codes.items[i];
 			if (code->removal_told || code->until_ns == UINT64_MAX)
@@ -1019,14 +1020,21 @@ void names_removed_codes(struct names *names,
 	}
 }
 
-/* Entries of addresses in the range are found no more by new samples; those that wait are still answered by their time. */
+/* Who asks for an address in the range from now on asks anew. Of what was there, the last is kept findable, to be counted by. */
 static void forget_range(struct names *names, uint32_t process, uint64_t begin, uint64_t end)
 {
 	names->previous_process = 0;
 	for (uint32_t i = 1; i < names->hits.count; i++) {
 		struct names_hit_entry *hit = &names->hits.items[i];
-		if (hit->process == process && hit->address >= begin && hit->address < end)
-			hit->gone = true;
+		uint64_t key = hash_u64(hit->address) ^ process;
+		if (hit->gone || hit->process != process || hit->address < begin || hit->address >= end)
+			continue;
+		map_remove(&names->hit_index, key, i);
+		uint32_t before = find_hit(names, process, hit->address, true);
+		if (before)
+			map_remove(&names->hit_index, key, before);
+		(void)map_add(&names->hit_index, key, i); /* there is room: one was taken out */
+		hit->gone = true;
 	}
 }
 

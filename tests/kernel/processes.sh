@@ -38,8 +38,8 @@ wait "$recorder" && code=0 || code=$?
 expect_code 0 "recording of 2,000 processes"
 folded x.nettrace x.folded
 for i in 0 1 2 3 4; do
-	count=$(sed -n "s/^p$i;.*;spin_$i //p" x.folded | paste -sd+ | sed 's/^$/0/')
-	[ "$((count))" -gt 100 ] || fail "p$i computed in spin_$i, but only $((count)) samples say so"
+	count=$(frames x.folded "^p$i;.*;spin_$i[; ]")
+	[ "$count" -gt 100 ] || fail "p$i computed in spin_$i, but only $count samples say so"
 done
 grep -E 'spin_[0-4]' x.folded | grep -vE '^p0;.*spin_0|^p1;.*spin_1|^p2;.*spin_2|^p3;.*spin_3|^p4;.*spin_4' >wrong
 [ ! -s wrong ] || fail "wrong names: $(head -n 3 wrong)"
@@ -53,8 +53,8 @@ fi
 code_of "$spoor" record -q -F 997 -o x.nettrace -- "$target" thread-churn 1000
 expect_code 0 "threads that come and go"
 folded x.nettrace x.folded
-count=$(sed -n 's/^target;.*;spin_here //p' x.folded | paste -sd+)
-[ "$((count))" -gt 200 ] || fail "of about 1000 samples of threads $((count)) have their name"
+count=$(frames x.folded '^target;.*;spin_here[; ]')
+[ "$count" -gt 200 ] || fail "of about 1000 samples of threads $count have their name"
 
 # 5,000 threads, 10,000 executable mappings, by a new start and by -p.
 code_of "$spoor" record -q -F 499 -o x.nettrace -- "$target" threads 5000 700

@@ -1,0 +1,1 @@
+spoor record -n no-such-program -o x.nettrace

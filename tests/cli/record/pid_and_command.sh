@@ -1,0 +1,1 @@
+spoor record -p 1 -- true

@@ -1,0 +1,1 @@
+spoor record -p shop -o x.nettrace

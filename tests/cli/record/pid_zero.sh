@@ -1,0 +1,1 @@
+spoor record -p 0 -o x.nettrace

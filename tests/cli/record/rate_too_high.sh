@@ -1,0 +1,1 @@
+spoor record -F 1000000 -- true

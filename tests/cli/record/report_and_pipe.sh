@@ -1,0 +1,1 @@
+spoor record --report -o - -- true
