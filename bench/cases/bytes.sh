@@ -1,4 +1,4 @@
-# bytes of a recording, names included, beside perf.data: --seconds S (57), --rate HZ (999), --only mix|web
+# bytes of a recording, names included, beside perf.data: --seconds S (57), --rate HZ (999), --only mix|all|web
 seconds=57 rate=999 only=
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -57,17 +57,26 @@ end() {
 	rm -f "$out/bytes-$name.data"
 }
 
-if [ "$only" != web ]; then
-	start_mix $((${seconds%.*} + 10))
+# mix: warmed up, as what is recorded in production; all: new code and exceptions all the time, the worst case for sharing stacks.
+if [ -z "$only" ] || [ "$only" = mix ]; then
+	start_mix $((${seconds%.*} + 15)) steady
+	sleep 4
 	both mix
 	stop "$target"
 	tell mix
 fi
-if [ "$only" != mix ]; then
+if [ -z "$only" ] || [ "$only" = all ]; then
+	start_mix $((${seconds%.*} + 10))
+	both all
+	stop "$target"
+	tell all
+fi
+if [ -z "$only" ] || [ "$only" = web ]; then
 	start_web $((${seconds%.*} + 20))
 	both web
 	stop_all
 	tell web
 fi
-[ "$only" = web ] || end mix
-[ "$only" = mix ] || end web
+for name in ${only:-mix all web}; do
+	end "$name"
+done

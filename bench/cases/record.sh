@@ -11,24 +11,19 @@ while [ $# -gt 0 ]; do
 done
 build spin
 rm -f "$out"/record-*.cost
-cache=/var/cache/spoor
 start "$out/spin" 3600
 sleep 0.5
 for _ in $(seq "$rounds"); do
 	cost record-spoor-no-names "$spoor" record -a -F "$rate" --no-symbols --no-dotnet --duration "${seconds}s" -o "$out/record.nettrace"
 	cost record-perf-B-N "$perf" record -a -g -B -N -F "$rate" -o "$out/record.data" -- sleep "$seconds"
-	cost record-spoor-warm "$spoor" record -a -F "$rate" --no-dotnet --duration "${seconds}s" -o "$out/record.nettrace"
+	cost record-spoor "$spoor" record -a -F "$rate" --no-dotnet --duration "${seconds}s" -o "$out/record.nettrace"
 	cost record-perf "$perf" record -a -g -F "$rate" -o "$out/record.data" -- sleep "$seconds"
-	# The first recording of a boot: what is kept of the kernel's names is put aside for it.
-	rm -rf "$cache/$(cat /proc/sys/kernel/random/boot_id)"
-	cost record-spoor-cold "$spoor" record -a -F "$rate" --no-dotnet --duration "${seconds}s" -o "$out/record.nettrace"
 done
 stop "$last"
-for name in spoor-no-names perf-B-N spoor-warm spoor-cold perf; do
+for name in spoor-no-names perf-B-N spoor perf; do
 	show "record-$name"
 done
-tail -n 3 "$out/record-spoor-cold.log"
+tail -n 3 "$out/record-spoor.log"
 rm -f "$out/record.nettrace" "$out/record.data"
 ratio record-no-names-cpu-s "$(column record-spoor-no-names 1)" "$(column record-perf-B-N 1)"
-ratio record-names-warm-cpu-s "$(column record-spoor-warm 1)" "$(column record-perf 1)"
-ratio record-names-cold-cpu-s "$(column record-spoor-cold 1)" "$(column record-perf 1)"
+ratio record-names-cpu-s "$(column record-spoor 1)" "$(column record-perf 1)"

@@ -1,6 +1,8 @@
 // A bit of everything that makes managed code: what `bytes` and `names` record.
 //
-//   dotnet Mix.dll SECONDS
+//   dotnet Mix.dll SECONDS [steady]
+//
+// steady: without the works that compile new code or throw exceptions again and again, as a service that has warmed up.
 //
 // Two threads, always busy, go round a list of works: generics over many instantiations, LINQ, async, regular expressions (interpreted, compiled),
 // JSON both ways, expression trees, dynamic methods, exceptions, collections, delegates and interfaces. A new expression tree, dynamic
@@ -26,16 +28,17 @@ public static class Program
 
     public static int Main(string[] args)
     {
-        if (args.Length != 1 || !int.TryParse(args[0], out int seconds) || seconds < 1)
+        if (args.Length is < 1 or > 2 || !int.TryParse(args[0], out int seconds) || seconds < 1 || (args.Length == 2 && args[1] != "steady"))
         {
-            Console.Error.WriteLine("Mix SECONDS");
+            Console.Error.WriteLine("Mix SECONDS [steady]");
             return 2;
         }
+        bool steady = args.Length == 2;
         var threads = new Thread[2];
         for (int i = 0; i < threads.Length; i++)
         {
             int seed = i + 1;
-            threads[i] = new Thread(() => Run(seed)) { Name = "mix " + seed };
+            threads[i] = new Thread(() => Run(seed, steady)) { Name = "mix " + seed };
             threads[i].Start();
         }
         Console.WriteLine("ready");
@@ -47,17 +50,19 @@ public static class Program
         return 0;
     }
 
-    static void Run(int seed)
+    static void Run(int seed, bool steady)
     {
-        var works = new IWork[]
+        var works = new List<IWork>
         {
-            new Generics(), new Queries(), new Tasks(), new Patterns(), new Documents(), new Trees(), new Emitted(), new Failures(), new Containers(),
-            new Numbers(), new Texts(), new Iterators(), new Reflected(), new Shapes(), new Memory(),
+            new Generics(), new Queries(steady), new Tasks(), new Patterns(steady), new Documents(), new Containers(),
+            new Numbers(), new Texts(), new Iterators(), new Shapes(), new Memory(),
         };
+        if (!steady)
+            works.AddRange([new Reflected(), new Trees(), new Emitted(), new Failures()]);
         var random = new Random(seed);
         while (!_stopped)
         {
-            IWork work = works[random.Next(works.Length)];
+            IWork work = works[random.Next(works.Count)];
             var slice = Stopwatch.StartNew();
             do
                 Interlocked.Add(ref _sink, work.Do(random));
@@ -141,7 +146,7 @@ sealed class Generics : IWork
         Sort(random, i => DateTime.UnixEpoch.AddSeconds(i), i => (long)i) + Sort(random, i => new Guid(i, 1, 2, new byte[8]), i => (i, i));
 }
 
-sealed class Queries : IWork
+sealed class Queries(bool steady) : IWork
 {
     sealed record Order(int Customer, string Article, decimal Price);
 
@@ -156,7 +161,7 @@ sealed class Queries : IWork
                    select new { customer.Key, sum, Articles = customer.Select(order => order.Article).Distinct().Order().ToArray() };
         var joined = orders.Join(Enumerable.Range(0, 20), order => order.Customer, key => key, (order, key) => (order.Article, key))
             .GroupBy(pair => pair.Article).ToDictionary(group => group.Key, group => group.Count());
-        return best.Take(5).Sum(customer => customer.Articles.Length) + joined.Count + orders.AsQueryable().Count(order => order.Customer > 3);
+        return best.Take(5).Sum(customer => customer.Articles.Length) + joined.Count + (steady ? orders.Count(order => order.Customer > 3) : orders.AsQueryable().Count(order => order.Customer > 3));
     }
 }
 
@@ -199,7 +204,7 @@ sealed class Tasks : IWork
     public long Do(Random random) => All().GetAwaiter().GetResult();
 }
 
-sealed partial class Patterns : IWork
+sealed partial class Patterns(bool steady) : IWork
 {
     [GeneratedRegex(@"(?<key>[a-z]+)=(?<value>\d+)(;|$)")]
     private static partial Regex Generated();
@@ -223,7 +228,7 @@ sealed partial class Patterns : IWork
         for (int i = 0; i < 20; i++)
             sum += Compiled.IsMatch("user" + i + (i % 2 == 0 ? "@example.org" : " at example")) ? 1 : 0;
         sum += Linear.IsMatch("ababababacdede") ? 1 : 0;
-        if (_pace.IsDue()) /* a new pattern: a new dynamic method */
+        if (!steady && _pace.IsDue()) /* a new pattern: a new dynamic method */
             sum += new Regex("x" + random.Next(1000) + "(y|z)+", RegexOptions.Compiled).IsMatch(all) ? 1 : 0;
         return sum;
     }

@@ -16,6 +16,7 @@
 #include "base/input.h"
 #include "image/elf.h"
 #include "machine/box.h"
+#include "machine/kernel_symbol.h"
 #include "machine/target_root.h"
 #include "model/arch.h"
 #include "model/clr.h"
@@ -192,7 +193,11 @@ static int write_code(struct names *names, const struct names_hit_entry *hit, st
 		return result;
 	mapping = &trace->mappings.items[hit->mapping];
 	bytes_reset(&names->text);
-	codemap_symbol_text(&process->codemap, code, in_image, &names->text);
+	/* What perf maps tell of other runtimes is a whole name, with no type and no assembly to it. */
+	if (!*code->name_space && (code->kind == CODE_UNKNOWN || code->kind == CODE_STUB))
+		bytes_text(&names->text, code->name);
+	else
+		codemap_symbol_text(&process->codemap, code, in_image, &names->text);
 	code->reused = !first_time(names, mapping->id, code->begin);
 	if (!code->reused) {
 		bytes_reset(&names->payload);
@@ -281,6 +286,9 @@ static void load_kernel(struct names *names)
 	struct diag quiet = { 0 };
 	struct input in;
 
+	names->kernel_error = kernel_symbols_open(&names->kernel_asked);
+	if (names->kernel_error == 0)
+		return;
 	names->kernel_error = load_kernel_cache(names);
 	if (names->kernel_error == 0)
 		return;
@@ -312,15 +320,27 @@ static int map_kernel(struct names *names, uint32_t process)
 	return emit(names, SYSTEM_PROCESS_MAPPING, process);
 }
 
+static bool find_kernel_symbol(const struct names *names, uint64_t address, struct kernel_symbol *ret_symbol)
+{
+	struct kallsyms_hit hit;
+
+	if (names->kernel_asked)
+		return kernel_symbols_find(names->kernel_asked, address, ret_symbol) == 1;
+	if (!kallsyms_find(names->kernel, address, &hit))
+		return false;
+	*ret_symbol = (struct kernel_symbol){ .begin = hit.begin, .end = hit.end, .name = hit.name, .module = hit.module };
+	return true;
+}
+
 static uint8_t answer_kernel(struct names *names, const struct names_hit_entry *hit)
 {
-	struct kallsyms_hit symbol;
+	struct kernel_symbol symbol;
 
 	if (names->kernel_error == 1)
 		load_kernel(names);
 	if (names->kernel_error < 0)
 		return UNNAMED_KERNEL_HIDDEN;
-	if (!kallsyms_find(names->kernel, hit->address, &symbol))
+	if (!find_kernel_symbol(names, hit->address, &symbol))
 		return UNNAMED_NO_SYMBOLS;
 	bytes_reset(&names->text);
 	bytes_text(&names->text, symbol.name);
@@ -1106,6 +1126,7 @@ void names_done(struct names *names)
 		codemap_done(&names->processes.items[i].codemap);
 	for (uint32_t i = 0; i < names->images.count; i++)
 		drop_tables(&names->images.items[i]);
+	kernel_symbols_close(names->kernel_asked);
 	kallsyms_free(names->kernel);
 	if (names->kernel_data)
 		(void)munmap(names->kernel_data, names->kernel_data_size); /* cannot fail for what was mapped */

@@ -26,6 +26,7 @@ struct box;
 struct diag;
 struct image_search;
 struct kallsyms;
+struct kernel_symbols;
 struct r2r;
 struct symbol_file;
 struct trace;
@@ -118,7 +119,8 @@ struct names {
 	struct map pair_index;                 /* hash of (process, stack, epoch) -> pairs */
 	struct map image_index;                /* file identity -> images */
 	struct map symbol_index;               /* (mapping id, begin) written -> 1 */
-	struct kallsyms *kernel;
+	struct kernel_symbols *kernel_asked;   /* the kernel names what is hit; NULL: it cannot, or not for us */
+	struct kallsyms *kernel;               /* then all its names are read */
 	void *kernel_data;                     /* what a cached one stands on: the mapped file */
 	size_t kernel_data_size;
 	uint64_t kernel_mapping_id;

@@ -1,0 +1,218 @@
+/* See kernel_symbol.h. */
+#include "machine/kernel_symbol.h"
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define TEXT_BYTES   1024u /* a name of at most 512, offsets, a module of at most 56 with its build id */
+#define FORMAT_BYTES 8u
+
+/* What the program reads and writes: one element of a map that we have mapped. */
+struct question {
+	uint64_t address;
+	char text[TEXT_BYTES];
+};
+
+struct kernel_symbols {
+	int question_fd;
+	int format_fd;
+	int program_fd;
+	struct question *question; /* mapped */
+	size_t mapped_bytes;
+};
+
+static int bpf(int command, union bpf_attr *attr)
+{
+	long result = syscall(SYS_bpf, command, attr, sizeof(*attr));
+
+	return result < 0 ? -errno : (int)result;
+}
+
+static int make_map(uint32_t value_bytes, uint32_t flags)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_type = BPF_MAP_TYPE_ARRAY;
+	attr.key_size = sizeof(uint32_t);
+	attr.value_size = value_bytes;
+	attr.max_entries = 1;
+	attr.map_flags = flags;
+	return bpf(BPF_MAP_CREATE, &attr);
+}
+
+/* The format must stand in memory that nobody can change any more. */
+static int make_format(void)
+{
+	static const char format[FORMAT_BYTES] = "%pS";
+	uint32_t key = 0;
+	union bpf_attr attr;
+	int fd = make_map(FORMAT_BYTES, BPF_F_RDONLY_PROG);
+
+	if (fd < 0)
+		return fd;
+	memset(&attr, 0, sizeof(attr));
+	attr.map_fd = (uint32_t)fd;
+	attr.key = (uint64_t)(uintptr_t)&key;
+	attr.value = (uint64_t)(uintptr_t)format;
+	int result = bpf(BPF_MAP_UPDATE_ELEM, &attr);
+	if (result == 0) {
+		memset(&attr, 0, sizeof(attr));
+		attr.map_fd = (uint32_t)fd;
+		result = bpf(BPF_MAP_FREEZE, &attr);
+	}
+	if (result < 0) {
+		closep(&fd);
+		return result;
+	}
+	return fd;
+}
+
+static struct bpf_insn insn(unsigned code, unsigned to, unsigned from, int offset, int immediate)
+{
+	return (struct bpf_insn){
+		.code = (uint8_t)code,
+		.dst_reg = (uint8_t)(to & 15),
+		.src_reg = (uint8_t)(from & 15),
+		.off = (int16_t)offset,
+		.imm = immediate,
+	};
+}
+
+/* bpf_snprintf(question->text, TEXT_BYTES, "%pS", &question->address on the stack, 8) */
+static int make_program(int question_fd, int format_fd)
+{
+	const unsigned load_64 = BPF_LD | BPF_DW | BPF_IMM;
+	const struct bpf_insn program[] = {
+		/* r6 = the question */
+		insn(load_64, BPF_REG_6, BPF_PSEUDO_MAP_VALUE, 0, question_fd),
+		insn(0, 0, 0, 0, 0),
+		/* the address goes on the stack: what is printed must not change meanwhile */
+		insn(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_6, 0, 0),
+		insn(BPF_STX | BPF_MEM | BPF_DW, BPF_REG_10, BPF_REG_1, -8, 0),
+		insn(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_1, BPF_REG_6, 0, 0),
+		insn(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_1, 0, 0, (int)offsetof(struct question, text)),
+		insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, (int)TEXT_BYTES),
+		insn(load_64, BPF_REG_3, BPF_PSEUDO_MAP_VALUE, 0, format_fd),
+		insn(0, 0, 0, 0, 0),
+		insn(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_4, BPF_REG_10, 0, 0),
+		insn(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_4, 0, 0, -8),
+		insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_5, 0, 0, 8),
+		insn(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_snprintf),
+		insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0),
+		insn(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+	};
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_type = BPF_PROG_TYPE_SYSCALL;
+	attr.prog_flags = BPF_F_SLEEPABLE; /* what this type asks for */
+	attr.insns = (uint64_t)(uintptr_t)program;
+	attr.insn_cnt = sizeof(program) / sizeof(program[0]);
+	attr.license = (uint64_t)(uintptr_t)"Dual MIT/GPL"; /* the kernel asks for it; the helper is for such programs only */
+	return bpf(BPF_PROG_LOAD, &attr);
+}
+
+int kernel_symbols_open(struct kernel_symbols **ret_symbols)
+{
+	struct kernel_symbols *symbols = calloc(1, sizeof(*symbols));
+	long page = sysconf(_SC_PAGESIZE);
+	int result;
+
+	if (!symbols)
+		return -ENOMEM;
+	symbols->format_fd = symbols->program_fd = -1;
+	symbols->question_fd = make_map(sizeof(struct question), BPF_F_MMAPABLE);
+	result = symbols->question_fd;
+	if (result >= 0)
+		result = symbols->format_fd = make_format();
+	if (result >= 0)
+		result = symbols->program_fd = make_program(symbols->question_fd, symbols->format_fd);
+	if (result >= 0) {
+		symbols->mapped_bytes = (sizeof(struct question) + (size_t)page - 1) / (size_t)page * (size_t)page;
+		void *memory = mmap(NULL, symbols->mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			symbols->question_fd, 0);
+		if (memory == MAP_FAILED)
+			result = -errno;
+		else
+			symbols->question = memory;
+	}
+	if (result < 0) {
+		kernel_symbols_close(symbols);
+		return result;
+	}
+	*ret_symbols = symbols;
+	return 0;
+}
+
+/* "0x1a" behind `mark`, which stands at *at. */
+static bool take_number(char **at, char mark, uint64_t *ret_value)
+{
+	char *end;
+
+	if (**at != mark || strncmp(*at + 1, "0x", 2) != 0)
+		return false;
+	*ret_value = strtoull(*at + 1, &end, 16);
+	*at = end;
+	return true;
+}
+
+int kernel_symbol_parse(char *text, uint64_t address, struct kernel_symbol *ret_symbol)
+{
+	char *plus = strchr(text, '+');
+	char *at = plus;
+	uint64_t offset;
+	uint64_t size;
+
+	if (!plus || plus == text || !take_number(&at, '+', &offset) || !take_number(&at, '/', &size) ||
+		offset >= size || offset > address)
+		return 0;
+	*plus = '\0';
+	ret_symbol->name = text;
+	ret_symbol->module = "";
+	ret_symbol->begin = address - offset;
+	ret_symbol->end = ret_symbol->begin + size;
+	if (at[0] == ' ' && at[1] == '[') {
+		at[2 + strcspn(at + 2, " ]")] = '\0'; /* a build id may follow the name */
+		ret_symbol->module = at + 2;
+	}
+	return 1;
+}
+
+int kernel_symbols_find(struct kernel_symbols *symbols, uint64_t address,
+	struct kernel_symbol *ret_symbol)
+{
+	union bpf_attr attr;
+
+	symbols->question->address = address;
+	symbols->question->text[0] = '\0';
+	memset(&attr, 0, sizeof(attr));
+	attr.test.prog_fd = (uint32_t)symbols->program_fd;
+	int result = bpf(BPF_PROG_TEST_RUN, &attr);
+
+	if (result < 0)
+		return result;
+	symbols->question->text[TEXT_BYTES - 1] = '\0';
+	return kernel_symbol_parse(symbols->question->text, address, ret_symbol);
+}
+
+void kernel_symbols_close(struct kernel_symbols *symbols)
+{
+	if (!symbols)
+		return;
+	if (symbols->question)
+		(void)munmap(symbols->question, symbols->mapped_bytes); /* our own area */
+	closep(&symbols->program_fd);
+	closep(&symbols->format_fd);
+	closep(&symbols->question_fd);
+	free(symbols);
+}
