@@ -16,6 +16,8 @@ uint32_t strtab_add(struct strtab *table, const char *text, size_t len)
 		if (entry->len == len && memcmp(entry->text, text, len) == 0)
 			return w.value;
 	}
+	if (table->full)
+		return 0;
 	char *copy = arena_alloc(&table->arena, len + 1);
 	struct strtab_entry *entry = copy ? vec_push(&table->entries) : NULL;
 	if (!entry)

@@ -7,6 +7,7 @@
 #ifndef SPOOR_BASE_STRTAB_H
 #define SPOOR_BASE_STRTAB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,9 +26,10 @@ struct strtab {
 	struct arena arena;
 	VEC(struct strtab_entry) entries; /* entry 0 stands for index 1 */
 	struct map index;
+	bool full; /* set by the owner: new texts are not taken, those that are there are found */
 };
 
-/* The index of the text; longer ones are cut. 0 also when there is no memory: the name is lost, nothing else. */
+/* The index of the text; longer ones are cut. 0 also when it is full or there is no memory: the name is lost, nothing else. */
 uint32_t strtab_add(struct strtab *table, const char *text, size_t len);
 uint32_t strtab_add_z(struct strtab *table, const char *text);
 

@@ -91,6 +91,8 @@ void census_add_mapping(struct live *live, uint32_t process, const struct pendin
 	struct process *owner = &trace->processes.items[process];
 	uint32_t index = 0;
 
+	if (live->names.full)
+		return; /* nobody asks for it any more */
 	for (uint32_t i = owner->mappings.count; i-- > 0;) {
 		const struct mapping *old = &trace->mappings.items[owner->mappings.items[i]];
 		if (old->begin == in->begin && old->end == in->end && old->path == in->path &&
@@ -264,7 +266,7 @@ void census_announce(struct live *live, uint32_t index)
 		arguments[out.argument_count++] = args + at;
 		bytes_printf(&live->text, "%s%s", at ? " " : "", args + at);
 	}
-	const char *name = trace_text(trace, process->name);
+	const char *name = process->name ? trace_text(trace, process->name) : facts.comm;
 	const char *command = live->text.len ? bytes_z(&live->text) : name;
 
 	bytes_reset(&live->payload);

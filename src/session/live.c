@@ -25,7 +25,11 @@
 #define FOLLOW_CPUS_NS  UINT64_C(1000000000)
 #define STACKS_MAX      65536u
 #define STACK_BYTES_MAX (16u << 20)
+#ifdef SPOOR_HOSTILE
+#define TABLE_BYTES_MAX (256u << 10)
+#else
 #define TABLE_BYTES_MAX (40u << 20) /* of 64 MiB: the rest is code, file images, buffers */
+#endif
 #define SLOW_HZ         1000u
 #define SLOW_RING_BYTES (1u << 20) /* two seconds of deep stacks at that rate; larger ones cost page clearing at the start */
 #define POLL_MAX        1024u
@@ -308,6 +312,7 @@ static void flush(struct live *live, uint64_t until_ns)
 		forget_stacks(live);
 	if (!live->names.full && table_bytes(live) > TABLE_BYTES_MAX) {
 		live->names.full = true;
+		live->trace.strings.full = true;
 		live_notice(live, live->recorder_process, 2, "memory",
 			"the recorder's memory is used up: what is first hit from now on stays without a name", "");
 	}

@@ -145,7 +145,7 @@ static int take_events(struct conversation *talk, enum dotnet_stream stream)
 	while ((result = nettrace_decoder_next(decoder, &event, NULL)) > 0) {
 		const struct schema *schema = &talk->streams[stream].schemas.items[event.schema_index];
 		bool rundown = schema->provider_kind == PROVIDER_CLR_RUNDOWN;
-		if (!rundown && schema->provider_kind != PROVIDER_CLR)
+		if ((!rundown && schema->provider_kind != PROVIDER_CLR) || talk->managed->names->full)
 			continue;
 		/* A body that cannot be taken (no memory, malformed) costs its own name only: codemap counts it. */
 		(void)clr_absorb_method(&process->codemap, rundown, schema->event_id, schema->version,

@@ -744,7 +744,7 @@ static uint8_t answer_jit(struct names *names, struct names_hit_entry *hit, uint
 	/* All methods are known and none owns it: what the runtime made itself. Without the right to read it that is all there is to say. */
 	if (hit->stub_tried == 1)
 		(void)write_stub(names, hit); /* counted as unnamed all the same */
-	return UNNAMED_NO_METHOD;
+	return names->full ? UNNAMED_NO_MEMORY : UNNAMED_NO_METHOD; /* at the cap methods are taken no more */
 }
 
 /* One hit: named, not to be named (and why), or still waited for. */
@@ -854,7 +854,7 @@ static int hit_frames(struct names *names, uint32_t process, const uint64_t *fra
 {
 	struct trace *trace = names->options.trace;
 	uint64_t kernel_begin = arch_here()->kernel_begin;
-	bool mapped = trace->processes.items[process].mappings.count != 0;
+	bool mapped = trace->processes.items[process].mappings.count != 0 && !names->full;
 	uint32_t fresh = count - common_root(names, process, frames, count);
 
 	*ret_sound = count;
