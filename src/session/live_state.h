@@ -1,0 +1,110 @@
+/*
+ * What the files of a live session share: its state, and how events leave it.
+ *
+ * live.c drives; intake.c brings the rings' records into the window; census.c keeps the process table as they leave it. Nobody else includes
+ * this.
+ */
+#ifndef SPOOR_SESSION_LIVE_STATE_H
+#define SPOOR_SESSION_LIVE_STATE_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/diag.h"
+#include "base/vec.h"
+#include "format/perf_record.h"
+#include "machine/box.h"
+#include "machine/proc.h"
+#include "model/flow.h"
+#include "model/schema.h"
+#include "model/trace.h"
+#include "record/child.h"
+#include "session/live.h"
+#include "session/merge.h"
+#include "session/names.h"
+
+struct arch;
+struct managed;
+struct recorder;
+
+#define LIVE_FRAMES_MAX 2048u
+
+/* What a live session knows of a process beyond the model. Parallel to trace.processes. */
+struct live_process {
+	uint64_t read_ns;     /* its tables were read from /proc at this time: older sideband is in them */
+	uint32_t fork_parent; /* shares the mappings [fork_first, fork_end) of this process's list until its own exec */
+	uint32_t fork_first;
+	uint32_t fork_end;
+	bool wanted;          /* one of the targets or started by one */
+	bool announced;       /* in the file */
+};
+
+struct live_cpu {
+	uint64_t carry_ns;    /* of sample weights, below a millisecond */
+	uint64_t last_ns;     /* time of the last record */
+	uint64_t throttle_ns; /* since when; 0 not throttled */
+};
+
+struct live {
+	struct live_options options;
+	struct trace trace;
+	struct recorder *recorder;
+	struct managed *managed;
+	struct names names;
+	struct merge merge;
+	struct proc_reader proc;
+	struct box box;
+	const struct arch *arch;
+	struct perf_layout layout;
+	const struct sink_ops *sink_ops;
+	struct sink *sink;
+	struct record_child child;
+	VEC(struct live_process) processes;
+	VEC(struct live_cpu) cpus;
+	VEC(struct pollfd) poll_fds;
+	VEC(uint32_t) free_processes;
+	VEC(uint32_t) free_threads;
+	VEC(uint32_t) free_mappings;
+	VEC(uint32_t) ended;         /* processes whose places may be given to others after a flush */
+	VEC(uint32_t) ended_threads; /* likewise */
+	struct bytes payload;
+	struct bytes text;
+	uint64_t frames[LIVE_FRAMES_MAX];
+	uint64_t begin_ns;
+	uint64_t end_ns;        /* rings stopped; 0 they run */
+	uint64_t flush_ns;      /* of the last flush */
+	uint64_t follow_ns;
+	uint64_t samples;
+	uint64_t lost;
+	uint64_t late;
+	uint32_t recorder_process;
+	bool started;
+	bool child_waits;
+	int sink_error;
+	struct diag sink_diag;
+};
+
+/* A text's index in the trace. */
+uint32_t live_text(struct live *live, const char *text, size_t len);
+
+uint32_t live_main_thread(const struct live *live, uint32_t process);
+
+/* To the sink; its error is kept in sink_error, and nothing more is given to it then. */
+void live_to_sink(struct live *live, const struct event *event);
+
+/* An event about a thread, at the place that the stream has reached. The payload is borrowed; one that ran out of memory is not written. */
+void live_emit(struct live *live, enum known_event known, uint32_t thread, const struct bytes *payload,
+	int32_t cpu, uint32_t lost_before);
+
+/* What limits the recording, on the row of a process (the recorder's for the whole). Severity: 1 note, 2 limited, 3 failed. */
+void live_notice(struct live *live, uint32_t process, uint64_t severity, const char *code,
+	const char *text, const char *remedy);
+
+/* A loss; `gap`: the count shows in the sequence numbers too. */
+void live_loss(struct live *live, const char *source, const char *unit, uint64_t count, int32_t cpu,
+	uint64_t first_ns, uint64_t last_ns, bool gap);
+
+#endif
