@@ -30,7 +30,7 @@
 #define MS_NS UINT64_C(1000000)
 
 /* A process that has just started gets its socket some 20 to 50 ms later; a slow machine takes longer. */
-#define APPEAR_NS      (2000 * MS_NS)
+#define APPEAR_NS      (5000 * MS_NS)
 #define RETRY_NS       (50 * MS_NS)
 #define FREE_WAIT_MS   100
 
