@@ -32,6 +32,7 @@
 #define PROGRESS_NS     UINT64_C(500000000)
 #define DEFAULT_HZ      99u
 #define COMMAND_TEXT    8192u
+#define OWN_TRIES       5
 
 struct record_values {
 	bool all;
@@ -637,14 +638,19 @@ static int open_live(struct recording_run *run, struct live_options *options, st
 	/* Nobody asked for the whole machine by name: then what this user runs, and a sentence about the rest. */
 	struct diag machine = *diag;
 
-	*diag = (struct diag){ 0 };
-	result = choose_own_processes(run, diag);
-	if (result < 0)
-		return result;
 	options->machine = false;
-	options->pids = run->pids.items;
-	options->pid_count = run->pids.count;
-	result = live_open(options, &run->live, diag);
+	result = -ESRCH;
+	/* One of them may end before it is opened: then they are looked for again. */
+	for (int i = 0; i < OWN_TRIES && result == -ESRCH; i++) {
+		*diag = (struct diag){ 0 };
+		vec_reset(&run->pids);
+		result = choose_own_processes(run, diag);
+		if (result < 0)
+			return result;
+		options->pids = run->pids.items;
+		options->pid_count = run->pids.count;
+		result = live_open(options, &run->live, diag);
+	}
 	if (result < 0) {
 		*diag = machine;
 		return result;

@@ -102,7 +102,7 @@ static bool make_files(struct folder *folder)
 	char source[128];
 
 	snprintf(folder->path, sizeof(folder->path), "/tmp/test_symbol_file.XXXXXX");
-	if (!mkdtemp(folder->path) || system("command -v cc objcopy strip xz nm >/dev/null") != 0)
+	if (!mkdtemp(folder->path) || system("for tool in cc objcopy strip xz nm; do command -v $tool || exit 1; done >/dev/null") != 0)
 		return false;
 	snprintf(source, sizeof(source), "%s/x.c", folder->path);
 	FILE *file = fopen(source, "w");
