@@ -70,6 +70,10 @@ has err 'sudo'
 nobody ./target spin 5000 &
 own_pid=$!
 started="$started $own_pid"
+for _ in 1 2 3 4 5 6 7 8 9 10; do # until it is nobody's
+	[ "$(stat -c %u /proc/$own_pid 2>/dev/null)" != 0 ] && break
+	sleep 0.1
+done
 cd own || exit 1
 code_of nobody ../spoor record -F 499 --duration 500ms -o own.nettrace
 expect_code 0 "no target at level 2"
