@@ -546,7 +546,11 @@ static void look_at_watched(struct recording_run *run)
 	}
 	if (run->watched_count > 1 && run->watched[1].revents) {
 		char line[256];
-		(void)read(STDIN_FILENO, line, sizeof(line)); /* whatever was typed: Enter ends it */
+		ssize_t got = read(STDIN_FILENO, line, sizeof(line));
+		if (got <= 0) { /* the terminal has gone, or nobody types there: nothing to wait for */
+			run->watched_count = 1;
+			return;
+		}
 		run->reason = "Enter";
 	}
 	run->watched[0].revents = 0;
