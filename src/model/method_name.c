@@ -335,6 +335,11 @@ static void add_type(struct bytes *out, struct span type, unsigned depth)
 		bytes_text(out, "delegate*");
 		return;
 	}
+	/* "pMT: 0x7fbcc97736a8": the runtime prints the address of a type that it has no name for at hand. */
+	if (span_begins(type, "pMT: ")) {
+		bytes_u8(out, '?');
+		return;
+	}
 	/* Suffixes from the right: "int32[]&" is a reference to an array. */
 	if (span_ends(type, "&")) {
 		type.len--;

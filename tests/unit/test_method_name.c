@@ -12,6 +12,8 @@ static const struct {
 	{ "Shop.Pricing::Burn(int32,class System.String)", "Shop.Pricing.Burn(int, string)" },
 	{ "void [symapp] Program::<Main>$(string[])[QuickJitted]", "Program.Main(string[])" },
 	{ "instance void [A] N.T::.ctor()[QuickJitted]", "N.T.ctor()" },
+	{ "void [A] dynamicClass::lambda_method1(pMT: 0x7fb93ab836a8,class System.Object)[Optimized]",
+		"dynamicClass.lambda_method1(?, object)" },
 	{ "void [A] N.T::.cctor()[QuickJitted]", "N.T.cctor()" },
 	/* Generics: arity marks, instances of types and methods, parameters of either. */
 	{ "instance bool [System.Private.CoreLib] System.Collections.Generic.Dictionary`2[System.__Canon,"
