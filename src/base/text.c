@@ -72,6 +72,17 @@ size_t text_put_char(char *out, uint32_t c)
 	return 4;
 }
 
+size_t text_put_hex(char *out, const uint8_t *bytes, size_t size)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < size; i++) {
+		out[2 * i] = digits[bytes[i] >> 4];
+		out[2 * i + 1] = digits[bytes[i] & 15];
+	}
+	return 2 * size;
+}
+
 /* Characters that move the cursor, break a line or turn the direction of writing. */
 static bool is_control(uint32_t c)
 {

@@ -19,6 +19,9 @@ uint32_t text_next_char(const char *text, size_t len, size_t *at);
 /* One code point as UTF-8 into `out` (room for 4); the number of bytes. */
 size_t text_put_char(char *out, uint32_t c);
 
+/* Bytes as lower-case hexadecimal into `out` (room for 2 * size, no NUL is added); the number of digits. */
+size_t text_put_hex(char *out, const uint8_t *bytes, size_t size);
+
 /*
  * A copy fit for a terminal or a line: valid UTF-8, control characters (C0, DEL, C1) and line or direction controls shown as \n, \t, \e or
  * \x1b and \u202e forms. At most `room` - 1 bytes, cut between characters, NUL-terminated. Returns its length.

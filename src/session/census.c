@@ -305,7 +305,7 @@ void census_adopt_mappings(struct live *live, uint32_t index)
 	if (!parent)
 		return;
 	own->fork_parent = 0;
-	for (uint32_t i = own->fork_first; i < own->fork_end; i++) {
+	for (uint32_t i = 0; i < own->fork_end; i++) {
 		const struct process *from = &live->trace.processes.items[parent];
 		if (i >= from->mappings.count)
 			break; /* the parent has ended and its tables went */
@@ -354,11 +354,9 @@ void census_fork(struct live *live, const struct pending *item)
 
 	if (parents->fork_parent) { /* which has looked at none of its own yet: what it shares, we share */
 		own->fork_parent = parents->fork_parent;
-		own->fork_first = parents->fork_first;
 		own->fork_end = parents->fork_end;
 	} else {
 		own->fork_parent = parent;
-		own->fork_first = 0;
 		own->fork_end = from->mappings.count;
 	}
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/sysmacros.h>
 
+#include "base/text.h"
 #include "format/perf_record.h"
 #include "model/arch.h"
 #include "model/spoor_payload.h"
@@ -14,14 +15,9 @@
 
 static uint32_t build_id_text(struct live *live, const uint8_t *id, size_t size)
 {
-	static const char digits[] = "0123456789abcdef";
 	char text[2 * PERF_BUILD_ID_MAX];
 
-	for (size_t i = 0; i < size && i < PERF_BUILD_ID_MAX; i++) {
-		text[2 * i] = digits[id[i] >> 4];
-		text[2 * i + 1] = digits[id[i] & 15];
-	}
-	return live_text(live, text, 2 * size);
+	return live_text(live, text, text_put_hex(text, id, size < PERF_BUILD_ID_MAX ? size : PERF_BUILD_ID_MAX));
 }
 
 static void take_mapping(struct live *live, const struct perf_record *record)

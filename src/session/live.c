@@ -396,11 +396,6 @@ const struct recorder_info *live_recorder_info(const struct live *live)
 	return recorder_info(live->recorder);
 }
 
-const struct trace *live_trace(const struct live *live)
-{
-	return &live->trace;
-}
-
 uint32_t live_child_pid(const struct live *live)
 {
 	return live->child.pid;

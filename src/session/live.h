@@ -24,7 +24,6 @@ struct diag;
 struct live;
 struct pollfd;
 struct recorder_info;
-struct trace;
 
 struct live_options {
 	bool machine;                    /* every process; else pids or command */
@@ -60,7 +59,6 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 
 /* What is recorded, and the sentence on what is not (info->limit). */
 const struct recorder_info *live_recorder_info(const struct live *live);
-const struct trace *live_trace(const struct live *live);
 
 /* Writes the head of the recording to `fd`, which stays the caller's. */
 int live_write_to(struct live *live, int fd, const char *name, struct diag *diag);

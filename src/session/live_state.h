@@ -35,8 +35,7 @@ struct recorder;
 /* What a live session knows of a process beyond the model. Parallel to trace.processes. */
 struct live_process {
 	uint64_t read_ns;     /* its tables were read from /proc at this time: older sideband is in them */
-	uint32_t fork_parent; /* shares the mappings [fork_first, fork_end) of this process's list until its own exec */
-	uint32_t fork_first;
+	uint32_t fork_parent; /* shares the first fork_end mappings of this process's list until its own exec */
 	uint32_t fork_end;
 	bool wanted;          /* one of the targets or started by one */
 	bool announced;       /* in the file */

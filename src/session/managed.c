@@ -67,10 +67,8 @@ static void set_state(struct conversation *talk, enum managed_state state)
 {
 	struct names_process *process = names_process(talk->managed->names, talk->process);
 
-	if (process && process->managed != state) {
+	if (process)
 		process->managed = (uint8_t)state;
-		process->state_changed = true;
-	}
 }
 
 void managed_watch(struct managed *managed, uint32_t process, uint64_t now_ns)

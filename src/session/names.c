@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/input.h"
+#include "base/text.h"
 #include "image/elf.h"
 #include "machine/box.h"
 #include "machine/kernel_symbol.h"
@@ -89,11 +90,10 @@ static bool is_managed_image(const char *path)
 
 static uint32_t hex_text(struct names *names, const uint8_t *bytes, size_t size)
 {
-	char text[2 * ELF_BUILD_ID_MAX + 1];
+	char text[2 * ELF_BUILD_ID_MAX];
+	size_t len = text_put_hex(text, bytes, size < ELF_BUILD_ID_MAX ? size : ELF_BUILD_ID_MAX);
 
-	for (size_t i = 0; i < size && i < ELF_BUILD_ID_MAX; i++)
-		(void)snprintf(text + 2 * i, 3, "%02x", bytes[i]); /* fits */
-	return strtab_add(&names->options.trace->strings, text, 2 * size);
+	return strtab_add(&names->options.trace->strings, text, len);
 }
 
 /* ---- what goes into the file ---- */

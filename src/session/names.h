@@ -55,7 +55,6 @@ struct names_process {
 	struct codemap codemap;
 	uint32_t changes_seen;    /* codemap.changes when removed bodies were last looked for */
 	uint8_t managed;          /* enum managed_state */
-	bool state_changed;       /* `managed` has changed (for the setter's use) */
 	bool fallback_tried;      /* perf map, jitdump */
 	bool kernel_mapped;       /* the kernel's mapping is written for it */
 };
