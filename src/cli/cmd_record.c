@@ -23,11 +23,12 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "cli/target_options.h"
 #include "cli/words.h"
-#include "machine/proc.h"
 #include "model/trace.h"
 #include "record/recorder.h"
 #include "session/live.h"
+#include "session/targets.h"
 
 #define PROGRESS_NS     UINT64_C(500000000)
 #define DEFAULT_HZ      99u
@@ -35,9 +36,7 @@
 #define OWN_TRIES       5
 
 struct record_values {
-	bool all;
-	struct texts pids;
-	struct texts names;
+	struct target_values targets;
 	uint64_t frequency_hz;
 	uint64_t duration_ns;
 	const char *output;
@@ -50,12 +49,9 @@ struct record_values {
 };
 
 const struct option record_options[] = {
-	{ 'a', "all", NULL, "the whole machine (the default without a target, where rights allow)", OPTION_FLAG,
-		INTO(struct record_values, all) },
-	{ 'p', "pid", "PID", "this process, its threads and what it starts; may be repeated, or PID,PID",
-		OPTION_TEXTS, INTO(struct record_values, pids) },
-	{ 'n', "name", "NAME", "processes of this name (* and ? allowed); may be repeated", OPTION_TEXTS,
-		INTO(struct record_values, names) },
+	TARGET_ALL_OPTION(struct record_values, targets,
+		"the whole machine (the default without a target, where rights allow)"),
+	TARGET_OPTIONS(struct record_values, targets),
 	{ 'F', "freq", "HZ", "samples a second and CPU (99)", OPTION_COUNT,
 		INTO(struct record_values, frequency_hz) },
 	{ 0, "duration", "TIME", "end after 30s, 500ms, 5m or hh:mm:ss; a bare number is seconds",
@@ -77,8 +73,10 @@ const struct option record_options[] = {
 
 struct recording_run {
 	const struct record_values *values;
+	const struct target_query *query;
 	struct arguments *args;
-	VEC(uint32_t) pids;
+	struct targets targets;
+	VEC(uint32_t) pids;        /* of the targets */
 	struct bytes subject;      /* "shop (4711)" */
 	char name[64];             /* for the file's default name */
 	char path[4096];
@@ -95,154 +93,24 @@ struct recording_run {
 
 /* ---- targets ---- */
 
-static bool add_pid(struct recording_run *run, uint32_t pid)
+static int list_pids(struct recording_run *run, struct diag *diag)
 {
-	for (uint32_t i = 0; i < run->pids.count; i++)
-		if (run->pids.items[i] == pid)
-			return true;
-	return vec_add(&run->pids, pid);
-}
-
-/* The next of "12,34". False at the end, and where there is no process id: then *at is not at the end. */
-static bool next_pid(const char **at, uint32_t *ret_pid)
-{
-	char number[24];
-	size_t len = strcspn(*at, ",");
-	uint64_t pid = 0;
-
-	if (!len || len >= sizeof(number))
-		return false;
-	memcpy(number, *at, len);
-	number[len] = '\0';
-	if (!text_parse_u64(number, &pid) || !pid || pid > INT32_MAX)
-		return false;
-	*at += len;
-	*at += **at == ',';
-	*ret_pid = (uint32_t)pid;
-	return true;
-}
-
-/* What is given for a process id and is none; NULL when all are. */
-static const char *find_bad_pid(const struct record_values *values)
-{
-	for (uint32_t i = 0; i < values->pids.list.count; i++) {
-		const char *at = values->pids.list.items[i];
-		bool any = false;
-		uint32_t pid;
-		while (next_pid(&at, &pid))
-			any = true;
-		if (!any || *at)
-			return values->pids.list.items[i];
-	}
-	return NULL;
-}
-
-static int add_pid_list(struct recording_run *run, const char *list, struct diag *diag)
-{
-	uint32_t pid;
-
-	while (next_pid(&list, &pid))
-		if (!add_pid(run, pid))
+	vec_reset(&run->pids);
+	for (uint32_t i = 0; i < run->targets.list.count; i++)
+		if (!vec_add(&run->pids, run->targets.list.items[i].pid))
 			return diag_set(diag, -ENOMEM, "cannot record: %m");
 	return 0;
 }
 
-/* Into `room` bytes, cut if need be. */
-static void copy_name(char *out, size_t room, const char *name, size_t len)
-{
-	if (len >= room)
-		len = room - 1;
-	memcpy(out, name, len);
-	out[len] = '\0';
-}
-
-/* What people call a process: the application for a .NET host, else the program. */
-static void application_name(struct proc_reader *proc, const struct proc_process *process, char *out,
-	size_t room)
-{
-	const char *args;
-	const char *name;
-	size_t len;
-	size_t name_len;
-
-	if (strcmp(process->comm, "dotnet") == 0 &&
-		proc_read_arguments(proc, process->pid, &args, &len) == 0 &&
-		proc_parse_application(args, len, &name, &name_len))
-		copy_name(out, room, name, name_len);
-	else
-		copy_name(out, room, process->comm, strlen(process->comm));
-}
-
-/* By the program's name, its command's (which comm cuts after 15 characters), or the application's. */
-static bool matches(struct proc_reader *proc, const struct proc_process *process, const char *pattern)
-{
-	char name[256];
-	const char *args;
-	size_t len;
-
-	application_name(proc, process, name, sizeof(name));
-	if (text_glob(pattern, process->comm) || text_glob(pattern, name))
-		return true;
-	if (proc_read_arguments(proc, process->pid, &args, &len) < 0 || !len)
-		return false;
-	const char *slash = strrchr(args, '/');
-
-	return text_glob(pattern, slash ? slash + 1 : args);
-}
-
-static int add_named(struct recording_run *run, struct proc_reader *proc, const char *pattern,
-	struct diag *diag)
-{
-	struct id_list list = { 0 };
-	uint32_t before = run->pids.count;
-	int result = proc_list(proc, &list, diag);
-
-	for (uint32_t i = 0; result == 0 && i < list.ids.count; i++) {
-		struct proc_process process;
-		if (list.ids.items[i] == (uint32_t)getpid() ||
-			proc_read(proc, list.ids.items[i], &process) < 0 || process.kernel_thread)
-			continue;
-		if (matches(proc, &process, pattern) && !add_pid(run, process.pid))
-			result = diag_set(diag, -ENOMEM, "cannot record: %m");
-	}
-	vec_done(&list.ids);
-	if (result == 0 && run->pids.count == before) {
-		result = diag_set(diag, -ESRCH, "no process is named '%s'", pattern);
-		diag_remedy(diag, "pgrep -l . lists what runs; * and ? stand for any characters");
-	}
-	return result;
-}
-
-static int check_pid(struct proc_reader *proc, uint32_t pid, struct diag *diag)
-{
-	int alive = proc_alive(proc, pid);
-
-	if (alive > 0)
-		return 0;
-	return diag_set(diag, -ESRCH, "no process has the id %u", pid);
-}
-
 /* What the recording is called: the application, the command, or the machine. */
-static void name_it(struct recording_run *run, struct proc_reader *proc)
+static void name_it(struct recording_run *run)
 {
 	const char *name = "machine";
 	char host[256] = "";
-	struct proc_process process = { 0 };
 
-	if (run->pids.count) {
-		for (uint32_t i = 0; i < run->pids.count; i++) {
-			char called[256];
-			if (proc_read(proc, run->pids.items[i], &process) < 0)
-				continue;
-			application_name(proc, &process, called, sizeof(called));
-			if (run->subject.len)
-				bytes_text(&run->subject, ", ");
-			text_add_safe(&run->subject, called, strlen(called));
-			bytes_printf(&run->subject, " (%u)", run->pids.items[i]);
-			if (i == 0)
-				copy_name(run->name, sizeof(run->name), called, strlen(called));
-		}
-		name = run->name;
+	if (run->targets.list.count) {
+		targets_add_subject(&run->targets, &run->subject);
+		name = run->targets.list.items[0].name;
 	} else if (run->args->command) {
 		const char *slash = strrchr(run->args->command[0], '/');
 		name = slash ? slash + 1 : run->args->command[0];
@@ -253,61 +121,32 @@ static void name_it(struct recording_run *run, struct proc_reader *proc)
 		text_add_safe(&run->subject, host, strlen(host));
 		name = host[0] ? host : "machine";
 	}
-	char clean[sizeof(run->name)];
-	size_t used = 0;
-
-	for (; *name && used + 1 < sizeof(clean); name++) {
-		bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') ||
-			(*name >= '0' && *name <= '9') || (used && (*name == '.' || *name == '-' || *name == '_'));
-		if (plain)
-			clean[used++] = *name;
-	}
-	clean[used] = '\0';
-	(void)snprintf(run->name, sizeof(run->name), "%s", used ? clean : "recording"); /* fits */
+	target_file_stem(name, run->name, sizeof(run->name));
 }
 
 static int choose_targets(struct recording_run *run, struct diag *diag)
 {
-	const struct record_values *values = run->values;
-	struct proc_reader proc;
-	int result = proc_open(&proc, diag);
+	struct target_query query = *run->query;
+	int result;
 
-	if (result < 0)
-		return result;
-	for (uint32_t i = 0; result == 0 && i < values->pids.list.count; i++)
-		result = add_pid_list(run, values->pids.list.items[i], diag);
-	for (uint32_t i = 0; result == 0 && i < run->pids.count; i++)
-		result = check_pid(&proc, run->pids.items[i], diag);
-	for (uint32_t i = 0; result == 0 && i < values->names.list.count; i++)
-		result = add_named(run, &proc, values->names.list.items[i], diag);
+	query.all = false; /* the whole machine is no list of processes */
+	result = targets_choose(&query, &run->targets, diag);
 	if (result == 0)
-		name_it(run, &proc);
-	proc_close(&proc);
+		result = list_pids(run, diag);
+	if (result == 0)
+		name_it(run);
 	return result;
 }
 
 /* Without the right to see the whole machine: what this user runs. */
 static int choose_own_processes(struct recording_run *run, struct diag *diag)
 {
-	struct proc_reader proc;
-	struct id_list list = { 0 };
-	int result = proc_open(&proc, diag);
+	const struct target_query query = { .own = true };
+	int result;
 
-	if (result < 0)
-		return result;
-	result = proc_list(&proc, &list, diag);
-	for (uint32_t i = 0; result == 0 && i < list.ids.count; i++) {
-		struct proc_process process;
-		if (list.ids.items[i] == (uint32_t)getpid() ||
-			proc_read(&proc, list.ids.items[i], &process) < 0 || process.uid != geteuid() ||
-			process.state == 'Z')
-			continue;
-		if (!add_pid(run, process.pid))
-			result = diag_set(diag, -ENOMEM, "cannot record: %m");
-	}
-	vec_done(&list.ids);
-	proc_close(&proc);
-	return result;
+	targets_done(&run->targets);
+	result = targets_choose(&query, &run->targets, diag);
+	return result < 0 ? result : list_pids(run, diag);
 }
 
 /* ---- the file ---- */
@@ -637,7 +476,7 @@ static int open_live(struct recording_run *run, struct live_options *options, st
 {
 	int result = live_open(options, &run->live, diag);
 
-	if (result != -EACCES || !options->machine || run->values->all)
+	if (result != -EACCES || !options->machine || run->values->targets.all)
 		return result;
 	/* Nobody asked for the whole machine by name: then what this user runs, and a sentence about the rest. */
 	struct diag machine = *diag;
@@ -647,7 +486,6 @@ static int open_live(struct recording_run *run, struct live_options *options, st
 	/* One of them may end before it is opened: then they are looked for again. */
 	for (int i = 0; i < OWN_TRIES && result == -ESRCH; i++) {
 		*diag = (struct diag){ 0 };
-		vec_reset(&run->pids);
 		result = choose_own_processes(run, diag);
 		if (result < 0)
 			return result;
@@ -680,7 +518,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 	for (int i = 0; i < argc && used < sizeof(command_line); i++)
 		used += (size_t)snprintf(command_line + used, sizeof(command_line) - used, " %s", argv[i]);
 	struct live_options options = {
-		.machine = values->all || (!run->pids.count && !run->args->command),
+		.machine = values->targets.all || (!run->pids.count && !run->args->command),
 		.pids = run->pids.items,
 		.pid_count = run->pids.count,
 		.command = run->args->command,
@@ -723,7 +561,13 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 {
 	struct record_values values = { .frequency_hz = DEFAULT_HZ };
 	struct arguments args;
-	struct recording_run run = { .values = &values, .args = &args, .watched = { { .fd = -1 } } };
+	struct target_choice choice = { 0 };
+	struct recording_run run = {
+		.values = &values,
+		.query = &choice.query,
+		.args = &args,
+		.watched = { { .fd = -1 } },
+	};
 	struct diag diag = { 0 };
 	int code;
 
@@ -734,11 +578,10 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 			args.words.items[0]);
 	} else if (!values.frequency_hz || values.frequency_hz > RECORDER_HZ_MAX) {
 		code = options_misused(self, "-F takes 1 to %u samples a second", RECORDER_HZ_MAX);
-	} else if (args.command && (values.pids.list.count || values.names.list.count)) {
-		code = options_misused(self, "a command and -p or -n exclude each other");
-	} else if (find_bad_pid(&values)) {
-		code = options_misused(self, "-p takes process ids, not '%s'; use -n NAME for a name",
-			find_bad_pid(&values));
+	} else if (args.command && target_options_given(&values.targets)) {
+		code = options_misused(self, "a command and -p, -n or another choice of processes exclude each other");
+	} else if ((code = target_options_query(&values.targets, self, &choice)) != EXIT_DONE) {
+		/* It was told. */
 	} else if (values.report && values.output && strcmp(values.output, "-") == 0) {
 		code = options_misused(self, "--report and -o - both want standard output");
 	} else if (!vec_add(&values.symbol_paths.list, NULL)) {
@@ -758,6 +601,8 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 		code = code ? code : report_code;
 	}
 	vec_done(&run.pids);
+	targets_done(&run.targets);
+	target_options_done(&choice);
 	bytes_done(&run.subject);
 	options_done(self, &values, &args);
 	return code;
