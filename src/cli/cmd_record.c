@@ -24,12 +24,14 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "cli/record_outputs.h"
+#include "cli/target_options.h"
 #include "cli/words.h"
 #include "machine/box.h"
 #include "machine/proc.h"
 #include "model/trace.h"
 #include "record/recorder.h"
 #include "session/live.h"
+#include "session/targets.h"
 
 #define PROGRESS_NS     UINT64_C(500000000)
 #define DEFAULT_HZ      99u
@@ -37,9 +39,7 @@
 #define OWN_TRIES       5
 
 struct record_values {
-	bool all;
-	struct texts pids;
-	struct texts names;
+	struct target_values targets;
 	uint64_t frequency_hz;
 	uint64_t duration_ns;
 	struct texts outputs;
@@ -59,12 +59,9 @@ struct record_values {
 };
 
 const struct option record_options[] = {
-	{ 'a', "all", NULL, "the whole machine (the default without a target, where rights allow)", OPTION_FLAG,
-		INTO(struct record_values, all) },
-	{ 'p', "pid", "PID", "this process, its threads and what it starts; may be repeated, or PID,PID",
-		OPTION_TEXTS, INTO(struct record_values, pids) },
-	{ 'n', "name", "NAME", "processes of this name (* and ? allowed); may be repeated", OPTION_TEXTS,
-		INTO(struct record_values, names) },
+	TARGET_ALL_OPTION(struct record_values, targets,
+		"the whole machine (the default without a target, where rights allow)"),
+	TARGET_OPTIONS(struct record_values, targets),
 	{ 't', "thread", "TID", "this thread alone; may be repeated, or TID,TID", OPTION_TEXTS,
 		INTO(struct record_values, tids) },
 	{ 'C', "cpu", "LIST", "these CPUs only, such as 0,2-3", OPTION_TEXT, INTO(struct record_values, cpus) },
@@ -99,9 +96,12 @@ const struct option record_options[] = {
 
 struct recording_run {
 	const struct record_values *values;
+	const struct target_query *query;
 	struct arguments *args;
-	VEC(uint32_t) pids;
+	struct targets targets;
+	VEC(uint32_t) pids;        /* of the targets */
 	VEC(uint32_t) tids;
+	VEC(uint32_t) owners;      /* of these threads */
 	struct cpu_list cpus;
 	uint64_t delay_ns;
 	struct bytes subject;      /* "shop (4711)" */
@@ -123,154 +123,24 @@ struct recording_run {
 
 /* ---- targets ---- */
 
-static bool add_pid(struct recording_run *run, uint32_t pid)
+static int list_pids(struct recording_run *run, struct diag *diag)
 {
-	for (uint32_t i = 0; i < run->pids.count; i++)
-		if (run->pids.items[i] == pid)
-			return true;
-	return vec_add(&run->pids, pid);
-}
-
-/* The next of "12,34". False at the end, and where there is no process id: then *at is not at the end. */
-static bool next_pid(const char **at, uint32_t *ret_pid)
-{
-	char number[24];
-	size_t len = strcspn(*at, ",");
-	uint64_t pid = 0;
-
-	if (!len || len >= sizeof(number))
-		return false;
-	memcpy(number, *at, len);
-	number[len] = '\0';
-	if (!text_parse_u64(number, &pid) || !pid || pid > INT32_MAX)
-		return false;
-	*at += len;
-	*at += **at == ',';
-	*ret_pid = (uint32_t)pid;
-	return true;
-}
-
-/* What is given for a process id and is none; NULL when all are. */
-static const char *find_bad_pid(const struct record_values *values)
-{
-	for (uint32_t i = 0; i < values->pids.list.count; i++) {
-		const char *at = values->pids.list.items[i];
-		bool any = false;
-		uint32_t pid;
-		while (next_pid(&at, &pid))
-			any = true;
-		if (!any || *at)
-			return values->pids.list.items[i];
-	}
-	return NULL;
-}
-
-static int add_pid_list(struct recording_run *run, const char *list, struct diag *diag)
-{
-	uint32_t pid;
-
-	while (next_pid(&list, &pid))
-		if (!add_pid(run, pid))
+	vec_reset(&run->pids);
+	for (uint32_t i = 0; i < run->targets.list.count; i++)
+		if (!vec_add(&run->pids, run->targets.list.items[i].pid))
 			return diag_set(diag, -ENOMEM, "cannot record: %m");
 	return 0;
 }
 
-/* Into `room` bytes, cut if need be. */
-static void copy_name(char *out, size_t room, const char *name, size_t len)
-{
-	if (len >= room)
-		len = room - 1;
-	memcpy(out, name, len);
-	out[len] = '\0';
-}
-
-/* What people call a process: the application for a .NET host, else the program. */
-static void application_name(struct proc_reader *proc, const struct proc_process *process, char *out,
-	size_t room)
-{
-	const char *args;
-	const char *name;
-	size_t len;
-	size_t name_len;
-
-	if (strcmp(process->comm, "dotnet") == 0 &&
-		proc_read_arguments(proc, process->pid, &args, &len) == 0 &&
-		proc_parse_application(args, len, &name, &name_len))
-		copy_name(out, room, name, name_len);
-	else
-		copy_name(out, room, process->comm, strlen(process->comm));
-}
-
-/* By the program's name, its command's (which comm cuts after 15 characters), or the application's. */
-static bool matches(struct proc_reader *proc, const struct proc_process *process, const char *pattern)
-{
-	char name[256];
-	const char *args;
-	size_t len;
-
-	application_name(proc, process, name, sizeof(name));
-	if (text_glob(pattern, process->comm) || text_glob(pattern, name))
-		return true;
-	if (proc_read_arguments(proc, process->pid, &args, &len) < 0 || !len)
-		return false;
-	const char *slash = strrchr(args, '/');
-
-	return text_glob(pattern, slash ? slash + 1 : args);
-}
-
-static int add_named(struct recording_run *run, struct proc_reader *proc, const char *pattern,
-	struct diag *diag)
-{
-	struct id_list list = { 0 };
-	uint32_t before = run->pids.count;
-	int result = proc_list(proc, &list, diag);
-
-	for (uint32_t i = 0; result == 0 && i < list.ids.count; i++) {
-		struct proc_process process;
-		if (list.ids.items[i] == (uint32_t)getpid() ||
-			proc_read(proc, list.ids.items[i], &process) < 0 || process.kernel_thread)
-			continue;
-		if (matches(proc, &process, pattern) && !add_pid(run, process.pid))
-			result = diag_set(diag, -ENOMEM, "cannot record: %m");
-	}
-	vec_done(&list.ids);
-	if (result == 0 && run->pids.count == before) {
-		result = diag_set(diag, -ESRCH, "no process is named '%s'", pattern);
-		diag_remedy(diag, "pgrep -l . lists what runs; * and ? stand for any characters");
-	}
-	return result;
-}
-
-static int check_pid(struct proc_reader *proc, uint32_t pid, struct diag *diag)
-{
-	int alive = proc_alive(proc, pid);
-
-	if (alive > 0)
-		return 0;
-	return diag_set(diag, -ESRCH, "no process has the id %u", pid);
-}
-
 /* What the recording is called: the application, the command, or the machine. */
-static void name_it(struct recording_run *run, struct proc_reader *proc)
+static void name_it(struct recording_run *run)
 {
 	const char *name = "machine";
 	char host[256] = "";
-	struct proc_process process = { 0 };
 
-	if (run->pids.count) {
-		for (uint32_t i = 0; i < run->pids.count; i++) {
-			char called[256];
-			if (proc_read(proc, run->pids.items[i], &process) < 0)
-				continue;
-			application_name(proc, &process, called, sizeof(called));
-			if (run->subject.len)
-				bytes_text(&run->subject, ", ");
-			text_add_safe(&run->subject, called, strlen(called));
-			bytes_printf(&run->subject, " (%u)", run->pids.items[i]);
-			if (i == 0)
-				copy_name(run->name, sizeof(run->name), called, strlen(called));
-		}
-		name = run->name;
+	if (run->targets.list.count) {
+		targets_add_subject(&run->targets, &run->subject);
+		name = run->targets.list.items[0].name;
 	} else if (run->args->command) {
 		const char *slash = strrchr(run->args->command[0], '/');
 		name = slash ? slash + 1 : run->args->command[0];
@@ -281,126 +151,59 @@ static void name_it(struct recording_run *run, struct proc_reader *proc)
 		text_add_safe(&run->subject, host, strlen(host));
 		name = host[0] ? host : "machine";
 	}
-	char clean[sizeof(run->name)];
-	size_t used = 0;
+	target_file_stem(name, run->name, sizeof(run->name));
+}
 
-	for (; *name && used + 1 < sizeof(clean); name++) {
-		bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') ||
-			(*name >= '0' && *name <= '9') || (used && (*name == '.' || *name == '-' || *name == '_'));
-		if (plain)
-			clean[used++] = *name;
+/* Of threads: the processes that they belong to. */
+static int find_owners(struct recording_run *run, struct diag *diag)
+{
+	struct proc_reader proc;
+	int result = run->tids.count ? proc_open(&proc, diag) : 0;
+
+	if (result < 0 || !run->tids.count)
+		return result;
+	for (uint32_t i = 0; result == 0 && i < run->tids.count; i++) {
+		uint32_t pid;
+		if (proc_read_thread_owner(&proc, run->tids.items[i], &pid) < 0)
+			result = diag_set(diag, -ESRCH, "no thread has the id %u", run->tids.items[i]);
+		else if (!vec_add(&run->owners, pid))
+			result = diag_set(diag, -ENOMEM, "cannot record: %m");
 	}
-	clean[used] = '\0';
-	(void)snprintf(run->name, sizeof(run->name), "%s", used ? clean : "recording"); /* fits */
+	proc_close(&proc);
+	return result;
 }
 
 static int choose_targets(struct recording_run *run, struct diag *diag)
 {
-	const struct record_values *values = run->values;
-	struct proc_reader proc;
-	int result = proc_open(&proc, diag);
+	struct target_query query = *run->query;
+	int result = find_owners(run, diag);
 
 	if (result < 0)
 		return result;
-	for (uint32_t i = 0; result == 0 && i < values->pids.list.count; i++)
-		result = add_pid_list(run, values->pids.list.items[i], diag);
-	for (uint32_t i = 0; result == 0 && i < run->pids.count; i++)
-		result = check_pid(&proc, run->pids.items[i], diag);
-	for (uint32_t i = 0; result == 0 && i < values->names.list.count; i++)
-		result = add_named(run, &proc, values->names.list.items[i], diag);
+	query.all = false; /* the whole machine is no list of processes */
+	if (run->tids.count) {
+		query.pids = run->owners.items;
+		query.pid_count = run->owners.count;
+	}
+	result = targets_choose(&query, &run->targets, diag);
 	if (result == 0)
-		name_it(run, &proc);
-	proc_close(&proc);
+		result = list_pids(run, diag);
+	if (result == 0)
+		name_it(run);
+	if (result == 0 && run->tids.count)
+		bytes_printf(&run->subject, ", %u thread%s", run->tids.count, run->tids.count == 1 ? "" : "s");
 	return result;
 }
 
 /* Without the right to see the whole machine: what this user runs. */
 static int choose_own_processes(struct recording_run *run, struct diag *diag)
 {
-	struct proc_reader proc;
-	struct id_list list = { 0 };
-	int result = proc_open(&proc, diag);
+	const struct target_query query = { .own = true };
+	int result;
 
-	if (result < 0)
-		return result;
-	result = proc_list(&proc, &list, diag);
-	for (uint32_t i = 0; result == 0 && i < list.ids.count; i++) {
-		struct proc_process process;
-		if (list.ids.items[i] == (uint32_t)getpid() ||
-			proc_read(&proc, list.ids.items[i], &process) < 0 || process.uid != geteuid() ||
-			process.state == 'Z')
-			continue;
-		if (!add_pid(run, process.pid))
-			result = diag_set(diag, -ENOMEM, "cannot record: %m");
-	}
-	vec_done(&list.ids);
-	proc_close(&proc);
-	return result;
-}
-
-/* ---- threads, CPUs, delay ---- */
-
-/* The next number of "12,34". False at the end, and where there is none: then *at is not at the end. */
-static bool next_number(const char **at, uint64_t max, uint32_t *ret_number)
-{
-	char digits[24];
-	size_t len = strcspn(*at, ",");
-	uint64_t number;
-
-	if (!len || len >= sizeof(digits))
-		return false;
-	memcpy(digits, *at, len);
-	digits[len] = '\0';
-	if (!text_parse_u64(digits, &number) || number > max)
-		return false;
-	*at += len;
-	*at += **at == ',' && (*at)[1];
-	*ret_number = (uint32_t)number;
-	return true;
-}
-
-/* The threads of -t and the processes they belong to. What is no number is told by find_bad_tid() before. */
-static int choose_threads(struct recording_run *run, struct diag *diag)
-{
-	const struct record_values *values = run->values;
-	struct proc_reader proc;
-	int result = 0;
-
-	if (!values->tids.list.count)
-		return 0;
-	result = proc_open(&proc, diag);
-	if (result < 0)
-		return result;
-	for (uint32_t i = 0; result == 0 && i < values->tids.list.count; i++) {
-		const char *at = values->tids.list.items[i];
-		uint32_t tid;
-		while (result == 0 && next_number(&at, INT32_MAX, &tid)) {
-			uint32_t pid;
-			if (proc_read_thread_owner(&proc, tid, &pid) < 0)
-				result = diag_set(diag, -ESRCH, "no thread has the id %u", tid);
-			else if (!vec_add(&run->tids, tid) || !add_pid(run, pid))
-				result = diag_set(diag, -ENOMEM, "cannot record: %m");
-		}
-	}
-	if (result == 0) {
-		name_it(run, &proc);
-		bytes_printf(&run->subject, ", %u thread%s", run->tids.count, run->tids.count == 1 ? "" : "s");
-	}
-	proc_close(&proc);
-	return result;
-}
-
-static const char *find_bad_tid(const struct record_values *values)
-{
-	for (uint32_t i = 0; i < values->tids.list.count; i++) {
-		const char *at = values->tids.list.items[i];
-		uint32_t tid = 1;
-		while (tid && next_number(&at, INT32_MAX, &tid))
-			;
-		if (!tid || *at || !*values->tids.list.items[i])
-			return values->tids.list.items[i];
-	}
-	return NULL;
+	targets_done(&run->targets);
+	result = targets_choose(&query, &run->targets, diag);
+	return result < 0 ? result : list_pids(run, diag);
 }
 
 /* perf's bare milliseconds, or a time with its unit. */
@@ -761,7 +564,7 @@ static int open_live(struct recording_run *run, struct live_options *options, st
 {
 	int result = live_open(options, &run->live, diag);
 
-	if (result != -EACCES || !options->machine || run->values->all || run->values->kernel_only)
+	if (result != -EACCES || !options->machine || run->values->targets.all || run->values->kernel_only)
 		return result;
 	/* Nobody asked for the whole machine by name: then what this user runs, and a sentence about the rest. */
 	struct diag machine = *diag;
@@ -771,7 +574,6 @@ static int open_live(struct recording_run *run, struct live_options *options, st
 	/* One of them may end before it is opened: then they are looked for again. */
 	for (int i = 0; i < OWN_TRIES && result == -ESRCH; i++) {
 		*diag = (struct diag){ 0 };
-		vec_reset(&run->pids);
 		result = choose_own_processes(run, diag);
 		if (result < 0)
 			return result;
@@ -798,15 +600,13 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 	size_t used = 0;
 	int result = choose_targets(run, diag);
 
-	if (result == 0)
-		result = choose_threads(run, diag);
 	if (result < 0)
 		return result;
 	used = (size_t)snprintf(command_line, sizeof(command_line), "spoor");
 	for (int i = 0; i < argc && used < sizeof(command_line); i++)
 		used += (size_t)snprintf(command_line + used, sizeof(command_line) - used, " %s", argv[i]);
 	struct live_options options = {
-		.machine = values->all || (!run->pids.count && !run->args->command),
+		.machine = values->targets.all || (!run->pids.count && !run->args->command),
 		.pids = run->pids.items,
 		.pid_count = run->pids.count,
 		.tids = run->tids.items,
@@ -826,7 +626,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 	};
 	const struct record_outputs_wish wish = { .files = &values->outputs, .folder = values->folder, .name = run->name };
 
-	run->timer = run->args->command && (values->all || run->pids.count);
+	run->timer = run->args->command && (values->targets.all || run->pids.count);
 	result = record_outputs_choose(&run->outputs, &wish, diag);
 	if (result == 0)
 		result = record_outputs_open(&run->outputs, &fd, diag);
@@ -874,7 +674,13 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 {
 	struct record_values values = { .frequency_hz = DEFAULT_HZ };
 	struct arguments args;
-	struct recording_run run = { .values = &values, .args = &args, .watched = { { .fd = -1 } } };
+	struct target_choice choice = { 0 };
+	struct recording_run run = {
+		.values = &values,
+		.query = &choice.query,
+		.args = &args,
+		.watched = { { .fd = -1 } },
+	};
 	struct diag diag = { 0 };
 	int code;
 
@@ -885,10 +691,8 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 			args.words.items[0]);
 	} else if (!values.frequency_hz || values.frequency_hz > RECORDER_HZ_MAX) {
 		code = options_misused(self, "-F takes 1 to %u samples a second", RECORDER_HZ_MAX);
-	} else if (values.tids.list.count && (values.pids.list.count || values.names.list.count)) {
-		code = options_misused(self, "-t names threads and -p or -n processes: one of them");
-	} else if (find_bad_tid(&values)) {
-		code = options_misused(self, "-t takes thread ids, not '%s'", find_bad_tid(&values));
+	} else if (values.tids.list.count && target_options_given(&values.targets)) {
+		code = options_misused(self, "-t names threads and -p, -n and the like processes: one of them");
 	} else if (values.user_only && values.kernel_only) {
 		code = options_misused(self, "--all-user and --all-kernel exclude each other");
 	} else if (values.cpus && (box_parse_cpu_list(values.cpus, strlen(values.cpus), &run.cpus) < 0 ||
@@ -900,9 +704,9 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 		code = options_misused(self, "-d makes its own files; -o cannot stand beside it");
 	} else if (record_outputs_problem(&values.outputs)) {
 		code = options_misused(self, "%s", record_outputs_problem(&values.outputs));
-	} else if (find_bad_pid(&values)) {
-		code = options_misused(self, "-p takes process ids, not '%s'; use -n NAME for a name",
-			find_bad_pid(&values));
+	} else if ((code = target_options_query(&values.targets, self, &choice)) != EXIT_DONE ||
+		(code = target_options_ids(&values.tids, "-t", "thread", self, &run.tids)) != EXIT_DONE) {
+		/* It was told. */
 	} else if (values.report && writes_to_stdout(&values)) {
 		code = options_misused(self, "--report and -o - both want standard output");
 	} else if (!vec_add(&values.symbol_paths.list, NULL)) {
@@ -931,7 +735,10 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	record_outputs_done(&run.outputs);
 	vec_done(&run.pids);
 	vec_done(&run.tids);
+	vec_done(&run.owners);
 	vec_done(&run.cpus.cpus);
+	targets_done(&run.targets);
+	target_options_done(&choice);
 	bytes_done(&run.subject);
 	options_done(self, &values, &args);
 	return code;
