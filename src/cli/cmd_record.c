@@ -35,6 +35,7 @@
 
 #define PROGRESS_NS     UINT64_C(500000000)
 #define DEFAULT_HZ      99u
+#define VIEWER_CPU_MAX  255u
 #define COMMAND_TEXT    8192u
 #define OWN_TRIES       5
 
@@ -254,6 +255,9 @@ static void say_begin(struct recording_run *run)
 		(void)words_fail(&info->limit); /* the recording goes on with less: its code is not ours */
 	if (run->values->quiet)
 		return;
+	if (info->cpu_max > VIEWER_CPU_MAX)
+		words_say("CPU numbers go to %u here: spoor's own reports are right, viewers made with TraceEvent keep the low 8 bits of them",
+			info->cpu_max);
 	cleanup(bytes_done) struct bytes line = { 0 };
 
 	bytes_printf(&line, "recording  %s", bytes_z(&run->subject));

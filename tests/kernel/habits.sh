@@ -126,3 +126,7 @@ set -- here/*
 [ "$(ls "$1" | tr '\n' ' ')" = 'flamegraph.svg folded_stacks.txt recording.nettrace report.txt ' ] || fail "-d made $(ls "$1")"
 has "$1/report.txt" 'spin_here'
 has "$1/folded_stacks.txt" 'spin_here [0-9]+$'
+
+# The clocks were measured, and agree.
+code_of "$spoor" report -v x.nettrace
+has out "^clock of perf: the recording's own, to within [0-9.]+ [nu]s\$"
