@@ -234,11 +234,10 @@ static void describe_session(struct dotnet_client *client, enum dotnet_stream st
 	size_t room = sizeof(client->sessions[stream]);
 
 	if (stream == DOTNET_STREAM_LIVE)
-		snprintf(text, room, "live: Microsoft-Windows-DotNETRuntime:0x%x:%u; %u MB at most, %s, no rundown",
-			(unsigned)LIVE_KEYWORDS, LIVE_LEVEL, BUFFER_MB, stacks);
+		snprintf(text, room, "live Microsoft-Windows-DotNETRuntime:0x%x:%u, %u MB, %s", (unsigned)LIVE_KEYWORDS,
+			LIVE_LEVEL, BUFFER_MB, stacks);
 	else
-		snprintf(text, room, "rundown: 0x%x; %u MB at most, %s, ended at once",
-			(unsigned)RUNDOWN_KEYWORDS, BUFFER_MB, stacks);
+		snprintf(text, room, "rundown 0x%x, %u MB, %s", (unsigned)RUNDOWN_KEYWORDS, BUFFER_MB, stacks);
 }
 
 static const char *code_of_errno(int error)

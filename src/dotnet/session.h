@@ -91,8 +91,8 @@ void dotnet_client_free(struct dotnet_client *client);
 enum dotnet_state dotnet_client_state(const struct dotnet_client *client);
 
 /*
- * What was opened in the process, a line a session: "live: Microsoft-Windows-DotNETRuntime:0x38:5; 16 MB at most, no stacks, no rundown".
- * NULL when it has opened none of this kind.
+ * What was opened in the process: "live Microsoft-Windows-DotNETRuntime:0x38:5, 16 MB, no stacks", with the most memory that its events
+ * may take in there. NULL when none of this kind was.
  */
 const char *dotnet_client_session(const struct dotnet_client *client, enum dotnet_stream stream);
 
