@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
+#include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 
 #define READ_SIZE    (64u << 10)
@@ -37,7 +38,9 @@ struct eventpipe {
 	enum step step;
 	enum ipc_command info_command;
 	enum ipc_command collect_command;
-	int fd; /* the stream; -1: none, or ended */
+	int fd;                /* the stream; -1: none, or ended */
+	uint32_t guard_key;
+	uint32_t guard_rounds; /* that were over when this began */
 	uint64_t session_id;
 	uint64_t opened_ns;
 	uint64_t stop_ns;     /* when the end was asked for */
@@ -47,7 +50,6 @@ struct eventpipe {
 	bool stopping; /* eventpipe_stop() was called */
 	bool stop_due;
 	bool stopped; /* it was asked to stop, or there is nobody left to ask */
-	bool closed_told;
 	bool whole;
 	bool deaf; /* the handler wants no more of it */
 	bool hung;
@@ -95,13 +97,6 @@ static bool may_have_session(const struct eventpipe *pipe)
 	       exchange_is_sent(&pipe->exchange);
 }
 
-static void tell_closed(struct eventpipe *pipe)
-{
-	if (pipe->opened && !pipe->closed_told && pipe->handler.closed)
-		pipe->handler.closed(pipe->handler.user);
-	pipe->closed_told = true;
-}
-
 int eventpipe_new(const struct dotnet_door *door, const struct eventpipe_options *options,
 	const struct eventpipe_handler *handler, uint64_t now_ns, struct eventpipe **ret_pipe)
 {
@@ -124,6 +119,7 @@ int eventpipe_new(const struct dotnet_door *door, const struct eventpipe_options
 	pipe->fd = -1;
 	pipe->progress_ns = now_ns;
 	pipe->reason_code = "";
+	pipe->guard_rounds = guard_rounds(options->guard);
 	*ret_pipe = pipe;
 	return 0;
 }
@@ -166,6 +162,8 @@ static void begin_collect(struct eventpipe *pipe, uint64_t now_ns)
 	};
 
 	begin(pipe, &request, now_ns);
+	pipe->exchange.guard = pipe->options.guard;
+	pipe->exchange.guard_target = pipe->options.target;
 }
 
 /* True when an exchange was begun. */
@@ -197,7 +195,6 @@ static void take_failure(struct eventpipe *pipe)
 	if (exchange->command == IPC_STOP_TRACING) {
 		/* The request is out, or there is no way to the peer (and most likely no peer). */
 		pipe->stopped = true;
-		tell_closed(pipe);
 		return;
 	}
 	pipe->step = STEP_DONE;
@@ -261,8 +258,9 @@ static void take_collect(struct eventpipe *pipe, uint64_t now_ns)
 	pipe->opened = true;
 	pipe->opened_ns = now_ns;
 	pipe->progress_ns = now_ns;
-	if (pipe->handler.opened)
-		pipe->handler.opened(pipe->handler.user, pipe->session_id);
+	pipe->guard_key = exchange->guard_key;
+	exchange->guard_key = 0;
+	guard_session(pipe->options.guard, pipe->guard_key, pipe->session_id);
 }
 
 static bool advance_exchange(struct eventpipe *pipe, uint64_t now_ns)
@@ -281,12 +279,13 @@ static bool advance_exchange(struct eventpipe *pipe, uint64_t now_ns)
 		} else if (exchange->command == IPC_STOP_TRACING) {
 			/* Success or not, the runtime has dealt with it. A success comes after the whole stream was written. */
 			pipe->stopped = true;
-			tell_closed(pipe);
 		} else {
 			take_info(pipe);
 		}
 		break;
 	default:
+		if (is_stop(pipe) && pipe->exchange.sent == pipe->exchange.out.len)
+			guard_session(pipe->options.guard, pipe->guard_key, 0);
 		return false;
 	}
 	exchange_done(exchange);
@@ -305,6 +304,33 @@ static void tell(struct eventpipe *pipe, const uint8_t *data, size_t size)
 		set_reason(pipe, "lied", "its event stream cannot be understood");
 }
 
+static void end_stream(struct eventpipe *pipe)
+{
+	guard_remove(pipe->options.guard, pipe->guard_key);
+	pipe->guard_key = 0;
+	if (pipe->fd < 0)
+		return;
+	close(pipe->fd);
+	pipe->fd = -1;
+	tell(pipe, NULL, 0);
+}
+
+/*
+ * The guard has ended the session, because we did not come by for too long. What is read after its round began may have a hole before it:
+ * the stream ends here. True when it is so.
+ */
+static bool is_guarded_off(struct eventpipe *pipe)
+{
+	if (pipe->ended || guard_rounds(pipe->options.guard) == pipe->guard_rounds)
+		return pipe->ended;
+	exchange_done(&pipe->exchange);
+	pipe->ended = true;
+	pipe->stopped = true;
+	set_reason(pipe, "guarded", "its session was ended because its reader had stood still");
+	end_stream(pipe);
+	return true;
+}
+
 /* True when there is more to read now. */
 static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 {
@@ -313,7 +339,10 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 	if (pipe->fd < 0 || !*budget)
 		return false;
 	ssize_t n = recv(pipe->fd, buffer, sizeof(buffer), 0);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	int error = errno;
+	if (is_guarded_off(pipe))
+		return false;
+	if (n < 0 && (error == EAGAIN || error == EINTR))
 		return false;
 	pipe->progress_ns = now_ns;
 	if (n > 0) {
@@ -322,8 +351,6 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 		tell(pipe, buffer, (size_t)n);
 		return true;
 	}
-	close(pipe->fd);
-	pipe->fd = -1;
 	pipe->whole = n == 0 && !pipe->deaf;
 	/*
 	 * At its end the session is gone, and its id, an address, may be another's already: no stop for it. After an error it may still be
@@ -334,11 +361,10 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 		set_reason(pipe, "error", "its event stream broke off");
 	} else if (!pipe->stopped && !is_stop(pipe)) {
 		pipe->stopped = true;
-		tell_closed(pipe);
 		if (!pipe->stopping && peer_is_alive(pipe))
 			set_reason(pipe, "closed", "it ended the session by itself");
 	}
-	tell(pipe, NULL, 0);
+	end_stream(pipe);
 	return true;
 }
 
@@ -396,7 +422,6 @@ static void send_stop(struct eventpipe *pipe)
 	}
 	bytes_done(&out);
 	pipe->stopped = true;
-	tell_closed(pipe);
 }
 
 /* Gives up: what was not asked to stop is, and nothing is waited for. */
@@ -408,12 +433,7 @@ static void let_go(struct eventpipe *pipe)
 		send_stop(pipe);
 	exchange_done(&pipe->exchange);
 	pipe->stopped = true;
-	tell_closed(pipe);
-	if (pipe->fd >= 0) {
-		close(pipe->fd);
-		pipe->fd = -1;
-		tell(pipe, NULL, 0);
-	}
+	end_stream(pipe);
 }
 
 static void judge_end(struct eventpipe *pipe, uint64_t now_ns)
@@ -434,12 +454,12 @@ static void judge_end(struct eventpipe *pipe, uint64_t now_ns)
 enum eventpipe_state eventpipe_advance(struct eventpipe *pipe, uint64_t now_ns)
 {
 	size_t budget = READ_MAX;
-	bool again = !pipe->ended;
+	bool again = !is_guarded_off(pipe);
 
 	for (unsigned i = 0; again && i < STEPS_MAX; i++) {
 		again = advance_exchange(pipe, now_ns);
 		again |= read_stream(pipe, &budget, now_ns);
-		again |= start_next(pipe, now_ns);
+		again = !pipe->ended && (start_next(pipe, now_ns) || again);
 	}
 	if (!pipe->ended) {
 		judge_silence(pipe, now_ns);
@@ -524,6 +544,7 @@ void eventpipe_free(struct eventpipe *pipe)
 		let_go(pipe);
 	}
 	exchange_done(&pipe->exchange);
+	end_stream(pipe);
 	if (pipe->has_info)
 		ipc_process_info_done(&pipe->info);
 	free(pipe);

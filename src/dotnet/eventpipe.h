@@ -11,7 +11,7 @@
  * handler as they come; nothing is parsed here.
  *
  * Promises, as dotnet/session.h makes them for its two: a session that was opened is ended by StopTracing, whatever happens; its stream is
- * read until its end meanwhile; a peer that hangs, lies or dies costs only itself; nothing is sent to a process that a signal has stopped.
+ * read until its end meanwhile, under the guard's eyes if there is one; a peer that hangs, lies or dies costs only itself; nothing is sent to a process that a signal has stopped.
  * A stop is waited for as long as the stream goes on: a large program's rundown takes its time. After EVENTPIPE_SILENCE_NS
  * without a byte it is given up. The caller may give up earlier: eventpipe_free() never waits for more than 100 ms.
  */
@@ -25,7 +25,9 @@
 
 #include "dotnet/exchange.h"
 
+struct dotnet_target;
 struct eventpipe;
+struct guard;
 struct ipc_provider;
 struct ipc_process_info;
 
@@ -41,6 +43,8 @@ struct eventpipe_options {
 	bool no_stacks;                       /* .NET 9 and later; earlier ones send them all the same */
 	bool no_info;                         /* do not ask who it is */
 	uint64_t appear_ns;                   /* until when its socket may still come; 0: it is there or is not */
+	struct guard *guard;                  /* NULL: none. Borrowed; the caller beats it (guard.h) */
+	const struct dotnet_target *target;   /* of the guard, and only with one; borrowed */
 };
 
 enum eventpipe_state {
@@ -57,10 +61,6 @@ struct eventpipe_handler {
 	 * stopped and read to its end, but no more is told of it, the end neither.
 	 */
 	int (*bytes)(void *user, const uint8_t *data, size_t size);
-	/* The session exists: told once, before its first byte. May be NULL. */
-	void (*opened)(void *user, uint64_t session_id);
-	/* The session exists no more, or was asked to stop. Told once after `opened`. May be NULL. */
-	void (*closed)(void *user);
 	void *user;
 };
 
@@ -96,7 +96,7 @@ uint64_t eventpipe_bytes(const struct eventpipe *pipe);
 /*
  * Why there is no session or no whole stream: a sentence part, "it belongs to another user"; "" when nothing is wrong. Its kind in one word: those of
  * exchange_failure_code(), "hung", "stopped", "slots", "too-old" (it cannot do what was asked), "ended", "closed" (the stream, although it lives),
- * "cut-short".
+ * "cut-short", "guarded" (the guard ended it, because we had stood still).
  */
 const char *eventpipe_reason(const struct eventpipe *pipe);
 const char *eventpipe_reason_code(const struct eventpipe *pipe);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
+#include "dotnet/guard.h"
 #include "dotnet/port.h"
 
 #define RETRY_NS UINT64_C(50000000)
@@ -65,6 +66,8 @@ bool exchange_is_sent(const struct exchange *exchange)
 
 static void fail(struct exchange *exchange, int failure, const char *text)
 {
+	guard_remove(exchange->guard, exchange->guard_key);
+	exchange->guard_key = 0;
 	if (exchange->fd >= 0)
 		close(exchange->fd);
 	exchange->fd = -1;
@@ -91,6 +94,8 @@ static bool try_connect(struct exchange *exchange, uint64_t now_ns)
 	if (fd >= 0) {
 		exchange->fd = fd;
 		exchange->state = EXCHANGE_SENDING;
+		exchange->guard_rounds = guard_rounds(exchange->guard);
+		exchange->guard_key = guard_add(exchange->guard, fd, exchange->guard_target);
 		return true;
 	}
 	bool alive = state && state != 'Z' && state != 'X';
@@ -184,10 +189,16 @@ static bool receive(struct exchange *exchange, uint64_t now_ns)
 
 	if (exchange->got < size) {
 		ssize_t n = recv(exchange->fd, to + exchange->got, size - exchange->got, 0);
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		int error = errno;
+		if (exchange->guard && guard_rounds(exchange->guard) != exchange->guard_rounds) {
+			/* The guard has read in our place; what we got is not what comes next. */
+			fail(exchange, -ECANCELED, "its session was ended because its reader had stood still");
+			return true;
+		}
+		if (n < 0 && (error == EAGAIN || error == EINTR))
 			return false;
 		if (n <= 0) {
-			fail(exchange, n < 0 ? -errno : -ECONNRESET,
+			fail(exchange, n < 0 ? -error : -ECONNRESET,
 				"it closed the connection without a whole answer");
 			return true;
 		}
@@ -293,6 +304,7 @@ size_t exchange_run(struct exchange *list, size_t count, uint64_t until_ns, stru
 
 void exchange_done(struct exchange *exchange)
 {
+	guard_remove(exchange->guard, exchange->guard_key);
 	if (exchange->state != EXCHANGE_NONE && exchange->fd >= 0)
 		close(exchange->fd);
 	free(exchange->payload);
@@ -318,6 +330,8 @@ const char *exchange_failure_code(int failure)
 		return "ended";
 	case EPROTO:
 		return "lied";
+	case ECANCELED:
+		return "guarded";
 	default:
 		return "error";
 	}

@@ -25,6 +25,7 @@
 
 struct diag;
 struct dotnet_target;
+struct guard;
 struct pollfd;
 
 /* Where connections come from: a process's own socket, one that is named, or runtimes that connect to ours. */
@@ -52,6 +53,11 @@ enum exchange_state {
 
 struct exchange {
 	enum exchange_state state;
+	/* A session that is asked for is guarded from before it exists (guard.h): NULL, or set behind exchange_begin(). */
+	struct guard *guard;
+	const struct dotnet_target *guard_target;
+	uint32_t guard_key;        /* of the connection; 0 none. Who takes fd takes it too */
+	uint32_t guard_rounds;
 	enum ipc_command command;
 	struct dotnet_door door;
 	int fd;                    /* -1: none */
