@@ -75,13 +75,13 @@ static int make_filter(const struct selection_values *values, const struct verb 
 	return EXIT_DONE;
 }
 
-static int choose_file(const struct arguments *arguments, const struct verb *verb,
+static int choose_file(const char *input, const struct arguments *arguments, const struct verb *verb,
 	struct selection *s, struct diag *diag)
 {
-	if (arguments->command || arguments->words.count > 1)
+	if (arguments->command || arguments->words.count + (input != NULL) > 1)
 		return options_misused(verb, "more than one recording given");
-	if (arguments->words.count) {
-		const char *word = arguments->words.items[0];
+	if (arguments->words.count || input) {
+		const char *word = input ? input : arguments->words.items[0];
 		if (strlen(word) >= sizeof(s->path))
 			return options_misused(verb, "the name of the recording is too long");
 		memcpy(s->path, word, strlen(word) + 1);
@@ -126,7 +126,7 @@ int selection_open(const struct selection_values *values, const struct arguments
 	s->profile.trace = &s->trace;
 	int code = make_filter(values, verb, s);
 	if (code == EXIT_DONE)
-		code = choose_file(arguments, verb, s, &diag);
+		code = choose_file(values->input, arguments, verb, s, &diag);
 	if (code == EXIT_DONE)
 		code = read_file(s, &diag);
 	if (code != EXIT_DONE)
@@ -153,6 +153,33 @@ int selection_print(const struct bytes *out)
 	if (out->len && fwrite(out->data, 1, out->len, stdout) != out->len && errno == EPIPE)
 		return EXIT_DONE;
 	return words_finish_output();
+}
+
+static int write_file(const char *path, const struct bytes *content, struct diag *diag)
+{
+	FILE *file = fopen(path, "we");
+
+	if (!file) {
+		int error = errno;
+		diag_set(diag, -error, "cannot write '%s': %m", path);
+		diag_remedy(diag, "name another place with -o FILE");
+		return -error;
+	}
+	errno = 0;
+	bool written = fwrite(content->data, 1, content->len, file) == content->len;
+	int error = errno;
+	if (fclose(file) != 0 && written) {
+		written = false;
+		error = errno;
+	}
+	return written ? 0 : diag_set(diag, error ? -error : -EIO, "cannot write '%s': %m", path);
+}
+
+int selection_write(const char *path, const struct bytes *out)
+{
+	struct diag diag = { 0 };
+
+	return write_file(path, out, &diag) < 0 ? words_fail(&diag) : EXIT_DONE;
 }
 
 void selection_close(struct selection *s)

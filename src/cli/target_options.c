@@ -27,8 +27,8 @@ static bool next_pid(const char **at, uint32_t *ret_pid)
 }
 
 /* All lists of one option; the exit code. */
-static int add_pids(
-	const struct texts *texts, const char *option, const struct verb *verb, void *vec_of_u32)
+int target_options_ids(const struct texts *texts, const char *option, const char *what,
+	const struct verb *verb, void *vec_of_u32)
 {
 	VEC(uint32_t) *pids = vec_of_u32;
 
@@ -46,8 +46,8 @@ static int add_pids(
 		}
 		if (!any || *at)
 			return options_misused(verb,
-				"%s takes process ids, not '%s'; use -n NAME for a name", option,
-				texts->list.items[i]);
+				"%s takes %s ids, not '%s'%s", option, what, texts->list.items[i],
+				strcmp(option, "-p") == 0 ? "; use -n NAME for a name" : "");
 	}
 	return EXIT_DONE;
 }
@@ -58,10 +58,10 @@ int target_options_query(const struct target_values *values, const struct verb *
 	struct target_choice *choice = ret_choice;
 
 	*choice = (struct target_choice){ 0 };
-	int code = add_pids(&values->pids, "-p", verb, &choice->pids);
+	int code = target_options_ids(&values->pids, "-p", "process", verb, &choice->pids);
 
 	if (code == EXIT_DONE)
-		code = add_pids(&values->trees, "--tree", verb, &choice->trees);
+		code = target_options_ids(&values->trees, "--tree", "process", verb, &choice->trees);
 	choice->query = (struct target_query){
 		.pids = choice->pids.items,
 		.pid_count = choice->pids.count,

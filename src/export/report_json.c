@@ -179,6 +179,30 @@ static void add_process(struct json *j, const struct report *report,
 	json_end(j);
 }
 
+static void add_groups(struct json *j, const struct report *report, uint32_t row_count)
+{
+	json_array(j, "groups");
+	for (uint32_t i = 0; i < report->groups.count && (!row_count || i < row_count); i++) {
+		const struct report_group *group = &report->groups.items[i];
+		const struct function *function = &report->names->functions.items[group->function];
+		json_object(j, NULL);
+		if (report->group_keys & GROUP_NAME)
+			add_text(j, report->trace, "process", group->name);
+		if (report->group_keys & GROUP_PID)
+			json_u64(j, "pid", group->pid);
+		if (report->group_keys & GROUP_MODULE)
+			add_text(j, report->trace, "module", group->module);
+		if (report->group_keys & GROUP_FUNCTION)
+			add_text(j, report->trace, "name", function->name);
+		json_u64(j, "self_ns", group->self_ns);
+		json_u64(j, "total_ns", group->total_ns);
+		json_u64(j, "self_samples", group->self_count);
+		json_u64(j, "total_samples", group->total_count);
+		json_end(j);
+	}
+	json_end(j);
+}
+
 /* A flat list, since nesting would be as deep as stacks are: each node names its parent. */
 static void add_tree(struct json *j, const struct report *report, const struct call_tree *tree)
 {
@@ -233,6 +257,8 @@ void report_json(const struct report *report, const struct call_tree *tree, uint
 	for (uint32_t i = 0; i < report->processes.count; i++)
 		add_process(j, report, &report->processes.items[i], row_count);
 	json_end(j);
+	if (report->group_keys)
+		add_groups(j, report, row_count);
 	if (tree)
 		add_tree(j, report, tree);
 	json_end(j);

@@ -307,6 +307,7 @@ static int absorb_session(struct trace *trace, const struct event *event)
 	recording->command_line = trace_add_text(trace, read.command_line);
 	recording->options = trace_add_text(trace, read.options);
 	recording->period_ns = read.period_ns;
+	recording->cpu_recorded = (uint32_t)read.cpu_recorded;
 	if (read.utc_ns)
 		recording->utc_ns = read.utc_ns;
 	if (process)

@@ -151,6 +151,7 @@ bool payload_session(struct bytes *out, const struct payload_session *session)
 	bytes_varuint(out, session->period_ns);
 	put_text(&w, session->clock);
 	bytes_u64(out, session->utc_ns);
+	bytes_varuint(out, session->cpu_recorded);
 	return w.cut;
 }
 
@@ -472,6 +473,8 @@ int payload_read_session(const uint8_t *payload, size_t size, struct strtab *str
 	ret_session->period_ns = cursor_varuint(&r.c);
 	ret_session->clock = get_text(&r);
 	ret_session->utc_ns = cursor_u64(&r.c);
+	/* Not in the files of 0.1 */
+	ret_session->cpu_recorded = cursor_left(&r.c) ? cursor_varuint(&r.c) : 0;
 	return reader_done(&r);
 }
 

@@ -84,6 +84,7 @@ struct payload_session {
 	uint64_t period_ns;
 	const char *clock;          /* "CLOCK_MONOTONIC" */
 	uint64_t utc_ns;            /* at the file's sync time */
+	uint64_t cpu_recorded;      /* CPUs that were recorded, when not all; 0 all */
 };
 
 struct payload_count {

@@ -123,6 +123,7 @@ struct recording {
 	uint32_t end_reason;     /* 0: no SessionEnd: the recorder was killed */
 	uint32_t cpu_online;
 	uint32_t cpu_possible;
+	uint32_t cpu_recorded;   /* when not all of them; 0 all */
 	uint32_t recorder_process;
 	uint64_t memory_bytes;
 	uint64_t page_size_bytes;

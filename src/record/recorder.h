@@ -2,7 +2,7 @@
  * The kernel-facing recorder: opens perf events, probes what the kernel takes, maps the rings. It parses no records.
  *
  *   recorder_open(&options, &recorder, &diag);
- *   recorder_start(recorder);                             (with RECORD_CHILD the child's exec starts it)
+ *   recorder_start(recorder);                             (with RECORD_CHILD the child's exec starts it, but for late_start)
  *   poll() on recorder_poll_fds() and whatever else; after it recorder_note_poll(); then for each ring: ring_begin/next/end
  *   recorder_stop(recorder); drain once more; recorder_read_lost(); recorder_close(recorder);
  *
@@ -32,6 +32,7 @@ struct ring;
 enum record_scope {
 	RECORD_MACHINE,          /* every CPU, every process */
 	RECORD_PIDS,             /* all threads of some processes, and what they start from now on */
+	RECORD_THREADS,          /* `pids` are threads: they alone, and nothing they start */
 	RECORD_CHILD,            /* pids[0] is our own child that is about to exec: begins there */
 };
 
@@ -45,8 +46,12 @@ struct recorder_options {
 	uint32_t frequency_hz;   /* samples a second and CPU, at least 1 */
 	const uint32_t *pids;    /* borrowed for the call of recorder_open() */
 	size_t pid_count;
+	const uint32_t *cpus;    /* these CPUs only; borrowed as `pids` are */
+	size_t cpu_count;        /* 0: all */
 	size_t ring_bytes;       /* 0: RECORDER_RING_BYTES; a power of two of pages otherwise */
 	bool user_only;          /* leave the kernel out even where it is allowed */
+	bool kernel_only;        /* leave user code and user stacks out */
+	bool late_start;         /* RECORD_CHILD: recorder_start() starts it, not the child's exec */
 	bool no_hardware;        /* cpu-clock even where there are hardware cycles */
 };
 
@@ -70,7 +75,8 @@ struct recorder_info {
 };
 
 /*
- * -EACCES: rights are missing (the diag says which and what to do). -ESRCH: no such process, or it has ended. -EMFILE: more
+ * -EACCES: rights are missing (the diag says which and what to do). -ESRCH: no such process, or it has ended. -ENXIO: one of `cpus` is
+ * not there or not online. -EMFILE: more
  * events than files may be open and no right to record machine-wide. The recorder does not run yet.
  */
 int recorder_open(const struct recorder_options *options, struct recorder **ret_recorder,

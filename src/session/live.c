@@ -347,6 +347,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		return diag_set(diag, -ENOMEM, "cannot record: %m");
 	}
 	live->options = *options;
+	live->options.cpus = NULL; /* borrowed for this call */
 	box_read(&live->box);
 	live->arch = arch_here();
 	result = proc_open(&live->proc, diag);
@@ -369,19 +370,24 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		goto fail;
 	}
 	struct recorder_options recorder_options = {
-		.scope = options->machine ? RECORD_MACHINE : options->command ? RECORD_CHILD : RECORD_PIDS,
+		.scope = options->machine ? RECORD_MACHINE : options->tid_count ? RECORD_THREADS
+			: options->pid_count ? RECORD_PIDS : RECORD_CHILD,
 		.frequency_hz = options->frequency_hz,
-		.pids = options->pids,
-		.pid_count = options->pid_count,
+		.pids = options->tid_count ? options->tids : options->pids,
+		.pid_count = options->tid_count ? options->tid_count : options->pid_count,
+		.cpus = options->cpus,
+		.cpu_count = options->cpu_count,
+		.late_start = options->late_start,
 		.ring_bytes = options->frequency_hz <= SLOW_HZ ? SLOW_RING_BYTES : RECORDER_RING_BYTES,
 		.user_only = options->user_only,
+		.kernel_only = options->kernel_only,
 	};
 	if (options->command) {
 		result = record_child_spawn(&live->child, (char *const *)options->command, diag);
 		if (result < 0)
 			goto fail;
 		live->child_waits = true;
-		if (!options->machine) {
+		if (recorder_options.scope == RECORD_CHILD) {
 			recorder_options.pids = &live->child.pid;
 			recorder_options.pid_count = 1;
 		}
@@ -439,14 +445,26 @@ static void options_json(const struct live *live, struct bytes *out)
 	struct json j = { .out = out };
 
 	json_object(&j, NULL);
-	json_z(&j, "scope", live->options.machine ? "machine" : live->options.command ? "command" : "processes");
+	json_z(&j, "scope", live->options.machine ? "machine"
+			: live->options.tid_count	  ? "threads"
+			: live->options.pid_count	  ? "processes"
+							  : "command");
 	json_array(&j, "pids");
 	for (size_t i = 0; i < live->options.pid_count; i++)
 		json_u64(&j, NULL, live->options.pids[i]);
 	json_end(&j);
+	if (live->options.tid_count) {
+		json_array(&j, "tids");
+		for (size_t i = 0; i < live->options.tid_count; i++)
+			json_u64(&j, NULL, live->options.tids[i]);
+		json_end(&j);
+	}
+	if (live->options.cpu_count)
+		json_u64(&j, "cpus", info->ring_count);
 	json_u64(&j, "frequency_hz", live->options.frequency_hz);
 	json_z(&j, "event", info->clock == RECORD_CLOCK_CYCLES ? "cycles" : "cpu-clock");
 	json_bool(&j, "kernel", !info->kernel_excluded);
+	json_bool(&j, "user", !live->options.kernel_only);
 	json_bool(&j, "idle", !info->idle_excluded);
 	json_bool(&j, "names", !live->options.no_names);
 	json_bool(&j, "dotnet", !live->options.no_dotnet);
@@ -471,7 +489,8 @@ static void emit_head(struct live *live)
 			.options = bytes_z(&live->text),
 			.period_ns = info->period_ns,
 			.clock = "CLOCK_MONOTONIC",
-			.utc_ns = live->trace.recording.utc_ns });
+			.utc_ns = live->trace.recording.utc_ns,
+			.cpu_recorded = live->options.cpu_count ? info->ring_count : 0 });
 	emit_about_recording(live, SPOOR_SESSION);
 	bytes_reset(&live->payload);
 	payload_machine(&live->payload,
@@ -492,6 +511,14 @@ static void emit_head(struct live *live)
 		live_notice(live, live->recorder_process, 2, "rights", info->limit.text, info->limit.remedy);
 }
 
+int live_run_command(struct live *live, struct diag *diag)
+{
+	if (!live->child_waits)
+		return 0;
+	live->child_waits = false;
+	return record_child_go(&live->child, live->options.command[0], diag);
+}
+
 int live_start(struct live *live, struct diag *diag)
 {
 	live->begin_ns = live_now_ns();
@@ -506,12 +533,9 @@ int live_start(struct live *live, struct diag *diag)
 		return result;
 	live->started = true;
 	census_scan(live);
-	if (live->child_waits) {
-		live->child_waits = false;
-		result = record_child_go(&live->child, live->options.command[0], diag);
-		if (result < 0)
-			return result;
-	}
+	result = live_run_command(live, diag);
+	if (result < 0)
+		return result;
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
 	managed_advance(live->managed, live_now_ns());
