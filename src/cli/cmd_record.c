@@ -387,6 +387,7 @@ static int watch_signals(struct recording_run *run, struct diag *diag)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGTSTP);
 	sigaddset(&set, SIGCHLD);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return diag_set(diag, -errno, "cannot block signals: %m");
@@ -422,6 +423,22 @@ static void reap(struct recording_run *run)
 	}
 }
 
+/* Ctrl-Z: nothing of ours is left open in other processes while we stand still. */
+static void pause_recording(struct recording_run *run)
+{
+	uint64_t begin_ns;
+	sigset_t stop;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	live_pause(run->live);
+	begin_ns = live_now_ns();
+	(void)raise(SIGTSTP);                         /* waits while it is blocked, */
+	(void)sigprocmask(SIG_UNBLOCK, &stop, NULL);  /* and stops us here; not where nobody could continue us */
+	(void)sigprocmask(SIG_BLOCK, &stop, NULL);
+	live_resume(run->live, live_now_ns() - begin_ns);
+}
+
 /* True when a signal or a key asks for the end. */
 static void look_at_watched(struct recording_run *run)
 {
@@ -430,6 +447,8 @@ static void look_at_watched(struct recording_run *run)
 	while (run->watched[0].revents && read(run->watched[0].fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
 			reap(run);
+		} else if (info.ssi_signo == SIGTSTP) {
+			pause_recording(run);
 		} else {
 			run->signal = (int)info.ssi_signo;
 			/* From the keyboard it went to the whole foreground group, from kill(2) to us alone. */

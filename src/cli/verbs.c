@@ -7,6 +7,7 @@
 #include "base/text.h"
 
 const struct verb verbs[] = {
+	{ "ps", cmd_ps, "[options]", "the .NET processes here: which runtime, whose, and whether they can be asked", ps_options, false },
 	{ "record", cmd_record, "[options] [[--] COMMAND [ARGUMENT...]]", "samples the machine, some processes or a command into a file",
 		record_options, true },
 	{ "report", cmd_report, "[FILE] [options]", "what a recording holds, and where its CPU time went",

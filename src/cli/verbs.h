@@ -35,6 +35,8 @@ const struct verb *verb_find(const char *name);
 /* The verb whose name is nearest to a mistyped one, NULL when none is near. */
 const struct verb *verb_nearest(const char *name);
 
+int cmd_ps(const struct verb *self, int argc, char **argv);
+extern const struct option ps_options[];
 int cmd_record(const struct verb *self, int argc, char **argv);
 int cmd_report(const struct verb *self, int argc, char **argv);
 extern const struct option report_options[];

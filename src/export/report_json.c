@@ -2,6 +2,7 @@
 #include "export/report_json.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/bytes.h"
 #include "base/json.h"
@@ -83,6 +84,31 @@ static void add_notices(struct json *j, const struct report *report)
 			json_u64(j, "pid", trace->processes.items[notice->process].pid);
 		else
 			json_null(j, "pid");
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void add_sessions(struct json *j, const struct report *report)
+{
+	const struct trace *trace = report->trace;
+
+	json_array(j, "sessions");
+	for (uint32_t i = 0; i < trace->processes.count; i++) {
+		const struct process *process = &trace->processes.items[i];
+		const char *line = trace_text(trace, process->runtime_sessions);
+		if (!*line)
+			continue;
+		json_object(j, NULL);
+		json_u64(j, "pid", process->pid);
+		add_text(j, trace, "name", process->name);
+		json_array(j, "opened");
+		while (*line) {
+			size_t len = strcspn(line, "\n");
+			json_text(j, NULL, line, len);
+			line += len + (line[len] == '\n');
+		}
+		json_end(j);
 		json_end(j);
 	}
 	json_end(j);
@@ -246,6 +272,7 @@ void report_json(const struct report *report, const struct call_tree *tree, uint
 	add_losses(j, report);
 	add_notices(j, report);
 	add_clocks(j, report);
+	add_sessions(j, report);
 	add_names(j, report);
 	json_array(j, "processes");
 	for (uint32_t i = 0; i < report->processes.count; i++)

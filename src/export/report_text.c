@@ -222,6 +222,41 @@ static void add_unnamed(struct page *page)
 	}
 }
 
+/* What was opened in the processes for this recording, each kind once. */
+static void add_sessions(struct page *page)
+{
+	const struct trace *trace = page->report->trace;
+	struct bytes *out = page->out;
+
+	for (uint32_t i = 0; i < trace->processes.count; i++) {
+		uint32_t sessions = trace->processes.items[i].runtime_sessions;
+		const char *text = trace_text(trace, sessions);
+		uint32_t alike = 0;
+		bool told = false;
+		if (!*text)
+			continue;
+		for (uint32_t j = 0; j < trace->processes.count; j++) {
+			bool same = trace->processes.items[j].runtime_sessions == sessions;
+			told |= same && j < i;
+			alike += same;
+		}
+		if (told)
+			continue;
+		bytes_text(out, "opened in ");
+		if (alike == 1)
+			label_process(out, trace, i);
+		else
+			bytes_printf(out, "%" PRIu32 " .NET processes", alike);
+		bytes_text(out, ": ");
+		for (const char *line = text; *line;) {
+			size_t len = strcspn(line, "\n");
+			text_add_safe(out, line, len);
+			line += len + (line[len] == '\n');
+			bytes_text(out, *line ? "; " : "\n");
+		}
+	}
+}
+
 /* How far each source's clock is from the recording's: -v. */
 static void add_clocks(struct page *page)
 {
@@ -272,6 +307,7 @@ static void add_trust(struct page *page)
 		add_unnamed(page);
 	}
 	bytes_text(out, "\n");
+	add_sessions(page);
 	if (report->killed)
 		bytes_text(out, "the recorder was stopped before it could end the recording: the last "
 				"second may be missing\n");

@@ -184,6 +184,7 @@ static int absorb_runtime(struct trace *trace, const struct event *event)
 	process->runtime_kind = runtime_of(read.kind);
 	process->runtime_version = trace_add_text(trace, read.version);
 	process->runtime_reason = read.reachable ? 0 : trace_add_text(trace, read.reason);
+	process->runtime_sessions = trace_add_text(trace, read.sessions);
 	return 1;
 }
 

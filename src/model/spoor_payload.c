@@ -276,6 +276,7 @@ bool payload_runtime(struct bytes *out, const struct payload_runtime *runtime)
 	bytes_u32(out, runtime->single_file);
 	bytes_u32(out, runtime->reachable);
 	put_text(&w, runtime->reason);
+	put_text(&w, runtime->sessions);
 	return w.cut;
 }
 
@@ -620,6 +621,7 @@ int payload_read_runtime(const uint8_t *payload, size_t size, struct strtab *str
 	ret_runtime->single_file = cursor_u32(&r.c) != 0;
 	ret_runtime->reachable = cursor_u32(&r.c) != 0;
 	ret_runtime->reason = get_text(&r);
+	ret_runtime->sessions = !r.c.short_read && cursor_left(&r.c) ? get_text(&r) : "";
 	return reader_done(&r);
 }
 

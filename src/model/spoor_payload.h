@@ -171,6 +171,7 @@ struct payload_runtime {
 	bool single_file;
 	bool reachable;
 	const char *reason;         /* why not reachable */
+	const char *sessions;       /* that were opened in it, one a line; "" in files of before */
 };
 
 struct payload_process_end {

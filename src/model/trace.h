@@ -33,6 +33,7 @@ struct process {
 	uint32_t main_thread;    /* index in threads; created with the process */
 	uint32_t runtime_version;/* strtab: "10.0.12" */
 	uint32_t runtime_reason; /* strtab: why its names could not be asked for; 0 = they could */
+	uint32_t runtime_sessions; /* strtab: diagnostics sessions that were opened in it, one a line */
 	uint8_t runtime_kind;    /* enum runtime_kind */
 	bool existed;            /* before the recording began */
 	bool ended;

@@ -36,6 +36,8 @@
 #define SLOW_RING_BYTES (1u << 20) /* two seconds of deep stacks at that rate; larger ones cost page clearing at the start */
 #define POLL_MAX        1024u
 #define END_BOUND_NS    UINT64_C(8000000000)
+#define PAUSE_TOLD_NS   UINT64_C(10000000)
+#define PAUSE_BOUND_NS  UINT64_C(2000000000) /* who pressed Ctrl-Z waits; what has not ended by then the guard ends */
 
 static uint64_t utc_now_ns(void)
 {
@@ -73,6 +75,7 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 		.path = "",
 		.reachable = outcome->reachable,
 		.reason = outcome->reason,
+		.sessions = outcome->sessions,
 	};
 
 	if (outcome->info) {
@@ -93,6 +96,13 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 	bytes_printf(&live->text, "no names from its runtime: %s", outcome->reason); /* whose, the event says */
 	live_notice(live, outcome->process, 2, outcome->reason_code, bytes_z(&live->text),
 		strcmp(outcome->reason_code, "permission") == 0 ? "run spoor as that user, or with sudo" : "");
+}
+
+static void on_managed_told(void *context, const char *code, const char *text)
+{
+	struct live *live = context;
+
+	live_notice(live, live->recorder_process, 2, code, text, "");
 }
 
 static struct live_cpu *live_cpu(struct live *live, int32_t cpu)
@@ -354,7 +364,8 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 	};
 	result = names_init(&live->names, &names_options);
 	if (result == 0)
-		result = managed_new(&live->trace, &live->names, on_managed, live, &live->managed);
+		result = managed_new(&live->trace, &live->names, on_managed, on_managed_told, live,
+			&live->managed);
 	if (result < 0) {
 		diag_set(diag, result, "cannot record: %m");
 		goto fail;
@@ -649,6 +660,35 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 	if (live->sink_error)
 		return tell_sink_error(live, diag);
 	return live->options.machine || recorder_targets_left(live->recorder) ? 1 : 0;
+}
+
+void live_pause(struct live *live)
+{
+	uint64_t bound_ns = live_now_ns() + PAUSE_BOUND_NS;
+
+	managed_pause(live->managed, live_now_ns());
+	while (!managed_ended(live->managed) && live_now_ns() < bound_ns) {
+		wait_for(live, NULL, 0, live_now_ns() + UINT64_C(50000000));
+		managed_advance(live->managed, live_now_ns());
+		intake_drain(live);
+	}
+	if (!live->sink_error)
+		flush(live, live_now_ns() - MERGE_WINDOW_NS);
+}
+
+void live_resume(struct live *live, uint64_t paused_ns)
+{
+	struct bytes text = { 0 };
+
+	managed_resume(live->managed, live_now_ns());
+	if (paused_ns < PAUSE_TOLD_NS)
+		return;
+	bytes_text(&text, "spoor was stopped for ");
+	text_add_duration(&text, (double)paused_ns / 1e9);
+	bytes_text(&text, " (Ctrl-Z, SIGTSTP): samples were kept as far as the kernel's buffers go, and what .NET processes compiled "
+			  "meanwhile is asked for again");
+	live_notice(live, live->recorder_process, 2, "paused", bytes_z(&text), "");
+	bytes_done(&text);
 }
 
 /* The .NET sessions' end: bounded, and cut short when one of the caller's descriptors asks for it. */

@@ -86,6 +86,13 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 	struct diag *diag);
 
 /*
+ * Before the caller stops itself (Ctrl-Z): ends the .NET sessions, within 2 s, and flushes. Afterwards they are opened again, and the file
+ * says how long it was.
+ */
+void live_pause(struct live *live);
+void live_resume(struct live *live, uint64_t paused_ns);
+
+/*
  * Stops the rings, ends the .NET sessions, names what can still be named, and ends the file. `fds` are watched as in live_step(): when one becomes
  * ready, the rest is cut short.
  */

@@ -510,6 +510,8 @@ static int take(struct choosing *c)
 		.runtime_version = keep_text(c->targets, version ? version : "", len),
 		.command_line = details & TARGET_PLACE ? keep_command_line(c) : "",
 		.reason = "",
+		.architecture = "",
+		.remedy = "",
 	};
 	if (!target->name || !target->program || !target->container || !target->cgroup ||
 		!target->runtime_path || !target->runtime_version || !target->command_line)

@@ -74,7 +74,9 @@ struct target {
 	const char *cgroup;
 	const char *command_line;      /* arguments with blanks between them */
 	const char *runtime_path;      /* of libcoreclr.so, as the target sees it */
-	const char *runtime_version;   /* what its path says */
+	const char *runtime_version;   /* what its path says; roll_call() knows better */
+	const char *architecture;      /* "x64": roll_call() */
+	const char *remedy;            /* what to type: roll_call() */
 	const char *reason;            /* why it is not reachable: a sentence part */
 	int reach_error;               /* the same as a negative errno */
 };
