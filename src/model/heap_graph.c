@@ -10,6 +10,8 @@
 #define COUNT_MAX  (UINT32_C(1) << 31)
 #define UNIT       8u /* objects are aligned to it */
 #define BLOCK_SPAN (UINT64_C(1) << 35)
+#define SPLIT_ROUNDS 8u
+#define BLOCK_GAP  (UINT64_C(1) << 16) /* beyond it another part of the heap may lie between */
 
 int heap_graph_init(struct heap_graph *graph)
 {
@@ -94,7 +96,8 @@ int heap_graph_add_node(struct heap_graph *graph, uint64_t address, uint64_t siz
 	if (edge_count > COUNT_MAX || graph->edge_count + edge_count > COUNT_MAX)
 		return -EOVERFLOW;
 	if (!block || address <= block->last || block->count == HEAP_BLOCK_NODES ||
-		address - block->base >= BLOCK_SPAN || (address - block->base) % UNIT) {
+		address - block->last >= BLOCK_GAP || address - block->base >= BLOCK_SPAN ||
+		(address - block->base) % UNIT) {
 		block = vec_push(&graph->blocks);
 		if (!block)
 			return -ENOMEM;
@@ -146,8 +149,54 @@ static int compare_blocks(const void *left, const void *right, void *context)
 	return a->base < b->base ? -1 : a->base > b->base;
 }
 
-static int sort_blocks(struct heap_graph *graph)
+/* The nodes of a block from the one at `address` or behind it on become a block of their own. False when there is no memory. */
+static bool split_block(struct heap_graph *graph, uint32_t index, uint64_t address)
 {
+	struct heap_block *block = &graph->blocks.items[index];
+	uint32_t *units = graph->address.items + block->first;
+	uint32_t at = 0;
+
+	while (block->base + (uint64_t)units[at] * UNIT < address)
+		at++;
+	struct heap_block rest = { .base = block->base + (uint64_t)units[at] * UNIT, .last = block->last,
+		.first = block->first + at, .count = block->count - at };
+	uint32_t shift = units[at];
+
+	block->count = at;
+	block->last = block->base + (uint64_t)units[at - 1] * UNIT;
+	for (uint32_t i = at; i < at + rest.count; i++)
+		units[i] -= shift;
+	return vec_add(&graph->blocks, rest);
+}
+
+static bool crumble_block(struct heap_graph *graph, uint32_t index)
+{
+	while (graph->blocks.items[index].count > 1) {
+		const struct heap_block *block = &graph->blocks.items[index];
+		uint32_t last = block->first + block->count - 1;
+		struct heap_block one = { .base = block->last, .last = block->last, .first = last, .count = 1 };
+		uint64_t base = block->base;
+		graph->address.items[last] = 0;
+		if (!vec_add(&graph->blocks, one))
+			return false;
+		struct heap_block *rest = &graph->blocks.items[index];
+		rest->count--;
+		rest->last = base + (uint64_t)graph->address.items[last - 1] * UNIT;
+	}
+	return true;
+}
+
+static int compare_first(const void *left, const void *right)
+{
+	const struct heap_block *a = left;
+	const struct heap_block *b = right;
+
+	return a->first < b->first ? -1 : a->first > b->first;
+}
+
+static int sort_by_base(struct heap_graph *graph)
+{
+	vec_reset(&graph->by_base);
 	for (uint32_t i = 0; i < graph->blocks.count; i++)
 		if (!vec_add(&graph->by_base, i))
 			return -ENOMEM;
@@ -155,6 +204,32 @@ static int sort_blocks(struct heap_graph *graph)
 		qsort_r(graph->by_base.items, graph->by_base.count, sizeof(graph->by_base.items[0]),
 			compare_blocks, graph);
 	return 0;
+}
+
+/* A block whose nodes lie on both sides of another's is taken apart: the search goes by where blocks begin. */
+static int sort_blocks(struct heap_graph *graph)
+{
+	bool split = true;
+	int error = 0;
+
+	for (unsigned round = 0; split && !error; round++) {
+		split = false;
+		error = sort_by_base(graph);
+		for (uint32_t i = 0; i + 1 < graph->by_base.count && !error; i++) {
+			uint32_t index = graph->by_base.items[i];
+			uint64_t next = graph->blocks.items[graph->by_base.items[i + 1]].base;
+			if (graph->blocks.items[index].last < next || graph->blocks.items[index].base == next)
+				continue;
+			split = true;
+			/* A stream that jumps to and fro all the time: then each node by itself. */
+			if (round < SPLIT_ROUNDS ? !split_block(graph, index, next) : !crumble_block(graph, index))
+				error = -ENOMEM;
+		}
+	}
+	if (error || !graph->blocks.count)
+		return error;
+	qsort(graph->blocks.items, graph->blocks.count, sizeof(graph->blocks.items[0]), compare_first);
+	return sort_by_base(graph);
 }
 
 /* The place in by_base of the last block that begins at or before the address, plus one; 0 none. */

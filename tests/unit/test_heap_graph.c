@@ -152,6 +152,31 @@ static void test_dominators(void **state)
 	}
 }
 
+/* Parts of a heap told in any order, with others between them: every object is found, and has its address. */
+static void test_interleaved(void **state)
+{
+	const uint32_t count = 20000;
+
+	(void)state;
+	for (uint32_t stride = 1; stride <= 17; stride += 4) {
+		struct heap_graph graph;
+		assert_int_equal(heap_graph_init(&graph), 0);
+		/* Every stride-th object, then those beside them: each run spans all the others'. */
+		for (uint32_t first = 0; first < stride; first++)
+			for (uint32_t i = first; i < count; i += stride)
+				add(&graph, i + 1, 24, 0);
+		assert_int_equal(heap_graph_resolve(&graph), 0);
+		for (uint32_t i = 1; i <= count; i++) {
+			uint32_t node = heap_graph_find(&graph, object(i));
+			assert_true(node);
+			assert_int_equal(heap_graph_address(&graph, node), object(i));
+		}
+		assert_int_equal(heap_graph_find(&graph, object(0)), 0);
+		assert_int_equal(heap_graph_find(&graph, object(count + 1)), 0);
+		heap_graph_done(&graph);
+	}
+}
+
 /* A list both ways, and a long one: neither takes many passes. */
 static void test_long_list(void **state)
 {
@@ -183,6 +208,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_roots_and_sizes),
 		cmocka_unit_test(test_dominators),
+		cmocka_unit_test(test_interleaved),
 		cmocka_unit_test(test_long_list),
 	};
 
