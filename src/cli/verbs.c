@@ -13,6 +13,8 @@ const struct verb verbs[] = {
 	{ "report", cmd_report, "[FILE] [options]", "what a recording holds, and where its CPU time went",
 		report_options, false },
 	{ "flame", cmd_flame, "[FILE] [-o FILE] [options]", "a recording as a flame graph", flame_options, false },
+	{ "heap", cmd_heap, "[-p PID] [report FILE | roots FILE TYPE | diff BEFORE AFTER] [options]",
+		"what lives in the heap of a .NET process, and what keeps it alive", heap_options, false },
 	{ "doctor", cmd_doctor, "[--json]", "what this machine and user can record, and what to grant for what can't",
 		doctor_options, false },
 	{ "help", cmd_help, "[VERB]", "what a verb does and takes", help_options, false },

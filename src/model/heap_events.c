@@ -18,7 +18,7 @@ enum {
 	EVENT_BULK_EDGE = 19,
 	EVENT_BULK_STATIC_VAR = 38,
 	EVENT_MODULE_LOAD = 152,
-	EVENT_MODULE_END = 154, /* of the rundown provider */
+	EVENT_MODULE_END = 154, /* of the rundown provider, and the only one of it here */
 };
 
 #define DEPTH_OLDEST   2u
@@ -37,6 +37,38 @@ static void take_utf16z(struct cursor *c, struct bytes *out)
 		units++;
 	if (!c->short_read)
 		text_add_utf16(out, begin, units);
+}
+
+#define NESTING_MAX 64u
+
+/* "Dictionary`2[System.String,Shop.Order[]]" as people write it: "Dictionary<System.String,Shop.Order[]>". In place: it only gets shorter. */
+static void make_readable(struct bytes *text)
+{
+	uint64_t generic = 0; /* a bit a bracket that is open: it is a list of types */
+	unsigned depth = 0;
+	size_t used = 0;
+
+	for (size_t i = 0; i < text->len; i++) {
+		char c = (char)text->data[i];
+		if (c == '`') {
+			while (i + 1 < text->len && text->data[i + 1] >= '0' && text->data[i + 1] <= '9')
+				i++;
+			continue;
+		}
+		if (c == '[' && depth < NESTING_MAX) {
+			char next = i + 1 < text->len ? (char)text->data[i + 1] : ']';
+			bool list = next != ']' && next != ',' && next != '*';
+			generic = generic << 1 | list;
+			depth++;
+			c = list ? '<' : '[';
+		} else if (c == ']' && depth) {
+			c = generic & 1 ? '>' : ']';
+			generic >>= 1;
+			depth--;
+		}
+		text->data[used++] = (uint8_t)c;
+	}
+	text->len = used;
 }
 
 static int add_text(struct heap_graph *graph, const struct bytes *text, uint32_t *ret_index)
@@ -59,6 +91,7 @@ static int take_types(struct heap_events *heap, struct cursor *c)
 		uint32_t flags = cursor_u32(c);
 		(void)cursor_u8(c); /* element type */
 		take_utf16z(c, &text);
+		make_readable(&text);
 		uint32_t parameters = cursor_u32(c);
 		if (c->short_read || parameters > cursor_left(c) / 8) {
 			error = -EBADMSG;
@@ -197,18 +230,8 @@ static int take_static_vars(struct heap_events *heap, struct cursor *c)
 			error = -EBADMSG;
 			break;
 		}
-		/* The type's name may come later: "Type.Field" is put together from what is known by now, else from the field alone. */
-		uint32_t type = heap_graph_type(heap->graph, type_id);
-		struct bytes name = { 0 };
-		bytes_text(&name, root.thread_static ? "[thread static var " : "[static var ");
-		if (type && heap->graph->types.items[type].name) {
-			bytes_text(&name, strtab_get(&heap->graph->strings, heap->graph->types.items[type].name));
-			bytes_text(&name, ".");
-		}
-		bytes_add(&name, text.data, text.len);
-		bytes_text(&name, "]");
-		error = type ? add_text(heap->graph, &name, &root.name) : -ENOMEM;
-		bytes_done(&name);
+		root.type = heap_graph_type(heap->graph, type_id);
+		error = root.type ? add_text(heap->graph, &text, &root.name) : -ENOMEM;
 		if (!error)
 			error = heap_graph_add_root(heap->graph, &root);
 	}
@@ -238,13 +261,14 @@ static int take_module(struct heap_events *heap, struct cursor *c)
 	return error;
 }
 
-int heap_events_take(struct heap_events *heap, uint32_t event_id, uint32_t version, const uint8_t *payload, size_t size)
+int heap_events_take(struct heap_events *heap, int rundown, uint32_t event_id, const uint8_t *payload, size_t size)
 {
 	struct cursor c = cursor_of(payload, size);
 	bool inside = heap->begun && !heap->ended;
 	int error;
 
-	(void)version; /* fields are only appended */
+	if (rundown != (event_id == EVENT_MODULE_END))
+		return 0;
 	switch (event_id) {
 	case EVENT_GC_START: {
 		uint32_t count = cursor_u32(&c);

@@ -3,7 +3,7 @@
  *
  *   struct heap_events heap = { .graph = &graph };
  *   for each event of Microsoft-Windows-DotNETRuntime and of its rundown provider, in the stream's order:
- *           heap_events_take(&heap, event_id, version, payload, size);
+ *           heap_events_take(&heap, rundown, event_id, payload, size);
  *   heap_events_missing(&heap)       what is missing, as far as the events themselves show it
  *
  * The collection that a snapshot comes from is the first induced, blocking one of the oldest generation; bulk events of others are passed over. Blocks
@@ -40,8 +40,8 @@ struct heap_events {
 	bool gap;                 /* a block was missing */
 };
 
-/* 1: taken. 0: no event of a snapshot. -EBADMSG: its payload is torn. -ENOMEM, -EOVERFLOW. */
-int heap_events_take(struct heap_events *heap, uint32_t event_id, uint32_t version, const uint8_t *payload, size_t size);
+/* `rundown`: of the rundown provider, whose ids mean other events. 1: taken. 0: no event of a snapshot. -EBADMSG: its payload is torn. -ENOMEM, -EOVERFLOW. */
+int heap_events_take(struct heap_events *heap, int rundown, uint32_t event_id, const uint8_t *payload, size_t size);
 
 /* "" when nothing is missing, else the sentence part that says what is: "blocks of it were lost on the way". Before heap_graph_resolve(). */
 const char *heap_events_missing(const struct heap_events *heap);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 #define COUNT_MAX  (UINT32_C(1) << 31)
 #define UNIT       8u /* objects are aligned to it */
 #define BLOCK_SPAN (UINT64_C(1) << 35)
@@ -36,6 +38,7 @@ void heap_graph_done(struct heap_graph *graph)
 	vec_done(&graph->size);
 	vec_done(&graph->edge_at);
 	vec_done(&graph->told_edges);
+	vec_done(&graph->read_edges);
 	vec_done(&graph->large);
 	free(graph->edges);
 	map_done(&graph->type_by_id);
@@ -138,6 +141,23 @@ int heap_graph_add_module(struct heap_graph *graph, uint64_t module_id, const ch
 	uint32_t text = strtab_add(&graph->strings, path, len);
 
 	return !text || map_put(&graph->module_by_id, module_id, text) ? 0 : -ENOMEM;
+}
+
+int heap_graph_add_resolved(struct heap_graph *graph, uint64_t address, uint64_t size_bytes, uint32_t type)
+{
+	if (!(graph->types.items[type].flags & HEAP_TYPE_ROOT) && address)
+		return heap_graph_add_node(graph, address, size_bytes, type, 0);
+	return push_node(graph, 0, size_bytes, type);
+}
+
+int heap_graph_add_resolved_edge(struct heap_graph *graph, uint32_t node)
+{
+	if (graph->edge_count >= COUNT_MAX)
+		return -EOVERFLOW;
+	if (!vec_add(&graph->read_edges, node))
+		return -ENOMEM;
+	graph->edge_count++;
+	return 0;
 }
 
 static int compare_blocks(const void *left, const void *right, void *context)
@@ -272,6 +292,17 @@ static uint32_t find_in(const struct heap_graph *graph, const struct heap_block 
 	return low < block->count && units[low] == unit ? block->first + low : 0;
 }
 
+int heap_graph_end_resolved(struct heap_graph *graph, uint32_t root)
+{
+	if (!vec_add(&graph->edge_at, (uint32_t)graph->edge_count) || !vec_add(&graph->read_edges, 0))
+		return -ENOMEM;
+	graph->edges = graph->read_edges.items;
+	graph->read_edges.items = NULL;
+	vec_done(&graph->read_edges);
+	graph->root = root;
+	return sort_blocks(graph);
+}
+
 uint32_t heap_graph_find(const struct heap_graph *graph, uint64_t address)
 {
 	uint32_t place = find_block(graph, address);
@@ -364,6 +395,22 @@ static int add_object(struct root_tree *tree, uint32_t parent, uint32_t object)
 	return vec_add(&tree->nodes, node) ? 0 : -ENOMEM;
 }
 
+/* "[static var all (Shop.Order[])]": which class it belongs to the runtime does not tell. */
+static uint32_t name_static(struct heap_graph *graph, const struct heap_root *root)
+{
+	struct bytes name = { 0 };
+	const char *type = root->type ? strtab_get(&graph->strings, graph->types.items[root->type].name) : "";
+
+	bytes_printf(&name, "[%sstatic var %s", root->thread_static ? "thread " : "", strtab_get(&graph->strings, root->name));
+	if (*type)
+		bytes_printf(&name, " (%s)", type);
+	bytes_text(&name, "]");
+	uint32_t index = strtab_add(&graph->strings, (const char *)name.data, name.len);
+
+	bytes_done(&name);
+	return index;
+}
+
 static int grow_roots(struct heap_graph *graph, struct root_tree *tree)
 {
 	struct strtab *strings = &graph->strings;
@@ -383,7 +430,7 @@ static int grow_roots(struct heap_graph *graph, struct root_tree *tree)
 		if (!error)
 			error = add_root_node(tree, at, strtab_add_z(strings, group_of(root)), &at);
 		if (!error && root->name)
-			error = add_root_node(tree, at, root->name, &at);
+			error = add_root_node(tree, at, name_static(graph, root), &at);
 		if (!error)
 			error = add_object(tree, at, object);
 	}

@@ -63,7 +63,8 @@ enum heap_root_flag {
 struct heap_root {
 	uint64_t object;
 	uint64_t key;          /* of a conditional weak table: `object` lives as long as this; else 0 */
-	uint32_t name;         /* strtab, of a static variable: "Type.Field"; else 0 */
+	uint32_t name;         /* strtab: the field, of a static variable; else 0 */
+	uint32_t type;         /* of the static variable, whose name may be told later; 0 unknown */
 	uint8_t kind;          /* enum heap_root_kind */
 	bool is_static;
 	bool thread_static;
@@ -83,6 +84,7 @@ struct heap_graph {
 	VEC(uint32_t) size;             /* bytes; HEAP_SIZE_LARGE: in large_sizes */
 	VEC(uint32_t) edge_at;          /* one more than nodes after heap_graph_resolve() */
 	VEC(uint64_t) told_edges;       /* addresses, before heap_graph_resolve() */
+	VEC(uint32_t) read_edges;       /* of a file, before heap_graph_end_resolved() */
 	uint32_t *edges;                /* node numbers, 0 for an address that is no object's; after heap_graph_resolve() */
 	uint64_t edge_count;            /* that nodes claim */
 	struct map type_by_id;
@@ -118,6 +120,14 @@ int heap_graph_add_module(struct heap_graph *graph, uint64_t module_id, const ch
  * Turns addresses into node numbers and roots into nodes. Edges that nodes claim but nobody told are 0. Once; nothing may be added afterwards.
  */
 int heap_graph_resolve(struct heap_graph *graph);
+
+/*
+ * The same for a graph that is read from a file, where references are node numbers already: each node, then its edges; heap_graph_end_resolved() ends
+ * it and names the root. Types are pushed into `types` before; nodes of one with HEAP_TYPE_ROOT are no objects.
+ */
+int heap_graph_add_resolved(struct heap_graph *graph, uint64_t address, uint64_t size_bytes, uint32_t type);
+int heap_graph_add_resolved_edge(struct heap_graph *graph, uint32_t node);
+int heap_graph_end_resolved(struct heap_graph *graph, uint32_t root);
 
 /* The node at an address; 0 none. After heap_graph_resolve(). */
 uint32_t heap_graph_find(const struct heap_graph *graph, uint64_t address);

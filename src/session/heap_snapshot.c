@@ -57,7 +57,7 @@ static int take_event(struct taking *t, const struct event *event)
 
 	if (schema->provider_kind != PROVIDER_CLR && schema->provider_kind != PROVIDER_CLR_RUNDOWN)
 		return 0;
-	int result = heap_events_take(&t->heap, schema->event_id, schema->version, event->payload, event->payload_size);
+	int result = heap_events_take(&t->heap, schema->provider_kind == PROVIDER_CLR_RUNDOWN, schema->event_id, event->payload, event->payload_size);
 
 	if (result == -EBADMSG)
 		return diag_set(&t->broken, result, "the runtime's event %u does not have the layout it should", schema->event_id);

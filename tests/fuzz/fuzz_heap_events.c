@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size_t payload = (size_t)data[1] | (size_t)data[2] << 8;
 		if (payload > size - 3)
 			payload = size - 3;
-		int error = heap_events_take(&heap, data[0], 0, data + 3, payload);
+		int error = heap_events_take(&heap, data[0] == 154, data[0], data + 3, payload);
 		if (error < 0 && error != -EBADMSG)
 			break;
 		data += 3 + payload;

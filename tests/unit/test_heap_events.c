@@ -23,13 +23,13 @@ static void take_file(const char *name, struct heap_events *heap)
 	for (size_t at = 0; at + 3 <= size;) {
 		size_t payload = (size_t)data[at + 1] | (size_t)data[at + 2] << 8;
 		assert_true(at + 3 + payload <= size);
-		assert_true(heap_events_take(heap, data[at], 0, data + at + 3, payload) >= 0);
+		assert_true(heap_events_take(heap, data[at] == 154, data[at], data + at + 3, payload) >= 0);
 		/* No prefix of it is taken for the whole of it. */
 		struct heap_graph scratch;
 		struct heap_events torn = { .graph = &scratch, .begun = true };
 		assert_int_equal(heap_graph_init(&scratch), 0);
 		for (size_t cut = 0; cut < payload; cut++)
-			(void)heap_events_take(&torn, data[at], 0, data + at + 3, cut);
+			(void)heap_events_take(&torn, data[at] == 154, data[at], data + at + 3, cut);
 		heap_graph_done(&scratch);
 		at += 3 + payload;
 	}
