@@ -415,14 +415,9 @@ static int take_all(const struct heap_values *values, const struct verb *verb, c
 	struct guard *guard = NULL;
 	struct pollfd watched = { .fd = -1 };
 	struct diag diag = { 0 };
-	int code = target_options_query(&values->targets, verb, &choice);
+	int code = target_options_dotnet(&values->targets, verb, &choice);
 
-	if (code != EXIT_DONE)
-		return code;
-	choice.query.single = true;
-	choice.query.dotnet_only = true;
-	if (!target_options_given(&values->targets) && !targets_in_container()) {
-		code = options_misused(verb, "which process? -p PID or -n NAME; spoor ps lists them");
+	if (code != EXIT_DONE) {
 		target_options_done(&choice);
 		return code;
 	}
