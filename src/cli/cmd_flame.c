@@ -17,6 +17,7 @@
 #include "cli/words.h"
 #include "export/flame_svg.h"
 #include "export/folded.h"
+#include "machine/output_file.h"
 
 enum flame_format { FORMAT_SVG, FORMAT_FOLDED };
 
@@ -63,22 +64,20 @@ static void default_output(const char *recording, enum flame_format format, stru
 
 static int write_file(const char *path, const struct bytes *content, struct diag *diag)
 {
-	FILE *file = fopen(path, "we");
+	struct output_file out;
+	int result = output_file_open(&out, path, diag);
 
-	if (!file) {
-		int error = errno;
-		diag_set(diag, -error, "cannot write '%s': %m", path);
-		diag_remedy(diag, "name another place with -o FILE");
-		return -error;
+	for (size_t at = 0; result == 0 && at < content->len;) {
+		ssize_t got = write(out.fd, content->data + at, content->len - at);
+		if (got >= 0)
+			at += (size_t)got;
+		else if (errno != EINTR)
+			result = diag_set(diag, -errno, "cannot write '%s': %m", path);
 	}
-	errno = 0;
-	bool written = fwrite(content->data, 1, content->len, file) == content->len;
-	int error = errno;
-	if (fclose(file) != 0 && written) {
-		written = false;
-		error = errno;
-	}
-	return written ? 0 : diag_set(diag, error ? -error : -EIO, "cannot write '%s': %m", path);
+	if (result == 0)
+		result = output_file_keep(&out, diag);
+	output_file_close(&out);
+	return result;
 }
 
 /* Where it went and how much it is; the picture is opened by a browser, so that is the next step. */

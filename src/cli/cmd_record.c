@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
@@ -24,7 +23,9 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "cli/words.h"
+#include "machine/output_file.h"
 #include "machine/proc.h"
+#include "machine/rights.h"
 #include "model/trace.h"
 #include "record/recorder.h"
 #include "session/live.h"
@@ -44,6 +45,7 @@ struct record_values {
 	bool report;
 	bool no_symbols;
 	bool no_dotnet;
+	bool no_arguments;
 	bool user_only;
 	struct texts symbol_paths;
 	bool quiet;
@@ -71,6 +73,8 @@ const struct option record_options[] = {
 		INTO(struct record_values, no_symbols) },
 	{ 0, "no-dotnet", NULL, "open no diagnostics session in .NET processes", OPTION_FLAG,
 		INTO(struct record_values, no_dotnet) },
+	{ 0, "no-arguments", NULL, "keep command lines out of the recording: they may hold secrets", OPTION_FLAG,
+		INTO(struct record_values, no_arguments) },
 	{ 'q', "quiet", NULL, "only errors", OPTION_FLAG, INTO(struct record_values, quiet) },
 	{ 0 },
 };
@@ -312,7 +316,7 @@ static int choose_own_processes(struct recording_run *run, struct diag *diag)
 
 /* ---- the file ---- */
 
-static int open_output(struct recording_run *run, int *ret_fd, struct diag *diag)
+static int open_output(struct recording_run *run, struct output_file *ret_out, struct diag *diag)
 {
 	const char *path = run->values->output;
 
@@ -326,7 +330,7 @@ static int open_output(struct recording_run *run, int *ret_fd, struct diag *diag
 		if (fd < 0)
 			return diag_set(diag, -errno, "cannot write to standard output: %m");
 		(void)snprintf(run->path, sizeof(run->path), "-"); /* fits */
-		*ret_fd = fd;
+		*ret_out = (struct output_file){ .fd = fd, .folder = -1 };
 		return 0;
 	}
 	if (!path) {
@@ -339,24 +343,7 @@ static int open_output(struct recording_run *run, int *ret_fd, struct diag *diag
 	} else if ((size_t)snprintf(run->path, sizeof(run->path), "%s", path) >= sizeof(run->path)) {
 		return diag_set(diag, -ENAMETOOLONG, "cannot write the recording: its path is too long");
 	}
-	int fd = open(run->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
-
-	if (fd < 0) {
-		diag_set(diag, -errno, "cannot write '%s': %m", run->path);
-		diag_remedy(diag, "choose another place with -o FILE");
-		return diag->error;
-	}
-	*ret_fd = fd;
-	return 0;
-}
-
-/* Takes back the file that nothing is in. What is no plain file (/dev/full) is not ours to take. */
-static void remove_output(const struct recording_run *run, int fd)
-{
-	struct stat status;
-
-	if (strcmp(run->path, "-") != 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
-		(void)unlink(run->path); /* then it stays, empty */
+	return output_file_open(ret_out, run->path, diag);
 }
 
 /* ---- words ---- */
@@ -670,14 +657,14 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 {
 	const struct record_values *values = run->values;
 	char command_line[COMMAND_TEXT];
-	cleanup(closep) int fd = -1;
+	cleanup(output_file_close) struct output_file out = { .fd = -1, .folder = -1 };
 	size_t used = 0;
 	int result = choose_targets(run, diag);
 
 	if (result < 0)
 		return result;
 	used = (size_t)snprintf(command_line, sizeof(command_line), "spoor");
-	for (int i = 0; i < argc && used < sizeof(command_line); i++)
+	for (int i = 0; i < (values->no_arguments ? 1 : argc) && used < sizeof(command_line); i++)
 		used += (size_t)snprintf(command_line + used, sizeof(command_line) - used, " %s", argv[i]);
 	struct live_options options = {
 		.machine = values->all || (!run->pids.count && !run->args->command),
@@ -688,26 +675,29 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.user_only = values->user_only,
 		.no_names = values->no_symbols,
 		.no_dotnet = values->no_dotnet,
+		.no_arguments = values->no_arguments,
 		.symbol_paths = values->symbol_paths.list.items,
 		.command_line = command_line,
 		.version = SPOOR_VERSION,
 	};
 
-	result = open_output(run, &fd, diag);
+	result = open_output(run, &out, diag);
 	if (result < 0)
 		return result;
 	result = watch_signals(run, diag);
 	if (result == 0)
 		result = open_live(run, &options, diag);
 	if (result == 0)
-		result = live_write_to(run->live, fd,
+		result = live_write_to(run->live, out.fd,
 			strcmp(run->path, "-") == 0 ? "standard output" : run->path, diag);
 	if (result == 0)
 		result = live_start(run->live, diag);
-	if (result < 0) {
-		remove_output(run, fd);
+	if (result == 0)
+		result = output_file_keep(&out, diag);
+	if (result < 0)
 		return result;
-	}
+	/* What fails leaves more rights than needed, no less. */
+	(void)rights_reduce(live_rights(run->live) | (values->report ? RIGHT_DAC_READ_SEARCH : 0u));
 	say_begin(run);
 	result = run_until_end(run, diag);
 	end_child(run);
@@ -729,6 +719,7 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 
 	if (!options_parse(self, argc, argv, &values, &args, &code))
 		return code;
+	rights_raise();
 	if (args.words.count) {
 		code = options_misused(self, "'%s' is no option; a command to record stands behind --",
 			args.words.items[0]);

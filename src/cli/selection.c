@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
+#include "machine/rights.h"
 #include "session/saved.h"
 
 static void add_words(struct bytes *words, const char *option, const char *value)
@@ -118,6 +119,8 @@ int selection_open(const struct selection_values *values, const struct arguments
 {
 	struct diag diag = { 0 };
 
+	/* Reading what anybody may have written takes no right but to read and write files. What fails leaves more. */
+	(void)rights_reduce(rights_are_borrowed() ? 0 : RIGHTS_OF_FILES);
 	memset(s, 0, sizeof(*s));
 	if (trace_init(&s->trace) < 0) {
 		diag_set(&diag, -ENOMEM, "cannot read a recording: %m");

@@ -395,6 +395,8 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		result = diag_set(diag, -ENOMEM, "cannot record: %m");
 		goto fail;
 	}
+	if (!options->no_names && !recorder_info(live->recorder)->kernel_excluded)
+		names_open_kernel(&live->names);
 	*ret_live = live;
 	return 0;
 fail:
@@ -410,6 +412,24 @@ const struct recorder_info *live_recorder_info(const struct live *live)
 uint32_t live_child_pid(const struct live *live)
 {
 	return live->child.pid;
+}
+
+uint32_t live_rights(const struct live *live)
+{
+	const struct live_options *options = &live->options;
+	uint32_t rights = RIGHT_SYS_PTRACE; /* maps, environment, root of processes to come */
+
+	if (options->machine)
+		rights |= RIGHT_PERFMON | RIGHT_IPC_LOCK; /* CPUs that come online */
+	if (options->command)
+		rights |= RIGHT_KILL; /* it may have become another user */
+	if (!options->no_names)
+		rights |= RIGHT_DAC_READ_SEARCH | RIGHT_CHECKPOINT_RESTORE; /* images */
+	if (!options->no_names && !options->no_dotnet)
+		rights |= RIGHT_DAC_OVERRIDE; /* connecting to a socket is writing to it */
+	if (live->names.kernel_asked && live->names.kernel_needs_right)
+		rights |= RIGHT_BPF;
+	return rights;
 }
 
 int live_write_to(struct live *live, int fd, const char *name, struct diag *diag)
@@ -449,6 +469,7 @@ static void options_json(const struct live *live, struct bytes *out)
 	json_bool(&j, "idle", !info->idle_excluded);
 	json_bool(&j, "names", !live->options.no_names);
 	json_bool(&j, "dotnet", !live->options.no_dotnet);
+	json_bool(&j, "arguments", !live->options.no_arguments);
 	json_u64(&j, "stack_frames_max", info->max_stack);
 	json_end(&j);
 }

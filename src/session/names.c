@@ -18,6 +18,7 @@
 #include "image/elf.h"
 #include "machine/box.h"
 #include "machine/kernel_symbol.h"
+#include "machine/rights.h"
 #include "machine/target_root.h"
 #include "model/arch.h"
 #include "model/clr.h"
@@ -301,6 +302,19 @@ static void load_kernel(struct names *names)
 		save_kernel_cache(names);
 }
 
+void names_open_kernel(struct names *names)
+{
+	struct kernel_symbol symbol;
+
+	if (names->kernel_error == 1)
+		load_kernel(names);
+	if (!names->kernel_asked)
+		return;
+	uint64_t before = rights_pause(RIGHT_BPF | RIGHT_SYS_ADMIN);
+	names->kernel_needs_right = kernel_symbols_find(names->kernel_asked, arch_here()->kernel_begin, &symbol) == -EPERM;
+	rights_restore(before);
+}
+
 /* The kernel's mapping: one id for all processes that have kernel frames, told to each. */
 static int map_kernel(struct names *names, uint32_t process)
 {
@@ -433,6 +447,27 @@ static int open_there(struct names *names, uint32_t pid, const char *path, int *
 	return take_note(names, result);
 }
 
+/* In a folder that the user named, with the user's rights. Links there are the user's affair; the name may be the target's. */
+static int open_for_user(void *context, const char *path)
+{
+	uint64_t before = rights_lower();
+	cleanup(closep) int place = open(path, O_PATH | O_CLOEXEC);
+	struct stat status;
+	char again[40];
+	int result = -EINVAL;
+
+	(void)context;
+	if (place < 0) {
+		result = -errno;
+	} else if (fstat(place, &status) == 0 && S_ISREG(status.st_mode)) {
+		(void)snprintf(again, sizeof(again), "/proc/self/fd/%d", place); /* fits */
+		result = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		result = result < 0 ? -errno : result;
+	}
+	rights_restore(before);
+	return result;
+}
+
 static int open_for_symbols(void *context, const char *path)
 {
 	const struct image_search *search = context;
@@ -541,6 +576,7 @@ static void open_image(struct names *names, struct names_image *image, const str
 	search->root = (struct symbol_root){ .open_file = open_for_symbols, .context = search };
 	search->search = (struct symbol_search){ .roots = &search->root, .root_count = 1 };
 	search->search.dirs = names->options.symbol_paths;
+	search->search.dir_root = (struct symbol_root){ .open_file = open_for_user };
 	while (search->search.dirs && search->search.dirs[search->search.dir_count])
 		search->search.dir_count++;
 	for (int place = 0; place < FILE_PLACE_COUNT && !image->file; place++) {
