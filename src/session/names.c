@@ -370,34 +370,36 @@ static uint8_t answer_kernel(struct names *names, const struct names_hit_entry *
 
 /*
  * Who shares tables. A build id is the target's own claim, and a forged one must not name the code of others; so files are taken to be the same for
- * processes of one user in one mount namespace, who could change each other's anyway.
+ * processes of one user in one mount namespace, who could change each other's anyway. 0: not to be known, as for a process that has ended;
+ * its files are looked for at their path on this machine, and that is what it shares.
  */
 static uint64_t sharing_of(struct names *names, uint32_t index)
 {
 	const struct process *process = &names->options.trace->processes.items[index];
 	struct names_process *own = names_process(names, index);
 
-	if (!own)
-		return index;
-	if (!own->sharing) {
+	if (!own || process->ended)
+		return 0;
+	if (!own->sharing_asked) {
 		uint64_t space = target_mount_namespace(process->pid);
-		own->sharing = hash_u64(space ? space : UINT64_C(1) << 63 | index) ^ hash_u64(process->uid + UINT64_C(1));
+		own->sharing_asked = true;
+		own->sharing = space ? hash_u64(space) ^ hash_u64(process->uid + UINT64_C(1)) : 0;
 	}
 	return own->sharing;
 }
 
 static uint64_t image_key(struct names *names, const struct mapping *mapping)
 {
-	const struct process *process = &names->options.trace->processes.items[mapping->process];
 	const char *build_id = text_at(names, mapping->build_id);
 	const char *path = text_at(names, mapping->path);
 	uint64_t of_path = hash_bytes(path, strlen(path));
 
 	if (strcmp(path, VDSO_PATH) == 0)
 		return of_path;
-	/* Of a process that has ended, files are looked for at their path on this machine: that is what they share. */
-	uint64_t whose = process->ended ? of_path : sharing_of(names, mapping->process);
+	uint64_t whose = sharing_of(names, mapping->process);
 
+	if (!whose)
+		whose = of_path;
 	if (*build_id)
 		return hash_bytes(build_id, strlen(build_id)) ^ whose;
 	if (mapping->inode)
@@ -503,6 +505,17 @@ static bool is_same_image(struct names *names, const struct mapping *mapping, co
 /* Where a mapped file is looked for, in this order. */
 enum file_place { FILE_IN_TARGET, FILE_BEHIND_MAPPING, FILE_HERE, FILE_PLACE_COUNT };
 
+/* Ended, perhaps before we have heard of it, and a process that is not ours to look into have none. */
+static bool has_root(uint32_t pid)
+{
+	struct target_root root = { .fd = -1 };
+	struct diag quiet = { 0 };
+	bool has = target_root_open(&root, pid, &quiet) == 0;
+
+	target_root_close(&root);
+	return has;
+}
+
 static int open_mapped_file(struct names *names, const struct mapping *mapping, enum file_place place)
 {
 	const struct process *process = &names->options.trace->processes.items[mapping->process];
@@ -512,14 +525,22 @@ static int open_mapped_file(struct names *names, const struct mapping *mapping, 
 	int fd = -1;
 	int result = -ENOENT;
 
-	if (process->ended == (place == FILE_HERE)) {
-		if (place == FILE_IN_TARGET)
+	switch (place) {
+	case FILE_IN_TARGET:
+		if (!process->ended)
 			result = open_there(names, process->pid, path, &fd);
-		else if (place == FILE_BEHIND_MAPPING)
-			result = target_map_file_open(process->pid, mapping->begin, mapping->end, MAPPED_SIZE_MAX, &fd,
-				&size, &quiet);
-		else
+		break;
+	case FILE_BEHIND_MAPPING:
+		if (!process->ended)
+			result = target_map_file_open(process->pid, mapping->begin, mapping->end, MAPPED_SIZE_MAX, &fd, &size,
+				&quiet);
+		break;
+	case FILE_HERE:
+		if (process->ended || !has_root(process->pid))
 			result = open_here(names, path, &fd);
+		break;
+	default:
+		break;
 	}
 	if (result < 0)
 		return result;

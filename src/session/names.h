@@ -57,7 +57,8 @@ struct names_process {
 	uint8_t managed;          /* enum managed_state */
 	bool fallback_tried;      /* perf map, jitdump */
 	bool kernel_mapped;       /* the kernel's mapping is written for it */
-	uint64_t sharing;         /* with whom it shares symbol tables; 0 not asked yet */
+	bool sharing_asked;
+	uint64_t sharing;         /* with whom it shares symbol tables; 0 not to be known */
 };
 
 /* Emits one known event about a process; the payload is borrowed. */
