@@ -38,6 +38,11 @@ enum right {
 /* What reading and writing files takes, for a root without anything else. */
 #define RIGHTS_OF_FILES (RIGHT_DAC_OVERRIDE | RIGHT_DAC_READ_SEARCH | RIGHT_CHOWN | RIGHT_FOWNER)
 
+/* All that a recording of the whole machine can use. */
+#define RIGHTS_WANTED                                                                              \
+	(RIGHT_PERFMON | RIGHT_BPF | RIGHT_SYSLOG | RIGHT_SYS_PTRACE | RIGHT_DAC_OVERRIDE | RIGHT_DAC_READ_SEARCH |     \
+		RIGHT_IPC_LOCK | RIGHT_CHECKPOINT_RESTORE)
+
 struct diag;
 
 #define RIGHTS_PARANOID_UNKNOWN 99
