@@ -17,7 +17,6 @@
 #include "cli/words.h"
 #include "export/flame_svg.h"
 #include "export/folded.h"
-#include "machine/output_file.h"
 
 enum flame_format { FORMAT_SVG, FORMAT_FOLDED };
 
@@ -28,6 +27,7 @@ struct flame_values {
 	bool reverse;
 	const char *title;
 	uint64_t width;
+	bool quiet;
 };
 
 const struct option flame_options[] = {
@@ -41,6 +41,7 @@ const struct option flame_options[] = {
 	{ 0, "width", "PIXELS", "width of the picture (that of the window; 1200)", OPTION_COUNT,
 		INTO(struct flame_values, width) },
 	SELECTION_OPTIONS(struct flame_values, selection),
+	{ 'q', "quiet", NULL, "only errors", OPTION_FLAG, INTO(struct flame_values, quiet) },
 	{ 0 },
 };
 
@@ -60,24 +61,6 @@ static void default_output(const char *recording, enum flame_format format, stru
 	}
 	bytes_add(out, base, len);
 	bytes_text(out, format == FORMAT_SVG ? ".svg" : ".folded");
-}
-
-static int write_file(const char *path, const struct bytes *content, struct diag *diag)
-{
-	struct output_file out;
-	int result = output_file_open(&out, path, diag);
-
-	for (size_t at = 0; result == 0 && at < content->len;) {
-		ssize_t got = write(out.fd, content->data + at, content->len - at);
-		if (got >= 0)
-			at += (size_t)got;
-		else if (errno != EINTR)
-			result = diag_set(diag, -errno, "cannot write '%s': %m", path);
-	}
-	if (result == 0)
-		result = output_file_keep(&out, diag);
-	output_file_close(&out);
-	return result;
 }
 
 /* Where it went and how much it is; the picture is opened by a browser, so that is the next step. */
@@ -129,9 +112,10 @@ static int write_flame(const struct flame_values *values, struct selection *s)
 		code = words_fail(&diag);
 	} else if (strcmp(bytes_z(&path), "-") == 0) {
 		code = selection_print(&out);
-	} else if (write_file(bytes_z(&path), &out, &diag) < 0) {
-		code = words_fail(&diag);
 	} else {
+		code = selection_write(bytes_z(&path), &out);
+	}
+	if (code == EXIT_DONE && !values->quiet && strcmp(bytes_z(&path), "-") != 0) {
 		tell(bytes_z(&path), &s->report, out.len, format);
 	}
 	call_tree_done(&tree);

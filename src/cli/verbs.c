@@ -7,14 +7,15 @@
 #include "base/text.h"
 
 const struct verb verbs[] = {
-	{ "record", cmd_record, "[options] [-- COMMAND [ARGUMENT...]]", "samples the machine, some processes or a command into a file",
-		record_options },
+	{ "ps", cmd_ps, "[options]", "the .NET processes here: which runtime, whose, and whether they can be asked", ps_options, false },
+	{ "record", cmd_record, "[options] [[--] COMMAND [ARGUMENT...]]", "samples the machine, some processes or a command into a file",
+		record_options, true },
 	{ "report", cmd_report, "[FILE] [options]", "what a recording holds, and where its CPU time went",
-		report_options },
-	{ "flame", cmd_flame, "[FILE] [-o FILE] [options]", "a recording as a flame graph", flame_options },
+		report_options, false },
+	{ "flame", cmd_flame, "[FILE] [-o FILE] [options]", "a recording as a flame graph", flame_options, false },
 	{ "doctor", cmd_doctor, "[--json]", "what this machine and user can record, and what to grant for what can't",
-		doctor_options },
-	{ "help", cmd_help, "[VERB]", "what a verb does and takes", help_options },
+		doctor_options, false },
+	{ "help", cmd_help, "[VERB]", "what a verb does and takes", help_options, false },
 	{ 0 },
 };
 

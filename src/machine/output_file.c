@@ -238,9 +238,42 @@ int output_file_keep(struct output_file *out, struct diag *diag)
 	return 0;
 }
 
-int output_file_take(struct output_file *out)
+static int make_folder(const char *path, bool own)
 {
-	return TAKE_FD(out->fd);
+	struct stat st;
+	uid_t uid = getuid();
+	gid_t gid;
+	bool made = mkdir(path, 0700) == 0;
+	bool sudo = sudo_user(&uid, &gid);
+
+	if (!made && errno != EEXIST)
+		return -errno;
+	if (!made && !own)
+		return 0;
+	cleanup(closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	if (made && sudo)
+		(void)!fchown(fd, uid, gid); /* as in open_new() */
+	if (!made && (fstat(fd, &st) < 0 || (st.st_uid != 0 && st.st_uid != uid && st.st_uid != getuid())))
+		return -EPERM;
+	return 0;
+}
+
+int output_folder_make(const char *path, bool own, struct diag *diag)
+{
+	uint64_t before = rights_lower();
+	int result = make_folder(path, own);
+
+	rights_restore(before);
+	if (result == 0)
+		return 0;
+	if (result == -EPERM)
+		diag_set(diag, result, "cannot make the folder '%s': it is there, and another user's", path);
+	else
+		diag_set(diag, result, "cannot make the folder '%s': %m", path);
+	diag_remedy(diag, "choose another place with -d DIR");
+	return result;
 }
 
 void output_file_close(struct output_file *out)

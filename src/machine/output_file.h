@@ -32,8 +32,11 @@ int output_file_open(struct output_file *out, const char *path, struct diag *dia
 
 int output_file_keep(struct output_file *out, struct diag *diag);
 
-/* The descriptor stays the caller's to close from now on. */
-int output_file_take(struct output_file *out);
+/*
+ * Makes a folder (0700, the sudo caller's) unless it is there. `own`: one that is there must be no link and belong to the user or root, because what is
+ * put into it is the user's only.
+ */
+int output_folder_make(const char *path, bool own, struct diag *diag);
 
 void output_file_close(struct output_file *out);
 
