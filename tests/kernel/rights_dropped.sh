@@ -70,6 +70,16 @@ kill -INT "$recorder"
 until_true sh -c "! kill -0 $child" || fail "a command of another user does not get the signal"
 wait "$recorder"
 
+# Below sudo all that is left behind is the caller's, also what is made at the end, in a folder of his.
+mkdir home && chown 65534:65534 home && chmod 700 home
+for option in "-d home/folder" "-o home/x.svg -o home/x.nettrace --no-dotnet --no-symbols" "-o home/y.txt"; do
+	# shellcheck disable=SC2086
+	code_of env SUDO_UID=65534 SUDO_GID=65534 "$spoor" record -q --duration 200ms $option -- "$target" spin 300
+	expect_code 0 "below sudo: $option"
+done
+[ "$(find home | wc -l)" = 10 ] || fail "below sudo there are $(find home | tr '\n' ' ')"
+find home ! -uid 65534 -o ! -gid 65534 -o -perm /077 | grep . && fail "below sudo files are not the caller's, or open to others"
+
 # ---- a program with file capabilities ----
 
 command -v setcap >/dev/null || skip "no setcap here (libcap2-bin); the rest holds${skipped}"
