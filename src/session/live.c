@@ -302,11 +302,22 @@ static void forget_stacks(struct live *live)
 	live->trace.stacks = fresh;
 }
 
+static void say_files_skipped(struct live *live)
+{
+	if (live->files_said || !live->names.files_skipped)
+		return;
+	live->files_said = true;
+	live_notice(live, live->recorder_process, 2, "openat2",
+		"files of targets were skipped, and the names in them: there is no openat2 here to open them safely",
+		"Linux 5.6 or newer has it; an old container runtime may forbid it");
+}
+
 static void flush(struct live *live, uint64_t until_ns)
 {
 	names_removed_codes(&live->names, on_removed_code, live);
 	give_out(live, until_ns);
 	(void)names_resolve(&live->names, live_now_ns()); /* what fails stays unnamed, counted */
+	say_files_skipped(live);
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
 	if (!live->sink_error)
@@ -403,6 +414,8 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		result = diag_set(diag, -ENOMEM, "cannot record: %m");
 		goto fail;
 	}
+	if (!options->no_names && !recorder_info(live->recorder)->kernel_excluded)
+		names_open_kernel(&live->names);
 	*ret_live = live;
 	return 0;
 fail:
@@ -418,6 +431,24 @@ const struct recorder_info *live_recorder_info(const struct live *live)
 uint32_t live_child_pid(const struct live *live)
 {
 	return live->child.pid;
+}
+
+uint32_t live_rights(const struct live *live)
+{
+	const struct live_options *options = &live->options;
+	uint32_t rights = RIGHT_SYS_PTRACE; /* maps, environment, root of processes to come */
+
+	if (options->machine)
+		rights |= RIGHT_PERFMON | RIGHT_IPC_LOCK; /* CPUs that come online */
+	if (options->command)
+		rights |= RIGHT_KILL; /* it may have become another user */
+	if (!options->no_names)
+		rights |= RIGHT_DAC_READ_SEARCH | RIGHT_CHECKPOINT_RESTORE; /* images */
+	if (!options->no_names && !options->no_dotnet)
+		rights |= RIGHT_DAC_OVERRIDE; /* connecting to a socket is writing to it */
+	if (live->names.kernel_asked && live->names.kernel_needs_right)
+		rights |= RIGHT_BPF;
+	return rights;
 }
 
 int live_write_to(struct live *live, int fd, const char *name, struct diag *diag)
@@ -469,6 +500,7 @@ static void options_json(const struct live *live, struct bytes *out)
 	json_bool(&j, "idle", !info->idle_excluded);
 	json_bool(&j, "names", !live->options.no_names);
 	json_bool(&j, "dotnet", !live->options.no_dotnet);
+	json_bool(&j, "arguments", !live->options.no_arguments);
 	json_u64(&j, "stack_frames_max", info->max_stack);
 	json_end(&j);
 }
@@ -758,6 +790,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	if (live->merge.reached_ns < live->end_ns)
 		live->merge.reached_ns = live->end_ns;
 	(void)names_finish(&live->names); /* as in flush() */
+	say_files_skipped(live);
 	emit_end(live, reason);
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->end(live->sink, &live->sink_diag);

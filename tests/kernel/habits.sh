@@ -25,6 +25,7 @@ expect_code 0 "record -D"
 code_of "$spoor" report --json x.nettrace
 has out '"name":"target_reversed"'
 has_no out '"name":"target"'
+rm x.nettrace
 code_of "$spoor" record -q -D 5s -o x.nettrace -- true
 expect_code 1 "a command that ends before the delay is over"
 has err '^nothing was recorded: the command ended before the delay was over'
