@@ -22,6 +22,7 @@
 #include "dotnet/exchange.h"
 #include "dotnet/ipc.h"
 #include "machine/dump_check.h"
+#include "machine/rights.h"
 #include "session/ask.h"
 
 #define PATH_ROOM  4096u
@@ -217,6 +218,7 @@ int cmd_dump(const struct verb *self, int argc, char **argv)
 	else
 		code = target_options_dotnet(&values.targets, self, &choice);
 	choice.query.details |= TARGET_DOTNET | TARGET_PLACE;
+	rights_raise();
 	if (code == EXIT_DONE && targets_choose(&choice.query, &targets, &diag) < 0)
 		code = words_fail(&diag);
 	if (code == EXIT_DONE && values.output && targets.list.count > 1)

@@ -6,7 +6,6 @@
 #include "cli/verbs.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -33,6 +32,8 @@
 #include "format/gcdump_read.h"
 #include "format/gcdump_write.h"
 #include "machine/box.h"
+#include "machine/output_file.h"
+#include "machine/rights.h"
 #include "model/heap_graph.h"
 #include "model/heap_report.h"
 #include "session/heap_snapshot.h"
@@ -293,13 +294,11 @@ static int name_file(const struct heap_values *values, const struct target *targ
 static int save(struct heap *heap, const struct target *target, struct diag *diag)
 {
 	struct box box;
-	cleanup(closep) int fd = open(heap->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+	struct output_file out;
+	int result = output_file_open(&out, heap->path, diag);
 
-	if (fd < 0) {
-		diag_set(diag, -errno, "cannot write '%s': %m", heap->path);
-		diag_remedy(diag, "choose another place with -o FILE");
-		return diag->error;
-	}
+	if (result < 0)
+		return result;
 	box_read(&box);
 	const struct gcdump_info info = {
 		.machine = box.host,
@@ -310,8 +309,10 @@ static int save(struct heap *heap, const struct target *target, struct diag *dia
 		.utc_ns = heap->report.utc_ns,
 		.working_set_bytes = target->resident_bytes,
 	};
-	int result = gcdump_write(&heap->graph, &info, fd, heap->path, diag);
-
+	result = gcdump_write(&heap->graph, &info, out.fd, heap->path, diag);
+	if (result == 0)
+		result = output_file_keep(&out, diag);
+	output_file_close(&out);
 	heap->report.file = heap->path;
 	return result;
 }
@@ -421,6 +422,7 @@ static int take_all(const struct heap_values *values, const struct verb *verb, c
 		target_options_done(&choice);
 		return code;
 	}
+	rights_raise();
 	int result = targets_choose(&choice.query, &targets, &diag);
 	if (result == 0 && values->output && targets.list.count > 1)
 		code = options_misused(verb, "-o names one file, and %u processes were chosen", targets.list.count);

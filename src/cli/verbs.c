@@ -40,7 +40,7 @@ const struct verb *verb_nearest(const char *name)
 
 	for (const struct verb *verb = verbs; verb->name; verb++) {
 		unsigned distance = text_distance(name, verb->name);
-		if (!option_is_near(name, verb->name) || (nearest && distance >= least))
+		if (!option_is_near(name, verb->name) || (nearest && distance > least)) /* of two, the later: help */
 			continue;
 		nearest = verb;
 		least = distance;

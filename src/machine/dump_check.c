@@ -93,7 +93,7 @@ int dump_check(uint32_t pid, const char *folder, const char *runtime_path, struc
 
 	if (result < 0)
 		return result;
-	ret_facts->other_mounts = !root.ours;
+	ret_facts->other_mounts = !target_root_is_ours(&root);
 	result = check_folder(&root, folder, ret_facts, diag);
 	if (result == 0)
 		result = check_program(&root, runtime_path, diag);
