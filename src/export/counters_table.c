@@ -436,7 +436,7 @@ void counters_table_draw(struct counters_table *table, const struct counters_vie
 	uint32_t room = table->lines > s.lines ? table->lines - s.lines : 0;
 	bool rest = rows.list.count > room || shown < count;
 
-	if (rest && room)
+	if (rest && room > 3)
 		room--;
 	uint32_t last = rows.list.count > room ? rows.list.count - room : 0;
 
@@ -446,7 +446,7 @@ void counters_table_draw(struct counters_table *table, const struct counters_vie
 
 	for (uint32_t i = table->first_row; i < end; i++)
 		draw_row(&s, &w, &rows.list.items[i], views, count);
-	if (rest)
+	if (rest && room >= 3 && s.lines < table->lines)
 		draw_rest(&s, table->first_row, rows.list.count - end, count - shown);
 	bytes_text(out, "\x1b[K");
 	vec_done(&series.list);

@@ -368,8 +368,11 @@ static void close_interval(struct counting *counting, uint32_t index, uint64_t n
 	uint64_t interval_ns = counting->options.interval_ns;
 	uint64_t settle_ns = interval_ns / 4 < SETTLE_NS ? interval_ns / 4 : SETTLE_NS;
 
-	if (!p->next_ns && counters_any(&p->counters))
-		p->next_ns = now + settle_ns;
+	if (!p->next_ns && counters_any(&p->counters)) {
+		uint64_t first_ns = p->opened_ns + interval_ns;
+		/* Another tool's shorter interval brings the first values early. */
+		p->next_ns = (first_ns > now ? first_ns : now) + settle_ns;
+	}
 	if (!p->next_ns || now < p->next_ns)
 		return;
 	if (p->events.collecting && now < p->next_ns + interval_ns / 2)
@@ -405,6 +408,8 @@ static void end_process(struct counting *counting, struct counted *p)
 	if (p->again && !counting->stopping && eventpipe_whole(p->pipe)) {
 		p->again = false;
 		eventpipe_free(TAKE(p->pipe));
+		/* The runtime counts clients up by their ids, but down at each end: one that came twice would take another's share with it. */
+		make_client_id(p->client_id);
 		if (open_process(counting, p) < 0)
 			fail(p, "error", "there is no memory");
 		return;
