@@ -83,7 +83,7 @@ const struct option counters_options[] = {
 		INTO(struct counters_values, max_time_series) },
 	{ 0, "duration", "TIME", "end after so long", OPTION_DURATION, INTO(struct counters_values, duration_ns) },
 	{ 0, "count", "N", "end after so many intervals", OPTION_COUNT, INTO(struct counters_values, count) },
-	{ 0, "format", "auto|table|lines|csv|json", "table on a terminal, lines in a pipe (auto)", OPTION_CHOICE,
+	{ 'f', "format", "auto|table|lines|csv|json", "table on a terminal, lines in a pipe (auto)", OPTION_CHOICE,
 		INTO(struct counters_values, format) },
 	{ 0, "csv", NULL, "the same as --format csv", OPTION_FLAG, INTO(struct counters_values, csv) },
 	{ 0, "json", NULL, "the same as --format json", OPTION_FLAG, INTO(struct counters_values, json) },
@@ -484,6 +484,8 @@ int cmd_counters(const struct verb *self, int argc, char **argv)
 		if (result == 0)
 			result = count_targets(&show, &targets, &diag);
 		code = result < 0 ? words_fail(&diag) : show.code;
+		if (result == -EINVAL)
+			code = EXIT_MISUSED; /* a list or an address that is none */
 	}
 	vec_done(&show.views);
 	counter_choice_done(&show.choice);

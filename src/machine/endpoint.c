@@ -29,6 +29,7 @@ static bool split(const char *text, char host[HOST_ROOM], uint16_t *port)
 {
 	const char *colon = strrchr(text, ':');
 	size_t len = strlen(text);
+	struct in6_addr six;
 
 	if (is_port(text, port))
 		return true;
@@ -42,6 +43,8 @@ static bool split(const char *text, char host[HOST_ROOM], uint16_t *port)
 		if (!is_port(colon + 1, port))
 			return false;
 		len = (size_t)(colon - text);
+	} else if (colon && !inet_pton(AF_INET6, text, &six)) {
+		return false;
 	}
 	if (len >= HOST_ROOM)
 		return false;
