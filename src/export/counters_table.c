@@ -254,9 +254,9 @@ static void add_title(struct screen_text *s, const struct counters_view *views, 
 	} else {
 		bytes_printf(&text, "%zu processes", count);
 	}
-	bytes_text(&text, "   ");
+	bytes_text(&text, s->table->paused ? "  (paused)   " : "   ");
 	add_clock(s->table->utc_ns, &text);
-	bytes_printf(&text, "   refresh %g s%s   " KEYS, count ? views->interval_s : 0, s->table->paused ? " (paused)" : "");
+	bytes_printf(&text, "   refresh %g s   " KEYS, views->interval_s);
 	add_line(s, &text, "\x1b[1m");
 	bytes_done(&text);
 	if (*s->table->notice) {

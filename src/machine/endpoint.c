@@ -33,6 +33,8 @@ static bool split(const char *text, char host[HOST_ROOM], uint16_t *port)
 
 	if (is_port(text, port))
 		return true;
+	if (len && strspn(text, "0123456789") == len)
+		return false; /* and no host either, though resolvers take it for one */
 	if (*text == '[') {
 		const char *end = strchr(text, ']');
 		if (!end || (end[1] && (end[1] != ':' || !is_port(end + 2, port))))

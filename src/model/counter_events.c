@@ -174,6 +174,8 @@ static int take_instrument(struct counter_events *e, const struct schema *schema
 	}
 	if (schema->version >= 2)
 		instrument.id = (int32_t)cursor_u32(c);
+	if (schema->version >= 3)
+		(void)read_text(c, &e->texts[OF_METER_TAGS]); /* the address of its schema */
 	if (c->short_read)
 		return -EBADMSG;
 	if (!e->list_all && !counter_choice_has_provider(e->choice, bytes_z(&e->texts[METER])))
