@@ -237,19 +237,18 @@ static int tell_ends(const struct show *show)
 	return count && failed == count ? EXIT_FAILED : EXIT_DONE;
 }
 
+/* Each process that still counts has had its intervals, or the time is over. */
 static bool has_enough(const struct show *show, uint64_t begin_ns)
 {
-	uint64_t most = 0;
-
 	if (show->values->duration_ns && now_ns() >= begin_ns + show->values->duration_ns)
 		return true;
-	for (uint32_t i = 0; i < counting_count(show->counting); i++) {
+	for (uint32_t i = 0; show->values->count && i < counting_count(show->counting); i++) {
 		struct counting_process process;
 		counting_process(show->counting, i, &process);
-		if (process.intervals > most)
-			most = process.intervals;
+		if (process.intervals < show->values->count && process.state != COUNTING_ENDED && process.state != COUNTING_FAILED)
+			return false;
 	}
-	return show->values->count && most >= show->values->count;
+	return show->values->count;
 }
 
 /* SIGWINCH says that the terminal has another size; every other one says that it is enough. */

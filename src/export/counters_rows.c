@@ -242,6 +242,8 @@ static void json_row(void *context, const struct row *row)
 	json_z(&j, "counter", strtab_get(strings, series->id.name));
 	json_z(&j, "unit", strtab_get(strings, series->unit));
 	if (series->kind == COUNTER_SUM || series->kind == COUNTER_UPDOWN) {
+		json_f64(&j, "added", series->delta);
+		json_f64(&j, "seconds", series->seconds);
 		json_f64(&j, "per_second", series->rate);
 		json_f64(&j, "since_start", series->value);
 	} else if (*row->suffix) {
