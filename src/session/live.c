@@ -607,6 +607,7 @@ int live_start(struct live *live, struct diag *diag)
 	live->begin_ns = live_now_ns();
 	live->flush_ns = live->begin_ns;
 	live->follow_ns = live->begin_ns;
+	live->throttling.told_ns = live->begin_ns;
 	live->merge.reached_ns = live->begin_ns;
 	census_announce(live, live->recorder_process);
 	emit_head(live);
@@ -688,6 +689,7 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 		if (live->options.machine)
 			(void)recorder_follow_cpus(live->recorder, on_cpu, live, NULL); /* one we can't follow is one without samples */
 		look_at_clocks(live);
+		throttling_tell(live, now_ns);
 	}
 	if (live->sink_error)
 		return tell_sink_error(live, diag);
@@ -791,6 +793,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 		live->merge.reached_ns = live->end_ns;
 	(void)names_finish(&live->names); /* as in flush() */
 	say_files_skipped(live);
+	throttling_tell(live, UINT64_MAX);
 	emit_end(live, reason);
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->end(live->sink, &live->sink_diag);
@@ -827,6 +830,7 @@ void live_close(struct live *live)
 		recorder_close(live->recorder);
 	names_done(&live->names);
 	merge_done(&live->merge);
+	throttling_done(&live->throttling);
 	proc_close(&live->proc);
 	vec_done(&live->processes);
 	vec_done(&live->cpus);

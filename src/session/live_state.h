@@ -26,6 +26,7 @@
 #include "session/live.h"
 #include "session/merge.h"
 #include "session/names.h"
+#include "session/throttling.h"
 
 struct arch;
 struct managed;
@@ -78,6 +79,7 @@ struct live {
 	uint64_t flush_ns;      /* of the last flush */
 	uint64_t follow_ns;
 	struct clock_watch clocks;
+	struct throttling throttling;
 	uint64_t samples;
 	uint64_t lost;
 	uint64_t late;
