@@ -46,6 +46,7 @@ struct eventpipe {
 	uint64_t stop_ns;     /* when the end was asked for */
 	uint64_t progress_ns; /* of the stream */
 	uint64_t bytes;
+	bool behind;
 	bool opened;
 	bool stopping; /* eventpipe_stop() was called */
 	bool stop_due;
@@ -336,7 +337,10 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 {
 	uint8_t buffer[READ_SIZE];
 
-	if (pipe->fd < 0 || !*budget)
+	if (pipe->fd < 0)
+		return false;
+	pipe->behind = !*budget;
+	if (pipe->behind)
 		return false;
 	ssize_t n = recv(pipe->fd, buffer, sizeof(buffer), 0);
 	int error = errno;
@@ -456,6 +460,7 @@ enum eventpipe_state eventpipe_advance(struct eventpipe *pipe, uint64_t now_ns)
 	size_t budget = READ_MAX;
 	bool again = !is_guarded_off(pipe);
 
+	pipe->behind = false;
 	for (unsigned i = 0; again && i < STEPS_MAX; i++) {
 		again = advance_exchange(pipe, now_ns);
 		again |= read_stream(pipe, &budget, now_ns);
@@ -569,6 +574,11 @@ bool eventpipe_whole(const struct eventpipe *pipe)
 uint64_t eventpipe_opened_ns(const struct eventpipe *pipe)
 {
 	return pipe->opened_ns;
+}
+
+bool eventpipe_behind(const struct eventpipe *pipe)
+{
+	return pipe->behind && pipe->fd >= 0;
 }
 
 uint64_t eventpipe_bytes(const struct eventpipe *pipe)

@@ -90,6 +90,9 @@ bool eventpipe_whole(const struct eventpipe *pipe);
 /* When the session was opened; 0: it was not. */
 uint64_t eventpipe_opened_ns(const struct eventpipe *pipe);
 
+/* The last turn left bytes unread: its share was used up. */
+bool eventpipe_behind(const struct eventpipe *pipe);
+
 /* Bytes of the stream so far. */
 uint64_t eventpipe_bytes(const struct eventpipe *pipe);
 
