@@ -75,43 +75,53 @@ struct trace_values {
 const struct option trace_options[] = {
 	TARGET_OPTIONS(struct trace_values, targets),
 	TARGET_ALL_OPTION(struct trace_values, targets, "every .NET process"),
-	{ 0, "process-id", "PID", "as --pid", OPTION_TEXTS, INTO(struct trace_values, process_ids) },
-	{ 0, "providers", "NAME:KEYWORDS:LEVEL:ARGUMENTS", "whose events; several with commas, may be repeated",
-		OPTION_TEXTS, INTO(struct trace_values, providers) },
-	{ 0, "profile", "PROFILES", "sets of providers by name (dotnet-common,dotnet-sampled-thread-time)",
+	{ 0, "process-id", "PID", "as --pid", OPTION_TEXTS,
+		INTO(struct trace_values, process_ids) },
+	{ 0, "providers", "NAME:KEYWORDS:LEVEL:ARGUMENTS",
+		"whose events; several with commas, may be repeated", OPTION_TEXTS,
+		INTO(struct trace_values, providers) },
+	{ 0, "profile", "PROFILES",
+		"sets of providers by name (dotnet-common,dotnet-sampled-thread-time)",
 		OPTION_TEXTS, INTO(struct trace_values, profiles) },
-	{ 0, "list-profiles", NULL, "the profiles there are", OPTION_FLAG, INTO(struct trace_values, list_profiles) },
-	{ 0, "clrevents", "EVENTS", "the runtime's events by name, such as gc+jit+exception", OPTION_TEXT,
-		INTO(struct trace_values, clr_events) },
-	{ 0, "clreventlevel", "LEVEL", "how much of them: 0 to 5, or informational, verbose, ...", OPTION_TEXT,
-		INTO(struct trace_values, clr_level) },
-	{ 0, "event-ids", "NAME:IDS", "of this provider only these events (1,2), or all but these (-1,-2); .NET 10",
+	{ 0, "list-profiles", NULL, "the profiles there are", OPTION_FLAG,
+		INTO(struct trace_values, list_profiles) },
+	{ 0, "clrevents", "EVENTS", "the runtime's events by name, such as gc+jit+exception",
+		OPTION_TEXT, INTO(struct trace_values, clr_events) },
+	{ 0, "clreventlevel", "LEVEL", "how much of them: 0 to 5, or informational, verbose, ...",
+		OPTION_TEXT, INTO(struct trace_values, clr_level) },
+	{ 0, "event-ids", "NAME:IDS",
+		"of this provider only these events (1,2), or all but these (-1,-2); .NET 10",
 		OPTION_TEXTS, INTO(struct trace_values, event_ids) },
 	{ 0, "buffersize", "MB", "in each process, taken when it is needed (256)", OPTION_COUNT,
 		INTO(struct trace_values, buffer_mb) },
-	{ 0, "duration", "TIME", "end after 30s, 500ms, 5m or dd:hh:mm:ss; a bare number is seconds",
+	{ 0, "duration", "TIME",
+		"end after 30s, 500ms, 5m or dd:hh:mm:ss; a bare number is seconds",
 		OPTION_DURATION, INTO(struct trace_values, duration_ns) },
-	{ 0, "stopping-event-provider-name", "NAME", "end at an event of this provider", OPTION_TEXT,
-		INTO(struct trace_values, stop_provider) },
-	{ 0, "stopping-event-event-name", "EVENT", "... of this name, such as GC/Start", OPTION_TEXT,
-		INTO(struct trace_values, stop_event) },
-	{ 0, "stopping-event-payload-filter", "FIELD:VALUE,...", "... whose fields have these values", OPTION_TEXT,
+	{ 0, "stopping-event-provider-name", "NAME", "end at an event of this provider",
+		OPTION_TEXT, INTO(struct trace_values, stop_provider) },
+	{ 0, "stopping-event-event-name", "EVENT", "... of this name, such as GC/Start",
+		OPTION_TEXT, INTO(struct trace_values, stop_event) },
+	{ 0, "stopping-event-payload-filter", "FIELD:VALUE,...",
+		"... whose fields have these values", OPTION_TEXT,
 		INTO(struct trace_values, stop_payload) },
 	{ 0, "rundown", "true|false", "the names of all methods at the end (true)", OPTION_CHOICE,
 		INTO(struct trace_values, rundown) },
-	{ 'o', "output", "FILE", "the trace (NAME_DATE_TIME.nettrace); - is standard output", OPTION_TEXTS,
-		INTO(struct trace_values, outputs) },
+	{ 'o', "output", "FILE", "the trace (NAME_DATE_TIME.nettrace); - is standard output",
+		OPTION_TEXTS, INTO(struct trace_values, outputs) },
 	{ 0, "raw", NULL, "the runtime's bytes as they are, a file for each process", OPTION_FLAG,
 		INTO(struct trace_values, raw) },
 	{ 0, "print", NULL, "each event as a line, as it comes; no file without -o", OPTION_FLAG,
 		INTO(struct trace_values, print) },
 	{ 0, "diagnostic-port", "PATH[,listen|connect]",
-		"trace the runtimes that connect to this socket, or the one that listens there", OPTION_TEXT,
-		INTO(struct trace_values, port) },
-	{ 0, "dport", "PATH[,listen|connect]", "as --diagnostic-port", OPTION_TEXT, INTO(struct trace_values, dport) },
-	{ 0, "resume-runtime", "true|false", "let runtimes that wait go on once they are traced (true)", OPTION_CHOICE,
+		"trace the runtimes that connect to this socket, or the one that listens there",
+		OPTION_TEXT, INTO(struct trace_values, port) },
+	{ 0, "dport", "PATH[,listen|connect]", "as --diagnostic-port", OPTION_TEXT,
+		INTO(struct trace_values, dport) },
+	{ 0, "resume-runtime", "true|false",
+		"let runtimes that wait go on once they are traced (true)", OPTION_CHOICE,
 		INTO(struct trace_values, resume) },
-	{ 0, "show-child-io", NULL, "a command's output is always shown: taken for the habit's sake", OPTION_FLAG,
+	{ 0, "show-child-io", NULL,
+		"a command's output is always shown: taken for the habit's sake", OPTION_FLAG,
 		INTO(struct trace_values, child_io) },
 	{ 'q', "quiet", NULL, "only errors", OPTION_FLAG, INTO(struct trace_values, quiet) },
 	{ 0 },
@@ -132,17 +142,18 @@ struct trace_run {
 	struct record_outputs outputs;
 	bool to_file;
 	uint32_t raw_files;
-	char name[64];             /* of the file: "shop" */
-	struct bytes subject;      /* "shop (4711), worker (4802)" */
+	char name[64];        /* of the file: "shop" */
+	struct bytes subject; /* "shop (4711), worker (4802)" */
 	struct screen screen;
-	struct pollfd watched[2];  /* signals, the terminal */
+	struct pollfd watched[2]; /* signals, the terminal */
 	size_t watched_count;
 	const char *reason;
 	int signal;
 	bool child_has_it;
 	struct bytes line;
-	int64_t utc_offset_ns;     /* CLOCK_REALTIME less CLOCK_MONOTONIC */
+	int64_t utc_offset_ns; /* CLOCK_REALTIME less CLOCK_MONOTONIC */
 	bool print_failed;
+	bool reader_gone;
 };
 
 static uint64_t clock_now_ns(clockid_t clock)
@@ -163,51 +174,62 @@ static uint64_t now_ns(void)
 static int choose_providers(struct trace_run *run, struct diag *diag)
 {
 	const struct trace_values *values = run->values;
-	bool chosen = values->providers.list.count || values->profiles.list.count || values->clr_events;
+	bool chosen =
+		values->providers.list.count || values->profiles.list.count || values->clr_events;
 	bool ignored = false;
 	int result = 0;
 
 	for (uint32_t i = 0; result == 0 && i < values->providers.list.count; i++)
-		result = provider_list_add_text(&run->providers, values->providers.list.items[i], "--providers", diag);
+		result = provider_list_add_text(
+			&run->providers, values->providers.list.items[i], "--providers", diag);
 	for (uint32_t i = 0; result == 0 && i < values->profiles.list.count; i++)
-		result = provider_list_add_profiles(&run->providers, values->profiles.list.items[i], diag);
+		result = provider_list_add_profiles(
+			&run->providers, values->profiles.list.items[i], diag);
 	if (result == 0 && values->clr_events)
-		result = provider_list_add_clr_events(&run->providers, values->clr_events, values->clr_level, &ignored, diag);
+		result = provider_list_add_clr_events(
+			&run->providers, values->clr_events, values->clr_level, &ignored, diag);
 	if (result == 0 && !chosen)
-		result = provider_list_add_profiles(&run->providers, "dotnet-common,dotnet-sampled-thread-time", diag);
+		result = provider_list_add_profiles(
+			&run->providers, "dotnet-common,dotnet-sampled-thread-time", diag);
 	for (uint32_t i = 0; result == 0 && i < values->event_ids.list.count; i++)
-		result = provider_list_add_event_ids(&run->providers, values->event_ids.list.items[i], diag);
+		result = provider_list_add_event_ids(
+			&run->providers, values->event_ids.list.items[i], diag);
 	if (result == 0 && ignored && !values->quiet)
-		words_say("--clrevents is left out: the runtime's events were chosen otherwise already");
+		words_say("--clrevents is left out: the runtime's events were chosen otherwise "
+			  "already");
 	return result;
 }
 
 /* The chosen providers, each with the option it came from: for people, and on one line for the file. */
 static void say_providers(struct trace_run *run)
 {
-	bool chosen = run->values->providers.list.count || run->values->profiles.list.count || run->values->clr_events;
+	bool chosen = run->values->providers.list.count || run->values->profiles.list.count ||
+		      run->values->clr_events;
 	int width = 0;
 
 	for (uint32_t i = 0; i < run->providers.items.count; i++) {
 		const struct provider_choice *choice = &run->providers.items.items[i];
 		if ((int)strlen(choice->name) > width)
 			width = (int)strlen(choice->name);
-		bytes_printf(&run->providers_text, "%s%s:0x%" PRIx64 ":%u", i ? "," : "", choice->name, choice->keywords,
-			choice->level);
+		bytes_printf(&run->providers_text, "%s%s:0x%" PRIx64 ":%u", i ? "," : "",
+			choice->name, choice->keywords, choice->level);
 	}
 	if (run->values->quiet)
 		return;
 	for (uint32_t i = 0; i < run->providers.items.count; i++) {
 		const struct provider_choice *choice = &run->providers.items.items[i];
 		char name[128];
-		(void)text_make_safe(choice->name, strlen(choice->name), name, sizeof(name)); /* a cut end is fine */
-		fprintf(stderr, "%-11s%-*s  0x%016" PRIx64 "  %-13s  %s\n", i ? "" : "providers", width, name, choice->keywords,
-			provider_level_name(choice->level), chosen ? choice->from : "--profile (the default)");
+		(void)text_make_safe(choice->name, strlen(choice->name), name,
+			sizeof(name)); /* a cut end is fine */
+		fprintf(stderr, "%-11s%-*s  0x%016" PRIx64 "  %-13s  %s\n", i ? "" : "providers",
+			width, name, choice->keywords, provider_level_name(choice->level),
+			chosen ? choice->from : "--profile (the default)");
 	}
 }
 
 /* "NAME:VALUE,NAME:VALUE" against the event. */
-static bool payload_fits(struct trace_run *run, const struct trace *trace, const struct event *event)
+static bool payload_fits(
+	struct trace_run *run, const struct trace *trace, const struct event *event)
 {
 	const char *at = run->values->stop_payload;
 
@@ -217,10 +239,12 @@ static bool payload_fits(struct trace_run *run, const struct trace *trace, const
 		char field[128];
 		if (!colon)
 			return false;
-		(void)snprintf(field, sizeof(field), "%.*s", (int)(colon - at), at); /* longer names fit no event */
+		(void)snprintf(field, sizeof(field), "%.*s", (int)(colon - at),
+			at); /* longer names fit no event */
 		bytes_reset(&run->line);
 		size_t value_len = len - (size_t)(colon + 1 - at);
-		if (!event_text_field(&run->line, trace, event, field) || run->line.len != value_len ||
+		if (!event_text_field(&run->line, trace, event, field) ||
+			run->line.len != value_len ||
 			memcmp(bytes_z(&run->line), colon + 1, value_len) != 0)
 			return false;
 		at += len;
@@ -229,21 +253,31 @@ static bool payload_fits(struct trace_run *run, const struct trace *trace, const
 	return true;
 }
 
-static bool is_stopping_event(struct trace_run *run, const struct trace *trace, const struct event *event)
+static bool is_stopping_event(
+	struct trace_run *run, const struct trace *trace, const struct event *event)
 {
 	const struct trace_values *values = run->values;
 	const struct schema *schema = &trace->schemas.items[event->schema_index];
 
-	if (!values->stop_provider || strcmp(trace_text(trace, schema->provider), values->stop_provider) != 0)
+	if (!values->stop_provider ||
+		strcmp(trace_text(trace, schema->provider), values->stop_provider) != 0)
 		return false;
 	if (values->stop_event) {
 		size_t provider_len = strlen(values->stop_provider) + 1;
 		bytes_reset(&run->line);
 		event_text_name(&run->line, trace, event);
-		if (run->line.len < provider_len || strcmp(bytes_z(&run->line) + provider_len, values->stop_event) != 0)
+		if (run->line.len < provider_len ||
+			strcmp(bytes_z(&run->line) + provider_len, values->stop_event) != 0)
 			return false;
 	}
 	return payload_fits(run, trace, event);
+}
+
+/* A reader that has gone is no failure; the trace has nobody to print for. */
+static void note_print_failure(struct trace_run *run)
+{
+	run->print_failed = true;
+	run->reader_gone |= errno == EPIPE;
 }
 
 static void print_event(struct trace_run *run, const struct trace *trace, const struct event *event)
@@ -259,14 +293,16 @@ static void print_event(struct trace_run *run, const struct trace *trace, const 
 		(int)(utc_ns % 1000000000 / 1000));
 	if (event->thread_index) {
 		const struct thread *thread = &trace->threads.items[event->thread_index];
-		bytes_printf(line, "%u/%u  ", trace->processes.items[thread->process].pid, thread->tid);
+		bytes_printf(
+			line, "%u/%u  ", trace->processes.items[thread->process].pid, thread->tid);
 	}
 	event_text_name(line, trace, event);
 	bytes_text(line, "  ");
 	event_text_fields(line, trace, event);
 	bytes_text(line, "\n");
+	errno = 0;
 	if (fwrite(line->data, 1, line->len, stdout) != line->len)
-		run->print_failed = true;
+		note_print_failure(run);
 }
 
 static int on_event(void *context, const struct trace *trace, const struct event *event)
@@ -296,7 +332,8 @@ static int open_raw(void *context, const char *name, uint32_t pid, struct diag *
 	char path[sizeof(run->outputs.path) + 32];
 	size_t len = strlen(run->outputs.path);
 	static const char suffix[] = ".nettrace";
-	bool has_suffix = len >= sizeof(suffix) && strcmp(run->outputs.path + len - (sizeof(suffix) - 1), suffix) == 0;
+	bool has_suffix = len >= sizeof(suffix) &&
+			  strcmp(run->outputs.path + len - (sizeof(suffix) - 1), suffix) == 0;
 
 	(void)name;
 	run->raw_files++;
@@ -307,8 +344,9 @@ static int open_raw(void *context, const char *name, uint32_t pid, struct diag *
 	if (single)
 		(void)snprintf(path, sizeof(path), "%s", run->outputs.path); /* fits */
 	else
-		(void)snprintf(path, sizeof(path), "%.*s_%u%s", (int)(has_suffix ? len - (sizeof(suffix) - 1) : len),
-			run->outputs.path, pid, suffix); /* fits */
+		(void)snprintf(path, sizeof(path), "%.*s_%u%s",
+			(int)(has_suffix ? len - (sizeof(suffix) - 1) : len), run->outputs.path,
+			pid, suffix); /* fits */
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
 
 	return fd < 0 ? diag_set(diag, -errno, "cannot write '%s': %m", path) : fd;
@@ -342,8 +380,9 @@ static int make_own_port(struct trace_run *run, struct diag *diag)
 	struct bytes ports = { 0 };
 	char path[128];
 
-	(void)snprintf(path, sizeof(path), "%s/spoor-trace-%d-%" PRIx64 ".socket", folder && *folder ? folder : "/tmp",
-		getpid(), now_ns() & 0xffffff); /* a cut one cannot be bound */
+	(void)snprintf(path, sizeof(path), "%s/spoor-trace-%d-%" PRIx64 ".socket",
+		folder && *folder ? folder : "/tmp", getpid(),
+		now_ns() & 0xffffff); /* a cut one cannot be bound */
 	int result = reverse_listen(path, &run->reverse, diag);
 
 	if (result < 0)
@@ -375,10 +414,13 @@ static void say_begin(struct trace_run *run)
 		return;
 	say_providers(run);
 	fprintf(stderr, "tracing    %s%s\n", bytes_z(&run->subject),
-		run->screen.terminal && !run->values->duration_ns && !run->args->command ? "; Enter or Ctrl-C ends it" : "");
+		run->screen.terminal && !run->values->duration_ns && !run->args->command
+			? "; Enter or Ctrl-C ends it"
+			: "");
 }
 
-static void add_counts(struct bytes *line, const struct trace_run *run, const struct tracing_counts *counts)
+static void add_counts(
+	struct bytes *line, const struct trace_run *run, const struct tracing_counts *counts)
 {
 	if (!run->values->raw) {
 		text_add_count(line, counts->events);
@@ -386,7 +428,8 @@ static void add_counts(struct bytes *line, const struct trace_run *run, const st
 		text_add_count(line, counts->lost);
 		bytes_text(line, " lost  ");
 	}
-	text_add_size(line, run->to_file || run->values->raw ? counts->file_bytes : counts->stream_bytes);
+	text_add_size(
+		line, run->to_file || run->values->raw ? counts->file_bytes : counts->stream_bytes);
 }
 
 static void say_progress(struct trace_run *run, bool ending)
@@ -394,7 +437,8 @@ static void say_progress(struct trace_run *run, bool ending)
 	struct tracing_counts counts;
 	cleanup(bytes_done) struct bytes line = { 0 };
 
-	if (!run->screen.terminal || run->values->quiet || (run->values->print && isatty(STDOUT_FILENO)))
+	if (!run->screen.terminal || run->values->quiet ||
+		(run->values->print && isatty(STDOUT_FILENO)))
 		return;
 	tracing_count(run->tracing, &counts);
 	uint64_t s = (now_ns() - counts.begin_ns) / 1000000000;
@@ -402,8 +446,9 @@ static void say_progress(struct trace_run *run, bool ending)
 	bytes_printf(&line, "\r  %02u:%02u  ", (unsigned)(s / 60), (unsigned)(s % 60));
 	add_counts(&line, run, &counts);
 	if (ending)
-		bytes_printf(&line, "  names of %u process%s are being written; Ctrl-C leaves them out", counts.running,
-			counts.running == 1 ? "" : "es");
+		bytes_printf(&line,
+			"  names of %u process%s are being written; Ctrl-C leaves them out",
+			counts.running, counts.running == 1 ? "" : "es");
 	else if (counts.opening)
 		bytes_printf(&line, "  %u not open yet", counts.opening);
 	bytes_text(&line, "\x1b[K");
@@ -459,20 +504,23 @@ static void say_end(struct trace_run *run, uint32_t traced)
 		bytes_text(&text, " events of ");
 	}
 	bytes_printf(&text, "%u process%s in ", traced, traced == 1 ? "" : "es");
-	text_add_duration(&text, (double)(counts.end_ns - counts.begin_ns) / 1e9);
+	text_add_duration(&text, (double)(counts.end_ns - counts.first_open_ns) / 1e9);
 	if (!run->values->raw) {
 		bytes_text(&text, ", ");
 		if (counts.lost) {
 			text_add_count(&text, counts.lost);
-			bytes_printf(&text, " lost (%.1f %%): a larger --buffersize or fewer events help",
-				100.0 * (double)counts.lost / (double)(counts.events + counts.lost));
+			bytes_printf(&text,
+				" lost (%.1f %%): a larger --buffersize or fewer events help",
+				100.0 * (double)counts.lost /
+					(double)(counts.events + counts.lost));
 		} else {
 			bytes_text(&text, "nothing lost");
 		}
 	}
 	bytes_text(&text, "\n");
 	if (run->to_file && strcmp(run->outputs.path, "-") != 0) {
-		bytes_text(&text, "next       spoor report ");
+		bytes_text(&text,
+			"next       PerfView opens it; its processes and losses: spoor report ");
 		text_add_safe(&text, run->outputs.path, strlen(run->outputs.path));
 		bytes_text(&text, "\n");
 	}
@@ -485,8 +533,10 @@ static int print_profiles(void)
 		printf("%-27s %s\n", profile->name, profile->text);
 		for (const char *at = profile->providers; *at;) {
 			size_t len = strcspn(at, ",");
-			const char *arguments = memchr(at, '"', len); /* what a listener is told is long */
-			printf("%-27s   %.*s%s\n", "", arguments ? (int)(arguments - at) : (int)len, at, arguments ? "..." : "");
+			const char *arguments =
+				memchr(at, '"', len); /* what a listener is told is long */
+			printf("%-27s   %.*s%s\n", "", arguments ? (int)(arguments - at) : (int)len,
+				at, arguments ? "..." : "");
 			if (arguments)
 				break;
 			at += len;
@@ -518,7 +568,8 @@ static int watch_signals(struct trace_run *run, struct diag *diag)
 	run->watched_count = 1;
 	/* A command has the terminal to itself. */
 	if (isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp() && !run->args->command)
-		run->watched[run->watched_count++] = (struct pollfd){ .fd = STDIN_FILENO, .events = POLLIN };
+		run->watched[run->watched_count++] =
+			(struct pollfd){ .fd = STDIN_FILENO, .events = POLLIN };
 	return 0;
 }
 
@@ -548,7 +599,8 @@ static bool look_at_watched(struct trace_run *run)
 		}
 		asked = true;
 		run->signal = (int)info.ssi_signo;
-		run->child_has_it = info.ssi_code == SI_KERNEL; /* from the keyboard: to the whole group */
+		run->child_has_it =
+			info.ssi_code == SI_KERNEL; /* from the keyboard: to the whole group */
 		if (!run->reason)
 			run->reason = info.ssi_signo == SIGINT ? "Ctrl-C" : "a signal";
 	}
@@ -567,8 +619,9 @@ static bool look_at_watched(struct trace_run *run)
 
 static void flush_lines(struct trace_run *run)
 {
-	if (run->values->print && fflush(stdout) != 0)
-		run->print_failed = true;
+	errno = 0;
+	if (run->values->print && !run->print_failed && fflush(stdout) != 0)
+		note_print_failure(run);
 }
 
 static int run_until_end(struct trace_run *run, struct diag *diag)
@@ -581,7 +634,8 @@ static int run_until_end(struct trace_run *run, struct diag *diag)
 	while (!run->reason) {
 		struct tracing_counts counts;
 		int result = tracing_step(run->tracing, run->watched, run->watched_count,
-			end_ns < progress_ns + PROGRESS_NS ? end_ns : progress_ns + PROGRESS_NS, diag);
+			end_ns < progress_ns + PROGRESS_NS ? end_ns : progress_ns + PROGRESS_NS,
+			diag);
 		if (result < 0)
 			return result;
 		flush_lines(run);
@@ -599,7 +653,8 @@ static int run_until_end(struct trace_run *run, struct diag *diag)
 		if (at_ns >= end_ns)
 			run->reason = "the time was up";
 		else if (tracing_wants_end(run->tracing))
-			run->reason = run->print_failed ? "nobody reads the events" : "the stopping event";
+			run->reason = run->print_failed ? "nobody reads the events"
+							: "the stopping event";
 		else if (result == 0)
 			run->reason = "all targets ended";
 		if (at_ns >= progress_ns + PROGRESS_NS) {
@@ -618,7 +673,8 @@ static int run_the_end(struct trace_run *run, struct diag *diag)
 
 	tracing_end(run->tracing, run->reason);
 	while (result >= 0 && !tracing_ended(run->tracing)) {
-		result = tracing_step(run->tracing, run->watched, run->watched_count, progress_ns + PROGRESS_NS, diag);
+		result = tracing_step(run->tracing, run->watched, run->watched_count,
+			progress_ns + PROGRESS_NS, diag);
 		flush_lines(run);
 		if (look_at_watched(run))
 			break;
@@ -643,7 +699,8 @@ static void wait_for_child(struct trace_run *run)
 	for (reap(run); !run->child_reaped; reap(run)) {
 		run->signal = 0;
 		if (run->reverse)
-			reverse_release(run->reverse, now_ns() + RELEASE_QUIET_NS, RELEASE_QUIET_NS);
+			reverse_release(
+				run->reverse, now_ns() + RELEASE_QUIET_NS, RELEASE_QUIET_NS);
 		(void)look_at_watched(run); /* what it says is passed on */
 		if (run->signal && !run->child_has_it)
 			(void)kill((pid_t)run->child.pid, run->signal);
@@ -661,7 +718,8 @@ static int child_code(const struct trace_run *run)
 	return WIFSIGNALED(run->child_status) ? 128 + WTERMSIG(run->child_status) : EXIT_FAILED;
 }
 
-static int choose_targets(struct trace_run *run, const struct target_query *asked, struct diag *diag)
+static int choose_targets(
+	struct trace_run *run, const struct target_query *asked, struct diag *diag)
 {
 	struct target_query query = *asked;
 
@@ -672,7 +730,8 @@ static int choose_targets(struct trace_run *run, const struct target_query *aske
 		query.single = false;
 	else if (!target_query_chooses(&query) && !targets_in_container()) {
 		diag_set(diag, -EINVAL, "nothing says which processes to trace");
-		diag_remedy(diag, "choose with -p PID, -n NAME, --all or -- COMMAND; spoor ps lists the .NET processes");
+		diag_remedy(diag, "choose with -p PID, -n NAME, --all or -- COMMAND; spoor ps "
+				  "lists the .NET processes");
 		return -EINVAL;
 	}
 	return targets_choose(&query, &run->targets, diag);
@@ -696,7 +755,8 @@ static void name_it(struct trace_run *run)
 	target_file_stem(name, run->name, sizeof(run->name));
 }
 
-static int open_port(struct trace_run *run, char *path, size_t room, bool *ret_connect, struct diag *diag)
+static int open_port(
+	struct trace_run *run, char *path, size_t room, bool *ret_connect, struct diag *diag)
 {
 	*ret_connect = false;
 	if (run->args->command)
@@ -719,8 +779,8 @@ static int add_targets(struct trace_run *run, const char *connect_path, struct d
 	return result;
 }
 
-static int trace_them(struct trace_run *run, const struct target_query *query, int argc, char **argv,
-	struct diag *diag)
+static int trace_them(struct trace_run *run, const struct target_query *query, int argc,
+	char **argv, struct diag *diag)
 {
 	const struct trace_values *values = run->values;
 	cleanup(freep) struct ipc_provider *providers = NULL;
@@ -757,9 +817,10 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 		.providers = providers,
 		.provider_count = run->providers.items.count,
 		.buffer_mb = (uint32_t)values->buffer_mb,
-		.rundown_keywords = values->rundown == NO	 ? 0
-			: run->providers.rundown_keywords ? run->providers.rundown_keywords
-							   : IPC_RUNDOWN_WHOLE,
+		.rundown_keywords = values->rundown == NO ? 0
+				    : run->providers.rundown_keywords
+					    ? run->providers.rundown_keywords
+					    : IPC_RUNDOWN_WHOLE,
 		.hold = values->resume == NO,
 		.open_raw = values->raw ? open_raw : NULL,
 		.event = looks ? on_event : NULL,
@@ -772,7 +833,8 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 	result = tracing_new(&options, &run->tracing, diag);
 	if (result == 0 && run->to_file)
 		result = tracing_write_to(run->tracing, fd,
-			strcmp(run->outputs.path, "-") == 0 ? "standard output" : run->outputs.path, diag);
+			strcmp(run->outputs.path, "-") == 0 ? "standard output" : run->outputs.path,
+			diag);
 	if (result == 0)
 		result = add_targets(run, connects ? port_path : NULL, diag);
 	if (result == 0)
@@ -813,9 +875,11 @@ static const char *find_misuse(const struct trace_values *values, const struct a
 	if (args->command && listed)
 		return "a command and -p, -n or another choice of processes exclude each other";
 	if (args->command && values->port)
-		return "a command has a port of its own; --diagnostic-port is for runtimes that run already";
+		return "a command has a port of its own; --diagnostic-port is for runtimes that "
+		       "run already";
 	if (values->port && listed)
-		return "--diagnostic-port and -p, -n or another choice of processes exclude each other";
+		return "--diagnostic-port and -p, -n or another choice of processes exclude each "
+		       "other";
 	if (!values->buffer_mb || values->buffer_mb > BUFFER_MB_MAX)
 		return "--buffersize takes 1 to 4294967295 MB";
 	if (values->clr_level && !values->clr_events)
@@ -848,21 +912,25 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 	if (values.list_profiles) {
 		code = print_profiles();
 	} else if (args.words.count) {
-		code = options_misused(self, "'%s' is no option; a command to trace stands behind --", args.words.items[0]);
+		code = options_misused(self,
+			"'%s' is no option; a command to trace stands behind --",
+			args.words.items[0]);
 	} else if (find_misuse(&values, &args)) {
 		code = options_misused(self, "%s", find_misuse(&values, &args));
-	} else if (code == EXIT_DONE && (code = target_options_query(&values.targets, self, &choice)) == EXIT_DONE) {
+	} else if (code == EXIT_DONE &&
+		   (code = target_options_query(&values.targets, self, &choice)) == EXIT_DONE) {
 		screen_look(stderr, COLOR_AUTO, &run.screen);
-		run.utc_offset_ns = (int64_t)(clock_now_ns(CLOCK_REALTIME) - clock_now_ns(CLOCK_MONOTONIC));
+		run.utc_offset_ns =
+			(int64_t)(clock_now_ns(CLOCK_REALTIME) - clock_now_ns(CLOCK_MONOTONIC));
 		int result = trace_them(&run, &choice.query, argc, argv, &diag);
 		code = result == -EINVAL && !run.tracing ? (void)words_fail(&diag), EXIT_MISUSED
-			: result < 0			 ? words_fail(&diag)
+			: result < 0                     ? words_fail(&diag)
 							 : EXIT_DONE;
 	}
 	tracing_close(run.tracing); /* no session stays open while the command goes on */
 	wait_for_child(&run);
 	reverse_close(run.reverse);
-	if (values.print && code == EXIT_DONE)
+	if (values.print && code == EXIT_DONE && !run.reader_gone)
 		code = words_finish_output();
 	code = code ? code : child_code(&run);
 	closep(&run.watched[0].fd);

@@ -38,7 +38,7 @@ struct eventpipe {
 	enum step step;
 	enum ipc_command info_command;
 	enum ipc_command collect_command;
-	int fd;                /* the stream; -1: none, or ended */
+	int fd; /* the stream; -1: none, or ended */
 	uint32_t guard_key;
 	uint32_t guard_rounds; /* that were over when this began */
 	uint64_t session_id;
@@ -364,9 +364,7 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 		pipe->stop_due = true;
 		set_reason(pipe, "error", "its event stream broke off");
 	} else if (!pipe->stopped && !is_stop(pipe)) {
-		pipe->stopped = true;
-		if (!pipe->stopping && peer_is_alive(pipe))
-			set_reason(pipe, "closed", "it ended the session by itself");
+		pipe->stopped = true; /* by its exit, or by somebody who has guessed the id */
 	}
 	end_stream(pipe);
 	return true;

@@ -192,7 +192,8 @@ static bool receive(struct exchange *exchange, uint64_t now_ns)
 		int error = errno;
 		if (exchange->guard && guard_rounds(exchange->guard) != exchange->guard_rounds) {
 			/* The guard has read in our place; what we got is not what comes next. */
-			fail(exchange, -ECANCELED, "its session was ended because its reader had stood still");
+			fail(exchange, -ECANCELED,
+				"its session was ended because its reader had stood still");
 			return true;
 		}
 		if (n < 0 && (error == EAGAIN || error == EINTR))

@@ -24,24 +24,27 @@
 	"SqlClientDiagnosticListener/System.Data.SqlClient.WriteCommandAfter@Activity1Stop:\r\n"   \
 	"Microsoft.EntityFrameworkCore/"                                                           \
 	"Microsoft.EntityFrameworkCore.Database.Command.CommandExecuting@Activity2Start:"          \
-	"-Command.CommandText;Command;ConnectionId;IsAsync;Command.Connection.ClientConnectionId;" \
-	DATABASE_CONNECTION "\r\n"                                                                 \
+	"-Command.CommandText;Command;ConnectionId;IsAsync;Command.Connection."                    \
+	"ClientConnectionId;" DATABASE_CONNECTION "\r\n"                                           \
 	"Microsoft.EntityFrameworkCore/"                                                           \
 	"Microsoft.EntityFrameworkCore.Database.Command.CommandExecuted@Activity2Stop:"
 
 const struct provider_profile provider_profiles[] = {
 	{ "dotnet-common",
-		"what the runtime does: collections, loading, compiling, exceptions, contention, threads",
+		"what the runtime does: collections, loading, compiling, exceptions, contention, "
+		"threads",
 		PROVIDER_CLR_NAME ":0x100003801D:4", 0 },
 	{ "dotnet-sampled-thread-time",
 		"where threads are, about 100 times a second: thread time, not CPU time",
 		PROVIDER_SAMPLE_NAME ":0xF00000000000:4", 0 },
-	{ "gc-verbose", "collections, and allocations as they are sampled", PROVIDER_CLR_NAME ":0x8003:5", 0 },
+	{ "gc-verbose", "collections, and allocations as they are sampled",
+		PROVIDER_CLR_NAME ":0x8003:5", 0 },
 	{ "gc-collect", "collections only, with very little overhead",
 		PROVIDER_CLR_NAME ":0x1:4," PROVIDER_CLR_NAME "Private:0x1:4", 0x1 },
 	{ "database", "commands of ADO.NET and Entity Framework",
 		"System.Threading.Tasks.TplEventSource:0x80:4,"
-		"Microsoft-Diagnostics-DiagnosticSource:0x3:5:FilterAndPayloadSpecs=\"" DATABASE_SPECS "\"",
+		"Microsoft-Diagnostics-DiagnosticSource:0x3:5:FilterAndPayloadSpecs="
+		"\"" DATABASE_SPECS "\"",
 		0 },
 	{ 0 },
 };
@@ -159,7 +162,9 @@ static int add(struct provider_list *list, const struct provider_choice *choice,
 	struct provider_choice *same = find(list, choice->name);
 
 	if (!same)
-		return vec_add(&list->items, *choice) ? 0 : diag_set(diag, -ENOMEM, "cannot choose events: %m");
+		return vec_add(&list->items, *choice)
+			       ? 0
+			       : diag_set(diag, -ENOMEM, "cannot choose events: %m");
 	if (strcmp(same->from, choice->from) != 0)
 		return 0;
 	same->keywords |= choice->keywords;
@@ -205,11 +210,13 @@ static int add_one(struct provider_list *list, char *text, const char *from, str
 		return diag_set(diag, -EINVAL, "a provider needs a name");
 	choice.keywords = is_runtime(choice.name) ? COMMON_KEYWORDS : UINT64_MAX;
 	if (keywords && *keywords && !parse_keywords(keywords, &choice.keywords))
-		return diag_set(diag, -EINVAL, "the keywords of %s are a hexadecimal number, not '%s'", choice.name,
+		return diag_set(diag, -EINVAL,
+			"the keywords of %s are a hexadecimal number, not '%s'", choice.name,
 			keywords);
 	if (level && *level && !provider_parse_level(level, &choice.level))
 		return diag_set(diag, -EINVAL,
-			"the level of %s is 0 to 5 or a name such as informational or verbose, not '%s'",
+			"the level of %s is 0 to 5 or a name such as informational or verbose, not "
+			"'%s'",
 			choice.name, level);
 	if (arguments && *arguments)
 		choice.arguments = arguments;
@@ -227,8 +234,8 @@ static size_t provider_len(const char *text)
 	return len;
 }
 
-int provider_list_add_text(struct provider_list *list, const char *text, const char *from,
-	struct diag *diag)
+int provider_list_add_text(
+	struct provider_list *list, const char *text, const char *from, struct diag *diag)
 {
 	for (;;) {
 		size_t len = provider_len(text);
@@ -287,15 +294,19 @@ int provider_list_add_clr_events(struct provider_list *list, const char *names, 
 	*ret_ignored = find(list, PROVIDER_CLR_NAME) != NULL;
 	if (level && !provider_parse_level(level, &choice.level))
 		return diag_set(diag, -EINVAL,
-			"--clreventlevel is 0 to 5 or a name such as informational or verbose, not '%s'", level);
+			"--clreventlevel is 0 to 5 or a name such as informational or verbose, not "
+			"'%s'",
+			level);
 	for (const char *at = names;;) {
 		size_t len = strcspn(at, "+");
 		size_t i = 0;
 		size_t count = sizeof(clr_keywords) / sizeof(clr_keywords[0]);
-		while (i < count && (strlen(clr_keywords[i].name) != len || strncasecmp(clr_keywords[i].name, at, len) != 0))
+		while (i < count && (strlen(clr_keywords[i].name) != len ||
+					    strncasecmp(clr_keywords[i].name, at, len) != 0))
 			i++;
 		if (i == count) {
-			diag_set(diag, -EINVAL, "the runtime has no events called '%.*s'", (int)len, at);
+			diag_set(diag, -EINVAL, "the runtime has no events called '%.*s'", (int)len,
+				at);
 			diag_remedy(diag, "man spoor-trace lists the names; + stands between them");
 			return -EINVAL;
 		}
@@ -317,7 +328,10 @@ int provider_list_add_event_ids(struct provider_list *list, const char *text, st
 	struct provider_choice *choice = colon ? find(list, name) : NULL;
 
 	if (!choice) {
-		diag_set(diag, -EINVAL, "--event-ids takes a provider that is traced and numbers, Name:1,2, not '%s'", text);
+		diag_set(diag, -EINVAL,
+			"--event-ids takes a provider that is traced and numbers, Name:1,2, not "
+			"'%s'",
+			text);
 		diag_remedy(diag, "add the provider with --providers");
 		return -EINVAL;
 	}
@@ -335,7 +349,9 @@ int provider_list_add_event_ids(struct provider_list *list, const char *text, st
 		if (!text_parse_u64(number, &id) || id > 0xffff)
 			return diag_set(diag, -EINVAL, "'%s' is no event id", number);
 		if (choice->event_ids.count && choice->only_event_ids == without)
-			return diag_set(diag, -EINVAL, "--event-ids takes either the ids wanted or those left out, not both: '%s'",
+			return diag_set(diag, -EINVAL,
+				"--event-ids takes either the ids wanted or those left out, not "
+				"both: '%s'",
 				text);
 		choice->only_event_ids = !without;
 		if (!vec_add(&choice->event_ids, (uint32_t)id))

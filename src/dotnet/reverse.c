@@ -34,7 +34,7 @@
 struct connection {
 	int fd;
 	uint32_t pid;
-	uint32_t peer;   /* index plus 1, once it has said who it is */
+	uint32_t peer; /* index plus 1, once it has said who it is */
 	size_t got;
 	uint8_t advertise[ADVERTISE_SIZE];
 };
@@ -42,7 +42,7 @@ struct connection {
 struct peer {
 	struct reverse *reverse;
 	uint32_t index;
-	bool resumed;    /* told to go on; asking again does no harm, but it comes back each time */
+	bool resumed; /* told to go on; asking again does no harm, but it comes back each time */
 	struct reverse_peer facts;
 };
 
@@ -58,7 +58,8 @@ static int make_address(const char *path, struct sockaddr_un *address, struct di
 {
 	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	if (!*path || strlen(path) >= sizeof(address->sun_path))
-		return diag_set(diag, -ENAMETOOLONG, "the path of a socket has 1 to %zu characters, not '%s'",
+		return diag_set(diag, -ENAMETOOLONG,
+			"the path of a socket has 1 to %zu characters, not '%s'",
 			sizeof(address->sun_path) - 1, path);
 	memcpy(address->sun_path, path, strlen(path) + 1);
 	return 0;
@@ -71,7 +72,8 @@ static void remove_stale(const struct sockaddr_un *address)
 	cleanup(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (lstat(address->sun_path, &st) == 0 && S_ISSOCK(st.st_mode) && fd >= 0 &&
-		connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 && errno == ECONNREFUSED)
+		connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 &&
+		errno == ECONNREFUSED)
 		(void)unlink(address->sun_path); /* then binding tells */
 }
 
@@ -87,7 +89,8 @@ int reverse_listen(const char *path, struct reverse **ret_reverse, struct diag *
 	struct reverse *reverse = fd < 0 ? NULL : calloc(1, sizeof(*reverse));
 
 	if (!reverse)
-		return diag_set(diag, fd < 0 ? -errno : -ENOMEM, "cannot make a diagnostics port: %m");
+		return diag_set(
+			diag, fd < 0 ? -errno : -ENOMEM, "cannot make a diagnostics port: %m");
 	/* Before it is bound nobody can reach it, afterwards only its owner. */
 	mode_t mask = umask(0177);
 	r = bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
@@ -159,7 +162,8 @@ static bool take_advertise(struct reverse *reverse, struct connection *connectio
 	connection->peer = find_peer(reverse, cookie);
 	if (connection->peer)
 		return true;
-	struct peer *peer = reverse->peers.count < REVERSE_PEERS_MAX ? calloc(1, sizeof(*peer)) : NULL;
+	struct peer *peer =
+		reverse->peers.count < REVERSE_PEERS_MAX ? calloc(1, sizeof(*peer)) : NULL;
 
 	if (!peer || !vec_add(&reverse->peers, peer)) {
 		free(peer);
@@ -191,7 +195,8 @@ void reverse_advance(struct reverse *reverse)
 		}
 		if (!known && n > 0) {
 			connection->got += (size_t)n;
-			if (connection->got == ADVERTISE_SIZE && !take_advertise(reverse, connection)) {
+			if (connection->got == ADVERTISE_SIZE &&
+				!take_advertise(reverse, connection)) {
 				drop(reverse, i);
 				continue;
 			}
@@ -207,7 +212,8 @@ size_t reverse_fds(const struct reverse *reverse, struct pollfd *fds, size_t roo
 	if (room)
 		fds[0] = (struct pollfd){ .fd = reverse->fd, .events = POLLIN };
 	for (uint32_t i = 0; i < reverse->waiting.count && i + 1 < room; i++)
-		fds[i + 1] = (struct pollfd){ .fd = reverse->waiting.items[i].fd, .events = POLLIN };
+		fds[i + 1] =
+			(struct pollfd){ .fd = reverse->waiting.items[i].fd, .events = POLLIN };
 	return count;
 }
 
@@ -350,7 +356,8 @@ static void release_held(struct reverse *reverse)
 		uint64_t now_ns = now();
 		reverse_resumed(reverse, (uint32_t)peer);
 		if (exchange_begin(&exchange, &door, &request, now_ns, 0, NULL) == 0)
-			(void)exchange_run(&exchange, 1, now_ns + ANSWER_NS, NULL); /* it goes on, or is gone */
+			(void)exchange_run(&exchange, 1, now_ns + ANSWER_NS,
+				NULL); /* it goes on, or is gone */
 		exchange_done(&exchange);
 		reverse_advance(reverse);
 	}
@@ -362,7 +369,8 @@ void reverse_release(struct reverse *reverse, uint64_t until_ns, uint64_t quiet_
 	uint32_t seen = reverse->peers.count;
 
 	release_held(reverse);
-	for (uint64_t now_ns = now(); now_ns < until_ns && now_ns < last_ns + quiet_ns; now_ns = now()) {
+	for (uint64_t now_ns = now(); now_ns < until_ns && now_ns < last_ns + quiet_ns;
+		now_ns = now()) {
 		struct pollfd fd = { .fd = reverse->fd, .events = POLLIN };
 		(void)poll(&fd, 1, 20);
 		release_held(reverse);

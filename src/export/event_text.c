@@ -17,15 +17,15 @@
 #include "model/schema.h"
 #include "model/trace.h"
 
-#define TEXT_MAX  200u
-#define ARRAY_MAX 16u
+#define TEXT_MAX       200u
+#define ARRAY_MAX      16u
 #define NAME_MAX_BYTES 64u
 
 /* What is done with each field: NULL name ends nothing, it is an element without one. */
 struct walk {
 	struct bytes *out;
 	const struct trace *trace;
-	const char *wanted;   /* only this field; NULL all */
+	const char *wanted; /* only this field; NULL all */
 	bool found;
 	bool first;
 };
@@ -56,8 +56,8 @@ static void add_guid(struct bytes *out, struct cursor *c)
 
 	if (!rest)
 		return;
-	bytes_printf(out, "%08x-%04x-%04x-%02x%02x-%02x%02x%02x%02x%02x%02x", a, b, d, rest[0], rest[1], rest[2], rest[3],
-		rest[4], rest[5], rest[6], rest[7]);
+	bytes_printf(out, "%08x-%04x-%04x-%02x%02x-%02x%02x%02x%02x%02x%02x", a, b, d, rest[0],
+		rest[1], rest[2], rest[3], rest[4], rest[5], rest[6], rest[7]);
 }
 
 static double f64_of(uint64_t bits)
@@ -169,7 +169,8 @@ static uint32_t behind(const struct schema *schema, uint32_t i)
 	return i;
 }
 
-static bool walk_fields(struct walk *walk, const struct schema *schema, uint32_t i, uint32_t end, struct cursor *c);
+static bool walk_fields(
+	struct walk *walk, const struct schema *schema, uint32_t i, uint32_t end, struct cursor *c);
 
 static bool walk_array(struct bytes *out, const struct field *field, struct cursor *c)
 {
@@ -190,7 +191,8 @@ static bool walk_array(struct bytes *out, const struct field *field, struct curs
 }
 
 /* Fields [i, end) of one depth, with what is below them. False: what follows cannot be read. */
-static bool walk_fields(struct walk *walk, const struct schema *schema, uint32_t i, uint32_t end, struct cursor *c)
+static bool walk_fields(
+	struct walk *walk, const struct schema *schema, uint32_t i, uint32_t end, struct cursor *c)
 {
 	for (; i < end && cursor_left(c) && !c->short_read; i = behind(schema, i)) {
 		const struct field *field = &schema->fields.items[i];
@@ -198,14 +200,15 @@ static bool walk_fields(struct walk *walk, const struct schema *schema, uint32_t
 		struct bytes nowhere = { 0 };
 		const char *text = trace_text(walk->trace, field->name);
 		bool known;
-		(void)text_make_safe(text, strlen(text), name, sizeof(name)); /* a cut end is fine */
+		(void)text_make_safe(
+			text, strlen(text), name, sizeof(name)); /* a cut end is fine */
 		if (field->type == FIELD_OBJECT) {
 			known = walk_fields(walk, schema, i + 1, behind(schema, i), c);
 		} else {
 			struct bytes *out = begin_field(walk, name, &nowhere);
 			known = field->type == FIELD_ARRAY || field->type == FIELD_FIXED_ARRAY
-				? walk_array(out, field, c)
-				: add_value(out, field->type, c, walk->wanted != NULL);
+					? walk_array(out, field, c)
+					: add_value(out, field->type, c, walk->wanted != NULL);
 		}
 		bytes_done(&nowhere);
 		if (!known)
@@ -248,7 +251,8 @@ static void walk_clr(struct walk *walk, const char *fields, struct cursor *c)
 		if (*at == 'X' || *at == 'P')
 			bytes_printf(out, "0x%llx", (unsigned long long)cursor_u64(c));
 		else
-			(void)add_value(out, type_of_letter(*at), c, walk->wanted != NULL); /* all of these are known */
+			(void)add_value(out, type_of_letter(*at), c,
+				walk->wanted != NULL); /* all of these are known */
 		bytes_done(&nowhere);
 		at += 2 + len;
 		at += strspn(at, ", ");
@@ -298,8 +302,8 @@ void event_text_fields(struct bytes *out, const struct trace *trace, const struc
 	walk_event(&walk, event);
 }
 
-bool event_text_field(struct bytes *out, const struct trace *trace, const struct event *event,
-	const char *name)
+bool event_text_field(
+	struct bytes *out, const struct trace *trace, const struct event *event, const char *name)
 {
 	struct walk walk = { .out = out, .trace = trace, .wanted = name };
 

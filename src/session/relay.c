@@ -15,17 +15,18 @@
 #include "model/trace.h"
 #include "session/merge.h"
 
-#define CHUNK_SIZE     (256u << 10)
-#define CHUNKS_SPARE   8u
+#define CHUNK_SIZE   (256u << 10)
+#define CHUNKS_SPARE 8u
 /* A clock that is further away than this is another one; nearer, it is the coarse time of the stream's head. */
 #define CLOCK_APART_NS INT64_C(50000000)
-#define RESCAN_NS      UINT64_C(100000000) /* threads of another pid namespace: not for every unknown one */
+#define RESCAN_NS                                                                                  \
+	UINT64_C(100000000) /* threads of another pid namespace: not for every unknown one */
 
 struct chunk {
-	struct chunk *next;      /* in the list of spare ones */
+	struct chunk *next; /* in the list of spare ones */
 	size_t size;
 	size_t used;
-	uint32_t waiting;        /* carried items that have not been given back */
+	uint32_t waiting; /* carried items that have not been given back */
 	uint8_t data[];
 };
 
@@ -36,20 +37,20 @@ struct carried {
 	uint32_t payload_size;
 	uint32_t lost_before;
 	uint32_t has_activity;
-	uint8_t bytes[];         /* activity, if any, then the payload */
+	uint8_t bytes[]; /* activity, if any, then the payload */
 };
 
 struct stream {
 	struct relay *relay;
 	struct nettrace_decoder *decoder;
 	uint32_t process;
-	bool inner_ids;          /* it tells of thread ids of another pid namespace */
+	bool inner_ids; /* it tells of thread ids of another pid namespace */
 	bool clock_known;
 	bool open;
-	int64_t offset_ns;       /* added to its times */
+	int64_t offset_ns; /* added to its times */
 	uint64_t caught_up_ns;
 	uint64_t scanned_ns;
-	struct map tids;         /* inner -> outer */
+	struct map tids; /* inner -> outer */
 };
 
 struct relay {
@@ -57,7 +58,7 @@ struct relay {
 	struct merge *merge;
 	struct proc_reader proc;
 	VEC(struct stream *) streams; /* they do not move: decoders point at them */
-	struct chunk *chunk;     /* the one being filled */
+	struct chunk *chunk;          /* the one being filled */
 	struct chunk *spare;
 	uint32_t spare_count;
 	size_t pending_bytes;
@@ -104,7 +105,8 @@ static void scan_threads(struct stream *stream, uint32_t pid)
 			struct proc_thread thread;
 			if (proc_read_thread(&relay->proc, pid, list.ids.items[i], &thread) == 0 &&
 				map_get(&stream->tids, thread.inner_tid) != thread.tid)
-				(void)map_put(&stream->tids, thread.inner_tid, thread.tid); /* unknown then: shown by its inner id */
+				(void)map_put(&stream->tids, thread.inner_tid,
+					thread.tid); /* unknown then: shown by its inner id */
 		}
 	}
 	vec_done(&list.ids);
@@ -247,13 +249,15 @@ static int keep_event(struct stream *stream, const struct event *event)
 	item->tid = event->thread_index;
 	item->stack_index = event->stack_index;
 	item->value = event->value;
-	item->cpu = (int16_t)(event->cpu >= 0 && event->cpu <= INT16_MAX ? event->cpu : EVENT_CPU_UNKNOWN);
+	item->cpu = (int16_t)(event->cpu >= 0 && event->cpu <= INT16_MAX ? event->cpu
+									 : EVENT_CPU_UNKNOWN);
 	item->flag = event->lost_before != 0;
 	relay->events++;
 	return 0;
 }
 
-int relay_bytes(struct relay *relay, int number, const uint8_t *data, size_t size, struct diag *diag)
+int relay_bytes(
+	struct relay *relay, int number, const uint8_t *data, size_t size, struct diag *diag)
 {
 	struct stream *stream = relay->streams.items[number];
 	struct event event;
@@ -292,7 +296,9 @@ uint64_t relay_limit_ns(const struct relay *relay, uint64_t now_ns)
 		const struct stream *stream = relay->streams.items[i];
 		if (!stream->open)
 			continue;
-		uint64_t quiet_ns = stream->caught_up_ns > MERGE_WINDOW_NS ? stream->caught_up_ns - MERGE_WINDOW_NS : 0;
+		uint64_t quiet_ns = stream->caught_up_ns > MERGE_WINDOW_NS
+					    ? stream->caught_up_ns - MERGE_WINDOW_NS
+					    : 0;
 		uint64_t sorted_ns = nettrace_decoder_sorted_ns(stream->decoder);
 		sorted_ns = sorted_ns ? sorted_ns + (uint64_t)stream->offset_ns : 0;
 		uint64_t own_ns = sorted_ns > quiet_ns ? sorted_ns : quiet_ns;
@@ -309,7 +315,8 @@ size_t relay_pending_bytes(const struct relay *relay)
 
 /* ---- what leaves ---- */
 
-void relay_take(struct relay *relay, const struct pending *item, uint64_t late_ns, struct event *ret_event)
+void relay_take(
+	struct relay *relay, const struct pending *item, uint64_t late_ns, struct event *ret_event)
 {
 	const struct carried *carried = item->side;
 	const uint8_t *payload = carried->bytes + (carried->has_activity ? EVENT_ACTIVITY_SIZE : 0);

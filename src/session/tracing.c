@@ -37,10 +37,11 @@
 #include "session/relay.h"
 #include "session/targets.h"
 
-#define FLUSH_NS        UINT64_C(500000000)
-#define GIVE_OUT_NS     UINT64_C(100000000)
-#define BEAT_NS         UINT64_C(250000000)
-#define SYNC_LEAD_NS    UINT64_C(10000000) /* PerfView mislabels what comes within 5 ms of the sync time */
+#define FLUSH_NS    UINT64_C(500000000)
+#define GIVE_OUT_NS UINT64_C(100000000)
+#define BEAT_NS     UINT64_C(250000000)
+#define SYNC_LEAD_NS                                                                               \
+	UINT64_C(10000000) /* PerfView mislabels what comes within 5 ms of the sync time */
 #define APPEAR_NS       UINT64_C(5000000000)
 #define GIVE_OUT_BYTES  (1u << 20)
 #define STACKS_MAX      65536u
@@ -52,23 +53,23 @@ struct traced {
 	char *name;
 	uint32_t pid;
 	struct dotnet_target port;
-	bool has_port;             /* the guard can reach it by itself */
+	bool has_port; /* the guard can reach it by itself */
 	struct dotnet_door door;
-	struct eventpipe *pipe;    /* NULL: over, or never begun */
-	uint32_t process;          /* in the trace */
-	int stream;                /* of the relay; -1 none yet */
+	struct eventpipe *pipe; /* NULL: over, or never begun */
+	uint32_t process;       /* in the trace */
+	int stream;             /* of the relay; -1 none yet */
 	bool stream_ended;
-	int raw_fd;                /* -1: none */
+	int raw_fd;                       /* -1: none */
 	struct nettrace_decoder *watcher; /* of raw bytes that are looked at too */
 	struct trace watched;
 	uint64_t events;
 	uint64_t lost_told;
-	uint64_t bytes;            /* of sessions before this one */
-	int peer;                  /* of the port of ours; -1 none */
-	bool held;                 /* it waits to be told to go on */
+	uint64_t bytes; /* of sessions before this one */
+	int peer;       /* of the port of ours; -1 none */
+	bool held;      /* it waits to be told to go on */
 	struct exchange resume;
 	bool runtime_told;
-	bool opened;               /* a session, at any time */
+	bool opened; /* a session, at any time */
 	bool whole;
 	int write_error;
 	const char *reason_code;
@@ -99,7 +100,7 @@ struct tracing {
 	uint64_t end_ns;
 	uint64_t flush_ns;
 	uint64_t give_out_ns;
-	size_t give_out_bytes;     /* so much waiting is a reason to look */
+	size_t give_out_bytes; /* so much waiting is a reason to look */
 	uint64_t events;
 	uint64_t late;
 	uint64_t raw_bytes;
@@ -132,7 +133,8 @@ static bool is_raw(const struct tracing *tracing)
 static void to_sink(struct tracing *tracing, const struct event *event)
 {
 	if (tracing->sink && !tracing->sink_error)
-		tracing->sink_error = tracing->sink_ops->event(tracing->sink, event, &tracing->sink_diag);
+		tracing->sink_error =
+			tracing->sink_ops->event(tracing->sink, event, &tracing->sink_diag);
 }
 
 /* An event of ours about a process, at the place that has been reached. `lost` shows in the sequence numbers. */
@@ -154,29 +156,31 @@ static void emit(struct tracing *tracing, enum known_event known, uint32_t proce
 	bytes_reset(&tracing->payload);
 }
 
-static void emit_notice(struct tracing *tracing, uint32_t process, const char *code, const char *text)
+static void emit_notice(
+	struct tracing *tracing, uint32_t process, const char *code, const char *text)
 {
 	if (is_raw(tracing))
 		return;
 	payload_notice(&tracing->payload,
-		&(struct payload_notice){ .severity = 2, .code = code, .text = text, .remedy = "" });
+		&(struct payload_notice){
+			.severity = 2, .code = code, .text = text, .remedy = "" });
 	emit(tracing, SPOOR_NOTICE, process, 0);
 }
 
-static void emit_loss(struct tracing *tracing, const struct traced *traced, uint64_t count, uint32_t tid,
-	uint64_t time_ns, bool gap)
+static void emit_loss(struct tracing *tracing, const struct traced *traced, uint64_t count,
+	uint32_t tid, uint64_t time_ns, bool gap)
 {
-	payload_loss(&tracing->payload,
-		&(struct payload_loss){ .source = "eventpipe",
-			.unit = "events",
-			.count = count,
-			.pid = traced->pid,
-			.tid = tid,
-			.cpu = EVENT_CPU_UNKNOWN,
-			.provider = "",
-			.first_ns = tracing->begin_ns,
-			.last_ns = time_ns });
-	emit(tracing, SPOOR_LOSS, traced->process, gap ? (uint32_t)(count < INT32_MAX ? count : INT32_MAX) : 0);
+	payload_loss(&tracing->payload, &(struct payload_loss){ .source = "eventpipe",
+						.unit = "events",
+						.count = count,
+						.pid = traced->pid,
+						.tid = tid,
+						.cpu = EVENT_CPU_UNKNOWN,
+						.provider = "",
+						.first_ns = tracing->begin_ns,
+						.last_ns = time_ns });
+	emit(tracing, SPOOR_LOSS, traced->process,
+		gap ? (uint32_t)(count < INT32_MAX ? count : INT32_MAX) : 0);
 }
 
 /* A process is in the file before its first event. */
@@ -184,10 +188,10 @@ static void emit_process(struct tracing *tracing, uint32_t process, const struct
 {
 	const char *arguments[1] = { target->command_line };
 
-	payload_process(&tracing->payload,
-		&(struct payload_process){ .inner_pid = target->inner_pid,
-			.name = target->name,
-			.name_space = target->container });
+	payload_process(
+		&tracing->payload, &(struct payload_process){ .inner_pid = target->inner_pid,
+					   .name = target->name,
+					   .name_space = target->container });
 	emit(tracing, SYSTEM_EXISTING_PROCESS, process, 0);
 	payload_process_facts(&tracing->payload,
 		&(struct payload_process_facts){ .parent_pid = target->parent_pid,
@@ -203,14 +207,16 @@ static void emit_process(struct tracing *tracing, uint32_t process, const struct
 	emit(tracing, SPOOR_PROCESS_FACTS, process, 0);
 	/* Viewers take the command line from here. */
 	payload_process_info(&tracing->payload,
-		&(struct payload_process_info){
-			.command_line = target->command_line[0] ? target->command_line : target->name,
+		&(struct payload_process_info){ .command_line = target->command_line[0]
+									? target->command_line
+									: target->name,
 			.system = "Linux",
 			.architecture = tracing->box.architecture });
 	emit(tracing, EVENTPIPE_PROCESS_INFO, process, 0);
 }
 
-static void emit_runtime(struct tracing *tracing, const struct traced *traced, const struct ipc_process_info *info)
+static void emit_runtime(
+	struct tracing *tracing, const struct traced *traced, const struct ipc_process_info *info)
 {
 	struct payload_runtime runtime = {
 		.kind = "coreclr",
@@ -246,31 +252,31 @@ static void emit_head(struct tracing *tracing)
 	bytes_reset(&tracing->text);
 	json_object(&j, NULL);
 	json_z(&j, "scope", "processes");
-	json_z(&j, "providers", tracing->options.providers_text ? tracing->options.providers_text : "");
+	json_z(&j, "providers",
+		tracing->options.providers_text ? tracing->options.providers_text : "");
 	json_u64(&j, "buffer_mb", tracing->options.buffer_mb);
 	json_u64(&j, "rundown_keywords", tracing->options.rundown_keywords);
 	json_end(&j);
-	payload_session(&tracing->payload,
-		&(struct payload_session){ .event_set = 1,
-			.tool_version = tracing->options.version,
-			.command_line = tracing->options.command_line,
-			.options = bytes_z(&tracing->text),
-			.clock = "CLOCK_MONOTONIC",
-			.utc_ns = tracing->trace.recording.utc_ns });
+	payload_session(&tracing->payload, &(struct payload_session){ .event_set = 1,
+						   .tool_version = tracing->options.version,
+						   .command_line = tracing->options.command_line,
+						   .options = bytes_z(&tracing->text),
+						   .clock = "CLOCK_MONOTONIC",
+						   .utc_ns = tracing->trace.recording.utc_ns });
 	emit(tracing, SPOOR_SESSION, tracing->recorder_process, 0);
-	payload_machine(&tracing->payload,
-		&(struct payload_machine){ .host = box->host,
-			.kernel = box->kernel,
-			.system = box->system,
-			.architecture = box->architecture,
-			.cpu_model = box->cpu_model,
-			.cpu_online = box->cpu_online,
-			.cpu_possible = box->cpu_possible,
-			.memory_bytes = box->memory_bytes,
-			.page_size_bytes = box->page_size_bytes,
-			.boot_id = box->boot_id,
-			.virtualization = box->virtualization,
-			.perf_event_paranoid = rights.perf_event_paranoid });
+	payload_machine(
+		&tracing->payload, &(struct payload_machine){ .host = box->host,
+					   .kernel = box->kernel,
+					   .system = box->system,
+					   .architecture = box->architecture,
+					   .cpu_model = box->cpu_model,
+					   .cpu_online = box->cpu_online,
+					   .cpu_possible = box->cpu_possible,
+					   .memory_bytes = box->memory_bytes,
+					   .page_size_bytes = box->page_size_bytes,
+					   .boot_id = box->boot_id,
+					   .virtualization = box->virtualization,
+					   .perf_event_paranoid = rights.perf_event_paranoid });
 	emit(tracing, SPOOR_MACHINE, tracing->recorder_process, 0);
 }
 
@@ -293,14 +299,16 @@ static void hand_over(struct tracing *tracing, struct pending *item, uint64_t la
 		struct traced *traced = traced_of(tracing, item->pid);
 		if (traced) {
 			traced->lost_told += event.lost_before;
-			emit_loss(tracing, traced, event.lost_before, tracing->trace.threads.items[event.thread_index].tid,
-				event.time_ns, false);
+			emit_loss(tracing, traced, event.lost_before,
+				tracing->trace.threads.items[event.thread_index].tid, event.time_ns,
+				false);
 		}
 	}
 	tracing->events++;
 	tracing->late += late_ns != 0;
 	to_sink(tracing, &event);
-	if (tracing->options.event && tracing->options.event(tracing->options.context, &tracing->trace, &event))
+	if (tracing->options.event &&
+		tracing->options.event(tracing->options.context, &tracing->trace, &event))
 		tracing->wants_end = true;
 	relay_give_back(tracing->relay, item);
 }
@@ -329,11 +337,13 @@ static void forget_stacks(struct tracing *tracing)
 		return; /* it grows on; there may be memory later */
 	}
 	if (tracing->sink && !tracing->sink_error)
-		tracing->sink_error = tracing->sink_ops->forget_stacks(tracing->sink, &tracing->sink_diag);
+		tracing->sink_error =
+			tracing->sink_ops->forget_stacks(tracing->sink, &tracing->sink_diag);
 	for (uint32_t i = tracing->merge.taken; i < tracing->merge.items.count; i++) {
 		struct pending *item = &tracing->merge.items.items[i];
 		uint32_t count;
-		const uint64_t *frames = stack_table_get(&tracing->trace.stacks, item->stack_index, &count);
+		const uint64_t *frames =
+			stack_table_get(&tracing->trace.stacks, item->stack_index, &count);
 		item->stack_index = stack_table_intern(&fresh, frames, count);
 	}
 	stack_table_done(&tracing->trace.stacks);
@@ -398,7 +408,8 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 	if (traced->stream < 0) {
 		bytes_reset(&tracing->text);
 		bytes_printf(&tracing->text, "the events of %s (%u)", traced->name, traced->pid);
-		traced->stream = relay_open(tracing->relay, traced->process, bytes_z(&tracing->text));
+		traced->stream =
+			relay_open(tracing->relay, traced->process, bytes_z(&tracing->text));
 		if (traced->stream < 0)
 			return traced->stream;
 	}
@@ -408,7 +419,8 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 	if (!size)
 		traced->stream_ended = true;
 	if (r < 0 && size)
-		(void)snprintf(traced->reason, sizeof(traced->reason), "%s", diag.text); /* a cut end is fine */
+		(void)snprintf(traced->reason, sizeof(traced->reason), "%s",
+			diag.text); /* a cut end is fine */
 	return r < 0 && size ? r : 0;
 }
 
@@ -420,10 +432,12 @@ static void need_guard(struct tracing *tracing)
 
 	if (!tracing->guard && guard_start(&tracing->guard, &diag) < 0) {
 		bytes_reset(&tracing->text);
-		bytes_printf(&tracing->text, ".NET processes may have to wait for spoor if it is stopped or hangs: %s",
+		bytes_printf(&tracing->text,
+			".NET processes may have to wait for spoor if it is stopped or hangs: %s",
 			diag.text);
 		if (tracing->sink)
-			emit_notice(tracing, tracing->recorder_process, "unguarded", bytes_z(&tracing->text));
+			emit_notice(tracing, tracing->recorder_process, "unguarded",
+				bytes_z(&tracing->text));
 	}
 	tracing->guard_rounds = guard_rounds(tracing->guard);
 }
@@ -449,7 +463,8 @@ static void open_session(struct traced *traced, uint64_t now_ns)
 	traced->reason_code = "";
 	if (eventpipe_new(&traced->door, &options, &handler, now_ns, &traced->pipe) < 0) {
 		traced->reason_code = "error";
-		(void)snprintf(traced->reason, sizeof(traced->reason), "no memory for its session"); /* fits */
+		(void)snprintf(traced->reason, sizeof(traced->reason),
+			"no memory for its session"); /* fits */
 	}
 }
 
@@ -461,7 +476,8 @@ static void begin_resume(struct traced *traced, uint64_t now_ns)
 		return;
 	reverse_resumed(traced->tracing->reverse, (uint32_t)traced->peer);
 	if (exchange_begin(&traced->resume, &traced->door, &request, now_ns, 0, NULL) < 0)
-		traced->held = false; /* no memory: reverse_release() at the end is its last chance */
+		traced->held =
+			false; /* no memory: reverse_release() at the end is its last chance */
 }
 
 static void advance_resume(struct traced *traced, uint64_t now_ns)
@@ -485,7 +501,8 @@ static void tell_runtime(struct traced *traced)
 	traced->runtime_told = true;
 	if (info)
 		(void)snprintf(traced->runtime_version, sizeof(traced->runtime_version), "%.*s",
-			(int)strcspn(info->runtime_version, "+"), info->runtime_version); /* a cut end is fine */
+			(int)strcspn(info->runtime_version, "+"),
+			info->runtime_version); /* a cut end is fine */
 	if (is_raw(traced->tracing))
 		return;
 	struct process *process = &traced->tracing->trace.processes.items[traced->process];
@@ -493,11 +510,14 @@ static void tell_runtime(struct traced *traced)
 	process->runtime_kind = RUNTIME_CORECLR;
 	describe_session(traced->tracing);
 	emit_runtime(traced->tracing, traced, info);
+	traced->tracing->flush_ns =
+		0; /* soon in the file, for whoever reads one that was cut short */
 	if (traced->opened)
 		return;
 	bytes_reset(&traced->tracing->text);
 	bytes_printf(&traced->tracing->text, "not traced: %s", traced->reason);
-	emit_notice(traced->tracing, traced->process, traced->reason_code, bytes_z(&traced->tracing->text));
+	emit_notice(traced->tracing, traced->process, traced->reason_code,
+		bytes_z(&traced->tracing->text));
 }
 
 /* Events that were lost behind the last one that came. */
@@ -509,7 +529,8 @@ static void tell_rest_of_loss(struct traced *traced)
 		return;
 	uint64_t lost = relay_stream_lost(tracing->relay, traced->stream);
 	if (lost > traced->lost_told) {
-		emit_loss(tracing, traced, lost - traced->lost_told, traced->pid, tracing->merge.reached_ns, true);
+		emit_loss(tracing, traced, lost - traced->lost_told, traced->pid,
+			tracing->merge.reached_ns, true);
 		traced->lost_told = lost;
 	}
 }
@@ -517,12 +538,14 @@ static void tell_rest_of_loss(struct traced *traced)
 static void close_session(struct traced *traced)
 {
 	if (!*traced->reason || strcmp(eventpipe_reason_code(traced->pipe), "lied") != 0)
-		(void)snprintf(traced->reason, sizeof(traced->reason), "%s", eventpipe_reason(traced->pipe)); /* as long */
+		(void)snprintf(traced->reason, sizeof(traced->reason), "%s",
+			eventpipe_reason(traced->pipe)); /* as long */
 	traced->reason_code = eventpipe_reason_code(traced->pipe);
 	traced->whole = eventpipe_whole(traced->pipe);
 	if (traced->write_error) {
 		traced->reason_code = "write";
-		(void)snprintf(traced->reason, sizeof(traced->reason), "its file cannot be written: %s",
+		(void)snprintf(traced->reason, sizeof(traced->reason),
+			"its file cannot be written: %s",
 			strerror(-traced->write_error)); /* fits */
 	}
 	traced->bytes += eventpipe_bytes(traced->pipe);
@@ -564,7 +587,9 @@ static void advance_one(struct traced *traced, uint64_t now_ns)
 	close_session(traced);
 	if (guarded && !tracing->ending && !is_raw(tracing)) {
 		bytes_reset(&tracing->text);
-		bytes_printf(&tracing->text, "spoor had stood still: its session in %s was ended, so that it was not held up, and is opened again",
+		bytes_printf(&tracing->text,
+			"spoor had stood still: its session in %s was ended, so that it was not "
+			"held up, and is opened again",
 			traced->name);
 		emit_notice(tracing, traced->process, "guard", bytes_z(&tracing->text));
 		open_session(traced, now_ns);
@@ -597,11 +622,13 @@ static void open_raw(struct traced *traced)
 {
 	struct tracing *tracing = traced->tracing;
 	struct diag diag = { 0 };
-	int fd = tracing->options.open_raw(tracing->options.context, traced->name, traced->pid, &diag);
+	int fd = tracing->options.open_raw(
+		tracing->options.context, traced->name, traced->pid, &diag);
 
 	if (fd < 0) {
 		traced->reason_code = "write";
-		(void)snprintf(traced->reason, sizeof(traced->reason), "%s", diag.text); /* as long */
+		(void)snprintf(
+			traced->reason, sizeof(traced->reason), "%s", diag.text); /* as long */
 		return;
 	}
 	traced->raw_fd = fd;
@@ -610,8 +637,8 @@ static void open_raw(struct traced *traced)
 	traced->watcher = nettrace_decoder_new(&traced->watched, traced->name, NETTRACE_NAMES_ONLY);
 }
 
-static int add(struct tracing *tracing, const struct target *target, const struct dotnet_door *door, int peer,
-	struct diag *diag)
+static int add(struct tracing *tracing, const struct target *target, const struct dotnet_door *door,
+	int peer, struct diag *diag)
 {
 	struct traced *traced = new_traced(tracing, target->name, target->pid);
 
@@ -636,7 +663,8 @@ static int add(struct tracing *tracing, const struct target *target, const struc
 		return 0;
 	if (!door && !traced->has_port) {
 		traced->reason_code = "ended";
-		(void)snprintf(traced->reason, sizeof(traced->reason), "it ended before it could be traced"); /* fits */
+		(void)snprintf(traced->reason, sizeof(traced->reason),
+			"it ended before it could be traced"); /* fits */
 		return 0;
 	}
 	open_session(traced, now());
@@ -678,14 +706,16 @@ int tracing_add_path(struct tracing *tracing, const char *path, struct diag *dia
 	else if (!exchange.ok)
 		r = diag_set(diag, -EPROTO, "the runtime at '%s' does not say who it is", path);
 	else
-		r = ipc_decode_process_info(IPC_PROCESS_INFO, exchange.payload, exchange.payload_size, &info, diag);
+		r = ipc_decode_process_info(
+			IPC_PROCESS_INFO, exchange.payload, exchange.payload_size, &info, diag);
 	exchange_done(&exchange);
 	if (r < 0)
 		return r;
 	const char *slash = strrchr(info.command_line, '/');
 	char name[64];
 
-	(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(slash ? slash + 1 : info.command_line, " "),
+	(void)snprintf(name, sizeof(name), "%.*s",
+		(int)strcspn(slash ? slash + 1 : info.command_line, " "),
 		slash ? slash + 1 : info.command_line); /* a cut end is fine */
 	const struct target target = target_without_facts((uint32_t)info.pid, name);
 
@@ -720,7 +750,8 @@ static void take_newcomers(struct tracing *tracing)
 		struct target nobody = target_without_facts(pid, "dotnet");
 		bool known = targets_choose(&query, &targets, NULL) == 0 && targets.list.count == 1;
 		/* Without memory it is let go on at the end, untraced. */
-		(void)add(tracing, known ? &targets.list.items[0] : &nobody, &door, (int)peer, NULL);
+		(void)add(
+			tracing, known ? &targets.list.items[0] : &nobody, &door, (int)peer, NULL);
 		if (known)
 			targets_done(&targets);
 	}
@@ -730,7 +761,8 @@ static void take_newcomers(struct tracing *tracing)
 
 /* ---- the whole ---- */
 
-int tracing_new(const struct tracing_options *options, struct tracing **ret_tracing, struct diag *diag)
+int tracing_new(
+	const struct tracing_options *options, struct tracing **ret_tracing, struct diag *diag)
 {
 	struct tracing *tracing = calloc(1, sizeof(*tracing));
 
@@ -742,7 +774,9 @@ int tracing_new(const struct tracing_options *options, struct tracing **ret_trac
 	tracing->give_out_bytes = GIVE_OUT_BYTES;
 	box_read(&tracing->box);
 	tracing->recorder_process = trace_process(&tracing->trace, (uint32_t)getpid());
-	int r = tracing->recorder_process ? relay_new(&tracing->trace, &tracing->merge, &tracing->relay) : -ENOMEM;
+	int r = tracing->recorder_process
+			? relay_new(&tracing->trace, &tracing->merge, &tracing->relay)
+			: -ENOMEM;
 	if (r < 0) {
 		tracing_close(tracing);
 		return diag_set(diag, r, "cannot trace: %m");
@@ -801,9 +835,11 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 }
 
 /* Waits for streams, newcomers and the caller's descriptors. */
-static void wait_for(struct tracing *tracing, struct pollfd *fds, size_t fd_count, uint64_t until_ns)
+static void wait_for(
+	struct tracing *tracing, struct pollfd *fds, size_t fd_count, uint64_t until_ns)
 {
-	size_t room = (size_t)tracing->list.count * (EVENTPIPE_FDS_MAX + 1) + REVERSE_FDS_MAX + fd_count;
+	size_t room =
+		(size_t)tracing->list.count * (EVENTPIPE_FDS_MAX + 1) + REVERSE_FDS_MAX + fd_count;
 	uint64_t now_ns = now();
 	uint64_t wake_ns = earlier(until_ns, now_ns + BEAT_NS);
 	size_t count = 0;
@@ -822,7 +858,8 @@ static void wait_for(struct tracing *tracing, struct pollfd *fds, size_t fd_coun
 		if (!traced->pipe)
 			continue;
 		count += eventpipe_fds(traced->pipe, &all[count]);
-		wake_ns = earlier(wake_ns, eventpipe_behind(traced->pipe) ? 0 : eventpipe_wake_ns(traced->pipe));
+		wake_ns = earlier(wake_ns,
+			eventpipe_behind(traced->pipe) ? 0 : eventpipe_wake_ns(traced->pipe));
 	}
 	if (tracing->reverse) {
 		size_t peers = reverse_fds(tracing->reverse, &all[count], REVERSE_FDS_MAX);
@@ -853,7 +890,8 @@ static int tell_sink_error(struct tracing *tracing, struct diag *diag)
 static bool anything_open(const struct tracing *tracing)
 {
 	for (uint32_t i = 0; i < tracing->list.count; i++)
-		if (tracing->list.items[i]->pipe || tracing->list.items[i]->resume.state != EXCHANGE_NONE)
+		if (tracing->list.items[i]->pipe ||
+			tracing->list.items[i]->resume.state != EXCHANGE_NONE)
 			return true;
 	return false;
 }
@@ -863,7 +901,8 @@ int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, u
 {
 	bool waiting = tracing->merge.items.count > tracing->merge.taken;
 
-	wait_for(tracing, fds, fd_count, waiting ? earlier(until_ns, tracing->give_out_ns + GIVE_OUT_NS) : until_ns);
+	wait_for(tracing, fds, fd_count,
+		waiting ? earlier(until_ns, tracing->give_out_ns + GIVE_OUT_NS) : until_ns);
 	uint64_t now_ns = now();
 
 	guard_beat(tracing->guard, now_ns);
@@ -921,10 +960,11 @@ static void emit_end(struct tracing *tracing)
 		{ "processes", tracing->list.count },
 	};
 
-	payload_session_end(&tracing->payload,
-		&(struct payload_session_end){ .reason = tracing->end_reason ? tracing->end_reason : "",
-			.counts = counts,
-			.count_count = sizeof(counts) / sizeof(counts[0]) });
+	payload_session_end(
+		&tracing->payload, &(struct payload_session_end){
+					   .reason = tracing->end_reason ? tracing->end_reason : "",
+					   .counts = counts,
+					   .count_count = sizeof(counts) / sizeof(counts[0]) });
 	emit(tracing, SPOOR_SESSION_END, tracing->recorder_process, 0);
 }
 
@@ -936,7 +976,8 @@ int tracing_finish(struct tracing *tracing, struct diag *diag)
 			continue;
 		if (traced->opened && !*traced->reason) {
 			traced->reason_code = "cut-short";
-			(void)snprintf(traced->reason, sizeof(traced->reason), "the end was cut short, so its last events are missing"); /* fits */
+			(void)snprintf(traced->reason, sizeof(traced->reason),
+				"the end was cut short, so its last events are missing"); /* fits */
 		}
 		tell_runtime(traced);
 		traced->bytes += eventpipe_bytes(traced->pipe);
@@ -1011,7 +1052,8 @@ void tracing_count(const struct tracing *tracing, struct tracing_counts *ret_cou
 		.lost = relayed.lost,
 		.late = tracing->late,
 		.stream_bytes = relayed.bytes,
-		.file_bytes = tracing->sink ? nettrace_sink_counts(tracing->sink)->bytes : tracing->raw_bytes,
+		.file_bytes = tracing->sink ? nettrace_sink_counts(tracing->sink)->bytes
+					    : tracing->raw_bytes,
 		.begin_ns = tracing->begin_ns,
 		.first_open_ns = tracing->first_open_ns,
 		.end_ns = tracing->end_ns,

@@ -14,8 +14,9 @@ static void expect(const struct provider_list *list, const char *expected)
 
 	for (uint32_t i = 0; i < list->items.count; i++) {
 		const struct provider_choice *choice = &list->items.items[i];
-		bytes_printf(&out, "%s:%llx:%u:%s (%s)\n", choice->name, (unsigned long long)choice->keywords,
-			choice->level, choice->arguments ? choice->arguments : "", choice->from);
+		bytes_printf(&out, "%s:%llx:%u:%s (%s)\n", choice->name,
+			(unsigned long long)choice->keywords, choice->level,
+			choice->arguments ? choice->arguments : "", choice->from);
 	}
 	assert_string_equal(bytes_z(&out), expected);
 	bytes_done(&out);
@@ -26,12 +27,15 @@ static void test_texts(void **state)
 	struct provider_list list = { 0 };
 
 	(void)state;
-	assert_int_equal(provider_list_add_text(&list, "A,B:0x10:5:k=v;q=w,C::verbose,D:F00", "--providers", NULL), 0);
+	assert_int_equal(provider_list_add_text(
+				 &list, "A,B:0x10:5:k=v;q=w,C::verbose,D:F00", "--providers", NULL),
+		0);
 	expect(&list, "A:ffffffffffffffff:4: (--providers)\nB:10:5:k=v;q=w (--providers)\n"
 		      "C:ffffffffffffffff:5: (--providers)\nD:f00:4: (--providers)\n");
 	provider_list_done(&list);
 	/* A comma and colons within quotes belong to the arguments. */
-	assert_int_equal(provider_list_add_text(&list, "A:1:4:Specs=\"x,y:z\",B:2", "--providers", NULL), 0);
+	assert_int_equal(
+		provider_list_add_text(&list, "A:1:4:Specs=\"x,y:z\",B:2", "--providers", NULL), 0);
 	expect(&list, "A:1:4:Specs=\"x,y:z\" (--providers)\nB:2:4: (--providers)\n");
 	provider_list_done(&list);
 	/* Twice is both. */
@@ -50,15 +54,21 @@ static void test_ways(void **state)
 	bool ignored = false;
 
 	(void)state;
-	assert_int_equal(provider_list_add_text(&list, PROVIDER_CLR_NAME ":1:5", "--providers", NULL), 0);
-	assert_int_equal(provider_list_add_profiles(&list, "dotnet-common,dotnet-sampled-thread-time", NULL), 0);
+	assert_int_equal(
+		provider_list_add_text(&list, PROVIDER_CLR_NAME ":1:5", "--providers", NULL), 0);
+	assert_int_equal(
+		provider_list_add_profiles(&list, "dotnet-common,dotnet-sampled-thread-time", NULL),
+		0);
 	assert_int_equal(provider_list_add_clr_events(&list, "gc", NULL, &ignored, NULL), 0);
 	assert_true(ignored);
-	expect(&list, PROVIDER_CLR_NAME ":1:5: (--providers)\n" PROVIDER_SAMPLE_NAME ":f00000000000:4: (--profile)\n");
+	expect(&list, PROVIDER_CLR_NAME ":1:5: (--providers)\n" PROVIDER_SAMPLE_NAME
+					":f00000000000:4: (--profile)\n");
 	assert_true(list.rundown_keywords == 0);
 	provider_list_done(&list);
 
-	assert_int_equal(provider_list_add_clr_events(&list, "GC+jit+waithandle", "Verbose", &ignored, NULL), 0);
+	assert_int_equal(
+		provider_list_add_clr_events(&list, "GC+jit+waithandle", "Verbose", &ignored, NULL),
+		0);
 	assert_false(ignored);
 	expect(&list, PROVIDER_CLR_NAME ":40000000011:5: (--clrevents)\n");
 	provider_list_done(&list);
@@ -67,7 +77,8 @@ static void test_ways(void **state)
 	expect(&list, PROVIDER_CLR_NAME ":100003801f:5: (--profile)\n");
 	provider_list_done(&list);
 	assert_int_equal(provider_list_add_profiles(&list, "gc-collect", NULL), 0);
-	expect(&list, PROVIDER_CLR_NAME ":1:4: (--profile)\n" PROVIDER_CLR_NAME "Private:1:4: (--profile)\n");
+	expect(&list, PROVIDER_CLR_NAME ":1:4: (--profile)\n" PROVIDER_CLR_NAME
+					"Private:1:4: (--profile)\n");
 	assert_true(list.rundown_keywords == 1);
 	provider_list_done(&list);
 	/* With one that needs the whole rundown, it is whole. */
@@ -127,7 +138,8 @@ static void test_event_ids(void **state)
 
 static void test_refused(void **state)
 {
-	static const char *const bad[] = { "", ":1", "A:xyz", "A:1:9", "A:1:loud", "A,,B", "A:0x", "A:11112222333344445" };
+	static const char *const bad[] = { "", ":1", "A:xyz", "A:1:9", "A:1:loud", "A,,B", "A:0x",
+		"A:11112222333344445" };
 	struct provider_list list = { 0 };
 	struct diag diag = { 0 };
 	bool ignored;
@@ -135,12 +147,14 @@ static void test_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		diag = (struct diag){ 0 };
-		assert_int_equal(provider_list_add_text(&list, bad[i], "--providers", &diag), -EINVAL);
+		assert_int_equal(
+			provider_list_add_text(&list, bad[i], "--providers", &diag), -EINVAL);
 		assert_true(diag.text[0]);
 	}
 	assert_int_equal(provider_list_add_profiles(&list, "cpu-sampling", NULL), -EINVAL);
 	assert_int_equal(provider_list_add_profiles(&list, "", NULL), -EINVAL);
-	assert_int_equal(provider_list_add_clr_events(&list, "gc+nothing", NULL, &ignored, NULL), -EINVAL);
+	assert_int_equal(
+		provider_list_add_clr_events(&list, "gc+nothing", NULL, &ignored, NULL), -EINVAL);
 	assert_int_equal(provider_list_add_clr_events(&list, "gc", "9", &ignored, NULL), -EINVAL);
 	provider_list_done(&list);
 }
