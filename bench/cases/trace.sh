@@ -57,10 +57,15 @@ for name in spoor raw peer; do
 	show "trace-$name"
 done
 grep -h 'events of' "$out/trace-spoor.log"
-ls -l "$out"/peer.nettrace "$out"/raw.nettrace "$out"/spoor.nettrace | awk '{ print $5, $NF }'
+size_peer=$(stat -c %s "$out/peer.nettrace") size_raw=$(stat -c %s "$out/raw.nettrace") size_spoor=$(stat -c %s "$out/spoor.nettrace")
+echo "bytes: spoor $size_spoor, raw $size_raw, peer $size_peer"
 rm -f "$out"/*.nettrace
 ratio trace-opening-ms "$(median "$out/opening-spoor")" "$(median "$out/opening-peer")"
 ratio trace-cpu-s "$(column trace-spoor 1)" "$(column trace-peer 1)"
 ratio trace-raw-cpu-s "$(column trace-raw 1)" "$(column trace-peer 1)"
+# What each got differs where the program itself is starved: so by what it wrote, too (of the last round).
+per_mb() { awk -v cpu="$(column "trace-$1" 1)" -v bytes="$2" 'BEGIN { printf "%.6g", bytes ? cpu * 1e9 / bytes : 0 }'; }
+ratio trace-cpu-ms-a-mb "$(per_mb spoor "$size_spoor")" "$(per_mb peer "$size_peer")"
+ratio trace-raw-cpu-ms-a-mb "$(per_mb raw "$size_raw")" "$(per_mb peer "$size_peer")"
 ratio trace-memory-kib "$(column trace-spoor 3)" "$(column trace-peer 3)"
 ratio trace-raw-memory-kib "$(column trace-raw 3)" "$(column trace-peer 3)"

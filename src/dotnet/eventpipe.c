@@ -342,7 +342,10 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 	pipe->behind = !*budget;
 	if (pipe->behind)
 		return false;
-	ssize_t n = recv(pipe->fd, buffer, sizeof(buffer), 0);
+	uint8_t *to = pipe->handler.room && !pipe->deaf ? pipe->handler.room(pipe->handler.user, READ_SIZE) : buffer;
+	if (!to)
+		to = buffer; /* the handler will see what to do without memory */
+	ssize_t n = recv(pipe->fd, to, READ_SIZE, 0);
 	int error = errno;
 	if (is_guarded_off(pipe))
 		return false;
@@ -352,7 +355,7 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 	if (n > 0) {
 		pipe->bytes += (uint64_t)n;
 		*budget = *budget > (size_t)n ? *budget - (size_t)n : 0;
-		tell(pipe, buffer, (size_t)n);
+		tell(pipe, to, (size_t)n);
 		return true;
 	}
 	pipe->whole = n == 0 && !pipe->deaf;

@@ -61,6 +61,11 @@ struct eventpipe_handler {
 	 * stopped and read to its end, but no more is told of it, the end neither.
 	 */
 	int (*bytes)(void *user, const uint8_t *data, size_t size);
+	/*
+	 * Where the next bytes (at most `size`) are to be read to, so that they need no copy: `bytes` is then told of them there. NULL: no memory. May be
+	 * NULL itself.
+	 */
+	uint8_t *(*room)(void *user, size_t size);
 	void *user;
 };
 

@@ -47,6 +47,7 @@ struct stream {
 	bool inner_ids; /* it tells of thread ids of another pid namespace */
 	bool clock_known;
 	bool open;
+	uint8_t *room;           /* that was given out by relay_room() */
 	int64_t offset_ns; /* added to its times */
 	uint64_t caught_up_ns;
 	uint64_t scanned_ns;
@@ -261,14 +262,19 @@ int relay_bytes(
 {
 	struct stream *stream = relay->streams.items[number];
 	struct event event;
-	int r;
+	int r = 0;
 
 	if (!size) {
 		stream->open = false;
 		return nettrace_decoder_finish(stream->decoder, diag);
 	}
 	relay->bytes += size;
-	if (nettrace_decoder_push(stream->decoder, data, size) < 0)
+	if (data == stream->room)
+		nettrace_decoder_filled(stream->decoder, size);
+	else
+		r = nettrace_decoder_push(stream->decoder, data, size);
+	stream->room = NULL;
+	if (r < 0)
 		return diag_set(diag, -ENOMEM, "cannot take events: %m");
 	while ((r = nettrace_decoder_next(stream->decoder, &event, diag)) > 0) {
 		compare_clocks(stream);
@@ -279,6 +285,15 @@ int relay_bytes(
 	if (r < 0)
 		stream->open = false;
 	return r;
+}
+
+uint8_t *relay_room(struct relay *relay, int number, size_t size)
+{
+	struct stream *stream = relay->streams.items[number];
+
+	/* Behind its end mark nothing is kept. */
+	stream->room = nettrace_decoder_ended(stream->decoder) ? NULL : nettrace_decoder_room(stream->decoder, size);
+	return stream->room;
 }
 
 void relay_caught_up(struct relay *relay, int stream, uint64_t now_ns)

@@ -51,6 +51,9 @@ int64_t relay_clock_offset_ns(const struct relay *relay, int stream);
 /* -EBADMSG: it cannot be understood, and what came before stands. -ENOMEM. */
 int relay_bytes(struct relay *relay, int stream, const uint8_t *data, size_t size, struct diag *diag);
 
+/* Room in the stream for at least `size` bytes: relay_bytes() takes what is there without copying it. NULL: no memory. */
+uint8_t *relay_room(struct relay *relay, int stream, size_t size);
+
 void relay_caught_up(struct relay *relay, int stream, uint64_t now_ns);
 
 /* Up to which time items may leave. */

@@ -44,6 +44,8 @@
 	UINT64_C(10000000) /* PerfView mislabels what comes within 5 ms of the sync time */
 #define APPEAR_NS       UINT64_C(5000000000)
 #define GIVE_OUT_BYTES  (1u << 20)
+#define UNFLUSHED_MAX   (512u << 10)
+#define EVENT_COST      48u
 #define STACKS_MAX      65536u
 #define STACK_BYTES_MAX (16u << 20)
 #define REVERSE_FDS_MAX (REVERSE_CONNECTIONS_MAX + 1)
@@ -100,6 +102,7 @@ struct tracing {
 	uint64_t end_ns;
 	uint64_t flush_ns;
 	uint64_t give_out_ns;
+	size_t unflushed_bytes;    /* about what the sink holds */
 	size_t give_out_bytes; /* so much waiting is a reason to look */
 	uint64_t events;
 	uint64_t late;
@@ -307,6 +310,11 @@ static void hand_over(struct tracing *tracing, struct pending *item, uint64_t la
 	tracing->events++;
 	tracing->late += late_ns != 0;
 	to_sink(tracing, &event);
+	tracing->unflushed_bytes += event.payload_size + EVENT_COST;
+	if (tracing->unflushed_bytes > UNFLUSHED_MAX && tracing->sink && !tracing->sink_error) {
+		tracing->unflushed_bytes = 0; /* memory stays small; names and stacks are looked at by flush() */
+		tracing->sink_error = tracing->sink_ops->flush(tracing->sink, &tracing->sink_diag);
+	}
 	if (tracing->options.event &&
 		tracing->options.event(tracing->options.context, &tracing->trace, &event))
 		tracing->wants_end = true;
@@ -424,6 +432,13 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 	return r < 0 && size ? r : 0;
 }
 
+static uint8_t *room_for_bytes(void *user, size_t size)
+{
+	struct traced *traced = user;
+
+	return traced->stream < 0 ? NULL : relay_room(traced->tracing->relay, traced->stream, size);
+}
+
 /* ---- processes ---- */
 
 static void need_guard(struct tracing *tracing)
@@ -454,7 +469,11 @@ static void open_session(struct traced *traced, uint64_t now_ns)
 		.guard = traced->has_port ? tracing->guard : NULL,
 		.target = &traced->port,
 	};
-	const struct eventpipe_handler handler = { .bytes = on_bytes, .user = traced };
+	const struct eventpipe_handler handler = {
+		.bytes = on_bytes,
+		.room = is_raw(tracing) ? NULL : room_for_bytes,
+		.user = traced,
+	};
 
 	traced->stream = -1;
 	traced->stream_ended = false;
