@@ -592,7 +592,7 @@ static void test_activities(void **state)
 
 	for (uint32_t i = 0; i < COUNT; i++) {
 		uint8_t activity[EVENT_ACTIVITY_SIZE] = { 0 };
-		activity[0] = (uint8_t)(i / 7 % 200 + 1) * (i % 5 != 3);
+		activity[0] = i % 5 == 3 ? 0 : (uint8_t)(i / 7 % 200 + 1);
 		activity[20] = i % 5 >= 3 ? (uint8_t)(i % 11 + 1) : 0;
 		event = (struct event){
 			.time_ns = DEMO_START + i,
@@ -620,7 +620,7 @@ static void test_activities(void **state)
 	assert_int_equal(nettrace_source.open(&in, &back, &source, &diag), 0);
 	for (uint32_t i = 0; i < COUNT; i++) {
 		uint8_t activity[EVENT_ACTIVITY_SIZE] = { 0 };
-		activity[0] = (uint8_t)(i / 7 % 200 + 1) * (i % 5 != 3);
+		activity[0] = i % 5 == 3 ? 0 : (uint8_t)(i / 7 % 200 + 1);
 		activity[20] = i % 5 >= 3 ? (uint8_t)(i % 11 + 1) : 0;
 		assert_int_equal(nettrace_source.next(source, &event, &diag), 1);
 		assert_true(event.time_ns == DEMO_START + i);
