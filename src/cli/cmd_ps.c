@@ -15,6 +15,7 @@
 #include "cli/target_options.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
+#include "machine/rights.h"
 #include "session/roll_call.h"
 #include "session/targets.h"
 
@@ -330,6 +331,7 @@ int cmd_ps(const struct verb *self, int argc, char **argv)
 
 	if (!options_parse(self, argc, argv, &values, &args, &code))
 		return code;
+	rights_raise();
 	if (args.words.count || args.command)
 		code = options_misused(self, "ps takes no words; -n NAME chooses by name");
 	else

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
@@ -27,7 +26,9 @@
 #include "cli/target_options.h"
 #include "cli/words.h"
 #include "machine/box.h"
+#include "machine/output_file.h"
 #include "machine/proc.h"
+#include "machine/rights.h"
 #include "model/trace.h"
 #include "record/recorder.h"
 #include "session/live.h"
@@ -35,6 +36,7 @@
 
 #define PROGRESS_NS     UINT64_C(500000000)
 #define DEFAULT_HZ      99u
+#define VIEWER_CPU_MAX  255u
 #define COMMAND_TEXT    8192u
 #define OWN_TRIES       5
 
@@ -50,6 +52,7 @@ struct record_values {
 	bool report;
 	bool no_symbols;
 	bool no_dotnet;
+	bool no_arguments;
 	bool user_only;
 	bool kernel_only;
 	bool call_graph;
@@ -89,6 +92,8 @@ const struct option record_options[] = {
 		INTO(struct record_values, no_symbols) },
 	{ 0, "no-dotnet", NULL, "open no diagnostics session in .NET processes", OPTION_FLAG,
 		INTO(struct record_values, no_dotnet) },
+	{ 0, "no-arguments", NULL, "keep command lines out of the recording: they may hold secrets", OPTION_FLAG,
+		INTO(struct record_values, no_arguments) },
 	{ 'q', "quiet", NULL, "only errors", OPTION_FLAG, INTO(struct record_values, quiet) },
 	{ 'v', "verbose", NULL, "say what is opened and how", OPTION_FLAG, INTO(struct record_values, verbose) },
 	{ 0 },
@@ -254,6 +259,9 @@ static void say_begin(struct recording_run *run)
 		(void)words_fail(&info->limit); /* the recording goes on with less: its code is not ours */
 	if (run->values->quiet)
 		return;
+	if (info->cpu_max > VIEWER_CPU_MAX)
+		words_say("CPU numbers go to %u here: spoor's own reports are right, viewers made with TraceEvent keep the low 8 bits of them",
+			info->cpu_max);
 	cleanup(bytes_done) struct bytes line = { 0 };
 
 	bytes_printf(&line, "recording  %s", bytes_z(&run->subject));
@@ -611,18 +619,26 @@ static int open_live(struct recording_run *run, struct live_options *options, st
 	return 0;
 }
 
+/* What is made of the recording at the end: below sudo as the user who called it, whose folder it may be. Borrowed rights serve no file. */
+static uint32_t rights_to_make(const struct recording_run *run)
+{
+	if (rights_are_borrowed())
+		return 0;
+	return run->outputs.made.count ? RIGHTS_OF_FILES : run->values->report ? RIGHT_DAC_READ_SEARCH : 0u;
+}
+
 static int record(struct recording_run *run, int argc, char **argv, struct diag *diag)
 {
 	const struct record_values *values = run->values;
 	char command_line[COMMAND_TEXT];
-	cleanup(closep) int fd = -1;
+	cleanup(output_file_close) struct output_file out = { .fd = -1, .folder = -1 };
 	size_t used = 0;
 	int result = choose_targets(run, diag);
 
 	if (result < 0)
 		return result;
 	used = (size_t)snprintf(command_line, sizeof(command_line), "spoor");
-	for (int i = 0; i < argc && used < sizeof(command_line); i++)
+	for (int i = 0; i < (values->no_arguments ? 1 : argc) && used < sizeof(command_line); i++)
 		used += (size_t)snprintf(command_line + used, sizeof(command_line) - used, " %s", argv[i]);
 	struct live_options options = {
 		.machine = values->targets.all || (!run->pids.count && !run->args->command),
@@ -639,6 +655,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.late_start = run->delay_ns != 0,
 		.no_names = values->no_symbols,
 		.no_dotnet = values->no_dotnet,
+		.no_arguments = values->no_arguments,
 		.symbol_paths = values->symbol_paths.list.items,
 		.command_line = command_line,
 		.version = SPOOR_VERSION,
@@ -648,7 +665,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 	run->timer = run->args->command && (values->targets.all || run->pids.count);
 	result = record_outputs_choose(&run->outputs, &wish, diag);
 	if (result == 0)
-		result = record_outputs_open(&run->outputs, &fd, diag);
+		result = record_outputs_open(&run->outputs, &out, diag);
 	if (result < 0)
 		return result;
 	result = watch_signals(run, diag);
@@ -659,17 +676,20 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 	if (result == 0 && run->delay_ns)
 		result = live_run_command(run->live, diag);
 	if (result == 0 && (!run->delay_ns || wait_delay(run)))
-		result = live_write_to(run->live, fd,
+		result = live_write_to(run->live, out.fd,
 			strcmp(run->outputs.path, "-") == 0 ? "standard output" : run->outputs.path, diag);
 	else if (result == 0)
 		result = diag_set(diag, -ECANCELED, "nothing was recorded: %s before the delay was over", run->reason);
 	if (result == 0)
 		result = live_start(run->live, diag);
+	if (result == 0)
+		result = output_file_keep(&out, diag);
 	if (result < 0) {
-		record_outputs_remove(&run->outputs, fd);
 		pass_signal(run);
 		return result;
 	}
+	/* What fails leaves more rights than needed, no less. */
+	(void)rights_reduce(live_rights(run->live) | rights_to_make(run));
 	say_begin(run);
 	result = run_until_end(run, diag);
 	forget_child_signals(run);
@@ -705,6 +725,7 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 
 	if (!options_parse(self, argc, argv, &values, &args, &code))
 		return code;
+	rights_raise();
 	if (args.words.count) {
 		code = options_misused(self, "'%s' is no option; a command to record stands behind --",
 			args.words.items[0]);

@@ -157,6 +157,7 @@ static int write_report(const struct report_values *values, const struct sorting
 			.row_count = top,
 			.least_share = least_share,
 			.by_total = by_total,
+			.verbose = values->verbose,
 			.without_total = values->no_children,
 			.callers = values->callers };
 		report_text(&s->report, with_tree ? &tree : NULL, &options, &out);

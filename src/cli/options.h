@@ -29,7 +29,7 @@
  *   -a --all         -p --pid PID      -n --name NAME   -t --thread TID   -m --module NAME
  *   -F --freq HZ     -o --output FILE  -f --format F        -q --quiet       -h --help
  *   -i --input FILE  -C --cpu LIST     -D --delay MS        -d --folder DIR  -g (perf's)
- *   -v --verbose     -z --compress
+ *   -v --verbose     -z --compress     -y --yes
  */
 #ifndef SPOOR_CLI_OPTIONS_H
 #define SPOOR_CLI_OPTIONS_H

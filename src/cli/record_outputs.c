@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/diag.h"
 #include "cli/verbs.h"
+#include "machine/output_file.h"
 
 #define STAMP_ROOM 32u
 
@@ -95,15 +95,6 @@ static bool set_path(struct record_outputs *outputs, const char *folder, size_t 
 	return n >= 0 && (size_t)n < sizeof(outputs->path);
 }
 
-static int make_folder(const char *path, struct diag *diag)
-{
-	if (mkdir(path, 0700) == 0 || errno == EEXIST)
-		return 0;
-	diag_set(diag, -errno, "cannot make the folder '%s': %m", path);
-	diag_remedy(diag, "choose another place with -d DIR");
-	return diag->error;
-}
-
 static int fill_folder(struct record_outputs *outputs, const struct record_outputs_wish *wish,
 	const char *stamp, struct diag *diag)
 {
@@ -114,12 +105,12 @@ static int fill_folder(struct record_outputs *outputs, const struct record_outpu
 		len--;
 	if ((size_t)snprintf(path, sizeof(path), "%.*s", (int)len, wish->folder) >= sizeof(path) - 80)
 		return too_long(diag);
-	int result = make_folder(path, diag);
+	int result = output_folder_make(path, false, diag);
 	if (result < 0)
 		return result;
 	if ((size_t)snprintf(path + len, sizeof(path) - len, "/%s", stamp) >= sizeof(path) - len)
 		return too_long(diag);
-	result = make_folder(path, diag);
+	result = output_folder_make(path, true, diag);
 	if (result < 0)
 		return result;
 	len = strlen(path);
@@ -172,7 +163,7 @@ int record_outputs_choose(struct record_outputs *outputs, const struct record_ou
 	return 0;
 }
 
-int record_outputs_open(const struct record_outputs *outputs, int *ret_fd, struct diag *diag)
+int record_outputs_open(const struct record_outputs *outputs, struct output_file *ret_out, struct diag *diag)
 {
 	if (strcmp(outputs->path, "-") == 0) {
 		if (isatty(STDOUT_FILENO)) {
@@ -183,28 +174,10 @@ int record_outputs_open(const struct record_outputs *outputs, int *ret_fd, struc
 		int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 		if (fd < 0)
 			return diag_set(diag, -errno, "cannot write to standard output: %m");
-		*ret_fd = fd;
+		*ret_out = (struct output_file){ .fd = fd, .folder = -1 };
 		return 0;
 	}
-	int fd = open(outputs->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
-
-	if (fd < 0) {
-		diag_set(diag, -errno, "cannot write '%s': %m", outputs->path);
-		diag_remedy(diag, "choose another place with -o FILE");
-		return diag->error;
-	}
-	*ret_fd = fd;
-	return 0;
-}
-
-void record_outputs_remove(const struct record_outputs *outputs, int fd)
-{
-	struct stat status;
-
-	/* What is no plain file (/dev/full) is not ours to take. */
-	if (strcmp(outputs->path, "-") == 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
-		return;
-	(void)unlink(outputs->path); /* then it stays, empty */
+	return output_file_open(ret_out, outputs->path, diag);
 }
 
 static int run_verb(const char *name, char **words)

@@ -2,7 +2,7 @@
  * What `spoor record` leaves behind: the recording, and what is made of it once it has ended.
  *
  *   record_outputs_choose(&outputs, &wish, &diag)       which files, by their suffixes, or the folder's fixed set
- *   record_outputs_open(&outputs, &fd, &diag)           the recording, to write into
+ *   record_outputs_open(&outputs, &out, &diag)          the recording, to write into and to keep once it has begun
  *   ... the recording ...
  *   record_outputs_make(&outputs)                       pictures and reports, by the verbs that make them
  *   record_outputs_done(&outputs)
@@ -18,6 +18,7 @@
 #include "cli/options.h"
 
 struct diag;
+struct output_file;
 
 enum record_output_kind {
 	RECORD_OUTPUT_RECORDING, /* .nettrace, .nettrace.zst, - and whatever has no suffix of those below */
@@ -53,10 +54,8 @@ const char *record_outputs_problem(const struct texts *files);
 int record_outputs_choose(struct record_outputs *outputs, const struct record_outputs_wish *wish,
 	struct diag *diag);
 
-int record_outputs_open(const struct record_outputs *outputs, int *ret_fd, struct diag *diag);
-
-/* Takes back the recording that nothing is in, and the folder that was made for it. */
-void record_outputs_remove(const struct record_outputs *outputs, int fd);
+/* Ended with output_file_close(). */
+int record_outputs_open(const struct record_outputs *outputs, struct output_file *ret_out, struct diag *diag);
 
 /* Runs `report` and `flame` for what is to be made; says what failed and goes on. The first failure's exit code. */
 int record_outputs_make(const struct record_outputs *outputs, bool quiet);

@@ -4,12 +4,15 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analyze/recording.h"
 #include "base/diag.h"
 #include "base/text.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
+#include "machine/output_file.h"
+#include "machine/rights.h"
 #include "session/saved.h"
 
 static void add_words(struct bytes *words, const char *option, const char *value)
@@ -118,6 +121,11 @@ int selection_open(const struct selection_values *values, const struct arguments
 {
 	struct diag diag = { 0 };
 
+	/*
+	 * Reading what anybody may have written takes no right but to read and write files; KILL is for a command of `record` that goes on while this is
+	 * made. What fails leaves more.
+	 */
+	(void)rights_reduce(rights_are_borrowed() ? 0 : RIGHTS_OF_FILES | RIGHT_KILL);
 	memset(s, 0, sizeof(*s));
 	if (trace_init(&s->trace) < 0) {
 		diag_set(&diag, -ENOMEM, "cannot read a recording: %m");
@@ -157,22 +165,20 @@ int selection_print(const struct bytes *out)
 
 static int write_file(const char *path, const struct bytes *content, struct diag *diag)
 {
-	FILE *file = fopen(path, "we");
+	struct output_file out;
+	int result = output_file_open(&out, path, diag);
 
-	if (!file) {
-		int error = errno;
-		diag_set(diag, -error, "cannot write '%s': %m", path);
-		diag_remedy(diag, "name another place with -o FILE");
-		return -error;
+	for (size_t at = 0; result == 0 && at < content->len;) {
+		ssize_t got = write(out.fd, content->data + at, content->len - at);
+		if (got >= 0)
+			at += (size_t)got;
+		else if (errno != EINTR)
+			result = diag_set(diag, -errno, "cannot write '%s': %m", path);
 	}
-	errno = 0;
-	bool written = fwrite(content->data, 1, content->len, file) == content->len;
-	int error = errno;
-	if (fclose(file) != 0 && written) {
-		written = false;
-		error = errno;
-	}
-	return written ? 0 : diag_set(diag, error ? -error : -EIO, "cannot write '%s': %m", path);
+	if (result == 0)
+		result = output_file_keep(&out, diag);
+	output_file_close(&out);
+	return result;
 }
 
 int selection_write(const char *path, const struct bytes *out)

@@ -80,6 +80,20 @@ int target_options_query(const struct target_values *values, const struct verb *
 	return code;
 }
 
+int target_options_dotnet(const struct target_values *values, const struct verb *verb,
+	struct target_choice *ret_choice)
+{
+	int code = target_options_query(values, verb, ret_choice);
+
+	if (code != EXIT_DONE)
+		return code;
+	ret_choice->query.single = true;
+	ret_choice->query.dotnet_only = true;
+	if (!values->all && !target_options_given(values) && !targets_in_container())
+		return options_misused(verb, "which process? -p PID or -n NAME; spoor ps lists them");
+	return EXIT_DONE;
+}
+
 void target_options_done(struct target_choice *choice)
 {
 	vec_done(&choice->pids);

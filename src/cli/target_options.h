@@ -59,6 +59,13 @@ struct target_choice {
 int target_options_query(const struct target_values *values, const struct verb *verb,
 	struct target_choice *ret_choice);
 
+/*
+ * For verbs that ask .NET processes: as target_options_query(), of .NET processes only. Nothing chosen means the only one of a container; outside of
+ * one it is a misuse.
+ */
+int target_options_dotnet(const struct target_values *values, const struct verb *verb,
+	struct target_choice *ret_choice);
+
 /* Reads "12,34" and the like of an option into a VEC(uint32_t); `what` is of process or thread. EXIT_DONE, or the exit code of what was told. */
 int target_options_ids(const struct texts *texts, const char *option, const char *what,
 	const struct verb *verb, void *vec_of_u32);

@@ -39,6 +39,7 @@
 #include "base/vec.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
+#include "machine/rights.h"
 
 #define TICK_MS        250
 #define SILENT_TICKS   (GUARD_PATIENCE_NS / (TICK_MS * UINT64_C(1000000)))
@@ -361,6 +362,7 @@ static void be_by_itself(void)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);      /* as above */
 	(void)setsid();                                   /* a forked child leads no group: cannot fail */
 	(void)prctl(PR_SET_NAME, "spoor-guard");          /* only for those who look */
+	(void)rights_reduce(0);                           /* shutting a connection down takes none */
 	if (chdir("/") < 0)
 		return;                                   /* then a folder is held a little longer */
 }

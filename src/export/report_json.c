@@ -114,6 +114,26 @@ static void add_sessions(struct json *j, const struct report *report)
 	json_end(j);
 }
 
+static void add_clocks(struct json *j, const struct report *report)
+{
+	const struct trace *trace = report->trace;
+
+	json_array(j, "clocks");
+	for (uint32_t i = 1; i < trace->clock_offsets.count; i++) {
+		const struct clock_offset *offset = &trace->clock_offsets.items[i];
+		json_object(j, NULL);
+		add_text(j, trace, "source", offset->source);
+		if (offset->process && offset->process < trace->processes.count)
+			json_u64(j, "pid", trace->processes.items[offset->process].pid);
+		else
+			json_null(j, "pid");
+		json_i64(j, "offset_ns", offset->offset_ns);
+		json_u64(j, "error_ns", offset->error_ns);
+		json_end(j);
+	}
+	json_end(j);
+}
+
 static void add_names(struct json *j, const struct report *report)
 {
 	json_object(j, "names");
@@ -251,6 +271,7 @@ void report_json(const struct report *report, const struct call_tree *tree, uint
 	add_machine(j, report);
 	add_losses(j, report);
 	add_notices(j, report);
+	add_clocks(j, report);
 	add_sessions(j, report);
 	add_names(j, report);
 	json_array(j, "processes");

@@ -257,6 +257,36 @@ static void add_sessions(struct page *page)
 	}
 }
 
+/* How far each source's clock is from the recording's: -v. */
+static void add_clocks(struct page *page)
+{
+	const struct trace *trace = page->report->trace;
+	struct bytes *out = page->out;
+
+	for (uint32_t i = 1; i < trace->clock_offsets.count; i++) {
+		const struct clock_offset *offset = &trace->clock_offsets.items[i];
+		uint64_t by_ns = offset->offset_ns < 0 ? 0 - (uint64_t)offset->offset_ns : (uint64_t)offset->offset_ns;
+		set_cell(page, offset->source);
+		bytes_text(out, "clock of ");
+		bytes_add(out, page->cell.data, page->cell.len);
+		if (offset->process) {
+			bytes_text(out, " in ");
+			label_process(out, trace, offset->process);
+		}
+		if (by_ns <= offset->error_ns) {
+			bytes_text(out, ": the recording's own, to within ");
+			text_add_duration(out, (double)offset->error_ns / NS_PER_S);
+		} else {
+			bytes_text(out, ": ");
+			text_add_duration(out, (double)by_ns / NS_PER_S);
+			bytes_text(out, offset->offset_ns < 0 ? " behind" : " ahead of");
+			bytes_text(out, " the recording's, known to within ");
+			text_add_duration(out, (double)offset->error_ns / NS_PER_S);
+		}
+		bytes_text(out, "\n");
+	}
+}
+
 /* How far the answer can be trusted: loss, names, limits, end. */
 static void add_trust(struct page *page)
 {
@@ -283,7 +313,7 @@ static void add_trust(struct page *page)
 				"second may be missing\n");
 	for (uint32_t i = 1; i < report->trace->notices.count; i++) {
 		const struct notice *notice = &report->trace->notices.items[i];
-		if (notice->severity < 2 || !notice->text)
+		if ((notice->severity < 2 && !page->options->verbose) || !notice->text)
 			continue;
 		if (notice->process) {
 			label_process(out, report->trace, notice->process);
@@ -298,6 +328,8 @@ static void add_trust(struct page *page)
 		}
 		bytes_text(out, "\n");
 	}
+	if (page->options->verbose)
+		add_clocks(page);
 	if (report->selection) {
 		bytes_text(out, "shown: ");
 		text_add_count(out, report->samples);

@@ -220,6 +220,24 @@ bool payload_notice(struct bytes *out, const struct payload_notice *notice)
 	return w.cut;
 }
 
+bool payload_clock_offset(struct bytes *out, const struct payload_clock_offset *offset)
+{
+	struct writer w = writer_of(out);
+
+	put_text(&w, offset->source);
+	bytes_varint(out, offset->offset_ns);
+	bytes_varuint(out, offset->error_ns);
+	return w.cut;
+}
+
+void payload_cpu_state(struct bytes *out, const struct payload_cpu_state *state)
+{
+	bytes_varuint(out, state->cpu);
+	bytes_varuint(out, state->online);
+	for (int unknown = 0; unknown < 4; unknown++) /* core, package, node, kilohertz */
+		bytes_varuint(out, 0);
+}
+
 bool payload_process_facts(struct bytes *out, const struct payload_process_facts *facts)
 {
 	struct writer w = writer_of(out);
@@ -498,6 +516,17 @@ int payload_read_session_end(const uint8_t *payload, size_t size, struct strtab 
 	}
 	ret_end->counts = counts;
 	ret_end->count_count = names < PAYLOAD_COUNTS_MAX ? names : PAYLOAD_COUNTS_MAX;
+	return reader_done(&r);
+}
+
+int payload_read_clock_offset(const uint8_t *payload, size_t size, struct strtab *strings,
+	struct payload_clock_offset *ret_offset)
+{
+	struct reader r = reader_of(payload, size, strings);
+
+	ret_offset->source = get_text(&r);
+	ret_offset->offset_ns = cursor_varint(&r.c);
+	ret_offset->error_ns = cursor_varuint(&r.c);
 	return reader_done(&r);
 }
 

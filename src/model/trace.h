@@ -105,6 +105,15 @@ struct notice {
 	uint32_t process;        /* index; 0 = the recording */
 };
 
+/* How far the clock of a source is from the recording's, as measured at a time. */
+struct clock_offset {
+	uint32_t source;         /* strtab: perf, eventpipe, ... */
+	uint32_t process;        /* index; 0 = the machine's */
+	int64_t offset_ns;       /* source minus recording */
+	uint64_t error_ns;
+	uint64_t time_ns;        /* when it was measured */
+};
+
 struct named_count {
 	uint32_t name;
 	uint64_t count;
@@ -157,6 +166,7 @@ struct trace {
 	VEC(struct schema) schemas;
 	VEC(struct loss) losses;
 	VEC(struct notice) notices;
+	VEC(struct clock_offset) clock_offsets;
 	struct stack_table stacks;
 	struct recording recording;
 	uint32_t known_schemas[KNOWN_EVENT_COUNT]; /* schema index of each known event; 0 not yet used */

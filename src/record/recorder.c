@@ -493,6 +493,11 @@ static int hold_targets(struct recorder *recorder, struct diag *diag)
 	return diag_set(diag, -ESRCH, "none of the %zu processes exists", recorder->options.pid_count);
 }
 
+static uint32_t highest_cpu(const struct cpu_list *list)
+{
+	return list->cpus.count ? *vec_last(&list->cpus) : 0; /* ascending */
+}
+
 static void fill_info(struct recorder *recorder)
 {
 	struct recorder_info *info = &recorder->info;
@@ -501,6 +506,7 @@ static void fill_info(struct recorder *recorder)
 	info->frequency_hz = recorder->options.frequency_hz;
 	info->max_stack = recorder->rights.perf_event_max_stack;
 	info->ring_count = recorder->rings.count;
+	info->cpu_max = highest_cpu(&recorder->cpus);
 	info->event_count = recorder->events.count;
 	info->ring_bytes = recorder->ring_bytes;
 	info->kernel_excluded = recorder->attr.exclude_kernel;
@@ -697,7 +703,8 @@ static bool same_cpus(const struct cpu_list *a, const struct cpu_list *b)
 					   a->cpus.count * sizeof(a->cpus.items[0])));
 }
 
-int recorder_follow_cpus(struct recorder *recorder, struct diag *diag)
+int recorder_follow_cpus(struct recorder *recorder, recorder_cpu_fn *changed, void *context,
+	struct diag *diag)
 {
 	struct cpu_list now = { 0 };
 	int added = 0;
@@ -715,6 +722,7 @@ int recorder_follow_cpus(struct recorder *recorder, struct diag *diag)
 		uint32_t cpu = now.cpus.items[i];
 		if (has_cpu(before, cpu))
 			continue;
+		changed(context, cpu, true);
 		r = open_cpu(recorder, (int32_t)cpu);
 		if (r < 0) {
 			r = diag_set(diag, r, "cannot record CPU %" PRIu32 ", which came online: %m", cpu);
@@ -724,8 +732,12 @@ int recorder_follow_cpus(struct recorder *recorder, struct diag *diag)
 			ioctl(vec_last(&recorder->events)->fd, PERF_EVENT_IOC_ENABLE, 0) == 0)
 			added++;
 	}
+	for (uint32_t i = 0; i < before->cpus.count; i++)
+		if (!has_cpu(&now, before->cpus.items[i]))
+			changed(context, before->cpus.items[i], false);
 	recorder->info.ring_count = recorder->rings.count;
 	recorder->info.event_count = recorder->events.count;
+	recorder->info.cpu_max = highest_cpu(&now);
 	vec_done(&recorder->online.cpus);
 	recorder->online = now;
 	return added;

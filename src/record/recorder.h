@@ -63,6 +63,7 @@ struct recorder_info {
 	uint32_t frequency_hz;   /* as asked for */
 	uint32_t max_stack;      /* frames the kernel takes at most (perf_event_max_stack) */
 	uint32_t ring_count;
+	uint32_t cpu_max;        /* the highest number of a CPU that has a ring */
 	uint32_t event_count;    /* open perf events */
 	uint32_t thread_count;   /* RECORD_PIDS: threads found when opening */
 	size_t ring_bytes;       /* each */
@@ -104,9 +105,11 @@ uint32_t recorder_targets_left(const struct recorder *recorder);
 
 /*
  * Machine-wide only: opens events for CPUs that came online since (same ring for a CPU that comes back). Call it about once a second; cheap
- * when nothing changed. Returns how many were added; info->ring_count grows, ring pointers stay valid.
+ * when nothing changed. Returns how many were added; info->ring_count grows, ring pointers stay valid. `changed` is called for each CPU that came or went.
  */
-int recorder_follow_cpus(struct recorder *recorder, struct diag *diag);
+typedef void recorder_cpu_fn(void *context, uint32_t cpu, bool online);
+int recorder_follow_cpus(struct recorder *recorder, recorder_cpu_fn *changed, void *context,
+	struct diag *diag);
 
 /* Records the kernel could not write, by its own count. False when it does not keep one. */
 bool recorder_read_lost(const struct recorder *recorder, uint64_t *ret_lost);

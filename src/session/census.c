@@ -264,6 +264,8 @@ void census_announce(struct live *live, uint32_t index)
 		(void)proc_read_namespaces(&live->proc, process->pid, &out.pid_namespace,
 			&out.mount_namespace); /* stays 0: not ours to see */
 	}
+	if (live->options.no_arguments)
+		args_len = 0; /* the name was chosen: it may be that of the application, not of what it was told */
 	for (size_t at = 0; at < args_len && out.argument_count < PAYLOAD_ARGUMENTS_MAX;
 		at += strlen(args + at) + 1) {
 		arguments[out.argument_count++] = args + at;

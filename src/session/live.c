@@ -15,6 +15,7 @@
 #include "model/arch.h"
 #include "model/clr.h"
 #include "model/spoor_payload.h"
+#include "record/clock_probe.h"
 #include "record/recorder.h"
 #include "session/census.h"
 #include "session/intake.h"
@@ -23,7 +24,7 @@
 
 #define FLUSH_NS        UINT64_C(500000000)
 #define SYNC_LEAD_NS    UINT64_C(10000000) /* PerfView mislabels what comes within 5 ms of the sync time */
-#define FOLLOW_CPUS_NS  UINT64_C(1000000000)
+#define FOLLOW_NS       UINT64_C(1000000000) /* CPUs that come and go, clocks that are set */
 #define STACKS_MAX      65536u
 #define STACK_BYTES_MAX (16u << 20)
 #ifdef SPOOR_HOSTILE
@@ -303,11 +304,22 @@ static void forget_stacks(struct live *live)
 	live->trace.stacks = fresh;
 }
 
+static void say_files_skipped(struct live *live)
+{
+	if (live->files_said || !live->names.files_skipped)
+		return;
+	live->files_said = true;
+	live_notice(live, live->recorder_process, 2, "openat2",
+		"files of targets were skipped, and the names in them: there is no openat2 here to open them safely",
+		"Linux 5.6 or newer has it; an old container runtime may forbid it");
+}
+
 static void flush(struct live *live, uint64_t until_ns)
 {
 	names_removed_codes(&live->names, on_removed_code, live);
 	give_out(live, until_ns);
 	(void)names_resolve(&live->names, live_now_ns()); /* what fails stays unnamed, counted */
+	say_files_skipped(live);
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
 	if (!live->sink_error)
@@ -404,6 +416,8 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		result = diag_set(diag, -ENOMEM, "cannot record: %m");
 		goto fail;
 	}
+	if (!options->no_names && !recorder_info(live->recorder)->kernel_excluded)
+		names_open_kernel(&live->names);
 	*ret_live = live;
 	return 0;
 fail:
@@ -419,6 +433,24 @@ const struct recorder_info *live_recorder_info(const struct live *live)
 uint32_t live_child_pid(const struct live *live)
 {
 	return live->child.pid;
+}
+
+uint32_t live_rights(const struct live *live)
+{
+	const struct live_options *options = &live->options;
+	uint32_t rights = RIGHT_SYS_PTRACE; /* maps, environment, root of processes to come */
+
+	if (options->machine)
+		rights |= RIGHT_PERFMON | RIGHT_IPC_LOCK; /* CPUs that come online */
+	if (options->command)
+		rights |= RIGHT_KILL; /* it may have become another user */
+	if (!options->no_names)
+		rights |= RIGHT_DAC_READ_SEARCH | RIGHT_CHECKPOINT_RESTORE; /* images */
+	if (!options->no_names && !options->no_dotnet)
+		rights |= RIGHT_DAC_OVERRIDE; /* connecting to a socket is writing to it */
+	if (live->names.kernel_asked && live->names.kernel_needs_right)
+		rights |= RIGHT_BPF;
+	return rights;
 }
 
 int live_write_to(struct live *live, int fd, const char *name, struct diag *diag)
@@ -470,6 +502,7 @@ static void options_json(const struct live *live, struct bytes *out)
 	json_bool(&j, "idle", !info->idle_excluded);
 	json_bool(&j, "names", !live->options.no_names);
 	json_bool(&j, "dotnet", !live->options.no_dotnet);
+	json_bool(&j, "arguments", !live->options.no_arguments);
 	json_u64(&j, "stack_frames_max", info->max_stack);
 	json_end(&j);
 }
@@ -513,6 +546,56 @@ static void emit_head(struct live *live)
 		live_notice(live, live->recorder_process, 2, "rights", info->limit.text, info->limit.remedy);
 }
 
+/* A CPU came or went. What it had recorded stays; what it does from now on is followed. */
+static void on_cpu(void *context, uint32_t cpu, bool online)
+{
+	struct live *live = context;
+
+	bytes_reset(&live->payload);
+	payload_cpu_state(&live->payload, &(struct payload_cpu_state){ .cpu = cpu, .online = online });
+	emit_about_recording(live, SPOOR_CPU_STATE);
+	bytes_reset(&live->text);
+	bytes_printf(&live->text, "CPU %u %s ", cpu, online ? "came online" : "went offline");
+	text_add_duration(&live->text, (double)(live_now_ns() - live->begin_ns) / 1e9);
+	bytes_text(&live->text, " after the begin");
+	live_notice(live, live->recorder_process, 2, "cpu", bytes_z(&live->text), "");
+}
+
+static void measure_perf_clock(struct live *live)
+{
+	struct clock_probe probe;
+
+	if (clock_probe_perf(&probe) < 0)
+		return; /* not measured is not written */
+	bytes_reset(&live->payload);
+	payload_clock_offset(&live->payload,
+		&(struct payload_clock_offset){
+			.source = "perf", .offset_ns = probe.offset_ns, .error_ns = probe.error_ns });
+	emit_about_recording(live, SPOOR_CLOCK_OFFSET);
+}
+
+static void look_at_clocks(struct live *live)
+{
+	int64_t by_ns;
+	enum clock_change change = clock_watch_look(&live->clocks, clock_watch_read(), &by_ns);
+
+	if (change == CLOCK_STEADY)
+		return;
+	bytes_reset(&live->text);
+	bytes_text(&live->text, change == CLOCK_SLEPT ? "the machine slept for " : "the time of day was set ");
+	if (change == CLOCK_SET)
+		bytes_text(&live->text, by_ns < 0 ? "back by " : "forward by ");
+	text_add_duration(&live->text, (double)(by_ns < 0 ? -by_ns : by_ns) / 1e9);
+	bytes_text(&live->text, change == CLOCK_SLEPT ? ", which no time here counts, " : " ");
+	text_add_duration(&live->text, (double)(live_now_ns() - live->begin_ns) / 1e9);
+	bytes_text(&live->text, " after the begin");
+	if (change == CLOCK_SET)
+		bytes_text(&live->text, "; times of day in this recording go by what it was at the begin");
+	live_notice(live, live->recorder_process, 2, change == CLOCK_SLEPT ? "suspend" : "clock-set",
+		bytes_z(&live->text), "");
+	measure_perf_clock(live);
+}
+
 int live_run_command(struct live *live, struct diag *diag)
 {
 	if (!live->child_waits)
@@ -529,6 +612,8 @@ int live_start(struct live *live, struct diag *diag)
 	live->merge.reached_ns = live->begin_ns;
 	census_announce(live, live->recorder_process);
 	emit_head(live);
+	measure_perf_clock(live);
+	clock_watch_begin(&live->clocks, clock_watch_read());
 	int result = recorder_start(live->recorder, diag);
 
 	if (result < 0)
@@ -600,9 +685,11 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 		flush(live, now_ns - MERGE_WINDOW_NS);
 		live->flush_ns = now_ns;
 	}
-	if (live->options.machine && now_ns >= live->follow_ns + FOLLOW_CPUS_NS) {
+	if (now_ns >= live->follow_ns + FOLLOW_NS) {
 		live->follow_ns = now_ns;
-		(void)recorder_follow_cpus(live->recorder, NULL); /* a CPU we can't follow is one without samples */
+		if (live->options.machine)
+			(void)recorder_follow_cpus(live->recorder, on_cpu, live, NULL); /* one we can't follow is one without samples */
+		look_at_clocks(live);
 	}
 	if (live->sink_error)
 		return tell_sink_error(live, diag);
@@ -705,6 +792,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	if (live->merge.reached_ns < live->end_ns)
 		live->merge.reached_ns = live->end_ns;
 	(void)names_finish(&live->names); /* as in flush() */
+	say_files_skipped(live);
 	emit_end(live, reason);
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->end(live->sink, &live->sink_diag);

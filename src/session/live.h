@@ -40,6 +40,7 @@ struct live_options {
 	bool late_start;                 /* the command runs from live_run_command() on, live_start() comes later */
 	bool no_names;                   /* addresses only */
 	bool no_dotnet;                  /* open no diagnostics session */
+	bool no_arguments;               /* no process's command line goes into the file */
 	const char *const *symbol_paths; /* NULL-terminated, or NULL */
 	const char *command_line;        /* of the recorder, for the file */
 	const char *version;
@@ -74,6 +75,9 @@ int live_run_command(struct live *live, struct diag *diag);
 
 /* Starts rings, reads the process table, lets the command run if it does not yet. */
 int live_start(struct live *live, struct diag *diag);
+
+/* Of enum right: what a started session still needs, for rights_reduce(). */
+uint32_t live_rights(const struct live *live);
 
 /* The command's process; 0 when there is none. The caller waits for it. */
 uint32_t live_child_pid(const struct live *live);

@@ -137,7 +137,7 @@ static const char *candidate_host_name(struct choosing *c)
 		return now->host_name;
 	cleanup(closep) int fd = -1;
 
-	if (!root.ours &&
+	if (!target_root_is_ours(&root) &&
 		target_root_open_file(&root, "/etc/hostname", 4096, &fd, &size, NULL) == 0) {
 		ssize_t n = read(fd, now->host_name, sizeof(now->host_name) - 1);
 		now->host_name[n > 0 ? n : 0] = '\0';

@@ -7,7 +7,7 @@ for want in 0 7; do
 	expect_code $want "sh -c 'exit $want'"
 	has out '^to stdout$'
 	has err '^to stderr$'
-	[ "$(cat out err | grep -cvE 'perf_event_paranoid|setcap')" = 2 ] || fail "-q says more than the command does and what is missing"
+	[ "$(cat out err | grep -cvE 'perf_event_paranoid|spoor doctor')" = 2 ] || fail "-q says more than the command does and what is missing"
 	code_of "$spoor" report x.nettrace
 	expect_code 0 "report of a command's recording"
 done

@@ -25,6 +25,7 @@ expect_code 0 "record -D"
 code_of "$spoor" report --json x.nettrace
 has out '"name":"target_reversed"'
 has_no out '"name":"target"'
+rm x.nettrace
 code_of "$spoor" record -q -D 5s -o x.nettrace -- true
 expect_code 1 "a command that ends before the delay is over"
 has err '^nothing was recorded: the command ended before the delay was over'
@@ -126,3 +127,7 @@ set -- here/*
 [ "$(ls "$1" | tr '\n' ' ')" = 'flamegraph.svg folded_stacks.txt recording.nettrace report.txt ' ] || fail "-d made $(ls "$1")"
 has "$1/report.txt" 'spin_here'
 has "$1/folded_stacks.txt" 'spin_here [0-9]+$'
+
+# The clocks were measured, and agree.
+code_of "$spoor" report -v x.nettrace
+has out "^clock of perf: the recording's own, to within [0-9.]+ [nu]s\$"

@@ -42,6 +42,13 @@ static void begin(struct fixture *f, bool full)
 		notice->severity = 2;
 		notice->text = trace_add_text(&f->trace, "\x1b[2Jnot asked");
 		notice->process = trace_find_process(&f->trace, 4802);
+		for (int64_t offset = -2000; offset <= 2000; offset += 2000) {
+			struct clock_offset *clock = vec_push(&f->trace.clock_offsets);
+			clock->source = trace_add_text(&f->trace, offset < 0 ? "eventpipe" : "perf");
+			clock->process = offset < 0 ? notice->process : 0;
+			clock->offset_ns = offset;
+			clock->error_ns = 500;
+		}
 	}
 	assert_int_equal(symbolmap_init(&f->names, &f->trace, false), 0);
 	assert_int_equal(profile_name(&f->profile, &f->names), 0);
@@ -103,6 +110,11 @@ static void test_text(void **state)
 	options.row_count = 3;
 	report_text(&f.report, NULL, &options, &f.out);
 	compare(&f.out, "table-narrow.txt");
+	bytes_reset(&f.out);
+	options.columns = 0;
+	options.verbose = true;
+	report_text(&f.report, NULL, &options, &f.out);
+	compare(&f.out, "table-verbose.txt");
 	end(&f);
 }
 
