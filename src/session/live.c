@@ -245,6 +245,8 @@ static void give_out(struct live *live, uint64_t until_ns)
 		case PENDING_CODE_REMOVED:
 			on_code_removed(live, item);
 			break;
+		case PENDING_EVENT:
+			break; /* only a trace relays events */
 		}
 		struct live_cpu *cpu = live_cpu(live, item->cpu);
 		if (cpu)
