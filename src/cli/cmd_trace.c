@@ -27,6 +27,8 @@
 #include "cli/record_outputs.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
+#include "machine/output_file.h"
+#include "machine/rights.h"
 #include "dotnet/ipc.h"
 #include "dotnet/providers.h"
 #include "dotnet/reverse.h"
@@ -347,9 +349,18 @@ static int open_raw(void *context, const char *name, uint32_t pid, struct diag *
 		(void)snprintf(path, sizeof(path), "%.*s_%u%s",
 			(int)(has_suffix ? len - (sizeof(suffix) - 1) : len), run->outputs.path,
 			pid, suffix); /* fits */
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
+	struct output_file out;
+	int result = output_file_open(&out, path, diag);
 
-	return fd < 0 ? diag_set(diag, -errno, "cannot write '%s': %m", path) : fd;
+	if (result < 0)
+		return result;
+	result = output_file_keep(&out, diag);
+	int fd = out.fd;
+
+	if (result == 0)
+		out.fd = -1; /* the caller's from now on */
+	output_file_close(&out);
+	return result < 0 ? result : fd;
 }
 
 /* ---- the port ---- */
@@ -784,7 +795,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 {
 	const struct trace_values *values = run->values;
 	cleanup(freep) struct ipc_provider *providers = NULL;
-	cleanup(closep) int fd = -1;
+	cleanup(output_file_close) struct output_file out = { .fd = -1, .folder = -1 };
 	char command_line[COMMAND_TEXT];
 	char port_path[4096];
 	bool connects = false;
@@ -805,7 +816,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 
 	result = record_outputs_choose(&run->outputs, &wish, diag);
 	if (result == 0 && run->to_file)
-		result = record_outputs_open(&run->outputs, &fd, diag);
+		result = record_outputs_open(&run->outputs, &out, diag);
 	if (result == 0)
 		result = watch_signals(run, diag);
 	if (result == 0)
@@ -832,7 +843,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 
 	result = tracing_new(&options, &run->tracing, diag);
 	if (result == 0 && run->to_file)
-		result = tracing_write_to(run->tracing, fd,
+		result = tracing_write_to(run->tracing, out.fd,
 			strcmp(run->outputs.path, "-") == 0 ? "standard output" : run->outputs.path,
 			diag);
 	if (result == 0)
@@ -845,6 +856,8 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 		if (result < 0)
 			run->child.pid = 0; /* it has been waited for */
 	}
+	if (result == 0 && run->to_file)
+		result = output_file_keep(&out, diag);
 	if (result < 0)
 		goto fail;
 	result = run_until_end(run, diag);
@@ -853,14 +866,12 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 
 	say_failures(run, &traced);
 	say_end(run, traced);
-	if (!traced && run->to_file)
-		record_outputs_remove(&run->outputs, fd);
+	if (!traced && run->to_file && out.folder >= 0)
+		(void)unlinkat(out.folder, out.name, 0); /* then it stays, with nothing in it */
 	if (result == 0 && end_result == 0 && !traced)
 		return diag_set(diag, -ESRCH, "nothing was traced");
 	return result < 0 ? result : end_result;
 fail:
-	if (run->to_file && fd >= 0)
-		record_outputs_remove(&run->outputs, fd);
 	if (run->child_waits)
 		record_child_cancel(&run->child);
 	run->child_waits = false;
@@ -904,6 +915,7 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 
 	if (!options_parse(self, argc, argv, &values, &args, &code))
 		return code;
+	rights_raise();
 	for (uint32_t i = 0; i < values.process_ids.list.count; i++)
 		if (!vec_add(&values.targets.pids.list, values.process_ids.list.items[i]))
 			code = EXIT_FAILED;
