@@ -41,6 +41,7 @@ struct record_values {
 	uint64_t frequency_hz;
 	uint64_t duration_ns;
 	const char *output;
+	bool packed;
 	bool report;
 	bool no_symbols;
 	bool no_dotnet;
@@ -62,6 +63,8 @@ const struct option record_options[] = {
 		OPTION_DURATION, INTO(struct record_values, duration_ns) },
 	{ 'o', "output", "FILE", "the recording (NAME_DATE_TIME.nettrace); - is standard output", OPTION_TEXT,
 		INTO(struct record_values, output) },
+	{ 'z', "compress", NULL, "pack it with zstd (.nettrace.zst; so does -o FILE.zst)", OPTION_FLAG,
+		INTO(struct record_values, packed) },
 	{ 0, "report", NULL, "print the report at the end", OPTION_FLAG, INTO(struct record_values, report) },
 	{ 0, "user", NULL, "user code only, without the kernel", OPTION_FLAG,
 		INTO(struct record_values, user_only) },
@@ -335,7 +338,8 @@ static int open_output(struct recording_run *run, int *ret_fd, struct diag *diag
 		struct tm utc;
 		gmtime_r(&now, &utc);
 		(void)strftime(stamp, sizeof(stamp), "%Y%m%d_%H%M%S", &utc); /* fits */
-		(void)snprintf(run->path, sizeof(run->path), "%s_%s.nettrace", run->name, stamp); /* fits */
+		(void)snprintf(run->path, sizeof(run->path), "%s_%s.nettrace%s", run->name, stamp,
+			run->values->packed ? ".zst" : ""); /* fits */
 	} else if ((size_t)snprintf(run->path, sizeof(run->path), "%s", path) >= sizeof(run->path)) {
 		return diag_set(diag, -ENAMETOOLONG, "cannot write the recording: its path is too long");
 	}
@@ -701,7 +705,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		result = open_live(run, &options, diag);
 	if (result == 0)
 		result = live_write_to(run->live, fd,
-			strcmp(run->path, "-") == 0 ? "standard output" : run->path, diag);
+			strcmp(run->path, "-") == 0 ? "standard output" : run->path, values->packed, diag);
 	if (result == 0)
 		result = live_start(run->live, diag);
 	if (result < 0) {
@@ -744,6 +748,9 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	} else if (!vec_add(&values.symbol_paths.list, NULL)) {
 		code = EXIT_FAILED;
 	} else {
+		size_t output_len = values.output ? strlen(values.output) : 0;
+		if (output_len >= 4 && strcmp(values.output + output_len - 4, ".zst") == 0)
+			values.packed = true;
 		screen_look(stderr, COLOR_AUTO, &run.screen);
 		int result = record(&run, argc, argv, &diag);
 		code = result < 0 ? words_fail(&diag) : child_code(&run);

@@ -401,7 +401,7 @@ uint32_t live_child_pid(const struct live *live)
 	return live->child.pid;
 }
 
-int live_write_to(struct live *live, int fd, const char *name, struct diag *diag)
+int live_write_to(struct live *live, int fd, const char *name, bool packed, struct diag *diag)
 {
 	struct nettrace_key keys[] = {
 		{ "SpoorVersion", live->options.version },
@@ -413,6 +413,7 @@ int live_write_to(struct live *live, int fd, const char *name, struct diag *diag
 		.name = name,
 		.keys = keys,
 		.key_count = sizeof(keys) / sizeof(keys[0]),
+		.packed = packed,
 	};
 
 	describe(live);

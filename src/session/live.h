@@ -2,7 +2,7 @@
  * A live session: the kernel's rings and the .NET processes' streams, brought into one order, named, and handed to a sink.
  *
  *   live_open(&options, &live, &diag);           opens the events; nothing runs yet
- *   live_write_to(live, fd, name, &diag);        the file sink
+ *   live_write_to(live, fd, name, packed, &diag); the file sink
  *   live_start(live, &diag);
  *   while (live_step(live, fds, count, until_ns, &diag) > 0) ...     until the caller has a reason to end
  *   live_end(live, "reason", &diag);             bounded; live_end_now() makes it quicker from a second signal
@@ -60,8 +60,8 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 /* What is recorded, and the sentence on what is not (info->limit). */
 const struct recorder_info *live_recorder_info(const struct live *live);
 
-/* Writes the head of the recording to `fd`, which stays the caller's. */
-int live_write_to(struct live *live, int fd, const char *name, struct diag *diag);
+/* Writes the head of the recording, packed with zstd if so wanted, to `fd`, which stays the caller's. */
+int live_write_to(struct live *live, int fd, const char *name, bool packed, struct diag *diag);
 
 /* Starts rings, reads the process table, lets the command run. */
 int live_start(struct live *live, struct diag *diag);
