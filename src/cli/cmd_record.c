@@ -24,6 +24,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "cli/words.h"
+#include "machine/memory_cgroup.h"
 #include "machine/proc.h"
 #include "model/trace.h"
 #include "record/recorder.h"
@@ -33,6 +34,7 @@
 #define DEFAULT_HZ      99u
 #define COMMAND_TEXT    8192u
 #define OWN_TRIES       5
+#define MEMORY_LEFT_MIN UINT64_C(64000000)
 
 struct record_values {
 	bool all;
@@ -42,6 +44,8 @@ struct record_values {
 	uint64_t duration_ns;
 	const char *output;
 	bool packed;
+	uint64_t size_max;
+	bool yes;
 	bool report;
 	bool no_symbols;
 	bool no_dotnet;
@@ -65,6 +69,10 @@ const struct option record_options[] = {
 		INTO(struct record_values, output) },
 	{ 'z', "compress", NULL, "pack it with zstd (.nettrace.zst; so does -o FILE.zst)", OPTION_FLAG,
 		INTO(struct record_values, packed) },
+	{ 0, "max-size", "SIZE", "end when the recording has about 64M, 1.5G, 512MiB", OPTION_SIZE,
+		INTO(struct record_values, size_max) },
+	{ 0, "yes", NULL, "go on where little memory is left to the target", OPTION_FLAG,
+		INTO(struct record_values, yes) },
 	{ 0, "report", NULL, "print the report at the end", OPTION_FLAG, INTO(struct record_values, report) },
 	{ 0, "user", NULL, "user code only, without the kernel", OPTION_FLAG,
 		INTO(struct record_values, user_only) },
@@ -94,6 +102,7 @@ struct recording_run {
 	bool child_reaped;
 	bool interrupted;
 	bool limit_said;           /* what this user cannot record */
+	bool memory_limited;       /* together with the target */
 };
 
 /* ---- targets ---- */
@@ -313,6 +322,39 @@ static int choose_own_processes(struct recording_run *run, struct diag *diag)
 	return result;
 }
 
+/* ---- memory ---- */
+
+/* What we take counts against the limit of a target in our own control group. */
+static bool shares_memory(const struct recording_run *run, const struct memory_cgroup *group)
+{
+	for (uint32_t i = 0; i < run->pids.count; i++)
+		if (memory_cgroup_holds("", group, run->pids.items[i]))
+			return true;
+	return !run->pids.count; /* the machine, or a command that we start */
+}
+
+static int look_at_memory(struct recording_run *run, struct diag *diag)
+{
+	struct memory_cgroup group;
+	cleanup(bytes_done) struct bytes left = { 0 };
+
+	if (memory_cgroup_read("", &group) < 0 || !shares_memory(run, &group))
+		return 0;
+	run->memory_limited = true;
+	text_add_size(&left, group.left_bytes);
+	bytes_text(&left, " of ");
+	text_add_size(&left, group.limit_bytes);
+	if (group.left_bytes < MEMORY_LEFT_MIN && !run->values->yes) {
+		diag_set(diag, -ENOMEM, "only %s of memory are left to the control group that the recorder shares with its target",
+			bytes_z(&left));
+		diag_remedy(diag, "record from outside of that container, or go on with --yes");
+		return -ENOMEM;
+	}
+	if (!run->values->quiet)
+		fprintf(stderr, "memory     %s left to the control group shared with the target\n", bytes_z(&left));
+	return 0;
+}
+
 /* ---- the file ---- */
 
 static int open_output(struct recording_run *run, int *ret_fd, struct diag *diag)
@@ -492,6 +534,21 @@ static void say_end(struct recording_run *run)
 	fputs(bytes_z(&text), stderr);
 }
 
+/* A size that was asked for is an end like any other; a disk that is nearly full is a failure. */
+static int say_limit(struct recording_run *run, struct diag *diag)
+{
+	struct live_counts counts;
+
+	live_count(run->live, &counts);
+	if (counts.limit == OUTPUT_SIZE_LIMIT && !run->values->quiet)
+		words_say("%s", live_end_reason(run->live));
+	if (counts.limit != OUTPUT_DISK_LIMIT)
+		return 0;
+	diag_set(diag, -ENOSPC, "the recording was ended: %s", live_end_reason(run->live));
+	diag_remedy(diag, "what was recorded up to then is whole; make room on the disk, or write to another one with -o");
+	return -ENOSPC;
+}
+
 /* ---- the run ---- */
 
 static bool stdin_is_ours(void)
@@ -580,7 +637,7 @@ static int run_until_end(struct recording_run *run, struct diag *diag)
 			run->reason = "the time was up";
 		if (!run->reason && result == 0) {
 			reap(run);
-			run->reason = run->reason ? run->reason : "all targets ended";
+			run->reason = run->reason ? run->reason : live_end_reason(run->live);
 		}
 		if (now_ns - begin_ns >= progress_ns + PROGRESS_NS) {
 			progress_ns = now_ns - begin_ns;
@@ -693,10 +750,15 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.no_names = values->no_symbols,
 		.no_dotnet = values->no_dotnet,
 		.symbol_paths = values->symbol_paths.list.items,
+		.size_max = values->size_max,
 		.command_line = command_line,
 		.version = SPOOR_VERSION,
 	};
 
+	result = look_at_memory(run, diag);
+	if (result < 0)
+		return result;
+	options.spare_page_cache = run->memory_limited;
 	result = open_output(run, &fd, diag);
 	if (result < 0)
 		return result;
@@ -720,7 +782,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		run->watched_count, result < 0 ? NULL : diag);
 
 	say_end(run);
-	return result < 0 ? result : end_result;
+	return result < 0 ? result : end_result < 0 ? end_result : say_limit(run, diag);
 }
 
 int cmd_record(const struct verb *self, int argc, char **argv)

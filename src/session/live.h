@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "session/names.h"
+#include "session/output_limit.h"
 
 struct diag;
 struct live;
@@ -35,6 +36,8 @@ struct live_options {
 	bool no_names;                   /* addresses only */
 	bool no_dotnet;                  /* open no diagnostics session */
 	const char *const *symbol_paths; /* NULL-terminated, or NULL */
+	uint64_t size_max;               /* of the recording, about; 0: none */
+	bool spare_page_cache;           /* pages of the file are given back: they count against a limit of the target */
 	const char *command_line;        /* of the recorder, for the file */
 	const char *version;
 };
@@ -53,6 +56,7 @@ struct live_counts {
 	uint32_t dotnet_known;
 	uint32_t targets_left;
 	bool memory_full;
+	enum output_limit_kind limit;    /* that has been reached */
 };
 
 int live_open(const struct live_options *options, struct live **ret_live, struct diag *diag);
@@ -70,11 +74,14 @@ int live_start(struct live *live, struct diag *diag);
 uint32_t live_child_pid(const struct live *live);
 
 /*
- * Waits until something is to be done (at most until `until_ns`, or until one of the caller's `fds` is ready, whose revents are then set) and does it. 1: goes on. 0: all
- * targets have ended. Negative: the sink failed, and what it holds up to then is valid.
+ * Waits until something is to be done (at most until `until_ns`, or until one of the caller's `fds` is ready, whose revents are then set) and does it. 1: goes on. 0: it
+ * is to end, and live_end_reason() says why. Negative: the sink failed, and what it holds up to then is valid.
  */
 int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t until_ns,
 	struct diag *diag);
+
+/* Why it ends by itself: all targets have ended, or a limit (live_count() says which) is reached. */
+const char *live_end_reason(const struct live *live);
 
 /*
  * Stops the rings, ends the .NET sessions, names what can still be named, and ends the file. `fds` are watched as in live_step(): when one becomes
