@@ -290,11 +290,22 @@ static void forget_stacks(struct live *live)
 	live->trace.stacks = fresh;
 }
 
+static void say_files_skipped(struct live *live)
+{
+	if (live->files_said || !live->names.files_skipped)
+		return;
+	live->files_said = true;
+	live_notice(live, live->recorder_process, 2, "openat2",
+		"files of targets were skipped, and the names in them: there is no openat2 here to open them safely",
+		"Linux 5.6 or newer has it; an old container runtime may forbid it");
+}
+
 static void flush(struct live *live, uint64_t until_ns)
 {
 	names_removed_codes(&live->names, on_removed_code, live);
 	give_out(live, until_ns);
 	(void)names_resolve(&live->names, live_now_ns()); /* what fails stays unnamed, counted */
+	say_files_skipped(live);
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
 	if (!live->sink_error)
@@ -653,6 +664,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	if (live->merge.reached_ns < live->end_ns)
 		live->merge.reached_ns = live->end_ns;
 	(void)names_finish(&live->names); /* as in flush() */
+	say_files_skipped(live);
 	emit_end(live, reason);
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->end(live->sink, &live->sink_diag);

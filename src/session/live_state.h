@@ -83,6 +83,7 @@ struct live {
 	uint32_t recorder_process;
 	bool started;
 	bool child_waits;
+	bool files_said;        /* that files of targets are skipped */
 	int sink_error;
 	struct diag sink_diag;
 };

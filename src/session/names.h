@@ -57,6 +57,7 @@ struct names_process {
 	uint8_t managed;          /* enum managed_state */
 	bool fallback_tried;      /* perf map, jitdump */
 	bool kernel_mapped;       /* the kernel's mapping is written for it */
+	uint64_t sharing;         /* with whom it shares symbol tables; 0 not asked yet */
 };
 
 /* Emits one known event about a process; the payload is borrowed. */
@@ -131,6 +132,7 @@ struct names {
 	struct bytes text;                     /* scratch */
 	struct bytes payload;
 	bool full;                             /* the cap was reached: nothing new is named */
+	bool files_skipped;                    /* files of targets cannot be opened safely here, so they are not */
 };
 
 int names_init(struct names *names, const struct names_options *options);

@@ -26,6 +26,7 @@
 #include "image/image_file.h"
 
 #define FUNCTIONS_MAX (4u << 20)
+#define CRC_FILE_MAX (UINT64_C(256) << 20) /* a sum is taken of the whole file, which may be mostly holes */
 #define MINI_PACKED_MAX (32u << 20)
 #define MINI_MAX (64u << 20)
 #define LZMA_MEMORY_MAX (128u << 20)
@@ -360,6 +361,9 @@ static bool take_mini(struct symbol_file *file)
 /* The sum that .gnu_debuglink has of the whole debug file. */
 static bool has_crc(const struct image_file *file, uint32_t crc)
 {
+	if (file->size_bytes > CRC_FILE_MAX)
+		return false;
+
 	static const size_t piece = 256u << 10;
 	cleanup(freep) uint8_t *buffer = malloc(piece);
 	uint32_t sum = 0;
@@ -626,6 +630,7 @@ bool symbol_file_find_offset(struct symbol_file *file, uint64_t offset, struct s
 int symbol_file_open(int fd, const char *path, const struct symbol_search *search,
 	struct symbol_file **ret_file, struct diag *diag)
 {
+	cleanup(closep) int own = fd;
 	struct symbol_file *file = new_file();
 	int error = -ENOMEM;
 
@@ -640,7 +645,7 @@ int symbol_file_open(int fd, const char *path, const struct symbol_search *searc
 		symbol_file_close(file);
 		return error;
 	}
-	file->fd = fd;
+	file->fd = TAKE_FD(own);
 	file->search = search;
 	*ret_file = file;
 	return 0;

@@ -2,7 +2,7 @@
  * The function names of one ELF image: of the file itself, of the table packed inside it, and of its separate debug file.
  *
  *   struct symbol_file *file;
- *   symbol_file_open(fd, "/usr/lib/x86_64-linux-gnu/libc.so.6", &search, &file, diag);    takes fd over
+ *   symbol_file_open(fd, "/usr/lib/x86_64-linux-gnu/libc.so.6", &search, &file, diag);    takes fd over, also when it fails
  *   if (symbol_file_find_offset(file, address - mapping_begin + mapping_file_offset, &hit)) ... hit.name ...
  *   symbol_file_close(file);
  *
