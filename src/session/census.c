@@ -558,7 +558,7 @@ void census_bury(struct live *live)
 	kept = 0;
 	for (uint32_t i = 0; i < live->ended.count; i++) {
 		uint32_t index = live->ended.items[i];
-		if (managed_is_busy(live->managed, index))
+		if (managed_is_busy(live->managed, index) || names_awaits(&live->names, index))
 			live->ended.items[kept++] = index;
 		else
 			dead[index] = true;
