@@ -226,8 +226,9 @@ int memory_cgroup_read(const char *root, struct memory_cgroup *ret_group)
 				best.limit_bytes = limit;
 				best.used_bytes = used;
 				best.left_bytes = left;
-				(void)snprintf(best.path, sizeof(best.path), "%.*s%s", (int)mounted_len, h.mounted,
-					inner); /* not longer than h.path */
+				/* What is left of `inner` is a beginning of what was behind the mounted part. */
+				memcpy(best.path, h.path, mounted_len + len);
+				best.path[mounted_len + len] = '\0';
 			}
 		}
 		if (!len)
