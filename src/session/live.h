@@ -8,8 +8,8 @@
  *   live_end(live, "reason", &diag);             bounded; live_end_now() makes it quicker from a second signal
  *   live_close(live);
  *
- * One thread. Samples wait 250 ms (merge.h), a flush comes every 500 ms, so what a kill costs is below a second. Losses, limits and
- * processes that could not be asked become events.
+ * One thread, and one at idle priority that reads the files behind names (name_desk.h). Samples wait 250 ms (merge.h), a flush comes every 500 ms,
+ * so what a kill costs is below a second. Losses, limits and processes that could not be asked become events.
  */
 #ifndef SPOOR_SESSION_LIVE_H
 #define SPOOR_SESSION_LIVE_H

@@ -23,6 +23,8 @@
 #include "session/name_tables.h"
 
 #define IN_FLIGHT_MAX  250u /* pointers; the smallest pipe there is has a page */
+#define BATCH_MAX      64u  /* pointers that are written or read at a time: what is cheap to answer should not cost four system calls */
+#define BATCH_NS       UINT64_C(2000000) /* an answer is held back for others no longer than this */
 #define LEAVE_BOUND_NS UINT64_C(1000000000)
 #define LOOK_NS        1000000L
 
@@ -55,6 +57,7 @@ struct name_desk {
 	struct name_question **last;
 	struct name_answer *ready;
 	struct name_answer **ready_last;
+	struct name_answer *spent;
 	struct name_tables *tables;  /* nobody's at the moment; */
 	struct name_tables *spare;   /* empty, for the time when the others are left behind */
 	struct clerk *clerk;         /* NULL: none at the moment */
@@ -72,25 +75,25 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* True and a pointer, when there is one. Pointers are written whole or not at all, and so read. */
-static bool read_pointer(int fd, void *ret_pointer)
+/* How many pointers there were to read. They are written in wholes (PIPE_BUF), and so read. */
+static size_t read_pointers(int fd, void *ret_pointers, size_t max)
 {
 	ssize_t got;
 
 	do
-		got = read(fd, ret_pointer, sizeof(void *));
+		got = read(fd, ret_pointers, max * sizeof(void *));
 	while (got < 0 && errno == EINTR);
-	return got == sizeof(void *);
+	return got > 0 ? (size_t)got / sizeof(void *) : 0;
 }
 
-static bool write_pointer(int fd, const void *pointer)
+static bool write_pointers(int fd, const void *pointers, size_t count)
 {
 	ssize_t put;
 
 	do
-		put = write(fd, &pointer, sizeof(pointer));
+		put = write(fd, pointers, count * sizeof(void *));
 	while (put < 0 && errno == EINTR);
-	return put == sizeof(pointer);
+	return put == (ssize_t)(count * sizeof(void *));
 }
 
 /* ---- the thread ---- */
@@ -101,9 +104,9 @@ static void free_clerk(struct clerk *clerk)
 	struct name_question *question;
 	struct name_answer *answer;
 
-	while (clerk->questions[0] >= 0 && read_pointer(clerk->questions[0], &question))
+	while (clerk->questions[0] >= 0 && read_pointers(clerk->questions[0], &question, 1))
 		name_question_free(question);
-	while (clerk->answers[0] >= 0 && read_pointer(clerk->answers[0], &answer))
+	while (clerk->answers[0] >= 0 && read_pointers(clerk->answers[0], &answer, 1))
 		name_answer_free(answer);
 	for (int i = 0; i < 2; i++) {
 		closep(&clerk->questions[i]);
@@ -113,13 +116,22 @@ static void free_clerk(struct clerk *clerk)
 	free(clerk);
 }
 
+/* NULL: no memory, which is an answer too. */
 static struct name_answer *look_up(struct name_tables *tables, struct name_question *question)
 {
 	struct name_answer *answer = calloc(1, sizeof(*answer));
 
-	if (answer)
-		name_tables_answer(tables, question, answer);
-	name_question_free(question);
+	while (question->spent) {
+		struct name_answer *spent = question->spent;
+		question->spent = spent->next;
+		name_answer_free(spent);
+	}
+	if (!answer) {
+		name_question_free(question);
+		return NULL;
+	}
+	name_tables_answer(tables, question, answer);
+	answer->question = question;
 	return answer;
 }
 
@@ -130,27 +142,52 @@ static void become_idle(void)
 	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_IDLE);
 }
 
+/* There is room, see IN_FLIGHT_MAX. */
+static void send_answers(struct clerk *clerk, struct name_answer *const *answers, size_t count)
+{
+	if (count && !write_pointers(clerk->answers[1], answers, count))
+		for (size_t i = 0; i < count; i++)
+			name_answer_free(answers[i]);
+}
+
+static void serve(struct clerk *clerk, struct name_question *const *questions, size_t count)
+{
+	struct name_answer *answers[BATCH_MAX];
+	uint64_t begin_ns = now_ns();
+	size_t answered = 0;
+	size_t i = 0;
+
+	for (; i < count && !atomic_load(&clerk->leave); i++) {
+		if (!questions[i]) /* only to wake it */
+			continue;
+		answers[answered++] = look_up(clerk->tables, questions[i]);
+		if (now_ns() < begin_ns + BATCH_NS)
+			continue;
+		send_answers(clerk, answers, answered);
+		answered = 0;
+		begin_ns = now_ns();
+	}
+	atomic_store(&clerk->size_bytes, name_tables_size_bytes(clerk->tables));
+	send_answers(clerk, answers, answered);
+	if (i < count)
+		(void)write_pointers(clerk->questions[1], questions + i, count - i); /* they have just come from there */
+}
+
 static void *clerk_main(void *argument)
 {
 	struct clerk *clerk = argument;
+	struct name_question *questions[BATCH_MAX];
 
 	if (clerk->idle)
 		become_idle();
 	atomic_store(&clerk->tid, (int)syscall(SYS_gettid));
 	while (!atomic_load(&clerk->leave)) {
 		struct pollfd waits = { .fd = clerk->questions[0], .events = POLLIN };
-		struct name_question *question;
-		if (!read_pointer(clerk->questions[0], &question)) {
+		size_t count = read_pointers(clerk->questions[0], questions, BATCH_MAX);
+		if (count)
+			serve(clerk, questions, count);
+		else
 			(void)poll(&waits, 1, -1); /* woken without reason: looked at again */
-			continue;
-		}
-		if (!question) /* only to wake it */
-			continue;
-		struct name_answer *answer = look_up(clerk->tables, question);
-		atomic_store(&clerk->size_bytes, name_tables_size_bytes(clerk->tables));
-		/* A NULL too: one question less is open. There is room, see IN_FLIGHT_MAX. */
-		if (!write_pointer(clerk->answers[1], answer))
-			name_answer_free(answer);
 	}
 	if (atomic_exchange(&clerk->state, CLERK_LEFT) == CLERK_ABANDONED)
 		free_clerk(clerk);
@@ -189,11 +226,26 @@ static void put_ready(struct name_desk *desk, struct name_answer *answer)
 
 static void take_ready(struct name_desk *desk, const struct clerk *clerk)
 {
-	struct name_answer *answer;
+	struct name_answer *answers[BATCH_MAX];
+	size_t count;
 
-	while (desk->in_flight && read_pointer(clerk->answers[0], &answer)) {
+	while (desk->in_flight && (count = read_pointers(clerk->answers[0], answers, BATCH_MAX))) {
+		for (size_t i = 0; i < count; i++)
+			put_ready(desk, answers[i]);
+		desk->in_flight -= (uint32_t)count;
+	}
+}
+
+/* What the thread has not begun goes back to the list. */
+static void take_back(struct name_desk *desk, const struct clerk *clerk)
+{
+	struct name_question *question;
+
+	while (read_pointers(clerk->questions[0], &question, 1)) {
+		if (!question)
+			continue;
 		desk->in_flight--;
-		put_ready(desk, answer);
+		queue(desk, question);
 	}
 }
 
@@ -206,15 +258,22 @@ static void exchange(struct name_desk *desk)
 		return;
 	take_ready(desk, clerk);
 	while (desk->first && desk->in_flight < IN_FLIGHT_MAX) {
+		struct name_question *batch[BATCH_MAX];
 		struct name_question *question = desk->first;
-		struct name_question *next = question->next; /* it is the clerk's once it is written */
-		if (!write_pointer(clerk->questions[1], question))
-			break;
-		desk->first = next;
+		size_t count = 0;
+		for (; question && count < BATCH_MAX && desk->in_flight + count < IN_FLIGHT_MAX; question = question->next)
+			batch[count++] = question;
+		if (!batch[0]->spent) {
+			batch[0]->spent = desk->spent;
+			desk->spent = NULL;
+		}
+		if (!write_pointers(clerk->questions[1], batch, count))
+			break; /* they are still the list's */
+		desk->first = question;
 		if (!desk->first)
 			desk->last = &desk->first;
-		desk->queued--;
-		desk->in_flight++;
+		desk->queued -= (uint32_t)count;
+		desk->in_flight += (uint32_t)count;
 	}
 }
 
@@ -263,31 +322,27 @@ static void employ(struct name_desk *desk)
 	desk->clerk = clerk;
 }
 
-/* Sees the thread out, for a second at most; then it is left where it is. What it has not begun goes back to the list. */
+/* Sees the thread out, for a second at most; then it is left where it is. */
 static void dismiss(struct name_desk *desk)
 {
+	struct name_question *const wake = NULL;
 	struct clerk *clerk = desk->clerk;
 	uint64_t until_ns = now_ns() + LEAVE_BOUND_NS;
-	struct name_question *question;
 
 	if (!clerk)
 		return;
 	atomic_store(&clerk->leave, true);
-	(void)write_pointer(clerk->questions[1], NULL); /* full: then it is awake */
+	(void)write_pointers(clerk->questions[1], &wake, 1); /* full: then it is awake */
 	while (atomic_load(&clerk->state) == CLERK_SERVES && now_ns() < until_ns)
 		(void)nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
 	/* Before it is left behind: what it does from then on is its own. */
 	take_ready(desk, clerk);
-	while (read_pointer(clerk->questions[0], &question)) {
-		if (!question)
-			continue;
-		desk->in_flight--;
-		queue(desk, question);
-	}
-	(void)write_pointer(clerk->questions[1], NULL); /* the first one has just been taken back */
+	take_back(desk, clerk);
+	(void)write_pointers(clerk->questions[1], &wake, 1); /* the first one has just been taken back */
 	desk->clerk = NULL;
 	if (atomic_exchange(&clerk->state, CLERK_ABANDONED) == CLERK_LEFT) {
 		take_ready(desk, clerk);
+		take_back(desk, clerk);
 		desk->tables = TAKE(clerk->tables);
 		free_clerk(clerk);
 	} else {
@@ -335,12 +390,12 @@ void name_desk_ask(struct name_desk *desk, struct name_question *question)
 		put_ready(desk, look_up(desk->tables, question)); /* no thread is to be had: here and now */
 	else
 		name_question_free(question);
-	exchange(desk);
 }
 
 struct name_answer *name_desk_take(struct name_desk *desk)
 {
-	exchange(desk);
+	if (!desk->ready)
+		exchange(desk);
 	struct name_answer *answer = desk->ready;
 
 	if (answer) {
@@ -349,6 +404,15 @@ struct name_answer *name_desk_take(struct name_desk *desk)
 			desk->ready_last = &desk->ready;
 	}
 	return answer;
+}
+
+void name_desk_give_back(struct name_desk *desk, struct name_answer *answer)
+{
+	if (!answer)
+		return;
+	name_question_free(TAKE(answer->question));
+	answer->next = desk->spent;
+	desk->spent = answer;
 }
 
 uint32_t name_desk_open_count(const struct name_desk *desk)
@@ -398,9 +462,11 @@ void name_desk_free(struct name_desk *desk)
 		(void)raise_clerk(desk); /* so that it leaves soon; at worst it is left behind */
 	dismiss(desk);
 	free_list(desk);
-	while (desk->ready) {
-		struct name_answer *answer = desk->ready;
-		desk->ready = answer->next;
+	for (struct name_answer *answer; (answer = name_desk_take(desk));)
+		name_desk_give_back(desk, answer);
+	while (desk->spent) {
+		struct name_answer *answer = desk->spent;
+		desk->spent = answer->next;
 		name_answer_free(answer);
 	}
 	name_tables_free(desk->tables);

@@ -2,12 +2,13 @@
  * Questions about names, answered by one thread that runs when nobody else wants the CPU or the disk.
  *
  * Opening and parsing the images of a target can take seconds of CPU; none of that may be taken from the target, nor keep the recorder from its
- * rings. So name_tables.h works in a thread with the policies SCHED_IDLE and "idle" I/O. Questions and answers are handed over; nothing else is
- * shared, and neither side ever waits for a lock that the other one holds.
+ * rings. So name_tables.h works in a thread with the policies SCHED_IDLE and "idle" I/O. Questions and answers are handed over, and go back to
+ * where they were allocated when they are done with; nothing else is shared, and neither side waits for a lock that the other one holds.
  *
  *   name_desk_new(&box, symbol_paths, &desk);
  *   name_desk_ask(desk, question);                 at any time; the question is the desk's then
  *   while ((answer = name_desk_take(desk))) ...    what is ready, in the order asked
+ *   name_desk_give_back(desk, answer);             when it has been read
  *   name_desk_wait(desk, until_ns);                until all is answered
  *   name_desk_hurry(desk);                         at the end: from now on at the priority of the caller
  *   name_desk_free(desk);
@@ -28,11 +29,14 @@ struct name_question;
 
 int name_desk_new(const struct box *box, const char *const *symbol_paths, struct name_desk **ret_desk);
 
-/* The question, on the heap, is the desk's from now on. */
+/* The question, on the heap, is the desk's from now on. It is sent with the next name_desk_take() or name_desk_wait(). */
 void name_desk_ask(struct name_desk *desk, struct name_question *question);
 
-/* The next answer, which the caller frees; NULL when there is none yet. */
+/* The next answer; NULL when there is none yet. */
 struct name_answer *name_desk_take(struct name_desk *desk);
+
+/* NULL is harmless. */
+void name_desk_give_back(struct name_desk *desk, struct name_answer *answer);
 
 /* How many questions have no answer yet. */
 uint32_t name_desk_open_count(const struct name_desk *desk);

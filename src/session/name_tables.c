@@ -28,7 +28,7 @@
 #define MAPPED_SIZE_MAX    (UINT64_C(4) << 30)
 #define MAP_FILE_SIZE_MAX  (64u << 20)
 #define IMAGE_BYTES_MAX    (20u << 20)    /* symbol tables kept; beyond it the least recently used go */
-#define OPEN_TRIES_MAX     8u             /* for one image, each with another process that maps it */
+#define OPEN_TRIES_MAX     8u             /* for one image, each with another process, as long as they end before it is opened */
 #define KALLSYMS_CACHE     "kallsyms"
 
 /* The tables of one file, for all processes that map it. */
@@ -317,7 +317,7 @@ static void bound_images(struct name_tables *tables)
 	}
 }
 
-/* Whether to look for it: not once more with the process it was not found with. */
+/* Whether to look for it: not once more with the process it was not found with, nor where a process that lives could not show it. */
 static bool is_to_be_tried(struct image_tables *image, const struct name_question *question)
 {
 	if (image->tries >= OPEN_TRIES_MAX || (image->tries && image->tried_pid == question->pid))
@@ -353,8 +353,11 @@ static void open_image(struct name_tables *tables, struct image_tables *image, c
 		}
 	}
 	image->search = search;
-	if (!image->file)
-		drop_tables(image);
+	if (image->file)
+		return;
+	drop_tables(image);
+	if (!gone && !question->ended)
+		image->tries = OPEN_TRIES_MAX;
 }
 
 static void open_r2r(struct name_tables *tables, struct image_tables *image, const struct name_question *question)
@@ -367,6 +370,8 @@ static void open_r2r(struct name_tables *tables, struct image_tables *image, con
 		if (fd >= 0)
 			(void)r2r_open(fd, &image->r2r, &quiet); /* none: offsets are shown */
 	}
+	if (!image->r2r && !gone && !question->ended)
+		image->tries = OPEN_TRIES_MAX;
 }
 
 static struct image_tables *image_of(struct name_tables *tables, const struct name_question *question)
@@ -524,6 +529,11 @@ void name_question_free(struct name_question *question)
 {
 	if (!question)
 		return;
+	while (question->spent) {
+		struct name_answer *answer = question->spent;
+		question->spent = answer->next;
+		name_answer_free(answer);
+	}
 	free(question->path);
 	free(question->build_id);
 	free(question);
@@ -538,5 +548,6 @@ void name_answer_free(struct name_answer *answer)
 	free(answer->codemap);
 	free(answer->facts);
 	free(answer->name);
+	name_question_free(answer->question);
 	free(answer);
 }

@@ -29,6 +29,7 @@ enum name_question_kind {
 
 struct name_question {
 	struct name_question *next;
+	struct name_answer *spent; /* the desk's: answers that go back to whoever allocated them */
 	enum name_question_kind kind;
 	uint32_t image;       /* the asker's number of the file: the same number is the same file */
 	uint64_t place;       /* with ASK_MAPS whatever the asker wants to know it by */
@@ -65,6 +66,7 @@ struct name_answer {
 	char *name;              /* owned; readable, of the kernel with its module */
 	struct name_facts *facts; /* owned; NULL not asked for, or no ELF image */
 	struct codemap *codemap; /* owned; of ASK_MAPS; NULL none */
+	struct name_question *question; /* the desk's: goes back to whoever allocated it */
 };
 
 /* What is given is copied. NULL: no memory. */

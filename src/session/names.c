@@ -316,7 +316,7 @@ static void take_answers(struct names *names)
 				image->facts = TAKE(answer->facts);
 		}
 		if (answer->kind == ASK_MAPS || !vec_add(&names->answers, answer)) {
-			name_answer_free(answer); /* no memory: it is asked for again */
+			name_desk_give_back(names->desk, answer); /* no memory: it is asked for again */
 			continue;
 		}
 		(void)map_add(&names->answer_index, key, names->answers.count); /* as above */
@@ -326,7 +326,7 @@ static void take_answers(struct names *names)
 static void drop_answers(struct names *names)
 {
 	for (uint32_t i = 0; i < names->answers.count; i++)
-		name_answer_free(names->answers.items[i]);
+		name_desk_give_back(names->desk, names->answers.items[i]);
 	vec_reset(&names->answers);
 	map_reset(&names->answer_index);
 }
@@ -1049,8 +1049,9 @@ void names_done(struct names *names)
 		codemap_done(&names->processes.items[i].codemap);
 	for (uint32_t i = 0; i < names->images.count; i++)
 		free(names->images.items[i].facts);
+	if (names->desk)
+		drop_answers(names);
 	name_desk_free(names->desk);
-	drop_answers(names);
 	symbol_file_close(names->vdso);
 	kernel_symbols_close(names->kernel_asked);
 	vec_done(&names->processes);
