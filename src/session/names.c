@@ -23,6 +23,7 @@
 
 #define STUB_AROUND_BYTES  0x60u          /* read before an address in JIT memory, and as much behind it */
 #define STUB_SETTLE_NS     UINT64_C(750000000) /* by then a method would have told of itself */
+#define ANSWERS_KEPT_MAX   8192u
 #define PATIENCE_NS        UINT64_C(20000000)   /* of a flush: four hundredths of the time between two */
 #define FINISH_BOUND_NS    UINT64_C(5000000000)
 #define VDSO_PATH          "[vdso]"
@@ -319,16 +320,30 @@ static void take_answers(struct names *names)
 			name_desk_give_back(names->desk, answer); /* no memory: it is asked for again */
 			continue;
 		}
+		name_question_free(TAKE(answer->question));
 		(void)map_add(&names->answer_index, key, names->answers.count); /* as above */
 	}
 }
 
-static void drop_answers(struct names *names)
+/*
+ * After a pass. What was found, or is not to be found, is kept for others that hit the same place (a program that is started again and again), up to
+ * a bound; failures are not, since another process may show the file.
+ */
+static void drop_answers(struct names *names, bool all)
 {
-	for (uint32_t i = 0; i < names->answers.count; i++)
-		name_desk_give_back(names->desk, names->answers.items[i]);
-	vec_reset(&names->answers);
+	uint32_t kept = 0;
+
+	all = all || names->answers.count > ANSWERS_KEPT_MAX;
 	map_reset(&names->answer_index);
+	for (uint32_t i = 0; i < names->answers.count; i++) {
+		struct name_answer *answer = names->answers.items[i];
+		uint64_t key = question_key(answer->kind, answer->image, answer->place);
+		if (all || answer->error < 0 || !map_add(&names->answer_index, key, kept + 1))
+			name_desk_give_back(names->desk, answer);
+		else
+			names->answers.items[kept++] = answer;
+	}
+	names->answers.count = kept;
 }
 
 /* ---- the kernel ---- */
@@ -830,6 +845,7 @@ int names_hit(struct names *names, uint32_t process, uint32_t stack_index, uint6
 
 static void answer_waiting(struct names *names, uint64_t now_ns, bool last)
 {
+	uint32_t before = names->answers.count;
 	uint32_t kept = 0;
 
 	take_answers(names);
@@ -844,7 +860,8 @@ static void answer_waiting(struct names *names, uint64_t now_ns, bool last)
 			names->waiting.items[kept++] = index;
 	}
 	names->waiting.count = kept;
-	drop_answers(names);
+	if (names->answers.count > before)
+		drop_answers(names, false);
 }
 
 /*
@@ -1050,7 +1067,7 @@ void names_done(struct names *names)
 	for (uint32_t i = 0; i < names->images.count; i++)
 		free(names->images.items[i].facts);
 	if (names->desk)
-		drop_answers(names);
+		drop_answers(names, true);
 	name_desk_free(names->desk);
 	symbol_file_close(names->vdso);
 	kernel_symbols_close(names->kernel_asked);

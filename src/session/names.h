@@ -127,7 +127,7 @@ struct names {
 	bool vdso_tried;
 	struct name_desk *desk;                /* where files are opened and read; NULL until something is asked */
 	struct map asked;                      /* hash of a question -> 1, until its answer is there */
-	VEC(struct name_answer *) answers;     /* that the present pass goes by */
+	VEC(struct name_answer *) answers;     /* that the present pass goes by, and some of earlier ones */
 	struct map answer_index;               /* hash of a question -> answers, plus one */
 	uint64_t maps_asked;                   /* number of the last such question */
 	bool asking_ended;                     /* what has no answer yet will have none */
