@@ -40,6 +40,8 @@
 #define NAME_PREFIX "dotnet-diagnostic-%" PRIu32 "-"
 #define NAME_ROOM   80u
 
+#define NO_SOCKET "it has no diagnostics socket (switched off, or not .NET)"
+
 /* A whole small file of /proc, with a NUL behind it. */
 static int read_proc(uint32_t pid, const char *file, size_t limit, char **ret_text, size_t *ret_size)
 {
@@ -264,8 +266,9 @@ static bool scan_for_name(int directory, uint32_t inner_pid, char name[NAME_ROOM
 	return found;
 }
 
-/* The directory's descriptor and the socket's name in it, or a negative errno. */
-static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM], struct diag *diag)
+/* The directory's descriptor and the socket's name in it, or a negative errno. *ret_guessed: the name is not the one it must have. */
+static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM], bool *ret_guessed,
+	struct diag *diag)
 {
 	char directory[SOCKET_PATH_MAX + 1];
 
@@ -288,19 +291,22 @@ static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM],
 	size_t room = SOCKET_PATH_MAX - strlen(directory);
 	if (strlen(name) > room)
 		name[room] = '\0';
+	*ret_guessed = false;
 	if (name[0] && is_socket(fd, name))
 		return TAKE_FD(fd);
+	*ret_guessed = true;
 	if (room >= NAME_ROOM && scan_for_name(fd, target->inner_pid, name))
 		return TAKE_FD(fd);
 	return diag_set(diag, -ENOENT, room < NAME_ROOM
 		? "it has no diagnostics socket (its TMPDIR may be too long for one)"
-		: "it has no diagnostics socket (switched off, or not .NET)");
+		: NO_SOCKET);
 }
 
 bool dotnet_port_exists(const struct dotnet_target *target)
 {
 	char name[NAME_ROOM];
-	cleanup(closep) int directory = find_socket(target, name, NULL);
+	bool guessed;
+	cleanup(closep) int directory = find_socket(target, name, &guessed, NULL);
 
 	return directory >= 0;
 }
@@ -351,7 +357,8 @@ int dotnet_port_connect(const struct dotnet_target *target, struct diag *diag)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	char name[NAME_ROOM];
-	cleanup(closep) int directory = find_socket(target, name, diag);
+	bool guessed;
+	cleanup(closep) int directory = find_socket(target, name, &guessed, diag);
 
 	if (directory < 0)
 		return directory;
@@ -366,6 +373,9 @@ int dotnet_port_connect(const struct dotnet_target *target, struct diag *diag)
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", place);
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
 		int error = errno;
+		/* Left behind by one that had this pid before: runtimes that are killed do that. */
+		if (error == ECONNREFUSED && guessed)
+			return diag_set(diag, -ENOENT, NO_SOCKET);
 		if (error == ECONNREFUSED)
 			return diag_set(diag, -error, "nobody listens at its diagnostics socket any more");
 		if (error == EACCES || error == EPERM)

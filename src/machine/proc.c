@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "base/map.h"
 #include "machine/kernel_file.h"
 
 #define PATH_ROOM     64u         /* "4194304/task/4194304/status" */
@@ -549,6 +550,26 @@ int proc_read_thread(struct proc_reader *proc, uint32_t pid, uint32_t tid,
 	return 0;
 }
 
+int proc_read_thread_owner(struct proc_reader *proc, uint32_t tid, uint32_t *ret_pid)
+{
+	ssize_t n = read_once(proc, tid, 0, "status"); /* /proc lists processes only, but opens every thread */
+
+	if (n < 0)
+		return (int)n;
+	const char *line = (const char *)proc->buffer;
+	const char *end = line + n;
+
+	while (line < end) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+		const char *stop = newline ? newline : end;
+		const char *value = line_value(line, stop, "Tgid:");
+		if (value)
+			return last_number(value, stop, ret_pid) ? 0 : -EBADMSG;
+		line = stop + 1;
+	}
+	return -EBADMSG;
+}
+
 int proc_read_exe(struct proc_reader *proc, uint32_t pid, const char **ret_path, size_t *ret_len)
 {
 	char path[PATH_ROOM];
@@ -598,7 +619,7 @@ int proc_read_variable(struct proc_reader *proc, uint32_t pid, const char *name,
 }
 
 int proc_read_cgroup(struct proc_reader *proc, uint32_t pid, const char **ret_path,
-	size_t *ret_len)
+	size_t *ret_len, uint64_t *ret_hash)
 {
 	ssize_t n = read_whole(proc, pid, "cgroup");
 
@@ -608,6 +629,8 @@ int proc_read_cgroup(struct proc_reader *proc, uint32_t pid, const char **ret_pa
 	if (!path)
 		return -ENOENT;
 	*ret_path = path;
+	if (ret_hash)
+		*ret_hash = hash_bytes(proc->buffer, (size_t)n);
 	((uint8_t *)proc->buffer)[(size_t)(path - (const char *)proc->buffer) + *ret_len] = 0;
 	return 0;
 }

@@ -59,6 +59,15 @@ void target_root_close(struct target_root *root)
 	root->fd = -1;
 }
 
+bool target_root_is_ours(const struct target_root *root)
+{
+	struct stat theirs, ours;
+	uint64_t space = target_mount_namespace(root->pid);
+
+	return fstat(root->fd, &theirs) == 0 && stat("/", &ours) == 0 && theirs.st_dev == ours.st_dev &&
+		theirs.st_ino == ours.st_ino && space && space == target_mount_namespace((uint32_t)getpid());
+}
+
 /* What the kernel makes up when it is read (/proc, /sys) is nobody's image; a link of the target's could lead to what only we may read there. */
 static bool is_made_up(int fd)
 {

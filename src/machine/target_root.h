@@ -11,6 +11,7 @@
 #ifndef SPOOR_MACHINE_TARGET_ROOT_H
 #define SPOOR_MACHINE_TARGET_ROOT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -27,6 +28,9 @@ void target_root_close(struct target_root *root);
 
 /* The root we have ourselves (pid 0), by the same rules: for paths a target told of before it ended. */
 int target_root_open_here(struct target_root *root, struct diag *diag);
+
+/* Has it our own root and mounts? False when that is not to be known. */
+bool target_root_is_ours(const struct target_root *root);
 
 /* Opens a regular file for reading; the caller closes *ret_fd. Larger than `size_max` is -EFBIG, not a regular file -EINVAL. */
 int target_root_open_file(const struct target_root *root, const char *path, uint64_t size_max,

@@ -184,6 +184,7 @@ static int absorb_runtime(struct trace *trace, const struct event *event)
 	process->runtime_kind = runtime_of(read.kind);
 	process->runtime_version = trace_add_text(trace, read.version);
 	process->runtime_reason = read.reachable ? 0 : trace_add_text(trace, read.reason);
+	process->runtime_sessions = trace_add_text(trace, read.sessions);
 	return 1;
 }
 
@@ -293,6 +294,53 @@ static int absorb_notice(struct trace *trace, const struct event *event)
 	return 1;
 }
 
+static int absorb_clock_offset(struct trace *trace, const struct event *event)
+{
+	struct payload_clock_offset read;
+	uint32_t process = process_of(trace, event);
+	int r = payload_read_clock_offset(event->payload, event->payload_size, &trace->strings, &read);
+
+	if (r < 0)
+		return r;
+	struct clock_offset *offset = vec_push(&trace->clock_offsets);
+	if (!offset)
+		return -ENOMEM;
+	offset->source = trace_add_text(trace, read.source);
+	offset->process = process == trace->recording.recorder_process ? 0 : process;
+	offset->offset_ns = read.offset_ns;
+	offset->error_ns = read.error_ns;
+	offset->time_ns = event->time_ns;
+	return 1;
+}
+
+/* Told again and again, each time of the whole time so far: the last one counts. */
+static int absorb_cpu_limit(struct trace *trace, const struct event *event)
+{
+	struct payload_cpu_limit read;
+	int r = payload_read_cpu_limit(event->payload, event->payload_size, &trace->strings, &read);
+
+	if (r < 0)
+		return r;
+	uint32_t path = trace_add_text(trace, read.path);
+	struct cpu_grant *grant = NULL;
+
+	for (uint32_t i = 1; i < trace->cpu_grants.count; i++)
+		if (trace->cpu_grants.items[i].path == path)
+			grant = &trace->cpu_grants.items[i];
+	if (!grant)
+		grant = vec_push(&trace->cpu_grants);
+	if (!grant)
+		return -ENOMEM;
+	grant->path = path;
+	grant->container = trace_add_text(trace, read.container);
+	grant->quota_ns = read.quota_ns;
+	grant->period_ns = read.period_ns;
+	grant->periods = read.periods;
+	grant->throttled_periods = read.throttled_periods;
+	grant->throttled_ns = read.throttled_ns;
+	return 1;
+}
+
 static int absorb_session(struct trace *trace, const struct event *event)
 {
 	struct recording *recording = &trace->recording;
@@ -306,6 +354,7 @@ static int absorb_session(struct trace *trace, const struct event *event)
 	recording->command_line = trace_add_text(trace, read.command_line);
 	recording->options = trace_add_text(trace, read.options);
 	recording->period_ns = read.period_ns;
+	recording->cpu_recorded = (uint32_t)read.cpu_recorded;
 	if (read.utc_ns)
 		recording->utc_ns = read.utc_ns;
 	if (process)
@@ -445,6 +494,10 @@ static int absorb_known(struct trace *trace, const struct event *event, const st
 			return absorb_loss(trace, event);
 		case 5:
 			return absorb_notice(trace, event);
+		case 6:
+			return absorb_clock_offset(trace, event);
+		case 10:
+			return absorb_cpu_limit(trace, event);
 		case 16:
 			return absorb_facts(trace, event);
 		case 17:

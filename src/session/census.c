@@ -31,7 +31,8 @@ static bool is_wanted_pid(const struct live *live, uint32_t pid)
 	for (size_t i = 0; i < live->options.pid_count; i++)
 		if (live->options.pids[i] == pid)
 			return true;
-	return live->child.pid && pid == live->child.pid;
+	/* Beside other targets the command only sets the time. */
+	return !live->options.pid_count && live->child.pid && pid == live->child.pid;
 }
 
 /* A new life of a pid; a slot of a process that came and went unseen is used again. */
@@ -192,9 +193,11 @@ void census_scan(struct live *live)
 	if (!live->options.machine) {
 		for (size_t i = 0; i < live->options.pid_count; i++)
 			(void)read_process(live, live->options.pids[i]); /* gone meanwhile: the ring says so */
-		if (live->child.pid)
+		if (live->child.pid && !live->options.pid_count)
 			(void)read_process(live, live->child.pid); /* as above */
-		if (recorder_info(live->recorder)->filter_by_pid && proc_list(&live->proc, &list, NULL) == 0)
+		/* What a command that already runs has started is found by its parent. */
+		bool others = recorder_info(live->recorder)->filter_by_pid || live->options.late_start;
+		if (others && proc_list(&live->proc, &list, NULL) == 0)
 			for (uint32_t i = 0; i < list.ids.count; i++)
 				if (!census_find(live, list.ids.items[i]))
 					(void)read_process(live, list.ids.items[i]); /* as above */
@@ -232,6 +235,7 @@ void census_announce(struct live *live, uint32_t index)
 	size_t args_len = 0;
 	const char *text;
 	size_t len;
+	uint64_t groups_hash = 0;
 
 	bytes_reset(&live->text);
 	if (!process->ended && proc_read(&live->proc, process->pid, &facts) == 0) {
@@ -253,7 +257,7 @@ void census_announce(struct live *live, uint32_t index)
 				choose_name(live, process, args, args_len);
 			}
 		}
-		if (proc_read_cgroup(&live->proc, process->pid, &text, &len) == 0) {
+		if (proc_read_cgroup(&live->proc, process->pid, &text, &len, &groups_hash) == 0) {
 			char id[CONTAINER_ID_ROOM];
 			out.cgroup = trace_text(trace, live_text(live, text, len));
 			if (container_id_from_cgroup(text, len, id))
@@ -262,6 +266,8 @@ void census_announce(struct live *live, uint32_t index)
 		(void)proc_read_namespaces(&live->proc, process->pid, &out.pid_namespace,
 			&out.mount_namespace); /* stays 0: not ours to see */
 	}
+	if (live->options.no_arguments)
+		args_len = 0; /* the name was chosen: it may be that of the application, not of what it was told */
 	for (size_t at = 0; at < args_len && out.argument_count < PAYLOAD_ARGUMENTS_MAX;
 		at += strlen(args + at) + 1) {
 		arguments[out.argument_count++] = args + at;
@@ -295,6 +301,8 @@ void census_announce(struct live *live, uint32_t index)
 			.system = "Linux",
 			.architecture = live->box.architecture });
 	live_emit(live, EVENTPIPE_PROCESS_INFO, process->main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
+	if (groups_hash)
+		throttling_look(live, index, groups_hash);
 }
 
 /* The mapping that a forked process still shares with its parent becomes its own when it is hit. */

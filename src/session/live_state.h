@@ -22,9 +22,11 @@
 #include "model/schema.h"
 #include "model/trace.h"
 #include "record/child.h"
+#include "session/clock_watch.h"
 #include "session/live.h"
 #include "session/merge.h"
 #include "session/names.h"
+#include "session/throttling.h"
 
 struct arch;
 struct managed;
@@ -77,6 +79,8 @@ struct live {
 	uint64_t end_ns;        /* rings stopped; 0 they run */
 	uint64_t flush_ns;      /* of the last flush */
 	uint64_t follow_ns;
+	struct clock_watch clocks;
+	struct throttling throttling;
 	uint64_t samples;
 	uint64_t lost;
 	uint64_t late;

@@ -380,6 +380,12 @@ int name_desk_new(const struct box *box, const char *const *symbol_paths, struct
 	return 0;
 }
 
+void name_desk_open_kernel(struct name_desk *desk)
+{
+	if (desk->tables)
+		name_tables_open_kernel(desk->tables);
+}
+
 void name_desk_ask(struct name_desk *desk, struct name_question *question)
 {
 	if (!desk->clerk)

@@ -29,6 +29,9 @@ struct name_question;
 
 int name_desk_new(const struct box *box, const char *const *symbol_paths, struct name_desk **ret_desk);
 
+/* Reads the kernel's names here and now. Before the first question. */
+void name_desk_open_kernel(struct name_desk *desk);
+
 /* The question, on the heap, is the desk's from now on. It is sent with the next name_desk_take() or name_desk_wait(). */
 void name_desk_ask(struct name_desk *desk, struct name_question *question);
 

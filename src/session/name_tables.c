@@ -16,6 +16,7 @@
 #include "base/input.h"
 #include "base/vec.h"
 #include "machine/box.h"
+#include "machine/rights.h"
 #include "machine/target_root.h"
 #include "model/codemap.h"
 #include "symbol/demangle.h"
@@ -152,6 +153,12 @@ static void load_kernel(struct name_tables *tables)
 		save_kernel_cache(tables);
 }
 
+void name_tables_open_kernel(struct name_tables *tables)
+{
+	if (tables->kernel_error == 1)
+		load_kernel(tables);
+}
+
 /* A name of ours, from text that was put together. */
 static void take_name(struct name_answer *answer, struct bytes *text)
 {
@@ -167,8 +174,7 @@ static void answer_kernel(struct name_tables *tables, struct name_answer *answer
 	cleanup(bytes_done) struct bytes text = { 0 };
 	struct kallsyms_hit hit;
 
-	if (tables->kernel_error == 1)
-		load_kernel(tables);
+	name_tables_open_kernel(tables);
 	answer->error = tables->kernel_error;
 	if (answer->error < 0 || !kallsyms_find(tables->kernel, answer->place, &hit))
 		return;
@@ -216,6 +222,27 @@ static int open_there(struct name_tables *tables, uint32_t pid, const char *path
 	return take_note(tables, result);
 }
 
+/* In a folder that the user named, with the user's rights. Links there are the user's affair; the name may be the target's. */
+static int open_for_user(void *context, const char *path)
+{
+	uint64_t before = rights_lower();
+	cleanup(closep) int place = open(path, O_PATH | O_CLOEXEC);
+	struct stat status;
+	char again[40];
+	int result = -EINVAL;
+
+	(void)context;
+	if (place < 0) {
+		result = -errno;
+	} else if (fstat(place, &status) == 0 && S_ISREG(status.st_mode)) {
+		(void)snprintf(again, sizeof(again), "/proc/self/fd/%d", place); /* fits */
+		result = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		result = result < 0 ? -errno : result;
+	}
+	rights_restore(before);
+	return result;
+}
+
 static int open_for_symbols(void *context, const char *path)
 {
 	const struct image_search *search = context;
@@ -250,10 +277,18 @@ static bool is_same_image(const struct name_question *question, const struct elf
 /* Where a mapped file is looked for, in this order. */
 enum file_place { FILE_IN_TARGET, FILE_BEHIND_MAPPING, FILE_HERE, FILE_PLACE_COUNT };
 
-/*
- * *gone: the process has ended. It may have done so since the question was asked; then only a file that can be told from others is looked for on
- * this machine.
- */
+/* Ended, perhaps since the question was asked, and a process that is not ours to look into have none. */
+static bool has_root(uint32_t pid)
+{
+	struct target_root root = { .fd = -1 };
+	struct diag quiet = { 0 };
+	bool has = target_root_open(&root, pid, &quiet) == 0;
+
+	target_root_close(&root);
+	return has;
+}
+
+/* *gone: the process has no root to look into; set with the last place. */
 static int open_mapped_file(struct name_tables *tables, const struct name_question *question, enum file_place place,
 	bool *gone)
 {
@@ -262,15 +297,23 @@ static int open_mapped_file(struct name_tables *tables, const struct name_questi
 	int fd = -1;
 	int result = -ENOENT;
 
-	if (place == FILE_HERE) {
-		if (question->ended || (*gone && (question->inode || *question->build_id)))
+	switch (place) {
+	case FILE_IN_TARGET:
+		if (!question->ended)
+			result = open_there(tables, question->pid, question->path, &fd);
+		break;
+	case FILE_BEHIND_MAPPING:
+		if (!question->ended)
+			result = target_map_file_open(question->pid, question->begin, question->end, MAPPED_SIZE_MAX, &fd,
+				&size, &quiet);
+		break;
+	case FILE_HERE:
+		*gone = question->ended || !has_root(question->pid);
+		if (*gone)
 			result = open_here(tables, question->path, &fd);
-	} else if (!question->ended && place == FILE_IN_TARGET) {
-		result = open_there(tables, question->pid, question->path, &fd);
-		*gone = result == -ESRCH;
-	} else if (!question->ended && !*gone) {
-		result = target_map_file_open(question->pid, question->begin, question->end, MAPPED_SIZE_MAX, &fd, &size,
-			&quiet);
+		break;
+	default:
+		break;
 	}
 	if (result < 0)
 		return result;
@@ -341,7 +384,8 @@ static void open_image(struct name_tables *tables, struct image_tables *image, c
 	search->search = (struct symbol_search){ .roots = &search->root,
 		.root_count = 1,
 		.dirs = (const char *const *)tables->symbol_paths,
-		.dir_count = tables->symbol_path_count };
+		.dir_count = tables->symbol_path_count,
+		.dir_root = { .open_file = open_for_user } };
 	for (int place = 0; place < FILE_PLACE_COUNT && !image->file; place++) {
 		int fd = open_mapped_file(tables, question, (enum file_place)place, &gone);
 		if (fd < 0 || symbol_file_open(fd, question->path, &search->search, &image->file, &quiet) < 0)
@@ -356,7 +400,7 @@ static void open_image(struct name_tables *tables, struct image_tables *image, c
 	if (image->file)
 		return;
 	drop_tables(image);
-	if (!gone && !question->ended)
+	if (!gone)
 		image->tries = OPEN_TRIES_MAX;
 }
 
@@ -370,7 +414,7 @@ static void open_r2r(struct name_tables *tables, struct image_tables *image, con
 		if (fd >= 0)
 			(void)r2r_open(fd, &image->r2r, &quiet); /* none: offsets are shown */
 	}
-	if (!image->r2r && !gone && !question->ended)
+	if (!image->r2r && !gone)
 		image->tries = OPEN_TRIES_MAX;
 }
 

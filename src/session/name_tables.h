@@ -72,6 +72,9 @@ struct name_answer {
 /* What is given is copied. NULL: no memory. */
 struct name_tables *name_tables_new(const struct box *box, const char *const *symbol_paths);
 
+/* Reads the kernel's names, which is else done with the first question for one: while the right is there. */
+void name_tables_open_kernel(struct name_tables *tables);
+
 /* `answer` is zeroed before. No memory is an error like any other. */
 void name_tables_answer(struct name_tables *tables, const struct name_question *question,
 	struct name_answer *answer);

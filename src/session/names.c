@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "machine/kernel_symbol.h"
+#include "machine/rights.h"
 #include "machine/target_root.h"
 #include "model/arch.h"
 #include "model/clr.h"
@@ -235,16 +236,20 @@ static uint64_t question_key(enum name_question_kind kind, uint32_t image, uint6
 	return hash_u64(place) ^ hash_u64((uint64_t)kind << 32 | image);
 }
 
+/* NULL: no memory. */
+static struct name_desk *names_desk(struct names *names)
+{
+	if (!names->desk && name_desk_new(names->options.box, names->options.symbol_paths, &names->desk) < 0)
+		names->desk = NULL;
+	return names->desk;
+}
+
 /* Who has the file, as it is known now. NULL: no memory. */
 static struct name_question *new_question(struct names *names, enum name_question_kind kind, uint32_t process)
 {
 	const struct process *owner = &names->options.trace->processes.items[process];
-	struct name_question *question = calloc(1, sizeof(*question));
+	struct name_question *question = names_desk(names) ? calloc(1, sizeof(*question)) : NULL;
 
-	if (!names->desk && name_desk_new(names->options.box, names->options.symbol_paths, &names->desk) < 0) {
-		free(question);
-		return NULL;
-	}
 	if (!question)
 		return NULL;
 	question->kind = kind;
@@ -348,6 +353,23 @@ static void drop_answers(struct names *names, bool all)
 
 /* ---- the kernel ---- */
 
+void names_open_kernel(struct names *names)
+{
+	struct kernel_symbol symbol;
+
+	if (names->kernel_error == 1)
+		names->kernel_error = kernel_symbols_open(&names->kernel_asked);
+	if (!names->kernel_asked) {
+		/* Its list of names is read now: later the right may be gone. */
+		if (names_desk(names))
+			name_desk_open_kernel(names->desk);
+		return;
+	}
+	uint64_t before = rights_pause(RIGHT_BPF | RIGHT_SYS_ADMIN);
+	names->kernel_needs_right = kernel_symbols_find(names->kernel_asked, arch_here()->kernel_begin, &symbol) == -EPERM;
+	rights_restore(before);
+}
+
 /* The kernel's mapping: one id for all processes that have kernel frames, told to each. */
 static int map_kernel(struct names *names, uint32_t process)
 {
@@ -405,34 +427,36 @@ static uint8_t answer_kernel(struct names *names, const struct names_hit_entry *
 
 /*
  * Who shares tables. A build id is the target's own claim, and a forged one must not name the code of others; so files are taken to be the same for
- * processes of one user in one mount namespace, who could change each other's anyway.
+ * processes of one user in one mount namespace, who could change each other's anyway. 0: not to be known, as for a process that has ended;
+ * its files are looked for at their path on this machine, and that is what it shares.
  */
 static uint64_t sharing_of(struct names *names, uint32_t index)
 {
 	const struct process *process = &names->options.trace->processes.items[index];
 	struct names_process *own = names_process(names, index);
 
-	if (!own)
-		return index;
-	if (!own->sharing) {
+	if (!own || process->ended)
+		return 0;
+	if (!own->sharing_asked) {
 		uint64_t space = target_mount_namespace(process->pid);
-		own->sharing = hash_u64(space ? space : UINT64_C(1) << 63 | index) ^ hash_u64(process->uid + UINT64_C(1));
+		own->sharing_asked = true;
+		own->sharing = space ? hash_u64(space) ^ hash_u64(process->uid + UINT64_C(1)) : 0;
 	}
 	return own->sharing;
 }
 
 static uint64_t image_key(struct names *names, const struct mapping *mapping)
 {
-	const struct process *process = &names->options.trace->processes.items[mapping->process];
 	const char *build_id = text_at(names, mapping->build_id);
 	const char *path = text_at(names, mapping->path);
 	uint64_t of_path = hash_bytes(path, strlen(path));
 
 	if (strcmp(path, VDSO_PATH) == 0)
 		return of_path;
-	/* Of a process that has ended, files are looked for at their path on this machine: that is what they share. */
-	uint64_t whose = process->ended ? of_path : sharing_of(names, mapping->process);
+	uint64_t whose = sharing_of(names, mapping->process);
 
+	if (!whose)
+		whose = of_path;
 	if (*build_id)
 		return hash_bytes(build_id, strlen(build_id)) ^ whose;
 	if (mapping->inode)

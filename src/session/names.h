@@ -62,7 +62,8 @@ struct names_process {
 	uint64_t maps_asked;      /* and the question for it; 0 none yet */
 	bool awaits;              /* an answer about one of its addresses */
 	bool kernel_mapped;       /* the kernel's mapping is written for it */
-	uint64_t sharing;         /* with whom it shares symbol tables; 0 not asked yet */
+	bool sharing_asked;
+	uint64_t sharing;         /* with whom it shares symbol tables; 0 not to be known */
 };
 
 /* Emits one known event about a process; the payload is borrowed. */
@@ -131,6 +132,7 @@ struct names {
 	struct map answer_index;               /* hash of a question -> answers, plus one */
 	uint64_t maps_asked;                   /* number of the last such question */
 	bool asking_ended;                     /* what has no answer yet will have none */
+	bool kernel_needs_right;               /* asking it takes CAP_BPF each time (before Linux 5.19) */
 	uint64_t next_id;                      /* of mappings, symbols and metadata */
 	uint64_t frames_total;                 /* frames of samples, repeated ones too; complete after names_finish() */
 	uint64_t frames_unnamed[UNNAMED_CAUSE_COUNT];
@@ -141,6 +143,9 @@ struct names {
 };
 
 int names_init(struct names *names, const struct names_options *options);
+
+/* Opens what names the kernel, while the rights for it are there. Else it is done at the first hit. */
+void names_open_kernel(struct names *names);
 
 /* The state of a process; NULL when there is no memory. Valid until the next process appears. */
 struct names_process *names_process(struct names *names, uint32_t process);

@@ -436,8 +436,8 @@ static bool make_path(char *path, const char *format, ...)
 
 static bool try_here(struct symbol_file *file, const char *path)
 {
-	/* O_NONBLOCK: a fifo of that name must not hold us; what is not a regular file is refused afterwards. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	const struct symbol_root *root = &file->search->dir_root;
+	int fd = root->open_file(root->context, path);
 
 	return fd >= 0 && take_debug_file(file, fd, path);
 }
@@ -456,8 +456,9 @@ static bool try_dirs(struct symbol_file *file, const char *build_id)
 				(make_path(path, "%s/%.2s/%s.debug", dir, build_id, build_id + 2) &&
 					try_here(file, path))))
 			return true;
-		if (*file->elf.debug_link && make_path(path, "%s/%s", dir, file->elf.debug_link) &&
-			try_here(file, path))
+		/* By its definition a name without a folder; another one would lead out of this one. */
+		if (*file->elf.debug_link && !strchr(file->elf.debug_link, '/') &&
+			make_path(path, "%s/%s", dir, file->elf.debug_link) && try_here(file, path))
 			return true;
 		if (base && *base &&
 			((make_path(path, "%s/%s.debug", dir, base) && try_here(file, path)) ||
@@ -482,7 +483,7 @@ static bool find_debug_file(struct symbol_file *file)
 		try_path(file, path))
 		return true;
 	const char *slash = file->path ? strrchr(file->path, '/') : NULL;
-	if (!*file->elf.debug_link || !slash)
+	if (!*file->elf.debug_link || strchr(file->elf.debug_link, '/') || !slash)
 		return false;
 	const char *link = file->elf.debug_link;
 	int folder_len = (int)(slash - file->path);

@@ -36,8 +36,9 @@ struct symbol_root {
 struct symbol_search {
 	const struct symbol_root *roots; /* asked in this order for each path */
 	size_t root_count;
-	const char *const *dirs;         /* --symbol-path; opened on this machine as they are, before the roots */
+	const char *const *dirs;         /* --symbol-path: searched before the roots */
 	size_t dir_count;
+	struct symbol_root dir_root;     /* opens what is in them */
 };
 
 /* Addresses as the file numbers them; offset = where that byte stands in the file. */

@@ -51,6 +51,7 @@ static void test_kinds_of_files(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(place.folder));
 	assert_int_equal(target_root_open(&place.root, (uint32_t)getpid(), NULL), 0);
+	assert_true(target_root_is_ours(&place.root));
 	at(&place, "file", path);
 	int fd = open(path, O_CREAT | O_WRONLY, 0600);
 	assert_int_equal(write(fd, "hello", 5), 5);
@@ -201,6 +202,7 @@ static void test_links_stay_inside(void **state)
 	pid_t pid = run_inside(folder);
 	assert_true(pid > 0);
 	assert_int_equal(target_root_open(&root, (uint32_t)pid, NULL), 0);
+	assert_false(target_root_is_ours(&root));
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
 		snprintf(path, sizeof(path), "/%s", links[i][0]);
 		assert_int_equal(target_root_open_file(&root, path, 100, &fd, &size, NULL), 0);
