@@ -30,6 +30,7 @@
 #include "dotnet/ipc.h"
 #include "dotnet/providers.h"
 #include "dotnet/reverse.h"
+#include "machine/output_file.h"
 #include "export/event_text.h"
 #include "model/event.h"
 #include "model/schema.h"
@@ -141,6 +142,7 @@ struct trace_run {
 	int child_status;
 	struct record_outputs outputs;
 	bool to_file;
+	struct output_file out;
 	uint32_t raw_files;
 	char name[64];        /* of the file: "shop" */
 	struct bytes subject; /* "shop (4711), worker (4802)" */
@@ -347,7 +349,14 @@ static int open_raw(void *context, const char *name, uint32_t pid, struct diag *
 		(void)snprintf(path, sizeof(path), "%.*s_%u%s",
 			(int)(has_suffix ? len - (sizeof(suffix) - 1) : len), run->outputs.path,
 			pid, suffix); /* fits */
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
+	cleanup(output_file_close) struct output_file out = { .fd = -1, .folder = -1 };
+	int result = output_file_open(&out, path, diag);
+
+	if (result == 0)
+		result = output_file_keep(&out, diag);
+	if (result < 0)
+		return result;
+	int fd = fcntl(out.fd, F_DUPFD_CLOEXEC, 3);
 
 	return fd < 0 ? diag_set(diag, -errno, "cannot write '%s': %m", path) : fd;
 }
@@ -624,6 +633,17 @@ static void flush_lines(struct trace_run *run)
 		note_print_failure(run);
 }
 
+/* Once a session is open the file stands at its path, whatever becomes of us. */
+static int keep_file(struct trace_run *run, struct diag *diag)
+{
+	struct tracing_counts counts;
+
+	if (!run->to_file || run->out.kept)
+		return 0;
+	tracing_count(run->tracing, &counts);
+	return counts.first_open_ns ? output_file_keep(&run->out, diag) : 0;
+}
+
 static int run_until_end(struct trace_run *run, struct diag *diag)
 {
 	uint64_t duration_ns = run->values->duration_ns;
@@ -636,8 +656,9 @@ static int run_until_end(struct trace_run *run, struct diag *diag)
 		int result = tracing_step(run->tracing, run->watched, run->watched_count,
 			end_ns < progress_ns + PROGRESS_NS ? end_ns : progress_ns + PROGRESS_NS,
 			diag);
-		if (result < 0)
-			return result;
+		int kept = result < 0 ? result : keep_file(run, diag);
+		if (kept < 0)
+			return kept;
 		flush_lines(run);
 		(void)look_at_watched(run); /* it sets the reason */
 		uint64_t at_ns = now_ns();
@@ -684,6 +705,9 @@ static int run_the_end(struct trace_run *run, struct diag *diag)
 		}
 	}
 	int finished = tracing_finish(run->tracing, result < 0 ? NULL : diag);
+
+	if (result >= 0 && finished == 0)
+		finished = keep_file(run, diag); /* a program that was shorter than a turn */
 
 	flush_lines(run);
 	return result < 0 ? result : finished;
@@ -784,7 +808,6 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 {
 	const struct trace_values *values = run->values;
 	cleanup(freep) struct ipc_provider *providers = NULL;
-	cleanup(closep) int fd = -1;
 	char command_line[COMMAND_TEXT];
 	char port_path[4096];
 	bool connects = false;
@@ -805,7 +828,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 
 	result = record_outputs_choose(&run->outputs, &wish, diag);
 	if (result == 0 && run->to_file)
-		result = record_outputs_open(&run->outputs, &fd, diag);
+		result = record_outputs_open(&run->outputs, &run->out, diag);
 	if (result == 0)
 		result = watch_signals(run, diag);
 	if (result == 0)
@@ -832,7 +855,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 
 	result = tracing_new(&options, &run->tracing, diag);
 	if (result == 0 && run->to_file)
-		result = tracing_write_to(run->tracing, fd,
+		result = tracing_write_to(run->tracing, run->out.fd,
 			strcmp(run->outputs.path, "-") == 0 ? "standard output" : run->outputs.path,
 			diag);
 	if (result == 0)
@@ -853,14 +876,10 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 
 	say_failures(run, &traced);
 	say_end(run, traced);
-	if (!traced && run->to_file)
-		record_outputs_remove(&run->outputs, fd);
 	if (result == 0 && end_result == 0 && !traced)
 		return diag_set(diag, -ESRCH, "nothing was traced");
 	return result < 0 ? result : end_result;
 fail:
-	if (run->to_file && fd >= 0)
-		record_outputs_remove(&run->outputs, fd);
 	if (run->child_waits)
 		record_child_cancel(&run->child);
 	run->child_waits = false;
@@ -898,7 +917,12 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 	struct trace_values values = { .buffer_mb = BUFFER_MB };
 	struct arguments args;
 	struct target_choice choice = { 0 };
-	struct trace_run run = { .values = &values, .args = &args, .watched = { { .fd = -1 } } };
+	struct trace_run run = {
+		.values = &values,
+		.args = &args,
+		.out = { .fd = -1, .folder = -1 },
+		.watched = { { .fd = -1 } },
+	};
 	struct diag diag = { 0 };
 	int code = EXIT_DONE;
 
@@ -927,6 +951,7 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 			: result < 0                     ? words_fail(&diag)
 							 : EXIT_DONE;
 	}
+	output_file_close(&run.out); /* one without a session is gone */
 	tracing_close(run.tracing); /* no session stays open while the command goes on */
 	wait_for_child(&run);
 	reverse_close(run.reverse);
