@@ -27,11 +27,11 @@
 #include "cli/record_outputs.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
-#include "machine/output_file.h"
-#include "machine/rights.h"
 #include "dotnet/ipc.h"
 #include "dotnet/providers.h"
 #include "dotnet/reverse.h"
+#include "machine/output_file.h"
+#include "machine/rights.h"
 #include "export/event_text.h"
 #include "model/event.h"
 #include "model/schema.h"
@@ -143,6 +143,7 @@ struct trace_run {
 	int child_status;
 	struct record_outputs outputs;
 	bool to_file;
+	struct output_file out;
 	uint32_t raw_files;
 	char name[64];        /* of the file: "shop" */
 	struct bytes subject; /* "shop (4711), worker (4802)" */
@@ -349,18 +350,16 @@ static int open_raw(void *context, const char *name, uint32_t pid, struct diag *
 		(void)snprintf(path, sizeof(path), "%.*s_%u%s",
 			(int)(has_suffix ? len - (sizeof(suffix) - 1) : len), run->outputs.path,
 			pid, suffix); /* fits */
-	struct output_file out;
+	cleanup(output_file_close) struct output_file out = { .fd = -1, .folder = -1 };
 	int result = output_file_open(&out, path, diag);
 
+	if (result == 0)
+		result = output_file_keep(&out, diag);
 	if (result < 0)
 		return result;
-	result = output_file_keep(&out, diag);
-	int fd = out.fd;
+	int fd = fcntl(out.fd, F_DUPFD_CLOEXEC, 3);
 
-	if (result == 0)
-		out.fd = -1; /* the caller's from now on */
-	output_file_close(&out);
-	return result < 0 ? result : fd;
+	return fd < 0 ? diag_set(diag, -errno, "cannot write '%s': %m", path) : fd;
 }
 
 /* ---- the port ---- */
@@ -635,6 +634,17 @@ static void flush_lines(struct trace_run *run)
 		note_print_failure(run);
 }
 
+/* Once a session is open the file stands at its path, whatever becomes of us. */
+static int keep_file(struct trace_run *run, struct diag *diag)
+{
+	struct tracing_counts counts;
+
+	if (!run->to_file || run->out.kept)
+		return 0;
+	tracing_count(run->tracing, &counts);
+	return counts.first_open_ns ? output_file_keep(&run->out, diag) : 0;
+}
+
 static int run_until_end(struct trace_run *run, struct diag *diag)
 {
 	uint64_t duration_ns = run->values->duration_ns;
@@ -647,8 +657,9 @@ static int run_until_end(struct trace_run *run, struct diag *diag)
 		int result = tracing_step(run->tracing, run->watched, run->watched_count,
 			end_ns < progress_ns + PROGRESS_NS ? end_ns : progress_ns + PROGRESS_NS,
 			diag);
-		if (result < 0)
-			return result;
+		int kept = result < 0 ? result : keep_file(run, diag);
+		if (kept < 0)
+			return kept;
 		flush_lines(run);
 		(void)look_at_watched(run); /* it sets the reason */
 		uint64_t at_ns = now_ns();
@@ -695,6 +706,9 @@ static int run_the_end(struct trace_run *run, struct diag *diag)
 		}
 	}
 	int finished = tracing_finish(run->tracing, result < 0 ? NULL : diag);
+
+	if (result >= 0 && finished == 0)
+		finished = keep_file(run, diag); /* a program that was shorter than a turn */
 
 	flush_lines(run);
 	return result < 0 ? result : finished;
@@ -795,7 +809,6 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 {
 	const struct trace_values *values = run->values;
 	cleanup(freep) struct ipc_provider *providers = NULL;
-	cleanup(output_file_close) struct output_file out = { .fd = -1, .folder = -1 };
 	char command_line[COMMAND_TEXT];
 	char port_path[4096];
 	bool connects = false;
@@ -816,7 +829,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 
 	result = record_outputs_choose(&run->outputs, &wish, diag);
 	if (result == 0 && run->to_file)
-		result = record_outputs_open(&run->outputs, &out, diag);
+		result = record_outputs_open(&run->outputs, &run->out, diag);
 	if (result == 0)
 		result = watch_signals(run, diag);
 	if (result == 0)
@@ -843,7 +856,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 
 	result = tracing_new(&options, &run->tracing, diag);
 	if (result == 0 && run->to_file)
-		result = tracing_write_to(run->tracing, out.fd,
+		result = tracing_write_to(run->tracing, run->out.fd,
 			strcmp(run->outputs.path, "-") == 0 ? "standard output" : run->outputs.path,
 			diag);
 	if (result == 0)
@@ -856,8 +869,6 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 		if (result < 0)
 			run->child.pid = 0; /* it has been waited for */
 	}
-	if (result == 0 && run->to_file)
-		result = output_file_keep(&out, diag);
 	if (result < 0)
 		goto fail;
 	result = run_until_end(run, diag);
@@ -866,8 +877,6 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 
 	say_failures(run, &traced);
 	say_end(run, traced);
-	if (!traced && run->to_file && out.folder >= 0)
-		(void)unlinkat(out.folder, out.name, 0); /* then it stays, with nothing in it */
 	if (result == 0 && end_result == 0 && !traced)
 		return diag_set(diag, -ESRCH, "nothing was traced");
 	return result < 0 ? result : end_result;
@@ -909,7 +918,12 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 	struct trace_values values = { .buffer_mb = BUFFER_MB };
 	struct arguments args;
 	struct target_choice choice = { 0 };
-	struct trace_run run = { .values = &values, .args = &args, .watched = { { .fd = -1 } } };
+	struct trace_run run = {
+		.values = &values,
+		.args = &args,
+		.out = { .fd = -1, .folder = -1 },
+		.watched = { { .fd = -1 } },
+	};
 	struct diag diag = { 0 };
 	int code = EXIT_DONE;
 
@@ -939,6 +953,7 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 			: result < 0                     ? words_fail(&diag)
 							 : EXIT_DONE;
 	}
+	output_file_close(&run.out); /* one without a session is gone */
 	tracing_close(run.tracing); /* no session stays open while the command goes on */
 	wait_for_child(&run);
 	reverse_close(run.reverse);

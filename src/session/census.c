@@ -13,6 +13,7 @@
 #include "session/live_state.h"
 #include "session/managed.h"
 
+#define AWAIT_MAX      256u /* ended processes whose names are still waited for */
 #define BURY_COUNT 512u
 
 struct live_process *census_entry(struct live *live, uint32_t process)
@@ -566,7 +567,7 @@ void census_bury(struct live *live)
 	kept = 0;
 	for (uint32_t i = 0; i < live->ended.count; i++) {
 		uint32_t index = live->ended.items[i];
-		if (managed_is_busy(live->managed, index))
+		if (managed_is_busy(live->managed, index) || (kept < AWAIT_MAX && names_awaits(&live->names, index)))
 			live->ended.items[kept++] = index;
 		else
 			dead[index] = true;

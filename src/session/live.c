@@ -453,7 +453,7 @@ uint32_t live_rights(const struct live *live)
 	return rights;
 }
 
-int live_write_to(struct live *live, int fd, const char *name, struct diag *diag)
+int live_write_to(struct live *live, int fd, const char *name, bool packed, struct diag *diag)
 {
 	struct nettrace_key keys[] = {
 		{ "SpoorVersion", live->options.version },
@@ -465,8 +465,14 @@ int live_write_to(struct live *live, int fd, const char *name, struct diag *diag
 		.name = name,
 		.keys = keys,
 		.key_count = sizeof(keys) / sizeof(keys[0]),
+		.packed = packed,
 	};
 
+	int result = output_limit_init(&live->output, fd, name, live->options.size_max,
+		live->options.spare_page_cache, diag);
+
+	if (result < 0)
+		return result;
 	describe(live);
 	live->sink_ops = &nettrace_sink;
 	return nettrace_sink_open(&options, &live->trace, &live->sink, diag);
@@ -626,6 +632,7 @@ int live_start(struct live *live, struct diag *diag)
 		return result;
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
+	(void)output_limit_check(&live->output, nettrace_sink_counts(live->sink)->bytes); /* asked for by live_step() */
 	managed_advance(live->managed, live_now_ns());
 	return 0;
 }
@@ -685,6 +692,7 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 	if (now_ns >= due_ns) {
 		flush(live, now_ns - MERGE_WINDOW_NS);
 		live->flush_ns = now_ns;
+		(void)output_limit_check(&live->output, nettrace_sink_counts(live->sink)->bytes); /* looked at below */
 	}
 	if (now_ns >= live->follow_ns + FOLLOW_NS) {
 		live->follow_ns = now_ns;
@@ -695,7 +703,14 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 	}
 	if (live->sink_error)
 		return tell_sink_error(live, diag);
+	if (live->output.reached)
+		return 0;
 	return live->options.machine || recorder_targets_left(live->recorder) ? 1 : 0;
+}
+
+const char *live_end_reason(const struct live *live)
+{
+	return live->output.reached ? live->output.reason : "all targets ended";
 }
 
 void live_pause(struct live *live)
@@ -814,6 +829,7 @@ void live_count(const struct live *live, struct live_counts *ret_counts)
 		.end_ns = live->end_ns,
 		.targets_left = recorder_targets_left(live->recorder),
 		.memory_full = live->names.full,
+		.limit = live->output.reached,
 	};
 	memcpy(ret_counts->unnamed, live->names.frames_unnamed, sizeof(ret_counts->unnamed));
 	managed_counts(live->managed, &ret_counts->dotnet_asked, &ret_counts->dotnet_known);

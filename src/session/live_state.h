@@ -62,6 +62,7 @@ struct live {
 	struct perf_layout layout;
 	const struct sink_ops *sink_ops;
 	struct sink *sink;
+	struct output_limit output;
 	struct record_child child;
 	VEC(struct live_process) processes;
 	VEC(struct live_cpu) cpus;

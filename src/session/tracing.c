@@ -74,6 +74,7 @@ struct traced {
 	bool opened; /* a session, at any time */
 	bool whole;
 	int write_error;
+	char write_reason[640];
 	const char *reason_code;
 	char reason[640];
 	char runtime_version[64];
@@ -371,6 +372,26 @@ static void flush(struct tracing *tracing)
 
 /* ---- into the window ---- */
 
+/* Its file, with the first bytes; and what looks at the events on their way into it. */
+static int open_raw(struct traced *traced)
+{
+	struct tracing *tracing = traced->tracing;
+	struct diag diag = { 0 };
+	int fd = tracing->options.open_raw(
+		tracing->options.context, traced->name, traced->pid, &diag);
+
+	if (fd < 0) {
+		traced->write_error = fd;
+		(void)snprintf(traced->write_reason, sizeof(traced->write_reason), "%s", diag.text); /* as long */
+		return fd;
+	}
+	traced->raw_fd = fd;
+	if (tracing->options.event && trace_init(&traced->watched) == 0)
+		traced->watcher =
+			nettrace_decoder_new(&traced->watched, traced->name, NETTRACE_NAMES_ONLY);
+	return 0;
+}
+
 /* Raw: all of it, or the process is given up. */
 static int write_raw(struct traced *traced, const uint8_t *data, size_t size)
 {
@@ -380,6 +401,8 @@ static int write_raw(struct traced *traced, const uint8_t *data, size_t size)
 			continue;
 		if (n <= 0) {
 			traced->write_error = n < 0 ? -errno : -EIO;
+			(void)snprintf(traced->write_reason, sizeof(traced->write_reason),
+				"its file cannot be written: %s", strerror(-traced->write_error)); /* fits */
 			return traced->write_error;
 		}
 		data += n;
@@ -410,6 +433,9 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 	struct tracing *tracing = traced->tracing;
 
 	if (is_raw(tracing)) {
+		int opened = size && traced->raw_fd < 0 ? open_raw(traced) : 0;
+		if (opened < 0)
+			return opened;
 		watch_raw(traced, data, size);
 		return write_raw(traced, data, size);
 	}
@@ -563,9 +589,7 @@ static void close_session(struct traced *traced)
 	traced->whole = eventpipe_whole(traced->pipe);
 	if (traced->write_error) {
 		traced->reason_code = "write";
-		(void)snprintf(traced->reason, sizeof(traced->reason),
-			"its file cannot be written: %s",
-			strerror(-traced->write_error)); /* fits */
+		(void)snprintf(traced->reason, sizeof(traced->reason), "%s", traced->write_reason); /* as long */
 	}
 	traced->bytes += eventpipe_bytes(traced->pipe);
 	tell_runtime(traced);
@@ -636,26 +660,6 @@ static struct traced *new_traced(struct tracing *tracing, const char *name, uint
 	return traced;
 }
 
-/* Its file, and what looks at the events on their way into it. */
-static void open_raw(struct traced *traced)
-{
-	struct tracing *tracing = traced->tracing;
-	struct diag diag = { 0 };
-	int fd = tracing->options.open_raw(
-		tracing->options.context, traced->name, traced->pid, &diag);
-
-	if (fd < 0) {
-		traced->reason_code = "write";
-		(void)snprintf(
-			traced->reason, sizeof(traced->reason), "%s", diag.text); /* as long */
-		return;
-	}
-	traced->raw_fd = fd;
-	if (!tracing->options.event || trace_init(&traced->watched) < 0)
-		return;
-	traced->watcher = nettrace_decoder_new(&traced->watched, traced->name, NETTRACE_NAMES_ONLY);
-}
-
 static int add(struct tracing *tracing, const struct target *target, const struct dotnet_door *door,
 	int peer, struct diag *diag)
 {
@@ -674,12 +678,8 @@ static int add(struct tracing *tracing, const struct target *target, const struc
 	traced->peer = peer;
 	traced->held = peer >= 0;
 	traced->door = door ? *door : dotnet_target_door(&traced->port);
-	if (is_raw(tracing))
-		open_raw(traced);
-	else if (tracing->sink)
+	if (tracing->sink)
 		emit_process(tracing, traced->process, target);
-	if (*traced->reason_code)
-		return 0;
 	if (!door && !traced->has_port) {
 		traced->reason_code = "ended";
 		(void)snprintf(traced->reason, sizeof(traced->reason),

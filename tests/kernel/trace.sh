@@ -54,12 +54,16 @@ trace_of -p $one --raw --duration 300ms -o - --rundown false
 [ "$(head -c 8 out)" = Nettrace ] || fail "no trace on standard output"
 
 # Lines: who, what, with the fields by name; and only the events with these numbers.
-trace_of -p $one --providers Microsoft-Windows-DotNETRuntime:1:4 --rundown false --print --duration 2s
+# A busy machine collects late: until the event is there.
+until_event="--duration 40s --stopping-event-provider-name Microsoft-Windows-DotNETRuntime --stopping-event-event-name"
+# shellcheck disable=SC2086 # its words
+trace_of -p $one --providers Microsoft-Windows-DotNETRuntime:1:4 --rundown false --print $until_event GC/HeapStats
 expect_code 0 "printed"
 has out "^[0-9:.]{15}  $one/[0-9]+  Microsoft-Windows-DotNETRuntime/GC/Start  Count=[0-9]+ Depth=[0-9] Reason="
 has out 'GC/HeapStats  GenerationSize0='
 [ ! -e Managed_*.nettrace ] || fail "a file that nobody asked for"
-trace_of -p $one --providers Microsoft-Windows-DotNETRuntime:1:4 --event-ids Microsoft-Windows-DotNETRuntime:1 --rundown false --print --duration 2s
+# shellcheck disable=SC2086
+trace_of -p $one --providers Microsoft-Windows-DotNETRuntime:1:4 --event-ids Microsoft-Windows-DotNETRuntime:1 --rundown false --print $until_event GC/Start
 expect_code 0 "event ids"
 has out '/GC/Start '
 has_no out 'HeapStats|GC/Stop'
@@ -179,7 +183,8 @@ if is_root && unshare --pid --mount --fork true 2>/dev/null; then
 	until_true grep -q ready ready.inside || fail "the program in a namespace does not start"
 	"$spoor" ps -n Managed --json | tr '{' '\n' | grep 'burn 60001' >inside
 	pid=$(grep -oE '^"pid":[0-9]+' inside | cut -d: -f2)
-	trace_of -p "$pid" --providers Microsoft-Windows-DotNETRuntime:1:4 --rundown false --print --duration 2s
+	# shellcheck disable=SC2086
+	trace_of -p "$pid" --providers Microsoft-Windows-DotNETRuntime:1:4 --rundown false --print $until_event GC/Start
 	expect_code 0 "in a namespace: $(cat err)"
 	tid=$(grep -m 1 -oE "  $pid/[0-9]+  " out | tr -dc '0-9/' | cut -d/ -f2)
 	[ -n "$tid" ] && [ -d "/proc/$pid/task/$tid" ] || fail "thread '$tid' of process $pid is none of here"
