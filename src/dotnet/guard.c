@@ -254,10 +254,11 @@ static void ask_to_stop(struct guarded *item)
 }
 
 /* Waits until a doomed stream or the owner has something to say. */
-static void wait_for_streams(struct guard *guard, int wait_ms)
+static void wait_for_streams(struct guard *guard, bool owner_lives, int wait_ms)
 {
 	vec_reset(&guard->fds);
-	(void)vec_add(&guard->fds, ((struct pollfd){ .fd = guard->channel, .events = POLLIN })); /* then time alone wakes */
+	if (owner_lives)
+		(void)vec_add(&guard->fds, ((struct pollfd){ .fd = guard->channel, .events = POLLIN })); /* then time alone wakes */
 	for (uint32_t i = 0; i < guard->list.count; i++)
 		if (guard->list.items[i].doomed)
 			(void)vec_add(&guard->fds,
@@ -298,7 +299,7 @@ static void end_sessions(struct guard *guard, bool owner_lives)
 			left = true;
 		}
 		if (left)
-			wait_for_streams(guard, wait_ms);
+			wait_for_streams(guard, owner_lives, wait_ms);
 	}
 	for (uint32_t i = guard->list.count; i-- > 0;) {
 		struct guarded *item = &guard->list.items[i];
