@@ -95,8 +95,14 @@ folded x.nettrace x.folded
 at_least x.folded 20 'Worker\.Run'
 at_least x.folded 20 'Made_[0-9]+'
 
-# Ctrl-Z: nothing is open from the moment on in which it stands still.
-record_it x.nettrace
+# Ctrl-Z: nothing is open from the moment on in which it stands still. timeout puts it into a process group of its own: one without a parent
+# outside, as this script's may be, is never stopped by a terminal's signal.
+rm -f x.nettrace
+start limiter timeout 100 "$spoor" record -q -F 199 -p $worker -o x.nettrace
+until_true test -s x.nettrace || fail "no recording appears"
+recorder=$(cat /proc/$limiter/task/$limiter/children | tr -d ' ')
+started="$started $recorder"
+until_true has_names || fail "the recorder has not one guard with one session"
 kill -TSTP $recorder
 until_true grep -q '^State:.T' "/proc/$recorder/status" || fail "Ctrl-Z does not stop it"
 guards 0 || fail "Ctrl-Z stops it with open sessions"
@@ -109,7 +115,7 @@ until_true grep -q '^State:.T' "/proc/$recorder/status" || fail "a second Ctrl-Z
 kill -CONT $recorder
 until_true has_names || fail "after a second Ctrl-Z no session is opened again"
 kill -INT $recorder
-wait $recorder || fail "the recording after Ctrl-Z fails"
+wait $limiter || fail "the recording after Ctrl-Z fails"
 "$spoor" report x.nettrace >report
 has report '^spoor was stopped for .* \(Ctrl-Z, SIGTSTP\)'
 has_no report 'its sessions in'

@@ -6,6 +6,7 @@
 //   Managed work MS       computes, compiles and makes event sources all the time; each 100 ms a line with the milliseconds so far
 //                         and the rounds done in them
 //   Managed idle MS       sleeps
+//   Managed naps MS       computes a millisecond each second
 //   Managed collectible MS  the same with assemblies that are unloaded: types Unloaded_0, Unloaded_1, ...
 //
 // Prints "ready" first; burn ends with its rounds per second of CPU time.
@@ -27,6 +28,13 @@ switch (args[0])
     case "work":
         Worker.Run(ms);
         break;
+    case "naps":
+        for (Stopwatch watch = Stopwatch.StartNew(); watch.ElapsedMilliseconds < ms;)
+        {
+            Hot.Burn(1);
+            Thread.Sleep(1000);
+        }
+        break;
     case "idle":
         Thread.Sleep(ms);
         break;
@@ -44,7 +52,7 @@ return 0;
 static class Hot
 {
     [MethodImpl(MethodImplOptions.NoInlining)]
-    static int Burn(int x)
+    public static int Burn(int x)
     {
         for (int i = 0; i < 1_000_000; i++)
             x = x * 31 + i;
