@@ -36,14 +36,22 @@ most=0
 "$out/cputime" "$out/many.cost" "$spoor" record -a -F 99 --duration "${seconds}s" -o "$out/many.nettrace" 2>"$out/many.log" &
 timer=$!
 started+=("$timer")
-sleep 0.3
-recorder=$(pgrep -P "$timer" -x spoor | head -n 1)
+child_of() {
+	pgrep -P "$1" -x "$2" | head -n 1 || :
+}
+recorder=
+for _ in $(seq 100); do
+	recorder=$(child_of "$timer" spoor)
+	[ -z "$recorder" ] || break
+	sleep 0.05
+done
+[ -n "$recorder" ] || die "the recorder does not start"
 guard_most=0
 while kill -0 "$recorder" 2>/dev/null; do
-	now=$(value "$recorder" VmRSS)
+	now=$(value "$recorder" VmRSS || :)
 	[ "${now:-0}" -le "$most" ] || most=$now
-	guard=$(pgrep -P "$recorder" -x spoor-guard | head -n 1)
-	now=$(value "${guard:-0}" VmRSS)
+	guard=$(child_of "$recorder" spoor-guard)
+	now=$(value "${guard:-0}" VmRSS || :)
 	[ "${now:-0}" -le "$guard_most" ] || guard_most=$now
 	sleep 0.2
 done

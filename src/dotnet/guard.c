@@ -42,6 +42,7 @@
 
 #define TICK_MS        250
 #define SILENT_TICKS   (GUARD_PATIENCE_NS / (TICK_MS * UINT64_C(1000000)))
+#define BUSY_TICKS     (GUARD_BUSY_NS / (TICK_MS * UINT64_C(1000000)))
 #define LOOK_NS        UINT64_C(250000000)  /* between two looks whether the guard lives */
 #define END_NS         UINT64_C(2000000000) /* for a runtime to end its sessions, before they are shut down */
 #define TURN_MS        20                   /* of the ending, while a stop cannot be sent yet */
@@ -366,12 +367,30 @@ static void be_by_itself(void)
 		return;                                   /* then a folder is held a little longer */
 }
 
+/* Nanoseconds of CPU time that the owner's main thread has had; 0 where the kernel does not count them. */
+static uint64_t owner_cpu_ns(const struct guard *guard)
+{
+	char path[64];
+	char text[128];
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/schedstat", guard->owner.pid); /* fits */
+	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	return strtoull(text, NULL, 10);
+}
+
 /* `owner_fd` becomes readable when the owner has gone; -1 where the kernel has no such thing. */
 static _Noreturn void stand_guard(struct guard *guard, int owner_fd)
 {
 	pid_t owner = (pid_t)guard->owner.pid;
 	uint64_t beats = 0;
-	unsigned silent = 0;
+	uint64_t cpu_ns = 0;
+	unsigned silent = 0; /* ticks without a beat, */
+	unsigned still = 0;  /* and without a nanosecond of CPU */
 
 	be_by_itself();
 	close_others(guard, owner_fd);
@@ -384,7 +403,7 @@ static _Noreturn void stand_guard(struct guard *guard, int owner_fd)
 		int result = 0;
 
 		while ((result = take_message(guard)) > 0)
-			silent = 0;
+			silent = still = 0;
 		if (result < 0 || fds[1].revents || getppid() != owner) {
 			end_sessions(guard, false);
 			_exit(0);
@@ -393,14 +412,17 @@ static _Noreturn void stand_guard(struct guard *guard, int owner_fd)
 
 		if (seen != beats) {
 			beats = seen;
-			silent = 0;
+			silent = still = 0;
 			__atomic_store_n(&guard->page->seen_ns, now_ns(), __ATOMIC_SEQ_CST);
 		} else if (ready == 0) {
+			uint64_t before_ns = cpu_ns;
+			cpu_ns = owner_cpu_ns(guard);
 			silent++;
+			still = cpu_ns == before_ns ? still + 1 : 0;
 		}
-		if (silent >= SILENT_TICKS && guard->list.count) {
+		if ((still >= SILENT_TICKS || silent >= BUSY_TICKS) && guard->list.count) {
 			end_sessions(guard, true);
-			silent = 0;
+			silent = still = 0;
 		}
 	}
 }

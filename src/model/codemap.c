@@ -42,8 +42,9 @@ static const char *intern(struct codemap *map, const char *text)
 {
 	if (!text || !*text)
 		return "";
-	uint32_t index = strtab_add_z(&map->texts, text);
-	return index ? strtab_get(&map->texts, index) : NULL;
+	struct strtab *texts = map->shared ? map->shared : &map->texts;
+	uint32_t index = strtab_add_z(texts, text);
+	return index ? strtab_get(texts, index) : NULL;
 }
 
 /* The body that a further message about it refreshes, or NULL. */
@@ -409,6 +410,16 @@ const char *code_tier_tag(enum code_tier tier)
 const char *code_tier_words(enum code_tier tier)
 {
 	return tiers[(unsigned)tier < sizeof(tiers) / sizeof(*tiers) ? tier : TIER_UNKNOWN].words;
+}
+
+void codemap_trim(struct codemap *map)
+{
+	struct code *items = map->codes.count ? realloc(map->codes.items, map->codes.count * sizeof(*items)) : NULL;
+
+	if (!items)
+		return; /* it stays as large as it is */
+	map->codes.items = items;
+	map->codes.capacity = map->codes.count;
 }
 
 size_t codemap_size_bytes(const struct codemap *map)

@@ -272,7 +272,7 @@ static uint64_t table_bytes(const struct live *live)
 {
 	const struct trace *trace = &live->trace;
 
-	return names_size_bytes(&live->names) + strtab_size_bytes(&trace->strings) +
+	return names_size_bytes(&live->names) + managed_size_bytes(live->managed) + strtab_size_bytes(&trace->strings) +
 		stack_table_size_bytes(&trace->stacks) +
 		trace->processes.capacity * sizeof(struct process) +
 		trace->threads.capacity * sizeof(struct thread) +

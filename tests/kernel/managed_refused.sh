@@ -10,9 +10,19 @@ record_it() {
 	"$spoor" report x.nettrace >report 2>err || fail "report"
 }
 
-# Switched off: the reason, and native names all the same.
+# Switched off: the reason, and native names all the same. What an earlier process of that number has left behind (a runtime that is killed leaves
+# its socket) is not its own.
+begin earlier burn 60000
+kill -9 $earlier
+wait $earlier
 export DOTNET_EnableDiagnostics=0
 begin off burn 60000
+for left in "${TMPDIR:-/tmp}/dotnet-diagnostic-$earlier-"*; do
+	mv "$left" "${TMPDIR:-/tmp}/dotnet-diagnostic-$off-1-socket"
+done
+clean_up_more() {
+	rm -f "${TMPDIR:-/tmp}/dotnet-diagnostic-$off-1-socket"
+}
 record_it $off 700ms "a program with its diagnostics off"
 has report 'no names from its runtime: it has no diagnostics socket'
 at_least x.folded 1 'start_thread|__libc_start|libc\.so'
