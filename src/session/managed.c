@@ -220,6 +220,7 @@ static int take_events(struct conversation *talk, enum dotnet_stream stream)
 		(void)clr_absorb_method(&process->codemap, rundown, schema->event_id, schema->version,
 			event.time_ns, event.payload, event.payload_size);
 	}
+	nettrace_decoder_rest(decoder);
 	return result;
 }
 
