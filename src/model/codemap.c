@@ -414,12 +414,15 @@ const char *code_tier_words(enum code_tier tier)
 
 void codemap_trim(struct codemap *map)
 {
-	struct code *items = map->codes.count ? realloc(map->codes.items, map->codes.count * sizeof(*items)) : NULL;
+	uint32_t capacity = map->codes.count + map->codes.count / 8;
+	struct code *items = NULL;
 
+	if (map->codes.count && capacity < map->codes.capacity)
+		items = realloc(map->codes.items, capacity * sizeof(*items));
 	if (!items)
 		return; /* it stays as large as it is */
 	map->codes.items = items;
-	map->codes.capacity = map->codes.count;
+	map->codes.capacity = capacity;
 }
 
 size_t codemap_size_bytes(const struct codemap *map)

@@ -109,7 +109,7 @@ void codemap_symbol_text(const struct codemap *map, const struct code *code, boo
 const char *code_tier_tag(enum code_tier tier);   /* "OptimizedTier1" */
 const char *code_tier_words(enum code_tier tier); /* "tier 1" */
 
-/* Gives back what was reserved for growth: for a map that will rarely grow any more. */
+/* Gives back most of what was reserved for growth: for a map that will rarely grow any more. */
 void codemap_trim(struct codemap *map);
 
 /* Without a shared table of texts. */

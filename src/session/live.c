@@ -313,6 +313,8 @@ static void flush(struct live *live, uint64_t until_ns)
 	if (live->trace.stacks.stacks.count > STACKS_MAX ||
 		stack_table_size_bytes(&live->trace.stacks) > STACK_BYTES_MAX)
 		forget_stacks(live);
+	if (!live->names.full && table_bytes(live) > TABLE_BYTES_MAX)
+		names_make_room(&live->names);
 	if (!live->names.full && table_bytes(live) > TABLE_BYTES_MAX) {
 		live->names.full = true;
 		live->trace.strings.full = true;

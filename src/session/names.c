@@ -33,6 +33,7 @@
 #define MAPPED_SIZE_MAX    (UINT64_C(4) << 30)
 #define MAP_FILE_SIZE_MAX  (64u << 20)
 #define IMAGE_BYTES_MAX    (20u << 20)    /* symbol tables kept; beyond it the least recently used go */
+#define IMAGE_BYTES_LEAST  (4u << 20)     /* kept when the memory is wanted for what cannot be read again */
 #define STUB_AROUND_BYTES  0x60u          /* read before an address in JIT memory, and as much behind it */
 #define STUB_SETTLE_NS     UINT64_C(750000000) /* by then a method would have told of itself */
 #define KALLSYMS_CACHE     "kallsyms"
@@ -447,7 +448,7 @@ static void drop_tables(struct names_image *image)
 }
 
 /* Symbol tables are a cache: the least recently used go when they are too many. */
-static void bound_images(struct names *names)
+static void bound_images(struct names *names, size_t most)
 {
 	for (;;) {
 		uint64_t total = 0;
@@ -461,7 +462,7 @@ static void bound_images(struct names *names)
 			if (image->tick != names->image_tick && (!oldest || image->tick < oldest->tick))
 				oldest = image;
 		}
-		if (total <= IMAGE_BYTES_MAX || !oldest)
+		if (total <= most || !oldest)
 			return;
 		drop_tables(oldest);
 		oldest->tried = oldest->r2r_tried = false;
@@ -489,7 +490,7 @@ static void open_image(struct names *names, struct names_image *image, const str
 	image->search = search;
 	/* None: offsets are shown. */
 	(void)symbol_file_open(fd, text_at(names, mapping->path), &search->search, &image->file, &quiet);
-	bound_images(names);
+	bound_images(names, IMAGE_BYTES_MAX);
 }
 
 static struct names_image *image_entry(struct names *names, const struct mapping *mapping)
@@ -525,7 +526,7 @@ static void open_r2r(struct names *names, struct names_image *image, const struc
 	image->r2r_tried = true;
 	if (fd >= 0)
 		(void)r2r_open(fd, &image->r2r, &quiet); /* none: offsets are shown */
-	bound_images(names);
+	bound_images(names, IMAGE_BYTES_MAX);
 }
 
 /* An ELF symbol, readable, with the addresses it has in this mapping; `offset_of_mapping` is the file offset of its begin. */
@@ -1100,6 +1101,11 @@ void names_forget_processes(struct names *names, const bool *dead, uint32_t coun
 		codemap_done(&names->processes.items[i].codemap);
 		names->processes.items[i] = (struct names_process){ 0 };
 	}
+}
+
+void names_make_room(struct names *names)
+{
+	bound_images(names, IMAGE_BYTES_LEAST);
 }
 
 uint64_t names_size_bytes(const struct names *names)
