@@ -173,10 +173,10 @@ void names_forget_stacks(struct names *names);
  */
 void names_forget_processes(struct names *names, const bool *dead, uint32_t count);
 
-/* Memory of all tables. */
 /* Drops what can be read again from files: symbol tables. */
 void names_make_room(struct names *names);
 
+/* Memory of all tables. */
 uint64_t names_size_bytes(const struct names *names);
 
 void names_done(struct names *names);

@@ -104,7 +104,13 @@ static void test_shared(void **state)
 	assert_ptr_equal(codemap_find(&maps[0], 0x1000, S)->name, codemap_find(&maps[1], 0x1000, S)->name);
 	codemap_trim(&maps[0]);
 	assert_string_equal(owner(&maps[0], 0x2000, S), "B");
+	codemap_remove(&maps[0], 0x1000, 5 * S); /* what was dropped is made again */
+	assert_string_equal(owner(&maps[0], 0x1000, 6 * S), "-");
+	assert_string_equal(owner(&maps[0], 0x1000, 4 * S), "A");
+	codemap_trim(&maps[0]);
 	add(&maps[0], 0x3000, 0x3100, 0, "A"); /* grows again after it */
+	add(&maps[0], 0x2000, 0x2100, 0, "B");
+	assert_int_equal(maps[0].codes.count, 3); /* known, not added */
 	assert_string_equal(owner(&maps[0], 0x3000, S), "A");
 	assert_int_equal(strtab_size_bytes(&texts), one);
 	codemap_done(&maps[0]);
