@@ -36,14 +36,24 @@ guards() {
 	[ "$(echo "$guard" | wc -w)" = 1 ] && [ "$(find "/proc/$guard/fd" -mindepth 1 | wc -l)" = $(($1 + 2)) ]
 }
 
-# All 64 can be opened. To end them takes the runtime some seconds, so it is not done more often than need be.
+# As many as before can be opened: all 64, but for those of a machine-wide recording that somebody else makes beside this test. To end them takes the
+# runtime some seconds, so it is not done more often than need be; one that is still being ended on a busy machine gets its time.
 all_free() {
-	free=$("$probe" slots "$worker" 2>err) || fail "$1"
-	[ "$free" = 64 ] || fail "$free of 64 places are free: $1"
+	for _ in 1 2 3; do
+		free=$("$probe" slots "$worker" 2>err) || fail "$1"
+		[ "$free" -lt "$places" ] || return 0
+		echo "$free of $places places are free: $1"
+		sleep 1
+	done
+	fail "$free of $places places stay free: $1"
 }
 
+# Also while nobody has waited for it.
 gone() {
-	! kill -0 "$1" 2>/dev/null
+	case $(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -c1) in
+	'' | Z) return 0 ;;
+	esac
+	return 1
 }
 
 # One session for what comes; that for what was there has ended.
@@ -69,6 +79,8 @@ well() {
 begin worker work 110000
 worker_started=$(date +%s)
 until_true grep -qE '^[0-9]+ [0-9]+' ready.worker || fail "the program does not work"
+places=$("$probe" slots $worker 2>err) || fail "the places before anything happened"
+[ "$places" -ge 56 ] || fail "only $places of 64 places are free before anything happened"
 normal=$(speed worker $worker)
 [ "$normal" -gt 0 ] || fail "the program does nothing"
 
@@ -223,7 +235,7 @@ begin worker work 4000
 record_it x.nettrace
 kill -STOP $recorder
 sleep 6
-gone $worker || [ "$(sed 's/.*) //' /proc/$worker/stat | cut -c1)" = Z ] || fail "the program cannot end while the recorder is stopped"
+gone $worker || fail "the program cannot end while the recorder is stopped"
 kill -CONT $recorder
 wait $recorder || fail "the recording of a program that ended meanwhile fails"
 # Without a guard it would wait for ever. If it did not, this whole test would show nothing.
@@ -231,14 +243,11 @@ begin worker work 4000
 record_it x.nettrace
 kill -STOP "$(guard_of $recorder)" $recorder
 sleep 7
-if gone $worker || [ "$(sed 's/.*) //' /proc/$worker/stat | cut -c1)" = Z ]; then
+if gone $worker; then
 	echo "this runtime ends without its sessions having been read"
 fi
 kill -CONT "$(guard_of $recorder)" $recorder
-ended() {
-	gone $worker || [ "$(sed 's/.*) //' /proc/$worker/stat 2>/dev/null | cut -c1)" = Z ]
-}
-until_true ended || fail "the program cannot end although all go on"
+until_true gone $worker || fail "the program cannot end although all go on"
 wait $recorder
 [ -z "$not_here" ] || skip "${not_here#; } (the rest holds)"
 exit 0

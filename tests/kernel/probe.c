@@ -35,7 +35,7 @@ struct session {
 
 static struct dotnet_target target;
 
-static _Noreturn void fail(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static _Noreturn void fail(const char *format, ...)
 {
 	va_list args;
 
@@ -164,9 +164,12 @@ static void end_sessions(struct session *sessions, unsigned count)
 		if (now_ms() > until)
 			fail("%u of %u sessions have not ended within %d ms", left, count, PATIENCE_MS);
 		(void)poll(fds, count, 100);
-		for (unsigned i = 0; i < count; i++)
-			if (fds[i].revents && recv(fds[i].fd, bytes, sizeof(bytes), 0) <= 0)
-				sessions[i].ended = true;
+		for (unsigned i = 0; i < count; i++) {
+			if (!fds[i].revents || recv(fds[i].fd, bytes, sizeof(bytes), 0) > 0)
+				continue;
+			sessions[i].ended = true;
+			until = now_ms() + PATIENCE_MS; /* they end one after the other, each takes up to 100 ms */
+		}
 	}
 	for (unsigned i = 0; i < count; i++) {
 		close(stops[i]);
