@@ -143,6 +143,8 @@ static pid_t start_owner(struct stage *stage, owner_part *part)
 	}
 	pid_t guard = (pid_t)hear(stage);
 	assert_int_equal(kill(guard, 0), 0);
+	for (unsigned i = 0; i < 500 && getsid(guard) == getsid(0); i++)
+		usleep(10000); /* until it has begun to be one */
 	return guard;
 }
 
