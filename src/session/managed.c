@@ -2,6 +2,7 @@
 #include "session/managed.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@
 #define RETRY_COUNT    100u
 
 #define TEXTS_BYTES_MAX (4u << 20)
+#define RUNDOWNS_A_TRIM 16u
 
 /* Names of methods, for several processes. A table that has grown large takes no new processes, and goes with its last one. */
 struct texts {
@@ -63,6 +65,7 @@ struct managed {
 	uint64_t past_lost;              /* of conversations that were forgotten */
 	uint32_t past_asked;
 	uint32_t past_known;
+	uint32_t rundowns;               /* that were read to their end */
 	bool unguarded;                  /* and it was told */
 	bool stopping;
 };
@@ -351,6 +354,16 @@ static void begin_again(struct conversation *talk, uint64_t since_ns, uint64_t n
 		process->codemap.since_ns = since_ns;
 }
 
+/* A rundown leaves holes behind between what stays: after some of them the system gets them back. */
+static void give_back(struct managed *managed)
+{
+	if (++managed->rundowns % RUNDOWNS_A_TRIM != 0)
+		return;
+#ifdef __GLIBC__
+	(void)malloc_trim(0); /* that there was nothing to give is no failure */
+#endif
+}
+
 /* The client has come to its end, or to a state worth telling. */
 static void look(struct conversation *talk, enum dotnet_state state, uint64_t now_ns)
 {
@@ -361,6 +374,7 @@ static void look(struct conversation *talk, enum dotnet_state state, uint64_t no
 		talk->known = true;
 		if (process)
 			codemap_trim(&process->codemap);
+		give_back(talk->managed);
 		set_state(talk, MANAGED_KNOWN);
 		if (!talk->was_named)
 			report(talk, true, "", "");
