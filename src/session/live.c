@@ -275,7 +275,7 @@ static uint64_t table_bytes(const struct live *live)
 {
 	const struct trace *trace = &live->trace;
 
-	return names_size_bytes(&live->names) + strtab_size_bytes(&trace->strings) +
+	return names_size_bytes(&live->names) + managed_size_bytes(live->managed) + strtab_size_bytes(&trace->strings) +
 		stack_table_size_bytes(&trace->stacks) +
 		trace->processes.capacity * sizeof(struct process) +
 		trace->threads.capacity * sizeof(struct thread) +
@@ -327,12 +327,18 @@ static void flush(struct live *live, uint64_t until_ns)
 	if (live->trace.stacks.stacks.count > STACKS_MAX ||
 		stack_table_size_bytes(&live->trace.stacks) > STACK_BYTES_MAX)
 		forget_stacks(live);
-	if (!live->names.full && table_bytes(live) > TABLE_BYTES_MAX) {
+	bool large = !live->names.full && table_bytes(live) > TABLE_BYTES_MAX;
+
+	/* First what can be read again goes; that takes until the next flush. */
+	if (large && !live->room_wanted)
+		names_make_room(&live->names);
+	if (large && live->room_wanted) {
 		live->names.full = true;
 		live->trace.strings.full = true;
 		live_notice(live, live->recorder_process, 2, "memory",
 			"the recorder's memory is used up: what is first hit from now on stays without a name", "");
 	}
+	live->room_wanted = large;
 }
 
 static void describe(struct live *live)

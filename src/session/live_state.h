@@ -86,6 +86,7 @@ struct live {
 	uint64_t late;
 	uint32_t recorder_process;
 	bool started;
+	bool room_wanted;       /* the tables were too large at the last flush */
 	bool child_waits;
 	bool files_said;        /* that files of targets are skipped */
 	int sink_error;

@@ -47,6 +47,7 @@ struct clerk {
 	atomic_int state;           /* enum clerk_state */
 	atomic_int tid;             /* 0: has not begun */
 	atomic_bool leave;          /* it is to go, after the question it is at */
+	atomic_bool room_wanted;    /* it is to drop most of its tables */
 	atomic_uint_fast64_t size_bytes; /* of the tables */
 	struct name_tables *tables; /* its own, until it has left */
 	bool idle;                  /* begins at idle priority */
@@ -157,6 +158,8 @@ static void serve(struct clerk *clerk, struct name_question *const *questions, s
 	size_t answered = 0;
 	size_t i = 0;
 
+	if (atomic_exchange(&clerk->room_wanted, false))
+		name_tables_make_room(clerk->tables);
 	for (; i < count && !atomic_load(&clerk->leave); i++) {
 		if (!questions[i]) /* only to wake it */
 			continue;
@@ -451,6 +454,19 @@ void name_desk_hurry(struct name_desk *desk)
 	dismiss(desk);
 	employ(desk);
 	exchange(desk);
+}
+
+void name_desk_make_room(struct name_desk *desk)
+{
+	struct name_question *nothing = NULL;
+
+	if (!desk->clerk) {
+		if (desk->tables)
+			name_tables_make_room(desk->tables);
+		return;
+	}
+	atomic_store(&desk->clerk->room_wanted, true);
+	(void)write_pointers(desk->clerk->questions[1], &nothing, 1); /* full: then it is awake */
 }
 
 uint64_t name_desk_size_bytes(const struct name_desk *desk)

@@ -53,6 +53,9 @@ bool name_desk_wait(struct name_desk *desk, uint64_t until_ns);
  */
 void name_desk_hurry(struct name_desk *desk);
 
+/* Most tables are dropped, to be read again with the next questions: when the memory is wanted for what cannot be had again. Soon, not at once. */
+void name_desk_make_room(struct name_desk *desk);
+
 /* Memory of the tables. */
 uint64_t name_desk_size_bytes(const struct name_desk *desk);
 

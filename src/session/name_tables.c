@@ -29,6 +29,7 @@
 #define MAPPED_SIZE_MAX    (UINT64_C(4) << 30)
 #define MAP_FILE_SIZE_MAX  (64u << 20)
 #define IMAGE_BYTES_MAX    (20u << 20)    /* symbol tables kept; beyond it the least recently used go */
+#define IMAGE_BYTES_LEAST  (4u << 20)     /* kept when the memory is wanted for what cannot be read again */
 #define OPEN_TRIES_MAX     8u             /* for one image, each with another process, as long as they end before it is opened */
 #define KALLSYMS_CACHE     "kallsyms"
 
@@ -340,7 +341,7 @@ static uint64_t image_size_bytes(const struct image_tables *image)
 }
 
 /* Symbol tables are a cache: the least recently used go when they are too many. */
-static void bound_images(struct name_tables *tables)
+static void bound_images(struct name_tables *tables, uint64_t most)
 {
 	for (;;) {
 		uint64_t total = 0;
@@ -353,7 +354,7 @@ static void bound_images(struct name_tables *tables)
 			if (image->tick != tables->tick && (!oldest || image->tick < oldest->tick))
 				oldest = image;
 		}
-		if (total <= IMAGE_BYTES_MAX || !oldest)
+		if (total <= most || !oldest)
 			return;
 		drop_tables(oldest);
 		oldest->tries = oldest->tried_pid = 0;
@@ -467,7 +468,7 @@ static void answer_symbol(struct name_tables *tables, const struct name_question
 			bytes_add(&text, symbol.name, symbol.name_len);
 		take_name(answer, &text);
 	}
-	bound_images(tables); /* tables are read with the first question that needs them */
+	bound_images(tables, IMAGE_BYTES_MAX); /* tables are read with the first question that needs them */
 }
 
 static void answer_method(struct name_tables *tables, const struct name_question *question,
@@ -486,7 +487,7 @@ static void answer_method(struct name_tables *tables, const struct name_question
 		bytes_add(&text, method.name, method.name_len);
 		take_name(answer, &text);
 	}
-	bound_images(tables);
+	bound_images(tables, IMAGE_BYTES_MAX);
 }
 
 /* ---- what other runtimes (and .NET, told so by its environment) leave behind for perf ---- */
@@ -542,6 +543,11 @@ void name_tables_answer(struct name_tables *tables, const struct name_question *
 		break;
 	}
 	answer->skipped = tables->skipped;
+}
+
+void name_tables_make_room(struct name_tables *tables)
+{
+	bound_images(tables, IMAGE_BYTES_LEAST);
 }
 
 uint64_t name_tables_size_bytes(const struct name_tables *tables)

@@ -79,6 +79,9 @@ void name_tables_open_kernel(struct name_tables *tables);
 void name_tables_answer(struct name_tables *tables, const struct name_question *question,
 	struct name_answer *answer);
 
+/* Drops tables until few are left. */
+void name_tables_make_room(struct name_tables *tables);
+
 uint64_t name_tables_size_bytes(const struct name_tables *tables);
 void name_tables_free(struct name_tables *tables);
 

@@ -1071,6 +1071,12 @@ void names_forget_processes(struct names *names, const bool *dead, uint32_t coun
 	}
 }
 
+void names_make_room(struct names *names)
+{
+	if (names->desk)
+		name_desk_make_room(names->desk);
+}
+
 uint64_t names_size_bytes(const struct names *names)
 {
 	uint64_t total = map_size_bytes(&names->hit_index) + map_size_bytes(&names->pair_index) +

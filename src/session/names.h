@@ -188,6 +188,9 @@ void names_forget_stacks(struct names *names);
  */
 void names_forget_processes(struct names *names, const bool *dead, uint32_t count);
 
+/* Drops what can be read again from files, symbol tables; in a while, by the desk's thread. */
+void names_make_room(struct names *names);
+
 /* Memory of all tables. */
 uint64_t names_size_bytes(const struct names *names);
 
