@@ -88,7 +88,7 @@ const struct option record_options[] = {
 		INTO(struct record_values, packed) },
 	{ 0, "max-size", "SIZE", "end when the recording has about 64M, 1.5G, 512MiB", OPTION_SIZE,
 		INTO(struct record_values, size_max) },
-	{ 0, "yes", NULL, "go on where little memory is left to the target", OPTION_FLAG,
+	{ 'y', "yes", NULL, "go on where little memory is left to the target", OPTION_FLAG,
 		INTO(struct record_values, yes) },
 	{ 0, "report", NULL, "print the report at the end", OPTION_FLAG, INTO(struct record_values, report) },
 	{ 0, "all-user", NULL, "user code only, without the kernel", OPTION_FLAG,

@@ -49,8 +49,9 @@ for i in $(seq 60); do # distinct names make distinct processes: a file that gro
 	cp "$target" "fill/p$i"
 done
 # 5 % of the disk stay free: the end comes before it is full, with all words said.
+start load "$target" churn 500000 2 fill/p*
 for file in x.nettrace x.nettrace.zst; do
-	code_of timeout 60 "$spoor" record -q -F 999 -o "$disk/$file" -- "$target" churn 50000 2 fill/p*
+	code_of timeout 100 "$spoor" record -q -F 999 -p "$load" -o "$disk/$file"
 	expect_code 1 "a disk that fills up ($file)"
 	has err '^the recording was ended: the disk is nearly full, and the last 26\.2 kB of it stay free\.$'
 	[ "$(stat -f -c '%a * %S' "$disk" | xargs expr)" -gt 26000 ] || fail "the disk was filled"
@@ -64,7 +65,7 @@ done
 
 # Somebody else fills it: what was written before opens.
 for file in x.nettrace x.nettrace.zst; do
-	start recorder "$spoor" record -q -F 999 --duration 30s -o "$disk/$file" -- "$target" churn 50000 2 fill/p* 2>err
+	start recorder "$spoor" record -q -F 999 --duration 30s -p "$load" -o "$disk/$file" 2>err
 	until_true sh -c "[ \$(stat -c %s '$disk/$file') -gt 30000 ]" || fail "no flush of $file"
 	dd if=/dev/zero of="$disk/fill" bs=1k count=600 2>/dev/null
 	wait "$recorder" && fail "exit code 0 on a disk that others have filled"
@@ -73,6 +74,7 @@ for file in x.nettrace x.nettrace.zst; do
 	[ "$(number out samples)" -gt 50 ] || fail "only $(number out samples) samples are in what was written before"
 	rm "$disk/$file" "$disk/fill"
 done
+kill -9 "$load"
 
 # Full from the begin: nothing is left behind but the sentence.
 dd if=/dev/zero of="$disk/fill" bs=1k count=600 2>/dev/null
