@@ -174,6 +174,15 @@ static void ee_suspend(struct gc_to_clr *self, int32_t reason)
 	set(&announced.kind, TRIGGER_UNKNOWN);
 }
 
+/* Where another thread collects than the one that asked, and no session wanted GCTriggered, this is all there is. */
+static void ee_diag_start(struct gc_to_clr *self, int32_t generation, bool is_induced)
+{
+	(void)self;
+	if (now.trigger.kind == TRIGGER_UNKNOWN)
+		now.trigger.kind = is_induced ? TRIGGER_INDUCED : TRIGGER_ALLOCATION;
+	proxy.ee->table->DiagGCStart(proxy.ee, generation, is_induced);
+}
+
 static void ee_start_work(struct gc_to_clr *self, int32_t condemned, int32_t max_generation)
 {
 	(void)self;
@@ -405,6 +414,7 @@ void proxy_pause_watch_ee(struct gc_to_clr_table *table)
 {
 	table->SuspendEE = ee_suspend;
 	table->RestartEE = ee_restart;
+	table->DiagGCStart = ee_diag_start;
 	table->GcStartWork = ee_start_work;
 	table->BeforeGcScanRoots = ee_before_roots;
 	table->GcScanRoots = ee_scan_roots;
