@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gc/events.h"
+
 static int log_fd = -1;
 static uint64_t begin_ns;
 /* Written when the threads run again, so perhaps while the next pause ends. */
@@ -88,9 +90,14 @@ void proxy_log_open(void)
 			"# libspoorgcproxy %s, process %d, .NET %u, collector %s; times in us, sizes in bytes\n"
 			"# at_ms process collection generation kind trigger trigger_bytes trigger_thread pause suspend prepare roots mark reclaim "
 			"finish restart moved threads contexts context_bytes refills large large_bytes pinned pinned_bytes handles "
-			"handles_pinned handles_created\n",
+			"handles_pinned handles_created level keyword private_level private_keyword\n",
 			SPOOR_VERSION, (int)getpid(), proxy.runtime->dotnet, proxy.collector),
 		sizeof(text));
+}
+
+static int32_t status(const int32_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
 static double us(uint64_t ns)
@@ -128,7 +135,7 @@ void proxy_log_pause(const struct proxy_pause *pause)
 	put_line(text,
 		snprintf(text, sizeof(text),
 			"%.3f %d %u %u %s %s %llu %u %.1f %.1f %.1f %.1f %.1f %.1f %.1f %.1f %d %u %u %llu %llu %llu %llu %llu %llu "
-			"%llu %llu %llu\n",
+			"%llu %llu %llu %d 0x%x %d 0x%x\n",
 			(double)(now_ns() - begin_ns) / 1e6, (int)getpid(), pause->collection,
 			pause->generation, pause->background ? "background" : "blocking",
 			trigger_words[pause->trigger], (unsigned long long)pause->trigger_bytes,
@@ -143,7 +150,10 @@ void proxy_log_pause(const struct proxy_pause *pause)
 			(unsigned long long)pause->since.pinned_bytes, (unsigned long long)live,
 			(unsigned long long)(pause->handles_live[GC_HANDLE_PINNED] +
 					     pause->handles_live[GC_HANDLE_ASYNC_PINNED]),
-			(unsigned long long)created),
+			(unsigned long long)created, status(&gc_event_status[GC_EVENT_DEFAULT].level),
+			(unsigned)status(&gc_event_status[GC_EVENT_DEFAULT].keyword),
+			status(&gc_event_status[GC_EVENT_PRIVATE].level),
+			(unsigned)status(&gc_event_status[GC_EVENT_PRIVATE].keyword)),
 		sizeof(text));
 }
 
