@@ -146,12 +146,14 @@ void collector_retire(struct collector *c, struct gc_alloc_context *context)
 	context->limit = NULL;
 }
 
-/* A new piece for the context. One that follows on the old is added to it. */
+/* A new piece for the context. One that follows on the old is added to it, but no cell goes from one region into the next. */
 static void give_piece(struct collector *c, struct gc_alloc_context *context, struct run piece)
 {
 	uint8_t *limit = piece.end - PIECE_RESERVE + CELL_HEADER;
 
-	if (context->ptr && context->limit + PIECE_RESERVE - CELL_HEADER == piece.at) {
+	bool is_region_begin = (heap_offset(&c->heap, piece.at) & (REGION_SIZE - 1)) == 0;
+
+	if (context->ptr && context->limit + PIECE_RESERVE - CELL_HEADER == piece.at && !is_region_begin) {
 		context->bytes += limit - context->limit;
 	} else {
 		collector_retire(c, context);

@@ -284,6 +284,8 @@ void heap_take(struct heap *h, size_t size, enum region_kind kind, bool dirty_ok
 		shortage = take_huge(h, size, ret);
 	} else if (kind == REGION_SMALL && (size <= SMALL_MAX || (has_room && size <= PIECE_SIZE - PIECE_RESERVE))) {
 		shortage = take_piece(h, size, ret, &clearing);
+		/* Others will be cut from it, too. */
+		dirty_ok = false;
 	} else {
 		if (kind == REGION_SMALL)
 			kind = REGION_MEDIUM;
