@@ -14,7 +14,7 @@
 enum {
 	MIB = 1 << 20,
 	/* Between two collections at least this is allocated, so that a small heap is not collected all the time. */
-	BUDGET_LEAST = 16 * MIB,
+	BUDGET_LEAST = 32 * MIB,
 	TICK_BYTES = 100 << 10,      /* between two GCAllocationTick events, as the runtime's own collector does */
 	TRIM_IDLE = 6,               /* collections that a region is kept for, free */
 	ALLOC_TRIES = 4,
@@ -32,7 +32,8 @@ int64_t collector_now_ns(void)
 static uint64_t budget_after(const struct collector *c, uint64_t live, uint32_t load)
 {
 	const struct settings *s = &c->settings;
-	uint64_t budget = live;
+	/* Half as much again as lives: marking then costs a little less than allocating. */
+	uint64_t budget = live + live / 2;
 
 	if (s->values[SETTING_GEN0_SIZE] > 0)
 		return (uint64_t)s->values[SETTING_GEN0_SIZE];

@@ -58,90 +58,151 @@ static bool grow(struct marker *m)
 	return true;
 }
 
-/* Marks what a slot refers to, and pushes it if it was not yet. */
-static inline __attribute__((always_inline)) void see(struct marker *m, struct gc_object *o)
-{
-	struct heap *h = m->heap;
-	size_t at = heap_offset(h, o);
+/*
+ * What the loop looks at all the time, in a variable that stays in registers: everything that takes it is inlined, and its address goes nowhere. The
+ * marker itself is behind for as long as a loop runs.
+ */
+struct loop {
+	uintptr_t base;
+	size_t size;
+	uint64_t *marks;
+	struct region *regions;
+	struct gc_object **top;
+	struct gc_object **ready;
+	struct gc_object **most;
+	uint64_t objects;
+	uint64_t bytes;
+	struct marker *marker;
+};
 
-	if (at >= h->size)
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE struct loop loop_begin(struct marker *m)
+{
+	return (struct loop){
+		.base = (uintptr_t)m->heap->base,
+		.size = m->heap->size,
+		.marks = m->heap->marks,
+		.regions = m->heap->regions,
+		.top = m->top,
+		.ready = m->stack_ready,
+		.most = m->top,
+		.marker = m,
+	};
+}
+
+INLINE void loop_end(const struct loop *l)
+{
+	struct marker *m = l->marker;
+	size_t depth = (size_t)(l->most - m->stack);
+
+	m->top = l->top;
+	m->sums.objects += l->objects;
+	m->sums.bytes += l->bytes;
+	if (m->sums.stack_most < depth)
+		m->sums.stack_most = depth;
+}
+
+/* Marks what a slot refers to, and pushes it if it was not yet. */
+INLINE void see(struct loop *l, struct gc_object *o)
+{
+	size_t at = (uintptr_t)o - l->base;
+
+	if (at >= l->size)
 		return;
 	size_t bit = (at - CELL_HEADER) >> MARK_SHIFT;
-	uint64_t *word = &h->marks[bit >> 6];
+	uint64_t *word = &l->marks[bit >> 6];
 	uint64_t mask = (uint64_t)1 << (bit & 63);
 	if (*word & mask)
 		return;
-	if (__builtin_expect(m->top == m->stack_ready, 0) && !grow(m)) {
-		m->is_overflowed = true;
-		return;
+	if (__builtin_expect(l->top == l->ready, 0)) {
+		if (!grow(l->marker)) {
+			l->marker->is_overflowed = true;
+			return;
+		}
+		l->ready = l->marker->stack_ready;
 	}
 	*word |= mask;
-	*m->top++ = o;
+	*l->top++ = o;
 }
 
-static bool see_slot(void *context, struct gc_object **slot)
+INLINE bool see_slot(void *context, struct gc_object **slot)
 {
 	see(context, *slot);
 	return true;
 }
 
-static void see_loader(struct marker *m, struct gc_object *o)
+/* A type that can be unloaded lives as long as its objects: what the runtime keeps it alive by. */
+static struct gc_object *loader_of(struct marker *m, struct gc_object *o)
 {
-	see(m, m->ee->table->GetLoaderAllocatorObjectForGC(m->ee, o));
+	return m->ee->table->GetLoaderAllocatorObjectForGC(m->ee, o);
+}
+
+static void count_kind(struct marker *m, uint8_t kind, size_t size)
+{
+	m->sums.bytes_of_kind[kind] += size;
 }
 
 /* Its last word's bit, its share in the sums, its references. */
-static inline __attribute__((always_inline)) void visit(struct marker *m, struct gc_object *o)
+INLINE void visit(struct loop *l, struct gc_object *o)
 {
-	struct heap *h = m->heap;
 	struct method_table *type = o->type;
 	uint32_t flags = type->flags;
 	size_t size = object_size_of(o, type);
-	size_t at = heap_offset(h, o) - CELL_HEADER;
+	size_t at = (uintptr_t)o - l->base - CELL_HEADER;
 	size_t last = (at + size - CELL_ALIGN) >> MARK_SHIFT;
-	struct region *r = heap_region(h, (uint32_t)(at >> REGION_SHIFT));
+	struct region *r = &l->regions[at >> REGION_SHIFT];
 
-	h->marks[last >> 6] |= (uint64_t)1 << (last & 63);
+	l->marks[last >> 6] |= (uint64_t)1 << (last & 63);
 	r->live += (uint32_t)size;
-	m->sums.objects++;
-	m->sums.bytes += size;
+	l->objects++;
+	l->bytes += size;
 	if (__builtin_expect(r->kind != REGION_SMALL, 0))
-		m->sums.bytes_of_kind[r->kind] += size;
+		count_kind(l->marker, r->kind, size);
 	if (flags & TYPE_HAS_REFERENCES)
-		object_each_reference(o, type, size, see_slot, m);
-	if (__builtin_expect((flags & m->collectible_flag) != 0, 0))
-		see_loader(m, o);
+		object_each_reference(o, type, size, see_slot, l);
+	if (__builtin_expect((flags & l->marker->collectible_flag) != 0, 0))
+		see(l, loader_of(l->marker, o));
 }
 
+/* Visits the objects on the stack and all that they lead to. */
 static void drain_once(struct marker *m)
 {
-	struct gc_object *queue[QUEUE] = { 0 };
-	uint32_t at = 0, waiting = 0;
+	struct loop l = loop_begin(m);
+	struct gc_object *queue[QUEUE];
+	uint32_t first = 0, waiting = 0;
 
 	for (;;) {
-		struct gc_object *o = queue[at % QUEUE];
+		/* The queue is filled, so that what is visited was asked for QUEUE objects ago. */
+		if (l.most < l.top)
+			l.most = l.top;
+		while (waiting < QUEUE && l.top > m->stack) {
+			struct gc_object *next = *--l.top;
 
-		if (m->top > m->stack) {
-			size_t depth = (size_t)(m->top - m->stack);
-			if (m->sums.stack_most < depth)
-				m->sums.stack_most = depth;
-			struct gc_object *next = *--m->top;
 			__builtin_prefetch(next);
-			queue[at++ % QUEUE] = next;
-			if (!o) {
-				waiting++;
-				continue;
-			}
-		} else {
-			if (waiting == 0)
-				return;
-			queue[at++ % QUEUE] = NULL;
-			if (!o)
-				continue;
-			waiting--;
+			queue[(first + waiting++) % QUEUE] = next;
 		}
-		visit(m, o);
+		if (waiting == 0)
+			break;
+		struct gc_object *o = queue[first++ % QUEUE];
+		waiting--;
+		visit(&l, o);
 	}
+	loop_end(&l);
+}
+
+static void see_one(struct marker *m, struct gc_object *o)
+{
+	struct loop l = loop_begin(m);
+
+	see(&l, o);
+	loop_end(&l);
+}
+
+static bool see_again(void *context, struct gc_object **slot)
+{
+	see_one(context, *slot);
+	return true;
 }
 
 /* Looks again at the references of every object that was visited; their cells are the pairs of bits. */
@@ -168,9 +229,9 @@ static void visit_marked_again(struct marker *m)
 			size_t size = object_size(o);
 
 			if (o->type->flags & TYPE_HAS_REFERENCES)
-				object_each_reference(o, o->type, size, see_slot, m);
+				object_each_reference(o, o->type, size, see_again, m);
 			if (o->type->flags & m->collectible_flag)
-				see_loader(m, o);
+				see_one(m, loader_of(m, o));
 			drain_once(m);
 			/* On to its last bit, which the loop steps over. */
 			bit += (size - CELL_ALIGN) >> MARK_SHIFT;
@@ -199,7 +260,7 @@ void marker_begin(struct marker *m)
 
 void marker_root(struct marker *m, struct gc_object *o)
 {
-	see(m, o);
+	see_one(m, o);
 	if (m->top > m->stack)
 		drain(m);
 }

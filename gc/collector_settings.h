@@ -3,7 +3,7 @@
  * control group have.
  *
  *   GCHeapHardLimit, GCHeapHardLimitPercent   no more memory than this for the heap's regions; in a container with a limit 75 % of that by default
- *   GCgen0size                                collect each time so much was allocated; not set: as much as is live, at least 16 MB
+ *   GCgen0size                                collect each time so much was allocated; not set: half as much again as is live, at least 32 MB
  *   GCgen0MaxBudget                           but never more than this
  *   GCRegionRange                             address space for the heap; not set: 256 GB, or less where there is less
  *   GCTotalPhysicalMemory                     instead of what the machine says
