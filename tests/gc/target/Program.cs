@@ -2,7 +2,7 @@
 //
 //   Target churn SECONDS [READY-FILE]   allocates small, large and pinned objects, handles of all kinds, on several threads; checks that what it holds is whole.
 //   Target collect N                    N induced collections of each generation
-//   Target wait READY-FILE              does nothing until a line comes, then collects three times; ends at the end of its input. For heap snapshots.
+//   Target wait READY-FILE              holds a thousand nodes until that file is deleted. For heap snapshots.
 //   Target crash                        FailFast with a heap, for createdump
 //   Target allocate MEGABYTES           an allocation benchmark: small objects that die young, a few that live on
 //
@@ -47,12 +47,8 @@ static int Wait(string ready)
         held.Add(new Node { Number = i, Text = "node " + i });
     File.WriteAllText(ready + ".part", Environment.ProcessId.ToString());
     File.Move(ready + ".part", ready, true);
-    while (Console.ReadLine() is { } line)
-    {
-        for (var i = 0; i < 3; i++)
-            GC.Collect();
-        Console.WriteLine("collected " + line);
-    }
+    while (File.Exists(ready))
+        Thread.Sleep(50);
     GC.KeepAlive(held);
     return 0;
 }
