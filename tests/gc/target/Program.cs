@@ -1,6 +1,7 @@
 // What the tests of gc/ run under a library: allocates in every way that matters to a collector, says what it found, and can be told what to do.
 //
 //   Target churn SECONDS [READY-FILE]   allocates small, large and pinned objects, handles of all kinds, on several threads; checks that what it holds is whole.
+//                                   Ends a second after READY-FILE was deleted, too.
 //   Target collect N                    N induced collections of each generation
 //   Target wait READY-FILE              holds a thousand nodes until that file is deleted. For heap snapshots.
 //   Target crash                        FailFast with a heap, for createdump
@@ -121,10 +122,13 @@ static class Churn
             File.WriteAllText(ready + ".part", Environment.ProcessId.ToString());
             File.Move(ready + ".part", ready, true);
         }
-        while (clock.Elapsed.TotalSeconds < seconds)
+        var left = 10;
+        while (clock.Elapsed.TotalSeconds < seconds && left > 0)
         {
             Thread.Sleep(100);
             GC.Collect(1, GCCollectionMode.Forced, blocking: true);
+            if (ready is not null && !File.Exists(ready))
+                left--;
         }
         stop = true;
         foreach (var thread in threads)
