@@ -7,6 +7,7 @@
 #include "gc/events.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they lie");
@@ -39,14 +40,23 @@ static int32_t load(const int32_t *word)
 	return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
+/*
+ * Two threads may tell at once: the diagnostics server's when a session ends (the stale union), the collecting one from inside its poll (the truth).
+ * Were their words mixed, what is said back at the next poll would not be what is in force, and the runtime would never correct it.
+ */
+static bool telling;
+
 void gc_events_control(enum gc_event_provider provider, int32_t keyword, int32_t level)
 {
+	while (__atomic_test_and_set(&telling, __ATOMIC_ACQUIRE))
+		(void)sched_yield(); /* the other one stores four words */
 	store(&told[provider].level, level);
 	store(&told[provider].keyword, keyword);
-	if (!gc_event_sink)
-		return;
-	store(&gc_event_status[provider].level, level == 0 && keyword != 0 ? 5 : level);
-	store(&gc_event_status[provider].keyword, keyword);
+	if (gc_event_sink) {
+		store(&gc_event_status[provider].level, level == 0 && keyword != 0 ? 5 : level);
+		store(&gc_event_status[provider].keyword, keyword);
+	}
+	__atomic_clear(&telling, __ATOMIC_RELEASE);
 }
 
 struct gc_events_lost gc_events_lost(void)

@@ -66,8 +66,8 @@ struct gc_events_lost {
 void gc_events_init(struct gc_to_clr *ee);
 
 /*
- * The runtime says what is wanted: store it and return, for it holds a spin lock. Level 0 with a keyword means every level, as the runtime's
- * own sessions do.
+ * The runtime says what is wanted: store it and return. It may be said on two threads at once, of which the later call counts. Level 0 with a keyword
+ * means every level, as the runtime's own sessions do.
  */
 void gc_events_control(enum gc_event_provider provider, int32_t keyword, int32_t level);
 

@@ -16,6 +16,7 @@
  */
 #include "gc/proxy.h"
 
+#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -396,18 +397,39 @@ static void ee_restart(struct gc_to_clr *self, bool finished_gc)
 
 /* ---- the status ---- */
 
+/*
+ * Two threads may be told at once (events.c says which). The collector behind must be left with the same word as we are: it is its own word that it
+ * polls with, so the runtime would never correct ours.
+ */
+static bool telling;
+
+static void tell_begin(void)
+{
+	while (__atomic_test_and_set(&telling, __ATOMIC_ACQUIRE))
+		(void)sched_yield(); /* the other one stores a few words */
+}
+
+static void tell_end(void)
+{
+	__atomic_clear(&telling, __ATOMIC_RELEASE);
+}
+
 static void heap_control(struct gc_heap *self, int32_t keyword, int32_t level)
 {
 	(void)self;
+	tell_begin();
 	gc_events_control(GC_EVENT_DEFAULT, keyword, level);
 	proxy.heap->table->ControlEvents(proxy.heap, keyword, level);
+	tell_end();
 }
 
 static void heap_control_private(struct gc_heap *self, int32_t keyword, int32_t level)
 {
 	(void)self;
+	tell_begin();
 	gc_events_control(GC_EVENT_PRIVATE, keyword, level);
 	proxy.heap->table->ControlPrivateEvents(proxy.heap, keyword, level);
+	tell_end();
 }
 
 void proxy_pause_watch_ee(struct gc_to_clr_table *table)

@@ -1,8 +1,9 @@
 // What the tests of gc/ run under a library: allocates in every way that matters to a collector, says what it found, and can be told what to do.
 //
 //   Target churn SECONDS [READY-FILE]   allocates small, large and pinned objects, handles of all kinds, on several threads; checks that what it holds is whole.
+//                                   Ends a second after READY-FILE was deleted, too.
 //   Target collect N                    N induced collections of each generation
-//   Target wait READY-FILE              does nothing until a line comes, then collects three times; ends at the end of its input. For heap snapshots.
+//   Target wait READY-FILE              holds a thousand nodes until that file is deleted. For heap snapshots.
 //   Target crash                        FailFast with a heap, for createdump
 //   Target allocate MEGABYTES           an allocation benchmark: small objects that die young, a few that live on
 //
@@ -47,12 +48,8 @@ static int Wait(string ready)
         held.Add(new Node { Number = i, Text = "node " + i });
     File.WriteAllText(ready + ".part", Environment.ProcessId.ToString());
     File.Move(ready + ".part", ready, true);
-    while (Console.ReadLine() is { } line)
-    {
-        for (var i = 0; i < 3; i++)
-            GC.Collect();
-        Console.WriteLine("collected " + line);
-    }
+    while (File.Exists(ready))
+        Thread.Sleep(50);
     GC.KeepAlive(held);
     return 0;
 }
@@ -125,10 +122,13 @@ static class Churn
             File.WriteAllText(ready + ".part", Environment.ProcessId.ToString());
             File.Move(ready + ".part", ready, true);
         }
-        while (clock.Elapsed.TotalSeconds < seconds)
+        var left = 10;
+        while (clock.Elapsed.TotalSeconds < seconds && left > 0)
         {
             Thread.Sleep(100);
             GC.Collect(1, GCCollectionMode.Forced, blocking: true);
+            if (ready is not null && !File.Exists(ready))
+                left--;
         }
         stop = true;
         foreach (var thread in threads)

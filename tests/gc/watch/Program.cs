@@ -4,7 +4,8 @@
 //   watch sessions PID FILE1 FILE2     two that overlap: 1:4 for 3 s, from second 1 to second 5 3:5 too
 //   watch facts FILE LIST              "NAME VALUE" lines; LIST is gc_events.def
 //
-// Lines of facts: lost; event <name> <count>; gcs, gcs_incomplete, gcs_unpaired (starts without an end); first_gc (number of the first); dynamic <name> <count>; dynamic_outside
+// Lines of facts: lost; event <name> <count>; gcs, gcs_incomplete, gcs_unpaired (starts without an end, but for the
+// last one: a session may end within it); first_gc (number of the first); dynamic <name> <count>; dynamic_outside
 // (dynamic events of ours that fell into no collection); undecoded (dynamic events of ours that the list does not explain, byte for byte);
 // "line <name> <field>=<value>..." for each dynamic event, and "raw <name> <hex>" before it; heap_nodes, heap_edges of a snapshot.
 using System.Buffers.Binary;
@@ -59,6 +60,7 @@ static int Facts(string file, Dictionary<string, Schema> schemas)
     var lines = new List<string>();
     long undecoded = 0, nodes = 0, edges = 0, starts = 0, ends = 0;
     var started = new HashSet<int>();
+    var last = -1;
     using var source = new EventPipeEventSource(file);
     source.NeedLoadedDotNetRuntimes();
     // The analysis wants to see every parser's events; it makes its own of the dynamic ones.
@@ -66,6 +68,7 @@ static int Facts(string file, Dictionary<string, Schema> schemas)
     {
         starts++;
         started.Add(data.Count);
+        last = data.Count;
     };
     source.Clr.GCStop += data =>
     {
@@ -107,7 +110,7 @@ static int Facts(string file, Dictionary<string, Schema> schemas)
             inside += gc.DynamicEvents?.Count(e => e.Name.StartsWith("Spoor")) ?? 0;
         }
     }
-    Console.WriteLine($"gcs {gcs}\ngcs_incomplete {incomplete}\ngc_starts {starts}\ngc_ends {ends}\ngcs_unpaired {started.Count}\nfirst_gc {first}");
+    Console.WriteLine($"gcs {gcs}\ngcs_incomplete {incomplete}\ngc_starts {starts}\ngc_ends {ends}\ngcs_unpaired {started.Count(number => number != last)}\nfirst_gc {first}");
     foreach (var (name, count) in dynamics)
         Console.WriteLine($"dynamic {name} {count}");
     Console.WriteLine($"dynamic_inside {inside}\ndynamic_outside {lines.Count(line => line.StartsWith("raw ")) - inside}\nundecoded {undecoded}");
