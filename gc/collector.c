@@ -15,6 +15,7 @@ enum {
 	MIB = 1 << 20,
 	/* Between two collections at least this is allocated, so that a small heap is not collected all the time. */
 	BUDGET_LEAST = 32 * MIB,
+	RANGE_LEAST = 128 * MIB,
 	TICK_BYTES = 100 << 10,      /* between two GCAllocationTick events, as the runtime's own collector does */
 	TRIM_IDLE = 6,               /* collections that a region is kept for, free */
 	ALLOC_TRIES = 4,
@@ -53,6 +54,23 @@ static void tell_host(struct gc_to_clr *ee, const char *text)
 	ee->table->LogErrorToHost(ee, text);
 }
 
+/* Heap and marker. A range that was asked for is had or not; otherwise less will do. */
+static int open_range(struct collector *c)
+{
+	const struct settings *s = &c->settings;
+
+	for (size_t size = s->range_bytes; size >= RANGE_LEAST || s->is_range_configured; size /= 2) {
+		if (heap_open(&c->heap, size, s->hard_limit_bytes) == 0) {
+			if (marker_open(&c->marker, &c->heap, c->ee, c->runtime->collectible_flag, s->mark_stack_bytes) == 0)
+				return 0;
+			heap_close(&c->heap);
+		}
+		if (s->is_range_configured)
+			break;
+	}
+	return -ENOMEM;
+}
+
 int32_t collector_open(struct collector *c, struct gc_to_clr *ee, const struct gc_runtime *runtime)
 {
 	char text[256], told[300];
@@ -67,20 +85,12 @@ int32_t collector_open(struct collector *c, struct gc_to_clr *ee, const struct g
 		return result;
 	}
 	const struct settings *s = &c->settings;
-	/* A range that was asked for is had or not; otherwise less will do. */
-	size_t least = s->is_range_configured ? s->range_bytes : 128 * (size_t)MIB;
-	if (heap_open(&c->heap, s->range_bytes, least, s->hard_limit_bytes) < 0) {
+	if (open_range(c) < 0) {
 		snprintf(told, sizeof(told),
-			"libspoorgc: cannot reserve %llu MB of address space for the heap. Raise the limit on address space (ulimit -v) or set "
-			"DOTNET_GCRegionRange to less.",
-			(unsigned long long)(least / MIB));
+			"libspoorgc: cannot reserve %llu MB of address space for the heap and the stack of marking. Raise the limit on address space "
+			"(ulimit -v) or set DOTNET_GCRegionRange to less.",
+			(unsigned long long)(s->is_range_configured ? s->range_bytes / MIB : RANGE_LEAST / MIB));
 		tell_host(ee, told);
-		return GC_E_OUTOFMEMORY;
-	}
-	if (marker_open(&c->marker, &c->heap, ee, runtime->collectible_flag, s->mark_stack_bytes) < 0) {
-		heap_close(&c->heap);
-		tell_host(ee, "libspoorgc: cannot reserve address space for marking. Raise the limit on address space (ulimit -v) or set "
-			      "DOTNET_GCRegionRange to less.");
 		return GC_E_OUTOFMEMORY;
 	}
 	handles_init(&c->handles);

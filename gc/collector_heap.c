@@ -83,17 +83,13 @@ static int reserve_all(struct heap *h, size_t size)
 	return 0;
 }
 
-int heap_open(struct heap *h, size_t size, size_t size_min, uint64_t commit_limit)
+int heap_open(struct heap *h, size_t size, uint64_t commit_limit)
 {
 	const size_t unit = (size_t)GROUP_REGIONS << REGION_SHIFT;
 
 	memset(h, 0, sizeof(*h));
-	size = (size + unit - 1) / unit * unit;
-	while (reserve_all(h, size) < 0) {
-		if (size / 2 < size_min || size / 2 < unit)
-			return -ENOMEM;
-		size = size / 2 / unit * unit;
-	}
+	if (reserve_all(h, (size + unit - 1) / unit * unit) < 0)
+		return -ENOMEM;
 	h->commit_limit = commit_limit;
 	pthread_mutex_init(&h->lock, NULL);
 	return 0;

@@ -122,10 +122,8 @@ struct heap {
 /* Why an allocation got nothing. */
 enum heap_shortage { HEAP_ENOUGH, HEAP_RANGE_FULL, HEAP_LIMIT_REACHED, HEAP_NO_MEMORY };
 
-/*
- * Reserves a range of at least `size` bytes, or of less, down to `size_min`, if there is no room for so much. -ENOMEM: not even that.
- */
-int heap_open(struct heap *h, size_t size, size_t size_min, uint64_t commit_limit);
+/* Reserves a range of `size` bytes, rounded up to whole groups. -ENOMEM: there is no such room. `commit_limit` 0: none. */
+int heap_open(struct heap *h, size_t size, uint64_t commit_limit);
 void heap_close(struct heap *h);
 
 /*

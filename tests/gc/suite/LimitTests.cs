@@ -52,8 +52,8 @@ public static class LimitTests
     {
         var kept = new List<byte[]>(1_000_000);
         Check.That(Fails(() => { for (var i = 0; i < 1_000_000; i++) kept.Add(new byte[20_000]); }), "20 GB in 20 KB pieces");
-        Check.That(kept.Count > 2_000, $"{kept.Count * 20L / 1_000} MB fit");
-        kept = null;
+        Check.That(kept.Count > 1_000, $"{kept.Count * 20L / 1_000} MB fit");
+        kept.Clear();
         Works();
     }
 
@@ -99,7 +99,7 @@ public static class LimitTests
         var failed = 0;
         var failure = Loads.RunAll(3, _ =>
         {
-            var kept = new List<byte[]>(100_000);
+            var kept = new List<byte[]>();
             if (Fails(() => { for (var i = 0; i < 100_000; i++) kept.Add(new byte[100_000]); }))
                 Interlocked.Increment(ref failed);
         });
