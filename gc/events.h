@@ -3,7 +3,8 @@
  *
  * gc_events.def lists the events. For each entry X of the list this header makes
  *
- *   bool gc_event_on_X(void)       does any session want it? Two relaxed loads and a branch, inline, no call
+ *   bool gc_event_on_X(void)       does any session want it? A relaxed load and a branch while none does, two when
+ *                                  one may, inline, no call
  *   void gc_event_X(fields...)     fires it if one does; a known event through its own slot of the runtime's sink, a dynamic one serialized and
  *                                  through the sink's slot for what it has never heard of
  *
@@ -88,10 +89,9 @@ int gc_event_send(int32_t level, int32_t keyword, const char *name, const void *
 /* Is an event of this level and keyword wanted? */
 static inline bool gc_event_wanted(enum gc_event_provider provider, int32_t level, int32_t keyword)
 {
-	int32_t at_level = __atomic_load_n(&gc_event_status[provider].level, __ATOMIC_RELAXED);
-	int32_t at_keyword = __atomic_load_n(&gc_event_status[provider].keyword, __ATOMIC_RELAXED);
-
-	return (at_level >= level) & ((at_keyword & keyword) != 0);
+	/* Nobody listens: the level is 0, and the second load is not made. */
+	return __atomic_load_n(&gc_event_status[provider].level, __ATOMIC_RELAXED) >= level &&
+		(__atomic_load_n(&gc_event_status[provider].keyword, __ATOMIC_RELAXED) & keyword) != 0;
 }
 
 /* ---- from the list to functions ---- */

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The libraries from outside: two exports, enabled tests without a call and with one branch, headers that compile alone as C and as C++.
+# The libraries from outside: two exports, enabled tests without a call, headers that compile alone as C and as C++.
 . "$(dirname "$0")/prelude"
 cc=$2
 

@@ -6,6 +6,7 @@
 //   Target wait READY-FILE              holds a thousand nodes until that file is deleted. For heap snapshots.
 //   Target crash                        FailFast with a heap, for createdump
 //   Target allocate MEGABYTES           an allocation benchmark: small objects that die young, a few that live on
+//   Target trees DEPTH                  binary trees: many that die, one that lives
 //
 // Prints "ok ..." and exits 0, or says what is wrong and exits 1.
 using System.Diagnostics;
@@ -20,12 +21,13 @@ return args switch
     ["wait", var ready] => Wait(ready),
     ["crash"] => Crash(),
     ["allocate", var megabytes] => Allocate(int.Parse(megabytes)),
+    ["trees", var depth] => Tree.Run(int.Parse(depth)),
     _ => Misused(),
 };
 
 static int Misused()
 {
-    Console.Error.WriteLine("Target churn SECONDS [READY-FILE] | collect N | wait READY-FILE | crash | allocate MEGABYTES");
+    Console.Error.WriteLine("Target churn SECONDS [READY-FILE] | collect N | wait READY-FILE | crash | allocate MEGABYTES | trees DEPTH");
     return 2;
 }
 
@@ -91,6 +93,30 @@ class Node
     public string? Text;
     public object? Data;
     public Node? Next;
+}
+
+class Tree
+{
+    Tree? left, right;
+
+    static Tree Grow(int depth) => depth == 0 ? new Tree() : new Tree { left = Grow(depth - 1), right = Grow(depth - 1) };
+
+    int Count() => left is null ? 1 : 1 + left.Count() + right!.Count();
+
+    public static int Run(int depth)
+    {
+        var lives = Grow(depth);
+        long nodes = 0;
+        for (var d = 4; d <= depth; d += 4)
+        {
+            for (var i = 0; i < 1 << (depth - d + 4); i++)
+                nodes += Grow(d).Count();
+        }
+        if (lives.Count() != (1 << (depth + 1)) - 1)
+            return 1;
+        Console.WriteLine($"ok {nodes} nodes, {GC.CollectionCount(0)} collections");
+        return 0;
+    }
 }
 
 class Finalizable
