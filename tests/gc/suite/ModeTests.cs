@@ -77,8 +77,8 @@ public static class ModeTests
         for (var i = 0; i < 10_000; i++)
             _ = Make(1);
         var small = GC.GetAllocatedBytesForCurrentThread() - before;
-        // 16 bytes of header and length, 1 of content: 32 each with the header word.
-        Check.Same(10_000 * 32L, small, "bytes of small arrays");
+        // 16 bytes of header and length, 1 of content: 32 each with the header word. Now and then the runtime allocates something of its own here.
+        Check.That(small >= 10_000 * 32L && small < 10_000 * 34L, $"bytes of small arrays: {small}");
         before = GC.GetAllocatedBytesForCurrentThread();
         for (var i = 0; i < 10; i++)
             _ = Make(1_000_000);
