@@ -2,15 +2,7 @@
 # The suite of GC behaviour (tests/gc/suite) under .NET 10, 9 and 8 with each library, in the settings that change how a collector works; and, on each version, under the
 # runtime's own collector, so that the suite asks for no more than that gives. SPOOR_GC_SUITE=quick: .NET 10 and each setting once.
 . "$(dirname "$0")/prelude"
-
-suite=''
-# publish VERSION: the folder in $suite, or the whole test is skipped.
-publish() {
-	code=0
-	suite=$("$here/suite/publish" "$build" "$1") || code=$?
-	[ $code != 77 ] || skip "$suite"
-	[ $code = 0 ] || exit 1
-}
+. "$here/gcref_prelude"
 
 # run NAME VERB VARIABLE=VALUE...
 run() {
