@@ -22,7 +22,8 @@ static double cpu_ns(void)
 
 static void pause_ms(long ms)
 {
-	(void)nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL); /* a signal only shortens it */
+	(void)nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 },
+		NULL); /* a signal only shortens it */
 }
 
 static int by_value(const void *a, const void *b)
@@ -55,7 +56,8 @@ static void *burst(void *argument)
 	const char *path = getenv("SPOOR_GC_BURST");
 	FILE *out = path ? fopen(path, "w") : NULL;
 	if (out) {
-		fprintf(out, "session_dynamic %.1f\nsession_known %.1f\n", dynamic[BURSTS / 2], known[BURSTS / 2]);
+		fprintf(out, "session_dynamic %.1f\nsession_known %.1f\n", dynamic[BURSTS / 2],
+			known[BURSTS / 2]);
 		fclose(out);
 	}
 	return NULL;

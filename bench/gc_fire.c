@@ -14,9 +14,9 @@
 
 #include "gc/events.h"
 
-#define HANDLES 20000u
-#define FIRES   20000000u
-#define TESTS   400000000u
+#define HANDLES    20000u
+#define FIRES      20000000u
+#define TESTS      400000000u
 #define ROUNDS_MAX 101
 
 static unsigned fired;
@@ -72,7 +72,8 @@ static void *free_object_type(struct gc_to_clr *self)
 	return (void *)(uintptr_t)method_table;
 }
 
-static bool no_thread(struct gc_to_clr *self, gc_thread_fn *start, void *argument, bool is_suspendable, const char *name)
+static bool no_thread(struct gc_to_clr *self, gc_thread_fn *start, void *argument,
+	bool is_suspendable, const char *name)
 {
 	(void)self;
 	(void)start;
@@ -142,7 +143,8 @@ __attribute__((noinline)) static void fire_dynamic(unsigned count)
 }
 
 /* Nanoseconds for one handle to be destroyed. */
-static double destroy_ns(struct gc_handle_manager *handles, struct gc_handle_store *store, unsigned times)
+static double destroy_ns(
+	struct gc_handle_manager *handles, struct gc_handle_store *store, unsigned times)
 {
 	static struct gc_object **made[HANDLES];
 	double spent = 0;
@@ -168,7 +170,8 @@ static double of(void (*work)(unsigned), unsigned count)
 
 int main(int argc, char **argv)
 {
-	double theirs[ROUNDS_MAX], ours[ROUNDS_MAX], test[ROUNDS_MAX], loop[ROUNDS_MAX], dynamic_off[ROUNDS_MAX], dynamic_on[ROUNDS_MAX];
+	double theirs[ROUNDS_MAX], ours[ROUNDS_MAX], test[ROUNDS_MAX], loop[ROUNDS_MAX],
+		dynamic_off[ROUNDS_MAX], dynamic_on[ROUNDS_MAX];
 	int rounds = argc == 3 ? atoi(argv[2]) : 0;
 	struct gc_version_info version = { .major = 4 };
 	static struct gc_dac_vars dac;
@@ -195,11 +198,13 @@ int main(int argc, char **argv)
 	}
 	void (*ask)(struct gc_version_info *) =
 		(void (*)(struct gc_version_info *))(uintptr_t)dlsym(library, "GC_VersionInfo");
-	int32_t (*initialize)(struct gc_to_clr *, struct gc_heap **, struct gc_handle_manager **, struct gc_dac_vars *) =
-		(int32_t(*)(struct gc_to_clr *, struct gc_heap **, struct gc_handle_manager **, struct gc_dac_vars *))(
-			uintptr_t)dlsym(library, "GC_Initialize");
+	int32_t (*initialize)(struct gc_to_clr *, struct gc_heap **, struct gc_handle_manager **,
+		struct gc_dac_vars *) =
+		(int32_t(*)(struct gc_to_clr *, struct gc_heap **, struct gc_handle_manager **,
+			struct gc_dac_vars *))(uintptr_t)dlsym(library, "GC_Initialize");
 	ask(&version);
-	if (initialize(&ee, &heap, &handles, &dac) || !handles->table->Initialize(handles) || heap->table->Initialize(heap)) {
+	if (initialize(&ee, &heap, &handles, &dac) || !handles->table->Initialize(handles) ||
+		heap->table->Initialize(heap)) {
 		fprintf(stderr, "the collector does not start over the mock\n");
 		return 1;
 	}
@@ -213,7 +218,8 @@ int main(int argc, char **argv)
 		fired = 0;
 		double on = destroy_ns(handles, store, 20);
 		if (fired != 20 * HANDLES) {
-			fprintf(stderr, "libclrgc fired %u events for %u handles\n", fired, 20 * HANDLES);
+			fprintf(stderr, "libclrgc fired %u events for %u handles\n", fired,
+				20 * HANDLES);
 			return 1;
 		}
 		theirs[i] = on - off;
@@ -236,7 +242,9 @@ int main(int argc, char **argv)
 			return 1;
 		dynamic_on[i] = of(fire_dynamic, FIRES);
 	}
-	printf("test_with_loop %.4f\nloop %.4f\nknown_theirs %.3f\nknown_ours %.3f\ndynamic_off %.3f\ndynamic_serialized %.3f\n", median(test, rounds), median(loop, rounds),
-		median(theirs, rounds), median(ours, rounds), median(dynamic_off, rounds), median(dynamic_on, rounds));
+	printf("test_with_loop %.4f\nloop %.4f\nknown_theirs %.3f\nknown_ours %.3f\ndynamic_off "
+	       "%.3f\ndynamic_serialized %.3f\n",
+		median(test, rounds), median(loop, rounds), median(theirs, rounds),
+		median(ours, rounds), median(dynamic_off, rounds), median(dynamic_on, rounds));
 	return 0;
 }

@@ -21,8 +21,8 @@
 struct proxy proxy;
 
 typedef void version_info_fn(struct gc_version_info *version);
-typedef int32_t initialize_fn(struct gc_to_clr *ee, struct gc_heap **heap, struct gc_handle_manager **handles,
-	struct gc_dac_vars *dac);
+typedef int32_t initialize_fn(struct gc_to_clr *ee, struct gc_heap **heap,
+	struct gc_handle_manager **handles, struct gc_dac_vars *dac);
 
 static initialize_fn *collector_initialize;
 
@@ -35,7 +35,8 @@ union gc_any_table {
 	struct gc_handle_manager_table handles;
 	struct gc_handle_store_table store;
 };
-static_assert(sizeof(union gc_any_table) == sizeof(void *) * GC_FORWARD_SLOTS, "no table is longer than a forwarding one");
+static_assert(sizeof(union gc_any_table) == sizeof(void *) * GC_FORWARD_SLOTS,
+	"no table is longer than a forwarding one");
 
 static union gc_any_table ee_table, sink_table, heap_table, handles_table, store_table;
 static struct gc_forward ee_front, sink_front, heap_front, handles_front;
@@ -69,7 +70,8 @@ static struct gc_handle_store *handles_create_store(struct gc_handle_manager *se
 {
 	(void)self;
 	struct gc_forward *store = calloc(1, sizeof(*store));
-	struct gc_handle_store *behind = store ? proxy.handles->table->CreateHandleStore(proxy.handles) : NULL;
+	struct gc_handle_store *behind =
+		store ? proxy.handles->table->CreateHandleStore(proxy.handles) : NULL;
 
 	if (!behind) {
 		free(store);
@@ -122,7 +124,8 @@ static void collector_path(char *path, size_t size, const void *called_from)
 	if (!dl_iterate_phdr(find_coreclr, &runtime) && dladdr(called_from, &info))
 		runtime = info.dli_fname;
 	const char *slash = runtime ? strrchr(runtime, '/') : NULL;
-	(void)snprintf(path, size, "%.*s%s", slash ? (int)(slash + 1 - runtime) : 0, runtime ? runtime : "", name);
+	(void)snprintf(path, size, "%.*s%s", slash ? (int)(slash + 1 - runtime) : 0,
+		runtime ? runtime : "", name);
 }
 
 static version_info_fn *load_collector(const void *called_from)
@@ -131,7 +134,8 @@ static version_info_fn *load_collector(const void *called_from)
 	void *library = dlopen(proxy.collector, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
 		(void)fprintf(stderr,
-			"libspoorgcproxy: cannot load the collector: %s. Name one with SPOOR_GC_COLLECTOR, or unset DOTNET_GCName and DOTNET_GCPath.\n",
+			"libspoorgcproxy: cannot load the collector: %s. Name one with "
+			"SPOOR_GC_COLLECTOR, or unset DOTNET_GCName and DOTNET_GCPath.\n",
 			dlerror());
 		return NULL;
 	}
@@ -139,9 +143,12 @@ static version_info_fn *load_collector(const void *called_from)
 	collector_initialize = (initialize_fn *)(uintptr_t)dlsym(library, "GC_Initialize");
 	if (!version || !collector_initialize || collector_initialize == GC_Initialize) {
 		(void)fprintf(stderr,
-			"libspoorgcproxy: '%s' is %s. Name the runtime's own collector with SPOOR_GC_COLLECTOR, or leave it unset.\n",
+			"libspoorgcproxy: '%s' is %s. Name the runtime's own collector with "
+			"SPOOR_GC_COLLECTOR, or leave it unset.\n",
 			proxy.collector,
-			collector_initialize == GC_Initialize ? "this proxy itself" : "no collector: it lacks GC_VersionInfo or GC_Initialize");
+			collector_initialize == GC_Initialize
+				? "this proxy itself"
+				: "no collector: it lacks GC_VersionInfo or GC_Initialize");
 		collector_initialize = NULL;
 		return NULL;
 	}
@@ -165,16 +172,18 @@ void GC_VersionInfo(struct gc_version_info *version)
 		answer.major = GC_ANSWER_MAJOR;
 	if (answer.major < GC_ANSWER_MAJOR)
 		(void)fprintf(stderr,
-			"libspoorgcproxy: '%s' speaks version %u.%u, which this runtime does not take. Use the collector that came with the runtime.\n",
+			"libspoorgcproxy: '%s' speaks version %u.%u, which this runtime does not "
+			"take. Use the collector that came with the runtime.\n",
 			proxy.collector, answer.major, answer.minor);
 	answer.name = "Spoor GC proxy";
 	*version = answer;
 }
 
-int32_t GC_Initialize(struct gc_to_clr *ee, struct gc_heap **ret_heap, struct gc_handle_manager **ret_handles,
-	struct gc_dac_vars *dac)
+int32_t GC_Initialize(struct gc_to_clr *ee, struct gc_heap **ret_heap,
+	struct gc_handle_manager **ret_handles, struct gc_dac_vars *dac)
 {
-	union gc_any_table *const tables[] = { &ee_table, &sink_table, &heap_table, &handles_table, &store_table };
+	union gc_any_table *const tables[] = { &ee_table, &sink_table, &heap_table, &handles_table,
+		&store_table };
 
 	if (!collector_initialize || !proxy.runtime)
 		return GC_E_MOD_NOT_FOUND;
@@ -198,16 +207,19 @@ int32_t GC_Initialize(struct gc_to_clr *ee, struct gc_heap **ret_heap, struct gc
 
 	ee_front = (struct gc_forward){ .table = ee_table.slots, .behind = ee };
 	sink_front = (struct gc_forward){ .table = sink_table.slots, .behind = proxy.sink };
-	int32_t result = collector_initialize((struct gc_to_clr *)(void *)&ee_front, &proxy.heap, &proxy.handles, dac);
+	int32_t result = collector_initialize(
+		(struct gc_to_clr *)(void *)&ee_front, &proxy.heap, &proxy.handles, dac);
 	if (result != GC_OK) {
 		(void)fprintf(stderr,
-			"libspoorgcproxy: the collector '%s' could not start: 0x%08x. The same setting without the proxy (DOTNET_GCName=" COLLECTOR
+			"libspoorgcproxy: the collector '%s' could not start: 0x%08x. The same "
+			"setting without the proxy (DOTNET_GCName=" COLLECTOR
 			") shows whether it is the collector's own.\n",
 			proxy.collector, (unsigned)result);
 		return result;
 	}
 	heap_front = (struct gc_forward){ .table = heap_table.slots, .behind = proxy.heap };
-	handles_front = (struct gc_forward){ .table = handles_table.slots, .behind = proxy.handles };
+	handles_front =
+		(struct gc_forward){ .table = handles_table.slots, .behind = proxy.handles };
 	*ret_heap = (struct gc_heap *)(void *)&heap_front;
 	*ret_handles = (struct gc_handle_manager *)(void *)&handles_front;
 	return GC_OK;

@@ -24,7 +24,7 @@ struct proxy {
 	struct gc_heap *heap;
 	struct gc_handle_manager *handles;
 	const struct gc_runtime *runtime;
-	char collector[512];          /* the file that was loaded */
+	char collector[512]; /* the file that was loaded */
 };
 extern struct proxy proxy;
 
@@ -40,7 +40,8 @@ struct gc_handle_store *proxy_store_behind(struct gc_handle_store *store);
 
 /* What has passed since the start, all threads together. */
 struct proxy_counts {
-	uint64_t refills;             /* allocations that reached the collector: mostly an empty context that asks for its next piece */
+	uint64_t
+		refills; /* allocations that reached the collector: mostly an empty context that asks for its next piece */
 	uint64_t large_objects;
 	uint64_t large_bytes;
 	uint64_t pinned_objects;
@@ -53,37 +54,37 @@ void proxy_count_allocation(size_t size, uint32_t flags);
 
 /* Why a collection was started, as far as the proxy sees. */
 enum proxy_trigger {
-	TRIGGER_UNKNOWN,              /* on a thread of the collector's own, without a session */
+	TRIGGER_UNKNOWN, /* on a thread of the collector's own, without a session */
 	TRIGGER_ALLOCATION,
 	TRIGGER_LARGE_ALLOCATION,
 	TRIGGER_PINNED_ALLOCATION,
-	TRIGGER_INDUCED,              /* GC.Collect, memory pressure and the like */
+	TRIGGER_INDUCED, /* GC.Collect, memory pressure and the like */
 	TRIGGER_LOW_MEMORY,
-	TRIGGER_BACKGROUND,           /* a later pause of a background collection */
+	TRIGGER_BACKGROUND, /* a later pause of a background collection */
 };
 
 /* A pause, when it has ended. Phases follow one another and add up to `pause_ns`; one that did not take place is 0. */
 struct proxy_pause {
 	uint32_t collection;
-	uint32_t threads;             /* whose roots were scanned */
+	uint32_t threads; /* whose roots were scanned */
 	uint32_t contexts;
-	uint32_t trigger_thread;      /* 0 unknown */
+	uint32_t trigger_thread; /* 0 unknown */
 	uint64_t trigger_bytes;
-	uint8_t trigger;              /* enum proxy_trigger */
-	uint8_t reason;               /* GCStart's; 255 when no session wanted GCStart */
+	uint8_t trigger; /* enum proxy_trigger */
+	uint8_t reason;  /* GCStart's; 255 when no session wanted GCStart */
 	uint8_t generation;
 	bool background;
 	bool moved;
 	uint64_t pause_ns;
-	uint64_t suspend_ns;          /* until all threads stood */
+	uint64_t suspend_ns; /* until all threads stood */
 	uint64_t prepare_ns;
 	uint64_t roots_ns;
 	uint64_t mark_ns;
 	uint64_t reclaim_ns;
 	uint64_t finish_ns;
-	uint64_t restart_ns;          /* after it, not part of it */
-	uint64_t context_bytes;       /* that contexts had left over */
-	struct proxy_counts since;    /* since the pause before */
+	uint64_t restart_ns;       /* after it, not part of it */
+	uint64_t context_bytes;    /* that contexts had left over */
+	struct proxy_counts since; /* since the pause before */
 	uint64_t handles_live[GC_HANDLE_TYPES];
 };
 

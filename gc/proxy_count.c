@@ -72,13 +72,16 @@ static void destroyed(int32_t type)
 
 /* ---- the handle manager ---- */
 
-static struct gc_object **manager_create(struct gc_handle_manager *self, struct gc_object *object, int32_t type)
+static struct gc_object **manager_create(
+	struct gc_handle_manager *self, struct gc_object *object, int32_t type)
 {
 	(void)self;
-	return created(proxy.handles->table->CreateGlobalHandleOfType(proxy.handles, object, type), type);
+	return created(
+		proxy.handles->table->CreateGlobalHandleOfType(proxy.handles, object, type), type);
 }
 
-static struct gc_object **manager_duplicate(struct gc_handle_manager *self, struct gc_object **handle)
+static struct gc_object **manager_duplicate(
+	struct gc_handle_manager *self, struct gc_object **handle)
 {
 	(void)self;
 	return created(proxy.handles->table->CreateDuplicateHandle(proxy.handles, handle),
@@ -109,35 +112,37 @@ void proxy_count_watch_handles(struct gc_handle_manager_table *table)
 
 /* ---- a handle store ---- */
 
-static struct gc_object **store_create(struct gc_handle_store *self, struct gc_object *object, int32_t type)
+static struct gc_object **store_create(
+	struct gc_handle_store *self, struct gc_object *object, int32_t type)
 {
 	struct gc_handle_store *store = proxy_store_behind(self);
 
 	return created(store->table->CreateHandleOfType(store, object, type), type);
 }
 
-static struct gc_object **store_create_on_heap(struct gc_handle_store *self, struct gc_object *object, int32_t type,
-	int32_t heap)
+static struct gc_object **store_create_on_heap(
+	struct gc_handle_store *self, struct gc_object *object, int32_t type, int32_t heap)
 {
 	struct gc_handle_store *store = proxy_store_behind(self);
 
 	return created(store->table->CreateHandleOfTypeOnHeap(store, object, type, heap), type);
 }
 
-static struct gc_object **store_create_with_extra(struct gc_handle_store *self, struct gc_object *object, int32_t type,
-	void *extra)
+static struct gc_object **store_create_with_extra(
+	struct gc_handle_store *self, struct gc_object *object, int32_t type, void *extra)
 {
 	struct gc_handle_store *store = proxy_store_behind(self);
 
 	return created(store->table->CreateHandleWithExtraInfo(store, object, type, extra), type);
 }
 
-static struct gc_object **store_create_dependent(struct gc_handle_store *self, struct gc_object *primary,
-	struct gc_object *secondary)
+static struct gc_object **store_create_dependent(
+	struct gc_handle_store *self, struct gc_object *primary, struct gc_object *secondary)
 {
 	struct gc_handle_store *store = proxy_store_behind(self);
 
-	return created(store->table->CreateDependentHandle(store, primary, secondary), GC_HANDLE_DEPENDENT);
+	return created(store->table->CreateDependentHandle(store, primary, secondary),
+		GC_HANDLE_DEPENDENT);
 }
 
 void proxy_count_watch_store(struct gc_handle_store_table *table)

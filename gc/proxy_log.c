@@ -68,7 +68,8 @@ void proxy_log_open(void)
 		return;
 	for (const char *p = setting; *p && len < sizeof(path) - 16; p++) {
 		if (p[0] == '%' && p[1] == 'p') {
-			len += (size_t)snprintf(path + len, sizeof(path) - len, "%d", (int)getpid());
+			len += (size_t)snprintf(
+				path + len, sizeof(path) - len, "%d", (int)getpid());
 			p++;
 		} else {
 			path[len++] = *p;
@@ -78,7 +79,8 @@ void proxy_log_open(void)
 	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 	if (fd < 0) {
 		(void)fprintf(stderr,
-			"libspoorgcproxy: cannot write SPOOR_GC_LOG '%s': %s. It goes on without; name a file in a folder that exists.\n",
+			"libspoorgcproxy: cannot write SPOOR_GC_LOG '%s': %s. It goes on without; "
+			"name a file in a folder that exists.\n",
 			path, strerror(errno));
 		return;
 	}
@@ -87,10 +89,14 @@ void proxy_log_open(void)
 	log_fd = fd;
 	put_line(text,
 		snprintf(text, sizeof(text),
-			"# libspoorgcproxy %s, process %d, .NET %u, collector %s; times in us, sizes in bytes\n"
-			"# at_ms process collection generation kind trigger trigger_bytes trigger_thread pause suspend prepare roots mark reclaim "
-			"finish restart moved threads contexts context_bytes refills large large_bytes pinned pinned_bytes handles "
-			"handles_pinned handles_created level keyword private_level private_keyword\n",
+			"# libspoorgcproxy %s, process %d, .NET %u, collector %s; times in us, "
+			"sizes in bytes\n"
+			"# at_ms process collection generation kind trigger trigger_bytes "
+			"trigger_thread pause suspend prepare roots mark reclaim "
+			"finish restart moved threads contexts context_bytes refills large "
+			"large_bytes pinned pinned_bytes handles "
+			"handles_pinned handles_created level keyword private_level "
+			"private_keyword\n",
 			SPOOR_VERSION, (int)getpid(), proxy.runtime->dotnet, proxy.collector),
 		sizeof(text));
 }
@@ -114,7 +120,8 @@ static void keep_longest(uint64_t *longest, uint64_t ns)
 {
 	uint64_t before = __atomic_load_n(longest, __ATOMIC_RELAXED);
 
-	while (before < ns && !__atomic_compare_exchange_n(longest, &before, ns, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	while (before < ns && !__atomic_compare_exchange_n(longest, &before, ns, true,
+				      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 }
 
@@ -134,15 +141,17 @@ void proxy_log_pause(const struct proxy_pause *pause)
 	keep_longest(&sums.longest_suspend_ns, pause->suspend_ns);
 	put_line(text,
 		snprintf(text, sizeof(text),
-			"%.3f %d %u %u %s %s %llu %u %.1f %.1f %.1f %.1f %.1f %.1f %.1f %.1f %d %u %u %llu %llu %llu %llu %llu %llu "
+			"%.3f %d %u %u %s %s %llu %u %.1f %.1f %.1f %.1f %.1f %.1f %.1f %.1f %d %u "
+			"%u %llu %llu %llu %llu %llu %llu "
 			"%llu %llu %llu %d 0x%x %d 0x%x\n",
 			(double)(now_ns() - begin_ns) / 1e6, (int)getpid(), pause->collection,
 			pause->generation, pause->background ? "background" : "blocking",
 			trigger_words[pause->trigger], (unsigned long long)pause->trigger_bytes,
 			pause->trigger_thread, us(pause->pause_ns), us(pause->suspend_ns),
 			us(pause->prepare_ns), us(pause->roots_ns), us(pause->mark_ns),
-			us(pause->reclaim_ns), us(pause->finish_ns), us(pause->restart_ns), pause->moved,
-			pause->threads, pause->contexts, (unsigned long long)pause->context_bytes,
+			us(pause->reclaim_ns), us(pause->finish_ns), us(pause->restart_ns),
+			pause->moved, pause->threads, pause->contexts,
+			(unsigned long long)pause->context_bytes,
 			(unsigned long long)pause->since.refills,
 			(unsigned long long)pause->since.large_objects,
 			(unsigned long long)pause->since.large_bytes,
@@ -150,7 +159,8 @@ void proxy_log_pause(const struct proxy_pause *pause)
 			(unsigned long long)pause->since.pinned_bytes, (unsigned long long)live,
 			(unsigned long long)(pause->handles_live[GC_HANDLE_PINNED] +
 					     pause->handles_live[GC_HANDLE_ASYNC_PINNED]),
-			(unsigned long long)created, status(&gc_event_status[GC_EVENT_DEFAULT].level),
+			(unsigned long long)created,
+			status(&gc_event_status[GC_EVENT_DEFAULT].level),
 			(unsigned)status(&gc_event_status[GC_EVENT_DEFAULT].keyword),
 			status(&gc_event_status[GC_EVENT_PRIVATE].level),
 			(unsigned)status(&gc_event_status[GC_EVENT_PRIVATE].keyword)),
@@ -166,7 +176,8 @@ __attribute__((destructor)) static void log_end(void)
 	double all_ms = (double)(now_ns() - begin_ns) / 1e6;
 	put_line(text,
 		snprintf(text, sizeof(text),
-			"# process %d end: %.0f ms, %llu pauses, %.3f ms paused (%.2f %%), longest %.3f ms, %.3f ms of it to suspend, longest %.3f ms\n",
+			"# process %d end: %.0f ms, %llu pauses, %.3f ms paused (%.2f %%), longest "
+			"%.3f ms, %.3f ms of it to suspend, longest %.3f ms\n",
 			(int)getpid(), all_ms, (unsigned long long)sums.pauses,
 			(double)sums.pause_ns / 1e6,
 			all_ms > 0 ? 100 * (double)sums.pause_ns / 1e6 / all_ms : 0,

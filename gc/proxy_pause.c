@@ -58,7 +58,6 @@ static struct {
 	uint32_t reason;
 	uint32_t moved;
 	uint32_t background;
-	uint32_t works;               /* it is a collection's, not just a standstill */
 	uint64_t roots;
 	uint64_t interior_roots;
 	uint64_t pinned_roots;
@@ -86,14 +85,16 @@ static void first(uint64_t *milestone)
 {
 	uint64_t none = 0;
 
-	__atomic_compare_exchange_n(milestone, &none, clock_ns(), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(
+		milestone, &none, clock_ns(), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 static void last(uint64_t *milestone)
 {
 	uint64_t at = clock_ns(), before = __atomic_load_n(milestone, __ATOMIC_RELAXED);
 
-	while (before < at && !__atomic_compare_exchange_n(milestone, &before, at, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	while (before < at && !__atomic_compare_exchange_n(milestone, &before, at, true,
+				      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 }
 
@@ -109,12 +110,13 @@ static void add(uint64_t *count, uint64_t n)
 
 /* ---- why ---- */
 
-static struct gc_object *heap_alloc(struct gc_heap *self, struct gc_alloc_context *context, size_t size, uint32_t flags)
+static struct gc_object *heap_alloc(
+	struct gc_heap *self, struct gc_alloc_context *context, size_t size, uint32_t flags)
 {
 	(void)self;
 	struct trigger before = asked;
 	asked = (struct trigger){ .bytes = size,
-		.kind = flags & GC_ALLOC_PINNED                          ? TRIGGER_PINNED_ALLOCATION
+		.kind = flags & GC_ALLOC_PINNED                         ? TRIGGER_PINNED_ALLOCATION
 			: flags & GC_ALLOC_LARGE || size >= LARGE_BYTES ? TRIGGER_LARGE_ALLOCATION
 									: TRIGGER_ALLOCATION };
 	proxy_count_allocation(size, flags);
@@ -128,7 +130,8 @@ static int32_t heap_collect(struct gc_heap *self, int32_t generation, bool low_m
 	(void)self;
 	struct trigger before = asked;
 	asked = (struct trigger){ .kind = low_memory ? TRIGGER_LOW_MEMORY : TRIGGER_INDUCED };
-	int32_t result = proxy.heap->table->GarbageCollect(proxy.heap, generation, low_memory, mode);
+	int32_t result =
+		proxy.heap->table->GarbageCollect(proxy.heap, generation, low_memory, mode);
 	asked = before;
 	return result;
 }
@@ -142,7 +145,8 @@ static void sink_triggered(struct gc_sink *self, uint32_t reason)
 	proxy.sink->table->FireGCTriggered(proxy.sink, reason);
 }
 
-static void sink_start(struct gc_sink *self, uint32_t count, uint32_t depth, uint32_t reason, uint32_t type)
+static void sink_start(
+	struct gc_sink *self, uint32_t count, uint32_t depth, uint32_t reason, uint32_t type)
 {
 	(void)self;
 	set(&now.reason, reason < REASON_UNKNOWN ? reason : REASON_UNKNOWN - 1);
@@ -168,7 +172,8 @@ static void ee_suspend(struct gc_to_clr *self, int32_t reason)
 	if (now.background && !asked.kind) {
 		now.trigger.kind = TRIGGER_BACKGROUND;
 	} else if (!asked.kind && __atomic_load_n(&announced.kind, __ATOMIC_RELAXED)) {
-		now.trigger.kind = (enum proxy_trigger)__atomic_load_n(&announced.kind, __ATOMIC_RELAXED);
+		now.trigger.kind =
+			(enum proxy_trigger)__atomic_load_n(&announced.kind, __ATOMIC_RELAXED);
 		now.trigger.bytes = __atomic_load_n(&announced.bytes, __ATOMIC_RELAXED);
 		now.trigger_thread = __atomic_load_n(&announced.thread, __ATOMIC_RELAXED);
 	}
@@ -187,17 +192,16 @@ static void ee_diag_start(struct gc_to_clr *self, int32_t generation, bool is_in
 static void ee_start_work(struct gc_to_clr *self, int32_t condemned, int32_t max_generation)
 {
 	(void)self;
-	set(&now.works, 1);
 	set(&now.generation, (uint32_t)condemned);
 	proxy.ee->table->GcStartWork(proxy.ee, condemned, max_generation);
 }
 
-static void ee_before_roots(struct gc_to_clr *self, int32_t condemned, bool is_background, bool is_concurrent)
+static void ee_before_roots(
+	struct gc_to_clr *self, int32_t condemned, bool is_background, bool is_concurrent)
 {
 	(void)self;
 	if (is_background || is_concurrent)
 		set(&now.background, 1);
-	set(&now.works, 1);
 	set(&now.generation, (uint32_t)condemned);
 	proxy.ee->table->BeforeGcScanRoots(proxy.ee, condemned, is_background, is_concurrent);
 }
@@ -210,7 +214,8 @@ static _Thread_local struct {
 	uint64_t pinned;
 } scanned __attribute__((tls_model("initial-exec")));
 
-static void promote_counted(struct gc_object **slot, struct gc_scan_context *context, uint32_t flags)
+static void promote_counted(
+	struct gc_object **slot, struct gc_scan_context *context, uint32_t flags)
 {
 	scanned.roots++;
 	scanned.interior += flags & GC_ROOT_INTERIOR ? 1 : 0;
@@ -218,8 +223,8 @@ static void promote_counted(struct gc_object **slot, struct gc_scan_context *con
 	promote_behind(slot, context, flags);
 }
 
-static void ee_scan_roots(struct gc_to_clr *self, gc_promote_fn *promote, int32_t condemned, int32_t max_generation,
-	struct gc_scan_context *context)
+static void ee_scan_roots(struct gc_to_clr *self, gc_promote_fn *promote, int32_t condemned,
+	int32_t max_generation, struct gc_scan_context *context)
 {
 	(void)self;
 	if (!context->promotion) {
@@ -234,7 +239,8 @@ static void ee_scan_roots(struct gc_to_clr *self, gc_promote_fn *promote, int32_
 		promote_behind = promote;
 		memset(&scanned, 0, sizeof(scanned));
 	}
-	proxy.ee->table->GcScanRoots(proxy.ee, counted_roots ? promote_counted : promote, condemned, max_generation, context);
+	proxy.ee->table->GcScanRoots(proxy.ee, counted_roots ? promote_counted : promote, condemned,
+		max_generation, context);
 	if (counted_roots) {
 		add(&now.roots, scanned.roots);
 		add(&now.interior_roots, scanned.interior);
@@ -243,10 +249,12 @@ static void ee_scan_roots(struct gc_to_clr *self, gc_promote_fn *promote, int32_
 	last(&now.roots_end_ns);
 }
 
-static bool heap_uses_context(struct gc_heap *self, struct gc_alloc_context *context, int32_t thread_number)
+static bool heap_uses_context(
+	struct gc_heap *self, struct gc_alloc_context *context, int32_t thread_number)
 {
 	(void)self;
-	bool uses = proxy.heap->table->IsThreadUsingAllocationContextHeap(proxy.heap, context, thread_number);
+	bool uses = proxy.heap->table->IsThreadUsingAllocationContextHeap(
+		proxy.heap, context, thread_number);
 
 	/* Asked once for each thread and scan, of which those for moving do not count. */
 	if (uses && !__atomic_load_n(&now.marked_ns, __ATOMIC_RELAXED))
@@ -254,7 +262,8 @@ static bool heap_uses_context(struct gc_heap *self, struct gc_alloc_context *con
 	return uses;
 }
 
-static void ee_weak_scan(struct gc_to_clr *self, gc_weak_scan_fn *scan, uintptr_t one, uintptr_t two)
+static void ee_weak_scan(
+	struct gc_to_clr *self, gc_weak_scan_fn *scan, uintptr_t one, uintptr_t two)
 {
 	(void)self;
 	proxy.ee->table->SyncBlockCacheWeakPtrScan(proxy.ee, scan, one, two);
@@ -318,7 +327,8 @@ static void pause_of(struct proxy_pause *ret_pause, uint64_t end_ns)
 
 	memset(ret_pause, 0, sizeof(*ret_pause));
 	ret_pause->collection = proxy.heap->table->GetGcCount(proxy.heap);
-	ret_pause->generation = (uint8_t)(now.generation == UINT32_MAX ? UINT8_MAX : now.generation);
+	ret_pause->generation =
+		(uint8_t)(now.generation == UINT32_MAX ? UINT8_MAX : now.generation);
 	ret_pause->background = now.background;
 	ret_pause->moved = now.moved;
 	ret_pause->threads = now.threads;
@@ -338,11 +348,13 @@ static void pause_of(struct proxy_pause *ret_pause, uint64_t end_ns)
 
 	proxy_counts(&counts);
 	const uint64_t *sums = (const uint64_t *)(const void *)&counts;
-	uint64_t *before = (uint64_t *)(void *)&counted, *since = (uint64_t *)(void *)&ret_pause->since;
+	uint64_t *before = (uint64_t *)(void *)&counted,
+		 *since = (uint64_t *)(void *)&ret_pause->since;
 	for (size_t i = 0; i < sizeof(counts) / sizeof(uint64_t); i++)
 		since[i] = sums[i] - before[i];
 	for (size_t i = 0; i < GC_HANDLE_TYPES; i++)
-		ret_pause->handles_live[i] = counts.handles_created[i] - counts.handles_destroyed[i];
+		ret_pause->handles_live[i] =
+			counts.handles_created[i] - counts.handles_destroyed[i];
 	counted = counts;
 }
 
@@ -354,23 +366,27 @@ static void narrow(uint32_t *to, const uint64_t *from)
 
 static void fire(const struct proxy_pause *pause)
 {
-	gc_event_SpoorGCPause(pause->collection, pause->generation, pause->background, pause->trigger,
-		pause->reason, pause->moved, pause->trigger_thread, pause->trigger_bytes, pause->threads,
-		pause->pause_ns, pause->suspend_ns, pause->prepare_ns, pause->roots_ns, pause->mark_ns,
-		pause->reclaim_ns, pause->finish_ns);
+	gc_event_SpoorGCPause(pause->collection, pause->generation, pause->background,
+		pause->trigger, pause->reason, pause->moved, pause->trigger_thread,
+		pause->trigger_bytes, pause->threads, pause->pause_ns, pause->suspend_ns,
+		pause->prepare_ns, pause->roots_ns, pause->mark_ns, pause->reclaim_ns,
+		pause->finish_ns);
 	gc_event_SpoorGCAllocContexts(pause->collection, pause->contexts, pause->context_bytes,
 		pause->since.refills, pause->since.large_objects, pause->since.large_bytes,
 		pause->since.pinned_objects, pause->since.pinned_bytes);
 	if (gc_event_on_SpoorGCHandles()) {
-		uint32_t live[GC_HANDLE_TYPES], created[GC_HANDLE_TYPES], destroyed[GC_HANDLE_TYPES];
+		uint32_t live[GC_HANDLE_TYPES], created[GC_HANDLE_TYPES],
+			destroyed[GC_HANDLE_TYPES];
 		narrow(live, pause->handles_live);
 		narrow(created, pause->since.handles_created);
 		narrow(destroyed, pause->since.handles_destroyed);
-		gc_event_SpoorGCHandles(pause->collection, live, GC_HANDLE_TYPES, created, GC_HANDLE_TYPES,
-			destroyed, GC_HANDLE_TYPES);
+		gc_event_SpoorGCHandles(pause->collection, live, GC_HANDLE_TYPES, created,
+			GC_HANDLE_TYPES, destroyed, GC_HANDLE_TYPES);
 	}
-	gc_event_SpoorGCRoots(pause->collection, pause->threads, now.roots, now.interior_roots, now.pinned_roots,
-		pause->handles_live[GC_HANDLE_PINNED] + pause->handles_live[GC_HANDLE_ASYNC_PINNED]);
+	gc_event_SpoorGCRoots(pause->collection, pause->threads, now.roots, now.interior_roots,
+		now.pinned_roots,
+		pause->handles_live[GC_HANDLE_PINNED] +
+			pause->handles_live[GC_HANDLE_ASYNC_PINNED]);
 	gc_events_tell_lost();
 }
 

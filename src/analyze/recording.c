@@ -120,7 +120,7 @@ int recording_describe(struct report *report, const struct trace *trace,
 	if (profile->all_count && end_ns < profile->last_ns)
 		end_ns = profile->last_ns;
 	report->duration_ns = end_ns > report->begin_ns ? end_ns - report->begin_ns : 0;
-	report->cpu_count = recording->cpu_online;
+	report->cpu_count = recording->cpu_recorded ? recording->cpu_recorded : recording->cpu_online;
 	report->rate_hz = recording->period_ns ? 1e9 / (double)recording->period_ns : 0;
 	report->all_samples = profile->all_count;
 	report->all_cpu_ns = profile->all_weight_ns;

@@ -1,18 +1,21 @@
 /*
  * spoor doctor: what this machine and this user can record, and what to grant for what can't. Everything is found by trying.
  */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/diag.h"
 #include "base/json.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "machine/box.h"
 #include "machine/rights.h"
+#include "machine/target_root.h"
 #include "record/capability.h"
 #include "session/survey.h"
 
@@ -31,7 +34,14 @@ static const char *const answers[] = {
 	[CAPABILITY_YES] = "yes",
 };
 
-#define ROW_COUNT (CAPABILITY_COUNT + 1)
+#define ROW_COUNT   (CAPABILITY_COUNT + 2)
+#define GRANT_COUNT 5u
+
+/* How a group gets a spoor with rights of its own. */
+struct grant {
+	char missing[256];                 /* "CAP_PERFMON, CAP_SYSLOG"; "" when nothing is */
+	char commands[GRANT_COUNT][4352];
+};
 
 /* The .NET processes as one row more. */
 static void look_for_dotnet(struct capability *row)
@@ -57,13 +67,107 @@ static void look_for_dotnet(struct capability *row)
 	if (survey.hidden) {
 		bytes_printf(&reason, "; %u %s not be looked into", survey.hidden,
 			survey.hidden == 1 ? "process may" : "processes may");
-		if (geteuid())
-			(void)snprintf(row->remedy, sizeof(row->remedy), "run it with sudo"); /* fits */
 	}
+	struct rights rights;
+
+	/* Another user's socket takes both: to look at its folder, and to connect, which is writing to it. */
+	rights_read(&rights);
+	if ((survey.refused_pid || survey.hidden) &&
+		(rights.effective & (RIGHT_SYS_PTRACE | RIGHT_DAC_OVERRIDE)) != (RIGHT_SYS_PTRACE | RIGHT_DAC_OVERRIDE))
+		(void)snprintf(row->remedy, sizeof(row->remedy),
+			"other users' processes need CAP_SYS_PTRACE and CAP_DAC_OVERRIDE: %s",
+			geteuid() ? "sudo, or a spoor for one group" : "--cap-add, or run it on the host"); /* fits */
 	if (survey.refused_pid || survey.hidden)
 		row->answer = CAPABILITY_LIMITED;
 	(void)snprintf(row->reason, sizeof(row->reason), "%s", bytes_z(&reason)); /* a cut end is fine */
 	bytes_done(&reason);
+}
+
+/* Whether files of other processes can be opened so that their links lead nowhere. */
+static void look_for_files(struct capability *row)
+{
+	struct target_root root;
+	struct diag diag = { 0 };
+	uint64_t size;
+	int fd;
+
+	*row = (struct capability){ .key = "target_files",
+		.what = "files of processes, opened safely",
+		.answer = CAPABILITY_YES };
+	if (target_root_open_here(&root, &diag) < 0)
+		return; /* then nothing is known against it */
+	/* The root folder itself: no file, but the kernel has answered. */
+	if (target_root_open_file(&root, "/", 0, &fd, &size, &diag) == -ENOSYS) {
+		row->answer = CAPABILITY_NO;
+		(void)snprintf(row->reason, sizeof(row->reason),
+			"there is no openat2 here: they are skipped, and the names in them"); /* fits */
+		(void)snprintf(row->remedy, sizeof(row->remedy),
+			"Linux 5.6 or newer has it; an old container runtime may forbid it"); /* fits */
+	}
+	target_root_close(&root);
+}
+
+/* The program itself, to be copied. */
+static void own_path(char *path, size_t room)
+{
+	ssize_t n = readlink("/proc/self/exe", path, room - 1);
+
+	if (n > 0)
+		path[n] = '\0';
+	if (n <= 0 || strchr(path, '\'')) /* which the shell would take for the end */
+		(void)snprintf(path, room, "spoor"); /* fits */
+}
+
+/* Words of the capabilities wanted and missing, as capabilities(7) or setcap(8) have them. */
+static void make_grant(struct grant *grant)
+{
+	struct rights rights;
+	char path[4096];
+	char list[256];
+	size_t used = 0;
+	size_t listed = 0;
+
+	memset(grant, 0, sizeof(*grant));
+	rights_read(&rights);
+	if (rights.effective & RIGHT_SYS_ADMIN)
+		rights.effective |= RIGHT_PERFMON | RIGHT_BPF | RIGHT_CHECKPOINT_RESTORE;
+	if (rights.effective & RIGHT_DAC_OVERRIDE)
+		rights.effective |= RIGHT_DAC_READ_SEARCH;
+	for (uint32_t right = 1; right <= RIGHTS_WANTED; right <<= 1) {
+		if (!(right & RIGHTS_WANTED))
+			continue;
+		const char *name = right_name((enum right)right);
+		listed += (size_t)snprintf(list + listed, sizeof(list) - listed, "%s%s", listed ? "," : "", name); /* fits */
+		if (!(rights.effective & right))
+			used += (size_t)snprintf(grant->missing + used, sizeof(grant->missing) - used, "%s%s", used ? ", " : "",
+				name); /* fits */
+	}
+	for (char *c = list; *c; c++)
+		if (*c >= 'A' && *c <= 'Z')
+			*c = (char)(*c + 32);
+	own_path(path, sizeof(path));
+	int i = 0;
+
+	(void)snprintf(grant->commands[i++], sizeof(grant->commands[0]), "sudo groupadd --system spoor");
+	(void)snprintf(grant->commands[i++], sizeof(grant->commands[0]),
+		"sudo install -o root -g spoor -m 0750 '%s' /usr/local/bin/spoor-group", path); /* fits */
+	(void)snprintf(grant->commands[i++], sizeof(grant->commands[0]), "sudo setcap %s=p /usr/local/bin/spoor-group", list);
+	(void)snprintf(grant->commands[i++], sizeof(grant->commands[0]), "sudo usermod -a -G spoor USER");
+	(void)snprintf(grant->commands[i], sizeof(grant->commands[0]), "spoor-group record");
+}
+
+static void print_grant(const struct grant *grant)
+{
+	if (!grant->missing[0])
+		return;
+	printf("\nmissing  %s\n", grant->missing);
+	if (geteuid() == 0) {
+		puts("This root lacks them itself, as in a container: add them there (--cap-add), or run it on the host.");
+		return;
+	}
+	puts("For all of it: sudo spoor record.  Or a spoor for the members of one group, who then see what every process does:");
+	for (size_t i = 0; i < GRANT_COUNT; i++)
+		printf("  %s\n", grant->commands[i]);
 }
 
 static void print_table(const struct capability *table)
@@ -84,7 +188,7 @@ static void print_table(const struct capability *table)
 	}
 }
 
-static void print_json(const struct capability *table)
+static void print_json(const struct capability *table, const struct grant *grant)
 {
 	struct bytes out = { 0 };
 	struct json json = { .out = &out };
@@ -120,6 +224,11 @@ static void print_json(const struct capability *table)
 		json_end(&json);
 	}
 	json_end(&json);
+	json_z(&json, "missing", grant->missing);
+	json_array(&json, "grant_commands");
+	for (size_t i = 0; i < GRANT_COUNT && grant->missing[0] && rights.euid; i++)
+		json_z(&json, NULL, grant->commands[i]);
+	json_end(&json);
 	json_end(&json);
 	puts(bytes_z(&out));
 	bytes_done(&out);
@@ -130,6 +239,7 @@ int cmd_doctor(const struct verb *self, int argc, char **argv)
 	struct doctor_values values = { 0 };
 	struct arguments args;
 	struct capability table[ROW_COUNT];
+	struct grant grant;
 	int code;
 
 	if (!options_parse(self, argc, argv, &values, &args, &code))
@@ -137,12 +247,17 @@ int cmd_doctor(const struct verb *self, int argc, char **argv)
 	if (args.words.count || args.command) {
 		code = options_misused(self, "doctor takes no words");
 	} else {
+		rights_raise();
 		capability_probe(table);
-		look_for_dotnet(&table[CAPABILITY_COUNT]);
-		if (values.json)
-			print_json(table);
-		else
+		look_for_files(&table[CAPABILITY_COUNT]);
+		look_for_dotnet(&table[CAPABILITY_COUNT + 1]);
+		make_grant(&grant);
+		if (values.json) {
+			print_json(table, &grant);
+		} else {
 			print_table(table);
+			print_grant(&grant);
+		}
 		code = words_finish_output();
 	}
 	options_done(self, &values, &args);

@@ -27,6 +27,7 @@ struct flame_values {
 	bool reverse;
 	const char *title;
 	uint64_t width;
+	bool quiet;
 };
 
 const struct option flame_options[] = {
@@ -40,6 +41,7 @@ const struct option flame_options[] = {
 	{ 0, "width", "PIXELS", "width of the picture (that of the window; 1200)", OPTION_COUNT,
 		INTO(struct flame_values, width) },
 	SELECTION_OPTIONS(struct flame_values, selection),
+	{ 'q', "quiet", NULL, "only errors", OPTION_FLAG, INTO(struct flame_values, quiet) },
 	{ 0 },
 };
 
@@ -59,26 +61,6 @@ static void default_output(const char *recording, enum flame_format format, stru
 	}
 	bytes_add(out, base, len);
 	bytes_text(out, format == FORMAT_SVG ? ".svg" : ".folded");
-}
-
-static int write_file(const char *path, const struct bytes *content, struct diag *diag)
-{
-	FILE *file = fopen(path, "we");
-
-	if (!file) {
-		int error = errno;
-		diag_set(diag, -error, "cannot write '%s': %m", path);
-		diag_remedy(diag, "name another place with -o FILE");
-		return -error;
-	}
-	errno = 0;
-	bool written = fwrite(content->data, 1, content->len, file) == content->len;
-	int error = errno;
-	if (fclose(file) != 0 && written) {
-		written = false;
-		error = errno;
-	}
-	return written ? 0 : diag_set(diag, error ? -error : -EIO, "cannot write '%s': %m", path);
 }
 
 /* Where it went and how much it is; the picture is opened by a browser, so that is the next step. */
@@ -130,9 +112,10 @@ static int write_flame(const struct flame_values *values, struct selection *s)
 		code = words_fail(&diag);
 	} else if (strcmp(bytes_z(&path), "-") == 0) {
 		code = selection_print(&out);
-	} else if (write_file(bytes_z(&path), &out, &diag) < 0) {
-		code = words_fail(&diag);
 	} else {
+		code = selection_write(bytes_z(&path), &out);
+	}
+	if (code == EXIT_DONE && !values->quiet && strcmp(bytes_z(&path), "-") != 0) {
 		tell(bytes_z(&path), &s->report, out.len, format);
 	}
 	call_tree_done(&tree);

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
@@ -23,226 +22,130 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "cli/record_outputs.h"
+#include "cli/target_options.h"
 #include "cli/words.h"
+#include "machine/box.h"
+#include "machine/output_file.h"
 #include "machine/proc.h"
+#include "machine/rights.h"
 #include "model/trace.h"
 #include "record/recorder.h"
 #include "session/live.h"
+#include "session/targets.h"
 
 #define PROGRESS_NS     UINT64_C(500000000)
 #define DEFAULT_HZ      99u
+#define VIEWER_CPU_MAX  255u
 #define COMMAND_TEXT    8192u
 #define OWN_TRIES       5
 
 struct record_values {
-	bool all;
-	struct texts pids;
-	struct texts names;
+	struct target_values targets;
 	uint64_t frequency_hz;
 	uint64_t duration_ns;
-	const char *output;
+	struct texts outputs;
+	const char *folder;
+	struct texts tids;
+	const char *cpus;
+	const char *delay;
 	bool report;
 	bool no_symbols;
 	bool no_dotnet;
+	bool no_arguments;
 	bool user_only;
+	bool kernel_only;
+	bool call_graph;
 	struct texts symbol_paths;
 	bool quiet;
+	bool verbose;
 };
 
 const struct option record_options[] = {
-	{ 'a', "all", NULL, "the whole machine (the default without a target, where rights allow)", OPTION_FLAG,
-		INTO(struct record_values, all) },
-	{ 'p', "pid", "PID", "this process, its threads and what it starts; may be repeated, or PID,PID",
-		OPTION_TEXTS, INTO(struct record_values, pids) },
-	{ 'n', "name", "NAME", "processes of this name (* and ? allowed); may be repeated", OPTION_TEXTS,
-		INTO(struct record_values, names) },
+	TARGET_ALL_OPTION(struct record_values, targets,
+		"the whole machine (the default without a target, where rights allow)"),
+	TARGET_OPTIONS(struct record_values, targets),
+	{ 't', "thread", "TID", "this thread alone; may be repeated, or TID,TID", OPTION_TEXTS,
+		INTO(struct record_values, tids) },
+	{ 'C', "cpu", "LIST", "these CPUs only, such as 0,2-3", OPTION_TEXT, INTO(struct record_values, cpus) },
 	{ 'F', "freq", "HZ", "samples a second and CPU (99)", OPTION_COUNT,
 		INTO(struct record_values, frequency_hz) },
-	{ 0, "duration", "TIME", "end after 30s, 500ms, 5m or hh:mm:ss; a bare number is seconds",
+	{ 0, "duration", "TIME", "end after 30s, 500ms, 5m or dd:hh:mm:ss; a bare number is seconds",
 		OPTION_DURATION, INTO(struct record_values, duration_ns) },
-	{ 'o', "output", "FILE", "the recording (NAME_DATE_TIME.nettrace); - is standard output", OPTION_TEXT,
-		INTO(struct record_values, output) },
+	{ 'D', "delay", "MS", "begin so many milliseconds after the command has started, or 5s", OPTION_TEXT,
+		INTO(struct record_values, delay) },
+	{ 'o', "output", "FILE",
+		"the recording (NAME_DATE_TIME.nettrace); - is standard output; also .svg, .folded, .txt, .json; may be repeated",
+		OPTION_TEXTS, INTO(struct record_values, outputs) },
+	{ 'd', "folder", "DIR", "everything into DIR/<date_time>/: recording, flame graph, folded stacks, report",
+		OPTION_TEXT, INTO(struct record_values, folder) },
 	{ 0, "report", NULL, "print the report at the end", OPTION_FLAG, INTO(struct record_values, report) },
-	{ 0, "user", NULL, "user code only, without the kernel", OPTION_FLAG,
+	{ 0, "all-user", NULL, "user code only, without the kernel", OPTION_FLAG,
 		INTO(struct record_values, user_only) },
+	{ 0, "all-kernel", NULL, "the kernel only, without user code", OPTION_FLAG,
+		INTO(struct record_values, kernel_only) },
+	{ 'g', "call-graph", NULL, "stacks; they are always recorded: taken for the habit's sake", OPTION_FLAG,
+		INTO(struct record_values, call_graph) },
 	{ 0, "symbol-path", "DIR", "look for separate debug files here too; may be repeated", OPTION_TEXTS,
 		INTO(struct record_values, symbol_paths) },
 	{ 0, "no-symbols", NULL, "addresses only, no names", OPTION_FLAG,
 		INTO(struct record_values, no_symbols) },
 	{ 0, "no-dotnet", NULL, "open no diagnostics session in .NET processes", OPTION_FLAG,
 		INTO(struct record_values, no_dotnet) },
+	{ 0, "no-arguments", NULL, "keep command lines out of the recording: they may hold secrets", OPTION_FLAG,
+		INTO(struct record_values, no_arguments) },
 	{ 'q', "quiet", NULL, "only errors", OPTION_FLAG, INTO(struct record_values, quiet) },
+	{ 'v', "verbose", NULL, "say what is opened and how", OPTION_FLAG, INTO(struct record_values, verbose) },
 	{ 0 },
 };
 
 struct recording_run {
 	const struct record_values *values;
+	const struct target_query *query;
 	struct arguments *args;
-	VEC(uint32_t) pids;
+	struct targets targets;
+	VEC(uint32_t) pids;        /* of the targets */
+	VEC(uint32_t) tids;
+	VEC(uint32_t) owners;      /* of these threads */
+	struct cpu_list cpus;
+	uint64_t delay_ns;
 	struct bytes subject;      /* "shop (4711)" */
 	char name[64];             /* for the file's default name */
-	char path[4096];
+	struct record_outputs outputs;
 	struct live *live;
 	struct screen screen;
 	struct pollfd watched[2];  /* signals, the terminal */
 	size_t watched_count;
 	const char *reason;
+	uint32_t child_pid;
 	int child_status;
 	bool child_reaped;
-	bool interrupted;
+	bool timer;                /* the command is not recorded, it only sets the time */
+	int signal;                /* that asked for the end; 0 none */
+	bool child_has_it;         /* ... and the command got it too, from the terminal */
 	bool limit_said;           /* what this user cannot record */
 };
 
 /* ---- targets ---- */
 
-static bool add_pid(struct recording_run *run, uint32_t pid)
+static int list_pids(struct recording_run *run, struct diag *diag)
 {
-	for (uint32_t i = 0; i < run->pids.count; i++)
-		if (run->pids.items[i] == pid)
-			return true;
-	return vec_add(&run->pids, pid);
-}
-
-/* The next of "12,34". False at the end, and where there is no process id: then *at is not at the end. */
-static bool next_pid(const char **at, uint32_t *ret_pid)
-{
-	char number[24];
-	size_t len = strcspn(*at, ",");
-	uint64_t pid = 0;
-
-	if (!len || len >= sizeof(number))
-		return false;
-	memcpy(number, *at, len);
-	number[len] = '\0';
-	if (!text_parse_u64(number, &pid) || !pid || pid > INT32_MAX)
-		return false;
-	*at += len;
-	*at += **at == ',';
-	*ret_pid = (uint32_t)pid;
-	return true;
-}
-
-/* What is given for a process id and is none; NULL when all are. */
-static const char *find_bad_pid(const struct record_values *values)
-{
-	for (uint32_t i = 0; i < values->pids.list.count; i++) {
-		const char *at = values->pids.list.items[i];
-		bool any = false;
-		uint32_t pid;
-		while (next_pid(&at, &pid))
-			any = true;
-		if (!any || *at)
-			return values->pids.list.items[i];
-	}
-	return NULL;
-}
-
-static int add_pid_list(struct recording_run *run, const char *list, struct diag *diag)
-{
-	uint32_t pid;
-
-	while (next_pid(&list, &pid))
-		if (!add_pid(run, pid))
+	vec_reset(&run->pids);
+	for (uint32_t i = 0; i < run->targets.list.count; i++)
+		if (!vec_add(&run->pids, run->targets.list.items[i].pid))
 			return diag_set(diag, -ENOMEM, "cannot record: %m");
 	return 0;
 }
 
-/* Into `room` bytes, cut if need be. */
-static void copy_name(char *out, size_t room, const char *name, size_t len)
-{
-	if (len >= room)
-		len = room - 1;
-	memcpy(out, name, len);
-	out[len] = '\0';
-}
-
-/* What people call a process: the application for a .NET host, else the program. */
-static void application_name(struct proc_reader *proc, const struct proc_process *process, char *out,
-	size_t room)
-{
-	const char *args;
-	const char *name;
-	size_t len;
-	size_t name_len;
-
-	if (strcmp(process->comm, "dotnet") == 0 &&
-		proc_read_arguments(proc, process->pid, &args, &len) == 0 &&
-		proc_parse_application(args, len, &name, &name_len))
-		copy_name(out, room, name, name_len);
-	else
-		copy_name(out, room, process->comm, strlen(process->comm));
-}
-
-/* By the program's name, its command's (which comm cuts after 15 characters), or the application's. */
-static bool matches(struct proc_reader *proc, const struct proc_process *process, const char *pattern)
-{
-	char name[256];
-	const char *args;
-	size_t len;
-
-	application_name(proc, process, name, sizeof(name));
-	if (text_glob(pattern, process->comm) || text_glob(pattern, name))
-		return true;
-	if (proc_read_arguments(proc, process->pid, &args, &len) < 0 || !len)
-		return false;
-	const char *slash = strrchr(args, '/');
-
-	return text_glob(pattern, slash ? slash + 1 : args);
-}
-
-static int add_named(struct recording_run *run, struct proc_reader *proc, const char *pattern,
-	struct diag *diag)
-{
-	struct id_list list = { 0 };
-	uint32_t before = run->pids.count;
-	int result = proc_list(proc, &list, diag);
-
-	for (uint32_t i = 0; result == 0 && i < list.ids.count; i++) {
-		struct proc_process process;
-		if (list.ids.items[i] == (uint32_t)getpid() ||
-			proc_read(proc, list.ids.items[i], &process) < 0 || process.kernel_thread)
-			continue;
-		if (matches(proc, &process, pattern) && !add_pid(run, process.pid))
-			result = diag_set(diag, -ENOMEM, "cannot record: %m");
-	}
-	vec_done(&list.ids);
-	if (result == 0 && run->pids.count == before) {
-		result = diag_set(diag, -ESRCH, "no process is named '%s'", pattern);
-		diag_remedy(diag, "pgrep -l . lists what runs; * and ? stand for any characters");
-	}
-	return result;
-}
-
-static int check_pid(struct proc_reader *proc, uint32_t pid, struct diag *diag)
-{
-	int alive = proc_alive(proc, pid);
-
-	if (alive > 0)
-		return 0;
-	return diag_set(diag, -ESRCH, "no process has the id %u", pid);
-}
-
 /* What the recording is called: the application, the command, or the machine. */
-static void name_it(struct recording_run *run, struct proc_reader *proc)
+static void name_it(struct recording_run *run)
 {
 	const char *name = "machine";
 	char host[256] = "";
-	struct proc_process process = { 0 };
 
-	if (run->pids.count) {
-		for (uint32_t i = 0; i < run->pids.count; i++) {
-			char called[256];
-			if (proc_read(proc, run->pids.items[i], &process) < 0)
-				continue;
-			application_name(proc, &process, called, sizeof(called));
-			if (run->subject.len)
-				bytes_text(&run->subject, ", ");
-			text_add_safe(&run->subject, called, strlen(called));
-			bytes_printf(&run->subject, " (%u)", run->pids.items[i]);
-			if (i == 0)
-				copy_name(run->name, sizeof(run->name), called, strlen(called));
-		}
-		name = run->name;
+	if (run->targets.list.count) {
+		targets_add_subject(&run->targets, &run->subject);
+		name = run->targets.list.items[0].name;
 	} else if (run->args->command) {
 		const char *slash = strrchr(run->args->command[0], '/');
 		name = slash ? slash + 1 : run->args->command[0];
@@ -253,110 +156,71 @@ static void name_it(struct recording_run *run, struct proc_reader *proc)
 		text_add_safe(&run->subject, host, strlen(host));
 		name = host[0] ? host : "machine";
 	}
-	char clean[sizeof(run->name)];
-	size_t used = 0;
+	target_file_stem(name, run->name, sizeof(run->name));
+}
 
-	for (; *name && used + 1 < sizeof(clean); name++) {
-		bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') ||
-			(*name >= '0' && *name <= '9') || (used && (*name == '.' || *name == '-' || *name == '_'));
-		if (plain)
-			clean[used++] = *name;
+/* Of threads: the processes that they belong to. */
+static int find_owners(struct recording_run *run, struct diag *diag)
+{
+	struct proc_reader proc;
+	int result = run->tids.count ? proc_open(&proc, diag) : 0;
+
+	if (result < 0 || !run->tids.count)
+		return result;
+	for (uint32_t i = 0; result == 0 && i < run->tids.count; i++) {
+		uint32_t pid;
+		if (proc_read_thread_owner(&proc, run->tids.items[i], &pid) < 0)
+			result = diag_set(diag, -ESRCH, "no thread has the id %u", run->tids.items[i]);
+		else if (!vec_add(&run->owners, pid))
+			result = diag_set(diag, -ENOMEM, "cannot record: %m");
 	}
-	clean[used] = '\0';
-	(void)snprintf(run->name, sizeof(run->name), "%s", used ? clean : "recording"); /* fits */
+	proc_close(&proc);
+	return result;
 }
 
 static int choose_targets(struct recording_run *run, struct diag *diag)
 {
-	const struct record_values *values = run->values;
-	struct proc_reader proc;
-	int result = proc_open(&proc, diag);
+	struct target_query query = *run->query;
+	int result = find_owners(run, diag);
 
 	if (result < 0)
 		return result;
-	for (uint32_t i = 0; result == 0 && i < values->pids.list.count; i++)
-		result = add_pid_list(run, values->pids.list.items[i], diag);
-	for (uint32_t i = 0; result == 0 && i < run->pids.count; i++)
-		result = check_pid(&proc, run->pids.items[i], diag);
-	for (uint32_t i = 0; result == 0 && i < values->names.list.count; i++)
-		result = add_named(run, &proc, values->names.list.items[i], diag);
+	query.all = false; /* the whole machine is no list of processes */
+	if (run->tids.count) {
+		query.pids = run->owners.items;
+		query.pid_count = run->owners.count;
+	}
+	result = targets_choose(&query, &run->targets, diag);
 	if (result == 0)
-		name_it(run, &proc);
-	proc_close(&proc);
+		result = list_pids(run, diag);
+	if (result == 0)
+		name_it(run);
+	if (result == 0 && run->tids.count)
+		bytes_printf(&run->subject, ", %u thread%s", run->tids.count, run->tids.count == 1 ? "" : "s");
 	return result;
 }
 
 /* Without the right to see the whole machine: what this user runs. */
 static int choose_own_processes(struct recording_run *run, struct diag *diag)
 {
-	struct proc_reader proc;
-	struct id_list list = { 0 };
-	int result = proc_open(&proc, diag);
+	const struct target_query query = { .own = true };
+	int result;
 
-	if (result < 0)
-		return result;
-	result = proc_list(&proc, &list, diag);
-	for (uint32_t i = 0; result == 0 && i < list.ids.count; i++) {
-		struct proc_process process;
-		if (list.ids.items[i] == (uint32_t)getpid() ||
-			proc_read(&proc, list.ids.items[i], &process) < 0 || process.uid != geteuid() ||
-			process.state == 'Z')
-			continue;
-		if (!add_pid(run, process.pid))
-			result = diag_set(diag, -ENOMEM, "cannot record: %m");
-	}
-	vec_done(&list.ids);
-	proc_close(&proc);
-	return result;
+	targets_done(&run->targets);
+	result = targets_choose(&query, &run->targets, diag);
+	return result < 0 ? result : list_pids(run, diag);
 }
 
-/* ---- the file ---- */
-
-static int open_output(struct recording_run *run, int *ret_fd, struct diag *diag)
+/* perf's bare milliseconds, or a time with its unit. */
+static bool parse_delay(const char *text, uint64_t *ret_ns)
 {
-	const char *path = run->values->output;
+	uint64_t ms;
 
-	if (path && strcmp(path, "-") == 0) {
-		if (isatty(STDOUT_FILENO)) {
-			diag_set(diag, -EINVAL, "a recording is not written to a terminal");
-			diag_remedy(diag, "give a file with -o, or a pipe");
-			return -EINVAL;
-		}
-		int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-		if (fd < 0)
-			return diag_set(diag, -errno, "cannot write to standard output: %m");
-		(void)snprintf(run->path, sizeof(run->path), "-"); /* fits */
-		*ret_fd = fd;
-		return 0;
+	if (text_parse_u64(text, &ms)) {
+		*ret_ns = ms * 1000000;
+		return ms <= UINT64_C(86400000);
 	}
-	if (!path) {
-		char stamp[32];
-		time_t now = time(NULL);
-		struct tm utc;
-		gmtime_r(&now, &utc);
-		(void)strftime(stamp, sizeof(stamp), "%Y%m%d_%H%M%S", &utc); /* fits */
-		(void)snprintf(run->path, sizeof(run->path), "%s_%s.nettrace", run->name, stamp); /* fits */
-	} else if ((size_t)snprintf(run->path, sizeof(run->path), "%s", path) >= sizeof(run->path)) {
-		return diag_set(diag, -ENAMETOOLONG, "cannot write the recording: its path is too long");
-	}
-	int fd = open(run->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
-
-	if (fd < 0) {
-		diag_set(diag, -errno, "cannot write '%s': %m", run->path);
-		diag_remedy(diag, "choose another place with -o FILE");
-		return diag->error;
-	}
-	*ret_fd = fd;
-	return 0;
-}
-
-/* Takes back the file that nothing is in. What is no plain file (/dev/full) is not ours to take. */
-static void remove_output(const struct recording_run *run, int fd)
-{
-	struct stat status;
-
-	if (strcmp(run->path, "-") != 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
-		(void)unlink(run->path); /* then it stays, empty */
+	return text_parse_duration(text, ret_ns);
 }
 
 /* ---- words ---- */
@@ -370,6 +234,23 @@ static void add_elapsed(struct bytes *out, uint64_t ns)
 	bytes_printf(out, "%02u:%02u", (unsigned)(s / 60 % 60), (unsigned)(s % 60));
 }
 
+/* What -v says of the events that were opened. */
+static void add_details(const struct recorder_info *info, struct bytes *out)
+{
+	bytes_printf(out, "\nevents     %s every ", info->clock == RECORD_CLOCK_CYCLES ? "cycles" : "cpu-clock");
+	text_add_duration(out, (double)info->period_ns / 1e9);
+	bytes_printf(out, ", %s; idle %s; stacks of at most %u frames",
+		info->kernel_excluded ? "user code only" : "kernel and user code",
+		info->idle_excluded ? "left out" : "included", info->max_stack);
+	bytes_printf(out, "\nrings      %u of ", info->ring_count);
+	text_add_size(out, info->ring_bytes);
+	bytes_printf(out, ", %u events", info->event_count);
+	if (info->thread_count)
+		bytes_printf(out, ", %u threads", info->thread_count);
+	bytes_printf(out, "; build ids %s the kernel, lost records %s", info->build_ids ? "from" : "not from",
+		info->lost_counts ? "counted by it" : "told in the ring");
+}
+
 static void say_begin(struct recording_run *run)
 {
 	const struct recorder_info *info = live_recorder_info(run->live);
@@ -378,6 +259,9 @@ static void say_begin(struct recording_run *run)
 		(void)words_fail(&info->limit); /* the recording goes on with less: its code is not ours */
 	if (run->values->quiet)
 		return;
+	if (info->cpu_max > VIEWER_CPU_MAX)
+		words_say("CPU numbers go to %u here: spoor's own reports are right, viewers made with TraceEvent keep the low 8 bits of them",
+			info->cpu_max);
 	cleanup(bytes_done) struct bytes line = { 0 };
 
 	bytes_printf(&line, "recording  %s", bytes_z(&run->subject));
@@ -388,6 +272,8 @@ static void say_begin(struct recording_run *run)
 	bytes_printf(&line, " at %u Hz", info->frequency_hz);
 	if (run->screen.terminal && !run->values->duration_ns && !run->args->command)
 		bytes_text(&line, "; Enter or Ctrl-C ends it");
+	if (run->values->verbose)
+		add_details(info, &line);
 	fprintf(stderr, "%s\n", bytes_z(&line));
 }
 
@@ -461,10 +347,12 @@ static void say_end(struct recording_run *run)
 	if (run->values->quiet)
 		return;
 	live_count(run->live, &counts);
-	if (strcmp(run->path, "-") == 0)
+	if (strcmp(run->outputs.path, "-") == 0)
 		bytes_text(&text, "standard output");
+	else if (run->outputs.temporary)
+		bytes_text(&text, "recorded");
 	else
-		text_add_safe(&text, run->path, strlen(run->path));
+		text_add_safe(&text, run->outputs.path, strlen(run->outputs.path));
 	bytes_text(&text, "  ");
 	text_add_size(&text, counts.bytes);
 	bytes_text(&text, ", ");
@@ -480,9 +368,9 @@ static void say_end(struct recording_run *run)
 		bytes_text(&text, ", nothing lost\n");
 	}
 	say_names(&counts, &text);
-	if (strcmp(run->path, "-") != 0 && !run->values->report) {
+	if (strcmp(run->outputs.path, "-") != 0 && !run->values->report && !run->outputs.temporary) {
 		bytes_text(&text, "next       spoor report ");
-		text_add_safe(&text, run->path, strlen(run->path));
+		text_add_safe(&text, run->outputs.path, strlen(run->outputs.path));
 		bytes_text(&text, "\n");
 	}
 	fputs(bytes_z(&text), stderr);
@@ -503,6 +391,7 @@ static int watch_signals(struct recording_run *run, struct diag *diag)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGTSTP);
 	sigaddset(&set, SIGCHLD);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return diag_set(diag, -errno, "cannot block signals: %m");
@@ -513,6 +402,7 @@ static int watch_signals(struct recording_run *run, struct diag *diag)
 		return diag_set(diag, -errno, "cannot watch signals: %m");
 	run->watched[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
 	run->watched_count = 1;
+	/* A command that is recorded has the terminal to itself. */
 	if (stdin_is_ours() && !run->args->command)
 		run->watched[run->watched_count++] = (struct pollfd){ .fd = STDIN_FILENO, .events = POLLIN };
 	return 0;
@@ -520,15 +410,37 @@ static int watch_signals(struct recording_run *run, struct diag *diag)
 
 static void reap(struct recording_run *run)
 {
-	uint32_t pid = live_child_pid(run->live);
+	uint32_t pid = run->child_pid;
 	int status;
 
-	if (pid && !run->child_reaped && waitpid((pid_t)pid, &status, WNOHANG) == (pid_t)pid) {
+	if (!pid || run->child_reaped)
+		return;
+	pid_t got = waitpid((pid_t)pid, &status, WNOHANG);
+
+	if (got < 0 && errno == ECHILD) {
+		run->child_pid = 0; /* it never ran: what failed is told elsewhere */
+	} else if (got == (pid_t)pid) {
 		run->child_reaped = true;
 		run->child_status = status;
 		if (!run->reason) /* else it is we who ended it */
 			run->reason = "the command ended";
 	}
+}
+
+/* Ctrl-Z: nothing of ours is left open in other processes while we stand still. */
+static void pause_recording(struct recording_run *run)
+{
+	uint64_t begin_ns;
+	sigset_t stop;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	live_pause(run->live);
+	begin_ns = live_now_ns();
+	(void)raise(SIGTSTP);                         /* waits while it is blocked, */
+	(void)sigprocmask(SIG_UNBLOCK, &stop, NULL);  /* and stops us here; not where nobody could continue us */
+	(void)sigprocmask(SIG_BLOCK, &stop, NULL);
+	live_resume(run->live, live_now_ns() - begin_ns);
 }
 
 /* True when a signal or a key asks for the end. */
@@ -539,8 +451,12 @@ static void look_at_watched(struct recording_run *run)
 	while (run->watched[0].revents && read(run->watched[0].fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
 			reap(run);
+		} else if (info.ssi_signo == SIGTSTP) {
+			pause_recording(run);
 		} else {
-			run->interrupted = true;
+			run->signal = (int)info.ssi_signo;
+			/* From the keyboard it went to the whole foreground group, from kill(2) to us alone. */
+			run->child_has_it = info.ssi_code == SI_KERNEL;
 			run->reason = info.ssi_signo == SIGINT ? "Ctrl-C" : "a signal";
 		}
 	}
@@ -586,28 +502,7 @@ static int run_until_end(struct recording_run *run, struct diag *diag)
 	return 0;
 }
 
-/* A command that outlives its time limit is ended, as Ctrl-C would. */
-static void end_child(struct recording_run *run)
-{
-	uint32_t pid = live_child_pid(run->live);
-
-	if (!pid)
-		return;
-	for (int i = 0; !run->child_reaped && i < 50; i++) {
-		if (i == 0)
-			(void)kill((pid_t)pid, run->interrupted ? SIGINT : SIGTERM); /* gone: then waitpid tells */
-		reap(run);
-		if (!run->child_reaped)
-			(void)poll(NULL, 0, 20);
-	}
-	if (!run->child_reaped) {
-		(void)kill((pid_t)pid, SIGKILL);
-		if (waitpid((pid_t)pid, &run->child_status, 0) == (pid_t)pid)
-			run->child_reaped = true;
-	}
-}
-
-/* The child's end has been seen to; only what a person sends from now on cuts the end short. */
+/* The command's end is looked at later; only what a person sends from now on cuts the end short. */
 static void forget_child_signals(struct recording_run *run)
 {
 	sigset_t set;
@@ -624,20 +519,79 @@ static void forget_child_signals(struct recording_run *run)
 	run->watched[0].revents = 0;
 }
 
+/* A signal for us is one for the command; when it came from the keyboard, the command has it already. */
+static void pass_signal(const struct recording_run *run)
+{
+	if (run->child_pid && !run->child_reaped && run->signal && !run->child_has_it)
+		(void)kill((pid_t)run->child_pid, run->signal); /* gone: then waitpid tells */
+}
+
+/*
+ * The recording is over and its file whole; the command may go on as long as it likes. Signals go to it; who insists gets SIGTERM and then
+ * SIGKILL sent for the second and third.
+ */
+static void wait_for_child(struct recording_run *run)
+{
+	static const int insisting[] = { 0, SIGTERM, SIGKILL };
+	unsigned asked = run->signal ? 1 : 0;
+	sigset_t set;
+
+	if (!run->child_pid)
+		return;
+	reap(run);
+	if (run->timer && !run->child_reaped && !run->signal)
+		(void)kill((pid_t)run->child_pid, SIGTERM); /* it was to say when to end; gone: then waitpid tells */
+	if (!run->child_reaped && !run->timer && !run->signal && !run->values->quiet)
+		words_say("'%s' (%u) goes on; Ctrl-C ends it", run->args->command[0], run->child_pid);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	(void)signalfd(run->watched[0].fd, &set, 0); /* the same descriptor: valid arguments cannot fail */
+	while (reap(run), run->child_pid && !run->child_reaped) {
+		struct signalfd_siginfo info;
+		if (poll(run->watched, 1, 1000) <= 0) /* a second at most: SIGCHLD may have been merged with an earlier one */
+			continue;
+		while (read(run->watched[0].fd, &info, sizeof(info)) == sizeof(info)) {
+			if (info.ssi_signo == SIGCHLD)
+				continue;
+			asked++;
+			run->signal = asked <= 1 ? (int)info.ssi_signo : insisting[asked > 3 ? 2 : asked - 1];
+			run->child_has_it = asked <= 1 && info.ssi_code == SI_KERNEL;
+			pass_signal(run);
+		}
+	}
+}
+
 static int child_code(const struct recording_run *run)
 {
-	if (!run->child_reaped)
+	if (!run->child_reaped || run->timer)
 		return EXIT_DONE;
 	if (WIFEXITED(run->child_status))
 		return WEXITSTATUS(run->child_status);
 	return WIFSIGNALED(run->child_status) ? 128 + WTERMSIG(run->child_status) : EXIT_FAILED;
 }
 
+/* -D: the command runs, the recording does not yet. False: a signal came first, or the command has ended. */
+static bool wait_delay(struct recording_run *run)
+{
+	uint64_t end_ns = live_now_ns() + run->delay_ns;
+
+	for (uint64_t now_ns; !run->reason && (now_ns = live_now_ns()) < end_ns;) {
+		uint64_t left_ms = (end_ns - now_ns) / 1000000 + 1;
+		if (poll(run->watched, (nfds_t)run->watched_count, left_ms > 1000 ? 1000 : (int)left_ms) > 0)
+			look_at_watched(run);
+		reap(run);
+	}
+	return !run->reason;
+}
+
 static int open_live(struct recording_run *run, struct live_options *options, struct diag *diag)
 {
 	int result = live_open(options, &run->live, diag);
 
-	if (result != -EACCES || !options->machine || run->values->all)
+	if (result != -EACCES || !options->machine || run->values->targets.all || run->values->kernel_only)
 		return result;
 	/* Nobody asked for the whole machine by name: then what this user runs, and a sentence about the rest. */
 	struct diag machine = *diag;
@@ -647,7 +601,6 @@ static int open_live(struct recording_run *run, struct live_options *options, st
 	/* One of them may end before it is opened: then they are looked for again. */
 	for (int i = 0; i < OWN_TRIES && result == -ESRCH; i++) {
 		*diag = (struct diag){ 0 };
-		vec_reset(&run->pids);
 		result = choose_own_processes(run, diag);
 		if (result < 0)
 			return result;
@@ -666,98 +619,166 @@ static int open_live(struct recording_run *run, struct live_options *options, st
 	return 0;
 }
 
+/* What is made of the recording at the end: below sudo as the user who called it, whose folder it may be. Borrowed rights serve no file. */
+static uint32_t rights_to_make(const struct recording_run *run)
+{
+	if (rights_are_borrowed())
+		return 0;
+	return run->outputs.made.count ? RIGHTS_OF_FILES : run->values->report ? RIGHT_DAC_READ_SEARCH : 0u;
+}
+
 static int record(struct recording_run *run, int argc, char **argv, struct diag *diag)
 {
 	const struct record_values *values = run->values;
 	char command_line[COMMAND_TEXT];
-	cleanup(closep) int fd = -1;
+	cleanup(output_file_close) struct output_file out = { .fd = -1, .folder = -1 };
 	size_t used = 0;
 	int result = choose_targets(run, diag);
 
 	if (result < 0)
 		return result;
 	used = (size_t)snprintf(command_line, sizeof(command_line), "spoor");
-	for (int i = 0; i < argc && used < sizeof(command_line); i++)
+	for (int i = 0; i < (values->no_arguments ? 1 : argc) && used < sizeof(command_line); i++)
 		used += (size_t)snprintf(command_line + used, sizeof(command_line) - used, " %s", argv[i]);
 	struct live_options options = {
-		.machine = values->all || (!run->pids.count && !run->args->command),
+		.machine = values->targets.all || (!run->pids.count && !run->args->command),
 		.pids = run->pids.items,
 		.pid_count = run->pids.count,
+		.tids = run->tids.items,
+		.tid_count = run->tids.count,
+		.cpus = run->cpus.cpus.items,
+		.cpu_count = run->cpus.cpus.count,
 		.command = run->args->command,
 		.frequency_hz = (uint32_t)values->frequency_hz,
 		.user_only = values->user_only,
+		.kernel_only = values->kernel_only,
+		.late_start = run->delay_ns != 0,
 		.no_names = values->no_symbols,
 		.no_dotnet = values->no_dotnet,
+		.no_arguments = values->no_arguments,
 		.symbol_paths = values->symbol_paths.list.items,
 		.command_line = command_line,
 		.version = SPOOR_VERSION,
 	};
+	const struct record_outputs_wish wish = { .files = &values->outputs, .folder = values->folder, .name = run->name };
 
-	result = open_output(run, &fd, diag);
+	run->timer = run->args->command && (values->targets.all || run->pids.count);
+	result = record_outputs_choose(&run->outputs, &wish, diag);
+	if (result == 0)
+		result = record_outputs_open(&run->outputs, &out, diag);
 	if (result < 0)
 		return result;
 	result = watch_signals(run, diag);
 	if (result == 0)
 		result = open_live(run, &options, diag);
 	if (result == 0)
-		result = live_write_to(run->live, fd,
-			strcmp(run->path, "-") == 0 ? "standard output" : run->path, diag);
+		run->child_pid = live_child_pid(run->live);
+	if (result == 0 && run->delay_ns)
+		result = live_run_command(run->live, diag);
+	if (result == 0 && (!run->delay_ns || wait_delay(run)))
+		result = live_write_to(run->live, out.fd,
+			strcmp(run->outputs.path, "-") == 0 ? "standard output" : run->outputs.path, diag);
+	else if (result == 0)
+		result = diag_set(diag, -ECANCELED, "nothing was recorded: %s before the delay was over", run->reason);
 	if (result == 0)
 		result = live_start(run->live, diag);
+	if (result == 0)
+		result = output_file_keep(&out, diag);
 	if (result < 0) {
-		remove_output(run, fd);
+		pass_signal(run);
 		return result;
 	}
+	/* What fails leaves more rights than needed, no less. */
+	(void)rights_reduce(live_rights(run->live) | rights_to_make(run));
 	say_begin(run);
 	result = run_until_end(run, diag);
-	end_child(run);
 	forget_child_signals(run);
 	int end_result = live_end(run->live, run->reason ? run->reason : "a failed write", run->watched,
 		run->watched_count, result < 0 ? NULL : diag);
 
+	pass_signal(run);
 	say_end(run);
 	return result < 0 ? result : end_result;
+}
+
+static bool writes_to_stdout(const struct record_values *values)
+{
+	for (uint32_t i = 0; i < values->outputs.list.count; i++)
+		if (strcmp(values->outputs.list.items[i], "-") == 0)
+			return true;
+	return false;
 }
 
 int cmd_record(const struct verb *self, int argc, char **argv)
 {
 	struct record_values values = { .frequency_hz = DEFAULT_HZ };
 	struct arguments args;
-	struct recording_run run = { .values = &values, .args = &args, .watched = { { .fd = -1 } } };
+	struct target_choice choice = { 0 };
+	struct recording_run run = {
+		.values = &values,
+		.query = &choice.query,
+		.args = &args,
+		.watched = { { .fd = -1 } },
+	};
 	struct diag diag = { 0 };
 	int code;
 
 	if (!options_parse(self, argc, argv, &values, &args, &code))
 		return code;
+	rights_raise();
 	if (args.words.count) {
 		code = options_misused(self, "'%s' is no option; a command to record stands behind --",
 			args.words.items[0]);
 	} else if (!values.frequency_hz || values.frequency_hz > RECORDER_HZ_MAX) {
 		code = options_misused(self, "-F takes 1 to %u samples a second", RECORDER_HZ_MAX);
-	} else if (args.command && (values.pids.list.count || values.names.list.count)) {
-		code = options_misused(self, "a command and -p or -n exclude each other");
-	} else if (find_bad_pid(&values)) {
-		code = options_misused(self, "-p takes process ids, not '%s'; use -n NAME for a name",
-			find_bad_pid(&values));
-	} else if (values.report && values.output && strcmp(values.output, "-") == 0) {
+	} else if (values.tids.list.count && target_options_given(&values.targets)) {
+		code = options_misused(self, "-t names threads and -p, -n and the like processes: one of them");
+	} else if (values.user_only && values.kernel_only) {
+		code = options_misused(self, "--all-user and --all-kernel exclude each other");
+	} else if (values.cpus && (box_parse_cpu_list(values.cpus, strlen(values.cpus), &run.cpus) < 0 ||
+					  !run.cpus.cpus.count)) {
+		code = options_misused(self, "-C takes CPUs such as 0,2-3, not '%s'", values.cpus);
+	} else if (values.delay && !parse_delay(values.delay, &run.delay_ns)) {
+		code = options_misused(self, "-D takes milliseconds or a time such as 5s, not '%s'", values.delay);
+	} else if (values.folder && values.outputs.list.count) {
+		code = options_misused(self, "-d makes its own files; -o cannot stand beside it");
+	} else if (record_outputs_problem(&values.outputs)) {
+		code = options_misused(self, "%s", record_outputs_problem(&values.outputs));
+	} else if ((code = target_options_query(&values.targets, self, &choice)) != EXIT_DONE ||
+		(code = target_options_ids(&values.tids, "-t", "thread", self, &run.tids)) != EXIT_DONE) {
+		/* It was told. */
+	} else if (values.report && writes_to_stdout(&values)) {
 		code = options_misused(self, "--report and -o - both want standard output");
 	} else if (!vec_add(&values.symbol_paths.list, NULL)) {
 		code = EXIT_FAILED;
 	} else {
 		screen_look(stderr, COLOR_AUTO, &run.screen);
 		int result = record(&run, argc, argv, &diag);
-		code = result < 0 ? words_fail(&diag) : child_code(&run);
+		code = result < 0 ? words_fail(&diag) : EXIT_DONE;
 	}
-	bool report = values.report && run.live && code != EXIT_MISUSED && code != EXIT_MISSING;
+	bool made = run.live && code != EXIT_MISUSED && code != EXIT_MISSING;
 
-	live_close(run.live);
-	closep(&run.watched[0].fd);
-	if (report) {
-		char *words[] = { "report", run.path, NULL };
+	live_close(run.live); /* no session and no ring stays open while the command goes on */
+	if (made && run.outputs.path[0]) {
+		int made_code = record_outputs_make(&run.outputs, values.quiet);
+		code = code ? code : made_code;
+	}
+	if (made && values.report) {
+		char *words[] = { "report", run.outputs.path, NULL };
 		int report_code = verb_find("report")->run(verb_find("report"), 2, words);
 		code = code ? code : report_code;
 	}
+	if (run.watched[0].fd >= 0)
+		wait_for_child(&run);
+	code = code ? code : child_code(&run);
+	closep(&run.watched[0].fd);
+	record_outputs_done(&run.outputs);
 	vec_done(&run.pids);
+	vec_done(&run.tids);
+	vec_done(&run.owners);
+	vec_done(&run.cpus.cpus);
+	targets_done(&run.targets);
+	target_options_done(&choice);
 	bytes_done(&run.subject);
 	options_done(self, &values, &args);
 	return code;

@@ -3,11 +3,15 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "analyze/group.h"
 #include "analyze/top.h"
 #include "analyze/tree.h"
 #include "base/bytes.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "cli/options.h"
 #include "cli/selection.h"
 #include "cli/words.h"
@@ -18,9 +22,14 @@ struct report_values {
 	struct selection_values selection;
 	bool tree;
 	const char *callers;
-	unsigned sort;
+	const char *sort;
+	const char *percent_limit;
+	const char *output;
 	uint64_t top;
+	bool no_children;
 	bool json;
+	bool verbose;
+	bool quiet;
 	unsigned color;
 };
 
@@ -30,23 +39,106 @@ const struct option report_options[] = {
 	{ 0, "callers", "FUNCTION", "who called this function: its name, its last part, or a pattern",
 		OPTION_TEXT, INTO(struct report_values, callers) },
 	SELECTION_OPTIONS(struct report_values, selection),
-	{ 0, "sort", "self|total|name|module", "order of the functions", OPTION_CHOICE,
-		INTO(struct report_values, sort) },
+	{ 's', "sort", "KEY[,KEY...]", "order of the functions: self, total, name or module; or add up by comm, pid, dso, sym",
+		OPTION_TEXT, INTO(struct report_values, sort) },
+	{ 0, "no-children", NULL, "what functions took themselves, without what they called", OPTION_FLAG,
+		INTO(struct report_values, no_children) },
+	{ 0, "percent-limit", "N", "only rows of at least N per cent", OPTION_TEXT,
+		INTO(struct report_values, percent_limit) },
 	{ 0, "top", "N", "functions a process, or branches a step (10; JSON: all)", OPTION_COUNT,
 		INTO(struct report_values, top) },
 	{ 0, "json", NULL, "one JSON object, as spoor-report(1) describes it", OPTION_FLAG,
 		INTO(struct report_values, json) },
+	{ 'o', "output", "FILE", "into a file; - is standard output", OPTION_TEXT,
+		INTO(struct report_values, output) },
+	{ 'v', "verbose", NULL, "more of how it was recorded: clocks, sessions, every limit", OPTION_FLAG,
+		INTO(struct report_values, verbose) },
+	{ 'q', "quiet", NULL, "only errors on standard error", OPTION_FLAG, INTO(struct report_values, quiet) },
 	{ 0, "color", "auto|always|never", "colour", OPTION_CHOICE, INTO(struct report_values, color) },
 	{ 0 },
 };
 
-static int write_report(const struct report_values *values, struct selection *s)
+/* What --sort means: an order of the tables, or keys to add up by. */
+struct sorting {
+	enum top_sort order;
+	unsigned keys; /* enum report_group_key */
+};
+
+/* NULL, or the key that is none. Our own words and perf's. */
+static const char *parse_sort(const char *text, struct sorting *ret_sorting, size_t *ret_len)
+{
+	static const struct {
+		const char *word;
+		unsigned key; /* 0: an order */
+		enum top_sort order;
+	} words[] = {
+		{ "self", 0, TOP_SELF },
+		{ "total", 0, TOP_TOTAL },
+		{ "name", 0, TOP_NAME },
+		{ "module", 0, TOP_MODULE },
+		{ "overhead", 0, TOP_SELF },
+		{ "comm", GROUP_NAME, TOP_SELF },
+		{ "process", GROUP_NAME, TOP_SELF },
+		{ "pid", GROUP_NAME | GROUP_PID, TOP_SELF },
+		{ "dso", GROUP_MODULE, TOP_SELF },
+		{ "sym", GROUP_FUNCTION, TOP_SELF },
+		{ "symbol", GROUP_FUNCTION, TOP_SELF },
+		{ "function", GROUP_FUNCTION, TOP_SELF },
+	};
+
+	*ret_sorting = (struct sorting){ 0 };
+	for (const char *at = text;; at += *ret_len + 1) {
+		size_t i = 0;
+		*ret_len = strcspn(at, ",");
+		while (i < sizeof(words) / sizeof(words[0]) &&
+			(strlen(words[i].word) != *ret_len || strncmp(words[i].word, at, *ret_len) != 0))
+			i++;
+		if (i == sizeof(words) / sizeof(words[0]))
+			return at;
+		ret_sorting->keys |= words[i].key;
+		if (!words[i].key)
+			ret_sorting->order = words[i].order;
+		if (!at[*ret_len])
+			return NULL;
+	}
+}
+
+static bool parse_percent(const char *text, double *ret_share)
+{
+	char *end;
+
+	if (!strchr("0123456789.", *text) || !*text)
+		return false;
+	*ret_share = strtod(text, &end) / 100;
+	return (!*end || strcmp(end, "%") == 0) && *ret_share >= 0 && *ret_share <= 1;
+}
+
+static void tell(const char *path, size_t size)
+{
+	struct bytes words = { 0 };
+
+	text_add_safe(&words, path, strlen(path));
+	bytes_text(&words, "  ");
+	text_add_size(&words, size);
+	words_say("%s", bytes_z(&words));
+	bytes_done(&words);
+}
+
+static int write_report(const struct report_values *values, const struct sorting *sorting, double least_share,
+	struct selection *s)
 {
 	struct call_tree tree = { 0 };
 	struct bytes out = { 0 };
 	bool with_tree = values->tree || values->callers;
 	uint32_t top = values->top > UINT32_MAX ? UINT32_MAX : (uint32_t)values->top;
-	int error = top_count(&s->report, &s->profile, &s->names, (enum top_sort)values->sort);
+	bool by_total = sorting->order == TOP_TOTAL && !values->no_children;
+	bool to_file = values->output && strcmp(values->output, "-") != 0;
+	int error = top_count(&s->report, &s->profile, &s->names, sorting->order);
+
+	s->report.group_keys = sorting->keys;
+	if (!error && sorting->keys)
+		error = group_count(&s->report, &s->profile, &s->names,
+			values->no_children ? GROUP_SELF_ONLY : by_total ? GROUP_BY_TOTAL : GROUP_BY_SELF);
 
 	if (!error && with_tree)
 		error = tree_build(&tree, &s->profile, &s->names,
@@ -56,8 +148,18 @@ static int write_report(const struct report_values *values, struct selection *s)
 	} else if (!error) {
 		struct screen screen;
 		screen_look(stdout, (enum color_when)values->color, &screen);
+		if (to_file) {
+			screen.columns = 0;
+			screen.color = values->color == COLOR_ALWAYS;
+		}
 		const struct report_text_options options = { .columns = screen.columns,
-			.color = screen.color, .row_count = top, .callers = values->callers };
+			.color = screen.color,
+			.row_count = top,
+			.least_share = least_share,
+			.by_total = by_total,
+			.verbose = values->verbose,
+			.without_total = values->no_children,
+			.callers = values->callers };
 		report_text(&s->report, with_tree ? &tree : NULL, &options, &out);
 	}
 	if (!error && out.failed)
@@ -68,7 +170,9 @@ static int write_report(const struct report_values *values, struct selection *s)
 		diag_set(&diag, error, "cannot report on '%s': %m", s->path);
 		code = words_fail(&diag);
 	} else {
-		code = selection_print(&out);
+		code = to_file ? selection_write(values->output, &out) : selection_print(&out);
+		if (to_file && code == EXIT_DONE && !values->quiet)
+			tell(values->output, out.len);
 	}
 	call_tree_done(&tree);
 	bytes_done(&out);
@@ -80,14 +184,27 @@ int cmd_report(const struct verb *self, int argc, char **argv)
 	struct report_values values = { 0 };
 	struct arguments arguments;
 	struct selection selection;
+	struct sorting sorting = { 0 };
+	double least_share = 0;
+	const char *bad_key;
+	size_t len;
 	int code;
 
 	if (!options_parse(self, argc, argv, &values, &arguments, &code))
 		return code;
-	code = selection_open(&values.selection, &arguments, self, &selection);
-	if (code == EXIT_DONE)
-		code = write_report(&values, &selection);
-	selection_close(&selection);
+	if (values.sort && (bad_key = parse_sort(values.sort, &sorting, &len))) {
+		code = options_misused(self,
+			"--sort takes self, total, name, module, or any of comm, pid, dso, sym with commas between, not '%.*s'",
+			(int)len, bad_key);
+	} else if (values.percent_limit && !parse_percent(values.percent_limit, &least_share)) {
+		code = options_misused(self, "--percent-limit takes a number from 0 to 100, not '%s'",
+			values.percent_limit);
+	} else {
+		code = selection_open(&values.selection, &arguments, self, &selection);
+		if (code == EXIT_DONE)
+			code = write_report(&values, &sorting, least_share, &selection);
+		selection_close(&selection);
+	}
 	options_done(self, &values, &arguments);
 	return code;
 }

@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
+#include "machine/rights.h"
 
 static int unknown_verb(const char *name)
 {
@@ -38,6 +40,10 @@ int main(int argc, char **argv)
 	 */
 	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail for SIGPIPE */
 
+	struct diag diag = { 0 };
+
+	if (rights_begin(&diag) < 0)
+		return words_fail(&diag);
 	if (argc < 2) {
 		const char *help[] = { "help", NULL };
 		(void)cmd_help(verb_find("help"), 1, (char **)help); /* the misuse is what counts */

@@ -247,8 +247,9 @@ static int parse(struct parse *p, struct arguments *arguments)
 		const char *text = *p->argv;
 		int code = 0;
 
-		if (strcmp(text, "--") == 0) {
-			arguments->command = ++p->argv;
+		if (strcmp(text, "--") == 0 || (p->verb->takes_command && (text[0] != '-' || !text[1]))) {
+			p->argv += text[0] == '-' && text[1];
+			arguments->command = p->argv;
 			while (p->argv[arguments->command_count])
 				arguments->command_count++;
 			return 0;

@@ -22,12 +22,14 @@
  *
  * Understood: `--pid 4711`, `--pid=4711`, `-p 4711`, `-p4711`, short flags in a bundle (`-ab`); the beginning of a long name is
  * not (scripts would break when options are added). Options and other words may be mixed; `--` ends the options, and what follows it is
- * the command. `-` alone is a word. Every table has -h, --help without a row of its own.
+ * the command; of a verb that takes a command the first word begins it too. `-` alone is a word. Every table has -h, --help without a row of its own.
  *
  * One meaning everywhere, so the letters are given out here:
  *
  *   -a --all         -p --pid PID      -n --name NAME   -t --thread TID   -m --module NAME
  *   -F --freq HZ     -o --output FILE  -f --format F        -q --quiet       -h --help
+ *   -i --input FILE  -C --cpu LIST     -D --delay MS        -d --folder DIR  -g (perf's)
+ *   -v --verbose     -z --compress     -y --yes
  */
 #ifndef SPOOR_CLI_OPTIONS_H
 #define SPOOR_CLI_OPTIONS_H

@@ -4,12 +4,15 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analyze/recording.h"
 #include "base/diag.h"
 #include "base/text.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
+#include "machine/output_file.h"
+#include "machine/rights.h"
 #include "session/saved.h"
 
 static void add_words(struct bytes *words, const char *option, const char *value)
@@ -75,13 +78,13 @@ static int make_filter(const struct selection_values *values, const struct verb 
 	return EXIT_DONE;
 }
 
-static int choose_file(const struct arguments *arguments, const struct verb *verb,
+static int choose_file(const char *input, const struct arguments *arguments, const struct verb *verb,
 	struct selection *s, struct diag *diag)
 {
-	if (arguments->command || arguments->words.count > 1)
+	if (arguments->command || arguments->words.count + (input != NULL) > 1)
 		return options_misused(verb, "more than one recording given");
-	if (arguments->words.count) {
-		const char *word = arguments->words.items[0];
+	if (arguments->words.count || input) {
+		const char *word = input ? input : arguments->words.items[0];
 		if (strlen(word) >= sizeof(s->path))
 			return options_misused(verb, "the name of the recording is too long");
 		memcpy(s->path, word, strlen(word) + 1);
@@ -118,6 +121,11 @@ int selection_open(const struct selection_values *values, const struct arguments
 {
 	struct diag diag = { 0 };
 
+	/*
+	 * Reading what anybody may have written takes no right but to read and write files; KILL is for a command of `record` that goes on while this is
+	 * made. What fails leaves more.
+	 */
+	(void)rights_reduce(rights_are_borrowed() ? 0 : RIGHTS_OF_FILES | RIGHT_KILL);
 	memset(s, 0, sizeof(*s));
 	if (trace_init(&s->trace) < 0) {
 		diag_set(&diag, -ENOMEM, "cannot read a recording: %m");
@@ -126,7 +134,7 @@ int selection_open(const struct selection_values *values, const struct arguments
 	s->profile.trace = &s->trace;
 	int code = make_filter(values, verb, s);
 	if (code == EXIT_DONE)
-		code = choose_file(arguments, verb, s, &diag);
+		code = choose_file(values->input, arguments, verb, s, &diag);
 	if (code == EXIT_DONE)
 		code = read_file(s, &diag);
 	if (code != EXIT_DONE)
@@ -153,6 +161,31 @@ int selection_print(const struct bytes *out)
 	if (out->len && fwrite(out->data, 1, out->len, stdout) != out->len && errno == EPIPE)
 		return EXIT_DONE;
 	return words_finish_output();
+}
+
+static int write_file(const char *path, const struct bytes *content, struct diag *diag)
+{
+	struct output_file out;
+	int result = output_file_open(&out, path, diag);
+
+	for (size_t at = 0; result == 0 && at < content->len;) {
+		ssize_t got = write(out.fd, content->data + at, content->len - at);
+		if (got >= 0)
+			at += (size_t)got;
+		else if (errno != EINTR)
+			result = diag_set(diag, -errno, "cannot write '%s': %m", path);
+	}
+	if (result == 0)
+		result = output_file_keep(&out, diag);
+	output_file_close(&out);
+	return result;
+}
+
+int selection_write(const char *path, const struct bytes *out)
+{
+	struct diag diag = { 0 };
+
+	return write_file(path, out, &diag) < 0 ? words_fail(&diag) : EXIT_DONE;
 }
 
 void selection_close(struct selection *s)

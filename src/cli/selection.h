@@ -22,6 +22,7 @@
 #include "model/trace.h"
 
 struct selection_values {
+	const char *input;
 	struct texts pids;
 	struct texts names;
 	struct texts tids;
@@ -33,6 +34,8 @@ struct selection_values {
 
 /* The rows of a verb's option table that fill the selection_values `field` of `type`. */
 #define SELECTION_OPTIONS(type, field)                                                             \
+	{ 'i', "input", "FILE", "the recording, as FILE without the option; - is standard input",  \
+		OPTION_TEXT, INTO(type, field.input) },                                            \
 	{ 'p', "pid", "PID", "only this process; may be repeated", OPTION_TEXTS,                   \
 		INTO(type, field.pids) },                                                          \
 		{ 'n', "name", "NAME", "only processes of this name; a pattern with * and ?",      \
@@ -62,6 +65,9 @@ int selection_open(const struct selection_values *values, const struct arguments
 
 /* Prints the result and ends the output as words_finish_output() does. A reader that left early is no failure. */
 int selection_print(const struct bytes *out);
+
+/* The result into a file instead: EXIT_DONE, or the failure was told. */
+int selection_write(const char *path, const struct bytes *out);
 
 void selection_close(struct selection *selection);
 

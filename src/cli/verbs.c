@@ -7,14 +7,20 @@
 #include "base/text.h"
 
 const struct verb verbs[] = {
-	{ "record", cmd_record, "[options] [-- COMMAND [ARGUMENT...]]", "samples the machine, some processes or a command into a file",
-		record_options },
+	{ "ps", cmd_ps, "[options]", "the .NET processes here: which runtime, whose, and whether they can be asked", ps_options, false },
+	{ "record", cmd_record, "[options] [[--] COMMAND [ARGUMENT...]]", "samples the machine, some processes or a command into a file",
+		record_options, true },
 	{ "report", cmd_report, "[FILE] [options]", "what a recording holds, and where its CPU time went",
-		report_options },
-	{ "flame", cmd_flame, "[FILE] [-o FILE] [options]", "a recording as a flame graph", flame_options },
+		report_options, false },
+	{ "flame", cmd_flame, "[FILE] [-o FILE] [options]", "a recording as a flame graph", flame_options, false },
+	{ "heap", cmd_heap, "[-p PID] [report FILE | roots FILE TYPE | diff BEFORE AFTER] [options]",
+		"what lives in the heap of a .NET process, and what keeps it alive", heap_options, false },
+	{ "dump", cmd_dump, "-p PID [-o FILE] [options]", "a core dump of a .NET process, written by its runtime", dump_options, false },
+	{ "env", cmd_env, "-p PID [NAME...] [options]", "the environment of a .NET process as its runtime has it", env_options, false },
+	{ "perfmap", cmd_perfmap, "on|off -p PID [options]", "lets a .NET runtime write a perf map for other tools", perfmap_options, false },
 	{ "doctor", cmd_doctor, "[--json]", "what this machine and user can record, and what to grant for what can't",
-		doctor_options },
-	{ "help", cmd_help, "[VERB]", "what a verb does and takes", help_options },
+		doctor_options, false },
+	{ "help", cmd_help, "[VERB]", "what a verb does and takes", help_options, false },
 	{ 0 },
 };
 
@@ -34,7 +40,7 @@ const struct verb *verb_nearest(const char *name)
 
 	for (const struct verb *verb = verbs; verb->name; verb++) {
 		unsigned distance = text_distance(name, verb->name);
-		if (!option_is_near(name, verb->name) || (nearest && distance >= least))
+		if (!option_is_near(name, verb->name) || (nearest && distance > least)) /* of two, the later: help */
 			continue;
 		nearest = verb;
 		least = distance;

@@ -24,6 +24,7 @@ struct verb {
 	const char *synopsis;         /* what follows the name: "[FILE] [options]" */
 	const char *summary;          /* "what a recording holds, and where its CPU time went" */
 	const struct option *options; /* ends with a row of zeros; NULL when there are none */
+	bool takes_command;           /* its first word begins a command, as if -- stood before it */
 };
 
 extern const struct verb verbs[]; /* ends with a row of zeros */
@@ -34,11 +35,21 @@ const struct verb *verb_find(const char *name);
 /* The verb whose name is nearest to a mistyped one, NULL when none is near. */
 const struct verb *verb_nearest(const char *name);
 
+int cmd_ps(const struct verb *self, int argc, char **argv);
+extern const struct option ps_options[];
 int cmd_record(const struct verb *self, int argc, char **argv);
 int cmd_report(const struct verb *self, int argc, char **argv);
 extern const struct option report_options[];
 int cmd_flame(const struct verb *self, int argc, char **argv);
 extern const struct option flame_options[];
+int cmd_heap(const struct verb *self, int argc, char **argv);
+extern const struct option heap_options[];
+int cmd_dump(const struct verb *self, int argc, char **argv);
+extern const struct option dump_options[];
+int cmd_env(const struct verb *self, int argc, char **argv);
+extern const struct option env_options[];
+int cmd_perfmap(const struct verb *self, int argc, char **argv);
+extern const struct option perfmap_options[];
 int cmd_doctor(const struct verb *self, int argc, char **argv);
 extern const struct option doctor_options[];
 int cmd_help(const struct verb *self, int argc, char **argv);

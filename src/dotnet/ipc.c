@@ -27,6 +27,7 @@
 #define SET_SERVER 0xffu
 
 #define FORMAT_NETTRACE 1u
+#define SESSION_STREAMS 0u /* 1 would be user_events */
 
 /* UTF-16 units of a text without its NUL. */
 static size_t text_units(const char *text)
@@ -55,10 +56,44 @@ static void put_text(struct bytes *out, const char *text)
 	bytes_utf16z(out, text, strlen(text), IPC_TEXT_MAX);
 }
 
-static bool is_collect(enum ipc_command command)
+bool ipc_is_collect(enum ipc_command command)
 {
 	return command == IPC_COLLECT_TRACING_2 || command == IPC_COLLECT_TRACING_3 ||
-		command == IPC_COLLECT_TRACING_4;
+	       command == IPC_COLLECT_TRACING_4 || command == IPC_COLLECT_TRACING_5;
+}
+
+static bool has_filter(const struct ipc_provider *provider)
+{
+	return provider->only_event_ids || provider->event_id_count;
+}
+
+enum ipc_command ipc_collect_command(const struct ipc_request *request)
+{
+	for (uint32_t i = 0; i < request->provider_count; i++)
+		if (has_filter(&request->providers[i]))
+			return IPC_COLLECT_TRACING_5;
+	if (request->rundown_keywords && request->rundown_keywords != IPC_RUNDOWN_WHOLE)
+		return IPC_COLLECT_TRACING_4;
+	return request->stacks ? IPC_COLLECT_TRACING_2 : IPC_COLLECT_TRACING_3;
+}
+
+enum ipc_command ipc_collect_fallback(enum ipc_command command)
+{
+	switch (command) {
+	case IPC_COLLECT_TRACING_4:
+		return IPC_COLLECT_TRACING_3;
+	case IPC_COLLECT_TRACING_3:
+		return IPC_COLLECT_TRACING_2;
+	default:
+		return (enum ipc_command)0;
+	}
+}
+
+static int check_text(const char *what, const char *text, size_t units_max, struct diag *diag)
+{
+	if (text && text_units(text) > units_max)
+		return diag_set(diag, -EINVAL, "%s is longer than %zu characters", what, units_max);
+	return 0;
 }
 
 static int check_collect(const struct ipc_request *request, struct diag *diag)
@@ -73,14 +108,79 @@ static int check_collect(const struct ipc_request *request, struct diag *diag)
 		if (!provider->name || !*provider->name)
 			return diag_set(diag, -EINVAL, "a provider needs a name");
 		if (provider->level > IPC_LEVEL_MAX)
-			return diag_set(diag, -EINVAL, "provider '%s': level %" PRIu32 " is above %u",
-				provider->name, provider->level, IPC_LEVEL_MAX);
-		if (text_units(provider->name) > IPC_TEXT_MAX ||
-			(provider->arguments && text_units(provider->arguments) > IPC_TEXT_MAX))
-			return diag_set(diag, -EINVAL, "a provider's name or arguments are longer than %u characters",
-				IPC_TEXT_MAX);
+			return diag_set(diag, -EINVAL,
+				"provider '%s': level %" PRIu32 " is above %u", provider->name,
+				provider->level, IPC_LEVEL_MAX);
+		int r = check_text("a provider's name", provider->name, IPC_TEXT_MAX, diag);
+		if (r == 0)
+			r = check_text(
+				"what a provider is told", provider->arguments, IPC_TEXT_MAX, diag);
+		if (r < 0)
+			return r;
+		if (provider->event_id_count > IPC_EVENT_IDS_MAX)
+			return diag_set(diag, -EINVAL, "provider '%s': more than %u event ids",
+				provider->name, IPC_EVENT_IDS_MAX);
+		if (has_filter(provider) && request->command != IPC_COLLECT_TRACING_5)
+			return diag_set(diag, -EINVAL,
+				"provider '%s': this request cannot choose events by id",
+				provider->name);
 	}
 	return 0;
+}
+
+static int check_environment(const struct ipc_request *request, struct diag *diag)
+{
+	int r;
+
+	if (!request->variable || !*request->variable || strchr(request->variable, '='))
+		return diag_set(diag, -EINVAL, "an environment variable needs a name without '='");
+	r = check_text("the variable's name", request->variable, IPC_TEXT_MAX, diag);
+	return r < 0 ? r : check_text("the variable's value", request->value, IPC_VALUE_MAX, diag);
+}
+
+static int check_dump(const struct ipc_request *request, struct diag *diag)
+{
+	unsigned flags = request->command == IPC_CORE_DUMP
+				 ? IPC_DUMP_LOG
+				 : IPC_DUMP_LOG | IPC_DUMP_VERBOSE | IPC_DUMP_CRASH_REPORT;
+
+	if (request->dump_type < IPC_DUMP_MINI || request->dump_type > IPC_DUMP_FULL)
+		return diag_set(
+			diag, -EINVAL, "there is no dump of type %d", (int)request->dump_type);
+	if (request->dump_flags & ~flags)
+		return diag_set(diag, -EINVAL, "this runtime's dump knows no such option");
+	return check_text("the dump's path", request->path, IPC_TEXT_MAX, diag);
+}
+
+static int check_request(const struct ipc_request *request, struct diag *diag)
+{
+	switch (request->command) {
+	case IPC_COLLECT_TRACING_2:
+	case IPC_COLLECT_TRACING_3:
+	case IPC_COLLECT_TRACING_4:
+	case IPC_COLLECT_TRACING_5:
+		return check_collect(request, diag);
+	case IPC_SET_ENVIRONMENT:
+		return check_environment(request, diag);
+	case IPC_CORE_DUMP:
+	case IPC_CORE_DUMP_2:
+	case IPC_CORE_DUMP_3:
+		return check_dump(request, diag);
+	case IPC_ENABLE_PERF_MAP:
+		if (request->perf_map < IPC_PERF_MAP_ALL ||
+			request->perf_map > IPC_PERF_MAP_PERFMAP)
+			return diag_set(diag, -EINVAL, "there is no perf map of type %d",
+				(int)request->perf_map);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* An absent path ends the target; an empty one is the default name. */
+static const char *dump_path(const struct ipc_request *request)
+{
+	return request->path ? request->path : "";
 }
 
 /* The exact size of the whole message, worked out from the layout alone; 0 for a command that is not ours to send. */
@@ -93,11 +193,21 @@ static size_t request_size(const struct ipc_request *request)
 	case IPC_PROCESS_INFO_2:
 	case IPC_PROCESS_INFO_3:
 	case IPC_RESUME_RUNTIME:
+	case IPC_PROCESS_ENVIRONMENT:
+	case IPC_DISABLE_PERF_MAP:
 		return size;
 	case IPC_STOP_TRACING:
 		return size + 8;
+	case IPC_SET_ENVIRONMENT:
+		return size + text_size(request->variable) + text_size(request->value);
+	case IPC_ENABLE_PERF_MAP:
+		return size + 4;
+	case IPC_CORE_DUMP:
+	case IPC_CORE_DUMP_2:
+	case IPC_CORE_DUMP_3:
+		return size + text_size(dump_path(request)) + 4 + 4; /* path, type, flags */
 	case IPC_COLLECT_TRACING_2:
-		size += 4 + 4 + 1 + 4;     /* buffer, format, rundown, provider count */
+		size += 4 + 4 + 1 + 4; /* buffer, format, rundown, provider count */
 		break;
 	case IPC_COLLECT_TRACING_3:
 		size += 4 + 4 + 1 + 1 + 4; /* ... rundown, stacks ... */
@@ -105,21 +215,29 @@ static size_t request_size(const struct ipc_request *request)
 	case IPC_COLLECT_TRACING_4:
 		size += 4 + 4 + 8 + 1 + 4; /* ... rundown keywords, stacks ... */
 		break;
+	case IPC_COLLECT_TRACING_5:
+		size += 4 + 4 + 4 + 8 + 1 + 4; /* kind of session, then as 4 */
+		break;
 	default:
 		return 0;
 	}
 	for (uint32_t i = 0; i < request->provider_count; i++) {
 		const struct ipc_provider *provider = &request->providers[i];
 		size += 8 + 4 + text_size(provider->name) + text_size(provider->arguments);
+		if (request->command == IPC_COLLECT_TRACING_5)
+			size += 1 + 4 +
+				4 * (size_t)provider->event_id_count; /* only these?, count, ids */
 	}
 	return size;
 }
 
 static void put_collect(const struct ipc_request *request, struct bytes *out)
 {
+	if (request->command == IPC_COLLECT_TRACING_5)
+		bytes_u32(out, SESSION_STREAMS);
 	bytes_u32(out, request->buffer_mb);
 	bytes_u32(out, FORMAT_NETTRACE);
-	if (request->command == IPC_COLLECT_TRACING_4)
+	if (request->command == IPC_COLLECT_TRACING_4 || request->command == IPC_COLLECT_TRACING_5)
 		bytes_u64(out, request->rundown_keywords);
 	else
 		bytes_u8(out, request->rundown_keywords != 0);
@@ -132,34 +250,64 @@ static void put_collect(const struct ipc_request *request, struct bytes *out)
 		bytes_u32(out, provider->level);
 		put_text(out, provider->name);
 		put_text(out, provider->arguments);
+		if (request->command != IPC_COLLECT_TRACING_5)
+			continue;
+		/* The runtime does not check that this is there. */
+		bytes_u8(out, provider->only_event_ids);
+		bytes_u32(out, provider->event_id_count);
+		for (uint32_t k = 0; k < provider->event_id_count; k++)
+			bytes_u32(out, provider->event_ids[k]);
+	}
+}
+
+static void put_payload(const struct ipc_request *request, struct bytes *out)
+{
+	switch (request->command) {
+	case IPC_STOP_TRACING:
+		bytes_u64(out, request->session_id);
+		break;
+	case IPC_SET_ENVIRONMENT:
+		put_text(out, request->variable);
+		put_text(out, request->value);
+		break;
+	case IPC_ENABLE_PERF_MAP:
+		bytes_u32(out, request->perf_map);
+		break;
+	case IPC_CORE_DUMP:
+	case IPC_CORE_DUMP_2:
+	case IPC_CORE_DUMP_3:
+		put_text(out, dump_path(request));
+		bytes_u32(out, request->dump_type);
+		bytes_u32(out, request->dump_flags);
+		break;
+	default:
+		if (ipc_is_collect(request->command))
+			put_collect(request, out);
+		break;
 	}
 }
 
 int ipc_encode(const struct ipc_request *request, struct bytes *out, struct diag *diag)
 {
 	size_t at = out->len;
+	int r = check_request(request, diag);
 
-	if (is_collect(request->command)) {
-		int r = check_collect(request, diag);
-		if (r < 0)
-			return r;
-	}
+	if (r < 0)
+		return r;
 	size_t size = request_size(request);
 	if (!size)
-		return diag_set(diag, -EINVAL, "no such diagnostics command: %#x", (unsigned)request->command);
+		return diag_set(diag, -EINVAL, "no such diagnostics command: %#x",
+			(unsigned)request->command);
 	if (size > IPC_MESSAGE_MAX)
-		return diag_set(diag, -EINVAL, "the providers take %zu bytes; a request holds %u", size,
-			IPC_MESSAGE_MAX);
+		return diag_set(diag, -EINVAL, "the request takes %zu bytes, and %u is the most",
+			size, IPC_MESSAGE_MAX);
 
 	bytes_add(out, MAGIC, MAGIC_SIZE);
 	bytes_u16(out, (uint16_t)size);
 	bytes_u8(out, (uint8_t)(request->command >> 8));
 	bytes_u8(out, (uint8_t)(request->command & 0xff));
 	bytes_u16(out, 0);
-	if (request->command == IPC_STOP_TRACING)
-		bytes_u64(out, request->session_id);
-	else if (is_collect(request->command))
-		put_collect(request, out);
+	put_payload(request, out);
 	if (out->failed) {
 		out->len = at;
 		return diag_set(diag, -ENOMEM, "no memory for a diagnostics request");
@@ -173,8 +321,8 @@ int ipc_encode(const struct ipc_request *request, struct bytes *out, struct diag
 	return 0;
 }
 
-int ipc_decode_header(const uint8_t header[IPC_HEADER_SIZE], size_t *ret_size, bool *ret_ok,
-	struct diag *diag)
+int ipc_decode_header(
+	const uint8_t header[IPC_HEADER_SIZE], size_t *ret_size, bool *ret_ok, struct diag *diag)
 {
 	struct cursor c = cursor_of(header, IPC_HEADER_SIZE);
 	const uint8_t *magic = cursor_take(&c, MAGIC_SIZE);
@@ -185,11 +333,11 @@ int ipc_decode_header(const uint8_t header[IPC_HEADER_SIZE], size_t *ret_size, b
 	if (memcmp(magic, MAGIC, MAGIC_SIZE) != 0)
 		return diag_set(diag, -EPROTO, "the reply is not of the diagnostics protocol");
 	if (size < IPC_HEADER_SIZE)
-		return diag_set(diag, -EPROTO, "the reply claims a size of %zu bytes, less than its header",
-			size);
+		return diag_set(diag, -EPROTO,
+			"the reply claims a size of %zu bytes, less than its header", size);
 	if (set != SET_SERVER || (command != 0 && command != 0xff))
-		return diag_set(diag, -EPROTO, "the reply is neither a success nor an error: %#x %#x", set,
-			command);
+		return diag_set(diag, -EPROTO,
+			"the reply is neither a success nor an error: %#x %#x", set, command);
 	*ret_size = size - IPC_HEADER_SIZE;
 	*ret_ok = command == 0;
 	return 0;
@@ -206,15 +354,16 @@ int ipc_decode_error(const uint8_t *payload, size_t size, uint32_t *ret_error, s
 	return 0;
 }
 
-int ipc_decode_session(const uint8_t *payload, size_t size, uint64_t *ret_session_id,
-	struct diag *diag)
+int ipc_decode_session(
+	const uint8_t *payload, size_t size, uint64_t *ret_session_id, struct diag *diag)
 {
 	struct cursor c = cursor_of(payload, size);
 	uint64_t session_id = cursor_u64(&c);
 
 	/* What came behind it would be missing from the stream, so the size must be right to the byte. */
 	if (c.short_read || cursor_left(&c))
-		return diag_set(diag, -EPROTO, "the reply has %zu bytes where a session id has 8", size);
+		return diag_set(
+			diag, -EPROTO, "the reply has %zu bytes where a session id has 8", size);
 	*ret_session_id = session_id;
 	return 0;
 }
@@ -232,6 +381,10 @@ const char *ipc_error_words(uint32_t error)
 		return "its runtime was built without it";
 	case IPC_ERROR_FAIL:
 		return "it could not make a session (all 64 may be taken)";
+	case IPC_ERROR_INVALID_ARGUMENT:
+		return "it takes no such argument";
+	case IPC_ERROR_NO_SUCH_VARIABLE:
+		return "it has no such variable";
 	default:
 		return "it refused";
 	}
@@ -276,7 +429,8 @@ int ipc_decode_process_info(enum ipc_command command, const uint8_t *payload, si
 	info.runtime_version = named ? take_text(&c) : strdup("");
 	if (c.short_read) {
 		ipc_process_info_done(&info);
-		return diag_set(diag, -EPROTO, "what it says of itself ends within a field (%zu bytes)", size);
+		return diag_set(diag, -EPROTO,
+			"what it says of itself ends within a field (%zu bytes)", size);
 	}
 	if (!info.command_line || !info.system || !info.architecture || !info.entry_assembly ||
 		!info.runtime_version) {
@@ -295,4 +449,59 @@ void ipc_process_info_done(struct ipc_process_info *info)
 	free(info->entry_assembly);
 	free(info->runtime_version);
 	*info = (struct ipc_process_info){ 0 };
+}
+
+char *ipc_decode_error_text(const uint8_t *payload, size_t size)
+{
+	struct cursor c = cursor_of(payload, size);
+
+	cursor_skip(&c, 4); /* the HRESULT */
+	if (c.short_read || !cursor_left(&c))
+		return strdup("");
+	char *text = take_text(&c);
+
+	return text || !c.short_read ? text : strdup("");
+}
+
+/* u32 bytes that follow, u16 0. */
+int ipc_decode_environment_size(
+	const uint8_t *payload, size_t size, size_t *ret_size, struct diag *diag)
+{
+	struct cursor c = cursor_of(payload, size);
+	uint32_t follow = cursor_u32(&c);
+
+	cursor_skip(&c, 2);
+	if (c.short_read || cursor_left(&c))
+		return diag_set(diag, -EPROTO,
+			"the reply has %zu bytes where 6 tell the size of an environment", size);
+	if (follow < 4 || follow > IPC_ENVIRONMENT_MAX)
+		return diag_set(
+			diag, -EPROTO, "it claims an environment of %" PRIu32 " bytes", follow);
+	*ret_size = follow;
+	return 0;
+}
+
+int ipc_decode_environment(const uint8_t *data, size_t size,
+	int (*each)(void *user, const char *variable), void *user, struct diag *diag)
+{
+	struct cursor c = cursor_of(data, size);
+	uint32_t count = cursor_u32(&c);
+
+	for (uint32_t i = 0; i < count; i++) {
+		char *text = take_text(&c);
+		if (c.short_read) {
+			free(text);
+			return diag_set(diag, -EPROTO,
+				"its environment ends within a variable (%zu bytes)", size);
+		}
+		if (!text)
+			return diag_set(diag, -ENOMEM, "no memory for its environment");
+		int r = each(user, text);
+		free(text);
+		if (r)
+			return r;
+	}
+	if (c.short_read)
+		return diag_set(diag, -EPROTO, "its environment has no count (%zu bytes)", size);
+	return 0;
 }

@@ -21,18 +21,50 @@ struct diag;
 #define IPC_MESSAGE_MAX   65535u
 #define IPC_PROVIDERS_MAX 1000u
 #define IPC_LEVEL_MAX     5u
-#define IPC_TEXT_MAX      4096u  /* UTF-16 units of a provider's name or arguments */
+#define IPC_TEXT_MAX      4096u  /* UTF-16 units of a provider's name or arguments, of a path, of a variable's name */
+#define IPC_VALUE_MAX     24000u /* ... of a variable's value */
+#define IPC_EVENT_IDS_MAX 4096u  /* of one provider */
+
+/* What an environment may take; the kernel allows 6 MiB of arguments and environment in UTF-8. */
+#define IPC_ENVIRONMENT_MAX (16u << 20)
 
 /* Command set in the high byte, id in the low one. */
 enum ipc_command {
+	IPC_CORE_DUMP = 0x0101,
+	IPC_CORE_DUMP_2 = 0x0102,
+	IPC_CORE_DUMP_3 = 0x0103,         /* .NET 7 */
 	IPC_STOP_TRACING = 0x0201,
 	IPC_COLLECT_TRACING_2 = 0x0203,
-	IPC_COLLECT_TRACING_3 = 0x0204,
-	IPC_COLLECT_TRACING_4 = 0x0205,
+	IPC_COLLECT_TRACING_3 = 0x0204,   /* .NET 9 */
+	IPC_COLLECT_TRACING_4 = 0x0205,   /* .NET 9 */
+	IPC_COLLECT_TRACING_5 = 0x0206,   /* .NET 10 */
 	IPC_PROCESS_INFO = 0x0400,
 	IPC_RESUME_RUNTIME = 0x0401,
+	IPC_PROCESS_ENVIRONMENT = 0x0402,
+	IPC_SET_ENVIRONMENT = 0x0403,
 	IPC_PROCESS_INFO_2 = 0x0404,
+	IPC_ENABLE_PERF_MAP = 0x0405,     /* .NET 8 */
+	IPC_DISABLE_PERF_MAP = 0x0406,    /* .NET 8 */
 	IPC_PROCESS_INFO_3 = 0x0408,
+};
+
+enum ipc_dump_type {
+	IPC_DUMP_MINI = 1,
+	IPC_DUMP_HEAP = 2,
+	IPC_DUMP_TRIAGE = 3,
+	IPC_DUMP_FULL = 4,
+};
+
+enum ipc_dump_flag {
+	IPC_DUMP_LOG = 1 << 0,            /* all that IPC_CORE_DUMP knows */
+	IPC_DUMP_VERBOSE = 1 << 1,
+	IPC_DUMP_CRASH_REPORT = 1 << 2,
+};
+
+enum ipc_perf_map {
+	IPC_PERF_MAP_ALL = 1,
+	IPC_PERF_MAP_JITDUMP = 2,
+	IPC_PERF_MAP_PERFMAP = 3,
 };
 
 /* What the runtime answers when it refuses (HRESULT). */
@@ -41,7 +73,9 @@ enum ipc_error {
 	IPC_ERROR_UNKNOWN_COMMAND = 0x80131385,
 	IPC_ERROR_UNKNOWN_MAGIC = 0x80131386,
 	IPC_ERROR_NOT_SUPPORTED = 0x80131515,
-	IPC_ERROR_FAIL = 0x80004005, /* no session could be made: all 64 are taken */
+	IPC_ERROR_FAIL = 0x80004005, /* no session could be made: all 64 are taken; or the dump failed */
+	IPC_ERROR_INVALID_ARGUMENT = 0x80070057,
+	IPC_ERROR_NO_SUCH_VARIABLE = 0x800000cb,
 };
 
 struct ipc_provider {
@@ -49,20 +83,43 @@ struct ipc_provider {
 	const char *arguments; /* NULL: none */
 	uint64_t keywords;
 	uint32_t level;
+	/* Which of its events: 5 only, any other command refuses a request that has such a list. */
+	const uint32_t *event_ids;
+	uint32_t event_id_count;
+	bool only_event_ids;   /* these alone (without any: none); else all but these */
 };
 
 struct ipc_request {
 	enum ipc_command command;
 	uint64_t session_id;                  /* stop */
 	uint32_t buffer_mb;                   /* collect, the rest too; not 0 */
-	uint64_t rundown_keywords;            /* 4: as it is; 2 and 3 only know whether it is 0 */
-	bool stacks;                          /* 3 and 4; 2 always has them */
+	uint64_t rundown_keywords;            /* 4 and 5: as it is; 2 and 3 only know whether it is 0 */
+	bool stacks;                          /* 3 and later; 2 always has them */
 	const struct ipc_provider *providers; /* at least one */
 	uint32_t provider_count;
+	const char *path;                     /* dump, as the target sees it; NULL or "": a default name in its /tmp */
+	enum ipc_dump_type dump_type;
+	unsigned dump_flags;                  /* enum ipc_dump_flag */
+	enum ipc_perf_map perf_map;
+	const char *variable;                 /* set environment: a name, not empty and without '=' */
+	const char *value;                    /* NULL removes it */
 };
 
+bool ipc_is_collect(enum ipc_command command);
+
 /*
- * Appends the message to `out`. -EINVAL for a request that the runtime must never see (no provider, an empty name, level above 5, a message
+ * The least CollectTracing that can say all of a request: 2 where it will do, since every runtime knows it; 5 with event ids, 4 with rundown keywords that are neither
+ * none nor the ones 2 implies, 3 without stacks. And what to fall back to when a runtime does not know `command`: 0 when there is nothing (event ids cannot
+ * be left out), else the next older one, which has stacks or a whole rundown where the request asked for less.
+ */
+enum ipc_command ipc_collect_command(const struct ipc_request *request);
+enum ipc_command ipc_collect_fallback(enum ipc_command command);
+
+/* The rundown that CollectTracing 2 and 3 mean by "yes". */
+#define IPC_RUNDOWN_WHOLE UINT64_C(0x80020139)
+
+/*
+ * Appends the message to `out`. -EINVAL for a request that the runtime must never see (no provider, an empty name, level above 5, a dump of no type, a message
  * above IPC_MESSAGE_MAX), -ENOMEM; `out` is then as before.
  */
 int ipc_encode(const struct ipc_request *request, struct bytes *out, struct diag *diag);
@@ -75,6 +132,12 @@ int ipc_decode_header(const uint8_t header[IPC_HEADER_SIZE], size_t *ret_size, b
 
 /* The HRESULT in the payload of an error reply. */
 int ipc_decode_error(const uint8_t *payload, size_t size, uint32_t *ret_error, struct diag *diag);
+
+/*
+ * The text behind the HRESULT of a refused IPC_CORE_DUMP_3: what createdump wrote, lines and all, as UTF-8; "" when there is none. The caller frees
+ * it; NULL when memory ran out.
+ */
+char *ipc_decode_error_text(const uint8_t *payload, size_t size);
 
 /* The session id in the payload of a reply to collect or stop. */
 int ipc_decode_session(const uint8_t *payload, size_t size, uint64_t *ret_session_id,
@@ -99,5 +162,15 @@ int ipc_decode_process_info(enum ipc_command command, const uint8_t *payload, si
 	struct ipc_process_info *ret_info, struct diag *diag);
 
 void ipc_process_info_done(struct ipc_process_info *info);
+
+/*
+ * The reply to IPC_PROCESS_ENVIRONMENT says how many bytes follow it on the connection; -EPROTO when they are more than IPC_ENVIRONMENT_MAX. Then these bytes hold
+ * the variables, each of which goes to `each` as "NAME=value" (UTF-8, NUL-terminated, borrowed for the call); a return other than 0 ends it and is
+ * returned.
+ */
+int ipc_decode_environment_size(const uint8_t *payload, size_t size, size_t *ret_size,
+	struct diag *diag);
+int ipc_decode_environment(const uint8_t *data, size_t size,
+	int (*each)(void *user, const char *variable), void *user, struct diag *diag);
 
 #endif

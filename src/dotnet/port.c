@@ -2,8 +2,8 @@
  * See port.h.
  *
  * What the target calls TMPDIR is resolved inside its root (openat2 with RESOLVE_IN_ROOT), because an absolute symbolic link in a
- * container means a place in the container. Where that is not to be had (an old kernel, no right to look into the root), the plain path
- * is tried, which is the same place for a process of our own mount namespace.
+ * container means a place in the container. Without the right to look into the root it is resolved in ours, which is the same place for a
+ * process of our own mount namespace. Without openat2 nothing that a target names is opened. Who listens is the kernel's word.
  */
 #include "dotnet/port.h"
 
@@ -39,6 +39,8 @@
 #define NAME_FORMAT "dotnet-diagnostic-%" PRIu32 "-%" PRIu64 "-socket"
 #define NAME_PREFIX "dotnet-diagnostic-%" PRIu32 "-"
 #define NAME_ROOM   80u
+
+#define NO_SOCKET "it has no diagnostics socket (switched off, or not .NET)"
 
 /* A whole small file of /proc, with a NUL behind it. */
 static int read_proc(uint32_t pid, const char *file, size_t limit, char **ret_text, size_t *ret_size)
@@ -187,39 +189,37 @@ static bool target_directory(const struct dotnet_target *target, char directory[
 	return true;
 }
 
+/* A folder below another; links lead nowhere else. */
+static int open_below(int folder, const char *path, uint64_t resolve)
+{
+	const struct open_how how = {
+		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = resolve | RESOLVE_NO_MAGICLINKS,
+	};
+	int fd = (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : fd;
+}
+
 /*
  * An O_PATH descriptor of the target's directory. A relative TMPDIR is relative to where the target was when it started; where it is now
  * is the best guess.
  */
 static int open_directory(uint32_t pid, const char *directory)
 {
-	const struct open_how how = {
-		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT,
-	};
-	const char *inside = directory + strspn(directory, "/");
 	char path[64];
 
-	if (inside == directory) {
+	if (directory[0] != '/') {
 		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/cwd", pid);
 		cleanup(closep) int cwd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		int fd = cwd < 0 ? -1 : openat(cwd, directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		return fd < 0 ? -errno : fd;
+		return cwd < 0 ? -errno : open_below(cwd, directory, RESOLVE_BENEATH);
 	}
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root", pid);
 	cleanup(closep) int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root >= 0) {
-		int fd = (int)syscall(SYS_openat2, root, directory, &how, sizeof(how));
-		if (fd < 0 && errno == ENOSYS)
-			fd = openat(root, *inside ? inside : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (fd >= 0)
-			return fd;
-		return -errno;
-	}
-	if (errno == ENOENT || errno == ESRCH)
+	if (root < 0 && (errno == ENOENT || errno == ESRCH))
 		return -ESRCH;
-	int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	cleanup(closep) int ours = root < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	return open_below(root < 0 ? ours : root, directory, RESOLVE_IN_ROOT);
 }
 
 static bool is_socket(int directory, const char *name)
@@ -266,8 +266,9 @@ static bool scan_for_name(int directory, uint32_t inner_pid, char name[NAME_ROOM
 	return found;
 }
 
-/* The directory's descriptor and the socket's name in it, or a negative errno. */
-static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM], struct diag *diag)
+/* The directory's descriptor and the socket's name in it, or a negative errno. *ret_guessed: the name is not the one it must have. */
+static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM], bool *ret_guessed,
+	struct diag *diag)
 {
 	char directory[SOCKET_PATH_MAX + 1];
 
@@ -277,6 +278,8 @@ static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM],
 	cleanup(closep) int fd = open_directory(target->pid, directory);
 	if (fd == -ESRCH)
 		return diag_set(diag, -ESRCH, "the process has ended");
+	if (fd == -ENOSYS)
+		return diag_set(diag, fd, "its files cannot be looked into safely: there is no openat2 here (Linux 5.6)");
 	if (fd == -EACCES || fd == -EPERM)
 		return diag_set(diag, fd, "its temporary directory may not be looked into: %m");
 	if (fd < 0)
@@ -288,24 +291,53 @@ static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM],
 	size_t room = SOCKET_PATH_MAX - strlen(directory);
 	if (strlen(name) > room)
 		name[room] = '\0';
+	*ret_guessed = false;
 	if (name[0] && is_socket(fd, name))
 		return TAKE_FD(fd);
+	*ret_guessed = true;
 	if (room >= NAME_ROOM && scan_for_name(fd, target->inner_pid, name))
 		return TAKE_FD(fd);
 	return diag_set(diag, -ENOENT, room < NAME_ROOM
 		? "it has no diagnostics socket (its TMPDIR may be too long for one)"
-		: "it has no diagnostics socket (switched off, or not .NET)");
+		: NO_SOCKET);
 }
 
 bool dotnet_port_exists(const struct dotnet_target *target)
 {
 	char name[NAME_ROOM];
-	cleanup(closep) int directory = find_socket(target, name, NULL);
+	bool guessed;
+	cleanup(closep) int directory = find_socket(target, name, &guessed, NULL);
 
 	return directory >= 0;
 }
 
-/* Whoever may write to /tmp can put a socket there with any pid in its name. The listener's pid is the kernel's word. */
+/* Real, effective, saved and file system user of a process: any of them, or root, may be who it was when it began to listen. */
+static bool is_user_of(uint32_t pid, uid_t uid)
+{
+	cleanup(freep) char *text = NULL;
+	size_t size;
+
+	if (uid == 0)
+		return true;
+	if (read_proc(pid, "status", STATUS_MAX, &text, &size) < 0)
+		return false;
+	const char *line = strstr(text, "\nUid:");
+	for (const char *at = line ? line + 5 : "\n"; *at && *at != '\n';) {
+		char *end;
+		unsigned long number = strtoul(at, &end, 10);
+		if (end == at)
+			break;
+		if (number == uid)
+			return true;
+		at = end;
+	}
+	return false;
+}
+
+/*
+ * Whoever may write to /tmp can put a socket there with any pid in its name. The listener's pid is the kernel's word; its user is compared
+ * too, because a pid that was given out anew may be that of an old listener whose socket another process has kept.
+ */
 static int check_peer(int fd, const struct dotnet_target *target, struct diag *diag)
 {
 	struct ucred peer;
@@ -316,6 +348,8 @@ static int check_peer(int fd, const struct dotnet_target *target, struct diag *d
 	/* 0: a pid that our pid namespace has no number for. Then it cannot be the target, which has one. */
 	if (peer.pid != (pid_t)target->pid)
 		return diag_set(diag, -EPERM, "another process (pid %d) listens at its socket", peer.pid);
+	if (!is_user_of(target->pid, peer.uid))
+		return diag_set(diag, -EPERM, "another user (%u) listens at its socket", peer.uid);
 	return 0;
 }
 
@@ -323,17 +357,25 @@ int dotnet_port_connect(const struct dotnet_target *target, struct diag *diag)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	char name[NAME_ROOM];
-	cleanup(closep) int directory = find_socket(target, name, diag);
+	bool guessed;
+	cleanup(closep) int directory = find_socket(target, name, &guessed, diag);
 
 	if (directory < 0)
 		return directory;
 	cleanup(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return diag_set(diag, -errno, "cannot make a socket: %m");
-	/* Through the descriptor: /proc/PID/root and the path may together be too long for sun_path; this never is. */
-	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", directory, name);
+	/* The socket that was looked at, not what its name leads to by now; and this path is never too long for sun_path. */
+	cleanup(closep) int place = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	if (place < 0 || fstat(place, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return diag_set(diag, -ENOENT, "its diagnostics socket has gone");
+	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", place);
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
 		int error = errno;
+		/* Left behind by one that had this pid before: runtimes that are killed do that. */
+		if (error == ECONNREFUSED && guessed)
+			return diag_set(diag, -ENOENT, NO_SOCKET);
 		if (error == ECONNREFUSED)
 			return diag_set(diag, -error, "nobody listens at its diagnostics socket any more");
 		if (error == EACCES || error == EPERM)

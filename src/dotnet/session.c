@@ -23,6 +23,7 @@
 
 #include "base/bytes.h"
 #include "base/diag.h"
+#include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
 #include "model/clr.h"
@@ -64,6 +65,7 @@ struct exchange {
 	enum ipc_command command;
 	enum dotnet_stream stream; /* of collect and stop */
 	int fd;
+	uint32_t guard_key;        /* of collect, while no stream has taken it over */
 	bool ok;                   /* the reply is a success */
 	uint64_t begin_ns;
 	uint64_t retry_ns;
@@ -77,6 +79,7 @@ struct exchange {
 
 struct stream {
 	int fd;                    /* -1: none, or ended */
+	uint32_t guard_key;
 	uint64_t session_id;
 	bool opened;
 	bool stop_due;
@@ -90,6 +93,8 @@ struct stream {
 struct dotnet_client {
 	struct dotnet_target target;
 	struct dotnet_handler handler;
+	struct guard *guard;       /* NULL: none */
+	uint32_t guard_rounds;     /* that were over when this client began */
 	struct exchange exchange;
 	struct stream streams[DOTNET_STREAM_COUNT];
 	enum step step;
@@ -104,6 +109,8 @@ struct dotnet_client {
 	bool named;
 	bool has_info;
 	struct ipc_process_info info;
+	int refused;               /* what the last try to connect came to; 0 a connection */
+	char sessions[DOTNET_STREAM_COUNT][160];
 	const char *reason_code;
 	char reason[640];          /* as long as a diagnosis */
 };
@@ -114,8 +121,12 @@ static void set_reason(struct dotnet_client *client, const char *code, const cha
 	snprintf(client->reason, sizeof(client->reason), "%s", text);
 }
 
-static void close_exchange(struct exchange *exchange)
+static void close_exchange(struct dotnet_client *client)
 {
+	struct exchange *exchange = &client->exchange;
+
+	guard_remove(client->guard, exchange->guard_key);
+	exchange->guard_key = 0;
 	if (exchange->fd >= 0)
 		close(exchange->fd);
 	exchange->fd = -1;
@@ -215,6 +226,20 @@ static void begin_collect(struct dotnet_client *client, enum dotnet_stream strea
 	begin_exchange(client, &request, stream, now_ns);
 }
 
+/* As the runtime was asked; what it opened itself by. */
+static void describe_session(struct dotnet_client *client, enum dotnet_stream stream)
+{
+	const char *stacks = client->exchange.command == IPC_COLLECT_TRACING_2 ? "with stacks" : "no stacks";
+	char *text = client->sessions[stream];
+	size_t room = sizeof(client->sessions[stream]);
+
+	if (stream == DOTNET_STREAM_LIVE)
+		snprintf(text, room, "live Microsoft-Windows-DotNETRuntime:0x%x:%u, %u MB, %s", (unsigned)LIVE_KEYWORDS,
+			LIVE_LEVEL, BUFFER_MB, stacks);
+	else
+		snprintf(text, room, "rundown 0x%x, %u MB, %s", (unsigned)RUNDOWN_KEYWORDS, BUFFER_MB, stacks);
+}
+
 static const char *code_of_errno(int error)
 {
 	switch (-error) {
@@ -245,10 +270,10 @@ static void fail_exchange(struct dotnet_client *client, int error, const char *t
 	if (is_stop(exchange)) {
 		/* The request is out, or there is no way to the peer (and most likely no peer). */
 		client->streams[exchange->stream].stopped = true;
-		close_exchange(exchange);
+		close_exchange(client);
 		return;
 	}
-	close_exchange(exchange);
+	close_exchange(client);
 	client->step = STEP_DONE;
 	if (!target_is_alive(client))
 		set_reason(client, "ended", "it ended before its methods were known");
@@ -279,7 +304,7 @@ static void take_info(struct dotnet_client *client)
 		/* Its names matter more than who it says it is (a command line above 64 KiB cannot be told at all). */
 		client->step = STEP_LIVE;
 	}
-	close_exchange(exchange);
+	close_exchange(client);
 }
 
 static void take_collect(struct dotnet_client *client)
@@ -299,11 +324,15 @@ static void take_collect(struct dotnet_client *client)
 		}
 		stream->fd = exchange->fd;
 		exchange->fd = -1;
+		stream->guard_key = exchange->guard_key;
+		exchange->guard_key = 0;
+		guard_session(client->guard, stream->guard_key, session_id);
 		stream->session_id = session_id;
+		describe_session(client, exchange->stream);
 		stream->opened = true;
 		stream->stop_due = exchange->stream == DOTNET_STREAM_RUNDOWN;
 		client->step = exchange->stream == DOTNET_STREAM_LIVE ? STEP_RUNDOWN : STEP_DONE;
-		close_exchange(exchange);
+		close_exchange(client);
 		return;
 	}
 	int r = ipc_decode_error(exchange->payload, exchange->payload_size, &error, &diag);
@@ -315,13 +344,13 @@ static void take_collect(struct dotnet_client *client)
 		client->collect_command = client->collect_command == IPC_COLLECT_TRACING_4
 			? IPC_COLLECT_TRACING_3
 			: IPC_COLLECT_TRACING_2;
-		close_exchange(exchange);
+		close_exchange(client);
 		return;
 	}
 	snprintf(text, sizeof(text), "%s (0x%08x)", ipc_error_words(error), error);
 	set_reason(client, error == IPC_ERROR_FAIL ? "slots" : "error", text);
 	client->step = exchange->stream == DOTNET_STREAM_LIVE ? STEP_RUNDOWN : STEP_DONE;
-	close_exchange(exchange);
+	close_exchange(client);
 }
 
 static void take_reply(struct dotnet_client *client)
@@ -337,10 +366,20 @@ static void take_reply(struct dotnet_client *client)
 		if (exchange->stream == DOTNET_STREAM_RUNDOWN && exchange->ok && stream->whole)
 			client->named = true;
 		stream->acknowledged = exchange->ok;
-		close_exchange(exchange);
+		close_exchange(client);
 	} else {
 		take_info(client);
 	}
+}
+
+/* In the middle of its exec a process has no environment: no TMPDIR may mean that it was looked for too early. */
+static void read_target_again(struct dotnet_client *client)
+{
+	struct dotnet_target target;
+
+	if (!client->target.tmpdir[0] && dotnet_target_read(client->target.pid, &target, NULL) == 0 &&
+		target.start_ticks == client->target.start_ticks)
+		client->target = target;
 }
 
 static bool connect_exchange(struct dotnet_client *client, uint64_t now_ns)
@@ -356,15 +395,20 @@ static bool connect_exchange(struct dotnet_client *client, uint64_t now_ns)
 		return false;
 	}
 	int fd = dotnet_port_connect(&client->target, &diag);
+	client->refused = fd < 0 ? fd : 0;
 	if (fd >= 0) {
 		exchange->fd = fd;
 		exchange->phase = PHASE_SENDING;
+		if (is_collect(exchange))
+			exchange->guard_key = guard_add(client->guard, fd, &client->target);
 		return true;
 	}
 	bool young = (fd == -ENOENT || fd == -ECONNREFUSED) && client->step == STEP_INFO &&
 		now_ns < client->appear_ns && target_is_alive(client);
 	/* Our own want of descriptors or memory may pass, and a stop must go out. */
 	bool poor = fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS;
+	if (young)
+		read_target_again(client);
 	if (fd == -EAGAIN || young || (poor && is_stop(exchange))) {
 		exchange->retry_ns = now_ns + RETRY_NS;
 		return false;
@@ -386,10 +430,15 @@ static bool send_exchange(struct dotnet_client *client)
 		return true;
 	}
 	exchange->sent += (size_t)n;
-	if (exchange->sent == exchange->out.len)
-		exchange->phase = PHASE_HEADER;
+	if (exchange->sent < exchange->out.len)
+		return true;
+	exchange->phase = PHASE_HEADER;
+	if (is_stop(exchange))
+		guard_session(client->guard, client->streams[exchange->stream].guard_key, 0);
 	return true;
 }
+
+static bool is_guarded_off(struct dotnet_client *client, uint64_t now_ns);
 
 /* Exactly as many bytes as the reply has: what follows the reply of CollectTracing is the stream. */
 static bool receive_exchange(struct dotnet_client *client, uint64_t now_ns)
@@ -401,10 +450,13 @@ static bool receive_exchange(struct dotnet_client *client, uint64_t now_ns)
 
 	if (exchange->got < size) {
 		ssize_t n = recv(exchange->fd, to + exchange->got, size - exchange->got, 0);
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		int error = errno;
+		if (is_guarded_off(client, now_ns))
+			return false;
+		if (n < 0 && (error == EAGAIN || error == EINTR))
 			return false;
 		if (n <= 0) {
-			fail_exchange(client, n < 0 ? -errno : -ECONNRESET,
+			fail_exchange(client, n < 0 ? -error : -ECONNRESET,
 				"it closed the connection without a whole answer");
 			return true;
 		}
@@ -472,9 +524,30 @@ static void end_stream(struct dotnet_client *client, enum dotnet_stream which, u
 {
 	struct stream *stream = &client->streams[which];
 
+	guard_remove(client->guard, stream->guard_key);
+	stream->guard_key = 0;
 	close(stream->fd);
 	stream->fd = -1;
 	tell(client, which, NULL, 0, now_ns);
+}
+
+/*
+ * The guard has ended all sessions, because we did not come by for too long. What is read after its round began may have a hole before it:
+ * the streams end here. True when it is so.
+ */
+static bool is_guarded_off(struct dotnet_client *client, uint64_t now_ns)
+{
+	if (client->ended || guard_rounds(client->guard) == client->guard_rounds)
+		return client->ended;
+	close_exchange(client);
+	client->ended = true;
+	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++) {
+		client->streams[i].stopped = true;
+		if (client->streams[i].fd >= 0)
+			end_stream(client, (enum dotnet_stream)i, now_ns);
+	}
+	set_reason(client, "guarded", "its sessions were ended because their reader had stood still");
+	return true;
 }
 
 /* True when there is more to read now. */
@@ -487,7 +560,10 @@ static bool read_stream(struct dotnet_client *client, enum dotnet_stream which, 
 	if (stream->fd < 0 || !*budget)
 		return false;
 	ssize_t n = recv(stream->fd, buffer, sizeof(buffer), 0);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	int error = errno;
+	if (is_guarded_off(client, now_ns))
+		return false;
+	if (n < 0 && (error == EAGAIN || error == EINTR))
 		return false;
 	client->progress_ns = now_ns;
 	if (n > 0) {
@@ -606,6 +682,7 @@ static void send_stop(struct dotnet_client *client, struct stream *stream)
 	}
 	bytes_done(&out);
 	stream->stopped = true;
+	guard_session(client->guard, stream->guard_key, 0);
 }
 
 /* Sessions that were not asked to stop yet are, also when the exchange is stuck with a peer that does not answer. */
@@ -625,7 +702,7 @@ static void send_due_stops(struct dotnet_client *client)
 static void end_all(struct dotnet_client *client, uint64_t now_ns)
 {
 	send_due_stops(client);
-	close_exchange(&client->exchange);
+	close_exchange(client);
 	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++) {
 		if (client->streams[i].fd >= 0)
 			end_stream(client, (enum dotnet_stream)i, now_ns);
@@ -683,6 +760,12 @@ int dotnet_client_new(const struct dotnet_target *target, const struct dotnet_ha
 	return 0;
 }
 
+void dotnet_client_guard(struct dotnet_client *client, struct guard *guard)
+{
+	client->guard = guard;
+	client->guard_rounds = guard_rounds(guard);
+}
+
 size_t dotnet_client_fds(const struct dotnet_client *client, struct pollfd fds[DOTNET_FDS_MAX])
 {
 	const struct exchange *exchange = &client->exchange;
@@ -734,13 +817,13 @@ uint64_t dotnet_client_wake_ns(const struct dotnet_client *client)
 enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t now_ns)
 {
 	size_t budget[DOTNET_STREAM_COUNT] = { READ_MAX, READ_MAX };
-	bool again = !client->ended;
+	bool again = !is_guarded_off(client, now_ns);
 
 	for (unsigned i = 0; again && i < STEPS_MAX; i++) {
 		again = advance_exchange(client, now_ns);
 		for (unsigned s = 0; s < DOTNET_STREAM_COUNT; s++)
 			again |= read_stream(client, (enum dotnet_stream)s, &budget[s], now_ns);
-		again |= start_next(client, now_ns);
+		again = !client->ended && (start_next(client, now_ns) || again);
 	}
 	if (!client->ended) {
 		judge_silence(client, now_ns);
@@ -760,11 +843,12 @@ void dotnet_client_stop(struct dotnet_client *client, uint64_t now_ns)
 	client->stop_ns = now_ns;
 	/* A stop goes on, a session that may be on its way must be awaited; all else has become pointless. */
 	if (!is_stop(exchange) && !may_have_session(exchange))
-		close_exchange(exchange);
+		close_exchange(client);
 	if (!client->named && !*client->reason && client->step != STEP_DONE) {
 		if (target_is_stopped(client))
 			set_reason(client, "stopped", "it is stopped (by a signal or a debugger)");
-		else if (client->step == STEP_INFO && target_is_alive(client) && !dotnet_port_exists(&client->target))
+		else if (client->step == STEP_INFO && target_is_alive(client) &&
+			(client->refused == -ENOENT || !dotnet_port_exists(&client->target)))
 			set_reason(client, "no-socket", "it has no diagnostics socket");
 		else
 			set_reason(client, "cut-short", "the recording ended before its methods were known");
@@ -792,13 +876,14 @@ void dotnet_client_free(struct dotnet_client *client)
 {
 	if (!client)
 		return;
-	if (!client->ended) {
+	if (!client->ended && guard_rounds(client->guard) == client->guard_rounds) {
 		await_session(client);
 		send_due_stops(client);
 	}
-	close_exchange(&client->exchange);
+	close_exchange(client);
 	bytes_done(&client->exchange.out);
 	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++) {
+		guard_remove(client->guard, client->streams[i].guard_key);
 		if (client->streams[i].fd >= 0)
 			close(client->streams[i].fd);
 	}
@@ -821,6 +906,11 @@ enum dotnet_state dotnet_client_state(const struct dotnet_client *client)
 bool dotnet_client_named(const struct dotnet_client *client)
 {
 	return client->named;
+}
+
+const char *dotnet_client_session(const struct dotnet_client *client, enum dotnet_stream stream)
+{
+	return client->sessions[stream][0] ? client->sessions[stream] : NULL;
 }
 
 const char *dotnet_client_reason(const struct dotnet_client *client)

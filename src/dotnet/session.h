@@ -17,6 +17,9 @@
  * end meanwhile, because the runtime would stand still otherwise. A peer that hangs, lies or dies costs only itself. A peer that does not
  * answer is not given up while it is connected, only reported (DOTNET_HUNG): when it wakes up, the talk goes on.
  *
+ * With a guard (guard.h) its sessions are ended too when this process is stopped, hangs or is killed. When that has happened the client is
+ * at its end, with "guarded" for its reason: what is to go on is begun anew.
+ *
  * Times are CLOCK_MONOTONIC in nanoseconds. How many rundowns run at a time is the caller's business.
  */
 #ifndef SPOOR_DOTNET_SESSION_H
@@ -29,6 +32,7 @@
 
 struct dotnet_client;
 struct dotnet_target;
+struct guard;
 struct ipc_process_info;
 
 #define DOTNET_FDS_MAX 3u
@@ -64,6 +68,9 @@ struct dotnet_handler {
 int dotnet_client_new(const struct dotnet_target *target, const struct dotnet_handler *handler,
 	uint64_t now_ns, struct dotnet_client **ret_client);
 
+/* All its sessions are put under this guard, which outlives the client. Before its first turn. */
+void dotnet_client_guard(struct dotnet_client *client, struct guard *guard);
+
 /* The descriptors to wait for, and how many they are. */
 size_t dotnet_client_fds(const struct dotnet_client *client, struct pollfd fds[DOTNET_FDS_MAX]);
 
@@ -83,13 +90,20 @@ void dotnet_client_free(struct dotnet_client *client);
 
 enum dotnet_state dotnet_client_state(const struct dotnet_client *client);
 
+/*
+ * What was opened in the process: "live Microsoft-Windows-DotNETRuntime:0x38:5, 16 MB, no stacks", with the most memory that its events
+ * may take in there. NULL when none of this kind was.
+ */
+const char *dotnet_client_session(const struct dotnet_client *client, enum dotnet_stream stream);
+
 /* True once the rundown was read to its end: all methods that existed have been told. */
 bool dotnet_client_named(const struct dotnet_client *client);
 
 /*
  * Why names are missing: a sentence part, "it belongs to another user"; "" when nothing is. And its kind for counting and Notice.Code,
  * one word with dashes: "no-socket", "refused", "permission", "hung", "stopped", "cut-name", "spoofed", "lied", "slots", "ended" (the process,
- * before its names were known), "closed" (the stream, although it lives), "cut-short" (by dotnet_client_stop()), "error".
+ * before its names were known), "closed" (the stream, although it lives), "cut-short" (by dotnet_client_stop()), "guarded" (the guard ended it),
+ * "error".
  */
 const char *dotnet_client_reason(const struct dotnet_client *client);
 const char *dotnet_client_reason_code(const struct dotnet_client *client);

@@ -2,6 +2,7 @@
 #include "export/report_json.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/bytes.h"
 #include "base/json.h"
@@ -88,6 +89,51 @@ static void add_notices(struct json *j, const struct report *report)
 	json_end(j);
 }
 
+static void add_sessions(struct json *j, const struct report *report)
+{
+	const struct trace *trace = report->trace;
+
+	json_array(j, "sessions");
+	for (uint32_t i = 0; i < trace->processes.count; i++) {
+		const struct process *process = &trace->processes.items[i];
+		const char *line = trace_text(trace, process->runtime_sessions);
+		if (!*line)
+			continue;
+		json_object(j, NULL);
+		json_u64(j, "pid", process->pid);
+		add_text(j, trace, "name", process->name);
+		json_array(j, "opened");
+		while (*line) {
+			size_t len = strcspn(line, "\n");
+			json_text(j, NULL, line, len);
+			line += len + (line[len] == '\n');
+		}
+		json_end(j);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void add_clocks(struct json *j, const struct report *report)
+{
+	const struct trace *trace = report->trace;
+
+	json_array(j, "clocks");
+	for (uint32_t i = 1; i < trace->clock_offsets.count; i++) {
+		const struct clock_offset *offset = &trace->clock_offsets.items[i];
+		json_object(j, NULL);
+		add_text(j, trace, "source", offset->source);
+		if (offset->process && offset->process < trace->processes.count)
+			json_u64(j, "pid", trace->processes.items[offset->process].pid);
+		else
+			json_null(j, "pid");
+		json_i64(j, "offset_ns", offset->offset_ns);
+		json_u64(j, "error_ns", offset->error_ns);
+		json_end(j);
+	}
+	json_end(j);
+}
+
 static void add_names(struct json *j, const struct report *report)
 {
 	json_object(j, "names");
@@ -153,6 +199,30 @@ static void add_process(struct json *j, const struct report *report,
 	json_end(j);
 }
 
+static void add_groups(struct json *j, const struct report *report, uint32_t row_count)
+{
+	json_array(j, "groups");
+	for (uint32_t i = 0; i < report->groups.count && (!row_count || i < row_count); i++) {
+		const struct report_group *group = &report->groups.items[i];
+		const struct function *function = &report->names->functions.items[group->function];
+		json_object(j, NULL);
+		if (report->group_keys & GROUP_NAME)
+			add_text(j, report->trace, "process", group->name);
+		if (report->group_keys & GROUP_PID)
+			json_u64(j, "pid", group->pid);
+		if (report->group_keys & GROUP_MODULE)
+			add_text(j, report->trace, "module", group->module);
+		if (report->group_keys & GROUP_FUNCTION)
+			add_text(j, report->trace, "name", function->name);
+		json_u64(j, "self_ns", group->self_ns);
+		json_u64(j, "total_ns", group->total_ns);
+		json_u64(j, "self_samples", group->self_count);
+		json_u64(j, "total_samples", group->total_count);
+		json_end(j);
+	}
+	json_end(j);
+}
+
 /* A flat list, since nesting would be as deep as stacks are: each node names its parent. */
 static void add_tree(struct json *j, const struct report *report, const struct call_tree *tree)
 {
@@ -201,11 +271,15 @@ void report_json(const struct report *report, const struct call_tree *tree, uint
 	add_machine(j, report);
 	add_losses(j, report);
 	add_notices(j, report);
+	add_clocks(j, report);
+	add_sessions(j, report);
 	add_names(j, report);
 	json_array(j, "processes");
 	for (uint32_t i = 0; i < report->processes.count; i++)
 		add_process(j, report, &report->processes.items[i], row_count);
 	json_end(j);
+	if (report->group_keys)
+		add_groups(j, report, row_count);
 	if (tree)
 		add_tree(j, report, tree);
 	json_end(j);

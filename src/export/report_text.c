@@ -18,6 +18,7 @@
 
 #define NS_PER_S            1e9
 #define ROWS_DEFAULT        10u
+#define GROUP_ROWS_DEFAULT  40u
 #define PROCESS_ROWS_MAX    8u    /* the rest is added up in one line */
 #define PROCESS_TABLES_MAX  3u
 #define PROCESS_SHARE_MIN   0.01  /* of the table of processes */
@@ -221,6 +222,71 @@ static void add_unnamed(struct page *page)
 	}
 }
 
+/* What was opened in the processes for this recording, each kind once. */
+static void add_sessions(struct page *page)
+{
+	const struct trace *trace = page->report->trace;
+	struct bytes *out = page->out;
+
+	for (uint32_t i = 0; i < trace->processes.count; i++) {
+		uint32_t sessions = trace->processes.items[i].runtime_sessions;
+		const char *text = trace_text(trace, sessions);
+		uint32_t alike = 0;
+		bool told = false;
+		if (!*text)
+			continue;
+		for (uint32_t j = 0; j < trace->processes.count; j++) {
+			bool same = trace->processes.items[j].runtime_sessions == sessions;
+			told |= same && j < i;
+			alike += same;
+		}
+		if (told)
+			continue;
+		bytes_text(out, "opened in ");
+		if (alike == 1)
+			label_process(out, trace, i);
+		else
+			bytes_printf(out, "%" PRIu32 " .NET processes", alike);
+		bytes_text(out, ": ");
+		for (const char *line = text; *line;) {
+			size_t len = strcspn(line, "\n");
+			text_add_safe(out, line, len);
+			line += len + (line[len] == '\n');
+			bytes_text(out, *line ? "; " : "\n");
+		}
+	}
+}
+
+/* How far each source's clock is from the recording's: -v. */
+static void add_clocks(struct page *page)
+{
+	const struct trace *trace = page->report->trace;
+	struct bytes *out = page->out;
+
+	for (uint32_t i = 1; i < trace->clock_offsets.count; i++) {
+		const struct clock_offset *offset = &trace->clock_offsets.items[i];
+		uint64_t by_ns = offset->offset_ns < 0 ? 0 - (uint64_t)offset->offset_ns : (uint64_t)offset->offset_ns;
+		set_cell(page, offset->source);
+		bytes_text(out, "clock of ");
+		bytes_add(out, page->cell.data, page->cell.len);
+		if (offset->process) {
+			bytes_text(out, " in ");
+			label_process(out, trace, offset->process);
+		}
+		if (by_ns <= offset->error_ns) {
+			bytes_text(out, ": the recording's own, to within ");
+			text_add_duration(out, (double)offset->error_ns / NS_PER_S);
+		} else {
+			bytes_text(out, ": ");
+			text_add_duration(out, (double)by_ns / NS_PER_S);
+			bytes_text(out, offset->offset_ns < 0 ? " behind" : " ahead of");
+			bytes_text(out, " the recording's, known to within ");
+			text_add_duration(out, (double)offset->error_ns / NS_PER_S);
+		}
+		bytes_text(out, "\n");
+	}
+}
+
 /* How far the answer can be trusted: loss, names, limits, end. */
 static void add_trust(struct page *page)
 {
@@ -241,12 +307,13 @@ static void add_trust(struct page *page)
 		add_unnamed(page);
 	}
 	bytes_text(out, "\n");
+	add_sessions(page);
 	if (report->killed)
 		bytes_text(out, "the recorder was stopped before it could end the recording: the last "
 				"second may be missing\n");
 	for (uint32_t i = 1; i < report->trace->notices.count; i++) {
 		const struct notice *notice = &report->trace->notices.items[i];
-		if (notice->severity < 2 || !notice->text)
+		if ((notice->severity < 2 && !page->options->verbose) || !notice->text)
 			continue;
 		if (notice->process) {
 			label_process(out, report->trace, notice->process);
@@ -261,6 +328,8 @@ static void add_trust(struct page *page)
 		}
 		bytes_text(out, "\n");
 	}
+	if (page->options->verbose)
+		add_clocks(page);
 	if (report->selection) {
 		bytes_text(out, "shown: ");
 		text_add_count(out, report->samples);
@@ -394,7 +463,7 @@ static void add_table(struct page *page, const struct report_process *process)
 {
 	const struct report *report = page->report;
 	const struct report_row *rows = report->rows.items + process->row_at;
-	uint32_t shown = process->row_count < page->row_count ? process->row_count : page->row_count;
+	uint32_t shown = 0;
 	struct widths widths = { .name = 8, .module = 6 };
 	uint64_t shown_ns = 0;
 	struct bytes *out = page->out;
@@ -404,18 +473,25 @@ static void add_table(struct page *page, const struct report_process *process)
 	label_process(out, report->trace, process->process);
 	paint(page, color_reset);
 	bytes_text(out, "\n");
-	for (uint32_t i = 0; i < shown; i++)
-		measure(page, rows[i].function, 0, &widths);
+	for (; shown < process->row_count && shown < page->row_count; shown++) {
+		const struct report_row *row = &rows[shown];
+		if (share_of(page->options->by_total ? row->total_ns : row->self_ns, process->cpu_ns) <
+			page->options->least_share)
+			break;
+		measure(page, rows[shown].function, 0, &widths);
+	}
 	fit_widths(page, &widths, 18);
 	paint(page, color_dim);
-	bytes_text(out, "   self    total  ");
+	bytes_text(out, page->options->without_total ? "   self  " : "   self    total  ");
 	bytes_printf(out, "%-*s  module\n", (int)widths.name, "function");
 	paint(page, color_reset);
 	for (uint32_t i = 0; i < shown; i++) {
 		add_percent(out, share_of(rows[i].self_ns, process->cpu_ns), false);
 		bytes_text(out, "  ");
-		add_percent(out, share_of(rows[i].total_ns, process->cpu_ns), false);
-		bytes_text(out, "  ");
+		if (!page->options->without_total) {
+			add_percent(out, share_of(rows[i].total_ns, process->cpu_ns), false);
+			bytes_text(out, "  ");
+		}
 		add_function(page, rows[i].function, widths.name, &widths);
 		shown_ns += rows[i].self_ns;
 	}
@@ -426,6 +502,101 @@ static void add_table(struct page *page, const struct report_process *process)
 		text_add_count(out, more);
 		bytes_printf(out, " more function%s, %.1f %% self\n", more == 1 ? "" : "s",
 			100 * share_of(process->cpu_ns - shown_ns, process->cpu_ns));
+		paint(page, color_reset);
+	}
+}
+
+/* The text of one key of a group, in page->cell. */
+static void set_group_cell(struct page *page, const struct report_group *group, enum report_group_key key)
+{
+	switch (key) {
+	case GROUP_NAME:
+		set_cell(page, group->name);
+		break;
+	case GROUP_PID:
+		bytes_reset(&page->cell);
+		bytes_printf(&page->cell, "%u", group->pid);
+		break;
+	case GROUP_MODULE:
+		set_cell(page, group->module);
+		break;
+	case GROUP_FUNCTION:
+		set_cell(page, page->report->names->functions.items[group->function].name);
+		break;
+	}
+}
+
+static void add_groups(struct page *page)
+{
+	static const struct {
+		enum report_group_key key;
+		const char *heading;
+	} columns[] = { { GROUP_NAME, "process" }, { GROUP_PID, "pid" }, { GROUP_MODULE, "module" },
+		{ GROUP_FUNCTION, "function" } };
+	const size_t column_count = sizeof(columns) / sizeof(columns[0]);
+	const struct report *report = page->report;
+	const struct report_text_options *options = page->options;
+	uint32_t limit = options->row_count ? options->row_count : GROUP_ROWS_DEFAULT;
+	size_t widths[sizeof(columns) / sizeof(columns[0])] = { 0 };
+	size_t last = 0;
+	uint32_t shown = 0;
+	uint64_t shown_ns = 0;
+	struct bytes *out = page->out;
+
+	for (; shown < report->groups.count && shown < limit; shown++) {
+		const struct report_group *group = &report->groups.items[shown];
+		if (share_of(options->by_total ? group->total_ns : group->self_ns, report->cpu_ns) <
+			options->least_share)
+			break;
+		for (size_t c = 0; c < column_count; c++) {
+			if (!(report->group_keys & columns[c].key))
+				continue;
+			set_group_cell(page, group, columns[c].key);
+			if (cell_columns(page) > widths[c])
+				widths[c] = cell_columns(page) > NAME_COLUMNS_MAX ? NAME_COLUMNS_MAX
+										  : cell_columns(page);
+			last = c;
+		}
+	}
+	bytes_text(out, "\n");
+	paint(page, color_dim);
+	bytes_text(out, options->without_total ? "   self" : "   self    total");
+	for (size_t c = 0; c < column_count; c++) {
+		if (!(report->group_keys & columns[c].key))
+			continue;
+		size_t heading = strlen(columns[c].heading);
+		if (widths[c] < heading)
+			widths[c] = heading;
+		bytes_text(out, "  ");
+		bytes_text(out, columns[c].heading);
+		if (c != last)
+			add_spaces(out, widths[c] - heading);
+	}
+	bytes_text(out, "\n");
+	paint(page, color_reset);
+	for (uint32_t i = 0; i < shown; i++) {
+		const struct report_group *group = &report->groups.items[i];
+		add_percent(out, share_of(group->self_ns, report->cpu_ns), false);
+		if (!options->without_total) {
+			bytes_text(out, "  ");
+			add_percent(out, share_of(group->total_ns, report->cpu_ns), false);
+		}
+		for (size_t c = 0; c < column_count; c++) {
+			if (!(report->group_keys & columns[c].key))
+				continue;
+			bytes_text(out, "  ");
+			set_group_cell(page, group, columns[c].key);
+			add_cell(page, widths[c], c == last);
+		}
+		bytes_text(out, "\n");
+		shown_ns += group->self_ns;
+	}
+	if (shown < report->groups.count) {
+		paint(page, color_dim);
+		bytes_text(out, "      \xe2\x80\xa6  ");
+		text_add_count(out, report->groups.count - shown);
+		bytes_printf(out, " more, %.1f %% self\n",
+			100 * share_of(report->cpu_ns - shown_ns, report->cpu_ns));
 		paint(page, color_reset);
 	}
 }
@@ -640,7 +811,9 @@ void report_text(const struct report *report, struct call_tree *tree,
 			add_processes(&page);
 		if (tree)
 			add_tree(&page, tree);
-		for (uint32_t i = 0; !tree && i < report->processes.count && i < PROCESS_TABLES_MAX; i++) {
+		if (report->group_keys && !tree)
+			add_groups(&page);
+		for (uint32_t i = 0; !tree && !report->group_keys && i < report->processes.count && i < PROCESS_TABLES_MAX; i++) {
 			const struct report_process *process = &report->processes.items[i];
 			if (i && share_of(process->cpu_ns, report->cpu_ns) < TABLE_SHARE_MIN)
 				break;

@@ -237,8 +237,9 @@ static void remove_old(int parent, const char *boot_id)
 int box_open_cache(const struct box *box, int *ret_fd, struct diag *diag)
 {
 	char base[PATH_MAX];
-	const char *xdg = getenv("XDG_CACHE_HOME");
-	const char *home = getenv("HOME");
+	/* With borrowed rights none: a folder would be made wherever the user says. */
+	const char *xdg = secure_getenv("XDG_CACHE_HOME");
+	const char *home = secure_getenv("HOME");
 
 	if (!is_boot_id(box->boot_id))
 		return diag_set(diag, -ENOENT, "no cache: this boot has no id");

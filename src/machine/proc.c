@@ -549,6 +549,26 @@ int proc_read_thread(struct proc_reader *proc, uint32_t pid, uint32_t tid,
 	return 0;
 }
 
+int proc_read_thread_owner(struct proc_reader *proc, uint32_t tid, uint32_t *ret_pid)
+{
+	ssize_t n = read_once(proc, tid, 0, "status"); /* /proc lists processes only, but opens every thread */
+
+	if (n < 0)
+		return (int)n;
+	const char *line = (const char *)proc->buffer;
+	const char *end = line + n;
+
+	while (line < end) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+		const char *stop = newline ? newline : end;
+		const char *value = line_value(line, stop, "Tgid:");
+		if (value)
+			return last_number(value, stop, ret_pid) ? 0 : -EBADMSG;
+		line = stop + 1;
+	}
+	return -EBADMSG;
+}
+
 int proc_read_exe(struct proc_reader *proc, uint32_t pid, const char **ret_path, size_t *ret_len)
 {
 	char path[PATH_ROOM];

@@ -95,6 +95,9 @@ int proc_read(struct proc_reader *proc, uint32_t pid, struct proc_process *ret_p
 int proc_read_thread(struct proc_reader *proc, uint32_t pid, uint32_t tid,
 	struct proc_thread *ret_thread);
 
+/* The process that a thread belongs to. -ESRCH: there is no such thread. */
+int proc_read_thread_owner(struct proc_reader *proc, uint32_t tid, uint32_t *ret_pid);
+
 /* Target of the exe link without " (deleted)". A kernel thread has none: -ENOENT. */
 int proc_read_exe(struct proc_reader *proc, uint32_t pid, const char **ret_path,
 	size_t *ret_len);

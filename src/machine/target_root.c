@@ -1,35 +1,36 @@
 /*
  * /proc/PID/root is a link only the kernel can make, so following it is safe; everything behind it belongs to the target. openat2() with
  * RESOLVE_IN_ROOT resolves links as the target would and never leaves; magic links (another /proc) are refused.
+ *
+ * A path is opened twice: first with O_PATH, which is no act on the file, so that its kind can be looked at before a device or a pipe is touched;
+ * then what was looked at, through our own descriptor, so that nothing put there meanwhile is opened instead.
  */
 #include "machine/target_root.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "machine/kernel_file.h"
+#include "machine/proc.h"
 
-#define PATH_ROOM 96u
+#define PATH_ROOM   96u
+#define STATUS_ROOM 8192u
 
-/* Has the process our own root, in our own mounts? False when that is not to be known. */
-static bool root_is_ours(uint32_t pid, int fd)
-{
-	struct stat theirs, ours;
-	char path[PATH_ROOM];
+/* A path with ".." is answered with EAGAIN when anything on the machine was renamed meanwhile. A target that renames for ever costs itself its names. */
+#define TRIES 16
 
-	if (fstat(fd, &theirs) < 0 || stat("/", &ours) < 0 || theirs.st_dev != ours.st_dev ||
-		theirs.st_ino != ours.st_ino)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%u/ns/mnt", pid);
-	return stat(path, &theirs) == 0 && stat("/proc/self/ns/mnt", &ours) == 0 &&
-		theirs.st_ino == ours.st_ino;
-}
+/* Without O_NONBLOCK a lease the target holds would hold us up. */
+#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
 int target_root_open(struct target_root *root, uint32_t pid, struct diag *diag)
 {
@@ -43,8 +44,13 @@ int target_root_open(struct target_root *root, uint32_t pid, struct diag *diag)
 		return diag_set(diag, error, "cannot look into the files of process %u: %m", pid);
 	}
 	root->fd = fd;
-	root->ours = root_is_ours(pid, fd);
 	return 0;
+}
+
+int target_root_open_here(struct target_root *root, struct diag *diag)
+{
+	*root = (struct target_root){ .fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) };
+	return root->fd < 0 ? diag_set(diag, -errno, "cannot open '/': %m") : 0;
 }
 
 void target_root_close(struct target_root *root)
@@ -53,18 +59,49 @@ void target_root_close(struct target_root *root)
 	root->fd = -1;
 }
 
-/* Takes `fd` over only when it is a regular file of bounded size. */
-static int take_regular(int fd, uint64_t size_max, int *ret_fd, uint64_t *ret_size_bytes)
+bool target_root_is_ours(const struct target_root *root)
 {
+	struct stat theirs, ours;
+	uint64_t space = target_mount_namespace(root->pid);
+
+	return fstat(root->fd, &theirs) == 0 && stat("/", &ours) == 0 && theirs.st_dev == ours.st_dev &&
+		theirs.st_ino == ours.st_ino && space && space == target_mount_namespace((uint32_t)getpid());
+}
+
+/* What the kernel makes up when it is read (/proc, /sys) is nobody's image; a link of the target's could lead to what only we may read there. */
+static bool is_made_up(int fd)
+{
+	static const unsigned long kinds[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC,
+		SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, BPF_FS_MAGIC, EFIVARFS_MAGIC,
+		PSTOREFS_MAGIC, SELINUX_MAGIC };
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return true;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if ((unsigned long)fs.f_type == kinds[i])
+			return true;
+	return false;
+}
+
+/* Takes over `looked`, an O_PATH descriptor: what it stands for is opened only when it is a regular file of bounded size. */
+static int open_looked_at(int looked, uint64_t size_max, int *ret_fd, uint64_t *ret_size_bytes)
+{
+	cleanup(closep) int place = looked;
+	char path[PATH_ROOM];
 	struct stat st;
 
-	if (fstat(fd, &st) < 0)
+	if (fstat(place, &st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode))
+	if (!S_ISREG(st.st_mode) || is_made_up(place))
 		return -EINVAL;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	cleanup(closep) int fd = open(path, OPEN_FLAGS);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
 	if (st.st_size < 0 || (uint64_t)st.st_size > size_max)
 		return -EFBIG;
-	*ret_fd = fd;
+	*ret_fd = TAKE_FD(fd);
 	*ret_size_bytes = (uint64_t)st.st_size;
 	return 0;
 }
@@ -75,59 +112,115 @@ static int refuse(int error, const char *path, uint32_t pid, struct diag *diag)
 		return diag_set(diag, error, "'%s' of process %u is not a regular file", path, pid);
 	if (error == -EFBIG)
 		return diag_set(diag, error, "'%s' of process %u is too large", path, pid);
+	if (error == -ENOSYS)
+		return diag_set(diag, error,
+			"cannot open '%s' of process %u safely: there is no openat2 here (Linux 5.6)", path, pid);
 	return diag_set(diag, error, "cannot open '%s' of process %u: %m", path, pid);
 }
 
-/* Without O_NONBLOCK a pipe the target has put there would hold us up. */
-#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+/* An O_PATH descriptor of what stands at a path below the root, or a negative errno. */
+static int look(const struct target_root *root, const char *path, uint64_t more_flags)
+{
+	const struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC | more_flags,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+
+	for (int i = 0;; i++) {
+		int fd = (int)syscall(SYS_openat2, root->fd, path, &how, sizeof(how));
+		if (fd >= 0)
+			return fd;
+		/* Seccomp filters of old container runtimes say EPERM to what they do not know; a file system says EACCES. */
+		if (errno == EPERM)
+			return -ENOSYS;
+		if (errno != EAGAIN || i == TRIES)
+			return -errno;
+	}
+}
 
 int target_root_open_file(const struct target_root *root, const char *path, uint64_t size_max,
 	int *ret_fd, uint64_t *ret_size_bytes, struct diag *diag)
 {
-	struct open_how how = {
-		.flags = OPEN_FLAGS,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
+	int fd = look(root, path, 0);
+	int r = fd < 0 ? fd : open_looked_at(fd, size_max, ret_fd, ret_size_bytes);
 
-	cleanup(closep) int fd = (int)syscall(SYS_openat2, root->fd, path, &how, sizeof(how));
-	if (fd < 0 && errno == ENOSYS) {
-		if (!root->ours)
-			return diag_set(diag, -ENOSYS,
-				"cannot open '%s' of process %u safely: this kernel has no openat2 (Linux 5.6)",
-				path, root->pid);
-		fd = open(path, OPEN_FLAGS);
-	}
-	if (fd < 0)
-		return refuse(-errno, path, root->pid, diag);
-	int r = take_regular(fd, size_max, ret_fd, ret_size_bytes);
+	return r < 0 ? refuse(r, path, root->pid, diag) : 0;
+}
+
+/* Whose the target is now: it may have changed its user since it began. */
+static int read_user(uint32_t pid, uint32_t *ret_uid)
+{
+	char path[PATH_ROOM], text[STATUS_ROOM];
+	struct proc_process process = { .uid = UINT32_MAX };
+
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	ssize_t n = kernel_file_read(AT_FDCWD, path, text, sizeof(text));
+	if (n < 0)
+		return (int)n;
+	proc_parse_status(text, (size_t)n, &process);
+	*ret_uid = process.uid;
+	return process.uid == UINT32_MAX ? -ESRCH : 0;
+}
+
+int target_root_open_word(const struct target_root *root, const char *path, uint64_t size_max,
+	int *ret_fd, uint64_t *ret_size_bytes, struct diag *diag)
+{
+	struct stat st;
+	uint32_t uid;
+	uint64_t size;
+	int opened = -1;
+	int place = look(root, path, O_NOFOLLOW);
+	int r = place < 0 ? place : open_looked_at(place, size_max, &opened, &size);
+	cleanup(closep) int fd = opened;
+
+	if (r == 0)
+		r = read_user(root->pid, &uid);
+	if (r == 0 && fstat(fd, &st) < 0)
+		r = -errno;
 	if (r < 0)
 		return refuse(r, path, root->pid, diag);
-	(void)TAKE_FD(fd); /* *ret_fd is it */
+	if (st.st_uid != uid && st.st_uid != 0)
+		return diag_set(diag, -EPERM, "'%s' of process %u belongs to user %u, not to its own", path,
+			root->pid, st.st_uid);
+	*ret_fd = TAKE_FD(fd);
+	*ret_size_bytes = size;
 	return 0;
+}
+
+/* Memory that only looks like a file: the kernel calls it "/memfd:NAME (deleted)". */
+static bool is_memory(int fd)
+{
+	static const char mark[] = "/memfd:";
+	char path[PATH_ROOM], link[PATH_ROOM];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ssize_t n = readlink(path, link, sizeof(link));
+	return n >= (ssize_t)sizeof(mark) - 1 && !memcmp(link, mark, sizeof(mark) - 1);
 }
 
 int target_map_file_open(uint32_t pid, uint64_t begin, uint64_t end, uint64_t size_max, int *ret_fd,
 	uint64_t *ret_size_bytes, struct diag *diag)
 {
-	char path[PATH_ROOM], link[PATH_ROOM];
+	char path[PATH_ROOM];
 
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)begin,
 		(unsigned long long)end);
-	/* A device under the mapping must not be opened at all: opening is an act for some. */
-	struct stat st;
-	if (stat(path, &st) < 0)
-		return refuse(-errno, path, pid, diag);
-	ssize_t n = readlink(path, link, sizeof(link));
-	if (!S_ISREG(st.st_mode) || (n >= 7 && !memcmp(link, "/memfd:", 7)))
-		return refuse(-EINVAL, path, pid, diag);
-	cleanup(closep) int fd = open(path, OPEN_FLAGS);
+	cleanup(closep) int fd = open(path, O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		return refuse(-errno, path, pid, diag);
-	int r = take_regular(fd, size_max, ret_fd, ret_size_bytes);
-	if (r < 0)
-		return refuse(r, path, pid, diag);
-	(void)TAKE_FD(fd); /* *ret_fd is it */
-	return 0;
+	if (is_memory(fd))
+		return refuse(-EINVAL, path, pid, diag);
+	int r = open_looked_at(TAKE_FD(fd), size_max, ret_fd, ret_size_bytes);
+	return r < 0 ? refuse(r, path, pid, diag) : 0;
+}
+
+uint64_t target_mount_namespace(uint32_t pid)
+{
+	char path[PATH_ROOM];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/mnt", pid);
+	return stat(path, &st) < 0 ? 0 : (uint64_t)st.st_ino;
 }
 
 int target_memory_open(uint32_t pid, int *ret_fd)

@@ -3,7 +3,10 @@
  *
  * A path that a process in a container tells of means a file in its own root. target_root_open() takes hold of that root, and
  * target_root_open_file() resolves paths inside it, so that no link a target has planted leads out. Only regular files of bounded size
- * are opened, without blocking.
+ * are opened, without blocking; a device or a pipe is never opened at all. What is opened may still be changed or cut by the target, so it
+ * is read with pread(2), never mapped.
+ *
+ * Where the kernel has no openat2 (before Linux 5.6) no path of a target is opened: -ENOSYS, and the caller says so.
  */
 #ifndef SPOOR_MACHINE_TARGET_ROOT_H
 #define SPOOR_MACHINE_TARGET_ROOT_H
@@ -17,18 +20,27 @@ struct diag;
 struct target_root {
 	uint32_t pid;
 	int fd;                  /* -1: not open */
-	bool ours;               /* the same root and mounts as the recorder's own */
 };
 
 /* -ESRCH: gone. -EACCES: the right to look into the process is missing. */
 int target_root_open(struct target_root *root, uint32_t pid, struct diag *diag);
 void target_root_close(struct target_root *root);
 
-/*
- * Opens a regular file for reading; the caller closes *ret_fd. Larger than `size_max` is -EFBIG, not a regular file -EINVAL. Where the kernel
- * has no openat2 only a root that is ours can be read: -ENOSYS and a sentence for any other.
- */
+/* The root we have ourselves (pid 0), by the same rules: for paths a target told of before it ended. */
+int target_root_open_here(struct target_root *root, struct diag *diag);
+
+/* Has it our own root and mounts? False when that is not to be known. */
+bool target_root_is_ours(const struct target_root *root);
+
+/* Opens a regular file for reading; the caller closes *ret_fd. Larger than `size_max` is -EFBIG, not a regular file -EINVAL. */
 int target_root_open_file(const struct target_root *root, const char *path, uint64_t size_max,
+	int *ret_fd, uint64_t *ret_size_bytes, struct diag *diag);
+
+/*
+ * The same for what is believed as the target's own word (perf map, jitdump): the last part of the path must be no link (-EINVAL), and the file must
+ * belong to the target's user or to root (-EPERM): whoever may write into its /tmp could make names up.
+ */
+int target_root_open_word(const struct target_root *root, const char *path, uint64_t size_max,
 	int *ret_fd, uint64_t *ret_size_bytes, struct diag *diag);
 
 /*
@@ -37,6 +49,9 @@ int target_root_open_file(const struct target_root *root, const char *path, uint
  */
 int target_map_file_open(uint32_t pid, uint64_t begin, uint64_t end, uint64_t size_max,
 	int *ret_fd, uint64_t *ret_size_bytes, struct diag *diag);
+
+/* The inode of its mount namespace; 0 when that is not to be known. */
+uint64_t target_mount_namespace(uint32_t pid);
 
 /* The target's memory; the caller closes *ret_fd. -EACCES or -EPERM: the right to trace it is missing. */
 int target_memory_open(uint32_t pid, int *ret_fd);

@@ -184,6 +184,7 @@ static int absorb_runtime(struct trace *trace, const struct event *event)
 	process->runtime_kind = runtime_of(read.kind);
 	process->runtime_version = trace_add_text(trace, read.version);
 	process->runtime_reason = read.reachable ? 0 : trace_add_text(trace, read.reason);
+	process->runtime_sessions = trace_add_text(trace, read.sessions);
 	return 1;
 }
 
@@ -293,6 +294,25 @@ static int absorb_notice(struct trace *trace, const struct event *event)
 	return 1;
 }
 
+static int absorb_clock_offset(struct trace *trace, const struct event *event)
+{
+	struct payload_clock_offset read;
+	uint32_t process = process_of(trace, event);
+	int r = payload_read_clock_offset(event->payload, event->payload_size, &trace->strings, &read);
+
+	if (r < 0)
+		return r;
+	struct clock_offset *offset = vec_push(&trace->clock_offsets);
+	if (!offset)
+		return -ENOMEM;
+	offset->source = trace_add_text(trace, read.source);
+	offset->process = process == trace->recording.recorder_process ? 0 : process;
+	offset->offset_ns = read.offset_ns;
+	offset->error_ns = read.error_ns;
+	offset->time_ns = event->time_ns;
+	return 1;
+}
+
 static int absorb_session(struct trace *trace, const struct event *event)
 {
 	struct recording *recording = &trace->recording;
@@ -306,6 +326,7 @@ static int absorb_session(struct trace *trace, const struct event *event)
 	recording->command_line = trace_add_text(trace, read.command_line);
 	recording->options = trace_add_text(trace, read.options);
 	recording->period_ns = read.period_ns;
+	recording->cpu_recorded = (uint32_t)read.cpu_recorded;
 	if (read.utc_ns)
 		recording->utc_ns = read.utc_ns;
 	if (process)
@@ -445,6 +466,8 @@ static int absorb_known(struct trace *trace, const struct event *event, const st
 			return absorb_loss(trace, event);
 		case 5:
 			return absorb_notice(trace, event);
+		case 6:
+			return absorb_clock_offset(trace, event);
 		case 16:
 			return absorb_facts(trace, event);
 		case 17:

@@ -94,6 +94,8 @@ int codemap_add(struct codemap *map, const struct code *code)
 		map->changes++;
 		return 0;
 	}
+	if (!added.from_ns && added.kind != CODE_READYTORUN) /* precompiled code stands before it is told of */
+		added.from_ns = map->since_ns;
 	added.older = map_get(&map->begin_index, added.begin);
 	if (!vec_add(&map->codes, added))
 		return -ENOMEM;

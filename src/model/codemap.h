@@ -70,6 +70,7 @@ struct codemap {
 	struct map module_index;        /* module id -> newest item of modules, plus one */
 	uint64_t max_size_bytes;        /* no longer grows beyond this (0: no limit) */
 	uint64_t refused_count;         /* methods not taken because of that */
+	uint64_t since_ns;              /* what stands and was not known came after this time, when nobody listened; 0 at first */
 	uint32_t changes;               /* grows with each method added or removed */
 };
 

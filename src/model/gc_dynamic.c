@@ -11,7 +11,7 @@
 #include "base/text.h"
 
 const struct gc_dynamic_event gc_dynamic_events[] = {
-#define GC_DYNAMIC(symbol, version_, level, keyword, what_, ...) \
+#define GC_DYNAMIC(symbol, version_, level, keyword, what_, ...)                                   \
 	{ .name = #symbol, .version = (version_), .what = (what_), .fields = "" #__VA_ARGS__ },
 #include "gc/gc_events.def"
 };
@@ -122,7 +122,8 @@ static bool next_entry(const char **list, struct gc_dynamic_field *field)
 	field->name_len = strcspn(field->name, ")");
 	*list = field->name + field->name_len + (field->name[field->name_len] == ')');
 	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
-		if (strlen(types[i].word) == word_len && strncmp(types[i].word, type, word_len) == 0) {
+		if (strlen(types[i].word) == word_len &&
+			strncmp(types[i].word, type, word_len) == 0) {
 			field->type = types[i].type;
 			field->value_size = types[i].size;
 			return true;
@@ -166,14 +167,30 @@ static void add_value(struct cursor *c, enum field_type type, struct bytes *out)
 	} whole;
 
 	switch (type) {
-	case FIELD_U8: bytes_printf(out, "%u", cursor_u8(c)); break;
-	case FIELD_U16: bytes_printf(out, "%u", cursor_u16(c)); break;
-	case FIELD_U32: bytes_printf(out, "%" PRIu32, cursor_u32(c)); break;
-	case FIELD_U64: bytes_printf(out, "%" PRIu64, cursor_u64(c)); break;
-	case FIELD_I8: bytes_printf(out, "%d", (int8_t)cursor_u8(c)); break;
-	case FIELD_I16: bytes_printf(out, "%d", (int16_t)cursor_u16(c)); break;
-	case FIELD_I32: bytes_printf(out, "%" PRId32, (int32_t)cursor_u32(c)); break;
-	case FIELD_I64: bytes_printf(out, "%" PRId64, (int64_t)cursor_u64(c)); break;
+	case FIELD_U8:
+		bytes_printf(out, "%u", cursor_u8(c));
+		break;
+	case FIELD_U16:
+		bytes_printf(out, "%u", cursor_u16(c));
+		break;
+	case FIELD_U32:
+		bytes_printf(out, "%" PRIu32, cursor_u32(c));
+		break;
+	case FIELD_U64:
+		bytes_printf(out, "%" PRIu64, cursor_u64(c));
+		break;
+	case FIELD_I8:
+		bytes_printf(out, "%d", (int8_t)cursor_u8(c));
+		break;
+	case FIELD_I16:
+		bytes_printf(out, "%d", (int16_t)cursor_u16(c));
+		break;
+	case FIELD_I32:
+		bytes_printf(out, "%" PRId32, (int32_t)cursor_u32(c));
+		break;
+	case FIELD_I64:
+		bytes_printf(out, "%" PRId64, (int64_t)cursor_u64(c));
+		break;
 	case FIELD_F32:
 		single.u = cursor_u32(c);
 		bytes_printf(out, "%.9g", (double)single.f);
@@ -182,7 +199,8 @@ static void add_value(struct cursor *c, enum field_type type, struct bytes *out)
 		whole.u = cursor_u64(c);
 		bytes_printf(out, "%.17g", whole.f);
 		break;
-	default: break;
+	default:
+		break;
 	}
 }
 

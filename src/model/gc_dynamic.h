@@ -30,8 +30,8 @@ struct bytes;
 struct gc_dynamic_event {
 	const char *name;
 	uint16_t version;
-	const char *what;        /* a sentence's worth: what it tells */
-	const char *fields;      /* "(u32, Collection), (u64, PauseNs)" */
+	const char *what;   /* a sentence's worth: what it tells */
+	const char *fields; /* "(u32, Collection), (u64, PauseNs)" */
 };
 
 extern const struct gc_dynamic_event gc_dynamic_events[];
@@ -40,24 +40,24 @@ extern const size_t gc_dynamic_event_count;
 #define GC_DYNAMIC_NAME_MAX 768u /* 254 UTF-16 units as UTF-8 */
 
 struct gc_dynamic {
-	char name[GC_DYNAMIC_NAME_MAX];          /* as it was fired, cut to this size */
-	const struct gc_dynamic_event *event;    /* NULL: not one of ours */
+	char name[GC_DYNAMIC_NAME_MAX];       /* as it was fired, cut to this size */
+	const struct gc_dynamic_event *event; /* NULL: not one of ours */
 	const uint8_t *data;
 	size_t size;
-	uint16_t version;                        /* 0 when there are not even two bytes */
-	size_t rest;                             /* bytes behind the last field, once gc_dynamic_next() has returned 0 */
+	uint16_t version; /* 0 when there are not even two bytes */
+	size_t rest;      /* bytes behind the last field, once gc_dynamic_next() has returned 0 */
 	struct cursor at;
 	const char *next_field;
 };
 
 struct gc_dynamic_field {
-	const char *name;        /* not NUL-terminated */
+	const char *name; /* not NUL-terminated */
 	size_t name_len;
-	enum field_type type;    /* of each value; FIELD_TEXT16 for texts */
+	enum field_type type; /* of each value; FIELD_TEXT16 for texts */
 	bool is_array;
-	size_t count;            /* values of an array, UTF-16 units of a text, else 1 */
-	size_t value_size;       /* bytes of one */
-	const uint8_t *values;   /* not aligned */
+	size_t count;          /* values of an array, UTF-16 units of a text, else 1 */
+	size_t value_size;     /* bytes of one */
+	const uint8_t *values; /* not aligned */
 };
 
 /* The payload of event 39. -EBADMSG when it ends too early. */

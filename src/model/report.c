@@ -7,5 +7,6 @@ void report_done(struct report *report)
 	vec_done(&report->unnamed);
 	vec_done(&report->processes);
 	vec_done(&report->rows);
+	vec_done(&report->groups);
 	*report = (struct report){ 0 };
 }

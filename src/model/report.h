@@ -51,6 +51,26 @@ struct report_process {
 	uint64_t samples;
 };
 
+/* What CPU time is added up by, beside the tables of functions. */
+enum report_group_key {
+	GROUP_NAME = 1 << 0,     /* of the process */
+	GROUP_PID = 1 << 1,
+	GROUP_MODULE = 1 << 2,
+	GROUP_FUNCTION = 1 << 3,
+};
+
+struct report_group {
+	uint32_t process;        /* index in trace.processes: one of those in it */
+	uint32_t pid;            /* 0 unless it is a key, as the others */
+	uint32_t name;           /* strtab */
+	uint32_t module;         /* strtab */
+	uint32_t function;       /* of the symbolmap: one of those in it */
+	uint64_t self_ns;
+	uint64_t total_ns;       /* recursion counted once */
+	uint64_t self_count;     /* samples */
+	uint64_t total_count;
+};
+
 struct report {
 	const struct trace *trace;
 	const struct symbolmap *names;
@@ -74,6 +94,8 @@ struct report {
 	VEC(struct report_unnamed) unnamed;  /* most frames first */
 	VEC(struct report_process) processes;/* most CPU first */
 	VEC(struct report_row) rows;
+	unsigned group_keys;     /* enum report_group_key; 0: no groups were asked for */
+	VEC(struct report_group) groups;     /* sorted as asked */
 };
 
 void report_done(struct report *report);

@@ -151,6 +151,7 @@ bool payload_session(struct bytes *out, const struct payload_session *session)
 	bytes_varuint(out, session->period_ns);
 	put_text(&w, session->clock);
 	bytes_u64(out, session->utc_ns);
+	bytes_varuint(out, session->cpu_recorded);
 	return w.cut;
 }
 
@@ -219,6 +220,24 @@ bool payload_notice(struct bytes *out, const struct payload_notice *notice)
 	return w.cut;
 }
 
+bool payload_clock_offset(struct bytes *out, const struct payload_clock_offset *offset)
+{
+	struct writer w = writer_of(out);
+
+	put_text(&w, offset->source);
+	bytes_varint(out, offset->offset_ns);
+	bytes_varuint(out, offset->error_ns);
+	return w.cut;
+}
+
+void payload_cpu_state(struct bytes *out, const struct payload_cpu_state *state)
+{
+	bytes_varuint(out, state->cpu);
+	bytes_varuint(out, state->online);
+	for (int unknown = 0; unknown < 4; unknown++) /* core, package, node, kilohertz */
+		bytes_varuint(out, 0);
+}
+
 bool payload_process_facts(struct bytes *out, const struct payload_process_facts *facts)
 {
 	struct writer w = writer_of(out);
@@ -257,6 +276,7 @@ bool payload_runtime(struct bytes *out, const struct payload_runtime *runtime)
 	bytes_u32(out, runtime->single_file);
 	bytes_u32(out, runtime->reachable);
 	put_text(&w, runtime->reason);
+	put_text(&w, runtime->sessions);
 	return w.cut;
 }
 
@@ -471,6 +491,8 @@ int payload_read_session(const uint8_t *payload, size_t size, struct strtab *str
 	ret_session->period_ns = cursor_varuint(&r.c);
 	ret_session->clock = get_text(&r);
 	ret_session->utc_ns = cursor_u64(&r.c);
+	/* Not in the files of 0.1 */
+	ret_session->cpu_recorded = cursor_left(&r.c) ? cursor_varuint(&r.c) : 0;
 	return reader_done(&r);
 }
 
@@ -494,6 +516,17 @@ int payload_read_session_end(const uint8_t *payload, size_t size, struct strtab 
 	}
 	ret_end->counts = counts;
 	ret_end->count_count = names < PAYLOAD_COUNTS_MAX ? names : PAYLOAD_COUNTS_MAX;
+	return reader_done(&r);
+}
+
+int payload_read_clock_offset(const uint8_t *payload, size_t size, struct strtab *strings,
+	struct payload_clock_offset *ret_offset)
+{
+	struct reader r = reader_of(payload, size, strings);
+
+	ret_offset->source = get_text(&r);
+	ret_offset->offset_ns = cursor_varint(&r.c);
+	ret_offset->error_ns = cursor_varuint(&r.c);
 	return reader_done(&r);
 }
 
@@ -588,6 +621,7 @@ int payload_read_runtime(const uint8_t *payload, size_t size, struct strtab *str
 	ret_runtime->single_file = cursor_u32(&r.c) != 0;
 	ret_runtime->reachable = cursor_u32(&r.c) != 0;
 	ret_runtime->reason = get_text(&r);
+	ret_runtime->sessions = !r.c.short_read && cursor_left(&r.c) ? get_text(&r) : "";
 	return reader_done(&r);
 }
 

@@ -84,6 +84,18 @@ struct payload_session {
 	uint64_t period_ns;
 	const char *clock;          /* "CLOCK_MONOTONIC" */
 	uint64_t utc_ns;            /* at the file's sync time */
+	uint64_t cpu_recorded;      /* CPUs that were recorded, when not all; 0 all */
+};
+
+struct payload_clock_offset {
+	const char *source;         /* perf, eventpipe */
+	int64_t offset_ns;          /* source clock minus the file's */
+	uint64_t error_ns;
+};
+
+struct payload_cpu_state {
+	uint64_t cpu;
+	bool online;
 };
 
 struct payload_count {
@@ -159,6 +171,7 @@ struct payload_runtime {
 	bool single_file;
 	bool reachable;
 	const char *reason;         /* why not reachable */
+	const char *sessions;       /* that were opened in it, one a line; "" in files of before */
 };
 
 struct payload_process_end {
@@ -203,6 +216,8 @@ bool payload_session_end(struct bytes *out, const struct payload_session_end *en
 bool payload_machine(struct bytes *out, const struct payload_machine *machine);
 bool payload_loss(struct bytes *out, const struct payload_loss *loss);
 bool payload_notice(struct bytes *out, const struct payload_notice *notice);
+bool payload_clock_offset(struct bytes *out, const struct payload_clock_offset *offset);
+void payload_cpu_state(struct bytes *out, const struct payload_cpu_state *state);
 bool payload_process_facts(struct bytes *out, const struct payload_process_facts *facts);
 bool payload_runtime(struct bytes *out, const struct payload_runtime *runtime);
 void payload_process_end(struct bytes *out, const struct payload_process_end *end);
@@ -232,6 +247,8 @@ int payload_read_session(const uint8_t *payload, size_t size, struct strtab *str
 /* `counts` has room for PAYLOAD_COUNTS_MAX; ret_end->counts points at it. */
 int payload_read_session_end(const uint8_t *payload, size_t size, struct strtab *strings,
 	struct payload_count *counts, struct payload_session_end *ret_end);
+int payload_read_clock_offset(const uint8_t *payload, size_t size, struct strtab *strings,
+	struct payload_clock_offset *ret_offset);
 int payload_read_machine(const uint8_t *payload, size_t size, struct strtab *strings,
 	struct payload_machine *ret_machine);
 int payload_read_loss(const uint8_t *payload, size_t size, struct strtab *strings,

@@ -33,6 +33,7 @@ struct process {
 	uint32_t main_thread;    /* index in threads; created with the process */
 	uint32_t runtime_version;/* strtab: "10.0.12" */
 	uint32_t runtime_reason; /* strtab: why its names could not be asked for; 0 = they could */
+	uint32_t runtime_sessions; /* strtab: diagnostics sessions that were opened in it, one a line */
 	uint8_t runtime_kind;    /* enum runtime_kind */
 	bool existed;            /* before the recording began */
 	bool ended;
@@ -104,6 +105,15 @@ struct notice {
 	uint32_t process;        /* index; 0 = the recording */
 };
 
+/* How far the clock of a source is from the recording's, as measured at a time. */
+struct clock_offset {
+	uint32_t source;         /* strtab: perf, eventpipe, ... */
+	uint32_t process;        /* index; 0 = the machine's */
+	int64_t offset_ns;       /* source minus recording */
+	uint64_t error_ns;
+	uint64_t time_ns;        /* when it was measured */
+};
+
 struct named_count {
 	uint32_t name;
 	uint64_t count;
@@ -122,6 +132,7 @@ struct recording {
 	uint32_t end_reason;     /* 0: no SessionEnd: the recorder was killed */
 	uint32_t cpu_online;
 	uint32_t cpu_possible;
+	uint32_t cpu_recorded;   /* when not all of them; 0 all */
 	uint32_t recorder_process;
 	uint64_t memory_bytes;
 	uint64_t page_size_bytes;
@@ -155,6 +166,7 @@ struct trace {
 	VEC(struct schema) schemas;
 	VEC(struct loss) losses;
 	VEC(struct notice) notices;
+	VEC(struct clock_offset) clock_offsets;
 	struct stack_table stacks;
 	struct recording recording;
 	uint32_t known_schemas[KNOWN_EVENT_COUNT]; /* schema index of each known event; 0 not yet used */

@@ -11,6 +11,7 @@
 #include "base/diag.h"
 #include "machine/box.h"
 #include "machine/kernel_file.h"
+#include "machine/kernel_symbol.h"
 #include "machine/rights.h"
 #include "record/attribute.h"
 #include "record/explain.h"
@@ -64,7 +65,7 @@ static void refused(struct capability *row, const struct trial *trial, enum expl
 		snprintf(row->remedy, sizeof(row->remedy), "%s",
 			trial->rights.euid == 0
 				? "--cap-add PERFMON, or run it on the host"
-				: "sudo, or setcap cap_perfmon,cap_sys_ptrace,cap_syslog+ep on spoor");
+				: "sudo, or a spoor for one group");
 		return;
 	}
 	(void)explain_rights(&trial->rights, what, error, &diag); /* the sentence is what we want */
@@ -101,6 +102,12 @@ static void kernel_stacks(struct capability *row, const struct trial *trial)
 		return;
 	}
 	/* kptr_restrict 1 shows addresses to CAP_SYSLOG, 2 to nobody; 0 leaves it to perf_event_paranoid. */
+	struct kernel_symbols *asked;
+	if (kernel_symbols_open(&asked) == 0) { /* no knob hides the names from it */
+		kernel_symbols_close(asked);
+		answer(row, CAPABILITY_YES);
+		return;
+	}
 	if (rights->kptr_restrict >= 2 ||
 		(!(rights->effective & RIGHT_SYSLOG) &&
 			(rights->kptr_restrict == 1 || rights->perf_event_paranoid > 1))) {
@@ -109,8 +116,9 @@ static void kernel_stacks(struct capability *row, const struct trial *trial)
 			"without names: kptr_restrict is %d%s", rights->kptr_restrict,
 			rights->effective & RIGHT_SYSLOG ? "" : " and CAP_SYSLOG is missing");
 		snprintf(row->remedy, sizeof(row->remedy), "%s",
-			rights->kptr_restrict >= 2 ? "sysctl kernel.kptr_restrict=1"
-						   : "run it with sudo");
+			rights->kptr_restrict >= 2 ? "CAP_BPF and CAP_PERFMON name it all the same"
+			: rights->euid == 0	   ? "--cap-add SYSLOG, or run it on the host"
+						   : "sudo, or a spoor for one group");
 		return;
 	}
 	answer(row, CAPABILITY_YES);
@@ -228,7 +236,7 @@ static void other_processes(struct capability *row, const struct trial *trial)
 	answer(row, CAPABILITY_LIMITED);
 	snprintf(row->reason, sizeof(row->reason), "of this user only: CAP_SYS_PTRACE is missing");
 	snprintf(row->remedy, sizeof(row->remedy), "%s",
-		rights->euid == 0 ? "add CAP_SYS_PTRACE to the container" : "run it with sudo");
+		rights->euid == 0 ? "--cap-add SYS_PTRACE, or run it on the host" : "sudo, or a spoor for one group");
 }
 
 static const struct {

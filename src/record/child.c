@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "machine/rights.h"
 
 /* In the child. Only what is safe between fork and exec. */
 static _Noreturn void wait_and_exec(int go_fd, int error_fd, char *const argv[])
@@ -24,6 +25,7 @@ static _Noreturn void wait_and_exec(int go_fd, int error_fd, char *const argv[])
 		(void)signal(number, SIG_DFL); /* some cannot be set: they are as they should be */
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL); /* a full set cannot fail */
+	rights_return(); /* which program is run is the user's word */
 	do
 		n = read(go_fd, &go, 1);
 	while (n < 0 && errno == EINTR);

@@ -14,8 +14,8 @@ static void advise(const struct rights *rights, struct diag *diag)
 		diag_remedy(diag, "this root lacks the right itself, as in a container: add CAP_PERFMON "
 				  "(--cap-add PERFMON), or run it on the host");
 	else
-		diag_remedy(diag, "run it with sudo, or give spoor the right: setcap "
-				  "cap_perfmon,cap_sys_ptrace,cap_syslog+ep SPOOR");
+		diag_remedy(diag, "run it with sudo, or with a spoor that has the rights for one group: spoor doctor "
+				  "says how");
 }
 
 int explain_rights(const struct rights *rights, enum explain_what what, int error,

@@ -214,6 +214,11 @@ static int list_threads(const struct recorder *recorder, struct proc_reader *pro
 {
 	vec_reset(&list->ids);
 	for (size_t i = 0; i < recorder->options.pid_count; i++) {
+		if (recorder->options.scope == RECORD_THREADS) {
+			if (!vec_add(&list->ids, recorder->options.pids[i]))
+				return -ENOMEM;
+			continue;
+		}
 		int r = proc_list_threads(proc, recorder->options.pids[i], list);
 		if (r < 0 && r != -ESRCH)
 			return r;
@@ -238,7 +243,7 @@ static int attach_threads(struct recorder *recorder, struct proc_reader *proc,
 		int r = list_threads(recorder, proc, list);
 		if (r < 0)
 			return r;
-		if (recorder->options.scope == RECORD_PIDS) {
+		if (recorder->options.scope != RECORD_CHILD) {
 			if (list->ids.count > *ret_count)
 				*ret_count = list->ids.count;
 			if (too_many(recorder, list->ids.count))
@@ -349,8 +354,10 @@ static bool no_right(int error)
 static int open_with_rights(struct recorder *recorder, struct diag *limit)
 {
 	recorder->attr.exclude_kernel = recorder->attr.exclude_hv = recorder->options.user_only;
+	recorder->attr.exclude_user = recorder->attr.exclude_callchain_user = recorder->options.kernel_only;
 	int r = open_events(recorder);
-	if (!no_right(r) || recorder->options.user_only || rings_too_large(recorder, r))
+	/* Without the kernel nothing would be left of kernel_only. */
+	if (!no_right(r) || recorder->options.user_only || recorder->options.kernel_only || rings_too_large(recorder, r))
 		return r;
 	recorder->attr.exclude_kernel = recorder->attr.exclude_hv = 1;
 	int without = open_events(recorder);
@@ -370,9 +377,9 @@ static int choose_attributes(struct recorder *recorder, bool cycles)
 	recorder->info.period_ns =
 		cycles ? 1000000000ull / recorder->options.frequency_hz : recorder->attr.sample_period;
 	if (!recorder->machine) {
-		recorder->attr.inherit = 1;
+		recorder->attr.inherit = recorder->options.scope != RECORD_THREADS;
 		recorder->attr.sample_type |= PERF_SAMPLE_IDENTIFIER; /* for twins */
-		recorder->attr.enable_on_exec = recorder->options.scope == RECORD_CHILD;
+		recorder->attr.enable_on_exec = recorder->options.scope == RECORD_CHILD && !recorder->options.late_start;
 	}
 	return 0;
 }
@@ -486,6 +493,11 @@ static int hold_targets(struct recorder *recorder, struct diag *diag)
 	return diag_set(diag, -ESRCH, "none of the %zu processes exists", recorder->options.pid_count);
 }
 
+static uint32_t highest_cpu(const struct cpu_list *list)
+{
+	return list->cpus.count ? *vec_last(&list->cpus) : 0; /* ascending */
+}
+
 static void fill_info(struct recorder *recorder)
 {
 	struct recorder_info *info = &recorder->info;
@@ -494,6 +506,7 @@ static void fill_info(struct recorder *recorder)
 	info->frequency_hz = recorder->options.frequency_hz;
 	info->max_stack = recorder->rights.perf_event_max_stack;
 	info->ring_count = recorder->rings.count;
+	info->cpu_max = highest_cpu(&recorder->cpus);
 	info->event_count = recorder->events.count;
 	info->ring_bytes = recorder->ring_bytes;
 	info->kernel_excluded = recorder->attr.exclude_kernel;
@@ -506,6 +519,39 @@ static void fill_info(struct recorder *recorder)
 		info->thread_count = 0;
 }
 
+static bool has_cpu(const struct cpu_list *list, uint32_t cpu)
+{
+	for (uint32_t i = 0; i < list->cpus.count; i++)
+		if (list->cpus.items[i] == cpu)
+			return true;
+	return false;
+}
+
+/* Of the CPUs that are online those that were asked for. */
+static int keep_chosen_cpus(struct recorder *recorder, struct diag *diag)
+{
+	struct cpu_list chosen = { 0 };
+
+	if (!recorder->options.cpu_count)
+		return 0;
+	for (size_t i = 0; i < recorder->options.cpu_count; i++) {
+		uint32_t cpu = recorder->options.cpus[i];
+		if (!has_cpu(&recorder->cpus, cpu)) {
+			vec_done(&chosen.cpus);
+			diag_set(diag, -ENXIO, "cannot record CPU %" PRIu32 ": it is not online", cpu);
+			diag_remedy(diag, "/sys/devices/system/cpu/online says which are");
+			return -ENXIO;
+		}
+		if (!has_cpu(&chosen, cpu) && !vec_add(&chosen.cpus, cpu)) {
+			vec_done(&chosen.cpus);
+			return diag_set(diag, -ENOMEM, "no memory for the rings");
+		}
+	}
+	vec_done(&recorder->cpus.cpus);
+	recorder->cpus = chosen;
+	return 0;
+}
+
 static int open_recorder(struct recorder *recorder, struct diag *diag)
 {
 	bool machine = recorder->options.scope == RECORD_MACHINE;
@@ -516,10 +562,13 @@ static int open_recorder(struct recorder *recorder, struct diag *diag)
 	if (!recorder->scratch)
 		return diag_set(diag, -ENOMEM, "no memory for the rings");
 	r = box_read_online_cpus(&recorder->cpus, diag);
+	if (r == 0)
+		r = keep_chosen_cpus(recorder, diag);
 	if (r < 0)
 		return r;
 	r = open_scope(recorder, machine, &recorder->info.limit);
-	if (r == -EMFILE && !machine && rights_allow_machine(&recorder->rights)) {
+	if (r == -EMFILE && !machine && recorder->options.scope != RECORD_THREADS &&
+		rights_allow_machine(&recorder->rights)) {
 		recorder->info.limit = (struct diag){ 0 };
 		r = open_scope(recorder, true, &recorder->info.limit);
 	}
@@ -544,7 +593,7 @@ int recorder_open(const struct recorder_options *options, struct recorder **ret_
 	recorder->options = *options;
 	recorder->rights = rights;
 	r = open_recorder(recorder, diag);
-	recorder->options.pids = NULL; /* borrowed until here */
+	recorder->options.pids = recorder->options.cpus = NULL; /* borrowed until here */
 	if (r < 0) {
 		recorder_close(recorder);
 		return r;
@@ -647,14 +696,6 @@ uint32_t recorder_targets_left(const struct recorder *recorder)
 	return left;
 }
 
-static bool has_cpu(const struct cpu_list *list, uint32_t cpu)
-{
-	for (uint32_t i = 0; i < list->cpus.count; i++)
-		if (list->cpus.items[i] == cpu)
-			return true;
-	return false;
-}
-
 static bool same_cpus(const struct cpu_list *a, const struct cpu_list *b)
 {
 	return a->cpus.count == b->cpus.count &&
@@ -662,12 +703,13 @@ static bool same_cpus(const struct cpu_list *a, const struct cpu_list *b)
 					   a->cpus.count * sizeof(a->cpus.items[0])));
 }
 
-int recorder_follow_cpus(struct recorder *recorder, struct diag *diag)
+int recorder_follow_cpus(struct recorder *recorder, recorder_cpu_fn *changed, void *context,
+	struct diag *diag)
 {
 	struct cpu_list now = { 0 };
 	int added = 0;
 
-	if (!recorder->machine)
+	if (!recorder->machine || recorder->options.cpu_count)
 		return 0;
 	int r = box_read_online_cpus(&now, diag);
 	if (r < 0)
@@ -680,6 +722,7 @@ int recorder_follow_cpus(struct recorder *recorder, struct diag *diag)
 		uint32_t cpu = now.cpus.items[i];
 		if (has_cpu(before, cpu))
 			continue;
+		changed(context, cpu, true);
 		r = open_cpu(recorder, (int32_t)cpu);
 		if (r < 0) {
 			r = diag_set(diag, r, "cannot record CPU %" PRIu32 ", which came online: %m", cpu);
@@ -689,8 +732,12 @@ int recorder_follow_cpus(struct recorder *recorder, struct diag *diag)
 			ioctl(vec_last(&recorder->events)->fd, PERF_EVENT_IOC_ENABLE, 0) == 0)
 			added++;
 	}
+	for (uint32_t i = 0; i < before->cpus.count; i++)
+		if (!has_cpu(&now, before->cpus.items[i]))
+			changed(context, before->cpus.items[i], false);
 	recorder->info.ring_count = recorder->rings.count;
 	recorder->info.event_count = recorder->events.count;
+	recorder->info.cpu_max = highest_cpu(&now);
 	vec_done(&recorder->online.cpus);
 	recorder->online = now;
 	return added;

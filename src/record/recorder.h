@@ -2,7 +2,7 @@
  * The kernel-facing recorder: opens perf events, probes what the kernel takes, maps the rings. It parses no records.
  *
  *   recorder_open(&options, &recorder, &diag);
- *   recorder_start(recorder);                             (with RECORD_CHILD the child's exec starts it)
+ *   recorder_start(recorder);                             (with RECORD_CHILD the child's exec starts it, but for late_start)
  *   poll() on recorder_poll_fds() and whatever else; after it recorder_note_poll(); then for each ring: ring_begin/next/end
  *   recorder_stop(recorder); drain once more; recorder_read_lost(); recorder_close(recorder);
  *
@@ -32,6 +32,7 @@ struct ring;
 enum record_scope {
 	RECORD_MACHINE,          /* every CPU, every process */
 	RECORD_PIDS,             /* all threads of some processes, and what they start from now on */
+	RECORD_THREADS,          /* `pids` are threads: they alone, and nothing they start */
 	RECORD_CHILD,            /* pids[0] is our own child that is about to exec: begins there */
 };
 
@@ -45,8 +46,12 @@ struct recorder_options {
 	uint32_t frequency_hz;   /* samples a second and CPU, at least 1 */
 	const uint32_t *pids;    /* borrowed for the call of recorder_open() */
 	size_t pid_count;
+	const uint32_t *cpus;    /* these CPUs only; borrowed as `pids` are */
+	size_t cpu_count;        /* 0: all */
 	size_t ring_bytes;       /* 0: RECORDER_RING_BYTES; a power of two of pages otherwise */
 	bool user_only;          /* leave the kernel out even where it is allowed */
+	bool kernel_only;        /* leave user code and user stacks out */
+	bool late_start;         /* RECORD_CHILD: recorder_start() starts it, not the child's exec */
 	bool no_hardware;        /* cpu-clock even where there are hardware cycles */
 };
 
@@ -58,6 +63,7 @@ struct recorder_info {
 	uint32_t frequency_hz;   /* as asked for */
 	uint32_t max_stack;      /* frames the kernel takes at most (perf_event_max_stack) */
 	uint32_t ring_count;
+	uint32_t cpu_max;        /* the highest number of a CPU that has a ring */
 	uint32_t event_count;    /* open perf events */
 	uint32_t thread_count;   /* RECORD_PIDS: threads found when opening */
 	size_t ring_bytes;       /* each */
@@ -70,7 +76,8 @@ struct recorder_info {
 };
 
 /*
- * -EACCES: rights are missing (the diag says which and what to do). -ESRCH: no such process, or it has ended. -EMFILE: more
+ * -EACCES: rights are missing (the diag says which and what to do). -ESRCH: no such process, or it has ended. -ENXIO: one of `cpus` is
+ * not there or not online. -EMFILE: more
  * events than files may be open and no right to record machine-wide. The recorder does not run yet.
  */
 int recorder_open(const struct recorder_options *options, struct recorder **ret_recorder,
@@ -98,9 +105,11 @@ uint32_t recorder_targets_left(const struct recorder *recorder);
 
 /*
  * Machine-wide only: opens events for CPUs that came online since (same ring for a CPU that comes back). Call it about once a second; cheap
- * when nothing changed. Returns how many were added; info->ring_count grows, ring pointers stay valid.
+ * when nothing changed. Returns how many were added; info->ring_count grows, ring pointers stay valid. `changed` is called for each CPU that came or went.
  */
-int recorder_follow_cpus(struct recorder *recorder, struct diag *diag);
+typedef void recorder_cpu_fn(void *context, uint32_t cpu, bool online);
+int recorder_follow_cpus(struct recorder *recorder, recorder_cpu_fn *changed, void *context,
+	struct diag *diag);
 
 /* Records the kernel could not write, by its own count. False when it does not keep one. */
 bool recorder_read_lost(const struct recorder *recorder, uint64_t *ret_lost);

@@ -30,7 +30,8 @@ static bool is_wanted_pid(const struct live *live, uint32_t pid)
 	for (size_t i = 0; i < live->options.pid_count; i++)
 		if (live->options.pids[i] == pid)
 			return true;
-	return live->child.pid && pid == live->child.pid;
+	/* Beside other targets the command only sets the time. */
+	return !live->options.pid_count && live->child.pid && pid == live->child.pid;
 }
 
 /* A new life of a pid; a slot of a process that came and went unseen is used again. */
@@ -191,9 +192,11 @@ void census_scan(struct live *live)
 	if (!live->options.machine) {
 		for (size_t i = 0; i < live->options.pid_count; i++)
 			(void)read_process(live, live->options.pids[i]); /* gone meanwhile: the ring says so */
-		if (live->child.pid)
+		if (live->child.pid && !live->options.pid_count)
 			(void)read_process(live, live->child.pid); /* as above */
-		if (recorder_info(live->recorder)->filter_by_pid && proc_list(&live->proc, &list, NULL) == 0)
+		/* What a command that already runs has started is found by its parent. */
+		bool others = recorder_info(live->recorder)->filter_by_pid || live->options.late_start;
+		if (others && proc_list(&live->proc, &list, NULL) == 0)
 			for (uint32_t i = 0; i < list.ids.count; i++)
 				if (!census_find(live, list.ids.items[i]))
 					(void)read_process(live, list.ids.items[i]); /* as above */
@@ -261,6 +264,8 @@ void census_announce(struct live *live, uint32_t index)
 		(void)proc_read_namespaces(&live->proc, process->pid, &out.pid_namespace,
 			&out.mount_namespace); /* stays 0: not ours to see */
 	}
+	if (live->options.no_arguments)
+		args_len = 0; /* the name was chosen: it may be that of the application, not of what it was told */
 	for (size_t at = 0; at < args_len && out.argument_count < PAYLOAD_ARGUMENTS_MAX;
 		at += strlen(args + at) + 1) {
 		arguments[out.argument_count++] = args + at;

@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "dotnet/ipc.h"
 #include "format/nettrace_write.h"
 #include "machine/rights.h"
 #include "model/arch.h"
 #include "model/clr.h"
 #include "model/spoor_payload.h"
+#include "record/clock_probe.h"
 #include "record/recorder.h"
 #include "session/census.h"
 #include "session/intake.h"
@@ -22,7 +24,7 @@
 
 #define FLUSH_NS        UINT64_C(500000000)
 #define SYNC_LEAD_NS    UINT64_C(10000000) /* PerfView mislabels what comes within 5 ms of the sync time */
-#define FOLLOW_CPUS_NS  UINT64_C(1000000000)
+#define FOLLOW_NS       UINT64_C(1000000000) /* CPUs that come and go, clocks that are set */
 #define STACKS_MAX      65536u
 #define STACK_BYTES_MAX (16u << 20)
 #ifdef SPOOR_HOSTILE
@@ -34,6 +36,8 @@
 #define SLOW_RING_BYTES (1u << 20) /* two seconds of deep stacks at that rate; larger ones cost page clearing at the start */
 #define POLL_MAX        1024u
 #define END_BOUND_NS    UINT64_C(8000000000)
+#define PAUSE_TOLD_NS   UINT64_C(10000000)
+#define PAUSE_BOUND_NS  UINT64_C(2000000000) /* who pressed Ctrl-Z waits; what has not ended by then the guard ends */
 
 static uint64_t utc_now_ns(void)
 {
@@ -71,6 +75,7 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 		.path = "",
 		.reachable = outcome->reachable,
 		.reason = outcome->reason,
+		.sessions = outcome->sessions,
 	};
 
 	if (outcome->info) {
@@ -91,6 +96,13 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 	bytes_printf(&live->text, "no names from its runtime: %s", outcome->reason); /* whose, the event says */
 	live_notice(live, outcome->process, 2, outcome->reason_code, bytes_z(&live->text),
 		strcmp(outcome->reason_code, "permission") == 0 ? "run spoor as that user, or with sudo" : "");
+}
+
+static void on_managed_told(void *context, const char *code, const char *text)
+{
+	struct live *live = context;
+
+	live_notice(live, live->recorder_process, 2, code, text, "");
 }
 
 static struct live_cpu *live_cpu(struct live *live, int32_t cpu)
@@ -290,11 +302,22 @@ static void forget_stacks(struct live *live)
 	live->trace.stacks = fresh;
 }
 
+static void say_files_skipped(struct live *live)
+{
+	if (live->files_said || !live->names.files_skipped)
+		return;
+	live->files_said = true;
+	live_notice(live, live->recorder_process, 2, "openat2",
+		"files of targets were skipped, and the names in them: there is no openat2 here to open them safely",
+		"Linux 5.6 or newer has it; an old container runtime may forbid it");
+}
+
 static void flush(struct live *live, uint64_t until_ns)
 {
 	names_removed_codes(&live->names, on_removed_code, live);
 	give_out(live, until_ns);
 	(void)names_resolve(&live->names, live_now_ns()); /* what fails stays unnamed, counted */
+	say_files_skipped(live);
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
 	if (!live->sink_error)
@@ -336,6 +359,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		return diag_set(diag, -ENOMEM, "cannot record: %m");
 	}
 	live->options = *options;
+	live->options.cpus = NULL; /* borrowed for this call */
 	box_read(&live->box);
 	live->arch = arch_here();
 	result = proc_open(&live->proc, diag);
@@ -351,25 +375,31 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 	};
 	result = names_init(&live->names, &names_options);
 	if (result == 0)
-		result = managed_new(&live->trace, &live->names, on_managed, live, &live->managed);
+		result = managed_new(&live->trace, &live->names, on_managed, on_managed_told, live,
+			&live->managed);
 	if (result < 0) {
 		diag_set(diag, result, "cannot record: %m");
 		goto fail;
 	}
 	struct recorder_options recorder_options = {
-		.scope = options->machine ? RECORD_MACHINE : options->command ? RECORD_CHILD : RECORD_PIDS,
+		.scope = options->machine ? RECORD_MACHINE : options->tid_count ? RECORD_THREADS
+			: options->pid_count ? RECORD_PIDS : RECORD_CHILD,
 		.frequency_hz = options->frequency_hz,
-		.pids = options->pids,
-		.pid_count = options->pid_count,
+		.pids = options->tid_count ? options->tids : options->pids,
+		.pid_count = options->tid_count ? options->tid_count : options->pid_count,
+		.cpus = options->cpus,
+		.cpu_count = options->cpu_count,
+		.late_start = options->late_start,
 		.ring_bytes = options->frequency_hz <= SLOW_HZ ? SLOW_RING_BYTES : RECORDER_RING_BYTES,
 		.user_only = options->user_only,
+		.kernel_only = options->kernel_only,
 	};
 	if (options->command) {
 		result = record_child_spawn(&live->child, (char *const *)options->command, diag);
 		if (result < 0)
 			goto fail;
 		live->child_waits = true;
-		if (!options->machine) {
+		if (recorder_options.scope == RECORD_CHILD) {
 			recorder_options.pids = &live->child.pid;
 			recorder_options.pid_count = 1;
 		}
@@ -384,6 +414,8 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		result = diag_set(diag, -ENOMEM, "cannot record: %m");
 		goto fail;
 	}
+	if (!options->no_names && !recorder_info(live->recorder)->kernel_excluded)
+		names_open_kernel(&live->names);
 	*ret_live = live;
 	return 0;
 fail:
@@ -399,6 +431,24 @@ const struct recorder_info *live_recorder_info(const struct live *live)
 uint32_t live_child_pid(const struct live *live)
 {
 	return live->child.pid;
+}
+
+uint32_t live_rights(const struct live *live)
+{
+	const struct live_options *options = &live->options;
+	uint32_t rights = RIGHT_SYS_PTRACE; /* maps, environment, root of processes to come */
+
+	if (options->machine)
+		rights |= RIGHT_PERFMON | RIGHT_IPC_LOCK; /* CPUs that come online */
+	if (options->command)
+		rights |= RIGHT_KILL; /* it may have become another user */
+	if (!options->no_names)
+		rights |= RIGHT_DAC_READ_SEARCH | RIGHT_CHECKPOINT_RESTORE; /* images */
+	if (!options->no_names && !options->no_dotnet)
+		rights |= RIGHT_DAC_OVERRIDE; /* connecting to a socket is writing to it */
+	if (live->names.kernel_asked && live->names.kernel_needs_right)
+		rights |= RIGHT_BPF;
+	return rights;
 }
 
 int live_write_to(struct live *live, int fd, const char *name, struct diag *diag)
@@ -427,17 +477,30 @@ static void options_json(const struct live *live, struct bytes *out)
 	struct json j = { .out = out };
 
 	json_object(&j, NULL);
-	json_z(&j, "scope", live->options.machine ? "machine" : live->options.command ? "command" : "processes");
+	json_z(&j, "scope", live->options.machine ? "machine"
+			: live->options.tid_count	  ? "threads"
+			: live->options.pid_count	  ? "processes"
+							  : "command");
 	json_array(&j, "pids");
 	for (size_t i = 0; i < live->options.pid_count; i++)
 		json_u64(&j, NULL, live->options.pids[i]);
 	json_end(&j);
+	if (live->options.tid_count) {
+		json_array(&j, "tids");
+		for (size_t i = 0; i < live->options.tid_count; i++)
+			json_u64(&j, NULL, live->options.tids[i]);
+		json_end(&j);
+	}
+	if (live->options.cpu_count)
+		json_u64(&j, "cpus", info->ring_count);
 	json_u64(&j, "frequency_hz", live->options.frequency_hz);
 	json_z(&j, "event", info->clock == RECORD_CLOCK_CYCLES ? "cycles" : "cpu-clock");
 	json_bool(&j, "kernel", !info->kernel_excluded);
+	json_bool(&j, "user", !live->options.kernel_only);
 	json_bool(&j, "idle", !info->idle_excluded);
 	json_bool(&j, "names", !live->options.no_names);
 	json_bool(&j, "dotnet", !live->options.no_dotnet);
+	json_bool(&j, "arguments", !live->options.no_arguments);
 	json_u64(&j, "stack_frames_max", info->max_stack);
 	json_end(&j);
 }
@@ -459,7 +522,8 @@ static void emit_head(struct live *live)
 			.options = bytes_z(&live->text),
 			.period_ns = info->period_ns,
 			.clock = "CLOCK_MONOTONIC",
-			.utc_ns = live->trace.recording.utc_ns });
+			.utc_ns = live->trace.recording.utc_ns,
+			.cpu_recorded = live->options.cpu_count ? info->ring_count : 0 });
 	emit_about_recording(live, SPOOR_SESSION);
 	bytes_reset(&live->payload);
 	payload_machine(&live->payload,
@@ -480,6 +544,64 @@ static void emit_head(struct live *live)
 		live_notice(live, live->recorder_process, 2, "rights", info->limit.text, info->limit.remedy);
 }
 
+/* A CPU came or went. What it had recorded stays; what it does from now on is followed. */
+static void on_cpu(void *context, uint32_t cpu, bool online)
+{
+	struct live *live = context;
+
+	bytes_reset(&live->payload);
+	payload_cpu_state(&live->payload, &(struct payload_cpu_state){ .cpu = cpu, .online = online });
+	emit_about_recording(live, SPOOR_CPU_STATE);
+	bytes_reset(&live->text);
+	bytes_printf(&live->text, "CPU %u %s ", cpu, online ? "came online" : "went offline");
+	text_add_duration(&live->text, (double)(live_now_ns() - live->begin_ns) / 1e9);
+	bytes_text(&live->text, " after the begin");
+	live_notice(live, live->recorder_process, 2, "cpu", bytes_z(&live->text), "");
+}
+
+static void measure_perf_clock(struct live *live)
+{
+	struct clock_probe probe;
+
+	if (clock_probe_perf(&probe) < 0)
+		return; /* not measured is not written */
+	bytes_reset(&live->payload);
+	payload_clock_offset(&live->payload,
+		&(struct payload_clock_offset){
+			.source = "perf", .offset_ns = probe.offset_ns, .error_ns = probe.error_ns });
+	emit_about_recording(live, SPOOR_CLOCK_OFFSET);
+}
+
+static void look_at_clocks(struct live *live)
+{
+	int64_t by_ns;
+	enum clock_change change = clock_watch_look(&live->clocks, clock_watch_read(), &by_ns);
+
+	if (change == CLOCK_STEADY)
+		return;
+	bytes_reset(&live->text);
+	bytes_text(&live->text, change == CLOCK_SLEPT ? "the machine slept for " : "the time of day was set ");
+	if (change == CLOCK_SET)
+		bytes_text(&live->text, by_ns < 0 ? "back by " : "forward by ");
+	text_add_duration(&live->text, (double)(by_ns < 0 ? -by_ns : by_ns) / 1e9);
+	bytes_text(&live->text, change == CLOCK_SLEPT ? ", which no time here counts, " : " ");
+	text_add_duration(&live->text, (double)(live_now_ns() - live->begin_ns) / 1e9);
+	bytes_text(&live->text, " after the begin");
+	if (change == CLOCK_SET)
+		bytes_text(&live->text, "; times of day in this recording go by what it was at the begin");
+	live_notice(live, live->recorder_process, 2, change == CLOCK_SLEPT ? "suspend" : "clock-set",
+		bytes_z(&live->text), "");
+	measure_perf_clock(live);
+}
+
+int live_run_command(struct live *live, struct diag *diag)
+{
+	if (!live->child_waits)
+		return 0;
+	live->child_waits = false;
+	return record_child_go(&live->child, live->options.command[0], diag);
+}
+
 int live_start(struct live *live, struct diag *diag)
 {
 	live->begin_ns = live_now_ns();
@@ -488,18 +610,17 @@ int live_start(struct live *live, struct diag *diag)
 	live->merge.reached_ns = live->begin_ns;
 	census_announce(live, live->recorder_process);
 	emit_head(live);
+	measure_perf_clock(live);
+	clock_watch_begin(&live->clocks, clock_watch_read());
 	int result = recorder_start(live->recorder, diag);
 
 	if (result < 0)
 		return result;
 	live->started = true;
 	census_scan(live);
-	if (live->child_waits) {
-		live->child_waits = false;
-		result = record_child_go(&live->child, live->options.command[0], diag);
-		if (result < 0)
-			return result;
-	}
+	result = live_run_command(live, diag);
+	if (result < 0)
+		return result;
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
 	managed_advance(live->managed, live_now_ns());
@@ -562,13 +683,44 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 		flush(live, now_ns - MERGE_WINDOW_NS);
 		live->flush_ns = now_ns;
 	}
-	if (live->options.machine && now_ns >= live->follow_ns + FOLLOW_CPUS_NS) {
+	if (now_ns >= live->follow_ns + FOLLOW_NS) {
 		live->follow_ns = now_ns;
-		(void)recorder_follow_cpus(live->recorder, NULL); /* a CPU we can't follow is one without samples */
+		if (live->options.machine)
+			(void)recorder_follow_cpus(live->recorder, on_cpu, live, NULL); /* one we can't follow is one without samples */
+		look_at_clocks(live);
 	}
 	if (live->sink_error)
 		return tell_sink_error(live, diag);
 	return live->options.machine || recorder_targets_left(live->recorder) ? 1 : 0;
+}
+
+void live_pause(struct live *live)
+{
+	uint64_t bound_ns = live_now_ns() + PAUSE_BOUND_NS;
+
+	managed_pause(live->managed, live_now_ns());
+	while (!managed_ended(live->managed) && live_now_ns() < bound_ns) {
+		wait_for(live, NULL, 0, live_now_ns() + UINT64_C(50000000));
+		managed_advance(live->managed, live_now_ns());
+		intake_drain(live);
+	}
+	if (!live->sink_error)
+		flush(live, live_now_ns() - MERGE_WINDOW_NS);
+}
+
+void live_resume(struct live *live, uint64_t paused_ns)
+{
+	struct bytes text = { 0 };
+
+	managed_resume(live->managed, live_now_ns());
+	if (paused_ns < PAUSE_TOLD_NS)
+		return;
+	bytes_text(&text, "spoor was stopped for ");
+	text_add_duration(&text, (double)paused_ns / 1e9);
+	bytes_text(&text, " (Ctrl-Z, SIGTSTP): samples were kept as far as the kernel's buffers go, and what .NET processes compiled "
+			  "meanwhile is asked for again");
+	live_notice(live, live->recorder_process, 2, "paused", bytes_z(&text), "");
+	bytes_done(&text);
 }
 
 /* The .NET sessions' end: bounded, and cut short when one of the caller's descriptors asks for it. */
@@ -638,6 +790,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	if (live->merge.reached_ns < live->end_ns)
 		live->merge.reached_ns = live->end_ns;
 	(void)names_finish(&live->names); /* as in flush() */
+	say_files_skipped(live);
 	emit_end(live, reason);
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->end(live->sink, &live->sink_diag);

@@ -29,11 +29,18 @@ struct live_options {
 	bool machine;                    /* every process; else pids or command */
 	const uint32_t *pids;            /* borrowed until live_close() */
 	size_t pid_count;
-	char *const *command;            /* NULL-terminated; NULL: none */
+	const uint32_t *tids;            /* of `pids` these threads only, and nothing they start; borrowed likewise */
+	size_t tid_count;
+	const uint32_t *cpus;            /* these CPUs only; borrowed for live_open() */
+	size_t cpu_count;                /* 0: all */
+	char *const *command;            /* NULL-terminated; NULL: none. Beside `machine` or `pids` it only runs, and is not recorded for itself */
 	uint32_t frequency_hz;
 	bool user_only;
+	bool kernel_only;
+	bool late_start;                 /* the command runs from live_run_command() on, live_start() comes later */
 	bool no_names;                   /* addresses only */
 	bool no_dotnet;                  /* open no diagnostics session */
+	bool no_arguments;               /* no process's command line goes into the file */
 	const char *const *symbol_paths; /* NULL-terminated, or NULL */
 	const char *command_line;        /* of the recorder, for the file */
 	const char *version;
@@ -63,8 +70,14 @@ const struct recorder_info *live_recorder_info(const struct live *live);
 /* Writes the head of the recording to `fd`, which stays the caller's. */
 int live_write_to(struct live *live, int fd, const char *name, struct diag *diag);
 
-/* Starts rings, reads the process table, lets the command run. */
+/* Lets the command run, before live_start(). For late_start only. */
+int live_run_command(struct live *live, struct diag *diag);
+
+/* Starts rings, reads the process table, lets the command run if it does not yet. */
 int live_start(struct live *live, struct diag *diag);
+
+/* Of enum right: what a started session still needs, for rights_reduce(). */
+uint32_t live_rights(const struct live *live);
 
 /* The command's process; 0 when there is none. The caller waits for it. */
 uint32_t live_child_pid(const struct live *live);
@@ -75,6 +88,13 @@ uint32_t live_child_pid(const struct live *live);
  */
 int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t until_ns,
 	struct diag *diag);
+
+/*
+ * Before the caller stops itself (Ctrl-Z): ends the .NET sessions, within 2 s, and flushes. Afterwards they are opened again, and the file
+ * says how long it was.
+ */
+void live_pause(struct live *live);
+void live_resume(struct live *live, uint64_t paused_ns);
 
 /*
  * Stops the rings, ends the .NET sessions, names what can still be named, and ends the file. `fds` are watched as in live_step(): when one becomes

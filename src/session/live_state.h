@@ -22,6 +22,7 @@
 #include "model/schema.h"
 #include "model/trace.h"
 #include "record/child.h"
+#include "session/clock_watch.h"
 #include "session/live.h"
 #include "session/merge.h"
 #include "session/names.h"
@@ -76,12 +77,14 @@ struct live {
 	uint64_t end_ns;        /* rings stopped; 0 they run */
 	uint64_t flush_ns;      /* of the last flush */
 	uint64_t follow_ns;
+	struct clock_watch clocks;
 	uint64_t samples;
 	uint64_t lost;
 	uint64_t late;
 	uint32_t recorder_process;
 	bool started;
 	bool child_waits;
+	bool files_said;        /* that files of targets are skipped */
 	int sink_error;
 	struct diag sink_diag;
 };

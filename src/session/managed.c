@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "base/vec.h"
+#include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
 #include "dotnet/session.h"
@@ -29,7 +32,8 @@ struct conversation {
 	uint32_t process;
 	uint32_t pid;
 	unsigned retries;
-	bool was_named;
+	bool was_named;                       /* its names were known once */
+	bool known;                           /* and are, as far as it goes: nothing is being asked */
 	bool reported;
 	bool process_ended;
 	bool over;
@@ -39,17 +43,22 @@ struct managed {
 	struct trace *trace;
 	struct names *names;
 	managed_report *report;
+	managed_told *told;
 	void *context;
+	struct guard *guard;             /* NULL: not needed yet, or not to be had */
+	uint32_t guard_rounds;           /* that we know of */
+	uint64_t pause_ns;               /* since when; 0 not paused */
 	VEC(struct conversation *) list; /* conversations don't move: clients point at them */
 	struct map by_process;           /* process -> list index + 1 */
 	uint64_t past_lost;              /* of conversations that were forgotten */
 	uint32_t past_asked;
 	uint32_t past_known;
+	bool unguarded;                  /* and it was told */
 	bool stopping;
 };
 
-int managed_new(struct trace *trace, struct names *names, managed_report *report, void *context,
-	struct managed **ret_managed)
+int managed_new(struct trace *trace, struct names *names, managed_report *report, managed_told *told,
+	void *context, struct managed **ret_managed)
 {
 	struct managed *managed = calloc(1, sizeof(*managed));
 
@@ -58,6 +67,7 @@ int managed_new(struct trace *trace, struct names *names, managed_report *report
 	managed->trace = trace;
 	managed->names = names;
 	managed->report = report;
+	managed->told = told;
 	managed->context = context;
 	*ret_managed = managed;
 	return 0;
@@ -179,18 +189,35 @@ static int on_bytes(void *user, enum dotnet_stream stream, const uint8_t *data, 
 	return result < 0 ? result : take_events(talk, stream);
 }
 
+/* "live ...\nrundown ..." */
+static const char *sessions_text(const struct conversation *talk, struct bytes *text)
+{
+	for (int i = 0; talk->client && i < DOTNET_STREAM_COUNT; i++) {
+		const char *session = dotnet_client_session(talk->client, (enum dotnet_stream)i);
+		if (!session)
+			continue;
+		if (text->len)
+			bytes_text(text, "\n");
+		bytes_text(text, session);
+	}
+	return bytes_z(text);
+}
+
 static void report(struct conversation *talk, bool reachable, const char *reason, const char *code)
 {
+	struct bytes sessions = { 0 };
 	struct managed_outcome outcome = {
 		.process = talk->process,
 		.reachable = reachable,
 		.reason = reason,
 		.reason_code = code,
 		.info = talk->client ? dotnet_client_info(talk->client) : NULL,
+		.sessions = sessions_text(talk, &sessions),
 	};
 
 	talk->reported = true;
 	talk->managed->report(talk->managed->context, &outcome);
+	bytes_done(&sessions);
 }
 
 static void drop_client(struct conversation *talk)
@@ -199,6 +226,27 @@ static void drop_client(struct conversation *talk)
 	talk->client = NULL;
 	for (int i = 0; i < DOTNET_STREAM_COUNT; i++)
 		(void)on_bytes(talk, (enum dotnet_stream)i, NULL, 0); /* freeing cannot fail */
+}
+
+/* Told once; the recording goes on. */
+static void tell_unguarded(struct managed *managed, const char *why)
+{
+	struct bytes text = { 0 };
+
+	if (managed->unguarded)
+		return;
+	managed->unguarded = true;
+	bytes_printf(&text, ".NET processes may have to wait for spoor if it is stopped or hangs: %s", why);
+	managed->told(managed->context, "unguarded", bytes_z(&text));
+	bytes_done(&text);
+}
+
+static void need_guard(struct managed *managed)
+{
+	struct diag diag = { 0 };
+
+	if (!managed->guard && !managed->unguarded && guard_start(&managed->guard, &diag) < 0)
+		tell_unguarded(managed, diag.text);
 }
 
 static void start(struct conversation *talk, uint64_t now_ns)
@@ -214,10 +262,31 @@ static void start(struct conversation *talk, uint64_t now_ns)
 		talk->over = true;
 		return;
 	}
+	need_guard(talk->managed);
 	if (dotnet_client_new(&target, &handler, now_ns, &talk->client) < 0) {
 		set_state(talk, MANAGED_REFUSED);
 		talk->over = true;
+		return;
 	}
+	dotnet_client_guard(talk->client, talk->managed->guard);
+}
+
+/* Its sessions were ended although the recording goes on: they are opened again, and what came meanwhile is asked for. */
+static void begin_again(struct conversation *talk, uint64_t since_ns, uint64_t now_ns)
+{
+	struct names_process *process = names_process(talk->managed->names, talk->process);
+
+	drop_client(talk);
+	if (talk->process_ended) {
+		talk->over = true;
+		return;
+	}
+	talk->known = false;
+	talk->retries = 0;
+	talk->retry_ns = now_ns;
+	set_state(talk, MANAGED_ASKING);
+	if (process && talk->was_named)
+		process->codemap.since_ns = since_ns;
 }
 
 /* The client has come to its end, or to a state worth telling. */
@@ -225,16 +294,18 @@ static void look(struct conversation *talk, enum dotnet_state state, uint64_t no
 {
 	const char *code = dotnet_client_reason_code(talk->client);
 
-	if (dotnet_client_named(talk->client) && !talk->was_named) {
-		talk->was_named = true;
+	if (dotnet_client_named(talk->client) && !talk->known) {
+		talk->known = true;
 		set_state(talk, MANAGED_KNOWN);
-		report(talk, true, "", "");
+		if (!talk->was_named)
+			report(talk, true, "", "");
+		talk->was_named = true;
 	}
 	if (state == DOTNET_HUNG && !talk->reported) {
 		set_state(talk, MANAGED_REFUSED);
 		report(talk, false, dotnet_client_reason(talk->client), code);
 	}
-	if (state != DOTNET_ENDED)
+	if (state != DOTNET_ENDED || talk->managed->pause_ns)
 		return;
 	bool young = strcmp(code, "no-socket") == 0 || strcmp(code, "refused") == 0;
 
@@ -248,15 +319,58 @@ static void look(struct conversation *talk, enum dotnet_state state, uint64_t no
 	if (!talk->was_named && !talk->reported) {
 		set_state(talk, MANAGED_REFUSED);
 		report(talk, false, dotnet_client_reason(talk->client), code);
+	} else if (talk->was_named) {
+		set_state(talk, MANAGED_KNOWN); /* what was known before it was asked again */
 	}
 	drop_client(talk);
 	talk->over = true;
+}
+
+/* The guard has done its work: we did not run for too long. */
+static void look_at_guard(struct managed *managed, uint64_t now_ns)
+{
+	struct bytes text = { 0 };
+	uint64_t seen_ns;
+	uint32_t ended = 0;
+	char state;
+
+	guard_beat(managed->guard, now_ns);
+	if (guard_problem(managed->guard))
+		tell_unguarded(managed, guard_problem(managed->guard));
+	if (guard_rounds(managed->guard) == managed->guard_rounds)
+		return;
+	managed->guard_rounds = guard_rounds(managed->guard);
+	guard_last_round(managed->guard, &seen_ns, &state);
+	for (uint32_t i = 0; i < managed->list.count; i++) {
+		struct conversation *talk = managed->list.items[i];
+		/* Bytes from before the round are no longer taken either; the client knows. */
+		if (!talk->client || dotnet_client_advance(talk->client, now_ns) != DOTNET_ENDED ||
+			strcmp(dotnet_client_reason_code(talk->client), "guarded") != 0)
+			continue;
+		ended++;
+		if (!managed->pause_ns && !managed->stopping)
+			begin_again(talk, seen_ns, now_ns);
+	}
+	if (!ended)
+		return;
+	bytes_text(&text, "spoor ");
+	bytes_text(&text, state == 'T' ? "was stopped" : state == 't' ? "was held by a debugger" : "stood still");
+	bytes_text(&text, " for ");
+	text_add_duration(&text, (double)(now_ns > seen_ns ? now_ns - seen_ns : 0) / 1e9);
+	bytes_printf(&text, ": its sessions in %u .NET process%s were ended after 2 s, so that %s not held up", ended,
+		ended == 1 ? "" : "es", ended == 1 ? "it was" : "they were");
+	if (!managed->pause_ns && !managed->stopping)
+		bytes_text(&text, ", and are opened again");
+	managed->told(managed->context, "guard", bytes_z(&text));
+	bytes_done(&text);
 }
 
 void managed_advance(struct managed *managed, uint64_t now_ns)
 {
 	uint32_t asking = 0;
 
+	if (managed->guard)
+		look_at_guard(managed, now_ns);
 	for (uint32_t i = 0; i < managed->list.count; i++) {
 		struct conversation *talk = managed->list.items[i];
 		if (!talk->client)
@@ -266,7 +380,7 @@ void managed_advance(struct managed *managed, uint64_t now_ns)
 		if (talk->client && state == DOTNET_ASKING)
 			asking++;
 	}
-	for (uint32_t i = 0; i < managed->list.count && !managed->stopping; i++) {
+	for (uint32_t i = 0; i < managed->list.count && !managed->stopping && !managed->pause_ns; i++) {
 		struct conversation *talk = managed->list.items[i];
 		if (talk->client || talk->over || talk->retry_ns > now_ns ||
 			asking >= MANAGED_RUNDOWNS_MAX)
@@ -295,12 +409,32 @@ uint64_t managed_wake_ns(const struct managed *managed)
 	for (uint32_t i = 0; i < managed->list.count; i++) {
 		const struct conversation *talk = managed->list.items[i];
 		uint64_t own_ns = talk->client ? dotnet_client_wake_ns(talk->client)
-				: talk->over || managed->stopping ? UINT64_MAX
+				: talk->over || managed->stopping || managed->pause_ns ? UINT64_MAX
 								  : talk->retry_ns;
 		if (own_ns < wake_ns)
 			wake_ns = own_ns;
 	}
 	return wake_ns;
+}
+
+void managed_pause(struct managed *managed, uint64_t now_ns)
+{
+	managed->pause_ns = now_ns;
+	for (uint32_t i = 0; i < managed->list.count; i++)
+		if (managed->list.items[i]->client)
+			dotnet_client_stop(managed->list.items[i]->client, now_ns);
+}
+
+void managed_resume(struct managed *managed, uint64_t now_ns)
+{
+	uint64_t since_ns = managed->pause_ns;
+
+	managed->pause_ns = 0;
+	if (managed->guard)
+		look_at_guard(managed, now_ns);
+	for (uint32_t i = 0; i < managed->list.count; i++)
+		if (managed->list.items[i]->client)
+			begin_again(managed->list.items[i], since_ns, now_ns);
 }
 
 void managed_stop(struct managed *managed, uint64_t now_ns)
@@ -324,9 +458,11 @@ void managed_stop(struct managed *managed, uint64_t now_ns)
 
 bool managed_ended(const struct managed *managed)
 {
-	for (uint32_t i = 0; i < managed->list.count; i++)
-		if (managed->list.items[i]->client)
+	for (uint32_t i = 0; i < managed->list.count; i++) {
+		const struct dotnet_client *client = managed->list.items[i]->client;
+		if (client && dotnet_client_state(client) != DOTNET_ENDED)
 			return false;
+	}
 	return true;
 }
 
@@ -360,6 +496,7 @@ void managed_free(struct managed *managed)
 		drop_client(managed->list.items[i]);
 		free(managed->list.items[i]);
 	}
+	guard_free(managed->guard);
 	vec_done(&managed->list);
 	map_done(&managed->by_process);
 	free(managed);

@@ -5,6 +5,9 @@
  * decoded (format/nettrace_read.h) and absorbed (model/clr.h) into the process's codemap in `names`. At most eight processes are in
  * their rundown at a time; the others wait. One that has no socket yet (it is just starting) is tried again for a while.
  *
+ * The sessions stand under a guard (dotnet/guard.h), started with the first of them: when this process was stopped or hung for too long they are
+ * gone, and are opened again. Each turn (managed_advance()) tells the guard that all is well, so one must come at least once a second.
+ *
  * Nothing here blocks but managed_free(), for 100 ms a process at most.
  */
 #ifndef SPOOR_SESSION_MANAGED_H
@@ -29,12 +32,19 @@ struct managed_outcome {
 	const char *reason;                  /* sentence part; "" when reachable */
 	const char *reason_code;             /* one word */
 	const struct ipc_process_info *info; /* NULL when it said nothing */
+	const char *sessions;                /* that were opened in it, one a line; "" none */
 };
 
 typedef void managed_report(void *context, const struct managed_outcome *outcome);
 
-int managed_new(struct trace *trace, struct names *names, managed_report *report, void *context,
-	struct managed **ret_managed);
+/*
+ * What befell all sessions at once: the guard ended them ("guard"), they were left unguarded ("unguarded"). `text` is a sentence; what was
+ * ended is already being opened again.
+ */
+typedef void managed_told(void *context, const char *code, const char *text);
+
+int managed_new(struct trace *trace, struct names *names, managed_report *report, managed_told *told,
+	void *context, struct managed **ret_managed);
 
 /* A process that shows signs of .NET. Told again, it does no harm. */
 void managed_watch(struct managed *managed, uint32_t process, uint64_t now_ns);
@@ -55,6 +65,13 @@ size_t managed_fds(const struct managed *managed, struct pollfd *fds, size_t roo
 uint64_t managed_wake_ns(const struct managed *managed);
 
 void managed_advance(struct managed *managed, uint64_t now_ns);
+
+/*
+ * Before this process is stopped: all sessions are ended, as by managed_stop(), until managed_ended(). managed_resume() opens them again, also when
+ * they have not ended yet.
+ */
+void managed_pause(struct managed *managed, uint64_t now_ns);
+void managed_resume(struct managed *managed, uint64_t now_ns);
 
 /* Begins the end of all sessions; managed_ended() tells when it is through (bounded by DOTNET_STOP_NS). */
 void managed_stop(struct managed *managed, uint64_t now_ns);

@@ -18,6 +18,7 @@
 #include "image/elf.h"
 #include "machine/box.h"
 #include "machine/kernel_symbol.h"
+#include "machine/rights.h"
 #include "machine/target_root.h"
 #include "model/arch.h"
 #include "model/clr.h"
@@ -301,6 +302,19 @@ static void load_kernel(struct names *names)
 		save_kernel_cache(names);
 }
 
+void names_open_kernel(struct names *names)
+{
+	struct kernel_symbol symbol;
+
+	if (names->kernel_error == 1)
+		load_kernel(names);
+	if (!names->kernel_asked)
+		return;
+	uint64_t before = rights_pause(RIGHT_BPF | RIGHT_SYS_ADMIN);
+	names->kernel_needs_right = kernel_symbols_find(names->kernel_asked, arch_here()->kernel_begin, &symbol) == -EPERM;
+	rights_restore(before);
+}
+
 /* The kernel's mapping: one id for all processes that have kernel frames, told to each. */
 static int map_kernel(struct names *names, uint32_t process)
 {
@@ -354,46 +368,120 @@ static uint8_t answer_kernel(struct names *names, const struct names_hit_entry *
 
 /* ---- images ---- */
 
-static uint64_t image_key(const struct names *names, const struct mapping *mapping)
+/*
+ * Who shares tables. A build id is the target's own claim, and a forged one must not name the code of others; so files are taken to be the same for
+ * processes of one user in one mount namespace, who could change each other's anyway. 0: not to be known, as for a process that has ended;
+ * its files are looked for at their path on this machine, and that is what it shares.
+ */
+static uint64_t sharing_of(struct names *names, uint32_t index)
+{
+	const struct process *process = &names->options.trace->processes.items[index];
+	struct names_process *own = names_process(names, index);
+
+	if (!own || process->ended)
+		return 0;
+	if (!own->sharing_asked) {
+		uint64_t space = target_mount_namespace(process->pid);
+		own->sharing_asked = true;
+		own->sharing = space ? hash_u64(space) ^ hash_u64(process->uid + UINT64_C(1)) : 0;
+	}
+	return own->sharing;
+}
+
+static uint64_t image_key(struct names *names, const struct mapping *mapping)
 {
 	const char *build_id = text_at(names, mapping->build_id);
-
-	if (*build_id)
-		return hash_bytes(build_id, strlen(build_id));
-	if (mapping->inode)
-		return hash_u64(mapping->inode) ^ hash_u64(mapping->device + 1);
 	const char *path = text_at(names, mapping->path);
-	uint32_t whose = strcmp(path, VDSO_PATH) == 0 ? 0 : mapping->process;
+	uint64_t of_path = hash_bytes(path, strlen(path));
 
-	return hash_bytes(path, strlen(path)) ^ whose;
+	if (strcmp(path, VDSO_PATH) == 0)
+		return of_path;
+	uint64_t whose = sharing_of(names, mapping->process);
+
+	if (!whose)
+		whose = of_path;
+	if (*build_id)
+		return hash_bytes(build_id, strlen(build_id)) ^ whose;
+	if (mapping->inode)
+		return hash_u64(mapping->inode) ^ hash_u64(mapping->device + 1) ^ whose;
+	return of_path ^ hash_u64(mapping->process + 1);
 }
 
 /* How the tables of one image find their debug file: in the root of a process that maps it, then in ours. */
 struct image_search {
 	struct symbol_search search;
 	struct symbol_root root;
+	struct names *names;
 	uint32_t pid;
 };
+
+/* Said once: without the call nothing that a target names is opened. */
+static int take_note(struct names *names, int result)
+{
+	if (result == -ENOSYS)
+		names->files_skipped = true;
+	return result;
+}
+
+static int open_here(struct names *names, const char *path, int *ret_fd)
+{
+	struct target_root root = { .fd = -1 };
+	struct diag quiet = { 0 };
+	uint64_t size;
+
+	if (target_root_open_here(&root, &quiet) < 0)
+		return quiet.error;
+	int result = target_root_open_file(&root, path, MAPPED_SIZE_MAX, ret_fd, &size, &quiet);
+	target_root_close(&root);
+	return take_note(names, result);
+}
+
+static int open_there(struct names *names, uint32_t pid, const char *path, int *ret_fd)
+{
+	struct target_root root = { .fd = -1 };
+	struct diag quiet = { 0 };
+	uint64_t size;
+
+	if (target_root_open(&root, pid, &quiet) < 0)
+		return quiet.error;
+	int result = target_root_open_file(&root, path, MAPPED_SIZE_MAX, ret_fd, &size, &quiet);
+	target_root_close(&root);
+	return take_note(names, result);
+}
+
+/* In a folder that the user named, with the user's rights. Links there are the user's affair; the name may be the target's. */
+static int open_for_user(void *context, const char *path)
+{
+	uint64_t before = rights_lower();
+	cleanup(closep) int place = open(path, O_PATH | O_CLOEXEC);
+	struct stat status;
+	char again[40];
+	int result = -EINVAL;
+
+	(void)context;
+	if (place < 0) {
+		result = -errno;
+	} else if (fstat(place, &status) == 0 && S_ISREG(status.st_mode)) {
+		(void)snprintf(again, sizeof(again), "/proc/self/fd/%d", place); /* fits */
+		result = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		result = result < 0 ? -errno : result;
+	}
+	rights_restore(before);
+	return result;
+}
 
 static int open_for_symbols(void *context, const char *path)
 {
 	const struct image_search *search = context;
-	struct target_root root = { .fd = -1 };
-	struct diag quiet = { 0 };
-	uint64_t size;
 	int fd = -1;
+	int result = open_there(search->names, search->pid, path, &fd);
 
-	if (target_root_open(&root, search->pid, &quiet) == 0) {
-		int result = target_root_open_file(&root, path, MAPPED_SIZE_MAX, &fd, &size, &quiet);
-		target_root_close(&root);
-		if (result == 0)
-			return fd;
-	}
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	return fd < 0 ? -errno : fd;
+	if (result < 0)
+		result = open_here(search->names, path, &fd);
+	return result < 0 ? result : fd;
 }
 
-/* Is this file the one that was mapped? With a build id the symbol file itself is compared. */
+/* Is this file the one that was mapped? Where the kernel told a build id instead, is_same_image() compares that. */
 static bool is_same_file(const struct mapping *mapping, int fd)
 {
 	struct stat status;
@@ -403,34 +491,61 @@ static bool is_same_file(const struct mapping *mapping, int fd)
 	return fstat(fd, &status) == 0 && status.st_ino == mapping->inode;
 }
 
-static int open_mapped_file(struct names *names, const struct mapping *mapping)
+static bool is_same_image(struct names *names, const struct mapping *mapping, const struct elf *elf)
+{
+	const char *expected = text_at(names, mapping->build_id);
+	char text[2 * ELF_BUILD_ID_MAX + 1];
+
+	if (!*expected || !elf->build_id_len)
+		return true;
+	elf_build_id_text(elf, text);
+	return strcmp(text, expected) == 0;
+}
+
+/* Where a mapped file is looked for, in this order. */
+enum file_place { FILE_IN_TARGET, FILE_BEHIND_MAPPING, FILE_HERE, FILE_PLACE_COUNT };
+
+/* Ended, perhaps before we have heard of it, and a process that is not ours to look into have none. */
+static bool has_root(uint32_t pid)
+{
+	struct target_root root = { .fd = -1 };
+	struct diag quiet = { 0 };
+	bool has = target_root_open(&root, pid, &quiet) == 0;
+
+	target_root_close(&root);
+	return has;
+}
+
+static int open_mapped_file(struct names *names, const struct mapping *mapping, enum file_place place)
 {
 	const struct process *process = &names->options.trace->processes.items[mapping->process];
 	const char *path = text_at(names, mapping->path);
-	struct target_root root = { .fd = -1 };
 	struct diag quiet = { 0 };
 	uint64_t size;
 	int fd = -1;
+	int result = -ENOENT;
 
-	if (!process->ended && target_root_open(&root, process->pid, &quiet) == 0) {
-		int result = target_root_open_file(&root, path, MAPPED_SIZE_MAX, &fd, &size, &quiet);
-		target_root_close(&root);
-		if (result == 0 && is_same_file(mapping, fd))
-			return fd;
-		if (result == 0)
-			closep(&fd);
+	switch (place) {
+	case FILE_IN_TARGET:
+		if (!process->ended)
+			result = open_there(names, process->pid, path, &fd);
+		break;
+	case FILE_BEHIND_MAPPING:
+		if (!process->ended)
+			result = target_map_file_open(process->pid, mapping->begin, mapping->end, MAPPED_SIZE_MAX, &fd, &size,
+				&quiet);
+		break;
+	case FILE_HERE:
+		if (process->ended || !has_root(process->pid))
+			result = open_here(names, path, &fd);
+		break;
+	default:
+		break;
 	}
-	fd = -1;
-	if (!process->ended && target_map_file_open(process->pid, mapping->begin, mapping->end,
-				       MAPPED_SIZE_MAX, &fd, &size, &quiet) == 0)
-		return fd;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* the process is gone; its file may be ours */
-	if (fd < 0)
-		return -errno;
-	struct stat status;
-
-	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-		(uint64_t)status.st_size <= MAPPED_SIZE_MAX && is_same_file(mapping, fd))
+	if (result < 0)
+		return result;
+	/* What stands behind the mapping is what was mapped. */
+	if (place == FILE_BEHIND_MAPPING || is_same_file(mapping, fd))
 		return fd;
 	closep(&fd);
 	return -ENOENT;
@@ -471,24 +586,31 @@ static void bound_images(struct names *names)
 static void open_image(struct names *names, struct names_image *image, const struct mapping *mapping)
 {
 	const struct process *process = &names->options.trace->processes.items[mapping->process];
+	struct image_search *search = calloc(1, sizeof(*search));
 	struct diag quiet = { 0 };
-	int fd = open_mapped_file(names, mapping);
-	struct image_search *search = fd >= 0 ? calloc(1, sizeof(*search)) : NULL;
 
 	image->tried = true;
-	if (!search) {
-		closep(&fd);
+	if (!search)
 		return;
-	}
+	search->names = names;
 	search->pid = process->pid;
 	search->root = (struct symbol_root){ .open_file = open_for_symbols, .context = search };
 	search->search = (struct symbol_search){ .roots = &search->root, .root_count = 1 };
 	search->search.dirs = names->options.symbol_paths;
+	search->search.dir_root = (struct symbol_root){ .open_file = open_for_user };
 	while (search->search.dirs && search->search.dirs[search->search.dir_count])
 		search->search.dir_count++;
+	for (int place = 0; place < FILE_PLACE_COUNT && !image->file; place++) {
+		int fd = open_mapped_file(names, mapping, (enum file_place)place);
+		if (fd < 0 || symbol_file_open(fd, text_at(names, mapping->path), &search->search, &image->file, &quiet) < 0)
+			continue; /* none: offsets are shown */
+		/* Another file stands at that path since. */
+		if (!is_same_image(names, mapping, symbol_file_elf(image->file))) {
+			symbol_file_close(image->file);
+			image->file = NULL;
+		}
+	}
 	image->search = search;
-	/* None: offsets are shown. */
-	(void)symbol_file_open(fd, text_at(names, mapping->path), &search->search, &image->file, &quiet);
 	bound_images(names);
 }
 
@@ -520,11 +642,13 @@ static struct names_image *image_of(struct names *names, const struct mapping *m
 static void open_r2r(struct names *names, struct names_image *image, const struct mapping *mapping)
 {
 	struct diag quiet = { 0 };
-	int fd = open_mapped_file(names, mapping);
 
 	image->r2r_tried = true;
-	if (fd >= 0)
-		(void)r2r_open(fd, &image->r2r, &quiet); /* none: offsets are shown */
+	for (int place = 0; place < FILE_PLACE_COUNT && !image->r2r; place++) {
+		int fd = open_mapped_file(names, mapping, (enum file_place)place);
+		if (fd >= 0)
+			(void)r2r_open(fd, &image->r2r, &quiet); /* none: offsets are shown */
+	}
 	bound_images(names);
 }
 
@@ -639,16 +763,10 @@ static void read_map_files(struct names *names, uint32_t index)
 
 	for (size_t i = 0; i < 2; i++) {
 		struct input in;
-		struct stat status;
 		quiet = (struct diag){ 0 };
 		(void)snprintf(path, sizeof(path), i == 0 ? "/tmp/perf-%u.map" : "/tmp/jit-%u.dump", inner_pid); /* fits */
-		if (target_root_open_file(&root, path, MAP_FILE_SIZE_MAX, &fd, &size, &quiet) < 0)
+		if (take_note(names, target_root_open_word(&root, path, MAP_FILE_SIZE_MAX, &fd, &size, &quiet)) < 0)
 			continue;
-		/* Whoever may write into /tmp could make names up: only the target's user and root count. */
-		if (fstat(fd, &status) < 0 || (status.st_uid != process->uid && status.st_uid != 0)) {
-			closep(&fd);
-			continue;
-		}
 		if (input_from_fd(&in, fd, path) < 0)
 			continue;
 		if (i == 0)

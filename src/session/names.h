@@ -57,6 +57,8 @@ struct names_process {
 	uint8_t managed;          /* enum managed_state */
 	bool fallback_tried;      /* perf map, jitdump */
 	bool kernel_mapped;       /* the kernel's mapping is written for it */
+	bool sharing_asked;
+	uint64_t sharing;         /* with whom it shares symbol tables; 0 not to be known */
 };
 
 /* Emits one known event about a process; the payload is borrowed. */
@@ -124,6 +126,7 @@ struct names {
 	size_t kernel_data_size;
 	uint64_t kernel_mapping_id;
 	int kernel_error;                      /* why `kernel` is not there; 1 not tried */
+	bool kernel_needs_right;               /* asking it takes CAP_BPF each time (before Linux 5.19) */
 	uint64_t next_id;                      /* of mappings, symbols and metadata */
 	uint64_t image_tick;
 	uint64_t frames_total;                 /* frames of samples, repeated ones too; complete after names_finish() */
@@ -131,9 +134,13 @@ struct names {
 	struct bytes text;                     /* scratch */
 	struct bytes payload;
 	bool full;                             /* the cap was reached: nothing new is named */
+	bool files_skipped;                    /* files of targets cannot be opened safely here, so they are not */
 };
 
 int names_init(struct names *names, const struct names_options *options);
+
+/* Opens what names the kernel, while the rights for it are there. Else it is done at the first hit. */
+void names_open_kernel(struct names *names);
 
 /* The state of a process; NULL when there is no memory. Valid until the next process appears. */
 struct names_process *names_process(struct names *names, uint32_t process);

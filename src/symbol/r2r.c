@@ -432,7 +432,6 @@ static int open_image(struct r2r *image, struct r2r **ret_image, struct diag *di
 		: read_all(image, diag);
 
 	if (error) {
-		image->fd = -1; /* stays the caller's */
 		r2r_close(image);
 		return error;
 	}
@@ -442,6 +441,7 @@ static int open_image(struct r2r *image, struct r2r **ret_image, struct diag *di
 
 int r2r_open(int fd, struct r2r **ret_image, struct diag *diag)
 {
+	cleanup(closep) int own = fd;
 	struct r2r *image = calloc(1, sizeof(*image));
 
 	if (!image)
@@ -451,7 +451,7 @@ int r2r_open(int fd, struct r2r **ret_image, struct diag *diag)
 		free(image);
 		return error;
 	}
-	image->fd = fd;
+	image->fd = TAKE_FD(own);
 	return open_image(image, ret_image, diag);
 }
 

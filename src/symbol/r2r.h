@@ -1,7 +1,7 @@
 /*
  * Names of precompiled (ReadyToRun) managed code, from the assembly on disk alone: for processes whose runtime cannot be asked.
  *
- *   r2r_open(fd, &image, diag)        takes fd over; -ENODATA when the assembly holds no precompiled code
+ *   r2r_open(fd, &image, diag)        takes fd over, also when it fails; -ENODATA when the assembly holds no precompiled code
  *   r2r_find_rva(image, rva, &hit)    rva = address - where the image is mapped
  *
  * Sources: the ReadyToRun header's tables of runtime functions and method entry points, and the ECMA-335 metadata (docs: ECMA-335 II.22 to II.24).

@@ -26,6 +26,7 @@
 #include "image/image_file.h"
 
 #define FUNCTIONS_MAX (4u << 20)
+#define CRC_FILE_MAX (UINT64_C(256) << 20) /* a sum is taken of the whole file, which may be mostly holes */
 #define MINI_PACKED_MAX (32u << 20)
 #define MINI_MAX (64u << 20)
 #define LZMA_MEMORY_MAX (128u << 20)
@@ -360,6 +361,9 @@ static bool take_mini(struct symbol_file *file)
 /* The sum that .gnu_debuglink has of the whole debug file. */
 static bool has_crc(const struct image_file *file, uint32_t crc)
 {
+	if (file->size_bytes > CRC_FILE_MAX)
+		return false;
+
 	static const size_t piece = 256u << 10;
 	cleanup(freep) uint8_t *buffer = malloc(piece);
 	uint32_t sum = 0;
@@ -432,8 +436,8 @@ static bool make_path(char *path, const char *format, ...)
 
 static bool try_here(struct symbol_file *file, const char *path)
 {
-	/* O_NONBLOCK: a fifo of that name must not hold us; what is not a regular file is refused afterwards. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	const struct symbol_root *root = &file->search->dir_root;
+	int fd = root->open_file(root->context, path);
 
 	return fd >= 0 && take_debug_file(file, fd, path);
 }
@@ -452,8 +456,9 @@ static bool try_dirs(struct symbol_file *file, const char *build_id)
 				(make_path(path, "%s/%.2s/%s.debug", dir, build_id, build_id + 2) &&
 					try_here(file, path))))
 			return true;
-		if (*file->elf.debug_link && make_path(path, "%s/%s", dir, file->elf.debug_link) &&
-			try_here(file, path))
+		/* By its definition a name without a folder; another one would lead out of this one. */
+		if (*file->elf.debug_link && !strchr(file->elf.debug_link, '/') &&
+			make_path(path, "%s/%s", dir, file->elf.debug_link) && try_here(file, path))
 			return true;
 		if (base && *base &&
 			((make_path(path, "%s/%s.debug", dir, base) && try_here(file, path)) ||
@@ -478,7 +483,7 @@ static bool find_debug_file(struct symbol_file *file)
 		try_path(file, path))
 		return true;
 	const char *slash = file->path ? strrchr(file->path, '/') : NULL;
-	if (!*file->elf.debug_link || !slash)
+	if (!*file->elf.debug_link || strchr(file->elf.debug_link, '/') || !slash)
 		return false;
 	const char *link = file->elf.debug_link;
 	int folder_len = (int)(slash - file->path);
@@ -626,6 +631,7 @@ bool symbol_file_find_offset(struct symbol_file *file, uint64_t offset, struct s
 int symbol_file_open(int fd, const char *path, const struct symbol_search *search,
 	struct symbol_file **ret_file, struct diag *diag)
 {
+	cleanup(closep) int own = fd;
 	struct symbol_file *file = new_file();
 	int error = -ENOMEM;
 
@@ -640,7 +646,7 @@ int symbol_file_open(int fd, const char *path, const struct symbol_search *searc
 		symbol_file_close(file);
 		return error;
 	}
-	file->fd = fd;
+	file->fd = TAKE_FD(own);
 	file->search = search;
 	*ret_file = file;
 	return 0;

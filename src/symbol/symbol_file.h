@@ -2,7 +2,7 @@
  * The function names of one ELF image: of the file itself, of the table packed inside it, and of its separate debug file.
  *
  *   struct symbol_file *file;
- *   symbol_file_open(fd, "/usr/lib/x86_64-linux-gnu/libc.so.6", &search, &file, diag);    takes fd over
+ *   symbol_file_open(fd, "/usr/lib/x86_64-linux-gnu/libc.so.6", &search, &file, diag);    takes fd over, also when it fails
  *   if (symbol_file_find_offset(file, address - mapping_begin + mapping_file_offset, &hit)) ... hit.name ...
  *   symbol_file_close(file);
  *
@@ -36,8 +36,9 @@ struct symbol_root {
 struct symbol_search {
 	const struct symbol_root *roots; /* asked in this order for each path */
 	size_t root_count;
-	const char *const *dirs;         /* --symbol-path; opened on this machine as they are, before the roots */
+	const char *const *dirs;         /* --symbol-path: searched before the roots */
 	size_t dir_count;
+	struct symbol_root dir_root;     /* opens what is in them */
 };
 
 /* Addresses as the file numbers them; offset = where that byte stands in the file. */

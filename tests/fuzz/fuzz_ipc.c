@@ -7,6 +7,12 @@
 #include "base/diag.h"
 #include "dotnet/ipc.h"
 
+static int add_length(void *user, const char *variable)
+{
+	*(size_t *)user += strlen(variable);
+	return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const enum ipc_command commands[] = { IPC_PROCESS_INFO, IPC_PROCESS_INFO_2, IPC_PROCESS_INFO_3 };
@@ -39,6 +45,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		ipc_process_info_done(&info);
 	}
+	char *text = ipc_decode_error_text(payload, payload_size);
+	if (text && strlen(text) > payload_size / 2 * 3)
+		abort();
+	free(text);
+	size_t follow;
+	(void)ipc_decode_environment_size(payload, payload_size, &follow, &diag);
+	size_t total = 0;
+	(void)ipc_decode_environment(payload, payload_size, add_length, &total, &diag);
+	if (total > payload_size / 2 * 3)
+		abort();
 	free(payload);
 	return 0;
 }

@@ -9,7 +9,8 @@ int main(int argc, char **argv)
 {
 	void *library = argc == 3 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
 	if (!library) {
-		fprintf(stderr, "cannot load the library: %s\n", argc == 3 ? dlerror() : "gc_version LIBRARY MAJOR");
+		fprintf(stderr, "cannot load the library: %s\n",
+			argc == 3 ? dlerror() : "gc_version LIBRARY MAJOR");
 		return 1;
 	}
 	void (*ask)(struct gc_version_info *) =
@@ -18,6 +19,7 @@ int main(int argc, char **argv)
 		return 1;
 	struct gc_version_info version = { .major = (uint32_t)strtoul(argv[2], NULL, 10) };
 	ask(&version);
-	printf("answers %u.%u %s\n", version.major, version.minor, version.name ? version.name : "-");
+	printf("answers %u.%u %s\n", version.major, version.minor,
+		version.name ? version.name : "-");
 	return 0;
 }

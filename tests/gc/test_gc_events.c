@@ -117,15 +117,18 @@ static void test_known(void **state)
 
 static void test_numbers(void **state)
 {
-	static const uint8_t expected[] = { 3, 0, 0xfe, 2, 1, 4, 3, 2, 1, 8, 7, 6, 5, 4, 3, 2, 1, 0xff, 0xfe, 0xff, 0xfd, 0xff, 0xff,
-		0xff, 0xfc, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0xc0, 0x3f, 0, 0, 0, 0, 0, 0, 4, 0xc0, 0x10, 0, 0,
-		0, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0, 0 };
+	static const uint8_t expected[] = { 3, 0, 0xfe, 2, 1, 4, 3, 2, 1, 8, 7, 6, 5, 4, 3, 2, 1,
+		0xff, 0xfe, 0xff, 0xfd, 0xff, 0xff, 0xff, 0xfc, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+		0xff, 0, 0, 0xc0, 0x3f, 0, 0, 0, 0, 0, 0, 4, 0xc0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0x20,
+		0, 0, 0, 0, 0, 0, 0 };
 
 	(void)state;
-	gc_event_Numbers(0xfe, 0x102, 0x1020304, 0x102030405060708, -1, -2, -3, -4, 1.5f, -2.5, (void *)0x10, 0x20);
+	gc_event_Numbers(0xfe, 0x102, 0x1020304, 0x102030405060708, -1, -2, -3, -4, 1.5f, -2.5,
+		(void *)0x10, 0x20);
 	assert_int_equal(mock.dynamic, 0);
 	gc_events_control(GC_EVENT_DEFAULT, 1, 4);
-	gc_event_Numbers(0xfe, 0x102, 0x1020304, 0x102030405060708, -1, -2, -3, -4, 1.5f, -2.5, (void *)0x10, 0x20);
+	gc_event_Numbers(0xfe, 0x102, 0x1020304, 0x102030405060708, -1, -2, -3, -4, 1.5f, -2.5,
+		(void *)0x10, 0x20);
 	assert_string_equal(mock.name, "Numbers_V3");
 	assert_int_equal(mock.size, sizeof(expected));
 	assert_memory_equal(mock.data, expected, sizeof(expected));
@@ -140,7 +143,8 @@ static void test_numbers(void **state)
 
 static void test_text(void **state)
 {
-	static const uint8_t expected[] = { 1, 0, 'a', 0, 0x3d, 0xd8, 0, 0xde, 0, 0, 9, 0, 0, 0, 0, 0 };
+	static const uint8_t expected[] = { 1, 0, 'a', 0, 0x3d, 0xd8, 0, 0xde, 0, 0, 9, 0, 0, 0, 0,
+		0 };
 
 	(void)state;
 	gc_events_control(GC_EVENT_DEFAULT, 1, 4);
@@ -157,8 +161,8 @@ static void test_arrays(void **state)
 
 	(void)state;
 	gc_events_control(GC_EVENT_DEFAULT, 1, 4);
-	gc_event_Arrays((const uint8_t *)values, 1, NULL, 0, (const uint32_t *)values, 2, values, 3, NULL, 0, NULL, 0, NULL,
-		0, NULL, 0, NULL, 0, numbers, 1);
+	gc_event_Arrays((const uint8_t *)values, 1, NULL, 0, (const uint32_t *)values, 2, values, 3,
+		NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, numbers, 1);
 	assert_int_equal(mock.size, 2 + 2 + 1 + 2 + 2 + 8 + 2 + 24 + 5 * 2 + 2 + 8);
 	assert_memory_equal(mock.data + at, "\1\0\1", 3);
 	assert_memory_equal(mock.data + at + 3, "\0\0\2\0\1\0\0\0\0\0\0\0\3\0\1", 15);
@@ -175,11 +179,14 @@ static void test_limits(void **state)
 	(void)state;
 	gc_events_control(GC_EVENT_DEFAULT, 1, 4);
 	mock.truth[0] = (struct gc_event_status){ 4, 1 };
-	gc_event_Arrays(bytes, fits, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0);
+	gc_event_Arrays(bytes, fits, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0,
+		NULL, 0, NULL, 0);
 	assert_int_equal(mock.dynamic, 1);
 	assert_int_equal(mock.size, GC_EVENT_DATA_MAX);
-	gc_event_Arrays(bytes, fits + 1, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0);
-	gc_event_Arrays(bytes, SIZE_MAX / 2, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0);
+	gc_event_Arrays(bytes, fits + 1, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL,
+		0, NULL, 0, NULL, 0);
+	gc_event_Arrays(bytes, SIZE_MAX / 2, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0,
+		NULL, 0, NULL, 0, NULL, 0);
 	for (size_t i = 0; i + 1 < sizeof(text) / sizeof(*text); i++)
 		text[i] = u'x';
 	gc_event_Text(text, 0, NULL);
@@ -247,7 +254,8 @@ static void count_dynamic(struct gc_sink *self, const char *name, void *data, ui
 	__atomic_fetch_add(&arrived, 1, __ATOMIC_RELAXED);
 }
 
-static void count_start(struct gc_sink *self, uint32_t count, uint32_t depth, uint32_t reason, uint32_t type)
+static void count_start(
+	struct gc_sink *self, uint32_t count, uint32_t depth, uint32_t reason, uint32_t type)
 {
 	count_dynamic(self, NULL, &depth, count + reason + type);
 }
@@ -261,15 +269,16 @@ static void *fire_many(void *argument)
 		gc_event_Numbers(1, 2, i, 4, 5, 6, 7, 8, 9, 10, NULL, 0);
 		gc_event_GCStart_V2(i, 0, 0, 0);
 		if (i % 64 == 0)
-			gc_event_Arrays(bytes, sizeof(bytes), NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0,
-				NULL, 0);
+			gc_event_Arrays(bytes, sizeof(bytes), NULL, 0, NULL, 0, NULL, 0, NULL, 0,
+				NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0);
 	}
 	return NULL;
 }
 
 static void test_threads(void **state)
 {
-	static const struct gc_sink_table table = { .FireDynamicEvent = count_dynamic, .FireGCStart_V2 = count_start };
+	static const struct gc_sink_table table = { .FireDynamicEvent = count_dynamic,
+		.FireGCStart_V2 = count_start };
 	static struct gc_sink sink = { &table };
 	struct gc_events_lost before = gc_events_lost();
 	pthread_t threads[4];

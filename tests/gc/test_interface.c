@@ -69,8 +69,9 @@ static void test_accept(void **state)
 }
 
 /* Fifteen arguments of all kinds: six in registers, nine on the stack, and eight floats in theirs. */
-typedef uint64_t many_fn(void *self, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g,
-	uint64_t h, uint64_t i, uint64_t j, uint64_t k, uint64_t l, uint64_t m, uint64_t n, float v, double w);
+typedef uint64_t many_fn(void *self, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+	uint64_t f, uint64_t g, uint64_t h, uint64_t i, uint64_t j, uint64_t k, uint64_t l,
+	uint64_t m, uint64_t n, float v, double w);
 
 struct many {
 	void **table;
@@ -79,12 +80,14 @@ struct many {
 
 static unsigned called_slot;
 
-#define SEVERAL(n, self, a, b, c, d, e, f, g, h, i, j, k, l, m, o, v, w) \
-	((n) + (self)->seed + (a) + 2 * (b) + 3 * (c) + 4 * (d) + 5 * (e) + 6 * (f) + 7 * (g) + 8 * (h) + 9 * (i) + \
-		10 * (j) + 11 * (k) + 12 * (l) + 13 * (m) + 14 * (o) + (uint64_t)(v) + (uint64_t)(w))
+#define SEVERAL(n, self, a, b, c, d, e, f, g, h, i, j, k, l, m, o, v, w)                           \
+	((n) + (self)->seed + (a) + 2 * (b) + 3 * (c) + 4 * (d) + 5 * (e) + 6 * (f) + 7 * (g) +    \
+		8 * (h) + 9 * (i) + 10 * (j) + 11 * (k) + 12 * (l) + 13 * (m) + 14 * (o) +         \
+		(uint64_t)(v) + (uint64_t)(w))
 
-static uint64_t many(void *self, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g,
-	uint64_t h, uint64_t i, uint64_t j, uint64_t k, uint64_t l, uint64_t m, uint64_t n, float v, double w)
+static uint64_t many(void *self, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+	uint64_t f, uint64_t g, uint64_t h, uint64_t i, uint64_t j, uint64_t k, uint64_t l,
+	uint64_t m, uint64_t n, float v, double w)
 {
 	struct many *object = self;
 
@@ -113,9 +116,11 @@ static void test_forward(void **state)
 		table[slot] = (void *)(uintptr_t)many;
 		called_slot = 0;
 		many_fn *call = (many_fn *)(uintptr_t)front.table[slot];
-		uint64_t result = call(&front, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1.5f, 2.5);
+		uint64_t result =
+			call(&front, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1.5f, 2.5);
 		assert_int_equal(called_slot, 1);
-		assert_int_equal(result, SEVERAL(0, &object, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1, 2));
+		assert_int_equal(result,
+			SEVERAL(0, &object, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1, 2));
 	}
 }
 

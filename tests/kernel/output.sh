@@ -47,7 +47,7 @@ mkdir fill
 for i in $(seq 60); do # distinct names make distinct processes: a file that grows
 	cp "$target" "fill/p$i"
 done
-code_of timeout 20 "$spoor" record -q -F 999 -o "$disk/x.nettrace" -- "$target" churn 20000 2 fill/p*
+code_of timeout 20 "$spoor" record -q -F 999 -o "$disk/x.nettrace" -- "$target" churn 8000 2 fill/p*
 expect_code 1 "a disk full half-way"
 has err "^cannot write '.*/disk/x.nettrace': No space left on device\.\$"
 opens "$disk/x.nettrace"

@@ -515,10 +515,6 @@ static void test_young(void **state)
 	struct received r = { 0 };
 
 	(void)state;
-#ifdef __SANITIZE_ADDRESS__
-	print_message("skipped: a sanitized program is too slow to race with a runtime's first milliseconds\n");
-	skip();
-#endif
 	start(&w);
 	wait_for_exec(w.pid); /* so that the environment is the target's */
 	assert_int_equal(dotnet_target_read((uint32_t)w.pid, &w.target, NULL), 0);

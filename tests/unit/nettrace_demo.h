@@ -20,6 +20,7 @@
 #define DEMO_START   UINT64_C(5000000000000)
 #define DEMO_SAMPLES 3000u
 #define DEMO_LOST    17u
+#define DEMO_FAR_CPU     300 /* beyond the 8 bits that TraceEvent keeps */
 #define DEMO_LATE    5u
 #define DEMO_FLUSH_EVERY 500u
 #define DEMO_UTC     UINT64_C(1790000000000000000)
@@ -146,6 +147,9 @@ static inline int demo_opening(struct demo *demo, struct diag *diag)
 		.end = 0x7e0000002000, .module = "Shop", .kind = CODE_JIT, .tier = TIER_1, .method_id = 9,
 		.mapping_id = 3 });
 	r |= demo_fact(demo, SPOOR_CODE_ADDED, demo->web, diag);
+	(void)payload_clock_offset(&demo->payload, &(struct payload_clock_offset){ .source = "eventpipe",
+		.offset_ns = -1234567, .error_ns = 890 });
+	r |= demo_fact(demo, SPOOR_CLOCK_OFFSET, demo->web, diag);
 	(void)payload_notice(&demo->payload, &(struct payload_notice){ .severity = 2, .code = "unreachable",
 		.text = "process 2000 did not answer", .remedy = "wait" });
 	r |= demo_fact(demo, SPOOR_NOTICE, demo->web, diag);
@@ -179,7 +183,7 @@ static inline int demo_samples(struct demo *demo, struct diag *diag)
 			.count = i % 100 == 0 ? 3 : 1 }, 10101010);
 		demo->weight_ns += weight;
 		demo->now += 500000 + i;
-		r = demo_put(demo, EVENTS_CPU, thread, (struct event){ .cpu = (int32_t)(i % 2),
+		r = demo_put(demo, EVENTS_CPU, thread, (struct event){ .cpu = i % 2 ? DEMO_FAR_CPU : 0,
 			.stack_index = demo_stack(demo, i, web), .lost_before = i == 700 ? DEMO_LOST : 0,
 			.late_ns = i % 600 == 1 ? 1000 + i : 0 }, diag);
 		if (r == 0 && i % DEMO_FLUSH_EVERY == DEMO_FLUSH_EVERY - 1)

@@ -62,6 +62,30 @@ static void test_ranges(void **state)
 	codemap_done(&map);
 }
 
+/* Asked again after a while in which nobody listened: what was known stays, what is new came in that while. */
+static void test_asked_again(void **state)
+{
+	struct codemap map = { 0 };
+	struct code precompiled = body(0x5000, 0x5100, 0, "Precompiled");
+
+	(void)state;
+	precompiled.kind = CODE_READYTORUN;
+	add(&map, 0x1000, 0x1100, 0, "Known");
+	add(&map, 0x2000, 0x2100, 5 * S, "Freed");
+	map.since_ns = 20 * S;
+	add(&map, 0x1000, 0x1100, 0, "Known");
+	add(&map, 0x2000, 0x2080, 0, "Another");
+	add(&map, 0x3000, 0x3100, 0, "Fresh");
+	assert_int_equal(codemap_add(&map, &precompiled), 0);
+	assert_string_equal(owner(&map, 0x1010, S), "Known");
+	assert_string_equal(owner(&map, 0x2010, 10 * S), "Freed");
+	assert_string_equal(owner(&map, 0x2010, 21 * S), "Another");
+	assert_string_equal(owner(&map, 0x3010, 10 * S), "-");
+	assert_string_equal(owner(&map, 0x3010, 20 * S), "Fresh");
+	assert_string_equal(owner(&map, 0x5010, S), "Precompiled");
+	codemap_done(&map);
+}
+
 static void test_time(void **state)
 {
 	struct codemap map = { 0 };
@@ -258,6 +282,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_asked_again),
 		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_any_order),
 		cmocka_unit_test(test_again),

@@ -27,7 +27,8 @@ static void put_handles(struct bytes *out)
 	bytes_u32(out, 5);
 }
 
-static void assert_line(const char *name, const struct bytes *data, bool whole, const char *expected)
+static void assert_line(
+	const char *name, const struct bytes *data, bool whole, const char *expected)
 {
 	struct bytes payload = { 0 }, line = { 0 };
 	struct gc_dynamic event;
@@ -46,13 +47,15 @@ static void test_line(void **state)
 
 	(void)state;
 	put_handles(&data);
-	assert_line("SpoorGCHandles", &data, true, "SpoorGCHandles Collection=17 Live=[3,4294967295] Created=[] Destroyed=[5]");
+	assert_line("SpoorGCHandles", &data, true,
+		"SpoorGCHandles Collection=17 Live=[3,4294967295] Created=[] Destroyed=[5]");
 	assert_line("SpoorGCHandles_V2", &data, true,
 		"SpoorGCHandles_V2 Collection=17 Live=[3,4294967295] Created=[] Destroyed=[5]");
 	/* A later version's bytes stay over; an unknown name is only bytes. */
 	bytes_u16(&data, 7);
 	assert_line("SpoorGCHandles_V3", &data, true,
-		"SpoorGCHandles_V3 Collection=17 Live=[3,4294967295] Created=[] Destroyed=[5] (2 more bytes)");
+		"SpoorGCHandles_V3 Collection=17 Live=[3,4294967295] Created=[] Destroyed=[5] (2 "
+		"more bytes)");
 	assert_line("SpoorGCHandlesX", &data, true, "SpoorGCHandlesX (24 more bytes)");
 	assert_line("SpoorGCHandles_V", &data, true, "SpoorGCHandles_V (24 more bytes)");
 	assert_line("SpoorGCHandles_V2x", &data, true, "SpoorGCHandles_V2x (24 more bytes)");
@@ -82,9 +85,14 @@ static void test_cut(void **state)
 		int r, fields = 0;
 		while ((r = gc_dynamic_next(&event, &field)) > 0)
 			fields++;
-		bool between = size == 0 || size == 2 || size == 6 || size == 16 || size == 18 || size == 24;
+		bool between = size == 0 || size == 2 || size == 6 || size == 16 || size == 18 ||
+			       size == 24;
 		assert_int_equal(r, between ? 0 : -EBADMSG);
-		assert_int_equal(fields, size < 6 ? 0 : size < 16 ? 1 : size < 18 ? 2 : size < 24 ? 3 : 4);
+		assert_int_equal(fields, size < 6    ? 0
+					 : size < 16 ? 1
+					 : size < 18 ? 2
+					 : size < 24 ? 3
+						     : 4);
 		assert_int_equal(gc_dynamic_next(&event, &field), 0);
 		bytes_reset(&line);
 		gc_dynamic_open_named("SpoorGCHandles", 14, data.data, size, &event);
@@ -112,10 +120,12 @@ static void test_table(void **state)
 		assert_null(strstr(entry->name, "_V"));
 		assert_true(entry->version >= 1);
 		assert_true(strlen(entry->what) > 10);
-		gc_dynamic_open_named(entry->name, strlen(entry->name), zeros, sizeof(zeros), &event);
+		gc_dynamic_open_named(
+			entry->name, strlen(entry->name), zeros, sizeof(zeros), &event);
 		assert_ptr_equal(event.event, entry);
 		while (gc_dynamic_next(&event, &field) > 0) {
-			assert_true(field.name_len > 1 && field.name[0] >= 'A' && field.name[0] <= 'Z');
+			assert_true(
+				field.name_len > 1 && field.name[0] >= 'A' && field.name[0] <= 'Z');
 			fields++;
 		}
 		for (const char *p = entry->fields; *p; p++)

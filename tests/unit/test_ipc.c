@@ -63,17 +63,170 @@ static void test_requests(void **state)
 		"ffffffffffffffff" "00000000" "02000000" "41000000" "01000000" "0000");
 }
 
+static void put_text(struct bytes *out, const char *text)
+{
+	bytes_u32(out, (uint32_t)strlen(text) + 1);
+	bytes_utf16z(out, text, strlen(text), SIZE_MAX);
+}
+
+static void test_collect_5(void **state)
+{
+	static const uint32_t ids[] = { 1, 0x10203 };
+	const struct ipc_provider providers[] = {
+		{ .name = "A", .keywords = 1, .level = 4, .event_ids = ids, .event_id_count = 2, .only_event_ids = true },
+		{ .name = "B", .keywords = 2, .level = 5 },
+	};
+	const struct ipc_request request = {
+		.command = IPC_COLLECT_TRACING_5,
+		.buffer_mb = 256,
+		.rundown_keywords = IPC_RUNDOWN_WHOLE,
+		.stacks = true,
+		.providers = providers,
+		.provider_count = 2,
+	};
+
+	(void)state;
+	check_request(&request, "6f0002060000" "00000000" "0001000001000000" "3901028000000000" "01" "02000000"
+		"0100000000000000" "04000000" "02000000" "41000000" "00000000" "01" "02000000" "01000000" "03020100"
+		"0200000000000000" "05000000" "02000000" "42000000" "00000000" "00" "00000000");
+}
+
+static void test_choice_of_collect(void **state)
+{
+	const struct ipc_provider plain = { .name = "A" };
+	const struct ipc_provider none = { .name = "A", .only_event_ids = true };
+	struct ipc_request request = { .providers = &plain, .provider_count = 1, .stacks = true };
+
+	(void)state;
+	assert_int_equal(ipc_collect_command(&request), IPC_COLLECT_TRACING_2);
+	request.rundown_keywords = IPC_RUNDOWN_WHOLE;
+	assert_int_equal(ipc_collect_command(&request), IPC_COLLECT_TRACING_2);
+	request.stacks = false;
+	assert_int_equal(ipc_collect_command(&request), IPC_COLLECT_TRACING_3);
+	request.rundown_keywords = 0x18;
+	assert_int_equal(ipc_collect_command(&request), IPC_COLLECT_TRACING_4);
+	request.providers = &none;
+	assert_int_equal(ipc_collect_command(&request), IPC_COLLECT_TRACING_5);
+	assert_int_equal(ipc_collect_fallback(IPC_COLLECT_TRACING_5), 0);
+	assert_int_equal(ipc_collect_fallback(IPC_COLLECT_TRACING_4), IPC_COLLECT_TRACING_3);
+	assert_int_equal(ipc_collect_fallback(IPC_COLLECT_TRACING_3), IPC_COLLECT_TRACING_2);
+	assert_int_equal(ipc_collect_fallback(IPC_COLLECT_TRACING_2), 0);
+}
+
+static void test_other_requests(void **state)
+{
+	struct ipc_request request = { .command = IPC_PROCESS_ENVIRONMENT };
+
+	(void)state;
+	check_request(&request, "140004020000");
+	request.command = IPC_DISABLE_PERF_MAP;
+	check_request(&request, "140004060000");
+	request.command = IPC_ENABLE_PERF_MAP;
+	request.perf_map = IPC_PERF_MAP_PERFMAP;
+	check_request(&request, "180004050000" "03000000");
+	request.command = IPC_SET_ENVIRONMENT;
+	request.variable = "A";
+	request.value = "b";
+	check_request(&request, "240004030000" "02000000" "41000000" "02000000" "62000000");
+	request.value = "";
+	check_request(&request, "220004030000" "02000000" "41000000" "01000000" "0000");
+	request.value = NULL;
+	check_request(&request, "200004030000" "02000000" "41000000" "00000000");
+	request.command = IPC_CORE_DUMP_3;
+	request.path = "/x";
+	request.dump_type = IPC_DUMP_FULL;
+	request.dump_flags = IPC_DUMP_LOG | IPC_DUMP_CRASH_REPORT;
+	check_request(&request, "260001030000" "03000000" "2f0078000000" "04000000" "05000000");
+	request.command = IPC_CORE_DUMP_2;
+	check_request(&request, "260001020000" "03000000" "2f0078000000" "04000000" "05000000");
+	/* No path is an empty text, never an absent one: that would be the target's end. */
+	request.path = NULL;
+	request.command = IPC_CORE_DUMP;
+	request.dump_flags = 0;
+	request.dump_type = IPC_DUMP_MINI;
+	check_request(&request, "220001010000" "01000000" "0000" "01000000" "00000000");
+}
+
+static int add_variable(void *user, const char *variable)
+{
+	bytes_printf(user, "[%s]", variable);
+	return strcmp(variable, "STOP=1") == 0 ? 7 : 0;
+}
+
+static void test_environment(void **state)
+{
+	static const uint8_t reply[] = { 0x10, 0, 0, 0, 0, 0, 0 };
+	static const uint8_t large[] = { 0, 0, 0, 0x10, 0, 0 };
+	struct bytes data = { 0 };
+	struct bytes told = { 0 };
+	size_t size = 0;
+
+	(void)state;
+	assert_int_equal(ipc_decode_environment_size(reply, 6, &size, NULL), 0);
+	assert_int_equal(size, 16);
+	assert_int_equal(ipc_decode_environment_size(reply, 5, &size, NULL), -EPROTO);
+	assert_int_equal(ipc_decode_environment_size(reply, 7, &size, NULL), -EPROTO);
+	assert_int_equal(ipc_decode_environment_size(large, 6, &size, NULL), -EPROTO);
+
+	bytes_u32(&data, 2);
+	put_text(&data, "A=1");
+	put_text(&data, "HOME=/root");
+	assert_int_equal(ipc_decode_environment(data.data, data.len, add_variable, &told, NULL), 0);
+	assert_string_equal(bytes_z(&told), "[A=1][HOME=/root]");
+	for (size_t cut = 0; cut < data.len; cut++) {
+		uint8_t *exact = malloc(cut + 1);
+		memcpy(exact, data.data, cut);
+		assert_int_equal(ipc_decode_environment(exact, cut, add_variable, &told, NULL), -EPROTO);
+		free(exact);
+	}
+	bytes_reset(&data);
+	bytes_reset(&told);
+	bytes_u32(&data, UINT32_MAX);
+	put_text(&data, "STOP=1");
+	assert_int_equal(ipc_decode_environment(data.data, data.len, add_variable, &told, NULL), 7);
+	assert_string_equal(bytes_z(&told), "[STOP=1]");
+	bytes_done(&data);
+	bytes_done(&told);
+}
+
+static void expect_error_text(const struct bytes *payload, size_t size, const char *expected)
+{
+	uint8_t *exact = malloc(size + 1);
+
+	memcpy(exact, payload->data, size);
+	char *text = ipc_decode_error_text(exact, size);
+
+	assert_non_null(text);
+	assert_string_equal(text, expected);
+	free(text);
+	free(exact);
+}
+
+static void test_error_text(void **state)
+{
+	struct bytes payload = { 0 };
+
+	(void)state;
+	bytes_u32(&payload, IPC_ERROR_FAIL);
+	put_text(&payload, "[createdump] no\nroom");
+	expect_error_text(&payload, payload.len, "[createdump] no\nroom");
+	for (size_t cut = 0; cut < payload.len; cut++)
+		expect_error_text(&payload, cut, "");
+	bytes_done(&payload);
+}
+
 /* Every request of any shape has the size that its own header tells, and none goes out that could hurt. */
 static void test_sizes(void **state)
 {
 	static const enum ipc_command commands[] = { IPC_COLLECT_TRACING_2, IPC_COLLECT_TRACING_3,
-		IPC_COLLECT_TRACING_4 };
+		IPC_COLLECT_TRACING_4, IPC_COLLECT_TRACING_5 };
+	static const uint32_t ids[] = { 1, 2, 3, 4, 5 };
 	static const char *const names[] = { "x", "Microsoft-Windows-DotNETRuntime", "caf\xc3\xa9",
 		"\xf0\x9f\x8d\xb0\xf0\x9f\x8d\xb0", "broken\xff\xfe\xc3" };
 	struct ipc_provider providers[64];
 
 	(void)state;
-	for (unsigned c = 0; c < 3; c++) {
+	for (unsigned c = 0; c < 4; c++) {
 		for (uint32_t count = 1; count <= 64; count++) {
 			struct bytes out = { 0 };
 			for (unsigned i = 0; i < count; i++)
@@ -82,6 +235,9 @@ static void test_sizes(void **state)
 					.arguments = i % 3 ? names[i % 5] : NULL,
 					.keywords = i,
 					.level = i % 6,
+					.event_ids = ids,
+					.event_id_count = commands[c] == IPC_COLLECT_TRACING_5 ? i % 6 : 0,
+					.only_event_ids = commands[c] == IPC_COLLECT_TRACING_5 && i % 2,
 				};
 			const struct ipc_request request = {
 				.command = commands[c],
@@ -100,12 +256,17 @@ static void test_sizes(void **state)
 static void test_refused(void **state)
 {
 	static char longest[IPC_TEXT_MAX + 2];
+	static char huge[IPC_VALUE_MAX + 2];
+	static uint32_t ids[IPC_EVENT_IDS_MAX + 1];
 	static struct ipc_provider many[IPC_PROVIDERS_MAX + 1];
 	const struct ipc_provider good = { .name = "A", .level = 5 };
 	const struct ipc_provider unnamed = { .name = "" };
 	const struct ipc_provider nameless = { .name = NULL };
 	const struct ipc_provider loud = { .name = "A", .level = 6 };
 	const struct ipc_provider endless = { .name = longest };
+	const struct ipc_provider chosen = { .name = "A", .event_ids = ids, .event_id_count = 1 };
+	const struct ipc_provider only_none = { .name = "A", .only_event_ids = true };
+	const struct ipc_provider picky = { .name = "A", .event_ids = ids, .event_id_count = IPC_EVENT_IDS_MAX + 1 };
 	const struct ipc_request bad[] = {
 		{ .command = IPC_COLLECT_TRACING_4, .buffer_mb = 0, .providers = &good, .provider_count = 1 },
 		{ .command = IPC_COLLECT_TRACING_4, .buffer_mb = 1, .providers = &good, .provider_count = 0 },
@@ -115,12 +276,30 @@ static void test_refused(void **state)
 		{ .command = IPC_COLLECT_TRACING_3, .buffer_mb = 1, .providers = &endless, .provider_count = 1 },
 		{ .command = IPC_COLLECT_TRACING_3, .buffer_mb = 1, .providers = many, .provider_count = IPC_PROVIDERS_MAX + 1 },
 		{ .command = IPC_COLLECT_TRACING_3, .buffer_mb = 1, .providers = many, .provider_count = IPC_PROVIDERS_MAX },
-		{ .command = (enum ipc_command)0x0101 },
+		{ .command = IPC_COLLECT_TRACING_4, .buffer_mb = 1, .providers = &chosen, .provider_count = 1 },
+		{ .command = IPC_COLLECT_TRACING_2, .buffer_mb = 1, .providers = &only_none, .provider_count = 1 },
+		{ .command = IPC_COLLECT_TRACING_5, .buffer_mb = 1, .providers = &picky, .provider_count = 1 },
+		{ .command = IPC_ENABLE_PERF_MAP },
+		{ .command = IPC_ENABLE_PERF_MAP, .perf_map = (enum ipc_perf_map)4 },
+		{ .command = IPC_SET_ENVIRONMENT, .value = "x" },
+		{ .command = IPC_SET_ENVIRONMENT, .variable = "", .value = "x" },
+		{ .command = IPC_SET_ENVIRONMENT, .variable = "A=", .value = "x" },
+		{ .command = IPC_SET_ENVIRONMENT, .variable = longest, .value = "x" },
+		{ .command = IPC_SET_ENVIRONMENT, .variable = "A", .value = huge },
+		{ .command = IPC_CORE_DUMP_3, .path = "/x" },
+		{ .command = IPC_CORE_DUMP_3, .path = "/x", .dump_type = (enum ipc_dump_type)5 },
+		{ .command = IPC_CORE_DUMP_3, .path = longest, .dump_type = IPC_DUMP_FULL },
+		{ .command = IPC_CORE_DUMP_3, .path = "/x", .dump_type = IPC_DUMP_FULL, .dump_flags = 8 },
+		{ .command = IPC_CORE_DUMP, .path = "/x", .dump_type = IPC_DUMP_FULL, .dump_flags = IPC_DUMP_VERBOSE },
+		{ .command = (enum ipc_command)0x0407 },
+		{ .command = (enum ipc_command)0x0301 },
+		{ .command = (enum ipc_command)0x0202 },
 		{ .command = (enum ipc_command)0 },
 	};
 
 	(void)state;
 	memset(longest, 'x', sizeof(longest) - 1);
+	memset(huge, 'x', sizeof(huge) - 1);
 	/* A thousand providers of this name pass the count, not the size of a message. */
 	for (unsigned i = 0; i < IPC_PROVIDERS_MAX + 1; i++)
 		many[i].name = "Microsoft-Windows-DotNETRuntime-With-A-Long-Name";
@@ -173,12 +352,6 @@ static void test_header(void **state)
 		header[i] ^= 0x20;
 		assert_int_equal(ipc_decode_header(header, &size, &ok, NULL), -EPROTO);
 	}
-}
-
-static void put_text(struct bytes *out, const char *text)
-{
-	bytes_u32(out, (uint32_t)strlen(text) + 1);
-	bytes_utf16z(out, text, strlen(text), SIZE_MAX);
 }
 
 static void test_info(void **state)
@@ -285,6 +458,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_requests),
+		cmocka_unit_test(test_collect_5),
+		cmocka_unit_test(test_choice_of_collect),
+		cmocka_unit_test(test_other_requests),
+		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_error_text),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_header),

@@ -27,7 +27,8 @@ static const struct option table[] = {
 	{ 0, "color", "auto|always|never", "when", OPTION_CHOICE, INTO(struct values, color) },
 	{ 0 },
 };
-static const struct verb verb = { "try", NULL, "", "", table };
+static const struct verb verb = { "try", NULL, "", "", table, false };
+static const struct verb running_verb = { "try", NULL, "", "", table, true };
 
 #define ARGV_MAX 32
 
@@ -66,6 +67,32 @@ static void test_all_forms(void **state)
 	assert_string_equal(a.words.items[2], "-");
 	assert_null(a.command);
 	options_done(&verb, &v, &a);
+}
+
+/* The first word begins the command: what follows is the command's own, options too. */
+static void test_command_without_dashes(void **state)
+{
+	char *argv[] = { "try", "-q", "--top", "3", "cmd", "--all", "--", NULL };
+	char *dashes[] = { "try", "-q", "--", "-cmd", NULL };
+	struct values v = { 0 };
+	struct arguments a;
+	int code = -1;
+
+	(void)state;
+	assert_true(options_parse(&running_verb, 7, argv, &v, &a, &code));
+	assert_true(v.quick);
+	assert_false(v.all);
+	assert_int_equal(v.top, 3);
+	assert_int_equal(a.words.count, 0);
+	assert_int_equal(a.command_count, 3);
+	assert_string_equal(a.command[0], "cmd");
+	assert_string_equal(a.command[1], "--all");
+	assert_string_equal(a.command[2], "--");
+	options_done(&running_verb, &v, &a);
+	assert_true(options_parse(&running_verb, 4, dashes, &v, &a, &code));
+	assert_int_equal(a.command_count, 1);
+	assert_string_equal(a.command[0], "-cmd");
+	options_done(&running_verb, &v, &a);
 }
 
 static void test_command(void **state)
@@ -135,6 +162,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_forms),
 		cmocka_unit_test(test_command),
+		cmocka_unit_test(test_command_without_dashes),
 		cmocka_unit_test(test_misuse),
 		cmocka_unit_test(test_near),
 	};

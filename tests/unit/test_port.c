@@ -108,6 +108,8 @@ static void test_other_key(void **state)
 	assert_true(fd >= 0);
 	close(fd);
 	close(listener);
+	/* Nobody listens there: it was left behind by an earlier process of this number. That is no socket of this one. */
+	assert_int_equal(dotnet_port_connect(&target, NULL), -ENOENT);
 }
 
 static void test_full_queue(void **state)
@@ -196,6 +198,87 @@ static void test_spoofed(void **state)
 }
 
 /* A file or a link with that name is not followed. */
+/* The pid is the target's, given out anew; the socket was another user's. */
+static void test_other_user(void **state)
+{
+	struct dotnet_target target = self();
+	struct diag diag = { 0 };
+	char path[512];
+
+	(void)state;
+	if (geteuid() != 0)
+		skip(); /* only root can be another user for a moment */
+	assert_int_equal(chmod(folder, 0777), 0);
+	socket_path(&target, folder, path);
+	assert_int_equal(seteuid(65534), 0);
+	int listener = listen_at(path);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(dotnet_port_connect(&target, &diag), -EPERM);
+	assert_string_equal(diag.text, "another user (65534) listens at its socket");
+	/* The kernel took the user at listen(2): now it is the target's. */
+	assert_int_equal(listen(listener, 5), 0);
+	int fd = dotnet_port_connect(&target, NULL);
+	assert_true(fd >= 0);
+	close(fd);
+	close(listener);
+	unlink(path);
+	/* Who began to listen as root and gave it up is itself. */
+	int ready[2], go[2];
+	char byte = 0;
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(go), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		target = self();
+		socket_path(&target, folder, path);
+		(void)listen_at(path);
+		_exit(setresuid(65534, 65534, 65534) < 0 || write(ready[1], "r", 1) != 1 || read(go[0], &byte, 1) != 1);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(dotnet_target_read((uint32_t)pid, &target, NULL), 0);
+	snprintf(target.tmpdir, sizeof(target.tmpdir), "%s", folder);
+	fd = dotnet_port_connect(&target, NULL);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(write(go[1], "g", 1), 1);
+	int status;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	for (int i = 0; i < 2; i++) {
+		close(ready[i]);
+		close(go[i]);
+	}
+}
+
+/* A link of that name is no socket, wherever it leads; a link to the folder is what the target calls its folder. */
+static void test_links(void **state)
+{
+	struct dotnet_target target = self();
+	char name[512], path[600], other[600];
+
+	(void)state;
+	socket_path(&target, folder, name);
+	snprintf(other, sizeof(other), "%s/real", folder);
+	assert_int_equal(mkdir(other, 0700), 0);
+	snprintf(other, sizeof(other), "%s/real/s", folder);
+	int listener = listen_at(other);
+	assert_int_equal(symlink(other, name), 0);
+	assert_int_equal(dotnet_port_connect(&target, NULL), -ENOENT);
+	assert_int_equal(unlink(name), 0);
+	close(listener);
+
+	snprintf(path, sizeof(path), "%s/real%s", folder, name + strlen(folder));
+	listener = listen_at(path);
+	snprintf(path, sizeof(path), "%s/link", folder);
+	snprintf(other, sizeof(other), "%s/real", folder);
+	assert_int_equal(symlink(other, path), 0);
+	snprintf(target.tmpdir, sizeof(target.tmpdir), "%s/link", folder);
+	int fd = dotnet_port_connect(&target, NULL);
+	assert_true(fd >= 0);
+	close(fd);
+	close(listener);
+}
+
 static void test_not_a_socket(void **state)
 {
 	struct dotnet_target target = self();
@@ -283,6 +366,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_full_queue, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_cut_name, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_spoofed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_other_user, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_links, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_not_a_socket, set_up, tear_down),
 		cmocka_unit_test(test_target_read),
 		cmocka_unit_test(test_signs),

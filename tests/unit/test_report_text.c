@@ -4,6 +4,7 @@
  */
 #include "unit/test.h"
 
+#include "analyze/group.h"
 #include "analyze/recording.h"
 #include "analyze/top.h"
 #include "analyze/tree.h"
@@ -41,6 +42,13 @@ static void begin(struct fixture *f, bool full)
 		notice->severity = 2;
 		notice->text = trace_add_text(&f->trace, "\x1b[2Jnot asked");
 		notice->process = trace_find_process(&f->trace, 4802);
+		for (int64_t offset = -2000; offset <= 2000; offset += 2000) {
+			struct clock_offset *clock = vec_push(&f->trace.clock_offsets);
+			clock->source = trace_add_text(&f->trace, offset < 0 ? "eventpipe" : "perf");
+			clock->process = offset < 0 ? notice->process : 0;
+			clock->offset_ns = offset;
+			clock->error_ns = 500;
+		}
 	}
 	assert_int_equal(symbolmap_init(&f->names, &f->trace, false), 0);
 	assert_int_equal(profile_name(&f->profile, &f->names), 0);
@@ -102,6 +110,55 @@ static void test_text(void **state)
 	options.row_count = 3;
 	report_text(&f.report, NULL, &options, &f.out);
 	compare(&f.out, "table-narrow.txt");
+	bytes_reset(&f.out);
+	options.columns = 0;
+	options.verbose = true;
+	report_text(&f.report, NULL, &options, &f.out);
+	compare(&f.out, "table-verbose.txt");
+	end(&f);
+}
+
+/* perf's keys: one table over all processes. */
+static void test_groups(void **state)
+{
+	struct report_text_options options = { 0 };
+	struct fixture f;
+
+	(void)state;
+	begin(&f, true);
+	f.report.group_keys = GROUP_NAME | GROUP_MODULE | GROUP_FUNCTION;
+	assert_int_equal(group_count(&f.report, &f.profile, &f.names, GROUP_BY_SELF), 0);
+	report_text(&f.report, NULL, &options, &f.out);
+	compare(&f.out, "groups.txt");
+	report_json(&f.report, NULL, 0, &f.out);
+	end(&f);
+
+	/* Whatever the keys: own times add up to all there is, and a group's total is no less than its own. */
+	for (unsigned keys = 1; keys < 16; keys++) {
+		for (int form = GROUP_BY_SELF; form <= GROUP_SELF_ONLY; form++) {
+			uint64_t sum = 0;
+			begin(&f, true);
+			f.report.group_keys = keys;
+			assert_int_equal(group_count(&f.report, &f.profile, &f.names, (enum group_form)form), 0);
+			for (uint32_t i = 0; i < f.report.groups.count; i++) {
+				const struct report_group *group = &f.report.groups.items[i];
+				sum += group->self_ns;
+				assert_true(group->total_ns >= group->self_ns);
+				assert_true(group->total_ns <= f.report.cpu_ns);
+				if (form == GROUP_SELF_ONLY)
+					assert_int_equal(group->total_ns, group->self_ns);
+			}
+			assert_int_equal(sum, f.report.cpu_ns);
+			end(&f);
+		}
+	}
+	begin(&f, true);
+	f.report.group_keys = GROUP_MODULE;
+	assert_int_equal(group_count(&f.report, &f.profile, &f.names, GROUP_SELF_ONLY), 0);
+	options.without_total = true;
+	options.least_share = 0.05;
+	report_text(&f.report, NULL, &options, &f.out);
+	compare(&f.out, "modules.txt");
 	end(&f);
 }
 
@@ -216,6 +273,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_tree),
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_json),

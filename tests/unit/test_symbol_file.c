@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -142,6 +143,14 @@ static uint64_t address_of(const struct folder *folder, const char *function)
 	return found;
 }
 
+static int open_plain(void *context, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	(void)context;
+	return fd < 0 ? -errno : fd;
+}
+
 static struct symbol_file *open_so(const struct folder *folder, const char *name,
 	const struct symbol_search *search)
 {
@@ -221,7 +230,7 @@ static void test_separate(void **state)
 	assert_names(open_so(&folder, "linked.so", &search), &folder, "", SYMBOL_ORIGIN_DYNSYM);
 
 	/* --symbol-path */
-	struct symbol_search by_dir = { .dirs = dirs, .dir_count = 1 };
+	struct symbol_search by_dir = { .dirs = dirs, .dir_count = 1, .dir_root = { .open_file = open_plain } };
 	assert_names(open_so(&folder, "linked.so", &by_dir), &folder, "hidden", SYMBOL_ORIGIN_DEBUG_FILE);
 	run(folder.path, "rm -r \"$PWD\"");
 }
@@ -284,6 +293,38 @@ static void test_libc(void **state)
 	symbol_file_close(file);
 }
 
+/* The owner cuts its file while it is read: names are missing then, and nothing else happens. */
+static void test_cut_under_us(void **state)
+{
+	char path[] = "/tmp/spoor-cut-XXXXXX";
+	struct symbol_file *file;
+	struct symbol_hit hit;
+	int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct stat st;
+
+	(void)state;
+	assert_true(self >= 0);
+	assert_int_equal(fstat(self, &st), 0);
+	for (int part = 0; part < 8; part++) {
+		int fd = mkstemp(path);
+		assert_true(fd >= 0);
+		off_t from = 0;
+		while (from < st.st_size)
+			assert_true(sendfile(fd, self, &from, (size_t)(st.st_size - from)) > 0);
+		assert_int_equal(symbol_file_open(dup(fd), NULL, NULL, &file, NULL), 0);
+		assert_int_equal(ftruncate(fd, st.st_size * part / 8), 0);
+		for (uint64_t offset = 0; offset < (uint64_t)st.st_size; offset += 4096)
+			(void)symbol_file_find_offset(file, offset, &hit); /* whatever it finds */
+		if (part == 0)
+			assert_int_equal(symbol_file_count(file), 0);
+		symbol_file_close(file);
+		close(fd);
+		unlink(path);
+		strcpy(path, "/tmp/spoor-cut-XXXXXX");
+	}
+	close(self);
+}
+
 static void test_refused(void **state)
 {
 	struct symbol_file *file = NULL;
@@ -293,8 +334,7 @@ static void test_refused(void **state)
 	(void)state;
 	assert_int_equal(symbol_file_open(fd, NULL, NULL, &file, &diag), -EINVAL);
 	assert_true(*diag.text);
-	assert_true(fcntl(fd, F_GETFD) >= 0); /* a refused descriptor stays the caller's */
-	close(fd);
+	assert_int_equal(fcntl(fd, F_GETFD), -1); /* taken over all the same: nobody would close it */
 	assert_int_equal(symbol_file_open_memory("", 0, &file, NULL), -EBADMSG);
 	symbol_file_close(NULL);
 }
@@ -306,6 +346,7 @@ int main(void)
 		cmocka_unit_test(test_separate),
 		cmocka_unit_test(test_vdso),
 		cmocka_unit_test(test_libc),
+		cmocka_unit_test(test_cut_under_us),
 		cmocka_unit_test(test_refused),
 	};
 

@@ -1,1 +1,1 @@
-spoor record --tree
+spoor record --top 5

@@ -5,7 +5,10 @@
 //                         stand in the same places
 //   Managed collectible MS  the same with assemblies that are unloaded: types Unloaded_0, Unloaded_1, ...
 //
-// Prints "ready" first; burn ends with its rounds per second of CPU time.
+//   Managed heap N        keeps N orders, every second with a note of its own, and one more for each byte that comes through
+//                         the pipe $ORDERS, until that ends: what `spoor heap` counts
+//
+// Prints "ready" first (heap: when all of them are there); burn ends with its rounds per second of CPU time.
 
 using System.Diagnostics;
 using System.Reflection;
@@ -14,6 +17,8 @@ using System.Runtime.CompilerServices;
 
 if (args.Length != 2 || !int.TryParse(args[1], out int ms))
     return 2;
+if (args[0] == "heap")
+    return Kept.Run(ms);
 Console.WriteLine("ready");
 switch (args[0])
 {
@@ -30,6 +35,33 @@ switch (args[0])
         return 2;
 }
 return 0;
+
+class Order
+{
+    public int Number;
+    public Note? Note;
+}
+
+class Note
+{
+    public readonly byte[] Text = new byte[100];
+}
+
+static class Kept
+{
+    static readonly Dictionary<int, Order> all = [];
+
+    public static int Run(int count)
+    {
+        for (int i = 0; i < count; i++)
+            all[i] = new Order { Number = i, Note = i % 2 == 0 ? new Note() : null };
+        Console.WriteLine("ready");
+        using FileStream orders = File.OpenRead(Environment.GetEnvironmentVariable("ORDERS")!);
+        while (orders.ReadByte() >= 0)
+            all[-all.Count] = new Order();
+        return all.Count;
+    }
+}
 
 static class Hot
 {

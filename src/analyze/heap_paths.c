@@ -1,0 +1,162 @@
+/* See heap_paths.h. */
+#include "analyze/heap_paths.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/dominators.h"
+#include "base/map.h"
+#include "base/text.h"
+#include "model/heap_graph.h"
+#include "model/heap_report.h"
+
+#define LENGTH_MAX 10000u /* of a path; lists make longer ones */
+
+struct paths {
+	struct heap_report *report;
+	const struct dominators *d;
+	uint32_t *from;      /* of each place: the place that it was first reached from */
+	uint64_t *hash;      /* of each place: of the types on the way to it; runs of one type count once */
+	struct map index;    /* hash -> row + 1 */
+};
+
+static uint32_t type_at(const struct paths *p, uint32_t at)
+{
+	return p->report->graph->type.items[p->d->node[at]];
+}
+
+/* The places are in breadth-first order: the first that refers to a place is on a shortest way to it. */
+static int walk(struct paths *p)
+{
+	const struct heap_graph *graph = p->report->graph;
+	const struct dominators *d = p->d;
+	uint32_t *place = calloc(graph->type.count, sizeof(*place));
+
+	if (!place)
+		return -ENOMEM;
+	for (uint32_t at = 0; at < d->count; at++)
+		place[d->node[at]] = at;
+	for (uint32_t at = 0; at < d->count; at++) {
+		uint32_t count;
+		const uint32_t *edges = heap_graph_edges(graph, d->node[at], &count);
+		for (uint32_t i = 0; i < count; i++) {
+			uint32_t to = edges[i] ? place[edges[i]] : 0;
+			if (to && !p->from[to] && p->hash[to] == 0) {
+				p->from[to] = at;
+				p->hash[to] = type_at(p, to) == type_at(p, at) && at
+					? p->hash[at]
+					: hash_u64(p->hash[at] ^ hash_u64(type_at(p, to))) | 1;
+			}
+		}
+	}
+	free(place);
+	return 0;
+}
+
+/* The types on the way, each run once, from the root down. */
+static int add_path(struct paths *p, uint32_t at, struct heap_path_row *row)
+{
+	struct heap_report *report = p->report;
+	uint32_t last = 0;
+
+	row->first = report->path_types.count;
+	for (uint32_t steps = 0; at && steps < LENGTH_MAX; at = p->from[at], steps++) {
+		uint32_t type = type_at(p, at);
+		if (type == last)
+			continue;
+		if (!vec_add(&report->path_types, type))
+			return -ENOMEM;
+		last = type;
+	}
+	row->length = report->path_types.count - row->first;
+	for (uint32_t i = 0; i < row->length / 2; i++) {
+		uint32_t *types = report->path_types.items + row->first;
+		uint32_t swap = types[i];
+		types[i] = types[row->length - 1 - i];
+		types[row->length - 1 - i] = swap;
+	}
+	return 0;
+}
+
+static int count_object(struct paths *p, uint32_t at)
+{
+	struct heap_report *report = p->report;
+	uint32_t index = map_get(&p->index, p->hash[at]);
+
+	if (!index) {
+		struct heap_path_row row = { 0 };
+		int error = add_path(p, at, &row);
+		if (error)
+			return error;
+		if (!vec_add(&report->paths, row) || !map_put(&p->index, p->hash[at], report->paths.count))
+			return -ENOMEM;
+		index = report->paths.count;
+	}
+	struct heap_path_row *row = &report->paths.items[index - 1];
+
+	row->count++;
+	row->size_bytes += heap_graph_size(report->graph, p->d->node[at]);
+	/* Within a run of its own type (a list) it is kept by the one before, which counts it. */
+	if (type_at(p, p->d->above[at]) != type_at(p, at))
+		row->retained_bytes += (uint64_t)p->d->retained[at] * DOMINATORS_UNIT;
+	return 0;
+}
+
+static int compare_paths(const void *left, const void *right)
+{
+	const struct heap_path_row *a = left;
+	const struct heap_path_row *b = right;
+
+	if (a->retained_bytes != b->retained_bytes)
+		return a->retained_bytes > b->retained_bytes ? -1 : 1;
+	if (a->size_bytes != b->size_bytes)
+		return a->size_bytes > b->size_bytes ? -1 : 1;
+	return a->first < b->first ? -1 : a->first > b->first;
+}
+
+/* "Order" is Shop.Order too, but not Shop.PreOrder. */
+static bool fits(const char *pattern, const char *name)
+{
+	size_t len = strlen(name);
+	size_t last = strlen(pattern);
+
+	if (text_glob(pattern, name))
+		return true;
+	return len > last && strcmp(name + len - last, pattern) == 0 &&
+		(name[len - last - 1] == '.' || name[len - last - 1] == '+');
+}
+
+int heap_paths_find(struct heap_report *report, const struct dominators *d, const char *type_name, uint32_t *ret_matches)
+{
+	const struct heap_graph *graph = report->graph;
+	struct paths p = { .report = report, .d = d };
+	bool *wanted = calloc(graph->types.count, sizeof(*wanted));
+	char room[32];
+	uint32_t matches = 0;
+
+	p.from = calloc((size_t)d->count + 1, sizeof(*p.from));
+	p.hash = calloc((size_t)d->count + 1, sizeof(*p.hash));
+	int error = wanted && p.from && p.hash ? 0 : -ENOMEM;
+	for (uint32_t i = 1; i < graph->types.count && !error; i++) {
+		const struct heap_type *type = &graph->types.items[i];
+		if (!type->count || type->flags & HEAP_TYPE_ROOT)
+			continue;
+		wanted[i] = fits(type_name, heap_graph_type_name(graph, i, room, sizeof(room)));
+		matches += wanted[i];
+	}
+	if (!error && matches)
+		error = walk(&p);
+	for (uint32_t at = 1; at < d->count && !error && matches; at++)
+		if (wanted[type_at(&p, at)])
+			error = count_object(&p, at);
+	if (report->paths.count)
+		qsort(report->paths.items, report->paths.count, sizeof(report->paths.items[0]), compare_paths);
+	free(wanted);
+	free(p.from);
+	free(p.hash);
+	map_done(&p.index);
+	*ret_matches = matches;
+	return error;
+}

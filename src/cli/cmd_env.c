@@ -1,0 +1,186 @@
+/*
+ * spoor env: the environment of .NET processes as their runtimes have it now, which may differ from what they were started with.
+ */
+#include "cli/verbs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/diag.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/selection.h"
+#include "cli/target_options.h"
+#include "cli/words.h"
+#include "dotnet/exchange.h"
+#include "dotnet/ipc.h"
+#include "machine/rights.h"
+#include "session/ask.h"
+
+struct env_values {
+	struct target_values targets;
+	bool json;
+};
+
+const struct option env_options[] = {
+	TARGET_ALL_OPTION(struct env_values, targets, "every .NET process"),
+	TARGET_OPTIONS(struct env_values, targets),
+	{ 0, "json", NULL, "one JSON object", OPTION_FLAG, INTO(struct env_values, json) },
+	{ 0 },
+};
+
+/* One process's variables, on their way out. */
+struct listing {
+	const struct arguments *wanted; /* names or patterns; none: all */
+	VEC(char *) variables;          /* "NAME=value", owned */
+};
+
+static bool is_wanted(const struct arguments *wanted, const char *variable)
+{
+	char name[256];
+	size_t len = strcspn(variable, "=");
+
+	if (!wanted->words.count)
+		return true;
+	if (len >= sizeof(name))
+		return false;
+	memcpy(name, variable, len);
+	name[len] = '\0';
+	for (uint32_t i = 0; i < wanted->words.count; i++)
+		if (text_glob(wanted->words.items[i], name))
+			return true;
+	return false;
+}
+
+static int keep(void *user, const char *variable)
+{
+	struct listing *listing = user;
+
+	if (!is_wanted(listing->wanted, variable))
+		return 0;
+	char *copy = strdup(variable);
+	if (copy && vec_add(&listing->variables, copy))
+		return 0;
+	free(copy);
+	return -ENOMEM;
+}
+
+static int compare_texts(const void *left, const void *right)
+{
+	return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+static void listing_done(struct listing *listing)
+{
+	for (uint32_t i = 0; i < listing->variables.count; i++)
+		free(listing->variables.items[i]);
+	vec_done(&listing->variables);
+}
+
+static int read_environment(const struct target *target, struct listing *listing, struct diag *diag)
+{
+	const struct ipc_request request = { .command = IPC_PROCESS_ENVIRONMENT };
+	struct exchange exchange = { 0 };
+	int result = ask_process(target->pid, &request, ASK_ANSWER_NS, NULL, &exchange, diag);
+
+	if (result == 0)
+		result = ipc_decode_environment(exchange.payload, exchange.payload_size, keep, listing, diag);
+	if (result == -ENOMEM && !diag->error)
+		diag_set(diag, result, "cannot list the environment: %m");
+	exchange_done(&exchange);
+	if (result == 0 && listing->variables.count)
+		qsort(listing->variables.items, listing->variables.count, sizeof(listing->variables.items[0]), compare_texts);
+	return result;
+}
+
+static void add_lines(const struct listing *listing, const struct target *target, bool several, struct bytes *out)
+{
+	if (several) {
+		bytes_text(out, out->len ? "\n" : "");
+		text_add_safe(out, target->name, strlen(target->name));
+		bytes_printf(out, " (%u)\n", target->pid);
+	}
+	for (uint32_t i = 0; i < listing->variables.count; i++) {
+		text_add_safe(out, listing->variables.items[i], strlen(listing->variables.items[i]));
+		bytes_text(out, "\n");
+	}
+}
+
+static void add_json(struct json *j, const struct listing *listing, const struct target *target)
+{
+	json_object(j, NULL);
+	json_u64(j, "pid", target->pid);
+	json_z(j, "name", target->name);
+	json_object(j, "environment");
+	for (uint32_t i = 0; i < listing->variables.count; i++) {
+		char *variable = listing->variables.items[i];
+		char *equals = strchr(variable, '=');
+		if (!equals)
+			continue;
+		*equals = '\0';
+		json_z(j, variable, equals + 1);
+		*equals = '=';
+	}
+	json_end(j);
+	json_end(j);
+}
+
+static int list(const struct env_values *values, const struct arguments *args, const struct targets *targets)
+{
+	struct bytes out = { 0 };
+	struct json json = { .out = &out };
+	int code = EXIT_DONE;
+
+	if (values->json) {
+		json_object(&json, NULL);
+		json_array(&json, "processes");
+	}
+	for (uint32_t i = 0; i < targets->list.count; i++) {
+		const struct target *target = &targets->list.items[i];
+		struct listing listing = { .wanted = args };
+		struct diag diag = { 0 };
+		if (read_environment(target, &listing, &diag) < 0) {
+			int each = words_fail(&diag);
+			code = code ? code : each;
+		} else if (values->json) {
+			add_json(&json, &listing, target);
+		} else {
+			add_lines(&listing, target, targets->list.count > 1, &out);
+		}
+		listing_done(&listing);
+	}
+	if (values->json) {
+		json_end(&json);
+		json_end(&json);
+		bytes_u8(&out, '\n');
+	}
+	int printed = out.failed ? EXIT_FAILED : selection_print(&out);
+
+	bytes_done(&out);
+	return code ? code : printed;
+}
+
+int cmd_env(const struct verb *self, int argc, char **argv)
+{
+	struct env_values values = { 0 };
+	struct arguments args;
+	struct target_choice choice;
+	struct targets targets = { 0 };
+	struct diag diag = { 0 };
+	int code;
+
+	if (!options_parse(self, argc, argv, &values, &args, &code))
+		return code;
+	code = target_options_dotnet(&values.targets, self, &choice);
+	if (code == EXIT_DONE && args.command)
+		code = options_misused(self, "no command can be started here");
+	rights_raise();
+	if (code == EXIT_DONE)
+		code = targets_choose(&choice.query, &targets, &diag) < 0 ? words_fail(&diag) : list(&values, &args, &targets);
+	targets_done(&targets);
+	target_options_done(&choice);
+	options_done(self, &values, &args);
+	return code;
+}

@@ -1,0 +1,480 @@
+/*
+ * spoor heap: what lives in the heap of a .NET process, and why.
+ *
+ * Takes a snapshot, saves it as .gcdump, reports; or reports on, compares, and asks saved ones.
+ */
+#include "cli/verbs.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "analyze/dominators.h"
+#include "analyze/heap_paths.h"
+#include "analyze/heap_types.h"
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "base/input.h"
+#include "base/text.h"
+#include "cli/selection.h"
+#include "cli/target_options.h"
+#include "cli/words.h"
+#include "dotnet/guard.h"
+#include "dotnet/port.h"
+#include "export/heap_text.h"
+#include "format/gcdump_read.h"
+#include "format/gcdump_write.h"
+#include "machine/box.h"
+#include "machine/output_file.h"
+#include "machine/rights.h"
+#include "model/heap_graph.h"
+#include "model/heap_report.h"
+#include "session/heap_snapshot.h"
+
+#define ASK_BYTES  (UINT64_C(4) << 30)
+#define FILE_MAX   (UINT64_C(8) << 30)
+#define PATH_ROOM  4096u
+#define BUFFER_MAX 65536u /* MB */
+
+struct heap_values {
+	struct target_values targets;
+	const char *output;
+	unsigned sort;
+	uint64_t top;
+	uint64_t buffer_mb;
+	uint64_t timeout_ns;
+	bool no_file;
+	bool yes;
+	bool json;
+	bool quiet;
+};
+
+const struct option heap_options[] = {
+	TARGET_OPTIONS(struct heap_values, targets),
+	{ 'o', "output", "FILE", "where to save it (NAME_DATE_TIME.gcdump)", OPTION_TEXT,
+		INTO(struct heap_values, output) },
+	{ 0, "no-file", NULL, "report only, save nothing", OPTION_FLAG, INTO(struct heap_values, no_file) },
+	{ 0, "by", "size|retained|count", "order of the types", OPTION_CHOICE, INTO(struct heap_values, sort) },
+	{ 0, "top", "N", "so many rows (30; JSON: all)", OPTION_COUNT, INTO(struct heap_values, top) },
+	{ 0, "buffersize", "MB", "the most the target may buffer (256)", OPTION_COUNT,
+		INTO(struct heap_values, buffer_mb) },
+	{ 0, "timeout", "TIME", "give up when nothing comes for so long (30s)", OPTION_DURATION,
+		INTO(struct heap_values, timeout_ns) },
+	{ 'y', "yes", NULL, "do not ask before a large process is stopped for a collection", OPTION_FLAG,
+		INTO(struct heap_values, yes) },
+	{ 0, "json", NULL, "one JSON object a heap, as spoor-heap(1) describes it", OPTION_FLAG,
+		INTO(struct heap_values, json) },
+	{ 'q', "quiet", NULL, "only errors on standard error", OPTION_FLAG, INTO(struct heap_values, quiet) },
+	{ 0 },
+};
+
+/* One heap, its report, and what the report borrows. */
+struct heap {
+	struct heap_graph graph;
+	struct heap_report report;
+	struct bytes process;
+	char path[PATH_ROOM];
+	char runtime[64];
+};
+
+static void heap_done(struct heap *heap)
+{
+	heap_report_done(&heap->report);
+	heap_graph_done(&heap->graph);
+	bytes_done(&heap->process);
+}
+
+/* ---- reports ---- */
+
+/* Everything that is asked of one heap; `type_name` NULL: its types. */
+static int analyse(const struct heap_values *values, struct heap *heap, const char *type_name, struct diag *diag)
+{
+	struct dominators dominators;
+	uint32_t matches = 1;
+
+	heap->report.graph = &heap->graph;
+	int error = dominators_init(&dominators, &heap->graph);
+	if (!error && type_name)
+		error = heap_paths_find(&heap->report, &dominators, type_name, &matches);
+	if (!error)
+		error = heap_types_count(&heap->report, &dominators, (enum heap_sort)values->sort);
+	dominators_done(&dominators);
+	if (error)
+		return diag_set(diag, error, "cannot analyse the heap: %m");
+	if (matches && (!type_name || heap->report.paths.count))
+		return 0;
+	diag_set(diag, -ENOENT,
+		matches ? "no root leads to an object of type '%s'" : "the heap has no objects of a type '%s'", type_name);
+	diag_remedy(diag, "give the whole name as the report has it, its last part, or a pattern with *");
+	return -ENOENT;
+}
+
+static int print_heap(const struct heap_values *values, const struct heap *heap, const char *type_name)
+{
+	uint32_t top = values->top > UINT32_MAX ? UINT32_MAX : (uint32_t)values->top;
+	struct bytes out = { 0 };
+	struct screen screen;
+
+	screen_look(stdout, COLOR_AUTO, &screen);
+	const struct heap_text_options options = { .columns = screen.columns, .row_count = top, .type_name = type_name };
+	if (values->json)
+		heap_json(&heap->report, NULL, top, &out);
+	else
+		heap_text(&heap->report, &options, &out);
+	int code = out.failed ? EXIT_FAILED : selection_print(&out);
+
+	bytes_done(&out);
+	return code;
+}
+
+/* ---- files ---- */
+
+static int load(const char *path, struct heap *heap, struct diag *diag)
+{
+	struct input in;
+	struct gcdump_origin origin;
+	cleanup(freep) uint8_t *data = NULL;
+	size_t size;
+
+	if (strlen(path) >= sizeof(heap->path))
+		return diag_set(diag, -ENAMETOOLONG, "the name of the file is too long");
+	memcpy(heap->path, path, strlen(path) + 1);
+	int result = input_open(&in, path, diag);
+	if (result < 0)
+		return result;
+	result = input_read_all(&in, FILE_MAX, &data, &size, diag);
+	input_close(&in);
+	if (result == 0)
+		result = heap_graph_init(&heap->graph);
+	if (result == 0)
+		result = gcdump_read(data, size, path, &heap->graph, &origin, diag);
+	if (result < 0)
+		return diag->error ? result : diag_set(diag, result, "cannot read '%s': %m", path);
+	text_add_safe(&heap->process, origin.process_name, strlen(origin.process_name));
+	if (origin.pid)
+		bytes_printf(&heap->process, " (%u)", origin.pid);
+	heap->report.process = bytes_z(&heap->process);
+	heap->report.utc_ns = origin.utc_ns;
+	heap->report.file = heap->path;
+	return 0;
+}
+
+static int report_file(const struct heap_values *values, const char *path, const char *type_name)
+{
+	struct heap heap = { 0 };
+	struct diag diag = { 0 };
+	int result = load(path, &heap, &diag);
+
+	if (result == 0)
+		result = analyse(values, &heap, type_name, &diag);
+	int code = result < 0 ? words_fail(&diag) : print_heap(values, &heap, type_name);
+
+	heap_done(&heap);
+	return code;
+}
+
+static int compare_files(const struct heap_values *values, const char *before_path, const char *after_path)
+{
+	struct heap before = { 0 };
+	struct heap after = { 0 };
+	struct diag diag = { 0 };
+	int result = load(before_path, &before, &diag);
+
+	if (result == 0)
+		result = load(after_path, &after, &diag);
+	if (result == 0)
+		result = analyse(values, &after, NULL, &diag);
+	if (result == 0 && heap_types_compare(&after.report, &before.graph) < 0)
+		result = diag_set(&diag, -ENOMEM, "cannot compare the heaps: %m");
+	int code;
+
+	if (result < 0) {
+		code = words_fail(&diag);
+	} else {
+		uint32_t top = values->top > UINT32_MAX ? UINT32_MAX : (uint32_t)values->top;
+		const struct heap_text_options options = { .row_count = top };
+		struct bytes out = { 0 };
+		if (values->json)
+			heap_json(&after.report, &before.graph, top, &out);
+		else
+			heap_diff_text(&after.report, &before.graph, &options, &out);
+		code = out.failed ? EXIT_FAILED : selection_print(&out);
+		bytes_done(&out);
+	}
+	heap_done(&before);
+	heap_done(&after);
+	return code;
+}
+
+/* ---- live ---- */
+
+static uint64_t utc_now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The process is stopped for the collection, for about a second a GiB: said, and asked, before a large one. */
+static bool may_stop(const struct heap_values *values, const struct target *target)
+{
+	struct bytes size = { 0 };
+	char answer[16] = "";
+
+	if (values->yes || target->resident_bytes <= ASK_BYTES)
+		return true;
+	text_add_size(&size, target->resident_bytes);
+	if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO)) {
+		fprintf(stderr, "%s (%u) uses %s: a full collection may stop it for seconds. Go on? [y/N] ", target->name,
+			target->pid, bytes_z(&size));
+		if (!fgets(answer, sizeof(answer), stdin))
+			answer[0] = '\0';
+	} else {
+		words_say("%s (%u) uses %s: a full collection may stop it for seconds; --yes takes the snapshot all the same",
+			target->name, target->pid, bytes_z(&size));
+	}
+	bytes_done(&size);
+	return answer[0] == 'y' || answer[0] == 'Y';
+}
+
+struct progress {
+	bool shown;
+	bool terminal;
+};
+
+static void on_progress(void *context, uint32_t objects, uint64_t stream_bytes)
+{
+	struct progress *progress = context;
+	struct bytes line = { 0 };
+
+	if (!progress->terminal)
+		return;
+	bytes_text(&line, "\r  ");
+	text_add_count(&line, objects);
+	bytes_text(&line, " objects  ");
+	text_add_size(&line, stream_bytes);
+	bytes_text(&line, "\x1b[K");
+	fputs(bytes_z(&line), stderr);
+	fflush(stderr);
+	progress->shown = true;
+	bytes_done(&line);
+}
+
+static int name_file(const struct heap_values *values, const struct target *target, bool several, struct heap *heap,
+	struct diag *diag)
+{
+	char stem[64];
+	char stamp[32];
+	time_t now = time(NULL);
+	struct tm utc;
+	int n;
+
+	target_file_stem(target->name, stem, sizeof(stem));
+	gmtime_r(&now, &utc);
+	(void)strftime(stamp, sizeof(stamp), "%Y%m%d_%H%M%S", &utc); /* fits */
+	if (values->output)
+		n = snprintf(heap->path, sizeof(heap->path), "%s", values->output);
+	else if (several)
+		n = snprintf(heap->path, sizeof(heap->path), "%s_%u_%s.gcdump", stem, target->pid, stamp);
+	else
+		n = snprintf(heap->path, sizeof(heap->path), "%s_%s.gcdump", stem, stamp);
+	if (n < 0 || (size_t)n >= sizeof(heap->path))
+		return diag_set(diag, -ENAMETOOLONG, "the name of the file is too long");
+	return 0;
+}
+
+static int save(struct heap *heap, const struct target *target, struct diag *diag)
+{
+	struct box box;
+	struct output_file out;
+	int result = output_file_open(&out, heap->path, diag);
+
+	if (result < 0)
+		return result;
+	box_read(&box);
+	const struct gcdump_info info = {
+		.machine = box.host,
+		.process_name = target->name,
+		.log = heap->report.missing,
+		.tool = "spoor " SPOOR_VERSION,
+		.pid = target->pid,
+		.utc_ns = heap->report.utc_ns,
+		.working_set_bytes = target->resident_bytes,
+	};
+	result = gcdump_write(&heap->graph, &info, out.fd, heap->path, diag);
+	if (result == 0)
+		result = output_file_keep(&out, diag);
+	output_file_close(&out);
+	heap->report.file = heap->path;
+	return result;
+}
+
+static void tell_saved(const struct heap *heap)
+{
+	struct bytes line = { 0 };
+
+	text_add_safe(&line, heap->path, strlen(heap->path));
+	bytes_text(&line, "  ");
+	text_add_count(&line, heap->graph.object_count);
+	bytes_text(&line, " objects");
+	words_say("%s", bytes_z(&line));
+	bytes_done(&line);
+}
+
+static int take(const struct heap_values *values, const struct target *target, bool several, struct guard *guard,
+	struct pollfd *watched, const char *type_name)
+{
+	struct heap heap = { 0 };
+	struct diag diag = { 0 };
+	struct dotnet_target port;
+	struct heap_snapshot_result snapshot = { .missing = "" };
+	struct screen screen;
+	struct progress progress = { 0 };
+	struct heap_snapshot_options options = {
+		.target = &port,
+		.guard = guard,
+		.buffer_mb = (uint32_t)values->buffer_mb,
+		.timeout_ns = values->timeout_ns,
+		.watched = watched,
+		.progress = on_progress,
+		.context = &progress,
+	};
+
+	screen_look(stderr, COLOR_AUTO, &screen);
+	progress.terminal = screen.terminal && !values->quiet;
+	int result = dotnet_target_read(target->pid, &port, &diag);
+	if (result == 0)
+		result = name_file(values, target, several, &heap, &diag);
+	if (result == 0)
+		result = heap_graph_init(&heap.graph);
+	heap.report.utc_ns = utc_now_ns();
+	if (result == 0)
+		result = heap_snapshot_take(&options, &heap.graph, &snapshot, &diag);
+	if (progress.shown)
+		fputs("\r\x1b[K", stderr);
+	if (result == 0 && heap_graph_resolve(&heap.graph) < 0)
+		result = diag_set(&diag, -ENOMEM, "there is no memory for so large a heap: %m");
+	if (result == 0) {
+		text_add_safe(&heap.process, target->name, strlen(target->name));
+		bytes_printf(&heap.process, " (%u)", target->pid);
+		heap.report.process = bytes_z(&heap.process);
+		heap.report.runtime = snapshot.runtime_version;
+		heap.report.missing = snapshot.missing;
+		heap.report.stream_bytes = snapshot.bytes;
+		heap.report.took_ns = snapshot.took_ns;
+		heap.report.pause_ns = snapshot.pause_ns;
+	}
+	int code = EXIT_DONE;
+	if (result == 0 && !values->no_file) {
+		result = save(&heap, target, &diag);
+		if (result == 0 && !values->quiet)
+			tell_saved(&heap);
+	}
+	if (result == 0)
+		result = analyse(values, &heap, type_name, &diag);
+	if (result < 0)
+		code = words_fail(&diag);
+	else
+		code = print_heap(values, &heap, type_name);
+	if (code == EXIT_DONE && *snapshot.missing)
+		code = EXIT_FAILED; /* reported, but not to be taken for the whole */
+	heap_done(&heap);
+	return code;
+}
+
+static int watch_signals(struct pollfd *ret_watched, struct diag *diag)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGTSTP); /* a reader that stands still would hold up the process: the end comes first */
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return diag_set(diag, -errno, "cannot block signals: %m");
+	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+
+	if (fd < 0)
+		return diag_set(diag, -errno, "cannot watch signals: %m");
+	*ret_watched = (struct pollfd){ .fd = fd, .events = POLLIN };
+	return 0;
+}
+
+static int take_all(const struct heap_values *values, const struct verb *verb, const char *type_name)
+{
+	struct target_choice choice;
+	struct targets targets = { 0 };
+	struct guard *guard = NULL;
+	struct pollfd watched = { .fd = -1 };
+	struct diag diag = { 0 };
+	int code = target_options_dotnet(&values->targets, verb, &choice);
+
+	if (code != EXIT_DONE) {
+		target_options_done(&choice);
+		return code;
+	}
+	rights_raise();
+	int result = targets_choose(&choice.query, &targets, &diag);
+	if (result == 0 && values->output && targets.list.count > 1)
+		code = options_misused(verb, "-o names one file, and %u processes were chosen", targets.list.count);
+	if (result == 0 && code == EXIT_DONE)
+		result = watch_signals(&watched, &diag);
+	if (result == 0 && code == EXIT_DONE)
+		result = guard_start(&guard, &diag);
+	if (result < 0)
+		code = words_fail(&diag);
+	for (uint32_t i = 0; result == 0 && code != EXIT_MISUSED && i < targets.list.count; i++) {
+		const struct target *target = &targets.list.items[i];
+		int each = may_stop(values, target)
+			? take(values, target, targets.list.count > 1, guard, &watched, type_name)
+			: EXIT_FAILED;
+		code = code ? code : each;
+	}
+	guard_free(guard);
+	closep(&watched.fd);
+	targets_done(&targets);
+	target_options_done(&choice);
+	return code;
+}
+
+int cmd_heap(const struct verb *self, int argc, char **argv)
+{
+	struct heap_values values = { 0 };
+	struct arguments args;
+	int code;
+
+	if (!options_parse(self, argc, argv, &values, &args, &code))
+		return code;
+	const char *const *words = args.words.items;
+	uint32_t count = args.words.count;
+	const char *what = count ? words[0] : "";
+	bool live = target_options_given(&values.targets);
+
+	if (args.command || values.buffer_mb > BUFFER_MAX)
+		code = options_misused(self, args.command ? "no command can be started here"
+							  : "--buffersize takes at most %u", BUFFER_MAX);
+	else if (!count)
+		code = take_all(&values, self, NULL);
+	else if (strcmp(what, "report") == 0 && count == 2 && !live)
+		code = report_file(&values, words[1], NULL);
+	else if (strcmp(what, "roots") == 0 && count == 3 && !live)
+		code = report_file(&values, words[1], words[2]);
+	else if (strcmp(what, "roots") == 0 && count == 2 && live)
+		code = take_all(&values, self, words[1]);
+	else if (strcmp(what, "diff") == 0 && count == 3 && !live)
+		code = compare_files(&values, words[1], words[2]);
+	else
+		code = options_misused(self,
+			"it takes -p PID; or 'report FILE', 'roots FILE TYPE', 'roots -p PID TYPE', 'diff BEFORE AFTER'");
+	options_done(self, &values, &args);
+	return code;
+}

@@ -1,0 +1,78 @@
+/*
+ * The options that choose processes, the same in every verb that is about processes.
+ *
+ *   struct trace_values { struct target_values targets; ... };
+ *   options: TARGET_OPTIONS(struct trace_values, targets), TARGET_ALL_OPTION(struct trace_values, targets, "every .NET process"),
+ *
+ *   code = target_options_query(&values.targets, self, &query)       EXIT_DONE: go on; else it was told
+ *   ... targets_choose(&query.query, ...) ...
+ *   target_options_done(&query)
+ *
+ * -a, --all means another thing for record (the machine) than for the verbs that ask .NET processes, so its row takes its own words.
+ */
+#ifndef SPOOR_CLI_TARGET_OPTIONS_H
+#define SPOOR_CLI_TARGET_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "base/vec.h"
+#include "cli/options.h"
+#include "session/targets.h"
+
+struct target_values {
+	struct texts pids;
+	struct texts names;
+	struct texts containers;
+	struct texts pods;
+	struct texts cgroups;
+	struct texts trees;
+	bool all;
+};
+
+/* The rows of a verb's option table that fill the target_values `field` of `type`. */
+#define TARGET_OPTIONS(type, field)                                                                \
+	{ 'p', "pid", "PID", "this process; may be repeated, or PID,PID", OPTION_TEXTS,            \
+		INTO(type, field.pids) },                                                          \
+		{ 'n', "name", "NAME", "processes of this name (* and ? allowed); may be repeated", \
+			OPTION_TEXTS, INTO(type, field.names) },                                   \
+		{ 0, "container", "CONTAINER",                                                     \
+			"processes of this container: its id or the beginning of it, or its name", \
+			OPTION_TEXTS, INTO(type, field.containers) },                              \
+		{ 0, "pod", "POD", "processes whose container has this host name", OPTION_TEXTS,   \
+			INTO(type, field.pods) },                                                  \
+		{ 0, "cgroup", "CGROUP", "processes of this control group and those below it",     \
+			OPTION_TEXTS, INTO(type, field.cgroups) },                                 \
+		{ 0, "tree", "PID", "this process and all that descend from it", OPTION_TEXTS,      \
+			INTO(type, field.trees) }
+
+#define TARGET_ALL_OPTION(type, field, help)                                                       \
+	{ 'a', "all", NULL, help, OPTION_FLAG, INTO(type, field.all) }
+
+/* What the options say, as targets_choose() takes it. The lists in `query` are borrowed from here and from the values. */
+struct target_choice {
+	struct target_query query;
+	VEC(uint32_t) pids;
+	VEC(uint32_t) trees;
+};
+
+/* EXIT_DONE, or the exit code of what was told. target_options_done() ends it in any case. */
+int target_options_query(const struct target_values *values, const struct verb *verb,
+	struct target_choice *ret_choice);
+
+/*
+ * For verbs that ask .NET processes: as target_options_query(), of .NET processes only. Nothing chosen means the only one of a container; outside of
+ * one it is a misuse.
+ */
+int target_options_dotnet(const struct target_values *values, const struct verb *verb,
+	struct target_choice *ret_choice);
+
+/* Reads "12,34" and the like of an option into a VEC(uint32_t); `what` is of process or thread. EXIT_DONE, or the exit code of what was told. */
+int target_options_ids(const struct texts *texts, const char *option, const char *what,
+	const struct verb *verb, void *vec_of_u32);
+
+void target_options_done(struct target_choice *choice);
+
+/* True when any of the options but --all was given. */
+bool target_options_given(const struct target_values *values);
+
+#endif

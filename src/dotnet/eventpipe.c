@@ -1,0 +1,592 @@
+/*
+ * See eventpipe.h.
+ *
+ * One exchange is under way at a time: who it is, then CollectTracing, then, once the end is asked for or has become due, StopTracing. The connection
+ * of the successful CollectTracing becomes the stream, which is read whatever the exchange is doing.
+ *
+ * Invariant: a session whose id is known has been asked to stop, or has ended by itself, before its descriptor is closed.
+ */
+#include "dotnet/eventpipe.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "dotnet/guard.h"
+#include "dotnet/ipc.h"
+
+#define READ_SIZE    (64u << 10)
+#define READ_MAX     (1u << 20) /* in one turn: a loud peer does not starve the others */
+#define STEPS_MAX    64u        /* of one turn */
+#define FREE_WAIT_MS 100
+
+enum step {
+	STEP_INFO,
+	STEP_COLLECT,
+	STEP_DONE, /* nothing more to ask but a stop */
+};
+
+struct eventpipe {
+	struct dotnet_door door;
+	struct eventpipe_options options;
+	struct eventpipe_handler handler;
+	struct exchange exchange;
+	enum step step;
+	enum ipc_command info_command;
+	enum ipc_command collect_command;
+	int fd;                /* the stream; -1: none, or ended */
+	uint32_t guard_key;
+	uint32_t guard_rounds; /* that were over when this began */
+	uint64_t session_id;
+	uint64_t opened_ns;
+	uint64_t stop_ns;     /* when the end was asked for */
+	uint64_t progress_ns; /* of the stream */
+	uint64_t bytes;
+	bool opened;
+	bool stopping; /* eventpipe_stop() was called */
+	bool stop_due;
+	bool stopped; /* it was asked to stop, or there is nobody left to ask */
+	bool whole;
+	bool deaf; /* the handler wants no more of it */
+	bool hung;
+	bool ended;
+	bool has_info;
+	struct ipc_process_info info;
+	const char *reason_code;
+	char reason[640]; /* as long as a diagnosis */
+};
+
+static void set_reason(struct eventpipe *pipe, const char *code, const char *text)
+{
+	pipe->reason_code = code;
+	(void)snprintf(pipe->reason, sizeof(pipe->reason), "%s", text); /* a cut end is fine */
+}
+
+static char door_state(const struct eventpipe *pipe)
+{
+	return pipe->door.state(pipe->door.context);
+}
+
+static bool peer_is_alive(const struct eventpipe *pipe)
+{
+	char state = door_state(pipe);
+
+	return state && state != 'Z' && state != 'X';
+}
+
+static bool peer_is_stopped(const struct eventpipe *pipe)
+{
+	char state = door_state(pipe);
+
+	return state == 'T' || state == 't';
+}
+
+static bool is_stop(const struct eventpipe *pipe)
+{
+	return pipe->exchange.state != EXCHANGE_NONE && pipe->exchange.command == IPC_STOP_TRACING;
+}
+
+/* Once a byte of it is out, the runtime may make the session, and only the answer tells which one must be stopped. */
+static bool may_have_session(const struct eventpipe *pipe)
+{
+	return !exchange_is_over(&pipe->exchange) && ipc_is_collect(pipe->exchange.command) &&
+	       exchange_is_sent(&pipe->exchange);
+}
+
+int eventpipe_new(const struct dotnet_door *door, const struct eventpipe_options *options,
+	const struct eventpipe_handler *handler, uint64_t now_ns, struct eventpipe **ret_pipe)
+{
+	struct eventpipe *pipe = calloc(1, sizeof(*pipe));
+	const struct ipc_request request = {
+		.rundown_keywords = options->rundown_keywords,
+		.stacks = !options->no_stacks,
+		.providers = options->providers,
+		.provider_count = options->provider_count,
+	};
+
+	if (!pipe)
+		return -ENOMEM;
+	pipe->door = *door;
+	pipe->options = *options;
+	pipe->handler = *handler;
+	pipe->step = options->no_info ? STEP_COLLECT : STEP_INFO;
+	pipe->info_command = IPC_PROCESS_INFO_3;
+	pipe->collect_command = ipc_collect_command(&request);
+	pipe->fd = -1;
+	pipe->progress_ns = now_ns;
+	pipe->reason_code = "";
+	pipe->guard_rounds = guard_rounds(options->guard);
+	*ret_pipe = pipe;
+	return 0;
+}
+
+/* ---- what is asked ---- */
+
+static void begin(struct eventpipe *pipe, const struct ipc_request *request, uint64_t now_ns)
+{
+	struct diag diag = { 0 };
+
+	if (exchange_begin(&pipe->exchange, &pipe->door, request, now_ns, pipe->options.appear_ns,
+		    &diag) < 0) {
+		/* No memory, or providers that no runtime must see: nothing was sent. */
+		set_reason(pipe, "error", diag.text);
+		pipe->step = STEP_DONE;
+		if (request->command == IPC_STOP_TRACING)
+			pipe->stopped = true;
+	}
+}
+
+static void begin_stop(struct eventpipe *pipe, uint64_t now_ns)
+{
+	const struct ipc_request request = {
+		.command = IPC_STOP_TRACING,
+		.session_id = pipe->session_id,
+	};
+
+	begin(pipe, &request, now_ns);
+}
+
+static void begin_collect(struct eventpipe *pipe, uint64_t now_ns)
+{
+	const struct ipc_request request = {
+		.command = pipe->collect_command,
+		.buffer_mb = pipe->options.buffer_mb,
+		.rundown_keywords = pipe->options.rundown_keywords,
+		.stacks = !pipe->options.no_stacks,
+		.providers = pipe->options.providers,
+		.provider_count = pipe->options.provider_count,
+	};
+
+	begin(pipe, &request, now_ns);
+	pipe->exchange.guard = pipe->options.guard;
+	pipe->exchange.guard_target = pipe->options.target;
+}
+
+/* True when an exchange was begun. */
+static bool start_next(struct eventpipe *pipe, uint64_t now_ns)
+{
+	const struct ipc_request info = { .command = pipe->info_command };
+
+	if (pipe->exchange.state != EXCHANGE_NONE)
+		return false;
+	if (pipe->opened && (pipe->stop_due || pipe->stopping) && !pipe->stopped) {
+		begin_stop(pipe, now_ns);
+		return pipe->exchange.state != EXCHANGE_NONE;
+	}
+	if (pipe->stopping || pipe->step == STEP_DONE)
+		return false;
+	if (pipe->step == STEP_INFO)
+		begin(pipe, &info, now_ns);
+	else
+		begin_collect(pipe, now_ns);
+	return pipe->exchange.state != EXCHANGE_NONE;
+}
+
+/* ---- what is answered ---- */
+
+static void take_failure(struct eventpipe *pipe)
+{
+	const struct exchange *exchange = &pipe->exchange;
+
+	if (exchange->command == IPC_STOP_TRACING) {
+		/* The request is out, or there is no way to the peer (and most likely no peer). */
+		pipe->stopped = true;
+		return;
+	}
+	pipe->step = STEP_DONE;
+	if (!peer_is_alive(pipe))
+		set_reason(pipe, "ended", "it ended before it could be traced");
+	else
+		set_reason(pipe, exchange_failure_code(exchange->failure), exchange->text);
+}
+
+static void take_info(struct eventpipe *pipe)
+{
+	const struct exchange *exchange = &pipe->exchange;
+
+	if (!exchange->ok && exchange->error == IPC_ERROR_UNKNOWN_COMMAND &&
+		pipe->info_command != IPC_PROCESS_INFO) {
+		pipe->info_command = pipe->info_command == IPC_PROCESS_INFO_3 ? IPC_PROCESS_INFO_2
+									      : IPC_PROCESS_INFO;
+		return;
+	}
+	/* Its events matter more than who it says it is (a command line above 64 KiB cannot be told at all). */
+	pipe->step = STEP_COLLECT;
+	if (exchange->ok)
+		pipe->has_info = ipc_decode_process_info(exchange->command, exchange->payload,
+					 exchange->payload_size, &pipe->info, NULL) == 0;
+}
+
+static void refuse(struct eventpipe *pipe, uint32_t error)
+{
+	char text[128];
+
+	pipe->step = STEP_DONE;
+	if (error == IPC_ERROR_UNKNOWN_COMMAND) {
+		set_reason(pipe, "too-old", "its runtime cannot choose events by id (.NET 10 can)");
+		return;
+	}
+	(void)snprintf(text, sizeof(text), "%s (0x%08x)", ipc_error_words(error), error); /* fits */
+	set_reason(pipe, error == IPC_ERROR_FAIL ? "slots" : "error", text);
+}
+
+static void take_collect(struct eventpipe *pipe, uint64_t now_ns)
+{
+	struct exchange *exchange = &pipe->exchange;
+	struct diag diag = { 0 };
+
+	if (!exchange->ok) {
+		enum ipc_command older = ipc_collect_fallback(pipe->collect_command);
+		if (exchange->error == IPC_ERROR_UNKNOWN_COMMAND && older)
+			pipe->collect_command = older;
+		else
+			refuse(pipe, exchange->error);
+		return;
+	}
+	pipe->step = STEP_DONE;
+	if (ipc_decode_session(
+		    exchange->payload, exchange->payload_size, &pipe->session_id, &diag) < 0) {
+		set_reason(pipe, "lied", diag.text);
+		return;
+	}
+	pipe->fd = exchange->fd;
+	exchange->fd = -1;
+	pipe->opened = true;
+	pipe->opened_ns = now_ns;
+	pipe->progress_ns = now_ns;
+	pipe->guard_key = exchange->guard_key;
+	exchange->guard_key = 0;
+	guard_session(pipe->options.guard, pipe->guard_key, pipe->session_id);
+}
+
+static bool advance_exchange(struct eventpipe *pipe, uint64_t now_ns)
+{
+	struct exchange *exchange = &pipe->exchange;
+
+	if (exchange->state == EXCHANGE_NONE)
+		return false;
+	switch (exchange_advance(exchange, now_ns)) {
+	case EXCHANGE_FAILED:
+		take_failure(pipe);
+		break;
+	case EXCHANGE_ANSWERED:
+		if (ipc_is_collect(exchange->command)) {
+			take_collect(pipe, now_ns);
+		} else if (exchange->command == IPC_STOP_TRACING) {
+			/* Success or not, the runtime has dealt with it. A success comes after the whole stream was written. */
+			pipe->stopped = true;
+		} else {
+			take_info(pipe);
+		}
+		break;
+	default:
+		if (is_stop(pipe) && pipe->exchange.sent == pipe->exchange.out.len)
+			guard_session(pipe->options.guard, pipe->guard_key, 0);
+		return false;
+	}
+	exchange_done(exchange);
+	return true;
+}
+
+/* ---- the stream ---- */
+
+static void tell(struct eventpipe *pipe, const uint8_t *data, size_t size)
+{
+	if (pipe->deaf || pipe->handler.bytes(pipe->handler.user, data, size) >= 0)
+		return;
+	pipe->deaf = true;
+	pipe->stop_due = true;
+	if (!*pipe->reason)
+		set_reason(pipe, "lied", "its event stream cannot be understood");
+}
+
+static void end_stream(struct eventpipe *pipe)
+{
+	guard_remove(pipe->options.guard, pipe->guard_key);
+	pipe->guard_key = 0;
+	if (pipe->fd < 0)
+		return;
+	close(pipe->fd);
+	pipe->fd = -1;
+	tell(pipe, NULL, 0);
+}
+
+/*
+ * The guard has ended the session, because we did not come by for too long. What is read after its round began may have a hole before it:
+ * the stream ends here. True when it is so.
+ */
+static bool is_guarded_off(struct eventpipe *pipe)
+{
+	if (pipe->ended || guard_rounds(pipe->options.guard) == pipe->guard_rounds)
+		return pipe->ended;
+	exchange_done(&pipe->exchange);
+	pipe->ended = true;
+	pipe->stopped = true;
+	set_reason(pipe, "guarded", "its session was ended because its reader had stood still");
+	end_stream(pipe);
+	return true;
+}
+
+/* True when there is more to read now. */
+static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
+{
+	uint8_t buffer[READ_SIZE];
+
+	if (pipe->fd < 0 || !*budget)
+		return false;
+	ssize_t n = recv(pipe->fd, buffer, sizeof(buffer), 0);
+	int error = errno;
+	if (is_guarded_off(pipe))
+		return false;
+	if (n < 0 && (error == EAGAIN || error == EINTR))
+		return false;
+	pipe->progress_ns = now_ns;
+	if (n > 0) {
+		pipe->bytes += (uint64_t)n;
+		*budget = *budget > (size_t)n ? *budget - (size_t)n : 0;
+		tell(pipe, buffer, (size_t)n);
+		return true;
+	}
+	pipe->whole = n == 0 && !pipe->deaf;
+	/*
+	 * At its end the session is gone, and its id, an address, may be another's already: no stop for it. After an error it may still be
+	 * there.
+	 */
+	if (n < 0) {
+		pipe->stop_due = true;
+		set_reason(pipe, "error", "its event stream broke off");
+	} else if (!pipe->stopped && !is_stop(pipe)) {
+		pipe->stopped = true;
+		if (!pipe->stopping && peer_is_alive(pipe))
+			set_reason(pipe, "closed", "it ended the session by itself");
+	}
+	end_stream(pipe);
+	return true;
+}
+
+/* ---- the whole ---- */
+
+static void judge_silence(struct eventpipe *pipe, uint64_t now_ns)
+{
+	const struct exchange *exchange = &pipe->exchange;
+	bool silent = !exchange_is_over(exchange) && !is_stop(pipe) &&
+		      now_ns >= exchange->progress_ns + EVENTPIPE_ANSWER_NS;
+
+	if (silent && !pipe->hung) {
+		pipe->hung = true;
+		if (peer_is_stopped(pipe))
+			set_reason(pipe, "stopped", "it is stopped (by a signal or a debugger)");
+		else
+			set_reason(pipe, "hung", "it has not answered for 5 s");
+	} else if (!silent && pipe->hung) {
+		pipe->hung = false;
+		if (!strcmp(pipe->reason_code, "hung") || !strcmp(pipe->reason_code, "stopped"))
+			set_reason(pipe, "", "");
+	}
+}
+
+/* When the end was asked for: how long the silence may last. Of what the handler gave up, since the last byte. */
+static uint64_t patience_end_ns(const struct eventpipe *pipe)
+{
+	uint64_t last_ns = pipe->stopping && pipe->stop_ns > pipe->progress_ns ? pipe->stop_ns
+									       : pipe->progress_ns;
+
+	return last_ns + EVENTPIPE_SILENCE_NS;
+}
+
+static bool is_ending(const struct eventpipe *pipe)
+{
+	return pipe->stopping || pipe->deaf;
+}
+
+/* A stop that is sent and not waited for. A fresh connection takes these 28 bytes at once. */
+static void send_stop(struct eventpipe *pipe)
+{
+	const struct ipc_request request = {
+		.command = IPC_STOP_TRACING,
+		.session_id = pipe->session_id,
+	};
+	struct bytes out = { 0 };
+
+	if (ipc_encode(&request, &out, NULL) == 0) {
+		int fd = pipe->door.connect(pipe->door.context, NULL);
+		if (fd >= 0) {
+			/* Whole or not at all; when not, the session ends with the next event that cannot be written. */
+			(void)send(fd, out.data, out.len, MSG_NOSIGNAL);
+			close(fd);
+		}
+	}
+	bytes_done(&out);
+	pipe->stopped = true;
+}
+
+/* Gives up: what was not asked to stop is, and nothing is waited for. */
+static void let_go(struct eventpipe *pipe)
+{
+	bool asked = is_stop(pipe) && pipe->exchange.sent == pipe->exchange.out.len;
+
+	if (pipe->opened && !pipe->stopped && !asked)
+		send_stop(pipe);
+	exchange_done(&pipe->exchange);
+	pipe->stopped = true;
+	end_stream(pipe);
+}
+
+static void judge_end(struct eventpipe *pipe, uint64_t now_ns)
+{
+	bool open = pipe->exchange.state != EXCHANGE_NONE || pipe->fd >= 0;
+	bool over = pipe->stopping || pipe->step == STEP_DONE;
+
+	if (open && is_ending(pipe) && now_ns >= patience_end_ns(pipe)) {
+		if (!*pipe->reason)
+			set_reason(pipe, "cut-short", "it did not end the session within 5 s");
+		let_go(pipe);
+		open = false;
+	}
+	if (!open && over && (!pipe->opened || pipe->stopped))
+		pipe->ended = true;
+}
+
+enum eventpipe_state eventpipe_advance(struct eventpipe *pipe, uint64_t now_ns)
+{
+	size_t budget = READ_MAX;
+	bool again = !is_guarded_off(pipe);
+
+	for (unsigned i = 0; again && i < STEPS_MAX; i++) {
+		again = advance_exchange(pipe, now_ns);
+		again |= read_stream(pipe, &budget, now_ns);
+		again = !pipe->ended && (start_next(pipe, now_ns) || again);
+	}
+	if (!pipe->ended) {
+		judge_silence(pipe, now_ns);
+		judge_end(pipe, now_ns);
+	}
+	return eventpipe_state(pipe);
+}
+
+void eventpipe_stop(struct eventpipe *pipe, uint64_t now_ns)
+{
+	if (pipe->stopping || pipe->ended)
+		return;
+	pipe->stopping = true;
+	pipe->stop_ns = now_ns;
+	/* A stop goes on, a session that may be on its way must be awaited; all else has become pointless. */
+	if (!is_stop(pipe) && !may_have_session(pipe)) {
+		if (!pipe->opened && !*pipe->reason)
+			set_reason(pipe, "cut-short", "the end came before its session was open");
+		exchange_done(&pipe->exchange);
+	}
+}
+
+size_t eventpipe_fds(const struct eventpipe *pipe, struct pollfd fds[EVENTPIPE_FDS_MAX])
+{
+	size_t count = 0;
+
+	if (exchange_poll(&pipe->exchange, &fds[count]))
+		count++;
+	if (pipe->fd >= 0)
+		fds[count++] = (struct pollfd){ .fd = pipe->fd, .events = POLLIN };
+	return count;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+uint64_t eventpipe_wake_ns(const struct eventpipe *pipe)
+{
+	const struct exchange *exchange = &pipe->exchange;
+	uint64_t wake_ns = UINT64_MAX;
+
+	if (pipe->ended)
+		return UINT64_MAX;
+	if (exchange->state == EXCHANGE_NONE) {
+		bool stop = pipe->opened && (pipe->stop_due || pipe->stopping) && !pipe->stopped;
+		if (stop || (pipe->step != STEP_DONE && !pipe->stopping))
+			return 0;
+		if (pipe->fd < 0)
+			return 0; /* only the end is left to be seen */
+	} else {
+		wake_ns = earlier(wake_ns, exchange_wake_ns(exchange));
+		if (!pipe->hung && !is_stop(pipe))
+			wake_ns = earlier(wake_ns, exchange->progress_ns + EVENTPIPE_ANSWER_NS);
+	}
+	if (is_ending(pipe))
+		wake_ns = earlier(wake_ns, patience_end_ns(pipe));
+	return wake_ns;
+}
+
+/* Gives a session that is on its way a last chance to be told of, so that it can be stopped. */
+static void await_session(struct eventpipe *pipe)
+{
+	for (int waited_ms = 0; may_have_session(pipe) && waited_ms < FREE_WAIT_MS;
+		waited_ms += 10) {
+		struct pollfd fd;
+		if (!exchange_poll(&pipe->exchange, &fd) ||
+			(poll(&fd, 1, 10) < 0 && errno != EINTR))
+			return;
+		(void)advance_exchange(pipe, pipe->exchange.progress_ns);
+	}
+}
+
+void eventpipe_free(struct eventpipe *pipe)
+{
+	if (!pipe)
+		return;
+	if (!pipe->ended) {
+		await_session(pipe);
+		pipe->deaf = true; /* the handler's owner is going away */
+		let_go(pipe);
+	}
+	exchange_done(&pipe->exchange);
+	end_stream(pipe);
+	if (pipe->has_info)
+		ipc_process_info_done(&pipe->info);
+	free(pipe);
+}
+
+enum eventpipe_state eventpipe_state(const struct eventpipe *pipe)
+{
+	if (pipe->ended)
+		return EVENTPIPE_ENDED;
+	if (pipe->stopping)
+		return EVENTPIPE_STOPPING;
+	if (pipe->opened)
+		return EVENTPIPE_STREAMING;
+	return pipe->hung ? EVENTPIPE_HUNG : EVENTPIPE_OPENING;
+}
+
+bool eventpipe_whole(const struct eventpipe *pipe)
+{
+	return pipe->whole;
+}
+
+uint64_t eventpipe_opened_ns(const struct eventpipe *pipe)
+{
+	return pipe->opened_ns;
+}
+
+uint64_t eventpipe_bytes(const struct eventpipe *pipe)
+{
+	return pipe->bytes;
+}
+
+const char *eventpipe_reason(const struct eventpipe *pipe)
+{
+	return pipe->reason;
+}
+
+const char *eventpipe_reason_code(const struct eventpipe *pipe)
+{
+	return pipe->reason_code;
+}
+
+const struct ipc_process_info *eventpipe_info(const struct eventpipe *pipe)
+{
+	return pipe->has_info ? &pipe->info : NULL;
+}

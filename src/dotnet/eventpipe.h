@@ -1,0 +1,107 @@
+/*
+ * One EventPipe session of one process: opened with given providers, streamed, stopped.
+ *
+ *   eventpipe_new(&door, &options, &handler, now_ns, &pipe);
+ *   each turn:  n = eventpipe_fds(pipe, fds);  poll them no longer than until eventpipe_wake_ns(pipe);
+ *               eventpipe_advance(pipe, now_ns);     when one of them is ready or that time has come (more often does no harm)
+ *   at the end: eventpipe_stop(pipe, now_ns);  the same turns, until EVENTPIPE_ENDED
+ *   always:     eventpipe_free(pipe);
+ *
+ * A state machine that never blocks; the caller's poll loop drives any number of them. The bytes are nettrace version 4, from "Nettrace" on, and go to the
+ * handler as they come; nothing is parsed here.
+ *
+ * Promises, as dotnet/session.h makes them for its two: a session that was opened is ended by StopTracing, whatever happens; its stream is
+ * read until its end meanwhile, under the guard's eyes if there is one; a peer that hangs, lies or dies costs only itself; nothing is sent to a process that a signal has stopped.
+ * A stop is waited for as long as the stream goes on: a large program's rundown takes its time. After EVENTPIPE_SILENCE_NS
+ * without a byte it is given up. The caller may give up earlier: eventpipe_free() never waits for more than 100 ms.
+ */
+#ifndef SPOOR_DOTNET_EVENTPIPE_H
+#define SPOOR_DOTNET_EVENTPIPE_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dotnet/exchange.h"
+
+struct dotnet_target;
+struct eventpipe;
+struct guard;
+struct ipc_provider;
+struct ipc_process_info;
+
+#define EVENTPIPE_FDS_MAX    2u
+#define EVENTPIPE_ANSWER_NS  UINT64_C(5000000000)
+#define EVENTPIPE_SILENCE_NS UINT64_C(5000000000)
+
+struct eventpipe_options {
+	const struct ipc_provider *providers; /* borrowed until eventpipe_free() */
+	uint32_t provider_count;
+	uint32_t buffer_mb;                   /* in the target, taken on demand */
+	uint64_t rundown_keywords;            /* 0: none. IPC_RUNDOWN_WHOLE is what every runtime knows */
+	bool no_stacks;                       /* .NET 9 and later; earlier ones send them all the same */
+	bool no_info;                         /* do not ask who it is */
+	uint64_t appear_ns;                   /* until when its socket may still come; 0: it is there or is not */
+	struct guard *guard;                  /* NULL: none. Borrowed; the caller beats it (guard.h) */
+	const struct dotnet_target *target;   /* of the guard, and only with one; borrowed */
+};
+
+enum eventpipe_state {
+	EVENTPIPE_OPENING,
+	EVENTPIPE_HUNG,      /* as before, but the peer has been silent for too long: eventpipe_reason() says so. May get better */
+	EVENTPIPE_STREAMING,
+	EVENTPIPE_STOPPING,
+	EVENTPIPE_ENDED,     /* nothing is open any more: the stream was read to its end, or the reason says why not */
+};
+
+struct eventpipe_handler {
+	/*
+	 * Bytes of the stream, in order. size 0 = its end, told once if the session was opened. A negative return gives the stream up: it is
+	 * stopped and read to its end, but no more is told of it, the end neither.
+	 */
+	int (*bytes)(void *user, const uint8_t *data, size_t size);
+	void *user;
+};
+
+/* The door is copied, what it points to is borrowed. -ENOMEM. Whatever else fails is told by state and reason. */
+int eventpipe_new(const struct dotnet_door *door, const struct eventpipe_options *options,
+	const struct eventpipe_handler *handler, uint64_t now_ns, struct eventpipe **ret_pipe);
+
+/* The descriptors to wait for, and how many they are. */
+size_t eventpipe_fds(const struct eventpipe *pipe, struct pollfd fds[EVENTPIPE_FDS_MAX]);
+
+/* When to call eventpipe_advance() although no descriptor is ready; UINT64_MAX for never. */
+uint64_t eventpipe_wake_ns(const struct eventpipe *pipe);
+
+/* Does what can be done without waiting; at most about a megabyte is read. */
+enum eventpipe_state eventpipe_advance(struct eventpipe *pipe, uint64_t now_ns);
+
+/* Begins the end. */
+void eventpipe_stop(struct eventpipe *pipe, uint64_t now_ns);
+
+void eventpipe_free(struct eventpipe *pipe);
+
+enum eventpipe_state eventpipe_state(const struct eventpipe *pipe);
+
+/* True when the stream ended as its writer ends it: after the stop, or because the process ended. */
+bool eventpipe_whole(const struct eventpipe *pipe);
+
+/* When the session was opened; 0: it was not. */
+uint64_t eventpipe_opened_ns(const struct eventpipe *pipe);
+
+/* Bytes of the stream so far. */
+uint64_t eventpipe_bytes(const struct eventpipe *pipe);
+
+/*
+ * Why there is no session or no whole stream: a sentence part, "it belongs to another user"; "" when nothing is wrong. Its kind in one word: those of
+ * exchange_failure_code(), "hung", "stopped", "slots", "too-old" (it cannot do what was asked), "ended", "closed" (the stream, although it lives),
+ * "cut-short", "guarded" (the guard ended it, because we had stood still).
+ */
+const char *eventpipe_reason(const struct eventpipe *pipe);
+const char *eventpipe_reason_code(const struct eventpipe *pipe);
+
+/* What the peer said of itself; NULL until it has, or when it was not asked. */
+const struct ipc_process_info *eventpipe_info(const struct eventpipe *pipe);
+
+#endif

@@ -1,0 +1,338 @@
+/* See exchange.h. */
+#include "dotnet/exchange.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "dotnet/guard.h"
+#include "dotnet/port.h"
+
+#define RETRY_NS UINT64_C(50000000)
+#define CROWD_NS UINT64_C(10000000)
+#define RUN_MAX  256u /* descriptors in one poll */
+
+static int target_connect(void *context, struct diag *diag)
+{
+	return dotnet_port_connect(context, diag);
+}
+
+static char target_state(void *context)
+{
+	return dotnet_target_state(context);
+}
+
+struct dotnet_door dotnet_target_door(const struct dotnet_target *target)
+{
+	return (struct dotnet_door){
+		.connect = target_connect,
+		.state = target_state,
+		.context = (void *)(uintptr_t)target, /* both only read it */
+	};
+}
+
+int exchange_begin(struct exchange *exchange, const struct dotnet_door *door,
+	const struct ipc_request *request, uint64_t now_ns, uint64_t appear_ns, struct diag *diag)
+{
+	exchange_done(exchange);
+	int r = ipc_encode(request, &exchange->out, diag);
+
+	if (r < 0)
+		return r;
+	exchange->state = EXCHANGE_WAITING;
+	exchange->command = request->command;
+	exchange->door = *door;
+	exchange->progress_ns = now_ns;
+	exchange->retry_ns = now_ns;
+	exchange->appear_ns = appear_ns;
+	return 0;
+}
+
+bool exchange_is_over(const struct exchange *exchange)
+{
+	return exchange->state == EXCHANGE_NONE || exchange->state >= EXCHANGE_ANSWERED;
+}
+
+bool exchange_is_sent(const struct exchange *exchange)
+{
+	return exchange->state >= EXCHANGE_SENDING && exchange->sent > 0;
+}
+
+static void fail(struct exchange *exchange, int failure, const char *text)
+{
+	guard_remove(exchange->guard, exchange->guard_key);
+	exchange->guard_key = 0;
+	if (exchange->fd >= 0)
+		close(exchange->fd);
+	exchange->fd = -1;
+	exchange->state = EXCHANGE_FAILED;
+	exchange->failure = failure;
+	(void)snprintf(
+		exchange->text, sizeof(exchange->text), "%s", text); /* as long as a diagnosis */
+}
+
+/* True when something happened, so that another look is worth while; so with the next ones. */
+static bool try_connect(struct exchange *exchange, uint64_t now_ns)
+{
+	struct diag diag = { 0 };
+	char state = exchange->door.state(exchange->door.context);
+
+	if (now_ns < exchange->retry_ns)
+		return false;
+	if (exchange->command != IPC_STOP_TRACING && (state == 'T' || state == 't')) {
+		exchange->retry_ns = now_ns + RETRY_NS;
+		return false;
+	}
+	int fd = exchange->door.connect(exchange->door.context, &diag);
+
+	if (fd >= 0) {
+		exchange->fd = fd;
+		exchange->state = EXCHANGE_SENDING;
+		exchange->guard_rounds = guard_rounds(exchange->guard);
+		exchange->guard_key = guard_add(exchange->guard, fd, exchange->guard_target);
+		return true;
+	}
+	bool alive = state && state != 'Z' && state != 'X';
+	bool young =
+		(fd == -ENOENT || fd == -ECONNREFUSED) && now_ns < exchange->appear_ns && alive;
+	/* Our own want of descriptors or memory may pass, and a stop must go out. */
+	bool poor = (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS) &&
+		    exchange->command == IPC_STOP_TRACING;
+	if (fd == -EAGAIN || young || poor) {
+		exchange->retry_ns = now_ns + RETRY_NS;
+		return false;
+	}
+	fail(exchange, fd, diag.text);
+	return true;
+}
+
+static bool send_request(struct exchange *exchange)
+{
+	ssize_t n = send(exchange->fd, exchange->out.data + exchange->sent,
+		exchange->out.len - exchange->sent, MSG_NOSIGNAL);
+
+	if (n < 0) {
+		if (errno == EAGAIN || errno == EINTR)
+			return false;
+		fail(exchange, -errno, "it closed the connection while it was being asked");
+		return true;
+	}
+	exchange->sent += (size_t)n;
+	if (exchange->sent == exchange->out.len)
+		exchange->state = EXCHANGE_HEADER;
+	return true;
+}
+
+static bool make_room(struct exchange *exchange, size_t size)
+{
+	uint8_t *payload = realloc(exchange->payload, size + 1);
+
+	if (!payload) {
+		fail(exchange, -ENOMEM, "no memory for its answer");
+		return false;
+	}
+	exchange->payload = payload;
+	exchange->payload_size = size;
+	exchange->got = 0;
+	return true;
+}
+
+static void take_header(struct exchange *exchange)
+{
+	struct diag diag = { 0 };
+	size_t size;
+	int r = ipc_decode_header(exchange->header, &size, &exchange->ok, &diag);
+
+	if (r < 0)
+		fail(exchange, r, diag.text);
+	else if (make_room(exchange, size))
+		exchange->state = EXCHANGE_PAYLOAD;
+}
+
+static void take_payload(struct exchange *exchange)
+{
+	struct diag diag = { 0 };
+	size_t follow;
+	int r = 0;
+
+	if (!exchange->ok) {
+		r = ipc_decode_error(
+			exchange->payload, exchange->payload_size, &exchange->error, &diag);
+	} else if (exchange->command == IPC_PROCESS_ENVIRONMENT &&
+		   exchange->state == EXCHANGE_PAYLOAD) {
+		r = ipc_decode_environment_size(
+			exchange->payload, exchange->payload_size, &follow, &diag);
+		if (r == 0) {
+			if (make_room(exchange, follow))
+				exchange->state = EXCHANGE_FOLLOW;
+			return;
+		}
+	}
+	if (r < 0)
+		fail(exchange, r, diag.text);
+	else
+		exchange->state = EXCHANGE_ANSWERED;
+}
+
+/* Exactly as many bytes as the answer has: what follows that of CollectTracing is the stream. */
+static bool receive(struct exchange *exchange, uint64_t now_ns)
+{
+	bool header = exchange->state == EXCHANGE_HEADER;
+	uint8_t *to = header ? exchange->header : exchange->payload;
+	size_t size = header ? IPC_HEADER_SIZE : exchange->payload_size;
+
+	if (exchange->got < size) {
+		ssize_t n = recv(exchange->fd, to + exchange->got, size - exchange->got, 0);
+		int error = errno;
+		if (exchange->guard && guard_rounds(exchange->guard) != exchange->guard_rounds) {
+			/* The guard has read in our place; what we got is not what comes next. */
+			fail(exchange, -ECANCELED, "its session was ended because its reader had stood still");
+			return true;
+		}
+		if (n < 0 && (error == EAGAIN || error == EINTR))
+			return false;
+		if (n <= 0) {
+			fail(exchange, n < 0 ? -error : -ECONNRESET,
+				"it closed the connection without a whole answer");
+			return true;
+		}
+		exchange->got += (size_t)n;
+		exchange->progress_ns = now_ns;
+	}
+	if (exchange->got < size)
+		return true;
+	if (header)
+		take_header(exchange);
+	else
+		take_payload(exchange);
+	return true;
+}
+
+enum exchange_state exchange_advance(struct exchange *exchange, uint64_t now_ns)
+{
+	bool again = true;
+
+	while (again) {
+		switch (exchange->state) {
+		case EXCHANGE_WAITING:
+			again = try_connect(exchange, now_ns);
+			break;
+		case EXCHANGE_SENDING:
+			again = send_request(exchange);
+			break;
+		case EXCHANGE_HEADER:
+		case EXCHANGE_PAYLOAD:
+		case EXCHANGE_FOLLOW:
+			again = receive(exchange, now_ns);
+			break;
+		case EXCHANGE_NONE:
+		case EXCHANGE_ANSWERED:
+		case EXCHANGE_FAILED:
+			again = false;
+			break;
+		}
+	}
+	return exchange->state;
+}
+
+bool exchange_poll(const struct exchange *exchange, struct pollfd *ret_fd)
+{
+	if (exchange->state < EXCHANGE_SENDING || exchange_is_over(exchange))
+		return false;
+	*ret_fd = (struct pollfd){
+		.fd = exchange->fd,
+		.events = exchange->state == EXCHANGE_SENDING ? POLLOUT : POLLIN,
+	};
+	return true;
+}
+
+uint64_t exchange_wake_ns(const struct exchange *exchange)
+{
+	return exchange->state == EXCHANGE_WAITING ? exchange->retry_ns : UINT64_MAX;
+}
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail for this clock */
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+size_t exchange_run(struct exchange *list, size_t count, uint64_t until_ns, struct pollfd *watched)
+{
+	for (;;) {
+		struct pollfd fds[RUN_MAX + 1];
+		uint64_t now_ns = now();
+		uint64_t wake_ns = until_ns;
+		size_t left = 0;
+		nfds_t n = 0;
+
+		for (size_t i = 0; i < count; i++) {
+			(void)exchange_advance(&list[i], now_ns); /* its state tells */
+			if (exchange_is_over(&list[i]))
+				continue;
+			left++;
+			if (exchange_wake_ns(&list[i]) < wake_ns)
+				wake_ns = exchange_wake_ns(&list[i]);
+			if (n < RUN_MAX && exchange_poll(&list[i], &fds[n]))
+				n++;
+			else if (n == RUN_MAX && now_ns + CROWD_NS < wake_ns)
+				wake_ns = now_ns +
+					  CROWD_NS; /* those without a place are looked at soon */
+		}
+		if (!left || now_ns >= until_ns)
+			return left;
+		nfds_t own = n;
+		if (watched)
+			fds[n++] = *watched;
+		uint64_t wait_ns = wake_ns > now_ns ? wake_ns - now_ns : 0;
+		int ready = poll(fds, n,
+			(int)((wait_ns < 60000000000u ? wait_ns : 60000000000u) / 1000000 + 1));
+		if (ready > 0 && watched && fds[own].revents) {
+			watched->revents = fds[own].revents;
+			return left;
+		}
+	}
+}
+
+void exchange_done(struct exchange *exchange)
+{
+	guard_remove(exchange->guard, exchange->guard_key);
+	if (exchange->state != EXCHANGE_NONE && exchange->fd >= 0)
+		close(exchange->fd);
+	free(exchange->payload);
+	bytes_done(&exchange->out);
+	memset(exchange, 0, sizeof(*exchange));
+	exchange->fd = -1;
+}
+
+const char *exchange_failure_code(int failure)
+{
+	switch (-failure) {
+	case ENOENT:
+		return "no-socket";
+	case ECONNREFUSED:
+		return "refused";
+	case EACCES:
+		return "permission";
+	case EPERM:
+		return "spoofed";
+	case ENAMETOOLONG:
+		return "cut-name";
+	case ESRCH:
+		return "ended";
+	case EPROTO:
+		return "lied";
+	case ECANCELED:
+		return "guarded";
+	default:
+		return "error";
+	}
+}

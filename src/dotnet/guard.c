@@ -1,0 +1,632 @@
+/*
+ * See guard.h.
+ *
+ * Two processes share one page: the owner counts beats in it, the guard counts rounds. Connections reach the guard over a socket pair, with a
+ * message for each change. The owner keeps the same list, so that a guard started later finds all of it in the memory it was forked with.
+ *
+ * The guard counts silent ticks of its own instead of comparing clocks: when the whole machine stood still (a paused guest), or the
+ * guard itself did, no time has passed for either.
+ *
+ * Invariants:
+ * - `rounds` grows before the guard takes the first byte from a stream, so an owner that looks behind each read never takes a stream with a
+ *   hole for a whole one;
+ * - a connection that is doomed (a round has begun for it) is the guard's alone: what the owner says of it afterwards no longer matters;
+ * - a session that has ended is never stopped: its id, an address, may be another's by then.
+ */
+#include "dotnet/guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "base/vec.h"
+#include "dotnet/ipc.h"
+#include "dotnet/port.h"
+#include "machine/rights.h"
+
+#define TICK_MS        250
+#define SILENT_TICKS   (GUARD_PATIENCE_NS / (TICK_MS * UINT64_C(1000000)))
+#define LOOK_NS        UINT64_C(250000000)  /* between two looks whether the guard lives */
+#define END_NS         UINT64_C(2000000000) /* for a runtime to end its sessions, before they are shut down */
+#define TURN_MS        20                   /* of the ending, while a stop cannot be sent yet */
+#define LEAVE_MS       200                  /* for the guard to leave */
+#define RESTARTS_MAX   5u
+#define READ_SIZE      (64u << 10)
+#define READ_MAX       (1u << 20)           /* of one stream in one turn */
+#define REPLY_SIZE     (IPC_HEADER_SIZE + 8u)
+#define DESCRIPTORS_MAX 65536u              /* closed one by one where the kernel has no close_range */
+
+struct page {
+	uint64_t beats;    /* written by the owner */
+	uint32_t rounds;   /* written by the guard, as what follows */
+	uint32_t state;
+	uint64_t seen_ns;
+};
+
+enum order {
+	ORDER_ADD = 1,
+	ORDER_SESSION,
+	ORDER_REMOVE,
+};
+
+struct message {
+	uint32_t order;
+	uint32_t key;
+	uint64_t session_id;
+	uint64_t start_ticks;
+	uint32_t pid;
+	uint32_t inner_pid;
+	char tmpdir[DOTNET_DIR_MAX]; /* sent up to its NUL */
+};
+
+#define MESSAGE_MIN offsetof(struct message, tmpdir)
+
+struct guarded {
+	uint32_t key;
+	int fd;
+	uint64_t session_id;   /* 0: not known, or not to be stopped any more */
+	uint64_t start_ticks;
+	uint32_t pid;
+	uint32_t inner_pid;
+	char *tmpdir;
+	/* the guard's alone */
+	bool doomed;
+	bool asked;            /* the stop is out */
+	uint8_t reply[REPLY_SIZE];
+	uint8_t reply_len;
+};
+
+struct guard {
+	VEC(struct guarded) list;
+	struct page *page;
+	int channel;
+	pid_t pid;               /* 0: none */
+	uint64_t looked_ns;
+	uint32_t last_key;
+	uint32_t starts;
+	const char *problem;
+	/* the guard's alone */
+	struct dotnet_target owner;
+	VEC(struct pollfd) fds;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static struct guarded *find(struct guard *guard, uint32_t key)
+{
+	for (uint32_t i = guard->list.count; i-- > 0;)
+		if (guard->list.items[i].key == key)
+			return &guard->list.items[i];
+	return NULL;
+}
+
+/* Takes it off the list; the descriptor stays open. */
+static void drop(struct guard *guard, struct guarded *item)
+{
+	free(item->tmpdir);
+	*item = guard->list.items[--guard->list.count];
+}
+
+/* --- the guard's own process ----------------------------------------------------------------------------------- */
+
+static void let_go(struct guard *guard, struct guarded *item)
+{
+	(void)close(item->fd); /* there is nobody to tell */
+	drop(guard, item);
+}
+
+static void take_add(struct guard *guard, const struct message *message, int fd)
+{
+	struct guarded *item = find(guard, message->key) ? NULL : vec_push(&guard->list);
+
+	if (!item) {
+		(void)close(fd); /* no memory: then it is not guarded */
+		return;
+	}
+	*item = (struct guarded){
+		.key = message->key,
+		.fd = fd,
+		.start_ticks = message->start_ticks,
+		.pid = message->pid,
+		.inner_pid = message->inner_pid,
+		.tmpdir = strdup(message->tmpdir),
+	};
+	if (!item->tmpdir) /* it can still be shut down */
+		item->pid = 0;
+}
+
+/* One message of the owner. 1, 0 when there is none, -EPIPE when the owner has closed its end. */
+static int take_message(struct guard *guard)
+{
+	static struct message message;
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = { .iov_base = &message, .iov_len = sizeof(message) };
+	struct msghdr head = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+		.msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(guard->channel, &head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int fd = -1;
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -EPIPE;
+	if (n == 0)
+		return -EPIPE;
+	const struct cmsghdr *with = CMSG_FIRSTHDR(&head);
+
+	if (with && with->cmsg_level == SOL_SOCKET && with->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(with), sizeof(fd));
+	message.tmpdir[(size_t)n > MESSAGE_MIN ? (size_t)n - MESSAGE_MIN - 1 : 0] = '\0';
+	struct guarded *item = find(guard, message.key);
+
+	if (message.order == ORDER_ADD && fd >= 0) {
+		take_add(guard, &message, fd);
+		return 1;
+	}
+	closep(&fd);
+	if (message.order == ORDER_SESSION && item && !item->asked)
+		item->session_id = message.session_id;
+	else if (message.order == ORDER_REMOVE && item && !item->doomed)
+		let_go(guard, item);
+	return 1;
+}
+
+/* A session whose id nobody has read yet: it stands in the reply, if this is the first byte of it that comes. */
+static void look_for_id(struct guarded *item, const uint8_t *data, size_t size)
+{
+	if (item->reply_len == REPLY_SIZE)
+		return;
+	size_t take = REPLY_SIZE - item->reply_len < size ? REPLY_SIZE - item->reply_len : size;
+
+	memcpy(item->reply + item->reply_len, data, take);
+	item->reply_len = (uint8_t)(item->reply_len + take);
+	if (item->reply_len < REPLY_SIZE || item->session_id || item->asked)
+		return;
+	size_t payload_size;
+	uint64_t id;
+	bool ok;
+
+	if (ipc_decode_header(item->reply, &payload_size, &ok, NULL) == 0 && ok && payload_size == 8 &&
+		ipc_decode_session(item->reply + IPC_HEADER_SIZE, 8, &id, NULL) == 0)
+		item->session_id = id;
+}
+
+/* Reads what there is. True when the stream has ended. */
+static bool drain(struct guarded *item)
+{
+	static uint8_t buffer[READ_SIZE];
+
+	for (size_t total = 0; total < READ_MAX;) {
+		ssize_t n = recv(item->fd, buffer, sizeof(buffer), MSG_DONTWAIT);
+		if (n < 0)
+			return errno != EAGAIN && errno != EINTR;
+		if (n == 0)
+			return true;
+		look_for_id(item, buffer, (size_t)n);
+		total += (size_t)n;
+	}
+	return false;
+}
+
+/* A request of 28 bytes goes out whole, or the connection has no room for it yet and it is tried again. */
+static void ask_to_stop(struct guarded *item)
+{
+	static struct dotnet_target target;
+	const struct ipc_request request = { .command = IPC_STOP_TRACING, .session_id = item->session_id };
+	struct bytes out = { 0 };
+
+	target.pid = item->pid;
+	target.inner_pid = item->inner_pid;
+	target.start_ticks = item->start_ticks;
+	(void)snprintf(target.tmpdir, sizeof(target.tmpdir), "%s", item->tmpdir); /* was as long before */
+	int fd = dotnet_port_connect(&target, NULL);
+
+	if (fd == -EAGAIN)
+		return;
+	if (fd >= 0 && ipc_encode(&request, &out, NULL) == 0)
+		(void)send(fd, out.data, out.len, MSG_NOSIGNAL | MSG_DONTWAIT); /* else it is shut down at the end */
+	item->asked = true;
+	closep(&fd);
+	bytes_done(&out);
+}
+
+/* Waits until a doomed stream or the owner has something to say. */
+static void wait_for_streams(struct guard *guard, int wait_ms)
+{
+	vec_reset(&guard->fds);
+	(void)vec_add(&guard->fds, ((struct pollfd){ .fd = guard->channel, .events = POLLIN })); /* then time alone wakes */
+	for (uint32_t i = 0; i < guard->list.count; i++)
+		if (guard->list.items[i].doomed)
+			(void)vec_add(&guard->fds,
+				((struct pollfd){ .fd = guard->list.items[i].fd, .events = POLLIN })); /* as above */
+	(void)poll(guard->fds.items, guard->fds.count, wait_ms);
+	for (uint32_t i = 0; i < guard->fds.count; i++)
+		if (guard->fds.items[i].revents & POLLNVAL)
+			(void)poll(NULL, 0, TURN_MS); /* cannot be; never spin */
+}
+
+/* A round: all sessions of now are ended, politely first. */
+static void end_sessions(struct guard *guard, bool owner_lives)
+{
+	uint64_t until_ns = now_ns() + END_NS;
+	bool left = false;
+
+	__atomic_store_n(&guard->page->state, (uint32_t)dotnet_target_state(&guard->owner), __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&guard->page->rounds, 1, __ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; i < guard->list.count; i++)
+		left = guard->list.items[i].doomed = true;
+	while (left && now_ns() < until_ns) {
+		int wait_ms = 5 * TURN_MS;
+		left = false;
+		while (owner_lives && take_message(guard) > 0)
+			;
+		for (uint32_t i = guard->list.count; i-- > 0;) {
+			struct guarded *item = &guard->list.items[i];
+			if (!item->doomed)
+				continue;
+			if (drain(item)) {
+				let_go(guard, item);
+				continue;
+			}
+			if (item->session_id && item->pid && !item->asked)
+				ask_to_stop(item);
+			if (item->session_id && !item->asked)
+				wait_ms = TURN_MS;
+			left = true;
+		}
+		if (left)
+			wait_for_streams(guard, wait_ms);
+	}
+	for (uint32_t i = guard->list.count; i-- > 0;) {
+		struct guarded *item = &guard->list.items[i];
+		if (!item->doomed)
+			continue;
+		(void)shutdown(item->fd, SHUT_RDWR); /* the owner's copy and the runtime's end feel it; closing ours would not do that */
+		let_go(guard, item);
+	}
+}
+
+static void close_between(unsigned first, unsigned last)
+{
+	if (first > last || syscall(SYS_close_range, first, last, 0) == 0)
+		return;
+	for (unsigned fd = first; fd <= last && fd < DESCRIPTORS_MAX; fd++)
+		(void)close((int)fd); /* most are not open */
+}
+
+static int compare_ints(const void *a, const void *b)
+{
+	int x = *(const int *)a;
+	int y = *(const int *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* All but the channel, the owner's pidfd and the guarded connections. */
+static void close_others(struct guard *guard, int owner_fd)
+{
+	VEC(int) kept = { 0 };
+	unsigned next = 0;
+	bool all = vec_add(&kept, guard->channel);
+
+	if (owner_fd >= 0)
+		all &= vec_add(&kept, owner_fd);
+	for (uint32_t i = 0; i < guard->list.count; i++)
+		all &= vec_add(&kept, guard->list.items[i].fd);
+	if (!all)
+		_exit(1); /* no guard is better than one that holds what is not its own */
+	qsort(kept.items, kept.count, sizeof(kept.items[0]), compare_ints);
+	for (uint32_t i = 0; i < kept.count; i++) {
+		if (kept.items[i])
+			close_between(next, (unsigned)kept.items[i] - 1);
+		next = (unsigned)kept.items[i] + 1;
+	}
+	close_between(next, UINT_MAX);
+	vec_done(&kept);
+}
+
+static void be_by_itself(void)
+{
+	static const int ignored[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE,
+		SIGUSR1, SIGUSR2 };
+	sigset_t none;
+
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		(void)signal(ignored[i], SIG_IGN); /* valid arguments: cannot fail */
+	(void)signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);      /* as above */
+	(void)setsid();                                   /* a forked child leads no group: cannot fail */
+	(void)prctl(PR_SET_NAME, "spoor-guard");          /* only for those who look */
+	(void)rights_reduce(0);                           /* shutting a connection down takes none */
+	if (chdir("/") < 0)
+		return;                                   /* then a folder is held a little longer */
+}
+
+/* `owner_fd` becomes readable when the owner has gone; -1 where the kernel has no such thing. */
+static _Noreturn void stand_guard(struct guard *guard, int owner_fd)
+{
+	pid_t owner = (pid_t)guard->owner.pid;
+	uint64_t beats = 0;
+	unsigned silent = 0;
+
+	be_by_itself();
+	close_others(guard, owner_fd);
+	for (;;) {
+		struct pollfd fds[2] = {
+			{ .fd = guard->channel, .events = POLLIN },
+			{ .fd = owner_fd, .events = POLLIN },
+		};
+		int ready = poll(fds, 2, guard->list.count ? TICK_MS : -1);
+		int result = 0;
+
+		while ((result = take_message(guard)) > 0)
+			silent = 0;
+		if (result < 0 || fds[1].revents || getppid() != owner) {
+			end_sessions(guard, false);
+			_exit(0);
+		}
+		uint64_t seen = __atomic_load_n(&guard->page->beats, __ATOMIC_SEQ_CST);
+
+		if (seen != beats) {
+			beats = seen;
+			silent = 0;
+			__atomic_store_n(&guard->page->seen_ns, now_ns(), __ATOMIC_SEQ_CST);
+		} else if (ready == 0) {
+			silent++;
+		}
+		if (silent >= SILENT_TICKS && guard->list.count) {
+			end_sessions(guard, true);
+			silent = 0;
+		}
+	}
+}
+
+/* --- the owner's side ------------------------------------------------------------------------------------------ */
+
+static int spawn(struct guard *guard, struct diag *diag)
+{
+	int pair[2];
+	pid_t parent = getpid();
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return diag_set(diag, -errno, "cannot guard .NET sessions: %m");
+	int owner_fd = (int)syscall(SYS_pidfd_open, parent, 0);
+
+	guard->pid = fork();
+	if (guard->pid == 0) {
+		guard->channel = pair[1]; /* ours is among the others, which are closed */
+		stand_guard(guard, owner_fd);
+	}
+	int error = -errno;
+
+	closep(&owner_fd);
+	closep(&pair[1]);
+	if (guard->pid < 0) {
+		guard->pid = 0;
+		closep(&pair[0]);
+		return diag_set(diag, error, "cannot guard .NET sessions: %m");
+	}
+	guard->channel = pair[0];
+	guard->starts++;
+	return 0;
+}
+
+int guard_start(struct guard **ret_guard, struct diag *diag)
+{
+	struct guard *guard = calloc(1, sizeof(*guard));
+
+	if (!guard)
+		return diag_set(diag, -ENOMEM, "cannot guard .NET sessions: %m");
+	guard->channel = -1;
+	guard->page = mmap(NULL, sizeof(*guard->page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (guard->page == MAP_FAILED) {
+		int error = -errno;
+		free(guard);
+		return diag_set(diag, error, "cannot guard .NET sessions: %m");
+	}
+	guard->page->seen_ns = now_ns();
+	int result = dotnet_target_read((uint32_t)getpid(), &guard->owner, diag);
+
+	if (result == 0)
+		result = spawn(guard, diag);
+	if (result < 0) {
+		guard_free(guard);
+		return result;
+	}
+	*ret_guard = guard;
+	return 0;
+}
+
+/* It has ended, or does not take its messages: another one takes its place, with all that is open. */
+static void replace(struct guard *guard)
+{
+	closep(&guard->channel);
+	guard->channel = -1;
+	guard->pid = 0;
+	if (guard->starts > RESTARTS_MAX)
+		guard->problem = "its guard was ended time and again";
+	else if (spawn(guard, NULL) < 0)
+		guard->problem = "its guard was ended and cannot be started again";
+}
+
+static void kill_guard(struct guard *guard)
+{
+	(void)kill(guard->pid, SIGKILL); /* our child that was not waited for: it is still the same */
+	while (waitpid(guard->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+void guard_beat(struct guard *guard, uint64_t now)
+{
+	int status;
+
+	if (!guard)
+		return;
+	__atomic_add_fetch(&guard->page->beats, 1, __ATOMIC_SEQ_CST);
+	if (!guard->pid || now < guard->looked_ns + LOOK_NS)
+		return;
+	guard->looked_ns = now;
+	pid_t result = waitpid(guard->pid, &status, WNOHANG | WUNTRACED);
+
+	if (result == 0)
+		return;
+	if (result > 0 && WIFSTOPPED(status))
+		(void)kill(guard->pid, SIGCONT); /* who stops us with it continues both */
+	else
+		replace(guard);
+}
+
+static void send_message(struct guard *guard, const struct message *message, size_t size, int fd)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .room = { 0 } };
+	struct iovec part = { .iov_base = (void *)message, .iov_len = size };
+	struct msghdr head = { .msg_iov = &part, .msg_iovlen = 1 };
+	ssize_t n;
+
+	if (guard->channel < 0)
+		return;
+	if (fd >= 0) {
+		head.msg_control = &control;
+		head.msg_controllen = sizeof(control);
+		struct cmsghdr *with = CMSG_FIRSTHDR(&head);
+		with->cmsg_level = SOL_SOCKET;
+		with->cmsg_type = SCM_RIGHTS;
+		with->cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(with), &fd, sizeof(fd));
+	}
+	do
+		n = sendmsg(guard->channel, &head, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	if (n >= 0)
+		return;
+	/* Gone, or so far behind that it no longer keeps guard. The one that follows is forked with the list as it is now. */
+	kill_guard(guard);
+	replace(guard);
+}
+
+uint32_t guard_add(struct guard *guard, int fd, const struct dotnet_target *target)
+{
+	struct guarded *item = guard ? vec_push(&guard->list) : NULL;
+	struct message message = { .order = ORDER_ADD };
+	size_t length = strlen(target->tmpdir);
+
+	if (!item)
+		return 0;
+	do
+		guard->last_key++;
+	while (!guard->last_key);
+	*item = (struct guarded){
+		.key = guard->last_key,
+		.fd = fd,
+		.start_ticks = target->start_ticks,
+		.pid = target->pid,
+		.inner_pid = target->inner_pid,
+		.tmpdir = strdup(target->tmpdir),
+	};
+	if (!item->tmpdir) {
+		guard->list.count--;
+		return 0;
+	}
+	message.key = item->key;
+	message.pid = item->pid;
+	message.inner_pid = item->inner_pid;
+	message.start_ticks = item->start_ticks;
+	memcpy(message.tmpdir, target->tmpdir, length + 1);
+	uint32_t key = item->key;
+
+	send_message(guard, &message, MESSAGE_MIN + length + 1, fd);
+	return key;
+}
+
+void guard_session(struct guard *guard, uint32_t key, uint64_t session_id)
+{
+	struct guarded *item = guard && key ? find(guard, key) : NULL;
+	struct message message = { .order = ORDER_SESSION, .key = key, .session_id = session_id };
+
+	if (!item)
+		return;
+	item->session_id = session_id;
+	item->asked = !session_id;
+	send_message(guard, &message, MESSAGE_MIN, -1);
+}
+
+void guard_remove(struct guard *guard, uint32_t key)
+{
+	struct guarded *item = guard && key ? find(guard, key) : NULL;
+	struct message message = { .order = ORDER_REMOVE, .key = key };
+
+	if (!item)
+		return;
+	drop(guard, item);
+	send_message(guard, &message, MESSAGE_MIN, -1);
+}
+
+uint32_t guard_rounds(const struct guard *guard)
+{
+	return guard ? __atomic_load_n(&guard->page->rounds, __ATOMIC_SEQ_CST) : 0;
+}
+
+void guard_last_round(const struct guard *guard, uint64_t *ret_seen_ns, char *ret_state)
+{
+	*ret_seen_ns = __atomic_load_n(&guard->page->seen_ns, __ATOMIC_SEQ_CST);
+	*ret_state = (char)__atomic_load_n(&guard->page->state, __ATOMIC_SEQ_CST);
+}
+
+const char *guard_problem(const struct guard *guard)
+{
+	return guard->problem;
+}
+
+uint32_t guard_pid(const struct guard *guard)
+{
+	return (uint32_t)guard->pid;
+}
+
+void guard_free(struct guard *guard)
+{
+	if (!guard)
+		return;
+	if (guard->pid) {
+		/* The end of the channel is the end of its work. It needs a while only when sessions were left open. */
+		struct pollfd end = { .fd = guard->channel, .events = POLLIN };
+		(void)shutdown(guard->channel, SHUT_WR);
+		/* Once its end of the channel is closed it is as good as over; if it is slow it becomes init's. */
+		bool leaves = !guard->list.count && poll(&end, 1, LEAVE_MS) > 0;
+		(void)waitpid(guard->pid, NULL, leaves ? 0 : WNOHANG);
+	}
+	closep(&guard->channel);
+	for (uint32_t i = 0; i < guard->list.count; i++)
+		free(guard->list.items[i].tmpdir);
+	vec_done(&guard->list);
+	vec_done(&guard->fds);
+	(void)munmap(guard->page, sizeof(*guard->page)); /* mapped by us: cannot fail */
+	free(guard);
+}

@@ -1,0 +1,35 @@
+/*
+ * Which kind of .NET a process runs, from what can be seen of it without asking: the paths of its mappings and what its program exports.
+ */
+#ifndef SPOOR_DOTNET_KIND_H
+#define SPOOR_DOTNET_KIND_H
+
+#include <stddef.h>
+
+enum dotnet_kind {
+	DOTNET_NOT,            /* no sign of .NET */
+	DOTNET_FRAMEWORK,      /* dotnet App.dll: the shared runtime, started by its host */
+	DOTNET_APPHOST,        /* a program of its own that uses the shared runtime */
+	DOTNET_SELF_CONTAINED, /* ... that has the runtime in its folder */
+	DOTNET_SINGLE_FILE,    /* ... that has it inside */
+	DOTNET_NATIVEAOT,      /* compiled ahead of time */
+	DOTNET_MONO,
+	DOTNET_UNKNOWN,        /* .NET by its socket or arguments, but we may not look into it */
+};
+
+/*
+ * From the signs (enum dotnet_sign) and the paths of program and libcoreclr.so ("" when not known). NativeAOT shows in the program's exports only:
+ * dotnet_kind_of_export().
+ */
+enum dotnet_kind dotnet_kind_of(unsigned signs, const char *program, const char *coreclr);
+
+/* What the export of this name says of a program; DOTNET_NOT for all but two names. */
+enum dotnet_kind dotnet_kind_of_export(const char *name);
+
+/* "10.0.12" of ".../shared/Microsoft.NETCore.App/10.0.12/libcoreclr.so": where it begins, and its length; NULL when the path does not say. */
+const char *dotnet_version_of_path(const char *coreclr, size_t *ret_len);
+
+/* "framework-dependent", "apphost", ...; "-" for DOTNET_NOT. */
+const char *dotnet_kind_name(enum dotnet_kind kind);
+
+#endif

@@ -1,0 +1,289 @@
+/*
+ * See output_file.h. Three names in one folder: the temporary one (made with O_EXCL, so it is ours and no link), the path's own, and PATH.old.
+ * Keeping exchanges the first two in one step, so that the path always names a whole file; then what stood there gets the third.
+ */
+#include "machine/output_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "machine/rights.h"
+
+#define FLAGS (O_WRONLY | O_CLOEXEC | O_NOCTTY)
+#define TRIES 8
+
+static const char old_suffix[] = ".old";
+
+/* The user who called sudo; false when there was none. Nobody but root is believed: others could name anybody. */
+static bool sudo_user(uid_t *ret_uid, gid_t *ret_gid)
+{
+	const char *uid = getenv("SUDO_UID");
+	const char *gid = getenv("SUDO_GID");
+	char *end;
+
+	if (getuid() != 0 || geteuid() != 0 || !uid || !gid || *uid < '0' || *uid > '9' || *gid < '0' || *gid > '9')
+		return false;
+	errno = 0;
+	unsigned long u = strtoul(uid, &end, 10);
+	if (*end || errno || u >= UINT32_MAX)
+		return false;
+	unsigned long g = strtoul(gid, &end, 10);
+	if (*end || errno || g >= UINT32_MAX)
+		return false;
+	*ret_uid = (uid_t)u;
+	*ret_gid = (gid_t)g;
+	return true;
+}
+
+/* "dir/name" into an O_PATH descriptor of dir and the name. */
+static int open_folder(struct output_file *out, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	size_t name_len = strlen(name);
+
+	if (!*path)
+		return -ENOENT;
+	if (!name_len || !strcmp(name, ".") || !strcmp(name, ".."))
+		return -EISDIR;
+	if (name_len >= sizeof(out->name))
+		return -ENAMETOOLONG;
+	memcpy(out->name, name, name_len + 1);
+	cleanup(freep) char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	if (!folder)
+		return -ENOMEM;
+	out->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return out->folder < 0 ? -errno : 0;
+}
+
+/*
+ * What is no regular file. In a folder that others write to, one of theirs could wait there for what we write, so it must be the user's or root's. It is
+ * opened through the descriptor that was looked at.
+ */
+static int open_special(struct output_file *out, int place, const struct stat *st)
+{
+	char path[40];
+	uid_t user = getuid();
+	gid_t group;
+
+	(void)sudo_user(&user, &group); /* none: our own */
+	if (S_ISLNK(st->st_mode))
+		return -ELOOP;
+	if (S_ISDIR(st->st_mode))
+		return -EISDIR;
+	if (st->st_uid != 0 && st->st_uid != user && st->st_uid != getuid())
+		return -EPERM;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", place); /* fits */
+	out->fd = open(path, FLAGS);
+	return out->fd < 0 ? -errno : 0;
+}
+
+static int make_temporary(struct output_file *out)
+{
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t random;
+		if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+			return -EIO;
+		(void)snprintf(out->temporary, sizeof(out->temporary), ".spoor-%016" PRIx64 ".part", random); /* fits */
+		out->fd = openat(out->folder, out->temporary, FLAGS | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+		if (out->fd >= 0)
+			return 0;
+		if (errno != EEXIST)
+			break;
+	}
+	int error = errno;
+	out->temporary[0] = '\0';
+	return -error;
+}
+
+static int open_new(struct output_file *out)
+{
+	uid_t uid;
+	gid_t gid;
+	int result = make_temporary(out);
+
+	if (result < 0)
+		return result;
+	/* The umask may have taken bits away, and nobody gets any. */
+	if (fchmod(out->fd, 0600) < 0 && errno != EPERM && errno != EOPNOTSUPP && errno != ENOTSUP)
+		return -errno;
+	/* A file system without owners, or a root without that right: then it stays root's. */
+	if (sudo_user(&uid, &gid))
+		(void)!fchown(out->fd, uid, gid);
+	return 0;
+}
+
+static int open_at(struct output_file *out, const char *path)
+{
+	struct stat st;
+	int result = open_folder(out, path);
+
+	if (result < 0)
+		return result;
+	cleanup(closep) int place = openat(out->folder, out->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (place < 0 && errno != ENOENT)
+		return -errno;
+	if (place >= 0 && fstat(place, &st) < 0)
+		return -errno;
+	if (place < 0 || S_ISREG(st.st_mode))
+		return open_new(out);
+	closep(&out->folder);
+	out->folder = -1;
+	return open_special(out, place, &st);
+}
+
+static int tell(int error, const char *path, struct diag *diag)
+{
+	if (error == -ELOOP) {
+		diag_set(diag, error, "cannot write '%s': it is a link, and nothing is written through one", path);
+		diag_remedy(diag, "name the file itself, or - for standard output");
+	} else if (error == -EPERM) {
+		diag_set(diag, error, "cannot write '%s': it is another user's", path);
+		diag_remedy(diag, "choose another place with -o FILE");
+	} else {
+		diag_set(diag, error, "cannot write '%s': %m", path);
+		diag_remedy(diag, "choose another place with -o FILE");
+	}
+	return error;
+}
+
+int output_file_open(struct output_file *out, const char *path, struct diag *diag)
+{
+	uint64_t before = rights_lower();
+
+	*out = (struct output_file){ .fd = -1, .folder = -1 };
+	int result = open_at(out, path);
+	if (result < 0)
+		output_file_close(out);
+	rights_restore(before);
+	return result < 0 ? tell(result, path, diag) : 0;
+}
+
+/* The path is free: the name is taken without replacing what may come there at the same moment. */
+static int put_in_place(const struct output_file *out)
+{
+	if (renameat2(out->folder, out->temporary, out->folder, out->name, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	/* A file system that knows no such rename. */
+	if (linkat(out->folder, out->temporary, out->folder, out->name, 0) == 0)
+		return unlinkat(out->folder, out->temporary, 0) < 0 ? -errno : 0;
+	if (errno == EEXIST)
+		return -EEXIST;
+	return renameat(out->folder, out->temporary, out->folder, out->name) < 0 ? -errno : 0;
+}
+
+/* What stands at the path becomes PATH.old. */
+static int replace(const struct output_file *out)
+{
+	char old[OUTPUT_NAME_ROOM + sizeof(old_suffix)];
+
+	(void)snprintf(old, sizeof(old), "%s%s", out->name, old_suffix); /* fits */
+	if (renameat2(out->folder, out->temporary, out->folder, out->name, RENAME_EXCHANGE) == 0) {
+		/* Now the temporary name is the old file's. */
+		if (renameat(out->folder, out->temporary, out->folder, old) == 0)
+			return 0;
+		int error = -errno;
+		(void)renameat2(out->folder, out->temporary, out->folder, out->name, RENAME_EXCHANGE); /* as it was, if it lets us */
+		return error;
+	}
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	if (renameat(out->folder, out->name, out->folder, old) < 0)
+		return -errno;
+	return put_in_place(out);
+}
+
+static int keep(struct output_file *out)
+{
+	int result = -EEXIST;
+
+	/* Others may come and go at the path meanwhile; they cannot do so for ever. */
+	for (int i = 0; i < TRIES && (result == -EEXIST || result == -ENOENT); i++) {
+		struct stat st;
+		if (fstatat(out->folder, out->name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+			result = errno == ENOENT ? put_in_place(out) : -errno;
+		} else if (S_ISREG(st.st_mode)) {
+			result = replace(out);
+		} else {
+			return S_ISLNK(st.st_mode) ? -ELOOP : -EEXIST;
+		}
+	}
+	return result;
+}
+
+int output_file_keep(struct output_file *out, struct diag *diag)
+{
+	if (out->kept || !out->temporary[0])
+		return 0;
+	uint64_t before = rights_lower();
+	int result = keep(out);
+
+	rights_restore(before);
+	if (result < 0)
+		return tell(result, out->name, diag);
+	out->kept = true;
+	out->temporary[0] = '\0';
+	return 0;
+}
+
+static int make_folder(const char *path, bool own)
+{
+	struct stat st;
+	uid_t uid = getuid();
+	gid_t gid;
+	bool made = mkdir(path, 0700) == 0;
+	bool sudo = sudo_user(&uid, &gid);
+
+	if (!made && errno != EEXIST)
+		return -errno;
+	if (!made && !own)
+		return 0;
+	cleanup(closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	if (made && sudo)
+		(void)!fchown(fd, uid, gid); /* as in open_new() */
+	if (!made && (fstat(fd, &st) < 0 || (st.st_uid != 0 && st.st_uid != uid && st.st_uid != getuid())))
+		return -EPERM;
+	return 0;
+}
+
+int output_folder_make(const char *path, bool own, struct diag *diag)
+{
+	uint64_t before = rights_lower();
+	int result = make_folder(path, own);
+
+	rights_restore(before);
+	if (result == 0)
+		return 0;
+	if (result == -EPERM)
+		diag_set(diag, result, "cannot make the folder '%s': it is there, and another user's", path);
+	else
+		diag_set(diag, result, "cannot make the folder '%s': %m", path);
+	diag_remedy(diag, "choose another place with -d DIR");
+	return result;
+}
+
+void output_file_close(struct output_file *out)
+{
+	if (out->temporary[0]) {
+		uint64_t before = rights_lower();
+		(void)unlinkat(out->folder, out->temporary, 0); /* then it stays, empty or not wanted */
+		rights_restore(before);
+	}
+	closep(&out->fd);
+	closep(&out->folder);
+	*out = (struct output_file){ .fd = -1, .folder = -1 };
+}

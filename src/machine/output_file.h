@@ -1,0 +1,43 @@
+/*
+ * A file that the user named to be written: a recording, a picture.
+ *
+ *   output_file_open(&out, path, &diag);       out.fd is written to
+ *   output_file_keep(&out, &diag);             from here on it stands at its path; what stood there is PATH.old
+ *   output_file_close(&out);                   in any case; what was not kept is gone, and what stood at the path is untouched
+ *
+ * A new file is 0600 and, when sudo runs us, belongs to the user who called it. It is made under a name that nobody can foresee and never through a
+ * link: a link at the path is refused. What is no regular file (a pipe, /dev/null) is written as it is, if it belongs to the user or to root.
+ * The user's own rights decide (rights_lower()).
+ */
+#ifndef SPOOR_MACHINE_OUTPUT_FILE_H
+#define SPOOR_MACHINE_OUTPUT_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct diag;
+
+#define OUTPUT_NAME_ROOM 256u
+
+struct output_file {
+	int fd;                           /* -1: not open */
+	int folder;                       /* O_PATH; -1: not a file of ours */
+	bool kept;
+	char name[OUTPUT_NAME_ROOM];      /* in the folder */
+	char temporary[40];               /* likewise, until it is kept */
+};
+
+/* The failure names `path`. -ELOOP: a link stands there. */
+int output_file_open(struct output_file *out, const char *path, struct diag *diag);
+
+int output_file_keep(struct output_file *out, struct diag *diag);
+
+/*
+ * Makes a folder (0700, the sudo caller's) unless it is there. `own`: one that is there must be no link and belong to the user or root, because what is
+ * put into it is the user's only.
+ */
+int output_folder_make(const char *path, bool own, struct diag *diag);
+
+void output_file_close(struct output_file *out);
+
+#endif

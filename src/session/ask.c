@@ -1,0 +1,62 @@
+/* See ask.h. */
+#include "session/ask.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/diag.h"
+#include "dotnet/exchange.h"
+#include "dotnet/ipc.h"
+#include "dotnet/port.h"
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static int explain(const struct exchange *exchange, uint32_t pid, const struct pollfd *watched, struct diag *diag)
+{
+	if (exchange->state == EXCHANGE_FAILED) {
+		diag_set(diag, exchange->failure, "cannot ask process %u: %s", pid, exchange->text);
+		if (exchange->failure == -EACCES || exchange->failure == -EPERM)
+			diag_remedy(diag, "run it as that user, or with sudo");
+		return exchange->failure;
+	}
+	if (exchange->state != EXCHANGE_ANSWERED) {
+		if (watched && watched->revents)
+			return diag_set(diag, -EINTR, "process %u has not answered yet; what it was asked for may still be done", pid);
+		return diag_set(diag, -ETIMEDOUT, "process %u takes connections, but does not answer", pid);
+	}
+	if (exchange->error == IPC_ERROR_UNKNOWN_COMMAND)
+		return diag_set(diag, -EOPNOTSUPP, "the runtime of process %u is too old for that", pid);
+	return diag_set(diag, -EIO, "process %u refused: %s", pid, ipc_error_words(exchange->error));
+}
+
+int ask_process(uint32_t pid, const struct ipc_request *request, uint64_t bound_ns, struct pollfd *watched,
+	struct exchange *ret_exchange, struct diag *diag)
+{
+	struct exchange exchange = { 0 };
+	struct dotnet_target port;
+	int result = dotnet_target_read(pid, &port, diag);
+
+	if (result < 0)
+		return result;
+	const struct dotnet_door door = dotnet_target_door(&port);
+
+	result = exchange_begin(&exchange, &door, request, now_ns(), 0, diag);
+	if (result < 0)
+		return result;
+	(void)exchange_run(&exchange, 1, now_ns() + bound_ns, watched); /* what came of it is looked at */
+	if (exchange.state != EXCHANGE_ANSWERED || !exchange.ok)
+		result = explain(&exchange, pid, watched, diag);
+	if (result == 0 || result == -EIO)
+		*ret_exchange = exchange;
+	else
+		exchange_done(&exchange);
+	return result;
+}

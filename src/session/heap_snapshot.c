@@ -1,0 +1,280 @@
+/* See heap_snapshot.h. */
+#include "session/heap_snapshot.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/diag.h"
+#include "dotnet/eventpipe.h"
+#include "dotnet/guard.h"
+#include "dotnet/ipc.h"
+#include "dotnet/port.h"
+#include "format/nettrace_read.h"
+#include "model/event.h"
+#include "model/heap_events.h"
+#include "model/heap_graph.h"
+#include "model/schema.h"
+#include "model/trace.h"
+
+#define CLR_PROVIDER    "Microsoft-Windows-DotNETRuntime"
+#define RUNDOWN_LOADER  UINT64_C(0x8) /* module names */
+#define TRIGGER_MB      1u
+#define TIMEOUT_NS      UINT64_C(30000000000)
+#define TURN_NS         UINT64_C(250000000)
+#define EVENT_GC_START  1u
+#define EVENT_GC_END    2u
+
+struct taking {
+	const struct heap_snapshot_options *options;
+	struct heap_snapshot_result *result;
+	struct trace trace;            /* schemas of the stream only */
+	struct nettrace_decoder *decoder;
+	struct heap_events heap;
+	struct eventpipe *data;
+	struct eventpipe *trigger;
+	struct diag broken;            /* the stream, or memory */
+	uint64_t begin_ns;
+	uint64_t heard_ns;             /* when something last came */
+	uint64_t gc_begin_ns;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static int take_event(struct taking *t, const struct event *event)
+{
+	const struct schema *schema = &t->trace.schemas.items[event->schema_index];
+	bool ended = t->heap.ended;
+	bool begun = t->heap.begun;
+
+	if (schema->provider_kind != PROVIDER_CLR && schema->provider_kind != PROVIDER_CLR_RUNDOWN)
+		return 0;
+	int result = heap_events_take(&t->heap, schema->provider_kind == PROVIDER_CLR_RUNDOWN, schema->event_id, event->payload, event->payload_size);
+
+	if (result == -EBADMSG)
+		return diag_set(&t->broken, result, "the runtime's event %u does not have the layout it should", schema->event_id);
+	if (result == -ENOMEM)
+		return diag_set(&t->broken, result, "there is no memory for so large a heap: %m");
+	if (result < 0)
+		return diag_set(&t->broken, result, "the heap has more objects or references than 2^31");
+	if (!begun && t->heap.begun)
+		t->gc_begin_ns = event->time_ns;
+	if (!ended && t->heap.ended && event->time_ns > t->gc_begin_ns)
+		t->result->pause_ns = event->time_ns - t->gc_begin_ns;
+	return 0;
+}
+
+static int on_data(void *user, const uint8_t *data, size_t size)
+{
+	struct taking *t = user;
+	struct event event;
+	int result = 0;
+
+	t->heard_ns = now_ns();
+	if (!size)
+		return 0;
+	t->result->bytes += size;
+	if (t->broken.error)
+		return 0; /* read on, so that the runtime can go on */
+	if (nettrace_decoder_push(t->decoder, data, size) < 0)
+		return diag_set(&t->broken, -ENOMEM, "there is no memory for the stream: %m"), 0;
+	while (!t->broken.error && (result = nettrace_decoder_next(t->decoder, &event, &t->broken)) > 0)
+		(void)take_event(t, &event); /* kept in t->broken */
+	return 0;
+}
+
+/* The trigger's stream carries the collection's events again; it is read and left. */
+static int on_trigger(void *user, const uint8_t *data, size_t size)
+{
+	struct taking *t = user;
+
+	(void)data;
+	(void)size;
+	t->heard_ns = now_ns();
+	return 0;
+}
+
+static int open_pipe(struct taking *t, uint64_t keywords, uint8_t level, uint32_t buffer_mb, uint64_t rundown,
+	struct ipc_provider *provider, int (*bytes)(void *, const uint8_t *, size_t), struct eventpipe **ret_pipe)
+{
+	*provider = (struct ipc_provider){ .keywords = keywords, .level = level, .name = CLR_PROVIDER };
+	const struct dotnet_door door = dotnet_target_door(t->options->target);
+	const struct eventpipe_options options = {
+		.providers = provider,
+		.provider_count = 1,
+		.buffer_mb = buffer_mb,
+		.rundown_keywords = rundown,
+		.no_stacks = true,
+		.no_info = bytes == on_trigger,
+		.guard = t->options->guard,
+		.target = t->options->target,
+	};
+	const struct eventpipe_handler handler = { .bytes = bytes, .user = t };
+
+	return eventpipe_new(&door, &options, &handler, now_ns(), ret_pipe);
+}
+
+/* One turn: waits for either session, for what is watched, at most a while; then lets them go on. */
+static void turn(struct taking *t)
+{
+	struct pollfd fds[2 * EVENTPIPE_FDS_MAX + 1];
+	size_t count = eventpipe_fds(t->data, fds);
+	uint64_t now = now_ns();
+	uint64_t wake_ns = eventpipe_wake_ns(t->data);
+
+	if (t->trigger) {
+		count += eventpipe_fds(t->trigger, fds + count);
+		if (eventpipe_wake_ns(t->trigger) < wake_ns)
+			wake_ns = eventpipe_wake_ns(t->trigger);
+	}
+	size_t own = count;
+
+	if (t->options->watched && !t->result->interrupted)
+		fds[count++] = *t->options->watched;
+	uint64_t wait_ns = wake_ns <= now ? 0 : wake_ns - now < TURN_NS ? wake_ns - now : TURN_NS;
+	struct timespec timeout = { .tv_nsec = (long)wait_ns };
+
+	if (ppoll(fds, (nfds_t)count, &timeout, NULL) > 0 && count > own && fds[own].revents)
+		t->result->interrupted = true;
+	now = now_ns();
+	if (t->options->guard)
+		guard_beat(t->options->guard, now);
+	(void)eventpipe_advance(t->data, now); /* asked for below */
+	if (t->trigger)
+		(void)eventpipe_advance(t->trigger, now); /* as above */
+}
+
+static void tell_progress(struct taking *t, uint64_t *told_ns)
+{
+	uint64_t now = now_ns();
+
+	if (!t->options->progress || now < *told_ns + TURN_NS)
+		return;
+	*told_ns = now;
+	t->options->progress(t->options->context, t->heap.graph->object_count, t->result->bytes);
+}
+
+static bool timed_out(const struct taking *t)
+{
+	uint64_t timeout_ns = t->options->timeout_ns ? t->options->timeout_ns : TIMEOUT_NS;
+
+	return now_ns() >= t->heard_ns + timeout_ns;
+}
+
+static bool is_over(const struct eventpipe *pipe)
+{
+	return !pipe || eventpipe_state(pipe) == EVENTPIPE_ENDED;
+}
+
+static int fail(const struct taking *t, const struct eventpipe *pipe, struct diag *diag)
+{
+	return diag_set(diag, strcmp(eventpipe_reason_code(pipe), "permission") == 0 ? -EACCES : -EIO,
+		"no heap snapshot of process %u: %s", t->options->target->pid,
+		*eventpipe_reason(pipe) ? eventpipe_reason(pipe) : "its stream ended at once");
+}
+
+/* Until the collection has ended, or there is a reason not to wait for it. */
+static int collect(struct taking *t, struct ipc_provider *trigger, struct diag *diag)
+{
+	uint64_t told_ns = t->begin_ns;
+
+	while (!t->heap.ended && !t->broken.error && !t->result->interrupted && !timed_out(t)) {
+		turn(t);
+		tell_progress(t, &told_ns);
+		if (is_over(t->data))
+			return t->heap.begun ? 0 : fail(t, t->data, diag);
+		if (!t->trigger && eventpipe_state(t->data) == EVENTPIPE_STREAMING) {
+			int result = open_pipe(t, HEAP_KEYWORD_COLLECT, 4, TRIGGER_MB, 0, trigger, on_trigger, &t->trigger);
+			if (result < 0)
+				return diag_set(diag, result, "cannot take a heap snapshot: %m");
+		}
+		if (t->trigger && !t->heap.begun && is_over(t->trigger))
+			return fail(t, t->trigger, diag);
+	}
+	return 0;
+}
+
+/*
+ * The trigger first, and all of it: a session that ends makes the runtime look at what the others want, and a trigger that is still there would
+ * make it collect once more. Module names come with the end of the data's session.
+ */
+static void stop(struct taking *t)
+{
+	t->heard_ns = now_ns();
+	if (t->trigger)
+		eventpipe_stop(t->trigger, now_ns());
+	while (!is_over(t->trigger) && !timed_out(t))
+		turn(t);
+	eventpipe_stop(t->data, now_ns());
+	while (!is_over(t->data) && !timed_out(t))
+		turn(t);
+}
+
+static int finish(struct taking *t, int result, struct diag *diag)
+{
+	const struct ipc_process_info *info = eventpipe_info(t->data);
+
+	if (info)
+		(void)snprintf(t->result->runtime_version, sizeof(t->result->runtime_version), "%.*s",
+			(int)strcspn(info->runtime_version, "+"), info->runtime_version); /* cut if it is long */
+	t->result->lost_events = nettrace_decoder_lost(t->decoder);
+	t->result->took_ns = now_ns() - t->begin_ns;
+	t->result->collection = t->heap.collection;
+	if (result < 0)
+		return result;
+	if (t->broken.error && (t->broken.error == -ENOMEM || !t->heap.graph->object_count)) {
+		*diag = t->broken;
+		return diag->error;
+	}
+	t->result->missing = heap_events_missing(&t->heap);
+	if (t->broken.error)
+		t->result->missing = "its stream was torn";
+	else if (t->result->interrupted && !t->heap.ended)
+		t->result->missing = "it was interrupted";
+	else if (!*t->result->missing && t->result->lost_events)
+		t->result->missing = "events were lost on the way";
+	if (t->heap.begun)
+		return 0;
+	diag_set(diag, -ETIMEDOUT, "no heap snapshot of process %u: %s", t->options->target->pid,
+		t->result->interrupted ? "it was interrupted" : "no collection came");
+	return -ETIMEDOUT;
+}
+
+int heap_snapshot_take(const struct heap_snapshot_options *options, struct heap_graph *graph,
+	struct heap_snapshot_result *ret_result, struct diag *diag)
+{
+	struct taking t = { .options = options, .result = ret_result, .heap.graph = graph };
+	struct ipc_provider providers[2];
+	uint32_t buffer_mb = options->buffer_mb ? options->buffer_mb : HEAP_SNAPSHOT_BUFFER_MB;
+	int result = trace_init(&t.trace);
+
+	*ret_result = (struct heap_snapshot_result){ .missing = "" };
+	if (result == 0)
+		t.decoder = nettrace_decoder_new(&t.trace, "the heap's events", NETTRACE_NAMES_ONLY);
+	t.begin_ns = t.heard_ns = now_ns();
+	if (!t.decoder)
+		result = -ENOMEM;
+	if (result == 0)
+		result = open_pipe(&t, HEAP_KEYWORD_GC | HEAP_KEYWORD_TYPE | HEAP_KEYWORD_DUMP | HEAP_KEYWORD_TYPENAMES, 5,
+			buffer_mb, RUNDOWN_LOADER, &providers[0], on_data, &t.data);
+	if (result < 0) {
+		diag_set(diag, result, "cannot take a heap snapshot: %m");
+	} else {
+		result = collect(&t, &providers[1], diag);
+		stop(&t);
+		result = finish(&t, result, diag);
+	}
+	eventpipe_free(t.trigger);
+	eventpipe_free(t.data);
+	nettrace_decoder_free(t.decoder);
+	trace_done(&t.trace);
+	return result;
+}

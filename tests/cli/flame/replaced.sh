@@ -1,0 +1,19 @@
+# What stood at the path becomes FILE.old; the file is its owner's only; a link is not written through, a pipe is written as it is.
+cp "$data/nettrace/runtime-v4.nettrace" x.nettrace
+echo first >x.svg
+umask 0
+spoor flame x.nettrace -o x.svg 2>/dev/null
+cat x.svg.old
+head -c 5 x.svg
+echo
+stat -c %a x.svg
+ls -A
+ln -s x.nettrace link.svg
+spoor flame x.nettrace -o link.svg || echo "exit $?"
+cmp x.nettrace "$data/nettrace/runtime-v4.nettrace"
+mkfifo pipe
+head -c 5 pipe &
+spoor flame x.nettrace -f svg -o pipe 2>/dev/null || true
+wait
+echo
+ls -A

@@ -1,0 +1,1 @@
+spoor ps --container no-such-container

@@ -1,0 +1,1 @@
+spoor ps -n no-such-program

@@ -1,0 +1,1 @@
+spoor ps --tree 999999999

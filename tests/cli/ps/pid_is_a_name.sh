@@ -1,0 +1,1 @@
+spoor ps -p shop

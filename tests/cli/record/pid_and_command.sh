@@ -1,1 +1,0 @@
-spoor record -p 1 -- true

@@ -1,0 +1,35 @@
+/* Payloads of heap events from the bytes: {id, size low, size high, payload}..., then the graph they make, resolved and walked. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/dominators.h"
+#include "model/heap_events.h"
+#include "model/heap_graph.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct heap_graph graph;
+	struct heap_events heap = { .graph = &graph };
+	struct dominators dominators;
+
+	if (heap_graph_init(&graph) < 0)
+		return 0;
+	while (size >= 3) {
+		size_t payload = (size_t)data[1] | (size_t)data[2] << 8;
+		if (payload > size - 3)
+			payload = size - 3;
+		int error = heap_events_take(&heap, data[0] == 154, data[0], data + 3, payload);
+		if (error < 0 && error != -EBADMSG)
+			break;
+		data += 3 + payload;
+		size -= 3 + payload;
+	}
+	(void)heap_events_missing(&heap);
+	if (heap_graph_resolve(&graph) == 0 && dominators_init(&dominators, &graph) == 0)
+		dominators_done(&dominators);
+	heap_graph_done(&graph);
+	return 0;
+}

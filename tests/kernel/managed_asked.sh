@@ -1,0 +1,64 @@
+#!/bin/sh
+# spoor env, perfmap, dump of a real process; what cannot be done is said before, or in the runtime's own words.
+. "$(dirname "$(realpath "$0")")/prelude"
+. "$here/managed/prelude"
+
+SPOOR_TEST_WORD='a b=c' begin burner burn 600000
+code_of "$spoor" env -p $burner 'SPOOR_TEST_*' DOTNET_NOLOGO
+expect_code 0 "env"
+[ "$(cat out)" = 'DOTNET_NOLOGO=1
+SPOOR_TEST_WORD=a b=c' ] || fail "env is not right"
+code_of "$spoor" env -p $burner --json
+has out '^\{"processes":\[\{"pid":'$burner',"name":"Managed","environment":\{.*"SPOOR_TEST_WORD":"a b=c"'
+code_of "$spoor" env -p $$
+expect_code 1 "env of a shell"
+has err "^cannot ask process $$: "
+
+# The map comes, grows, and goes. A file of somebody else's stays.
+map=/tmp/perf-$burner.map
+code_of "$spoor" perfmap on -p $burner
+expect_code 0 "perfmap on"
+until_true grep -q 'Hot::Run' "$map" || fail "no map appears"
+code_of "$spoor" perfmap off -p $burner
+expect_code 0 "perfmap off"
+has err 'off; 1 file removed'
+[ ! -e "$map" ] || fail "the map is left behind"
+code_of "$spoor" perfmap on --kind jitdump -p $burner -q
+expect_code 0 "a jitdump"
+until_true test -s /tmp/jit-$burner.dump || fail "no jitdump appears"
+code_of "$spoor" perfmap off --keep -p $burner
+[ -s /tmp/jit-$burner.dump ] || fail "--keep does not keep"
+code_of "$spoor" perfmap off -q -p $burner
+[ ! -e /tmp/jit-$burner.dump ] || fail "the jitdump is left behind"
+ln -s "$PWD/precious" "$map"
+echo precious >precious
+code_of "$spoor" perfmap off -q -p $burner
+[ -L "$map" ] && [ -s precious ] || fail "a link was followed or taken"
+rm "$map"
+
+# Dumps.
+code_of "$spoor" dump -p $burner -o "$PWD/mini.core" --type mini --crash-report
+expect_code 0 "a dump"
+has err "^$PWD/mini\.core  [0-9.]+ MB"
+[ "$(head -c 4 mini.core | od -An -tx1 | tr -d ' ')" = 7f454c46 ] || fail "the dump is no ELF file"
+grep -q '"process_name"\|"payload"' mini.core.crashreport.json || fail "no crash report"
+kill -0 $burner || fail "the process has ended"
+code_of "$spoor" dump -q -p $burner -o relative.core --type triage
+expect_code 0 "a dump with a relative path"
+[ -s relative.core ] || fail "a relative path goes elsewhere"
+code_of "$spoor" dump -p $burner -o "$PWD/none/x.core"
+expect_code 1 "a folder that is not there"
+has err "^process $burner has no folder '$PWD/none' for its dump: No such file or directory"
+mkdir full
+code_of "$spoor" dump -q -p $burner -o "$PWD/full"
+expect_code 1 "a path that is a folder"
+has err "^process $burner could not write its dump: "
+if is_root && mkdir small && mount -t tmpfs -o size=1m none small 2>/dev/null; then
+	code_of "$spoor" dump -p $burner -o "$PWD/small/x.core"
+	umount small
+	expect_code 1 "a disk that is too small"
+	has err "are free in '$PWD/small', and a dump may take "
+fi
+code_of "$spoor" env -p $burner DOTNET_NOLOGO
+expect_code 0 "the process afterwards"
+kill $burner

@@ -1,0 +1,171 @@
+#!/bin/sh
+# spoor ps of real programs: which kind, which runtime, in a container, and why one cannot be asked; the choosing that all verbs share.
+. "$(dirname "$(realpath "$0")")/prelude"
+. "$here/managed/prelude"
+
+# line PID: its line of the last table.
+line() {
+	grep -E "^ *$1 " out
+}
+
+ps_of() {
+	code_of "$spoor" ps "$@"
+	expect_code 0 "ps $*"
+}
+
+# As `dotnet App.dll`, and as a program of its own.
+begin framework burn 60000
+host=$built-own/bin/managed/release/Managed
+if [ ! -x "$host" ] || [ "$source_folder/Program.cs" -nt "$host" ]; then
+	dotnet build "$source_folder" -c Release --artifacts-path "$built-own" -v quiet -nodeReuse:false -p:UseSharedCompilation=false \
+		-p:UseAppHost=true >own.log 2>&1 || fail "no program of its own: $(grep -m 3 error own.log)"
+	touch "$host"
+fi
+: >ready.own
+DOTNET_ROOT=$(dirname "$(realpath "$(command -v dotnet)")") start own "$host" burn 60000 >ready.own
+until_true grep -q ready ready.own || fail "the program of its own does not start"
+ps_of -p "$framework,$own"
+line $framework >one
+has one ' framework-dependent +10\.[0-9.]+ '
+has one 'Managed\.dll burn 60000$'
+line $own >one
+has one ' apphost +10\.[0-9.]+ +(x64|arm64) '
+has one 'burn 60000$'
+has_no out 'not reachable'
+ps_of -n Managed
+line $framework >/dev/null && line $own >/dev/null || fail "-n Managed does not find both"
+start sleeper sleep 60
+until_true grep -q sleep /proc/$sleeper/comm || fail "no sleep"
+ps_of -a -p $sleeper -n sleep
+has out "^ *$sleeper .* - +- .* sleep 60$"
+has_no out 'not reachable'
+
+# Packed into one file (managed_places.sh makes it too).
+single=$built/single/Managed
+if [ ! -x "$single" ] || [ "$source_folder/Program.cs" -nt "$single" ]; then
+	timeout 60 dotnet publish "$source_folder" -c Release --use-current-runtime --self-contained -p:PublishSingleFile=true \
+		--artifacts-path "$built/publish" -o "$built/single" -v quiet -nodeReuse:false -p:UseSharedCompilation=false >"$built/single.log" 2>&1 || rm -f "$single"
+	[ ! -x "$single" ] || touch "$single"
+fi
+if [ -x "$single" ]; then
+	: >ready.single
+	start packed "$single" burn 60002 >ready.single
+	until_true grep -q ready ready.single || fail "the single file does not start"
+	ps_of -p $packed
+	has out ' single-file +10\.[0-9.]+ '
+	has_no out 'not reachable'
+	kill -9 $packed
+	# Without its JIT memory's name only what it exports tells.
+	: >ready.single
+	DOTNET_EnableWriteXorExecute=0 start packed "$single" burn 60002 >ready.single
+	until_true grep -q ready ready.single || fail "the single file does not start"
+	ps_of -n Managed
+	line $packed >one
+	has one ' single-file +10\.[0-9.]+ '
+	kill -9 $packed
+else
+	echo "no single-file program: its runtime pack could not be fetched"
+fi
+
+# JSON tells the same.
+ps_of -p $framework --json
+has out '"kind":"framework-dependent"'
+has out '"runtime_version":"10\.'
+has out '"reachable":true'
+has out '"architecture":"(x64|arm64)"'
+
+# The tree of this script: both, and not what is not ours.
+ps_of --tree $$
+[ "$(grep -c burn out)" = 2 ] || fail "the tree has $(grep -c burn out) programs, not 2"
+ps_of --tree $own
+[ "$(grep -c burn out)" = 1 ] || fail "the tree of one has not just it"
+
+# Switched off, and stopped by a signal: why, and what to type.
+export DOTNET_EnableDiagnostics=0
+begin off burn 60000
+unset DOTNET_EnableDiagnostics
+ps_of -p $off
+has out 'not reachable: its diagnostics are switched off \(DOTNET_EnableDiagnostics=0\); spoor record -p'
+has out ' framework-dependent +10\.'
+kill -STOP $own
+until_true grep -q '^State:.T' /proc/$own/status
+ps_of -p $own
+has out "not reachable: it is stopped .*; kill -CONT $own"
+kill -CONT $own
+
+# A temporary folder that is not there, and one whose name leaves no room for a socket.
+TMPDIR=/no/such/folder begin homeless burn 60000
+ps_of -p $homeless
+has out "not reachable: cannot open its temporary directory '/no/such/folder/'"
+long=$scratch/$(printf 'd%.0s' $(seq 100))
+mkdir "$long"
+TMPDIR=$long begin longwinded burn 60000
+ps_of -p $longwinded
+has out 'not reachable: its TMPDIR is too long'
+kill -9 $off $homeless $longwinded
+
+# A socket that takes connections and never answers.
+cat >mute.py <<'PY'
+import os, socket, sys, time
+start = open('/proc/self/stat').read().rsplit(')', 1)[1].split()[19]
+s = socket.socket(socket.AF_UNIX)
+s.bind('%s/dotnet-diagnostic-%d-%s-socket' % (os.environ.get('TMPDIR', '/tmp'), os.getpid(), start))
+s.listen(8)
+import mmap
+fd = os.memfd_create('doublemapper')
+os.ftruncate(fd, 4096)
+m = mmap.mmap(fd, 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC)
+print('ready', flush=True)
+time.sleep(60)
+PY
+if command -v python3 >/dev/null; then
+	: >ready.mute
+	TMPDIR=$scratch start mute python3 mute.py >ready.mute
+	until_true grep -q ready ready.mute || fail "the mute peer does not start"
+	before=$(date +%s)
+	ps_of -p $mute
+	[ $(($(date +%s) - before)) -le 3 ] || fail "a mute peer held us up"
+	has out 'single-file +\? .*not reachable: it takes connections, but does not answer'
+fi
+
+# The end of a name that somebody waits for.
+code_of "$spoor" ps --container "no-such-thing"
+expect_code 1 "a container that is not there"
+has err "no .NET process runs in a container 'no-such-thing'"
+
+# In a container of our own making: another pid namespace, another root of mounts, another host name.
+if is_root && unshare --pid --mount --uts --fork true 2>/dev/null; then
+	: >ready.inside
+	start outer unshare --pid --mount --uts --fork --mount-proc sh -c "hostname pod-of-ours-$$; mount -t tmpfs none /tmp; unset TMPDIR
+		HOSTNAME=pod-of-ours-$$ dotnet '$app' burn 60000" >ready.inside
+	until_true grep -q ready ready.inside || fail "the program in a container does not start"
+	ps_of --pod "pod-of-ours-$$"
+	has out '^ *[0-9]+ +[0-9]+ .* framework-dependent +10\.'
+	has_no out 'not reachable'
+	inner=$(awk 'NR == 2 { print $2 }' out)
+	[ "$inner" -lt 20 ] || fail "inner pid $inner"
+	ps_of --container "pod-of-ours-$$"
+	[ "$(grep -c burn out)" = 1 ] || fail "by container: $(grep -c burn out) programs"
+
+	# From within: the only one there is the one that is meant, without a word.
+	pid=$(awk 'NR == 2 { print $1 }' out)
+	nsenter --target "$pid" --pid --mount "$spoor" ps >out 2>err || fail "ps within"
+	has out "^ *$inner +- .* framework-dependent"
+	[ "$(wc -l <out)" = 2 ] || fail "ps within sees more than its own"
+else
+	echo "no namespaces of our own: containers are not tried"
+fi
+
+# As another user, who may not look into it.
+if is_root && id nobody >/dev/null 2>&1 && command -v setpriv >/dev/null; then
+	chmod 755 "$scratch"
+	cp "$spoor" "$scratch/spoor" && chmod 755 "$scratch/spoor"
+	setpriv --reuid nobody --clear-groups "$scratch/spoor" ps -p $framework >out 2>err || fail "ps as nobody"
+	has out "not reachable: user 0 owns it; sudo spoor ps -p $framework"
+	has out ' \? +\? '
+fi
+
+for each in $framework $own; do
+	kill -0 $each || fail "a program that was only looked at is gone"
+done
+exit 0

@@ -1,0 +1,449 @@
+/*
+ * eventpipe.c and exchange.c against a peer that is ours, behind socket pairs: polite, old, silent, lying, torn. Time is a number that the
+ * test moves on.
+ */
+#include "unit/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/diag.h"
+#include "dotnet/eventpipe.h"
+#include "dotnet/ipc.h"
+
+#define S       UINT64_C(1000000000)
+#define SESSION UINT64_C(0x55aa)
+
+enum { CONNECTIONS = 16 };
+
+struct peer {
+	int open[CONNECTIONS];
+	uint8_t data[CONNECTIONS][512];
+	size_t len[CONNECTIONS];
+	unsigned count;
+	int stream;
+	enum ipc_command newest;  /* collect commands above it are unknown */
+	enum ipc_command mute_at; /* takes it, says nothing */
+	enum ipc_command hang_up_at;
+	uint32_t refuse_collect; /* HRESULT */
+	bool keep_stream;        /* the stop is answered, but the stream does not end */
+	bool mute_stop;
+	unsigned opened;
+	unsigned stops;
+	int refuse_connect; /* negative errno */
+	char state;
+	char log[256];
+};
+
+struct told {
+	char text[4096];
+	size_t len;
+	unsigned ends;
+	bool refuse;
+};
+
+static int peer_connect(void *context, struct diag *diag)
+{
+	struct peer *peer = context;
+	int pair[2];
+
+	if (peer->refuse_connect)
+		return diag_set(diag, peer->refuse_connect, "no way in");
+	assert_true(peer->count < CONNECTIONS);
+	assert_int_equal(
+		socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
+	peer->open[peer->count++] = pair[1];
+	return pair[0];
+}
+
+static char peer_state(void *context)
+{
+	return ((struct peer *)context)->state;
+}
+
+static void reply(int fd, bool ok, const void *payload, size_t size)
+{
+	uint8_t message[512] = "DOTNET_IPC_V1";
+
+	message[14] = (uint8_t)(20 + size);
+	message[15] = (uint8_t)((20 + size) >> 8);
+	message[16] = 0xff;
+	message[17] = ok ? 0 : 0xff;
+	memcpy(message + 20, payload, size);
+	/* A byte at a time: a reader must not rely on whole pieces. */
+	for (size_t i = 0; i < 20 + size; i++)
+		(void)send(fd, message + i, 1, MSG_NOSIGNAL); /* the client may have gone */
+}
+
+static void put_text(struct bytes *out, const char *text)
+{
+	bytes_u32(out, (uint32_t)strlen(text) + 1);
+	bytes_utf16z(out, text, strlen(text), SIZE_MAX);
+}
+
+static void answer(struct peer *peer, unsigned i)
+{
+	const uint8_t *request = peer->data[i];
+	enum ipc_command command = (enum ipc_command)(request[16] << 8 | request[17]);
+	const uint32_t unknown = IPC_ERROR_UNKNOWN_COMMAND;
+	const uint64_t id = SESSION;
+	size_t at = strlen(peer->log);
+	int fd = peer->open[i];
+
+	snprintf(peer->log + at, sizeof(peer->log) - at, "%x ", (unsigned)command);
+	peer->open[i] = -1;
+	if (command == peer->mute_at)
+		return; /* stays connected */
+	if (command == peer->hang_up_at) {
+		close(fd);
+		return;
+	}
+	if (command == IPC_PROCESS_INFO_3) {
+		struct bytes info = { 0 };
+		bytes_u32(&info, 1);
+		bytes_u64(&info, 42);
+		bytes_add(&info, "0123456789abcdef", 16);
+		put_text(&info, "dotnet shop.dll");
+		put_text(&info, "Linux");
+		put_text(&info, "x64");
+		put_text(&info, "shop");
+		put_text(&info, "10.0.12");
+		reply(fd, true, info.data, info.len);
+		bytes_done(&info);
+	} else if (command == IPC_STOP_TRACING) {
+		peer->stops++;
+		assert_memory_equal(request + 20, &id, 8);
+		if (peer->stream >= 0 && !peer->keep_stream) {
+			(void)send(peer->stream, "END", 3, MSG_NOSIGNAL); /* likewise */
+			close(peer->stream);
+			peer->stream = -1;
+		}
+		if (peer->mute_stop)
+			return;
+		reply(fd, true, &id, 8);
+	} else if (ipc_is_collect(command) && command <= peer->newest && !peer->refuse_collect) {
+		reply(fd, true, &id, 8);
+		(void)send(fd, "BEGIN", 5, MSG_NOSIGNAL);
+		peer->stream = fd;
+		peer->opened++;
+		return;
+	} else {
+		reply(fd, false, peer->refuse_collect ? &peer->refuse_collect : &unknown, 4);
+	}
+	close(fd);
+}
+
+static void serve(struct peer *peer)
+{
+	for (unsigned i = 0; i < peer->count; i++) {
+		if (peer->open[i] < 0)
+			continue;
+		ssize_t n =
+			recv(peer->open[i], peer->data[i] + peer->len[i], 512 - peer->len[i], 0);
+		if (n <= 0)
+			continue;
+		peer->len[i] += (size_t)n;
+		if (peer->len[i] >= 20 &&
+			peer->len[i] == (size_t)(peer->data[i][14] | peer->data[i][15] << 8))
+			answer(peer, i);
+	}
+}
+
+static int on_bytes(void *user, const uint8_t *data, size_t size)
+{
+	struct told *told = user;
+
+	if (told->refuse)
+		return -EBADMSG;
+	told->ends += !size;
+	assert_true(told->len + size < sizeof(told->text));
+	memcpy(told->text + told->len, data, size);
+	told->len += size;
+	return 0;
+}
+
+struct talk {
+	struct peer peer;
+	struct told told;
+	struct ipc_provider provider;
+	struct eventpipe *pipe;
+	uint64_t now_ns;
+};
+
+static void begin(struct talk *talk, const struct eventpipe_options *more)
+{
+	const struct eventpipe_handler handler = {
+		.bytes = on_bytes,
+		.user = &talk->told,
+	};
+	const struct dotnet_door door = {
+		.connect = peer_connect, .state = peer_state, .context = &talk->peer
+	};
+	struct eventpipe_options options = more ? *more : (struct eventpipe_options){ 0 };
+
+	talk->now_ns = 100 * S;
+	talk->peer.stream = -1;
+	talk->peer.state = talk->peer.state ? talk->peer.state : 'S';
+	if (!talk->peer.newest)
+		talk->peer.newest = IPC_COLLECT_TRACING_5;
+	talk->provider.name = "P";
+	options.providers = &talk->provider;
+	options.provider_count = 1;
+	options.buffer_mb = 1;
+	assert_int_equal(eventpipe_new(&door, &options, &handler, talk->now_ns, &talk->pipe), 0);
+}
+
+static enum eventpipe_state turns(struct talk *talk, unsigned count, uint64_t step_ns)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct pollfd fds[EVENTPIPE_FDS_MAX];
+		(void)eventpipe_advance(talk->pipe, talk->now_ns);
+		/* Whoever sleeps until the wake-up or a descriptor is not forgotten. */
+		size_t n = eventpipe_fds(talk->pipe, fds);
+		assert_true(n || eventpipe_wake_ns(talk->pipe) != UINT64_MAX ||
+			    eventpipe_state(talk->pipe) == EVENTPIPE_ENDED);
+		serve(&talk->peer);
+		talk->now_ns += step_ns;
+	}
+	return eventpipe_advance(talk->pipe, talk->now_ns);
+}
+
+static void end(struct talk *talk)
+{
+	eventpipe_free(talk->pipe);
+	serve(&talk->peer);
+	for (unsigned i = 0; i < talk->peer.count; i++)
+		if (talk->peer.open[i] >= 0)
+			close(talk->peer.open[i]);
+	if (talk->peer.stream >= 0)
+		close(talk->peer.stream);
+}
+
+static void test_whole_talk(void **state)
+{
+	struct talk talk = { 0 };
+
+	(void)state;
+	begin(&talk, NULL);
+	assert_int_equal(turns(&talk, 8, 1), EVENTPIPE_STREAMING);
+	assert_string_equal(eventpipe_info(talk.pipe)->runtime_version, "10.0.12");
+	assert_true(eventpipe_opened_ns(talk.pipe) > 0);
+	assert_string_equal(talk.told.text, "BEGIN");
+	assert_int_equal(turns(&talk, 3, 100 * S), EVENTPIPE_STREAMING); /* quiet is no failure */
+	eventpipe_stop(talk.pipe, talk.now_ns);
+	assert_int_equal(turns(&talk, 6, 1), EVENTPIPE_ENDED);
+	assert_string_equal(talk.told.text, "BEGINEND");
+	assert_int_equal(talk.told.ends, 1);
+	assert_int_equal(eventpipe_bytes(talk.pipe), 8);
+	assert_true(eventpipe_whole(talk.pipe));
+	assert_string_equal(eventpipe_reason(talk.pipe), "");
+	assert_string_equal(talk.peer.log, "408 203 201 ");
+	end(&talk);
+	assert_int_equal(talk.peer.stops, 1);
+}
+
+static void test_older_runtimes(void **state)
+{
+	const struct eventpipe_options rundown = { .rundown_keywords = 0x18, .no_info = true };
+	const uint32_t id = 1;
+	struct talk old = { .peer.newest = IPC_COLLECT_TRACING_2 };
+	struct talk picky = { .peer.newest = IPC_COLLECT_TRACING_4,
+		.provider.event_ids = &id,
+		.provider.event_id_count = 1,
+		.provider.only_event_ids = true };
+
+	(void)state;
+	begin(&old, &rundown);
+	assert_int_equal(turns(&old, 12, 1), EVENTPIPE_STREAMING);
+	assert_string_equal(old.peer.log, "205 204 203 ");
+	end(&old); /* freed in mid-stream: still told to stop */
+	assert_int_equal(old.peer.stops, 1);
+
+	begin(&picky, &(struct eventpipe_options){ .no_info = true });
+	assert_int_equal(turns(&picky, 6, 1), EVENTPIPE_ENDED);
+	assert_string_equal(picky.peer.log, "206 ");
+	assert_string_equal(eventpipe_reason_code(picky.pipe), "too-old");
+	end(&picky);
+}
+
+static void test_refusals(void **state)
+{
+	struct talk full = { .peer.refuse_collect = IPC_ERROR_FAIL };
+	struct talk foreign = { .peer.refuse_connect = -EACCES };
+	struct talk absent = { .peer.refuse_connect = -ENOENT };
+	struct talk torn = { .peer.hang_up_at = IPC_COLLECT_TRACING_2 };
+
+	(void)state;
+	begin(&full, &(struct eventpipe_options){ .no_info = true });
+	assert_int_equal(turns(&full, 6, 1), EVENTPIPE_ENDED);
+	assert_string_equal(eventpipe_reason_code(full.pipe), "slots");
+	end(&full);
+	begin(&foreign, NULL);
+	assert_int_equal(turns(&foreign, 3, 1), EVENTPIPE_ENDED);
+	assert_string_equal(eventpipe_reason_code(foreign.pipe), "permission");
+	assert_string_equal(eventpipe_reason(foreign.pipe), "no way in");
+	end(&foreign);
+	/* Its socket may still come, but not for ever. */
+	begin(&absent, &(struct eventpipe_options){ .appear_ns = 102 * S });
+	assert_int_equal(turns(&absent, 3, S / 10), EVENTPIPE_OPENING);
+	assert_int_equal(turns(&absent, 30, S / 10), EVENTPIPE_ENDED);
+	assert_string_equal(eventpipe_reason_code(absent.pipe), "no-socket");
+	end(&absent);
+	begin(&torn, &(struct eventpipe_options){ .no_info = true });
+	assert_int_equal(turns(&torn, 6, 1), EVENTPIPE_ENDED);
+	assert_string_equal(eventpipe_reason_code(torn.pipe), "error");
+	end(&torn);
+}
+
+static void test_silence(void **state)
+{
+	struct talk mute = { .peer.mute_at = IPC_PROCESS_INFO_3 };
+	struct talk stopped = { .peer.state = 'T' };
+	struct talk lingering = { .peer.keep_stream = true };
+	struct talk deaf_ear = { .peer.mute_stop = true };
+
+	(void)state;
+	begin(&mute, NULL);
+	assert_int_equal(turns(&mute, 4, S), EVENTPIPE_OPENING);
+	assert_int_equal(turns(&mute, 4, S), EVENTPIPE_HUNG);
+	assert_string_equal(eventpipe_reason_code(mute.pipe), "hung");
+	eventpipe_stop(mute.pipe, mute.now_ns);
+	assert_int_equal(turns(&mute, 2, 1), EVENTPIPE_ENDED);
+	end(&mute);
+
+	begin(&stopped, NULL);
+	assert_int_equal(turns(&stopped, 8, S), EVENTPIPE_HUNG);
+	assert_string_equal(stopped.peer.log, ""); /* nothing was sent */
+	assert_string_equal(eventpipe_reason_code(stopped.pipe), "stopped");
+	stopped.peer.state = 'S';
+	assert_int_equal(turns(&stopped, 8, 1 + S / 10), EVENTPIPE_STREAMING);
+	assert_string_equal(eventpipe_reason(stopped.pipe), "");
+	end(&stopped);
+
+	begin(&lingering, NULL);
+	assert_int_equal(turns(&lingering, 8, 1), EVENTPIPE_STREAMING);
+	eventpipe_stop(lingering.pipe, lingering.now_ns);
+	/* As long as bytes come it is waited for. */
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(turns(&lingering, 2, 2 * S), EVENTPIPE_STOPPING);
+		assert_int_equal(send(lingering.peer.stream, "x", 1, MSG_NOSIGNAL), 1);
+	}
+	assert_int_equal(turns(&lingering, 4, 2 * S), EVENTPIPE_ENDED);
+	assert_string_equal(eventpipe_reason_code(lingering.pipe), "cut-short");
+	assert_false(eventpipe_whole(lingering.pipe));
+	assert_int_equal(lingering.told.ends, 1);
+	end(&lingering);
+
+	begin(&deaf_ear, NULL);
+	assert_int_equal(turns(&deaf_ear, 8, 1), EVENTPIPE_STREAMING);
+	eventpipe_stop(deaf_ear.pipe, deaf_ear.now_ns);
+	assert_int_equal(turns(&deaf_ear, 8, S), EVENTPIPE_ENDED);
+	assert_true(eventpipe_whole(deaf_ear.pipe));
+	assert_int_equal(deaf_ear.peer.stops, 1);
+	end(&deaf_ear);
+}
+
+static void test_ends_by_themselves(void **state)
+{
+	struct talk exited = { 0 };
+	struct talk refused = { .told.refuse = true };
+
+	(void)state;
+	begin(&exited, NULL);
+	assert_int_equal(turns(&exited, 8, 1), EVENTPIPE_STREAMING);
+	close(exited.peer.stream);
+	exited.peer.stream = -1;
+	exited.peer.state = 0;
+	assert_int_equal(turns(&exited, 3, 1), EVENTPIPE_ENDED);
+	assert_true(eventpipe_whole(exited.pipe));
+	assert_string_equal(eventpipe_reason(exited.pipe), "");
+	end(&exited);
+	assert_int_equal(exited.peer.stops, 0); /* its id may be another session's by now */
+
+	/* The handler cannot make sense of it: stopped, read to its end, told nothing. */
+	begin(&refused, NULL);
+	assert_int_equal(turns(&refused, 14, 1), EVENTPIPE_ENDED);
+	assert_int_equal(refused.peer.stops, 1);
+	assert_string_equal(eventpipe_reason_code(refused.pipe), "lied");
+	assert_int_equal(refused.told.ends, 0);
+	end(&refused);
+}
+
+/* The end is asked for at every moment of the talk: whatever was opened is stopped. */
+static void test_stopped_at_any_time(void **state)
+{
+	(void)state;
+	for (unsigned moment = 0; moment < 9; moment++) {
+		struct talk talk = { 0 };
+		begin(&talk, NULL);
+		(void)turns(&talk, moment, 1);
+		eventpipe_stop(talk.pipe, talk.now_ns);
+		assert_int_equal(turns(&talk, 12, 1), EVENTPIPE_ENDED);
+		assert_int_equal(talk.peer.stops, talk.peer.opened);
+		end(&talk);
+
+		struct talk dropped = { 0 };
+		begin(&dropped, NULL);
+		(void)turns(&dropped, moment, 1);
+		bool opened = eventpipe_opened_ns(dropped.pipe) != 0;
+		end(&dropped);
+		assert_int_equal(dropped.peer.stops, opened);
+	}
+}
+
+static void test_environment(void **state)
+{
+	struct bytes message = { 0 };
+	struct peer peer = { .stream = -1, .state = 'S' };
+	const struct dotnet_door door = {
+		.connect = peer_connect, .state = peer_state, .context = &peer
+	};
+	const struct ipc_request request = { .command = IPC_PROCESS_ENVIRONMENT };
+	struct exchange exchange = { 0 };
+	struct bytes variables = { 0 };
+
+	(void)state;
+	bytes_u32(&variables, 1);
+	put_text(&variables, "A=1");
+	assert_int_equal(exchange_begin(&exchange, &door, &request, 1, 0, NULL), 0);
+	assert_int_equal(exchange_advance(&exchange, 1), EXCHANGE_HEADER);
+	bytes_add(&message, "DOTNET_IPC_V1", 14);
+	bytes_u16(&message, 26);
+	bytes_u16(&message, 0x00ff);
+	bytes_u16(&message, 0);
+	bytes_u32(&message, (uint32_t)variables.len);
+	bytes_u16(&message, 0);
+	bytes_add(&message, variables.data, variables.len);
+	for (size_t i = 0; i < message.len; i++) {
+		assert_false(exchange_is_over(&exchange));
+		assert_int_equal(send(peer.open[0], message.data + i, 1, MSG_NOSIGNAL), 1);
+		(void)exchange_advance(&exchange, 2);
+	}
+	assert_int_equal(exchange.state, EXCHANGE_ANSWERED);
+	assert_true(exchange.ok);
+	assert_int_equal(exchange.payload_size, variables.len);
+	assert_memory_equal(exchange.payload, variables.data, variables.len);
+	exchange_done(&exchange);
+	assert_true(exchange_is_over(&exchange));
+	close(peer.open[0]);
+	bytes_done(&message);
+	bytes_done(&variables);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whole_talk),
+		cmocka_unit_test(test_older_runtimes),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_ends_by_themselves),
+		cmocka_unit_test(test_stopped_at_any_time),
+		cmocka_unit_test(test_environment),
+	};
+
+	return cmocka_run_group_tests_name("eventpipe", tests, NULL, NULL);
+}

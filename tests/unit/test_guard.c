@@ -1,0 +1,504 @@
+/*
+ * guard.c: an owner that is stopped, hangs, is killed or goes, and a peer of ours whose sessions must be ended then. The owner is a child of
+ * this process, because it has to stand still; the peer is this process.
+ */
+#include "unit/test.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "dotnet/guard.h"
+#include "dotnet/ipc.h"
+#include "dotnet/port.h"
+
+#define S  UINT64_C(1000000000)
+#define MS UINT64_C(1000000)
+
+enum { SESSIONS = 3 };
+
+struct stage {
+	char folder[32];
+	char path[256];
+	int listener;
+	struct dotnet_target target; /* this process, which plays the runtime */
+	int words[2];                /* [0] the owner writes, [1] we read; and back */
+	pid_t owner;
+	int stream[SESSIONS];
+};
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * S + (uint64_t)t.tv_nsec;
+}
+
+static void set_up(struct stage *stage)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	*stage = (struct stage){ .stream = { -1, -1, -1 } };
+	strcpy(stage->folder, "/tmp/spoor-guard-XXXXXX");
+	assert_non_null(mkdtemp(stage->folder));
+	assert_int_equal(dotnet_target_read((uint32_t)getpid(), &stage->target, NULL), 0);
+	strcpy(stage->target.tmpdir, stage->folder);
+	snprintf(stage->path, sizeof(stage->path), "%s/dotnet-diagnostic-%" PRIu32 "-%" PRIu64 "-socket",
+		stage->folder, stage->target.inner_pid, stage->target.start_ticks);
+	strcpy(address.sun_path, stage->path);
+	stage->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(stage->listener, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(stage->listener, 16), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, stage->words), 0);
+	/* A guard whose owner was killed becomes ours, so that its end can be waited for. */
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+}
+
+static void tear_down(struct stage *stage)
+{
+	for (unsigned i = 0; i < SESSIONS; i++)
+		if (stage->stream[i] >= 0)
+			close(stage->stream[i]);
+	close(stage->listener);
+	close(stage->words[0]);
+	close(stage->words[1]);
+	unlink(stage->path);
+	assert_int_equal(rmdir(stage->folder), 0);
+}
+
+static int accept_within(const struct stage *stage, int ms)
+{
+	struct pollfd fd = { .fd = stage->listener, .events = POLLIN };
+
+	if (poll(&fd, 1, ms) <= 0)
+		return -1;
+	return accept4(stage->listener, NULL, NULL, SOCK_CLOEXEC);
+}
+
+/* What the owner has to tell: a number a message. */
+static void say(int fd, uint32_t number)
+{
+	if (write(fd, &number, sizeof(number)) != sizeof(number))
+		_exit(9);
+}
+
+static uint32_t hear(const struct stage *stage)
+{
+	struct pollfd fd = { .fd = stage->words[1], .events = POLLIN };
+	uint32_t number = 0;
+
+	assert_int_equal(poll(&fd, 1, 10000), 1);
+	assert_int_equal(read(fd.fd, &number, sizeof(number)), sizeof(number));
+	return number;
+}
+
+/* In the owner: sessions 1001, 1002, ... are open and guarded. */
+static struct guard *open_sessions(const struct stage *stage, bool with_ids, uint32_t keys[SESSIONS])
+{
+	struct guard *guard;
+
+	if (guard_start(&guard, NULL) < 0)
+		_exit(1);
+	for (unsigned i = 0; i < SESSIONS; i++) {
+		int fd = dotnet_port_connect(&stage->target, NULL);
+		if (fd < 0)
+			_exit(2);
+		keys[i] = guard_add(guard, fd, &stage->target);
+		if (!keys[i])
+			_exit(3);
+		if (with_ids)
+			guard_session(guard, keys[i], 1001 + i);
+	}
+	guard_beat(guard, now());
+	say(stage->words[0], guard_pid(guard));
+	return guard;
+}
+
+typedef void owner_part(struct stage *stage);
+
+/* Returns the guard's process id. */
+static pid_t start_owner(struct stage *stage, owner_part *part)
+{
+	set_up(stage);
+	stage->owner = fork();
+	if (!stage->owner) {
+		close(stage->listener);
+		close(stage->words[1]);
+		part(stage);
+		_exit(0);
+	}
+	for (unsigned i = 0; i < SESSIONS; i++) {
+		stage->stream[i] = accept_within(stage, 10000);
+		assert_true(stage->stream[i] >= 0);
+	}
+	pid_t guard = (pid_t)hear(stage);
+	assert_int_equal(kill(guard, 0), 0);
+	return guard;
+}
+
+/* The session id of the stop that comes within a time; 0 none. */
+static uint64_t stop_within(const struct stage *stage, int ms)
+{
+	int fd = accept_within(stage, ms);
+	uint8_t request[64];
+	uint64_t id = 0;
+
+	if (fd < 0)
+		return 0;
+	assert_int_equal(recv(fd, request, sizeof(request), MSG_WAITALL), 28); /* 20 and the id, and the end behind it */
+	assert_int_equal(request[16] << 8 | request[17], IPC_STOP_TRACING);
+	memcpy(&id, request + 20, 8);
+	close(fd);
+	return id;
+}
+
+/* A stream that nobody reads: full up to the last byte. */
+static void fill(int fd)
+{
+	static const char bytes[4096];
+
+	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+		;
+	assert_int_equal(errno, EAGAIN);
+}
+
+static void wait_for_end(pid_t pid)
+{
+	uint64_t until = now() + 5 * S;
+
+	while (waitpid(pid, NULL, WNOHANG) != pid) {
+		assert_true(now() < until);
+		usleep(10000);
+	}
+}
+
+/* All three are asked to stop, each once, and their streams are read; then they end as a runtime ends them. */
+static void expect_stops(struct stage *stage, int first_ms)
+{
+	bool seen[SESSIONS] = { false };
+
+	for (unsigned i = 0; i < SESSIONS; i++) {
+		uint64_t id = stop_within(stage, i ? 1000 : first_ms);
+		assert_in_range(id, 1001, 1000 + SESSIONS);
+		assert_false(seen[id - 1001]);
+		seen[id - 1001] = true;
+	}
+	for (unsigned i = 0; i < SESSIONS; i++) {
+		struct pollfd fd = { .fd = stage->stream[i], .events = POLLOUT };
+		assert_int_equal(poll(&fd, 1, 1000), 1);
+		assert_int_equal(fd.revents, POLLOUT); /* there is room again, and nothing was shut down */
+		close(stage->stream[i]);
+		stage->stream[i] = -1;
+	}
+	assert_int_equal(stop_within(stage, 300), 0);
+}
+
+static void wait_for_word(const struct stage *stage)
+{
+	uint32_t word;
+
+	if (read(stage->words[0], &word, sizeof(word)) != sizeof(word))
+		_exit(8);
+}
+
+static void stands_still(struct stage *stage)
+{
+	uint32_t keys[SESSIONS];
+	struct guard *guard = open_sessions(stage, true, keys);
+	uint64_t seen_ns;
+	char state;
+
+	raise(SIGSTOP);
+	say(stage->words[0], guard_rounds(guard));
+	guard_last_round(guard, &seen_ns, &state);
+	say(stage->words[0], (uint32_t)state);
+	say(stage->words[0], (uint32_t)((now() - seen_ns) / MS));
+	/* What is opened afterwards is guarded anew. */
+	for (unsigned i = 0; i < SESSIONS; i++)
+		guard_remove(guard, keys[i]);
+	guard_beat(guard, now());
+	int fd = dotnet_port_connect(&stage->target, NULL);
+	uint32_t key = guard_add(guard, fd, &stage->target);
+	guard_session(guard, key, 2000);
+	for (unsigned i = 0; i < 30; i++) {
+		guard_beat(guard, now());
+		usleep(100000);
+	}
+	say(stage->words[0], guard_rounds(guard));
+	raise(SIGSTOP);
+}
+
+static void test_stopped(void **state)
+{
+	struct stage stage;
+	pid_t guard = start_owner(&stage, stands_still);
+
+	(void)state;
+	for (unsigned i = 0; i < SESSIONS; i++)
+		fill(stage.stream[i]);
+	uint64_t begin = now();
+	/* Not too early. */
+	assert_int_equal(stop_within(&stage, 1200), 0);
+	expect_stops(&stage, 3000);
+	assert_in_range(now() - begin, 1500 * MS, 4000 * MS);
+	assert_int_equal(kill(stage.owner, SIGCONT), 0);
+	assert_int_equal(hear(&stage), 1);
+	assert_int_equal(hear(&stage), 'T');
+	assert_in_range(hear(&stage), 1500, 5000);
+	/* Three seconds of beats: the new session is left alone. Then it stops again. */
+	int fd = accept_within(&stage, 1000);
+	assert_true(fd >= 0);
+	assert_int_equal(stop_within(&stage, 2500), 0);
+	assert_int_equal(hear(&stage), 1);
+	assert_int_equal(stop_within(&stage, 4000), 2000);
+	/* A runtime that does not end it: it is shut down. */
+	char byte;
+	assert_int_equal(recv(fd, &byte, 1, 0), 0);
+	assert_int_equal(send(fd, "x", 1, MSG_NOSIGNAL), -1);
+	assert_int_equal(errno, EPIPE);
+	close(fd);
+	assert_int_equal(kill(stage.owner, SIGKILL), 0);
+	wait_for_end(stage.owner);
+	wait_for_end(guard);
+	tear_down(&stage);
+}
+
+static void hangs(struct stage *stage)
+{
+	uint32_t keys[SESSIONS];
+
+	(void)open_sessions(stage, true, keys);
+	wait_for_word(stage);
+}
+
+static void test_killed(void **state)
+{
+	struct stage stage;
+	pid_t guard = start_owner(&stage, hangs);
+
+	(void)state;
+	for (unsigned i = 0; i < SESSIONS; i++)
+		fill(stage.stream[i]);
+	assert_int_equal(kill(stage.owner, SIGKILL), 0);
+	expect_stops(&stage, 500); /* at once */
+	wait_for_end(stage.owner);
+	wait_for_end(guard);
+	tear_down(&stage);
+}
+
+static void test_hanging(void **state)
+{
+	struct stage stage;
+	pid_t guard = start_owner(&stage, hangs);
+
+	(void)state;
+	/* What a terminal sends to its programs does not reach the guard, neither does a polite end. */
+	for (const int *signal = (const int[]){ SIGINT, SIGHUP, SIGTSTP, SIGTERM, SIGQUIT, 0 }; *signal; signal++)
+		assert_int_equal(kill(guard, *signal), 0);
+	assert_int_not_equal(getsid(guard), getsid(0));
+	assert_int_equal(stop_within(&stage, 1200), 0);
+	expect_stops(&stage, 3000);
+	say(stage.words[1], 0);
+	wait_for_end(stage.owner);
+	wait_for_end(guard);
+	tear_down(&stage);
+}
+
+static void has_no_ids(struct stage *stage)
+{
+	uint32_t keys[SESSIONS];
+
+	(void)open_sessions(stage, false, keys);
+	wait_for_word(stage);
+}
+
+/* Killed between the question and the answer: the id stands in the answer that the owner has not read. */
+static void test_unread_answer(void **state)
+{
+	uint8_t reply[28] = "DOTNET_IPC_V1";
+	uint64_t id = 1002;
+	struct stage stage;
+	pid_t guard = start_owner(&stage, has_no_ids);
+
+	(void)state;
+	reply[14] = 28;
+	reply[16] = 0xff;
+	memcpy(reply + 20, &id, 8);
+	assert_int_equal(send(stage.stream[1], reply, 20, 0), 20);
+	assert_int_equal(send(stage.stream[2], "Nettrace and so on: no answer at all", 36, 0), 36);
+	assert_int_equal(kill(stage.owner, SIGKILL), 0);
+	usleep(100000);
+	assert_int_equal(send(stage.stream[1], reply + 20, 8, 0), 8);
+	assert_int_equal(stop_within(&stage, 1000), 1002);
+	/* The others cannot be asked: they are shut down when the time is over. */
+	for (unsigned i = 0; i < SESSIONS; i++) {
+		struct pollfd fd = { .fd = stage.stream[i], .events = POLLIN };
+		assert_int_equal(poll(&fd, 1, 4000), 1);
+		assert_true(fd.revents & POLLHUP);
+	}
+	assert_int_equal(stop_within(&stage, 100), 0);
+	wait_for_end(stage.owner);
+	wait_for_end(guard);
+	tear_down(&stage);
+}
+
+static unsigned count_descriptors(pid_t pid)
+{
+	char path[64];
+	unsigned count = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	DIR *dir = opendir(path);
+	assert_non_null(dir);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count - 2;
+}
+
+static void loses_its_guard(struct stage *stage)
+{
+	uint32_t keys[SESSIONS];
+	struct guard *guard = open_sessions(stage, true, keys);
+
+	for (unsigned i = 0; i < 20; i++) {
+		pid_t old = (pid_t)guard_pid(guard);
+		wait_for_word(stage);
+		for (unsigned wait = 0; (pid_t)guard_pid(guard) == old && wait < 50; wait++) {
+			guard_beat(guard, now());
+			usleep(20000);
+		}
+		say(stage->words[0], guard_pid(guard));
+		say(stage->words[0], guard_problem(guard) != NULL);
+		if (guard_problem(guard))
+			break;
+	}
+	wait_for_word(stage);
+}
+
+/* A guard that is killed is replaced, with all that is open; one that is killed time and again is given up, and that is told. */
+static void test_guard_killed(void **state)
+{
+	struct stage stage;
+	pid_t guard = start_owner(&stage, loses_its_guard);
+	unsigned replaced = 0;
+
+	(void)state;
+	/* The channel, the owner, the sessions: nothing else of the owner's. */
+	usleep(200000);
+	assert_int_equal(count_descriptors(guard), SESSIONS + 2);
+	for (;;) {
+		assert_int_equal(kill(guard, SIGKILL), 0);
+		usleep(50000);
+		say(stage.words[1], 0);
+		pid_t next = (pid_t)hear(&stage);
+		bool problem = hear(&stage);
+		if (problem) {
+			assert_int_equal(next, 0);
+			break;
+		}
+		assert_int_not_equal(next, guard);
+		assert_int_equal(kill(guard, 0), -1); /* never two */
+		guard = next;
+		if (++replaced == 2) {
+			usleep(200000);
+			assert_int_equal(count_descriptors(guard), SESSIONS + 2);
+		}
+	}
+	assert_int_equal(replaced, 5);
+	assert_int_equal(kill(stage.owner, SIGKILL), 0);
+	wait_for_end(stage.owner);
+	tear_down(&stage);
+
+	/* The second guard knows the sessions of the first. */
+	guard = start_owner(&stage, loses_its_guard);
+	assert_int_equal(kill(guard, SIGKILL), 0);
+	usleep(50000);
+	say(stage.words[1], 0);
+	guard = (pid_t)hear(&stage);
+	assert_int_equal(hear(&stage), 0);
+	assert_int_equal(kill(stage.owner, SIGKILL), 0);
+	expect_stops(&stage, 500);
+	wait_for_end(stage.owner);
+	wait_for_end(guard);
+	tear_down(&stage);
+}
+
+static void ends_well(struct stage *stage)
+{
+	uint32_t keys[SESSIONS];
+	struct guard *guard = open_sessions(stage, true, keys);
+
+	guard_remove(guard, keys[1]);
+	guard_session(guard, keys[0], 0); /* asked to stop already */
+	guard_remove(guard, 0);
+	guard_session(guard, 0, 5);
+	wait_for_word(stage);
+	guard_free(guard);
+}
+
+static void test_left_open(void **state)
+{
+	struct stage stage;
+	pid_t guard = start_owner(&stage, ends_well);
+
+	(void)state;
+	usleep(100000);
+	assert_int_equal(count_descriptors(guard), SESSIONS - 1 + 2);
+	say(stage.words[1], 0);
+	assert_int_equal(stop_within(&stage, 1000), 1003);
+	assert_int_equal(stop_within(&stage, 200), 0);
+	wait_for_end(stage.owner);
+	for (unsigned i = 0; i < SESSIONS; i++) {
+		close(stage.stream[i]);
+		stage.stream[i] = -1;
+	}
+	wait_for_end(guard);
+	tear_down(&stage);
+}
+
+static void test_nobody(void **state)
+{
+	struct dotnet_target target = { .pid = 1 };
+
+	(void)state;
+	guard_beat(NULL, now());
+	assert_int_equal(guard_add(NULL, 0, &target), 0);
+	guard_session(NULL, 0, 1);
+	guard_remove(NULL, 0);
+	assert_int_equal(guard_rounds(NULL), 0);
+	guard_free(NULL);
+	/* Without sessions it leaves as soon as it may. */
+	struct guard *guard;
+	assert_int_equal(guard_start(&guard, NULL), 0);
+	pid_t pid = (pid_t)guard_pid(guard);
+	uint64_t begin = now();
+	guard_free(guard);
+	assert_in_range(now() - begin, 0, 150 * MS);
+	assert_int_equal(kill(pid, 0), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nobody),
+		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_stopped),
+		cmocka_unit_test(test_hanging),
+		cmocka_unit_test(test_unread_answer),
+		cmocka_unit_test(test_guard_killed),
+		cmocka_unit_test(test_left_open),
+	};
+
+	return cmocka_run_group_tests_name("guard", tests, NULL, NULL);
+}

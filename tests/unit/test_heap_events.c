@@ -1,0 +1,94 @@
+/* The corpus's whole snapshot, event by event; and what is said of snapshots that are not whole. */
+#include "unit/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "model/heap_events.h"
+#include "model/heap_graph.h"
+
+#define BASE UINT64_C(0x7f0000001000)
+
+/* {id, size low, size high, payload}..., as tests/fuzz/fuzz_heap_events.c takes them. */
+static void take_file(const char *name, struct heap_events *heap)
+{
+	char path[512];
+	uint8_t data[4096];
+
+	snprintf(path, sizeof(path), TEST_DATA "/../fuzz/corpus/heap_events/%s", name);
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	size_t size = fread(data, 1, sizeof(data), file);
+	fclose(file);
+	for (size_t at = 0; at + 3 <= size;) {
+		size_t payload = (size_t)data[at + 1] | (size_t)data[at + 2] << 8;
+		assert_true(at + 3 + payload <= size);
+		assert_true(heap_events_take(heap, data[at] == 154, data[at], data + at + 3, payload) >= 0);
+		/* No prefix of it is taken for the whole of it. */
+		struct heap_graph scratch;
+		struct heap_events torn = { .graph = &scratch, .begun = true };
+		assert_int_equal(heap_graph_init(&scratch), 0);
+		for (size_t cut = 0; cut < payload; cut++)
+			(void)heap_events_take(&torn, data[at] == 154, data[at], data + at + 3, cut);
+		heap_graph_done(&scratch);
+		at += 3 + payload;
+	}
+}
+
+static void test_whole(void **state)
+{
+	struct heap_graph graph;
+	struct heap_events heap = { .graph = &graph };
+	char room[64];
+	uint32_t count;
+
+	(void)state;
+	assert_int_equal(heap_graph_init(&graph), 0);
+	take_file("whole", &heap);
+	assert_string_equal(heap_events_missing(&heap), "");
+	assert_int_equal(heap.collection, 7);
+	assert_int_equal(heap_graph_resolve(&graph), 0);
+	assert_int_equal(graph.object_count, 3);
+	assert_int_equal(graph.size_bytes, 72);
+	assert_int_equal(graph.nameless_bytes, 0);
+	assert_int_equal(graph.dangling_edges, 0);
+	uint32_t array = heap_graph_find(&graph, BASE + 48);
+	assert_string_equal(heap_graph_type_name(&graph, graph.type.items[array], room, sizeof(room)), "Shop.Order[]");
+	assert_string_equal(strtab_get(&graph.strings, graph.types.items[graph.type.items[array]].module), "/app/Shop.dll");
+	const uint32_t *edges = heap_graph_edges(&graph, array, &count);
+	assert_int_equal(count, 2);
+	assert_int_equal(heap_graph_address(&graph, edges[0]), BASE);
+	assert_int_equal(heap_graph_address(&graph, edges[1]), BASE + 24);
+	(void)heap_graph_edges(&graph, graph.root, &count);
+	assert_int_equal(count, 3); /* static vars, local vars, other roots */
+	heap_graph_done(&graph);
+}
+
+static void expect_missing(const char *file, const char *missing)
+{
+	struct heap_graph graph;
+	struct heap_events heap = { .graph = &graph };
+
+	assert_int_equal(heap_graph_init(&graph), 0);
+	take_file(file, &heap);
+	assert_string_equal(heap_events_missing(&heap), missing);
+	assert_int_equal(heap_graph_resolve(&graph), 0);
+	heap_graph_done(&graph);
+}
+
+static void test_missing(void **state)
+{
+	(void)state;
+	expect_missing("gap", "blocks of it were lost on the way");
+	expect_missing("no_end", "the collection did not come to its end");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_missing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

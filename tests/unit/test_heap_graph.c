@@ -1,0 +1,216 @@
+/* Heaps made by hand and at random: addresses back from node numbers, roots as nodes, and dominators against the definition. */
+#include "unit/test.h"
+
+#include <stdlib.h>
+
+#include "analyze/dominators.h"
+#include "model/heap_graph.h"
+
+#define BASE UINT64_C(0x7f0000000000)
+
+static uint64_t object(uint32_t i)
+{
+	return BASE + (uint64_t)i * 24;
+}
+
+static void add(struct heap_graph *graph, uint32_t i, uint64_t size, uint64_t edges)
+{
+	assert_int_equal(heap_graph_add_node(graph, object(i), size, heap_graph_type(graph, 0x1000 + i % 3), edges), 0);
+}
+
+static void test_roots_and_sizes(void **state)
+{
+	struct heap_graph graph;
+	char room[64];
+	uint32_t count;
+
+	(void)state;
+	assert_int_equal(heap_graph_init(&graph), 0);
+	add(&graph, 1, 24, 2);
+	add(&graph, 2, UINT64_C(5) << 32, 0);
+	add(&graph, 3, 100, 1);
+	assert_int_equal(heap_graph_add_edge(&graph, object(2)), 0);
+	assert_int_equal(heap_graph_add_edge(&graph, object(9)), 0); /* no object */
+	assert_int_equal(heap_graph_add_edge(&graph, object(1)), 0);
+	const struct heap_root roots[] = {
+		{ .object = object(1), .is_static = true, .name = strtab_add_z(&graph.strings, "Shop.All") },
+		{ .object = object(3), .is_static = true, .name = strtab_add_z(&graph.strings, "Shop.All") },
+		{ .object = object(3), .kind = HEAP_ROOT_HANDLE, .flags = HEAP_ROOT_PINNING },
+		{ .object = object(2), .kind = HEAP_ROOT_HANDLE, .flags = HEAP_ROOT_WEAK },
+		{ .object = object(2), .key = object(7), .dependent = true },
+		{ .object = object(7), .kind = HEAP_ROOT_STACK },
+	};
+	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
+		assert_int_equal(heap_graph_add_root(&graph, &roots[i]), 0);
+	assert_int_equal(heap_graph_add_module(&graph, 0, "/app/Shop.dll", 13), 0);
+	assert_int_equal(heap_graph_resolve(&graph), 0);
+	assert_int_equal(graph.object_count, 3);
+	assert_int_equal(graph.dangling_edges, 1);
+	assert_int_equal(heap_graph_size(&graph, 2), UINT64_C(5) << 32);
+	assert_int_equal(graph.size_bytes, (UINT64_C(5) << 32) + 124);
+	for (uint32_t i = 1; i <= 3; i++) {
+		assert_int_equal(heap_graph_address(&graph, i), object(i));
+		assert_int_equal(heap_graph_find(&graph, object(i)), i);
+		assert_int_equal(heap_graph_find(&graph, object(i) + 8), 0);
+	}
+	const uint32_t *edges = heap_graph_edges(&graph, 1, &count);
+	assert_int_equal(count, 2);
+	assert_int_equal(edges[0], 2);
+	assert_int_equal(edges[1], 0);
+	/* [.NET Roots] -> [static vars] -> Shop.All -> 1, 3; -> [other roots] -> [pinning Handles] -> 3 */
+	edges = heap_graph_edges(&graph, graph.root, &count);
+	assert_int_equal(count, 2);
+	assert_string_equal(heap_graph_type_name(&graph, graph.type.items[edges[0]], room, sizeof(room)), "[static vars]");
+	assert_string_equal(heap_graph_type_name(&graph, graph.type.items[edges[1]], room, sizeof(room)), "[other roots]");
+	edges = heap_graph_edges(&graph, edges[0], &count);
+	assert_int_equal(count, 1);
+	edges = heap_graph_edges(&graph, edges[0], &count);
+	assert_int_equal(count, 2);
+	assert_int_equal(edges[0], 1);
+	assert_int_equal(edges[1], 3);
+	assert_string_equal(heap_graph_type_name(&graph, 1, room, sizeof(room)), "UNKNOWN 0x1001");
+	assert_int_equal(graph.nameless_bytes, graph.size_bytes);
+	heap_graph_done(&graph);
+}
+
+/* Can `node` be reached from the root when `without` is not there? By the definition, slowly. */
+static bool reached(const struct heap_graph *graph, uint32_t node, uint32_t without)
+{
+	uint32_t stack[512], depth = 0;
+	bool seen[512] = { false };
+
+	stack[depth++] = graph->root;
+	seen[graph->root] = true;
+	while (depth) {
+		uint32_t count, at = stack[--depth];
+		if (at == node)
+			return true;
+		const uint32_t *edges = heap_graph_edges(graph, at, &count);
+		for (uint32_t i = 0; i < count; i++) {
+			if (!edges[i] || seen[edges[i]] || edges[i] == without)
+				continue;
+			seen[edges[i]] = true;
+			stack[depth++] = edges[i];
+		}
+	}
+	return false;
+}
+
+static void check_dominators(const struct heap_graph *graph)
+{
+	struct dominators d;
+
+	assert_int_equal(dominators_init(&d, graph), 0);
+	for (uint32_t at = 1; at < d.count; at++) {
+		uint32_t node = d.node[at];
+		uint64_t retained = 0;
+		assert_true(reached(graph, node, 0));
+		/* What stands above it dominates it, and nothing that it dominates comes between. */
+		for (uint32_t other = 1; other < d.count; other++) {
+			bool dominates = other != at && !reached(graph, node, d.node[other]);
+			bool found = false;
+			for (uint32_t up = d.above[at]; up; up = d.above[up])
+				found |= up == other;
+			assert_int_equal(dominates, found);
+		}
+		for (uint32_t other = 1; other < d.count; other++)
+			if (other == at || !reached(graph, d.node[other], node))
+				retained += (heap_graph_size(graph, d.node[other]) + DOMINATORS_UNIT - 1) / DOMINATORS_UNIT;
+		assert_int_equal(d.retained[at], retained);
+	}
+	dominators_done(&d);
+}
+
+static void test_dominators(void **state)
+{
+	(void)state;
+	srand(7);
+	for (unsigned round = 0; round < 60; round++) {
+		struct heap_graph graph;
+		uint32_t count = 2 + (uint32_t)rand() % 40;
+		uint32_t edges[512];
+		uint32_t edge_count = 0;
+
+		assert_int_equal(heap_graph_init(&graph), 0);
+		for (uint32_t i = 1; i <= count; i++) {
+			uint32_t own = (uint32_t)rand() % (round % 4 + 2);
+			/* Not all of rising address: several blocks. */
+			uint32_t at = round % 2 ? count + 1 - i : i;
+			add(&graph, at, 24 + (uint64_t)rand() % 100, own);
+			for (uint32_t e = 0; e < own; e++)
+				edges[edge_count++] = 1 + (uint32_t)rand() % count;
+		}
+		for (uint32_t e = 0; e < edge_count; e++)
+			assert_int_equal(heap_graph_add_edge(&graph, object(edges[e])), 0);
+		for (uint32_t r = 0; r < 1 + round % 3; r++)
+			assert_int_equal(heap_graph_add_root(&graph, &(struct heap_root){ .object = object(1 + (uint32_t)rand() % count),
+				.kind = HEAP_ROOT_STACK }), 0);
+		assert_int_equal(heap_graph_resolve(&graph), 0);
+		assert_int_equal(graph.dangling_edges, 0);
+		check_dominators(&graph);
+		heap_graph_done(&graph);
+	}
+}
+
+/* Parts of a heap told in any order, with others between them: every object is found, and has its address. */
+static void test_interleaved(void **state)
+{
+	const uint32_t count = 20000;
+
+	(void)state;
+	for (uint32_t stride = 1; stride <= 17; stride += 4) {
+		struct heap_graph graph;
+		assert_int_equal(heap_graph_init(&graph), 0);
+		/* Every stride-th object, then those beside them: each run spans all the others'. */
+		for (uint32_t first = 0; first < stride; first++)
+			for (uint32_t i = first; i < count; i += stride)
+				add(&graph, i + 1, 24, 0);
+		assert_int_equal(heap_graph_resolve(&graph), 0);
+		for (uint32_t i = 1; i <= count; i++) {
+			uint32_t node = heap_graph_find(&graph, object(i));
+			assert_true(node);
+			assert_int_equal(heap_graph_address(&graph, node), object(i));
+		}
+		assert_int_equal(heap_graph_find(&graph, object(0)), 0);
+		assert_int_equal(heap_graph_find(&graph, object(count + 1)), 0);
+		heap_graph_done(&graph);
+	}
+}
+
+/* A list both ways, and a long one: neither takes many passes. */
+static void test_long_list(void **state)
+{
+	struct heap_graph graph;
+	struct dominators d;
+	const uint32_t count = 100000;
+
+	(void)state;
+	assert_int_equal(heap_graph_init(&graph), 0);
+	for (uint32_t i = 1; i <= count; i++) {
+		add(&graph, i, 24, (i > 1) + (uint64_t)(i < count));
+		if (i > 1)
+			assert_int_equal(heap_graph_add_edge(&graph, object(i - 1)), 0);
+		if (i < count)
+			assert_int_equal(heap_graph_add_edge(&graph, object(i + 1)), 0);
+	}
+	assert_int_equal(heap_graph_add_root(&graph, &(struct heap_root){ .object = object(1) }), 0);
+	assert_int_equal(heap_graph_resolve(&graph), 0);
+	assert_int_equal(dominators_init(&d, &graph), 0);
+	assert_true(d.passes <= 3);
+	assert_int_equal(d.count, count + 2); /* [.NET Roots], [local vars] */
+	assert_int_equal(d.retained[0], count * 2);
+	dominators_done(&d);
+	heap_graph_done(&graph);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_roots_and_sizes),
+		cmocka_unit_test(test_dominators),
+		cmocka_unit_test(test_interleaved),
+		cmocka_unit_test(test_long_list),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

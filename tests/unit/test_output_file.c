@@ -1,0 +1,330 @@
+/* output_file.c: a new file is whole, ours and nobody else's; what stood there stays or becomes FILE.old; never through a link. */
+#include "unit/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "machine/output_file.h"
+
+static char folder[32];
+
+static const char *at(const char *name)
+{
+	static char paths[4][400];
+	static unsigned next;
+	char *path = paths[next++ % 4];
+
+	snprintf(path, 400, "%s/%s", folder, name);
+	return path;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	strcpy(folder, "/tmp/spoor-out-XXXXXX");
+	unsetenv("SUDO_UID");
+	unsetenv("SUDO_GID");
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	char command[64];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+	return system(command);
+}
+
+static void put(const char *name, const char *text)
+{
+	int fd = open(at(name), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+static void assert_holds(const char *name, const char *text)
+{
+	char buffer[64] = "";
+	int fd = open(at(name), O_RDONLY | O_NOFOLLOW);
+
+	assert_true(fd >= 0);
+	assert_true(read(fd, buffer, sizeof(buffer) - 1) >= 0);
+	close(fd);
+	assert_string_equal(buffer, text);
+}
+
+/* How many names are in the folder. */
+static unsigned names(void)
+{
+	char command[80];
+	unsigned count = 0;
+
+	snprintf(command, sizeof(command), "ls -A '%s' | wc -l", folder);
+	FILE *pipe = popen(command, "r");
+	assert_non_null(pipe);
+	assert_int_equal(fscanf(pipe, "%u", &count), 1);
+	pclose(pipe);
+	return count;
+}
+
+static void write_new(const char *name, const char *text, bool keep)
+{
+	struct output_file out;
+
+	assert_int_equal(output_file_open(&out, at(name), NULL), 0);
+	assert_int_equal(write(out.fd, text, strlen(text)), strlen(text));
+	if (keep)
+		assert_int_equal(output_file_keep(&out, NULL), 0);
+	output_file_close(&out);
+}
+
+static void test_new_and_old(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	mode_t before = umask(0);
+	write_new("x", "one", true);
+	(void)umask(before);
+	assert_holds("x", "one");
+	assert_int_equal(lstat(at("x"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(names(), 1);
+
+	write_new("x", "dropped", false);
+	assert_holds("x", "one");
+	assert_int_equal(names(), 1);
+
+	write_new("x", "two", true);
+	assert_holds("x", "two");
+	assert_holds("x.old", "one");
+	write_new("x", "three", true);
+	assert_holds("x", "three");
+	assert_holds("x.old", "two");
+	assert_int_equal(names(), 2);
+
+	/* What can only be put beside a folder of that name stays as it was. */
+	assert_int_equal(unlink(at("x.old")), 0);
+	assert_int_equal(mkdir(at("x.old"), 0700), 0);
+	struct output_file out;
+	struct diag diag = { 0 };
+	assert_int_equal(output_file_open(&out, at("x"), NULL), 0);
+	assert_true(output_file_keep(&out, &diag) < 0);
+	assert_non_null(strstr(diag.text, "cannot write 'x'"));
+	output_file_close(&out);
+	assert_holds("x", "three");
+	assert_int_equal(names(), 2);
+
+	/* The folder's own name for a file, and none. */
+	diag = (struct diag){ 0 };
+	assert_int_equal(output_file_open(&out, folder, NULL), -EISDIR);
+	assert_int_equal(output_file_open(&out, ".", &diag), -EISDIR);
+	assert_string_equal(diag.text, "cannot write '.': Is a directory");
+	assert_int_equal(output_file_open(&out, "", NULL), -ENOENT);
+	assert_int_equal(output_file_open(&out, at("none/x"), NULL), -ENOENT);
+	char name[300];
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	assert_int_equal(output_file_open(&out, at(name), NULL), -ENAMETOOLONG);
+}
+
+static void test_links(void **state)
+{
+	struct output_file out;
+	struct diag diag = { 0 };
+	struct stat st;
+
+	(void)state;
+	put("mine", "mine");
+	assert_int_equal(symlink("mine", at("link")), 0);
+	assert_int_equal(symlink("nothing", at("loose")), 0);
+	assert_int_equal(output_file_open(&out, at("link"), &diag), -ELOOP);
+	assert_non_null(strstr(diag.text, "it is a link"));
+	assert_int_equal(output_file_open(&out, at("loose"), NULL), -ELOOP);
+	assert_int_equal(lstat(at("nothing"), &st), -1);
+
+	/* One that comes between the opening and the keeping is not followed and not replaced. */
+	assert_int_equal(output_file_open(&out, at("x"), NULL), 0);
+	assert_int_equal(symlink("mine", at("x")), 0);
+	assert_int_equal(output_file_keep(&out, NULL), -ELOOP);
+	output_file_close(&out);
+	assert_holds("mine", "mine");
+	assert_int_equal(unlink(at("x")), 0);
+
+	/* FILE.old being one is replaced itself. */
+	put("x", "old");
+	assert_int_equal(symlink("mine", at("x.old")), 0);
+	write_new("x", "new", true);
+	assert_holds("mine", "mine");
+	assert_holds("x.old", "old");
+}
+
+static atomic_bool stop;
+
+/* Puts links, files and nothing at the path, in turn. */
+static void *disturb(void *context)
+{
+	char target[400], name[400], new_name[400];
+
+	(void)context;
+	snprintf(target, sizeof(target), "%s/secret", folder);
+	snprintf(name, sizeof(name), "%s/x", folder);
+	snprintf(new_name, sizeof(new_name), "%s/n", folder);
+	for (unsigned i = 0; !atomic_load(&stop); i++) {
+		(void)unlink(new_name);
+		if (i % 3 == 0)
+			(void)!symlink(target, new_name);
+		else if (i % 3 == 1)
+			close(open(new_name, O_CREAT | O_WRONLY, 0600));
+		if (i % 3 == 2)
+			(void)unlink(name);
+		else
+			(void)rename(new_name, name);
+	}
+	return NULL;
+}
+
+static void test_race(void **state)
+{
+	struct output_file out;
+	pthread_t thread;
+	unsigned kept = 0, refused = 0;
+
+	(void)state;
+	put("secret", "secret");
+	atomic_store(&stop, false);
+	assert_int_equal(pthread_create(&thread, NULL, disturb, NULL), 0);
+	/* The other thread may not run for a while. */
+	for (unsigned i = 0; i < 3000 || ((!kept || !refused) && i < 2000000); i++) {
+		if (output_file_open(&out, at("x"), NULL) < 0) {
+			refused++;
+			continue;
+		}
+		assert_int_equal(write(out.fd, "new", 3), 3);
+		kept += output_file_keep(&out, NULL) == 0;
+		output_file_close(&out);
+	}
+	atomic_store(&stop, true);
+	pthread_join(thread, NULL);
+	assert_true(kept > 0);
+	assert_true(refused > 0);
+	assert_holds("secret", "secret");
+	(void)unlink(at("n"));
+	(void)unlink(at("x"));
+	(void)unlink(at("x.old"));
+	assert_int_equal(names(), 1); /* nothing temporary is left */
+}
+
+static void test_special(void **state)
+{
+	struct output_file out;
+	struct stat st;
+	char text[8] = "";
+
+	(void)state;
+	assert_int_equal(output_file_open(&out, "/dev/null", NULL), 0);
+	assert_int_equal(write(out.fd, "x", 1), 1);
+	assert_int_equal(output_file_keep(&out, NULL), 0);
+	output_file_close(&out);
+
+	assert_int_equal(mkfifo(at("pipe"), 0600), 0);
+	int reader = open(at("pipe"), O_RDONLY | O_NONBLOCK);
+	write_new("pipe", "piped", true);
+	assert_int_equal(read(reader, text, sizeof(text)), 5);
+	assert_string_equal(text, "piped");
+	close(reader);
+	assert_int_equal(lstat(at("pipe"), &st), 0);
+	assert_true(S_ISFIFO(st.st_mode));
+	assert_int_equal(names(), 1);
+	if (geteuid() != 0)
+		return;
+	/* Another user's pipe waits for what we write: in a folder such as /tmp anybody can put one. */
+	struct diag diag = { 0 };
+	assert_int_equal(chown(at("pipe"), 65534, 65534), 0);
+	reader = open(at("pipe"), O_RDONLY | O_NONBLOCK);
+	assert_int_equal(output_file_open(&out, at("pipe"), &diag), -EPERM);
+	assert_non_null(strstr(diag.text, "it is another user's"));
+	/* But not when that user is the one who called sudo. */
+	setenv("SUDO_UID", "65534", 1);
+	setenv("SUDO_GID", "65534", 1);
+	assert_int_equal(output_file_open(&out, at("pipe"), NULL), 0);
+	output_file_close(&out);
+	close(reader);
+}
+
+static void test_sudo(void **state)
+{
+	static const char *const wrong[] = { "", "-1", "x", "4294967295", "99999999999999999999", "12x", " 12" };
+	struct stat st;
+
+	(void)state;
+	setenv("SUDO_UID", "1234", 1);
+	setenv("SUDO_GID", "77", 1);
+	write_new("x", "x", true);
+	assert_int_equal(lstat(at("x"), &st), 0);
+	if (geteuid() != 0) {
+		assert_int_equal(st.st_uid, geteuid()); /* nobody else is believed */
+		return;
+	}
+	assert_int_equal(st.st_uid, 1234);
+	assert_int_equal(st.st_gid, 77);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	write_new("x", "y", true);
+	assert_int_equal(lstat(at("x"), &st), 0);
+	assert_int_equal(st.st_uid, 1234);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		setenv("SUDO_UID", wrong[i], 1);
+		write_new("y", "y", true);
+		assert_int_equal(lstat(at("y"), &st), 0);
+		assert_int_equal(st.st_uid, 0);
+	}
+}
+
+/* In a folder where all may write, as in /tmp: another user's file is neither written nor moved. */
+static void test_others_file(void **state)
+{
+	struct output_file out;
+	int status;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip(); /* only root can be another user for a moment */
+	assert_int_equal(chmod(folder, 01777), 0);
+	put("x", "root's");
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct diag diag = { 0 };
+		if (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0)
+			_exit(2);
+		bool good = output_file_open(&out, at("x"), NULL) == 0 && output_file_keep(&out, &diag) == -EPERM;
+		output_file_close(&out);
+		_exit(good ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_holds("x", "root's");
+	assert_int_equal(names(), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_new_and_old, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_links, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_race, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_special, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_sudo, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_others_file, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests_name("output_file", tests, NULL, NULL);
+}
