@@ -54,19 +54,33 @@ static void tell_host(struct gc_to_clr *ee, const char *text)
 	ee->table->LogErrorToHost(ee, text);
 }
 
-/* Heap and marker. A range that was asked for is had or not; otherwise less will do. */
+static int open_size(struct collector *c, size_t size)
+{
+	if (heap_open(&c->heap, size, c->settings.hard_limit_bytes) < 0)
+		return -ENOMEM;
+	if (marker_open(&c->marker, &c->heap, c->ee, c->runtime->collectible_flag, c->settings.mark_stack_bytes) == 0)
+		return 0;
+	heap_close(&c->heap);
+	return -ENOMEM;
+}
+
+/* Heap and marker. A range that was asked for is had or not; otherwise less will do, and half of the most leaves the runtime something. */
 static int open_range(struct collector *c)
 {
-	const struct settings *s = &c->settings;
+	size_t size = c->settings.range_bytes;
 
-	for (size_t size = s->range_bytes; size >= RANGE_LEAST || s->is_range_configured; size /= 2) {
-		if (heap_open(&c->heap, size, s->hard_limit_bytes) == 0) {
-			if (marker_open(&c->marker, &c->heap, c->ee, c->runtime->collectible_flag, s->mark_stack_bytes) == 0)
-				return 0;
-			heap_close(&c->heap);
-		}
-		if (s->is_range_configured)
-			break;
+	if (open_size(c, size) == 0)
+		return 0;
+	if (c->settings.is_range_configured)
+		return -ENOMEM;
+	while ((size /= 2) >= RANGE_LEAST) {
+		if (open_size(c, size) < 0)
+			continue;
+		if (size / 2 < RANGE_LEAST)
+			return 0;
+		marker_close(&c->marker);
+		heap_close(&c->heap);
+		return open_size(c, size / 2);
 	}
 	return -ENOMEM;
 }
