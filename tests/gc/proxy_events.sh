@@ -6,21 +6,12 @@ watcher
 
 # judge NAME: the facts of $work/facts.
 judge() {
-	same "$1: events lost" "$(fact lost)" 0
+	whole "$1"
 	at_least "$1: collections" "$(fact gcs)" 10
-	same "$1: collections without their end" "$(fact gcs_unpaired)" 0
-	# The session may begin or end within one.
-	at_least "$1: ends" "$(fact gc_ends)" $(($(fact gc_starts) - 1))
-	[ "$(fact gcs_incomplete)" -le 1 ] || wrong "$1: $(fact gcs_incomplete) collections that TraceEvent finds incomplete"
 	for name in SpoorGCPause SpoorGCAllocContexts SpoorGCHandles; do
 		at_least "$1: $name" "$(fact "dynamic $name")" $(($(fact gc_starts) - 1))
 	done
-	[ "$(fact dynamic_outside)" -le 4 ] || wrong "$1: $(fact dynamic_outside) dynamic events outside of any collection"
-	same "$1: dynamic events that the list does not explain" "$(fact undecoded)" 0
-	grep '^raw ' "$work/facts" | "$build/tests/gc/gc_decode" >"$work/ours"
-	grep '^line ' "$work/facts" >"$work/theirs"
 	at_least "$1: dynamic events to compare" "$(wc -l <"$work/theirs")" 30
-	cmp -s "$work/ours" "$work/theirs" || wrong "$1: C and C# read differently: $(diff "$work/ours" "$work/theirs" | head -n 4)"
 	# What it tells must be so: 200 pinned handles come and go; roots and contexts there are; a pause has its phases.
 	awk -v name="$1" '
 		{ for (i = 3; i <= NF; i++) { split($i, f, "="); v[f[1]] = f[2] } }
@@ -55,7 +46,7 @@ for version in $SPOOR_GC_VERSIONS; do
 		dotnet "$watch" record "$last" "$work/a.nettrace" 3 3:5 1:5
 		rm "$work/ready"
 		wait "$last" || wrong ".NET $version, $settings: $(cat "$work/out")"
-		dotnet "$watch" facts "$work/a.nettrace" "$top/gc/gc_events.def" >"$work/facts"
+		facts "$work/a.nettrace"
 		judge ".NET $version, $settings"
 		at_least ".NET $version: SpoorGCRoots" "$(fact 'dynamic SpoorGCRoots')" 5
 		at_least ".NET $version: ticks" "$(fact 'event GC/AllocationTick')" 10
@@ -73,7 +64,7 @@ if timeout 120 dotnet tool install dotnet-trace --tool-path "$build/gc-tests/too
 		--providers Microsoft-Windows-DotNETRuntime:0x1:5 >"$work/trace.log" 2>&1 || wrong "dotnet-trace: $(tail -n 3 "$work/trace.log")"
 	rm "$work/ready"
 	wait "$last" || wrong "under dotnet-trace: $(cat "$work/out")"
-	dotnet "$watch" facts "$work/trace.nettrace" "$top/gc/gc_events.def" >"$work/facts"
+	facts "$work/trace.nettrace"
 	judge "dotnet-trace"
 else
 	echo "note: dotnet-trace could not be had from NuGet; the sessions above are of the same client library"
