@@ -203,12 +203,12 @@ static bool budget_is_used_up(struct collector *c)
 {
 	uint64_t allocated = __atomic_load_n(&c->heap.allocated, __ATOMIC_RELAXED);
 
-	if (c->no_gc.is_active) {
+	if (__atomic_load_n(&c->no_gc.is_active, __ATOMIC_ACQUIRE)) {
 		if (allocated <= c->no_gc.bytes)
 			return false;
 		/* More than was asked for: the region is over, as its end will tell. */
-		c->no_gc.is_active = false;
-		c->no_gc.ended_by = 3;
+		__atomic_store_n(&c->no_gc.ended_by, 3, __ATOMIC_RELAXED);
+		__atomic_store_n(&c->no_gc.is_active, false, __ATOMIC_RELEASE);
 	}
 	return allocated > __atomic_load_n(&c->budget, __ATOMIC_RELAXED);
 }
@@ -288,23 +288,26 @@ int32_t collector_no_gc_begin(struct collector *c, uint64_t bytes)
 {
 	uint64_t most = c->settings.hard_limit_bytes ? c->settings.hard_limit_bytes : c->heap.size;
 
-	if (c->no_gc.is_active)
+	if (__atomic_load_n(&c->no_gc.is_active, __ATOMIC_ACQUIRE))
 		return 3;
 	if (bytes > most)
 		return 2;
 	collector_collect(c, (struct collect_request){ .reason = COLLECT_INDUCED, .mode = COLLECT_BLOCKING, .is_induced = true });
 	if (!heap_commit_ahead(&c->heap, bytes))
 		return 1;
-	c->no_gc = (struct no_gc_region){ .is_active = true, .bytes = __atomic_load_n(&c->heap.allocated, __ATOMIC_RELAXED) + bytes };
+	c->no_gc.bytes = __atomic_load_n(&c->heap.allocated, __ATOMIC_RELAXED) + bytes;
+	__atomic_store_n(&c->no_gc.ended_by, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->no_gc.is_active, true, __ATOMIC_RELEASE);
 	return 0;
 }
 
 int32_t collector_no_gc_end(struct collector *c)
 {
-	int32_t result = c->no_gc.is_active ? 0 : c->no_gc.ended_by ? c->no_gc.ended_by : 1;
+	int32_t ended_by = __atomic_exchange_n(&c->no_gc.ended_by, 0, __ATOMIC_RELAXED);
 
-	c->no_gc = (struct no_gc_region){ 0 };
-	return result;
+	if (__atomic_exchange_n(&c->no_gc.is_active, false, __ATOMIC_ACQ_REL))
+		return 0;
+	return ended_by ? ended_by : 1;
 }
 
 uint32_t collector_generation(const struct collector *c, const struct gc_object *o)
@@ -609,14 +612,14 @@ static void collect_stopped(struct collector *c, struct collect_request *request
 	heap_trim(h, request->mode & COLLECT_AGGRESSIVE ? 0 : TRIM_IDLE);
 	course->swept = collector_now_ns();
 
-	c->live = c->marker.sums.bytes;
-	r->live_bytes = c->live;
+	r->live_bytes = c->marker.sums.bytes;
+	__atomic_store_n(&c->live, r->live_bytes, __ATOMIC_RELAXED);
 	r->committed_bytes = h->committed;
 	r->pinned_count = c->pinned_count;
 	r->pending_count = finalizers_waiting(&c->finalizers);
 	note_sizes(c, r);
 	tell_memory_load(c, r, course->swept);
-	__atomic_store_n(&c->budget, budget_after(c, c->live, r->memory_load), __ATOMIC_RELAXED);
+	__atomic_store_n(&c->budget, budget_after(c, r->live_bytes, r->memory_load), __ATOMIC_RELAXED);
 	if (gc_event_on_GCGenerationRange())
 		collector_describe(c, fire_generation_range, NULL);
 
@@ -652,10 +655,8 @@ void collector_collect(struct collector *c, struct collect_request request)
 	if (was_cooperative)
 		ee->table->DisablePreemptiveGC(ee);
 	course.stopped = collector_now_ns();
-	if (c->no_gc.is_active && request.is_induced) {
-		c->no_gc.is_active = false;
-		c->no_gc.ended_by = 2;
-	}
+	if (request.is_induced && __atomic_exchange_n(&c->no_gc.is_active, false, __ATOMIC_ACQ_REL))
+		__atomic_store_n(&c->no_gc.ended_by, 2, __ATOMIC_RELAXED);
 	c->is_stopped = true;
 	collect_stopped(c, &request, &course);
 	c->is_stopped = false;

@@ -88,9 +88,9 @@ struct gate {
 };
 
 struct no_gc_region {
-	bool is_active;
-	uint64_t bytes;          /* that may be allocated in it */
-	int32_t ended_by;        /* what EndNoGCRegion() is to say, when something else ended it; 0 */
+	bool is_active;          /* atomic; `bytes` is set before it */
+	uint64_t bytes;          /* allocated at its end at most */
+	int32_t ended_by;        /* atomic; what EndNoGCRegion() is to say, when something else ended it; 0 */
 };
 
 struct collector {

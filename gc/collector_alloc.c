@@ -291,7 +291,8 @@ void heap_take(struct heap *h, size_t size, enum region_kind kind, bool dirty_ok
 			kind = REGION_MEDIUM;
 		shortage = take_cell(h, size, kind, ret, &clearing);
 	}
-	h->allocated += (uint64_t)(ret->end - ret->at);
+	/* Read without the lock by whoever asks whether it is time to collect. */
+	__atomic_store_n(&h->allocated, h->allocated + (uint64_t)(ret->end - ret->at), __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&h->lock);
 
 	*ret_shortage = shortage;

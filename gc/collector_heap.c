@@ -292,8 +292,8 @@ uint64_t heap_release(struct heap *h)
 		h->region_end--;
 	h->free_hint = 0;
 	memset(h->cursor, 0, sizeof(h->cursor));
-	h->allocated_before += h->allocated;
-	h->allocated = 0;
+	__atomic_store_n(&h->allocated_before, h->allocated_before + h->allocated, __ATOMIC_RELAXED);
+	__atomic_store_n(&h->allocated, 0, __ATOMIC_RELAXED);
 	return free_bytes;
 }
 

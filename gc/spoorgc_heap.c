@@ -146,14 +146,14 @@ static int32_t latency_mode(struct gc_heap *self)
 {
 	struct collector *c = of(self);
 
-	return c->no_gc.is_active ? LATENCY_NO_GC : c->latency_mode;
+	return __atomic_load_n(&c->no_gc.is_active, __ATOMIC_RELAXED) ? LATENCY_NO_GC : c->latency_mode;
 }
 
 static int32_t set_latency_mode(struct gc_heap *self, int32_t mode)
 {
 	enum { SET = 0, SET_NO_GC = 1 };
 
-	if (of(self)->no_gc.is_active)
+	if (__atomic_load_n(&of(self)->no_gc.is_active, __ATOMIC_RELAXED))
 		return SET_NO_GC;
 	of(self)->latency_mode = mode;
 	return SET;
