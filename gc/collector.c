@@ -16,8 +16,10 @@ enum {
 	/* Between two collections at least this is allocated, so that a small heap is not collected all the time. */
 	BUDGET_LEAST = 32 * MIB,
 	RANGE_LEAST = 128 * MIB,
-	TICK_BYTES = 100 << 10,      /* between two GCAllocationTick events, as the runtime's own collector does */
-	TRIM_IDLE = 6,               /* collections that a region is kept for, free */
+	TICK_BYTES =
+		100
+		<< 10, /* between two GCAllocationTick events, as the runtime's own collector does */
+	TRIM_IDLE = 6, /* collections that a region is kept for, free */
 	ALLOC_TRIES = 4,
 	LOAD_INTERVAL_NS = 1000000000,
 };
@@ -58,7 +60,8 @@ static int open_size(struct collector *c, size_t size)
 {
 	if (heap_open(&c->heap, size, c->settings.hard_limit_bytes) < 0)
 		return -ENOMEM;
-	if (marker_open(&c->marker, &c->heap, c->ee, c->runtime->collectible_flag, c->settings.mark_stack_bytes) == 0)
+	if (marker_open(&c->marker, &c->heap, c->ee, c->runtime->collectible_flag,
+		    c->settings.mark_stack_bytes) == 0)
 		return 0;
 	heap_close(&c->heap);
 	return -ENOMEM;
@@ -91,7 +94,8 @@ int32_t collector_open(struct collector *c, struct gc_to_clr *ee, const struct g
 
 	c->ee = ee;
 	c->runtime = runtime;
-	c->critical_flag = runtime->dotnet == 8 ? TYPE_CRITICAL_FINALIZER_8 : TYPE_CRITICAL_FINALIZER;
+	c->critical_flag =
+		runtime->dotnet == 8 ? TYPE_CRITICAL_FINALIZER_8 : TYPE_CRITICAL_FINALIZER;
 	int32_t result = settings_read(&c->settings, ee, text, sizeof(text));
 	if (result != GC_OK) {
 		snprintf(told, sizeof(told), "libspoorgc: %s", text);
@@ -101,9 +105,11 @@ int32_t collector_open(struct collector *c, struct gc_to_clr *ee, const struct g
 	const struct settings *s = &c->settings;
 	if (open_range(c) < 0) {
 		snprintf(told, sizeof(told),
-			"libspoorgc: cannot reserve %llu MB of address space for the heap and the stack of marking. Raise the limit on address space "
+			"libspoorgc: cannot reserve %llu MB of address space for the heap and the "
+			"stack of marking. Raise the limit on address space "
 			"(ulimit -v) or set DOTNET_GCRegionRange to less.",
-			(unsigned long long)(s->is_range_configured ? s->range_bytes / MIB : RANGE_LEAST / MIB));
+			(unsigned long long)(s->is_range_configured ? s->range_bytes / MIB
+								    : RANGE_LEAST / MIB));
 		tell_host(ee, told);
 		return GC_E_OUTOFMEMORY;
 	}
@@ -164,7 +170,8 @@ void collector_close(struct collector *c)
 void collector_retire(struct collector *c, struct gc_alloc_context *context)
 {
 	if (context->ptr) {
-		heap_fill(&c->heap, context->ptr - CELL_HEADER, context->limit + PIECE_RESERVE - CELL_HEADER);
+		heap_fill(&c->heap, context->ptr - CELL_HEADER,
+			context->limit + PIECE_RESERVE - CELL_HEADER);
 		context->bytes -= context->limit - context->ptr;
 	}
 	context->ptr = NULL;
@@ -178,7 +185,8 @@ static void give_piece(struct collector *c, struct gc_alloc_context *context, st
 
 	bool is_region_begin = (heap_offset(&c->heap, piece.at) & (REGION_SIZE - 1)) == 0;
 
-	if (context->ptr && context->limit + PIECE_RESERVE - CELL_HEADER == piece.at && !is_region_begin) {
+	if (context->ptr && context->limit + PIECE_RESERVE - CELL_HEADER == piece.at &&
+		!is_region_begin) {
 		context->bytes += limit - context->limit;
 	} else {
 		collector_retire(c, context);
@@ -224,7 +232,8 @@ static void count_tick(struct collector *c, uint32_t kind, uint64_t bytes, void 
 	gc_event_GCAllocationTick_V4(now, kind, 0, o, size);
 }
 
-struct gc_object *collector_alloc(struct collector *c, struct gc_alloc_context *context, size_t size, uint32_t flags)
+struct gc_object *collector_alloc(
+	struct collector *c, struct gc_alloc_context *context, size_t size, uint32_t flags)
 {
 	enum heap_shortage shortage;
 	struct run taken;
@@ -244,11 +253,14 @@ struct gc_object *collector_alloc(struct collector *c, struct gc_alloc_context *
 		uint32_t count = __atomic_load_n(&c->count, __ATOMIC_ACQUIRE);
 
 		if (tries == 0 && budget_is_used_up(c))
-			collector_collect(c, (struct collect_request){ .reason = is_large ? COLLECT_ALLOC_LARGE : COLLECT_ALLOC_SMALL,
-						     .only_if_count = true,
-						     .count = count });
+			collector_collect(c,
+				(struct collect_request){ .reason = is_large ? COLLECT_ALLOC_LARGE
+									     : COLLECT_ALLOC_SMALL,
+					.only_if_count = true,
+					.count = count });
 		count = __atomic_load_n(&c->count, __ATOMIC_ACQUIRE);
-		heap_take(&c->heap, size, kind, flags & GC_ALLOC_ZEROING_OPTIONAL, &taken, &shortage);
+		heap_take(
+			&c->heap, size, kind, flags & GC_ALLOC_ZEROING_OPTIONAL, &taken, &shortage);
 		if (shortage == HEAP_ENOUGH) {
 			bytes = (uint64_t)(taken.end - taken.at);
 			if (kind == REGION_SMALL && bytes >= size + PIECE_RESERVE) {
@@ -256,18 +268,20 @@ struct gc_object *collector_alloc(struct collector *c, struct gc_alloc_context *
 				o = bump(context, size);
 			} else {
 				o = taken.at + CELL_HEADER;
-				*(kind == REGION_SMALL ? &context->bytes : &context->bytes_uoh) += (int64_t)size;
+				*(kind == REGION_SMALL ? &context->bytes : &context->bytes_uoh) +=
+					(int64_t)size;
 			}
 			break;
 		}
 		/* Nothing there: what is dead must go. Collecting again right after a collection of our own would find no more. */
 		if (tries == ALLOC_TRIES - 1)
 			return NULL;
-		collector_collect(c, (struct collect_request){
-					     .reason = is_large ? COLLECT_OUT_OF_SPACE_LARGE : COLLECT_OUT_OF_SPACE_SMALL,
-					     .mode = COLLECT_AGGRESSIVE,
-					     .only_if_count = true,
-					     .count = count });
+		collector_collect(c,
+			(struct collect_request){ .reason = is_large ? COLLECT_OUT_OF_SPACE_LARGE
+								     : COLLECT_OUT_OF_SPACE_SMALL,
+				.mode = COLLECT_AGGRESSIVE,
+				.only_if_count = true,
+				.count = count });
 		if (__atomic_load_n(&c->count, __ATOMIC_ACQUIRE) == count + 1)
 			tries = ALLOC_TRIES - 2;
 	}
@@ -292,7 +306,9 @@ int32_t collector_no_gc_begin(struct collector *c, uint64_t bytes)
 		return 3;
 	if (bytes > most)
 		return 2;
-	collector_collect(c, (struct collect_request){ .reason = COLLECT_INDUCED, .mode = COLLECT_BLOCKING, .is_induced = true });
+	collector_collect(c,
+		(struct collect_request){
+			.reason = COLLECT_INDUCED, .mode = COLLECT_BLOCKING, .is_induced = true });
 	if (!heap_commit_ahead(&c->heap, bytes))
 		return 1;
 	c->no_gc.bytes = __atomic_load_n(&c->heap.allocated, __ATOMIC_RELAXED) + bytes;
@@ -366,7 +382,8 @@ static void mark_async_pinned(void *context, struct gc_object **handle, struct g
 	struct root_scan *scan = context;
 
 	mark_pinned(scan->collector, handle, o);
-	scan->collector->ee->table->WalkAsyncPinnedForPromotion(scan->collector->ee, o, &scan->context, promote);
+	scan->collector->ee->table->WalkAsyncPinnedForPromotion(
+		scan->collector->ee, o, &scan->context, promote);
 }
 
 static void mark_counted(void *context, struct gc_object **handle, struct gc_object *o)
@@ -380,7 +397,7 @@ static void mark_counted(void *context, struct gc_object **handle, struct gc_obj
 
 struct dependent_scan {
 	struct collector *collector;
-	bool is_new;       /* something was marked: another round may mark more */
+	bool is_new; /* something was marked: another round may mark more */
 };
 
 static void mark_dependent(void *context, struct gc_object **handle, struct gc_object *o)
@@ -419,7 +436,8 @@ static void clear_dependent(void *context, struct gc_object **handle, struct gc_
 	__atomic_store_n(handle, NULL, __ATOMIC_RELAXED);
 }
 
-static void clear_sync_block(struct gc_object **slot, uintptr_t *extra, uintptr_t first, uintptr_t second)
+static void clear_sync_block(
+	struct gc_object **slot, uintptr_t *extra, uintptr_t first, uintptr_t second)
 {
 	struct collector *c = (struct collector *)first;
 
@@ -448,7 +466,10 @@ static void mark_all(struct collector *c, struct course *course)
 {
 	struct gc_to_clr *ee = c->ee;
 	struct marker *m = &c->marker;
-	struct root_scan scan = { .context = { .thread_number = 0, .thread_count = 1, .promotion = true }, .collector = c };
+	struct root_scan scan = {
+		.context = { .thread_number = 0, .thread_count = 1, .promotion = true },
+		.collector = c
+	};
 	uint64_t before = 0;
 
 	c->pinned_count = 0;
@@ -519,7 +540,8 @@ static void note_sizes(struct collector *c, struct collect_record *r)
 	r->heap_bytes = 0;
 	for (int i = 0; i < GENERATIONS_ALL; i++) {
 		r->heap_bytes += r->size_after[i];
-		r->free_after[i] = r->size_after[i] > live_of[i] ? r->size_after[i] - live_of[i] : 0;
+		r->free_after[i] =
+			r->size_after[i] > live_of[i] ? r->size_after[i] - live_of[i] : 0;
 	}
 }
 
@@ -532,7 +554,8 @@ static void tell_memory_load(struct collector *c, struct collect_record *r, int6
 	r->memory_load = settings_memory_load(&c->settings);
 }
 
-static void fire_end(struct collector *c, const struct course *course, const struct collect_request *request, const struct sweep_sums *swept)
+static void fire_end(struct collector *c, const struct course *course,
+	const struct collect_request *request, const struct sweep_sums *swept)
 {
 	const struct collect_record *r = &c->last;
 	const struct mark_sums *marked = &c->marker.sums;
@@ -549,20 +572,24 @@ static void fire_end(struct collector *c, const struct course *course, const str
 			0,
 			microseconds(course->long_weak, course->swept),
 		};
-		gc_event_GCGlobalHeapHistory_V4(c->budget, 1, GENERATION_OLDEST, 0, (uint32_t)request->reason, 4, (uint32_t)c->latency_mode,
-			r->memory_load, 0, 0, 7, sizeof(*times), times);
+		gc_event_GCGlobalHeapHistory_V4(c->budget, 1, GENERATION_OLDEST, 0,
+			(uint32_t)request->reason, 4, (uint32_t)c->latency_mode, r->memory_load, 0,
+			0, 7, sizeof(*times), times);
 	}
 	gc_event_GCEnd_V1(index, GENERATION_OLDEST);
 	if (gc_event_on_GCHeapStats_V2()) {
 		const uint64_t *live = marked->bytes_of_kind;
 
-		gc_event_GCHeapStats_V2(0, 0, 0, 0, r->size_after[GENERATION_OLDEST], live[REGION_SMALL] + live[REGION_MEDIUM],
-			r->size_after[GENERATION_LARGE], live[REGION_LARGE] + live[REGION_HUGE], r->size_after[GENERATION_PINNED],
-			live[REGION_PINNED], c->finalizers.promoted_bytes, c->finalizers.promoted_count, (uint32_t)c->pinned_count,
+		gc_event_GCHeapStats_V2(0, 0, 0, 0, r->size_after[GENERATION_OLDEST],
+			live[REGION_SMALL] + live[REGION_MEDIUM], r->size_after[GENERATION_LARGE],
+			live[REGION_LARGE] + live[REGION_HUGE], r->size_after[GENERATION_PINNED],
+			live[REGION_PINNED], c->finalizers.promoted_bytes,
+			c->finalizers.promoted_count, (uint32_t)c->pinned_count,
 			c->ee->table->GetActiveSyncBlockCount(c->ee), handles_count(&c->handles));
 	}
-	gc_event_SpoorMarkAndSweep(index, marked->objects, marked->bytes, marked->stack_most, marked->overflows,
-		microseconds(course->begin, course->stopped), microseconds(course->stopped, course->end), swept->regions_lazy,
+	gc_event_SpoorMarkAndSweep(index, marked->objects, marked->bytes, marked->stack_most,
+		marked->overflows, microseconds(course->begin, course->stopped),
+		microseconds(course->stopped, course->end), swept->regions_lazy,
 		swept->regions_in_pause, swept->runs, swept->free_bytes);
 }
 
@@ -578,18 +605,22 @@ static void fire_regions(struct collector *c)
 		if (r->kind != REGION_FREE || r->is_committed)
 			of[r->kind]++;
 	}
-	gc_event_SpoorHeapRegions((uint32_t)c->last.index, of[REGION_SMALL], of[REGION_MEDIUM], of[REGION_LARGE], of[REGION_PINNED],
-		of[REGION_HUGE] + of[REGION_TAIL], of[REGION_FREE], c->heap.committed, c->heap.commit_limit, c->budget);
+	gc_event_SpoorHeapRegions((uint32_t)c->last.index, of[REGION_SMALL], of[REGION_MEDIUM],
+		of[REGION_LARGE], of[REGION_PINNED], of[REGION_HUGE] + of[REGION_TAIL],
+		of[REGION_FREE], c->heap.committed, c->heap.commit_limit, c->budget);
 }
 
-static void fire_generation_range(void *context, int32_t generation, uint8_t *begin, uint8_t *end, uint8_t *reserved)
+static void fire_generation_range(
+	void *context, int32_t generation, uint8_t *begin, uint8_t *end, uint8_t *reserved)
 {
 	(void)context;
-	gc_event_GCGenerationRange((uint8_t)generation, begin, (uint64_t)(end - begin), (uint64_t)(reserved - begin));
+	gc_event_GCGenerationRange(
+		(uint8_t)generation, begin, (uint64_t)(end - begin), (uint64_t)(reserved - begin));
 }
 
 /* The world stands. */
-static void collect_stopped(struct collector *c, struct collect_request *request, struct course *course)
+static void collect_stopped(
+	struct collector *c, struct collect_request *request, struct course *course)
 {
 	struct gc_to_clr *ee = c->ee;
 	struct heap *h = &c->heap;
@@ -619,7 +650,8 @@ static void collect_stopped(struct collector *c, struct collect_request *request
 	r->pending_count = finalizers_waiting(&c->finalizers);
 	note_sizes(c, r);
 	tell_memory_load(c, r, course->swept);
-	__atomic_store_n(&c->budget, budget_after(c, r->live_bytes, r->memory_load), __ATOMIC_RELAXED);
+	__atomic_store_n(
+		&c->budget, budget_after(c, r->live_bytes, r->memory_load), __ATOMIC_RELAXED);
 	if (gc_event_on_GCGenerationRange())
 		collector_describe(c, fire_generation_range, NULL);
 
@@ -643,7 +675,8 @@ void collector_collect(struct collector *c, struct collect_request request)
 	bool was_cooperative = ee->table->EnablePreemptiveGC(ee);
 
 	pthread_mutex_lock(&c->collecting);
-	if (request.only_if_count && request.count != __atomic_load_n(&c->count, __ATOMIC_ACQUIRE)) {
+	if (request.only_if_count &&
+		request.count != __atomic_load_n(&c->count, __ATOMIC_ACQUIRE)) {
 		pthread_mutex_unlock(&c->collecting);
 		if (was_cooperative)
 			ee->table->DisablePreemptiveGC(ee);
@@ -663,6 +696,6 @@ void collector_collect(struct collector *c, struct collect_request request)
 	bool has_finalizers = c->last.pending_count > 0;
 	ee->table->RestartEE(ee, true);
 	pthread_mutex_unlock(&c->collecting);
-	if (has_finalizers)
-		ee->table->EnableFinalization(ee, true);
+	/* Told either way: the runtime may have work of its own for that thread. */
+	ee->table->EnableFinalization(ee, has_finalizers);
 }

@@ -40,7 +40,8 @@ void heap_free_cell(struct heap *h, uint8_t *begin, uint8_t *end)
 	size_t at = heap_offset(h, begin);
 	struct region *r = heap_region(h, (uint32_t)(at >> REGION_SHIFT));
 	size_t length = (size_t)(end - begin), written = sizeof(struct run_cell);
-	uint32_t dirty_end = (uint32_t)((at & (REGION_SIZE - 1)) + (length < written ? length : written));
+	uint32_t dirty_end =
+		(uint32_t)((at & (REGION_SIZE - 1)) + (length < written ? length : written));
 
 	heap_fill(h, begin, end);
 	if (r->dirty_end < dirty_end)
@@ -120,11 +121,13 @@ static enum heap_shortage next_run(struct heap *h, size_t length)
 			h->sums.regions_lazy++;
 		}
 		while (r->run < REGION_SIZE) {
-			struct run_cell *run = (struct run_cell *)(heap_region_begin(h, index) + r->run);
+			struct run_cell *run =
+				(struct run_cell *)(heap_region_begin(h, index) + r->run);
 
 			r->run = run->next;
 			if (run_length(run) >= length) {
-				h->run = (struct run){ (uint8_t *)run, (uint8_t *)run + run_length(run) };
+				h->run = (struct run){ (uint8_t *)run,
+					(uint8_t *)run + run_length(run) };
 				return HEAP_ENOUGH;
 			}
 		}
@@ -138,7 +141,8 @@ static enum heap_shortage next_run(struct heap *h, size_t length)
 	return HEAP_ENOUGH;
 }
 
-static enum heap_shortage take_piece(struct heap *h, size_t size, struct run *ret, struct clearing *ret_clearing)
+static enum heap_shortage take_piece(
+	struct heap *h, size_t size, struct run *ret, struct clearing *ret_clearing)
 {
 	size_t least = size + PIECE_RESERVE;
 
@@ -159,7 +163,8 @@ static enum heap_shortage take_piece(struct heap *h, size_t size, struct run *re
 }
 
 /* A cell from a run of a region, or nothing. */
-static bool take_from_region(struct heap *h, uint32_t index, size_t size, struct run *ret, struct clearing *ret_clearing)
+static bool take_from_region(
+	struct heap *h, uint32_t index, size_t size, struct run *ret, struct clearing *ret_clearing)
 {
 	struct region *r = heap_region(h, index);
 	uint8_t *begin = heap_region_begin(h, index);
@@ -204,8 +209,8 @@ static bool take_from_region(struct heap *h, uint32_t index, size_t size, struct
 	return false;
 }
 
-static enum heap_shortage take_cell(struct heap *h, size_t size, enum region_kind kind, struct run *ret,
-	struct clearing *ret_clearing)
+static enum heap_shortage take_cell(struct heap *h, size_t size, enum region_kind kind,
+	struct run *ret, struct clearing *ret_clearing)
 {
 	bool all_full = true;
 
@@ -239,7 +244,8 @@ static enum heap_shortage take_huge(struct heap *h, size_t size, struct run *ret
 {
 	uint32_t count = (uint32_t)((size + REGION_SIZE - 1) >> REGION_SHIFT);
 	uint32_t first;
-	enum heap_shortage shortage = size > h->size ? HEAP_RANGE_FULL : heap_take_regions(h, count, REGION_TAIL, &first);
+	enum heap_shortage shortage =
+		size > h->size ? HEAP_RANGE_FULL : heap_take_regions(h, count, REGION_TAIL, &first);
 
 	if (shortage != HEAP_ENOUGH)
 		return shortage;
@@ -282,7 +288,8 @@ void heap_take(struct heap *h, size_t size, enum region_kind kind, bool dirty_ok
 	if (size >= HUGE_MIN) {
 		kind = REGION_HUGE;
 		shortage = take_huge(h, size, ret);
-	} else if (kind == REGION_SMALL && (size <= SMALL_MAX || (has_room && size <= PIECE_SIZE - PIECE_RESERVE))) {
+	} else if (kind == REGION_SMALL &&
+		   (size <= SMALL_MAX || (has_room && size <= PIECE_SIZE - PIECE_RESERVE))) {
 		shortage = take_piece(h, size, ret, &clearing);
 		/* Others will be cut from it, too. */
 		dirty_ok = false;
@@ -292,7 +299,8 @@ void heap_take(struct heap *h, size_t size, enum region_kind kind, bool dirty_ok
 		shortage = take_cell(h, size, kind, ret, &clearing);
 	}
 	/* Read without the lock by whoever asks whether it is time to collect. */
-	__atomic_store_n(&h->allocated, h->allocated + (uint64_t)(ret->end - ret->at), __ATOMIC_RELAXED);
+	__atomic_store_n(
+		&h->allocated, h->allocated + (uint64_t)(ret->end - ret->at), __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&h->lock);
 
 	*ret_shortage = shortage;
@@ -302,5 +310,6 @@ void heap_take(struct heap *h, size_t size, enum region_kind kind, bool dirty_ok
 	if (kind == REGION_HUGE)
 		clear_huge(h, *ret, dirty_ok);
 	else
-		memset(clearing.begin, 0, dirty_ok && clearing.length > CELL_MIN ? CELL_MIN : clearing.length);
+		memset(clearing.begin, 0,
+			dirty_ok && clearing.length > CELL_MIN ? CELL_MIN : clearing.length);
 }

@@ -26,7 +26,7 @@ static bool list_reserve(struct object_list *list, size_t capacity)
 		return true;
 	if (capacity < 2 * list->capacity)
 		capacity = 2 * list->capacity;
-	struct gc_object **items = realloc(list->items, capacity * sizeof(*items));
+	struct gc_object **items = realloc(list->items, capacity * sizeof(void *));
 	if (!items)
 		return false;
 	list->items = items;
@@ -60,7 +60,7 @@ static void list_close_ranks(struct object_list *list)
 {
 	if (list->taken == 0)
 		return;
-	memmove(list->items, list->items + list->taken, list_left(list) * sizeof(*list->items));
+	memmove(list->items, list->items + list->taken, list_left(list) * sizeof(void *));
 	list->count -= list->taken;
 	list->taken = 0;
 }
@@ -76,8 +76,9 @@ bool finalizers_add(struct finalizers *f, struct gc_object *o)
 		list_close_ranks(&f->ready);
 		list_close_ranks(&f->ready_critical);
 		has_room = list_reserve(&f->registered, all + 64) &&
-			list_reserve(&f->ready, f->registered.capacity + f->ready.count) &&
-			list_reserve(&f->ready_critical, f->registered.capacity + f->ready_critical.count);
+			   list_reserve(&f->ready, f->registered.capacity + f->ready.count) &&
+			   list_reserve(&f->ready_critical,
+				   f->registered.capacity + f->ready_critical.count);
 	}
 	if (has_room)
 		list_push(&f->registered, o);
@@ -116,7 +117,8 @@ void finalizers_mark_ready(struct finalizers *f, struct marker *m)
 }
 
 /* To which list an object goes that nothing reaches: NULL to none. */
-static struct object_list *destination(struct finalizers *f, struct marker *m, struct gc_object *o, uint32_t critical_flag)
+static struct object_list *destination(
+	struct finalizers *f, struct marker *m, struct gc_object *o, uint32_t critical_flag)
 {
 	uint32_t *header = object_header(o);
 
@@ -128,7 +130,9 @@ static struct object_list *destination(struct finalizers *f, struct marker *m, s
 	if (m->ee->table->EagerFinalized(m->ee, o))
 		return NULL;
 	uint32_t flags = o->type->flags;
-	return (flags & critical_flag) && !(flags & (uint32_t)TYPE_HAS_ELEMENTS) ? &f->ready_critical : &f->ready;
+	return (flags & critical_flag) && !(flags & (uint32_t)TYPE_HAS_ELEMENTS)
+		       ? &f->ready_critical
+		       : &f->ready;
 }
 
 void finalizers_find_dead(struct finalizers *f, struct marker *m, uint32_t critical_flag)
@@ -155,6 +159,7 @@ void finalizers_find_dead(struct finalizers *f, struct marker *m, uint32_t criti
 	/* Only now: what one of them reaches is as dead as itself, and its finalizer runs in the same round. */
 	mark_list(&f->ready, ready_before, m);
 	mark_list(&f->ready_critical, critical_before, m);
-	f->promoted_count = f->ready.count - ready_before + f->ready_critical.count - critical_before;
+	f->promoted_count =
+		f->ready.count - ready_before + f->ready_critical.count - critical_before;
 	f->promoted_bytes = m->sums.bytes - bytes_before;
 }

@@ -23,7 +23,7 @@ struct finalizers {
 	struct object_list registered;
 	struct object_list ready;
 	struct object_list ready_critical;
-	uint64_t promoted_count;  /* moved by the last collection */
+	uint64_t promoted_count; /* moved by the last collection */
 	uint64_t promoted_bytes;
 };
 

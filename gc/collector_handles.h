@@ -22,18 +22,18 @@ enum {
 };
 
 struct handle_block {
-	struct handle_block *next;     /* of the kind */
-	int32_t type;                  /* enum gc_handle_type */
-	uint32_t used_end;             /* words from here on were never used */
+	struct handle_block *next; /* of the kind */
+	int32_t type;              /* enum gc_handle_type */
+	uint32_t used_end;         /* words from here on were never used */
 	uint8_t padding[HANDLE_BLOCK_HEADER - 16];
 	struct gc_object *words[HANDLE_BLOCK_COUNT];
 	uintptr_t extra[HANDLE_BLOCK_COUNT];
 };
 
 struct handle_kind {
-	struct handle_block *blocks;   /* newest first */
-	struct gc_object **free;       /* linked through their extra words */
-	uint32_t count;                /* that exist */
+	struct handle_block *blocks; /* newest first */
+	struct gc_object **free;     /* linked through their extra words */
+	uint32_t count;              /* that exist */
 };
 
 struct handles {
@@ -45,7 +45,8 @@ void handles_init(struct handles *hs);
 void handles_done(struct handles *hs);
 
 /* NULL: no memory, or no such kind. */
-struct gc_object **handle_new(struct handles *hs, int32_t type, struct gc_object *object, uintptr_t extra);
+struct gc_object **handle_new(
+	struct handles *hs, int32_t type, struct gc_object *object, uintptr_t extra);
 void handle_free(struct handles *hs, struct gc_object **handle);
 
 uint32_t handles_count(struct handles *hs);
@@ -74,9 +75,11 @@ static inline struct gc_object *handle_load(struct gc_object **handle)
 
 /* Calls visit(context, handle, its object) for every handle of a kind that holds one. */
 static inline void handles_each(struct handles *hs, int32_t type,
-	void (*visit)(void *context, struct gc_object **handle, struct gc_object *object), void *context)
+	void (*visit)(void *context, struct gc_object **handle, struct gc_object *object),
+	void *context)
 {
-	for (struct handle_block *b = __atomic_load_n(&hs->kinds[type].blocks, __ATOMIC_ACQUIRE); b; b = b->next) {
+	for (struct handle_block *b = __atomic_load_n(&hs->kinds[type].blocks, __ATOMIC_ACQUIRE); b;
+		b = b->next) {
 		uint32_t end = __atomic_load_n(&b->used_end, __ATOMIC_ACQUIRE);
 
 		for (uint32_t i = 0; i < end; i++) {

@@ -32,8 +32,10 @@ static struct table_layout layout_of(size_t groups, size_t range)
 }
 
 static_assert(GROUP_REGIONS * sizeof(struct region) == PAGE, "the regions of a group are a page");
-static_assert((REGION_BRICKS * sizeof(uint16_t) << GROUP_SHIFT) % PAGE == 0, "bricks of a group are whole pages");
-static_assert(((REGION_SIZE >> CARD_SHIFT) << GROUP_SHIFT) % PAGE == 0, "cards of a group are whole pages");
+static_assert((REGION_BRICKS * sizeof(uint16_t) << GROUP_SHIFT) % PAGE == 0,
+	"bricks of a group are whole pages");
+static_assert(((REGION_SIZE >> CARD_SHIFT) << GROUP_SHIFT) % PAGE == 0,
+	"cards of a group are whole pages");
 
 static void *reserve(size_t size)
 {
@@ -107,11 +109,13 @@ static bool open_tables(struct heap *h, uint32_t region)
 {
 	while (h->groups_ready <= region >> GROUP_SHIFT) {
 		size_t first = (size_t)h->groups_ready << GROUP_SHIFT;
-		size_t marks = (size_t)REGION_MARK_WORDS << GROUP_SHIFT, bricks = (size_t)REGION_BRICKS << GROUP_SHIFT;
+		size_t marks = (size_t)REGION_MARK_WORDS << GROUP_SHIFT,
+		       bricks = (size_t)REGION_BRICKS << GROUP_SHIFT;
 		size_t cards = (size_t)(REGION_SIZE >> CARD_SHIFT) << GROUP_SHIFT;
 
 		if (!open_access(h->marks + first * REGION_MARK_WORDS, marks * sizeof(uint64_t)) ||
-			!open_access(h->bricks + first * REGION_BRICKS, bricks * sizeof(uint16_t)) ||
+			!open_access(
+				h->bricks + first * REGION_BRICKS, bricks * sizeof(uint16_t)) ||
 			!open_access(h->cards + (first << REGION_SHIFT >> CARD_SHIFT), cards) ||
 			!open_access(heap_region(h, (uint32_t)first), PAGE))
 			return false;
@@ -175,7 +179,8 @@ static void make_room_under_limit(struct heap *h, uint64_t wanted)
 	}
 }
 
-enum heap_shortage heap_take_regions(struct heap *h, uint32_t count, enum region_kind kind, uint32_t *ret_first)
+enum heap_shortage heap_take_regions(
+	struct heap *h, uint32_t count, enum region_kind kind, uint32_t *ret_first)
 {
 	uint32_t first = h->free_hint;
 	uint32_t found = 0;
@@ -264,7 +269,9 @@ uint64_t heap_release(struct heap *h)
 			/* Two bits, cleared here: no sweep comes by. */
 			if (heap_is_marked(h, o)) {
 				size_t bit = heap_offset(h, object_cell(o)) >> MARK_SHIFT;
-				size_t last = (heap_offset(h, object_cell(o)) + object_size(o) - CELL_ALIGN) >> MARK_SHIFT;
+				size_t last = (heap_offset(h, object_cell(o)) + object_size(o) -
+						      CELL_ALIGN) >>
+					      MARK_SHIFT;
 
 				h->marks[bit >> 6] = 0;
 				h->marks[last >> 6] = 0;
@@ -292,7 +299,8 @@ uint64_t heap_release(struct heap *h)
 		h->region_end--;
 	h->free_hint = 0;
 	memset(h->cursor, 0, sizeof(h->cursor));
-	__atomic_store_n(&h->allocated_before, h->allocated_before + h->allocated, __ATOMIC_RELAXED);
+	__atomic_store_n(
+		&h->allocated_before, h->allocated_before + h->allocated, __ATOMIC_RELAXED);
 	__atomic_store_n(&h->allocated, 0, __ATOMIC_RELAXED);
 	return free_bytes;
 }
@@ -329,7 +337,8 @@ struct gc_object *heap_object_at(struct heap *h, const void *address)
 	size_t cell = region_at;
 	for (size_t brick = at >> BRICK_SHIFT; brick >= region_at >> BRICK_SHIFT; brick--) {
 		if (h->bricks[brick]) {
-			size_t known = (brick << BRICK_SHIFT) + ((size_t)h->bricks[brick] - 1) * CELL_ALIGN;
+			size_t known = (brick << BRICK_SHIFT) +
+				       ((size_t)h->bricks[brick] - 1) * CELL_ALIGN;
 
 			if (known <= at) {
 				cell = known;
@@ -351,7 +360,8 @@ struct gc_object *heap_object_at(struct heap *h, const void *address)
 	}
 }
 
-bool heap_stretch(struct heap *h, uint32_t *region, enum region_kind *ret_kind, uint8_t **ret_begin, uint8_t **ret_end)
+bool heap_stretch(struct heap *h, uint32_t *region, enum region_kind *ret_kind, uint8_t **ret_begin,
+	uint8_t **ret_end)
 {
 	uint32_t i = *region;
 

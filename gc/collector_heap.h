@@ -31,7 +31,7 @@
 enum {
 	REGION_SHIFT = 20,
 	REGION_SIZE = 1 << REGION_SHIFT,
-	MARK_SHIFT = 3,                                 /* bytes a mark bit stands for */
+	MARK_SHIFT = 3, /* bytes a mark bit stands for */
 	REGION_MARK_WORDS = REGION_SIZE >> (MARK_SHIFT + 6),
 	BRICK_SHIFT = 12,
 	REGION_BRICKS = REGION_SIZE >> BRICK_SHIFT,
@@ -60,8 +60,8 @@ enum region_kind {
 	REGION_MEDIUM,
 	REGION_LARGE,
 	REGION_PINNED,
-	REGION_HUGE,  /* the first of a huge object */
-	REGION_TAIL,  /* the others */
+	REGION_HUGE, /* the first of a huge object */
+	REGION_TAIL, /* the others */
 	REGION_KINDS,
 };
 
@@ -73,8 +73,9 @@ struct region {
 	uint32_t run;         /* offset of the first free run, REGION_SIZE when there is none */
 	uint32_t run_largest; /* no run is longer */
 	uint32_t dirty_end;
-	uint32_t live;        /* bytes marked by the last collection; of a huge object: in its first region, what fits */
-	uint32_t count;       /* regions of a huge object; in a tail: how far back the first is */
+	uint32_t
+		live; /* bytes marked by the last collection; of a huge object: in its first region, what fits */
+	uint32_t count; /* regions of a huge object; in a tail: how far back the first is */
 	uint32_t spare[2];
 };
 static_assert(sizeof(struct region) == 32, "the regions of a group are a page");
@@ -95,27 +96,27 @@ struct sweep_sums {
 
 struct heap {
 	uint8_t *base;
-	size_t size;                  /* of the range */
-	uint32_t region_count;        /* of the range */
-	uint32_t region_end;          /* regions from here on were never used */
+	size_t size;           /* of the range */
+	uint32_t region_count; /* of the range */
+	uint32_t region_end;   /* regions from here on were never used */
 	struct region *regions;
 	uint64_t *marks;
 	uint16_t *bricks;
 	uint8_t *cards;
 	uint8_t *bundles;
-	uint32_t groups_ready;        /* groups of regions whose tables are accessible */
+	uint32_t groups_ready; /* groups of regions whose tables are accessible */
 	uint8_t *tables;
 	size_t tables_size;
 	struct method_table *free_type;
 
 	pthread_mutex_t lock;
-	struct run run;               /* for pieces */
+	struct run run;                /* for pieces */
 	uint32_t cursor[REGION_KINDS]; /* where the search of that kind goes on */
-	uint32_t free_hint;           /* no free region lies below */
-	uint64_t committed;           /* bytes of regions */
-	uint64_t commit_limit;        /* 0: none */
-	uint64_t allocated;           /* bytes handed out since the last collection */
-	uint64_t allocated_before;    /* and before that */
+	uint32_t free_hint;            /* no free region lies below */
+	uint64_t committed;            /* bytes of regions */
+	uint64_t commit_limit;         /* 0: none */
+	uint64_t allocated;            /* bytes handed out since the last collection */
+	uint64_t allocated_before;     /* and before that */
 	struct sweep_sums sums;
 };
 
@@ -162,7 +163,8 @@ void heap_sweep(struct heap *h, uint32_t region);
 struct gc_object *heap_object_at(struct heap *h, const void *address);
 
 /* The regions of a kind that lie side by side, from *region on: false when there are no more. Huge ones count as large. */
-bool heap_stretch(struct heap *h, uint32_t *region, enum region_kind *ret_kind, uint8_t **ret_begin, uint8_t **ret_end);
+bool heap_stretch(struct heap *h, uint32_t *region, enum region_kind *ret_kind, uint8_t **ret_begin,
+	uint8_t **ret_end);
 
 static inline size_t heap_offset(const struct heap *h, const void *address)
 {

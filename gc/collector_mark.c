@@ -10,23 +10,26 @@
 #include "gc/collector_regions.h"
 
 enum {
-	QUEUE = 8,                      /* objects whose memory is on its way */
-	STACK_STEP = 1 << 20,           /* bytes made accessible at once */
-	STACK_FIRST = 64 << 10,         /* always there: a root never finds the stack full */
+	QUEUE = 8,              /* objects whose memory is on its way */
+	STACK_STEP = 1 << 20,   /* bytes made accessible at once */
+	STACK_FIRST = 64 << 10, /* always there: a root never finds the stack full */
 };
 
-int marker_open(struct marker *m, struct heap *heap, struct gc_to_clr *ee, uint32_t collectible_flag, size_t stack_limit)
+int marker_open(struct marker *m, struct heap *heap, struct gc_to_clr *ee,
+	uint32_t collectible_flag, size_t stack_limit)
 {
 	memset(m, 0, sizeof(*m));
 	m->heap = heap;
 	m->ee = ee;
 	m->collectible_flag = collectible_flag;
 	/* Every object is pushed once at most. */
-	m->stack_reserved = heap->size / CELL_MIN * sizeof(struct gc_object *) + STACK_STEP;
-	m->stack_limit = stack_limit && stack_limit < m->stack_reserved ? stack_limit : m->stack_reserved;
+	m->stack_reserved = heap->size / CELL_MIN * sizeof(void *) + STACK_STEP;
+	m->stack_limit =
+		stack_limit && stack_limit < m->stack_reserved ? stack_limit : m->stack_reserved;
 	if (m->stack_limit < STACK_FIRST)
 		m->stack_limit = STACK_FIRST;
-	void *stack = mmap(NULL, m->stack_reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *stack = mmap(NULL, m->stack_reserved, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (stack == MAP_FAILED)
 		return -ENOMEM;
 	if (mprotect(stack, STACK_FIRST, PROT_READ | PROT_WRITE) != 0) {
@@ -34,7 +37,7 @@ int marker_open(struct marker *m, struct heap *heap, struct gc_to_clr *ee, uint3
 		return -ENOMEM;
 	}
 	m->stack = stack;
-	m->stack_ready = m->stack + STACK_FIRST / sizeof(*m->stack);
+	m->stack_ready = m->stack + STACK_FIRST / sizeof(void *);
 	m->top = m->stack;
 	return 0;
 }
@@ -47,14 +50,14 @@ void marker_close(struct marker *m)
 /* More of the stack; false when there is none. */
 static bool grow(struct marker *m)
 {
-	size_t have = (size_t)(m->stack_ready - m->stack) * sizeof(*m->stack);
+	size_t have = (size_t)(m->stack_ready - m->stack) * sizeof(void *);
 	size_t step = STACK_STEP;
 
 	if (have + step > m->stack_limit)
 		step = m->stack_limit - have;
-	if (step < sizeof(*m->stack) || mprotect(m->stack_ready, step, PROT_READ | PROT_WRITE) != 0)
+	if (step < sizeof(void *) || mprotect(m->stack_ready, step, PROT_READ | PROT_WRITE) != 0)
 		return false;
-	m->stack_ready += step / sizeof(*m->stack);
+	m->stack_ready += step / sizeof(void *);
 	return true;
 }
 
@@ -275,17 +278,18 @@ void marker_pointer(struct marker *m, void *address)
 
 void marker_end(struct marker *m)
 {
-	size_t have = (size_t)(m->stack_ready - m->stack) * sizeof(*m->stack);
+	size_t have = (size_t)(m->stack_ready - m->stack) * sizeof(void *);
 
 	m->sums.bytes_of_kind[REGION_SMALL] = m->sums.bytes - m->sums.bytes_of_kind[REGION_MEDIUM] -
-		m->sums.bytes_of_kind[REGION_LARGE] - m->sums.bytes_of_kind[REGION_PINNED] -
-		m->sums.bytes_of_kind[REGION_HUGE];
+					      m->sums.bytes_of_kind[REGION_LARGE] -
+					      m->sums.bytes_of_kind[REGION_PINNED] -
+					      m->sums.bytes_of_kind[REGION_HUGE];
 	/* A deep graph leaves a large stack behind, which a dump would hold as well. What is not given back only stays. */
 	if (have > STACK_STEP) {
 		uint8_t *from = (uint8_t *)m->stack + STACK_FIRST;
 
 		(void)madvise(from, have - STACK_FIRST, MADV_DONTNEED);
 		if (mprotect(from, have - STACK_FIRST, PROT_NONE) == 0)
-			m->stack_ready = m->stack + STACK_FIRST / sizeof(*m->stack);
+			m->stack_ready = m->stack + STACK_FIRST / sizeof(void *);
 	}
 }

@@ -27,16 +27,17 @@ struct marker {
 	struct gc_to_clr *ee;
 	uint32_t collectible_flag;
 	bool is_overflowed;
-	struct gc_object **stack;     /* reserved for the worst case, accessible to `stack_ready` */
+	struct gc_object **stack; /* reserved for the worst case, accessible to `stack_ready` */
 	struct gc_object **stack_ready;
 	struct gc_object **top;
-	size_t stack_reserved;        /* bytes */
-	size_t stack_limit;           /* bytes; for tests */
+	size_t stack_reserved; /* bytes */
+	size_t stack_limit;    /* bytes; for tests */
 	struct mark_sums sums;
 };
 
 /* -ENOMEM: no address space for the stack. `stack_limit` 0: as much as it takes. */
-int marker_open(struct marker *m, struct heap *heap, struct gc_to_clr *ee, uint32_t collectible_flag, size_t stack_limit);
+int marker_open(struct marker *m, struct heap *heap, struct gc_to_clr *ee,
+	uint32_t collectible_flag, size_t stack_limit);
 void marker_close(struct marker *m);
 
 void marker_begin(struct marker *m);

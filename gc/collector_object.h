@@ -88,7 +88,8 @@ static inline __attribute__((always_inline)) bool object_each_reference(struct g
 	if (n > 0) {
 		for (const int64_t *pair = before - 3; n > 0; n--, pair -= 2) {
 			struct gc_object **slot = (struct gc_object **)((uint8_t *)o + pair[1]);
-			struct gc_object **end = (struct gc_object **)((uint8_t *)slot + pair[0] + (int64_t)size);
+			struct gc_object **end =
+				(struct gc_object **)((uint8_t *)slot + pair[0] + (int64_t)size);
 
 			for (; slot < end; slot++) {
 				if (!visit(context, slot))
@@ -105,7 +106,8 @@ static inline __attribute__((always_inline)) bool object_each_reference(struct g
 			uint32_t skip = (uint32_t)((uint64_t)before[i - 3] >> 32);
 			struct gc_object **end = (struct gc_object **)at + count;
 
-			for (struct gc_object **slot = (struct gc_object **)at; slot < end; slot++) {
+			for (struct gc_object **slot = (struct gc_object **)at; slot < end;
+				slot++) {
 				if (!visit(context, slot))
 					return false;
 			}

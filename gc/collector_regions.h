@@ -13,7 +13,8 @@ static inline struct region *heap_region(const struct heap *h, uint32_t index)
 }
 
 /* That many free regions side by side become regions of this kind, accessible. */
-enum heap_shortage heap_take_regions(struct heap *h, uint32_t count, enum region_kind kind, uint32_t *ret_first);
+enum heap_shortage heap_take_regions(
+	struct heap *h, uint32_t count, enum region_kind kind, uint32_t *ret_first);
 
 /* A free cell in memory that nobody has been given. */
 void heap_free_cell(struct heap *h, uint8_t *begin, uint8_t *end);

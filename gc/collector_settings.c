@@ -9,12 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define GIB ((uint64_t)1 << 30)
+#define GIB         ((uint64_t)1 << 30)
 #define RANGE_BYTES (256 * GIB)
 
 const struct setting_name setting_names[SETTINGS] = {
 	[SETTING_HARD_LIMIT] = { "GCHeapHardLimit", "System.GC.HeapHardLimit", false },
-	[SETTING_HARD_LIMIT_PERCENT] = { "GCHeapHardLimitPercent", "System.GC.HeapHardLimitPercent", false },
+	[SETTING_HARD_LIMIT_PERCENT] = { "GCHeapHardLimitPercent", "System.GC.HeapHardLimitPercent",
+		false },
 	[SETTING_GEN0_SIZE] = { "GCgen0size", "System.GC.Gen0Size", false },
 	[SETTING_GEN0_MAX] = { "GCgen0MaxBudget", NULL, false },
 	[SETTING_REGION_RANGE] = { "GCRegionRange", "System.GC.RegionRange", false },
@@ -52,7 +53,8 @@ static uint64_t cgroup_number(const char *folder, const char *file)
 {
 	char path[600], text[64];
 
-	if (snprintf(path, sizeof(path), "%s/%s", folder, file) >= (int)sizeof(path) || !read_text(path, text, sizeof(text)))
+	if (snprintf(path, sizeof(path), "%s/%s", folder, file) >= (int)sizeof(path) ||
+		!read_text(path, text, sizeof(text)))
 		return 0;
 	return strtoull(text, NULL, 10);
 }
@@ -119,7 +121,9 @@ int32_t settings_read(struct settings *s, struct gc_to_clr *ee, char *text, size
 	if (read_text("/proc/meminfo", info, sizeof(info)))
 		machine = meminfo(info, "MemTotal:");
 	if (machine == 0)
-		machine = 8 * GIB; /* a machine that does not tell: a guess that does no harm, it only shapes budgets */
+		machine =
+			8 *
+			GIB; /* a machine that does not tell: a guess that does no harm, it only shapes budgets */
 	uint64_t container = container_limit();
 	if (container >= machine)
 		container = 0;
@@ -129,7 +133,10 @@ int32_t settings_read(struct settings *s, struct gc_to_clr *ee, char *text, size
 
 	int64_t percent = s->values[SETTING_HARD_LIMIT_PERCENT];
 	if (percent < 0 || percent > 100) {
-		snprintf(text, text_size, "GCHeapHardLimitPercent is %lld. Set it to 1 to 100 (hexadecimal in the environment).", (long long)percent);
+		snprintf(text, text_size,
+			"GCHeapHardLimitPercent is %lld. Set it to 1 to 100 (hexadecimal in the "
+			"environment).",
+			(long long)percent);
 		return GC_E_FAIL;
 	}
 	if (s->values[SETTING_HARD_LIMIT] > 0) {
@@ -151,9 +158,10 @@ int32_t settings_read(struct settings *s, struct gc_to_clr *ee, char *text, size
 		/* Twice the limit: huge objects need room side by side. */
 		s->range_bytes = 2 * s->hard_limit_bytes + (GIB >> 1);
 	}
-	s->high_percent = s->values[SETTING_HIGH_PERCENT] > 0 && s->values[SETTING_HIGH_PERCENT] < 100
-		? (uint32_t)s->values[SETTING_HIGH_PERCENT]
-		: 90;
+	s->high_percent =
+		s->values[SETTING_HIGH_PERCENT] > 0 && s->values[SETTING_HIGH_PERCENT] < 100
+			? (uint32_t)s->values[SETTING_HIGH_PERCENT]
+			: 90;
 	if (stack)
 		s->mark_stack_bytes = strtoul(stack, NULL, 10);
 	return GC_OK;
@@ -165,7 +173,8 @@ uint32_t settings_memory_load(const struct settings *s)
 	uint64_t used = 0;
 
 	if (read_text("/proc/meminfo", info, sizeof(info))) {
-		uint64_t total = meminfo(info, "MemTotal:"), available = meminfo(info, "MemAvailable:");
+		uint64_t total = meminfo(info, "MemTotal:"),
+			 available = meminfo(info, "MemAvailable:");
 
 		if (total > available && available)
 			used = total - available;

@@ -32,21 +32,21 @@ enum setting_key {
 };
 
 struct setting_name {
-	const char *name;        /* GCHeapHardLimit, after DOTNET_ */
-	const char *public_key;  /* System.GC.HeapHardLimit, or NULL */
+	const char *name;       /* GCHeapHardLimit, after DOTNET_ */
+	const char *public_key; /* System.GC.HeapHardLimit, or NULL */
 	bool is_bool;
 };
 extern const struct setting_name setting_names[SETTINGS];
 
 struct settings {
-	int64_t values[SETTINGS];       /* as set; 0 when not */
-	uint64_t physical_bytes;        /* the machine's, or the container's limit */
-	uint64_t hard_limit_bytes;      /* 0: none */
-	bool is_limit_configured;       /* by a setting, not by the container */
+	int64_t values[SETTINGS];  /* as set; 0 when not */
+	uint64_t physical_bytes;   /* the machine's, or the container's limit */
+	uint64_t hard_limit_bytes; /* 0: none */
+	bool is_limit_configured;  /* by a setting, not by the container */
 	uint64_t range_bytes;
 	bool is_range_configured;
 	uint32_t high_percent;
-	size_t mark_stack_bytes;        /* 0: no limit */
+	size_t mark_stack_bytes; /* 0: no limit */
 };
 
 /* Asks the runtime and the machine. GC_OK, or GC_E_FAIL with what is wrong in `text`. */

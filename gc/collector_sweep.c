@@ -40,7 +40,8 @@ struct sweep {
 /* The words [from, to) of the region hold no object. */
 static void free_stretch(struct sweep *s, int32_t from, int32_t to)
 {
-	uint8_t *begin = s->begin + ((size_t)from << MARK_SHIFT), *end = s->begin + ((size_t)to << MARK_SHIFT);
+	uint8_t *begin = s->begin + ((size_t)from << MARK_SHIFT),
+		*end = s->begin + ((size_t)to << MARK_SHIFT);
 
 	s->heap->sums.free_bytes += (uint64_t)(end - begin);
 	if (end - begin < (ptrdiff_t)s->run_min) {
@@ -51,7 +52,8 @@ static void free_stretch(struct sweep *s, int32_t from, int32_t to)
 		s->heap->sums.runs++;
 	}
 	uint16_t *brick = &s->brick[(begin - s->begin) >> BRICK_SHIFT];
-	uint16_t value = (uint16_t)(((begin - s->begin) & ((1 << BRICK_SHIFT) - 1)) / CELL_ALIGN + 1);
+	uint16_t value =
+		(uint16_t)(((begin - s->begin) & ((1 << BRICK_SHIFT) - 1)) / CELL_ALIGN + 1);
 	if (*brick == 0 || *brick > value)
 		*brick = value;
 }
@@ -64,7 +66,8 @@ void heap_sweep(struct heap *h, uint32_t index)
 		.heap = h,
 		.begin = heap_region_begin(h, index),
 		.index = index,
-		.run_min = r->kind == REGION_SMALL || r->kind == REGION_MEDIUM ? SMALL_RUN_MIN : LARGE_RUN_MIN,
+		.run_min = r->kind == REGION_SMALL || r->kind == REGION_MEDIUM ? SMALL_RUN_MIN
+									       : LARGE_RUN_MIN,
 		.link = &r->run,
 		.brick = h->bricks + (size_t)index * REGION_BRICKS,
 	};
@@ -119,7 +122,8 @@ void heap_make_walkable(struct heap *h)
 	for (uint32_t i = 0; i < h->region_end; i++) {
 		struct region *r = heap_region(h, i);
 
-		if (r->kind != REGION_FREE && r->kind != REGION_HUGE && r->kind != REGION_TAIL && !r->is_swept) {
+		if (r->kind != REGION_FREE && r->kind != REGION_HUGE && r->kind != REGION_TAIL &&
+			!r->is_swept) {
 			heap_sweep(h, i);
 			h->sums.regions_in_pause++;
 		}

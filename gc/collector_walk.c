@@ -7,7 +7,8 @@
 enum root_flag { ROOT_PINNING = 1, ROOT_WEAK = 2, ROOT_REF_COUNTED = 8 };
 
 /* Cells end to end; false when the walk was ended. */
-static bool walk_cells(struct collector *c, uint8_t *begin, uint8_t *end, gc_walk_object_fn *walk, void *context)
+static bool walk_cells(
+	struct collector *c, uint8_t *begin, uint8_t *end, gc_walk_object_fn *walk, void *context)
 {
 	for (uint8_t *cell = begin; cell < end;) {
 		struct gc_object *o = cell_object(cell);
@@ -21,7 +22,8 @@ static bool walk_cells(struct collector *c, uint8_t *begin, uint8_t *end, gc_wal
 	return true;
 }
 
-void collector_walk_heap(struct collector *c, gc_walk_object_fn *walk, void *context, bool walk_large)
+void collector_walk_heap(
+	struct collector *c, gc_walk_object_fn *walk, void *context, bool walk_large)
 {
 	struct heap *h = &c->heap;
 	enum region_kind kind;
@@ -40,7 +42,8 @@ void collector_walk_heap(struct collector *c, gc_walk_object_fn *walk, void *con
 	}
 	/* The frozen ones belong to the oldest generation. */
 	for (struct gc_segment *s = c->frozen; s; s = s->next) {
-		if (!walk_cells(c, s->begin, __atomic_load_n(&s->end, __ATOMIC_ACQUIRE), walk, context))
+		if (!walk_cells(
+			    c, s->begin, __atomic_load_n(&s->end, __ATOMIC_ACQUIRE), walk, context))
 			return;
 	}
 }
@@ -95,7 +98,10 @@ static void call_scan(void *context, struct gc_object **handle, struct gc_object
 	uint32_t flags = call->flags;
 
 	if (flags & ROOT_REF_COUNTED)
-		flags |= call->collector->ee->table->RefCountedHandleCallbacks(call->collector->ee, o) ? 0 : ROOT_WEAK;
+		flags |= call->collector->ee->table->RefCountedHandleCallbacks(
+				 call->collector->ee, o)
+				 ? 0
+				 : ROOT_WEAK;
 	call->scan(handle, NULL, flags, call->context, false);
 }
 
@@ -109,7 +115,8 @@ static void call_scan_dependent(void *context, struct gc_object **handle, struct
 		call->scan(handle, secondary, 0, call->context, true);
 }
 
-void collector_walk_handles(struct collector *c, gc_scan_handle_fn *scan, struct gc_scan_context *context, bool is_dependent)
+void collector_walk_handles(struct collector *c, gc_scan_handle_fn *scan,
+	struct gc_scan_context *context, bool is_dependent)
 {
 	static const uint32_t flags[GC_HANDLE_TYPES] = {
 		[GC_HANDLE_WEAK_SHORT] = ROOT_WEAK,
@@ -155,7 +162,9 @@ void collector_walk_ready_kinds(struct collector *c, gc_walk_finalizer_fn *walk)
 
 static int32_t generation_of(enum region_kind kind)
 {
-	return kind == REGION_LARGE ? GENERATION_LARGE : kind == REGION_PINNED ? GENERATION_PINNED : GENERATION_OLDEST;
+	return kind == REGION_LARGE    ? GENERATION_LARGE
+	       : kind == REGION_PINNED ? GENERATION_PINNED
+				       : GENERATION_OLDEST;
 }
 
 void collector_describe(struct collector *c, gc_generation_fn *describe, void *context)
@@ -169,7 +178,8 @@ void collector_describe(struct collector *c, gc_generation_fn *describe, void *c
 		describe(context, GENERATION_OLDEST, s->begin, s->end, s->reserved);
 }
 
-uint32_t collector_generation_range(struct collector *c, struct gc_object *o, uint8_t **ret_begin, uint8_t **ret_end)
+uint32_t collector_generation_range(
+	struct collector *c, struct gc_object *o, uint8_t **ret_begin, uint8_t **ret_end)
 {
 	enum region_kind kind;
 	uint8_t *begin, *end;

@@ -40,7 +40,8 @@ static void fill_dac(struct gc_dac_vars *dac, const struct gc_runtime *runtime)
 		dac->pointers[i] = empty_heap;
 }
 
-int32_t GC_Initialize(struct gc_to_clr *ee, struct gc_heap **ret_heap, struct gc_handle_manager **ret_handles, struct gc_dac_vars *dac)
+int32_t GC_Initialize(struct gc_to_clr *ee, struct gc_heap **ret_heap,
+	struct gc_handle_manager **ret_handles, struct gc_dac_vars *dac)
 {
 	struct collector *c = &the_collector;
 

@@ -73,7 +73,8 @@ static void set_finalization_run(struct gc_heap *self, struct gc_object *object)
 	__atomic_or_fetch(object_header(object), HEADER_FINALIZER_RUN, __ATOMIC_RELAXED);
 }
 
-static bool register_for_finalization(struct gc_heap *self, int32_t generation, struct gc_object *object)
+static bool register_for_finalization(
+	struct gc_heap *self, int32_t generation, struct gc_object *object)
 {
 	(void)generation;
 	uint32_t *header = object_header(object);
@@ -98,17 +99,19 @@ static uint32_t pause_percent_100(const struct collector *c)
 	return run_ns > 0 ? (uint32_t)((__int128)c->paused_ns * 10000 / run_ns) : 0;
 }
 
-static void memory_info(struct gc_heap *self, uint64_t *high_load_threshold, uint64_t *available, uint64_t *load, uint64_t *heap_size,
-	uint64_t *fragmentation, uint64_t *committed, uint64_t *promoted, uint64_t *pinned_count, uint64_t *finalization_pending,
-	uint64_t *index, uint32_t *generation, uint32_t *pause_percent, bool *is_compacting, bool *is_concurrent, uint64_t *generations,
-	uint64_t *pauses, int32_t kind)
+static void memory_info(struct gc_heap *self, uint64_t *high_load_threshold, uint64_t *available,
+	uint64_t *load, uint64_t *heap_size, uint64_t *fragmentation, uint64_t *committed,
+	uint64_t *promoted, uint64_t *pinned_count, uint64_t *finalization_pending, uint64_t *index,
+	uint32_t *generation, uint32_t *pause_percent, bool *is_compacting, bool *is_concurrent,
+	uint64_t *generations, uint64_t *pauses, int32_t kind)
 {
 	struct collector *c = of(self);
 	/* All are full and blocking. */
 	bool is_known = kind == GC_KIND_ANY || kind == GC_KIND_FULL_BLOCKING;
 	struct collect_record none = { 0 };
 	const struct collect_record *r = is_known ? &c->last : &none;
-	uint64_t total = c->settings.hard_limit_bytes ? c->settings.hard_limit_bytes : c->settings.physical_bytes;
+	uint64_t total = c->settings.hard_limit_bytes ? c->settings.hard_limit_bytes
+						      : c->settings.physical_bytes;
 
 	*high_load_threshold = total / 100 * c->settings.high_percent;
 	*available = total;
@@ -117,10 +120,10 @@ static void memory_info(struct gc_heap *self, uint64_t *high_load_threshold, uin
 	*fragmentation = 0;
 	for (int i = 0; i < GENERATIONS_ALL; i++) {
 		*fragmentation += r->free_after[i];
-		generations[4 * i] = r->size_before[i];
-		generations[4 * i + 1] = r->free_before[i];
-		generations[4 * i + 2] = r->size_after[i];
-		generations[4 * i + 3] = r->free_after[i];
+		*generations++ = r->size_before[i];
+		*generations++ = r->free_before[i];
+		*generations++ = r->size_after[i];
+		*generations++ = r->free_after[i];
 	}
 	*committed = r->committed_bytes;
 	*promoted = r->live_bytes;
@@ -146,7 +149,8 @@ static int32_t latency_mode(struct gc_heap *self)
 {
 	struct collector *c = of(self);
 
-	return __atomic_load_n(&c->no_gc.is_active, __ATOMIC_RELAXED) ? LATENCY_NO_GC : c->latency_mode;
+	return __atomic_load_n(&c->no_gc.is_active, __ATOMIC_RELAXED) ? LATENCY_NO_GC
+								      : c->latency_mode;
 }
 
 static int32_t set_latency_mode(struct gc_heap *self, int32_t mode)
@@ -170,7 +174,8 @@ static void set_compaction_mode(struct gc_heap *self, int32_t mode)
 	of(self)->compaction_mode = mode;
 }
 
-static bool register_for_notification(struct gc_heap *self, uint32_t gen2_percent, uint32_t large_percent)
+static bool register_for_notification(
+	struct gc_heap *self, uint32_t gen2_percent, uint32_t large_percent)
 {
 	(void)self;
 	(void)gen2_percent;
@@ -198,13 +203,17 @@ static uint32_t which_generation(struct gc_heap *self, struct gc_object *object)
 	return collector_generation(of(self), object);
 }
 
-static int32_t collection_count(struct gc_heap *self, int32_t generation, int32_t get_background_full_count)
+static int32_t collection_count(
+	struct gc_heap *self, int32_t generation, int32_t get_background_full_count)
 {
 	(void)generation;
-	return get_background_full_count ? 0 : (int32_t)__atomic_load_n(&of(self)->count, __ATOMIC_RELAXED);
+	return get_background_full_count
+		       ? 0
+		       : (int32_t)__atomic_load_n(&of(self)->count, __ATOMIC_RELAXED);
 }
 
-static int32_t start_no_gc_region(struct gc_heap *self, uint64_t total_size, bool is_large_known, uint64_t large_size, bool disallow_full_blocking)
+static int32_t start_no_gc_region(struct gc_heap *self, uint64_t total_size, bool is_large_known,
+	uint64_t large_size, bool disallow_full_blocking)
 {
 	(void)is_large_known;
 	(void)large_size;
@@ -221,20 +230,25 @@ static size_t total_bytes_in_use(struct gc_heap *self)
 {
 	struct collector *c = of(self);
 
-	return __atomic_load_n(&c->live, __ATOMIC_RELAXED) + __atomic_load_n(&c->heap.allocated, __ATOMIC_RELAXED);
+	return __atomic_load_n(&c->live, __ATOMIC_RELAXED) +
+	       __atomic_load_n(&c->heap.allocated, __ATOMIC_RELAXED);
 }
 
 static uint64_t total_allocated_bytes(struct gc_heap *self)
 {
 	struct collector *c = of(self);
 
-	return __atomic_load_n(&c->heap.allocated_before, __ATOMIC_RELAXED) + __atomic_load_n(&c->heap.allocated, __ATOMIC_RELAXED);
+	return __atomic_load_n(&c->heap.allocated_before, __ATOMIC_RELAXED) +
+	       __atomic_load_n(&c->heap.allocated, __ATOMIC_RELAXED);
 }
 
-static int32_t garbage_collect(struct gc_heap *self, int32_t generation, bool low_memory, int32_t mode)
+static int32_t garbage_collect(
+	struct gc_heap *self, int32_t generation, bool low_memory, int32_t mode)
 {
 	struct collector *c = of(self);
-	struct collect_request request = { .reason = COLLECT_INDUCED, .mode = (uint32_t)mode, .is_induced = true };
+	struct collect_request request = {
+		.reason = COLLECT_INDUCED, .mode = (uint32_t)mode, .is_induced = true
+	};
 
 	(void)generation; /* there is one */
 	if (low_memory) {
@@ -242,7 +256,8 @@ static int32_t garbage_collect(struct gc_heap *self, int32_t generation, bool lo
 		request.mode |= COLLECT_AGGRESSIVE;
 	} else if (mode & COLLECT_OPTIMIZED) {
 		/* Only if there is something to be had: a quarter of the budget. */
-		if (__atomic_load_n(&c->heap.allocated, __ATOMIC_RELAXED) < __atomic_load_n(&c->budget, __ATOMIC_RELAXED) / 4)
+		if (__atomic_load_n(&c->heap.allocated, __ATOMIC_RELAXED) <
+			__atomic_load_n(&c->budget, __ATOMIC_RELAXED) / 4)
 			return GC_OK;
 		request.reason = COLLECT_INDUCED_NOT_FORCED;
 	} else if (mode & COLLECT_COMPACTING) {
@@ -265,7 +280,9 @@ static int32_t percent_time_in_gc(struct gc_heap *self)
 
 static size_t generation_size(struct gc_heap *self, int32_t generation)
 {
-	return generation >= 0 && generation < GENERATIONS_ALL ? of(self)->last.size_after[generation] : 0;
+	return generation >= 0 && generation < GENERATIONS_ALL
+		       ? of(self)->last.size_after[generation]
+		       : 0;
 }
 
 static int64_t total_pause_duration(struct gc_heap *self)
@@ -298,7 +315,8 @@ static void enumerate_configuration(struct gc_heap *self, void *context, gc_conf
 			value = (int64_t)s->hard_limit_bytes;
 		else if (key == SETTING_REGION_RANGE)
 			value = (int64_t)of(self)->heap.size;
-		call(context, (void *)(uintptr_t)n->name, (void *)(uintptr_t)n->public_key, n->is_bool ? TYPE_BOOLEAN : TYPE_INT64, value);
+		call(context, (void *)(uintptr_t)n->name, (void *)(uintptr_t)n->public_key,
+			n->is_bool ? TYPE_BOOLEAN : TYPE_INT64, value);
 	}
 }
 
@@ -361,8 +379,10 @@ static bool is_heap_pointer(struct gc_heap *self, void *address, bool small_only
 
 	if (at >= h->size || at >> REGION_SHIFT >= h->region_end)
 		return false;
-	enum region_kind kind = (enum region_kind)heap_region(h, (uint32_t)(at >> REGION_SHIFT))->kind;
-	return kind == REGION_SMALL || kind == REGION_MEDIUM || (!small_only && kind != REGION_FREE);
+	enum region_kind kind =
+		(enum region_kind)heap_region(h, (uint32_t)(at >> REGION_SHIFT))->kind;
+	return kind == REGION_SMALL || kind == REGION_MEDIUM ||
+	       (!small_only && kind != REGION_FREE);
 }
 
 static bool is_in_progress(struct gc_heap *self, bool consider_start)
@@ -376,7 +396,8 @@ static uint32_t gc_count(struct gc_heap *self)
 	return __atomic_load_n(&of(self)->count, __ATOMIC_RELAXED);
 }
 
-static bool uses_context_heap(struct gc_heap *self, struct gc_alloc_context *context, int32_t thread_number)
+static bool uses_context_heap(
+	struct gc_heap *self, struct gc_alloc_context *context, int32_t thread_number)
 {
 	(void)self;
 	(void)context;
@@ -429,7 +450,8 @@ static void close_gate(struct gc_heap *self)
 	pthread_mutex_unlock(&gate->mutex);
 }
 
-static void fix_context(struct gc_heap *self, struct gc_alloc_context *context, void *argument, void *heap)
+static void fix_context(
+	struct gc_heap *self, struct gc_alloc_context *context, void *argument, void *heap)
 {
 	(void)argument;
 	(void)heap;
@@ -472,7 +494,8 @@ static size_t now(struct gc_heap *self)
 	return (size_t)collector_now_ns() / 1000000;
 }
 
-static struct gc_object *alloc(struct gc_heap *self, struct gc_alloc_context *context, size_t size, uint32_t flags)
+static struct gc_object *alloc(
+	struct gc_heap *self, struct gc_alloc_context *context, size_t size, uint32_t flags)
 {
 	return collector_alloc(of(self), context, size, flags);
 }
@@ -499,15 +522,18 @@ static struct gc_object *next_object(struct gc_heap *self, struct gc_object *obj
 {
 	struct heap *h = &of(self)->heap;
 	struct gc_object *next = (struct gc_object *)((uint8_t *)object + object_size(object));
-	size_t at = heap_offset(h, object_cell(object)), next_at = heap_offset(h, object_cell(next));
+	size_t at = heap_offset(h, object_cell(object)),
+	       next_at = heap_offset(h, object_cell(next));
 
 	/* Cells do not go from one region into the next. */
-	if (at >= h->size || at >> REGION_SHIFT != next_at >> REGION_SHIFT || heap_region(h, (uint32_t)(at >> REGION_SHIFT))->kind == REGION_HUGE)
+	if (at >= h->size || at >> REGION_SHIFT != next_at >> REGION_SHIFT ||
+		heap_region(h, (uint32_t)(at >> REGION_SHIFT))->kind == REGION_HUGE)
 		return NULL;
 	return next;
 }
 
-static struct gc_object *containing_object(struct gc_heap *self, void *interior, bool collected_only)
+static struct gc_object *containing_object(
+	struct gc_heap *self, void *interior, bool collected_only)
 {
 	struct collector *c = of(self);
 
@@ -517,19 +543,22 @@ static struct gc_object *containing_object(struct gc_heap *self, void *interior,
 
 /* ---- walks ---- */
 
-static void walk_object(struct gc_heap *self, struct gc_object *object, gc_walk_object_fn *walk, void *context)
+static void walk_object(
+	struct gc_heap *self, struct gc_object *object, gc_walk_object_fn *walk, void *context)
 {
 	(void)self;
 	collector_walk_references(object, walk, context);
 }
 
-static void walk_object2(struct gc_heap *self, struct gc_object *object, gc_walk_object2_fn *walk, void *context)
+static void walk_object2(
+	struct gc_heap *self, struct gc_object *object, gc_walk_object2_fn *walk, void *context)
 {
 	(void)self;
 	collector_walk_slots(object, walk, context);
 }
 
-static void walk_heap(struct gc_heap *self, gc_walk_object_fn *walk, void *context, int32_t generation, bool walk_large)
+static void walk_heap(struct gc_heap *self, gc_walk_object_fn *walk, void *context,
+	int32_t generation, bool walk_large)
 {
 	/* Everything small is of the oldest generation. */
 	if (generation >= 0 && generation < GENERATION_OLDEST)
@@ -542,7 +571,8 @@ static void retire_for_walk(struct gc_alloc_context *context, void *argument)
 	collector_retire(argument, context);
 }
 
-static void walk_heap_outside(struct gc_heap *self, gc_walk_object_fn *walk, void *context, int32_t generation, bool walk_large)
+static void walk_heap_outside(struct gc_heap *self, gc_walk_object_fn *walk, void *context,
+	int32_t generation, bool walk_large)
 {
 	struct collector *c = of(self);
 
@@ -550,7 +580,8 @@ static void walk_heap_outside(struct gc_heap *self, gc_walk_object_fn *walk, voi
 	walk_heap(self, walk, context, generation, walk_large);
 }
 
-static void walk_survivors(struct gc_heap *self, void *gc_context, void *record, void *diagnostics, int32_t type, int32_t generation)
+static void walk_survivors(struct gc_heap *self, void *gc_context, void *record, void *diagnostics,
+	int32_t type, int32_t generation)
 {
 	/* Profilers ask where survivors have moved to: nowhere. */
 	(void)self;
@@ -567,19 +598,22 @@ static void walk_finalize_queue(struct gc_heap *self, void *gc_context, gc_walk_
 	collector_walk_ready_kinds(of(self), walk);
 }
 
-static void scan_finalize_queue(struct gc_heap *self, gc_scan_finalizer_fn *scan, struct gc_scan_context *context)
+static void scan_finalize_queue(
+	struct gc_heap *self, gc_scan_finalizer_fn *scan, struct gc_scan_context *context)
 {
 	/* Called as a promote function: slot, context, flags. */
 	collector_walk_ready(of(self), (gc_promote_fn *)(void *)scan, context);
 }
 
-static void scan_handles(struct gc_heap *self, gc_scan_handle_fn *scan, int32_t generation, struct gc_scan_context *context)
+static void scan_handles(struct gc_heap *self, gc_scan_handle_fn *scan, int32_t generation,
+	struct gc_scan_context *context)
 {
 	(void)generation;
 	collector_walk_handles(of(self), scan, context, false);
 }
 
-static void scan_dependent_handles(struct gc_heap *self, gc_scan_handle_fn *scan, int32_t generation, struct gc_scan_context *context)
+static void scan_dependent_handles(struct gc_heap *self, gc_scan_handle_fn *scan,
+	int32_t generation, struct gc_scan_context *context)
 {
 	(void)generation;
 	collector_walk_handles(of(self), scan, context, true);
@@ -590,14 +624,17 @@ static void describe_generations(struct gc_heap *self, gc_generation_fn *describ
 	collector_describe(of(self), describe, context);
 }
 
-static void trace_segment(void *context, int32_t generation, uint8_t *begin, uint8_t *end, uint8_t *reserved)
+static void trace_segment(
+	void *context, int32_t generation, uint8_t *begin, uint8_t *end, uint8_t *reserved)
 {
 	enum { SEGMENT_SMALL = 0, SEGMENT_LARGE = 1, SEGMENT_PINNED = 3 };
 
 	(void)context;
 	(void)end;
 	gc_event_GCCreateSegment_V1(begin, (size_t)(reserved - begin),
-		generation == GENERATION_LARGE ? SEGMENT_LARGE : generation == GENERATION_PINNED ? SEGMENT_PINNED : SEGMENT_SMALL);
+		generation == GENERATION_LARGE    ? SEGMENT_LARGE
+		: generation == GENERATION_PINNED ? SEGMENT_PINNED
+						  : SEGMENT_SMALL);
 }
 
 static void trace_segments(struct gc_heap *self)
@@ -679,7 +716,8 @@ static void unregister_frozen(struct gc_heap *self, struct gc_segment *segment)
 	/* Not freed: somebody may be looking through the list without a lock. It happens when code is unloaded, and has 32 bytes. */
 }
 
-static void update_frozen(struct gc_heap *self, struct gc_segment *segment, uint8_t *allocated, uint8_t *committed)
+static void update_frozen(
+	struct gc_heap *self, struct gc_segment *segment, uint8_t *allocated, uint8_t *committed)
 {
 	(void)self;
 	(void)committed;
@@ -693,7 +731,8 @@ static bool is_in_frozen(struct gc_heap *self, struct gc_object *object)
 
 	if (heap_has(&c->heap, object))
 		return false;
-	for (struct gc_segment *s = __atomic_load_n(&c->frozen, __ATOMIC_ACQUIRE); s; s = __atomic_load_n(&s->next, __ATOMIC_ACQUIRE)) {
+	for (struct gc_segment *s = __atomic_load_n(&c->frozen, __ATOMIC_ACQUIRE); s;
+		s = __atomic_load_n(&s->next, __ATOMIC_ACQUIRE)) {
 		if (at >= s->begin && at < s->reserved)
 			return true;
 	}
@@ -714,7 +753,8 @@ static void control_private_events(struct gc_heap *self, int32_t keyword, int32_
 	gc_events_control(GC_EVENT_PRIVATE, keyword, level);
 }
 
-static uint32_t generation_with_range(struct gc_heap *self, struct gc_object *object, uint8_t **begin, uint8_t **allocated, uint8_t **reserved)
+static uint32_t generation_with_range(struct gc_heap *self, struct gc_object *object,
+	uint8_t **begin, uint8_t **allocated, uint8_t **reserved)
 {
 	uint32_t generation = collector_generation_range(of(self), object, begin, allocated);
 

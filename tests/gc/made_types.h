@@ -48,12 +48,14 @@ static void types_make(void)
 	types.pair_type.words[6] = 8;
 	types.pair_type.words[5] = 16 - 40;
 	/* Offset 16, to the end: the object's size less header, type and length. */
-	types.references_type.table = (struct method_table){ array | TYPE_HAS_REFERENCES | 8, CELL_MIN };
+	types.references_type.table =
+		(struct method_table){ array | TYPE_HAS_REFERENCES | 8, CELL_MIN };
 	types.references_type.words[7] = 1;
 	types.references_type.words[6] = 16;
 	types.references_type.words[5] = -CELL_MIN;
 	/* From offset 24: one reference, 8 bytes on, two references, 8 bytes on to the next element's first. */
-	types.gaps_type.table = (struct method_table){ array | TYPE_HAS_REFERENCES | GAPS_ELEMENT, CELL_MIN };
+	types.gaps_type.table =
+		(struct method_table){ array | TYPE_HAS_REFERENCES | GAPS_ELEMENT, CELL_MIN };
 	types.gaps_type.words[7] = -2;
 	types.gaps_type.words[6] = 24;
 	types.gaps_type.words[5] = 1 | (int64_t)8 << 32;

@@ -74,7 +74,8 @@ static void disable_preemptive(struct gc_to_clr *self)
 		pthread_rwlock_rdlock(&rt.running);
 }
 
-static void scan_roots(struct gc_to_clr *self, gc_promote_fn *promote, int32_t condemned, int32_t max_generation, struct gc_scan_context *context)
+static void scan_roots(struct gc_to_clr *self, gc_promote_fn *promote, int32_t condemned,
+	int32_t max_generation, struct gc_scan_context *context)
 {
 	(void)self;
 	assert_int_equal(condemned, max_generation);
@@ -86,9 +87,12 @@ static void scan_roots(struct gc_to_clr *self, gc_promote_fn *promote, int32_t c
 			struct gc_object *inside = (struct gc_object *)((uint8_t *)o + 12);
 
 			if (o && i % 4 == 3)
-				promote(&inside, context, i % 8 == 7 ? GC_ROOT_INTERIOR | GC_ROOT_PINNED : GC_ROOT_INTERIOR);
+				promote(&inside, context,
+					i % 8 == 7 ? GC_ROOT_INTERIOR | GC_ROOT_PINNED
+						   : GC_ROOT_INTERIOR);
 			else
-				promote(&rt.mutators[t].roots[i], context, i % 8 == 5 ? GC_ROOT_PINNED : 0);
+				promote(&rt.mutators[t].roots[i], context,
+					i % 8 == 5 ? GC_ROOT_PINNED : 0);
 		}
 	}
 }
@@ -126,7 +130,8 @@ static void before_roots(struct gc_to_clr *self, int32_t a, bool b, bool c)
 	(void)c;
 }
 
-static void after_roots(struct gc_to_clr *self, int32_t a, int32_t b, struct gc_scan_context *context)
+static void after_roots(
+	struct gc_to_clr *self, int32_t a, int32_t b, struct gc_scan_context *context)
 {
 	(void)self;
 	(void)a;
@@ -134,7 +139,8 @@ static void after_roots(struct gc_to_clr *self, int32_t a, int32_t b, struct gc_
 	(void)context;
 }
 
-static void sync_blocks(struct gc_to_clr *self, gc_weak_scan_fn *scan, uintptr_t first, uintptr_t second)
+static void sync_blocks(
+	struct gc_to_clr *self, gc_weak_scan_fn *scan, uintptr_t first, uintptr_t second)
 {
 	(void)self;
 	(void)scan;
@@ -155,7 +161,8 @@ static void diag_start(struct gc_to_clr *self, int32_t generation, bool induced)
 	(void)induced;
 }
 
-static void diag_end(struct gc_to_clr *self, size_t index, int32_t generation, int32_t reason, bool concurrent)
+static void diag_end(
+	struct gc_to_clr *self, size_t index, int32_t generation, int32_t reason, bool concurrent)
 {
 	(void)self;
 	(void)index;
@@ -174,8 +181,11 @@ static void stomp(struct gc_to_clr *self, struct gc_write_barrier *barrier)
 {
 	(void)self;
 	/* What a server barrier does to an object at either end. */
-	((uint8_t *)barrier->card_bundle_table)[(uintptr_t)barrier->lowest_address >> BUNDLE_SHIFT] = 0xFF;
-	((uint8_t *)barrier->card_bundle_table)[(uintptr_t)(barrier->highest_address - 1) >> BUNDLE_SHIFT] = 0xFF;
+	((uint8_t *)barrier
+			->card_bundle_table)[(uintptr_t)barrier->lowest_address >> BUNDLE_SHIFT] =
+		0xFF;
+	((uint8_t *)barrier->card_bundle_table)[(uintptr_t)(barrier->highest_address - 1) >>
+						BUNDLE_SHIFT] = 0xFF;
 }
 
 static void enable_finalization(struct gc_to_clr *self, bool has_work)
@@ -210,8 +220,10 @@ static bool get_int(struct gc_to_clr *self, const char *key, const char *public_
 {
 	(void)self;
 	(void)public_key;
-	int64_t set = strcmp(key, "GCHeapHardLimit") == 0 ? rt.hard_limit : strcmp(key, "GCgen0size") == 0 ? rt.gen0_size :
-		strcmp(key, "GCRegionRange") == 0 ? rt.range : 0;
+	int64_t set = strcmp(key, "GCHeapHardLimit") == 0 ? rt.hard_limit
+		      : strcmp(key, "GCgen0size") == 0    ? rt.gen0_size
+		      : strcmp(key, "GCRegionRange") == 0 ? rt.range
+							  : 0;
 	if (set)
 		*value = set;
 	return set != 0;
@@ -275,7 +287,8 @@ static const struct gc_to_clr_table ee_table = {
 };
 
 /* Events: pairs of start and end; the others only have to arrive somewhere. */
-static void fire_start(struct gc_sink *self, uint32_t count, uint32_t depth, uint32_t reason, uint32_t type)
+static void fire_start(
+	struct gc_sink *self, uint32_t count, uint32_t depth, uint32_t reason, uint32_t type)
 {
 	(void)self;
 	(void)depth;
@@ -337,11 +350,13 @@ static void close_runtime(void)
 
 static void collect(void)
 {
-	collector_collect(&rt.collector, (struct collect_request){ .reason = COLLECT_INDUCED, .is_induced = true });
+	collector_collect(&rt.collector,
+		(struct collect_request){ .reason = COLLECT_INDUCED, .is_induced = true });
 }
 
 /* What new does: by the context, as the JIT's code would, or by asking. */
-static struct gc_object *allocate(struct mutator *m, struct method_table *type, uint32_t count, uint32_t flags)
+static struct gc_object *allocate(
+	struct mutator *m, struct method_table *type, uint32_t count, uint32_t flags)
 {
 	struct gc_object probe = { .type = type, .count = count };
 	size_t size = object_size_of(&probe, type);
@@ -376,7 +391,8 @@ static const char *check_chain(const struct pair *p)
 			return "a link of another type";
 		if (p->number != expected)
 			return "a link of another chain";
-		if (p->right && (p->right->type != types.bytes || p->right->count != expected % 300))
+		if (p->right &&
+			(p->right->type != types.bytes || p->right->count != expected % 300))
 			return "bytes of another link";
 	}
 	return NULL;
@@ -408,11 +424,12 @@ static void *mutate(void *argument)
 		link->number = old && old->number < 40 ? old->number + 1 : 0;
 		link->left = link->number ? (struct gc_object *)old : NULL;
 		m->roots[at] = (struct gc_object *)link;
-		uint32_t flags = step % 500 == 0 ? GC_ALLOC_LARGE
-			: step % 300 == 0       ? GC_ALLOC_PINNED
-			: step % 100 == 0       ? GC_ALLOC_FINALIZE
-						: 0u;
-		((struct pair *)m->roots[at])->right = allocate(m, types.bytes, (uint32_t)(link->number % 300), flags);
+		uint32_t flags = step % 500 == 0   ? GC_ALLOC_LARGE
+				 : step % 300 == 0 ? GC_ALLOC_PINNED
+				 : step % 100 == 0 ? GC_ALLOC_FINALIZE
+						   : 0u;
+		((struct pair *)m->roots[at])->right =
+			allocate(m, types.bytes, (uint32_t)(link->number % 300), flags);
 		if (step % 1000 == 0)
 			collect();
 		/* A place where it may be stopped. */
@@ -466,9 +483,12 @@ static void handles_of_every_kind(void **state)
 	open_runtime(0, 0);
 	struct gc_object *made[10];
 	struct gc_object **handles[10];
-	static const int32_t kinds[10] = { GC_HANDLE_WEAK_SHORT, GC_HANDLE_WEAK_LONG, GC_HANDLE_STRONG, GC_HANDLE_PINNED, GC_HANDLE_REFCOUNTED,
-		GC_HANDLE_REFCOUNTED, GC_HANDLE_SIZED_REF, GC_HANDLE_WEAK_NATIVE, GC_HANDLE_WEAK_INTERIOR, GC_HANDLE_CROSS_REFERENCE };
-	static const bool keeps[10] = { false, false, true, true, true, false, true, false, false, true };
+	static const int32_t kinds[10] = { GC_HANDLE_WEAK_SHORT, GC_HANDLE_WEAK_LONG,
+		GC_HANDLE_STRONG, GC_HANDLE_PINNED, GC_HANDLE_REFCOUNTED, GC_HANDLE_REFCOUNTED,
+		GC_HANDLE_SIZED_REF, GC_HANDLE_WEAK_NATIVE, GC_HANDLE_WEAK_INTERIOR,
+		GC_HANDLE_CROSS_REFERENCE };
+	static const bool keeps[10] = { false, false, true, true, true, false, true, false, false,
+		true };
 
 	for (int i = 0; i < 10; i++) {
 		made[i] = allocate(m, types.pair, 0, 0);
@@ -493,7 +513,8 @@ static void handles_of_every_kind(void **state)
 		links[i] = handle_new(hs, GC_HANDLE_DEPENDENT, chain[i], (uintptr_t)chain[i + 1]);
 	struct pair *value = (struct pair *)allocate(m, types.pair, 0, 0);
 	value->left = allocate(m, types.bytes, 3, 0);
-	struct gc_object **orphan = handle_new(hs, GC_HANDLE_DEPENDENT, value->left, (uintptr_t)value);
+	struct gc_object **orphan =
+		handle_new(hs, GC_HANDLE_DEPENDENT, value->left, (uintptr_t)value);
 	m->roots[0] = chain[0];
 	collect();
 	for (int i = 0; i < 49; i++) {
@@ -522,8 +543,10 @@ static void finalizers_in_their_order(void **state)
 	*object_header(suppressed) |= HEADER_FINALIZER_RUN;
 	rt.eager = allocate(m, types.bytes, 2, GC_ALLOC_FINALIZE);
 	struct gc_object *alive = m->roots[0] = allocate(m, types.bytes, 3, GC_ALLOC_FINALIZE);
-	struct gc_object **short_weak = handle_new(&rt.collector.handles, GC_HANDLE_WEAK_SHORT, inner, 0);
-	struct gc_object **long_weak = handle_new(&rt.collector.handles, GC_HANDLE_WEAK_LONG, inner, 0);
+	struct gc_object **short_weak =
+		handle_new(&rt.collector.handles, GC_HANDLE_WEAK_SHORT, inner, 0);
+	struct gc_object **long_weak =
+		handle_new(&rt.collector.handles, GC_HANDLE_WEAK_LONG, inner, 0);
 
 	collect();
 	assert_null(handle_load(short_weak));
@@ -629,7 +652,9 @@ static void walks(void **state)
 	/* Frozen ones are walked, too. */
 	static uint64_t frozen[8];
 	((struct gc_object *)(frozen + 1))->type = types.bytes;
-	struct gc_segment segment = { .begin = (uint8_t *)frozen, .end = (uint8_t *)(frozen + 3), .reserved = (uint8_t *)(frozen + 8) };
+	struct gc_segment segment = { .begin = (uint8_t *)frozen,
+		.end = (uint8_t *)(frozen + 3),
+		.reserved = (uint8_t *)(frozen + 8) };
 	c->frozen = &segment;
 	collect();
 	collector_walk_heap(c, count_one, &count, true);
@@ -642,8 +667,10 @@ static void walks(void **state)
 	assert_int_equal(count, 2);
 	uint8_t *begin, *end;
 	assert_int_equal(collector_generation_range(c, p->right, &begin, &end), GENERATION_LARGE);
-	assert_int_equal(collector_generation_range(c, (struct gc_object *)p, &begin, &end), GENERATION_OLDEST);
-	assert_int_equal(collector_generation(c, (struct gc_object *)(frozen + 1)), GENERATION_NONE);
+	assert_int_equal(collector_generation_range(c, (struct gc_object *)p, &begin, &end),
+		GENERATION_OLDEST);
+	assert_int_equal(
+		collector_generation(c, (struct gc_object *)(frozen + 1)), GENERATION_NONE);
 	c->frozen = NULL;
 	close_runtime();
 }

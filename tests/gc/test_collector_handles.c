@@ -24,7 +24,7 @@ static void made_and_given_back(void **state)
 		for (uint32_t i = 0; i < MAKE; i++) {
 			int32_t type = i % 2 ? GC_HANDLE_DEPENDENT : GC_HANDLE_PINNED;
 
-			made[i] = handle_new(&hs, type, object_of(i + 1), i * 3);
+			made[i] = handle_new(&hs, type, object_of(i + 1), (uintptr_t)i * 3);
 			assert_non_null(made[i]);
 			assert_int_equal(handle_type(made[i]), type);
 		}
@@ -64,7 +64,8 @@ static void each_of_a_kind(void **state)
 	(void)state;
 	handles_init(&hs);
 	for (uintptr_t i = 0; i < 100; i++)
-		made[i] = handle_new(&hs, i % 2 ? GC_HANDLE_STRONG : GC_HANDLE_WEAK_LONG, i % 10 == 1 ? NULL : object_of(i), 0);
+		made[i] = handle_new(&hs, i % 2 ? GC_HANDLE_STRONG : GC_HANDLE_WEAK_LONG,
+			i % 10 == 1 ? NULL : object_of(i), 0);
 	handle_free(&hs, made[99]);
 	handles_each(&hs, GC_HANDLE_STRONG, sum, &found);
 	uintptr_t expected = 0;
@@ -85,12 +86,15 @@ static void *make_and_free(void *context)
 		uint32_t at = (seed >> 16) % 64;
 
 		if (mine[at]) {
-			if (handle_load(mine[at]) != object_of(at + 1) || *handle_extra(mine[at]) != at)
+			if (handle_load(mine[at]) != object_of(at + 1) ||
+				*handle_extra(mine[at]) != at)
 				return mine[at];
 			handle_free(hs, mine[at]);
 			mine[at] = NULL;
 		} else {
-			mine[at] = handle_new(hs, (int32_t)(seed >> 8) % 2 ? GC_HANDLE_STRONG : GC_HANDLE_WEAK_SHORT, object_of(at + 1), at);
+			mine[at] = handle_new(hs,
+				(int32_t)(seed >> 8) % 2 ? GC_HANDLE_STRONG : GC_HANDLE_WEAK_SHORT,
+				object_of(at + 1), at);
 		}
 	}
 	for (int i = 0; i < 64; i++) {
@@ -113,7 +117,7 @@ static void threads_and_a_scan(void **state)
 		uintptr_t found = 0;
 
 		handles_each(&hs, GC_HANDLE_STRONG, sum, &found);
-		assert_true(found <= 4 * 64 * 65);
+		assert_in_range(found, 0, 4 * 64 * 65);
 	}
 	for (int i = 0; i < 4; i++) {
 		void *wrong;

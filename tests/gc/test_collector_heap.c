@@ -128,7 +128,9 @@ static void sweeping_leaves_cells_end_to_end(void **state)
 		for (int i = 0; i < MAKE; i++) {
 			seed = seed * 1664525 + 1013904223;
 			/* In some rounds nearly all lives, in others nearly nothing. */
-			lives[i] = (seed >> 24) < (round % 3 == 0 ? 250u : round % 3 == 1 ? 10u : 128u);
+			lives[i] = (seed >> 24) < (round % 3 == 0          ? 250u
+							  : round % 3 == 1 ? 10u
+									   : 128u);
 			if (lives[i])
 				mark(&h, objects[i]);
 		}
@@ -152,14 +154,19 @@ static void sweeping_leaves_cells_end_to_end(void **state)
 				} else {
 					seen++;
 					assert_int_equal(object_header(o)[0], 7);
-					assert_int_equal(((uint8_t *)o)[size - CELL_HEADER - 1] == 0xEE || size == CELL_MIN, 1);
+					assert_int_equal(
+						((uint8_t *)o)[size - CELL_HEADER - 1] == 0xEE ||
+							size == CELL_MIN,
+						1);
 					assert_ptr_equal(heap_object_at(&h, o), o);
-					assert_ptr_equal(heap_object_at(&h, (uint8_t *)o + size - 1), o);
+					assert_ptr_equal(
+						heap_object_at(&h, (uint8_t *)o + size - 1), o);
 				}
 				cell += size;
 			}
 			for (int w = 0; w < REGION_MARK_WORDS; w++)
-				assert_int_equal(h.marks[(size_t)i * REGION_MARK_WORDS + (size_t)w], 0);
+				assert_int_equal(
+					h.marks[(size_t)i * REGION_MARK_WORDS + (size_t)w], 0);
 		}
 		int expected = 0;
 		for (int i = 0; i < MAKE; i++)
@@ -183,7 +190,10 @@ static void cells_of_other_kinds(void **state)
 		for (int k = 0; k < 3; k++) {
 			for (int i = 0; i < 200; i++) {
 				/* Small ones beyond SMALL_MAX become medium; pinned ones may be small. */
-				size_t size = (kinds[k] == REGION_LARGE ? 85000u : kinds[k] == REGION_PINNED ? 24u : 9000u) + 8u * (unsigned)(i * 7 % 400);
+				size_t size = (kinds[k] == REGION_LARGE           ? 85000u
+						      : kinds[k] == REGION_PINNED ? 24u
+										  : 9000u) +
+					      (size_t)8 * (unsigned)(i * 7 % 400);
 				if (round > 0 && i % 3 != 0)
 					continue;
 				objects[k][i] = make_bytes(take(&h, size, kinds[k]), size);
@@ -193,7 +203,9 @@ static void cells_of_other_kinds(void **state)
 		for (int k = 0; k < 3; k++) {
 			for (int i = 0; i < 200; i++) {
 				struct gc_object *o = objects[k][i];
-				enum region_kind kind = (enum region_kind)heap_region(&h, (uint32_t)(heap_offset(&h, o) >> REGION_SHIFT))->kind;
+				enum region_kind kind = (enum region_kind)heap_region(
+					&h, (uint32_t)(heap_offset(&h, o) >> REGION_SHIFT))
+								->kind;
 
 				assert_int_equal(kind, k == 0 ? REGION_MEDIUM : kinds[k]);
 				assert_ptr_equal(heap_object_at(&h, (uint8_t *)o + 20), o);
@@ -215,13 +227,14 @@ static void huge_objects(void **state)
 	(void)state;
 	open_heap(&h, 1, 0);
 	for (int round = 0; round < 10; round++) {
-		size_t size = ((size_t)3 << REGION_SHIFT) + 8u * (unsigned)round;
+		size_t size = ((size_t)3 << REGION_SHIFT) + (size_t)8 * (unsigned)round;
 		struct gc_object *dies = make_bytes(take(&h, size, REGION_LARGE), size);
 		struct gc_object *lives = make_bytes(take(&h, size, REGION_LARGE), size);
 
 		begin(&h);
 		assert_ptr_equal(heap_object_at(&h, (uint8_t *)dies + size - 16), dies);
-		assert_ptr_equal(heap_object_at(&h, (uint8_t *)lives + ((size_t)2 << REGION_SHIFT)), lives);
+		assert_ptr_equal(
+			heap_object_at(&h, (uint8_t *)lives + ((size_t)2 << REGION_SHIFT)), lives);
 		/* Behind its end is nothing, though the region goes on. */
 		assert_null(heap_object_at(&h, (uint8_t *)lives + size + 64));
 		mark(&h, lives);
@@ -298,7 +311,8 @@ static void what_nobody_clears(void **state)
 			heap_take(&h, size / 8 * 8, REGION_SMALL, true, &taken, &shortage);
 			assert_int_equal(shortage, HEAP_ENOUGH);
 			/* A piece is zero all the same, and of a cell the words that the runtime looks at. */
-			size_t zeros = size <= SMALL_MAX ? (size_t)(taken.end - taken.at) : CELL_MIN;
+			size_t zeros =
+				size <= SMALL_MAX ? (size_t)(taken.end - taken.at) : CELL_MIN;
 			for (size_t i = 0; i < zeros; i++)
 				assert_int_equal(taken.at[i], 0);
 			heap_note_begin(&h, taken.at);

@@ -137,13 +137,15 @@ static void every_shape(void **state)
 	marker_root(&s.marker, NULL);
 	marker_root(&s.marker, gaps);
 	marker_root(&s.marker, gaps);
-	assert_true(lives(&s, gaps) && lives(&s, references) && lives(&s, pair) && lives(&s, bytes) && lives(&s, &outside.pair));
+	assert_true(lives(&s, gaps) && lives(&s, references) && lives(&s, pair) &&
+		    lives(&s, bytes) && lives(&s, &outside.pair));
 	assert_false(lives(&s, dead));
 	for (uint32_t i = 0; i < 1000; i++)
 		assert_int_equal(lives(&s, leaves[i]), i != 500);
 	assert_int_equal(s.marker.sums.objects, 1 + 100 + 1 + 999 + 2);
 	marker_end(&s.marker);
-	assert_true(s.marker.sums.bytes == s.marker.sums.bytes_of_kind[REGION_SMALL] + s.marker.sums.bytes_of_kind[REGION_LARGE]);
+	assert_true(s.marker.sums.bytes == s.marker.sums.bytes_of_kind[REGION_SMALL] +
+						   s.marker.sums.bytes_of_kind[REGION_LARGE]);
 	assert_true(s.marker.sums.bytes_of_kind[REGION_LARGE] == object_size(references));
 	close_scene(&s);
 }
@@ -188,7 +190,8 @@ static void deep_and_wide(void **state)
 			list = (struct gc_object *)make_pair(&s, list, NULL);
 		struct gc_object *wide = make(&s, types.references, 60000);
 		for (uint32_t i = 0; i < 60000; i++)
-			references_of(wide)[i] = (struct gc_object *)make_pair(&s, make(&s, types.bytes, 0), NULL);
+			references_of(wide)[i] =
+				(struct gc_object *)make_pair(&s, make(&s, types.bytes, 0), NULL);
 		references_of(wide)[3] = list;
 		struct gc_object *dead = make(&s, types.bytes, 0);
 		stop(&s);
