@@ -42,7 +42,8 @@ static int32_t load(const int32_t *word)
 
 /*
  * Two threads may tell at once: the diagnostics server's when a session ends (the stale union), the collecting one from inside its poll (the truth).
- * Were their words mixed, what is said back at the next poll would not be what is in force, and the runtime would never correct it.
+ * Were their words mixed, what is said back at the next poll would not be what is in force, and the runtime would not correct it. The runtimes seen hold
+ * a lock of their own meanwhile; nothing here leans on that.
  */
 static bool telling;
 

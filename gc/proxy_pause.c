@@ -414,8 +414,8 @@ static void ee_restart(struct gc_to_clr *self, bool finished_gc)
 /* ---- the status ---- */
 
 /*
- * Two threads may be told at once (events.c says which). The collector behind must be left with the same word as we are: it is its own word that it
- * polls with, so the runtime would never correct ours.
+ * Two threads may tell at once (events.c says which). The collector behind must be left with the same word as we are: it is its own word that it
+ * polls with, so the runtime would not correct ours.
  */
 static bool telling;
 

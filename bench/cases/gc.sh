@@ -1,4 +1,4 @@
-# events of a standalone collector and the proxy, beside the runtime's own collector: --rounds N (7), --only fire|session|allocate|trees|web
+# events of a standalone collector and the proxy, beside the runtime's own collector: --rounds N (7), --only fire|pass|session|allocate|trees|web
 rounds=7 only=
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -9,7 +9,7 @@ while [ $# -gt 0 ]; do
 	shift 2
 done
 need dotnet
-build spoorgcproxy gc_fire gcburst load
+build spoorgcproxy gc_fire gc_pass gcnull gcburst load
 cmake --build "$build" --target spoorgc -- --quiet >/dev/null 2>&1 || :
 code=0
 app=$(tests/gc/fetch "$build" 10) || code=$?
@@ -25,6 +25,12 @@ wanted() {
 if wanted fire; then
 	echo "# the collector's part of an event, over a mock of the runtime's side; ns"
 	"$out/gc_fire" "$app/libclrgc.so" 15 | tee "$out/gc-fire.txt"
+fi
+
+# The web load's share is reckoned from what a call costs and how many there are: its own CPU time scatters by more.
+if wanted pass || wanted web; then
+	echo "# what the proxy adds to a call, over a collector that does nothing; ns"
+	SPOOR_GC_COLLECTOR=$out/libgcnull.so "$out/gc_pass" "$out/libgcnull.so" "$build/gc/libspoorgcproxy.so" 15 | tee "$out/gc-pass.txt"
 fi
 
 if wanted session; then
@@ -66,9 +72,9 @@ fi
 
 # web KIND COLLECTOR: a bout of load; CPU milliseconds of the server for a thousand requests, added to $out/gc-web-KIND.cost.
 web() {
-	local port=$out/gc-port before after answered
+	local port=$out/gc-port before answered
 	rm -f "$port"
-	start env DOTNET_GCPath="$2" dotnet "$out/dotnet/bin/webapi/release/Shop.dll" "$port" >"$out/web.out"
+	start env DOTNET_GCPath="$2" SPOOR_GC_LOG="${3:-}" dotnet "$out/dotnet/bin/webapi/release/Shop.dll" "$port" >"$out/web.out"
 	target=$last
 	for _ in $(seq 200); do
 		[ -e "$port" ] && break
@@ -91,6 +97,19 @@ if wanted web; then
 		web stock "$app/libclrgc.so"
 		web proxy "$app/libspoorgcproxy.so"
 	done
+	# One bout with the log: how many calls passed the proxy for a request.
+	mv "$out/gc-web-proxy.cost" "$out/gc-web-kept.cost"
+	web proxy "$app/libspoorgcproxy.so" "$out/gc-web.log"
+	mv "$out/gc-web-kept.cost" "$out/gc-web-proxy.cost"
+	share=$(awk -v cpu_s="$(awk -v t="$after" -v hz="$(getconf CLK_TCK)" 'BEGIN { print t / hz }')" -v allocation="$(field added_allocation "$out/gc-pass.txt")" \
+		-v handle="$(field added_handle "$out/gc-pass.txt")" '
+		!/^#/ { allocations += $20; handles += $28; pauses++ }
+		END {
+			# A pause: a dozen readings of the clock, 1.5 us.
+			ns = allocations * allocation + handles * handle + pauses * 1500
+			printf "# through the proxy in %.1f s of CPU: %d allocations that reached the collector, %d handles, %d pauses: %.2f ms\n", cpu_s, allocations, handles, pauses, ns / 1e6 >"/dev/stderr"
+			print ns / 1e9 / cpu_s * 100
+		}' "$out/gc-web.log")
 	echo "# microseconds of CPU a request: stock $(sort -g "$out/gc-web-stock.cost" | cut -d' ' -f1 | tr '\n' ' '); proxy $(sort -g "$out/gc-web-proxy.cost" | cut -d' ' -f1 | tr '\n' ' ')"
 fi
 
@@ -105,5 +124,6 @@ wanted trees && ratio gc-proxy-trees-cpu "$(column gc-trees-proxy 1)" "$(column 
 if [ -e "$out/gc-trees-reference.cost" ]; then
 	ratio gc-reference-trees-cpu "$(column gc-trees-reference 1)" "$(column gc-trees-stock 1)"
 fi
+wanted web && ratio gc-proxy-web-share-percent "$share" 0.5
 wanted web && ratio gc-proxy-web-cpu "$(column gc-web-proxy 1)" "$(column gc-web-stock 1)"
 :

@@ -22,6 +22,10 @@ refused "itself" "is this proxy itself" 0x8007007e SPOOR_GC_COLLECTOR=libspoorgc
 refused "a library that is none" "is no collector: it lacks GC_VersionInfo or GC_Initialize" 0x8007007e SPOOR_GC_COLLECTOR=libSystem.Native.so
 refused "an exhausted range" "GC heap initialization failed" 0x8007000e DOTNET_GCHeapHardLimit=0x1000
 
+# The library itself is not there: the runtime's own words.
+DOTNET_GCName=libnone.so "$target/Target" collect 1 >"$work/out" 2>&1 && wrong "a library that is not there: it started"
+grep -qi 0x8007007e "$work/out" || wrong "a library that is not there: $(cat "$work/out")"
+
 # A log that cannot be written is said, and nothing else changes.
 SPOOR_GC_LOG=$work/no/such/folder DOTNET_GCName=libspoorgcproxy.so "$target/Target" collect 1 >"$work/out" 2>&1 || wrong "a bad log: $(cat "$work/out")"
 grep -q "cannot write SPOOR_GC_LOG '$work/no/such/folder': No such file or directory" "$work/out" || wrong "a bad log: $(cat "$work/out")"

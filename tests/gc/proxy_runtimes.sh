@@ -30,9 +30,10 @@ churn() {
 			trigger[$6]++
 		}
 		END {
-			if (pauses < 10) { print name ": " pauses " pauses in the log"; exit 1 }
+			if (pauses < 3) { print name ": " pauses " pauses in the log"; exit 1 }
 			if (last < counted - 1 || last > counted + 1) { print name ": the last collection of the log is " last ", of the program " counted; exit 1 }
-			if (!trigger["induced"] || !(trigger["allocation"] + trigger["large"])) { print name ": no pause was induced, or none came from allocations"; exit 1 }
+			# Slow machines have few collections: with server GC perhaps none that an allocation began.
+			if (!trigger["induced"] || (pauses > 30 && !(trigger["allocation"] + trigger["large"]))) { print name ": no pause was induced, or none came from allocations"; exit 1 }
 		}' "$work/log" >"$work/said" || wrong "$(cat "$work/said")"
 	grep -q '^# process [0-9]* end: .* pauses' "$work/log" || wrong "$name: no last line"
 }

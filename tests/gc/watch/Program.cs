@@ -5,7 +5,7 @@
 //   watch facts FILE LIST              "NAME VALUE" lines; LIST is gc_events.def
 //
 // Lines of facts: lost; event <name> <count>; gcs, gcs_incomplete, gcs_unpaired (starts without an end, but for the
-// last one: a session may end within it); first_gc (number of the first); dynamic <name> <count>; dynamic_outside
+// last one, and the last background one: a session may end within them); first_gc (number of the first); dynamic <name> <count>; dynamic_outside
 // (dynamic events of ours that fell into no collection); undecoded (dynamic events of ours that the list does not explain, byte for byte);
 // "line <name> <field>=<value>..." for each dynamic event, and "raw <name> <hex>" before it; heap_nodes, heap_edges of a snapshot.
 using System.Buffers.Binary;
@@ -17,6 +17,7 @@ using Microsoft.Diagnostics.NETCore.Client;
 using Microsoft.Diagnostics.Tracing;
 using Microsoft.Diagnostics.Tracing.Analysis;
 using Microsoft.Diagnostics.Tracing.Parsers;
+using Microsoft.Diagnostics.Tracing.Parsers.Clr;
 
 const string runtime = "Microsoft-Windows-DotNETRuntime";
 switch (args)
@@ -60,7 +61,7 @@ static int Facts(string file, Dictionary<string, Schema> schemas)
     var lines = new List<string>();
     long undecoded = 0, nodes = 0, edges = 0, starts = 0, ends = 0;
     var started = new HashSet<int>();
-    var last = -1;
+    int last = -1, background = -1;
     using var source = new EventPipeEventSource(file);
     source.NeedLoadedDotNetRuntimes();
     // The analysis wants to see every parser's events; it makes its own of the dynamic ones.
@@ -69,6 +70,8 @@ static int Facts(string file, Dictionary<string, Schema> schemas)
         starts++;
         started.Add(data.Count);
         last = data.Count;
+        if (data.Type == GCType.BackgroundGC)
+            background = data.Count;
     };
     source.Clr.GCStop += data =>
     {
@@ -110,7 +113,7 @@ static int Facts(string file, Dictionary<string, Schema> schemas)
             inside += gc.DynamicEvents?.Count(e => e.Name.StartsWith("Spoor")) ?? 0;
         }
     }
-    Console.WriteLine($"gcs {gcs}\ngcs_incomplete {incomplete}\ngc_starts {starts}\ngc_ends {ends}\ngcs_unpaired {started.Count(number => number != last)}\nfirst_gc {first}");
+    Console.WriteLine($"gcs {gcs}\ngcs_incomplete {incomplete}\ngc_starts {starts}\ngc_ends {ends}\ngcs_unpaired {started.Count(number => number != last && number != background)}\nfirst_gc {first}");
     foreach (var (name, count) in dynamics)
         Console.WriteLine($"dynamic {name} {count}");
     Console.WriteLine($"dynamic_inside {inside}\ndynamic_outside {lines.Count(line => line.StartsWith("raw ")) - inside}\nundecoded {undecoded}");
