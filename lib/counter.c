@@ -5,7 +5,7 @@
  * Invariants, under the lock: a series is in its instrument's list exactly while its refs are above 0; an instrument is in its meter's list exactly while
  * it has a series; index and birth of a series are unique among all that ever were.
  */
-#include "counter_registry.h"
+#include "lib/counter_registry.h"
 
 #include <errno.h>
 #include <math.h>
@@ -256,6 +256,7 @@ struct spoor_meter *spoor_meter_open(const char *name, const char *version)
 		errno = EINVAL;
 		return NULL;
 	}
+	counter_fork_arrange();
 	counter_registry_lock();
 	for (meter = meters; meter; meter = meter->next)
 		if (strncmp(meter->name, name, COUNTER_NAME_MAX) == 0) {

@@ -3,7 +3,7 @@
  * of its value however many values came. Buckets only grow; each reader keeps what it saw last and takes the difference, so that readers need no word
  * with the threads that record, nor with one another.
  */
-#include "counter_registry.h"
+#include "lib/counter_registry.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Counters read by the program itself: a consumer whose readings go to a function. */
-#include "counter_registry.h"
+#include "lib/counter_registry.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * Invariants, under the lock: `current` is the consumer whose callbacks may run, `observing` the instrument whose `observe` may run, NULL else. A thread of an
  * older `generation` touches nothing but the lock and ends.
  */
-#include "counter_registry.h"
+#include "lib/counter_registry.h"
 
 #include <errno.h>
 #include <math.h>
@@ -374,10 +374,19 @@ static struct counter_consumer *counter_consumer_next(uint64_t now_ns, uint64_t 
 	struct counter_consumer *next = NULL;
 
 	for (struct counter_consumer *consumer = consumers; consumer; consumer = consumer->next)
-		if (!next || consumer->due_ns < next->due_ns)
+		if (!consumer->gone && (!next || consumer->due_ns < next->due_ns))
 			next = consumer;
 	*ret_due_ns = next ? next->due_ns : UINT64_MAX;
 	return next && next->due_ns <= now_ns ? next : NULL;
+}
+
+/* One that wants to go, and to be told. Under the lock. */
+static struct counter_consumer *counter_consumer_retired(void)
+{
+	for (struct counter_consumer *consumer = consumers; consumer; consumer = consumer->next)
+		if (consumer->gone && consumer->retired)
+			return consumer;
+	return NULL;
 }
 
 static void counter_trash_empty(void)
@@ -397,7 +406,16 @@ static void *counter_thread_main(void *argument)
 	counter_registry_lock();
 	while (generation == counter_generation) {
 		uint64_t now_ns = counter_now_ns(), due_ns;
-		struct counter_consumer *consumer = counter_consumer_next(now_ns, &due_ns);
+		struct counter_consumer *consumer = counter_consumer_retired();
+		if (consumer) {
+			counter_consumer_unlink(consumer);
+			counter_registry_unlock();
+			consumer->retired(consumer);
+			counter_registry_lock();
+			(void)pthread_cond_broadcast(&counter_calm);
+			continue;
+		}
+		consumer = counter_consumer_next(now_ns, &due_ns);
 		if (!consumer) {
 			struct timespec until = { .tv_sec = (time_t)(due_ns / 1000000000u), .tv_nsec = (long)(due_ns % 1000000000u) };
 			if (due_ns == UINT64_MAX)
@@ -424,7 +442,7 @@ static void *counter_thread_main(void *argument)
 		consumer->due_ns += consumer->interval_ns;
 		if (consumer->due_ns <= now_ns)
 			consumer->due_ns = now_ns + consumer->interval_ns;
-		if (consumer->gone)
+		if (consumer->gone && !consumer->retired)
 			counter_consumer_unlink(consumer);
 		(void)pthread_cond_broadcast(&counter_calm);
 	}
@@ -457,6 +475,7 @@ int counter_consumer_add(struct counter_consumer *consumer)
 		consumer->interval_ns = COUNTER_INTERVAL_MIN;
 	if (consumer->interval_ns > COUNTER_INTERVAL_MAX)
 		consumer->interval_ns = COUNTER_INTERVAL_MAX;
+	counter_fork_arrange();
 	counter_registry_lock();
 	error = counter_conditions_make();
 	if (!error && !counter_thread_there)
@@ -510,17 +529,45 @@ void counter_consumer_remove(struct counter_consumer *consumer)
 		(void)pthread_join(ended, NULL);
 }
 
-void counter_fork_prepare(void)
+void counter_consumer_retire(struct counter_consumer *consumer)
+{
+	counter_registry_lock();
+	__atomic_store_n(&consumer->gone, true, __ATOMIC_RELAXED);
+	(void)pthread_cond_broadcast(&counter_wake);
+	counter_registry_unlock();
+}
+
+void counter_thread_end(void)
+{
+	pthread_t ended;
+	bool join = false;
+
+	counter_registry_lock();
+	while (counter_thread_there && counter_consumer_retired())
+		(void)pthread_cond_wait(&counter_calm, &counter_mutex);
+	if (counter_thread_there && !consumers) {
+		counter_generation++;
+		counter_thread_there = false;
+		ended = counter_thread;
+		join = true;
+		(void)pthread_cond_broadcast(&counter_wake);
+	}
+	counter_registry_unlock();
+	if (join)
+		(void)pthread_join(ended, NULL);
+}
+
+static void counter_fork_prepare(void)
 {
 	counter_registry_lock();
 }
 
-void counter_fork_parent(void)
+static void counter_fork_parent(void)
 {
 	counter_registry_unlock();
 }
 
-void counter_fork_child(void)
+static void counter_fork_child(void)
 {
 	/* The thread stayed with the parent, and what it was at stays as it was: a little memory, once a fork in the middle of a pass. */
 	counter_generation++;
@@ -537,4 +584,16 @@ void counter_fork_child(void)
 		consumer->memory = NULL;
 	consumers = NULL;
 	counter_registry_unlock();
+}
+
+static void counter_fork_once(void)
+{
+	(void)pthread_atfork(counter_fork_prepare, counter_fork_parent, counter_fork_child);
+}
+
+void counter_fork_arrange(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	(void)pthread_once(&once, counter_fork_once);
 }

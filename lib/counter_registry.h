@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "spoor/counter.h"
+#include <spoor/counter.h>
 
 #define COUNTER_SERIES_DEFAULT 1000u
 #define COUNTER_NAME_MAX       1024u /* bytes of a name, unit, description; longer ones are cut */
@@ -118,6 +118,8 @@ struct counter_consumer {
 	void (*reading)(struct counter_consumer *consumer, const struct counter_reading *reading, uint64_t elapsed_ns);
 	void (*pass_end)(struct counter_consumer *consumer, uint64_t begin_ns, uint64_t end_ns);
 	void (*failed)(struct counter_consumer *consumer, const char *sentence);
+	/* The last call, after counter_consumer_retire(); may free it. */
+	void (*retired)(struct counter_consumer *consumer);
 
 	struct counter_consumer *next;
 	struct counter_memory *memory;
@@ -138,6 +140,12 @@ int counter_consumer_add(struct counter_consumer *consumer);
  * is done at the end of the pass.
  */
 void counter_consumer_remove(struct counter_consumer *consumer);
+
+/* The same without waiting, for threads that must not: its last callback, `retired`, comes soon, on the collecting thread. */
+void counter_consumer_retire(struct counter_consumer *consumer);
+
+/* Ends the thread when no consumer is left but retired ones, and sees them off. Waits; not on the thread itself. */
+void counter_thread_end(void);
 
 /* Whether this is the collecting thread. */
 bool counter_thread_is_self(void);
@@ -170,9 +178,7 @@ void counter_histogram_record(struct counter_histogram *h, unsigned stripe, doub
 void counter_histogram_read(const struct counter_histogram *h, uint32_t *last, double *last_sum,
 	struct counter_reading *ret_reading);
 
-/* Children of a fork begin with the registry as it is and no consumer. */
-void counter_fork_prepare(void);
-void counter_fork_parent(void);
-void counter_fork_child(void);
+/* Children of a fork begin with the registry as it is and no consumer. The first call arranges for it. */
+void counter_fork_arrange(void);
 
 #endif

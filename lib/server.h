@@ -1,12 +1,12 @@
 /*
  * The diagnostics server: the socket on which dotnet-trace, dotnet-counters and their kin find this program, as if it were a .NET process.
  *
- * One thread, one poll loop, one small state per connection: a peer that sends half a header, reads slowly or says nothing costs its own place in a
- * bounded table and nothing else. What may take long (ending a session: its rundown, its last bytes to a slow reader) is done by a thread of its own
- * for that time. Every byte of a request is read by server_request.c.
+ * It lives on the loop: one small state per connection in a bounded table, everything non-blocking, every wait with its end. A peer that sends half a
+ * header, reads slowly or says nothing costs its own place and nothing else. Every byte of a request is read by server_request.c, every byte of a reply made by
+ * server_reply.c.
  *
- * Order of calls: server_start() once, from spoor_start(); server_stop() from spoor_stop(). Both under spoor_start()'s own lock. Under AT_SECURE, or when
- * DOTNET_EnableDiagnostics(_IPC) is 0, server_start() does nothing and returns 0.
+ * Under AT_SECURE, with SPOOR_START_NO_SERVER, or when DOTNET_EnableDiagnostics(_IPC) is 0, there is none. In a process that has a .NET runtime the name that
+ * tools look for is the runtime's: then the socket is called spoor-diagnostic-PID-KEY-socket, and DOTNET_DiagnosticPorts is left to the runtime.
  */
 #ifndef SPOOR_LIB_SERVER_H
 #define SPOOR_LIB_SERVER_H
@@ -15,51 +15,39 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/modules.h"
+
 #define SERVER_CONNECTIONS_MAX 128u
 #define SERVER_PORTS_MAX       16u
-#define SERVER_REQUEST_MS      5000u  /* for a whole request, from the connection on */
-#define SERVER_REPLY_MS        10000u /* for the peer to take a whole reply */
+#define SERVER_REQUEST_NS      5000000000u  /* for a whole request, from the connection on */
+#define SERVER_REPLY_NS        10000000000u /* for the peer to take a whole reply */
+#define SERVER_STOP_NS         10000000000u /* a session that is ending gets rid of nothing for so long: its peer is cut off */
+/* What we can do, as a version of the runtime that could; the part behind + says who speaks. */
 #define SERVER_VERSION         "9.0.0+libspoor.0.1.0"
 
 /*
- * Opens the socket and the ports of DOTNET_DiagnosticPorts, and starts the thread. When a port (or DOTNET_DefaultDiagnosticPortSuspend) asks
- * for it, returns only after ResumeRuntime has come on each that asked. 0 also when there is nowhere to listen (no TMPDIR, a runtime that has the name):
- * a program runs without its server.
+ * start() opens the socket and the ports of DOTNET_DiagnosticPorts. When a port (or DOTNET_DefaultDiagnosticPortSuspend) asks for it, it returns only
+ * after ResumeRuntime has come on each that asked. Nowhere to listen (no such TMPDIR) is no failure: a program runs without its server.
  */
-int server_start(void);
-
-/* Ends the sessions that came through it, with their rundown, then the thread; removes the socket. */
-void server_stop(void);
-
-/* In the child of a fork: closes what is the parent's. */
-void server_fork_child(void);
-
-/* Where it listens; "" when nowhere. For tests and for spoor_server_path(). */
-const char *server_path(void);
+extern const struct module server_module;
 
 /* ---- The system's part: server_linux.c ---- */
 
-/* True when the program has more rights than who started it: nothing of the environment may be heeded. */
-bool server_system_secure(void);
-/* The number behind the pid in the socket's name. 0 when it cannot be known. */
+/* The number behind the pid in the socket's name: start time of the process. 0 when it cannot be known. */
 uint64_t server_system_key(void);
 /* Who is at the other end of a connection. */
 int server_system_peer(int fd, uint32_t *ret_uid);
-/* A socket that is bound, with mode 0600 from its first moment, and listens. */
+/* A socket that is bound, with mode 0600 from its first moment, and listens. -EADDRINUSE: somebody answers there. */
 int server_system_listen(const char *path, int *ret_fd);
 void server_system_random(uint8_t *bytes, size_t size);
-/* The command line with spaces for NULs; the environment as the program was started with it, NAME=value and NUL each. The caller frees. */
-char *server_system_command_line(void);
+/* The environment that the program was started with, NAME=value and NUL each. The caller frees. */
 char *server_system_environment(size_t *ret_size);
-const char *server_system_name(void);         /* "Linux" */
-const char *server_system_architecture(void); /* "x64" */
-const char *server_system_rid(void);          /* "linux-x64" */
+const char *server_system_name(void); /* "Linux" */
+const char *server_system_rid(void);  /* "linux-x64" */
 /*
- * Whether a .NET runtime, or what brings one, is loaded into this process. `state` begins as 0 and makes the answer cheap while no object was loaded
+ * Whether a .NET runtime, or what brings one, is loaded into this process. *state begins as 0 and makes the answer cheap while no object was loaded
  * since the last one.
  */
 bool server_system_runtime(uint64_t *state);
-int server_system_wake_pipe(int fds[2]);
-void server_system_thread_name(const char *name);
 
 #endif

@@ -1,15 +1,12 @@
 /* What the diagnostics server needs of Linux: /proc, peer credentials, the list of loaded objects. */
-#include "server.h"
+#include "lib/server.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -19,11 +16,6 @@
 
 /* A command line or an environment can be 6 MB; nobody reads more than what fits a reply of a tool. */
 #define PROC_FILE_MAX (4u << 20)
-
-bool server_system_secure(void)
-{
-	return getauxval(AT_SECURE) != 0;
-}
 
 /* A whole file of /proc, which has no size beforehand. The caller frees; NULL when it cannot be read. */
 static char *server_proc_read(const char *path, size_t *ret_size)
@@ -139,17 +131,6 @@ void server_system_random(uint8_t *bytes, size_t size)
 	}
 }
 
-char *server_system_command_line(void)
-{
-	size_t size = 0;
-	char *text = server_proc_read("/proc/self/cmdline", &size);
-
-	for (size_t i = 0; text && i + 1 < size; i++)
-		if (!text[i])
-			text[i] = ' ';
-	return text;
-}
-
 char *server_system_environment(size_t *ret_size)
 {
 	/* Not `environ`: another thread may be changing it, and nothing could keep the two apart. */
@@ -159,29 +140,6 @@ char *server_system_environment(size_t *ret_size)
 const char *server_system_name(void)
 {
 	return "Linux";
-}
-
-const char *server_system_architecture(void)
-{
-#if defined(__x86_64__)
-	return "x64";
-#elif defined(__aarch64__)
-	return "arm64";
-#elif defined(__i386__)
-	return "x86";
-#elif defined(__arm__)
-	return "arm32";
-#elif defined(__s390x__)
-	return "s390x";
-#elif defined(__powerpc64__)
-	return "ppc64le";
-#elif defined(__riscv)
-	return "riscv64";
-#elif defined(__loongarch64)
-	return "loongarch64";
-#else
-	return "Unknown";
-#endif
 }
 
 const char *server_system_rid(void)
@@ -234,14 +192,4 @@ bool server_system_runtime(uint64_t *state)
 	(void)dl_iterate_phdr(runtime_look, &search);
 	*state = search.added;
 	return search.found;
-}
-
-int server_system_wake_pipe(int fds[2])
-{
-	return pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0 ? -errno : 0;
-}
-
-void server_system_thread_name(const char *name)
-{
-	(void)pthread_setname_np(pthread_self(), name);
 }

@@ -1,5 +1,5 @@
 /* Replies: a header of 20 bytes whose size is filled in last, then what the command asks for. A text that would make the message too long is cut. */
-#include "server_reply.h"
+#include "lib/server_reply.h"
 
 #include <stdlib.h>
 #include <string.h>

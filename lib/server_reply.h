@@ -2,7 +2,7 @@
 #ifndef SPOOR_LIB_SERVER_REPLY_H
 #define SPOOR_LIB_SERVER_REPLY_H
 
-#include "server_request.h"
+#include "lib/server_request.h"
 
 /* Grows; freed by its owner. After a failed allocation `failed` stays and nothing is added. */
 struct server_reply {

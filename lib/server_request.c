@@ -2,7 +2,7 @@
  * The reader of requests. A view of the payload with a sticky failure goes through each command's fields in the order of the wire; values that the
  * runtime refuses are refused behind the last field they belong to, so that a message is either wholly understood or wholly refused.
  */
-#include "server_request.h"
+#include "lib/server_request.h"
 
 #include <stdlib.h>
 #include <string.h>
