@@ -291,7 +291,6 @@ static void server_collect(struct connection *connection, const struct server_re
 			.ids_allowed = provider->ids_only,
 		};
 	}
-	/* The memory is taken as it is needed, but a tool may ask for more than this machine should give. */
 	if (buffer > SERVER_BUFFER_MAX)
 		buffer = SERVER_BUFFER_MAX;
 	*entry = (struct server_session){ .timer = { .expired = server_session_watch } };
@@ -526,7 +525,8 @@ static void server_listen(void)
 		(unsigned long long)server.identity.pid, (unsigned long long)server_system_key());
 	if (server_system_listen(path, &fd) < 0)
 		return;
-	(void)snprintf(server.path, sizeof(server.path), "%s", path);
+	/* Cut as the socket's name was. */
+	memcpy(server.path, path, strnlen(path, sizeof(server.path) - 1));
 	(void)lstat(server.path, &server.bound);
 	server.listener = (struct loop_watch){ .fd = fd, .events = POLLIN, .ready = listener_ready };
 	loop_watch_add(&server.listener);

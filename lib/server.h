@@ -22,6 +22,8 @@
 #define SERVER_REQUEST_NS      5000000000u  /* for a whole request, from the connection on */
 #define SERVER_REPLY_NS        10000000000u /* for the peer to take a whole reply */
 #define SERVER_STOP_NS         10000000000u /* a session that is ending gets rid of nothing for so long: its peer is cut off */
+/* Of what a tool asks for to wait for it: it is taken as needed, but a tool may ask for more than a program should give. */
+#define SERVER_BUFFER_MAX      (UINT64_C(1) << 30)
 /* What we can do, as a version of the runtime that could; the part behind + says who speaks. */
 #define SERVER_VERSION         "9.0.0+libspoor.0.1.0"
 
