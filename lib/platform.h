@@ -27,8 +27,8 @@ uint64_t platform_process_id(void);
 bool platform_thread_alive(uint64_t thread_id); /* of this process */
 int platform_cpu_count(void);
 
-/* Bounds of the calling thread's stack; false when they are not known. May allocate. */
-bool platform_stack_bounds(uintptr_t *ret_low, uintptr_t *ret_high);
+/* The readable memory around `address` (a stack); false when it cannot be found. Some 50 us, but safe in signal handlers. */
+bool platform_memory_around(uintptr_t address, uintptr_t *ret_low, uintptr_t *ret_high);
 
 /*
  * After it returns true, every other thread of the process has passed a full memory barrier since the call. False: this kernel has nothing of the kind

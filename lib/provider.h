@@ -22,12 +22,30 @@ enum entry_flag {
 	ENTRY_OWN = 1 << 2,      /* of the library itself: only written by session_emit() */
 };
 
+/* One step of reading a payload from front to end: runs of fixed size are one step. */
+enum plan_op {
+	PLAN_FIXED,  /* `size` bytes */
+	PLAN_TEXT,
+	PLAN_TEXT16,
+	PLAN_ARRAY,  /* of elements of `size` bytes */
+	PLAN_TEXTS,
+	PLAN_TEXT16S,
+	PLAN_STRUCTS, /* array: the next `size` steps, once an element */
+};
+
+struct plan_step {
+	uint32_t op;
+	uint32_t size;
+};
+
 struct event_entry {
 	struct spoor_event_info info; /* deep copy */
 	uint32_t index;
 	uint32_t flags;
 	uint64_t hash;
 	uint32_t fixed_size;          /* of the payload, when all fields have a fixed size, else 0 */
+	uint32_t plan_count;
+	const struct plan_step *plan;
 	uint32_t metadata_size;
 	const uint8_t *metadata;      /* nettrace 4: the record that follows the metadata id */
 };
@@ -40,6 +58,9 @@ const struct event_entry *registry_entry(uint32_t index);
  * provider->name, name, id and so on, as for registration; its index is set. -ENOMEM, -EINVAL, -ENOSPC.
  */
 int registry_describe(struct spoor_event *event);
+
+/* The rings' file has come: it is told of all entries there are. */
+void registry_recoverable(void);
 
 /* Registers one more event of a registered provider (run-time events). */
 int registry_add_event(struct spoor_provider *provider, struct spoor_event *event);

@@ -28,27 +28,34 @@ struct pipe_event {
 	const uint8_t *payload;     /* as enum spoor_type lays it out */
 	uint32_t payload_size;
 	uint64_t lost_before;       /* directly before it, in this thread */
+	bool run_start;             /* first of a run: the event before it, if any, was of another thread or pass */
+	bool sorted;                /* of a run's first: every event still to come is at least as late */
+};
+
+enum sink_turn_flag {
+	SINK_IDLE = 1 << 0,
+	SINK_FLUSH = 1 << 1,
 };
 
 struct sink_ops {
 	const char *name;
 	/* Before the first event. A failure fails the session's start. */
 	int (*begin)(struct sink *sink, struct session *session);
-	/* 0 taken; -ENOBUFS no room now (the session counts it as lost, or waits, by its policy); -EMSGSIZE too big for this sink (lost); other: the sink has failed. */
+	/* 0 taken; -ENOBUFS no room now (the session counts it as lost; not for sessions that block); -EMSGSIZE too big for this sink (lost); other: the sink has failed. */
 	int (*event)(struct sink *sink, const struct pipe_event *event);
-	/* A run of events of one thread begins. Every event that is still to come is at least as late as its first one. NULL: not needed. */
-	void (*run)(struct sink *sink);
 	/*
-	 * After each pass over the rings: all events up to cutoff_ns have been handed over. `threads_changed` is true when the loop is idle or threads ended.
-	 * Flushes what is due. Negative: the sink has failed.
+	 * After each pass over the rings: all events up to cutoff_ns have been handed over. Flushes what is due, or, with SINK_FLUSH, all. SINK_IDLE: nothing came in
+	 * this pass. Negative: the sink has failed.
 	 */
-	int (*turn)(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, bool idle);
-	/* No more room: the session would lose (or block). Asked each turn. NULL: there is always room. */
+	int (*turn)(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, unsigned flags);
+	/* For sessions that block: beyond what may wait, so that firing threads shall wait. Asked each turn. NULL: never. */
 	bool (*full)(struct sink *sink);
+	/* Writes what it holds into another file (flight recorder). NULL: it holds nothing. */
+	int (*snapshot)(struct sink *sink, const char *path);
+	/* Takes the event a sink of bytes carries beside the wanted ones (losses). False: it has other ways to tell. */
+	bool takes_own;
 	/* The end: writes the last bytes. 1: not yet done, ask again next turn; 0 done; negative: failed. `aborted`: give up waiting for anybody. */
 	int (*end)(struct sink *sink, bool aborted);
-	/* When to be called at the latest, 0: whenever. */
-	uint64_t (*due_ns)(struct sink *sink);
 	void (*free)(struct sink *sink); /* in a fork()ed child too: closes fds, writes nothing */
 };
 
@@ -63,6 +70,12 @@ int sink_socket_new(int fd, size_t buffer_bytes, struct sink **ret_sink);
 
 int sink_file_new(const struct spoor_file_options *file, const struct spoor_session_options *options, struct sink **ret_sink);
 int sink_recorder_new(const struct spoor_file_options *file, const struct spoor_session_options *options, struct sink **ret_sink); /* overwrite oldest */
+/* Keeps nothing: events stand in the rings only, for recover.h. */
+int sink_rings_new(struct sink **ret_sink);
 int sink_queue_new(const struct spoor_session_options *options, spoor_listener_function *function, void *context, struct sink **ret_sink);
+
+
+/* Is the calling thread this sink's dispatch thread? */
+bool sink_queue_is_self(const struct sink *sink);
 
 #endif

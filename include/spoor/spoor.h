@@ -330,11 +330,17 @@ SPOOR_API int spoor_session_start_callback(const struct spoor_session_options *o
 /*
  * A session whose events wait until they are read: nothing is called. Read by one thread at a time.
  *
- * spoor_listener_read(): 1 an event, 0 nothing came within timeout_ms, -ESHUTDOWN all read and the session has ended. After each event the one
+ * spoor_listener_read(), which needs ret_event->size: 1 an event, 0 nothing came within timeout_ms, -ESHUTDOWN all read and the session has ended. After each event the one
  * before it is gone.
  */
 SPOOR_API int spoor_session_start_listener(const struct spoor_session_options *options, struct spoor_session **ret_session);
 SPOOR_API int spoor_listener_read(struct spoor_session *session, struct spoor_event_view *ret_event, uint32_t timeout_ms);
+
+/*
+ * A session that goes nowhere: its events stand in the rings until later ones take their place. With SPOOR_START_RECOVERABLE they are what is read after a
+ * crash (recover.h), at the price of firing alone.
+ */
+SPOOR_API int spoor_session_start_rings(const struct spoor_session_options *options, struct spoor_session **ret_session);
 
 /* A field of an event, taken out of its payload. */
 struct spoor_value {
@@ -409,7 +415,7 @@ struct spoor_writer {
 /* False when nobody wants it: then there is nothing to end. Names of fields are borrowed until spoor_source_end(). */
 SPOOR_API bool spoor_source_begin(struct spoor_event_source *source, const char *name, enum spoor_level level,
 	uint64_t keywords, struct spoor_writer *ret_writer);
-SPOOR_API int spoor_source_end(struct spoor_writer *writer);
+SPOOR_API int spoor_source_end(struct spoor_writer *writer); /* -EINVAL: too many or too large fields, structs that are not ended */
 static inline void spoor_writer_set_opcode(struct spoor_writer *writer, enum spoor_opcode opcode)
 {
 	writer->opcode = (uint8_t)opcode;
