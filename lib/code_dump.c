@@ -76,12 +76,12 @@ static void dump_record_end(void)
 	dump_write(&dump_fd);
 }
 
-static int dump_create(const char *folder, const char *form, int *ret_fd)
+static int dump_create(const char *folder, const char *before, const char *behind, int *ret_fd)
 {
-	char name[64], path[4096];
+	char path[4096];
 
-	(void)snprintf(name, sizeof(name), form, (unsigned long long)platform_process_id());
-	if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, name) >= sizeof(path))
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s%llu%s", folder, before, (unsigned long long)platform_process_id(), behind) >=
+		sizeof(path))
 		return -ENAMETOOLONG;
 	(void)unlink(path); /* what a process of the same id left; what is not ours stays, and stops us below */
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND | O_CLOEXEC, 0600);
@@ -104,7 +104,7 @@ static int dump_create(const char *folder, const char *form, int *ret_fd)
  */
 static int dump_begin(const char *folder)
 {
-	int error = dump_create(folder, "jit-%llu.dump", &dump_fd);
+	int error = dump_create(folder, "jit-", ".dump", &dump_fd);
 
 	if (error < 0)
 		return error;
@@ -132,7 +132,7 @@ int code_dump_open(uint32_t files, const char *folder)
 	int error = 0, later = 0;
 
 	if (files & SPOOR_CODE_PERF_MAP)
-		error = dump_create(folder, "perf-%llu.map", &map_fd);
+		error = dump_create(folder, "perf-", ".map", &map_fd);
 	if (files & SPOOR_CODE_JITDUMP)
 		later = dump_begin(folder);
 	return error ? error : later;

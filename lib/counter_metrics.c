@@ -41,14 +41,14 @@ static const struct spoor_field fields_error[] = { TEXT("sessionId"), TEXT("erro
 static const struct spoor_field fields_session[] = { TEXT("sessionId") };
 static const struct spoor_field fields_version[] = { I32("Major"), I32("Minor"), I32("Patch") };
 
-#define METRICS_EVENT(variable, id_, text, version_, level_, keywords_, list)                                                      \
+#define METRICS_EVENT(variable, id_, text, version_, level_, keywords_, list, ...) \
 	static struct spoor_event variable = { .size = sizeof(struct spoor_event), .provider = &metrics_provider, .name = text,    \
 		.keywords = keywords_, .fields = list, .field_count = sizeof(list) / sizeof((list)[0]), .id = id_,                 \
-		.version = version_, .level = level_ }
+		.version = version_, .level = level_, __VA_ARGS__ }
 
 METRICS_EVENT(event_message, 1, "Message", 0, SPOOR_INFO, METRICS_MESSAGES, fields_message);
-METRICS_EVENT(event_collection_start, 2, "CollectionStart", 0, SPOOR_INFO, METRICS_VALUES, fields_collection);
-METRICS_EVENT(event_collection_stop, 3, "CollectionStop", 0, SPOOR_INFO, METRICS_VALUES, fields_collection);
+METRICS_EVENT(event_collection_start, 2, "CollectionStart", 0, SPOOR_INFO, METRICS_VALUES, fields_collection, .opcode = SPOOR_OPCODE_START);
+METRICS_EVENT(event_collection_stop, 3, "CollectionStop", 0, SPOOR_INFO, METRICS_VALUES, fields_collection, .opcode = SPOOR_OPCODE_STOP);
 METRICS_EVENT(event_rate, 4, "CounterRateValuePublished", 2, SPOOR_INFO, METRICS_VALUES, fields_rate);
 METRICS_EVENT(event_gauge, 5, "GaugeValuePublished", 2, SPOOR_INFO, METRICS_VALUES, fields_gauge);
 METRICS_EVENT(event_histogram, 6, "HistogramValuePublished", 2, SPOOR_INFO, METRICS_VALUES, fields_histogram);

@@ -8,6 +8,7 @@
  * - Padding before a block's content counts from the first byte of the stream, so the encoder knows its place in it.
  */
 #include "lib/nettrace4.h"
+#include "lib/code_hits.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -658,6 +659,7 @@ static uint32_t stack_intern(struct nettrace4 *encoder, const uint64_t *frames, 
 	outbuf_add(&encoder->stacks, frames, count * sizeof(*frames));
 	encoder->stacks_pending++;
 	encoder->stack_count++;
+	code_hits_add(frames, count);
 	return id;
 }
 

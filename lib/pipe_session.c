@@ -245,6 +245,12 @@ static void notify(struct session *session, uint32_t kind, uint64_t count, int e
 int session_emit(struct session *session, const struct event_entry *entry, uint64_t time_ns, uint64_t thread_id, const void *payload,
 	uint32_t payload_size)
 {
+	return session_emit_stack(session, entry, time_ns, thread_id, payload, payload_size, NULL, 0);
+}
+
+int session_emit_stack(struct session *session, const struct event_entry *entry, uint64_t time_ns, uint64_t thread_id, const void *payload,
+	uint32_t payload_size, const uint64_t *frames, uint32_t frame_count)
+{
 	struct session_thread *thread = session_thread_of(session, thread_id);
 
 	if (!thread)
@@ -261,6 +267,8 @@ int session_emit(struct session *session, const struct event_entry *entry, uint6
 		.thread_id = thread_id,
 		.capture_thread_id = thread_id,
 		.sequence = thread->sequence + 1,
+		.stack = session->config.options.stacks && frame_count ? frames : NULL,
+		.stack_count = frame_count,
 		.payload = payload,
 		.payload_size = payload_size,
 		.lost_before = thread->lost_pending,

@@ -63,6 +63,10 @@ struct session *session_find(uint64_t id);
 int session_emit(struct session *session, const struct event_entry *entry, uint64_t time_ns, uint64_t thread_id, const void *payload,
 	uint32_t payload_size);
 
+/* The same with a call stack (leaf first), for sessions that want stacks: what the loop knows of another thread. */
+int session_emit_stack(struct session *session, const struct event_entry *entry, uint64_t time_ns, uint64_t thread_id, const void *payload,
+	uint32_t payload_size, const uint64_t *frames, uint32_t frame_count);
+
 /*
  * Every slot's bit of the sessions that want this event now and are among `sessions`; fires for those alone. For providers that answer one session (its own
  * filter arguments). With frames (leaf first) they are the event's stack for sessions that want stacks; NULL: the calling thread's stack is walked. Safe in signal

@@ -68,6 +68,9 @@ struct sink {
 /* nettrace 4 into a stream socket (made non-blocking; owned from here on, also on failure). What the peer has not taken waits in up to buffer_bytes. */
 int sink_socket_new(int fd, size_t buffer_bytes, struct sink **ret_sink);
 
+/* How many bytes its peer has taken so far; the loop thread. */
+uint64_t sink_socket_sent(const struct sink *sink);
+
 int sink_file_new(const struct spoor_file_options *file, const struct spoor_session_options *options, struct sink **ret_sink);
 int sink_recorder_new(const struct spoor_file_options *file, const struct spoor_session_options *options, struct sink **ret_sink); /* overwrite oldest */
 /* Keeps nothing: events stand in the rings only, for recover.h. */

@@ -26,6 +26,7 @@ struct socket_sink {
 	struct nettrace4 *encoder;
 	struct outbuf out;
 	size_t sent; /* of out */
+	uint64_t sent_ever;
 	size_t buffer_bytes;
 	struct loop_watch watch;
 	uint64_t flushed_ns;
@@ -60,6 +61,7 @@ static void push(struct socket_sink *socket)
 			break;
 		}
 		socket->sent += (size_t)n;
+		socket->sent_ever += (size_t)n;
 	}
 	if (socket->out.failed)
 		socket->failed = -ENOMEM;
@@ -199,4 +201,9 @@ int sink_socket_new(int fd, size_t buffer_bytes, struct sink **ret_sink)
 	(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	*ret_sink = &new->sink;
 	return 0;
+}
+
+uint64_t sink_socket_sent(const struct sink *sink)
+{
+	return ((const struct socket_sink *)(const void *)sink)->sent_ever;
 }

@@ -127,10 +127,17 @@ static void *work(void *argument)
 	return NULL;
 }
 
+__attribute__((noinline)) static uint64_t burn_step(uint64_t value)
+{
+	for (int i = 0; i < 1000; i++)
+		value = value * 6364136223846793005u + 1442695040888963407u;
+	return value;
+}
+
 __attribute__((noinline)) static uint64_t burn_inner(uint64_t value)
 {
-	for (int i = 0; i < 200000; i++)
-		value = value * 6364136223846793005u + 1442695040888963407u;
+	for (int i = 0; i < 200; i++)
+		value += burn_step(value);
 	return value;
 }
 

@@ -230,7 +230,7 @@ void Counters()
                 var fields = e.PayloadNames.ToDictionary(n => n, n => e.PayloadByName(n));
                 fields["$id"] = (int)e.ID;
                 fields["$version"] = e.Version;
-                series.Add((e.EventName, fields));
+                series.Add((e.EventName.Replace("/", ""), fields)); // the reader takes Start and Stop off a name
             }
         };
         var reading = Task.Run(() => source.Process());
@@ -361,12 +361,12 @@ void Stacks(string file)
         if (BitConverter.ToInt32(e.EventData(), 0) != 2)
             continue;
         running++;
-        if (chain.Contains("burn_inner") && chain.Contains("burn_outer") && chain.IndexOf("burn_inner") < chain.IndexOf("burn_outer"))
+        if (chain.Contains("burn_step") && chain.Contains("burn_outer") && chain.IndexOf("burn_step") < chain.IndexOf("burn_outer"))
             named++;
         if (chain.Contains("Rule::match"))
             made++;
     }
-    Console.WriteLine($"stacks: {samples} samples, {running} running, {named} in burn_inner below burn_outer, {made} through Rule::match, {requests} requests; " +
+    Console.WriteLine($"stacks: {samples} samples, {running} running, {named} in burn_step below burn_outer, {made} through Rule::match, {requests} requests; " +
         $"{nameless} of {frames} frames without a name");
     Hold("samples", running > 50, true);
     Hold("named", named * 2 > running, true);
