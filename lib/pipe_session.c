@@ -531,6 +531,8 @@ static uint64_t stop_turn(struct session *session, uint64_t now_ns, bool quiet)
 		return NAP_NS;
 	if (r < 0 && !session->error)
 		session_fail(session, r);
+	session->loss_event = (struct session_loss){ 0 }; /* its stream is closed */
+	tell_losses(session);
 	session_over(session);
 	return 0;
 }

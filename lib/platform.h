@@ -56,11 +56,12 @@ void platform_thread_name(const char *name);
 void *platform_map_private(size_t size);
 
 /*
- * `size` bytes of the file at `offset`, twice, one behind the other; a child of fork() does not have it. fd -1: of a new memory file that is
- * closed again. NULL when there is none. Firing path: setting up a thread.
+ * `size` bytes of the file at `offset`, twice, one behind the other; a child of fork() does not have it. fd -1: of no
+ * file. NULL when there is none. Firing path: setting up a thread.
  */
 void *platform_map_twice(int fd, uint64_t offset, size_t size);
 void *platform_map_file(int fd, uint64_t offset, size_t size); /* once */
+int platform_file_grow(int fd, uint64_t size); /* firing path: setting up a thread */
 void platform_unmap(void *memory, size_t size);
 void platform_release(void *memory, size_t size); /* of platform_map_twice(): contents are gone, memory goes back */
 int platform_memory_file(const char *name); /* a memfd, CLOEXEC; negative errno */

@@ -16,6 +16,8 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -216,36 +218,47 @@ void *platform_map_private(size_t size)
 	return memory;
 }
 
+/*
+ * Without a file: shared anonymous memory, which mremap() of an old size 0 maps a second time. No fd is needed, and the program's limit on file
+ * sizes (RLIMIT_FSIZE, which kills by a signal) does not bear on it.
+ */
 void *platform_map_twice(int fd, uint64_t offset, size_t size)
 {
-	int own = -1;
-	char *memory;
+	int flags = MAP_SHARED | MAP_FIXED | (fd < 0 ? MAP_ANONYMOUS : 0);
+	char *memory = mmap(NULL, 2 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *second;
 
-	if (fd < 0) {
-		own = fd = platform_memory_file("spoor-ring");
-		if (fd < 0)
-			return NULL;
-		offset = 0;
-		if (ftruncate(fd, (off_t)size)) {
-			close(own);
-			return NULL;
-		}
+	if (memory == MAP_FAILED)
+		return NULL;
+	if (mmap(memory, size, PROT_READ | PROT_WRITE, flags, fd, fd < 0 ? 0 : (off_t)offset) == MAP_FAILED) {
+		munmap(memory, 2 * size);
+		return NULL;
 	}
-	memory = mmap(NULL, 2 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (memory != MAP_FAILED) {
-		int flags = MAP_SHARED | MAP_FIXED;
+	if (fd < 0)
+		second = mremap(memory, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED, memory + size);
+	else
+		second = mmap(memory + size, size, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset);
+	if (second == MAP_FAILED) {
+		munmap(memory, 2 * size);
+		return NULL;
+	}
+	(void)madvise(memory, 2 * size, MADV_DONTFORK);
+	return memory;
+}
 
-		if (mmap(memory, size, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset) == MAP_FAILED ||
-			mmap(memory + size, size, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset) == MAP_FAILED) {
-			munmap(memory, 2 * size);
-			memory = MAP_FAILED;
-		} else {
-			(void)madvise(memory, 2 * size, MADV_DONTFORK);
-		}
-	}
-	if (own >= 0)
-		close(own);
-	return memory == MAP_FAILED ? NULL : memory;
+int platform_file_grow(int fd, uint64_t size)
+{
+	struct rlimit limit;
+	struct stat facts;
+
+	/* Beyond the limit ftruncate() would kill the program. */
+	if (getrlimit(RLIMIT_FSIZE, &limit) || (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < size))
+		return -EFBIG;
+	/* Two threads at once: the file only ever grows. */
+	while (fstat(fd, &facts) == 0 && (uint64_t)facts.st_size < size)
+		if (ftruncate(fd, (off_t)size))
+			return -errno;
+	return 0;
 }
 
 void *platform_map_file(int fd, uint64_t offset, size_t size)

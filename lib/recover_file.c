@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/platform.h"
@@ -24,8 +23,8 @@ int recover_file_make(const char *path)
 
 	if (fd < 0)
 		return path ? -errno : fd;
-	if (ftruncate(fd, (off_t)RECOVER_BYTES)) {
-		int r = -errno;
+	int r = platform_file_grow(fd, RECOVER_BYTES);
+	if (r) {
 		close(fd);
 		return r;
 	}
@@ -58,11 +57,8 @@ uint8_t *recover_file_ring(int fd, size_t size, uint64_t thread_id, struct ring_
 	if (index >= RECOVER_RINGS_MAX)
 		return NULL;
 	uint64_t offset = __atomic_fetch_add(&head()->bytes_used, size, __ATOMIC_RELAXED);
-	struct stat facts;
-	/* Two threads at once: the file only ever grows. */
-	while (fstat(fd, &facts) == 0 && (uint64_t)facts.st_size < offset + size)
-		if (ftruncate(fd, (off_t)(offset + size)))
-			return NULL;
+	if (platform_file_grow(fd, offset + size))
+		return NULL;
 	uint8_t *base = platform_map_twice(fd, offset, size);
 	if (!base)
 		return NULL;

@@ -160,7 +160,7 @@ static int file_begin(struct sink *sink, struct session *session)
 static int file_event(struct sink *sink, const struct pipe_event *event)
 {
 	struct file_sink *file = of(sink);
-	int r = nettrace4_event(file->encoder, event);
+	int r = file->failed ? -ENOBUFS : nettrace4_event(file->encoder, event);
 
 	if (r)
 		return r;
@@ -213,6 +213,7 @@ static int file_turn(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, uns
 	if (r == 0 && file->regular &&
 		((file->rotate_bytes && file->end >= file->rotate_bytes) || (file->rotate_ns && now_ns - file->opened_ns >= file->rotate_ns)))
 		r = rotate(file, cutoff_ns);
+	file->failed = r;
 	return r;
 }
 
@@ -224,6 +225,7 @@ static void give_up(struct file_sink *file)
 	if (file->fd < 0)
 		return;
 	nettrace4_roll_back(file->encoder);
+	file->failed = 0;
 	session_unwrite(file->session, file->unwritten, true, file->first_ns, now);
 	file->unwritten = 0;
 	if (!file->regular || !file->end)

@@ -256,13 +256,14 @@ static bool has_room(struct thread_ring *ring, size_t size)
 }
 
 /* The header of a record of `size` bytes at the end of the ring; there is room. Where what follows the header goes. */
-static inline uint8_t *header_write(struct thread_ring *ring, uint64_t at, size_t size, uint32_t flags, uint32_t event, uint64_t sessions)
+static inline uint8_t *header_write(struct thread_ring *ring, uint64_t now, uint64_t at, size_t size, uint32_t flags, uint32_t event,
+	uint64_t sessions)
 {
 	struct record *record = (struct record *)(void *)(ring->base + (at & ring->mask));
 	uint32_t units = units_of(size);
 	uint32_t padding = units * RECORD_UNIT - (uint32_t)size;
 
-	record->stamp = stamp();
+	record->stamp = now;
 	record->sizes = units | ring->before << RECORD_BEFORE_SHIFT | padding << RECORD_PADDING_SHIFT | flags << RECORD_FLAG_SHIFT;
 	record->event = event;
 	record->sessions = sessions;
@@ -280,7 +281,7 @@ static size_t loss_record_size(const struct thread_ring *ring)
 static void loss_write(struct thread_state *state, struct thread_ring *ring)
 {
 	uint64_t sessions = ring->loss_sessions;
-	uint8_t *at = header_write(ring, ring->front->front.published, loss_record_size(ring), 0, RECORD_LOSS, sessions);
+	uint8_t *at = header_write(ring, stamp(), ring->front->front.published, loss_record_size(ring), 0, RECORD_LOSS, sessions);
 
 	for (uint64_t left = sessions; left; left &= left - 1) {
 		uint64_t lost = __atomic_load_n(&state->lost[__builtin_ctzll(left)], __ATOMIC_RELAXED);
@@ -416,7 +417,7 @@ static struct spoor_slot fire_slow(struct thread_state *state, struct thread_rin
 				ring->limit = 0;
 		}
 
-		uint8_t *at = header_write(ring, ring->front->front.published, size,
+		uint8_t *at = header_write(ring, stamp(), ring->front->front.published, size,
 			(activity_set ? RECORD_ACTIVITY : 0u) | (with_stack ? RECORD_STACK : 0u),
 			__atomic_load_n(&firing->event->index, __ATOMIC_RELAXED), wanted);
 		if (activity_set) {
@@ -476,6 +477,15 @@ static __attribute__((noinline)) struct spoor_slot fire_outside(struct thread_st
 	return fire_unusual(state, &firing);
 }
 
+static __attribute__((noinline)) struct spoor_slot fire_clocked(struct thread_ring *ring, struct spoor_event *event, size_t size, uint64_t wanted)
+{
+	uint64_t now = platform_now_ns();
+	struct ring_front *front = ring->front;
+	uint8_t *payload = header_write(ring, now, front->front.published, size, 0, __atomic_load_n(&event->index, __ATOMIC_RELAXED), wanted);
+
+	return (struct spoor_slot){ payload, &front->front };
+}
+
 struct spoor_slot spoor_fire_begin(struct spoor_event *event, size_t payload_size)
 {
 	struct thread_state *state = current;
@@ -494,7 +504,10 @@ struct spoor_slot spoor_fire_begin(struct spoor_event *event, size_t payload_siz
 	if (__builtin_expect(unusual, 0))
 		return fire_inside(state, event, payload_size, (uintptr_t)__builtin_frame_address(0));
 
-	uint8_t *payload = header_write(ring, at, size, 0, __atomic_load_n(&event->index, __ATOMIC_RELAXED), wanted);
+	/* A call in between would cost the counter's path its registers. */
+	if (__builtin_expect(!pipe_hot.counter, 0))
+		return fire_clocked(ring, event, size, wanted);
+	uint8_t *payload = header_write(ring, ticks_read(), at, size, 0, __atomic_load_n(&event->index, __ATOMIC_RELAXED), wanted);
 	return (struct spoor_slot){ payload, &front->front };
 }
 
