@@ -117,7 +117,8 @@ int objects_list(struct object **ret_objects, size_t *ret_count)
 		objects_free(build.objects, build.count);
 		return -ENOMEM;
 	}
-	qsort(build.objects, build.count, sizeof(*build.objects), object_compare);
+	if (build.count)
+		qsort(build.objects, build.count, sizeof(*build.objects), object_compare);
 	*ret_objects = build.objects;
 	*ret_count = build.count;
 	return 0;
