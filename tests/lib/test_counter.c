@@ -14,6 +14,12 @@
 #include "lib/counter_arguments.h"
 #include "lib/counter_registry.h"
 
+/* Children of fork() have a thread of their own here. */
+const char *__tsan_default_options(void)
+{
+	return "die_after_fork=0";
+}
+
 static void pause_ms(long ms)
 {
 	struct timespec time = { ms / 1000, ms % 1000 * 1000000 };
@@ -96,8 +102,11 @@ static int series_of(const struct seen *seen, const char *name)
 static double observed;
 static double observe(void *context)
 {
+	double now;
+
 	(void)context;
-	return observed;
+	__atomic_load(&observed, &now, __ATOMIC_RELAXED);
+	return now;
 }
 
 static void test_kinds(void **state)
@@ -115,7 +124,7 @@ static void test_kinds(void **state)
 
 	(void)state;
 	spoor_counter_add(counter, 100); /* before anybody looked */
-	observed = 10;
+	observed = 10; /* before the listener's thread begins */
 	struct spoor_counter_listener *listener = listen_to(&seen, "Kinds", 50);
 	pause_ms(20);
 	spoor_counter_add(counter, 7);
@@ -125,7 +134,7 @@ static void test_kinds(void **state)
 	for (int i = 1; i <= 1000; i++)
 		spoor_histogram_record(histogram, i);
 	wait_intervals(&seen, 1);
-	observed = 14;
+	__atomic_store(&observed, &(double){ 14 }, __ATOMIC_RELAXED);
 	wait_intervals(&seen, 2);
 	spoor_counter_listener_close(listener);
 
@@ -279,16 +288,16 @@ static void test_tags(void **state)
 	assert_int_equal(seen.series[0].times, times);
 }
 
-static volatile int observing_now, observed_after_close;
-static volatile bool observe_closed;
+static int observing_now, observed_after_close; /* atomic */
+static bool observe_closed;
 
 static double observe_slowly(void *context)
 {
 	(void)context;
-	observing_now++;
+	__atomic_fetch_add(&observing_now, 1, __ATOMIC_RELAXED);
 	pause_ms(5);
-	if (observe_closed)
-		observed_after_close++;
+	if (__atomic_load_n(&observe_closed, __ATOMIC_RELAXED))
+		__atomic_fetch_add(&observed_after_close, 1, __ATOMIC_RELAXED);
 	return 1;
 }
 
@@ -302,14 +311,14 @@ static void test_close_waits(void **state)
 	(void)state;
 	for (int i = 0; i < 20; i++) {
 		struct spoor_meter *meter = spoor_meter_open("Close", NULL);
-		observe_closed = false;
+		__atomic_store_n(&observe_closed, false, __ATOMIC_RELAXED);
 		struct spoor_counter *counter = spoor_counter_open(meter, SPOOR_GAUGE, "slow", &options);
 		pause_ms(5 + i);
 		if (i % 2)
 			spoor_counter_close(counter);
 		else
 			spoor_meter_close(meter);
-		observe_closed = true;
+		__atomic_store_n(&observe_closed, true, __ATOMIC_RELAXED);
 		pause_ms(12);
 		if (i % 2)
 			spoor_meter_close(meter);

@@ -25,6 +25,12 @@
 SPOOR_PROVIDER(test, "Test")
 SPOOR_EVENT(test, flood, 1, SPOOR_INFO, 0x1, (u64, number), (text, words))
 
+/* Children of fork() start the library anew here. */
+const char *__tsan_default_options(void)
+{
+	return "die_after_fork=0";
+}
+
 static char folder[64];
 static char path[108];
 
@@ -385,12 +391,12 @@ static void test_no_descriptors(void **state)
 	close(waiting);
 }
 
-static volatile bool flooding;
+static bool flooding; /* atomic */
 
 static void *flood(void *argument)
 {
 	(void)argument;
-	for (uint64_t number = 0; flooding; number++)
+	for (uint64_t number = 0; __atomic_load_n(&flooding, __ATOMIC_RELAXED); number++)
 		test_flood(number, "all work and no play makes Jack a dull boy");
 	return NULL;
 }
@@ -404,7 +410,7 @@ static void test_slow_reader(void **state)
 
 	(void)state;
 	assert_true(slow >= 0);
-	flooding = true;
+	__atomic_store_n(&flooding, true, __ATOMIC_RELAXED);
 	assert_int_equal(pthread_create(&thread, NULL, flood, NULL), 0);
 	pause_ms(500); /* its buffer of 1 MB is full long since */
 	assert_answers();
@@ -426,7 +432,7 @@ static void test_slow_reader(void **state)
 	assert_true(now_s() - begin < 16);
 	close(stop);
 	close(slow);
-	flooding = false;
+	__atomic_store_n(&flooding, false, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	assert_answers();
 }
