@@ -130,7 +130,7 @@ static void look_around(uint64_t now_ns)
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
 		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
 
-		if (status == THREAD_FREE)
+		if (status == THREAD_FREE || status == THREAD_TAKEN)
 			continue;
 		if (status == THREAD_LIVE && !state->has_destructor && now_ns - state->checked_ns > ALIVE_NS) {
 			state->checked_ns = now_ns;
@@ -173,11 +173,14 @@ static inline struct session_thread *thread_in(struct session *session, struct t
 		struct session_thread *thread = session_thread_of(session, state->thread_id);
 		if (!thread)
 			return NULL;
-		thread->gone = thread->going = false;
 		state->session_serial[slot] = session->id;
 		state->session_thread[slot] = (uint32_t)(thread - session->threads);
 	}
-	return &session->threads[state->session_thread[slot]];
+	struct session_thread *thread = &session->threads[state->session_thread[slot]];
+	/* Its id was another thread's, whose end may have come to light only now. */
+	if (__builtin_expect(thread->gone || thread->going, 0))
+		thread->gone = thread->going = false;
+	return thread;
 }
 
 static void deliver(struct session *session, struct thread_state *state, struct pipe_event *event, bool sorted, bool has_stack)
@@ -360,7 +363,7 @@ static void settle(void)
 {
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
 		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
-		if (status == THREAD_FREE)
+		if (status == THREAD_FREE || status == THREAD_TAKEN)
 			continue;
 		bool drained = !ring_pending(&state->main) && !ring_pending(&state->nested);
 		uint64_t losses = __atomic_load_n(&state->losses, __ATOMIC_ACQUIRE);
