@@ -365,16 +365,17 @@ static void settle(void)
 		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
 		if (status == THREAD_FREE || status == THREAD_TAKEN)
 			continue;
-		bool drained = !ring_pending(&state->main) && !ring_pending(&state->nested);
 		uint64_t losses = __atomic_load_n(&state->losses, __ATOMIC_ACQUIRE);
+		/* Asked anew, after the losses: what is in the ring by now comes before them. */
+		bool drained = state->main.tail == __atomic_load_n(&state->main.front->front.published, __ATOMIC_ACQUIRE) &&
+			state->nested.tail == __atomic_load_n(&state->nested.front->front.published, __ATOMIC_ACQUIRE);
 		if (drained && losses != state->losses_seen) {
 			state->losses_seen = losses;
 			for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++)
 				lost_upto(state, slot, __atomic_load_n(&state->lost[slot], __ATOMIC_ACQUIRE), pipe_state.cutoff_ns,
 					pipe_state.cutoff_ns);
 		}
-		if (status != THREAD_DEAD || !drained || state->main.seen_published != __atomic_load_n(&state->main.front->front.published, __ATOMIC_ACQUIRE) ||
-			state->nested.seen_published != __atomic_load_n(&state->nested.front->front.published, __ATOMIC_ACQUIRE))
+		if (status != THREAD_DEAD || !drained)
 			continue;
 		for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++) {
 			struct session *session = session_active[slot];
