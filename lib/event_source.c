@@ -29,10 +29,27 @@ struct kind {
 struct spoor_event_source {
 	struct spoor_provider provider;
 	char *name;
-	pthread_mutex_t lock;
 	uint32_t kind_count;
 	struct kind *table[TABLE_ROOM]; /* atomic; open addressing */
 };
+
+/* One for all sources: kinds are made seldom, and fork() has one lock to hold. Taken before the registry's. */
+static pthread_mutex_t kinds_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void event_sources_lock(void)
+{
+	pthread_mutex_lock(&kinds_lock);
+}
+
+void event_sources_unlock(void)
+{
+	pthread_mutex_unlock(&kinds_lock);
+}
+
+void event_sources_lock_reset(void)
+{
+	pthread_mutex_init(&kinds_lock, NULL);
+}
 
 struct spoor_event_source *spoor_source_new(const char *provider_name)
 {
@@ -43,7 +60,6 @@ struct spoor_event_source *spoor_source_new(const char *provider_name)
 	source->name = strdup(provider_name);
 	source->provider.size = sizeof(source->provider);
 	source->provider.name = source->name;
-	pthread_mutex_init(&source->lock, NULL);
 	if (!source->name || spoor_provider_register(&source->provider)) {
 		free(source->name);
 		free(source);
@@ -78,7 +94,6 @@ void spoor_source_free(struct spoor_event_source *source)
 	spoor_provider_unregister(&source->provider);
 	for (uint32_t i = 0; i < TABLE_ROOM; i++)
 		kind_free(source->table[i]);
-	pthread_mutex_destroy(&source->lock);
 	free(source->name);
 	free(source);
 }
@@ -89,12 +104,12 @@ void spoor_source_set_enable(struct spoor_event_source *source, spoor_enable_fun
 	spoor_provider_unregister(&source->provider);
 	source->provider.enable = function;
 	source->provider.enable_context = context;
-	pthread_mutex_lock(&source->lock);
 	(void)spoor_provider_register(&source->provider);
+	pthread_mutex_lock(&kinds_lock);
 	for (uint32_t i = 0; i < TABLE_ROOM; i++)
 		if (source->table[i])
 			(void)registry_add_event(&source->provider, &source->table[i]->event);
-	pthread_mutex_unlock(&source->lock);
+	pthread_mutex_unlock(&kinds_lock);
 }
 
 bool spoor_source_enabled(const struct spoor_event_source *source, enum spoor_level level, uint64_t keywords)
@@ -406,7 +421,7 @@ int spoor_source_end(struct spoor_writer *writer)
 		struct kind **place = kind_find(source, writer);
 		struct kind *kind = __atomic_load_n(place, __ATOMIC_ACQUIRE);
 		if (!kind) {
-			pthread_mutex_lock(&source->lock);
+			pthread_mutex_lock(&kinds_lock);
 			place = kind_find(source, writer);
 			kind = *place;
 			if (!kind && source->kind_count == KINDS_MAX)
@@ -417,7 +432,7 @@ int spoor_source_end(struct spoor_writer *writer)
 				source->kind_count++;
 				__atomic_store_n(place, kind, __ATOMIC_RELEASE);
 			}
-			pthread_mutex_unlock(&source->lock);
+			pthread_mutex_unlock(&kinds_lock);
 		}
 		if (r == 0)
 			spoor_fire(&kind->event, writer->payload, writer->payload_size);

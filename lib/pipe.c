@@ -130,7 +130,7 @@ static void look_around(uint64_t now_ns)
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
 		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
 
-		if (status == THREAD_FREE)
+		if (status == THREAD_FREE || status == THREAD_TAKEN)
 			continue;
 		if (status == THREAD_LIVE && !state->has_destructor && now_ns - state->checked_ns > ALIVE_NS) {
 			state->checked_ns = now_ns;
@@ -174,11 +174,14 @@ static inline struct session_thread *thread_in(struct session *session, struct t
 		struct session_thread *thread = session_thread_of(session, state->thread_id);
 		if (!thread)
 			return NULL;
-		thread->gone = thread->going = false;
 		state->session_serial[slot] = session->id;
 		state->session_thread[slot] = (uint32_t)(thread - session->threads);
 	}
-	return &session->threads[state->session_thread[slot]];
+	struct session_thread *thread = &session->threads[state->session_thread[slot]];
+	/* Its id was another thread's, whose end may have come to light only now. */
+	if (__builtin_expect(thread->gone || thread->going, 0))
+		thread->gone = thread->going = false;
+	return thread;
 }
 
 static void deliver(struct session *session, struct thread_state *state, struct pipe_event *event, bool sorted, bool has_stack)
@@ -361,18 +364,19 @@ static void settle(void)
 {
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
 		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
-		if (status == THREAD_FREE)
+		if (status == THREAD_FREE || status == THREAD_TAKEN)
 			continue;
-		bool drained = !ring_pending(&state->main) && !ring_pending(&state->nested);
 		uint64_t losses = __atomic_load_n(&state->losses, __ATOMIC_ACQUIRE);
+		/* Asked anew, after the losses: what is in the ring by now comes before them. */
+		bool drained = state->main.tail == __atomic_load_n(&state->main.front->front.published, __ATOMIC_ACQUIRE) &&
+			state->nested.tail == __atomic_load_n(&state->nested.front->front.published, __ATOMIC_ACQUIRE);
 		if (drained && losses != state->losses_seen) {
 			state->losses_seen = losses;
 			for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++)
 				lost_upto(state, slot, __atomic_load_n(&state->lost[slot], __ATOMIC_ACQUIRE), pipe_state.cutoff_ns,
 					pipe_state.cutoff_ns);
 		}
-		if (status != THREAD_DEAD || !drained || state->main.seen_published != __atomic_load_n(&state->main.front->front.published, __ATOMIC_ACQUIRE) ||
-			state->nested.seen_published != __atomic_load_n(&state->nested.front->front.published, __ATOMIC_ACQUIRE))
+		if (status != THREAD_DEAD || !drained)
 			continue;
 		for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++) {
 			struct session *session = session_active[slot];

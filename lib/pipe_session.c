@@ -34,6 +34,7 @@ static struct {
 	uint64_t last_id;
 	uint64_t quarantine;
 	uint32_t quiet_passes;
+	bool made; /* the condition, with the right clock */
 } sessions = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 struct session *session_active[SESSIONS_MAX];
@@ -55,12 +56,11 @@ void sessions_changed(void)
 
 void sessions_set_up(void)
 {
-	static bool made;
 	pthread_condattr_t attributes;
 
-	if (made)
+	if (sessions.made)
 		return;
-	made = true;
+	sessions.made = true;
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&sessions.changed, &attributes);
@@ -88,6 +88,11 @@ struct session *session_ref(struct session *session)
 {
 	__atomic_fetch_add(&session->references, 1, __ATOMIC_RELAXED);
 	return session;
+}
+
+static uint32_t status_of(const struct session *session)
+{
+	return __atomic_load_n(&session->status, __ATOMIC_ACQUIRE);
 }
 
 static void session_destroy(struct session *session)
@@ -381,12 +386,12 @@ int session_enable(struct session *session)
 	struct activation activation = { session, 0 };
 
 	sessions_lock();
-	bool fresh = session->status == SESSION_NEW && !session->stop_wanted;
+	bool fresh = status_of(session) == SESSION_NEW && !session->stop_wanted;
 	if (fresh)
-		session->status = SESSION_STARTING;
+		__atomic_store_n(&session->status, SESSION_STARTING, __ATOMIC_RELEASE);
 	sessions_unlock();
 	if (!fresh) {
-		if (session->status == SESSION_NEW)
+		if (status_of(session) == SESSION_NEW)
 			slot_leave(session);
 		return -EINVAL;
 	}
@@ -418,10 +423,10 @@ void session_stop(struct session *session, bool aborted)
 	if (aborted)
 		__atomic_store_n(&session->aborted, true, __ATOMIC_RELAXED);
 	sessions_lock();
-	if (session->status == SESSION_RUNNING) {
+	if (status_of(session) == SESSION_RUNNING) {
 		__atomic_store_n(&session->status, SESSION_STOPPING, __ATOMIC_RELEASE);
 		mine = true;
-	} else if (session->status < SESSION_RUNNING) {
+	} else if (status_of(session) < SESSION_RUNNING) {
 		session->stop_wanted = true;
 	}
 	sessions_unlock();
@@ -492,7 +497,7 @@ static void update_stall(struct session *session)
 {
 	uint64_t bit = UINT64_C(1) << session->slot;
 	bool was = (__atomic_load_n(&pipe_hot.stalled, __ATOMIC_RELAXED) & bit) != 0;
-	bool is = session->status == SESSION_RUNNING && session->sink->ops->full && session->sink->ops->full(session->sink);
+	bool is = status_of(session) == SESSION_RUNNING && session->sink->ops->full && session->sink->ops->full(session->sink);
 
 	if (session->config.options.policy != SPOOR_BLOCK || was == is)
 		return;
@@ -505,7 +510,7 @@ static uint64_t stop_turn(struct session *session, uint64_t now_ns, bool quiet)
 {
 	bool aborted = session->error || __atomic_load_n(&session->aborted, __ATOMIC_RELAXED);
 
-	if (session->status == SESSION_CLEARED) {
+	if (status_of(session) == SESSION_CLEARED) {
 		if (!session->cleared_pass)
 			return 0;
 		if (!session->cleared_ns)
@@ -519,7 +524,7 @@ static uint64_t stop_turn(struct session *session, uint64_t now_ns, bool quiet)
 		__atomic_store_n(&session->status, SESSION_RUNDOWN, __ATOMIC_RELEASE);
 	}
 	bool late = now_ns - session->end_since_ns > END_MAX_NS;
-	if (session->status == SESSION_RUNDOWN) {
+	if (status_of(session) == SESSION_RUNDOWN) {
 		if (session->config.rundown && !aborted && !late && session->config.rundown(session, session->config.context) == 1)
 			return NAP_NS;
 		__atomic_store_n(&session->status, SESSION_ENDING, __ATOMIC_RELEASE);
@@ -566,7 +571,7 @@ uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_
 		sessions_changed();
 		sessions_unlock();
 	}
-	return flush_ns > session->flushed_ns ? 100000 : UINT64_MAX;
+	return flush_ns && !flush && cutoff_ns < flush_ns ? 100000 : UINT64_MAX;
 }
 
 /* Absolute time for a wait of the condition. */
@@ -582,9 +587,9 @@ int session_wait(struct session *session, uint64_t timeout_ns)
 	int r = 0;
 
 	sessions_lock();
-	while (session->status != SESSION_ENDED && r == 0)
+	while (status_of(session) != SESSION_ENDED && r == 0)
 		r = -pthread_cond_timedwait(&sessions.changed, &sessions.lock, &deadline);
-	if (session->status == SESSION_ENDED)
+	if (status_of(session) == SESSION_ENDED)
 		r = 0;
 	sessions_unlock();
 	return r;
@@ -615,18 +620,18 @@ void sessions_stop_all(void)
 void sessions_child(void)
 {
 	pthread_mutex_init(&sessions.lock, NULL);
+	sessions.made = false;
 	for (uint32_t i = 0; i < SESSIONS_MAX; i++) {
 		struct session *session = sessions.slots[i];
 		sessions.slots[i] = NULL;
 		session_active[i] = NULL;
 		if (!session)
 			continue;
-		/* Its handle may still be held: it reads as ended. The sink gives back its fds and writes nothing. */
+		/* Its handle may still be held: it reads as ended. */
 		session->status = SESSION_ENDED;
-		if (session->sink)
-			session->sink->ops->free(session->sink);
+		if (session->sink && session->sink->ops->child)
+			session->sink->ops->child(session->sink);
 		session->sink = NULL;
-		session_unref(session);
 	}
 	sessions.quarantine = 0;
 }
@@ -697,9 +702,9 @@ int spoor_session_flush(struct spoor_session *handle, uint32_t timeout_ms)
 	sessions_unlock();
 	loop_wake();
 	sessions_lock();
-	while (session->flushed_ns < wanted && session->status < SESSION_ENDED && r == 0)
+	while (session->flushed_ns < wanted && status_of(session) < SESSION_ENDED && r == 0)
 		r = -pthread_cond_timedwait(&sessions.changed, &sessions.lock, &deadline);
-	if (session->flushed_ns >= wanted || session->status == SESSION_ENDED)
+	if (session->flushed_ns >= wanted || status_of(session) == SESSION_ENDED)
 		r = session->error;
 	sessions_unlock();
 	return r;
@@ -716,7 +721,7 @@ static void snapshot_call(void *context)
 	struct snapshot *snapshot = context;
 	struct session *session = snapshot->session;
 
-	snapshot->result = session->status >= SESSION_ENDING || !session->sink || !session->sink->ops->snapshot
+	snapshot->result = status_of(session) >= SESSION_ENDING || !session->sink || !session->sink->ops->snapshot
 				   ? -EINVAL
 				   : session->sink->ops->snapshot(session->sink, snapshot->path);
 }

@@ -89,6 +89,11 @@ void session_wants_done(struct session_wants *wants);
 int registry_session_set(uint32_t slot, uint64_t session_id, const struct session_wants *wants);
 void registry_session_clear(uint32_t slot);
 
+/* event_source.c's, for fork(): taken before the registry's. */
+void event_sources_lock(void);
+void event_sources_unlock(void);
+void event_sources_lock_reset(void);
+
 void registry_forget_sessions(void); /* child of a fork() */
 void registry_lock(void);
 void registry_unlock(void);

@@ -56,7 +56,9 @@ struct sink_ops {
 	bool takes_own;
 	/* The end: writes the last bytes. 1: not yet done, ask again next turn; 0 done; negative: failed. `aborted`: give up waiting for anybody. */
 	int (*end)(struct sink *sink, bool aborted);
-	void (*free)(struct sink *sink); /* in a fork()ed child too: closes fds, writes nothing */
+	void (*free)(struct sink *sink);
+	/* In the child of a fork(): closes fds. Its memory stays: threads that are not there may have held its locks. NULL: it has no fds. */
+	void (*child)(struct sink *sink);
 };
 
 struct sink {

@@ -279,6 +279,12 @@ static void file_free(struct sink *sink)
 	free(file);
 }
 
+static void file_child(struct sink *sink)
+{
+	platform_close(of(sink)->fd);
+	of(sink)->fd = -1;
+}
+
 static const struct sink_ops file_ops = {
 	.name = "file",
 	.takes_own = true,
@@ -287,6 +293,7 @@ static const struct sink_ops file_ops = {
 	.turn = file_turn,
 	.end = file_end,
 	.free = file_free,
+	.child = file_child,
 };
 
 int sink_file_new(const struct spoor_file_options *options, const struct spoor_session_options *session, struct sink **ret_sink)

@@ -170,6 +170,12 @@ static void socket_free(struct sink *sink)
 	free(socket);
 }
 
+static void socket_child(struct sink *sink)
+{
+	platform_close(of(sink)->watch.fd);
+	of(sink)->watch.fd = -1;
+}
+
 static const struct sink_ops socket_ops = {
 	.name = "socket",
 	.takes_own = true,
@@ -179,6 +185,7 @@ static const struct sink_ops socket_ops = {
 	.turn = socket_turn,
 	.end = socket_end,
 	.free = socket_free,
+	.child = socket_child,
 };
 
 int sink_socket_new(int fd, size_t buffer_bytes, struct sink **ret_sink)

@@ -36,6 +36,7 @@ static struct {
 static void before_fork(void)
 {
 	pthread_mutex_lock(&library.lock);
+	event_sources_lock();
 	sessions_lock();
 	registry_lock();
 }
@@ -44,6 +45,7 @@ static void after_fork_parent(void)
 {
 	registry_unlock();
 	sessions_unlock();
+	event_sources_unlock();
 	pthread_mutex_unlock(&library.lock);
 }
 
@@ -51,6 +53,7 @@ static void after_fork_child(void)
 {
 	pthread_mutex_init(&library.lock, NULL);
 	registry_lock_reset();
+	event_sources_lock_reset();
 	if (!library.started)
 		goto sessions_only;
 	library.started = false;

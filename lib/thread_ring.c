@@ -99,7 +99,7 @@ static struct thread_state *state_take(void)
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
 		uint32_t expected = THREAD_FREE;
 		if (__atomic_load_n(&state->status, __ATOMIC_RELAXED) == THREAD_FREE &&
-			__atomic_compare_exchange_n(&state->status, &expected, THREAD_LIVE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			__atomic_compare_exchange_n(&state->status, &expected, THREAD_TAKEN, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			return state;
 	}
 	return NULL;
@@ -113,7 +113,7 @@ static struct thread_state *state_make(uint64_t thread_id)
 	if (!state)
 		return NULL;
 	state->magic = THREAD_MAGIC;
-	state->status = THREAD_LIVE;
+	state->status = THREAD_TAKEN;
 	if (!ring_map(&state->main, &state->own_fronts[0], size, thread_id) ||
 		!ring_map(&state->nested, &state->own_fronts[1], RING_NESTED_BYTES, thread_id)) {
 		if (rings.settings.file < 0)
@@ -157,6 +157,7 @@ static struct thread_state *thread_attach(void)
 			record_abandon(&state->nested);
 			state->has_destructor = rings.key < KEYS_WITHOUT_ALLOCATION && pthread_setspecific(rings.key, state) == 0;
 			current = state;
+			__atomic_store_n(&state->status, THREAD_LIVE, __ATOMIC_RELEASE);
 			if (!taken) {
 				struct thread_state *first = thread_state_first();
 				do

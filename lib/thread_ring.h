@@ -87,6 +87,7 @@ struct thread_ring {
 
 enum thread_status {
 	THREAD_FREE, /* nobody's, may be taken */
+	THREAD_TAKEN, /* being set up; to the reader as if free */
 	THREAD_LIVE,
 	THREAD_DEAD, /* its thread has gone; drained, then free */
 };

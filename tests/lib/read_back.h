@@ -11,6 +11,15 @@
 #include "model/event.h"
 #include "model/trace.h"
 
+#if defined(__SANITIZE_THREAD__)
+/* Children of a program with threads start threads here. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+	return "die_after_fork=0";
+}
+#endif
+
 struct read_event {
 	char provider[64];
 	char name[64];
