@@ -94,11 +94,11 @@ static void sampler_sample(void *context, const struct sampler_registers *regist
 	pipe_fire(&sample_event, UINT64_MAX, &kind, sizeof(kind), frames, count);
 
 	uint32_t version = __atomic_load_n(&slot->version, __ATOMIC_RELAXED);
+	/* Each release keeps the odd version before what it guards, each acquire in slot_frames() the second look behind it. */
 	__atomic_store_n(&slot->version, version + 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
 	for (uint32_t i = 0; i < count; i++)
-		__atomic_store_n(&slot->frames[i], frames[i], __ATOMIC_RELAXED);
-	__atomic_store_n(&slot->frame_count, count, __ATOMIC_RELAXED);
+		__atomic_store_n(&slot->frames[i], frames[i], __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->frame_count, count, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->version, version + 2, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->samples, slot->samples + 1, __ATOMIC_RELAXED);
 }
@@ -107,13 +107,12 @@ static void sampler_sample(void *context, const struct sampler_registers *regist
 static uint32_t slot_frames(const struct sampler_slot *slot, uint64_t frames[SAMPLER_FRAMES_MAX])
 {
 	uint32_t version = __atomic_load_n(&slot->version, __ATOMIC_ACQUIRE);
-	uint32_t count = __atomic_load_n(&slot->frame_count, __ATOMIC_RELAXED);
+	uint32_t count = __atomic_load_n(&slot->frame_count, __ATOMIC_ACQUIRE);
 
 	if ((version & 1) || count > SAMPLER_FRAMES_MAX)
 		return 0;
 	for (uint32_t i = 0; i < count; i++)
-		frames[i] = __atomic_load_n(&slot->frames[i], __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		frames[i] = __atomic_load_n(&slot->frames[i], __ATOMIC_ACQUIRE);
 	return __atomic_load_n(&slot->version, __ATOMIC_RELAXED) == version ? count : 0;
 }
 
