@@ -88,7 +88,7 @@ static void sampler_sample(void *context, const struct sampler_registers *regist
 	uint64_t frames[SAMPLER_FRAMES_MAX];
 	static const uint32_t kind = SAMPLE_RUNNING;
 
-	if (!spoor_event_enabled(&sample_event) || __atomic_load_n(&slot->thread_id, __ATOMIC_RELAXED) == 0)
+	if (!spoor_event_enabled(&sample_event) || __atomic_load_n(&slot->thread_id, __ATOMIC_ACQUIRE) == 0)
 		return;
 	uint32_t count = sampler_walk(slot, registers, frames);
 	pipe_fire(&sample_event, UINT64_MAX, &kind, sizeof(kind), frames, count);
@@ -154,7 +154,7 @@ static void sampler_thread(uint64_t thread_id, void *context)
 	slot->alive = true;
 	if (!sampler_system_cpu(thread_id, &slot->cpu_ns))
 		return;
-	__atomic_store_n(&slot->thread_id, thread_id, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->thread_id, thread_id, __ATOMIC_RELEASE); /* the handler sees what stands above */
 	/* A thread that has gone meanwhile, or no timer to be had: the next scan tries again. */
 	if (sampler_system_start(thread_id, SAMPLER_PERIOD_NS, slot, &slot->timer) < 0)
 		slot_stop(slot);

@@ -95,7 +95,7 @@ static void fire_dynamic(uint32_t number)
 __attribute__((noinline)) static void answer(uint32_t number)
 {
 	struct spoor_activity request, query;
-	double milliseconds = 1.0 + number % 100;
+	double milliseconds = 1.0 + number * 37 % 100; /* 1 to 100, evenly in any stretch */
 
 	(void)spoor_activity_start(&request, "request", NULL);
 	example_work_start(number);
