@@ -33,7 +33,6 @@
 #define PORT_RETRY_MIN_NS  10000000u  /* as the runtime: 10 ms, a quarter more each time, at most 500 ms */
 #define PORT_RETRY_MAX_NS  500000000u
 #define ACCEPT_PAUSE_NS    100000000u /* no file descriptors left: look again after so long */
-#define RUNTIME_LOOK_NS    10000000u  /* how often to look for a runtime that was loaded */
 #define STOP_LOOK_NS       500000000u
 #define READ_STEP          4096u
 
@@ -81,14 +80,12 @@ struct server_session {
 
 static struct {
 	bool running;
-	bool hosted;                   /* a runtime is in this process */
+	enum server_runtime runtime;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	char directory[4096];
 	struct stat bound;             /* of the socket's file, so that only ours is removed */
 	struct loop_watch listener;
 	struct loop_timer accept_timer;
-	struct loop_timer runtime_timer;
-	uint64_t runtime_state;
 	struct connection connections[SERVER_CONNECTIONS_MAX];
 	struct port ports[SERVER_PORTS_MAX];
 	unsigned port_count;
@@ -521,8 +518,9 @@ static void server_listen(void)
 	char path[sizeof(server.directory) + 128];
 	int fd;
 
-	(void)snprintf(path, sizeof(path), "%s%s-diagnostic-%llu-%llu-socket", server.directory, server.hosted ? "spoor" : "dotnet",
-		(unsigned long long)server.identity.pid, (unsigned long long)server_system_key());
+	(void)snprintf(path, sizeof(path), "%s%s-diagnostic-%llu-%s%llu-socket", server.directory,
+		server.runtime == SERVER_RUNTIME_HERE ? "spoor" : "dotnet", (unsigned long long)server.identity.pid,
+		server.runtime == SERVER_RUNTIME_MAY_COME ? "0" : "", (unsigned long long)server_system_key());
 	if (server_system_listen(path, &fd) < 0)
 		return;
 	/* Cut as the socket's name was. */
@@ -530,28 +528,6 @@ static void server_listen(void)
 	(void)lstat(server.path, &server.bound);
 	server.listener = (struct loop_watch){ .fd = fd, .events = POLLIN, .ready = listener_ready };
 	loop_watch_add(&server.listener);
-}
-
-/*
- * A program may load a .NET runtime after us. The runtime binds the name that we have, and goes without a socket when it is taken: so we are off that name
- * as soon as the runtime, or what brings it, is seen. Connections and sessions go on.
- */
-static void runtime_look(struct loop_timer *timer)
-{
-	if (!server_system_runtime(&server.runtime_state)) {
-		loop_timer_set(timer, platform_now_ns() + RUNTIME_LOOK_NS);
-		return;
-	}
-	server.hosted = true;
-	char *last = strrchr(server.path, '/');
-	char to[sizeof(server.path)];
-	if (!last)
-		return;
-	(void)snprintf(to, sizeof(to), "%.*sspoor%s", (int)(last + 1 - server.path), server.path, last + 1 + strlen("dotnet"));
-	if (rename(server.path, to) == 0)
-		memcpy(server.path, to, sizeof(to));
-	else
-		server_unlink();
 }
 
 /* ---- Ports that we connect to ---- */
@@ -678,9 +654,6 @@ static void server_open(void *context)
 	for (unsigned i = 0; i < server.port_count; i++)
 		port_connect(&server.ports[i]);
 	server.accept_timer.expired = accept_resume;
-	server.runtime_timer.expired = runtime_look;
-	if (!server.hosted)
-		loop_timer_set(&server.runtime_timer, platform_now_ns() + RUNTIME_LOOK_NS);
 	server_resume(NULL);
 }
 
@@ -693,8 +666,8 @@ static int server_start(const struct spoor_options *options)
 	if ((options->flags & SPOOR_START_NO_SERVER) || platform_is_secure() || server_setting_is("EnableDiagnostics", 0) ||
 		server_setting_is("EnableDiagnostics_IPC", 0))
 		return 0;
-	server.hosted = server_system_runtime(&server.runtime_state);
-	server.default_suspend = !server.hosted && server_setting_is("DefaultDiagnosticPortSuspend", 1);
+	server.runtime = server_system_runtime();
+	server.default_suspend = server.runtime != SERVER_RUNTIME_HERE && server_setting_is("DefaultDiagnosticPortSuspend", 1);
 	directory = getenv("TMPDIR");
 	if (!directory || !*directory)
 		directory = "/tmp/";
@@ -719,7 +692,7 @@ static int server_start(const struct spoor_options *options)
 		.rid = server_system_rid(),
 	};
 	server_system_random(server.identity.cookie, sizeof(server.identity.cookie));
-	if (!server.hosted)
+	if (server.runtime != SERVER_RUNTIME_HERE)
 		server_ports_read();
 
 	resume_all = false;
@@ -739,7 +712,6 @@ static void server_close(void *context)
 {
 	(void)context;
 	loop_timer_clear(&server.accept_timer);
-	loop_timer_clear(&server.runtime_timer);
 	if (server.listener.fd >= 0) {
 		loop_watch_remove(&server.listener);
 		platform_close(server.listener.fd);

@@ -5,8 +5,14 @@
  * header, reads slowly or says nothing costs its own place and nothing else. Every byte of a request is read by server_request.c, every byte of a reply made by
  * server_reply.c.
  *
- * Under AT_SECURE, with SPOOR_START_NO_SERVER, or when DOTNET_EnableDiagnostics(_IPC) is 0, there is none. In a process that has a .NET runtime the name that
- * tools look for is the runtime's: then the socket is called spoor-diagnostic-PID-KEY-socket, and DOTNET_DiagnosticPorts is left to the runtime.
+ * The name of the socket. A runtime binds dotnet-diagnostic-PID-KEY-socket, KEY being the start time, and goes without a socket when something is there. So:
+ *
+ *   no runtime can come (nothing in the process calls dlopen)    dotnet-diagnostic-PID-KEY-socket
+ *   one may come                                                 dotnet-diagnostic-PID-0KEY-socket: the same number, written otherwise. Tools find it, and of two
+ *                                                                sockets of a process they take the newer one: the runtime's
+ *   one is there                                                 spoor-diagnostic-PID-KEY-socket, and DOTNET_DiagnosticPorts is left to the runtime
+ *
+ * Under AT_SECURE, with SPOOR_START_NO_SERVER, or when DOTNET_EnableDiagnostics(_IPC) is 0, there is no server.
  */
 #ifndef SPOOR_LIB_SERVER_H
 #define SPOOR_LIB_SERVER_H
@@ -47,9 +53,14 @@ char *server_system_environment(size_t *ret_size);
 const char *server_system_name(void); /* "Linux" */
 const char *server_system_rid(void);  /* "linux-x64" */
 /*
- * Whether a .NET runtime, or what brings one, is loaded into this process. *state begins as 0 and makes the answer cheap while no object was loaded
- * since the last one.
+ * Is there a .NET runtime in this process, or what brings one? May one come? Only dlopen() could bring it, so a process in which no object calls that
+ * has none for ever.
  */
-bool server_system_runtime(uint64_t *state);
+enum server_runtime {
+	SERVER_RUNTIME_NEVER,
+	SERVER_RUNTIME_MAY_COME,
+	SERVER_RUNTIME_HERE,
+};
+enum server_runtime server_system_runtime(void);
 
 #endif

@@ -157,39 +157,69 @@ const char *server_system_rid(void)
 #endif
 }
 
-struct runtime_search {
-	uint64_t added;
-	uint64_t last;
-	bool changed;
-	bool found;
-};
+/* A value of the dynamic section that is an address: some loaders have added the base to it already, some have not. */
+static const void *dynamic_address(const struct dl_phdr_info *info, uint64_t value)
+{
+	return (const void *)(uintptr_t)(value >= info->dlpi_addr ? value : info->dlpi_addr + value);
+}
+
+/* How many symbols stand in an object's table before those that it defines: with the newer hash only the latter are in it. */
+static uint32_t dynamic_imports(const struct dl_phdr_info *info, const ElfW(Dyn) *dynamic, const ElfW(Sym) **ret_symbols, const char **ret_names)
+{
+	const uint32_t *hash = NULL, *gnu_hash = NULL;
+
+	for (; dynamic->d_tag != DT_NULL; dynamic++) {
+		switch (dynamic->d_tag) {
+		case DT_SYMTAB:
+			*ret_symbols = dynamic_address(info, dynamic->d_un.d_ptr);
+			break;
+		case DT_STRTAB:
+			*ret_names = dynamic_address(info, dynamic->d_un.d_ptr);
+			break;
+		case DT_HASH:
+			hash = dynamic_address(info, dynamic->d_un.d_ptr);
+			break;
+		case DT_GNU_HASH:
+			gnu_hash = dynamic_address(info, dynamic->d_un.d_ptr);
+			break;
+		default:
+			break;
+		}
+	}
+	return !*ret_symbols || !*ret_names ? 0 : gnu_hash ? gnu_hash[1] : hash ? hash[1] : 0;
+}
 
 static int runtime_look(struct dl_phdr_info *info, size_t size, void *argument)
 {
 	static const char *const names[] = { "libcoreclr.so", "libhostfxr.so", "libhostpolicy.so", "libmonosgen-2.0.so", "libnethost.so" };
-	struct runtime_search *search = argument;
-
-	if (size >= offsetof(struct dl_phdr_info, dlpi_subs) && !search->changed) {
-		search->added = info->dlpi_adds;
-		if (search->added == search->last)
-			return 1; /* nothing new since the last look */
-	}
-	search->changed = true;
+	enum server_runtime *found = argument;
 	const char *file = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+
+	(void)size;
 	for (size_t i = 0; file && i < sizeof(names) / sizeof(*names); i++)
 		if (strcmp(file + 1, names[i]) == 0)
-			search->found = true;
-	return search->found;
+			*found = SERVER_RUNTIME_HERE;
+	for (unsigned i = 0; i < info->dlpi_phnum && *found == SERVER_RUNTIME_NEVER; i++) {
+		const ElfW(Sym) *symbols = NULL;
+		const char *text = NULL;
+		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
+			continue;
+		uint32_t count = dynamic_imports(info, (const void *)(uintptr_t)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr), &symbols, &text);
+		for (uint32_t symbol = 1; symbol < count && *found == SERVER_RUNTIME_NEVER; symbol++)
+			if (symbols[symbol].st_shndx == SHN_UNDEF &&
+				(strcmp(text + symbols[symbol].st_name, "dlopen") == 0 || strcmp(text + symbols[symbol].st_name, "dlmopen") == 0))
+				*found = SERVER_RUNTIME_MAY_COME;
+	}
+	return *found == SERVER_RUNTIME_HERE;
 }
 
-bool server_system_runtime(uint64_t *state)
+enum server_runtime server_system_runtime(void)
 {
-	struct runtime_search search = { .last = *state };
+	enum server_runtime found = SERVER_RUNTIME_NEVER;
 
 	/* A single-file program has the runtime inside itself, and says so. */
-	if (*state == 0 && dlsym(RTLD_DEFAULT, "DotNetRuntimeInfo"))
-		return true;
-	(void)dl_iterate_phdr(runtime_look, &search);
-	*state = search.added;
-	return search.found;
+	if (dlsym(RTLD_DEFAULT, "DotNetRuntimeInfo"))
+		return SERVER_RUNTIME_HERE;
+	(void)dl_iterate_phdr(runtime_look, &found);
+	return found;
 }

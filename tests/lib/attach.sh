@@ -128,6 +128,19 @@ sessions)
 	start
 	timeout 100 dotnet "$out/dotnet/bin/attach/release/attach.dll" sessions "$server" 100
 	;;
+hosted)
+	client
+	dll=$out/dotnet/bin/attach/release/attach.dll
+	timeout 60 dotnet "$dll" hosted "$build/libspoor.so"
+	# The other way round: libspoor first. The name is the runtime's when it comes, however soon that is.
+	root=$(dirname "$(readlink -f "$(command -v dotnet)")")
+	host=$(ls "$root"/host/fxr/*/libhostfxr.so 2>/dev/null | sort -V | tail -n 1)
+	[ -n "$host" ] || skip "no libhostfxr.so beside dotnet"
+	for _ in 1 2 3 4 5; do
+		DOTNET_ROOT=$root timeout 60 "$build/tests/lib/host_later" "$host" "$dll" hosted -
+	done
+	exit 0
+	;;
 *)
 	client
 	start

@@ -5,6 +5,7 @@
 //   attach sessions PID N       N sessions, eight at once
 //   attach counters PID         EventCounters and System.Diagnostics.Metrics, field by field
 //   attach stacks PID FILE      samples with names, by TraceLog
+//   attach hosted LIBSPOOR      in this process, which has a runtime: libspoor started here ("-": it was before us) leaves the runtime its socket
 using System.Diagnostics.Tracing;
 using System.Globalization;
 using Microsoft.Diagnostics.NETCore.Client;
@@ -13,6 +14,11 @@ using Microsoft.Diagnostics.Tracing.Etlx;
 using Microsoft.Diagnostics.Tracing.Parsers;
 
 CultureInfo.DefaultThreadCurrentCulture = CultureInfo.InvariantCulture;
+if (args[0] == "hosted")
+{
+    Hosted(args[1]);
+    return 0;
+}
 int pid = int.Parse(args[1]);
 var client = new DiagnosticsClient(pid);
 switch (args[0])
@@ -49,6 +55,46 @@ static string Text(object? value) => value switch
     IFormattable n => n.ToString(null, CultureInfo.InvariantCulture),
     _ => value.ToString() ?? "",
 };
+
+// Who answers on this socket: the version that ProcessInfo2 ends with.
+static string? Version(string path)
+{
+    using var socket = new System.Net.Sockets.Socket(System.Net.Sockets.AddressFamily.Unix, System.Net.Sockets.SocketType.Stream, System.Net.Sockets.ProtocolType.Unspecified);
+    try { socket.Connect(new System.Net.Sockets.UnixDomainSocketEndPoint(path)); }
+    catch (System.Net.Sockets.SocketException) { return null; }
+    socket.Send(System.Text.Encoding.ASCII.GetBytes("DOTNET_IPC_V1\0\u0014\0\u0004\u0004\0\0"));
+    using var stream = new MemoryStream();
+    new System.Net.Sockets.NetworkStream(socket).CopyTo(stream);
+    string text = System.Text.Encoding.Unicode.GetString(stream.GetBuffer(), 20, (int)stream.Length - 20).TrimEnd('\0');
+    return text[(text.LastIndexOf('\0') + 1)..];
+}
+
+[System.Runtime.InteropServices.DllImport("libspoor")]
+static extern int spoor_start(IntPtr options);
+
+static void Hosted(string library)
+{
+    string stat = File.ReadAllText("/proc/self/stat");
+    string key = stat[(stat.LastIndexOf(')') + 2)..].Split(' ')[19];
+    string folder = Environment.GetEnvironmentVariable("TMPDIR")!.TrimEnd('/');
+    string seen = library == "-" ? "dotnet-diagnostic" : "spoor-diagnostic", number = library == "-" ? "0" + key : key;
+    string theirs = $"{folder}/dotnet-diagnostic-{Environment.ProcessId}-{key}-socket", ours = $"{folder}/{seen}-{Environment.ProcessId}-{number}-socket";
+    if (library != "-")
+    {
+        System.Runtime.InteropServices.NativeLibrary.SetDllImportResolver(typeof(Program).Assembly, (name, assembly, path) =>
+            name == "libspoor" ? System.Runtime.InteropServices.NativeLibrary.Load(library) : IntPtr.Zero);
+        Hold("spoor_start", spoor_start(IntPtr.Zero), 0);
+    }
+    for (int i = 0; i < 40 && (Version(theirs) == null || Version(ours) == null); i++)
+        Thread.Sleep(50);
+    string? runtime = Version(theirs), spoor = Version(ours);
+    Hold("the runtime's socket", runtime != null && !runtime.Contains("libspoor"), true);
+    Hold("libspoor's socket", spoor != null && spoor.Contains("libspoor"), true);
+    // As tools choose: the newest of those with the process's number.
+    string chosen = Directory.GetFiles(folder, $"dotnet-diagnostic-{Environment.ProcessId}-*-socket").OrderByDescending(File.GetLastWriteTimeUtc).First();
+    Hold("the socket that tools take", chosen, theirs);
+    Console.WriteLine($"hosted: runtime {runtime}, libspoor {spoor}");
+}
 
 void Info()
 {
