@@ -1,5 +1,5 @@
 /*
- * The files by which perf learns of generated code. Layouts: docs/formats/jitdump.md, docs/formats/perf-map.md. Under the lock of code.c.
+ * The files by which perf learns of generated code. Under the lock of code.c.
  */
 #ifndef SPOOR_LIB_CODE_DUMP_H
 #define SPOOR_LIB_CODE_DUMP_H

@@ -320,6 +320,9 @@ struct nettrace4 {
 	uint32_t described_safe_words;
 	uint64_t position_safe;
 
+	uint64_t process_id; /* of another process; 0: this one */
+	uint64_t utc_ns, sync_ns;
+
 	uint64_t point_position;
 	bool since_point;
 	uint64_t last_ns;
@@ -433,19 +436,28 @@ static void block_head(uint8_t head[BLOCK_HEADER], uint64_t min_ns, uint64_t max
 	memcpy(head + 12, &max_ns, 8);
 }
 
+void nettrace4_set_process(struct nettrace4 *encoder, uint64_t process_id, uint64_t utc_ns, uint64_t sync_ns)
+{
+	encoder->process_id = process_id;
+	encoder->utc_ns = utc_ns;
+	encoder->sync_ns = sync_ns;
+}
+
 int nettrace4_begin(struct nettrace4 *encoder)
 {
 	static const char prefix[] = "Nettrace\x14\0\0\0!FastSerialization.1";
-	uint64_t utc_ns = platform_utc_ns();
-	uint64_t now_ns = platform_now_ns();
+	uint64_t utc_ns = encoder->process_id ? encoder->utc_ns : platform_utc_ns();
+	uint64_t now_ns = encoder->process_id ? encoder->sync_ns : platform_now_ns();
 	time_t seconds = (time_t)(utc_ns / 1000000000u);
 	struct tm utc;
 	uint16_t date[8];
-	uint32_t rest[4] = { sizeof(void *), (uint32_t)platform_process_id(), (uint32_t)platform_cpu_count(),
+	uint32_t rest[4] = { sizeof(void *), (uint32_t)(encoder->process_id ? encoder->process_id : platform_process_id()),
+		(uint32_t)platform_cpu_count(),
 		__atomic_load_n(&sampling_ns, __ATOMIC_RELAXED) };
 	uint64_t ticks[2] = { now_ns, 1000000000u };
 
-	gmtime_r(&seconds, &utc);
+	memset(&utc, 0, sizeof(utc));
+	(void)gmtime_r(&seconds, &utc); /* a time that no calendar knows stays zero */
 	date[0] = (uint16_t)(utc.tm_year + 1900);
 	date[1] = (uint16_t)(utc.tm_mon + 1);
 	date[2] = (uint16_t)utc.tm_wday;

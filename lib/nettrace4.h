@@ -33,6 +33,9 @@ void outbuf_done(struct outbuf *out);
 struct nettrace4 *nettrace4_new(struct outbuf *out);
 void nettrace4_free(struct nettrace4 *encoder);
 
+/* The stream is another process's (recover.c): what its head says. Before nettrace4_begin(). */
+void nettrace4_set_process(struct nettrace4 *encoder, uint64_t process_id, uint64_t utc_ns, uint64_t sync_ns);
+
 /* A new stream (of a rotated file too): forgets what it has described before; sequence numbers go on. */
 int nettrace4_begin(struct nettrace4 *encoder);
 

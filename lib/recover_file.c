@@ -37,6 +37,9 @@ int recover_file_make(const char *path)
 	head()->pointer_bytes = sizeof(void *);
 	head()->process_id = platform_process_id();
 	head()->utc_ns = platform_utc_ns();
+	head()->metadata_offset = RECOVER_METADATA;
+	head()->rings_offset = RECOVER_RINGS;
+	head()->fronts_offset = RECOVER_FRONTS;
 	head()->bytes_used = RECOVER_BYTES;
 	platform_command_line(head()->command_line, sizeof(head()->command_line));
 	memcpy(head()->magic, RECOVER_MAGIC, sizeof(head()->magic));

@@ -30,6 +30,9 @@ struct recover_head {
 	uint32_t head_bytes; /* sizeof(struct recover_head) */
 	uint32_t pointer_bytes;
 	uint64_t process_id;
+	uint64_t metadata_offset; /* where the parts stand: RECOVER_METADATA, ... */
+	uint64_t rings_offset;
+	uint64_t fronts_offset;
 	uint64_t counter;    /* 1: stamps are of the counter */
 	uint64_t utc_ns;     /* at pairs[0] */
 	struct clock_pair pairs[2]; /* the first of this process, and the newest */

@@ -13,7 +13,7 @@
 
 #if defined(__SANITIZE_THREAD__)
 /* Children of a program with threads start threads here. */
-const char *__tsan_default_options(void);
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
 	return "die_after_fork=0";
