@@ -18,6 +18,13 @@ const char *__tsan_default_options(void)
 {
 	return "die_after_fork=0";
 }
+#define SKIP_THREADS_IN_CHILDREN()                                                                                 \
+	do {                                                                                                       \
+		print_message("skipped: the thread sanitizer cannot follow threads of a forked child\n");          \
+		skip();                                                                                            \
+	} while (0)
+#else
+#define SKIP_THREADS_IN_CHILDREN() ((void)0)
 #endif
 
 struct read_event {

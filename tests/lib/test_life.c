@@ -215,6 +215,7 @@ static void fork_leaves_the_child_clean(void **state)
 	struct read_file file;
 
 	(void)state;
+	SKIP_THREADS_IN_CHILDREN();
 	struct spoor_session *session = start(path, "Life", SPOOR_DROP_NEWEST);
 	for (uint64_t round = 0; round < 20; round++) {
 		life_number(round);
@@ -257,6 +258,7 @@ static void fork_in_the_middle_of_things(void **state)
 	pthread_t threads[2];
 
 	(void)state;
+	SKIP_THREADS_IN_CHILDREN();
 	stop_firing = false;
 	struct spoor_session *session = start(NULL, "Life", SPOOR_OVERWRITE_OLDEST);
 	for (int i = 0; i < 2; i++)
@@ -289,10 +291,7 @@ static void fork_in_the_middle_of_things(void **state)
 static void raw_children_record_nothing(void **state)
 {
 	(void)state;
-#if defined(__SANITIZE_THREAD__)
-	print_message("skipped: a process made by clone() is unknown to the thread sanitizer\n");
-	skip();
-#endif
+	SKIP_THREADS_IN_CHILDREN(); /* nor one that clone() made */
 	struct spoor_session *session = start(NULL, "Life", SPOOR_DROP_NEWEST);
 	life_number(1);
 	pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
@@ -317,6 +316,7 @@ static void ways_to_end(void **state)
 	struct read_file file;
 
 	(void)state;
+	SKIP_THREADS_IN_CHILDREN();
 	for (int way = 0; way < 3; way++) {
 		pid_t child = fork();
 		assert_true(child >= 0);
