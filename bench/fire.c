@@ -29,10 +29,21 @@ static void rest(void)
 		(void)spoor_session_flush(resting, 10000);
 }
 
+/* Lost on the way. (A memory session also lets its oldest go when it is full: that is no loss.) */
+static uint64_t lost_on_the_way;
+
+static void note(const struct spoor_notice *notice, void *context)
+{
+	(void)context;
+	if (notice->kind == SPOOR_NOTICE_LOST)
+		lost_on_the_way += notice->count;
+}
+
 static struct spoor_session *session_start(const char *kind, unsigned index)
 {
 	struct spoor_want want = { .size = sizeof(want), .name = "Bench", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE };
-	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1, .buffer_bytes = 64 << 20 };
+	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1, .buffer_bytes = 64 << 20,
+		.notice = note };
 	struct spoor_session *session = NULL;
 	char path[256];
 	struct spoor_file_options file = { .size = sizeof(file), .path = path };
@@ -201,6 +212,7 @@ static int rate(const char *kind, unsigned thread_count, double millions, double
 	uint64_t fired = 0;
 
 	library_start("counter");
+	lost_on_the_way = 0;
 	session = session_start(kind, 0);
 	for (unsigned i = 0; i < thread_count && i < 16; i++) {
 		paces[i] = (struct pace){ millions * 1e6 / thread_count, seconds, 0 };
@@ -211,7 +223,9 @@ static int rate(const char *kind, unsigned thread_count, double millions, double
 		fired += paces[i].fired;
 	}
 	printf("fired %llu\nmillions_per_second %.2f\n", (unsigned long long)fired, (double)fired / seconds * 1e-6);
-	return finish(&session, 1, fired);
+	int bad = finish(&session, 1, fired);
+	printf("lost_on_the_way %llu\n", (unsigned long long)lost_on_the_way);
+	return bad;
 }
 
 /* ---- Accuracy: an event lies between two reads of the clock around it ---- */

@@ -90,7 +90,7 @@ echo "converted counter stamps: $(field outside_median_ns "$out/accuracy.log") n
 "$fire" rate memory 2 20 "$seconds" >"$out/rate-memory.log" || die "the numbers of events do not add up"
 "$fire" rate file 2 5 "$seconds" >"$out/rate-file.log" || die "the numbers of events do not add up"
 for name in memory file; do
-	echo "rate to $name: $(field millions_per_second "$out/rate-$name.log") M/s, written $(field written "$out/rate-$name.log"), lost or overwritten $(field lost "$out/rate-$name.log") of $(field fired "$out/rate-$name.log")"
+	echo "rate to $name: $(field millions_per_second "$out/rate-$name.log") M/s, lost $(field lost_on_the_way "$out/rate-$name.log") of $(field fired "$out/rate-$name.log")"
 done
 rm -f "$out"/fire*.nettrace
 
