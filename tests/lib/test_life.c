@@ -4,7 +4,9 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -203,6 +205,45 @@ static void first_event_of_a_thread_in_a_handler(void **state)
 	assert_int_equal(counts_of(session).written, 1);
 	spoor_session_free(session);
 	sigaction(SIGUSR1, &before, NULL);
+}
+
+/* ---- No system call on the way ---- */
+
+/* In seccomp's strict mode every system call but read, write and exit kills: a thread fires as much as it likes under it. */
+static void *fire_under_seccomp(void *context)
+{
+	const int *fds = context;
+
+	life_number(0); /* sets the thread's ring up */
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
+		return NULL;
+	for (uint64_t i = 1; i < 300000; i++)
+		life_number(i);
+	(void)!write(fds[1], "x", 1);
+	syscall(SYS_exit, 0);
+	return NULL;
+}
+
+static void firing_makes_no_system_call(void **state)
+{
+	(void)state;
+	SKIP_THREADS_IN_CHILDREN();
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		struct spoor_session *session;
+		pthread_t thread;
+		int fds[2];
+		char byte;
+		if (spoor_start(NULL) || pipe(fds))
+			_exit(1);
+		session = start(NULL, "Life", SPOOR_DROP_NEWEST);
+		if (pthread_create(&thread, NULL, fire_under_seccomp, fds) || read(fds[0], &byte, 1) != 1)
+			_exit(2);
+		spoor_session_stop(session);
+		_exit(counts_of(session).written + counts_of(session).lost == 300000 ? 0 : 3);
+	}
+	assert_int_equal(child_result(child), 0);
 }
 
 /* ---- fork(), exec(), exit() ---- */
@@ -423,6 +464,7 @@ int main(void)
 		cmocka_unit_test(destructors_may_fire),
 		cmocka_unit_test(handlers_fire_into_what_they_interrupt),
 		cmocka_unit_test(first_event_of_a_thread_in_a_handler),
+		cmocka_unit_test(firing_makes_no_system_call),
 		cmocka_unit_test(fork_leaves_the_child_clean),
 		cmocka_unit_test(fork_in_the_middle_of_things),
 		cmocka_unit_test(raw_children_record_nothing),
