@@ -159,7 +159,8 @@ static void look_around(uint64_t now_ns)
 		if (first != UINT64_MAX)
 			(void)pending_add(state, first); /* no memory: it waits for another pass */
 	}
-	qsort(pipe_state.pending, pipe_state.pending_count, sizeof(*pipe_state.pending), by_first_stamp);
+	if (pipe_state.pending_count > 1)
+		qsort(pipe_state.pending, pipe_state.pending_count, sizeof(*pipe_state.pending), by_first_stamp);
 }
 
 /* ---- Handing over ---- */
