@@ -10,6 +10,8 @@ const struct verb verbs[] = {
 	{ "ps", cmd_ps, "[options]", "the .NET processes here: which runtime, whose, and whether they can be asked", ps_options, false },
 	{ "record", cmd_record, "[options] [[--] COMMAND [ARGUMENT...]]", "samples the machine, some processes or a command into a file",
 		record_options, true },
+	{ "trace", cmd_trace, "[options] [[--] COMMAND [ARGUMENT...]]", "what .NET runtimes tell of themselves, of any number of processes in one file",
+		trace_options, true },
 	{ "report", cmd_report, "[FILE] [options]", "what a recording holds, and where its CPU time went",
 		report_options, false },
 	{ "flame", cmd_flame, "[FILE] [-o FILE] [options]", "a recording as a flame graph", flame_options, false },

@@ -38,6 +38,8 @@ const struct verb *verb_nearest(const char *name);
 int cmd_ps(const struct verb *self, int argc, char **argv);
 extern const struct option ps_options[];
 int cmd_record(const struct verb *self, int argc, char **argv);
+int cmd_trace(const struct verb *self, int argc, char **argv);
+extern const struct option trace_options[];
 int cmd_report(const struct verb *self, int argc, char **argv);
 extern const struct option report_options[];
 int cmd_flame(const struct verb *self, int argc, char **argv);

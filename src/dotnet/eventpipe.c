@@ -38,7 +38,7 @@ struct eventpipe {
 	enum step step;
 	enum ipc_command info_command;
 	enum ipc_command collect_command;
-	int fd;                /* the stream; -1: none, or ended */
+	int fd; /* the stream; -1: none, or ended */
 	uint32_t guard_key;
 	uint32_t guard_rounds; /* that were over when this began */
 	uint64_t session_id;
@@ -46,6 +46,7 @@ struct eventpipe {
 	uint64_t stop_ns;     /* when the end was asked for */
 	uint64_t progress_ns; /* of the stream */
 	uint64_t bytes;
+	bool behind;
 	bool opened;
 	bool stopping; /* eventpipe_stop() was called */
 	bool stop_due;
@@ -336,9 +337,15 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 {
 	uint8_t buffer[READ_SIZE];
 
-	if (pipe->fd < 0 || !*budget)
+	if (pipe->fd < 0)
 		return false;
-	ssize_t n = recv(pipe->fd, buffer, sizeof(buffer), 0);
+	pipe->behind = !*budget;
+	if (pipe->behind)
+		return false;
+	uint8_t *to = pipe->handler.room && !pipe->deaf ? pipe->handler.room(pipe->handler.user, READ_SIZE) : buffer;
+	if (!to)
+		to = buffer; /* the handler will see what to do without memory */
+	ssize_t n = recv(pipe->fd, to, READ_SIZE, 0);
 	int error = errno;
 	if (is_guarded_off(pipe))
 		return false;
@@ -348,7 +355,7 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 	if (n > 0) {
 		pipe->bytes += (uint64_t)n;
 		*budget = *budget > (size_t)n ? *budget - (size_t)n : 0;
-		tell(pipe, buffer, (size_t)n);
+		tell(pipe, to, (size_t)n);
 		return true;
 	}
 	pipe->whole = n == 0 && !pipe->deaf;
@@ -360,9 +367,7 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 		pipe->stop_due = true;
 		set_reason(pipe, "error", "its event stream broke off");
 	} else if (!pipe->stopped && !is_stop(pipe)) {
-		pipe->stopped = true;
-		if (!pipe->stopping && peer_is_alive(pipe))
-			set_reason(pipe, "closed", "it ended the session by itself");
+		pipe->stopped = true; /* by its exit, or by somebody who has guessed the id */
 	}
 	end_stream(pipe);
 	return true;
@@ -456,6 +461,7 @@ enum eventpipe_state eventpipe_advance(struct eventpipe *pipe, uint64_t now_ns)
 	size_t budget = READ_MAX;
 	bool again = !is_guarded_off(pipe);
 
+	pipe->behind = false;
 	for (unsigned i = 0; again && i < STEPS_MAX; i++) {
 		again = advance_exchange(pipe, now_ns);
 		again |= read_stream(pipe, &budget, now_ns);
@@ -569,6 +575,11 @@ bool eventpipe_whole(const struct eventpipe *pipe)
 uint64_t eventpipe_opened_ns(const struct eventpipe *pipe)
 {
 	return pipe->opened_ns;
+}
+
+bool eventpipe_behind(const struct eventpipe *pipe)
+{
+	return pipe->behind && pipe->fd >= 0;
 }
 
 uint64_t eventpipe_bytes(const struct eventpipe *pipe)

@@ -61,6 +61,11 @@ struct eventpipe_handler {
 	 * stopped and read to its end, but no more is told of it, the end neither.
 	 */
 	int (*bytes)(void *user, const uint8_t *data, size_t size);
+	/*
+	 * Where the next bytes (at most `size`) are to be read to, so that they need no copy: `bytes` is then told of them there. NULL: no memory. May be
+	 * NULL itself.
+	 */
+	uint8_t *(*room)(void *user, size_t size);
 	void *user;
 };
 
@@ -90,12 +95,15 @@ bool eventpipe_whole(const struct eventpipe *pipe);
 /* When the session was opened; 0: it was not. */
 uint64_t eventpipe_opened_ns(const struct eventpipe *pipe);
 
+/* The last turn left bytes unread: its share was used up. */
+bool eventpipe_behind(const struct eventpipe *pipe);
+
 /* Bytes of the stream so far. */
 uint64_t eventpipe_bytes(const struct eventpipe *pipe);
 
 /*
  * Why there is no session or no whole stream: a sentence part, "it belongs to another user"; "" when nothing is wrong. Its kind in one word: those of
- * exchange_failure_code(), "hung", "stopped", "slots", "too-old" (it cannot do what was asked), "ended", "closed" (the stream, although it lives),
+ * exchange_failure_code(), "hung", "stopped", "slots", "too-old" (it cannot do what was asked), "ended",
  * "cut-short", "guarded" (the guard ended it, because we had stood still).
  */
 const char *eventpipe_reason(const struct eventpipe *pipe);

@@ -95,7 +95,7 @@ static bool try_connect(struct exchange *exchange, uint64_t now_ns)
 		exchange->fd = fd;
 		exchange->state = EXCHANGE_SENDING;
 		exchange->guard_rounds = guard_rounds(exchange->guard);
-		exchange->guard_key = guard_add(exchange->guard, fd, exchange->guard_target);
+		exchange->guard_key = exchange->guard ? guard_add(exchange->guard, fd, exchange->guard_target) : 0;
 		return true;
 	}
 	bool alive = state && state != 'Z' && state != 'X';
@@ -192,7 +192,8 @@ static bool receive(struct exchange *exchange, uint64_t now_ns)
 		int error = errno;
 		if (exchange->guard && guard_rounds(exchange->guard) != exchange->guard_rounds) {
 			/* The guard has read in our place; what we got is not what comes next. */
-			fail(exchange, -ECANCELED, "its session was ended because its reader had stood still");
+			fail(exchange, -ECANCELED,
+				"its session was ended because its reader had stood still");
 			return true;
 		}
 		if (n < 0 && (error == EAGAIN || error == EINTR))

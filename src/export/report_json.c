@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/json.h"
+#include "export/event_text.h"
 #include "export/frame_label.h"
 #include "model/call_tree.h"
 #include "model/report.h"
@@ -129,6 +130,25 @@ static void add_clocks(struct json *j, const struct report *report)
 			json_null(j, "pid");
 		json_i64(j, "offset_ns", offset->offset_ns);
 		json_u64(j, "error_ns", offset->error_ns);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void add_limits(struct json *j, const struct report *report)
+{
+	const struct trace *trace = report->trace;
+
+	json_array(j, "cpu_limits");
+	for (uint32_t i = 1; i < trace->cpu_grants.count; i++) {
+		const struct cpu_grant *grant = &trace->cpu_grants.items[i];
+		json_object(j, NULL);
+		add_text(j, trace, "cgroup", grant->path);
+		add_text(j, trace, "container", grant->container);
+		json_f64(j, "cpus", grant->period_ns ? (double)grant->quota_ns / (double)grant->period_ns : 0);
+		json_u64(j, "periods", grant->periods);
+		json_u64(j, "throttled_periods", grant->throttled_periods);
+		json_u64(j, "throttled_ns", grant->throttled_ns);
 		json_end(j);
 	}
 	json_end(j);
@@ -273,7 +293,20 @@ void report_json(const struct report *report, const struct call_tree *tree, uint
 	add_notices(j, report);
 	add_clocks(j, report);
 	add_sessions(j, report);
+	add_limits(j, report);
 	add_names(j, report);
+	json_array(j, "events");
+	for (uint32_t i = 0; i < report->events.count; i++) {
+		const struct event event = { .schema_index = report->events.items[i].schema };
+		struct bytes name = { 0 };
+		event_text_name(&name, report->trace, &event);
+		json_object(j, NULL);
+		json_text(j, "name", (const char *)name.data, name.len);
+		json_u64(j, "count", report->events.items[i].count);
+		json_end(j);
+		bytes_done(&name);
+	}
+	json_end(j);
 	json_array(j, "processes");
 	for (uint32_t i = 0; i < report->processes.count; i++)
 		add_process(j, report, &report->processes.items[i], row_count);

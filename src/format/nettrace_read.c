@@ -25,6 +25,7 @@
 #include "model/spoor_payload.h"
 #include "model/trace.h"
 
+#define RESTING_BYTES (8u << 10)       /* of buffer that a decoder without work keeps */
 #define V4_BLOCK_SIZE_MAX (64u << 20)  /* runtimes write 100 KiB; version 6 has 24 bits for the size */
 #define METADATA_ID_MAX   (1u << 20)
 #define ROWS_MAX          (1u << 20)
@@ -54,10 +55,20 @@ struct id_range {
 	uint32_t at;           /* in stack_indexes */
 };
 
+/* What is kept of a list of labels. */
+struct label_list {
+	uint32_t late_ns;
+	bool has_activity;
+	uint8_t activity[EVENT_ACTIVITY_SIZE];
+};
+
 struct nettrace_decoder {
 	struct trace *trace;
 	char *name;
 	bool names_only;
+	bool placed;           /* nettrace_decoder_place() */
+	nettrace_thread_fn *place;
+	void *place_context;
 	enum state state;
 	struct diag broken;    /* why, when the state is STATE_BROKEN */
 	struct nettrace_head head;
@@ -90,6 +101,9 @@ struct nettrace_decoder {
 	uint32_t thread_index;
 	uint32_t stack_index;
 	uint32_t late_ns;
+	bool has_activity;
+	uint8_t activity[EVENT_ACTIVITY_SIZE];
+	uint64_t sorted_ticks;
 
 	VEC(uint32_t) schema_of;     /* by metadata id */
 	VEC(struct row) rows;        /* item 0 unused */
@@ -98,8 +112,9 @@ struct nettrace_decoder {
 	struct map other_rows;
 	VEC(struct id_range) ranges; /* of stack ids */
 	VEC(uint32_t) stack_indexes;
-	struct map labels;           /* label list -> index in late plus 1 */
-	VEC(uint32_t) late;
+	struct map labels;           /* label list -> index in label_lists plus 1 */
+	VEC(struct label_list) label_lists;
+	VEC(uint32_t) moved;         /* of nettrace_decoder_move_stacks(): parallel to stack_indexes */
 	VEC(uint64_t) frames;
 	struct bytes scratch;
 	uint64_t pending_lost;       /* to be told with the next event */
@@ -134,7 +149,8 @@ void nettrace_decoder_free(struct nettrace_decoder *d)
 	vec_done(&d->ranges);
 	vec_done(&d->stack_indexes);
 	map_done(&d->labels);
-	vec_done(&d->late);
+	vec_done(&d->label_lists);
+	vec_done(&d->moved);
 	vec_done(&d->frames);
 	bytes_done(&d->scratch);
 	free(d->buffer);
@@ -164,6 +180,17 @@ uint8_t *nettrace_decoder_room(struct nettrace_decoder *d, size_t size)
 		d->capacity = capacity;
 	}
 	return d->buffer + d->end;
+}
+
+void nettrace_decoder_rest(struct nettrace_decoder *d)
+{
+	if (d->begin != d->end || d->capacity <= RESTING_BYTES)
+		return;
+	d->base += d->begin;
+	d->begin = d->end = 0;
+	free(d->buffer);
+	d->buffer = NULL;
+	d->capacity = 0;
 }
 
 void nettrace_decoder_filled(struct nettrace_decoder *d, size_t size)
@@ -310,7 +337,7 @@ static int take_clock(struct nettrace_decoder *d, uint64_t ticks, const uint8_t 
 		return broken(d, offset_of(d, at), diag, "pointers of %u bytes", d->pointer_size);
 	d->plain_ns = head->ticks_per_second == 1000000000;
 	head->sync_ns = to_ns(d, ticks);
-	if (!d->names_only) {
+	if (!d->names_only && !d->placed) {
 		d->trace->recording.sync_ns = head->sync_ns;
 		d->trace->recording.utc_ns = head->utc_ns;
 		d->trace->recording.cpu_possible = head->cpu_count;
@@ -337,7 +364,7 @@ static int read_trace_v4(struct nettrace_decoder *d, struct cursor c, struct dia
 	d->head.cpu_count = cursor_u32(&c);
 	cursor_skip(&c, 4); /* sampling period of the runtime's own profiler */
 	int r = take_clock(d, ticks, at, diag);
-	if (r == 0 && !d->names_only && !trace_process(d->trace, d->head.process_id))
+	if (r == 0 && !d->names_only && !d->placed && !trace_process(d->trace, d->head.process_id))
 		return no_memory(d, diag);
 	return r;
 }
@@ -472,6 +499,18 @@ static uint8_t kind_of(const struct trace *trace, const struct schema *schema)
 	return EVENT_OTHER;
 }
 
+/* One that another stream (or an earlier record of this one) has brought; 0 none. */
+static uint32_t find_same_schema(const struct trace *trace, const struct schema *schema)
+{
+	for (uint32_t i = trace->schemas.count - 1; i > 0; i--) {
+		const struct schema *other = &trace->schemas.items[i];
+		if (other->event_id == schema->event_id && other->provider == schema->provider &&
+			schema_is_same(other, schema))
+			return i;
+	}
+	return 0;
+}
+
 /* Takes the schema over. */
 static int add_schema(struct nettrace_decoder *d, uint32_t id, struct schema *schema)
 {
@@ -489,6 +528,12 @@ static int add_schema(struct nettrace_decoder *d, uint32_t id, struct schema *sc
 	while (d->schema_of.count <= id)
 		if (!vec_push(&d->schema_of))
 			goto failed;
+	uint32_t same = d->placed ? find_same_schema(trace, schema) : 0;
+	if (same) {
+		d->schema_of.items[id] = same;
+		schema_done(schema);
+		return 0;
+	}
 	if (!vec_add(&trace->schemas, *schema))
 		goto failed;
 	d->schema_of.items[id] = trace->schemas.count - 1;
@@ -819,7 +864,7 @@ static void forget_stacks(struct nettrace_decoder *d)
 	vec_reset(&d->ranges);
 	vec_reset(&d->stack_indexes);
 	map_reset(&d->labels);
-	vec_reset(&d->late);
+	vec_reset(&d->label_lists);
 }
 
 static int read_sequence_point(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
@@ -927,7 +972,23 @@ static int read_threads(struct nettrace_decoder *d, struct cursor c, struct diag
 	return 0;
 }
 
-/* Of the labels only our own late_ns is kept. */
+/* The list of the event at hand; NULL when there is no memory. */
+static struct label_list *keep_label(struct nettrace_decoder *d, uint32_t id)
+{
+	uint32_t at = map_get(&d->labels, id);
+
+	if (at)
+		return &d->label_lists.items[at - 1];
+	if (!vec_push(&d->label_lists))
+		return NULL;
+	if (!map_put(&d->labels, id, d->label_lists.count)) {
+		d->label_lists.count--;
+		return NULL;
+	}
+	return vec_last(&d->label_lists);
+}
+
+/* Of the labels our own late_ns and the activities are kept. */
 static int read_labels(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
 {
 	static const uint8_t sizes[] = { [1] = 16, [2] = 16, [3] = 16, [4] = 8, [7] = 1, [8] = 8, [9] = 1,
@@ -949,10 +1010,19 @@ static int read_labels(struct nettrace_decoder *d, struct cursor c, struct diag 
 				int64_t value = cursor_varint(&c);
 				if (c.short_read || !span_is(key, "late_ns") || value <= 0)
 					continue;
-				uint32_t late = value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
-				if (!vec_add(&d->late, late) ||
-					!map_put(&d->labels, first + i, d->late.count))
+				struct label_list *list = keep_label(d, first + i);
+				if (!list)
 					return no_memory(d, diag);
+				list->late_ns = value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+			} else if (k == 1 || k == 2) {
+				const uint8_t *guid = cursor_take(&c, 16);
+				struct label_list *list = guid && !d->names_only ? keep_label(d, first + i) : NULL;
+				if (!list && guid && !d->names_only)
+					return no_memory(d, diag);
+				if (!list)
+					continue;
+				list->has_activity = true;
+				memcpy(list->activity + (k == 2 ? 16 : 0), guid, 16);
 			} else if (k < sizeof(sizes) && sizes[k]) {
 				cursor_skip(&c, sizes[k]);
 			} else {
@@ -981,6 +1051,8 @@ static int begin_events(struct nettrace_decoder *d, struct cursor c, struct diag
 	d->metadata_id = d->sequence = d->cpu = d->stack = d->label = d->size = 0;
 	d->capture = d->thread = d->ticks = 0;
 	d->schema_index = d->capture_row = d->thread_index = d->stack_index = d->late_ns = 0;
+	d->has_activity = false;
+	memset(d->activity, 0, sizeof(d->activity));
 	if (d->head.version == 6) {
 		/* Row 0 is a row like any other (other writers use it for capture), and what an event of row 0 doesn't say. */
 		d->capture_row = find_row(d, 0);
@@ -1049,8 +1121,9 @@ static int take_thread(struct nettrace_decoder *d, const uint8_t *at, struct dia
 				  (unsigned long long)d->thread)
 			: no_memory(d, diag);
 	if (d->head.version == 4 && !d->rows.items[row].thread_index) {
-		d->rows.items[row].thread_index =
-			trace_thread(d->trace, d->head.process_id, (uint32_t)d->thread);
+		d->rows.items[row].thread_index = d->placed
+			? d->place(d->place_context, d->thread)
+			: trace_thread(d->trace, d->head.process_id, (uint32_t)d->thread);
 		if (!d->rows.items[row].thread_index)
 			return no_memory(d, diag);
 	}
@@ -1071,9 +1144,21 @@ static int take_capture(struct nettrace_decoder *d, const uint8_t *at, struct di
 
 static void take_label(struct nettrace_decoder *d)
 {
-	uint32_t late = d->label ? map_get(&d->labels, d->label) : 0;
+	uint32_t at = d->label ? map_get(&d->labels, d->label) : 0;
+	const struct label_list *list = at ? &d->label_lists.items[at - 1] : NULL;
 
-	d->late_ns = late ? d->late.items[late - 1] : 0;
+	d->late_ns = list ? list->late_ns : 0;
+	d->has_activity = list && list->has_activity;
+	if (d->has_activity)
+		memcpy(d->activity, list->activity, sizeof(d->activity));
+}
+
+/* Version 4 has the guids in the event; all zero says none. */
+static void take_activity(struct nettrace_decoder *d)
+{
+	static const uint8_t none[EVENT_ACTIVITY_SIZE];
+
+	d->has_activity = memcmp(d->activity, none, sizeof(none)) != 0;
 }
 
 /* What an event is worth: read from the begin of its payload. */
@@ -1112,9 +1197,10 @@ static int read_plain_event(struct nettrace_decoder *d, const uint8_t **ret_payl
 	d->cpu = cursor_u32(&row);
 	d->stack = cursor_u32(&row);
 	d->ticks = cursor_u64(&row);
-	if (v4)
-		cursor_skip(&row, 32); /* activity ids */
-	else
+	const uint8_t *activity = v4 ? cursor_take(&row, EVENT_ACTIVITY_SIZE) : NULL;
+	if (activity)
+		memcpy(d->activity, activity, EVENT_ACTIVITY_SIZE);
+	if (!v4)
 		d->label = cursor_u32(&row);
 	d->size = cursor_u32(&row);
 	*ret_payload = cursor_take(&row, d->size);
@@ -1127,7 +1213,10 @@ static int read_plain_event(struct nettrace_decoder *d, const uint8_t **ret_payl
 	int r = take_capture(d, at, diag);
 	if (r == 0)
 		r = take_thread(d, at, diag);
-	take_label(d);
+	if (v4)
+		take_activity(d);
+	else
+		take_label(d);
 	d->stack_index = find_stack(d, d->stack);
 	return r;
 }
@@ -1171,11 +1260,17 @@ static int read_compressed_event(struct nettrace_decoder *d, const uint8_t **ret
 	}
 	d->ticks += varuint(&p, end, &failed);
 	if (v4) {
-		size_t skip = (flags & 0x10 ? 16u : 0) + (flags & 0x20 ? 16u : 0);
-		if (skip > (size_t)(end - p))
+		size_t guids = (flags & 0x10 ? 16u : 0) + (flags & 0x20 ? 16u : 0);
+		if (guids > (size_t)(end - p)) {
 			failed = true;
-		else
-			p += skip;
+		} else if (guids) {
+			if (flags & 0x10)
+				memcpy(d->activity, p, 16);
+			if (flags & 0x20)
+				memcpy(d->activity + 16, p + guids - 16, 16);
+			p += guids;
+			take_activity(d);
+		}
 	} else if (flags & 0x10) {
 		d->label = varuint32(&p, end, &failed);
 		new_label = true;
@@ -1186,6 +1281,8 @@ static int read_compressed_event(struct nettrace_decoder *d, const uint8_t **ret
 		return broken(d, offset_of(d, at), diag, "an event passes the end of its block");
 	if (new_label)
 		take_label(d);
+	if (flags & 0x40)
+		d->sorted_ticks = d->ticks;
 	*ret_payload = p;
 	d->begin = (size_t)(p + d->size - d->buffer);
 	return 0;
@@ -1225,6 +1322,7 @@ static int read_event(struct nettrace_decoder *d, struct event *ret_event, struc
 	*ret_event = (struct event){
 		.time_ns = to_ns(d, d->ticks),
 		.payload = payload,
+		.activity = d->has_activity ? d->activity : NULL,
 		.payload_size = d->size,
 		.thread_index = d->thread_index,
 		.stack_index = d->stack_index,
@@ -1236,7 +1334,7 @@ static int read_event(struct nettrace_decoder *d, struct event *ret_event, struc
 	};
 	if (schema->provider_kind == PROVIDER_UNIVERSAL_EVENTS || schema->kind == EVENT_LOSS)
 		ret_event->value = value_of(d, schema, payload, d->size);
-	if (!d->names_only && ret_event->time_ns > d->trace->recording.end_ns)
+	if (!d->names_only && !d->placed && ret_event->time_ns > d->trace->recording.end_ns)
 		d->trace->recording.end_ns = ret_event->time_ns;
 	return 1;
 }
@@ -1498,6 +1596,42 @@ uint64_t nettrace_decoder_thread_id(const struct nettrace_decoder *d)
 uint64_t nettrace_decoder_lost(const struct nettrace_decoder *d)
 {
 	return d->lost;
+}
+
+void nettrace_decoder_place(struct nettrace_decoder *d, nettrace_thread_fn *thread, void *context)
+{
+	d->placed = true;
+	d->place = thread;
+	d->place_context = context;
+}
+
+uint64_t nettrace_decoder_sorted_ns(const struct nettrace_decoder *d)
+{
+	return d->sorted_ticks && d->head.ticks_per_second ? to_ns(d, d->sorted_ticks) : 0;
+}
+
+bool nettrace_decoder_move_stacks(struct nettrace_decoder *d, struct stack_table *fresh)
+{
+	vec_reset(&d->moved);
+	if (!vec_reserve(&d->moved, (size_t)d->stack_indexes.count + 1))
+		return false;
+	for (uint32_t i = 0; i < d->stack_indexes.count; i++) {
+		uint32_t count;
+		const uint64_t *frames = stack_table_get(&d->trace->stacks, d->stack_indexes.items[i], &count);
+		uint32_t index = count ? stack_table_intern(fresh, frames, count) : 0;
+		if (count && !index)
+			return false;
+		(void)vec_add(&d->moved, index); /* there is room */
+	}
+	return true;
+}
+
+void nettrace_decoder_stacks_moved(struct nettrace_decoder *d)
+{
+	for (uint32_t i = 0; i < d->moved.count; i++)
+		d->stack_indexes.items[i] = d->moved.items[i];
+	vec_reset(&d->moved);
+	d->stack_index = find_stack(d, d->stack);
 }
 
 /* The source */

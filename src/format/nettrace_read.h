@@ -24,6 +24,7 @@
 #include "model/flow.h"
 
 struct nettrace_decoder;
+struct stack_table;
 
 enum nettrace_flag {
 	/*
@@ -54,6 +55,9 @@ int nettrace_decoder_push(struct nettrace_decoder *decoder, const void *data, si
 uint8_t *nettrace_decoder_room(struct nettrace_decoder *decoder, size_t size);
 void nettrace_decoder_filled(struct nettrace_decoder *decoder, size_t size);
 
+/* Gives back the buffer of a decoder that has taken all it was given: for streams that are silent most of the time. */
+void nettrace_decoder_rest(struct nettrace_decoder *decoder);
+
 /*
  * 1 event, 0 needs more bytes (or has ended: nettrace_decoder_ended()), negative: broken, and stays so. The event's payload is valid
  * until the next call.
@@ -73,6 +77,26 @@ uint64_t nettrace_decoder_thread_id(const struct nettrace_decoder *decoder);
 
 /* Events lost according to the sequence numbers so far, whether or not an event has carried them. */
 uint64_t nettrace_decoder_lost(const struct nettrace_decoder *decoder);
+
+/*
+ * For a version 4 stream of a process that the caller knows, in a trace that several streams share: `thread` says which of the trace's threads a thread id of
+ * the stream is (0: no memory). No process is made and trace.recording is left alone; schemas are shared by the streams that have the same ones. Call it
+ * before the first push.
+ */
+typedef uint32_t nettrace_thread_fn(void *context, uint64_t thread_id);
+void nettrace_decoder_place(struct nettrace_decoder *decoder, nettrace_thread_fn *thread, void *context);
+
+/*
+ * Time of the last event that came with its writer's word that none of those behind it is older; 0 before there was one. Versions that sort nothing
+ * (version 6 of others) may never have one.
+ */
+uint64_t nettrace_decoder_sorted_ns(const struct nettrace_decoder *decoder);
+
+/* The trace's stack table is about to be replaced: what the stream may still refer to goes into `fresh`. False: no memory, `fresh` is not to be used. */
+bool nettrace_decoder_move_stacks(struct nettrace_decoder *decoder, struct stack_table *fresh);
+
+/* To be called when the table has been replaced. */
+void nettrace_decoder_stacks_moved(struct nettrace_decoder *decoder);
 
 extern const struct source_ops nettrace_source;
 

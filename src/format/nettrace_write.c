@@ -24,6 +24,7 @@
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/vec.h"
+#include "format/packed_file.h"
 #include "model/event.h"
 #include "model/trace.h"
 
@@ -44,6 +45,10 @@
 /* A gap in the sequence numbers, and all of them together, must stay below 2^31 for the stock reader. */
 #define LOST_MAX (1u << 30)
 
+/* Activities that are looked for among those of this flush, and lists after which the file begins anew. */
+#define LABELS_RECENT 64u
+#define LABELS_MAX    (1u << 20)
+
 #define ROW_CPUS    1u  /* capture rows */
 #define ROW_OTHERS  2u
 #define ROW_FIRST   3u  /* of a thread; an index is never given twice */
@@ -63,9 +68,16 @@ struct kept {
 	uint32_t stack_index;
 	uint32_t schema_index;
 	uint32_t lost_before;
-	uint32_t late_ns;
+	uint32_t label;          /* in `labels`, plus 1; 0 none */
 	int16_t cpu;
 	uint8_t kind;
+};
+
+/* A list of labels that waits for the flush. */
+struct label {
+	uint32_t late_ns;
+	bool has_activity;
+	uint8_t activity[EVENT_ACTIVITY_SIZE];
 };
 
 struct nettrace_sink {
@@ -82,6 +94,8 @@ struct nettrace_sink {
 	uint64_t lost_total;
 
 	VEC(struct kept) events;
+	VEC(struct label) labels;
+	uint32_t recent_labels[LABELS_RECENT]; /* in `labels`, plus 1: events of one activity follow one another */
 	struct bytes payloads;
 
 	VEC(uint32_t) stack_ids; /* by trace stack: its id in the file; 0 not there */
@@ -97,6 +111,7 @@ struct nettrace_sink {
 	bool restart;            /* a sequence point is due before the next block */
 	uint32_t sequence[2];    /* of each capture row: the last number given */
 
+	struct packed_file *packed; /* NULL: written as it is */
 	struct bytes out;        /* encoded, not yet in the file; empty most of the time */
 	struct nettrace_sink_counts out_counts; /* what `out` adds */
 	struct nettrace_sink_counts counts;
@@ -143,43 +158,10 @@ static int write_all(struct nettrace_sink *s, const uint8_t *data, size_t size, 
 	return 0;
 }
 
-/*
- * Puts `out` into the file. In place: bytes behind the first word, with a new zero word at the end; then the word itself, over the old zero word. It
- * lies at a multiple of 4, so it can't be torn between two pages.
- */
-static int commit(struct nettrace_sink *s, struct diag *diag)
+/* What has been encoded is in the file now. */
+static void count_out(struct nettrace_sink *s)
 {
-	struct bytes *out = &s->out;
-	size_t size = out->len;
-	size_t done;
-	int r;
-
-	if (!size)
-		return 0;
-	if (s->in_place) {
-		if (!bytes_reserve(out, 4))
-			return -ENOMEM;
-		memset(out->data + size, 0, 4); /* the next zero word; not counted in len */
-		r = write_all(s, out->data + 4, size, s->offset + 4, &done);
-		if (r == 0)
-			r = write_all(s, out->data, 4, s->offset, &done);
-		if (r < 0) {
-			/* The zero word still stands at `offset`; without what lies behind it the file only looks better. */
-			if (ftruncate(s->fd, (off_t)s->offset + 4) < 0)
-				errno = 0;
-			return write_error(s, r, diag);
-		}
-	} else {
-		r = write_all(s, out->data, size, 0, &done);
-		if (r < 0) {
-			if (done && (!s->regular ||
-					ftruncate(s->fd, (off_t)(s->append_start + s->offset)) < 0))
-				s->dead = r;
-			return write_error(s, r, diag);
-		}
-	}
-	s->offset += size;
-	s->counts.bytes += size;
+	s->counts.bytes = s->offset;
 	s->counts.events += s->out_counts.events;
 	for (size_t i = 0; i < sizeof(s->counts.events_by_kind) / sizeof(uint64_t); i++)
 		s->counts.events_by_kind[i] += s->out_counts.events_by_kind[i];
@@ -188,6 +170,73 @@ static int commit(struct nettrace_sink *s, struct diag *diag)
 	s->counts.stack_bytes += s->out_counts.stack_bytes;
 	s->counts.event_bytes += s->out_counts.event_bytes;
 	s->out_counts = (struct nettrace_sink_counts){ 0 };
+}
+
+/*
+ * In place: bytes behind the first word, with a new zero word at the end; then the word itself, over the old zero word. It
+ * lies at a multiple of 4, so it can't be torn between two pages.
+ */
+static int put_in_place(struct nettrace_sink *s, struct bytes *out)
+{
+	size_t size = out->len;
+	size_t done;
+
+	if (!bytes_reserve(out, 4))
+		return -ENOMEM;
+	memset(out->data + size, 0, 4); /* the next zero word; not counted in len */
+	int r = write_all(s, out->data + 4, size, s->offset + 4, &done);
+
+	if (r == 0)
+		r = write_all(s, out->data, 4, s->offset, &done);
+	/* The zero word still stands at `offset`; without what lies behind it the file only looks better. */
+	if (r < 0 && ftruncate(s->fd, (off_t)s->offset + 4) < 0)
+		errno = 0;
+	return r;
+}
+
+/* Where nothing is rewritten. */
+static int put_behind(struct nettrace_sink *s, const struct bytes *out)
+{
+	size_t done;
+	int r = write_all(s, out->data, out->len, 0, &done);
+
+	if (r < 0 && done &&
+		(!s->regular || ftruncate(s->fd, (off_t)(s->append_start + s->offset)) < 0))
+		s->dead = r;
+	return r;
+}
+
+/* Puts `out`, packed if so wanted, into the file. */
+static int commit(struct nettrace_sink *s, struct diag *diag)
+{
+	struct bytes *out = &s->out;
+	int r = 0;
+
+	if (s->packed) {
+		struct bytes *plain = out;
+		if (plain->len)
+			r = packed_file_add(s->packed, plain->data, plain->len);
+		if (r < 0) {
+			s->dead = r;
+			return write_error(s, r, diag);
+		}
+		bytes_reset(plain); /* the packer has it now */
+		out = packed_file_pending(s->packed);
+	}
+	size_t size = out->len;
+
+	if (!size)
+		return 0;
+	if (s->packed && s->in_place)
+		r = packed_file_put(s->packed, s->fd, s->write_at);
+	else if (s->in_place)
+		r = put_in_place(s, out);
+	else
+		r = put_behind(s, out);
+	if (r < 0)
+		return write_error(s, r, diag);
+	s->offset = s->packed && s->in_place ? packed_file_size(s->packed) : s->offset + size;
+	count_out(s);
 	bytes_reset(out);
 	return 0;
 }
@@ -322,20 +371,6 @@ static uint32_t put_fields(struct bytes *out, const struct trace *trace, const s
 	return i;
 }
 
-static bool same_fields(const struct schema *a, const struct schema *b)
-{
-	if (a->fields.count != b->fields.count)
-		return false;
-	for (uint32_t i = 0; i < a->fields.count; i++) {
-		const struct field *x = &a->fields.items[i];
-		const struct field *y = &b->fields.items[i];
-		if (x->name != y->name || x->type != y->type || x->element != y->element ||
-			x->depth != y->depth || x->count != y->count)
-			return false;
-	}
-	return true;
-}
-
 /*
  * In one file a (provider, event id) has one layout: readers let the last row win for all events. The first one written has the id; any other
  * goes under id + 0x8000.
@@ -355,7 +390,7 @@ static uint32_t event_id_in_file(const struct nettrace_sink *s, uint32_t schema_
 			first_id = id;
 		}
 	}
-	return same_fields(schema, first) ? schema->event_id : (schema->event_id + 0x8000) & 0xffff;
+	return schema_has_same_fields(schema, first) ? schema->event_id : (schema->event_id + 0x8000) & 0xffff;
 }
 
 static void put_metadata_row(struct nettrace_sink *s, struct bytes *out, uint32_t schema_index)
@@ -492,27 +527,86 @@ static int put_threads(struct nettrace_sink *s)
 	return 0;
 }
 
-/* Each late event has a list of its own; they are numbered in the events' order. */
+/* One label of a list; the last one is marked. */
+static void put_label_kind(struct bytes *out, unsigned kind, bool last)
+{
+	bytes_u8(out, (uint8_t)(kind | (last ? 0x80 : 0)));
+}
+
+static void put_label(struct bytes *out, const struct label *label)
+{
+	static const uint8_t none[16];
+	const uint8_t *related = label->activity + 16;
+	bool has_related = label->has_activity && memcmp(related, none, sizeof(none)) != 0;
+	bool has_own = label->has_activity && (!has_related || memcmp(label->activity, none, sizeof(none)) != 0);
+
+	if (has_own) {
+		put_label_kind(out, 1, !has_related && !label->late_ns);
+		bytes_add(out, label->activity, 16);
+	}
+	if (has_related) {
+		put_label_kind(out, 2, !label->late_ns);
+		bytes_add(out, related, 16);
+	}
+	if (label->late_ns) {
+		put_label_kind(out, 6, true);
+		put_z(out, "late_ns");
+		bytes_varint(out, label->late_ns);
+	}
+}
+
 static void put_labels(struct nettrace_sink *s)
 {
 	struct bytes *out = &s->out;
-	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < s->events.count; i++)
-		count += s->events.items[i].late_ns != 0;
-	if (!count)
-		return;
-	size_t block = block_begin(out);
-	bytes_u32(out, s->label_count + 1);
-	bytes_u32(out, count);
-	for (uint32_t i = 0; i < s->events.count; i++) {
-		if (!s->events.items[i].late_ns)
-			continue;
-		bytes_u8(out, 6 | 0x80);
-		put_z(out, "late_ns");
-		bytes_varint(out, s->events.items[i].late_ns);
+	for (uint32_t i = 0; i < s->labels.count;) {
+		size_t block = block_begin(out);
+		size_t count_at;
+		uint32_t first = i;
+		bytes_u32(out, s->label_count + i + 1);
+		count_at = out->len;
+		bytes_u32(out, 0);
+		while (i < s->labels.count && out->len - block < BLOCK_SIZE_AIM)
+			put_label(out, &s->labels.items[i++]);
+		if (out->failed)
+			return;
+		bytes_set_u32(out, count_at, i - first);
+		(void)block_end(out, block, BLOCK_LABELS);
 	}
-	(void)block_end(out, block, BLOCK_LABELS);
+}
+
+/* The list for an event that is late or has an activity: a new one, or the one of an event before it. False: no memory. */
+static bool keep_label(struct nettrace_sink *s, const struct event *event, uint32_t *ret_label)
+{
+	uint32_t *recent = NULL;
+
+	*ret_label = 0;
+	if (!event->late_ns && !event->activity)
+		return true;
+	if (event->activity && !event->late_ns) {
+		uint64_t hash;
+		memcpy(&hash, event->activity, sizeof(hash));
+		hash ^= hash >> 32;
+		recent = &s->recent_labels[(hash ^ hash >> 8 ^ hash >> 16) % LABELS_RECENT];
+		const struct label *same = *recent ? &s->labels.items[*recent - 1] : NULL;
+		if (same && memcmp(same->activity, event->activity, EVENT_ACTIVITY_SIZE) == 0) {
+			*ret_label = *recent;
+			return true;
+		}
+	}
+	struct label *label = vec_push(&s->labels);
+
+	if (!label)
+		return false;
+	label->late_ns = event->late_ns;
+	if (event->activity) {
+		label->has_activity = true;
+		memcpy(label->activity, event->activity, EVENT_ACTIVITY_SIZE);
+	}
+	*ret_label = s->labels.count;
+	if (recent)
+		*recent = s->labels.count;
+	return true;
 }
 
 /* Stacks */
@@ -674,7 +768,7 @@ static uint8_t *put_event(struct nettrace_sink *s, uint8_t *p, const struct kept
 	uint32_t cpu = event->cpu >= 0 ? (uint32_t)event->cpu : 0;
 	uint32_t thread = event->thread_index ? s->thread_rows.items[event->thread_index] : nobody;
 	uint32_t stack = event->stack_index ? s->stack_ids.items[event->stack_index] : 0;
-	uint32_t label = event->late_ns ? ++s->label_count : 0;
+	uint32_t label = event->label ? s->label_count + event->label : 0;
 	uint32_t sequence = s->sequence[row - 1] + event->lost_before + 1;
 
 	s->sequence[row - 1] = sequence;
@@ -766,8 +860,9 @@ static int encode(struct nettrace_sink *s)
 
 	if (r < 0)
 		return r;
-	if (s->stack_count && (s->stack_count + s->new_stacks.count > STACKS_MAX ||
-				      s->stack_bytes + new_bytes > STACK_BYTES_MAX)) {
+	if ((s->stack_count && (s->stack_count + s->new_stacks.count > STACKS_MAX ||
+				       s->stack_bytes + new_bytes > STACK_BYTES_MAX)) ||
+		s->label_count > LABELS_MAX) {
 		restart_stacks(s);
 		r = find_new_stacks(s, &new_bytes);
 		if (r < 0)
@@ -795,6 +890,9 @@ static int encode(struct nettrace_sink *s)
 	if (r < 0)
 		return r;
 	assert(s->out.len % 4 == 0);
+	s->label_count += s->labels.count;
+	vec_reset(&s->labels);
+	memset(s->recent_labels, 0, sizeof(s->recent_labels));
 	vec_reset(&s->events);
 	bytes_reset(&s->payloads);
 	return 0;
@@ -845,8 +943,9 @@ static int nettrace_event(struct sink *sink, const struct event *event, struct d
 		lost = (uint32_t)(LOST_MAX - s->lost_total);
 	struct kept *kept = vec_reserve(&s->events, 1) ? &s->events.items[s->events.count] : NULL;
 	uint8_t *room = kept ? bytes_reserve(&s->payloads, size + 1) : NULL;
+	uint32_t label = 0;
 
-	if (!room) {
+	if (!room || !keep_label(s, event, &label)) {
 		bytes_reset(&s->payloads);
 		s->dead = -ENOMEM;
 		return diag_set(diag, -ENOMEM, "cannot write '%s': %m", s->name);
@@ -862,7 +961,7 @@ static int nettrace_event(struct sink *sink, const struct event *event, struct d
 		.stack_index = event->stack_index,
 		.schema_index = event->schema_index,
 		.lost_before = lost,
-		.late_ns = event->late_ns,
+		.label = label,
 		.cpu = (int16_t)(event->cpu >= 0 && event->cpu <= INT16_MAX ? event->cpu : -1),
 		.kind = event->kind,
 	};
@@ -908,12 +1007,22 @@ static int nettrace_end(struct sink *sink, struct diag *diag)
 	if (r < 0)
 		return r;
 	if (s->in_place) {
+		if (s->packed && packed_file_cut(s->packed, s->fd) < 0)
+			errno = 0; /* it is whole with the room behind it too */
 		/* Whoever writes behind us into the same open file (a shell's group) goes on at the end. */
-		if (lseek(s->fd, (off_t)s->offset + 4, SEEK_SET) < 0)
+		if (lseek(s->fd, (off_t)s->offset + (s->packed ? 0 : 4), SEEK_SET) < 0)
 			errno = 0;
 		return 0;
 	}
 	bytes_u32(&s->out, 0);
+	if (s->packed) {
+		r = packed_file_add(s->packed, s->out.data, s->out.len);
+		bytes_reset(&s->out);
+		if (r == 0)
+			r = packed_file_finish(s->packed);
+		if (r < 0)
+			return write_error(s, r, diag);
+	}
 	return commit(s, diag);
 }
 
@@ -924,12 +1033,14 @@ static void nettrace_close(struct sink *sink)
 	if (!s)
 		return;
 	vec_done(&s->events);
+	vec_done(&s->labels);
 	vec_done(&s->stack_ids);
 	vec_done(&s->new_stacks);
 	vec_done(&s->thread_rows);
 	vec_done(&s->metadata_ids);
 	bytes_done(&s->payloads);
 	bytes_done(&s->out);
+	packed_file_free(s->packed);
 	free(s);
 }
 
@@ -961,7 +1072,12 @@ int nettrace_sink_open(const struct nettrace_sink_options *options, struct trace
 		r = -ENOMEM;
 		goto failed;
 	}
-	if (s->in_place) {
+	if (options->packed) {
+		r = packed_file_new(&s->packed);
+		if (r < 0)
+			goto failed;
+	}
+	if (s->in_place && !s->packed) {
 		/* The head is worth nothing in parts: with its zero word in one write, not in two as later. */
 		size_t done;
 		size_t size = s->out.len;
@@ -974,13 +1090,13 @@ int nettrace_sink_open(const struct nettrace_sink_options *options, struct trace
 			goto failed;
 		}
 		s->offset = size;
-		s->counts.bytes = size;
 		bytes_reset(&s->out);
 	} else {
 		r = commit(s, diag);
 		if (r < 0)
 			goto failed;
 	}
+	s->counts.bytes = s->offset;
 	*ret_sink = (struct sink *)(void *)s;
 	return 0;
 failed:

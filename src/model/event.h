@@ -26,7 +26,8 @@ enum event_kind {
 	EVENT_METHOD,  /* the CLR's own method and module events */
 };
 
-#define EVENT_CPU_UNKNOWN (-1)
+#define EVENT_CPU_UNKNOWN   (-1)
+#define EVENT_ACTIVITY_SIZE 32u
 
 /* The reader dies on events above about 65,440 bytes (facts: perfview-contract B.6). */
 #define EVENT_PAYLOAD_MAX 65000u
@@ -34,7 +35,8 @@ enum event_kind {
 struct event {
 	uint64_t time_ns;         /* CLOCK_MONOTONIC of the recorded machine */
 	uint64_t value;           /* of the weighted kinds */
-	const uint8_t *payload;   /* borrowed until the source's next call */
+	const uint8_t *payload;   /* borrowed until the source's next call; so with the next */
+	const uint8_t *activity;  /* EVENT_ACTIVITY_SIZE bytes: the guid of its activity, and of a related one; NULL none */
 	uint32_t payload_size;
 	uint32_t thread_index;    /* in trace.threads; 0 none */
 	uint32_t stack_index;     /* in trace.stacks; 0 none */

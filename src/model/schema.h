@@ -104,6 +104,10 @@ enum provider_kind provider_kind_of(const char *name);
 /* The guid to write with a provider, 16 bytes, or NULL when readers derive it. */
 const uint8_t *provider_guid(enum provider_kind kind);
 
+/* Everything equal: names by their index, so both are of the same trace. */
+bool schema_is_same(const struct schema *a, const struct schema *b);
+bool schema_has_same_fields(const struct schema *a, const struct schema *b);
+
 void schema_done(struct schema *schema);
 
 #endif

@@ -2,8 +2,10 @@
 #include "session/managed.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/bytes.h"
 #include "base/diag.h"
@@ -22,8 +24,18 @@
 #define RETRY_NS       UINT64_C(50000000)
 #define RETRY_COUNT    100u
 
+#define TEXTS_BYTES_MAX (4u << 20)
+#define RUNDOWNS_A_TRIM 16u
+
+/* Names of methods, for several processes. A table that has grown large takes no new processes, and goes with its last one. */
+struct texts {
+	struct strtab table;
+	uint32_t users;
+};
+
 struct conversation {
 	struct managed *managed;
+	struct texts *texts;                  /* of its code map */
 	struct dotnet_client *client;         /* NULL: waiting for its turn, or over */
 	struct nettrace_decoder *decoders[DOTNET_STREAM_COUNT];
 	struct trace streams[DOTNET_STREAM_COUNT]; /* schemas of each stream, nothing else */
@@ -31,6 +43,8 @@ struct conversation {
 	uint64_t lost;                        /* of decoders that are gone */
 	uint32_t process;
 	uint32_t pid;
+	int64_t clock_offset_ns;
+	uint64_t clock_error_ns;              /* 0: not measured */
 	unsigned retries;
 	bool was_named;                       /* its names were known once */
 	bool known;                           /* and are, as far as it goes: nothing is being asked */
@@ -50,9 +64,11 @@ struct managed {
 	uint64_t pause_ns;               /* since when; 0 not paused */
 	VEC(struct conversation *) list; /* conversations don't move: clients point at them */
 	struct map by_process;           /* process -> list index + 1 */
+	VEC(struct texts *) texts;       /* the last one is for who comes next */
 	uint64_t past_lost;              /* of conversations that were forgotten */
 	uint32_t past_asked;
 	uint32_t past_known;
+	uint32_t rundowns;               /* that were read to their end */
 	bool unguarded;                  /* and it was told */
 	bool stopping;
 };
@@ -81,6 +97,55 @@ static void set_state(struct conversation *talk, enum managed_state state)
 		process->managed = (uint8_t)state;
 }
 
+/* The process's code map is still empty. Without memory it keeps its texts itself. */
+static void share_texts(struct conversation *talk)
+{
+	struct managed *managed = talk->managed;
+	struct names_process *process = names_process(managed->names, talk->process);
+	struct texts *texts = managed->texts.count ? *vec_last(&managed->texts) : NULL;
+
+	if (!process || process->codemap.codes.count || process->codemap.modules.count)
+		return;
+	if (!texts || strtab_size_bytes(&texts->table) > TEXTS_BYTES_MAX) {
+		texts = calloc(1, sizeof(*texts));
+		if (!texts || !vec_add(&managed->texts, texts)) {
+			free(texts);
+			return;
+		}
+	}
+	texts->users++;
+	talk->texts = texts;
+	process->codemap.shared = &texts->table;
+}
+
+/* The process is no more: nobody reads its map, whose names go now if they were the last one's. */
+static void give_up_texts(struct conversation *talk)
+{
+	struct managed *managed = talk->managed;
+	struct names_process *process = names_process(managed->names, talk->process);
+	struct texts *texts = talk->texts;
+
+	if (!texts)
+		return;
+	if (process && process->codemap.shared == &texts->table) {
+		codemap_done(&process->codemap);
+		process->codemap = (struct codemap){ 0 };
+	}
+	if (--texts->users || texts == *vec_last(&managed->texts))
+		return;
+	for (uint32_t i = 0; i < managed->texts.count; i++) {
+		if (managed->texts.items[i] != texts)
+			continue;
+		/* The order matters for the last one only. */
+		memmove(&managed->texts.items[i], &managed->texts.items[i + 1],
+			(managed->texts.count - i - 1) * sizeof(managed->texts.items[0]));
+		managed->texts.count--;
+		break;
+	}
+	strtab_done(&texts->table);
+	free(texts);
+}
+
 void managed_watch(struct managed *managed, uint32_t process, uint64_t now_ns)
 {
 	if (managed->stopping || map_get(&managed->by_process, process))
@@ -100,6 +165,7 @@ void managed_watch(struct managed *managed, uint32_t process, uint64_t now_ns)
 	talk->process = process;
 	talk->pid = managed->trace->processes.items[process].pid;
 	talk->retry_ns = now_ns;
+	share_texts(talk);
 	set_state(talk, MANAGED_ASKING);
 }
 
@@ -127,6 +193,7 @@ void managed_forget(struct managed *managed, uint32_t process)
 	struct conversation *talk = managed->list.items[at - 1];
 	struct conversation *last = managed->list.items[managed->list.count - 1];
 
+	give_up_texts(talk);
 	managed->past_asked++;
 	managed->past_known += talk->was_named;
 	managed->past_lost += talk->lost;
@@ -138,6 +205,14 @@ void managed_forget(struct managed *managed, uint32_t process)
 		(void)map_add(&managed->by_process, last->process, at); /* there is room: two were taken out */
 	}
 	free(talk);
+}
+
+static uint64_t managed_now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /* Events of one stream into the codemap. */
@@ -159,7 +234,25 @@ static int take_events(struct conversation *talk, enum dotnet_stream stream)
 		(void)clr_absorb_method(&process->codemap, rundown, schema->event_id, schema->version,
 			event.time_ns, event.payload, event.payload_size);
 	}
+	nettrace_decoder_rest(decoder);
 	return result;
+}
+
+/* The runtime read its clock for the head of the stream after it was asked for the session, and before these bytes came. */
+static void measure_clock(struct conversation *talk, enum dotnet_stream stream)
+{
+	const struct nettrace_head *head = nettrace_decoder_head(talk->decoders[stream]);
+	uint64_t asked_ns = dotnet_client_asked_ns(talk->client, stream);
+	uint64_t now_ns = managed_now_ns();
+
+	if (!head->version || !head->sync_ns || !asked_ns || now_ns < asked_ns)
+		return;
+	uint64_t error_ns = (now_ns - asked_ns + 1) / 2;
+
+	if (talk->clock_error_ns && talk->clock_error_ns <= error_ns)
+		return; /* known better */
+	talk->clock_error_ns = error_ns;
+	talk->clock_offset_ns = (int64_t)(head->sync_ns - (asked_ns + (now_ns - asked_ns) / 2));
 }
 
 static int on_bytes(void *user, enum dotnet_stream stream, const uint8_t *data, size_t size)
@@ -186,7 +279,11 @@ static int on_bytes(void *user, enum dotnet_stream stream, const uint8_t *data, 
 	}
 	int result = nettrace_decoder_push(talk->decoders[stream], data, size);
 
-	return result < 0 ? result : take_events(talk, stream);
+	if (result == 0)
+		result = take_events(talk, stream);
+	if (result == 0)
+		measure_clock(talk, stream);
+	return result;
 }
 
 /* "live ...\nrundown ..." */
@@ -213,6 +310,9 @@ static void report(struct conversation *talk, bool reachable, const char *reason
 		.reason_code = code,
 		.info = talk->client ? dotnet_client_info(talk->client) : NULL,
 		.sessions = sessions_text(talk, &sessions),
+		.clock_measured = talk->clock_error_ns != 0,
+		.clock_offset_ns = talk->clock_offset_ns,
+		.clock_error_ns = talk->clock_error_ns,
 	};
 
 	talk->reported = true;
@@ -289,13 +389,27 @@ static void begin_again(struct conversation *talk, uint64_t since_ns, uint64_t n
 		process->codemap.since_ns = since_ns;
 }
 
+/* A rundown leaves holes behind between what stays: after some of them the system gets them back. */
+static void give_back(struct managed *managed)
+{
+	if (++managed->rundowns % RUNDOWNS_A_TRIM != 0)
+		return;
+#ifdef __GLIBC__
+	(void)malloc_trim(0); /* that there was nothing to give is no failure */
+#endif
+}
+
 /* The client has come to its end, or to a state worth telling. */
 static void look(struct conversation *talk, enum dotnet_state state, uint64_t now_ns)
 {
 	const char *code = dotnet_client_reason_code(talk->client);
 
 	if (dotnet_client_named(talk->client) && !talk->known) {
+		struct names_process *process = names_process(talk->managed->names, talk->process);
 		talk->known = true;
+		if (process)
+			codemap_trim(&process->codemap);
+		give_back(talk->managed);
 		set_state(talk, MANAGED_KNOWN);
 		if (!talk->was_named)
 			report(talk, true, "", "");
@@ -480,6 +594,15 @@ uint64_t managed_lost(const struct managed *managed)
 	return lost;
 }
 
+size_t managed_size_bytes(const struct managed *managed)
+{
+	size_t size = 0;
+
+	for (uint32_t i = 0; i < managed->texts.count; i++)
+		size += strtab_size_bytes(&managed->texts.items[i]->table);
+	return size;
+}
+
 void managed_counts(const struct managed *managed, uint32_t *ret_asked, uint32_t *ret_known)
 {
 	*ret_asked = managed->past_asked + managed->list.count;
@@ -497,6 +620,11 @@ void managed_free(struct managed *managed)
 		free(managed->list.items[i]);
 	}
 	guard_free(managed->guard);
+	for (uint32_t i = 0; i < managed->texts.count; i++) {
+		strtab_done(&managed->texts.items[i]->table); /* what points into it is not read any more */
+		free(managed->texts.items[i]);
+	}
+	vec_done(&managed->texts);
 	vec_done(&managed->list);
 	map_done(&managed->by_process);
 	free(managed);

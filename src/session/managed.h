@@ -8,6 +8,8 @@
  * The sessions stand under a guard (dotnet/guard.h), started with the first of them: when this process was stopped or hung for too long they are
  * gone, and are opened again. Each turn (managed_advance()) tells the guard that all is well, so one must come at least once a second.
  *
+ * Many processes run the same code: the names of their methods are kept once for all of them.
+ *
  * Nothing here blocks but managed_free(), for 100 ms a process at most.
  */
 #ifndef SPOOR_SESSION_MANAGED_H
@@ -33,6 +35,9 @@ struct managed_outcome {
 	const char *reason_code;             /* one word */
 	const struct ipc_process_info *info; /* NULL when it said nothing */
 	const char *sessions;                /* that were opened in it, one a line; "" none */
+	bool clock_measured;
+	int64_t clock_offset_ns;             /* its events' clock minus CLOCK_MONOTONIC */
+	uint64_t clock_error_ns;             /* to within which that is known */
 };
 
 typedef void managed_report(void *context, const struct managed_outcome *outcome);
@@ -79,6 +84,9 @@ bool managed_ended(const struct managed *managed);
 
 /* Method events that the streams' sequence numbers say were lost. */
 uint64_t managed_lost(const struct managed *managed);
+
+/* Memory of the texts that the processes' code maps share. */
+size_t managed_size_bytes(const struct managed *managed);
 
 /* How many processes were asked, and of how many the names are known. */
 void managed_counts(const struct managed *managed, uint32_t *ret_asked, uint32_t *ret_known);

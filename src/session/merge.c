@@ -123,7 +123,8 @@ struct pending *merge_next(struct merge *merge, uint64_t *ret_late_ns)
 void merge_done(struct merge *merge)
 {
 	for (uint32_t i = merge->taken; i < merge->items.count; i++)
-		free(merge->items.items[i].side);
+		if (merge->items.items[i].kind != PENDING_EVENT) /* those are the relay's */
+			free(merge->items.items[i].side);
 	vec_done(&merge->items);
 	vec_done(&merge->spare);
 	*merge = (struct merge){ 0 };

@@ -24,6 +24,7 @@ enum pending_kind {
 	PENDING_LOST,         /* value: how many */
 	PENDING_THROTTLE,
 	PENDING_UNTHROTTLE,
+	PENDING_EVENT,        /* of a stream: relay.h knows what it carries */
 	PENDING_CODE_REMOVED, /* pid: process index; stack_index: code index; value: where it begins */
 };
 

@@ -573,6 +573,76 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+/* Activities come back as they went in, whoever has them: one list for those that follow one another, over flushes, mixed with late ones. */
+static void test_activities(void **state)
+{
+	enum { COUNT = 3000 };
+	static const uint8_t none[EVENT_ACTIVITY_SIZE];
+	struct trace trace;
+	struct trace back;
+	struct sink *sink;
+	struct input in;
+	struct source *source;
+	struct event event;
+	struct diag diag = { 0 };
+	size_t size;
+	int fd = memfd_create("activities", MFD_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(trace_init(&trace), 0);
+	trace.recording.sync_ns = DEMO_START;
+	trace.recording.recorder_process = trace_process(&trace, 1);
+	assert_int_equal(nettrace_sink_open(&(struct nettrace_sink_options){ .fd = fd, .name = "x" }, &trace, &sink, &diag), 0);
+	uint32_t schema = trace_known_schema(&trace, SPOOR_MARK);
+
+	for (uint32_t i = 0; i < COUNT; i++) {
+		uint8_t activity[EVENT_ACTIVITY_SIZE] = { 0 };
+		activity[0] = i % 5 == 3 ? 0 : (uint8_t)(i / 7 % 200 + 1);
+		activity[20] = i % 5 >= 3 ? (uint8_t)(i % 11 + 1) : 0;
+		event = (struct event){
+			.time_ns = DEMO_START + i,
+			.payload = (const uint8_t *)"\0\0",
+			.payload_size = 2,
+			.thread_index = trace.processes.items[1].main_thread,
+			.schema_index = schema,
+			.activity = i % 3 ? activity : NULL,
+			.late_ns = i % 10 == 9 ? i : 0,
+			.cpu = EVENT_CPU_UNKNOWN,
+		};
+		assert_int_equal(nettrace_sink.event(sink, &event, &diag), 0);
+		if (i % 1000 == 0)
+			assert_int_equal(nettrace_sink.flush(sink, &diag), 0);
+		if (i == 1500)
+			assert_int_equal(nettrace_sink.forget_stacks(sink, &diag), 0);
+	}
+	assert_int_equal(nettrace_sink.end(sink, &diag), 0);
+	nettrace_sink.close(sink);
+
+	uint8_t *data = file_bytes(fd, &size);
+
+	assert_int_equal(trace_init(&back), 0);
+	input_from_memory(&in, data, size);
+	assert_int_equal(nettrace_source.open(&in, &back, &source, &diag), 0);
+	for (uint32_t i = 0; i < COUNT; i++) {
+		uint8_t activity[EVENT_ACTIVITY_SIZE] = { 0 };
+		activity[0] = i % 5 == 3 ? 0 : (uint8_t)(i / 7 % 200 + 1);
+		activity[20] = i % 5 >= 3 ? (uint8_t)(i % 11 + 1) : 0;
+		assert_int_equal(nettrace_source.next(source, &event, &diag), 1);
+		assert_true(event.time_ns == DEMO_START + i);
+		assert_int_equal(event.late_ns, i % 10 == 9 ? i : 0);
+		if (i % 3)
+			assert_memory_equal(event.activity, activity, EVENT_ACTIVITY_SIZE);
+		else
+			assert_true(!event.activity || memcmp(event.activity, none, sizeof(none)) == 0);
+	}
+	assert_int_equal(nettrace_source.next(source, &event, &diag), 0);
+	nettrace_source.close(source);
+	trace_done(&back);
+	trace_done(&trace);
+	free(data);
+	close(fd);
+}
+
 /* Not a test: `test_nettrace_write --bench` prints what encoding and decoding cost. */
 static int bench(void)
 {
@@ -648,6 +718,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_forget_stacks),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_two_layouts),
+		cmocka_unit_test(test_activities),
 	};
 
 	if (argc == 3 && strcmp(argv[1], "--demo") == 0) {

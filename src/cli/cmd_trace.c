@@ -1,0 +1,975 @@
+/*
+ * spoor trace: what .NET runtimes tell of themselves, of one process or of many, into one file.
+ *
+ * Parses, opens the file, drives the trace until there is a reason to end, and says what came of it. Words go to stderr; events, with --print,
+ * to stdout.
+ */
+#include "cli/verbs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "cli/record_outputs.h"
+#include "cli/target_options.h"
+#include "cli/words.h"
+#include "dotnet/ipc.h"
+#include "dotnet/providers.h"
+#include "dotnet/reverse.h"
+#include "machine/output_file.h"
+#include "machine/rights.h"
+#include "export/event_text.h"
+#include "model/event.h"
+#include "model/schema.h"
+#include "model/trace.h"
+#include "record/child.h"
+#include "session/targets.h"
+#include "session/tracing.h"
+
+#define PROGRESS_NS      UINT64_C(500000000)
+#define BUFFER_MB        256u
+#define BUFFER_MB_MAX    UINT32_MAX
+#define COMMAND_TEXT     8192u
+#define RELEASE_QUIET_NS UINT64_C(50000000)
+#define PORTS_VARIABLE   "DOTNET_DiagnosticPorts"
+
+enum yes_no { YES, NO };
+
+struct trace_values {
+	struct target_values targets;
+	struct texts process_ids;
+	struct texts providers;
+	struct texts profiles;
+	struct texts event_ids;
+	const char *clr_events;
+	const char *clr_level;
+	uint64_t buffer_mb;
+	uint64_t duration_ns;
+	struct texts outputs;
+	unsigned rundown;
+	bool raw;
+	bool print;
+	bool list_profiles;
+	const char *stop_provider;
+	const char *stop_event;
+	const char *stop_payload;
+	const char *port;
+	const char *dport;
+	unsigned resume;
+	bool child_io;
+	bool quiet;
+};
+
+const struct option trace_options[] = {
+	TARGET_OPTIONS(struct trace_values, targets),
+	TARGET_ALL_OPTION(struct trace_values, targets, "every .NET process"),
+	{ 0, "process-id", "PID", "as --pid", OPTION_TEXTS,
+		INTO(struct trace_values, process_ids) },
+	{ 0, "providers", "NAME:KEYWORDS:LEVEL:ARGUMENTS",
+		"whose events; several with commas, may be repeated", OPTION_TEXTS,
+		INTO(struct trace_values, providers) },
+	{ 0, "profile", "PROFILES",
+		"sets of providers by name (dotnet-common,dotnet-sampled-thread-time)",
+		OPTION_TEXTS, INTO(struct trace_values, profiles) },
+	{ 0, "list-profiles", NULL, "the profiles there are", OPTION_FLAG,
+		INTO(struct trace_values, list_profiles) },
+	{ 0, "clrevents", "EVENTS", "the runtime's events by name, such as gc+jit+exception",
+		OPTION_TEXT, INTO(struct trace_values, clr_events) },
+	{ 0, "clreventlevel", "LEVEL", "how much of them: 0 to 5, or informational, verbose, ...",
+		OPTION_TEXT, INTO(struct trace_values, clr_level) },
+	{ 0, "event-ids", "NAME:IDS",
+		"of this provider only these events (1,2), or all but these (-1,-2); .NET 10",
+		OPTION_TEXTS, INTO(struct trace_values, event_ids) },
+	{ 0, "buffersize", "MB", "in each process, taken when it is needed (256)", OPTION_COUNT,
+		INTO(struct trace_values, buffer_mb) },
+	{ 0, "duration", "TIME",
+		"end after 30s, 500ms, 5m or dd:hh:mm:ss; a bare number is seconds",
+		OPTION_DURATION, INTO(struct trace_values, duration_ns) },
+	{ 0, "stopping-event-provider-name", "NAME", "end at an event of this provider",
+		OPTION_TEXT, INTO(struct trace_values, stop_provider) },
+	{ 0, "stopping-event-event-name", "EVENT", "... of this name, such as GC/Start",
+		OPTION_TEXT, INTO(struct trace_values, stop_event) },
+	{ 0, "stopping-event-payload-filter", "FIELD:VALUE,...",
+		"... whose fields have these values", OPTION_TEXT,
+		INTO(struct trace_values, stop_payload) },
+	{ 0, "rundown", "true|false", "the names of all methods at the end (true)", OPTION_CHOICE,
+		INTO(struct trace_values, rundown) },
+	{ 'o', "output", "FILE", "the trace (NAME_DATE_TIME.nettrace); - is standard output",
+		OPTION_TEXTS, INTO(struct trace_values, outputs) },
+	{ 0, "raw", NULL, "the runtime's bytes as they are, a file for each process", OPTION_FLAG,
+		INTO(struct trace_values, raw) },
+	{ 0, "print", NULL, "each event as a line, as it comes; no file without -o", OPTION_FLAG,
+		INTO(struct trace_values, print) },
+	{ 0, "diagnostic-port", "PATH[,listen|connect]",
+		"trace the runtimes that connect to this socket, or the one that listens there",
+		OPTION_TEXT, INTO(struct trace_values, port) },
+	{ 0, "dport", "PATH[,listen|connect]", "as --diagnostic-port", OPTION_TEXT,
+		INTO(struct trace_values, dport) },
+	{ 0, "resume-runtime", "true|false",
+		"let runtimes that wait go on once they are traced (true)", OPTION_CHOICE,
+		INTO(struct trace_values, resume) },
+	{ 0, "show-child-io", NULL,
+		"a command's output is always shown: taken for the habit's sake", OPTION_FLAG,
+		INTO(struct trace_values, child_io) },
+	{ 'q', "quiet", NULL, "only errors", OPTION_FLAG, INTO(struct trace_values, quiet) },
+	{ 0 },
+};
+
+struct trace_run {
+	const struct trace_values *values;
+	const struct arguments *args;
+	struct targets targets;
+	struct provider_list providers;
+	struct bytes providers_text;
+	struct tracing *tracing;
+	struct reverse *reverse;
+	struct record_child child;
+	bool child_waits;
+	bool child_reaped;
+	int child_status;
+	struct record_outputs outputs;
+	bool to_file;
+	struct output_file out;
+	uint32_t raw_files;
+	char name[64];        /* of the file: "shop" */
+	struct bytes subject; /* "shop (4711), worker (4802)" */
+	struct screen screen;
+	struct pollfd watched[2]; /* signals, the terminal */
+	size_t watched_count;
+	const char *reason;
+	int signal;
+	bool child_has_it;
+	struct bytes line;
+	int64_t utc_offset_ns; /* CLOCK_REALTIME less CLOCK_MONOTONIC */
+	bool print_failed;
+	bool reader_gone;
+};
+
+static uint64_t clock_now_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	(void)clock_gettime(clock, &now); /* cannot fail for these clocks */
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t now_ns(void)
+{
+	return clock_now_ns(CLOCK_MONOTONIC);
+}
+
+/* ---- what is asked for ---- */
+
+static int choose_providers(struct trace_run *run, struct diag *diag)
+{
+	const struct trace_values *values = run->values;
+	bool chosen =
+		values->providers.list.count || values->profiles.list.count || values->clr_events;
+	bool ignored = false;
+	int result = 0;
+
+	for (uint32_t i = 0; result == 0 && i < values->providers.list.count; i++)
+		result = provider_list_add_text(
+			&run->providers, values->providers.list.items[i], "--providers", diag);
+	for (uint32_t i = 0; result == 0 && i < values->profiles.list.count; i++)
+		result = provider_list_add_profiles(
+			&run->providers, values->profiles.list.items[i], diag);
+	if (result == 0 && values->clr_events)
+		result = provider_list_add_clr_events(
+			&run->providers, values->clr_events, values->clr_level, &ignored, diag);
+	if (result == 0 && !chosen)
+		result = provider_list_add_profiles(
+			&run->providers, "dotnet-common,dotnet-sampled-thread-time", diag);
+	for (uint32_t i = 0; result == 0 && i < values->event_ids.list.count; i++)
+		result = provider_list_add_event_ids(
+			&run->providers, values->event_ids.list.items[i], diag);
+	if (result == 0 && ignored && !values->quiet)
+		words_say("--clrevents is left out: the runtime's events were chosen otherwise "
+			  "already");
+	return result;
+}
+
+/* The chosen providers, each with the option it came from: for people, and on one line for the file. */
+static void say_providers(struct trace_run *run)
+{
+	bool chosen = run->values->providers.list.count || run->values->profiles.list.count ||
+		      run->values->clr_events;
+	int width = 0;
+
+	for (uint32_t i = 0; i < run->providers.items.count; i++) {
+		const struct provider_choice *choice = &run->providers.items.items[i];
+		if ((int)strlen(choice->name) > width)
+			width = (int)strlen(choice->name);
+		bytes_printf(&run->providers_text, "%s%s:0x%" PRIx64 ":%u", i ? "," : "",
+			choice->name, choice->keywords, choice->level);
+	}
+	if (run->values->quiet)
+		return;
+	for (uint32_t i = 0; i < run->providers.items.count; i++) {
+		const struct provider_choice *choice = &run->providers.items.items[i];
+		char name[128];
+		(void)text_make_safe(choice->name, strlen(choice->name), name,
+			sizeof(name)); /* a cut end is fine */
+		fprintf(stderr, "%-11s%-*s  0x%016" PRIx64 "  %-13s  %s\n", i ? "" : "providers",
+			width, name, choice->keywords, provider_level_name(choice->level),
+			chosen ? choice->from : "--profile (the default)");
+	}
+}
+
+/* "NAME:VALUE,NAME:VALUE" against the event. */
+static bool payload_fits(
+	struct trace_run *run, const struct trace *trace, const struct event *event)
+{
+	const char *at = run->values->stop_payload;
+
+	while (at && *at) {
+		size_t len = strcspn(at, ",");
+		const char *colon = memchr(at, ':', len);
+		char field[128];
+		if (!colon)
+			return false;
+		(void)snprintf(field, sizeof(field), "%.*s", (int)(colon - at),
+			at); /* longer names fit no event */
+		bytes_reset(&run->line);
+		size_t value_len = len - (size_t)(colon + 1 - at);
+		if (!event_text_field(&run->line, trace, event, field) ||
+			run->line.len != value_len ||
+			memcmp(bytes_z(&run->line), colon + 1, value_len) != 0)
+			return false;
+		at += len;
+		at += *at == ',';
+	}
+	return true;
+}
+
+static bool is_stopping_event(
+	struct trace_run *run, const struct trace *trace, const struct event *event)
+{
+	const struct trace_values *values = run->values;
+	const struct schema *schema = &trace->schemas.items[event->schema_index];
+
+	if (!values->stop_provider ||
+		strcmp(trace_text(trace, schema->provider), values->stop_provider) != 0)
+		return false;
+	if (values->stop_event) {
+		size_t provider_len = strlen(values->stop_provider) + 1;
+		bytes_reset(&run->line);
+		event_text_name(&run->line, trace, event);
+		if (run->line.len < provider_len ||
+			strcmp(bytes_z(&run->line) + provider_len, values->stop_event) != 0)
+			return false;
+	}
+	return payload_fits(run, trace, event);
+}
+
+/* A reader that has gone is no failure; the trace has nobody to print for. */
+static void note_print_failure(struct trace_run *run)
+{
+	run->print_failed = true;
+	run->reader_gone |= errno == EPIPE;
+}
+
+static void print_event(struct trace_run *run, const struct trace *trace, const struct event *event)
+{
+	struct bytes *line = &run->line;
+	int64_t utc_ns = (int64_t)event->time_ns + run->utc_offset_ns;
+	time_t seconds = (time_t)(utc_ns / 1000000000);
+	struct tm utc;
+
+	bytes_reset(line);
+	gmtime_r(&seconds, &utc);
+	bytes_printf(line, "%02d:%02d:%02d.%06d  ", utc.tm_hour, utc.tm_min, utc.tm_sec,
+		(int)(utc_ns % 1000000000 / 1000));
+	if (event->thread_index) {
+		const struct thread *thread = &trace->threads.items[event->thread_index];
+		bytes_printf(
+			line, "%u/%u  ", trace->processes.items[thread->process].pid, thread->tid);
+	}
+	event_text_name(line, trace, event);
+	bytes_text(line, "  ");
+	event_text_fields(line, trace, event);
+	bytes_text(line, "\n");
+	errno = 0;
+	if (fwrite(line->data, 1, line->len, stdout) != line->len)
+		note_print_failure(run);
+}
+
+static int on_event(void *context, const struct trace *trace, const struct event *event)
+{
+	struct trace_run *run = context;
+
+	if (run->values->print && !run->print_failed)
+		print_event(run, trace, event);
+	return is_stopping_event(run, trace, event) || run->print_failed;
+}
+
+/* ---- files ---- */
+
+static void make_command_line(char *out, size_t room, int argc, char **argv)
+{
+	size_t used = (size_t)snprintf(out, room, "spoor");
+
+	for (int i = 0; i < argc && used < room; i++)
+		used += (size_t)snprintf(out + used, room - used, " %s", argv[i]);
+}
+
+/* A file of raw bytes: the one that was named, for several processes with their ids in it. */
+static int open_raw(void *context, const char *name, uint32_t pid, struct diag *diag)
+{
+	struct trace_run *run = context;
+	bool single = run->targets.list.count == 1 && !run->reverse;
+	char path[sizeof(run->outputs.path) + 32];
+	size_t len = strlen(run->outputs.path);
+	static const char suffix[] = ".nettrace";
+	bool has_suffix = len >= sizeof(suffix) &&
+			  strcmp(run->outputs.path + len - (sizeof(suffix) - 1), suffix) == 0;
+
+	(void)name;
+	run->raw_files++;
+	if (single && strcmp(run->outputs.path, "-") == 0) {
+		int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+		return fd < 0 ? diag_set(diag, -errno, "cannot write to standard output: %m") : fd;
+	}
+	if (single)
+		(void)snprintf(path, sizeof(path), "%s", run->outputs.path); /* fits */
+	else
+		(void)snprintf(path, sizeof(path), "%.*s_%u%s",
+			(int)(has_suffix ? len - (sizeof(suffix) - 1) : len), run->outputs.path,
+			pid, suffix); /* fits */
+	cleanup(output_file_close) struct output_file out = { .fd = -1, .folder = -1 };
+	int result = output_file_open(&out, path, diag);
+
+	if (result == 0)
+		result = output_file_keep(&out, diag);
+	if (result < 0)
+		return result;
+	int fd = fcntl(out.fd, F_DUPFD_CLOEXEC, 3);
+
+	return fd < 0 ? diag_set(diag, -errno, "cannot write '%s': %m", path) : fd;
+}
+
+/* ---- the port ---- */
+
+/* "PATH,connect" cut into its parts. */
+static bool parse_port(const char *text, char *path, size_t room, bool *ret_connect)
+{
+	const char *comma = strrchr(text, ',');
+	size_t len = strlen(text);
+
+	*ret_connect = false;
+	if (comma && (strcmp(comma, ",listen") == 0 || strcmp(comma, ",connect") == 0)) {
+		*ret_connect = strcmp(comma, ",connect") == 0;
+		len = (size_t)(comma - text);
+	}
+	if (!len || len >= room)
+		return false;
+	memcpy(path, text, len);
+	path[len] = '\0';
+	return true;
+}
+
+/* Of the command and all it starts: they wait for us before their first instruction. */
+static int make_own_port(struct trace_run *run, struct diag *diag)
+{
+	const char *folder = getenv("TMPDIR");
+	const char *before = getenv(PORTS_VARIABLE);
+	struct bytes ports = { 0 };
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/spoor-trace-%d-%" PRIx64 ".socket",
+		folder && *folder ? folder : "/tmp", getpid(),
+		now_ns() & 0xffffff); /* a cut one cannot be bound */
+	int result = reverse_listen(path, &run->reverse, diag);
+
+	if (result < 0)
+		return result;
+	/* A command of root's may change its user; it must reach us then, too, or it would wait for ever. */
+	if (geteuid() == 0)
+		(void)chmod(path, 0666);
+	if (before && *before)
+		bytes_printf(&ports, "%s;", before);
+	bytes_text(&ports, path);
+	if (ports.failed || setenv(PORTS_VARIABLE, bytes_z(&ports), 1) < 0)
+		result = diag_set(diag, -ENOMEM, "cannot start the command: %m");
+	else
+		result = record_child_spawn(&run->child, run->args->command, diag);
+	run->child_waits = result == 0;
+	if (result == 0)
+		result = reverse_stand_in(run->reverse, run->child.pid, diag);
+	if (before)
+		(void)setenv(PORTS_VARIABLE, before, 1); /* ours has no use for it */
+	else
+		(void)unsetenv(PORTS_VARIABLE);
+	bytes_done(&ports);
+	return result;
+}
+
+/* ---- words ---- */
+
+static void say_begin(struct trace_run *run)
+{
+	if (run->values->quiet)
+		return;
+	say_providers(run);
+	fprintf(stderr, "tracing    %s%s\n", bytes_z(&run->subject),
+		run->screen.terminal && !run->values->duration_ns && !run->args->command
+			? "; Enter or Ctrl-C ends it"
+			: "");
+}
+
+static void add_counts(
+	struct bytes *line, const struct trace_run *run, const struct tracing_counts *counts)
+{
+	if (!run->values->raw) {
+		text_add_count(line, counts->events);
+		bytes_text(line, " events  ");
+		text_add_count(line, counts->lost);
+		bytes_text(line, " lost  ");
+	}
+	text_add_size(
+		line, run->to_file || run->values->raw ? counts->file_bytes : counts->stream_bytes);
+}
+
+static void say_progress(struct trace_run *run, bool ending)
+{
+	struct tracing_counts counts;
+	cleanup(bytes_done) struct bytes line = { 0 };
+
+	if (!run->screen.terminal || run->values->quiet ||
+		(run->values->print && isatty(STDOUT_FILENO)))
+		return;
+	tracing_count(run->tracing, &counts);
+	uint64_t s = (now_ns() - counts.begin_ns) / 1000000000;
+
+	bytes_printf(&line, "\r  %02u:%02u  ", (unsigned)(s / 60), (unsigned)(s % 60));
+	add_counts(&line, run, &counts);
+	if (ending)
+		bytes_printf(&line,
+			"  names of %u process%s are being written; Ctrl-C leaves them out",
+			counts.running, counts.running == 1 ? "" : "es");
+	else if (counts.opening)
+		bytes_printf(&line, "  %u not open yet", counts.opening);
+	bytes_text(&line, "\x1b[K");
+	fputs(bytes_z(&line), stderr);
+	fflush(stderr);
+}
+
+/* The processes that were not traced, or not to their end. */
+static void say_failures(struct trace_run *run, uint32_t *ret_traced)
+{
+	*ret_traced = 0;
+	for (size_t i = 0; i < tracing_process_count(run->tracing); i++) {
+		struct tracing_process process;
+		tracing_process(run->tracing, i, &process);
+		if (process.bytes)
+			(*ret_traced)++;
+		if (!*process.reason)
+			continue;
+		words_say("%s (%u) was %s: %s", process.name, process.pid,
+			process.bytes ? "not traced to its end" : "not traced", process.reason);
+		if (strcmp(process.reason_code, "permission") == 0)
+			words_say("run it as that user, or with sudo");
+		else if (!process.bytes)
+			words_say("spoor ps -p %u says more", process.pid);
+	}
+}
+
+static void say_end(struct trace_run *run, uint32_t traced)
+{
+	struct tracing_counts counts;
+	cleanup(bytes_done) struct bytes text = { 0 };
+
+	if (run->screen.terminal && !run->values->quiet)
+		fputs("\r\x1b[K", stderr);
+	if (run->values->quiet || !traced)
+		return;
+	tracing_count(run->tracing, &counts);
+	if (run->values->raw && run->raw_files != 1)
+		bytes_printf(&text, "%u files", run->raw_files);
+	else if (!run->to_file && !run->values->raw)
+		bytes_text(&text, "no file");
+	else if (strcmp(run->outputs.path, "-") == 0)
+		bytes_text(&text, "standard output");
+	else
+		text_add_safe(&text, run->outputs.path, strlen(run->outputs.path));
+	bytes_text(&text, "  ");
+	if (run->to_file || run->values->raw) {
+		text_add_size(&text, counts.file_bytes);
+		bytes_text(&text, ", ");
+	}
+	if (!run->values->raw) {
+		text_add_count(&text, counts.events);
+		bytes_text(&text, " events of ");
+	}
+	bytes_printf(&text, "%u process%s in ", traced, traced == 1 ? "" : "es");
+	text_add_duration(&text, (double)(counts.end_ns - counts.first_open_ns) / 1e9);
+	if (!run->values->raw) {
+		bytes_text(&text, ", ");
+		if (counts.lost) {
+			text_add_count(&text, counts.lost);
+			bytes_printf(&text,
+				" lost (%.1f %%): a larger --buffersize or fewer events help",
+				100.0 * (double)counts.lost /
+					(double)(counts.events + counts.lost));
+		} else {
+			bytes_text(&text, "nothing lost");
+		}
+	}
+	bytes_text(&text, "\n");
+	if (run->to_file && strcmp(run->outputs.path, "-") != 0) {
+		bytes_text(&text,
+			"next       PerfView opens it; its processes and losses: spoor report ");
+		text_add_safe(&text, run->outputs.path, strlen(run->outputs.path));
+		bytes_text(&text, "\n");
+	}
+	fputs(bytes_z(&text), stderr);
+}
+
+static int print_profiles(void)
+{
+	for (const struct provider_profile *profile = provider_profiles; profile->name; profile++) {
+		printf("%-27s %s\n", profile->name, profile->text);
+		for (const char *at = profile->providers; *at;) {
+			size_t len = strcspn(at, ",");
+			const char *arguments =
+				memchr(at, '"', len); /* what a listener is told is long */
+			printf("%-27s   %.*s%s\n", "", arguments ? (int)(arguments - at) : (int)len,
+				at, arguments ? "..." : "");
+			if (arguments)
+				break;
+			at += len;
+			at += *at == ',';
+		}
+	}
+	printf("Without a choice dotnet-common and dotnet-sampled-thread-time are taken.\n");
+	return words_finish_output();
+}
+
+/* ---- the run ---- */
+
+static int watch_signals(struct trace_run *run, struct diag *diag)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return diag_set(diag, -errno, "cannot block signals: %m");
+	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+
+	if (fd < 0)
+		return diag_set(diag, -errno, "cannot watch signals: %m");
+	run->watched[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	run->watched_count = 1;
+	/* A command has the terminal to itself. */
+	if (isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp() && !run->args->command)
+		run->watched[run->watched_count++] =
+			(struct pollfd){ .fd = STDIN_FILENO, .events = POLLIN };
+	return 0;
+}
+
+static void reap(struct trace_run *run)
+{
+	int status;
+
+	if (!run->child.pid || run->child_waits || run->child_reaped ||
+		waitpid((pid_t)run->child.pid, &status, WNOHANG) != (pid_t)run->child.pid)
+		return;
+	run->child_reaped = true;
+	run->child_status = status;
+	if (!run->reason)
+		run->reason = "the command ended";
+}
+
+/* True when a person wants it to end: a signal or a key. */
+static bool look_at_watched(struct trace_run *run)
+{
+	struct signalfd_siginfo info;
+	bool asked = false;
+
+	while (read(run->watched[0].fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD) {
+			reap(run);
+			continue;
+		}
+		asked = true;
+		run->signal = (int)info.ssi_signo;
+		run->child_has_it =
+			info.ssi_code == SI_KERNEL; /* from the keyboard: to the whole group */
+		if (!run->reason)
+			run->reason = info.ssi_signo == SIGINT ? "Ctrl-C" : "a signal";
+	}
+	if (run->watched_count > 1 && run->watched[1].revents) {
+		char line[256];
+		if (read(STDIN_FILENO, line, sizeof(line)) <= 0) {
+			run->watched_count = 1; /* nobody types there */
+		} else {
+			asked = true;
+			run->reason = run->reason ? run->reason : "Enter";
+		}
+	}
+	run->watched[0].revents = 0;
+	return asked;
+}
+
+static void flush_lines(struct trace_run *run)
+{
+	errno = 0;
+	if (run->values->print && !run->print_failed && fflush(stdout) != 0)
+		note_print_failure(run);
+}
+
+/* Once a session is open the file stands at its path, whatever becomes of us. */
+static int keep_file(struct trace_run *run, struct diag *diag)
+{
+	struct tracing_counts counts;
+
+	if (!run->to_file || run->out.kept)
+		return 0;
+	tracing_count(run->tracing, &counts);
+	return counts.first_open_ns ? output_file_keep(&run->out, diag) : 0;
+}
+
+static int run_until_end(struct trace_run *run, struct diag *diag)
+{
+	uint64_t duration_ns = run->values->duration_ns;
+	uint64_t begin_ns = now_ns();
+	uint64_t end_ns = UINT64_MAX;
+	uint64_t progress_ns = begin_ns;
+
+	while (!run->reason) {
+		struct tracing_counts counts;
+		int result = tracing_step(run->tracing, run->watched, run->watched_count,
+			end_ns < progress_ns + PROGRESS_NS ? end_ns : progress_ns + PROGRESS_NS,
+			diag);
+		int kept = result < 0 ? result : keep_file(run, diag);
+		if (kept < 0)
+			return kept;
+		flush_lines(run);
+		(void)look_at_watched(run); /* it sets the reason */
+		uint64_t at_ns = now_ns();
+		if (end_ns == UINT64_MAX && duration_ns) {
+			/* The time counts from the first session on: a runtime that starts has to come up first. */
+			tracing_count(run->tracing, &counts);
+			uint64_t from_ns = counts.first_open_ns ? counts.first_open_ns : 0;
+			if (from_ns && duration_ns < UINT64_MAX - from_ns)
+				end_ns = from_ns + duration_ns;
+		}
+		if (run->reason)
+			break;
+		if (at_ns >= end_ns)
+			run->reason = "the time was up";
+		else if (tracing_wants_end(run->tracing))
+			run->reason = run->print_failed ? "nobody reads the events"
+							: "the stopping event";
+		else if (result == 0)
+			run->reason = "all targets ended";
+		if (at_ns >= progress_ns + PROGRESS_NS) {
+			progress_ns = at_ns;
+			say_progress(run, false);
+		}
+	}
+	return 0;
+}
+
+/* The runtimes write what they still hold, and the names of their methods. A second Ctrl-C leaves that out. */
+static int run_the_end(struct trace_run *run, struct diag *diag)
+{
+	uint64_t progress_ns = now_ns();
+	int result = 0;
+
+	tracing_end(run->tracing, run->reason);
+	while (result >= 0 && !tracing_ended(run->tracing)) {
+		result = tracing_step(run->tracing, run->watched, run->watched_count,
+			progress_ns + PROGRESS_NS, diag);
+		flush_lines(run);
+		if (look_at_watched(run))
+			break;
+		if (now_ns() >= progress_ns + PROGRESS_NS) {
+			progress_ns = now_ns();
+			say_progress(run, true);
+		}
+	}
+	int finished = tracing_finish(run->tracing, result < 0 ? NULL : diag);
+
+	if (result >= 0 && finished == 0)
+		finished = keep_file(run, diag); /* a program that was shorter than a turn */
+
+	flush_lines(run);
+	return result < 0 ? result : finished;
+}
+
+/* The command may go on as long as it likes; who comes to our port meanwhile is let go on at once. */
+static void wait_for_child(struct trace_run *run)
+{
+	if (!run->child.pid || run->child_waits)
+		return;
+	if (run->signal && !run->child_reaped && !run->child_has_it)
+		(void)kill((pid_t)run->child.pid, run->signal); /* gone: then waitpid tells */
+	for (reap(run); !run->child_reaped; reap(run)) {
+		run->signal = 0;
+		if (run->reverse)
+			reverse_release(
+				run->reverse, now_ns() + RELEASE_QUIET_NS, RELEASE_QUIET_NS);
+		(void)look_at_watched(run); /* what it says is passed on */
+		if (run->signal && !run->child_has_it)
+			(void)kill((pid_t)run->child.pid, run->signal);
+	}
+	if (run->reverse) /* what it has left behind and just starts */
+		reverse_release(run->reverse, now_ns() + 4 * RELEASE_QUIET_NS, RELEASE_QUIET_NS);
+}
+
+static int child_code(const struct trace_run *run)
+{
+	if (!run->child_reaped)
+		return EXIT_DONE;
+	if (WIFEXITED(run->child_status))
+		return WEXITSTATUS(run->child_status);
+	return WIFSIGNALED(run->child_status) ? 128 + WTERMSIG(run->child_status) : EXIT_FAILED;
+}
+
+static int choose_targets(
+	struct trace_run *run, const struct target_query *asked, struct diag *diag)
+{
+	struct target_query query = *asked;
+
+	query.dotnet_only = true;
+	query.single = true;
+	query.details = TARGET_PLACE;
+	if (run->args->command || run->values->port)
+		query.single = false;
+	else if (!target_query_chooses(&query) && !targets_in_container()) {
+		diag_set(diag, -EINVAL, "nothing says which processes to trace");
+		diag_remedy(diag, "choose with -p PID, -n NAME, --all or -- COMMAND; spoor ps "
+				  "lists the .NET processes");
+		return -EINVAL;
+	}
+	return targets_choose(&query, &run->targets, diag);
+}
+
+static void name_it(struct trace_run *run)
+{
+	const char *name = "trace";
+
+	targets_add_subject(&run->targets, &run->subject);
+	if (run->targets.list.count) {
+		name = run->targets.list.items[0].name;
+	} else if (run->args->command) {
+		const char *slash = strrchr(run->args->command[0], '/');
+		name = slash ? slash + 1 : run->args->command[0];
+		text_add_safe(&run->subject, name, strlen(name));
+	} else if (run->values->port) {
+		bytes_text(&run->subject, "runtimes at ");
+		text_add_safe(&run->subject, run->values->port, strlen(run->values->port));
+	}
+	target_file_stem(name, run->name, sizeof(run->name));
+}
+
+static int open_port(
+	struct trace_run *run, char *path, size_t room, bool *ret_connect, struct diag *diag)
+{
+	*ret_connect = false;
+	if (run->args->command)
+		return make_own_port(run, diag);
+	if (!run->values->port)
+		return 0;
+	if (!parse_port(run->values->port, path, room, ret_connect))
+		return diag_set(diag, -EINVAL, "'%s' is no path of a socket", run->values->port);
+	return *ret_connect ? 0 : reverse_listen(path, &run->reverse, diag);
+}
+
+static int add_targets(struct trace_run *run, const char *connect_path, struct diag *diag)
+{
+	int result = connect_path ? tracing_add_path(run->tracing, connect_path, diag) : 0;
+
+	for (uint32_t i = 0; result == 0 && i < run->targets.list.count; i++)
+		result = tracing_add(run->tracing, &run->targets.list.items[i], diag);
+	if (result == 0 && run->reverse)
+		tracing_listen(run->tracing, run->reverse);
+	return result;
+}
+
+static int trace_them(struct trace_run *run, const struct target_query *query, int argc,
+	char **argv, struct diag *diag)
+{
+	const struct trace_values *values = run->values;
+	cleanup(freep) struct ipc_provider *providers = NULL;
+	char command_line[COMMAND_TEXT];
+	char port_path[4096];
+	bool connects = false;
+	bool looks = values->print || values->stop_provider;
+	int result = choose_providers(run, diag);
+
+	if (result == 0)
+		result = choose_targets(run, query, diag);
+	if (result < 0)
+		return result;
+	name_it(run);
+	make_command_line(command_line, sizeof(command_line), argc, argv);
+	providers = provider_list_request(&run->providers);
+	if (!providers)
+		return diag_set(diag, -ENOMEM, "cannot trace: %m");
+	run->to_file = !values->raw && (!values->print || values->outputs.list.count);
+	const struct record_outputs_wish wish = { .files = &values->outputs, .name = run->name };
+
+	result = record_outputs_choose(&run->outputs, &wish, diag);
+	if (result == 0 && run->to_file)
+		result = record_outputs_open(&run->outputs, &run->out, diag);
+	if (result == 0)
+		result = watch_signals(run, diag);
+	if (result == 0)
+		result = open_port(run, port_path, sizeof(port_path), &connects, diag);
+	if (result < 0)
+		goto fail;
+	say_begin(run);
+	const struct tracing_options options = {
+		.providers = providers,
+		.provider_count = run->providers.items.count,
+		.buffer_mb = (uint32_t)values->buffer_mb,
+		.rundown_keywords = values->rundown == NO ? 0
+				    : run->providers.rundown_keywords
+					    ? run->providers.rundown_keywords
+					    : IPC_RUNDOWN_WHOLE,
+		.hold = values->resume == NO,
+		.open_raw = values->raw ? open_raw : NULL,
+		.event = looks ? on_event : NULL,
+		.context = run,
+		.command_line = command_line,
+		.providers_text = bytes_z(&run->providers_text),
+		.version = SPOOR_VERSION,
+	};
+
+	result = tracing_new(&options, &run->tracing, diag);
+	if (result == 0 && run->to_file)
+		result = tracing_write_to(run->tracing, run->out.fd,
+			strcmp(run->outputs.path, "-") == 0 ? "standard output" : run->outputs.path,
+			diag);
+	if (result == 0)
+		result = add_targets(run, connects ? port_path : NULL, diag);
+	if (result == 0)
+		result = tracing_start(run->tracing, diag);
+	if (result == 0 && run->child_waits) {
+		run->child_waits = false;
+		result = record_child_go(&run->child, run->args->command[0], diag);
+		if (result < 0)
+			run->child.pid = 0; /* it has been waited for */
+	}
+	if (result < 0)
+		goto fail;
+	result = run_until_end(run, diag);
+	int end_result = run_the_end(run, result < 0 ? NULL : diag);
+	uint32_t traced;
+
+	say_failures(run, &traced);
+	say_end(run, traced);
+	if (result == 0 && end_result == 0 && !traced)
+		return diag_set(diag, -ESRCH, "nothing was traced");
+	return result < 0 ? result : end_result;
+fail:
+	if (run->child_waits)
+		record_child_cancel(&run->child);
+	run->child_waits = false;
+	return result;
+}
+
+/* What cannot be asked for, as a sentence; NULL nothing. */
+static const char *find_misuse(const struct trace_values *values, const struct arguments *args)
+{
+	bool listed = target_options_given(&values->targets) || values->targets.all;
+
+	if (args->command && listed)
+		return "a command and -p, -n or another choice of processes exclude each other";
+	if (args->command && values->port)
+		return "a command has a port of its own; --diagnostic-port is for runtimes that "
+		       "run already";
+	if (values->port && listed)
+		return "--diagnostic-port and -p, -n or another choice of processes exclude each "
+		       "other";
+	if (!values->buffer_mb || values->buffer_mb > BUFFER_MB_MAX)
+		return "--buffersize takes 1 to 4294967295 MB";
+	if (values->clr_level && !values->clr_events)
+		return "--clreventlevel is for --clrevents";
+	if (values->stop_event && !values->stop_provider)
+		return "--stopping-event-event-name needs --stopping-event-provider-name";
+	if (values->stop_payload && !values->stop_event)
+		return "--stopping-event-payload-filter needs --stopping-event-event-name";
+	if (values->outputs.list.count > 1)
+		return "a trace is one file: only one -o";
+	return record_outputs_problem(&values->outputs);
+}
+
+int cmd_trace(const struct verb *self, int argc, char **argv)
+{
+	struct trace_values values = { .buffer_mb = BUFFER_MB };
+	struct arguments args;
+	struct target_choice choice = { 0 };
+	struct trace_run run = {
+		.values = &values,
+		.args = &args,
+		.out = { .fd = -1, .folder = -1 },
+		.watched = { { .fd = -1 } },
+	};
+	struct diag diag = { 0 };
+	int code = EXIT_DONE;
+
+	if (!options_parse(self, argc, argv, &values, &args, &code))
+		return code;
+	rights_raise();
+	for (uint32_t i = 0; i < values.process_ids.list.count; i++)
+		if (!vec_add(&values.targets.pids.list, values.process_ids.list.items[i]))
+			code = EXIT_FAILED;
+	if (!values.port)
+		values.port = values.dport;
+	if (values.list_profiles) {
+		code = print_profiles();
+	} else if (args.words.count) {
+		code = options_misused(self,
+			"'%s' is no option; a command to trace stands behind --",
+			args.words.items[0]);
+	} else if (find_misuse(&values, &args)) {
+		code = options_misused(self, "%s", find_misuse(&values, &args));
+	} else if (code == EXIT_DONE &&
+		   (code = target_options_query(&values.targets, self, &choice)) == EXIT_DONE) {
+		screen_look(stderr, COLOR_AUTO, &run.screen);
+		run.utc_offset_ns =
+			(int64_t)(clock_now_ns(CLOCK_REALTIME) - clock_now_ns(CLOCK_MONOTONIC));
+		int result = trace_them(&run, &choice.query, argc, argv, &diag);
+		code = result == -EINVAL && !run.tracing ? (void)words_fail(&diag), EXIT_MISUSED
+			: result < 0                     ? words_fail(&diag)
+							 : EXIT_DONE;
+	}
+	output_file_close(&run.out); /* one without a session is gone */
+	tracing_close(run.tracing); /* no session stays open while the command goes on */
+	wait_for_child(&run);
+	reverse_close(run.reverse);
+	if (values.print && code == EXIT_DONE && !run.reader_gone)
+		code = words_finish_output();
+	code = code ? code : child_code(&run);
+	closep(&run.watched[0].fd);
+	record_outputs_done(&run.outputs);
+	provider_list_done(&run.providers);
+	targets_done(&run.targets);
+	target_options_done(&choice);
+	bytes_done(&run.providers_text);
+	bytes_done(&run.subject);
+	bytes_done(&run.line);
+	options_done(self, &values, &args);
+	return code;
+}

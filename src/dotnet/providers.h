@@ -1,0 +1,84 @@
+/*
+ * Which events a session asks for, in the words that dotnet-trace's users know: providers, profiles, CLR event names.
+ *
+ *   struct provider_list list = { 0 };
+ *   provider_list_add_profiles(&list, "gc-verbose", &diag);
+ *   provider_list_add_text(&list, "My-Source:0x1:5:key=value,Other", "--providers", &diag);
+ *   provider_list_add_clr_events(&list, "gc+jit", "verbose", &diag);
+ *   provider_list_request(&list, &ipc_providers);       borrowed from the list
+ *   provider_list_done(&list);
+ *
+ * What one way names, a later way does not change unless it replaces it: --providers go before profiles, and --clrevents are taken only when nothing else
+ * names the runtime's provider, as dotnet-trace has it. Within one way keywords add up and the higher level counts.
+ *
+ * A name alone asks for all keywords at level 4: events that were declared without keywords carry bits that a mask of 0 would silently leave
+ * out. The runtime's own providers are the exception, since some of their keywords start a garbage collection or a walk of the heap: there it
+ * means what dotnet-common means.
+ */
+#ifndef SPOOR_DOTNET_PROVIDERS_H
+#define SPOOR_DOTNET_PROVIDERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/vec.h"
+
+struct diag;
+struct ipc_provider;
+
+#define PROVIDER_CLR_NAME    "Microsoft-Windows-DotNETRuntime"
+#define PROVIDER_SAMPLE_NAME "Microsoft-DotNETCore-SampleProfiler"
+
+struct provider_choice {
+	const char *name;
+	const char *arguments;   /* NULL none */
+	const char *from;        /* "--profile", ...: borrowed */
+	uint64_t keywords;
+	uint32_t level;
+	VEC(uint32_t) event_ids;
+	bool only_event_ids;
+};
+
+struct provider_list {
+	struct arena arena;      /* of the texts */
+	VEC(struct provider_choice) items;
+	uint64_t rundown_keywords; /* what the profiles need of the rundown; 0 they say nothing */
+};
+
+struct provider_profile {
+	const char *name;
+	const char *text;        /* what it is for */
+	const char *providers;   /* as --providers takes them */
+	uint64_t rundown_keywords; /* 0: the whole */
+};
+
+/* Ends with a row of zeros. The first two are what is taken without any choice. */
+extern const struct provider_profile provider_profiles[];
+
+/* "dotnet-common,gc-verbose". -EINVAL and a sentence for a name that is none. */
+int provider_list_add_profiles(struct provider_list *list, const char *names, struct diag *diag);
+
+/* "Name:keywords:level:arguments", several with commas. Keywords are hexadecimal. */
+int provider_list_add_text(struct provider_list *list, const char *text, const char *from,
+	struct diag *diag);
+
+/*
+ * "gc+jit", with a level by number or name (NULL: informational). *ret_ignored is set when the runtime's provider had been chosen already.
+ */
+int provider_list_add_clr_events(struct provider_list *list, const char *names, const char *level,
+	bool *ret_ignored, struct diag *diag);
+
+/* "Name:1,2,5" only these events of a provider that is in the list, "Name:-1,-2" all but these. */
+int provider_list_add_event_ids(struct provider_list *list, const char *text, struct diag *diag);
+
+/* "5" or "verbose". */
+bool provider_parse_level(const char *text, uint32_t *ret_level);
+const char *provider_level_name(uint32_t level);
+
+/* As a request takes them: an array of items.count, which the caller frees; NULL when there is no memory. It borrows from the list. */
+struct ipc_provider *provider_list_request(const struct provider_list *list);
+
+void provider_list_done(struct provider_list *list);
+
+#endif

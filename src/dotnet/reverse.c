@@ -1,0 +1,502 @@
+/* See reverse.h. */
+#include "dotnet/reverse.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/cursor.h"
+#include "base/diag.h"
+#include "base/vec.h"
+#include "dotnet/ipc.h"
+
+/*
+ * What a runtime says when it has connected, little-endian.
+ *
+ *   0   8   "ADVR_V1" and a NUL
+ *   8   16  cookie
+ *   24  8   pid, as it sees itself
+ *   32  2   0
+ */
+#define ADVERTISE_SIZE 34u
+#define BACKLOG        64
+#define ANSWER_NS      UINT64_C(1000000000)
+
+/* How long the helper looks at a time, and how long it stays when the command has ended and nobody comes any more. */
+#define HELPER_TURN_NS  UINT64_C(500000000)
+#define HELPER_STAYS_NS UINT64_C(5000000000)
+
+struct connection {
+	int fd;
+	uint32_t pid;
+	uint32_t peer; /* index plus 1, once it has said who it is */
+	size_t got;
+	uint8_t advertise[ADVERTISE_SIZE];
+};
+
+struct peer {
+	struct reverse *reverse;
+	uint32_t index;
+	bool resumed; /* told to go on; asking again does no harm, but it comes back each time */
+	struct reverse_peer facts;
+};
+
+struct reverse {
+	int fd;
+	int helper_fd;            /* its end of a pipe: a byte in it says that all is well; -1 no helper */
+	pid_t helper;
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	VEC(struct connection) waiting;
+	VEC(struct peer *) peers; /* they do not move: doors point at them */
+	uint32_t given;           /* peers before this one have been given out */
+};
+
+static int make_address(const char *path, struct sockaddr_un *address, struct diag *diag)
+{
+	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (!*path || strlen(path) >= sizeof(address->sun_path))
+		return diag_set(diag, -ENAMETOOLONG,
+			"the path of a socket has 1 to %zu characters, not '%s'",
+			sizeof(address->sun_path) - 1, path);
+	memcpy(address->sun_path, path, strlen(path) + 1);
+	return 0;
+}
+
+/* A socket's file whose owner has gone is in the way; one that somebody listens at is his. */
+static void remove_stale(const struct sockaddr_un *address)
+{
+	struct stat st;
+	cleanup(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (lstat(address->sun_path, &st) == 0 && S_ISSOCK(st.st_mode) && fd >= 0 &&
+		connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 &&
+		errno == ECONNREFUSED)
+		(void)unlink(address->sun_path); /* then binding tells */
+}
+
+int reverse_listen(const char *path, struct reverse **ret_reverse, struct diag *diag)
+{
+	struct sockaddr_un address;
+	int r = make_address(path, &address, diag);
+
+	if (r < 0)
+		return r;
+	remove_stale(&address);
+	cleanup(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct reverse *reverse = fd < 0 ? NULL : calloc(1, sizeof(*reverse));
+
+	if (!reverse)
+		return diag_set(
+			diag, fd < 0 ? -errno : -ENOMEM, "cannot make a diagnostics port: %m");
+	/* Before it is bound nobody can reach it, afterwards only its owner. */
+	mode_t mask = umask(0177);
+	r = bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+	(void)umask(mask); /* always succeeds */
+	if (r == 0 && listen(fd, BACKLOG) < 0)
+		r = -errno;
+	if (r < 0) {
+		free(reverse);
+		return diag_set(diag, r, "cannot listen at '%s': %m", path);
+	}
+	reverse->fd = TAKE_FD(fd);
+	reverse->helper_fd = -1;
+	memcpy(reverse->path, address.sun_path, sizeof(reverse->path));
+	*ret_reverse = reverse;
+	return 0;
+}
+
+const char *reverse_path(const struct reverse *reverse)
+{
+	return reverse->path;
+}
+
+/* ---- who connects ---- */
+
+static void drop(struct reverse *reverse, uint32_t i)
+{
+	close(reverse->waiting.items[i].fd);
+	reverse->waiting.items[i] = *vec_last(&reverse->waiting);
+	reverse->waiting.count--;
+}
+
+static void accept_all(struct reverse *reverse)
+{
+	while (reverse->waiting.count < REVERSE_CONNECTIONS_MAX) {
+		struct ucred credentials = { 0 };
+		socklen_t size = sizeof(credentials);
+		int fd = accept4(reverse->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0)
+			return;
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
+			credentials.pid = 0;
+		struct connection *connection = vec_push(&reverse->waiting);
+		if (!connection) {
+			close(fd); /* it comes again */
+			return;
+		}
+		connection->fd = fd;
+		connection->pid = credentials.pid > 0 ? (uint32_t)credentials.pid : 0;
+	}
+}
+
+static uint32_t find_peer(const struct reverse *reverse, const uint8_t cookie[16])
+{
+	for (uint32_t i = 0; i < reverse->peers.count; i++)
+		if (memcmp(reverse->peers.items[i]->facts.cookie, cookie, 16) == 0)
+			return i + 1;
+	return 0;
+}
+
+/* False: it is no runtime, or there is no place for it. */
+static bool take_advertise(struct reverse *reverse, struct connection *connection)
+{
+	struct cursor c = cursor_of(connection->advertise, ADVERTISE_SIZE);
+	const uint8_t *magic = cursor_take(&c, 8);
+	const uint8_t *cookie = cursor_take(&c, 16);
+	uint64_t inner_pid = cursor_u64(&c);
+
+	if (memcmp(magic, "ADVR_V1", 8) != 0)
+		return false;
+	connection->peer = find_peer(reverse, cookie);
+	if (connection->peer)
+		return true;
+	struct peer *peer =
+		reverse->peers.count < REVERSE_PEERS_MAX ? calloc(1, sizeof(*peer)) : NULL;
+
+	if (!peer || !vec_add(&reverse->peers, peer)) {
+		free(peer);
+		return false;
+	}
+	peer->reverse = reverse;
+	peer->index = reverse->peers.count - 1;
+	peer->facts.inner_pid = inner_pid;
+	peer->facts.pid = connection->pid;
+	memcpy(peer->facts.cookie, cookie, 16);
+	connection->peer = reverse->peers.count;
+	return true;
+}
+
+void reverse_advance(struct reverse *reverse)
+{
+	accept_all(reverse);
+	for (uint32_t i = 0; i < reverse->waiting.count;) {
+		struct connection *connection = &reverse->waiting.items[i];
+		uint8_t byte;
+		/* Once it has said who it is, it waits; only its end can still be read. */
+		bool known = connection->peer != 0;
+		ssize_t n = known ? recv(connection->fd, &byte, 1, MSG_PEEK)
+				  : recv(connection->fd, connection->advertise + connection->got,
+					    ADVERTISE_SIZE - connection->got, 0);
+		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+			drop(reverse, i);
+			continue;
+		}
+		if (!known && n > 0) {
+			connection->got += (size_t)n;
+			if (connection->got == ADVERTISE_SIZE &&
+				!take_advertise(reverse, connection)) {
+				drop(reverse, i);
+				continue;
+			}
+		}
+		i++;
+	}
+}
+
+size_t reverse_fds(const struct reverse *reverse, struct pollfd *fds, size_t room)
+{
+	size_t count = 1 + reverse->waiting.count;
+
+	if (room)
+		fds[0] = (struct pollfd){ .fd = reverse->fd, .events = POLLIN };
+	for (uint32_t i = 0; i < reverse->waiting.count && i + 1 < room; i++)
+		fds[i + 1] =
+			(struct pollfd){ .fd = reverse->waiting.items[i].fd, .events = POLLIN };
+	return count;
+}
+
+bool reverse_next(struct reverse *reverse, uint32_t *ret_peer)
+{
+	if (reverse->given >= reverse->peers.count)
+		return false;
+	*ret_peer = reverse->given++;
+	return true;
+}
+
+const struct reverse_peer *reverse_peer(const struct reverse *reverse, uint32_t peer)
+{
+	return &reverse->peers.items[peer]->facts;
+}
+
+/* ---- doors ---- */
+
+static char state_of_pid(uint32_t pid)
+{
+	char path[32];
+	char text[512];
+
+	if (!pid)
+		return '?';
+	(void)snprintf(path, sizeof(path), "/proc/%u/stat", pid); /* fits */
+	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	const char *at = strrchr(text, ')');
+
+	return at && at[1] == ' ' ? at[2] : '?';
+}
+
+static char peer_state(void *context)
+{
+	const struct peer *peer = context;
+
+	return state_of_pid(peer->facts.pid);
+}
+
+static int peer_connect(void *context, struct diag *diag)
+{
+	struct peer *peer = context;
+	struct reverse *reverse = peer->reverse;
+
+	reverse_advance(reverse);
+	for (uint32_t i = 0; i < reverse->waiting.count; i++) {
+		struct connection *connection = &reverse->waiting.items[i];
+		if (connection->peer != peer->index + 1)
+			continue;
+		int fd = connection->fd;
+		*connection = *vec_last(&reverse->waiting);
+		reverse->waiting.count--;
+		return fd;
+	}
+	if (peer->facts.pid && !peer_state(peer))
+		return diag_set(diag, -ESRCH, "the process has ended");
+	return -EAGAIN; /* it comes again once it has dealt with what it was asked */
+}
+
+struct dotnet_door reverse_door(struct reverse *reverse, uint32_t peer)
+{
+	return (struct dotnet_door){
+		.connect = peer_connect,
+		.state = peer_state,
+		.context = reverse->peers.items[peer],
+	};
+}
+
+static int path_connect(void *context, struct diag *diag)
+{
+	const char *path = context;
+	struct sockaddr_un address;
+	int r = make_address(path, &address, diag);
+
+	if (r < 0)
+		return r;
+	cleanup(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return diag_set(diag, -errno, "cannot make a socket: %m");
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+		return diag_set(diag, -errno, "cannot connect to '%s': %m", path);
+	return TAKE_FD(fd);
+}
+
+static char unknown_state(void *context)
+{
+	(void)context;
+	return '?';
+}
+
+struct dotnet_door path_door(const char *path)
+{
+	return (struct dotnet_door){
+		.connect = path_connect,
+		.state = unknown_state,
+		.context = (void *)(uintptr_t)path, /* only read */
+	};
+}
+
+/* ---- the end ---- */
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail for this clock */
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void reverse_resumed(struct reverse *reverse, uint32_t peer)
+{
+	reverse->peers.items[peer]->resumed = true;
+}
+
+/* A connection of a runtime that was not told to go on; -1 none. */
+static int find_held(const struct reverse *reverse)
+{
+	for (uint32_t i = 0; i < reverse->waiting.count; i++) {
+		uint32_t peer = reverse->waiting.items[i].peer;
+		if (peer && !reverse->peers.items[peer - 1]->resumed)
+			return (int)peer - 1;
+	}
+	return -1;
+}
+
+static void release_held(struct reverse *reverse)
+{
+	const struct ipc_request request = { .command = IPC_RESUME_RUNTIME };
+
+	reverse_advance(reverse);
+	for (int peer = find_held(reverse); peer >= 0; peer = find_held(reverse)) {
+		struct exchange exchange = { 0 };
+		struct dotnet_door door = reverse_door(reverse, (uint32_t)peer);
+		uint64_t now_ns = now();
+		reverse_resumed(reverse, (uint32_t)peer);
+		if (exchange_begin(&exchange, &door, &request, now_ns, 0, NULL) == 0)
+			(void)exchange_run(&exchange, 1, now_ns + ANSWER_NS,
+				NULL); /* it goes on, or is gone */
+		exchange_done(&exchange);
+		reverse_advance(reverse);
+	}
+}
+
+void reverse_release(struct reverse *reverse, uint64_t until_ns, uint64_t quiet_ns)
+{
+	uint64_t last_ns = now();
+	uint32_t seen = reverse->peers.count;
+
+	release_held(reverse);
+	for (uint64_t now_ns = now(); now_ns < until_ns && now_ns < last_ns + quiet_ns;
+		now_ns = now()) {
+		struct pollfd fd = { .fd = reverse->fd, .events = POLLIN };
+		(void)poll(&fd, 1, 20);
+		release_held(reverse);
+		if (reverse->peers.count != seen)
+			last_ns = now();
+		seen = reverse->peers.count;
+	}
+}
+
+static bool write_byte(int fd)
+{
+	ssize_t n;
+
+	do
+		n = write(fd, "", 1);
+	while (n < 0 && errno == EINTR);
+	return n == 1;
+}
+
+/* Whether the process has ended; `pidfd` -1: it was gone already. */
+static bool has_ended(int pidfd)
+{
+	struct pollfd fd = { .fd = pidfd, .events = POLLIN };
+
+	return pidfd < 0 || poll(&fd, 1, 0) != 0;
+}
+
+/* The helper: nothing of ours is open in it but the port and the pipe. */
+static void stand_in(struct reverse *reverse, int pipe_fd, int pidfd)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	char byte;
+	ssize_t n;
+
+	(void)setsid(); /* Ctrl-C and the terminal's end are not for us */
+	for (int signal = 1; signal < SIGRTMIN; signal++)
+		(void)sigaction(signal, &ignore, NULL); /* those that cannot be ignored are not */
+	int fds[] = { STDERR_FILENO, reverse->fd, pipe_fd, pidfd };
+	int last = STDERR_FILENO;
+
+	/* Everything between those that stay; in order, since descriptors are few and close_range() takes ranges. */
+	for (;;) {
+		int next = INT_MAX;
+		for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+			if (fds[i] > last && fds[i] < next)
+				next = fds[i];
+		if (next - last > 1)
+			(void)close_range((unsigned)last + 1, next == INT_MAX ? UINT_MAX : (unsigned)next - 1, 0); /* old kernels: they stay open */
+		if (next == INT_MAX)
+			break;
+		last = next;
+	}
+	do
+		n = read(pipe_fd, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 0)
+		return;
+	uint64_t last_ns = now();
+	uint32_t seen = reverse->peers.count;
+
+	while (!has_ended(pidfd) || now() < last_ns + HELPER_STAYS_NS) {
+		reverse_release(reverse, now() + HELPER_TURN_NS, HELPER_TURN_NS);
+		if (!has_ended(pidfd) || reverse->peers.count != seen)
+			last_ns = now();
+		seen = reverse->peers.count;
+	}
+	(void)unlink(reverse->path); /* ours, or gone already */
+}
+
+int reverse_stand_in(struct reverse *reverse, uint32_t pid, struct diag *diag)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return diag_set(diag, -errno, "cannot watch over the command: %m");
+	cleanup(closep) int read_end = fds[0];
+	cleanup(closep) int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	reverse->helper = fork();
+	if (reverse->helper < 0) {
+		int error = -errno;
+		close(fds[1]);
+		return diag_set(diag, error, "cannot watch over the command: %m");
+	}
+	if (reverse->helper == 0) {
+		close(fds[1]);
+		stand_in(reverse, read_end, pidfd);
+		_exit(0);
+	}
+	reverse->helper_fd = fds[1];
+	return 0;
+}
+
+static void end_helper(struct reverse *reverse)
+{
+	if (reverse->helper_fd < 0)
+		return;
+	(void)write_byte(reverse->helper_fd); /* else it takes us for dead, and does its work for nothing */
+	close(reverse->helper_fd);
+	while (waitpid(reverse->helper, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+void reverse_close(struct reverse *reverse)
+{
+	if (!reverse)
+		return;
+	end_helper(reverse);
+	while (reverse->waiting.count)
+		drop(reverse, 0);
+	for (uint32_t i = 0; i < reverse->peers.count; i++)
+		free(reverse->peers.items[i]);
+	vec_done(&reverse->waiting);
+	vec_done(&reverse->peers);
+	close(reverse->fd);
+	(void)unlink(reverse->path); /* ours, or gone already */
+	free(reverse);
+}

@@ -1,0 +1,75 @@
+/*
+ * A diagnostics port that is ours: runtimes that were told of it (DOTNET_DiagnosticPorts) connect to it, and by default wait there before their first
+ * instruction, until they are told to go on.
+ *
+ *   reverse_listen(path, &reverse, &diag);
+ *   each turn:  reverse_fds(), poll, reverse_advance(reverse);
+ *   while (reverse_next(reverse, &peer)) ...        a runtime that was not seen before: ask it through reverse_door(reverse, peer)
+ *   reverse_close(reverse);                         also takes the socket's file away
+ *
+ * A runtime connects and says who it is (34 bytes), waits for one request, and connects again once it has answered: one connection, one
+ * exchange. So a door gives the connection that waits, or says to try again soon.
+ */
+#ifndef SPOOR_DOTNET_REVERSE_H
+#define SPOOR_DOTNET_REVERSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dotnet/exchange.h"
+
+struct diag;
+struct pollfd;
+struct reverse;
+
+#define REVERSE_PEERS_MAX       4096u /* runtimes seen in all */
+#define REVERSE_CONNECTIONS_MAX 256u  /* that wait at a time */
+
+struct reverse_peer {
+	uint8_t cookie[16];  /* of this run of the runtime */
+	uint64_t inner_pid;  /* as it sees itself */
+	uint32_t pid;        /* as the kernel tells us; 0: of a pid namespace that we cannot see */
+};
+
+/* Makes the socket, which must not exist, for this user only. */
+int reverse_listen(const char *path, struct reverse **ret_reverse, struct diag *diag);
+
+const char *reverse_path(const struct reverse *reverse);
+
+/* How many descriptors there are to wait for; written as far as `room` goes. */
+size_t reverse_fds(const struct reverse *reverse, struct pollfd *fds, size_t room);
+
+/* Takes who connects, hears who they are. Never blocks. */
+void reverse_advance(struct reverse *reverse);
+
+/* The next runtime that has not been given out yet. */
+bool reverse_next(struct reverse *reverse, uint32_t *ret_peer);
+
+const struct reverse_peer *reverse_peer(const struct reverse *reverse, uint32_t peer);
+
+/* Lives as long as the port. */
+struct dotnet_door reverse_door(struct reverse *reverse, uint32_t peer);
+
+/* It was told to go on. */
+void reverse_resumed(struct reverse *reverse, uint32_t peer);
+
+/*
+ * Lets every runtime go on that was not told to and waits or comes, without asking it anything else, until `until_ns` (CLOCK_MONOTONIC) or until nobody has come for
+ * `quiet_ns`.
+ */
+void reverse_release(struct reverse *reverse, uint64_t until_ns, uint64_t quiet_ns);
+
+/*
+ * For a command that was told of the port: forks a helper which, should we be killed, lets everybody go on who waits or comes, as long as the process
+ * `pid` runs and for some seconds more, and then takes the socket away. Without it the command's runtimes would wait for us for ever. reverse_close() ends
+ * it. Call it early, as guard_start().
+ */
+int reverse_stand_in(struct reverse *reverse, uint32_t pid, struct diag *diag);
+
+void reverse_close(struct reverse *reverse);
+
+/* The door of a socket at a path, at which a runtime listens. *ret_path is borrowed by it. */
+struct dotnet_door path_door(const char *path);
+
+#endif

@@ -1,0 +1,428 @@
+/* See relay.h. */
+#include "session/relay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/diag.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "format/nettrace_read.h"
+#include "machine/proc.h"
+#include "model/event.h"
+#include "model/trace.h"
+#include "session/merge.h"
+
+#define CHUNK_SIZE   (256u << 10)
+#define CHUNKS_SPARE 8u
+/* A clock that is further away than this is another one; nearer, it is the coarse time of the stream's head. */
+#define CLOCK_APART_NS INT64_C(50000000)
+#define RESCAN_NS                                                                                  \
+	UINT64_C(100000000) /* threads of another pid namespace: not for every unknown one */
+
+struct chunk {
+	struct chunk *next; /* in the list of spare ones */
+	size_t size;
+	size_t used;
+	uint32_t waiting; /* carried items that have not been given back */
+	_Alignas(8) uint8_t data[];
+};
+
+/* What an item carries beside what is in it: thread in tid, stack in stack_index. */
+struct carried {
+	struct chunk *chunk;
+	uint32_t schema_index;
+	uint32_t payload_size;
+	uint32_t lost_before;
+	uint32_t has_activity;
+	uint8_t bytes[]; /* activity, if any, then the payload */
+};
+
+struct stream {
+	struct relay *relay;
+	struct nettrace_decoder *decoder;
+	uint32_t process;
+	bool inner_ids; /* it tells of thread ids of another pid namespace */
+	bool clock_known;
+	bool open;
+	uint8_t *room;           /* that was given out by relay_room() */
+	int64_t offset_ns; /* added to its times */
+	uint64_t caught_up_ns;
+	uint64_t scanned_ns;
+	struct map tids; /* inner -> outer */
+};
+
+struct relay {
+	struct trace *trace;
+	struct merge *merge;
+	struct proc_reader proc;
+	VEC(struct stream *) streams; /* they do not move: decoders point at them */
+	struct chunk *chunk;          /* the one being filled */
+	struct chunk *spare;
+	uint32_t spare_count;
+	size_t pending_bytes;
+	uint64_t events;
+	uint64_t bytes;
+};
+
+static uint64_t now(clockid_t clock)
+{
+	struct timespec t;
+
+	(void)clock_gettime(clock, &t); /* cannot fail for these clocks */
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+int relay_new(struct trace *trace, struct merge *merge, struct relay **ret_relay)
+{
+	struct relay *relay = calloc(1, sizeof(*relay));
+
+	if (!relay)
+		return -ENOMEM;
+	relay->trace = trace;
+	relay->merge = merge;
+	int r = proc_open(&relay->proc, NULL);
+	if (r < 0) {
+		free(relay);
+		return r;
+	}
+	*ret_relay = relay;
+	return 0;
+}
+
+/* ---- threads ---- */
+
+/* All threads of a process of another pid namespace: which inner id is which of ours. */
+static void scan_threads(struct stream *stream, uint32_t pid)
+{
+	struct relay *relay = stream->relay;
+	struct id_list list = { 0 };
+
+	stream->scanned_ns = now(CLOCK_MONOTONIC);
+	if (proc_list_threads(&relay->proc, pid, &list) == 0) {
+		for (uint32_t i = 0; i < list.ids.count; i++) {
+			struct proc_thread thread;
+			if (proc_read_thread(&relay->proc, pid, list.ids.items[i], &thread) == 0 &&
+				map_get(&stream->tids, thread.inner_tid) != thread.tid)
+				(void)map_put(&stream->tids, thread.inner_tid,
+					thread.tid); /* unknown then: shown by its inner id */
+		}
+	}
+	vec_done(&list.ids);
+}
+
+static uint32_t outer_tid(struct stream *stream, uint32_t pid, uint32_t tid)
+{
+	if (!stream->inner_ids)
+		return tid;
+	uint32_t outer = map_get(&stream->tids, tid);
+
+	if (!outer && now(CLOCK_MONOTONIC) >= stream->scanned_ns + RESCAN_NS) {
+		scan_threads(stream, pid);
+		outer = map_get(&stream->tids, tid);
+	}
+	return outer ? outer : tid;
+}
+
+static uint32_t place_thread(void *context, uint64_t thread_id)
+{
+	struct stream *stream = context;
+	struct trace *trace = stream->relay->trace;
+	uint32_t pid = trace->processes.items[stream->process].pid;
+	struct proc_thread facts;
+
+	if (!thread_id || thread_id > INT32_MAX)
+		return trace->processes.items[stream->process].main_thread;
+	uint32_t tid = outer_tid(stream, pid, (uint32_t)thread_id);
+	uint32_t index = trace_thread(trace, pid, tid);
+
+	if (index && !trace->threads.items[index].name &&
+		proc_read_thread(&stream->relay->proc, pid, tid, &facts) == 0)
+		trace->threads.items[index].name = trace_add_text(trace, facts.comm);
+	return index;
+}
+
+/* ---- streams ---- */
+
+int relay_open(struct relay *relay, uint32_t process, const char *name)
+{
+	const struct process *facts = &relay->trace->processes.items[process];
+	struct stream *stream = calloc(1, sizeof(*stream));
+
+	if (!stream)
+		return -ENOMEM;
+	stream->relay = relay;
+	stream->process = process;
+	stream->inner_ids = facts->inner_pid && facts->inner_pid != facts->pid;
+	stream->open = true;
+	stream->caught_up_ns = now(CLOCK_MONOTONIC);
+	stream->decoder = nettrace_decoder_new(relay->trace, name, 0);
+	if (!stream->decoder || !vec_add(&relay->streams, stream)) {
+		nettrace_decoder_free(stream->decoder);
+		free(stream);
+		return -ENOMEM;
+	}
+	nettrace_decoder_place(stream->decoder, place_thread, stream);
+	return (int)relay->streams.count - 1;
+}
+
+/* Its head says what time it was by both clocks; so do we. */
+static void compare_clocks(struct stream *stream)
+{
+	const struct nettrace_head *head = nettrace_decoder_head(stream->decoder);
+
+	if (stream->clock_known || !head->ticks_per_second)
+		return;
+	stream->clock_known = true;
+	int64_t ours = (int64_t)(now(CLOCK_REALTIME) - now(CLOCK_MONOTONIC));
+	int64_t theirs = (int64_t)(head->utc_ns - head->sync_ns);
+	int64_t apart = theirs - ours;
+
+	if (head->utc_ns && (apart > CLOCK_APART_NS || apart < -CLOCK_APART_NS))
+		stream->offset_ns = apart;
+}
+
+int64_t relay_clock_offset_ns(const struct relay *relay, int stream)
+{
+	return relay->streams.items[stream]->offset_ns;
+}
+
+/* Room for an item's load in the chunk being filled. */
+static struct carried *carry(struct relay *relay, size_t size)
+{
+	size_t room = (sizeof(struct carried) + size + 7) & ~(size_t)7;
+	struct chunk *chunk = relay->chunk;
+
+	if (!chunk || chunk->size - chunk->used < room) {
+		size_t wanted = room > CHUNK_SIZE ? room : CHUNK_SIZE;
+		if (chunk && !chunk->waiting && chunk->size >= wanted) {
+			chunk->used = 0; /* all of it has left */
+		} else if (relay->spare && wanted == CHUNK_SIZE) {
+			chunk = relay->spare;
+			relay->spare = chunk->next;
+			relay->spare_count--;
+		} else {
+			chunk = malloc(sizeof(*chunk) + wanted);
+			if (!chunk)
+				return NULL;
+			*chunk = (struct chunk){ .size = wanted };
+		}
+		struct chunk *before = relay->chunk;
+		relay->chunk = chunk;
+		if (before && before != chunk && !before->waiting)
+			free(before);
+	}
+	struct carried *carried = (struct carried *)(void *)(chunk->data + chunk->used);
+
+	chunk->used += room;
+	chunk->waiting++;
+	relay->pending_bytes += room;
+	carried->chunk = chunk;
+	return carried;
+}
+
+static int keep_event(struct stream *stream, const struct event *event)
+{
+	struct relay *relay = stream->relay;
+	size_t activity = event->activity ? EVENT_ACTIVITY_SIZE : 0;
+	struct carried *carried = carry(relay, activity + event->payload_size);
+	struct pending *item = carried ? merge_add(relay->merge) : NULL;
+
+	if (!item) {
+		if (carried)
+			carried->chunk->waiting--;
+		return -ENOMEM;
+	}
+	carried->schema_index = event->schema_index;
+	carried->payload_size = event->payload_size;
+	carried->lost_before = event->lost_before;
+	carried->has_activity = activity != 0;
+	if (activity)
+		memcpy(carried->bytes, event->activity, EVENT_ACTIVITY_SIZE);
+	if (event->payload_size)
+		memcpy(carried->bytes + activity, event->payload, event->payload_size);
+	item->kind = PENDING_EVENT;
+	item->time_ns = event->time_ns + (uint64_t)stream->offset_ns;
+	item->side = carried;
+	item->pid = stream->process;
+	item->tid = event->thread_index;
+	item->stack_index = event->stack_index;
+	item->value = event->value;
+	item->cpu = (int16_t)(event->cpu >= 0 && event->cpu <= INT16_MAX ? event->cpu
+									 : EVENT_CPU_UNKNOWN);
+	item->flag = event->lost_before != 0;
+	relay->events++;
+	return 0;
+}
+
+int relay_bytes(
+	struct relay *relay, int number, const uint8_t *data, size_t size, struct diag *diag)
+{
+	struct stream *stream = relay->streams.items[number];
+	struct event event;
+	int r = 0;
+
+	if (!size) {
+		stream->open = false;
+		return nettrace_decoder_finish(stream->decoder, diag);
+	}
+	relay->bytes += size;
+	if (data == stream->room)
+		nettrace_decoder_filled(stream->decoder, size);
+	else
+		r = nettrace_decoder_push(stream->decoder, data, size);
+	stream->room = NULL;
+	if (r < 0)
+		return diag_set(diag, -ENOMEM, "cannot take events: %m");
+	while ((r = nettrace_decoder_next(stream->decoder, &event, diag)) > 0) {
+		compare_clocks(stream);
+		r = keep_event(stream, &event);
+		if (r < 0)
+			return diag_set(diag, r, "cannot take events: %m");
+	}
+	if (r < 0)
+		stream->open = false;
+	return r;
+}
+
+uint8_t *relay_room(struct relay *relay, int number, size_t size)
+{
+	struct stream *stream = relay->streams.items[number];
+
+	/* Behind its end mark nothing is kept. */
+	stream->room = nettrace_decoder_ended(stream->decoder) ? NULL : nettrace_decoder_room(stream->decoder, size);
+	return stream->room;
+}
+
+void relay_caught_up(struct relay *relay, int stream, uint64_t now_ns)
+{
+	relay->streams.items[stream]->caught_up_ns = now_ns;
+}
+
+uint64_t relay_limit_ns(const struct relay *relay, uint64_t now_ns)
+{
+	uint64_t limit_ns = now_ns - MERGE_WINDOW_NS;
+
+	if (relay->pending_bytes > RELAY_PENDING_MAX)
+		return limit_ns;
+	for (uint32_t i = 0; i < relay->streams.count; i++) {
+		const struct stream *stream = relay->streams.items[i];
+		if (!stream->open)
+			continue;
+		uint64_t quiet_ns = stream->caught_up_ns > MERGE_WINDOW_NS
+					    ? stream->caught_up_ns - MERGE_WINDOW_NS
+					    : 0;
+		uint64_t sorted_ns = nettrace_decoder_sorted_ns(stream->decoder);
+		sorted_ns = sorted_ns ? sorted_ns + (uint64_t)stream->offset_ns : 0;
+		uint64_t own_ns = sorted_ns > quiet_ns ? sorted_ns : quiet_ns;
+		if (own_ns < limit_ns)
+			limit_ns = own_ns;
+	}
+	return limit_ns;
+}
+
+size_t relay_pending_bytes(const struct relay *relay)
+{
+	return relay->pending_bytes;
+}
+
+/* ---- what leaves ---- */
+
+void relay_take(
+	struct relay *relay, const struct pending *item, uint64_t late_ns, struct event *ret_event)
+{
+	const struct carried *carried = item->side;
+	const uint8_t *payload = carried->bytes + (carried->has_activity ? EVENT_ACTIVITY_SIZE : 0);
+
+	*ret_event = (struct event){
+		.time_ns = item->time_ns,
+		.value = item->value,
+		.payload = payload,
+		.activity = carried->has_activity ? carried->bytes : NULL,
+		.payload_size = carried->payload_size,
+		.thread_index = item->tid,
+		.stack_index = item->stack_index,
+		.schema_index = carried->schema_index,
+		.lost_before = carried->lost_before,
+		.late_ns = late_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)late_ns,
+		.cpu = item->cpu,
+		.kind = relay->trace->schemas.items[carried->schema_index].kind,
+	};
+}
+
+void relay_give_back(struct relay *relay, struct pending *item)
+{
+	const struct carried *carried = item->side;
+	struct chunk *chunk = carried->chunk;
+	size_t size = carried->payload_size + (carried->has_activity ? EVENT_ACTIVITY_SIZE : 0);
+
+	relay->pending_bytes -= (sizeof(struct carried) + size + 7) & ~(size_t)7;
+	item->side = NULL;
+	if (--chunk->waiting || chunk == relay->chunk)
+		return;
+	if (chunk->size != CHUNK_SIZE || relay->spare_count >= CHUNKS_SPARE) {
+		free(chunk);
+		return;
+	}
+	chunk->used = 0;
+	chunk->next = relay->spare;
+	relay->spare = chunk;
+	relay->spare_count++;
+}
+
+bool relay_move_stacks(struct relay *relay, struct stack_table *fresh)
+{
+	for (uint32_t i = 0; i < relay->streams.count; i++)
+		if (!nettrace_decoder_move_stacks(relay->streams.items[i]->decoder, fresh))
+			return false;
+	return true;
+}
+
+void relay_stacks_moved(struct relay *relay)
+{
+	for (uint32_t i = 0; i < relay->streams.count; i++)
+		nettrace_decoder_stacks_moved(relay->streams.items[i]->decoder);
+}
+
+/* ---- the whole ---- */
+
+uint64_t relay_stream_lost(const struct relay *relay, int stream)
+{
+	return nettrace_decoder_lost(relay->streams.items[stream]->decoder);
+}
+
+void relay_count(const struct relay *relay, struct relay_counts *ret_counts)
+{
+	*ret_counts = (struct relay_counts){ .events = relay->events, .bytes = relay->bytes };
+	for (uint32_t i = 0; i < relay->streams.count; i++)
+		ret_counts->lost += relay_stream_lost(relay, (int)i);
+}
+
+void relay_free(struct relay *relay)
+{
+	struct pending *item;
+	uint64_t late_ns;
+
+	if (!relay)
+		return;
+	merge_sort(relay->merge, UINT64_MAX);
+	while ((item = merge_next(relay->merge, &late_ns)))
+		if (item->kind == PENDING_EVENT)
+			relay_give_back(relay, item);
+	for (uint32_t i = 0; i < relay->streams.count; i++) {
+		nettrace_decoder_free(relay->streams.items[i]->decoder);
+		map_done(&relay->streams.items[i]->tids);
+		free(relay->streams.items[i]);
+	}
+	while (relay->spare) {
+		struct chunk *chunk = relay->spare;
+		relay->spare = chunk->next;
+		free(chunk);
+	}
+	free(relay->chunk);
+	vec_done(&relay->streams);
+	proc_close(&relay->proc);
+	free(relay);
+}

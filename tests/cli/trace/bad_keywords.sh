@@ -1,0 +1,1 @@
+spoor trace -p $$ --providers A:xyz -o x.nettrace

@@ -1,0 +1,1 @@
+spoor trace --list-profiles

@@ -1,0 +1,9 @@
+# A program that is no .NET: a sentence, and no file.
+sleep 20 &
+pid=$!
+trap 'kill $pid' EXIT
+code=0
+spoor trace -p $pid -o x.nettrace 2>err || code=$?
+sed "s/$pid/PID/g" err >&2
+[ ! -e x.nettrace ]
+exit $code

@@ -1,0 +1,6 @@
+# A command without a runtime: it runs, its output goes through, its code is ours unless nothing was traced.
+code=0
+spoor trace -q -o x.nettrace -- sh -c 'echo out; echo err >&2; exit 7' || code=$?
+[ ! -e x.nettrace ]
+ls
+exit $code

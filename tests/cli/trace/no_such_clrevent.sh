@@ -1,0 +1,1 @@
+spoor trace -p $$ --clrevents gc+weather -o x.nettrace

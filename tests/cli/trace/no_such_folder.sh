@@ -1,0 +1,1 @@
+spoor trace -o nowhere/x.nettrace -- true

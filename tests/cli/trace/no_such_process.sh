@@ -1,0 +1,1 @@
+spoor trace -p 999999999 -o x.nettrace

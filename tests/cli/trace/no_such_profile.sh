@@ -1,0 +1,1 @@
+spoor trace -p $$ --profile cpu-sampling -o x.nettrace

@@ -1,0 +1,1 @@
+spoor trace -o x.nettrace --providers

@@ -1,0 +1,1 @@
+spoor trace --dport x.socket -- true

@@ -1,0 +1,1 @@
+spoor trace -p 1 --stopping-event-event-name GC/Start

@@ -1,0 +1,1 @@
+spoor trace -p 1 -o a -o b

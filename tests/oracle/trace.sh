@@ -1,0 +1,72 @@
+#!/bin/sh
+# trace.sh BUILD-FOLDER: spoor trace of the demo's program under load, beside a second session of the same run that keeps the runtime's bytes as they are; TraceEvent must find
+# the same in both (Same.cs). Then the raw bytes through the relay, which must change nothing. Skipped as run.sh is.
+set -eu
+build=$(realpath "$1")
+here=$(realpath "$(dirname "$0")")
+top=$here/../..
+out=$build/oracle
+app='' load='' second=''
+mkdir -p "$out"
+
+stop() {
+	for each in $second $load $app; do
+		kill "$each" 2>/dev/null || :
+	done
+	wait
+}
+trap stop EXIT
+trap 'exit 130' INT TERM HUP
+
+skip() {
+	echo "skipped: $*"
+	exit 77
+}
+
+command -v dotnet >/dev/null || skip "no .NET SDK here: dotnet is not in PATH"
+export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_SKIP_FIRST_TIME_EXPERIENCE=1
+code=0
+timeout 90 dotnet restore "$here" --artifacts-path "$out/dotnet" -v quiet -nodeReuse:false >"$out/restore.log" 2>&1 || code=$?
+if [ $code != 0 ]; then
+	if [ $code = 124 ] || grep -qE 'NU1301|NU1101|NU1102|NU1801' "$out/restore.log"; then
+		skip "NuGet could not be reached for Microsoft.Diagnostics.Tracing.TraceEvent"
+	fi
+	cat "$out/restore.log"
+	exit 1
+fi
+dotnet build "$here" -c Release --no-restore --artifacts-path "$out/dotnet" -v quiet -nodeReuse:false -p:UseSharedCompilation=false >"$out/build.log" 2>&1 || {
+	cat "$out/build.log"
+	exit 1
+}
+oracle=$out/dotnet/bin/oracle/release/oracle.dll
+
+code=0
+why=$("$top/scripts/build-webapi" "$out/webapi") || code=$?
+[ $code != 77 ] || skip "$why"
+[ $code = 0 ] || exit 1
+rm -f "$out/trace.port" "$out"/trace_*.nettrace
+dotnet "$out/webapi/bin/webapi/release/Shop.dll" "$out/trace.port" >/dev/null &
+app=$!
+for _ in $(seq 100); do
+	[ -e "$out/trace.port" ] && break
+	sleep 0.1
+done
+"$build/examples/load" "$(cat "$out/trace.port")" 2 /cpu /alloc /throw >/dev/null
+"$build/examples/load" "$(cat "$out/trace.port")" 12 /cpu /wait /alloc /throw >/dev/null &
+load=$!
+
+# Native events with and without stacks, activities, counters (objects within objects), logging.
+providers='System.Threading.Tasks.TplEventSource:0x80:4,System.Runtime:0xffffffff:4:EventCounterIntervalSec=1,Microsoft-Extensions-Logging:4:5,Microsoft-AspNetCore-Server-Kestrel'
+set -- -p "$app" --profile dotnet-common,dotnet-sampled-thread-time --providers "$providers"
+"$build/spoor" trace -q "$@" --raw -o "$out/trace_raw.nettrace" --duration 7s </dev/null &
+second=$!
+sleep 1
+"$build/spoor" trace "$@" -o "$out/trace_relayed.nettrace" --duration 4s
+wait $second
+second=''
+
+echo "two sessions of one run:"
+dotnet "$oracle" same "$out/trace_relayed.nettrace" "$out/trace_raw.nettrace" "$app"
+echo "the same bytes:"
+"$build/tests/relayed" "$out/trace_raw.nettrace" "$app" "$out/trace_through.nettrace"
+dotnet "$oracle" equal "$out/trace_through.nettrace" "$out/trace_raw.nettrace" "$app"
