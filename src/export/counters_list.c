@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "model/counter_events.h"
+#include "model/counter_feed.h"
 #include "model/counters.h"
 
 #define NAME_MOST 60u

@@ -21,7 +21,7 @@
 #include "dotnet/port.h"
 #include "format/nettrace_read.h"
 #include "model/counter_choice.h"
-#include "model/counter_events.h"
+#include "model/counter_feed.h"
 #include "model/counters.h"
 #include "model/event.h"
 #include "model/schema.h"
@@ -45,7 +45,7 @@ struct counted {
 	struct trace trace;               /* schemas of the stream only */
 	struct nettrace_decoder *decoder;
 	struct counters counters;
-	struct counter_events events;
+	struct counter_feed events;
 	struct eventpipe *pipe;           /* NULL: ended, or about to be opened again */
 	struct ipc_provider *providers;
 	struct bytes metrics_arguments;
@@ -98,7 +98,7 @@ static void process_free(struct counted *p)
 	eventpipe_free(p->pipe);
 	nettrace_decoder_free(p->decoder);
 	trace_done(&p->trace);
-	counter_events_done(&p->events);
+	counter_feed_done(&p->events);
 	counters_done(&p->counters);
 	bytes_done(&p->metrics_arguments);
 	bytes_done(&p->event_counter_arguments);
@@ -199,7 +199,7 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 	while ((result = nettrace_decoder_next(p->decoder, &event, &p->broken)) > 0) {
 		const struct schema *schema = &p->trace.schemas.items[event.schema_index];
 		/* A torn event is one counter less; the stream itself has told its length. */
-		if (counter_events_take(&p->events, &p->trace.strings, schema, event.payload, event.payload_size) == -ENOMEM)
+		if (counter_feed_take(&p->events, &p->trace.strings, schema, event.payload, event.payload_size) == -ENOMEM)
 			return diag_set(&p->broken, -ENOMEM, "there is no memory for its counters: %m"), 0;
 	}
 	return 0;
@@ -265,7 +265,7 @@ int counting_add(struct counting *counting, const struct target *target, struct 
 		(void)snprintf(p->version, sizeof(p->version), "%s", target->runtime_version);
 		make_client_id(p->client_id);
 		p->counters.derive = counting->options.derive;
-		p->events = (struct counter_events){
+		p->events = (struct counter_feed){
 			.counters = &p->counters,
 			.choice = counting->options.choice,
 			.session_id = SESSION_ID,

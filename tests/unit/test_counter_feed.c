@@ -8,7 +8,7 @@
 #include "base/diag.h"
 #include "base/strtab.h"
 #include "model/counter_choice.h"
-#include "model/counter_events.h"
+#include "model/counter_feed.h"
 #include "model/counters.h"
 #include "model/schema.h"
 
@@ -18,7 +18,7 @@ struct bench {
 	struct strtab strings;
 	struct counters counters;
 	struct counter_choice choice;
-	struct counter_events events;
+	struct counter_feed events;
 	struct bytes payload;
 };
 
@@ -30,7 +30,7 @@ static int set_up(void **state)
 	assert_non_null(b);
 	assert_int_equal(counters_init(&b->counters), 0);
 	assert_int_equal(counter_choice_add(&b->choice, "Shop,Old,Part[wanted],System.Runtime[none]", &diag), 0);
-	b->events = (struct counter_events){
+	b->events = (struct counter_feed){
 		.counters = &b->counters,
 		.choice = &b->choice,
 		.session_id = "SHARED",
@@ -44,7 +44,7 @@ static int tear_down(void **state)
 {
 	struct bench *b = *state;
 
-	counter_events_done(&b->events);
+	counter_feed_done(&b->events);
 	counters_done(&b->counters);
 	counter_choice_done(&b->choice);
 	bytes_done(&b->payload);
@@ -93,19 +93,19 @@ static int take(struct bench *b, uint32_t id, uint8_t version, const char *const
 	/* No prefix of it is taken for the whole. On a bench of its own, so that nothing is counted twice. */
 	struct counters scratch;
 	assert_int_equal(counters_init(&scratch), 0);
-	struct counter_events torn = { .counters = &scratch, .choice = &b->choice, .session_id = "SHARED", .client_id = "me", .list_all = true };
+	struct counter_feed torn = { .counters = &scratch, .choice = &b->choice, .session_id = "SHARED", .client_id = "me", .list_all = true };
 	for (size_t cut = 0; cut < b->payload.len; cut++) {
 		uint8_t *exact = malloc(cut + 1);
 		assert_non_null(exact);
 		memcpy(exact, b->payload.data, cut);
-		int result = counter_events_take(&torn, &b->strings, &schema, exact, cut);
+		int result = counter_feed_take(&torn, &b->strings, &schema, exact, cut);
 		/* Of some the session's name is all that is looked at. */
 		assert_true(result == -EBADMSG || result == 0 || id == 3 || (id >= 9 && id <= 15));
 		free(exact);
 	}
-	counter_events_done(&torn);
+	counter_feed_done(&torn);
 	counters_done(&scratch);
-	return counter_events_take(&b->events, &b->strings, &schema, b->payload.data, b->payload.len);
+	return counter_feed_take(&b->events, &b->strings, &schema, b->payload.data, b->payload.len);
 }
 #define TAKE_EVENT(b, id, version, ...) take(b, id, version, (const char *const[]){ __VA_ARGS__, NULL })
 
@@ -293,8 +293,8 @@ static int take_with(struct bench *b, const struct schema *schema, const char *c
 {
 	lay_out(&b->payload, parts);
 	for (size_t cut = 0; cut < b->payload.len; cut++)
-		assert_int_equal(counter_events_take(&b->events, &b->strings, schema, b->payload.data, cut), -EBADMSG);
-	return counter_events_take(&b->events, &b->strings, schema, b->payload.data, b->payload.len);
+		assert_int_equal(counter_feed_take(&b->events, &b->strings, schema, b->payload.data, cut), -EBADMSG);
+	return counter_feed_take(&b->events, &b->strings, schema, b->payload.data, b->payload.len);
 }
 #define TAKE_COUNTER(b, schema, ...) take_with(b, schema, (const char *const[]){ __VA_ARGS__, NULL })
 

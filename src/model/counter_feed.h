@@ -1,10 +1,10 @@
 /*
  * What a runtime says of counters, put into a table of series.
  *
- *   struct counter_events events = { .counters = &counters, .choice = &choice, .session_id = "SHARED", .client_id = "..." };
+ *   struct counter_feed events = { .counters = &counters, .choice = &choice, .session_id = "SHARED", .client_id = "..." };
  *   for each event of the stream:
- *           counter_events_take(&events, &strings, schema, payload, size);
- *   counter_events_done(&events)
+ *           counter_feed_take(&events, &strings, schema, payload, size);
+ *   counter_feed_done(&events)
  *
  * Two kinds of events: "EventCounters" of any EventSource, which describe themselves and are read by the names of their fields; and those of
  * System.Diagnostics.Metrics, read by their ids. In a shared metrics session everybody gets what anybody asked for, errors meant for others too: what is
@@ -14,8 +14,8 @@
  *
  * Layouts: facts tried against .NET 8.0.31, 9.0.20 and 10.0.12.
  */
-#ifndef SPOOR_MODEL_COUNTER_EVENTS_H
-#define SPOOR_MODEL_COUNTER_EVENTS_H
+#ifndef SPOOR_MODEL_COUNTER_FEED_H
+#define SPOOR_MODEL_COUNTER_FEED_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,7 +58,7 @@ enum counter_trouble {
 	COUNTER_TROUBLE_CALLBACK = 1 << 5,    /* an observable instrument of the program failed; `message` */
 };
 
-struct counter_events {
+struct counter_feed {
 	struct counters *counters;
 	const struct counter_choice *choice;
 	const char *session_id;
@@ -79,9 +79,9 @@ struct counter_events {
 };
 
 /* 1: taken. 0: not a counter of ours. -EBADMSG: its payload is torn. -ENOMEM. `strings` are those the schema refers to. */
-int counter_events_take(struct counter_events *events, const struct strtab *strings, const struct schema *schema,
+int counter_feed_take(struct counter_feed *events, const struct strtab *strings, const struct schema *schema,
 	const uint8_t *payload, size_t size);
 
-void counter_events_done(struct counter_events *events);
+void counter_feed_done(struct counter_feed *events);
 
 #endif

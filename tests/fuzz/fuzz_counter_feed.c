@@ -14,7 +14,7 @@
 #include "export/counters_rows.h"
 #include "export/counters_table.h"
 #include "model/counter_choice.h"
-#include "model/counter_events.h"
+#include "model/counter_feed.h"
 #include "model/counters.h"
 #include "model/schema.h"
 
@@ -37,7 +37,7 @@ static void add_fields(struct strtab *strings, uint8_t layout, struct schema *sc
 	}
 }
 
-static void show(const struct counters *counters, const struct counter_events *events)
+static void show(const struct counters *counters, const struct counter_feed *events)
 {
 	const struct counters_view view = { .process = "p", .pid = 1, .runtime = "", .trouble = "", .counters = counters, .interval_s = 1 };
 	const struct counters_view two[2] = { view, view };
@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct strtab strings = { 0 };
 	struct counters counters;
 	struct counter_choice choice = { 0 };
-	struct counter_events events = { .counters = &counters, .choice = &choice, .session_id = "S", .client_id = "C" };
+	struct counter_feed events = { .counters = &counters, .choice = &choice, .session_id = "S", .client_id = "C" };
 	struct diag diag;
 
 	if (counters_init(&counters) < 0)
@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			payload = size - 4;
 		if (!data[0])
 			add_fields(&strings, data[1], &schema);
-		int result = counter_events_take(&events, &strings, &schema, data + 4, payload);
+		int result = counter_feed_take(&events, &strings, &schema, data + 4, payload);
 		schema_done(&schema);
 		if (result == -ENOMEM)
 			break;
@@ -95,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	(void)counters_close(&counters); /* as above */
 	show(&counters, &events);
-	counter_events_done(&events);
+	counter_feed_done(&events);
 	counters_done(&counters);
 	counter_choice_done(&choice);
 	strtab_done(&strings);

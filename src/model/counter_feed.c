@@ -1,5 +1,5 @@
-/* See counter_events.h. */
-#include "model/counter_events.h"
+/* See counter_feed.h. */
+#include "model/counter_feed.h"
 
 #include <errno.h>
 #include <math.h>
@@ -57,7 +57,7 @@ static bool is_text(struct bytes *text, const char *expected)
 	return text->len == strlen(expected) && (!text->len || memcmp(text->data, expected, text->len) == 0);
 }
 
-static uint32_t intern(struct counter_events *e, const struct bytes *text)
+static uint32_t intern(struct counter_feed *e, const struct bytes *text)
 {
 	return text->len ? counters_text(e->counters, (const char *)text->data, text->len) : 0;
 }
@@ -112,7 +112,7 @@ static uint32_t read_quantiles(const struct bytes *text, struct counter_quantile
 
 /* ---- instruments ---- */
 
-static struct counter_instrument *instrument_of(struct counter_events *e, int32_t id)
+static struct counter_instrument *instrument_of(struct counter_feed *e, int32_t id)
 {
 	uint32_t index = id ? map_get(&e->by_id, (uint32_t)id) : 0;
 
@@ -120,7 +120,7 @@ static struct counter_instrument *instrument_of(struct counter_events *e, int32_
 }
 
 /* Runtimes before .NET 8 tell no id: the same names are the same instrument. */
-static struct counter_instrument *find_instrument(struct counter_events *e, const struct counter_instrument *wanted)
+static struct counter_instrument *find_instrument(struct counter_feed *e, const struct counter_instrument *wanted)
 {
 	if (wanted->id)
 		return instrument_of(e, wanted->id);
@@ -134,7 +134,7 @@ static struct counter_instrument *find_instrument(struct counter_events *e, cons
 }
 
 /* A session that is joined by another client tells of all its instruments again. */
-static int keep_instrument(struct counter_events *e, const struct counter_instrument *instrument)
+static int keep_instrument(struct counter_feed *e, const struct counter_instrument *instrument)
 {
 	struct counter_instrument *known = find_instrument(e, instrument);
 
@@ -159,7 +159,7 @@ static void join(struct bytes *list, const struct bytes *more)
 }
 
 /* Events 7, 8 and 11: meter, version, instrument, type, unit, description, [tags, meter's tags, scope, [id]]. */
-static int take_instrument(struct counter_events *e, const struct schema *schema, struct cursor *c)
+static int take_instrument(struct counter_feed *e, const struct schema *schema, struct cursor *c)
 {
 	struct counter_instrument instrument = { 0 };
 
@@ -204,7 +204,7 @@ static int take_instrument(struct counter_events *e, const struct schema *schema
 /* ---- values of Meters ---- */
 
 /* The runtime sends no tags of the instrument with its values. */
-static uint32_t tags_of(struct counter_events *e, const struct counter_instrument *instrument)
+static uint32_t tags_of(struct counter_feed *e, const struct counter_instrument *instrument)
 {
 	if (instrument && instrument->tags) {
 		const char *more = strtab_get(&e->counters->strings, instrument->tags);
@@ -216,13 +216,13 @@ static uint32_t tags_of(struct counter_events *e, const struct counter_instrumen
 }
 
 /* The runtime has made counters of what goes up and down. */
-static bool is_level(struct counter_events *e)
+static bool is_level(struct counter_feed *e)
 {
 	return is_text(&e->texts[METER], "System.Runtime") && (is_text(&e->texts[NAME], "dotnet.thread_pool.thread.count") ||
 		is_text(&e->texts[NAME], "dotnet.thread_pool.queue.length"));
 }
 
-static uint32_t series_of(struct counter_events *e, int32_t instrument_id, enum counter_kind kind)
+static uint32_t series_of(struct counter_feed *e, int32_t instrument_id, enum counter_kind kind)
 {
 	struct counters *counters = e->counters;
 	const struct counter_instrument *instrument = instrument_of(e, instrument_id);
@@ -259,7 +259,7 @@ static bool is_needed(const struct counters *counters, const char *meter, const 
  * Counters and gauges: meter, version, instrument, unit, tags, rate or last value, [value], [id]. No value: an observable that no longer tells anything. (No
  * rate but a value: its first interval.)
  */
-static int take_value(struct counter_events *e, const struct schema *schema, struct cursor *c, bool wanted)
+static int take_value(struct counter_feed *e, const struct schema *schema, struct cursor *c, bool wanted)
 {
 	bool gauge = schema->event_id == METRICS_GAUGE_VALUE;
 	enum counter_kind kind = gauge ? COUNTER_GAUGE :
@@ -291,7 +291,7 @@ static int take_value(struct counter_events *e, const struct schema *schema, str
 }
 
 /* meter, version, instrument, unit, tags, quantiles, [count i32, sum f64], [id]. */
-static int take_histogram(struct counter_events *e, const struct schema *schema, struct cursor *c, bool wanted)
+static int take_histogram(struct counter_feed *e, const struct schema *schema, struct cursor *c, bool wanted)
 {
 	struct counter_quantile quantiles[COUNTERS_QUANTILES_MAX];
 	bool counted = schema->version >= 1;
@@ -318,7 +318,7 @@ static int take_histogram(struct counter_events *e, const struct schema *schema,
 	return 1;
 }
 
-static int take_measurement(struct counter_events *e, const struct schema *schema, struct cursor *c)
+static int take_measurement(struct counter_feed *e, const struct schema *schema, struct cursor *c)
 {
 	for (size_t i = 0; i <= TAGS; i++)
 		(void)read_text(c, &e->texts[i]); /* asked for below */
@@ -337,13 +337,13 @@ static int take_measurement(struct counter_events *e, const struct schema *schem
 
 /* ---- what goes wrong with Meters ---- */
 
-static void keep_message(struct counter_events *e, struct bytes *text)
+static void keep_message(struct counter_feed *e, struct bytes *text)
 {
 	(void)text_make_safe(bytes_z(text), text->len, e->message, sizeof(e->message)); /* cut if it is long */
 }
 
 /* The ids of both are the first text of their events: the one that runs, and the client that came too late. */
-static int take_conflict(struct counter_events *e, const struct schema *schema, struct cursor *c)
+static int take_conflict(struct counter_feed *e, const struct schema *schema, struct cursor *c)
 {
 	if (!read_text(c, &e->texts[0]))
 		return -EBADMSG;
@@ -373,7 +373,7 @@ static int take_conflict(struct counter_events *e, const struct schema *schema, 
 	return 1;
 }
 
-static int take_metrics(struct counter_events *e, const struct schema *schema, struct cursor *c)
+static int take_metrics(struct counter_feed *e, const struct schema *schema, struct cursor *c)
 {
 	if (schema->event_id == METRICS_BUSY || schema->event_id == METRICS_OTHERS_RULE)
 		return take_conflict(e, schema, c);
@@ -467,7 +467,7 @@ static void keep_number(struct event_counter *out, const char *name, double valu
 	}
 }
 
-static struct bytes *place_of(struct counter_events *e, const char *name)
+static struct bytes *place_of(struct counter_feed *e, const char *name)
 {
 	static const char *const names[] = {
 		[EC_NAME] = "Name",
@@ -485,7 +485,7 @@ static struct bytes *place_of(struct counter_events *e, const char *name)
 }
 
 /* Reads the fields in their order; those of the object that holds them all follow it in the schema. */
-static int read_fields(struct counter_events *e, const struct strtab *strings, const struct schema *schema,
+static int read_fields(struct counter_feed *e, const struct strtab *strings, const struct schema *schema,
 	struct cursor *c, struct event_counter *out)
 {
 	for (uint32_t i = 0; i < schema->fields.count; i++) {
@@ -520,7 +520,7 @@ static int read_fields(struct counter_events *e, const struct strtab *strings, c
 }
 
 /* "key:value,key:value" as the tags of Meters are written; one pair without a colon and there are none. */
-static uint32_t metadata_tags(struct counter_events *e)
+static uint32_t metadata_tags(struct counter_feed *e)
 {
 	struct bytes *text = &e->texts[EC_METADATA];
 	bool in_key = true;
@@ -538,7 +538,7 @@ static uint32_t metadata_tags(struct counter_events *e)
 	return in_key ? 0 : intern(e, text);
 }
 
-static int take_event_counter(struct counter_events *e, const struct strtab *strings, const struct schema *schema,
+static int take_event_counter(struct counter_feed *e, const struct strtab *strings, const struct schema *schema,
 	struct cursor *c)
 {
 	struct counters *counters = e->counters;
@@ -586,7 +586,7 @@ static int take_event_counter(struct counter_events *e, const struct strtab *str
 	return 1;
 }
 
-int counter_events_take(struct counter_events *events, const struct strtab *strings, const struct schema *schema,
+int counter_feed_take(struct counter_feed *events, const struct strtab *strings, const struct schema *schema,
 	const uint8_t *payload, size_t size)
 {
 	struct cursor c = cursor_of(payload, size);
@@ -603,7 +603,7 @@ int counter_events_take(struct counter_events *events, const struct strtab *stri
 	return result;
 }
 
-void counter_events_done(struct counter_events *events)
+void counter_feed_done(struct counter_feed *events)
 {
 	for (size_t i = 0; i < sizeof(events->texts) / sizeof(events->texts[0]); i++)
 		bytes_done(&events->texts[i]);
