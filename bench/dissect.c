@@ -3,7 +3,7 @@
  *
  *   dissect FILE [PID]
  *
- * Prints "NAME VALUE" lines for scripts, then the frames without a name ("unnamed KIND FRAMES MODULE PID ADDRESS NAME", managed ones and
+ * Prints "NAME VALUE" lines for scripts, then each word of a runtime ("runtime SECONDS_SINCE_BEGIN reachable|refused PID"), then the frames without a name ("unnamed KIND FRAMES MODULE PID ADDRESS NAME", managed ones and
  * most frames first). With PID, a process
  * of the recording that still runs, the code around its unnamed addresses in managed memory follows as hexadecimal ("code ADDRESS BYTES", with a bar before
  * the address itself): from these, patterns for model/arch.c are made. Managed frames are those in JIT memory and in ReadyToRun images.
@@ -20,6 +20,8 @@
 #include "base/diag.h"
 #include "export/frame_label.h"
 #include "model/event.h"
+#include "model/schema.h"
+#include "model/spoor_payload.h"
 #include "model/symbolmap.h"
 #include "model/trace.h"
 #include "session/saved.h"
@@ -56,6 +58,16 @@ static int on_event(void *context, const struct event *event)
 {
 	struct dissection *d = context;
 	uint8_t kind = event->kind < KIND_COUNT ? event->kind : EVENT_OTHER;
+	struct trace *trace = d->profile.trace;
+	const struct schema *schema = &trace->schemas.items[event->schema_index];
+	struct payload_runtime runtime;
+
+	/* Printed as they come: these are few. */
+	if (schema->provider_kind == PROVIDER_SPOOR && schema->event_id == 17 &&
+		payload_read_runtime(event->payload, event->payload_size, &trace->strings, &runtime) >= 0)
+		printf("runtime %.3f %s %u\n", (double)(event->time_ns - trace->recording.sync_ns) / 1e9,
+			runtime.reachable ? "reachable" : "refused",
+			trace->processes.items[trace->threads.items[event->thread_index].process].pid);
 
 	d->events[kind]++;
 	d->payload_bytes[kind] += event->payload_size;

@@ -40,7 +40,7 @@ _spoor()
 		mapfile -t COMPREPLY < <(compgen -W "$(awk -v verb="$verb" \
 			'$1 == "option" && $2 == verb { print $3 }' <<<"$words") --help" -- "$current")
 	elif [[ $verb != record ]]; then
-		mapfile -t COMPREPLY < <(compgen -f -X '!*.nettrace' -- "$current"; compgen -d -- "$current")
+		mapfile -t COMPREPLY < <(compgen -f -X '!*.nettrace' -- "$current"; compgen -f -X '!*.nettrace.zst' -- "$current"; compgen -d -- "$current")
 	fi
 }
 complete -o filenames -F _spoor spoor

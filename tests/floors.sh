@@ -63,7 +63,7 @@ for file in src/*/*.c; do
 	[ "$first" = "#include \"$own\"" ] || echo "$file" | tell 'its own header comes first'
 done
 
-# Nothing below the roof prints or exits, but for a forked child that could not become the command.
+# Nothing below the roof prints or exits, but for forked children: one that could not become the command, and the guard.
 grep -rnE '(^|[^a-z_>.])(printf|puts|putchar|perror|exit|_exit|abort|err|errx|warn|warnx)[[:space:]]*\(' src --include='*.c' |
 	grep -vE '^src/cli/|^src/(record/child|dotnet/(guard|reverse))\.c:.*_exit|^[^:]*:[0-9]+:[[:space:]]*(\*|/\*)|__attribute__' | tell 'only cli prints and exits'
 

@@ -2,10 +2,11 @@
  * Load for a web server on this machine: a few connections, each asking for one path after the other over HTTP/1.1 keep-alive, until the time is
  * over. No dependency but libc.
  *
- *   load PORT SECONDS PATH[=CONNECTIONS]...      load 5000 8 /cpu=1 /wait=4 /alloc /throw
+ *   load [-p MICROSECONDS] [-l FILE] PORT SECONDS PATH[=CONNECTIONS]...      load 5000 8 /cpu=1 /wait=4 /alloc /throw
  *
- * One thread a connection, at most one request in flight on each, and a pause between requests, so that it stays small beside what it
- * loads. Prints per path how many were answered, how many failed, and the mean time. Exit 1 when a path was never answered.
+ * One thread a connection, at most one request in flight on each, and a pause between requests (2 ms, or what -p says), so that it stays small
+ * beside what it loads. Prints per path how many were answered, how many failed, and the mean time. With -l each answer is a line of FILE:
+ * CLOCK_MONOTONIC of its request and the time it took, in microseconds. Exit 1 when a path was never answered.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -38,14 +39,24 @@ struct path {
 	uint64_t time_ns;
 };
 
+struct answer {
+	uint64_t begin_ns;
+	uint64_t time_ns;
+};
+
 struct connection {
 	pthread_t thread;
+	struct answer *answers; /* with -l */
+	size_t answer_count;
+	size_t answer_room;
 	struct path *path; /* shared with the other connections of this path, under `lock` */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static volatile sig_atomic_t stopped;
 static uint16_t port;
+static long pause_ns = PAUSE_NS;
+static const char *log_path;
 static uint64_t end_ns;
 
 static void on_signal(int number)
@@ -172,10 +183,24 @@ static bool ask(int fd, const char *path)
 	return send(fd, request, (size_t)len, MSG_NOSIGNAL) == len && read_answer(fd);
 }
 
+/* What there is no memory for is left out. */
+static void note_answer(struct connection *c, uint64_t begin_ns, uint64_t time_ns)
+{
+	if (c->answer_count == c->answer_room) {
+		size_t room = c->answer_room ? 2 * c->answer_room : 4096;
+		struct answer *answers = realloc(c->answers, room * sizeof(*answers));
+		if (!answers)
+			return;
+		c->answers = answers;
+		c->answer_room = room;
+	}
+	c->answers[c->answer_count++] = (struct answer){ begin_ns, time_ns };
+}
+
 static void *connection_run(void *argument)
 {
 	struct connection *c = argument;
-	struct timespec pause = { .tv_nsec = PAUSE_NS };
+	struct timespec pause = { .tv_nsec = pause_ns };
 	int fd = -1;
 
 	while (!is_over()) {
@@ -189,15 +214,19 @@ static void *connection_run(void *argument)
 			(void)close(fd); /* a fresh connection is made for the next one */
 			fd = -1;
 		}
+		uint64_t time_ns = now_ns() - started_ns;
+		if (good && log_path)
+			note_answer(c, started_ns, time_ns);
 		pthread_mutex_lock(&lock);
 		c->path->answered += good;
 		c->path->failed += !good;
-		c->path->time_ns += good ? now_ns() - started_ns : 0;
+		c->path->time_ns += good ? time_ns : 0;
 		pthread_mutex_unlock(&lock);
 		if (!good)
 			pause.tv_nsec = 50 * PAUSE_NS; /* a server that is down is not hammered */
-		(void)nanosleep(&pause, NULL);         /* a shorter pause does no harm */
-		pause.tv_nsec = PAUSE_NS;
+		if (pause.tv_nsec)
+			(void)nanosleep(&pause, NULL); /* a shorter pause does no harm */
+		pause.tv_nsec = pause_ns;
 	}
 	if (fd >= 0)
 		(void)close(fd);
@@ -240,19 +269,43 @@ static bool print_result(void)
 	return good;
 }
 
+static bool write_log(void)
+{
+	FILE *file = fopen(log_path, "we");
+	bool good = file;
+
+	for (size_t i = 0; good && i < connection_count; i++)
+		for (size_t a = 0; a < connections[i].answer_count; a++)
+			good = fprintf(file, "%.0f %.1f\n", (double)connections[i].answers[a].begin_ns / 1e3,
+				       (double)connections[i].answers[a].time_ns / 1e3) > 0;
+	good = file && fclose(file) == 0 && good;
+	if (!good)
+		fprintf(stderr, "cannot write '%s': %s.\n", log_path, strerror(errno));
+	return good;
+}
+
 int main(int argc, char **argv)
 {
 	struct sigaction action = { .sa_handler = on_signal };
+	bool known = true;
+
+	for (; argc > 2 && argv[1][0] == '-' && known; argc -= 2, argv += 2) {
+		known = strcmp(argv[1], "-p") == 0 || strcmp(argv[1], "-l") == 0;
+		if (argv[1][1] == 'p')
+			pause_ns = (long)(strtoul(argv[2], NULL, 10) % 1000000 * 1000);
+		else
+			log_path = argv[2];
+	}
 	unsigned long wanted_port = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
 	unsigned long seconds = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
-	bool good = wanted_port >= 1 && wanted_port <= 65535 && seconds >= 1 &&
+	bool good = known && wanted_port >= 1 && wanted_port <= 65535 && seconds >= 1 &&
 		    seconds <= SECONDS_MAX && argc > 3;
 	size_t started = 0;
 
 	for (int i = 3; good && i < argc; i++)
 		good = add_path(argv[i]);
 	if (!good) {
-		fprintf(stderr, "load PORT SECONDS PATH[=CONNECTIONS]...\n");
+		fprintf(stderr, "load [-p MICROSECONDS] [-l FILE] PORT SECONDS PATH[=CONNECTIONS]...\n");
 		return 2;
 	}
 	(void)sigaction(SIGINT, &action, NULL);
@@ -270,5 +323,7 @@ int main(int argc, char **argv)
 	}
 	for (size_t i = 0; i < started; i++)
 		pthread_join(connections[i].thread, NULL);
+	if (log_path && !write_log())
+		return 1;
 	return print_result() && started == connection_count ? 0 : 1;
 }

@@ -8,8 +8,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <zstd.h>
+
 #include "base/cleanup.h"
 #include "base/diag.h"
+
+/* Whoever unpacks keeps this much of the content for references back: what stock zstd takes without being told to. */
+#define UNPACK_WINDOW_LOG_MAX 27
+
+struct unpacker {
+	ZSTD_DStream *stream;
+	size_t wanted;           /* what it would like to be fed: up to the end of a block */
+	size_t at;               /* in `packed`: what it has not taken yet */
+	size_t have;
+	bool within;             /* a frame has begun and not ended */
+	bool more;               /* it may have content left that did not fit */
+	uint8_t packed[128 << 10];
+};
 
 int input_from_fd(struct input *in, int fd, const char *name)
 {
@@ -52,18 +67,27 @@ void input_from_memory(struct input *in, const void *data, size_t size)
 	*in = (struct input){ .fd = -1, .memory = data, .memory_size = size, .size_bytes = size };
 }
 
-ssize_t input_read(struct input *in, void *buffer, size_t size, struct diag *diag)
+/* As input_read(), from the file or the memory itself. */
+static ssize_t read_source(struct input *in, void *buffer, size_t size, struct diag *diag)
 {
+	if (in->head_at < in->head_len) {
+		size_t left = in->head_len - in->head_at;
+		if (size > left)
+			size = left;
+		memcpy(buffer, in->head + in->head_at, size);
+		in->head_at = (uint8_t)(in->head_at + size);
+		return (ssize_t)size;
+	}
 	if (in->fd < 0) {
-		size_t left = in->memory_size - (size_t)in->offset;
+		size_t left = in->memory_size - (size_t)in->source_offset;
 #ifdef SPOOR_HOSTILE
 		size = size ? 1 : 0;
 #endif
 		if (size > left)
 			size = left;
 		if (size)
-			memcpy(buffer, in->memory + in->offset, size);
-		in->offset += size;
+			memcpy(buffer, in->memory + in->source_offset, size);
+		in->source_offset += size;
 		return (ssize_t)size;
 	}
 	ssize_t got;
@@ -73,9 +97,95 @@ ssize_t input_read(struct input *in, void *buffer, size_t size, struct diag *dia
 	while (got < 0 && errno == EINTR);
 	if (got < 0)
 		return diag_set(diag, -errno, "cannot read '%s' at offset %llu: %m", in->name,
-			(unsigned long long)in->offset);
-	in->offset += (uint64_t)got;
+			(unsigned long long)in->source_offset);
+	in->source_offset += (uint64_t)got;
 	return got;
+}
+
+/*
+ * Fed a block at a time: a call that meets damage gives nothing of what it had unpacked before, and so what is lost is that block.
+ */
+static ssize_t read_unpacked(struct input *in, void *buffer, size_t size, struct diag *diag)
+{
+	struct unpacker *u = in->unpacker;
+	ZSTD_outBuffer out = { .dst = buffer, .size = size };
+
+	while (size) {
+		if (u->at < u->have || u->more) {
+			size_t left = u->have - u->at;
+			ZSTD_inBuffer packed = { .src = u->packed + u->at, .size = left < u->wanted ? left : u->wanted };
+			size_t wanted = ZSTD_decompressStream(u->stream, &out, &packed);
+			if (ZSTD_isError(wanted))
+				return diag_set(diag, -EBADMSG, "cannot unpack '%s': %s near offset %llu",
+					in->name ? in->name : "memory", ZSTD_getErrorName(wanted),
+					(unsigned long long)(in->source_offset - left));
+			u->wanted = wanted ? wanted : 1; /* 0: a frame has ended, another may follow */
+			u->within = wanted != 0;
+			u->at += packed.pos;
+			u->more = u->within && out.pos == out.size;
+			if (out.pos)
+				return (ssize_t)out.pos;
+			if (u->at < u->have)
+				continue;
+		}
+		ssize_t got = read_source(in, u->packed, sizeof(u->packed), diag);
+		if (got < 0)
+			return got;
+		if (got == 0 && u->within)
+			return diag_set(diag, -EBADMSG, "cannot unpack '%s' beyond offset %llu: it ends there, in the middle",
+				in->name ? in->name : "memory", (unsigned long long)in->source_offset);
+		if (got == 0)
+			return 0;
+		u->at = 0;
+		u->have = (size_t)got;
+	}
+	return 0;
+}
+
+ssize_t input_read(struct input *in, void *buffer, size_t size, struct diag *diag)
+{
+	ssize_t got = in->unpacker ? read_unpacked(in, buffer, size, diag) : read_source(in, buffer, size, diag);
+
+	if (got > 0)
+		in->offset += (uint64_t)got;
+	return got;
+}
+
+int input_unpack(struct input *in, struct diag *diag)
+{
+	static const uint8_t magic[] = { 0x28, 0xb5, 0x2f, 0xfd };
+	uint8_t head[sizeof(in->head)];
+	size_t len = 0;
+
+	while (len < sizeof(head)) {
+		ssize_t got = read_source(in, head + len, sizeof(head) - len, diag);
+		if (got < 0)
+			return (int)got;
+		if (got == 0)
+			break;
+		len += (size_t)got;
+	}
+	memcpy(in->head, head, len);
+	in->head_at = 0;
+	in->head_len = (uint8_t)len;
+	if (len < sizeof(magic) || memcmp(head, magic, sizeof(magic)) != 0)
+		return 0;
+	struct unpacker *u = calloc(1, sizeof(*u));
+
+	if (u)
+		u->stream = ZSTD_createDStream();
+	if (!u || !u->stream || ZSTD_isError(ZSTD_DCtx_setParameter(u->stream, ZSTD_d_windowLogMax,
+					UNPACK_WINDOW_LOG_MAX))) {
+		if (u)
+			ZSTD_freeDStream(u->stream);
+		free(u);
+		return diag_set(diag, -ENOMEM, "cannot unpack '%s': %m", in->name ? in->name : "memory");
+	}
+	u->wanted = ZSTD_DStreamInSize();
+	u->within = true;
+	in->unpacker = u;
+	in->size_bytes = 0;
+	return 0;
 }
 
 int input_read_all(struct input *in, size_t limit, uint8_t **ret_data, size_t *ret_size,
@@ -115,5 +225,8 @@ void input_close(struct input *in)
 {
 	closep(&in->fd);
 	free(in->name);
+	if (in->unpacker)
+		ZSTD_freeDStream(in->unpacker->stream);
+	free(in->unpacker);
 	*in = (struct input){ .fd = -1 };
 }

@@ -337,6 +337,33 @@ bool text_parse_duration(const char *text, uint64_t *ret_ns)
 	return false;
 }
 
+bool text_parse_size(const char *text, uint64_t *ret_bytes)
+{
+	static const char letters[] = "kMGT";
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+		return false; /* strtod would take hexadecimal */
+	double value = strtod(text, &end);
+
+	end += strspn(end, " ");
+	const char *letter = *end ? strchr(letters, *end == 'K' ? 'k' : *end == 'm' ? 'M' : *end == 'g' ? 'G' : *end) : NULL;
+
+	if (letter) {
+		double unit = end[1] == 'i' ? 1024 : 1000;
+		end += end[1] == 'i' ? 2 : 1;
+		for (const char *p = letters; p <= letter; p++)
+			value *= unit;
+	}
+	end += *end == 'B';
+	if (*end || !(value >= 1 && value < 9e18))
+		return false;
+	*ret_bytes = (uint64_t)value;
+	return true;
+}
+
 #define DISTANCE_LEN_MAX 63
 
 unsigned text_distance(const char *a, const char *b)

@@ -51,6 +51,12 @@ void text_add_count(struct bytes *out, uint64_t count);
  */
 bool text_parse_duration(const char *text, uint64_t *ret_ns);
 
+/*
+ * "64M", "1.5 GB", "512KiB", a bare number is bytes: k, M, G and T are powers of 1000, with an i behind them of 1024. False when it is not a
+ * size, is below one byte, or does not fit.
+ */
+bool text_parse_size(const char *text, uint64_t *ret_bytes);
+
 /* A whole unsigned decimal number, nothing around it. */
 bool text_parse_u64(const char *text, uint64_t *ret_value);
 

@@ -45,19 +45,21 @@ const struct option flame_options[] = {
 	{ 0 },
 };
 
-/* "x.nettrace" becomes "x.svg", in the current folder. */
+/* "x.nettrace" and "x.nettrace.zst" become "x.svg", in the current folder. */
 static void default_output(const char *recording, enum flame_format format, struct bytes *out)
 {
+	static const char *const suffixes[] = { ".zst", ".nettrace" };
 	const char *slash = strrchr(recording, '/');
 	const char *base = slash ? slash + 1 : recording;
-	size_t len = strlen(base);
-	static const char suffix[] = ".nettrace";
 
-	if (strcmp(base, "-") == 0) {
+	if (strcmp(base, "-") == 0)
 		base = "flame";
-		len = strlen(base);
-	} else if (len > sizeof(suffix) - 1 && strcmp(base + len - (sizeof(suffix) - 1), suffix) == 0) {
-		len -= sizeof(suffix) - 1;
+	size_t len = strlen(base);
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		size_t suffix_len = strlen(suffixes[i]);
+		if (len > suffix_len && strncmp(base + len - suffix_len, suffixes[i], suffix_len) == 0)
+			len -= suffix_len;
 	}
 	bytes_add(out, base, len);
 	bytes_text(out, format == FORMAT_SVG ? ".svg" : ".folded");

@@ -26,6 +26,7 @@
 #include "cli/target_options.h"
 #include "cli/words.h"
 #include "machine/box.h"
+#include "machine/memory_cgroup.h"
 #include "machine/output_file.h"
 #include "machine/proc.h"
 #include "machine/rights.h"
@@ -39,11 +40,15 @@
 #define VIEWER_CPU_MAX  255u
 #define COMMAND_TEXT    8192u
 #define OWN_TRIES       5
+#define MEMORY_LEFT_MIN UINT64_C(64000000)
 
 struct record_values {
 	struct target_values targets;
 	uint64_t frequency_hz;
 	uint64_t duration_ns;
+	bool packed;
+	uint64_t size_max;
+	bool yes;
 	struct texts outputs;
 	const char *folder;
 	struct texts tids;
@@ -79,6 +84,12 @@ const struct option record_options[] = {
 		OPTION_TEXTS, INTO(struct record_values, outputs) },
 	{ 'd', "folder", "DIR", "everything into DIR/<date_time>/: recording, flame graph, folded stacks, report",
 		OPTION_TEXT, INTO(struct record_values, folder) },
+	{ 'z', "compress", NULL, "pack it with zstd (.nettrace.zst; so does -o FILE.zst)", OPTION_FLAG,
+		INTO(struct record_values, packed) },
+	{ 0, "max-size", "SIZE", "end when the recording has about 64M, 1.5G, 512MiB", OPTION_SIZE,
+		INTO(struct record_values, size_max) },
+	{ 'y', "yes", NULL, "go on where little memory is left to the target", OPTION_FLAG,
+		INTO(struct record_values, yes) },
 	{ 0, "report", NULL, "print the report at the end", OPTION_FLAG, INTO(struct record_values, report) },
 	{ 0, "all-user", NULL, "user code only, without the kernel", OPTION_FLAG,
 		INTO(struct record_values, user_only) },
@@ -124,6 +135,7 @@ struct recording_run {
 	int signal;                /* that asked for the end; 0 none */
 	bool child_has_it;         /* ... and the command got it too, from the terminal */
 	bool limit_said;           /* what this user cannot record */
+	bool memory_limited;       /* together with the target */
 };
 
 /* ---- targets ---- */
@@ -209,6 +221,39 @@ static int choose_own_processes(struct recording_run *run, struct diag *diag)
 	targets_done(&run->targets);
 	result = targets_choose(&query, &run->targets, diag);
 	return result < 0 ? result : list_pids(run, diag);
+}
+
+/* ---- memory ---- */
+
+/* What we take counts against the limit of a target in our own control group. */
+static bool shares_memory(const struct recording_run *run, const struct memory_cgroup *group)
+{
+	for (uint32_t i = 0; i < run->pids.count; i++)
+		if (memory_cgroup_holds("", group, run->pids.items[i]))
+			return true;
+	return !run->pids.count; /* the machine, or a command that we start */
+}
+
+static int look_at_memory(struct recording_run *run, struct diag *diag)
+{
+	struct memory_cgroup group;
+	cleanup(bytes_done) struct bytes left = { 0 };
+
+	if (memory_cgroup_read("", &group) < 0 || !shares_memory(run, &group))
+		return 0;
+	run->memory_limited = true;
+	text_add_size(&left, group.left_bytes);
+	bytes_text(&left, " of ");
+	text_add_size(&left, group.limit_bytes);
+	if (group.left_bytes < MEMORY_LEFT_MIN && !run->values->yes) {
+		diag_set(diag, -ENOMEM, "only %s of memory are left to the control group that the recorder shares with its target",
+			bytes_z(&left));
+		diag_remedy(diag, "record from outside of that container, or go on with --yes");
+		return -ENOMEM;
+	}
+	if (!run->values->quiet)
+		fprintf(stderr, "memory     %s left to the control group shared with the target\n", bytes_z(&left));
+	return 0;
 }
 
 /* perf's bare milliseconds, or a time with its unit. */
@@ -376,6 +421,21 @@ static void say_end(struct recording_run *run)
 	fputs(bytes_z(&text), stderr);
 }
 
+/* A size that was asked for is an end like any other; a disk that is nearly full is a failure. */
+static int say_limit(struct recording_run *run, struct diag *diag)
+{
+	struct live_counts counts;
+
+	live_count(run->live, &counts);
+	if (counts.limit == OUTPUT_SIZE_LIMIT && !run->values->quiet)
+		words_say("%s", live_end_reason(run->live));
+	if (counts.limit != OUTPUT_DISK_LIMIT)
+		return 0;
+	diag_set(diag, -ENOSPC, "the recording was ended: %s", live_end_reason(run->live));
+	diag_remedy(diag, "what was recorded up to then is whole; make room on the disk, or write to another one with -o");
+	return -ENOSPC;
+}
+
 /* ---- the run ---- */
 
 static bool stdin_is_ours(void)
@@ -492,7 +552,7 @@ static int run_until_end(struct recording_run *run, struct diag *diag)
 			run->reason = "the time was up";
 		if (!run->reason && result == 0) {
 			reap(run);
-			run->reason = run->reason ? run->reason : "all targets ended";
+			run->reason = run->reason ? run->reason : live_end_reason(run->live);
 		}
 		if (now_ns - begin_ns >= progress_ns + PROGRESS_NS) {
 			progress_ns = now_ns - begin_ns;
@@ -657,11 +717,17 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.no_dotnet = values->no_dotnet,
 		.no_arguments = values->no_arguments,
 		.symbol_paths = values->symbol_paths.list.items,
+		.size_max = values->size_max,
 		.command_line = command_line,
 		.version = SPOOR_VERSION,
 	};
-	const struct record_outputs_wish wish = { .files = &values->outputs, .folder = values->folder, .name = run->name };
+	const struct record_outputs_wish wish = { .files = &values->outputs, .folder = values->folder, .name = run->name,
+		.packed = values->packed };
 
+	result = look_at_memory(run, diag);
+	if (result < 0)
+		return result;
+	options.spare_page_cache = run->memory_limited;
 	run->timer = run->args->command && (values->targets.all || run->pids.count);
 	result = record_outputs_choose(&run->outputs, &wish, diag);
 	if (result == 0)
@@ -677,7 +743,8 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		result = live_run_command(run->live, diag);
 	if (result == 0 && (!run->delay_ns || wait_delay(run)))
 		result = live_write_to(run->live, out.fd,
-			strcmp(run->outputs.path, "-") == 0 ? "standard output" : run->outputs.path, diag);
+			strcmp(run->outputs.path, "-") == 0 ? "standard output" : run->outputs.path,
+			run->outputs.packed, diag);
 	else if (result == 0)
 		result = diag_set(diag, -ECANCELED, "nothing was recorded: %s before the delay was over", run->reason);
 	if (result == 0)
@@ -698,7 +765,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 
 	pass_signal(run);
 	say_end(run);
-	return result < 0 ? result : end_result;
+	return result < 0 ? result : end_result < 0 ? end_result : say_limit(run, diag);
 }
 
 static bool writes_to_stdout(const struct record_values *values)

@@ -31,6 +31,7 @@
 #include "dotnet/providers.h"
 #include "dotnet/reverse.h"
 #include "machine/output_file.h"
+#include "machine/rights.h"
 #include "export/event_text.h"
 #include "model/event.h"
 #include "model/schema.h"
@@ -930,6 +931,7 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 
 	if (!options_parse(self, argc, argv, &values, &args, &code))
 		return code;
+	rights_raise();
 	for (uint32_t i = 0; i < values.process_ids.list.count; i++)
 		if (!vec_add(&values.targets.pids.list, values.process_ids.list.items[i]))
 			code = EXIT_FAILED;

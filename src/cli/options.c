@@ -57,6 +57,7 @@ static size_t field_size(enum option_kind kind)
 		return sizeof(struct texts);
 	case OPTION_COUNT:
 	case OPTION_DURATION:
+	case OPTION_SIZE:
 		return sizeof(uint64_t);
 	case OPTION_CHOICE:
 		return sizeof(unsigned);
@@ -168,6 +169,10 @@ static int take(const struct verb *verb, const struct option *row, const char *t
 		return options_misused(verb,
 			"--%s takes a duration such as 30s, 500ms, 5m or 00:01:30, not '%s'",
 			row->name, text);
+	case OPTION_SIZE:
+		if (text_parse_size(text, field))
+			return 0;
+		return options_misused(verb, "--%s takes a size such as 64M or 1.5G, not '%s'", row->name, text);
 	case OPTION_CHOICE:
 		if (choice_find(row->argument, text, field))
 			return 0;

@@ -43,8 +43,10 @@
 
 #define TICK_MS        250
 #define SILENT_TICKS   (GUARD_PATIENCE_NS / (TICK_MS * UINT64_C(1000000)))
+#define BUSY_TICKS     (GUARD_BUSY_NS / (TICK_MS * UINT64_C(1000000)))
 #define LOOK_NS        UINT64_C(250000000)  /* between two looks whether the guard lives */
 #define END_NS         UINT64_C(2000000000) /* for a runtime to end its sessions, before they are shut down */
+#define ROOM_MS        250                  /* for the guard to take a message: hundreds may wait */
 #define TURN_MS        20                   /* of the ending, while a stop cannot be sent yet */
 #define LEAVE_MS       200                  /* for the guard to leave */
 #define RESTARTS_MAX   5u
@@ -67,6 +69,7 @@ enum order {
 };
 
 struct message {
+	uint32_t size;               /* of all of it */
 	uint32_t order;
 	uint32_t key;
 	uint64_t session_id;
@@ -105,6 +108,9 @@ struct guard {
 	/* the guard's alone */
 	struct dotnet_target owner;
 	VEC(struct pollfd) fds;
+	struct message message; /* that is being received, */
+	size_t message_got;
+	int message_fd;         /* and what came with it; -1 nothing */
 };
 
 static uint64_t now_ns(void)
@@ -161,36 +167,42 @@ static void take_add(struct guard *guard, const struct message *message, int fd)
 /* One message of the owner. 1, 0 when there is none, -EPIPE when the owner has closed its end. */
 static int take_message(struct guard *guard)
 {
-	static struct message message;
+	struct message *message = &guard->message;
 	union {
 		struct cmsghdr header;
 		char room[CMSG_SPACE(sizeof(int))];
 	} control;
-	struct iovec part = { .iov_base = &message, .iov_len = sizeof(message) };
-	struct msghdr head = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
-		.msg_controllen = sizeof(control) };
-	ssize_t n = recvmsg(guard->channel, &head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	int fd = -1;
 
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -EPIPE;
-	if (n == 0)
-		return -EPIPE;
-	const struct cmsghdr *with = CMSG_FIRSTHDR(&head);
+	/* A stream: what was sent in one piece mostly comes in one, but its size must be known first. */
+	for (size_t size = MESSAGE_MIN; guard->message_got < size;) {
+		struct iovec part = { .iov_base = (char *)message + guard->message_got,
+			.iov_len = size - guard->message_got };
+		struct msghdr head = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+			.msg_controllen = sizeof(control) };
+		ssize_t n = recvmsg(guard->channel, &head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return 0;
+		if (n <= 0)
+			return -EPIPE;
+		const struct cmsghdr *with = CMSG_FIRSTHDR(&head);
+		if (with && with->cmsg_level == SOL_SOCKET && with->cmsg_type == SCM_RIGHTS)
+			memcpy(&guard->message_fd, CMSG_DATA(with), sizeof(guard->message_fd));
+		guard->message_got += (size_t)n;
+		if (guard->message_got >= MESSAGE_MIN)
+			size = message->size;
+	}
+	int fd = TAKE_FD(guard->message_fd);
+	struct guarded *item = find(guard, message->key);
 
-	if (with && with->cmsg_level == SOL_SOCKET && with->cmsg_type == SCM_RIGHTS)
-		memcpy(&fd, CMSG_DATA(with), sizeof(fd));
-	message.tmpdir[(size_t)n > MESSAGE_MIN ? (size_t)n - MESSAGE_MIN - 1 : 0] = '\0';
-	struct guarded *item = find(guard, message.key);
-
-	if (message.order == ORDER_ADD && fd >= 0) {
-		take_add(guard, &message, fd);
+	guard->message_got = 0;
+	if (message->order == ORDER_ADD && fd >= 0) {
+		take_add(guard, message, fd);
 		return 1;
 	}
 	closep(&fd);
-	if (message.order == ORDER_SESSION && item && !item->asked)
-		item->session_id = message.session_id;
-	else if (message.order == ORDER_REMOVE && item && !item->doomed)
+	if (message->order == ORDER_SESSION && item && !item->asked)
+		item->session_id = message->session_id;
+	else if (message->order == ORDER_REMOVE && item && !item->doomed)
 		let_go(guard, item);
 	return 1;
 }
@@ -255,10 +267,11 @@ static void ask_to_stop(struct guarded *item)
 }
 
 /* Waits until a doomed stream or the owner has something to say. */
-static void wait_for_streams(struct guard *guard, int wait_ms)
+static void wait_for_streams(struct guard *guard, bool owner_lives, int wait_ms)
 {
 	vec_reset(&guard->fds);
-	(void)vec_add(&guard->fds, ((struct pollfd){ .fd = guard->channel, .events = POLLIN })); /* then time alone wakes */
+	if (owner_lives)
+		(void)vec_add(&guard->fds, ((struct pollfd){ .fd = guard->channel, .events = POLLIN })); /* then time alone wakes */
 	for (uint32_t i = 0; i < guard->list.count; i++)
 		if (guard->list.items[i].doomed)
 			(void)vec_add(&guard->fds,
@@ -299,7 +312,7 @@ static void end_sessions(struct guard *guard, bool owner_lives)
 			left = true;
 		}
 		if (left)
-			wait_for_streams(guard, wait_ms);
+			wait_for_streams(guard, owner_lives, wait_ms);
 	}
 	for (uint32_t i = guard->list.count; i-- > 0;) {
 		struct guarded *item = &guard->list.items[i];
@@ -367,15 +380,34 @@ static void be_by_itself(void)
 		return;                                   /* then a folder is held a little longer */
 }
 
+/* Nanoseconds of CPU time that the owner's main thread has had; 0 where the kernel does not count them. */
+static uint64_t owner_cpu_ns(const struct guard *guard)
+{
+	char path[64];
+	char text[128];
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/schedstat", guard->owner.pid); /* fits */
+	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	return strtoull(text, NULL, 10);
+}
+
 /* `owner_fd` becomes readable when the owner has gone; -1 where the kernel has no such thing. */
 static _Noreturn void stand_guard(struct guard *guard, int owner_fd)
 {
 	pid_t owner = (pid_t)guard->owner.pid;
 	uint64_t beats = 0;
-	unsigned silent = 0;
+	uint64_t cpu_ns = 0;
+	unsigned silent = 0; /* ticks without a beat, */
+	unsigned still = 0;  /* and without a nanosecond of CPU */
 
 	be_by_itself();
 	close_others(guard, owner_fd);
+	guard->message_fd = -1;
 	for (;;) {
 		struct pollfd fds[2] = {
 			{ .fd = guard->channel, .events = POLLIN },
@@ -385,7 +417,7 @@ static _Noreturn void stand_guard(struct guard *guard, int owner_fd)
 		int result = 0;
 
 		while ((result = take_message(guard)) > 0)
-			silent = 0;
+			silent = still = 0;
 		if (result < 0 || fds[1].revents || getppid() != owner) {
 			end_sessions(guard, false);
 			_exit(0);
@@ -394,14 +426,17 @@ static _Noreturn void stand_guard(struct guard *guard, int owner_fd)
 
 		if (seen != beats) {
 			beats = seen;
-			silent = 0;
+			silent = still = 0;
 			__atomic_store_n(&guard->page->seen_ns, now_ns(), __ATOMIC_SEQ_CST);
 		} else if (ready == 0) {
+			uint64_t before_ns = cpu_ns;
+			cpu_ns = owner_cpu_ns(guard);
 			silent++;
+			still = cpu_ns == before_ns ? still + 1 : 0;
 		}
-		if (silent >= SILENT_TICKS && guard->list.count) {
+		if ((still >= SILENT_TICKS || silent >= BUSY_TICKS) && guard->list.count) {
 			end_sessions(guard, true);
-			silent = 0;
+			silent = still = 0;
 		}
 	}
 }
@@ -413,7 +448,8 @@ static int spawn(struct guard *guard, struct diag *diag)
 	int pair[2];
 	pid_t parent = getpid();
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+	/* A stream, because the kernel lets only ten packets wait (net.unix.max_dgram_qlen). */
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return diag_set(diag, -errno, "cannot guard .NET sessions: %m");
 	int owner_fd = (int)syscall(SYS_pidfd_open, parent, 0);
 
@@ -501,18 +537,19 @@ void guard_beat(struct guard *guard, uint64_t now)
 		replace(guard);
 }
 
-static void send_message(struct guard *guard, const struct message *message, size_t size, int fd)
+static void send_message(struct guard *guard, struct message *message, size_t size, int fd)
 {
 	union {
 		struct cmsghdr header;
 		char room[CMSG_SPACE(sizeof(int))];
 	} control = { .room = { 0 } };
-	struct iovec part = { .iov_base = (void *)message, .iov_len = size };
+	struct iovec part = { .iov_base = message, .iov_len = size };
 	struct msghdr head = { .msg_iov = &part, .msg_iovlen = 1 };
 	ssize_t n;
 
 	if (guard->channel < 0)
 		return;
+	message->size = (uint32_t)size;
 	if (fd >= 0) {
 		head.msg_control = &control;
 		head.msg_controllen = sizeof(control);
@@ -522,10 +559,13 @@ static void send_message(struct guard *guard, const struct message *message, siz
 		with->cmsg_len = CMSG_LEN(sizeof(fd));
 		memcpy(CMSG_DATA(with), &fd, sizeof(fd));
 	}
-	do
-		n = sendmsg(guard->channel, &head, MSG_DONTWAIT | MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
-	if (n >= 0)
+	for (unsigned tries = 0; (n = sendmsg(guard->channel, &head, MSG_DONTWAIT | MSG_NOSIGNAL)) < 0 && tries < 2;
+		tries++) {
+		struct pollfd room = { .fd = guard->channel, .events = POLLOUT };
+		if (errno == EAGAIN)
+			(void)poll(&room, 1, ROOM_MS);
+	}
+	if (n == (ssize_t)size)
 		return;
 	/* Gone, or so far behind that it no longer keeps guard. The one that follows is forked with the list as it is now. */
 	kill_guard(guard);

@@ -4,8 +4,8 @@
  * A session whose reader stands still (stopped by a signal, held by a debugger, waiting for a dead disk) hurts its target: the next stop of
  * any session, the next tool, and the target's own exit wait in the runtime until somebody reads. A reader that was killed leaves sessions
  * that keep one of the 64 places of a quiet target for good. So the guard, forked into a session of its own where neither Ctrl-Z nor the
- * terminal's end reaches it, has a copy of each session's socket and watches who made it. When that process has gone, or has not come by for
- * 2 s, it reads the streams in its place, asks the runtimes to stop, and shuts down what has not ended 2 s later.
+ * terminal's end reaches it, has a copy of each session's socket and watches who made it. When that process has gone, or has not run for
+ * 2 s (8 s when it runs but does not come by), it reads the streams in its place, asks the runtimes to stop, and shuts down what has not ended 2 s later.
  *
  *   guard_start(&guard, &diag);                        one for all sessions of a program
  *   key = guard_add(guard, fd, &target);               before a session is asked for on this connection
@@ -17,7 +17,7 @@
  *   guard_free(guard);                                 ends what is left, and the guard
  *
  * A struct dotnet_client does all of this but start, beat and free (dotnet_client_guard()). A guard that dies is started again. Limit: what
- * stops both processes at once (a frozen cgroup, a paused container) is not helped.
+ * stops or ends both processes at once (a frozen cgroup, the end of the first process of a container) is not helped.
  */
 #ifndef SPOOR_DOTNET_GUARD_H
 #define SPOOR_DOTNET_GUARD_H
@@ -29,8 +29,9 @@ struct diag;
 struct dotnet_target;
 struct guard;
 
-/* For so long the sessions' owner may stay away. */
+/* For so long the sessions' owner may stay away without having run, and for so long when it runs: it may be busy, but not for ever. */
 #define GUARD_PATIENCE_NS UINT64_C(2000000000)
+#define GUARD_BUSY_NS     UINT64_C(8000000000)
 
 /* Forks it. Call it early: what memory the process has by then, the guard has too (shared until it is written to). */
 int guard_start(struct guard **ret_guard, struct diag *diag);

@@ -134,6 +134,25 @@ static void add_clocks(struct json *j, const struct report *report)
 	json_end(j);
 }
 
+static void add_limits(struct json *j, const struct report *report)
+{
+	const struct trace *trace = report->trace;
+
+	json_array(j, "cpu_limits");
+	for (uint32_t i = 1; i < trace->cpu_grants.count; i++) {
+		const struct cpu_grant *grant = &trace->cpu_grants.items[i];
+		json_object(j, NULL);
+		add_text(j, trace, "cgroup", grant->path);
+		add_text(j, trace, "container", grant->container);
+		json_f64(j, "cpus", grant->period_ns ? (double)grant->quota_ns / (double)grant->period_ns : 0);
+		json_u64(j, "periods", grant->periods);
+		json_u64(j, "throttled_periods", grant->throttled_periods);
+		json_u64(j, "throttled_ns", grant->throttled_ns);
+		json_end(j);
+	}
+	json_end(j);
+}
+
 static void add_names(struct json *j, const struct report *report)
 {
 	json_object(j, "names");
@@ -273,6 +292,7 @@ void report_json(const struct report *report, const struct call_tree *tree, uint
 	add_notices(j, report);
 	add_clocks(j, report);
 	add_sessions(j, report);
+	add_limits(j, report);
 	add_names(j, report);
 	json_array(j, "processes");
 	for (uint32_t i = 0; i < report->processes.count; i++)

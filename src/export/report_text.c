@@ -28,6 +28,7 @@
 #define NAME_COLUMNS_MAX    64u   /* in a pipe: wider names push what stands behind them */
 #define NAME_COLUMNS_MIN    20u
 #define UNNAMED_MAX         3u
+#define CONTAINER_COLUMNS   12u   /* of an id: what people know it by */
 
 struct page {
 	const struct report *report;
@@ -284,6 +285,40 @@ static void add_clocks(struct page *page)
 			text_add_duration(out, (double)offset->error_ns / NS_PER_S);
 		}
 		bytes_text(out, "\n");
+	}
+}
+
+/* A process that waits for its container's next share of CPU time looks idle, and is not. */
+static void add_grants(struct page *page)
+{
+	const struct trace *trace = page->report->trace;
+	struct bytes *out = page->out;
+
+	for (uint32_t i = 1; i < trace->cpu_grants.count; i++) {
+		const struct cpu_grant *grant = &trace->cpu_grants.items[i];
+		const char *container = trace_text(trace, grant->container);
+		if (!grant->period_ns)
+			continue;
+		bytes_text(out, *container ? "container " : "control group ");
+		if (*container)
+			text_add_safe(out, container, strlen(container) < CONTAINER_COLUMNS ? strlen(container) : CONTAINER_COLUMNS);
+		else
+			text_add_safe(out, trace_text(trace, grant->path), strlen(trace_text(trace, grant->path)));
+		bytes_printf(out, ": limited to %.3g CPUs, ", (double)grant->quota_ns / (double)grant->period_ns);
+		if (!grant->throttled_periods) {
+			bytes_text(out, "never throttled\n");
+			continue;
+		}
+		paint(page, color_bold);
+		bytes_printf(out, "throttled %.1f %% of the time", 100 * share_of(grant->throttled_periods, grant->periods));
+		paint(page, color_reset);
+		bytes_text(out, " (in ");
+		text_add_count(out, grant->throttled_periods);
+		bytes_text(out, " of ");
+		text_add_count(out, grant->periods);
+		bytes_text(out, " periods; its threads waited ");
+		text_add_duration(out, (double)grant->throttled_ns / NS_PER_S);
+		bytes_text(out, ")\n");
 	}
 }
 
@@ -802,6 +837,7 @@ void report_text(const struct report *report, struct call_tree *tree,
 		.row_count = options->row_count ? options->row_count : ROWS_DEFAULT };
 
 	add_head(&page);
+	add_grants(&page);
 	add_trust(&page);
 	if (!report->samples) {
 		bytes_text(out, report->all_samples ? "no sample is left by this selection\n"

@@ -25,6 +25,7 @@
 #include "model/spoor_payload.h"
 #include "model/trace.h"
 
+#define RESTING_BYTES (8u << 10)       /* of buffer that a decoder without work keeps */
 #define V4_BLOCK_SIZE_MAX (64u << 20)  /* runtimes write 100 KiB; version 6 has 24 bits for the size */
 #define METADATA_ID_MAX   (1u << 20)
 #define ROWS_MAX          (1u << 20)
@@ -179,6 +180,17 @@ uint8_t *nettrace_decoder_room(struct nettrace_decoder *d, size_t size)
 		d->capacity = capacity;
 	}
 	return d->buffer + d->end;
+}
+
+void nettrace_decoder_rest(struct nettrace_decoder *d)
+{
+	if (d->begin != d->end || d->capacity <= RESTING_BYTES)
+		return;
+	d->base += d->begin;
+	d->begin = d->end = 0;
+	free(d->buffer);
+	d->buffer = NULL;
+	d->capacity = 0;
 }
 
 void nettrace_decoder_filled(struct nettrace_decoder *d, size_t size)

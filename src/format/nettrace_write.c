@@ -24,6 +24,7 @@
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/vec.h"
+#include "format/packed_file.h"
 #include "model/event.h"
 #include "model/trace.h"
 
@@ -110,6 +111,7 @@ struct nettrace_sink {
 	bool restart;            /* a sequence point is due before the next block */
 	uint32_t sequence[2];    /* of each capture row: the last number given */
 
+	struct packed_file *packed; /* NULL: written as it is */
 	struct bytes out;        /* encoded, not yet in the file; empty most of the time */
 	struct nettrace_sink_counts out_counts; /* what `out` adds */
 	struct nettrace_sink_counts counts;
@@ -156,43 +158,10 @@ static int write_all(struct nettrace_sink *s, const uint8_t *data, size_t size, 
 	return 0;
 }
 
-/*
- * Puts `out` into the file. In place: bytes behind the first word, with a new zero word at the end; then the word itself, over the old zero word. It
- * lies at a multiple of 4, so it can't be torn between two pages.
- */
-static int commit(struct nettrace_sink *s, struct diag *diag)
+/* What has been encoded is in the file now. */
+static void count_out(struct nettrace_sink *s)
 {
-	struct bytes *out = &s->out;
-	size_t size = out->len;
-	size_t done;
-	int r;
-
-	if (!size)
-		return 0;
-	if (s->in_place) {
-		if (!bytes_reserve(out, 4))
-			return -ENOMEM;
-		memset(out->data + size, 0, 4); /* the next zero word; not counted in len */
-		r = write_all(s, out->data + 4, size, s->offset + 4, &done);
-		if (r == 0)
-			r = write_all(s, out->data, 4, s->offset, &done);
-		if (r < 0) {
-			/* The zero word still stands at `offset`; without what lies behind it the file only looks better. */
-			if (ftruncate(s->fd, (off_t)s->offset + 4) < 0)
-				errno = 0;
-			return write_error(s, r, diag);
-		}
-	} else {
-		r = write_all(s, out->data, size, 0, &done);
-		if (r < 0) {
-			if (done && (!s->regular ||
-					ftruncate(s->fd, (off_t)(s->append_start + s->offset)) < 0))
-				s->dead = r;
-			return write_error(s, r, diag);
-		}
-	}
-	s->offset += size;
-	s->counts.bytes += size;
+	s->counts.bytes = s->offset;
 	s->counts.events += s->out_counts.events;
 	for (size_t i = 0; i < sizeof(s->counts.events_by_kind) / sizeof(uint64_t); i++)
 		s->counts.events_by_kind[i] += s->out_counts.events_by_kind[i];
@@ -201,6 +170,73 @@ static int commit(struct nettrace_sink *s, struct diag *diag)
 	s->counts.stack_bytes += s->out_counts.stack_bytes;
 	s->counts.event_bytes += s->out_counts.event_bytes;
 	s->out_counts = (struct nettrace_sink_counts){ 0 };
+}
+
+/*
+ * In place: bytes behind the first word, with a new zero word at the end; then the word itself, over the old zero word. It
+ * lies at a multiple of 4, so it can't be torn between two pages.
+ */
+static int put_in_place(struct nettrace_sink *s, struct bytes *out)
+{
+	size_t size = out->len;
+	size_t done;
+
+	if (!bytes_reserve(out, 4))
+		return -ENOMEM;
+	memset(out->data + size, 0, 4); /* the next zero word; not counted in len */
+	int r = write_all(s, out->data + 4, size, s->offset + 4, &done);
+
+	if (r == 0)
+		r = write_all(s, out->data, 4, s->offset, &done);
+	/* The zero word still stands at `offset`; without what lies behind it the file only looks better. */
+	if (r < 0 && ftruncate(s->fd, (off_t)s->offset + 4) < 0)
+		errno = 0;
+	return r;
+}
+
+/* Where nothing is rewritten. */
+static int put_behind(struct nettrace_sink *s, const struct bytes *out)
+{
+	size_t done;
+	int r = write_all(s, out->data, out->len, 0, &done);
+
+	if (r < 0 && done &&
+		(!s->regular || ftruncate(s->fd, (off_t)(s->append_start + s->offset)) < 0))
+		s->dead = r;
+	return r;
+}
+
+/* Puts `out`, packed if so wanted, into the file. */
+static int commit(struct nettrace_sink *s, struct diag *diag)
+{
+	struct bytes *out = &s->out;
+	int r = 0;
+
+	if (s->packed) {
+		struct bytes *plain = out;
+		if (plain->len)
+			r = packed_file_add(s->packed, plain->data, plain->len);
+		if (r < 0) {
+			s->dead = r;
+			return write_error(s, r, diag);
+		}
+		bytes_reset(plain); /* the packer has it now */
+		out = packed_file_pending(s->packed);
+	}
+	size_t size = out->len;
+
+	if (!size)
+		return 0;
+	if (s->packed && s->in_place)
+		r = packed_file_put(s->packed, s->fd, s->write_at);
+	else if (s->in_place)
+		r = put_in_place(s, out);
+	else
+		r = put_behind(s, out);
+	if (r < 0)
+		return write_error(s, r, diag);
+	s->offset = s->packed && s->in_place ? packed_file_size(s->packed) : s->offset + size;
+	count_out(s);
 	bytes_reset(out);
 	return 0;
 }
@@ -971,12 +1007,22 @@ static int nettrace_end(struct sink *sink, struct diag *diag)
 	if (r < 0)
 		return r;
 	if (s->in_place) {
+		if (s->packed && packed_file_cut(s->packed, s->fd) < 0)
+			errno = 0; /* it is whole with the room behind it too */
 		/* Whoever writes behind us into the same open file (a shell's group) goes on at the end. */
-		if (lseek(s->fd, (off_t)s->offset + 4, SEEK_SET) < 0)
+		if (lseek(s->fd, (off_t)s->offset + (s->packed ? 0 : 4), SEEK_SET) < 0)
 			errno = 0;
 		return 0;
 	}
 	bytes_u32(&s->out, 0);
+	if (s->packed) {
+		r = packed_file_add(s->packed, s->out.data, s->out.len);
+		bytes_reset(&s->out);
+		if (r == 0)
+			r = packed_file_finish(s->packed);
+		if (r < 0)
+			return write_error(s, r, diag);
+	}
 	return commit(s, diag);
 }
 
@@ -994,6 +1040,7 @@ static void nettrace_close(struct sink *sink)
 	vec_done(&s->metadata_ids);
 	bytes_done(&s->payloads);
 	bytes_done(&s->out);
+	packed_file_free(s->packed);
 	free(s);
 }
 
@@ -1025,7 +1072,12 @@ int nettrace_sink_open(const struct nettrace_sink_options *options, struct trace
 		r = -ENOMEM;
 		goto failed;
 	}
-	if (s->in_place) {
+	if (options->packed) {
+		r = packed_file_new(&s->packed);
+		if (r < 0)
+			goto failed;
+	}
+	if (s->in_place && !s->packed) {
 		/* The head is worth nothing in parts: with its zero word in one write, not in two as later. */
 		size_t done;
 		size_t size = s->out.len;
@@ -1038,13 +1090,13 @@ int nettrace_sink_open(const struct nettrace_sink_options *options, struct trace
 			goto failed;
 		}
 		s->offset = size;
-		s->counts.bytes = size;
 		bytes_reset(&s->out);
 	} else {
 		r = commit(s, diag);
 		if (r < 0)
 			goto failed;
 	}
+	s->counts.bytes = s->offset;
 	*ret_sink = (struct sink *)(void *)s;
 	return 0;
 failed:

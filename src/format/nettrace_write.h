@@ -6,6 +6,9 @@
  * word that opens them last: whenever we are killed, the file reads without an error up to the last flush. On anything else (pipe,
  * O_APPEND) blocks follow one another and end() writes the end mark.
  *
+ * Packed with zstd (packed_file.h) it is the same file to every reader here, and to others after `zstd -d`; the same promises hold for what that
+ * gives.
+ *
  * When a write fails (disk full), the file is cut back to the last complete flush, the error says why, and nothing is forgotten: the next
  * flush() tries again. After a failure in the middle of a pipe nothing can follow; every later call fails the same way. Writing into
  * a closed pipe raises SIGPIPE; the program ignores it.
@@ -15,6 +18,7 @@
 #ifndef SPOOR_FORMAT_NETTRACE_WRITE_H
 #define SPOOR_FORMAT_NETTRACE_WRITE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -33,6 +37,7 @@ struct nettrace_sink_options {
 	const char *name;               /* for messages; borrowed until close */
 	const struct nettrace_key *keys; /* own key/value pairs for the file's head; may be NULL */
 	size_t key_count;
+	bool packed;                    /* with zstd */
 	/* What writes at a place of a regular file, as pwrite(2), which it is when NULL. Tests see each state of the file this way. */
 	ssize_t (*write_at)(int fd, const void *data, size_t size, off_t offset);
 };
@@ -43,8 +48,8 @@ struct nettrace_sink_counts {
 	uint64_t events_by_kind[16];    /* enum event_kind */
 	uint64_t stacks;                /* stack rows written */
 	uint64_t stack_frames;
-	uint64_t stack_bytes;           /* of `bytes`: stack blocks */
-	uint64_t event_bytes;           /* of `bytes`: event blocks */
+	uint64_t stack_bytes;           /* stack blocks, before packing */
+	uint64_t event_bytes;           /* event blocks, likewise */
 	uint64_t clamped;               /* events whose time was moved to keep the order */
 	uint64_t payloads_cut;          /* payloads above EVENT_PAYLOAD_MAX */
 	uint64_t stacks_cut;            /* stacks above 8190 frames */

@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "base/map.h"
 #include "machine/kernel_file.h"
 
 #define PATH_ROOM     64u         /* "4194304/task/4194304/status" */
@@ -618,7 +619,7 @@ int proc_read_variable(struct proc_reader *proc, uint32_t pid, const char *name,
 }
 
 int proc_read_cgroup(struct proc_reader *proc, uint32_t pid, const char **ret_path,
-	size_t *ret_len)
+	size_t *ret_len, uint64_t *ret_hash)
 {
 	ssize_t n = read_whole(proc, pid, "cgroup");
 
@@ -628,6 +629,8 @@ int proc_read_cgroup(struct proc_reader *proc, uint32_t pid, const char **ret_pa
 	if (!path)
 		return -ENOENT;
 	*ret_path = path;
+	if (ret_hash)
+		*ret_hash = hash_bytes(proc->buffer, (size_t)n);
 	((uint8_t *)proc->buffer)[(size_t)(path - (const char *)proc->buffer) + *ret_len] = 0;
 	return 0;
 }

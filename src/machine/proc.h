@@ -110,9 +110,12 @@ int proc_read_arguments(struct proc_reader *proc, uint32_t pid, const char **ret
 int proc_read_variable(struct proc_reader *proc, uint32_t pid, const char *name,
 	const char **ret_value, size_t *ret_len);
 
-/* Its control group: the path of the unified hierarchy, or else the longest of the others. */
+/*
+ * Its control group: the path of the unified hierarchy, or else the longest of the others. *ret_hash (may be NULL) is of all of them: equal for processes in
+ * the same groups.
+ */
 int proc_read_cgroup(struct proc_reader *proc, uint32_t pid, const char **ret_path,
-	size_t *ret_len);
+	size_t *ret_len, uint64_t *ret_hash);
 
 /* Inodes of its pid and mount namespace. Needs the right to look into the process. */
 int proc_read_namespaces(struct proc_reader *proc, uint32_t pid, uint64_t *ret_pid_namespace,

@@ -313,6 +313,34 @@ static int absorb_clock_offset(struct trace *trace, const struct event *event)
 	return 1;
 }
 
+/* Told again and again, each time of the whole time so far: the last one counts. */
+static int absorb_cpu_limit(struct trace *trace, const struct event *event)
+{
+	struct payload_cpu_limit read;
+	int r = payload_read_cpu_limit(event->payload, event->payload_size, &trace->strings, &read);
+
+	if (r < 0)
+		return r;
+	uint32_t path = trace_add_text(trace, read.path);
+	struct cpu_grant *grant = NULL;
+
+	for (uint32_t i = 1; i < trace->cpu_grants.count; i++)
+		if (trace->cpu_grants.items[i].path == path)
+			grant = &trace->cpu_grants.items[i];
+	if (!grant)
+		grant = vec_push(&trace->cpu_grants);
+	if (!grant)
+		return -ENOMEM;
+	grant->path = path;
+	grant->container = trace_add_text(trace, read.container);
+	grant->quota_ns = read.quota_ns;
+	grant->period_ns = read.period_ns;
+	grant->periods = read.periods;
+	grant->throttled_periods = read.throttled_periods;
+	grant->throttled_ns = read.throttled_ns;
+	return 1;
+}
+
 static int absorb_session(struct trace *trace, const struct event *event)
 {
 	struct recording *recording = &trace->recording;
@@ -468,6 +496,8 @@ static int absorb_known(struct trace *trace, const struct event *event, const st
 			return absorb_notice(trace, event);
 		case 6:
 			return absorb_clock_offset(trace, event);
+		case 10:
+			return absorb_cpu_limit(trace, event);
 		case 16:
 			return absorb_facts(trace, event);
 		case 17:

@@ -42,8 +42,18 @@ static const char *intern(struct codemap *map, const char *text)
 {
 	if (!text || !*text)
 		return "";
-	uint32_t index = strtab_add_z(&map->texts, text);
-	return index ? strtab_get(&map->texts, index) : NULL;
+	struct strtab *texts = map->shared ? map->shared : &map->texts;
+	uint32_t index = strtab_add_z(texts, text);
+	return index ? strtab_get(texts, index) : NULL;
+}
+
+/* False when there is no memory. */
+static bool index_begins(struct codemap *map)
+{
+	for (; map->indexed < map->codes.count; map->indexed++)
+		if (!map_put(&map->begin_index, map->codes.items[map->indexed].begin, map->indexed + 1))
+			return false;
+	return true;
 }
 
 /* The body that a further message about it refreshes, or NULL. */
@@ -79,7 +89,7 @@ int codemap_add(struct codemap *map, const struct code *code)
 	added.name = intern(map, code->name);
 	added.signature = intern(map, code->signature);
 	added.until_ns = code_end_time(code);
-	if (!added.name_space || !added.name || !added.signature)
+	if (!added.name_space || !added.name || !added.signature || !index_begins(map))
 		return -ENOMEM;
 
 	struct code *known = find_known(map, &added);
@@ -99,7 +109,7 @@ int codemap_add(struct codemap *map, const struct code *code)
 	added.older = map_get(&map->begin_index, added.begin);
 	if (!vec_add(&map->codes, added))
 		return -ENOMEM;
-	if (!map_put(&map->begin_index, added.begin, map->codes.count)) {
+	if (!index_begins(map)) {
 		map->codes.count--;
 		return -ENOMEM;
 	}
@@ -111,6 +121,8 @@ void codemap_remove(struct codemap *map, uint64_t begin, uint64_t until_ns)
 {
 	unsigned walked = 0;
 
+	if (!index_begins(map))
+		return; /* its name stands until another takes the place */
 	for (uint32_t i = map_get(&map->begin_index, begin); i && walked < WALK_MAX; walked++) {
 		struct code *code = &map->codes.items[i - 1];
 		if (code->until_ns == UINT64_MAX && code->from_ns <= until_ns) {
@@ -411,6 +423,22 @@ const char *code_tier_words(enum code_tier tier)
 	return tiers[(unsigned)tier < sizeof(tiers) / sizeof(*tiers) ? tier : TIER_UNKNOWN].words;
 }
 
+void codemap_trim(struct codemap *map)
+{
+	uint32_t capacity = map->codes.count + map->codes.count / 8;
+	struct code *items = NULL;
+
+	map_done(&map->begin_index);
+	map->begin_index = (struct map){ 0 };
+	map->indexed = 0;
+	if (map->codes.count && capacity < map->codes.capacity)
+		items = realloc(map->codes.items, capacity * sizeof(*items));
+	if (!items)
+		return; /* it stays as large as it is */
+	map->codes.items = items;
+	map->codes.capacity = capacity;
+}
+
 size_t codemap_size_bytes(const struct codemap *map)
 {
 	return strtab_size_bytes(&map->texts) + map->codes.capacity * sizeof(*map->codes.items) +
@@ -425,6 +453,7 @@ void codemap_done(struct codemap *map)
 	vec_done(&map->codes);
 	vec_done(&map->order);
 	vec_done(&map->modules);
+	map->indexed = 0;
 	map_done(&map->begin_index);
 	map_done(&map->module_index);
 }

@@ -62,10 +62,12 @@ struct code_order {
 };
 
 struct codemap {
-	struct strtab texts;            /* names, signatures and paths, each once */
+	struct strtab texts;            /* names, signatures and paths, each once, */
+	struct strtab *shared;          /* or here, in a table of several maps that outlives them; NULL: not */
 	VEC(struct code) codes;         /* in order of arrival */
 	VEC(struct code_order) order;   /* by begin, then arrival; of the first `order.count` codes */
-	struct map begin_index;         /* begin -> newest body that begins there, plus one */
+	struct map begin_index;         /* begin -> newest body that begins there, plus one; of the first `indexed` codes */
+	uint32_t indexed;
 	VEC(struct code_module) modules;
 	struct map module_index;        /* module id -> newest item of modules, plus one */
 	uint64_t max_size_bytes;        /* no longer grows beyond this (0: no limit) */
@@ -108,6 +110,10 @@ void codemap_symbol_text(const struct codemap *map, const struct code *code, boo
 const char *code_tier_tag(enum code_tier tier);   /* "OptimizedTier1" */
 const char *code_tier_words(enum code_tier tier); /* "tier 1" */
 
+/* Gives back most of what was reserved for growth, and what the next addition can make again: for a map that will rarely grow any more. */
+void codemap_trim(struct codemap *map);
+
+/* Without a shared table of texts. */
 size_t codemap_size_bytes(const struct codemap *map);
 void codemap_done(struct codemap *map);
 

@@ -230,6 +230,20 @@ bool payload_clock_offset(struct bytes *out, const struct payload_clock_offset *
 	return w.cut;
 }
 
+bool payload_cpu_limit(struct bytes *out, const struct payload_cpu_limit *limit)
+{
+	struct writer w = writer_of(out);
+
+	put_text(&w, limit->path);
+	put_text(&w, limit->container);
+	bytes_u64(out, limit->quota_ns);
+	bytes_u64(out, limit->period_ns);
+	bytes_varuint(out, limit->periods);
+	bytes_varuint(out, limit->throttled_periods);
+	bytes_u64(out, limit->throttled_ns);
+	return w.cut;
+}
+
 void payload_cpu_state(struct bytes *out, const struct payload_cpu_state *state)
 {
 	bytes_varuint(out, state->cpu);
@@ -527,6 +541,21 @@ int payload_read_clock_offset(const uint8_t *payload, size_t size, struct strtab
 	ret_offset->source = get_text(&r);
 	ret_offset->offset_ns = cursor_varint(&r.c);
 	ret_offset->error_ns = cursor_varuint(&r.c);
+	return reader_done(&r);
+}
+
+int payload_read_cpu_limit(const uint8_t *payload, size_t size, struct strtab *strings,
+	struct payload_cpu_limit *ret_limit)
+{
+	struct reader r = reader_of(payload, size, strings);
+
+	ret_limit->path = get_text(&r);
+	ret_limit->container = get_text(&r);
+	ret_limit->quota_ns = cursor_u64(&r.c);
+	ret_limit->period_ns = cursor_u64(&r.c);
+	ret_limit->periods = cursor_varuint(&r.c);
+	ret_limit->throttled_periods = cursor_varuint(&r.c);
+	ret_limit->throttled_ns = cursor_u64(&r.c);
 	return reader_done(&r);
 }
 

@@ -98,6 +98,17 @@ struct payload_cpu_state {
 	bool online;
 };
 
+/* Of a control group, since its limit was first told. */
+struct payload_cpu_limit {
+	const char *path;
+	const char *container;
+	uint64_t quota_ns;          /* CPU time in each period */
+	uint64_t period_ns;
+	uint64_t periods;
+	uint64_t throttled_periods;
+	uint64_t throttled_ns;      /* added up over CPUs */
+};
+
 struct payload_count {
 	const char *name;
 	uint64_t count;
@@ -217,6 +228,7 @@ bool payload_machine(struct bytes *out, const struct payload_machine *machine);
 bool payload_loss(struct bytes *out, const struct payload_loss *loss);
 bool payload_notice(struct bytes *out, const struct payload_notice *notice);
 bool payload_clock_offset(struct bytes *out, const struct payload_clock_offset *offset);
+bool payload_cpu_limit(struct bytes *out, const struct payload_cpu_limit *limit);
 void payload_cpu_state(struct bytes *out, const struct payload_cpu_state *state);
 bool payload_process_facts(struct bytes *out, const struct payload_process_facts *facts);
 bool payload_runtime(struct bytes *out, const struct payload_runtime *runtime);
@@ -249,6 +261,8 @@ int payload_read_session_end(const uint8_t *payload, size_t size, struct strtab 
 	struct payload_count *counts, struct payload_session_end *ret_end);
 int payload_read_clock_offset(const uint8_t *payload, size_t size, struct strtab *strings,
 	struct payload_clock_offset *ret_offset);
+int payload_read_cpu_limit(const uint8_t *payload, size_t size, struct strtab *strings,
+	struct payload_cpu_limit *ret_limit);
 int payload_read_machine(const uint8_t *payload, size_t size, struct strtab *strings,
 	struct payload_machine *ret_machine);
 int payload_read_loss(const uint8_t *payload, size_t size, struct strtab *strings,

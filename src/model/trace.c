@@ -14,7 +14,7 @@ int trace_init(struct trace *trace)
 	/* Item 0 of each table; the kernel's mappings hang on process 0. */
 	if (!vec_push(&trace->processes) || !vec_push(&trace->threads) || !vec_push(&trace->mappings) ||
 		!vec_push(&trace->symbols) || !vec_push(&trace->schemas) || !vec_push(&trace->losses) ||
-		!vec_push(&trace->notices) || !vec_push(&trace->clock_offsets) ||
+		!vec_push(&trace->notices) || !vec_push(&trace->clock_offsets) || !vec_push(&trace->cpu_grants) ||
 		!vec_push(&trace->stacks.stacks)) {
 		trace_done(trace);
 		return -ENOMEM;
@@ -39,6 +39,7 @@ void trace_done(struct trace *trace)
 	vec_done(&trace->losses);
 	vec_done(&trace->notices);
 	vec_done(&trace->clock_offsets);
+	vec_done(&trace->cpu_grants);
 	vec_done(&trace->recording.counts);
 	stack_table_done(&trace->stacks);
 	map_done(&trace->by_pid);

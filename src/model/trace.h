@@ -114,6 +114,17 @@ struct clock_offset {
 	uint64_t time_ns;        /* when it was measured */
 };
 
+/* A control group's CPU limit, and how often it was reached during the recording. */
+struct cpu_grant {
+	uint32_t path;           /* strtab */
+	uint32_t container;      /* strtab: id, or 0 */
+	uint64_t quota_ns;       /* in each period */
+	uint64_t period_ns;
+	uint64_t periods;
+	uint64_t throttled_periods;
+	uint64_t throttled_ns;   /* added up over CPUs */
+};
+
 struct named_count {
 	uint32_t name;
 	uint64_t count;
@@ -167,6 +178,7 @@ struct trace {
 	VEC(struct loss) losses;
 	VEC(struct notice) notices;
 	VEC(struct clock_offset) clock_offsets;
+	VEC(struct cpu_grant) cpu_grants;
 	struct stack_table stacks;
 	struct recording recording;
 	uint32_t known_schemas[KNOWN_EVENT_COUNT]; /* schema index of each known event; 0 not yet used */

@@ -13,6 +13,7 @@
 #include "session/live_state.h"
 #include "session/managed.h"
 
+#define AWAIT_MAX      256u /* ended processes whose names are still waited for */
 #define BURY_COUNT 512u
 
 struct live_process *census_entry(struct live *live, uint32_t process)
@@ -234,6 +235,7 @@ void census_announce(struct live *live, uint32_t index)
 	size_t args_len = 0;
 	const char *text;
 	size_t len;
+	uint64_t groups_hash = 0;
 
 	bytes_reset(&live->text);
 	if (!process->ended && proc_read(&live->proc, process->pid, &facts) == 0) {
@@ -255,7 +257,7 @@ void census_announce(struct live *live, uint32_t index)
 				choose_name(live, process, args, args_len);
 			}
 		}
-		if (proc_read_cgroup(&live->proc, process->pid, &text, &len) == 0) {
+		if (proc_read_cgroup(&live->proc, process->pid, &text, &len, &groups_hash) == 0) {
 			char id[CONTAINER_ID_ROOM];
 			out.cgroup = trace_text(trace, live_text(live, text, len));
 			if (container_id_from_cgroup(text, len, id))
@@ -299,6 +301,8 @@ void census_announce(struct live *live, uint32_t index)
 			.system = "Linux",
 			.architecture = live->box.architecture });
 	live_emit(live, EVENTPIPE_PROCESS_INFO, process->main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
+	if (groups_hash)
+		throttling_look(live, index, groups_hash);
 }
 
 /* The mapping that a forked process still shares with its parent becomes its own when it is hit. */
@@ -563,7 +567,7 @@ void census_bury(struct live *live)
 	kept = 0;
 	for (uint32_t i = 0; i < live->ended.count; i++) {
 		uint32_t index = live->ended.items[i];
-		if (managed_is_busy(live->managed, index))
+		if (managed_is_busy(live->managed, index) || (kept < AWAIT_MAX && names_awaits(&live->names, index)))
 			live->ended.items[kept++] = index;
 		else
 			dead[index] = true;

@@ -275,7 +275,7 @@ static uint64_t table_bytes(const struct live *live)
 {
 	const struct trace *trace = &live->trace;
 
-	return names_size_bytes(&live->names) + strtab_size_bytes(&trace->strings) +
+	return names_size_bytes(&live->names) + managed_size_bytes(live->managed) + strtab_size_bytes(&trace->strings) +
 		stack_table_size_bytes(&trace->stacks) +
 		trace->processes.capacity * sizeof(struct process) +
 		trace->threads.capacity * sizeof(struct thread) +
@@ -327,12 +327,18 @@ static void flush(struct live *live, uint64_t until_ns)
 	if (live->trace.stacks.stacks.count > STACKS_MAX ||
 		stack_table_size_bytes(&live->trace.stacks) > STACK_BYTES_MAX)
 		forget_stacks(live);
-	if (!live->names.full && table_bytes(live) > TABLE_BYTES_MAX) {
+	bool large = !live->names.full && table_bytes(live) > TABLE_BYTES_MAX;
+
+	/* First what can be read again goes; that takes until the next flush. */
+	if (large && !live->room_wanted)
+		names_make_room(&live->names);
+	if (large && live->room_wanted) {
 		live->names.full = true;
 		live->trace.strings.full = true;
 		live_notice(live, live->recorder_process, 2, "memory",
 			"the recorder's memory is used up: what is first hit from now on stays without a name", "");
 	}
+	live->room_wanted = large;
 }
 
 static void describe(struct live *live)
@@ -453,7 +459,7 @@ uint32_t live_rights(const struct live *live)
 	return rights;
 }
 
-int live_write_to(struct live *live, int fd, const char *name, struct diag *diag)
+int live_write_to(struct live *live, int fd, const char *name, bool packed, struct diag *diag)
 {
 	struct nettrace_key keys[] = {
 		{ "SpoorVersion", live->options.version },
@@ -465,8 +471,14 @@ int live_write_to(struct live *live, int fd, const char *name, struct diag *diag
 		.name = name,
 		.keys = keys,
 		.key_count = sizeof(keys) / sizeof(keys[0]),
+		.packed = packed,
 	};
 
+	int result = output_limit_init(&live->output, fd, name, live->options.size_max,
+		live->options.spare_page_cache, diag);
+
+	if (result < 0)
+		return result;
 	describe(live);
 	live->sink_ops = &nettrace_sink;
 	return nettrace_sink_open(&options, &live->trace, &live->sink, diag);
@@ -609,6 +621,7 @@ int live_start(struct live *live, struct diag *diag)
 	live->begin_ns = live_now_ns();
 	live->flush_ns = live->begin_ns;
 	live->follow_ns = live->begin_ns;
+	live->throttling.told_ns = live->begin_ns;
 	live->merge.reached_ns = live->begin_ns;
 	census_announce(live, live->recorder_process);
 	emit_head(live);
@@ -625,6 +638,7 @@ int live_start(struct live *live, struct diag *diag)
 		return result;
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
+	(void)output_limit_check(&live->output, nettrace_sink_counts(live->sink)->bytes); /* asked for by live_step() */
 	managed_advance(live->managed, live_now_ns());
 	return 0;
 }
@@ -684,16 +698,25 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 	if (now_ns >= due_ns) {
 		flush(live, now_ns - MERGE_WINDOW_NS);
 		live->flush_ns = now_ns;
+		(void)output_limit_check(&live->output, nettrace_sink_counts(live->sink)->bytes); /* looked at below */
 	}
 	if (now_ns >= live->follow_ns + FOLLOW_NS) {
 		live->follow_ns = now_ns;
 		if (live->options.machine)
 			(void)recorder_follow_cpus(live->recorder, on_cpu, live, NULL); /* one we can't follow is one without samples */
 		look_at_clocks(live);
+		throttling_tell(live, now_ns);
 	}
 	if (live->sink_error)
 		return tell_sink_error(live, diag);
+	if (live->output.reached)
+		return 0;
 	return live->options.machine || recorder_targets_left(live->recorder) ? 1 : 0;
+}
+
+const char *live_end_reason(const struct live *live)
+{
+	return live->output.reached ? live->output.reason : "all targets ended";
 }
 
 void live_pause(struct live *live)
@@ -793,6 +816,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 		live->merge.reached_ns = live->end_ns;
 	(void)names_finish(&live->names); /* as in flush() */
 	say_files_skipped(live);
+	throttling_tell(live, UINT64_MAX);
 	emit_end(live, reason);
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->end(live->sink, &live->sink_diag);
@@ -811,6 +835,7 @@ void live_count(const struct live *live, struct live_counts *ret_counts)
 		.end_ns = live->end_ns,
 		.targets_left = recorder_targets_left(live->recorder),
 		.memory_full = live->names.full,
+		.limit = live->output.reached,
 	};
 	memcpy(ret_counts->unnamed, live->names.frames_unnamed, sizeof(ret_counts->unnamed));
 	managed_counts(live->managed, &ret_counts->dotnet_asked, &ret_counts->dotnet_known);
@@ -829,6 +854,7 @@ void live_close(struct live *live)
 		recorder_close(live->recorder);
 	names_done(&live->names);
 	merge_done(&live->merge);
+	throttling_done(&live->throttling);
 	proc_close(&live->proc);
 	vec_done(&live->processes);
 	vec_done(&live->cpus);

@@ -2,14 +2,14 @@
  * A live session: the kernel's rings and the .NET processes' streams, brought into one order, named, and handed to a sink.
  *
  *   live_open(&options, &live, &diag);           opens the events; nothing runs yet
- *   live_write_to(live, fd, name, &diag);        the file sink
+ *   live_write_to(live, fd, name, packed, &diag); the file sink
  *   live_start(live, &diag);
  *   while (live_step(live, fds, count, until_ns, &diag) > 0) ...     until the caller has a reason to end
  *   live_end(live, "reason", &diag);             bounded; live_end_now() makes it quicker from a second signal
  *   live_close(live);
  *
- * One thread. Samples wait 250 ms (merge.h), a flush comes every 500 ms, so what a kill costs is below a second. Losses, limits and
- * processes that could not be asked become events.
+ * One thread, and one at idle priority that reads the files behind names (name_desk.h). Samples wait 250 ms (merge.h), a flush comes every 500 ms,
+ * so what a kill costs is below a second. Losses, limits and processes that could not be asked become events.
  */
 #ifndef SPOOR_SESSION_LIVE_H
 #define SPOOR_SESSION_LIVE_H
@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "session/names.h"
+#include "session/output_limit.h"
 
 struct diag;
 struct live;
@@ -42,6 +43,8 @@ struct live_options {
 	bool no_dotnet;                  /* open no diagnostics session */
 	bool no_arguments;               /* no process's command line goes into the file */
 	const char *const *symbol_paths; /* NULL-terminated, or NULL */
+	uint64_t size_max;               /* of the recording, about; 0: none */
+	bool spare_page_cache;           /* pages of the file are given back: they count against a limit of the target */
 	const char *command_line;        /* of the recorder, for the file */
 	const char *version;
 };
@@ -60,6 +63,7 @@ struct live_counts {
 	uint32_t dotnet_known;
 	uint32_t targets_left;
 	bool memory_full;
+	enum output_limit_kind limit;    /* that has been reached */
 };
 
 int live_open(const struct live_options *options, struct live **ret_live, struct diag *diag);
@@ -67,8 +71,8 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 /* What is recorded, and the sentence on what is not (info->limit). */
 const struct recorder_info *live_recorder_info(const struct live *live);
 
-/* Writes the head of the recording to `fd`, which stays the caller's. */
-int live_write_to(struct live *live, int fd, const char *name, struct diag *diag);
+/* Writes the head of the recording, packed with zstd if so wanted, to `fd`, which stays the caller's. */
+int live_write_to(struct live *live, int fd, const char *name, bool packed, struct diag *diag);
 
 /* Lets the command run, before live_start(). For late_start only. */
 int live_run_command(struct live *live, struct diag *diag);
@@ -83,11 +87,14 @@ uint32_t live_rights(const struct live *live);
 uint32_t live_child_pid(const struct live *live);
 
 /*
- * Waits until something is to be done (at most until `until_ns`, or until one of the caller's `fds` is ready, whose revents are then set) and does it. 1: goes on. 0: all
- * targets have ended. Negative: the sink failed, and what it holds up to then is valid.
+ * Waits until something is to be done (at most until `until_ns`, or until one of the caller's `fds` is ready, whose revents are then set) and does it. 1: goes on. 0: it
+ * is to end, and live_end_reason() says why. Negative: the sink failed, and what it holds up to then is valid.
  */
 int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t until_ns,
 	struct diag *diag);
+
+/* Why it ends by itself: all targets have ended, or a limit (live_count() says which) is reached. */
+const char *live_end_reason(const struct live *live);
 
 /*
  * Before the caller stops itself (Ctrl-Z): ends the .NET sessions, within 2 s, and flushes. Afterwards they are opened again, and the file

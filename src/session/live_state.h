@@ -26,6 +26,7 @@
 #include "session/live.h"
 #include "session/merge.h"
 #include "session/names.h"
+#include "session/throttling.h"
 
 struct arch;
 struct managed;
@@ -61,6 +62,7 @@ struct live {
 	struct perf_layout layout;
 	const struct sink_ops *sink_ops;
 	struct sink *sink;
+	struct output_limit output;
 	struct record_child child;
 	VEC(struct live_process) processes;
 	VEC(struct live_cpu) cpus;
@@ -78,11 +80,13 @@ struct live {
 	uint64_t flush_ns;      /* of the last flush */
 	uint64_t follow_ns;
 	struct clock_watch clocks;
+	struct throttling throttling;
 	uint64_t samples;
 	uint64_t lost;
 	uint64_t late;
 	uint32_t recorder_process;
 	bool started;
+	bool room_wanted;       /* the tables were too large at the last flush */
 	bool child_waits;
 	bool files_said;        /* that files of targets are skipped */
 	int sink_error;

@@ -2,6 +2,7 @@
 #include "session/managed.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,8 +23,18 @@
 #define RETRY_NS       UINT64_C(50000000)
 #define RETRY_COUNT    100u
 
+#define TEXTS_BYTES_MAX (4u << 20)
+#define RUNDOWNS_A_TRIM 16u
+
+/* Names of methods, for several processes. A table that has grown large takes no new processes, and goes with its last one. */
+struct texts {
+	struct strtab table;
+	uint32_t users;
+};
+
 struct conversation {
 	struct managed *managed;
+	struct texts *texts;                  /* of its code map */
 	struct dotnet_client *client;         /* NULL: waiting for its turn, or over */
 	struct nettrace_decoder *decoders[DOTNET_STREAM_COUNT];
 	struct trace streams[DOTNET_STREAM_COUNT]; /* schemas of each stream, nothing else */
@@ -50,9 +61,11 @@ struct managed {
 	uint64_t pause_ns;               /* since when; 0 not paused */
 	VEC(struct conversation *) list; /* conversations don't move: clients point at them */
 	struct map by_process;           /* process -> list index + 1 */
+	VEC(struct texts *) texts;       /* the last one is for who comes next */
 	uint64_t past_lost;              /* of conversations that were forgotten */
 	uint32_t past_asked;
 	uint32_t past_known;
+	uint32_t rundowns;               /* that were read to their end */
 	bool unguarded;                  /* and it was told */
 	bool stopping;
 };
@@ -81,6 +94,55 @@ static void set_state(struct conversation *talk, enum managed_state state)
 		process->managed = (uint8_t)state;
 }
 
+/* The process's code map is still empty. Without memory it keeps its texts itself. */
+static void share_texts(struct conversation *talk)
+{
+	struct managed *managed = talk->managed;
+	struct names_process *process = names_process(managed->names, talk->process);
+	struct texts *texts = managed->texts.count ? *vec_last(&managed->texts) : NULL;
+
+	if (!process || process->codemap.codes.count || process->codemap.modules.count)
+		return;
+	if (!texts || strtab_size_bytes(&texts->table) > TEXTS_BYTES_MAX) {
+		texts = calloc(1, sizeof(*texts));
+		if (!texts || !vec_add(&managed->texts, texts)) {
+			free(texts);
+			return;
+		}
+	}
+	texts->users++;
+	talk->texts = texts;
+	process->codemap.shared = &texts->table;
+}
+
+/* The process is no more: nobody reads its map, whose names go now if they were the last one's. */
+static void give_up_texts(struct conversation *talk)
+{
+	struct managed *managed = talk->managed;
+	struct names_process *process = names_process(managed->names, talk->process);
+	struct texts *texts = talk->texts;
+
+	if (!texts)
+		return;
+	if (process && process->codemap.shared == &texts->table) {
+		codemap_done(&process->codemap);
+		process->codemap = (struct codemap){ 0 };
+	}
+	if (--texts->users || texts == *vec_last(&managed->texts))
+		return;
+	for (uint32_t i = 0; i < managed->texts.count; i++) {
+		if (managed->texts.items[i] != texts)
+			continue;
+		/* The order matters for the last one only. */
+		memmove(&managed->texts.items[i], &managed->texts.items[i + 1],
+			(managed->texts.count - i - 1) * sizeof(managed->texts.items[0]));
+		managed->texts.count--;
+		break;
+	}
+	strtab_done(&texts->table);
+	free(texts);
+}
+
 void managed_watch(struct managed *managed, uint32_t process, uint64_t now_ns)
 {
 	if (managed->stopping || map_get(&managed->by_process, process))
@@ -100,6 +162,7 @@ void managed_watch(struct managed *managed, uint32_t process, uint64_t now_ns)
 	talk->process = process;
 	talk->pid = managed->trace->processes.items[process].pid;
 	talk->retry_ns = now_ns;
+	share_texts(talk);
 	set_state(talk, MANAGED_ASKING);
 }
 
@@ -127,6 +190,7 @@ void managed_forget(struct managed *managed, uint32_t process)
 	struct conversation *talk = managed->list.items[at - 1];
 	struct conversation *last = managed->list.items[managed->list.count - 1];
 
+	give_up_texts(talk);
 	managed->past_asked++;
 	managed->past_known += talk->was_named;
 	managed->past_lost += talk->lost;
@@ -159,6 +223,7 @@ static int take_events(struct conversation *talk, enum dotnet_stream stream)
 		(void)clr_absorb_method(&process->codemap, rundown, schema->event_id, schema->version,
 			event.time_ns, event.payload, event.payload_size);
 	}
+	nettrace_decoder_rest(decoder);
 	return result;
 }
 
@@ -289,13 +354,27 @@ static void begin_again(struct conversation *talk, uint64_t since_ns, uint64_t n
 		process->codemap.since_ns = since_ns;
 }
 
+/* A rundown leaves holes behind between what stays: after some of them the system gets them back. */
+static void give_back(struct managed *managed)
+{
+	if (++managed->rundowns % RUNDOWNS_A_TRIM != 0)
+		return;
+#ifdef __GLIBC__
+	(void)malloc_trim(0); /* that there was nothing to give is no failure */
+#endif
+}
+
 /* The client has come to its end, or to a state worth telling. */
 static void look(struct conversation *talk, enum dotnet_state state, uint64_t now_ns)
 {
 	const char *code = dotnet_client_reason_code(talk->client);
 
 	if (dotnet_client_named(talk->client) && !talk->known) {
+		struct names_process *process = names_process(talk->managed->names, talk->process);
 		talk->known = true;
+		if (process)
+			codemap_trim(&process->codemap);
+		give_back(talk->managed);
 		set_state(talk, MANAGED_KNOWN);
 		if (!talk->was_named)
 			report(talk, true, "", "");
@@ -480,6 +559,15 @@ uint64_t managed_lost(const struct managed *managed)
 	return lost;
 }
 
+size_t managed_size_bytes(const struct managed *managed)
+{
+	size_t size = 0;
+
+	for (uint32_t i = 0; i < managed->texts.count; i++)
+		size += strtab_size_bytes(&managed->texts.items[i]->table);
+	return size;
+}
+
 void managed_counts(const struct managed *managed, uint32_t *ret_asked, uint32_t *ret_known)
 {
 	*ret_asked = managed->past_asked + managed->list.count;
@@ -497,6 +585,11 @@ void managed_free(struct managed *managed)
 		free(managed->list.items[i]);
 	}
 	guard_free(managed->guard);
+	for (uint32_t i = 0; i < managed->texts.count; i++) {
+		strtab_done(&managed->texts.items[i]->table); /* what points into it is not read any more */
+		free(managed->texts.items[i]);
+	}
+	vec_done(&managed->texts);
 	vec_done(&managed->list);
 	map_done(&managed->by_process);
 	free(managed);

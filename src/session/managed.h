@@ -8,6 +8,8 @@
  * The sessions stand under a guard (dotnet/guard.h), started with the first of them: when this process was stopped or hung for too long they are
  * gone, and are opened again. Each turn (managed_advance()) tells the guard that all is well, so one must come at least once a second.
  *
+ * Many processes run the same code: the names of their methods are kept once for all of them.
+ *
  * Nothing here blocks but managed_free(), for 100 ms a process at most.
  */
 #ifndef SPOOR_SESSION_MANAGED_H
@@ -79,6 +81,9 @@ bool managed_ended(const struct managed *managed);
 
 /* Method events that the streams' sequence numbers say were lost. */
 uint64_t managed_lost(const struct managed *managed);
+
+/* Memory of the texts that the processes' code maps share. */
+size_t managed_size_bytes(const struct managed *managed);
 
 /* How many processes were asked, and of how many the names are known. */
 void managed_counts(const struct managed *managed, uint32_t *ret_asked, uint32_t *ret_known);

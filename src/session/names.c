@@ -2,21 +2,15 @@
 #include "session/names.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/diag.h"
-#include "base/input.h"
-#include "base/text.h"
-#include "image/elf.h"
-#include "machine/box.h"
 #include "machine/kernel_symbol.h"
 #include "machine/rights.h"
 #include "machine/target_root.h"
@@ -24,24 +18,28 @@
 #include "model/clr.h"
 #include "model/spoor_payload.h"
 #include "model/trace.h"
-#include "symbol/demangle.h"
-#include "symbol/jitdump.h"
-#include "symbol/kallsyms.h"
-#include "symbol/perf_map.h"
-#include "symbol/r2r.h"
+#include "session/name_desk.h"
+#include "session/name_tables.h"
 #include "symbol/symbol_file.h"
 
-#define MAPPED_SIZE_MAX    (UINT64_C(4) << 30)
-#define MAP_FILE_SIZE_MAX  (64u << 20)
-#define IMAGE_BYTES_MAX    (20u << 20)    /* symbol tables kept; beyond it the least recently used go */
 #define STUB_AROUND_BYTES  0x60u          /* read before an address in JIT memory, and as much behind it */
 #define STUB_SETTLE_NS     UINT64_C(750000000) /* by then a method would have told of itself */
-#define KALLSYMS_CACHE     "kallsyms"
+#define ANSWERS_KEPT_MAX   8192u
+#define PATIENCE_NS        UINT64_C(20000000)   /* of a flush: four hundredths of the time between two */
+#define FINISH_BOUND_NS    UINT64_C(5000000000)
 #define VDSO_PATH          "[vdso]"
 #define VDSO_BYTES         8192u /* two pages: what every kernel maps at least */
 
 /* struct names_hit_entry.state: below HIT_WAITING a cause. */
 enum hit_state { HIT_WAITING = UNNAMED_CAUSE_COUNT, HIT_NAMED };
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 int names_init(struct names *names, const struct names_options *options)
 {
@@ -89,14 +87,6 @@ static bool is_managed_image(const char *path)
 	return ends_with(path, ".dll") || ends_with(path, ".exe");
 }
 
-static uint32_t hex_text(struct names *names, const uint8_t *bytes, size_t size)
-{
-	char text[2 * ELF_BUILD_ID_MAX];
-	size_t len = text_put_hex(text, bytes, size < ELF_BUILD_ID_MAX ? size : ELF_BUILD_ID_MAX);
-
-	return strtab_add(&names->options.trace->strings, text, len);
-}
-
 /* ---- what goes into the file ---- */
 
 static int emit(struct names *names, enum known_event known, uint32_t process)
@@ -106,7 +96,8 @@ static int emit(struct names *names, enum known_event known, uint32_t process)
 	return names->options.emit(names->options.context, known, process, &names->payload);
 }
 
-static struct names_image *image_of(struct names *names, const struct mapping *mapping);
+static uint32_t image_of(struct names *names, const struct mapping *mapping);
+static uint64_t image_key(struct names *names, const struct mapping *mapping);
 
 /* The mapping, and before it what identifies its image, at its first hit. */
 static int write_mapping(struct names *names, uint32_t index)
@@ -120,14 +111,18 @@ static int write_mapping(struct names *names, uint32_t index)
 	if (mapping->id)
 		return 0;
 	if (!is_jit_memory(path) && *path == '/') {
-		const struct names_image *image = names->options.mappings_only ? NULL : image_of(names, mapping);
-		const struct elf *elf = image && image->file ? symbol_file_elf(image->file) : NULL;
-		if (elf && elf->build_id_len)
-			mapping->build_id = hex_text(names, elf->build_id, elf->build_id_len);
+		uint32_t image = names->options.mappings_only ? 0 : image_of(names, mapping);
+		const struct name_facts *facts = image ? names->images.items[image].facts : NULL;
+		if (facts && *facts->build_id) {
+			mapping->build_id = trace_add_text(trace, facts->build_id);
+			/* The same file under the name that others may know it by. */
+			if (!map_get(&names->image_index, image_key(names, mapping)))
+				(void)map_add(&names->image_index, image_key(names, mapping), image); /* else it is opened again */
+		}
 		if (mapping->build_id) {
 			bytes_reset(&names->text);
 			payload_elf_metadata(&names->text, text_at(names, mapping->build_id),
-				elf ? elf->debug_link : NULL, elf ? elf->text_vaddr : 0, elf ? elf->text_offset : 0);
+				facts ? facts->debug_link : NULL, facts ? facts->text_vaddr : 0, facts ? facts->text_offset : 0);
 			metadata_id = names->next_id++;
 			bytes_reset(&names->payload);
 			payload_mapping_metadata(&names->payload,
@@ -234,82 +229,142 @@ static int write_code(struct names *names, const struct names_hit_entry *hit, st
 	return emit(names, SPOOR_CODE_ADDED, hit->process);
 }
 
+/* ---- what is asked at the desk ---- */
+
+static uint64_t question_key(enum name_question_kind kind, uint32_t image, uint64_t place)
+{
+	return hash_u64(place) ^ hash_u64((uint64_t)kind << 32 | image);
+}
+
+/* NULL: no memory. */
+static struct name_desk *names_desk(struct names *names)
+{
+	if (!names->desk && name_desk_new(names->options.box, names->options.symbol_paths, &names->desk) < 0)
+		names->desk = NULL;
+	return names->desk;
+}
+
+/* Who has the file, as it is known now. NULL: no memory. */
+static struct name_question *new_question(struct names *names, enum name_question_kind kind, uint32_t process)
+{
+	const struct process *owner = &names->options.trace->processes.items[process];
+	struct name_question *question = names_desk(names) ? calloc(1, sizeof(*question)) : NULL;
+
+	if (!question)
+		return NULL;
+	question->kind = kind;
+	question->pid = owner->pid;
+	question->inner_pid = owner->inner_pid;
+	question->ended = owner->ended;
+	return question;
+}
+
+/*
+ * The answer to a question, if it is there in this pass; else NULL, and the question is asked unless that has been done. What is waited for keeps the process's place.
+ */
+static const struct name_answer *ask(struct names *names, enum name_question_kind kind, uint32_t image, uint64_t place,
+	uint32_t mapping_index)
+{
+	const struct mapping *mapping = &names->options.trace->mappings.items[mapping_index];
+	uint64_t key = question_key(kind, image, place);
+
+	for (struct map_walk w = map_find(&names->answer_index, key); w.value; map_next(&w)) {
+		const struct name_answer *answer = names->answers.items[w.value - 1];
+		if (answer->kind == kind && answer->image == image && answer->place == place)
+			return answer;
+	}
+	if (names->asking_ended)
+		return NULL;
+	if (mapping_index)
+		names_process(names, mapping->process)->awaits = true;
+	if (map_get(&names->asked, key))
+		return NULL;
+	struct name_question *question = new_question(names, kind, mapping_index ? mapping->process : 0);
+
+	if (!question)
+		return NULL;
+	question->image = image;
+	question->place = place;
+	if (mapping_index) {
+		question->begin = mapping->begin;
+		question->end = mapping->end;
+		question->inode = mapping->inode;
+		question->wants_facts = !names->images.items[image].known;
+	}
+	question->path = strdup(mapping_index ? text_at(names, mapping->path) : "");
+	question->build_id = strdup(mapping_index ? text_at(names, mapping->build_id) : "");
+	if (!question->path || !question->build_id || !map_add(&names->asked, key, 1)) {
+		name_question_free(question);
+		return NULL;
+	}
+	name_desk_ask(names->desk, question);
+	return NULL;
+}
+
+static void take_maps(struct names *names, const struct name_answer *answer);
+
+/* What the desk has ready, for one pass over what waits. */
+static void take_answers(struct names *names)
+{
+	struct name_answer *answer;
+
+	while (names->desk && (answer = name_desk_take(names->desk))) {
+		uint64_t key = question_key(answer->kind, answer->image, answer->place);
+		struct names_image *image = answer->image ? &names->images.items[answer->image] : NULL;
+		names->files_skipped = names->files_skipped || answer->skipped;
+		if (answer->kind == ASK_MAPS)
+			take_maps(names, answer);
+		else
+			map_remove(&names->asked, key, 1);
+		if (image && answer->kind == ASK_SYMBOL) {
+			image->known = true;
+			if (answer->facts && !image->facts)
+				image->facts = TAKE(answer->facts);
+		}
+		if (answer->kind == ASK_MAPS || !vec_add(&names->answers, answer)) {
+			name_desk_give_back(names->desk, answer); /* no memory: it is asked for again */
+			continue;
+		}
+		name_question_free(TAKE(answer->question));
+		(void)map_add(&names->answer_index, key, names->answers.count); /* as above */
+	}
+}
+
+/*
+ * After a pass. What was found, or is not to be found, is kept for others that hit the same place (a program that is started again and again), up to
+ * a bound; failures are not, since another process may show the file.
+ */
+static void drop_answers(struct names *names, bool all)
+{
+	uint32_t kept = 0;
+
+	all = all || names->answers.count > ANSWERS_KEPT_MAX;
+	map_reset(&names->answer_index);
+	for (uint32_t i = 0; i < names->answers.count; i++) {
+		struct name_answer *answer = names->answers.items[i];
+		uint64_t key = question_key(answer->kind, answer->image, answer->place);
+		if (all || answer->error < 0 || !map_add(&names->answer_index, key, kept + 1))
+			name_desk_give_back(names->desk, answer);
+		else
+			names->answers.items[kept++] = answer;
+	}
+	names->answers.count = kept;
+}
+
 /* ---- the kernel ---- */
-
-static int load_kernel_cache(struct names *names)
-{
-	cleanup(closep) int folder = -1;
-	struct diag quiet = { 0 };
-	struct stat status;
-
-	if (box_open_cache(names->options.box, &folder, &quiet) < 0)
-		return -ENOENT;
-	cleanup(closep) int fd = openat(folder, KALLSYMS_CACHE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-
-	if (fd < 0 || fstat(fd, &status) < 0)
-		return -errno;
-	if (!S_ISREG(status.st_mode) || status.st_size <= 0 || status.st_size > KALLSYMS_TEXT_MAX)
-		return -EBADMSG;
-	/* Our own file in our own folder, only ever replaced whole: it does not shrink under us. */
-	void *data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-
-	if (data == MAP_FAILED)
-		return -errno;
-	names->kernel_data = data;
-	names->kernel_data_size = (size_t)status.st_size;
-	return kallsyms_load(data, names->kernel_data_size, &names->kernel);
-}
-
-/* For the next recording of this boot. Failing costs that one 40 ms. */
-static void save_kernel_cache(const struct names *names)
-{
-	cleanup(closep) int folder = -1;
-	cleanup(bytes_done) struct bytes image = { 0 };
-	struct diag quiet = { 0 };
-	char name[64];
-
-	kallsyms_save(names->kernel, &image);
-	if (image.failed || box_open_cache(names->options.box, &folder, &quiet) < 0)
-		return;
-	(void)snprintf(name, sizeof(name), KALLSYMS_CACHE ".%d", (int)getpid()); /* fits */
-	cleanup(closep) int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-	if (fd < 0)
-		return;
-	ssize_t written = write(fd, image.data, image.len);
-
-	if (written != (ssize_t)image.len || renameat(folder, name, folder, KALLSYMS_CACHE) < 0)
-		(void)unlinkat(folder, name, 0); /* what is left is a name in a cache */
-}
-
-static void load_kernel(struct names *names)
-{
-	struct diag quiet = { 0 };
-	struct input in;
-
-	names->kernel_error = kernel_symbols_open(&names->kernel_asked);
-	if (names->kernel_error == 0)
-		return;
-	names->kernel_error = load_kernel_cache(names);
-	if (names->kernel_error == 0)
-		return;
-	names->kernel_error = input_open(&in, "/proc/kallsyms", &quiet);
-	if (names->kernel_error < 0)
-		return;
-	names->kernel_error = kallsyms_read(&in, &names->kernel, &quiet);
-	input_close(&in);
-	if (names->kernel_error == 0)
-		save_kernel_cache(names);
-}
 
 void names_open_kernel(struct names *names)
 {
 	struct kernel_symbol symbol;
 
 	if (names->kernel_error == 1)
-		load_kernel(names);
-	if (!names->kernel_asked)
+		names->kernel_error = kernel_symbols_open(&names->kernel_asked);
+	if (!names->kernel_asked) {
+		/* Its list of names is read now: later the right may be gone. */
+		if (names_desk(names))
+			name_desk_open_kernel(names->desk);
 		return;
+	}
 	uint64_t before = rights_pause(RIGHT_BPF | RIGHT_SYS_ADMIN);
 	names->kernel_needs_right = kernel_symbols_find(names->kernel_asked, arch_here()->kernel_begin, &symbol) == -EPERM;
 	rights_restore(before);
@@ -334,36 +389,38 @@ static int map_kernel(struct names *names, uint32_t process)
 	return emit(names, SYSTEM_PROCESS_MAPPING, process);
 }
 
-static bool find_kernel_symbol(const struct names *names, uint64_t address, struct kernel_symbol *ret_symbol)
+static uint8_t write_kernel_symbol(struct names *names, uint64_t begin, uint64_t end, const char *name,
+	size_t name_len)
 {
-	struct kallsyms_hit hit;
-
-	if (names->kernel_asked)
-		return kernel_symbols_find(names->kernel_asked, address, ret_symbol) == 1;
-	if (!kallsyms_find(names->kernel, address, &hit))
-		return false;
-	*ret_symbol = (struct kernel_symbol){ .begin = hit.begin, .end = hit.end, .name = hit.name, .module = hit.module };
-	return true;
+	return write_symbol(names, 0, names->kernel_mapping_id, begin, end, name, name_len) < 0 ? UNNAMED_NO_MEMORY
+												: HIT_NAMED;
 }
 
+/* The kernel itself names what is hit, at once; where it does not, its list of names is read at the desk. */
 static uint8_t answer_kernel(struct names *names, const struct names_hit_entry *hit)
 {
 	struct kernel_symbol symbol;
 
 	if (names->kernel_error == 1)
-		load_kernel(names);
-	if (names->kernel_error < 0)
-		return UNNAMED_KERNEL_HIDDEN;
-	if (!find_kernel_symbol(names, hit->address, &symbol))
+		names->kernel_error = kernel_symbols_open(&names->kernel_asked);
+	if (!names->kernel_asked) {
+		const struct name_answer *answer = ask(names, ASK_KERNEL, 0, hit->address, 0);
+		if (!answer)
+			return names->asking_ended ? (uint8_t)UNNAMED_KERNEL_HIDDEN : HIT_WAITING;
+		if (answer->error < 0)
+			return UNNAMED_KERNEL_HIDDEN;
+		if (!answer->found)
+			return UNNAMED_NO_SYMBOLS;
+		return write_kernel_symbol(names, answer->begin, answer->begin + answer->size_bytes, answer->name,
+			strlen(answer->name));
+	}
+	if (kernel_symbols_find(names->kernel_asked, hit->address, &symbol) != 1)
 		return UNNAMED_NO_SYMBOLS;
 	bytes_reset(&names->text);
 	bytes_text(&names->text, symbol.name);
 	if (*symbol.module)
 		bytes_printf(&names->text, " [%s]", symbol.module);
-	if (write_symbol(names, 0, names->kernel_mapping_id, symbol.begin, symbol.end,
-		    bytes_z(&names->text), names->text.len) < 0)
-		return UNNAMED_NO_MEMORY;
-	return HIT_NAMED;
+	return write_kernel_symbol(names, symbol.begin, symbol.end, bytes_z(&names->text), names->text.len);
 }
 
 /* ---- images ---- */
@@ -407,375 +464,136 @@ static uint64_t image_key(struct names *names, const struct mapping *mapping)
 	return of_path ^ hash_u64(mapping->process + 1);
 }
 
-/* How the tables of one image find their debug file: in the root of a process that maps it, then in ours. */
-struct image_search {
-	struct symbol_search search;
-	struct symbol_root root;
-	struct names *names;
-	uint32_t pid;
-};
-
-/* Said once: without the call nothing that a target names is opened. */
-static int take_note(struct names *names, int result)
-{
-	if (result == -ENOSYS)
-		names->files_skipped = true;
-	return result;
-}
-
-static int open_here(struct names *names, const char *path, int *ret_fd)
-{
-	struct target_root root = { .fd = -1 };
-	struct diag quiet = { 0 };
-	uint64_t size;
-
-	if (target_root_open_here(&root, &quiet) < 0)
-		return quiet.error;
-	int result = target_root_open_file(&root, path, MAPPED_SIZE_MAX, ret_fd, &size, &quiet);
-	target_root_close(&root);
-	return take_note(names, result);
-}
-
-static int open_there(struct names *names, uint32_t pid, const char *path, int *ret_fd)
-{
-	struct target_root root = { .fd = -1 };
-	struct diag quiet = { 0 };
-	uint64_t size;
-
-	if (target_root_open(&root, pid, &quiet) < 0)
-		return quiet.error;
-	int result = target_root_open_file(&root, path, MAPPED_SIZE_MAX, ret_fd, &size, &quiet);
-	target_root_close(&root);
-	return take_note(names, result);
-}
-
-/* In a folder that the user named, with the user's rights. Links there are the user's affair; the name may be the target's. */
-static int open_for_user(void *context, const char *path)
-{
-	uint64_t before = rights_lower();
-	cleanup(closep) int place = open(path, O_PATH | O_CLOEXEC);
-	struct stat status;
-	char again[40];
-	int result = -EINVAL;
-
-	(void)context;
-	if (place < 0) {
-		result = -errno;
-	} else if (fstat(place, &status) == 0 && S_ISREG(status.st_mode)) {
-		(void)snprintf(again, sizeof(again), "/proc/self/fd/%d", place); /* fits */
-		result = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-		result = result < 0 ? -errno : result;
-	}
-	rights_restore(before);
-	return result;
-}
-
-static int open_for_symbols(void *context, const char *path)
-{
-	const struct image_search *search = context;
-	int fd = -1;
-	int result = open_there(search->names, search->pid, path, &fd);
-
-	if (result < 0)
-		result = open_here(search->names, path, &fd);
-	return result < 0 ? result : fd;
-}
-
-/* Is this file the one that was mapped? Where the kernel told a build id instead, is_same_image() compares that. */
-static bool is_same_file(const struct mapping *mapping, int fd)
-{
-	struct stat status;
-
-	if (!mapping->inode)
-		return true;
-	return fstat(fd, &status) == 0 && status.st_ino == mapping->inode;
-}
-
-static bool is_same_image(struct names *names, const struct mapping *mapping, const struct elf *elf)
-{
-	const char *expected = text_at(names, mapping->build_id);
-	char text[2 * ELF_BUILD_ID_MAX + 1];
-
-	if (!*expected || !elf->build_id_len)
-		return true;
-	elf_build_id_text(elf, text);
-	return strcmp(text, expected) == 0;
-}
-
-/* Where a mapped file is looked for, in this order. */
-enum file_place { FILE_IN_TARGET, FILE_BEHIND_MAPPING, FILE_HERE, FILE_PLACE_COUNT };
-
-/* Ended, perhaps before we have heard of it, and a process that is not ours to look into have none. */
-static bool has_root(uint32_t pid)
-{
-	struct target_root root = { .fd = -1 };
-	struct diag quiet = { 0 };
-	bool has = target_root_open(&root, pid, &quiet) == 0;
-
-	target_root_close(&root);
-	return has;
-}
-
-static int open_mapped_file(struct names *names, const struct mapping *mapping, enum file_place place)
-{
-	const struct process *process = &names->options.trace->processes.items[mapping->process];
-	const char *path = text_at(names, mapping->path);
-	struct diag quiet = { 0 };
-	uint64_t size;
-	int fd = -1;
-	int result = -ENOENT;
-
-	switch (place) {
-	case FILE_IN_TARGET:
-		if (!process->ended)
-			result = open_there(names, process->pid, path, &fd);
-		break;
-	case FILE_BEHIND_MAPPING:
-		if (!process->ended)
-			result = target_map_file_open(process->pid, mapping->begin, mapping->end, MAPPED_SIZE_MAX, &fd, &size,
-				&quiet);
-		break;
-	case FILE_HERE:
-		if (process->ended || !has_root(process->pid))
-			result = open_here(names, path, &fd);
-		break;
-	default:
-		break;
-	}
-	if (result < 0)
-		return result;
-	/* What stands behind the mapping is what was mapped. */
-	if (place == FILE_BEHIND_MAPPING || is_same_file(mapping, fd))
-		return fd;
-	closep(&fd);
-	return -ENOENT;
-}
-
-static void drop_tables(struct names_image *image)
-{
-	symbol_file_close(image->file);
-	image->file = NULL;
-	free(image->search);
-	image->search = NULL;
-	r2r_close(image->r2r);
-	image->r2r = NULL;
-}
-
-/* Symbol tables are a cache: the least recently used go when they are too many. */
-static void bound_images(struct names *names)
-{
-	for (;;) {
-		uint64_t total = 0;
-		struct names_image *oldest = NULL;
-		for (uint32_t i = 1; i < names->images.count; i++) {
-			struct names_image *image = &names->images.items[i];
-			if (!image->file && !image->r2r)
-				continue;
-			total += image->file ? symbol_file_size_bytes(image->file) : 0;
-			total += image->r2r ? r2r_size_bytes(image->r2r) : 0;
-			if (image->tick != names->image_tick && (!oldest || image->tick < oldest->tick))
-				oldest = image;
-		}
-		if (total <= IMAGE_BYTES_MAX || !oldest)
-			return;
-		drop_tables(oldest);
-		oldest->tried = oldest->r2r_tried = false;
-	}
-}
-
-static void open_image(struct names *names, struct names_image *image, const struct mapping *mapping)
-{
-	const struct process *process = &names->options.trace->processes.items[mapping->process];
-	struct image_search *search = calloc(1, sizeof(*search));
-	struct diag quiet = { 0 };
-
-	image->tried = true;
-	if (!search)
-		return;
-	search->names = names;
-	search->pid = process->pid;
-	search->root = (struct symbol_root){ .open_file = open_for_symbols, .context = search };
-	search->search = (struct symbol_search){ .roots = &search->root, .root_count = 1 };
-	search->search.dirs = names->options.symbol_paths;
-	search->search.dir_root = (struct symbol_root){ .open_file = open_for_user };
-	while (search->search.dirs && search->search.dirs[search->search.dir_count])
-		search->search.dir_count++;
-	for (int place = 0; place < FILE_PLACE_COUNT && !image->file; place++) {
-		int fd = open_mapped_file(names, mapping, (enum file_place)place);
-		if (fd < 0 || symbol_file_open(fd, text_at(names, mapping->path), &search->search, &image->file, &quiet) < 0)
-			continue; /* none: offsets are shown */
-		/* Another file stands at that path since. */
-		if (!is_same_image(names, mapping, symbol_file_elf(image->file))) {
-			symbol_file_close(image->file);
-			image->file = NULL;
-		}
-	}
-	image->search = search;
-	bound_images(names);
-}
-
-static struct names_image *image_entry(struct names *names, const struct mapping *mapping)
+/* The number of a mapping's image; 0 when there is no memory. */
+static uint32_t image_of(struct names *names, const struct mapping *mapping)
 {
 	uint64_t key = image_key(names, mapping);
 	uint32_t index = map_get(&names->image_index, key);
 
-	if (!index) {
-		if (!vec_push(&names->images))
-			return NULL;
-		index = names->images.count - 1;
-		if (!map_add(&names->image_index, key, index))
-			return NULL;
-	}
-	names->images.items[index].tick = ++names->image_tick;
-	return &names->images.items[index];
+	if (index)
+		return index;
+	if (!vec_push(&names->images))
+		return 0;
+	index = names->images.count - 1;
+	return map_add(&names->image_index, key, index) ? index : 0;
 }
 
-static struct names_image *image_of(struct names *names, const struct mapping *mapping)
+static uint64_t offset_of(const struct mapping *mapping, uint64_t address)
 {
-	struct names_image *image = image_entry(names, mapping);
-
-	if (image && !image->tried)
-		open_image(names, image, mapping);
-	return image;
+	return address - mapping->begin + mapping->file_offset;
 }
 
-static void open_r2r(struct names *names, struct names_image *image, const struct mapping *mapping)
+/*
+ * Whether the mapping's image is known as far as it will be, so that the mapping can be written with what identifies it. Else it is asked for,
+ * with the hit's own place, whose symbol will be wanted next.
+ */
+static bool mapping_is_ready(struct names *names, const struct names_hit_entry *hit)
 {
-	struct diag quiet = { 0 };
+	const struct mapping *mapping = &names->options.trace->mappings.items[hit->mapping];
+	const char *path = text_at(names, mapping->path);
 
-	image->r2r_tried = true;
-	for (int place = 0; place < FILE_PLACE_COUNT && !image->r2r; place++) {
-		int fd = open_mapped_file(names, mapping, (enum file_place)place);
-		if (fd >= 0)
-			(void)r2r_open(fd, &image->r2r, &quiet); /* none: offsets are shown */
-	}
-	bound_images(names);
+	if (mapping->id || names->options.mappings_only || *path != '/' || is_jit_memory(path) || is_managed_image(path))
+		return true;
+	uint32_t image = image_of(names, mapping);
+
+	if (!image || names->images.items[image].known)
+		return true;
+	(void)ask(names, ASK_SYMBOL, image, offset_of(mapping, hit->address), hit->mapping); /* comes with the next pass */
+	return names->asking_ended;
 }
 
-/* An ELF symbol, readable, with the addresses it has in this mapping; `offset_of_mapping` is the file offset of its begin. */
-static uint8_t write_native(struct names *names, const struct names_hit_entry *hit,
-	const struct symbol_hit *symbol, uint64_t symbol_offset, uint64_t offset_of_mapping)
+/* A symbol of a file, with the addresses it has in this mapping; `offset_of_mapping` is the file offset of its begin. */
+static uint8_t write_native(struct names *names, const struct names_hit_entry *hit, uint64_t symbol_offset,
+	uint64_t size, uint64_t offset_of_mapping, const char *name)
 {
 	const struct mapping *mapping = &names->options.trace->mappings.items[hit->mapping];
 	uint64_t begin = mapping->begin;
-	uint64_t size = symbol->end_vaddr - symbol->begin_vaddr;
 	uint64_t end = mapping->begin + (symbol_offset + size - offset_of_mapping);
 
 	if (symbol_offset > offset_of_mapping)
 		begin += symbol_offset - offset_of_mapping;
-	bytes_reset(&names->text);
-	if (!demangle(symbol->name, symbol->name_len, &names->text))
-		bytes_add(&names->text, symbol->name, symbol->name_len);
 	if (end > mapping->end)
 		end = mapping->end;
-	if (write_symbol(names, hit->process, mapping->id, begin, end, bytes_z(&names->text), names->text.len) < 0)
+	if (write_symbol(names, hit->process, mapping->id, begin, end, name, strlen(name)) < 0)
 		return UNNAMED_NO_MEMORY;
 	return HIT_NAMED;
 }
 
-/* The vdso is the same in all processes of a kind: ours is read. */
-static void open_vdso(struct names_image *image)
-{
-	const uint8_t *vdso = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
-	struct diag quiet = { 0 };
-
-	image->tried = true;
-	if (vdso)
-		(void)symbol_file_open_memory(vdso, VDSO_BYTES, &image->file, &quiet); /* none: offsets are shown */
-}
-
+/* The vdso is the same in all processes of a kind: ours is read, which takes no time. */
 static uint8_t answer_vdso(struct names *names, const struct names_hit_entry *hit)
 {
 	const struct mapping *mapping = &names->options.trace->mappings.items[hit->mapping];
-	struct names_image *image = image_entry(names, mapping);
+	const uint8_t *vdso = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
+	struct diag quiet = { 0 };
 	struct symbol_hit symbol;
 
-	if (!image)
-		return UNNAMED_NO_MEMORY;
-	if (!image->tried)
-		open_vdso(image);
-	if (!image->file)
+	if (vdso && !names->vdso_tried)
+		(void)symbol_file_open_memory(vdso, VDSO_BYTES, &names->vdso, &quiet); /* none: offsets are shown */
+	names->vdso_tried = true;
+	if (!names->vdso)
 		return UNNAMED_NO_IMAGE;
-	if (!symbol_file_find_vaddr(image->file, hit->address - mapping->begin, &symbol))
+	if (!symbol_file_find_vaddr(names->vdso, hit->address - mapping->begin, &symbol))
 		return UNNAMED_NO_SYMBOLS;
-	return write_native(names, hit, &symbol, symbol.begin_vaddr, 0);
+	return write_native(names, hit, symbol.begin_vaddr, symbol.end_vaddr - symbol.begin_vaddr, 0, symbol.name);
 }
 
-static uint8_t answer_image(struct names *names, const struct names_hit_entry *hit)
+/* From the mapped file: a symbol of an ELF image, or a method of a precompiled one whose process cannot be asked. */
+static uint8_t answer_file(struct names *names, const struct names_hit_entry *hit, enum name_question_kind kind)
 {
 	const struct mapping *mapping = &names->options.trace->mappings.items[hit->mapping];
-	const struct names_image *image = image_of(names, mapping);
-	struct symbol_hit symbol;
+	uint32_t image = image_of(names, mapping);
 
 	if (!image)
 		return UNNAMED_NO_MEMORY;
-	if (!image->file)
-		return UNNAMED_NO_IMAGE;
-	if (!symbol_file_find_offset(image->file, hit->address - mapping->begin + mapping->file_offset, &symbol))
+	const struct name_answer *answer = ask(names, kind, image, offset_of(mapping, hit->address), hit->mapping);
+
+	if (!answer)
+		return names->asking_ended ? (uint8_t)UNNAMED_NO_IMAGE : HIT_WAITING;
+	if (answer->error < 0)
+		return answer->error == -ENOMEM ? UNNAMED_NO_MEMORY : UNNAMED_NO_IMAGE;
+	if (!answer->found)
 		return UNNAMED_NO_SYMBOLS;
-	return write_native(names, hit, &symbol, symbol.begin_offset, mapping->file_offset);
-}
-
-/* A precompiled image of a process that cannot be asked: its own tables. */
-static uint8_t answer_r2r(struct names *names, const struct names_hit_entry *hit)
-{
-	const struct mapping *mapping = &names->options.trace->mappings.items[hit->mapping];
-	struct names_image *image = image_entry(names, mapping);
-	struct r2r_hit method;
-
-	if (!image)
-		return UNNAMED_NO_MEMORY;
-	if (!image->r2r_tried)
-		open_r2r(names, image, mapping);
-	if (!image->r2r)
-		return UNNAMED_NO_IMAGE;
-	if (!r2r_find_offset(image->r2r, hit->address - mapping->begin + mapping->file_offset, &method))
-		return UNNAMED_NO_SYMBOLS;
-	uint64_t begin = mapping->begin;
-	uint64_t end = begin + (method.begin_offset + (method.end_rva - method.begin_rva) - mapping->file_offset);
-
-	if (method.begin_offset > mapping->file_offset)
-		begin += method.begin_offset - mapping->file_offset;
-	if (end > mapping->end)
-		end = mapping->end;
-	if (write_symbol(names, hit->process, mapping->id, begin, end, method.name, method.name_len) < 0)
-		return UNNAMED_NO_MEMORY;
-	return HIT_NAMED;
+	return write_native(names, hit, answer->begin, answer->size_bytes, mapping->file_offset, answer->name);
 }
 
 /* ---- managed code ---- */
 
-/* What other runtimes (and .NET, told so by its environment) leave behind for perf. */
-static void read_map_files(struct names *names, uint32_t index)
+/* What other runtimes (and .NET, told so by its environment) leave behind for perf. True once it is in the codemap. */
+static bool maps_are_read(struct names *names, uint32_t index)
 {
 	struct names_process *own = names_process(names, index);
-	const struct process *process = &names->options.trace->processes.items[index];
-	struct target_root root = { .fd = -1 };
-	struct diag quiet = { 0 };
-	char path[64];
-	uint64_t size;
-	int fd;
+	struct name_question *question;
 
-	own->fallback_tried = true;
-	if (process->ended || target_root_open(&root, process->pid, &quiet) < 0)
-		return;
-	uint32_t inner_pid = process->inner_pid ? process->inner_pid : process->pid;
-
-	for (size_t i = 0; i < 2; i++) {
-		struct input in;
-		quiet = (struct diag){ 0 };
-		(void)snprintf(path, sizeof(path), i == 0 ? "/tmp/perf-%u.map" : "/tmp/jit-%u.dump", inner_pid); /* fits */
-		if (take_note(names, target_root_open_word(&root, path, MAP_FILE_SIZE_MAX, &fd, &size, &quiet)) < 0)
-			continue;
-		if (input_from_fd(&in, fd, path) < 0)
-			continue;
-		if (i == 0)
-			(void)perf_map_read(&in, &own->codemap, &quiet); /* what came before a fault counts */
-		else
-			(void)jitdump_read(&in, &own->codemap, NULL, &quiet); /* as above */
-		input_close(&in);
+	if (own->maps_read || names->asking_ended)
+		return true;
+	own->awaits = true;
+	if (own->maps_asked)
+		return false;
+	question = new_question(names, ASK_MAPS, index);
+	if (!question) {
+		own->maps_read = true;
+		return true;
 	}
-	target_root_close(&root);
+	own->maps_asked = question->place = ++names->maps_asked;
+	name_desk_ask(names->desk, question);
+	return false;
+}
+
+static void take_maps(struct names *names, const struct name_answer *answer)
+{
+	for (uint32_t i = 1; i < names->processes.count; i++) {
+		struct names_process *own = &names->processes.items[i];
+		if (own->maps_asked != answer->place)
+			continue;
+		own->maps_read = true;
+		if (!answer->codemap)
+			return;
+		codemap_settle(answer->codemap);
+		for (uint32_t c = 0; c < answer->codemap->codes.count; c++)
+			if (codemap_add(&own->codemap, &answer->codemap->codes.items[c]) == -ENOMEM)
+				return; /* what is missing stays unnamed */
+		return;
+	}
 }
 
 /* The bytes around an address in JIT memory, while the process is there to be read. */
@@ -838,12 +656,8 @@ static uint8_t answer_jit(struct names *names, struct names_hit_entry *hit, uint
 	struct names_process *own = names_process(names, hit->process);
 
 	if (own->managed == MANAGED_NONE || own->managed == MANAGED_REFUSED) {
-		if (!own->fallback_tried) {
-			read_map_files(names, hit->process);
-			struct code *code = codemap_find(&own->codemap, hit->address, hit->time_ns);
-			if (code)
-				return write_code(names, hit, code) < 0 ? UNNAMED_NO_MEMORY : HIT_NAMED;
-		}
+		if (!maps_are_read(names, hit->process))
+			return HIT_WAITING; /* what they have is looked for before this is asked again */
 		if (own->managed == MANAGED_NONE)
 			return UNNAMED_NO_SYMBOLS;
 	}
@@ -880,6 +694,8 @@ static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t
 		hit->mapping = trace_find_mapping(trace, hit->process, hit->address);
 	if (!hit->mapping)
 		return last ? UNNAMED_NO_MAPPING : HIT_WAITING;
+	if (!mapping_is_ready(names, hit))
+		return HIT_WAITING;
 	if (write_mapping(names, hit->mapping) < 0)
 		return UNNAMED_NO_MEMORY;
 	if (names->options.mappings_only)
@@ -898,8 +714,8 @@ static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t
 	if (is_managed_image(path)) {
 		if (!last && (own->managed == MANAGED_ASKING || own->managed == MANAGED_KNOWN))
 			return HIT_WAITING;
-		uint8_t state = answer_r2r(names, hit);
-		return state == HIT_NAMED || own->managed == MANAGED_REFUSED ? state : UNNAMED_NO_METHOD;
+		uint8_t state = answer_file(names, hit, ASK_METHOD);
+		return state == HIT_NAMED || state == HIT_WAITING || own->managed == MANAGED_REFUSED ? state : UNNAMED_NO_METHOD;
 	}
 	if (*path != '/')
 		return UNNAMED_NO_SYMBOLS;
@@ -907,7 +723,7 @@ static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t
 	if (own->managed == MANAGED_ASKING && !last &&
 		trace->mappings.items[hit->mapping].path == trace->processes.items[hit->process].executable)
 		return HIT_WAITING;
-	return answer_image(names, hit);
+	return answer_file(names, hit, ASK_SYMBOL);
 }
 
 /* ---- hits ---- */
@@ -1053,8 +869,12 @@ int names_hit(struct names *names, uint32_t process, uint32_t stack_index, uint6
 
 static void answer_waiting(struct names *names, uint64_t now_ns, bool last)
 {
+	uint32_t before = names->answers.count;
 	uint32_t kept = 0;
 
+	take_answers(names);
+	for (uint32_t i = 0; i < names->processes.count; i++)
+		names->processes.items[i].awaits = false;
 	for (uint32_t i = 0; i < names->waiting.count; i++) {
 		uint32_t index = names->waiting.items[i];
 		struct names_hit_entry *hit = &names->hits.items[index];
@@ -1064,11 +884,22 @@ static void answer_waiting(struct names *names, uint64_t now_ns, bool last)
 			names->waiting.items[kept++] = index;
 	}
 	names->waiting.count = kept;
+	if (names->answers.count > before)
+		drop_answers(names, false);
 }
 
+/*
+ * Where nobody else wants the CPU an answer comes in no time: then a name is in the file with the flush that hit it first. Else with a later one.
+ */
 int names_resolve(struct names *names, uint64_t now_ns)
 {
 	answer_waiting(names, now_ns, false);
+	if (names->desk && name_desk_open_count(names->desk)) {
+		uint32_t open = name_desk_open_count(names->desk);
+		(void)name_desk_wait(names->desk, monotonic_ns() + PATIENCE_NS); /* what is not ready comes later */
+		if (name_desk_open_count(names->desk) < open)
+			answer_waiting(names, now_ns, false);
+	}
 	return 0;
 }
 
@@ -1113,6 +944,17 @@ static void end_reused_code(struct names *names)
 
 int names_finish(struct names *names)
 {
+	uint64_t until_ns = monotonic_ns() + FINISH_BOUND_NS;
+
+	answer_waiting(names, UINT64_MAX, true);
+	while (names->desk && name_desk_open_count(names->desk)) {
+		name_desk_hurry(names->desk);
+		bool all = name_desk_wait(names->desk, until_ns);
+		answer_waiting(names, UINT64_MAX, true); /* which may ask for more */
+		if (!all)
+			break;
+	}
+	names->asking_ended = true;
 	answer_waiting(names, UINT64_MAX, true);
 	end_reused_code(names);
 	count_frames(names);
@@ -1176,6 +1018,12 @@ const struct code *names_end_code(struct names *names, uint32_t process, uint32_
 	return &codemap->codes.items[code];
 }
 
+bool names_awaits(const struct names *names, uint32_t process)
+{
+	/* At the cap nothing is waited for. */
+	return !names->full && process < names->processes.count && names->processes.items[process].awaits;
+}
+
 void names_forget_stacks(struct names *names)
 {
 	count_frames(names);
@@ -1187,13 +1035,16 @@ void names_forget_stacks(struct names *names)
 void names_forget_processes(struct names *names, const bool *dead, uint32_t count)
 {
 	uint32_t kept = 0;
+	bool asking_ended = names->asking_ended;
 
+	names->asking_ended = true; /* for these it has */
 	for (uint32_t i = 0; i < names->waiting.count; i++) {
 		uint32_t index = names->waiting.items[i];
 		struct names_hit_entry *hit = &names->hits.items[index];
 		if (hit->process < count && dead[hit->process] && hit->state == HIT_WAITING)
 			hit->state = answer(names, hit, UINT64_MAX, true);
 	}
+	names->asking_ended = asking_ended;
 	count_frames(names);
 	names->previous_process = 0;
 	/* The table without the dead; what waits finds its new place through its state. */
@@ -1220,6 +1071,12 @@ void names_forget_processes(struct names *names, const bool *dead, uint32_t coun
 	}
 }
 
+void names_make_room(struct names *names)
+{
+	if (names->desk)
+		name_desk_make_room(names->desk);
+}
+
 uint64_t names_size_bytes(const struct names *names)
 {
 	uint64_t total = map_size_bytes(&names->hit_index) + map_size_bytes(&names->pair_index) +
@@ -1230,12 +1087,7 @@ uint64_t names_size_bytes(const struct names *names)
 
 	for (uint32_t i = 1; i < names->processes.count; i++)
 		total += codemap_size_bytes(&names->processes.items[i].codemap);
-	for (uint32_t i = 1; i < names->images.count; i++) {
-		const struct names_image *image = &names->images.items[i];
-		total += image->file ? symbol_file_size_bytes(image->file) : 0;
-		total += image->r2r ? r2r_size_bytes(image->r2r) : 0;
-	}
-	return total + (names->kernel ? kallsyms_size_bytes(names->kernel) : 0);
+	return total + (names->desk ? name_desk_size_bytes(names->desk) : 0);
 }
 
 void names_done(struct names *names)
@@ -1243,11 +1095,12 @@ void names_done(struct names *names)
 	for (uint32_t i = 0; i < names->processes.count; i++)
 		codemap_done(&names->processes.items[i].codemap);
 	for (uint32_t i = 0; i < names->images.count; i++)
-		drop_tables(&names->images.items[i]);
+		free(names->images.items[i].facts);
+	if (names->desk)
+		drop_answers(names, true);
+	name_desk_free(names->desk);
+	symbol_file_close(names->vdso);
 	kernel_symbols_close(names->kernel_asked);
-	kallsyms_free(names->kernel);
-	if (names->kernel_data)
-		(void)munmap(names->kernel_data, names->kernel_data_size); /* cannot fail for what was mapped */
 	vec_done(&names->processes);
 	vec_done(&names->hits);
 	vec_done(&names->pairs);
@@ -1255,10 +1108,13 @@ void names_done(struct names *names)
 	vec_done(&names->waiting);
 	vec_done(&names->frames);
 	vec_done(&names->previous);
+	vec_done(&names->answers);
 	map_done(&names->hit_index);
 	map_done(&names->pair_index);
 	map_done(&names->image_index);
 	map_done(&names->symbol_index);
+	map_done(&names->asked);
+	map_done(&names->answer_index);
 	bytes_done(&names->text);
 	bytes_done(&names->payload);
 }

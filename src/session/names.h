@@ -6,6 +6,9 @@
  * Names that may still come (the runtime tells of a method some 100 ms after it first ran) are waited for; what stays unnamed keeps
  * module, build id and offset, and is counted by cause.
  *
+ * Files are opened and read elsewhere (name_desk.h); a name from there is in the file a moment later, and at the end it is waited for, five
+ * seconds at most.
+ *
  * Order of calls: names_init(); then for each sample, in time order, names_hit(); names_resolve() at each flush; names_finish() once at
  * the end; names_done(). Not thread-safe.
  */
@@ -24,10 +27,10 @@
 struct arch_stub;
 struct box;
 struct diag;
-struct image_search;
-struct kallsyms;
 struct kernel_symbols;
-struct r2r;
+struct name_answer;
+struct name_desk;
+struct name_facts;
 struct symbol_file;
 struct trace;
 
@@ -55,7 +58,9 @@ struct names_process {
 	struct codemap codemap;
 	uint32_t changes_seen;    /* codemap.changes when removed bodies were last looked for */
 	uint8_t managed;          /* enum managed_state */
-	bool fallback_tried;      /* perf map, jitdump */
+	bool maps_read;           /* perf map, jitdump: what they had is in the codemap, */
+	uint64_t maps_asked;      /* and the question for it; 0 none yet */
+	bool awaits;              /* an answer about one of its addresses */
 	bool kernel_mapped;       /* the kernel's mapping is written for it */
 	bool sharing_asked;
 	uint64_t sharing;         /* with whom it shares symbol tables; 0 not to be known */
@@ -96,14 +101,10 @@ struct names_pair {
 	uint32_t sound_index; /* the stack without what is no code; often stack_index itself */
 };
 
-/* The symbol tables of one file, for all processes that map it. */
+/* One file, for all processes that map it. Its number is what the desk knows it by. */
 struct names_image {
-	struct symbol_file *file; /* NULL: not opened, or not to be opened */
-	struct image_search *search; /* of `file`, which needs it as long as it lives */
-	struct r2r *r2r;          /* of a managed image whose process cannot be asked */
-	uint64_t tick;            /* last use */
-	bool tried;
-	bool r2r_tried;
+	struct name_facts *facts; /* NULL: none, or not known yet */
+	bool known;
 };
 
 struct names {
@@ -121,14 +122,18 @@ struct names {
 	struct map image_index;                /* file identity -> images */
 	struct map symbol_index;               /* (mapping id, begin) written -> 1 */
 	struct kernel_symbols *kernel_asked;   /* the kernel names what is hit; NULL: it cannot, or not for us */
-	struct kallsyms *kernel;               /* then all its names are read */
-	void *kernel_data;                     /* what a cached one stands on: the mapped file */
-	size_t kernel_data_size;
 	uint64_t kernel_mapping_id;
-	int kernel_error;                      /* why `kernel` is not there; 1 not tried */
+	int kernel_error;                      /* why the kernel's names are not to be had; 1 not tried */
+	struct symbol_file *vdso;              /* ours, which is everybody's; NULL: none, or not tried */
+	bool vdso_tried;
+	struct name_desk *desk;                /* where files are opened and read; NULL until something is asked */
+	struct map asked;                      /* hash of a question -> 1, until its answer is there */
+	VEC(struct name_answer *) answers;     /* that the present pass goes by, and some of earlier ones */
+	struct map answer_index;               /* hash of a question -> answers, plus one */
+	uint64_t maps_asked;                   /* number of the last such question */
+	bool asking_ended;                     /* what has no answer yet will have none */
 	bool kernel_needs_right;               /* asking it takes CAP_BPF each time (before Linux 5.19) */
 	uint64_t next_id;                      /* of mappings, symbols and metadata */
-	uint64_t image_tick;
 	uint64_t frames_total;                 /* frames of samples, repeated ones too; complete after names_finish() */
 	uint64_t frames_unnamed[UNNAMED_CAUSE_COUNT];
 	struct bytes text;                     /* scratch */
@@ -171,6 +176,9 @@ int names_resolve(struct names *names, uint64_t now_ns);
 /* Last answers: what still waits gets what the fallbacks know, or is counted. */
 int names_finish(struct names *names);
 
+/* An answer about one of the process's addresses is still to come: its place must stay. */
+bool names_awaits(const struct names *names, uint32_t process);
+
 /* The trace's stack table is being emptied: pairs are forgotten, addresses and symbols are not. */
 void names_forget_stacks(struct names *names);
 
@@ -179,6 +187,9 @@ void names_forget_stacks(struct names *names);
  * their places may be given to others.
  */
 void names_forget_processes(struct names *names, const bool *dead, uint32_t count);
+
+/* Drops what can be read again from files, symbol tables; in a while, by the desk's thread. */
+void names_make_room(struct names *names);
 
 /* Memory of all tables. */
 uint64_t names_size_bytes(const struct names *names);

@@ -28,7 +28,9 @@ int saved_read(const char *path, struct trace *trace,
 
 	if (r < 0)
 		return r;
-	r = nettrace_source.open(&in, trace, &source, diag);
+	r = input_unpack(&in, diag);
+	if (r == 0)
+		r = nettrace_source.open(&in, trace, &source, diag);
 	if (r < 0) {
 		input_close(&in);
 		return r;
@@ -56,10 +58,21 @@ int saved_read(const char *path, struct trace *trace,
 	return r;
 }
 
+static bool is_recording(const char *name)
+{
+	static const char *const suffixes[] = { ".nettrace", ".nettrace.zst" };
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		size_t suffix_len = strlen(suffixes[i]);
+		if (len > suffix_len && strcmp(name + len - suffix_len, suffixes[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 int saved_newest(const char *folder, char *path, size_t room, struct diag *diag)
 {
-	static const char suffix[] = ".nettrace";
-	const size_t suffix_len = sizeof(suffix) - 1;
 	DIR *d = opendir(folder);
 	struct timespec newest = { 0 };
 	bool found = false;
@@ -69,7 +82,7 @@ int saved_newest(const char *folder, char *path, size_t room, struct diag *diag)
 	for (struct dirent *entry; (entry = readdir(d));) {
 		struct stat status;
 		size_t len = strlen(entry->d_name);
-		if (len <= suffix_len || strcmp(entry->d_name + len - suffix_len, suffix) != 0)
+		if (!is_recording(entry->d_name))
 			continue;
 		if (fstatat(dirfd(d), entry->d_name, &status, 0) < 0 || !S_ISREG(status.st_mode))
 			continue;
@@ -88,7 +101,7 @@ int saved_newest(const char *folder, char *path, size_t room, struct diag *diag)
 	}
 	(void)closedir(d);
 	if (!found) {
-		diag_set(diag, -ENOENT, "no recording (*.nettrace) in '%s'", folder);
+		diag_set(diag, -ENOENT, "no recording (*.nettrace, *.nettrace.zst) in '%s'", folder);
 		diag_remedy(diag, "make one with 'spoor record', or name a file");
 		return -ENOENT;
 	}

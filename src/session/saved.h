@@ -20,7 +20,7 @@ struct trace;
 int saved_read(const char *path, struct trace *trace,
 	int (*on_event)(void *context, const struct event *event), void *context, struct diag *diag);
 
-/* The newest regular file *.nettrace in `folder`, with the folder in front. -ENOENT when there is none. */
+/* The newest regular file *.nettrace or *.nettrace.zst in `folder`, with the folder in front. -ENOENT when there is none. */
 int saved_newest(const char *folder, char *path, size_t room, struct diag *diag);
 
 #endif

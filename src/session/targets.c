@@ -112,7 +112,7 @@ static void candidate_place(struct choosing *c)
 	if (now->placed)
 		return;
 	now->placed = true;
-	if (proc_read_cgroup(&c->proc, now->process.pid, &path, &len) < 0)
+	if (proc_read_cgroup(&c->proc, now->process.pid, &path, &len, NULL) < 0)
 		return;
 	copy_text(now->cgroup, sizeof(now->cgroup), path, len);
 	(void)container_id_from_cgroup(path, len, now->container); /* none: stays empty */

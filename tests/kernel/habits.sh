@@ -131,3 +131,29 @@ has "$1/folded_stacks.txt" 'spin_here [0-9]+$'
 # The clocks were measured, and agree.
 code_of "$spoor" report -v x.nettrace
 has out "^clock of perf: the recording's own, to within [0-9.]+ [nu]s\$"
+
+# A process that its control group throttles: told, with the share. A twentieth of a CPU for a loop that wants one.
+group=$(awk '$3 == "cgroup" && $4 ~ /(^|,)cpu(,|$)/ { print $2; exit }' /proc/mounts)
+two=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+if [ -n "$group" ] && mkdir "$group/spoor_test_$$" 2>/dev/null; then
+	group=$group/spoor_test_$$
+	echo 5000 >"$group/cpu.cfs_quota_us"
+elif [ -n "$two" ] && grep -qw cpu "$two/cgroup.subtree_control" 2>/dev/null && mkdir "$two/spoor_test_$$" 2>/dev/null; then
+	group=$two/spoor_test_$$
+	echo "5000 100000" >"$group/cpu.max"
+else
+	skip "no control group with a CPU limit can be made here; the rest holds"
+fi
+clean_up_more() {
+	rmdir "$group"
+}
+start held "$target" spin 60000
+if echo $held >"$group/cgroup.procs"; then
+	code_of "$spoor" record -q -p $held --duration 2s -o x.nettrace
+	code_of "$spoor" report x.nettrace
+	has out "^control group [^:]*/spoor_test_$$: limited to 0\\.05 CPUs, throttled [0-9.]+ % of the time \\(in [0-9]+ of [0-9]+ periods; its threads waited [0-9.]+ m?s\\)\$"
+	code_of "$spoor" report --json x.nettrace
+	has out '"cpus":0\.05,"periods":[0-9]+,"throttled_periods":[1-9][0-9]*,'
+fi
+kill $held
+wait $held 2>/dev/null

@@ -7,10 +7,11 @@ clean_up_more() {
 	umount "$disk" 2>/dev/null
 }
 
-opens() {
+# Without a word about a tear, to its last flush.
+opens_whole() {
 	code_of "$spoor" report --json "$1"
 	expect_code 0 "report of $1"
-	has out '"complete":false'
+	has_no err 'cannot'
 }
 
 code_of "$spoor" record -q --duration 5s -o /dev/full -- "$target" spin 500
@@ -47,19 +48,40 @@ mkdir fill
 for i in $(seq 60); do # distinct names make distinct processes: a file that grows
 	cp "$target" "fill/p$i"
 done
-code_of timeout 20 "$spoor" record -q -F 999 -o "$disk/x.nettrace" -- "$target" churn 8000 2 fill/p*
-expect_code 1 "a disk full half-way"
-has err "^cannot write '.*/disk/x.nettrace': No space left on device\.\$"
-opens "$disk/x.nettrace"
-[ "$(number out samples)" -gt 100 ] || fail "only $(number out samples) samples are in what was written before"
-has out '"name":"spin_here"|"name":"spin_[0-4]"'
-rm "$disk/x.nettrace"
+# 5 % of the disk stay free: the end comes before it is full, with all words said.
+start load "$target" churn 500000 2 fill/p*
+for file in x.nettrace x.nettrace.zst; do
+	code_of timeout 100 "$spoor" record -q -F 999 -p "$load" -o "$disk/$file"
+	expect_code 1 "a disk that fills up ($file)"
+	has err '^the recording was ended: the disk is nearly full, and the last 26\.2 kB of it stay free\.$'
+	[ "$(stat -f -c '%a * %S' "$disk" | xargs expr)" -gt 26000 ] || fail "the disk was filled"
+	code_of "$spoor" report --json "$disk/$file"
+	expect_code 0 "report of $file"
+	has out '"complete":true'
+	[ "$(number out samples)" -gt 100 ] || fail "only $(number out samples) samples are in what was written before"
+	has out '"name":"spin_here"|"name":"spin_[0-4]"'
+	rm "$disk/$file"
+done
+
+# Somebody else fills it: what was written before opens.
+for file in x.nettrace x.nettrace.zst; do
+	start recorder "$spoor" record -q -F 999 --duration 30s -p "$load" -o "$disk/$file" 2>err
+	until_true sh -c "[ \$(stat -c %s '$disk/$file') -gt 30000 ]" || fail "no flush of $file"
+	dd if=/dev/zero of="$disk/fill" bs=1k count=600 2>/dev/null
+	wait "$recorder" && fail "exit code 0 on a disk that others have filled"
+	grep -qE 'No space left on device|the disk is nearly full' err || fail "the reason is not told"
+	opens_whole "$disk/$file"
+	[ "$(number out samples)" -gt 50 ] || fail "only $(number out samples) samples are in what was written before"
+	rm "$disk/$file" "$disk/fill"
+done
+kill -9 "$load"
 
 # Full from the begin: nothing is left behind but the sentence.
 dd if=/dev/zero of="$disk/fill" bs=1k count=600 2>/dev/null
 code_of "$spoor" record -q -o "$disk/x.nettrace" -- "$target" spin 300
 expect_code 1 "a full disk"
-has err "^cannot write '.*/disk/x.nettrace': No space left on device\.\$"
+has err "^cannot write '.*/disk/x.nettrace': its disk is nearly full, and the last 26\.2 kB of it stay free\.\$"
+[ ! -e "$disk/x.nettrace" ] || fail "an empty file is left behind"
 rm -f "$disk"/*
 
 mount -o remount,ro "$disk"

@@ -78,6 +78,8 @@ static inline void sample_trace(struct trace *trace)
 	uint32_t shop = sample_process(trace, 4711, "shop");
 	trace->processes.items[shop].runtime_kind = RUNTIME_CORECLR;
 	trace->processes.items[shop].runtime_version = trace_add_text(trace, "10.0.12");
+	trace->processes.items[shop].runtime_sessions =
+		trace_add_text(trace, "live Microsoft-Windows-DotNETRuntime:0x38:5, 16 MB, no stacks\nrundown 0x18, 16 MB, no stacks");
 	uint32_t other = sample_process(trace, 4802, HOSTILE);
 	sample_mapping(trace, 0, 1, KERNEL, "vmlinux");
 	sample_mapping(trace, shop, 2, LIBC, "/usr/lib/libc.so.6");

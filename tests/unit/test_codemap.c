@@ -86,6 +86,43 @@ static void test_asked_again(void **state)
 	codemap_done(&map);
 }
 
+/* Several maps with one table of texts: the same names, no map's own memory. */
+static void test_shared(void **state)
+{
+	struct strtab texts = { 0 };
+	struct codemap maps[2] = { { .shared = &texts }, { .shared = &texts } };
+	struct codemap alone = { 0 };
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		add(&maps[i], 0x1000, 0x1100, 0, "A");
+		add(&maps[i], 0x2000 + i, 0x2100, 0, "B");
+	}
+	add(&alone, 0x1000, 0x1100, 0, "A");
+	size_t one = strtab_size_bytes(&texts);
+	assert_true(one > 0);
+	assert_ptr_equal(codemap_find(&maps[0], 0x1000, S)->name, codemap_find(&maps[1], 0x1000, S)->name);
+	codemap_trim(&maps[0]);
+	assert_string_equal(owner(&maps[0], 0x2000, S), "B");
+	codemap_remove(&maps[0], 0x1000, 5 * S); /* what was dropped is made again */
+	assert_string_equal(owner(&maps[0], 0x1000, 6 * S), "-");
+	assert_string_equal(owner(&maps[0], 0x1000, 4 * S), "A");
+	codemap_trim(&maps[0]);
+	add(&maps[0], 0x3000, 0x3100, 0, "A"); /* grows again after it */
+	add(&maps[0], 0x2000, 0x2100, 0, "B");
+	assert_int_equal(maps[0].codes.count, 3); /* known, not added */
+	assert_string_equal(owner(&maps[0], 0x3000, S), "A");
+	assert_int_equal(strtab_size_bytes(&texts), one);
+	codemap_done(&maps[0]);
+	assert_string_equal(owner(&maps[1], 0x2001, S), "B");
+	codemap_done(&maps[1]);
+	codemap_trim(&alone);
+	assert_string_equal(owner(&alone, 0x1000, S), "A");
+	codemap_done(&alone);
+	codemap_trim(&alone);
+	strtab_done(&texts);
+}
+
 static void test_time(void **state)
 {
 	struct codemap map = { 0 };
@@ -283,6 +320,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_asked_again),
+		cmocka_unit_test(test_shared),
 		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_any_order),
 		cmocka_unit_test(test_again),

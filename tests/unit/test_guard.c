@@ -143,6 +143,8 @@ static pid_t start_owner(struct stage *stage, owner_part *part)
 	}
 	pid_t guard = (pid_t)hear(stage);
 	assert_int_equal(kill(guard, 0), 0);
+	for (unsigned i = 0; i < 500 && getsid(guard) == getsid(0); i++)
+		usleep(10000); /* until it has begun to be one */
 	return guard;
 }
 
@@ -488,6 +490,40 @@ static void test_nobody(void **state)
 	assert_int_equal(kill(pid, 0), -1);
 }
 
+/* A guard that gets no CPU for a moment: what is opened meanwhile waits for it. One that was stopped is continued. */
+static void test_burst(void **state)
+{
+	enum { MANY = 100 };
+	struct dotnet_target target = { .pid = (uint32_t)getpid() };
+	struct guard *guard;
+	uint32_t keys[MANY];
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(guard_start(&guard, NULL), 0);
+	pid_t pid = (pid_t)guard_pid(guard);
+	usleep(100000);
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	for (unsigned i = 0; i < MANY; i++) {
+		keys[i] = guard_add(guard, pair[0], &target);
+		assert_int_not_equal(keys[i], 0);
+	}
+	for (unsigned i = 0; i < 10; i++) {
+		guard_beat(guard, now());
+		usleep(100000);
+	}
+	assert_int_equal(guard_pid(guard), pid);
+	assert_int_equal(count_descriptors(pid), MANY + 2);
+	for (unsigned i = 0; i < MANY; i++)
+		guard_remove(guard, keys[i]);
+	usleep(200000);
+	assert_int_equal(count_descriptors(pid), 2);
+	guard_free(guard);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -498,6 +534,7 @@ int main(void)
 		cmocka_unit_test(test_unread_answer),
 		cmocka_unit_test(test_guard_killed),
 		cmocka_unit_test(test_left_open),
+		cmocka_unit_test(test_burst),
 	};
 
 	return cmocka_run_group_tests_name("guard", tests, NULL, NULL);

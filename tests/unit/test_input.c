@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <zstd.h>
+
 #include "base/diag.h"
 #include "base/input.h"
 
@@ -60,12 +62,88 @@ static void test_errors(void **state)
 	assert_string_equal(diag.text, "cannot read '/': Is a directory");
 }
 
+/* The content in pieces of any size, whatever the size of the reads; plain bytes are left as they are. */
+static void test_unpack(void **state)
+{
+	static uint8_t content[300000];
+	static uint8_t packed[400000];
+	static uint8_t out[sizeof(content) + 1];
+	static const size_t pieces[] = { 1, 13, 4096, 200000, sizeof(out) };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(content); i++)
+		content[i] = (uint8_t)(i * i >> 9);
+	size_t size = ZSTD_compress(packed, sizeof(packed), content, sizeof(content), 3);
+	assert_false(ZSTD_isError(size));
+	for (size_t p = 0; p < sizeof(pieces) / sizeof(pieces[0]); p++) {
+		struct input in;
+		size_t len = 0;
+		ssize_t got;
+		input_from_memory(&in, packed, size);
+		assert_int_equal(input_unpack(&in, NULL), 0);
+		assert_int_equal(in.size_bytes, 0);
+		while ((got = input_read(&in, out + len,
+				pieces[p] < sizeof(out) - len ? pieces[p] : sizeof(out) - len, NULL)) > 0)
+			len += (size_t)got;
+		assert_int_equal(got, 0);
+		assert_int_equal(len, sizeof(content));
+		assert_int_equal(in.offset, len);
+		assert_memory_equal(out, content, len);
+		input_close(&in);
+	}
+	for (size_t cut = 0; cut < 6; cut++) {
+		struct input in;
+		uint8_t *data;
+		input_from_memory(&in, content + 5000, cut);
+		assert_int_equal(input_unpack(&in, NULL), 0);
+		assert_int_equal(input_read_all(&in, 100, &data, &size, NULL), 0);
+		assert_int_equal(size, cut);
+		assert_memory_equal(data, content + 5000, cut);
+		assert_int_equal(in.offset, cut);
+		free(data);
+		input_close(&in);
+	}
+}
+
+/* What was unpacked before the damage is handed out, then the damage is told. */
+static void test_unpack_damaged(void **state)
+{
+	static uint8_t content[600000];
+	static uint8_t packed[700000];
+	static uint8_t out[sizeof(content)];
+	struct diag diag = { 0 };
+	struct input in;
+	uint64_t random = 1;
+	size_t len = 0;
+	ssize_t got;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(content); i++) {
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		content[i] = (uint8_t)(random >> 61);
+	}
+	size_t size = ZSTD_compress(packed, sizeof(packed), content, sizeof(content), 3);
+	assert_false(ZSTD_isError(size));
+	memset(packed + size * 3 / 4, 0xff, 64);
+	input_from_memory(&in, packed, size);
+	assert_int_equal(input_unpack(&in, NULL), 0);
+	while ((got = input_read(&in, out + len, sizeof(out) - len, &diag)) > 0)
+		len += (size_t)got;
+	assert_int_equal(got, -EBADMSG);
+	assert_non_null(strstr(diag.text, "cannot unpack 'memory': "));
+	assert_true(len >= sizeof(content) / 4);
+	assert_memory_equal(out, content, len);
+	input_close(&in);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_pipe),
 		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_unpack),
+		cmocka_unit_test(test_unpack_damaged),
 	};
 
 	return cmocka_run_group_tests_name("input", tests, NULL, NULL);

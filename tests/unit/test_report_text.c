@@ -42,6 +42,15 @@ static void begin(struct fixture *f, bool full)
 		notice->severity = 2;
 		notice->text = trace_add_text(&f->trace, "\x1b[2Jnot asked");
 		notice->process = trace_find_process(&f->trace, 4802);
+		for (uint32_t i = 0; i < 2; i++) {
+			struct cpu_grant *grant = vec_push(&f->trace.cpu_grants);
+			*grant = (struct cpu_grant){ .quota_ns = 150000000, .period_ns = 100000000, .periods = 1000 };
+			grant->path = trace_add_text(&f->trace, i ? "/kubepods/" HOSTILE : "/docker/0");
+			grant->container = i ? 0 : trace_add_text(&f->trace,
+				"9f3c2b1a9f3c2b1a9f3c2b1a9f3c2b1a9f3c2b1a9f3c2b1a9f3c2b1a9f3c2b1a");
+			grant->throttled_periods = i ? 0 : 412;
+			grant->throttled_ns = i ? 0 : UINT64_C(2500000000);
+		}
 		for (int64_t offset = -2000; offset <= 2000; offset += 2000) {
 			struct clock_offset *clock = vec_push(&f->trace.clock_offsets);
 			clock->source = trace_add_text(&f->trace, offset < 0 ? "eventpipe" : "perf");

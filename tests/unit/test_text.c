@@ -127,9 +127,32 @@ static void test_xml(void **state)
 	bytes_done(&out);
 }
 
+static void test_parse_size(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t bytes;
+	} good[] = { { "1", 1 }, { "4096", 4096 }, { "64M", 64000000 }, { "64m", 64000000 }, { "1.5 GB", 1500000000 },
+		{ "512KiB", 524288 }, { "2k", 2000 }, { "2K", 2000 }, { "1Mi", 1048576 }, { "3T", UINT64_C(3000000000000) },
+		{ "10B", 10 } };
+	static const char *const bad[] = { "", "M", "-1", "0", "0.5", "64X", "64MBs", "64 M B", "0x40", "1e30", "inf", "nan", "+5", " 5" };
+	uint64_t bytes = 77;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		assert_true(text_parse_size(good[i].text, &bytes));
+		assert_int_equal(bytes, good[i].bytes);
+	}
+	bytes = 77;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_false(text_parse_size(bad[i], &bytes));
+	assert_int_equal(bytes, 77);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_parse_size),
 		cmocka_unit_test(test_safe),
 		cmocka_unit_test(test_utf16_roundtrip),
 		cmocka_unit_test(test_numbers),

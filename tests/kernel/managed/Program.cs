@@ -3,6 +3,10 @@
 //   Managed burn MS       computes in Hot.Burn (compiled here) and in the framework's Convert and Array.Sort (precompiled)
 //   Managed dynamic MS    makes methods Made_0, Made_1, ... one after the other, each computes 20 ms and is freed: their code comes to
 //                         stand in the same places
+//   Managed work MS       computes, compiles and makes event sources all the time; each 100 ms a line with the milliseconds so far
+//                         and the rounds done in them
+//   Managed idle MS       sleeps
+//   Managed naps MS       computes a millisecond each second
 //   Managed collectible MS  the same with assemblies that are unloaded: types Unloaded_0, Unloaded_1, ...
 //
 //   Managed heap N        keeps N orders, every second with a note of its own, and one more for each byte that comes through
@@ -11,6 +15,7 @@
 // Prints "ready" first (heap: when all of them are there); burn ends with its rounds per second of CPU time.
 
 using System.Diagnostics;
+using System.Diagnostics.Tracing;
 using System.Reflection;
 using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
@@ -24,6 +29,19 @@ switch (args[0])
 {
     case "burn":
         Hot.Run(ms);
+        break;
+    case "work":
+        Worker.Run(ms);
+        break;
+    case "naps":
+        for (Stopwatch watch = Stopwatch.StartNew(); watch.ElapsedMilliseconds < ms;)
+        {
+            Hot.Burn(1);
+            Thread.Sleep(1000);
+        }
+        break;
+    case "idle":
+        Thread.Sleep(ms);
         break;
     case "dynamic":
         Made.Run(ms, Made.Dynamic);
@@ -66,7 +84,7 @@ static class Kept
 static class Hot
 {
     [MethodImpl(MethodImplOptions.NoInlining)]
-    static int Burn(int x)
+    public static int Burn(int x)
     {
         for (int i = 0; i < 1_000_000; i++)
             x = x * 31 + i;
@@ -100,6 +118,32 @@ static class Hot
         }
         TimeSpan cpu = Process.GetCurrentProcess().TotalProcessorTime - before;
         Console.WriteLine($"{(long)(rounds / cpu.TotalSeconds)} rounds");
+        GC.KeepAlive(x);
+    }
+}
+
+// An event source is made under the lock that a stuck session would hold; methods that are compiled fill its stream.
+sealed class Source(string name) : EventSource(name);
+
+static class Worker
+{
+    public static void Run(int ms)
+    {
+        Stopwatch watch = Stopwatch.StartNew();
+        long tell = 100;
+        int rounds = 0;
+        int x = 0;
+        while (watch.ElapsedMilliseconds < ms)
+        {
+            for (int i = 0; i < 8; i++)
+                x += Made.Dynamic(rounds * 8 + i)(20_000);
+            rounds++;
+            if (watch.ElapsedMilliseconds < tell)
+                continue;
+            using Source source = new("Worker-" + tell);
+            Console.WriteLine($"{watch.ElapsedMilliseconds} {rounds}");
+            tell = watch.ElapsedMilliseconds + 100;
+        }
         GC.KeepAlive(x);
     }
 }

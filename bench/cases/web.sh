@@ -1,0 +1,128 @@
+# a web API under record -a at 99 Hz, names included: --rounds N (12), --seconds S (5), --attach N (10)
+rounds=12 seconds=5 attach=10
+while [ $# -gt 0 ]; do
+	case $1 in
+	--rounds) rounds=$2 ;;
+	--seconds) seconds=$2 ;;
+	--attach) attach=$2 ;;
+	*) die "web takes --rounds, --seconds and --attach" ;;
+	esac
+	shift 2
+done
+build load
+rm -f "$out"/web-*.sum "$out"/web-*.log
+window=3 # seconds around an attach or a leave
+start_web 1
+wait "$last" || die "the web API does not answer: $out/web.load"
+port=$(cat "$out/web.port")
+paths="/alloc=2 /throw=1"
+hit() {
+	# shellcheck disable=SC2086
+	"$build/examples/load" "$@" $paths >"$out/web.load" || die "the web API does not answer: $out/web.load"
+}
+# Compiled in its last tier, its heap of its usual size.
+hit -p 0 "$port" 20
+
+# Ticks of CPU time of a process; 0 when there is none.
+ticks() {
+	sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | awk '{ n = $12 + $13 } END { print n + 0 }'
+}
+
+# one NAME [RECORDER]: a run of the load; a line "REQUESTS_PER_SECOND P99_US MAX_US CPU_US_PER_REQUEST" is added to $out/web-NAME.sum. The CPU is that of
+# server and recorder: where others want the CPUs too it says more than the clock.
+one() {
+	local before after
+	before=$(($(ticks "$target") + $(ticks "${2:-none}")))
+	hit -p 0 -l "$out/web.times" "$port" "$seconds"
+	after=$(($(ticks "$target") + $(ticks "${2:-none}")))
+	sort -g -k2,2 "$out/web.times" | awk -v s="$seconds" -v cpu="$((after - before))" -v hz="$(getconf CLK_TCK)" '
+		{ v[NR] = $2 } END { print NR / s, v[int(NR * 0.99)], v[NR], cpu * 1e6 / hz / NR }' >>"$out/web-$1.sum"
+}
+
+# Alternating: without, with, with, without, ... so that a drift of the machine hits both alike.
+with() {
+	start "$spoor" record -q -a -F 99 -o "$out/web.nettrace"
+	local recorder=$last
+	sleep 1.5 # it has all names
+	one with "$recorder"
+	kill -INT "$recorder"
+	wait "$recorder" || die "the recording failed"
+	stop "$recorder"
+}
+without() {
+	sleep 1.5
+	one without
+}
+for round in $(seq "$rounds"); do
+	if [ $((round % 2)) = 0 ]; then
+		with && without
+	else
+		without && with
+	fi
+done
+mid() {
+	sort -g -k"$2,$2" "$out/web-$1.sum" | awk -v c="$2" '{ v[NR] = $c } END { printf "%.6g", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
+}
+range() {
+	sort -g -k"$2,$2" "$out/web-$1.sum" | awk -v c="$2" 'NR == 1 { printf "%.6g", $c } { last = $c } END { printf " to %.6g", last }'
+}
+# The median of the ratios of neighbours, which had the same neighbours of their own.
+paired() {
+	paste "$out/web-with.sum" "$out/web-without.sum" | awk -v c="$1" '{ print $c / $(c + 4) }' | sort -g |
+		awk '{ v[NR] = $1 } END { printf "%.4f", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
+}
+for name in without with; do
+	echo "$name: $(mid $name 1) requests/s ($(range $name 1)), p99 $(mid $name 2) us ($(range $name 2)), greatest $(mid $name 3) us ($(range $name 3)), CPU a request $(mid $name 4) us ($(range $name 4)), $rounds runs of $seconds s"
+done
+echo "with / without, median of $rounds neighbours: requests/s $(paired 1), p99 $(paired 2), CPU a request $(paired 4)"
+"$spoor" report "$out/web.nettrace" | sed -n 2,3p
+
+# Attaching and leaving, under a load that leaves the CPUs some air: the slowest request of each such moment beside that of moments without.
+cpu_pause=1000
+total=$((attach * 3 * window + 2 * window))
+hit -p $cpu_pause -l "$out/web.times" "$port" "$total" &
+load=$!
+started+=("$load")
+up() {
+	cut -d' ' -f1 /proc/uptime
+}
+: >"$out/web-marks.log"
+sleep "$window"
+for _ in $(seq "$attach"); do
+	echo "quiet $(up)" >>"$out/web-marks.log"
+	sleep "$window"
+	echo "attach $(up)" >>"$out/web-marks.log"
+	start "$spoor" record -q -a -F 99 -o "$out/web.nettrace"
+	recorder=$last
+	sleep "$window"
+	echo "leave $(up)" >>"$out/web-marks.log"
+	kill -INT "$recorder"
+	wait "$recorder" || die "the recording failed"
+	stop "$recorder"
+	left=$(tail -n 1 "$out/web-marks.log" | awk -v w="$window" -v now="$(up)" '{ d = $2 + w - now; print (d > 0 ? d : 0) }')
+	sleep "$left"
+done
+wait "$load" || :
+# /proc/uptime counts sleep too, CLOCK_MONOTONIC does not: on a machine that was suspended the marks would be off.
+awk -v w="$window" '
+	FNR == NR { kind[++n] = $1; from[n] = $2 * 1e6; next }
+	{ for (i = 1; i <= n; i++) if ($1 >= from[i] && $1 < from[i] + w * 1e6) { if ($2 > most[i]) most[i] = $2; count[i]++ } }
+	END { for (i = 1; i <= n; i++) if (count[i]) print kind[i], most[i], count[i] }' "$out/web-marks.log" "$out/web.times" >"$out/web-most.log"
+for kind in quiet attach leave; do
+	grep "^$kind " "$out/web-most.log" | cut -d' ' -f2 | sort -g | awk -v kind=$kind '{ v[NR] = $1 } END { printf "slowest request in %d s, %s: median %.0f us (%.0f to %.0f), %d times\n", '"$window"', kind, v[int((NR + 1) / 2)], v[1], v[NR], NR }'
+done
+usual=$(grep '^quiet ' "$out/web-most.log" | cut -d' ' -f2 | sort -g | tail -n 1)
+over=$(awk -v usual="$usual" -v w="$window" '
+	FNR == NR { if ($1 != "quiet") from[++n] = $2 * 1e6; next }
+	{ for (i = 1; i <= n; i++) if ($1 >= from[i] && $1 < from[i] + w * 1e6) { all++; over += $2 > 1.5 * usual } }
+	END { print over + 0, all + 0 }' "$out/web-marks.log" "$out/web.times")
+echo "requests above 1.5 times the greatest of quiet times ($usual us), while attaching or leaving: ${over% *} of ${over#* }"
+rm -f "$out/web.nettrace" "$out/web.times"
+most() {
+	grep "^$1 " "$out/web-most.log" | cut -d' ' -f2 | sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+}
+ratio_more web-requests-per-s "$(mid with 1)" "$(mid without 1)"
+ratio web-p99-us "$(mid with 2)" "$(mid without 2)"
+ratio web-cpu-us-per-request "$(mid with 4)" "$(mid without 4)"
+ratio web-slowest-attaching-us "$(most attach)" "$(most quiet)"
+ratio web-slowest-leaving-us "$(most leave)" "$(most quiet)"

@@ -1,0 +1,226 @@
+/* See cgroup.h. */
+#include "machine/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#define TEXT_MAX (256u << 10) /* mountinfo is the largest */
+
+/* The whole of a file, cut after `room` - 1 bytes: its length, -1 when it is not to be had. */
+static ssize_t read_file(const char *path, char *text, size_t room)
+{
+	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
+	size_t len = 0;
+
+	if (fd < 0)
+		return -1;
+	while (len + 1 < room) {
+		ssize_t got = read(fd, text + len, room - 1 - len);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -1;
+		if (got == 0)
+			break;
+		len += (size_t)got;
+	}
+	text[len] = '\0';
+	return (ssize_t)len;
+}
+
+static char *read_proc(const char *root, const char *path)
+{
+	char whole[3 * CGROUP_PATH_MAX];
+	char *text = malloc(TEXT_MAX);
+
+	if (text && ((size_t)snprintf(whole, sizeof(whole), "%s%s", root, path) >= sizeof(whole) ||
+			    read_file(whole, text, TEXT_MAX) < 0)) {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}
+
+/* The next line, its end made a NUL; NULL when there is none. */
+static char *next_line(char **at)
+{
+	char *line = *at;
+
+	if (!line || !*line)
+		return NULL;
+	char *end = strchr(line, '\n');
+
+	if (end)
+		*end = '\0';
+	*at = end ? end + 1 : line + strlen(line);
+	return line;
+}
+
+/* Whether a list of words with commas between has this one. */
+static bool has_word(const char *list, size_t len, const char *word)
+{
+	size_t word_len = strlen(word);
+
+	while (len) {
+		const char *comma = memchr(list, ',', len);
+		size_t part = comma ? (size_t)(comma - list) : len;
+		if (part == word_len && memcmp(list, word, part) == 0)
+			return true;
+		list += part + (comma ? 1 : 0);
+		len -= part + (comma ? 1 : 0);
+	}
+	return false;
+}
+
+/* The group with the controller: "4:memory:/x" of version 1, else "0::/x". */
+static int find_path(const char *root, uint32_t pid, const char *controller, struct cgroup *group)
+{
+	char file[64];
+
+	if (pid)
+		(void)snprintf(file, sizeof(file), "/proc/%u/cgroup", pid); /* fits */
+	else
+		(void)snprintf(file, sizeof(file), "/proc/self/cgroup"); /* fits */
+	cleanup(freep) char *text = read_proc(root, file);
+	char *at = text;
+	int result = -ENOENT;
+
+	for (char *line; (line = next_line(&at));) {
+		char *names = strchr(line, ':');
+		char *path = names ? strchr(names + 1, ':') : NULL;
+		if (!path || strlen(path + 1) >= CGROUP_PATH_MAX || strstr(path, "/../"))
+			continue;
+		bool unified = names + 1 == path;
+		if (!unified && !has_word(names + 1, (size_t)(path - names - 1), controller))
+			continue;
+		(void)snprintf(group->path, sizeof(group->path), "%s", path + 1); /* fits, as above */
+		group->unified = unified;
+		result = 0;
+		if (!unified)
+			break;
+	}
+	return result;
+}
+
+/* The n-th word of a line; its length in *ret_len. */
+static const char *word(const char *line, unsigned n, size_t *ret_len)
+{
+	while (n--) {
+		line += strcspn(line, " ");
+		line += strspn(line, " ");
+	}
+	*ret_len = strcspn(line, " ");
+	return line;
+}
+
+/* "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 none rw": root and place of the mount, behind the dash type and options. */
+static int find_mount(const char *controller, struct cgroup *group)
+{
+	cleanup(freep) char *text = read_proc(group->root, "/proc/self/mountinfo");
+	char *at = text;
+
+	for (char *line; (line = next_line(&at));) {
+		const char *dash = strstr(line, " - ");
+		const char *wanted = group->unified ? "cgroup2" : "cgroup";
+		size_t len;
+		if (!dash)
+			continue;
+		const char *type = word(dash + 3, 0, &len);
+		if (len != strlen(wanted) || memcmp(type, wanted, len) != 0)
+			continue;
+		const char *options = word(dash + 3, 2, &len);
+		if (!group->unified && !has_word(options, len, controller))
+			continue;
+		const char *mounted = word(line, 3, &len);
+		size_t hidden = len == 1 ? 0 : len; /* "/" hides nothing */
+		/* Where only a part of the hierarchy is mounted (a container), groups are named from the whole one's root. */
+		bool below = strncmp(group->path, mounted, hidden) == 0 &&
+			(group->path[hidden] == '/' || !group->path[hidden]);
+		const char *place = word(line, 4, &len);
+		if (!len || len >= CGROUP_PATH_MAX)
+			continue;
+		group->hidden = below ? hidden : 0;
+		memcpy(group->mount, place, len);
+		group->mount[len] = '\0';
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static void drop_slash(struct cgroup *group)
+{
+	size_t len = strlen(group->path);
+
+	if (len > group->hidden && group->path[len - 1] == '/')
+		group->path[len - 1] = '\0';
+}
+
+int cgroup_find(const char *root, uint32_t pid, const char *controller, struct cgroup *ret_group)
+{
+	struct cgroup group = { .root = root };
+
+	if (find_path(root, pid, controller, &group) < 0 || find_mount(controller, &group) < 0)
+		return -ENOENT;
+	drop_slash(&group);
+	*ret_group = group;
+	return 0;
+}
+
+bool cgroup_up(struct cgroup *group)
+{
+	if (strlen(group->path) <= group->hidden)
+		return false;
+	char *slash = strrchr(group->path, '/');
+
+	if (!slash || (size_t)(slash - group->path) < group->hidden)
+		return false;
+	*slash = '\0';
+	return true;
+}
+
+bool cgroup_read(const struct cgroup *group, const char *file, char *text, size_t room)
+{
+	char path[3 * CGROUP_PATH_MAX];
+
+	if ((size_t)snprintf(path, sizeof(path), "%s%s%s/%s", group->root, group->mount, group->path + group->hidden, file) >=
+		sizeof(path))
+		return false;
+	return read_file(path, text, room) >= 0;
+}
+
+bool cgroup_read_number(const struct cgroup *group, const char *file, uint64_t *ret_value)
+{
+	char text[64];
+
+	if (!cgroup_read(group, file, text, sizeof(text)))
+		return false;
+	text[strcspn(text, "\n")] = '\0';
+	return text_parse_u64(text, ret_value); /* "max" and "-1" are no numbers: no limit */
+}
+
+bool cgroup_parse_key(const char *text, const char *key, uint64_t *ret_value)
+{
+	size_t len = strlen(key);
+
+	for (const char *line = text; *line;) {
+		if (strncmp(line, key, len) == 0 && line[len] == ' ') {
+			char number[24];
+			size_t digits = strcspn(line + len + 1, "\n");
+			if (digits >= sizeof(number))
+				return false;
+			memcpy(number, line + len + 1, digits);
+			number[digits] = '\0';
+			return text_parse_u64(number, ret_value);
+		}
+		line += strcspn(line, "\n");
+		line += *line == '\n';
+	}
+	return false;
+}

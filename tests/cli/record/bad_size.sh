@@ -1,0 +1,1 @@
+spoor record --max-size 12x

@@ -1,0 +1,314 @@
+/*
+ * name_desk.c: questions come back answered, by a thread at idle priority; at the end at the caller's, with and without the right to raise it, and past
+ * a thread that does not move any more.
+ */
+#include "unit/test.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "machine/box.h"
+#include "session/name_desk.h"
+#include "session/name_tables.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+static struct box box;
+static struct { uint64_t begin, end, offset, inode; char path[400]; } own; /* the mapping of this program's code */
+
+__attribute__((noinline)) static void function_to_be_named(void)
+{
+	__asm__ volatile("");
+}
+
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * SECOND_NS + (uint64_t)time.tv_nsec;
+}
+
+static struct name_question *question(enum name_question_kind kind, uint32_t image, uint64_t place)
+{
+	struct name_question *q = calloc(1, sizeof(*q));
+
+	assert_non_null(q);
+	q->kind = kind;
+	q->image = image;
+	q->place = place;
+	q->pid = (uint32_t)getpid();
+	q->begin = own.begin;
+	q->end = own.end;
+	q->inode = own.inode;
+	q->wants_facts = true;
+	q->path = strdup(own.path);
+	q->build_id = strdup("");
+	return q;
+}
+
+static uint64_t place(void)
+{
+	return (uint64_t)(uintptr_t)function_to_be_named - own.begin + own.offset;
+}
+
+/* The other thread of this program; 0 none. A sanitizer has one of its own, which runs as all do. */
+static int other_thread(int policy)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	int found = 0;
+
+	assert_non_null(tasks);
+	for (struct dirent *entry; (entry = readdir(tasks));) {
+		int tid = atoi(entry->d_name);
+		if (tid > 0 && tid != getpid() && sched_getscheduler(tid) == policy)
+			found = tid;
+	}
+	closedir(tasks);
+	return found;
+}
+
+static void expect_name(struct name_desk *desk)
+{
+	struct name_answer *answer = name_desk_take(desk);
+
+
+	assert_non_null(answer);
+	assert_int_equal(answer->kind, ASK_SYMBOL);
+	assert_int_equal(answer->error, 0);
+	assert_true(answer->found);
+	assert_string_equal(answer->name, "function_to_be_named");
+	assert_true(answer->begin <= place() && place() < answer->begin + answer->size_bytes);
+	assert_non_null(answer->facts);
+	name_desk_give_back(desk, answer);
+}
+
+static void test_answers(void **state)
+{
+	struct name_desk *desk;
+	struct name_answer *answer;
+
+	(void)state;
+	assert_int_equal(name_desk_new(&box, NULL, &desk), 0);
+	assert_null(name_desk_take(desk));
+	assert_true(name_desk_wait(desk, 0));
+	name_desk_ask(desk, question(ASK_SYMBOL, 1, place()));
+	name_desk_ask(desk, question(ASK_SYMBOL, 1, 1));         /* the ELF header is no function */
+	name_desk_ask(desk, question(ASK_METHOD, 2, place()));   /* no managed image */
+	name_desk_ask(desk, question(ASK_MAPS, 0, 77));          /* none here */
+	name_desk_hurry(desk); /* at idle priority it may take any time */
+	assert_true(name_desk_wait(desk, now() + 60 * SECOND_NS));
+	assert_int_equal(name_desk_open_count(desk), 0);
+	assert_true(name_desk_size_bytes(desk) > 0);
+	expect_name(desk);
+	answer = name_desk_take(desk);
+	assert_int_equal(answer->error, 0);
+	assert_false(answer->found);
+	assert_int_equal(answer->place, 1);
+	name_desk_give_back(desk, answer);
+	answer = name_desk_take(desk);
+	assert_int_equal(answer->kind, ASK_METHOD);
+	assert_true(answer->error < 0);
+	name_desk_give_back(desk, answer);
+	answer = name_desk_take(desk);
+	assert_int_equal(answer->kind, ASK_MAPS);
+	assert_int_equal(answer->place, 77);
+	assert_false(answer->found);
+	name_desk_give_back(desk, answer);
+	assert_null(name_desk_take(desk));
+	name_desk_free(desk);
+}
+
+/* More than can be on their way at a time, and some that nobody fetches. */
+static void test_many(void **state)
+{
+	struct name_desk *desk;
+
+	(void)state;
+	assert_int_equal(name_desk_new(&box, NULL, &desk), 0);
+	for (int round = 0; round < 3; round++)
+		for (int i = 0; i < 1000; i++)
+			name_desk_ask(desk, question(ASK_SYMBOL, 1, place()));
+	name_desk_hurry(desk);
+	assert_true(name_desk_wait(desk, now() + 60 * SECOND_NS));
+	for (int i = 0; i < 2500; i++)
+		expect_name(desk);
+	for (int i = 0; i < 1000; i++)
+		name_desk_ask(desk, question(ASK_SYMBOL, 1, place()));
+	name_desk_free(desk);
+	name_desk_free(NULL);
+}
+
+/* Waits until there is a thread at idle priority, or none; its number. It becomes so before anything else. */
+static int await_idle_thread(bool there)
+{
+	uint64_t bound = now() + 30 * SECOND_NS;
+	int tid;
+
+	while ((tid = other_thread(SCHED_IDLE), !tid == there) && now() < bound)
+		usleep(1000);
+	assert_true(!tid != there);
+	return tid;
+}
+
+static void test_priority(void **state)
+{
+	struct name_desk *desk;
+
+	(void)state;
+	for (int forbidden = 0; forbidden < 2; forbidden++) {
+		assert_int_equal(name_desk_new(&box, NULL, &desk), 0);
+		if (forbidden)
+			name_desk_forbid_raise(desk);
+		for (int i = 0; i < 500; i++)
+			name_desk_ask(desk, question(ASK_SYMBOL, 1, place()));
+		(void)await_idle_thread(true);
+		name_desk_hurry(desk);
+		assert_true(name_desk_wait(desk, now() + 60 * SECOND_NS));
+		(void)await_idle_thread(false);
+		unsigned answered = 0;
+		for (struct name_answer *answer; (answer = name_desk_take(desk)); answered++) {
+			assert_true(answer->found);
+			name_desk_give_back(desk, answer);
+		}
+		assert_true(answered == 500 || (forbidden && answered == 499)); /* one may have been left behind with its thread */
+		name_desk_free(desk);
+	}
+}
+
+/* A thread that is stopped, as one that hangs in a file, or never gets the CPU. */
+static void test_left_behind(void **state)
+{
+	struct name_desk *desk;
+	int told[2];
+	int go[2];
+	char byte;
+
+	(void)state;
+	assert_int_equal(name_desk_new(&box, NULL, &desk), 0);
+	name_desk_forbid_raise(desk);
+	name_desk_ask(desk, question(ASK_SYMBOL, 1, place())); /* not sent yet */
+	int tid = await_idle_thread(true);
+	assert_int_equal(pipe(told), 0);
+	assert_int_equal(pipe(go), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		close(told[0]);
+		close(go[1]);
+		if (read(go[0], &byte, 1) != 1)
+			_exit(1);
+		bool stopped = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0 &&
+			ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0 && waitpid(tid, NULL, __WALL) == tid;
+		(void)!write(told[1], stopped ? "y" : "n", 1);
+		(void)!read(go[0], &byte, 1); /* until the other end is closed */
+		if (stopped)
+			ptrace(PTRACE_DETACH, tid, NULL, NULL);
+		_exit(0);
+	}
+	close(told[1]);
+	close(go[0]);
+	(void)prctl(PR_SET_PTRACER, child, 0, 0, 0);
+	assert_int_equal(write(go[1], "g", 1), 1);
+	bool stopped = read(told[0], &byte, 1) == 1 && byte == 'y';
+	if (stopped) {
+		for (int i = 1; i < 300; i++)
+			name_desk_ask(desk, question(ASK_SYMBOL, 1, place()));
+		assert_false(name_desk_wait(desk, now() + SECOND_NS / 20));
+		assert_int_equal(name_desk_open_count(desk), 300);
+		name_desk_hurry(desk);
+		assert_true(name_desk_wait(desk, now() + 60 * SECOND_NS));
+		for (int i = 0; i < 300; i++)
+			expect_name(desk);
+	}
+	name_desk_free(desk);
+	close(go[1]);
+	close(told[0]);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	if (!stopped)
+		print_message("skipped: a thread may not be stopped here; one that is left behind was not tried\n");
+	(void)await_idle_thread(false); /* it cleans up behind itself */
+}
+
+/* An image that was not found with one process is looked for with another. */
+static void test_second_try(void **state)
+{
+	struct name_tables *tables = name_tables_new(&box, NULL);
+	struct name_answer answer;
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0)
+		_exit(0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	struct name_question *gone = question(ASK_SYMBOL, 1, place());
+	gone->pid = (uint32_t)child;
+	gone->inode++; /* nor is it what stands there on this machine */
+	name_tables_answer(tables, gone, &answer);
+	assert_true(answer.error < 0);
+	struct name_question *here = question(ASK_SYMBOL, 1, place());
+	name_tables_answer(tables, here, &answer);
+	assert_int_equal(answer.error, 0);
+	assert_true(answer.found);
+	free(answer.name);
+	free(answer.facts);
+	/* Gone since, but known by its inode. */
+	gone->inode--;
+	gone->image = 2;
+	name_tables_answer(tables, gone, &answer);
+	assert_int_equal(answer.error, 0);
+	free(answer.name);
+	free(answer.facts);
+	name_question_free(gone);
+	name_question_free(here);
+	name_tables_free(tables);
+}
+
+static int set_up(void **state)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	uint64_t address = (uint64_t)(uintptr_t)function_to_be_named;
+	char line[512];
+
+	(void)state;
+	box_read(&box);
+	if (!maps)
+		return -1;
+	while (fgets(line, sizeof(line), maps)) {
+		unsigned long begin;
+		unsigned long end;
+		unsigned long offset;
+		unsigned long inode;
+		char path[400];
+		if (sscanf(line, "%lx-%lx r-xp %lx %*s %lu %399s", &begin, &end, &offset, &inode, path) != 5 ||
+			address < begin || address >= end)
+			continue;
+		own.begin = begin;
+		own.end = end;
+		own.offset = offset;
+		own.inode = inode;
+		snprintf(own.path, sizeof(own.path), "%s", path);
+	}
+	fclose(maps);
+	return own.end ? 0 : -1;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_priority),
+		cmocka_unit_test(test_left_behind),
+		cmocka_unit_test(test_second_try),
+	};
+
+	function_to_be_named();
+	return cmocka_run_group_tests_name("name_desk", tests, set_up, NULL);
+}
