@@ -44,8 +44,8 @@ int main(int argc, char **argv)
 {
 	struct trace trace;
 	struct merge merge = { 0 };
-	struct relay *relay;
-	struct sink *sink;
+	struct relay *relay = NULL;
+	struct sink *sink = NULL;
 	struct diag diag = { 0 };
 	uint8_t piece[PIECE];
 	size_t size;
