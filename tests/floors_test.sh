@@ -7,7 +7,7 @@ trap 'rm -rf "$copy"' EXIT
 cd "$copy"
 
 renew() {
-	rm -rf src docs tests
+	rm -rf src gc docs tests
 	mkdir -p tests/unit docs
 	cp -r "$top/src" .
 	cp -r "$top/docs/man" docs/
@@ -29,6 +29,9 @@ renew
 echo '#include "cli/words.h"' >>src/base/map.c && must_tell 'base may include only base'
 echo '#include "session/x.h"' >>src/model/event.h && must_tell 'model may include only'
 mkdir -p src/format && echo '#include "symbol/x.h"' >src/format/x.c && must_tell 'format may include only'
+mkdir gc && echo '#include "base/map.h"' >gc/x.c && must_tell 'gc may include only gc'
+echo '#include "gc/events.h"' >>src/model/event.h && must_tell 'model may include only'
+echo '#include "gc/gc_events.def"' >>src/base/map.c && must_tell 'base may include only base'
 echo '#include "map.h"' >>src/base/map.c && must_tell 'base may include only base'
 mkdir src/attic && echo >src/attic/x.c && must_tell 'a room that ARCHITECTURE.md does not know'
 echo '#include <linux/perf_event.h>' >>src/model/event.h && must_tell 'no Linux header'
