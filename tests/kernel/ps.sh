@@ -136,7 +136,7 @@ has err "no .NET process runs in a container 'no-such-thing'"
 # In a container of our own making: another pid namespace, another root of mounts, another host name.
 if is_root && unshare --pid --mount --uts --fork true 2>/dev/null; then
 	: >ready.inside
-	start outer unshare --pid --mount --uts --fork --mount-proc sh -c "hostname pod-of-ours-$$; mount -t tmpfs none /tmp; unset TMPDIR
+	start outer unshare --pid --mount --uts --fork --kill-child --mount-proc sh -c "hostname pod-of-ours-$$; mount -t tmpfs none /tmp; unset TMPDIR
 		HOSTNAME=pod-of-ours-$$ dotnet '$app' burn 600000" >ready.inside
 	until_true grep -q ready ready.inside || fail "the program in a container does not start"
 	ps_of --pod "pod-of-ours-$$"

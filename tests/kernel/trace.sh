@@ -175,11 +175,13 @@ has err "cannot write '/dev/full': No space left"
 # Killed three times, stopped by a signal once: the guard gives the sessions back, the programs run on, the file is whole up to the kill.
 for i in 1 2 3; do
 	start killed "$spoor" trace -q -p "$one,$two" --providers Nothing-Says-This -o k.nettrace
-	sleep 0.4
+	until_true sh -c "'$spoor' report k.nettrace | grep -q '^opened in 2 '" || fail "no two sessions: $(cat err)"
 	kill -9 $killed
 	wait $killed
+	cp k.nettrace k.last
+	rm k.nettrace
 done
-traced k.nettrace 2
+traced k.last 2
 start paused "$spoor" trace -q -p $one -o p.nettrace
 sleep 0.5
 kill -STOP $paused
@@ -199,7 +201,7 @@ done
 # In a pid namespace of its own: the ids are those of here.
 if is_root && unshare --pid --mount --fork true 2>/dev/null; then
 	: >ready.inside
-	start outer unshare --pid --mount --fork --mount-proc sh -c "mount -t tmpfs none /tmp; unset TMPDIR; dotnet '$app' burn 600001" >ready.inside
+	start outer unshare --pid --mount --fork --kill-child --mount-proc sh -c "mount -t tmpfs none /tmp; unset TMPDIR; dotnet '$app' burn 600001" >ready.inside
 	until_true grep -q ready ready.inside || fail "the program in a namespace does not start"
 	"$spoor" ps -n Managed --json | tr '{' '\n' | grep 'burn 600001' >inside
 	pid=$(grep -oE '^"pid":[0-9]+' inside | cut -d: -f2)
