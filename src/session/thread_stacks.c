@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/cursor.h"
@@ -18,7 +19,9 @@
 #include "format/nettrace_read.h"
 #include "machine/box.h"
 #include "machine/proc.h"
+#include "machine/target_root.h"
 #include "machine/thread_state.h"
+#include "model/arch.h"
 #include "model/clr.h"
 #include "model/codemap.h"
 #include "model/event.h"
@@ -27,6 +30,7 @@
 #include "model/symbolmap.h"
 #include "model/thread_dump.h"
 #include "model/trace.h"
+#include "session/frame_chain.h"
 #include "session/name_tables.h"
 #include "session/targets.h"
 
@@ -38,6 +42,8 @@
 #define TURN_NS            UINT64_C(250000000)
 #define THREADS_MAX        65536u /* that are looked at; a process with more is cut, and says so */
 #define FRAMES_ROOM        512u
+#define STACK_BYTES_MAX    (256u << 10) /* of a thread's stack that are read */
+#define CALL_BYTES         8u           /* before an address: room for a call */
 
 #define EVENT_SAMPLE           0u
 #define EVENT_CONTENTION_START 81u
@@ -71,6 +77,13 @@ struct code_mapping {
 	uint32_t path;                 /* strtab of the dump */
 };
 
+/* Frames that were found in a thread's stack: return addresses. */
+struct walked {
+	uint32_t first;
+	uint32_t count;
+	uint32_t skipped;              /* managed frames that stand before them */
+};
+
 struct taking {
 	struct thread_stacks *stacks;
 	const struct target *target;
@@ -85,8 +98,12 @@ struct taking {
 	VEC(struct seen) seen;
 	struct map seen_index;         /* inner tid -> seen, plus one */
 	VEC(struct thread_state) states;
+	VEC(struct walked) walks;      /* parallel to states */
+	VEC(uint64_t) walked_frames;
 	VEC(struct code_mapping) mappings;
 	struct bytes text;             /* scratch */
+	uint64_t *stack;               /* scratch: STACK_BYTES_MAX */
+	int memory_fd;                 /* while it is looked at */
 	bool sampled;
 	bool looked;                   /* at /proc */
 	bool stopping;
@@ -221,6 +238,109 @@ static int take_mapping(void *user, const struct proc_mapping *mapping)
 	return 0;
 }
 
+static const struct code_mapping *mapping_of(const struct taking *t, uint64_t address)
+{
+	uint32_t low = 0;
+	uint32_t high = t->mappings.count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (t->mappings.items[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < t->mappings.count && t->mappings.items[low].begin <= address ? &t->mappings.items[low] : NULL;
+}
+
+/* ---- frames in a stack ---- */
+
+static const char *base_name(const struct taking *t, const struct code_mapping *mapping)
+{
+	const char *path = strtab_get(&t->dump->texts, mapping->path);
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool is_return(void *context, uint64_t address, uint64_t *ret_target)
+{
+	const struct taking *t = context;
+	const struct code_mapping *mapping = mapping_of(t, address);
+	uint8_t code[CALL_BYTES];
+	int64_t offset;
+
+	*ret_target = 0;
+	if (!mapping || address - mapping->begin < CALL_BYTES ||
+		target_memory_read(t->memory_fd, address - CALL_BYTES, code, CALL_BYTES) != CALL_BYTES ||
+		!arch_ends_with_call(arch_here(), code, CALL_BYTES, &offset))
+		return false;
+	if (offset)
+		*ret_target = address + (uint64_t)offset;
+	/* A call through a table of jumps says nothing of where it ends: those lie in other mappings, or before the code they jump to. */
+	return true;
+}
+
+static bool is_start(void *context, uint64_t address)
+{
+	const struct taking *t = context;
+	const struct code_mapping *mapping = mapping_of(t, address);
+	const char *name = mapping ? base_name(t, mapping) : "";
+
+	return strncmp(name, "libc.", 5) == 0 || strncmp(name, "libc-", 5) == 0 || strncmp(name, "libpthread", 10) == 0 ||
+		strncmp(name, "ld-musl", 7) == 0;
+}
+
+/* A thread that stands in a system call, before and after its stack was read, has had that stack. */
+static void walk(struct taking *t, const struct thread_state *state, struct walked *walked)
+{
+	uint32_t at = map_get(&t->seen_index, state->thread.inner_tid);
+	uint32_t managed_count = 0;
+	const uint64_t *managed = NULL;
+
+	walked->first = t->walked_frames.count;
+	if (at)
+		managed = stack_table_get(&t->trace.stacks, t->seen.items[at - 1].stack, &managed_count);
+	if (t->memory_fd < 0 || !t->stack || !state->sp || state->state == 'R' || state->sp % 8)
+		return;
+	ssize_t size = target_memory_read(t->memory_fd, state->sp, t->stack, STACK_BYTES_MAX);
+
+	if (size < 16 || !thread_state_stands(&t->stacks->proc, t->target->pid, state) ||
+		!vec_reserve(&t->walked_frames, FRAMES_ROOM))
+		return;
+	const struct frame_chain chain = {
+		.words = t->stack,
+		.count = (size_t)size / 8,
+		.sp = state->sp,
+		.is_return = is_return,
+		.is_start = is_start,
+		.context = t,
+	};
+
+	walked->count = frame_chain_find(&chain, managed, managed_count, t->walked_frames.items + walked->first, FRAMES_ROOM,
+		&walked->skipped);
+	t->walked_frames.count += walked->count;
+}
+
+static void walk_all(struct taking *t)
+{
+	if (target_memory_open(t->target->pid, &t->memory_fd) < 0) {
+		t->memory_fd = -1;
+		return;
+	}
+	t->stack = malloc(STACK_BYTES_MAX); /* without: no native frames */
+	for (uint32_t i = 0; i < t->states.count; i++) {
+		struct walked *walked = vec_push(&t->walks);
+		if (!walked)
+			break;
+		walk(t, &t->states.items[i], walked);
+	}
+	free(t->stack);
+	t->stack = NULL;
+	(void)close(t->memory_fd); /* nothing to be done about it: it was only read */
+	t->memory_fd = -1;
+}
+
 /* Every thread as it stands now. What has ended meanwhile is not there; that is no failure. */
 static void look(struct taking *t)
 {
@@ -242,8 +362,10 @@ static void look(struct taking *t)
 			t->dump->native = false;
 	}
 	vec_done(&tids.ids);
-	if (!stacks->options.managed_only)
-		(void)proc_read_maps(&stacks->proc, t->target->pid, take_mapping, t); /* without: addresses only */
+	if (stacks->options.managed_only)
+		return;
+	(void)proc_read_maps(&stacks->proc, t->target->pid, take_mapping, t); /* without: addresses only */
+	walk_all(t);
 }
 
 /* ---- names ---- */
@@ -287,21 +409,6 @@ static uint32_t managed_frame(struct taking *t, uint64_t address, uint64_t time_
 	return thread_dump_frame(t->dump, &frame);
 }
 
-static const struct code_mapping *mapping_of(const struct taking *t, uint64_t address)
-{
-	uint32_t low = 0;
-	uint32_t high = t->mappings.count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (t->mappings.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < t->mappings.count && t->mappings.items[low].begin <= address ? &t->mappings.items[low] : NULL;
-}
-
 /* One file, one number, for as long as we live. */
 static uint32_t image_of(struct thread_stacks *stacks, const struct code_mapping *mapping)
 {
@@ -313,22 +420,30 @@ static uint32_t image_of(struct thread_stacks *stacks, const struct code_mapping
 	return map_put(&stacks->image_index, key, ++stacks->image_count) ? stacks->image_count : 0;
 }
 
+/* Compiled at run time: the runtime knows its names, no file does. */
+static bool is_jit_memory(const char *path)
+{
+	return !*path || strncmp(path, "/memfd:doublemapper", 19) == 0;
+}
+
 static uint32_t native_frame(struct taking *t, uint64_t address)
 {
 	const struct code_mapping *mapping = mapping_of(t, address);
 	struct dump_frame frame = { .kind = FUNCTION_NATIVE };
 	struct name_answer answer = { 0 };
+	const char *path = mapping ? strtab_get(&t->dump->texts, mapping->path) : "";
 
-	if (!mapping) {
-		frame.name = unnamed(t, address);
-		frame.kind = FUNCTION_UNKNOWN;
+	if (is_jit_memory(path)) {
+		frame.name = mapping ? add_text(t, "(stub)") : unnamed(t, address);
+		frame.kind = mapping ? FUNCTION_STUB : FUNCTION_UNKNOWN;
 		return thread_dump_frame(t->dump, &frame);
 	}
-	const char *path = strtab_get(&t->dump->texts, mapping->path);
-	const char *slash = strrchr(path, '/');
+	const char *name = base_name(t, mapping);
+	size_t len = strlen(name);
+	bool managed = len > 4 && strcmp(name + len - 4, ".dll") == 0;
 	uint64_t offset = address - mapping->begin + mapping->file_offset;
 	struct name_question question = {
-		.kind = ASK_SYMBOL,
+		.kind = managed ? ASK_METHOD : ASK_SYMBOL,
 		.image = mapping->inode ? image_of(t->stacks, mapping) : 0,
 		.place = offset,
 		.pid = t->target->pid,
@@ -339,18 +454,23 @@ static uint32_t native_frame(struct taking *t, uint64_t address)
 		.path = (char *)path, /* read only */
 		.build_id = (char *)"",
 	};
+	struct method_name method;
 
 	if (question.image)
 		name_tables_answer(t->stacks->tables, &question, &answer);
 	bytes_reset(&t->text);
-	if (answer.found && answer.name)
-		bytes_text(&t->text, answer.name);
+	if (!answer.found || !answer.name)
+		bytes_printf(&t->text, "%s+0x%" PRIx64, name, offset);
+	else if (managed && method_name_parse(answer.name, strlen(answer.name), &method))
+		method_name_format(&method, false, &t->text);
 	else
-		bytes_printf(&t->text, "%s+0x%" PRIx64, slash ? slash + 1 : *path ? path : "memory", offset);
+		bytes_text(&t->text, answer.name);
 	free(answer.name);
 	free(answer.facts);
 	frame.name = add_text(t, bytes_z(&t->text));
-	frame.module = add_text(t, slash ? slash + 1 : path);
+	frame.module = strtab_add(&t->dump->texts, name, managed ? len - 4 : len);
+	if (managed)
+		frame.kind = FUNCTION_READYTORUN;
 	return thread_dump_frame(t->dump, &frame);
 }
 
@@ -396,31 +516,27 @@ static void add_gap(struct taking *t, struct building *building)
 	add_frame(building, thread_dump_frame(t->dump, &gap));
 }
 
-static uint32_t add_managed(struct taking *t, const struct seen *seen, struct building *building)
+/* One address of a sample, or of a walk. */
+static uint32_t frame_at(struct taking *t, uint64_t address, bool leaf, uint64_t time_ns)
 {
-	uint32_t count;
-	const uint64_t *frames = stack_table_get(&t->trace.stacks, seen->stack, &count);
+	/* All but a running leaf are return addresses: the call is before it. */
+	uint32_t frame = leaf ? managed_frame(t, address, time_ns) : 0;
 
-	for (uint32_t i = 0; i < count; i++) {
-		/* All but a running leaf are return addresses: the call is before it. */
-		uint32_t frame = managed_frame(t, frames[i] - (i > 0), seen->time_ns);
-		if (!frame && !i)
-			frame = managed_frame(t, frames[i] - 1, seen->time_ns);
-		if (!frame) {
-			const struct dump_frame unknown = { .name = unnamed(t, frames[i]) };
-			frame = thread_dump_frame(t->dump, &unknown);
-			t->dump->unnamed++;
-		}
-		add_frame(building, frame);
-	}
-	return count;
+	if (!frame)
+		frame = managed_frame(t, address - 1, time_ns);
+	return frame ? frame : native_frame(t, address - 1);
 }
 
-static void build_thread(struct taking *t, const struct thread_state *state)
+static void build_thread(struct taking *t, uint32_t number)
 {
+	const struct thread_state *state = &t->states.items[number];
+	struct walked walked = number < t->walks.count ? t->walks.items[number] : (struct walked){ 0 };
 	uint32_t at = map_get(&t->seen_index, state->thread.inner_tid);
 	const struct seen *seen = at ? &t->seen.items[at - 1] : NULL;
 	struct building building = { .count = 0 };
+	uint32_t managed_count = 0;
+	const uint64_t *managed = seen ? stack_table_get(&t->trace.stacks, seen->stack, &managed_count) : NULL;
+	uint64_t time_ns = seen ? seen->time_ns : 0;
 	struct dump_thread *thread = vec_push(&t->dump->threads);
 
 	if (!thread)
@@ -433,20 +549,24 @@ static void build_thread(struct taking *t, const struct thread_state *state)
 	thread->syscall = add_text(t, state->name);
 	thread->function = add_text(t, state->function);
 	thread->object = add_text(t, state->object);
+	thread->managed_count = managed_count;
 	if (seen) {
 		thread->mode = seen->mode;
 		thread->lock = seen->lock;
 	}
-	bool native = !t->stacks->options.managed_only && thread->mode != THREAD_MANAGED;
-
-	if (native)
+	/* What computed when it was sampled may wait now: then the two are not one stack. */
+	if (!t->stacks->options.managed_only && (thread->mode != THREAD_MANAGED || walked.count)) {
 		add_kernel(t, state, &building);
-	if (native && state->pc)
-		add_frame(&building, native_frame(t, state->pc));
-	if (thread->mode == THREAD_NATIVE || (native && building.count))
-		add_gap(t, &building);
-	if (seen)
-		thread->managed_count = add_managed(t, seen, &building);
+		if (state->pc)
+			add_frame(&building, native_frame(t, state->pc));
+	}
+	if (!walked.count || walked.skipped)
+		if (thread->mode != THREAD_MANAGED && (building.count || managed_count))
+			add_gap(t, &building);
+	for (uint32_t i = 0; i < managed_count && (!walked.count || i < walked.skipped); i++)
+		add_frame(&building, frame_at(t, managed[i], !i, time_ns));
+	for (uint32_t i = 0; i < walked.count; i++)
+		add_frame(&building, frame_at(t, t->walked_frames.items[walked.first + i], false, time_ns));
 	thread->stack = stack_table_intern(&t->dump->stacks, building.frames, building.count);
 }
 
@@ -478,7 +598,7 @@ static void finish(struct taking *t)
 	}
 	codemap_settle(&t->codemap);
 	for (uint32_t i = 0; i < t->states.count; i++)
-		build_thread(t, &t->states.items[i]);
+		build_thread(t, i);
 	name_owners(t);
 	if (!t->states.count)
 		reason = "it has ended";
@@ -595,6 +715,8 @@ static void done(struct taking *t)
 	vec_done(&t->seen);
 	map_done(&t->seen_index);
 	vec_done(&t->states);
+	vec_done(&t->walks);
+	vec_done(&t->walked_frames);
 	vec_done(&t->mappings);
 	bytes_done(&t->text);
 }
@@ -612,6 +734,7 @@ int thread_stacks_take(struct thread_stacks *stacks, const struct target *target
 		takings[i].stacks = stacks;
 		takings[i].target = &targets[i];
 		takings[i].dump = &dumps[i];
+		takings[i].memory_fd = -1;
 		result = begin(&takings[i]);
 	}
 	while (result == 0 && turn(stacks, takings, count, fds, &interrupted))
