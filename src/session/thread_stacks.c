@@ -277,7 +277,6 @@ static bool is_return(void *context, uint64_t address, uint64_t *ret_target)
 		return false;
 	if (offset)
 		*ret_target = address + (uint64_t)offset;
-	/* A call through a table of jumps says nothing of where it ends: those lie in other mappings, or before the code they jump to. */
 	return true;
 }
 
@@ -560,9 +559,11 @@ static void build_thread(struct taking *t, uint32_t number)
 		if (state->pc)
 			add_frame(&building, native_frame(t, state->pc));
 	}
-	if (!walked.count || walked.skipped)
-		if (thread->mode != THREAD_MANAGED && (building.count || managed_count))
-			add_gap(t, &building);
+	/* Where the walk did not get beyond managed code, native frames are missing before it. */
+	bool gap = !walked.count || walked.skipped || t->walked_frames.items[walked.first] - (managed_count ? managed[0] : 0) < FRAME_CHAIN_LEAF_REACH;
+
+	if (gap && thread->mode != THREAD_MANAGED && (building.count || managed_count))
+		add_gap(t, &building);
 	for (uint32_t i = 0; i < managed_count && (!walked.count || i < walked.skipped); i++)
 		add_frame(&building, frame_at(t, managed[i], !i, time_ns));
 	for (uint32_t i = 0; i < walked.count; i++)
