@@ -63,8 +63,13 @@ int profile_event(void *context, const struct event *event)
 	struct profile *profile = context;
 	const struct trace *trace = profile->trace;
 
-	if (event->kind != EVENT_SAMPLE || event->thread_index >= trace->threads.count)
+	if (event->kind != EVENT_SAMPLE || event->thread_index >= trace->threads.count) {
+		while (profile->by_schema.count <= event->schema_index)
+			if (!vec_add(&profile->by_schema, 0))
+				return -ENOMEM;
+		profile->by_schema.items[event->schema_index]++;
 		return 0;
+	}
 	uint64_t weight_ns = event->value ? event->value : trace->recording.period_ns;
 	if (!weight_ns)
 		weight_ns = WEIGHT_UNKNOWN_NS;
@@ -266,6 +271,7 @@ void profile_done(struct profile *profile)
 {
 	vec_done(&profile->stacks);
 	vec_done(&profile->functions);
+	vec_done(&profile->by_schema);
 	map_done(&profile->index);
 	profile_filter_done(&profile->filter);
 	*profile = (struct profile){ 0 };

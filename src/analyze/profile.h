@@ -58,6 +58,7 @@ struct profile {
 	struct map index;
 	uint64_t first_ns;                 /* of the samples; UINT64_MAX when there are none */
 	uint64_t last_ns;
+	VEC(uint64_t) by_schema;           /* events of the whole recording that are no samples, by schema */
 	uint64_t all_count;                /* the whole recording */
 	uint64_t all_weight_ns;
 	uint64_t count;                    /* after profile_name(): what passed the filter */

@@ -108,6 +108,31 @@ static int count_unnamed(struct report *report, const struct symbolmap *names,
 	return error;
 }
 
+static int compare_events(const void *left, const void *right)
+{
+	const struct report_event *a = left;
+	const struct report_event *b = right;
+
+	if (a->count != b->count)
+		return a->count > b->count ? -1 : 1;
+	return a->schema < b->schema ? -1 : a->schema > b->schema;
+}
+
+static int count_events(struct report *report, const struct trace *trace, const struct profile *profile)
+{
+	for (uint32_t i = 0; i < profile->by_schema.count && i < trace->schemas.count; i++) {
+		enum provider_kind kind = (enum provider_kind)trace->schemas.items[i].provider_kind;
+		struct report_event event = { .schema = i, .count = profile->by_schema.items[i] };
+		if (!event.count || kind == PROVIDER_UNIVERSAL_SYSTEM || kind == PROVIDER_SPOOR || kind == PROVIDER_EVENTPIPE)
+			continue;
+		if (!vec_add(&report->events, event))
+			return -ENOMEM;
+	}
+	if (report->events.count)
+		qsort(report->events.items, report->events.count, sizeof(report->events.items[0]), compare_events);
+	return 0;
+}
+
 int recording_describe(struct report *report, const struct trace *trace,
 	const struct symbolmap *names, const struct profile *profile)
 {
@@ -137,5 +162,7 @@ int recording_describe(struct report *report, const struct trace *trace,
 	report->killed = recording->tool_version && !recording->end_reason;
 
 	int error = sum_losses(report, trace);
+	if (!error)
+		error = count_events(report, trace, profile);
 	return error ? error : count_unnamed(report, names, profile);
 }

@@ -408,6 +408,8 @@ static int make_own_port(struct trace_run *run, struct diag *diag)
 	else
 		result = record_child_spawn(&run->child, run->args->command, diag);
 	run->child_waits = result == 0;
+	if (result == 0)
+		result = reverse_stand_in(run->reverse, run->child.pid, diag);
 	if (before)
 		(void)setenv(PORTS_VARIABLE, before, 1); /* ours has no use for it */
 	else

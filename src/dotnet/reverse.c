@@ -3,13 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,6 +35,10 @@
 #define BACKLOG        64
 #define ANSWER_NS      UINT64_C(1000000000)
 
+/* How long the helper looks at a time, and how long it stays when the command has ended and nobody comes any more. */
+#define HELPER_TURN_NS  UINT64_C(500000000)
+#define HELPER_STAYS_NS UINT64_C(5000000000)
+
 struct connection {
 	int fd;
 	uint32_t pid;
@@ -48,6 +56,8 @@ struct peer {
 
 struct reverse {
 	int fd;
+	int helper_fd;            /* its end of a pipe: a byte in it says that all is well; -1 no helper */
+	pid_t helper;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	VEC(struct connection) waiting;
 	VEC(struct peer *) peers; /* they do not move: doors point at them */
@@ -102,6 +112,7 @@ int reverse_listen(const char *path, struct reverse **ret_reverse, struct diag *
 		return diag_set(diag, r, "cannot listen at '%s': %m", path);
 	}
 	reverse->fd = TAKE_FD(fd);
+	reverse->helper_fd = -1;
 	memcpy(reverse->path, address.sun_path, sizeof(reverse->path));
 	*ret_reverse = reverse;
 	return 0;
@@ -380,10 +391,105 @@ void reverse_release(struct reverse *reverse, uint64_t until_ns, uint64_t quiet_
 	}
 }
 
+static bool write_byte(int fd)
+{
+	ssize_t n;
+
+	do
+		n = write(fd, "", 1);
+	while (n < 0 && errno == EINTR);
+	return n == 1;
+}
+
+/* Whether the process has ended; `pidfd` -1: it was gone already. */
+static bool has_ended(int pidfd)
+{
+	struct pollfd fd = { .fd = pidfd, .events = POLLIN };
+
+	return pidfd < 0 || poll(&fd, 1, 0) != 0;
+}
+
+/* The helper: nothing of ours is open in it but the port and the pipe. */
+static void stand_in(struct reverse *reverse, int pipe_fd, int pidfd)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	char byte;
+	ssize_t n;
+
+	(void)setsid(); /* Ctrl-C and the terminal's end are not for us */
+	for (int signal = 1; signal < SIGRTMIN; signal++)
+		(void)sigaction(signal, &ignore, NULL); /* those that cannot be ignored are not */
+	int fds[] = { STDERR_FILENO, reverse->fd, pipe_fd, pidfd };
+	int last = STDERR_FILENO;
+
+	/* Everything between those that stay; in order, since descriptors are few and close_range() takes ranges. */
+	for (;;) {
+		int next = INT_MAX;
+		for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+			if (fds[i] > last && fds[i] < next)
+				next = fds[i];
+		if (next - last > 1)
+			(void)close_range((unsigned)last + 1, next == INT_MAX ? UINT_MAX : (unsigned)next - 1, 0); /* old kernels: they stay open */
+		if (next == INT_MAX)
+			break;
+		last = next;
+	}
+	do
+		n = read(pipe_fd, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 0)
+		return;
+	uint64_t last_ns = now();
+	uint32_t seen = reverse->peers.count;
+
+	while (!has_ended(pidfd) || now() < last_ns + HELPER_STAYS_NS) {
+		reverse_release(reverse, now() + HELPER_TURN_NS, HELPER_TURN_NS);
+		if (!has_ended(pidfd) || reverse->peers.count != seen)
+			last_ns = now();
+		seen = reverse->peers.count;
+	}
+	(void)unlink(reverse->path); /* ours, or gone already */
+}
+
+int reverse_stand_in(struct reverse *reverse, uint32_t pid, struct diag *diag)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return diag_set(diag, -errno, "cannot watch over the command: %m");
+	cleanup(closep) int read_end = fds[0];
+	cleanup(closep) int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	reverse->helper = fork();
+	if (reverse->helper < 0) {
+		int error = -errno;
+		close(fds[1]);
+		return diag_set(diag, error, "cannot watch over the command: %m");
+	}
+	if (reverse->helper == 0) {
+		close(fds[1]);
+		stand_in(reverse, read_end, pidfd);
+		_exit(0);
+	}
+	reverse->helper_fd = fds[1];
+	return 0;
+}
+
+static void end_helper(struct reverse *reverse)
+{
+	if (reverse->helper_fd < 0)
+		return;
+	(void)write_byte(reverse->helper_fd); /* else it takes us for dead, and does its work for nothing */
+	close(reverse->helper_fd);
+	while (waitpid(reverse->helper, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
 void reverse_close(struct reverse *reverse)
 {
 	if (!reverse)
 		return;
+	end_helper(reverse);
 	while (reverse->waiting.count)
 		drop(reverse, 0);
 	for (uint32_t i = 0; i < reverse->peers.count; i++)

@@ -60,6 +60,13 @@ void reverse_resumed(struct reverse *reverse, uint32_t peer);
  */
 void reverse_release(struct reverse *reverse, uint64_t until_ns, uint64_t quiet_ns);
 
+/*
+ * For a command that was told of the port: forks a helper which, should we be killed, lets everybody go on who waits or comes, as long as the process
+ * `pid` runs and for some seconds more, and then takes the socket away. Without it the command's runtimes would wait for us for ever. reverse_close() ends
+ * it. Call it early, as guard_start().
+ */
+int reverse_stand_in(struct reverse *reverse, uint32_t pid, struct diag *diag);
+
 void reverse_close(struct reverse *reverse);
 
 /* The door of a socket at a path, at which a runtime listens. *ret_path is borrowed by it. */

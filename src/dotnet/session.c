@@ -81,6 +81,7 @@ struct stream {
 	int fd;                    /* -1: none, or ended */
 	uint32_t guard_key;
 	uint64_t session_id;
+	uint64_t asked_ns;
 	bool opened;
 	bool stop_due;
 	bool stopped;              /* it was asked to stop, or there is nobody left to ask */
@@ -328,6 +329,7 @@ static void take_collect(struct dotnet_client *client)
 		exchange->guard_key = 0;
 		guard_session(client->guard, stream->guard_key, session_id);
 		stream->session_id = session_id;
+		stream->asked_ns = exchange->begin_ns;
 		describe_session(client, exchange->stream);
 		stream->opened = true;
 		stream->stop_due = exchange->stream == DOTNET_STREAM_RUNDOWN;
@@ -901,6 +903,11 @@ enum dotnet_state dotnet_client_state(const struct dotnet_client *client)
 		return DOTNET_HUNG;
 	bool naming = client->step != STEP_DONE || client->streams[DOTNET_STREAM_RUNDOWN].fd >= 0;
 	return naming ? DOTNET_ASKING : DOTNET_LIVE;
+}
+
+uint64_t dotnet_client_asked_ns(const struct dotnet_client *client, enum dotnet_stream stream)
+{
+	return client->streams[stream].asked_ns;
 }
 
 bool dotnet_client_named(const struct dotnet_client *client)

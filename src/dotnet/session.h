@@ -96,6 +96,9 @@ enum dotnet_state dotnet_client_state(const struct dotnet_client *client);
  */
 const char *dotnet_client_session(const struct dotnet_client *client, enum dotnet_stream stream);
 
+/* When a stream's session was asked for; 0: it was not opened. Its first bytes are from after that. */
+uint64_t dotnet_client_asked_ns(const struct dotnet_client *client, enum dotnet_stream stream);
+
 /* True once the rundown was read to its end: all methods that existed have been told. */
 bool dotnet_client_named(const struct dotnet_client *client);
 

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/json.h"
+#include "export/event_text.h"
 #include "export/frame_label.h"
 #include "model/call_tree.h"
 #include "model/report.h"
@@ -294,6 +295,18 @@ void report_json(const struct report *report, const struct call_tree *tree, uint
 	add_sessions(j, report);
 	add_limits(j, report);
 	add_names(j, report);
+	json_array(j, "events");
+	for (uint32_t i = 0; i < report->events.count; i++) {
+		const struct event event = { .schema_index = report->events.items[i].schema };
+		struct bytes name = { 0 };
+		event_text_name(&name, report->trace, &event);
+		json_object(j, NULL);
+		json_text(j, "name", (const char *)name.data, name.len);
+		json_u64(j, "count", report->events.items[i].count);
+		json_end(j);
+		bytes_done(&name);
+	}
+	json_end(j);
 	json_array(j, "processes");
 	for (uint32_t i = 0; i < report->processes.count; i++)
 		add_process(j, report, &report->processes.items[i], row_count);

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/text.h"
+#include "export/event_text.h"
 #include "export/frame_label.h"
 #include "model/call_tree.h"
 #include "model/report.h"
@@ -802,6 +803,29 @@ static void add_tree(struct page *page, struct call_tree *tree)
 	}
 }
 
+/* What a trace holds: events by kind. */
+static void add_events(struct page *page)
+{
+	const struct report *report = page->report;
+	uint32_t limit = page->options->row_count ? page->options->row_count : GROUP_ROWS_DEFAULT;
+	struct bytes *out = page->out;
+
+	for (uint32_t i = 0; i < report->events.count && i < limit; i++) {
+		const struct event event = { .schema_index = report->events.items[i].schema };
+		if (!i)
+			bytes_text(out, "\n     events  name\n");
+		bytes_reset(&page->cell);
+		text_add_count(&page->cell, report->events.items[i].count);
+		add_spaces(out, cell_columns(page) < 11 ? 11 - cell_columns(page) : 0);
+		bytes_add(out, page->cell.data, page->cell.len);
+		bytes_text(out, "  ");
+		event_text_name(out, report->trace, &event);
+		bytes_text(out, "\n");
+	}
+	if (report->events.count > limit)
+		bytes_printf(out, "          \xe2\x80\xa6  %u more kinds\n", report->events.count - limit);
+}
+
 /* What to do next, to be pasted. */
 static void add_next(struct page *page, bool tree)
 {
@@ -813,6 +837,8 @@ static void add_next(struct page *page, bool tree)
 	if (!report->samples && report->all_samples) {
 		bytes_text(out, "report ");
 		add_shell_word(out, file);
+	} else if (!report->samples && report->events.count) {
+		bytes_text(out, "record");
 	} else if (!report->samples) {
 		bytes_text(out, "doctor");
 	} else {
@@ -842,6 +868,7 @@ void report_text(const struct report *report, struct call_tree *tree,
 	if (!report->samples) {
 		bytes_text(out, report->all_samples ? "no sample is left by this selection\n"
 						    : "there is no CPU sample in this recording\n");
+		add_events(&page);
 	} else {
 		if (!options->callers)
 			add_processes(&page);

@@ -51,6 +51,12 @@ struct report_process {
 	uint64_t samples;
 };
 
+/* Events of one kind that other providers than ours wrote. */
+struct report_event {
+	uint32_t schema;         /* index in trace.schemas */
+	uint64_t count;
+};
+
 /* What CPU time is added up by, beside the tables of functions. */
 enum report_group_key {
 	GROUP_NAME = 1 << 0,     /* of the process */
@@ -94,6 +100,7 @@ struct report {
 	VEC(struct report_unnamed) unnamed;  /* most frames first */
 	VEC(struct report_process) processes;/* most CPU first */
 	VEC(struct report_row) rows;
+	VEC(struct report_event) events;     /* most first */
 	unsigned group_keys;     /* enum report_group_key; 0: no groups were asked for */
 	VEC(struct report_group) groups;     /* sorted as asked */
 };

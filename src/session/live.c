@@ -90,6 +90,14 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 	bytes_reset(&live->payload);
 	payload_runtime(&live->payload, &runtime);
 	live_emit(live, SPOOR_RUNTIME, process->main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
+	if (outcome->clock_measured) {
+		bytes_reset(&live->payload);
+		payload_clock_offset(&live->payload,
+			&(struct payload_clock_offset){ .source = "eventpipe",
+				.offset_ns = outcome->clock_offset_ns,
+				.error_ns = outcome->clock_error_ns });
+		live_emit(live, SPOOR_CLOCK_OFFSET, process->main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
+	}
 	if (outcome->reachable)
 		return;
 	bytes_reset(&live->text);

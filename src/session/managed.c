@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/bytes.h"
 #include "base/diag.h"
@@ -42,6 +43,8 @@ struct conversation {
 	uint64_t lost;                        /* of decoders that are gone */
 	uint32_t process;
 	uint32_t pid;
+	int64_t clock_offset_ns;
+	uint64_t clock_error_ns;              /* 0: not measured */
 	unsigned retries;
 	bool was_named;                       /* its names were known once */
 	bool known;                           /* and are, as far as it goes: nothing is being asked */
@@ -204,6 +207,14 @@ void managed_forget(struct managed *managed, uint32_t process)
 	free(talk);
 }
 
+static uint64_t managed_now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 /* Events of one stream into the codemap. */
 static int take_events(struct conversation *talk, enum dotnet_stream stream)
 {
@@ -225,6 +236,23 @@ static int take_events(struct conversation *talk, enum dotnet_stream stream)
 	}
 	nettrace_decoder_rest(decoder);
 	return result;
+}
+
+/* The runtime read its clock for the head of the stream after it was asked for the session, and before these bytes came. */
+static void measure_clock(struct conversation *talk, enum dotnet_stream stream)
+{
+	const struct nettrace_head *head = nettrace_decoder_head(talk->decoders[stream]);
+	uint64_t asked_ns = dotnet_client_asked_ns(talk->client, stream);
+	uint64_t now_ns = managed_now_ns();
+
+	if (!head->version || !head->sync_ns || !asked_ns || now_ns < asked_ns)
+		return;
+	uint64_t error_ns = (now_ns - asked_ns + 1) / 2;
+
+	if (talk->clock_error_ns && talk->clock_error_ns <= error_ns)
+		return; /* known better */
+	talk->clock_error_ns = error_ns;
+	talk->clock_offset_ns = (int64_t)(head->sync_ns - (asked_ns + (now_ns - asked_ns) / 2));
 }
 
 static int on_bytes(void *user, enum dotnet_stream stream, const uint8_t *data, size_t size)
@@ -251,7 +279,11 @@ static int on_bytes(void *user, enum dotnet_stream stream, const uint8_t *data, 
 	}
 	int result = nettrace_decoder_push(talk->decoders[stream], data, size);
 
-	return result < 0 ? result : take_events(talk, stream);
+	if (result == 0)
+		result = take_events(talk, stream);
+	if (result == 0)
+		measure_clock(talk, stream);
+	return result;
 }
 
 /* "live ...\nrundown ..." */
@@ -278,6 +310,9 @@ static void report(struct conversation *talk, bool reachable, const char *reason
 		.reason_code = code,
 		.info = talk->client ? dotnet_client_info(talk->client) : NULL,
 		.sessions = sessions_text(talk, &sessions),
+		.clock_measured = talk->clock_error_ns != 0,
+		.clock_offset_ns = talk->clock_offset_ns,
+		.clock_error_ns = talk->clock_error_ns,
 	};
 
 	talk->reported = true;

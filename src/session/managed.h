@@ -35,6 +35,9 @@ struct managed_outcome {
 	const char *reason_code;             /* one word */
 	const struct ipc_process_info *info; /* NULL when it said nothing */
 	const char *sessions;                /* that were opened in it, one a line; "" none */
+	bool clock_measured;
+	int64_t clock_offset_ns;             /* its events' clock minus CLOCK_MONOTONIC */
+	uint64_t clock_error_ns;             /* to within which that is known */
 };
 
 typedef void managed_report(void *context, const struct managed_outcome *outcome);

@@ -27,7 +27,7 @@ struct chunk {
 	size_t size;
 	size_t used;
 	uint32_t waiting; /* carried items that have not been given back */
-	uint8_t data[];
+	_Alignas(8) uint8_t data[];
 };
 
 /* What an item carries beside what is in it: thread in tid, stack in stack_index. */

@@ -21,6 +21,7 @@
 #include "dotnet/port.h"
 #include "image/elf.h"
 #include "image/image_file.h"
+#include "machine/container.h"
 #include "machine/kernel_file.h"
 #include "machine/proc.h"
 #include "machine/target_root.h"
@@ -310,6 +311,11 @@ static bool fits_last_part(const char *cgroup, const char *pattern)
 	return text_glob(pattern, part) || (dash && text_glob(pattern, dash + 1));
 }
 
+static bool fits_container_name(void *user, const char *name)
+{
+	return text_glob(user, name);
+}
+
 static bool fits_container(struct choosing *c, const char *pattern)
 {
 	const struct candidate *now = &c->now;
@@ -317,6 +323,9 @@ static bool fits_container(struct choosing *c, const char *pattern)
 
 	candidate_place(c);
 	if (len >= ID_PREFIX_MIN && strncmp(now->container, pattern, len) == 0)
+		return true;
+	if (now->container[0] &&
+		container_names("", now->container, fits_container_name, (void *)(uintptr_t)pattern))
 		return true;
 	if (!now->container[0] && now->process.inner_pid == now->process.pid)
 		return false; /* a service's control group is no container */

@@ -16,6 +16,8 @@ code_of "$spoor" record -q -F 499 -p $burner --duration 1s -o x.nettrace
 expect_code 0 "a running program"
 burned 30
 at_least x.folded 20 'ArraySortHelper|CompareOrdinal'
+code_of "$spoor" report -v x.nettrace
+has out "^clock of eventpipe in Managed \\([0-9]+\\): the recording's own, to within [0-9.]+ m?u?s\$"
 code_of "$spoor" report --json x.nettrace
 has out '"kind":"r2r"'
 has out '"runtime":"coreclr","runtime_version":"[0-9]'

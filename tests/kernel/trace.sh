@@ -91,7 +91,7 @@ expect_code 7 "a command: $(cat err)"
 has out '^begins$'
 [ "$(grep -c rounds out)" = 2 ] || fail "the command's programs did not run to their ends"
 traced command.nettrace 2
-ls /tmp/spoor-trace-* 2>/dev/null | grep . && fail "its socket is still there"
+ls "${TMPDIR:-/tmp}"/spoor-trace-* 2>/dev/null && fail "its socket is still there"
 
 # Its runtimes' very first events: the first method that is compiled is the program's own beginning.
 trace_of --providers Microsoft-Windows-DotNETRuntime:10:5 --rundown false --print -- dotnet "$app" burn 100
@@ -109,6 +109,26 @@ expect_code 5 "a command that outlives its trace: $(cat err)"
 [ "$(grep -c rounds out)" = 2 ] || fail "what came after the trace did not run"
 [ $(($(date +%s) - before)) -lt 15 ] || fail "what came after the trace had to wait"
 traced late.nettrace 1
+
+# Killed while the command runs: what runs, runs on, and what it starts later does not wait for us for ever.
+cat >orphan.sh <<SH
+dotnet '$app' burn 1200
+dotnet '$app' burn 100
+SH
+start killed "$spoor" trace -q -o orphan.nettrace -- sh orphan.sh >out
+until_true grep -q ready out || fail "the command does not start"
+kill -9 $killed
+wait $killed
+for _ in $(seq 150); do
+	[ "$(grep -c rounds out)" != 2 ] || break
+	sleep 0.1
+done
+[ "$(grep -c rounds out)" = 2 ] || fail "a command whose trace was killed does not come to its end: $(cat out)"
+for _ in $(seq 150); do
+	ls "${TMPDIR:-/tmp}"/spoor-trace-* >/dev/null 2>&1 || break
+	sleep 0.1
+done
+ls "${TMPDIR:-/tmp}"/spoor-trace-* 2>/dev/null && fail "its socket stays"
 
 # A port of ours that a program was told of, and the program's own.
 start porter "$spoor" trace -q --diagnostic-port "$scratch/port.socket" -o ported.nettrace --duration 500ms
@@ -187,6 +207,8 @@ if is_root && unshare --pid --mount --fork true 2>/dev/null; then
 	trace_of -p "$pid" --providers Microsoft-Windows-DotNETRuntime:1:4 --rundown false --print $until_event GC/Start
 	expect_code 0 "in a namespace: $(cat err)"
 	tid=$(grep -m 1 -oE "  $pid/[0-9]+  " out | tr -dc '0-9/' | cut -d/ -f2)
+	nsenter --target "$pid" --pid --mount "$spoor" trace --duration 300ms -o /tmp/within.nettrace 2>err || fail "within: $(cat err)"
+	has err 'tracing +Managed \([0-9]+\)$'
 	[ -n "$tid" ] && [ -d "/proc/$pid/task/$tid" ] || fail "thread '$tid' of process $pid is none of here"
 else
 	echo "no namespaces of our own: inner ids are not tried"

@@ -44,7 +44,7 @@ int main(int argc, char **argv)
 {
 	struct trace trace;
 	struct merge merge = { 0 };
-	struct relay *relay;
+	struct relay *relay = NULL;
 	struct sink *sink;
 	struct diag diag = { 0 };
 	uint8_t piece[PIECE];

@@ -160,7 +160,8 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 		return -EBADMSG;
 	told->ends += !size;
 	assert_true(told->len + size < sizeof(told->text));
-	memcpy(told->text + told->len, data, size);
+	if (size)
+		memcpy(told->text + told->len, data, size);
 	told->len += size;
 	return 0;
 }

@@ -1,0 +1,40 @@
+#!/bin/sh
+# Two sessions that overlap: what the proxy holds for wanted follows their union, and returns to nothing; seen in the log's last columns, pause by pause.
+. "$(dirname "$0")/prelude"
+watcher
+
+for version in $SPOOR_GC_VERSIONS; do
+	target "$version"
+	rm -f "$work"/ready "$work"/log "$work"/*.nettrace
+	start "$work/out" env SPOOR_GC_LOG="$work/log" DOTNET_GCName=libspoorgcproxy.so "$target/Target" churn 60 "$work/ready"
+	await "$work/ready"
+	dotnet "$watch" sessions "$last" "$work/one.nettrace" "$work/two.nettrace"
+	rm "$work/ready"
+	wait "$last" || wrong ".NET $version: $(cat "$work/out")"
+	# The GC's own keywords, each change once: 1, then 3, then nothing. A session that ended is noticed at the next collection. Others on this machine may attach to
+	# any .NET process with keywords of their own: then only the level may differ.
+	awk -v name=".NET $version" '
+		/^#/ { next }
+		{
+			level = $29; digit = substr($30, length($30)); own = index("0123456789abcdef", digit) - 1
+			foreign = length($30) > 3 || own > 3
+			own %= 4
+			if (own != before || !lines) steps = steps own " "
+			before = own; lines++
+			if (!foreign && level != (own == 3 ? 5 : own == 1 ? 4 : 0)) bad = "level " level " with keyword " $30
+		}
+		END {
+			# At its end a session has the union it was part of told once more, perhaps after a collection already knew better: the next one knows again.
+			if (steps !~ /^0 1 3 (0 3 )*0 $/) bad = "what was wanted, one after the other (or somebody else had a session, too): " steps
+			if (bad) { print name ": " bad; exit 1 }
+		}' "$work/log" >"$work/said" || wrong "$(cat "$work/said")"
+	for name in one two; do
+		facts "$work/$name.nettrace"
+		whole ".NET $version, session $name"
+		at_least ".NET $version, session $name: pauses" "$(fact 'dynamic SpoorGCPause')" 10
+	done
+	# Level 4 hears nothing of level 5, also while the other session wants it.
+	facts "$work/one.nettrace"
+	same ".NET $version: verbose events in the session of level 4" "$(fact 'event GC/AllocationTick')" 0
+done
+end

@@ -1,0 +1,76 @@
+/* The pipe from one end to the other: events fired by macros arrive in a listener, with names, types and values. */
+#include "unit/test.h"
+
+#include <spoor/spoor.h>
+
+SPOOR_PROVIDER(shop, "Shop")
+SPOOR_EVENT(shop, tick, 1, SPOOR_INFO, 0)
+SPOOR_EVENT(shop, order, 2, SPOOR_INFO, 0x1, (u32, id), (u64, bytes), (f64, price), (text, name))
+
+static struct spoor_session *listen(void)
+{
+	struct spoor_want want = { .size = sizeof(want), .name = "Shop", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE };
+	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1 };
+	struct spoor_session *session = NULL;
+
+	assert_int_equal(spoor_session_start_listener(&options, &session), 0);
+	return session;
+}
+
+static void values_arrive(void **state)
+{
+	struct spoor_event_view view = { .size = sizeof(view) };
+	struct spoor_value value;
+
+	(void)state;
+	struct spoor_session *session = listen();
+	assert_true(shop_order_enabled());
+	uint64_t before = spoor_now_ns();
+	shop_tick();
+	shop_order(7, 1234567890123, 2.5, "tea");
+	uint64_t after = spoor_now_ns();
+	assert_int_equal(spoor_listener_read(session, &view, 1000), 1);
+	assert_string_equal(view.info->name, "tick");
+	assert_int_equal(spoor_listener_read(session, &view, 1000), 1);
+	assert_string_equal(view.info->provider, "Shop");
+	assert_string_equal(view.info->name, "order");
+	assert_true(view.time_ns + 2000 >= before && view.time_ns <= after + 2000);
+	assert_int_equal(spoor_event_field(&view, "id", &value), 0);
+	assert_int_equal(value.u64, 7);
+	assert_int_equal(spoor_event_field(&view, "bytes", &value), 0);
+	assert_int_equal(value.u64, 1234567890123);
+	assert_int_equal(spoor_event_field(&view, "price", &value), 0);
+	assert_true(value.f64 == 2.5);
+	assert_int_equal(spoor_event_field(&view, "name", &value), 0);
+	assert_string_equal(value.bytes, "tea");
+	assert_int_equal(spoor_event_field(&view, "nothing", &value), -2);
+	assert_int_equal(spoor_session_stop(session), 0);
+	assert_false(shop_order_enabled());
+	struct spoor_session_counts counts = { .size = sizeof(counts) };
+	spoor_session_count(session, &counts);
+	assert_int_equal(counts.written, 2);
+	assert_int_equal(counts.lost, 0);
+	spoor_session_free(session);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	return spoor_start(NULL) || spoor_provider_register(&shop);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	spoor_stop();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values_arrive),
+	};
+
+	return cmocka_run_group_tests_name("pipe", tests, set_up, tear_down);
+}

@@ -1,0 +1,310 @@
+/*
+ * Who gets which event: every combination of two providers' events over levels, keywords and ids with many sessions at once, each with wants drawn from a
+ * small world, held against the rule written down a second time, naively. And enable callbacks: who is told what.
+ */
+#include "unit/test.h"
+
+#include <errno.h>
+#include <strings.h>
+
+#include <spoor/spoor.h>
+
+#define EVENTS   48u
+#define SESSIONS 24u
+#define ROUNDS   30u
+
+/* 6 levels x 4 keywords x 2 providers; the id is the place in its provider + 1. */
+static const uint64_t keyword_choice[4] = { 0, 0x1, 0x8000000000000000, 0x6 };
+static struct spoor_event events[EVENTS];
+static struct spoor_event *lists[2][EVENTS / 2];
+static struct spoor_provider providers[2];
+static const struct spoor_field number_field[] = { { "number", SPOOR_TYPE_U32, 0, NULL } };
+
+static uint64_t seed = 12345;
+
+static uint32_t draw(uint32_t below)
+{
+	seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+	return (uint32_t)(seed >> 33) % below;
+}
+
+static void world_make(void)
+{
+	static char names[EVENTS][16];
+
+	for (uint32_t i = 0; i < EVENTS; i++) {
+		uint32_t own = i / 2;
+		snprintf(names[i], sizeof(names[i]), "event%u", i);
+		events[i] = (struct spoor_event){ .size = sizeof(events[i]), .provider = &providers[i % 2], .name = names[i],
+			.keywords = keyword_choice[own % 4], .fields = number_field, .field_count = 1, .id = (uint16_t)(own + 1),
+			.level = (uint8_t)(own / 4) };
+		lists[i % 2][own] = &events[i];
+	}
+	for (int i = 0; i < 2; i++) {
+		providers[i].size = sizeof(providers[i]);
+		providers[i].name = i ? "World-B" : "World-A";
+		providers[i].events = lists[i];
+		providers[i].events_end = lists[i] + EVENTS / 2;
+	}
+}
+
+struct wish {
+	struct spoor_want wants[3];
+	uint32_t ids[3][4];
+	size_t count;
+};
+
+static void wish_draw(struct wish *wish)
+{
+	static const char *const names[] = { "World-A", "World-B", "world-a", "WORLD-B", "*", "Other" };
+	static const uint64_t masks[] = { 0, UINT64_MAX, 0x1, 0x2, 0x8000000000000001, 0x4 };
+
+	wish->count = 1 + draw(3);
+	for (size_t i = 0; i < wish->count; i++) {
+		struct spoor_want *want = &wish->wants[i];
+		*want = (struct spoor_want){ .size = sizeof(*want), .name = names[draw(6)], .keywords = masks[draw(6)], .level = draw(6) };
+		want->ids_allowed = draw(4) == 0;
+		want->id_count = draw(2) ? draw(5) : 0;
+		want->ids = wish->ids[i];
+		for (size_t k = 0; k < want->id_count; k++)
+			wish->ids[i][k] = draw(EVENTS / 2) + 1;
+	}
+}
+
+/* The rule, said again: plainly and slowly. */
+static bool expected(const struct wish *wish, const struct spoor_event *event)
+{
+	for (size_t i = 0; i < wish->count; i++) {
+		const struct spoor_want *want = &wish->wants[i];
+		bool all = strcmp(want->name, "*") == 0 && want->level == 5 && want->keywords == UINT64_MAX;
+		bool name = strcasecmp(want->name, event->provider->name) == 0;
+		bool keywords = event->keywords == 0 || (event->keywords & want->keywords) != 0;
+		bool level = event->level == 0 || event->level <= want->level;
+		bool listed = false;
+		for (size_t k = 0; k < want->id_count; k++)
+			listed = listed || want->ids[k] == event->id;
+		if ((all || name) && keywords && level && listed == want->ids_allowed)
+			return true;
+	}
+	return false;
+}
+
+static void every_subset_gets_what_the_rule_says(void **state)
+{
+	static struct wish wishes[SESSIONS];
+	struct spoor_session *sessions[SESSIONS];
+	struct spoor_event_view view = { .size = sizeof(view) };
+
+	(void)state;
+	for (uint32_t round = 0; round < ROUNDS; round++) {
+		for (uint32_t s = 0; s < SESSIONS; s++) {
+			wish_draw(&wishes[s]);
+			struct spoor_session_options options = { .size = sizeof(options), .wants = wishes[s].wants, .want_count = wishes[s].count };
+			assert_int_equal(spoor_session_start_listener(&options, &sessions[s]), 0);
+			/* Providers that come when sessions are there already are the same to them. */
+			if (s == SESSIONS / 2 && round % 2) {
+				spoor_provider_unregister(&providers[0]);
+				assert_int_equal(spoor_provider_register(&providers[0]), 0);
+			}
+		}
+		for (uint32_t i = 0; i < EVENTS; i++) {
+			bool any = false;
+			for (uint32_t s = 0; s < SESSIONS; s++)
+				any = any || expected(&wishes[s], &events[i]);
+			assert_int_equal(spoor_event_enabled(&events[i]), any);
+			spoor_fire(&events[i], &i, sizeof(i));
+		}
+		for (uint32_t s = 0; s < SESSIONS; s++) {
+			assert_int_equal(spoor_session_stop(sessions[s]), 0);
+			for (uint32_t i = 0; i < EVENTS; i++) {
+				uint32_t number;
+				if (!expected(&wishes[s], &events[i]))
+					continue;
+				assert_int_equal(spoor_listener_read(sessions[s], &view, 0), 1);
+				assert_int_equal(view.payload_size, sizeof(number));
+				memcpy(&number, view.payload, sizeof(number));
+				assert_int_equal(number, i);
+				assert_string_equal(view.info->name, events[i].name);
+			}
+			assert_int_equal(spoor_listener_read(sessions[s], &view, 0), -ESHUTDOWN);
+			spoor_session_free(sessions[s]);
+		}
+		for (uint32_t i = 0; i < EVENTS; i++)
+			assert_false(spoor_event_enabled(&events[i]));
+	}
+}
+
+/* ---- Enable callbacks ---- */
+
+struct told {
+	struct spoor_enable calls[32];
+	char arguments[32][32];
+	unsigned count;
+	struct spoor_session *inner;
+};
+
+static void told_enable(const struct spoor_enable *what, void *context)
+{
+	struct told *told = context;
+
+	assert_true(told->count < 32);
+	snprintf(told->arguments[told->count], 32, "%s", what->arguments ? what->arguments : "(none)");
+	told->calls[told->count++] = *what;
+}
+
+static struct spoor_session *wanting(const char *name, uint64_t keywords, uint32_t level, const char *arguments)
+{
+	struct spoor_want want = { .size = sizeof(want), .name = name, .keywords = keywords, .level = level, .arguments = arguments };
+	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1 };
+	struct spoor_session *session = NULL;
+
+	assert_int_equal(spoor_session_start_listener(&options, &session), 0);
+	return session;
+}
+
+static void providers_are_told(void **state)
+{
+	static struct told told;
+	struct spoor_provider provider = { .size = sizeof(provider), .name = "Told", .enable = told_enable, .enable_context = &told };
+
+	(void)state;
+	struct spoor_session *before = wanting("Told", 0x10, 2, "a=1");
+	assert_int_equal(spoor_provider_register(&provider), 0);
+	assert_int_equal(told.count, 1);
+	assert_true(told.calls[0].enabled);
+	assert_string_equal(told.arguments[0], "a=1");
+	assert_int_equal(told.calls[0].session_id, spoor_session_id(before));
+	struct spoor_session *other = wanting("told", 0x3, 4, NULL);
+	struct spoor_session *neither = wanting("Tol", UINT64_MAX, 5, "x");
+	assert_int_equal(told.count, 2);
+	assert_string_equal(told.arguments[1], "(none)");
+	assert_int_equal(told.calls[1].keywords, 0x3);
+	assert_int_equal(told.calls[1].any_keywords, 0x13);
+	assert_int_equal(told.calls[1].any_level, 4);
+	spoor_session_stop(other);
+	assert_int_equal(told.count, 3);
+	assert_false(told.calls[2].enabled);
+	assert_true(told.calls[2].any_enabled);
+	assert_int_equal(told.calls[2].any_level, 2);
+	spoor_session_stop(before);
+	assert_int_equal(told.count, 4);
+	assert_false(told.calls[3].any_enabled);
+	spoor_provider_unregister(&provider);
+	spoor_session_free(before);
+	spoor_session_free(other);
+	spoor_session_free(neither);
+}
+
+/* A callback that itself starts and stops a session: no deadlock, and what it causes is told afterwards. */
+static void reentrant_enable(const struct spoor_enable *what, void *context)
+{
+	struct told *told = context;
+
+	told_enable(what, context);
+	if (what->enabled && told->count == 1)
+		told->inner = wanting("Reentrant", 0x2, 3, "inner");
+	if (!what->enabled && told->inner) {
+		struct spoor_session *inner = told->inner;
+		told->inner = NULL;
+		spoor_session_free(inner);
+	}
+}
+
+static void callbacks_may_start_sessions(void **state)
+{
+	static struct told told;
+	struct spoor_provider provider = { .size = sizeof(provider), .name = "Reentrant", .enable = reentrant_enable, .enable_context = &told };
+
+	(void)state;
+	assert_int_equal(spoor_provider_register(&provider), 0);
+	struct spoor_session *session = wanting("Reentrant", 0x1, 2, "outer");
+	assert_int_equal(told.count, 2);
+	assert_string_equal(told.arguments[0], "outer");
+	assert_string_equal(told.arguments[1], "inner");
+	spoor_session_stop(session);
+	assert_int_equal(told.count, 4);
+	assert_false(told.calls[3].any_enabled);
+	spoor_session_free(session);
+	spoor_provider_unregister(&provider);
+}
+
+/* ---- Limits ---- */
+
+static void sixty_four_sessions_and_no_more(void **state)
+{
+	struct spoor_session *sessions[64];
+	struct spoor_session *one_more = NULL;
+	struct spoor_want want = { .size = sizeof(want), .name = "World-A", .keywords = 0x1, .level = 5 };
+	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1 };
+
+	(void)state;
+	for (int i = 0; i < 64; i++)
+		sessions[i] = wanting("World-A", UINT64_MAX, 5, NULL);
+	assert_int_equal(spoor_session_start_listener(&options, &one_more), -EBUSY);
+	uint32_t number = 0;
+	spoor_fire(&events[0], &number, sizeof(number));
+	for (int i = 0; i < 64; i++) {
+		struct spoor_event_view view = { .size = sizeof(view) };
+		assert_int_equal(spoor_listener_read(sessions[i], &view, 1000), 1);
+		assert_int_equal(spoor_session_stop(sessions[i]), 0);
+		spoor_session_free(sessions[i]);
+	}
+	assert_int_equal(spoor_session_start_listener(&options, &one_more), 0);
+	spoor_session_free(one_more);
+}
+
+static void bad_requests_are_refused(void **state)
+{
+	struct spoor_want want = { .size = sizeof(want), .name = "", .keywords = 0, .level = 5 };
+	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1 };
+	struct spoor_session *session = NULL;
+
+	(void)state;
+	assert_int_equal(spoor_session_start_listener(&options, &session), -EINVAL);
+	want.name = "World-A";
+	want.level = 6;
+	assert_int_equal(spoor_session_start_listener(&options, &session), -EINVAL);
+	want.level = 5;
+	want.id_count = 3;
+	assert_int_equal(spoor_session_start_listener(&options, &session), -EINVAL);
+	want.id_count = 0;
+	options.policy = 9;
+	assert_int_equal(spoor_session_start_listener(&options, &session), -EINVAL);
+	struct spoor_file_options file = { .size = sizeof(file), .path = "/nowhere/at/all" };
+	options.policy = 0;
+	assert_int_equal(spoor_session_start_file(&options, &file, &session), -ENOENT);
+	static const struct spoor_field bad[] = { { "x", 99, 0, NULL } };
+	struct spoor_provider provider = { .size = sizeof(provider), .name = "Bad" };
+	struct spoor_event event = { .size = sizeof(event), .provider = &provider, .name = "Bad", .fields = bad, .field_count = 1, .id = 1 };
+	struct spoor_event *list[] = { &event };
+	provider.events = list;
+	provider.events_end = list + 1;
+	assert_int_equal(spoor_provider_register(&provider), -EINVAL);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	world_make();
+	return spoor_start(NULL) || spoor_provider_register(&providers[0]) || spoor_provider_register(&providers[1]);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	spoor_stop();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_subset_gets_what_the_rule_says),
+		cmocka_unit_test(providers_are_told),
+		cmocka_unit_test(callbacks_may_start_sessions),
+		cmocka_unit_test(sixty_four_sessions_and_no_more),
+		cmocka_unit_test(bad_requests_are_refused),
+	};
+
+	return cmocka_run_group_tests_name("provider", tests, set_up, tear_down);
+}
