@@ -59,6 +59,23 @@ code_of "$spoor" stacks -p $posed,$idle --managed --json
 expect_code 0 "two processes"
 [ "$(grep -c '"sampled":true' out)" = 2 ] || fail "not two processes"
 
+# Killed, or stopped by a signal, in the midst of a session: the guard ends it, the program's places come back, and it answers all the while.
+probe=$(dirname "$spoor")/tests/probe
+places=$("$probe" slots $idle 2>err) || fail "the places before anything happened"
+for signal in KILL STOP; do
+	start hurt "$spoor" stacks -p $idle --every 1ms --managed >hurt.out 2>&1
+	until_true grep -q 'with managed frames' hurt.out || fail "no first round before SIG$signal"
+	kill -$signal $hurt
+	sleep 3
+	"$probe" ask $idle >/dev/null 2>err || fail "after SIG$signal the program does not answer"
+	all_places_free() {
+		[ "$("$probe" slots $idle 2>err)" -ge "$places" ]
+	}
+	until_true all_places_free || fail "after SIG$signal there are $("$probe" slots $idle) places, $places before"
+	kill -9 $hurt 2>/dev/null
+	wait $hurt
+done
+
 # Interrupted between rounds: done, and nothing said.
 "$spoor" stacks -p $idle --every 1h >rounds 2>err &
 rounds=$!
