@@ -87,7 +87,7 @@ static int print_dump(const struct stacks_values *values, struct thread_dump *du
 		threads_text(dump, columns, out);
 	if (!dump->unsampled_reason)
 		return EXIT_DONE;
-	words_say("no managed frames of %s (%u): %s", strtab_get(&dump->texts, dump->name), dump->pid,
+	words_say("the runtime of %s (%u) tells no managed frames: %s", strtab_get(&dump->texts, dump->name), dump->pid,
 		strtab_get(&dump->texts, dump->unsampled_reason));
 	return EXIT_FAILED;
 }

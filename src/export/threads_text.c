@@ -93,7 +93,7 @@ static void add_trust(const struct thread_dump *dump, struct bytes *out)
 	size_t before = out->len;
 
 	if (dump->unsampled_reason) {
-		bytes_text(out, "no managed frames: ");
+		bytes_text(out, "no managed frames from the runtime: ");
 		add_safe(out, dump, dump->unsampled_reason);
 		bytes_text(out, "\n");
 	}

@@ -433,8 +433,9 @@ static uint32_t native_frame(struct taking *t, uint64_t address)
 	const char *path = mapping ? strtab_get(&t->dump->texts, mapping->path) : "";
 
 	if (is_jit_memory(path)) {
-		frame.name = mapping ? add_text(t, "(stub)") : unnamed(t, address);
-		frame.kind = mapping ? FUNCTION_STUB : FUNCTION_UNKNOWN;
+		/* What the runtime has no event for is a stub, if it was asked. */
+		frame.name = mapping ? add_text(t, t->sampled ? "(stub)" : "(compiled at run time)") : unnamed(t, address);
+		frame.kind = !mapping ? FUNCTION_UNKNOWN : t->sampled ? FUNCTION_STUB : FUNCTION_JIT;
 		return thread_dump_frame(t->dump, &frame);
 	}
 	const char *name = base_name(t, mapping);

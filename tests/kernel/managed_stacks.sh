@@ -87,8 +87,8 @@ wait $rounds || fail "an interrupt between rounds is no failure"
 # What is not there, does not answer, or is no .NET process: what /proc knows, and why there is no more.
 code_of "$spoor" stacks -p $$
 expect_code 1 "a shell"
-has out '^no managed frames: '
-has err "^no managed frames of "
+has out '^no managed frames from the runtime: '
+has err " tells no managed frames: "
 code_of "$spoor" stacks -p 4194303
 expect_code 1 "a process that is not there"
 kill -STOP $idle
