@@ -122,35 +122,49 @@ kill -9 "$inside"
 if ! command -v runc >/dev/null; then
 	not_here="$not_here; runc is not installed"
 else
+	# bundle FOLDER NUMBER TMPDIR: a configuration as runc wants it, of our own root, read-only.
 	bundle() {
-		mkdir -p "$1/rootfs" && (cd "$1" && runc spec) && sed -i \
-			-e 's/"terminal": true/"terminal": false/' \
-			-e "s|\"sh\"|\"dotnet\", \"$scratch/app/Managed.dll\", \"threads\", \"$2\"|" \
-			-e "s|\"path\": \"rootfs\"|\"path\": \"/\"|" \
-			-e 's|"PATH=[^"]*"|"PATH='"$PATH"'", "HOME=/", "DOTNET_CLI_HOME=/"|' \
-			"$1/config.json"
-	}
-	with_tmp() {
-		sed -i 's|"mounts": \[|"mounts": [ { "destination": "/mnt", "type": "tmpfs", "source": "tmpfs" },|; s|"HOME=/"|"HOME=/", "TMPDIR=/mnt/"|' "$1/config.json"
+		mkdir -p "$1/rootfs" && cat >"$1/config.json" <<-END
+			{ "ociVersion": "1.0.2",
+			"process": { "user": { "uid": 0, "gid": 0 }, "cwd": "/", "noNewPrivileges": true,
+			"args": [ "dotnet", "$scratch/app/Managed.dll", "threads", "$2" ],
+			"env": [ "PATH=$PATH", "HOME=/", "TMPDIR=$3", "DOTNET_ROOT=${DOTNET_ROOT:-}" ] },
+			"root": { "path": "rootfs", "readonly": true },
+			"mounts": [ { "destination": "/proc", "type": "proc", "source": "proc" },
+			{ "destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": [ "nosuid", "mode=755" ] },
+			{ "destination": "/mnt", "type": "tmpfs", "source": "tmpfs" } ],
+			"linux": { "namespaces": [ { "type": "pid" }, { "type": "mount" }, { "type": "ipc" }, { "type": "uts" } ] } }
+		END
 	}
 	begin_runc() {
 		: >"ready.$1"
-		start "box$1" runc --root "$scratch/runc" run --bundle "$2" "spoor-test-$$-$1" >"ready.$1" 2>"err.$1"
+		start "box$1" unshare -m sh -c "mount --rbind / '$2/rootfs' && exec runc --root '$scratch/runc' run --bundle '$2' spoor-test-$$-$1" \
+			>"ready.$1" 2>"err.$1"
 		until_true grep -q posed "ready.$1"
 	}
 	end_runc() {
-		runc --root "$scratch/runc" kill "spoor-test-$$-$1" KILL 2>/dev/null
-		wait
+		kill -9 "$(pid_of "$1")" 2>/dev/null # the first process of its container
+		eval "wait \$box$1"
 		runc --root "$scratch/runc" delete -f "spoor-test-$$-$1" 2>/dev/null
 	}
-	bundle one 100005 && with_tmp one
+	bundle one 100005 /mnt/
 	if begin_runc 100005 one; then
 		inside=$(pid_of 100005)
 		inner=1
 		all_verbs "root looks into runc's container"
 		end_runc 100005
+		# Nowhere to put a socket: told, and the threads are shown all the same.
+		bundle two 100006 /nowhere/
+		begin_runc 100006 two || fail "the program does not start without a place for its socket"
+		inside=$(pid_of 100006)
+		code_of ./spoor ps --json -p "$inside"
+		has out '"reachable":false,"reason":"[^"]+'
+		code_of ./spoor stacks -p "$inside"
+		expect_code 1 "stacks without a socket"
+		has out '[0-9]+ Sleeper'
+		end_runc 100006
 	else
-		not_here="$not_here; runc starts nothing here: $(head -c 200 err.100005)"
+		not_here="$not_here; runc starts nothing here: $(head -c 300 err.100005)"
 		end_runc 100005
 	fi
 fi
