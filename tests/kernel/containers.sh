@@ -88,7 +88,14 @@ mkdir -m 777 theirs
 out=$scratch/theirs
 all_verbs "its user looks into namespaces" $user
 out=$scratch
+code_of nsenter --pid="/proc/$inside/ns/pid" unshare --mount sh -c "mount -t proc none /proc && exec $user --bounding-set=-all ./spoor stacks --json -p $inner"
+expect_code 0 "stacks from a sidecar that runs as the program's user, without any right"
+has out '"name":"Posed.Park\(\)","module":"Managed"'
+has out '"name":"libcoreclr'
 all_verbs "root looks at another user's in namespaces"
+code_of setpriv --bounding-set=-all,+sys_ptrace,+dac_override ./spoor stacks --json -p "$inside"
+expect_code 0 "stacks by a root that has two rights"
+has out '"sampled":true,"reason":"","native":true'
 code_of $stranger ./spoor ps --json -p "$inside"
 has out '"reachable":false'
 code_of $stranger ./spoor stacks -p "$inside"
