@@ -1,5 +1,5 @@
 /*
- * See nettrace4.h. The format is drawn in docs/formats/nettrace4.md; what readers demand beyond it shapes this file:
+ * See nettrace4.h. The format is drawn in docs/formats/nettrace.md; what readers demand beyond it shapes this file:
  *
  * - Readers learn of a change of the capturing thread from an event marked sorted, or from the first event of a block. So each run begins with the mark
  *   where the mark's promise holds (nothing earlier follows), and in a new block where it does not.

@@ -173,6 +173,14 @@ static void hand_over(struct queue_sink *queue)
 	if (!chunk || !chunk->used)
 		return;
 	queue->filling = NULL;
+	/* A chunk of few events shall not count, nor take, as much as a full one. */
+	if (chunk->used < chunk->room / 2) {
+		struct store_chunk *smaller = realloc(chunk, sizeof(*chunk) + chunk->used);
+		if (smaller) {
+			chunk = smaller;
+			chunk->room = chunk->used;
+		}
+	}
 	pthread_mutex_lock(&queue->lock);
 	if (queue->last)
 		queue->last->next = chunk;

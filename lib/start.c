@@ -162,7 +162,7 @@ int spoor_start(const struct spoor_options *given)
 void spoor_stop(void)
 {
 	if (loop_is_self())
-		return; /* exit() in a callback on the library's own thread: it cannot end itself */
+		return; /* somebody ends the program in a callback on the library's own thread, which cannot end itself */
 	pthread_mutex_lock(&library.lock);
 	bool mine = library.started && !library.stopping;
 	library.stopping = mine || library.stopping;

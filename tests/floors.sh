@@ -49,6 +49,17 @@ done
 grep -rnE '__x86_64__|__aarch64__|__i386__|<immintrin\.h>|<x86intrin\.h>' src --include='*.[ch]' | grep -v '^src/model/arch\.[ch]:' |
 	tell 'only model/arch.c knows the processor'
 
+# libspoor stands on its public headers and on libc alone; what is Linux's own stands in files that say so; and it neither prints nor exits.
+if [ -d lib ]; then
+	grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' lib | grep -vE '"lib/[^"]*"' | tell 'lib may include only lib'
+	grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]' include | grep -vE '<(spoor/[a-z_0-9]+|std(bool|def|int)|string)\.h>' |
+		tell 'the public headers include only each other and C'
+	grep -rnE '#[[:space:]]*include[[:space:]]*<(linux/|asm/|sys/(epoll|syscall|eventfd|signalfd|timerfd|inotify|prctl|ptrace|sendfile|xattr|capability|personality|auxv|vfs|sysinfo|mman)\.h|mntent\.h|link\.h|elf\.h)' lib |
+		grep -v '^lib/[a-z0-9_]*_linux\.c:' | tell 'lib keeps what is Linux in files called _linux.c'
+	grep -rnE '(^|[^a-z_>.])(printf|fprintf|puts|putchar|perror|exit|_exit|abort|err|errx|warn|warnx)[[:space:]]*\(' lib --include='*.c' |
+		grep -vE '^[^:]*:[0-9]+:[[:space:]]*(\*|/\*)' | tell 'lib neither prints nor exits'
+fi
+
 find src lib gc preload tests bench examples \( -name '*.c' -o -name '*.h' -o -name '*.def' \) 2>/dev/null |
 	sed 's|.*/||' | sort | uniq -d | tell 'this file name occurs twice'
 find src lib tests bench examples docs scripts 2>/dev/null | grep -E '/(utils?|common|misc|helpers?)(\.[a-z]+)?$' | tell 'a name that says nothing'

@@ -7,9 +7,9 @@ trap 'rm -rf "$copy"' EXIT
 cd "$copy"
 
 renew() {
-	rm -rf src docs tests
+	rm -rf src lib include docs tests
 	mkdir -p tests/unit docs
-	cp -r "$top/src" .
+	cp -r "$top/src" "$top/lib" "$top/include" .
 	cp -r "$top/docs/man" docs/
 	cp -r "$top/tests/cli" tests/
 }
@@ -32,6 +32,10 @@ mkdir -p src/format && echo '#include "symbol/x.h"' >src/format/x.c && must_tell
 echo '#include "map.h"' >>src/base/map.c && must_tell 'base may include only base'
 mkdir src/attic && echo >src/attic/x.c && must_tell 'a room that ARCHITECTURE.md does not know'
 echo '#include <linux/perf_event.h>' >>src/model/event.h && must_tell 'no Linux header'
+echo '#include "base/map.h"' >>lib/loop.c && must_tell 'lib may include only lib'
+echo '#include <sys/epoll.h>' >>lib/loop.c && must_tell 'lib keeps what is Linux'
+echo '#include <stdio.h>' >>include/spoor/spoor.h && must_tell 'the public headers include only'
+printf 'void f(void)\n{\n\tprintf("x");\n}\n' >>lib/loop.c && must_tell 'lib neither prints nor exits'
 echo '#ifdef __x86_64__' >>src/base/map.c && must_tell 'only model/arch.c knows the processor'
 echo >src/model/map.c && must_tell 'this file name occurs twice'
 echo >src/base/utils.c && must_tell 'a name that says nothing'

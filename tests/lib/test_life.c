@@ -4,7 +4,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -205,6 +208,68 @@ static void first_event_of_a_thread_in_a_handler(void **state)
 	sigaction(SIGUSR1, &before, NULL);
 }
 
+/* ---- No system call on the way ---- */
+
+/* A filter that ends the process at any system call but write and exit: a thread fires as much as it likes under it. */
+static bool only_write_and_exit(void)
+{
+	struct sock_filter steps[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(steps) / sizeof(steps[0]), steps };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static void *fire_under_seccomp(void *context)
+{
+	const int *fds = context;
+
+	life_number(0); /* sets the thread's ring up */
+	if (!only_write_and_exit()) {
+		(void)!write(fds[1], "n", 1);
+		return NULL;
+	}
+	for (uint64_t i = 1; i < 300000; i++)
+		life_number(i);
+	(void)!write(fds[1], "x", 1);
+	syscall(SYS_exit, 0);
+	return NULL;
+}
+
+static void firing_makes_no_system_call(void **state)
+{
+	(void)state;
+	SKIP_THREADS_IN_CHILDREN();
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		struct spoor_session *session;
+		pthread_t thread;
+		int fds[2];
+		char byte;
+		if (spoor_start(NULL) || pipe(fds))
+			_exit(1);
+		session = start(NULL, "Life", SPOOR_DROP_NEWEST);
+		if (pthread_create(&thread, NULL, fire_under_seccomp, fds) || read(fds[0], &byte, 1) != 1)
+			_exit(2);
+		if (byte == 'n')
+			_exit(77);
+		spoor_session_stop(session);
+		_exit(counts_of(session).written + counts_of(session).lost == 300000 ? 0 : 3);
+	}
+	int result = child_result(child);
+	if (result == 77) {
+		print_message("skipped: this kernel allows no filter of system calls\n");
+		skip();
+	}
+	assert_int_equal(result, 0);
+}
+
 /* ---- fork(), exec(), exit() ---- */
 
 /* The child has no sessions; events are off; it may start anew. The parent's stream has nothing of it and goes on. */
@@ -215,6 +280,7 @@ static void fork_leaves_the_child_clean(void **state)
 	struct read_file file;
 
 	(void)state;
+	SKIP_THREADS_IN_CHILDREN();
 	struct spoor_session *session = start(path, "Life", SPOOR_DROP_NEWEST);
 	for (uint64_t round = 0; round < 20; round++) {
 		life_number(round);
@@ -257,6 +323,7 @@ static void fork_in_the_middle_of_things(void **state)
 	pthread_t threads[2];
 
 	(void)state;
+	SKIP_THREADS_IN_CHILDREN();
 	stop_firing = false;
 	struct spoor_session *session = start(NULL, "Life", SPOOR_OVERWRITE_OLDEST);
 	for (int i = 0; i < 2; i++)
@@ -289,10 +356,7 @@ static void fork_in_the_middle_of_things(void **state)
 static void raw_children_record_nothing(void **state)
 {
 	(void)state;
-#if defined(__SANITIZE_THREAD__)
-	print_message("skipped: a process made by clone() is unknown to the thread sanitizer\n");
-	skip();
-#endif
+	SKIP_THREADS_IN_CHILDREN(); /* nor one that clone() made */
 	struct spoor_session *session = start(NULL, "Life", SPOOR_DROP_NEWEST);
 	life_number(1);
 	pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
@@ -317,6 +381,7 @@ static void ways_to_end(void **state)
 	struct read_file file;
 
 	(void)state;
+	SKIP_THREADS_IN_CHILDREN();
 	for (int way = 0; way < 3; way++) {
 		pid_t child = fork();
 		assert_true(child >= 0);
@@ -423,6 +488,7 @@ int main(void)
 		cmocka_unit_test(destructors_may_fire),
 		cmocka_unit_test(handlers_fire_into_what_they_interrupt),
 		cmocka_unit_test(first_event_of_a_thread_in_a_handler),
+		cmocka_unit_test(firing_makes_no_system_call),
 		cmocka_unit_test(fork_leaves_the_child_clean),
 		cmocka_unit_test(fork_in_the_middle_of_things),
 		cmocka_unit_test(raw_children_record_nothing),

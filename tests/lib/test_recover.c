@@ -81,6 +81,7 @@ static void killed_program(void **state)
 	int ready;
 
 	(void)state;
+	SKIP_THREADS_IN_CHILDREN();
 	pid_t child = victim(rings, SPOOR_CLOCK_AUTO, &ready);
 	uint64_t now = spoor_now_ns();
 	kill(child, SIGKILL);
@@ -106,6 +107,7 @@ static void hanging_program(void **state)
 	int ready;
 
 	(void)state;
+	SKIP_THREADS_IN_CHILDREN();
 	pid_t child = victim(NULL, SPOOR_CLOCK_MONOTONIC, &ready);
 	uint64_t now = spoor_now_ns();
 	kill(child, SIGSTOP);
@@ -137,6 +139,7 @@ static void tampered_rings(void **state)
 	int ready;
 
 	(void)state;
+	SKIP_THREADS_IN_CHILDREN();
 	pid_t child = victim(rings, SPOOR_CLOCK_AUTO, &ready);
 	kill(child, SIGKILL);
 	assert_int_equal(waitpid(child, NULL, 0), child);

@@ -235,6 +235,7 @@ static void killed_files_open(void **state)
 	unsigned with_events = 0;
 
 	(void)state;
+	SKIP_THREADS_IN_CHILDREN();
 	for (unsigned round = 0; round < 40; round++) {
 		struct read_file file;
 		int go[2];
@@ -300,6 +301,7 @@ static void a_full_disk_stops_one_session(void **state)
 	unsigned failures_seen = 0;
 
 	(void)state;
+	SKIP_THREADS_IN_CHILDREN();
 	pid_t child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {

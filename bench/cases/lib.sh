@@ -1,0 +1,111 @@
+# events of libspoor and of LTTng-UST: off, on, many sessions, rates: --rounds N (7), --seconds S of the rates (5)
+rounds=7 seconds=5
+while [ $# -gt 0 ]; do
+	case $1 in
+	--rounds) rounds=$2 ;;
+	--seconds) seconds=$2 ;;
+	*) die "lib takes --rounds and --seconds" ;;
+	esac
+	shift 2
+done
+build libspoor fire
+fire=$out/fire
+export FIRE_FOLDER=$out
+rm -f "$out"/lib-*.figures "$out"/fire*.nettrace
+
+# one NAME COMMAND...: runs it, and adds its event_ns to the figures of NAME.
+one() {
+	local name=$1
+	shift
+	"$@" >"$out/one.log" 2>&1 || die "it failed: $*: $(tail -n 2 "$out/one.log")"
+	field event_ns "$out/one.log" >>"$out/lib-$name.figures"
+}
+
+# median NAME; spread NAME for people.
+median() {
+	sort -g "$out/lib-$1.figures" | awk '{ v[NR] = $1 } END { printf "%.4g", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
+}
+spread() {
+	sort -g "$out/lib-$1.figures" | awk -v name="$1" -v median="$(median "$1")" '
+		NR == 1 { least = $1 } { most = $1 } END { printf "%-26s %8.2f ns (%.2f to %.2f, %d runs)\n", name, median, least, most, NR }'
+}
+
+# LTTng's own daemon in a folder of its own, so that it meets nobody else's.
+lttng=
+if command -v lttng-sessiond >/dev/null && cmake --build "$build" --target fire_lttng -- --quiet >/dev/null 2>&1; then
+	export LTTNG_HOME=$out/lttng LTTNG_RUNDIR=$out/lttng/run
+	rm -rf "$LTTNG_HOME"
+	mkdir -p "$LTTNG_RUNDIR"
+	lttng-sessiond --quiet >"$out/lttng.log" 2>&1 &
+	last=$!
+	started+=("$last")
+	for _ in $(seq 50); do
+		lttng --no-sessiond list >/dev/null 2>&1 && break
+		sleep 0.1
+	done
+	lttng --no-sessiond list >/dev/null 2>&1 && lttng=1
+fi
+[ -n "$lttng" ] || echo "LTTng-UST is not here (lttng-tools, liblttng-ust-dev): ours alone"
+
+lttng_session() {
+	case $1 in
+	start)
+		{
+			lttng --no-sessiond create bench --output="$out/lttng/trace"
+			lttng --no-sessiond enable-channel -u --subbuf-size=1M --num-subbuf=8 --discard one
+			lttng --no-sessiond enable-event -u spoor_bench:four -c one
+			lttng --no-sessiond start
+		} >"$out/lttng-cmd.log" 2>&1
+		;;
+	stop)
+		lttng --no-sessiond destroy bench >>"$out/lttng-cmd.log" 2>&1
+		rm -rf "$out/lttng/trace"
+		;;
+	esac
+}
+
+for round in $(seq "$rounds"); do
+	"$fire" machine >"$out/machine.$round"
+	cat "$out/machine.$round" >>"$out/machine.log"
+	echo "round $round: clock $(field clock_ns "$out/machine.$round") ns, counter $(field counter_ns "$out/machine.$round") ns, core to core and back $(field round_trip_ns "$out/machine.$round") ns"
+	field clock_ns "$out/machine.$round" >>"$out/lib-clock.figures"
+	one off "$fire" disabled
+	one counter-file "$fire" cost counter 1 file 1
+	one clock-file "$fire" cost clock 1 file 1
+	one counter-file-2-threads "$fire" cost counter 1 file 2
+	one counter-1-session "$fire" cost counter 1 memory 1
+	one counter-8-sessions "$fire" cost counter 8 memory 1
+	if [ -n "$lttng" ]; then
+		one lttng-off "$out/fire_lttng" disabled
+		lttng_session start
+		one lttng-file "$out/fire_lttng" cost 1
+		lttng_session stop
+	fi
+done
+for name in clock off counter-file clock-file counter-file-2-threads counter-1-session counter-8-sessions ${lttng:+lttng-off lttng-file}; do
+	spread "$name"
+done
+"$fire" accuracy >"$out/accuracy.log"
+echo "converted counter stamps: $(field outside_median_ns "$out/accuracy.log") ns off in the median, $(field outside_p99_ns "$out/accuracy.log") in 99 of 100, $(field outside_most_ns "$out/accuracy.log") at most"
+"$fire" rate memory 2 20 "$seconds" >"$out/rate-memory.log" || die "the numbers of events do not add up"
+"$fire" rate file 2 5 "$seconds" >"$out/rate-file.log" || die "the numbers of events do not add up"
+for name in memory file; do
+	echo "rate to $name: $(field millions_per_second "$out/rate-$name.log") M/s, lost $(field lost_on_the_way "$out/rate-$name.log") of $(field fired "$out/rate-$name.log")"
+done
+rm -f "$out"/fire*.nettrace
+
+limit() {
+	awk -v clock="$(median clock)" 'BEGIN { printf "%.4g", clock + 10 }'
+}
+ratio lib-off-ns-of-0.15 "$(median off)" 0.15
+ratio lib-clock-stamp-ns-of-clock-plus-10 "$(median clock-file)" "$(limit)"
+ratio lib-counter-stamp-ns-of-clock "$(median counter-file)" "$(median clock)"
+ratio lib-2-threads-ns-of-1 "$(median counter-file-2-threads)" "$(median counter-file)"
+ratio lib-8-sessions-ns-of-1 "$(median counter-8-sessions)" "$(median counter-1-session)"
+ratio_more lib-million-events-a-second-memory-of-20 "$(field millions_per_second "$out/rate-memory.log")" 20
+ratio_more lib-million-events-a-second-file-of-5 "$(field millions_per_second "$out/rate-file.log")" 5
+if [ -n "$lttng" ]; then
+	ratio lib-off-ns-lttng "$(median off)" "$(median lttng-off)"
+	ratio lib-event-ns-lttng "$(median clock-file)" "$(median lttng-file)"
+	ratio lib-event-counter-ns-lttng "$(median counter-file)" "$(median lttng-file)"
+fi

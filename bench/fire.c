@@ -1,0 +1,288 @@
+/*
+ * libspoor's side of bench/run lib. Prints "NAME VALUE" lines.
+ *
+ *   fire machine                                 clock read, counter read, core-to-core round trip
+ *   fire disabled                                an event nobody wants, over the empty loop
+ *   fire cost CLOCK SESSIONS KIND THREADS        an event: firing thread; CLOCK counter or clock, KIND file memory rings
+ *   fire rate KIND THREADS MILLION SECONDS       MILLION events a second in all, for so long: how many were lost
+ *   fire accuracy                                how far converted counter stamps are off
+ */
+#include <spoor/spoor.h>
+
+SPOOR_PROVIDER(bench, "Bench")
+SPOOR_EVENT(bench, four, 1, SPOOR_INFO, 0x1, (u32, number), (u64, bytes), (f64, price), (text, name))
+
+#define FIRE(i, text) bench_four((i), (uint64_t)(i) * 3, (i) * 0.5, (text))
+#define FIRE_REST() rest()
+static void rest(void);
+#include "fire.h"
+
+#include <unistd.h>
+
+static const char *folder = "/tmp";
+static struct spoor_session *resting; /* what it is waited for between bursts */
+
+/* Until all that was fired is with the sink: on a busy machine the library's thread may need a while. */
+static void rest(void)
+{
+	if (resting)
+		(void)spoor_session_flush(resting, 10000);
+}
+
+/* Lost on the way. (A memory session also lets its oldest go when it is full: that is no loss.) */
+static uint64_t lost_on_the_way;
+
+static void note(const struct spoor_notice *notice, void *context)
+{
+	(void)context;
+	if (notice->kind == SPOOR_NOTICE_LOST)
+		lost_on_the_way += notice->count;
+}
+
+static struct spoor_session *session_start(const char *kind, unsigned index)
+{
+	struct spoor_want want = { .size = sizeof(want), .name = "Bench", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE };
+	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1, .buffer_bytes = 64 << 20,
+		.notice = note };
+	struct spoor_session *session = NULL;
+	char path[256];
+	struct spoor_file_options file = { .size = sizeof(file), .path = path };
+	int r;
+
+	snprintf(path, sizeof(path), "%s/fire%u.nettrace", folder, index);
+	if (strcmp(kind, "file") == 0) {
+		r = spoor_session_start_file(&options, &file, &session);
+	} else if (strcmp(kind, "memory") == 0) {
+		options.policy = SPOOR_OVERWRITE_OLDEST;
+		file.path = NULL;
+		r = spoor_session_start_file(&options, &file, &session);
+	} else {
+		r = spoor_session_start_rings(&options, &session);
+	}
+	if (r) {
+		fprintf(stderr, "fire: cannot start a session: %s\n", strerror(-r));
+		exit(1);
+	}
+	return session;
+}
+
+static void library_start(const char *clock)
+{
+	struct spoor_options options = { .size = sizeof(options), .flags = SPOOR_START_NO_SERVER,
+		.clock = strcmp(clock, "clock") == 0 ? SPOOR_CLOCK_MONOTONIC : SPOOR_CLOCK_AUTO };
+	int r = spoor_start(&options);
+
+	if (r || spoor_provider_register(&bench)) {
+		fprintf(stderr, "fire: cannot start the library\n");
+		exit(1);
+	}
+}
+
+/* ---- The machine ---- */
+
+static uint64_t ball __attribute__((aligned(64)));
+
+static void *bounce(void *context)
+{
+	(void)context;
+	for (uint64_t i = 1; i < 400001; i += 2) {
+		while (__atomic_load_n(&ball, __ATOMIC_ACQUIRE) != i)
+			;
+		__atomic_store_n(&ball, i + 1, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+static void machine(void)
+{
+	static double costs[2000];
+	pthread_t thread;
+
+	for (int k = 0; k < 2; k++) {
+		for (unsigned b = 0; b < 2000; b++) {
+			uint64_t before = __rdtsc();
+			for (int i = 0; i < 100; i++) {
+				if (k)
+					(void)*(volatile uint64_t *)&(uint64_t){ __rdtsc() };
+				else
+					(void)fire_now_ns();
+			}
+			costs[b] = (double)(__rdtsc() - before) / 100;
+		}
+		printf("%s %.2f\n", k ? "counter_ns" : "clock_ns", fire_median(costs, 2000) * fire_ns_per_tick());
+	}
+	/* In pieces, the median of which: the other thread may be taken off its CPU. */
+	pthread_create(&thread, NULL, bounce, NULL);
+	for (uint64_t b = 0; b < 2000; b++) {
+		uint64_t before = __rdtsc();
+		for (uint64_t i = b * 200; i < (b + 1) * 200; i += 2) {
+			__atomic_store_n(&ball, i + 1, __ATOMIC_RELEASE);
+			while (__atomic_load_n(&ball, __ATOMIC_ACQUIRE) != i + 2)
+				;
+		}
+		costs[b] = (double)(__rdtsc() - before) / 100;
+	}
+	pthread_join(thread, NULL);
+	printf("round_trip_ns %.0f\n", fire_median(costs, 2000) * fire_ns_per_tick());
+}
+
+/* ---- Costs ---- */
+
+static void *cost_thread(void *result)
+{
+	*(double *)result = fire_cost();
+	return NULL;
+}
+
+static int finish(struct spoor_session **sessions, unsigned count, uint64_t fired)
+{
+	int bad = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct spoor_session_counts counts = { .size = sizeof(counts) };
+		spoor_session_stop(sessions[i]);
+		spoor_session_count(sessions[i], &counts);
+		if (!i)
+			printf("written %llu\nlost %llu\n", (unsigned long long)counts.written, (unsigned long long)counts.lost);
+		if (counts.written + counts.lost != fired) {
+			fprintf(stderr, "fire: %llu written and %llu lost are not %llu fired\n", (unsigned long long)counts.written,
+				(unsigned long long)counts.lost, (unsigned long long)fired);
+			bad = 1;
+		}
+		spoor_session_free(sessions[i]);
+	}
+	return bad;
+}
+
+static int cost(const char *clock, unsigned session_count, const char *kind, unsigned thread_count)
+{
+	struct spoor_session *sessions[64];
+	pthread_t threads[16];
+	double results[16];
+	double sum = 0;
+
+	library_start(clock);
+	for (unsigned i = 0; i < session_count && i < 64; i++)
+		resting = sessions[i] = session_start(kind, i);
+	(void)fire_ns_per_tick();
+	for (unsigned i = 0; i < thread_count && i < 16; i++)
+		pthread_create(&threads[i], NULL, cost_thread, &results[i]);
+	for (unsigned i = 0; i < thread_count && i < 16; i++) {
+		pthread_join(threads[i], NULL);
+		sum += results[i];
+	}
+	printf("event_ns %.2f\n", sum / thread_count);
+	return finish(sessions, session_count, (uint64_t)thread_count * BATCH * BURST * ROUNDS);
+}
+
+/* ---- Rates ---- */
+
+struct pace {
+	double per_second;
+	double seconds;
+	uint64_t fired;
+};
+
+/* Batches at their appointed times; one that is late is followed by the next at once. */
+static void *pace_thread(void *context)
+{
+	struct pace *pace = context;
+	uint64_t begin = fire_now_ns();
+	uint32_t n = 0;
+
+	for (;;) {
+		uint64_t now = fire_now_ns();
+		if ((double)(now - begin) > pace->seconds * 1e9)
+			break;
+		double due = (double)(now - begin) * 1e-9 * pace->per_second;
+		while ((double)pace->fired < due) {
+			for (unsigned i = 0; i < 100; i++, n++)
+				FIRE(n, fire_texts[n & 3]);
+			pace->fired += 100;
+		}
+	}
+	return NULL;
+}
+
+static int rate(const char *kind, unsigned thread_count, double millions, double seconds)
+{
+	struct spoor_session *session;
+	pthread_t threads[16];
+	struct pace paces[16];
+	uint64_t fired = 0;
+
+	library_start("counter");
+	lost_on_the_way = 0;
+	session = session_start(kind, 0);
+	for (unsigned i = 0; i < thread_count && i < 16; i++) {
+		paces[i] = (struct pace){ millions * 1e6 / thread_count, seconds, 0 };
+		pthread_create(&threads[i], NULL, pace_thread, &paces[i]);
+	}
+	for (unsigned i = 0; i < thread_count && i < 16; i++) {
+		pthread_join(threads[i], NULL);
+		fired += paces[i].fired;
+	}
+	printf("fired %llu\nmillions_per_second %.2f\n", (unsigned long long)fired, (double)fired / seconds * 1e-6);
+	int bad = finish(&session, 1, fired);
+	printf("lost_on_the_way %llu\n", (unsigned long long)lost_on_the_way);
+	return bad;
+}
+
+/* ---- Accuracy: an event lies between two reads of the clock around it ---- */
+
+static int accuracy(void)
+{
+	struct spoor_want want = { .size = sizeof(want), .name = "Bench", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE };
+	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1 };
+	struct spoor_session *session = NULL;
+	struct spoor_event_view view = { .size = sizeof(view) };
+	static uint64_t before[20000], after[20000];
+	static double errors[20000];
+	size_t count = 0;
+
+	library_start("counter");
+	if (spoor_session_start_listener(&options, &session))
+		return 1;
+	for (unsigned i = 0; i < 20000; i++) {
+		before[i] = fire_now_ns();
+		FIRE(i, fire_texts[i & 3]);
+		after[i] = fire_now_ns();
+		if (i % 20 == 0)
+			usleep(100);
+	}
+	spoor_session_stop(session);
+	for (unsigned i = 0; i < 20000 && spoor_listener_read(session, &view, 0) == 1; i++) {
+		double error = view.time_ns < before[i] ? (double)(before[i] - view.time_ns) : view.time_ns > after[i] ? (double)(view.time_ns - after[i]) : 0;
+		errors[count++] = error;
+	}
+	qsort(errors, count, sizeof(*errors), fire_compare);
+	printf("events %zu\noutside_median_ns %.0f\noutside_p99_ns %.0f\noutside_most_ns %.0f\n", count, errors[count / 2], errors[count * 99 / 100],
+		errors[count - 1]);
+	spoor_session_free(session);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *verb = argc > 1 ? argv[1] : "";
+
+	if (getenv("FIRE_FOLDER"))
+		folder = getenv("FIRE_FOLDER");
+	if (strcmp(verb, "machine") == 0) {
+		machine();
+		return 0;
+	}
+	if (strcmp(verb, "disabled") == 0) {
+		library_start("counter");
+		printf("event_ns %.3f\n", fire_disabled());
+		return 0;
+	}
+	if (strcmp(verb, "cost") == 0 && argc == 6)
+		return cost(argv[2], (unsigned)atoi(argv[3]), argv[4], (unsigned)atoi(argv[5]));
+	if (strcmp(verb, "rate") == 0 && argc == 6)
+		return rate(argv[2], (unsigned)atoi(argv[3]), atof(argv[4]), atof(argv[5]));
+	if (strcmp(verb, "accuracy") == 0)
+		return accuracy();
+	fprintf(stderr, "fire machine | disabled | cost CLOCK SESSIONS KIND THREADS | rate KIND THREADS MILLION SECONDS | accuracy\n");
+	return 2;
+}
