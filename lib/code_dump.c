@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib/payload.h"
@@ -40,7 +39,7 @@ uint32_t code_dump_files(void)
 static void dump_end(int *fd)
 {
 	if (fd == &dump_fd && dump_marker) {
-		(void)munmap(dump_marker, platform_page_size());
+		platform_unmap(dump_marker, platform_page_size());
 		dump_marker = NULL;
 	}
 	platform_close(*fd);
@@ -121,9 +120,7 @@ static int dump_begin(const char *folder)
 	if (dump_fd < 0)
 		return -ENOSPC;
 	/* A file system mounted noexec refuses it: perf then has to be told of the file by hand. */
-	dump_marker = mmap(NULL, platform_page_size(), PROT_READ | PROT_EXEC, MAP_PRIVATE, dump_fd, 0);
-	if (dump_marker == MAP_FAILED)
-		dump_marker = NULL;
+	dump_marker = platform_map_marker(dump_fd);
 	return 0;
 }
 

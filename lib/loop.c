@@ -34,6 +34,7 @@ static struct {
 	struct pollfd *fds;
 	struct loop_watch **order;
 	uint32_t fd_room;
+	void *forgotten[2]; /* a parent's */
 } loop = { .lock = PTHREAD_MUTEX_INITIALIZER, .called = PTHREAD_COND_INITIALIZER, .last = &loop.first, .wake_fds = { -1, -1 } };
 
 static __thread bool is_loop;
@@ -328,6 +329,10 @@ void loop_forget(void)
 	loop.watch_count = 0;
 	loop.timers = NULL;
 	is_loop = false;
-	for (uint32_t i = 0; i < loop.fd_room; i++)
-		loop.order[i] = NULL;
+	/* The thread may have been inside realloc(): whether this memory is still what the pointers say, nobody knows. */
+	loop.forgotten[0] = loop.fds;
+	loop.forgotten[1] = loop.order;
+	loop.fds = NULL;
+	loop.order = NULL;
+	loop.fd_room = 0;
 }

@@ -38,6 +38,7 @@ static struct {
 	struct pending *pending;
 	uint32_t pending_count;
 	uint32_t pending_room;
+	void *forgotten;       /* a parent's */
 	uint64_t most_drained; /* of a ring, in parts of 256 */
 	uint32_t entry_index;
 	const struct event_entry *entry;
@@ -65,8 +66,11 @@ int pipe_set_up(bool counter, bool keep)
 
 void pipe_child(void)
 {
-	free(pipe_state.pending);
+	/* The loop thread may have been inside realloc(): whether its memory is still what the pointer says, nobody knows. */
+	void *forgotten = pipe_state.pending;
+
 	memset(&pipe_state, 0, sizeof(pipe_state));
+	pipe_state.forgotten = forgotten;
 }
 
 /* ---- Looking at the threads ---- */
@@ -159,7 +163,7 @@ static void look_around(uint64_t now_ns)
 		if (first != UINT64_MAX)
 			(void)pending_add(state, first); /* no memory: it waits for another pass */
 	}
-	if (pipe_state.pending_count)
+	if (pipe_state.pending_count > 1)
 		qsort(pipe_state.pending, pipe_state.pending_count, sizeof(*pipe_state.pending), by_first_stamp);
 }
 

@@ -35,6 +35,7 @@ static struct {
 	uint64_t quarantine;
 	uint32_t quiet_passes;
 	bool made; /* the condition, with the right clock */
+	struct session *forgotten; /* a parent's: their memory stays, since nobody knows who held it at the fork() */
 } sessions = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 struct session *session_active[SESSIONS_MAX];
@@ -631,7 +632,8 @@ void sessions_child(void)
 		session->status = SESSION_ENDED;
 		if (session->sink && session->sink->ops->child)
 			session->sink->ops->child(session->sink);
-		session->sink = NULL;
+		session->forgotten = sessions.forgotten;
+		sessions.forgotten = session;
 	}
 	sessions.quarantine = 0;
 }
@@ -668,6 +670,8 @@ int spoor_session_stop(struct spoor_session *handle)
 	if (!session)
 		return -EINVAL;
 	session_stop(session, false);
+	if (status_of(session) == SESSION_ENDED)
+		return session->error;
 	if (loop_is_self() || sink_queue_is_self(session->sink))
 		return 0;
 	while (session_wait(session, UINT64_C(1000000000)) && loop_running())

@@ -65,6 +65,8 @@ struct session {
 
 	uint64_t written; /* atomic */
 	uint64_t lost;    /* atomic */
+
+	struct session *forgotten; /* the next one; in a forked child */
 };
 
 void sessions_lock(void);

@@ -18,6 +18,7 @@ struct recorder_sink {
 	struct spoor_file_options file;
 	char *path;
 	struct store_chunk *first, *last;
+	struct store_chunk *spare; /* CHUNK_BYTES, or NULL */
 	size_t bytes;
 	size_t bytes_max;
 	bool ended;
@@ -43,7 +44,22 @@ static void drop_oldest(struct recorder_sink *recorder)
 		recorder->last = NULL;
 	recorder->bytes -= oldest->room;
 	session_unwrite(recorder->session, oldest->events, false, 0, 0);
-	free(oldest);
+	/* Used again: fresh memory costs a page fault every 4 KiB. */
+	if (oldest->room == CHUNK_BYTES && !recorder->spare)
+		recorder->spare = oldest;
+	else
+		free(oldest);
+}
+
+static struct store_chunk *chunk_make(struct recorder_sink *recorder, size_t room)
+{
+	struct store_chunk *chunk = recorder->spare;
+
+	if (room != CHUNK_BYTES || !chunk)
+		return store_chunk_new(room);
+	recorder->spare = NULL;
+	*chunk = (struct store_chunk){ .room = room };
+	return chunk;
 }
 
 static int recorder_event(struct sink *sink, const struct pipe_event *event)
@@ -52,11 +68,12 @@ static int recorder_event(struct sink *sink, const struct pipe_event *event)
 	size_t size = stored_size(event);
 
 	if (!recorder->last || recorder->last->room - recorder->last->used < size) {
-		struct store_chunk *chunk = store_chunk_new(size > CHUNK_BYTES ? size : CHUNK_BYTES);
+		size_t room = size > CHUNK_BYTES ? size : CHUNK_BYTES;
+		while (recorder->first && recorder->bytes + room > recorder->bytes_max)
+			drop_oldest(recorder);
+		struct store_chunk *chunk = chunk_make(recorder, room);
 		if (!chunk)
 			return -ENOBUFS;
-		while (recorder->first && recorder->bytes + chunk->room > recorder->bytes_max)
-			drop_oldest(recorder);
 		if (recorder->last)
 			recorder->last->next = chunk;
 		else
@@ -126,6 +143,7 @@ static void recorder_free(struct sink *sink)
 		recorder->first = chunk->next;
 		free(chunk);
 	}
+	free(recorder->spare);
 	free(recorder->path);
 	free(recorder);
 }

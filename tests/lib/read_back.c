@@ -23,7 +23,8 @@ void read_back(const char *path, struct read_file *ret_file)
 		assert_int_equal(nettrace_decoder_push(decoder, buffer, n), 0);
 		while ((r = nettrace_decoder_next(decoder, &event, &diag)) > 0) {
 			const struct schema *schema = &trace.schemas.items[event.schema_index];
-			file.events = realloc(file.events, (file.count + 1) * sizeof(*file.events));
+			if (!(file.count & (file.count + 1)))
+				file.events = realloc(file.events, 2 * (file.count + 1) * sizeof(*file.events));
 			struct read_event *to = &file.events[file.count++];
 			memset(to, 0, sizeof(*to));
 			snprintf(to->provider, sizeof(to->provider), "%s", strtab_get(&trace.strings, schema->provider));
