@@ -340,7 +340,8 @@ static void metrics_enable(const struct spoor_enable *what, void *context)
 	(void)context;
 	/* Asked again with other arguments: as if it had ended in between. */
 	counter_session_end(what->session_id, &metrics_provider);
-	if (!what->enabled || what->level < SPOOR_INFO || !(what->keywords & (METRICS_VALUES | METRICS_PUBLISHING | METRICS_MESSAGES)))
+	/* A session of everything there is does not ask for metrics: who does says which. */
+	if (!what->enabled || !what->arguments || what->level < SPOOR_INFO || !(what->keywords & (METRICS_VALUES | METRICS_PUBLISHING | METRICS_MESSAGES)))
 		return;
 	session = calloc(1, sizeof(*session));
 	if (!session)

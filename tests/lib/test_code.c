@@ -20,11 +20,12 @@ static const char *name_at(size_t offset)
 	struct code_range range;
 	int found = code_after((uintptr_t)area + offset, &range);
 
-	if (found <= 0 || range.begin > (uintptr_t)area + offset)
+	if (found <= 0)
 		return NULL;
+	bool inside = range.begin <= (uintptr_t)area + offset;
 	snprintf(name, sizeof(name), "%s%s", range.gone ? "-" : "", range.name);
 	code_range_done(&range);
-	return name;
+	return inside ? name : NULL;
 }
 
 static void test_table(void **state)

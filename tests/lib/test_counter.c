@@ -251,7 +251,7 @@ static void test_tags(void **state)
 	assert_ptr_equal(spoor_counter_open(meter, SPOOR_COUNTER, "tagged", NULL), base);
 	assert_ptr_equal(spoor_meter_open("Tags", NULL), meter);
 	for (int i = 0; i < 10; i++) {
-		char value[8];
+		char value[16];
 		snprintf(value, sizeof(value), "%d", i);
 		struct spoor_tag tags[2] = { get, { "n", value } };
 		series[i] = spoor_counter_tagged(base, tags, 2);

