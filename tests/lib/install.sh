@@ -12,8 +12,8 @@ fail() {
 	exit 1
 }
 
-DESTDIR=$work/root cmake --install "$build" --prefix /opt/spoor --component libspoor >"$work/log" || fail "$(cat "$work/log")"
-root=$work/root/opt/spoor
+DESTDIR=$work/root cmake --install "$build" --prefix /usr/local --component libspoor >"$work/log" || fail "$(cat "$work/log")"
+root=$work/root/usr/local
 library=$(dirname "$(find "$root" -name libspoor.so)")
 for file in "$library/libspoor.so.0" "$library/libspoor.a" "$library/pkgconfig/spoor.pc" "$library/cmake/spoor/spoorConfig.cmake" \
 	"$root/include/spoor/spoor.h" "$root/include/spoor/event_macros.h" "$root/share/man/man7/libspoor.7"; do
