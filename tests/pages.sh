@@ -41,7 +41,7 @@ while read -r word; do
 done <"$scratch/doubtful"
 
 if command -v mandoc >/dev/null; then
-	mandoc -T lint -W warning "$top"/docs/man/*.1 || wrong "mandoc finds fault with a page"
+	mandoc -T lint -W warning "$top"/docs/man/*.[17] || wrong "mandoc finds fault with a page"
 else
 	echo "skipped: the pages are not linted, mandoc is not installed"
 fi

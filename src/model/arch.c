@@ -212,6 +212,49 @@ static const struct arch_stub x86_64_stubs[] = {
 	},
 };
 
+/* call rel32 (e8), or call of a register or of memory (ff /2) in one of its lengths, with a REX prefix or without. */
+static bool x86_64_ends_with_call(const uint8_t *code, size_t size, int64_t *ret_offset)
+{
+	const uint8_t *end = code + size;
+
+	*ret_offset = 0;
+	if (size >= 5 && end[-5] == 0xe8) {
+		*ret_offset = (int32_t)((uint32_t)end[-4] | (uint32_t)end[-3] << 8 | (uint32_t)end[-2] << 16 | (uint32_t)end[-1] << 24);
+		return true;
+	}
+	for (size_t len = 2; len <= 7 && len <= size; len++) {
+		if (end[-(ptrdiff_t)len] != 0xff)
+			continue;
+		uint8_t modrm = end[1 - (ptrdiff_t)len];
+		uint8_t mode = modrm >> 6;
+		uint8_t rm = modrm & 7;
+		if ((modrm >> 3 & 7) != 2)
+			continue;
+		size_t displacement = mode == 1 ? 1 : mode == 2 || (mode == 0 && rm == 5) ? 4 : 0;
+		size_t expected = 2u + (mode != 3 && rm == 4) + displacement;
+		if (expected == len)
+			return true;
+	}
+	return false;
+}
+
+/* bl, or blr. */
+static bool aarch64_ends_with_call(const uint8_t *code, size_t size, int64_t *ret_offset)
+{
+	*ret_offset = 0;
+	if (size < 4)
+		return false;
+	const uint8_t *at = code + size - 4;
+	uint32_t word = (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+
+	if (word >> 26 == 0x25) {
+		int64_t words = word & 0x3ffffff;
+		*ret_offset = (words >= 0x2000000 ? words - 0x4000000 : words) * 4 - 4;
+		return true;
+	}
+	return (word & 0xfffffc1f) == 0xd63f0000;
+}
+
 static const struct arch archs[] = {
 	{
 		.name = "x86_64",
@@ -219,11 +262,13 @@ static const struct arch archs[] = {
 		.stubs = x86_64_stubs,
 		.stub_count = sizeof(x86_64_stubs) / sizeof(x86_64_stubs[0]),
 		.stub_search_back_bytes = 255,
+		.ends_with_call = x86_64_ends_with_call,
 	},
 	{
 		/* The kernel's half begins at 2^64 - 2^52 with 52-bit addresses, higher with 48: user addresses stay far below either. */
 		.name = "aarch64",
 		.kernel_begin = UINT64_C(0xfff0000000000000),
+		.ends_with_call = aarch64_ends_with_call,
 	},
 };
 
@@ -279,4 +324,9 @@ const struct arch_stub *arch_find_stub(const struct arch *arch, const uint8_t *c
 		}
 	}
 	return NULL;
+}
+
+bool arch_ends_with_call(const struct arch *arch, const uint8_t *code, size_t size, int64_t *ret_offset)
+{
+	return arch->ends_with_call && arch->ends_with_call(code, size, ret_offset);
 }

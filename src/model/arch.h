@@ -23,6 +23,8 @@ struct arch {
 	const struct arch_stub *stubs;  /* most specific first */
 	size_t stub_count;
 	uint8_t stub_search_back_bytes; /* how far before an address its stub may begin */
+	/* Whether a call ends where code[size] would be; NULL: not known. *ret_offset is how far behind the call it goes; 0: not told by the code. */
+	bool (*ends_with_call)(const uint8_t *code, size_t size, int64_t *ret_offset);
 };
 
 /* The architecture by uname's machine name; for an unknown one, a table with the usual 64-bit split and no stubs. */
@@ -37,5 +39,8 @@ const struct arch *arch_here(void);
  */
 const struct arch_stub *arch_find_stub(const struct arch *arch, const uint8_t *code, size_t size,
 	size_t at, size_t *ret_begin);
+
+/* As the architecture's ends_with_call(); false where that is not known. */
+bool arch_ends_with_call(const struct arch *arch, const uint8_t *code, size_t size, int64_t *ret_offset);
 
 #endif

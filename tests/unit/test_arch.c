@@ -98,12 +98,52 @@ static void test_names(void **state)
 	assert_non_null(arch_here());
 }
 
+static void test_calls(void **state)
+{
+	static const struct {
+		const char *arch;
+		const char *hex;
+		bool is_call;
+		int64_t offset;
+	} calls[] = {
+		{ "x86_64", "90e810000000", true, 16 },
+		{ "x86_64", "e8f0ffffff", true, -16 },
+		{ "x86_64", "90ffd0", true, 0 },         /* call rax */
+		{ "x86_64", "41ffd2", true, 0 },         /* call r10 */
+		{ "x86_64", "ff5018", true, 0 },         /* call [rax+0x18] */
+		{ "x86_64", "ff9080000000", true, 0 },   /* call [rax+0x80] */
+		{ "x86_64", "ff1578563412", true, 0 },   /* call [rip+...] */
+		{ "x86_64", "ff542408", true, 0 },       /* call [rsp+8] */
+		{ "x86_64", "ff942488000000", true, 0 }, /* call [rsp+0x88] */
+		{ "x86_64", "ffe0", false, 0 },          /* jmp rax */
+		{ "x86_64", "488b07", false, 0 },
+		{ "x86_64", "ff", false, 0 },
+		{ "x86_64", "", false, 0 },
+		{ "aarch64", "04000094", true, 12 },     /* bl, 4 words on */
+		{ "aarch64", "ffffff97", true, -8 },
+		{ "aarch64", "00013fd6", true, 0 },      /* blr x8 */
+		{ "aarch64", "00011fd6", false, 0 },     /* br x8 */
+		{ "aarch64", "000094", false, 0 },
+		{ "vax", "e810000000", false, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		uint8_t code[32];
+		int64_t offset = 0;
+		size_t size = from_hex(calls[i].hex, code);
+		assert_int_equal(arch_ends_with_call(arch_by_name(calls[i].arch), code, size, &offset), calls[i].is_call);
+		assert_int_equal(offset, calls[i].offset);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stubs),
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_calls),
 	};
 
 	return cmocka_run_group_tests_name("arch", tests, NULL, NULL);

@@ -14,6 +14,8 @@
 //
 //   Managed meters MS     counts: 10 orders every 100 ms by a Meter "Shop.Orders" of its own (counter, up-down counter, gauge, histogram; tags) and
 //                         an EventSource "Shop-Counters" with EventCounters of both kinds: what `spoor counters` shows
+//   Managed threads MS    threads to look at: four parked on one event (Parked 0..3), "Owner" that sleeps inside a lock, "Waiter 0" and "Waiter 1" that
+//                         ask for that lock again and again, "Sleeper", "Reader" that reads a pipe nobody writes to, "Spinner" that computes
 //
 // Prints "ready" first (heap: when all of them are there); burn ends with its rounds per second of CPU time.
 
@@ -46,6 +48,9 @@ switch (args[0])
         break;
     case "idle":
         Thread.Sleep(ms);
+        break;
+    case "threads":
+        Posed.Run(ms);
         break;
     case "dynamic":
         Made.Run(ms, Made.Dynamic);
@@ -137,6 +142,76 @@ class ShopCounters : EventSource
         size.Dispose();
         orders.Dispose();
         base.Dispose(disposing);
+static class Posed
+{
+    static readonly ManualResetEventSlim never = new(false, 0);
+    static readonly object kept = new();
+    static readonly AnonymousPipe pipe = new();
+    static volatile bool over;
+
+    sealed class AnonymousPipe
+    {
+        public readonly System.IO.Pipes.AnonymousPipeServerStream Server = new(System.IO.Pipes.PipeDirection.Out);
+        public readonly System.IO.Pipes.AnonymousPipeClientStream Client;
+        public AnonymousPipe() => Client = new(System.IO.Pipes.PipeDirection.In, Server.ClientSafePipeHandle);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Park() => never.Wait();
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Hold()
+    {
+        lock (kept)
+            Thread.Sleep(Timeout.Infinite);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Want()
+    {
+        while (!over)
+            Monitor.TryEnter(kept, 40);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Sleep() => Thread.Sleep(Timeout.Infinite);
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Read() => pipe.Client.ReadByte();
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Spin()
+    {
+        int x = 0;
+        while (!over)
+        {
+            x = Hot.Burn(x);
+            Thread.Sleep(2);
+        }
+        GC.KeepAlive(x);
+    }
+
+    static void Begin(string name, ThreadStart run) => new Thread(run) { Name = name, IsBackground = true }.Start();
+
+    public static void Run(int ms)
+    {
+        for (int i = 0; i < 4; i++)
+            Begin("Parked " + i, Park);
+        Begin("Owner", Hold);
+        while (Monitor.TryEnter(kept))
+        {
+            Monitor.Exit(kept);
+            Thread.Sleep(1);
+        }
+        Begin("Waiter 0", Want);
+        Begin("Waiter 1", Want);
+        Begin("Sleeper", Sleep);
+        Begin("Reader", Read);
+        Begin("Spinner", Spin);
+        Thread.Sleep(200);
+        Console.WriteLine("posed");
+        Thread.Sleep(ms);
+        over = true;
     }
 }
 

@@ -1,0 +1,225 @@
+/*
+ * spoor stacks: where all threads of .NET processes stand now, once or again and again.
+ */
+#include "cli/verbs.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "analyze/thread_groups.h"
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "cli/selection.h"
+#include "cli/target_options.h"
+#include "cli/words.h"
+#include "dotnet/guard.h"
+#include "export/threads_text.h"
+#include "machine/rights.h"
+#include "model/thread_dump.h"
+#include "session/thread_stacks.h"
+
+#define PROCESSES_MAX 256u /* at once; more are refused */
+
+struct stacks_values {
+	struct target_values targets;
+	uint64_t every_ns;
+	uint64_t count;
+	uint64_t timeout_ns;
+	bool dotnet_stack;
+	bool managed;
+	bool json;
+};
+
+const struct option stacks_options[] = {
+	TARGET_ALL_OPTION(struct stacks_values, targets, "every .NET process"),
+	TARGET_OPTIONS(struct stacks_values, targets),
+	{ 0, "every", "TIME", "again and again, so often", OPTION_DURATION, INTO(struct stacks_values, every_ns) },
+	{ 0, "count", "N", "so many times (1; with --every until it is ended)", OPTION_COUNT,
+		INTO(struct stacks_values, count) },
+	{ 0, "managed", NULL, "managed frames only, as any user of the process may ask for", OPTION_FLAG,
+		INTO(struct stacks_values, managed) },
+	{ 0, "timeout", "TIME", "give a runtime so long to answer (5s)", OPTION_DURATION,
+		INTO(struct stacks_values, timeout_ns) },
+	{ 0, "dotnet-stack", NULL, "in the form of dotnet-stack report", OPTION_FLAG, INTO(struct stacks_values, dotnet_stack) },
+	{ 0, "json", NULL, "one JSON object a process and time, as spoor-stacks(1) describes it", OPTION_FLAG,
+		INTO(struct stacks_values, json) },
+	{ 0 },
+};
+
+static int watch_signals(struct pollfd *ret_watched, struct diag *diag)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGTSTP); /* a reader that stands still would hold up the process: the end comes first */
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return diag_set(diag, -errno, "cannot block signals: %m");
+	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+
+	if (fd < 0)
+		return diag_set(diag, -errno, "cannot watch signals: %m");
+	*ret_watched = (struct pollfd){ .fd = fd, .events = POLLIN };
+	return 0;
+}
+
+/* One process, one time. EXIT_FAILED when its managed frames are missing. */
+static int print_dump(const struct stacks_values *values, struct thread_dump *dump, unsigned columns, struct bytes *out)
+{
+	if (thread_groups_make(dump) < 0) {
+		out->failed = true;
+		return EXIT_FAILED;
+	}
+	if (values->json)
+		threads_json(dump, out);
+	else if (values->dotnet_stack)
+		threads_dotnet_stack(dump, out);
+	else
+		threads_text(dump, columns, out);
+	if (!dump->unsampled_reason)
+		return EXIT_DONE;
+	words_say("the runtime of %s (%u) tells no managed frames: %s", strtab_get(&dump->texts, dump->name), dump->pid,
+		strtab_get(&dump->texts, dump->unsampled_reason));
+	return EXIT_FAILED;
+}
+
+static int print_round(const struct stacks_values *values, struct thread_dump *dumps, uint32_t count, bool first)
+{
+	struct bytes out = { 0 };
+	struct screen screen;
+	int code = EXIT_DONE;
+
+	screen_look(stdout, COLOR_AUTO, &screen);
+	for (uint32_t i = 0; i < count; i++) {
+		if ((i || !first) && !values->json && !values->dotnet_stack)
+			bytes_text(&out, "\n");
+		int each = print_dump(values, &dumps[i], screen.columns, &out);
+		code = code ? code : each;
+	}
+	int printed = out.failed ? EXIT_FAILED : selection_print(&out);
+
+	bytes_done(&out);
+	return printed ? printed : code;
+}
+
+/* False when it was ended meanwhile. */
+static bool wait_until(struct pollfd *watched, const struct timespec *time)
+{
+	struct timespec now;
+	struct timespec left;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
+	left.tv_sec = time->tv_sec - now.tv_sec;
+	left.tv_nsec = time->tv_nsec - now.tv_nsec;
+	if (left.tv_nsec < 0) {
+		left.tv_sec--;
+		left.tv_nsec += 1000000000;
+	}
+	if (left.tv_sec < 0)
+		left = (struct timespec){ 0 };
+	return ppoll(watched, 1, &left, NULL) == 0;
+}
+
+static int take_rounds(const struct stacks_values *values, const struct targets *targets, struct thread_stacks *stacks,
+	struct pollfd *watched)
+{
+	uint64_t rounds = values->count ? values->count : values->every_ns ? UINT64_MAX : 1;
+	struct thread_dump *dumps = calloc(targets->list.count + 1, sizeof(*dumps));
+	struct diag diag = { 0 };
+	struct timespec next;
+	int code = EXIT_DONE;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &next); /* as above */
+	for (uint64_t round = 0; dumps && round < rounds; round++) {
+		if (round) {
+			next.tv_sec += (time_t)(values->every_ns / 1000000000u);
+			next.tv_nsec += (long)(values->every_ns % 1000000000u);
+			next.tv_sec += next.tv_nsec / 1000000000;
+			next.tv_nsec %= 1000000000;
+			if (!wait_until(watched, &next))
+				break;
+		}
+		int result = thread_stacks_take(stacks, targets->list.items, targets->list.count, dumps, &diag);
+		int each = result == 0 ? print_round(values, dumps, targets->list.count, !round) : EXIT_FAILED;
+		for (uint32_t i = 0; i < targets->list.count; i++)
+			thread_dump_done(&dumps[i]);
+		if (result == -EINTR)
+			break;
+		if (result < 0) {
+			code = words_fail(&diag);
+			break;
+		}
+		code = code ? code : each;
+	}
+	free(dumps);
+	return code;
+}
+
+static int take(const struct stacks_values *values, const struct target_choice *choice, const struct verb *verb)
+{
+	struct targets targets = { 0 };
+	struct guard *guard = NULL;
+	struct thread_stacks *stacks = NULL;
+	struct pollfd watched = { .fd = -1 };
+	struct diag diag = { 0 };
+	int code = EXIT_DONE;
+	int result = targets_choose(&choice->query, &targets, &diag);
+
+	if (result == 0 && targets.list.count > PROCESSES_MAX)
+		code = options_misused(verb, "%u processes were chosen; it takes at most %u at once", targets.list.count,
+			PROCESSES_MAX);
+	if (result == 0 && code == EXIT_DONE)
+		result = watch_signals(&watched, &diag);
+	if (result == 0 && code == EXIT_DONE)
+		result = guard_start(&guard, &diag);
+	const struct thread_stacks_options options = {
+		.guard = guard,
+		.timeout_ns = values->timeout_ns,
+		.watched = &watched,
+		.managed_only = values->managed,
+	};
+
+	if (result == 0 && code == EXIT_DONE)
+		result = thread_stacks_new(&options, &stacks, &diag);
+	if (result < 0)
+		code = words_fail(&diag);
+	else if (code == EXIT_DONE)
+		code = take_rounds(values, &targets, stacks, &watched);
+	thread_stacks_free(stacks);
+	guard_free(guard);
+	closep(&watched.fd);
+	targets_done(&targets);
+	return code;
+}
+
+int cmd_stacks(const struct verb *self, int argc, char **argv)
+{
+	struct stacks_values values = { 0 };
+	struct target_choice choice = { 0 };
+	struct arguments args;
+	int code;
+
+	if (!options_parse(self, argc, argv, &values, &args, &code))
+		return code;
+	rights_raise();
+	if (args.words.count || args.command)
+		code = options_misused(self, "it takes no words; -p PID or -n NAME chooses processes");
+	else if (values.count > 1 && !values.every_ns)
+		code = options_misused(self, "--count needs --every, which says how often");
+	else
+		code = target_options_dotnet(&values.targets, self, &choice);
+	if (code == EXIT_DONE)
+		code = take(&values, &choice, self);
+	target_options_done(&choice);
+	options_done(self, &values, &args);
+	return code;
+}

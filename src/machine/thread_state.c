@@ -1,0 +1,236 @@
+/* See thread_state.h. */
+#include "machine/thread_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define PATH_ROOM 96u
+#define TEXT_ROOM 8192u
+
+/* System calls that threads wait in; those whose first argument is a descriptor are marked. */
+static const struct {
+	long number;
+	const char *name;
+	bool takes_descriptor;
+} calls[] = {
+	{ SYS_futex, "futex", false },
+	{ SYS_read, "read", true },
+	{ SYS_write, "write", true },
+	{ SYS_readv, "readv", true },
+	{ SYS_writev, "writev", true },
+	{ SYS_pread64, "pread64", true },
+	{ SYS_pwrite64, "pwrite64", true },
+	{ SYS_ppoll, "ppoll", false },
+	{ SYS_pselect6, "pselect6", false },
+	{ SYS_epoll_pwait, "epoll_pwait", true },
+	{ SYS_accept, "accept", true },
+	{ SYS_accept4, "accept4", true },
+	{ SYS_connect, "connect", true },
+	{ SYS_recvfrom, "recvfrom", true },
+	{ SYS_recvmsg, "recvmsg", true },
+	{ SYS_recvmmsg, "recvmmsg", true },
+	{ SYS_sendto, "sendto", true },
+	{ SYS_sendmsg, "sendmsg", true },
+	{ SYS_nanosleep, "nanosleep", false },
+	{ SYS_clock_nanosleep, "clock_nanosleep", false },
+	{ SYS_wait4, "wait4", false },
+	{ SYS_waitid, "waitid", false },
+	{ SYS_rt_sigtimedwait, "rt_sigtimedwait", false },
+	{ SYS_rt_sigsuspend, "rt_sigsuspend", false },
+	{ SYS_restart_syscall, "restart_syscall", false },
+	{ SYS_flock, "flock", true },
+	{ SYS_fcntl, "fcntl", true },
+	{ SYS_fsync, "fsync", true },
+	{ SYS_fdatasync, "fdatasync", true },
+	{ SYS_ioctl, "ioctl", true },
+	{ SYS_io_getevents, "io_getevents", false },
+	{ SYS_io_uring_enter, "io_uring_enter", true },
+	{ SYS_openat, "openat", false },
+	{ SYS_membarrier, "membarrier", false },
+	{ SYS_madvise, "madvise", false },
+	{ SYS_mmap, "mmap", false },
+	{ SYS_munmap, "munmap", false },
+	{ SYS_mprotect, "mprotect", false },
+	{ SYS_sched_yield, "sched_yield", false },
+	{ SYS_copy_file_range, "copy_file_range", true },
+	{ SYS_sendfile, "sendfile", true },
+	{ SYS_semtimedop, "semtimedop", false },
+	{ SYS_msgrcv, "msgrcv", false },
+	/* What newer processors have only in their later forms. */
+#ifdef SYS_poll
+	{ SYS_poll, "poll", false },
+#endif
+#ifdef SYS_select
+	{ SYS_select, "select", false },
+#endif
+#ifdef SYS_epoll_wait
+	{ SYS_epoll_wait, "epoll_wait", true },
+#endif
+#ifdef SYS_pause
+	{ SYS_pause, "pause", false },
+#endif
+#ifdef SYS_open
+	{ SYS_open, "open", false },
+#endif
+};
+
+static bool scan_number(const char **at, const char *end, unsigned base, uint64_t *ret_value)
+{
+	uint64_t value = 0;
+	const char *begin;
+
+	while (*at < end && **at == ' ')
+		(*at)++;
+	if (base == 16) {
+		if (end - *at < 3 || memcmp(*at, "0x", 2) != 0)
+			return false;
+		*at += 2;
+	}
+	for (begin = *at; *at < end; (*at)++) {
+		char c = **at;
+		unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0')
+			: base == 16 && c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+							     : 16;
+		if (digit >= base)
+			break;
+		if (*at - begin >= 16)
+			return false;
+		value = value * base + digit;
+	}
+	*ret_value = value;
+	return *at > begin;
+}
+
+bool thread_state_parse_syscall(const char *text, size_t len, struct thread_state *state)
+{
+	const char *at = text;
+	const char *end = text + len;
+	uint64_t number;
+
+	state->syscall = -1;
+	state->sp = state->pc = 0;
+	if (len >= 7 && memcmp(text, "running", 7) == 0)
+		return true;
+	bool blocked = len >= 2 && memcmp(text, "-1", 2) == 0; /* in the kernel, but in no call */
+	struct thread_state read = { 0 };
+
+	if (blocked)
+		at += 2;
+	else if (!scan_number(&at, end, 10, &number) || number > INT32_MAX)
+		return false;
+	for (unsigned i = 0; i < 6 && !blocked; i++)
+		if (!scan_number(&at, end, 16, &read.arguments[i]))
+			return false;
+	if (!scan_number(&at, end, 16, &read.sp) || !scan_number(&at, end, 16, &read.pc))
+		return false;
+	if (!blocked)
+		state->syscall = (int64_t)number;
+	memcpy(state->arguments, read.arguments, sizeof(read.arguments));
+	state->sp = read.sp;
+	state->pc = read.pc;
+	return true;
+}
+
+void thread_state_parse_stack(const char *text, size_t len, char *out, size_t room)
+{
+	const char *end = text + len;
+	size_t used = 0;
+
+	while (text < end) {
+		const char *newline = memchr(text, '\n', (size_t)(end - text));
+		const char *stop = newline ? newline : end;
+		const char *name = memchr(text, ']', (size_t)(stop - text));
+		name = name && stop - name > 2 ? name + 2 : stop;
+		const char *plus = memchr(name, '+', (size_t)(stop - name));
+		size_t name_len = plus ? (size_t)(plus - name) : 0;
+		if (name_len && used + name_len + 2 <= room) {
+			memcpy(out + used, name, name_len);
+			used += name_len;
+			out[used++] = '\n';
+		}
+		text = newline ? newline + 1 : end;
+	}
+	out[used] = '\0';
+}
+
+/* What a file about the thread says, in one read. */
+static ssize_t read_file(const struct proc_reader *proc, uint32_t pid, uint32_t tid, const char *file, char *out, size_t room)
+{
+	char path[PATH_ROOM];
+
+	(void)snprintf(path, sizeof(path), "%u/task/%u/%s", pid, tid, file); /* fits */
+	cleanup(closep) int fd = openat(proc->fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ssize_t n = read(fd, out, room - 1);
+	if (n < 0)
+		return -errno;
+	out[n] = '\0';
+	return n;
+}
+
+static void read_call(struct proc_reader *proc, uint32_t pid, uint32_t tid, struct thread_state *state)
+{
+	char text[512];
+	ssize_t n = read_file(proc, pid, tid, "syscall", text, sizeof(text));
+
+	state->syscall = -1;
+	state->name = "";
+	state->denied = n == -EACCES || n == -EPERM;
+	if (n <= 0 || !thread_state_parse_syscall(text, (size_t)n, state) || state->syscall < 0)
+		return;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		if (calls[i].number != state->syscall)
+			continue;
+		state->name = calls[i].name;
+		if (!calls[i].takes_descriptor || state->arguments[0] > INT32_MAX)
+			return;
+		(void)snprintf(text, sizeof(text), "%u/fd/%u", pid, (unsigned)state->arguments[0]); /* fits */
+		n = readlinkat(proc->fd, text, state->object, sizeof(state->object) - 1);
+		state->object[n > 0 ? n : 0] = '\0';
+		return;
+	}
+}
+
+int thread_state_read(struct proc_reader *proc, uint32_t pid, uint32_t tid, struct thread_state *ret_state)
+{
+	char text[TEXT_ROOM];
+	struct proc_process stat;
+	const char *at = text;
+
+	*ret_state = (struct thread_state){ .syscall = -1, .name = "", .state = '?' };
+	int result = proc_read_thread(proc, pid, tid, &ret_state->thread);
+
+	if (result < 0)
+		return result;
+	ssize_t n = read_file(proc, pid, tid, "stat", text, sizeof(text));
+	if (n > 0 && proc_parse_stat(text, (size_t)n, &stat))
+		ret_state->state = stat.state;
+	n = read_file(proc, pid, tid, "schedstat", text, sizeof(text));
+	if (n > 0)
+		(void)scan_number(&at, text + n, 10, &ret_state->cpu_ns); /* 0 when it is not there */
+	read_call(proc, pid, tid, ret_state);
+	n = read_file(proc, pid, tid, "wchan", ret_state->function, sizeof(ret_state->function));
+	if (n <= 0 || strcmp(ret_state->function, "0") == 0)
+		ret_state->function[0] = '\0';
+	n = read_file(proc, pid, tid, "stack", text, sizeof(text));
+	if (n > 0)
+		thread_state_parse_stack(text, (size_t)n, ret_state->kernel, sizeof(ret_state->kernel));
+	return 0;
+}
+
+bool thread_state_stands(struct proc_reader *proc, uint32_t pid, const struct thread_state *state)
+{
+	struct thread_state now = { 0 };
+	char text[512];
+	ssize_t n = read_file(proc, pid, state->thread.tid, "syscall", text, sizeof(text));
+
+	return n > 0 && thread_state_parse_syscall(text, (size_t)n, &now) && now.syscall == state->syscall &&
+		now.sp == state->sp && now.pc == state->pc;
+}

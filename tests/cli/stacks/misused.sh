@@ -1,0 +1,5 @@
+spoor stacks -p 1 word || echo "exit $?"
+spoor stacks -p 1 --count 2 || echo "exit $?"
+spoor stacks -p 1 --every soon || echo "exit $?"
+spoor stacks -p none || echo "exit $?"
+spoor stacks -p 4194303 || echo "exit $?"

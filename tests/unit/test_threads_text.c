@@ -1,0 +1,135 @@
+/* threads_text.c over groups of analyze/thread_groups.c: who is with whom, in what order, and how it is written. */
+#include "unit/test.h"
+
+#include <string.h>
+
+#include "analyze/thread_groups.h"
+#include "base/bytes.h"
+#include "export/threads_text.h"
+#include "model/symbolmap.h"
+#include "model/thread_dump.h"
+
+static uint64_t frame(struct thread_dump *dump, const char *name, const char *module, enum function_kind kind)
+{
+	const struct dump_frame frame = {
+		.name = strtab_add_z(&dump->texts, name),
+		.module = strtab_add_z(&dump->texts, module),
+		.kind = (uint8_t)kind,
+	};
+
+	return thread_dump_frame(dump, &frame);
+}
+
+static struct dump_thread *thread(struct thread_dump *dump, uint32_t tid, const char *name, uint32_t stack)
+{
+	struct dump_thread *thread = vec_push(&dump->threads);
+
+	assert_non_null(thread);
+	*thread = (struct dump_thread){
+		.tid = tid,
+		.inner_tid = tid,
+		.name = strtab_add_z(&dump->texts, name),
+		.syscall = strtab_add_z(&dump->texts, "futex"),
+		.stack = stack,
+		.mode = stack ? THREAD_NATIVE : THREAD_UNSAMPLED,
+		.managed_count = stack ? 2 : 0,
+		.state = 'S',
+	};
+	return thread;
+}
+
+static void fill(struct thread_dump *dump)
+{
+	assert_int_equal(thread_dump_init(dump), 0);
+	dump->pid = 7;
+	dump->name = strtab_add_z(&dump->texts, "shop\x1b");
+	dump->native = true;
+	dump->took_ns = 100000000;
+	const uint64_t park[] = { frame(dump, "Shop.Park()", "Shop", FUNCTION_JIT), frame(dump, "Shop.Main()", "Shop", FUNCTION_JIT) };
+	const uint64_t want[] = { frame(dump, "futex", "kernel", FUNCTION_KERNEL), frame(dump, "Shop.Want()", "Shop", FUNCTION_READYTORUN),
+		frame(dump, "Shop.Main()", "Shop", FUNCTION_JIT) };
+	assert_true(park[1] == want[2]); /* a frame is kept once */
+	uint32_t parked = stack_table_intern(&dump->stacks, park, 2);
+	uint32_t wanted = stack_table_intern(&dump->stacks, want, 3);
+	thread(dump, 30, "native", 0);
+	thread(dump, 12, "b", parked);
+	thread(dump, 11, "a", parked);
+	thread(dump, 10, "owner", wanted);
+	struct dump_thread *waiter = thread(dump, 13, "waiter", wanted);
+	waiter->lock = 0xabc;
+	waiter->lock_owner = 10;
+}
+
+static void test_groups(void **state)
+{
+	struct thread_dump dump;
+	static const uint32_t order[] = { 11, 12, 10, 13, 30 };
+
+	(void)state;
+	fill(&dump);
+	assert_int_equal(thread_groups_make(&dump), 0);
+	assert_int_equal(dump.groups.count, 4); /* who waits for a lock is no group with who holds it */
+	assert_int_equal(dump.groups.items[0].count, 2);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(dump.threads.items[dump.members.items[i]].tid, order[i]);
+	thread_dump_done(&dump);
+}
+
+static void test_text(void **state)
+{
+	struct thread_dump dump;
+	struct bytes out = { 0 };
+
+	(void)state;
+	fill(&dump);
+	assert_int_equal(thread_groups_make(&dump), 0);
+	threads_text(&dump, 0, &out);
+	const char *text = bytes_z(&out);
+	assert_non_null(strstr(text, "shop\\x1b (7), 00:00:00 UTC: 5 threads, 4 with managed frames, 4 different stacks\nwhole, in 100 ms\n"));
+	assert_non_null(strstr(text, "\n2 threads  waiting in futex\n  11 a, 12 b\n    Shop.Park()  Shop\n    Shop.Main()  Shop\n"));
+	assert_non_null(strstr(text, "\n13 waiter  waiting in futex, for the lock of object 0xabc, held by 10 owner\n    futex        kernel\n"));
+	bytes_reset(&out);
+	threads_dotnet_stack(&dump, &out);
+	assert_non_null(strstr(bytes_z(&out), "Thread (0xD):\n  [Native Frames]\n  Shop!Shop.Want()\n  Shop!Shop.Main()\n\n"));
+	assert_null(strstr(bytes_z(&out), "futex"));
+	bytes_reset(&out);
+	threads_json(&dump, &out);
+	assert_non_null(strstr(bytes_z(&out), "\"lock_object\":2748,\"lock_owner_tid\":10,"));
+	assert_non_null(strstr(bytes_z(&out), "{\"name\":\"Shop.Want()\",\"module\":\"Shop\",\"kind\":\"r2r\"}"));
+	bytes_done(&out);
+	thread_dump_done(&dump);
+}
+
+/* A small terminal: the middle of long names is left out, nothing else. */
+static void test_narrow(void **state)
+{
+	struct thread_dump dump;
+	struct bytes out = { 0 };
+	char name[121];
+
+	(void)state;
+	memset(name, 'x', 120);
+	name[120] = '\0';
+	assert_int_equal(thread_dump_init(&dump), 0);
+	const uint64_t frames[] = { frame(&dump, name, "Shop", FUNCTION_JIT) };
+	thread(&dump, 1, "main", stack_table_intern(&dump.stacks, frames, 1));
+	assert_int_equal(thread_groups_make(&dump), 0);
+	threads_text(&dump, 70, &out);
+	const char *line = strstr(bytes_z(&out), "    xxx");
+	assert_non_null(line);
+	assert_int_equal(strcspn(line, "\n"), 4 + 40 + 2 + 2 + 4); /* 40 columns, of which the mark takes three bytes */
+	assert_non_null(strstr(line, "\xe2\x80\xa6xxx"));
+	bytes_done(&out);
+	thread_dump_done(&dump);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_narrow),
+	};
+
+	return cmocka_run_group_tests_name("threads_text", tests, NULL, NULL);
+}
