@@ -30,8 +30,18 @@ fuzz:
 bench: all
 	bench/run $(NAME)
 
+# DESTDIR=FOLDER PREFIX=/usr, as ever.
 install: all
-	cmake --install build --strip $(if $(PREFIX),--prefix $(PREFIX))
+	@ninja -C build --quiet libspoor.so libspoor.a
+	DESTDIR=$(DESTDIR) cmake --install build --strip $(if $(PREFIX),--prefix $(PREFIX))
+
+# libspoor as two files, build/amalgamation/spoor.c and spoor.h, for programs that build it themselves.
+amalgamation:
+	scripts/amalgamate build/amalgamation
+
+# Records the binary interface of libspoor that tests/lib/abi.sh holds it to; read the diff: what is gone breaks programs.
+abi: all
+	tests/lib/abi.sh --record build
 
 deb:
 	@$(MAKE) --no-print-directory preset PRESET=release
@@ -41,4 +51,4 @@ clean:
 	rm -rf build build-*
 
 FORCE:
-.PHONY: all test preset hostile golden fuzz bench install deb clean FORCE
+.PHONY: all test preset hostile golden fuzz bench install amalgamation abi deb clean FORCE

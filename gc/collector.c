@@ -588,8 +588,8 @@ static void fire_end(struct collector *c, const struct course *course,
 			c->ee->table->GetActiveSyncBlockCount(c->ee), handles_count(&c->handles));
 	}
 	gc_event_SpoorMarkAndSweep(index, marked->objects, marked->bytes, marked->stack_most,
-		marked->overflows, microseconds(course->begin, course->stopped),
-		microseconds(course->stopped, course->end), swept->regions_lazy,
+		marked->overflows, (uint64_t)(course->stopped - course->begin),
+		(uint64_t)(course->end - course->stopped), swept->regions_lazy,
 		swept->regions_in_pause, swept->runs, swept->free_bytes);
 }
 

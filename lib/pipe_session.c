@@ -672,7 +672,7 @@ int spoor_session_stop(struct spoor_session *handle)
 	session_stop(session, false);
 	if (status_of(session) == SESSION_ENDED)
 		return session->error;
-	if (loop_is_self() || sink_queue_is_self(session->sink))
+	if (loop_is_self() || sink_queue_is_self(__atomic_load_n(&session->sink, __ATOMIC_RELAXED)))
 		return 0;
 	while (session_wait(session, UINT64_C(1000000000)) && loop_running())
 		;

@@ -100,7 +100,7 @@ static int write_out(struct recorder_sink *recorder, const char *path)
 	struct sink *own = session->sink;
 	uint64_t written = session->written;
 	uint64_t lost = session->lost;
-	session->sink = out;
+	__atomic_store_n(&session->sink, out, __ATOMIC_RELAXED);
 	r = out->ops->begin(out, session);
 	for (const struct store_chunk *chunk = recorder->first; chunk && r == 0; chunk = chunk->next) {
 		size_t offset = 0;
@@ -111,9 +111,9 @@ static int write_out(struct recorder_sink *recorder, const char *path)
 	if (r == 0 && lost)
 		r = own_event_loss(session, &all);
 	int end = out->ops->end(out, r != 0);
-	session->sink = own;
-	session->written = written;
-	session->lost = lost;
+	__atomic_store_n(&session->sink, own, __ATOMIC_RELAXED);
+	__atomic_store_n(&session->written, written, __ATOMIC_RELAXED);
+	__atomic_store_n(&session->lost, lost, __ATOMIC_RELAXED);
 	session->loss_event = (struct session_loss){ 0 };
 	out->ops->free(out);
 	return r ? r : end;

@@ -58,6 +58,8 @@ if [ -d lib ]; then
 		tell 'the public headers include only each other and C'
 	grep -rnE '#[[:space:]]*include[[:space:]]*<(linux/|asm/|sys/(epoll|syscall|eventfd|signalfd|timerfd|inotify|prctl|ptrace|sendfile|xattr|capability|personality|auxv|vfs|sysinfo|mman)\.h|mntent\.h|link\.h|elf\.h)' lib |
 		grep -v '^lib/[a-z0-9_]*_linux\.c:' | tell 'lib keeps what is Linux in files called _linux.c'
+	grep -rnE '(^|[^a-z_>.])(syscall|gettid|tgkill|memfd_create|mremap|membarrier|prctl|epoll_[a-z]+|eventfd|signalfd|timerfd_[a-z]+|inotify_[a-z]+|dl_iterate_phdr|getauxval|sched_getcpu|process_vm_[a-z]+|pidfd_[a-z]+)[[:space:]]*\(|"/proc/|SO_PEERCRED|MAP_POPULATE|FUTEX_|SIGEV_THREAD_ID' lib |
+		grep -vE '^lib/[a-z0-9_]*_linux\.c:|^[^:]*:[0-9]+:[[:space:]]*(\*|/\*)|/\* .*(/proc|membarrier|mremap)' | tell 'lib calls what is Linux in files called _linux.c'
 	grep -rnE '(^|[^a-z_>.])(printf|fprintf|puts|putchar|perror|exit|_exit|abort|err|errx|warn|warnx)[[:space:]]*\(' lib --include='*.c' |
 		grep -vE '^[^:]*:[0-9]+:[[:space:]]*(\*|/\*)' | tell 'lib neither prints nor exits'
 fi

@@ -38,6 +38,7 @@ mkdir src/attic && echo >src/attic/x.c && must_tell 'a room that ARCHITECTURE.md
 echo '#include <linux/perf_event.h>' >>src/model/event.h && must_tell 'no Linux header'
 echo '#include "base/map.h"' >>lib/loop.c && must_tell 'lib may include only lib'
 echo '#include <sys/epoll.h>' >>lib/loop.c && must_tell 'lib keeps what is Linux'
+printf 'int f(void)\n{\n\treturn memfd_create("x", 0);\n}\n' >>lib/loop.c && must_tell 'lib calls what is Linux'
 echo '#include <stdio.h>' >>include/spoor/spoor.h && must_tell 'the public headers include only'
 printf 'void f(void)\n{\n\tprintf("x");\n}\n' >>lib/loop.c && must_tell 'lib neither prints nor exits'
 echo '#ifdef __x86_64__' >>src/base/map.c && must_tell 'only model/arch.c knows the processor'

@@ -33,15 +33,15 @@ done <"$scratch/words"
 
 # One meaning everywhere: a letter stands for one long name, a long name has one letter and one kind of argument.
 grep '^option ' "$scratch/words" | awk '$4 != "-" { print $4, $3 }' | sort -u | cut -d' ' -f1 | uniq -d >"$scratch/letters"
-# But --tree: the callers and callees of a report, the descendants of a process elsewhere.
-grep '^option ' "$scratch/words" | awk '$2 != "report" || $3 != "--tree" { print $3, $4, $5 }' | sort -u | cut -d' ' -f1 | uniq -d >"$scratch/names"
+# But --tree: the callers and callees of a report, the descendants of a process elsewhere. And each verb has formats of its own.
+grep '^option ' "$scratch/words" | awk '$2 != "report" || $3 != "--tree" { print $3, $4, $3 == "--format" ? "" : $5 }' | sort -u | cut -d' ' -f1 | uniq -d >"$scratch/names"
 cat "$scratch/letters" "$scratch/names" >"$scratch/doubtful"
 while read -r word; do
 	wrong "$word has two meanings: $(grep -- " $word " "$scratch/words" | awk '{ print $2, $3, $4, $5 }' | tr '\n' ';')"
 done <"$scratch/doubtful"
 
 if command -v mandoc >/dev/null; then
-	mandoc -T lint -W warning "$top"/docs/man/*.1 || wrong "mandoc finds fault with a page"
+	mandoc -T lint -W warning "$top"/docs/man/*.[17] || wrong "mandoc finds fault with a page"
 else
 	echo "skipped: the pages are not linted, mandoc is not installed"
 fi

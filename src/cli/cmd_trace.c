@@ -203,29 +203,33 @@ static int choose_providers(struct trace_run *run, struct diag *diag)
 	return result;
 }
 
-/* The chosen providers, each with the option it came from: for people, and on one line for the file. */
-static void say_providers(struct trace_run *run)
+/* The chosen providers on one line, for the file. */
+static void list_providers(struct trace_run *run)
 {
-	bool chosen = run->values->providers.list.count || run->values->profiles.list.count ||
-		      run->values->clr_events;
-	int width = 0;
-
 	for (uint32_t i = 0; i < run->providers.items.count; i++) {
 		const struct provider_choice *choice = &run->providers.items.items[i];
-		if ((int)strlen(choice->name) > width)
-			width = (int)strlen(choice->name);
 		bytes_printf(&run->providers_text, "%s%s:0x%" PRIx64 ":%u", i ? "," : "",
 			choice->name, choice->keywords, choice->level);
 	}
-	if (run->values->quiet)
-		return;
+}
+
+/* The chosen providers for people, each with the option it came from. */
+static void say_providers(const struct trace_run *run)
+{
+	bool chosen = run->values->providers.list.count || run->values->profiles.list.count ||
+		run->values->clr_events;
+	int width = 0;
+
+	for (uint32_t i = 0; i < run->providers.items.count; i++) {
+		int len = (int)strlen(run->providers.items.items[i].name);
+		width = len > width ? len : width;
+	}
 	for (uint32_t i = 0; i < run->providers.items.count; i++) {
 		const struct provider_choice *choice = &run->providers.items.items[i];
 		char name[128];
-		(void)text_make_safe(choice->name, strlen(choice->name), name,
-			sizeof(name)); /* a cut end is fine */
-		fprintf(stderr, "%-11s%-*s  0x%016" PRIx64 "  %-13s  %s\n", i ? "" : "providers",
-			width, name, choice->keywords, provider_level_name(choice->level),
+		(void)text_make_safe(choice->name, strlen(choice->name), name, sizeof(name)); /* a cut end is fine */
+		fprintf(stderr, "%-11s%-*s  0x%016" PRIx64 "  %-13s  %s\n", i ? "" : "providers", width,
+			name, choice->keywords, provider_level_name(choice->level),
 			chosen ? choice->from : "--profile (the default)");
 	}
 }
@@ -483,7 +487,7 @@ static void say_failures(struct trace_run *run, uint32_t *ret_traced)
 			process.bytes ? "not traced to its end" : "not traced", process.reason);
 		if (strcmp(process.reason_code, "permission") == 0)
 			words_say("run it as that user, or with sudo");
-		else if (!process.bytes)
+		else if (!process.bytes && strcmp(process.reason_code, "too-old") != 0)
 			words_say("spoor ps -p %u says more", process.pid);
 	}
 }
@@ -821,6 +825,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 		result = choose_targets(run, query, diag);
 	if (result < 0)
 		return result;
+	list_providers(run);
 	name_it(run);
 	make_command_line(command_line, sizeof(command_line), argc, argv);
 	providers = provider_list_request(&run->providers);

@@ -44,6 +44,8 @@ int cmd_report(const struct verb *self, int argc, char **argv);
 extern const struct option report_options[];
 int cmd_flame(const struct verb *self, int argc, char **argv);
 extern const struct option flame_options[];
+int cmd_counters(const struct verb *self, int argc, char **argv);
+extern const struct option counters_options[];
 int cmd_stacks(const struct verb *self, int argc, char **argv);
 extern const struct option stacks_options[];
 int cmd_heap(const struct verb *self, int argc, char **argv);

@@ -28,7 +28,7 @@ judge() {
 			n++
 			if (v["MarkedObjects"] * 24 > v["MarkedBytes"]) bad = v["MarkedObjects"] " objects in " v["MarkedBytes"] " bytes"
 			if (v["MarkedObjects"] < 1000) bad = "only " v["MarkedObjects"] " objects marked"
-			if (v["StoppedMicroseconds"] < 1 || v["StoppedMicroseconds"] > 60e6) bad = "stopped for " v["StoppedMicroseconds"] " us"
+			if (v["StoppedNs"] < 1000 || v["StoppedNs"] > 60e9) bad = "stopped for " v["StoppedNs"] " ns"
 			swept += v["RegionsSweptLazily"] + v["RegionsSweptInPause"]; runs += v["FreeRuns"]; free += v["FreeBytes"]
 		}
 		/^line SpoorHeapRegions/ {

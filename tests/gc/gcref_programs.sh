@@ -1,6 +1,6 @@
 #!/bin/sh
-# Real programs under the reference collector, by GCPath on .NET 10: an ASP.NET Core application with server-GC settings answers 10,000 requests under load, each one good, collecting all the
-# while; dotnet build builds a project that runs.
+# Real programs under the reference collector that collects all the while, by GCPath on .NET 10: an ASP.NET Core application with server-GC settings answers 10,000 requests under load, each
+# one good; dotnet build builds a project that runs. (As they come, under both libraries: web.sh.)
 . "$(dirname "$0")/prelude"
 library=$build/gc/libspoorgc.so
 wanted=10000
@@ -41,7 +41,6 @@ serve() {
 	echo "$name: $answered requests answered, $failed failed"
 }
 
-serve "web, as it comes" DOTNET_gcServer=1
 serve "web, each 1 MB" DOTNET_gcServer=1 DOTNET_GCgen0size=0x100000
 
 # A project, built and run.

@@ -14,7 +14,7 @@ ps_of() {
 }
 
 # As `dotnet App.dll`, and as a program of its own.
-begin framework burn 60000
+begin framework burn 600000
 host=$built-own/bin/managed/release/Managed
 if [ ! -x "$host" ] || [ "$source_folder/Program.cs" -nt "$host" ]; then
 	dotnet build "$source_folder" -c Release --artifacts-path "$built-own" -v quiet -nodeReuse:false -p:UseSharedCompilation=false \
@@ -22,15 +22,15 @@ if [ ! -x "$host" ] || [ "$source_folder/Program.cs" -nt "$host" ]; then
 	touch "$host"
 fi
 : >ready.own
-DOTNET_ROOT=$(dirname "$(realpath "$(command -v dotnet)")") start own "$host" burn 60000 >ready.own
+DOTNET_ROOT=$(dirname "$(realpath "$(command -v dotnet)")") start own "$host" burn 600000 >ready.own
 until_true grep -q ready ready.own || fail "the program of its own does not start"
 ps_of -p "$framework,$own"
 line $framework >one
 has one ' framework-dependent +10\.[0-9.]+ '
-has one 'Managed\.dll burn 60000$'
+has one 'Managed\.dll burn 600000$'
 line $own >one
 has one ' apphost +10\.[0-9.]+ +(x64|arm64) '
-has one 'burn 60000$'
+has one 'burn 600000$'
 has_no out 'not reachable'
 ps_of -n Managed
 line $framework >/dev/null && line $own >/dev/null || fail "-n Managed does not find both"
@@ -49,7 +49,7 @@ if [ ! -x "$single" ] || [ "$source_folder/Program.cs" -nt "$single" ]; then
 fi
 if [ -x "$single" ]; then
 	: >ready.single
-	start packed "$single" burn 60002 >ready.single
+	start packed "$single" burn 600002 >ready.single
 	until_true grep -q ready ready.single || fail "the single file does not start"
 	ps_of -p $packed
 	has out ' single-file +10\.[0-9.]+ '
@@ -57,7 +57,7 @@ if [ -x "$single" ]; then
 	kill -9 $packed
 	# Without its JIT memory's name only what it exports tells.
 	: >ready.single
-	DOTNET_EnableWriteXorExecute=0 start packed "$single" burn 60002 >ready.single
+	DOTNET_EnableWriteXorExecute=0 start packed "$single" burn 600002 >ready.single
 	until_true grep -q ready ready.single || fail "the single file does not start"
 	ps_of -n Managed
 	line $packed >one
@@ -82,7 +82,7 @@ ps_of --tree $own
 
 # Switched off, and stopped by a signal: why, and what to type.
 export DOTNET_EnableDiagnostics=0
-begin off burn 60000
+begin off burn 600000
 unset DOTNET_EnableDiagnostics
 ps_of -p $off
 has out 'not reachable: its diagnostics are switched off \(DOTNET_EnableDiagnostics=0\); spoor record -p'
@@ -94,12 +94,12 @@ has out "not reachable: it is stopped .*; kill -CONT $own"
 kill -CONT $own
 
 # A temporary folder that is not there, and one whose name leaves no room for a socket.
-TMPDIR=/no/such/folder begin homeless burn 60000
+TMPDIR=/no/such/folder begin homeless burn 600000
 ps_of -p $homeless
 has out "not reachable: cannot open its temporary directory '/no/such/folder/'"
 long=$scratch/$(printf 'd%.0s' $(seq 100))
 mkdir "$long"
-TMPDIR=$long begin longwinded burn 60000
+TMPDIR=$long begin longwinded burn 600000
 ps_of -p $longwinded
 has out 'not reachable: its TMPDIR is too long'
 kill -9 $off $homeless $longwinded
@@ -136,8 +136,8 @@ has err "no .NET process runs in a container 'no-such-thing'"
 # In a container of our own making: another pid namespace, another root of mounts, another host name.
 if is_root && unshare --pid --mount --uts --fork true 2>/dev/null; then
 	: >ready.inside
-	start outer unshare --pid --mount --uts --fork --mount-proc sh -c "hostname pod-of-ours-$$; mount -t tmpfs none /tmp; unset TMPDIR
-		HOSTNAME=pod-of-ours-$$ dotnet '$app' burn 60000" >ready.inside
+	start outer unshare --pid --mount --uts --fork --kill-child --mount-proc sh -c "hostname pod-of-ours-$$; mount -t tmpfs none /tmp; unset TMPDIR
+		HOSTNAME=pod-of-ours-$$ dotnet '$app' burn 600000" >ready.inside
 	until_true grep -q ready ready.inside || fail "the program in a container does not start"
 	ps_of --pod "pod-of-ours-$$"
 	has out '^ *[0-9]+ +[0-9]+ .* framework-dependent +10\.'

@@ -31,8 +31,8 @@ places_free() {
 	rm -f place*
 }
 
-begin one burn 120000
-begin two burn 120000
+begin one burn 600000
+begin two burn 600000
 
 # Two in one file; what was asked for is said, and nothing is lost.
 trace_of -p "$one,$two" --duration 1s -o both.nettrace
@@ -160,7 +160,7 @@ traced half.nettrace 1
 kill -CONT $two
 
 # A target that is killed in the middle: what came before stands.
-begin victim burn 120000
+begin victim burn 600000
 start tracer "$spoor" trace -p "$one,$victim" --duration 2s -o killed.nettrace 2>err
 sleep 1
 kill -9 $victim
@@ -175,11 +175,13 @@ has err "cannot write '/dev/full': No space left"
 # Killed three times, stopped by a signal once: the guard gives the sessions back, the programs run on, the file is whole up to the kill.
 for i in 1 2 3; do
 	start killed "$spoor" trace -q -p "$one,$two" --providers Nothing-Says-This -o k.nettrace
-	sleep 0.4
+	until_true sh -c "'$spoor' report k.nettrace | grep -q '^opened in 2 '" || fail "no two sessions: $(cat err)"
 	kill -9 $killed
 	wait $killed
+	cp k.nettrace k.last
+	rm k.nettrace
 done
-traced k.nettrace 2
+traced k.last 2
 start paused "$spoor" trace -q -p $one -o p.nettrace
 sleep 0.5
 kill -STOP $paused
@@ -199,9 +201,9 @@ done
 # In a pid namespace of its own: the ids are those of here.
 if is_root && unshare --pid --mount --fork true 2>/dev/null; then
 	: >ready.inside
-	start outer unshare --pid --mount --fork --mount-proc sh -c "mount -t tmpfs none /tmp; unset TMPDIR; dotnet '$app' burn 60001" >ready.inside
+	start outer unshare --pid --mount --fork --kill-child --mount-proc sh -c "mount -t tmpfs none /tmp; unset TMPDIR; dotnet '$app' burn 600001" >ready.inside
 	until_true grep -q ready ready.inside || fail "the program in a namespace does not start"
-	"$spoor" ps -n Managed --json | tr '{' '\n' | grep 'burn 60001' >inside
+	"$spoor" ps -n Managed --json | tr '{' '\n' | grep 'burn 600001' >inside
 	pid=$(grep -oE '^"pid":[0-9]+' inside | cut -d: -f2)
 	# shellcheck disable=SC2086
 	trace_of -p "$pid" --providers Microsoft-Windows-DotNETRuntime:1:4 --rundown false --print $until_event GC/Start

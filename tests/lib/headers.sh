@@ -52,5 +52,10 @@ if ! command -v "$cxx" >/dev/null || ! echo 'int main() { return 0; }' | "$cxx" 
 	echo "skipped: no C++ compiler beside $cc (the C half passed)"
 	exit 77
 fi
+for header in "$top"/include/spoor/*.h; do
+	printf '#include <spoor/%s>\n#include <spoor/%s>\n' "${header##*/}" "${header##*/}" >"$work/alone.cc"
+	# shellcheck disable=SC2086
+	"$cxx" -std=c++17 $warnings -I"$top/include" "$work/alone.cc"
+done
 # shellcheck disable=SC2086
 "$cxx" -std=c++17 $warnings -I"$top/include" "$work/use.cc"

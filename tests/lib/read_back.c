@@ -60,3 +60,12 @@ void read_free(struct read_file *file)
 		free((void *)(uintptr_t)file->events[i].payload);
 	free(file->events);
 }
+
+#if defined(__SANITIZE_THREAD__)
+/* Children of a program with threads fire events here. */
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+	return "die_after_fork=0";
+}
+#endif

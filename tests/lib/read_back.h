@@ -7,12 +7,6 @@
 #include <unistd.h>
 
 #if defined(__SANITIZE_THREAD__)
-/* Children of a program with threads start threads here. */
-__attribute__((visibility("default"))) const char *__tsan_default_options(void);
-const char *__tsan_default_options(void)
-{
-	return "die_after_fork=0";
-}
 #define SKIP_THREADS_IN_CHILDREN()                                                                                 \
 	do {                                                                                                       \
 		print_message("skipped: the thread sanitizer cannot follow threads of a forked child\n");          \

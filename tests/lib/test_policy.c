@@ -230,6 +230,23 @@ static void ended(struct session *session, int error, void *context)
 	pthread_mutex_unlock(&end->lock);
 }
 
+/* Called a moment after a session has ended. */
+static int error_of(struct end *end)
+{
+	for (int i = 0; i < 10000; i++) {
+		pthread_mutex_lock(&end->lock);
+		bool done = end->ended;
+		int error = end->error;
+		end->ended = false;
+		pthread_mutex_unlock(&end->lock);
+		if (done)
+			return error;
+		usleep(1000);
+	}
+	fail_msg("nobody was told of the session's end");
+	return 0;
+}
+
 static struct session *socket_session(int fd, struct end *end)
 {
 	struct session_config config = { .options = options_of(SPOOR_DROP_NEWEST, 0), .ended = ended, .context = end };
@@ -270,6 +287,7 @@ static void a_socket_gets_a_whole_stream(void **state)
 	session_stop(session, false);
 	assert_int_equal(session_wait(session, UINT64_C(10000000000)), 0);
 	pthread_join(thread, NULL);
+	assert_int_equal(error_of(&end), 0);
 	session_unref(session);
 	close(fds[0]);
 	read_back(test_path("socket.nettrace"), &file);
@@ -290,12 +308,10 @@ static void a_dead_peer_ends_its_session(void **state)
 	close(fds[0]);
 	assert_int_equal(session_wait(session, UINT64_C(10000000000)), 0);
 	assert_false(room_number_enabled());
-	pthread_mutex_lock(&end.lock);
-	assert_true(end.error == -EPIPE || end.error == -ECONNRESET);
-	pthread_mutex_unlock(&end.lock);
+	int error = error_of(&end);
+	assert_true(error == -EPIPE || error == -ECONNRESET);
 	session_unref(session);
 
-	end.error = 0;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
 	session = socket_session(fds[1], &end);
 	for (uint64_t i = 0; i < FIRED; i++)
@@ -304,6 +320,7 @@ static void a_dead_peer_ends_its_session(void **state)
 	session_stop(session, true);
 	assert_int_equal(session_wait(session, UINT64_C(10000000000)), 0);
 	assert_true(spoor_now_ns() - before < UINT64_C(4000000000));
+	assert_int_equal(error_of(&end), -ETIMEDOUT);
 	session_unref(session);
 	close(fds[0]);
 }

@@ -45,7 +45,7 @@ int main(int argc, char **argv)
 	struct trace trace;
 	struct merge merge = { 0 };
 	struct relay *relay = NULL;
-	struct sink *sink;
+	struct sink *sink = NULL;
 	struct diag diag = { 0 };
 	uint8_t piece[PIECE];
 	size_t size;

@@ -12,12 +12,15 @@
 //   Managed heap N        keeps N orders, every second with a note of its own, and one more for each byte that comes through
 //                         the pipe $ORDERS, until that ends: what `spoor heap` counts
 //
+//   Managed meters MS     counts: 10 orders every 100 ms by a Meter "Shop.Orders" of its own (counter, up-down counter, gauge, histogram; tags) and
+//                         an EventSource "Shop-Counters" with EventCounters of both kinds: what `spoor counters` shows
 //   Managed threads MS    threads to look at: four parked on one event (Parked 0..3), "Owner" that sleeps inside a lock, "Waiter 0" and "Waiter 1" that
 //                         ask for that lock again and again, "Sleeper", "Reader" that reads a pipe nobody writes to, "Spinner" that computes
 //
 // Prints "ready" first (heap: when all of them are there); burn ends with its rounds per second of CPU time.
 
 using System.Diagnostics;
+using System.Diagnostics.Metrics;
 using System.Diagnostics.Tracing;
 using System.Reflection;
 using System.Reflection.Emit;
@@ -55,6 +58,9 @@ switch (args[0])
     case "collectible":
         Made.Run(ms, Made.Collectible);
         break;
+    case "meters":
+        Counted.Run(ms);
+        break;
     default:
         return 2;
 }
@@ -87,6 +93,55 @@ static class Kept
     }
 }
 
+static class Counted
+{
+    public static void Run(int ms)
+    {
+        using Meter meter = new("Shop.Orders", "1.2", [new("region", "north")]);
+        Counter<long> orders = meter.CreateCounter<long>("shop.orders", "{order}", "Orders taken");
+        UpDownCounter<int> open = meter.CreateUpDownCounter<int>("shop.open");
+        Histogram<double> duration = meter.CreateHistogram<double>("shop.duration", "s", "Time an order takes");
+        meter.CreateObservableGauge("shop.temperature", () => 21.5, "Cel");
+        using ShopCounters source = new();
+        Stopwatch watch = Stopwatch.StartNew();
+        for (int turn = 0; watch.ElapsedMilliseconds < ms; turn++)
+        {
+            for (int i = 1; i <= 10; i++)
+            {
+                orders.Add(1, new KeyValuePair<string, object?>("kind", i % 2 == 0 ? "book" : "pen, \"blue\""));
+                duration.Record(i / 1000.0);
+                source.Order(i);
+            }
+            open.Add(turn % 2 == 0 ? 3 : -3);
+            Thread.Sleep(100);
+        }
+    }
+}
+
+[EventSource(Name = "Shop-Counters")]
+class ShopCounters : EventSource
+{
+    readonly EventCounter size;
+    readonly IncrementingEventCounter orders;
+
+    public ShopCounters()
+    {
+        size = new EventCounter("order-size", this) { DisplayName = "Order Size", DisplayUnits = "kg" };
+        orders = new IncrementingEventCounter("order-rate", this) { DisplayName = "Order Rate", DisplayRateTimeScale = TimeSpan.FromSeconds(1) };
+    }
+
+    [NonEvent]
+    public void Order(int kilograms)
+    {
+        size.WriteMetric(kilograms);
+        orders.Increment();
+    }
+
+    protected override void Dispose(bool disposing)
+    {
+        size.Dispose();
+        orders.Dispose();
+        base.Dispose(disposing);
 static class Posed
 {
     static readonly ManualResetEventSlim never = new(false, 0);

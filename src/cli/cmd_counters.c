@@ -1,0 +1,495 @@
+/*
+ * spoor counters: what .NET processes count of themselves, live, into a file, or out of the machine.
+ *
+ * Parses, drives the sessions until there is a reason to end, and gives each interval to what was asked for: the screen, lines, a file, the scraper that
+ * comes by, the collector that listens elsewhere.
+ */
+#include "cli/verbs.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "cli/counters_outlets.h"
+#include "cli/selection.h"
+#include "cli/target_options.h"
+#include "cli/words.h"
+#include "dotnet/guard.h"
+#include "export/counters_list.h"
+#include "machine/box.h"
+#include "model/counter_choice.h"
+#include "model/counters.h"
+#include "session/counting.h"
+#include "session/targets.h"
+
+#define SECOND_NS        UINT64_C(1000000000)
+#define STOP_NS          UINT64_C(6000000000)
+#define MAX_TIME_SERIES  1000u
+#define MAX_HISTOGRAMS   10u
+#define LIMIT_MAX        1000000u
+#define DEFAULT_COUNTERS "System.Runtime,Microsoft.AspNetCore.Hosting"
+#define DEFAULT_ADDRESS  "127.0.0.1:9464"
+
+/* EventSources with EventCounters that a runtime or its web server may have: they cannot be asked which there are. */
+#define KNOWN_EVENT_SOURCES                                                                                         \
+	"System.Runtime,Microsoft.AspNetCore.Hosting,Microsoft-AspNetCore-Server-Kestrel,Microsoft.AspNetCore.Http.Connections," \
+	"System.Net.Http,System.Net.NameResolution,System.Net.Security,System.Net.Sockets,Grpc.AspNetCore.Server,"  \
+	"Grpc.Net.Client,Microsoft.EntityFrameworkCore"
+
+/* The words of --format, in its order. */
+enum counters_format { FORMAT_AUTO, FORMAT_TABLE, FORMAT_LINES, FORMAT_CSV, FORMAT_JSON };
+
+struct counters_values {
+	struct target_values targets;
+	struct texts counters;
+	const char *interval;
+	uint64_t duration_ns;
+	uint64_t count;
+	uint64_t max_histograms;
+	uint64_t max_time_series;
+	unsigned format;
+	const char *output;
+	const char *prometheus;
+	const char *graphite;
+	const char *statsd;
+	bool csv;
+	bool json;
+	bool list;
+	bool quiet;
+};
+
+const struct option counters_options[] = {
+	TARGET_OPTIONS(struct counters_values, targets),
+	TARGET_ALL_OPTION(struct counters_values, targets, "every .NET process"),
+	{ 0, "process-id", "PID", "the same as --pid", OPTION_TEXTS, INTO(struct counters_values, targets.pids) },
+	{ 0, "counters", "LIST", "what to read: Provider,Other[counter,counter]; may be repeated", OPTION_TEXTS,
+		INTO(struct counters_values, counters) },
+	{ 0, "refresh-interval", "SECONDS", "seconds, or a time such as 100ms (1)", OPTION_TEXT,
+		INTO(struct counters_values, interval) },
+	{ 0, "maxHistograms", "N", "the most histograms a runtime keeps for us (10)", OPTION_COUNT,
+		INTO(struct counters_values, max_histograms) },
+	{ 0, "maxTimeSeries", "N", "the most time series a runtime keeps for us (1000)", OPTION_COUNT,
+		INTO(struct counters_values, max_time_series) },
+	{ 0, "duration", "TIME", "end after so long", OPTION_DURATION, INTO(struct counters_values, duration_ns) },
+	{ 0, "count", "N", "end after so many intervals", OPTION_COUNT, INTO(struct counters_values, count) },
+	{ 'f', "format", "auto|table|lines|csv|json", "table on a terminal, lines in a pipe (auto)", OPTION_CHOICE,
+		INTO(struct counters_values, format) },
+	{ 0, "csv", NULL, "the same as --format csv", OPTION_FLAG, INTO(struct counters_values, csv) },
+	{ 0, "json", NULL, "the same as --format json", OPTION_FLAG, INTO(struct counters_values, json) },
+	{ 'o', "output", "FILE", "into a file: JSON if its name ends so, else CSV", OPTION_TEXT,
+		INTO(struct counters_values, output) },
+	{ 0, "prometheus", "[ADDRESS]", "serve a page for Prometheus (127.0.0.1:9464)", OPTION_TEXT,
+		INTO(struct counters_values, prometheus) },
+	{ 0, "graphite", "HOST:PORT", "send to a Graphite collector, by TCP (port 2003)", OPTION_TEXT,
+		INTO(struct counters_values, graphite) },
+	{ 0, "statsd", "HOST:PORT", "send to a StatsD collector, by UDP (port 8125)", OPTION_TEXT,
+		INTO(struct counters_values, statsd) },
+	{ 0, "list", NULL, "what the processes offer to count, instead of counting", OPTION_FLAG,
+		INTO(struct counters_values, list) },
+	{ 'q', "quiet", NULL, "only errors on standard error", OPTION_FLAG, INTO(struct counters_values, quiet) },
+	{ 0 },
+};
+
+struct show {
+	const struct counters_values *values;
+	struct counting *counting;
+	struct counter_choice choice;
+	struct counters_outlets outlets;
+	VEC(struct counters_view) views; /* one a process, in the same order */
+	struct diag broken;              /* the file cannot be written any more */
+	uint64_t interval_ns;
+	int code;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
+	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+static bool look(struct show *show)
+{
+	uint32_t count = counting_count(show->counting);
+
+	vec_reset(&show->views);
+	for (uint32_t i = 0; i < count; i++) {
+		struct counting_process process;
+		counting_process(show->counting, i, &process);
+		const struct counters_view view = {
+			.process = process.name,
+			.pid = process.pid,
+			.runtime = process.runtime_version,
+			.trouble = process.reason,
+			.counters = process.counters,
+			.utc_ns = process.utc_ns,
+			.interval_s = (double)show->interval_ns / 1e9,
+		};
+		if (!vec_add(&show->views, view))
+			return false;
+	}
+	return true;
+}
+
+static void on_ready(void *context, uint32_t index)
+{
+	struct show *show = context;
+
+	if (!show->broken.error && look(show))
+		(void)counters_outlets_interval(&show->outlets, show->views.items, show->views.count, index,
+			&show->broken); /* asked for in each turn */
+}
+
+static void on_tell(void *context, uint32_t index, const char *sentence)
+{
+	struct show *show = context;
+	struct counting_process process;
+	char line[700];
+
+	counting_process(show->counting, index, &process);
+	(void)snprintf(line, sizeof(line), "%s (%u): %s", process.name, process.pid, sentence); /* cut if it is long */
+	counters_outlets_say(&show->outlets, line);
+}
+
+static int watch_signals(struct pollfd *ret_watched, struct diag *diag)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGWINCH);
+	sigaddset(&set, SIGTSTP); /* a reader that stands still would hold up the processes: the end comes first */
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return diag_set(diag, -errno, "cannot block signals: %m");
+	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+
+	if (fd < 0)
+		return diag_set(diag, -errno, "cannot watch signals: %m");
+	*ret_watched = (struct pollfd){ .fd = fd, .events = POLLIN };
+	return 0;
+}
+
+/* Seconds, as dotnet-counters takes them, or any time of ours. */
+static int read_interval(const struct counters_values *values, const struct verb *verb, uint64_t *ret_ns)
+{
+	char *end;
+
+	*ret_ns = SECOND_NS;
+	if (!values->interval)
+		return EXIT_DONE;
+	double seconds = strtod(values->interval, &end);
+
+	if (end != values->interval && !*end && seconds > 0 && seconds < 1e6)
+		*ret_ns = (uint64_t)(seconds * 1e9 + 0.5);
+	else if (!text_parse_duration(values->interval, ret_ns))
+		return options_misused(verb, "--refresh-interval takes seconds or a time such as 500ms, not '%s'", values->interval);
+	if (*ret_ns < COUNTING_INTERVAL_MIN_NS)
+		return options_misused(verb, "--refresh-interval is 100ms at the least");
+	return EXIT_DONE;
+}
+
+static int read_choice(const struct counters_values *values, struct counter_choice *choice, struct diag *diag)
+{
+	int result = 0;
+
+	if (values->list && !values->counters.list.count)
+		return counter_choice_add(choice, KNOWN_EVENT_SOURCES, diag);
+	for (uint32_t i = 0; result == 0 && i < values->counters.list.count; i++)
+		result = counter_choice_add(choice, values->counters.list.items[i], diag);
+	if (!values->counters.list.count)
+		result = counter_choice_add(choice, DEFAULT_COUNTERS, diag);
+	return result;
+}
+
+/* Those that could not be asked, or broke off; all of them: a failure. */
+static int tell_ends(const struct show *show)
+{
+	uint32_t failed = 0;
+	uint32_t count = counting_count(show->counting);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct counting_process process;
+		counting_process(show->counting, i, &process);
+		if (process.lost && !show->values->quiet)
+			words_say("%s (%u): %llu events were lost on the way", process.name, process.pid,
+				(unsigned long long)process.lost);
+		if (process.state != COUNTING_FAILED)
+			continue;
+		if (!process.intervals)
+			failed++;
+		words_say("%s counters of %s (%u): %s", process.intervals ? "no more" : "no", process.name, process.pid,
+			process.reason);
+	}
+	return count && failed == count ? EXIT_FAILED : EXIT_DONE;
+}
+
+/* Each process that still counts has had its intervals, or the time is over. */
+static bool has_enough(const struct show *show, uint64_t begin_ns)
+{
+	if (show->values->duration_ns && now_ns() >= begin_ns + show->values->duration_ns)
+		return true;
+	for (uint32_t i = 0; show->values->count && i < counting_count(show->counting); i++) {
+		struct counting_process process;
+		counting_process(show->counting, i, &process);
+		if (process.intervals < show->values->count && process.state != COUNTING_ENDED && process.state != COUNTING_FAILED)
+			return false;
+	}
+	return show->values->count;
+}
+
+/* SIGWINCH says that the terminal has another size; every other one says that it is enough. */
+static bool signal_ends(struct show *show, const struct pollfd *watched)
+{
+	struct signalfd_siginfo info;
+	bool ends = false;
+
+	while (watched->revents && read(watched->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGWINCH)
+			counters_outlets_resized(&show->outlets);
+		else
+			ends = true;
+	}
+	return ends;
+}
+
+static bool all_listed(const struct show *show)
+{
+	for (uint32_t i = 0; i < counting_count(show->counting); i++) {
+		struct counting_process process;
+		counting_process(show->counting, i, &process);
+		if (!process.listed && process.state != COUNTING_FAILED && process.state != COUNTING_ENDED)
+			return false;
+	}
+	return true;
+}
+
+static void run(struct show *show, struct pollfd *watched)
+{
+	const struct counters_values *values = show->values;
+	uint64_t begin_ns = now_ns();
+	uint64_t end_ns = values->duration_ns ? begin_ns + values->duration_ns : UINT64_MAX;
+	struct pollfd fds[COUNTERS_OUTLET_FDS + 1];
+	int running = 1;
+
+	while (running > 0 && !has_enough(show, begin_ns) && !show->broken.error && !show->outlets.wants_end) {
+		size_t count = counters_outlets_fds(&show->outlets, fds + 1);
+		uint64_t wake_ns = counters_outlets_wake_ns(&show->outlets);
+		fds[0] = *watched;
+		running = counting_step(show->counting, fds, count + 1, wake_ns < end_ns ? wake_ns : end_ns);
+		if (signal_ends(show, &fds[0]) || (values->list && all_listed(show)))
+			break;
+		if (look(show))
+			counters_outlets_advance(&show->outlets, show->views.items, show->views.count);
+	}
+	counting_stop(show->counting);
+	uint64_t until_ns = now_ns() + STOP_NS;
+
+	while (now_ns() < until_ns && counting_step(show->counting, NULL, 0, until_ns) > 0)
+		;
+}
+
+/* ---- --list ---- */
+
+static int print_list(const struct show *show)
+{
+	struct bytes out = { 0 };
+	int code = EXIT_DONE;
+
+	for (uint32_t i = 0; i < counting_count(show->counting); i++) {
+		struct counting_process process;
+		counting_process(show->counting, i, &process);
+		const struct counters_offer offer = {
+			.process = process.name,
+			.pid = process.pid,
+			.runtime = process.runtime_version,
+			.counters = process.counters,
+			.instruments = process.instruments,
+			.instrument_count = process.instrument_count,
+		};
+		if (!process.listed)
+			continue;
+		if (show->values->json)
+			counters_list_json(&offer, &out);
+		else
+			counters_list_text(&offer, &out);
+	}
+	if (out.len)
+		code = selection_print(&out);
+	bytes_done(&out);
+	return code;
+}
+
+/* ---- from the options to the sessions ---- */
+
+static enum counters_form form_of(const struct counters_values *values)
+{
+	const char *dot = values->output ? strrchr(values->output, '.') : NULL;
+
+	if (values->list)
+		return COUNTERS_NOTHING;
+	if (values->csv || values->format == FORMAT_CSV)
+		return COUNTERS_CSV;
+	if (values->json || values->format == FORMAT_JSON)
+		return COUNTERS_JSON;
+	if (values->output)
+		return dot && strcmp(dot, ".json") == 0 ? COUNTERS_JSON : COUNTERS_CSV;
+	if (values->format == FORMAT_TABLE)
+		return COUNTERS_TABLE;
+	if (values->format == FORMAT_LINES)
+		return COUNTERS_LINES;
+	if (values->prometheus || values->graphite || values->statsd)
+		return COUNTERS_NOTHING;
+	return isatty(STDOUT_FILENO) == 1 ? COUNTERS_TABLE : COUNTERS_LINES;
+}
+
+static int count_targets(struct show *show, const struct targets *targets, struct diag *diag)
+{
+	struct pollfd watched = { .fd = -1 };
+	struct guard *guard = NULL;
+	const struct counters_values *values = show->values;
+	struct box box;
+	int result = watch_signals(&watched, diag);
+
+	box_read(&box);
+	if (result == 0)
+		result = guard_start(&guard, diag);
+	const struct counters_outlet_options outlets = {
+		.form = form_of(values),
+		.file = values->output,
+		.prometheus = values->prometheus,
+		.graphite = values->graphite,
+		.statsd = values->statsd,
+		.host = box.host,
+		.several = targets->list.count > 1,
+		.quiet = values->quiet,
+	};
+	const struct counting_options options = {
+		.choice = &show->choice,
+		.interval_ns = show->interval_ns,
+		.max_histograms = (uint32_t)values->max_histograms,
+		.max_time_series = (uint32_t)values->max_time_series,
+		.list = values->list,
+		.derive = !values->list && counter_choice_has_provider(&show->choice, "System.Runtime"),
+		.guard = guard,
+		.ready = on_ready,
+		.tell = on_tell,
+		.context = show,
+	};
+	bool opened = result == 0;
+
+	if (opened)
+		result = counters_outlets_open(&show->outlets, &outlets, diag);
+	if (result == 0)
+		result = counting_new(&options, &show->counting, diag);
+	for (uint32_t i = 0; result == 0 && i < targets->list.count; i++)
+		result = counting_add(show->counting, &targets->list.items[i], diag);
+	if (result == 0)
+		run(show, &watched);
+	if (opened)
+		counters_outlets_close(&show->outlets);
+	if (result == 0) {
+		show->code = values->list ? print_list(show) : EXIT_DONE;
+		int ends = tell_ends(show);
+		show->code = show->code ? show->code : ends;
+	}
+	if (result == 0 && show->broken.error) {
+		*diag = show->broken;
+		result = diag->error;
+	}
+	counting_free(show->counting);
+	guard_free(guard);
+	closep(&watched.fd);
+	return result;
+}
+
+/* `--prometheus` may stand alone: the address is then put behind it, as if it had been typed. The copy is the caller's. */
+static char **complete_arguments(int *argc, char **argv)
+{
+	static char address[] = DEFAULT_ADDRESS;
+	char **copy = calloc((size_t)*argc * 2 + 1, sizeof(*copy));
+	int count = 0;
+
+	for (int i = 0; copy && i < *argc; i++) {
+		copy[count++] = argv[i];
+		if (strcmp(argv[i], "--") == 0) {
+			while (++i < *argc)
+				copy[count++] = argv[i];
+			break;
+		}
+		if (strcmp(argv[i], "--prometheus") == 0 && (i + 1 == *argc || argv[i + 1][0] == '-'))
+			copy[count++] = address;
+	}
+	*argc = count;
+	return copy;
+}
+
+/* What does not go together. */
+static int check(const struct counters_values *values, const struct arguments *args, const struct verb *verb)
+{
+	bool rows = values->csv || values->json || values->format == FORMAT_CSV || values->format == FORMAT_JSON;
+
+	if (args->command || args->words.count)
+		return options_misused(verb, "it takes options only, and -p PID says of what");
+	if (values->max_histograms > LIMIT_MAX || values->max_time_series > LIMIT_MAX)
+		return options_misused(verb, "--maxHistograms and --maxTimeSeries take %u at the most", LIMIT_MAX);
+	if (values->csv && values->json)
+		return options_misused(verb, "--csv and --json do not go together");
+	if (values->output && !rows && values->format != FORMAT_AUTO)
+		return options_misused(verb, "-o takes CSV or JSON");
+	if (values->list && (values->output || values->prometheus || values->graphite || values->statsd || values->csv))
+		return options_misused(verb, "--list prints what there is to count; it goes with --json only");
+	return EXIT_DONE;
+}
+
+int cmd_counters(const struct verb *self, int argc, char **argv)
+{
+	struct counters_values values = { .max_histograms = MAX_HISTOGRAMS, .max_time_series = MAX_TIME_SERIES };
+	struct show show = { .values = &values };
+	struct target_choice choice = { 0 };
+	struct targets targets = { 0 };
+	struct diag diag = { 0 };
+	struct arguments args;
+	int code;
+
+	cleanup(freep) char **completed = complete_arguments(&argc, argv);
+
+	if (!completed || !options_parse(self, argc, completed, &values, &args, &code))
+		return completed ? code : EXIT_FAILED;
+	code = check(&values, &args, self);
+	if (code == EXIT_DONE)
+		code = read_interval(&values, self, &show.interval_ns);
+	if (code == EXIT_DONE)
+		code = target_options_dotnet(&values.targets, self, &choice);
+	if (code == EXIT_DONE) {
+		int result = read_choice(&values, &show.choice, &diag);
+		if (result == 0) {
+			choice.query.details |= TARGET_DOTNET;
+			result = targets_choose(&choice.query, &targets, &diag);
+		}
+		if (result == 0)
+			result = count_targets(&show, &targets, &diag);
+		code = result < 0 ? words_fail(&diag) : show.code;
+		if (result == -EINVAL)
+			code = EXIT_MISUSED; /* a list or an address that is none */
+	}
+	vec_done(&show.views);
+	counter_choice_done(&show.choice);
+	targets_done(&targets);
+	target_options_done(&choice);
+	options_done(self, &values, &args);
+	return code;
+}

@@ -1,0 +1,412 @@
+/* See counters_outlets.h. */
+#include "cli/counters_outlets.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "export/counters_metrics.h"
+#include "export/counters_rows.h"
+#include "machine/endpoint.h"
+#include "model/counters.h"
+#include "session/counting_push.h"
+
+#define CLOSE_WAIT_MS 500
+#define PUSH_WAIT_NS  UINT64_C(1000000000)
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	(void)clock_gettime(clock, &now); /* cannot fail for these clocks */
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void say_where(const struct counters_outlets *o, const char *what, const char *where)
+{
+	if (!o->options.quiet)
+		fprintf(stderr, "%-11s%s\n", what, where);
+}
+
+static int open_network(struct counters_outlets *o, struct diag *diag)
+{
+	const struct counters_outlet_options *options = &o->options;
+	char url[ENDPOINT_TEXT_MAX + 32u];
+	int result = 0;
+
+	if (options->prometheus) {
+		result = counting_http_open(options->prometheus, &o->http, diag);
+		if (result < 0)
+			return result;
+		(void)snprintf(url, sizeof(url), "http://%s/metrics", counting_http_address(o->http)); /* fits */
+		say_where(o, "metrics", url);
+	}
+	if (options->graphite) {
+		result = counting_push_open(COUNTING_PUSH_GRAPHITE, options->graphite, &o->graphite, diag);
+		if (result < 0)
+			return result;
+		say_where(o, "graphite", counting_push_address(o->graphite));
+	}
+	if (options->statsd) {
+		result = counting_push_open(COUNTING_PUSH_STATSD, options->statsd, &o->statsd, diag);
+		if (result < 0)
+			return result;
+		say_where(o, "statsd", counting_push_address(o->statsd));
+	}
+	return 0;
+}
+
+int counters_outlets_open(struct counters_outlets *o, const struct counters_outlet_options *options, struct diag *diag)
+{
+	*o = (struct counters_outlets){ .options = *options, .first = true };
+	o->file.fd = o->file.folder = -1;
+	output_queue_open(&o->out, STDOUT_FILENO);
+	int result = open_network(o, diag);
+
+	if (result == 0 && options->file) {
+		result = output_file_open(&o->file, options->file, diag);
+		/* From its first byte on it is what it will be: whoever kills us leaves all there is. */
+		if (result == 0)
+			result = output_file_keep(&o->file, diag);
+	}
+	if (result < 0)
+		return result;
+	screen_look(stdout, COLOR_AUTO, &o->screen);
+	if (options->form == COUNTERS_TABLE) {
+		terminal_open(&o->terminal, &o->scratch);
+		(void)output_queue_add(&o->out, o->scratch.data, o->scratch.len); /* nothing waits yet */
+		o->drawn = o->dirty = true;
+	}
+	return 0;
+}
+
+/* ---- rows ---- */
+
+/* One write a row, over the tail of the row before: the file is whole after each. */
+static int write_at(struct counters_outlets *o, const void *data, size_t size, struct diag *diag)
+{
+	const uint8_t *at = data;
+	uint64_t offset = o->file_end;
+
+	while (size) {
+		ssize_t n = pwrite(o->file.fd, at, size, (off_t)offset);
+		if (n < 0 && errno == ESPIPE)
+			n = write(o->file.fd, at, size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			diag_set(diag, -errno, "cannot write '%s': %m", o->options.file);
+			diag_remedy(diag, "choose another place with -o FILE");
+			return diag->error;
+		}
+		at += n;
+		offset += (uint64_t)n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+static int write_json_rows(struct counters_outlets *o, struct diag *diag)
+{
+	size_t tail = strlen(counters_json_tail);
+	size_t at = 0;
+	struct bytes piece = { 0 };
+	int result = 0;
+
+	/* Rows begin with their separator, ",\n"; the first of all has none. A row holds no line end itself. */
+	while (result == 0 && at < o->scratch.len) {
+		const uint8_t *begin = o->scratch.data + at;
+		const uint8_t *next = memchr(begin + 2, '\n', o->scratch.len - at - 2);
+		size_t size = next ? (size_t)(next - begin) - 1 : o->scratch.len - at;
+		bytes_reset(&piece);
+		bytes_add(&piece, begin, size);
+		bytes_add(&piece, counters_json_tail, tail);
+		result = piece.failed ? -ENOMEM : write_at(o, piece.data, piece.len, diag);
+		o->file_end += size;
+		at += size;
+	}
+	bytes_done(&piece);
+	return result;
+}
+
+static int add_rows(struct counters_outlets *o, const struct counters_view *view, struct diag *diag)
+{
+	bool json = o->options.form == COUNTERS_JSON;
+	bool document = json && o->options.file;
+	size_t tail = strlen(counters_json_tail);
+	int result = 0;
+
+	bytes_reset(&o->scratch);
+	if (!o->begun && document) {
+		counters_json_head(o->options.several ? "several" : view->process, clock_ns(CLOCK_REALTIME), &o->scratch);
+		bytes_text(&o->scratch, counters_json_tail);
+		result = write_at(o, o->scratch.data, o->scratch.len, diag);
+		o->file_end = o->scratch.len - tail;
+		bytes_reset(&o->scratch);
+	} else if (!o->begun && !json) {
+		counters_csv_head(o->options.several, &o->scratch);
+	}
+	o->begun = true;
+	if (json)
+		counters_json(view, document ? ",\n" : "\n", &o->first, &o->scratch);
+	else
+		counters_csv(view, o->options.several, &o->scratch);
+	if (result < 0 || !o->scratch.len)
+		return result;
+	if (o->scratch.failed)
+		return diag_set(diag, -ENOMEM, "out of memory");
+	if (document)
+		return write_json_rows(o, diag);
+	if (o->options.file) {
+		result = write_at(o, o->scratch.data, o->scratch.len, diag);
+		o->file_end += o->scratch.len;
+		return result;
+	}
+	if (json) {
+		/* Lines: each ends where it ends, not where the next begins. */
+		bytes_text(&o->scratch, "\n");
+		o->first = true;
+	}
+	(void)output_queue_add(&o->out, o->scratch.data, o->scratch.len); /* what was left out is told at the end */
+	return 0;
+}
+
+/* ---- the screen ---- */
+
+static void draw(struct counters_outlets *o, const struct counters_view *views, size_t count)
+{
+	if (!o->drawn || !o->dirty || !count)
+		return;
+	if (!output_queue_is_empty(&o->out))
+		return; /* the screen before is not out yet: this one, then, a moment later */
+	terminal_size(&o->table.columns, &o->table.lines);
+	o->table.color = o->screen.color;
+	o->table.notice = o->notice;
+	if (!o->table.paused)
+		o->table.utc_ns = clock_ns(CLOCK_REALTIME);
+	bytes_reset(&o->scratch);
+	bytes_text(&o->scratch, "\x1b[?2026h\x1b[H"); /* terminals that know the first show it all at once */
+	counters_table_draw(&o->table, views, count, &o->scratch);
+	bytes_text(&o->scratch, "\x1b[J\x1b[?2026l");
+	(void)output_queue_add(&o->out, o->scratch.data, o->scratch.len); /* nothing waits */
+	o->dirty = false;
+}
+
+static void take_keys(struct counters_outlets *o)
+{
+	uint32_t page = o->table.lines > 4 ? o->table.lines - 4 : 1;
+	int key;
+
+	while ((key = terminal_key(&o->terminal)) != KEY_NONE) {
+		o->dirty = true;
+		if (key == 'q' || key == 'Q' || key == KEY_ENDED || key == 3) {
+			o->wants_end = true;
+			return;
+		}
+		if (key == 'p' || key == 'P')
+			o->table.paused = true;
+		else if (key == 'r' || key == 'R')
+			o->table.paused = false;
+		else if (key == KEY_UP || key == 'k')
+			o->table.first_row -= o->table.first_row != 0;
+		else if (key == KEY_DOWN || key == 'j')
+			o->table.first_row++;
+		else if (key == KEY_PAGE_UP)
+			o->table.first_row -= o->table.first_row < page ? o->table.first_row : page;
+		else if (key == KEY_PAGE_DOWN || key == ' ')
+			o->table.first_row += page;
+		else if (key == KEY_HOME)
+			o->table.first_row = 0;
+		else if (key == KEY_LEFT)
+			o->table.first_process -= o->table.first_process != 0;
+		else if (key == KEY_RIGHT)
+			o->table.first_process++;
+	}
+}
+
+void counters_outlets_resized(struct counters_outlets *o)
+{
+	o->dirty = true;
+}
+
+void counters_outlets_say(struct counters_outlets *o, const char *sentence)
+{
+	if (o->options.quiet)
+		return;
+	if (!o->drawn) {
+		words_say("%s", sentence);
+		return;
+	}
+	(void)snprintf(o->notice, sizeof(o->notice), "%s", sentence); /* cut if it is long */
+	o->dirty = true;
+}
+
+/* ---- all of them ---- */
+
+/* Whether another of them has its name: then its process id tells them apart. */
+static bool has_namesake(const struct counters_view *views, size_t count, size_t index)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (i != index && strcmp(views[i].process, views[index].process) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void push(struct counters_outlets *o, struct counting_push *to, const struct counters_view *views, size_t count,
+	size_t index)
+{
+	bool with_pid = has_namesake(views, count, index);
+
+	bytes_reset(&o->scratch);
+	if (to == o->graphite)
+		counters_graphite(&views[index], o->options.host, with_pid, &o->scratch);
+	else
+		counters_statsd(&views[index], o->options.host, with_pid, &o->scratch);
+	if (!o->scratch.failed)
+		counting_push_add(to, o->scratch.data, o->scratch.len, clock_ns(CLOCK_MONOTONIC));
+}
+
+int counters_outlets_interval(struct counters_outlets *o, const struct counters_view *views, size_t count, size_t index,
+	struct diag *diag)
+{
+	if (o->graphite)
+		push(o, o->graphite, views, count, index);
+	if (o->statsd)
+		push(o, o->statsd, views, count, index);
+	switch (o->options.form) {
+	case COUNTERS_TABLE:
+		o->dirty |= !o->table.paused;
+		return 0;
+	case COUNTERS_LINES:
+		bytes_reset(&o->scratch);
+		counters_lines(&views[index], &o->scratch);
+		(void)output_queue_add(&o->out, o->scratch.data, o->scratch.len); /* what was left out is told at the end */
+		return 0;
+	case COUNTERS_CSV:
+	case COUNTERS_JSON:
+		return add_rows(o, &views[index], diag);
+	default:
+		return 0;
+	}
+}
+
+size_t counters_outlets_fds(struct counters_outlets *o, struct pollfd fds[COUNTERS_OUTLET_FDS])
+{
+	size_t count = 0;
+
+	if (output_queue_poll(&o->out, &fds[count]))
+		count++;
+	if (o->drawn && o->terminal.keys)
+		fds[count++] = (struct pollfd){ .fd = STDIN_FILENO, .events = POLLIN };
+	if (o->graphite && counting_push_poll(o->graphite, &fds[count]))
+		count++;
+	if (o->statsd && counting_push_poll(o->statsd, &fds[count]))
+		count++;
+	if (o->http)
+		count += counting_http_fds(o->http, fds + count);
+	return count;
+}
+
+uint64_t counters_outlets_wake_ns(const struct counters_outlets *o)
+{
+	uint64_t graphite = o->graphite ? counting_push_wake_ns(o->graphite) : UINT64_MAX;
+	uint64_t statsd = o->statsd ? counting_push_wake_ns(o->statsd) : UINT64_MAX;
+
+	return graphite < statsd ? graphite : statsd;
+}
+
+static void page(void *context, struct bytes *out)
+{
+	const struct counters_outlets *o = context;
+
+	counters_prometheus(o->views, o->view_count, out);
+}
+
+/* A collector that is away is said once, and again after it was back. */
+static void advance_push(struct counters_outlets *o, struct counting_push *to, const char *what, bool *told)
+{
+	char sentence[512];
+
+	counting_push_advance(to, clock_ns(CLOCK_MONOTONIC));
+	const char *problem = counting_push_problem(to);
+
+	if (problem && !*told) {
+		(void)snprintf(sentence, sizeof(sentence), "%s at %s takes nothing: %s. It is tried again, and lines wait meanwhile",
+			what, counting_push_address(to), problem);
+		counters_outlets_say(o, sentence);
+	}
+	*told = problem != NULL;
+}
+
+void counters_outlets_advance(struct counters_outlets *o, const struct counters_view *views, size_t count)
+{
+	struct pollfd reader;
+
+	output_queue_advance(&o->out);
+	if (output_queue_poll(&o->out, &reader) && o->options.form != COUNTERS_NOTHING && poll(&reader, 1, 0) == 1 &&
+		(reader.revents & POLLERR))
+		o->wants_end = true;
+	if (o->out.error)
+		o->wants_end = true;
+	if (o->graphite)
+		advance_push(o, o->graphite, "graphite", &o->graphite_told);
+	if (o->statsd)
+		advance_push(o, o->statsd, "statsd", &o->statsd_told);
+	o->views = views;
+	o->view_count = count;
+	if (o->http)
+		counting_http_advance(o->http, clock_ns(CLOCK_MONOTONIC), page, o);
+	if (o->drawn) {
+		take_keys(o);
+		draw(o, views, count);
+	}
+}
+
+/* What is still on its way to a collector that is there gets a second. */
+static void finish_push(struct counters_outlets *o, struct counting_push *to, const char *what)
+{
+	uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + PUSH_WAIT_NS;
+	struct pollfd fd;
+	char sentence[256];
+
+	while (!counting_push_is_empty(to) && !counting_push_problem(to) && clock_ns(CLOCK_MONOTONIC) < until_ns &&
+		counting_push_poll(to, &fd)) {
+		(void)poll(&fd, 1, 50); /* tried in any case */
+		counting_push_advance(to, clock_ns(CLOCK_MONOTONIC));
+	}
+	if (counting_push_dropped(to)) {
+		(void)snprintf(sentence, sizeof(sentence), "%llu lines for %s at %s were dropped: it was away for too long",
+			(unsigned long long)counting_push_dropped(to), what, counting_push_address(to));
+		counters_outlets_say(o, sentence);
+	} else if (!counting_push_is_empty(to)) {
+		(void)snprintf(sentence, sizeof(sentence), "the last lines did not get to %s at %s", what,
+			counting_push_address(to));
+		counters_outlets_say(o, sentence);
+	}
+}
+
+void counters_outlets_close(struct counters_outlets *o)
+{
+	if (o->drawn) {
+		bytes_reset(&o->scratch);
+		terminal_close(&o->terminal, &o->scratch);
+		(void)output_queue_add(&o->out, o->scratch.data, o->scratch.len); /* the terminal may have gone */
+		o->drawn = false;
+	}
+	output_queue_close(&o->out, CLOSE_WAIT_MS);
+	if (o->out.refused && !o->options.quiet)
+		words_say("%llu intervals were not printed: nobody took them", (unsigned long long)o->out.refused);
+	if (o->graphite)
+		finish_push(o, o->graphite, "graphite");
+	if (o->statsd)
+		finish_push(o, o->statsd, "statsd");
+	counting_push_free(o->graphite);
+	counting_push_free(o->statsd);
+	counting_http_free(o->http);
+	output_file_close(&o->file);
+	bytes_done(&o->scratch);
+}

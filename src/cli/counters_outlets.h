@@ -1,0 +1,93 @@
+/*
+ * Where `spoor counters` puts what it reads: a screen or lines on stdout, a file, a page that is fetched, collectors.
+ *
+ *   counters_outlets_open(&outlets, &options, &diag);
+ *   each interval of a process:  counters_outlets_interval(&outlets, views, count, index, &diag)
+ *   each turn:  n = counters_outlets_fds(&outlets, fds); poll; counters_outlets_advance(&outlets, views, count)
+ *   counters_outlets_close(&outlets);
+ */
+#ifndef SPOOR_CLI_COUNTERS_OUTLETS_H
+#define SPOOR_CLI_COUNTERS_OUTLETS_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "cli/output_queue.h"
+#include "cli/terminal.h"
+#include "cli/words.h"
+#include "export/counters_table.h"
+#include "machine/output_file.h"
+#include "session/counting_http.h"
+
+struct counters_view;
+struct counting_push;
+struct diag;
+
+enum counters_form {
+	COUNTERS_NOTHING, /* on stdout: it goes elsewhere */
+	COUNTERS_TABLE,
+	COUNTERS_LINES,
+	COUNTERS_CSV,
+	COUNTERS_JSON,
+};
+
+struct counters_outlet_options {
+	enum counters_form form;
+	const char *file;       /* CSV and JSON go there; NULL: to stdout */
+	const char *prometheus; /* addresses; NULL: not asked for */
+	const char *graphite;
+	const char *statsd;
+	const char *host;       /* what collectors call this machine */
+	bool several;           /* processes */
+	bool quiet;
+};
+
+#define COUNTERS_OUTLET_FDS (COUNTING_HTTP_FDS + 4u)
+
+struct counters_outlets {
+	struct counters_outlet_options options;
+	struct output_queue out;
+	struct output_file file;
+	uint64_t file_end;      /* where the next row goes: JSON's tail stands there */
+	bool begun;             /* the head is written */
+	bool first;             /* no row has been */
+	struct counting_http *http;
+	struct counting_push *graphite;
+	struct counting_push *statsd;
+	bool graphite_told;
+	bool statsd_told;
+	struct terminal terminal;
+	struct screen screen;
+	struct counters_table table;
+	bool drawn;             /* the terminal is ours */
+	bool dirty;             /* it is to be drawn anew */
+	bool wants_end;         /* q, or nobody reads any more */
+	char notice[512];
+	struct bytes scratch;
+	const struct counters_view *views; /* while a page is made */
+	size_t view_count;
+};
+
+int counters_outlets_open(struct counters_outlets *outlets, const struct counters_outlet_options *options,
+	struct diag *diag);
+
+/* Negative: the file cannot be written any more. */
+int counters_outlets_interval(struct counters_outlets *outlets, const struct counters_view *views, size_t count,
+	size_t index, struct diag *diag);
+
+size_t counters_outlets_fds(struct counters_outlets *outlets, struct pollfd fds[COUNTERS_OUTLET_FDS]);
+uint64_t counters_outlets_wake_ns(const struct counters_outlets *outlets);
+void counters_outlets_advance(struct counters_outlets *outlets, const struct counters_view *views, size_t count);
+
+/* The size of the terminal has changed. */
+void counters_outlets_resized(struct counters_outlets *outlets);
+
+/* A sentence for the person: below the table's heading, else on stderr. */
+void counters_outlets_say(struct counters_outlets *outlets, const char *sentence);
+
+void counters_outlets_close(struct counters_outlets *outlets);
+
+#endif

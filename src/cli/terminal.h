@@ -1,0 +1,48 @@
+/*
+ * A terminal that is drawn on as a whole, and its keys.
+ *
+ *   terminal_open(&terminal, &out);          the screen of before is kept aside; keys come one by one, unseen
+ *   terminal_size(&columns, &lines);         as often as it may have changed (SIGWINCH)
+ *   while ((key = terminal_key(&terminal))) ...
+ *   terminal_close(&terminal, &out);         all as it was
+ *
+ * Keys come from stdin if that is a terminal of ours, else there are none.
+ */
+#ifndef SPOOR_CLI_TERMINAL_H
+#define SPOOR_CLI_TERMINAL_H
+
+#include <stdbool.h>
+#include <termios.h>
+
+struct bytes;
+
+/* What a key is, if it is not a character. */
+enum terminal_key {
+	KEY_NONE = 0,
+	KEY_UP = 0x100,
+	KEY_DOWN,
+	KEY_LEFT,
+	KEY_RIGHT,
+	KEY_PAGE_UP,
+	KEY_PAGE_DOWN,
+	KEY_HOME,
+	KEY_ENDED, /* there will be no more */
+};
+
+struct terminal {
+	struct termios saved;
+	bool keys;
+	unsigned char pending[32];
+	unsigned pending_count;
+};
+
+/* `out` gets what is to be written to the screen. */
+void terminal_open(struct terminal *terminal, struct bytes *out);
+void terminal_close(struct terminal *terminal, struct bytes *out);
+
+void terminal_size(unsigned *ret_columns, unsigned *ret_lines);
+
+/* Never waits: KEY_NONE when there is none. Call it when stdin is readable, until it says so. */
+int terminal_key(struct terminal *terminal);
+
+#endif

@@ -1,0 +1,195 @@
+#!/bin/sh
+# spoor counters of a real process: its Meter's and EventSource's values, every way out (lines, table, CSV, JSON that is killed, Prometheus, StatsD's and a real
+# Graphite collector), two tools at once with different limits, and no session left behind.
+. "$(dirname "$(realpath "$0")")/prelude"
+. "$here/managed/prelude"
+
+clean_up_more() {
+	[ ! -e "$scratch/carbon/carbon.pid" ] || kill "$(cat "$scratch/carbon/carbon.pid")" 2>/dev/null
+}
+
+begin shop meters 600000
+mine='--counters Shop.Orders,Shop-Counters'
+
+# About 100 orders a second, each as long as its number says: values, tags, quantiles, both kinds of EventCounters.
+code_of "$spoor" counters -p $shop $mine --count 3
+expect_code 0 "three intervals"
+has out '^[0-9:]{8} Managed \([0-9]+\)  Shop\.Orders  shop\.temperature region=north  21\.5 Cel$'
+has out 'Shop\.Orders  shop\.duration region=north p99  9\.99 ms  p50 6\.00 ms  p95 9\.99 ms  [0-9.]+ /s$'
+has out 'Shop\.Orders  shop\.orders kind=book,region=north  [0-9.]+ /s  [0-9]+ in all$'
+has out 'Shop\.Orders  shop\.orders kind=pen, "blue",region=north  [0-9.]+ /s  [0-9]+ in all$'
+has out 'Shop\.Orders  shop\.open region=north  -?[0-9]'
+has out 'Shop-Counters  Order Size  5\.50 kg$'
+has out 'Shop-Counters  Order Rate  [0-9.]+ /s$'
+[ "$(grep -c 'Order Size' out)" = 3 ] || fail "three intervals have $(grep -c 'Order Size' out) lines of a counter"
+has_no out 'System\.Runtime'
+
+# As many orders as the counter says: the sum of what the intervals brought.
+code_of "$spoor" counters -p $shop --counters 'Shop.Orders[shop.orders]' --refresh-interval 100ms --count 15 --json
+expect_code 0 "intervals of 100 ms"
+has_no out shop.duration
+grep 'kind=book' out | sed 's/.*"added":\([0-9.]*\),.*"since_start":\([0-9]*\).*/\1 \2/' |
+	awk '{ sum += $1; last = $2 } END { if (NR < 12 || sum < last - 0.01 || sum > last + 0.01 || last < 40) { print NR, sum, last; exit 1 } }' ||
+	fail "what the intervals brought is not what the counter says"
+
+# The runtime's own, and what is derived of it; only what is asked for.
+code_of "$spoor" counters -p $shop --count 2
+expect_code 0 "the default"
+has out 'Managed \([0-9]+\)  CPU  [0-9.]+ %$'
+has out 'Managed \([0-9]+\)  GC pause  [0-9.]+ %$'
+has out 'Managed \([0-9]+\)  allocated  [0-9.]+ [kMG]?B/s$'
+has out 'System\.Runtime  dotnet\.gc\.collections gc\.heap\.generation=gen2'
+has_no out 'alloc-rate|Allocation Rate'
+code_of "$spoor" counters -p $shop --count 1 --counters 'EventCounters\System.Runtime[alloc-rate,cpu-usage]'
+has out 'System\.Runtime  Allocation Rate  '
+has out 'System\.Runtime  CPU Usage  '
+[ "$(grep -c System.Runtime out)" = 2 ] || fail "two counters were asked for"
+
+code_of "$spoor" counters -p $shop --list
+expect_code 0 "--list"
+has out '^  shop\.duration +Histogram`1 +s +Time an order takes \[region=north\]$'
+has out '^  dotnet\.gc\.pause\.time '
+has out '^System\.Runtime \(EventCounters\)$'
+
+# Into files. A JSON file is whole however its writer ends.
+code_of "$spoor" counters -p $shop $mine --count 2 --format csv -o shop.csv
+expect_code 0 "CSV"
+[ "$(head -n 1 shop.csv)" = 'Timestamp,Provider,Counter Name,Counter Type,Mean/Increment' ] || fail "not dotnet-counters' columns"
+has shop.csv '^[0-9]{2}/[0-9]{2}/[0-9]{4} [0-9:]{8},Shop\.Orders,shop\.duration \(s\)\[region=north;Percentile=50\],Metric,0\.0059967041015625$'
+has shop.csv ',Shop\.Orders,"shop\.orders \(\{order\} / 1 sec\)\[kind=pen; ""blue"";region=north\]",Rate,[0-9.]+$'
+[ "$(stat -c %a shop.csv)" = 600 ] || fail "a file is its owner's alone"
+for pause in 1.3 1.7 2.2; do
+	"$spoor" counters -q -p $shop --refresh-interval 0.1 -o killed.json &
+	writer=$!
+	sleep $pause
+	kill -9 $writer
+	wait $writer 2>/dev/null
+	[ "$(tail -n 1 killed.json)" = ']}' ] || fail "a killed writer left: $(tail -c 200 killed.json)"
+	if command -v python3 >/dev/null; then
+		python3 -c 'import json; assert len(json.load(open("killed.json"))["Events"]) > 30' || fail "no valid JSON"
+	fi
+done
+code_of "$spoor" counters -p $shop $mine -o /dev/full --csv
+expect_code 1 "a full disk"
+has err "^cannot write '/dev/full': No space left on device"
+
+# Two tools, the second with other limits: it goes by those of the first, which loses nothing by it.
+"$spoor" counters -p $shop --counters Shop.Orders --refresh-interval 0.5 --maxHistograms 7 --count 12 --csv >first.csv 2>first.err &
+first=$!
+sleep 1.3
+code_of "$spoor" counters -p $shop --counters Shop.Orders --refresh-interval 2 --count 2 --csv
+expect_code 0 "the second tool"
+has err 'another tool reads its Meters every 0\.5 s, 1000 time series and 7 histograms at most'
+has out 'shop\.orders \(\{order\} / 2 sec\)\[kind=book;region=north\],Rate,(8|9|10)[0-9]'
+wait $first || fail "the first tool failed: $(cat first.err)"
+[ "$(grep -c Percentile=99 first.csv)" = 12 ] || fail "the first tool got $(grep -c Percentile=99 first.csv) intervals, not 12"
+
+# The table, on a terminal that is small and gets keys.
+if command -v script >/dev/null; then
+	(sleep 2.5 && printf 'p' && sleep 0.3 && printf 'r' && sleep 0.3 && printf 'q') |
+		timeout 20 script -qec "stty cols 60 rows 12; '$spoor' counters -p $shop" table >/dev/null || fail "the table's end"
+	grep -q "$(printf '\033')\[?1049h" table || fail "no table"
+	grep -q "$(printf '\033')\[?1049l" table || fail "the screen of before was not put back"
+	has table 'GC pause'
+	has table '\(paused\)'
+	has table 'rows above'
+else
+	echo "the table was not looked at: no script(1) here"
+fi
+
+# Prometheus.
+if command -v curl >/dev/null; then
+	start server "$spoor" counters -p $shop $mine --refresh-interval 0.2 --prometheus 127.0.0.1:0 2>server.err
+	until_true grep -q '^metrics' server.err || fail "no server"
+	url=$(sed -n 's/^metrics *//p' server.err)
+	fetched() {
+		curl -sf "$url" >page && grep -q '^shop_orders_total' page
+	}
+	until_true fetched || fail "no page: $(cat server.err)"
+	has page '^# TYPE shop_orders_total counter$'
+	has page '^shop_orders_total\{process="Managed",pid="[0-9]+",meter="Shop\.Orders",meter_version="1\.2",kind="pen, \\"blue\\"",region="north"\} [0-9]+$'
+	has page '^shop_duration_seconds\{.*,quantile="0\.99",region="north"\} 0\.0099'
+	has page '^shop_duration_seconds_count\{.*\} [0-9]+$'
+	has page '^shop_counters_order_size'
+	[ "$(curl -s -o /dev/null -w '%{http_code}' "${url%/metrics}/")" = 404 ] || fail "another page than /metrics"
+	[ "$(curl -s -X POST -o /dev/null -w '%{http_code}' "$url")" = 405 ] || fail "POST"
+	if command -v promtool >/dev/null; then
+		promtool check metrics <page >promtool.out 2>&1 || grep -q 'error' promtool.out && fail "promtool: $(cat promtool.out)"
+	fi
+	kill $server
+else
+	echo "the page for Prometheus was not looked at: no curl here"
+fi
+
+# Graphite: what the collector has stored.
+if command -v carbon-cache >/dev/null && command -v whisper-fetch >/dev/null; then
+	mkdir -p carbon/whisper carbon/log
+	port=$((20000 + $$ % 20000))
+	cat >carbon/carbon.conf <<END
+[cache]
+STORAGE_DIR = $scratch/carbon/
+LOCAL_DATA_DIR = $scratch/carbon/whisper/
+CONF_DIR = $scratch/carbon/
+LOG_DIR = $scratch/carbon/log/
+PID_DIR = $scratch/carbon/
+MAX_CREATES_PER_MINUTE = inf
+MAX_UPDATES_PER_SECOND = 5000
+LINE_RECEIVER_INTERFACE = 127.0.0.1
+LINE_RECEIVER_PORT = $port
+PICKLE_RECEIVER_INTERFACE = 127.0.0.1
+PICKLE_RECEIVER_PORT = $((port + 1))
+CACHE_QUERY_INTERFACE = 127.0.0.1
+CACHE_QUERY_PORT = $((port + 2))
+ENABLE_TAGS = False
+END
+	printf '[all]\npattern = .*\nretentions = 1s:10m\n' >carbon/storage-schemas.conf
+	# It comes late: the first lines wait for it.
+	start sender "$spoor" counters -p $shop $mine --graphite 127.0.0.1:$port 2>sender.err
+	sleep 1.5
+	carbon-cache --config="$scratch/carbon/carbon.conf" --pidfile="$scratch/carbon/carbon.pid" --logdir="$scratch/carbon/log" start >carbon/out 2>&1 ||
+		fail "carbon does not start: $(tail -n 3 carbon/out)"
+	stored=carbon/whisper/spoor/$(hostname | tr . _)/Managed/Shop_Orders/shop
+	has_temperature() {
+		whisper-fetch "$stored/temperature/north.wsp" 2>/dev/null | grep -q '21\.5'
+	}
+	until_true has_temperature || until_true has_temperature || fail "carbon has: $(find carbon/whisper -name '*.wsp' | head -n 20)"
+	has sender.err 'takes nothing: Connection refused'
+	for name in temperature orders/book duration; do
+		[ -e "$stored/$name" ] || [ -e "$stored/$name.wsp" ] || fail "carbon has no $name"
+	done
+	whisper-fetch "$stored/duration/north/p99.wsp" | grep -q '0\.00999' || fail "carbon has another p99"
+	kill $sender
+	wait $sender 2>/dev/null
+	kill "$(cat carbon/carbon.pid)"
+else
+	echo "Graphite was not looked at: no carbon-cache here (package graphite-carbon)"
+fi
+
+# Many processes; one that is none of .NET; one that ends.
+begin other meters 4000
+code_of "$spoor" counters -p $shop -p $other $mine --count 1 --csv
+expect_code 0 "two processes"
+has out "^Timestamp,.*,Process$"
+has out ",Managed \\($shop\\)$"
+has out ",Managed \\($other\\)$"
+code_of timeout 30 "$spoor" counters -p $other $mine
+expect_code 0 "a process that ends"
+has out 'Order Size'
+code_of "$spoor" counters -p $$ --count 1
+expect_code 1 "a shell"
+has err "^no counters of "
+
+# More sessions than the runtime has places for, one after the other; also with a reader that is killed.
+for i in $(seq 66); do
+	"$spoor" counters -q -p $shop --duration 200ms >/dev/null 2>err || fail "session $i"
+done
+for i in 1 2 3; do
+	"$spoor" counters -q -p $shop >/dev/null 2>&1 &
+	reader=$!
+	sleep 0.3
+	kill -9 $reader
+	wait $reader 2>/dev/null
+done
+code_of "$spoor" counters -p $shop $mine --count 1
+expect_code 0 "after all of them"
+has out 'shop\.temperature'

@@ -1,0 +1,23 @@
+#!/bin/sh
+# amalgamation.sh COMPILER: spoor.c and spoor.h are made, the same twice, compile alone without a warning, show nothing but spoor_ names, and work.
+set -eu
+cc=$1
+top=$(realpath "$(dirname "$0")/../..")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+"$top/scripts/amalgamate" "$work/a"
+"$top/scripts/amalgamate" "$work/b"
+cmp "$work/a/spoor.c" "$work/b/spoor.c"
+cmp "$work/a/spoor.h" "$work/b/spoor.h"
+cd "$work/a"
+"$cc" -std=gnu17 -O1 -g -Wall -Wextra -Werror -fno-omit-frame-pointer -fno-optimize-sibling-calls -c spoor.c -o spoor.o
+if nm -g --defined-only spoor.o | grep -v ' spoor_'; then
+	echo "FAILED: these names are seen by the program that takes spoor.c in"
+	exit 1
+fi
+# The program includes the one header under the name it has there.
+sed -e 's|<spoor/spoor.h>|"spoor.h"|' -e '/<spoor\//d' "$top/tests/lib/adopter.c" >adopter.c
+"$cc" -std=gnu17 -Wall -Wextra -Werror adopter.c spoor.o -o adopter -lm -ldl -pthread
+timeout 60 ./adopter
+echo "one file, $(wc -l <spoor.c) lines"

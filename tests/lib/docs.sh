@@ -1,0 +1,75 @@
+#!/bin/sh
+# docs.sh BUILD-FOLDER COMPILER PAGE: builds and runs a page of docs/libspoor from its very text, against libspoor as it is installed.
+#
+#   ```c NAME.c    a whole file
+#   ```sh          commands, run in order; `cc` is COMPILER
+#   ```text        what the commands before it print
+#   ```console     for the reader alone
+set -eu
+build=$(realpath "$1")
+compiler=$(command -v "$2")
+page=$(realpath "$3")
+command -v pkg-config >/dev/null || {
+	echo "skipped: pkg-config is not installed"
+	exit 77
+}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+cmake --install "$build" --prefix "$work/root" --component libspoor >"$work/log" || {
+	cat "$work/log"
+	exit 1
+}
+library=$(dirname "$(find "$work/root" -name libspoor.so)")
+sed -i "s|^prefix=.*|prefix=$work/root|" "$library/pkgconfig/spoor.pc"
+export PKG_CONFIG_PATH="$library/pkgconfig" LD_LIBRARY_PATH="$library" PATH="$work/bin:$PATH"
+mkdir "$work/page" "$work/bin"
+printf '#!/bin/sh\nexec %s -Wall -Wextra -Werror "$@"\n' "$compiler" >"$work/bin/cc"
+chmod +x "$work/bin/cc"
+cd "$work/page"
+
+# Each block becomes a file; `steps` names them in order.
+awk -v steps="$work/steps" -v blocks="$work/block" '
+	/^```/ && !kind {
+		kind = substr($1, 4)
+		name = $2
+		count++
+		file = kind == "c" && name != "" ? name : blocks "." count
+		printf "" >file
+		print kind, file >>steps
+		next
+	}
+	/^```/ { close(file); kind = ""; next }
+	kind { print >>file }
+	END { if (kind) { print "a block does not end" >"/dev/stderr"; exit 1 } }
+' "$page"
+ran=0
+touch "$work/steps"
+while read -r kind file; do
+	case $kind in
+	c | console) ;;
+	sh)
+		timeout 60 sh -e "$file" >"$work/said" 2>&1 </dev/null || {
+			echo "FAILED: $(cat "$file")"
+			cat "$work/said"
+			exit 1
+		}
+		ran=$((ran + 1))
+		;;
+	text)
+		diff -u "$file" "$work/said" || {
+			echo "FAILED: $page promises other words"
+			exit 1
+		}
+		;;
+	*)
+		echo "FAILED: a block of $page is '$kind': c, sh, text or console"
+		exit 1
+		;;
+	esac
+done <"$work/steps"
+[ $ran -gt 0 ] || {
+	echo "FAILED: $page has nothing to run"
+	exit 1
+}
+echo "$ran steps"
