@@ -40,8 +40,6 @@ static void dump_end(int *fd)
 {
 	if (fd == &dump_fd) {
 		code_dump_unmark(dump_marker);
-	if (fd == &dump_fd && dump_marker) {
-		platform_unmap(dump_marker, platform_page_size());
 		dump_marker = NULL;
 	}
 	platform_close(*fd);
@@ -122,8 +120,6 @@ static int dump_begin(const char *folder)
 	if (dump_fd < 0)
 		return -ENOSPC;
 	dump_marker = code_dump_mark(dump_fd);
-	/* A file system mounted noexec refuses it: perf then has to be told of the file by hand. */
-	dump_marker = platform_map_marker(dump_fd);
 	return 0;
 }
 
