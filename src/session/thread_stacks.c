@@ -40,7 +40,8 @@
 #define BUFFER_MB          64u
 #define TIMEOUT_NS         UINT64_C(5000000000)
 #define TURN_NS            UINT64_C(250000000)
-#define THREADS_MAX        65536u /* that are looked at; a process with more is cut, and says so */
+#define THREADS_MAX        65536u /* that are looked at; of a process with more, the rest is left out */
+#define TICKS_STALE        4u     /* every thread in managed code is in every tick: who is not has left it */
 #define FRAMES_ROOM        512u
 #define STACK_BYTES_MAX    (256u << 10) /* of a thread's stack that are read */
 #define CALL_BYTES         8u           /* before an address: room for a call */
@@ -64,6 +65,7 @@ struct seen {
 	uint64_t lock;
 	uint64_t lock_owner;           /* as the process numbers it */
 	uint32_t stack;                /* in the stream's trace */
+	uint32_t tick;                 /* of the sampler, when it was last seen */
 	uint8_t mode;
 	bool again;                    /* what is known is from before a wait that has ended: the next sample counts */
 };
@@ -103,6 +105,8 @@ struct taking {
 	VEC(struct code_mapping) mappings;
 	struct bytes text;             /* scratch */
 	uint64_t *stack;               /* scratch: STACK_BYTES_MAX */
+	uint32_t tick;                 /* of the sampler: begins anew when a thread comes again */
+	uint32_t looked_tick;
 	int memory_fd;                 /* while it is looked at */
 	bool sampled;
 	bool looked;                   /* at /proc */
@@ -142,13 +146,26 @@ static struct seen *seen_of(struct taking *t, uint64_t inner_tid)
 	return seen;
 }
 
+/* What is known of a thread at the time it was looked at; NULL: it has no managed frames, or none any more. */
+static const struct seen *seen_now(const struct taking *t, uint64_t inner_tid)
+{
+	uint32_t at = map_get(&t->seen_index, inner_tid);
+	const struct seen *seen = at ? &t->seen.items[at - 1] : NULL;
+
+	return seen && t->looked_tick < seen->tick + TICKS_STALE ? seen : NULL;
+}
+
 static void take_sample(struct taking *t, struct seen *seen, const struct event *event)
 {
 	struct cursor c = cursor_of(event->payload, event->payload_size);
 	uint32_t type = cursor_u32(&c);
 
 	t->sampled = true;
-	if ((seen->mode && !seen->again) || c.short_read)
+	if (seen->tick == t->tick)
+		t->tick++;
+	seen->tick = t->tick;
+	/* The last one before we look at /proc is nearest to what is found there. */
+	if ((t->looked && seen->mode && !seen->again) || c.short_read)
 		return;
 	seen->mode = type == 2 ? THREAD_MANAGED : THREAD_NATIVE;
 	seen->again = false;
@@ -157,7 +174,7 @@ static void take_sample(struct taking *t, struct seen *seen, const struct event 
 }
 
 /* It begins to wait for a lock: the event's own stack says where, and it says who has the lock (.NET 7 and later). */
-static void take_contention(struct seen *seen, const struct event *event)
+static void take_contention(struct taking *t, struct seen *seen, const struct event *event)
 {
 	struct cursor c = cursor_of(event->payload, event->payload_size);
 
@@ -171,6 +188,7 @@ static void take_contention(struct seen *seen, const struct event *event)
 		return;
 	seen->lock = object;
 	seen->lock_owner = owner;
+	seen->tick = t->tick;
 	if (event->stack_index) {
 		seen->stack = event->stack_index;
 		seen->time_ns = event->time_ns;
@@ -197,7 +215,7 @@ static void take_event(struct taking *t, const struct event *event)
 	if (schema->provider_kind == PROVIDER_SAMPLE && schema->event_id == EVENT_SAMPLE) {
 		take_sample(t, seen, event);
 	} else if (schema->provider_kind == PROVIDER_CLR && schema->event_id == EVENT_CONTENTION_START) {
-		take_contention(seen, event);
+		take_contention(t, seen, event);
 	} else if (schema->provider_kind == PROVIDER_CLR && schema->event_id == EVENT_CONTENTION_STOP) {
 		seen->again = seen->lock != 0;
 		seen->lock = seen->lock_owner = 0;
@@ -293,13 +311,13 @@ static bool is_start(void *context, uint64_t address)
 /* A thread that stands in a system call, before and after its stack was read, has had that stack. */
 static void walk(struct taking *t, const struct thread_state *state, struct walked *walked)
 {
-	uint32_t at = map_get(&t->seen_index, state->thread.inner_tid);
+	const struct seen *seen = seen_now(t, state->thread.inner_tid);
 	uint32_t managed_count = 0;
 	const uint64_t *managed = NULL;
 
 	walked->first = t->walked_frames.count;
-	if (at)
-		managed = stack_table_get(&t->trace.stacks, t->seen.items[at - 1].stack, &managed_count);
+	if (seen)
+		managed = stack_table_get(&t->trace.stacks, seen->stack, &managed_count);
 	if (t->memory_fd < 0 || !t->stack || !state->sp || state->state == 'R' || state->sp % 8)
 		return;
 	ssize_t size = target_memory_read(t->memory_fd, state->sp, t->stack, STACK_BYTES_MAX);
@@ -347,6 +365,7 @@ static void look(struct taking *t)
 	struct id_list tids = { 0 };
 
 	t->looked = true;
+	t->looked_tick = t->tick;
 	t->dump->native = true;
 	(void)proc_list_threads(&stacks->proc, t->target->pid, &tids); /* gone: then there are none */
 	for (uint32_t i = 0; i < tids.ids.count && i < THREADS_MAX; i++) {
@@ -361,10 +380,9 @@ static void look(struct taking *t)
 			t->dump->native = false;
 	}
 	vec_done(&tids.ids);
-	if (stacks->options.managed_only)
-		return;
 	(void)proc_read_maps(&stacks->proc, t->target->pid, take_mapping, t); /* without: addresses only */
-	walk_all(t);
+	if (!stacks->options.managed_only)
+		walk_all(t);
 }
 
 /* ---- names ---- */
@@ -531,8 +549,7 @@ static void build_thread(struct taking *t, uint32_t number)
 {
 	const struct thread_state *state = &t->states.items[number];
 	struct walked walked = number < t->walks.count ? t->walks.items[number] : (struct walked){ 0 };
-	uint32_t at = map_get(&t->seen_index, state->thread.inner_tid);
-	const struct seen *seen = at ? &t->seen.items[at - 1] : NULL;
+	const struct seen *seen = seen_now(t, state->thread.inner_tid);
 	struct building building = { .count = 0 };
 	uint32_t managed_count = 0;
 	const uint64_t *managed = seen ? stack_table_get(&t->trace.stacks, seen->stack, &managed_count) : NULL;
@@ -576,10 +593,10 @@ static void name_owners(struct taking *t)
 {
 	for (uint32_t i = 0; i < t->dump->threads.count; i++) {
 		struct dump_thread *thread = &t->dump->threads.items[i];
-		uint32_t at = map_get(&t->seen_index, thread->inner_tid);
+		const struct seen *seen = seen_now(t, thread->inner_tid);
 		const struct dump_thread *owner = NULL;
-		if (at && t->seen.items[at - 1].lock_owner)
-			owner = thread_dump_find(t->dump, t->seen.items[at - 1].lock_owner);
+		if (seen && seen->lock_owner)
+			owner = thread_dump_find(t->dump, seen->lock_owner);
 		if (owner)
 			thread->lock_owner = owner->tid;
 	}

@@ -1,7 +1,7 @@
 /*
  * All threads of some .NET processes as they stand now: managed frames asked of the runtime, the rest read from /proc.
  *
- * One short EventPipe session a process: the runtime's sampler sends the managed stacks of all its threads at once, and with the first of them the session is
+ * One short EventPipe session a process: the runtime's sampler sends the managed stacks of all its threads at once, and when the first of them are here the session is
  * stopped; its rundown names the methods. Threads are stopped by nobody but the runtime, for the sampler's tick. At the same moment /proc tells of each thread
  * its state, its system call and where in the kernel it waits. Sessions end by StopTracing whatever happens, under the guard.
  */

@@ -142,6 +142,9 @@ class ShopCounters : EventSource
         size.Dispose();
         orders.Dispose();
         base.Dispose(disposing);
+    }
+}
+
 static class Posed
 {
     static readonly ManualResetEventSlim never = new(false, 0);
