@@ -5,6 +5,7 @@
  *   counter_add        prints lines "NAME ONE-THREAD TWO-THREADS"
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,16 @@ static double cpu_ns(void)
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
 	return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+/* The two threads on a CPU each: else they may take turns on one. */
+static void pin(size_t cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	(void)pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
 /* One loop each, so that the compiler sees what it calls. */
@@ -51,6 +62,7 @@ static void *second(void *argument)
 {
 	struct run *run = argument;
 
+	pin(1);
 	for (int round = 0; round < ROUNDS; round++) {
 		pthread_barrier_wait(&together);
 		run->loop();
@@ -98,6 +110,7 @@ int main(void)
 {
 	struct spoor_meter *meter = spoor_meter_open("Bench", NULL);
 
+	pin(0);
 	counter = spoor_counter_open(meter, SPOOR_COUNTER, "adds", NULL);
 	gauge = spoor_counter_open(meter, SPOOR_GAUGE, "gauge", NULL);
 	histogram = spoor_counter_open(meter, SPOOR_HISTOGRAM, "values", NULL);

@@ -38,8 +38,8 @@ uint32_t code_dump_files(void)
 
 static void dump_end(int *fd)
 {
-	if (fd == &dump_fd && dump_marker) {
-		platform_unmap(dump_marker, platform_page_size());
+	if (fd == &dump_fd) {
+		code_dump_unmark(dump_marker);
 		dump_marker = NULL;
 	}
 	platform_close(*fd);
@@ -119,8 +119,7 @@ static int dump_begin(const char *folder)
 	dump_write(&dump_fd);
 	if (dump_fd < 0)
 		return -ENOSPC;
-	/* A file system mounted noexec refuses it: perf then has to be told of the file by hand. */
-	dump_marker = platform_map_marker(dump_fd);
+	dump_marker = code_dump_mark(dump_fd);
 	return 0;
 }
 

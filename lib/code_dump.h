@@ -18,6 +18,10 @@ uint32_t code_dump_files(void); /* that are being written */
 void code_dump_add(const struct code_range *range, uint32_t files);
 void code_dump_move(const struct code_range *range, uint64_t from);
 
+/* code_dump_linux.c: makes perf aware of the file. NULL when the system does not let us. */
+void *code_dump_mark(int fd);
+void code_dump_unmark(void *mark);
+
 /* In the child of a fork: the files are the parent's. */
 void code_dump_forget(void);
 

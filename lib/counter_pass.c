@@ -2,7 +2,7 @@
  * The thread that reads counters. A pass: under the lock it lists every series there is; then, without the lock, each consumer whose time has come is told
  * of instruments that came and went and given its readings. While a pass runs nothing on its list is freed: what is closed meanwhile waits in `trash`.
  *
- * Invariants, under the lock: `current` is the consumer whose callbacks may run, `observing` the instrument whose `observe` may run, NULL else. A thread of an
+ * Invariants, under the lock: `counter_current` is the consumer whose callbacks may run, `observing` the instrument whose `observe` may run, NULL else. A thread of an
  * older `generation` touches nothing but the lock and ends.
  */
 #include "lib/counter_registry.h"
@@ -32,13 +32,13 @@ struct counter_memory {
 };
 
 static pthread_cond_t counter_wake;    /* for the thread: a consumer came or goes */
-static pthread_cond_t counter_calm;    /* for the others: current or observing changed */
+static pthread_cond_t counter_calm;    /* for the others: counter_current or observing changed */
 static bool conditions_ready;
 static pthread_t counter_thread;
 static bool counter_thread_there;
 static uint64_t counter_generation;
 static struct counter_consumer *consumers;
-static struct counter_consumer *current;
+static struct counter_consumer *counter_current;
 static const struct counter_instrument *observing;
 static struct counter_series **pass_list;
 static uint32_t pass_count;
@@ -306,7 +306,7 @@ static bool counter_consumer_gone(const struct counter_consumer *consumer)
 	return __atomic_load_n(&consumer->gone, __ATOMIC_RELAXED);
 }
 
-/* One consumer's turn, without the lock. Its struct stays: counter_consumer_remove() waits for `current`. */
+/* One consumer's turn, without the lock. Its struct stays: counter_consumer_remove() waits for `counter_current`. */
 static void counter_consumer_run(struct counter_consumer *consumer, uint64_t now_ns)
 {
 	struct counter_memory *memory = consumer->memory;
@@ -425,7 +425,7 @@ static void *counter_thread_main(void *argument)
 			continue;
 		}
 		bool listed = counter_pass_list();
-		current = consumer;
+		counter_current = consumer;
 		pass_runs = true;
 		counter_registry_unlock();
 
@@ -436,7 +436,7 @@ static void *counter_thread_main(void *argument)
 
 		counter_registry_lock();
 		pass_runs = false;
-		current = NULL;
+		counter_current = NULL;
 		counter_trash_empty();
 		/* A pass that took longer than an interval leaves the missed ones out. */
 		consumer->due_ns += consumer->interval_ns;
@@ -509,11 +509,11 @@ void counter_consumer_remove(struct counter_consumer *consumer)
 	}
 	bool self = counter_thread_there && pthread_equal(pthread_self(), counter_thread);
 	__atomic_store_n(&consumer->gone, true, __ATOMIC_RELAXED);
-	if (self && current == consumer) {
+	if (self && counter_current == consumer) {
 		counter_registry_unlock();
 		return;
 	}
-	while (current == consumer)
+	while (counter_current == consumer)
 		(void)pthread_cond_wait(&counter_calm, &counter_mutex);
 	counter_consumer_unlink(consumer);
 	/* The last one: nothing of ours runs in a program that nobody watches. */
@@ -573,7 +573,7 @@ static void counter_fork_child(void)
 	counter_generation++;
 	counter_thread_there = false;
 	conditions_ready = false;
-	current = NULL;
+	counter_current = NULL;
 	observing = NULL;
 	pass_runs = false;
 	pass_list = NULL;

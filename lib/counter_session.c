@@ -5,7 +5,7 @@
 
 #include "lib/pipe_session.h"
 
-static pthread_mutex_t sessions_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t counter_sessions_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct counter_session *counter_sessions;
 
 static void counter_session_retired(struct counter_consumer *consumer)
@@ -19,13 +19,13 @@ static void counter_session_retired(struct counter_consumer *consumer)
 int counter_session_start(struct counter_session *session)
 {
 	session->consumer.retired = counter_session_retired;
-	(void)pthread_mutex_lock(&sessions_lock);
+	(void)pthread_mutex_lock(&counter_sessions_lock);
 	session->next = counter_sessions;
 	counter_sessions = session;
 	int error = counter_consumer_add(&session->consumer);
 	if (error < 0)
 		counter_sessions = session->next;
-	(void)pthread_mutex_unlock(&sessions_lock);
+	(void)pthread_mutex_unlock(&counter_sessions_lock);
 	if (error < 0)
 		session->release(session);
 	return error;
@@ -33,7 +33,7 @@ int counter_session_start(struct counter_session *session)
 
 void counter_session_end(uint64_t session_id, const void *owner)
 {
-	(void)pthread_mutex_lock(&sessions_lock);
+	(void)pthread_mutex_lock(&counter_sessions_lock);
 	for (struct counter_session **at = &counter_sessions; *at;) {
 		struct counter_session *session = *at;
 		if (session->owner == owner && (session_id == 0 || session->session_id == session_id)) {
@@ -43,7 +43,7 @@ void counter_session_end(uint64_t session_id, const void *owner)
 			at = &session->next;
 		}
 	}
-	(void)pthread_mutex_unlock(&sessions_lock);
+	(void)pthread_mutex_unlock(&counter_sessions_lock);
 }
 
 void counter_session_fire(struct counter_session *session, struct spoor_event *event)
@@ -71,7 +71,7 @@ static void counter_module_stop(void)
 static void counter_module_child(void)
 {
 	/* The registry has its own handler. What the parent's sessions were is not ours; their memory is lost. */
-	sessions_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	counter_sessions_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	counter_sessions = NULL;
 }
 

@@ -77,11 +77,11 @@ static const struct spoor_field fields_module[] = { U64("ModuleID"), U64("Assemb
 		.keywords = keywords_, .fields = list, .field_count = sizeof(list) / sizeof((list)[0]), .id = id_,                 \
 		.version = version_, .level = SPOOR_INFO, .flags = SPOOR_EVENT_WELL_KNOWN }
 
-RUNDOWN_EVENT(event_runtime, 187, 0, "RuntimeInformationDCStart", 0, fields_runtime);
-RUNDOWN_EVENT(event_begin, 148, 1, "DCEndInit", RUNDOWN_METHODS, fields_mark);
-RUNDOWN_EVENT(event_method, 144, 1, "MethodDCEndVerbose", RUNDOWN_METHODS, method_fields);
-RUNDOWN_EVENT(event_module, 154, 2, "ModuleDCEnd", RUNDOWN_LOADER, fields_module);
-RUNDOWN_EVENT(event_end, 146, 1, "DCEndComplete", RUNDOWN_METHODS, fields_mark);
+RUNDOWN_EVENT(rundown_event_runtime, 187, 0, "RuntimeInformationDCStart", 0, fields_runtime);
+RUNDOWN_EVENT(rundown_event_begin, 148, 1, "DCEndInit", RUNDOWN_METHODS, fields_mark);
+RUNDOWN_EVENT(rundown_event_method, 144, 1, "MethodDCEndVerbose", RUNDOWN_METHODS, method_fields);
+RUNDOWN_EVENT(rundown_event_module, 154, 2, "ModuleDCEnd", RUNDOWN_LOADER, fields_module);
+RUNDOWN_EVENT(rundown_event_end, 146, 1, "DCEndComplete", RUNDOWN_METHODS, fields_mark);
 
 struct rundown *rundown_new(uint64_t keywords)
 {
@@ -158,7 +158,7 @@ static int rundown_begin(struct rundown *rundown, struct session *session)
 	rundown_zeroes(out, 16);
 	payload_text(out, "");
 	rundown->phase = RUNDOWN_OBJECTS;
-	int error = rundown_emit(rundown, session, &event_runtime);
+	int error = rundown_emit(rundown, session, &rundown_event_runtime);
 	if (error < 0 && error != -ENOBUFS)
 		return error;
 	return 0;
@@ -180,7 +180,7 @@ static int rundown_module(struct rundown *rundown, struct session *session, uint
 		payload_u32(out, 0);
 		payload_text(out, "");
 	}
-	return rundown_emit(rundown, session, &event_module);
+	return rundown_emit(rundown, session, &rundown_event_module);
 }
 
 /* The first hit at or above. */
@@ -258,7 +258,7 @@ static int rundown_function(struct rundown *rundown, struct session *session)
 		(void)snprintf(name, sizeof(name), "+0x%llx", (unsigned long long)(hit - object->base));
 		method_payload(&rundown->payload, hit, object->begin, hit, 1, name, "");
 	}
-	return rundown_emit(rundown, session, &event_method);
+	return rundown_emit(rundown, session, &rundown_event_method);
 }
 
 /* The next piece of generated code, all of it, whether it was hit or not: what a program names by hand is not that much. */
@@ -282,7 +282,7 @@ static int rundown_generated(struct rundown *rundown, struct session *session)
 	} else {
 		rundown->code_address = range.begin + range.size;
 		method_payload(&rundown->payload, range.id, module, range.begin, range.size, range.name, range.signature);
-		found = rundown_emit(rundown, session, &event_method);
+		found = rundown_emit(rundown, session, &rundown_event_method);
 	}
 	code_range_done(&range);
 	return found;
@@ -292,7 +292,7 @@ static int rundown_end(struct rundown *rundown, struct session *session)
 {
 	rundown->phase = RUNDOWN_DONE;
 	payload_u16(&rundown->payload, 0);
-	return rundown_emit(rundown, session, &event_end);
+	return rundown_emit(rundown, session, &rundown_event_end);
 }
 
 int rundown_step(struct rundown *rundown, struct session *session)
@@ -310,7 +310,7 @@ int rundown_step(struct rundown *rundown, struct session *session)
 			error = rundown_begin(rundown, session);
 			if (!error && !rundown->pending) {
 				payload_u16(&rundown->payload, 0);
-				error = rundown_emit(rundown, session, &event_begin);
+				error = rundown_emit(rundown, session, &rundown_event_begin);
 			}
 			break;
 		case RUNDOWN_OBJECTS:

@@ -50,7 +50,7 @@ static struct spoor_event *const sampler_events[] = { &sample_event };
 
 /*
  * The interrupted thread's stack by frame pointers: the chain has to climb, stay aligned and stay in the mapping that the stack stands in. In the first
- * instructions of a function the caller is missing: its frame is not there yet.
+ * instructions of a function, and in one that keeps no frame, the caller is on top of the stack.
  */
 __attribute__((no_sanitize("address", "thread", "undefined"))) static uint32_t sampler_walk(struct sampler_slot *slot,
 	const struct sampler_registers *registers, uint64_t frames[SAMPLER_FRAMES_MAX])
@@ -64,6 +64,14 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) static uint32_t s
 	if ((stack < slot->stack_low || stack >= slot->stack_high) && !platform_memory_around(stack, &slot->stack_low, &slot->stack_high)) {
 		slot->stack_low = slot->stack_high = 0;
 		return count;
+	}
+	/* A function that calls nothing may have no frame: then its caller stands on top of the stack and not in the chain. */
+	if (!(stack & (sizeof(uintptr_t) - 1)) && stack <= slot->stack_high - sizeof(uintptr_t)) {
+		uintptr_t top = *(const uintptr_t *)stack;
+		bool chained = frame > stack && frame <= slot->stack_high - 2 * sizeof(uintptr_t) && !(frame & (sizeof(uintptr_t) - 1)) &&
+			((const uintptr_t *)frame)[1] == top;
+		if (!chained && sampler_system_called_from(top, registers->instruction))
+			frames[count++] = top;
 	}
 	if (frame < stack || slot->stack_high - slot->stack_low < 2 * sizeof(uintptr_t))
 		return count;

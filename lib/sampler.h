@@ -40,6 +40,11 @@ int sampler_system_prepare(void (*sample)(void *context, const struct sampler_re
 int sampler_system_start(uint64_t thread_id, uint64_t period_ns, void *context, void **ret_timer);
 /* Signals that are on their way may still come. */
 void sampler_system_stop(void *timer);
+/*
+ * The caller of a function that has no frame of its own and was interrupted: `word` is what stands on top of the stack. True when it is the address behind a call of just
+ * that function. In the handler; reads code without touching what may not be there. Only where the processor's instructions are known.
+ */
+bool sampler_system_called_from(uint64_t word, uint64_t instruction);
 /* CPU time of a thread of this process; false when it has gone. */
 bool sampler_system_cpu(uint64_t thread_id, uint64_t *ret_ns);
 /* Calls `thread` for each thread of the process. */

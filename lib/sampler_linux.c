@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -17,6 +18,8 @@
 
 /* A thread's CPU clock, as the kernel numbers it: the complement of its id, "of a thread" and "time it was scheduled". */
 #define THREAD_CLOCK(thread_id) ((clockid_t)(~(unsigned)(thread_id) << 3 | 6u))
+
+#define LEAF_BYTES_MAX 4096u /* of a function without a frame, as far as we look */
 
 static void (*sampler_function)(void *context, const struct sampler_registers *registers);
 static int sampler_signal;
@@ -94,6 +97,60 @@ void sampler_system_stop(void *timer)
 	(void)timer_delete(*(timer_t *)timer);
 	free(timer);
 }
+
+#if defined(__x86_64__)
+/* Bytes of this process that may not be there, or not be readable. A system without the call, or one that forbids it: none. */
+static bool code_read(uint64_t address, void *to, size_t size)
+{
+	struct iovec here = { to, size }, there = { (void *)(uintptr_t)address, size };
+
+	return syscall(SYS_process_vm_readv, getpid(), &here, 1ul, &there, 1ul, 0ul) == (long)size;
+}
+
+/* Whether `instruction` is in a function that begins there and keeps no frame, or has not made it yet. */
+static bool code_frameless(uint64_t begin, uint64_t instruction)
+{
+	static const uint8_t landing[4] = { 0xf3, 0x0f, 0x1e, 0xfa }; /* endbr64 */
+	static const uint8_t frame[4] = { 0x55, 0x48, 0x89, 0xe5 };   /* push rbp; mov rbp, rsp */
+	uint8_t code[8];
+
+	if (instruction < begin || instruction - begin >= LEAF_BYTES_MAX || !code_read(begin, code, sizeof(code)))
+		return false;
+	unsigned at = memcmp(code, landing, 4) == 0 ? 4 : 0;
+	return memcmp(code + at, frame, 4) != 0 || instruction <= begin + at;
+}
+
+bool sampler_system_called_from(uint64_t word, uint64_t instruction)
+{
+	uint8_t code[16];
+	uint64_t target;
+	int32_t distance;
+
+	/* call rel32 */
+	if (word < 4096 || !code_read(word - 5, code, 5) || code[0] != 0xe8)
+		return false;
+	memcpy(&distance, code + 1, sizeof(distance));
+	target = word + (uint64_t)(int64_t)distance;
+	if (code_frameless(target, instruction))
+		return true;
+	/* Through the table by which an object calls another: [endbr64] [bnd] jmp [rip + disp32]. */
+	if (!code_read(target, code, sizeof(code)))
+		return false;
+	unsigned at = code[0] == 0xf3 ? 4 : 0;
+	at += code[at] == 0xf2;
+	if (code[at] != 0xff || code[at + 1] != 0x25)
+		return false;
+	memcpy(&distance, code + at + 2, sizeof(distance));
+	return code_read(target + at + 6 + (uint64_t)(int64_t)distance, &target, sizeof(target)) && code_frameless(target, instruction);
+}
+#else
+bool sampler_system_called_from(uint64_t word, uint64_t instruction)
+{
+	(void)word;
+	(void)instruction;
+	return false;
+}
+#endif
 
 bool sampler_system_cpu(uint64_t thread_id, uint64_t *ret_ns)
 {

@@ -319,7 +319,9 @@ static void server_collect(struct connection *connection, const struct server_re
 	/* 28 bytes into the empty buffer of a socket: all of them or the peer has gone. */
 	if (connection->reply.failed ||
 		send(fd, connection->reply.bytes, connection->reply.size, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)connection->reply.size) {
+		/* A session that is stopped before it begins gives its slot back when it is asked to begin. */
 		session_stop(session, true);
+		(void)session_enable(session);
 		session_unref(session);
 		connection_close(connection);
 		return;
@@ -327,8 +329,12 @@ static void server_collect(struct connection *connection, const struct server_re
 	entry->session = session;
 	entry->rundown = rundown_new(request->rundown_keywords);
 	connection_close(connection);
-	if (session_enable(session) < 0)
-		server_session_stop(entry);
+	if (session_enable(session) < 0) {
+		rundown_free(entry->rundown);
+		entry->rundown = NULL;
+		entry->session = NULL;
+		session_unref(session);
+	}
 }
 
 static void server_stop_tracing(struct connection *connection, uint64_t id)

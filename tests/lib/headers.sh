@@ -27,6 +27,9 @@ END
 
 cat >"$work/use.cc" <<'END'
 #include <spoor/spoor.h>
+#include <spoor/activity.h>
+#include <spoor/code.h>
+#include <spoor/counter.h>
 #include <spoor/recover.h>
 SPOOR_PROVIDER(shop, "Shop")
 SPOOR_STRUCT(shop_point, (i32, x), (f64, y), (text, label), (blob, bytes), (boolean, ok), (u32_array, list), (text_array, texts))

@@ -383,7 +383,7 @@ void Stacks(string file)
         file, TimeSpan.FromSeconds(3), true);
     string etlx = TraceLog.CreateFromEventPipeDataFile(file);
     using var log = new TraceLog(etlx);
-    int samples = 0, running = 0, named = 0, made = 0, requests = 0, frames = 0, nameless = 0;
+    int samples = 0, running = 0, leaf = 0, named = 0, made = 0, requests = 0, frames = 0, nameless = 0;
     foreach (var e in log.Events)
     {
         bool sample = e.ProviderName == "Microsoft-DotNETCore-SampleProfiler";
@@ -411,13 +411,18 @@ void Stacks(string file)
             named++;
         if (chain.Contains("Rule::match"))
             made++;
+        if (chain.Contains("burn_step .burn_inner "))
+            leaf++;
     }
-    Console.WriteLine($"stacks: {samples} samples, {running} running, {named} in burn_step below burn_outer, {made} through Rule::match, {requests} requests; " +
+    Console.WriteLine($"stacks: {samples} samples, {running} running, {named} in burn_step below burn_outer, {leaf} of them with the caller of the leaf, {made} through Rule::match, {requests} requests; " +
         $"{nameless} of {frames} frames without a name");
     Hold("samples", running > 15, true); // 4 ms of CPU time each, on a machine that may be busy
     Hold("named", named * 2 > running, true);
     if (System.Runtime.InteropServices.RuntimeInformation.ProcessArchitecture == System.Runtime.InteropServices.Architecture.X64)
+    {
         Hold("made", made * 10 > named * 8, true);
+        Hold("leaf", leaf * 10 > named * 8, true);
+    }
     Hold("requests with their stacks", requests > 30, true);
     Hold("frames without a name", nameless * 100 < frames, true);
 }
