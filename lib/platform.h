@@ -62,7 +62,6 @@ void *platform_map_private(size_t size);
 void *platform_map_twice(int fd, uint64_t offset, size_t size);
 void *platform_map_file(int fd, uint64_t offset, size_t size); /* once */
 int platform_file_grow(int fd, uint64_t size); /* firing path: setting up a thread */
-void *platform_map_marker(int fd); /* a page of it as code, by which perf finds a jitdump; NULL where that is forbidden */
 void platform_unmap(void *memory, size_t size);
 void platform_release(void *memory, size_t size); /* of platform_map_twice(): contents are gone, memory goes back */
 int platform_memory_file(const char *name); /* a memfd, CLOEXEC; negative errno */

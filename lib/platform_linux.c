@@ -271,13 +271,6 @@ void *platform_map_file(int fd, uint64_t offset, size_t size)
 	return memory;
 }
 
-void *platform_map_marker(int fd)
-{
-	void *memory = mmap(NULL, platform_page_size(), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
 void platform_unmap(void *memory, size_t size)
 {
 	if (memory)

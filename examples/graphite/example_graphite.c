@@ -49,7 +49,11 @@ int main(int count, char **arguments)
 	}
 	printf("fired %lu\n", events);
 	fflush(stdout);
-	(void)poll(NULL, 0, 500); /* an interval or two of the counters */
+	/* Business goes on for a few intervals of the counters; the first one only begins once they have been looked at. */
+	for (unsigned i = 0; i < 10; i++) {
+		spoor_histogram_record(price, i);
+		(void)poll(NULL, 0, 100);
+	}
 	graphite_close(graphite, &counts);
 	printf("events %llu\nevents lost %llu\nlines %llu\nlines lost %llu\nconnections %llu\n", (unsigned long long)counts.events,
 		(unsigned long long)counts.events_lost, (unsigned long long)counts.lines_sent, (unsigned long long)counts.lines_lost,

@@ -31,7 +31,7 @@ cd "$work/page"
 # Each block becomes a file; `steps` names them in order.
 awk -v steps="$work/steps" -v blocks="$work/block" '
 	/^```/ && !kind {
-		kind = substr($1, 4)
+		kind = $1 == "```" ? "console" : substr($1, 4)
 		name = $2
 		count++
 		file = kind == "c" && name != "" ? name : blocks "." count
