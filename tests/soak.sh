@@ -106,11 +106,16 @@ median() {
 	awk -v from="$1" -v to="$2" -v column="$3" -v all="$elapsed" '$1 >= from * all && $1 <= to * all { print $column + 0 }' memory | sort -n |
 		awk '{ v[NR] = $1 } END { print NR ? v[int((NR + 1) / 2)] : 0 }'
 }
+# fewest FROM TO COLUMN: likewise.
+fewest() {
+	awk -v from="$1" -v to="$2" -v column="$3" -v all="$elapsed" '$1 >= from * all && $1 <= to * all { print $column + 0 }' memory | sort -n | head -n 1
+}
 early=$(median 0.25 0.5 2)
 late=$(median 0.75 1 2)
 most=$(cut -d' ' -f2 memory | sort -n | tail -n 1)
-early_fds=$(median 0.25 0.5 3)
-late_fds=$(median 0.75 1 3)
+# Of descriptors the fewest: each .NET program that runs right then has some.
+early_fds=$(fewest 0.25 0.5 3)
+late_fds=$(fewest 0.75 1 3)
 churned=$(cat churned)
 "$spoor" report --json x.nettrace >json 2>err || fail "the file does not open"
 samples=$(number json samples)

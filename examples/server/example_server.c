@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +45,7 @@ static struct spoor_event_source *source;
 static struct {
 	struct spoor_counter *requests, *requests_post, *open, *temperature, *latency;
 } counters;
-static volatile int stopped;
+static atomic_bool stopped;
 
 static double observe_uptime(void *context)
 {
@@ -234,7 +235,7 @@ int main(int count, char **arguments)
 	else
 		for (;;)
 			(void)pause();
-	stopped = 1;
+	stopped = true;
 	(void)pthread_join(worker, NULL);
 	(void)pthread_join(burner, NULL);
 	spoor_source_free(source);

@@ -115,7 +115,8 @@ bool payload_symbol(struct bytes *out, const struct payload_symbol *symbol)
 	bytes_varuint(out, symbol->id);
 	bytes_varuint(out, symbol->mapping_id);
 	bytes_varuint(out, symbol->begin);
-	bytes_varuint(out, symbol->end > symbol->begin ? symbol->end - 1 : symbol->begin);
+	/* TraceEvent passes over a symbol that ends where it begins: a lone `ret`, such as Object's constructor, takes in the padding behind it. */
+	bytes_varuint(out, symbol->end - symbol->begin > 1 && symbol->end > symbol->begin ? symbol->end - 1 : symbol->begin + 1);
 	return put_utf8(out, symbol->name ? symbol->name : "", symbol->name ? symbol->name_len : 0,
 		NAME_UTF8_MAX);
 }

@@ -15,7 +15,7 @@ has out '^ +self  process  module  function$'
 has out '^ *[0-9.]+ %  target   target  spin_here$'
 has_no out '  main$'
 code_of "$spoor" report x.nettrace --sort total,dso
-has out '^100.0 % +100.0 %  target$|^ *[0-9.]+ % +100.0 %  target$'
+has out '^ *(9[0-9.]+|100.0) % +(9[0-9.]+|100.0) %  target$'
 code_of "$spoor" report x.nettrace --sort pid --json
 has out '"groups":\[{"process":"target","pid":[0-9]+,"self_ns":[0-9]+,'
 
@@ -72,7 +72,7 @@ if "$spoor" record -q -a --duration 50ms -o x.nettrace 2>/dev/null; then
 	# One side of the border.
 	code_of "$spoor" record -q -F 499 --all-kernel --duration 500ms -o x.nettrace -- dd if=/dev/zero of=/dev/null bs=64k count=200000
 	code_of "$spoor" flame -o - -f folded x.nettrace
-	has_no out 'main'
+	has_no out '[; ]main[; ]'
 fi
 code_of "$spoor" record -q -F 499 --all-user --duration 300ms -p $burner -o x.nettrace
 expect_code 0 "record --all-user"
@@ -156,4 +156,4 @@ if echo $held >"$group/cgroup.procs"; then
 	has out '"cpus":0\.05,"periods":[0-9]+,"throttled_periods":[1-9][0-9]*,'
 fi
 kill $held
-wait $held 2>/dev/null
+wait $held 2>/dev/null || :

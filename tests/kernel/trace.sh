@@ -138,7 +138,8 @@ DOTNET_DiagnosticPorts=$scratch/port.socket dotnet "$app" burn 1500 >out || fail
 wait $porter || fail "the trace of a port"
 traced ported.nettrace 1
 [ ! -e "$scratch/port.socket" ] || fail "the port is still there"
-own=$(ls "${TMPDIR:-/tmp}"/dotnet-diagnostic-$one-*-socket)
+# A process of the same number may have left its own behind; the newest is this one's.
+own=$(ls -t "${TMPDIR:-/tmp}"/dotnet-diagnostic-$one-*-socket | head -n 1)
 trace_of --dport "$own,connect" --duration 300ms -o connected.nettrace
 expect_code 0 "connect: $(cat err)"
 traced connected.nettrace 1

@@ -29,6 +29,8 @@ static void family_begin(struct family *family)
 	family->child = fork();
 	if (family->child == 0) {
 		char name[16];
+		/* Who waits for the test's output waits for no one whom a failed test left behind. */
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		snprintf(name, sizeof(name), "%sx", unique);
 		pid_t grandchild = fork();
 		if (grandchild == 0) {
@@ -152,7 +154,9 @@ static void test_by_pid(void **state)
 	assert_int_equal(target->uid, geteuid());
 	assert_int_equal(target->kind, DOTNET_NOT);
 	assert_false(target->reachable);
-	assert_true(target->start_ticks > 0 && target->thread_count == 1 && target->machine);
+	assert_true(target->start_ticks > 0 && target->machine);
+	/* A sanitizer has a thread of its own in every process. */
+	assert_in_range(target->thread_count, 1, 2);
 	assert_non_null(strstr(target->command_line, "test_targets"));
 	struct bytes out = { 0 };
 	char subject[64];
