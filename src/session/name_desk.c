@@ -1,6 +1,7 @@
 /*
  * See name_desk.h. What passes between the two threads are pointers, through two pipes: whoever has read one owns what it points to. There is no
- * lock, since a thread that only runs when nobody else does could be stopped for long while it holds one. At most IN_FLIGHT_MAX questions are
+ * lock, since a thread that only runs when nobody else does could be stopped for long while it holds one. What it has in hand lies in slots that
+ * either side can empty, so that a thread that never gets the CPU keeps nothing. At most IN_FLIGHT_MAX questions are
  * on their way, so that neither pipe is ever full; the others wait in a list on this side.
  *
  * Tables belong to the thread that works with them, and go to the next one with its last word.
@@ -14,12 +15,15 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "machine/proc.h"
 #include "session/name_tables.h"
 
 #define IN_FLIGHT_MAX  250u /* pointers; the smallest pipe there is has a page */
@@ -51,6 +55,10 @@ struct clerk {
 	atomic_uint_fast64_t size_bytes; /* of the tables */
 	struct name_tables *tables; /* its own, until it has left */
 	bool idle;                  /* begins at idle priority */
+	/* What it has read and not begun, what it has answered and not sent: whoever takes one out has it. The desk does when it leaves the thread behind. */
+	_Atomic(struct name_question *) hand[BATCH_MAX];
+	_Atomic(struct name_answer *) done[BATCH_MAX];
+	_Atomic(struct name_question *) current; /* what it is at: not sent back as long as this points to it */
 };
 
 struct name_desk {
@@ -117,8 +125,8 @@ static void free_clerk(struct clerk *clerk)
 	free(clerk);
 }
 
-/* NULL: no memory, which is an answer too. */
-static struct name_answer *look_up(struct name_tables *tables, struct name_question *question)
+/* Room for the answer. NULL: no memory, which is an answer too; the question is gone then. */
+static struct name_answer *new_answer(struct name_question *question)
 {
 	struct name_answer *answer = calloc(1, sizeof(*answer));
 
@@ -127,13 +135,16 @@ static struct name_answer *look_up(struct name_tables *tables, struct name_quest
 		question->spent = spent->next;
 		name_answer_free(spent);
 	}
-	if (!answer) {
+	if (!answer)
 		name_question_free(question);
-		return NULL;
-	}
+	return answer;
+}
+
+/* The question comes back with its answer. */
+static void look_up(struct name_tables *tables, struct name_question *question, struct name_answer *answer)
+{
 	name_tables_answer(tables, question, answer);
 	answer->question = question;
-	return answer;
 }
 
 /* Only what the others leave. Each of these may be forbidden; then it runs as others do. */
@@ -143,9 +154,17 @@ static void become_idle(void)
 	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_IDLE);
 }
 
-/* There is room, see IN_FLIGHT_MAX. */
-static void send_answers(struct clerk *clerk, struct name_answer *const *answers, size_t count)
+/* What is done goes back. There is room, see IN_FLIGHT_MAX. */
+static void send_answers(struct clerk *clerk)
 {
+	struct name_answer *answers[BATCH_MAX];
+	size_t count = 0;
+
+	for (size_t i = 0; i < BATCH_MAX; i++) {
+		struct name_answer *answer = atomic_exchange(&clerk->done[i], NULL);
+		if (answer)
+			answers[count++] = answer;
+	}
 	if (count && !write_pointers(clerk->answers[1], answers, count))
 		for (size_t i = 0; i < count; i++)
 			name_answer_free(answers[i]);
@@ -153,27 +172,38 @@ static void send_answers(struct clerk *clerk, struct name_answer *const *answers
 
 static void serve(struct clerk *clerk, struct name_question *const *questions, size_t count)
 {
-	struct name_answer *answers[BATCH_MAX];
 	uint64_t begin_ns = now_ns();
-	size_t answered = 0;
-	size_t i = 0;
+	size_t rest = 0;
 
 	if (atomic_exchange(&clerk->room_wanted, false))
 		name_tables_make_room(clerk->tables);
-	for (; i < count && !atomic_load(&clerk->leave); i++) {
-		if (!questions[i]) /* only to wake it */
+	for (size_t i = 0; i < count; i++)
+		atomic_store(&clerk->hand[i], questions[i]); /* NULL: only to wake it */
+	for (size_t i = 0; i < count && !atomic_load(&clerk->leave); i++) {
+		struct name_question *question = atomic_exchange(&clerk->hand[i], NULL);
+		struct name_answer *answer = question ? new_answer(question) : NULL;
+		if (!answer)
 			continue;
-		answers[answered++] = look_up(clerk->tables, questions[i]);
+		atomic_store(&clerk->current, question);
+		look_up(clerk->tables, question, answer);
+		atomic_store(&clerk->current, NULL);
+		atomic_store(&clerk->done[i], answer);
 		if (now_ns() < begin_ns + BATCH_NS)
 			continue;
-		send_answers(clerk, answers, answered);
-		answered = 0;
+		send_answers(clerk);
 		begin_ns = now_ns();
 	}
 	atomic_store(&clerk->size_bytes, name_tables_size_bytes(clerk->tables));
-	send_answers(clerk, answers, answered);
-	if (i < count)
-		(void)write_pointers(clerk->questions[1], questions + i, count - i); /* they have just come from there */
+	send_answers(clerk);
+	struct name_question *left[BATCH_MAX];
+
+	for (size_t i = 0; i < count; i++) {
+		struct name_question *question = atomic_exchange(&clerk->hand[i], NULL);
+		if (question)
+			left[rest++] = question;
+	}
+	if (rest)
+		(void)write_pointers(clerk->questions[1], left, rest); /* they have just come from there */
 }
 
 static void *clerk_main(void *argument)
@@ -325,7 +355,62 @@ static void employ(struct name_desk *desk)
 	desk->clerk = clerk;
 }
 
-/* Sees the thread out, for a second at most; then it is left where it is. */
+/* Whether the thread only waits for a CPU. One that hangs in a file would hang there again. */
+static bool is_starved(const struct clerk *clerk)
+{
+	struct proc_process thread = { 0 };
+	char path[64];
+	char text[512];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/stat", atomic_load(&clerk->tid)); /* fits */
+	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text));
+
+	return got > 0 && proc_parse_stat(text, (size_t)got, &thread) && thread.state == 'R';
+}
+
+/* What the thread is at, as another question like it. NULL: nothing, or no memory. */
+static struct name_question *current_again(struct clerk *clerk)
+{
+	const struct name_question *current = atomic_load(&clerk->current);
+	struct name_question *copy = current ? calloc(1, sizeof(*copy)) : NULL;
+
+	if (!copy)
+		return NULL;
+	*copy = (struct name_question){
+		.kind = current->kind,
+		.image = current->image,
+		.place = current->place,
+		.pid = current->pid,
+		.inner_pid = current->inner_pid,
+		.begin = current->begin,
+		.end = current->end,
+		.inode = current->inode,
+		.ended = current->ended,
+		.wants_facts = current->wants_facts,
+		.path = strdup(current->path),
+		.build_id = strdup(current->build_id),
+	};
+	if (!copy->path || !copy->build_id) {
+		name_question_free(copy);
+		return NULL;
+	}
+	return copy;
+}
+
+/* Out of the thread's hands: what it has answered, and what it has not begun. */
+static void take_out_of_hand(struct name_desk *desk, struct clerk *clerk)
+{
+	for (size_t i = 0; i < BATCH_MAX; i++) {
+		struct name_answer *answer = atomic_exchange(&clerk->done[i], NULL);
+		struct name_question *question = atomic_exchange(&clerk->hand[i], NULL);
+		put_ready(desk, answer);
+		if (question)
+			queue(desk, question);
+	}
+}
+
+/* Sees the thread out, for a second at most; then it is left where it is, and what it is at is asked again if it only waited for a CPU. */
 static void dismiss(struct name_desk *desk)
 {
 	struct name_question *const wake = NULL;
@@ -338,9 +423,13 @@ static void dismiss(struct name_desk *desk)
 	(void)write_pointers(clerk->questions[1], &wake, 1); /* full: then it is awake */
 	while (atomic_load(&clerk->state) == CLERK_SERVES && now_ns() < until_ns)
 		(void)nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
+	struct name_question *again = atomic_load(&clerk->state) == CLERK_SERVES && is_starved(clerk) ? current_again(clerk) : NULL;
+
 	/* Before it is left behind: what it does from then on is its own. */
 	take_ready(desk, clerk);
 	take_back(desk, clerk);
+	take_out_of_hand(desk, clerk);
+	take_ready(desk, clerk); /* sent in the meantime */
 	(void)write_pointers(clerk->questions[1], &wake, 1); /* the first one has just been taken back */
 	desk->clerk = NULL;
 	if (atomic_exchange(&clerk->state, CLERK_ABANDONED) == CLERK_LEFT) {
@@ -348,11 +437,23 @@ static void dismiss(struct name_desk *desk)
 		take_back(desk, clerk);
 		desk->tables = TAKE(clerk->tables);
 		free_clerk(clerk);
+		name_question_free(TAKE(again)); /* it has its answer */
 	} else {
 		desk->tables = desk->spare;
 		desk->spare = NULL;
 	}
-	desk->in_flight = 0; /* what it was working on stays without an answer */
+	desk->in_flight = 0;
+	if (again)
+		queue(desk, again);
+}
+
+static void answer_here(struct name_desk *desk, struct name_question *question)
+{
+	struct name_answer *answer = new_answer(question);
+
+	if (answer)
+		look_up(desk->tables, question, answer);
+	put_ready(desk, answer);
 }
 
 static bool raise_clerk(struct name_desk *desk)
@@ -396,7 +497,7 @@ void name_desk_ask(struct name_desk *desk, struct name_question *question)
 	if (desk->clerk)
 		queue(desk, question);
 	else if (desk->tables)
-		put_ready(desk, look_up(desk->tables, question)); /* no thread is to be had: here and now */
+		answer_here(desk, question); /* no thread is to be had: here and now */
 	else
 		name_question_free(question);
 }

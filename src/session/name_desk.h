@@ -48,8 +48,8 @@ uint32_t name_desk_open_count(const struct name_desk *desk);
 bool name_desk_wait(struct name_desk *desk, uint64_t until_ns);
 
 /*
- * The thread gets the ordinary priority. Where the right to raise it is missing (CAP_SYS_NICE) another thread takes over; one that does not
- * come back from its file within a second is left behind, and its question stays without an answer.
+ * The thread gets the ordinary priority. Where the right to raise it is missing (CAP_SYS_NICE) another thread takes over, after a second at most,
+ * also what the first one was at if that only waited for a CPU; one that hangs in a file is left behind there, its question without an answer.
  */
 void name_desk_hurry(struct name_desk *desk);
 

@@ -150,7 +150,8 @@ for form in =p =ep; do
 
 	# No folder is made where the environment says, no rights are left to a report that follows.
 	code_of nobody env XDG_CACHE_HOME="$scratch/secret" HOME="$scratch/secret" ./capable record -q --duration 300ms -a --report -o own/x.nettrace
-	expect_code 0 "$form: the whole machine, and its report"
+	# A sanitizer looks for leaks by tracing, which a program with rights of its own does not let it: it takes what a thread left behind has for one.
+	is_sanitized && grep -q 'was not suspended' err || expect_code 0 "$form: the whole machine, and its report"
 	[ ! -e secret/spoor ] && [ ! -e secret/.cache ] || fail "$form: a cache was made in another user's folder"
 
 	# While it runs: what it needs, and nobody can trace it.

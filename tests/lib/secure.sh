@@ -24,7 +24,8 @@ sockets() {
 		sleep 0.05
 	done
 	find "$folder/sockets" -type s | wc -l
-	wait $server || echo "it ended with $?: $(cat "$folder/out")"
+	# A sanitizer looks for leaks by tracing, which a program with foreign rights does not let it.
+	wait $server || grep -q 'LeakSanitizer does not work under ptrace' "$folder/out" || echo "it ended with $?: $(cat "$folder/out")"
 }
 
 plain=$(sockets 755 '')
