@@ -23,6 +23,8 @@ const struct verb verbs[] = {
 	{ "dump", cmd_dump, "-p PID [-o FILE] [options]", "a core dump of a .NET process, written by its runtime", dump_options, false },
 	{ "env", cmd_env, "-p PID [NAME...] [options]", "the environment of a .NET process as its runtime has it", env_options, false },
 	{ "perfmap", cmd_perfmap, "on|off -p PID [options]", "lets a .NET runtime write a perf map for other tools", perfmap_options, false },
+	{ "recover", cmd_recover, "FILE | -p PID [-o FILE]", "the last events of a program with libspoor that crashed, hangs or was killed", recover_options,
+		false },
 	{ "doctor", cmd_doctor, "[--json]", "what this machine and user can record, and what to grant for what can't",
 		doctor_options, false },
 	{ "help", cmd_help, "[VERB]", "what a verb does and takes", help_options, false },

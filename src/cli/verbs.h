@@ -56,6 +56,8 @@ int cmd_env(const struct verb *self, int argc, char **argv);
 extern const struct option env_options[];
 int cmd_perfmap(const struct verb *self, int argc, char **argv);
 extern const struct option perfmap_options[];
+int cmd_recover(const struct verb *self, int argc, char **argv);
+extern const struct option recover_options[];
 int cmd_doctor(const struct verb *self, int argc, char **argv);
 extern const struct option doctor_options[];
 int cmd_help(const struct verb *self, int argc, char **argv);
