@@ -128,7 +128,7 @@ static void test_runtime(void **state)
 		"Count=12 Depth=2 Reason=0 Type=1 ClrInstanceID=8 ClientSequenceNumber=3");
 	/* Of one that is not in the list there is the number. */
 	(void)new_schema("Microsoft-Windows-DotNETRuntime", "", 9999);
-	expect(&payload, payload.len, "Microsoft-Windows-DotNETRuntime/9999", "");
+	expect(&payload, payload.len, "Microsoft-Windows-DotNETRuntime/9999", "(26 bytes)");
 	bytes_done(&payload);
 	trace_done(&trace);
 }
@@ -167,7 +167,7 @@ static void test_list(void **state)
 		assert_ptr_equal(clr_event_find(list[i].provider_kind, list[i].id)->name, clr_event_find(list[i].provider_kind, list[i].id)->name);
 		assert_string_equal(clr_event_find(list[i].provider_kind, list[i].id)->name, list[i].name);
 		for (const char *at = list[i].fields; *at;) {
-			assert_non_null(strchr("S1248PBXDG", *at));
+			assert_non_null(strchr("S1248PBXDGVHU", *at));
 			assert_int_equal(at[1], ' ');
 			at += 2 + strcspn(at + 2, ",");
 			at += strspn(at, ", ");
