@@ -87,8 +87,7 @@ struct events_run {
 	bool any;
 	struct lost_kind lost[LOST_KINDS];
 	unsigned lost_kinds;
-	bool reader_gone;
-	bool write_failed;
+	int write_error; /* negative errno; -EPIPE: the reader has gone, which is no failure */
 	bool done; /* as many as were wanted */
 };
 
@@ -228,11 +227,9 @@ static void say_lost(const struct events_run *run, uint64_t by_sequence)
 static void write_lines(struct events_run *run)
 {
 	errno = 0;
-	if (run->lines.len && !run->write_failed &&
-		fwrite(run->lines.data, 1, run->lines.len, stdout) != run->lines.len) {
-		run->write_failed = true;
-		run->reader_gone = errno == EPIPE;
-	}
+	if (run->lines.len && !run->write_error &&
+		(fwrite(run->lines.data, 1, run->lines.len, stdout) != run->lines.len || fflush(stdout) != 0))
+		run->write_error = errno ? -errno : -EIO;
 	bytes_reset(&run->lines);
 }
 
@@ -274,7 +271,7 @@ static int print_event(struct events_run *run, const struct event *event, bool s
 		return -ENOMEM;
 	if (run->lines.len >= LINES_SIZE)
 		write_lines(run);
-	return run->write_failed ? -ECANCELED : 0;
+	return run->write_error ? -ECANCELED : 0;
 }
 
 static int on_event(void *context, const struct event *event)
@@ -384,7 +381,12 @@ static int show_file(struct events_run *run, const char *path)
 			add_summary(run);
 		write_lines(run);
 	}
-	if (!run->reader_gone)
+	if (run->write_error && run->write_error != -EPIPE) {
+		struct diag full = { 0 };
+		diag_set(&full, run->write_error, "cannot write the result to standard output: %m");
+		return words_fail(&full);
+	}
+	if (!run->write_error)
 		code = words_finish_output();
 	if (r < 0) {
 		if (!diag.error)
@@ -394,7 +396,7 @@ static int show_file(struct events_run *run, const char *path)
 			return failed;
 		words_say("What could be read before that is shown");
 	}
-	if (!run->values->quiet && !run->reader_gone)
+	if (!run->values->quiet && !run->write_error)
 		say_lost(run, lost);
 	return code;
 }
