@@ -2,7 +2,6 @@
 #include "export/event_line.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -33,6 +32,17 @@ static const struct thread *thread_of(const struct trace *trace, const struct ev
 	return event->thread_index ? &trace->threads.items[event->thread_index] : NULL;
 }
 
+/* "17:56:35." */
+static void add_time(struct bytes *out, const struct tm *utc)
+{
+	bytes_decimal(out, (unsigned)utc->tm_hour, 2);
+	bytes_u8(out, ':');
+	bytes_decimal(out, (unsigned)utc->tm_min, 2);
+	bytes_u8(out, ':');
+	bytes_decimal(out, (unsigned)utc->tm_sec, 2);
+	bytes_u8(out, '.');
+}
+
 static void begin_line(
 	struct bytes *out, const struct trace *trace, const struct event *event, int64_t utc_offset_ns)
 {
@@ -40,9 +50,15 @@ static void begin_line(
 	unsigned ns;
 	struct tm utc = utc_of(event, utc_offset_ns, &ns);
 
-	bytes_printf(out, "%02d:%02d:%02d.%06u  ", utc.tm_hour, utc.tm_min, utc.tm_sec, ns / 1000);
-	if (thread)
-		bytes_printf(out, "%u/%u  ", trace->processes.items[thread->process].pid, thread->tid);
+	add_time(out, &utc);
+	bytes_decimal(out, ns / 1000, 6);
+	bytes_text(out, "  ");
+	if (!thread)
+		return;
+	bytes_decimal(out, trace->processes.items[thread->process].pid, 1);
+	bytes_u8(out, '/');
+	bytes_decimal(out, thread->tid, 1);
+	bytes_text(out, "  ");
 }
 
 void event_line(struct bytes *out, const struct trace *trace, const struct event *event, int64_t utc_offset_ns)
@@ -65,14 +81,23 @@ static void begin_json(
 	struct json *j, const struct trace *trace, const struct event *event, int64_t utc_offset_ns)
 {
 	const struct thread *thread = thread_of(trace, event);
-	char time[96];
+	struct bytes time = { 0 };
 	unsigned ns;
 	struct tm utc = utc_of(event, utc_offset_ns, &ns);
 
-	(void)snprintf(time, sizeof(time), "%04d-%02d-%02dT%02d:%02d:%02d.%09uZ", utc.tm_year + 1900,
-		utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, ns); /* fits */
+	bytes_decimal(&time, (unsigned)(utc.tm_year + 1900), 4);
+	bytes_u8(&time, '-');
+	bytes_decimal(&time, (unsigned)(utc.tm_mon + 1), 2);
+	bytes_u8(&time, '-');
+	bytes_decimal(&time, (unsigned)utc.tm_mday, 2);
+	bytes_u8(&time, 'T');
+	add_time(&time, &utc);
+	bytes_decimal(&time, ns, 9);
+	bytes_u8(&time, 'Z');
 	json_object(j, NULL);
-	json_z(j, "time", time);
+	json_text(j, "time", bytes_z(&time), time.len);
+	j->out->failed |= time.failed;
+	bytes_done(&time);
 	if (thread) {
 		json_u64(j, "pid", trace->processes.items[thread->process].pid);
 		json_u64(j, "tid", thread->tid);

@@ -6,7 +6,6 @@
  */
 #include "export/event_text.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -210,10 +209,12 @@ static void add_value(struct bytes *out, const struct value *value, bool bare)
 		bytes_text(out, value->u ? "true" : "false");
 		break;
 	case VALUE_I64:
-		bytes_printf(out, "%lld", (long long)value->i);
+		if (value->i < 0)
+			bytes_u8(out, '-');
+		bytes_decimal(out, value->i < 0 ? -(uint64_t)value->i : (uint64_t)value->i, 1);
 		break;
 	case VALUE_U64:
-		bytes_printf(out, "%llu", (unsigned long long)value->u);
+		bytes_decimal(out, value->u, 1);
 		break;
 	case VALUE_HEX:
 		bytes_printf(out, "0x%llx", (unsigned long long)value->u);
@@ -272,8 +273,12 @@ static bool begin_field(struct walk *walk, const char *name)
 	if (walk->wanted && (walk->found || strcmp(name, walk->wanted) != 0))
 		return false;
 	walk->found = true;
-	if (!walk->wanted && !walk->json)
-		bytes_printf(walk->out, "%s%s=", walk->first ? "" : " ", name);
+	if (!walk->wanted && !walk->json) {
+		if (!walk->first)
+			bytes_u8(walk->out, ' ');
+		bytes_text(walk->out, name);
+		bytes_u8(walk->out, '=');
+	}
 	walk->first = false;
 	return true;
 }
@@ -397,6 +402,14 @@ static unsigned type_of_letter(char letter)
 	}
 }
 
+/* A name of our own lists, which all fit. */
+static void name_of(char name[NAME_MAX_BYTES], const char *text, size_t len)
+{
+	len = len < NAME_MAX_BYTES ? len : NAME_MAX_BYTES - 1;
+	memcpy(name, text, len);
+	name[len] = '\0';
+}
+
 static struct value read_letter(char letter, struct cursor *c)
 {
 	struct value value = { 0 };
@@ -419,7 +432,7 @@ static bool walk_clr(struct walk *walk, const char *fields, struct cursor *c)
 	for (const char *at = fields; *at && cursor_left(c);) {
 		char name[NAME_MAX_BYTES];
 		size_t len = strcspn(at + 2, ",");
-		(void)snprintf(name, sizeof(name), "%.*s", (int)len, at + 2); /* fits */
+		name_of(name, at + 2, len);
 		struct value value = read_letter(*at, c);
 		if (c->short_read)
 			return false;
@@ -486,7 +499,7 @@ static bool walk_gc_dynamic(struct walk *walk, struct gc_dynamic *dynamic)
 	}
 	while ((r = gc_dynamic_next(dynamic, &field)) > 0) {
 		char name[NAME_MAX_BYTES];
-		(void)snprintf(name, sizeof(name), "%.*s", (int)field.name_len, field.name); /* fits */
+		name_of(name, field.name, field.name_len);
 		show_gc_field(walk, name, &field);
 	}
 	if (r == 0 && dynamic->rest && walk->json)
