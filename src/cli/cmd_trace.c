@@ -293,6 +293,8 @@ static void print_event(struct trace_run *run, const struct trace *trace, const 
 	struct bytes *line = &run->line;
 
 	bytes_reset(line);
+	if (event->lost_before)
+		event_line_lost(line, trace, event, run->utc_offset_ns);
 	event_line(line, trace, event, run->utc_offset_ns);
 	errno = 0;
 	if (fwrite(line->data, 1, line->len, stdout) != line->len)

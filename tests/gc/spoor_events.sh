@@ -9,7 +9,7 @@ runtime=Microsoft-Windows-DotNETRuntime
 
 # fields FILE: what stands behind the provider in each line of a dynamic event of ours, sorted.
 fields() {
-	sed -n "s|.* $runtime/\(Spoor[A-Za-z]*\)  |\1 |p" "$1" | sort
+	sed -n "s|.* $runtime/\(Spoor[A-Za-z0-9_]*\)  |\1 |p" "$1" | sort
 }
 
 for version in $SPOOR_GC_VERSIONS; do
