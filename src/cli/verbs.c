@@ -14,6 +14,8 @@ const struct verb verbs[] = {
 		trace_options, true },
 	{ "report", cmd_report, "[FILE] [options]", "what a recording holds, and where its CPU time went",
 		report_options, false },
+	{ "events", cmd_events, "[FILE] [options]", "the events of a recording or trace, one a line, or how many there are of each",
+		events_options, false },
 	{ "flame", cmd_flame, "[FILE] [-o FILE] [options]", "a recording as a flame graph", flame_options, false },
 	{ "counters", cmd_counters, "-p PID [--counters LIST] [options]",
 		"what .NET processes count of themselves, live, into a file or out of the machine", counters_options, false },

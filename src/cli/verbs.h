@@ -42,6 +42,8 @@ int cmd_trace(const struct verb *self, int argc, char **argv);
 extern const struct option trace_options[];
 int cmd_report(const struct verb *self, int argc, char **argv);
 extern const struct option report_options[];
+int cmd_events(const struct verb *self, int argc, char **argv);
+extern const struct option events_options[];
 int cmd_flame(const struct verb *self, int argc, char **argv);
 extern const struct option flame_options[];
 int cmd_counters(const struct verb *self, int argc, char **argv);
