@@ -15,7 +15,7 @@ const struct verb verbs[] = {
 	{ "report", cmd_report, "[FILE] [options]", "what a recording holds, and where its CPU time went",
 		report_options, false },
 	{ "flame", cmd_flame, "[FILE] [-o FILE] [options]", "a recording as a flame graph", flame_options, false },
-	{ "counters", cmd_counters, "-p PID [--counters LIST] [options]",
+	{ "counters", cmd_counters, "-p PID [--counters LIST] [options] | [options] -- COMMAND",
 		"what .NET processes count of themselves, live, into a file or out of the machine", counters_options, false },
 	{ "stacks", cmd_stacks, "-p PID [options]", "where all threads of a .NET process stand, and what they wait for", stacks_options, false },
 	{ "heap", cmd_heap, "[-p PID] [report FILE | roots FILE TYPE | diff BEFORE AFTER] [options]",
