@@ -20,6 +20,8 @@ has out '^4 threads  '
 has out '^  [0-9]+ Parked 0, [0-9]+ Parked 1, [0-9]+ Parked 2, [0-9]+ Parked 3$'
 has out "for the lock of object 0x[0-9a-f]+, held by $owner Owner$"
 has out '^    Posed\.Park\(\) +Managed$'
+has out '^4 threads  waiting for an event(,|$)'
+has out '^[0-9]+ Sleeper  waiting for its sleep to end(,|$)'
 has out '^    Posed\.Hold\(\) +Managed$'
 has out '^    Posed\.Want\(\) +Managed$'
 has out '^    Posed\.Sleep\(\) +Managed$'
