@@ -25,7 +25,8 @@ status() {
 
 # Every order is an object, and every second one has a note with its text: two objects an order. The program waits at the pipe.
 mkfifo "$out/orders"
-start sleep 100000 >"$out/orders"
+sleep 100000 >"$out/orders" & # a pipe opens when its reader comes
+started+=("$!")
 : >"$out/heap.out"
 ORDERS=$out/orders start dotnet "$program" heap $((objects / 2)) >"$out/heap.out"
 target=$last
@@ -34,29 +35,54 @@ until grep -q ready "$out/heap.out"; do
 	sleep 0.2
 done
 
-# snapshot NAME COMMAND...: its cost, and a line "growth-KiB" of the target.
+# snapshot NAME COMMAND...: its cost, and what the target grew by, KiB. One that is not whole counts for that only.
 snapshot() {
 	local name=$1 before
 	shift
 	echo 5 >"/proc/$target/clear_refs" # VmHWM counts from here
 	before=$(status VmRSS)
-	cost "heap-$name" "$@"
-	echo $(($(status VmHWM) - before)) >>"$out/heap-$name.seen"
+	rm -f "$out/cost"
+	if "$out/cputime" "$out/cost" "$@" >"$out/heap-$name.log" 2>&1; then
+		cat "$out/cost" >>"$out/heap-$name.cost"
+		echo $(($(status VmHWM) - before)) >>"$out/heap-$name.seen"
+	fi
 }
 
-for _ in $(seq "$rounds"); do
+# ours NAME [OPTION...]: the same of spoor, and what it says of it.
+ours() {
+	local name=$1
+	shift
 	rm -f "$out/heap.gcdump"
-	snapshot spoor "$spoor" heap --yes -p "$target" -o "$out/heap.gcdump" --json --top 1
-	tr ',{' '\n\n' <"$out/heap-spoor.log" | sed -n 's/^"\(pause_ns\|took_ns\|stream_bytes\|objects\|count\|whole\)":\([a-z0-9]*\)$/\1 \2/p' | awk '!seen[$1]++' >"$out/heap-spoor.facts"
-	echo "snapshot: $(tr '\n' ' ' <"$out/heap-spoor.facts") target grows by $(tail -n 1 "$out/heap-spoor.seen") KiB, file $(stat -c %s "$out/heap.gcdump") bytes"
+	snapshot "$name" "$spoor" heap --yes -p "$target" -o "$out/heap.gcdump" --json --top 1 "$@"
+	sed -n 's/^{"process".*"whole":\([a-z]*\),"missing":"\([^"]*\)","objects":\([0-9]*\),.*"stream_bytes":\([0-9]*\),"pause_ns":\([0-9]*\),"took_ns":\([0-9]*\),.*/\1 \3 \4 \5 \6 \2/p' \
+		"$out/heap-$name.log" >"$out/heap-$name.last"
+	cat "$out/heap-$name.last" >>"$out/heap-$name.facts"
+	awk -v name="$name" -v load="$(cut -d' ' -f1 /proc/loadavg)" '{ printf "%-6s %s, %d objects, stream %.0f MB, the program stood still %.2f s of %.2f s (load %s) %s\n", name, $1 == "true" ? "whole" : "NOT WHOLE", $2, $3 / 1e6, $4 / 1e9, $5 / 1e9, load,
+		$1 == "true" ? "" : substr($0, index($0, $6)) }' "$out/heap-$name.last"
+}
+
+# say NAME: of the whole ones.
+say() {
+	[ -s "$out/heap-$1.cost" ] || { echo "$1: none was whole" && return; }
+	show "heap-$1"
+	awk '$1 == "true"' "$out/heap-$1.facts" | sort -g -k4,4 | awk -v name="$1" -v all="$(wc -l <"$out/heap-$1.facts")" -v kib="$(column "heap-$1" 3)" \
+		-v grown="$(sort -g "$out/heap-$1.seen" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }')" '
+		{ pause[NR] = $4; objects = $2 }
+		END { printf "%s: %d of %d whole; pause %.2f s (%.2f to %.2f); the target grew by %.0f MiB; our memory %.1f bytes an object\n", name, NR, all,
+			pause[int((NR + 1) / 2)] / 1e9, pause[1] / 1e9, pause[NR] / 1e9, grown / 1024, kib * 1024 / objects }'
+}
+
+rm -f "$out"/heap-*.facts
+for _ in $(seq "$rounds"); do
+	ours spoor
+	ours large --buffersize 1024
 	if [ -n "$peer" ]; then
 		rm -f "$out/peer.gcdump"
 		snapshot peer "$peer" collect -p "$target" -o "$out/peer.gcdump"
 	fi
 done
-show heap-spoor
-seen=$(awk '$1 == "objects" { print $2 }' "$out/heap-spoor.facts")
-awk -v kib="$(column heap-spoor 3)" -v n="${seen:-$objects}" 'BEGIN { printf "our memory: %.1f bytes an object (%d objects)\n", kib * 1024 / n, n }'
+say spoor
+say large
 if [ -n "$peer" ]; then
 	show heap-peer
 	ratio heap-cpu-seconds "$(column heap-spoor 1)" "$(column heap-peer 1)"
