@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "cli/counters_outlets.h"
+#include "cli/own_port.h"
 #include "cli/selection.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
@@ -50,6 +51,8 @@
 /* The words of --format, in its order. */
 enum counters_format { FORMAT_AUTO, FORMAT_TABLE, FORMAT_LINES, FORMAT_CSV, FORMAT_JSON };
 
+enum yes_no { YES, NO };
+
 struct counters_values {
 	struct target_values targets;
 	struct texts counters;
@@ -65,6 +68,10 @@ struct counters_values {
 	const char *statsd;
 	bool csv;
 	bool json;
+	const char *port;
+	const char *dport;
+	unsigned resume;
+	bool child_io;
 	bool list;
 	bool quiet;
 };
@@ -97,12 +104,24 @@ const struct option counters_options[] = {
 		INTO(struct counters_values, statsd) },
 	{ 0, "list", NULL, "what the processes offer to count, instead of counting", OPTION_FLAG,
 		INTO(struct counters_values, list) },
+	{ 0, "diagnostic-port", "PATH[,listen|connect]",
+		"count the runtimes that connect to this socket, or the one that listens there", OPTION_TEXT,
+		INTO(struct counters_values, port) },
+	{ 0, "dport", "PATH[,listen|connect]", "as --diagnostic-port", OPTION_TEXT, INTO(struct counters_values, dport) },
+	{ 0, "resume-runtime", "true|false", "let runtimes that wait go on once they are counted (true)", OPTION_CHOICE,
+		INTO(struct counters_values, resume) },
+	{ 0, "show-child-io", NULL, "a command's output is always shown: taken for the habit's sake", OPTION_FLAG,
+		INTO(struct counters_values, child_io) },
 	{ 'q', "quiet", NULL, "only errors on standard error", OPTION_FLAG, INTO(struct counters_values, quiet) },
 	{ 0 },
 };
 
 struct show {
 	const struct counters_values *values;
+	const struct arguments *args;
+	struct own_port port;
+	bool ends;                       /* a signal, or the command's end */
+	int signal;                      /* that the command does not have yet */
 	struct counting *counting;
 	struct counter_choice choice;
 	struct counters_outlets outlets;
@@ -172,6 +191,7 @@ static int watch_signals(struct pollfd *ret_watched, struct diag *diag)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGWINCH);
+	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGTSTP); /* a reader that stands still would hold up the processes: the end comes first */
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return diag_set(diag, -errno, "cannot block signals: %m");
@@ -227,6 +247,9 @@ static int tell_ends(const struct show *show)
 		if (process.lost && !show->values->quiet)
 			words_say("%s (%u): %llu events were lost on the way", process.name, process.pid,
 				(unsigned long long)process.lost);
+		if (process.state != COUNTING_FAILED && !process.intervals && !show->values->list && !show->values->quiet)
+			words_say("no counters of %s (%u): the end came before its first interval was over", process.name,
+				process.pid);
 		if (process.state != COUNTING_FAILED)
 			continue;
 		if (!process.intervals)
@@ -234,40 +257,49 @@ static int tell_ends(const struct show *show)
 		words_say("%s counters of %s (%u): %s", process.intervals ? "no more" : "no", process.name, process.pid,
 			process.reason);
 	}
-	return count && failed == count ? EXIT_FAILED : EXIT_DONE;
+	if (!count)
+		words_say("nothing was counted: no .NET runtime came to the port");
+	return failed == count ? EXIT_FAILED : EXIT_DONE;
 }
 
 /* Each process that still counts has had its intervals, or the time is over. */
-static bool has_enough(const struct show *show, uint64_t begin_ns)
+static bool has_enough(const struct show *show, uint64_t end_ns)
 {
-	if (show->values->duration_ns && now_ns() >= begin_ns + show->values->duration_ns)
+	uint32_t count = counting_count(show->counting);
+
+	if (now_ns() >= end_ns)
 		return true;
-	for (uint32_t i = 0; show->values->count && i < counting_count(show->counting); i++) {
+	for (uint32_t i = 0; show->values->count && i < count; i++) {
 		struct counting_process process;
 		counting_process(show->counting, i, &process);
 		if (process.intervals < show->values->count && process.state != COUNTING_ENDED && process.state != COUNTING_FAILED)
 			return false;
 	}
-	return show->values->count;
+	return show->values->count && count; /* to a port they may still come */
 }
 
-/* SIGWINCH says that the terminal has another size; every other one says that it is enough. */
-static bool signal_ends(struct show *show, const struct pollfd *watched)
+/* SIGWINCH says that the terminal has another size, SIGCHLD that the command may have ended; every other one says that it is enough. */
+static void take_signals(struct show *show, const struct pollfd *watched)
 {
 	struct signalfd_siginfo info;
-	bool ends = false;
 
 	while (watched->revents && read(watched->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		if (info.ssi_signo == SIGWINCH)
+		if (info.ssi_signo == SIGWINCH) {
 			counters_outlets_resized(&show->outlets);
-		else
-			ends = true;
+		} else if (info.ssi_signo == SIGCHLD) {
+			show->ends |= own_port_reap(&show->port);
+		} else {
+			show->ends = true;
+			if (info.ssi_code != SI_KERNEL) /* from the keyboard it went to the whole group */
+				show->signal = (int)info.ssi_signo;
+		}
 	}
-	return ends;
 }
 
 static bool all_listed(const struct show *show)
 {
+	if (show->port.reverse && !counting_count(show->counting))
+		return false;
 	for (uint32_t i = 0; i < counting_count(show->counting); i++) {
 		struct counting_process process;
 		counting_process(show->counting, i, &process);
@@ -277,20 +309,34 @@ static bool all_listed(const struct show *show)
 	return true;
 }
 
+static bool any_running(const struct show *show)
+{
+	for (uint32_t i = 0; i < counting_count(show->counting); i++) {
+		struct counting_process process;
+		counting_process(show->counting, i, &process);
+		if (process.state != COUNTING_OPENING)
+			return true;
+	}
+	return false;
+}
+
 static void run(struct show *show, struct pollfd *watched)
 {
 	const struct counters_values *values = show->values;
-	uint64_t begin_ns = now_ns();
-	uint64_t end_ns = values->duration_ns ? begin_ns + values->duration_ns : UINT64_MAX;
+	uint64_t end_ns = UINT64_MAX;
 	struct pollfd fds[COUNTERS_OUTLET_FDS + 1];
 	int running = 1;
 
-	while (running > 0 && !has_enough(show, begin_ns) && !show->broken.error && !show->outlets.wants_end) {
+	while (running > 0 && !has_enough(show, end_ns) && !show->broken.error && !show->outlets.wants_end && !show->ends) {
 		size_t count = counters_outlets_fds(&show->outlets, fds + 1);
 		uint64_t wake_ns = counters_outlets_wake_ns(&show->outlets);
 		fds[0] = *watched;
+		/* At a port the time counts from the first session on: a runtime that starts has to come up first. */
+		if (end_ns == UINT64_MAX && values->duration_ns && (!show->port.reverse || any_running(show)))
+			end_ns = now_ns() + values->duration_ns;
 		running = counting_step(show->counting, fds, count + 1, wake_ns < end_ns ? wake_ns : end_ns);
-		if (signal_ends(show, &fds[0]) || (values->list && all_listed(show)))
+		take_signals(show, &fds[0]);
+		if (values->list && all_listed(show))
 			break;
 		if (look(show))
 			counters_outlets_advance(&show->outlets, show->views.items, show->views.count);
@@ -335,7 +381,7 @@ static int print_list(const struct show *show)
 
 /* ---- from the options to the sessions ---- */
 
-static enum counters_form form_of(const struct counters_values *values)
+static enum counters_form form_of(const struct counters_values *values, bool command)
 {
 	const char *dot = values->output ? strrchr(values->output, '.') : NULL;
 
@@ -353,7 +399,20 @@ static enum counters_form form_of(const struct counters_values *values)
 		return COUNTERS_LINES;
 	if (values->prometheus || values->graphite || values->statsd)
 		return COUNTERS_NOTHING;
-	return isatty(STDOUT_FILENO) == 1 ? COUNTERS_TABLE : COUNTERS_LINES;
+	/* A command writes to the terminal, too, and reads from it: a table would be in its way. */
+	return isatty(STDOUT_FILENO) == 1 && !command ? COUNTERS_TABLE : COUNTERS_LINES;
+}
+
+static int add_targets(struct show *show, const struct targets *targets, struct diag *diag)
+{
+	const char *path = show->port.connect_path;
+	int result = path ? counting_add_path(show->counting, path, diag) : 0;
+
+	for (uint32_t i = 0; result == 0 && i < targets->list.count; i++)
+		result = counting_add(show->counting, &targets->list.items[i], diag);
+	if (show->port.reverse)
+		counting_listen(show->counting, show->port.reverse);
+	return result;
 }
 
 static int count_targets(struct show *show, const struct targets *targets, struct diag *diag)
@@ -367,14 +426,16 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 	box_read(&box);
 	if (result == 0)
 		result = guard_start(&guard, diag);
+	if (result == 0)
+		result = own_port_open(&show->port, "counters", values->port, show->args->command, diag);
 	const struct counters_outlet_options outlets = {
-		.form = form_of(values),
+		.form = form_of(values, show->args->command != NULL),
 		.file = values->output,
 		.prometheus = values->prometheus,
 		.graphite = values->graphite,
 		.statsd = values->statsd,
 		.host = box.host,
-		.several = targets->list.count > 1,
+		.several = targets->list.count > 1 || show->args->command || (values->port && !show->port.connect_path),
 		.quiet = values->quiet,
 	};
 	const struct counting_options options = {
@@ -383,6 +444,7 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 		.max_histograms = (uint32_t)values->max_histograms,
 		.max_time_series = (uint32_t)values->max_time_series,
 		.list = values->list,
+		.hold = values->resume == NO,
 		.derive = !values->list && counter_choice_has_provider(&show->choice, "System.Runtime"),
 		.guard = guard,
 		.ready = on_ready,
@@ -395,8 +457,10 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 		result = counters_outlets_open(&show->outlets, &outlets, diag);
 	if (result == 0)
 		result = counting_new(&options, &show->counting, diag);
-	for (uint32_t i = 0; result == 0 && i < targets->list.count; i++)
-		result = counting_add(show->counting, &targets->list.items[i], diag);
+	if (result == 0)
+		result = add_targets(show, targets, diag);
+	if (result == 0)
+		result = own_port_go(&show->port, diag);
 	if (result == 0)
 		run(show, &watched);
 	if (opened)
@@ -411,7 +475,12 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 		result = diag->error;
 	}
 	counting_free(show->counting);
-	guard_free(guard);
+	guard_free(guard); /* no session stays open while the command goes on */
+	if (show->signal)
+		own_port_signal(&show->port, show->signal);
+	own_port_wait(&show->port, watched.fd);
+	show->code = show->code ? show->code : own_port_code(&show->port);
+	own_port_close(&show->port);
 	closep(&watched.fd);
 	return result;
 }
@@ -442,8 +511,18 @@ static int check(const struct counters_values *values, const struct arguments *a
 {
 	bool rows = values->csv || values->json || values->format == FORMAT_CSV || values->format == FORMAT_JSON;
 
-	if (args->command || args->words.count)
-		return options_misused(verb, "it takes options only, and -p PID says of what");
+	bool chosen = target_options_given(&values->targets) || values->targets.all;
+
+	if (args->words.count)
+		return options_misused(verb, "'%s' is no option; a command to count stands behind --", args->words.items[0]);
+	if (args->command && chosen)
+		return options_misused(verb, "a command and -p, -n or another choice of processes exclude each other");
+	if (args->command && values->port)
+		return options_misused(verb,
+			"a command has a port of its own; --diagnostic-port is for runtimes that run already");
+	if (values->port && chosen)
+		return options_misused(verb,
+			"--diagnostic-port and -p, -n or another choice of processes exclude each other");
 	if (values->max_histograms > LIMIT_MAX || values->max_time_series > LIMIT_MAX)
 		return options_misused(verb, "--maxHistograms and --maxTimeSeries take %u at the most", LIMIT_MAX);
 	if (values->csv && values->json)
@@ -469,14 +548,19 @@ int cmd_counters(const struct verb *self, int argc, char **argv)
 
 	if (!completed || !options_parse(self, argc, completed, &values, &args, &code))
 		return completed ? code : EXIT_FAILED;
+	if (!values.port)
+		values.port = values.dport;
+	show.args = &args;
 	code = check(&values, &args, self);
 	if (code == EXIT_DONE)
 		code = read_interval(&values, self, &show.interval_ns);
-	if (code == EXIT_DONE)
+	bool by_port = args.command || values.port;
+
+	if (code == EXIT_DONE && !by_port)
 		code = target_options_dotnet(&values.targets, self, &choice);
 	if (code == EXIT_DONE) {
 		int result = read_choice(&values, &show.choice, &diag);
-		if (result == 0) {
+		if (result == 0 && !by_port) {
 			choice.query.details |= TARGET_DOTNET;
 			result = targets_choose(&choice.query, &targets, &diag);
 		}

@@ -17,6 +17,7 @@
 #include "machine/rights.h"
 #include "machine/target_root.h"
 #include "record/capability.h"
+#include "session/dotnet_needs.h"
 #include "session/survey.h"
 
 struct doctor_values {
@@ -34,7 +35,7 @@ static const char *const answers[] = {
 	[CAPABILITY_YES] = "yes",
 };
 
-#define ROW_COUNT   (CAPABILITY_COUNT + 2)
+#define ROW_COUNT   (CAPABILITY_COUNT + 2 + DOTNET_NEEDS_COUNT)
 #define GRANT_COUNT 5u
 
 /* How a group gets a spoor with rights of its own. */
@@ -251,6 +252,7 @@ int cmd_doctor(const struct verb *self, int argc, char **argv)
 		capability_probe(table);
 		look_for_files(&table[CAPABILITY_COUNT]);
 		look_for_dotnet(&table[CAPABILITY_COUNT + 1]);
+		dotnet_needs_probe(&table[CAPABILITY_COUNT + 2]);
 		make_grant(&grant);
 		if (values.json) {
 			print_json(table, &grant);

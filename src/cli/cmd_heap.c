@@ -384,8 +384,13 @@ static int take(const struct heap_values *values, const struct target *target, b
 		code = words_fail(&diag);
 	else
 		code = print_heap(values, &heap, type_name);
-	if (code == EXIT_DONE && *snapshot.missing)
+	if (code == EXIT_DONE && *snapshot.missing) {
 		code = EXIT_FAILED; /* reported, but not to be taken for the whole */
+		/* Neither the runtime's thread that sends nor we got the CPU while the collection filled the buffer. */
+		if (strstr(snapshot.missing, "lost") && values->buffer_mb <= BUFFER_MAX / 4)
+			words_say("the machine was too busy to read it while the collection ran: once more with --buffersize %llu",
+				(unsigned long long)values->buffer_mb * 4);
+	}
 	heap_done(&heap);
 	return code;
 }

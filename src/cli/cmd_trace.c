@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,12 +22,12 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "cli/own_port.h"
 #include "cli/record_outputs.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
 #include "dotnet/ipc.h"
 #include "dotnet/providers.h"
-#include "dotnet/reverse.h"
 #include "machine/output_file.h"
 #include "machine/rights.h"
 #include "export/event_line.h"
@@ -37,16 +35,15 @@
 #include "model/event.h"
 #include "model/schema.h"
 #include "model/trace.h"
-#include "record/child.h"
 #include "session/targets.h"
 #include "session/tracing.h"
 
 #define PROGRESS_NS      UINT64_C(500000000)
+#define PAUSE_BOUND_NS   UINT64_C(10000000000)
+#define PAUSE_LOOK_NS    UINT64_C(50000000)
 #define BUFFER_MB        256u
 #define BUFFER_MB_MAX    UINT32_MAX
 #define COMMAND_TEXT     8192u
-#define RELEASE_QUIET_NS UINT64_C(50000000)
-#define PORTS_VARIABLE   "DOTNET_DiagnosticPorts"
 
 enum yes_no { YES, NO };
 
@@ -137,11 +134,7 @@ struct trace_run {
 	struct provider_list providers;
 	struct bytes providers_text;
 	struct tracing *tracing;
-	struct reverse *reverse;
-	struct record_child child;
-	bool child_waits;
-	bool child_reaped;
-	int child_status;
+	struct own_port port;
 	struct record_outputs outputs;
 	bool to_file;
 	struct output_file out;
@@ -154,6 +147,8 @@ struct trace_run {
 	const char *reason;
 	int signal;
 	bool child_has_it;
+	bool wants_pause; /* Ctrl-Z */
+	uint64_t paused_ns;
 	struct bytes line;
 	int64_t utc_offset_ns; /* CLOCK_REALTIME less CLOCK_MONOTONIC */
 	bool print_failed;
@@ -324,7 +319,7 @@ static void make_command_line(char *out, size_t room, int argc, char **argv)
 static int open_raw(void *context, const char *name, uint32_t pid, struct diag *diag)
 {
 	struct trace_run *run = context;
-	bool single = run->targets.list.count == 1 && !run->reverse;
+	bool single = run->targets.list.count == 1 && !run->port.reverse;
 	char path[sizeof(run->outputs.path) + 32];
 	size_t len = strlen(run->outputs.path);
 	static const char suffix[] = ".nettrace";
@@ -353,62 +348,6 @@ static int open_raw(void *context, const char *name, uint32_t pid, struct diag *
 	int fd = fcntl(out.fd, F_DUPFD_CLOEXEC, 3);
 
 	return fd < 0 ? diag_set(diag, -errno, "cannot write '%s': %m", path) : fd;
-}
-
-/* ---- the port ---- */
-
-/* "PATH,connect" cut into its parts. */
-static bool parse_port(const char *text, char *path, size_t room, bool *ret_connect)
-{
-	const char *comma = strrchr(text, ',');
-	size_t len = strlen(text);
-
-	*ret_connect = false;
-	if (comma && (strcmp(comma, ",listen") == 0 || strcmp(comma, ",connect") == 0)) {
-		*ret_connect = strcmp(comma, ",connect") == 0;
-		len = (size_t)(comma - text);
-	}
-	if (!len || len >= room)
-		return false;
-	memcpy(path, text, len);
-	path[len] = '\0';
-	return true;
-}
-
-/* Of the command and all it starts: they wait for us before their first instruction. */
-static int make_own_port(struct trace_run *run, struct diag *diag)
-{
-	const char *folder = getenv("TMPDIR");
-	const char *before = getenv(PORTS_VARIABLE);
-	struct bytes ports = { 0 };
-	char path[128];
-
-	(void)snprintf(path, sizeof(path), "%s/spoor-trace-%d-%" PRIx64 ".socket",
-		folder && *folder ? folder : "/tmp", getpid(),
-		now_ns() & 0xffffff); /* a cut one cannot be bound */
-	int result = reverse_listen(path, &run->reverse, diag);
-
-	if (result < 0)
-		return result;
-	/* A command of root's may change its user; it must reach us then, too, or it would wait for ever. */
-	if (geteuid() == 0)
-		(void)chmod(path, 0666);
-	if (before && *before)
-		bytes_printf(&ports, "%s;", before);
-	bytes_text(&ports, path);
-	if (ports.failed || setenv(PORTS_VARIABLE, bytes_z(&ports), 1) < 0)
-		result = diag_set(diag, -ENOMEM, "cannot start the command: %m");
-	else
-		result = record_child_spawn(&run->child, run->args->command, diag);
-	run->child_waits = result == 0;
-	if (result == 0)
-		result = reverse_stand_in(run->reverse, run->child.pid, diag);
-	if (before)
-		(void)setenv(PORTS_VARIABLE, before, 1); /* ours has no use for it */
-	else
-		(void)unsetenv(PORTS_VARIABLE);
-	bytes_done(&ports);
-	return result;
 }
 
 /* ---- words ---- */
@@ -510,6 +449,11 @@ static void say_end(struct trace_run *run, uint32_t traced)
 	}
 	bytes_printf(&text, "%u process%s in ", traced, traced == 1 ? "" : "es");
 	text_add_duration(&text, (double)(counts.end_ns - counts.first_open_ns) / 1e9);
+	if (run->paused_ns) {
+		bytes_text(&text, " (stopped for ");
+		text_add_duration(&text, (double)run->paused_ns / 1e9);
+		bytes_text(&text, ")");
+	}
 	if (!run->values->raw) {
 		bytes_text(&text, ", ");
 		if (counts.lost) {
@@ -562,6 +506,7 @@ static int watch_signals(struct trace_run *run, struct diag *diag)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGTSTP);
 	sigaddset(&set, SIGCHLD);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return diag_set(diag, -errno, "cannot block signals: %m");
@@ -578,19 +523,6 @@ static int watch_signals(struct trace_run *run, struct diag *diag)
 	return 0;
 }
 
-static void reap(struct trace_run *run)
-{
-	int status;
-
-	if (!run->child.pid || run->child_waits || run->child_reaped ||
-		waitpid((pid_t)run->child.pid, &status, WNOHANG) != (pid_t)run->child.pid)
-		return;
-	run->child_reaped = true;
-	run->child_status = status;
-	if (!run->reason)
-		run->reason = "the command ended";
-}
-
 /* True when a person wants it to end: a signal or a key. */
 static bool look_at_watched(struct trace_run *run)
 {
@@ -599,7 +531,12 @@ static bool look_at_watched(struct trace_run *run)
 
 	while (read(run->watched[0].fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
-			reap(run);
+			if (own_port_reap(&run->port) && !run->reason)
+				run->reason = "the command ended";
+			continue;
+		}
+		if (info.ssi_signo == SIGTSTP) {
+			run->wants_pause = true;
 			continue;
 		}
 		asked = true;
@@ -640,6 +577,42 @@ static int keep_file(struct trace_run *run, struct diag *diag)
 	return counts.first_open_ns ? output_file_keep(&run->out, diag) : 0;
 }
 
+/* Ctrl-Z: nothing of ours is left open in other processes while we stand still. */
+static int pause_tracing(struct trace_run *run, struct diag *diag)
+{
+	uint64_t bound_ns = now_ns() + PAUSE_BOUND_NS;
+	int result = 0;
+	sigset_t stop;
+
+	tracing_pause(run->tracing);
+	while (result >= 0 && !run->reason && !tracing_paused(run->tracing) && now_ns() < bound_ns) {
+		result = tracing_step(run->tracing, run->watched, run->watched_count, now_ns() + PAUSE_LOOK_NS, diag);
+		(void)look_at_watched(run); /* it sets the reason */
+	}
+	if (result >= 0)
+		result = tracing_flush(run->tracing, diag);
+	run->wants_pause = false;
+	if (result < 0)
+		return result;
+	uint64_t begin_ns = now_ns();
+
+	flush_lines(run);
+	if (!run->reason) {
+		sigemptyset(&stop);
+		sigaddset(&stop, SIGTSTP);
+		(void)raise(SIGTSTP); /* waits while it is blocked, and stops us at the next line; not where nobody could continue us */
+		(void)sigprocmask(SIG_UNBLOCK, &stop, NULL);
+		(void)sigprocmask(SIG_BLOCK, &stop, NULL);
+	}
+	uint64_t paused_ns = now_ns() - begin_ns;
+
+	run->paused_ns += paused_ns;
+	tracing_resume(run->tracing, paused_ns);
+	if (run->values->raw && !run->reason)
+		run->reason = "Ctrl-Z: the runtime's own bytes are one session";
+	return 0;
+}
+
 static int run_until_end(struct trace_run *run, struct diag *diag)
 {
 	uint64_t duration_ns = run->values->duration_ns;
@@ -657,6 +630,8 @@ static int run_until_end(struct trace_run *run, struct diag *diag)
 			return kept;
 		flush_lines(run);
 		(void)look_at_watched(run); /* it sets the reason */
+		if (run->wants_pause && !run->reason && pause_tracing(run, diag) < 0)
+			return diag->error;
 		uint64_t at_ns = now_ns();
 		if (end_ns == UINT64_MAX && duration_ns) {
 			/* The time counts from the first session on: a runtime that starts has to come up first. */
@@ -709,35 +684,6 @@ static int run_the_end(struct trace_run *run, struct diag *diag)
 	return result < 0 ? result : finished;
 }
 
-/* The command may go on as long as it likes; who comes to our port meanwhile is let go on at once. */
-static void wait_for_child(struct trace_run *run)
-{
-	if (!run->child.pid || run->child_waits)
-		return;
-	if (run->signal && !run->child_reaped && !run->child_has_it)
-		(void)kill((pid_t)run->child.pid, run->signal); /* gone: then waitpid tells */
-	for (reap(run); !run->child_reaped; reap(run)) {
-		run->signal = 0;
-		if (run->reverse)
-			reverse_release(
-				run->reverse, now_ns() + RELEASE_QUIET_NS, RELEASE_QUIET_NS);
-		(void)look_at_watched(run); /* what it says is passed on */
-		if (run->signal && !run->child_has_it)
-			(void)kill((pid_t)run->child.pid, run->signal);
-	}
-	if (run->reverse) /* what it has left behind and just starts */
-		reverse_release(run->reverse, now_ns() + 4 * RELEASE_QUIET_NS, RELEASE_QUIET_NS);
-}
-
-static int child_code(const struct trace_run *run)
-{
-	if (!run->child_reaped)
-		return EXIT_DONE;
-	if (WIFEXITED(run->child_status))
-		return WEXITSTATUS(run->child_status);
-	return WIFSIGNALED(run->child_status) ? 128 + WTERMSIG(run->child_status) : EXIT_FAILED;
-}
-
 static int choose_targets(
 	struct trace_run *run, const struct target_query *asked, struct diag *diag)
 {
@@ -775,27 +721,15 @@ static void name_it(struct trace_run *run)
 	target_file_stem(name, run->name, sizeof(run->name));
 }
 
-static int open_port(
-	struct trace_run *run, char *path, size_t room, bool *ret_connect, struct diag *diag)
+static int add_targets(struct trace_run *run, struct diag *diag)
 {
-	*ret_connect = false;
-	if (run->args->command)
-		return make_own_port(run, diag);
-	if (!run->values->port)
-		return 0;
-	if (!parse_port(run->values->port, path, room, ret_connect))
-		return diag_set(diag, -EINVAL, "'%s' is no path of a socket", run->values->port);
-	return *ret_connect ? 0 : reverse_listen(path, &run->reverse, diag);
-}
-
-static int add_targets(struct trace_run *run, const char *connect_path, struct diag *diag)
-{
-	int result = connect_path ? tracing_add_path(run->tracing, connect_path, diag) : 0;
+	const char *path = run->port.connect_path;
+	int result = path ? tracing_add_path(run->tracing, path, diag) : 0;
 
 	for (uint32_t i = 0; result == 0 && i < run->targets.list.count; i++)
 		result = tracing_add(run->tracing, &run->targets.list.items[i], diag);
-	if (result == 0 && run->reverse)
-		tracing_listen(run->tracing, run->reverse);
+	if (result == 0 && run->port.reverse)
+		tracing_listen(run->tracing, run->port.reverse);
 	return result;
 }
 
@@ -805,8 +739,6 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 	const struct trace_values *values = run->values;
 	cleanup(freep) struct ipc_provider *providers = NULL;
 	char command_line[COMMAND_TEXT];
-	char port_path[4096];
-	bool connects = false;
 	bool looks = values->print || values->stop_provider;
 	int result = choose_providers(run, diag);
 
@@ -829,9 +761,9 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 	if (result == 0)
 		result = watch_signals(run, diag);
 	if (result == 0)
-		result = open_port(run, port_path, sizeof(port_path), &connects, diag);
+		result = own_port_open(&run->port, "trace", values->port, run->args->command, diag);
 	if (result < 0)
-		goto fail;
+		return result;
 	say_begin(run);
 	const struct tracing_options options = {
 		.providers = providers,
@@ -856,17 +788,13 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 			strcmp(run->outputs.path, "-") == 0 ? "standard output" : run->outputs.path,
 			diag);
 	if (result == 0)
-		result = add_targets(run, connects ? port_path : NULL, diag);
+		result = add_targets(run, diag);
 	if (result == 0)
 		result = tracing_start(run->tracing, diag);
-	if (result == 0 && run->child_waits) {
-		run->child_waits = false;
-		result = record_child_go(&run->child, run->args->command[0], diag);
-		if (result < 0)
-			run->child.pid = 0; /* it has been waited for */
-	}
+	if (result == 0)
+		result = own_port_go(&run->port, diag);
 	if (result < 0)
-		goto fail;
+		return result;
 	result = run_until_end(run, diag);
 	int end_result = run_the_end(run, result < 0 ? NULL : diag);
 	uint32_t traced;
@@ -876,11 +804,6 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 	if (result == 0 && end_result == 0 && !traced)
 		return diag_set(diag, -ESRCH, "nothing was traced");
 	return result < 0 ? result : end_result;
-fail:
-	if (run->child_waits)
-		record_child_cancel(&run->child);
-	run->child_waits = false;
-	return result;
 }
 
 /* What cannot be asked for, as a sentence; NULL nothing. */
@@ -951,11 +874,13 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 	}
 	output_file_close(&run.out); /* one without a session is gone */
 	tracing_close(run.tracing); /* no session stays open while the command goes on */
-	wait_for_child(&run);
-	reverse_close(run.reverse);
+	if (run.signal && !run.child_has_it)
+		own_port_signal(&run.port, run.signal);
+	own_port_wait(&run.port, run.watched[0].fd);
+	own_port_close(&run.port);
 	if (values.print && code == EXIT_DONE && !run.reader_gone)
 		code = words_finish_output();
-	code = code ? code : child_code(&run);
+	code = code ? code : own_port_code(&run.port);
 	closep(&run.watched[0].fd);
 	record_outputs_done(&run.outputs);
 	provider_list_done(&run.providers);

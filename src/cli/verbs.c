@@ -17,7 +17,7 @@ const struct verb verbs[] = {
 	{ "events", cmd_events, "[FILE] [options]", "the events of a recording or trace, one a line, or how many there are of each",
 		events_options, false },
 	{ "flame", cmd_flame, "[FILE] [-o FILE] [options]", "a recording as a flame graph", flame_options, false },
-	{ "counters", cmd_counters, "-p PID [--counters LIST] [options]",
+	{ "counters", cmd_counters, "-p PID [--counters LIST] [options] | [options] -- COMMAND",
 		"what .NET processes count of themselves, live, into a file or out of the machine", counters_options, false },
 	{ "stacks", cmd_stacks, "-p PID [options]", "where all threads of a .NET process stand, and what they wait for", stacks_options, false },
 	{ "heap", cmd_heap, "[-p PID] [report FILE | roots FILE TYPE | diff BEFORE AFTER] [options]",

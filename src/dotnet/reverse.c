@@ -330,6 +330,17 @@ struct dotnet_door path_door(const char *path)
 	};
 }
 
+uint32_t path_owner(const char *path)
+{
+	struct ucred credentials = { 0 };
+	socklen_t size = sizeof(credentials);
+	cleanup(closep) int fd = path_connect((void *)(uintptr_t)path, NULL); /* only read */
+
+	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
+		return 0;
+	return credentials.pid > 0 ? (uint32_t)credentials.pid : 0;
+}
+
 /* ---- the end ---- */
 
 static uint64_t now(void)

@@ -72,4 +72,7 @@ void reverse_close(struct reverse *reverse);
 /* The door of a socket at a path, at which a runtime listens. *ret_path is borrowed by it. */
 struct dotnet_door path_door(const char *path);
 
+/* The process that listens there, by the kernel's word; 0: nobody, or one of a pid namespace that we cannot see. Connects, and sends nothing. */
+uint32_t path_owner(const char *path);
+
 #endif

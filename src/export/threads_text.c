@@ -110,12 +110,67 @@ static void add_trust(const struct thread_dump *dump, struct bytes *out)
 	}
 }
 
-/* "waiting in futex (futex_do_wait)", "waiting in recvmsg at socket:[17]". */
+/*
+ * What a thread waits for, by the methods it waits in: the outermost of these among the topmost frames that are System.Threading's. "" when they do not tell.
+ */
+static const char *wait_words(const struct thread_dump *dump, const struct dump_thread *thread)
+{
+	static const struct {
+		const char *method; /* the beginning of its name */
+		const char *words;
+	} waits[] = {
+		{ "System.Threading.Thread.Sleep(", "for its sleep to end" },
+		{ "System.Threading.Thread.Join(", "for a thread to end" },
+		{ "System.Threading.Monitor.Wait(", "for a pulse" },
+		{ "System.Threading.Monitor.", "for a lock" },
+		{ "System.Threading.Lock.", "for a lock" },
+		{ "System.Threading.ReaderWriterLockSlim.", "for a lock" },
+		{ "System.Threading.SpinLock.", "for a lock" },
+		{ "System.Threading.WaitHandle.", "for a handle" },
+		{ "System.Threading.SemaphoreSlim.Wait", "for a semaphore" },
+		{ "System.Threading.ManualResetEventSlim.Wait(", "for an event" },
+		{ "System.Threading.CountdownEvent.Wait(", "for a countdown" },
+		{ "System.Threading.Barrier.", "for a barrier" },
+		{ "System.Threading.Tasks.Task.", "for a task" },
+		{ "System.Threading.Tasks.Task`1", "for a task" },
+		{ "System.Threading.PortableThreadPool.WorkerThread.", "for work (thread pool)" },
+		{ "System.Threading.PortableThreadPool.GateThread.", "for its next look (thread pool)" },
+		{ "System.Threading.PortableThreadPool.WaitThread.", "for handles (thread pool)" },
+		{ "System.Threading.TimerQueue.", "for the next timer" },
+	};
+	uint32_t count;
+	const uint64_t *frames = stack_table_get(&dump->stacks, thread->stack, &count);
+	const char *words = "";
+
+	if (thread->state == 'R' || thread->mode != THREAD_NATIVE)
+		return "";
+	for (uint32_t i = 0; i < count; i++) {
+		const struct dump_frame *frame = &dump->frames.items[frames[i]];
+		const char *name = text_of(dump, frame->name);
+		if (!is_managed(frame))
+			continue;
+		if (strncmp(name, "System.Threading.", 17) != 0)
+			break;
+		for (size_t w = 0; w < sizeof(waits) / sizeof(waits[0]); w++) {
+			if (strncmp(name, waits[w].method, strlen(waits[w].method)) != 0)
+				continue;
+			words = waits[w].words;
+			break;
+		}
+	}
+	return words;
+}
+
+/* "waiting for a task, in futex (futex_do_wait)", "waiting in recvmsg at socket:[17]". */
 static void add_wait(const struct thread_dump *dump, const struct dump_thread *thread, bool alone, struct bytes *out)
 {
+	const char *words = thread->lock ? "" : wait_words(dump, thread); /* of a lock add_lock() says more */
+
 	bytes_text(out, state_words(thread));
 	if (thread->state == 'R')
 		return;
+	if (*words)
+		bytes_printf(out, " %s,", words);
 	if (thread->syscall) {
 		bytes_text(out, " in ");
 		add_safe(out, dump, thread->syscall);
@@ -131,6 +186,8 @@ static void add_wait(const struct thread_dump *dump, const struct dump_thread *t
 	} else if (thread->function) {
 		bytes_text(out, " in the kernel's ");
 		add_safe(out, dump, thread->function);
+	} else if (*words) {
+		out->len--; /* the comma */
 	}
 }
 
@@ -205,6 +262,27 @@ static size_t add_name(const struct thread_dump *dump, uint32_t name, size_t roo
 	return columns;
 }
 
+/* A native frame that only has its place in a file: "libcoreclr.so+0x63023e". */
+static bool is_nameless(const struct thread_dump *dump, const struct dump_frame *frame)
+{
+	const char *module = text_of(dump, frame->module);
+	size_t len = strlen(module);
+
+	return frame->module && !is_managed(frame) && strncmp(text_of(dump, frame->name), module, len) == 0 &&
+		strncmp(text_of(dump, frame->name) + len, "+0x", 3) == 0;
+}
+
+/* How many nameless frames of one file stand here, one below the other. */
+static uint32_t count_nameless(const struct thread_dump *dump, const uint64_t *frames, uint32_t count)
+{
+	uint32_t n = 0;
+
+	while (n < count && is_nameless(dump, &dump->frames.items[frames[n]]) &&
+		dump->frames.items[frames[n]].module == dump->frames.items[frames[0]].module)
+		n++;
+	return n;
+}
+
 static void add_frames(const struct thread_dump *dump, uint32_t stack, unsigned columns, struct bytes *out)
 {
 	uint32_t count;
@@ -225,7 +303,15 @@ static void add_frames(const struct thread_dump *dump, uint32_t stack, unsigned 
 		width = room;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct dump_frame *frame = &dump->frames.items[frames[i]];
+		uint32_t nameless = count_nameless(dump, frames + i, count - i);
 		bytes_text(out, "    ");
+		if (nameless > 1) {
+			bytes_printf(out, "[%" PRIu32 " frames of ", nameless);
+			add_safe(out, dump, frame->module);
+			bytes_text(out, " without symbols]\n");
+			i += nameless - 1;
+			continue;
+		}
 		size_t used = add_name(dump, frame->name, room, out);
 		if (frame->module) {
 			bytes_printf(out, "%*s  ", used < width ? (int)(width - used) : 0, "");
@@ -282,6 +368,7 @@ static void json_thread(const struct thread_dump *dump, const struct dump_thread
 	json_z(json, "system_call", text_of(dump, thread->syscall));
 	json_z(json, "waits_at", text_of(dump, thread->object));
 	json_z(json, "kernel_function", text_of(dump, thread->function));
+	json_z(json, "waits_for", wait_words(dump, thread));
 	json_u64(json, "lock_object", thread->lock);
 	json_u64(json, "lock_owner_tid", thread->lock_owner);
 	json_u64(json, "cpu_ns", thread->cpu_ns);

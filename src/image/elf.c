@@ -23,6 +23,10 @@
 #define SECTION_NAMES_MAX (4u << 20)
 #define NOTES_SIZE_MAX (64u << 10)
 
+#define DYNAMIC_MAX (64u << 10)
+#define DYNAMIC_TEXTS_MAX (16u << 20)
+
+#define DYNAMIC_NEEDED 1u
 #define PT_LOAD 1u
 #define PT_NOTE 4u
 #define PF_X 1u
@@ -313,6 +317,35 @@ const struct elf_section *elf_find_section(const struct elf *elf, const char *na
 			return section;
 	}
 	return NULL;
+}
+
+bool elf_find_needed(const struct elf *elf, const struct image_file *file, const char *prefix, char *ret_name, size_t room)
+{
+	const struct elf_section *dynamic = elf_find_section(elf, ".dynamic");
+	const struct elf_section *texts = elf_find_section(elf, ".dynstr");
+	size_t word = elf->is_64 ? 8 : 4;
+	uint8_t *entries = NULL;
+	uint8_t *names = NULL;
+	bool found = false;
+
+	if (dynamic && texts && image_file_load(file, dynamic->offset, dynamic->size, DYNAMIC_MAX, &entries) == 0 &&
+		image_file_load(file, texts->offset, texts->size, DYNAMIC_TEXTS_MAX, &names) == 0) {
+		struct cursor c = cursor_of(entries, dynamic->size);
+		for (uint64_t i = 0; i < dynamic->size / (2 * word) && !found; i++) {
+			uint64_t tag = elf->is_64 ? cursor_u64(&c) : cursor_u32(&c);
+			uint64_t at = elf->is_64 ? cursor_u64(&c) : cursor_u32(&c);
+			if (tag != DYNAMIC_NEEDED || at >= texts->size)
+				continue;
+			const char *name = (const char *)names + at; /* a NUL stands behind the last byte */
+			size_t len = strlen(name);
+			found = strncmp(name, prefix, strlen(prefix)) == 0 && len < room;
+			if (found)
+				memcpy(ret_name, name, len + 1);
+		}
+	}
+	free(entries);
+	free(names);
+	return found;
 }
 
 void elf_build_id_text(const struct elf *elf, char *ret_text)

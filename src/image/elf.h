@@ -80,6 +80,9 @@ bool elf_offset_of_vaddr(const struct elf *elf, uint64_t vaddr, uint64_t *ret_of
 /* The first section of that name that has bytes in the file, or NULL. */
 const struct elf_section *elf_find_section(const struct elf *elf, const char *name);
 
+/* The first library that it is linked to (NEEDED) whose name begins so; false when there is none that fits into `room`. */
+bool elf_find_needed(const struct elf *elf, const struct image_file *file, const char *prefix, char *ret_name, size_t room);
+
 /* Lower-case hexadecimal, into room for 2 * ELF_BUILD_ID_MAX + 1; "" when there is none. */
 void elf_build_id_text(const struct elf *elf, char *ret_text);
 

@@ -281,6 +281,8 @@ static int take_value(struct counter_feed *e, const struct schema *schema, struc
 	if (!index)
 		return 1;
 	e->counters->series.items[index].hidden = !wanted;
+	if (e->from_start && kind == COUNTER_SUM && isnan(first) && !e->counters->series.items[index].known)
+		first = second;
 	if (!gauge && !isnan(first))
 		counters_take_delta(e->counters, index, first, 0);
 	if (!isnan(gauge ? first : second))

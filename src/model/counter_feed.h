@@ -73,6 +73,7 @@ struct counter_feed {
 	double expected_interval_s;
 	bool enumerated;             /* InitialInstrumentEnumerationComplete */
 	bool collecting;             /* between CollectionStart and CollectionStop: the interval's values are coming */
+	bool from_start;             /* until the caller clears it: what counters have, came on top in this interval. They began when the process did */
 	bool list_all;               /* instruments that are published, whatever is chosen */
 	uint64_t taken;              /* values */
 	struct bytes texts[10];      /* the fields of the event at hand */

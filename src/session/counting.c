@@ -19,6 +19,7 @@
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
+#include "dotnet/reverse.h"
 #include "format/nettrace_read.h"
 #include "model/counter_choice.h"
 #include "model/counter_feed.h"
@@ -26,6 +27,7 @@
 #include "model/event.h"
 #include "model/schema.h"
 #include "model/trace.h"
+#include "session/port_peer.h"
 #include "session/targets.h"
 
 #define SESSION_ID     "SHARED"
@@ -34,11 +36,23 @@
 #define SETTLE_NS      UINT64_C(50000000) /* values come within 15 ms of the runtime's own interval */
 #define LIST_WAIT_NS   UINT64_C(1300000000) /* for the first EventCounters, which come after a second */
 #define LIST_SECONDS   1.0
+#define LATE_NS        UINT64_C(1000000000)
 #define JOINS_MAX      3u
+#define RUNTIME_SOURCE "System.Runtime"
 #define VERSION_ROOM   64u
+#define APPEAR_NS      UINT64_C(5000000000)
+#define PORT_FDS_MAX   (REVERSE_CONNECTIONS_MAX + 1)
 
 struct counted {
+	uint32_t pid;
+	bool seen;                        /* the pid is one of here: `target` is known */
 	struct dotnet_target target;
+	struct dotnet_door door;
+	int peer;                         /* of the port of ours; -1 none */
+	bool held;                        /* it waits to be told to go on */
+	struct exchange resume;
+	uint64_t resumed_ns;              /* 0: not by us */
+	uint64_t open_ns;                 /* when its session is to be opened; 0: it was */
 	char name[256];
 	char client_id[40];
 	char version[VERSION_ROOM];
@@ -75,6 +89,7 @@ struct counting {
 	struct counting_options options;
 	VEC(struct counted *) processes;
 	VEC(struct pollfd) fds;
+	struct reverse *reverse;
 	bool stopping;
 };
 
@@ -96,6 +111,7 @@ static void process_free(struct counted *p)
 	if (!p)
 		return;
 	eventpipe_free(p->pipe);
+	exchange_done(&p->resume);
 	nettrace_decoder_free(p->decoder);
 	trace_done(&p->trace);
 	counter_feed_done(&p->events);
@@ -170,7 +186,7 @@ static int make_request(const struct counting *counting, struct counted *p, uint
 		};
 	for (uint32_t i = 0; i < o->choice->providers.count; i++) {
 		const char *name = o->choice->providers.items[i].name;
-		bool asked = strchr(name, '*') != NULL;
+		bool asked = strchr(name, '*') != NULL || (p->held && strcmp(name, RUNTIME_SOURCE) == 0);
 		for (uint32_t k = 0; k < count && !asked; k++)
 			asked = strcmp(p->providers[k].name, name) == 0;
 		if (!asked)
@@ -218,10 +234,10 @@ static int open_process(const struct counting *counting, struct counted *p)
 	struct eventpipe_options options = {
 		.buffer_mb = COUNTING_BUFFER_MB,
 		.no_stacks = true,
-		.guard = counting->options.guard,
+		.appear_ns = p->peer >= 0 ? now_ns() + APPEAR_NS : 0,
+		.guard = p->seen ? counting->options.guard : NULL,
 		.target = &p->target,
 	};
-	const struct dotnet_door door = dotnet_target_door(&p->target);
 	const struct eventpipe_handler handler = { .bytes = on_bytes, .user = p };
 	int result = make_request(counting, p, &options.provider_count);
 
@@ -233,7 +249,7 @@ static int open_process(const struct counting *counting, struct counted *p)
 		result = trace_init(&p->trace);
 	if (result == 0) {
 		p->decoder = nettrace_decoder_new(&p->trace, "the counters' events", NETTRACE_NAMES_ONLY);
-		result = p->decoder ? eventpipe_new(&door, &options, &handler, now_ns(), &p->pipe) : -ENOMEM;
+		result = p->decoder ? eventpipe_new(&p->door, &options, &handler, now_ns(), &p->pipe) : -ENOMEM;
 	}
 	if (result < 0)
 		return result;
@@ -253,14 +269,41 @@ int counting_new(const struct counting_options *options, struct counting **ret_c
 	return 0;
 }
 
-int counting_add(struct counting *counting, const struct target *target, struct diag *diag)
+/*
+ * The runtime's own EventCounters that are asked for before it has started can lock it up for good: its first thread holds the list of EventSources while the thread that
+ * reads the counters makes some of these (dotnet/runtime issues 119014 and 105682). From .NET 9 on there is a Meter with the same figures; else the
+ * session has to wait until the start is over.
+ */
+static bool can_begin_early(const struct counting *counting, const struct target *target)
+{
+	const struct counter_choice *choice = counting->options.choice;
+
+	if (!counter_choice_has_provider(choice, RUNTIME_SOURCE))
+		return true;
+	for (uint32_t i = 0; i < choice->providers.count; i++)
+		if (choice->providers.items[i].only_event_counters && strcmp(choice->providers.items[i].name, RUNTIME_SOURCE) == 0)
+			return false;
+	return strtoul(target->runtime_version, NULL, 10) >= 9;
+}
+
+/* `seen`: its pid is one of here. `door` NULL: its own socket. */
+static int add(struct counting *counting, const struct target *target, bool seen, const struct dotnet_door *door, int peer,
+	struct diag *diag)
 {
 	struct counted *p = calloc(1, sizeof(*p));
 	int result = p ? counters_init(&p->counters) : -ENOMEM;
 
-	if (result == 0)
-		result = dotnet_target_read(target->pid, &p->target, diag);
+	if (result == 0 && seen)
+		result = dotnet_target_read(target->pid, &p->target, door ? NULL : diag);
+	if (p)
+		p->seen = seen && result == 0;
+	if (door && result < 0 && result != -ENOMEM)
+		result = 0; /* it has a door all the same */
 	if (result == 0) {
+		p->pid = target->pid;
+		p->door = door ? *door : dotnet_target_door(&p->target);
+		p->peer = peer;
+		p->held = peer >= 0;
 		(void)snprintf(p->name, sizeof(p->name), "%s", target->name); /* cut if it is long */
 		(void)snprintf(p->version, sizeof(p->version), "%s", target->runtime_version);
 		make_client_id(p->client_id);
@@ -271,11 +314,17 @@ int counting_add(struct counting *counting, const struct target *target, struct 
 			.session_id = SESSION_ID,
 			.client_id = p->client_id,
 			.list_all = counting->options.list,
+			.from_start = p->held,
 		};
 		p->interval_s = (double)counting->options.interval_ns / 1e9;
 		p->max_histograms = counting->options.max_histograms;
 		p->max_time_series = counting->options.max_time_series;
-		result = open_process(counting, p);
+		if (p->held && !counting->options.hold && !can_begin_early(counting, target)) {
+			p->events.from_start = false;
+			p->open_ns = UINT64_MAX; /* begin_resume() sets it */
+		} else {
+			result = open_process(counting, p);
+		}
 	}
 	if (result == 0 && !vec_add(&counting->processes, p))
 		result = -ENOMEM;
@@ -284,6 +333,75 @@ int counting_add(struct counting *counting, const struct target *target, struct 
 		return diag_set(diag, result, "cannot read counters of process %u: %m", target->pid);
 	}
 	return 0;
+}
+
+int counting_add(struct counting *counting, const struct target *target, struct diag *diag)
+{
+	return add(counting, target, true, NULL, -1, diag);
+}
+
+int counting_add_path(struct counting *counting, const char *path, struct diag *diag)
+{
+	const struct dotnet_door door = path_door(path);
+	struct port_peer peer;
+	int result = port_peer_ask(path, TARGET_DOTNET, &peer, diag);
+
+	if (result == 0)
+		result = add(counting, &peer.target, peer.seen, &door, -1, diag);
+	port_peer_done(&peer);
+	return result;
+}
+
+void counting_listen(struct counting *counting, struct reverse *reverse)
+{
+	counting->reverse = reverse;
+}
+
+/* Who has connected to our port: counted, or (at the end) only let go on. */
+static void take_newcomers(struct counting *counting)
+{
+	uint32_t peer;
+
+	if (!counting->reverse)
+		return;
+	reverse_advance(counting->reverse);
+	while (!counting->stopping && reverse_next(counting->reverse, &peer)) {
+		const struct dotnet_door door = reverse_door(counting->reverse, peer);
+		struct port_peer newcomer;
+
+		port_peer_read(reverse_peer(counting->reverse, peer), TARGET_DOTNET, &newcomer);
+		/* Without memory it is let go on at the end, uncounted. */
+		(void)add(counting, &newcomer.target, newcomer.seen, &door, (int)peer, NULL);
+		port_peer_done(&newcomer);
+	}
+	if (counting->stopping)
+		reverse_release(counting->reverse, 0, 0);
+}
+
+/* Tells it to go on: once its session is open, or will not be. */
+static void begin_resume(const struct counting *counting, struct counted *p, uint64_t now)
+{
+	const struct ipc_request request = { .command = IPC_RESUME_RUNTIME };
+
+	if (!p->held || counting->options.hold || p->resume.state != EXCHANGE_NONE)
+		return;
+	reverse_resumed(counting->reverse, (uint32_t)p->peer);
+	p->resumed_ns = now;
+	if (p->open_ns)
+		p->open_ns = now + LATE_NS;
+	if (exchange_begin(&p->resume, &p->door, &request, now, 0, NULL) < 0)
+		p->held = false; /* no memory: reverse_release() at the end is its last chance */
+}
+
+static void advance_resume(struct counted *p, uint64_t now)
+{
+	if (p->resume.state == EXCHANGE_NONE)
+		return;
+	(void)exchange_advance(&p->resume, now); /* its state tells */
+	if (!exchange_is_over(&p->resume))
+		return;
+	p->held = false;
+	exchange_done(&p->resume);
 }
 
 /* ---- turns ---- */
@@ -356,7 +474,7 @@ static void take_cpu(struct counted *p)
 	struct timespec used;
 	clockid_t clock;
 
-	if (clock_getcpuclockid((pid_t)p->target.pid, &clock) != 0 || clock_gettime(clock, &used) < 0)
+	if (!p->seen || clock_getcpuclockid((pid_t)p->pid, &clock) != 0 || clock_gettime(clock, &used) < 0)
 		return;
 	counters_take_cpu(&p->counters, (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec, now_ns());
 }
@@ -382,6 +500,13 @@ static void close_interval(struct counting *counting, uint32_t index, uint64_t n
 		return;
 	}
 	take_cpu(p);
+	if (p->events.from_start && p->resumed_ns && now > p->resumed_ns + settle_ns) {
+		/* The first one holds the start, too, which the runtime's own interval does not. */
+		double seconds = (double)(now - p->resumed_ns - settle_ns) / 1e9;
+		if (seconds > p->counters.meter_seconds)
+			counters_take_interval(&p->counters, seconds - p->counters.meter_seconds);
+	}
+	p->events.from_start = false;
 	(void)counters_close(&p->counters); /* how many are new is of no matter */
 	p->utc_ns = clock_ns(CLOCK_REALTIME);
 	p->closed_ns = now;
@@ -428,9 +553,20 @@ static void advance(struct counting *counting, uint32_t index, uint64_t now)
 {
 	struct counted *p = counting->processes.items[index];
 
+	if (p->open_ns && !counting->stopping)
+		begin_resume(counting, p, now);
+	advance_resume(p, now);
+	if (p->open_ns && now >= p->open_ns && !p->held && !counting->stopping) {
+		p->open_ns = 0;
+		if (open_process(counting, p) < 0)
+			fail(p, "error", "there is no memory");
+	}
 	if (!p->pipe)
 		return;
 	enum eventpipe_state state = eventpipe_advance(p->pipe, now);
+
+	if (eventpipe_opened_ns(p->pipe) || state == EVENTPIPE_ENDED)
+		begin_resume(counting, p, now);
 
 	if (state == EVENTPIPE_STREAMING && p->state == COUNTING_OPENING) {
 		p->state = COUNTING_RUNNING;
@@ -453,7 +589,12 @@ static void advance(struct counting *counting, uint32_t index, uint64_t now)
 
 static uint64_t wake_of(const struct counting *counting, const struct counted *p)
 {
-	uint64_t wake_ns = eventpipe_wake_ns(p->pipe);
+	uint64_t wake_ns = p->pipe ? eventpipe_wake_ns(p->pipe) : UINT64_MAX;
+
+	if (p->resume.state != EXCHANGE_NONE && exchange_wake_ns(&p->resume) < wake_ns)
+		wake_ns = exchange_wake_ns(&p->resume);
+	if (!p->pipe)
+		return p->open_ns < wake_ns && p->open_ns ? p->open_ns : wake_ns;
 
 	if (p->next_ns && p->next_ns < wake_ns && p->state == COUNTING_RUNNING)
 		wake_ns = p->next_ns;
@@ -469,16 +610,21 @@ int counting_step(struct counting *counting, struct pollfd *fds, size_t fd_count
 	int running = 0;
 
 	vec_reset(&counting->fds);
-	if (!vec_reserve(&counting->fds, counting->processes.count * EVENTPIPE_FDS_MAX + fd_count))
+	if (!vec_reserve(&counting->fds, counting->processes.count * (EVENTPIPE_FDS_MAX + 1) + PORT_FDS_MAX + fd_count))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < counting->processes.count; i++) {
 		const struct counted *p = counting->processes.items[i];
-		if (!p->pipe)
-			continue;
-		counting->fds.count += (uint32_t)eventpipe_fds(p->pipe, counting->fds.items + counting->fds.count);
+		if (p->resume.state != EXCHANGE_NONE)
+			counting->fds.count += (uint32_t)exchange_poll(&p->resume, counting->fds.items + counting->fds.count);
+		if (p->pipe)
+			counting->fds.count += (uint32_t)eventpipe_fds(p->pipe, counting->fds.items + counting->fds.count);
 		uint64_t wake = wake_of(counting, p);
 		if (wake < wake_ns)
 			wake_ns = wake;
+	}
+	if (counting->reverse) {
+		size_t peers = reverse_fds(counting->reverse, counting->fds.items + counting->fds.count, PORT_FDS_MAX);
+		counting->fds.count += (uint32_t)(peers < PORT_FDS_MAX ? peers : PORT_FDS_MAX);
 	}
 	uint32_t own = counting->fds.count;
 
@@ -493,11 +639,13 @@ int counting_step(struct counting *counting, struct pollfd *fds, size_t fd_count
 	now = now_ns();
 	if (counting->options.guard)
 		guard_beat(counting->options.guard, now);
+	take_newcomers(counting);
 	for (uint32_t i = 0; i < counting->processes.count; i++) {
+		const struct counted *p = counting->processes.items[i];
 		advance(counting, i, now);
-		running += counting->processes.items[i]->pipe != NULL;
+		running += p->pipe || p->resume.state != EXCHANGE_NONE || (p->open_ns && !counting->stopping);
 	}
-	return running;
+	return running + (counting->reverse && !counting->stopping);
 }
 
 void counting_stop(struct counting *counting)
@@ -505,11 +653,15 @@ void counting_stop(struct counting *counting)
 	counting->stopping = true;
 	for (uint32_t i = 0; i < counting->processes.count; i++) {
 		struct counted *p = counting->processes.items[i];
+		if (p->open_ns)
+			p->state = COUNTING_ENDED; /* it never began */
 		if (!p->pipe)
 			continue;
 		p->state = COUNTING_STOPPING;
 		eventpipe_stop(p->pipe, now_ns());
 	}
+	for (uint32_t i = 0; i < counting->processes.count; i++)
+		begin_resume(counting, counting->processes.items[i], now_ns());
 }
 
 uint32_t counting_count(const struct counting *counting)
@@ -522,7 +674,7 @@ void counting_process(const struct counting *counting, uint32_t index, struct co
 	const struct counted *p = counting->processes.items[index];
 
 	*ret_process = (struct counting_process){
-		.pid = p->target.pid,
+		.pid = p->pid,
 		.name = p->name,
 		.state = p->state,
 		.reason = p->reason,

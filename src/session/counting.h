@@ -3,6 +3,8 @@
  *
  *   counting_new(&options, &counting, &diag);
  *   counting_add(counting, target, &diag);                  each chosen process
+ *   counting_add_path(counting, path, &diag);               a runtime that listens at a path
+ *   counting_listen(counting, reverse);                     those that come to a port of ours, as they come: counted from their first instruction on
  *   while (counting_step(counting, fds, count, until_ns) > 0) ...   until the caller has a reason to end
  *   counting_stop(counting);                                begins the end; then further steps until it returns 0
  *   counting_free(counting);
@@ -29,6 +31,7 @@ struct counting;
 struct diag;
 struct guard;
 struct pollfd;
+struct reverse;
 struct target;
 
 #define COUNTING_INTERVAL_MIN_NS UINT64_C(100000000)
@@ -66,6 +69,7 @@ struct counting_options {
 	uint32_t max_histograms;
 	uint32_t max_time_series;
 	bool list;                  /* instruments that there are, not their values */
+	bool hold;                  /* runtimes of counting_listen() are not told to go on */
 	bool derive;                /* CPU, GC pause, allocations are worked out */
 	struct guard *guard;
 	void (*ready)(void *context, uint32_t process);
@@ -79,12 +83,19 @@ int counting_new(const struct counting_options *options, struct counting **ret_c
 /* -ENOMEM, or what dotnet_target_read() finds wrong. Whatever else fails is told by the process's state. */
 int counting_add(struct counting *counting, const struct target *target, struct diag *diag);
 
+/* A runtime that listens at a path; its pid is what it says. `path` is borrowed until counting_free(). */
+int counting_add_path(struct counting *counting, const char *path, struct diag *diag);
+
+/* Takes the runtimes that connect there; each goes on once its session is open. The port stays the caller's and outlives this. */
+void counting_listen(struct counting *counting, struct reverse *reverse);
+
 /*
  * One turn: waits until there is something to do, `until_ns` (CLOCK_MONOTONIC), or one of the caller's own descriptors is ready, whose revents are then set. The
- * number of processes that have not ended; negative errno.
+ * number of processes that have not ended, and one more while somebody can come to the port; negative errno.
  */
 int counting_step(struct counting *counting, struct pollfd *fds, size_t fd_count, uint64_t until_ns);
 
+/* Runtimes that come from now on go on without a session. */
 void counting_stop(struct counting *counting);
 
 uint32_t counting_count(const struct counting *counting);

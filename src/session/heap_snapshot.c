@@ -13,6 +13,8 @@
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
 #include "format/nettrace_read.h"
+#include "machine/proc.h"
+#include "machine/thread_state.h"
 #include "model/event.h"
 #include "model/heap_events.h"
 #include "model/heap_graph.h"
@@ -24,6 +26,9 @@
 #define TRIGGER_MB      1u
 #define TIMEOUT_NS      UINT64_C(30000000000)
 #define TURN_NS         UINT64_C(250000000)
+#define READER_LOOK_NS  UINT64_C(10000000)
+#define READER_WAIT_NS  UINT64_C(3000000000)
+#define READER_NAME     ".NET EventPipe"
 #define EVENT_GC_START  1u
 #define EVENT_GC_END    2u
 
@@ -39,6 +44,10 @@ struct taking {
 	uint64_t begin_ns;
 	uint64_t heard_ns;             /* when something last came */
 	uint64_t gc_begin_ns;
+	struct id_list readers;        /* threads of this name that were there before the data's session */
+	uint64_t open_ns;              /* when that was open; 0 not yet */
+	uint64_t look_ns;              /* when to look for its thread again */
+	uint32_t seen;                 /* looks in a row at which it slept */
 };
 
 static uint64_t now_ns(void)
@@ -139,6 +148,8 @@ static void turn(struct taking *t)
 
 	if (t->options->watched && !t->result->interrupted)
 		fds[count++] = *t->options->watched;
+	if (t->look_ns && !t->trigger && t->look_ns < wake_ns)
+		wake_ns = t->look_ns;
 	uint64_t wait_ns = wake_ns <= now ? 0 : wake_ns - now < TURN_NS ? wake_ns - now : TURN_NS;
 	struct timespec timeout = { .tv_nsec = (long)wait_ns };
 
@@ -181,6 +192,56 @@ static int fail(const struct taking *t, const struct eventpipe *pipe, struct dia
 		*eventpipe_reason(pipe) ? eventpipe_reason(pipe) : "its stream ended at once");
 }
 
+/* Threads of the runtime that send a session's events, or that answer at its socket; `asleep` counts those that are new and wait for something. */
+static uint32_t look_for_readers(struct taking *t, bool new_ones)
+{
+	struct proc_reader proc;
+	struct thread_state state;
+	struct id_list list = { 0 };
+	uint32_t pid = t->options->target->pid;
+	uint32_t asleep = 0;
+
+	if (proc_open(&proc, NULL) < 0)
+		return 0;
+	if (proc_list_threads(&proc, pid, &list) < 0)
+		vec_reset(&list.ids);
+	for (uint32_t i = 0; i < list.ids.count; i++) {
+		uint32_t tid = list.ids.items[i];
+		bool known = false;
+		if (thread_state_read(&proc, pid, tid, &state) < 0 || strcmp(state.thread.comm, READER_NAME) != 0)
+			continue;
+		for (uint32_t k = 0; k < t->readers.ids.count && !known; k++)
+			known = t->readers.ids.items[k] == tid;
+		if (!new_ones)
+			(void)vec_add(&t->readers.ids, tid); /* without memory an old one counts as new */
+		else if (!known && state.state == 'S')
+			asleep++;
+	}
+	vec_done(&list.ids);
+	proc_close(&proc);
+	return asleep;
+}
+
+/*
+ * Whether the collection may begin. The data's session has a thread in the runtime that sends what the collection writes; on a busy machine the session is open well before
+ * that thread has run, and a thread that has not begun by then has to wait for the collection's end: then only what fits into the buffer comes. So it is waited
+ * for until it is seen asleep in its loop, twice; where threads have other names, or are hidden, for three seconds at the most.
+ */
+static bool may_collect(struct taking *t)
+{
+	uint64_t now = now_ns();
+
+	if (eventpipe_state(t->data) != EVENTPIPE_STREAMING)
+		return false;
+	if (!t->open_ns)
+		t->open_ns = now;
+	if (now < t->look_ns)
+		return false;
+	t->look_ns = now + READER_LOOK_NS;
+	t->seen = look_for_readers(t, true) ? t->seen + 1 : 0;
+	return t->seen >= 2 || now >= t->open_ns + READER_WAIT_NS;
+}
+
 /* Until the collection has ended, or there is a reason not to wait for it. */
 static int collect(struct taking *t, struct ipc_provider *trigger, struct diag *diag)
 {
@@ -191,7 +252,7 @@ static int collect(struct taking *t, struct ipc_provider *trigger, struct diag *
 		tell_progress(t, &told_ns);
 		if (is_over(t->data))
 			return t->heap.begun ? 0 : fail(t, t->data, diag);
-		if (!t->trigger && eventpipe_state(t->data) == EVENTPIPE_STREAMING) {
+		if (!t->trigger && may_collect(t)) {
 			int result = open_pipe(t, HEAP_KEYWORD_COLLECT, 4, TRIGGER_MB, 0, trigger, on_trigger, &t->trigger);
 			if (result < 0)
 				return diag_set(diag, result, "cannot take a heap snapshot: %m");
@@ -263,6 +324,8 @@ int heap_snapshot_take(const struct heap_snapshot_options *options, struct heap_
 	if (!t.decoder)
 		result = -ENOMEM;
 	if (result == 0)
+		(void)look_for_readers(&t, false);
+	if (result == 0)
 		result = open_pipe(&t, HEAP_KEYWORD_GC | HEAP_KEYWORD_TYPE | HEAP_KEYWORD_DUMP | HEAP_KEYWORD_TYPENAMES, 5,
 			buffer_mb, RUNDOWN_LOADER, &providers[0], on_data, &t.data);
 	if (result < 0) {
@@ -276,5 +339,6 @@ int heap_snapshot_take(const struct heap_snapshot_options *options, struct heap_
 	eventpipe_free(t.data);
 	nettrace_decoder_free(t.decoder);
 	trace_done(&t.trace);
+	vec_done(&t.readers.ids);
 	return result;
 }

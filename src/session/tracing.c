@@ -34,6 +34,7 @@
 #include "model/spoor_payload.h"
 #include "model/trace.h"
 #include "session/merge.h"
+#include "session/port_peer.h"
 #include "session/relay.h"
 #include "session/targets.h"
 
@@ -73,6 +74,7 @@ struct traced {
 	bool runtime_told;
 	bool opened; /* a session, at any time */
 	bool whole;
+	bool paused; /* its session was ended to be opened again */
 	int write_error;
 	char write_reason[640];
 	const char *reason_code;
@@ -110,6 +112,7 @@ struct tracing {
 	uint64_t raw_bytes;
 	const char *end_reason;
 	bool started;
+	bool pausing;
 	bool ending;
 	bool wants_end;
 };
@@ -603,6 +606,14 @@ static void close_session(struct traced *traced)
 	}
 }
 
+/* The process is there to be asked again. */
+static bool door_is_open(const struct traced *traced)
+{
+	char state = traced->door.state(traced->door.context);
+
+	return state && state != 'Z' && state != 'X';
+}
+
 static void advance_one(struct traced *traced, uint64_t now_ns)
 {
 	struct tracing *tracing = traced->tracing;
@@ -628,7 +639,7 @@ static void advance_one(struct traced *traced, uint64_t now_ns)
 	bool guarded = strcmp(eventpipe_reason_code(traced->pipe), "guarded") == 0;
 
 	close_session(traced);
-	if (guarded && !tracing->ending && !is_raw(tracing)) {
+	if (guarded && !tracing->ending && !is_raw(tracing) && !traced->paused) {
 		bytes_reset(&tracing->text);
 		bytes_printf(&tracing->text,
 			"spoor had stood still: its session in %s was ended, so that it was not "
@@ -636,6 +647,10 @@ static void advance_one(struct traced *traced, uint64_t now_ns)
 			traced->name);
 		emit_notice(tracing, traced->process, "guard", bytes_z(&tracing->text));
 		open_session(traced, now_ns);
+	} else if (traced->paused && !tracing->pausing && !tracing->ending) {
+		traced->paused = false;
+		if (door_is_open(traced))
+			open_session(traced, now_ns);
 	}
 }
 
@@ -660,7 +675,8 @@ static struct traced *new_traced(struct tracing *tracing, const char *name, uint
 	return traced;
 }
 
-static int add(struct tracing *tracing, const struct target *target, const struct dotnet_door *door,
+/* `seen`: its pid is one of here, so the guard can reach it by itself. */
+static int add(struct tracing *tracing, const struct target *target, bool seen, const struct dotnet_door *door,
 	int peer, struct diag *diag)
 {
 	struct traced *traced = new_traced(tracing, target->name, target->pid);
@@ -674,7 +690,7 @@ static int add(struct tracing *tracing, const struct target *target, const struc
 
 	process->inner_pid = target->inner_pid;
 	process->existed = true;
-	traced->has_port = dotnet_target_read(target->pid, &traced->port, NULL) == 0;
+	traced->has_port = seen && dotnet_target_read(target->pid, &traced->port, NULL) == 0;
 	traced->peer = peer;
 	traced->held = peer >= 0;
 	traced->door = door ? *door : dotnet_target_door(&traced->port);
@@ -692,54 +708,18 @@ static int add(struct tracing *tracing, const struct target *target, const struc
 
 int tracing_add(struct tracing *tracing, const struct target *target, struct diag *diag)
 {
-	return add(tracing, target, NULL, -1, diag);
-}
-
-/* Of a process that /proc does not show us: what it says is all there is. */
-static struct target target_without_facts(uint32_t pid, const char *name)
-{
-	return (struct target){ .pid = pid,
-		.inner_pid = pid,
-		.name = name,
-		.program = name,
-		.container = "",
-		.cgroup = "",
-		.command_line = "",
-		.reason = "" };
+	return add(tracing, target, true, NULL, -1, diag);
 }
 
 int tracing_add_path(struct tracing *tracing, const char *path, struct diag *diag)
 {
 	const struct dotnet_door door = path_door(path);
-	const struct ipc_request request = { .command = IPC_PROCESS_INFO };
-	struct exchange exchange = { 0 };
-	struct ipc_process_info info;
-	int r = exchange_begin(&exchange, &door, &request, now(), 0, diag);
+	struct port_peer peer;
+	int r = port_peer_ask(path, TARGET_PLACE, &peer, diag);
 
-	if (r < 0)
-		return r;
-	if (exchange_run(&exchange, 1, now() + EVENTPIPE_ANSWER_NS, NULL))
-		r = diag_set(diag, -ETIMEDOUT, "nobody answers at '%s'", path);
-	else if (exchange.state == EXCHANGE_FAILED)
-		r = diag_set(diag, exchange.failure, "%s", exchange.text);
-	else if (!exchange.ok)
-		r = diag_set(diag, -EPROTO, "the runtime at '%s' does not say who it is", path);
-	else
-		r = ipc_decode_process_info(
-			IPC_PROCESS_INFO, exchange.payload, exchange.payload_size, &info, diag);
-	exchange_done(&exchange);
-	if (r < 0)
-		return r;
-	const char *slash = strrchr(info.command_line, '/');
-	char name[64];
-
-	(void)snprintf(name, sizeof(name), "%.*s",
-		(int)strcspn(slash ? slash + 1 : info.command_line, " "),
-		slash ? slash + 1 : info.command_line); /* a cut end is fine */
-	const struct target target = target_without_facts((uint32_t)info.pid, name);
-
-	r = add(tracing, &target, &door, -1, diag);
-	ipc_process_info_done(&info);
+	if (r == 0)
+		r = add(tracing, &peer.target, peer.seen, &door, -1, diag);
+	port_peer_done(&peer);
 	return r;
 }
 
@@ -756,23 +736,14 @@ static void take_newcomers(struct tracing *tracing)
 	if (!tracing->reverse)
 		return;
 	reverse_advance(tracing->reverse);
-	while (!tracing->ending && reverse_next(tracing->reverse, &peer)) {
-		const struct reverse_peer *facts = reverse_peer(tracing->reverse, peer);
+	while (!tracing->ending && !tracing->pausing && reverse_next(tracing->reverse, &peer)) {
 		const struct dotnet_door door = reverse_door(tracing->reverse, peer);
-		uint32_t pid = facts->pid ? facts->pid : (uint32_t)facts->inner_pid;
-		const struct target_query query = {
-			.pids = &facts->pid,
-			.pid_count = facts->pid ? 1 : 0,
-			.details = TARGET_PLACE,
-		};
-		struct targets targets;
-		struct target nobody = target_without_facts(pid, "dotnet");
-		bool known = targets_choose(&query, &targets, NULL) == 0 && targets.list.count == 1;
+		struct port_peer newcomer;
+
+		port_peer_read(reverse_peer(tracing->reverse, peer), TARGET_PLACE, &newcomer);
 		/* Without memory it is let go on at the end, untraced. */
-		(void)add(
-			tracing, known ? &targets.list.items[0] : &nobody, &door, (int)peer, NULL);
-		if (known)
-			targets_done(&targets);
+		(void)add(tracing, &newcomer.target, newcomer.seen, &door, (int)peer, NULL);
+		port_peer_done(&newcomer);
 	}
 	if (tracing->ending)
 		reverse_release(tracing->reverse, 0, 0);
@@ -938,12 +909,76 @@ int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, u
 	}
 	if (tracing->sink_error)
 		return tell_sink_error(tracing, diag);
-	return tracing->reverse || anything_open(tracing) ? 1 : 0;
+	return tracing->reverse || tracing->pausing || anything_open(tracing) ? 1 : 0;
 }
 
 bool tracing_wants_end(const struct tracing *tracing)
 {
 	return tracing->wants_end;
+}
+
+/* It has a session that ends, and can: one that a signal has stopped ends nothing until it goes on. */
+static bool still_ends(const struct traced *traced)
+{
+	char state = traced->pipe ? traced->door.state(traced->door.context) : 0;
+
+	return traced->pipe && state != 'T' && state != 't';
+}
+
+void tracing_pause(struct tracing *tracing)
+{
+	uint64_t now_ns = now();
+
+	tracing->pausing = true;
+	for (uint32_t i = 0; i < tracing->list.count; i++) {
+		struct traced *traced = tracing->list.items[i];
+		if (!traced->pipe)
+			continue;
+		traced->paused = !is_raw(tracing);
+		eventpipe_stop(traced->pipe, now_ns);
+	}
+}
+
+bool tracing_paused(const struct tracing *tracing)
+{
+	for (uint32_t i = 0; i < tracing->list.count; i++)
+		if (still_ends(tracing->list.items[i]))
+			return false;
+	return tracing->pausing;
+}
+
+int tracing_flush(struct tracing *tracing, struct diag *diag)
+{
+	if (is_raw(tracing))
+		return 0;
+	give_out(tracing, relay_limit_ns(tracing->relay, now()));
+	flush(tracing);
+	return tracing->sink_error ? tell_sink_error(tracing, diag) : 0;
+}
+
+void tracing_resume(struct tracing *tracing, uint64_t paused_ns)
+{
+	uint64_t now_ns = now();
+
+	tracing->pausing = false;
+	bytes_reset(&tracing->text);
+	bytes_text(&tracing->text, "spoor was stopped for ");
+	text_add_duration(&tracing->text, (double)paused_ns / 1e9);
+	bytes_text(&tracing->text, " (Ctrl-Z, SIGTSTP): its sessions were ended before that and opened again, and what "
+		"runtimes did meanwhile is missing");
+	emit_notice(tracing, tracing->recorder_process, "paused", bytes_z(&tracing->text));
+	for (uint32_t i = 0; i < tracing->list.count; i++) {
+		struct traced *traced = tracing->list.items[i];
+		if (!traced->paused)
+			continue;
+		if (traced->pipe) /* what the guard has ended meanwhile, or was stopped as we were */
+			advance_one(traced, now_ns);
+		if (traced->pipe)
+			continue; /* it is opened again when it has ended */
+		traced->paused = false;
+		if (door_is_open(traced))
+			open_session(traced, now_ns);
+	}
 }
 
 void tracing_end(struct tracing *tracing, const char *reason)

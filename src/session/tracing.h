@@ -107,6 +107,17 @@ int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, u
 /* An event of options.event said so. */
 bool tracing_wants_end(const struct tracing *tracing);
 
+/*
+ * Around a stop of this process (Ctrl-Z), so that nothing stands still with it: tracing_pause() begins the end of the sessions; then further steps until
+ * tracing_paused(), which does not wait for targets that are stopped themselves; what has not ended by then the guard ends. tracing_flush() writes
+ * what has come. tracing_resume() opens a session again in each process that had one, and writes a notice with the gap. Not with options.open_raw, where
+ * a file is one session: it ends.
+ */
+void tracing_pause(struct tracing *tracing);
+bool tracing_paused(const struct tracing *tracing);
+int tracing_flush(struct tracing *tracing, struct diag *diag);
+void tracing_resume(struct tracing *tracing, uint64_t paused_ns);
+
 /* Runtimes that come from now on go on without a session. */
 void tracing_end(struct tracing *tracing, const char *reason);
 bool tracing_ended(const struct tracing *tracing);

@@ -1,9 +1,11 @@
 /* ELF images, their symbol tables and the table packed inside. */
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/bytes.h"
 #include "image/elf.h"
+#include "image/image_file.h"
 #include "symbol/symbol_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -17,6 +19,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct elf *elf = symbol_file_elf(file);
 	elf_metadata_json(elf, &json);
 	bytes_done(&json);
+	struct image_file image;
+	char needed[32];
+
+	image_file_from_memory(&image, data, size);
+	if (elf_find_needed(elf, &image, "lib", needed, sizeof(needed)) && (strncmp(needed, "lib", 3) != 0 || strlen(needed) >= sizeof(needed)))
+		__builtin_trap();
 	for (uint64_t at = 0; at < 0x4000; at += 61) {
 		(void)symbol_file_find_offset(file, at, &hit);
 		if (symbol_file_find_vaddr(file, elf->text_vaddr + at, &hit) &&

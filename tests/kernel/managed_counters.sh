@@ -179,6 +179,95 @@ code_of "$spoor" counters -p $$ --count 1
 expect_code 1 "a shell"
 has err "^no counters of "
 
+# A command, from its first instruction on, and what it starts, each in its turn; its output goes through, its code is ours.
+cat >command.sh <<SH
+echo begins
+dotnet '$app' meters 2500
+sh -c "dotnet '$app' meters 2500"
+exit 7
+SH
+code_of timeout 60 "$spoor" counters --counters Shop.Orders,System.Runtime --refresh-interval 0.5 --json -o command.json -- sh command.sh
+expect_code 7 "a command"
+has out '^begins$'
+[ "$(grep -c '^ready$' out)" = 2 ] || fail "the command's programs did not run to their ends"
+ls "${TMPDIR:-/tmp}"/spoor-counters-* 2>/dev/null && fail "its socket is still there"
+[ "$(grep -o '"pid":[0-9]*' command.json | sort -u | wc -l)" = 2 ] || fail "not two processes in the command's file"
+# Nothing of the start is missing: what the intervals brought is what the counter has, of an observable one of the runtime and of the program's own.
+for name in dotnet.jit.compiled_methods dotnet.gc.heap.total_allocated shop.orders; do
+	grep "\"counter\":\"$name\"" command.json |
+		sed 's/.*"tags":"\([^"]*\).*"pid":\([0-9]*\),.*"added":\([0-9.]*\),.*"since_start":\([0-9.]*\).*/\3 \4 \2:\1/' |
+		awk '{ each = $0; sub(/^[^ ]* [^ ]* /, "", each); sum[each] += $1; last[each] = $2; n++ }
+			END { for (each in sum) { series++; if (sum[each] < last[each] * 0.999999 || sum[each] > last[each] * 1.000001) { print each, sum[each], last[each]; bad = 1 } }
+			exit bad || series < 2 || n < 6 }' || fail "what the intervals brought of $name is not what it has since the start"
+done
+
+# The runtime's own EventCounters begin after its start.
+code_of timeout 60 "$spoor" counters --counters 'EventCounters\System.Runtime[alloc-rate]' --refresh-interval 0.5 -- dotnet "$app" meters 4000
+expect_code 0 "EventCounters of a command"
+has out 'System\.Runtime  Allocation Rate  '
+# It goes on however often it is started: asked for during the start they would lock some of these up. (The interval is long: a runtime that ends in its first
+# collection waits for its collecting thread, which its shutdown has stopped.)
+for i in $(seq 12); do
+	code_of timeout 30 "$spoor" counters -q --counters System.Runtime,Shop.Orders --refresh-interval 20 -- dotnet "$app" meters 10
+	expect_code 0 "start $i"
+done
+
+# Ended by the count, it lets the command run on, and what that starts later is not left waiting.
+before=$(date +%s)
+cat >late.sh <<SH
+dotnet '$app' meters 2500
+dotnet '$app' meters 100
+exit 5
+SH
+code_of timeout 60 "$spoor" counters -q --counters Shop.Orders --refresh-interval 0.5 --count 1 -- sh late.sh
+expect_code 5 "a command that outlives its counting"
+[ "$(grep -c '^ready$' out)" = 2 ] || fail "what came after the count did not run"
+[ $(($(date +%s) - before)) -lt 20 ] || fail "what came after the count had to wait"
+
+# Killed, it leaves nobody waiting.
+start killed "$spoor" counters -q -- sh late.sh >out
+until_true grep -q ready out || fail "the command does not start"
+kill -9 $killed
+wait $killed
+both_ran() {
+	[ "$(grep -c '^ready$' out)" = 2 ]
+}
+until_true both_ran || until_true both_ran || fail "a command whose counting was killed does not come to its end: $(cat out)"
+
+# A signal is the command's, too.
+start counted "$spoor" counters -q -- sh -c "dotnet '$app' meters 600000; exit 9" >out
+until_true grep -q ready out || fail "the command does not start"
+shell=$(pgrep -P "$counted" -x sh)
+program=$(pgrep -P "$shell")
+kill -TERM $counted
+wait $counted
+[ $? = 143 ] || fail "a command that was ended by the signal it was passed"
+[ ! -e "/proc/$shell" ] || fail "the command did not get the signal"
+kill "$program" # the shell's own child had no part in it
+
+# A command without .NET, one that cannot be run, ports.
+code_of "$spoor" counters -- sh -c 'exit 3'
+expect_code 1 "no .NET"
+has err '^nothing was counted: no \.NET runtime came to the port\.$'
+code_of "$spoor" counters -- "$scratch/nowhere"
+expect_code 1 "a command that is none"
+has err "^cannot run '.*/nowhere': No such file"
+start porter "$spoor" counters -q --counters Shop.Orders --dport "$scratch/port.socket" --count 1 --csv >ported
+until_true test -S "$scratch/port.socket" || fail "no port"
+[ "$(stat -c %a "$scratch/port.socket")" = 600 ] || fail "the port is open to others"
+DOTNET_DiagnosticPorts=$scratch/port.socket dotnet "$app" meters 3000 >out || fail "the program that was told of a port"
+wait $porter || fail "the counters of a port"
+has ported '^Timestamp,.*,Process$'
+has ported 'shop\.temperature'
+[ ! -e "$scratch/port.socket" ] || fail "the port is still there"
+own=$(ls -t "${TMPDIR:-/tmp}"/dotnet-diagnostic-$shop-*-socket | head -n 1)
+code_of timeout 60 "$spoor" counters --diagnostic-port "$own,connect" --counters Shop.Orders --count 1
+expect_code 0 "connect"
+has out "^[0-9:.]+ Managed \($shop\)  Shop\.Orders  shop\.temperature"
+code_of "$spoor" counters --diagnostic-port "$scratch/nobody,connect"
+expect_code 1 "nobody listens"
+has err "cannot connect to '.*/nobody': No such file"
+
 # More sessions than the runtime has places for, one after the other; also with a reader that is killed.
 for i in $(seq 66); do
 	"$spoor" counters -q -p $shop --duration 200ms >/dev/null 2>err || fail "session $i"

@@ -195,6 +195,51 @@ wait $paused || fail "one that was stopped for a while"
 has report 'stood still'
 places_free $one
 
+# Ctrl-Z: the sessions are given back before it stops, and opened again when it goes on; the gap is said, in the file too.
+probe=$(dirname "$spoor")/tests/probe
+places=$("$probe" slots $one 2>err) || fail "the places before Ctrl-Z: $(cat err)"
+[ "$places" = 64 ] || fail "$places places before Ctrl-Z"
+# timeout(1) makes a process group with a parent elsewhere; a group without one is not stopped.
+start limiter timeout 100 "$spoor" trace -p "$one,$two" --providers Microsoft-Windows-DotNETRuntime:1:4 --print -o z.nettrace >lines 2>err
+until_true grep -q "  $two/.*GC/Start" lines || fail "no events of the second program"
+until_true grep -q "  $one/.*GC/Start" lines || fail "no events of the first program"
+for each in $one $two; do
+	[ "$("$probe" slots "$each" 2>probe.err)" = 63 ] || fail "no session in $each: $(cat probe.err)"
+done
+suspended=$(cut -d ' ' -f 1 /proc/$limiter/task/$limiter/children)
+started="$started $suspended"
+kill -TSTP "$suspended"
+until_true grep -q '^State:.T' "/proc/$suspended/status" || fail "Ctrl-Z does not stop it"
+before=$(wc -l <lines)
+for each in $one $two; do
+	[ "$("$probe" slots "$each" 2>probe.err)" = 64 ] || fail "stopped by Ctrl-Z it has left a session in $each: $(cat probe.err)"
+	"$probe" ask "$each" >/dev/null 2>probe.err || fail "stopped by Ctrl-Z it holds up $each"
+done
+kill -CONT "$suspended"
+goes_on() {
+	tail -n "+$((before + 1))" lines | grep -q "  $1/.*GC/Start"
+}
+for each in $one $two; do
+	until_true goes_on "$each" || fail "no events of $each after it went on"
+done
+kill -INT "$suspended"
+wait $limiter || fail "one that was stopped by Ctrl-Z: $(cat err)"
+has err 'z\.nettrace .* events of 2 processes in [0-9.]+ s \(stopped for [0-9.]+ m?s\), nothing lost'
+traced z.nettrace 2
+has report '^spoor was stopped for [0-9.]+ m?s \(Ctrl-Z, SIGTSTP\): '
+[ "$("$probe" slots $one 2>err)" = 64 ] || fail "a session stays after Ctrl-Z"
+# The runtime's own bytes are one session each: they end there.
+start limiter timeout 100 "$spoor" trace -q -p $one --raw -o rawz.nettrace 2>err
+until_true test -s rawz.nettrace || fail "no bytes"
+suspended=$(cut -d ' ' -f 1 /proc/$limiter/task/$limiter/children)
+started="$started $suspended"
+kill -TSTP "$suspended"
+until_true grep -q '^State:.T' "/proc/$suspended/status" || fail "Ctrl-Z does not stop it with --raw"
+[ "$("$probe" slots $one 2>err)" = 64 ] || fail "stopped by Ctrl-Z with --raw it has left a session"
+kill -CONT "$suspended"
+wait $limiter || fail "--raw that was stopped by Ctrl-Z: $(cat err)"
+[ "$(tail -c 1 rawz.nettrace | od -An -tu1 | tr -d ' ')" = 1 ] || fail "rawz.nettrace is no whole trace"
+
 for each in $one $two; do
 	kill -0 $each || fail "a program that was traced is gone"
 done

@@ -220,6 +220,28 @@ static void test_observables(void **state)
 	assert_true(b->counters.series.items[DERIVED_GC_PAUSE].fresh && b->counters.series.items[DERIVED_GC_PAUSE].value == 25);
 }
 
+/* Of a process that is counted from its first instruction on: what a counter has after the first interval came on top in it. */
+static void test_from_start(void **state)
+{
+	struct bench *b = *state;
+
+	b->events.from_start = true;
+	collection(b, 1);
+	TAKE_EVENT(b, 4, 2, "t:SHARED", "t:Shop", "t:", "t:seen", "t:s", "t:", "t:", "t:12.5", "i:9");
+	TAKE_EVENT(b, 16, 2, "t:SHARED", "t:Shop", "t:", "t:level", "t:", "t:", "t:", "t:3", "i:10");
+	counters_close(&b->counters);
+	assert_true(series(b, "seen", "")->delta == 12.5 && series(b, "seen", "")->value == 12.5);
+	assert_true(isnan(series(b, "level", "")->delta));
+	/* From the second on the runtime tells it; and one that comes later may have grown before anybody looked. */
+	collection(b, 1);
+	TAKE_EVENT(b, 4, 2, "t:SHARED", "t:Shop", "t:", "t:seen", "t:s", "t:", "t:2", "t:14.5", "i:9");
+	b->events.from_start = false;
+	TAKE_EVENT(b, 4, 2, "t:SHARED", "t:Shop", "t:", "t:late", "t:s", "t:", "t:", "t:7", "i:11");
+	counters_close(&b->counters);
+	assert_true(series(b, "seen", "")->delta == 2 && series(b, "seen", "")->total == 14.5);
+	assert_true(isnan(series(b, "late", "")->delta) && series(b, "late", "")->value == 7);
+}
+
 static void test_others(void **state)
 {
 	struct bench *b = *state;
@@ -345,6 +367,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_meters, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_observables, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_from_start, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_others, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_event_counters, set_up, tear_down),
 	};

@@ -119,6 +119,12 @@ static void test_real(void **state)
 	assert_int_equal(elf_read(&elf, &image, NULL), 0);
 	assert_true(elf.segments.count >= 2);
 	assert_non_null(elf_find_section(&elf, ".text"));
+	char needed[32];
+
+	assert_true(elf_find_needed(&elf, &image, "libc.so.", needed, sizeof(needed)));
+	assert_memory_equal(needed, "libc.so.", 8);
+	assert_false(elf_find_needed(&elf, &image, "libc.so.", needed, 8));
+	assert_false(elf_find_needed(&elf, &image, "libnothing.so.", needed, sizeof(needed)));
 	elf_done(&elf);
 	fclose(file);
 }

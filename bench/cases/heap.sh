@@ -1,0 +1,93 @@
+# a heap snapshot of ten million objects: pause, the target's memory, ours an object: --rounds N (3), --objects N (10000000)
+rounds=3 objects=10000000
+while [ $# -gt 0 ]; do
+	case $1 in
+	--rounds) rounds=$2 ;;
+	--objects) objects=$2 ;;
+	*) die "heap takes --rounds and --objects" ;;
+	esac
+	shift 2
+done
+need dotnet
+build
+peer=${DOTNET_GCDUMP:-$out/tools/dotnet-gcdump}
+[ -x "$peer" ] || dotnet tool install dotnet-gcdump --tool-path "$out/tools" >"$out/tools.log" 2>&1 || peer=
+program=$out/managed/bin/managed/release/Managed.dll
+[ "$program" -nt tests/kernel/managed/Program.cs ] ||
+	dotnet build tests/kernel/managed -c Release --artifacts-path "$out/managed" -v quiet -nodeReuse:false -p:UseSharedCompilation=false >"$out/managed.log" 2>&1 ||
+	die "tests/kernel/managed could not be built: $out/managed.log"
+rm -f "$out"/heap-*.cost "$out"/heap-*.seen "$out/orders"
+
+# status WORD: KiB of the target.
+status() {
+	awk -v word="$1:" '$1 == word { print $2 }' "/proc/$target/status"
+}
+
+# Every order is an object, and every second one has a note with its text: two objects an order. The program waits at the pipe.
+mkfifo "$out/orders"
+sleep 100000 >"$out/orders" & # a pipe opens when its reader comes
+started+=("$!")
+: >"$out/heap.out"
+ORDERS=$out/orders start dotnet "$program" heap $((objects / 2)) >"$out/heap.out"
+target=$last
+until grep -q ready "$out/heap.out"; do
+	kill -0 "$target" 2>/dev/null || die "the program with the heap has ended: not enough memory for $objects objects?"
+	sleep 0.2
+done
+
+# snapshot NAME COMMAND...: its cost, and what the target grew by, KiB. One that is not whole counts for that only.
+snapshot() {
+	local name=$1 before
+	shift
+	echo 5 >"/proc/$target/clear_refs" # VmHWM counts from here
+	before=$(status VmRSS)
+	rm -f "$out/cost"
+	if "$out/cputime" "$out/cost" "$@" >"$out/heap-$name.log" 2>&1; then
+		cat "$out/cost" >>"$out/heap-$name.cost"
+		echo $(($(status VmHWM) - before)) >>"$out/heap-$name.seen"
+	fi
+}
+
+# ours NAME [OPTION...]: the same of spoor, and what it says of it.
+ours() {
+	local name=$1
+	shift
+	rm -f "$out/heap.gcdump"
+	snapshot "$name" "$spoor" heap --yes -p "$target" -o "$out/heap.gcdump" --json --top 1 "$@"
+	sed -n 's/^{"process".*"whole":\([a-z]*\),"missing":"\([^"]*\)","objects":\([0-9]*\),.*"stream_bytes":\([0-9]*\),"pause_ns":\([0-9]*\),"took_ns":\([0-9]*\),.*/\1 \3 \4 \5 \6 \2/p' \
+		"$out/heap-$name.log" >"$out/heap-$name.last"
+	cat "$out/heap-$name.last" >>"$out/heap-$name.facts"
+	awk -v name="$name" -v load="$(cut -d' ' -f1 /proc/loadavg)" '{ printf "%-6s %s, %d objects, stream %.0f MB, the program stood still %.2f s of %.2f s (load %s) %s\n", name, $1 == "true" ? "whole" : "NOT WHOLE", $2, $3 / 1e6, $4 / 1e9, $5 / 1e9, load,
+		$1 == "true" ? "" : substr($0, index($0, $6)) }' "$out/heap-$name.last"
+}
+
+# say NAME: of the whole ones.
+say() {
+	[ -s "$out/heap-$1.cost" ] || { echo "$1: none was whole" && return; }
+	show "heap-$1"
+	awk '$1 == "true"' "$out/heap-$1.facts" | sort -g -k4,4 | awk -v name="$1" -v all="$(wc -l <"$out/heap-$1.facts")" -v kib="$(column "heap-$1" 3)" \
+		-v grown="$(sort -g "$out/heap-$1.seen" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }')" '
+		{ pause[NR] = $4; objects = $2 }
+		END { printf "%s: %d of %d whole; pause %.2f s (%.2f to %.2f); the target grew by %.0f MiB; our memory %.1f bytes an object\n", name, NR, all,
+			pause[int((NR + 1) / 2)] / 1e9, pause[1] / 1e9, pause[NR] / 1e9, grown / 1024, kib * 1024 / objects }'
+}
+
+rm -f "$out"/heap-*.facts
+for _ in $(seq "$rounds"); do
+	ours spoor
+	ours large --buffersize 1024
+	if [ -n "$peer" ]; then
+		rm -f "$out/peer.gcdump"
+		snapshot peer "$peer" collect -p "$target" -o "$out/peer.gcdump"
+	fi
+done
+say spoor
+say large
+if [ -n "$peer" ]; then
+	show heap-peer
+	ratio heap-cpu-seconds "$(column heap-spoor 1)" "$(column heap-peer 1)"
+	ratio heap-kib "$(column heap-spoor 3)" "$(column heap-peer 3)"
+	ratio heap-target-growth-kib "$(sort -g "$out/heap-spoor.seen" | sed -n "$((rounds / 2 + 1))p")" "$(sort -g "$out/heap-peer.seen" | sed -n "$((rounds / 2 + 1))p")"
+else
+	echo "no dotnet-gcdump here to compare with: DOTNET_GCDUMP names one"
+fi

@@ -1,0 +1,180 @@
+/* See own_port.h. */
+#include "cli/own_port.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/diag.h"
+#include "cli/verbs.h"
+#include "dotnet/reverse.h"
+
+#define RELEASE_QUIET_NS UINT64_C(50000000)
+#define PORTS_VARIABLE   "DOTNET_DiagnosticPorts"
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* "PATH,connect" cut into its parts. */
+static bool parse_port(const char *text, char *path, size_t room, bool *ret_connect)
+{
+	const char *comma = strrchr(text, ',');
+	size_t len = strlen(text);
+
+	*ret_connect = false;
+	if (comma && (strcmp(comma, ",listen") == 0 || strcmp(comma, ",connect") == 0)) {
+		*ret_connect = strcmp(comma, ",connect") == 0;
+		len = (size_t)(comma - text);
+	}
+	if (!len || len >= room)
+		return false;
+	memcpy(path, text, len);
+	path[len] = '\0';
+	return true;
+}
+
+/* Of the command and all it starts: they wait for us before their first instruction. */
+static int open_for_command(struct own_port *own, const char *verb, struct diag *diag)
+{
+	const char *folder = getenv("TMPDIR");
+	const char *before = getenv(PORTS_VARIABLE);
+	struct bytes ports = { 0 };
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/spoor-%s-%d-%" PRIx64 ".socket",
+		folder && *folder ? folder : "/tmp", verb, getpid(),
+		now_ns() & 0xffffff); /* a cut one cannot be bound */
+	int result = reverse_listen(path, &own->reverse, diag);
+
+	if (result < 0)
+		return result;
+	/* A command of root's may change its user; it must reach us then, too, or it would wait for ever. */
+	if (geteuid() == 0)
+		(void)chmod(path, 0666);
+	if (before && *before)
+		bytes_printf(&ports, "%s;", before);
+	bytes_text(&ports, path);
+	if (ports.failed || setenv(PORTS_VARIABLE, bytes_z(&ports), 1) < 0)
+		result = diag_set(diag, -ENOMEM, "cannot start the command: %m");
+	else
+		result = record_child_spawn(&own->child, own->command, diag);
+	own->child_waits = result == 0;
+	if (result == 0)
+		result = reverse_stand_in(own->reverse, own->child.pid, diag);
+	if (before)
+		(void)setenv(PORTS_VARIABLE, before, 1); /* ours has no use for it */
+	else
+		(void)unsetenv(PORTS_VARIABLE);
+	bytes_done(&ports);
+	return result;
+}
+
+int own_port_open(struct own_port *own, const char *verb, const char *port, char *const command[], struct diag *diag)
+{
+	bool connect;
+
+	*own = (struct own_port){ .command = command };
+	if (command)
+		return open_for_command(own, verb, diag);
+	if (!port)
+		return 0;
+	if (!parse_port(port, own->path, sizeof(own->path), &connect))
+		return diag_set(diag, -EINVAL, "'%s' is no path of a socket", port);
+	if (!connect)
+		return reverse_listen(own->path, &own->reverse, diag);
+	own->connect_path = own->path;
+	return 0;
+}
+
+int own_port_go(struct own_port *own, struct diag *diag)
+{
+	if (!own->child_waits)
+		return 0;
+	own->child_waits = false;
+	int result = record_child_go(&own->child, own->command[0], diag);
+
+	if (result < 0)
+		own->child.pid = 0; /* it has been waited for */
+	return result;
+}
+
+bool own_port_reap(struct own_port *own)
+{
+	int status;
+
+	if (!own->child.pid || own->child_waits || own->child_reaped ||
+		waitpid((pid_t)own->child.pid, &status, WNOHANG) != (pid_t)own->child.pid)
+		return false;
+	own->child_reaped = true;
+	own->child_status = status;
+	return true;
+}
+
+void own_port_signal(struct own_port *own, int signal)
+{
+	if (own->child.pid && !own->child_waits && !own->child_reaped)
+		(void)kill((pid_t)own->child.pid, signal); /* gone: then waitpid tells */
+}
+
+/* Ctrl-Z: nothing of ours is open any more. */
+static void stop_too(void)
+{
+	sigset_t stop;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	(void)raise(SIGTSTP); /* waits while it is blocked, and stops us at the next line */
+	(void)sigprocmask(SIG_UNBLOCK, &stop, NULL);
+	(void)sigprocmask(SIG_BLOCK, &stop, NULL);
+}
+
+void own_port_wait(struct own_port *own, int signal_fd)
+{
+	struct signalfd_siginfo info;
+
+	if (!own->child.pid || own->child_waits)
+		return;
+	for ((void)own_port_reap(own); !own->child_reaped; (void)own_port_reap(own)) {
+		reverse_release(own->reverse, now_ns() + RELEASE_QUIET_NS, RELEASE_QUIET_NS);
+		while (read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+			if (info.ssi_signo == SIGTSTP)
+				stop_too();
+			else if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGWINCH && info.ssi_code != SI_KERNEL)
+				own_port_signal(own, (int)info.ssi_signo);
+		}
+	}
+	/* What it has left behind and just starts. */
+	reverse_release(own->reverse, now_ns() + 4 * RELEASE_QUIET_NS, RELEASE_QUIET_NS);
+}
+
+int own_port_code(const struct own_port *own)
+{
+	if (!own->child_reaped)
+		return EXIT_DONE;
+	if (WIFEXITED(own->child_status))
+		return WEXITSTATUS(own->child_status);
+	return WIFSIGNALED(own->child_status) ? 128 + WTERMSIG(own->child_status) : EXIT_FAILED;
+}
+
+void own_port_close(struct own_port *own)
+{
+	if (own->child_waits)
+		record_child_cancel(&own->child);
+	own->child_waits = false;
+	reverse_close(own->reverse);
+	own->reverse = NULL;
+}

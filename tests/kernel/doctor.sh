@@ -1,0 +1,53 @@
+#!/bin/sh
+# spoor doctor of what .NET needs: what it says changes with what is there.
+. "$(dirname "$(realpath "$0")")/prelude"
+. "$here/managed/prelude"
+
+# The answer of one row: of NAME.
+answer() {
+	tr '{' '\n' <out | sed -n "s/^\"name\":\"$1\",.*\"answer\":\"\([a-z]*\)\".*/\1/p"
+}
+
+# A process without diagnostics is named, with the variable; a dump or a snapshot of it cannot be had.
+DOTNET_EnableDiagnostics=0 dotnet "$app" burn 100000 >ready.off &
+off=$!
+started="$started $off"
+until_true grep -q ready ready.off || fail "the program does not start"
+code_of "$spoor" doctor --json
+expect_code 0 "doctor"
+[ "$(answer dotnet_diagnostics)" = part ] || fail "diagnostics that are switched off are not seen"
+has out '"name":"dotnet_diagnostics",[^}]*"reason":"switched off in [0-9]+ process(es)?: [0-9]+ has DOTNET_EnableDiagnostics=0"'
+[ "$(answer dotnet_heap)" != yes ] || fail "a process without a socket has no snapshot"
+kill -9 $off
+wait $off 2>/dev/null
+
+# A folder for sockets that is none, that is read-only, whose path is too long.
+TMPDIR=$scratch/none code_of "$spoor" doctor --json
+[ "$(answer dotnet_socket_folder)" = no ] || fail "a TMPDIR that is not there"
+long=$scratch/$(printf '%080d' 0)
+mkdir "$long"
+TMPDIR=$long code_of "$spoor" doctor --json
+[ "$(answer dotnet_socket_folder)" = part ] || fail "a TMPDIR with too long a path"
+TMPDIR=$scratch code_of "$spoor" doctor --json
+[ "$(answer dotnet_socket_folder)" = yes ] || fail "a TMPDIR that will do"
+
+# The LTTng library is the one that the provider of a runtime here is linked to.
+provider=$(ls "$(dirname "$(realpath "$(command -v dotnet)")")"/shared/Microsoft.NETCore.App/*/libcoreclrtraceptprovider.so 2>/dev/null | tail -n 1)
+if [ -n "$provider" ] && command -v readelf >/dev/null; then
+	begin one burn 100000
+	code_of "$spoor" doctor --json
+	needed=$(readelf -d "$provider" | sed -n 's/.*(NEEDED).*\[\(liblttng-ust\.so\.[0-9]*\)\].*/\1/p')
+	[ "$(answer dotnet_lttng)" = yes ] || has out "\"name\":\"dotnet_lttng\",[^}]*linked to $needed,"
+	kill -9 $one
+else
+	echo "the LTTng provider was not looked at: no readelf, or a runtime without it"
+fi
+
+# Another user misses what other users' processes take.
+if is_root && command -v setpriv >/dev/null; then
+	code_of setpriv --reuid 65534 --regid 65534 --clear-groups "$spoor" doctor --json
+	expect_code 0 "another user"
+	has out '"name":"dotnet_others",[^}]*"answer":"part","reason":"of this user only: CAP_SYS_PTRACE [^"]* and CAP_DAC_OVERRIDE [^"]* are missing"'
+else
+	echo "another user was not tried: not root, or no setpriv"
+fi
