@@ -66,6 +66,7 @@ struct nettrace_decoder {
 	struct trace *trace;
 	char *name;
 	bool names_only;
+	bool no_stacks;
 	bool placed;           /* nettrace_decoder_place() */
 	nettrace_thread_fn *place;
 	void *place_context;
@@ -129,6 +130,7 @@ struct nettrace_decoder *nettrace_decoder_new(struct trace *trace, const char *n
 		return NULL;
 	d->trace = trace;
 	d->names_only = flags & NETTRACE_NAMES_ONLY;
+	d->no_stacks = (flags & (NETTRACE_NAMES_ONLY | NETTRACE_NO_STACKS)) != 0;
 	d->name = strdup(name);
 	if (!d->name || !vec_push(&d->rows)) {
 		nettrace_decoder_free(d);
@@ -819,7 +821,7 @@ static int read_stacks(struct nettrace_decoder *d, struct cursor c, struct diag 
 	uint32_t stacks_at = d->stack_indexes.count;
 	uint32_t place;
 
-	if (d->names_only)
+	if (d->no_stacks)
 		return 0;
 	if (c.short_read || count > cursor_left(&c) / 4 || (uint64_t)first + count > UINT32_MAX)
 		return broken(d, offset_of(d, at), diag, "a stack block for %u stacks is too short", count);

@@ -32,6 +32,8 @@ enum nettrace_flag {
 	 * strings of the trace are added to; give each stream a trace of its own, or its schemas pile up.
 	 */
 	NETTRACE_NAMES_ONLY = 1 << 0,
+	/* Stacks are passed over: stack_index stays 0, and nothing is added to trace.stacks. */
+	NETTRACE_NO_STACKS = 1 << 1,
 };
 
 /* What the head of the stream says. Zero until it has come. */
