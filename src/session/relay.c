@@ -361,14 +361,14 @@ static void add_gap(struct stream *stream, uint32_t count)
 static int take_event(struct stream *stream, const struct event *event)
 {
 	const struct relay_picking *picking = &stream->picking;
+	size_t size = cost(event->payload_size + (event->activity ? EVENT_ACTIVITY_SIZE : 0)) + 2 * sizeof(struct pending);
 
 	add_gap(stream, event->lost_before);
 	if (!picking->wants)
 		return keep_event(stream, event);
 	if (!picking->wants(picking->context, event))
 		return 0;
-	if (whole_cost(stream->relay) + cost(event->payload_size) > picking->pending_max ||
-		keep_event(stream, event) < 0) {
+	if (whole_cost(stream->relay) + size > picking->pending_max || keep_event(stream, event) < 0) {
 		stream->dropped++;
 		add_gap(stream, 1);
 	}
