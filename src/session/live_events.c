@@ -39,6 +39,23 @@ static bool is_recorded(const struct live *live, uint32_t process, uint64_t time
 	return !recorder_info(live->recorder)->filter_by_pid || live->processes.items[process].wanted;
 }
 
+/*
+ * The row of the thread that an event came from. A stream may say what it likes: another process's thread is not taken from it, and what came so late that its
+ * thread's end has left the window already makes no row that nobody would bury. Those are shown on the main thread's row.
+ */
+static uint32_t thread_row(struct live *live, uint32_t process, uint32_t tid, bool late)
+{
+	const struct trace *trace = &live->trace;
+	uint32_t pid = trace->processes.items[process].pid;
+	uint32_t known = map_get(&trace->by_tid, tid);
+	uint32_t owner = known ? trace->threads.items[known].process : 0;
+	struct proc_thread facts;
+
+	if (owner != process && (owner || late) && proc_read_thread(&live->proc, pid, tid, &facts) < 0)
+		return live_main_thread(live, process);
+	return census_thread(live, process, pid, tid);
+}
+
 void live_events_hand_over(struct live *live, struct pending *item, uint64_t late_ns)
 {
 	uint32_t process = item->pid;
@@ -50,7 +67,7 @@ void live_events_hand_over(struct live *live, struct pending *item, uint64_t lat
 	}
 	relay_take(live->relay, item, late_ns, &event);
 	census_announce(live, process);
-	event.thread_index = census_thread(live, process, live->trace.processes.items[process].pid, item->tid);
+	event.thread_index = thread_row(live, process, item->tid, late_ns != 0);
 	live_to_sink(live, &event);
 	live->events++;
 	live->late += late_ns != 0;
