@@ -24,6 +24,7 @@ one() {
 	cost "events-$name" "$spoor" record -p "$target" -F 99 --duration "${seconds}s" -o "$out/events.nettrace" "$@"
 	echo $(($(ticks) - before)) >>"$out/events-$name.target"
 	stat -c %s "$out/events.nettrace" >>"$out/events-$name.bytes"
+	"$spoor" report "$out/events.nettrace" >"$out/events-$name.report"
 }
 
 middle() {
@@ -42,7 +43,6 @@ both() {
 			one "$program-with"
 		fi
 	done
-	"$spoor" report "$out/events.nettrace" >"$out/events-$program.report"
 	for kind in with without; do
 		show "events-$program-$kind"
 		echo "  bytes $(middle "$out/events-$program-$kind.bytes") in $seconds s; CPU of the program $(middle "$out/events-$program-$kind.target") ticks"
