@@ -20,7 +20,7 @@ three() {
 	cost "packed-$name-z" "$spoor" record --no-events -z -p "$target" -F "$rate" --duration "${seconds}s" -o "$file.nettrace.zst"
 	tail -n 3 "$out/packed-$name-z.log"
 	cost "packed-$name-plain" "$spoor" record --no-events -p "$target" -F "$rate" --duration "${seconds}s" -o "$file.nettrace"
-	cost "packed-$name-perf" "$perf" record --no-events -z -p "$target" -g -F "$rate" -o "$file.data" -- sleep "$seconds"
+	cost "packed-$name-perf" "$perf" record -z -p "$target" -g -F "$rate" -o "$file.data" -- sleep "$seconds"
 }
 
 tell() {
