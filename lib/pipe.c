@@ -58,6 +58,8 @@ int pipe_set_up(bool counter, bool keep)
 {
 	pipe_state.keep = keep;
 	clock_line_init(&pipe_state.clock, counter);
+	/* A program can crash before the first pass. */
+	recover_file_clock(&pipe_state.clock, pipe_state.clock.pairs[(pipe_state.clock.count - 1) % CLOCK_PAIRS]);
 	pipe_state.last_ticks = 0;
 	pipe_state.before_ns = pipe_state.cutoff_ns = 0;
 	pipe_state.cutoff_ticks = 0;

@@ -36,7 +36,6 @@ int recover_file_make(const char *path)
 	head()->head_bytes = sizeof(struct recover_head);
 	head()->pointer_bytes = sizeof(void *);
 	head()->process_id = platform_process_id();
-	head()->utc_ns = platform_utc_ns();
 	head()->metadata_offset = RECOVER_METADATA;
 	head()->rings_offset = RECOVER_RINGS;
 	head()->fronts_offset = RECOVER_FRONTS;
@@ -104,7 +103,9 @@ void recover_file_clock(const struct clock_line *line, struct clock_pair newest)
 	if (!file_memory)
 		return;
 	head()->counter = line->counter;
-	if (!head()->pairs[0].ticks)
+	if (!head()->pairs[0].ticks) {
+		head()->utc_ns = platform_utc_ns() - (platform_now_ns() - line->pairs[0].ns);
 		head()->pairs[0] = line->pairs[0];
+	}
 	head()->pairs[1] = newest;
 }

@@ -1,63 +1,48 @@
-# the runtimes' events of a recording: with and without, web demo and mixed program: --rounds N (5), --seconds S (10)
-rounds=5 seconds=10
+# the events of a file as lines, beside a program on TraceEvent: --rounds N (5), --seconds S (5), --rate EVENTS (100000)
+rounds=5 seconds=5 rate=100000
 while [ $# -gt 0 ]; do
 	case $1 in
 	--rounds) rounds=$2 ;;
 	--seconds) seconds=$2 ;;
-	*) die "events takes --rounds and --seconds" ;;
+	--rate) rate=$2 ;;
+	*) die "events takes --rounds, --seconds and --rate" ;;
 	esac
 	shift 2
 done
-build load
-rm -f "$out"/events-*.cost "$out"/events-*.bytes "$out"/events-*.log "$out"/events-*.target
-
-# Ticks of CPU time of the target.
-ticks() {
-	sed 's/.*) //' "/proc/$target/stat" | awk '{ print $12 + $13 }'
+need dotnet
+build
+# project NAME FILE: built once, its program in $program.
+project() {
+	program=$out/$1/bin/$1/release/$2.dll
+	[ "$program" -nt "bench/$1/$2.cs" ] ||
+		dotnet build "bench/$1" -c Release --artifacts-path "$out/$1" -v quiet -nodeReuse:false -p:UseSharedCompilation=false >"$out/$1.log" 2>&1 ||
+		die "bench/$1 could not be built: $out/$1.log"
 }
+project flood Flood
+flood=$program
+project printer Printer
+printer=$program
+rm -f "$out"/events-*.cost "$out/events.nettrace"
 
-# one NAME [OPTION]: a recording of the target; its cost, its bytes, the target's CPU meanwhile.
-one() {
-	local name=$1 before
-	shift
-	before=$(ticks)
-	cost "events-$name" "$spoor" record -p "$target" -F 99 --duration "${seconds}s" -o "$out/events.nettrace" "$@"
-	echo $(($(ticks) - before)) >>"$out/events-$name.target"
-	stat -c %s "$out/events.nettrace" >>"$out/events-$name.bytes"
-	"$spoor" report "$out/events.nettrace" >"$out/events-$name.report"
-}
-
-middle() {
-	sort -g "$1" | awk '{ v[NR] = $1 } END { printf "%.6g", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
-}
-
-# both NAME: rounds that alternate, so that a drift of the machine hits both alike.
-both() {
-	local program=$1 round kind
-	for round in $(seq "$rounds"); do
-		if [ $((round % 2)) = 0 ]; then
-			one "$program-with"
-			one "$program-without" --no-events
-		else
-			one "$program-without" --no-events
-			one "$program-with"
-		fi
-	done
-	for kind in with without; do
-		show "events-$program-$kind"
-		echo "  bytes $(middle "$out/events-$program-$kind.bytes") in $seconds s; CPU of the program $(middle "$out/events-$program-$kind.target") ticks"
-		grep -o '[0-9,.]* samples.*' "$out/events-$program-$kind.log" | tail -n 1 | sed 's/^/  /'
-	done
-}
-
-start_web 3600
-both web
-stop_all
-start_mix 3600
-both mix
-stop_all
-rm -f "$out/events.nettrace"
-for program in web mix; do
-	ratio "events-$program-cpu-s" "$(column "events-$program-with" 1)" "$(column "events-$program-without" 1)"
-	ratio "events-$program-bytes" "$(middle "$out/events-$program-with.bytes")" "$(middle "$out/events-$program-without.bytes")"
+# One file for both, the runtime's own bytes.
+start dotnet "$flood" "$rate" $((seconds + 8)) >"$out/flood.out"
+target=$last
+until grep -q ready "$out/flood.out"; do sleep 0.1; done
+"$spoor" trace -q --raw -p "$target" --providers 'Bench-Flood:0xFFFFFFFFFFFFFFFF:5,Microsoft-Windows-DotNETRuntime:0x1:4' --duration "${seconds}s" \
+	-o "$out/events.nettrace"
+stop "$target"
+for _ in $(seq "$rounds"); do
+	cost events-spoor sh -c "'$spoor' events '$out/events.nettrace' >'$out/events-spoor.txt'"
+	cost events-json sh -c "'$spoor' events '$out/events.nettrace' --json >'$out/events-json.txt'"
+	cost events-peer sh -c "dotnet '$printer' '$out/events.nettrace' >'$out/events-peer.txt'"
 done
+lines=$(wc -l <"$out/events-spoor.txt") peer_lines=$(wc -l <"$out/events-peer.txt")
+echo "$(stat -c %s "$out/events.nettrace") bytes; lines: spoor $lines, peer $peer_lines"
+for name in spoor json peer; do
+	show "events-$name"
+done
+each() { awk -v cpu="$(column "events-$1" 1)" -v lines="$2" 'BEGIN { printf "%.4g", lines ? cpu * 1e6 / lines : 0 }'; }
+ratio events-cpu-us-an-event "$(each spoor "$lines")" "$(each peer "$peer_lines")"
+ratio events-json-cpu-us-an-event "$(each json "$lines")" "$(each peer "$peer_lines")"
+ratio events-memory-kib "$(column events-spoor 3)" "$(column events-peer 3)"
+rm -f "$out/events.nettrace" "$out"/events-*.txt

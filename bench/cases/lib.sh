@@ -1,4 +1,4 @@
-# events of libspoor and of LTTng-UST: off, on, many sessions, rates: --rounds N (7), --seconds S of the rates (5)
+# events of libspoor, LTTng-UST and .NET's EventSource: off, on, many sessions, rates: --rounds N (7), --seconds S of the rates (5)
 rounds=7 seconds=5
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -47,6 +47,13 @@ if command -v lttng-sessiond >/dev/null && cmake --build "$build" --target fire_
 fi
 [ -n "$lttng" ] || echo "LTTng-UST is not here (lttng-tools, liblttng-ust-dev): ours alone"
 
+# .NET's own way of the same: an EventSource over EventPipe, without stacks.
+eventsource=$out/eventsource/bin/eventsource/release/eventsource.dll
+if ! command -v dotnet >/dev/null || ! dotnet build bench/eventsource -c Release --artifacts-path "$out/eventsource" -v quiet -nodeReuse:false >"$out/eventsource.log" 2>&1; then
+	echo "no .NET SDK here, or NuGet could not be reached: not beside EventSource"
+	eventsource=
+fi
+
 lttng_session() {
 	case $1 in
 	start)
@@ -81,8 +88,15 @@ for round in $(seq "$rounds"); do
 		one lttng-file "$out/fire_lttng" cost 1
 		lttng_session stop
 	fi
+	if [ -n "$eventsource" ]; then
+		# Its sockets in a folder of its own, so that no tool of this machine attaches.
+		mkdir -p "$out/eventsource/tmp"
+		one eventsource-plain env TMPDIR="$out/eventsource/tmp" dotnet "$eventsource" "$out/eventsource/x.nettrace" plain
+		one eventsource-fastest env TMPDIR="$out/eventsource/tmp" dotnet "$eventsource" "$out/eventsource/x.nettrace"
+		rm -f "$out/eventsource/x.nettrace"
+	fi
 done
-for name in clock off counter-file clock-file counter-file-2-threads counter-1-session counter-8-sessions ${lttng:+lttng-off lttng-file}; do
+for name in clock off counter-file clock-file counter-file-2-threads counter-1-session counter-8-sessions ${lttng:+lttng-off lttng-file} ${eventsource:+eventsource-plain eventsource-fastest}; do
 	spread "$name"
 done
 "$fire" accuracy >"$out/accuracy.log"
@@ -108,4 +122,9 @@ if [ -n "$lttng" ]; then
 	ratio lib-off-ns-lttng "$(median off)" "$(median lttng-off)"
 	ratio lib-event-ns-lttng "$(median clock-file)" "$(median lttng-file)"
 	ratio lib-event-counter-ns-lttng "$(median counter-file)" "$(median lttng-file)"
+fi
+if [ -n "$eventsource" ]; then
+	ratio lib-event-ns-eventsource "$(median clock-file)" "$(median eventsource-plain)"
+	ratio lib-event-counter-ns-eventsource "$(median counter-file)" "$(median eventsource-plain)"
+	ratio lib-event-counter-ns-eventsource-fastest "$(median counter-file)" "$(median eventsource-fastest)"
 fi

@@ -144,6 +144,20 @@ void bytes_vprintf(struct bytes *b, const char *format, va_list args)
 	va_end(again);
 }
 
+void bytes_decimal(struct bytes *b, uint64_t value, unsigned digits_least)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	while (sizeof(digits) - at < digits_least && at)
+		digits[--at] = '0';
+	bytes_add(b, digits + at, sizeof(digits) - at);
+}
+
 void bytes_printf(struct bytes *b, const char *format, ...)
 {
 	va_list args;

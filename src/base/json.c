@@ -14,6 +14,12 @@ static void add_quoted(struct bytes *out, const char *text, size_t len)
 
 	bytes_u8(out, '"');
 	while (at < len) {
+		size_t plain = at; /* what stands for itself goes in one piece */
+		while (at < len && text[at] >= 0x20 && text[at] < 0x7f && text[at] != '"' && text[at] != '\\')
+			at++;
+		bytes_add(out, text + plain, at - plain);
+		if (at == len)
+			break;
 		uint32_t c = text_next_char(text, len, &at);
 		char one[4];
 
@@ -84,13 +90,15 @@ void json_z(struct json *j, const char *name, const char *text)
 void json_u64(struct json *j, const char *name, uint64_t value)
 {
 	begin_value(j, name);
-	bytes_printf(j->out, "%llu", (unsigned long long)value);
+	bytes_decimal(j->out, value, 1);
 }
 
 void json_i64(struct json *j, const char *name, int64_t value)
 {
 	begin_value(j, name);
-	bytes_printf(j->out, "%lld", (long long)value);
+	if (value < 0)
+		bytes_u8(j->out, '-');
+	bytes_decimal(j->out, value < 0 ? -(uint64_t)value : (uint64_t)value, 1);
 }
 
 void json_f64(struct json *j, const char *name, double value)

@@ -32,6 +32,7 @@
 #include "dotnet/reverse.h"
 #include "machine/output_file.h"
 #include "machine/rights.h"
+#include "export/event_line.h"
 #include "export/event_text.h"
 #include "model/event.h"
 #include "model/schema.h"
@@ -290,23 +291,11 @@ static void note_print_failure(struct trace_run *run)
 static void print_event(struct trace_run *run, const struct trace *trace, const struct event *event)
 {
 	struct bytes *line = &run->line;
-	int64_t utc_ns = (int64_t)event->time_ns + run->utc_offset_ns;
-	time_t seconds = (time_t)(utc_ns / 1000000000);
-	struct tm utc;
 
 	bytes_reset(line);
-	gmtime_r(&seconds, &utc);
-	bytes_printf(line, "%02d:%02d:%02d.%06d  ", utc.tm_hour, utc.tm_min, utc.tm_sec,
-		(int)(utc_ns % 1000000000 / 1000));
-	if (event->thread_index) {
-		const struct thread *thread = &trace->threads.items[event->thread_index];
-		bytes_printf(
-			line, "%u/%u  ", trace->processes.items[thread->process].pid, thread->tid);
-	}
-	event_text_name(line, trace, event);
-	bytes_text(line, "  ");
-	event_text_fields(line, trace, event);
-	bytes_text(line, "\n");
+	if (event->lost_before)
+		event_line_lost(line, trace, event, run->utc_offset_ns);
+	event_line(line, trace, event, run->utc_offset_ns);
 	errno = 0;
 	if (fwrite(line->data, 1, line->len, stdout) != line->len)
 		note_print_failure(run);

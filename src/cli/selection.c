@@ -78,25 +78,27 @@ static int make_filter(const struct selection_values *values, const struct verb 
 	return EXIT_DONE;
 }
 
-static int choose_file(const char *input, const struct arguments *arguments, const struct verb *verb,
-	struct selection *s, struct diag *diag)
+int selection_choose_file(const char *input, const struct arguments *arguments, const struct verb *verb,
+	char *path, size_t room)
 {
+	struct diag diag = { 0 };
+
 	if (arguments->command || arguments->words.count + (input != NULL) > 1)
 		return options_misused(verb, "more than one recording given");
 	if (arguments->words.count || input) {
 		const char *word = input ? input : arguments->words.items[0];
-		if (strlen(word) >= sizeof(s->path))
+		if (strlen(word) >= room)
 			return options_misused(verb, "the name of the recording is too long");
-		memcpy(s->path, word, strlen(word) + 1);
+		memcpy(path, word, strlen(word) + 1);
 		return EXIT_DONE;
 	}
-	if (saved_newest(".", s->path, sizeof(s->path), diag) < 0) {
-		diag_remedy(diag, "name one: spoor %s FILE; or make one: spoor record", verb->name);
-		return words_fail(diag);
+	if (saved_newest(".", path, room, &diag) < 0) {
+		diag_remedy(&diag, "name one: spoor %s FILE; or make one: spoor record", verb->name);
+		return words_fail(&diag);
 	}
-	if (strncmp(s->path, "./", 2) == 0)
-		memmove(s->path, s->path + 2, strlen(s->path + 2) + 1);
-	words_say("the newest recording here is %s", s->path);
+	if (strncmp(path, "./", 2) == 0)
+		memmove(path, path + 2, strlen(path + 2) + 1);
+	words_say("the newest recording here is %s", path);
 	return EXIT_DONE;
 }
 
@@ -134,7 +136,7 @@ int selection_open(const struct selection_values *values, const struct arguments
 	s->profile.trace = &s->trace;
 	int code = make_filter(values, verb, s);
 	if (code == EXIT_DONE)
-		code = choose_file(values->input, arguments, verb, s, &diag);
+		code = selection_choose_file(values->input, arguments, verb, s->path, sizeof(s->path));
 	if (code == EXIT_DONE)
 		code = read_file(s, &diag);
 	if (code != EXIT_DONE)

@@ -12,6 +12,7 @@
 #define SPOOR_CLI_SELECTION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "analyze/profile.h"
@@ -62,6 +63,10 @@ struct selection {
 
 int selection_open(const struct selection_values *values, const struct arguments *arguments,
 	const struct verb *verb, struct selection *ret_selection);
+
+/* Which file: the option's, else the only word, else the newest here, which is said. EXIT_DONE, or it was told. */
+int selection_choose_file(const char *input, const struct arguments *arguments, const struct verb *verb,
+	char *path, size_t room);
 
 /* Prints the result and ends the output as words_finish_output() does. A reader that left early is no failure. */
 int selection_print(const struct bytes *out);

@@ -2,63 +2,51 @@
  * See event_text.h.
  *
  * A payload is read field by field; one that ends early simply has no more fields. What a schema does not describe well enough (arrays of objects, a layout
- * that does not fit the bytes) ends the line with a mark rather than with nonsense.
+ * that does not fit the bytes) ends the line with a mark rather than with nonsense. One walk over the fields makes the line, a single field, and JSON.
  */
 #include "export/event_text.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/cursor.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "model/clr_event.h"
 #include "model/event.h"
+#include "model/gc_dynamic.h"
 #include "model/schema.h"
 #include "model/trace.h"
 
 #define TEXT_MAX       200u
 #define ARRAY_MAX      16u
 #define NAME_MAX_BYTES 64u
+#define BYTES_MAX      32u
+#define OBJECT_DEPTH_MAX 16u /* and the objects and arrays around and in them: below JSON_DEPTH_MAX */
 
-/* What is done with each field: NULL name ends nothing, it is an element without one. */
+/* What is done with each field: into a line, or into a JSON object. */
 struct walk {
 	struct bytes *out;
+	struct json *json;  /* NULL: a line */
 	const struct trace *trace;
 	const char *wanted; /* only this field; NULL all */
 	bool found;
 	bool first;
+	unsigned depth;     /* objects that are open */
 };
 
-static void add_text16(struct bytes *out, struct cursor *c, bool bare)
-{
-	size_t units;
-	const uint8_t *text = cursor_utf16z(c, &units);
-	struct bytes utf8 = { 0 };
+enum value_kind { VALUE_NONE, VALUE_BOOL, VALUE_I64, VALUE_U64, VALUE_HEX, VALUE_F64, VALUE_GUID, VALUE_TEXT16, VALUE_TEXT8 };
 
-	if (!text)
-		return;
-	text_add_utf16(&utf8, text, units < TEXT_MAX || bare ? units : TEXT_MAX);
-	if (!bare)
-		bytes_text(out, "\"");
-	text_add_safe(out, bytes_z(&utf8), utf8.len);
-	if (!bare)
-		bytes_text(out, units > TEXT_MAX ? "\xe2\x80\xa6\"" : "\"");
-	bytes_done(&utf8);
-}
-
-static void add_guid(struct bytes *out, struct cursor *c)
-{
-	uint32_t a = cursor_u32(c);
-	uint16_t b = cursor_u16(c);
-	uint16_t d = cursor_u16(c);
-	const uint8_t *rest = cursor_take(c, 8);
-
-	if (!rest)
-		return;
-	bytes_printf(out, "%08x-%04x-%04x-%02x%02x-%02x%02x%02x%02x%02x%02x", a, b, d, rest[0],
-		rest[1], rest[2], rest[3], rest[4], rest[5], rest[6], rest[7]);
-}
+struct value {
+	enum value_kind kind;
+	union {
+		uint64_t u;
+		int64_t i;
+		double f;
+	};
+	const uint8_t *bytes; /* of a guid or a text */
+	size_t count;         /* UTF-16 units, or bytes */
+};
 
 static double f64_of(uint64_t bits)
 {
@@ -76,87 +64,233 @@ static float f32_of(uint32_t bits)
 	return value;
 }
 
-/* False: of a type whose length is not known, so that nothing behind it can be read. */
-static bool add_value(struct bytes *out, unsigned type, struct cursor *c, bool bare)
+static struct value of_i64(int64_t i)
 {
+	return (struct value){ .kind = VALUE_I64, .i = i };
+}
+
+static struct value of_u64(uint64_t u)
+{
+	return (struct value){ .kind = VALUE_U64, .u = u };
+}
+
+static struct value of_bool(bool yes)
+{
+	return (struct value){ .kind = VALUE_BOOL, .u = yes };
+}
+
+static struct value of_f64(double f)
+{
+	return (struct value){ .kind = VALUE_F64, .f = f };
+}
+
+/* False: of a type whose length is not known, so that nothing behind it can be read. Whether the bytes were there, the cursor knows. */
+static bool read_value(unsigned type, struct cursor *c, struct value *ret_value)
+{
+	struct value value = { 0 };
+
 	switch (type) {
 	case FIELD_BOOL:
-		bytes_text(out, cursor_u32(c) ? "true" : "false");
+		value = of_bool(cursor_u32(c));
 		break;
 	case FIELD_BOOL8:
-		bytes_text(out, cursor_u8(c) ? "true" : "false");
-		break;
-	case FIELD_CHAR16:
-		bytes_printf(out, "%u", cursor_u16(c));
+		value = of_bool(cursor_u8(c));
 		break;
 	case FIELD_I8:
-		bytes_printf(out, "%d", (int8_t)cursor_u8(c));
+		value = of_i64((int8_t)cursor_u8(c));
 		break;
 	case FIELD_U8:
 	case FIELD_CHAR8:
-		bytes_printf(out, "%u", cursor_u8(c));
+		value = of_u64(cursor_u8(c));
 		break;
 	case FIELD_I16:
-		bytes_printf(out, "%d", (int16_t)cursor_u16(c));
+		value = of_i64((int16_t)cursor_u16(c));
 		break;
 	case FIELD_U16:
-		bytes_printf(out, "%u", cursor_u16(c));
+	case FIELD_CHAR16:
+		value = of_u64(cursor_u16(c));
 		break;
 	case FIELD_I32:
-		bytes_printf(out, "%d", (int32_t)cursor_u32(c));
+		value = of_i64((int32_t)cursor_u32(c));
 		break;
 	case FIELD_U32:
-		bytes_printf(out, "%u", cursor_u32(c));
+		value = of_u64(cursor_u32(c));
 		break;
 	case FIELD_I64:
-		bytes_printf(out, "%lld", (long long)cursor_u64(c));
+		value = of_i64((int64_t)cursor_u64(c));
 		break;
 	case FIELD_U64:
-		bytes_printf(out, "%llu", (unsigned long long)cursor_u64(c));
-		break;
 	case FIELD_TIME: /* 100 ns since 1601 */
-		bytes_printf(out, "%llu", (unsigned long long)cursor_u64(c));
+		value = of_u64(cursor_u64(c));
 		break;
 	case FIELD_F32:
-		bytes_printf(out, "%g", (double)f32_of(cursor_u32(c)));
+		value = of_f64((double)f32_of(cursor_u32(c)));
 		break;
 	case FIELD_F64:
-		bytes_printf(out, "%g", f64_of(cursor_u64(c)));
+		value = of_f64(f64_of(cursor_u64(c)));
 		break;
 	case FIELD_DECIMAL:
 		cursor_skip(c, 16);
-		bytes_text(out, "?");
 		break;
 	case FIELD_GUID:
-		add_guid(out, c);
+		value.kind = VALUE_GUID;
+		value.bytes = cursor_take(c, 16);
 		break;
 	case FIELD_TEXT16:
-		add_text16(out, c, bare);
+		value.kind = VALUE_TEXT16;
+		value.bytes = cursor_utf16z(c, &value.count);
 		break;
 	case FIELD_VARINT:
-		bytes_printf(out, "%lld", (long long)cursor_varint(c));
+		value = of_i64(cursor_varint(c));
 		break;
 	case FIELD_VARUINT:
-		bytes_printf(out, "%llu", (unsigned long long)cursor_varuint(c));
+		value = of_u64(cursor_varuint(c));
 		break;
 	default:
 		return false;
 	}
+	*ret_value = value;
 	return true;
 }
 
-/* Begins a field; its text goes to *ret_out: the line, or nowhere when another one is wanted. */
-static struct bytes *begin_field(struct walk *walk, const char *name, struct bytes *nowhere)
+static void add_guid(struct bytes *out, const uint8_t *guid)
+{
+	struct cursor c = cursor_of(guid, 16);
+	uint32_t a = cursor_u32(&c);
+	uint16_t b = cursor_u16(&c);
+	uint16_t d = cursor_u16(&c);
+	const uint8_t *rest = c.at;
+
+	bytes_printf(out, "%08x-%04x-%04x-%02x%02x-%02x%02x%02x%02x%02x%02x", a, b, d, rest[0],
+		rest[1], rest[2], rest[3], rest[4], rest[5], rest[6], rest[7]);
+}
+
+static void add_hex(struct bytes *out, const uint8_t *data, size_t size)
+{
+	uint8_t *room = bytes_reserve(out, 2 * size);
+
+	if (room)
+		out->len += text_put_hex((char *)room, data, size);
+}
+
+/* A text of a value as UTF-8, at most `most` units or bytes of it. */
+static void add_utf8(struct bytes *out, const struct value *value, size_t most)
+{
+	size_t count = value->count < most ? value->count : most;
+
+	if (value->kind == VALUE_TEXT16)
+		text_add_utf16(out, value->bytes, count);
+	else
+		bytes_add(out, value->bytes, count);
+}
+
+/* Bare: as it is compared with what somebody asked for. */
+static void add_quoted(struct bytes *out, const struct value *value, bool bare)
+{
+	struct bytes utf8 = { 0 };
+
+	add_utf8(&utf8, value, bare ? SIZE_MAX : TEXT_MAX);
+	if (!bare)
+		bytes_text(out, "\"");
+	text_add_safe(out, bytes_z(&utf8), utf8.len);
+	if (!bare)
+		bytes_text(out, value->count > TEXT_MAX ? "\xe2\x80\xa6\"" : "\"");
+	out->failed |= utf8.failed;
+	bytes_done(&utf8);
+}
+
+static void add_value(struct bytes *out, const struct value *value, bool bare)
+{
+	switch (value->kind) {
+	case VALUE_NONE:
+		bytes_text(out, "?");
+		break;
+	case VALUE_BOOL:
+		bytes_text(out, value->u ? "true" : "false");
+		break;
+	case VALUE_I64:
+		if (value->i < 0)
+			bytes_u8(out, '-');
+		bytes_decimal(out, value->i < 0 ? -(uint64_t)value->i : (uint64_t)value->i, 1);
+		break;
+	case VALUE_U64:
+		bytes_decimal(out, value->u, 1);
+		break;
+	case VALUE_HEX:
+		bytes_printf(out, "0x%llx", (unsigned long long)value->u);
+		break;
+	case VALUE_F64:
+		bytes_printf(out, "%g", value->f);
+		break;
+	case VALUE_GUID:
+		add_guid(out, value->bytes);
+		break;
+	case VALUE_TEXT16:
+	case VALUE_TEXT8:
+		add_quoted(out, value, bare);
+		break;
+	}
+}
+
+static void json_value(struct json *j, const char *name, const struct value *value)
+{
+	struct bytes text = { 0 };
+
+	switch (value->kind) {
+	case VALUE_NONE:
+		json_null(j, name);
+		break;
+	case VALUE_BOOL:
+		json_bool(j, name, value->u);
+		break;
+	case VALUE_I64:
+		json_i64(j, name, value->i);
+		break;
+	case VALUE_U64:
+		json_u64(j, name, value->u);
+		break;
+	case VALUE_F64:
+		json_f64(j, name, value->f);
+		break;
+	case VALUE_HEX:
+	case VALUE_GUID:
+		add_value(&text, value, true);
+		json_text(j, name, bytes_z(&text), text.len);
+		break;
+	case VALUE_TEXT16:
+	case VALUE_TEXT8:
+		add_utf8(&text, value, SIZE_MAX);
+		json_text(j, name, bytes_z(&text), text.len);
+		break;
+	}
+	j->out->failed |= text.failed;
+	bytes_done(&text);
+}
+
+/* Whether this field is to be shown; if so, and in a line, its name is. */
+static bool begin_field(struct walk *walk, const char *name)
 {
 	if (walk->wanted && (walk->found || strcmp(name, walk->wanted) != 0))
-		return nowhere;
-	if (walk->wanted) {
-		walk->found = true;
-		return walk->out;
+		return false;
+	walk->found = true;
+	if (!walk->wanted && !walk->json) {
+		if (!walk->first)
+			bytes_u8(walk->out, ' ');
+		bytes_text(walk->out, name);
+		bytes_u8(walk->out, '=');
 	}
-	bytes_printf(walk->out, "%s%s=", walk->first ? "" : " ", name);
 	walk->first = false;
-	return walk->out;
+	return true;
+}
+
+static void show_value(struct walk *walk, const char *name, const struct value *value)
+{
+	if (!begin_field(walk, name))
+		return;
+	if (walk->json)
+		json_value(walk->json, name, value);
+	else
+		add_value(walk->out, value, walk->wanted != NULL);
 }
 
 static uint32_t behind(const struct schema *schema, uint32_t i)
@@ -172,47 +306,73 @@ static uint32_t behind(const struct schema *schema, uint32_t i)
 static bool walk_fields(
 	struct walk *walk, const struct schema *schema, uint32_t i, uint32_t end, struct cursor *c);
 
-static bool walk_array(struct bytes *out, const struct field *field, struct cursor *c)
+static bool walk_array(struct walk *walk, const char *name, const struct field *field, struct cursor *c)
 {
 	uint32_t count = field->type == FIELD_ARRAY ? cursor_u16(c) : field->count;
+	struct value value;
+	bool shown = !c->short_read && begin_field(walk, name);
+	bool known = true;
 
-	bytes_text(out, "[");
+	if (shown && walk->json)
+		json_array(walk->json, name);
+	else if (shown)
+		bytes_text(walk->out, "[");
 	for (uint32_t i = 0; i < count && !c->short_read; i++) {
-		struct bytes rest = { 0 };
-		if (i && i < ARRAY_MAX)
-			bytes_text(out, ",");
-		bool known = add_value(i < ARRAY_MAX ? out : &rest, field->element, c, false);
-		bytes_done(&rest);
-		if (!known)
-			return false;
+		known = read_value(field->element, c, &value);
+		if (!known || c->short_read)
+			break;
+		if (shown && walk->json) {
+			json_value(walk->json, NULL, &value);
+		} else if (shown && i < ARRAY_MAX) {
+			bytes_text(walk->out, i ? "," : "");
+			add_value(walk->out, &value, false);
+		}
 	}
-	bytes_text(out, count > ARRAY_MAX ? ",\xe2\x80\xa6]" : "]");
-	return true;
+	if (shown && walk->json)
+		json_end(walk->json);
+	else if (shown && known && !c->short_read)
+		bytes_text(walk->out, count > ARRAY_MAX ? ",\xe2\x80\xa6]" : "]");
+	return known && !c->short_read;
 }
 
-/* Fields [i, end) of one depth, with what is below them. False: what follows cannot be read. */
+/* Fields within a field: an object of its own in JSON, as deep as that goes. */
+static bool walk_object(struct walk *walk, const char *name, const struct schema *schema, uint32_t i, struct cursor *c)
+{
+	bool nested = walk->json && walk->depth < OBJECT_DEPTH_MAX;
+
+	if (nested)
+		json_object(walk->json, name);
+	walk->depth++;
+	bool whole = walk_fields(walk, schema, i + 1, behind(schema, i), c);
+	walk->depth--;
+	if (nested)
+		json_end(walk->json);
+	return whole;
+}
+
+/* Fields [i, end) of one depth, with what is below them. False: what follows cannot be read, or the bytes end within a field. */
 static bool walk_fields(
 	struct walk *walk, const struct schema *schema, uint32_t i, uint32_t end, struct cursor *c)
 {
-	for (; i < end && cursor_left(c) && !c->short_read; i = behind(schema, i)) {
+	for (; i < end && cursor_left(c); i = behind(schema, i)) {
 		const struct field *field = &schema->fields.items[i];
 		char name[NAME_MAX_BYTES];
-		struct bytes nowhere = { 0 };
 		const char *text = trace_text(walk->trace, field->name);
-		bool known;
+		struct value value;
 		(void)text_make_safe(
 			text, strlen(text), name, sizeof(name)); /* a cut end is fine */
 		if (field->type == FIELD_OBJECT) {
-			known = walk_fields(walk, schema, i + 1, behind(schema, i), c);
+			if (!walk_object(walk, name, schema, i, c))
+				return false;
+		} else if (field->type == FIELD_ARRAY || field->type == FIELD_FIXED_ARRAY) {
+			if (!walk_array(walk, name, field, c))
+				return false;
 		} else {
-			struct bytes *out = begin_field(walk, name, &nowhere);
-			known = field->type == FIELD_ARRAY || field->type == FIELD_FIXED_ARRAY
-					? walk_array(out, field, c)
-					: add_value(out, field->type, c, walk->wanted != NULL);
+			bool known = read_value(field->type, c, &value);
+			if (!known || c->short_read)
+				return false;
+			show_value(walk, name, &value);
 		}
-		bytes_done(&nowhere);
-		if (!known)
-			return false;
 	}
 	return true;
 }
@@ -234,29 +394,119 @@ static unsigned type_of_letter(char letter)
 		return FIELD_F64;
 	case 'G':
 		return FIELD_GUID;
+	case 'V':
+	case 'H':
+		return FIELD_VARUINT;
 	default:
 		return FIELD_U64;
 	}
 }
 
-/* "4 Count, S Name": a payload that ends early has the fields it has. */
-static void walk_clr(struct walk *walk, const char *fields, struct cursor *c)
+/* A name of our own lists, which all fit. */
+static void name_of(char name[NAME_MAX_BYTES], const char *text, size_t len)
 {
-	for (const char *at = fields; *at && cursor_left(c) && !c->short_read;) {
+	len = len < NAME_MAX_BYTES ? len : NAME_MAX_BYTES - 1;
+	memcpy(name, text, len);
+	name[len] = '\0';
+}
+
+static struct value read_letter(char letter, struct cursor *c)
+{
+	struct value value = { 0 };
+
+	if (letter == 'U') {
+		value.kind = VALUE_TEXT8;
+		value.count = cursor_u16(c);
+		value.bytes = cursor_take(c, value.count);
+		return value;
+	}
+	(void)read_value(type_of_letter(letter), c, &value); /* all of these are known */
+	if (letter == 'X' || letter == 'P' || letter == 'H')
+		value.kind = VALUE_HEX;
+	return value;
+}
+
+/* "4 Count, S Name": a payload that ends early has the fields it has. */
+static bool walk_clr(struct walk *walk, const char *fields, struct cursor *c)
+{
+	for (const char *at = fields; *at && cursor_left(c);) {
 		char name[NAME_MAX_BYTES];
-		struct bytes nowhere = { 0 };
 		size_t len = strcspn(at + 2, ",");
-		(void)snprintf(name, sizeof(name), "%.*s", (int)len, at + 2); /* fits */
-		struct bytes *out = begin_field(walk, name, &nowhere);
-		if (*at == 'X' || *at == 'P')
-			bytes_printf(out, "0x%llx", (unsigned long long)cursor_u64(c));
-		else
-			(void)add_value(out, type_of_letter(*at), c,
-				walk->wanted != NULL); /* all of these are known */
-		bytes_done(&nowhere);
+		name_of(name, at + 2, len);
+		struct value value = read_letter(*at, c);
+		if (c->short_read)
+			return false;
+		show_value(walk, name, &value);
 		at += 2 + len;
 		at += strspn(at, ", ");
 	}
+	return true;
+}
+
+/* ---- the collectors' dynamic events ---- */
+
+static void show_gc_field(struct walk *walk, const char *name, const struct gc_dynamic_field *field)
+{
+	struct cursor c = cursor_of(field->values, field->count * field->value_size);
+	struct value value = { .kind = VALUE_TEXT16, .bytes = field->values, .count = field->count };
+	bool text = field->type == FIELD_TEXT16;
+
+	if (!begin_field(walk, name))
+		return;
+	if (walk->json && (text || !field->is_array)) {
+		if (!text)
+			(void)read_value(field->type, &c, &value); /* all of these are known */
+		json_value(walk->json, name, &value);
+	} else if (walk->json) {
+		json_array(walk->json, name);
+		for (size_t i = 0; i < field->count; i++) {
+			(void)read_value(field->type, &c, &value); /* as above */
+			json_value(walk->json, NULL, &value);
+		}
+		json_end(walk->json);
+	} else if (text && walk->wanted) {
+		add_value(walk->out, &value, true);
+	} else {
+		gc_dynamic_value(field, walk->out);
+	}
+}
+
+/* Bytes that nothing describes. */
+static void show_bytes(struct walk *walk, const char *name, const uint8_t *data, size_t size)
+{
+	struct bytes hex = { 0 };
+
+	if (!size || !begin_field(walk, name))
+		return;
+	bytes_text(&hex, "0x");
+	add_hex(&hex, data, walk->json || size < BYTES_MAX ? size : BYTES_MAX);
+	if (walk->json)
+		json_text(walk->json, name, bytes_z(&hex), hex.len);
+	else
+		bytes_printf(walk->out, size > BYTES_MAX ? "%s\xe2\x80\xa6" : "%s", bytes_z(&hex));
+	walk->out->failed |= hex.failed;
+	bytes_done(&hex);
+}
+
+static bool walk_gc_dynamic(struct walk *walk, struct gc_dynamic *dynamic)
+{
+	struct gc_dynamic_field field;
+	int r;
+
+	if (!dynamic->event) {
+		show_bytes(walk, "Data", dynamic->data, dynamic->size);
+		return true;
+	}
+	while ((r = gc_dynamic_next(dynamic, &field)) > 0) {
+		char name[NAME_MAX_BYTES];
+		name_of(name, field.name, field.name_len);
+		show_gc_field(walk, name, &field);
+	}
+	if (r == 0 && dynamic->rest && walk->json)
+		json_u64(walk->json, "more_bytes", dynamic->rest);
+	else if (r == 0 && dynamic->rest && !walk->wanted)
+		bytes_printf(walk->out, " (%zu more bytes)", dynamic->rest);
+	return r == 0;
 }
 
 static const struct schema *schema_of(const struct trace *trace, const struct event *event)
@@ -264,42 +514,95 @@ static const struct schema *schema_of(const struct trace *trace, const struct ev
 	return &trace->schemas.items[event->schema_index];
 }
 
-static void walk_event(struct walk *walk, const struct event *event)
+bool event_text_is_dynamic(const struct trace *trace, const struct event *event)
+{
+	const struct schema *schema = schema_of(trace, event);
+
+	return schema->provider_kind == PROVIDER_CLR && schema->event_id == CLR_EVENT_GC_DYNAMIC;
+}
+
+static bool open_dynamic(const struct trace *trace, const struct event *event, struct gc_dynamic *ret_dynamic)
+{
+	return event_text_is_dynamic(trace, event) &&
+		gc_dynamic_open(event->payload, event->payload_size, ret_dynamic) == 0;
+}
+
+/* Events that travel without a description. Universal.Events go by their names, whatever their numbers. */
+static const struct clr_event *find_known(const struct trace *trace, const struct schema *schema)
+{
+	uint32_t id = schema->event_id;
+
+	if (schema->provider_kind == PROVIDER_UNIVERSAL_EVENTS)
+		id = strcmp(trace_text(trace, schema->name), known_events[EVENTS_CSWITCH].name) == 0
+			? known_events[EVENTS_CSWITCH].event_id
+			: known_events[EVENTS_CPU].event_id;
+	return clr_event_find(schema->provider_kind, id);
+}
+
+/* False: the payload does not fit its description. */
+static bool walk_event(struct walk *walk, const struct event *event)
 {
 	const struct schema *schema = schema_of(walk->trace, event);
-	const struct clr_event *known = clr_event_find(schema->provider_kind, schema->event_id);
 	struct cursor c = cursor_of(event->payload, event->payload_size);
+	struct gc_dynamic dynamic;
 
-	if (schema->fields.count) {
-		if (!walk_fields(walk, schema, 0, schema->fields.count, &c) && !walk->wanted)
-			bytes_text(walk->out, "?");
-	} else if (known) {
-		walk_clr(walk, known->fields, &c);
-	}
+	if (open_dynamic(walk->trace, event, &dynamic))
+		return walk_gc_dynamic(walk, &dynamic);
+	if (schema->fields.count)
+		return walk_fields(walk, schema, 0, schema->fields.count, &c);
+	const struct clr_event *known = find_known(walk->trace, schema);
+
+	if (known && *known->fields)
+		return walk_clr(walk, known->fields, &c);
+	if (walk->json)
+		show_bytes(walk, "payload", event->payload, event->payload_size);
+	else if (event->payload_size && !walk->wanted)
+		bytes_printf(walk->out, "(%u bytes)", event->payload_size);
+	return true;
+}
+
+void event_text_bare_name(struct bytes *out, const struct trace *trace, const struct event *event)
+{
+	const struct schema *schema = schema_of(trace, event);
+	const char *name = trace_text(trace, schema->name);
+	const struct clr_event *known;
+	struct gc_dynamic dynamic;
+
+	if (open_dynamic(trace, event, &dynamic) && *dynamic.name)
+		text_add_safe(out, dynamic.name, strlen(dynamic.name));
+	else if (*name)
+		text_add_safe(out, name, strlen(name));
+	else if ((known = find_known(trace, schema)))
+		bytes_text(out, known->name);
+	else
+		bytes_printf(out, "%u", schema->event_id);
 }
 
 void event_text_name(struct bytes *out, const struct trace *trace, const struct event *event)
 {
-	const struct schema *schema = schema_of(trace, event);
-	const struct clr_event *known = clr_event_find(schema->provider_kind, schema->event_id);
-	const char *name = trace_text(trace, schema->name);
-	const char *provider = trace_text(trace, schema->provider);
+	const char *provider = trace_text(trace, schema_of(trace, event)->provider);
 
 	text_add_safe(out, provider, strlen(provider));
 	bytes_text(out, "/");
-	if (*name)
-		text_add_safe(out, name, strlen(name));
-	else if (known)
-		bytes_text(out, known->name);
-	else
-		bytes_printf(out, "%u", schema->event_id);
+	event_text_bare_name(out, trace, event);
 }
 
 void event_text_fields(struct bytes *out, const struct trace *trace, const struct event *event)
 {
 	struct walk walk = { .out = out, .trace = trace, .first = true };
 
-	walk_event(&walk, event);
+	if (!walk_event(&walk, event))
+		bytes_text(out, "?");
+}
+
+bool event_text_json(struct json *j, const struct trace *trace, const struct event *event)
+{
+	struct walk walk = { .out = j->out, .json = j, .trace = trace, .first = true };
+
+	json_object(j, "fields");
+	bool whole = walk_event(&walk, event);
+	json_end(j);
+	return whole;
 }
 
 bool event_text_field(
@@ -307,6 +610,6 @@ bool event_text_field(
 {
 	struct walk walk = { .out = out, .trace = trace, .wanted = name };
 
-	walk_event(&walk, event);
+	(void)walk_event(&walk, event); /* what stands before the end is there */
 	return walk.found;
 }

@@ -1,5 +1,6 @@
 /*
- * One event as one line of text: provider, name, and each field by its name, as its schema says; the runtime's own events by model/clr_event.h.
+ * One event as one line of text: provider, name, and each field by its name, as its schema says; the runtime's own events by model/clr_event.h,
+ * a collector's dynamic ones by model/gc_dynamic.h. The same fields as JSON.
  */
 #ifndef SPOOR_EXPORT_EVENT_TEXT_H
 #define SPOOR_EXPORT_EVENT_TEXT_H
@@ -10,13 +11,30 @@
 
 struct bytes;
 struct event;
+struct json;
 struct trace;
 
-/* "Provider/Name": as TraceEvent calls it, so that "GC/Start" is what people know. Appended. */
+/*
+ * "Provider/Name": as TraceEvent calls it, so that "GC/Start" is what people know; a dynamic event of a collector has its own name. Appended. The bare name is
+ * without provider.
+ */
 void event_text_name(struct bytes *out, const struct trace *trace, const struct event *event);
+void event_text_bare_name(struct bytes *out, const struct trace *trace, const struct event *event);
 
-/* "Count=12 Reason=\"AllocSmall\"" appended; nothing when the payload has no known layout. Texts are made safe and cut at 200 characters, arrays at 16 elements. */
+/* Its name is in its payload, not in its schema. */
+bool event_text_is_dynamic(const struct trace *trace, const struct event *event);
+
+/*
+ * "Count=12 Reason=\"AllocSmall\"" appended; "(12 bytes)" when the payload has no known layout, and a ? behind the last field that can be read when there should be
+ * more. Texts are made safe and cut at 200 characters, arrays at 16 elements (those of dynamic events are whole).
+ */
 void event_text_fields(struct bytes *out, const struct trace *trace, const struct event *event);
+
+/*
+ * The member "fields", an object: numbers, true and false, texts whole, arrays, objects; addresses and guids are texts; bytes that nothing describes are hexadecimal
+ * digits in "payload" or "Data". False: the payload does not fit its description, and what could be read is there.
+ */
+bool event_text_json(struct json *j, const struct trace *trace, const struct event *event);
 
 /* The text of one field, appended; false when the event has no such field. */
 bool event_text_field(struct bytes *out, const struct trace *trace, const struct event *event,

@@ -130,7 +130,7 @@ struct nettrace_decoder *nettrace_decoder_new(struct trace *trace, const char *n
 		return NULL;
 	d->trace = trace;
 	d->names_only = flags & NETTRACE_NAMES_ONLY;
-	d->no_stacks = (flags & (NETTRACE_NAMES_ONLY | NETTRACE_NO_STACKS)) != 0;
+	d->no_stacks = flags & (NETTRACE_NAMES_ONLY | NETTRACE_NO_STACKS);
 	d->name = strdup(name);
 	if (!d->name || !vec_push(&d->rows)) {
 		nettrace_decoder_free(d);

@@ -32,7 +32,7 @@ enum nettrace_flag {
 	 * strings of the trace are added to; give each stream a trace of its own, or its schemas pile up.
 	 */
 	NETTRACE_NAMES_ONLY = 1 << 0,
-	/* Stacks are passed over: stack_index stays 0, and nothing is added to trace.stacks. */
+	/* Stacks are passed over (stack_index stays 0), so that a stream of any length takes no more memory for them. */
 	NETTRACE_NO_STACKS = 1 << 1,
 };
 

@@ -1,5 +1,6 @@
 /*
- * Names and layouts of the .NET runtime's own events, which travel without a description: by provider and id, from a list (clr_events.def).
+ * Names and layouts of the .NET runtime's own events, and of the universal ones, which travel without a description: by provider and id, from a list
+ * (clr_events.def).
  */
 #ifndef SPOOR_MODEL_CLR_EVENT_H
 #define SPOOR_MODEL_CLR_EVENT_H
@@ -7,7 +8,8 @@
 #include <stdint.h>
 
 /*
- * Field letters: S UTF-16 text, 1 u8, 2 u16, 4 u32, 8 u64, P pointer, B bool of 4 bytes, X hexadecimal u64, D f64, G guid. Later versions of an
+ * Field letters: S UTF-16 text, 1 u8, 2 u16, 4 u32, 8 u64, P pointer, B bool of 4 bytes, X hexadecimal u64, D f64, G guid, V varuint, H the
+ * same in hexadecimal, U u16 length and UTF-8. Later versions of an
  * event only append fields, so that a payload that ends early has the fields it has.
  */
 struct clr_event {

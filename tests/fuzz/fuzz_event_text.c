@@ -1,6 +1,6 @@
 /*
- * A payload and the schema that claims to describe it, both foreign: the first byte says which event of the runtime it is (or that fields follow), then a count of
- * fields of three bytes each (type, element, depth), then the payload.
+ * A payload and the schema that claims to describe it, both foreign: the first byte says which event it is, of the provider that the upper bits of the second choose, whose
+ * lower ones count the fields that follow, of three bytes each (type, element, depth); then the payload. Lines are without control characters, and JSON is JSON.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -8,10 +8,12 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "export/event_line.h"
 #include "export/event_text.h"
 #include "model/event.h"
 #include "model/schema.h"
 #include "model/trace.h"
+#include "unit/json_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -21,12 +23,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 2 || trace_init(&trace) < 0)
 		return 0;
 	struct schema *schema = vec_push(&trace.schemas);
+	static const enum provider_kind providers[] = { PROVIDER_CLR, PROVIDER_UNIVERSAL_SYSTEM, PROVIDER_UNIVERSAL_EVENTS,
+		PROVIDER_CLR_RUNDOWN };
 	size_t count = data[1] % 32;
 
 	if (!schema)
 		abort();
-	schema->provider = trace_add_text(&trace, "Microsoft-Windows-DotNETRuntime");
-	schema->provider_kind = PROVIDER_CLR;
+	schema->provider_kind = (uint8_t)providers[data[1] >> 5 & 3];
+	schema->provider = trace_add_text(&trace, provider_name((enum provider_kind)schema->provider_kind));
 	schema->event_id = data[0];
 	data += 2;
 	size -= 2;
@@ -34,15 +38,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct field *field = vec_push(&schema->fields);
 		if (!field)
 			abort();
-		field->name = trace_add_text(&trace, "field");
+		field->name = trace_add_text(&trace, i % 2 ? "field" : "fi\"e\x01l\xff" "d");
 		field->type = data[0] % 28;
 		field->element = data[1] % 28;
 		field->depth = (uint16_t)(i ? data[2] % 8 : 0);
 		field->count = data[2];
 	}
+	uint64_t data_time = size ? (uint64_t)data[0] << 56 : 0;
 	uint8_t *exact = malloc(size + 1);
 	const struct event event = {
 		.schema_index = trace.schemas.count - 1,
+		.time_ns = data_time,
 		.payload = exact,
 		.payload_size = (uint32_t)size,
 	};
@@ -50,6 +56,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (exact && size)
 		memcpy(exact, data, size);
 	if (exact) {
+		event_line(&out, &trace, &event, (int64_t)data_time);
+		for (size_t i = 0; i + 1 < out.len; i++)
+			if (out.data[i] < 0x20 || out.data[i] == 0x7f)
+				abort();
+		bytes_reset(&out);
+		event_line_json(&out, &trace, &event, (int64_t)data_time);
+		if (!out.failed && !json_is_valid((const char *)out.data, out.len - 1))
+			abort();
 		event_text_name(&out, &trace, &event);
 		event_text_fields(&out, &trace, &event);
 		(void)event_text_field(&out, &trace, &event, "field");

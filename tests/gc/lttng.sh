@@ -1,17 +1,16 @@
 #!/bin/sh
 # LTTng gets known and dynamic events of each library: the poll at each collection is the only way it is noticed. .NET's own LTTng provider is linked to the old library
-# (liblttng-ust.so.0), which Debian 12 no longer has: put the one of Debian 11 with its liburcu into a folder and name it in SPOOR_LTTNG_UST0, or this is skipped.
+# (liblttng-ust.so.0), which Debian has no longer: Debian 11's is fetched into the build folder, or taken from the folder that SPOOR_LTTNG_UST0 names.
 . "$(dirname "$0")/prelude"
 for tool in lttng lttng-sessiond babeltrace2; do
 	command -v $tool >/dev/null || skip "$tool is not in PATH (Debian: lttng-tools, babeltrace2)"
 done
 old=${SPOOR_LTTNG_UST0:-}
-if [ -z "$old" ]; then
-	ldconfig -p 2>/dev/null | grep -q 'liblttng-ust\.so\.0' ||
-		skip "no liblttng-ust.so.0, which the runtime's LTTng provider is linked to (a folder with Debian 11's goes into SPOOR_LTTNG_UST0)"
-else
-	[ -e "$old/liblttng-ust.so.0" ] || skip "SPOOR_LTTNG_UST0=$old has no liblttng-ust.so.0"
+if [ -z "$old" ] && ! ldconfig -p 2>/dev/null | grep -q 'liblttng-ust\.so\.0'; then
+	old=$build/gc-tests/lttng-ust0
+	why=$("$(dirname "$0")/fetch_lttng" "$old") || skip "no liblttng-ust.so.0, which the runtime's LTTng provider is linked to: $why"
 fi
+[ -z "$old" ] || [ -e "$old/liblttng-ust.so.0" ] || skip "SPOOR_LTTNG_UST0=$old has no liblttng-ust.so.0"
 target "${SPOOR_GC_VERSIONS%% *}"
 
 # A session daemon of our own: root's is the machine's, so root becomes nobody for it.

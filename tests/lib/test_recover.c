@@ -97,6 +97,40 @@ static void killed_program(void **state)
 	check(out, now + 1000000);
 }
 
+/* Before the library's thread ran for the first time: the times are right all the same. */
+static void killed_at_once(void **state)
+{
+	const char *rings = test_path("rings");
+	const char *out = test_path("recovered.nettrace");
+	struct read_file file;
+
+	(void)state;
+	SKIP_THREADS_IN_CHILDREN();
+	uint64_t before = spoor_now_ns();
+	pid_t child = fork();
+	if (child == 0) {
+		struct spoor_options options = { .size = sizeof(options), .flags = SPOOR_START_RECOVERABLE, .recover_path = rings };
+		struct spoor_want want = { .size = sizeof(want), .name = "*", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE };
+		struct spoor_session_options session_options = { .size = sizeof(session_options), .wants = &want, .want_count = 1 };
+		struct spoor_session *session = NULL;
+		if (spoor_start(&options) || spoor_provider_register(&lost) || spoor_session_start_rings(&session_options, &session))
+			_exit(1);
+		lost_number(1, "at once");
+		raise(SIGKILL);
+	}
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	uint64_t after = spoor_now_ns();
+	int fd = open(rings, O_RDONLY);
+	assert_int_equal(spoor_recover(fd, out, NULL), 0);
+	close(fd);
+	read_back(out, &file);
+	assert_int_equal(read_count(&file, "Lost", NULL), 1);
+	for (size_t i = 0; i < file.count; i++)
+		if (strcmp(file.events[i].provider, "Lost") == 0)
+			assert_in_range(file.events[i].time_ns, before, after);
+	read_free(&file);
+}
+
 static void hanging_program(void **state)
 {
 	const char *out = test_path("hanging.nettrace");
@@ -181,6 +215,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(killed_program),
+		cmocka_unit_test(killed_at_once),
 		cmocka_unit_test(hanging_program),
 		cmocka_unit_test(tampered_rings),
 	};

@@ -79,12 +79,40 @@ static void test_printf(void **state)
 	bytes_done(&b);
 }
 
+static void test_decimal(void **state)
+{
+	static const struct {
+		uint64_t value;
+		unsigned digits_least;
+		const char *text;
+	} cases[] = {
+		{ 0, 0, "0" },
+		{ 0, 1, "0" },
+		{ 7, 2, "07" },
+		{ 123, 2, "123" },
+		{ 45, 9, "000000045" },
+		{ UINT64_MAX, 1, "18446744073709551615" },
+		{ 1, 20, "00000000000000000001" },
+		{ 10000000000, 1, "10000000000" },
+	};
+	struct bytes b = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bytes_reset(&b);
+		bytes_decimal(&b, cases[i].value, cases[i].digits_least);
+		assert_string_equal(bytes_z(&b), cases[i].text);
+	}
+	bytes_done(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_roundtrip),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_printf),
+		cmocka_unit_test(test_decimal),
 	};
 
 	return cmocka_run_group_tests_name("bytes", tests, NULL, NULL);

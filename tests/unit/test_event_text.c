@@ -2,11 +2,14 @@
 #include "unit/test.h"
 
 #include "base/bytes.h"
+#include "base/json.h"
+#include "export/event_line.h"
 #include "export/event_text.h"
 #include "model/clr_event.h"
 #include "model/event.h"
 #include "model/schema.h"
 #include "model/trace.h"
+#include "unit/json_check.h"
 
 static struct trace trace;
 
@@ -51,6 +54,24 @@ static void expect(const struct bytes *payload, size_t size, const char *name, c
 	free(exact);
 }
 
+static void expect_json(const struct bytes *payload, size_t size, bool whole, const char *fields)
+{
+	struct bytes out = { 0 };
+	struct json j = { .out = &out };
+	const struct event event = {
+		.schema_index = trace.schemas.count - 1,
+		.payload = payload->data,
+		.payload_size = (uint32_t)size,
+	};
+
+	json_object(&j, NULL);
+	assert_int_equal(event_text_json(&j, &trace, &event), whole);
+	json_end(&j);
+	assert_string_equal(bytes_z(&out), fields);
+	assert_true(json_is_valid(bytes_z(&out), out.len));
+	bytes_done(&out);
+}
+
 static void test_described(void **state)
 {
 	struct bytes payload = { 0 };
@@ -77,6 +98,13 @@ static void test_described(void **state)
 	bytes_u8(&payload, 0xff);
 	expect(&payload, payload.len, "My-Source/Order",
 		"Number=-5 Name=\"caf\xc3\xa9\\n\" Weight=0.25 Good=true List=[7,8] Last=-1");
+	expect_json(&payload, payload.len, true,
+		"{\"fields\":{\"Number\":-5,\"Name\":\"caf\xc3\xa9\\n\",\"Inner\":{\"Weight\":0.25,\"Good\":true},\"List\":[7,8],\"Last\":-1}}");
+	/* Bytes that end within a field are no value of it. */
+	expect_json(&payload, 4, false, "{\"fields\":{}}");
+	expect(&payload, 4, "My-Source/Order", "?");
+	expect_json(&payload, payload.len - 2, false,
+		"{\"fields\":{\"Number\":-5,\"Name\":\"caf\xc3\xa9\\n\",\"Inner\":{\"Weight\":0.25,\"Good\":true},\"List\":[7]}}");
 	/* Any beginning of it is printed as far as it goes, and nothing beyond is read. */
 	for (size_t cut = 0; cut < payload.len; cut++) {
 		uint8_t *exact = malloc(cut + 1);
@@ -128,8 +156,122 @@ static void test_runtime(void **state)
 		"Count=12 Depth=2 Reason=0 Type=1 ClrInstanceID=8 ClientSequenceNumber=3");
 	/* Of one that is not in the list there is the number. */
 	(void)new_schema("Microsoft-Windows-DotNETRuntime", "", 9999);
-	expect(&payload, payload.len, "Microsoft-Windows-DotNETRuntime/9999", "");
+	expect(&payload, payload.len, "Microsoft-Windows-DotNETRuntime/9999", "(26 bytes)");
 	bytes_done(&payload);
+	trace_done(&trace);
+}
+
+/* Dynamic events of a collector: ours by their fields, others by their bytes, broken ones as what they are. */
+static void test_dynamic(void **state)
+{
+	struct bytes data = { 0 };
+	struct bytes payload = { 0 };
+	struct bytes out = { 0 };
+
+	(void)state;
+	assert_int_equal(trace_init(&trace), 0);
+	(void)new_schema("Microsoft-Windows-DotNETRuntime", "", 39);
+	bytes_u16(&data, 1); /* version */
+	bytes_u32(&data, 7);
+	bytes_u32(&data, 1);
+	bytes_u64(&data, 64);
+	bytes_utf16z(&payload, "SpoorGCAllocContexts", 20, SIZE_MAX);
+	bytes_u32(&payload, (uint32_t)data.len);
+	bytes_add(&payload, data.data, data.len);
+	bytes_u16(&payload, 0);
+	expect(&payload, payload.len, "Microsoft-Windows-DotNETRuntime/SpoorGCAllocContexts", "Collection=7 Contexts=1 UnusedBytes=64");
+	expect_json(&payload, payload.len, true, "{\"fields\":{\"Collection\":7,\"Contexts\":1,\"UnusedBytes\":64}}");
+	const struct event event = {
+		.schema_index = trace.schemas.count - 1,
+		.payload = payload.data,
+		.payload_size = (uint32_t)payload.len,
+	};
+
+	assert_true(event_text_field(&out, &trace, &event, "UnusedBytes"));
+	assert_string_equal(bytes_z(&out), "64");
+	bytes_reset(&out);
+	event_text_bare_name(&out, &trace, &event);
+	assert_string_equal(bytes_z(&out), "SpoorGCAllocContexts");
+	assert_true(event_text_is_dynamic(&trace, &event));
+	bytes_reset(&payload);
+	bytes_utf16z(&payload, "SpoorGCAllocContexts_V2", 23, SIZE_MAX);
+	bytes_u32(&payload, 8);
+	bytes_add(&payload, data.data, 8); /* ends within Contexts */
+	expect(&payload, payload.len, "Microsoft-Windows-DotNETRuntime/SpoorGCAllocContexts_V2", "Collection=7?");
+	expect_json(&payload, payload.len, false, "{\"fields\":{\"Collection\":7}}");
+	bytes_reset(&payload);
+	bytes_utf16z(&payload, "Foreign\n", 8, SIZE_MAX);
+	bytes_u32(&payload, 3);
+	bytes_add(&payload, "\x01\x02\xff", 3);
+	expect(&payload, payload.len, "Microsoft-Windows-DotNETRuntime/Foreign\\n", "Data=0x0102ff");
+	expect_json(&payload, payload.len, true, "{\"fields\":{\"Data\":\"0x0102ff\"}}");
+	expect(&payload, payload.len - 1, "Microsoft-Windows-DotNETRuntime/GC/DynamicEvent", "Name=\"Foreign\\n\" DataSize=3");
+	bytes_done(&out);
+	bytes_done(&data);
+	bytes_done(&payload);
+	trace_done(&trace);
+}
+
+/* The universal events travel without a description, too; Universal.Events go by name. */
+static void test_universal(void **state)
+{
+	struct bytes payload = { 0 };
+
+	(void)state;
+	assert_int_equal(trace_init(&trace), 0);
+	(void)new_schema("Universal.System", "ProcessCreate", 1);
+	bytes_varuint(&payload, 300);
+	bytes_u16(&payload, 4);
+	bytes_text(&payload, "a\"b\x1b");
+	bytes_u16(&payload, 0);
+	expect(&payload, payload.len, "Universal.System/ProcessCreate", "NamespaceId=300 Name=\"a\"b\\x1b\" NamespaceName=\"\"");
+	expect_json(&payload, payload.len, true, "{\"fields\":{\"NamespaceId\":300,\"Name\":\"a\\\"b\\u001b\",\"NamespaceName\":\"\"}}");
+	expect_json(&payload, payload.len - 3, false, "{\"fields\":{\"NamespaceId\":300}}");
+	bytes_reset(&payload);
+	(void)new_schema("Universal.Events", "cswitch", 77);
+	bytes_varuint(&payload, 12);
+	bytes_varuint(&payload, 1);
+	expect(&payload, payload.len, "Universal.Events/cswitch", "Value=12 State=1");
+	(void)new_schema("Universal.Events", "clock", 2);
+	expect(&payload, 1, "Universal.Events/clock", "Value=12");
+	bytes_done(&payload);
+	trace_done(&trace);
+}
+
+/* A line says when and who; so does one of JSON; and where events were lost. */
+static void test_lines(void **state)
+{
+	struct bytes out = { 0 };
+
+	(void)state;
+	assert_int_equal(trace_init(&trace), 0);
+	(void)new_schema("Microsoft-Windows-DotNETRuntime", "", 3);
+	struct event event = {
+		.time_ns = 5000,
+		.schema_index = trace.schemas.count - 1,
+		.thread_index = trace_thread(&trace, 7, 8),
+		.payload = (const uint8_t *)"\x02",
+		.payload_size = 2,
+		.lost_before = 1,
+		.cpu = 3,
+	};
+	const int64_t offset = INT64_C(1790000000000000000);
+
+	event_line_lost(&out, &trace, &event, offset);
+	event_line(&out, &trace, &event, offset);
+	assert_string_equal(bytes_z(&out), "14:13:20.000005  7/8  -- 1 event was lost before this --\n"
+		"14:13:20.000005  7/8  Microsoft-Windows-DotNETRuntime/GC/RestartEEStop  ClrInstanceID=2\n");
+	bytes_reset(&out);
+	event_line_lost_json(&out, &trace, &event, offset);
+	assert_string_equal(bytes_z(&out), "{\"time\":\"2026-09-21T14:13:20.000005000Z\",\"pid\":7,\"tid\":8,\"cpu\":3,\"lost\":1}\n");
+	bytes_reset(&out);
+	event.cpu = EVENT_CPU_UNKNOWN;
+	event.thread_index = 0;
+	event.payload_size = 1;
+	event_line_json(&out, &trace, &event, offset);
+	assert_string_equal(bytes_z(&out), "{\"time\":\"2026-09-21T14:13:20.000005000Z\",\"provider\":\"Microsoft-Windows-DotNETRuntime\","
+		"\"event\":\"GC/RestartEEStop\",\"id\":3,\"version\":0,\"bytes\":1,\"fields\":{},\"broken\":true}\n");
+	bytes_done(&out);
 	trace_done(&trace);
 }
 
@@ -167,7 +309,7 @@ static void test_list(void **state)
 		assert_ptr_equal(clr_event_find(list[i].provider_kind, list[i].id)->name, clr_event_find(list[i].provider_kind, list[i].id)->name);
 		assert_string_equal(clr_event_find(list[i].provider_kind, list[i].id)->name, list[i].name);
 		for (const char *at = list[i].fields; *at;) {
-			assert_non_null(strchr("S1248PBXDG", *at));
+			assert_non_null(strchr("S1248PBXDGVHU", *at));
 			assert_int_equal(at[1], ' ');
 			at += 2 + strcspn(at + 2, ",");
 			at += strspn(at, ", ");
@@ -180,6 +322,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_described),
 		cmocka_unit_test(test_runtime),
+		cmocka_unit_test(test_dynamic),
+		cmocka_unit_test(test_universal),
+		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_list),
 	};

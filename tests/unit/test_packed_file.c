@@ -214,7 +214,7 @@ static void test_bytes_at_every_instant(void **state)
 	disk.check = check_bytes;
 	expected_size = before_size = 0;
 	assert_int_equal(packed_file_new(&file), 0);
-	for (unsigned round = 1; round < 400; round++) {
+	for (unsigned round = 1; round < 200; round++) {
 		before_size = expected_size;
 		size_t size = add_some(file, &random, round);
 		expected_size += size;
@@ -222,7 +222,7 @@ static void test_bytes_at_every_instant(void **state)
 		before_size = expected_size;
 		check_disk();
 	}
-	assert_true(disk.states > 1200);
+	assert_true(disk.states > 600);
 	disk.size = (size_t)packed_file_size(file);
 	check_disk();
 	packed_file_free(file);

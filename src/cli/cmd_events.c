@@ -1,0 +1,436 @@
+/*
+ * spoor events: what is in a recording or trace, one event a line, or counted.
+ *
+ * The file flows through: nothing of it is kept but names and the window in which its events are put in order (session/saved_stream.h). Losses are shown
+ * whatever was chosen.
+ */
+#include "cli/verbs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/event_counts.h"
+#include "base/bytes.h"
+#include "base/diag.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/options.h"
+#include "cli/selection.h"
+#include "cli/words.h"
+#include "export/event_line.h"
+#include "export/event_text.h"
+#include "machine/rights.h"
+#include "model/event.h"
+#include "model/schema.h"
+#include "model/trace.h"
+#include "session/saved_stream.h"
+
+#define LINES_SIZE (64u << 10) /* written at once */
+#define LOST_KINDS 16u
+
+struct events_values {
+	const char *input;
+	struct texts providers;
+	struct texts events;
+	struct texts pids;
+	uint64_t from_ns;
+	uint64_t to_ns;
+	uint64_t limit;
+	bool summary;
+	bool json;
+	bool quiet;
+};
+
+const struct option events_options[] = {
+	{ 'i', "input", "FILE", "the recording, as FILE without the option; - is standard input",
+		OPTION_TEXT, INTO(struct events_values, input) },
+	{ 0, "provider", "NAME", "only events of this provider; a pattern with * and ?", OPTION_TEXTS,
+		INTO(struct events_values, providers) },
+	{ 0, "event", "NAME", "only events of this name, such as GC/Start; a pattern", OPTION_TEXTS,
+		INTO(struct events_values, events) },
+	{ 'p', "pid", "PID", "only this process; may be repeated", OPTION_TEXTS,
+		INTO(struct events_values, pids) },
+	{ 0, "from", "TIME", "only from this time on, since the begin", OPTION_DURATION,
+		INTO(struct events_values, from_ns) },
+	{ 0, "to", "TIME", "only up to this time, since the begin", OPTION_DURATION,
+		INTO(struct events_values, to_ns) },
+	{ 0, "limit", "N", "end after so many events", OPTION_COUNT, INTO(struct events_values, limit) },
+	{ 0, "summary", NULL, "which events are in it, how many, and how large", OPTION_FLAG,
+		INTO(struct events_values, summary) },
+	{ 0, "json", NULL, "one JSON object a line, as spoor-events(1) describes it", OPTION_FLAG,
+		INTO(struct events_values, json) },
+	{ 'q', "quiet", NULL, "only errors on standard error", OPTION_FLAG, INTO(struct events_values, quiet) },
+	{ 0 },
+};
+
+/* Whether a schema's events are chosen, as far as that is known without looking into them. */
+enum choice { NOT_LOOKED_AT, CHOSEN, LEFT_OUT, BY_EVENT };
+
+/* What Loss events tell, added up by source and unit. */
+struct lost_kind {
+	char words[64]; /* "samples (ring)" */
+	uint64_t count;
+};
+
+struct events_run {
+	const struct events_values *values;
+	struct trace trace;
+	VEC(uint32_t) pids;
+	VEC(uint8_t) choices; /* enum choice, by schema */
+	struct event_counts counts;
+	struct bytes lines;
+	struct bytes name;
+	uint64_t first_ns;
+	uint64_t chosen;
+	bool any;
+	struct lost_kind lost[LOST_KINDS];
+	unsigned lost_kinds;
+	int write_error; /* negative errno; -EPIPE: the reader has gone, which is no failure */
+	bool done; /* as many as were wanted */
+};
+
+/* ---- which ---- */
+
+static bool fits(const struct texts *patterns, const char *text)
+{
+	for (uint32_t i = 0; i < patterns->list.count; i++)
+		if (text_glob(patterns->list.items[i], text))
+			return true;
+	return !patterns->list.count;
+}
+
+static bool name_fits(struct events_run *run, const struct event *event)
+{
+	bytes_reset(&run->name);
+	event_text_bare_name(&run->name, &run->trace, event);
+	return fits(&run->values->events, bytes_z(&run->name));
+}
+
+static enum choice look_at_schema(struct events_run *run, const struct event *event)
+{
+	const struct schema *schema = &run->trace.schemas.items[event->schema_index];
+
+	if (!fits(&run->values->providers, trace_text(&run->trace, schema->provider)))
+		return LEFT_OUT;
+	if (!run->values->events.list.count)
+		return CHOSEN;
+	if (event_text_is_dynamic(&run->trace, event))
+		return BY_EVENT;
+	return name_fits(run, event) ? CHOSEN : LEFT_OUT;
+}
+
+static bool schema_is_chosen(struct events_run *run, const struct event *event)
+{
+	while (run->choices.count <= event->schema_index)
+		if (!vec_add(&run->choices, NOT_LOOKED_AT))
+			return true; /* one too many is better than one that is missing */
+	uint8_t *choice = &run->choices.items[event->schema_index];
+
+	if (*choice == NOT_LOOKED_AT)
+		*choice = (uint8_t)look_at_schema(run, event);
+	return *choice == BY_EVENT ? name_fits(run, event) : *choice == CHOSEN;
+}
+
+static bool process_is_chosen(const struct events_run *run, const struct event *event)
+{
+	const struct trace *trace = &run->trace;
+
+	if (!run->pids.count)
+		return true;
+	if (!event->thread_index)
+		return false;
+	uint32_t pid = trace->processes.items[trace->threads.items[event->thread_index].process].pid;
+
+	for (uint32_t i = 0; i < run->pids.count; i++)
+		if (run->pids.items[i] == pid)
+			return true;
+	return false;
+}
+
+static bool time_is_chosen(struct events_run *run, const struct event *event)
+{
+	uint64_t begin_ns = run->trace.recording.sync_ns;
+
+	if (!run->any)
+		run->first_ns = event->time_ns;
+	run->any = true;
+	begin_ns = begin_ns ? begin_ns : run->first_ns;
+	uint64_t since_ns = event->time_ns > begin_ns ? event->time_ns - begin_ns : 0;
+
+	return since_ns >= run->values->from_ns && (!run->values->to_ns || since_ns <= run->values->to_ns);
+}
+
+/* ---- what was lost ---- */
+
+static bool is_loss(const struct events_run *run, const struct event *event)
+{
+	return event->kind == EVENT_LOSS &&
+		run->trace.schemas.items[event->schema_index].provider_kind == PROVIDER_SPOOR;
+}
+
+/* The recorder's own word on what it lost, where and how many. */
+static void note_loss(struct events_run *run, const struct event *event)
+{
+	struct bytes text = { 0 };
+	uint64_t count = 0;
+	unsigned i = 0;
+
+	if (!event_text_field(&text, &run->trace, event, "Count") || !text_parse_u64(bytes_z(&text), &count))
+		count = 0; /* not known how many */
+	bytes_reset(&text);
+	(void)event_text_field(&text, &run->trace, event, "Unit"); /* without: without */
+	bytes_text(&text, " (");
+	(void)event_text_field(&text, &run->trace, event, "Source"); /* as above */
+	bytes_text(&text, ")");
+	const char *words = bytes_z(&text);
+
+	if (text.len >= sizeof(run->lost[0].words))
+		words = "of another kind";
+	while (i < run->lost_kinds && strcmp(run->lost[i].words, words) != 0)
+		i++;
+	if (i == LOST_KINDS)
+		i--; /* a foreign file with more kinds than there are: among the last */
+	if (i == run->lost_kinds) {
+		(void)snprintf(run->lost[i].words, sizeof(run->lost[i].words), "%s", words); /* fits */
+		run->lost_kinds++;
+	}
+	run->lost[i].count += count;
+	bytes_done(&text);
+}
+
+/* A file that tells of its losses has told of those that its numbers show. */
+static void say_lost(const struct events_run *run, uint64_t by_sequence)
+{
+	struct bytes text = { 0 };
+
+	for (unsigned i = 0; i < run->lost_kinds; i++) {
+		bytes_text(&text, i ? ", " : "");
+		if (run->lost[i].count)
+			text_add_count(&text, run->lost[i].count);
+		else
+			bytes_text(&text, "an unknown number of");
+		bytes_printf(&text, " %s", run->lost[i].words);
+	}
+	if (!run->lost_kinds && by_sequence) {
+		text_add_count(&text, by_sequence);
+		bytes_text(&text, " events, by their sequence numbers");
+	}
+	if (text.len)
+		words_say("Lost: %s", bytes_z(&text));
+	bytes_done(&text);
+}
+
+/* ---- out ---- */
+
+static void write_lines(struct events_run *run)
+{
+	errno = 0;
+	if (run->lines.len && !run->write_error &&
+		(fwrite(run->lines.data, 1, run->lines.len, stdout) != run->lines.len || fflush(stdout) != 0))
+		run->write_error = errno ? -errno : -EIO;
+	bytes_reset(&run->lines);
+}
+
+static int count_event(struct events_run *run, const struct event *event)
+{
+	const struct schema *schema = &run->trace.schemas.items[event->schema_index];
+	bool dynamic = event_text_is_dynamic(&run->trace, event);
+	uint32_t row = dynamic ? 0 : event_counts_of_schema(&run->counts, event->schema_index);
+
+	if (!row) {
+		const char *provider = trace_text(&run->trace, schema->provider);
+		bytes_reset(&run->name);
+		event_text_bare_name(&run->name, &run->trace, event);
+		row = event_counts_row(&run->counts, provider, strlen(provider), bytes_z(&run->name),
+			run->name.len);
+		if (!row)
+			return -ENOMEM;
+		if (!dynamic)
+			event_counts_remember(&run->counts, event->schema_index, row);
+	}
+	event_counts_add(&run->counts, row, event->payload_size);
+	return 0;
+}
+
+static int print_event(struct events_run *run, const struct event *event, bool shown)
+{
+	int64_t utc_offset_ns =
+		(int64_t)(run->trace.recording.utc_ns - run->trace.recording.sync_ns);
+
+	if (event->lost_before && run->values->json)
+		event_line_lost_json(&run->lines, &run->trace, event, utc_offset_ns);
+	else if (event->lost_before)
+		event_line_lost(&run->lines, &run->trace, event, utc_offset_ns);
+	if (shown && run->values->json)
+		event_line_json(&run->lines, &run->trace, event, utc_offset_ns);
+	else if (shown)
+		event_line(&run->lines, &run->trace, event, utc_offset_ns);
+	if (run->lines.failed)
+		return -ENOMEM;
+	if (run->lines.len >= LINES_SIZE)
+		write_lines(run);
+	return run->write_error ? -ECANCELED : 0;
+}
+
+static int on_event(void *context, const struct event *event)
+{
+	struct events_run *run = context;
+	bool loss = is_loss(run, event);
+	bool in_time = time_is_chosen(run, event);
+	bool chosen = in_time && process_is_chosen(run, event) && schema_is_chosen(run, event);
+	bool shown = chosen || (loss && in_time && !run->values->summary);
+	int r = 0;
+
+	if (loss)
+		note_loss(run, event);
+	if (run->values->summary)
+		r = chosen ? count_event(run, event) : 0;
+	else if (shown || (event->lost_before && in_time))
+		r = print_event(run, event, shown);
+	if (r < 0)
+		return r;
+	run->chosen += chosen;
+	run->done = run->values->limit && run->chosen >= run->values->limit;
+	return run->done ? -ECANCELED : 0;
+}
+
+static void add_row(struct bytes *out, const struct event_counts *counts, const struct event_count *row, int width)
+{
+	char name[256];
+	size_t len;
+
+	bytes_printf(out, "%12" PRIu64 "  %14" PRIu64 "  ", row->count, row->size_bytes);
+	if (!row->name) {
+		bytes_text(out, "others, of too many names\n");
+		return;
+	}
+	len = text_make_safe(strtab_get(&counts->strings, row->provider),
+		strtab_len(&counts->strings, row->provider), name, sizeof(name)); /* a cut end is fine */
+	bytes_printf(out, "%s%*s  ", name,
+		width > (int)text_columns(name, len) ? width - (int)text_columns(name, len) : 0, "");
+	bytes_text(out, strtab_get(&counts->strings, row->name)); /* made safe as it was made */
+	bytes_text(out, "\n");
+}
+
+static void add_row_json(struct bytes *out, const struct event_counts *counts, const struct event_count *row)
+{
+	struct json j = { .out = out };
+
+	json_object(&j, NULL);
+	json_z(&j, "provider", strtab_get(&counts->strings, row->provider));
+	json_z(&j, "event", strtab_get(&counts->strings, row->name));
+	json_u64(&j, "count", row->count);
+	json_u64(&j, "bytes", row->size_bytes);
+	json_end(&j);
+	bytes_text(out, "\n");
+}
+
+#define PROVIDER_COLUMNS_MAX 48
+
+static void add_summary(struct events_run *run)
+{
+	const struct event_counts *counts = &run->counts;
+	int width = 8;
+
+	event_counts_sort(&run->counts);
+	for (uint32_t i = 1; i < counts->rows.count; i++) {
+		const char *provider = strtab_get(&counts->strings, counts->rows.items[i].provider);
+		int columns = (int)text_columns(provider, strlen(provider));
+		if (columns > width)
+			width = columns < PROVIDER_COLUMNS_MAX ? columns : PROVIDER_COLUMNS_MAX;
+	}
+	if (!run->values->json && counts->rows.count)
+		bytes_printf(&run->lines, "%12s  %14s  %-*s  event\n", "count", "bytes", width, "provider");
+	for (uint32_t i = 1; i < counts->rows.count; i++) {
+		const struct event_count *row = &counts->rows.items[i];
+		if (!row->count)
+			continue;
+		if (run->values->json)
+			add_row_json(&run->lines, counts, row);
+		else
+			add_row(&run->lines, counts, row, width);
+	}
+}
+
+static int read_pids(struct events_run *run, const struct verb *verb)
+{
+	for (uint32_t i = 0; i < run->values->pids.list.count; i++) {
+		const char *text = run->values->pids.list.items[i];
+		uint64_t number;
+		if (!text_parse_u64(text, &number) || number > UINT32_MAX)
+			return options_misused(verb, "'%s' is no number for -p", text);
+		if (!vec_add(&run->pids, (uint32_t)number))
+			return EXIT_FAILED;
+	}
+	return EXIT_DONE;
+}
+
+static int show_file(struct events_run *run, const char *path)
+{
+	struct diag diag = { 0 };
+	uint64_t lost = 0;
+	int code = EXIT_DONE;
+	int r = saved_stream(path, &run->trace, on_event, run, &lost, &diag);
+
+	if (r == -ECANCELED)
+		r = 0;
+	if (r == 0 || run->any) {
+		if (run->values->summary)
+			add_summary(run);
+		write_lines(run);
+	}
+	if (run->write_error && run->write_error != -EPIPE) {
+		struct diag full = { 0 };
+		diag_set(&full, run->write_error, "cannot write the result to standard output: %m");
+		return words_fail(&full);
+	}
+	if (!run->write_error)
+		code = words_finish_output();
+	if (r < 0) {
+		if (!diag.error)
+			diag_set(&diag, r, "cannot read '%s': %m", path);
+		int failed = words_fail(&diag);
+		if (r == -ENOMEM || !run->any)
+			return failed;
+		words_say("What could be read before that is shown");
+	}
+	if (!run->values->quiet && !run->write_error)
+		say_lost(run, lost);
+	return code;
+}
+
+int cmd_events(const struct verb *self, int argc, char **argv)
+{
+	struct events_values values = { 0 };
+	struct events_run run = { .values = &values };
+	struct arguments arguments;
+	char path[4096];
+	int code;
+
+	if (!options_parse(self, argc, argv, &values, &arguments, &code))
+		return code;
+	/* As selection_open(): reading takes no right but to read files. */
+	(void)rights_reduce(rights_are_borrowed() ? 0 : RIGHTS_OF_FILES);
+	code = read_pids(&run, self);
+	if (code == EXIT_DONE && values.to_ns && values.to_ns <= values.from_ns)
+		code = options_misused(self, "--to is not after --from");
+	if (code == EXIT_DONE)
+		code = selection_choose_file(values.input, &arguments, self, path, sizeof(path));
+	if (code == EXIT_DONE && trace_init(&run.trace) < 0) {
+		struct diag diag = { 0 };
+		diag_set(&diag, -ENOMEM, "cannot read a recording: %m");
+		code = words_fail(&diag);
+	} else if (code == EXIT_DONE) {
+		code = show_file(&run, path);
+	}
+	trace_done(&run.trace);
+	event_counts_done(&run.counts);
+	vec_done(&run.pids);
+	vec_done(&run.choices);
+	bytes_done(&run.lines);
+	bytes_done(&run.name);
+	options_done(self, &values, &arguments);
+	return code;
+}

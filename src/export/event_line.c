@@ -1,0 +1,140 @@
+/* See event_line.h. */
+#include "export/event_line.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/bytes.h"
+#include "base/json.h"
+#include "export/event_text.h"
+#include "model/event.h"
+#include "model/schema.h"
+#include "model/trace.h"
+
+#define NS_PER_S 1000000000u
+
+/* Any 64 bits are a time here: a foreign file may say so. */
+static struct tm utc_of(const struct event *event, int64_t utc_offset_ns, unsigned *ret_ns)
+{
+	uint64_t utc_ns = event->time_ns + (uint64_t)utc_offset_ns;
+	time_t seconds = (time_t)(utc_ns / NS_PER_S);
+	struct tm utc = { 0 };
+
+	*ret_ns = (unsigned)(utc_ns % NS_PER_S);
+	(void)gmtime_r(&seconds, &utc); /* 584 years from 1970 on */
+	return utc;
+}
+
+/* NULL: of no thread. */
+static const struct thread *thread_of(const struct trace *trace, const struct event *event)
+{
+	return event->thread_index ? &trace->threads.items[event->thread_index] : NULL;
+}
+
+/* "17:56:35." */
+static void add_time(struct bytes *out, const struct tm *utc)
+{
+	bytes_decimal(out, (unsigned)utc->tm_hour, 2);
+	bytes_u8(out, ':');
+	bytes_decimal(out, (unsigned)utc->tm_min, 2);
+	bytes_u8(out, ':');
+	bytes_decimal(out, (unsigned)utc->tm_sec, 2);
+	bytes_u8(out, '.');
+}
+
+static void begin_line(
+	struct bytes *out, const struct trace *trace, const struct event *event, int64_t utc_offset_ns)
+{
+	const struct thread *thread = thread_of(trace, event);
+	unsigned ns;
+	struct tm utc = utc_of(event, utc_offset_ns, &ns);
+
+	add_time(out, &utc);
+	bytes_decimal(out, ns / 1000, 6);
+	bytes_text(out, "  ");
+	if (!thread)
+		return;
+	bytes_decimal(out, trace->processes.items[thread->process].pid, 1);
+	bytes_u8(out, '/');
+	bytes_decimal(out, thread->tid, 1);
+	bytes_text(out, "  ");
+}
+
+void event_line(struct bytes *out, const struct trace *trace, const struct event *event, int64_t utc_offset_ns)
+{
+	begin_line(out, trace, event, utc_offset_ns);
+	event_text_name(out, trace, event);
+	bytes_text(out, "  ");
+	event_text_fields(out, trace, event);
+	bytes_text(out, "\n");
+}
+
+void event_line_lost(struct bytes *out, const struct trace *trace, const struct event *event, int64_t utc_offset_ns)
+{
+	begin_line(out, trace, event, utc_offset_ns);
+	bytes_printf(out, "-- %" PRIu32 " %s lost before this --\n", event->lost_before,
+		event->lost_before == 1 ? "event was" : "events were");
+}
+
+static void begin_json(
+	struct json *j, const struct trace *trace, const struct event *event, int64_t utc_offset_ns)
+{
+	const struct thread *thread = thread_of(trace, event);
+	struct bytes time = { 0 };
+	unsigned ns;
+	struct tm utc = utc_of(event, utc_offset_ns, &ns);
+
+	bytes_decimal(&time, (unsigned)(utc.tm_year + 1900), 4);
+	bytes_u8(&time, '-');
+	bytes_decimal(&time, (unsigned)(utc.tm_mon + 1), 2);
+	bytes_u8(&time, '-');
+	bytes_decimal(&time, (unsigned)utc.tm_mday, 2);
+	bytes_u8(&time, 'T');
+	add_time(&time, &utc);
+	bytes_decimal(&time, ns, 9);
+	bytes_u8(&time, 'Z');
+	json_object(j, NULL);
+	json_text(j, "time", bytes_z(&time), time.len);
+	j->out->failed |= time.failed;
+	bytes_done(&time);
+	if (thread) {
+		json_u64(j, "pid", trace->processes.items[thread->process].pid);
+		json_u64(j, "tid", thread->tid);
+	}
+	if (event->cpu != EVENT_CPU_UNKNOWN)
+		json_i64(j, "cpu", event->cpu);
+}
+
+void event_line_json(
+	struct bytes *out, const struct trace *trace, const struct event *event, int64_t utc_offset_ns)
+{
+	const struct schema *schema = &trace->schemas.items[event->schema_index];
+	struct json j = { .out = out };
+	struct bytes name = { 0 };
+
+	begin_json(&j, trace, event, utc_offset_ns);
+	event_text_bare_name(&name, trace, event);
+	json_z(&j, "provider", trace_text(trace, schema->provider));
+	json_text(&j, "event", bytes_z(&name), name.len);
+	json_u64(&j, "id", schema->event_id);
+	json_u64(&j, "version", schema->version);
+	json_u64(&j, "bytes", event->payload_size);
+	if (!event_text_json(&j, trace, event))
+		json_bool(&j, "broken", true);
+	json_end(&j);
+	bytes_text(out, "\n");
+	out->failed |= name.failed;
+	bytes_done(&name);
+}
+
+void event_line_lost_json(
+	struct bytes *out, const struct trace *trace, const struct event *event, int64_t utc_offset_ns)
+{
+	struct json j = { .out = out };
+
+	begin_json(&j, trace, event, utc_offset_ns);
+	json_u64(&j, "lost", event->lost_before);
+	json_end(&j);
+	bytes_text(out, "\n");
+}

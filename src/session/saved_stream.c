@@ -1,0 +1,171 @@
+/* See saved_stream.h. */
+#include "session/saved_stream.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/input.h"
+#include "format/nettrace_read.h"
+#include "model/event.h"
+#include "model/trace.h"
+#include "session/merge.h"
+
+#define LOOK_BYTES (1u << 20) /* so much more waiting is a reason to put it in order */
+
+/* An event that waits, with all it points at. */
+struct kept {
+	struct event event;
+	size_t size_bytes;
+	uint8_t bytes[]; /* activity, if any, then the payload */
+};
+
+struct window {
+	struct merge merge;
+	size_t bytes;
+	size_t look_bytes;
+	size_t bytes_max;
+	int (*on_event)(void *context, const struct event *event);
+	void *context;
+};
+
+static int keep(struct window *window, const struct event *event)
+{
+	size_t activity = event->activity ? EVENT_ACTIVITY_SIZE : 0;
+	size_t size = sizeof(struct kept) + activity + event->payload_size;
+	struct kept *kept = malloc(size);
+	struct pending *item = kept ? merge_add(&window->merge) : NULL;
+
+	if (!item) {
+		free(kept);
+		return -ENOMEM;
+	}
+	kept->event = *event;
+	kept->size_bytes = size + sizeof(*item);
+	if (activity)
+		memcpy(kept->bytes, event->activity, activity);
+	if (event->payload_size)
+		memcpy(kept->bytes + activity, event->payload, event->payload_size);
+	kept->event.activity = activity ? kept->bytes : NULL;
+	kept->event.payload = kept->bytes + activity;
+	item->kind = PENDING_EVENT;
+	item->time_ns = event->time_ns;
+	item->side = kept;
+	window->bytes += kept->size_bytes;
+	return 0;
+}
+
+/* What is ready, until no more than `least_bytes` wait. A callback that wants no more is heard, and the rest is let go. */
+static int give_out(struct window *window, size_t least_bytes)
+{
+	struct pending *item;
+	uint64_t late_ns; /* the event's own time is shown */
+	int r = 0;
+
+	while (window->bytes > least_bytes && (item = merge_next(&window->merge, &late_ns))) {
+		struct kept *kept = item->side;
+		window->bytes -= kept->size_bytes;
+		if (r == 0)
+			r = window->on_event(window->context, &kept->event);
+		free(kept);
+	}
+	window->look_bytes = window->bytes + LOOK_BYTES;
+	return r < 0 ? r : 0;
+}
+
+static int look(struct window *window, uint64_t sorted_ns)
+{
+	int r = 0;
+
+	if (window->bytes <= window->look_bytes)
+		return 0;
+	window->look_bytes = window->bytes + LOOK_BYTES;
+	if (sorted_ns) {
+		merge_sort(&window->merge, sorted_ns);
+		r = give_out(window, 0);
+	}
+	if (r == 0 && window->bytes > window->bytes_max) {
+		merge_sort(&window->merge, UINT64_MAX);
+		r = give_out(window, window->bytes_max / 2);
+	}
+	return r;
+}
+
+/* 1 event, 0 end. */
+static int next_event(
+	struct input *in, struct nettrace_decoder *decoder, struct event *ret_event, struct diag *diag)
+{
+	for (;;) {
+		int r = nettrace_decoder_next(decoder, ret_event, diag);
+		if (r || nettrace_decoder_ended(decoder))
+			return r;
+		uint8_t *room = nettrace_decoder_room(decoder, INPUT_WINDOW);
+		if (!room)
+			return diag_set(diag, -ENOMEM, "cannot read '%s': %m", in->name);
+		ssize_t n = input_read(in, room, INPUT_WINDOW, diag);
+		if (n < 0)
+			return (int)n;
+		if (n == 0)
+			return nettrace_decoder_finish(decoder, diag);
+		nettrace_decoder_filled(decoder, (size_t)n);
+	}
+}
+
+static int read_events(struct input *in, struct nettrace_decoder *decoder, struct window *window, struct diag *diag)
+{
+	struct event event;
+	int r;
+
+	while ((r = next_event(in, decoder, &event, diag)) > 0) {
+		window->bytes_max = nettrace_decoder_head(decoder)->version == 4
+			? SAVED_STREAM_WINDOW_MAX
+			: SAVED_STREAM_WINDOW_OTHER;
+		r = keep(window, &event);
+		if (r < 0)
+			return diag_set(diag, r, "cannot read '%s': %m", in->name);
+		r = look(window, nettrace_decoder_sorted_ns(decoder));
+		if (r < 0)
+			return r;
+	}
+	merge_sort(&window->merge, UINT64_MAX);
+	int given = give_out(window, 0);
+
+	if (r == 0 && given == 0 && window->bytes) /* no memory to put them in order */
+		given = diag_set(diag, -ENOMEM, "cannot read '%s': %m", in->name);
+	return r < 0 ? r : given;
+}
+
+static void forget(struct window *window)
+{
+	for (uint32_t i = window->merge.taken; i < window->merge.items.count; i++)
+		free(window->merge.items.items[i].side);
+	merge_done(&window->merge);
+}
+
+int saved_stream(const char *path, struct trace *trace,
+	int (*on_event)(void *context, const struct event *event), void *context, uint64_t *ret_lost,
+	struct diag *diag)
+{
+	struct window window = { .on_event = on_event, .context = context };
+	struct nettrace_decoder *decoder;
+	struct input in;
+	int r = input_open(&in, path, diag);
+
+	*ret_lost = 0;
+	if (r < 0)
+		return r;
+	r = input_unpack(&in, diag);
+	decoder = r == 0 ? nettrace_decoder_new(trace, in.name, NETTRACE_NO_STACKS) : NULL;
+	if (decoder)
+		r = read_events(&in, decoder, &window, diag);
+	else if (r == 0)
+		r = diag_set(diag, -ENOMEM, "cannot read '%s': %m", path);
+	if (decoder)
+		*ret_lost = nettrace_decoder_lost(decoder);
+	forget(&window);
+	nettrace_decoder_free(decoder);
+	input_close(&in);
+	return r;
+}

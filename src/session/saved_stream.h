@@ -1,0 +1,32 @@
+/*
+ * The events of a file as they are, in the order of their times, however long it is: what it tells of itself is not gathered, and stacks are passed over.
+ *
+ * Runtimes write what a thread has in hand at once, then the next thread's, so that a file of theirs is in order per thread only. A window puts the events in
+ * order: an event leaves it once the writer has said that none behind it is older, or, without such a word, when the window is full. What comes
+ * after the window has moved on leaves at once.
+ */
+#ifndef SPOOR_SESSION_SAVED_STREAM_H
+#define SPOOR_SESSION_SAVED_STREAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct diag;
+struct event;
+struct trace;
+
+/* What waits at most, in bytes: of runtimes' own streams, which say what is in order; and of other files, which are nearly so. */
+#define SAVED_STREAM_WINDOW_MAX   (64u << 20)
+#define SAVED_STREAM_WINDOW_OTHER (4u << 20)
+
+/*
+ * Reads `path` ("-": standard input) and calls back for every event; `trace`, which is initialised, has its schemas and threads. A callback's negative code
+ * ends the reading and is returned. *ret_lost is what the sequence numbers say was lost in all of what was read.
+ *
+ * 0, or a negative code with `diag` saying where the file is torn or broken: what came before has been delivered.
+ */
+int saved_stream(const char *path, struct trace *trace,
+	int (*on_event)(void *context, const struct event *event), void *context, uint64_t *ret_lost,
+	struct diag *diag);
+
+#endif
