@@ -150,10 +150,11 @@ well "recorder killed"
 record_it x.nettrace
 kill -9 "$guard"
 new_guard() {
-	[ -n "$(guard_of $recorder)" ] && [ "$(guard_of $recorder)" != "$guard" ]
+	next=$(guard_of $recorder)
+	[ -n "$next" ] && [ "$next" != "$guard" ]
 }
 until_true new_guard || fail "a guard that was killed is not replaced"
-guard=$(guard_of $recorder)
+guard=$next
 kill -9 $recorder
 wait $recorder
 until_true gone "$guard" || until_true gone "$guard" || fail "the second guard stays: $(cat "/proc/$guard/stat")"
