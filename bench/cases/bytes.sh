@@ -16,7 +16,7 @@ rm -f "$out"/bytes-*.cost
 # ended, and would leave the target and us the other one.
 both() {
 	local name=$1
-	cost "bytes-$name-spoor" "$spoor" record -p "$target" -F "$rate" --duration "${seconds}s" -o "$out/bytes-$name.nettrace"
+	cost "bytes-$name-spoor" "$spoor" record --no-events -p "$target" -F "$rate" --duration "${seconds}s" -o "$out/bytes-$name.nettrace"
 	tail -n 3 "$out/bytes-$name-spoor.log"
 	cost "bytes-$name-perf" "$perf" record -p "$target" -g -F "$rate" -o "$out/bytes-$name.data" -- sleep "$seconds"
 	"$out/dissect" "$out/bytes-$name.nettrace" >"$out/bytes-$name.txt"

@@ -17,9 +17,9 @@ rm -f "$out"/packed-*.cost
 # has ended, and would leave the target and us the other one.
 three() {
 	local name=$1 file=$out/packed-$1
-	cost "packed-$name-z" "$spoor" record -z -p "$target" -F "$rate" --duration "${seconds}s" -o "$file.nettrace.zst"
+	cost "packed-$name-z" "$spoor" record --no-events -z -p "$target" -F "$rate" --duration "${seconds}s" -o "$file.nettrace.zst"
 	tail -n 3 "$out/packed-$name-z.log"
-	cost "packed-$name-plain" "$spoor" record -p "$target" -F "$rate" --duration "${seconds}s" -o "$file.nettrace"
+	cost "packed-$name-plain" "$spoor" record --no-events -p "$target" -F "$rate" --duration "${seconds}s" -o "$file.nettrace"
 	cost "packed-$name-perf" "$perf" record -z -p "$target" -g -F "$rate" -o "$file.data" -- sleep "$seconds"
 }
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -25,6 +26,8 @@
 #include "cli/record_outputs.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
+#include "dotnet/ipc.h"
+#include "dotnet/providers.h"
 #include "machine/box.h"
 #include "machine/memory_cgroup.h"
 #include "machine/output_file.h"
@@ -37,6 +40,9 @@
 
 #define PROGRESS_NS     UINT64_C(500000000)
 #define DEFAULT_HZ      99u
+#define PROVIDERS_MAX   60u
+/* dotnet-common, and contention. */
+#define COMMON_EVENTS   PROVIDER_CLR_NAME ":0x100003C01D:4"
 #define VIEWER_CPU_MAX  255u
 #define COMMAND_TEXT    8192u
 #define OWN_TRIES       5
@@ -57,6 +63,8 @@ struct record_values {
 	bool report;
 	bool no_symbols;
 	bool no_dotnet;
+	bool no_events;
+	struct texts providers;
 	bool no_arguments;
 	bool user_only;
 	bool kernel_only;
@@ -103,6 +111,11 @@ const struct option record_options[] = {
 		INTO(struct record_values, no_symbols) },
 	{ 0, "no-dotnet", NULL, "open no diagnostics session in .NET processes", OPTION_FLAG,
 		INTO(struct record_values, no_dotnet) },
+	{ 0, "no-events", NULL, "no events of .NET runtimes, only samples and names", OPTION_FLAG,
+		INTO(struct record_values, no_events) },
+	{ 0, "providers", "NAME:KEYWORDS:LEVEL:ARGUMENTS",
+		"more .NET events; several with commas, may be repeated",
+		OPTION_TEXTS, INTO(struct record_values, providers) },
 	{ 0, "no-arguments", NULL, "keep command lines out of the recording: they may hold secrets", OPTION_FLAG,
 		INTO(struct record_values, no_arguments) },
 	{ 'q', "quiet", NULL, "only errors", OPTION_FLAG, INTO(struct record_values, quiet) },
@@ -120,6 +133,9 @@ struct recording_run {
 	VEC(uint32_t) owners;      /* of these threads */
 	struct cpu_list cpus;
 	uint64_t delay_ns;
+	struct provider_list providers;
+	struct bytes providers_text;
+	struct ipc_provider *requested;
 	struct bytes subject;      /* "shop (4711)" */
 	char name[64];             /* for the file's default name */
 	struct record_outputs outputs;
@@ -221,6 +237,28 @@ static int choose_own_processes(struct recording_run *run, struct diag *diag)
 	targets_done(&run->targets);
 	result = targets_choose(&query, &run->targets, diag);
 	return result < 0 ? result : list_pids(run, diag);
+}
+
+/* What .NET processes are asked for beside their names. What --providers says of the runtime's own provider stands. */
+static int choose_providers(struct recording_run *run, struct diag *diag)
+{
+	const struct record_values *values = run->values;
+	int result = 0;
+
+	if (values->no_dotnet || values->no_events || values->no_symbols)
+		return 0;
+	for (uint32_t i = 0; result == 0 && i < values->providers.list.count; i++)
+		result = provider_list_add_text(&run->providers, values->providers.list.items[i], "--providers", diag);
+	if (result == 0)
+		result = provider_list_add_text(&run->providers, COMMON_EVENTS, "the default", diag);
+	if (result == 0 && run->providers.items.count > PROVIDERS_MAX)
+		result = diag_set(diag, -EINVAL, "--providers takes at most %u providers", PROVIDERS_MAX);
+	for (uint32_t i = 0; i < run->providers.items.count; i++) {
+		const struct provider_choice *choice = &run->providers.items.items[i];
+		bytes_printf(&run->providers_text, "%s%s:0x%" PRIx64 ":%u", i ? "," : "", choice->name, choice->keywords,
+			choice->level);
+	}
+	return result;
 }
 
 /* ---- memory ---- */
@@ -402,9 +440,23 @@ static void say_end(struct recording_run *run)
 	text_add_size(&text, counts.bytes);
 	bytes_text(&text, ", ");
 	text_add_count(&text, counts.samples);
-	bytes_text(&text, " samples in ");
+	bytes_text(&text, " samples");
+	if (counts.events) {
+		bytes_text(&text, " and ");
+		text_add_count(&text, counts.events);
+		bytes_text(&text, " .NET events");
+	}
+	bytes_text(&text, " in ");
 	text_add_duration(&text, (double)(counts.end_ns - counts.begin_ns) / 1e9);
-	if (counts.lost) {
+	if (counts.events_lost) {
+		bytes_text(&text, ", ");
+		text_add_count(&text, counts.events_lost);
+		bytes_printf(&text, " .NET events lost (%.1f %%)",
+			100.0 * (double)counts.events_lost / (double)(counts.events + counts.events_lost));
+	}
+	if (!counts.lost && counts.events_lost) {
+		bytes_text(&text, "; no sample lost\n");
+	} else if (counts.lost) {
 		bytes_text(&text, ", ");
 		text_add_count(&text, counts.lost);
 		bytes_printf(&text, " lost (%.1f %%)\n",
@@ -697,6 +749,9 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 
 	if (result < 0)
 		return result;
+	run->requested = provider_list_request(&run->providers);
+	if (!run->requested)
+		return diag_set(diag, -ENOMEM, "cannot record: %m");
 	used = (size_t)snprintf(command_line, sizeof(command_line), "spoor");
 	for (int i = 0; i < (values->no_arguments ? 1 : argc) && used < sizeof(command_line); i++)
 		used += (size_t)snprintf(command_line + used, sizeof(command_line) - used, " %s", argv[i]);
@@ -715,6 +770,9 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.late_start = run->delay_ns != 0,
 		.no_names = values->no_symbols,
 		.no_dotnet = values->no_dotnet,
+		.providers = run->requested,
+		.provider_count = run->providers.items.count,
+		.providers_text = bytes_z(&run->providers_text),
 		.no_arguments = values->no_arguments,
 		.symbol_paths = values->symbol_paths.list.items,
 		.size_max = values->size_max,
@@ -814,6 +872,12 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	} else if ((code = target_options_query(&values.targets, self, &choice)) != EXIT_DONE ||
 		(code = target_options_ids(&values.tids, "-t", "thread", self, &run.tids)) != EXIT_DONE) {
 		/* It was told. */
+	} else if (values.providers.list.count && (values.no_events || values.no_dotnet || values.no_symbols)) {
+		code = options_misused(self, "--providers asks for events, and %s leaves them out",
+			values.no_events ? "--no-events" : values.no_dotnet ? "--no-dotnet" : "--no-symbols");
+	} else if (choose_providers(&run, &diag) < 0) {
+		(void)words_fail(&diag);
+		code = EXIT_MISUSED;
 	} else if (values.report && writes_to_stdout(&values)) {
 		code = options_misused(self, "--report and -o - both want standard output");
 	} else if (!vec_add(&values.symbol_paths.list, NULL)) {
@@ -846,6 +910,9 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	vec_done(&run.cpus.cpus);
 	targets_done(&run.targets);
 	target_options_done(&choice);
+	provider_list_done(&run.providers);
+	free(run.requested);
+	bytes_done(&run.providers_text);
 	bytes_done(&run.subject);
 	options_done(self, &values, &args);
 	return code;

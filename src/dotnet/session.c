@@ -13,6 +13,7 @@
 #include "dotnet/session.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +44,14 @@
 #define LIVE_KEYWORDS  (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT | CLR_KEYWORD_NGEN)
 #define LIVE_LEVEL     5u           /* method loads come at no lower one */
 #define RUNDOWN_KEYWORDS (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT)
+#define CLR_PROVIDER   "Microsoft-Windows-DotNETRuntime"
+#define PROVIDERS_MAX  64u
+
+/*
+ * What the runtime's own provider tells at level 5 only, and methods need not: allocations, finalized and pinned objects, joins of a server's collector, each
+ * work item of the thread pool, the begin of a compilation and its memory, IL maps.
+ */
+static const uint32_t verbose_ids[] = { 10, 29, 33, 56, 60, 61, 62, 63, 64, 65, 145, 146, 190, 203 };
 
 enum phase {
 	PHASE_IDLE,
@@ -98,6 +107,8 @@ struct dotnet_client {
 	uint32_t guard_rounds;     /* that were over when this client began */
 	struct exchange exchange;
 	struct stream streams[DOTNET_STREAM_COUNT];
+	const struct ipc_provider *wanted; /* beside methods */
+	uint32_t wanted_count;
 	enum step step;
 	enum ipc_command info_command;
 	enum ipc_command collect_command;
@@ -108,10 +119,11 @@ struct dotnet_client {
 	bool ended;
 	bool hung;
 	bool named;
+	bool behind;               /* there was more to read than was taken */
 	bool has_info;
 	struct ipc_process_info info;
 	int refused;               /* what the last try to connect came to; 0 a connection */
-	char sessions[DOTNET_STREAM_COUNT][160];
+	char sessions[DOTNET_STREAM_COUNT][512];
 	const char *reason_code;
 	char reason[640];          /* as long as a diagnosis */
 };
@@ -139,9 +151,7 @@ static void close_exchange(struct dotnet_client *client)
 
 static bool is_collect(const struct exchange *exchange)
 {
-	return exchange->phase != PHASE_IDLE &&
-		(exchange->command == IPC_COLLECT_TRACING_2 || exchange->command == IPC_COLLECT_TRACING_3 ||
-			exchange->command == IPC_COLLECT_TRACING_4);
+	return exchange->phase != PHASE_IDLE && ipc_is_collect(exchange->command);
 }
 
 static bool is_stop(const struct exchange *exchange)
@@ -204,24 +214,45 @@ static void begin_stop(struct dotnet_client *client, enum dotnet_stream stream, 
 	begin_exchange(client, &request, stream, now_ns);
 }
 
+/* The providers of the live session: methods, and what else was asked for, in the runtime's one entry for its own provider. Their number. */
+static uint32_t live_providers(const struct dotnet_client *client, struct ipc_provider providers[PROVIDERS_MAX])
+{
+	bool filters = client->collect_command == IPC_COLLECT_TRACING_5;
+	uint32_t count = 1;
+
+	providers[0] = (struct ipc_provider){ .name = CLR_PROVIDER, .keywords = LIVE_KEYWORDS, .level = LIVE_LEVEL };
+	for (uint32_t i = 0; i < client->wanted_count; i++) {
+		const struct ipc_provider *wanted = &client->wanted[i];
+		if (strcmp(wanted->name, CLR_PROVIDER) != 0) {
+			if (count < PROVIDERS_MAX)
+				providers[count++] = *wanted;
+			continue;
+		}
+		providers[0].keywords |= wanted->keywords;
+		providers[0].arguments = wanted->arguments;
+		if (filters && wanted->level < LIVE_LEVEL) {
+			providers[0].event_ids = verbose_ids;
+			providers[0].event_id_count = sizeof(verbose_ids) / sizeof(verbose_ids[0]);
+		}
+	}
+	return count;
+}
+
 static void begin_collect(struct dotnet_client *client, enum dotnet_stream stream, uint64_t now_ns)
 {
-	static const struct ipc_provider live = {
-		.name = "Microsoft-Windows-DotNETRuntime",
-		.keywords = LIVE_KEYWORDS,
-		.level = LIVE_LEVEL,
-	};
 	/* A session needs a provider; this one has next to nothing to say. */
 	static const struct ipc_provider quiet = {
 		.name = "Microsoft-DotNETCore-EventPipe",
 		.level = 1,
 	};
+	struct ipc_provider live[PROVIDERS_MAX];
+	uint32_t live_count = live_providers(client, live);
 	const struct ipc_request request = {
 		.command = client->collect_command,
 		.buffer_mb = BUFFER_MB,
 		.rundown_keywords = stream == DOTNET_STREAM_RUNDOWN ? RUNDOWN_KEYWORDS : 0,
-		.providers = stream == DOTNET_STREAM_RUNDOWN ? &quiet : &live,
-		.provider_count = 1,
+		.providers = stream == DOTNET_STREAM_RUNDOWN ? &quiet : live,
+		.provider_count = stream == DOTNET_STREAM_RUNDOWN ? 1 : live_count,
 	};
 
 	begin_exchange(client, &request, stream, now_ns);
@@ -231,14 +262,18 @@ static void begin_collect(struct dotnet_client *client, enum dotnet_stream strea
 static void describe_session(struct dotnet_client *client, enum dotnet_stream stream)
 {
 	const char *stacks = client->exchange.command == IPC_COLLECT_TRACING_2 ? "with stacks" : "no stacks";
-	char *text = client->sessions[stream];
-	size_t room = sizeof(client->sessions[stream]);
+	struct ipc_provider live[PROVIDERS_MAX];
+	uint32_t live_count = live_providers(client, live);
+	struct bytes text = { 0 };
 
-	if (stream == DOTNET_STREAM_LIVE)
-		snprintf(text, room, "live Microsoft-Windows-DotNETRuntime:0x%x:%u, %u MB, %s", (unsigned)LIVE_KEYWORDS,
-			LIVE_LEVEL, BUFFER_MB, stacks);
-	else
-		snprintf(text, room, "rundown 0x%x, %u MB, %s", (unsigned)RUNDOWN_KEYWORDS, BUFFER_MB, stacks);
+	if (stream == DOTNET_STREAM_RUNDOWN)
+		bytes_printf(&text, "rundown 0x%x", (unsigned)RUNDOWN_KEYWORDS);
+	for (uint32_t i = 0; stream == DOTNET_STREAM_LIVE && i < live_count; i++)
+		bytes_printf(&text, "%s%s:0x%" PRIx64 ":%" PRIu32, i ? ", " : "live ", live[i].name, live[i].keywords,
+			live[i].level);
+	bytes_printf(&text, ", %u MB, %s", BUFFER_MB, stacks);
+	snprintf(client->sessions[stream], sizeof(client->sessions[stream]), "%s", bytes_z(&text)); /* a cut end is fine */
+	bytes_done(&text);
 }
 
 static const char *code_of_errno(int error)
@@ -343,9 +378,9 @@ static void take_collect(struct dotnet_client *client)
 		return;
 	}
 	if (error == IPC_ERROR_UNKNOWN_COMMAND && client->collect_command != IPC_COLLECT_TRACING_2) {
-		client->collect_command = client->collect_command == IPC_COLLECT_TRACING_4
-			? IPC_COLLECT_TRACING_3
-			: IPC_COLLECT_TRACING_2;
+		client->collect_command = client->collect_command == IPC_COLLECT_TRACING_5
+			? IPC_COLLECT_TRACING_4
+			: ipc_collect_fallback(client->collect_command);
 		close_exchange(client);
 		return;
 	}
@@ -768,6 +803,14 @@ void dotnet_client_guard(struct dotnet_client *client, struct guard *guard)
 	client->guard_rounds = guard_rounds(guard);
 }
 
+void dotnet_client_ask(struct dotnet_client *client, const struct ipc_provider *providers, uint32_t count)
+{
+	client->wanted = providers;
+	client->wanted_count = count;
+	if (count)
+		client->collect_command = IPC_COLLECT_TRACING_5;
+}
+
 size_t dotnet_client_fds(const struct dotnet_client *client, struct pollfd fds[DOTNET_FDS_MAX])
 {
 	const struct exchange *exchange = &client->exchange;
@@ -827,6 +870,7 @@ enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t n
 			again |= read_stream(client, (enum dotnet_stream)s, &budget[s], now_ns);
 		again = !client->ended && (start_next(client, now_ns) || again);
 	}
+	client->behind = again || !budget[DOTNET_STREAM_LIVE];
 	if (!client->ended) {
 		judge_silence(client, now_ns);
 		close_deaf(client, now_ns);
@@ -908,6 +952,11 @@ enum dotnet_state dotnet_client_state(const struct dotnet_client *client)
 uint64_t dotnet_client_asked_ns(const struct dotnet_client *client, enum dotnet_stream stream)
 {
 	return client->streams[stream].asked_ns;
+}
+
+bool dotnet_client_behind(const struct dotnet_client *client)
+{
+	return client->behind;
 }
 
 bool dotnet_client_named(const struct dotnet_client *client)

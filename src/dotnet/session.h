@@ -34,6 +34,7 @@ struct dotnet_client;
 struct dotnet_target;
 struct guard;
 struct ipc_process_info;
+struct ipc_provider;
 
 #define DOTNET_FDS_MAX 3u
 
@@ -71,6 +72,13 @@ int dotnet_client_new(const struct dotnet_target *target, const struct dotnet_ha
 /* All its sessions are put under this guard, which outlives the client. Before its first turn. */
 void dotnet_client_guard(struct dotnet_client *client, struct guard *guard);
 
+/*
+ * What the live session asks for beside the methods that come: borrowed until the client is freed. Before its first turn. Of the runtime's own provider
+ * methods are told at level 5; where the level asked for here is lower, what else comes at 5 is left out in the runtime where it can be (.NET 10), and
+ * comes, for the caller to pass over, where not.
+ */
+void dotnet_client_ask(struct dotnet_client *client, const struct ipc_provider *providers, uint32_t count);
+
 /* The descriptors to wait for, and how many they are. */
 size_t dotnet_client_fds(const struct dotnet_client *client, struct pollfd fds[DOTNET_FDS_MAX]);
 
@@ -79,6 +87,9 @@ uint64_t dotnet_client_wake_ns(const struct dotnet_client *client);
 
 /* Does what can be done without waiting; at most about a megabyte is read from each stream. */
 enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t now_ns);
+
+/* There was more to read in the last turn than was taken. */
+bool dotnet_client_behind(const struct dotnet_client *client);
 
 /* Begins the end. Both streams are still told until they end, which takes 100 ms or so, at most DOTNET_STOP_NS. */
 void dotnet_client_stop(struct dotnet_client *client, uint64_t now_ns);

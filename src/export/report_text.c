@@ -13,6 +13,7 @@
 #include "export/event_text.h"
 #include "export/frame_label.h"
 #include "model/call_tree.h"
+#include "model/clr.h"
 #include "model/report.h"
 #include "model/symbolmap.h"
 #include "model/trace.h"
@@ -20,6 +21,7 @@
 #define NS_PER_S            1e9
 #define ROWS_DEFAULT        10u
 #define GROUP_ROWS_DEFAULT  40u
+#define EVENT_ROWS_BESIDE   12u
 #define PROCESS_ROWS_MAX    8u    /* the rest is added up in one line */
 #define PROCESS_TABLES_MAX  3u
 #define PROCESS_SHARE_MIN   0.01  /* of the table of processes */
@@ -803,16 +805,35 @@ static void add_tree(struct page *page, struct call_tree *tree)
 	}
 }
 
-/* What a trace holds: events by kind. */
+/* The ends of methods' code are in each recording, for readers that go by them. */
+static bool is_told(const struct report *report, uint32_t i)
+{
+	const struct schema *schema = &report->trace->schemas.items[report->events.items[i].schema];
+
+	return !report->all_samples || schema->provider_kind != PROVIDER_CLR ||
+		schema->event_id != CLR_EVENT_METHOD_UNLOAD_VERBOSE;
+}
+
+/* What a trace holds, or a recording beside its samples: events by kind. */
 static void add_events(struct page *page)
 {
 	const struct report *report = page->report;
-	uint32_t limit = page->options->row_count ? page->options->row_count : GROUP_ROWS_DEFAULT;
+	uint32_t limit = page->options->row_count ? page->options->row_count
+		: report->samples		  ? EVENT_ROWS_BESIDE
+						  : GROUP_ROWS_DEFAULT;
 	struct bytes *out = page->out;
+	uint32_t rows = 0;
+	uint32_t more = 0;
 
-	for (uint32_t i = 0; i < report->events.count && i < limit; i++) {
+	for (uint32_t i = 0; i < report->events.count; i++) {
 		const struct event event = { .schema_index = report->events.items[i].schema };
-		if (!i)
+		if (!is_told(report, i))
+			continue;
+		if (rows == limit) {
+			more++;
+			continue;
+		}
+		if (!rows++)
 			bytes_text(out, "\n     events  name\n");
 		bytes_reset(&page->cell);
 		text_add_count(&page->cell, report->events.items[i].count);
@@ -822,8 +843,8 @@ static void add_events(struct page *page)
 		event_text_name(out, report->trace, &event);
 		bytes_text(out, "\n");
 	}
-	if (report->events.count > limit)
-		bytes_printf(out, "          \xe2\x80\xa6  %u more kinds\n", report->events.count - limit);
+	if (more)
+		bytes_printf(out, "          \xe2\x80\xa6  %u more kind%s\n", more, more == 1 ? "" : "s");
 }
 
 /* What to do next, to be pasted. */
@@ -883,6 +904,8 @@ void report_text(const struct report *report, struct call_tree *tree,
 			if (process->row_count)
 				add_table(&page, process);
 		}
+		if (!tree && !report->group_keys && !options->callers)
+			add_events(&page);
 	}
 	add_next(&page, tree != NULL);
 	bytes_done(&page.cell);

@@ -19,6 +19,7 @@
 #include "record/recorder.h"
 #include "session/census.h"
 #include "session/intake.h"
+#include "session/live_events.h"
 #include "session/live_state.h"
 #include "session/managed.h"
 
@@ -254,7 +255,8 @@ static void give_out(struct live *live, uint64_t until_ns)
 			on_code_removed(live, item);
 			break;
 		case PENDING_EVENT:
-			break; /* only a trace relays events */
+			live_events_hand_over(live, item, late_ns);
+			continue; /* the CPU's ring has nothing to do with it */
 		}
 		struct live_cpu *cpu = live_cpu(live, item->cpu);
 		if (cpu)
@@ -262,6 +264,7 @@ static void give_out(struct live *live, uint64_t until_ns)
 		free(item->side);
 		item->side = NULL;
 	}
+	live->give_out_ns = live_now_ns();
 }
 
 static void on_removed_code(void *context, uint32_t process, uint32_t code, const struct code *body)
@@ -326,8 +329,10 @@ static void flush(struct live *live, uint64_t until_ns)
 {
 	names_removed_codes(&live->names, on_removed_code, live);
 	give_out(live, until_ns);
+	live_events_tell_losses(live);
 	(void)names_resolve(&live->names, live_now_ns()); /* what fails stays unnamed, counted */
 	say_files_skipped(live);
+	live->unflushed_bytes = 0;
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
 	if (!live->sink_error)
@@ -393,6 +398,8 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 	if (result == 0)
 		result = managed_new(&live->trace, &live->names, on_managed, on_managed_told, live,
 			&live->managed);
+	if (result == 0)
+		result = live_events_open(live);
 	if (result < 0) {
 		diag_set(diag, result, "cannot record: %m");
 		goto fail;
@@ -522,6 +529,8 @@ static void options_json(const struct live *live, struct bytes *out)
 	json_bool(&j, "idle", !info->idle_excluded);
 	json_bool(&j, "names", !live->options.no_names);
 	json_bool(&j, "dotnet", !live->options.no_dotnet);
+	if (live->options.provider_count)
+		json_z(&j, "providers", live->options.providers_text);
 	json_bool(&j, "arguments", !live->options.no_arguments);
 	json_u64(&j, "stack_frames_max", info->max_stack);
 	json_end(&j);
@@ -704,9 +713,11 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 	uint64_t now_ns = live_now_ns();
 
 	if (now_ns >= due_ns) {
-		flush(live, now_ns - MERGE_WINDOW_NS);
+		flush(live, live_events_limit_ns(live, now_ns));
 		live->flush_ns = now_ns;
 		(void)output_limit_check(&live->output, nettrace_sink_counts(live->sink)->bytes); /* looked at below */
+	} else if (live_events_press(live, now_ns)) {
+		give_out(live, live_events_limit_ns(live, now_ns));
 	}
 	if (now_ns >= live->follow_ns + FOLLOW_NS) {
 		live->follow_ns = now_ns;
@@ -779,6 +790,8 @@ static void emit_end(struct live *live, const char *reason)
 	const struct nettrace_sink_counts *sink = nettrace_sink_counts(live->sink);
 	struct payload_count counts[] = {
 		{ "samples", live->samples },
+		{ "runtime_events", live->events },
+		{ "runtime_events_lost", live->events_lost + managed_lost(live->managed) },
 		{ "lost", live->lost },
 		{ "late", live->late },
 		{ "frames", live->names.frames_total },
@@ -825,6 +838,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	(void)names_finish(&live->names); /* as in flush() */
 	say_files_skipped(live);
 	throttling_tell(live, UINT64_MAX);
+	live_events_tell_losses(live);
 	emit_end(live, reason);
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->end(live->sink, &live->sink_diag);
@@ -837,6 +851,8 @@ void live_count(const struct live *live, struct live_counts *ret_counts)
 		.samples = live->samples,
 		.lost = live->lost,
 		.late = live->late,
+		.events = live->events,
+		.events_lost = live->events_lost + (live->managed ? managed_lost(live->managed) : 0),
 		.bytes = live->sink ? nettrace_sink_counts(live->sink)->bytes : 0,
 		.frames = live->names.frames_total,
 		.begin_ns = live->begin_ns,
@@ -856,6 +872,7 @@ void live_close(struct live *live)
 	if (live->child_waits)
 		record_child_cancel(&live->child);
 	managed_free(live->managed);
+	live_events_close(live);
 	if (live->sink)
 		live->sink_ops->close(live->sink);
 	if (live->recorder)

@@ -22,6 +22,7 @@
 #include "session/output_limit.h"
 
 struct diag;
+struct ipc_provider;
 struct live;
 struct pollfd;
 struct recorder_info;
@@ -41,6 +42,10 @@ struct live_options {
 	bool late_start;                 /* the command runs from live_run_command() on, live_start() comes later */
 	bool no_names;                   /* addresses only */
 	bool no_dotnet;                  /* open no diagnostics session */
+	/* What .NET processes are asked for beside the names of their methods: borrowed until live_close(). None: no events. */
+	const struct ipc_provider *providers;
+	uint32_t provider_count;
+	const char *providers_text;      /* the same, for the file */
 	bool no_arguments;               /* no process's command line goes into the file */
 	const char *const *symbol_paths; /* NULL-terminated, or NULL */
 	uint64_t size_max;               /* of the recording, about; 0: none */
@@ -54,6 +59,8 @@ struct live_counts {
 	uint64_t samples;
 	uint64_t lost;                   /* samples, by the kernel's word */
 	uint64_t late;
+	uint64_t events;                 /* of .NET runtimes */
+	uint64_t events_lost;            /* by a runtime, or here for want of room */
 	uint64_t bytes;                  /* in the file */
 	uint64_t frames;                 /* of samples; counted at the end */
 	uint64_t unnamed[UNNAMED_CAUSE_COUNT];

@@ -31,6 +31,7 @@
 struct arch;
 struct managed;
 struct recorder;
+struct relay;
 
 #define LIVE_FRAMES_MAX 2048u
 
@@ -54,6 +55,7 @@ struct live {
 	struct trace trace;
 	struct recorder *recorder;
 	struct managed *managed;
+	struct relay *relay;
 	struct names names;
 	struct merge merge;
 	struct proc_reader proc;
@@ -84,6 +86,11 @@ struct live {
 	uint64_t samples;
 	uint64_t lost;
 	uint64_t late;
+	uint64_t events;        /* of runtimes */
+	uint64_t events_lost;   /* told, of their streams and of our window */
+	uint64_t losses_told_ns;
+	uint64_t give_out_ns;   /* of the last give-out */
+	size_t unflushed_bytes; /* of events in the sink, about */
 	uint32_t recorder_process;
 	bool started;
 	bool room_wanted;       /* the tables were too large at the last flush */

@@ -19,6 +19,7 @@
 #include "model/clr.h"
 #include "model/trace.h"
 #include "session/names.h"
+#include "session/relay.h"
 
 /* A runtime makes its socket some 20 ms after exec; a slow machine takes longer. */
 #define RETRY_NS       UINT64_C(50000000)
@@ -41,8 +42,13 @@ struct conversation {
 	struct trace streams[DOTNET_STREAM_COUNT]; /* schemas of each stream, nothing else */
 	uint64_t retry_ns;                    /* when to try (again); UINT64_MAX never */
 	uint64_t lost;                        /* of decoders that are gone */
+	uint64_t lost_told;
+	uint64_t dropped;                     /* of relayed streams that are gone */
+	uint64_t dropped_told;
+	int relayed;                          /* the live stream's number in the relay; -1: there is none */
 	uint32_t process;
 	uint32_t pid;
+	uint32_t inner_pid;                   /* its own number for itself */
 	int64_t clock_offset_ns;
 	uint64_t clock_error_ns;              /* 0: not measured */
 	unsigned retries;
@@ -59,6 +65,11 @@ struct managed {
 	managed_report *report;
 	managed_told *told;
 	void *context;
+	struct relay *relay;             /* NULL: names only */
+	const struct ipc_provider *providers;
+	uint32_t provider_count;
+	size_t pending_max;
+	VEC(uint8_t) wanted;             /* by schema: enum wish */
 	struct guard *guard;             /* NULL: not needed yet, or not to be had */
 	uint32_t guard_rounds;           /* that we know of */
 	uint64_t pause_ns;               /* since when; 0 not paused */
@@ -87,6 +98,15 @@ int managed_new(struct trace *trace, struct names *names, managed_report *report
 	managed->context = context;
 	*ret_managed = managed;
 	return 0;
+}
+
+void managed_relay(struct managed *managed, struct relay *relay, const struct ipc_provider *providers, uint32_t count,
+	size_t pending_max)
+{
+	managed->relay = relay;
+	managed->providers = providers;
+	managed->provider_count = count;
+	managed->pending_max = pending_max;
 }
 
 static void set_state(struct conversation *talk, enum managed_state state)
@@ -162,6 +182,7 @@ void managed_watch(struct managed *managed, uint32_t process, uint64_t now_ns)
 		return;
 	}
 	talk->managed = managed;
+	talk->relayed = -1;
 	talk->process = process;
 	talk->pid = managed->trace->processes.items[process].pid;
 	talk->retry_ns = now_ns;
@@ -181,7 +202,9 @@ bool managed_is_busy(const struct managed *managed, uint32_t process)
 {
 	uint32_t at = map_get(&managed->by_process, process);
 
-	return at && !managed->list.items[at - 1]->over;
+	if (!at)
+		return false;
+	return !managed->list.items[at - 1]->over || (managed->relay && relay_waits(managed->relay, process));
 }
 
 void managed_forget(struct managed *managed, uint32_t process)
@@ -196,7 +219,7 @@ void managed_forget(struct managed *managed, uint32_t process)
 	give_up_texts(talk);
 	managed->past_asked++;
 	managed->past_known += talk->was_named;
-	managed->past_lost += talk->lost;
+	managed->past_lost += talk->lost - talk->lost_told;
 	managed->list.items[at - 1] = last;
 	managed->list.count--;
 	map_remove(&managed->by_process, process, at);
@@ -213,6 +236,65 @@ static uint64_t managed_now_ns(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+enum wish { WISH_UNKNOWN, WISH_KEEP, WISH_PASS };
+
+/* The runtime tells of methods because of us, at a level of its own; whoever asks for level 5 of the JIT's events asked for them. */
+static bool is_for_names(const struct schema *schema)
+{
+	switch (schema->event_id) {
+	case 141: /* load, unload, both verbose */
+	case 142:
+	case 143:
+	case 144:
+	case 145: /* begin of a compilation, its memory */
+	case 146:
+	case 190: /* IL map */
+		return schema->provider_kind == PROVIDER_CLR;
+	default:
+		return false;
+	}
+}
+
+/* Whether events of this kind were asked for, by the runtime's own rule. */
+static bool is_asked_for(const struct managed *managed, const struct schema *schema)
+{
+	const char *name = trace_text(managed->trace, schema->provider);
+
+	for (uint32_t i = 0; i < managed->provider_count; i++) {
+		const struct ipc_provider *provider = &managed->providers[i];
+		if (strcmp(provider->name, name) == 0 && schema->level <= provider->level &&
+			(!schema->keywords || schema->keywords & provider->keywords))
+			return provider->level >= IPC_LEVEL_MAX || !is_for_names(schema);
+	}
+	return false;
+}
+
+static bool is_kept(struct managed *managed, uint32_t schema)
+{
+	while (managed->wanted.count <= schema)
+		if (!vec_push(&managed->wanted))
+			return false;
+	uint8_t *wish = &managed->wanted.items[schema];
+
+	if (*wish == WISH_UNKNOWN)
+		*wish = is_asked_for(managed, &managed->trace->schemas.items[schema]) ? WISH_KEEP : WISH_PASS;
+	return *wish == WISH_KEEP;
+}
+
+/* An event of the live stream, on its way through the relay: into the codemap, and further if it was asked for. */
+static bool on_event(void *context, const struct event *event)
+{
+	struct conversation *talk = context;
+	struct managed *managed = talk->managed;
+	const struct schema *schema = &managed->trace->schemas.items[event->schema_index];
+	struct names_process *process = names_process(managed->names, talk->process);
+
+	if (process && schema->provider_kind == PROVIDER_CLR && !managed->names->full)
+		(void)clr_absorb_method(&process->codemap, 0, schema->event_id, schema->version, event->time_ns,
+			event->payload, event->payload_size); /* as in take_events() */
+	return is_kept(managed, event->schema_index);
 }
 
 /* Events of one stream into the codemap. */
@@ -239,9 +321,8 @@ static int take_events(struct conversation *talk, enum dotnet_stream stream)
 }
 
 /* The runtime read its clock for the head of the stream after it was asked for the session, and before these bytes came. */
-static void measure_clock(struct conversation *talk, enum dotnet_stream stream)
+static void measure_clock(struct conversation *talk, enum dotnet_stream stream, const struct nettrace_head *head)
 {
-	const struct nettrace_head *head = nettrace_decoder_head(talk->decoders[stream]);
 	uint64_t asked_ns = dotnet_client_asked_ns(talk->client, stream);
 	uint64_t now_ns = managed_now_ns();
 
@@ -255,10 +336,48 @@ static void measure_clock(struct conversation *talk, enum dotnet_stream stream)
 	talk->clock_offset_ns = (int64_t)(head->sync_ns - (asked_ns + (now_ns - asked_ns) / 2));
 }
 
+static void close_relayed(struct conversation *talk)
+{
+	struct relay *relay = talk->managed->relay;
+
+	if (talk->relayed < 0)
+		return;
+	talk->lost += relay_stream_lost(relay, talk->relayed);
+	talk->dropped += relay_stream_dropped(relay, talk->relayed);
+	relay_close(relay, talk->relayed);
+	talk->relayed = -1;
+}
+
+static int relay_live(struct conversation *talk, const uint8_t *data, size_t size)
+{
+	struct managed *managed = talk->managed;
+	int result = 0;
+
+	if (!size) {
+		close_relayed(talk);
+		return 0;
+	}
+	if (talk->relayed < 0) {
+		const struct relay_picking picking = { .wants = on_event, .context = talk, .pending_max = managed->pending_max };
+		struct process *process = &managed->trace->processes.items[talk->process];
+		if (!process->inner_pid)
+			process->inner_pid = talk->inner_pid;
+		talk->relayed = relay_open_picked(managed->relay, talk->process, "diagnostics stream", &picking);
+		if (talk->relayed < 0)
+			return -ENOMEM;
+	}
+	result = relay_bytes(managed->relay, talk->relayed, data, size, NULL);
+	if (result == 0)
+		measure_clock(talk, DOTNET_STREAM_LIVE, relay_head(managed->relay, talk->relayed));
+	return result;
+}
+
 static int on_bytes(void *user, enum dotnet_stream stream, const uint8_t *data, size_t size)
 {
 	struct conversation *talk = user;
 
+	if (stream == DOTNET_STREAM_LIVE && talk->managed->relay)
+		return relay_live(talk, data, size);
 	if (!size) {
 		if (talk->decoders[stream])
 			talk->lost += nettrace_decoder_lost(talk->decoders[stream]);
@@ -282,7 +401,7 @@ static int on_bytes(void *user, enum dotnet_stream stream, const uint8_t *data, 
 	if (result == 0)
 		result = take_events(talk, stream);
 	if (result == 0)
-		measure_clock(talk, stream);
+		measure_clock(talk, stream, nettrace_decoder_head(talk->decoders[stream]));
 	return result;
 }
 
@@ -362,6 +481,7 @@ static void start(struct conversation *talk, uint64_t now_ns)
 		talk->over = true;
 		return;
 	}
+	talk->inner_pid = target.inner_pid;
 	need_guard(talk->managed);
 	if (dotnet_client_new(&target, &handler, now_ns, &talk->client) < 0) {
 		set_state(talk, MANAGED_REFUSED);
@@ -369,6 +489,7 @@ static void start(struct conversation *talk, uint64_t now_ns)
 		return;
 	}
 	dotnet_client_guard(talk->client, talk->managed->guard);
+	dotnet_client_ask(talk->client, talk->managed->providers, talk->managed->provider_count);
 }
 
 /* Its sessions were ended although the recording goes on: they are opened again, and what came meanwhile is asked for. */
@@ -490,6 +611,8 @@ void managed_advance(struct managed *managed, uint64_t now_ns)
 		if (!talk->client)
 			continue;
 		enum dotnet_state state = dotnet_client_advance(talk->client, now_ns);
+		if (talk->relayed >= 0 && !dotnet_client_behind(talk->client))
+			relay_caught_up(managed->relay, talk->relayed, now_ns);
 		look(talk, state, now_ns);
 		if (talk->client && state == DOTNET_ASKING)
 			asking++;
@@ -580,17 +703,42 @@ bool managed_ended(const struct managed *managed)
 	return true;
 }
 
+static uint64_t lost_of(const struct conversation *talk)
+{
+	uint64_t lost = talk->lost;
+
+	for (int s = 0; s < DOTNET_STREAM_COUNT; s++)
+		if (talk->decoders[s])
+			lost += nettrace_decoder_lost(talk->decoders[s]);
+	return talk->relayed < 0 ? lost : lost + relay_stream_lost(talk->managed->relay, talk->relayed);
+}
+
+bool managed_take_losses(struct managed *managed, uint32_t process, uint64_t *ret_lost, uint64_t *ret_dropped)
+{
+	uint32_t at = map_get(&managed->by_process, process);
+
+	if (!at)
+		return false;
+	struct conversation *talk = managed->list.items[at - 1];
+	uint64_t lost = lost_of(talk);
+	uint64_t dropped = talk->dropped +
+		(talk->relayed < 0 ? 0 : relay_stream_dropped(managed->relay, talk->relayed));
+
+	if (lost == talk->lost_told && dropped == talk->dropped_told)
+		return false;
+	*ret_lost = lost - talk->lost_told;
+	*ret_dropped = dropped - talk->dropped_told;
+	talk->lost_told = lost;
+	talk->dropped_told = dropped;
+	return true;
+}
+
 uint64_t managed_lost(const struct managed *managed)
 {
 	uint64_t lost = managed->past_lost;
 
-	for (uint32_t i = 0; i < managed->list.count; i++) {
-		const struct conversation *talk = managed->list.items[i];
-		lost += talk->lost;
-		for (int s = 0; s < DOTNET_STREAM_COUNT; s++)
-			if (talk->decoders[s])
-				lost += nettrace_decoder_lost(talk->decoders[s]);
-	}
+	for (uint32_t i = 0; i < managed->list.count; i++)
+		lost += lost_of(managed->list.items[i]) - managed->list.items[i]->lost_told;
 	return lost;
 }
 
@@ -625,6 +773,7 @@ void managed_free(struct managed *managed)
 		free(managed->texts.items[i]);
 	}
 	vec_done(&managed->texts);
+	vec_done(&managed->wanted);
 	vec_done(&managed->list);
 	map_done(&managed->by_process);
 	free(managed);

@@ -8,6 +8,9 @@
  * The sessions stand under a guard (dotnet/guard.h), started with the first of them: when this process was stopped or hung for too long they are
  * gone, and are opened again. Each turn (managed_advance()) tells the guard that all is well, so one must come at least once a second.
  *
+ * With managed_relay() what the live sessions tell goes through a relay (relay.h), and those of the events that were asked for wait in its window; the others name
+ * methods, and no more.
+ *
  * Many processes run the same code: the names of their methods are kept once for all of them.
  *
  * Nothing here blocks but managed_free(), for 100 ms a process at most.
@@ -21,8 +24,10 @@
 #include <stdint.h>
 
 struct ipc_process_info;
+struct ipc_provider;
 struct managed;
 struct names;
+struct relay;
 struct trace;
 
 #define MANAGED_RUNDOWNS_MAX 8u
@@ -51,13 +56,23 @@ typedef void managed_told(void *context, const char *code, const char *text);
 int managed_new(struct trace *trace, struct names *names, managed_report *report, managed_told *told,
 	void *context, struct managed **ret_managed);
 
+/*
+ * Events of these providers are asked for and relayed; at most `pending_max` bytes of them wait. Before the first managed_watch(). The relay is the caller's and
+ * outlives `managed`, the providers are borrowed likewise.
+ */
+void managed_relay(struct managed *managed, struct relay *relay, const struct ipc_provider *providers, uint32_t count,
+	size_t pending_max);
+
+/* Events of a process that were lost since this was asked last: by the runtime, and for want of room here. False: none. */
+bool managed_take_losses(struct managed *managed, uint32_t process, uint64_t *ret_lost, uint64_t *ret_dropped);
+
 /* A process that shows signs of .NET. Told again, it does no harm. */
 void managed_watch(struct managed *managed, uint32_t process, uint64_t now_ns);
 
 /* The process is gone: what its streams still hold is read, nothing new is tried. */
 void managed_process_ended(struct managed *managed, uint32_t process);
 
-/* True while its streams are still read: the process's tables must stay. */
+/* True while its streams are still read, or events of them wait: the process's tables must stay. */
 bool managed_is_busy(const struct managed *managed, uint32_t process);
 
 /* The process's place is given to another one. It is not busy. */
@@ -82,7 +97,7 @@ void managed_resume(struct managed *managed, uint64_t now_ns);
 void managed_stop(struct managed *managed, uint64_t now_ns);
 bool managed_ended(const struct managed *managed);
 
-/* Method events that the streams' sequence numbers say were lost. */
+/* Events that the streams' sequence numbers say were lost, without those that managed_take_losses() has told. */
 uint64_t managed_lost(const struct managed *managed);
 
 /* Memory of the texts that the processes' code maps share. */

@@ -36,14 +36,20 @@ struct carried {
 	uint32_t schema_index;
 	uint32_t payload_size;
 	uint32_t lost_before;
+	uint32_t stream;
 	uint32_t has_activity;
 	uint8_t bytes[]; /* activity, if any, then the payload */
 };
 
 struct stream {
 	struct relay *relay;
-	struct nettrace_decoder *decoder;
+	struct nettrace_decoder *decoder; /* NULL: closed */
+	struct relay_picking picking;     /* `wants` NULL: all of it, threads and stacks placed */
 	uint32_t process;
+	uint32_t number;
+	uint32_t waiting;  /* events in the window */
+	uint32_t lost_before; /* to be told with the next one that is kept */
+	uint64_t dropped;
 	bool inner_ids; /* it tells of thread ids of another pid namespace */
 	bool clock_known;
 	bool open;
@@ -63,8 +69,10 @@ struct relay {
 	struct chunk *spare;
 	uint32_t spare_count;
 	size_t pending_bytes;
+	uint32_t pending_count;
 	uint64_t events;
 	uint64_t bytes;
+	uint64_t past_lost; /* of streams that were closed */
 };
 
 static uint64_t now(clockid_t clock)
@@ -146,26 +154,97 @@ static uint32_t place_thread(void *context, uint64_t thread_id)
 
 /* ---- streams ---- */
 
-int relay_open(struct relay *relay, uint32_t process, const char *name)
+/* Of a picked stream: the id, whose row is looked for when the event leaves. */
+static uint32_t thread_by_id(void *context, uint64_t thread_id)
+{
+	struct stream *stream = context;
+	uint32_t pid = stream->relay->trace->processes.items[stream->process].pid;
+
+	return thread_id && thread_id <= INT32_MAX ? outer_tid(stream, pid, (uint32_t)thread_id) : pid;
+}
+
+/* The place of a stream that was closed, and of which nothing waits any more. */
+static struct stream *free_place(struct relay *relay)
+{
+	for (uint32_t i = 0; i < relay->streams.count; i++) {
+		struct stream *stream = relay->streams.items[i];
+		if (!stream->decoder && !stream->waiting) {
+			*stream = (struct stream){ .relay = relay, .number = i };
+			return stream;
+		}
+	}
+	return NULL;
+}
+
+static struct stream *new_place(struct relay *relay)
+{
+	struct stream *stream = free_place(relay);
+
+	if (stream)
+		return stream;
+	stream = calloc(1, sizeof(*stream));
+	if (!stream || !vec_add(&relay->streams, stream)) {
+		free(stream);
+		return NULL;
+	}
+	stream->relay = relay;
+	stream->number = relay->streams.count - 1;
+	return stream;
+}
+
+static int open_stream(struct relay *relay, uint32_t process, const char *name, const struct relay_picking *picking)
 {
 	const struct process *facts = &relay->trace->processes.items[process];
-	struct stream *stream = calloc(1, sizeof(*stream));
+	struct stream *stream = new_place(relay);
 
 	if (!stream)
 		return -ENOMEM;
-	stream->relay = relay;
+	if (picking)
+		stream->picking = *picking;
 	stream->process = process;
 	stream->inner_ids = facts->inner_pid && facts->inner_pid != facts->pid;
-	stream->open = true;
 	stream->caught_up_ns = now(CLOCK_MONOTONIC);
-	stream->decoder = nettrace_decoder_new(relay->trace, name, 0);
-	if (!stream->decoder || !vec_add(&relay->streams, stream)) {
-		nettrace_decoder_free(stream->decoder);
-		free(stream);
+	stream->decoder = nettrace_decoder_new(relay->trace, name, picking ? NETTRACE_NO_STACKS : 0);
+	if (!stream->decoder)
 		return -ENOMEM;
-	}
-	nettrace_decoder_place(stream->decoder, place_thread, stream);
-	return (int)relay->streams.count - 1;
+	stream->open = true;
+	nettrace_decoder_place(stream->decoder, picking ? thread_by_id : place_thread, stream);
+	return (int)stream->number;
+}
+
+int relay_open(struct relay *relay, uint32_t process, const char *name)
+{
+	return open_stream(relay, process, name, NULL);
+}
+
+int relay_open_picked(struct relay *relay, uint32_t process, const char *name, const struct relay_picking *picking)
+{
+	return open_stream(relay, process, name, picking);
+}
+
+void relay_close(struct relay *relay, int number)
+{
+	struct stream *stream = relay->streams.items[number];
+
+	relay->past_lost += nettrace_decoder_lost(stream->decoder);
+	nettrace_decoder_free(stream->decoder);
+	stream->decoder = NULL;
+	stream->open = false;
+	stream->room = NULL;
+	map_done(&stream->tids);
+}
+
+bool relay_waits(const struct relay *relay, uint32_t process)
+{
+	for (uint32_t i = 0; i < relay->streams.count; i++)
+		if (relay->streams.items[i]->process == process && relay->streams.items[i]->waiting)
+			return true;
+	return false;
+}
+
+const struct nettrace_head *relay_head(const struct relay *relay, int stream)
+{
+	return nettrace_decoder_head(relay->streams.items[stream]->decoder);
 }
 
 /* Its head says what time it was by both clocks; so do we. */
@@ -189,10 +268,21 @@ int64_t relay_clock_offset_ns(const struct relay *relay, int stream)
 	return relay->streams.items[stream]->offset_ns;
 }
 
+static size_t cost(size_t size)
+{
+	return (sizeof(struct carried) + size + 7) & ~(size_t)7;
+}
+
+/* All that waits, with the places in the window, which are there twice while it is sorted. */
+static size_t whole_cost(const struct relay *relay)
+{
+	return relay->pending_bytes + 2 * sizeof(struct pending) * (size_t)relay->pending_count;
+}
+
 /* Room for an item's load in the chunk being filled. */
 static struct carried *carry(struct relay *relay, size_t size)
 {
-	size_t room = (sizeof(struct carried) + size + 7) & ~(size_t)7;
+	size_t room = cost(size);
 	struct chunk *chunk = relay->chunk;
 
 	if (!chunk || chunk->size - chunk->used < room) {
@@ -231,13 +321,16 @@ static int keep_event(struct stream *stream, const struct event *event)
 	struct pending *item = carried ? merge_add(relay->merge) : NULL;
 
 	if (!item) {
-		if (carried)
+		if (carried) {
 			carried->chunk->waiting--;
+			relay->pending_bytes -= cost(activity + event->payload_size);
+		}
 		return -ENOMEM;
 	}
 	carried->schema_index = event->schema_index;
 	carried->payload_size = event->payload_size;
-	carried->lost_before = event->lost_before;
+	carried->lost_before = stream->lost_before;
+	carried->stream = stream->number;
 	carried->has_activity = activity != 0;
 	if (activity)
 		memcpy(carried->bytes, event->activity, EVENT_ACTIVITY_SIZE);
@@ -252,8 +345,33 @@ static int keep_event(struct stream *stream, const struct event *event)
 	item->value = event->value;
 	item->cpu = (int16_t)(event->cpu >= 0 && event->cpu <= INT16_MAX ? event->cpu
 									 : EVENT_CPU_UNKNOWN);
-	item->flag = event->lost_before != 0;
+	item->flag = stream->lost_before != 0;
+	stream->lost_before = 0;
+	stream->waiting++;
+	relay->pending_count++;
 	relay->events++;
+	return 0;
+}
+
+static void add_gap(struct stream *stream, uint32_t count)
+{
+	stream->lost_before = count < UINT32_MAX - stream->lost_before ? stream->lost_before + count : UINT32_MAX;
+}
+
+static int take_event(struct stream *stream, const struct event *event)
+{
+	const struct relay_picking *picking = &stream->picking;
+	size_t size = cost(event->payload_size + (event->activity ? EVENT_ACTIVITY_SIZE : 0)) + 2 * sizeof(struct pending);
+
+	add_gap(stream, event->lost_before);
+	if (!picking->wants)
+		return keep_event(stream, event);
+	if (!picking->wants(picking->context, event))
+		return 0;
+	if (whole_cost(stream->relay) + size > picking->pending_max || keep_event(stream, event) < 0) {
+		stream->dropped++;
+		add_gap(stream, 1);
+	}
 	return 0;
 }
 
@@ -278,12 +396,14 @@ int relay_bytes(
 		return diag_set(diag, -ENOMEM, "cannot take events: %m");
 	while ((r = nettrace_decoder_next(stream->decoder, &event, diag)) > 0) {
 		compare_clocks(stream);
-		r = keep_event(stream, &event);
+		r = take_event(stream, &event);
 		if (r < 0)
 			return diag_set(diag, r, "cannot take events: %m");
 	}
 	if (r < 0)
 		stream->open = false;
+	else if (stream->picking.wants)
+		nettrace_decoder_rest(stream->decoder); /* many of these, and silent most of the time */
 	return r;
 }
 
@@ -358,7 +478,9 @@ void relay_give_back(struct relay *relay, struct pending *item)
 	struct chunk *chunk = carried->chunk;
 	size_t size = carried->payload_size + (carried->has_activity ? EVENT_ACTIVITY_SIZE : 0);
 
-	relay->pending_bytes -= (sizeof(struct carried) + size + 7) & ~(size_t)7;
+	relay->pending_bytes -= cost(size);
+	relay->pending_count--;
+	relay->streams.items[carried->stream]->waiting--;
 	item->side = NULL;
 	if (--chunk->waiting || chunk == relay->chunk)
 		return;
@@ -375,7 +497,8 @@ void relay_give_back(struct relay *relay, struct pending *item)
 bool relay_move_stacks(struct relay *relay, struct stack_table *fresh)
 {
 	for (uint32_t i = 0; i < relay->streams.count; i++)
-		if (!nettrace_decoder_move_stacks(relay->streams.items[i]->decoder, fresh))
+		if (relay->streams.items[i]->decoder &&
+			!nettrace_decoder_move_stacks(relay->streams.items[i]->decoder, fresh))
 			return false;
 	return true;
 }
@@ -383,19 +506,27 @@ bool relay_move_stacks(struct relay *relay, struct stack_table *fresh)
 void relay_stacks_moved(struct relay *relay)
 {
 	for (uint32_t i = 0; i < relay->streams.count; i++)
-		nettrace_decoder_stacks_moved(relay->streams.items[i]->decoder);
+		if (relay->streams.items[i]->decoder)
+			nettrace_decoder_stacks_moved(relay->streams.items[i]->decoder);
 }
 
 /* ---- the whole ---- */
 
 uint64_t relay_stream_lost(const struct relay *relay, int stream)
 {
-	return nettrace_decoder_lost(relay->streams.items[stream]->decoder);
+	const struct stream *at = relay->streams.items[stream];
+
+	return at->decoder ? nettrace_decoder_lost(at->decoder) : 0;
+}
+
+uint64_t relay_stream_dropped(const struct relay *relay, int stream)
+{
+	return relay->streams.items[stream]->dropped;
 }
 
 void relay_count(const struct relay *relay, struct relay_counts *ret_counts)
 {
-	*ret_counts = (struct relay_counts){ .events = relay->events, .bytes = relay->bytes };
+	*ret_counts = (struct relay_counts){ .events = relay->events, .bytes = relay->bytes, .lost = relay->past_lost };
 	for (uint32_t i = 0; i < relay->streams.count; i++)
 		ret_counts->lost += relay_stream_lost(relay, (int)i);
 }

@@ -14,6 +14,9 @@
  * the window's 250 ms are waited.
  *
  * Threads are the target's own as /proc numbers them here: a process in another pid namespace tells of inner ids.
+ *
+ * A stream that is one of several sources (live.h) is opened by relay_open_picked(): its caller sees each event as it comes, says which ones are to wait, and
+ * finds the thread's row itself when one leaves. relay_close() gives such a stream's place to another.
  */
 #ifndef SPOOR_SESSION_RELAY_H
 #define SPOOR_SESSION_RELAY_H
@@ -25,6 +28,7 @@
 struct diag;
 struct event;
 struct merge;
+struct nettrace_head;
 struct pending;
 struct relay;
 struct stack_table;
@@ -32,6 +36,17 @@ struct trace;
 
 /* What waits at most, in bytes; then the oldest leaves whatever may still come before it. */
 #define RELAY_PENDING_MAX (64u << 20)
+
+/*
+ * Whose events wait, and how many. `wants` is shown each event as it is read, and what it returns false for goes no further; the event has no stack, and the
+ * thread's id where its row would be. So has what relay_take() gives. When all that waits comes to more than `pending_max` bytes, an event is not
+ * kept but counted (relay_stream_dropped()), and the next one carries the gap.
+ */
+struct relay_picking {
+	bool (*wants)(void *context, const struct event *event);
+	void *context;
+	size_t pending_max;
+};
 
 struct relay_counts {
 	uint64_t events;
@@ -44,6 +59,17 @@ int relay_new(struct trace *trace, struct merge *merge, struct relay **ret_relay
 
 /* The number of the stream, counted from 0; -ENOMEM. `name` is what messages call it; copied. */
 int relay_open(struct relay *relay, uint32_t process, const char *name);
+
+int relay_open_picked(struct relay *relay, uint32_t process, const char *name, const struct relay_picking *picking);
+
+/* Nothing more comes of it. What waits still leaves, then its number is another one's. */
+void relay_close(struct relay *relay, int stream);
+
+/* Whether events of a process wait. */
+bool relay_waits(const struct relay *relay, uint32_t process);
+
+/* What the stream says of itself, with its first bytes. */
+const struct nettrace_head *relay_head(const struct relay *relay, int stream);
 
 /* What the stream's clock must be changed by to be CLOCK_MONOTONIC of this machine (another time namespace): 0 for nearly all. Known with the first bytes. */
 int64_t relay_clock_offset_ns(const struct relay *relay, int stream);
@@ -73,6 +99,9 @@ void relay_stacks_moved(struct relay *relay);
 
 void relay_count(const struct relay *relay, struct relay_counts *ret_counts);
 uint64_t relay_stream_lost(const struct relay *relay, int stream);
+
+/* Of a picked stream: that there was no room for. */
+uint64_t relay_stream_dropped(const struct relay *relay, int stream);
 
 /* Items that are still in the window are then without what they carry: end the window with it. */
 void relay_free(struct relay *relay);

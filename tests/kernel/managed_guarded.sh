@@ -97,7 +97,7 @@ kill -INT $recorder
 wait $recorder || fail "the recording that was stopped fails"
 "$spoor" report x.nettrace >report
 has report '^spoor was stopped for [0-9.]+ s: its sessions in 1 .NET process were ended after 2 s'
-has report '^opened in .*: live Microsoft-Windows-DotNETRuntime:0x38:5, 16 MB, no stacks; rundown 0x18'
+has report '^opened in .*: live Microsoft-Windows-DotNETRuntime:0x100003c03d:5, 16 MB, no stacks; rundown 0x18'
 "$spoor" report --json x.nettrace >json
 has json '"complete":true'
 has json '"code":"guard"'
@@ -150,10 +150,11 @@ well "recorder killed"
 record_it x.nettrace
 kill -9 "$guard"
 new_guard() {
-	[ -n "$(guard_of $recorder)" ] && [ "$(guard_of $recorder)" != "$guard" ]
+	next=$(guard_of $recorder)
+	[ -n "$next" ] && [ "$next" != "$guard" ]
 }
 until_true new_guard || fail "a guard that was killed is not replaced"
-guard=$(guard_of $recorder)
+guard=$next
 kill -9 $recorder
 wait $recorder
 until_true gone "$guard" || until_true gone "$guard" || fail "the second guard stays: $(cat "/proc/$guard/stat")"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# spoor ps and trace of programs that bring .NET 8 and 9 with them: what these runtimes do not know is asked for in the way they do. Their packs are fetched once; where that cannot
+# spoor ps, trace and record of programs that bring .NET 8 and 9 with them: what these runtimes do not know is asked for in the way they do. Their packs are fetched once; where that cannot
 # be, it is skipped.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
@@ -38,5 +38,30 @@ for version in 8.0 9.0; do
 	[ ! -e none.nettrace ] || fail "a file of nothing"
 	kill -0 $old_pid || fail "the program of .NET $version is gone"
 	kill -9 $old_pid
+
+	# The events of a recording: what such a runtime cannot leave out is passed over.
+	: >ready.old
+	start old_pid "$old" events 200 >ready.old
+	until_true grep -q ready ready.old || fail "the program of .NET $version does not start"
+	start recorder "$spoor" record -p $old_pid -F 199 -o older.nettrace 2>older.err
+	until_true test -s older.nettrace || fail ".NET $version: no recording appears: $(cat older.err)"
+	sleep 1.5
+	touch go
+	until_true grep -q thrown ready.old || fail "the program of .NET $version does not end its work"
+	sleep 0.5
+	kill -INT $recorder
+	wait $recorder || fail ".NET $version: the recording failed: $(cat older.err)"
+	has older.err ' \.NET events in .*nothing lost'
+	"$spoor" report older.nettrace >report
+	"$spoor" report --json older.nettrace >json
+	has report '^opened in .*: live Microsoft-Windows-DotNETRuntime:0x100003c03d:5, 16 MB'
+	has report '^ +200  Microsoft-Windows-DotNETRuntime/Exception/Start'
+	collected=$(sed -n 's/.*collected \([0-9]*\).*/\1/p' ready.old)
+	has report "^ +$collected  Microsoft-Windows-DotNETRuntime/GC/SuspendEEStart"
+	has json 'GC/Start"'
+	has_no json 'GC/AllocationTick|GC/PinObjectAtGCTime|Method/(LoadVerbose|JittingStarted|ILToNativeMap)|ThreadPool(Enqueue|Dequeue)'
+	touch end
+	until_true sh -c "! kill -0 $old_pid 2>/dev/null" || fail "the program of .NET $version does not end"
+	rm -f go end older.nettrace
 done
 exit 0

@@ -4,11 +4,14 @@
 //   dotnet oracle.dll FILE REPORT.json PID NAME     compares with what spoor report --raw-names --json says: samples, loss, processes, frames,
 //                                                   names, and the function NAME of process PID. Exit 1 and a line for each difference.
 //   dotnet oracle.dll same|equal ...                see Same.cs
+//   dotnet oracle.dll counted ...                   see Counted.cs
 using System.Text.Json;
 using Microsoft.Diagnostics.Tracing;
 using Microsoft.Diagnostics.Tracing.Etlx;
 using Microsoft.Diagnostics.Tracing.Parsers;
 
+if (args[0] is "counted")
+    return Counted.Run(args);
 if (args[0] is "same" or "equal")
     return Same.Run(args[0], args[1], args[2], int.Parse(args[3]));
 var path = args[0];

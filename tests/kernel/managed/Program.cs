@@ -17,6 +17,10 @@
 //   Managed threads MS    threads to look at: four parked on one event (Parked 0..3), "Owner" that sleeps inside a lock, "Waiter 0" and "Waiter 1" that
 //                         ask for that lock again and again, "Sleeper", "Reader" that reads a pipe nobody writes to, "Spinner" that computes
 //
+//   Managed events N      when the file ./go is there: throws N exceptions, N / 10 of them on a second thread, collects N / 10 times, and says what
+//                         it has counted of both itself: "thrown X collected Y"; ends when ./end is there
+//   Managed throws MS     throws as fast as it can from when ./go is there, then as events
+//
 // Prints "ready" first (heap: when all of them are there); burn ends with its rounds per second of CPU time.
 
 using System.Diagnostics;
@@ -57,6 +61,12 @@ switch (args[0])
         break;
     case "collectible":
         Made.Run(ms, Made.Collectible);
+        break;
+    case "events":
+        Told.Run(ms);
+        break;
+    case "throws":
+        Told.Flood(ms);
         break;
     case "meters":
         Counted.Run(ms);
@@ -142,6 +152,66 @@ class ShopCounters : EventSource
         size.Dispose();
         orders.Dispose();
         base.Dispose(disposing);
+    }
+}
+
+static class Told
+{
+    static long thrown;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Throw()
+    {
+        try
+        {
+            throw new InvalidOperationException("told " + thrown);
+        }
+        catch (InvalidOperationException)
+        {
+            Interlocked.Increment(ref thrown);
+        }
+    }
+
+    static void Await(string path)
+    {
+        while (!File.Exists(path))
+            Thread.Sleep(10);
+    }
+
+    static void Tell(int collected)
+    {
+        Console.WriteLine($"thrown {Interlocked.Read(ref thrown)} collected {GC.CollectionCount(0) - collected}");
+        Await("end");
+    }
+
+    public static void Run(int count)
+    {
+        Await("go");
+        int collected = GC.CollectionCount(0);
+        Thread other = new(() =>
+        {
+            for (int i = 0; i < count / 10; i++)
+                Throw();
+        });
+        other.Start();
+        for (int i = 0; i < count - count / 10; i++)
+        {
+            Throw();
+            if (i % 10 == 0 && i / 10 < count / 10)
+                GC.Collect(i / 10 % 3);
+        }
+        other.Join();
+        Tell(collected);
+    }
+
+    public static void Flood(int ms)
+    {
+        Await("go");
+        int collected = GC.CollectionCount(0);
+        for (Stopwatch watch = Stopwatch.StartNew(); watch.ElapsedMilliseconds < ms;)
+            for (int i = 0; i < 100; i++)
+                Throw();
+        Tell(collected);
     }
 }
 

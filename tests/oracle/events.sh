@@ -1,0 +1,107 @@
+#!/bin/sh
+# events.sh BUILD-FOLDER: spoor record of two programs that count what they throw and collect; TraceEvent must find as many, with the right process, in the one file
+# (Counted.cs), packed and unpacked again too. Skipped as run.sh is.
+set -eu
+build=$(realpath "$1")
+here=$(realpath "$(dirname "$0")")
+out=$build/oracle
+work=$out/events
+one='' two='' recorder=''
+mkdir -p "$out"
+rm -rf "$work"
+mkdir "$work"
+
+stop() {
+	for each in $recorder $one $two; do
+		kill -9 "$each" 2>/dev/null || :
+	done
+	wait
+}
+trap stop EXIT
+trap 'exit 130' INT TERM HUP
+
+skip() {
+	echo "skipped: $*"
+	exit 77
+}
+
+command -v dotnet >/dev/null || skip "no .NET SDK here: dotnet is not in PATH"
+"$build/spoor" help record >/dev/null 2>&1 || skip "this spoor cannot record"
+export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_SKIP_FIRST_TIME_EXPERIENCE=1
+code=0
+timeout 90 dotnet restore "$here" --artifacts-path "$out/dotnet" -v quiet -nodeReuse:false >"$out/restore.log" 2>&1 || code=$?
+if [ $code != 0 ]; then
+	if [ $code = 124 ] || grep -qE 'NU1301|NU1101|NU1102|NU1801' "$out/restore.log"; then
+		skip "NuGet could not be reached for Microsoft.Diagnostics.Tracing.TraceEvent"
+	fi
+	cat "$out/restore.log"
+	exit 1
+fi
+dotnet build "$here" -c Release --no-restore --artifacts-path "$out/dotnet" -v quiet -nodeReuse:false -p:UseSharedCompilation=false >"$out/build.log" 2>&1 || {
+	cat "$out/build.log"
+	exit 1
+}
+oracle=$out/dotnet/bin/oracle/release/oracle.dll
+dotnet build "$here/../kernel/managed" -c Release --artifacts-path "$build/tests/managed" -v quiet -nodeReuse:false -p:UseSharedCompilation=false >"$work/build.log" 2>&1 || {
+	cat "$work/build.log"
+	exit 1
+}
+app=$build/tests/managed/bin/managed/release/Managed.dll
+cd "$work"
+
+# until FILE PATTERN: ten seconds at most.
+until_has() {
+	for _ in $(seq 100); do
+		grep -q "$2" "$1" 2>/dev/null && return 0
+		sleep 0.1
+	done
+	echo "FAILED: no '$2' in $1"
+	exit 1
+}
+
+# counted NAME [option]: a recording of two programs.
+counted() {
+	name=$1 && shift
+	rm -f go end
+	dotnet "$app" events 500 >one.out &
+	one=$!
+	dotnet "$app" events 300 >two.out &
+	two=$!
+	until_has one.out ready
+	until_has two.out ready
+	"$build/spoor" record -F 499 -p "$one,$two" -o "$name" "$@" </dev/null 2>record.err &
+	recorder=$!
+	sleep 3
+	if ! kill -0 $recorder 2>/dev/null; then
+		code=0
+		wait $recorder || code=$?
+		recorder=''
+		cat record.err
+		[ $code = 3 ] && skip "this user may not record here (spoor doctor says why)"
+		exit 1
+	fi
+	touch go
+	until_has one.out thrown
+	until_has two.out thrown
+	sleep 0.5
+	kill -INT $recorder
+	wait $recorder
+	recorder=''
+	touch end
+	wait $one $two
+	sed 's/^/  /' record.err
+	words="$one $(sed -n 's/thrown \([0-9]*\) collected \([0-9]*\)/\1 \2/p' one.out) $two $(sed -n 's/thrown \([0-9]*\) collected \([0-9]*\)/\1 \2/p' two.out)"
+	one='' two=''
+}
+
+counted plain.nettrace
+echo "plain.nettrace:"
+# shellcheck disable=SC2086 # its words
+dotnet "$oracle" counted plain.nettrace $words
+if command -v zstd >/dev/null; then
+	counted packed.nettrace.zst
+	zstd -q -d packed.nettrace.zst
+	echo "packed.nettrace.zst:"
+	# shellcheck disable=SC2086
+	dotnet "$oracle" counted packed.nettrace $words
+fi
