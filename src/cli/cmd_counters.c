@@ -36,6 +36,7 @@
 
 #define SECOND_NS        UINT64_C(1000000000)
 #define STOP_NS          UINT64_C(6000000000)
+#define STOPPED_NS       UINT64_C(500000000) /* a command that Ctrl-Z has stopped ends no session; the guard does */
 #define MAX_TIME_SERIES  1000u
 #define MAX_HISTOGRAMS   10u
 #define LIMIT_MAX        1000000u
@@ -122,6 +123,7 @@ struct show {
 	struct own_port port;
 	bool ends;                       /* a signal, or the command's end */
 	int signal;                      /* that the command does not have yet */
+	bool stops;                      /* Ctrl-Z */
 	struct counting *counting;
 	struct counter_choice choice;
 	struct counters_outlets outlets;
@@ -259,7 +261,7 @@ static int tell_ends(const struct show *show)
 	}
 	if (!count)
 		words_say("nothing was counted: no .NET runtime came to the port");
-	return failed == count ? EXIT_FAILED : EXIT_DONE;
+	return failed == count && !show->stops ? EXIT_FAILED : EXIT_DONE;
 }
 
 /* Each process that still counts has had its intervals, or the time is over. */
@@ -288,6 +290,8 @@ static void take_signals(struct show *show, const struct pollfd *watched)
 			counters_outlets_resized(&show->outlets);
 		} else if (info.ssi_signo == SIGCHLD) {
 			show->ends |= own_port_reap(&show->port);
+		} else if (info.ssi_signo == SIGTSTP) {
+			show->ends = show->stops = true;
 		} else {
 			show->ends = true;
 			if (info.ssi_code != SI_KERNEL) /* from the keyboard it went to the whole group */
@@ -342,7 +346,7 @@ static void run(struct show *show, struct pollfd *watched)
 			counters_outlets_advance(&show->outlets, show->views.items, show->views.count);
 	}
 	counting_stop(show->counting);
-	uint64_t until_ns = now_ns() + STOP_NS;
+	uint64_t until_ns = now_ns() + (show->stops ? STOPPED_NS : STOP_NS);
 
 	while (now_ns() < until_ns && counting_step(show->counting, NULL, 0, until_ns) > 0)
 		;
@@ -478,6 +482,8 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 	guard_free(guard); /* no session stays open while the command goes on */
 	if (show->signal)
 		own_port_signal(&show->port, show->signal);
+	if (show->stops && show->args->command)
+		own_port_stop_too();
 	own_port_wait(&show->port, watched.fd);
 	show->code = show->code ? show->code : own_port_code(&show->port);
 	own_port_close(&show->port);

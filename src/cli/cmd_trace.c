@@ -582,7 +582,6 @@ static int pause_tracing(struct trace_run *run, struct diag *diag)
 {
 	uint64_t bound_ns = now_ns() + PAUSE_BOUND_NS;
 	int result = 0;
-	sigset_t stop;
 
 	tracing_pause(run->tracing);
 	while (result >= 0 && !run->reason && !tracing_paused(run->tracing) && now_ns() < bound_ns) {
@@ -597,13 +596,8 @@ static int pause_tracing(struct trace_run *run, struct diag *diag)
 	uint64_t begin_ns = now_ns();
 
 	flush_lines(run);
-	if (!run->reason) {
-		sigemptyset(&stop);
-		sigaddset(&stop, SIGTSTP);
-		(void)raise(SIGTSTP); /* waits while it is blocked, and stops us at the next line; not where nobody could continue us */
-		(void)sigprocmask(SIG_UNBLOCK, &stop, NULL);
-		(void)sigprocmask(SIG_BLOCK, &stop, NULL);
-	}
+	if (!run->reason)
+		own_port_stop_too();
 	uint64_t paused_ns = now_ns() - begin_ns;
 
 	run->paused_ns += paused_ns;
@@ -876,6 +870,8 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 	tracing_close(run.tracing); /* no session stays open while the command goes on */
 	if (run.signal && !run.child_has_it)
 		own_port_signal(&run.port, run.signal);
+	if (run.wants_pause && args.command) /* during the end: the command stands already */
+		own_port_stop_too();
 	own_port_wait(&run.port, run.watched[0].fd);
 	own_port_close(&run.port);
 	if (values.print && code == EXIT_DONE && !run.reader_gone)

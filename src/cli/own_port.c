@@ -130,14 +130,13 @@ void own_port_signal(struct own_port *own, int signal)
 		(void)kill((pid_t)own->child.pid, signal); /* gone: then waitpid tells */
 }
 
-/* Ctrl-Z: nothing of ours is open any more. */
-static void stop_too(void)
+void own_port_stop_too(void)
 {
 	sigset_t stop;
 
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGTSTP);
-	(void)raise(SIGTSTP); /* waits while it is blocked, and stops us at the next line */
+	(void)raise(SIGTSTP); /* waits while it is blocked, and stops us at the next line; not where nobody could continue us */
 	(void)sigprocmask(SIG_UNBLOCK, &stop, NULL);
 	(void)sigprocmask(SIG_BLOCK, &stop, NULL);
 }
@@ -152,7 +151,7 @@ void own_port_wait(struct own_port *own, int signal_fd)
 		reverse_release(own->reverse, now_ns() + RELEASE_QUIET_NS, RELEASE_QUIET_NS);
 		while (read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 			if (info.ssi_signo == SIGTSTP)
-				stop_too();
+				own_port_stop_too();
 			else if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGWINCH && info.ssi_code != SI_KERNEL)
 				own_port_signal(own, (int)info.ssi_signo);
 		}

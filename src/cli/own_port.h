@@ -44,6 +44,9 @@ bool own_port_reap(struct own_port *own);
 /* To the command, if it still runs. */
 void own_port_signal(struct own_port *own, int signal);
 
+/* Ctrl-Z, once nothing of ours is open: stops this process, and comes back when it goes on. SIGTSTP is blocked. */
+void own_port_stop_too(void);
+
 /*
  * Waits for the command's end. What comes at `signal_fd` is passed on to it unless it came from the keyboard, which is the whole group's; runtimes that come to the
  * port meanwhile are let go on at once.

@@ -225,7 +225,7 @@ static bool provider_of_target(const struct target *target, char *ret_name, size
 /* Beside the newest runtime that is installed here. */
 static bool provider_of_machine(char *ret_name, size_t room)
 {
-	static const char *const places[] = { "/usr/share/dotnet", "/usr/lib/dotnet", "/usr/lib64/dotnet", "/opt/dotnet" };
+	static const char *const places[] = { "/usr/share/dotnet", "/usr/lib/dotnet", "/usr/lib64/dotnet" };
 	bool found = false;
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !found; i++) {

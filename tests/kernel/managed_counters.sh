@@ -245,6 +245,22 @@ wait $counted
 [ ! -e "/proc/$shell" ] || fail "the command did not get the signal"
 kill "$program" # the shell's own child had no part in it
 
+# Ctrl-Z, which the command has too, ends the counting; both stand still, both go on, and its code is ours. (timeout(1) makes a process group that can be stopped.)
+start limiter timeout 100 "$spoor" counters -q -- sh -c "dotnet '$app' meters 3000; exit 6" >out
+until_true grep -q ready out || fail "the command does not start"
+counted=$(cut -d ' ' -f 1 /proc/$limiter/task/$limiter/children)
+shell=$(pgrep -P "$counted" -x sh)
+program=$(pgrep -P "$shell")
+started="$started $counted $program"
+kill -TSTP "$shell" "$program" "$counted"
+for each in $counted $shell $program; do
+	until_true grep -q '^State:.T' "/proc/$each/status" || until_true grep -q '^State:.T' "/proc/$each/status" ||
+		fail "Ctrl-Z does not stop $each: $(cat "/proc/$each/comm")"
+done
+kill -CONT "$counted" "$shell" "$program"
+wait $limiter
+[ $? = 6 ] || fail "a command after Ctrl-Z"
+
 # A command without .NET, one that cannot be run, ports.
 code_of "$spoor" counters -- sh -c 'exit 3'
 expect_code 1 "no .NET"

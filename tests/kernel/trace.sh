@@ -228,6 +228,23 @@ has err 'z\.nettrace .* events of 2 processes in [0-9.]+ s \(stopped for [0-9.]+
 traced z.nettrace 2
 has report '^spoor was stopped for [0-9.]+ m?s \(Ctrl-Z, SIGTSTP\): '
 [ "$("$probe" slots $one 2>err)" = 64 ] || fail "a session stays after Ctrl-Z"
+# With a command, which the same Ctrl-Z stops: both stand still, both go on, and its code is ours.
+start limiter timeout 100 "$spoor" trace -q -o zc.nettrace -- sh -c "dotnet '$app' burn 4000; exit 6" >zc.out 2>err
+until_true grep -q ready zc.out || fail "the command does not start"
+suspended=$(cut -d ' ' -f 1 /proc/$limiter/task/$limiter/children)
+shell=$(pgrep -P "$suspended" -x sh)
+program=$(pgrep -P "$shell")
+started="$started $suspended $program"
+kill -TSTP "$shell" "$program" "$suspended"
+for each in $suspended $shell $program; do
+	until_true grep -q '^State:.T' "/proc/$each/status" || fail "Ctrl-Z with a command does not stop $each"
+done
+kill -CONT "$suspended" "$shell" "$program"
+wait $limiter
+[ $? = 6 ] || fail "a command after Ctrl-Z: $(cat err)"
+grep -q rounds zc.out || fail "the command did not go on"
+"$spoor" report zc.nettrace >report
+has report '^spoor was stopped for '
 # The runtime's own bytes are one session each: they end there.
 start limiter timeout 100 "$spoor" trace -q -p $one --raw -o rawz.nettrace 2>err
 until_true test -s rawz.nettrace || fail "no bytes"
