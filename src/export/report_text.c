@@ -834,7 +834,7 @@ static void add_events(struct page *page)
 			continue;
 		}
 		if (!rows++)
-			bytes_text(out, "\n     events  name\n");
+			bytes_text(out, report->selection ? "\n     events  name, in the whole recording\n" : "\n     events  name\n");
 		bytes_reset(&page->cell);
 		text_add_count(&page->cell, report->events.items[i].count);
 		add_spaces(out, cell_columns(page) < 11 ? 11 - cell_columns(page) : 0);
