@@ -76,7 +76,7 @@ has out "\"pid\":$inner,\"inner_pid\":$inner,"
 has out '"reachable":true'
 
 # From inside, where it is the only .NET process and needs no name.
-code_of nsenter --pid="/proc/$inside/ns/pid" --mount="/proc/$inside/ns/mnt" /mnt/app/spoor stacks --json
+code_of nsenter --target "$inside" --pid --mount --root /mnt/app/spoor stacks --json
 expect_code 0 "stacks from inside, without -p"
 has out "\"pid\":$inner,"
 kill -9 "$inside"

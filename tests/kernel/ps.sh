@@ -149,7 +149,7 @@ if is_root && unshare --pid --mount --uts --fork true 2>/dev/null; then
 
 	# From within: the only one there is the one that is meant, without a word.
 	pid=$(awk 'NR == 2 { print $1 }' out)
-	nsenter --target "$pid" --pid --mount "$spoor" ps >out 2>err || fail "ps within"
+	nsenter --target "$pid" --pid --mount --root "$spoor" ps >out 2>err || fail "ps within"
 	has out "^ *$inner +- .* framework-dependent"
 	[ "$(wc -l <out)" = 2 ] || fail "ps within sees more than its own"
 else

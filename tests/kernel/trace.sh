@@ -272,7 +272,7 @@ if is_root && unshare --pid --mount --fork true 2>/dev/null; then
 	trace_of -p "$pid" --providers Microsoft-Windows-DotNETRuntime:1:4 --rundown false --print $until_event GC/Start
 	expect_code 0 "in a namespace: $(cat err)"
 	tid=$(grep -m 1 -oE "  $pid/[0-9]+  " out | tr -dc '0-9/' | cut -d/ -f2)
-	nsenter --target "$pid" --pid --mount "$spoor" trace --duration 300ms -o /tmp/within.nettrace 2>err || fail "within: $(cat err)"
+	nsenter --target "$pid" --pid --mount --root "$spoor" trace --duration 300ms -o /tmp/within.nettrace 2>err || fail "within: $(cat err)"
 	has err 'tracing +Managed \([0-9]+\)$'
 	[ -n "$tid" ] && [ -d "/proc/$pid/task/$tid" ] || fail "thread '$tid' of process $pid is none of here"
 else
