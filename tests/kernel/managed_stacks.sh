@@ -36,10 +36,10 @@ has out '"name":"Posed.Park\(\)","module":"Managed","kind":"jit"'
 if [ "$(id -u)" = 0 ]; then
 	has out '"name":"Parked 0","state":"S","mode":"native","system_call":"futex",'
 	has out '"name":"Reader","state":"S","mode":"native","system_call":"[a-z]+","waits_at":"(pipe|socket):\[[0-9]+\]"'
-	# One stack from the kernel to where threads begin: the runtime's own frames on both sides of the managed ones.
-	has out '"name":"__futex[a-z_]*","module":"libc\.so\.6","kind":"native"\},(\{"name":"libcoreclr\.so[^}]*\},)+\{"name":"System\.Threading\.Monitor\.Wait\('
-	has out '"name":"System\.Threading\.Thread\.StartCallback\(\)"[^}]*\},(\{"name":"libcoreclr\.so[^}]*\},)+\{"name":"start_thread"'
-	has out '"name":"\.NET Finalizer"[^]]*\],"frames":\[(\{[^}]*"kind":"kernel"\},)+\{"name":"__futex[^}]*\},(\{"name":"libcoreclr\.so[^}]*\},)+\{"name":"start_thread"'
+	# (libc's own functions have names where its debug file is.) One stack from the kernel to where threads begin: the runtime's own frames on both sides of the managed ones.
+	has out '"name":"(__futex[a-z_]*|libc\.so\.6\+0x[0-9a-f]+)","module":"libc\.so\.6","kind":"native"\},(\{"name":"libcoreclr\.so[^}]*\},)+\{"name":"System\.Threading\.Monitor\.Wait\('
+	has out '"name":"System\.Threading\.Thread\.StartCallback\(\)"[^}]*\},(\{"name":"libcoreclr\.so[^}]*\},)+\{"name":"(start_thread|libc\.so\.6\+0x[0-9a-f]+)"'
+	has out '"name":"\.NET Finalizer"[^]]*\],"frames":\[(\{[^}]*"kind":"kernel"\},)+\{"name":"(__futex|libc\.so\.6\+0x)[^}]*\},(\{"name":"libcoreclr\.so[^}]*\},)+\{"name":"(start_thread|libc\.so\.6\+0x[0-9a-f]+)"'
 fi
 code_of "$spoor" stacks -p $posed --managed --dotnet-stack
 expect_code 0 "stacks in the form of dotnet-stack"
