@@ -1,11 +1,12 @@
-# a web API under record -a at 99 Hz, names included: --rounds N (12), --seconds S (5), --attach N (10)
-rounds=12 seconds=5 attach=10
+# a web API under record -a at 99 Hz, names included: --rounds N (12), --seconds S (5), --attach N (10), --options 'OPTIONS' of record
+rounds=12 seconds=5 attach=10 options=''
 while [ $# -gt 0 ]; do
 	case $1 in
+	--options) options=$2 ;;
 	--rounds) rounds=$2 ;;
 	--seconds) seconds=$2 ;;
 	--attach) attach=$2 ;;
-	*) die "web takes --rounds, --seconds and --attach" ;;
+	*) die "web takes --rounds, --seconds, --attach and --options" ;;
 	esac
 	shift 2
 done
@@ -41,7 +42,8 @@ one() {
 
 # Alternating: without, with, with, without, ... so that a drift of the machine hits both alike.
 with() {
-	start "$spoor" record -q -a -F 99 -o "$out/web.nettrace"
+	# shellcheck disable=SC2086
+	start "$spoor" record -q -a -F 99 $options -o "$out/web.nettrace"
 	local recorder=$last
 	sleep 1.5 # it has all names
 	one with "$recorder"
