@@ -327,7 +327,7 @@ static void test_target_read(void **state)
 	}
 	assert_string_equal(target.tmpdir, "/var/tmp/a b\n");
 	assert_int_equal(target.inner_pid, child);
-	assert_true(strchr("SRD", dotnet_target_state(&target)) != NULL);
+	assert_true(memchr("SRD", dotnet_target_state(&target), 3) != NULL);
 	kill(child, SIGSTOP);
 	waitpid(child, NULL, WUNTRACED);
 	assert_int_equal(dotnet_target_state(&target), 'T');
