@@ -2,12 +2,9 @@
 # events.sh BUILD-FOLDER: spoor record of two programs that count what they throw and collect; TraceEvent must find as many, with the right process, in the one file
 # (Counted.cs), packed and unpacked again too. Skipped as run.sh is.
 set -eu
-build=$(realpath "$1")
-here=$(realpath "$(dirname "$0")")
-out=$build/oracle
+. "$(dirname "$(realpath "$0")")/prelude"
 work=$out/events
 one='' two='' recorder=''
-mkdir -p "$out"
 rm -rf "$work"
 mkdir "$work"
 
@@ -18,34 +15,9 @@ stop() {
 	wait
 }
 trap stop EXIT
-trap 'exit 130' INT TERM HUP
 
-skip() {
-	echo "skipped: $*"
-	exit 77
-}
-
-command -v dotnet >/dev/null || skip "no .NET SDK here: dotnet is not in PATH"
 "$build/spoor" help record >/dev/null 2>&1 || skip "this spoor cannot record"
-export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_SKIP_FIRST_TIME_EXPERIENCE=1
-code=0
-timeout 90 dotnet restore "$here" --artifacts-path "$out/dotnet" -v quiet -nodeReuse:false >"$out/restore.log" 2>&1 || code=$?
-if [ $code != 0 ]; then
-	if [ $code = 124 ] || grep -qE 'NU1301|NU1101|NU1102|NU1801' "$out/restore.log"; then
-		skip "NuGet could not be reached for Microsoft.Diagnostics.Tracing.TraceEvent"
-	fi
-	cat "$out/restore.log"
-	exit 1
-fi
-dotnet build "$here" -c Release --no-restore --artifacts-path "$out/dotnet" -v quiet -nodeReuse:false -p:UseSharedCompilation=false >"$out/build.log" 2>&1 || {
-	cat "$out/build.log"
-	exit 1
-}
-oracle=$out/dotnet/bin/oracle/release/oracle.dll
-dotnet build "$here/../kernel/managed" -c Release --artifacts-path "$build/tests/managed" -v quiet -nodeReuse:false -p:UseSharedCompilation=false >"$work/build.log" 2>&1 || {
-	cat "$work/build.log"
-	exit 1
-}
+build_program "$here/../kernel/managed" "$build/tests/managed" "$work/build.log"
 app=$build/tests/managed/bin/managed/release/Managed.dll
 cd "$work"
 

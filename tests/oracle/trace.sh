@@ -2,12 +2,9 @@
 # trace.sh BUILD-FOLDER: spoor trace of the demo's program under load, beside a second session of the same run that keeps the runtime's bytes as they are; TraceEvent must find
 # the same in both (Same.cs). Then the raw bytes through the relay, which must change nothing. Skipped as run.sh is.
 set -eu
-build=$(realpath "$1")
-here=$(realpath "$(dirname "$0")")
+. "$(dirname "$(realpath "$0")")/prelude"
 top=$here/../..
-out=$build/oracle
 app='' load='' second=''
-mkdir -p "$out"
 
 stop() {
 	for each in $second $load $app; do
@@ -16,29 +13,6 @@ stop() {
 	wait
 }
 trap stop EXIT
-trap 'exit 130' INT TERM HUP
-
-skip() {
-	echo "skipped: $*"
-	exit 77
-}
-
-command -v dotnet >/dev/null || skip "no .NET SDK here: dotnet is not in PATH"
-export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_SKIP_FIRST_TIME_EXPERIENCE=1
-code=0
-timeout 90 dotnet restore "$here" --artifacts-path "$out/dotnet" -v quiet -nodeReuse:false >"$out/restore.log" 2>&1 || code=$?
-if [ $code != 0 ]; then
-	if [ $code = 124 ] || grep -qE 'NU1301|NU1101|NU1102|NU1801' "$out/restore.log"; then
-		skip "NuGet could not be reached for Microsoft.Diagnostics.Tracing.TraceEvent"
-	fi
-	cat "$out/restore.log"
-	exit 1
-fi
-dotnet build "$here" -c Release --no-restore --artifacts-path "$out/dotnet" -v quiet -nodeReuse:false -p:UseSharedCompilation=false >"$out/build.log" 2>&1 || {
-	cat "$out/build.log"
-	exit 1
-}
-oracle=$out/dotnet/bin/oracle/release/oracle.dll
 
 code=0
 why=$("$top/scripts/build-webapi" "$out/webapi") || code=$?
