@@ -516,19 +516,13 @@ static char **complete_arguments(int *argc, char **argv)
 static int check(const struct counters_values *values, const struct arguments *args, const struct verb *verb)
 {
 	bool rows = values->csv || values->json || values->format == FORMAT_CSV || values->format == FORMAT_JSON;
-
-	bool chosen = target_options_given(&values->targets) || values->targets.all;
+	const char *port_misuse = own_port_misuse(args->command, values->port,
+		target_options_given(&values->targets) || values->targets.all);
 
 	if (args->words.count)
 		return options_misused(verb, "'%s' is no option; a command to count stands behind --", args->words.items[0]);
-	if (args->command && chosen)
-		return options_misused(verb, "a command and -p, -n or another choice of processes exclude each other");
-	if (args->command && values->port)
-		return options_misused(verb,
-			"a command has a port of its own; --diagnostic-port is for runtimes that run already");
-	if (values->port && chosen)
-		return options_misused(verb,
-			"--diagnostic-port and -p, -n or another choice of processes exclude each other");
+	if (port_misuse)
+		return options_misused(verb, "%s", port_misuse);
 	if (values->max_histograms > LIMIT_MAX || values->max_time_series > LIMIT_MAX)
 		return options_misused(verb, "--maxHistograms and --maxTimeSeries take %u at the most", LIMIT_MAX);
 	if (values->csv && values->json)

@@ -354,19 +354,6 @@ static void add_summary(struct events_run *run)
 	}
 }
 
-static int read_pids(struct events_run *run, const struct verb *verb)
-{
-	for (uint32_t i = 0; i < run->values->pids.list.count; i++) {
-		const char *text = run->values->pids.list.items[i];
-		uint64_t number;
-		if (!text_parse_u64(text, &number) || number > UINT32_MAX)
-			return options_misused(verb, "'%s' is no number for -p", text);
-		if (!vec_add(&run->pids, (uint32_t)number))
-			return EXIT_FAILED;
-	}
-	return EXIT_DONE;
-}
-
 static int show_file(struct events_run *run, const char *path)
 {
 	struct diag diag = { 0 };
@@ -413,7 +400,7 @@ int cmd_events(const struct verb *self, int argc, char **argv)
 		return code;
 	/* As selection_open(): reading takes no right but to read files. */
 	(void)rights_reduce(rights_are_borrowed() ? 0 : RIGHTS_OF_FILES);
-	code = read_pids(&run, self);
+	code = selection_numbers(&values.pids, "-p", self, &run.pids, NULL);
 	if (code == EXIT_DONE && values.to_ns && values.to_ns <= values.from_ns)
 		code = options_misused(self, "--to is not after --from");
 	if (code == EXIT_DONE)

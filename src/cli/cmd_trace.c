@@ -803,16 +803,11 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 /* What cannot be asked for, as a sentence; NULL nothing. */
 static const char *find_misuse(const struct trace_values *values, const struct arguments *args)
 {
-	bool listed = target_options_given(&values->targets) || values->targets.all;
+	const char *port_misuse = own_port_misuse(args->command, values->port,
+		target_options_given(&values->targets) || values->targets.all);
 
-	if (args->command && listed)
-		return "a command and -p, -n or another choice of processes exclude each other";
-	if (args->command && values->port)
-		return "a command has a port of its own; --diagnostic-port is for runtimes that "
-		       "run already";
-	if (values->port && listed)
-		return "--diagnostic-port and -p, -n or another choice of processes exclude each "
-		       "other";
+	if (port_misuse)
+		return port_misuse;
 	if (!values->buffer_mb || values->buffer_mb > BUFFER_MB_MAX)
 		return "--buffersize takes 1 to 4294967295 MB";
 	if (values->clr_level && !values->clr_events)

@@ -29,6 +29,17 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+const char *own_port_misuse(char *const command[], const char *port, bool chosen)
+{
+	if (command && chosen)
+		return "a command and -p, -n or another choice of processes exclude each other";
+	if (command && port)
+		return "a command has a port of its own; --diagnostic-port is for runtimes that run already";
+	if (port && chosen)
+		return "--diagnostic-port and -p, -n or another choice of processes exclude each other";
+	return NULL;
+}
+
 /* "PATH,connect" cut into its parts. */
 static bool parse_port(const char *text, char *path, size_t room, bool *ret_connect)
 {

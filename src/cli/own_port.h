@@ -32,6 +32,9 @@ struct own_port {
 	char path[4096];
 };
 
+/* What does not go together of a command, the option's text and a choice of processes, as a sentence; NULL nothing. */
+const char *own_port_misuse(char *const command[], const char *port, bool chosen);
+
 /* `port` is the option's text, `command` ends with NULL; at most one of them is given. -EINVAL: the text is no path. */
 int own_port_open(struct own_port *own, const char *verb, const char *port, char *const command[], struct diag *diag);
 

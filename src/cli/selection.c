@@ -20,8 +20,8 @@ static void add_words(struct bytes *words, const char *option, const char *value
 	bytes_printf(words, "%s%s %s", words->len ? " " : "", option, value);
 }
 
-static int parse_numbers(const struct texts *texts, const char *option, const struct verb *verb,
-	void *vec_of_u32, struct bytes *words)
+int selection_numbers(const struct texts *texts, const char *option, const struct verb *verb, void *vec_of_u32,
+	struct bytes *words)
 {
 	VEC(uint32_t) *numbers = vec_of_u32;
 
@@ -32,7 +32,8 @@ static int parse_numbers(const struct texts *texts, const char *option, const st
 			return options_misused(verb, "'%s' is no number for %s", text, option);
 		if (!vec_add(numbers, (uint32_t)number))
 			return EXIT_FAILED;
-		add_words(words, option, text);
+		if (words)
+			add_words(words, option, text);
 	}
 	return EXIT_DONE;
 }
@@ -54,10 +55,10 @@ static int make_filter(const struct selection_values *values, const struct verb 
 	struct selection *s)
 {
 	struct profile_filter *filter = &s->profile.filter;
-	int code = parse_numbers(&values->pids, "-p", verb, &filter->pids, &s->words);
+	int code = selection_numbers(&values->pids, "-p", verb, &filter->pids, &s->words);
 
 	if (code == EXIT_DONE)
-		code = parse_numbers(&values->tids, "-t", verb, &filter->tids, &s->words);
+		code = selection_numbers(&values->tids, "-t", verb, &filter->tids, &s->words);
 	if (code != EXIT_DONE)
 		return code;
 	if (values->to_ns && values->to_ns <= values->from_ns)

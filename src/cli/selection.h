@@ -64,6 +64,12 @@ struct selection {
 int selection_open(const struct selection_values *values, const struct arguments *arguments,
 	const struct verb *verb, struct selection *ret_selection);
 
+/*
+ * The numbers given to `option`, appended to `vec_of_u32` (VEC(uint32_t)), and to `words` (may be NULL) as they were given. Not EXIT_DONE: it was told.
+ */
+int selection_numbers(const struct texts *texts, const char *option, const struct verb *verb, void *vec_of_u32,
+	struct bytes *words);
+
 /* Which file: the option's, else the only word, else the newest here, which is said. EXIT_DONE, or it was told. */
 int selection_choose_file(const char *input, const struct arguments *arguments, const struct verb *verb,
 	char *path, size_t room);
