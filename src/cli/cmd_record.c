@@ -41,8 +41,12 @@
 #define PROGRESS_NS     UINT64_C(500000000)
 #define DEFAULT_HZ      99u
 #define PROVIDERS_MAX   60u
-/* dotnet-common, and contention. */
+/*
+ * dotnet-common, and contention, but for what comes many times as often as what it is about: each wait of a pool thread, and of an exception all but its throw
+ * (catch, finally, filter, their ends).
+ */
 #define COMMON_EVENTS   PROVIDER_CLR_NAME ":0x100003C01D:4"
+#define COMMON_WITHOUT  PROVIDER_CLR_NAME ":-57,-250,-251,-252,-253,-254,-255,-256"
 #define VIEWER_CPU_MAX  255u
 #define COMMAND_TEXT    8192u
 #define OWN_TRIES       5
@@ -243,14 +247,19 @@ static int choose_own_processes(struct recording_run *run, struct diag *diag)
 static int choose_providers(struct recording_run *run, struct diag *diag)
 {
 	const struct record_values *values = run->values;
+	bool own_choice = false;
 	int result = 0;
 
 	if (values->no_dotnet || values->no_events || values->no_symbols)
 		return 0;
 	for (uint32_t i = 0; result == 0 && i < values->providers.list.count; i++)
 		result = provider_list_add_text(&run->providers, values->providers.list.items[i], "--providers", diag);
+	for (uint32_t i = 0; i < run->providers.items.count; i++)
+		own_choice |= strcmp(run->providers.items.items[i].name, PROVIDER_CLR_NAME) == 0;
 	if (result == 0)
 		result = provider_list_add_text(&run->providers, COMMON_EVENTS, "the default", diag);
+	if (result == 0 && !own_choice)
+		result = provider_list_add_event_ids(&run->providers, COMMON_WITHOUT, diag);
 	if (result == 0 && run->providers.items.count > PROVIDERS_MAX)
 		result = diag_set(diag, -EINVAL, "--providers takes at most %u providers", PROVIDERS_MAX);
 	for (uint32_t i = 0; i < run->providers.items.count; i++) {

@@ -39,6 +39,8 @@
 #define READ_SIZE      (64u << 10)
 #define READ_MAX       (1u << 20)   /* of one stream in one turn: a loud peer does not starve the others */
 #define STEPS_MAX      64u          /* of one turn */
+#define REST_NS        UINT64_C(50000000) /* a runtime sends what it has some 80 times a second: waking for each costs more than what is in it */
+#define REST_BYTES     (64u << 10)  /* a stream that brings more in one turn is read as it comes: the socket holds some 200 KB */
 
 #define BUFFER_MB      16u          /* in the target, taken on demand */
 #define LIVE_KEYWORDS  (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT | CLR_KEYWORD_NGEN)
@@ -46,6 +48,7 @@
 #define RUNDOWN_KEYWORDS (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT)
 #define CLR_PROVIDER   "Microsoft-Windows-DotNETRuntime"
 #define PROVIDERS_MAX  64u
+#define DENIED_MAX     64u
 
 /*
  * What the runtime's own provider tells at level 5 only, and methods need not: allocations, finalized and pinned objects, joins of a server's collector, each
@@ -123,6 +126,9 @@ struct dotnet_client {
 	bool has_info;
 	struct ipc_process_info info;
 	int refused;               /* what the last try to connect came to; 0 a connection */
+	uint32_t denied[DENIED_MAX]; /* events of the runtime's own provider */
+	uint64_t rest_ns;          /* the live stream is not waited for until then */
+	uint64_t now_ns;           /* of the last advance */
 	char sessions[DOTNET_STREAM_COUNT][512];
 	const char *reason_code;
 	char reason[640];          /* as long as a diagnosis */
@@ -214,8 +220,21 @@ static void begin_stop(struct dotnet_client *client, enum dotnet_stream stream, 
 	begin_exchange(client, &request, stream, now_ns);
 }
 
+/* Which events of the runtime's own provider are not wanted: those that come at our level only, and what the caller leaves out. Their number. */
+static uint32_t denied_ids(struct dotnet_client *client, const struct ipc_provider *wanted)
+{
+	uint32_t count = 0;
+
+	if (wanted->level < LIVE_LEVEL)
+		for (uint32_t i = 0; i < sizeof(verbose_ids) / sizeof(verbose_ids[0]); i++)
+			client->denied[count++] = verbose_ids[i];
+	for (uint32_t i = 0; !wanted->only_event_ids && i < wanted->event_id_count && count < DENIED_MAX; i++)
+		client->denied[count++] = wanted->event_ids[i];
+	return count;
+}
+
 /* The providers of the live session: methods, and what else was asked for, in the runtime's one entry for its own provider. Their number. */
-static uint32_t live_providers(const struct dotnet_client *client, struct ipc_provider providers[PROVIDERS_MAX])
+static uint32_t live_providers(struct dotnet_client *client, struct ipc_provider providers[PROVIDERS_MAX])
 {
 	bool filters = client->collect_command == IPC_COLLECT_TRACING_5;
 	uint32_t count = 1;
@@ -230,9 +249,9 @@ static uint32_t live_providers(const struct dotnet_client *client, struct ipc_pr
 		}
 		providers[0].keywords |= wanted->keywords;
 		providers[0].arguments = wanted->arguments;
-		if (filters && wanted->level < LIVE_LEVEL) {
-			providers[0].event_ids = verbose_ids;
-			providers[0].event_id_count = sizeof(verbose_ids) / sizeof(verbose_ids[0]);
+		if (filters) {
+			providers[0].event_ids = client->denied;
+			providers[0].event_id_count = denied_ids(client, wanted);
 		}
 	}
 	return count;
@@ -811,6 +830,12 @@ void dotnet_client_ask(struct dotnet_client *client, const struct ipc_provider *
 		client->collect_command = IPC_COLLECT_TRACING_5;
 }
 
+/* The live stream had little to say a moment ago: what comes meanwhile is read at once. */
+static bool rests(const struct dotnet_client *client, enum dotnet_stream which)
+{
+	return which == DOTNET_STREAM_LIVE && !client->stopping && client->now_ns < client->rest_ns;
+}
+
 size_t dotnet_client_fds(const struct dotnet_client *client, struct pollfd fds[DOTNET_FDS_MAX])
 {
 	const struct exchange *exchange = &client->exchange;
@@ -822,7 +847,7 @@ size_t dotnet_client_fds(const struct dotnet_client *client, struct pollfd fds[D
 			.events = exchange->phase == PHASE_SENDING ? POLLOUT : POLLIN,
 		};
 	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++) {
-		if (client->streams[i].fd >= 0)
+		if (client->streams[i].fd >= 0 && !rests(client, (enum dotnet_stream)i))
 			fds[count++] = (struct pollfd){ .fd = client->streams[i].fd, .events = POLLIN };
 	}
 	return count;
@@ -855,6 +880,8 @@ uint64_t dotnet_client_wake_ns(const struct dotnet_client *client)
 			return 0;
 		if (stream->fd >= 0 && stream->deaf && stream->stopped)
 			wake_ns = earlier(wake_ns, stream->deaf_ns + DOTNET_STOP_NS);
+		if (stream->fd >= 0 && rests(client, (enum dotnet_stream)i))
+			wake_ns = earlier(wake_ns, client->rest_ns);
 	}
 	return wake_ns;
 }
@@ -871,6 +898,10 @@ enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t n
 		again = !client->ended && (start_next(client, now_ns) || again);
 	}
 	client->behind = again || !budget[DOTNET_STREAM_LIVE];
+	client->now_ns = now_ns;
+	size_t taken = READ_MAX - budget[DOTNET_STREAM_LIVE];
+	if (taken && taken <= REST_BYTES && !client->behind)
+		client->rest_ns = now_ns + REST_NS;
 	if (!client->ended) {
 		judge_silence(client, now_ns);
 		close_deaf(client, now_ns);

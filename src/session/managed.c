@@ -257,7 +257,15 @@ static bool is_for_names(const struct schema *schema)
 	}
 }
 
-/* Whether events of this kind were asked for, by the runtime's own rule. */
+static bool is_left_out(const struct ipc_provider *provider, uint32_t event_id)
+{
+	for (uint32_t i = 0; !provider->only_event_ids && i < provider->event_id_count; i++)
+		if (provider->event_ids[i] == event_id)
+			return true;
+	return false;
+}
+
+/* Whether events of this kind were asked for, by the runtime's own rule; one before .NET 10 knows no ids that are left out. */
 static bool is_asked_for(const struct managed *managed, const struct schema *schema)
 {
 	const char *name = trace_text(managed->trace, schema->provider);
@@ -266,7 +274,7 @@ static bool is_asked_for(const struct managed *managed, const struct schema *sch
 		const struct ipc_provider *provider = &managed->providers[i];
 		if (strcmp(provider->name, name) == 0 && schema->level <= provider->level &&
 			(!schema->keywords || schema->keywords & provider->keywords))
-			return provider->level >= IPC_LEVEL_MAX || !is_for_names(schema);
+			return !is_left_out(provider, schema->event_id) && (provider->level >= IPC_LEVEL_MAX || !is_for_names(schema));
 	}
 	return false;
 }

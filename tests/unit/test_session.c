@@ -352,6 +352,14 @@ static void test_polite(void **state)
 	assert_int_equal(t.told.ends[DOTNET_STREAM_RUNDOWN], 1);
 	assert_int_equal(t.told.ends[DOTNET_STREAM_LIVE], 0);
 	assert_string_equal(dotnet_client_info(t.client)->runtime_version, "10.0.12");
+	/* What it had to say was little: the next is read after a rest. */
+	struct pollfd fds[DOTNET_FDS_MAX];
+	uint64_t rest_ns = dotnet_client_wake_ns(t.client);
+	assert_in_range(rest_ns, t.now_ns, t.now_ns + 100 * MS);
+	assert_int_equal(dotnet_client_fds(t.client, fds), 0);
+	t.now_ns = rest_ns;
+	assert_int_equal(dotnet_client_advance(t.client, t.now_ns), DOTNET_LIVE);
+	assert_int_equal(dotnet_client_fds(t.client, fds), 1);
 	assert_int_equal(dotnet_client_wake_ns(t.client), UINT64_MAX);
 	/* Quiet for an hour: nothing is wrong with that. */
 	t.now_ns += 3600 * S;
