@@ -2,8 +2,10 @@
 #include "session/live.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -633,8 +635,20 @@ int live_run_command(struct live *live, struct diag *diag)
 	return record_child_go(&live->child, live->options.command[0], diag);
 }
 
+/*
+ * The recorder has its share of the CPUs, but takes none from who is running: it waits for the end of a time slice. What it reads waits for it in rings.
+ * Programs that it starts, the guard, and its own threads run as others do. Forbidden, or a policy that somebody chose: as it is.
+ */
+static void wait_ones_turn(void)
+{
+	/* A program of a raised one would lose what its user raised. */
+	if (sched_getscheduler(0) == SCHED_OTHER && getpriority(PRIO_PROCESS, 0) >= 0)
+		(void)sched_setscheduler(0, SCHED_BATCH | SCHED_RESET_ON_FORK, &(struct sched_param){ 0 });
+}
+
 int live_start(struct live *live, struct diag *diag)
 {
+	wait_ones_turn();
 	live->begin_ns = live_now_ns();
 	live->flush_ns = live->begin_ns;
 	live->follow_ns = live->begin_ns;

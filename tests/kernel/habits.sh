@@ -36,6 +36,21 @@ code_of "$spoor" report --json x.nettrace
 has out '"name":"target"'
 has out '"name":"target_reversed"'
 
+# The recorder pushes nobody off a CPU (SCHED_BATCH), the programs it starts are scheduled as before. A policy that was chosen stays.
+cat >policies.sh <<'end'
+for pid in $PPID $$; do
+	sed -n 's/^policy *: *//p' "/proc/$pid/sched"
+done
+end
+if [ -r "/proc/$$/sched" ]; then
+	code_of "$spoor" record -q -o x.nettrace -- sh policies.sh
+	[ "$(tr '\n' ' ' <out)" = "3 0 " ] || fail "the recorder and its command have the policies $(tr '\n' ' ' <out), not 3 and 0"
+	code_of chrt -i 0 "$spoor" record -q -o x.nettrace -- sh policies.sh
+	[ "$(tr '\n' ' ' <out)" = "5 5 " ] || fail "under chrt -i they have $(tr '\n' ' ' <out), not 5 and 5"
+else
+	echo "this kernel does not show policies (/proc/PID/sched): not looked at"
+fi
+
 # Beside -p a command only sets the time, and its code is its own business.
 start burner "$target" spin 60000
 code_of "$spoor" record -F 499 -p $burner -o x.nettrace sh -c 'sleep 0.5; exit 3'
