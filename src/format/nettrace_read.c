@@ -32,7 +32,7 @@
 #define FIELDS_MAX        4096u        /* of one event */
 #define FIELD_DEPTH_MAX   8u
 #define STACK_SIZE_MAX    (1u << 19)
-#define DIRECT_ROWS       65536u       /* rows below are found without hashing */
+#define DIRECT_ROWS       4096u        /* rows below are found without hashing; there may be a decoder for each of many processes */
 #define V4_NAME_MAX       38u          /* of an object's type, as in the stock reader */
 
 enum state { STATE_HEAD, STATE_BLOCK, STATE_EVENTS, STATE_ENDED, STATE_BROKEN };
