@@ -1,5 +1,6 @@
-# a web API under record -a at 99 Hz, names included: --rounds N (12), --seconds S (5), --attach N (10), --options 'OPTIONS' of record
-rounds=12 seconds=5 attach=10 options=''
+# a web API under record -a at 99 Hz, names included: --rounds N (80), --seconds S (2), --attach N (10), --options 'OPTIONS' of record
+# Many short turns: what the server does changes by a fifth within 20 s by itself, and neighbours in time differ less than halves of an hour.
+rounds=80 seconds=2 attach=10 options=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--options) options=$2 ;;
@@ -73,10 +74,16 @@ paired() {
 	paste "$out/web-with.sum" "$out/web-without.sum" | awk -v c="$1" '{ print $c / $(c + 4) }' | sort -g |
 		awk '{ v[NR] = $1 } END { printf "%.4f", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
 }
+# mean_pair N: the mean of the ratios of neighbours and its standard error, in percent.
+mean_pair() {
+	paste "$out/web-with.sum" "$out/web-without.sum" | awk -v c="$1" '{ r = 100 * $c / $(c + 4); n++; s += r; q += r * r }
+		END { m = s / n; printf "%.2f +- %.2f %%", m, (n > 1 ? sqrt((q / n - m * m) / (n - 1)) : 0) }'
+}
 for name in without with; do
 	echo "$name: $(mid $name 1) requests/s ($(range $name 1)), p99 $(mid $name 2) us ($(range $name 2)), greatest $(mid $name 3) us ($(range $name 3)), CPU a request $(mid $name 4) us ($(range $name 4)), $rounds runs of $seconds s"
 done
 echo "with / without, median of $rounds neighbours: requests/s $(paired 1), p99 $(paired 2), CPU a request $(paired 4)"
+echo "with / without, mean and standard error: requests/s $(mean_pair 1), p99 $(mean_pair 2), CPU a request $(mean_pair 4)"
 "$spoor" report "$out/web.nettrace" | sed -n 2,3p
 
 # Attaching and leaving, under a load that leaves the CPUs some air: the slowest request of each such moment beside that of moments without.
