@@ -450,6 +450,13 @@ size_t relay_pending_bytes(const struct relay *relay)
 
 /* ---- what leaves ---- */
 
+int relay_stream(const struct pending *item)
+{
+	const struct carried *carried = item->side;
+
+	return (int)carried->stream;
+}
+
 void relay_take(
 	struct relay *relay, const struct pending *item, uint64_t late_ns, struct event *ret_event)
 {

@@ -88,6 +88,9 @@ uint64_t relay_limit_ns(const struct relay *relay, uint64_t now_ns);
 /* Bytes that wait. */
 size_t relay_pending_bytes(const struct relay *relay);
 
+/* The stream that an item of kind PENDING_EVENT came from. */
+int relay_stream(const struct pending *item);
+
 /* The event of an item of kind PENDING_EVENT; borrowed until relay_give_back(), which each item needs. */
 void relay_take(struct relay *relay, const struct pending *item, uint64_t late_ns,
 	struct event *ret_event);
