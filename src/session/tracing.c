@@ -46,7 +46,7 @@
 	UINT64_C(10000000) /* PerfView mislabels what comes within 5 ms of the sync time */
 #define APPEAR_NS       UINT64_C(5000000000)
 #define GIVE_OUT_BYTES  (1u << 20)
-#define UNFLUSHED_MAX   (512u << 10)
+#define UNFLUSHED_MAX   (128u << 10)
 #define EVENT_COST      48u
 #define STACKS_MAX      65536u
 #define STACK_BYTES_MAX (16u << 20)
@@ -58,6 +58,7 @@ struct traced {
 	struct traced *later;   /* the second one; NULL none */
 	struct traced *earlier; /* of a second one: the first */
 	uint64_t open_ns;       /* when it is to be opened; UINT64_MAX: some time after the runtime goes on; 0: it was, or will not be */
+	uint64_t asked_ns;      /* when its session was begun to be opened */
 	uint64_t look_ns;       /* when to look again whether it has gone on by itself */
 	bool waited;            /* it was not opened at once */
 	char *name;
@@ -342,6 +343,24 @@ static void hand_over(struct tracing *tracing, struct pending *item, uint64_t la
 	relay_give_back(tracing->relay, item);
 }
 
+/* Up to which time events may leave: what a session that is being opened has to tell is not older than its beginning. */
+static uint64_t limit_of(const struct tracing *tracing, uint64_t now_ns)
+{
+	uint64_t limit_ns = relay_settled_ns(tracing->relay, now_ns);
+
+	for (uint32_t i = 0; i < tracing->list.count; i++) {
+		const struct traced *traced = tracing->list.items[i];
+		if (!traced->pipe || traced->stream >= 0)
+			continue;
+		uint64_t own_ns = now_ns - MERGE_WINDOW_NS;
+		if (traced->asked_ns > own_ns)
+			own_ns = traced->asked_ns;
+		if (own_ns < limit_ns)
+			limit_ns = own_ns;
+	}
+	return limit_ns;
+}
+
 static void give_out(struct tracing *tracing, uint64_t until_ns)
 {
 	struct pending *item;
@@ -470,8 +489,10 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 	struct diag diag = { 0 };
 	int r = relay_bytes(tracing->relay, traced->stream, data, size, &diag);
 
-	if (!size)
+	if (!size) {
 		traced->stream_ended = true;
+		tracing->give_out_ns = 0; /* nothing waits for it any more */
+	}
 	if (r < 0 && size)
 		(void)snprintf(traced->reason, sizeof(traced->reason), "%s",
 			diag.text); /* a cut end is fine */
@@ -532,6 +553,7 @@ static void open_session(struct traced *traced, uint64_t now_ns)
 	traced->reason[0] = '\0';
 	traced->reason_code = "";
 	traced->open_ns = 0;
+	traced->asked_ns = now_ns;
 	if (eventpipe_new(&traced->door, &options, &handler, now_ns, &traced->pipe) < 0) {
 		traced->reason_code = "error";
 		(void)snprintf(traced->reason, sizeof(traced->reason),
@@ -1045,7 +1067,7 @@ int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, u
 		now_ns = now();
 		if (now_ns >= tracing->give_out_ns + GIVE_OUT_NS ||
 			relay_pending_bytes(tracing->relay) > tracing->give_out_bytes)
-			give_out(tracing, relay_limit_ns(tracing->relay, now_ns));
+			give_out(tracing, limit_of(tracing, now_ns));
 		if (now_ns >= tracing->flush_ns + FLUSH_NS)
 			flush(tracing);
 	}
@@ -1093,7 +1115,7 @@ int tracing_flush(struct tracing *tracing, struct diag *diag)
 {
 	if (is_raw(tracing))
 		return 0;
-	give_out(tracing, relay_limit_ns(tracing->relay, now()));
+	give_out(tracing, limit_of(tracing, now()));
 	flush(tracing);
 	return tracing->sink_error ? tell_sink_error(tracing, diag) : 0;
 }
