@@ -1,23 +1,46 @@
-# tracing beside dotnet-trace: --rounds N (3), --seconds S (10), --rate EVENTS (100000)
-rounds=3 seconds=10 rate=100000
+# tracing beside dotnet-trace: --rounds N (3), --seconds S (10), --rate EVENTS (100000); --processes N at once, ours alone, at the rate each
+rounds=3 seconds=10 rate=100000 processes=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--rounds) rounds=$2 ;;
 	--seconds) seconds=$2 ;;
 	--rate) rate=$2 ;;
-	*) die "trace takes --rounds, --seconds and --rate" ;;
+	--processes) processes=$2 ;;
+	*) die "trace takes --rounds, --seconds, --rate and --processes" ;;
 	esac
 	shift 2
 done
 need dotnet
 build opening
-# The peer: DOTNET_TRACE, or fetched once.
-peer=${DOTNET_TRACE:-$out/tools/dotnet-trace}
-[ -x "$peer" ] || dotnet tool install dotnet-trace --tool-path "$out/tools" >"$out/tools.log" 2>&1 || die "no dotnet-trace: $out/tools.log"
 flood=$out/flood/bin/flood/release/Flood.dll
 [ "$flood" -nt bench/flood/Flood.cs ] ||
 	dotnet build bench/flood -c Release --artifacts-path "$out/flood" -v quiet -nodeReuse:false -p:UseSharedCompilation=false >"$out/flood.log" 2>&1 ||
 	die "bench/flood could not be built: $out/flood.log"
+
+# Many at once into one file: what the tracer takes, from its begin to the last name of the rundown.
+if [ -n "$processes" ]; then
+	rm -f "$out"/trace-many.cost "$out"/flood-*.out
+	targets=
+	for i in $(seq "$processes"); do
+		start dotnet "$flood" "$rate" 100000 1 >"$out/flood-$i.out"
+		targets=$targets,$last
+	done
+	until [ "$(cat "$out"/flood-*.out | grep -c ready)" -ge "$processes" ]; do sleep 0.1; done
+	sleep 3
+	for _ in $(seq "$rounds"); do
+		cost trace-many "$spoor" trace -p "${targets#,}" --providers 'Bench-Flood:0xFFFFFFFFFFFFFFFF:5,Microsoft-Windows-DotNETRuntime:0x1:4' --duration "${seconds}s" \
+			-o "$out/many.nettrace"
+		grep -h 'events of' "$out/trace-many.log"
+	done
+	show trace-many
+	rm -f "$out/many.nettrace" "$out"/flood-*.out
+	ratio trace-many-kib "$(column trace-many 3)" 10240
+	exit 0
+fi
+
+# The peer: DOTNET_TRACE, or fetched once.
+peer=${DOTNET_TRACE:-$out/tools/dotnet-trace}
+[ -x "$peer" ] || dotnet tool install dotnet-trace --tool-path "$out/tools" >"$out/tools.log" 2>&1 || die "no dotnet-trace: $out/tools.log"
 rm -f "$out"/trace-*.cost "$out"/opening-*
 
 # From exec to the request for a session.

@@ -80,7 +80,7 @@ static void add_up(const struct heap_graph *graph, struct dominators *d)
 
 int dominators_init(struct dominators *d, const struct heap_graph *graph)
 {
-	size_t nodes = graph->type.count;
+	size_t nodes = heap_graph_node_count(graph);
 	uint32_t *place = malloc(nodes * sizeof(*place));
 
 	*d = (struct dominators){ 0 };

@@ -24,7 +24,7 @@ struct paths {
 
 static uint32_t type_at(const struct paths *p, uint32_t at)
 {
-	return p->report->graph->type.items[p->d->node[at]];
+	return heap_graph_node_type(p->report->graph, p->d->node[at]);
 }
 
 /* The places are in breadth-first order: the first that refers to a place is on a shortest way to it. */
@@ -32,7 +32,7 @@ static int walk(struct paths *p)
 {
 	const struct heap_graph *graph = p->report->graph;
 	const struct dominators *d = p->d;
-	uint32_t *place = calloc(graph->type.count, sizeof(*place));
+	uint32_t *place = calloc(heap_graph_node_count(graph), sizeof(*place));
 
 	if (!place)
 		return -ENOMEM;

@@ -24,7 +24,7 @@ static uint64_t bytes_of(uint32_t units)
 static int count_roots(struct heap_report *report, uint32_t *queue)
 {
 	const struct heap_graph *graph = report->graph;
-	uint8_t *seen = calloc((size_t)graph->type.count / 8 + 1, 1);
+	uint8_t *seen = calloc((size_t)heap_graph_node_count(graph) / 8 + 1, 1);
 	uint32_t group_count;
 	const uint32_t *groups = heap_graph_edges(graph, graph->root, &group_count);
 	int error = seen ? 0 : -ENOMEM;
@@ -62,16 +62,16 @@ static int count_roots(struct heap_report *report, uint32_t *queue)
 static void sum_retained(const struct heap_graph *graph, struct dominators *d, uint64_t *retained)
 {
 	for (uint32_t at = 1; at < d->count; at++) {
-		uint32_t type = graph->type.items[d->node[at]];
+		uint32_t type = heap_graph_node_type(graph, d->node[at]);
 		uint32_t above = d->above[at];
-		if (above && graph->type.items[d->node[above]] == type) {
+		if (above && heap_graph_node_type(graph, d->node[above]) == type) {
 			d->above[at] = d->above[above];
 			continue;
 		}
 		bool within = false;
 		uint32_t hops = 0;
 		for (uint32_t up = above; up && !within && hops < HOPS_MAX; up = d->above[up], hops++)
-			within = graph->type.items[d->node[up]] == type;
+			within = heap_graph_node_type(graph, d->node[up]) == type;
 		if (!within)
 			retained[type] += bytes_of(d->retained[at]);
 	}
@@ -121,7 +121,7 @@ int heap_types_count(struct heap_report *report, struct dominators *d, enum heap
 		for (uint32_t at = 0; at < d->count; at++) {
 			report->reachable_bytes += heap_graph_size(graph, d->node[at]);
 			report->reachable_count +=
-				!(graph->types.items[graph->type.items[d->node[at]]].flags & HEAP_TYPE_ROOT);
+				!(graph->types.items[heap_graph_node_type(graph, d->node[at])].flags & HEAP_TYPE_ROOT);
 		}
 		sum_retained(graph, d, retained);
 		error = count_roots(report, d->above); /* used up by now */

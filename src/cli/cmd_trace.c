@@ -35,6 +35,7 @@
 #include "model/event.h"
 #include "model/schema.h"
 #include "model/trace.h"
+#include "session/late_providers.h"
 #include "session/targets.h"
 #include "session/tracing.h"
 
@@ -316,7 +317,7 @@ static void make_command_line(char *out, size_t room, int argc, char **argv)
 }
 
 /* A file of raw bytes: the one that was named, for several processes with their ids in it. */
-static int open_raw(void *context, const char *name, uint32_t pid, struct diag *diag)
+static int open_raw(void *context, const char *name, uint32_t pid, bool second, struct diag *diag)
 {
 	struct trace_run *run = context;
 	bool single = run->targets.list.count == 1 && !run->port.reverse;
@@ -327,17 +328,22 @@ static int open_raw(void *context, const char *name, uint32_t pid, struct diag *
 			  strcmp(run->outputs.path + len - (sizeof(suffix) - 1), suffix) == 0;
 
 	(void)name;
+	if (single && second && strcmp(run->outputs.path, "-") == 0)
+		return diag_set(diag, -EINVAL, "its EventCounters come in a stream of their own, and standard output takes one only");
 	run->raw_files++;
 	if (single && strcmp(run->outputs.path, "-") == 0) {
 		int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 		return fd < 0 ? diag_set(diag, -errno, "cannot write to standard output: %m") : fd;
 	}
-	if (single)
+	int stem = (int)(has_suffix ? len - (sizeof(suffix) - 1) : len);
+	const char *part = second ? "_counters" : "";
+
+	if (single && !second)
 		(void)snprintf(path, sizeof(path), "%s", run->outputs.path); /* fits */
+	else if (single)
+		(void)snprintf(path, sizeof(path), "%.*s%s%s", stem, run->outputs.path, part, suffix); /* fits */
 	else
-		(void)snprintf(path, sizeof(path), "%.*s_%u%s",
-			(int)(has_suffix ? len - (sizeof(suffix) - 1) : len), run->outputs.path,
-			pid, suffix); /* fits */
+		(void)snprintf(path, sizeof(path), "%.*s_%u%s%s", stem, run->outputs.path, pid, part, suffix); /* fits */
 	cleanup(output_file_close) struct output_file out = { .fd = -1, .folder = -1 };
 	int result = output_file_open(&out, path, diag);
 
@@ -352,10 +358,23 @@ static int open_raw(void *context, const char *name, uint32_t pid, struct diag *
 
 /* ---- words ---- */
 
-static void say_begin(struct trace_run *run)
+/* EventCounters come later where a runtime starts under our eyes. */
+static void say_late(const struct trace_run *run, const struct ipc_provider *providers)
+{
+	if (!run->args->command && !run->port.reverse)
+		return;
+	for (uint32_t i = 0; i < run->providers.items.count; i++)
+		if (late_providers_has(&providers[i])) {
+			words_say("EventCounters are asked for 1 s after a runtime's start: before that they can lock it up for good");
+			return;
+		}
+}
+
+static void say_begin(struct trace_run *run, const struct ipc_provider *providers)
 {
 	if (run->values->quiet)
 		return;
+	say_late(run, providers);
 	say_providers(run);
 	fprintf(stderr, "tracing    %s%s\n", bytes_z(&run->subject),
 		run->screen.terminal && !run->values->duration_ns && !run->args->command
@@ -758,7 +777,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 		result = own_port_open(&run->port, "trace", values->port, run->args->command, diag);
 	if (result < 0)
 		return result;
-	say_begin(run);
+	say_begin(run, providers);
 	const struct tracing_options options = {
 		.providers = providers,
 		.provider_count = run->providers.items.count,

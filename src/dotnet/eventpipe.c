@@ -356,7 +356,7 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 		pipe->bytes += (uint64_t)n;
 		*budget = *budget > (size_t)n ? *budget - (size_t)n : 0;
 		tell(pipe, to, (size_t)n);
-		return true;
+		return n == READ_SIZE; /* less: nothing more is there */
 	}
 	pipe->whole = n == 0 && !pipe->deaf;
 	/*

@@ -112,7 +112,7 @@ static void add_trust(const struct heap_report *report, struct bytes *out)
 		if (share < ROOT_SHARE)
 			continue;
 		bytes_text(out, separator);
-		add_type(out, graph, graph->type.items[row->node]);
+		add_type(out, graph, heap_graph_node_type(graph, row->node));
 		bytes_printf(out, " %.1f %%", 100 * share);
 		separator = ", else from ";
 	}
@@ -294,7 +294,7 @@ void heap_json(const struct heap_report *report, const struct heap_graph *before
 	json_array(j, "roots");
 	for (uint32_t i = 0; i < report->roots.count; i++) {
 		json_object(j, NULL);
-		json_type(j, "name", graph, graph->type.items[report->roots.items[i].node]);
+		json_type(j, "name", graph, heap_graph_node_type(graph, report->roots.items[i].node));
 		json_u64(j, "reached_bytes", report->roots.items[i].reached_bytes);
 		json_end(j);
 	}

@@ -156,7 +156,7 @@ static int32_t type_size(const struct heap_type *type)
 /* A node's record; put into `out` when there is one. Its length. */
 static uint64_t node_record(const struct heap_graph *graph, uint32_t node, struct out *out)
 {
-	uint32_t type = node ? graph->type.items[node] : 0;
+	uint32_t type = node ? heap_graph_node_type(graph, node) : 0;
 	int32_t size = node ? size_of(graph, node) : 0;
 	bool own_size = size != type_size(&graph->types.items[type]);
 	uint32_t edge_count = 0;
@@ -218,7 +218,7 @@ static void put_types(struct out *out, const struct heap_graph *graph)
 
 static void put_graph(struct out *out, const struct heap_graph *graph, uint64_t blob_bytes)
 {
-	uint32_t count = graph->type.count;
+	uint32_t count = heap_graph_node_count(graph);
 	uint64_t offset = 0;
 
 	begin_object(out, "Graphs.MemoryGraph", 1, 0);
@@ -284,10 +284,10 @@ int gcdump_write(const struct heap_graph *graph, const struct gcdump_info *info,
 
 	if (!out.buffer)
 		return diag_set(diag, -ENOMEM, "cannot write '%s': %m", name);
-	for (uint32_t node = 0; node < graph->type.count; node++)
+	for (uint32_t node = 0; node < heap_graph_node_count(graph); node++)
 		blob_bytes += node_record(graph, node, NULL);
 	/* Places in the file are 32-bit, too: 12 bytes a node stand beside the blob, and the types. */
-	if (blob_bytes > INT32_MAX || blob_bytes + 12 * (uint64_t)graph->type.count > UINT32_MAX - (UINT64_C(64) << 20)) {
+	if (blob_bytes > INT32_MAX || blob_bytes + 12 * (uint64_t)heap_graph_node_count(graph) > UINT32_MAX - (UINT64_C(64) << 20)) {
 		free(out.buffer);
 		return diag_set(diag, -EFBIG,
 			"cannot write '%s': %u objects are more than a .gcdump file can hold", name, graph->object_count);

@@ -25,6 +25,7 @@
 #include "model/spoor_payload.h"
 #include "model/trace.h"
 
+#define BUFFER_LEAST  4096u
 #define RESTING_BYTES (8u << 10)       /* of buffer that a decoder without work keeps */
 #define V4_BLOCK_SIZE_MAX (64u << 20)  /* runtimes write 100 KiB; version 6 has 24 bits for the size */
 #define METADATA_ID_MAX   (1u << 20)
@@ -32,7 +33,8 @@
 #define FIELDS_MAX        4096u        /* of one event */
 #define FIELD_DEPTH_MAX   8u
 #define STACK_SIZE_MAX    (1u << 19)
-#define DIRECT_ROWS       4096u        /* rows below are found without hashing; there may be a decoder for each of many processes */
+#define DIRECT_ROWS       65536u       /* rows below are found without hashing, */
+#define DIRECT_GAP        256u         /* if they are dense, which thread ids are not */
 #define V4_NAME_MAX       38u          /* of an object's type, as in the stock reader */
 
 enum state { STATE_HEAD, STATE_BLOCK, STATE_EVENTS, STATE_ENDED, STATE_BROKEN };
@@ -109,7 +111,7 @@ struct nettrace_decoder {
 	VEC(uint32_t) schema_of;     /* by metadata id */
 	VEC(struct row) rows;        /* item 0 unused */
 	VEC(uint8_t) has_row;        /* by thread index */
-	VEC(uint32_t) direct_rows;   /* by row index below DIRECT_ROWS */
+	VEC(uint32_t) direct_rows;   /* by row index below DIRECT_ROWS; 0: see other_rows */
 	struct map other_rows;
 	VEC(struct id_range) ranges; /* of stack ids */
 	VEC(uint32_t) stack_indexes;
@@ -162,6 +164,10 @@ void nettrace_decoder_free(struct nettrace_decoder *d)
 
 uint8_t *nettrace_decoder_room(struct nettrace_decoder *d, size_t size)
 {
+	if (d->begin == d->end) { /* from the front again: what is warm, and as little as is needed */
+		d->base += d->begin;
+		d->begin = d->end = 0;
+	}
 	if (d->capacity - d->end >= size && d->buffer)
 		return d->buffer + d->end;
 	if (d->begin) {
@@ -170,11 +176,11 @@ uint8_t *nettrace_decoder_room(struct nettrace_decoder *d, size_t size)
 		d->end -= d->begin;
 		d->begin = 0;
 	}
-	/* At least half of it is free after a move, so that each byte is moved about once. */
-	if (!d->buffer || d->capacity - d->end < size || d->end > d->capacity / 2) {
-		size_t capacity = d->capacity ? d->capacity * 2 : 4096;
-		while (capacity - d->end < size)
-			capacity *= 2;
+	if (!d->buffer || d->capacity - d->end < size) {
+		/* One block and what is read at a time, not twice that: there may be many decoders. A larger block is moved no further while it grows. */
+		size_t capacity = (d->end + size) + (d->end + size) / 8;
+		if (capacity < BUFFER_LEAST)
+			capacity = BUFFER_LEAST;
 		uint8_t *grown = realloc(d->buffer, capacity);
 		if (!grown)
 			return NULL;
@@ -186,7 +192,9 @@ uint8_t *nettrace_decoder_room(struct nettrace_decoder *d, size_t size)
 
 void nettrace_decoder_rest(struct nettrace_decoder *d)
 {
-	if (d->begin != d->end || d->capacity <= RESTING_BYTES)
+	bool over = d->state == STATE_ENDED || d->state == STATE_BROKEN;
+
+	if ((d->begin != d->end && !over) || d->capacity <= RESTING_BYTES)
 		return;
 	d->base += d->begin;
 	d->begin = d->end = 0;
@@ -256,9 +264,9 @@ static uint64_t to_ns(const struct nettrace_decoder *d, uint64_t ticks)
 
 static uint32_t find_row(const struct nettrace_decoder *d, uint64_t id)
 {
-	if (id < d->direct_rows.count)
-		return d->direct_rows.items[id];
-	return id < DIRECT_ROWS ? 0 : map_get(&d->other_rows, id);
+	uint32_t row = id < d->direct_rows.count ? d->direct_rows.items[id] : 0;
+
+	return row ? row : map_get(&d->other_rows, id);
 }
 
 /* A new row under this id. 0: no memory, or too many. */
@@ -268,7 +276,7 @@ static uint32_t add_row(struct nettrace_decoder *d, uint64_t id)
 		return 0;
 	uint32_t row = d->rows.count - 1;
 
-	if (id < DIRECT_ROWS) {
+	if (id < DIRECT_ROWS && id <= d->direct_rows.count + DIRECT_GAP) {
 		while (d->direct_rows.count <= id)
 			if (!vec_push(&d->direct_rows))
 				return 0;

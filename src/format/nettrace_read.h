@@ -57,7 +57,7 @@ int nettrace_decoder_push(struct nettrace_decoder *decoder, const void *data, si
 uint8_t *nettrace_decoder_room(struct nettrace_decoder *decoder, size_t size);
 void nettrace_decoder_filled(struct nettrace_decoder *decoder, size_t size);
 
-/* Gives back the buffer of a decoder that has taken all it was given: for streams that are silent most of the time. */
+/* Gives back the buffer of a decoder that has taken all it was given, or whose stream is over: for streams that are silent most of the time. */
 void nettrace_decoder_rest(struct nettrace_decoder *decoder);
 
 /*

@@ -18,7 +18,7 @@
 int heap_graph_init(struct heap_graph *graph)
 {
 	*graph = (struct heap_graph){ 0 };
-	if (!vec_push(&graph->types) || !vec_push(&graph->address) || !vec_push(&graph->type) ||
+	if (!vec_push(&graph->types) || !vec_push(&graph->address) || !vec_push(&graph->type_low) ||
 		!vec_push(&graph->size) || !vec_push(&graph->edge_at)) {
 		heap_graph_done(graph);
 		return -ENOMEM;
@@ -34,7 +34,8 @@ void heap_graph_done(struct heap_graph *graph)
 	vec_done(&graph->by_base);
 	vec_done(&graph->roots);
 	vec_done(&graph->address);
-	vec_done(&graph->type);
+	vec_done(&graph->type_low);
+	vec_done(&graph->type_high);
 	vec_done(&graph->size);
 	vec_done(&graph->edge_at);
 	vec_done(&graph->told_edges);
@@ -72,19 +73,31 @@ uint32_t heap_graph_own_type(struct heap_graph *graph, const char *name)
 	return graph->types.count - 1;
 }
 
-/* The four columns of a node; the place of its address is the caller's business. */
+static bool push_type(struct heap_graph *graph, uint32_t type)
+{
+	if (type >> 16) {
+		while (graph->type_high.count < graph->type_low.count)
+			if (!vec_add(&graph->type_high, 0))
+				return false;
+		if (!vec_add(&graph->type_high, (uint8_t)(type >> 16)))
+			return false;
+	}
+	return vec_add(&graph->type_low, (uint16_t)type);
+}
+
+/* The columns of a node; the place of its address is the caller's business. */
 static int push_node(struct heap_graph *graph, uint32_t unit, uint64_t size_bytes, uint32_t type)
 {
-	uint32_t node = graph->type.count;
+	uint32_t node = graph->type_low.count;
 
-	if (node >= COUNT_MAX || graph->edge_count >= COUNT_MAX)
+	if (node >= COUNT_MAX || graph->edge_count >= COUNT_MAX || type >> 24)
 		return -EOVERFLOW;
 	if (size_bytes >= HEAP_SIZE_LARGE) {
 		if (!vec_add(&graph->large, size_bytes) || !map_put(&graph->large_sizes, node, graph->large.count))
 			return -ENOMEM;
 		size_bytes = HEAP_SIZE_LARGE;
 	}
-	if (!vec_add(&graph->address, unit) || !vec_add(&graph->type, type) ||
+	if (!vec_add(&graph->address, unit) || !push_type(graph, type) ||
 		!vec_add(&graph->size, (uint32_t)size_bytes) ||
 		!vec_add(&graph->edge_at, (uint32_t)graph->edge_count))
 		return -ENOMEM;
@@ -105,7 +118,7 @@ int heap_graph_add_node(struct heap_graph *graph, uint64_t address, uint64_t siz
 		if (!block)
 			return -ENOMEM;
 		block->base = address;
-		block->first = graph->type.count;
+		block->first = graph->type_low.count;
 	}
 	int error = push_node(graph, (uint32_t)((address - block->base) / UNIT), size_bytes, type);
 
@@ -459,7 +472,7 @@ static int place_roots(struct heap_graph *graph, const struct root_tree *tree, u
 			if (!type || !map_put(&types, node->name ? node->name : UINT32_MAX, type))
 				error = -ENOMEM;
 		}
-		place[i] = graph->type.count;
+		place[i] = graph->type_low.count;
 		if (!error)
 			error = push_node(graph, 0, 0, type);
 		graph->edge_count += children[i];
@@ -558,6 +571,18 @@ uint64_t heap_graph_size(const struct heap_graph *graph, uint32_t node)
 	return size != HEAP_SIZE_LARGE ? size : graph->large.items[map_get(&graph->large_sizes, node) - 1];
 }
 
+uint32_t heap_graph_node_type(const struct heap_graph *graph, uint32_t node)
+{
+	uint32_t high = node < graph->type_high.count ? graph->type_high.items[node] : 0;
+
+	return high << 16 | graph->type_low.items[node];
+}
+
+uint32_t heap_graph_node_count(const struct heap_graph *graph)
+{
+	return graph->type_low.count;
+}
+
 const uint32_t *heap_graph_edges(const struct heap_graph *graph, uint32_t node, uint32_t *ret_count)
 {
 	uint32_t at = graph->edge_at.items[node];
@@ -585,8 +610,8 @@ size_t heap_graph_size_bytes(const struct heap_graph *graph)
 		graph->blocks.capacity * sizeof(struct heap_block) +
 		graph->by_base.capacity * sizeof(uint32_t) +
 		graph->roots.capacity * sizeof(struct heap_root) +
-		((size_t)graph->address.capacity + graph->type.capacity + graph->size.capacity +
-			graph->edge_at.capacity) * sizeof(uint32_t) +
+		((size_t)graph->address.capacity + graph->size.capacity + graph->edge_at.capacity) * sizeof(uint32_t) +
+		graph->type_low.capacity * sizeof(uint16_t) + graph->type_high.capacity +
 		edges + map_size_bytes(&graph->type_by_id) + map_size_bytes(&graph->module_by_id) +
 		map_size_bytes(&graph->large_sizes) + graph->large.capacity * sizeof(uint64_t);
 }

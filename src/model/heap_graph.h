@@ -5,7 +5,7 @@
  *   heap_graph_add_node(), heap_graph_add_edge(), heap_graph_add_root(), ...     in the order of the stream
  *   heap_graph_resolve(&graph);                                                  addresses become node numbers
  *
- * Made for tens of millions of objects: 16 bytes a node and 4 a reference once it is resolved (8 before). Nodes are kept in the order in which they came, which
+ * Made for tens of millions of objects: 14 bytes a node (address, size and first reference 4 each, type 2) and 4 a reference once it is resolved (8 before). Nodes are kept in the order in which they came, which
  * is nearly that of their addresses: a block is a run of nodes with rising addresses, each within 32 GiB of the first, so that an address takes
  * four bytes. References are not keyed: node n owns those from edge_at[n] to edge_at[n + 1].
  *
@@ -80,7 +80,8 @@ struct heap_graph {
 	VEC(struct heap_root) roots;
 	/* Columns of nodes, item 0 unused; node_count includes it. */
 	VEC(uint32_t) address;          /* of the block's base, in units of 8 bytes; 0 for roots */
-	VEC(uint32_t) type;
+	VEC(uint16_t) type_low;         /* heap_graph_node_type() */
+	VEC(uint8_t) type_high;         /* as far as there were types beyond the 16 bits: nearly never */
 	VEC(uint32_t) size;             /* bytes; HEAP_SIZE_LARGE: in large_sizes */
 	VEC(uint32_t) edge_at;          /* one more than nodes after heap_graph_resolve() */
 	VEC(uint64_t) told_edges;       /* addresses, before heap_graph_resolve() */
@@ -134,6 +135,11 @@ uint32_t heap_graph_find(const struct heap_graph *graph, uint64_t address);
 
 uint64_t heap_graph_address(const struct heap_graph *graph, uint32_t node);
 uint64_t heap_graph_size(const struct heap_graph *graph, uint32_t node);
+
+uint32_t heap_graph_node_type(const struct heap_graph *graph, uint32_t node);
+
+/* Objects, roots, and the unused node 0. */
+uint32_t heap_graph_node_count(const struct heap_graph *graph);
 
 /* The nodes it refers to, in the order of its fields; 0 among them for what is no object. */
 const uint32_t *heap_graph_edges(const struct heap_graph *graph, uint32_t node, uint32_t *ret_count);

@@ -22,6 +22,7 @@ static void compact(struct merge *merge)
 		memmove(merge->items.items, merge->items.items + merge->taken,
 			left * sizeof(struct pending));
 	merge->items.count = left;
+	merge->ordered -= merge->taken;
 	merge->ready -= merge->taken;
 	merge->taken = 0;
 }
@@ -41,47 +42,69 @@ static uint32_t run_end(const struct pending *items, uint32_t at, uint32_t count
 	return at;
 }
 
-/* The ordered runs [begin, middle) and [middle, end) of `from`, as one in `to`. */
-static void merge_runs(const struct pending *from, struct pending *to, uint32_t begin, uint32_t middle,
-	uint32_t end)
+/* Where in the run [begin, end) the first item stands that is behind `item`. */
+static uint32_t place_of(const struct pending *items, uint32_t begin, uint32_t end, const struct pending *item)
 {
-	uint32_t left = begin;
-	uint32_t right = middle;
-
-	for (uint32_t at = begin; at < end; at++) {
-		bool take_left = right == end || (left < middle && !is_before(&from[right], &from[left]));
-		to[at] = from[take_left ? left++ : right++];
+	while (begin < end) {
+		uint32_t middle = begin + (end - begin) / 2;
+		if (is_before(item, &items[middle]))
+			end = middle;
+		else
+			begin = middle + 1;
 	}
+	return begin;
 }
 
 /*
- * Each ring gives one ordered run, so there are few of them: neighbours are merged until one is left. False when there is no memory for
- * the other half.
+ * The runs [begin, middle) and [middle, end) become one. Only what they share of time is touched: of the left one what is behind the right one's first item stands
+ * aside meanwhile. False when there is no memory for that; then nothing has changed.
+ */
+static bool merge_runs(struct merge *merge, uint32_t begin, uint32_t middle, uint32_t end)
+{
+	struct pending *items = merge->items.items;
+	uint32_t at = place_of(items, begin, middle, &items[middle]);
+	uint32_t aside = middle - at;
+	uint32_t left = 0;
+	uint32_t right = middle;
+
+	if (!aside)
+		return true;
+	vec_reset(&merge->spare);
+	if (!vec_reserve(&merge->spare, aside))
+		return false;
+	const struct pending *moved = merge->spare.items;
+
+	memcpy(merge->spare.items, items + at, aside * sizeof(*items));
+	while (left < aside && right < end)
+		items[at++] = is_before(&items[right], &moved[left]) ? items[right++] : moved[left++];
+	memcpy(items + at, moved + left, (aside - left) * sizeof(*items));
+	return true;
+}
+
+/*
+ * What has come since the last time is put in order, then goes into what was. Each source gives one ordered run at a time, so there are few of them: neighbours are
+ * merged until one is left. False when there is no memory for it.
  */
 static bool order(struct merge *merge)
 {
+	uint32_t begin = merge->ordered;
 	uint32_t count = merge->items.count;
 
-	for (;;) {
-		struct pending *items = merge->items.items;
-		if (run_end(items, 0, count) == count)
-			return true;
-		vec_reset(&merge->spare);
-		if (!vec_reserve(&merge->spare, count))
-			return false;
-		for (uint32_t at = 0; at < count;) {
-			uint32_t middle = run_end(items, at, count);
-			uint32_t end = middle < count ? run_end(items, middle, count) : count;
-			merge_runs(items, merge->spare.items, at, middle, end);
+	if (begin == count)
+		return true;
+	while (run_end(merge->items.items, begin, count) < count) {
+		for (uint32_t at = begin; at < count;) {
+			uint32_t middle = run_end(merge->items.items, at, count);
+			uint32_t end = middle < count ? run_end(merge->items.items, middle, count) : count;
+			if (middle < count && !merge_runs(merge, at, middle, end))
+				return false;
 			at = end;
 		}
-		struct pending *ordered = merge->spare.items;
-		uint32_t capacity = merge->spare.capacity;
-		merge->spare.items = items;
-		merge->spare.capacity = merge->items.capacity;
-		merge->items.items = ordered;
-		merge->items.capacity = capacity;
 	}
+	if (begin && !merge_runs(merge, 0, begin, count))
+		return false;
+	merge->ordered = count;
+	return true;
 }
 
 void merge_sort(struct merge *merge, uint64_t until_ns)
@@ -91,7 +114,7 @@ void merge_sort(struct merge *merge, uint64_t until_ns)
 
 	compact(merge);
 	high = merge->items.count;
-	if (high > 1 && !order(merge))
+	if (!order(merge))
 		return; /* nothing becomes ready now; there may be memory at the next flush */
 	const struct pending *items = merge->items.items;
 

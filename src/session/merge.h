@@ -43,8 +43,9 @@ struct pending {
 
 struct merge {
 	VEC(struct pending) items;
-	VEC(struct pending) spare; /* the other half of sorting */
+	VEC(struct pending) spare; /* what stands aside while two runs are merged */
 	uint32_t taken;       /* items before this one have left */
+	uint32_t ordered;     /* items before this one are in order: only what came behind them is looked at */
 	uint32_t ready;       /* items before this one are in order and may leave */
 	uint32_t sequence;
 	uint64_t reached_ns;  /* time of the last item that left */

@@ -384,7 +384,9 @@ int relay_bytes(
 
 	if (!size) {
 		stream->open = false;
-		return nettrace_decoder_finish(stream->decoder, diag);
+		r = nettrace_decoder_finish(stream->decoder, diag);
+		nettrace_decoder_rest(stream->decoder); /* others may go on for long */
+		return r;
 	}
 	relay->bytes += size;
 	if (data == stream->room)
@@ -421,12 +423,9 @@ void relay_caught_up(struct relay *relay, int stream, uint64_t now_ns)
 	relay->streams.items[stream]->caught_up_ns = now_ns;
 }
 
-uint64_t relay_limit_ns(const struct relay *relay, uint64_t now_ns)
+/* What is at least as old, and what the streams say, if it is less. */
+static uint64_t limit_by_streams(const struct relay *relay, uint64_t limit_ns)
 {
-	uint64_t limit_ns = now_ns - MERGE_WINDOW_NS;
-
-	if (relay->pending_bytes > RELAY_PENDING_MAX)
-		return limit_ns;
 	for (uint32_t i = 0; i < relay->streams.count; i++) {
 		const struct stream *stream = relay->streams.items[i];
 		if (!stream->open)
@@ -443,12 +442,33 @@ uint64_t relay_limit_ns(const struct relay *relay, uint64_t now_ns)
 	return limit_ns;
 }
 
+uint64_t relay_limit_ns(const struct relay *relay, uint64_t now_ns)
+{
+	uint64_t limit_ns = now_ns - MERGE_WINDOW_NS;
+
+	return relay->pending_bytes > RELAY_PENDING_MAX ? limit_ns : limit_by_streams(relay, limit_ns);
+}
+
+uint64_t relay_settled_ns(const struct relay *relay, uint64_t now_ns)
+{
+	if (relay->pending_bytes > RELAY_PENDING_MAX)
+		return now_ns - MERGE_WINDOW_NS;
+	return limit_by_streams(relay, now_ns);
+}
+
 size_t relay_pending_bytes(const struct relay *relay)
 {
 	return relay->pending_bytes;
 }
 
 /* ---- what leaves ---- */
+
+int relay_stream(const struct pending *item)
+{
+	const struct carried *carried = item->side;
+
+	return (int)carried->stream;
+}
 
 void relay_take(
 	struct relay *relay, const struct pending *item, uint64_t late_ns, struct event *ret_event)

@@ -10,8 +10,8 @@
  *   relay_take(relay, item, late_ns, &event);  sink(event);  relay_give_back(relay, item);
  *
  * Payloads are copied once, into chunks that are used again when all that is in them has left. A stream says of some events that none of
- * those behind it is older (nettrace_decoder_sorted_ns()), so what must wait is known, not guessed, while a stream is behind; of one that has nothing to say
- * the window's 250 ms are waited.
+ * those behind it is older (nettrace_decoder_sorted_ns()), so what must wait is known, not guessed; of one that has nothing to say the window's 250 ms are
+ * waited.
  *
  * Threads are the target's own as /proc numbers them here: a process in another pid namespace tells of inner ids.
  *
@@ -82,11 +82,18 @@ uint8_t *relay_room(struct relay *relay, int stream, size_t size);
 
 void relay_caught_up(struct relay *relay, int stream, uint64_t now_ns);
 
-/* Up to which time items may leave. */
+/*
+ * Up to which time items may leave. relay_limit_ns() is for a window that has other sources too: never less than MERGE_WINDOW_NS ago. Where the streams are all there is,
+ * relay_settled_ns() goes by their own word alone; the caller sees to those that will be opened.
+ */
 uint64_t relay_limit_ns(const struct relay *relay, uint64_t now_ns);
+uint64_t relay_settled_ns(const struct relay *relay, uint64_t now_ns);
 
 /* Bytes that wait. */
 size_t relay_pending_bytes(const struct relay *relay);
+
+/* The stream that an item of kind PENDING_EVENT came from. */
+int relay_stream(const struct pending *item);
 
 /* The event of an item of kind PENDING_EVENT; borrowed until relay_give_back(), which each item needs. */
 void relay_take(struct relay *relay, const struct pending *item, uint64_t late_ns,

@@ -33,6 +33,7 @@
 #include "model/schema.h"
 #include "model/spoor_payload.h"
 #include "model/trace.h"
+#include "session/late_providers.h"
 #include "session/merge.h"
 #include "session/port_peer.h"
 #include "session/relay.h"
@@ -45,16 +46,24 @@
 	UINT64_C(10000000) /* PerfView mislabels what comes within 5 ms of the sync time */
 #define APPEAR_NS       UINT64_C(5000000000)
 #define GIVE_OUT_BYTES  (1u << 20)
-#define UNFLUSHED_MAX   (512u << 10)
+#define UNFLUSHED_MAX   (128u << 10)
 #define EVENT_COST      48u
 #define STACKS_MAX      65536u
 #define STACK_BYTES_MAX (16u << 20)
 #define REVERSE_FDS_MAX (REVERSE_CONNECTIONS_MAX + 1)
 
+/* A session in a process; one that starts while we are there may have a second one, for what must not be asked for before it runs. */
 struct traced {
 	struct tracing *tracing;
+	struct traced *later;   /* the second one; NULL none */
+	struct traced *earlier; /* of a second one: the first */
+	uint64_t open_ns;       /* when it is to be opened; UINT64_MAX: some time after the runtime goes on; 0: it was, or will not be */
+	uint64_t asked_ns;      /* when its session was begun to be opened */
+	uint64_t look_ns;       /* when to look again whether it has gone on by itself */
+	bool waited;            /* it was not opened at once */
 	char *name;
 	uint32_t pid;
+	bool seen; /* its pid is one of here */
 	struct dotnet_target port;
 	bool has_port; /* the guard can reach it by itself */
 	struct dotnet_door door;
@@ -84,6 +93,7 @@ struct traced {
 
 struct tracing {
 	struct tracing_options options;
+	struct late_providers split; /* of options.providers, for runtimes that start */
 	struct trace trace;
 	struct merge merge;
 	struct relay *relay;
@@ -289,12 +299,19 @@ static void emit_head(struct tracing *tracing)
 
 /* ---- out of the window ---- */
 
-static struct traced *traced_of(struct tracing *tracing, uint32_t process)
+/* Whose event it is; of a session that was opened again since, its process. */
+static struct traced *traced_of(struct tracing *tracing, const struct pending *item)
 {
-	for (uint32_t i = 0; i < tracing->list.count; i++)
-		if (tracing->list.items[i]->process == process)
-			return tracing->list.items[i];
-	return NULL;
+	struct traced *found = NULL;
+
+	for (uint32_t i = 0; i < tracing->list.count; i++) {
+		struct traced *traced = tracing->list.items[i];
+		if (traced->stream == relay_stream(item))
+			return traced;
+		if (!found && traced->process == item->pid)
+			found = traced;
+	}
+	return found;
 }
 
 static void hand_over(struct tracing *tracing, struct pending *item, uint64_t late_ns)
@@ -303,9 +320,10 @@ static void hand_over(struct tracing *tracing, struct pending *item, uint64_t la
 
 	relay_take(tracing->relay, item, late_ns, &event);
 	if (event.lost_before) {
-		struct traced *traced = traced_of(tracing, item->pid);
+		struct traced *traced = traced_of(tracing, item);
 		if (traced) {
-			traced->lost_told += event.lost_before;
+			if (traced->stream == relay_stream(item))
+				traced->lost_told += event.lost_before;
 			emit_loss(tracing, traced, event.lost_before,
 				tracing->trace.threads.items[event.thread_index].tid, event.time_ns,
 				false);
@@ -323,6 +341,24 @@ static void hand_over(struct tracing *tracing, struct pending *item, uint64_t la
 		tracing->options.event(tracing->options.context, &tracing->trace, &event))
 		tracing->wants_end = true;
 	relay_give_back(tracing->relay, item);
+}
+
+/* Up to which time events may leave: what a session that is being opened has to tell is not older than its beginning. */
+static uint64_t limit_of(const struct tracing *tracing, uint64_t now_ns)
+{
+	uint64_t limit_ns = relay_settled_ns(tracing->relay, now_ns);
+
+	for (uint32_t i = 0; i < tracing->list.count; i++) {
+		const struct traced *traced = tracing->list.items[i];
+		if (!traced->pipe || traced->stream >= 0)
+			continue;
+		uint64_t own_ns = now_ns - MERGE_WINDOW_NS;
+		if (traced->asked_ns > own_ns)
+			own_ns = traced->asked_ns;
+		if (own_ns < limit_ns)
+			limit_ns = own_ns;
+	}
+	return limit_ns;
 }
 
 static void give_out(struct tracing *tracing, uint64_t until_ns)
@@ -381,7 +417,7 @@ static int open_raw(struct traced *traced)
 	struct tracing *tracing = traced->tracing;
 	struct diag diag = { 0 };
 	int fd = tracing->options.open_raw(
-		tracing->options.context, traced->name, traced->pid, &diag);
+		tracing->options.context, traced->name, traced->pid, traced->earlier != NULL, &diag);
 
 	if (fd < 0) {
 		traced->write_error = fd;
@@ -453,8 +489,10 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 	struct diag diag = { 0 };
 	int r = relay_bytes(tracing->relay, traced->stream, data, size, &diag);
 
-	if (!size)
+	if (!size) {
 		traced->stream_ended = true;
+		tracing->give_out_ns = 0; /* nothing waits for it any more */
+	}
 	if (r < 0 && size)
 		(void)snprintf(traced->reason, sizeof(traced->reason), "%s",
 			diag.text); /* a cut end is fine */
@@ -489,11 +527,16 @@ static void need_guard(struct tracing *tracing)
 static void open_session(struct traced *traced, uint64_t now_ns)
 {
 	struct tracing *tracing = traced->tracing;
+	const struct late_providers *split = &tracing->split;
 	const struct eventpipe_options options = {
-		.providers = tracing->options.providers,
-		.provider_count = tracing->options.provider_count,
+		.providers = traced->earlier ? split->late
+			   : traced->later   ? split->early
+					     : tracing->options.providers,
+		.provider_count = traced->earlier ? split->late_count
+				: traced->later   ? split->early_count
+						  : tracing->options.provider_count,
 		.buffer_mb = tracing->options.buffer_mb,
-		.rundown_keywords = tracing->options.rundown_keywords,
+		.rundown_keywords = traced->earlier ? 0 : tracing->options.rundown_keywords,
 		.appear_ns = traced->peer >= 0 ? now_ns + APPEAR_NS : 0,
 		.guard = traced->has_port ? tracing->guard : NULL,
 		.target = &traced->port,
@@ -509,11 +552,80 @@ static void open_session(struct traced *traced, uint64_t now_ns)
 	traced->lost_told = 0;
 	traced->reason[0] = '\0';
 	traced->reason_code = "";
+	traced->open_ns = 0;
+	traced->asked_ns = now_ns;
 	if (eventpipe_new(&traced->door, &options, &handler, now_ns, &traced->pipe) < 0) {
 		traced->reason_code = "error";
 		(void)snprintf(traced->reason, sizeof(traced->reason),
 			"no memory for its session"); /* fits */
 	}
+}
+
+/* ---- what is not asked for during a start ---- */
+
+/* Which of its sessions waits for the runtime to go on; NULL none. */
+static struct traced *waiting_of(struct traced *traced)
+{
+	struct traced *last = traced->later ? traced->later : traced;
+
+	return last->open_ns ? last : NULL;
+}
+
+/* The runtime goes on now. */
+static void begin_wait(struct traced *waiting, uint64_t now_ns)
+{
+	if (waiting && waiting->open_ns == UINT64_MAX)
+		waiting->open_ns = now_ns + LATE_PROVIDERS_NS;
+}
+
+/* It is somebody else who lets it go on. */
+static bool goes_on_by_itself(const struct traced *traced)
+{
+	return traced->peer < 0 || traced->tracing->options.hold;
+}
+
+static void not_asked(struct traced *traced, const char *code, const char *reason)
+{
+	traced->open_ns = 0;
+	traced->reason_code = code;
+	(void)snprintf(traced->reason, sizeof(traced->reason), "%s", reason); /* fits */
+}
+
+static void tell_wait(struct traced *traced)
+{
+	struct tracing *tracing = traced->tracing;
+
+	bytes_reset(&tracing->text);
+	bytes_printf(&tracing->text, "%s was asked for its EventCounters ", traced->name);
+	text_add_duration(&tracing->text, (double)LATE_PROVIDERS_NS / 1e9);
+	bytes_text(&tracing->text, " after its start: before that they can lock a runtime up for good");
+	emit_notice(tracing, traced->process, "late-counters", bytes_z(&tracing->text));
+}
+
+static void advance_wait(struct traced *traced, uint64_t now_ns)
+{
+	struct tracing *tracing = traced->tracing;
+
+	if (!traced->open_ns || tracing->pausing)
+		return;
+	char state = traced->door.state(traced->door.context);
+
+	if (tracing->ending || !state || state == 'Z' || state == 'X') {
+		if (traced->earlier)
+			traced->open_ns = 0; /* its other session says what there is to say */
+		else
+			not_asked(traced, "ended", "it ended before it could be asked for EventCounters, which is not done during its start");
+		return;
+	}
+	if (traced->open_ns == UINT64_MAX && goes_on_by_itself(traced) && now_ns >= traced->look_ns) {
+		traced->look_ns = now_ns + BEAT_NS;
+		if (late_providers_has_begun(traced->pid))
+			begin_wait(traced, now_ns);
+	}
+	if (now_ns < traced->open_ns)
+		return;
+	traced->waited = true;
+	open_session(traced, now_ns);
 }
 
 static void begin_resume(struct traced *traced, uint64_t now_ns)
@@ -522,6 +634,7 @@ static void begin_resume(struct traced *traced, uint64_t now_ns)
 
 	if (!traced->held || traced->tracing->options.hold || traced->resume.state != EXCHANGE_NONE)
 		return;
+	begin_wait(waiting_of(traced), now_ns);
 	reverse_resumed(traced->tracing->reverse, (uint32_t)traced->peer);
 	if (exchange_begin(&traced->resume, &traced->door, &request, now_ns, 0, NULL) < 0)
 		traced->held =
@@ -619,12 +732,17 @@ static void advance_one(struct traced *traced, uint64_t now_ns)
 	struct tracing *tracing = traced->tracing;
 
 	advance_resume(traced, now_ns);
+	if (traced->open_ns == UINT64_MAX && !traced->earlier)
+		begin_resume(traced, now_ns); /* it has nothing to observe the start with */
+	advance_wait(traced, now_ns);
 	if (!traced->pipe)
 		return;
 	enum eventpipe_state state = eventpipe_advance(traced->pipe, now_ns);
 
 	if (eventpipe_opened_ns(traced->pipe) && !traced->opened) {
 		traced->opened = true;
+		if (traced->waited)
+			tell_wait(traced);
 		if (!tracing->first_open_ns)
 			tracing->first_open_ns = now_ns;
 	}
@@ -675,6 +793,41 @@ static struct traced *new_traced(struct tracing *tracing, const char *name, uint
 	return traced;
 }
 
+/* It waits before its first instruction, or has only just begun. */
+static bool is_starting(const struct traced *traced)
+{
+	return traced->held || (traced->seen && !late_providers_has_begun(traced->pid));
+}
+
+/* What must not be asked for during its start goes into a session of its own, or that is all there is and the only one waits. */
+static int wait_for_start(struct traced *traced, struct traced **ret_waiting)
+{
+	struct tracing *tracing = traced->tracing;
+	struct traced *waiting = traced;
+
+	if (tracing->split.early_count) {
+		waiting = new_traced(tracing, traced->name, traced->pid);
+		if (!waiting)
+			return -ENOMEM;
+		waiting->seen = traced->seen;
+		waiting->port = traced->port;
+		waiting->has_port = traced->has_port;
+		waiting->door = traced->door;
+		if (waiting->door.context == &traced->port)
+			waiting->door = dotnet_target_door(&waiting->port);
+		waiting->process = traced->process;
+		waiting->peer = traced->peer;
+		waiting->runtime_told = true; /* by the first */
+		waiting->earlier = traced;
+		traced->later = waiting;
+	}
+	waiting->open_ns = UINT64_MAX;
+	if (goes_on_by_itself(waiting) && !waiting->seen)
+		not_asked(waiting, "starting", "when its start is over, and it may be asked for EventCounters, cannot be seen from here");
+	*ret_waiting = waiting;
+	return 0;
+}
+
 /* `seen`: its pid is one of here, so the guard can reach it by itself. */
 static int add(struct tracing *tracing, const struct target *target, bool seen, const struct dotnet_door *door,
 	int peer, struct diag *diag)
@@ -690,6 +843,7 @@ static int add(struct tracing *tracing, const struct target *target, bool seen, 
 
 	process->inner_pid = target->inner_pid;
 	process->existed = true;
+	traced->seen = seen;
 	traced->has_port = seen && dotnet_target_read(target->pid, &traced->port, NULL) == 0;
 	traced->peer = peer;
 	traced->held = peer >= 0;
@@ -702,7 +856,13 @@ static int add(struct tracing *tracing, const struct target *target, bool seen, 
 			"it ended before it could be traced"); /* fits */
 		return 0;
 	}
-	open_session(traced, now());
+	struct traced *waiting = NULL;
+	int r = tracing->split.late_count && is_starting(traced) ? wait_for_start(traced, &waiting) : 0;
+
+	if (r < 0)
+		return diag_set(diag, r, "cannot trace: %m");
+	if (waiting != traced)
+		open_session(traced, now());
 	return 0;
 }
 
@@ -764,7 +924,10 @@ int tracing_new(
 	tracing->give_out_bytes = GIVE_OUT_BYTES;
 	box_read(&tracing->box);
 	tracing->recorder_process = trace_process(&tracing->trace, (uint32_t)getpid());
-	int r = tracing->recorder_process
+	int r = late_providers_split(&tracing->split, options->providers, options->provider_count);
+
+	if (r == 0)
+		r = tracing->recorder_process
 			? relay_new(&tracing->trace, &tracing->merge, &tracing->relay)
 			: -ENOMEM;
 	if (r < 0) {
@@ -845,6 +1008,7 @@ static void wait_for(
 			count += exchange_poll(&traced->resume, &all[count]);
 			wake_ns = earlier(wake_ns, exchange_wake_ns(&traced->resume));
 		}
+		wake_ns = traced->open_ns ? earlier(wake_ns, traced->open_ns) : wake_ns;
 		if (!traced->pipe)
 			continue;
 		count += eventpipe_fds(traced->pipe, &all[count]);
@@ -880,7 +1044,7 @@ static int tell_sink_error(struct tracing *tracing, struct diag *diag)
 static bool anything_open(const struct tracing *tracing)
 {
 	for (uint32_t i = 0; i < tracing->list.count; i++)
-		if (tracing->list.items[i]->pipe ||
+		if (tracing->list.items[i]->pipe || tracing->list.items[i]->open_ns ||
 			tracing->list.items[i]->resume.state != EXCHANGE_NONE)
 			return true;
 	return false;
@@ -903,7 +1067,7 @@ int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, u
 		now_ns = now();
 		if (now_ns >= tracing->give_out_ns + GIVE_OUT_NS ||
 			relay_pending_bytes(tracing->relay) > tracing->give_out_bytes)
-			give_out(tracing, relay_limit_ns(tracing->relay, now_ns));
+			give_out(tracing, limit_of(tracing, now_ns));
 		if (now_ns >= tracing->flush_ns + FLUSH_NS)
 			flush(tracing);
 	}
@@ -951,7 +1115,7 @@ int tracing_flush(struct tracing *tracing, struct diag *diag)
 {
 	if (is_raw(tracing))
 		return 0;
-	give_out(tracing, relay_limit_ns(tracing->relay, now()));
+	give_out(tracing, limit_of(tracing, now()));
 	flush(tracing);
 	return tracing->sink_error ? tell_sink_error(tracing, diag) : 0;
 }
@@ -990,9 +1154,11 @@ void tracing_end(struct tracing *tracing, const char *reason)
 	tracing->ending = true;
 	tracing->end_ns = now_ns;
 	tracing->end_reason = reason;
-	for (uint32_t i = 0; i < tracing->list.count; i++)
+	for (uint32_t i = 0; i < tracing->list.count; i++) {
 		if (tracing->list.items[i]->pipe)
 			eventpipe_stop(tracing->list.items[i]->pipe, now_ns);
+		advance_wait(tracing->list.items[i], now_ns);
+	}
 	for (uint32_t i = 0; i < tracing->list.count; i++)
 		begin_resume(tracing->list.items[i], now_ns);
 }
@@ -1011,7 +1177,7 @@ static void emit_end(struct tracing *tracing)
 		{ "events", tracing->events },
 		{ "lost", relayed.lost },
 		{ "late", tracing->late },
-		{ "processes", tracing->list.count },
+		{ "processes", tracing_process_count(tracing) },
 	};
 
 	payload_session_end(
@@ -1057,11 +1223,17 @@ int tracing_finish(struct tracing *tracing, struct diag *diag)
 
 size_t tracing_process_count(const struct tracing *tracing)
 {
-	return tracing->list.count;
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < tracing->list.count; i++)
+		count += !tracing->list.items[i]->earlier;
+	return count;
 }
 
 static enum tracing_state state_of(const struct traced *traced)
 {
+	if (!traced->pipe && traced->open_ns)
+		return TRACING_OPENING;
 	if (!traced->pipe)
 		return traced->opened && traced->whole ? TRACING_ENDED : TRACING_FAILED;
 	switch (eventpipe_state(traced->pipe)) {
@@ -1075,25 +1247,43 @@ static enum tracing_state state_of(const struct traced *traced)
 	}
 }
 
+/* What a session adds to what is said of its process. */
+static void add_facts(const struct traced *traced, struct tracing_process *facts)
+{
+	bool live = traced->pipe != NULL;
+
+	if (!*facts->reason) {
+		facts->reason = live ? eventpipe_reason(traced->pipe) : traced->reason;
+		facts->reason_code = live ? eventpipe_reason_code(traced->pipe) : traced->reason_code;
+	}
+	facts->bytes += traced->bytes + (live ? eventpipe_bytes(traced->pipe) : 0);
+	facts->events += traced->events;
+	facts->lost += traced->stream >= 0 ? relay_stream_lost(traced->tracing->relay, traced->stream)
+		     : traced->watcher     ? nettrace_decoder_lost(traced->watcher)
+					   : 0;
+}
+
 void tracing_process(const struct tracing *tracing, size_t i, struct tracing_process *ret_process)
 {
-	const struct traced *traced = tracing->list.items[i];
-	bool live = traced->pipe != NULL;
+	uint32_t at = 0;
+
+	for (;; at++)
+		if (!tracing->list.items[at]->earlier && !i--)
+			break;
+	const struct traced *traced = tracing->list.items[at];
 
 	*ret_process = (struct tracing_process){
 		.pid = traced->pid,
 		.name = traced->name,
 		.state = state_of(traced),
-		.reason = live ? eventpipe_reason(traced->pipe) : traced->reason,
-		.reason_code = live ? eventpipe_reason_code(traced->pipe) : traced->reason_code,
+		.reason = "",
+		.reason_code = "",
 		.runtime_version = traced->runtime_version,
-		.bytes = traced->bytes + (live ? eventpipe_bytes(traced->pipe) : 0),
-		.events = traced->events,
-		.lost = traced->stream >= 0 ? relay_stream_lost(tracing->relay, traced->stream)
-			: traced->watcher   ? nettrace_decoder_lost(traced->watcher)
-					    : 0,
 		.held = traced->held,
 	};
+	add_facts(traced, ret_process);
+	if (traced->later)
+		add_facts(traced->later, ret_process);
 }
 
 void tracing_count(const struct tracing *tracing, struct tracing_counts *ret_counts)
@@ -1111,11 +1301,13 @@ void tracing_count(const struct tracing *tracing, struct tracing_counts *ret_cou
 		.begin_ns = tracing->begin_ns,
 		.first_open_ns = tracing->first_open_ns,
 		.end_ns = tracing->end_ns,
-		.processes = tracing->list.count,
+		.processes = (uint32_t)tracing_process_count(tracing),
 	};
 	if (is_raw(tracing))
 		ret_counts->stream_bytes = tracing->raw_bytes;
 	for (uint32_t i = 0; i < tracing->list.count; i++) {
+		if (tracing->list.items[i]->earlier)
+			continue;
 		enum tracing_state state = state_of(tracing->list.items[i]);
 		ret_counts->running += state == TRACING_RUNNING || state == TRACING_STOPPING;
 		ret_counts->opening += state == TRACING_OPENING;
@@ -1137,6 +1329,7 @@ void tracing_close(struct tracing *tracing)
 		free(traced->name);
 		free(traced);
 	}
+	late_providers_done(&tracing->split);
 	guard_free(tracing->guard);
 	relay_free(tracing->relay);
 	merge_done(&tracing->merge);

@@ -11,6 +11,7 @@
  *   tracing_close(tracing);
  *
  * Runtimes that connect to a port of ours (tracing_listen()) are taken as they come: their session is opened before their first instruction, then they go on.
+ * What a runtime must not be asked for during its start (late_providers.h) comes through a second session, which is opened when that is over.
  *
  * One thread, nothing blocks. A session that could not be opened, or broke off, is told by tracing_process(); the others go on. What is lost
  * becomes an event, and a gap in the file's sequence numbers.
@@ -37,8 +38,11 @@ struct tracing_options {
 	uint32_t buffer_mb;                   /* in each target */
 	uint64_t rundown_keywords;            /* 0 none */
 	bool hold;                            /* runtimes of tracing_listen() are not told to go on */
-	/* Not one file: a descriptor for each process, which tracing closes. Negative errno: that process is not traced. NULL: one file. */
-	int (*open_raw)(void *context, const char *name, uint32_t pid, struct diag *diag);
+	/*
+	 * Not one file: a descriptor for each process, which tracing closes, and one more for a second session. Negative errno: that process is not traced.
+	 * NULL: one file.
+	 */
+	int (*open_raw)(void *context, const char *name, uint32_t pid, bool second, struct diag *diag);
 	/* Each event as it goes into the file (with open_raw: as it comes, without stack). Not 0: tracing_wants_end(). May be NULL. */
 	int (*event)(void *context, const struct trace *trace, const struct event *event);
 	void *context;

@@ -99,14 +99,14 @@ static void test_round_trip(void **state)
 	assert_int_equal(origin.pid, 4711);
 	assert_int_equal(origin.utc_ns, info.utc_ns);
 	/* The file's nodes and types are ours, each one further on: its first of both is UNDEFINED. */
-	assert_int_equal(again.type.count, graph.type.count + 1);
+	assert_int_equal(heap_graph_node_count(&again), heap_graph_node_count(&graph) + 1);
 	assert_int_equal(again.object_count, graph.object_count);
-	for (uint32_t node = 1; node < graph.type.count; node++) {
+	for (uint32_t node = 1; node < heap_graph_node_count(&graph); node++) {
 		uint32_t a_count, b_count, b_at = 0;
 		const uint32_t *a = heap_graph_edges(&graph, node, &a_count);
 		const uint32_t *b = heap_graph_edges(&again, node + 1, &b_count);
-		assert_string_equal(heap_graph_type_name(&graph, graph.type.items[node], room_a, sizeof(room_a)),
-			heap_graph_type_name(&again, again.type.items[node + 1], room_b, sizeof(room_b)));
+		assert_string_equal(heap_graph_type_name(&graph, heap_graph_node_type(&graph, node), room_a, sizeof(room_a)),
+			heap_graph_type_name(&again, heap_graph_node_type(&again, node + 1), room_b, sizeof(room_b)));
 		assert_int_equal(heap_graph_address(&graph, node), heap_graph_address(&again, node + 1));
 		uint64_t node_size = heap_graph_size(&graph, node);
 		assert_int_equal(node_size > INT32_MAX ? INT32_MAX : node_size, heap_graph_size(&again, node + 1));

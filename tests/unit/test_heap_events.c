@@ -53,8 +53,8 @@ static void test_whole(void **state)
 	assert_int_equal(graph.nameless_bytes, 0);
 	assert_int_equal(graph.dangling_edges, 0);
 	uint32_t array = heap_graph_find(&graph, BASE + 48);
-	assert_string_equal(heap_graph_type_name(&graph, graph.type.items[array], room, sizeof(room)), "Shop.Order[]");
-	assert_string_equal(strtab_get(&graph.strings, graph.types.items[graph.type.items[array]].module), "/app/Shop.dll");
+	assert_string_equal(heap_graph_type_name(&graph, heap_graph_node_type(&graph, array), room, sizeof(room)), "Shop.Order[]");
+	assert_string_equal(strtab_get(&graph.strings, graph.types.items[heap_graph_node_type(&graph, array)].module), "/app/Shop.dll");
 	const uint32_t *edges = heap_graph_edges(&graph, array, &count);
 	assert_int_equal(count, 2);
 	assert_int_equal(heap_graph_address(&graph, edges[0]), BASE);

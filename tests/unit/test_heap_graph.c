@@ -60,8 +60,8 @@ static void test_roots_and_sizes(void **state)
 	/* [.NET Roots] -> [static vars] -> Shop.All -> 1, 3; -> [other roots] -> [pinning Handles] -> 3 */
 	edges = heap_graph_edges(&graph, graph.root, &count);
 	assert_int_equal(count, 2);
-	assert_string_equal(heap_graph_type_name(&graph, graph.type.items[edges[0]], room, sizeof(room)), "[static vars]");
-	assert_string_equal(heap_graph_type_name(&graph, graph.type.items[edges[1]], room, sizeof(room)), "[other roots]");
+	assert_string_equal(heap_graph_type_name(&graph, heap_graph_node_type(&graph, edges[0]), room, sizeof(room)), "[static vars]");
+	assert_string_equal(heap_graph_type_name(&graph, heap_graph_node_type(&graph, edges[1]), room, sizeof(room)), "[other roots]");
 	edges = heap_graph_edges(&graph, edges[0], &count);
 	assert_int_equal(count, 1);
 	edges = heap_graph_edges(&graph, edges[0], &count);
@@ -152,6 +152,26 @@ static void test_dominators(void **state)
 	}
 }
 
+/* More types than 16 bits count: each node keeps its own, whether it comes before or behind them. */
+static void test_many_types(void **state)
+{
+	enum { COUNT = 70000 };
+	struct heap_graph graph;
+
+	(void)state;
+	assert_int_equal(heap_graph_init(&graph), 0);
+	for (uint32_t i = 1; i <= COUNT; i++)
+		assert_int_equal(heap_graph_add_node(&graph, object(i), 24, heap_graph_type(&graph, 0x1000 + i), 0), 0);
+	for (uint32_t i = 1; i <= 10; i++)
+		assert_int_equal(heap_graph_add_node(&graph, object(COUNT + i), 24, heap_graph_type(&graph, 0x1000 + i * 6999), 0), 0);
+	assert_int_equal(heap_graph_node_count(&graph), COUNT + 11);
+	for (uint32_t i = 1; i <= COUNT + 10; i++) {
+		uint64_t id = i <= COUNT ? 0x1000 + i : 0x1000 + (uint64_t)(i - COUNT) * 6999;
+		assert_int_equal(graph.types.items[heap_graph_node_type(&graph, i)].id, id);
+	}
+	heap_graph_done(&graph);
+}
+
 /* Parts of a heap told in any order, with others between them: every object is found, and has its address. */
 static void test_interleaved(void **state)
 {
@@ -208,6 +228,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_roots_and_sizes),
 		cmocka_unit_test(test_dominators),
+		cmocka_unit_test(test_many_types),
 		cmocka_unit_test(test_interleaved),
 		cmocka_unit_test(test_long_list),
 	};

@@ -51,6 +51,49 @@ static void test_equal_times_keep_their_order(void **state)
 	merge_done(&merge);
 }
 
+/* Runs of several sources that overlap in part, sorted again and again with some left each time: nothing is lost, late or out of order. */
+static void test_in_parts(void **state)
+{
+	struct merge merge = { 0 };
+	uint64_t next_ns[3] = { 1000, 1003, 1000 };
+	uint64_t random = 12345;
+	uint64_t late;
+	uint64_t last_ns = 0;
+	uint32_t last_sequence = 0;
+	uint32_t added = 0;
+	uint32_t left = 0;
+
+	(void)state;
+	for (uint32_t round = 0; round < 300; round++) {
+		uint64_t least_ns = UINT64_MAX;
+		for (int source = 0; source < 3; source++) {
+			random = random * 6364136223846793005u + 1442695040888963407u;
+			for (uint64_t n = random >> 59; n; n--, added++) {
+				random = random * 6364136223846793005u + 1442695040888963407u;
+				next_ns[source] += random >> 61; /* equal times too */
+				add(&merge, next_ns[source], (int16_t)source);
+			}
+			if (next_ns[source] < least_ns)
+				least_ns = next_ns[source];
+		}
+		merge_sort(&merge, round == 299 ? UINT64_MAX : least_ns - 1);
+		/* Some that are ready stay. */
+		for (uint32_t n = round % 7 == 3 ? 5 : UINT32_MAX; n; n--) {
+			const struct pending *item = merge_next(&merge, &late);
+			if (!item)
+				break;
+			assert_int_equal(late, 0);
+			assert_true(item->time_ns > last_ns || (item->time_ns == last_ns && item->sequence > last_sequence));
+			last_ns = item->time_ns;
+			last_sequence = item->sequence;
+			left++;
+		}
+	}
+	assert_true(added > 5000);
+	assert_int_equal(left, added);
+	merge_done(&merge);
+}
+
 static void test_late(void **state)
 {
 	struct merge merge = { 0 };
@@ -77,6 +120,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_equal_times_keep_their_order),
+		cmocka_unit_test(test_in_parts),
 		cmocka_unit_test(test_late),
 	};
 
