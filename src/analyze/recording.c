@@ -133,6 +133,12 @@ static int count_events(struct report *report, const struct trace *trace, const 
 	return 0;
 }
 
+/* As the recorder says of itself in the options of the session. */
+static bool was_by_clocks(const struct trace *trace)
+{
+	return strstr(trace_text(trace, trace->recording.options), "\"event\":\"thread-clocks\"") != NULL;
+}
+
 int recording_describe(struct report *report, const struct trace *trace,
 	const struct symbolmap *names, const struct profile *profile)
 {
@@ -141,6 +147,7 @@ int recording_describe(struct report *report, const struct trace *trace,
 
 	report->trace = trace;
 	report->names = names;
+	report->weighing = was_by_clocks(trace) ? REPORT_CPU_CLOCKS : REPORT_CPU;
 	report->begin_ns = recording->sync_ns ? recording->sync_ns : profile->first_ns;
 	if (profile->all_count && end_ns < profile->last_ns)
 		end_ns = profile->last_ns;

@@ -26,6 +26,7 @@
 #define PROCESS_TABLES_MAX  3u
 #define PROCESS_SHARE_MIN   0.01  /* of the table of processes */
 #define TABLE_SHARE_MIN     0.05  /* a process below it gets no table of functions */
+#define STACKLESS_SHARE_MIN 0.001 /* of a process, to get a line */
 #define STEP_SHARE_MIN      0.01  /* of the tree */
 #define BRANCHES_MAX        100u  /* nested ones */
 #define NAME_COLUMNS_MAX    64u   /* in a pipe: wider names push what stands behind them */
@@ -345,6 +346,8 @@ static void add_trust(struct page *page)
 		add_unnamed(page);
 	}
 	bytes_text(out, "\n");
+	if (report->weighing == REPORT_CPU_CLOCKS)
+		bytes_text(out, "managed stacks sampled by the runtime, weighted by each thread's CPU clock; no native frames\n");
 	add_sessions(page);
 	if (report->killed)
 		bytes_text(out, "the recorder was stopped before it could end the recording: the last "
@@ -532,6 +535,14 @@ static void add_table(struct page *page, const struct report_process *process)
 		}
 		add_function(page, rows[i].function, widths.name, &widths);
 		shown_ns += rows[i].self_ns;
+	}
+	if (share_of(process->stackless_ns, process->cpu_ns) >= STACKLESS_SHARE_MIN) {
+		paint(page, color_dim);
+		add_percent(out, share_of(process->stackless_ns, process->cpu_ns), false);
+		bytes_text(out, page->options->without_total ? "  " : "           ");
+		bytes_text(out, report->weighing == REPORT_CPU_CLOCKS ? "(no managed stack: native threads, the runtime's own)\n" : "(no stack)\n");
+		paint(page, color_reset);
+		shown_ns += process->stackless_ns;
 	}
 	if (shown < process->row_count) {
 		uint32_t more = process->row_count - shown;

@@ -204,7 +204,7 @@ static int open_stream(struct relay *relay, uint32_t process, const char *name, 
 	stream->process = process;
 	stream->inner_ids = facts->inner_pid && facts->inner_pid != facts->pid;
 	stream->caught_up_ns = now(CLOCK_MONOTONIC);
-	stream->decoder = nettrace_decoder_new(relay->trace, name, picking ? NETTRACE_NO_STACKS : 0);
+	stream->decoder = nettrace_decoder_new(relay->trace, name, picking && !picking->stacks ? NETTRACE_NO_STACKS : 0);
 	if (!stream->decoder)
 		return -ENOMEM;
 	stream->open = true;

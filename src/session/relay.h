@@ -46,6 +46,7 @@ struct relay_picking {
 	bool (*wants)(void *context, const struct event *event);
 	void *context;
 	size_t pending_max;
+	bool stacks; /* `wants` is shown the event's stack too */
 };
 
 struct relay_counts {
