@@ -147,7 +147,9 @@ int recording_describe(struct report *report, const struct trace *trace,
 
 	report->trace = trace;
 	report->names = names;
-	report->weighing = was_by_clocks(trace) ? REPORT_CPU_CLOCKS : REPORT_CPU;
+	report->weighing = was_by_clocks(trace) || profile->samples == PROFILE_BY_CLOCKS ? REPORT_CPU_CLOCKS
+		: profile->samples == PROFILE_THREAD_TIME			       ? REPORT_THREAD_TIME
+										       : REPORT_CPU;
 	report->begin_ns = recording->sync_ns ? recording->sync_ns : profile->first_ns;
 	if (profile->all_count && end_ns < profile->last_ns)
 		end_ns = profile->last_ns;
@@ -156,7 +158,7 @@ int recording_describe(struct report *report, const struct trace *trace,
 	report->rate_hz = recording->period_ns ? 1e9 / (double)recording->period_ns : 0;
 	report->all_samples = profile->all_count;
 	report->all_cpu_ns = profile->all_weight_ns;
-	report->busy = report->cpu_count && report->duration_ns
+	report->busy = report->cpu_count && report->duration_ns && report->weighing != REPORT_THREAD_TIME
 		? (double)report->all_cpu_ns / (double)report->cpu_count / (double)report->duration_ns
 		: -1;
 	if (report->busy > 1)

@@ -206,7 +206,7 @@ static void add_head(struct page *page)
 		bytes_text(out, " CPU s)\n");
 	} else {
 		add_cpu_seconds(out, report->all_cpu_ns);
-		bytes_text(out, " CPU s\n");
+		bytes_printf(out, " %s s\n", label_weight(report));
 	}
 }
 
@@ -348,6 +348,8 @@ static void add_trust(struct page *page)
 	bytes_text(out, "\n");
 	if (report->weighing == REPORT_CPU_CLOCKS)
 		bytes_text(out, "managed stacks sampled by the runtime, weighted by each thread's CPU clock; no native frames\n");
+	if (report->weighing == REPORT_THREAD_TIME)
+		bytes_text(out, "thread time, not CPU time: the runtime samples threads whether they run or wait, and no thread's CPU clock is in this file\n");
 	add_sessions(page);
 	if (report->killed)
 		bytes_text(out, "the recorder was stopped before it could end the recording: the last "
@@ -376,7 +378,7 @@ static void add_trust(struct page *page)
 		text_add_count(out, report->samples);
 		bytes_text(out, " samples, ");
 		add_cpu_seconds(out, report->cpu_ns);
-		bytes_text(out, " CPU s, of ");
+		bytes_printf(out, " %s s, of ", label_weight(report));
 		text_add_safe(out, report->selection, strlen(report->selection));
 		bytes_text(out, "\n");
 	}
@@ -410,7 +412,7 @@ static void add_processes(struct page *page)
 
 	bytes_text(out, "\n");
 	paint(page, color_dim);
-	bytes_text(out, "  CPU s    share  process\n");
+	bytes_text(out, report->weighing == REPORT_THREAD_TIME ? "thread s   share  process\n" : "  CPU s    share  process\n");
 	paint(page, color_reset);
 	for (; shown < report->processes.count && shown < PROCESS_ROWS_MAX; shown++) {
 		const struct report_process *process = &report->processes.items[shown];
@@ -794,7 +796,7 @@ static void add_tree(struct page *page, struct call_tree *tree)
 		}
 		bytes_text(out, " and its callers: ");
 		add_cpu_seconds(out, root->total_ns);
-		bytes_printf(out, " CPU s, %.1f %% of what is shown\n",
+		bytes_printf(out, " %s s, %.1f %% of what is shown\n", label_weight(page->report),
 			100 * share_of(root->total_ns, page->report->cpu_ns));
 		add_tree_below(page, tree, root);
 		return;
@@ -811,7 +813,7 @@ static void add_tree(struct page *page, struct call_tree *tree)
 		paint(page, color_reset);
 		bytes_text(out, "  ");
 		add_cpu_seconds(out, node->total_ns);
-		bytes_text(out, " CPU s\n");
+		bytes_printf(out, " %s s\n", label_weight(page->report));
 		add_tree_below(page, tree, node);
 	}
 }

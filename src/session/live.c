@@ -256,6 +256,8 @@ static void give_out(struct live *live, uint64_t until_ns)
 		case PENDING_CODE_REMOVED:
 			on_code_removed(live, item);
 			break;
+		case PENDING_CLOCK: /* of traces only */
+			break;
 		case PENDING_SHARE:
 			live->late += late_ns != 0;
 			live_clocks_hand_over(live, item);

@@ -26,6 +26,7 @@ enum pending_kind {
 	PENDING_UNTHROTTLE,
 	PENDING_EVENT,        /* of a stream: relay.h knows what it carries */
 	PENDING_SHARE,        /* of CPU time, by a thread's clock: value: ns, and samples in the upper 16 bits */
+	PENDING_CLOCK,        /* pid: process index; value: ns of CPU time; flag: of no thread, but the rest of the process */
 	PENDING_CODE_REMOVED, /* pid: process index; stack_index: code index; value: where it begins */
 };
 
