@@ -134,9 +134,9 @@ static int count_events(struct report *report, const struct trace *trace, const 
 }
 
 /* As the recorder says of itself in the options of the session. */
-static bool was_by_clocks(const struct trace *trace)
+static bool options_say(const struct trace *trace, const char *what)
 {
-	return strstr(trace_text(trace, trace->recording.options), "\"event\":\"thread-clocks\"") != NULL;
+	return strstr(trace_text(trace, trace->recording.options), what) != NULL;
 }
 
 int recording_describe(struct report *report, const struct trace *trace,
@@ -147,7 +147,10 @@ int recording_describe(struct report *report, const struct trace *trace,
 
 	report->trace = trace;
 	report->names = names;
-	report->weighing = was_by_clocks(trace) || profile->samples == PROFILE_BY_CLOCKS ? REPORT_CPU_CLOCKS
+	bool clocks_only = options_say(trace, "\"event\":\"thread-clocks\"");
+
+	report->no_stacks = clocks_only && (options_say(trace, "\"dotnet\":false") || options_say(trace, "\"names\":false"));
+	report->weighing = clocks_only || profile->samples == PROFILE_BY_CLOCKS ? REPORT_CPU_CLOCKS
 		: profile->samples == PROFILE_THREAD_TIME			       ? REPORT_THREAD_TIME
 										       : REPORT_CPU;
 	report->begin_ns = recording->sync_ns ? recording->sync_ns : profile->first_ns;

@@ -347,7 +347,9 @@ static void add_trust(struct page *page)
 	}
 	bytes_text(out, "\n");
 	if (report->weighing == REPORT_CPU_CLOCKS)
-		bytes_text(out, "managed stacks sampled by the runtime, weighted by each thread's CPU clock; no native frames\n");
+		bytes_text(out, report->no_stacks
+				? "CPU time by each thread's CPU clock; no stacks\n"
+				: "managed stacks sampled by the runtime, weighted by each thread's CPU clock; no native frames\n");
 	if (report->weighing == REPORT_THREAD_TIME)
 		bytes_text(out, "thread time, not CPU time: the runtime samples threads whether they run or wait, and no thread's CPU clock is in this file\n");
 	add_sessions(page);

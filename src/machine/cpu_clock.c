@@ -39,12 +39,24 @@ bool cpu_clock_parse_schedstat(const char *text, size_t len, uint64_t *ret_cpu_n
 	return scan_number(&at, text + len, ret_cpu_ns);
 }
 
-bool cpu_clock_parse_stat(const char *text, size_t len, uint64_t tick_ns, uint64_t *ret_cpu_ns)
+/* Two numbers of ticks, user's and system's. */
+static bool scan_ticks(const char **at, const char *end, uint64_t tick_ns, uint64_t *ret_ns)
+{
+	uint64_t user;
+	uint64_t system;
+
+	if (!scan_number(at, end, &user) || !scan_number(at, end, &system) || user > UINT64_MAX / 2 - system)
+		return false;
+	if (tick_ns && user + system > UINT64_MAX / tick_ns)
+		return false;
+	*ret_ns = (user + system) * tick_ns;
+	return true;
+}
+
+bool cpu_clock_parse_stat(const char *text, size_t len, uint64_t tick_ns, uint64_t *ret_cpu_ns, uint64_t *ret_children_ns)
 {
 	const char *end = text + len;
 	const char *at = end;
-	uint64_t user;
-	uint64_t system;
 
 	/* The name may hold anything, a parenthesis too. */
 	while (at > text && at[-1] != ')')
@@ -57,12 +69,7 @@ bool cpu_clock_parse_stat(const char *text, size_t len, uint64_t tick_ns, uint64
 			return false;
 		at++;
 	}
-	if (!scan_number(&at, end, &user) || !scan_number(&at, end, &system) || user > UINT64_MAX / 2 - system)
-		return false;
-	if (tick_ns && user + system > UINT64_MAX / tick_ns)
-		return false;
-	*ret_cpu_ns = (user + system) * tick_ns;
-	return true;
+	return scan_ticks(&at, end, tick_ns, ret_cpu_ns) && scan_ticks(&at, end, tick_ns, ret_children_ns);
 }
 
 int process_clock_read(const struct proc_reader *proc, uint32_t pid, struct process_clock *ret_clock)
@@ -79,8 +86,9 @@ int process_clock_read(const struct proc_reader *proc, uint32_t pid, struct proc
 	if (n < 0)
 		return -errno;
 	if (!proc_parse_stat(text, (size_t)n, &stat) ||
-		!cpu_clock_parse_stat(text, (size_t)n, proc->tick_ns, &ret_clock->cpu_ns))
+		!cpu_clock_parse_stat(text, (size_t)n, proc->tick_ns, &ret_clock->cpu_ns, &ret_clock->children_ns))
 		return -ESRCH;
+	ret_clock->parent_pid = stat.parent_pid;
 	ret_clock->start_ticks = stat.start_ticks;
 	ret_clock->thread_count = stat.thread_count;
 	ret_clock->state = stat.state;
@@ -107,12 +115,13 @@ int thread_clock_open(const struct proc_reader *proc, uint32_t pid, uint32_t tid
 int thread_clock_read(const struct proc_reader *proc, int fd, uint64_t *ret_cpu_ns)
 {
 	char text[TEXT_ROOM];
+	uint64_t children_ns;
 	ssize_t n = pread(fd, text, sizeof(text), 0);
 
 	if (n < 0)
 		return -errno;
 	/* Only stat has a name in parentheses. */
 	if (memchr(text, ')', (size_t)n))
-		return cpu_clock_parse_stat(text, (size_t)n, proc->tick_ns, ret_cpu_ns) ? 0 : -ESRCH;
+		return cpu_clock_parse_stat(text, (size_t)n, proc->tick_ns, ret_cpu_ns, &children_ns) ? 0 : -ESRCH;
 	return cpu_clock_parse_schedstat(text, (size_t)n, ret_cpu_ns) ? 0 : -ESRCH;
 }

@@ -15,6 +15,8 @@
 
 struct process_clock {
 	uint64_t cpu_ns;
+	uint64_t children_ns;  /* of children that it has waited for, and of theirs */
+	uint32_t parent_pid;
 	uint64_t start_ticks;  /* the same process has the same */
 	uint32_t thread_count;
 	char state;
@@ -35,7 +37,7 @@ int thread_clock_read(const struct proc_reader *proc, int fd, uint64_t *ret_cpu_
 /* schedstat: "CPU_NS WAIT_NS SLICES". */
 bool cpu_clock_parse_schedstat(const char *text, size_t len, uint64_t *ret_cpu_ns);
 
-/* stat: utime and stime, fields 14 and 15, in ticks of `tick_ns`. */
-bool cpu_clock_parse_stat(const char *text, size_t len, uint64_t tick_ns, uint64_t *ret_cpu_ns);
+/* stat: utime and stime, cutime and cstime, fields 14 to 17, in ticks of `tick_ns`. */
+bool cpu_clock_parse_stat(const char *text, size_t len, uint64_t tick_ns, uint64_t *ret_cpu_ns, uint64_t *ret_children_ns);
 
 #endif

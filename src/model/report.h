@@ -87,6 +87,7 @@ enum report_weighing {
 
 struct report {
 	enum report_weighing weighing;
+	bool no_stacks;          /* REPORT_CPU_CLOCKS: no runtime was asked for any */
 	const struct trace *trace;
 	const struct symbolmap *names;
 	const char *file;        /* borrowed; as it is to be named to a person, or NULL */

@@ -218,7 +218,7 @@ static void look_at_young(struct live *live, uint64_t now_ns)
 
 int live_clocks_open(struct live *live)
 {
-	static const struct thread_clocks_told told = { .clock = on_clock, .alive = on_alive, .ended = on_ended };
+	static const struct thread_clocks_told told = { .children = true, .clock = on_clock, .alive = on_alive, .ended = on_ended };
 
 	if (!live->options.instead)
 		return 0;
@@ -323,7 +323,7 @@ uint64_t live_clocks_limit_ns(const struct live *live)
 void live_clocks_stop(struct live *live)
 {
 	scan(live, live_now_ns());
-	thread_clocks_read_all(live->cpu_clocks->reader, live_now_ns());
+	thread_clocks_read_last(live->cpu_clocks->reader, live_now_ns());
 }
 
 void live_clocks_finish(struct live *live)

@@ -44,8 +44,15 @@ struct clocked {
 	uint64_t base_ns;
 	uint64_t cpu_ns;        /* by its own clock */
 	uint64_t ended_ns;      /* used by threads that have ended */
-	uint64_t rest_ns;       /* told as thread 0's */
+	uint64_t rest_ns;       /* told as thread 0's, */
+	uint64_t unseen_ns;     /* with what ended children used unseen */
 	uint64_t rest_read_ns;
+	uint64_t added_ns;
+	uint32_t parent_pid;
+	uint64_t children_base_ns;
+	uint64_t children_ns;   /* of children that it waited for, by its own clock */
+	uint64_t children_before_ns; /* the same a reading ago: what was waited for then is gone now */
+	uint64_t children_seen_ns; /* what was told of them */
 	uint64_t listed_ns;
 	VEC(struct clocked_thread) threads;
 };
@@ -59,6 +66,7 @@ struct thread_clocks {
 	struct id_list ids;     /* scratch */
 	uint32_t open_count;
 	uint32_t open_max;
+	uint32_t cpu_count;
 	uint64_t near_ns;       /* next rounds */
 	uint64_t far_ns;
 };
@@ -81,6 +89,7 @@ int thread_clocks_new(const struct thread_clocks_told *told, void *context, stru
 	clocks->told = *told;
 	clocks->context = context;
 	clocks->open_max = KEPT_OPEN_MAX;
+	clocks->cpu_count = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
 	/* Sockets and files of targets need their share. */
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 4 < clocks->open_max)
 		clocks->open_max = (uint32_t)(limit.rlim_cur / 4);
@@ -261,27 +270,62 @@ int thread_clocks_add(struct thread_clocks *clocks, uint32_t pid, bool near, uin
 	process->start_ticks = clock.start_ticks;
 	process->cpu_ns = clock.cpu_ns;
 	process->base_ns = newborn ? 0 : clock.cpu_ns;
-	process->rest_read_ns = now_ns;
+	process->parent_pid = clock.parent_pid;
+	process->children_ns = process->children_before_ns = clock.children_ns;
+	process->children_base_ns = newborn ? 0 : clock.children_ns;
+	process->rest_read_ns = process->added_ns = now_ns;
 	clocks->told.clock(clocks->context, pid, 0, now_ns, 0);
 	list_threads(clocks, process, newborn ? now_ns : 0);
 	return 0;
 }
 
-/* What it used beyond its threads. */
-static void tell_rest(struct thread_clocks *clocks, struct clocked *process, uint64_t now_ns)
+/* All that was told of its threads, those that have ended too. */
+static uint64_t seen_of(const struct clocked *process)
 {
-	uint64_t used_ns = process->ended_ns + process->rest_ns;
+	uint64_t seen_ns = process->ended_ns + process->rest_ns;
 
 	for (uint32_t i = 0; i < process->threads.count; i++)
-		used_ns += process->threads.items[i].cpu_ns - process->threads.items[i].base_ns;
-	uint64_t own_ns = process->cpu_ns - process->base_ns;
+		seen_ns += process->threads.items[i].cpu_ns - process->threads.items[i].base_ns;
+	return seen_ns;
+}
 
-	if (own_ns >= used_ns + REST_MIN_TICKS * clocks->proc.tick_ns) {
-		clocks->told.clock(clocks->context, process->pid, 0, process->rest_read_ns, process->rest_ns);
-		process->rest_ns += own_ns - used_ns;
-		clocks->told.clock(clocks->context, process->pid, 0, now_ns, process->rest_ns);
+/* What a clock says beyond what was seen; less than its grain is nothing. */
+static uint64_t beyond(const struct thread_clocks *clocks, uint64_t own_ns, uint64_t seen_ns)
+{
+	return own_ns >= seen_ns + REST_MIN_TICKS * clocks->proc.tick_ns ? own_ns - seen_ns : 0;
+}
+
+/* What it used beyond its threads, and its children beyond what was seen of them. */
+static void tell_rest(struct thread_clocks *clocks, struct clocked *process, uint64_t now_ns)
+{
+	uint64_t rest_ns = beyond(clocks, process->cpu_ns - process->base_ns, seen_of(process));
+	uint64_t unseen_ns = 0;
+
+	if (clocks->told.children && process->children_before_ns > process->children_base_ns)
+		unseen_ns = beyond(clocks, process->children_before_ns - process->children_base_ns, process->children_seen_ns + process->unseen_ns);
+	/* A child may have been there before us, and gone before it was seen: no more than all CPUs could do since then. */
+	uint64_t most_ns = (now_ns - process->added_ns) * clocks->cpu_count;
+	if (process->unseen_ns + unseen_ns > most_ns)
+		unseen_ns = most_ns > process->unseen_ns ? most_ns - process->unseen_ns : 0;
+
+	if (rest_ns || unseen_ns) {
+		uint64_t told_ns = process->rest_ns + process->unseen_ns;
+		clocks->told.clock(clocks->context, process->pid, 0, process->rest_read_ns, told_ns);
+		clocks->told.clock(clocks->context, process->pid, 0, now_ns, told_ns + rest_ns + unseen_ns);
+		process->rest_ns += rest_ns;
+		process->unseen_ns += unseen_ns;
 	}
 	process->rest_read_ns = now_ns;
+}
+
+/* It has ended: its parent's clock has what it used, or will have when it has waited for it. */
+static void tell_parent(const struct thread_clocks *clocks, const struct clocked *process)
+{
+	struct clocked *parent = find(clocks, process->parent_pid);
+
+	if (parent)
+		parent->children_seen_ns += process->base_ns + seen_of(process) + process->children_base_ns + process->unseen_ns +
+			process->children_seen_ns;
 }
 
 /* By its own clock: whether there is anything new to be read of its threads. */
@@ -300,8 +344,10 @@ static void read_far(struct thread_clocks *clocks, struct clocked *process)
 		process->cpu_ns = clock.cpu_ns;
 		read_threads(clocks, process);
 		list_threads(clocks, process, since_ns);
-		tell_rest(clocks, process, monotonic_ns());
 	}
+	process->parent_pid = clock.parent_pid;
+	process->children_before_ns = process->children_ns;
+	process->children_ns = clock.children_ns;
 	for (uint32_t i = 0; i < process->threads.count && !is_near(process, monotonic_ns()); i++)
 		close_thread(clocks, &process->threads.items[i]); /* it was a newborn one */
 	if (clock.state == 'Z' || clock.state == 'X')
@@ -353,11 +399,15 @@ static void read_all_far(struct thread_clocks *clocks)
 		read_far(clocks, &clocks->list.items[i]);
 		if (!clocks->list.items[i].gone)
 			continue;
+		tell_rest(clocks, &clocks->list.items[i], monotonic_ns());
+		tell_parent(clocks, &clocks->list.items[i]);
 		uint32_t pid = clocks->list.items[i].pid;
 		forget(clocks, i);
 		if (clocks->told.ended)
 			clocks->told.ended(clocks->context, pid, 0);
 	}
+	for (uint32_t i = 0; i < clocks->list.count; i++)
+		tell_rest(clocks, &clocks->list.items[i], monotonic_ns()); /* when all that have ended are known */
 }
 
 uint64_t thread_clocks_wake_ns(const struct thread_clocks *clocks)
@@ -386,6 +436,12 @@ void thread_clocks_read_all(struct thread_clocks *clocks, uint64_t now_ns)
 {
 	read_near_ones(clocks, now_ns);
 	read_all_far(clocks);
+}
+
+void thread_clocks_read_last(struct thread_clocks *clocks, uint64_t now_ns)
+{
+	thread_clocks_read_all(clocks, now_ns);
+	read_all_far(clocks); /* children that were waited for just before are known to be gone by now */
 }
 
 void thread_clocks_free(struct thread_clocks *clocks)

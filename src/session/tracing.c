@@ -1062,7 +1062,7 @@ void tracing_end(struct tracing *tracing, const char *reason)
 	if (tracing->ending)
 		return;
 	if (tracing->clocks)
-		thread_clocks_read_all(tracing->clocks, now_ns);
+		thread_clocks_read_last(tracing->clocks, now_ns);
 	tracing->ending = true;
 	tracing->end_ns = now_ns;
 	tracing->end_reason = reason;

@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	case 5: {
 		uint64_t ns;
-		(void)cpu_clock_parse_stat(text, size, 10000000, &ns); /* any answer will do */
+		(void)cpu_clock_parse_stat(text, size, 10000000, &ns, &ns); /* any answer will do */
 		(void)cpu_clock_parse_schedstat(text, size, &ns);
 		break;
 	}

@@ -64,7 +64,8 @@ has_no folds 'Posed\.(Park|Hold|Sleep|Read)\(\)'
 
 # A command from its beginning to its end, and what it starts: all it used, though nobody tells of processes.
 cat >command.sh <<SH
-"$target" spin 700
+"$target" spin 1000
+times
 dotnet '$app' burn 1500
 SH
 refused EPERM "$spoor" record -o command.nettrace -- sh command.sh
@@ -73,8 +74,28 @@ expect_code 0 "a command: $(cat err)"
 awk '/^ +self +total/ { getline; print; exit }' report >top
 has top 'Hot\.Burn\(int\) +Managed\.dll'
 "$spoor" report --json command.nettrace >json
-spun=$(tr '{' '\n' <json | grep -E '"name":"target",.*"cpu_ns"' | grep -oE '"cpu_ns":[0-9]+' | head -n 1 | cut -d: -f2)
-[ "${spun:-0}" -gt 100000000 ] || fail "what the command started is not there: ${spun:-nothing} ns"
+# The shell's second line of times is what its children used. Their last moments may be counted for the shell.
+most=$(awk '/^[0-9]+m/ && ++n == 2 { split($1, u, /[ms]/); split($2, s, /[ms]/); print int(1000 * (60 * u[1] + u[2] + 60 * s[1] + s[2])) }' out)
+got=$(tr '{' '\n' <json | grep -E '"name":"(sh|target)",.*"cpu_ns"' | grep -oE '"cpu_ns":[0-9]+' | cut -d: -f2 | awk '{ n += $1 } END { print int(n / 1000000) }')
+[ $got -le $((most + 150)) ] && [ $got -ge $((most - 50)) ] || fail "what the command started: $got ms in the report, $most ms by the shell"
+tr '{' '\n' <json | grep -qE '"name":"target",.*"cpu_ns"' || fail "what the command started is not there"
+
+# Many that live too shortly to be seen: what they used is there all the same.
+cat >short.sh <<SH
+i=0
+while [ \$i -lt 60 ]; do
+	"$target" spin 15
+	i=\$((i + 1))
+done
+times
+SH
+refused EPERM "$spoor" record -o short.nettrace -- sh short.sh
+expect_code 0 "short lives: $(cat err)"
+most=$(awk '/^[0-9]+m/ && ++n == 2 { split($1, u, /[ms]/); split($2, s, /[ms]/); print int(1000 * (60 * u[1] + u[2] + 60 * s[1] + s[2])) }' out)
+"$spoor" report --json short.nettrace >json
+got=$(tr '{' '\n' <json | grep -oE '"cpu_ns":[0-9]+' | head -n 1 | cut -d: -f2)
+got=$((got / 1000000))
+[ $got -le $((most * 120 / 100 + 100)) ] && [ $got -ge $((most * 80 / 100 - 50)) ] || fail "short lives: $got ms in the report, $most ms by the shell"
 
 # The whole machine, without a word to any runtime: time by process and thread.
 refused EPERM "$spoor" record --no-dotnet --duration 1500ms -o machine.nettrace
@@ -83,6 +104,17 @@ has err "instead the threads' CPU clocks are read: CPU time by process and threa
 "$spoor" report --json machine.nettrace >json
 [ "$(of_process json $native cpu_ns)" -gt 50000000 ] || fail "the native program is not there"
 [ "$(of_process json $burner without_stack_ns)" = "$(of_process json $burner cpu_ns)" ] || fail "stacks that nobody asked for"
+
+"$spoor" report machine.nettrace >report || fail "no report"
+has report "^CPU time by each thread's CPU clock; no stacks"
+
+# One thread alone.
+spinner=$(grep -lx Spinner /proc/$posed/task/*/comm | cut -d/ -f5)
+refused EPERM "$spoor" record -t "$spinner" --duration 1s -z -o thread.nettrace.zst
+expect_code 0 "a thread: $(cat err)"
+folded thread.nettrace.zst folds
+at_least folds 3 'Posed\.Spin\(\);Hot\.Burn\(int\)'
+has_no folds 'Posed\.Want'
 
 # What only perf events can do fails in words.
 refused EPERM "$spoor" record -p $burner -C 0 --duration 300ms -o x.nettrace

@@ -10,9 +10,11 @@
 
 #define TICK UINT64_C(10000000)
 
+static uint64_t children_ns;
+
 static bool stat_of(const char *text, uint64_t *cpu_ns)
 {
-	return cpu_clock_parse_stat(text, strlen(text), TICK, cpu_ns);
+	return cpu_clock_parse_stat(text, strlen(text), TICK, cpu_ns, &children_ns);
 }
 
 static void test_stat(void **state)
@@ -22,8 +24,9 @@ static void test_stat(void **state)
 	(void)state;
 	assert_true(stat_of("42 (shop) S 1 42 42 0 -1 4194560 100 0 0 0 17 5 0 0 20 0 3 0 12345 1000 200\n", &ns));
 	assert_int_equal(ns, 22 * TICK);
-	assert_true(stat_of("42 (a) b) 9 9) R 1 42 42 0 -1 4194560 100 0 0 0 1 2 0 0\n", &ns));
+	assert_true(stat_of("42 (a) b) 9 9) R 1 42 42 0 -1 4194560 100 0 0 0 1 2 30 4\n", &ns));
 	assert_int_equal(ns, 3 * TICK);
+	assert_int_equal(children_ns, 34 * TICK);
 	assert_false(stat_of("", &ns));
 	assert_false(stat_of("42 (shop) S 1 42 42 0 -1 4194560 100 0 0 0 17", &ns));
 	assert_false(stat_of("42 (shop) S 1 42 42 0 -1 4194560 100 0 0 0 x 5 0\n", &ns));
