@@ -10,13 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cursor.h"
 #include "base/text.h"
+#include "model/clr.h"
 #include "model/event.h"
+#include "model/spoor_payload.h"
 #include "model/symbolmap.h"
 #include "model/trace.h"
 
 /* What a sample weighs when neither it nor the recording says: the unit of this format's samples. */
 #define WEIGHT_UNKNOWN_NS 1000000u
+#define THREAD_TIME_MAX_NS UINT64_C(1000000000) /* a thread that was not sampled for longer was not there */
+#define SETTLE_NS          UINT64_C(1000000000)
+#define THREAD_REST        (UINT64_C(1) << 32)  /* beside a thread: the clock of its process's others */
 
 bool profile_filter_is_empty(const struct profile_filter *filter)
 {
@@ -58,21 +64,10 @@ static bool is_wanted(const struct profile *profile, const struct event *event)
 	return since_ns >= filter->from_ns && (!filter->to_ns || since_ns < filter->to_ns);
 }
 
-int profile_event(void *context, const struct event *event)
+static int take_sample(struct profile *profile, const struct event *event, uint64_t weight_ns)
 {
-	struct profile *profile = context;
 	const struct trace *trace = profile->trace;
 
-	if (event->kind != EVENT_SAMPLE || event->thread_index >= trace->threads.count) {
-		while (profile->by_schema.count <= event->schema_index)
-			if (!vec_add(&profile->by_schema, 0))
-				return -ENOMEM;
-		profile->by_schema.items[event->schema_index]++;
-		return 0;
-	}
-	uint64_t weight_ns = event->value ? event->value : trace->recording.period_ns;
-	if (!weight_ns)
-		weight_ns = WEIGHT_UNKNOWN_NS;
 	if (!profile->all_count || event->time_ns < profile->first_ns)
 		profile->first_ns = event->time_ns;
 	if (event->time_ns > profile->last_ns)
@@ -103,6 +98,133 @@ int profile_event(void *context, const struct event *event)
 	*stack = (struct profile_stack){ .process = process, .stack = event->stack_index,
 		.epoch = epoch, .weight_ns = weight_ns, .count = 1 };
 	return map_add(&profile->index, hash, profile->stacks.count) ? 0 : -ENOMEM;
+}
+
+/* ---- samples of a runtime ---- */
+
+static bool options_say(const struct trace *trace, const char *what)
+{
+	return strstr(trace_text(trace, trace->recording.options), what) != NULL;
+}
+
+static enum profile_samples what_samples_are(const struct profile *profile)
+{
+	const struct trace *trace = profile->trace;
+
+	if (options_say(trace, "\"thread_clocks\":true"))
+		return PROFILE_BY_CLOCKS;
+	/* A recording has its own samples, whatever else was asked for. */
+	return trace->recording.period_ns || profile->all_count || options_say(trace, "\"event\":") ? PROFILE_UNUSED : PROFILE_THREAD_TIME;
+}
+
+static int take_latest(struct profile *profile, uint32_t thread, const struct profile_latest *latest, uint64_t until_ns)
+{
+	const struct event event = { .time_ns = latest->time_ns, .thread_index = thread, .stack_index = latest->stack, .kind = EVENT_SAMPLE };
+	uint64_t time_ns = until_ns > latest->time_ns ? until_ns - latest->time_ns : 0;
+
+	if (!latest->time_ns || !time_ns)
+		return 0;
+	return take_sample(profile, &event, time_ns < THREAD_TIME_MAX_NS ? time_ns : THREAD_TIME_MAX_NS);
+}
+
+static int take_thread_time(struct profile *profile, const struct event *event)
+{
+	while (profile->latest.count <= event->thread_index)
+		if (!vec_push(&profile->latest))
+			return -ENOMEM;
+	struct profile_latest before = profile->latest.items[event->thread_index];
+
+	profile->latest.items[event->thread_index] = (struct profile_latest){ .time_ns = event->time_ns, .stack = event->stack_index };
+	return take_latest(profile, event->thread_index, &before, event->time_ns);
+}
+
+struct settling {
+	struct profile *profile;
+	int error;
+};
+
+static void on_share(void *context, const struct clock_share *share)
+{
+	struct settling *settling = context;
+	const struct event event = { .time_ns = share->time_ns, .thread_index = (uint32_t)share->thread, .stack_index = share->stack,
+		.kind = EVENT_SAMPLE };
+
+	if (!settling->error)
+		settling->error = take_sample(settling->profile, &event, share->cpu_ns);
+}
+
+static int settle(struct profile *profile, uint64_t until_ns)
+{
+	struct settling settling = { .profile = profile };
+
+	clock_join_settle(&profile->join, until_ns, on_share, &settling);
+	profile->settled_ns = until_ns;
+	return settling.error;
+}
+
+static int take_runtime_sample(struct profile *profile, const struct event *event)
+{
+	struct cursor payload = cursor_of(event->payload, event->payload_size);
+
+	if (profile->samples == PROFILE_UNDECIDED)
+		profile->samples = what_samples_are(profile);
+	if (profile->samples == PROFILE_THREAD_TIME)
+		return take_thread_time(profile, event);
+	if (profile->samples != PROFILE_BY_CLOCKS)
+		return 0;
+	return clock_join_sample(&profile->join, event->thread_index, event->time_ns, event->stack_index,
+		cursor_u32(&payload) == CLR_SAMPLE_MANAGED);
+}
+
+/* In files clocks and samples stand in order of time, but for what came late. */
+static int take_clock(struct profile *profile, const struct event *event)
+{
+	struct payload_thread_clock clock;
+
+	if (payload_read_thread_clock(event->payload, event->payload_size, &clock) < 0)
+		return 0; /* as every event of ours that does not read */
+	uint64_t thread = event->thread_index | (clock.rest ? THREAD_REST : 0);
+	int error = clock_join_clock(&profile->join, thread, event->time_ns, clock.run_ns);
+
+	if (!error && event->time_ns > profile->settled_ns + 2 * SETTLE_NS)
+		error = settle(profile, event->time_ns - SETTLE_NS);
+	return error;
+}
+
+int profile_event(void *context, const struct event *event)
+{
+	struct profile *profile = context;
+	const struct trace *trace = profile->trace;
+
+	if (event->kind == EVENT_SAMPLE && event->thread_index < trace->threads.count) {
+		uint64_t weight_ns = event->value ? event->value : trace->recording.period_ns;
+		return take_sample(profile, event, weight_ns ? weight_ns : WEIGHT_UNKNOWN_NS);
+	}
+	while (profile->by_schema.count <= event->schema_index)
+		if (!vec_add(&profile->by_schema, 0))
+			return -ENOMEM;
+	profile->by_schema.items[event->schema_index]++;
+	if (event->schema_index >= trace->schemas.count || !event->thread_index || event->thread_index >= trace->threads.count)
+		return 0;
+	const struct schema *schema = &trace->schemas.items[event->schema_index];
+
+	if (schema->provider_kind == PROVIDER_SAMPLE && schema->event_id == CLR_THREAD_SAMPLE)
+		return take_runtime_sample(profile, event);
+	return event->schema_index == trace->known_schemas[SPOOR_THREAD_CLOCK] ||
+			(schema->provider_kind == PROVIDER_SPOOR && schema->event_id == known_events[SPOOR_THREAD_CLOCK].event_id)
+		? take_clock(profile, event)
+		: 0;
+}
+
+/* What still waits when the file has been read. */
+static int take_rest(struct profile *profile)
+{
+	int error = settle(profile, UINT64_MAX);
+
+	/* Of each thread's last sample nobody knows how long it was true. */
+	clock_join_done(&profile->join);
+	vec_done(&profile->latest);
+	return error;
 }
 
 static bool process_is_wanted(const struct profile *profile, uint32_t index)
@@ -224,7 +346,7 @@ int profile_name(struct profile *profile, struct symbolmap *names)
 	struct module_answers answers = { 0 };
 	const struct profile_stack *previous = NULL;
 	uint32_t kept = 0;
-	int error = 0;
+	int error = take_rest(profile);
 
 	map_done(&profile->index); /* counting is over */
 	if (profile->stacks.count > 1)
@@ -232,7 +354,7 @@ int profile_name(struct profile *profile, struct symbolmap *names)
 			compare_stacks);
 	bool wanted = false;
 	uint32_t asked = UINT32_MAX; /* the process that `wanted` is about */
-	for (uint32_t i = 0; i < profile->stacks.count; i++) {
+	for (uint32_t i = 0; !error && i < profile->stacks.count; i++) {
 		struct profile_stack stack = profile->stacks.items[i];
 		if (stack.process != asked)
 			wanted = process_is_wanted(profile, stack.process);
@@ -272,6 +394,8 @@ void profile_done(struct profile *profile)
 	vec_done(&profile->stacks);
 	vec_done(&profile->functions);
 	vec_done(&profile->by_schema);
+	vec_done(&profile->latest);
+	clock_join_done(&profile->join);
 	map_done(&profile->index);
 	profile_filter_done(&profile->filter);
 	*profile = (struct profile){ 0 };

@@ -18,6 +18,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "model/clock_join.h"
 
 struct event;
 struct symbolmap;
@@ -50,12 +51,30 @@ struct profile_stack {
 	uint32_t frame_count;
 };
 
+/* What the runtime's own samples of its managed threads are worth. */
+enum profile_samples {
+	PROFILE_UNDECIDED,       /* none has come yet */
+	PROFILE_UNUSED,          /* nothing: the file has CPU samples */
+	PROFILE_BY_CLOCKS,       /* CPU time, by the threads' clocks beside them */
+	PROFILE_THREAD_TIME,     /* the time to their thread's next sample */
+};
+
+/* A thread's last sample, without clocks. */
+struct profile_latest {
+	uint64_t time_ns;        /* 0: none yet */
+	uint32_t stack;
+};
+
 struct profile {
 	struct trace *trace;
 	struct profile_filter filter;      /* the caller's lists */
 	VEC(struct profile_stack) stacks;  /* after profile_name(): what passed the filter, by process */
 	VEC(uint32_t) functions;
 	struct map index;
+	enum profile_samples samples;
+	struct clock_join join;
+	uint64_t settled_ns;
+	VEC(struct profile_latest) latest; /* by thread */
 	uint64_t first_ns;                 /* of the samples; UINT64_MAX when there are none */
 	uint64_t last_ns;
 	VEC(uint64_t) by_schema;           /* events of the whole recording that are no samples, by schema */
@@ -67,7 +86,7 @@ struct profile {
 	uint64_t named_frame_count;
 };
 
-/* Takes an event; those that are no samples are passed over. `context` is the profile. 0, or -ENOMEM. */
+/* Takes an event; those that are no samples, and no runtime's samples either, are passed over. `context` is the profile. 0, or -ENOMEM. */
 int profile_event(void *context, const struct event *event);
 
 /* Names the stacks and drops those that the filter refuses. Once. */

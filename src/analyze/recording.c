@@ -133,6 +133,12 @@ static int count_events(struct report *report, const struct trace *trace, const 
 	return 0;
 }
 
+/* As the recorder says of itself in the options of the session. */
+static bool options_say(const struct trace *trace, const char *what)
+{
+	return strstr(trace_text(trace, trace->recording.options), what) != NULL;
+}
+
 int recording_describe(struct report *report, const struct trace *trace,
 	const struct symbolmap *names, const struct profile *profile)
 {
@@ -141,6 +147,12 @@ int recording_describe(struct report *report, const struct trace *trace,
 
 	report->trace = trace;
 	report->names = names;
+	bool clocks_only = options_say(trace, "\"event\":\"thread-clocks\"");
+
+	report->no_stacks = clocks_only && (options_say(trace, "\"dotnet\":false") || options_say(trace, "\"names\":false"));
+	report->weighing = clocks_only || profile->samples == PROFILE_BY_CLOCKS ? REPORT_CPU_CLOCKS
+		: profile->samples == PROFILE_THREAD_TIME			       ? REPORT_THREAD_TIME
+										       : REPORT_CPU;
 	report->begin_ns = recording->sync_ns ? recording->sync_ns : profile->first_ns;
 	if (profile->all_count && end_ns < profile->last_ns)
 		end_ns = profile->last_ns;
@@ -149,7 +161,7 @@ int recording_describe(struct report *report, const struct trace *trace,
 	report->rate_hz = recording->period_ns ? 1e9 / (double)recording->period_ns : 0;
 	report->all_samples = profile->all_count;
 	report->all_cpu_ns = profile->all_weight_ns;
-	report->busy = report->cpu_count && report->duration_ns
+	report->busy = report->cpu_count && report->duration_ns && report->weighing != REPORT_THREAD_TIME
 		? (double)report->all_cpu_ns / (double)report->cpu_count / (double)report->duration_ns
 		: -1;
 	if (report->busy > 1)

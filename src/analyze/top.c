@@ -77,6 +77,8 @@ static int count_process(struct report *report, const struct profile *profile, s
 			break;
 		process.cpu_ns += stack->weight_ns;
 		process.samples += stack->count;
+		if (!stack->frame_count)
+			process.stackless_ns += stack->weight_ns;
 		for (uint32_t i = 0; i < stack->frame_count; i++) {
 			uint32_t function = profile->functions.items[stack->at + i];
 			struct sum *sum = &sums[function];

@@ -329,6 +329,10 @@ static void add_elapsed(struct bytes *out, uint64_t ns)
 /* What -v says of the events that were opened. */
 static void add_details(const struct recorder_info *info, struct bytes *out)
 {
+	if (info->clock == RECORD_CLOCK_NONE) {
+		bytes_text(out, "\nclocks     of threads that .NET runtimes sample every 20 ms, of others every 500 ms; less often where that would take 2 % of a CPU");
+		return;
+	}
 	bytes_printf(out, "\nevents     %s every ", info->clock == RECORD_CLOCK_CYCLES ? "cycles" : "cpu-clock");
 	text_add_duration(out, (double)info->period_ns / 1e9);
 	bytes_printf(out, ", %s; idle %s; stacks of at most %u frames",
@@ -357,11 +361,14 @@ static void say_begin(struct recording_run *run)
 	cleanup(bytes_done) struct bytes line = { 0 };
 
 	bytes_printf(&line, "recording  %s", bytes_z(&run->subject));
-	if (info->kernel_excluded)
+	if (info->kernel_excluded && info->clock != RECORD_CLOCK_NONE)
 		bytes_text(&line, ", user code only,");
-	else if (!run->pids.count && !run->args->command)
+	else if (info->ring_count && !run->pids.count && !run->args->command)
 		bytes_printf(&line, ": %u CPUs", info->ring_count);
-	bytes_printf(&line, " at %u Hz", info->frequency_hz);
+	if (info->clock == RECORD_CLOCK_NONE)
+		bytes_text(&line, " by the threads' CPU clocks");
+	else
+		bytes_printf(&line, " at %u Hz", info->frequency_hz);
 	if (run->screen.terminal && !run->values->duration_ns && !run->args->command)
 		bytes_text(&line, "; Enter or Ctrl-C ends it");
 	if (run->values->verbose)
@@ -708,10 +715,45 @@ static bool wait_delay(struct recording_run *run)
 	return !run->reason;
 }
 
+/* What there is to record without any perf event, behind what is refused and why. */
+static void say_instead(const struct live_options *options, struct diag *refusal)
+{
+	const struct diag all = *refusal;
+	bool stacks = !options->no_dotnet && !options->no_names;
+
+	*refusal = (struct diag){ 0 }; /* its first sentence is its last */
+	diag_set(refusal, all.error, "%s; instead %s", all.text,
+		stacks ? "the threads' CPU clocks are read, and .NET runtimes sample their managed stacks, stopping their threads for it: "
+			 "no native and kernel frames, and no stacks of other programs"
+		       : "the threads' CPU clocks are read: CPU time by process and thread, and no stacks");
+	diag_remedy(refusal, "%s", all.remedy);
+}
+
+/* Perf events are refused altogether: the threads' clocks are there for all to read. What only perf events can do fails as it did. */
+static bool open_without_events(struct recording_run *run, struct live_options *options, struct diag *diag)
+{
+	struct diag refusal = { 0 };
+	struct diag failure = { 0 };
+
+	if (options->kernel_only || options->cpu_count || !recorder_refusal(&refusal))
+		return false;
+	say_instead(options, &refusal);
+	options->instead = &refusal;
+	int result = live_open(options, &run->live, &failure);
+
+	options->instead = NULL;
+	if (result < 0)
+		return false;
+	*diag = (struct diag){ 0 };
+	return true;
+}
+
 static int open_live(struct recording_run *run, struct live_options *options, struct diag *diag)
 {
 	int result = live_open(options, &run->live, diag);
 
+	if ((result == -EACCES || result == -EPERM || result == -ENOSYS || result == -ENOENT) && open_without_events(run, options, diag))
+		return 0;
 	if (result != -EACCES || !options->machine || run->values->targets.all || run->values->kernel_only)
 		return result;
 	/* Nobody asked for the whole machine by name: then what this user runs, and a sentence about the rest. */

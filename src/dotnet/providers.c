@@ -35,7 +35,7 @@ const struct provider_profile provider_profiles[] = {
 		"threads",
 		PROVIDER_CLR_NAME ":0x100003801D:4", 0 },
 	{ "dotnet-sampled-thread-time",
-		"where threads are, about 100 times a second: thread time, not CPU time",
+		"where threads are, some hundred times a second: thread time, and their CPU clocks beside it",
 		PROVIDER_SAMPLE_NAME ":0xF00000000000:4", 0 },
 	{ "gc-verbose", "collections, and allocations as they are sampled",
 		PROVIDER_CLR_NAME ":0x8003:5", 0 },

@@ -47,6 +47,8 @@
 #define LIVE_LEVEL     5u           /* method loads come at no lower one */
 #define RUNDOWN_KEYWORDS (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT)
 #define CLR_PROVIDER   "Microsoft-Windows-DotNETRuntime"
+#define SAMPLE_PROVIDER "Microsoft-DotNETCore-SampleProfiler"
+#define SAMPLE_LEVEL   4u
 #define PROVIDERS_MAX  64u
 #define DENIED_MAX     64u
 
@@ -68,6 +70,7 @@ enum phase {
 enum step {
 	STEP_INFO,
 	STEP_LIVE,
+	STEP_SAMPLES,
 	STEP_RUNDOWN,
 	STEP_DONE,
 };
@@ -112,6 +115,7 @@ struct dotnet_client {
 	struct stream streams[DOTNET_STREAM_COUNT];
 	const struct ipc_provider *wanted; /* beside methods */
 	uint32_t wanted_count;
+	bool sampled;              /* the runtime's own sampler is wanted */
 	enum step step;
 	enum ipc_command info_command;
 	enum ipc_command collect_command;
@@ -264,29 +268,41 @@ static void begin_collect(struct dotnet_client *client, enum dotnet_stream strea
 		.name = "Microsoft-DotNETCore-EventPipe",
 		.level = 1,
 	};
+	static const struct ipc_provider sampler = {
+		.name = SAMPLE_PROVIDER,
+		.level = SAMPLE_LEVEL,
+	};
 	struct ipc_provider live[PROVIDERS_MAX];
 	uint32_t live_count = live_providers(client, live);
-	const struct ipc_request request = {
+	struct ipc_request request = {
 		.command = client->collect_command,
 		.buffer_mb = BUFFER_MB,
-		.rundown_keywords = stream == DOTNET_STREAM_RUNDOWN ? RUNDOWN_KEYWORDS : 0,
-		.providers = stream == DOTNET_STREAM_RUNDOWN ? &quiet : live,
-		.provider_count = stream == DOTNET_STREAM_RUNDOWN ? 1 : live_count,
+		.providers = live,
+		.provider_count = live_count,
 	};
 
+	if (stream != DOTNET_STREAM_LIVE) {
+		request.providers = stream == DOTNET_STREAM_SAMPLES ? &sampler : &quiet;
+		request.provider_count = 1;
+		request.stacks = stream == DOTNET_STREAM_SAMPLES;
+		request.rundown_keywords = stream == DOTNET_STREAM_RUNDOWN ? RUNDOWN_KEYWORDS : 0;
+	}
 	begin_exchange(client, &request, stream, now_ns);
 }
 
 /* As the runtime was asked; what it opened itself by. */
 static void describe_session(struct dotnet_client *client, enum dotnet_stream stream)
 {
-	const char *stacks = client->exchange.command == IPC_COLLECT_TRACING_2 ? "with stacks" : "no stacks";
+	bool stacked = client->exchange.command == IPC_COLLECT_TRACING_2 || stream == DOTNET_STREAM_SAMPLES;
+	const char *stacks = stacked ? "with stacks" : "no stacks";
 	struct ipc_provider live[PROVIDERS_MAX];
 	uint32_t live_count = live_providers(client, live);
 	struct bytes text = { 0 };
 
 	if (stream == DOTNET_STREAM_RUNDOWN)
 		bytes_printf(&text, "rundown 0x%x", (unsigned)RUNDOWN_KEYWORDS);
+	if (stream == DOTNET_STREAM_SAMPLES)
+		bytes_printf(&text, "samples %s:0x0:%u", SAMPLE_PROVIDER, SAMPLE_LEVEL);
 	for (uint32_t i = 0; stream == DOTNET_STREAM_LIVE && i < live_count; i++)
 		bytes_printf(&text, "%s%s:0x%" PRIx64 ":%" PRIu32, i ? ", " : "live ", live[i].name, live[i].keywords,
 			live[i].level);
@@ -362,6 +378,13 @@ static void take_info(struct dotnet_client *client)
 	close_exchange(client);
 }
 
+static enum step step_behind(const struct dotnet_client *client, enum dotnet_stream stream)
+{
+	if (stream == DOTNET_STREAM_RUNDOWN)
+		return STEP_DONE;
+	return stream == DOTNET_STREAM_LIVE && client->sampled ? STEP_SAMPLES : STEP_RUNDOWN;
+}
+
 static void take_collect(struct dotnet_client *client)
 {
 	struct exchange *exchange = &client->exchange;
@@ -387,7 +410,7 @@ static void take_collect(struct dotnet_client *client)
 		describe_session(client, exchange->stream);
 		stream->opened = true;
 		stream->stop_due = exchange->stream == DOTNET_STREAM_RUNDOWN;
-		client->step = exchange->stream == DOTNET_STREAM_LIVE ? STEP_RUNDOWN : STEP_DONE;
+		client->step = step_behind(client, exchange->stream);
 		close_exchange(client);
 		return;
 	}
@@ -405,7 +428,7 @@ static void take_collect(struct dotnet_client *client)
 	}
 	snprintf(text, sizeof(text), "%s (0x%08x)", ipc_error_words(error), error);
 	set_reason(client, error == IPC_ERROR_FAIL ? "slots" : "error", text);
-	client->step = exchange->stream == DOTNET_STREAM_LIVE ? STEP_RUNDOWN : STEP_DONE;
+	client->step = step_behind(client, exchange->stream);
 	close_exchange(client);
 }
 
@@ -670,6 +693,9 @@ static bool start_next(struct dotnet_client *client, uint64_t now_ns)
 	case STEP_LIVE:
 		begin_collect(client, DOTNET_STREAM_LIVE, now_ns);
 		return true;
+	case STEP_SAMPLES:
+		begin_collect(client, DOTNET_STREAM_SAMPLES, now_ns);
+		return true;
 	case STEP_RUNDOWN:
 		begin_collect(client, DOTNET_STREAM_RUNDOWN, now_ns);
 		return true;
@@ -681,8 +707,10 @@ static bool start_next(struct dotnet_client *client, uint64_t now_ns)
 
 static bool is_open(const struct dotnet_client *client)
 {
-	return client->exchange.phase != PHASE_IDLE || client->streams[DOTNET_STREAM_LIVE].fd >= 0 ||
-		client->streams[DOTNET_STREAM_RUNDOWN].fd >= 0;
+	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
+		if (client->streams[i].fd >= 0)
+			return true;
+	return client->exchange.phase != PHASE_IDLE;
 }
 
 /* Something is awaited from the peer that it should send without being prompted by its own work. */
@@ -830,6 +858,11 @@ void dotnet_client_ask(struct dotnet_client *client, const struct ipc_provider *
 		client->collect_command = IPC_COLLECT_TRACING_5;
 }
 
+void dotnet_client_sample(struct dotnet_client *client)
+{
+	client->sampled = true;
+}
+
 /* The live stream had little to say a moment ago: what comes meanwhile is read at once. */
 static bool rests(const struct dotnet_client *client, enum dotnet_stream which)
 {
@@ -888,7 +921,7 @@ uint64_t dotnet_client_wake_ns(const struct dotnet_client *client)
 
 enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t now_ns)
 {
-	size_t budget[DOTNET_STREAM_COUNT] = { READ_MAX, READ_MAX };
+	size_t budget[DOTNET_STREAM_COUNT] = { READ_MAX, READ_MAX, READ_MAX };
 	bool again = !is_guarded_off(client, now_ns);
 
 	for (unsigned i = 0; again && i < STEPS_MAX; i++) {
@@ -897,7 +930,7 @@ enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t n
 			again |= read_stream(client, (enum dotnet_stream)s, &budget[s], now_ns);
 		again = !client->ended && (start_next(client, now_ns) || again);
 	}
-	client->behind = again || !budget[DOTNET_STREAM_LIVE];
+	client->behind = again || !budget[DOTNET_STREAM_LIVE] || !budget[DOTNET_STREAM_SAMPLES];
 	client->now_ns = now_ns;
 	size_t taken = READ_MAX - budget[DOTNET_STREAM_LIVE];
 	if (taken && taken <= REST_BYTES && !client->behind)

@@ -9,9 +9,10 @@
  *   at the end: dotnet_client_stop(client, now_ns);  the same turns, until DOTNET_ENDED
  *   always:     dotnet_client_free(client);
  *
- * What it does: ask who it is (ProcessInfo3, 2, 1); open the live session, which tells of methods that come; open a second one for the
+ * What it does: ask who it is (ProcessInfo3, 2, 1); open the live session, which tells of methods that come; open one with the runtime's own sampler, if that was
+ * asked for (dotnet_client_sample()), so that what it floods is its own buffer; open another one for the
  * rundown, which is stopped at once and thereby tells of all that exist; at its end the names are known, and the live one goes on until
- * the stop. Nettrace bytes of both go to the handler as they come; no event is parsed here.
+ * the stop. Nettrace bytes of all go to the handler as they come; no event is parsed here.
  *
  * Promises: a session that was opened is ended by StopTracing, whatever happens (each process has only 64); its stream is read until its
  * end meanwhile, because the runtime would stand still otherwise. A peer that hangs, lies or dies costs only itself. A peer that does not
@@ -36,7 +37,7 @@ struct guard;
 struct ipc_process_info;
 struct ipc_provider;
 
-#define DOTNET_FDS_MAX 3u
+#define DOTNET_FDS_MAX 4u
 
 /* Silence for longer than this is a hung peer; a stop that takes longer than the second is cut short. */
 #define DOTNET_ANSWER_NS UINT64_C(5000000000)
@@ -44,6 +45,7 @@ struct ipc_provider;
 
 enum dotnet_stream {
 	DOTNET_STREAM_LIVE,
+	DOTNET_STREAM_SAMPLES, /* the runtime's sampled stacks, when they were asked for */
 	DOTNET_STREAM_RUNDOWN,
 	DOTNET_STREAM_COUNT,
 };
@@ -78,6 +80,9 @@ void dotnet_client_guard(struct dotnet_client *client, struct guard *guard);
  * comes, for the caller to pass over, where not.
  */
 void dotnet_client_ask(struct dotnet_client *client, const struct ipc_provider *providers, uint32_t count);
+
+/* The runtime samples the stacks of its managed threads, which it stops for that some hundred times a second. Before its first turn. */
+void dotnet_client_sample(struct dotnet_client *client);
 
 /* The descriptors to wait for, and how many they are. */
 size_t dotnet_client_fds(const struct dotnet_client *client, struct pollfd fds[DOTNET_FDS_MAX]);

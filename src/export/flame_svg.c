@@ -359,10 +359,10 @@ static void add_data(struct picture *p, const struct flame_options *options)
 
 	bytes_printf(out,
 		"<script>//<![CDATA[\nconst D={width:%u,fixed:%s,top:%u,row:%u,"
-		"margin:%u,char:%.1f,least:%u,height:%" PRIu64 ",total:%" PRIu64 ",\nnames:[\n",
+		"margin:%u,char:%.1f,least:%u,height:%" PRIu64 ",total:%" PRIu64 ",unit:'%s',\nnames:[\n",
 		p->width, options->width ? "true" : "false", TOP, ROW, MARGIN, CHAR, FLAME_WIDTH_MIN,
 		TOP + (uint64_t)(p->depth + 1) * ROW + BOTTOM,
-		p->tree->nodes.items[CALL_TREE_ROOT].total_ns / 1000);
+		p->tree->nodes.items[CALL_TREE_ROOT].total_ns / 1000, label_weight(p->report));
 	for (uint32_t i = 1; i < p->labels.count; i++) {
 		const struct label *label = &p->labels.items[i];
 		const char *text = (const char *)p->names_text.data + label->at;
@@ -475,7 +475,7 @@ static void add_facts(struct bytes *out, const struct report *report)
 	text_add_count(out, report->samples);
 	bytes_text(out, report->samples == 1 ? " sample, " : " samples, ");
 	double seconds = (double)report->cpu_ns / 1e9;
-	bytes_printf(out, "%.*f CPU s", seconds >= 99.95 ? 0 : seconds >= 9.995 ? 1 : 2, seconds);
+	bytes_printf(out, "%.*f %s s", seconds >= 99.95 ? 0 : seconds >= 9.995 ? 1 : 2, seconds, label_weight(report));
 	bytes_text(out, dot);
 	label_loss(out, report);
 	if (report->selection) {

@@ -147,3 +147,8 @@ const char *label_unnamed(const struct trace *trace, uint32_t module, uint8_t fu
 		return "memory without a file";
 	return trace_text(trace, module);
 }
+
+const char *label_weight(const struct report *report)
+{
+	return report->weighing == REPORT_THREAD_TIME ? "thread" : "CPU";
+}

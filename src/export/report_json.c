@@ -203,6 +203,7 @@ static void add_process(struct json *j, const struct report *report,
 	add_text(j, report->trace, "runtime_version", p->runtime_version);
 	json_u64(j, "samples", process->samples);
 	json_u64(j, "cpu_ns", process->cpu_ns);
+	json_u64(j, "without_stack_ns", process->stackless_ns);
 	json_u64(j, "function_count", process->row_count);
 	json_array(j, "functions");
 	for (uint32_t i = 0; i < process->row_count && (!row_count || i < row_count); i++) {
@@ -276,6 +277,11 @@ static void add_tree(struct json *j, const struct report *report, const struct c
 void report_json(const struct report *report, const struct call_tree *tree, uint32_t row_count,
 	struct bytes *out)
 {
+	static const char *const weighings[] = {
+		[REPORT_CPU] = "cpu",
+		[REPORT_CPU_CLOCKS] = "cpu_clocks",
+		[REPORT_THREAD_TIME] = "thread_time",
+	};
 	struct json json = { .out = out };
 	struct json *j = &json;
 
@@ -288,6 +294,7 @@ void report_json(const struct report *report, const struct call_tree *tree, uint
 	json_f64(j, "cpu_busy", report->busy >= 0 ? report->busy : (double)NAN);
 	json_u64(j, "selected_samples", report->samples);
 	json_u64(j, "selected_cpu_ns", report->cpu_ns);
+	json_z(j, "weighing", weighings[report->weighing]);
 	add_machine(j, report);
 	add_losses(j, report);
 	add_notices(j, report);

@@ -26,6 +26,7 @@
 #define PROCESS_TABLES_MAX  3u
 #define PROCESS_SHARE_MIN   0.01  /* of the table of processes */
 #define TABLE_SHARE_MIN     0.05  /* a process below it gets no table of functions */
+#define STACKLESS_SHARE_MIN 0.001 /* of a process, to get a line */
 #define STEP_SHARE_MIN      0.01  /* of the tree */
 #define BRANCHES_MAX        100u  /* nested ones */
 #define NAME_COLUMNS_MAX    64u   /* in a pipe: wider names push what stands behind them */
@@ -205,7 +206,7 @@ static void add_head(struct page *page)
 		bytes_text(out, " CPU s)\n");
 	} else {
 		add_cpu_seconds(out, report->all_cpu_ns);
-		bytes_text(out, " CPU s\n");
+		bytes_printf(out, " %s s\n", label_weight(report));
 	}
 }
 
@@ -345,6 +346,12 @@ static void add_trust(struct page *page)
 		add_unnamed(page);
 	}
 	bytes_text(out, "\n");
+	if (report->weighing == REPORT_CPU_CLOCKS)
+		bytes_text(out, report->no_stacks
+				? "CPU time by each thread's CPU clock; no stacks\n"
+				: "managed stacks sampled by the runtime, weighted by each thread's CPU clock; no native frames\n");
+	if (report->weighing == REPORT_THREAD_TIME)
+		bytes_text(out, "thread time, not CPU time: the runtime samples threads whether they run or wait, and no thread's CPU clock is in this file\n");
 	add_sessions(page);
 	if (report->killed)
 		bytes_text(out, "the recorder was stopped before it could end the recording: the last "
@@ -373,7 +380,7 @@ static void add_trust(struct page *page)
 		text_add_count(out, report->samples);
 		bytes_text(out, " samples, ");
 		add_cpu_seconds(out, report->cpu_ns);
-		bytes_text(out, " CPU s, of ");
+		bytes_printf(out, " %s s, of ", label_weight(report));
 		text_add_safe(out, report->selection, strlen(report->selection));
 		bytes_text(out, "\n");
 	}
@@ -407,7 +414,7 @@ static void add_processes(struct page *page)
 
 	bytes_text(out, "\n");
 	paint(page, color_dim);
-	bytes_text(out, "  CPU s    share  process\n");
+	bytes_text(out, report->weighing == REPORT_THREAD_TIME ? "thread s   share  process\n" : "  CPU s    share  process\n");
 	paint(page, color_reset);
 	for (; shown < report->processes.count && shown < PROCESS_ROWS_MAX; shown++) {
 		const struct report_process *process = &report->processes.items[shown];
@@ -532,6 +539,14 @@ static void add_table(struct page *page, const struct report_process *process)
 		}
 		add_function(page, rows[i].function, widths.name, &widths);
 		shown_ns += rows[i].self_ns;
+	}
+	if (share_of(process->stackless_ns, process->cpu_ns) >= STACKLESS_SHARE_MIN) {
+		paint(page, color_dim);
+		add_percent(out, share_of(process->stackless_ns, process->cpu_ns), false);
+		bytes_text(out, page->options->without_total ? "  " : "           ");
+		bytes_text(out, report->weighing == REPORT_CPU_CLOCKS ? "(no managed stack: native threads, the runtime's own)\n" : "(no stack)\n");
+		paint(page, color_reset);
+		shown_ns += process->stackless_ns;
 	}
 	if (shown < process->row_count) {
 		uint32_t more = process->row_count - shown;
@@ -783,7 +798,7 @@ static void add_tree(struct page *page, struct call_tree *tree)
 		}
 		bytes_text(out, " and its callers: ");
 		add_cpu_seconds(out, root->total_ns);
-		bytes_printf(out, " CPU s, %.1f %% of what is shown\n",
+		bytes_printf(out, " %s s, %.1f %% of what is shown\n", label_weight(page->report),
 			100 * share_of(root->total_ns, page->report->cpu_ns));
 		add_tree_below(page, tree, root);
 		return;
@@ -800,7 +815,7 @@ static void add_tree(struct page *page, struct call_tree *tree)
 		paint(page, color_reset);
 		bytes_text(out, "  ");
 		add_cpu_seconds(out, node->total_ns);
-		bytes_text(out, " CPU s\n");
+		bytes_printf(out, " %s s\n", label_weight(page->report));
 		add_tree_below(page, tree, node);
 	}
 }

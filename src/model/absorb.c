@@ -15,6 +15,7 @@
 
 #define ID_MASK        (~UINT64_C(0) >> 2)
 #define KEY_METADATA   (UINT64_C(1) << 62)
+#define KEY_MODULE     (UINT64_C(2) << 62)
 #define KEY_CODE       (UINT64_C(3) << 62)
 
 /* Process of the event's thread; 0 none. */
@@ -423,7 +424,42 @@ static void add_text16(struct bytes *out, struct cursor *c)
 		text_add_utf16(out, text, units);
 }
 
-/* MethodLoadVerbose and MethodDCEndVerbose of other writers' files; ours has CodeAdded. */
+static uint64_t module_key(uint32_t process, uint64_t module_id)
+{
+	return KEY_MODULE | (hash_u64(module_id ^ hash_u64(process)) & ID_MASK);
+}
+
+/* ModuleLoad, ModuleDCEnd: which file the methods are of, those too that were told before it. */
+static int absorb_module(struct trace *trace, const struct event *event)
+{
+	struct cursor c = cursor_of(event->payload, event->payload_size);
+	uint64_t module_id = cursor_u64(&c);
+	uint32_t index = process_of(trace, event);
+	struct process *process = &trace->processes.items[index];
+	struct bytes path = { 0 };
+
+	cursor_skip(&c, 8 + 4 + 4); /* AssemblyID, flags, reserved */
+	add_text16(&path, &c);
+	const char *text = bytes_z(&path);
+	size_t at = strlen(text);
+
+	while (at && text[at - 1] != '/' && text[at - 1] != '\\')
+		at--;
+	uint32_t name = strtab_add(&trace->strings, text + at, strlen(text + at));
+	bool failed = path.failed;
+
+	bytes_done(&path);
+	if (failed || c.short_read || !name)
+		return failed ? -ENOMEM : c.short_read ? -EBADMSG : 1; /* a module without a file has no name */
+	if (!map_put(&trace->mapping_by_id, module_key(index, module_id), name))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < process->codes.count; i++)
+		if (process->codes.items[i].module_id == module_id && !process->codes.items[i].module)
+			process->codes.items[i].module = name;
+	return 1;
+}
+
+/* MethodLoadVerbose of other writers' files, and MethodDCEndVerbose of traces, ours too; our recordings have CodeAdded. */
 static int absorb_method(struct trace *trace, const struct event *event)
 {
 	struct cursor c = cursor_of(event->payload, event->payload_size);
@@ -431,7 +467,8 @@ static int absorb_method(struct trace *trace, const struct event *event)
 	struct bytes signature = { 0 };
 	struct code_range range = { .method_id = cursor_u64(&c), .removed_epoch = UINT32_MAX };
 
-	cursor_skip(&c, 8); /* module */
+	range.module_id = cursor_u64(&c);
+	range.module = map_get(&trace->mapping_by_id, module_key(process_of(trace, event), range.module_id));
 	range.begin = cursor_u64(&c);
 	uint32_t size = cursor_u32(&c);
 	cursor_skip(&c, 4); /* token */
@@ -518,11 +555,11 @@ static int absorb_known(struct trace *trace, const struct event *event, const st
 	case PROVIDER_EVENTPIPE:
 		return schema->event_id == 1 ? absorb_process_info(trace, event) : 0;
 	case PROVIDER_CLR:
-	case PROVIDER_CLR_RUNDOWN:
-		if (trace->recording.tool_version ||
-			schema->event_id != (schema->provider_kind == PROVIDER_CLR ? 143u : 144u))
+		if (trace->recording.tool_version)
 			return 0;
-		return absorb_method(trace, event);
+		return schema->event_id == 143 ? absorb_method(trace, event) : schema->event_id == 152 ? absorb_module(trace, event) : 0;
+	case PROVIDER_CLR_RUNDOWN:
+		return schema->event_id == 144 ? absorb_method(trace, event) : schema->event_id == 154 ? absorb_module(trace, event) : 0;
 	default:
 		return 0;
 	}

@@ -18,6 +18,10 @@ struct codemap;
 #define CLR_KEYWORD_JIT    UINT64_C(0x10)
 #define CLR_KEYWORD_NGEN   UINT64_C(0x20)
 
+/* The runtime's sampler: a thread's stack, and whether it was in managed code then. */
+#define CLR_THREAD_SAMPLE  0u
+#define CLR_SAMPLE_MANAGED 2u
+
 enum clr_event {
 	CLR_EVENT_METHOD_LOAD_VERBOSE = 143,
 	CLR_EVENT_METHOD_UNLOAD_VERBOSE = 144, /* rundown provider: MethodDCEndVerbose */

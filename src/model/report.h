@@ -44,6 +44,7 @@ struct report_row {
 };
 
 struct report_process {
+	uint64_t stackless_ns;   /* of cpu_ns: where no stack says what it was used for */
 	uint32_t process;        /* index in trace.processes */
 	uint32_t row_at;         /* its rows, sorted, in report.rows */
 	uint32_t row_count;
@@ -77,7 +78,16 @@ struct report_group {
 	uint64_t total_count;
 };
 
+/* What the weights of samples are. */
+enum report_weighing {
+	REPORT_CPU,              /* CPU time as the kernel samples it */
+	REPORT_CPU_CLOCKS,       /* ... as the threads' clocks tell it, of stacks that runtimes sampled */
+	REPORT_THREAD_TIME,      /* time that threads were there, whether they ran or waited */
+};
+
 struct report {
+	enum report_weighing weighing;
+	bool no_stacks;          /* REPORT_CPU_CLOCKS: no runtime was asked for any */
 	const struct trace *trace;
 	const struct symbolmap *names;
 	const char *file;        /* borrowed; as it is to be named to a person, or NULL */

@@ -295,6 +295,12 @@ bool payload_runtime(struct bytes *out, const struct payload_runtime *runtime)
 	return w.cut;
 }
 
+void payload_thread_clock(struct bytes *out, const struct payload_thread_clock *clock)
+{
+	bytes_u64(out, clock->run_ns);
+	bytes_u32(out, clock->rest);
+}
+
 void payload_process_end(struct bytes *out, const struct payload_process_end *end)
 {
 	bytes_varint(out, end->exit_code);
@@ -652,6 +658,15 @@ int payload_read_runtime(const uint8_t *payload, size_t size, struct strtab *str
 	ret_runtime->reachable = cursor_u32(&r.c) != 0;
 	ret_runtime->reason = get_text(&r);
 	ret_runtime->sessions = !r.c.short_read && cursor_left(&r.c) ? get_text(&r) : "";
+	return reader_done(&r);
+}
+
+int payload_read_thread_clock(const uint8_t *payload, size_t size, struct payload_thread_clock *ret_clock)
+{
+	struct reader r = reader_of(payload, size, NULL);
+
+	ret_clock->run_ns = cursor_u64(&r.c);
+	ret_clock->rest = cursor_u32(&r.c) != 0;
 	return reader_done(&r);
 }
 

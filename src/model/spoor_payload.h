@@ -185,6 +185,12 @@ struct payload_runtime {
 	const char *sessions;       /* that were opened in it, one a line; "" in files of before */
 };
 
+/* How much CPU time a thread has used so far, from a begin of the writer's choice on. */
+struct payload_thread_clock {
+	uint64_t run_ns;
+	bool rest;                  /* not the thread itself: what its process used in threads that came and went unseen */
+};
+
 struct payload_process_end {
 	int64_t exit_code;          /* -1 unknown */
 	uint64_t signal;
@@ -232,6 +238,7 @@ bool payload_cpu_limit(struct bytes *out, const struct payload_cpu_limit *limit)
 void payload_cpu_state(struct bytes *out, const struct payload_cpu_state *state);
 bool payload_process_facts(struct bytes *out, const struct payload_process_facts *facts);
 bool payload_runtime(struct bytes *out, const struct payload_runtime *runtime);
+void payload_thread_clock(struct bytes *out, const struct payload_thread_clock *clock);
 void payload_process_end(struct bytes *out, const struct payload_process_end *end);
 bool payload_thread_name(struct bytes *out, const struct payload_thread_name *name);
 bool payload_code_added(struct bytes *out, const struct payload_code *code);
@@ -274,6 +281,7 @@ int payload_read_process_facts(const uint8_t *payload, size_t size, struct strta
 	const char **arguments, struct payload_process_facts *ret_facts);
 int payload_read_runtime(const uint8_t *payload, size_t size, struct strtab *strings,
 	struct payload_runtime *ret_runtime);
+int payload_read_thread_clock(const uint8_t *payload, size_t size, struct payload_thread_clock *ret_clock);
 int payload_read_process_end(const uint8_t *payload, size_t size,
 	struct payload_process_end *ret_end);
 int payload_read_thread_name(const uint8_t *payload, size_t size, struct strtab *strings,

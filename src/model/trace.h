@@ -79,6 +79,7 @@ struct code_range {
 	uint64_t end;            /* exclusive */
 	uint64_t mapping_id;
 	uint64_t method_id;
+	uint64_t module_id;      /* as the runtime numbers them; 0 when `module` says it */
 	uint32_t name;           /* strtab; 0: the ProcessSymbol of the same mapping and begin has it */
 	uint32_t module;         /* strtab */
 	uint32_t removed_epoch;  /* process.code_epoch after its removal; UINT32_MAX while it stands */

@@ -453,7 +453,7 @@ static int check_options(const struct recorder_options *options, const struct ri
 	if (options->frequency_hz < 1 || options->frequency_hz > RECORDER_HZ_MAX)
 		return diag_set(diag, -EINVAL, "cannot sample %" PRIu32 " times a second: 1 to %u is possible",
 			options->frequency_hz, RECORDER_HZ_MAX);
-	if (options->frequency_hz > rights->perf_event_max_sample_rate) {
+	if (!options->instead && options->frequency_hz > rights->perf_event_max_sample_rate) {
 		diag_set(diag, -EINVAL,
 			"cannot sample %" PRIu32 " times a second: perf_event_max_sample_rate is %" PRIu32,
 			options->frequency_hz, rights->perf_event_max_sample_rate);
@@ -558,6 +558,12 @@ static int open_recorder(struct recorder *recorder, struct diag *diag)
 	int r = hold_targets(recorder, diag);
 	if (r < 0)
 		return r;
+	if (recorder->options.instead) {
+		recorder->info.clock = RECORD_CLOCK_NONE;
+		recorder->info.kernel_excluded = recorder->info.idle_excluded = true;
+		recorder->info.limit = *recorder->options.instead;
+		return 0;
+	}
 	recorder->scratch = malloc(RING_RECORD_MAX);
 	if (!recorder->scratch)
 		return diag_set(diag, -ENOMEM, "no memory for the rings");
@@ -594,12 +600,25 @@ int recorder_open(const struct recorder_options *options, struct recorder **ret_
 	recorder->rights = rights;
 	r = open_recorder(recorder, diag);
 	recorder->options.pids = recorder->options.cpus = NULL; /* borrowed until here */
+	recorder->options.instead = NULL;
 	if (r < 0) {
 		recorder_close(recorder);
 		return r;
 	}
 	*ret_recorder = recorder;
 	return 0;
+}
+
+int recorder_refusal(struct diag *diag)
+{
+	struct perf_event_attr attr;
+	struct rights rights;
+	int result = attribute_probe(&attr, false, 1);
+
+	if (!no_right(result) && result != -ENOSYS)
+		return 0;
+	rights_read(&rights);
+	return explain_rights(&rights, EXPLAIN_ANY, -EACCES, diag);
 }
 
 const struct recorder_info *recorder_info(const struct recorder *recorder)
@@ -613,7 +632,7 @@ int recorder_start(struct recorder *recorder, struct diag *diag)
 	int error = 0;
 
 	recorder->running = true;
-	if (recorder->attr.enable_on_exec)
+	if (recorder->attr.enable_on_exec || recorder->info.clock == RECORD_CLOCK_NONE)
 		return 0;
 	for (uint32_t i = 0; i < recorder->events.count; i++) {
 		const struct event *event = &recorder->events.items[i];

@@ -39,6 +39,7 @@ enum record_scope {
 enum record_clock {
 	RECORD_CLOCK_CYCLES,     /* hardware cycles, so many a second */
 	RECORD_CLOCK_CPU,        /* the kernel's cpu-clock timer */
+	RECORD_CLOCK_NONE,       /* nothing is sampled: there are targets, but no rings */
 };
 
 struct recorder_options {
@@ -53,6 +54,7 @@ struct recorder_options {
 	bool kernel_only;        /* leave user code and user stacks out */
 	bool late_start;         /* RECORD_CHILD: recorder_start() starts it, not the child's exec */
 	bool no_hardware;        /* cpu-clock even where there are hardware cycles */
+	const struct diag *instead; /* no perf events at all: targets are held, info->limit is this; NULL: perf events */
 };
 
 /* What came of it. */
@@ -82,6 +84,10 @@ struct recorder_info {
  */
 int recorder_open(const struct recorder_options *options, struct recorder **ret_recorder,
 	struct diag *diag);
+
+/* Whether this process may open no perf event whatever, of its own threads neither: 0 it may, -EACCES and why it may not. A try of its own. */
+int recorder_refusal(struct diag *diag);
+
 void recorder_close(struct recorder *recorder);
 
 const struct recorder_info *recorder_info(const struct recorder *recorder);

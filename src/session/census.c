@@ -186,6 +186,29 @@ static int read_process(struct live *live, uint32_t pid)
 	return 0;
 }
 
+void census_read_mappings(struct live *live, uint32_t process)
+{
+	struct scan scan = { .live = live, .process = process, .time_ns = live_now_ns() };
+
+	(void)proc_read_maps(&live->proc, live->trace.processes.items[process].pid, on_mapping, &scan); /* as in read_process() */
+}
+
+uint32_t census_look(struct live *live, uint32_t pid)
+{
+	struct proc_process facts;
+
+	if (proc_read(&live->proc, pid, &facts) < 0)
+		return 0;
+	uint32_t parent = census_find(live, facts.parent_pid);
+
+	if (!is_wanted_pid(live, pid) && !(parent && live->processes.items[parent].wanted))
+		return 0;
+	(void)read_process(live, pid); /* gone meanwhile: it is not in the tables */
+	uint32_t process = census_find(live, pid);
+
+	return process && live->processes.items[process].wanted ? process : 0;
+}
+
 void census_scan(struct live *live)
 {
 	struct id_list list = { 0 };

@@ -37,6 +37,15 @@ struct live_process *census_entry(struct live *live, uint32_t process);
 /* Reads all that is to be recorded from /proc. The rings run. */
 void census_scan(struct live *live);
 
+/*
+ * Without rings: looks at a process that nobody told of. It is in the tables then if it is to be recorded: one of the targets, or a child of one that is. 0: it is
+ * not, or has ended.
+ */
+uint32_t census_look(struct live *live, uint32_t pid);
+
+/* Its mappings, as they are now. */
+void census_read_mappings(struct live *live, uint32_t process);
+
 /* The kernel's records, in order of time. */
 void census_fork(struct live *live, const struct pending *item);
 void census_comm(struct live *live, const struct pending *item);

@@ -21,9 +21,11 @@
 #include "record/recorder.h"
 #include "session/census.h"
 #include "session/intake.h"
+#include "session/live_clocks.h"
 #include "session/live_events.h"
 #include "session/live_state.h"
 #include "session/managed.h"
+#include "session/relay.h"
 
 #define FLUSH_NS        UINT64_C(500000000)
 #define SYNC_LEAD_NS    UINT64_C(10000000) /* PerfView mislabels what comes within 5 ms of the sync time */
@@ -256,6 +258,12 @@ static void give_out(struct live *live, uint64_t until_ns)
 		case PENDING_CODE_REMOVED:
 			on_code_removed(live, item);
 			break;
+		case PENDING_CLOCK: /* of traces only */
+			break;
+		case PENDING_SHARE:
+			live->late += late_ns != 0;
+			live_clocks_hand_over(live, item);
+			continue; /* as below */
 		case PENDING_EVENT:
 			live_events_hand_over(live, item, late_ns);
 			continue; /* the CPU's ring has nothing to do with it */
@@ -294,6 +302,7 @@ static uint64_t table_bytes(const struct live *live)
 		trace->threads.capacity * sizeof(struct thread) +
 		trace->mappings.capacity * sizeof(struct mapping) +
 		map_size_bytes(&trace->by_tid) + map_size_bytes(&trace->by_pid) +
+		(live->cpu_clocks ? live_clocks_size_bytes(live) : 0) +
 		live->merge.items.capacity * sizeof(struct pending);
 }
 
@@ -302,19 +311,27 @@ static void forget_stacks(struct live *live)
 {
 	struct stack_table fresh = { 0 };
 
+	if (live->relay && !relay_move_stacks(live->relay, &fresh)) {
+		stack_table_done(&fresh);
+		return; /* it grows on; there may be memory later */
+	}
+	if (live->cpu_clocks)
+		live_clocks_move_stacks(live, &fresh);
 	if (live->sink_ops->forget_stacks && !live->sink_error)
 		live->sink_error = live->sink_ops->forget_stacks(live->sink, &live->sink_diag);
 	names_forget_stacks(&live->names);
 	for (uint32_t i = live->merge.taken; i < live->merge.items.count; i++) {
 		struct pending *item = &live->merge.items.items[i];
 		uint32_t count;
-		if (item->kind != PENDING_SAMPLE)
+		if (item->kind != PENDING_SAMPLE && item->kind != PENDING_SHARE)
 			continue;
 		const uint64_t *frames = stack_table_get(&live->trace.stacks, item->stack_index, &count);
 		item->stack_index = stack_table_intern(&fresh, frames, count);
 	}
 	stack_table_done(&live->trace.stacks);
 	live->trace.stacks = fresh;
+	if (live->relay)
+		relay_stacks_moved(live->relay);
 }
 
 static void say_files_skipped(struct live *live)
@@ -395,6 +412,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		.context = live,
 		.symbol_paths = options->symbol_paths,
 		.mappings_only = options->no_names,
+		.sound = options->instead != NULL,
 	};
 	result = names_init(&live->names, &names_options);
 	if (result == 0)
@@ -402,6 +420,8 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 			&live->managed);
 	if (result == 0)
 		result = live_events_open(live);
+	if (result == 0)
+		result = live_clocks_open(live);
 	if (result < 0) {
 		diag_set(diag, result, "cannot record: %m");
 		goto fail;
@@ -418,6 +438,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		.ring_bytes = options->frequency_hz <= SLOW_HZ ? SLOW_RING_BYTES : RECORDER_RING_BYTES,
 		.user_only = options->user_only,
 		.kernel_only = options->kernel_only,
+		.instead = options->instead,
 	};
 	if (options->command) {
 		result = record_child_spawn(&live->child, (char *const *)options->command, diag);
@@ -441,6 +462,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 	}
 	if (!options->no_names && !recorder_info(live->recorder)->kernel_excluded)
 		names_open_kernel(&live->names);
+	live->options.instead = NULL; /* borrowed for this call */
 	*ret_live = live;
 	return 0;
 fail:
@@ -525,7 +547,9 @@ static void options_json(const struct live *live, struct bytes *out)
 	if (live->options.cpu_count)
 		json_u64(&j, "cpus", info->ring_count);
 	json_u64(&j, "frequency_hz", live->options.frequency_hz);
-	json_z(&j, "event", info->clock == RECORD_CLOCK_CYCLES ? "cycles" : "cpu-clock");
+	json_z(&j, "event", info->clock == RECORD_CLOCK_CYCLES ? "cycles"
+			: info->clock == RECORD_CLOCK_NONE     ? "thread-clocks"
+							       : "cpu-clock");
 	json_bool(&j, "kernel", !info->kernel_excluded);
 	json_bool(&j, "user", !live->options.kernel_only);
 	json_bool(&j, "idle", !info->idle_excluded);
@@ -664,6 +688,7 @@ int live_start(struct live *live, struct diag *diag)
 		return result;
 	live->started = true;
 	census_scan(live);
+	live_clocks_start(live);
 	result = live_run_command(live, diag);
 	if (result < 0)
 		return result;
@@ -703,6 +728,8 @@ static void wait_for(struct live *live, struct pollfd *fds, size_t fd_count, uin
 
 	if (until_ns < wake_ns)
 		wake_ns = until_ns;
+	if (live->cpu_clocks && live_clocks_wake_ns(live) < wake_ns)
+		wake_ns = live_clocks_wake_ns(live);
 	uint64_t wait_ns = wake_ns > now_ns ? wake_ns - now_ns : 0;
 	struct timespec timeout = { .tv_sec = (time_t)(wait_ns / 1000000000),
 		.tv_nsec = (long)(wait_ns % 1000000000) };
@@ -720,8 +747,15 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 	struct diag *diag)
 {
 	uint64_t due_ns = live->flush_ns + FLUSH_NS;
+	uint32_t targets = recorder_targets_left(live->recorder);
 
 	wait_for(live, fds, fd_count, until_ns < due_ns ? until_ns : due_ns);
+	if (live->cpu_clocks) {
+		bool soon = recorder_targets_left(live->recorder) != targets;
+		for (size_t i = 0; i < fd_count; i++)
+			soon |= fds[i].revents != 0;
+		live_clocks_turn(live, live_now_ns(), soon);
+	}
 	managed_advance(live->managed, live_now_ns());
 	intake_drain(live);
 	uint64_t now_ns = live_now_ns();
@@ -841,10 +875,14 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 		return 0;
 	recorder_stop(live->recorder);
 	intake_drain(live);
+	if (live->cpu_clocks)
+		live_clocks_stop(live);
 	live->end_ns = live_now_ns();
 	if (!live->sink_error)
-		flush(live, live->end_ns - MERGE_WINDOW_NS); /* so that a second signal finds a good file */
+		flush(live, live->cpu_clocks ? live_clocks_limit_ns(live) : live->end_ns - MERGE_WINDOW_NS); /* so that a second signal finds a good file */
 	end_managed(live, fds, fd_count);
+	if (live->cpu_clocks)
+		live_clocks_finish(live);
 	names_removed_codes(&live->names, on_removed_code, live);
 	give_out(live, UINT64_MAX);
 	if (live->merge.reached_ns < live->end_ns)
@@ -886,6 +924,7 @@ void live_close(struct live *live)
 	if (live->child_waits)
 		record_child_cancel(&live->child);
 	managed_free(live->managed);
+	live_clocks_close(live);
 	live_events_close(live);
 	if (live->sink)
 		live->sink_ops->close(live->sink);

@@ -8,6 +8,8 @@
  *   live_end(live, "reason", &diag);             bounded; live_end_now() makes it quicker from a second signal
  *   live_close(live);
  *
+ * Where no perf event may be opened there are no rings (options.instead), and what threads do is known by their CPU clocks and their runtimes' samples.
+ *
  * One thread, and one at idle priority that reads the files behind names (name_desk.h). Samples wait 250 ms (merge.h), a flush comes every 500 ms,
  * so what a kill costs is below a second. Losses, limits and processes that could not be asked become events.
  */
@@ -49,6 +51,7 @@ struct live_options {
 	bool no_arguments;               /* no process's command line goes into the file */
 	const char *const *symbol_paths; /* NULL-terminated, or NULL */
 	uint64_t size_max;               /* of the recording, about; 0: none */
+	const struct diag *instead;      /* no perf events: CPU time by the threads' clocks, stacks by .NET runtimes (live_clocks.h), and this says why; NULL: perf events. Borrowed for live_open() */
 	bool spare_page_cache;           /* pages of the file are given back: they count against a limit of the target */
 	const char *command_line;        /* of the recorder, for the file */
 	const char *version;

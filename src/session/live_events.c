@@ -7,6 +7,7 @@
 #include "model/spoor_payload.h"
 #include "record/recorder.h"
 #include "session/census.h"
+#include "session/live_clocks.h"
 #include "session/live_state.h"
 #include "session/managed.h"
 #include "session/relay.h"
@@ -23,7 +24,9 @@ int live_events_open(struct live *live)
 {
 	const struct live_options *options = &live->options;
 
-	if (!options->provider_count)
+	bool sampled = options->instead && !options->no_dotnet && !options->no_names;
+
+	if (!options->provider_count && !sampled)
 		return 0;
 	int result = relay_new(&live->trace, &live->merge, &live->relay);
 
@@ -83,6 +86,8 @@ uint64_t live_events_limit_ns(const struct live *live, uint64_t now_ns)
 {
 	uint64_t limit_ns = live->relay ? relay_limit_ns(live->relay, now_ns) : now_ns - MERGE_WINDOW_NS;
 
+	if (live->cpu_clocks && live_clocks_limit_ns(live) < limit_ns)
+		limit_ns = live_clocks_limit_ns(live);
 	return limit_ns < now_ns - BEHIND_MAX_NS ? now_ns - BEHIND_MAX_NS : limit_ns;
 }
 

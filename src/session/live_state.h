@@ -29,6 +29,7 @@
 #include "session/throttling.h"
 
 struct arch;
+struct live_clocks;
 struct managed;
 struct recorder;
 struct relay;
@@ -42,6 +43,11 @@ struct live_process {
 	uint32_t fork_end;
 	bool wanted;          /* one of the targets or started by one */
 	bool announced;       /* in the file */
+	bool sampled;         /* its runtime samples it: live_clocks.c, as what follows */
+	uint64_t comm_hash;   /* of the program it was when it was looked at last */
+	uint64_t exe_hash;
+	uint64_t looked_ns;   /* at its mappings */
+	uint64_t look_gap_ns; /* to the next look */
 };
 
 struct live_cpu {
@@ -56,6 +62,7 @@ struct live {
 	struct recorder *recorder;
 	struct managed *managed;
 	struct relay *relay;
+	struct live_clocks *cpu_clocks; /* instead of perf events; NULL: there are those */
 	struct names names;
 	struct merge merge;
 	struct proc_reader proc;
@@ -84,6 +91,7 @@ struct live {
 	struct clock_watch clocks;
 	struct throttling throttling;
 	uint64_t samples;
+	uint64_t carry_ns;      /* of shares of CPU time, below a millisecond */
 	uint64_t lost;
 	uint64_t late;
 	uint64_t events;        /* of runtimes */

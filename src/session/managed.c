@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/bytes.h"
+#include "base/cursor.h"
 #include "base/diag.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -17,6 +18,7 @@
 #include "dotnet/session.h"
 #include "format/nettrace_read.h"
 #include "model/clr.h"
+#include "model/event.h"
 #include "model/trace.h"
 #include "session/names.h"
 #include "session/relay.h"
@@ -45,13 +47,14 @@ struct conversation {
 	uint64_t lost_told;
 	uint64_t dropped;                     /* of relayed streams that are gone */
 	uint64_t dropped_told;
-	int relayed;                          /* the live stream's number in the relay; -1: there is none */
+	int relayed[DOTNET_STREAM_COUNT];     /* a stream's number in the relay; -1: there is none, or it does not go there */
 	uint32_t process;
 	uint32_t pid;
 	uint32_t inner_pid;                   /* its own number for itself */
 	int64_t clock_offset_ns;
 	uint64_t clock_error_ns;              /* 0: not measured */
 	unsigned retries;
+	uint32_t stopper;                     /* the thread that stops the others for a sample, while it does; 0 */
 	bool was_named;                       /* its names were known once */
 	bool known;                           /* and are, as far as it goes: nothing is being asked */
 	bool reported;
@@ -69,6 +72,7 @@ struct managed {
 	const struct ipc_provider *providers;
 	uint32_t provider_count;
 	size_t pending_max;
+	managed_sampled *sampled;        /* NULL: no samples */
 	VEC(uint8_t) wanted;             /* by schema: enum wish */
 	struct guard *guard;             /* NULL: not needed yet, or not to be had */
 	uint32_t guard_rounds;           /* that we know of */
@@ -107,6 +111,11 @@ void managed_relay(struct managed *managed, struct relay *relay, const struct ip
 	managed->providers = providers;
 	managed->provider_count = count;
 	managed->pending_max = pending_max;
+}
+
+void managed_sample(struct managed *managed, managed_sampled *sampled)
+{
+	managed->sampled = sampled;
 }
 
 static void set_state(struct conversation *talk, enum managed_state state)
@@ -182,7 +191,8 @@ void managed_watch(struct managed *managed, uint32_t process, uint64_t now_ns)
 		return;
 	}
 	talk->managed = managed;
-	talk->relayed = -1;
+	for (int i = 0; i < DOTNET_STREAM_COUNT; i++)
+		talk->relayed[i] = -1;
 	talk->process = process;
 	talk->pid = managed->trace->processes.items[process].pid;
 	talk->retry_ns = now_ns;
@@ -291,6 +301,35 @@ static bool is_kept(struct managed *managed, uint32_t schema)
 	return *wish == WISH_KEEP;
 }
 
+/*
+ * To take a sample the runtime stops its threads and tells of it, in four events each time: they are of our own making and say nothing. Of the stops those for
+ * no particular reason are taken to be these; a collector's and a debugger's have theirs.
+ */
+static bool is_stop_to_sample(struct conversation *talk, const struct schema *schema, const struct event *event)
+{
+	enum { RESTART_END = 3, RESTART = 7, SUSPEND_END = 8, SUSPEND = 9, REASON_OTHER = 0 };
+	struct cursor payload = cursor_of(event->payload, event->payload_size);
+	bool stopping = talk->stopper && talk->stopper == event->thread_index;
+
+	if (!talk->managed->sampled || schema->provider_kind != PROVIDER_CLR)
+		return false;
+	switch (schema->event_id) {
+	case SUSPEND:
+		stopping = cursor_u32(&payload) == REASON_OTHER && !payload.short_read;
+		talk->stopper = stopping ? event->thread_index : 0;
+		return stopping;
+	case SUSPEND_END:
+	case RESTART:
+		return stopping;
+	case RESTART_END:
+		if (stopping)
+			talk->stopper = 0;
+		return stopping;
+	default:
+		return false;
+	}
+}
+
 /* An event of the live stream, on its way through the relay: into the codemap, and further if it was asked for. */
 static bool on_event(void *context, const struct event *event)
 {
@@ -302,7 +341,7 @@ static bool on_event(void *context, const struct event *event)
 	if (process && schema->provider_kind == PROVIDER_CLR && !managed->names->full)
 		(void)clr_absorb_method(&process->codemap, 0, schema->event_id, schema->version, event->time_ns,
 			event->payload, event->payload_size); /* as in take_events() */
-	return is_kept(managed, event->schema_index);
+	return is_kept(managed, event->schema_index) && !is_stop_to_sample(talk, schema, event);
 }
 
 /* Events of one stream into the codemap. */
@@ -344,39 +383,60 @@ static void measure_clock(struct conversation *talk, enum dotnet_stream stream, 
 	talk->clock_offset_ns = (int64_t)(head->sync_ns - (asked_ns + (now_ns - asked_ns) / 2));
 }
 
-static void close_relayed(struct conversation *talk)
+static void close_relayed(struct conversation *talk, enum dotnet_stream stream)
 {
 	struct relay *relay = talk->managed->relay;
+	int number = talk->relayed[stream];
 
-	if (talk->relayed < 0)
+	if (number < 0)
 		return;
-	talk->lost += relay_stream_lost(relay, talk->relayed);
-	talk->dropped += relay_stream_dropped(relay, talk->relayed);
-	relay_close(relay, talk->relayed);
-	talk->relayed = -1;
+	talk->lost += relay_stream_lost(relay, number);
+	talk->dropped += relay_stream_dropped(relay, number);
+	relay_close(relay, number);
+	talk->relayed[stream] = -1;
 }
 
-static int relay_live(struct conversation *talk, const uint8_t *data, size_t size)
+/* A sample of one of its threads: handed on, and nothing of it waits in the window. */
+static bool on_sample(void *context, const struct event *event)
+{
+	struct conversation *talk = context;
+	struct managed *managed = talk->managed;
+	const struct schema *schema = &managed->trace->schemas.items[event->schema_index];
+	struct cursor payload = cursor_of(event->payload, event->payload_size);
+
+	if (schema->provider_kind != PROVIDER_SAMPLE || schema->event_id != CLR_THREAD_SAMPLE || !event->stack_index)
+		return false;
+	int64_t offset_ns = relay_clock_offset_ns(managed->relay, talk->relayed[DOTNET_STREAM_SAMPLES]);
+	uint32_t type = cursor_u32(&payload);
+
+	managed->sampled(managed->context, talk->process, event->thread_index, event->time_ns + (uint64_t)offset_ns,
+		event->stack_index, type == CLR_SAMPLE_MANAGED);
+	return false;
+}
+
+static int relay_through(struct conversation *talk, enum dotnet_stream stream, const uint8_t *data, size_t size)
 {
 	struct managed *managed = talk->managed;
+	bool samples = stream == DOTNET_STREAM_SAMPLES;
 	int result = 0;
 
 	if (!size) {
-		close_relayed(talk);
+		close_relayed(talk, stream);
 		return 0;
 	}
-	if (talk->relayed < 0) {
-		const struct relay_picking picking = { .wants = on_event, .context = talk, .pending_max = managed->pending_max };
+	if (talk->relayed[stream] < 0) {
+		const struct relay_picking picking = { .wants = samples ? on_sample : on_event, .context = talk,
+			.pending_max = managed->pending_max, .stacks = samples };
 		struct process *process = &managed->trace->processes.items[talk->process];
 		if (!process->inner_pid)
 			process->inner_pid = talk->inner_pid;
-		talk->relayed = relay_open_picked(managed->relay, talk->process, "diagnostics stream", &picking);
-		if (talk->relayed < 0)
+		talk->relayed[stream] = relay_open_picked(managed->relay, talk->process, "diagnostics stream", &picking);
+		if (talk->relayed[stream] < 0)
 			return -ENOMEM;
 	}
-	result = relay_bytes(managed->relay, talk->relayed, data, size, NULL);
-	if (result == 0)
-		measure_clock(talk, DOTNET_STREAM_LIVE, relay_head(managed->relay, talk->relayed));
+	result = relay_bytes(managed->relay, talk->relayed[stream], data, size, NULL);
+	if (result == 0 && stream == DOTNET_STREAM_LIVE)
+		measure_clock(talk, stream, relay_head(managed->relay, talk->relayed[stream]));
 	return result;
 }
 
@@ -384,8 +444,8 @@ static int on_bytes(void *user, enum dotnet_stream stream, const uint8_t *data, 
 {
 	struct conversation *talk = user;
 
-	if (stream == DOTNET_STREAM_LIVE && talk->managed->relay)
-		return relay_live(talk, data, size);
+	if (stream != DOTNET_STREAM_RUNDOWN && talk->managed->relay)
+		return relay_through(talk, stream, data, size);
 	if (!size) {
 		if (talk->decoders[stream])
 			talk->lost += nettrace_decoder_lost(talk->decoders[stream]);
@@ -498,6 +558,8 @@ static void start(struct conversation *talk, uint64_t now_ns)
 	}
 	dotnet_client_guard(talk->client, talk->managed->guard);
 	dotnet_client_ask(talk->client, talk->managed->providers, talk->managed->provider_count);
+	if (talk->managed->sampled)
+		dotnet_client_sample(talk->client);
 }
 
 /* Its sessions were ended although the recording goes on: they are opened again, and what came meanwhile is asked for. */
@@ -619,8 +681,9 @@ void managed_advance(struct managed *managed, uint64_t now_ns)
 		if (!talk->client)
 			continue;
 		enum dotnet_state state = dotnet_client_advance(talk->client, now_ns);
-		if (talk->relayed >= 0 && !dotnet_client_behind(talk->client))
-			relay_caught_up(managed->relay, talk->relayed, now_ns);
+		for (int s = 0; s < DOTNET_STREAM_COUNT; s++)
+			if (talk->relayed[s] >= 0 && !dotnet_client_behind(talk->client))
+				relay_caught_up(managed->relay, talk->relayed[s], now_ns);
 		look(talk, state, now_ns);
 		if (talk->client && state == DOTNET_ASKING)
 			asking++;
@@ -718,7 +781,10 @@ static uint64_t lost_of(const struct conversation *talk)
 	for (int s = 0; s < DOTNET_STREAM_COUNT; s++)
 		if (talk->decoders[s])
 			lost += nettrace_decoder_lost(talk->decoders[s]);
-	return talk->relayed < 0 ? lost : lost + relay_stream_lost(talk->managed->relay, talk->relayed);
+	for (int s = 0; s < DOTNET_STREAM_COUNT; s++)
+		if (talk->relayed[s] >= 0)
+			lost += relay_stream_lost(talk->managed->relay, talk->relayed[s]);
+	return lost;
 }
 
 bool managed_take_losses(struct managed *managed, uint32_t process, uint64_t *ret_lost, uint64_t *ret_dropped)
@@ -729,8 +795,11 @@ bool managed_take_losses(struct managed *managed, uint32_t process, uint64_t *re
 		return false;
 	struct conversation *talk = managed->list.items[at - 1];
 	uint64_t lost = lost_of(talk);
-	uint64_t dropped = talk->dropped +
-		(talk->relayed < 0 ? 0 : relay_stream_dropped(managed->relay, talk->relayed));
+	uint64_t dropped = talk->dropped;
+
+	for (int s = 0; s < DOTNET_STREAM_COUNT; s++)
+		if (talk->relayed[s] >= 0)
+			dropped += relay_stream_dropped(managed->relay, talk->relayed[s]);
 
 	if (lost == talk->lost_told && dropped == talk->dropped_told)
 		return false;

@@ -63,6 +63,13 @@ int managed_new(struct trace *trace, struct names *names, managed_report *report
 void managed_relay(struct managed *managed, struct relay *relay, const struct ipc_provider *providers, uint32_t count,
 	size_t pending_max);
 
+/*
+ * The runtimes sample their managed threads, and each sample is told: `stack` in the trace's table, `runs` when the thread was in managed code then. Behind managed_relay(), before the
+ * first managed_watch().
+ */
+typedef void managed_sampled(void *context, uint32_t process, uint32_t tid, uint64_t time_ns, uint32_t stack, bool runs);
+void managed_sample(struct managed *managed, managed_sampled *sampled);
+
 /* Events of a process that were lost since this was asked last: by the runtime, and for want of room here. False: none. */
 bool managed_take_losses(struct managed *managed, uint32_t process, uint64_t *ret_lost, uint64_t *ret_dropped);
 

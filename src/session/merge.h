@@ -25,6 +25,8 @@ enum pending_kind {
 	PENDING_THROTTLE,
 	PENDING_UNTHROTTLE,
 	PENDING_EVENT,        /* of a stream: relay.h knows what it carries */
+	PENDING_SHARE,        /* of CPU time, by a thread's clock: value: ns, and samples in the upper 16 bits */
+	PENDING_CLOCK,        /* pid: process index; value: ns of CPU time; flag: of no thread, but the rest of the process */
 	PENDING_CODE_REMOVED, /* pid: process index; stack_index: code index; value: where it begins */
 };
 

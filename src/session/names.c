@@ -803,9 +803,14 @@ static int hit_frames(struct names *names, uint32_t process, const uint64_t *fra
 			continue;
 		if (!kernel)
 			mapping = trace_find_mapping(trace, process, frames[i]);
-		if (!kernel && !mapping && mapped && i) {
+		if (!kernel && !mapping && mapped && i && !names->options.sound) {
 			*ret_sound = i;
 			return 0;
+		}
+		if (!kernel && !mapping) {
+			struct names_process *own = names_process(names, process);
+			if (own)
+				own->unmapped = true;
 		}
 		result = add_hit(names, owner, mapping, frames[i], time_ns);
 		if (result < 0)

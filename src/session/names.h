@@ -62,6 +62,7 @@ struct names_process {
 	uint64_t maps_asked;      /* and the question for it; 0 none yet */
 	bool awaits;              /* an answer about one of its addresses */
 	bool kernel_mapped;       /* the kernel's mapping is written for it */
+	bool unmapped;            /* an address was hit that lies in none of its mappings; whoever reads them anew takes it back */
 	bool sharing_asked;
 	uint64_t sharing;         /* with whom it shares symbol tables; 0 not to be known */
 };
@@ -77,6 +78,7 @@ struct names_options {
 	void *context;
 	const char *const *symbol_paths; /* folders with separate debug files, NULL-terminated, or NULL */
 	bool mappings_only;              /* no names: what is hit keeps module, build id and offset */
+	bool sound;                      /* who walked the stacks knew the way: they are not cut where no mapping is known yet */
 };
 
 /* A distinct address of a process (process 0: the kernel's). */

@@ -134,22 +134,26 @@ static uint32_t outer_tid(struct stream *stream, uint32_t pid, uint32_t tid)
 	return outer ? outer : tid;
 }
 
+uint32_t relay_place_thread(struct relay *relay, uint32_t process, uint32_t tid)
+{
+	struct trace *trace = relay->trace;
+	uint32_t pid = trace->processes.items[process].pid;
+	uint32_t index = trace_thread(trace, pid, tid);
+	struct proc_thread facts;
+
+	if (index && !trace->threads.items[index].name && proc_read_thread(&relay->proc, pid, tid, &facts) == 0)
+		trace->threads.items[index].name = trace_add_text(trace, facts.comm);
+	return index;
+}
+
 static uint32_t place_thread(void *context, uint64_t thread_id)
 {
 	struct stream *stream = context;
-	struct trace *trace = stream->relay->trace;
-	uint32_t pid = trace->processes.items[stream->process].pid;
-	struct proc_thread facts;
+	const struct process *process = &stream->relay->trace->processes.items[stream->process];
 
 	if (!thread_id || thread_id > INT32_MAX)
-		return trace->processes.items[stream->process].main_thread;
-	uint32_t tid = outer_tid(stream, pid, (uint32_t)thread_id);
-	uint32_t index = trace_thread(trace, pid, tid);
-
-	if (index && !trace->threads.items[index].name &&
-		proc_read_thread(&stream->relay->proc, pid, tid, &facts) == 0)
-		trace->threads.items[index].name = trace_add_text(trace, facts.comm);
-	return index;
+		return process->main_thread;
+	return relay_place_thread(stream->relay, stream->process, outer_tid(stream, process->pid, (uint32_t)thread_id));
 }
 
 /* ---- streams ---- */
@@ -204,7 +208,7 @@ static int open_stream(struct relay *relay, uint32_t process, const char *name, 
 	stream->process = process;
 	stream->inner_ids = facts->inner_pid && facts->inner_pid != facts->pid;
 	stream->caught_up_ns = now(CLOCK_MONOTONIC);
-	stream->decoder = nettrace_decoder_new(relay->trace, name, picking ? NETTRACE_NO_STACKS : 0);
+	stream->decoder = nettrace_decoder_new(relay->trace, name, picking && !picking->stacks ? NETTRACE_NO_STACKS : 0);
 	if (!stream->decoder)
 		return -ENOMEM;
 	stream->open = true;

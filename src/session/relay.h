@@ -46,6 +46,7 @@ struct relay_picking {
 	bool (*wants)(void *context, const struct event *event);
 	void *context;
 	size_t pending_max;
+	bool stacks; /* `wants` is shown the event's stack too */
 };
 
 struct relay_counts {
@@ -61,6 +62,9 @@ int relay_new(struct trace *trace, struct merge *merge, struct relay **ret_relay
 int relay_open(struct relay *relay, uint32_t process, const char *name);
 
 int relay_open_picked(struct relay *relay, uint32_t process, const char *name, const struct relay_picking *picking);
+
+/* The row of a thread of a process, by its number here, with its name; 0: no memory. */
+uint32_t relay_place_thread(struct relay *relay, uint32_t process, uint32_t tid);
 
 /* Nothing more comes of it. What waits still leaves, then its number is another one's. */
 void relay_close(struct relay *relay, int stream);

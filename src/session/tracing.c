@@ -38,6 +38,7 @@
 #include "session/port_peer.h"
 #include "session/relay.h"
 #include "session/targets.h"
+#include "session/thread_clocks.h"
 
 #define FLUSH_NS    UINT64_C(500000000)
 #define GIVE_OUT_NS UINT64_C(100000000)
@@ -98,6 +99,7 @@ struct tracing {
 	struct merge merge;
 	struct relay *relay;
 	struct box box;
+	struct thread_clocks *clocks; /* NULL: no samples are asked for that they would tell about */
 	struct guard *guard;
 	uint32_t guard_rounds;
 	struct reverse *reverse;
@@ -273,6 +275,7 @@ static void emit_head(struct tracing *tracing)
 		tracing->options.providers_text ? tracing->options.providers_text : "");
 	json_u64(&j, "buffer_mb", tracing->options.buffer_mb);
 	json_u64(&j, "rundown_keywords", tracing->options.rundown_keywords);
+	json_bool(&j, "thread_clocks", tracing->clocks != NULL);
 	json_end(&j);
 	payload_session(&tracing->payload, &(struct payload_session){ .event_set = 1,
 						   .tool_version = tracing->options.version,
@@ -361,14 +364,40 @@ static uint64_t limit_of(const struct tracing *tracing, uint64_t now_ns)
 	return limit_ns;
 }
 
+/* How far a thread's CPU clock has come: beside the samples, which say nothing of it. */
+static void hand_over_clock(struct tracing *tracing, const struct pending *item)
+{
+	const struct process *process = &tracing->trace.processes.items[item->pid];
+	uint32_t thread = item->flag ? process->main_thread : relay_place_thread(tracing->relay, item->pid, item->tid);
+	struct event event = {
+		.time_ns = item->time_ns,
+		.thread_index = thread,
+		.schema_index = trace_known_schema(&tracing->trace, SPOOR_THREAD_CLOCK),
+		.cpu = EVENT_CPU_UNKNOWN,
+		.kind = known_events[SPOOR_THREAD_CLOCK].kind,
+	};
+
+	payload_thread_clock(&tracing->payload, &(struct payload_thread_clock){ .run_ns = item->value, .rest = item->flag });
+	event.payload = tracing->payload.data;
+	event.payload_size = (uint32_t)tracing->payload.len;
+	if (!tracing->payload.failed && event.schema_index && thread)
+		to_sink(tracing, &event);
+	tracing->unflushed_bytes += event.payload_size + EVENT_COST;
+	bytes_reset(&tracing->payload);
+}
+
 static void give_out(struct tracing *tracing, uint64_t until_ns)
 {
 	struct pending *item;
 	uint64_t late_ns;
 
 	merge_sort(&tracing->merge, until_ns);
-	while ((item = merge_next(&tracing->merge, &late_ns)))
-		hand_over(tracing, item, late_ns);
+	while ((item = merge_next(&tracing->merge, &late_ns))) {
+		if (item->kind == PENDING_CLOCK)
+			hand_over_clock(tracing, item);
+		else
+			hand_over(tracing, item, late_ns);
+	}
 	tracing->give_out_ns = now();
 	tracing->give_out_bytes = 2 * relay_pending_bytes(tracing->relay);
 	if (tracing->give_out_bytes < GIVE_OUT_BYTES)
@@ -504,6 +533,43 @@ static uint8_t *room_for_bytes(void *user, size_t size)
 	struct traced *traced = user;
 
 	return traced->stream < 0 ? NULL : relay_room(traced->tracing->relay, traced->stream, size);
+}
+
+/* ---- clocks ---- */
+
+static void on_clock(void *context, uint32_t pid, uint32_t tid, uint64_t time_ns, uint64_t cpu_ns)
+{
+	struct tracing *tracing = context;
+	uint32_t process = trace_find_process(&tracing->trace, pid);
+	struct pending *item = process ? merge_add(&tracing->merge) : NULL;
+
+	if (!item)
+		return; /* no memory: a longer interval */
+	item->kind = PENDING_CLOCK;
+	item->time_ns = time_ns;
+	item->pid = process;
+	item->tid = tid;
+	item->value = cpu_ns;
+	item->flag = !tid;
+	item->cpu = EVENT_CPU_UNKNOWN;
+}
+
+/* The runtime's samples say where threads are and not whether they run: so their clocks are read as long as the session is open. */
+static int open_clocks(struct tracing *tracing)
+{
+	static const struct thread_clocks_told told = { .clock = on_clock };
+	bool sampled = false;
+
+	for (uint32_t i = 0; i < tracing->options.provider_count; i++)
+		sampled |= strcmp(tracing->options.providers[i].name, provider_name(PROVIDER_SAMPLE)) == 0;
+	return sampled && !is_raw(tracing) ? thread_clocks_new(&told, tracing, &tracing->clocks) : 0;
+}
+
+/* From the opening of its session on, if it is one of here. */
+static void read_clocks_of(struct traced *traced, uint64_t now_ns)
+{
+	if (traced->tracing->clocks && traced->has_port && !traced->tracing->ending)
+		(void)thread_clocks_add(traced->tracing->clocks, traced->pid, true, now_ns, false); /* gone, or no memory: thread time */
 }
 
 /* ---- processes ---- */
@@ -743,6 +809,7 @@ static void advance_one(struct traced *traced, uint64_t now_ns)
 		traced->opened = true;
 		if (traced->waited)
 			tell_wait(traced);
+		read_clocks_of(traced, now_ns);
 		if (!tracing->first_open_ns)
 			tracing->first_open_ns = now_ns;
 	}
@@ -930,6 +997,8 @@ int tracing_new(
 		r = tracing->recorder_process
 			? relay_new(&tracing->trace, &tracing->merge, &tracing->relay)
 			: -ENOMEM;
+	if (r == 0)
+		r = open_clocks(tracing);
 	if (r < 0) {
 		tracing_close(tracing);
 		return diag_set(diag, r, "cannot trace: %m");
@@ -997,6 +1066,9 @@ static void wait_for(
 	uint64_t wake_ns = earlier(until_ns, now_ns + BEAT_NS);
 	size_t count = 0;
 
+	if (tracing->clocks && !tracing->ending)
+		wake_ns = earlier(wake_ns, thread_clocks_wake_ns(tracing->clocks));
+
 	vec_reset(&tracing->poll_fds);
 	if (!vec_reserve(&tracing->poll_fds, room))
 		return;
@@ -1061,6 +1133,8 @@ int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, u
 
 	guard_beat(tracing->guard, now_ns);
 	take_newcomers(tracing);
+	if (tracing->clocks && !tracing->ending)
+		thread_clocks_read(tracing->clocks, now_ns);
 	for (uint32_t i = 0; i < tracing->list.count; i++)
 		advance_one(tracing->list.items[i], now_ns);
 	if (!is_raw(tracing)) {
@@ -1151,6 +1225,8 @@ void tracing_end(struct tracing *tracing, const char *reason)
 
 	if (tracing->ending)
 		return;
+	if (tracing->clocks)
+		thread_clocks_read_last(tracing->clocks, now_ns);
 	tracing->ending = true;
 	tracing->end_ns = now_ns;
 	tracing->end_reason = reason;
@@ -1330,6 +1406,7 @@ void tracing_close(struct tracing *tracing)
 		free(traced);
 	}
 	late_providers_done(&tracing->split);
+	thread_clocks_free(tracing->clocks);
 	guard_free(tracing->guard);
 	relay_free(tracing->relay);
 	merge_done(&tracing->merge);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "machine/box.h"
+#include "machine/cpu_clock.h"
 #include "machine/proc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -19,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	unsigned what = data[0] % 5;
+	unsigned what = data[0] % 6;
 	data++;
 	size--;
 	/* One byte more than the text: the parsers may end a path there, as the reader's buffer allows. */
@@ -44,6 +45,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		const char *path = proc_parse_cgroup(text, size, &len);
 		if (path && container_id_from_cgroup(path, len, id) && strlen(id) != 64)
 			abort();
+		break;
+	}
+	case 5: {
+		uint64_t ns;
+		(void)cpu_clock_parse_stat(text, size, 10000000, &ns, &ns); /* any answer will do */
+		(void)cpu_clock_parse_schedstat(text, size, &ns);
 		break;
 	}
 	default:

@@ -4,6 +4,7 @@
  *   hostile jit MS                    computes in memory that no file stands behind; prints its pid, and begin and size of the code as
  *                                     a perf map has them; begins when a line comes on standard input
  *   hostile old-kernel COMMAND...     runs it as a kernel before 5.6 would: without openat2
+ *   hostile no-perf ERRNO COMMAND...  runs it as below a container's seccomp filter: perf_event_open fails with EPERM, EACCES or ENOSYS
  *   hostile look FILE                 a line of what it is: mode, user, group
  */
 #include <errno.h>
@@ -59,12 +60,13 @@ static int run_jit(uint64_t ms)
 #endif
 }
 
-static int run_old_kernel(char **command)
+/* Runs the command with one system call failing. */
+static int run_without(unsigned call, unsigned error, char **command)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = { .len = sizeof(filter) / sizeof(filter[0]), .filter = filter };
@@ -73,6 +75,11 @@ static int run_old_kernel(char **command)
 		return 77;
 	execvp(command[0], command);
 	return fail(command[0]);
+}
+
+static unsigned error_of(const char *name)
+{
+	return strcmp(name, "ENOSYS") == 0 ? ENOSYS : strcmp(name, "EACCES") == 0 ? EACCES : EPERM;
 }
 
 static int look_at(const char *path)
@@ -90,9 +97,11 @@ int main(int argc, char **argv)
 	if (argc == 3 && strcmp(argv[1], "jit") == 0)
 		return run_jit(strtoull(argv[2], NULL, 10));
 	if (argc > 2 && strcmp(argv[1], "old-kernel") == 0)
-		return run_old_kernel(argv + 2);
+		return run_without(SYS_openat2, ENOSYS, argv + 2);
+	if (argc > 3 && strcmp(argv[1], "no-perf") == 0)
+		return run_without(SYS_perf_event_open, error_of(argv[2]), argv + 3);
 	if (argc == 3 && strcmp(argv[1], "look") == 0)
 		return look_at(argv[2]);
-	fprintf(stderr, "hostile jit|old-kernel|look ...\n");
+	fprintf(stderr, "hostile jit|old-kernel|no-perf|look ...\n");
 	return 2;
 }

@@ -4,7 +4,9 @@
 #include "analyze/recording.h"
 #include "analyze/top.h"
 #include "analyze/tree.h"
+#include "base/bytes.h"
 #include "model/report.h"
+#include "model/spoor_payload.h"
 #include "model/symbolmap.h"
 #include "unit/sample_trace.h"
 
@@ -74,6 +76,107 @@ static void test_sums(void **state)
 		assert_int_equal(rows[i].total_count, 8 + 4 + 1 + 1);
 		assert_int_equal(rows[i].self_count, 1);
 	}
+	end(&f);
+}
+
+/* A runtime's sample of a thread, or what its clock says. */
+static void runtime_sample(struct fixture *f, uint32_t thread, uint64_t ms, uint32_t stack, bool managed)
+{
+	const uint8_t payload[4] = { managed ? 2 : 1 };
+	const struct event event = { .time_ns = BEGIN_NS + ms * 1000000, .thread_index = thread, .stack_index = stack, .payload = payload,
+		.payload_size = sizeof(payload), .schema_index = f->trace.schemas.count - 1 };
+
+	assert_int_equal(profile_event(&f->profile, &event), 0);
+}
+
+static void runtime_clock(struct fixture *f, uint32_t thread, uint64_t ms, uint64_t cpu_ms, bool rest)
+{
+	struct bytes payload = { 0 };
+
+	payload_thread_clock(&payload, &(struct payload_thread_clock){ .run_ns = cpu_ms * 1000000, .rest = rest });
+	const struct event event = { .time_ns = BEGIN_NS + ms * 1000000, .thread_index = thread, .payload = payload.data,
+		.payload_size = (uint32_t)payload.len, .schema_index = trace_known_schema(&f->trace, SPOOR_THREAD_CLOCK), .kind = EVENT_COUNTER };
+
+	assert_int_equal(profile_event(&f->profile, &event), 0);
+	bytes_done(&payload);
+}
+
+/* Two threads of shop for two seconds: one computes half of the time, the other one sleeps. */
+static void runtime_samples(struct fixture *f, const char *options, bool clocks)
+{
+	const uint64_t busy[] = { JIT + 0x10, JIT + 0x210 };
+	const uint64_t asleep[] = { LIBC + 0x10 };
+	uint32_t process = trace_find_process(&f->trace, 4711);
+	uint32_t worker = f->trace.processes.items[process].main_thread;
+	uint32_t sleeper = trace_thread(&f->trace, 4711, 4799);
+	uint32_t busy_stack = stack_table_intern(&f->trace.stacks, busy, 2);
+	uint32_t asleep_stack = stack_table_intern(&f->trace.stacks, asleep, 1);
+
+	f->trace.recording.period_ns = 0;
+	f->trace.recording.options = trace_add_text(&f->trace, options);
+	if (clocks)
+		(void)trace_known_schema(&f->trace, SPOOR_THREAD_CLOCK);
+	struct schema *schema = vec_push(&f->trace.schemas);
+
+	schema->provider_kind = PROVIDER_SAMPLE;
+	for (uint64_t ms = 0; ms <= 2000; ms += 2) {
+		if (clocks && ms % 20 == 0)
+			runtime_clock(f, worker, ms, ms / 2, false);
+		if (clocks && ms == 0)
+			runtime_clock(f, sleeper, ms, 7, false);
+		runtime_sample(f, worker, ms, busy_stack, true);
+		runtime_sample(f, sleeper, ms, asleep_stack, false);
+	}
+	if (clocks) {
+		runtime_clock(f, worker, 500, 0, true);
+		runtime_clock(f, worker, 2000, 30, true);
+	}
+	assert_int_equal(symbolmap_init(&f->names, &f->trace, false), 0);
+	assert_int_equal(profile_name(&f->profile, &f->names), 0);
+	assert_int_equal(recording_describe(&f->report, &f->trace, &f->names, &f->profile), 0);
+	assert_int_equal(top_count(&f->report, &f->profile, &f->names, TOP_SELF), 0);
+}
+
+static void test_runtime_samples_with_clocks(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	runtime_samples(&f, "{\"thread_clocks\":true}", true);
+	assert_int_equal(f.report.weighing, REPORT_CPU_CLOCKS);
+	assert_int_equal(f.report.cpu_ns, 1030000000u);
+	assert_int_equal(f.report.processes.count, 1);
+	assert_int_equal(f.report.processes.items[0].stackless_ns, 30000000u);
+	for (uint32_t i = 0; i < f.report.rows.count; i++)
+		assert_string_not_equal(row_name(&f, i), "libc.so.6+0x10");
+	assert_int_equal(f.report.rows.items[0].self_ns, 1000000000u);
+	end(&f);
+}
+
+static void test_runtime_samples_alone(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	runtime_samples(&f, "", false);
+	assert_int_equal(f.report.weighing, REPORT_THREAD_TIME);
+	assert_true(f.report.busy < 0);
+	assert_int_equal(f.report.cpu_ns, 4000000000u); /* two threads, two seconds */
+	end(&f);
+}
+
+/* Beside samples of the kernel's they say nothing more. */
+static void test_runtime_samples_of_a_recording(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	runtime_samples(&f, "{\"event\":\"cpu-clock\"}", false);
+	assert_int_equal(f.report.weighing, REPORT_CPU);
+	assert_int_equal(f.report.samples, 0);
 	end(&f);
 }
 
@@ -245,6 +348,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_runtime_samples_with_clocks),
+		cmocka_unit_test(test_runtime_samples_alone),
+		cmocka_unit_test(test_runtime_samples_of_a_recording),
 		cmocka_unit_test(test_filters),
 		cmocka_unit_test(test_sorts),
 		cmocka_unit_test(test_trees),

@@ -60,9 +60,9 @@ struct peer {
 };
 
 struct told {
-	char text[2][256];
-	size_t len[2];
-	unsigned ends[2];
+	char text[DOTNET_STREAM_COUNT][256];
+	size_t len[DOTNET_STREAM_COUNT];
+	unsigned ends[DOTNET_STREAM_COUNT];
 	bool refuse;
 };
 

@@ -37,10 +37,28 @@ static void test_symbol_range(void **state)
 	}
 }
 
+static void test_thread_clock(void **state)
+{
+	const struct payload_thread_clock clocks[] = { { .run_ns = 0 }, { .run_ns = UINT64_MAX, .rest = true } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
+		struct bytes out = { 0 };
+		struct payload_thread_clock read;
+		payload_thread_clock(&out, &clocks[i]);
+		assert_int_equal(payload_read_thread_clock(out.data, out.len, &read), 0);
+		assert_int_equal(read.run_ns, clocks[i].run_ns);
+		assert_int_equal(read.rest, clocks[i].rest);
+		assert_true(payload_read_thread_clock(out.data, out.len - 1, &read) < 0);
+		bytes_done(&out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_symbol_range),
+		cmocka_unit_test(test_thread_clock),
 	};
 
 	return cmocka_run_group_tests_name("spoor_payload", tests, NULL, NULL);

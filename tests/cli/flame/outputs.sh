@@ -1,5 +1,5 @@
 # Where the picture goes, and what is said when it cannot go there.
-cp "$data/nettrace/runtime-v4.nettrace" x.nettrace
+cp "$data/nettrace/gc-dynamic.nettrace" x.nettrace
 spoor flame x.nettrace
 grep -c 'There is no sample to draw' x.svg
 spoor flame x.nettrace -o - | head -1

@@ -1,4 +1,4 @@
 # A file without CPU samples says so, and what to do.
-cp "$data/nettrace/runtime-v4.nettrace" x.nettrace
+cp "$data/nettrace/gc-dynamic.nettrace" x.nettrace
 spoor report x.nettrace --from 1s
 spoor report x.nettrace --json | grep -o '^{"samples":0,"lost":0,"lost_exact":true,"duration_ns":[0-9]*'

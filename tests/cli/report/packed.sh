@@ -3,7 +3,7 @@ command -v zstd >/dev/null || { echo "skipped: zstd is not installed"; exit 77; 
 cp "$data/nettrace/runtime-v4.nettrace" plain.nettrace
 spoor report plain.nettrace >plain.txt
 zstd -q plain.nettrace -o x.nettrace.zst
-spoor report x.nettrace.zst | sed 's/x\.nettrace\.zst/plain.nettrace/' | cmp - plain.txt && echo same
+spoor report x.nettrace.zst | sed 's/x\.nettrace\.zst/plain.nettrace/g' | cmp - plain.txt && echo same
 cp x.nettrace.zst recording
 spoor report recording | sed 's/recording$/plain.nettrace/' | wc -l
 spoor report - <x.nettrace.zst | wc -l

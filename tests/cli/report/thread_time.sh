@@ -1,0 +1,9 @@
+# The runtime's own samples, in a file without the threads' CPU clocks: thread time, and it says so everywhere.
+cp "$data/nettrace/runtime-v4.nettrace" x.nettrace
+spoor report x.nettrace | head -n 9
+spoor report x.nettrace --tree | grep 'thread s$'
+spoor report x.nettrace --json | grep -o '"weighing":"[a-z_]*"'
+spoor flame x.nettrace
+grep -o 'samples, [0-9.]* thread s' x.svg
+! grep 'CPU s' x.svg
+spoor flame x.nettrace --format folded -o - | awk '{ n += $NF } END { print n " samples" }'

@@ -1,0 +1,228 @@
+/* thread_clocks.c, on ourselves: what is told of our threads, of those that ended unseen and of children adds up to what we used. */
+#include "unit/test.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "session/thread_clocks.h"
+
+#define MS      UINT64_C(1000000)
+#define SLACK   (40 * MS) /* two ticks of stat, one of the scheduler, and the test's own work */
+#define TIDS    64u
+
+struct told {
+	struct {
+		uint32_t pid;
+		uint32_t tid;
+		uint64_t first_ns;
+		uint64_t last_ns;
+		uint64_t time_ns;
+	} clocks[TIDS];
+	uint32_t count;
+	uint32_t ended;
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	assert_int_equal(clock_gettime(clock, &now), 0);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void on_clock(void *context, uint32_t pid, uint32_t tid, uint64_t time_ns, uint64_t cpu_ns)
+{
+	struct told *told = context;
+	uint32_t i = 0;
+
+	while (i < told->count && (told->clocks[i].tid != tid || told->clocks[i].pid != pid))
+		i++;
+	assert_true(i < TIDS);
+	if (i == told->count) {
+		told->count++;
+		told->clocks[i].pid = pid;
+		told->clocks[i].tid = tid;
+		told->clocks[i].first_ns = cpu_ns;
+	}
+	assert_true(cpu_ns >= told->clocks[i].last_ns && time_ns >= told->clocks[i].time_ns);
+	told->clocks[i].last_ns = cpu_ns;
+	told->clocks[i].time_ns = time_ns;
+}
+
+static void on_ended(void *context, uint32_t pid, uint32_t tid)
+{
+	(void)pid;
+	((struct told *)context)->ended += tid != 0;
+}
+
+static uint64_t used(const struct told *told, uint32_t tid, bool all)
+{
+	uint64_t ns = 0;
+
+	for (uint32_t i = 0; i < told->count; i++)
+		if (all || told->clocks[i].tid == tid)
+			ns += told->clocks[i].last_ns - told->clocks[i].first_ns;
+	return ns;
+}
+
+static void *burn(void *context)
+{
+	uint64_t ns = *(uint64_t *)context;
+
+	while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < ns)
+		;
+	return NULL;
+}
+
+static void burn_in_thread(uint64_t ns)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, burn, &ns), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static void burn_in_child(uint64_t ns)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		burn(&ns);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static struct thread_clocks *begin(struct told *told, bool children, bool near)
+{
+	const struct thread_clocks_told calls = { .children = children, .clock = on_clock, .ended = on_ended };
+	struct thread_clocks *clocks;
+
+	*told = (struct told){ 0 };
+	assert_int_equal(thread_clocks_new(&calls, told, &clocks), 0);
+	assert_int_equal(thread_clocks_add(clocks, (uint32_t)getpid(), near, clock_ns(CLOCK_MONOTONIC), false), 0);
+	assert_int_equal(thread_clocks_add(clocks, (uint32_t)getpid(), near, clock_ns(CLOCK_MONOTONIC), false), 0);
+	assert_true(thread_clocks_has(clocks, (uint32_t)getpid()));
+	return clocks;
+}
+
+static void test_threads(void **state)
+{
+	struct told told;
+
+	(void)state;
+	for (int near = 0; near < 2; near++) {
+		uint64_t before_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+		struct thread_clocks *clocks = begin(&told, false, near);
+		burn_in_thread(100 * MS); /* comes and goes between two readings */
+		uint64_t own = clock_ns(CLOCK_THREAD_CPUTIME_ID) + 60 * MS;
+		burn(&own);
+		usleep(1000); /* the kernel's books are brought up to date at a switch */
+		thread_clocks_read_last(clocks, clock_ns(CLOCK_MONOTONIC));
+		uint64_t all_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before_ns;
+		assert_in_range(used(&told, 0, true), all_ns > SLACK ? all_ns - SLACK : 0, all_ns + SLACK);
+		assert_in_range(used(&told, (uint32_t)getpid(), false), 60 * MS - SLACK, all_ns);
+		assert_in_range(used(&told, 0, false), 100 * MS - SLACK, 100 * MS + SLACK);
+		thread_clocks_free(clocks);
+	}
+}
+
+static void test_children(void **state)
+{
+	struct told told;
+
+	(void)state;
+	for (int children = 0; children < 2; children++) {
+		struct thread_clocks *clocks = begin(&told, children, false);
+		burn_in_child(100 * MS);
+		burn_in_child(50 * MS);
+		thread_clocks_read_last(clocks, clock_ns(CLOCK_MONOTONIC));
+		if (children)
+			assert_in_range(used(&told, 0, false), 150 * MS - SLACK, 150 * MS + SLACK);
+		else
+			assert_in_range(used(&told, 0, false), 0, SLACK);
+		thread_clocks_free(clocks);
+	}
+}
+
+/* A process that is read itself is not told again as its parent's. */
+static void test_seen_child(void **state)
+{
+	struct told told;
+	int go[2];
+	char c = 0;
+
+	(void)state;
+	assert_int_equal(pipe(go), 0);
+	struct thread_clocks *clocks = begin(&told, true, false);
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		uint64_t ns = 100 * MS;
+		burn(&ns);
+		_exit(read(go[0], &c, 1) == 1 ? 0 : 1);
+	}
+	assert_int_equal(thread_clocks_add(clocks, (uint32_t)pid, true, clock_ns(CLOCK_MONOTONIC), true), 0);
+	for (uint64_t end = clock_ns(CLOCK_MONOTONIC) + 20000 * MS; used(&told, (uint32_t)pid, false) < 95 * MS && clock_ns(CLOCK_MONOTONIC) < end;) {
+		usleep(5000);
+		thread_clocks_read(clocks, clock_ns(CLOCK_MONOTONIC));
+	}
+	assert_int_equal(write(go[1], &c, 1), 1);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	thread_clocks_read_last(clocks, clock_ns(CLOCK_MONOTONIC));
+	thread_clocks_read_last(clocks, clock_ns(CLOCK_MONOTONIC));
+	assert_false(thread_clocks_has(clocks, (uint32_t)pid));
+	assert_in_range(used(&told, (uint32_t)pid, false), 95 * MS, 100 * MS + SLACK);
+	assert_in_range(used(&told, 0, false), 0, SLACK);
+	thread_clocks_free(clocks);
+	close(go[0]);
+	close(go[1]);
+}
+
+static void *wait_for_end(void *context)
+{
+	char c;
+
+	assert_int_equal(read(*(int *)context, &c, 1), 0);
+	return NULL;
+}
+
+/* A thread that was seen, and has ended. */
+static void test_ended_thread(void **state)
+{
+	struct told told;
+	pthread_t thread;
+	int go[2];
+
+	(void)state;
+	assert_int_equal(pipe(go), 0);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_end, &go[0]), 0);
+	struct thread_clocks *clocks = begin(&told, false, true);
+
+	assert_int_equal(told.ended, 0);
+	close(go[1]);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	usleep(10000);
+	thread_clocks_read_all(clocks, clock_ns(CLOCK_MONOTONIC));
+	assert_int_equal(told.ended, 1);
+	assert_int_equal(thread_clocks_add(clocks, 0x7ffffff0, false, clock_ns(CLOCK_MONOTONIC), false), -ESRCH);
+	thread_clocks_free(clocks);
+	close(go[0]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_children),
+		cmocka_unit_test(test_seen_child),
+		cmocka_unit_test(test_ended_thread),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
