@@ -218,6 +218,28 @@ void *platform_map_private(size_t size)
 	return memory;
 }
 
+void *platform_map_large(size_t size)
+{
+	uintptr_t page = UINT64_C(2) << 20;
+	size_t more = size >= 2 * page ? page : 0; /* to begin at a huge page */
+	char *memory = mmap(NULL, size + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	if (!more)
+		return memory;
+	size_t before = (page - ((uintptr_t)memory & (page - 1))) & (page - 1);
+	if (before)
+		munmap(memory, before);
+	if (before < more)
+		munmap(memory + before + size, more - before);
+	memory += before;
+#ifdef MADV_HUGEPAGE
+	(void)madvise(memory, size, MADV_HUGEPAGE);
+#endif
+	return memory;
+}
+
 /*
  * Without a file: shared anonymous memory, which mremap() of an old size 0 maps a second time. No fd is needed, and the program's limit on file
  * sizes (RLIMIT_FSIZE, which kills by a signal) does not bear on it.
