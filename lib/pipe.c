@@ -18,6 +18,7 @@
 #define SPINS         200
 #define NAP_NS        UINT64_C(1000000) /* events came: look again soon */
 #define IDLE_NS       UINT64_C(5000000) /* none came: a ring of 4 MiB takes 6 ms to fill */
+#define BUSY_NS       UINT64_C(20000000) /* so long after the last ones more may come: they come in bursts */
 #define RELEASE_PARTS 8u
 #define RUN_BYTES     (16u << 10) /* handed to each session in turn: from the nearest cache */
 
@@ -44,6 +45,7 @@ static struct {
 	uint32_t pending_room;
 	void *forgotten;       /* a parent's */
 	uint64_t most_drained; /* of a ring, in parts of 256 */
+	uint64_t busy_ns;      /* when a pass last had or left something */
 } pipe_state;
 
 uint64_t pipe_cutoff_ns(void)
@@ -65,6 +67,9 @@ int pipe_set_up(bool counter, bool keep)
 	pipe_state.last_ticks = 0;
 	pipe_state.before_ns = pipe_state.cutoff_ns = 0;
 	pipe_state.cutoff_ticks = 0;
+	/* Stamps of the run before may have been of the other clock. */
+	for (struct thread_state *state = thread_state_first(); state; state = state->next)
+		state->quiet_ticks = state->main.tail_stamp = state->nested.tail_stamp = 0;
 	return 0;
 }
 
@@ -131,6 +136,31 @@ static int by_first_stamp(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+static inline uint32_t record_size(const struct record *record)
+{
+	return (record->sizes & RECORD_UNITS_MAX) * RECORD_UNIT;
+}
+
+/*
+ * A thread is inside a record of this ring: which stamp it has at least. Not less than that of the last one published, which may be much later than when
+ * the thread was last seen outside: one that fires all the time is often put off its CPU inside a record.
+ */
+static uint64_t stamp_at_least(const struct thread_ring *ring, uint64_t quiet_ticks)
+{
+	uint64_t stamp = ring->tail_stamp;
+	uint64_t at = ring->tail;
+
+	while (at != ring->seen_published) {
+		const struct record *record = (const struct record *)(const void *)(ring->base + (at & ring->mask));
+		uint32_t size = record_size(record);
+		if (size < RECORD_HEADER || size > ring->seen_published - at)
+			break; /* memory that somebody else wrote over */
+		stamp = record->stamp;
+		at += size;
+	}
+	return stamp > quiet_ticks ? stamp : quiet_ticks;
+}
+
 static void look_around(uint64_t now_ns)
 {
 	pipe_state.quiet = true;
@@ -145,14 +175,18 @@ static void look_around(uint64_t now_ns)
 			if (!platform_thread_alive(__atomic_load_n(&state->thread_id, __ATOMIC_RELAXED)))
 				__atomic_store_n(&state->status, status = THREAD_DEAD, __ATOMIC_RELEASE);
 		}
-		bool quiet = status == THREAD_DEAD || (ring_quiet(&state->main) && ring_quiet(&state->nested));
+		bool main_quiet = status == THREAD_DEAD || ring_quiet(&state->main);
+		bool nested_quiet = status == THREAD_DEAD || ring_quiet(&state->nested);
 		state->main.seen_published = __atomic_load_n(&state->main.front->front.published, __ATOMIC_ACQUIRE);
 		state->nested.seen_published = __atomic_load_n(&state->nested.front->front.published, __ATOMIC_ACQUIRE);
-		if (quiet) {
+		if (main_quiet && nested_quiet) {
 			state->quiet_ticks = pipe_state.last_ticks;
 			state->held_since_ns = 0;
 		} else {
-			uint64_t since = state->quiet_ticks;
+			uint64_t since = main_quiet ? UINT64_MAX : stamp_at_least(&state->main, state->quiet_ticks);
+			uint64_t nested_since = nested_quiet ? UINT64_MAX : stamp_at_least(&state->nested, state->quiet_ticks);
+			if (nested_since < since)
+				since = nested_since;
 			pipe_state.quiet = false;
 			if (!state->held_since_ns)
 				state->held_since_ns = now_ns;
@@ -288,11 +322,6 @@ static void loss_record(struct thread_state *state, const struct record *record)
 	}
 }
 
-static inline uint32_t record_size(const struct record *record)
-{
-	return (record->sizes & RECORD_UNITS_MAX) * RECORD_UNIT;
-}
-
 /*
  * The run at a ring's tail, of one record at least (which is no loss record), and at most `count_max`. None of it is stamped after the cutoff. Returns the last
  * record of it.
@@ -417,11 +446,13 @@ static void drain(struct thread_state *state, uint64_t next_stamp)
 		drained[which].last = ring->tail;
 		if (__builtin_expect(record->event == RECORD_LOSS, 0)) {
 			loss_record(state, record);
+			ring->tail_stamp = record->stamp;
 		} else {
 			struct record_run run;
 			const struct record *last = run_gather(state, ring, both ? 1 : UINT32_MAX, next_stamp, &run);
 			drained[which].last += (uint64_t)((const uint8_t *)last - (const uint8_t *)record);
 			hand_over(state, &run, record->sessions);
+			ring->tail_stamp = run.last_stamp;
 			size = run.bytes;
 		}
 		ring->tail += size;
@@ -536,6 +567,8 @@ uint64_t pipe_pass(void)
 	recover_file_clock(&pipe_state.clock, now);
 
 	bool idle = pipe_state.run == runs_before;
+	if (!idle || pipe_state.pending_count)
+		pipe_state.busy_ns = now_ns;
 	sessions_quiet(pipe_state.quiet);
 	for (uint32_t i = 0; i < count; i++) {
 		bool quiet = pipe_state.quiet && sessions[i]->cleared_pass &&
@@ -551,7 +584,5 @@ uint64_t pipe_pass(void)
 	}
 	if (pipe_state.most_drained > 64)
 		return 0;
-	if (!idle && sleep_ns > NAP_NS)
-		return NAP_NS;
-	return sleep_ns;
+	return sleep_ns > NAP_NS && now_ns - pipe_state.busy_ns < BUSY_NS ? NAP_NS : sleep_ns;
 }
