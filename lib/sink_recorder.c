@@ -2,8 +2,8 @@
  * The flight recorder: keeps the newest events of a session in memory, copies in chunks, the oldest chunk falling off. Becomes a nettrace file at a
  * snapshot and at the session's end.
  *
- * Chunks stand in one piece of memory, made at the start and used again in place; it is in huge pages where the system has them, since the first touch of 16,000 small
- * ones takes longer than a ring needs to fill. Only an event that is too big for such a chunk gets one from malloc().
+ * Chunks stand in one piece of memory that is made at the start (by the thread that starts the session) and used again in place: touching 64 MiB for the first
+ * time takes longer than a ring needs to fill. Only an event that is too big for such a chunk gets one from malloc().
  */
 #include <errno.h>
 #include <stdlib.h>
