@@ -34,6 +34,7 @@ struct queue_sink {
 	size_t bytes; /* of chunks handed over and not yet done with; atomic for reading */
 
 	struct store_chunk *filling; /* the loop thread's */
+	struct store_chunk *spare;   /* likewise: one that fell off, of CHUNK_BYTES; or NULL */
 	struct store_chunk *reading; /* the reader's */
 	struct store_cursor cursor;
 };
@@ -65,6 +66,7 @@ static void queue_unref(struct queue_sink *queue)
 		return;
 	chunks_free(queue->first);
 	free(queue->filling);
+	free(queue->spare);
 	free(queue->reading);
 	pthread_mutex_destroy(&queue->lock);
 	pthread_cond_destroy(&queue->changed);
@@ -208,7 +210,10 @@ static void drop_oldest(struct queue_sink *queue)
 	pthread_mutex_unlock(&queue->lock);
 	if (oldest) {
 		session_unwrite(queue->session, oldest->events, true, oldest->first_ns, oldest->last_ns);
-		free(oldest);
+		if (oldest->room == CHUNK_BYTES && !queue->spare)
+			queue->spare = oldest;
+		else
+			free(oldest);
 	}
 }
 
@@ -229,7 +234,13 @@ static int chunk_add(struct queue_sink *queue, size_t size)
 		drop_oldest(queue);
 	/* One that is there is empty, and too small. */
 	free(queue->filling);
-	queue->filling = store_chunk_new(size > CHUNK_BYTES ? size : CHUNK_BYTES);
+	if (queue->spare && size <= CHUNK_BYTES) {
+		queue->filling = queue->spare;
+		queue->spare = NULL;
+		*queue->filling = (struct store_chunk){ .room = CHUNK_BYTES };
+	} else {
+		queue->filling = store_chunk_new(size > CHUNK_BYTES ? size : CHUNK_BYTES);
+	}
 	return queue->filling ? 0 : -ENOBUFS;
 }
 
