@@ -4,19 +4,24 @@
  *   fire machine                                 clock read, counter read, core-to-core round trip
  *   fire disabled                                an event nobody wants, over the empty loop
  *   fire cost CLOCK SESSIONS KIND THREADS        an event: firing thread; CLOCK counter or clock, KIND file memory rings
- *   fire rate KIND THREADS MILLION SECONDS       MILLION events a second in all, for so long: how many were lost
+ *   fire sessions CLOCK KIND COUNT               an event that one session wants and one that COUNT want, in turns
+ *   fire threads CLOCK KIND                      one thread that fires and two, in turns
+ *   fire rate KIND THREADS MILLION SECONDS RING  MILLION events a second in all, for so long, with rings of RING MiB: how many were lost
  *   fire accuracy                                how far converted counter stamps are off
  */
 #include <spoor/spoor.h>
 
 SPOOR_PROVIDER(bench, "Bench")
 SPOOR_EVENT(bench, four, 1, SPOOR_INFO, 0x1, (u32, number), (u64, bytes), (f64, price), (text, name))
+/* The same for every session, when the first one alone wants the other. */
+SPOOR_EVENT(bench, all, 2, SPOOR_INFO, 0x2, (u32, number), (u64, bytes), (f64, price), (text, name))
 
 #define FIRE(i, text) bench_four((i), (uint64_t)(i) * 3, (i) * 0.5, (text))
 #define FIRE_REST() rest()
 static void rest(void);
 #include "fire.h"
 
+#include <semaphore.h>
 #include <unistd.h>
 
 static const char *folder = "/tmp";
@@ -39,9 +44,9 @@ static void note(const struct spoor_notice *notice, void *context)
 		lost_on_the_way += notice->count;
 }
 
-static struct spoor_session *session_start(const char *kind, unsigned index)
+static struct spoor_session *session_start(const char *kind, unsigned index, uint64_t keywords)
 {
-	struct spoor_want want = { .size = sizeof(want), .name = "Bench", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE };
+	struct spoor_want want = { .size = sizeof(want), .name = "Bench", .keywords = keywords, .level = SPOOR_VERBOSE };
 	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1, .buffer_bytes = 64 << 20,
 		.notice = note };
 	struct spoor_session *session = NULL;
@@ -66,9 +71,9 @@ static struct spoor_session *session_start(const char *kind, unsigned index)
 	return session;
 }
 
-static void library_start(const char *clock)
+static void library_start(const char *clock, size_t ring_bytes)
 {
-	struct spoor_options options = { .size = sizeof(options), .flags = SPOOR_START_NO_SERVER,
+	struct spoor_options options = { .size = sizeof(options), .flags = SPOOR_START_NO_SERVER, .ring_bytes = ring_bytes,
 		.clock = strcmp(clock, "clock") == 0 ? SPOOR_CLOCK_MONOTONIC : SPOOR_CLOCK_AUTO };
 	int r = spoor_start(&options);
 
@@ -134,23 +139,31 @@ static void *cost_thread(void *result)
 	return NULL;
 }
 
+/* Ends a session that was to get `fired` events. */
+static int session_finish(struct spoor_session *session, uint64_t fired, bool print)
+{
+	struct spoor_session_counts counts = { .size = sizeof(counts) };
+	int bad = 0;
+
+	spoor_session_stop(session);
+	spoor_session_count(session, &counts);
+	if (print)
+		printf("written %llu\nlost %llu\n", (unsigned long long)counts.written, (unsigned long long)counts.lost);
+	if (counts.written + counts.lost != fired) {
+		fprintf(stderr, "fire: %llu written and %llu lost are not %llu fired\n", (unsigned long long)counts.written,
+			(unsigned long long)counts.lost, (unsigned long long)fired);
+		bad = 1;
+	}
+	spoor_session_free(session);
+	return bad;
+}
+
 static int finish(struct spoor_session **sessions, unsigned count, uint64_t fired)
 {
 	int bad = 0;
 
-	for (unsigned i = 0; i < count; i++) {
-		struct spoor_session_counts counts = { .size = sizeof(counts) };
-		spoor_session_stop(sessions[i]);
-		spoor_session_count(sessions[i], &counts);
-		if (!i)
-			printf("written %llu\nlost %llu\n", (unsigned long long)counts.written, (unsigned long long)counts.lost);
-		if (counts.written + counts.lost != fired) {
-			fprintf(stderr, "fire: %llu written and %llu lost are not %llu fired\n", (unsigned long long)counts.written,
-				(unsigned long long)counts.lost, (unsigned long long)fired);
-			bad = 1;
-		}
-		spoor_session_free(sessions[i]);
-	}
+	for (unsigned i = 0; i < count; i++)
+		bad |= session_finish(sessions[i], fired, !i);
 	return bad;
 }
 
@@ -161,9 +174,9 @@ static int cost(const char *clock, unsigned session_count, const char *kind, uns
 	double results[16];
 	double sum = 0;
 
-	library_start(clock);
+	library_start(clock, 0);
 	for (unsigned i = 0; i < session_count && i < 64; i++)
-		resting = sessions[i] = session_start(kind, i);
+		resting = sessions[i] = session_start(kind, i, UINT64_MAX);
 	(void)fire_ns_per_tick();
 	for (unsigned i = 0; i < thread_count && i < 16; i++)
 		pthread_create(&threads[i], NULL, cost_thread, &results[i]);
@@ -175,21 +188,229 @@ static int cost(const char *clock, unsigned session_count, const char *kind, uns
 	return finish(sessions, session_count, (uint64_t)thread_count * BATCH * BURST * ROUNDS);
 }
 
+/* ---- Pairs: two costs in turns, within a millisecond of each other, and how near the cores were just then ---- */
+
+#define MOMENTS 250u
+#define NEAR_NS 150.0 /* round trips are of 50 to 80 ns or of some 300; */
+#define FAR_NS  600.0 /* longer ones are of threads that waited for a CPU */
+
+struct moment {
+	double one, many;
+	double round_trip_ns;
+};
+
+/* The other thread: bounces the ball, or fires a burst when the first one does. */
+static struct {
+	sem_t go, done;
+	bool stop;
+	bool fires;
+	uint64_t ball __attribute__((aligned(64)));
+	double costs[BURST];
+} other;
+
+static void burst(double costs[BURST], bool all)
+{
+	static __thread uint32_t n;
+
+	for (unsigned b = 0; b < BURST; b++) {
+		uint64_t before = __rdtsc();
+		if (all)
+			for (unsigned i = 0; i < BATCH; i++, n++)
+				bench_all(n, (uint64_t)n * 3, n * 0.5, fire_texts[n & 3]);
+		else
+			for (unsigned i = 0; i < BATCH; i++, n++)
+				FIRE(n, fire_texts[n & 3]);
+		costs[b] = (double)(__rdtsc() - before) / BATCH;
+	}
+}
+
+#define TRIPS 100u
+
+static void *other_thread(void *context)
+{
+	(void)context;
+	for (;;) {
+		sem_wait(&other.go);
+		if (other.stop)
+			return NULL;
+		/* Both are here before anything is measured. */
+		while (__atomic_load_n(&other.ball, __ATOMIC_ACQUIRE) != 1)
+			;
+		__atomic_store_n(&other.ball, 2, __ATOMIC_RELEASE);
+		if (other.fires) {
+			burst(other.costs, false);
+		} else {
+			for (uint64_t i = 3; i < 2 * TRIPS + 3; i += 2) {
+				while (__atomic_load_n(&other.ball, __ATOMIC_ACQUIRE) != i)
+					;
+				__atomic_store_n(&other.ball, i + 1, __ATOMIC_RELEASE);
+			}
+		}
+		sem_post(&other.done);
+	}
+}
+
+static void other_begin(bool fires)
+{
+	other.fires = fires;
+	__atomic_store_n(&other.ball, 1, __ATOMIC_RELEASE);
+	sem_post(&other.go);
+	while (__atomic_load_n(&other.ball, __ATOMIC_ACQUIRE) != 2)
+		;
+}
+
+static double round_trip_ns(void)
+{
+	double costs[TRIPS / 10];
+
+	/* In tens, the median of which: the other thread may be taken off its CPU. */
+	other_begin(false);
+	for (uint64_t i = 2, k = 0; k < TRIPS / 10; k++) {
+		uint64_t before = __rdtsc();
+		for (uint64_t end = i + 20; i < end; i += 2) {
+			__atomic_store_n(&other.ball, i + 1, __ATOMIC_RELEASE);
+			while (__atomic_load_n(&other.ball, __ATOMIC_ACQUIRE) != i + 2)
+				;
+		}
+		costs[k] = (double)(__rdtsc() - before) / 10;
+	}
+	sem_wait(&other.done);
+	return fire_median(costs, TRIPS / 10) * fire_ns_per_tick();
+}
+
+/* Medians of those moments whose cores were between `from` and `to` apart. */
+static void moments_print(const struct moment *moments, const char *name, double from, double to)
+{
+	static double one[MOMENTS], many[MOMENTS], ratios[MOMENTS], trips[MOMENTS];
+	size_t count = 0;
+
+	for (unsigned i = 0; i < MOMENTS; i++) {
+		if (moments[i].round_trip_ns < from || moments[i].round_trip_ns >= to)
+			continue;
+		one[count] = moments[i].one;
+		many[count] = moments[i].many;
+		trips[count] = moments[i].round_trip_ns;
+		ratios[count++] = moments[i].many / moments[i].one;
+	}
+	printf("%s_moments %zu\n", name, count);
+	if (count)
+		printf("%s_one_ns %.2f\n%s_many_ns %.2f\n%s_ratio %.3f\n%s_round_trip_ns %.0f\n", name, fire_median(one, count), name,
+			fire_median(many, count), name, fire_median(ratios, count), name, fire_median(trips, count));
+}
+
+static void moments_end(const struct moment *moments, pthread_t thread)
+{
+	other.stop = true;
+	sem_post(&other.go);
+	pthread_join(thread, NULL);
+	moments_print(moments, "all", 0, 1e12);
+	moments_print(moments, "near", 0, NEAR_NS);
+	moments_print(moments, "far", NEAR_NS, FAR_NS);
+}
+
+static pthread_t moments_begin(void)
+{
+	pthread_t thread;
+
+	(void)fire_ns_per_tick();
+	sem_init(&other.go, 0, 0);
+	sem_init(&other.done, 0, 0);
+	pthread_create(&thread, NULL, other_thread, NULL);
+	return thread;
+}
+
+static int sessions(const char *clock, const char *kind, unsigned count)
+{
+	static struct moment moments[MOMENTS];
+	struct spoor_session *started[64];
+	double costs[2][BURST];
+	int bad = 0;
+
+	library_start(clock, 0);
+	count = count > 64 ? 64 : count;
+	for (unsigned i = 0; i < count; i++)
+		resting = started[i] = session_start(kind, i, i ? 0x2 : 0x3);
+	pthread_t thread = moments_begin();
+	for (unsigned i = 0; i < MOMENTS; i++) {
+		moments[i].round_trip_ns = round_trip_ns();
+		rest();
+		for (unsigned k = 0; k < 2; k++) {
+			bool all = k != i % 2;
+			burst(costs[all], all);
+			rest();
+		}
+		moments[i].one = fire_median(costs[0], BURST) * fire_ns_per_tick();
+		moments[i].many = fire_median(costs[1], BURST) * fire_ns_per_tick();
+	}
+	moments_end(moments, thread);
+	for (unsigned i = 0; i < count; i++)
+		bad |= session_finish(started[i], (uint64_t)(i ? 1 : 2) * MOMENTS * BURST * BATCH, !i);
+	return bad;
+}
+
+static int threads(const char *clock, const char *kind)
+{
+	static struct moment moments[MOMENTS];
+	struct spoor_session *session;
+	double alone[BURST], both[2 * BURST];
+
+	library_start(clock, 0);
+	resting = session = session_start(kind, 0, UINT64_MAX);
+	pthread_t thread = moments_begin();
+	for (unsigned i = 0; i < MOMENTS; i++) {
+		moments[i].round_trip_ns = round_trip_ns();
+		rest();
+		for (unsigned k = 0; k < 2; k++) {
+			if (k == i % 2) {
+				burst(alone, false);
+			} else {
+				other_begin(true);
+				burst(both, false);
+				sem_wait(&other.done);
+				memcpy(both + BURST, other.costs, sizeof(other.costs));
+			}
+			rest();
+		}
+		moments[i].one = fire_median(alone, BURST) * fire_ns_per_tick();
+		moments[i].many = fire_median(both, 2 * BURST) * fire_ns_per_tick();
+	}
+	moments_end(moments, thread);
+	return session_finish(session, (uint64_t)3 * MOMENTS * BURST * BATCH, true);
+}
+
 /* ---- Rates ---- */
 
 struct pace {
 	double per_second;
 	double seconds;
-	uint64_t fired;
+	size_t ring_bytes;
+	uint64_t fired; /* at the pace */
+	uint64_t first; /* before */
+	uint64_t cpu_ns;
 };
+
+static uint64_t cpu_now_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 /* Batches at their appointed times, asleep between them (the library's thread needs a CPU too); one that is late is followed by the next at once. */
 static void *pace_thread(void *context)
 {
 	struct pace *pace = context;
-	uint64_t begin = fire_now_ns();
 	uint32_t n = 0;
 
+	/* Once around the ring without haste: its memory is new, and touching it for the first time is not what is measured. */
+	while (pace->first < pace->ring_bytes / 48) {
+		for (unsigned i = 0; i < 1000; i++, n++)
+			FIRE(n, fire_texts[n & 3]);
+		pace->first += 1000;
+		nanosleep(&(struct timespec){ 0, 200000 }, NULL);
+	}
+	uint64_t begin = fire_now_ns();
 	for (;;) {
 		uint64_t now = fire_now_ns();
 		if ((double)(now - begin) > pace->seconds * 1e9)
@@ -202,30 +423,39 @@ static void *pace_thread(void *context)
 		}
 		nanosleep(&(struct timespec){ 0, 50000 }, NULL);
 	}
+	pace->cpu_ns = cpu_now_ns(CLOCK_THREAD_CPUTIME_ID);
 	return NULL;
 }
 
-static int rate(const char *kind, unsigned thread_count, double millions, double seconds)
+static int rate(const char *kind, unsigned thread_count, double millions, double seconds, size_t ring_mib)
 {
 	struct spoor_session *session;
 	pthread_t threads[16];
 	struct pace paces[16];
 	uint64_t fired = 0;
+	uint64_t first = 0;
 
-	library_start("counter");
+	library_start("counter", ring_mib << 20);
 	lost_on_the_way = 0;
-	session = session_start(kind, 0);
+	session = session_start(kind, 0, UINT64_MAX);
+	uint64_t reader_ns = cpu_now_ns(CLOCK_PROCESS_CPUTIME_ID);
 	for (unsigned i = 0; i < thread_count && i < 16; i++) {
-		paces[i] = (struct pace){ millions * 1e6 / thread_count, seconds, 0 };
+		paces[i] = (struct pace){ millions * 1e6 / thread_count, seconds, ring_mib << 20, 0, 0, 0 };
 		pthread_create(&threads[i], NULL, pace_thread, &paces[i]);
 	}
 	for (unsigned i = 0; i < thread_count && i < 16; i++) {
 		pthread_join(threads[i], NULL);
 		fired += paces[i].fired;
+		first += paces[i].first;
+		reader_ns += paces[i].cpu_ns;
 	}
+	(void)spoor_session_flush(session, 10000);
+	reader_ns = cpu_now_ns(CLOCK_PROCESS_CPUTIME_ID) - reader_ns;
 	printf("fired %llu\nmillions_per_second %.2f\n", (unsigned long long)fired, (double)fired / seconds * 1e-6);
-	int bad = finish(&session, 1, fired);
+	int bad = finish(&session, 1, fired + first);
 	printf("lost_on_the_way %llu\n", (unsigned long long)lost_on_the_way);
+	/* What the library's thread took for each event that came through. */
+	printf("reader_ns %.1f\n", (double)reader_ns / (double)(fired + first - lost_on_the_way));
 	return bad;
 }
 
@@ -241,7 +471,7 @@ static int accuracy(void)
 	static double errors[20000];
 	size_t count = 0;
 
-	library_start("counter");
+	library_start("counter", 0);
 	if (spoor_session_start_listener(&options, &session))
 		return 1;
 	for (unsigned i = 0; i < 20000; i++) {
@@ -274,16 +504,20 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (strcmp(verb, "disabled") == 0) {
-		library_start("counter");
+		library_start("counter", 0);
 		printf("event_ns %.3f\n", fire_disabled());
 		return 0;
 	}
 	if (strcmp(verb, "cost") == 0 && argc == 6)
 		return cost(argv[2], (unsigned)atoi(argv[3]), argv[4], (unsigned)atoi(argv[5]));
-	if (strcmp(verb, "rate") == 0 && argc == 6)
-		return rate(argv[2], (unsigned)atoi(argv[3]), atof(argv[4]), atof(argv[5]));
+	if (strcmp(verb, "sessions") == 0 && argc == 5)
+		return sessions(argv[2], argv[3], (unsigned)atoi(argv[4]));
+	if (strcmp(verb, "threads") == 0 && argc == 4)
+		return threads(argv[2], argv[3]);
+	if (strcmp(verb, "rate") == 0 && argc == 7)
+		return rate(argv[2], (unsigned)atoi(argv[3]), atof(argv[4]), atof(argv[5]), (size_t)atoi(argv[6]));
 	if (strcmp(verb, "accuracy") == 0)
 		return accuracy();
-	fprintf(stderr, "fire machine | disabled | cost CLOCK SESSIONS KIND THREADS | rate KIND THREADS MILLION SECONDS | accuracy\n");
+	fprintf(stderr, "fire machine | disabled | cost CLOCK SESSIONS KIND THREADS | sessions CLOCK KIND COUNT | threads CLOCK KIND | rate KIND THREADS MILLION SECONDS RING | accuracy\n");
 	return 2;
 }

@@ -71,24 +71,35 @@ struct clock_pair clock_line_advance(struct clock_line *line)
 	return pair;
 }
 
-uint64_t clock_line_ns_slow(const struct clock_line *line, uint64_t ticks)
+uint64_t clock_line_segment(const struct clock_line *line, uint64_t ticks, struct clock_segment *ret_segment)
 {
 	uint32_t known = line->count < CLOCK_PAIRS ? line->count : CLOCK_PAIRS;
 	const struct clock_pair *from = NULL;
 	const struct clock_pair *to = NULL;
 
-	if (!line->counter)
-		return ticks;
-	/* The segment it lies in; before the oldest pair the oldest line goes on. */
+	if (!line->counter) {
+		*ret_segment = (struct clock_segment){ .scale = UINT64_C(1) << 32 };
+		return UINT64_MAX;
+	}
 	for (uint32_t i = 2; i <= known; i++) {
 		from = &line->pairs[(line->count - i) % CLOCK_PAIRS];
 		to = &line->pairs[(line->count - i + 1) % CLOCK_PAIRS];
-		if (ticks >= from->ticks)
-			break;
+		if (ticks < from->ticks)
+			continue;
+		/* The newest goes on beyond its end. */
+		*ret_segment = (struct clock_segment){ from->ticks, from->ns, i == 2 ? line->scale : scale_of(from, to) };
+		return i == 2 ? UINT64_MAX : to->ticks;
 	}
-	uint64_t scale = scale_of(from, to);
-	if (ticks >= from->ticks)
-		return from->ns + (uint64_t)(((unsigned __int128)(ticks - from->ticks) * scale) >> 32);
-	uint64_t back = (uint64_t)(((unsigned __int128)(from->ticks - ticks) * scale) >> 32);
-	return back < from->ns ? from->ns - back : 0;
+	/* Before the oldest pair the oldest line goes on, backwards: a segment for this stamp alone. */
+	uint64_t back = (uint64_t)(((unsigned __int128)(from->ticks - ticks) * scale_of(from, to)) >> 32);
+	*ret_segment = (struct clock_segment){ ticks, back < from->ns ? from->ns - back : 0, 0 };
+	return ticks + 1;
+}
+
+uint64_t clock_line_ns_slow(const struct clock_line *line, uint64_t ticks)
+{
+	struct clock_segment segment;
+
+	(void)clock_line_segment(line, ticks, &segment);
+	return clock_segment_ns(&segment, ticks);
 }

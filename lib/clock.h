@@ -26,12 +26,27 @@ struct clock_line {
 	uint64_t width_ns; /* how long reading the newest pair took: twice its greatest error */
 };
 
+/* One piece of the line: stamps from from_ticks on. */
+struct clock_segment {
+	uint64_t from_ticks;
+	uint64_t from_ns;
+	uint64_t scale; /* as above */
+};
+
 void clock_line_init(struct clock_line *line, bool counter);
 
 /* Takes a new pair. Two pairs are never less than a microsecond apart: then the one before stays. */
 struct clock_pair clock_line_advance(struct clock_line *line);
 
+/* The segment a stamp lies in. Returns the first stamp that lies beyond it; UINT64_MAX: none does. */
+uint64_t clock_line_segment(const struct clock_line *line, uint64_t ticks, struct clock_segment *ret_segment);
+
 uint64_t clock_line_ns_slow(const struct clock_line *line, uint64_t ticks);
+
+static inline uint64_t clock_segment_ns(const struct clock_segment *segment, uint64_t ticks)
+{
+	return segment->from_ns + (uint64_t)(((unsigned __int128)(ticks - segment->from_ticks) * segment->scale) >> 32);
+}
 
 static inline uint64_t clock_line_ns(const struct clock_line *line, uint64_t ticks)
 {

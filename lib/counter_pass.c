@@ -346,6 +346,18 @@ static void counter_consumer_run(struct counter_consumer *consumer, uint64_t now
 	consumer->begin_ns = now_ns;
 }
 
+/* Under the lock. */
+static void counter_memory_free(struct counter_memory *memory)
+{
+	for (uint32_t i = 0; i < memory->slot_count; i++)
+		free(memory->slot[i].bucket);
+	for (uint32_t i = 0; i < memory->told_count; i++)
+		counter_instrument_unref(memory->told[i]);
+	free(memory->slot);
+	free(memory->told);
+	free(memory);
+}
+
 /* Under the lock: takes it off the list and frees what the thread kept for it. */
 static void counter_consumer_unlink(struct counter_consumer *consumer)
 {
@@ -356,15 +368,8 @@ static void counter_consumer_unlink(struct counter_consumer *consumer)
 			*at = consumer->next;
 			break;
 		}
-	if (!memory)
-		return;
-	for (uint32_t i = 0; i < memory->slot_count; i++)
-		free(memory->slot[i].bucket);
-	for (uint32_t i = 0; i < memory->told_count; i++)
-		counter_instrument_unref(memory->told[i]);
-	free(memory->slot);
-	free(memory->told);
-	free(memory);
+	if (memory)
+		counter_memory_free(memory);
 	consumer->memory = NULL;
 }
 
@@ -464,6 +469,28 @@ static int counter_thread_start(void)
 	return -error;
 }
 
+/*
+ * Where every series stands, for a consumer that need not be told of instruments: its first interval begins here, whatever the collecting thread is at.
+ * Observables are not asked. Under the lock. False: no memory.
+ */
+static bool counter_baseline(struct counter_consumer *consumer)
+{
+	struct counter_reading reading;
+
+	for (struct counter_meter *meter = counter_meter_list(); meter; meter = meter->next)
+		for (struct counter_instrument *instrument = meter->instruments; instrument; instrument = instrument->next) {
+			if (instrument->observe || (consumer->wants && !consumer->wants(consumer, instrument)))
+				continue;
+			for (struct counter_series *series = instrument->series; series; series = series->next) {
+				struct counter_slot *slot = counter_slot_get(consumer->memory, series);
+				if (!slot)
+					return false;
+				counter_read(series, slot, &reading);
+			}
+		}
+	return true;
+}
+
 int counter_consumer_add(struct counter_consumer *consumer)
 {
 	int error;
@@ -478,18 +505,21 @@ int counter_consumer_add(struct counter_consumer *consumer)
 	counter_fork_arrange();
 	counter_registry_lock();
 	error = counter_conditions_make();
+	bool silent = !consumer->instrument_begin && !consumer->instruments_told;
+	if (!error && silent && !counter_baseline(consumer))
+		error = -ENOMEM;
 	if (!error && !counter_thread_there)
 		error = counter_thread_start();
 	if (error) {
-		free(consumer->memory);
+		counter_memory_free(consumer->memory);
 		consumer->memory = NULL;
 		counter_registry_unlock();
 		return error;
 	}
-	consumer->told = false;
+	consumer->told = silent;
 	consumer->gone = false;
 	consumer->begin_ns = counter_now_ns();
-	consumer->due_ns = consumer->begin_ns;
+	consumer->due_ns = consumer->begin_ns + (silent ? consumer->interval_ns : 0);
 	consumer->next = consumers;
 	consumers = consumer;
 	(void)pthread_cond_broadcast(&counter_wake);

@@ -131,7 +131,8 @@ struct counter_consumer {
 
 /*
  * Starts to read for it; the caller keeps the struct until counter_consumer_remove() has returned. Its first pass, with all begin calls and no readings, comes at
- * once, the first readings one interval later. 0, -ENOMEM, -EAGAIN (no thread).
+ * once, the first readings one interval later. One without begin calls has no such pass: where counters stood is noted before this returns. 0, -ENOMEM,
+ * -EAGAIN (no thread).
  */
 int counter_consumer_add(struct counter_consumer *consumer);
 

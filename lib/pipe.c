@@ -8,6 +8,7 @@
 #include "lib/clock.h"
 #include "lib/loop.h"
 #include "lib/platform.h"
+#include "lib/record_run.h"
 #include "lib/recover_file.h"
 #include "lib/session_state.h"
 #include "lib/thread_ring.h"
@@ -17,7 +18,9 @@
 #define SPINS         200
 #define NAP_NS        UINT64_C(1000000) /* events came: look again soon */
 #define IDLE_NS       UINT64_C(5000000) /* none came: a ring of 4 MiB takes 6 ms to fill */
+#define BUSY_NS       UINT64_C(20000000) /* so long after the last ones more may come: they come in bursts */
 #define RELEASE_PARTS 8u
+#define RUN_BYTES     (16u << 10) /* handed to each session in turn: from the nearest cache */
 
 struct pending {
 	uint64_t first_stamp;
@@ -26,6 +29,8 @@ struct pending {
 
 static struct {
 	struct clock_line clock;
+	struct clock_segment segment; /* of the newest stamp, in this pass */
+	uint64_t segment_end;         /* the first stamp beyond it; 0: none looked up */
 	uint64_t pass;
 	uint64_t run;
 	uint64_t last_ticks; /* of the pass before */
@@ -40,8 +45,7 @@ static struct {
 	uint32_t pending_room;
 	void *forgotten;       /* a parent's */
 	uint64_t most_drained; /* of a ring, in parts of 256 */
-	uint32_t entry_index;
-	const struct event_entry *entry;
+	uint64_t busy_ns;      /* when a pass last had or left something */
 } pipe_state;
 
 uint64_t pipe_cutoff_ns(void)
@@ -63,6 +67,9 @@ int pipe_set_up(bool counter, bool keep)
 	pipe_state.last_ticks = 0;
 	pipe_state.before_ns = pipe_state.cutoff_ns = 0;
 	pipe_state.cutoff_ticks = 0;
+	/* Stamps of the run before may have been of the other clock. */
+	for (struct thread_state *state = thread_state_first(); state; state = state->next)
+		state->quiet_ticks = state->main.tail_stamp = state->nested.tail_stamp = 0;
 	return 0;
 }
 
@@ -129,6 +136,31 @@ static int by_first_stamp(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+static inline uint32_t record_size(const struct record *record)
+{
+	return (record->sizes & RECORD_UNITS_MAX) * RECORD_UNIT;
+}
+
+/*
+ * A thread is inside a record of this ring: which stamp it has at least. Not less than that of the last one published, which may be much later than when
+ * the thread was last seen outside: one that fires all the time is often put off its CPU inside a record.
+ */
+static uint64_t stamp_at_least(const struct thread_ring *ring, uint64_t quiet_ticks)
+{
+	uint64_t stamp = ring->tail_stamp;
+	uint64_t at = ring->tail;
+
+	while (at != ring->seen_published) {
+		const struct record *record = (const struct record *)(const void *)(ring->base + (at & ring->mask));
+		uint32_t size = record_size(record);
+		if (size < RECORD_HEADER || size > ring->seen_published - at)
+			break; /* memory that somebody else wrote over */
+		stamp = record->stamp;
+		at += size;
+	}
+	return stamp > quiet_ticks ? stamp : quiet_ticks;
+}
+
 static void look_around(uint64_t now_ns)
 {
 	pipe_state.quiet = true;
@@ -143,14 +175,18 @@ static void look_around(uint64_t now_ns)
 			if (!platform_thread_alive(__atomic_load_n(&state->thread_id, __ATOMIC_RELAXED)))
 				__atomic_store_n(&state->status, status = THREAD_DEAD, __ATOMIC_RELEASE);
 		}
-		bool quiet = status == THREAD_DEAD || (ring_quiet(&state->main) && ring_quiet(&state->nested));
+		bool main_quiet = status == THREAD_DEAD || ring_quiet(&state->main);
+		bool nested_quiet = status == THREAD_DEAD || ring_quiet(&state->nested);
 		state->main.seen_published = __atomic_load_n(&state->main.front->front.published, __ATOMIC_ACQUIRE);
 		state->nested.seen_published = __atomic_load_n(&state->nested.front->front.published, __ATOMIC_ACQUIRE);
-		if (quiet) {
+		if (main_quiet && nested_quiet) {
 			state->quiet_ticks = pipe_state.last_ticks;
 			state->held_since_ns = 0;
 		} else {
-			uint64_t since = state->quiet_ticks;
+			uint64_t since = main_quiet ? UINT64_MAX : stamp_at_least(&state->main, state->quiet_ticks);
+			uint64_t nested_since = nested_quiet ? UINT64_MAX : stamp_at_least(&state->nested, state->quiet_ticks);
+			if (nested_since < since)
+				since = nested_since;
 			pipe_state.quiet = false;
 			if (!state->held_since_ns)
 				state->held_since_ns = now_ns;
@@ -190,50 +226,66 @@ static inline struct session_thread *thread_in(struct session *session, struct t
 	return thread;
 }
 
-static void deliver(struct session *session, struct thread_state *state, struct pipe_event *event, bool sorted, bool has_stack)
+/* The session has taken `count` events of this thread. */
+static inline void delivered(struct session *session, struct session_thread *thread, uint32_t count)
 {
-	struct session_thread *thread = thread_in(session, state);
-	const uint64_t *stack = event->stack;
-	uint32_t stack_count = event->stack_count;
-
-	if (!thread) {
-		__atomic_fetch_add(&session->lost, 1, __ATOMIC_RELAXED);
-		return;
-	}
-	if (has_stack && !session->config.options.stacks) {
-		event->stack = NULL;
-		event->stack_count = 0;
-	}
-	event->sequence = thread->sequence + 1;
-	event->lost_before = thread->lost_pending;
-	event->run_start = session->run != pipe_state.run;
-	event->sorted = sorted;
-	int r = session->sink->ops->event(session->sink, event);
-	event->stack = stack;
-	event->stack_count = stack_count;
-	if (__builtin_expect(r == 0, 1)) {
-		session->run = pipe_state.run;
-		thread->sequence++;
-		thread->lost_pending = 0;
-		__atomic_store_n(&session->written, session->written + 1, __ATOMIC_RELAXED);
-		return;
-	}
-	session_lose(session, thread, 1, event->time_ns, event->time_ns);
-	if (r != -ENOBUFS && r != -EMSGSIZE)
-		session_fail(session, r);
+	session->run = pipe_state.run;
+	thread->sequence += count;
+	thread->lost_pending = 0;
+	__atomic_store_n(&session->written, session->written + count, __ATOMIC_RELAXED);
 }
 
-static uint64_t ns_of(struct thread_state *state, uint64_t ticks)
+static void not_delivered(struct session *session, struct session_thread *thread, uint32_t count, uint64_t first_ns, uint64_t last_ns, int error)
 {
-	uint64_t ns = clock_line_ns(&pipe_state.clock, ticks);
+	session_lose(session, thread, count, first_ns, last_ns);
+	if (error && error != -ENOBUFS && error != -EMSGSIZE)
+		session_fail(session, error);
+}
 
-	/* What was held back too long comes late: it is moved, so that time never steps back. */
-	if (ns < pipe_state.before_ns)
-		ns = pipe_state.before_ns;
-	if (ns < state->last_ns)
-		ns = state->last_ns;
-	state->last_ns = ns;
-	return ns;
+static void deliver_whole(struct session *session, struct session_thread *thread, struct record_run *run)
+{
+	uint32_t count = run->count;
+	int r = session->sink->ops->records(session->sink, run);
+
+	if (run->count < count)
+		delivered(session, thread, count - run->count);
+	if (__builtin_expect(run->count > 0, 0))
+		not_delivered(session, thread, run->count, record_run_first_ns(run), record_run_last_ns(run), r);
+}
+
+static void deliver_single(struct session *session, struct session_thread *thread, struct record_run *run)
+{
+	struct pipe_event event;
+
+	while (record_run_next(run, &event)) {
+		event.sequence = thread->sequence + 1;
+		event.lost_before = thread->lost_pending;
+		event.run_start = session->run != pipe_state.run;
+		int r = session->sink->ops->event(session->sink, &event);
+		if (__builtin_expect(r == 0, 1))
+			delivered(session, thread, 1);
+		else
+			not_delivered(session, thread, 1, event.time_ns, event.time_ns, r);
+	}
+}
+
+static void deliver(struct session *session, struct thread_state *state, const struct record_run *run)
+{
+	struct session_thread *thread = thread_in(session, state);
+	struct record_run own = *run;
+
+	if (!thread) {
+		__atomic_fetch_add(&session->lost, run->count, __ATOMIC_RELAXED);
+		return;
+	}
+	own.sequence = thread->sequence + 1;
+	own.lost_before = thread->lost_pending;
+	own.run_start = session->run != pipe_state.run;
+	own.stacks = session->config.options.stacks;
+	if (session->sink->ops->records)
+		deliver_whole(session, thread, &own);
+	else
+		deliver_single(session, thread, &own);
 }
 
 /* This thread has lost, for a slot, `lost` events in all. */
@@ -270,56 +322,95 @@ static void loss_record(struct thread_state *state, const struct record *record)
 	}
 }
 
-static inline void hand_over(struct thread_state *state, const struct record *record, uint32_t size, uint64_t next_stamp)
+/*
+ * The run at a ring's tail, of one record at least (which is no loss record), and at most `count_max`. None of it is stamped after the cutoff. Returns the last
+ * record of it.
+ */
+static const struct record *run_gather(struct thread_state *state, const struct thread_ring *ring, uint32_t count_max, uint64_t next_stamp,
+	struct record_run *ret_run)
 {
-	uint32_t flags = record->sizes >> RECORD_FLAG_SHIFT;
-	uint32_t padding = record->sizes >> RECORD_PADDING_SHIFT & 7;
-	const uint8_t *at = (const uint8_t *)record + RECORD_HEADER;
-	const uint8_t *end = (const uint8_t *)record + size - padding;
+	const struct record *first = ring_record(ring);
+	const struct record *record = first;
+	const struct record *last = first;
+	uint64_t room = ring->seen_published - ring->tail;
+	uint64_t sessions = first->sessions;
+	uint64_t latest = pipe_state.cutoff_ticks;
+	uint32_t event = first->event;
+	uint32_t sizes = 0;
+	uint32_t bytes = 0;
+	uint32_t count = 0;
 
-	if (__builtin_expect(record->event == RECORD_LOSS, 0)) {
-		loss_record(state, record);
-		return;
-	}
-	if (record->event != pipe_state.entry_index) {
-		pipe_state.entry = registry_entry(record->event);
-		pipe_state.entry_index = record->event;
-	}
-	struct pipe_event event = {
-		.entry = pipe_state.entry,
-		.time_ns = ns_of(state, record->stamp),
+	if (first->stamp < pipe_state.segment.from_ticks || first->stamp >= pipe_state.segment_end)
+		pipe_state.segment_end = clock_line_segment(&pipe_state.clock, first->stamp, &pipe_state.segment);
+	if (latest >= pipe_state.segment_end)
+		latest = pipe_state.segment_end - 1;
+	if (room > RUN_BYTES)
+		room = RUN_BYTES;
+	const struct event_entry *entry = registry_entry(event);
+	do {
+		sizes |= record->sizes;
+		bytes += record_size(record);
+		count++;
+		last = record;
+		if (bytes >= room || count == count_max)
+			break;
+		record = (const struct record *)(const void *)((const uint8_t *)first + bytes);
+		if (record->event != event) {
+			if (record->event == RECORD_LOSS || !registry_entry(record->event))
+				break;
+			event = record->event;
+		}
+	} while (record->sessions == sessions && record->stamp <= latest && record->stamp >= last->stamp && record_size(record) >= RECORD_HEADER &&
+		bytes + record_size(record) <= room);
+
+	/* What was held back too long comes late: it is moved, so that time never steps back. */
+	uint64_t floor_ns = state->last_ns > pipe_state.before_ns ? state->last_ns : pipe_state.before_ns;
+	*ret_run = (struct record_run){
+		.records = (const uint8_t *)first,
+		.bytes = bytes,
+		.count = count,
 		.thread_id = state->thread_id,
-		.capture_thread_id = state->thread_id,
+		.last_stamp = last->stamp,
+		.next_stamp = next_stamp,
+		.floor_ns = floor_ns,
+		.clock = pipe_state.segment,
+		.entry = entry,
+		.entry_index = first->event,
+		.any_stack = (sizes >> RECORD_FLAG_SHIFT & RECORD_STACK) != 0,
 	};
-	if (flags & RECORD_ACTIVITY) {
-		event.activity_id = at;
-		event.related_activity_id = at + 16;
-		at += 32;
-	}
-	if (flags & RECORD_STACK) {
-		uint64_t count;
-		memcpy(&count, at, sizeof(count));
-		event.stack = (const uint64_t *)(const void *)(at + 8);
-		event.stack_count = (uint32_t)count;
-		at += 8 + 8 * count;
-	}
-	event.payload = at;
-	event.payload_size = (uint32_t)(end - at);
-	bool sorted = record->stamp <= next_stamp;
-	for (uint64_t left = record->sessions; left; left &= left - 1) {
+	return last;
+}
+
+static inline void hand_over(struct thread_state *state, const struct record_run *run, uint64_t sessions)
+{
+	state->last_ns = record_run_last_ns(run);
+	if (__builtin_expect(!run->entry, 0))
+		return;
+	for (uint64_t left = sessions; left; left &= left - 1) {
 		struct session *session = session_active[__builtin_ctzll(left)];
-		if (session && event.entry)
-			deliver(session, state, &event, sorted, (flags & RECORD_STACK) != 0);
+		if (session)
+			deliver(session, state, run);
 	}
 }
 
-/* Room goes back to the writer now and then, not for each record: its line is far away. */
-static inline void ring_give_back(struct thread_ring *ring, uint64_t *given)
+struct drained {
+	uint64_t given; /* back to the writer */
+	uint64_t last;  /* start of the last record before the tail */
+};
+
+static inline void ring_free_upto_tail(struct thread_ring *ring, struct drained *drained)
 {
-	if (ring->tail - *given < (ring->mask + 1) / RELEASE_PARTS)
-		return;
-	*given = ring->tail;
+	drained->given = ring->tail;
+	__atomic_store_n(&ring->front->tail_last, drained->last, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->front->tail, ring->tail, __ATOMIC_RELEASE);
+}
+
+/* Room goes back to the writer now and then, not for each record: its line is far away. */
+static inline void ring_give_back(struct thread_ring *ring, struct drained *drained)
+{
+	if (ring->tail - drained->given < (ring->mask + 1) / RELEASE_PARTS)
+		return;
+	ring_free_upto_tail(ring, drained);
 	if (__atomic_load_n(&pipe_hot.waiters, __ATOMIC_RELAXED)) {
 		__atomic_fetch_add(&pipe_hot.room_word, 1, __ATOMIC_RELEASE);
 		platform_wake_all(&pipe_hot.room_word);
@@ -330,39 +421,49 @@ static inline void ring_give_back(struct thread_ring *ring, uint64_t *given)
 static void drain(struct thread_state *state, uint64_t next_stamp)
 {
 	struct thread_ring *rings[2] = { &state->main, &state->nested };
-	uint64_t given[2] = { state->main.tail, state->nested.tail };
+	struct drained drained[2] = { { state->main.tail, 0 }, { state->nested.tail, 0 } };
 	uint64_t from = state->main.tail;
 
 	pipe_state.run++;
 	for (;;) {
 		unsigned which = 0;
-		if (!ring_pending(rings[0])) {
-			if (!ring_pending(rings[1]))
-				break;
-			which = 1;
-		} else if (__builtin_expect(ring_pending(rings[1]), 0)) {
+		bool both = ring_pending(rings[0]) && ring_pending(rings[1]);
+		if (__builtin_expect(both, 0))
 			which = ring_record(rings[1])->stamp < ring_record(rings[0])->stamp;
-		}
+		else if (ring_pending(rings[1]))
+			which = 1;
+		else if (!ring_pending(rings[0]))
+			break;
 		struct thread_ring *ring = rings[which];
 		const struct record *record = ring_record(ring);
+		uint32_t size = record_size(record);
 		if (record->stamp > pipe_state.cutoff_ticks)
 			break;
-		uint32_t size = (record->sizes & RECORD_UNITS_MAX) * RECORD_UNIT;
 		if (__builtin_expect(size < RECORD_HEADER, 0)) {
 			ring->tail = ring->seen_published; /* memory that somebody else wrote over: nothing can be found in it */
 			continue;
 		}
-		hand_over(state, record, size, next_stamp);
-		ring->front->tail_last = ring->tail;
+		drained[which].last = ring->tail;
+		if (__builtin_expect(record->event == RECORD_LOSS, 0)) {
+			loss_record(state, record);
+			ring->tail_stamp = record->stamp;
+		} else {
+			struct record_run run;
+			const struct record *last = run_gather(state, ring, both ? 1 : UINT32_MAX, next_stamp, &run);
+			drained[which].last += (uint64_t)((const uint8_t *)last - (const uint8_t *)record);
+			hand_over(state, &run, record->sessions);
+			ring->tail_stamp = run.last_stamp;
+			size = run.bytes;
+		}
 		ring->tail += size;
-		ring_give_back(ring, &given[which]);
+		ring_give_back(ring, &drained[which]);
 	}
 	for (int i = 0; i < 2; i++)
-		if (rings[i]->tail != given[i])
-			__atomic_store_n(&rings[i]->front->tail, rings[i]->tail, __ATOMIC_RELEASE);
-	uint64_t drained = (state->main.tail - from) * 256 / (state->main.mask + 1);
-	if (drained > pipe_state.most_drained)
-		pipe_state.most_drained = drained;
+		if (rings[i]->tail != drained[i].given)
+			ring_free_upto_tail(rings[i], &drained[i]);
+	uint64_t parts = (state->main.tail - from) * 256 / (state->main.mask + 1);
+	if (parts > pipe_state.most_drained)
+		pipe_state.most_drained = parts;
 }
 
 /* What a thread has lost since its last event, and threads that are gone. */
@@ -454,6 +555,7 @@ uint64_t pipe_pass(void)
 		pipe_state.cutoff_ns = pipe_state.before_ns;
 
 	pipe_state.most_drained = 0;
+	pipe_state.segment_end = 0; /* the line has a new piece */
 	uint64_t runs_before = pipe_state.run;
 	for (uint32_t i = 0; i < pipe_state.pending_count; i++) {
 		uint64_t next = i + 1 < pipe_state.pending_count ? pipe_state.pending[i + 1].first_stamp : UINT64_MAX;
@@ -465,6 +567,8 @@ uint64_t pipe_pass(void)
 	recover_file_clock(&pipe_state.clock, now);
 
 	bool idle = pipe_state.run == runs_before;
+	if (!idle || pipe_state.pending_count)
+		pipe_state.busy_ns = now_ns;
 	sessions_quiet(pipe_state.quiet);
 	for (uint32_t i = 0; i < count; i++) {
 		bool quiet = pipe_state.quiet && sessions[i]->cleared_pass &&
@@ -480,7 +584,5 @@ uint64_t pipe_pass(void)
 	}
 	if (pipe_state.most_drained > 64)
 		return 0;
-	if (!idle && sleep_ns > NAP_NS)
-		return NAP_NS;
-	return sleep_ns;
+	return sleep_ns > NAP_NS && now_ns - pipe_state.busy_ns < BUSY_NS ? NAP_NS : sleep_ns;
 }

@@ -2,8 +2,8 @@
  * The pass over all rings: what threads have fired becomes events in the hands of sessions, in the order of time.
  *
  * A pass takes a point in time T, then a barrier in every thread (membarrier). A thread that is outside of any record after that has published all that it
- * stamped before T; one that is inside is given a moment, and else holds the pass back to the time it was last seen outside (for 50 ms at
- * most: what it then still brings is moved to the end of what was written). So each pass hands over exactly the events up to its cutoff, and no event comes
+ * stamped before T; one that is inside is given a moment, and else holds the pass back to when it was last known to be outside: in a
+ * pass before, or at the last record it has published (for 50 ms at most: what it then still brings is moved to the end of what was written). So each pass hands over exactly the events up to its cutoff, and no event comes
  * behind a later one.
  *
  * Within a pass events go thread by thread, each thread's run beginning where the oldest pending event is.

@@ -55,6 +55,9 @@ void platform_thread_name(const char *name);
 /* Memory that a fork()ed child finds zeroed (private_), or shared with a file. NULL when there is none. Firing path: setting up a thread. */
 void *platform_map_private(size_t size);
 
+/* Memory that will be written again and again: there from the start (up to 256 MiB), in huge pages where the system has them. NULL when there is none. */
+void *platform_map_large(size_t size);
+
 /*
  * `size` bytes of the file at `offset`, twice, one behind the other; a child of fork() does not have it. fd -1: of no
  * file. NULL when there is none. Firing path: setting up a thread.

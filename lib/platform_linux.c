@@ -23,6 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define POPULATED_MAX (UINT64_C(256) << 20)
+
 static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec now;
@@ -215,6 +217,34 @@ void *platform_map_private(size_t size)
 #ifdef MADV_WIPEONFORK
 	(void)madvise(memory, size, MADV_WIPEONFORK); /* an older kernel: then only fork() itself, with its handlers, is clean */
 #endif
+	return memory;
+}
+
+void *platform_map_large(size_t size)
+{
+	uintptr_t page = UINT64_C(2) << 20;
+	size_t more = size >= 2 * page ? page : 0; /* to begin at a huge page */
+	char *memory = mmap(NULL, size + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	if (more) {
+		size_t before = (page - ((uintptr_t)memory & (page - 1))) & (page - 1);
+		if (before)
+			munmap(memory, before);
+		if (before < more)
+			munmap(memory + before + size, more - before);
+		memory += before;
+#ifdef MADV_HUGEPAGE
+		(void)madvise(memory, size, MADV_HUGEPAGE);
+#endif
+	}
+	/* A great one, a kernel before 5.14, or a limit of memory: then it comes bit by bit, when it is touched. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+	if (size <= POPULATED_MAX)
+		(void)madvise(memory, size, MADV_POPULATE_WRITE);
 	return memory;
 }
 

@@ -11,6 +11,7 @@
 
 #include "lib/provider.h"
 
+struct record_run;
 struct session;
 struct sink;
 
@@ -43,6 +44,10 @@ struct sink_ops {
 	int (*begin)(struct sink *sink, struct session *session);
 	/* 0 taken; -ENOBUFS no room now (the session counts it as lost; not for sessions that block); -EMSGSIZE too big for this sink (lost); other: the sink has failed. */
 	int (*event)(struct sink *sink, const struct pipe_event *event);
+	/*
+	 * The same for a run of records (record_run.h): takes events off its front, those that stay there are lost. NULL: they come one by one.
+	 */
+	int (*records)(struct sink *sink, struct record_run *run);
 	/*
 	 * After each pass over the rings: all events up to cutoff_ns have been handed over. Flushes what is due, or, with SINK_FLUSH, all. SINK_IDLE: nothing came in
 	 * this pass. Negative: the sink has failed.

@@ -34,8 +34,9 @@ struct queue_sink {
 	size_t bytes; /* of chunks handed over and not yet done with; atomic for reading */
 
 	struct store_chunk *filling; /* the loop thread's */
+	struct store_chunk *spare;   /* likewise: one that fell off, of CHUNK_BYTES; or NULL */
 	struct store_chunk *reading; /* the reader's */
-	size_t offset;
+	struct store_cursor cursor;
 };
 
 static __thread const struct queue_sink *dispatching;
@@ -65,6 +66,7 @@ static void queue_unref(struct queue_sink *queue)
 		return;
 	chunks_free(queue->first);
 	free(queue->filling);
+	free(queue->spare);
 	free(queue->reading);
 	pthread_mutex_destroy(&queue->lock);
 	pthread_cond_destroy(&queue->changed);
@@ -76,12 +78,12 @@ static bool queue_next(struct queue_sink *queue, uint64_t deadline_ns, struct pi
 {
 	struct timespec deadline = { .tv_sec = (time_t)(deadline_ns / 1000000000u), .tv_nsec = (long)(deadline_ns % 1000000000u) };
 
-	while (!queue->reading || !store_next(queue->reading, &queue->offset, ret_event)) {
+	while (!queue->reading || !store_next(queue->reading, &queue->cursor, ret_event)) {
 		struct store_chunk *old = queue->reading;
 		int r = 0;
 
 		queue->reading = NULL;
-		queue->offset = 0;
+		queue->cursor = (struct store_cursor){ 0 };
 		pthread_mutex_lock(&queue->lock);
 		if (old)
 			__atomic_store_n(&queue->bytes, queue->bytes - old->room, __ATOMIC_RELAXED);
@@ -208,7 +210,10 @@ static void drop_oldest(struct queue_sink *queue)
 	pthread_mutex_unlock(&queue->lock);
 	if (oldest) {
 		session_unwrite(queue->session, oldest->events, true, oldest->first_ns, oldest->last_ns);
-		free(oldest);
+		if (oldest->room == CHUNK_BYTES && !queue->spare)
+			queue->spare = oldest;
+		else
+			free(oldest);
 	}
 }
 
@@ -217,24 +222,51 @@ static size_t held(const struct queue_sink *queue)
 	return __atomic_load_n(&queue->bytes, __ATOMIC_RELAXED) + (queue->filling ? queue->filling->used : 0);
 }
 
+/* A chunk to fill, for at least `size` bytes; what was filled is handed over. */
+static int chunk_add(struct queue_sink *queue, size_t size)
+{
+	const struct spoor_session_options *options = &queue->session->config.options;
+
+	hand_over(queue);
+	if (options->policy == SPOOR_DROP_NEWEST && held(queue) + CHUNK_BYTES > options->buffer_bytes && held(queue))
+		return -ENOBUFS;
+	while (options->policy == SPOOR_OVERWRITE_OLDEST && held(queue) + CHUNK_BYTES > options->buffer_bytes && queue->first)
+		drop_oldest(queue);
+	/* One that is there is empty, and too small. */
+	free(queue->filling);
+	if (queue->spare && size <= CHUNK_BYTES) {
+		queue->filling = queue->spare;
+		queue->spare = NULL;
+		*queue->filling = (struct store_chunk){ .room = CHUNK_BYTES };
+	} else {
+		queue->filling = store_chunk_new(size > CHUNK_BYTES ? size : CHUNK_BYTES);
+	}
+	return queue->filling ? 0 : -ENOBUFS;
+}
+
 static int queue_event(struct sink *sink, const struct pipe_event *event)
 {
 	struct queue_sink *queue = of(sink);
-	size_t size = stored_size(event);
 
-	if (!queue->filling || queue->filling->room - queue->filling->used < size) {
-		const struct spoor_session_options *options = &queue->session->config.options;
-		hand_over(queue);
-		if (options->policy == SPOOR_DROP_NEWEST && held(queue) + CHUNK_BYTES > options->buffer_bytes && held(queue))
-			return -ENOBUFS;
-		while (options->policy == SPOOR_OVERWRITE_OLDEST && held(queue) + CHUNK_BYTES > options->buffer_bytes && queue->first)
-			drop_oldest(queue);
-		if (!queue->filling)
-			queue->filling = store_chunk_new(size > CHUNK_BYTES ? size : CHUNK_BYTES);
-		if (!queue->filling)
-			return -ENOBUFS;
+	while (!queue->filling || !store_append(queue->filling, event)) {
+		int r = chunk_add(queue, store_size(event));
+		if (r)
+			return r;
 	}
-	store_append(queue->filling, event);
+	return 0;
+}
+
+static int queue_records(struct sink *sink, struct record_run *run)
+{
+	struct queue_sink *queue = of(sink);
+
+	while (run->count) {
+		if (queue->filling && store_append_run(queue->filling, run))
+			continue;
+		int r = chunk_add(queue, store_run_size(run));
+		if (r)
+			return r;
+	}
 	return 0;
 }
 
@@ -285,6 +317,7 @@ static const struct sink_ops queue_ops = {
 	.name = "listener",
 	.begin = queue_begin,
 	.event = queue_event,
+	.records = queue_records,
 	.full = queue_full,
 	.turn = queue_turn,
 	.end = queue_end,

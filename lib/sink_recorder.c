@@ -1,6 +1,9 @@
 /*
  * The flight recorder: keeps the newest events of a session in memory, copies in chunks, the oldest chunk falling off. Becomes a nettrace file at a
  * snapshot and at the session's end.
+ *
+ * Chunks stand in one piece of memory that is made at the start (by the thread that starts the session) and used again in place: touching 64 MiB for the first
+ * time takes longer than a ring needs to fill. Only an event that is too big for such a chunk gets one from malloc().
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,9 +11,11 @@
 
 #include "lib/event_store.h"
 #include "lib/own_events.h"
+#include "lib/platform.h"
 #include "lib/session_state.h"
 
-#define CHUNK_BYTES (64u << 10)
+#define CHUNK_BYTES (64u << 10) /* with its head */
+#define CHUNK_ROOM  (CHUNK_BYTES - sizeof(struct store_chunk))
 
 struct recorder_sink {
 	struct sink sink;
@@ -18,9 +23,11 @@ struct recorder_sink {
 	struct spoor_file_options file;
 	char *path;
 	struct store_chunk *first, *last;
-	struct store_chunk *spare; /* CHUNK_BYTES, or NULL */
-	size_t bytes;
-	size_t bytes_max;
+	struct store_chunk *spare; /* of those in `memory`: not in use now */
+	uint8_t *memory;
+	size_t touched;            /* chunks of it that were ever in use */
+	size_t bytes;              /* of the chunks in use */
+	size_t bytes_max;          /* of `memory`; a multiple of CHUNK_BYTES */
 	bool ended;
 };
 
@@ -35,6 +42,11 @@ static int recorder_begin(struct sink *sink, struct session *session)
 	return 0;
 }
 
+static size_t bytes_of(const struct store_chunk *chunk)
+{
+	return sizeof(*chunk) + chunk->room;
+}
+
 static void drop_oldest(struct recorder_sink *recorder)
 {
 	struct store_chunk *oldest = recorder->first;
@@ -42,46 +54,71 @@ static void drop_oldest(struct recorder_sink *recorder)
 	recorder->first = oldest->next;
 	if (!recorder->first)
 		recorder->last = NULL;
-	recorder->bytes -= oldest->room;
+	recorder->bytes -= bytes_of(oldest);
 	session_unwrite(recorder->session, oldest->events, false, 0, 0);
-	/* Used again: fresh memory costs a page fault every 4 KiB. */
-	if (oldest->room == CHUNK_BYTES && !recorder->spare)
-		recorder->spare = oldest;
-	else
+	if (oldest->room != CHUNK_ROOM) {
 		free(oldest);
+		return;
+	}
+	oldest->next = recorder->spare;
+	recorder->spare = oldest;
 }
 
-static struct store_chunk *chunk_make(struct recorder_sink *recorder, size_t room)
+/* There is one: those in use have less than bytes_max. */
+static struct store_chunk *chunk_take(struct recorder_sink *recorder)
 {
 	struct store_chunk *chunk = recorder->spare;
 
-	if (room != CHUNK_BYTES || !chunk)
-		return store_chunk_new(room);
-	recorder->spare = NULL;
-	*chunk = (struct store_chunk){ .room = room };
+	if (chunk)
+		recorder->spare = chunk->next;
+	else
+		chunk = (struct store_chunk *)(void *)(recorder->memory + recorder->touched++ * CHUNK_BYTES);
+	*chunk = (struct store_chunk){ .room = CHUNK_ROOM };
 	return chunk;
+}
+
+/* A new last chunk, for at least `size` bytes. */
+static int chunk_add(struct recorder_sink *recorder, size_t size)
+{
+	size_t room = size > CHUNK_ROOM ? size : CHUNK_ROOM;
+
+	while (recorder->first && recorder->bytes + sizeof(struct store_chunk) + room > recorder->bytes_max)
+		drop_oldest(recorder);
+	struct store_chunk *chunk = room == CHUNK_ROOM ? chunk_take(recorder) : store_chunk_new(room);
+	if (!chunk)
+		return -ENOBUFS;
+	if (recorder->last)
+		recorder->last->next = chunk;
+	else
+		recorder->first = chunk;
+	recorder->last = chunk;
+	recorder->bytes += bytes_of(chunk);
+	return 0;
 }
 
 static int recorder_event(struct sink *sink, const struct pipe_event *event)
 {
 	struct recorder_sink *recorder = of(sink);
-	size_t size = stored_size(event);
 
-	if (!recorder->last || recorder->last->room - recorder->last->used < size) {
-		size_t room = size > CHUNK_BYTES ? size : CHUNK_BYTES;
-		while (recorder->first && recorder->bytes + room > recorder->bytes_max)
-			drop_oldest(recorder);
-		struct store_chunk *chunk = chunk_make(recorder, room);
-		if (!chunk)
-			return -ENOBUFS;
-		if (recorder->last)
-			recorder->last->next = chunk;
-		else
-			recorder->first = chunk;
-		recorder->last = chunk;
-		recorder->bytes += chunk->room;
+	while (!recorder->last || !store_append(recorder->last, event)) {
+		int r = chunk_add(recorder, store_size(event));
+		if (r)
+			return r;
 	}
-	store_append(recorder->last, event);
+	return 0;
+}
+
+static int recorder_records(struct sink *sink, struct record_run *run)
+{
+	struct recorder_sink *recorder = of(sink);
+
+	while (run->count) {
+		if (recorder->last && store_append_run(recorder->last, run))
+			continue;
+		int r = chunk_add(recorder, store_run_size(run));
+		if (r)
+			return r;
+	}
 	return 0;
 }
 
@@ -103,8 +140,8 @@ static int write_out(struct recorder_sink *recorder, const char *path)
 	__atomic_store_n(&session->sink, out, __ATOMIC_RELAXED);
 	r = out->ops->begin(out, session);
 	for (const struct store_chunk *chunk = recorder->first; chunk && r == 0; chunk = chunk->next) {
-		size_t offset = 0;
-		while (r == 0 && store_next(chunk, &offset, &event))
+		struct store_cursor cursor = { 0 };
+		while (r == 0 && store_next(chunk, &cursor, &event))
 			r = out->ops->event(out, &event);
 	}
 	struct session_loss all = { lost, 0, 0 };
@@ -141,9 +178,10 @@ static void recorder_free(struct sink *sink)
 	while (recorder->first) {
 		struct store_chunk *chunk = recorder->first;
 		recorder->first = chunk->next;
-		free(chunk);
+		if (chunk->room != CHUNK_ROOM)
+			free(chunk);
 	}
-	free(recorder->spare);
+	platform_unmap(recorder->memory, recorder->bytes_max);
 	free(recorder->path);
 	free(recorder);
 }
@@ -152,6 +190,7 @@ static const struct sink_ops recorder_ops = {
 	.name = "recorder",
 	.begin = recorder_begin,
 	.event = recorder_event,
+	.records = recorder_records,
 	.snapshot = recorder_snapshot,
 	.end = recorder_end,
 	.free = recorder_free,
@@ -166,9 +205,11 @@ int sink_recorder_new(const struct spoor_file_options *file, const struct spoor_
 	recorder->sink.ops = &recorder_ops;
 	recorder->path = file->path ? strdup(file->path) : NULL;
 	recorder->bytes_max = session->buffer_bytes ? session->buffer_bytes : 64u << 20;
+	recorder->bytes_max &= ~(size_t)(CHUNK_BYTES - 1);
 	if (recorder->bytes_max < 2 * CHUNK_BYTES)
 		recorder->bytes_max = 2 * CHUNK_BYTES;
-	if (file->path && !recorder->path) {
+	recorder->memory = platform_map_large(recorder->bytes_max);
+	if (!recorder->memory || (file->path && !recorder->path)) {
 		recorder_free(&recorder->sink);
 		return -ENOMEM;
 	}
@@ -185,12 +226,19 @@ static int rings_event(struct sink *sink, const struct pipe_event *event)
 	return 0;
 }
 
+static int rings_records(struct sink *sink, struct record_run *run)
+{
+	(void)sink;
+	run->count = 0;
+	return 0;
+}
+
 static void rings_free(struct sink *sink)
 {
 	free(sink);
 }
 
-static const struct sink_ops rings_ops = { .name = "rings", .event = rings_event, .free = rings_free };
+static const struct sink_ops rings_ops = { .name = "rings", .event = rings_event, .records = rings_records, .free = rings_free };
 
 int sink_rings_new(struct sink **ret_sink)
 {

@@ -83,6 +83,7 @@ struct thread_ring {
 	/* The reader's line: what it has seen of this ring. */
 	uint64_t seen_published; /* of this pass */
 	uint64_t tail;
+	uint64_t tail_stamp;     /* of the last record before it */
 };
 
 enum thread_status {

@@ -21,6 +21,34 @@ one() {
 	field event_ns "$out/one.log" >>"$out/lib-$name.figures"
 }
 
+# pair NAME COMMAND...: one and many in turns, moment by moment: the figures of NAME are the medians of each, their quotients', and those of near and far cores.
+pair() {
+	local name=$1 which
+	shift
+	"$@" >"$out/one.log" 2>&1 || die "it failed: $*: $(tail -n 2 "$out/one.log")"
+	for which in all near far; do
+		echo "$(field ${which}_moments "$out/one.log") $(field ${which}_one_ns "$out/one.log") $(field ${which}_many_ns "$out/one.log") $(field ${which}_ratio "$out/one.log") $(field ${which}_round_trip_ns "$out/one.log")" >>"$out/lib-$name-$which.figures"
+	done
+}
+
+# of_pair NAME WHICH COLUMN: the median over the rounds that had at least ten such moments; 0 when none had.
+of_pair() {
+	awk -v column="$3" '$1 >= 10 { print $column }' "$out/lib-$1-$2.figures" | sort -g |
+		awk '{ v[NR] = $1 } END { printf "%.4g", !NR ? 0 : NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
+}
+
+pair_spread() {
+	local which moments
+	for which in all near far; do
+		moments=$(awk '{ n += $1 } END { print n + 0 }' "$out/lib-$1-$which.figures")
+		if [ "$moments" -eq 0 ]; then
+			echo "$1, $which cores: no moment"
+			continue
+		fi
+		echo "$1, $which cores: $(of_pair "$1" $which 2) and $(of_pair "$1" $which 3) ns, quotient $(of_pair "$1" $which 4) ($moments moments, there and back $(of_pair "$1" $which 5) ns)"
+	done
+}
+
 # median NAME; spread NAME for people.
 median() {
 	sort -g "$out/lib-$1.figures" | awk '{ v[NR] = $1 } END { printf "%.4g", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
@@ -79,9 +107,8 @@ for round in $(seq "$rounds"); do
 	one off "$fire" disabled
 	one counter-file "$fire" cost counter 1 file 1
 	one clock-file "$fire" cost clock 1 file 1
-	one counter-file-2-threads "$fire" cost counter 1 file 2
-	one counter-1-session "$fire" cost counter 1 memory 1
-	one counter-8-sessions "$fire" cost counter 8 memory 1
+	pair 2-threads "$fire" threads counter file
+	pair 8-sessions "$fire" sessions counter memory 8
 	if [ -n "$lttng" ]; then
 		one lttng-off "$out/fire_lttng" disabled
 		lttng_session start
@@ -96,15 +123,17 @@ for round in $(seq "$rounds"); do
 		rm -f "$out/eventsource/x.nettrace"
 	fi
 done
-for name in clock off counter-file clock-file counter-file-2-threads counter-1-session counter-8-sessions ${lttng:+lttng-off lttng-file} ${eventsource:+eventsource-plain eventsource-fastest}; do
+for name in clock off counter-file clock-file ${lttng:+lttng-off lttng-file} ${eventsource:+eventsource-plain eventsource-fastest}; do
 	spread "$name"
 done
+pair_spread 2-threads
+pair_spread 8-sessions
 "$fire" accuracy >"$out/accuracy.log"
 echo "converted counter stamps: $(field outside_median_ns "$out/accuracy.log") ns off in the median, $(field outside_p99_ns "$out/accuracy.log") in 99 of 100, $(field outside_most_ns "$out/accuracy.log") at most"
-"$fire" rate memory 2 20 "$seconds" >"$out/rate-memory.log" || die "the numbers of events do not add up"
-"$fire" rate file 2 5 "$seconds" >"$out/rate-file.log" || die "the numbers of events do not add up"
-for name in memory file; do
-	echo "rate to $name: $(field millions_per_second "$out/rate-$name.log") M/s, lost $(field lost_on_the_way "$out/rate-$name.log") of $(field fired "$out/rate-$name.log")"
+for rate in memory:20:4 memory:20:16 file:5:4; do
+	IFS=: read -r name millions ring <<<"$rate"
+	"$fire" rate "$name" 2 "$millions" "$seconds" "$ring" >"$out/rate-$name-$ring.log" || die "the numbers of events do not add up"
+	echo "rate to $name, rings of $ring MiB: $(field millions_per_second "$out/rate-$name-$ring.log") M/s, lost $(field lost_on_the_way "$out/rate-$name-$ring.log") of $(field fired "$out/rate-$name-$ring.log"), the library's thread $(field reader_ns "$out/rate-$name-$ring.log") ns an event (load $(cut -d' ' -f1 /proc/loadavg))"
 done
 rm -f "$out"/fire*.nettrace
 
@@ -114,10 +143,12 @@ limit() {
 ratio lib-off-ns-of-0.15 "$(median off)" 0.15
 ratio lib-clock-stamp-ns-of-clock-plus-10 "$(median clock-file)" "$(limit)"
 ratio lib-counter-stamp-ns-of-clock "$(median counter-file)" "$(median clock)"
-ratio lib-2-threads-ns-of-1 "$(median counter-file-2-threads)" "$(median counter-file)"
-ratio lib-8-sessions-ns-of-1 "$(median counter-8-sessions)" "$(median counter-1-session)"
-ratio_more lib-million-events-a-second-memory-of-20 "$(field millions_per_second "$out/rate-memory.log")" 20
-ratio_more lib-million-events-a-second-file-of-5 "$(field millions_per_second "$out/rate-file.log")" 5
+# Of pairs: what one takes, times the median quotient.
+for name in 2-threads 8-sessions; do
+	ratio lib-$name-ns-of-1 "$(awk -v one="$(of_pair $name all 2)" -v quotient="$(of_pair $name all 4)" 'BEGIN { printf "%.4g", one * quotient }')" "$(of_pair $name all 2)"
+done
+ratio_more lib-million-events-a-second-memory-of-20 "$(field millions_per_second "$out/rate-memory-4.log")" 20
+ratio_more lib-million-events-a-second-file-of-5 "$(field millions_per_second "$out/rate-file-4.log")" 5
 if [ -n "$lttng" ]; then
 	ratio lib-off-ns-lttng "$(median off)" "$(median lttng-off)"
 	ratio lib-event-ns-lttng "$(median clock-file)" "$(median lttng-file)"

@@ -153,7 +153,10 @@ struct spoor_counter_listener_options {
 	void *context;
 };
 
-/* NULL with errno when it cannot be. */
+/*
+ * NULL with errno when it cannot be. The first interval begins in this call: what was added before it is in no delta, what is added after it in the first;
+ * what other threads add meanwhile may be in either.
+ */
 SPOOR_API struct spoor_counter_listener *spoor_counter_listener_open(const struct spoor_counter_listener_options *options);
 
 /* When this returns no callback is running and none will come. */

@@ -207,6 +207,57 @@ static void *adder(void *argument)
 	return NULL;
 }
 
+/* The first interval begins with the listener, to the value, also while the collecting thread is busy with another one. */
+static bool held; /* atomic */
+
+static void hold(void *context, const struct spoor_counter_value *value)
+{
+	(void)value;
+	__atomic_store_n((bool *)context, true, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&held, __ATOMIC_ACQUIRE))
+		pause_ms(1);
+}
+
+static void test_first_interval(void **state)
+{
+	struct spoor_meter *meter = spoor_meter_open("Exact", NULL);
+	struct spoor_counter *adds = spoor_counter_open(meter, SPOOR_COUNTER, "adds", NULL);
+	struct spoor_counter *times = spoor_counter_open(meter, SPOOR_HISTOGRAM, "times", NULL);
+	static struct seen seen;
+	bool in_callback = false;
+	struct spoor_counter_listener_options options = { .size = sizeof(options), .interval_ns = 10000000, .meters = "Exact", .value = hold,
+		.context = &in_callback };
+
+	(void)state;
+	for (int busy = 0; busy < 2; busy++) {
+		for (int64_t round = 1; round <= 20; round++) {
+			struct spoor_counter_listener *first = NULL;
+			__atomic_store_n(&in_callback, false, __ATOMIC_RELAXED);
+			__atomic_store_n(&held, busy, __ATOMIC_RELEASE);
+			if (busy) {
+				first = spoor_counter_listener_open(&options);
+				assert_non_null(first);
+				for (int i = 0; i < 5000 && !__atomic_load_n(&in_callback, __ATOMIC_ACQUIRE); i++)
+					pause_ms(1);
+				assert_true(__atomic_load_n(&in_callback, __ATOMIC_ACQUIRE));
+			}
+			spoor_counter_add(adds, 1000);
+			spoor_histogram_record(times, 7);
+			struct spoor_counter_listener *listener = listen_to(&seen, "Exact", 10);
+			spoor_counter_add(adds, round);
+			spoor_histogram_record(times, 5);
+			spoor_histogram_record(times, 5);
+			__atomic_store_n(&held, false, __ATOMIC_RELEASE);
+			wait_intervals(&seen, 1);
+			spoor_counter_listener_close(first);
+			spoor_counter_listener_close(listener);
+			assert_true(seen.series[series_of(&seen, "Exact\\adds")].delta_sum == (double)round);
+			assert_int_equal(seen.series[series_of(&seen, "Exact\\times")].count_sum, 2);
+		}
+	}
+	spoor_meter_close(meter);
+}
+
 /* More threads than stripes, while listeners come and go: nothing is lost or counted twice, for any of them. */
 static void test_threads(void **state)
 {
@@ -407,6 +458,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_first_interval),
 		cmocka_unit_test(test_histogram),
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_tags),

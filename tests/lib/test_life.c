@@ -336,6 +336,10 @@ static void fork_in_the_middle_of_things(void **state)
 
 	(void)state;
 	SKIP_THREADS_IN_CHILDREN();
+#if defined(__SANITIZE_ADDRESS__)
+	print_message("skipped: malloc() of the address sanitizer may stay locked in a child, when another thread was inside it\n");
+	skip();
+#endif
 	stop_firing = false;
 	struct spoor_session *session = start(NULL, "Life", SPOOR_OVERWRITE_OLDEST);
 	for (int i = 0; i < 2; i++)

@@ -89,6 +89,17 @@ static bool expected(const struct wish *wish, const struct spoor_event *event)
 	return false;
 }
 
+/* The next event of our providers: a session that wants everything also gets samples of this thread. */
+static int read_own(struct spoor_session *session, struct spoor_event_view *ret_view)
+{
+	int r;
+
+	do
+		r = spoor_listener_read(session, ret_view, 0);
+	while (r == 1 && strncmp(ret_view->info->provider, "World-", 6) != 0);
+	return r;
+}
+
 static void every_subset_gets_what_the_rule_says(void **state)
 {
 	static struct wish wishes[SESSIONS];
@@ -120,13 +131,13 @@ static void every_subset_gets_what_the_rule_says(void **state)
 				uint32_t number;
 				if (!expected(&wishes[s], &events[i]))
 					continue;
-				assert_int_equal(spoor_listener_read(sessions[s], &view, 0), 1);
+				assert_int_equal(read_own(sessions[s], &view), 1);
 				assert_int_equal(view.payload_size, sizeof(number));
 				memcpy(&number, view.payload, sizeof(number));
 				assert_int_equal(number, i);
 				assert_string_equal(view.info->name, events[i].name);
 			}
-			assert_int_equal(spoor_listener_read(sessions[s], &view, 0), -ESHUTDOWN);
+			assert_int_equal(read_own(sessions[s], &view), -ESHUTDOWN);
 			spoor_session_free(sessions[s]);
 		}
 		for (uint32_t i = 0; i < EVENTS; i++)
