@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/profile.h"
+#include "base/map.h"
 #include "model/report.h"
 #include "model/symbolmap.h"
 #include "model/trace.h"
@@ -118,16 +119,42 @@ static int compare_events(const void *left, const void *right)
 	return a->schema < b->schema ? -1 : a->schema > b->schema;
 }
 
+/* The row of this kind of event, which a file may describe several times: each process does, in each of its versions. NULL: no memory. */
+static struct report_event *event_row(struct report *report, const struct trace *trace, uint32_t schema_index, struct map *rows)
+{
+	const struct schema *schema = &trace->schemas.items[schema_index];
+	uint64_t key = hash_u64((uint64_t)schema->provider << 32 | schema->name) + schema->event_id;
+
+	for (struct map_walk w = map_find(rows, key); w.value; map_next(&w)) {
+		struct report_event *event = &report->events.items[w.value - 1];
+		const struct schema *other = &trace->schemas.items[event->schema];
+		if (other->provider == schema->provider && other->event_id == schema->event_id && other->name == schema->name)
+			return event;
+	}
+	if (!vec_add(&report->events, (struct report_event){ .schema = schema_index }) || !map_add(rows, key, report->events.count))
+		return NULL;
+	return &report->events.items[report->events.count - 1];
+}
+
 static int count_events(struct report *report, const struct trace *trace, const struct profile *profile)
 {
-	for (uint32_t i = 0; i < profile->by_schema.count && i < trace->schemas.count; i++) {
+	struct map rows = { 0 };
+	int result = 0;
+
+	for (uint32_t i = 0; result == 0 && i < profile->by_schema.count && i < trace->schemas.count; i++) {
 		enum provider_kind kind = (enum provider_kind)trace->schemas.items[i].provider_kind;
-		struct report_event event = { .schema = i, .count = profile->by_schema.items[i] };
-		if (!event.count || kind == PROVIDER_UNIVERSAL_SYSTEM || kind == PROVIDER_SPOOR || kind == PROVIDER_EVENTPIPE)
+		uint64_t count = profile->by_schema.items[i];
+		if (!count || kind == PROVIDER_UNIVERSAL_SYSTEM || kind == PROVIDER_SPOOR || kind == PROVIDER_EVENTPIPE)
 			continue;
-		if (!vec_add(&report->events, event))
-			return -ENOMEM;
+		struct report_event *event = event_row(report, trace, i, &rows);
+		if (event)
+			event->count += count;
+		else
+			result = -ENOMEM;
 	}
+	map_done(&rows);
+	if (result < 0)
+		return result;
 	if (report->events.count)
 		qsort(report->events.items, report->events.count, sizeof(report->events.items[0]), compare_events);
 	return 0;

@@ -344,9 +344,37 @@ static void test_losses(void **state)
 	end(&f);
 }
 
+/* Each process describes the kinds of events it sends, and a runtime may know two versions of one: a kind is one row. */
+static void test_kinds_of_events(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	uint32_t provider = trace_add_text(&f.trace, "Shop");
+	uint32_t name = trace_add_text(&f.trace, "Sold");
+	for (uint32_t i = 0; i < 4; i++) {
+		struct schema *schema = vec_push(&f.trace.schemas);
+		schema->provider_kind = PROVIDER_OTHER;
+		schema->provider = provider;
+		schema->event_id = i == 3 ? 8 : 7;
+		schema->version = (uint8_t)i;
+		schema->name = i == 2 ? 0 : name;
+		const struct event event = { .time_ns = BEGIN_NS + i, .schema_index = f.trace.schemas.count - 1 };
+		for (uint32_t n = 0; n <= i; n++)
+			assert_int_equal(profile_event(&f.profile, &event), 0);
+	}
+	count(&f, TOP_SELF);
+	assert_int_equal(f.report.events.count, 3);
+	assert_int_equal(f.report.events.items[0].count, 4);
+	assert_int_equal(f.report.events.items[1].count + f.report.events.items[2].count, 3 + 3);
+	end(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_kinds_of_events),
 		cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_runtime_samples_with_clocks),
 		cmocka_unit_test(test_runtime_samples_alone),
