@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/map.h"
 #include "base/vec.h"
@@ -22,6 +23,7 @@
 #define SCAN_COST     50u
 #define YOUNG_NS      UINT64_C(2000000000) /* so long a process may be about to become another program, */
 #define YOUNG_LOOK_NS UINT64_C(50000000)   /* and is looked at so often */
+#define MAPS_GAP_NS   UINT64_C(20000000)
 #define LOOK_MIN_NS   UINT64_C(100000000)
 #define LOOK_MAX_NS   UINT64_C(60000000000)
 #define COUNT_SHIFT   48u
@@ -66,6 +68,25 @@ static void on_clock(void *context, uint32_t pid, uint32_t tid, uint64_t time_ns
 		(void)clock_join_clock(&live->cpu_clocks->join, key_of(pid, tid), time_ns, cpu_ns); /* no memory: a longer interval */
 }
 
+/* A stack that is new: code that has come since the mappings were read needs them to be read again, while the process is there. */
+static void look_at_stack(struct live *live, uint32_t process, uint32_t stack)
+{
+	uint64_t now_ns = live_now_ns();
+	uint32_t count;
+	const uint64_t *frames = stack_table_get(&live->trace.stacks, stack, &count);
+	bool mapped = true;
+
+	if (now_ns < live->processes.items[process].looked_ns + MAPS_GAP_NS)
+		return; /* looked at with the next sample that it is on */
+	for (uint32_t i = 0; mapped && i < count; i++)
+		mapped = trace_find_mapping(&live->trace, process, frames[i]) != 0;
+	if (!mapped) {
+		live->processes.items[process].looked_ns = now_ns;
+		census_read_mappings(live, process);
+	}
+	live->processes.items[process].stacks_seen = stack + 1;
+}
+
 /* A sample of a runtime. The first one of a process: its clocks are worth reading often. */
 static void on_sampled(void *context, uint32_t process, uint32_t tid, uint64_t time_ns, uint32_t stack, bool runs)
 {
@@ -77,6 +98,8 @@ static void on_sampled(void *context, uint32_t process, uint32_t tid, uint64_t t
 		return;
 	if (!own->sampled && !live->end_ns)
 		own->sampled = thread_clocks_add(live->cpu_clocks->reader, pid, true, live_now_ns(), false) == 0;
+	if (stack >= own->stacks_seen)
+		look_at_stack(live, process, stack);
 	(void)clock_join_sample(&live->cpu_clocks->join, key_of(pid, tid), time_ns, stack, runs); /* no memory: the others get its share */
 }
 
@@ -174,6 +197,12 @@ static void add_process(struct live *live, uint32_t process, bool newborn, uint6
 		(void)vec_add(&clocks->young, ((struct young){ .pid = pid, .since_ns = now_ns })); /* no memory: seen later */
 }
 
+/* /proc tells its begin in ticks, rounded down; what was there before us by as much was found before us too. */
+static bool is_newborn(const struct live *live, uint32_t process)
+{
+	return live->trace.processes.items[process].begin_ns + 2 * live->proc.tick_ns >= live->begin_ns;
+}
+
 /* What came since the last time. A process that is nobody's is looked at twice: whose child it is may be known a little later. */
 static void scan(struct live *live, uint64_t now_ns)
 {
@@ -190,7 +219,7 @@ static void scan(struct live *live, uint64_t now_ns)
 			continue;
 		uint32_t process = looks < 2 ? census_look(live, pid) : 0;
 		if (process)
-			add_process(live, process, live->trace.processes.items[process].begin_ns >= live->begin_ns, now_ns);
+			add_process(live, process, is_newborn(live, process), now_ns);
 		else
 			(void)map_put(&passed_over, pid, looks < 2 ? looks + 1 : looks); /* no memory: it is looked at again */
 	}
@@ -292,6 +321,15 @@ static void settle(struct live *live, uint64_t until_ns)
 	map_reset(&clocks->ended); /* of one that still has something the rest is told; its place stays */
 }
 
+/* Of a CPU, by this thread. */
+static uint64_t spent_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now); /* cannot fail for this clock */
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 void live_clocks_turn(struct live *live, uint64_t now_ns, bool soon)
 {
 	struct live_clocks *clocks = live->cpu_clocks;
@@ -299,8 +337,9 @@ void live_clocks_turn(struct live *live, uint64_t now_ns, bool soon)
 	if (live->end_ns || !live->started)
 		return;
 	if (now_ns >= clocks->scan_ns) {
+		uint64_t before_ns = spent_ns();
 		scan(live, now_ns);
-		uint64_t wait_ns = (live_now_ns() - now_ns) * SCAN_COST;
+		uint64_t wait_ns = (spent_ns() - before_ns) * SCAN_COST;
 		clocks->scan_ns = now_ns + (wait_ns < SCAN_NS ? SCAN_NS : wait_ns);
 	}
 	if (clocks->young.count && now_ns >= clocks->young_ns) {
@@ -360,7 +399,7 @@ void live_clocks_hand_over(struct live *live, const struct pending *item)
 	live->carry_ns += weight_ns;
 	bytes_reset(&live->payload);
 	payload_cpu(&live->payload,
-		&(struct payload_cpu){ .value = live->carry_ns / 1000000, .weight_ns = weight_ns, .count = count, .flags = SAMPLE_USER_ONLY }, 0);
+		&(struct payload_cpu){ .value = live->carry_ns / 1000000, .weight_ns = weight_ns, .count = count ? count : 1, .flags = SAMPLE_USER_ONLY }, 0);
 	live->carry_ns %= 1000000;
 	event.payload = live->payload.data;
 	event.payload_size = (uint32_t)live->payload.len;
@@ -370,6 +409,8 @@ void live_clocks_hand_over(struct live *live, const struct pending *item)
 
 void live_clocks_move_stacks(struct live *live, struct stack_table *fresh)
 {
+	for (uint32_t i = 0; i < live->processes.count; i++)
+		live->processes.items[i].stacks_seen = 0;
 	clock_join_move_stacks(&live->cpu_clocks->join, &live->trace.stacks, fresh);
 }
 

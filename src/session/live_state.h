@@ -48,6 +48,7 @@ struct live_process {
 	uint64_t exe_hash;
 	uint64_t looked_ns;   /* at its mappings */
 	uint64_t look_gap_ns; /* to the next look */
+	uint32_t stacks_seen; /* stacks below this number were looked at */
 };
 
 struct live_cpu {

@@ -71,12 +71,23 @@ struct thread_clocks {
 	uint64_t far_ns;
 };
 
-static uint64_t monotonic_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
+	(void)clock_gettime(clock, &now); /* cannot fail for these clocks */
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t monotonic_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+/* What rounds cost is what they take of a CPU, not how long they have to wait for one. */
+static uint64_t spent_ns(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 int thread_clocks_new(const struct thread_clocks_told *told, void *context, struct thread_clocks **ret_clocks)
@@ -295,8 +306,8 @@ static uint64_t beyond(const struct thread_clocks *clocks, uint64_t own_ns, uint
 	return own_ns >= seen_ns + REST_MIN_TICKS * clocks->proc.tick_ns ? own_ns - seen_ns : 0;
 }
 
-/* What it used beyond its threads, and its children beyond what was seen of them. */
-static void tell_rest(struct thread_clocks *clocks, struct clocked *process, uint64_t now_ns)
+/* What it used beyond its threads, and its children beyond what was seen of them: told, and how much it is. */
+static uint64_t tell_rest(struct thread_clocks *clocks, struct clocked *process, uint64_t now_ns)
 {
 	uint64_t rest_ns = beyond(clocks, process->cpu_ns - process->base_ns, seen_of(process));
 	uint64_t unseen_ns = 0;
@@ -316,6 +327,7 @@ static void tell_rest(struct thread_clocks *clocks, struct clocked *process, uin
 		process->unseen_ns += unseen_ns;
 	}
 	process->rest_read_ns = now_ns;
+	return rest_ns + unseen_ns;
 }
 
 /* It has ended: its parent's clock has what it used, or will have when it has waited for it. */
@@ -350,9 +362,11 @@ static void read_far(struct thread_clocks *clocks, struct clocked *process)
 	process->children_ns = clock.children_ns;
 	for (uint32_t i = 0; i < process->threads.count && !is_near(process, monotonic_ns()); i++)
 		close_thread(clocks, &process->threads.items[i]); /* it was a newborn one */
-	if (clock.state == 'Z' || clock.state == 'X')
+	if (clock.state == 'Z' || clock.state == 'X') {
 		process->gone = true;
-	else if (clocks->told.alive)
+		process->children_before_ns = process->children_ns; /* there are no more to come */
+	}
+	if (!process->gone && clocks->told.alive)
 		clocks->told.alive(clocks->context, process->pid, clock.comm, worked);
 }
 
@@ -373,9 +387,9 @@ static void forget(struct thread_clocks *clocks, uint32_t at)
 	clocks->list.count--;
 }
 
-static uint64_t next_round(uint64_t begin_ns, uint64_t least_ns, uint64_t most_ns)
+static uint64_t next_round(uint64_t begin_ns, uint64_t cost_ns, uint64_t least_ns, uint64_t most_ns)
 {
-	uint64_t wait_ns = (monotonic_ns() - begin_ns) * COST_SHARE;
+	uint64_t wait_ns = cost_ns * COST_SHARE;
 
 	return begin_ns + (wait_ns < least_ns ? least_ns : wait_ns > most_ns ? most_ns : wait_ns);
 }
@@ -394,20 +408,26 @@ static void read_near_ones(struct thread_clocks *clocks, uint64_t now_ns)
 
 static void read_all_far(struct thread_clocks *clocks)
 {
-	for (uint32_t i = clocks->list.count; i-- > 0;) {
-		/* What it is told may add processes: the list moves, its places do not. */
+	/* What it is told may add processes: the list moves, its places do not. */
+	for (uint32_t i = clocks->list.count; i-- > 0;)
 		read_far(clocks, &clocks->list.items[i]);
+	for (uint32_t i = 0; i < clocks->list.count; i++)
+		if (clocks->list.items[i].gone)
+			tell_parent(clocks, &clocks->list.items[i]);
+	for (uint32_t i = clocks->list.count; i-- > 0;) {
 		if (!clocks->list.items[i].gone)
 			continue;
-		tell_rest(clocks, &clocks->list.items[i], monotonic_ns());
-		tell_parent(clocks, &clocks->list.items[i]);
+		uint64_t more_ns = tell_rest(clocks, &clocks->list.items[i], monotonic_ns());
+		struct clocked *parent = find(clocks, clocks->list.items[i].parent_pid);
+		if (parent)
+			parent->children_seen_ns += more_ns;
 		uint32_t pid = clocks->list.items[i].pid;
 		forget(clocks, i);
 		if (clocks->told.ended)
 			clocks->told.ended(clocks->context, pid, 0);
 	}
 	for (uint32_t i = 0; i < clocks->list.count; i++)
-		tell_rest(clocks, &clocks->list.items[i], monotonic_ns()); /* when all that have ended are known */
+		(void)tell_rest(clocks, &clocks->list.items[i], monotonic_ns()); /* when all that have ended are known */
 }
 
 uint64_t thread_clocks_wake_ns(const struct thread_clocks *clocks)
@@ -421,14 +441,16 @@ uint64_t thread_clocks_wake_ns(const struct thread_clocks *clocks)
 
 void thread_clocks_read(struct thread_clocks *clocks, uint64_t now_ns)
 {
+	uint64_t before_ns = spent_ns();
+
 	if (now_ns >= clocks->near_ns) {
 		read_near_ones(clocks, now_ns);
-		clocks->near_ns = next_round(now_ns, THREAD_CLOCKS_NEAR_NS, NEAR_MAX_NS);
+		clocks->near_ns = next_round(now_ns, spent_ns() - before_ns, THREAD_CLOCKS_NEAR_NS, NEAR_MAX_NS);
+		before_ns = spent_ns();
 	}
 	if (now_ns >= clocks->far_ns) {
-		uint64_t begin_ns = monotonic_ns();
 		read_all_far(clocks);
-		clocks->far_ns = next_round(begin_ns, THREAD_CLOCKS_FAR_NS, FAR_MAX_NS);
+		clocks->far_ns = next_round(now_ns, spent_ns() - before_ns, THREAD_CLOCKS_FAR_NS, FAR_MAX_NS);
 	}
 }
 
