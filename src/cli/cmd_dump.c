@@ -193,6 +193,10 @@ static int dump_one(const struct dump_values *values, const struct target *targe
 		words_say("dumping %s (%u); it stands still meanwhile", target->name, target->pid);
 	if (result == 0)
 		result = dump(values, target, path, watched, &diag);
+	uint64_t size;
+
+	if (result == 0 && !strchr(path, '%') && !dump_find(target->pid, path, &size))
+		result = diag_set(&diag, -EIO, "process %u says that its dump is written, but there is no file '%s'", target->pid, path);
 	if (result < 0)
 		return words_fail(&diag);
 	if (!values->quiet)

@@ -62,19 +62,33 @@ static int check_folder(const struct target_root *root, const char *folder, stru
 	return 0;
 }
 
-/* Beside libcoreclr.so stands the program that writes the dump. */
+/*
+ * Beside libcoreclr.so stands the program that writes the dump; of a program that is a single file it is sought beside that. Where it is not, .NET 8 splits off a copy of
+ * the process that runs on for ever, holding all its descriptors, and says that the dump is written: so it must not be asked.
+ */
 static int check_program(const struct target_root *root, const char *runtime_path, struct diag *diag)
 {
 	char path[TEXT_ROOM];
+	char program[TEXT_ROOM];
 	const char *slash = strrchr(runtime_path, '/');
 
+	if (!slash) {
+		(void)snprintf(path, sizeof(path), "/proc/%u/exe", root->pid); /* fits */
+		ssize_t len = readlink(path, program, sizeof(program) - 1);
+		program[len > 0 ? len : 0] = '\0';
+		runtime_path = program;
+		slash = strrchr(program, '/');
+	}
 	if (!slash || (size_t)snprintf(path, sizeof(path), "%.*s/createdump", (int)(slash - runtime_path), runtime_path) >= sizeof(path))
-		return 0; /* a single-file program has it elsewhere, or not at all: its runtime will say so */
+		return 0; /* who it is cannot be seen */
 	cleanup(closep) int fd = open_below(root, path, O_PATH);
 
 	if (fd >= 0 || errno != ENOENT)
 		return 0;
-	return diag_set(diag, -ENOENT, "process %u cannot be dumped: its runtime comes without '%s'", root->pid, path);
+	diag_set(diag, -ENOENT, "process %u cannot be dumped: its runtime comes without '%s'", root->pid, path);
+	if (runtime_path == program)
+		diag_remedy(diag, "for a program that is a single file, createdump and libmscordaccore.so of the same runtime have to be put there");
+	return diag->error;
 }
 
 int dump_check(uint32_t pid, const char *folder, const char *runtime_path, struct dump_facts *ret_facts, struct diag *diag)

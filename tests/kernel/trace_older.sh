@@ -5,18 +5,8 @@
 . "$here/managed/prelude"
 
 for version in 8.0 9.0; do
-	old=$built-$version/Managed
-	if [ ! -x "$old" ] || [ "$source_folder/Program.cs" -nt "$old" ]; then
-		timeout 100 dotnet publish "$source_folder" -c Release --use-current-runtime --self-contained -p:PublishSingleFile=true -p:ManagedFramework=net$version \
-			--artifacts-path "$built-$version-build" -o "$built-$version" -v quiet -nodeReuse:false -p:UseSharedCompilation=false >"$built-$version.log" 2>&1 || {
-			grep -qE 'NU1301|NU1101|NU1102|NU1801' "$built-$version.log" && skip "the runtime pack of .NET $version could not be fetched"
-			fail "no program of .NET $version: $(grep -m 3 error "$built-$version.log")"
-		}
-		touch "$old"
-	fi
-	: >ready.old
-	start old_pid "$old" burn 600000 >ready.old
-	until_true grep -q ready ready.old || fail "the program of .NET $version does not start"
+	older $version
+	begin_old old_pid burn 600000
 	code_of "$spoor" ps -p $old_pid
 	has out " single-file +$version\.[0-9]+ "
 	has_no out 'not reachable'
@@ -40,14 +30,12 @@ for version in 8.0 9.0; do
 	kill -9 $old_pid
 
 	# The events of a recording: what such a runtime cannot leave out is passed over.
-	: >ready.old
-	start old_pid "$old" events 200 >ready.old
-	until_true grep -q ready ready.old || fail "the program of .NET $version does not start"
+	begin_old old_pid events 200
 	start recorder "$spoor" record -p $old_pid -F 199 -o older.nettrace 2>older.err
 	until_true test -s older.nettrace || fail ".NET $version: no recording appears: $(cat older.err)"
 	sleep 1.5
 	touch go
-	until_true grep -q thrown ready.old || fail "the program of .NET $version does not end its work"
+	until_true grep -q thrown ready.old_pid || fail "the program of .NET $version does not end its work"
 	sleep 0.5
 	kill -INT $recorder
 	wait $recorder || fail ".NET $version: the recording failed: $(cat older.err)"
@@ -56,7 +44,7 @@ for version in 8.0 9.0; do
 	"$spoor" report --json older.nettrace >json
 	has report '^opened in .*: live Microsoft-Windows-DotNETRuntime:0x100003c03d:5, 16 MB'
 	has report '^ +200  Microsoft-Windows-DotNETRuntime/Exception/Start'
-	collected=$(sed -n 's/.*collected \([0-9]*\).*/\1/p' ready.old)
+	collected=$(sed -n 's/.*collected \([0-9]*\).*/\1/p' ready.old_pid)
 	has report "^ +$collected  Microsoft-Windows-DotNETRuntime/GC/SuspendEEStart"
 	has json 'GC/Start"'
 	has_no json 'GC/AllocationTick|GC/PinObjectAtGCTime|Method/(LoadVerbose|JittingStarted|ILToNativeMap)|ThreadPool(Enqueue|Dequeue)'

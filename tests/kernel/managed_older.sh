@@ -1,0 +1,118 @@
+#!/bin/sh
+# spoor trace, counters, stacks, heap and dump of programs that bring .NET 8 and 9 with them: what comes back is what the program is known to do. (Their packs are
+# fetched once; where that cannot be, it is skipped.)
+. "$(dirname "$(realpath "$0")")/prelude"
+. "$here/managed/prelude"
+
+for version in 8.0 9.0; do
+	older $version
+	what=".NET $version"
+
+	# Counters: of its Meter, of its EventSource, and the runtime's own, with values that are known.
+	begin_old shop meters 600000
+	code_of "$spoor" ps -p $shop --json
+	has out "\"runtime_version\":\"$version\.[0-9]+\"|\"version\":\"$version\.[0-9]+\""
+	has out '"reachable":true'
+	code_of timeout 60 "$spoor" counters -p $shop --counters Shop.Orders,Shop-Counters --count 3
+	expect_code 0 "$what, counters"
+	meter_tags=region=north
+	[ $version != 8.0 ] || meter_tags='' # it does not tell those of a Meter, only those of a value
+	has out "Shop\.Orders  shop\.temperature${meter_tags:+ }$meter_tags  21\.5 Cel$"
+	has out "Shop\.Orders  shop\.duration${meter_tags:+ }$meter_tags p99  9\.99 ms  p50 6\.00 ms  p95 9\.99 ms  [0-9.]+ /s$"
+	has out "Shop\.Orders  shop\.orders kind=book${meter_tags:+,}$meter_tags  [0-9.]+ /s"
+	has out 'Shop-Counters  Order Size  5\.50 kg$'
+	has out 'Shop-Counters  Order Rate  [0-9.]+ /s$'
+	code_of timeout 60 "$spoor" counters -p $shop --count 3 --json
+	expect_code 0 "$what, the runtime's own counters"
+	if [ $version = 8.0 ]; then # no Meter of the runtime's yet
+		has out '"counter":"(cpu-usage|working-set)"'
+	else
+		has out '"counter":"dotnet\.process\.memory\.working_set"'
+	fi
+	# Started by us: the runtime's EventCounters of .NET 8 come after its start, and it does not lock up.
+	for _ in 1 2 3; do
+		code_of timeout 60 "$spoor" trace --providers System.Runtime:0:4:EventCounterIntervalSec=1,Microsoft-Windows-DotNETRuntime:10:5 --rundown false \
+			-o started.nettrace -- "$old" burn 3000
+		expect_code 0 "$what, a start with EventCounters: $(cat err)"
+		has out rounds
+	done
+	"$spoor" events started.nettrace >lines 2>err || fail "events: $(cat err)"
+	has lines '  System\.Runtime/EventCounters  .*Name="working-set" .* Mean=[1-9]'
+	has lines 'Code="late-counters" '
+	has lines 'MethodNamespace="(System.StartupHookProvider|Program|Hot)"'
+	kill -9 $shop
+
+	# Events: decoded, with the types and texts that the program throws.
+	begin_old thrower events 200
+	start tracer timeout 60 "$spoor" trace -q -p $thrower --providers Microsoft-Windows-DotNETRuntime:0x8001:5 -o thrown.nettrace
+	until_true test -s thrown.nettrace || fail "$what: no trace"
+	sleep 1
+	touch go
+	until_true grep -q thrown ready.thrower || until_true grep -q thrown ready.thrower || fail "$what: it does not end its work"
+	sleep 0.5
+	kill -INT $tracer
+	wait $tracer || fail "$what: the trace of exceptions"
+	rm -f go
+	"$spoor" events thrown.nettrace >lines 2>err || fail "events: $(cat err)"
+	[ "$(grep -c 'Microsoft-Windows-DotNETRuntime/Exception/Start  ExceptionType="' lines)" = 200 ] || fail "$what: not 200 exceptions: $(grep -c Exception/Start lines)"
+	has lines 'GC/Start  Count=[0-9]+ Depth=[0-9] '
+	has lines 'Microsoft-Windows-DotNETRuntimeRundown/Method/[A-Za-z]+  .*MethodNamespace="Told"'
+	touch end
+	until_true sh -c "! kill -0 $thrower 2>/dev/null" || fail "$what: it does not end"
+	rm -f end
+
+	# Stacks: threads by name, managed methods by name, what they wait for.
+	begin_old posed threads 100000
+	until_true grep -q posed ready.posed || fail "$what: the program's threads do not come"
+	code_of timeout 60 "$spoor" stacks -p $posed
+	expect_code 0 "$what, stacks: $(cat err)"
+	has out "^[^ ]+ \([0-9]+\), \.NET $version\.[0-9]+, "
+	has out '^4 threads  '
+	has out '^  [0-9]+ Parked 0, [0-9]+ Parked 1, [0-9]+ Parked 2, [0-9]+ Parked 3$'
+	has out '^    Posed\.Park\(\) +Managed$'
+	has out '^    Posed\.Sleep\(\) +Managed$'
+	has out '^    System\.Threading\.Thread\.Sleep\(int\) +System\.Private\.CoreLib$'
+	has out '^    Program\.<Main>\$\(string\[\]\) +Managed$|^    Program\.Main\(string\[\]\) +Managed$'
+
+	# A core. A single file has nobody to write it, and asked nevertheless it would leave a copy of itself behind: it is not. With what writes it beside it, it is.
+	code_of timeout 100 "$spoor" dump -q -p $posed -o "$PWD/old.core" --type mini
+	expect_code 1 "$what, dump of a single file"
+	has err "^process $posed cannot be dumped: its runtime comes without '.*/createdump'"
+	[ -z "$(pgrep -P $posed)" ] || fail "$what: the program has a child: $(pgrep -P $posed)"
+	pack=$(ls -d "${NUGET_PACKAGES:-$HOME/.nuget/packages}"/microsoft.netcore.app.runtime.linux-*/$version.*/runtimes/linux-*/native 2>/dev/null | head -n 1)
+	if [ -e "$pack/createdump" ]; then
+		kill -9 $posed
+		mkdir -p whole
+		cp "$old" "$pack/createdump" "$pack/libmscordaccore.so" whole/
+		chmod +x whole/createdump
+		start posed whole/Managed threads 100000 >ready.posed
+		until_true grep -q posed ready.posed || fail "$what: the program's threads do not come"
+		code_of timeout 100 "$spoor" dump -q -p $posed -o "$PWD/old.core" --type mini
+		expect_code 0 "$what, dump: $(cat err)"
+		[ "$(head -c 4 old.core | od -An -tx1 | tr -d ' ')" = 7f454c46 ] || fail "$what: the dump is no ELF file"
+		kill -0 $posed || fail "$what: the program that was dumped is gone"
+		rm -rf old.core whole
+	else
+		echo "no createdump of .NET $version in the package folder: dumping is not tried"
+	fi
+	kill -9 $posed
+
+	# The heap: as many objects of its own types as it says it keeps, and why.
+	rm -f orders && mkfifo orders
+	sleep 600 >orders &
+	holder=$!
+	started="$started $holder"
+	ORDERS=$PWD/orders begin_old kept heap 20000
+	code_of timeout 60 "$spoor" heap -p $kept -o old.gcdump --json --top 20
+	expect_code 0 "$what, heap: $(cat err)"
+	has out '"whole":true,"missing":"",'
+	has out '"name":"Order","module":"[^"]*Managed[^"]*","count":20000,"size_bytes":640000,'
+	has out '"name":"Note","module":"[^"]*Managed[^"]*","count":10000,'
+	has out '"nameless_bytes":0,'
+	code_of "$spoor" heap roots old.gcdump Note
+	has out '^10,000 objects, '
+	has out '^  \[static var all \(System\.Collections\.Generic\.Dictionary<System\.Int32,Order>\)\]$'
+	[ "$("$(dirname "$spoor")/tests/probe" slots $kept 2>err)" = 64 ] || fail "$what: a session stays: $(cat err)"
+	kill -9 $kept $holder
+done
+exit 0
