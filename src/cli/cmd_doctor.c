@@ -35,7 +35,7 @@ static const char *const answers[] = {
 	[CAPABILITY_YES] = "yes",
 };
 
-#define ROW_COUNT   (CAPABILITY_COUNT + 2 + DOTNET_NEEDS_COUNT)
+#define ROW_COUNT   (CAPABILITY_COUNT + 3 + DOTNET_NEEDS_COUNT)
 #define GRANT_COUNT 5u
 
 /* How a group gets a spoor with rights of its own. */
@@ -106,6 +106,17 @@ static void look_for_files(struct capability *row)
 			"Linux 5.6 or newer has it; an old container runtime may forbid it"); /* fits */
 	}
 	target_root_close(&root);
+}
+
+/* What record goes by where perf_event_open is refused; `samples` is the row of that. */
+static void look_for_clocks(struct capability *row, const struct capability *samples)
+{
+	*row = (struct capability){ .key = "thread_clocks",
+		.what = "CPU time by the threads' clocks",
+		.answer = CAPABILITY_YES };
+	if (samples->answer == CAPABILITY_NO)
+		(void)snprintf(row->reason, sizeof(row->reason),
+			"spoor record goes by these: .NET runtimes sample their managed stacks, other programs have no stacks"); /* fits */
 }
 
 /* The program itself, to be copied. */
@@ -250,9 +261,10 @@ int cmd_doctor(const struct verb *self, int argc, char **argv)
 	} else {
 		rights_raise();
 		capability_probe(table);
-		look_for_files(&table[CAPABILITY_COUNT]);
-		look_for_dotnet(&table[CAPABILITY_COUNT + 1]);
-		dotnet_needs_probe(&table[CAPABILITY_COUNT + 2]);
+		look_for_clocks(&table[CAPABILITY_COUNT], &table[0]);
+		look_for_files(&table[CAPABILITY_COUNT + 1]);
+		look_for_dotnet(&table[CAPABILITY_COUNT + 2]);
+		dotnet_needs_probe(&table[CAPABILITY_COUNT + 3]);
 		make_grant(&grant);
 		if (values.json) {
 			print_json(table, &grant);

@@ -10,6 +10,9 @@ refused() {
 	code_of timeout 60 "$hostile" no-perf "$@"
 }
 
+refused EPERM "$spoor" doctor
+has out "^CPU time by the threads' clocks +yes +spoor record goes by these"
+
 # used PID: its CPU time so far, in milliseconds.
 used() {
 	awk -v tick="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print int(($12 + $13) * 1000 / tick) }' "/proc/$1/stat"
