@@ -44,7 +44,7 @@ for version in 8.0 9.0; do
 
 	# Events: decoded, with the types and texts that the program throws.
 	begin_old thrower events 200
-	start tracer timeout 60 "$spoor" trace -q -p $thrower --providers Microsoft-Windows-DotNETRuntime:0x8001:5 -o thrown.nettrace
+	start tracer timeout 60 "$spoor" trace -p $thrower --providers Microsoft-Windows-DotNETRuntime:0x8001:5 -o thrown.nettrace 2>tracer.err
 	until_true test -s thrown.nettrace || fail "$what: no trace"
 	sleep 1
 	touch go
@@ -54,6 +54,7 @@ for version in 8.0 9.0; do
 	wait $tracer || fail "$what: the trace of exceptions"
 	rm -f go
 	"$spoor" events thrown.nettrace >lines 2>err || fail "events: $(cat err)"
+	has tracer.err ' 1 process in [0-9.]+ s, nothing lost$'
 	[ "$(grep -c 'Microsoft-Windows-DotNETRuntime/Exception/Start  ExceptionType="' lines)" = 200 ] || fail "$what: not 200 exceptions: $(grep -c Exception/Start lines)"
 	has lines 'GC/Start  Count=[0-9]+ Depth=[0-9] '
 	has lines 'Microsoft-Windows-DotNETRuntimeRundown/Method/[A-Za-z]+  .*MethodNamespace="Told"'
