@@ -44,7 +44,7 @@ for version in 8.0 9.0; do
 
 	# Events: decoded, with the types and texts that the program throws.
 	begin_old thrower events 200
-	start tracer timeout 60 "$spoor" trace -p $thrower --providers Microsoft-Windows-DotNETRuntime:0x8001:5 -o thrown.nettrace 2>tracer.err
+	start tracer "$spoor" trace -p $thrower --providers Microsoft-Windows-DotNETRuntime:0x8001:5 -o thrown.nettrace 2>tracer.err
 	until_true test -s thrown.nettrace || fail "$what: no trace"
 	sleep 1
 	touch go
