@@ -188,7 +188,7 @@ static void tampered_rings(void **state)
 		assert_int_equal(pread(fd, before, sizeof(before), at), sizeof(before));
 		uint8_t after[64];
 		for (size_t i = 0; i < sizeof(after); i++)
-			after[i] = (seed >> 20) % 3 ? (uint8_t)(before[i] ^ (seed >> (i % 8))) : (uint8_t)0xff;
+			after[i] = (uint8_t)((seed >> 20) % 3 ? before[i] ^ (seed >> (i % 8)) : 0xff);
 		size_t size = 1 + (seed >> 50) % 64;
 		assert_int_equal(pwrite(fd, after, size, at), size);
 		if (spoor_recover(fd, out, NULL) == 0) {
