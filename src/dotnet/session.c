@@ -27,6 +27,7 @@
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
+#include "dotnet/providers.h"
 #include "model/clr.h"
 
 #define MS_NS UINT64_C(1000000)
@@ -46,8 +47,6 @@
 #define LIVE_KEYWORDS  (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT | CLR_KEYWORD_NGEN)
 #define LIVE_LEVEL     5u           /* method loads come at no lower one */
 #define RUNDOWN_KEYWORDS (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT)
-#define CLR_PROVIDER   "Microsoft-Windows-DotNETRuntime"
-#define SAMPLE_PROVIDER "Microsoft-DotNETCore-SampleProfiler"
 #define SAMPLE_LEVEL   4u
 #define PROVIDERS_MAX  64u
 #define DENIED_MAX     64u
@@ -243,10 +242,10 @@ static uint32_t live_providers(struct dotnet_client *client, struct ipc_provider
 	bool filters = client->collect_command == IPC_COLLECT_TRACING_5;
 	uint32_t count = 1;
 
-	providers[0] = (struct ipc_provider){ .name = CLR_PROVIDER, .keywords = LIVE_KEYWORDS, .level = LIVE_LEVEL };
+	providers[0] = (struct ipc_provider){ .name = PROVIDER_CLR_NAME, .keywords = LIVE_KEYWORDS, .level = LIVE_LEVEL };
 	for (uint32_t i = 0; i < client->wanted_count; i++) {
 		const struct ipc_provider *wanted = &client->wanted[i];
-		if (strcmp(wanted->name, CLR_PROVIDER) != 0) {
+		if (strcmp(wanted->name, PROVIDER_CLR_NAME) != 0) {
 			if (count < PROVIDERS_MAX)
 				providers[count++] = *wanted;
 			continue;
@@ -269,7 +268,7 @@ static void begin_collect(struct dotnet_client *client, enum dotnet_stream strea
 		.level = 1,
 	};
 	static const struct ipc_provider sampler = {
-		.name = SAMPLE_PROVIDER,
+		.name = PROVIDER_SAMPLE_NAME,
 		.level = SAMPLE_LEVEL,
 	};
 	struct ipc_provider live[PROVIDERS_MAX];
@@ -302,7 +301,7 @@ static void describe_session(struct dotnet_client *client, enum dotnet_stream st
 	if (stream == DOTNET_STREAM_RUNDOWN)
 		bytes_printf(&text, "rundown 0x%x", (unsigned)RUNDOWN_KEYWORDS);
 	if (stream == DOTNET_STREAM_SAMPLES)
-		bytes_printf(&text, "samples %s:0x0:%u", SAMPLE_PROVIDER, SAMPLE_LEVEL);
+		bytes_printf(&text, "samples %s:0x0:%u", PROVIDER_SAMPLE_NAME, SAMPLE_LEVEL);
 	for (uint32_t i = 0; stream == DOTNET_STREAM_LIVE && i < live_count; i++)
 		bytes_printf(&text, "%s%s:0x%" PRIx64 ":%" PRIu32, i ? ", " : "live ", live[i].name, live[i].keywords,
 			live[i].level);

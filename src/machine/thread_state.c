@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "machine/cpu_clock.h"
 
 #define PATH_ROOM 96u
 #define TEXT_ROOM 8192u
@@ -202,7 +203,6 @@ int thread_state_read(struct proc_reader *proc, uint32_t pid, uint32_t tid, stru
 {
 	char text[TEXT_ROOM];
 	struct proc_process stat;
-	const char *at = text;
 
 	*ret_state = (struct thread_state){ .syscall = -1, .name = "", .state = '?' };
 	int result = proc_read_thread(proc, pid, tid, &ret_state->thread);
@@ -214,7 +214,7 @@ int thread_state_read(struct proc_reader *proc, uint32_t pid, uint32_t tid, stru
 		ret_state->state = stat.state;
 	n = read_file(proc, pid, tid, "schedstat", text, sizeof(text));
 	if (n > 0)
-		(void)scan_number(&at, text + n, 10, &ret_state->cpu_ns); /* 0 when it is not there */
+		(void)cpu_clock_parse_schedstat(text, (size_t)n, &ret_state->cpu_ns); /* 0 when it is not there */
 	read_call(proc, pid, tid, ret_state);
 	n = read_file(proc, pid, tid, "wchan", ret_state->function, sizeof(ret_state->function));
 	if (n <= 0 || strcmp(ret_state->function, "0") == 0)

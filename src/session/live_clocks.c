@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/map.h"
 #include "base/vec.h"
@@ -20,7 +19,6 @@
 #define SETTLE_NS     UINT64_C(250000000)  /* runtimes send what they have sampled every 100 ms */
 #define INTERVAL_NS   UINT64_C(100000000)  /* of a clock's readings, and then some: a share is not older than that before what was settled */
 #define SCAN_NS       UINT64_C(100000000)  /* processes that came; less often where looking takes 2 % of that */
-#define SCAN_COST     50u
 #define YOUNG_NS      UINT64_C(2000000000) /* so long a process may be about to become another program, */
 #define YOUNG_LOOK_NS UINT64_C(50000000)   /* and is looked at so often */
 #define MAPS_GAP_NS   UINT64_C(20000000)
@@ -321,15 +319,6 @@ static void settle(struct live *live, uint64_t until_ns)
 	map_reset(&clocks->ended); /* of one that still has something the rest is told; its place stays */
 }
 
-/* Of a CPU, by this thread. */
-static uint64_t spent_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now); /* cannot fail for this clock */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 void live_clocks_turn(struct live *live, uint64_t now_ns, bool soon)
 {
 	struct live_clocks *clocks = live->cpu_clocks;
@@ -337,10 +326,9 @@ void live_clocks_turn(struct live *live, uint64_t now_ns, bool soon)
 	if (live->end_ns || !live->started)
 		return;
 	if (now_ns >= clocks->scan_ns) {
-		uint64_t before_ns = spent_ns();
+		uint64_t before_ns = thread_clocks_spent_ns();
 		scan(live, now_ns);
-		uint64_t wait_ns = (spent_ns() - before_ns) * SCAN_COST;
-		clocks->scan_ns = now_ns + (wait_ns < SCAN_NS ? SCAN_NS : wait_ns);
+		clocks->scan_ns = thread_clocks_next_ns(now_ns, thread_clocks_spent_ns() - before_ns, SCAN_NS, UINT64_MAX);
 	}
 	if (clocks->young.count && now_ns >= clocks->young_ns) {
 		look_at_young(live, now_ns);

@@ -778,12 +778,12 @@ static uint64_t lost_of(const struct conversation *talk)
 {
 	uint64_t lost = talk->lost;
 
-	for (int s = 0; s < DOTNET_STREAM_COUNT; s++)
+	for (int s = 0; s < DOTNET_STREAM_COUNT; s++) {
 		if (talk->decoders[s])
 			lost += nettrace_decoder_lost(talk->decoders[s]);
-	for (int s = 0; s < DOTNET_STREAM_COUNT; s++)
 		if (talk->relayed[s] >= 0)
 			lost += relay_stream_lost(talk->managed->relay, talk->relayed[s]);
+	}
 	return lost;
 }
 

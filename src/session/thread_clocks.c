@@ -84,8 +84,7 @@ static uint64_t monotonic_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* What rounds cost is what they take of a CPU, not how long they have to wait for one. */
-static uint64_t spent_ns(void)
+uint64_t thread_clocks_spent_ns(void)
 {
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
@@ -387,7 +386,7 @@ static void forget(struct thread_clocks *clocks, uint32_t at)
 	clocks->list.count--;
 }
 
-static uint64_t next_round(uint64_t begin_ns, uint64_t cost_ns, uint64_t least_ns, uint64_t most_ns)
+uint64_t thread_clocks_next_ns(uint64_t begin_ns, uint64_t cost_ns, uint64_t least_ns, uint64_t most_ns)
 {
 	uint64_t wait_ns = cost_ns * COST_SHARE;
 
@@ -441,16 +440,16 @@ uint64_t thread_clocks_wake_ns(const struct thread_clocks *clocks)
 
 void thread_clocks_read(struct thread_clocks *clocks, uint64_t now_ns)
 {
-	uint64_t before_ns = spent_ns();
+	uint64_t before_ns = thread_clocks_spent_ns();
 
 	if (now_ns >= clocks->near_ns) {
 		read_near_ones(clocks, now_ns);
-		clocks->near_ns = next_round(now_ns, spent_ns() - before_ns, THREAD_CLOCKS_NEAR_NS, NEAR_MAX_NS);
-		before_ns = spent_ns();
+		clocks->near_ns = thread_clocks_next_ns(now_ns, thread_clocks_spent_ns() - before_ns, THREAD_CLOCKS_NEAR_NS, NEAR_MAX_NS);
+		before_ns = thread_clocks_spent_ns();
 	}
 	if (now_ns >= clocks->far_ns) {
 		read_all_far(clocks);
-		clocks->far_ns = next_round(now_ns, spent_ns() - before_ns, THREAD_CLOCKS_FAR_NS, FAR_MAX_NS);
+		clocks->far_ns = thread_clocks_next_ns(now_ns, thread_clocks_spent_ns() - before_ns, THREAD_CLOCKS_FAR_NS, FAR_MAX_NS);
 	}
 }
 

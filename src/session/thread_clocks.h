@@ -59,4 +59,11 @@ void thread_clocks_read_last(struct thread_clocks *clocks, uint64_t now_ns);
 
 void thread_clocks_free(struct thread_clocks *clocks);
 
+/*
+ * How reading of this kind is bounded: when the round after one that began at `begin_ns` is due, if that one cost so much. What a round costs is what this thread took of a CPU
+ * for it, not how long it waited for one.
+ */
+uint64_t thread_clocks_spent_ns(void);
+uint64_t thread_clocks_next_ns(uint64_t begin_ns, uint64_t cost_ns, uint64_t least_ns, uint64_t most_ns);
+
 #endif

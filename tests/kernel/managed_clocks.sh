@@ -13,16 +13,6 @@ refused() {
 refused EPERM "$spoor" doctor
 has out "^CPU time by the threads' clocks +yes +spoor record goes by these"
 
-# used PID: its CPU time so far, in milliseconds.
-used() {
-	awk -v tick="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print int(($12 + $13) * 1000 / tick) }' "/proc/$1/stat"
-}
-
-# of_process FILE PID KEY: a number of one process of a report in JSON.
-of_process() {
-	tr '{' '\n' <"$1" | grep -E "\"pid\":$2,.*\"cpu_ns\"" | grep -oE "\"$3\":[0-9]+" | head -n 1 | cut -d: -f2
-}
-
 begin posed threads 600000
 begin burner burn 600000
 start native "$target" spin 600000

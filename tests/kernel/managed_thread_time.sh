@@ -4,14 +4,6 @@
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
 
-used() {
-	awk -v tick="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print int(($12 + $13) * 1000 / tick) }' "/proc/$1/stat"
-}
-
-of_process() {
-	tr '{' '\n' <"$1" | grep -E "\"pid\":$2,.*\"cpu_ns\"" | grep -oE "\"$3\":[0-9]+" | head -n 1 | cut -d: -f2
-}
-
 begin posed threads 600000
 begin burner burn 600000
 sleep 1
