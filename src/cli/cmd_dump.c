@@ -98,7 +98,8 @@ static int check(const struct dump_values *values, const struct target *target, 
 
 	memcpy(folder, path, folder_len);
 	folder[folder_len] = '\0';
-	int result = dump_check(target->pid, folder, target->runtime_path, &facts, diag);
+	int result = dump_check(&(struct dump_question){ .pid = target->pid, .folder = folder, .runtime_path = target->runtime_path,
+		.single_file = target->kind == DOTNET_SINGLE_FILE, .all_memory = values->type == TYPE_FULL }, &facts, diag);
 
 	if (result < 0)
 		return result;
@@ -140,6 +141,17 @@ static int refused(const struct exchange *exchange, const struct target *target,
 	return diag_set(diag, error, "process %u could not write its dump: %.400s", target->pid, text);
 }
 
+/* Also after a dump that failed or was broken off: the copy is left behind then, too. */
+static void end_copy(const struct target *target, uint64_t since_ticks)
+{
+	uint32_t copy_pid = 0;
+	int ended = dump_end_copy(target->pid, since_ticks, &copy_pid);
+
+	if (ended < 0)
+		words_say("the runtime of process %u left a copy of it behind, process %u, which answers in its place: end it with kill -9 %u",
+			target->pid, copy_pid, copy_pid);
+}
+
 static int dump(const struct dump_values *values, const struct target *target, const char *path, struct pollfd *watched,
 	struct diag *diag)
 {
@@ -149,6 +161,7 @@ static int dump(const struct dump_values *values, const struct target *target, c
 	struct ipc_request request = { .path = path, .dump_type = types[values->type],
 		.dump_flags = values->crash_report ? IPC_DUMP_CRASH_REPORT : 0 };
 	struct exchange exchange = { 0 };
+	uint64_t began_ticks = dump_now_ticks();
 	int result = -EOPNOTSUPP;
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]) && result == -EOPNOTSUPP; i++) {
@@ -160,6 +173,8 @@ static int dump(const struct dump_values *values, const struct target *target, c
 	}
 	if (result == -EIO)
 		result = refused(&exchange, target, diag);
+	if (target->kind == DOTNET_SINGLE_FILE)
+		end_copy(target, began_ticks);
 	exchange_done(&exchange);
 	return result;
 }

@@ -4,15 +4,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "machine/proc.h"
 #include "machine/target_root.h"
 
 #define TEXT_ROOM 4096u
@@ -62,55 +65,69 @@ static int check_folder(const struct target_root *root, const char *folder, stru
 	return 0;
 }
 
-/*
- * Beside libcoreclr.so stands the program that writes the dump; of a program that is a single file it is sought beside that. Where it is not, .NET 8 splits off a copy of
- * the process that runs on for ever, holding all its descriptors, and says that the dump is written: so it must not be asked.
- */
-static int check_program(const struct target_root *root, const char *runtime_path, struct diag *diag)
+/* Beside libcoreclr.so stands the program that writes the dump. */
+static int check_writer(const struct target_root *root, const char *runtime_path, struct diag *diag)
 {
 	char path[TEXT_ROOM];
-	char program[TEXT_ROOM];
 	const char *slash = strrchr(runtime_path, '/');
 
-	if (!slash) {
-		(void)snprintf(path, sizeof(path), "/proc/%u/exe", root->pid); /* fits */
-		ssize_t len = readlink(path, program, sizeof(program) - 1);
-		program[len > 0 ? len : 0] = '\0';
-		runtime_path = program;
-		slash = strrchr(program, '/');
-	}
 	if (!slash || (size_t)snprintf(path, sizeof(path), "%.*s/createdump", (int)(slash - runtime_path), runtime_path) >= sizeof(path))
-		return 0; /* who it is cannot be seen */
+		return 0; /* where it is cannot be seen */
 	cleanup(closep) int fd = open_below(root, path, O_PATH);
 
 	if (fd >= 0 || errno != ENOENT)
 		return 0;
-	diag_set(diag, -ENOENT, "process %u cannot be dumped: its runtime comes without '%s'", root->pid, path);
-	if (runtime_path == program)
-		diag_remedy(diag, "for a program that is a single file, createdump and libmscordaccore.so of the same runtime have to be put there");
+	return diag_set(diag, -ENOENT, "process %u cannot be dumped: its runtime comes without '%s'", root->pid, path);
+}
+
+/*
+ * A single file has the writer inside, but not what knows the runtime's structures: that is sought beside it, and without it .NET 8 and 9 say that the dump is written
+ * when nothing is.
+ */
+static int check_knower(const struct target_root *root, struct diag *diag)
+{
+	char path[TEXT_ROOM];
+	char program[TEXT_ROOM];
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/exe", root->pid); /* fits */
+	ssize_t len = readlink(path, program, sizeof(program) - 1);
+
+	program[len > 0 ? len : 0] = '\0';
+	const char *slash = strrchr(program, '/');
+
+	if (!slash || (size_t)snprintf(path, sizeof(path), "%.*s/libmscordaccore.so", (int)(slash - program), program) >= sizeof(path))
+		return 0; /* where it is cannot be seen */
+	cleanup(closep) int fd = open_below(root, path, O_PATH);
+
+	if (fd >= 0 || errno != ENOENT)
+		return 0;
+	diag_set(diag, -ENOENT, "process %u is a single file: only --type full can be had of it without '%s'", root->pid, path);
+	diag_remedy(diag, "take --type full, or put libmscordaccore.so of the same runtime version there");
 	return diag->error;
 }
 
-int dump_check(uint32_t pid, const char *folder, const char *runtime_path, struct dump_facts *ret_facts, struct diag *diag)
+int dump_check(const struct dump_question *question, struct dump_facts *ret_facts, struct diag *diag)
 {
 	struct target_root root;
 	char text[TEXT_ROOM];
 
-	*ret_facts = (struct dump_facts){ .seccomp = has_filter(pid) };
+	*ret_facts = (struct dump_facts){ .seccomp = has_filter(question->pid) };
 	read_text("/proc/sys/kernel/yama/ptrace_scope", text);
 	if (text[0] == '3') {
-		diag_set(diag, -EPERM, "process %u cannot be dumped: this machine forbids ptrace altogether", pid);
+		diag_set(diag, -EPERM, "process %u cannot be dumped: this machine forbids ptrace altogether", question->pid);
 		diag_remedy(diag, "kernel.yama.ptrace_scope is 3, which only a new start can change");
 		return -EPERM;
 	}
-	int result = target_root_open(&root, pid, diag);
+	int result = target_root_open(&root, question->pid, diag);
 
 	if (result < 0)
 		return result;
 	ret_facts->other_mounts = !target_root_is_ours(&root);
-	result = check_folder(&root, folder, ret_facts, diag);
-	if (result == 0)
-		result = check_program(&root, runtime_path, diag);
+	result = check_folder(&root, question->folder, ret_facts, diag);
+	if (result == 0 && !question->single_file)
+		result = check_writer(&root, question->runtime_path, diag);
+	else if (result == 0 && !question->all_memory)
+		result = check_knower(&root, diag);
 	target_root_close(&root);
 	return result;
 }
@@ -131,4 +148,42 @@ bool dump_find(uint32_t pid, const char *path, uint64_t *ret_size_bytes)
 	}
 	target_root_close(&root);
 	return found;
+}
+
+uint64_t dump_now_ticks(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) / (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+/* One thread, with the name of the runtime's thread that split it off: what the program itself starts has a name of its own. */
+static bool is_copy(const struct proc_process *process, uint32_t pid, uint64_t since_ticks)
+{
+	return process->parent_pid == pid && process->thread_count == 1 && process->start_ticks >= since_ticks && process->state != 'Z' &&
+		strcmp(process->comm, ".NET EventPipe") == 0;
+}
+
+int dump_end_copy(uint32_t pid, uint64_t since_ticks, uint32_t *ret_copy_pid)
+{
+	struct proc_reader proc;
+	struct id_list pids = { 0 };
+	struct proc_process process;
+	int ended = 0;
+
+	if (proc_open(&proc, NULL) < 0)
+		return 0;
+	(void)proc_list(&proc, &pids, NULL); /* whoever cannot be seen is not ended */
+	for (uint32_t i = 0; i < pids.ids.count && ended >= 0; i++) {
+		/* First hold it, then look at it: whoever has its number by then is another. */
+		cleanup(closep) int fd = (int)syscall(SYS_pidfd_open, pids.ids.items[i], 0);
+		if (fd < 0 || proc_read(&proc, pids.ids.items[i], &process) < 0 || !is_copy(&process, pid, since_ticks))
+			continue;
+		*ret_copy_pid = process.pid;
+		ended = syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0) == 0 ? ended + 1 : -errno;
+	}
+	vec_done(&pids.ids);
+	proc_close(&proc);
+	return ended;
 }

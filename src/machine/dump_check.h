@@ -15,13 +15,31 @@ struct dump_facts {
 	bool other_mounts;        /* the process sees other files than we do */
 };
 
+struct dump_question {
+	uint32_t pid;
+	const char *folder;       /* the dump's, as the process sees it */
+	const char *runtime_path; /* of its libcoreclr.so; "" unknown */
+	bool single_file;         /* the runtime is inside the program */
+	bool all_memory;          /* a full dump: it needs no knowledge of the runtime's own structures */
+};
+
 /*
- * `folder` is the dump's, as the process sees it; `runtime_path` that of its libcoreclr.so, "" unknown. -ENOENT: no such folder, or createdump is missing beside the
- * runtime. -EPERM: ptrace is forbidden on this machine. -EACCES: we may not look into the process.
+ * -ENOENT: no such folder, or what writes the dump is missing beside the runtime. -EPERM: ptrace is forbidden on this machine. -EACCES: we may not look into the
+ * process.
  */
-int dump_check(uint32_t pid, const char *folder, const char *runtime_path, struct dump_facts *ret_facts, struct diag *diag);
+int dump_check(const struct dump_question *question, struct dump_facts *ret_facts, struct diag *diag);
 
 /* The size of a file as the process sees it, and whether it is there. */
 bool dump_find(uint32_t pid, const char *path, uint64_t *ret_size_bytes);
+
+/*
+ * Single files of .NET 8 and 9 write their dump in a copy of the process (its fork), which then goes on as a second one that answers at the same socket and holds
+ * every descriptor. Ends such a copy that was born at or after `since_ticks` (CLOCK_BOOTTIME in clock ticks, as proc_process.start_ticks): how many; -EPERM when we
+ * may not, with its number in *ret_copy_pid.
+ */
+int dump_end_copy(uint32_t pid, uint64_t since_ticks, uint32_t *ret_copy_pid);
+
+/* Now, in the ticks of dump_end_copy(). */
+uint64_t dump_now_ticks(void);
 
 #endif

@@ -172,8 +172,10 @@ static void dump(struct capability *row, const struct look *look)
 		if (target->kind == DOTNET_UNKNOWN)
 			continue;
 		asked++;
+		struct dump_question question = { .pid = target->pid, .folder = "/tmp", .runtime_path = target->runtime_path,
+			.single_file = target->kind == DOTNET_SINGLE_FILE };
 		/* Where the runtime writes if nothing is said; -o names another. */
-		if (target->reachable && dump_check(target->pid, "/tmp", target->runtime_path, &facts, &diag) == 0)
+		if (target->reachable && dump_check(&question, &facts, &diag) == 0)
 			good++;
 		else if (!first.text[0] && diag.text[0])
 			first = diag;

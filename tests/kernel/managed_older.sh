@@ -4,6 +4,18 @@
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
 
+# dumped TYPE: a core of $posed is written, and it goes on alone and answers itself.
+dumped() {
+	code_of timeout 100 "$spoor" dump -q -p $posed -o "$PWD/old.core" --type "$1"
+	expect_code 0 "$what, dump: $(cat err)"
+	[ "$(head -c 4 old.core | od -An -tx1 | tr -d ' ')" = 7f454c46 ] || fail "$what: the dump is no ELF file"
+	kill -0 $posed || fail "$what: the program that was dumped is gone"
+	until_true sh -c "! pgrep -P $posed" || fail "$what: a copy of the program stays: $(ps -o pid,stat,comm --ppid $posed)"
+	code_of timeout 20 "$spoor" ps -p $posed --json
+	has out '"reachable":true'
+	rm -f old.core
+}
+
 for version in 8.0 9.0; do
 	older $version
 	what=".NET $version"
@@ -75,26 +87,23 @@ for version in 8.0 9.0; do
 	has out '^    System\.Threading\.Thread\.Sleep\(int\) +System\.Private\.CoreLib$'
 	has out '^    Program\.<Main>\$\(string\[\]\) +Managed$|^    Program\.Main\(string\[\]\) +Managed$'
 
-	# A core. A single file has nobody to write it, and asked nevertheless it would leave a copy of itself behind: it is not. With what writes it beside it, it is.
+	# A core. Without what knows the runtime beside it, a single file gives a full one only; and the copy of itself that it leaves behind is ended.
 	code_of timeout 100 "$spoor" dump -q -p $posed -o "$PWD/old.core" --type mini
 	expect_code 1 "$what, dump of a single file"
-	has err "^process $posed cannot be dumped: its runtime comes without '.*/createdump'"
+	has err "^process $posed is a single file: only --type full can be had of it without '.*/libmscordaccore\.so'"
 	[ -z "$(pgrep -P $posed)" ] || fail "$what: the program has a child: $(pgrep -P $posed)"
+	dumped full
 	pack=$(ls -d "${NUGET_PACKAGES:-$HOME/.nuget/packages}"/microsoft.netcore.app.runtime.linux-*/$version.*/runtimes/linux-*/native 2>/dev/null | head -n 1)
-	if [ -e "$pack/createdump" ]; then
+	if [ -e "$pack/libmscordaccore.so" ]; then
 		kill -9 $posed
 		mkdir -p whole
-		cp "$old" "$pack/createdump" "$pack/libmscordaccore.so" whole/
-		chmod +x whole/createdump
+		cp "$old" "$pack/libmscordaccore.so" whole/
 		start posed whole/Managed threads 100000 >ready.posed
 		until_true grep -q posed ready.posed || fail "$what: the program's threads do not come"
-		code_of timeout 100 "$spoor" dump -q -p $posed -o "$PWD/old.core" --type mini
-		expect_code 0 "$what, dump: $(cat err)"
-		[ "$(head -c 4 old.core | od -An -tx1 | tr -d ' ')" = 7f454c46 ] || fail "$what: the dump is no ELF file"
-		kill -0 $posed || fail "$what: the program that was dumped is gone"
-		rm -rf old.core whole
+		dumped mini
+		rm -rf whole
 	else
-		echo "no createdump of .NET $version in the package folder: dumping is not tried"
+		echo "no libmscordaccore.so of .NET $version in the package folder: a dump without all memory is not tried"
 	fi
 	kill -9 $posed
 
