@@ -248,6 +248,47 @@ static void test_places(void **state)
 	free(data);
 }
 
+/*
+ * What may leave goes by the streams' own word: nothing while one has said nothing, then as far as its sorted events reach, or to 250 ms before it was last read
+ * empty; and once all have ended, to now.
+ */
+static void test_settled(void **state)
+{
+	struct session s;
+	size_t size;
+	uint8_t *data = stream_of_a_runtime(&size);
+	uint64_t now_ns = UINT64_C(1) << 62; /* far behind the stream */
+
+	(void)state;
+	begin(&s);
+	assert_int_equal(relay_settled_ns(s.relay, now_ns), now_ns);
+	int first = open_one(&s, PID, PLENTY);
+	int second = open_one(&s, OTHER_PID, PLENTY);
+
+	relay_caught_up(s.relay, first, MERGE_WINDOW_NS);
+	relay_caught_up(s.relay, second, MERGE_WINDOW_NS);
+	assert_int_equal(relay_settled_ns(s.relay, now_ns), 0);
+	push(&s, first, data, size);
+	assert_true(s.last_ns > 0);
+	assert_int_equal(relay_settled_ns(s.relay, now_ns), 0); /* the other one may still tell of anything */
+	relay_caught_up(s.relay, second, now_ns);
+	uint64_t settled_ns = relay_settled_ns(s.relay, now_ns);
+
+	assert_true(settled_ns > 0 && settled_ns <= s.last_ns + (uint64_t)relay_clock_offset_ns(s.relay, first));
+	relay_caught_up(s.relay, first, now_ns);
+	assert_int_equal(relay_settled_ns(s.relay, now_ns), now_ns - MERGE_WINDOW_NS);
+	assert_int_equal(relay_limit_ns(s.relay, now_ns), now_ns - MERGE_WINDOW_NS);
+	relay_close(s.relay, first);
+	assert_int_equal(relay_settled_ns(s.relay, now_ns), now_ns - MERGE_WINDOW_NS);
+	relay_close(s.relay, second);
+	assert_int_equal(relay_settled_ns(s.relay, now_ns), now_ns);
+	assert_int_equal(relay_limit_ns(s.relay, now_ns), now_ns - MERGE_WINDOW_NS);
+	drain(&s);
+	assert_int_equal(s.drained, s.wanted);
+	end(&s);
+	free(data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -255,6 +296,7 @@ int main(void)
 		cmocka_unit_test(test_pick),
 		cmocka_unit_test(test_bounded),
 		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_settled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
