@@ -22,6 +22,7 @@
 #include "dotnet/exchange.h"
 #include "dotnet/ipc.h"
 #include "machine/dump_check.h"
+#include "machine/proc.h"
 #include "machine/rights.h"
 #include "session/ask.h"
 
@@ -161,7 +162,7 @@ static int dump(const struct dump_values *values, const struct target *target, c
 	struct ipc_request request = { .path = path, .dump_type = types[values->type],
 		.dump_flags = values->crash_report ? IPC_DUMP_CRASH_REPORT : 0 };
 	struct exchange exchange = { 0 };
-	uint64_t began_ticks = dump_now_ticks();
+	uint64_t began_ticks = proc_now_ticks();
 	int result = -EOPNOTSUPP;
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]) && result == -EOPNOTSUPP; i++) {

@@ -23,6 +23,7 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "machine/proc.h"
 #include "base/input.h"
 #include "base/text.h"
 
@@ -149,6 +150,14 @@ char dotnet_target_state(const struct dotnet_target *target)
 	if (read_stat(target->pid, &state, &start_ticks) < 0 || start_ticks != target->start_ticks)
 		return 0;
 	return state;
+}
+
+uint64_t dotnet_target_age_ns(const struct dotnet_target *target)
+{
+	uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t now_ticks = proc_now_ticks();
+
+	return now_ticks > target->start_ticks ? (now_ticks - target->start_ticks) * tick_ns : 0;
 }
 
 unsigned dotnet_signs_of_path(const char *path)

@@ -33,6 +33,9 @@ int dotnet_target_read(uint32_t pid, struct dotnet_target *ret_target, struct di
 /* 'R', 'S', 'T' (stopped), 't' (traced), 'Z', ...; 0 when the process is gone or is not the one it was. */
 char dotnet_target_state(const struct dotnet_target *target);
 
+/* How long ago it was started. */
+uint64_t dotnet_target_age_ns(const struct dotnet_target *target);
+
 /* Facts that speak for .NET in a process. */
 enum dotnet_sign {
 	DOTNET_SIGN_SOCKET = 1 << 0,      /* it has a diagnostics socket: sure, set by the caller */

@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -45,7 +44,8 @@
 
 #define BUFFER_MB      16u          /* in the target, taken on demand */
 #define LIVE_KEYWORDS  (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT | CLR_KEYWORD_NGEN)
-#define LIVE_LEVEL     5u           /* method loads come at no lower one */
+#define UNTOLD_LEVEL   4u           /* freed methods, modules */
+#define METHODS_LEVEL  5u           /* method loads come at no lower one */
 #define RUNDOWN_KEYWORDS (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT)
 #define SAMPLE_LEVEL   4u
 #define PROVIDERS_MAX  64u
@@ -71,6 +71,7 @@ enum step {
 	STEP_LIVE,
 	STEP_SAMPLES,
 	STEP_RUNDOWN,
+	STEP_METHODS,
 	STEP_DONE,
 };
 
@@ -115,6 +116,7 @@ struct dotnet_client {
 	const struct ipc_provider *wanted; /* beside methods */
 	uint32_t wanted_count;
 	bool sampled;              /* the runtime's own sampler is wanted */
+	bool untold;               /* methods that come need not be told of */
 	enum step step;
 	enum ipc_command info_command;
 	enum ipc_command collect_command;
@@ -223,12 +225,23 @@ static void begin_stop(struct dotnet_client *client, enum dotnet_stream stream, 
 	begin_exchange(client, &request, stream, now_ns);
 }
 
+/* Of the runtime's own provider: what methods need, and at least what was asked for. */
+static uint32_t live_level(const struct dotnet_client *client)
+{
+	uint32_t level = client->untold ? UNTOLD_LEVEL : METHODS_LEVEL;
+
+	for (uint32_t i = 0; i < client->wanted_count; i++)
+		if (client->wanted[i].level > level && strcmp(client->wanted[i].name, PROVIDER_CLR_NAME) == 0)
+			level = client->wanted[i].level;
+	return level;
+}
+
 /* Which events of the runtime's own provider are not wanted: those that come at our level only, and what the caller leaves out. Their number. */
 static uint32_t denied_ids(struct dotnet_client *client, const struct ipc_provider *wanted)
 {
 	uint32_t count = 0;
 
-	if (wanted->level < LIVE_LEVEL)
+	if (wanted->level < METHODS_LEVEL && live_level(client) >= METHODS_LEVEL)
 		for (uint32_t i = 0; i < sizeof(verbose_ids) / sizeof(verbose_ids[0]); i++)
 			client->denied[count++] = verbose_ids[i];
 	for (uint32_t i = 0; !wanted->only_event_ids && i < wanted->event_id_count && count < DENIED_MAX; i++)
@@ -242,7 +255,7 @@ static uint32_t live_providers(struct dotnet_client *client, struct ipc_provider
 	bool filters = client->collect_command == IPC_COLLECT_TRACING_5;
 	uint32_t count = 1;
 
-	providers[0] = (struct ipc_provider){ .name = PROVIDER_CLR_NAME, .keywords = LIVE_KEYWORDS, .level = LIVE_LEVEL };
+	providers[0] = (struct ipc_provider){ .name = PROVIDER_CLR_NAME, .keywords = LIVE_KEYWORDS, .level = live_level(client) };
 	for (uint32_t i = 0; i < client->wanted_count; i++) {
 		const struct ipc_provider *wanted = &client->wanted[i];
 		if (strcmp(wanted->name, PROVIDER_CLR_NAME) != 0) {
@@ -271,6 +284,11 @@ static void begin_collect(struct dotnet_client *client, enum dotnet_stream strea
 		.name = PROVIDER_SAMPLE_NAME,
 		.level = SAMPLE_LEVEL,
 	};
+	static const struct ipc_provider methods = {
+		.name = PROVIDER_CLR_NAME,
+		.keywords = LIVE_KEYWORDS,
+		.level = METHODS_LEVEL,
+	};
 	struct ipc_provider live[PROVIDERS_MAX];
 	uint32_t live_count = live_providers(client, live);
 	struct ipc_request request = {
@@ -281,7 +299,7 @@ static void begin_collect(struct dotnet_client *client, enum dotnet_stream strea
 	};
 
 	if (stream != DOTNET_STREAM_LIVE) {
-		request.providers = stream == DOTNET_STREAM_SAMPLES ? &sampler : &quiet;
+		request.providers = stream == DOTNET_STREAM_SAMPLES ? &sampler : stream == DOTNET_STREAM_METHODS ? &methods : &quiet;
 		request.provider_count = 1;
 		request.stacks = stream == DOTNET_STREAM_SAMPLES;
 		request.rundown_keywords = stream == DOTNET_STREAM_RUNDOWN ? RUNDOWN_KEYWORDS : 0;
@@ -302,6 +320,8 @@ static void describe_session(struct dotnet_client *client, enum dotnet_stream st
 		bytes_printf(&text, "rundown 0x%x", (unsigned)RUNDOWN_KEYWORDS);
 	if (stream == DOTNET_STREAM_SAMPLES)
 		bytes_printf(&text, "samples %s:0x0:%u", PROVIDER_SAMPLE_NAME, SAMPLE_LEVEL);
+	if (stream == DOTNET_STREAM_METHODS)
+		bytes_printf(&text, "methods %s:0x%x:%u", PROVIDER_CLR_NAME, (unsigned)LIVE_KEYWORDS, METHODS_LEVEL);
 	for (uint32_t i = 0; stream == DOTNET_STREAM_LIVE && i < live_count; i++)
 		bytes_printf(&text, "%s%s:0x%" PRIx64 ":%" PRIu32, i ? ", " : "live ", live[i].name, live[i].keywords,
 			live[i].level);
@@ -379,7 +399,7 @@ static void take_info(struct dotnet_client *client)
 
 static enum step step_behind(const struct dotnet_client *client, enum dotnet_stream stream)
 {
-	if (stream == DOTNET_STREAM_RUNDOWN)
+	if (stream == DOTNET_STREAM_RUNDOWN || stream == DOTNET_STREAM_METHODS)
 		return STEP_DONE;
 	return stream == DOTNET_STREAM_LIVE && client->sampled ? STEP_SAMPLES : STEP_RUNDOWN;
 }
@@ -698,6 +718,9 @@ static bool start_next(struct dotnet_client *client, uint64_t now_ns)
 	case STEP_RUNDOWN:
 		begin_collect(client, DOTNET_STREAM_RUNDOWN, now_ns);
 		return true;
+	case STEP_METHODS:
+		begin_collect(client, DOTNET_STREAM_METHODS, now_ns);
+		return true;
 	case STEP_DONE:
 		break;
 	}
@@ -812,14 +835,9 @@ static void judge_end(struct dotnet_client *client, uint64_t now_ns)
 /* How much of the time in which a runtime makes its socket is left to this process. */
 static uint64_t youth_left(const struct dotnet_target *target)
 {
-	uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
-	struct timespec now;
+	uint64_t age_ns = dotnet_target_age_ns(target);
 
-	(void)clock_gettime(CLOCK_BOOTTIME, &now); /* what start_ticks counts; cannot fail */
-	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	uint64_t end_ns = target->start_ticks * tick_ns + APPEAR_NS;
-
-	return end_ns <= now_ns ? 0 : end_ns - now_ns < APPEAR_NS ? end_ns - now_ns : APPEAR_NS;
+	return age_ns < APPEAR_NS ? APPEAR_NS - age_ns : 0;
 }
 
 int dotnet_client_new(const struct dotnet_target *target, const struct dotnet_handler *handler,
@@ -857,9 +875,41 @@ void dotnet_client_ask(struct dotnet_client *client, const struct ipc_provider *
 		client->collect_command = IPC_COLLECT_TRACING_5;
 }
 
+void dotnet_client_untold(struct dotnet_client *client)
+{
+	client->untold = true;
+}
+
 void dotnet_client_sample(struct dotnet_client *client)
 {
 	client->sampled = true;
+}
+
+/* Nothing is under way, and nothing is left of the last session of this kind. */
+static bool may_ask_for(const struct dotnet_client *client, const struct stream *stream)
+{
+	return !client->ended && !client->stopping && client->step == STEP_DONE && client->exchange.phase == PHASE_IDLE && stream->fd < 0 &&
+		(!stream->opened || stream->stopped);
+}
+
+bool dotnet_client_rundown(struct dotnet_client *client)
+{
+	struct stream *stream = &client->streams[DOTNET_STREAM_RUNDOWN];
+
+	if (!may_ask_for(client, stream))
+		return false;
+	*stream = (struct stream){ .fd = -1 };
+	client->named = false;
+	client->step = STEP_RUNDOWN;
+	return true;
+}
+
+bool dotnet_client_methods(struct dotnet_client *client)
+{
+	if (!may_ask_for(client, &client->streams[DOTNET_STREAM_METHODS]))
+		return false;
+	client->step = STEP_METHODS;
+	return true;
 }
 
 /* The live stream had little to say a moment ago: what comes meanwhile is read at once. */
@@ -920,7 +970,7 @@ uint64_t dotnet_client_wake_ns(const struct dotnet_client *client)
 
 enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t now_ns)
 {
-	size_t budget[DOTNET_STREAM_COUNT] = { READ_MAX, READ_MAX, READ_MAX };
+	size_t budget[DOTNET_STREAM_COUNT] = { READ_MAX, READ_MAX, READ_MAX, READ_MAX };
 	bool again = !is_guarded_off(client, now_ns);
 
 	for (unsigned i = 0; again && i < STEPS_MAX; i++) {

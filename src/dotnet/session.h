@@ -12,7 +12,7 @@
  * What it does: ask who it is (ProcessInfo3, 2, 1); open the live session, which tells of methods that come; open one with the runtime's own sampler, if that was
  * asked for (dotnet_client_sample()), so that what it floods is its own buffer; open another one for the
  * rundown, which is stopped at once and thereby tells of all that exist; at its end the names are known, and the live one goes on until
- * the stop. Nettrace bytes of all go to the handler as they come; no event is parsed here.
+ * the stop. Another rundown can be had at any time (dotnet_client_rundown()). Nettrace bytes of all go to the handler as they come; no event is parsed here.
  *
  * Promises: a session that was opened is ended by StopTracing, whatever happens (each process has only 64); its stream is read until its
  * end meanwhile, because the runtime would stand still otherwise. A peer that hangs, lies or dies costs only itself. A peer that does not
@@ -37,7 +37,7 @@ struct guard;
 struct ipc_process_info;
 struct ipc_provider;
 
-#define DOTNET_FDS_MAX 4u
+#define DOTNET_FDS_MAX 5u
 
 /* Silence for longer than this is a hung peer; a stop that takes longer than the second is cut short. */
 #define DOTNET_ANSWER_NS UINT64_C(5000000000)
@@ -47,6 +47,7 @@ enum dotnet_stream {
 	DOTNET_STREAM_LIVE,
 	DOTNET_STREAM_SAMPLES, /* the runtime's sampled stacks, when they were asked for */
 	DOTNET_STREAM_RUNDOWN,
+	DOTNET_STREAM_METHODS, /* methods that come, when the live one does not tell of them */
 	DOTNET_STREAM_COUNT,
 };
 
@@ -76,10 +77,16 @@ void dotnet_client_guard(struct dotnet_client *client, struct guard *guard);
 
 /*
  * What the live session asks for beside the methods that come: borrowed until the client is freed. Before its first turn. Of the runtime's own provider
- * methods are told at level 5; where the level asked for here is lower, what else comes at 5 is left out in the runtime where it can be (.NET 10), and
+ * methods are told at level 5 (but see dotnet_client_untold()); where the level asked for here is lower, what else comes at 5 is left out in the runtime where it can be (.NET 10), and
  * comes, for the caller to pass over, where not.
  */
 void dotnet_client_ask(struct dotnet_client *client, const struct ipc_provider *providers, uint32_t count);
+
+/*
+ * New methods are not told of, unless level 5 was asked for, which takes that: at 5 a runtime makes events of its allocations and of the joins of its collector ready too,
+ * whether they are sent or not. At 4 it still says, by name, which ones made at run time (LCG) were freed, and which modules come and go. Before its first turn.
+ */
+void dotnet_client_untold(struct dotnet_client *client);
 
 /* The runtime samples the stacks of its managed threads, which it stops for that some hundred times a second. Before its first turn. */
 void dotnet_client_sample(struct dotnet_client *client);
@@ -92,6 +99,15 @@ uint64_t dotnet_client_wake_ns(const struct dotnet_client *client);
 
 /* Does what can be done without waiting; at most about a megabyte is read from each stream. */
 enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t now_ns);
+
+/*
+ * Begins another rundown: while it runs the state is DOTNET_ASKING, dotnet_client_named() says at its end whether all came. False: not now, an exchange is under way,
+ * or the client is at its end.
+ */
+bool dotnet_client_rundown(struct dotnet_client *client);
+
+/* After dotnet_client_untold(): from now on new methods are told of, in a session of its own. False: not now. */
+bool dotnet_client_methods(struct dotnet_client *client);
 
 /* There was more to read in the last turn than was taken. */
 bool dotnet_client_behind(const struct dotnet_client *client);

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -148,14 +147,6 @@ bool dump_find(uint32_t pid, const char *path, uint64_t *ret_size_bytes)
 	}
 	target_root_close(&root);
 	return found;
-}
-
-uint64_t dump_now_ticks(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) / (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 /* One thread, with the name of the runtime's thread that split it off: what the program itself starts has a name of its own. */

@@ -34,12 +34,9 @@ bool dump_find(uint32_t pid, const char *path, uint64_t *ret_size_bytes);
 
 /*
  * Single files of .NET 8 and 9 write their dump in a copy of the process (its fork), which then goes on as a second one that answers at the same socket and holds
- * every descriptor. Ends such a copy that was born at or after `since_ticks` (CLOCK_BOOTTIME in clock ticks, as proc_process.start_ticks): how many; -EPERM when we
+ * every descriptor. Ends such a copy that was born at or after `since_ticks` (proc_now_ticks()): how many; -EPERM when we
  * may not, with its number in *ret_copy_pid.
  */
 int dump_end_copy(uint32_t pid, uint64_t since_ticks, uint32_t *ret_copy_pid);
-
-/* Now, in the ticks of dump_end_copy(). */
-uint64_t dump_now_ticks(void);
 
 #endif

@@ -767,6 +767,14 @@ int proc_read_maps(struct proc_reader *proc, uint32_t pid, proc_mapping_fn *each
 	}
 }
 
+uint64_t proc_now_ticks(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &now); /* cannot fail for this clock */
+	return ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) / (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
 int proc_alive(struct proc_reader *proc, uint32_t pid)
 {
 	struct proc_process process;

@@ -124,6 +124,9 @@ int proc_read_namespaces(struct proc_reader *proc, uint32_t pid, uint64_t *ret_p
 /* Each executable mapping, in order of address. */
 int proc_read_maps(struct proc_reader *proc, uint32_t pid, proc_mapping_fn *each, void *user);
 
+/* Now, as start_ticks counts. */
+uint64_t proc_now_ticks(void);
+
 /* Does the process exist (1), not any more (0), or is that not to be known (negative errno)? A zombie has ended. */
 int proc_alive(struct proc_reader *proc, uint32_t pid);
 

@@ -156,6 +156,20 @@ int clr_absorb_method(struct codemap *map, int rundown, uint32_t event_id, uint3
 	}
 }
 
+/* AssemblyLoad and AssemblyDCEnd: AssemblyID, AppDomainID and BindingID, u64 each, then the flags. */
+bool clr_is_collectible(int rundown, uint32_t event_id, const uint8_t *payload, size_t size)
+{
+	enum { ASSEMBLY_COLLECTIBLE = 8 };
+	struct cursor c = cursor_of(payload, size);
+
+	if (event_id != (rundown ? (uint32_t)CLR_EVENT_ASSEMBLY_DC_END : (uint32_t)CLR_EVENT_ASSEMBLY_LOAD))
+		return false;
+	cursor_skip(&c, 8 + 8 + 8);
+	uint32_t flags = cursor_u32(&c);
+
+	return !c.short_read && flags & ASSEMBLY_COLLECTIBLE;
+}
+
 void clr_method_unload_payload(const struct code *code, struct bytes *out)
 {
 	uint32_t flags = (uint32_t)code->tier << METHOD_TIER_SHIFT;

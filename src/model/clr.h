@@ -6,6 +6,7 @@
 #ifndef SPOOR_MODEL_CLR_H
 #define SPOOR_MODEL_CLR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,8 @@ enum clr_event {
 	CLR_EVENT_METHOD_UNLOAD_VERBOSE = 144, /* rundown provider: MethodDCEndVerbose */
 	CLR_EVENT_MODULE_LOAD = 152,
 	CLR_EVENT_MODULE_DC_END = 154,         /* rundown provider */
+	CLR_EVENT_ASSEMBLY_LOAD = 154,
+	CLR_EVENT_ASSEMBLY_DC_END = 156,       /* rundown provider */
 	CLR_EVENT_RUNTIME_INFORMATION = 187,
 };
 
@@ -36,6 +39,9 @@ enum clr_event {
  */
 int clr_absorb_method(struct codemap *map, int rundown, uint32_t event_id, uint32_t version,
 	uint64_t time_ns, const uint8_t *payload, size_t size);
+
+/* Whether the event (`rundown` as above) tells of an assembly that can be unloaded, and its methods with it. */
+bool clr_is_collectible(int rundown, uint32_t event_id, const uint8_t *payload, size_t size);
 
 /* The payload of MethodUnloadVerbose (version 1) for a body, as the runtime would write it. */
 void clr_method_unload_payload(const struct code *code, struct bytes *out);

@@ -40,6 +40,7 @@
 #define SLOW_HZ         1000u
 #define SLOW_RING_BYTES (1u << 20) /* two seconds of deep stacks at that rate; larger ones cost page clearing at the start */
 #define POLL_MAX        1024u
+#define REST_BOUND_NS   UINT64_C(3000000000) /* for the names that are still to be asked for */
 #define END_BOUND_NS    UINT64_C(8000000000)
 #define PAUSE_TOLD_NS   UINT64_C(10000000)
 #define PAUSE_BOUND_NS  UINT64_C(2000000000) /* who pressed Ctrl-Z waits; what has not ended by then the guard ends */
@@ -815,22 +816,30 @@ void live_resume(struct live *live, uint64_t paused_ns)
 	bytes_done(&text);
 }
 
+/* True when one of the caller's descriptors asks for the end. */
+static bool turn_managed(struct live *live, struct pollfd *fds, size_t fd_count)
+{
+	bool asked = false;
+
+	wait_for(live, fds, fd_count, live_now_ns() + UINT64_C(100000000));
+	managed_advance(live->managed, live_now_ns());
+	for (size_t i = 0; i < fd_count; i++)
+		asked = asked || fds[i].revents;
+	return asked;
+}
+
 /* The .NET sessions' end: bounded, and cut short when one of the caller's descriptors asks for it. */
 static void end_managed(struct live *live, struct pollfd *fds, size_t fd_count)
 {
-	uint64_t bound_ns = live_now_ns() + END_BOUND_NS;
+	uint64_t bound_ns = live_now_ns() + REST_BOUND_NS;
+	bool hurried = false;
 
+	while (!hurried && live_now_ns() < bound_ns && managed_names_rest(live->managed, live_now_ns()))
+		hurried = turn_managed(live, fds, fd_count);
+	bound_ns = live_now_ns() + END_BOUND_NS;
 	managed_stop(live->managed, live_now_ns());
-	while (!managed_ended(live->managed)) {
-		uint64_t now_ns = live_now_ns();
-		if (now_ns >= bound_ns)
-			break;
-		wait_for(live, fds, fd_count, now_ns + UINT64_C(100000000));
-		managed_advance(live->managed, live_now_ns());
-		for (size_t i = 0; i < fd_count; i++)
-			if (fds[i].revents)
-				return;
-	}
+	while (!hurried && live_now_ns() < bound_ns && !managed_ended(live->managed))
+		hurried = turn_managed(live, fds, fd_count);
 }
 
 static void emit_end(struct live *live, const char *reason)

@@ -27,6 +27,13 @@
 #define RETRY_NS       UINT64_C(50000000)
 #define RETRY_COUNT    100u
 
+/* By then most of what a program runs is compiled. */
+#define GROWN_UP_NS    UINT64_C(10000000000)
+
+/* A rundown takes a runtime tens of milliseconds of one CPU. */
+#define FIRST_AGAIN_NS UINT64_C(5000000000)
+#define NEXT_AGAIN_NS  UINT64_C(30000000000)
+
 #define TEXTS_BYTES_MAX (4u << 20)
 #define RUNDOWNS_A_TRIM 16u
 
@@ -53,8 +60,16 @@ struct conversation {
 	uint32_t inner_pid;                   /* its own number for itself */
 	int64_t clock_offset_ns;
 	uint64_t clock_error_ns;              /* 0: not measured */
+	uint64_t rundown_ns;                  /* when the present or the last one was begun */
+	uint64_t again_ns;                    /* not before then another one */
 	unsigned retries;
 	uint32_t stopper;                     /* the thread that stops the others for a sample, while it does; 0 */
+	bool untold;                          /* it does not tell of new methods; */
+	bool methods_wanted;                  /* it should, for code of its can be unloaded: */
+	bool methods_asked;                   /* it does now, in another session, */
+	bool methods_told;                    /* which was reported */
+	bool again;                           /* another rundown is under way */
+	bool rested;                          /* the last one was begun */
 	bool was_named;                       /* its names were known once */
 	bool known;                           /* and are, as far as it goes: nothing is being asked */
 	bool reported;
@@ -330,17 +345,29 @@ static bool is_stop_to_sample(struct conversation *talk, const struct schema *sc
 	}
 }
 
+/* An event of the runtime: its method into the codemap, and whether methods are to be told of. */
+static void absorb(struct conversation *talk, bool rundown, const struct schema *schema, const struct event *event)
+{
+	struct names_process *process = names_process(talk->managed->names, talk->process);
+
+	if (!process || talk->managed->names->full)
+		return;
+	/* A body that cannot be taken (no memory, malformed) costs its own name only: codemap counts it. */
+	(void)clr_absorb_method(&process->codemap, rundown, schema->event_id, schema->version, event->time_ns, event->payload,
+		event->payload_size);
+	if (talk->untold && !talk->methods_wanted)
+		talk->methods_wanted = clr_is_collectible(rundown, schema->event_id, event->payload, event->payload_size);
+}
+
 /* An event of the live stream, on its way through the relay: into the codemap, and further if it was asked for. */
 static bool on_event(void *context, const struct event *event)
 {
 	struct conversation *talk = context;
 	struct managed *managed = talk->managed;
 	const struct schema *schema = &managed->trace->schemas.items[event->schema_index];
-	struct names_process *process = names_process(managed->names, talk->process);
 
-	if (process && schema->provider_kind == PROVIDER_CLR && !managed->names->full)
-		(void)clr_absorb_method(&process->codemap, 0, schema->event_id, schema->version, event->time_ns,
-			event->payload, event->payload_size); /* as in take_events() */
+	if (schema->provider_kind == PROVIDER_CLR)
+		absorb(talk, false, schema, event);
 	return is_kept(managed, event->schema_index) && !is_stop_to_sample(talk, schema, event);
 }
 
@@ -348,20 +375,16 @@ static bool on_event(void *context, const struct event *event)
 static int take_events(struct conversation *talk, enum dotnet_stream stream)
 {
 	struct nettrace_decoder *decoder = talk->decoders[stream];
-	struct names_process *process = names_process(talk->managed->names, talk->process);
 	struct event event;
 	int result;
 
-	if (!process)
+	if (!names_process(talk->managed->names, talk->process))
 		return -ENOMEM;
 	while ((result = nettrace_decoder_next(decoder, &event, NULL)) > 0) {
 		const struct schema *schema = &talk->streams[stream].schemas.items[event.schema_index];
 		bool rundown = schema->provider_kind == PROVIDER_CLR_RUNDOWN;
-		if ((!rundown && schema->provider_kind != PROVIDER_CLR) || talk->managed->names->full)
-			continue;
-		/* A body that cannot be taken (no memory, malformed) costs its own name only: codemap counts it. */
-		(void)clr_absorb_method(&process->codemap, rundown, schema->event_id, schema->version,
-			event.time_ns, event.payload, event.payload_size);
+		if (rundown || schema->provider_kind == PROVIDER_CLR)
+			absorb(talk, rundown, schema, &event);
 	}
 	nettrace_decoder_rest(decoder);
 	return result;
@@ -444,7 +467,7 @@ static int on_bytes(void *user, enum dotnet_stream stream, const uint8_t *data, 
 {
 	struct conversation *talk = user;
 
-	if (stream != DOTNET_STREAM_RUNDOWN && talk->managed->relay)
+	if ((stream == DOTNET_STREAM_LIVE || stream == DOTNET_STREAM_SAMPLES) && talk->managed->relay)
 		return relay_through(talk, stream, data, size);
 	if (!size) {
 		if (talk->decoders[stream])
@@ -558,6 +581,12 @@ static void start(struct conversation *talk, uint64_t now_ns)
 	}
 	dotnet_client_guard(talk->client, talk->managed->guard);
 	dotnet_client_ask(talk->client, talk->managed->providers, talk->managed->provider_count);
+	talk->untold = dotnet_target_age_ns(&target) >= GROWN_UP_NS;
+	if (talk->untold)
+		dotnet_client_untold(talk->client);
+	talk->rundown_ns = now_ns;
+	talk->again_ns = now_ns + FIRST_AGAIN_NS;
+	talk->again = talk->methods_asked = talk->methods_told = false;
 	if (talk->managed->sampled)
 		dotnet_client_sample(talk->client);
 }
@@ -590,22 +619,54 @@ static void give_back(struct managed *managed)
 #endif
 }
 
+static void begin_another_rundown(struct conversation *talk, uint64_t now_ns)
+{
+	struct names_process *process = names_process(talk->managed->names, talk->process);
+
+	if (!dotnet_client_rundown(talk->client))
+		return; /* in the next turn */
+	if (process)
+		process->codemap.since_ns = talk->rundown_ns; /* of the last one */
+	talk->again = true;
+	talk->rundown_ns = now_ns;
+	talk->again_ns = now_ns + NEXT_AGAIN_NS;
+}
+
+/* A rundown is over: code that was hit before its begin and that it does not have is no method. */
+static void end_rundown(struct conversation *talk)
+{
+	struct names_process *process = names_process(talk->managed->names, talk->process);
+
+	talk->again = false;
+	if (!process)
+		return;
+	process->untold = talk->untold && !talk->methods_asked;
+	process->untold_hit = false;
+	process->rundown_ns = talk->rundown_ns;
+	codemap_trim(&process->codemap);
+	give_back(talk->managed);
+}
+
 /* The client has come to its end, or to a state worth telling. */
 static void look(struct conversation *talk, enum dotnet_state state, uint64_t now_ns)
 {
 	const char *code = dotnet_client_reason_code(talk->client);
 
 	if (dotnet_client_named(talk->client) && !talk->known) {
-		struct names_process *process = names_process(talk->managed->names, talk->process);
 		talk->known = true;
-		if (process)
-			codemap_trim(&process->codemap);
-		give_back(talk->managed);
+		end_rundown(talk);
 		set_state(talk, MANAGED_KNOWN);
 		if (!talk->was_named)
 			report(talk, true, "", "");
 		talk->was_named = true;
 	}
+	if (talk->methods_asked && !talk->methods_told && dotnet_client_session(talk->client, DOTNET_STREAM_METHODS)) {
+		talk->methods_told = true;
+		report(talk, true, "", "");
+	}
+	/* Also when it was refused, or cut short. */
+	if (talk->again && (state == DOTNET_LIVE || state == DOTNET_ENDED))
+		end_rundown(talk);
 	if (state == DOTNET_HUNG && !talk->reported) {
 		set_state(talk, MANAGED_REFUSED);
 		report(talk, false, dotnet_client_reason(talk->client), code);
@@ -670,6 +731,25 @@ static void look_at_guard(struct managed *managed, uint64_t now_ns)
 	bytes_done(&text);
 }
 
+/* Of a process that does not tell of its methods: what was hit since the last rundown. True when another one was begun for it. */
+static bool ask_again(struct conversation *talk, uint64_t now_ns)
+{
+	struct names_process *process = talk->untold && talk->known && !talk->again ? names_process(talk->managed->names, talk->process) : NULL;
+
+	if (!process)
+		return false;
+	if (talk->methods_wanted && !talk->methods_asked) {
+		talk->methods_asked = dotnet_client_methods(talk->client);
+		/* What came before is told by one more rundown. */
+		if (talk->methods_asked)
+			process->untold_hit = true;
+		talk->again_ns = now_ns;
+	} else if (process->untold_hit && now_ns >= talk->again_ns) {
+		begin_another_rundown(talk, now_ns);
+	}
+	return talk->again;
+}
+
 void managed_advance(struct managed *managed, uint64_t now_ns)
 {
 	uint32_t asking = 0;
@@ -690,14 +770,47 @@ void managed_advance(struct managed *managed, uint64_t now_ns)
 	}
 	for (uint32_t i = 0; i < managed->list.count && !managed->stopping && !managed->pause_ns; i++) {
 		struct conversation *talk = managed->list.items[i];
-		if (talk->client || talk->over || talk->retry_ns > now_ns ||
-			asking >= MANAGED_RUNDOWNS_MAX)
+		if (asking >= MANAGED_RUNDOWNS_MAX)
+			break;
+		if (talk->client)
+			asking += ask_again(talk, now_ns);
+		if (talk->client || talk->over || talk->retry_ns > now_ns)
 			continue;
 		start(talk, now_ns);
 		asking++;
 		if (talk->client)
 			look(talk, dotnet_client_advance(talk->client, now_ns), now_ns);
 	}
+}
+
+static bool is_hit_untold(const struct conversation *talk)
+{
+	const struct names_process *process = names_process(talk->managed->names, talk->process);
+
+	return process && process->untold_hit;
+}
+
+bool managed_names_rest(struct managed *managed, uint64_t now_ns)
+{
+	uint32_t running = 0;
+	bool some = false;
+
+	for (uint32_t i = 0; i < managed->list.count; i++)
+		running += managed->list.items[i]->again;
+	for (uint32_t i = 0; i < managed->list.count; i++) {
+		struct conversation *talk = managed->list.items[i];
+		if (talk->client && talk->again)
+			some = true;
+		if (!talk->client || !talk->known || talk->again || talk->rested || !is_hit_untold(talk))
+			continue;
+		some = true;
+		if (running >= MANAGED_RUNDOWNS_MAX)
+			continue;
+		begin_another_rundown(talk, now_ns);
+		talk->rested = talk->again;
+		running += talk->again;
+	}
+	return some;
 }
 
 size_t managed_fds(const struct managed *managed, struct pollfd *fds, size_t room)

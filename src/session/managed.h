@@ -11,6 +11,10 @@
  * With managed_relay() what the live sessions tell goes through a relay (relay.h), and those of the events that were asked for wait in its window; the others name
  * methods, and no more.
  *
+ * A runtime that has been running for some time is not asked to tell of new methods, which costs it the less (dotnet_client_untold()): most of what it runs is compiled, and
+ * when other code is hit (names_process.untold_hit) another rundown tells what it is. What such a runtime makes at run time and frees again it names when it does.
+ * Assemblies that can be unloaded take their methods with them unsaid: where there are any, methods are told of after all.
+ *
  * Many processes run the same code: the names of their methods are kept once for all of them.
  *
  * Nothing here blocks but managed_free(), for 100 ms a process at most.
@@ -99,6 +103,12 @@ void managed_advance(struct managed *managed, uint64_t now_ns);
  */
 void managed_pause(struct managed *managed, uint64_t now_ns);
 void managed_resume(struct managed *managed, uint64_t now_ns);
+
+/*
+ * Before managed_stop(), in each turn until it is false: code was hit that no rundown has told of, and one is under way that will. It is for the caller to
+ * bound.
+ */
+bool managed_names_rest(struct managed *managed, uint64_t now_ns);
 
 /* Begins the end of all sessions; managed_ended() tells when it is through (bounded by DOTNET_STOP_NS). */
 void managed_stop(struct managed *managed, uint64_t now_ns);

@@ -58,6 +58,9 @@ struct names_process {
 	struct codemap codemap;
 	uint32_t changes_seen;    /* codemap.changes when removed bodies were last looked for */
 	uint8_t managed;          /* enum managed_state */
+	bool untold;              /* its runtime does not tell of new methods: another rundown does, */
+	bool untold_hit;          /* and is wanted, as code was hit that the last one did not have */
+	uint64_t rundown_ns;      /* when the last one was begun */
 	bool maps_read;           /* perf map, jitdump: what they had is in the codemap, */
 	uint64_t maps_asked;      /* and the question for it; 0 none yet */
 	bool awaits;              /* an answer about one of its addresses */

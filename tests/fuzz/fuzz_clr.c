@@ -29,6 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (c.short_read)
 			break;
 		(void)clr_absorb_method(&map, what >> 2 & 1, ids[what & 3], 2, time_ns, payload, len);
+		(void)clr_is_collectible(what >> 2 & 1, what & 4 ? CLR_EVENT_ASSEMBLY_DC_END : CLR_EVENT_ASSEMBLY_LOAD, payload, len);
 		if (what & 0x80 && map.codes.count)
 			(void)codemap_find(&map, vec_last(&map.codes)->begin, time_ns);
 	}

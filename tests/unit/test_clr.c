@@ -195,6 +195,30 @@ static void test_unload_payload(void **state)
 	codemap_done(&back);
 }
 
+/* An assembly with flags, live and in the rundown; every shorter payload says nothing. */
+static void test_collectible(void **state)
+{
+	struct bytes payload = { 0 };
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		bytes_u64(&payload, 0x100 + i);
+	bytes_u32(&payload, 8 | 2);
+	assert_true(clr_is_collectible(0, CLR_EVENT_ASSEMBLY_LOAD, payload.data, payload.len));
+	assert_true(clr_is_collectible(1, CLR_EVENT_ASSEMBLY_DC_END, payload.data, payload.len));
+	assert_false(clr_is_collectible(1, CLR_EVENT_ASSEMBLY_LOAD, payload.data, payload.len)); /* a module there */
+	assert_false(clr_is_collectible(0, CLR_EVENT_ASSEMBLY_DC_END, payload.data, payload.len));
+	for (size_t cut = 0; cut < payload.len; cut++) {
+		uint8_t *exact = malloc(cut + 1);
+		memcpy(exact, payload.data, cut);
+		assert_false(clr_is_collectible(0, CLR_EVENT_ASSEMBLY_LOAD, exact, cut));
+		free(exact);
+	}
+	payload.data[24] = 2; /* dynamic, and stays */
+	assert_false(clr_is_collectible(0, CLR_EVENT_ASSEMBLY_LOAD, payload.data, payload.len));
+	bytes_done(&payload);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,6 +227,7 @@ int main(void)
 		cmocka_unit_test(test_module),
 		cmocka_unit_test(test_broken),
 		cmocka_unit_test(test_unload_payload),
+		cmocka_unit_test(test_collectible),
 	};
 
 	return cmocka_run_group_tests_name("clr", tests, NULL, NULL);

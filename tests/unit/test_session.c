@@ -34,7 +34,7 @@ enum lie {
 	LONG_SESSION,     /* a session id of 12 bytes */
 };
 
-enum { CONNECTIONS = 16 };
+enum { CONNECTIONS = 16, SESSIONS = 4 };
 
 struct peer {
 	char folder[32];
@@ -45,10 +45,9 @@ struct peer {
 		uint8_t data[1024];
 		size_t len;
 	} asking[CONNECTIONS];
-	int stream[2];          /* sessions 1000 and 1001, in the order of their opening */
-	enum ipc_command kind[2];
+	int stream[SESSIONS];   /* sessions 1000, 1001 and so on, in the order of their opening */
 	unsigned opened;
-	unsigned stops[2];
+	unsigned stops[SESSIONS];
 	unsigned requests;
 	unsigned newest_info;   /* commands above these are not known */
 	unsigned newest_collect;
@@ -159,7 +158,7 @@ static void answer_stop(struct peer *peer, int fd, uint64_t id)
 	unsigned which = (unsigned)(id - 1000);
 
 	put_reply(fd, true, &id, 8);
-	if (which > 1)
+	if (which >= SESSIONS)
 		return;
 	peer->stops[which]++;
 	if (peer->stream[which] >= 0 && !peer->keep_streams) {
@@ -191,7 +190,7 @@ static bool answer(struct peer *peer, int fd, const uint8_t *request)
 		put_info(fd, command);
 	} else if (collect) {
 		uint64_t id = 1000 + peer->opened;
-		assert_true(peer->opened < 2);
+		assert_true(peer->opened < SESSIONS);
 		put_reply(fd, true, &id, 8);
 		(void)send(fd, peer->opened ? "RUN" : "LIVE", peer->opened ? 3 : 4, MSG_NOSIGNAL);
 		if (peer->cut_stream && peer->opened) {
@@ -235,7 +234,9 @@ static void serve(struct peer *peer)
 		if (peer->asking[i].len < size)
 			continue;
 		int fd = peer->asking[i].fd;
-		bool mute = answer(peer, fd, data) && peer->stream[0] != fd && peer->stream[1] != fd;
+		bool mute = answer(peer, fd, data);
+		for (unsigned s = 0; s < SESSIONS; s++)
+			mute = mute && peer->stream[s] != fd;
 		if (!mute)
 			peer->asking[i].fd = -1;
 	}
@@ -247,7 +248,7 @@ static struct dotnet_target set_up_peer(struct peer *peer)
 	struct dotnet_target target;
 
 	*peer = (struct peer){
-		.stream = { -1, -1 },
+		.stream = { -1, -1, -1, -1 },
 		.newest_info = IPC_PROCESS_INFO_3,
 		.newest_collect = IPC_COLLECT_TRACING_4,
 	};
@@ -272,7 +273,7 @@ static void tear_down_peer(struct peer *peer)
 		if (peer->asking[i].fd >= 0)
 			close(peer->asking[i].fd);
 	}
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < SESSIONS; i++) {
 		if (peer->stream[i] >= 0)
 			close(peer->stream[i]);
 	}
@@ -488,6 +489,58 @@ static void test_rundown_refused(void **state)
 	finish(&t);
 }
 
+/* New methods are not told of; then a second rundown says what there is, and a session of their own tells of them after all. All are ended. */
+static void test_untold(void **state)
+{
+	struct talk t;
+
+	(void)state;
+	begin(&t);
+	dotnet_client_untold(t.client);
+	assert_false(dotnet_client_rundown(t.client)); /* the first one is still to come */
+	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
+	assert_string_equal(dotnet_client_session(t.client, DOTNET_STREAM_LIVE), "live Microsoft-Windows-DotNETRuntime:0x38:4, 16 MB, no stacks");
+	assert_true(dotnet_client_rundown(t.client));
+	assert_false(dotnet_client_rundown(t.client));
+	assert_false(dotnet_client_methods(t.client));
+	assert_int_equal(dotnet_client_state(t.client), DOTNET_ASKING);
+	assert_false(dotnet_client_named(t.client));
+	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
+	assert_true(dotnet_client_named(t.client));
+	assert_string_equal(t.told.text[DOTNET_STREAM_RUNDOWN], "RUNENDRUNEND");
+	assert_int_equal(t.told.ends[DOTNET_STREAM_RUNDOWN], 2);
+	assert_true(dotnet_client_methods(t.client));
+	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
+	assert_false(dotnet_client_methods(t.client)); /* it is there */
+	assert_string_equal(dotnet_client_session(t.client, DOTNET_STREAM_METHODS), "methods Microsoft-Windows-DotNETRuntime:0x38:5, 16 MB, no stacks");
+	assert_string_equal(t.peer.log, "408 205 205 201 205 201 205 ");
+	dotnet_client_stop(t.client, t.now_ns);
+	assert_false(dotnet_client_rundown(t.client));
+	assert_int_equal(turns(&t, 40, MS), DOTNET_ENDED);
+	for (unsigned i = 0; i < SESSIONS; i++)
+		assert_int_equal(t.peer.stops[i], 1);
+	assert_int_equal(t.told.ends[DOTNET_STREAM_METHODS], 1);
+	assert_string_equal(dotnet_client_reason(t.client), "");
+	finish(&t);
+}
+
+/* What is asked for at level 5 comes at level 5, new methods and all. */
+static void test_untold_but_asked(void **state)
+{
+	static const struct ipc_provider wanted = { .name = "Microsoft-Windows-DotNETRuntime", .keywords = 1, .level = 5 };
+	struct talk t;
+
+	(void)state;
+	begin(&t);
+	dotnet_client_untold(t.client);
+	dotnet_client_ask(t.client, &wanted, 1);
+	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
+	assert_string_equal(dotnet_client_session(t.client, DOTNET_STREAM_LIVE), "live Microsoft-Windows-DotNETRuntime:0x39:5, 16 MB, no stacks");
+	dotnet_client_stop(t.client, t.now_ns);
+	assert_int_equal(turns(&t, 20, MS), DOTNET_ENDED);
+	finish(&t);
+}
+
 /* It wakes up after a minute, and everything is as if it had answered at once. */
 static void test_wakes_up(void **state)
 {
@@ -640,6 +693,8 @@ int main(void)
 		cmocka_unit_test(test_liars),
 		cmocka_unit_test(test_bad_sessions),
 		cmocka_unit_test(test_rundown_refused),
+		cmocka_unit_test(test_untold),
+		cmocka_unit_test(test_untold_but_asked),
 		cmocka_unit_test(test_wakes_up),
 		cmocka_unit_test(test_hung_at_stop),
 		cmocka_unit_test(test_stop_at_once),

@@ -6,6 +6,8 @@
 //   Managed work MS       computes, compiles and makes event sources all the time; each 100 ms a line with the milliseconds so far
 //                         and the rounds done in them
 //   Managed idle MS       sleeps
+//   Managed late MS       when the file ./go is there: computes for MS milliseconds in methods that nobody has called before: Late.Plain, Late.Of<int>, and
+//                         Made_1000000, which is made then and kept
 //   Managed naps MS       computes a millisecond each second
 //   Managed collectible MS  the same with assemblies that are unloaded: types Unloaded_0, Unloaded_1, ...
 //
@@ -52,6 +54,9 @@ switch (args[0])
         break;
     case "idle":
         Thread.Sleep(ms);
+        break;
+    case "late":
+        Late.Run(ms);
         break;
     case "threads":
         Posed.Run(ms);
@@ -326,6 +331,43 @@ static class Hot
         TimeSpan cpu = Process.GetCurrentProcess().TotalProcessorTime - before;
         Console.WriteLine($"{(long)(rounds / cpu.TotalSeconds)} rounds");
         GC.KeepAlive(x);
+    }
+}
+
+static class Late
+{
+    static readonly Func<int, int> made = Made.Dynamic(1_000_000);
+
+    public static void Run(int ms)
+    {
+        while (!File.Exists("go"))
+            Thread.Sleep(10);
+        Stopwatch watch = Stopwatch.StartNew();
+        int x = 0;
+        while (watch.ElapsedMilliseconds < ms)
+            x += Plain(20_000) + Of<int>(20_000) + made(20_000);
+        GC.KeepAlive(x);
+        Console.WriteLine("done");
+        while (!File.Exists("end"))
+            Thread.Sleep(10);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Plain(int n)
+    {
+        int x = 0;
+        for (int i = 0; i < n; i++)
+            x += i ^ x;
+        return x;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Of<T>(int n)
+    {
+        int x = typeof(T).Name.Length;
+        for (int i = 0; i < n; i++)
+            x += i ^ x;
+        return x;
     }
 }
 
