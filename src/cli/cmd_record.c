@@ -43,10 +43,11 @@
 #define PROVIDERS_MAX   60u
 /*
  * dotnet-common, and contention, but for what comes many times as often as what it is about: each wait of a pool thread, and of an exception all but its throw
- * (catch, finally, filter, their ends).
+ * (catch, finally, filter, their ends). The throw alone is what the monitoring keyword (0x200000000) has: with the one of exceptions (0x8000) the runtime would put the
+ * names of methods together for the others even if their ids were left out.
  */
-#define COMMON_EVENTS   PROVIDER_CLR_NAME ":0x100003C01D:4"
-#define COMMON_WITHOUT  PROVIDER_CLR_NAME ":-57,-250,-251,-252,-253,-254,-255,-256"
+#define COMMON_EVENTS   PROVIDER_CLR_NAME ":0x120003401D:4"
+#define COMMON_WITHOUT  PROVIDER_CLR_NAME ":-57"
 #define VIEWER_CPU_MAX  255u
 #define COMMAND_TEXT    8192u
 #define OWN_TRIES       5

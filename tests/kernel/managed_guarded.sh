@@ -97,7 +97,7 @@ kill -INT $recorder
 wait $recorder || fail "the recording that was stopped fails"
 "$spoor" report x.nettrace >report
 has report '^spoor was stopped for [0-9.]+ s: its sessions in 1 .NET process were ended after 2 s'
-has report '^opened in .*: live Microsoft-Windows-DotNETRuntime:0x100003c03d:5, 16 MB, no stacks; rundown 0x18'
+has report '^opened in .*: live Microsoft-Windows-DotNETRuntime:0x120003403d:5, 16 MB, no stacks; rundown 0x18'
 "$spoor" report --json x.nettrace >json
 has json '"complete":true'
 has json '"code":"guard"'
