@@ -1,0 +1,90 @@
+# what the .NET sessions of record cost a web API: two of them under the same load at the same time, one without a diagnostics port: --rounds N (30), --seconds S (2), --options 'OPTIONS' of record
+# Whatever else happens on the machine happens to both: CPU time a request of the one by that of the other, with a recording and without, tells a percent where the clock
+# does not tell five. What sampling costs hits both and is not in it (bench/run record).
+rounds=30 seconds=2 options=''
+while [ $# -gt 0 ]; do
+	case $1 in
+	--options) options=$2 ;;
+	--rounds) rounds=$2 ;;
+	--seconds) seconds=$2 ;;
+	*) die "sessions takes --rounds, --seconds and --options" ;;
+	esac
+	shift 2
+done
+build load
+code=0
+scripts/build-webapi "$out/dotnet" || code=$?
+[ $code = 0 ] || die "no web API to record"
+rm -f "$out"/sessions-*
+
+# serve NAME [VARIABLE=VALUE]: its process id in $last, its port in sessions-NAME.port
+serve() {
+	local name=$1 port=$out/sessions-$1.port
+	shift
+	start env "$@" dotnet "$out/dotnet/bin/webapi/release/Shop.dll" "$port" >"$out/sessions-$name.out"
+	for _ in $(seq 100); do
+		[ ! -e "$port" ] || return 0
+		sleep 0.1
+	done
+	die "the web API did not start"
+}
+serve open
+open=$last
+serve closed DOTNET_EnableDiagnostics=0
+closed=$last
+
+ticks() {
+	sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | awk '{ n = $12 + $13 } END { print n + 0 }'
+}
+hit() {
+	"$build/examples/load" -p 0 -l "$out/sessions-$1.times" "$(cat "$out/sessions-$1.port")" "$2" /alloc=1 /throw=1 >"$out/sessions-$1.load" ||
+		die "the web API does not answer: $out/sessions-$1.load"
+}
+both() {
+	hit open "$1" &
+	local other=$!
+	hit closed "$1"
+	wait $other || die "the web API does not answer"
+}
+# Compiled in its last tier.
+both 20
+
+# one NAME [RECORDER]: a line "QUOTIENT RECORDER_US" in sessions-NAME.sum
+one() {
+	local a b c=0
+	a=$(ticks "$open") b=$(ticks "$closed")
+	[ $# = 1 ] || c=$(ticks "$2")
+	both "$seconds"
+	a=$(($(ticks "$open") - a)) b=$(($(ticks "$closed") - b))
+	[ $# = 1 ] || c=$(($(ticks "$2") - c))
+	awk -v a="$a" -v n="$(wc -l <"$out/sessions-open.times")" -v b="$b" -v m="$(wc -l <"$out/sessions-closed.times")" -v c="$c" -v hz="$(getconf CLK_TCK)" '
+		BEGIN { print a / n / (b / m), c * 1e6 / hz / (n + m), a * 1e6 / hz / n }' >>"$out/sessions-$1.sum"
+}
+for round in $(seq "$rounds"); do
+	for turn in with without; do
+		[ $((round % 2)) = 0 ] || { [ $turn = with ] && turn=without || turn=with; }
+		if [ $turn = without ]; then
+			sleep 1.5
+			one without
+			continue
+		fi
+		# shellcheck disable=SC2086
+		start "$spoor" record -q -a -F 99 $options -o "$out/sessions.nettrace"
+		recorder=$last
+		sleep 1.5 # it has all names
+		one with "$recorder"
+		kill -INT "$recorder"
+		wait "$recorder" || die "the recording failed"
+		stop "$recorder"
+	done
+done
+"$spoor" report "$out/sessions.nettrace" | sed -n 2,3p
+rm -f "$out/sessions.nettrace" "$out"/sessions-*.times
+# The quotients are as often above as below: logarithms. One line, of which RATIO takes two columns.
+figures=$(paste "$out/sessions-with.sum" "$out/sessions-without.sum" | awk '
+	{ d = log($1) - log($4); n++; s += d; q += d * d; r += $2; w += $3; o += $6 }
+	END { m = s / n; printf "%.2f %.2f %.2f %.1f %.1f", (exp(m) - 1) * 100, (n > 1 ? sqrt((q / n - m * m) / (n - 1)) * 100 : 0), r / n, w / n, o / n }')
+# shellcheck disable=SC2086
+set -- $figures
+echo "CPU time a request of the one with sessions: $1 +- $2 % more ($rounds pairs of ${seconds} s; $5 us without); the recorder itself $3 us a request"
+ratio sessions-cpu-percent "$(awk -v p="$1" 'BEGIN { print 100 + p }')" 100
