@@ -669,7 +669,7 @@ static uint8_t answer_jit(struct names *names, struct names_hit_entry *hit, uint
 		return HIT_WAITING;
 	if (hit->stub && (settled || last || own->managed == MANAGED_REFUSED))
 		return write_stub(names, hit) < 0 ? UNNAMED_NO_MEMORY : HIT_NAMED;
-	if (!last && own->untold && hit->time_ns >= own->rundown_ns)
+	if (!last && own->untold && !hit->stub && hit->time_ns >= own->rundown_ns)
 		own->untold_hit = true;
 	if (!last)
 		return own->managed == MANAGED_REFUSED ? UNNAMED_NOT_ASKED : HIT_WAITING;

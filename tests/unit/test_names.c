@@ -213,6 +213,36 @@ static void test_name_comes_late(void **state)
 	symbolmap_done(&map);
 }
 
+/* Code that no rundown has told of asks for another one, if it was hit after the last was begun; what one tells then names it. */
+static void test_untold(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t before[] = { JIT_BEGIN };
+	uint64_t after[] = { JIT_BEGIN + 0x100 };
+
+	add_mapping(f, JIT_BEGIN, JIT_END, 0, "/memfd:doublemapper (deleted)");
+	struct names_process *own = names_process(&f->names, f->process);
+
+	own->managed = MANAGED_KNOWN;
+	own->rundown_ns = 500;
+	own->untold = true;
+	hit(f, before, 1, 400);
+	assert_int_equal(names_resolve(&f->names, 600), 0);
+	assert_false(own->untold_hit);
+	hit(f, after, 1, 550);
+	assert_int_equal(names_resolve(&f->names, 600), 0);
+	assert_true(own->untold_hit);
+	own->codemap.since_ns = 500;
+	add_method(f, "Late", JIT_BEGIN + 0x100, 0x40, 0);
+	assert_int_equal(codemap_find(&own->codemap, JIT_BEGIN + 0x100, 550)->from_ns, 500);
+	own->rundown_ns = 700;
+	own->untold_hit = false;
+	assert_int_equal(names_resolve(&f->names, 800), 0);
+	assert_false(own->untold_hit);
+	assert_int_equal(names_finish(&f->names), 0);
+	assert_int_equal(f->names.frames_unnamed[UNNAMED_NO_METHOD], 1);
+}
+
 static void test_three_owners(void **state)
 {
 	static const char *const names[] = { "First", "Second", "Third" };
@@ -281,6 +311,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_native, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_walk_gone_astray, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_name_comes_late, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_untold, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_three_owners, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_mappings_only, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_forgetting_a_process, set_up, tear_down),
