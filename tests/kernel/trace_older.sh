@@ -42,7 +42,7 @@ for version in 8.0 9.0; do
 	has older.err ' \.NET events in .*nothing lost'
 	"$spoor" report older.nettrace >report
 	"$spoor" report --json older.nettrace >json
-	has report '^opened in .*: live Microsoft-Windows-DotNETRuntime:0x120003403d:5, 16 MB'
+	has report '^opened in .*: live Microsoft-Windows-DotNETRuntime:0x120003403d:[45], 16 MB'
 	has report '^ +200  Microsoft-Windows-DotNETRuntime/Exception/Start'
 	collected=$(sed -n 's/.*collected \([0-9]*\).*/\1/p' ready.old_pid)
 	has report "^ +$collected  Microsoft-Windows-DotNETRuntime/GC/SuspendEEStart"
