@@ -83,6 +83,9 @@ static void watch_if_managed(struct live *live, uint32_t process, const char *pa
 {
 	if (live->options.no_dotnet || live->options.no_names || live->end_ns)
 		return;
+	/* Others are known only so that descendants can be told: they are left alone. */
+	if ((recorder_info(live->recorder)->filter_by_pid || live->options.late_start) && !live->processes.items[process].wanted)
+		return;
 	if (dotnet_signs_worth_asking(dotnet_signs_of_path(path)))
 		managed_watch(live->managed, process, live_now_ns());
 }
