@@ -23,9 +23,9 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
-#include "machine/proc.h"
 #include "base/input.h"
 #include "base/text.h"
+#include "machine/proc.h"
 
 #define STAT_MAX    4096u
 #define STATUS_MAX  (64u << 10)

@@ -64,17 +64,24 @@ static int check_folder(const struct target_root *root, const char *folder, stru
 	return 0;
 }
 
+/* Whether there is no `name` in the folder of `file`: its path then. False also where that folder cannot be seen. */
+static bool lacks_beside(const struct target_root *root, const char *file, const char *name, char ret_path[TEXT_ROOM])
+{
+	const char *slash = strrchr(file, '/');
+
+	if (!slash || (size_t)snprintf(ret_path, TEXT_ROOM, "%.*s/%s", (int)(slash - file), file, name) >= TEXT_ROOM)
+		return false;
+	cleanup(closep) int fd = open_below(root, ret_path, O_PATH);
+
+	return fd < 0 && errno == ENOENT;
+}
+
 /* Beside libcoreclr.so stands the program that writes the dump. */
 static int check_writer(const struct target_root *root, const char *runtime_path, struct diag *diag)
 {
 	char path[TEXT_ROOM];
-	const char *slash = strrchr(runtime_path, '/');
 
-	if (!slash || (size_t)snprintf(path, sizeof(path), "%.*s/createdump", (int)(slash - runtime_path), runtime_path) >= sizeof(path))
-		return 0; /* where it is cannot be seen */
-	cleanup(closep) int fd = open_below(root, path, O_PATH);
-
-	if (fd >= 0 || errno != ENOENT)
+	if (!lacks_beside(root, runtime_path, "createdump", path))
 		return 0;
 	return diag_set(diag, -ENOENT, "process %u cannot be dumped: its runtime comes without '%s'", root->pid, path);
 }
@@ -92,13 +99,7 @@ static int check_knower(const struct target_root *root, struct diag *diag)
 	ssize_t len = readlink(path, program, sizeof(program) - 1);
 
 	program[len > 0 ? len : 0] = '\0';
-	const char *slash = strrchr(program, '/');
-
-	if (!slash || (size_t)snprintf(path, sizeof(path), "%.*s/libmscordaccore.so", (int)(slash - program), program) >= sizeof(path))
-		return 0; /* where it is cannot be seen */
-	cleanup(closep) int fd = open_below(root, path, O_PATH);
-
-	if (fd >= 0 || errno != ENOENT)
+	if (!lacks_beside(root, program, "libmscordaccore.so", path))
 		return 0;
 	diag_set(diag, -ENOENT, "process %u is a single file: only --type full can be had of it without '%s'", root->pid, path);
 	diag_remedy(diag, "take --type full, or put libmscordaccore.so of the same runtime version there");

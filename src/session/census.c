@@ -79,13 +79,18 @@ uint32_t census_process(struct live *live, uint32_t pid)
 	return index ? index : new_process(live, pid);
 }
 
+/* Processes that are not to be recorded are in the tables too, so that descendants of those that are can be told. */
+static bool knows_others(const struct live *live)
+{
+	return recorder_info(live->recorder)->filter_by_pid || live->options.late_start;
+}
+
 static void watch_if_managed(struct live *live, uint32_t process, const char *path)
 {
 	if (live->options.no_dotnet || live->options.no_names || live->end_ns)
 		return;
-	/* Others are known only so that descendants can be told: they are left alone. */
-	if ((recorder_info(live->recorder)->filter_by_pid || live->options.late_start) && !live->processes.items[process].wanted)
-		return;
+	if (knows_others(live) && !live->processes.items[process].wanted)
+		return; /* it is left alone */
 	if (dotnet_signs_worth_asking(dotnet_signs_of_path(path)))
 		managed_watch(live->managed, process, live_now_ns());
 }
@@ -222,8 +227,7 @@ void census_scan(struct live *live)
 		if (live->child.pid && !live->options.pid_count)
 			(void)read_process(live, live->child.pid); /* as above */
 		/* What a command that already runs has started is found by its parent. */
-		bool others = recorder_info(live->recorder)->filter_by_pid || live->options.late_start;
-		if (others && proc_list(&live->proc, &list, NULL) == 0)
+		if (knows_others(live) && proc_list(&live->proc, &list, NULL) == 0)
 			for (uint32_t i = 0; i < list.ids.count; i++)
 				if (!census_find(live, list.ids.items[i]))
 					(void)read_process(live, list.ids.items[i]); /* as above */
