@@ -11,18 +11,13 @@ done
 build load
 rm -f "$out"/runtime-*.cost "$out"/runtime-*.bytes "$out"/runtime-*.log "$out"/runtime-*.target
 
-# Ticks of CPU time of the target.
-ticks() {
-	sed 's/.*) //' "/proc/$target/stat" | awk '{ print $12 + $13 }'
-}
-
 # one NAME [OPTION]: a recording of the target; its cost, its bytes, the target's CPU meanwhile.
 one() {
 	local name=$1 before
 	shift
-	before=$(ticks)
+	before=$(ticks "$target")
 	cost "runtime-$name" "$spoor" record -p "$target" -F 99 --duration "${seconds}s" -o "$out/runtime.nettrace" "$@"
-	echo $(($(ticks) - before)) >>"$out/runtime-$name.target"
+	echo $(($(ticks "$target") - before)) >>"$out/runtime-$name.target"
 	stat -c %s "$out/runtime.nettrace" >>"$out/runtime-$name.bytes"
 	"$spoor" report "$out/runtime.nettrace" >"$out/runtime-$name.report"
 }

@@ -12,30 +12,13 @@ while [ $# -gt 0 ]; do
 	shift 2
 done
 build load
-code=0
-scripts/build-webapi "$out/dotnet" || code=$?
-[ $code = 0 ] || die "no web API to record"
+build_web
 rm -f "$out"/sessions-*
+serve_web sessions-open
+open=$target
+serve_web sessions-closed DOTNET_EnableDiagnostics=0
+closed=$target
 
-# serve NAME [VARIABLE=VALUE]: its process id in $last, its port in sessions-NAME.port
-serve() {
-	local name=$1 port=$out/sessions-$1.port
-	shift
-	start env "$@" dotnet "$out/dotnet/bin/webapi/release/Shop.dll" "$port" >"$out/sessions-$name.out"
-	for _ in $(seq 100); do
-		[ ! -e "$port" ] || return 0
-		sleep 0.1
-	done
-	die "the web API did not start"
-}
-serve open
-open=$last
-serve closed DOTNET_EnableDiagnostics=0
-closed=$last
-
-ticks() {
-	sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | awk '{ n = $12 + $13 } END { print n + 0 }'
-}
 hit() {
 	"$build/examples/load" -p 0 -l "$out/sessions-$1.times" "$(cat "$out/sessions-$1.port")" "$2" /alloc=1 /throw=1 >"$out/sessions-$1.load" ||
 		die "the web API does not answer: $out/sessions-$1.load"

@@ -25,11 +25,6 @@ hit() {
 # Compiled in its last tier, its heap of its usual size.
 hit -p 0 "$port" 20
 
-# Ticks of CPU time of a process; 0 when there is none.
-ticks() {
-	sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | awk '{ n = $12 + $13 } END { print n + 0 }'
-}
-
 # one NAME [RECORDER]: a run of the load; a line "REQUESTS_PER_SECOND P99_US MAX_US CPU_US_PER_REQUEST" is added to $out/web-NAME.sum. The CPU is that of
 # server and recorder: where others want the CPUs too it says more than the clock.
 one() {
