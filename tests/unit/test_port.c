@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -94,22 +95,82 @@ static void test_connect(void **state)
 	assert_int_equal(dotnet_port_connect(&target, NULL), -ECONNREFUSED);
 }
 
+/* A socket of this pid that another start time belongs to is not this process's: its time is ours. */
 static void test_other_key(void **state)
 {
 	struct dotnet_target target = self();
 	char path[512];
 
 	(void)state;
-	target.start_ticks += 12345; /* as in another time namespace */
+	target.start_ticks += 12345;
 	socket_path(&target, folder, path);
 	int listener = listen_at(path);
 	target.start_ticks -= 12345;
+	assert_int_equal(dotnet_port_connect(&target, NULL), -ENOENT);
+	close(listener);
+}
+
+/* Becomes the first process of a time namespace whose clock is a thousand seconds ahead, and binds what a runtime would bind there. */
+static void listen_elsewhere(int ready)
+{
+	static const char offset[] = "boottime 1000 0";
+	struct dotnet_target target;
+	char path[512];
+	char done = 1;
+
+	int fd = unshare(CLONE_NEWTIME) == 0 ? open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC) : -1;
+	bool apart = fd >= 0 && write(fd, offset, sizeof(offset) - 1) == (ssize_t)sizeof(offset) - 1;
+	pid_t inner = apart ? fork() : -1;
+	if (inner < 0)
+		_exit(77);
+	if (inner > 0) {
+		int status;
+		waitpid(inner, &status, 0);
+		_exit(0);
+	}
+	assert_int_equal(dotnet_target_read((uint32_t)getpid(), &target, NULL), 0);
+	socket_path(&target, folder, path);
+	listen_at(path);
+	pid_t self_pid = getpid();
+	if (write(ready, &self_pid, sizeof(self_pid)) == (ssize_t)sizeof(self_pid))
+		(void)!read(ready, &done, 1);
+	_exit(0);
+}
+
+static void test_time_namespace(void **state)
+{
+	struct dotnet_target target;
+	int ends[2];
+	pid_t inner;
+	int status;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		close(ends[0]);
+		listen_elsewhere(ends[1]);
+	}
+	close(ends[1]);
+	if (read(ends[0], &inner, sizeof(inner)) != (ssize_t)sizeof(inner)) {
+		close(ends[0]);
+		waitpid(child, &status, 0);
+		print_message("no time namespace can be made here: %s\n", geteuid() == 0 ? "the kernel has none" : "not root");
+		skip();
+	}
+	assert_int_equal(dotnet_target_read((uint32_t)inner, &target, NULL), 0);
+	snprintf(target.tmpdir, sizeof(target.tmpdir), "%s", folder);
+	char path[512];
+	socket_path(&target, folder, path);
+	assert_int_equal(access(path, F_OK), -1); /* its start time is another one there */
 	int fd = dotnet_port_connect(&target, NULL);
 	assert_true(fd >= 0);
 	close(fd);
-	close(listener);
-	/* Nobody listens there: it was left behind by an earlier process of this number. That is no socket of this one. */
-	assert_int_equal(dotnet_port_connect(&target, NULL), -ENOENT);
+	close(ends[0]);
+	waitpid(child, &status, 0);
+	/* Nobody listens there any more; and the process is not there to be asked. */
+	assert_true(dotnet_port_connect(&target, NULL) < 0);
 }
 
 static void test_full_queue(void **state)
@@ -363,6 +424,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_connect, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_other_key, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_time_namespace, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_full_queue, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_cut_name, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_spoofed, set_up, tear_down),
