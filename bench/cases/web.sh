@@ -1,13 +1,14 @@
-# a web API under record -a at 99 Hz, names included: --rounds N (80), --seconds S (2), --attach N (10), --options 'OPTIONS' of record
+# a web API under record -a at 99 Hz, names included: --rounds N (80), --seconds S (2), --attach N (10), --options 'OPTIONS' of record, --paths 'PATH=CLIENTS ...' ('/alloc=2 /throw=1')
 # Many short turns: what the server does changes by a fifth within 20 s by itself, and neighbours in time differ less than halves of an hour.
-rounds=80 seconds=2 attach=10 options=''
+rounds=80 seconds=2 attach=10 options='' paths='/alloc=2 /throw=1'
 while [ $# -gt 0 ]; do
 	case $1 in
 	--options) options=$2 ;;
 	--rounds) rounds=$2 ;;
 	--seconds) seconds=$2 ;;
 	--attach) attach=$2 ;;
-	*) die "web takes --rounds, --seconds, --attach and --options" ;;
+	--paths) paths=$2 ;;
+	*) die "web takes --rounds, --seconds, --attach, --options and --paths" ;;
 	esac
 	shift 2
 done
@@ -17,7 +18,6 @@ window=3 # seconds around an attach or a leave
 start_web 1
 wait "$last" || die "the web API does not answer: $out/web.load"
 port=$(cat "$out/web.port")
-paths="/alloc=2 /throw=1"
 hit() {
 	# shellcheck disable=SC2086
 	"$build/examples/load" "$@" $paths >"$out/web.load" || die "the web API does not answer: $out/web.load"
