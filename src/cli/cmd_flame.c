@@ -18,7 +18,7 @@
 #include "export/flame_svg.h"
 #include "export/folded.h"
 
-enum flame_format { FORMAT_SVG, FORMAT_FOLDED };
+enum flame_format { FORMAT_SVG, FORMAT_FOLDED, FORMAT_BY_NAME };
 
 struct flame_values {
 	struct selection_values selection;
@@ -33,7 +33,7 @@ struct flame_values {
 const struct option flame_options[] = {
 	{ 'o', "output", "FILE", "where to (the recording's name with .svg or .folded); - is standard output",
 		OPTION_TEXT, INTO(struct flame_values, output) },
-	{ 'f', "format", "svg|folded", "a picture, or lines for other tools", OPTION_CHOICE,
+	{ 'f', "format", "svg|folded", "a picture, or lines for other tools (what --output ends with, or svg)", OPTION_CHOICE,
 		INTO(struct flame_values, format) },
 	{ 0, "reverse", NULL, "from the leaf: what the CPU was in, and who led there", OPTION_FLAG,
 		INTO(struct flame_values, reverse) },
@@ -44,6 +44,16 @@ const struct option flame_options[] = {
 	{ 'q', "quiet", NULL, "only errors", OPTION_FLAG, INTO(struct flame_values, quiet) },
 	{ 0 },
 };
+
+static enum flame_format chosen_format(const struct flame_values *values)
+{
+	static const char folded[] = ".folded";
+	size_t len = values->output ? strlen(values->output) : 0;
+
+	if (values->format != FORMAT_BY_NAME)
+		return (enum flame_format)values->format;
+	return len > sizeof(folded) - 1 && strcmp(values->output + len - (sizeof(folded) - 1), folded) == 0 ? FORMAT_FOLDED : FORMAT_SVG;
+}
 
 /* "x.nettrace" and "x.nettrace.zst" become "x.svg", in the current folder. */
 static void default_output(const char *recording, enum flame_format format, struct bytes *out)
@@ -83,7 +93,7 @@ static void tell(const char *path, const struct report *report, size_t size, enu
 
 static int write_flame(const struct flame_values *values, struct selection *s)
 {
-	enum flame_format format = (enum flame_format)values->format;
+	enum flame_format format = chosen_format(values);
 	struct call_tree tree = { 0 };
 	struct bytes out = { 0 };
 	struct bytes path = { 0 };
@@ -128,7 +138,7 @@ static int write_flame(const struct flame_values *values, struct selection *s)
 
 int cmd_flame(const struct verb *self, int argc, char **argv)
 {
-	struct flame_values values = { 0 };
+	struct flame_values values = { .format = FORMAT_BY_NAME };
 	struct arguments arguments;
 	struct selection selection;
 	int code;

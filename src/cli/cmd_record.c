@@ -342,7 +342,9 @@ static void add_details(const struct recorder_info *info, struct bytes *out)
 	bytes_printf(out, "\nrings      %u of ", info->ring_count);
 	text_add_size(out, info->ring_bytes);
 	bytes_printf(out, ", %u events", info->event_count);
-	if (info->thread_count)
+	if (info->filter_by_pid)
+		bytes_text(out, " of whole CPUs, of which other processes' records are dropped");
+	else if (info->thread_count)
 		bytes_printf(out, ", %u threads", info->thread_count);
 	bytes_printf(out, "; build ids %s the kernel, lost records %s", info->build_ids ? "from" : "not from",
 		info->lost_counts ? "counted by it" : "told in the ring");

@@ -191,7 +191,8 @@ static int replace(const struct output_file *out)
 
 	(void)snprintf(old, sizeof(old), "%s%s", out->name, old_suffix); /* fits */
 	if (renameat2(out->folder, out->temporary, out->folder, out->name, RENAME_EXCHANGE) == 0) {
-		/* Now the temporary name is the old file's. */
+		/* Now the temporary name is the old file's. ext4 writes a file out at once that takes another's place: so there is none. */
+		(void)unlinkat(out->folder, old, 0);
 		if (renameat(out->folder, out->temporary, out->folder, old) == 0)
 			return 0;
 		int error = -errno;

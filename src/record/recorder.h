@@ -67,13 +67,13 @@ struct recorder_info {
 	uint32_t ring_count;
 	uint32_t cpu_max;        /* the highest number of a CPU that has a ring */
 	uint32_t event_count;    /* open perf events */
-	uint32_t thread_count;   /* RECORD_PIDS: threads found when opening */
+	uint32_t thread_count;   /* RECORD_PIDS without filter_by_pid: threads found when opening */
 	size_t ring_bytes;       /* each */
 	bool kernel_excluded;    /* user code and user stacks only */
 	bool idle_excluded;      /* no samples of idle CPUs */
 	bool build_ids;          /* mmap2 records carry them */
 	bool lost_counts;        /* recorder_read_lost() knows */
-	bool filter_by_pid;      /* RECORD_PIDS with machine-wide rings: the caller must drop other processes' records */
+	bool filter_by_pid;      /* RECORD_PIDS with machine-wide rings, where that is allowed and not too much: the caller drops others' records */
 	struct diag limit;       /* limit.error: a right is missing and this much less is recorded; sentence and remedy */
 };
 

@@ -79,18 +79,10 @@ uint32_t census_process(struct live *live, uint32_t pid)
 	return index ? index : new_process(live, pid);
 }
 
-/* Processes that are not to be recorded are in the tables too, so that descendants of those that are can be told. */
-static bool knows_others(const struct live *live)
-{
-	return recorder_info(live->recorder)->filter_by_pid || live->options.late_start;
-}
-
 static void watch_if_managed(struct live *live, uint32_t process, const char *path)
 {
 	if (live->options.no_dotnet || live->options.no_names || live->end_ns)
 		return;
-	if (knows_others(live) && !live->processes.items[process].wanted)
-		return; /* it is left alone */
 	if (dotnet_signs_worth_asking(dotnet_signs_of_path(path)))
 		managed_watch(live->managed, process, live_now_ns());
 }
@@ -217,6 +209,45 @@ uint32_t census_look(struct live *live, uint32_t pid)
 	return process && live->processes.items[process].wanted ? process : 0;
 }
 
+/*
+ * The rings told nothing of it, or of its beginning: a process that was there before them, or whose record was lost. What one of ours has started since is
+ * ours; all others are strangers from now on.
+ */
+static uint32_t judge(struct live *live, uint32_t pid)
+{
+	struct proc_process facts;
+	uint32_t process = 0;
+
+	if (proc_read(&live->proc, pid, &facts) == 0 && facts.start_ns >= live->begin_ns)
+		process = census_look(live, pid);
+	if (!process)
+		strangers_add(&live->strangers, pid);
+	return process;
+}
+
+uint32_t census_owner(struct live *live, uint32_t pid)
+{
+	if (!recorder_info(live->recorder)->filter_by_pid)
+		return census_process(live, pid);
+	uint32_t process = census_find(live, pid);
+
+	if (!process && !strangers_has(&live->strangers, pid))
+		process = judge(live, pid);
+	return process && live->processes.items[process].wanted ? process : 0;
+}
+
+/* What a command that already runs has started, and what that has: until a look finds nobody new. */
+static void find_descendants(struct live *live, const struct id_list *list)
+{
+	bool found;
+
+	do {
+		found = false;
+		for (uint32_t i = 0; i < list->ids.count; i++)
+			found |= !census_find(live, list->ids.items[i]) && census_look(live, list->ids.items[i]);
+	} while (found);
+}
+
 void census_scan(struct live *live)
 {
 	struct id_list list = { 0 };
@@ -226,11 +257,8 @@ void census_scan(struct live *live)
 			(void)read_process(live, live->options.pids[i]); /* gone meanwhile: the ring says so */
 		if (live->child.pid && !live->options.pid_count)
 			(void)read_process(live, live->child.pid); /* as above */
-		/* What a command that already runs has started is found by its parent. */
-		if (knows_others(live) && proc_list(&live->proc, &list, NULL) == 0)
-			for (uint32_t i = 0; i < list.ids.count; i++)
-				if (!census_find(live, list.ids.items[i]))
-					(void)read_process(live, list.ids.items[i]); /* as above */
+		if (live->options.late_start && live->child.pid && !live->options.pid_count && proc_list(&live->proc, &list, NULL) == 0)
+			find_descendants(live, &list);
 	} else if (proc_list(&live->proc, &list, NULL) == 0) {
 		for (uint32_t i = 0; i < list.ids.count; i++)
 			(void)read_process(live, list.ids.items[i]); /* as above */
@@ -362,6 +390,22 @@ void census_adopt_mappings(struct live *live, uint32_t index)
 	}
 }
 
+/* The process is over in the tables and in the file; its pid may have another life already. */
+static void end_process(struct live *live, uint32_t index, uint64_t time_ns)
+{
+	struct process *process = &live->trace.processes.items[index];
+
+	process->ended = true;
+	process->end_ns = time_ns;
+	managed_process_ended(live->managed, index);
+	if (live->processes.items[index].announced) {
+		bytes_reset(&live->payload);
+		live_emit(live, SYSTEM_PROCESS_EXIT, process->main_thread, &live->payload,
+			EVENT_CPU_UNKNOWN, 0);
+	}
+	(void)vec_add(&live->ended, index); /* no memory: its tables stay, that is all */
+}
+
 void census_fork(struct live *live, const struct pending *item)
 {
 	uint32_t parent_pid = (uint32_t)(item->value >> 32);
@@ -373,6 +417,15 @@ void census_fork(struct live *live, const struct pending *item)
 	if (old && (live->processes.items[old].read_ns >= item->time_ns))
 		return; /* /proc showed it already */
 	uint32_t parent = census_find(live, parent_pid);
+
+	if (recorder_info(live->recorder)->filter_by_pid && !(parent && live->processes.items[parent].wanted)) {
+		strangers_add(&live->strangers, item->pid);
+		if (old) /* one of ours had this number */
+			map_remove(&live->trace.by_pid, item->pid, old);
+		if (old && !live->trace.processes.items[old].ended)
+			end_process(live, old, item->time_ns);
+		return;
+	}
 	uint32_t index = new_process(live, item->pid);
 
 	if (!index)
@@ -414,22 +467,6 @@ static void give_up_mappings(struct live *live, uint32_t index)
 	process->mappings.count = 0;
 }
 
-/* The process is over in the tables and in the file; its pid may have another life already. */
-static void end_process(struct live *live, uint32_t index, uint64_t time_ns)
-{
-	struct process *process = &live->trace.processes.items[index];
-
-	process->ended = true;
-	process->end_ns = time_ns;
-	managed_process_ended(live->managed, index);
-	if (live->processes.items[index].announced) {
-		bytes_reset(&live->payload);
-		live_emit(live, SYSTEM_PROCESS_EXIT, process->main_thread, &live->payload,
-			EVENT_CPU_UNKNOWN, 0);
-	}
-	(void)vec_add(&live->ended, index); /* no memory: its tables stay, that is all */
-}
-
 /*
  * exec in a process that has samples: what runs from now on is another program, whose code may stand where the old one's did. So it
  * is a process of its own that has the same pid. 0: no memory.
@@ -455,7 +492,7 @@ static uint32_t next_life(struct live *live, uint32_t old, const struct pending 
 
 void census_comm(struct live *live, const struct pending *item)
 {
-	uint32_t index = census_process(live, item->pid);
+	uint32_t index = census_owner(live, item->pid);
 
 	if (!index || live->processes.items[index].read_ns >= item->time_ns)
 		return;

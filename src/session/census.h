@@ -31,6 +31,12 @@ uint32_t census_process(struct live *live, uint32_t pid);
 /* The same, without making one. */
 uint32_t census_find(const struct live *live, uint32_t pid);
 
+/*
+ * Whom a record of the kernel belongs to: as census_process() does, but 0 for a process that is not to be recorded. Where the CPUs are sampled for some
+ * processes, one that nobody told of is looked at once.
+ */
+uint32_t census_owner(struct live *live, uint32_t pid);
+
 /* The session's own entry of a process; NULL when there is no memory. Valid until the next process appears. */
 struct live_process *census_entry(struct live *live, uint32_t process);
 

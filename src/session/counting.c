@@ -21,6 +21,7 @@
 #include "dotnet/port.h"
 #include "dotnet/reverse.h"
 #include "format/nettrace_read.h"
+#include "machine/scheduling.h"
 #include "model/counter_choice.h"
 #include "model/counter_feed.h"
 #include "model/counters.h"
@@ -264,6 +265,7 @@ int counting_new(const struct counting_options *options, struct counting **ret_c
 
 	if (!counting)
 		return diag_set(diag, -ENOMEM, "out of memory");
+	scheduling_wait_ones_turn(); /* what is read waits in the runtimes */
 	counting->options = *options;
 	*ret_counting = counting;
 	return 0;

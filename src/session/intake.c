@@ -101,6 +101,8 @@ static void take_record(struct live *live, const uint8_t *data, uint32_t size)
 
 	if (perf_record_decode(&live->layout, data, size, &record) < 0)
 		return;
+	if (recorder_info(live->recorder)->filter_by_pid && strangers_sift(&live->strangers, &record))
+		return;
 	switch (record.type) {
 	case PERF_TYPE_SAMPLE:
 		take_sample(live, &record);

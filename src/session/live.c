@@ -2,10 +2,8 @@
 #include "session/live.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +12,7 @@
 #include "dotnet/ipc.h"
 #include "format/nettrace_write.h"
 #include "machine/rights.h"
+#include "machine/scheduling.h"
 #include "model/arch.h"
 #include "model/clr.h"
 #include "model/spoor_payload.h"
@@ -132,12 +131,10 @@ static struct live_cpu *live_cpu(struct live *live, int32_t cpu)
 static void on_sample(struct live *live, const struct pending *item, uint64_t late_ns)
 {
 	const struct recorder_info *info = recorder_info(live->recorder);
-	uint32_t process = census_process(live, item->pid);
+	uint32_t process = census_owner(live, item->pid);
 	struct live_cpu *cpu = live_cpu(live, item->cpu);
 
 	if (!process || !cpu)
-		return;
-	if (info->filter_by_pid && !live->processes.items[process].wanted)
 		return;
 	census_announce(live, process);
 	census_adopt_mappings(live, process);
@@ -233,7 +230,7 @@ static void give_out(struct live *live, uint64_t until_ns)
 			on_sample(live, item, late_ns);
 			break;
 		case PENDING_MAPPING: {
-			uint32_t process = census_process(live, item->pid);
+			uint32_t process = census_owner(live, item->pid);
 			if (process && live->processes.items[process].read_ns < item->time_ns)
 				census_add_mapping(live, process, item->side, item->time_ns);
 			break;
@@ -486,7 +483,7 @@ uint32_t live_rights(const struct live *live)
 	const struct live_options *options = &live->options;
 	uint32_t rights = RIGHT_SYS_PTRACE; /* maps, environment, root of processes to come */
 
-	if (options->machine)
+	if (options->machine || recorder_info(live->recorder)->filter_by_pid)
 		rights |= RIGHT_PERFMON | RIGHT_IPC_LOCK; /* CPUs that come online */
 	if (options->command)
 		rights |= RIGHT_KILL; /* it may have become another user */
@@ -660,20 +657,9 @@ int live_run_command(struct live *live, struct diag *diag)
 	return record_child_go(&live->child, live->options.command[0], diag);
 }
 
-/*
- * The recorder has its share of the CPUs, but takes none from who is running: it waits for the end of a time slice. What it reads waits for it in rings.
- * Programs that it starts, the guard, and its own threads run as others do. Forbidden, or a policy that somebody chose: as it is.
- */
-static void wait_ones_turn(void)
-{
-	/* A program of a raised one would lose what its user raised. */
-	if (sched_getscheduler(0) == SCHED_OTHER && getpriority(PRIO_PROCESS, 0) >= 0)
-		(void)sched_setscheduler(0, SCHED_BATCH | SCHED_RESET_ON_FORK, &(struct sched_param){ 0 });
-}
-
 int live_start(struct live *live, struct diag *diag)
 {
-	wait_ones_turn();
+	scheduling_wait_ones_turn(); /* what is read waits in rings */
 	live->begin_ns = live_now_ns();
 	live->flush_ns = live->begin_ns;
 	live->follow_ns = live->begin_ns;
@@ -770,7 +756,7 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 	}
 	if (now_ns >= live->follow_ns + FOLLOW_NS) {
 		live->follow_ns = now_ns;
-		if (live->options.machine)
+		if (live->options.machine || recorder_info(live->recorder)->filter_by_pid)
 			(void)recorder_follow_cpus(live->recorder, on_cpu, live, NULL); /* one we can't follow is one without samples */
 		look_at_clocks(live);
 		throttling_tell(live, now_ns);
@@ -944,6 +930,7 @@ void live_close(struct live *live)
 	throttling_done(&live->throttling);
 	proc_close(&live->proc);
 	vec_done(&live->processes);
+	strangers_done(&live->strangers);
 	vec_done(&live->cpus);
 	vec_done(&live->poll_fds);
 	vec_done(&live->free_processes);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "format/nettrace_write.h"
 #include "model/event.h"
 #include "model/spoor_payload.h"
 #include "record/recorder.h"
@@ -35,13 +36,6 @@ int live_events_open(struct live *live)
 	return result;
 }
 
-static bool is_recorded(const struct live *live, uint32_t process, uint64_t time_ns)
-{
-	if (live->end_ns && time_ns > live->end_ns)
-		return false; /* of the time in which the session was being stopped */
-	return !recorder_info(live->recorder)->filter_by_pid || live->processes.items[process].wanted;
-}
-
 /*
  * The row of the thread that an event came from. A stream may say what it likes: another process's thread is not taken from it, and what came so late that its
  * thread's end has left the window already makes no row that nobody would bury. Those are shown on the main thread's row.
@@ -64,7 +58,12 @@ void live_events_hand_over(struct live *live, struct pending *item, uint64_t lat
 	uint32_t process = item->pid;
 	struct event event;
 
-	if (!is_recorded(live, process, item->time_ns - late_ns)) {
+	if (live->end_ns && item->time_ns - late_ns > live->end_ns) { /* of the time in which the session was being stopped */
+		relay_give_back(live->relay, item);
+		return;
+	}
+	if (output_limit_is_full(&live->output, nettrace_sink_counts(live->sink)->bytes + live->unflushed_bytes)) {
+		live->processes.items[process].events_cut++;
 		relay_give_back(live->relay, item);
 		return;
 	}
@@ -119,9 +118,11 @@ static void tell_loss(struct live *live, uint32_t process, const char *source, u
 
 void live_events_tell_losses(struct live *live)
 {
-	for (uint32_t i = 1; live->relay && i < live->trace.processes.count; i++) {
+	for (uint32_t i = 1; live->relay && i < live->processes.count; i++) {
 		uint64_t lost;
 		uint64_t dropped;
+		tell_loss(live, i, "limit", live->processes.items[i].events_cut);
+		live->processes.items[i].events_cut = 0;
 		if (!managed_take_losses(live->managed, i, &lost, &dropped))
 			continue;
 		tell_loss(live, i, "eventpipe", lost);

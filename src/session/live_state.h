@@ -26,6 +26,7 @@
 #include "session/live.h"
 #include "session/merge.h"
 #include "session/names.h"
+#include "session/strangers.h"
 #include "session/throttling.h"
 
 struct arch;
@@ -44,6 +45,7 @@ struct live_process {
 	bool wanted;          /* one of the targets or started by one */
 	bool announced;       /* in the file */
 	bool sampled;         /* its runtime samples it: live_clocks.c, as what follows */
+	uint64_t events_cut;  /* that would have made the file larger than it may become; told and begun anew */
 	uint64_t comm_hash;   /* of the program it was when it was looked at last */
 	uint64_t exe_hash;
 	uint64_t looked_ns;   /* at its mappings */
@@ -75,6 +77,7 @@ struct live {
 	struct output_limit output;
 	struct record_child child;
 	VEC(struct live_process) processes;
+	struct strangers strangers; /* where the CPUs are sampled for some processes */
 	VEC(struct live_cpu) cpus;
 	VEC(struct pollfd) poll_fds;
 	VEC(uint32_t) free_processes;

@@ -15,6 +15,7 @@
 
 #define FLUSHES_AHEAD 2u           /* what waits and the last words take about as much as the largest flush, twice that at most */
 #define MARGIN_MIN    (16u << 10)
+#define LAST_WORDS    (256u << 10) /* names of what was hit last, and how it ended; of a small file an eighth */
 #define GIVE_BACK_BYTES (1u << 20) /* pages are given back in pieces of at least this size */
 
 /* Bytes that others than root may still use, and how many of them are to stay free. */
@@ -93,6 +94,7 @@ enum output_limit_kind output_limit_check(struct output_limit *limit, uint64_t s
 
 	if (limit->size_max && size_bytes + margin >= limit->size_max) {
 		limit->reached = OUTPUT_SIZE_LIMIT;
+		limit->ceiling_bytes = limit->size_max - (limit->size_max / 8 < LAST_WORDS ? limit->size_max / 8 : LAST_WORDS);
 		say_size(limit->reason, sizeof(limit->reason), "the recording has reached its greatest size, ",
 			limit->size_max, "");
 		return limit->reached;
@@ -101,8 +103,14 @@ enum output_limit_kind output_limit_check(struct output_limit *limit, uint64_t s
 		margin = MARGIN_MIN;
 	if (limit->on_disk && read_disk(limit->fd, &free_bytes, &reserve) && free_bytes <= reserve + margin) {
 		limit->reached = OUTPUT_DISK_LIMIT;
+		limit->ceiling_bytes = size_bytes + margin;
 		say_size(limit->reason, sizeof(limit->reason), "the disk is nearly full, and the last ", reserve,
 			" of it stay free");
 	}
 	return limit->reached;
+}
+
+bool output_limit_is_full(const struct output_limit *limit, uint64_t size_bytes)
+{
+	return limit->reached && size_bytes >= limit->ceiling_bytes;
 }

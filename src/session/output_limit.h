@@ -26,6 +26,7 @@ struct output_limit {
 	uint64_t largest_flush;
 	uint64_t started_bytes;  /* up to here the kernel was asked to write it out */
 	uint64_t given_bytes;    /* up to here its pages were given back */
+	uint64_t ceiling_bytes;  /* once reached: events that would make it larger are left out, and counted */
 	enum output_limit_kind reached;
 	char reason[128];
 };
@@ -36,5 +37,8 @@ int output_limit_init(struct output_limit *limit, int fd, const char *name, uint
 
 /* After a flush that left the file at this size: what kind of limit has been reached, and why in `reason`. */
 enum output_limit_kind output_limit_check(struct output_limit *limit, uint64_t size_bytes);
+
+/* A limit was reached, and with this size there is room for nothing more but the last words. */
+bool output_limit_is_full(const struct output_limit *limit, uint64_t size_bytes);
 
 #endif

@@ -28,6 +28,7 @@
 #include "format/nettrace_write.h"
 #include "machine/box.h"
 #include "machine/rights.h"
+#include "machine/scheduling.h"
 #include "model/event.h"
 #include "model/flow.h"
 #include "model/schema.h"
@@ -1040,6 +1041,7 @@ int tracing_write_to(struct tracing *tracing, int fd, const char *name, struct d
 
 int tracing_start(struct tracing *tracing, struct diag *diag)
 {
+	scheduling_wait_ones_turn(); /* what is read waits in the runtime */
 	tracing->begin_ns = now();
 	tracing->flush_ns = tracing->begin_ns;
 	tracing->give_out_ns = tracing->begin_ns;

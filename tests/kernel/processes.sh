@@ -50,6 +50,32 @@ if ! is_sanitized; then
 	[ "$late" -lt $((early + early / 4 + 6144)) ] || fail "the recorder grew from $early kB to $late kB"
 fi
 
+# One process among others that do the same: all that it starts is there, nothing that the others start.
+for i in 0 1 2 3 4; do
+	cp "$target" "other$i"
+done
+mkfifo go
+start ours sh -c 'read word <go; exec "$@"' sh "$target" churn 400 2 ./p0 ./p1 ./p2 ./p3 ./p4
+start others "$target" churn 100000 2 ./other0 ./other1 ./other2 ./other3 ./other4
+start recorder "$spoor" record -v -F 997 -p "$ours" -o x.nettrace 2>err
+until_true grep -q '^recording' err || fail "it does not begin: $(cat err)"
+echo >go
+wait "$recorder" && code=0 || code=$?
+kill "$others"
+expect_code 0 "recording of one that starts 400"
+if is_root; then
+	has err '^rings .* of whole CPUs, of which other processes'
+fi
+folded x.nettrace x.folded
+for i in 0 1 2 3 4; do
+	count=$(frames x.folded "^p$i;.*;spin_$i[; ]")
+	[ "$count" -gt 20 ] || fail "p$i, which the recorded process starts, has $count samples"
+done
+grep -vE '^(sh|target|p[0-4]);' x.folded >wrong || true
+[ ! -s wrong ] || fail "others are in the file: $(head -n 3 wrong)"
+code_of "$spoor" report x.nettrace
+has out ' samples, nothing lost'
+
 # Threads that start and end.
 code_of "$spoor" record -q -F 997 -o x.nettrace -- "$target" thread-churn 1000
 expect_code 0 "threads that come and go"

@@ -46,11 +46,13 @@ if has_right $$ 19 && has_right $$ 38; then
 		recording -a --no-dotnet
 		expect_rights 2 14 19 38 40 $bpf
 		start spinning "$target" spin 60000
-		recording -p "$spinning"
+		recording -p "$spinning" # its CPUs are sampled
+		expect_rights 1 2 14 19 38 40 $bpf
+		recording -t "$spinning"
 		expect_rights 1 2 19 40 $bpf
 	}
 	recording -p "$spinning" --no-symbols
-	expect_rights 19
+	expect_rights 14 19 38
 	recording --no-symbols -- sleep 60
 	# The command keeps what its user has.
 	child=$(pgrep -P "$recorder" | head -n 1)

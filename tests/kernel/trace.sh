@@ -152,6 +152,8 @@ kill -STOP $two
 until_true grep -q '^State:.T' /proc/$two/status
 start tracer "$spoor" trace -p "$one,$two" -o half.nettrace 2>err
 sleep 1
+# It pushes nobody off a CPU (SCHED_BATCH).
+[ ! -r /proc/$tracer/sched ] || [ "$(sed -n 's/^policy *: *//p' /proc/$tracer/sched)" = 3 ] || fail "its policy is not 3"
 kill -INT $tracer
 before=$(date +%s)
 wait $tracer || fail "with a stopped program: $(cat err)"

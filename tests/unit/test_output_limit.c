@@ -17,6 +17,7 @@ static void test_no_limit(void **state)
 	assert_int_equal(output_limit_init(&limit, ends[1], "x", 0, true, NULL), 0);
 	assert_false(limit.on_disk);
 	assert_int_equal(output_limit_check(&limit, UINT64_C(1) << 50), OUTPUT_NO_LIMIT);
+	assert_false(output_limit_is_full(&limit, UINT64_C(1) << 50));
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -38,6 +39,9 @@ static void test_size(void **state)
 	assert_int_equal(size, 980000);
 	assert_string_equal(limit.reason, "the recording has reached its greatest size, 1.00 MB");
 	assert_int_equal(output_limit_check(&limit, 1), OUTPUT_SIZE_LIMIT);
+	/* An eighth of a small file is for the last words. */
+	assert_false(output_limit_is_full(&limit, 874999));
+	assert_true(output_limit_is_full(&limit, 875000));
 	close(ends[0]);
 	close(ends[1]);
 }

@@ -7,3 +7,5 @@ spoor flame x.nettrace -f folded -o - | wc -c
 cp x.nettrace y.nettrace.zst && spoor flame y.nettrace.zst && ls y.svg
 spoor flame x.nettrace -o /nowhere/x.svg || echo "exit $?"
 spoor flame x.nettrace -o /dev/full || echo "exit $?"
+spoor flame x.nettrace -o x.folded && wc -c <x.folded
+spoor flame x.nettrace -f svg -o x.folded -q && grep -c '</svg>' x.folded

@@ -1,0 +1,12 @@
+/* See scheduling.h. */
+#include "machine/scheduling.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+
+void scheduling_wait_ones_turn(void)
+{
+	/* A program of a raised priority would lose what its user raised. */
+	if (sched_getscheduler(0) == SCHED_OTHER && getpriority(PRIO_PROCESS, 0) >= 0)
+		(void)sched_setscheduler(0, SCHED_BATCH | SCHED_RESET_ON_FORK, &(struct sched_param){ 0 });
+}
