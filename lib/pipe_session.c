@@ -35,7 +35,8 @@ static struct {
 	uint64_t quarantine;
 	uint32_t quiet_passes;
 	bool made; /* the condition, with the right clock */
-	struct session *forgotten; /* a parent's: their memory stays, since nobody knows who held it at the fork() */
+	/* That have memory. In a forked child those of the parent stay here: who held them may be a thread that the child does not have. */
+	struct session *all;
 } sessions = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 struct session *session_active[SESSIONS_MAX];
@@ -103,7 +104,15 @@ static void session_destroy(struct session *session)
 	session_wants_done(&session->wants);
 	free(session->threads);
 	free(session->thread_table);
+	sessions_lock(); /* fork() finds it known or gone */
+	if (session->next)
+		session->next->previous = session->previous;
+	if (session->previous)
+		session->previous->next = session->next;
+	else if (sessions.all == session)
+		sessions.all = session->next;
 	free(session);
+	sessions_unlock();
 }
 
 void session_unref(struct session *session)
@@ -298,8 +307,16 @@ int session_emit_stack(struct session *session, const struct event_entry *entry,
 
 int session_new(const struct session_config *config, struct session **ret_session)
 {
+	sessions_lock();
 	struct session *session = calloc(1, sizeof(*session));
 	int r = session ? 0 : -ENOMEM;
+	if (session) {
+		session->next = sessions.all;
+		if (session->next)
+			session->next->previous = session;
+		sessions.all = session;
+	}
+	sessions_unlock();
 
 	if (r == 0) {
 		session->config = *config;
@@ -632,8 +649,6 @@ void sessions_child(void)
 		session->status = SESSION_ENDED;
 		if (session->sink && session->sink->ops->child)
 			session->sink->ops->child(session->sink);
-		session->forgotten = sessions.forgotten;
-		sessions.forgotten = session;
 	}
 	sessions.quarantine = 0;
 }

@@ -66,7 +66,8 @@ struct session {
 	uint64_t written; /* atomic */
 	uint64_t lost;    /* atomic */
 
-	struct session *forgotten; /* the next one; in a forked child */
+	struct session *next; /* of all */
+	struct session *previous;
 };
 
 void sessions_lock(void);
