@@ -71,7 +71,8 @@ static uint8_t method_kind(uint32_t flags, unsigned tier)
 	return tier == TIER_1_OSR ? CODE_OSR : CODE_JIT;
 }
 
-static int absorb_method(struct codemap *map, uint64_t from_ns, uint64_t until_ns, struct cursor *c)
+/* `from_ns` is 0 where it is not known; it stood at `stood_ns` then. */
+static int absorb_method(struct codemap *map, uint64_t from_ns, uint64_t until_ns, uint64_t stood_ns, struct cursor *c)
 {
 	struct method method = read_method(c);
 	uint64_t end;
@@ -99,6 +100,7 @@ static int absorb_method(struct codemap *map, uint64_t from_ns, uint64_t until_n
 			.module_id = method.module_id,
 			.from_ns = from_ns,
 			.until_ns = until_ns,
+			.stood_ns = stood_ns,
 			.name_space = (const char *)text.data + at[0],
 			.name = (const char *)text.data + at[1],
 			.signature = (const char *)text.data + at[2],
@@ -140,15 +142,15 @@ int clr_absorb_method(struct codemap *map, int rundown, uint32_t event_id, uint3
 	(void)version; /* versions 1 and 2 differ only behind what is read */
 	if (rundown) {
 		if (event_id == CLR_EVENT_METHOD_UNLOAD_VERBOSE)
-			return absorb_method(map, 0, UINT64_MAX, &c);
+			return absorb_method(map, 0, UINT64_MAX, time_ns, &c);
 		return event_id == CLR_EVENT_MODULE_DC_END ? absorb_module(map, 0, &c) : 0;
 	}
 	switch (event_id) {
 	case CLR_EVENT_METHOD_LOAD_VERBOSE:
-		return absorb_method(map, time_ns, UINT64_MAX, &c);
+		return absorb_method(map, time_ns, UINT64_MAX, 0, &c);
 	case CLR_EVENT_METHOD_UNLOAD_VERBOSE:
 		/* Ends the body, or names one that was made before we came and went before the rundown. */
-		return absorb_method(map, 0, time_ns, &c);
+		return absorb_method(map, 0, time_ns, time_ns, &c);
 	case CLR_EVENT_MODULE_LOAD:
 		return absorb_module(map, time_ns, &c);
 	default:

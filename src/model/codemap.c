@@ -94,8 +94,10 @@ int codemap_add(struct codemap *map, const struct code *code)
 
 	struct code *known = find_known(map, &added);
 	if (known) {
-		if (added.from_ns)
+		if (added.from_ns) {
 			known->from_ns = added.from_ns;
+			known->stood_ns = 0;
+		}
 		if (added.until_ns < known->until_ns)
 			known->until_ns = added.until_ns;
 		known->module_id = added.module_id;
@@ -125,7 +127,7 @@ void codemap_remove(struct codemap *map, uint64_t begin, uint64_t until_ns)
 		return; /* its name stands until another takes the place */
 	for (uint32_t i = map_get(&map->begin_index, begin); i && walked < WALK_MAX; walked++) {
 		struct code *code = &map->codes.items[i - 1];
-		if (code->until_ns == UINT64_MAX && code->from_ns <= until_ns) {
+		if (code->until_ns > until_ns && code->from_ns <= until_ns) { /* it stands, or when it ended was a guess by who came after it */
 			code->until_ns = until_ns;
 			map->changes++;
 		}
@@ -171,13 +173,28 @@ static int compare_order(const void *a, const void *b)
 	return x->code < y->code ? -1 : x->code > y->code;
 }
 
+/* `a` seems to have come before `b`, and covers some of it. */
+static void end_at(struct code *a, struct code *b)
+{
+	if (a->until_ns <= b->from_ns)
+		return;
+	if (a->stood_ns <= b->from_ns) {
+		a->until_ns = b->from_ns;
+		return;
+	}
+	/* When `a` came is not known, and it stood after `b` had come: so `b` was there before it. */
+	if (b->until_ns > a->stood_ns)
+		b->until_ns = a->stood_ns;
+	a->from_ns = b->until_ns;
+}
+
 /* Of two overlapping bodies the earlier one ends where the later one begins; two that were there before anybody looked stay. */
 static void end_earlier(struct code *a, struct code *b)
 {
-	if (a->from_ns < b->from_ns && a->until_ns > b->from_ns)
-		a->until_ns = b->from_ns;
-	else if (b->from_ns < a->from_ns && b->until_ns > a->from_ns)
-		b->until_ns = a->from_ns;
+	if (a->from_ns < b->from_ns)
+		end_at(a, b);
+	else if (b->from_ns < a->from_ns)
+		end_at(b, a);
 }
 
 static void end_overlaps(struct codemap *map, uint32_t at)
@@ -250,14 +267,11 @@ static bool owns_rather(const struct code *code, const struct code *other)
 	return code->until_ns != other->until_ns ? code->until_ns < other->until_ns : code > other;
 }
 
-struct code *codemap_find(struct codemap *map, uint64_t address, uint64_t time_ns)
+/* Where the items of the order end that begin at or before the address. */
+static uint32_t order_behind(const struct codemap *map, uint64_t address)
 {
-	struct code *owner = NULL;
-	struct code *late = NULL;
-	unsigned walked = 0;
 	uint32_t low = 0;
 
-	codemap_settle(map);
 	for (uint32_t high = map->order.count; low < high;) {
 		uint32_t middle = low + (high - low) / 2;
 		if (map->order.items[middle].begin <= address)
@@ -265,7 +279,17 @@ struct code *codemap_find(struct codemap *map, uint64_t address, uint64_t time_n
 		else
 			high = middle;
 	}
-	for (uint32_t i = low; i > 0 && walked < WALK_MAX; i--, walked++) {
+	return low;
+}
+
+struct code *codemap_find(struct codemap *map, uint64_t address, uint64_t time_ns)
+{
+	struct code *owner = NULL;
+	struct code *late = NULL;
+	unsigned walked = 0;
+
+	codemap_settle(map);
+	for (uint32_t i = order_behind(map, address); i > 0 && walked < WALK_MAX; i--, walked++) {
 		const struct code_order *before = &map->order.items[i - 1];
 		if (before->reach <= address)
 			break;
@@ -281,6 +305,23 @@ struct code *codemap_find(struct codemap *map, uint64_t address, uint64_t time_n
 		}
 	}
 	return owner ? owner : late;
+}
+
+struct code *codemap_find_next(struct codemap *map, uint64_t address, uint64_t time_ns)
+{
+	struct code *next = NULL;
+	unsigned walked = 0;
+
+	codemap_settle(map);
+	for (uint32_t i = order_behind(map, address); i > 0 && walked < WALK_MAX; i--, walked++) {
+		const struct code_order *before = &map->order.items[i - 1];
+		if (before->reach <= address)
+			break;
+		struct code *code = &map->codes.items[before->code];
+		if (address < code->end && code->from_ns > time_ns && (!next || code->from_ns < next->from_ns))
+			next = code;
+	}
+	return next;
 }
 
 const char *codemap_assembly(const struct codemap *map, uint64_t module_id, size_t *ret_len)

@@ -36,6 +36,7 @@ struct code {
 	uint64_t module_id;
 	uint64_t from_ns;        /* 0: since before we asked */
 	uint64_t until_ns;       /* UINT64_MAX while it stands */
+	uint64_t stood_ns;       /* where from_ns is not known: a time at which it stood; 0: not known either */
 	const char *name_space;  /* the three are in the codemap's texts; never NULL */
 	const char *name;
 	const char *signature;
@@ -78,7 +79,7 @@ struct codemap {
 
 /*
  * Adds a body; its texts are copied. The same range and method again only refreshes it. Of two bodies that overlap, the one that came first
- * (by from_ns) ends where the other begins. until_ns may be known already; 0 and UINT64_MAX mean that it stands. -EINVAL for an empty
+ * (by from_ns) ends where the other begins; one whose begin is not known came after all that came before its stood_ns. until_ns may be known already; 0 and UINT64_MAX mean that it stands. -EINVAL for an empty
  * range, -ENOMEM, or -ENOSPC at max_size_bytes.
  */
 int codemap_add(struct codemap *map, const struct code *code);
@@ -96,6 +97,9 @@ void codemap_settle(struct codemap *map);
  * stamped after the code has begun to run), that one. NULL none. Valid until the map is added to.
  */
 struct code *codemap_find(struct codemap *map, uint64_t address, uint64_t time_ns);
+
+/* The first body that covers `address` and came later than `time_ns`. NULL none. Valid as above. */
+struct code *codemap_find_next(struct codemap *map, uint64_t address, uint64_t time_ns);
 
 /* "System.Private.CoreLib" for a path ".../System.Private.CoreLib.dll"; "" when unknown. */
 const char *codemap_assembly(const struct codemap *map, uint64_t module_id, size_t *ret_len);

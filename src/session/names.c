@@ -675,8 +675,13 @@ static uint8_t answer_jit(struct names *names, struct names_hit_entry *hit, uint
 		return own->managed == MANAGED_REFUSED ? UNNAMED_NOT_ASKED : HIT_WAITING;
 	if (own->managed != MANAGED_KNOWN)
 		return UNNAMED_NOT_ASKED;
+	/* One that came later may have been hit too: for what was there before nobody has a name. */
+	struct code *next = hit->gone ? NULL : codemap_find_next(&own->codemap, hit->address, hit->time_ns);
+
+	if (next)
+		return write_code(names, hit, next) < 0 ? UNNAMED_NO_MEMORY : HIT_NAMED;
 	/* All methods are known and none owns it: what the runtime made itself. Without the right to read it that is all there is to say. */
-	if (hit->stub_tried == 1)
+	if (hit->stub_tried == 1 && !hit->gone)
 		(void)write_stub(names, hit); /* counted as unnamed all the same */
 	return names->full ? UNNAMED_NO_MEMORY : UNNAMED_NO_METHOD; /* at the cap methods are taken no more */
 }
@@ -1011,18 +1016,24 @@ const struct code *names_end_code(struct names *names, uint32_t process, uint32_
 
 	if (!codemap || code >= codemap->codes.count || codemap->codes.items[code].begin != begin)
 		return NULL; /* another process has the place by now */
-	uint64_t end = codemap->codes.items[code].end;
+	struct code *body = &codemap->codes.items[code];
+	const struct names_hit_entry *hidden = NULL;
 
 	for (uint32_t i = 0; i < names->waiting.count; i++) {
 		struct names_hit_entry *hit = &names->hits.items[names->waiting.items[i]];
-		if (hit->process == process && hit->address >= begin && hit->address < end &&
-			hit->state == HIT_WAITING)
-			hit->state = answer(names, hit, hit->time_ns, false);
+		if (hit->process != process || hit->address < begin || hit->address >= body->end || hit->state != HIT_WAITING)
+			continue;
+		hit->state = answer(names, hit, hit->time_ns, false);
+		if (hit->state == HIT_WAITING && !hit->gone && hit->mapping && hit->time_ns < body->from_ns)
+			hidden = hit;
 	}
-	if (!codemap->codes.items[code].written)
+	/* A hit before it, whose code nobody told of, stands for the address: this body may have been hit as well, and who comes next is asked for anew. */
+	if (!body->written && hidden && write_code(names, hidden, body) < 0)
 		return NULL;
-	forget_range(names, process, begin, end);
-	return &codemap->codes.items[code];
+	if (!body->written)
+		return NULL;
+	forget_range(names, process, begin, body->end);
+	return body;
 }
 
 bool names_awaits(const struct names *names, uint32_t process)

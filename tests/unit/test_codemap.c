@@ -168,6 +168,43 @@ static void test_any_order(void **state)
 	}
 }
 
+/* A rundown is read before the stream that tells of what came and went before it, in the same place. */
+static void test_stood(void **state)
+{
+	struct codemap map = { 0 };
+	struct code stood = body(0x1000, 0x1100, 0, "Stood");
+	struct code unloaded = body(0x1000, 0x1100, 0, "Unloaded");
+
+	(void)state;
+	stood.stood_ns = 40 * S;
+	assert_int_equal(codemap_add(&map, &stood), 0);
+	add(&map, 0x1000, 0x1100, 10 * S, "First");
+	assert_string_equal(owner(&map, 0x1050, 15 * S), "First");
+	assert_string_equal(owner(&map, 0x1050, 40 * S), "Stood");
+	codemap_remove(&map, 0x1000, 20 * S);
+	assert_string_equal(owner(&map, 0x1050, 5 * S), "-");
+	assert_string_equal(owner(&map, 0x1050, 40 * S), "Stood");
+	/* Its own begin, and another one before it, known by its end only. */
+	add(&map, 0x1000, 0x1100, 35 * S, "Stood");
+	unloaded.stood_ns = unloaded.until_ns = 30 * S;
+	assert_int_equal(codemap_add(&map, &unloaded), 0);
+	assert_string_equal(owner(&map, 0x1050, 5 * S), "-");
+	assert_string_equal(owner(&map, 0x1050, 29 * S), "Unloaded");
+	assert_string_equal(owner(&map, 0x1050, 31 * S), "-");
+	assert_string_equal(owner(&map, 0x1050, 35 * S), "Stood");
+	add(&map, 0x1000, 0x1100, 50 * S, "Last");
+	assert_string_equal(owner(&map, 0x1050, 49 * S), "Stood");
+	assert_string_equal(owner(&map, 0x1050, 51 * S), "Last");
+	assert_int_equal(map.codes.count, 4);
+
+	assert_string_equal(codemap_find_next(&map, 0x1050, 0)->name, "First");
+	assert_string_equal(codemap_find_next(&map, 0x1050, 35 * S)->name, "Last");
+	assert_null(codemap_find_next(&map, 0x1050, 50 * S));
+	assert_null(codemap_find_next(&map, 0x1100, 0));
+	assert_null(codemap_find_next(&map, 0xfff, 0));
+	codemap_done(&map);
+}
+
 static void test_again(void **state)
 {
 	struct codemap map = { 0 };
@@ -323,6 +360,7 @@ int main(void)
 		cmocka_unit_test(test_shared),
 		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_any_order),
+		cmocka_unit_test(test_stood),
 		cmocka_unit_test(test_again),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_limit),

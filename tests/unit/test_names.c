@@ -274,6 +274,40 @@ static void test_three_owners(void **state)
 	symbolmap_done(&map);
 }
 
+/* What ran at an address before anybody listened has no name; those who come there later have theirs. */
+static void test_nobody_told_of_the_first(void **state)
+{
+	static const char *const names[] = { "Second", "Third", "Fourth" };
+	static const char *const shown[] = { "Shop.Pricing.Second(int)", "Shop.Pricing.Third(int)", "Shop.Pricing.Fourth(int)" };
+	const uint64_t second = UINT64_C(1000000000);
+	struct fixture *f = *state;
+	uint64_t frames[] = { JIT_BEGIN + 0x40 };
+	uint64_t others[] = { JIT_BEGIN + 0x1040 };
+	struct symbolmap map;
+
+	add_mapping(f, JIT_BEGIN, JIT_END, 0, "/memfd:doublemapper");
+	names_process(&f->names, f->process)->managed = MANAGED_KNOWN;
+	hit(f, frames, 1, 100);
+	hit(f, others, 1, 100);
+	for (uint64_t i = 0; i < 3; i++) {
+		f->time_ns = (1 + i) * second;
+		add_method(f, names[i], JIT_BEGIN, 0x100, f->time_ns);
+		names_removed_codes(&f->names, take_removed, f);
+		hit(f, frames, 1, f->time_ns + 10);
+		assert_int_equal(names_resolve(&f->names, f->time_ns + 20), 0);
+	}
+	add_method(f, "Standing", JIT_BEGIN + 0x1000, 0x100, 2 * second);
+	hit(f, others, 1, 3 * second);
+	assert_int_equal(names_finish(&f->names), 0);
+	assert_int_equal(f->counts[SPOOR_CODE_ADDED], 4);
+	assert_int_equal(f->counts[SPOOR_CODE_REMOVED], 2);
+	assert_int_equal(symbolmap_init(&map, &f->read, false), 0);
+	for (uint32_t epoch = 0; epoch < 3; epoch++)
+		assert_string_equal(name_at(f, &map, JIT_BEGIN + 0x40, epoch), shown[epoch]);
+	assert_string_equal(name_at(f, &map, JIT_BEGIN + 0x1040, 2), "Shop.Pricing.Standing(int)");
+	symbolmap_done(&map);
+}
+
 static void test_mappings_only(void **state)
 {
 	struct fixture *f = *state;
@@ -313,6 +347,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_name_comes_late, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_untold, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_three_owners, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_nobody_told_of_the_first, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_mappings_only, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_forgetting_a_process, set_up, tear_down),
 	};
