@@ -1,0 +1,53 @@
+# what recording it (-p, 99 Hz) costs a program that does nothing but switch between its two processes (perf bench sched pipe): --rounds N (7), --loops N (100000)
+rounds=7 loops=100000
+while [ $# -gt 0 ]; do
+	case $1 in
+	--rounds) rounds=$2 ;;
+	--loops) loops=$2 ;;
+	*) die "switches takes --rounds and --loops" ;;
+	esac
+	shift 2
+done
+build
+rm -f "$out"/switches-*
+
+# one NAME RECORDER...: a line of microseconds of CPU an exchange, of both processes, in switches-NAME.us; PIDS in the recorder's words are theirs. How
+# long an exchange takes says nothing: a recorder that keeps a CPU awake makes it shorter.
+one() {
+	local name=$1 shell program pids words=() recorder=
+	shift
+	bash -c '"$0" bench sched pipe -l "$1"; times' "$perf" "$loops" >"$out/switches.log" 2>&1 &
+	shell=$!
+	for _ in $(seq 100); do
+		program=$(pgrep -P "$shell") && pids=$(pgrep -d, -P "$program") && break
+		sleep 0.02
+	done
+	[ -n "$pids" ] || die "no second process: $out/switches.log"
+	pids=$program,$pids
+	if [ $# -gt 0 ]; then
+		for word in "$@"; do
+			words+=("${word/PIDS/$pids}")
+		done
+		start "${words[@]}" >/dev/null 2>&1
+		recorder=$last
+	fi
+	wait "$shell" || die "perf bench sched pipe failed: $out/switches.log"
+	# The last line is what the shell's children took: 0m0.1s 0m2.3s.
+	tail -n 1 "$out/switches.log" | awk -F '[ms ]+' -v loops="$loops" '{ print ($1 * 60 + $2 + $3 * 60 + $4) * 1e6 / loops }' >>"$out/switches-$name.us"
+	[ -z "$recorder" ] || wait "$recorder" || die "$name did not record"
+}
+for _ in $(seq "$rounds"); do
+	one alone
+	one spoor "$spoor" record -q -F 99 -p PIDS -o "$out/switches.nettrace"
+	one threads "$spoor" record -q -F 99 -t PIDS -o "$out/switches.nettrace"
+	one perf "$perf" record -q -F 99 -g -p PIDS -o "$out/switches.data"
+done
+rm -f "$out/switches.nettrace" "$out/switches.nettrace.old" "$out"/switches.data*
+mid() {
+	sort -g "$out/switches-$1.us" | awk '{ v[NR] = $1 } END { printf "%.6g", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
+}
+for name in alone spoor threads perf; do
+	echo "$name: $(mid $name) us of CPU an exchange ($(sort -g "$out/switches-$name.us" | sed -n '1p;$p' | paste -sd' ' | sed 's/ / to /'))"
+done
+ratio switches-us "$(mid spoor)" "$(mid perf)"
+ratio switches-us-over-alone "$(mid spoor)" "$(mid alone)"
