@@ -1,8 +1,9 @@
 #!/bin/sh
-# spoor trace, counters, stacks, heap and dump of programs that bring .NET 8 and 9 with them: what comes back is what the program is known to do. (Their packs are
+# spoor record, trace, counters, stacks, heap and dump of programs that bring .NET 8 and 9 with them: what comes back is what the program is known to do. (Their packs are
 # fetched once; where that cannot be, it is skipped.)
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
+hostile=$(dirname "$spoor")/tests/hostile
 
 # dumped TYPE: a core of $posed is written, and it goes on alone and answers itself.
 dumped() {
@@ -86,6 +87,33 @@ for version in 8.0 9.0; do
 	has out '^    Posed\.Sleep\(\) +Managed$'
 	has out '^    System\.Threading\.Thread\.Sleep\(int\) +System\.Private\.CoreLib$'
 	has out '^    Program\.<Main>\$\(string\[\]\) +Managed$|^    Program\.Main\(string\[\]\) +Managed$'
+
+	# Samples, by the CPUs' clock and, where no perf event may be opened, by the threads' own: its methods have names, and no session stays.
+	begin_old burner burn 600000
+	code_of "$spoor" record -q -F 499 -p $burner --duration 2s -o sampled.nettrace
+	expect_code 0 "$what, record: $(cat err)"
+	folded sampled.nettrace folds
+	at_least folds 60 ';Hot\.Burn\(int\)'
+	code_of "$spoor" report --json sampled.nettrace
+	has out "\"runtime_version\":\"$version\.[0-9]+\""
+	has out '"name":"GC/|"kind":"jit"'
+	if "$hostile" no-perf EPERM true; then
+		before=$(used $burner)
+		code_of timeout 60 "$hostile" no-perf EPERM "$spoor" record -p $burner --duration 3s -o clocks.nettrace
+		after=$(used $burner)
+		expect_code 0 "$what, record without perf events: $(cat err)"
+		has err '^cannot sample anything: perf_event_open is forbidden here'
+		"$spoor" report clocks.nettrace >report || fail "no report"
+		awk '/^ +self +total/ { getline; print; exit }' report >top
+		has top 'Hot\.Burn\(int\)'
+		code_of "$spoor" report --json clocks.nettrace
+		got=$(($(of_process out $burner cpu_ns) / 1000000))
+		[ $got -le $((after - before + 20)) ] && [ $got -ge $(((after - before) * 70 / 100 - 20)) ] || fail "$what: $got ms in the report, $((after - before)) ms in /proc"
+	else
+		echo "no seccomp filter can be set here: .NET $version without perf events is not tried"
+	fi
+	[ "$("$(dirname "$spoor")/tests/probe" slots $burner 2>err)" = 64 ] || fail "$what: a session stays: $(cat err)"
+	kill -9 $burner
 
 	# A core. Without what knows the runtime beside it, a single file gives a full one only; and the copy of itself that it leaves behind is ended.
 	code_of timeout 100 "$spoor" dump -q -p $posed -o "$PWD/old.core" --type mini
