@@ -292,7 +292,8 @@ static void context_seen(struct gc_alloc_context *context, void *argument)
 
 	if (context->ptr) {
 		walk->contexts++;
-		walk->bytes += (uint64_t)(context->limit - context->ptr);
+		if (context->limit > context->ptr) /* beside a background collection its thread may be at it */
+			walk->bytes += (uint64_t)(context->limit - context->ptr);
 	}
 	walk->call(context, walk->argument);
 }

@@ -70,29 +70,20 @@ if wanted trees; then
 	alternate trees "$app/Target" trees 18
 fi
 
-# web KIND COLLECTOR: a bout of load; CPU milliseconds of the server for a thousand requests, added to $out/gc-web-KIND.cost.
+# web KIND COLLECTOR [LOG]: a bout of load; CPU microseconds of the server for a request, added to $out/gc-web-KIND.cost.
 web() {
-	local port=$out/gc-port before answered
-	rm -f "$port"
-	start env DOTNET_GCPath="$2" SPOOR_GC_LOG="${3:-}" dotnet "$out/dotnet/bin/webapi/release/Shop.dll" "$port" >"$out/web.out"
-	target=$last
-	for _ in $(seq 200); do
-		[ -e "$port" ] && break
-		sleep 0.1
-	done
-	[ -e "$port" ] || die "the web API did not start under $2"
+	local port=$out/gc-web.port before answered
+	serve_web gc-web DOTNET_GCPath="$2" SPOOR_GC_LOG="${3:-}"
 	"$build/examples/load" "$(cat "$port")" 4 /cpu=2 /alloc=4 /wait=4 >/dev/null
-	before=$(awk '{ print $14 + $15 }' "/proc/$target/stat")
+	before=$(ticks "$target")
 	"$build/examples/load" "$(cat "$port")" 8 /cpu=2 /alloc=4 /wait=4 >"$out/gc-web.load"
-	after=$(awk '{ print $14 + $15 }' "/proc/$target/stat")
+	after=$(ticks "$target")
 	answered=$(awk '{ for (i = 2; i <= NF; i++) if ($i == "answered") n += $(i - 1) } END { print n }' "$out/gc-web.load")
 	awk -v ticks=$((after - before)) -v hz="$(getconf CLK_TCK)" -v n="$answered" 'BEGIN { print ticks / hz * 1e6 / n, 0, 0 }' >>"$out/gc-web-$1.cost"
 	stop "$target"
 }
 if wanted web; then
-	code=0
-	scripts/build-webapi "$out/dotnet" || code=$?
-	[ $code = 0 ] || die "no web API to measure"
+	build_web
 	for _ in $(seq "$rounds"); do
 		web stock "$app/libclrgc.so"
 		web proxy "$app/libspoorgcproxy.so"
@@ -103,7 +94,7 @@ if wanted web; then
 	mv "$out/gc-web-kept.cost" "$out/gc-web-proxy.cost"
 	share=$(awk -v cpu_s="$(awk -v t="$after" -v hz="$(getconf CLK_TCK)" 'BEGIN { print t / hz }')" -v allocation="$(field added_allocation "$out/gc-pass.txt")" \
 		-v handle="$(field added_handle "$out/gc-pass.txt")" '
-		!/^#/ { allocations += $20; handles += $28; pauses++ }
+		!/^#/ { allocations += $21 + $22; handles += $28; pauses++ }
 		END {
 			# A pause: a dozen readings of the clock, 1.5 us.
 			ns = allocations * allocation + handles * handle + pauses * 1500

@@ -16,7 +16,7 @@ judge() {
 	awk -v name="$1" '
 		{ for (i = 3; i <= NF; i++) { split($i, f, "="); v[f[1]] = f[2] } }
 		$2 == "SpoorGCHandles" { split(v["Live"], live, /[][,]/); split(v["Created"], made, /[][,]/); if (live[5] > 4000) bad = "pinned handles " live[5]; if (made[5] >= 200) pinned++ }
-		$2 == "SpoorGCAllocContexts" { refills += v["Refills"]; contexts += v["Contexts"]; large += v["LargeObjects"] }
+		$2 == "SpoorGCAllocContexts" { refills += v["Refills"]; contexts += v["Contexts"]; large += v["LargeObjects"]; if (v["UnusedBytes"] > 1e9) bad = "unused bytes of contexts: " v["UnusedBytes"] }
 		$2 == "SpoorGCRoots" { roots += v["Roots"] }
 		$2 == "SpoorGCPause" {
 			sum = v["SuspendNs"] + v["PrepareNs"] + v["RootsNs"] + v["MarkNs"] + v["ReclaimNs"] + v["FinishNs"]

@@ -16,7 +16,9 @@ begin earlier burn 60000
 kill -9 $earlier
 wait $earlier
 export DOTNET_EnableDiagnostics=0
+export DOTNET_TieredCompilation=0 # precompiled code stays what it is
 begin off burn 60000
+unset DOTNET_TieredCompilation
 for left in "${TMPDIR:-/tmp}/dotnet-diagnostic-$earlier-"*; do
 	mv "$left" "${TMPDIR:-/tmp}/dotnet-diagnostic-$off-1-socket"
 done
