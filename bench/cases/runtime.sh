@@ -22,10 +22,6 @@ one() {
 	"$spoor" report "$out/runtime.nettrace" >"$out/runtime-$name.report"
 }
 
-middle() {
-	sort -g "$1" | awk '{ v[NR] = $1 } END { printf "%.6g", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
-}
-
 # both NAME: rounds that alternate, so that a drift of the machine hits both alike.
 both() {
 	local program=$1 round kind
@@ -40,7 +36,7 @@ both() {
 	done
 	for kind in with without; do
 		show "runtime-$program-$kind"
-		echo "  bytes $(middle "$out/runtime-$program-$kind.bytes") in $seconds s; CPU of the program $(middle "$out/runtime-$program-$kind.target") ticks"
+		echo "  bytes $(median_of "$out/runtime-$program-$kind.bytes") in $seconds s; CPU of the program $(median_of "$out/runtime-$program-$kind.target") ticks"
 		grep -o '[0-9,.]* samples.*' "$out/runtime-$program-$kind.log" | tail -n 1 | sed 's/^/  /'
 	done
 }
@@ -54,5 +50,5 @@ stop_all
 rm -f "$out/runtime.nettrace"
 for program in web mix; do
 	ratio "runtime-$program-cpu-s" "$(column "runtime-$program-with" 1)" "$(column "runtime-$program-without" 1)"
-	ratio "runtime-$program-bytes" "$(middle "$out/runtime-$program-with.bytes")" "$(middle "$out/runtime-$program-without.bytes")"
+	ratio "runtime-$program-bytes" "$(median_of "$out/runtime-$program-with.bytes")" "$(median_of "$out/runtime-$program-without.bytes")"
 done

@@ -43,11 +43,8 @@ for _ in $(seq "$rounds"); do
 	one perf "$perf" record -q -F 99 -g -p PIDS -o "$out/switches.data"
 done
 rm -f "$out/switches.nettrace" "$out/switches.nettrace.old" "$out"/switches.data*
-mid() {
-	sort -g "$out/switches-$1.us" | awk '{ v[NR] = $1 } END { printf "%.6g", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
-}
 for name in alone spoor threads perf; do
-	echo "$name: $(mid $name) us of CPU an exchange ($(sort -g "$out/switches-$name.us" | sed -n '1p;$p' | paste -sd' ' | sed 's/ / to /'))"
+	echo "$name: $(median_of "$out/switches-$name.us") us of CPU an exchange ($(range_of "$out/switches-$name.us"))"
 done
-ratio switches-us "$(mid spoor)" "$(mid perf)"
-ratio switches-us-over-alone "$(mid spoor)" "$(mid alone)"
+ratio switches-us "$(median_of "$out/switches-spoor.us")" "$(median_of "$out/switches-perf.us")"
+ratio switches-us-over-alone "$(median_of "$out/switches-spoor.us")" "$(median_of "$out/switches-alone.us")"

@@ -51,11 +51,8 @@ done
 for _ in $(seq 5); do
 	"$out/opening" "$peer" collect -p PID -o "$out/opening.nettrace" >>"$out/opening-peer"
 done
-median() {
-	sort -g "$1" | awk '{ v[NR] = $1 } END { printf "%.6g", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
-}
 for name in spoor raw peer; do
-	echo "opening-$name: $(median "$out/opening-$name") ms ($(sort -g "$out/opening-$name" | sed -n '1p;$p' | paste -sd' ' | sed 's/ / to /'))"
+	echo "opening-$name: $(median_of "$out/opening-$name") ms ($(range_of "$out/opening-$name"))"
 done
 
 # One stream, three readers at the same time: what differs is who reads it.
@@ -83,7 +80,7 @@ grep -h 'events of' "$out/trace-spoor.log"
 size_peer=$(stat -c %s "$out/peer.nettrace") size_raw=$(stat -c %s "$out/raw.nettrace") size_spoor=$(stat -c %s "$out/spoor.nettrace")
 echo "bytes: spoor $size_spoor, raw $size_raw, peer $size_peer"
 rm -f "$out"/*.nettrace
-ratio trace-opening-ms "$(median "$out/opening-spoor")" "$(median "$out/opening-peer")"
+ratio trace-opening-ms "$(median_of "$out/opening-spoor")" "$(median_of "$out/opening-peer")"
 ratio trace-cpu-s "$(column trace-spoor 1)" "$(column trace-peer 1)"
 ratio trace-raw-cpu-s "$(column trace-raw 1)" "$(column trace-peer 1)"
 # What each got differs where the program itself is starved: so by what it wrote, too (of the last round).

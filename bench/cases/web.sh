@@ -58,12 +58,6 @@ for round in $(seq "$rounds"); do
 		without && with
 	fi
 done
-mid() {
-	sort -g -k"$2,$2" "$out/web-$1.sum" | awk -v c="$2" '{ v[NR] = $c } END { printf "%.6g", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
-}
-range() {
-	sort -g -k"$2,$2" "$out/web-$1.sum" | awk -v c="$2" 'NR == 1 { printf "%.6g", $c } { last = $c } END { printf " to %.6g", last }'
-}
 # The median of the ratios of neighbours, which had the same neighbours of their own.
 paired() {
 	paste "$out/web-with.sum" "$out/web-without.sum" | awk -v c="$1" '{ print $c / $(c + 4) }' | sort -g |
@@ -75,7 +69,7 @@ mean_pair() {
 		END { m = s / n; printf "%.2f +- %.2f %%", m, (n > 1 ? sqrt((q / n - m * m) / (n - 1)) : 0) }'
 }
 for name in without with; do
-	echo "$name: $(mid $name 1) requests/s ($(range $name 1)), p99 $(mid $name 2) us ($(range $name 2)), greatest $(mid $name 3) us ($(range $name 3)), CPU a request $(mid $name 4) us ($(range $name 4)), $rounds runs of $seconds s"
+	echo "$name: $(median_of "$out/web-$name.sum" 1) requests/s ($(range_of "$out/web-$name.sum" 1)), p99 $(median_of "$out/web-$name.sum" 2) us ($(range_of "$out/web-$name.sum" 2)), greatest $(median_of "$out/web-$name.sum" 3) us ($(range_of "$out/web-$name.sum" 3)), CPU a request $(median_of "$out/web-$name.sum" 4) us ($(range_of "$out/web-$name.sum" 4)), $rounds runs of $seconds s"
 done
 echo "with / without, median of $rounds neighbours: requests/s $(paired 1), p99 $(paired 2), CPU a request $(paired 4)"
 echo "with / without, mean and standard error: requests/s $(mean_pair 1), p99 $(mean_pair 2), CPU a request $(mean_pair 4)"
@@ -125,8 +119,8 @@ rm -f "$out/web.nettrace" "$out/web.times"
 most() {
 	grep "^$1 " "$out/web-most.log" | cut -d' ' -f2 | sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
 }
-ratio_more web-requests-per-s "$(mid with 1)" "$(mid without 1)"
-ratio web-p99-us "$(mid with 2)" "$(mid without 2)"
-ratio web-cpu-us-per-request "$(mid with 4)" "$(mid without 4)"
+ratio_more web-requests-per-s "$(median_of "$out/web-with.sum" 1)" "$(median_of "$out/web-without.sum" 1)"
+ratio web-p99-us "$(median_of "$out/web-with.sum" 2)" "$(median_of "$out/web-without.sum" 2)"
+ratio web-cpu-us-per-request "$(median_of "$out/web-with.sum" 4)" "$(median_of "$out/web-without.sum" 4)"
 ratio web-slowest-attaching-us "$(most attach)" "$(most quiet)"
 ratio web-slowest-leaving-us "$(most leave)" "$(most quiet)"
