@@ -195,6 +195,14 @@ void text_add_xml(struct bytes *out, const char *text, size_t len)
 	}
 }
 
+bool text_ends_with(const char *text, const char *suffix)
+{
+	size_t len = strlen(text);
+	size_t suffix_len = strlen(suffix);
+
+	return len >= suffix_len && strcmp(text + len - suffix_len, suffix) == 0;
+}
+
 size_t text_columns(const char *text, size_t len)
 {
 	size_t at = 0;

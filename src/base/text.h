@@ -37,6 +37,8 @@ void text_add_utf16(struct bytes *out, const uint8_t *units, size_t unit_count);
 /* Appends text escaped for XML and SVG: valid UTF-8, markup characters as entities, what XML forbids as U+FFFD. */
 void text_add_xml(struct bytes *out, const char *text, size_t len);
 
+bool text_ends_with(const char *text, const char *suffix);
+
 /* Columns the text takes on a terminal, taken as one a character. */
 size_t text_columns(const char *text, size_t len);
 

@@ -48,11 +48,10 @@ const struct option flame_options[] = {
 static enum flame_format chosen_format(const struct flame_values *values)
 {
 	static const char folded[] = ".folded";
-	size_t len = values->output ? strlen(values->output) : 0;
 
 	if (values->format != FORMAT_BY_NAME)
 		return (enum flame_format)values->format;
-	return len > sizeof(folded) - 1 && strcmp(values->output + len - (sizeof(folded) - 1), folded) == 0 ? FORMAT_FOLDED : FORMAT_SVG;
+	return values->output && strlen(values->output) >= sizeof(folded) && text_ends_with(values->output, folded) ? FORMAT_FOLDED : FORMAT_SVG;
 }
 
 /* "x.nettrace" and "x.nettrace.zst" become "x.svg", in the current folder. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
+#include "base/text.h"
 #include "cli/verbs.h"
 #include "machine/output_file.h"
 
@@ -37,18 +38,10 @@ static const struct {
 	{ "report.txt", RECORD_OUTPUT_REPORT },
 };
 
-static bool ends_with(const char *text, const char *suffix)
-{
-	size_t len = strlen(text);
-	size_t suffix_len = strlen(suffix);
-
-	return len >= suffix_len && strcmp(text + len - suffix_len, suffix) == 0;
-}
-
 static enum record_output_kind kind_of(const char *path)
 {
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
-		if (ends_with(path, suffixes[i].suffix))
+		if (text_ends_with(path, suffixes[i].suffix))
 			return suffixes[i].kind;
 	return RECORD_OUTPUT_RECORDING;
 }
@@ -149,7 +142,7 @@ int record_outputs_choose(struct record_outputs *outputs, const struct record_ou
 			return diag_set(diag, -ENOMEM, "cannot record: %m");
 	}
 	if (recording) {
-		outputs->packed |= ends_with(recording, ".zst");
+		outputs->packed |= text_ends_with(recording, ".zst");
 		return set_path(outputs, "", 0, recording, "") ? 0 : too_long(diag);
 	}
 	const char *beside = outputs->made.count ? outputs->made.items[0].path : "";

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "machine/kernel_symbol.h"
 #include "machine/rights.h"
 #include "machine/target_root.h"
@@ -67,14 +68,6 @@ static bool starts_with(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-static bool ends_with(const char *text, const char *suffix)
-{
-	size_t len = strlen(text);
-	size_t suffix_len = strlen(suffix);
-
-	return len >= suffix_len && strcmp(text + len - suffix_len, suffix) == 0;
-}
-
 /* Memory without a file behind it, where compilers put their code. */
 static bool is_jit_memory(const char *path)
 {
@@ -84,7 +77,7 @@ static bool is_jit_memory(const char *path)
 
 static bool is_managed_image(const char *path)
 {
-	return ends_with(path, ".dll") || ends_with(path, ".exe");
+	return text_ends_with(path, ".dll") || text_ends_with(path, ".exe");
 }
 
 /* ---- what goes into the file ---- */
@@ -1028,9 +1021,7 @@ const struct code *names_end_code(struct names *names, uint32_t process, uint32_
 			hidden = hit;
 	}
 	/* A hit before it, whose code nobody told of, stands for the address: this body may have been hit as well, and who comes next is asked for anew. */
-	if (!body->written && hidden && write_code(names, hidden, body) < 0)
-		return NULL;
-	if (!body->written)
+	if (!body->written && (!hidden || write_code(names, hidden, body) < 0))
 		return NULL;
 	forget_range(names, process, begin, body->end);
 	return body;
