@@ -267,11 +267,15 @@ static bool owns_rather(const struct code *code, const struct code *other)
 	return code->until_ns != other->until_ns ? code->until_ns < other->until_ns : code > other;
 }
 
-/* Where the items of the order end that begin at or before the address. */
-static uint32_t order_behind(const struct codemap *map, uint64_t address)
+/* Who owned the address, and who was the first to come there later; each NULL for none. */
+static struct code *find_both(struct codemap *map, uint64_t address, uint64_t time_ns, struct code **ret_next)
 {
+	struct code *owner = NULL;
+	struct code *next = NULL;
+	unsigned walked = 0;
 	uint32_t low = 0;
 
+	codemap_settle(map);
 	for (uint32_t high = map->order.count; low < high;) {
 		uint32_t middle = low + (high - low) / 2;
 		if (map->order.items[middle].begin <= address)
@@ -279,48 +283,39 @@ static uint32_t order_behind(const struct codemap *map, uint64_t address)
 		else
 			high = middle;
 	}
-	return low;
-}
-
-struct code *codemap_find(struct codemap *map, uint64_t address, uint64_t time_ns)
-{
-	struct code *owner = NULL;
-	struct code *late = NULL;
-	unsigned walked = 0;
-
-	codemap_settle(map);
-	for (uint32_t i = order_behind(map, address); i > 0 && walked < WALK_MAX; i--, walked++) {
+	for (uint32_t i = low; i > 0 && walked < WALK_MAX; i--, walked++) {
 		const struct code_order *before = &map->order.items[i - 1];
 		if (before->reach <= address)
 			break;
 		struct code *code = &map->codes.items[before->code];
 		if (address >= code->end)
 			continue;
-		if (code->from_ns <= time_ns && time_ns < code->until_ns) {
-			if (!owner || owns_rather(code, owner))
-				owner = code;
-		} else if (code->from_ns > time_ns && code->from_ns - time_ns <= SLACK_NS) {
-			if (!late || code->from_ns < late->from_ns)
-				late = code;
+		if (code->from_ns > time_ns) {
+			if (!next || code->from_ns < next->from_ns)
+				next = code;
+		} else if (time_ns < code->until_ns && (!owner || owns_rather(code, owner))) {
+			owner = code;
 		}
 	}
-	return owner ? owner : late;
+	*ret_next = next;
+	return owner;
+}
+
+struct code *codemap_find(struct codemap *map, uint64_t address, uint64_t time_ns)
+{
+	struct code *next;
+	struct code *owner = find_both(map, address, time_ns, &next);
+
+	if (owner)
+		return owner;
+	return next && next->from_ns - time_ns <= SLACK_NS ? next : NULL;
 }
 
 struct code *codemap_find_next(struct codemap *map, uint64_t address, uint64_t time_ns)
 {
-	struct code *next = NULL;
-	unsigned walked = 0;
+	struct code *next;
 
-	codemap_settle(map);
-	for (uint32_t i = order_behind(map, address); i > 0 && walked < WALK_MAX; i--, walked++) {
-		const struct code_order *before = &map->order.items[i - 1];
-		if (before->reach <= address)
-			break;
-		struct code *code = &map->codes.items[before->code];
-		if (address < code->end && code->from_ns > time_ns && (!next || code->from_ns < next->from_ns))
-			next = code;
-	}
+	(void)find_both(map, address, time_ns, &next);
 	return next;
 }
 

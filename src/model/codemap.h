@@ -79,8 +79,8 @@ struct codemap {
 
 /*
  * Adds a body; its texts are copied. The same range and method again only refreshes it. Of two bodies that overlap, the one that came first
- * (by from_ns) ends where the other begins; one whose begin is not known came after all that came before its stood_ns. until_ns may be known already; 0 and UINT64_MAX mean that it stands. -EINVAL for an empty
- * range, -ENOMEM, or -ENOSPC at max_size_bytes.
+ * (by from_ns) ends where the other begins; one whose begin is not known came after all that came before its stood_ns. until_ns may be known
+ * already; 0 and UINT64_MAX mean that it stands. -EINVAL for an empty range, -ENOMEM, or -ENOSPC at max_size_bytes.
  */
 int codemap_add(struct codemap *map, const struct code *code);
 
