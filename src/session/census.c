@@ -151,62 +151,69 @@ static int on_mapping(void *user, const struct proc_mapping *mapping)
 	return 0;
 }
 
-/* Reads a process from /proc: identity and mappings. Only a vanished one fails. */
-static int read_process(struct live *live, uint32_t pid)
+/* What /proc says of a process goes into the tables: identity and mappings. */
+static void take_process(struct live *live, uint32_t pid, const struct proc_process *facts)
 {
-	struct proc_process facts;
-	int result = proc_read(&live->proc, pid, &facts);
-
-	if (result < 0)
-		return result;
 	uint32_t index = census_process(live, pid);
 
 	if (!index)
-		return -ENOMEM;
+		return;
 	struct process *process = &live->trace.processes.items[index];
 
-	process->parent_pid = facts.parent_pid;
-	process->inner_pid = facts.inner_pid;
-	process->uid = facts.uid;
+	process->parent_pid = facts->parent_pid;
+	process->inner_pid = facts->inner_pid;
+	process->uid = facts->uid;
 	process->existed = true;
-	process->name = live_text(live, facts.comm, strlen(facts.comm));
-	process->begin_ns = facts.start_ns;
-	uint32_t parent = census_find(live, facts.parent_pid);
+	process->name = live_text(live, facts->comm, strlen(facts->comm));
+	process->begin_ns = facts->start_ns;
+	uint32_t parent = census_find(live, facts->parent_pid);
 
 	if (parent && live->processes.items[parent].wanted)
 		live->processes.items[index].wanted = true;
 	uint64_t now_ns = live_now_ns();
 
 	live->processes.items[index].read_ns = now_ns;
-	if (facts.kernel_thread)
-		return 0;
+	if (facts->kernel_thread)
+		return;
 	struct scan scan = { .live = live, .process = index, .time_ns = now_ns };
 
 	(void)proc_read_maps(&live->proc, pid, on_mapping, &scan); /* not ours to see, or gone: its frames stay unnamed, counted */
-	return 0;
+}
+
+/* One that is gone meanwhile is not in the tables: the ring says so. */
+static void read_process(struct live *live, uint32_t pid)
+{
+	struct proc_process facts;
+
+	if (proc_read(&live->proc, pid, &facts) == 0)
+		take_process(live, pid, &facts);
 }
 
 void census_read_mappings(struct live *live, uint32_t process)
 {
 	struct scan scan = { .live = live, .process = process, .time_ns = live_now_ns() };
 
-	(void)proc_read_maps(&live->proc, live->trace.processes.items[process].pid, on_mapping, &scan); /* as in read_process() */
+	(void)proc_read_maps(&live->proc, live->trace.processes.items[process].pid, on_mapping, &scan); /* as in take_process() */
+}
+
+/* It is taken if it is one of ours; 0: it is not. */
+static uint32_t take_if_wanted(struct live *live, uint32_t pid, const struct proc_process *facts)
+{
+	uint32_t parent = census_find(live, facts->parent_pid);
+
+	if (!is_wanted_pid(live, pid) && !(parent && live->processes.items[parent].wanted))
+		return 0;
+	take_process(live, pid, facts);
+	uint32_t process = census_find(live, pid);
+
+	return process && live->processes.items[process].wanted ? process : 0;
 }
 
 uint32_t census_look(struct live *live, uint32_t pid)
 {
 	struct proc_process facts;
 
-	if (proc_read(&live->proc, pid, &facts) < 0)
-		return 0;
-	uint32_t parent = census_find(live, facts.parent_pid);
-
-	if (!is_wanted_pid(live, pid) && !(parent && live->processes.items[parent].wanted))
-		return 0;
-	(void)read_process(live, pid); /* gone meanwhile: it is not in the tables */
-	uint32_t process = census_find(live, pid);
-
-	return process && live->processes.items[process].wanted ? process : 0;
+	return proc_read(&live->proc, pid, &facts) == 0 ? take_if_wanted(live, pid, &facts) : 0;
 }
 
 /*
@@ -219,7 +226,7 @@ static uint32_t judge(struct live *live, uint32_t pid)
 	uint32_t process = 0;
 
 	if (proc_read(&live->proc, pid, &facts) == 0 && facts.start_ns >= live->begin_ns)
-		process = census_look(live, pid);
+		process = take_if_wanted(live, pid, &facts);
 	if (!process)
 		strangers_add(&live->strangers, pid);
 	return process;
@@ -254,14 +261,14 @@ void census_scan(struct live *live)
 
 	if (!live->options.machine) {
 		for (size_t i = 0; i < live->options.pid_count; i++)
-			(void)read_process(live, live->options.pids[i]); /* gone meanwhile: the ring says so */
+			read_process(live, live->options.pids[i]);
 		if (live->child.pid && !live->options.pid_count)
-			(void)read_process(live, live->child.pid); /* as above */
+			read_process(live, live->child.pid);
 		if (live->options.late_start && live->child.pid && !live->options.pid_count && proc_list(&live->proc, &list, NULL) == 0)
 			find_descendants(live, &list);
 	} else if (proc_list(&live->proc, &list, NULL) == 0) {
 		for (uint32_t i = 0; i < list.ids.count; i++)
-			(void)read_process(live, list.ids.items[i]); /* as above */
+			read_process(live, list.ids.items[i]);
 	}
 	vec_done(&list.ids);
 }
