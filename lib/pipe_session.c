@@ -109,7 +109,7 @@ static void session_destroy(struct session *session)
 		session->next->previous = session->previous;
 	if (session->previous)
 		session->previous->next = session->next;
-	else if (sessions.all == session)
+	else
 		sessions.all = session->next;
 	free(session);
 	sessions_unlock();

@@ -565,7 +565,6 @@ static bool prefers_cpus(const struct recorder *recorder)
 
 static int open_recorder(struct recorder *recorder, struct diag *diag)
 {
-	bool machine = recorder->options.scope == RECORD_MACHINE;
 	int r = hold_targets(recorder, diag);
 	if (r < 0)
 		return r;
@@ -583,12 +582,13 @@ static int open_recorder(struct recorder *recorder, struct diag *diag)
 		r = keep_chosen_cpus(recorder, diag);
 	if (r < 0)
 		return r;
-	r = -EACCES;
-	if (prefers_cpus(recorder))
-		r = open_scope(recorder, true, &recorder->info.limit);
-	if (r < 0) {
+	bool preferred = prefers_cpus(recorder);
+	bool machine = recorder->options.scope == RECORD_MACHINE;
+
+	r = open_scope(recorder, machine || preferred, &recorder->info.limit);
+	if (r < 0 && preferred) {
 		recorder->info.limit = (struct diag){ 0 };
-		r = open_scope(recorder, machine, &recorder->info.limit);
+		r = open_scope(recorder, false, &recorder->info.limit);
 	}
 	if (r == -EMFILE && !machine && recorder->options.scope != RECORD_THREADS &&
 		rights_allow_machine(&recorder->rights)) {

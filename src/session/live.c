@@ -756,8 +756,7 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 	}
 	if (now_ns >= live->follow_ns + FOLLOW_NS) {
 		live->follow_ns = now_ns;
-		if (live->options.machine || recorder_info(live->recorder)->filter_by_pid)
-			(void)recorder_follow_cpus(live->recorder, on_cpu, live, NULL); /* one we can't follow is one without samples */
+		(void)recorder_follow_cpus(live->recorder, on_cpu, live, NULL); /* one we can't follow is one without samples */
 		look_at_clocks(live);
 		throttling_tell(live, now_ns);
 	}
