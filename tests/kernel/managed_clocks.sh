@@ -44,7 +44,7 @@ done
 
 # What computes is on top, by its name; who waits is not there. (Who naps for two milliseconds between computing is: a sampler in step with it sees the naps alone.)
 "$spoor" report -p $burner EPERM.nettrace >report || fail "no report"
-awk '/^ +self +total/ { getline; print; exit }' report >top
+top_row report >top
 has top 'Hot\.Burn\(int\) +Managed\.dll'
 folded EPERM.nettrace folds
 at_least folds 3 'Posed\.Spin\(\);Hot\.Burn\(int\)'
@@ -61,7 +61,7 @@ SH
 refused EPERM "$spoor" record -o command.nettrace -- sh command.sh
 expect_code 0 "a command: $(cat err)"
 "$spoor" report -n Managed command.nettrace >report || fail "no report"
-awk '/^ +self +total/ { getline; print; exit }' report >top
+top_row report >top
 has top 'Hot\.Burn\(int\) +Managed\.dll'
 "$spoor" report --json command.nettrace >json
 # The shell's second line of times is what its children used. Their last moments may be counted for the shell.

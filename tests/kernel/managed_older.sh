@@ -104,7 +104,7 @@ for version in 8.0 9.0; do
 		expect_code 0 "$what, record without perf events: $(cat err)"
 		has err '^cannot sample anything: perf_event_open is forbidden here'
 		"$spoor" report clocks.nettrace >report || fail "no report"
-		awk '/^ +self +total/ { getline; print; exit }' report >top
+		top_row report >top
 		has top 'Hot\.Burn\(int\)'
 		code_of "$spoor" report --json clocks.nettrace
 		got=$(($(of_process out $burner cpu_ns) / 1000000))

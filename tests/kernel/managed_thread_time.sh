@@ -23,7 +23,7 @@ for one in posed burner; do
 	got=$(($(of_process json "$pid" cpu_ns) / 1000000))
 	[ $got -le $((most + 20)) ] && [ $got -ge $((most * 60 / 100 - 20)) ] || fail "$one: $got ms in the report, $most ms in /proc"
 done
-"$spoor" report -p $burner cpu.nettrace | awk '/^ +self +total/ { getline; print; exit }' >top
+"$spoor" report -p $burner cpu.nettrace | top_row >top
 has top 'Hot\.Burn\(int\) +Managed\.dll'
 folded cpu.nettrace folds
 at_least folds 3 'Posed\.Spin\(\);Hot\.Burn\(int\)'
