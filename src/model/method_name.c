@@ -13,6 +13,7 @@
 
 #define DEPTH_MAX 16u
 #define PARTS_MAX 32u
+#define SHARED_TYPE "__Canon" /* what the runtime compiles once for all reference types */
 
 /* A piece of text, not NUL-terminated. */
 struct span {
@@ -188,10 +189,66 @@ static const struct {
 	{ "System.UInt64", "ulong" }, { "System.Single", "float" }, { "System.Double", "double" },
 	{ "System.IntPtr", "nint" }, { "System.UIntPtr", "nuint" }, { "System.Decimal", "decimal" },
 	{ "System.String", "string" }, { "System.Object", "object" }, { "System.Void", "void" },
+	{ SHARED_TYPE, "_" }, { "System." SHARED_TYPE, "_" },
 };
 
 static void add_type(struct bytes *out, struct span type, unsigned depth);
 static void add_path(struct bytes *out, struct span type, unsigned depth);
+
+/* Short form of a type's name: its namespace is dropped. The last dot before the nested part, arity or arguments. */
+static struct span without_namespace(struct span name)
+{
+	size_t begin = 0;
+
+	for (size_t i = 0; i < name.len && !strchr("`+/<[", name.text[i]); i++) {
+		if (name.text[i] == '.' && i + 1 < name.len)
+			begin = i + 1;
+	}
+	return span_from(name, begin);
+}
+
+static struct span without_words(struct span type)
+{
+	static const char *const words[] = { "class ", "valuetype ", "value class ", "value ",
+		"instance ", "explicit ", "pinned " };
+
+	type = span_trim(type);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]);) {
+		if (span_begins(type, words[i])) {
+			type = span_trim(span_from(type, strlen(words[i])));
+			i = 0;
+		} else {
+			i++;
+		}
+	}
+	if (span_ends(type, " pinned"))
+		type.len -= strlen(" pinned");
+	/* "int32 modreq([System.Runtime]System.Runtime.InteropServices.InAttribute)" */
+	while (span_ends(type, ")")) {
+		size_t open = type.len - 1;
+		while (open > 0 && type.text[open] != '(')
+			open--;
+		struct span before = { type.text, open };
+		if (!span_ends(before, " modreq") && !span_ends(before, " modopt"))
+			break;
+		type.len = open - strlen(" modreq");
+	}
+	return span_trim(type);
+}
+
+/* True for "System.__Canon,System.__Canon": the list says nothing about the types. */
+static bool is_shared_list(struct span list)
+{
+	for (;;) {
+		size_t comma = span_find(list, ',');
+		struct span type = without_namespace(without_words((struct span){ list.text, comma }));
+		if (!span_is(type, SHARED_TYPE))
+			return false;
+		if (comma == list.len)
+			return true;
+		list = span_from(list, comma + 1);
+	}
+}
 
 /* "A,B<C,D>" as "A, B<C, D>". */
 static void add_types(struct bytes *out, struct span list, unsigned depth)
@@ -239,9 +296,12 @@ static void add_generic_from(struct bytes *out, struct span name, bool part_begi
 		}
 		if (c == '<' || c == '[') {
 			size_t close = span_close(name, i);
-			bytes_u8(out, '<');
-			add_types(out, (struct span){ name.text + i + 1, close - i - 1 }, depth + 1);
-			bytes_u8(out, '>');
+			struct span list = { name.text + i + 1, close - i - 1 };
+			if (!is_shared_list(list)) {
+				bytes_u8(out, '<');
+				add_types(out, list, depth + 1);
+				bytes_u8(out, '>');
+			}
 			i = close;
 			continue;
 		}
@@ -281,47 +341,6 @@ static size_t array_suffix(struct span s)
 	while (open > 0 && s.text[open] != '[')
 		open--;
 	return open > 0 && is_array_suffix(span_from(s, open)) ? open : s.len;
-}
-
-/* Short form of a type's name: its namespace is dropped. The last dot before the nested part, arity or arguments. */
-static struct span without_namespace(struct span name)
-{
-	size_t begin = 0;
-
-	for (size_t i = 0; i < name.len && !strchr("`+/<[", name.text[i]); i++) {
-		if (name.text[i] == '.' && i + 1 < name.len)
-			begin = i + 1;
-	}
-	return span_from(name, begin);
-}
-
-static struct span without_words(struct span type)
-{
-	static const char *const words[] = { "class ", "valuetype ", "value class ", "value ",
-		"instance ", "explicit ", "pinned " };
-
-	type = span_trim(type);
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]);) {
-		if (span_begins(type, words[i])) {
-			type = span_trim(span_from(type, strlen(words[i])));
-			i = 0;
-		} else {
-			i++;
-		}
-	}
-	if (span_ends(type, " pinned"))
-		type.len -= strlen(" pinned");
-	/* "int32 modreq([System.Runtime]System.Runtime.InteropServices.InAttribute)" */
-	while (span_ends(type, ")")) {
-		size_t open = type.len - 1;
-		while (open > 0 && type.text[open] != '(')
-			open--;
-		struct span before = { type.text, open };
-		if (!span_ends(before, " modreq") && !span_ends(before, " modopt"))
-			break;
-		type.len = open - strlen(" modreq");
-	}
-	return span_trim(type);
 }
 
 static void add_type(struct bytes *out, struct span type, unsigned depth)
@@ -414,8 +433,21 @@ static struct span without_generics(struct span name)
 	return name;
 }
 
+/* What numbers a lambda within its method: "1" of "0_1" (method and lambda) and of "1" (the lambda alone, in a class that holds variables). */
+static struct span lambda_number(struct span numbers)
+{
+	size_t begin = 0;
+	size_t end = 0;
+
+	for (; end < numbers.len && (is_digit(numbers.text[end]) || numbers.text[end] == '_'); end++) {
+		if (numbers.text[end] == '_')
+			begin = end + 1;
+	}
+	return (struct span){ numbers.text + begin, end - begin };
+}
+
 /*
- * A member's name made readable: "<Main>b__0_1" is Main.lambda, "<Main>g__Add|0_1" is Main.Add, "<Main>$" is Main. Nested ones
+ * A member's name made readable: "<Main>b__0_1" is Main.lambda#1, "<Main>g__Add|0_1" is Main.Add, "<Main>$" is Main. Nested ones
  * ("<<Main>b__0>g__Add|1") are undone from the inside. Explicit implementations and the rest stay.
  */
 static void add_member(struct bytes *out, struct span name, unsigned depth)
@@ -433,8 +465,12 @@ static void add_member(struct bytes *out, struct span name, unsigned depth)
 		return;
 	}
 	if (span_begins(behind, "b__")) {
+		struct span number = lambda_number(span_from(behind, 3));
 		add_member(out, inside, depth + 1);
 		bytes_text(out, ".lambda");
+		if (number.len)
+			bytes_u8(out, '#');
+		add_span(out, number);
 	} else if (span_begins(behind, "g__")) {
 		struct span local = span_from(behind, 3);
 		size_t bar = span_find(local, '|');
@@ -569,7 +605,35 @@ static const char *machine_words(const struct method_name *name, struct span met
 	return " (state machine)";
 }
 
-void method_name_format(const struct method_name *name, bool raw, struct bytes *out)
+/* The last part of the namespace and the type: "Generic.List`1" of "System.Collections.Generic.List`1". */
+static struct span with_last_namespace(struct span type)
+{
+	size_t type_begin = (size_t)(without_namespace(type).text - type.text);
+	size_t begin = type_begin ? type_begin - 1 : 0;
+
+	while (begin > 0 && type.text[begin - 1] != '.')
+		begin--;
+	return span_from(type, begin);
+}
+
+/* "System.IDisposable.Dispose" as "IDisposable.Dispose": what a class implements under the name of an interface. */
+static struct span without_interface_namespace(struct span method)
+{
+	struct span interface = { method.text, 0 };
+	unsigned depth = 0;
+
+	for (size_t i = 1; i < method.len; i++) {
+		if (closer_of(method.text[i]))
+			depth++;
+		else if ((method.text[i] == '>' || method.text[i] == ']' || method.text[i] == ')') && depth)
+			depth--;
+		else if (method.text[i] == '.' && !depth)
+			interface.len = i;
+	}
+	return method.text[0] == '<' ? method : span_from(method, (size_t)(without_namespace(interface).text - method.text));
+}
+
+void method_name_format(const struct method_name *name, enum method_name_form form, struct bytes *out)
 {
 	struct span type = { name->type, name->type_len };
 	struct span method = { name->method, name->method_len };
@@ -579,7 +643,7 @@ void method_name_format(const struct method_name *name, bool raw, struct bytes *
 	struct span resumed = { 0 };
 	const char *words = "";
 
-	if (raw) {
+	if (form == METHOD_NAME_RAW) {
 		add_span(out, type);
 		bytes_u8(out, '.');
 		add_span(out, method);
@@ -587,6 +651,10 @@ void method_name_format(const struct method_name *name, bool raw, struct bytes *
 		add_span(out, arguments);
 		bytes_u8(out, ')');
 		return;
+	}
+	if (form == METHOD_NAME_SHORT) {
+		type = with_last_namespace(type);
+		method = without_interface_namespace(method);
 	}
 	size_t count = split_nested(type, parts, &generics);
 	if (count > 1 && is_state_machine(parts[count - 1], &resumed)) {

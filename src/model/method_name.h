@@ -24,10 +24,19 @@ struct method_name {
 /* False when the text is not a managed name ("::" and parentheses are its mark). */
 bool method_name_parse(const char *text, size_t len, struct method_name *ret_name);
 
+enum method_name_form {
+	METHOD_NAME_SHORT,       /* "Generic.List<int>.Add(T0)": of the namespace its last part */
+	METHOD_NAME_LONG,        /* "System.Collections.Generic.List<int>.Add(T0)" */
+	METHOD_NAME_RAW,         /* "System.Collections.Generic.List`1[System.Int32].Add(!0)" */
+};
+
 /*
- * Appends the readable form: "Namespace.Type.Method(int, string)". Unless `raw`, what the C# compiler made is undone: async and iterator state
- * machines ("<Get>d__3.MoveNext" -> "Get (async)"), lambdas ("<>c.<Main>b__0_1" -> "Main.lambda"), local functions, generic arity marks.
+ * Appends the name in one of the forms. Every output names methods by this function. All but the raw form undo what the C# compiler made:
+ *   async and iterator state machines   "<Get>d__3.MoveNext" -> "Get (async)"
+ *   lambdas                             "<>c.<Main>b__0_1" -> "Main.lambda#1", numbered within their method as the compiler does
+ *   local functions, generic arity marks, files of file-local types
+ * Code that is shared by all reference types has no type argument to name: a list of only such arguments is left out, one beside others is "_".
  */
-void method_name_format(const struct method_name *name, bool raw, struct bytes *out);
+void method_name_format(const struct method_name *name, enum method_name_form form, struct bytes *out);
 
 #endif

@@ -337,7 +337,7 @@ static uint32_t managed_function(struct symbolmap *map, struct names_state *stat
 		if (!function.tier && name.tier_len)
 			function.tier = tier_of_tag(&name);
 		bytes_reset(&state->scratch);
-		method_name_format(&name, map->raw_names, &state->scratch);
+		method_name_format(&name, map->raw_names ? METHOD_NAME_RAW : METHOD_NAME_LONG, &state->scratch);
 		if (state->scratch.failed)
 			return 0;
 		if (state->scratch.len)

@@ -413,7 +413,7 @@ static uint32_t managed_frame(struct taking *t, uint64_t address, uint64_t time_
 	codemap_symbol_text(&t->codemap, code, true, &raw);
 	bytes_reset(&t->text);
 	if (method_name_parse(bytes_z(&raw), raw.len, &name))
-		method_name_format(&name, false, &t->text);
+		method_name_format(&name, METHOD_NAME_LONG, &t->text);
 	else
 		bytes_text(&t->text, bytes_z(&raw));
 	const char *module = codemap_assembly(&t->codemap, code->module_id, &module_len);
@@ -480,7 +480,7 @@ static uint32_t native_frame(struct taking *t, uint64_t address)
 	if (!answer.found || !answer.name)
 		bytes_printf(&t->text, "%s+0x%" PRIx64, name, offset);
 	else if (managed && method_name_parse(answer.name, strlen(answer.name), &method))
-		method_name_format(&method, false, &t->text);
+		method_name_format(&method, METHOD_NAME_LONG, &t->text);
 	else
 		bytes_text(&t->text, answer.name);
 	free(answer.name);

@@ -12,11 +12,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!method_name_parse((const char *)data, size, &name))
 		return 0;
-	method_name_format(&name, false, &out);
+	method_name_format(&name, METHOD_NAME_SHORT, &out);
+	bytes_reset(&out);
+	method_name_format(&name, METHOD_NAME_LONG, &out);
 	/* Readable never means much longer: words grow by a few letters each. */
 	if (out.len > 16 * size + 64)
 		__builtin_trap();
-	method_name_format(&name, true, &out);
+	method_name_format(&name, METHOD_NAME_RAW, &out);
 	bytes_done(&out);
 	return 0;
 }

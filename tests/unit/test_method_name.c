@@ -19,7 +19,7 @@ static const struct {
 	{ "instance bool [System.Private.CoreLib] System.Collections.Generic.Dictionary`2[System.__Canon,"
 	  "System.Linq.Expressions.Compiler.VariableStorageKind]::TryInsert(!0,!1,valuetype "
 	  "System.Collections.Generic.InsertionBehavior)[QuickJitted]",
-		"System.Collections.Generic.Dictionary<__Canon, VariableStorageKind>.TryInsert(T0, T1, "
+		"System.Collections.Generic.Dictionary<_, VariableStorageKind>.TryInsert(T0, T1, "
 		"InsertionBehavior)" },
 	{ "instance !0 [symapp] Box`1[System.Int32]::Get(!!0,int32&,int32[],!0[0...,0...])[InstrumentedTier]",
 		"Box<int>.Get(M0, ref int, int[], T0[,])" },
@@ -31,9 +31,9 @@ static const struct {
 	{ "System.Number::TryParse[uint8,uint16](System.ReadOnlySpan`1<!!0>,!!1&)",
 		"System.Number.TryParse<byte, ushort>(ReadOnlySpan<M0>, ref M1)" },
 	{ "System.Collections.Generic.List`1<System.ValueTuple`2<int32,System.__Canon>>::Add(!0)",
-		"System.Collections.Generic.List<ValueTuple<int, __Canon>>.Add(T0)" },
+		"System.Collections.Generic.List<ValueTuple<int, _>>.Add(T0)" },
 	{ "System.Collections.Generic.HashSet`1+AlternateLookup`1<System.__Canon,System.__Canon>::Add(!1)",
-		"System.Collections.Generic.HashSet.AlternateLookup<__Canon, __Canon>.Add(T1)" },
+		"System.Collections.Generic.HashSet.AlternateLookup.Add(T1)" },
 	{ "T::M(class System.Collections.Concurrent.ConcurrentDictionary`2/Tables<!0,!1>)",
 		"T.M(ConcurrentDictionary.Tables<T0, T1>)" },
 	/* What IL says and C# does not. */
@@ -51,21 +51,21 @@ static const struct {
 	{ "P2/<GetAsync>d__2::MoveNext()", "P2.GetAsync (async)" },
 	{ "P2/<Get>d__2::MoveNext()", "P2.Get (state machine)" },
 	{ "instance void [A] N.C`1+<Run>d__4[System.__Canon]::MoveNext()[QuickJitted]",
-		"N.C<__Canon>.Run (async)" },
+		"N.C.Run (async)" },
 	{ "instance int32 [symapp] P2+<AIter>d__4::System.Collections.Generic.IAsyncEnumerator<System.Int32>."
 	  "get_Current()[QuickJitted]",
 		"P2.AIter.System.Collections.Generic.IAsyncEnumerator<int>.get_Current()" },
 	{ "instance void [A] Program+<>c__DisplayClass0_1+<<Main>b__1>d::MoveNext()[OptimizedTier1]",
-		"Program.Main.lambda (async)" },
+		"Program.Main.lambda#1 (async)" },
 	/* Lambdas, local functions, files. */
-	{ "instance bool [symapp] Program+<>c::<Main>b__0_4(int32)[QuickJitted]", "Program.Main.lambda(int)" },
+	{ "instance bool [symapp] Program+<>c::<Main>b__0_4(int32)[QuickJitted]", "Program.Main.lambda#4(int)" },
 	{ "instance void [A] System.Threading.ThreadPool+<>c::<.cctor>b__48_0(object)[OptimizedTier1]",
-		"System.Threading.ThreadPool.cctor.lambda(object)" },
+		"System.Threading.ThreadPool.cctor.lambda#0(object)" },
 	{ "void [A] Program::<Main>g__Helper|0_1(int32)[QuickJitted]", "Program.Main.Helper(int)" },
 	{ "void [A] Program::<<Main>$>g__Gen|0_1[System.__Canon](!!0)[QuickJitted]",
-		"Program.Main.Gen<__Canon>(M0)" },
+		"Program.Main.Gen(M0)" },
 	{ "instance int32 [A] Program+<>c__DisplayClass0_0::<<Main>$>b__2(int32)[QuickJitted]",
-		"Program.Main.lambda(int)" },
+		"Program.Main.lambda#2(int)" },
 	{ "bool [A] System.Text.RegularExpressions.Generated.<RegexGenerator_g>FBD7C2__Word_0+Runner::Scan()"
 	  "[OptimizedTier1]",
 		"System.Text.RegularExpressions.Generated.Word_0.Runner.Scan()" },
@@ -75,9 +75,9 @@ static const struct {
 	  "System.Threading.Tasks.VoidTaskResult,Program+<>c__DisplayClass0_1+<<Main>b__1>d]::get_Context()"
 	  "[InstrumentedTier]",
 		"System.Runtime.CompilerServices.AsyncTaskMethodBuilder.AsyncStateMachineBox<VoidTaskResult, "
-		"Program.Main.lambda>.get_Context()" },
+		"Program.Main.lambda#1>.get_Context()" },
 	{ "instance void [A] <>f__AnonymousType0`2[System.Int32,System.__Canon]::.ctor(!0,!1)[QuickJitted]",
-		"<>f__AnonymousType0<int, __Canon>.ctor(T0, T1)" },
+		"<>f__AnonymousType0<int, _>.ctor(T0, T1)" },
 	{ "int32 [anonymously hosted] dynamicClass::dynAdd(int32)[Optimized]", "dynamicClass.dynAdd(int)" },
 	{ "void [A] <Module>::Init()[Optimized]", "Init()" },
 };
@@ -89,8 +89,48 @@ static void test_readable(void **state)
 		struct method_name name;
 		struct bytes out = { 0 };
 		assert_true(method_name_parse(names[i].text, strlen(names[i].text), &name));
-		method_name_format(&name, false, &out);
+		method_name_format(&name, METHOD_NAME_LONG, &out);
 		assert_string_equal(bytes_z(&out), names[i].readable);
+		bytes_done(&out);
+	}
+}
+
+static void test_short(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *readable;
+	} shorts[] = {
+		{ "int32 [Shop] Shop.Pricing::Burn(int32)[OptimizedTier1]", "Shop.Pricing.Burn(int)" },
+		{ "void [A] Program::<Main>$(string[])[QuickJitted]", "Program.Main(string[])" },
+		{ "instance void [A] System.Collections.Generic.List`1[System.__Canon]::Add(!0)[OptimizedTier1]",
+			"Generic.List.Add(T0)" },
+		{ "System.Collections.Generic.List`1<System.ValueTuple`2<int32,System.__Canon>>::Add(class System.Text.StringBuilder)",
+			"Generic.List<ValueTuple<int, _>>.Add(StringBuilder)" },
+		{ "instance bool [A] Shop.Web.Orders+Lines`1[System.Int32]::Next()[QuickJitted]", "Web.Orders.Lines<int>.Next()" },
+		{ "instance void [A] A.B.C+<>c__DisplayClass7_1::<System.IDisposable.Dispose>b__12(int32)[QuickJitted]",
+			"B.C.System.IDisposable.Dispose.lambda#12(int)" },
+		{ "instance void [A] A.B.C::System.IDisposable.Dispose()[QuickJitted]", "B.C.IDisposable.Dispose()" },
+		{ "instance int32 [symapp] P2+<AIter>d__4::System.Collections.Generic.IAsyncEnumerator<System.Int32>."
+		  "get_Current()[QuickJitted]",
+			"P2.AIter.IAsyncEnumerator<int>.get_Current()" },
+		{ "bool [A] System.Text.RegularExpressions.Generated.<RegexGenerator_g>FBD7C2__Word_0+Runner::Scan()"
+		  "[OptimizedTier1]",
+			"Generated.Word_0.Runner.Scan()" },
+		{ "void [A] A.B.C::.cctor()[QuickJitted]", "B.C.cctor()" },
+		{ "void [A] <Module>::Init()[Optimized]", "Init()" },
+		/* Names that no compiler makes. */
+		{ ".::.()", "...()" },
+		{ "..A::B()", ".A.B()" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(shorts) / sizeof(shorts[0]); i++) {
+		struct method_name name;
+		struct bytes out = { 0 };
+		assert_true(method_name_parse(shorts[i].text, strlen(shorts[i].text), &name));
+		method_name_format(&name, METHOD_NAME_SHORT, &out);
+		assert_string_equal(bytes_z(&out), shorts[i].readable);
 		bytes_done(&out);
 	}
 }
@@ -115,7 +155,7 @@ static void test_pieces(void **state)
 	assert_span(name.method, name.method_len, "M<X>");
 	assert_span(name.arguments, name.arguments_len, "int32,method void *(bool)");
 	assert_span(name.tier, name.tier_len, "OptimizedTier1OSR");
-	method_name_format(&name, true, &out);
+	method_name_format(&name, METHOD_NAME_RAW, &out);
 	assert_string_equal(bytes_z(&out), "N.T+U.M<X>(int32,method void *(bool))");
 	bytes_done(&out);
 }
@@ -147,7 +187,7 @@ static void test_deep(void **state)
 		bytes_text(&text, ">");
 	bytes_text(&text, ")");
 	assert_true(method_name_parse((const char *)text.data, text.len, &name));
-	method_name_format(&name, false, &out);
+	method_name_format(&name, METHOD_NAME_LONG, &out);
 	assert_true(out.len > 1000 && out.len < 2 * text.len);
 	bytes_done(&text);
 	bytes_done(&out);
@@ -157,6 +197,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_readable),
+		cmocka_unit_test(test_short),
 		cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_not_managed),
 		cmocka_unit_test(test_deep),
