@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "model/heap_graph.h"
 
-#define TEXT_UNITS_MAX (1u << 16)
+#define TEXT_UNITS_MAX (1u << 24) /* the log of PerfView's collector takes up to megabytes */
 #define TYPES_MAX      (1u << 22)
 #define TICKS_1970     INT64_C(621355968000000000)
 
@@ -74,14 +74,24 @@ static bool text_is(struct file *f, const char *text)
 	return take_text(f) && strcmp(bytes_z(&f->text), text) == 0;
 }
 
-/* The begin of an object, with its type described here. */
-static bool begin_object(struct file *f, const char *type)
+/* The type of an object that has begun: described here, or a reference to where it is. */
+static bool begin_type(struct file *f, const char *type)
 {
-	if (cursor_u8(&f->c) != TAG_BEGIN_OBJECT || cursor_u8(&f->c) != TAG_BEGIN_OBJECT ||
-		cursor_u8(&f->c) != TAG_NULL)
+	uint8_t tag = cursor_u8(&f->c);
+
+	if (tag == TAG_REFERENCE) {
+		cursor_skip(&f->c, 4);
+		return !f->c.short_read;
+	}
+	if (tag != TAG_BEGIN_OBJECT || cursor_u8(&f->c) != TAG_NULL)
 		return false;
 	cursor_skip(&f->c, 8); /* versions */
 	return text_is(f, type) && cursor_u8(&f->c) == TAG_END_OBJECT;
+}
+
+static bool begin_object(struct file *f, const char *type)
+{
+	return cursor_u8(&f->c) == TAG_BEGIN_OBJECT && begin_type(f, type);
 }
 
 /* A signed number in groups of 7 bits, the highest first. */
@@ -111,7 +121,7 @@ static int take_types(struct file *f, struct heap_graph *graph, uint32_t **ret_s
 	for (uint32_t i = 0; i < count; i++) {
 		if (!take_text(f))
 			return broken(f, "a type that ends too early");
-		/* Type 0 of the file, UNDEFINED, is ours as any other: nobody has it but nodes that were never seen. */
+		/* Type 0 of the file, UNDEFINED, is a type like the others. Only objects that were never seen use it. */
 		struct heap_type *type = vec_push(&graph->types);
 		if (!type)
 			return -ENOMEM;
@@ -154,8 +164,11 @@ static int take_node(struct file *f, struct heap_graph *graph, const struct node
 	int64_t children = take_compressed(&c);
 	if (c.short_read || size < 0 || children < 0 || (uint64_t)children > cursor_left(&c))
 		return broken(f, "a node that is torn");
+	/* An object that was referred to and never seen has an address only. It is not counted as an object. */
+	bool seen = type || size;
 	/* Item 0 of our types is unused; roots have no place in memory. */
-	int error = heap_graph_add_resolved(graph, cursor_u64(&address), (uint64_t)size, type + 1);
+	int error = heap_graph_add_resolved(
+		graph, seen ? cursor_u64(&address) : 0, (uint64_t)size, type + 1);
 	for (int64_t i = 0; i < children && !error; i++) {
 		int64_t child = (int64_t)index + take_compressed(&c);
 		if (c.short_read || child < 0 || child >= nodes->count)
@@ -202,6 +215,27 @@ static int take_graph(struct file *f, struct heap_graph *graph)
 	return error;
 }
 
+/* Null, or DotNetHeapInfo: the size of all segments, then an object of seven addresses for each. */
+static bool skip_segments(struct file *f)
+{
+	uint8_t tag = cursor_u8(&f->c);
+
+	if (tag == TAG_NULL)
+		return true;
+	if (tag != TAG_BEGIN_OBJECT || !begin_type(f, "DotNetHeapInfo"))
+		return false;
+	cursor_skip(&f->c, 8);
+	uint32_t count = cursor_u32(&f->c);
+	for (uint32_t i = 0; i < count && !f->c.short_read; i++) {
+		if (!begin_object(f, "GCHeapDumpSegment"))
+			return false;
+		cursor_skip(&f->c, 7 * 8);
+		if (cursor_u8(&f->c) != TAG_END_OBJECT)
+			return false;
+	}
+	return cursor_u8(&f->c) == TAG_END_OBJECT && !f->c.short_read;
+}
+
 static void copy_text(const struct file *f, char *out, size_t room)
 {
 	size_t len = f->text.len < room - 1 ? f->text.len : room - 1;
@@ -217,7 +251,7 @@ static void take_origin(struct file *f, struct gcdump_origin *origin)
 	struct gcdump_origin read = { 0 };
 
 	cursor_skip(&f->c, 9); /* 64-bit, two averages */
-	if (cursor_u8(&f->c) != TAG_NULL || cursor_u8(&f->c) != TAG_NULL || !take_text(f))
+	if (cursor_u8(&f->c) != TAG_NULL || !skip_segments(f) || !take_text(f))
 		return;
 	int64_t ticks = (int64_t)cursor_u64(&f->c);
 	if (!take_text(f))

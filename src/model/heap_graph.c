@@ -10,8 +10,8 @@
 #include "base/bytes.h"
 
 #define COUNT_MAX  (UINT32_C(1) << 31)
-#define UNIT       8u /* objects are aligned to it */
-#define BLOCK_SPAN (UINT64_C(1) << 35)
+#define UNIT       4u /* objects of a 32-bit process are aligned to it, others to 8 */
+#define BLOCK_SPAN (UINT64_C(1) << 34)
 #define SPLIT_ROUNDS 8u
 #define BLOCK_GAP  (UINT64_C(1) << 16) /* beyond it another part of the heap may lie between */
 
@@ -104,6 +104,17 @@ static int push_node(struct heap_graph *graph, uint32_t unit, uint64_t size_byte
 	return 0;
 }
 
+static void count_object(struct heap_graph *graph, uint64_t size_bytes, uint32_t type)
+{
+	struct heap_type *row = &graph->types.items[type];
+
+	if (!row->count++)
+		row->first_size = size_bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)size_bytes;
+	row->size_bytes += size_bytes;
+	graph->object_count++;
+	graph->size_bytes += size_bytes;
+}
+
 int heap_graph_add_node(struct heap_graph *graph, uint64_t address, uint64_t size_bytes, uint32_t type,
 	uint64_t edge_count)
 {
@@ -111,7 +122,9 @@ int heap_graph_add_node(struct heap_graph *graph, uint64_t address, uint64_t siz
 
 	if (edge_count > COUNT_MAX || graph->edge_count + edge_count > COUNT_MAX)
 		return -EOVERFLOW;
-	if (!block || address <= block->last || block->count == HEAP_BLOCK_NODES ||
+	/* A block's nodes have consecutive numbers: a node without an address ends it. */
+	if (!block || block->first + block->count != graph->type_low.count ||
+		address <= block->last || block->count == HEAP_BLOCK_NODES ||
 		address - block->last >= BLOCK_GAP || address - block->base >= BLOCK_SPAN ||
 		(address - block->base) % UNIT) {
 		block = vec_push(&graph->blocks);
@@ -127,13 +140,7 @@ int heap_graph_add_node(struct heap_graph *graph, uint64_t address, uint64_t siz
 	block->last = address;
 	block->count++;
 	graph->edge_count += edge_count;
-	graph->object_count++;
-	graph->size_bytes += size_bytes;
-	struct heap_type *row = &graph->types.items[type];
-
-	if (!row->count++)
-		row->first_size = size_bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)size_bytes;
-	row->size_bytes += size_bytes;
+	count_object(graph, size_bytes, type);
 	return 0;
 }
 
@@ -158,9 +165,16 @@ int heap_graph_add_module(struct heap_graph *graph, uint64_t module_id, const ch
 
 int heap_graph_add_resolved(struct heap_graph *graph, uint64_t address, uint64_t size_bytes, uint32_t type)
 {
-	if (!(graph->types.items[type].flags & HEAP_TYPE_ROOT) && address)
+	bool is_root = graph->types.items[type].flags & HEAP_TYPE_ROOT;
+
+	if (!is_root && address)
 		return heap_graph_add_node(graph, address, size_bytes, type, 0);
-	return push_node(graph, 0, size_bytes, type);
+	int error = push_node(graph, 0, size_bytes, type);
+
+	/* Other programs write nodes that have a size and no address. They are objects; nodes with neither are not. */
+	if (!error && !is_root && size_bytes)
+		count_object(graph, size_bytes, type);
+	return error;
 }
 
 int heap_graph_add_resolved_edge(struct heap_graph *graph, uint32_t node)

@@ -6,8 +6,8 @@
  *   heap_graph_resolve(&graph);                                                  addresses become node numbers
  *
  * Made for tens of millions of objects: 14 bytes a node (address, size and first reference 4 each, type 2) and 4 a reference once it is resolved (8 before). Nodes are kept in the order in which they came, which
- * is nearly that of their addresses: a block is a run of nodes with rising addresses, each within 32 GiB of the first, so that an address takes
- * four bytes. References are not keyed: node n owns those from edge_at[n] to edge_at[n + 1].
+ * is nearly that of their addresses: a block is a run of nodes with consecutive numbers and rising addresses, each within 16 GiB of the first, so that
+ * an address takes four bytes. In a foreign file, nodes without an address stand between the objects and belong to no block. References are not keyed: node n owns those from edge_at[n] to edge_at[n + 1].
  *
  * Node 0 is "none". Behind the objects stand the roots as nodes of their own, without address and size, HEAP_ROOT above all of them.
  */
@@ -79,7 +79,7 @@ struct heap_graph {
 	VEC(uint32_t) by_base;          /* blocks in order of address; after heap_graph_resolve() */
 	VEC(struct heap_root) roots;
 	/* Columns of nodes, item 0 unused; node_count includes it. */
-	VEC(uint32_t) address;          /* of the block's base, in units of 8 bytes; 0 for roots */
+	VEC(uint32_t) address;          /* from the block's base, in units of 4 bytes; 0 for roots */
 	VEC(uint16_t) type_low;         /* heap_graph_node_type() */
 	VEC(uint8_t) type_high;         /* as far as there were types beyond the 16 bits: nearly never */
 	VEC(uint32_t) size;             /* bytes; HEAP_SIZE_LARGE: in large_sizes */
