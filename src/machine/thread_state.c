@@ -160,6 +160,34 @@ void thread_state_parse_stack(const char *text, size_t len, char *out, size_t ro
 	out[used] = '\0';
 }
 
+uint64_t thread_state_parse_switches(const char *text, size_t len)
+{
+	static const char *const keys[] = { "voluntary_ctxt_switches:", "nonvoluntary_ctxt_switches:" };
+	const char *end = text + len;
+	uint64_t sum = 0;
+	unsigned found = 0;
+
+	for (const char *line = text; line < end;) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+		const char *stop = newline ? newline : end;
+		for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+			size_t key_len = strlen(keys[i]);
+			if ((size_t)(stop - line) <= key_len || memcmp(line, keys[i], key_len) != 0)
+				continue;
+			const char *at = line + key_len;
+			uint64_t number;
+			while (at < stop && *at == '\t')
+				at++;
+			if (!scan_number(&at, stop, 10, &number))
+				continue;
+			sum += number;
+			found |= 1u << i;
+		}
+		line = stop + 1;
+	}
+	return found == 3 ? sum : 0;
+}
+
 /* What a file about the thread says, in one read. */
 static ssize_t read_file(const struct proc_reader *proc, uint32_t pid, uint32_t tid, const char *file, char *out, size_t room)
 {
@@ -199,6 +227,14 @@ static void read_call(struct proc_reader *proc, uint32_t pid, uint32_t tid, stru
 	}
 }
 
+uint64_t thread_state_switches(const struct proc_reader *proc, uint32_t pid, uint32_t tid)
+{
+	char text[TEXT_ROOM];
+	ssize_t n = read_file(proc, pid, tid, "status", text, sizeof(text));
+
+	return n > 0 ? thread_state_parse_switches(text, (size_t)n) : 0;
+}
+
 int thread_state_read(struct proc_reader *proc, uint32_t pid, uint32_t tid, struct thread_state *ret_state)
 {
 	char text[TEXT_ROOM];
@@ -209,6 +245,7 @@ int thread_state_read(struct proc_reader *proc, uint32_t pid, uint32_t tid, stru
 
 	if (result < 0)
 		return result;
+	ret_state->switches = thread_state_switches(proc, pid, tid);
 	ssize_t n = read_file(proc, pid, tid, "stat", text, sizeof(text));
 	if (n > 0 && proc_parse_stat(text, (size_t)n, &stat))
 		ret_state->state = stat.state;
@@ -222,6 +259,9 @@ int thread_state_read(struct proc_reader *proc, uint32_t pid, uint32_t tid, stru
 	n = read_file(proc, pid, tid, "stack", text, sizeof(text));
 	if (n > 0)
 		thread_state_parse_stack(text, (size_t)n, ret_state->kernel, sizeof(ret_state->kernel));
+	/* It ran while its files were read, so they may disagree. */
+	if (thread_state_switches(proc, pid, tid) != ret_state->switches)
+		ret_state->switches = 0;
 	return 0;
 }
 
@@ -231,6 +271,7 @@ bool thread_state_stands(struct proc_reader *proc, uint32_t pid, const struct th
 	char text[512];
 	ssize_t n = read_file(proc, pid, state->thread.tid, "syscall", text, sizeof(text));
 
-	return n > 0 && thread_state_parse_syscall(text, (size_t)n, &now) && now.syscall == state->syscall &&
-		now.sp == state->sp && now.pc == state->pc;
+	/* A loop comes back to the same call with the same stack pointer, so the switches count. */
+	return n > 0 && thread_state_parse_syscall(text, (size_t)n, &now) && now.syscall == state->syscall && now.sp == state->sp &&
+		now.pc == state->pc && state->switches && thread_state_switches(proc, pid, state->thread.tid) == state->switches;
 }

@@ -53,6 +53,21 @@ static void test_stack(void **unused)
 	assert_string_equal(out, "");
 }
 
+static uint64_t switches(const char *text)
+{
+	return thread_state_parse_switches(text, strlen(text));
+}
+
+static void test_switches(void **unused)
+{
+	(void)unused;
+	assert_true(switches("Name:\tx\nvoluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2\n") == 42);
+	assert_true(switches("voluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2") == 42);
+	assert_true(switches("voluntary_ctxt_switches:\t40\n") == 0); /* one of them alone says nothing */
+	assert_true(switches("voluntary_ctxt_switches:\t\nnonvoluntary_ctxt_switches:\t2\n") == 0);
+	assert_true(switches("") == 0);
+}
+
 static void test_ourselves(void **unused)
 {
 	struct proc_reader proc;
@@ -78,6 +93,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_syscall),
 		cmocka_unit_test(test_stack),
+		cmocka_unit_test(test_switches),
 		cmocka_unit_test(test_ourselves),
 	};
 
