@@ -25,6 +25,7 @@ static int compare_place(const struct dump_thread *a, const struct dump_thread *
 	int order = compare_u64(a->stack, b->stack);
 
 	order = order ? order : compare_u64(a->mode, b->mode);
+	order = order ? order : compare_u64(a->moved, b->moved);
 	order = order ? order : compare_u64(a->syscall, b->syscall);
 	order = order ? order : compare_u64(a->function, b->function);
 	order = order ? order : compare_u64(a->lock, b->lock);

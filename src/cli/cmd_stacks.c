@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "analyze/thread_groups.h"
+#include "analyze/thread_waits.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
@@ -75,7 +76,7 @@ static int watch_signals(struct pollfd *ret_watched, struct diag *diag)
 /* One process, one time. EXIT_FAILED when its managed frames are missing. */
 static int print_dump(const struct stacks_values *values, struct thread_dump *dump, unsigned columns, struct bytes *out)
 {
-	if (thread_groups_make(dump) < 0) {
+	if (thread_waits_find(dump) < 0 || thread_groups_make(dump) < 0) {
 		out->failed = true;
 		return EXIT_FAILED;
 	}

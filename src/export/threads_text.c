@@ -26,12 +26,6 @@ static void add_safe(struct bytes *out, const struct thread_dump *dump, uint32_t
 	text_add_safe(out, text_of(dump, index), strtab_len(&dump->texts, index));
 }
 
-static bool is_managed(const struct dump_frame *frame)
-{
-	return frame->kind == FUNCTION_JIT || frame->kind == FUNCTION_READYTORUN ||
-		(frame->kind == FUNCTION_UNKNOWN && !frame->gap && !frame->module);
-}
-
 static const char *state_words(const struct dump_thread *thread)
 {
 	switch (thread->state) {
@@ -110,61 +104,10 @@ static void add_trust(const struct thread_dump *dump, struct bytes *out)
 	}
 }
 
-/*
- * What a thread waits for, by the methods it waits in: the outermost of these among the topmost frames that are System.Threading's. "" when they do not tell.
- */
-static const char *wait_words(const struct thread_dump *dump, const struct dump_thread *thread)
-{
-	static const struct {
-		const char *method; /* the beginning of its name */
-		const char *words;
-	} waits[] = {
-		{ "System.Threading.Thread.Sleep(", "for its sleep to end" },
-		{ "System.Threading.Thread.Join(", "for a thread to end" },
-		{ "System.Threading.Monitor.Wait(", "for a pulse" },
-		{ "System.Threading.Monitor.", "for a lock" },
-		{ "System.Threading.Lock.", "for a lock" },
-		{ "System.Threading.ReaderWriterLockSlim.", "for a lock" },
-		{ "System.Threading.SpinLock.", "for a lock" },
-		{ "System.Threading.WaitHandle.", "for a handle" },
-		{ "System.Threading.SemaphoreSlim.Wait", "for a semaphore" },
-		{ "System.Threading.ManualResetEventSlim.Wait(", "for an event" },
-		{ "System.Threading.CountdownEvent.Wait(", "for a countdown" },
-		{ "System.Threading.Barrier.", "for a barrier" },
-		{ "System.Threading.Tasks.Task.", "for a task" },
-		{ "System.Threading.Tasks.Task`1", "for a task" },
-		{ "System.Threading.PortableThreadPool.WorkerThread.", "for work (thread pool)" },
-		{ "System.Threading.PortableThreadPool.GateThread.", "for its next look (thread pool)" },
-		{ "System.Threading.PortableThreadPool.WaitThread.", "for handles (thread pool)" },
-		{ "System.Threading.TimerQueue.", "for the next timer" },
-	};
-	uint32_t count;
-	const uint64_t *frames = stack_table_get(&dump->stacks, thread->stack, &count);
-	const char *words = "";
-
-	if (thread->state == 'R' || thread->mode != THREAD_NATIVE)
-		return "";
-	for (uint32_t i = 0; i < count; i++) {
-		const struct dump_frame *frame = &dump->frames.items[frames[i]];
-		const char *name = text_of(dump, frame->name);
-		if (!is_managed(frame))
-			continue;
-		if (strncmp(name, "System.Threading.", 17) != 0)
-			break;
-		for (size_t w = 0; w < sizeof(waits) / sizeof(waits[0]); w++) {
-			if (strncmp(name, waits[w].method, strlen(waits[w].method)) != 0)
-				continue;
-			words = waits[w].words;
-			break;
-		}
-	}
-	return words;
-}
-
 /* "waiting for a task, in futex (futex_do_wait)", "waiting in recvmsg at socket:[17]". */
 static void add_wait(const struct thread_dump *dump, const struct dump_thread *thread, bool alone, struct bytes *out)
 {
-	const char *words = thread->lock ? "" : wait_words(dump, thread); /* of a lock add_lock() says more */
+	const char *words = thread->lock ? "" : text_of(dump, thread->waits_for); /* of a lock add_lock() says more */
 
 	bytes_text(out, state_words(thread));
 	if (thread->state == 'R')
@@ -221,6 +164,8 @@ static void add_group_head(const struct thread_dump *dump, const struct dump_gro
 	}
 	add_wait(dump, first, group->count == 1, out);
 	add_lock(dump, first, out);
+	if (first->moved)
+		bytes_printf(out, "; the frames are of another moment, %s ran in between", group->count > 1 ? "they" : "it");
 	bytes_text(out, "\n");
 	if (group->count == 1)
 		return;
@@ -268,7 +213,7 @@ static bool is_nameless(const struct thread_dump *dump, const struct dump_frame 
 	const char *module = text_of(dump, frame->module);
 	size_t len = strlen(module);
 
-	return frame->module && !is_managed(frame) && strncmp(text_of(dump, frame->name), module, len) == 0 &&
+	return frame->module && !dump_frame_is_managed(frame) && strncmp(text_of(dump, frame->name), module, len) == 0 &&
 		strncmp(text_of(dump, frame->name) + len, "+0x", 3) == 0;
 }
 
@@ -368,7 +313,9 @@ static void json_thread(const struct thread_dump *dump, const struct dump_thread
 	json_z(json, "system_call", text_of(dump, thread->syscall));
 	json_z(json, "waits_at", text_of(dump, thread->object));
 	json_z(json, "kernel_function", text_of(dump, thread->function));
-	json_z(json, "waits_for", wait_words(dump, thread));
+	json_z(json, "waits_for", text_of(dump, thread->waits_for));
+	json_bool(json, "same_moment", !thread->moved);
+	json_bool(json, "idle", thread->idle);
 	json_u64(json, "lock_object", thread->lock);
 	json_u64(json, "lock_owner_tid", thread->lock_owner);
 	json_u64(json, "cpu_ns", thread->cpu_ns);
@@ -419,7 +366,7 @@ void threads_dotnet_stack(const struct thread_dump *dump, struct bytes *out)
 		bytes_text(out, thread->mode == THREAD_MANAGED ? "  CPU_TIME\n" : "  [Native Frames]\n");
 		for (uint32_t i = 0; i < count; i++) {
 			const struct dump_frame *frame = &dump->frames.items[frames[i]];
-			if (!is_managed(frame))
+			if (!dump_frame_is_managed(frame))
 				continue;
 			bytes_text(out, "  ");
 			add_safe(out, dump, frame->module);

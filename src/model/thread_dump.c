@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "model/symbolmap.h"
+
 int thread_dump_init(struct thread_dump *dump)
 {
 	*dump = (struct thread_dump){ 0 };
@@ -36,6 +38,12 @@ uint32_t thread_dump_frame(struct thread_dump *dump, const struct dump_frame *fr
 	uint32_t index = dump->frames.count - 1;
 
 	return map_add(&dump->frame_index, key, index) ? index : 0;
+}
+
+bool dump_frame_is_managed(const struct dump_frame *frame)
+{
+	return frame->kind == FUNCTION_JIT || frame->kind == FUNCTION_READYTORUN ||
+		(frame->kind == FUNCTION_UNKNOWN && !frame->gap && !frame->module);
 }
 
 struct dump_thread *thread_dump_find(struct thread_dump *dump, uint64_t inner_tid)

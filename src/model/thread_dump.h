@@ -35,12 +35,15 @@ struct dump_thread {
 	uint32_t syscall;      /* strtab: it waits in; 0 in none, or not known */
 	uint32_t function;     /* strtab: of the kernel, where it waits; 0 not known */
 	uint32_t object;       /* strtab: what it waits at: "socket:[1234]"; 0 not known */
+	uint32_t waits_for;    /* strtab: "for a lock"; 0 not known: analyze/thread_waits */
 	uint32_t stack;        /* in `stacks`: indexes of `frames`, leaf first */
 	uint32_t managed_count;/* frames of that which are managed */
 	uint32_t lock_owner;   /* tid here; 0: it waits for no lock, or no owner is known */
 	uint64_t lock;         /* object address of the lock it waits for; 0 none seen */
 	uint64_t cpu_ns;       /* used so far */
 	uint8_t mode;          /* enum thread_mode */
+	bool idle;             /* a thread of the runtime that waits for something to do: analyze/thread_waits */
+	bool moved;            /* it waits, but may have run between its managed frames and its state: they are of two moments */
 	char state;            /* R S D T t X Z of /proc; '?' */
 };
 
@@ -74,6 +77,9 @@ void thread_dump_done(struct thread_dump *dump);
 
 /* The number of a frame; 0 when there is no memory. */
 uint32_t thread_dump_frame(struct thread_dump *dump, const struct dump_frame *frame);
+
+/* A method's, compiled at run time or before, or code that the runtime gave no name to. */
+bool dump_frame_is_managed(const struct dump_frame *frame);
 
 /* By the tid as the process sees it; NULL none. Valid until one is added. */
 struct dump_thread *thread_dump_find(struct thread_dump *dump, uint64_t inner_tid);

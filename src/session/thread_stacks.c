@@ -45,6 +45,7 @@
 #define FRAMES_ROOM        512u
 #define STACK_BYTES_MAX    (256u << 10) /* of a thread's stack that are read */
 #define CALL_BYTES         8u           /* before an address: room for a call */
+#define SETTLE_NS          UINT64_C(10000000) /* the sampler ticks each millisecond: ten chances of a sample after /proc was read */
 
 #define EVENT_SAMPLE           0u
 #define EVENT_CONTENTION_START 81u
@@ -58,16 +59,31 @@ struct thread_stacks {
 	uint32_t image_count;
 };
 
-/* What the stream said of a thread. */
-struct seen {
-	uint64_t inner_tid;
+/* A thread's managed frames at one moment. */
+struct moment {
 	uint64_t time_ns;
 	uint64_t lock;
 	uint64_t lock_owner;           /* as the process numbers it */
 	uint32_t stack;                /* in the stream's trace */
+	uint8_t mode;                  /* 0: nothing is known */
+	bool over;                     /* the wait for the lock that it shows has ended: the next sample counts */
+};
+
+/* What the stream said of a thread. */
+struct seen {
+	uint64_t inner_tid;
+	uint64_t looked_ns;            /* when /proc was read for it; 0: it was not yet */
+	struct moment before;          /* the last one before that */
+	struct moment after;           /* the first one since */
 	uint32_t tick;                 /* of the sampler, when it was last seen */
-	uint8_t mode;
-	bool again;                    /* what is known is from before a wait that has ended: the next sample counts */
+};
+
+/* Whether a thread ran while it was looked at: its context switches, beside those in its thread_state. */
+struct steps {
+	uint64_t first;                /* before the session was opened; 0 not known */
+	uint64_t last;                 /* SETTLE_NS after /proc was read; 0 not known, or not read */
+	uint64_t last_ns;              /* just before `last` was read */
+	uint64_t looked_ns;            /* just after the thread's state was read */
 };
 
 struct code_mapping {
@@ -84,6 +100,13 @@ struct walked {
 	uint32_t first;
 	uint32_t count;
 	uint32_t skipped;              /* managed frames that stand before them */
+	struct moment moment;          /* of the managed frames that were found in the stack */
+};
+
+/* A thread's context switches before the session. */
+struct first_steps {
+	uint32_t tid;
+	uint64_t switches;
 };
 
 struct taking {
@@ -99,7 +122,10 @@ struct taking {
 	struct diag broken;
 	VEC(struct seen) seen;
 	struct map seen_index;         /* inner tid -> seen, plus one */
+	VEC(struct first_steps) first;
+	struct map first_index;        /* tid -> first, plus one */
 	VEC(struct thread_state) states;
+	VEC(struct steps) steps;       /* parallel to states */
 	VEC(struct walked) walks;      /* parallel to states */
 	VEC(uint64_t) walked_frames;
 	VEC(struct code_mapping) mappings;
@@ -110,8 +136,11 @@ struct taking {
 	int memory_fd;                 /* while it is looked at */
 	bool sampled;
 	bool looked;                   /* at /proc */
+	bool settled;                  /* the context switches were read again */
+	bool own_clock;                /* its events have another clock than we: it is in a time namespace */
 	bool stopping;
 	uint64_t begin_ns;
+	uint64_t settle_ns;            /* when they are to be */
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -155,6 +184,12 @@ static const struct seen *seen_now(const struct taking *t, uint64_t inner_tid)
 	return seen && t->looked_tick < seen->tick + TICKS_STALE ? seen : NULL;
 }
 
+/* Whether an event is of a time before /proc was read for its thread. What arrived before that is. */
+static bool is_before(const struct taking *t, const struct seen *seen, uint64_t time_ns)
+{
+	return !t->looked || (!t->own_clock && seen->looked_ns && time_ns <= seen->looked_ns);
+}
+
 static void take_sample(struct taking *t, struct seen *seen, const struct event *event)
 {
 	struct cursor c = cursor_of(event->payload, event->payload_size);
@@ -164,13 +199,25 @@ static void take_sample(struct taking *t, struct seen *seen, const struct event 
 	if (seen->tick == t->tick)
 		t->tick++;
 	seen->tick = t->tick;
-	/* The last one before we look at /proc is nearest to what is found there. */
-	if ((t->looked && seen->mode && !seen->again) || c.short_read)
+	if (c.short_read)
 		return;
-	seen->mode = type == 2 ? THREAD_MANAGED : THREAD_NATIVE;
-	seen->again = false;
-	seen->stack = event->stack_index;
-	seen->time_ns = event->time_ns;
+	struct moment moment = {
+		.time_ns = event->time_ns,
+		.stack = event->stack_index,
+		.mode = type == 2 ? THREAD_MANAGED : THREAD_NATIVE,
+	};
+
+	if (!is_before(t, seen, event->time_ns)) {
+		if (!seen->after.mode)
+			seen->after = moment;
+		return;
+	}
+	/* The last one is nearest to what /proc shows. The thread's own events come in other buffers, so the times may cross. */
+	if (event->time_ns < seen->before.time_ns)
+		return;
+	moment.lock = seen->before.lock;
+	moment.lock_owner = seen->before.lock_owner;
+	seen->before = moment;
 }
 
 /* It begins to wait for a lock: the event's own stack says where, and it says who has the lock (.NET 7 and later). */
@@ -184,17 +231,25 @@ static void take_contention(struct taking *t, struct seen *seen, const struct ev
 	uint64_t object = cursor_u64(&c);
 	uint64_t owner = cursor_u64(&c);
 
-	if (c.short_read)
+	if (c.short_read || !is_before(t, seen, event->time_ns))
 		return;
-	seen->lock = object;
-	seen->lock_owner = owner;
 	seen->tick = t->tick;
-	if (event->stack_index) {
-		seen->stack = event->stack_index;
-		seen->time_ns = event->time_ns;
-		seen->mode = THREAD_NATIVE;
-		seen->again = false;
+	seen->before.lock = object;
+	seen->before.lock_owner = owner;
+	if (event->stack_index && event->time_ns >= seen->before.time_ns) {
+		seen->before.stack = event->stack_index;
+		seen->before.time_ns = event->time_ns;
+		seen->before.mode = THREAD_NATIVE;
+		seen->before.over = false;
 	}
+}
+
+static void end_contention(struct taking *t, struct seen *seen, const struct event *event)
+{
+	if (!is_before(t, seen, event->time_ns))
+		return;
+	seen->before.over = seen->before.over || (seen->before.lock && seen->before.time_ns <= event->time_ns);
+	seen->before.lock = seen->before.lock_owner = 0;
 }
 
 static void take_event(struct taking *t, const struct event *event)
@@ -217,8 +272,7 @@ static void take_event(struct taking *t, const struct event *event)
 	} else if (schema->provider_kind == PROVIDER_CLR && schema->event_id == EVENT_CONTENTION_START) {
 		take_contention(t, seen, event);
 	} else if (schema->provider_kind == PROVIDER_CLR && schema->event_id == EVENT_CONTENTION_STOP) {
-		seen->again = seen->lock != 0;
-		seen->lock = seen->lock_owner = 0;
+		end_contention(t, seen, event);
 	}
 }
 
@@ -316,8 +370,10 @@ static void walk(struct taking *t, const struct thread_state *state, struct walk
 	const uint64_t *managed = NULL;
 
 	walked->first = t->walked_frames.count;
-	if (seen)
-		managed = stack_table_get(&t->trace.stacks, seen->stack, &managed_count);
+	if (seen && seen->before.mode && !seen->before.over) {
+		walked->moment = seen->before;
+		managed = stack_table_get(&t->trace.stacks, seen->before.stack, &managed_count);
+	}
 	if (t->memory_fd < 0 || !t->stack || !state->sp || state->state == 'R' || state->sp % 8)
 		return;
 	ssize_t size = target_memory_read(t->memory_fd, state->sp, t->stack, STACK_BYTES_MAX);
@@ -358,24 +414,85 @@ static void walk_all(struct taking *t)
 	t->memory_fd = -1;
 }
 
+static uint64_t first_switches(const struct taking *t, uint32_t tid)
+{
+	uint32_t at = map_get(&t->first_index, tid);
+
+	return at ? t->first.items[at - 1].switches : 0;
+}
+
+/* Read before the session is opened: a thread that has not run when /proc is read has waited at one place all the time. */
+static void read_first_switches(struct taking *t)
+{
+	struct id_list tids = { 0 };
+
+	(void)proc_list_threads(&t->stacks->proc, t->target->pid, &tids); /* gone: then there are none */
+	for (uint32_t i = 0; i < tids.ids.count && i < THREADS_MAX; i++) {
+		struct first_steps *first = vec_push(&t->first);
+		if (!first || !map_put(&t->first_index, tids.ids.items[i], t->first.count))
+			break;
+		first->tid = tids.ids.items[i];
+		first->switches = thread_state_switches(&t->stacks->proc, t->target->pid, first->tid);
+	}
+	vec_done(&tids.ids);
+}
+
+/* What the thread was doing before /proc was read, it did then. */
+static bool stood_before(const struct thread_state *state, const struct steps *steps)
+{
+	return state->switches && steps->first == state->switches;
+}
+
+/* Some thread's frames are not known to be of the moment when /proc was read for it: one more sample could tell. */
+static bool needs_settling(const struct taking *t)
+{
+	for (uint32_t i = 0; i < t->states.count && i < t->steps.count; i++) {
+		const struct thread_state *state = &t->states.items[i];
+		if (state->state != 'R' && seen_now(t, state->thread.inner_tid) && !stood_before(state, &t->steps.items[i]) &&
+			(i >= t->walks.count || !t->walks.items[i].count))
+			return true;
+	}
+	return false;
+}
+
+static void settle(struct taking *t)
+{
+	t->settled = true;
+	for (uint32_t i = 0; i < t->states.count && i < t->steps.count; i++) {
+		t->steps.items[i].last_ns = now_ns();
+		t->steps.items[i].last = thread_state_switches(&t->stacks->proc, t->target->pid, t->states.items[i].thread.tid);
+	}
+}
+
 /* Every thread as it stands now. What has ended meanwhile is not there; that is no failure. */
 static void look(struct taking *t)
 {
 	struct thread_stacks *stacks = t->stacks;
 	struct id_list tids = { 0 };
+	uint64_t sync_ns = t->trace.recording.sync_ns;
 
 	t->looked = true;
+	t->own_clock = sync_ns < t->begin_ns || sync_ns > now_ns();
 	t->looked_tick = t->tick;
 	t->dump->native = true;
 	(void)proc_list_threads(&stacks->proc, t->target->pid, &tids); /* gone: then there are none */
 	for (uint32_t i = 0; i < tids.ids.count && i < THREADS_MAX; i++) {
 		struct thread_state *state = vec_push(&t->states);
-		if (!state)
+		struct steps *steps = vec_push(&t->steps);
+		uint64_t looked_ns = now_ns();
+		if (!state || !steps) {
+			t->states.count -= state != NULL;
 			break;
+		}
 		if (thread_state_read(&stacks->proc, t->target->pid, tids.ids.items[i], state) < 0) {
 			t->states.count--;
+			t->steps.count--;
 			continue;
 		}
+		struct seen *seen = seen_of(t, state->thread.inner_tid);
+		if (seen)
+			seen->looked_ns = looked_ns;
+		*steps = (struct steps){ .first = first_switches(t, state->thread.tid), .looked_ns = now_ns() };
 		if (state->denied)
 			t->dump->native = false;
 	}
@@ -383,6 +500,7 @@ static void look(struct taking *t)
 	(void)proc_read_maps(&stacks->proc, t->target->pid, take_mapping, t); /* without: addresses only */
 	if (!stacks->options.managed_only)
 		walk_all(t);
+	t->settle_ns = needs_settling(t) ? now_ns() + SETTLE_NS : 0;
 }
 
 /* ---- names ---- */
@@ -516,6 +634,19 @@ static void add_frame(struct building *building, uint32_t frame)
 		building->frames[building->count++] = frame;
 }
 
+/*
+ * A method that was replaced while it ran (on-stack replacement) leaves its first body's record below the new one's. The runtime counts the two as one
+ * frame, and a recursive call as two.
+ */
+static bool is_replaced(const struct building *building, uint32_t frame, uint64_t address, const uint64_t *managed, uint32_t managed_count)
+{
+	for (uint32_t i = 0; i < managed_count; i++) {
+		if (managed[i] == address)
+			return false;
+	}
+	return managed_count && building->count && building->frames[building->count - 1] == frame;
+}
+
 static void add_kernel(struct taking *t, const struct thread_state *state, struct building *building)
 {
 	for (const char *at = state->kernel; *at;) {
@@ -545,15 +676,48 @@ static uint32_t frame_at(struct taking *t, uint64_t address, bool leaf, uint64_t
 	return frame ? frame : native_frame(t, address - 1);
 }
 
+/*
+ * The managed frames to show for a thread; NULL: none. *ret_moved: it waits, and nothing proves that it had these frames when /proc was read.
+ * Proofs are its stack, in which they were found, or a sample between two readings of its context switches that are equal.
+ */
+static const struct moment *choose_moment(const struct taking *t, uint32_t number, bool *ret_moved)
+{
+	const struct thread_state *state = &t->states.items[number];
+	const struct steps *steps = &t->steps.items[number];
+	const struct seen *seen = seen_now(t, state->thread.inner_tid);
+	const struct walked *walked = number < t->walks.count && t->walks.items[number].count ? &t->walks.items[number] : NULL;
+	bool usable = seen && seen->before.mode && !seen->before.over;
+
+	*ret_moved = false;
+	if (walked && walked->moment.mode)
+		return &walked->moment;
+	if (usable && stood_before(state, steps))
+		return &seen->before;
+	if (seen && seen->after.mode && !t->own_clock && state->switches && steps->last == state->switches &&
+		seen->after.time_ns >= steps->looked_ns && seen->after.time_ns <= steps->last_ns)
+		return &seen->after;
+	if (walked)
+		return NULL; /* native frames only, from its start */
+	*ret_moved = state->state != 'R';
+	if (usable)
+		return &seen->before;
+	if (seen && seen->after.mode)
+		return &seen->after;
+	*ret_moved = false;
+	return NULL;
+}
+
 static void build_thread(struct taking *t, uint32_t number)
 {
 	const struct thread_state *state = &t->states.items[number];
 	struct walked walked = number < t->walks.count ? t->walks.items[number] : (struct walked){ 0 };
+	bool moved;
+	const struct moment *moment = choose_moment(t, number, &moved);
 	const struct seen *seen = seen_now(t, state->thread.inner_tid);
 	struct building building = { .count = 0 };
 	uint32_t managed_count = 0;
-	const uint64_t *managed = seen ? stack_table_get(&t->trace.stacks, seen->stack, &managed_count) : NULL;
-	uint64_t time_ns = seen ? seen->time_ns : 0;
+	const uint64_t *managed = moment ? stack_table_get(&t->trace.stacks, moment->stack, &managed_count) : NULL;
+	uint64_t time_ns = moment ? moment->time_ns : 0;
 	struct dump_thread *thread = vec_push(&t->dump->threads);
 
 	if (!thread)
@@ -567,12 +731,15 @@ static void build_thread(struct taking *t, uint32_t number)
 	thread->function = add_text(t, state->function);
 	thread->object = add_text(t, state->object);
 	thread->managed_count = managed_count;
-	if (seen) {
-		thread->mode = seen->mode;
-		thread->lock = seen->lock;
-	}
-	/* What computed when it was sampled may wait now: then the two are not one stack. */
-	if (!t->stacks->options.managed_only && (thread->mode != THREAD_MANAGED || walked.count)) {
+	thread->moved = moved;
+	if (moment && !walked.moment.mode)
+		walked.count = 0; /* native frames found without these managed ones */
+	if (moment)
+		thread->mode = moment->mode;
+	if (seen && !moved)
+		thread->lock = seen->before.lock;
+	/* The thread was sampled before or after it began this wait: the two are not one stack. */
+	if (!t->stacks->options.managed_only && !moved && (thread->mode != THREAD_MANAGED || walked.count)) {
 		add_kernel(t, state, &building);
 		if (state->pc)
 			add_frame(&building, native_frame(t, state->pc));
@@ -584,8 +751,12 @@ static void build_thread(struct taking *t, uint32_t number)
 		add_gap(t, &building);
 	for (uint32_t i = 0; i < managed_count && (!walked.count || i < walked.skipped); i++)
 		add_frame(&building, frame_at(t, managed[i], !i, time_ns));
-	for (uint32_t i = 0; i < walked.count; i++)
-		add_frame(&building, frame_at(t, t->walked_frames.items[walked.first + i], false, time_ns));
+	for (uint32_t i = 0; i < walked.count; i++) {
+		uint64_t address = t->walked_frames.items[walked.first + i];
+		uint32_t frame = frame_at(t, address, false, time_ns);
+		if (!is_replaced(&building, frame, address, managed, managed_count))
+			add_frame(&building, frame);
+	}
 	thread->stack = stack_table_intern(&t->dump->stacks, building.frames, building.count);
 }
 
@@ -595,8 +766,8 @@ static void name_owners(struct taking *t)
 		struct dump_thread *thread = &t->dump->threads.items[i];
 		const struct seen *seen = seen_now(t, thread->inner_tid);
 		const struct dump_thread *owner = NULL;
-		if (seen && seen->lock_owner)
-			owner = thread_dump_find(t->dump, seen->lock_owner);
+		if (thread->lock && seen && seen->before.lock == thread->lock && seen->before.lock_owner)
+			owner = thread_dump_find(t->dump, seen->before.lock_owner);
 		if (owner)
 			thread->lock_owner = owner->tid;
 	}
@@ -608,6 +779,8 @@ static void finish(struct taking *t)
 
 	if (!t->looked)
 		look(t);
+	if (t->settle_ns && !t->settled)
+		settle(t);
 	if (t->pipe) {
 		const struct ipc_process_info *info = eventpipe_info(t->pipe);
 		if (info)
@@ -662,6 +835,7 @@ static int begin(struct taking *t)
 	};
 	const struct eventpipe_handler handler = { .bytes = on_bytes, .user = t };
 
+	read_first_switches(t);
 	return eventpipe_new(&door, &options, &handler, now_ns(), &t->pipe);
 }
 
@@ -680,6 +854,10 @@ static void step(struct taking *t, bool interrupted, uint64_t now)
 		return;
 	if (t->sampled && !t->looked)
 		look(t);
+	if (t->settle_ns && !interrupted && now_ns() < t->settle_ns)
+		return;
+	if (t->settle_ns && !t->settled)
+		settle(t);
 	if (!t->sampled && !interrupted && now < t->begin_ns + timeout_ns && eventpipe_state(t->pipe) != EVENTPIPE_HUNG)
 		return;
 	t->stopping = true;
@@ -701,6 +879,8 @@ static bool turn(struct thread_stacks *stacks, struct taking *takings, size_t co
 		fd_count += eventpipe_fds(takings[i].pipe, fds + fd_count);
 		if (own_ns < wake_ns)
 			wake_ns = own_ns;
+		if (takings[i].settle_ns && !takings[i].settled && takings[i].settle_ns < wake_ns)
+			wake_ns = takings[i].settle_ns;
 		open = true;
 	}
 	if (!open)
@@ -733,7 +913,10 @@ static void done(struct taking *t)
 	codemap_done(&t->codemap);
 	vec_done(&t->seen);
 	map_done(&t->seen_index);
+	vec_done(&t->first);
+	map_done(&t->first_index);
 	vec_done(&t->states);
+	vec_done(&t->steps);
 	vec_done(&t->walks);
 	vec_done(&t->walked_frames);
 	vec_done(&t->mappings);

@@ -28,6 +28,25 @@ has out '^    Posed\.Sleep\(\) +Managed$'
 has out '^    System\.Threading\.Thread\.Sleep\(int\) +System\.Private\.CoreLib$'
 has out '^    Program\.Main\(string\[\]\) +Managed$'
 
+# A starved pool: its workers wait for a task, also where the work item itself is System.Threading's code. One is idle: it has no work item on its stack.
+begin starve starve 3
+until_true grep -q starved ready.starve || fail "the pool does not starve"
+code_of "$spoor" stacks -p $starve
+expect_code 0 "stacks of a starved pool"
+[ "$(grep -cE '^3 threads  waiting for a task(,|$)' out)" = 2 ] || fail "$(grep -E 'threads  |TP Worker' out)"
+
+# A thread that is never long in one place: its system call belongs to its frames, or it is said that they are of two moments. The workers do not move.
+code_of "$spoor" stacks -p $starve --json --every 1ms --count 30 --timeout 30s
+expect_code 0 "thirty rounds of a thread that swings"
+sed 's/{"threads":\[/\n/g' out | grep '"name":"Swinger"' >swings
+grep -v '"same_moment":false' swings | grep '"system_call":"read"' | grep -F 'Starved.Nap()' >torn
+[ ! -s torn ] || fail "a read is joined with the frames of a sleep: $(cut -c1-600 torn)"
+# Its endless loop was replaced while it ran; that is one frame.
+! grep -E 'Starved\.Swing\(\)[^}]*\},\{"name":"Starved\.Swing\(\)' swings | cut -c1-600 | grep . || fail "a frame occurs twice"
+workers=$(sed 's/{"threads":\[/\n/g' out | grep -F 'Starved.Block()' | grep -o '"name":".NET TP Worker"[^}]*"same_moment":true' | wc -l)
+[ "$workers" = 90 ] || fail "$workers of 90 blocked workers are of one moment"
+kill -9 $starve
+
 # The same for programs, and what /proc adds where we may look.
 code_of "$spoor" stacks -p $posed --json
 expect_code 0 "stacks --json"

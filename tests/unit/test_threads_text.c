@@ -100,6 +100,27 @@ static void test_text(void **state)
 	thread_dump_done(&dump);
 }
 
+/* Frames of one moment and a wait of another are not one statement. */
+static void test_moved(void **state)
+{
+	struct thread_dump dump;
+	struct bytes out = { 0 };
+
+	(void)state;
+	fill(&dump);
+	dump.threads.items[1].moved = true;
+	assert_int_equal(thread_groups_make(&dump), 0);
+	assert_int_equal(dump.groups.count, 5);
+	threads_text(&dump, 0, &out);
+	assert_non_null(strstr(bytes_z(&out), "\n12 b  waiting in futex; the frames are of another moment, it ran in between\n    Shop.Park()"));
+	bytes_reset(&out);
+	threads_json(&dump, &out);
+	assert_non_null(strstr(bytes_z(&out), "\"name\":\"b\",\"state\":\"S\",\"mode\":\"native\",\"system_call\":\"futex\",\"waits_at\":\"\","
+					      "\"kernel_function\":\"\",\"waits_for\":\"\",\"same_moment\":false,\"idle\":false,"));
+	bytes_done(&out);
+	thread_dump_done(&dump);
+}
+
 /* A small terminal: the middle of long names is left out, nothing else. */
 static void test_narrow(void **state)
 {
@@ -128,6 +149,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_moved),
 		cmocka_unit_test(test_narrow),
 	};
 

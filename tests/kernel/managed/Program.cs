@@ -19,6 +19,10 @@
 //   Managed threads MS    threads to look at: four parked on one event (Parked 0..3), "Owner" that sleeps inside a lock, "Waiter 0" and "Waiter 1" that
 //                         ask for that lock again and again, "Sleeper", "Reader" that reads a pipe nobody writes to, "Spinner" that computes
 //
+//   Managed starve N      the pool's first N workers wait for a task that never ends, called directly (all their frames are System.Threading's);
+//                         after them N in Starved.Block; "starved" is printed when all 2 N wait. Thread "Swinger" sleeps a millisecond in
+//                         Starved.Nap, then waits in Starved.Read for a byte that "Feeder" writes each two
+//
 //   Managed events N      when the file ./go is there: throws N exceptions, N / 10 of them on a second thread, collects N / 10 times, and says what
 //                         it has counted of both itself: "thrown X collected Y"; ends when ./end is there
 //   Managed throws MS     throws as fast as it can from when ./go is there, then as events
@@ -60,6 +64,9 @@ switch (args[0])
         break;
     case "threads":
         Posed.Run(ms);
+        break;
+    case "starve":
+        Starved.Run(ms);
         break;
     case "dynamic":
         Made.Run(ms, Made.Dynamic);
@@ -290,6 +297,61 @@ static class Posed
         Console.WriteLine("posed");
         Thread.Sleep(ms);
         over = true;
+    }
+}
+
+static class Starved
+{
+    static readonly TaskCompletionSource<int> never = new();
+    static readonly System.IO.Pipes.AnonymousPipeServerStream sink = new(System.IO.Pipes.PipeDirection.Out);
+    static readonly System.IO.Pipes.AnonymousPipeClientStream source = new(System.IO.Pipes.PipeDirection.In, sink.ClientSafePipeHandle);
+    static int waiting;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Block()
+    {
+        Interlocked.Increment(ref waiting);
+        GC.KeepAlive(never.Task.Result);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Nap() => Thread.Sleep(1);
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Read() => source.ReadByte();
+
+    static void Swing()
+    {
+        for (;;)
+        {
+            Nap();
+            Read();
+        }
+    }
+
+    static void Feed()
+    {
+        for (;;)
+        {
+            Thread.Sleep(2);
+            sink.WriteByte(1);
+        }
+    }
+
+    public static void Run(int count)
+    {
+        new Thread(Swing) { Name = "Swinger", IsBackground = true }.Start();
+        new Thread(Feed) { Name = "Feeder", IsBackground = true }.Start();
+        ThreadPool.SetMinThreads(2 * count + 2, 1);
+        for (int i = 0; i < count; i++)
+            Task.Run(never.Task.Wait);
+        for (int i = 0; i < count; i++)
+            Task.Run(Block);
+        while (Volatile.Read(ref waiting) < count)
+            Thread.Sleep(1);
+        Thread.Sleep(100);
+        Console.WriteLine("starved");
+        Thread.Sleep(Timeout.Infinite);
     }
 }
 
