@@ -26,6 +26,7 @@ static int compare_place(const struct dump_thread *a, const struct dump_thread *
 
 	order = order ? order : compare_u64(a->mode, b->mode);
 	order = order ? order : compare_u64(a->moved, b->moved);
+	order = order ? order : compare_u64(a->idle, b->idle);
 	order = order ? order : compare_u64(a->syscall, b->syscall);
 	order = order ? order : compare_u64(a->function, b->function);
 	order = order ? order : compare_u64(a->lock, b->lock);
@@ -47,8 +48,9 @@ static int compare_groups(const void *left, const void *right)
 {
 	const struct item *a = left;
 	const struct item *b = right;
-	int order = compare_u64(b->thread->managed_count > 0, a->thread->managed_count > 0);
+	int order = compare_u64(a->thread->idle, b->thread->idle);
 
+	order = order ? order : compare_u64(b->thread->managed_count > 0, a->thread->managed_count > 0);
 	order = order ? order : compare_u64(b->count, a->count);
 	return order ? order : compare_u64(a->thread->tid, b->thread->tid);
 }

@@ -217,44 +217,60 @@ static bool is_nameless(const struct thread_dump *dump, const struct dump_frame 
 		strncmp(text_of(dump, frame->name) + len, "+0x", 3) == 0;
 }
 
-/* How many nameless frames of one file stand here, one below the other. */
-static uint32_t count_nameless(const struct thread_dump *dump, const uint64_t *frames, uint32_t count)
+/* How many frames from here on are one line: of the kernel, or without names and of one file. */
+static uint32_t count_folded(const struct thread_dump *dump, const uint64_t *frames, uint32_t count)
 {
-	uint32_t n = 0;
+	const struct dump_frame *first = &dump->frames.items[frames[0]];
+	bool kernel = first->kind == FUNCTION_KERNEL;
+	uint32_t n = 1;
 
-	while (n < count && is_nameless(dump, &dump->frames.items[frames[n]]) &&
-		dump->frames.items[frames[n]].module == dump->frames.items[frames[0]].module)
-		n++;
+	if (!kernel && !is_nameless(dump, first))
+		return 1;
+	for (; n < count; n++) {
+		const struct dump_frame *frame = &dump->frames.items[frames[n]];
+		if (kernel ? frame->kind != FUNCTION_KERNEL : frame->module != first->module || !is_nameless(dump, frame))
+			break;
+	}
 	return n;
 }
 
-static void add_frames(const struct thread_dump *dump, uint32_t stack, unsigned columns, struct bytes *out)
+static void add_folded(const struct thread_dump *dump, const struct dump_frame *first, uint32_t count, struct bytes *out)
+{
+	bytes_printf(out, "[%" PRIu32 " frames of ", count);
+	if (first->kind == FUNCTION_KERNEL) {
+		bytes_text(out, "the kernel]\n");
+		return;
+	}
+	add_safe(out, dump, first->module);
+	bytes_text(out, " without symbols]\n");
+}
+
+static void add_frames(const struct thread_dump *dump, uint32_t stack, const struct threads_text_options *options, struct bytes *out)
 {
 	uint32_t count;
 	const uint64_t *frames = stack_table_get(&dump->stacks, stack, &count);
 	size_t width = 0;
+	uint32_t folded;
 
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count; i += folded) {
 		const struct dump_frame *frame = &dump->frames.items[frames[i]];
 		size_t own = text_columns(text_of(dump, frame->name), strtab_len(&dump->texts, frame->name));
-		if (own > width && frame->module)
+		folded = options->whole ? 1 : count_folded(dump, frames + i, count - i);
+		if (own > width && frame->module && folded == 1)
 			width = own;
 	}
 	if (width > NAME_COLUMNS_MAX)
 		width = NAME_COLUMNS_MAX;
-	size_t room = columns > 60 ? columns - 30 : columns ? 30 : 0;
+	size_t room = options->columns > 60 ? options->columns - 30 : options->columns ? 30 : 0;
 
 	if (room && width > room)
 		width = room;
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count; i += folded) {
 		const struct dump_frame *frame = &dump->frames.items[frames[i]];
-		uint32_t nameless = count_nameless(dump, frames + i, count - i);
+		folded = options->whole ? 1 : count_folded(dump, frames + i, count - i);
 		bytes_text(out, "    ");
-		if (nameless > 1) {
-			bytes_printf(out, "[%" PRIu32 " frames of ", nameless);
-			add_safe(out, dump, frame->module);
-			bytes_text(out, " without symbols]\n");
-			i += nameless - 1;
+		if (folded > 1) {
+			add_folded(dump, frame, folded, out);
 			continue;
 		}
 		size_t used = add_name(dump, frame->name, room, out);
@@ -266,15 +282,62 @@ static void add_frames(const struct thread_dump *dump, uint32_t stack, unsigned 
 	}
 }
 
-void threads_text(struct thread_dump *dump, unsigned columns, struct bytes *out)
+/* "12 idle threads of the runtime: 4 .NET TP Worker, .NET TP Gate". Their groups are the last ones, from `first` on. */
+static void add_idle(const struct thread_dump *dump, uint32_t first, struct bytes *out)
+{
+	struct {
+		uint32_t name;
+		uint32_t count;
+	} names[MEMBERS_SHOWN];
+	uint32_t name_count = 0;
+	uint32_t threads = 0;
+	uint32_t others = 0;
+
+	for (uint32_t m = dump->groups.items[first].first; m < dump->members.count; m++, threads++) {
+		uint32_t name = dump->threads.items[dump->members.items[m]].name;
+		uint32_t n = 0;
+		while (n < name_count && names[n].name != name)
+			n++;
+		if (n < name_count) {
+			names[n].count++;
+		} else if (n < MEMBERS_SHOWN) {
+			names[n].name = name;
+			names[n].count = 1;
+			name_count++;
+		} else {
+			others++;
+		}
+	}
+	bytes_text(out, "\n");
+	text_add_count(out, threads);
+	bytes_printf(out, " idle thread%s of the runtime: ", threads == 1 ? "" : "s");
+	for (uint32_t n = 0; n < name_count; n++) {
+		bytes_text(out, n ? ", " : "");
+		if (names[n].count > 1) {
+			text_add_count(out, names[n].count);
+			bytes_text(out, " ");
+		}
+		add_safe(out, dump, names[n].name);
+	}
+	if (others)
+		bytes_printf(out, ", and %" PRIu32 " more", others);
+	bytes_text(out, " (--whole shows them)\n");
+}
+
+void threads_text(struct thread_dump *dump, const struct threads_text_options *options, struct bytes *out)
 {
 	add_head(dump, out);
 	add_trust(dump, out);
 	for (uint32_t g = 0; g < dump->groups.count; g++) {
 		const struct dump_group *group = &dump->groups.items[g];
+		const struct dump_thread *thread = &dump->threads.items[dump->members.items[group->first]];
+		if (thread->idle && !options->whole) {
+			add_idle(dump, g, out);
+			break;
+		}
 		bytes_text(out, "\n");
 		add_group_head(dump, group, out);
-		add_frames(dump, dump->threads.items[dump->members.items[group->first]].stack, columns, out);
+		add_frames(dump, thread->stack, options, out);
 	}
 }
 

@@ -4,11 +4,18 @@
 #ifndef SPOOR_EXPORT_THREADS_TEXT_H
 #define SPOOR_EXPORT_THREADS_TEXT_H
 
+#include <stdbool.h>
+
 struct bytes;
 struct thread_dump;
 
-/* Grouped (analyze/thread_groups). `columns` of the terminal; 0: do not cut. */
-void threads_text(struct thread_dump *dump, unsigned columns, struct bytes *out);
+struct threads_text_options {
+	unsigned columns; /* of the terminal; 0: do not cut */
+	bool whole;       /* every frame and idle threads of the runtime; else several frames of the kernel, or of a file without symbols, are one line */
+};
+
+/* Grouped (analyze/thread_groups). */
+void threads_text(struct thread_dump *dump, const struct threads_text_options *options, struct bytes *out);
 
 /* One JSON object in a line; its members are documented in spoor-stacks(1) and only added to. */
 void threads_json(const struct thread_dump *dump, struct bytes *out);

@@ -60,6 +60,8 @@ static void fill(struct thread_dump *dump)
 	waiter->lock_owner = 10;
 }
 
+static const struct threads_text_options plain = { 0 };
+
 static void test_groups(void **state)
 {
 	struct thread_dump dump;
@@ -83,7 +85,7 @@ static void test_text(void **state)
 	(void)state;
 	fill(&dump);
 	assert_int_equal(thread_groups_make(&dump), 0);
-	threads_text(&dump, 0, &out);
+	threads_text(&dump, &plain, &out);
 	const char *text = bytes_z(&out);
 	assert_non_null(strstr(text, "shop\\x1b (7), 00:00:00 UTC: 5 threads, 4 with managed frames, 4 different stacks\nwhole, in 100 ms\n"));
 	assert_non_null(strstr(text, "\n2 threads  waiting in futex\n  11 a, 12 b\n    Shop.Park()  Shop\n    Shop.Main()  Shop\n"));
@@ -100,6 +102,40 @@ static void test_text(void **state)
 	thread_dump_done(&dump);
 }
 
+/* What says little is one line each, unless the whole is asked for. JSON always has it. */
+static void test_folded(void **state)
+{
+	struct thread_dump dump;
+	struct bytes out = { 0 };
+
+	(void)state;
+	fill(&dump);
+	const uint64_t frames[] = { frame(&dump, "futex_do_wait", "kernel", FUNCTION_KERNEL), frame(&dump, "do_syscall_64", "kernel", FUNCTION_KERNEL),
+		frame(&dump, "wait", "libc.so.6", FUNCTION_NATIVE), frame(&dump, "libx.so+0x10", "libx.so", FUNCTION_NATIVE),
+		frame(&dump, "libx.so+0x20", "libx.so", FUNCTION_NATIVE), frame(&dump, "liby.so+0x30", "liby.so", FUNCTION_NATIVE) };
+	uint32_t stack = stack_table_intern(&dump.stacks, frames, 6);
+	thread(&dump, 40, "mine", stack)->managed_count = 0;
+	for (uint32_t i = 0; i < 12; i++)
+		thread(&dump, 41 + i, i < 10 ? ".NET TP Worker" : ".NET TP Gate", stack)->idle = true;
+	assert_int_equal(thread_groups_make(&dump), 0);
+	threads_text(&dump, &plain, &out);
+	assert_non_null(strstr(bytes_z(&out), "\n40 mine  waiting in futex\n    [2 frames of the kernel]\n    wait          libc.so.6\n"
+					      "    [2 frames of libx.so without symbols]\n    liby.so+0x30  liby.so\n"));
+	assert_non_null(strstr(bytes_z(&out), "\n\n12 idle threads of the runtime: 10 .NET TP Worker, 2 .NET TP Gate (--whole shows them)\n"));
+	bytes_reset(&out);
+	threads_text(&dump, &(struct threads_text_options){ .whole = true }, &out);
+	assert_non_null(strstr(bytes_z(&out), "\n    do_syscall_64  kernel\n"));
+	assert_non_null(strstr(bytes_z(&out), "\n    libx.so+0x20   libx.so\n"));
+	assert_non_null(strstr(bytes_z(&out), "\n12 threads  waiting in futex\n"));
+	assert_null(strstr(bytes_z(&out), "idle"));
+	bytes_reset(&out);
+	threads_json(&dump, &out);
+	assert_non_null(strstr(bytes_z(&out), "\"name\":\"libx.so+0x20\""));
+	assert_non_null(strstr(bytes_z(&out), "\"tid\":52,"));
+	bytes_done(&out);
+	thread_dump_done(&dump);
+}
+
 /* Frames of one moment and a wait of another are not one statement. */
 static void test_moved(void **state)
 {
@@ -111,7 +147,7 @@ static void test_moved(void **state)
 	dump.threads.items[1].moved = true;
 	assert_int_equal(thread_groups_make(&dump), 0);
 	assert_int_equal(dump.groups.count, 5);
-	threads_text(&dump, 0, &out);
+	threads_text(&dump, &plain, &out);
 	assert_non_null(strstr(bytes_z(&out), "\n12 b  waiting in futex; the frames are of another moment, it ran in between\n    Shop.Park()"));
 	bytes_reset(&out);
 	threads_json(&dump, &out);
@@ -135,7 +171,7 @@ static void test_narrow(void **state)
 	const uint64_t frames[] = { frame(&dump, name, "Shop", FUNCTION_JIT) };
 	thread(&dump, 1, "main", stack_table_intern(&dump.stacks, frames, 1));
 	assert_int_equal(thread_groups_make(&dump), 0);
-	threads_text(&dump, 70, &out);
+	threads_text(&dump, &(struct threads_text_options){ .columns = 70 }, &out);
 	const char *line = strstr(bytes_z(&out), "    xxx");
 	assert_non_null(line);
 	assert_int_equal(strcspn(line, "\n"), 4 + 40 + 2 + 2 + 4); /* 40 columns, of which the mark takes three bytes */
@@ -149,6 +185,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_folded),
 		cmocka_unit_test(test_moved),
 		cmocka_unit_test(test_narrow),
 	};
