@@ -35,6 +35,7 @@ struct stacks_values {
 	uint64_t timeout_ns;
 	bool dotnet_stack;
 	bool managed;
+	bool long_names;
 	bool whole;
 	bool json;
 };
@@ -47,6 +48,7 @@ const struct option stacks_options[] = {
 		INTO(struct stacks_values, count) },
 	{ 0, "managed", NULL, "managed frames only, as any user of the process may ask for", OPTION_FLAG,
 		INTO(struct stacks_values, managed) },
+	{ 0, "long", NULL, "whole names: namespaces too", OPTION_FLAG, INTO(struct stacks_values, long_names) },
 	{ 0, "whole", NULL, "every frame of the kernel and of files without symbols, and idle threads of the runtime", OPTION_FLAG,
 		INTO(struct stacks_values, whole) },
 	{ 0, "timeout", "TIME", "give a runtime so long to answer (5s)", OPTION_DURATION,
@@ -88,7 +90,7 @@ static int print_dump(const struct stacks_values *values, struct thread_dump *du
 	else if (values->dotnet_stack)
 		threads_dotnet_stack(dump, out);
 	else
-		threads_text(dump, &(struct threads_text_options){ .columns = columns, .whole = values->whole }, out);
+		threads_text(dump, &(struct threads_text_options){ .columns = columns, .long_names = values->long_names, .whole = values->whole }, out);
 	if (!dump->unsampled_reason)
 		return EXIT_DONE;
 	words_say("the runtime of %s (%u) tells no managed frames: %s", strtab_get(&dump->texts, dump->name), dump->pid,

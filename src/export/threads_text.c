@@ -245,6 +245,11 @@ static void add_folded(const struct thread_dump *dump, const struct dump_frame *
 	bytes_text(out, " without symbols]\n");
 }
 
+static uint32_t shown_name(const struct dump_frame *frame, const struct threads_text_options *options)
+{
+	return frame->short_name && !options->long_names ? frame->short_name : frame->name;
+}
+
 static void add_frames(const struct thread_dump *dump, uint32_t stack, const struct threads_text_options *options, struct bytes *out)
 {
 	uint32_t count;
@@ -254,7 +259,7 @@ static void add_frames(const struct thread_dump *dump, uint32_t stack, const str
 
 	for (uint32_t i = 0; i < count; i += folded) {
 		const struct dump_frame *frame = &dump->frames.items[frames[i]];
-		size_t own = text_columns(text_of(dump, frame->name), strtab_len(&dump->texts, frame->name));
+		size_t own = text_columns(text_of(dump, shown_name(frame, options)), strtab_len(&dump->texts, shown_name(frame, options)));
 		folded = options->whole ? 1 : count_folded(dump, frames + i, count - i);
 		if (own > width && frame->module && folded == 1)
 			width = own;
@@ -273,7 +278,7 @@ static void add_frames(const struct thread_dump *dump, uint32_t stack, const str
 			add_folded(dump, frame, folded, out);
 			continue;
 		}
-		size_t used = add_name(dump, frame->name, room, out);
+		size_t used = add_name(dump, shown_name(frame, options), room, out);
 		if (frame->module) {
 			bytes_printf(out, "%*s  ", used < width ? (int)(width - used) : 0, "");
 			add_safe(out, dump, frame->module);

@@ -11,6 +11,7 @@ struct thread_dump;
 
 struct threads_text_options {
 	unsigned columns; /* of the terminal; 0: do not cut */
+	bool long_names;
 	bool whole;       /* every frame and idle threads of the runtime; else several frames of the kernel, or of a file without symbols, are one line */
 };
 

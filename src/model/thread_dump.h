@@ -23,6 +23,7 @@ enum thread_mode {
 
 struct dump_frame {
 	uint32_t name;    /* strtab: readable; "0x7f..." when there is none */
+	uint32_t short_name; /* strtab: a method's, without all but the last part of its namespace; 0: as `name` */
 	uint32_t module;  /* strtab: "Shop", "libc.so.6", "kernel"; 0 unknown */
 	uint8_t kind;     /* enum function_kind */
 	bool gap;         /* stands for frames that are not known */

@@ -517,6 +517,18 @@ static uint32_t unnamed(struct taking *t, uint64_t address)
 	return add_text(t, bytes_z(&t->text));
 }
 
+/* The long name into the scratch, and the short one as a text of the dump. */
+static uint32_t add_method(struct taking *t, const struct method_name *name)
+{
+	bytes_reset(&t->text);
+	method_name_format(name, METHOD_NAME_SHORT, &t->text);
+	uint32_t short_name = add_text(t, bytes_z(&t->text));
+
+	bytes_reset(&t->text);
+	method_name_format(name, METHOD_NAME_LONG, &t->text);
+	return short_name;
+}
+
 /* A managed frame; 0: the address is in no method's code. */
 static uint32_t managed_frame(struct taking *t, uint64_t address, uint64_t time_ns)
 {
@@ -531,7 +543,7 @@ static uint32_t managed_frame(struct taking *t, uint64_t address, uint64_t time_
 	codemap_symbol_text(&t->codemap, code, true, &raw);
 	bytes_reset(&t->text);
 	if (method_name_parse(bytes_z(&raw), raw.len, &name))
-		method_name_format(&name, METHOD_NAME_LONG, &t->text);
+		frame.short_name = add_method(t, &name);
 	else
 		bytes_text(&t->text, bytes_z(&raw));
 	const char *module = codemap_assembly(&t->codemap, code->module_id, &module_len);
@@ -598,7 +610,7 @@ static uint32_t native_frame(struct taking *t, uint64_t address)
 	if (!answer.found || !answer.name)
 		bytes_printf(&t->text, "%s+0x%" PRIx64, name, offset);
 	else if (managed && method_name_parse(answer.name, strlen(answer.name), &method))
-		method_name_format(&method, METHOD_NAME_LONG, &t->text);
+		frame.short_name = add_method(t, &method);
 	else
 		bytes_text(&t->text, answer.name);
 	free(answer.name);

@@ -25,7 +25,7 @@ has out '^[0-9]+ Sleeper  waiting for its sleep to end(,|$)'
 has out '^    Posed\.Hold\(\) +Managed$'
 has out '^    Posed\.Want\(\) +Managed$'
 has out '^    Posed\.Sleep\(\) +Managed$'
-has out '^    System\.Threading\.Thread\.Sleep\(int\) +System\.Private\.CoreLib$'
+has out '^    Threading\.Thread\.Sleep\(int\) +System\.Private\.CoreLib$'
 has out '^    Program\.Main\(string\[\]\) +Managed$'
 
 # A starved pool: its workers wait for a task, also where the work item itself is System.Threading's code. One is idle: it has no work item on its stack.

@@ -102,7 +102,7 @@ static void test_text(void **state)
 	thread_dump_done(&dump);
 }
 
-/* What says little is one line each, unless the whole is asked for. JSON always has it. */
+/* Frames and threads that say little are one line each without --whole. JSON always has them. */
 static void test_folded(void **state)
 {
 	struct thread_dump dump;
@@ -132,6 +132,36 @@ static void test_folded(void **state)
 	threads_json(&dump, &out);
 	assert_non_null(strstr(bytes_z(&out), "\"name\":\"libx.so+0x20\""));
 	assert_non_null(strstr(bytes_z(&out), "\"tid\":52,"));
+	bytes_done(&out);
+	thread_dump_done(&dump);
+}
+
+static void test_short_names(void **state)
+{
+	struct thread_dump dump;
+	struct bytes out = { 0 };
+
+	(void)state;
+	assert_int_equal(thread_dump_init(&dump), 0);
+	const struct dump_frame named = {
+		.name = strtab_add_z(&dump.texts, "Shop.Api.Orders.Get()"),
+		.short_name = strtab_add_z(&dump.texts, "Api.Orders.Get()"),
+		.module = strtab_add_z(&dump.texts, "Shop"),
+		.kind = FUNCTION_JIT,
+	};
+	const uint64_t frames[] = { thread_dump_frame(&dump, &named) };
+	thread(&dump, 1, "main", stack_table_intern(&dump.stacks, frames, 1));
+	assert_int_equal(thread_groups_make(&dump), 0);
+	threads_text(&dump, &plain, &out);
+	assert_non_null(strstr(bytes_z(&out), "\n    Api.Orders.Get()  Shop\n"));
+	bytes_reset(&out);
+	threads_text(&dump, &(struct threads_text_options){ .long_names = true }, &out);
+	assert_non_null(strstr(bytes_z(&out), "\n    Shop.Api.Orders.Get()  Shop\n"));
+	bytes_reset(&out);
+	threads_json(&dump, &out);
+	threads_dotnet_stack(&dump, &out);
+	assert_null(strstr(bytes_z(&out), "\"Api.Orders"));
+	assert_null(strstr(bytes_z(&out), "!Api.Orders"));
 	bytes_done(&out);
 	thread_dump_done(&dump);
 }
@@ -185,6 +215,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_short_names),
 		cmocka_unit_test(test_folded),
 		cmocka_unit_test(test_moved),
 		cmocka_unit_test(test_narrow),
