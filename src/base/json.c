@@ -29,7 +29,7 @@ static void add_quoted(struct bytes *out, const char *text, size_t len)
 			bytes_text(out, "\\n");
 		else if (c == '\t')
 			bytes_text(out, "\\t");
-		else if (c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029)
+		else if (text_is_control(c))
 			bytes_printf(out, "\\u%04x", (unsigned)c);
 		else
 			bytes_add(out, one, text_put_char(one, c));
@@ -108,7 +108,17 @@ void json_f64(struct json *j, const char *name, double value)
 		return;
 	}
 	begin_value(j, name);
-	bytes_printf(j->out, "%.9g", value);
+	text_add_f64(j->out, value);
+}
+
+void json_f32(struct json *j, const char *name, float value)
+{
+	if (!isfinite(value)) {
+		json_null(j, name);
+		return;
+	}
+	begin_value(j, name);
+	text_add_f32(j->out, value);
 }
 
 void json_bool(struct json *j, const char *name, bool value)

@@ -83,12 +83,10 @@ size_t text_put_hex(char *out, const uint8_t *bytes, size_t size)
 	return 2 * size;
 }
 
-/* Characters that move the cursor, break a line or turn the direction of writing. */
-static bool is_control(uint32_t c)
+bool text_is_control(uint32_t c)
 {
-	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x2028 || c == 0x2029 ||
-		(c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x200e ||
-		c == 0x200f || c == 0xfeff;
+	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x61c || c == 0x200e || c == 0x200f || c == 0x2028 || c == 0x2029 ||
+		(c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb);
 }
 
 /* One character as shown: at most 8 bytes. */
@@ -96,7 +94,7 @@ static size_t put_safe(char *out, uint32_t c)
 {
 	static const char hex[] = "0123456789abcdef";
 
-	if (!is_control(c))
+	if (!text_is_control(c))
 		return text_put_char(out, c);
 	const char *letter = c == '\n' ? "\\n" : c == '\t' ? "\\t" : c == '\r' ? "\\r" : NULL;
 
@@ -145,6 +143,11 @@ void text_add_safe(struct bytes *out, const char *text, size_t len)
 	}
 }
 
+void text_add_safe_z(struct bytes *out, const char *text)
+{
+	text_add_safe(out, text, strlen(text));
+}
+
 void text_add_utf16(struct bytes *out, const uint8_t *units, size_t unit_count)
 {
 	for (size_t i = 0; i < unit_count; i++) {
@@ -188,7 +191,7 @@ void text_add_xml(struct bytes *out, const char *text, size_t len)
 			bytes_text(out, "&quot;");
 		else if (c == '\'')
 			bytes_text(out, "&#39;");
-		else if (is_control(c) || c == 0xfffe || c == 0xffff)
+		else if (text_is_control(c) || c == 0xfffe || c == 0xffff)
 			bytes_text(out, "\xef\xbf\xbd");
 		else
 			bytes_add(out, one, text_put_char(one, c));
@@ -267,6 +270,49 @@ void text_add_count(struct bytes *out, uint64_t count)
 			bytes_u8(out, ',');
 		bytes_u8(out, (uint8_t)digits[i]);
 	}
+}
+
+#define WHOLE_MAX 9007199254740992.0 /* 2^53: whole numbers up to it are exact */
+
+/* False: the value needs digits of its type. */
+static bool add_plain(struct bytes *out, double value)
+{
+	if (!isfinite(value))
+		bytes_text(out, isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
+	else if (value == floor(value) && fabs(value) < WHOLE_MAX)
+		bytes_printf(out, "%.0f", value);
+	else
+		return false;
+	return true;
+}
+
+void text_add_f64(struct bytes *out, double value)
+{
+	char text[40];
+
+	if (add_plain(out, value))
+		return;
+	/* 15 digits are always exact in a double; 17 always suffice. The program never leaves the locale "C". */
+	for (int digits = 15; digits <= 17; digits++) {
+		(void)snprintf(text, sizeof(text), "%.*g", digits, value); /* fits */
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	bytes_text(out, text);
+}
+
+void text_add_f32(struct bytes *out, float value)
+{
+	char text[40];
+
+	if (add_plain(out, (double)value))
+		return;
+	for (int digits = 6; digits <= 9; digits++) {
+		(void)snprintf(text, sizeof(text), "%.*g", digits, (double)value); /* fits */
+		if (strtof(text, NULL) == value)
+			break;
+	}
+	bytes_text(out, text);
 }
 
 bool text_parse_u64(const char *text, uint64_t *ret_value)

@@ -22,14 +22,18 @@ size_t text_put_char(char *out, uint32_t c);
 /* Bytes as lower-case hexadecimal into `out` (room for 2 * size, no NUL is added); the number of digits. */
 size_t text_put_hex(char *out, const uint8_t *bytes, size_t size);
 
+/* Whether a terminal obeys the character instead of showing it: C0, DEL, C1, line separators, controls of the writing direction. */
+bool text_is_control(uint32_t c);
+
 /*
- * A copy fit for a terminal or a line: valid UTF-8, control characters (C0, DEL, C1) and line or direction controls shown as \n, \t, \e or
- * \x1b and \u202e forms. At most `room` - 1 bytes, cut between characters, NUL-terminated. Returns its length.
+ * A copy fit for a terminal or a line: valid UTF-8, with each text_is_control() character shown in the form \n, \t, \x1b or \u202e.
+ * At most `room` - 1 bytes, cut between characters, NUL-terminated. Returns its length.
  */
 size_t text_make_safe(const char *text, size_t len, char *out, size_t room);
 
 /* As text_make_safe(), appended to a buffer, whole. */
 void text_add_safe(struct bytes *out, const char *text, size_t len);
+void text_add_safe_z(struct bytes *out, const char *text);
 
 /* UTF-16LE (2 bytes a unit, any alignment) appended as UTF-8; lone surrogates become U+FFFD. */
 void text_add_utf16(struct bytes *out, const uint8_t *units, size_t unit_count);
@@ -46,6 +50,13 @@ size_t text_columns(const char *text, size_t len);
 void text_add_duration(struct bytes *out, double seconds);
 void text_add_size(struct bytes *out, uint64_t size_bytes);
 void text_add_count(struct bytes *out, uint64_t count);
+
+/*
+ * The shortest decimal text that reads back as the same number; a whole number below 2^53 has no exponent. NaN, Infinity and -Infinity where it is not
+ * finite. Of a float, the shortest text that reads back as that float: 0.1, not 0.10000000149011612.
+ */
+void text_add_f64(struct bytes *out, double value);
+void text_add_f32(struct bytes *out, float value);
 
 /*
  * "30s", "500ms", "5m", "2h", "00:01:30", "1:02:03:04" (days first), a bare number is seconds. False when it is not a

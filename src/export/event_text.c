@@ -35,7 +35,7 @@ struct walk {
 	unsigned depth;     /* objects that are open */
 };
 
-enum value_kind { VALUE_NONE, VALUE_BOOL, VALUE_I64, VALUE_U64, VALUE_HEX, VALUE_F64, VALUE_GUID, VALUE_TEXT16, VALUE_TEXT8 };
+enum value_kind { VALUE_NONE, VALUE_BOOL, VALUE_I64, VALUE_U64, VALUE_HEX, VALUE_F32, VALUE_F64, VALUE_GUID, VALUE_TEXT16, VALUE_TEXT8 };
 
 struct value {
 	enum value_kind kind;
@@ -43,6 +43,7 @@ struct value {
 		uint64_t u;
 		int64_t i;
 		double f;
+		float f32;
 	};
 	const uint8_t *bytes; /* of a guid or a text */
 	size_t count;         /* UTF-16 units, or bytes */
@@ -77,6 +78,11 @@ static struct value of_u64(uint64_t u)
 static struct value of_bool(bool yes)
 {
 	return (struct value){ .kind = VALUE_BOOL, .u = yes };
+}
+
+static struct value of_f32(float f32)
+{
+	return (struct value){ .kind = VALUE_F32, .f32 = f32 };
 }
 
 static struct value of_f64(double f)
@@ -124,7 +130,7 @@ static bool read_value(unsigned type, struct cursor *c, struct value *ret_value)
 		value = of_u64(cursor_u64(c));
 		break;
 	case FIELD_F32:
-		value = of_f64((double)f32_of(cursor_u32(c)));
+		value = of_f32(f32_of(cursor_u32(c)));
 		break;
 	case FIELD_F64:
 		value = of_f64(f64_of(cursor_u64(c)));
@@ -219,8 +225,11 @@ static void add_value(struct bytes *out, const struct value *value, bool bare)
 	case VALUE_HEX:
 		bytes_printf(out, "0x%llx", (unsigned long long)value->u);
 		break;
+	case VALUE_F32:
+		text_add_f32(out, value->f32);
+		break;
 	case VALUE_F64:
-		bytes_printf(out, "%g", value->f);
+		text_add_f64(out, value->f);
 		break;
 	case VALUE_GUID:
 		add_guid(out, value->bytes);
@@ -248,6 +257,9 @@ static void json_value(struct json *j, const char *name, const struct value *val
 		break;
 	case VALUE_U64:
 		json_u64(j, name, value->u);
+		break;
+	case VALUE_F32:
+		json_f32(j, name, value->f32);
 		break;
 	case VALUE_F64:
 		json_f64(j, name, value->f);

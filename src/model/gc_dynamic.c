@@ -193,11 +193,11 @@ static void add_value(struct cursor *c, enum field_type type, struct bytes *out)
 		break;
 	case FIELD_F32:
 		single.u = cursor_u32(c);
-		bytes_printf(out, "%.9g", (double)single.f);
+		text_add_f32(out, single.f);
 		break;
 	case FIELD_F64:
 		whole.u = cursor_u64(c);
-		bytes_printf(out, "%.17g", whole.f);
+		text_add_f64(out, whole.f);
 		break;
 	default:
 		break;

@@ -1,6 +1,8 @@
 /* event_text.c: payloads as lines, of schemas that fit, that don't, and of the runtime's own events. */
 #include "unit/test.h"
 
+#include <math.h>
+
 #include "base/bytes.h"
 #include "base/json.h"
 #include "export/event_line.h"
@@ -317,6 +319,33 @@ static void test_list(void **state)
 	}
 }
 
+/* A number is printed as what it is, in a line and in JSON: no digit is lost, none is made up. */
+static void test_numbers(void **state)
+{
+	struct bytes payload = { 0 };
+	uint32_t single;
+	const float tenth = 0.1f;
+
+	(void)state;
+	assert_int_equal(trace_init(&trace), 0);
+	struct schema *schema = new_schema("My-Source", "Numbers", 1);
+
+	add_field(schema, "Whole", FIELD_F64, 0, 0);
+	add_field(schema, "Third", FIELD_F64, 0, 0);
+	add_field(schema, "Tenth", FIELD_F32, 0, 0);
+	add_field(schema, "None", FIELD_F64, 0, 0);
+	bytes_f64(&payload, 12345678900);
+	bytes_f64(&payload, 1.0 / 3);
+	memcpy(&single, &tenth, sizeof(single));
+	bytes_u32(&payload, single);
+	bytes_f64(&payload, -INFINITY);
+	expect(&payload, payload.len, "My-Source/Numbers", "Whole=12345678900 Third=0.3333333333333333 Tenth=0.1 None=-Infinity");
+	expect_json(&payload, payload.len, true,
+		"{\"fields\":{\"Whole\":12345678900,\"Third\":0.3333333333333333,\"Tenth\":0.1,\"None\":null}}");
+	bytes_done(&payload);
+	trace_done(&trace);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -327,6 +356,7 @@ int main(void)
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_list),
+		cmocka_unit_test(test_numbers),
 	};
 
 	return cmocka_run_group_tests_name("event_text", tests, NULL, NULL);

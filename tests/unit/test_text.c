@@ -1,6 +1,8 @@
 /* text.c: foreign text made safe, numbers for people, durations, patterns. */
 #include "unit/test.h"
 
+#include <math.h>
+
 #include "base/bytes.h"
 #include "base/text.h"
 
@@ -18,7 +20,10 @@ static void test_safe(void **state)
 		{ "overlong \xc0\xaf", "overlong \xef\xbf\xbd\xef\xbf\xbd" },
 		{ "surrogate \xed\xa0\x80", "surrogate \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
 		{ "turned \xe2\x80\xae round", "turned \\u202e round" },
-		{ "c1 \xc2\x9b", "c1 \\x9b" },
+		{ "c1 \xc2\x9b \xc2\x80 \xc2\x9f del \x7f", "c1 \\x9b \\x80 \\x9f del \\x7f" },
+		{ "a bare c1 byte \x9b", "a bare c1 byte \xef\xbf\xbd" },
+		{ "isolates \xe2\x81\xa6 \xe2\x81\xa9 marks \xd8\x9c \xe2\x80\x8f", "isolates \\u2066 \\u2069 marks \\u061c \\u200f" },
+		{ "one cell\r\n\tof a table\xe2\x80\xa8", "one cell\\r\\n\\tof a table\\u2028" },
 	};
 	char out[128];
 
@@ -50,6 +55,49 @@ static void test_utf16_roundtrip(void **state)
 	assert_int_equal(wide.len, 2 * 4);
 	bytes_done(&wide);
 	bytes_done(&back);
+}
+
+/* Whatever the number: its text reads back as the same, and no shorter one does where people would see it. */
+static void test_floats(void **state)
+{
+	static const struct {
+		double value;
+		const char *text;
+	} cases[] = { { 0, "0" }, { -0.0, "-0" }, { 0.1, "0.1" }, { 12345678900, "12345678900" }, { 1e15, "1000000000000000" },
+		{ -9007199254740991, "-9007199254740991" }, { 1e300, "1e+300" }, { 1.0 / 3, "0.3333333333333333" },
+		{ 5e-324, "4.94065645841247e-324" }, { 1795250400.123456, "1795250400.123456" }, { INFINITY, "Infinity" },
+		{ -INFINITY, "-Infinity" }, { NAN, "NaN" } };
+	struct bytes out = { 0 };
+	uint64_t bits = 88172645463325252;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		text_add_f64(&out, cases[i].value);
+		assert_string_equal(bytes_z(&out), cases[i].text);
+		bytes_reset(&out);
+	}
+	text_add_f32(&out, 0.1f);
+	bytes_text(&out, " ");
+	text_add_f32(&out, 16777216);
+	bytes_text(&out, " ");
+	text_add_f32(&out, 3.4028235e38f);
+	assert_string_equal(bytes_z(&out), "0.1 16777216 3.4028235e+38");
+	for (unsigned i = 0; i < 100000; i++) {
+		double value;
+		float single;
+		bits ^= bits << 13; /* xorshift: the same numbers in each run */
+		bits ^= bits >> 7;
+		bits ^= bits << 17;
+		memcpy(&value, &bits, sizeof(value));
+		memcpy(&single, &bits, sizeof(single));
+		bytes_reset(&out);
+		text_add_f64(&out, value);
+		assert_true(isnan(value) || strtod(bytes_z(&out), NULL) == value);
+		bytes_reset(&out);
+		text_add_f32(&out, single);
+		assert_true(isnan(single) || strtof(bytes_z(&out), NULL) == single);
+	}
+	bytes_done(&out);
 }
 
 static void test_numbers(void **state)
@@ -155,6 +203,7 @@ int main(void)
 		cmocka_unit_test(test_parse_size),
 		cmocka_unit_test(test_safe),
 		cmocka_unit_test(test_utf16_roundtrip),
+		cmocka_unit_test(test_floats),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_parse_duration),
 		cmocka_unit_test(test_patterns),
