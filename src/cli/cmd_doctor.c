@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
@@ -63,8 +64,10 @@ static void look_for_dotnet(struct capability *row)
 		bytes_text(&reason, "no .NET process runs now");
 	else
 		bytes_printf(&reason, "%u of %u .NET processes", survey.reachable, survey.found);
-	if (survey.refused_pid)
-		bytes_printf(&reason, "; %u: %s", survey.refused_pid, survey.reason);
+	if (survey.refused_pid) {
+		bytes_printf(&reason, "; %u: ", survey.refused_pid);
+		text_add_safe_z(&reason, survey.reason);
+	}
 	if (survey.hidden) {
 		bytes_printf(&reason, "; %u %s not be looked into", survey.hidden,
 			survey.hidden == 1 ? "process may" : "processes may");
@@ -126,8 +129,14 @@ static void own_path(char *path, size_t room)
 
 	if (n > 0)
 		path[n] = '\0';
-	if (n <= 0 || strchr(path, '\'')) /* which the shell would take for the end */
+	struct bytes safe = { 0 };
+
+	if (n > 0)
+		text_add_safe_z(&safe, path);
+	/* A quote would end the shell's word. A character that is shown in another form would name another file. */
+	if (n <= 0 || strchr(path, '\'') || strcmp(bytes_z(&safe), path) != 0)
 		(void)snprintf(path, room, "spoor"); /* fits */
+	bytes_done(&safe);
 }
 
 /* Words of the capabilities wanted and missing, as capabilities(7) or setcap(8) have them. */

@@ -233,8 +233,10 @@ static bool may_stop(const struct heap_values *values, const struct target *targ
 		return true;
 	text_add_size(&size, target->resident_bytes);
 	if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO)) {
-		fprintf(stderr, "%s (%u) uses %s: a full collection may stop it for seconds. Go on? [y/N] ", target->name,
-			target->pid, bytes_z(&size));
+		char name[256];
+		(void)text_make_safe(target->name, strlen(target->name), name, sizeof(name)); /* a cut end is fine */
+		fprintf(stderr, "%s (%u) uses %s: a full collection may stop it for seconds. Go on? [y/N] ", name, target->pid,
+			bytes_z(&size));
 		if (!fgets(answer, sizeof(answer), stdin))
 			answer[0] = '\0';
 	} else {

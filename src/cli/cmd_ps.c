@@ -131,7 +131,7 @@ static void fill_row(struct row *row, const struct target *target, uint64_t now_
 	add_place(&cell[3], target);
 	bytes_text(&cell[4], dotnet_kind_name(target->kind));
 	add_runtime(&cell[5], target);
-	bytes_text(&cell[6], or_dash(target->architecture));
+	text_add_safe_z(&cell[6], or_dash(target->architecture));
 	add_age(&cell[7], now_ns > target->start_ns ? now_ns - target->start_ns : 0);
 	text_add_size(&cell[8], target->resident_bytes);
 	add_command(&cell[9], target);
@@ -140,8 +140,10 @@ static void fill_row(struct row *row, const struct target *target, uint64_t now_
 	bytes_text(&row->note, "not reachable: ");
 	text_add_safe(&row->note, target->reason[0] ? target->reason : "not tried",
 		strlen(target->reason[0] ? target->reason : "not tried"));
-	if (target->remedy[0])
-		bytes_printf(&row->note, "; %s", target->remedy);
+	if (target->remedy[0]) {
+		bytes_text(&row->note, "; ");
+		text_add_safe_z(&row->note, target->remedy);
+	}
 }
 
 static void row_done(struct row *row)

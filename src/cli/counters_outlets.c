@@ -136,6 +136,10 @@ static int add_rows(struct counters_outlets *o, const struct counters_view *view
 {
 	bool json = o->options.form == COUNTERS_JSON;
 	bool document = json && o->options.file;
+	const struct counters_csv_options csv = {
+		.several = o->options.several,
+		.terminal = o->options.file ? isatty(o->file.fd) == 1 : o->screen.terminal,
+	};
 	size_t tail = strlen(counters_json_tail);
 	int result = 0;
 
@@ -147,13 +151,13 @@ static int add_rows(struct counters_outlets *o, const struct counters_view *view
 		o->file_end = o->scratch.len - tail;
 		bytes_reset(&o->scratch);
 	} else if (!o->begun && !json) {
-		counters_csv_head(o->options.several, &o->scratch);
+		counters_csv_head(&csv, &o->scratch);
 	}
 	o->begun = true;
 	if (json)
 		counters_json(view, document ? ",\n" : "\n", &o->first, &o->scratch);
 	else
-		counters_csv(view, o->options.several, &o->scratch);
+		counters_csv(view, &csv, &o->scratch);
 	if (result < 0 || !o->scratch.len)
 		return result;
 	if (o->scratch.failed)

@@ -80,9 +80,11 @@ static void collect(const struct counters_offer *offer, struct entries *entries)
 
 static void add_column(const char *text, size_t wide, struct bytes *out)
 {
-	size_t used = text_columns(text, strlen(text));
+	size_t before = out->len;
 
-	text_add_safe(out, text, strlen(text));
+	text_add_safe_z(out, text);
+	size_t used = out->len > before ? text_columns((const char *)out->data + before, out->len - before) : 0;
+
 	for (; used < wide; used++)
 		bytes_text(out, " ");
 }

@@ -54,10 +54,8 @@ static void add_number(double value, struct bytes *out)
 		bytes_text(out, "NaN");
 	else if (isinf(value))
 		bytes_text(out, value > 0 ? "+Inf" : "-Inf");
-	else if (value == floor(value) && fabs(value) < 9e15)
-		bytes_printf(out, "%" PRId64, (int64_t)value);
 	else
-		bytes_printf(out, "%.17g", value);
+		text_add_f64(out, value);
 }
 
 /* ---- Prometheus ---- */
@@ -144,16 +142,19 @@ static int by_family(const void *a, const void *b)
 	return one->series < other->series ? -1 : one->series > other->series;
 }
 
-static void add_label_value(const char *text, size_t len, struct bytes *out)
+/* Escaped as the format has it: \\ and \n, and in a label's value \" as well. */
+static void add_escaped(const char *text, size_t len, bool label, struct bytes *out)
 {
 	char utf8[4];
 
 	for (size_t at = 0; at < len;) {
 		uint32_t c = text_next_char(text, len, &at);
-		if (c == '\\' || c == '"')
+		if (c == '\\' || (c == '"' && label))
 			bytes_text(out, "\\");
 		if (c == '\n')
 			bytes_text(out, "\\n");
+		else if (text_is_control(c))
+			bytes_printf(out, "\\\\u%04x", (unsigned)c); /* a person who fetches the page has a terminal */
 		else
 			bytes_add(out, utf8, text_put_char(utf8, c));
 	}
@@ -194,7 +195,7 @@ static void add_label(struct labels *labels, const char *name, size_t name_len, 
 	}
 	memcpy(labels->names[labels->count].text, room, len + 1);
 	bytes_printf(labels->out, "%s%s=\"", labels->count ? "," : "{", room);
-	add_label_value(value, value_len, labels->out);
+	add_escaped(value, value_len, true, labels->out);
 	bytes_text(labels->out, "\"");
 	labels->count++;
 }
@@ -222,7 +223,7 @@ static void add_sample(const struct counters_view *view, const struct counter_se
 	}
 	if (!isnan(quantile)) {
 		bytes_reset(&number);
-		bytes_printf(&number, "%.9g", quantile);
+		text_add_f64(&number, quantile);
 		add_label(&labels, "quantile", 8, bytes_z(&number), number.len);
 	}
 	while (next_tag(&tags, &tag))
@@ -283,12 +284,7 @@ static void add_head(const struct counters_view *views, const struct sample *fir
 	}
 	if (*help) {
 		bytes_printf(out, "# HELP %s ", name);
-		for (const char *c = help; *c; c++) {
-			if (*c == '\\' || *c == '\n')
-				bytes_text(out, *c == '\n' ? "\\n" : "\\\\");
-			else
-				bytes_add(out, c, 1);
-		}
+		add_escaped(help, strlen(help), false, out);
 		bytes_text(out, "\n");
 	}
 	bytes_printf(out, "# TYPE %s %s\n", name, type);
@@ -388,6 +384,8 @@ static void each_line(const struct counters_view *view, const char *host, bool w
 		add_path(view, series, host, with_pid, &path);
 		if (series->kind == COUNTER_HISTOGRAM) {
 			for (uint32_t k = 0; k < series->quantile_count; k++) {
+				if (!isfinite(series->quantiles[k].value))
+					continue; /* neither of them has a word for it */
 				/* "p99", "p99_9": a dot would part it. */
 				int len = snprintf(suffix, sizeof(suffix), ".p%g", series->quantiles[k].quantile * 100);
 				for (int c = 2; c < len && c < (int)sizeof(suffix); c++)
@@ -395,7 +393,7 @@ static void each_line(const struct counters_view *view, const char *host, bool w
 				bytes_add(out, path.data, path.len);
 				line(view, suffix, series->quantiles[k].value, NAN, out);
 			}
-			if (!isnan(series->rate)) {
+			if (isfinite(series->rate)) {
 				bytes_add(out, path.data, path.len);
 				line(view, ".count", series->rate, series->count, out);
 			}

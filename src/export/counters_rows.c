@@ -79,20 +79,6 @@ static const char *provider_of(const struct row *row)
 	return strtab_get(&row->view->counters->strings, row->series->id.provider);
 }
 
-/* The shortest text that reads back as the same number. */
-static void add_number(double value, struct bytes *out)
-{
-	char text[40];
-
-	for (int digits = 15; digits <= 17; digits++) {
-		double back;
-		(void)snprintf(text, sizeof(text), "%.*g", digits, value);
-		if (sscanf(text, "%lf", &back) == 1 && back == value)
-			break;
-	}
-	bytes_text(out, text);
-}
-
 static void split_time(uint64_t utc_ns, struct tm *ret_utc)
 {
 	time_t seconds = (time_t)(utc_ns / 1000000000u);
@@ -127,16 +113,31 @@ static void add_csv_field(const char *text, size_t len, struct bytes *out)
 	bytes_text(out, "\"");
 }
 
-void counters_csv_head(bool several, struct bytes *out)
+void counters_csv_head(const struct counters_csv_options *options, struct bytes *out)
 {
-	bytes_printf(out, "Timestamp,Provider,Counter Name,Counter Type,Mean/Increment%s\n", several ? ",Process" : "");
+	bytes_printf(out, "Timestamp,Provider,Counter Name,Counter Type,Mean/Increment%s\n", options->several ? ",Process" : "");
 }
 
 struct csv {
 	struct bytes *out;
 	struct bytes text;
-	bool several;
+	const struct counters_csv_options *options;
 };
+
+/* A file and a pipe get the text as it is, a terminal gets it with its controls shown. */
+static void add_csv_text(struct csv *csv, const char *text, size_t len)
+{
+	struct bytes safe = { 0 };
+
+	if (csv->options->terminal) {
+		text_add_safe(&safe, text, len);
+		text = bytes_z(&safe);
+		len = safe.len;
+	}
+	add_csv_field(text, len, csv->out);
+	csv->out->failed |= safe.failed;
+	bytes_done(&safe);
+}
 
 static void csv_row(void *context, const struct row *row)
 {
@@ -149,7 +150,7 @@ static void csv_row(void *context, const struct row *row)
 		utc.tm_min, utc.tm_sec);
 	add_millis(row->view, csv->out);
 	bytes_text(csv->out, ",");
-	add_csv_field(provider_of(row), strlen(provider_of(row)), csv->out);
+	add_csv_text(csv, provider_of(row), strlen(provider_of(row)));
 	bytes_text(csv->out, ",");
 	bytes_reset(&csv->text);
 	add_label(row, &csv->text);
@@ -160,22 +161,22 @@ static void csv_row(void *context, const struct row *row)
 	}
 	if (tags.len)
 		bytes_printf(&csv->text, "[%s]", bytes_z(&tags));
-	add_csv_field((const char *)csv->text.data, csv->text.len, csv->out);
+	add_csv_text(csv, bytes_z(&csv->text), csv->text.len);
 	bytes_printf(csv->out, ",%s,", row->rate ? "Rate" : "Metric");
-	add_number(row->value, csv->out);
-	if (csv->several) {
+	text_add_f64(csv->out, row->value);
+	if (csv->options->several) {
 		bytes_reset(&csv->text);
 		bytes_printf(&csv->text, "%s (%u)", row->view->process, row->view->pid);
 		bytes_text(csv->out, ",");
-		add_csv_field((const char *)csv->text.data, csv->text.len, csv->out);
+		add_csv_text(csv, bytes_z(&csv->text), csv->text.len);
 	}
 	bytes_text(csv->out, "\n");
 	bytes_done(&tags);
 }
 
-void counters_csv(const struct counters_view *view, bool several, struct bytes *out)
+void counters_csv(const struct counters_view *view, const struct counters_csv_options *options, struct bytes *out)
 {
-	struct csv csv = { .out = out, .several = several };
+	struct csv csv = { .out = out, .options = options };
 
 	each_row(view, csv_row, &csv);
 	bytes_done(&csv.text);
@@ -315,8 +316,11 @@ void counter_add_figure(double value, const char *unit, bool per_second, struct 
 	add_digits(value, out);
 	if (unit[0] == '{' || !*unit || strcmp(unit, "1") == 0 || strcmp(unit, "Count") == 0)
 		bytes_text(out, per_second ? " /s" : "");
-	else
-		bytes_printf(out, " %s%s", unit, per_second ? "/s" : "");
+	else {
+		bytes_text(out, " ");
+		text_add_safe_z(out, unit);
+		bytes_text(out, per_second ? "/s" : "");
+	}
 }
 
 static const char *unit_of(const struct counters_view *view, const struct counter_series *series)

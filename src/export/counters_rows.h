@@ -14,9 +14,14 @@ struct bytes;
 struct counter_series;
 struct counters_view;
 
-/* "Timestamp,Provider,Counter Name,Counter Type,Mean/Increment", with several processes ",Process" behind it. */
-void counters_csv_head(bool several, struct bytes *out);
-void counters_csv(const struct counters_view *view, bool several, struct bytes *out);
+struct counters_csv_options {
+	bool several;  /* processes: one column more, ",Process" */
+	bool terminal; /* control characters of foreign texts are shown, not written */
+};
+
+/* "Timestamp,Provider,Counter Name,Counter Type,Mean/Increment". */
+void counters_csv_head(const struct counters_csv_options *options, struct bytes *out);
+void counters_csv(const struct counters_view *view, const struct counters_csv_options *options, struct bytes *out);
 
 /*
  * One JSON object a row. `separator` comes in front of each; *first leaves out the first one's.

@@ -429,7 +429,7 @@ void counters_table_draw(struct counters_table *table, const struct counters_vie
 	draw_heading(&s, &w, views, count);
 	if (!rows.list.count) {
 		struct bytes text = { 0 };
-		bytes_text(&text, *views->trouble ? views->trouble : "waiting for the first values");
+		text_add_safe_z(&text, *views->trouble ? views->trouble : "waiting for the first values");
 		add_line(&s, &text, "");
 		bytes_done(&text);
 	}

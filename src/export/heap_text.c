@@ -80,10 +80,13 @@ static void add_trust(const struct heap_report *report, struct bytes *out)
 {
 	const struct heap_graph *graph = report->graph;
 
-	if (report->missing && *report->missing)
-		bytes_printf(out, "NOT WHOLE: %s; numbers are too small and ways from the roots may be wrong", report->missing);
-	else
+	if (report->missing && *report->missing) {
+		bytes_text(out, "NOT WHOLE: ");
+		text_add_safe_z(out, report->missing);
+		bytes_text(out, "; numbers are too small and ways from the roots may be wrong");
+	} else {
 		bytes_text(out, report->stream_bytes ? "whole" : "from a file");
+	}
 	if (report->stream_bytes) {
 		bytes_text(out, "; the collection took ");
 		text_add_duration(out, (double)report->pause_ns / 1e9);

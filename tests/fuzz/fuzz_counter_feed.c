@@ -45,7 +45,7 @@ static void show(const struct counters *counters, const struct counter_feed *eve
 	struct bytes out = { 0 };
 	bool first = true;
 
-	counters_csv(&view, true, &out);
+	counters_csv(&view, &(struct counters_csv_options){ .several = true, .terminal = true }, &out);
 	counters_json(&view, ",", &first, &out);
 	counters_lines(&view, &out);
 	counters_list_text(&offer, &out);

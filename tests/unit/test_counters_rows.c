@@ -73,8 +73,8 @@ static void test_rows(void **state)
 	struct counters_view view = fill(&counters);
 
 	(void)state;
-	counters_csv_head(false, &out);
-	counters_csv(&view, false, &out);
+	counters_csv_head(&(struct counters_csv_options){ 0 }, &out);
+	counters_csv(&view, &(struct counters_csv_options){ 0 }, &out);
 	expect(&out, "Timestamp,Provider,Counter Name,Counter Type,Mean/Increment\n"
 		     "11/21/2026 08:40:00,Spoor,CPU (%),Metric,50\n"
 		     "11/21/2026 08:40:00,Shop,\"shop.orders ({order} / 1 sec)[kind=a;b;c=\"\"d\"\"]\",Rate,50\n"
