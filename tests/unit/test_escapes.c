@@ -284,9 +284,9 @@ static void test_threads(void **state)
 	}
 	poison_table(&dump.texts);
 	assert_int_equal(thread_groups_make(&dump), 0);
-	threads_text(&dump, 0, &out);
+	threads_text(&dump, &(struct threads_text_options){ .whole = true, .long_names = true }, &out);
 	assert_harmless(&out, "stacks");
-	threads_text(&dump, 40, &out);
+	threads_text(&dump, &(struct threads_text_options){ .columns = 40 }, &out);
 	assert_harmless(&out, "stacks in a narrow terminal");
 	threads_json(&dump, &out);
 	assert_harmless(&out, "stacks --json");
