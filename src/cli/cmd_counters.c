@@ -237,10 +237,11 @@ static int read_choice(const struct counters_values *values, struct counter_choi
 	return result;
 }
 
-/* Those that could not be asked, or broke off; all of them: a failure. */
+/* Those that could not be asked, or broke off. All of them: a failure, or a missing right. */
 static int tell_ends(const struct show *show)
 {
 	uint32_t failed = 0;
+	bool refused = false;
 	uint32_t count = counting_count(show->counting);
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -258,10 +259,15 @@ static int tell_ends(const struct show *show)
 			failed++;
 		words_say("%s counters of %s (%u): %s", process.intervals ? "no more" : "no", process.name, process.pid,
 			process.reason);
+		refused |= strcmp(process.reason_code, "permission") == 0;
 	}
+	if (refused)
+		words_say("run it as that user, or with sudo");
 	if (!count)
 		words_say("nothing was counted: no .NET runtime came to the port");
-	return failed == count && !show->stops ? EXIT_FAILED : EXIT_DONE;
+	if (failed < count || show->stops)
+		return EXIT_DONE;
+	return refused ? EXIT_MISSING : EXIT_FAILED;
 }
 
 /* Each process that still counts has had its intervals, or the time is over. */

@@ -23,7 +23,6 @@
 #include "dotnet/ipc.h"
 #include "machine/dump_check.h"
 #include "machine/proc.h"
-#include "machine/rights.h"
 #include "session/ask.h"
 
 #define PATH_ROOM  4096u
@@ -201,8 +200,10 @@ static int dump_one(const struct dump_values *values, const struct target *targe
 	char path[PATH_ROOM];
 	size_t folder_len = 0;
 	struct diag diag = { 0 };
-	int result = name_file(values, target, path, &folder_len, &diag);
+	int result = ask_may(target->pid, &diag);
 
+	if (result == 0)
+		result = name_file(values, target, path, &folder_len, &diag);
 	if (result == 0)
 		result = check(values, target, path, folder_len, &diag);
 	if (result == 0 && !values->quiet)
@@ -238,8 +239,7 @@ int cmd_dump(const struct verb *self, int argc, char **argv)
 	else
 		code = target_options_dotnet(&values.targets, self, &choice);
 	choice.query.details |= TARGET_DOTNET | TARGET_PLACE;
-	rights_raise();
-	if (code == EXIT_DONE && targets_choose(&choice.query, &targets, &diag) < 0)
+	if (code == EXIT_DONE && target_options_choose_own(&choice.query, &targets, &diag) < 0)
 		code = words_fail(&diag);
 	if (code == EXIT_DONE && values.output && targets.list.count > 1)
 		code = options_misused(self, "-o names one file, and %u processes were chosen", targets.list.count);

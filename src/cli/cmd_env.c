@@ -16,7 +16,6 @@
 #include "cli/words.h"
 #include "dotnet/exchange.h"
 #include "dotnet/ipc.h"
-#include "machine/rights.h"
 #include "session/ask.h"
 
 struct env_values {
@@ -176,9 +175,8 @@ int cmd_env(const struct verb *self, int argc, char **argv)
 	code = target_options_dotnet(&values.targets, self, &choice);
 	if (code == EXIT_DONE && args.command)
 		code = options_misused(self, "no command can be started here");
-	rights_raise();
 	if (code == EXIT_DONE)
-		code = targets_choose(&choice.query, &targets, &diag) < 0 ? words_fail(&diag) : list(&values, &args, &targets);
+		code = target_options_choose_own(&choice.query, &targets, &diag) < 0 ? words_fail(&diag) : list(&values, &args, &targets);
 	targets_done(&targets);
 	target_options_done(&choice);
 	options_done(self, &values, &args);

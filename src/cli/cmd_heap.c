@@ -33,7 +33,6 @@
 #include "format/gcdump_write.h"
 #include "machine/box.h"
 #include "machine/output_file.h"
-#include "machine/rights.h"
 #include "model/heap_graph.h"
 #include "model/heap_report.h"
 #include "session/heap_snapshot.h"
@@ -429,8 +428,7 @@ static int take_all(const struct heap_values *values, const struct verb *verb, c
 		target_options_done(&choice);
 		return code;
 	}
-	rights_raise();
-	int result = targets_choose(&choice.query, &targets, &diag);
+	int result = target_options_choose_own(&choice.query, &targets, &diag);
 	if (result == 0 && values->output && targets.list.count > 1)
 		code = options_misused(verb, "-o names one file, and %u processes were chosen", targets.list.count);
 	if (result == 0 && code == EXIT_DONE)

@@ -10,7 +10,6 @@
 #include "cli/words.h"
 #include "dotnet/exchange.h"
 #include "dotnet/ipc.h"
-#include "machine/rights.h"
 #include "session/ask.h"
 #include "session/map_files.h"
 
@@ -76,8 +75,7 @@ int cmd_perfmap(const struct verb *self, int argc, char **argv)
 		code = options_misused(self, "on or off?");
 	else
 		code = target_options_dotnet(&values.targets, self, &choice);
-	rights_raise();
-	if (code == EXIT_DONE && targets_choose(&choice.query, &targets, &diag) < 0)
+	if (code == EXIT_DONE && target_options_choose_own(&choice.query, &targets, &diag) < 0)
 		code = words_fail(&diag);
 	for (uint32_t i = 0; i < targets.list.count; i++) {
 		int each = switch_one(&values, &targets.list.items[i], on);

@@ -483,6 +483,11 @@ static void say_end(struct recording_run *run)
 	} else {
 		bytes_text(&text, ", nothing lost\n");
 	}
+	if (counts.dotnet_withheld) {
+		bytes_printf(&text, LIVE_WITHHELD, counts.dotnet_withheld, counts.dotnet_withheld == 1 ? "" : "es",
+			counts.dotnet_withheld == 1 ? "its" : "their");
+		bytes_text(&text, ".\n" LIVE_WITHHELD_REMEDY ".\n");
+	}
 	say_names(&counts, &text);
 	if (strcmp(run->outputs.path, "-") != 0 && !run->values->report && !run->outputs.temporary) {
 		bytes_text(&text, "next       spoor report ");

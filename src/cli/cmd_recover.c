@@ -19,7 +19,6 @@
 #include "base/text.h"
 #include "cli/words.h"
 #include "machine/output_file.h"
-#include "machine/rights.h"
 
 #define RINGS_LINK "/memfd:spoor-rings"
 
@@ -154,9 +153,7 @@ int cmd_recover(const struct verb *self, int argc, char **argv)
 	if (args.command || args.words.count + (values.pid != 0) != 1) {
 		code = options_misused(self, "one file, or one process with -p");
 	} else {
-		/* What the user names is opened with his own rights. */
-		if (values.pid)
-			rights_raise();
+		/* Rings hold payloads, and a file is the user's choice: his own rights decide, and none are borrowed. */
 		cleanup(closep) int rings = values.pid ? open_process(values.pid, &diag) : open_rings(name, &diag);
 		if (rings < 0 || recover(rings, name, output, &recovered, &diag) < 0)
 			code = words_fail(&diag);

@@ -78,7 +78,7 @@ static int watch_signals(struct pollfd *ret_watched, struct diag *diag)
 	return 0;
 }
 
-/* One process, one time. EXIT_FAILED when its managed frames are missing. */
+/* One process, one time. EXIT_FAILED when its managed frames are missing, EXIT_MISSING for want of rights. */
 static int print_dump(const struct stacks_values *values, struct thread_dump *dump, unsigned columns, struct bytes *out)
 {
 	if (thread_waits_find(dump) < 0 || thread_groups_make(dump) < 0) {
@@ -95,7 +95,19 @@ static int print_dump(const struct stacks_values *values, struct thread_dump *du
 		return EXIT_DONE;
 	words_say("the runtime of %s (%u) tells no managed frames: %s", strtab_get(&dump->texts, dump->name), dump->pid,
 		strtab_get(&dump->texts, dump->unsampled_reason));
-	return EXIT_FAILED;
+	return dump->refused ? EXIT_MISSING : EXIT_FAILED;
+}
+
+static void say_withheld(const struct thread_dump *dumps, uint32_t count)
+{
+	uint32_t withheld = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		withheld += dumps[i].values_withheld;
+	if (withheld)
+		words_say("the locks and files that %u process%s of other users wait%s at were left out: the capabilities of spoor's file are "
+			  "for names and stacks only; sudo spoor stacks shows them",
+			withheld, withheld == 1 ? "" : "es", withheld == 1 ? "s" : "");
 }
 
 static int print_round(const struct stacks_values *values, struct thread_dump *dumps, uint32_t count, bool first)
@@ -114,6 +126,8 @@ static int print_round(const struct stacks_values *values, struct thread_dump *d
 	int printed = out.failed ? EXIT_FAILED : selection_print(&out);
 
 	bytes_done(&out);
+	if (first)
+		say_withheld(dumps, count);
 	return printed ? printed : code;
 }
 

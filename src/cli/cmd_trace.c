@@ -29,7 +29,6 @@
 #include "dotnet/ipc.h"
 #include "dotnet/providers.h"
 #include "machine/output_file.h"
-#include "machine/rights.h"
 #include "export/event_line.h"
 #include "export/event_text.h"
 #include "model/event.h"
@@ -154,6 +153,7 @@ struct trace_run {
 	int64_t utc_offset_ns; /* CLOCK_REALTIME less CLOCK_MONOTONIC */
 	bool print_failed;
 	bool reader_gone;
+	bool refused; /* a process was not traced for want of rights */
 };
 
 static uint64_t clock_now_ns(clockid_t clock)
@@ -433,10 +433,12 @@ static void say_failures(struct trace_run *run, uint32_t *ret_traced)
 		words_say("%s (%u) was %s: %s", process.name, process.pid,
 			process.bytes ? "not traced to its end" : "not traced", process.reason);
 		if (strcmp(process.reason_code, "permission") == 0)
-			words_say("run it as that user, or with sudo");
+			run->refused = true;
 		else if (!process.bytes && strcmp(process.reason_code, "too-old") != 0)
 			words_say("spoor ps -p %u says more", process.pid);
 	}
+	if (run->refused)
+		words_say("run it as that user, or with sudo");
 }
 
 static void say_end(struct trace_run *run, uint32_t traced)
@@ -713,7 +715,7 @@ static int choose_targets(
 				  "lists the .NET processes");
 		return -EINVAL;
 	}
-	return targets_choose(&query, &run->targets, diag);
+	return target_options_choose_own(&query, &run->targets, diag);
 }
 
 static void name_it(struct trace_run *run)
@@ -815,7 +817,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 	say_failures(run, &traced);
 	say_end(run, traced);
 	if (result == 0 && end_result == 0 && !traced)
-		return diag_set(diag, -ESRCH, "nothing was traced");
+		return diag_set(diag, run->refused ? -EACCES : -ESRCH, "nothing was traced");
 	return result < 0 ? result : end_result;
 }
 
@@ -856,7 +858,6 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 
 	if (!options_parse(self, argc, argv, &values, &args, &code))
 		return code;
-	rights_raise();
 	for (uint32_t i = 0; i < values.process_ids.list.count; i++)
 		if (!vec_add(&values.targets.pids.list, values.process_ids.list.items[i]))
 			code = EXIT_FAILED;

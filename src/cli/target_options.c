@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
+#include "machine/rights.h"
 
 /* The next of "12,34". False at the end, and where there is no process id: then *at is not at the end. */
 static bool next_pid(const char **at, uint32_t *ret_pid)
@@ -92,6 +93,15 @@ int target_options_dotnet(const struct target_values *values, const struct verb 
 	if (!values->all && !target_options_given(values) && !targets_in_container())
 		return options_misused(verb, "which process? -p PID or -n NAME; spoor ps lists them");
 	return EXIT_DONE;
+}
+
+int target_options_choose_own(const struct target_query *query, struct targets *ret_targets, struct diag *diag)
+{
+	rights_raise();
+	int result = targets_choose(query, ret_targets, diag);
+
+	rights_return();
+	return result;
 }
 
 void target_options_done(struct target_choice *choice)

@@ -19,6 +19,8 @@
 #include "cli/options.h"
 #include "session/targets.h"
 
+struct diag;
+
 struct target_values {
 	struct texts pids;
 	struct texts names;
@@ -65,6 +67,12 @@ int target_options_query(const struct target_values *values, const struct verb *
  */
 int target_options_dotnet(const struct target_values *values, const struct verb *verb,
 	struct target_choice *ret_choice);
+
+/*
+ * targets_choose() for verbs that make a process act or that show its memory, environment or payloads. All may be chosen that spoor may look at, then
+ * rights borrowed from the program's file are dropped permanently: the rest of the run takes the caller's own.
+ */
+int target_options_choose_own(const struct target_query *query, struct targets *ret_targets, struct diag *diag);
 
 /* Reads "12,34" and the like of an option into a VEC(uint32_t); `what` is of process or thread. EXIT_DONE, or the exit code of what was told. */
 int target_options_ids(const struct texts *texts, const char *option, const char *what,

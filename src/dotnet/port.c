@@ -26,6 +26,7 @@
 #include "base/input.h"
 #include "base/text.h"
 #include "machine/proc.h"
+#include "machine/rights.h"
 
 #define STAT_MAX    4096u
 #define STATUS_MAX  (64u << 10)
@@ -42,6 +43,7 @@
 #define NAME_ROOM   80u
 
 #define NO_SOCKET "it has no diagnostics socket (switched off, or not .NET)"
+#define HIDDEN    "it belongs to another user, and its files may not be looked into"
 
 /* A whole small file of /proc, with a NUL behind it. */
 static int read_proc(uint32_t pid, const char *file, size_t limit, char **ret_text, size_t *ret_size)
@@ -138,6 +140,7 @@ int dotnet_target_read(uint32_t pid, struct dotnet_target *ret_target, struct di
 	ret_target->pid = pid;
 	ret_target->inner_pid = read_inner_pid(pid);
 	ret_target->start_ticks = start_ticks;
+	ret_target->borrows = false;
 	read_tmpdir(pid, ret_target->tmpdir);
 	return 0;
 }
@@ -212,12 +215,13 @@ static int open_below(int folder, const char *path, uint64_t resolve)
 
 /*
  * An O_PATH descriptor of the target's directory. A relative TMPDIR is relative to where the target was when it started; where it is now
- * is the best guess.
+ * is the best guess. *ret_hidden: the target's root may not be looked into, and our own is used.
  */
-static int open_directory(uint32_t pid, const char *directory)
+static int open_directory(uint32_t pid, const char *directory, bool *ret_hidden)
 {
 	char path[64];
 
+	*ret_hidden = false;
 	if (directory[0] != '/') {
 		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/cwd", pid);
 		cleanup(closep) int cwd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -227,6 +231,7 @@ static int open_directory(uint32_t pid, const char *directory)
 	cleanup(closep) int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0 && (errno == ENOENT || errno == ESRCH))
 		return -ESRCH;
+	*ret_hidden = root < 0;
 	cleanup(closep) int ours = root < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	return open_below(root < 0 ? ours : root, directory, RESOLVE_IN_ROOT);
 }
@@ -238,15 +243,18 @@ static bool is_socket(int directory, const char *name)
 	return fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode);
 }
 
-/* Does it see the start time that we see? False where that cannot be told, too. */
-static bool same_time_namespace(uint32_t pid)
+/*
+ * Does it see another start time than we do? False also if that is unknown: otherwise a socket that an earlier process with this pid left behind would
+ * match.
+ */
+static bool other_time_namespace(uint32_t pid)
 {
 	char path[64];
 	struct stat its, ours;
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/ns/time", pid);
 	return stat(path, &its) == 0 && stat("/proc/self/ns/time", &ours) == 0 &&
-		its.st_ino == ours.st_ino && its.st_dev == ours.st_dev;
+		(its.st_ino != ours.st_ino || its.st_dev != ours.st_dev);
 }
 
 /*
@@ -292,20 +300,22 @@ static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM],
 	struct diag *diag)
 {
 	char directory[SOCKET_PATH_MAX + 1];
+	bool hidden;
 
 	if (!target_directory(target, directory))
 		return diag_set(diag, -ENAMETOOLONG,
 			"its TMPDIR is too long for a socket, so its runtime has none");
-	cleanup(closep) int fd = open_directory(target->pid, directory);
+	cleanup(closep) int fd = open_directory(target->pid, directory, &hidden);
 	if (fd == -ESRCH)
 		return diag_set(diag, -ESRCH, "the process has ended");
 	if (fd == -ENOSYS)
 		return diag_set(diag, fd, "its files cannot be looked into safely: there is no openat2 here (Linux 5.6)");
 	if (fd == -EACCES || fd == -EPERM)
-		return diag_set(diag, fd, "its temporary directory may not be looked into: %m");
+		return diag_set(diag, -EACCES, "its temporary directory may not be looked into: %m");
+	if (fd < 0 && hidden)
+		return diag_set(diag, -EACCES, HIDDEN);
 	if (fd < 0)
-		return diag_set(diag, fd == -ENOENT ? -ENOENT : fd, "cannot open its temporary directory '%s': %m",
-			directory);
+		return diag_set(diag, fd, "cannot open its temporary directory '%s': %m", directory);
 
 	snprintf(name, NAME_ROOM, NAME_FORMAT, target->inner_pid, target->start_ticks);
 	/* The runtime cuts the whole path; a name cut to nothing was never bound. */
@@ -316,8 +326,10 @@ static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM],
 	if (name[0] && is_socket(fd, name))
 		return TAKE_FD(fd);
 	*ret_guessed = true;
-	if (room >= NAME_ROOM && !same_time_namespace(target->pid) && scan_for_name(fd, target->inner_pid, name))
+	if (room >= NAME_ROOM && other_time_namespace(target->pid) && scan_for_name(fd, target->inner_pid, name))
 		return TAKE_FD(fd);
+	if (hidden)
+		return diag_set(diag, -EACCES, HIDDEN);
 	return diag_set(diag, -ENOENT, room < NAME_ROOM
 		? "it has no diagnostics socket (its TMPDIR may be too long for one)"
 		: NO_SOCKET);
@@ -374,7 +386,7 @@ static int check_peer(int fd, const struct dotnet_target *target, struct diag *d
 	return 0;
 }
 
-int dotnet_port_connect(const struct dotnet_target *target, struct diag *diag)
+static int connect_to(const struct dotnet_target *target, struct diag *diag)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	char name[NAME_ROOM];
@@ -405,4 +417,18 @@ int dotnet_port_connect(const struct dotnet_target *target, struct diag *diag)
 	}
 	int r = check_peer(fd, target, diag);
 	return r < 0 ? r : TAKE_FD(fd);
+}
+
+int dotnet_port_connect(const struct dotnet_target *target, struct diag *diag)
+{
+	if (target->borrows)
+		return connect_to(target, diag);
+	uint64_t before = rights_lower();
+	int fd = connect_to(target, diag);
+
+	rights_restore(before);
+	if (!diag || fd != -EACCES || !rights_are_borrowed())
+		return fd;
+	*diag = (struct diag){ 0 }; /* the same in better words */
+	return diag_set(diag, fd, "it belongs to another user, and the capabilities of spoor's file are for names and stacks only");
 }

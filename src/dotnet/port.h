@@ -4,6 +4,10 @@
  * The runtime binds DIR/dotnet-diagnostic-PID-KEY-socket, in its own terms: DIR is its TMPDIR or /tmp/, PID what it sees as its pid, KEY its
  * start time. Everything is looked up through /proc/PID/root, so that a container's socket is found where the container sees it. A name
  * that does not fit 107 bytes is cut by the runtime; here the cut name is tried too.
+ *
+ * The kernel decides at the connection which requests a caller may make. A connection is made with the caller's own rights: the
+ * capabilities of spoor's own file do not count. So a spoor with file capabilities makes no other user's process act, and gets none of its
+ * payloads. Only a target whose `borrows` is set is reached with these capabilities too; that is for names and stacks alone.
  */
 #ifndef SPOOR_DOTNET_PORT_H
 #define SPOOR_DOTNET_PORT_H
@@ -22,10 +26,11 @@ struct dotnet_target {
 	uint32_t inner_pid;             /* as it sees itself: the last number of NSpid */
 	uint64_t start_ticks;           /* field 22 of /proc/PID/stat */
 	char tmpdir[DOTNET_DIR_MAX];    /* its TMPDIR; "" when it has none */
+	bool borrows;                   /* file capabilities of spoor count: for names and stacks only */
 };
 
 /*
- * Reads the above from /proc. -ESRCH when there is no such process. TMPDIR stays "" when the environment cannot be read: the search then
+ * Reads the above from /proc; `borrows` is false. -ESRCH when there is no such process. TMPDIR stays "" when the environment cannot be read: the search then
  * goes by /tmp/.
  */
 int dotnet_target_read(uint32_t pid, struct dotnet_target *ret_target, struct diag *diag);
@@ -55,7 +60,7 @@ bool dotnet_port_exists(const struct dotnet_target *target);
 
 /*
  * A new connection, non-blocking, close-on-exec: its descriptor. -ENOENT no socket, -ECONNREFUSED nobody listens any more, -EACCES the
- * socket is another user's, -EAGAIN its queue is full (try again later), -EPERM the peer is not the target, -ENAMETOOLONG TMPDIR is so
+ * process is another user's (also where its socket cannot be looked for), -EAGAIN its queue is full (try again later), -EPERM the peer is not the target, -ENAMETOOLONG TMPDIR is so
  * long that there can be no socket. Never blocks.
  */
 int dotnet_port_connect(const struct dotnet_target *target, struct diag *diag);

@@ -22,6 +22,7 @@
 #include "base/diag.h"
 #include "base/vec.h"
 #include "dotnet/ipc.h"
+#include "machine/rights.h"
 
 /*
  * What a runtime says when it has connected, little-endian.
@@ -87,7 +88,7 @@ static void remove_stale(const struct sockaddr_un *address)
 		(void)unlink(address->sun_path); /* then binding tells */
 }
 
-int reverse_listen(const char *path, struct reverse **ret_reverse, struct diag *diag)
+static int listen_at(const char *path, struct reverse **ret_reverse, struct diag *diag)
 {
 	struct sockaddr_un address;
 	int r = make_address(path, &address, diag);
@@ -116,6 +117,16 @@ int reverse_listen(const char *path, struct reverse **ret_reverse, struct diag *
 	memcpy(reverse->path, address.sun_path, sizeof(reverse->path));
 	*ret_reverse = reverse;
 	return 0;
+}
+
+/* The user names the path: his own rights decide. */
+int reverse_listen(const char *path, struct reverse **ret_reverse, struct diag *diag)
+{
+	uint64_t before = rights_lower();
+	int result = listen_at(path, ret_reverse, diag);
+
+	rights_restore(before);
+	return result;
 }
 
 const char *reverse_path(const struct reverse *reverse)
@@ -310,9 +321,10 @@ static int path_connect(void *context, struct diag *diag)
 
 	if (fd < 0)
 		return diag_set(diag, -errno, "cannot make a socket: %m");
-	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
-		return diag_set(diag, -errno, "cannot connect to '%s': %m", path);
-	return TAKE_FD(fd);
+	uint64_t before = rights_lower(); /* the user names the path */
+	r = connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+	rights_restore(before);
+	return r < 0 ? diag_set(diag, r, "cannot connect to '%s': %m", path) : TAKE_FD(fd);
 }
 
 static char unknown_state(void *context)
@@ -508,6 +520,8 @@ void reverse_close(struct reverse *reverse)
 	vec_done(&reverse->waiting);
 	vec_done(&reverse->peers);
 	close(reverse->fd);
+	uint64_t before = rights_lower();
 	(void)unlink(reverse->path); /* ours, or gone already */
+	rights_restore(before);
 	free(reverse);
 }

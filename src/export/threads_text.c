@@ -403,6 +403,7 @@ void threads_json(const struct thread_dump *dump, struct bytes *out)
 	json_bool(&json, "sampled", !dump->unsampled_reason);
 	json_z(&json, "reason", text_of(dump, dump->unsampled_reason));
 	json_bool(&json, "native", dump->native);
+	json_bool(&json, "values_withheld", dump->values_withheld);
 	json_u64(&json, "lost_events", dump->lost_events);
 	json_u64(&json, "threads", dump->threads.count);
 	json_array(&json, "stacks");

@@ -41,7 +41,10 @@ int target_root_open(struct target_root *root, uint32_t pid, struct diag *diag)
 	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {
 		int error = errno == ENOENT ? -ESRCH : -errno;
-		return diag_set(diag, error, "cannot look into the files of process %u: %m", pid);
+		diag_set(diag, error, "cannot look into the files of process %u: %m", pid);
+		if (error == -EACCES)
+			diag_remedy(diag, "run it as that user, or with sudo");
+		return error;
 	}
 	root->fd = fd;
 	return 0;

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "machine/cpu_clock.h"
+#include "machine/rights.h"
 
 #define PATH_ROOM 96u
 #define TEXT_ROOM 8192u
@@ -221,7 +222,9 @@ static void read_call(struct proc_reader *proc, uint32_t pid, uint32_t tid, stru
 		if (!calls[i].takes_descriptor || state->arguments[0] > INT32_MAX)
 			return;
 		(void)snprintf(text, sizeof(text), "%u/fd/%u", pid, (unsigned)state->arguments[0]); /* fits */
+		uint64_t before = rights_lower();
 		n = readlinkat(proc->fd, text, state->object, sizeof(state->object) - 1);
+		rights_restore(before);
 		state->object[n > 0 ? n : 0] = '\0';
 		return;
 	}

@@ -2,7 +2,7 @@
  * What a thread does right now, as /proc tells of it: state, system call, where in the kernel. The thread is not stopped, and nothing is sent to it.
  *
  * What needs the right to trace the process (its system call, the kernel's function) is empty without it, `denied` says so; the kernel's whole stack
- * is for root alone.
+ * is for root alone. `object` is data of the process and takes the caller's own rights (machine/rights.h).
  */
 #ifndef SPOOR_MACHINE_THREAD_STATE_H
 #define SPOOR_MACHINE_THREAD_STATE_H

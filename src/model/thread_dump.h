@@ -71,6 +71,8 @@ struct thread_dump {
 	uint64_t took_ns;
 	uint64_t lost_events;
 	bool native;                     /* what it waits for could be read */
+	bool refused;                    /* the rights to ask its runtime are missing */
+	bool values_withheld;            /* the caller has no rights over it: no locks, and no files that it waits at */
 };
 
 int thread_dump_init(struct thread_dump *dump);

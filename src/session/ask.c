@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/diag.h"
 #include "dotnet/exchange.h"
@@ -19,14 +20,18 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static int explain_failure(uint32_t pid, int failure, const char *text, struct diag *diag)
+{
+	diag_set(diag, failure, "cannot ask process %u: %s", pid, text);
+	if (failure == -EACCES || failure == -EPERM)
+		diag_remedy(diag, "run it as that user, or with sudo");
+	return failure;
+}
+
 static int explain(const struct exchange *exchange, uint32_t pid, const struct pollfd *watched, struct diag *diag)
 {
-	if (exchange->state == EXCHANGE_FAILED) {
-		diag_set(diag, exchange->failure, "cannot ask process %u: %s", pid, exchange->text);
-		if (exchange->failure == -EACCES || exchange->failure == -EPERM)
-			diag_remedy(diag, "run it as that user, or with sudo");
-		return exchange->failure;
-	}
+	if (exchange->state == EXCHANGE_FAILED)
+		return explain_failure(pid, exchange->failure, exchange->text, diag);
 	if (exchange->state != EXCHANGE_ANSWERED) {
 		if (watched && watched->revents)
 			return diag_set(diag, -EINTR, "process %u has not answered yet; what it was asked for may still be done", pid);
@@ -59,4 +64,20 @@ int ask_process(uint32_t pid, const struct ipc_request *request, uint64_t bound_
 	else
 		exchange_done(&exchange);
 	return result;
+}
+
+int ask_may(uint32_t pid, struct diag *diag)
+{
+	struct dotnet_target port;
+	struct diag failure = { 0 };
+	int result = dotnet_target_read(pid, &port, diag);
+
+	if (result < 0)
+		return result;
+	int fd = dotnet_port_connect(&port, &failure);
+
+	if (fd >= 0)
+		(void)close(fd); /* nothing was written to it */
+	/* Its queue is full: it may have room when it is asked. */
+	return fd >= 0 || fd == -EAGAIN ? 0 : explain_failure(pid, fd, failure.text, diag);
 }

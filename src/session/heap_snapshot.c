@@ -187,9 +187,13 @@ static bool is_over(const struct eventpipe *pipe)
 
 static int fail(const struct taking *t, const struct eventpipe *pipe, struct diag *diag)
 {
-	return diag_set(diag, strcmp(eventpipe_reason_code(pipe), "permission") == 0 ? -EACCES : -EIO,
-		"no heap snapshot of process %u: %s", t->options->target->pid,
+	bool refused = strcmp(eventpipe_reason_code(pipe), "permission") == 0;
+
+	diag_set(diag, refused ? -EACCES : -EIO, "no heap snapshot of process %u: %s", t->options->target->pid,
 		*eventpipe_reason(pipe) ? eventpipe_reason(pipe) : "its stream ended at once");
+	if (refused)
+		diag_remedy(diag, "run it as that user, or with sudo");
+	return diag->error;
 }
 
 /* Threads of the runtime that send a session's events, or that answer at its socket; `asleep` counts those that are new and wait for something. */

@@ -827,6 +827,17 @@ static void end_managed(struct live *live, struct pollfd *fds, size_t fd_count)
 		hurried = turn_managed(live, fds, fd_count);
 }
 
+static void say_withheld(struct live *live)
+{
+	uint32_t count = managed_withheld(live->managed);
+
+	if (!count)
+		return;
+	bytes_reset(&live->text);
+	bytes_printf(&live->text, LIVE_WITHHELD, count, count == 1 ? "" : "es", count == 1 ? "its" : "their");
+	live_notice(live, live->recorder_process, 2, "withheld", bytes_z(&live->text), LIVE_WITHHELD_REMEDY);
+}
+
 static void emit_end(struct live *live, const char *reason)
 {
 	const struct nettrace_sink_counts *sink = nettrace_sink_counts(live->sink);
@@ -884,6 +895,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	(void)names_finish(&live->names); /* as in flush() */
 	say_files_skipped(live);
 	throttling_tell(live, UINT64_MAX);
+	say_withheld(live);
 	live_events_tell_losses(live);
 	emit_end(live, reason);
 	if (!live->sink_error)
@@ -909,6 +921,7 @@ void live_count(const struct live *live, struct live_counts *ret_counts)
 	};
 	memcpy(ret_counts->unnamed, live->names.frames_unnamed, sizeof(ret_counts->unnamed));
 	managed_counts(live->managed, &ret_counts->dotnet_asked, &ret_counts->dotnet_known);
+	ret_counts->dotnet_withheld = managed_withheld(live->managed);
 }
 
 void live_close(struct live *live)

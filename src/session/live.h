@@ -58,6 +58,11 @@ struct live_options {
 };
 
 /* What a progress line and a summary show. */
+/* What live_counts.dotnet_withheld means: the count, "es" or "", "their" or "its". */
+#define LIVE_WITHHELD                                                                                                 \
+	"the events of %u .NET process%s of other users were left out: the capabilities of spoor's file are for %s names and stacks only"
+#define LIVE_WITHHELD_REMEDY "record with sudo to have the events too, or choose --no-events"
+
 struct live_counts {
 	uint64_t samples;
 	uint64_t lost;                   /* samples, by the kernel's word */
@@ -71,6 +76,7 @@ struct live_counts {
 	uint64_t end_ns;
 	uint32_t dotnet_asked;
 	uint32_t dotnet_known;
+	uint32_t dotnet_withheld;        /* whose events were left out, as managed_withheld() counts them */
 	uint32_t targets_left;
 	bool memory_full;
 	enum output_limit_kind limit;    /* that has been reached */

@@ -17,6 +17,7 @@
 #include "dotnet/port.h"
 #include "dotnet/session.h"
 #include "format/nettrace_read.h"
+#include "machine/rights.h"
 #include "model/clr.h"
 #include "model/event.h"
 #include "model/trace.h"
@@ -74,6 +75,7 @@ struct conversation {
 	bool known;                           /* and are, as far as it goes: nothing is being asked */
 	bool reported;
 	bool process_ended;
+	bool names_only;                      /* the caller has no rights over it: no events, and borrowed rights reach it */
 	bool over;
 };
 
@@ -99,6 +101,7 @@ struct managed {
 	uint32_t past_asked;
 	uint32_t past_known;
 	uint32_t rundowns;               /* that were read to their end */
+	uint32_t withheld;               /* conversations that became names_only */
 	bool unguarded;                  /* and it was told */
 	bool stopping;
 };
@@ -368,7 +371,7 @@ static bool on_event(void *context, const struct event *event)
 
 	if (schema->provider_kind == PROVIDER_CLR)
 		absorb(talk, false, schema, event);
-	return is_kept(managed, event->schema_index) && !is_stop_to_sample(talk, schema, event);
+	return !talk->names_only && is_kept(managed, event->schema_index) && !is_stop_to_sample(talk, schema, event);
 }
 
 /* Events of one stream into the codemap. */
@@ -573,6 +576,7 @@ static void start(struct conversation *talk, uint64_t now_ns)
 		return;
 	}
 	talk->inner_pid = target.inner_pid;
+	target.borrows = talk->names_only || !talk->managed->provider_count;
 	need_guard(talk->managed);
 	if (dotnet_client_new(&target, &handler, now_ns, &talk->client) < 0) {
 		set_state(talk, MANAGED_REFUSED);
@@ -580,7 +584,7 @@ static void start(struct conversation *talk, uint64_t now_ns)
 		return;
 	}
 	dotnet_client_guard(talk->client, talk->managed->guard);
-	dotnet_client_ask(talk->client, talk->managed->providers, talk->managed->provider_count);
+	dotnet_client_ask(talk->client, talk->managed->providers, talk->names_only ? 0 : talk->managed->provider_count);
 	talk->untold = dotnet_target_age_ns(&target) >= GROWN_UP_NS;
 	if (talk->untold)
 		dotnet_client_untold(talk->client);
@@ -673,6 +677,13 @@ static void look(struct conversation *talk, enum dotnet_state state, uint64_t no
 	}
 	if (state != DOTNET_ENDED || talk->managed->pause_ns)
 		return;
+	if (!talk->was_named && !talk->names_only && talk->managed->provider_count && rights_are_borrowed() && strcmp(code, "permission") == 0) {
+		drop_client(talk);
+		talk->names_only = true;
+		talk->managed->withheld++;
+		talk->retry_ns = now_ns;
+		return;
+	}
 	bool young = strcmp(code, "no-socket") == 0 || strcmp(code, "refused") == 0;
 
 	if (!talk->was_named && young && talk->retries < RETRY_COUNT && !talk->process_ended &&
@@ -930,6 +941,11 @@ uint64_t managed_lost(const struct managed *managed)
 	for (uint32_t i = 0; i < managed->list.count; i++)
 		lost += lost_of(managed->list.items[i]) - managed->list.items[i]->lost_told;
 	return lost;
+}
+
+uint32_t managed_withheld(const struct managed *managed)
+{
+	return managed->withheld;
 }
 
 size_t managed_size_bytes(const struct managed *managed)

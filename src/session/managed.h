@@ -8,6 +8,9 @@
  * The sessions stand under a guard (dotnet/guard.h), started with the first of them: when this process was stopped or hung for too long they are
  * gone, and are opened again. Each turn (managed_advance()) tells the guard that all is well, so one must come at least once a second.
  *
+ * Sessions with events are opened with the caller's own rights alone, sessions with names only also with borrowed ones (dotnet/port.h). So a spoor with
+ * file capabilities gets the names of another user's process, and managed_withheld() counts it.
+ *
  * With managed_relay() what the live sessions tell goes through a relay (relay.h), and those of the events that were asked for wait in its window; the others name
  * methods, and no more.
  *
@@ -116,6 +119,9 @@ bool managed_ended(const struct managed *managed);
 
 /* Events that the streams' sequence numbers say were lost, without those that managed_take_losses() has told. */
 uint64_t managed_lost(const struct managed *managed);
+
+/* Processes whose events were left out: rights borrowed from spoor's file reach them, the caller's own do not. They have their names. */
+uint32_t managed_withheld(const struct managed *managed);
 
 /* Memory of the texts that the processes' code maps share. */
 size_t managed_size_bytes(const struct managed *managed);

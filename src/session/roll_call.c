@@ -224,6 +224,7 @@ int roll_call(struct targets *targets, uint64_t bound_ns)
 		if (!target->reachable ||
 			dotnet_target_read(target->pid, &question->port, NULL) < 0)
 			continue;
+		question->port.borrows = true;
 		question->target = target;
 		question->command = IPC_PROCESS_INFO_3;
 		count++;

@@ -227,6 +227,7 @@ static bool hidden_looks_dotnet(struct choosing *c)
 		.pid = now->process.pid,
 		.inner_pid = now->process.inner_pid,
 		.start_ticks = now->process.start_ticks,
+		.borrows = true,
 	};
 
 	if (strcmp(now->process.comm, "dotnet") == 0 &&
@@ -460,6 +461,7 @@ static int try_to_reach(struct choosing *c, struct target *target)
 		return 0;
 	}
 	fd = dotnet_target_read(target->pid, &port, &diag);
+	port.borrows = true;
 	if (fd == 0)
 		fd = dotnet_port_connect(&port, &diag);
 	if (fd >= 0) {

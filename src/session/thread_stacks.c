@@ -19,6 +19,7 @@
 #include "format/nettrace_read.h"
 #include "machine/box.h"
 #include "machine/proc.h"
+#include "machine/rights.h"
 #include "machine/target_root.h"
 #include "machine/thread_state.h"
 #include "model/arch.h"
@@ -799,6 +800,7 @@ static void finish(struct taking *t)
 			t->dump->runtime_version = strtab_add(&t->dump->texts, info->runtime_version,
 				strcspn(info->runtime_version, "+"));
 		reason = eventpipe_reason(t->pipe);
+		t->dump->refused = strcmp(eventpipe_reason_code(t->pipe), "permission") == 0;
 	}
 	codemap_settle(&t->codemap);
 	for (uint32_t i = 0; i < t->states.count; i++)
@@ -814,6 +816,36 @@ static void finish(struct taking *t)
 		t->dump->unsampled_reason = add_text(t, reason);
 	t->dump->lost_events = nettrace_decoder_lost(t->decoder);
 	t->dump->took_ns = now_ns() - t->begin_ns;
+}
+
+/* Which locks are waited for, the events' payloads say: not of a process that only borrowed rights reach. */
+static int open_pipe(struct taking *t)
+{
+	t->providers[0] = (struct ipc_provider){ .name = SAMPLE_PROVIDER, .level = 4 };
+	t->providers[1] = (struct ipc_provider){ .name = CLR_PROVIDER, .keywords = KEYWORD_CONTENTION, .level = 4 };
+	const struct dotnet_door door = dotnet_target_door(&t->port);
+	const struct eventpipe_options options = {
+		.providers = t->providers,
+		.provider_count = t->port.borrows ? 1 : 2,
+		.buffer_mb = BUFFER_MB,
+		.rundown_keywords = CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT,
+		.guard = t->stacks->options.guard,
+		.target = &t->port,
+	};
+	const struct eventpipe_handler handler = { .bytes = on_bytes, .user = t };
+
+	return eventpipe_new(&door, &options, &handler, now_ns(), &t->pipe);
+}
+
+/* The caller's own rights do not reach it, those of spoor's file may. True when it is asked once more. */
+static bool borrow(struct taking *t)
+{
+	if (t->port.borrows || !rights_are_borrowed() || strcmp(eventpipe_reason_code(t->pipe), "permission") != 0)
+		return false;
+	eventpipe_free(t->pipe);
+	t->pipe = NULL;
+	t->port.borrows = t->dump->values_withheld = true;
+	return open_pipe(t) == 0; /* without memory it has no managed frames */
 }
 
 static int begin(struct taking *t)
@@ -834,21 +866,8 @@ static int begin(struct taking *t)
 		return -ENOMEM;
 	if (dotnet_target_read(t->target->pid, &t->port, &diag) < 0)
 		return 0; /* told by its lack of threads */
-	t->providers[0] = (struct ipc_provider){ .name = SAMPLE_PROVIDER, .level = 4 };
-	t->providers[1] = (struct ipc_provider){ .name = CLR_PROVIDER, .keywords = KEYWORD_CONTENTION, .level = 4 };
-	const struct dotnet_door door = dotnet_target_door(&t->port);
-	const struct eventpipe_options options = {
-		.providers = t->providers,
-		.provider_count = 2,
-		.buffer_mb = BUFFER_MB,
-		.rundown_keywords = CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT,
-		.guard = t->stacks->options.guard,
-		.target = &t->port,
-	};
-	const struct eventpipe_handler handler = { .bytes = on_bytes, .user = t };
-
 	read_first_switches(t);
-	return eventpipe_new(&door, &options, &handler, now_ns(), &t->pipe);
+	return open_pipe(t);
 }
 
 static bool is_over(const struct taking *t)
@@ -862,7 +881,7 @@ static void step(struct taking *t, bool interrupted, uint64_t now)
 {
 	uint64_t timeout_ns = t->stacks->options.timeout_ns ? t->stacks->options.timeout_ns : TIMEOUT_NS;
 
-	if (t->stopping || is_over(t))
+	if (t->stopping || (is_over(t) && !borrow(t)))
 		return;
 	if (t->sampled && !t->looked)
 		look(t);

@@ -1,0 +1,120 @@
+#!/bin/sh
+# A spoor with file capabilities: what makes root's process act or shows its data takes the caller's own rights, names and stacks do not.
+. "$(dirname "$(realpath "$0")")/prelude"
+. "$here/managed/prelude"
+
+is_root || skip "only root can give file capabilities"
+command -v setpriv >/dev/null || skip "no setpriv here"
+command -v setcap >/dev/null || skip "no setcap here (libcap2-bin)"
+chmod 755 .
+cp "$spoor" capable && chgrp 65534 capable && chmod 750 capable
+setcap cap_perfmon,cap_bpf,cap_syslog,cap_sys_ptrace,cap_dac_override,cap_dac_read_search,cap_ipc_lock,cap_checkpoint_restore=p capable 2>err ||
+	skip "file capabilities cannot be set in $scratch: $(cat err)"
+# By way of a shell: setpriv itself still has what opens any program.
+nobody() {
+	setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all sh -c 'exec timeout 60 "$@"' sh "$@"
+}
+nobody ./capable --version >out 2>err || skip "a program with file capabilities does not run here: $(head -n 1 err)"
+mkdir own && chown 65534:65534 own
+mkdir secret && chmod 700 secret
+echo before >secret/file && chmod 600 secret/file
+
+SPOOR_TEST_SECRET=xyzzy begin burner work 600000
+kill -0 $burner || fail "no program"
+
+# Methods that were freed are names.
+runtime_event='  (Microsoft-Windows-DotNETRuntime +([^ M]|M[^e])|System\.Runtime )'
+refused() {
+	expect_code 3 "$1"
+	has err 'belongs to another user'
+	has err 'sudo'
+	has_no out xyzzy
+}
+for path in "$PWD/secret/file" "$PWD/secret/new.core" /etc/cron.d/spoor_test_new; do
+	code_of nobody ./capable dump -p $burner --type mini -o "$path"
+	expect_code 3 "dump to $path"
+	has err 'sudo'
+done
+[ "$(cat secret/file)" = before ] || fail "a file of root's was overwritten"
+[ ! -e secret/new.core ] && [ ! -e /etc/cron.d/spoor_test_new ] || fail "a file was made as root"
+code_of nobody ./capable env -p $burner
+refused "env"
+has_no out .
+code_of nobody ./capable env -n Managed --json
+refused "env by name"
+code_of nobody ./capable perfmap on -p $burner
+refused "perfmap on"
+[ ! -e "/tmp/perf-$burner.map" ] || fail "a perf map was made"
+code_of nobody ./capable heap -p $burner -o own/x.gcdump
+refused "heap"
+[ ! -e own/x.gcdump ] || fail "a snapshot was made"
+code_of nobody ./capable trace -p $burner --duration 1s -o own/x.nettrace
+refused "trace"
+[ ! -e own/x.nettrace ] || fail "a trace is left"
+code_of nobody ./capable counters -p $burner --count 1
+refused "counters"
+socket=$(ls "${TMPDIR:-/tmp}/dotnet-diagnostic-$burner-"*)
+code_of nobody ./capable trace --diagnostic-port "$socket,connect" --duration 1s -o own/x.nettrace
+[ $code = 3 ] || fail "root's socket was reached by its path"
+code_of nobody ./capable trace --diagnostic-port "$PWD/secret/port" --duration 1s -o own/x.nettrace
+[ $code != 0 ] && [ ! -e secret/port ] || fail "a socket was made in root's folder"
+code_of nobody ./capable recover -p $burner -o own/x.nettrace
+expect_code 3 "recover"
+
+# Names and stacks remain; of events, locks and files nothing does.
+code_of nobody ./capable stacks -p $burner --json
+expect_code 0 "stacks"
+has out 'Worker\.Run'
+has out '"values_withheld":true'
+has_no out '"waits_at":"[^"]'
+has err 'locks and files that 1 process of other users waits at were left out'
+[ "$(grep -c 'left out' err)" = 1 ] || fail "it is said more than once"
+code_of nobody ./capable record -F 499 -p $burner --duration 1500ms --providers Microsoft-Windows-DotNETRuntime:0xffffffffffff:4,System.Runtime:0xff:5 -o own/x.nettrace
+expect_code 0 "record"
+has err '^the events of 1 \.NET process of other users were left out'
+[ "$(grep -c 'left out' err)" = 1 ] || fail "it is said more than once"
+folded own/x.nettrace own/x.folded
+at_least own/x.folded 20 'Worker\.Run'
+"$spoor" events --summary own/x.nettrace >out 2>err || fail "events"
+has_no out "$runtime_event"
+"$spoor" report own/x.nettrace >out 2>err
+has out 'events of 1 \.NET process of other users were left out'
+"$spoor" record -q -p $burner --duration 1500ms --providers Microsoft-Windows-DotNETRuntime:0xffffffffffff:4 -o root.nettrace || fail "recording as root"
+"$spoor" events --summary root.nettrace >out 2>err
+has out "$runtime_event"
+
+# His own process gives him all.
+chmod 755 . && mkdir theirs && cp "$(dirname "$app")"/Managed.* theirs/ && chmod -R a+rX theirs
+if setpriv --reuid=65534 --regid=65534 --clear-groups dotnet "$scratch/theirs/Managed.dll" burn 1 >out 2>&1; then
+	: >ready.theirs
+	SPOOR_TEST_SECRET=mine start theirs setpriv --reuid=65534 --regid=65534 --clear-groups dotnet "$scratch/theirs/Managed.dll" work 600000 >ready.theirs
+	until_true grep -q ready ready.theirs || fail "the program of another user does not start"
+	code_of nobody ./capable env -p $theirs SPOOR_TEST_SECRET
+	expect_code 0 "env of his own"
+	has out '^SPOOR_TEST_SECRET=mine$'
+	code_of nobody ./capable dump -p $theirs --type mini -o "$PWD/own/mine.core"
+	expect_code 0 "dump of his own"
+	[ -s own/mine.core ] || fail "no dump of his own"
+	code_of nobody ./capable trace -p $theirs --duration 1s -o own/mine.nettrace
+	expect_code 0 "trace of his own"
+	code_of nobody ./capable record -F 499 -p $theirs,$burner --duration 1500ms --providers Microsoft-Windows-DotNETRuntime:0xffffffffffff:4 -o own/y.nettrace
+	expect_code 0 "record of both"
+	has err '^the events of 1 \.NET process of other users were left out'
+	"$spoor" events --summary own/y.nettrace >out 2>err || fail "events of both"
+	has out "$runtime_event"
+		code_of nobody ./capable stacks -p $theirs --json
+	has out '"values_withheld":false'
+else
+	echo "another user cannot run dotnet here: his own process was not tried"
+fi
+
+# Without any rights the same verbs say the same, with the same exit status.
+cp "$spoor" plain && chmod 755 plain
+for verb in "dump -o $PWD/own/z.core" env "perfmap on" heap "trace --duration 1s -o own/z.nettrace" "counters --count 1" stacks \
+	"recover -o own/z.nettrace"; do
+	# shellcheck disable=SC2086
+	code_of nobody ./plain $verb -p $burner
+	expect_code 3 "$verb without rights"
+done
+kill -0 $burner || fail "the program has ended"
+exit 0
