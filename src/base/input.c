@@ -15,10 +15,11 @@
 
 /* Whoever unpacks keeps this much of the content for references back: what stock zstd takes without being told to. */
 #define UNPACK_WINDOW_LOG_MAX 27
+#define BLOCK_HEADER_SIZE     3u
 
 struct unpacker {
 	ZSTD_DStream *stream;
-	size_t wanted;           /* what it would like to be fed: up to the end of a block */
+	size_t wanted;           /* bytes up to the end of the part that comes next: a header, or a block's content */
 	size_t at;               /* in `packed`: what it has not taken yet */
 	size_t have;
 	bool within;             /* a frame has begun and not ended */
@@ -102,8 +103,15 @@ static ssize_t read_source(struct input *in, void *buffer, size_t size, struct d
 	return got;
 }
 
+/* The hint of zstd includes the header of the next block; the size of a part does not. */
+static size_t part_size(size_t hint)
+{
+	return hint > BLOCK_HEADER_SIZE ? hint - BLOCK_HEADER_SIZE : hint ? hint : 1; /* 0: a frame has ended, another may follow */
+}
+
 /*
- * Fed a block at a time: a call that meets damage gives nothing of what it had unpacked before, and so what is lost is that block.
+ * A call of zstd that meets damage returns nothing of what it unpacked before. So each call is given either one part of the frame, or none and room for
+ * content that did not fit. The content up to the damage is then the same for every size of the reads.
  */
 static ssize_t read_unpacked(struct input *in, void *buffer, size_t size, struct diag *diag)
 {
@@ -113,13 +121,14 @@ static ssize_t read_unpacked(struct input *in, void *buffer, size_t size, struct
 	while (size) {
 		if (u->at < u->have || u->more) {
 			size_t left = u->have - u->at;
-			ZSTD_inBuffer packed = { .src = u->packed + u->at, .size = left < u->wanted ? left : u->wanted };
+			size_t part = u->more ? 0 : left < u->wanted ? left : u->wanted;
+			ZSTD_inBuffer packed = { .src = u->packed + u->at, .size = part };
 			size_t wanted = ZSTD_decompressStream(u->stream, &out, &packed);
 			if (ZSTD_isError(wanted))
 				return diag_set(diag, -EBADMSG, "cannot unpack '%s': %s near offset %llu",
 					in->name ? in->name : "memory", ZSTD_getErrorName(wanted),
 					(unsigned long long)(in->source_offset - left));
-			u->wanted = wanted ? wanted : 1; /* 0: a frame has ended, another may follow */
+			u->wanted = part_size(wanted);
 			u->within = wanted != 0;
 			u->at += packed.pos;
 			u->more = u->within && out.pos == out.size;
@@ -181,7 +190,7 @@ int input_unpack(struct input *in, struct diag *diag)
 		free(u);
 		return diag_set(diag, -ENOMEM, "cannot unpack '%s': %m", in->name ? in->name : "memory");
 	}
-	u->wanted = ZSTD_DStreamInSize();
+	u->wanted = 1;
 	u->within = true;
 	in->unpacker = u;
 	in->size_bytes = 0;
