@@ -152,8 +152,8 @@ void thread_state_parse_stack(const char *text, size_t len, char *out, size_t ro
 		const char *plus = memchr(name, '+', (size_t)(stop - name));
 		size_t name_len = plus ? (size_t)(plus - name) : 0;
 		if (name_len && used + name_len + 2 <= room) {
-			memcpy(out + used, name, name_len);
-			used += name_len;
+			for (size_t i = 0; i < name_len; i++)
+				out[used++] = name[i] ? name[i] : '?'; /* a zero byte would end the list */
 			out[used++] = '\n';
 		}
 		text = newline ? newline + 1 : end;
