@@ -514,11 +514,26 @@ static void name_modules(struct heap_graph *graph)
 	}
 }
 
+/*
+ * Nodes can claim more references than arrived: blocks were lost, or the process claims what it likes. Only those that arrived take memory; a node past
+ * their end has none. Returns how many belong to nodes.
+ */
+static uint32_t drop_missing_edges(struct heap_graph *graph)
+{
+	uint32_t told = graph->told_edges.count;
+
+	if (graph->edge_count <= told)
+		return (uint32_t)graph->edge_count;
+	for (uint32_t i = graph->edge_at.count; i-- > 0 && graph->edge_at.items[i] > told;)
+		graph->edge_at.items[i] = told;
+	return told;
+}
+
 int heap_graph_resolve(struct heap_graph *graph)
 {
 	struct root_tree tree = { 0 };
 	uint32_t told = graph->told_edges.count;
-	uint32_t claimed = (uint32_t)graph->edge_count;
+	uint32_t claimed = drop_missing_edges(graph);
 
 	int error = sort_blocks(graph);
 
@@ -527,8 +542,8 @@ int heap_graph_resolve(struct heap_graph *graph)
 	resolve_edges(graph);
 	name_modules(graph);
 	error = grow_roots(graph, &tree);
-	/* At most one reference a node of the tree; those that nobody told are 0. */
-	uint64_t room = (uint64_t)(claimed > told ? claimed : told) + tree.nodes.count + 1;
+	/* At most one reference for each node of the tree. */
+	uint64_t room = (uint64_t)told + tree.nodes.count + 1;
 
 	if (!error && room >= COUNT_MAX)
 		error = -EOVERFLOW;
@@ -540,11 +555,8 @@ int heap_graph_resolve(struct heap_graph *graph)
 			error = -ENOMEM;
 	}
 	vec_done(&graph->told_edges);
-	if (!error) {
-		if (claimed > told)
-			memset(graph->edges + told, 0, (size_t)(claimed - told) * sizeof(*graph->edges));
+	if (!error)
 		error = place_roots(graph, &tree, claimed);
-	}
 	if (!error && !vec_add(&graph->edge_at, (uint32_t)graph->edge_count))
 		error = -ENOMEM;
 	vec_done(&tree.nodes);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "analyze/dominators.h"
 #include "model/heap_events.h"
@@ -9,11 +10,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+#define MEMORY_FIXED    (1u << 20)
+#define MEMORY_PER_BYTE 64u
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct heap_graph graph;
 	struct heap_events heap = { .graph = &graph };
 	struct dominators dominators;
+	const size_t all_size = size;
 
 	if (heap_graph_init(&graph) < 0)
 		return 0;
@@ -28,7 +33,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size -= 3 + payload;
 	}
 	(void)heap_events_missing(&heap);
-	if (heap_graph_resolve(&graph) == 0 && dominators_init(&dominators, &graph) == 0)
+	int resolved = heap_graph_resolve(&graph);
+
+	/* Memory follows what arrived, not what its numbers claim. */
+	if (heap_graph_size_bytes(&graph) > MEMORY_FIXED + MEMORY_PER_BYTE * all_size)
+		abort();
+	if (resolved == 0 && dominators_init(&dominators, &graph) == 0)
 		dominators_done(&dominators);
 	heap_graph_done(&graph);
 	return 0;
