@@ -21,7 +21,7 @@
 struct peer {
 	int fd;                  /* -1: nobody */
 	uint64_t until_ns;
-	char request[COUNTING_HTTP_REQUEST];
+	char request[COUNTING_HTTP_REQUEST - 1];
 	size_t got;
 	struct bytes answer;
 	size_t sent;
@@ -115,15 +115,14 @@ static void welcome(struct counting_http *http, uint64_t now_ns)
 	}
 }
 
-static void answer(struct peer *peer, const char *status, const char *type, const struct bytes *body, bool with_body)
+static void answer(struct bytes *out, const char *status, const char *type, const struct bytes *body, bool with_body)
 {
-	bytes_printf(&peer->answer,
+	bytes_printf(out,
 		"HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nCache-Control: no-store\r\n"
 		"X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
 		status, type, body->len);
 	if (with_body)
-		bytes_add(&peer->answer, body->data, body->len);
-	peer->answering = true;
+		bytes_add(out, body->data, body->len);
 }
 
 /* "GET /metrics HTTP/1.1": the path, without what stands behind a question mark, is that of the page. */
@@ -135,19 +134,35 @@ static bool asks_for_page(const char *path, size_t len)
 	return path_len == strlen("/metrics") && memcmp(path, "/metrics", path_len) == 0;
 }
 
-static void understand(struct peer *peer, void (*page)(void *context, struct bytes *out), void *context)
+static bool is_whole(const char *request, size_t size)
 {
-	const char *line = peer->request;
-	size_t len = strcspn(line, "\r\n");
+	return memmem(request, size, "\r\n\r\n", 4) || memmem(request, size, "\n\n", 2);
+}
+
+bool counting_http_answer(const char *request, size_t size, void (*page)(void *context, struct bytes *out), void *context,
+	struct bytes *out)
+{
+	const char *line = request;
+	size_t len = 0;
+
+	if (!is_whole(request, size)) {
+		const struct bytes nothing = { 0 };
+		if (size < COUNTING_HTTP_REQUEST - 1)
+			return false;
+		answer(out, "431 Request Header Fields Too Large", "text/plain", &nothing, false);
+		return true;
+	}
+	while (line[len] != '\r' && line[len] != '\n') /* there is an end, as the request is whole */
+		len++;
 	const char *path = memchr(line, ' ', len);
 	const char *version = path ? memchr(path + 1, ' ', len - (size_t)(path + 1 - line)) : NULL;
-	bool head = strncmp(line, "HEAD ", 5) == 0;
+	bool head = len > 5 && memcmp(line, "HEAD ", 5) == 0;
 	struct bytes body = { 0 };
 	const char *status = "200 OK";
 
-	if (!version || strncmp(version, " HTTP/1.", 8) != 0)
+	if (!version || len - (size_t)(version - line) < 8 || memcmp(version, " HTTP/1.", 8) != 0)
 		status = "400 Bad Request";
-	else if (!head && strncmp(line, "GET ", 4) != 0)
+	else if (!head && memcmp(line, "GET ", 4) != 0)
 		status = "405 Method Not Allowed\r\nAllow: GET, HEAD";
 	else if (!asks_for_page(path + 1, (size_t)(version - path - 1)))
 		status = "404 Not Found";
@@ -159,13 +174,9 @@ static void understand(struct peer *peer, void (*page)(void *context, struct byt
 		bytes_done(&body);
 		status = "503 Service Unavailable";
 	}
-	answer(peer, status, status[0] == '2' ? COUNTERS_PROMETHEUS_TYPE : "text/plain; charset=utf-8", &body, !head);
+	answer(out, status, status[0] == '2' ? COUNTERS_PROMETHEUS_TYPE : "text/plain; charset=utf-8", &body, !head);
 	bytes_done(&body);
-}
-
-static bool is_whole(const struct peer *peer)
-{
-	return memmem(peer->request, peer->got, "\r\n\r\n", 4) || memmem(peer->request, peer->got, "\n\n", 2);
+	return true;
 }
 
 /* False when the peer is to be left. */
@@ -174,19 +185,13 @@ static bool advance_peer(struct peer *peer, void (*page)(void *context, struct b
 	char rest[1024];
 
 	while (!peer->answering) {
-		ssize_t n = read(peer->fd, peer->request + peer->got, sizeof(peer->request) - 1 - peer->got);
+		ssize_t n = read(peer->fd, peer->request + peer->got, sizeof(peer->request) - peer->got);
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR;
 		if (n == 0)
 			return false;
 		peer->got += (size_t)n;
-		peer->request[peer->got] = '\0';
-		if (is_whole(peer)) {
-			understand(peer, page, context);
-		} else if (peer->got == sizeof(peer->request) - 1) {
-			const struct bytes nothing = { 0 };
-			answer(peer, "431 Request Header Fields Too Large", "text/plain", &nothing, false);
-		}
+		peer->answering = counting_http_answer(peer->request, peer->got, page, context, &peer->answer);
 	}
 	if (peer->answer.failed)
 		return false;

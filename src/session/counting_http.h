@@ -12,6 +12,7 @@
 #define SPOOR_SESSION_COUNTING_HTTP_H
 
 #include <poll.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,13 @@ const char *counting_http_address(const struct counting_http *http);
 size_t counting_http_fds(const struct counting_http *http, struct pollfd fds[COUNTING_HTTP_FDS]);
 void counting_http_advance(struct counting_http *http, uint64_t now_ns, void (*page)(void *context, struct bytes *out),
 	void *context);
+
+/*
+ * The answer to the bytes of a request, appended. False: the request has not ended, and there is room for more of it. `size` is less than
+ * COUNTING_HTTP_REQUEST.
+ */
+bool counting_http_answer(const char *request, size_t size, void (*page)(void *context, struct bytes *out), void *context,
+	struct bytes *out);
 
 void counting_http_free(struct counting_http *http);
 
