@@ -37,6 +37,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/vec.h"
+#include "dotnet/guard_message.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
 #include "machine/rights.h"
@@ -61,25 +62,6 @@ struct page {
 	uint32_t state;
 	uint64_t seen_ns;
 };
-
-enum order {
-	ORDER_ADD = 1,
-	ORDER_SESSION,
-	ORDER_REMOVE,
-};
-
-struct message {
-	uint32_t size;               /* of all of it */
-	uint32_t order;
-	uint32_t key;
-	uint64_t session_id;
-	uint64_t start_ticks;
-	uint32_t pid;
-	uint32_t inner_pid;
-	char tmpdir[DOTNET_DIR_MAX]; /* sent up to its NUL */
-};
-
-#define MESSAGE_MIN offsetof(struct message, tmpdir)
 
 struct guarded {
 	uint32_t key;
@@ -108,7 +90,7 @@ struct guard {
 	/* the guard's alone */
 	struct dotnet_target owner;
 	VEC(struct pollfd) fds;
-	struct message message; /* that is being received, */
+	struct guard_message message; /* that is being received, */
 	size_t message_got;
 	int message_fd;         /* and what came with it; -1 nothing */
 };
@@ -144,7 +126,7 @@ static void let_go(struct guard *guard, struct guarded *item)
 	drop(guard, item);
 }
 
-static void take_add(struct guard *guard, const struct message *message, int fd)
+static void take_add(struct guard *guard, const struct guard_message *message, int fd)
 {
 	struct guarded *item = find(guard, message->key) ? NULL : vec_push(&guard->list);
 
@@ -164,19 +146,25 @@ static void take_add(struct guard *guard, const struct message *message, int fd)
 		item->pid = 0;
 }
 
-/* One message of the owner. 1, 0 when there is none, -EPIPE when the owner has closed its end. */
+/* One message of the owner. 1, 0 when there is none, -EPIPE when the owner has closed its end or does not keep to the form. */
 static int take_message(struct guard *guard)
 {
-	struct message *message = &guard->message;
+	struct guard_message *message = &guard->message;
+	size_t needed;
 	union {
 		struct cmsghdr header;
 		char room[CMSG_SPACE(sizeof(int))];
 	} control;
 
 	/* A stream: what was sent in one piece mostly comes in one, but its size must be known first. */
-	for (size_t size = MESSAGE_MIN; guard->message_got < size;) {
+	for (;;) {
+		int form = guard_message_needed(message, guard->message_got, &needed);
+		if (form < 0)
+			return -EPIPE;
+		if (!needed)
+			break;
 		struct iovec part = { .iov_base = (char *)message + guard->message_got,
-			.iov_len = size - guard->message_got };
+			.iov_len = needed };
 		struct msghdr head = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
 			.msg_controllen = sizeof(control) };
 		ssize_t n = recvmsg(guard->channel, &head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
@@ -185,24 +173,24 @@ static int take_message(struct guard *guard)
 		if (n <= 0)
 			return -EPIPE;
 		const struct cmsghdr *with = CMSG_FIRSTHDR(&head);
-		if (with && with->cmsg_level == SOL_SOCKET && with->cmsg_type == SCM_RIGHTS)
+		if (with && with->cmsg_level == SOL_SOCKET && with->cmsg_type == SCM_RIGHTS) {
+			closep(&guard->message_fd); /* one comes with a message */
 			memcpy(&guard->message_fd, CMSG_DATA(with), sizeof(guard->message_fd));
+		}
 		guard->message_got += (size_t)n;
-		if (guard->message_got >= MESSAGE_MIN)
-			size = message->size;
 	}
 	int fd = TAKE_FD(guard->message_fd);
 	struct guarded *item = find(guard, message->key);
 
 	guard->message_got = 0;
-	if (message->order == ORDER_ADD && fd >= 0) {
+	if (message->order == GUARD_ORDER_ADD && fd >= 0) {
 		take_add(guard, message, fd);
 		return 1;
 	}
 	closep(&fd);
-	if (message->order == ORDER_SESSION && item && !item->asked)
+	if (message->order == GUARD_ORDER_SESSION && item && !item->asked)
 		item->session_id = message->session_id;
-	else if (message->order == ORDER_REMOVE && item && !item->doomed)
+	else if (message->order == GUARD_ORDER_REMOVE && item && !item->doomed)
 		let_go(guard, item);
 	return 1;
 }
@@ -537,7 +525,7 @@ void guard_beat(struct guard *guard, uint64_t now)
 		replace(guard);
 }
 
-static void send_message(struct guard *guard, struct message *message, size_t size, int fd)
+static void send_message(struct guard *guard, struct guard_message *message, size_t size, int fd)
 {
 	union {
 		struct cmsghdr header;
@@ -575,7 +563,7 @@ static void send_message(struct guard *guard, struct message *message, size_t si
 uint32_t guard_add(struct guard *guard, int fd, const struct dotnet_target *target)
 {
 	struct guarded *item = guard ? vec_push(&guard->list) : NULL;
-	struct message message = { .order = ORDER_ADD };
+	struct guard_message message = { .order = GUARD_ORDER_ADD };
 	size_t length = strlen(target->tmpdir);
 
 	if (!item)
@@ -602,31 +590,31 @@ uint32_t guard_add(struct guard *guard, int fd, const struct dotnet_target *targ
 	memcpy(message.tmpdir, target->tmpdir, length + 1);
 	uint32_t key = item->key;
 
-	send_message(guard, &message, MESSAGE_MIN + length + 1, fd);
+	send_message(guard, &message, GUARD_MESSAGE_MIN + length + 1, fd);
 	return key;
 }
 
 void guard_session(struct guard *guard, uint32_t key, uint64_t session_id)
 {
 	struct guarded *item = guard && key ? find(guard, key) : NULL;
-	struct message message = { .order = ORDER_SESSION, .key = key, .session_id = session_id };
+	struct guard_message message = { .order = GUARD_ORDER_SESSION, .key = key, .session_id = session_id };
 
 	if (!item)
 		return;
 	item->session_id = session_id;
 	item->asked = !session_id;
-	send_message(guard, &message, MESSAGE_MIN, -1);
+	send_message(guard, &message, GUARD_MESSAGE_MIN, -1);
 }
 
 void guard_remove(struct guard *guard, uint32_t key)
 {
 	struct guarded *item = guard && key ? find(guard, key) : NULL;
-	struct message message = { .order = ORDER_REMOVE, .key = key };
+	struct guard_message message = { .order = GUARD_ORDER_REMOVE, .key = key };
 
 	if (!item)
 		return;
 	drop(guard, item);
-	send_message(guard, &message, MESSAGE_MIN, -1);
+	send_message(guard, &message, GUARD_MESSAGE_MIN, -1);
 }
 
 uint32_t guard_rounds(const struct guard *guard)

@@ -64,15 +64,10 @@ static int read_proc(uint32_t pid, const char *file, size_t limit, char **ret_te
 }
 
 /* State and start time: fields 3 and 22, counted behind the last ')', because a command name may hold blanks and parentheses. */
-static int read_stat(uint32_t pid, char *ret_state, uint64_t *ret_start_ticks)
+int dotnet_parse_stat(const char *text, char *ret_state, uint64_t *ret_start_ticks)
 {
-	cleanup(freep) char *text = NULL;
-	size_t size;
-	int r = read_proc(pid, "stat", STAT_MAX, &text, &size);
+	const char *at = strrchr(text, ')');
 
-	if (r < 0)
-		return r;
-	char *at = strrchr(text, ')');
 	if (!at || at[1] != ' ')
 		return -EBADMSG;
 	*ret_state = at[2];
@@ -86,15 +81,20 @@ static int read_stat(uint32_t pid, char *ret_state, uint64_t *ret_start_ticks)
 	return end > at + 1 ? 0 : -EBADMSG;
 }
 
-static uint32_t read_inner_pid(uint32_t pid)
+static int read_stat(uint32_t pid, char *ret_state, uint64_t *ret_start_ticks)
 {
 	cleanup(freep) char *text = NULL;
 	size_t size;
-	unsigned long inner = pid;
+	int r = read_proc(pid, "stat", STAT_MAX, &text, &size);
 
-	if (read_proc(pid, "status", STATUS_MAX, &text, &size) < 0)
-		return pid;
+	return r < 0 ? r : dotnet_parse_stat(text, ret_state, ret_start_ticks);
+}
+
+uint32_t dotnet_parse_inner_pid(const char *text, uint32_t pid)
+{
+	unsigned long inner = pid;
 	const char *line = strstr(text, "\nNSpid:");
+
 	if (!line)
 		return pid;
 	for (const char *at = line + 7; *at && *at != '\n';) {
@@ -108,23 +108,41 @@ static uint32_t read_inner_pid(uint32_t pid)
 	return inner <= UINT32_MAX ? (uint32_t)inner : pid;
 }
 
-static void read_tmpdir(uint32_t pid, char tmpdir[DOTNET_DIR_MAX])
+static uint32_t read_inner_pid(uint32_t pid)
+{
+	cleanup(freep) char *text = NULL;
+	size_t size;
+
+	return read_proc(pid, "status", STATUS_MAX, &text, &size) < 0 ? pid : dotnet_parse_inner_pid(text, pid);
+}
+
+void dotnet_parse_tmpdir(const char *environment, size_t size, char tmpdir[DOTNET_DIR_MAX])
 {
 	static const char name[] = "TMPDIR=";
+	const size_t name_len = sizeof(name) - 1;
+
+	tmpdir[0] = '\0';
+	for (size_t at = 0; at < size;) {
+		size_t len = strnlen(environment + at, size - at);
+		if (len >= name_len && memcmp(environment + at, name, name_len) == 0) {
+			if (len - name_len >= DOTNET_DIR_MAX)
+				return;
+			memcpy(tmpdir, environment + at + name_len, len - name_len);
+			tmpdir[len - name_len] = '\0';
+			return;
+		}
+		at += len + 1;
+	}
+}
+
+static void read_tmpdir(uint32_t pid, char tmpdir[DOTNET_DIR_MAX])
+{
 	cleanup(freep) char *text = NULL;
 	size_t size;
 
 	tmpdir[0] = '\0';
-	if (read_proc(pid, "environ", ENVIRON_MAX, &text, &size) < 0)
-		return;
-	for (size_t at = 0; at < size; at += strlen(text + at) + 1) {
-		const char *value = text + at + sizeof(name) - 1;
-		if (strncmp(text + at, name, sizeof(name) - 1) != 0)
-			continue;
-		if (strlen(value) < DOTNET_DIR_MAX)
-			strcpy(tmpdir, value);
-		return;
-	}
+	if (read_proc(pid, "environ", ENVIRON_MAX, &text, &size) == 0)
+		dotnet_parse_tmpdir(text, size, tmpdir);
 }
 
 int dotnet_target_read(uint32_t pid, struct dotnet_target *ret_target, struct diag *diag)

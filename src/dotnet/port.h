@@ -35,6 +35,14 @@ struct dotnet_target {
  */
 int dotnet_target_read(uint32_t pid, struct dotnet_target *ret_target, struct diag *diag);
 
+/*
+ * The parsers of that, apart from the files. Texts end with a NUL, an environment with its size. The inner pid is `pid` where the text has none; a TMPDIR
+ * that does not fit is "".
+ */
+int dotnet_parse_stat(const char *text, char *ret_state, uint64_t *ret_start_ticks);
+uint32_t dotnet_parse_inner_pid(const char *text, uint32_t pid);
+void dotnet_parse_tmpdir(const char *environment, size_t size, char tmpdir[DOTNET_DIR_MAX]);
+
 /* 'R', 'S', 'T' (stopped), 't' (traced), 'Z', ...; 0 when the process is gone or is not the one it was. */
 char dotnet_target_state(const struct dotnet_target *target);
 

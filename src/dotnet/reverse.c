@@ -24,15 +24,6 @@
 #include "dotnet/ipc.h"
 #include "machine/rights.h"
 
-/*
- * What a runtime says when it has connected, little-endian.
- *
- *   0   8   "ADVR_V1" and a NUL
- *   8   16  cookie
- *   24  8   pid, as it sees itself
- *   32  2   0
- */
-#define ADVERTISE_SIZE 34u
 #define BACKLOG        64
 #define ANSWER_NS      UINT64_C(1000000000)
 
@@ -45,7 +36,7 @@ struct connection {
 	uint32_t pid;
 	uint32_t peer; /* index plus 1, once it has said who it is */
 	size_t got;
-	uint8_t advertise[ADVERTISE_SIZE];
+	uint8_t advertise[REVERSE_ADVERTISE_SIZE];
 };
 
 struct peer {
@@ -171,17 +162,38 @@ static uint32_t find_peer(const struct reverse *reverse, const uint8_t cookie[16
 	return 0;
 }
 
-/* False: it is no runtime, or there is no place for it. */
-static bool take_advertise(struct reverse *reverse, struct connection *connection)
+/*
+ * An advertisement, little-endian.
+ *
+ *   0   8   "ADVR_V1" and a NUL
+ *   8   16  cookie
+ *   24  8   pid, as it sees itself
+ *   32  2   0
+ */
+bool reverse_parse_advertise(const uint8_t *data, size_t size, struct reverse_peer *ret_peer)
 {
-	struct cursor c = cursor_of(connection->advertise, ADVERTISE_SIZE);
+	struct cursor c = cursor_of(data, size);
 	const uint8_t *magic = cursor_take(&c, 8);
 	const uint8_t *cookie = cursor_take(&c, 16);
 	uint64_t inner_pid = cursor_u64(&c);
 
-	if (memcmp(magic, "ADVR_V1", 8) != 0)
+	cursor_skip(&c, 2);
+	if (c.short_read || memcmp(magic, "ADVR_V1", 8) != 0)
 		return false;
-	connection->peer = find_peer(reverse, cookie);
+	*ret_peer = (struct reverse_peer){ .inner_pid = inner_pid };
+	memcpy(ret_peer->cookie, cookie, 16);
+	return true;
+}
+
+/* False: it is no runtime, or there is no place for it. */
+static bool take_advertise(struct reverse *reverse, struct connection *connection)
+{
+	struct reverse_peer facts;
+
+	if (!reverse_parse_advertise(connection->advertise, REVERSE_ADVERTISE_SIZE, &facts))
+		return false;
+	facts.pid = connection->pid;
+	connection->peer = find_peer(reverse, facts.cookie);
 	if (connection->peer)
 		return true;
 	struct peer *peer =
@@ -193,9 +205,7 @@ static bool take_advertise(struct reverse *reverse, struct connection *connectio
 	}
 	peer->reverse = reverse;
 	peer->index = reverse->peers.count - 1;
-	peer->facts.inner_pid = inner_pid;
-	peer->facts.pid = connection->pid;
-	memcpy(peer->facts.cookie, cookie, 16);
+	peer->facts = facts;
 	connection->peer = reverse->peers.count;
 	return true;
 }
@@ -210,14 +220,14 @@ void reverse_advance(struct reverse *reverse)
 		bool known = connection->peer != 0;
 		ssize_t n = known ? recv(connection->fd, &byte, 1, MSG_PEEK)
 				  : recv(connection->fd, connection->advertise + connection->got,
-					    ADVERTISE_SIZE - connection->got, 0);
+					    REVERSE_ADVERTISE_SIZE - connection->got, 0);
 		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
 			drop(reverse, i);
 			continue;
 		}
 		if (!known && n > 0) {
 			connection->got += (size_t)n;
-			if (connection->got == ADVERTISE_SIZE &&
+			if (connection->got == REVERSE_ADVERTISE_SIZE &&
 				!take_advertise(reverse, connection)) {
 				drop(reverse, i);
 				continue;

@@ -32,6 +32,10 @@ struct reverse_peer {
 	uint32_t pid;        /* as the kernel tells us; 0: of a pid namespace that we cannot see */
 };
 
+/* What a runtime sends when it has connected. False: it is no runtime. pid, which it does not say, is 0. */
+#define REVERSE_ADVERTISE_SIZE 34u
+bool reverse_parse_advertise(const uint8_t *data, size_t size, struct reverse_peer *ret_peer);
+
 /* Makes the socket, which must not exist, for this user only. */
 int reverse_listen(const char *path, struct reverse **ret_reverse, struct diag *diag);
 
