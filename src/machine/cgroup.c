@@ -79,16 +79,9 @@ static bool has_word(const char *list, size_t len, const char *word)
 	return false;
 }
 
-/* The group with the controller: "4:memory:/x" of version 1, else "0::/x". */
-static int find_path(const char *root, uint32_t pid, const char *controller, struct cgroup *group)
+/* "4:memory:/x" of version 1, else "0::/x". */
+int cgroup_parse_path(char *text, const char *controller, struct cgroup *group)
 {
-	char file[64];
-
-	if (pid)
-		(void)snprintf(file, sizeof(file), "/proc/%u/cgroup", pid); /* fits */
-	else
-		(void)snprintf(file, sizeof(file), "/proc/self/cgroup"); /* fits */
-	cleanup(freep) char *text = read_proc(root, file);
 	char *at = text;
 	int result = -ENOENT;
 
@@ -109,6 +102,19 @@ static int find_path(const char *root, uint32_t pid, const char *controller, str
 	return result;
 }
 
+static int find_path(const char *root, uint32_t pid, const char *controller, struct cgroup *group)
+{
+	char file[64];
+
+	if (pid)
+		(void)snprintf(file, sizeof(file), "/proc/%u/cgroup", pid); /* fits */
+	else
+		(void)snprintf(file, sizeof(file), "/proc/self/cgroup"); /* fits */
+	cleanup(freep) char *text = read_proc(root, file);
+
+	return cgroup_parse_path(text, controller, group);
+}
+
 /* The n-th word of a line; its length in *ret_len. */
 static const char *word(const char *line, unsigned n, size_t *ret_len)
 {
@@ -121,9 +127,8 @@ static const char *word(const char *line, unsigned n, size_t *ret_len)
 }
 
 /* "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 none rw": root and place of the mount, behind the dash type and options. */
-static int find_mount(const char *controller, struct cgroup *group)
+int cgroup_parse_mount(char *text, const char *controller, struct cgroup *group)
 {
-	cleanup(freep) char *text = read_proc(group->root, "/proc/self/mountinfo");
 	char *at = text;
 
 	for (char *line; (line = next_line(&at));) {
@@ -152,6 +157,13 @@ static int find_mount(const char *controller, struct cgroup *group)
 		return 0;
 	}
 	return -ENOENT;
+}
+
+static int find_mount(const char *controller, struct cgroup *group)
+{
+	cleanup(freep) char *text = read_proc(group->root, "/proc/self/mountinfo");
+
+	return cgroup_parse_mount(text, controller, group);
 }
 
 static void drop_slash(struct cgroup *group)

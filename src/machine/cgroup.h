@@ -31,6 +31,12 @@ struct cgroup {
  */
 int cgroup_find(const char *root, uint32_t pid, const char *controller, struct cgroup *ret_group);
 
+/*
+ * The two parsers of that, apart from the files, in place: /proc/PID/cgroup, then /proc/self/mountinfo for the group so found. NULL is an empty text.
+ */
+int cgroup_parse_path(char *text, const char *controller, struct cgroup *group);
+int cgroup_parse_mount(char *text, const char *controller, struct cgroup *group);
+
 /* To the group above; false when it was the topmost that is seen here. */
 bool cgroup_up(struct cgroup *group);
 
