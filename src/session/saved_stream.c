@@ -144,28 +144,39 @@ static void forget(struct window *window)
 	merge_done(&window->merge);
 }
 
-int saved_stream(const char *path, struct trace *trace,
+int saved_stream_input(struct input *in, struct trace *trace,
 	int (*on_event)(void *context, const struct event *event), void *context, uint64_t *ret_lost,
 	struct diag *diag)
 {
 	struct window window = { .on_event = on_event, .context = context };
+	const char *name = in->name ? in->name : "memory";
 	struct nettrace_decoder *decoder;
+	int r = input_unpack(in, diag);
+
+	*ret_lost = 0;
+	decoder = r == 0 ? nettrace_decoder_new(trace, name, NETTRACE_NO_STACKS) : NULL;
+	if (decoder)
+		r = read_events(in, decoder, &window, diag);
+	else if (r == 0)
+		r = diag_set(diag, -ENOMEM, "cannot read '%s': %m", name);
+	if (decoder)
+		*ret_lost = nettrace_decoder_lost(decoder);
+	forget(&window);
+	nettrace_decoder_free(decoder);
+	return r;
+}
+
+int saved_stream(const char *path, struct trace *trace,
+	int (*on_event)(void *context, const struct event *event), void *context, uint64_t *ret_lost,
+	struct diag *diag)
+{
 	struct input in;
 	int r = input_open(&in, path, diag);
 
 	*ret_lost = 0;
 	if (r < 0)
 		return r;
-	r = input_unpack(&in, diag);
-	decoder = r == 0 ? nettrace_decoder_new(trace, in.name, NETTRACE_NO_STACKS) : NULL;
-	if (decoder)
-		r = read_events(&in, decoder, &window, diag);
-	else if (r == 0)
-		r = diag_set(diag, -ENOMEM, "cannot read '%s': %m", path);
-	if (decoder)
-		*ret_lost = nettrace_decoder_lost(decoder);
-	forget(&window);
-	nettrace_decoder_free(decoder);
+	r = saved_stream_input(&in, trace, on_event, context, ret_lost, diag);
 	input_close(&in);
 	return r;
 }

@@ -13,6 +13,7 @@
 
 struct diag;
 struct event;
+struct input;
 struct trace;
 
 /* What waits at most, in bytes: of runtimes' own streams, which say what is in order; and of other files, which are nearly so. */
@@ -26,6 +27,11 @@ struct trace;
  * 0, or a negative code with `diag` saying where the file is torn or broken: what came before has been delivered.
  */
 int saved_stream(const char *path, struct trace *trace,
+	int (*on_event)(void *context, const struct event *event), void *context, uint64_t *ret_lost,
+	struct diag *diag);
+
+/* As saved_stream(), from an input, which stays open. */
+int saved_stream_input(struct input *in, struct trace *trace,
 	int (*on_event)(void *context, const struct event *event), void *context, uint64_t *ret_lost,
 	struct diag *diag);
 

@@ -6,6 +6,7 @@
 
 #include "machine/box.h"
 #include "machine/cpu_clock.h"
+#include "machine/kernel_symbol.h"
 #include "machine/proc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -20,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	unsigned what = data[0] % 6;
+	unsigned what = data[0] % 8;
 	data++;
 	size--;
 	/* One byte more than the text: the parsers may end a path there, as the reader's buffer allows. */
@@ -51,6 +52,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		uint64_t ns;
 		(void)cpu_clock_parse_stat(text, size, 10000000, &ns, &ns); /* any answer will do */
 		(void)cpu_clock_parse_schedstat(text, size, &ns);
+		break;
+	}
+	case 6: {
+		const char *name;
+		if (proc_parse_application(text, size, &name, &len) && (name < text || len > size || name + len > text + size))
+			abort();
+		break;
+	}
+	case 7: {
+		struct kernel_symbol symbol;
+		text[size] = '\0';
+		(void)kernel_symbol_parse(text, 0x1000, &symbol); /* as above */
 		break;
 	}
 	default:

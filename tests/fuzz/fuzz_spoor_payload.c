@@ -1,0 +1,124 @@
+/*
+ * Payloads of our own events, as a foreign file may have them. The first byte chooses the event. What reads is written and read again: after that the bytes
+ * do not change any more.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/strtab.h"
+#include "model/spoor_payload.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define PERIOD_NS 1000003u
+
+/* Reads a payload and appends its values as a payload; false when it does not read. */
+typedef bool again_fn(const uint8_t *data, size_t size, struct strtab *strings, struct bytes *out);
+
+#define AGAIN(kind)                                                                                      \
+	static bool again_##kind(const uint8_t *data, size_t size, struct strtab *strings, struct bytes *out) \
+	{                                                                                                \
+		struct payload_##kind value;                                                             \
+		if (payload_read_##kind(data, size, strings, &value) < 0)                                \
+			return false;                                                                    \
+		(void)payload_##kind(out, &value); /* a text may be cut */                               \
+		return true;                                                                             \
+	}
+
+AGAIN(process)
+AGAIN(mapping)
+AGAIN(mapping_metadata)
+AGAIN(symbol)
+AGAIN(session)
+AGAIN(clock_offset)
+AGAIN(cpu_limit)
+AGAIN(machine)
+AGAIN(loss)
+AGAIN(notice)
+AGAIN(runtime)
+AGAIN(thread_name)
+AGAIN(process_info)
+
+static bool again_code(const uint8_t *data, size_t size, struct strtab *strings, struct bytes *out)
+{
+	struct payload_code code;
+
+	if (payload_read_code_added(data, size, strings, &code) < 0)
+		return false;
+	(void)payload_code_added(out, &code); /* as above */
+	return true;
+}
+
+static bool again_session_end(const uint8_t *data, size_t size, struct strtab *strings, struct bytes *out)
+{
+	struct payload_count counts[PAYLOAD_COUNTS_MAX];
+	struct payload_session_end end;
+
+	if (payload_read_session_end(data, size, strings, counts, &end) < 0)
+		return false;
+	(void)payload_session_end(out, &end); /* as above */
+	return true;
+}
+
+static bool again_process_facts(const uint8_t *data, size_t size, struct strtab *strings, struct bytes *out)
+{
+	const char *arguments[PAYLOAD_ARGUMENTS_MAX];
+	struct payload_process_facts facts;
+
+	if (payload_read_process_facts(data, size, strings, arguments, &facts) < 0)
+		return false;
+	(void)payload_process_facts(out, &facts); /* as above */
+	return true;
+}
+
+static bool again_numbers(const uint8_t *data, size_t size, struct strtab *strings, struct bytes *out)
+{
+	struct payload_thread_clock clock;
+	struct payload_process_end end;
+	struct payload_cswitch change;
+	struct payload_cpu sample;
+	uint64_t begin;
+	uint64_t last;
+
+	(void)strings;
+	if (payload_read_thread_clock(data, size, &clock) == 0)
+		payload_thread_clock(out, &clock);
+	if (payload_read_process_end(data, size, &end) == 0)
+		payload_process_end(out, &end);
+	if (payload_read_cswitch(data, size, &change) == 0)
+		payload_cswitch(out, &change);
+	if (payload_read_cpu(data, size, PERIOD_NS, &sample) == 0)
+		payload_cpu(out, &sample, PERIOD_NS);
+	if (payload_read_code_removed(data, size, &begin, &last) == 0)
+		payload_code_removed(out, begin, last);
+	return false; /* several in one: not to be read again */
+}
+
+static again_fn *const kinds[] = { again_process, again_mapping, again_mapping_metadata, again_symbol, again_session, again_clock_offset,
+	again_cpu_limit, again_machine, again_loss, again_notice, again_runtime, again_thread_name, again_process_info, again_code,
+	again_session_end, again_process_facts, again_numbers };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct strtab strings = { 0 };
+	struct bytes first = { 0 };
+	struct bytes second = { 0 };
+
+	if (!size)
+		return 0;
+	again_fn *again = kinds[data[0] % (sizeof(kinds) / sizeof(kinds[0]))];
+
+	if (again(data + 1, size - 1, &strings, &first) && !first.failed) {
+		if (!again(first.data, first.len, &strings, &second))
+			abort();
+		if (!second.failed && (first.len != second.len || (first.len && memcmp(first.data, second.data, first.len) != 0)))
+			abort();
+	}
+	bytes_done(&first);
+	bytes_done(&second);
+	strtab_done(&strings);
+	return 0;
+}
