@@ -106,7 +106,9 @@ struct nettrace_decoder {
 	uint32_t late_ns;
 	bool has_activity;
 	uint8_t activity[EVENT_ACTIVITY_SIZE];
+	bool sorted;           /* no event after this one in the stream is older */
 	uint64_t sorted_ticks;
+	uint64_t last_ticks;   /* of the newest event so far */
 
 	VEC(uint32_t) schema_of;     /* by metadata id */
 	VEC(struct row) rows;        /* item 0 unused */
@@ -882,7 +884,7 @@ static int read_sequence_point(struct nettrace_decoder *d, struct cursor c, stru
 	const uint8_t *at = c.at;
 	bool v4 = d->head.version == 4;
 
-	cursor_skip(&c, 8); /* its time */
+	uint64_t ticks = cursor_u64(&c);
 	uint32_t flags = v4 ? 0 : cursor_u32(&c);
 	uint32_t count = cursor_u32(&c);
 	for (uint32_t i = 0; i < count && !c.short_read; i++) {
@@ -897,6 +899,9 @@ static int read_sequence_point(struct nettrace_decoder *d, struct cursor c, stru
 	if (c.short_read)
 		return broken(d, offset_of(d, at), diag, "a sequence point for %u threads is too short", count);
 	forget_stacks(d);
+	/* No event after it is older than it. A time beyond all events so far is not believed: events may still come before it. */
+	if (ticks > d->sorted_ticks)
+		d->sorted_ticks = ticks < d->last_ticks ? ticks : d->last_ticks;
 	if (flags & 1)
 		forget_rows(d);
 	if (flags & 2)
@@ -1200,7 +1205,9 @@ static int read_plain_event(struct nettrace_decoder *d, const uint8_t **ret_payl
 	uint32_t size = cursor_u32(&c);
 	struct cursor row = cursor_sub(&c, size);
 
-	d->metadata_id = cursor_u32(&row) & 0x7fffffff;
+	uint32_t metadata = cursor_u32(&row);
+	d->metadata_id = metadata & 0x7fffffff;
+	d->sorted = !(metadata >> 31);
 	d->sequence = cursor_u32(&row);
 	d->thread = cursor_u64(&row);
 	d->capture = cursor_u64(&row);
@@ -1291,8 +1298,7 @@ static int read_compressed_event(struct nettrace_decoder *d, const uint8_t **ret
 		return broken(d, offset_of(d, at), diag, "an event passes the end of its block");
 	if (new_label)
 		take_label(d);
-	if (flags & 0x40)
-		d->sorted_ticks = d->ticks;
+	d->sorted = flags & 0x40;
 	*ret_payload = p;
 	d->begin = (size_t)(p + d->size - d->buffer);
 	return 0;
@@ -1308,6 +1314,11 @@ static int read_event(struct nettrace_decoder *d, struct event *ret_event, struc
 
 	if (r < 0)
 		return r;
+	/* Of events alone: metadata records carry the mark as well, with the time at which they were written, and older events follow them. */
+	if (d->sorted)
+		d->sorted_ticks = d->ticks;
+	if (d->ticks > d->last_ticks)
+		d->last_ticks = d->ticks;
 	if (d->metadata_id != last_metadata || !d->schema_index) {
 		d->schema_index = d->metadata_id < d->schema_of.count ? d->schema_of.items[d->metadata_id] : 0;
 		if (!d->schema_index)

@@ -26,7 +26,6 @@ struct window {
 	struct merge merge;
 	size_t bytes;
 	size_t look_bytes;
-	size_t bytes_max;
 	int (*on_event)(void *context, const struct event *event);
 	void *context;
 };
@@ -86,9 +85,9 @@ static int look(struct window *window, uint64_t sorted_ns)
 		merge_sort(&window->merge, sorted_ns);
 		r = give_out(window, 0);
 	}
-	if (r == 0 && window->bytes > window->bytes_max) {
+	if (r == 0 && window->bytes > SAVED_STREAM_WINDOW_MAX) {
 		merge_sort(&window->merge, UINT64_MAX);
-		r = give_out(window, window->bytes_max / 2);
+		r = give_out(window, SAVED_STREAM_WINDOW_MAX / 2);
 	}
 	return r;
 }
@@ -119,9 +118,6 @@ static int read_events(struct input *in, struct nettrace_decoder *decoder, struc
 	int r;
 
 	while ((r = next_event(in, decoder, &event, diag)) > 0) {
-		window->bytes_max = nettrace_decoder_head(decoder)->version == 4
-			? SAVED_STREAM_WINDOW_MAX
-			: SAVED_STREAM_WINDOW_OTHER;
 		r = keep(window, &event);
 		if (r < 0)
 			return diag_set(diag, r, "cannot read '%s': %m", in->name);

@@ -2,8 +2,8 @@
  * The events of a file as they are, in the order of their times, however long it is: what it tells of itself is not gathered, and stacks are passed over.
  *
  * Runtimes write what a thread has in hand at once, then the next thread's, so that a file of theirs is in order per thread only. A window puts the events in
- * order: an event leaves it once the writer has said that none behind it is older, or, without such a word, when the window is full. What comes
- * after the window has moved on leaves at once.
+ * order: an event leaves it once the file marks that none after it is older (a sorted event, a sequence point), or, without such a mark, when the window is full. An
+ * event older than those released before it follows them directly.
  */
 #ifndef SPOOR_SESSION_SAVED_STREAM_H
 #define SPOOR_SESSION_SAVED_STREAM_H
@@ -16,9 +16,8 @@ struct event;
 struct input;
 struct trace;
 
-/* What waits at most, in bytes: of runtimes' own streams, which say what is in order; and of other files, which are nearly so. */
-#define SAVED_STREAM_WINDOW_MAX   (64u << 20)
-#define SAVED_STREAM_WINDOW_OTHER (4u << 20)
+/* Bytes of events that wait at most. A file that marks no order, or marks it more rarely than that, is put in order within this window only. */
+#define SAVED_STREAM_WINDOW_MAX (64u << 20)
 
 /*
  * Reads `path` ("-": standard input) and calls back for every event; `trace`, which is initialised, has its schemas and threads. A callback's negative code

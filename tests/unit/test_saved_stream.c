@@ -122,7 +122,7 @@ static void test_ours(void **state)
 /* More than the window holds: it moves on, and nothing is left behind or told twice. */
 static void test_large(void **state)
 {
-	const uint32_t count = 3 * SAVED_STREAM_WINDOW_OTHER / 200;
+	const uint32_t count = 3 * SAVED_STREAM_WINDOW_MAX / 200;
 	struct bytes payload = { 0 };
 	struct diag diag = { 0 };
 	struct sink *sink;
