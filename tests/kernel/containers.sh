@@ -122,7 +122,7 @@ code_of ./spoor stacks -p "$inside"
 expect_code 1 "stacks without diagnostics"
 has out '^no managed frames from the runtime: '
 has out '[0-9]+ Sleeper'
-has out '^    System\.Threading\.Thread\.Sleep\(int\) ' # precompiled: its file has the name
+has out '^    Threading\.Thread\.Sleep\(int\) ' # precompiled: its file has the name
 kill -9 "$inside"
 
 # runc, as docker and Kubernetes use it: read-only root, a /tmp of its own or none.

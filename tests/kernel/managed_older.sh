@@ -85,7 +85,7 @@ for version in 8.0 9.0; do
 	has out '^  [0-9]+ Parked 0, [0-9]+ Parked 1, [0-9]+ Parked 2, [0-9]+ Parked 3$'
 	has out '^    Posed\.Park\(\) +Managed$'
 	has out '^    Posed\.Sleep\(\) +Managed$'
-	has out '^    System\.Threading\.Thread\.Sleep\(int\) +System\.Private\.CoreLib$'
+	has out '^    Threading\.Thread\.Sleep\(int\) +System\.Private\.CoreLib$'
 	has out '^    Program\.<Main>\$\(string\[\]\) +Managed$|^    Program\.Main\(string\[\]\) +Managed$'
 
 	# Samples, by the CPUs' clock and, where no perf event may be opened, by the threads' own: its methods have names, and no session stays.
