@@ -20,18 +20,56 @@
 #include "session/targets.h"
 
 #define ANSWER_NS   UINT64_C(1000000000)
-#define ID_SHOWN    12u
-#define COLUMNS     10u
-#define PASSWD_LINE 4096u
+#define ID_SHOWN     12u
+#define PASSWD_LINE  4096u
+#define NAME_ROOM    24u /* columns of a name or place on a terminal */
+#define COMMAND_ROOM 20u /* on a terminal, other columns are left out until the command has as many */
 
 struct ps_values {
 	struct target_values targets;
+	bool whole_names;
 	bool json;
 };
+
+enum column {
+	COLUMN_PID,
+	COLUMN_INNER,
+	COLUMN_NAME,
+	COLUMN_USER,
+	COLUMN_PLACE,
+	COLUMN_KIND,
+	COLUMN_RUNTIME,
+	COLUMN_ARCHITECTURE,
+	COLUMN_AGE,
+	COLUMN_MEMORY,
+	COLUMN_COMMAND,
+	COLUMN_COUNT,
+};
+
+static const struct {
+	const char *head;
+	bool right;
+} columns[COLUMN_COUNT] = {
+	[COLUMN_PID] = { "pid", true },
+	[COLUMN_INNER] = { "inner", true },
+	[COLUMN_NAME] = { "name", false },
+	[COLUMN_USER] = { "user", false },
+	[COLUMN_PLACE] = { "container", false },
+	[COLUMN_KIND] = { "kind", false },
+	[COLUMN_RUNTIME] = { "runtime", false },
+	[COLUMN_ARCHITECTURE] = { "arch", false },
+	[COLUMN_AGE] = { "up", true },
+	[COLUMN_MEMORY] = { "memory", true },
+	[COLUMN_COMMAND] = { "command", false },
+};
+
+/* What a narrow terminal does without, in this order. */
+static const uint8_t dispensable[] = { COLUMN_ARCHITECTURE, COLUMN_KIND, COLUMN_INNER, COLUMN_AGE, COLUMN_USER, COLUMN_PLACE };
 
 const struct option ps_options[] = {
 	TARGET_ALL_OPTION(struct ps_values, targets, "native programs too"),
 	TARGET_OPTIONS(struct ps_values, targets),
+	{ 0, "long", NULL, "whole commands, with their folders", OPTION_FLAG, INTO(struct ps_values, whole_names) },
 	{ 0, "json", NULL, "one JSON object", OPTION_FLAG, INTO(struct ps_values, json) },
 	{ 0 },
 };
@@ -62,15 +100,29 @@ static void add_user(struct bytes *out, uint32_t uid)
 	bytes_printf(out, "%u", uid);
 }
 
+/* Of a run of as many hexadecimal digits as an id has, the first: "crio-9f3c2b1a77aa.scope". */
+static void add_short_ids(struct bytes *out, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len;) {
+		size_t run = 0;
+		while (i + run < len && strchr("0123456789abcdef", text[i + run]))
+			run++;
+		size_t skipped = run >= 2 * ID_SHOWN ? run - ID_SHOWN : 0;
+		size_t shown = run ? run - skipped : 1;
+		text_add_safe(out, text + i, shown);
+		i += shown + skipped;
+	}
+}
+
 /* The container's id as people know it, else the last part of the control group that says something. */
 static void add_place(struct bytes *out, const struct target *target)
 {
 	const char *slash = strrchr(target->cgroup, '/');
 
 	if (target->container[0])
-		bytes_add(out, target->container, ID_SHOWN);
+		text_add_safe(out, target->container, strnlen(target->container, ID_SHOWN));
 	else if (slash && slash[1])
-		text_add_safe(out, slash + 1, strlen(slash + 1));
+		add_short_ids(out, slash + 1, strlen(slash + 1));
 	else
 		bytes_text(out, "-");
 }
@@ -105,36 +157,38 @@ static const char *or_dash(const char *text)
 	return text[0] ? text : "-";
 }
 
-static void add_command(struct bytes *out, const struct target *target)
+static void add_command(struct bytes *out, const struct target *target, bool whole)
 {
-	const char *text = target->command_line[0] ? target->command_line : target->program;
+	const char *text = whole ? target->command_line : target->short_command;
 
+	text = text[0] ? text : target->program;
 	text_add_safe(out, text, strlen(text));
 }
 
 /* A row of the table; its texts are owned by it. */
 struct row {
-	struct bytes cell[COLUMNS];
-	struct bytes note; /* behind the command */
+	struct bytes cell[COLUMN_COUNT];
+	struct bytes note; /* after the command */
 };
 
-static void fill_row(struct row *row, const struct target *target, uint64_t now_ns)
+static void fill_row(struct row *row, const struct target *target, bool whole, uint64_t now_ns)
 {
 	struct bytes *cell = row->cell;
 
-	bytes_printf(&cell[0], "%u", target->pid);
+	bytes_printf(&cell[COLUMN_PID], "%u", target->pid);
 	if (target->inner_pid != target->pid)
-		bytes_printf(&cell[1], "%u", target->inner_pid);
+		bytes_printf(&cell[COLUMN_INNER], "%u", target->inner_pid);
 	else
-		bytes_text(&cell[1], "-");
-	add_user(&cell[2], target->uid);
-	add_place(&cell[3], target);
-	bytes_text(&cell[4], dotnet_kind_name(target->kind));
-	add_runtime(&cell[5], target);
-	text_add_safe_z(&cell[6], or_dash(target->architecture));
-	add_age(&cell[7], now_ns > target->start_ns ? now_ns - target->start_ns : 0);
-	text_add_size(&cell[8], target->resident_bytes);
-	add_command(&cell[9], target);
+		bytes_text(&cell[COLUMN_INNER], "-");
+	text_add_safe_z(&cell[COLUMN_NAME], target->name);
+	add_user(&cell[COLUMN_USER], target->uid);
+	add_place(&cell[COLUMN_PLACE], target);
+	bytes_text(&cell[COLUMN_KIND], dotnet_kind_name(target->kind));
+	add_runtime(&cell[COLUMN_RUNTIME], target);
+	text_add_safe_z(&cell[COLUMN_ARCHITECTURE], or_dash(target->architecture));
+	add_age(&cell[COLUMN_AGE], now_ns > target->start_ns ? now_ns - target->start_ns : 0);
+	text_add_size(&cell[COLUMN_MEMORY], target->resident_bytes);
+	add_command(&cell[COLUMN_COMMAND], target, whole);
 	if (target->kind == DOTNET_NOT || target->reachable)
 		return;
 	bytes_text(&row->note, "not reachable: ");
@@ -148,7 +202,7 @@ static void fill_row(struct row *row, const struct target *target, uint64_t now_
 
 static void row_done(struct row *row)
 {
-	for (unsigned i = 0; i < COLUMNS; i++)
+	for (unsigned i = 0; i < COLUMN_COUNT; i++)
 		bytes_done(&row->cell[i]);
 	bytes_done(&row->note);
 }
@@ -168,62 +222,101 @@ static void add_cut(struct bytes *out, const char *text, size_t len, size_t room
 		(void)text_next_char(text, len, &at);
 	bytes_add(out, text, at);
 	bytes_text(out, "\xe2\x80\xa6");
-	size_t columns = text_columns(text + at, len - at);
+	size_t rest = text_columns(text + at, len - at);
 
-	for (; columns > tail; columns--)
+	for (; rest > tail; rest--)
 		(void)text_next_char(text, len, &at);
 	bytes_add(out, text + at, len - at);
 }
 
-static void print_table(const struct targets *targets, const struct screen *screen)
+static void cut_cell(struct bytes *cell, size_t room)
 {
-	static const char *const heads[COLUMNS] = { "pid", "inner", "user", "container", "kind",
-		"runtime", "arch", "up", "memory", "command" };
-	static const bool right[COLUMNS] = { [0] = true, [1] = true, [7] = true, [8] = true };
-	struct row *rows = calloc(targets->list.count + 1, sizeof(*rows));
+	struct bytes cut = { 0 };
+
+	add_cut(&cut, bytes_z(cell), cell->len, room);
+	bytes_done(cell);
+	*cell = cut;
+}
+
+/* Which columns are shown, and how wide. */
+struct layout {
+	size_t width[COLUMN_COUNT]; /* 0: it is not shown */
+	size_t before;              /* columns before the command */
+};
+
+static void make_layout(struct row *rows, uint32_t count, const struct screen *screen, bool whole, struct layout *ret_layout)
+{
+	struct layout layout = { .before = 0 };
+
+	for (unsigned c = 0; c < COLUMN_COMMAND; c++) {
+		layout.width[c] = strlen(columns[c].head);
+		for (uint32_t i = 0; i < count; i++) {
+			struct bytes *cell = &rows[i].cell[c];
+			if (screen->terminal && !whole && (c == COLUMN_NAME || c == COLUMN_PLACE))
+				cut_cell(cell, NAME_ROOM);
+			size_t own = text_columns(bytes_z(cell), cell->len);
+			if (own > layout.width[c])
+				layout.width[c] = own;
+		}
+		layout.before += layout.width[c] + 2;
+	}
+	for (size_t d = 0; d < sizeof(dispensable) && screen->terminal && !whole; d++) {
+		if (!screen->columns || layout.before + COMMAND_ROOM <= screen->columns)
+			break;
+		layout.before -= layout.width[dispensable[d]] + 2;
+		layout.width[dispensable[d]] = 0;
+	}
+	*ret_layout = layout;
+}
+
+static void add_head(const struct layout *layout, struct bytes *out)
+{
+	for (unsigned c = 0; c < COLUMN_COMMAND; c++) {
+		if (layout->width[c])
+			bytes_printf(out, columns[c].right ? "%*s  " : "%-*s  ", (int)layout->width[c], columns[c].head);
+	}
+	bytes_printf(out, "%s\n", columns[COLUMN_COMMAND].head);
+}
+
+static void add_row(struct row *row, const struct layout *layout, const struct screen *screen, bool whole, struct bytes *out)
+{
+	for (unsigned c = 0; c < COLUMN_COMMAND; c++) {
+		struct bytes *cell = &row->cell[c];
+		if (!layout->width[c])
+			continue;
+		int pad = (int)(layout->width[c] - text_columns(bytes_z(cell), cell->len));
+		bytes_printf(out, "%*s%s%*s  ", columns[c].right ? pad : 0, "", bytes_z(cell), columns[c].right ? 0 : pad, "");
+	}
+	struct bytes *command = &row->cell[COLUMN_COMMAND];
+
+	if (screen->terminal && !whole && screen->columns > layout->before)
+		add_cut(out, bytes_z(command), command->len, screen->columns - layout->before);
+	else
+		bytes_text(out, bytes_z(command));
+	if (!row->note.len) {
+		bytes_text(out, "\n");
+		return;
+	}
+	size_t used = layout->before + text_columns(bytes_z(command), command->len) + 2;
+	bool fits = !screen->terminal || !screen->columns || used + text_columns(bytes_z(&row->note), row->note.len) <= screen->columns;
+
+	bytes_printf(out, fits ? "  %s\n" : "\n       %s\n", bytes_z(&row->note));
+}
+
+static void print_table(const struct targets *targets, const struct screen *screen, bool whole)
+{
+	uint32_t count = targets->list.count;
+	struct row *rows = calloc((size_t)count + 1, sizeof(*rows));
 	struct bytes out = { 0 };
 	uint64_t now_ns = monotonic_ns();
-	int width[COLUMNS];
-	size_t before = 0;
+	struct layout layout;
 
-	for (uint32_t i = 0; rows && i < targets->list.count; i++)
-		fill_row(&rows[i], &targets->list.items[i], now_ns);
-	for (unsigned c = 0; c + 1 < COLUMNS; c++) {
-		width[c] = (int)strlen(heads[c]);
-		for (uint32_t i = 0; rows && i < targets->list.count; i++) {
-			int columns =
-				(int)text_columns(bytes_z(&rows[i].cell[c]), rows[i].cell[c].len);
-			if (columns > width[c])
-				width[c] = columns;
-		}
-		before += (size_t)width[c] + 2;
-	}
-	for (unsigned c = 0; c < COLUMNS; c++) {
-		if (c + 1 == COLUMNS)
-			bytes_printf(&out, "%s\n", heads[c]);
-		else
-			bytes_printf(&out, right[c] ? "%*s  " : "%-*s  ",
-				right[c] ? width[c] : width[c], heads[c]);
-	}
-	for (uint32_t i = 0; rows && i < targets->list.count; i++) {
-		for (unsigned c = 0; c + 1 < COLUMNS; c++) {
-			struct bytes *cell = &rows[i].cell[c];
-			int pad = width[c] - (int)text_columns(bytes_z(cell), cell->len);
-			bytes_printf(&out, "%*s%s%*s  ", right[c] ? pad : 0, "", bytes_z(cell),
-				right[c] ? 0 : pad, "");
-		}
-		struct bytes *command = &rows[i].cell[COLUMNS - 1];
-		size_t note = rows[i].note.len
-				      ? text_columns(bytes_z(&rows[i].note), rows[i].note.len) + 2
-				      : 0;
-		if (screen->terminal && screen->columns > before + note)
-			add_cut(&out, bytes_z(command), command->len,
-				screen->columns - before - note);
-		else
-			bytes_text(&out, bytes_z(command));
-		if (note)
-			bytes_printf(&out, "  %s", bytes_z(&rows[i].note));
-		bytes_text(&out, "\n");
+	for (uint32_t i = 0; rows && i < count; i++)
+		fill_row(&rows[i], &targets->list.items[i], whole, now_ns);
+	make_layout(rows, rows ? count : 0, screen, whole, &layout);
+	add_head(&layout, &out);
+	for (uint32_t i = 0; rows && i < count; i++) {
+		add_row(&rows[i], &layout, screen, whole, &out);
 		row_done(&rows[i]);
 	}
 	free(rows);
@@ -292,8 +385,7 @@ static void say_rest(const struct targets *targets, const struct screen *screen,
 		if (targets->list.items[i].reachable)
 			best = &targets->list.items[i];
 	if (best && screen->terminal)
-		fprintf(stderr, "next   spoor trace -p %u    spoor record -p %u\n", best->pid,
-			best->pid);
+		fprintf(stderr, "next   spoor record -p %u --duration 10s\n       spoor stacks -p %u\n", best->pid, best->pid);
 }
 
 static int list_processes(const struct ps_values *values, struct target_choice *choice)
@@ -315,7 +407,7 @@ static int list_processes(const struct ps_values *values, struct target_choice *
 	if (values->json)
 		print_json(&targets);
 	else if (targets.list.count)
-		print_table(&targets, &screen);
+		print_table(&targets, &screen, values->whole_names);
 	int code = words_finish_output();
 
 	if (code == EXIT_DONE && !values->json)

@@ -21,6 +21,8 @@
 
 #include "base/vec.h"
 
+struct bytes;
+
 struct diag;
 
 #define PROC_COMM_MAX      64u          /* with NUL; 15 characters for a program, more for a kernel worker */
@@ -157,6 +159,12 @@ bool container_id_from_cgroup(const char *path, size_t len, char ret_id[CONTAINE
  * is an assembly. *ret_name points into the arguments.
  */
 bool proc_parse_application(const char *args, size_t len, const char **ret_name, size_t *ret_len);
+
+/*
+ * The arguments as a table shows them, blanks between them: of the program only its file's name, and of a .NET host's application too.
+ * "dotnet Shop.dll --urls URL"; options between the two are an ellipsis.
+ */
+void proc_shorten_command(const char *args, size_t len, struct bytes *out);
 
 /* Length of a path that the kernel printed, without its " (deleted)". */
 size_t proc_strip_deleted(const char *path, size_t len, bool *ret_deleted);

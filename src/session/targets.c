@@ -429,14 +429,19 @@ static const char *keep_z(struct targets *targets, const char *text)
 	return keep_text(targets, text, strlen(text));
 }
 
-/* The arguments with blanks where their NULs were. */
-static const char *keep_command_line(struct choosing *c)
+/* The arguments with blanks where their NULs were; *ret_short as a table shows them. Either is NULL without memory. */
+static const char *keep_command_line(struct choosing *c, const char **ret_short)
 {
+	struct bytes command = { 0 };
 	const char *args;
 	size_t len;
 
+	*ret_short = "";
 	if (proc_read_arguments(&c->proc, c->now.process.pid, &args, &len) < 0)
 		return "";
+	proc_shorten_command(args, len, &command);
+	*ret_short = command.failed ? NULL : keep_text(c->targets, bytes_z(&command), command.len);
+	bytes_done(&command);
 	while (len && !args[len - 1])
 		len--;
 	char *copy = (char *)(uintptr_t)keep_text(c->targets, args, len);
@@ -519,13 +524,16 @@ static int take(struct choosing *c)
 		.cgroup = keep_z(c->targets, now->cgroup),
 		.runtime_path = keep_z(c->targets, now->coreclr),
 		.runtime_version = keep_text(c->targets, version ? version : "", len),
-		.command_line = details & TARGET_PLACE ? keep_command_line(c) : "",
+		.command_line = "",
+		.short_command = "",
 		.reason = "",
 		.architecture = "",
 		.remedy = "",
 	};
+	if (details & TARGET_PLACE)
+		target->command_line = keep_command_line(c, &target->short_command);
 	if (!target->name || !target->program || !target->container || !target->cgroup ||
-		!target->runtime_path || !target->runtime_version || !target->command_line)
+		!target->runtime_path || !target->runtime_version || !target->command_line || !target->short_command)
 		return -ENOMEM;
 	if ((details & TARGET_REACH) && target->kind != DOTNET_NOT)
 		return try_to_reach(c, target);

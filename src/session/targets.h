@@ -73,6 +73,7 @@ struct target {
 	const char *container;         /* id */
 	const char *cgroup;
 	const char *command_line;      /* arguments with blanks between them */
+	const char *short_command;     /* the same as proc_shorten_command() has it */
 	const char *runtime_path;      /* of libcoreclr.so, as the target sees it */
 	const char *runtime_version;   /* what its path says; roll_call() knows better */
 	const char *architecture;      /* "x64": roll_call() */

@@ -27,11 +27,19 @@ until_true grep -q ready ready.own || fail "the program of its own does not star
 ps_of -p "$framework,$own"
 line $framework >one
 has one ' framework-dependent +10\.[0-9.]+ '
-has one 'Managed\.dll burn 600000$'
+has one ' Managed +.* dotnet Managed\.dll burn 600000$' # its name, and its command without folders
 line $own >one
 has one ' apphost +10\.[0-9.]+ +(x64|arm64) '
 has one 'burn 600000$'
 has_no out 'not reachable'
+ps_of -p $framework --long
+has out 'dotnet /.*/Managed\.dll burn 600000$'
+# On a small terminal some columns are left out, and every row fits.
+if command -v script >/dev/null; then
+	script -qec "stty cols 80; $spoor ps -p $framework,$own" /dev/null </dev/null | tr -d '\r' | sed 's/\xe2\x80\xa6/~/g' >out
+	has out ' Managed +.* dotnet .*600000'
+	has_no out '^ *[0-9].{80}'
+fi
 ps_of -n Managed
 line $framework >/dev/null && line $own >/dev/null || fail "-n Managed does not find both"
 start sleeper sleep 60
@@ -70,6 +78,7 @@ fi
 # JSON tells the same.
 ps_of -p $framework --json
 has out '"kind":"framework-dependent"'
+has out '"command_line":"dotnet /.*/Managed.dll burn 600000"'
 has out '"runtime_version":"10\.'
 has out '"reachable":true'
 has out '"architecture":"(x64|arm64)"'

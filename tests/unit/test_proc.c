@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/diag.h"
 #include "machine/proc.h"
 
@@ -409,6 +410,37 @@ static void test_application(void **state)
 	}
 }
 
+static void test_short_command(void **state)
+{
+	static const struct {
+		const char *args;
+		size_t len;
+		const char *text;
+	} cases[] = {
+#define CASE(args, text) { args, sizeof(args), text }
+		CASE("/usr/bin/dotnet\0/srv/shop/releases/20261121/Shop.dll\0--urls\0http://*:80", "dotnet Shop.dll --urls http://*:80"),
+		CASE("dotnet\0Shop.dll", "dotnet Shop.dll"),
+		CASE("dotnet\0exec\0--runtimeconfig\0/x/y.json\0/app/Shop.dll\0a", "dotnet \xe2\x80\xa6 Shop.dll a"),
+		CASE("dotnet\0run\0/x/y", "dotnet run /x/y"),
+		CASE("/opt/shop/Shop\0/data/Other.dll", "Shop /data/Other.dll"),
+		CASE("bin/Shop", "Shop"),
+		CASE("sshd: root@pts/0", "sshd: root@pts/0"),
+		CASE("/usr/lib/x/daemon --log /var/log/x", "daemon --log /var/log/x"),
+		CASE("/", "/"),
+		CASE("", ""),
+#undef CASE
+		{ "dotnet\0Shop.dll!", 15, "dotnet Shop.dll" }, /* not ended by NUL */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct bytes out = { 0 };
+		proc_shorten_command(cases[i].args, cases[i].len, &out);
+		assert_string_equal(bytes_z(&out), cases[i].text);
+		bytes_done(&out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -421,6 +453,7 @@ int main(void)
 		cmocka_unit_test(test_maps_both_ways),
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_application),
+		cmocka_unit_test(test_short_command),
 		cmocka_unit_test(test_environment),
 	};
 
