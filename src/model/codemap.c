@@ -319,6 +319,11 @@ struct code *codemap_find_next(struct codemap *map, uint64_t address, uint64_t t
 	return next;
 }
 
+bool codemap_has_module(const struct codemap *map, uint64_t module_id)
+{
+	return map_get(&map->module_index, module_id) != 0;
+}
+
 const char *codemap_assembly(const struct codemap *map, uint64_t module_id, size_t *ret_len)
 {
 	uint32_t newest = map_get(&map->module_index, module_id);

@@ -101,6 +101,9 @@ struct code *codemap_find(struct codemap *map, uint64_t address, uint64_t time_n
 /* The first body that covers `address` and came later than `time_ns`. NULL none. Valid as above. */
 struct code *codemap_find_next(struct codemap *map, uint64_t address, uint64_t time_ns);
 
+/* Whether an event announced this module, with or without a path. */
+bool codemap_has_module(const struct codemap *map, uint64_t module_id);
+
 /* "System.Private.CoreLib" for a path ".../System.Private.CoreLib.dll"; "" when unknown. */
 const char *codemap_assembly(const struct codemap *map, uint64_t module_id, size_t *ret_len);
 

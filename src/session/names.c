@@ -679,6 +679,17 @@ static uint8_t answer_jit(struct names *names, struct names_hit_entry *hit, uint
 	return names->full ? UNNAMED_NO_MEMORY : UNNAMED_NO_METHOD; /* at the cap methods are taken no more */
 }
 
+/*
+ * A rundown sends the modules after the methods, and the live session announces methods of modules that were loaded before it began. Until the
+ * first rundown has ended such a body has no module yet; its symbol is written once and must not lack it. A body that has ended is written without:
+ * its end must stand behind it in the file.
+ */
+static bool module_may_come(const struct names_process *own, const struct code *code)
+{
+	return own->managed == MANAGED_ASKING && code->until_ns == UINT64_MAX && code->module_id && code->kind != CODE_DYNAMIC &&
+		!codemap_has_module(&own->codemap, code->module_id);
+}
+
 /* One hit: named, not to be named (and why), or still waited for. */
 static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t now_ns, bool last)
 {
@@ -704,6 +715,8 @@ static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t
 
 	if (own->codemap.codes.count) {
 		struct code *code = codemap_find(&own->codemap, hit->address, hit->time_ns);
+		if (code && !last && module_may_come(own, code))
+			return HIT_WAITING;
 		if (code)
 			return write_code(names, hit, code) < 0 ? UNNAMED_NO_MEMORY : HIT_NAMED;
 	}

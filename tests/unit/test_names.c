@@ -213,6 +213,74 @@ static void test_name_comes_late(void **state)
 	symbolmap_done(&map);
 }
 
+/* A method of a module that only the rundown names: its symbol waits for the module. */
+static void test_module_comes_late(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t frames[] = { JIT_BEGIN + 0x40 };
+	struct code code = {
+		.begin = JIT_BEGIN,
+		.end = JIT_BEGIN + 0x100,
+		.method_id = 1,
+		.module_id = 77,
+		.from_ns = 90,
+		.until_ns = UINT64_MAX,
+		.name_space = "Shop.Pricing",
+		.name = "Burn",
+		.signature = "int32  (int32)",
+		.kind = CODE_OSR,
+		.tier = TIER_1_OSR,
+	};
+	struct symbolmap map;
+
+	add_mapping(f, JIT_BEGIN, JIT_END, 0, "/memfd:doublemapper");
+	struct names_process *own = names_process(&f->names, f->process);
+
+	own->managed = MANAGED_ASKING;
+	assert_int_equal(codemap_add(&own->codemap, &code), 0);
+	hit(f, frames, 1, 100);
+	assert_int_equal(names_resolve(&f->names, 200), 0);
+	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 0);
+	assert_int_equal(codemap_add_module(&own->codemap, 77, "/app/Shop.dll", 0), 0);
+	assert_int_equal(names_resolve(&f->names, 300), 0);
+	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 1);
+	assert_int_equal(names_finish(&f->names), 0);
+	assert_int_equal(symbolmap_init(&map, &f->read, false), 0);
+	uint32_t function = symbolmap_find(&map, trace_find_process(&f->read, (uint32_t)getpid()), frames[0], 0);
+	assert_string_equal(trace_text(&f->read, map.functions.items[function].module), "Shop.dll");
+	symbolmap_done(&map);
+}
+
+/* A runtime that ends during its rundown leaves modules without a name: the methods' names are written all the same. */
+static void test_module_never_comes(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t frames[] = { JIT_BEGIN + 0x40 };
+
+	add_mapping(f, JIT_BEGIN, JIT_END, 0, "/memfd:doublemapper");
+	struct names_process *own = names_process(&f->names, f->process);
+
+	own->managed = MANAGED_ASKING;
+	add_method(f, "Burn", JIT_BEGIN, 0x100, 90);
+	own->codemap.codes.items[0].module_id = 77;
+	hit(f, frames, 1, 100);
+	assert_int_equal(names_resolve(&f->names, 200), 0);
+	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 0);
+	own->managed = MANAGED_REFUSED;
+	assert_int_equal(names_resolve(&f->names, 300), 0);
+	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 1);
+	/* So is one that ends before its module is known. */
+	own->managed = MANAGED_ASKING;
+	add_method(f, "Freed", JIT_BEGIN + 0x200, 0x100, 90);
+	own->codemap.codes.items[1].module_id = 77;
+	frames[0] = JIT_BEGIN + 0x240;
+	hit(f, frames, 1, 400);
+	codemap_remove(&own->codemap, JIT_BEGIN + 0x200, 450);
+	assert_non_null(names_end_code(&f->names, f->process, 1, JIT_BEGIN + 0x200));
+	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 2);
+	assert_int_equal(names_finish(&f->names), 0);
+}
+
 /* Code that no rundown has told of asks for another one, if it was hit after the last was begun; what one tells then names it. */
 static void test_untold(void **state)
 {
@@ -345,6 +413,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_native, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_walk_gone_astray, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_name_comes_late, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_module_comes_late, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_module_never_comes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_untold, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_three_owners, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_nobody_told_of_the_first, set_up, tear_down),
