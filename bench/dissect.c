@@ -224,7 +224,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (trace_init(&trace) < 0 || saved_read(argv[1], &trace, on_event, &d, &diag) < 0 ||
-		symbolmap_init(&names, &trace, false) < 0 || profile_name(&d.profile, &names) < 0) {
+		symbolmap_init(&names, &trace, METHOD_NAME_LONG) < 0 || profile_name(&d.profile, &names) < 0) {
 		fprintf(stderr, "%s\n", diag.error ? diag.text : "out of memory");
 		return 1;
 	}

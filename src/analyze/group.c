@@ -46,7 +46,7 @@ static uint32_t place_of(struct grouping *g, uint32_t function_index)
 
 	if (!g->place_of[function_index])
 		g->place_of[function_index] = number_of(&g->places,
-			(uint64_t)(keys & GROUP_FUNCTION ? function->name : 0) << 32 |
+			(uint64_t)(keys & GROUP_FUNCTION ? function->full_name : 0) << 32 |
 				(keys & GROUP_MODULE ? function->module : 0));
 	return g->place_of[function_index];
 }

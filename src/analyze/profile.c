@@ -341,6 +341,33 @@ static int name_frames(struct profile *profile, struct symbolmap *names,
 	return 0;
 }
 
+/* From here on `functions` holds methods; what they were compiled as moves to `bodies`. */
+static int join_methods(struct profile *profile, struct symbolmap *names)
+{
+	uint64_t *weights = calloc((size_t)names->functions.count + 1, sizeof(*weights));
+	uint32_t count = profile->functions.count;
+
+	if (!weights || !vec_reserve(&profile->bodies, count)) {
+		free(weights);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < profile->stacks.count; i++) {
+		const struct profile_stack *stack = &profile->stacks.items[i];
+		if (stack->frame_count)
+			weights[profile->functions.items[stack->at]] += stack->weight_ns;
+	}
+	int error = symbolmap_join_methods(names, weights);
+
+	for (uint32_t i = 0; i < count && !error; i++) {
+		uint32_t *function = &profile->functions.items[i];
+		profile->bodies.items[i] = *function;
+		*function = names->functions.items[*function].method;
+	}
+	profile->bodies.count = error ? 0 : count;
+	free(weights);
+	return error;
+}
+
 int profile_name(struct profile *profile, struct symbolmap *names)
 {
 	struct module_answers answers = { 0 };
@@ -386,13 +413,14 @@ int profile_name(struct profile *profile, struct symbolmap *names)
 	}
 	profile->stacks.count = kept;
 	vec_done(&answers.by_function);
-	return error;
+	return error ? error : join_methods(profile, names);
 }
 
 void profile_done(struct profile *profile)
 {
 	vec_done(&profile->stacks);
 	vec_done(&profile->functions);
+	vec_done(&profile->bodies);
 	vec_done(&profile->by_schema);
 	vec_done(&profile->latest);
 	clock_join_done(&profile->join);

@@ -3,7 +3,7 @@
  *
  *   struct profile profile = { .trace = &trace, .filter = filter };
  *   saved_read(path, &trace, profile_event, &profile, &diag);
- *   symbolmap_init(&names, &trace, false);
+ *   symbolmap_init(&names, &trace, METHOD_NAME_SHORT);
  *   profile_name(&profile, &names);               names may stand in the file behind the samples they name
  *   recording_describe(...), top_count(...), tree_build(...)
  *   profile_done(&profile);
@@ -69,7 +69,8 @@ struct profile {
 	struct trace *trace;
 	struct profile_filter filter;      /* the caller's lists */
 	VEC(struct profile_stack) stacks;  /* after profile_name(): what passed the filter, by process */
-	VEC(uint32_t) functions;
+	VEC(uint32_t) functions;           /* what stands for the method, where there is one */
+	VEC(uint32_t) bodies;              /* the same frames as they were compiled */
 	struct map index;
 	enum profile_samples samples;
 	struct clock_join join;

@@ -166,11 +166,53 @@ static bool options_say(const struct trace *trace, const char *what)
 	return strstr(trace_text(trace, trace->recording.options), what) != NULL;
 }
 
+static uint64_t count_named(const struct trace *trace, const char *name)
+{
+	for (uint32_t i = 0; i < trace->recording.counts.count; i++)
+		if (text_is(trace, trace->recording.counts.items[i].name, name))
+			return trace->recording.counts.items[i].count;
+	return 0;
+}
+
+/*
+ * How long was sampled. A file goes on behind that: a runtime announces its methods at the end, for seconds where there are many. Files that do not
+ * say when sampling ended are taken to end with their last sample, those of a killed recorder with their last event.
+ */
+static uint64_t sampled_ns(const struct trace *trace, const struct profile *profile, uint64_t begin_ns)
+{
+	uint64_t from_ns = count_named(trace, "sampled_from_ns");
+	uint64_t to_ns = count_named(trace, "sampled_to_ns");
+	uint64_t end_ns = trace->recording.end_ns;
+
+	if (from_ns && to_ns > from_ns)
+		return to_ns - from_ns;
+	if (profile->all_count && (trace->recording.end_reason || !trace->recording.tool_version || end_ns < profile->last_ns))
+		end_ns = profile->last_ns;
+	return end_ns > begin_ns ? end_ns - begin_ns : 0;
+}
+
+/* Which part of the machine was recorded, as the recorder says in the options of the session. */
+static enum report_scope scope_of(const struct trace *trace)
+{
+	static const struct {
+		const char *option;
+		enum report_scope scope;
+	} scopes[] = {
+		{ "\"scope\":\"threads\"", REPORT_THREADS },
+		{ "\"scope\":\"processes\"", REPORT_PROCESSES },
+		{ "\"scope\":\"command\"", REPORT_COMMAND },
+	};
+
+	for (size_t i = 0; i < sizeof(scopes) / sizeof(scopes[0]); i++)
+		if (options_say(trace, scopes[i].option))
+			return scopes[i].scope;
+	return REPORT_MACHINE;
+}
+
 int recording_describe(struct report *report, const struct trace *trace,
 	const struct symbolmap *names, const struct profile *profile)
 {
 	const struct recording *recording = &trace->recording;
-	uint64_t end_ns = recording->end_ns;
 
 	report->trace = trace;
 	report->names = names;
@@ -181,14 +223,14 @@ int recording_describe(struct report *report, const struct trace *trace,
 		: profile->samples == PROFILE_THREAD_TIME			       ? REPORT_THREAD_TIME
 										       : REPORT_CPU;
 	report->begin_ns = recording->sync_ns ? recording->sync_ns : profile->first_ns;
-	if (profile->all_count && end_ns < profile->last_ns)
-		end_ns = profile->last_ns;
-	report->duration_ns = end_ns > report->begin_ns ? end_ns - report->begin_ns : 0;
+	report->duration_ns = sampled_ns(trace, profile, report->begin_ns);
+	report->scope = scope_of(trace);
 	report->cpu_count = recording->cpu_recorded ? recording->cpu_recorded : recording->cpu_online;
 	report->rate_hz = recording->period_ns ? 1e9 / (double)recording->period_ns : 0;
 	report->all_samples = profile->all_count;
 	report->all_cpu_ns = profile->all_weight_ns;
-	report->busy = report->cpu_count && report->duration_ns && report->weighing != REPORT_THREAD_TIME
+	/* Without a sample nothing is known of the CPUs: a trace does not sample, and a recorder's own work would show on an idle machine. */
+	report->busy = profile->all_count && report->cpu_count && report->duration_ns && report->weighing != REPORT_THREAD_TIME
 		? (double)report->all_cpu_ns / (double)report->cpu_count / (double)report->duration_ns
 		: -1;
 	if (report->busy > 1)

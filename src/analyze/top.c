@@ -64,8 +64,8 @@ static int compare_processes(const void *left, const void *right)
 }
 
 /* Adds up the stacks of one process, from *at on, and appends its rows. */
-static int count_process(struct report *report, const struct profile *profile, struct sum *sums,
-	uint32_t *at)
+static int count_process(struct report *report, const struct profile *profile, const struct symbolmap *names,
+	struct sum *sums, uint32_t *at)
 {
 	struct report_process process = { .process = profile->stacks.items[*at].process,
 		.row_at = report->rows.count };
@@ -81,6 +81,7 @@ static int count_process(struct report *report, const struct profile *profile, s
 			process.stackless_ns += stack->weight_ns;
 		for (uint32_t i = 0; i < stack->frame_count; i++) {
 			uint32_t function = profile->functions.items[stack->at + i];
+			enum function_tier tier = function_tier(&names->functions.items[profile->bodies.items[stack->at + i]]);
 			struct sum *sum = &sums[function];
 			if (sum->process_mark != mark) {
 				/* Rows are first only numbered; their sums are copied when the process is through. */
@@ -88,9 +89,13 @@ static int count_process(struct report *report, const struct profile *profile, s
 				if (!vec_add(&report->rows, sum->row))
 					return -ENOMEM;
 			}
+			if (tier < FUNCTION_TIER_COUNT)
+				sum->row.tiers |= 1u << tier;
 			if (!i) {
 				sum->row.self_ns += stack->weight_ns;
 				sum->row.self_count += stack->count;
+				if (tier < FUNCTION_TIER_COUNT)
+					sum->row.tier_ns[tier] += stack->weight_ns;
 			}
 			if (sum->stack_mark == *at + 1)
 				continue;
@@ -114,7 +119,7 @@ int top_count(struct report *report, const struct profile *profile,
 	uint32_t at = 0;
 
 	while (!error && at < profile->stacks.count)
-		error = count_process(report, profile, sums, &at);
+		error = count_process(report, profile, names, sums, &at);
 	free(sums);
 	if (error)
 		return error;

@@ -18,6 +18,7 @@
 /* A stack as the tree sees it: from which end, and from where on. */
 struct path {
 	const uint32_t *functions;  /* leaf first */
+	const uint32_t *bodies;     /* the same, as they were compiled */
 	uint32_t count;
 	uint32_t process;           /* the step before all others; 0 when the tree has none */
 	uint32_t stack;             /* in the profile */
@@ -111,7 +112,7 @@ static int compare_from_root(const void *a, const void *b)
 }
 
 /* Adds the path behind that of `before`, with which it shares what it can. False when there is no memory. */
-static bool add_path(struct call_tree *tree, struct paths *paths, const struct path *before,
+static bool add_path(struct call_tree *tree, struct paths *paths, const struct symbolmap *names, const struct path *before,
 	const struct path *path, const struct profile_stack *stack)
 {
 	uint32_t processes = tree->by_process ? 1 : 0;
@@ -129,6 +130,13 @@ static bool add_path(struct call_tree *tree, struct paths *paths, const struct p
 		if (!node || !vec_add(&paths->nodes, node))
 			return false;
 	}
+	for (uint32_t at = processes; at < processes + path->count; at++) {
+		uint32_t step = at - processes;
+		uint32_t body = path->bodies[tree->reversed ? step : path->count - 1 - step];
+		enum function_tier tier = function_tier(&names->functions.items[body]);
+		if (tier < FUNCTION_TIER_COUNT)
+			tree->nodes.items[paths->nodes.items[at]].tiers |= 1u << tier;
+	}
 	struct call_node *last = &tree->nodes.items[paths->nodes.count ? *vec_last(&paths->nodes)
 								      : CALL_TREE_ROOT];
 	last->self_ns += stack->weight_ns;
@@ -142,9 +150,11 @@ static uint8_t *match_functions(const struct profile *profile, const struct symb
 {
 	uint8_t *matches = calloc((size_t)names->functions.count + 1, 1);
 
-	for (uint32_t i = 1; matches && i < names->functions.count; i++)
-		matches[i] = tree_name_matches(pattern,
-			trace_text(profile->trace, names->functions.items[i].name));
+	for (uint32_t i = 1; matches && i < names->functions.count; i++) {
+		const struct function *function = &names->functions.items[i];
+		matches[i] = tree_name_matches(pattern, trace_text(profile->trace, function->full_name)) ||
+			tree_name_matches(pattern, trace_text(profile->trace, function->name));
+	}
 	return matches;
 }
 
@@ -192,11 +202,13 @@ int tree_build(struct call_tree *tree, const struct profile *profile,
 	for (uint32_t i = 0; i < profile->stacks.count && !error; i++) {
 		const struct profile_stack *stack = &profile->stacks.items[i];
 		struct path path = { .functions = profile->functions.items + stack->at,
+			.bodies = profile->bodies.items + stack->at,
 			.count = stack->frame_count, .stack = i };
 		if (by_process)
 			path.process = first ? first[stack->process] : stack->process;
 		while (matches && path.count && !matches[*path.functions]) {
 			path.functions++;
+			path.bodies++;
 			path.count--;
 		}
 		if ((!matches || path.count) && !vec_add(&paths.list, path))
@@ -207,7 +219,7 @@ int tree_build(struct call_tree *tree, const struct profile *profile,
 			from_leaf ? compare_from_leaf : compare_from_root);
 	for (uint32_t i = 0; i < paths.list.count && !error; i++) {
 		const struct path *path = &paths.list.items[i];
-		if (!add_path(tree, &paths, i ? path - 1 : NULL, path,
+		if (!add_path(tree, &paths, names, i ? path - 1 : NULL, path,
 			    &profile->stacks.items[path->stack]))
 			error = -ENOMEM;
 	}

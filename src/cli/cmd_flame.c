@@ -148,7 +148,7 @@ int cmd_flame(const struct verb *self, int argc, char **argv)
 		code = options_misused(self, "--width is a number of pixels from %u to %u",
 			FLAME_WIDTH_MIN, FLAME_WIDTH_MAX);
 	} else {
-		code = selection_open(&values.selection, &arguments, self, &selection);
+		code = selection_open(&values.selection, METHOD_NAME_LONG, &arguments, self, &selection);
 		if (code == EXIT_DONE)
 			code = write_flame(&values, &selection);
 		selection_close(&selection);

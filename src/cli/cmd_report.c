@@ -28,6 +28,7 @@ struct report_values {
 	uint64_t top;
 	bool no_children;
 	bool json;
+	bool long_names;
 	bool verbose;
 	bool quiet;
 	unsigned color;
@@ -47,6 +48,7 @@ const struct option report_options[] = {
 		INTO(struct report_values, percent_limit) },
 	{ 0, "top", "N", "functions a process, or branches a step (10; JSON: all)", OPTION_COUNT,
 		INTO(struct report_values, top) },
+	{ 0, "long", NULL, "names with their whole namespace", OPTION_FLAG, INTO(struct report_values, long_names) },
 	{ 0, "json", NULL, "one JSON object, as spoor-report(1) describes it", OPTION_FLAG,
 		INTO(struct report_values, json) },
 	{ 'o', "output", "FILE", "into a file; - is standard output", OPTION_TEXT,
@@ -200,7 +202,8 @@ int cmd_report(const struct verb *self, int argc, char **argv)
 		code = options_misused(self, "--percent-limit takes a number from 0 to 100, not '%s'",
 			values.percent_limit);
 	} else {
-		code = selection_open(&values.selection, &arguments, self, &selection);
+		/* Programs get names that are distinct, people those that fit. */
+		code = selection_open(&values.selection, values.long_names || values.json ? METHOD_NAME_LONG : METHOD_NAME_SHORT, &arguments, self, &selection);
 		if (code == EXIT_DONE)
 			code = write_report(&values, &sorting, least_share, &selection);
 		selection_close(&selection);

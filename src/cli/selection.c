@@ -119,7 +119,7 @@ static int read_file(struct selection *s, struct diag *diag)
 	return EXIT_DONE;
 }
 
-int selection_open(const struct selection_values *values, const struct arguments *arguments,
+int selection_open(const struct selection_values *values, enum method_name_form form, const struct arguments *arguments,
 	const struct verb *verb, struct selection *s)
 {
 	struct diag diag = { 0 };
@@ -143,7 +143,7 @@ int selection_open(const struct selection_values *values, const struct arguments
 	if (code != EXIT_DONE)
 		return code;
 
-	int error = symbolmap_init(&s->names, &s->trace, values->raw_names);
+	int error = symbolmap_init(&s->names, &s->trace, values->raw_names ? METHOD_NAME_RAW : form);
 	if (!error)
 		error = profile_name(&s->profile, &s->names);
 	if (!error)

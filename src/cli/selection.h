@@ -61,7 +61,8 @@ struct selection {
 	char path[4096];
 };
 
-int selection_open(const struct selection_values *values, const struct arguments *arguments,
+/* Methods are named in `form`; raw names that were asked for go before it. */
+int selection_open(const struct selection_values *values, enum method_name_form form, const struct arguments *arguments,
 	const struct verb *verb, struct selection *ret_selection);
 
 /*

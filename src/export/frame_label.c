@@ -6,7 +6,6 @@
 
 #include "base/bytes.h"
 #include "base/text.h"
-#include "model/codemap.h"
 #include "model/report.h"
 #include "model/symbolmap.h"
 #include "model/trace.h"
@@ -32,13 +31,17 @@ void label_process(struct bytes *out, const struct trace *trace, uint32_t proces
 		bytes_printf(out, " (%u)", trace->processes.items[process].pid);
 }
 
-const char *label_tier(const struct function *function)
+void label_tiers(struct bytes *out, uint32_t tiers)
 {
-	if (function->kind == FUNCTION_READYTORUN && function->named)
-		return "R2R";
-	if (function->kind == FUNCTION_JIT && function->tier != TIER_UNKNOWN)
-		return code_tier_words((enum code_tier)function->tier);
-	return "";
+	const char *comma = "";
+
+	for (unsigned tier = 0; tier < FUNCTION_TIER_COUNT; tier++) {
+		if (!(tiers & 1u << tier))
+			continue;
+		bytes_text(out, comma);
+		bytes_text(out, function_tier_words((enum function_tier)tier));
+		comma = ", ";
+	}
 }
 
 const char *label_kind(uint8_t function_kind)

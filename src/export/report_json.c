@@ -172,14 +172,42 @@ static void add_names(struct json *j, const struct report *report)
 	json_end(j);
 }
 
-static void add_function(struct json *j, const struct report *report, uint32_t index)
+/* The tier of most of a method's own time; where it has none, the last one, which replaced the others. */
+static enum function_tier main_tier(uint32_t tiers, const uint64_t *tier_ns)
+{
+	enum function_tier best = FUNCTION_TIER_COUNT;
+
+	for (unsigned tier = 0; tier < FUNCTION_TIER_COUNT; tier++)
+		if (tiers & 1u << tier && (best == FUNCTION_TIER_COUNT || !tier_ns || tier_ns[tier] >= tier_ns[best]))
+			best = (enum function_tier)tier;
+	return best;
+}
+
+/* `tier_ns` may be NULL: then the tiers have no times. */
+static void add_function(struct json *j, const struct report *report, uint32_t index, uint32_t tiers, const uint64_t *tier_ns)
 {
 	const struct function *function = &report->names->functions.items[index];
+	enum function_tier tier = main_tier(tiers, tier_ns);
+	uint8_t kind = function->kind;
 
+	/* The function stands for several: of this process's the heaviest decides. */
+	if (tier < FUNCTION_TIER_COUNT)
+		kind = tier == FUNCTION_TIER_R2R ? FUNCTION_READYTORUN : FUNCTION_JIT;
 	add_text(j, report->trace, "name", function->name);
 	add_text(j, report->trace, "module", function->module);
-	json_z(j, "kind", label_kind(function->kind));
-	json_z(j, "tier", label_tier(function));
+	json_z(j, "kind", label_kind(kind));
+	json_z(j, "tier", function_tier_words(tier));
+	json_array(j, "tiers");
+	for (unsigned i = 0; i < FUNCTION_TIER_COUNT; i++) {
+		if (!(tiers & 1u << i))
+			continue;
+		json_object(j, NULL);
+		json_z(j, "tier", function_tier_words((enum function_tier)i));
+		if (tier_ns)
+			json_u64(j, "self_ns", tier_ns[i]);
+		json_end(j);
+	}
+	json_end(j);
 	json_bool(j, "named", function->named);
 }
 
@@ -209,7 +237,7 @@ static void add_process(struct json *j, const struct report *report,
 	for (uint32_t i = 0; i < process->row_count && (!row_count || i < row_count); i++) {
 		const struct report_row *row = &report->rows.items[process->row_at + i];
 		json_object(j, NULL);
-		add_function(j, report, row->function);
+		add_function(j, report, row->function, row->tiers, row->tier_ns);
 		json_u64(j, "self_ns", row->self_ns);
 		json_u64(j, "total_ns", row->total_ns);
 		json_u64(j, "self_samples", row->self_count);
@@ -263,7 +291,7 @@ static void add_tree(struct json *j, const struct report *report, const struct c
 			json_u64(j, "pid", p->pid);
 			json_z(j, "kind", "process");
 		} else {
-			add_function(j, report, node->what);
+			add_function(j, report, node->what, node->tiers, NULL);
 		}
 		json_u64(j, "self_ns", node->self_ns);
 		json_u64(j, "total_ns", node->total_ns);

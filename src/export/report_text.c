@@ -1,7 +1,8 @@
 /*
  * See report_text.h.
  *
- * Tables are laid out in two passes: widths first, then lines, so that columns stand under each other. In a pipe a long name pushes its own line only.
+ * Tables are laid out in two passes: widths first, then lines, so that columns stand under each other. In a pipe the columns are as wide as what is
+ * in them; on a terminal they fit its width, and long names are cut in the middle.
  */
 #include "export/report_text.h"
 
@@ -29,8 +30,10 @@
 #define STACKLESS_SHARE_MIN 0.001 /* of a process, to get a line */
 #define STEP_SHARE_MIN      0.01  /* of the tree */
 #define BRANCHES_MAX        100u  /* nested ones */
-#define NAME_COLUMNS_MAX    64u   /* in a pipe: wider names push what stands behind them */
 #define NAME_COLUMNS_MIN    20u
+#define GROUP_COLUMNS_MIN   8u
+#define MODULE_PART         4u    /* of the terminal's width, where there is too little room for all */
+#define TIERS_COLUMNS       14u   /* in that case: "tier 1 OSR +2" */
 #define UNNAMED_MAX         3u
 #define CONTAINER_COLUMNS   12u   /* of an id: what people know it by */
 
@@ -165,6 +168,64 @@ static void add_cpu_seconds(struct bytes *out, uint64_t ns)
 	bytes_printf(out, "%.*f", seconds >= 99.95 ? 0 : seconds >= 9.995 ? 1 : 2, seconds);
 }
 
+/* Which processes' CPU time the recording holds, when not that of all. */
+static const char *scope_words(enum report_scope scope)
+{
+	switch (scope) {
+	case REPORT_MACHINE:
+		break;
+	case REPORT_PROCESSES:
+		return "the recorded processes";
+	case REPORT_THREADS:
+		return "the recorded threads";
+	case REPORT_COMMAND:
+		return "the command and its children";
+	}
+	return NULL;
+}
+
+static bool has_events(const struct report *report)
+{
+	return report->events.count != 0;
+}
+
+/* How much CPU time there was, and of what. */
+static void add_use(struct page *page)
+{
+	const struct report *report = page->report;
+	const char *who = scope_words(report->scope);
+	struct bytes *out = page->out;
+
+	if (report->busy < 0) {
+		if (report->all_samples) {
+			add_cpu_seconds(out, report->all_cpu_ns);
+			bytes_printf(out, " %s s\n", label_weight(report));
+			return;
+		}
+		uint64_t events = 0;
+		for (uint32_t i = 0; i < report->events.count; i++)
+			events += report->events.items[i].count;
+		if (has_events(report)) {
+			text_add_count(out, events);
+			bytes_text(out, events == 1 ? " event, " : " events, ");
+		}
+		bytes_text(out, "no CPU samples\n");
+		return;
+	}
+	paint(page, color_bold);
+	bytes_printf(out, "%s%.*f %%", who ? "" : "CPU busy ", report->busy < 0.0995 ? 1 : 0, 100 * report->busy);
+	if (who)
+		bytes_printf(out, " of %" PRIu64 " CPU%s", report->cpu_count, report->cpu_count == 1 ? "" : "s");
+	paint(page, color_reset);
+	if (who)
+		bytes_printf(out, " used by %s", who);
+	bytes_text(out, " (");
+	add_cpu_seconds(out, report->all_cpu_ns);
+	bytes_text(out, " of ");
+	add_cpu_seconds(out, report->duration_ns * report->cpu_count);
+	bytes_text(out, " CPU s)\n");
+}
+
 static void add_head(struct page *page)
 {
 	const struct report *report = page->report;
@@ -195,19 +256,7 @@ static void add_head(struct page *page)
 	if (report->rate_hz > 0)
 		bytes_printf(out, " at %.0f Hz", report->rate_hz);
 	bytes_text(out, ": ");
-	if (report->busy >= 0) {
-		paint(page, color_bold);
-		bytes_printf(out, "CPU busy %.*f %%", report->busy < 0.0995 ? 1 : 0, 100 * report->busy);
-		paint(page, color_reset);
-		bytes_text(out, " (");
-		add_cpu_seconds(out, report->all_cpu_ns);
-		bytes_text(out, " of ");
-		add_cpu_seconds(out, report->duration_ns * report->cpu_count);
-		bytes_text(out, " CPU s)\n");
-	} else {
-		add_cpu_seconds(out, report->all_cpu_ns);
-		bytes_printf(out, " %s s\n", label_weight(report));
-	}
+	add_use(page);
 }
 
 static void add_unnamed(struct page *page)
@@ -332,8 +381,10 @@ static void add_trust(struct page *page)
 	const struct report *report = page->report;
 	struct bytes *out = page->out;
 
-	text_add_count(out, report->all_samples);
-	bytes_text(out, report->all_samples == 1 ? " sample, " : " samples, ");
+	if (report->all_samples) {
+		text_add_count(out, report->all_samples);
+		bytes_text(out, report->all_samples == 1 ? " sample, " : " samples, ");
+	}
 	label_loss(out, report);
 	if (report->frames) {
 		double named = share_of(report->named_frames, report->frames);
@@ -352,7 +403,8 @@ static void add_trust(struct page *page)
 				: "managed stacks sampled by the runtime, weighted by each thread's CPU clock; no native frames\n");
 	if (report->weighing == REPORT_THREAD_TIME)
 		bytes_text(out, "thread time, not CPU time: the runtime samples threads whether they run or wait, and no thread's CPU clock is in this file\n");
-	add_sessions(page);
+	if (page->options->verbose)
+		add_sessions(page);
 	if (report->killed)
 		bytes_text(out, "the recorder was stopped before it could end the recording: the last "
 				"second may be missing\n");
@@ -380,7 +432,13 @@ static void add_trust(struct page *page)
 		text_add_count(out, report->samples);
 		bytes_text(out, " samples, ");
 		add_cpu_seconds(out, report->cpu_ns);
-		bytes_printf(out, " %s s, of ", label_weight(report));
+		bytes_printf(out, " %s s", label_weight(report));
+		if (report->all_cpu_ns) {
+			bytes_printf(out, " (%.1f %% of the recording's ", 100 * share_of(report->cpu_ns, report->all_cpu_ns));
+			add_cpu_seconds(out, report->all_cpu_ns);
+			bytes_text(out, ")");
+		}
+		bytes_text(out, ", of ");
 		text_add_safe(out, report->selection, strlen(report->selection));
 		bytes_text(out, "\n");
 	}
@@ -439,23 +497,25 @@ static void add_processes(struct page *page)
 struct widths {
 	size_t name;
 	size_t module;
-	size_t tier;
+	size_t tiers;
 };
 
 /* What fits: `fixed` columns stand before the name. */
 static void fit_widths(const struct page *page, struct widths *widths, size_t fixed)
 {
 	size_t columns = page->options->columns;
+	size_t behind = 2 + widths->module + (widths->tiers ? 2 + widths->tiers : 0);
 
-	if (!columns) {
-		if (widths->name > NAME_COLUMNS_MAX)
-			widths->name = NAME_COLUMNS_MAX;
+	if (!columns || fixed + widths->name + behind <= columns)
 		return;
+	/* The name gives way last: it is what the line is about. */
+	if (widths->module > columns / MODULE_PART) {
+		behind -= widths->module - columns / MODULE_PART;
+		widths->module = columns / MODULE_PART;
 	}
-	size_t behind = 2 + widths->module + (widths->tier ? 2 + widths->tier : 0);
-	if (widths->module > columns / 4 && fixed + widths->name + behind > columns) {
-		behind -= widths->module - columns / 4;
-		widths->module = columns / 4;
+	if (widths->tiers > TIERS_COLUMNS && fixed + widths->name + behind > columns) {
+		behind -= widths->tiers - TIERS_COLUMNS;
+		widths->tiers = TIERS_COLUMNS;
 	}
 	size_t room = columns > fixed + behind ? columns - fixed - behind : 0;
 	if (room < NAME_COLUMNS_MIN)
@@ -464,10 +524,31 @@ static void fit_widths(const struct page *page, struct widths *widths, size_t fi
 		widths->name = room;
 }
 
-static void measure(struct page *page, uint32_t function_index, size_t indent, struct widths *widths)
+/* All tiers, or in a narrow column the last one, which replaced the others, and their number. */
+static void set_tiers_cell(struct page *page, uint32_t tiers, size_t columns)
+{
+	unsigned last = 0;
+	unsigned count = 0;
+
+	bytes_reset(&page->cell);
+	label_tiers(&page->cell, tiers);
+	if (cell_columns(page) <= columns)
+		return;
+	for (unsigned tier = 0; tier < FUNCTION_TIER_COUNT; tier++) {
+		if (!(tiers & 1u << tier))
+			continue;
+		last = tier;
+		count++;
+	}
+	bytes_reset(&page->cell);
+	bytes_text(&page->cell, function_tier_words((enum function_tier)last));
+	if (count > 1)
+		bytes_printf(&page->cell, " +%u", count - 1);
+}
+
+static void measure(struct page *page, uint32_t function_index, uint32_t tiers, size_t indent, struct widths *widths)
 {
 	const struct function *function = &page->report->names->functions.items[function_index];
-	size_t tier = strlen(label_tier(function));
 
 	set_cell(page, function->name);
 	size_t name = cell_columns(page) + indent;
@@ -476,30 +557,31 @@ static void measure(struct page *page, uint32_t function_index, size_t indent, s
 	set_cell(page, function->module);
 	if (cell_columns(page) > widths->module)
 		widths->module = cell_columns(page);
-	if (tier > widths->tier)
-		widths->tier = tier;
+	set_tiers_cell(page, tiers, SIZE_MAX);
+	if (cell_columns(page) > widths->tiers)
+		widths->tiers = cell_columns(page);
 }
 
-/* Name, module and tier, and the end of the line. */
-static void add_function(struct page *page, uint32_t function_index, size_t name_columns,
+/* Name, module and tiers, and the end of the line. */
+static void add_function(struct page *page, uint32_t function_index, uint32_t tiers, size_t name_columns,
 	const struct widths *widths)
 {
 	const struct function *function = &page->report->names->functions.items[function_index];
-	const char *tier = label_tier(function);
 
 	set_cell(page, function->name);
 	paint(page, kind_color(function->kind));
-	add_cell(page, name_columns, !function->module);
+	add_cell(page, name_columns, !function->module && !tiers);
 	if (page->options->color && *kind_color(function->kind))
 		bytes_text(page->out, color_reset);
-	if (function->module) {
+	if (function->module || tiers) {
 		bytes_text(page->out, "  ");
 		set_cell(page, function->module);
-		add_cell(page, widths->module, !*tier);
+		add_cell(page, widths->module, !tiers);
 	}
-	if (*tier) {
+	if (tiers) {
 		bytes_text(page->out, "  ");
-		bytes_text(page->out, tier);
+		set_tiers_cell(page, tiers, page->options->columns ? widths->tiers : SIZE_MAX);
+		add_cell(page, widths->tiers, true);
 	}
 	bytes_text(page->out, "\n");
 }
@@ -523,9 +605,9 @@ static void add_table(struct page *page, const struct report_process *process)
 		if (share_of(page->options->by_total ? row->total_ns : row->self_ns, process->cpu_ns) <
 			page->options->least_share)
 			break;
-		measure(page, rows[shown].function, 0, &widths);
+		measure(page, row->function, row->tiers, 0, &widths);
 	}
-	fit_widths(page, &widths, 18);
+	fit_widths(page, &widths, page->options->without_total ? 9 : 18);
 	paint(page, color_dim);
 	bytes_text(out, page->options->without_total ? "   self  " : "   self    total  ");
 	bytes_printf(out, "%-*s  module\n", (int)widths.name, "function");
@@ -537,7 +619,7 @@ static void add_table(struct page *page, const struct report_process *process)
 			add_percent(out, share_of(rows[i].total_ns, process->cpu_ns), false);
 			bytes_text(out, "  ");
 		}
-		add_function(page, rows[i].function, widths.name, &widths);
+		add_function(page, rows[i].function, rows[i].tiers, widths.name, &widths);
 		shown_ns += rows[i].self_ns;
 	}
 	if (share_of(process->stackless_ns, process->cpu_ns) >= STACKLESS_SHARE_MIN) {
@@ -579,6 +661,22 @@ static void set_group_cell(struct page *page, const struct report_group *group, 
 	}
 }
 
+/* The widest columns give way until the line fits. A width of 0 is no column. */
+static void fit_groups(size_t columns, size_t fixed, size_t *widths, size_t count)
+{
+	while (columns) {
+		size_t sum = fixed;
+		size_t widest = 0;
+		for (size_t c = 0; c < count; c++) {
+			sum += widths[c] ? 2 + widths[c] : 0;
+			widest = widths[c] > widths[widest] ? c : widest;
+		}
+		if (sum <= columns || widths[widest] <= GROUP_COLUMNS_MIN)
+			return;
+		widths[widest]--;
+	}
+}
+
 static void add_groups(struct page *page)
 {
 	static const struct {
@@ -606,11 +704,14 @@ static void add_groups(struct page *page)
 				continue;
 			set_group_cell(page, group, columns[c].key);
 			if (cell_columns(page) > widths[c])
-				widths[c] = cell_columns(page) > NAME_COLUMNS_MAX ? NAME_COLUMNS_MAX
-										  : cell_columns(page);
+				widths[c] = cell_columns(page);
 			last = c;
 		}
 	}
+	for (size_t c = 0; c < column_count; c++)
+		if (report->group_keys & columns[c].key && widths[c] < strlen(columns[c].heading))
+			widths[c] = strlen(columns[c].heading);
+	fit_groups(options->columns, options->without_total ? 7 : 16, widths, column_count);
 	bytes_text(out, "\n");
 	paint(page, color_dim);
 	bytes_text(out, options->without_total ? "   self" : "   self    total");
@@ -618,8 +719,6 @@ static void add_groups(struct page *page)
 		if (!(report->group_keys & columns[c].key))
 			continue;
 		size_t heading = strlen(columns[c].heading);
-		if (widths[c] < heading)
-			widths[c] = heading;
 		bytes_text(out, "  ");
 		bytes_text(out, columns[c].heading);
 		if (c != last)
@@ -703,7 +802,7 @@ static void add_step(struct tree_page *t, const struct call_node *node, const ch
 		text_columns(branch, strlen(branch));
 
 	if (t->measuring) {
-		measure(t->page, node->what, indent, &t->widths);
+		measure(t->page, node->what, node->tiers, indent, &t->widths);
 		return;
 	}
 	add_percent(out, share_of(node->total_ns, t->whole_ns), false);
@@ -718,7 +817,7 @@ static void add_step(struct tree_page *t, const struct call_node *node, const ch
 	/* However deep: some of the name must be seen. */
 	size_t room = t->widths.name > indent + NAME_COLUMNS_MIN ? t->widths.name - indent
 								 : NAME_COLUMNS_MIN;
-	add_function(t->page, node->what, room, &t->widths);
+	add_function(t->page, node->what, node->tiers, room, &t->widths);
 }
 
 /*
@@ -862,31 +961,37 @@ static void add_events(struct page *page)
 		bytes_printf(out, "          \xe2\x80\xa6  %u more kind%s\n", more, more == 1 ? "" : "s");
 }
 
-/* What to do next, to be pasted. */
+/* One command a line, to be pasted. */
+static void begin_next(struct page *page, bool first, const char *verb)
+{
+	const struct report *report = page->report;
+
+	bytes_text(page->out, first ? "\nnext   spoor " : "       spoor ");
+	bytes_text(page->out, verb);
+	bytes_text(page->out, " ");
+	add_shell_word(page->out, report->file ? report->file : "FILE");
+}
+
 static void add_next(struct page *page, bool tree)
 {
 	const struct report *report = page->report;
 	struct bytes *out = page->out;
-	const char *file = report->file ? report->file : "FILE";
 
-	bytes_text(out, "\nnext   spoor ");
 	if (!report->samples && report->all_samples) {
-		bytes_text(out, "report ");
-		add_shell_word(out, file);
-	} else if (!report->samples && report->events.count) {
-		bytes_text(out, "record");
+		begin_next(page, true, "report");
+	} else if (!report->samples && has_events(report)) {
+		begin_next(page, true, "events");
+		bytes_text(out, " --summary");
 	} else if (!report->samples) {
-		bytes_text(out, "doctor");
+		bytes_text(out, "\nnext   spoor doctor");
 	} else {
 		uint32_t busiest = report->processes.count ? report->processes.items[0].process : 0;
 		uint32_t pid = report->trace->processes.items[busiest].pid;
 		if (!tree) {
-			bytes_text(out, "report ");
-			add_shell_word(out, file);
-			bytes_printf(out, " --tree -p %u    spoor ", pid);
+			begin_next(page, true, "report");
+			bytes_printf(out, " --tree -p %u\n", pid);
 		}
-		bytes_text(out, "flame ");
-		add_shell_word(out, file);
+		begin_next(page, tree, "flame");
 		bytes_text(out, " -o flame.svg");
 	}
 	bytes_text(out, "\n");
@@ -902,8 +1007,8 @@ void report_text(const struct report *report, struct call_tree *tree,
 	add_grants(&page);
 	add_trust(&page);
 	if (!report->samples) {
-		bytes_text(out, report->all_samples ? "no sample is left by this selection\n"
-						    : "there is no CPU sample in this recording\n");
+		if (report->all_samples)
+			bytes_text(out, "no sample is left by this selection\n");
 		add_events(&page);
 	} else {
 		if (!options->callers)

@@ -25,6 +25,7 @@ struct call_node {
 	uint32_t child;        /* the first one; 0 none */
 	uint32_t sibling;      /* the next one; 0 none */
 	uint32_t depth;        /* 0 for the root */
+	uint32_t tiers;        /* of a method: set of 1 << enum function_tier */
 };
 
 struct call_tree {

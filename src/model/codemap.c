@@ -440,28 +440,21 @@ void codemap_symbol_text(const struct codemap *map, const struct code *code, boo
 		bytes_printf(out, "[%s]", code_tier_tag((enum code_tier)code->tier));
 }
 
-static const struct {
-	const char *tag; /* as TraceEvent's OptimizationTier spells them */
-	const char *words;
-} tiers[] = {
-	[TIER_UNKNOWN] = { "Unknown", "unknown tier" },
-	[TIER_MIN_OPT] = { "MinOptJitted", "not optimized" },
-	[TIER_OPTIMIZED] = { "Optimized", "optimized" },
-	[TIER_0] = { "QuickJitted", "tier 0" },
-	[TIER_1] = { "OptimizedTier1", "tier 1" },
-	[TIER_1_OSR] = { "OptimizedTier1OSR", "tier 1, on-stack replacement" },
-	[TIER_0_INSTRUMENTED] = { "QuickJittedInstrumented", "tier 0, instrumented" },
-	[TIER_1_INSTRUMENTED] = { "OptimizedTier1Instrumented", "tier 1, instrumented" },
+/* As TraceEvent's OptimizationTier spells them. */
+static const char *const tier_tags[] = {
+	[TIER_UNKNOWN] = "Unknown",
+	[TIER_MIN_OPT] = "MinOptJitted",
+	[TIER_OPTIMIZED] = "Optimized",
+	[TIER_0] = "QuickJitted",
+	[TIER_1] = "OptimizedTier1",
+	[TIER_1_OSR] = "OptimizedTier1OSR",
+	[TIER_0_INSTRUMENTED] = "QuickJittedInstrumented",
+	[TIER_1_INSTRUMENTED] = "OptimizedTier1Instrumented",
 };
 
 const char *code_tier_tag(enum code_tier tier)
 {
-	return tiers[(unsigned)tier < sizeof(tiers) / sizeof(*tiers) ? tier : TIER_UNKNOWN].tag;
-}
-
-const char *code_tier_words(enum code_tier tier)
-{
-	return tiers[(unsigned)tier < sizeof(tiers) / sizeof(*tiers) ? tier : TIER_UNKNOWN].words;
+	return tier_tags[(unsigned)tier < sizeof(tier_tags) / sizeof(*tier_tags) ? tier : TIER_UNKNOWN];
 }
 
 void codemap_trim(struct codemap *map)

@@ -115,7 +115,6 @@ void codemap_symbol_text(const struct codemap *map, const struct code *code, boo
 	struct bytes *out);
 
 const char *code_tier_tag(enum code_tier tier);   /* "OptimizedTier1" */
-const char *code_tier_words(enum code_tier tier); /* "tier 1" */
 
 /* Gives back most of what was reserved for growth, and what the next addition can make again: for a map that will rarely grow any more. */
 void codemap_trim(struct codemap *map);

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "model/symbolmap.h"
 
-struct symbolmap;
 struct trace;
 
 /* Losses of one source and unit, added up. */
@@ -34,9 +34,11 @@ struct report_unnamed {
 	uint64_t frames;
 };
 
-/* One function in one process. */
+/* One function in one process: a method in one row, however often the runtime compiled it. */
 struct report_row {
 	uint32_t function;       /* of the symbolmap */
+	uint32_t tiers;          /* set of 1 << enum function_tier */
+	uint64_t tier_ns[FUNCTION_TIER_COUNT]; /* of self_ns */
 	uint64_t self_ns;
 	uint64_t total_ns;       /* recursion counted once */
 	uint64_t self_count;     /* samples */
@@ -85,18 +87,27 @@ enum report_weighing {
 	REPORT_THREAD_TIME,      /* time that threads were there, whether they ran or waited */
 };
 
+/* Which part of the machine the recorder sampled. */
+enum report_scope {
+	REPORT_MACHINE,
+	REPORT_PROCESSES,
+	REPORT_THREADS,
+	REPORT_COMMAND,          /* a command and its children */
+};
+
 struct report {
 	enum report_weighing weighing;
+	enum report_scope scope;
 	bool no_stacks;          /* REPORT_CPU_CLOCKS: no runtime was asked for any */
 	const struct trace *trace;
 	const struct symbolmap *names;
 	const char *file;        /* borrowed; as it is to be named to a person, or NULL */
 	const char *selection;   /* borrowed: what the filter says, "-p 4711"; NULL when there is none */
 	uint64_t begin_ns;
-	uint64_t duration_ns;
+	uint64_t duration_ns;    /* sampled time: without what the recorder did afterwards */
 	uint64_t cpu_count;      /* 0 unknown */
 	double rate_hz;          /* 0 unknown */
-	double busy;             /* share of the machine's CPU time, 0 to 1; negative when unknown */
+	double busy;             /* share of the machine's CPU time that was sampled, 0 to 1; negative: unknown, or nothing was sampled */
 	uint64_t all_samples;
 	uint64_t all_cpu_ns;
 	uint64_t samples;

@@ -16,7 +16,7 @@
 #include "base/bytes.h"
 #include "base/text.h"
 #include "model/arch.h"
-#include "model/method_name.h"
+#include "model/codemap.h"
 #include "model/trace.h"
 
 /* One row of a span table. */
@@ -259,19 +259,24 @@ static uint32_t mapping_module(const struct symbolmap *map, const struct names_s
 	return strtab_add(&map->trace->strings, name, len);
 }
 
-static uint32_t function_intern(struct symbolmap *map, const struct function *function)
+/* What has a name in one form only leaves full_name to this. */
+static uint32_t function_intern(struct symbolmap *map, struct function *function)
 {
-	uint64_t hash = hash_u64((uint64_t)function->name << 32 | function->module) +
+	if (!function->full_name)
+		function->full_name = function->name;
+
+	uint64_t hash = hash_u64((uint64_t)function->full_name << 32 | function->module) +
 		((uint64_t)function->kind << 9 | (uint64_t)function->tier << 1 | function->named);
 
 	for (struct map_walk w = map_find(&map->function_index, hash); w.value; map_next(&w)) {
 		const struct function *known = &map->functions.items[w.value];
-		if (known->name == function->name && known->module == function->module &&
+		if (known->full_name == function->full_name && known->module == function->module &&
 			known->kind == function->kind && known->tier == function->tier &&
 			known->named == function->named)
 			return w.value;
 	}
 	uint32_t index = map->functions.count;
+	function->method = index;
 	if (!vec_add(&map->functions, *function))
 		return 0;
 	if (!map_add(&map->function_index, hash, index)) {
@@ -305,6 +310,19 @@ static uint8_t tier_of_tag(const struct method_name *name)
 	return TIER_UNKNOWN;
 }
 
+/* 0 when there is no memory. */
+static uint32_t form_name(struct symbolmap *map, struct names_state *state, const struct method_name *name, enum method_name_form form)
+{
+	bytes_reset(&state->scratch);
+	method_name_format(name, form, &state->scratch);
+	return state->scratch.failed ? 0 : strtab_add(&map->trace->strings, (const char *)state->scratch.data, state->scratch.len);
+}
+
+static bool span_is_text(const char *text, size_t len, const char *word)
+{
+	return len == strlen(word) && memcmp(text, word, len) == 0;
+}
+
 /*
  * A function from the text of managed or runtime-made code. `range` tells kind, tier and module where the file has a CodeAdded; `mapping`
  * may be NULL.
@@ -332,17 +350,16 @@ static uint32_t managed_function(struct symbolmap *map, struct names_state *stat
 		function.module = assembly_module(map, state, module, module_len);
 	}
 	if (method_name_parse(raw, len, &name)) {
-		if (!function.module && name.assembly_len)
+		/* A recorder wrote "unknown" where it did not have the module yet. */
+		bool known = name.assembly_len && !span_is_text(name.assembly, name.assembly_len, "unknown");
+		if (!function.module && known)
 			function.module = assembly_module(map, state, name.assembly, name.assembly_len);
 		if (!function.tier && name.tier_len)
 			function.tier = tier_of_tag(&name);
-		bytes_reset(&state->scratch);
-		method_name_format(&name, map->raw_names ? METHOD_NAME_RAW : METHOD_NAME_LONG, &state->scratch);
-		if (state->scratch.failed)
+		function.name = form_name(map, state, &name, map->form);
+		function.full_name = map->form == METHOD_NAME_SHORT ? form_name(map, state, &name, METHOD_NAME_LONG) : function.name;
+		if (!function.name || !function.full_name)
 			return 0;
-		if (state->scratch.len)
-			function.name = strtab_add(&map->trace->strings,
-				(const char *)state->scratch.data, state->scratch.len);
 	}
 	if (!function.module)
 		function.module = mapping && origin != ORIGIN_NONE
@@ -367,7 +384,7 @@ static uint32_t unnamed_function(struct symbolmap *map, struct names_state *stat
 		function.module = kernel ? state->kernel_module : 0;
 		/* Such addresses come from broken chains, mostly: one row for all of them, not thousands. */
 		bytes_text(&state->scratch, "[unknown]");
-		if (map->raw_names)
+		if (map->form == METHOD_NAME_RAW)
 			bytes_printf(&state->scratch, " 0x%" PRIx64, address);
 	} else {
 		size_t len;
@@ -468,11 +485,11 @@ static uint32_t look_up(struct symbolmap *map, struct names_state *state, uint32
 	return unnamed_function(map, state, mapping, origin, address);
 }
 
-int symbolmap_init(struct symbolmap *map, struct trace *trace, bool raw_names)
+int symbolmap_init(struct symbolmap *map, struct trace *trace, enum method_name_form form)
 {
 	struct names_state *state = calloc(1, sizeof(*state));
 
-	*map = (struct symbolmap){ .trace = trace, .raw_names = raw_names, .state = state };
+	*map = (struct symbolmap){ .trace = trace, .form = form, .state = state };
 	if (!state || !vec_push(&map->functions) || !vec_push(&state->found))
 		return -ENOMEM;
 	state->has_code = calloc((size_t)trace->processes.count + 1, sizeof(*state->has_code));
@@ -541,6 +558,142 @@ uint32_t symbolmap_find(struct symbolmap *map, uint32_t process, uint64_t addres
 	if (vec_add(&state->found, *front))
 		(void)map_add(&state->found_index, hash, state->found.count - 1); /* only slower without */
 	return function;
+}
+
+/* ---- methods ---- */
+
+static bool is_method(const struct function *function)
+{
+	return function->named && (function->kind == FUNCTION_JIT || function->kind == FUNCTION_READYTORUN);
+}
+
+/* The first method with this name; of several the first in a module that is known. 0 none. */
+static uint32_t method_named(const struct symbolmap *map, const struct map *by_name, uint32_t full_name)
+{
+	const struct names_state *state = map->state;
+	uint32_t first = 0;
+
+	for (struct map_walk w = map_find(by_name, full_name); w.value; map_next(&w)) {
+		bool known = map->functions.items[w.value].module != state->jit_module;
+		bool first_known = first && map->functions.items[first].module != state->jit_module;
+		if (!first || known > first_known || (known == first_known && w.value < first))
+			first = w.value;
+	}
+	return first;
+}
+
+/* The functions of one method, in one module. */
+struct method_group {
+	uint32_t first;
+	uint32_t heaviest;
+	uint32_t count;
+	uint32_t module;
+	uint32_t method;
+};
+
+struct joining {
+	VEC(struct method_group) groups;
+	struct map by_name;      /* full name -> function */
+	struct map by_method;    /* (full name, module) -> group + 1 */
+	uint32_t *group_of;      /* of each function, plus one; 0 for what is no method */
+};
+
+static bool group_method(struct symbolmap *map, struct joining *joining, uint32_t index, const uint64_t *weights)
+{
+	const struct names_state *state = map->state;
+	const struct function *function = &map->functions.items[index];
+	uint32_t module = function->module;
+
+	if (module == state->jit_module)
+		module = map->functions.items[method_named(map, &joining->by_name, function->full_name)].module;
+	uint64_t key = (uint64_t)function->full_name << 32 | module;
+	uint32_t number = map_get(&joining->by_method, key);
+
+	if (!number) {
+		if (!vec_add(&joining->groups, ((struct method_group){ .first = index, .heaviest = index, .module = module })))
+			return false;
+		number = joining->groups.count;
+		if (!map_add(&joining->by_method, key, number))
+			return false;
+	}
+	struct method_group *group = &joining->groups.items[number - 1];
+
+	group->count++;
+	if (weights[index] > weights[group->heaviest])
+		group->heaviest = index;
+	joining->group_of[index] = number;
+	return true;
+}
+
+static bool join_group(struct symbolmap *map, struct method_group *group)
+{
+	struct function joined = map->functions.items[group->heaviest];
+
+	group->method = group->first;
+	if (group->count == 1)
+		return true;
+	joined.module = group->module;
+	joined.method = group->method = map->functions.count;
+	return vec_add(&map->functions, joined);
+}
+
+int symbolmap_join_methods(struct symbolmap *map, const uint64_t *weights)
+{
+	uint32_t count = map->functions.count;
+	struct joining joining = { .group_of = calloc((size_t)count + 1, sizeof(*joining.group_of)) };
+	bool done = joining.group_of != NULL;
+
+	for (uint32_t i = 1; i < count && done; i++)
+		done = !is_method(&map->functions.items[i]) || map_add(&joining.by_name, map->functions.items[i].full_name, i);
+	for (uint32_t i = 1; i < count && done; i++)
+		done = !is_method(&map->functions.items[i]) || group_method(map, &joining, i, weights);
+	for (uint32_t i = 0; i < joining.groups.count && done; i++)
+		done = join_group(map, &joining.groups.items[i]);
+	for (uint32_t i = 1; i < count && done; i++)
+		if (joining.group_of[i])
+			map->functions.items[i].method = joining.groups.items[joining.group_of[i] - 1].method;
+	free(joining.group_of);
+	vec_done(&joining.groups);
+	map_done(&joining.by_name);
+	map_done(&joining.by_method);
+	return done ? 0 : -ENOMEM;
+}
+
+enum function_tier function_tier(const struct function *function)
+{
+	static const enum function_tier tiers[] = {
+		[TIER_UNKNOWN] = FUNCTION_TIER_COUNT,
+		[TIER_MIN_OPT] = FUNCTION_TIER_MIN_OPT,
+		[TIER_OPTIMIZED] = FUNCTION_TIER_OPTIMIZED,
+		[TIER_0] = FUNCTION_TIER_0,
+		[TIER_1] = FUNCTION_TIER_1,
+		[TIER_1_OSR] = FUNCTION_TIER_1_OSR,
+		[TIER_0_INSTRUMENTED] = FUNCTION_TIER_0_INSTRUMENTED,
+		[TIER_1_INSTRUMENTED] = FUNCTION_TIER_1_INSTRUMENTED,
+	};
+
+	if (function->kind == FUNCTION_READYTORUN && function->named)
+		return FUNCTION_TIER_R2R;
+	if (function->kind != FUNCTION_JIT || function->tier >= sizeof(tiers) / sizeof(tiers[0]))
+		return FUNCTION_TIER_COUNT;
+	return tiers[function->tier];
+}
+
+const char *function_tier_words(enum function_tier tier)
+{
+	static const char *const words[] = {
+		[FUNCTION_TIER_R2R] = "R2R",
+		[FUNCTION_TIER_MIN_OPT] = "not optimized",
+		[FUNCTION_TIER_0] = "tier 0",
+		[FUNCTION_TIER_0_INSTRUMENTED] = "tier 0 instrumented",
+		[FUNCTION_TIER_1_INSTRUMENTED] = "tier 1 instrumented",
+		[FUNCTION_TIER_1_OSR] = "tier 1 OSR",
+		[FUNCTION_TIER_1] = "tier 1",
+		[FUNCTION_TIER_OPTIMIZED] = "optimized",
+		[FUNCTION_TIER_COUNT] = "",
+	};
+
+	return words[tier <= FUNCTION_TIER_COUNT ? tier : FUNCTION_TIER_COUNT];
 }
 
 void symbolmap_done(struct symbolmap *map)

@@ -3,6 +3,9 @@
  *
  * Built once, when a file has been read to its end (names may stand behind the samples they name); then each address of each distinct
  * stack is looked up once. Functions are numbered: two addresses of one function give the same index.
+ *
+ * A method that the runtime compiled several times has a function for each way (kind and tier); symbolmap_join_methods() gives it one function
+ * that stands for all of them.
  */
 #ifndef SPOOR_MODEL_SYMBOLMAP_H
 #define SPOOR_MODEL_SYMBOLMAP_H
@@ -12,6 +15,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "model/method_name.h"
 
 struct trace;
 
@@ -25,9 +29,24 @@ enum function_kind {
 	FUNCTION_STUB,
 };
 
+/* How a method's code was compiled, as bits of a set; in the order in which they are shown. */
+enum function_tier {
+	FUNCTION_TIER_R2R,
+	FUNCTION_TIER_MIN_OPT,
+	FUNCTION_TIER_0,
+	FUNCTION_TIER_0_INSTRUMENTED,
+	FUNCTION_TIER_1_INSTRUMENTED,
+	FUNCTION_TIER_1_OSR,
+	FUNCTION_TIER_1,
+	FUNCTION_TIER_OPTIMIZED,
+	FUNCTION_TIER_COUNT,     /* also: not known, or no managed code */
+};
+
 struct function {
-	uint32_t name;     /* strtab: readable; "libcoreclr.so+0x1a2b3" when there is no symbol */
+	uint32_t name;     /* strtab: readable, in the form of the map; "libcoreclr.so+0x1a2b3" when there is no symbol */
+	uint32_t full_name;/* strtab: in the long form, which tells methods apart */
 	uint32_t module;   /* strtab: "libc.so.6", "Shop.dll", "kernel", "JIT" */
+	uint32_t method;   /* the function that stands for this one, or itself */
 	uint8_t kind;      /* enum function_kind */
 	uint8_t tier;      /* enum code_tier */
 	bool named;        /* false: module and offset only */
@@ -35,18 +54,28 @@ struct function {
 
 struct symbolmap {
 	struct trace *trace;
-	bool raw_names;
+	enum method_name_form form;
 	VEC(struct function) functions;  /* item 0 unused */
 	struct map function_index;
 	void *state;                     /* sorted tables, private */
 };
 
 /* Sorts the trace's symbols and code ranges. Names of functions are added to the trace's strings. */
-int symbolmap_init(struct symbolmap *map, struct trace *trace, bool raw_names);
+int symbolmap_init(struct symbolmap *map, struct trace *trace, enum method_name_form form);
 
 /* The function at `address` in `process` during `code_epoch`; never 0 unless memory ran out. */
 uint32_t symbolmap_find(struct symbolmap *map, uint32_t process, uint64_t address,
 	uint32_t code_epoch);
+
+/*
+ * Sets `method` of every function. `weights` has one number for each function so far: kind and tier of a joined one are those of the heaviest. One
+ * whose module is not known joins a method of the same name. Once, when all addresses have been looked up. 0 or -ENOMEM.
+ */
+int symbolmap_join_methods(struct symbolmap *map, const uint64_t *weights);
+
+/* FUNCTION_TIER_COUNT when there is none to tell. */
+enum function_tier function_tier(const struct function *function);
+const char *function_tier_words(enum function_tier tier); /* "R2R", "tier 1"; "" for FUNCTION_TIER_COUNT */
 
 void symbolmap_done(struct symbolmap *map);
 

@@ -856,6 +856,9 @@ static void emit_end(struct live *live, const char *reason)
 		{ "unnamed_kernel_hidden", live->names.frames_unnamed[UNNAMED_KERNEL_HIDDEN] },
 		{ "unnamed_no_memory", live->names.frames_unnamed[UNNAMED_NO_MEMORY] },
 		{ "events", sink->events },
+		/* Times of the recording's clock, not counts: what comes later in the file was not sampled. */
+		{ "sampled_from_ns", live->begin_ns },
+		{ "sampled_to_ns", live->end_ns },
 	};
 
 	if (live->late)

@@ -1256,6 +1256,9 @@ static void emit_end(struct tracing *tracing)
 		{ "lost", relayed.lost },
 		{ "late", tracing->late },
 		{ "processes", tracing_process_count(tracing) },
+		/* As in a recording: times of its clock. */
+		{ "sampled_from_ns", tracing->first_open_ns },
+		{ "sampled_to_ns", tracing->end_ns },
 	};
 
 	payload_session_end(

@@ -14,7 +14,7 @@ told() {
 }
 
 report_of() {
-	"$spoor" report "$1.nettrace" >"$1.report" 2>err || fail "report of $1"
+	"$spoor" report -v "$1.nettrace" >"$1.report" 2>err || fail "report of $1"
 	"$spoor" report --json "$1.nettrace" >"$1.json" 2>err || fail "report --json of $1"
 }
 

@@ -95,7 +95,7 @@ until_true has_names || until_true has_names || fail "the recorder that goes on 
 sleep 1
 kill -INT $recorder
 wait $recorder || fail "the recording that was stopped fails"
-"$spoor" report x.nettrace >report
+"$spoor" report -v x.nettrace >report
 has report '^spoor was stopped for [0-9.]+ s: its sessions in 1 .NET process were ended after 2 s'
 has report '^opened in .*: live Microsoft-Windows-DotNETRuntime:0x120003403d:[45], 16 MB, no stacks; rundown 0x18'
 "$spoor" report --json x.nettrace >json

@@ -37,7 +37,7 @@ begin posed threads 60000
 until_true grep -q posed ready.posed || fail "the program has not all its threads"
 (ulimit -n 128 && exec "$spoor" record -v -F 499 -p $posed --duration 1s -o few.nettrace) >out 2>err || fail "no recording with few files: $(cat err)"
 has err '^rings +[0-9]+ of [^,]*, [0-9]+ events of whole CPUs, of which other processes'
-"$spoor" report few.nettrace >out 2>err || fail "no report: $(cat err)"
+"$spoor" report -v few.nettrace >out 2>err || fail "no report: $(cat err)"
 has out "^opened in Managed \\($posed\\): "
 for pid in $late $freed $unloaded $posed; do
 	[ "$("$(dirname "$spoor")/tests/probe" slots $pid 2>err)" = 64 ] || fail "a session stays: $(cat err)"

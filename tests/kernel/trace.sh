@@ -10,7 +10,7 @@ trace_of() {
 
 # traced FILE NUMBER: so many runtimes have a session in the file.
 traced() {
-	"$spoor" report "$1" >report 2>report.err || fail "report of $1: $(cat report.err)"
+	"$spoor" report -v "$1" >report 2>report.err || fail "report of $1: $(cat report.err)"
 	if [ "$2" = 1 ]; then
 		has report '^opened in [^ ]+ \([0-9]+\): '
 	else
@@ -178,7 +178,7 @@ has err "cannot write '/dev/full': No space left"
 # Killed three times, stopped by a signal once: the guard gives the sessions back, the programs run on, the file is whole up to the kill.
 for i in 1 2 3; do
 	start killed "$spoor" trace -q -p "$one,$two" --providers Nothing-Says-This -o k.nettrace
-	until_true sh -c "'$spoor' report k.nettrace | grep -q '^opened in 2 '" || fail "no two sessions: $(cat err)"
+	until_true sh -c "'$spoor' report -v k.nettrace | grep -q '^opened in 2 '" || fail "no two sessions: $(cat err)"
 	kill -9 $killed
 	wait $killed
 	cp k.nettrace k.last

@@ -40,7 +40,7 @@ for version in 8.0 9.0; do
 	kill -INT $recorder
 	wait $recorder || fail ".NET $version: the recording failed: $(cat older.err)"
 	has older.err ' \.NET events in .*nothing lost'
-	"$spoor" report older.nettrace >report
+	"$spoor" report -v older.nettrace >report
 	"$spoor" report --json older.nettrace >json
 	has report '^opened in .*: live Microsoft-Windows-DotNETRuntime:0x120003403d:[45], 16 MB'
 	has report '^ +200  Microsoft-Windows-DotNETRuntime/Exception/Start'

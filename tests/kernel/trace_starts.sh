@@ -26,7 +26,7 @@ asked=$(seconds lines 'Code="late-counters"')
 came=$(seconds lines 'System\.Runtime/EventCounters')
 awk -v begun="$begun" -v asked="$asked" -v came="$came" 'BEGIN { exit !(asked > begun + 0.1 && came > asked) }' ||
 	fail "the start at $begun s, asked at $asked s, the first counter at $came s"
-"$spoor" report both.nettrace >report
+"$spoor" report -v both.nettrace >report
 has report '^opened in Managed \([0-9]+\): '
 has report '^Managed \([0-9]+\): .*was asked for its EventCounters 1\.00 s after its start'
 

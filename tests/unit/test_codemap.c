@@ -348,7 +348,6 @@ static void test_tiers(void **state)
 	(void)state;
 	assert_string_equal(code_tier_tag(TIER_0), "QuickJitted");
 	assert_string_equal(code_tier_tag(TIER_1_OSR), "OptimizedTier1OSR");
-	assert_string_equal(code_tier_words(TIER_1), "tier 1");
 	assert_string_equal(code_tier_tag((enum code_tier)200), "Unknown");
 }
 

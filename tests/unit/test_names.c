@@ -152,7 +152,7 @@ static void test_native(void **state)
 	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 1);
 	assert_int_equal(f->names.frames_total, 2);
 	assert_int_equal(f->names.frames_unnamed[UNNAMED_NO_SYMBOLS], 0);
-	assert_int_equal(symbolmap_init(&map, &f->read, false), 0);
+	assert_int_equal(symbolmap_init(&map, &f->read, METHOD_NAME_LONG), 0);
 	assert_string_equal(name_at(f, &map, address + 4, 0), "test_native");
 	symbolmap_done(&map);
 }
@@ -208,7 +208,7 @@ static void test_name_comes_late(void **state)
 	assert_int_equal(f->counts[SPOOR_CODE_ADDED], 1);
 	assert_int_equal(names_finish(&f->names), 0);
 	assert_int_equal(f->names.frames_unnamed[UNNAMED_NO_METHOD], 0);
-	assert_int_equal(symbolmap_init(&map, &f->read, false), 0);
+	assert_int_equal(symbolmap_init(&map, &f->read, METHOD_NAME_LONG), 0);
 	assert_string_equal(name_at(f, &map, JIT_BEGIN + 0x40, 0), "Shop.Pricing.Burn(int)");
 	symbolmap_done(&map);
 }
@@ -245,7 +245,7 @@ static void test_module_comes_late(void **state)
 	assert_int_equal(names_resolve(&f->names, 300), 0);
 	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 1);
 	assert_int_equal(names_finish(&f->names), 0);
-	assert_int_equal(symbolmap_init(&map, &f->read, false), 0);
+	assert_int_equal(symbolmap_init(&map, &f->read, METHOD_NAME_LONG), 0);
 	uint32_t function = symbolmap_find(&map, trace_find_process(&f->read, (uint32_t)getpid()), frames[0], 0);
 	assert_string_equal(trace_text(&f->read, map.functions.items[function].module), "Shop.dll");
 	symbolmap_done(&map);
@@ -336,7 +336,7 @@ static void test_three_owners(void **state)
 	for (int i = 0; i < UNNAMED_CAUSE_COUNT; i++)
 		assert_int_equal(f->names.frames_unnamed[i], 0);
 	assert_int_equal(f->counts[CLR_METHOD_UNLOAD_VERBOSE], 1); /* for the last owner, so that viewers see it */
-	assert_int_equal(symbolmap_init(&map, &f->read, false), 0);
+	assert_int_equal(symbolmap_init(&map, &f->read, METHOD_NAME_LONG), 0);
 	for (uint32_t epoch = 0; epoch < 3; epoch++)
 		assert_string_equal(name_at(f, &map, JIT_BEGIN + 0x40, epoch), shown[epoch]);
 	symbolmap_done(&map);
@@ -369,7 +369,7 @@ static void test_nobody_told_of_the_first(void **state)
 	assert_int_equal(names_finish(&f->names), 0);
 	assert_int_equal(f->counts[SPOOR_CODE_ADDED], 4);
 	assert_int_equal(f->counts[SPOOR_CODE_REMOVED], 2);
-	assert_int_equal(symbolmap_init(&map, &f->read, false), 0);
+	assert_int_equal(symbolmap_init(&map, &f->read, METHOD_NAME_LONG), 0);
 	for (uint32_t epoch = 0; epoch < 3; epoch++)
 		assert_string_equal(name_at(f, &map, JIT_BEGIN + 0x40, epoch), shown[epoch]);
 	assert_string_equal(name_at(f, &map, JIT_BEGIN + 0x1040, 2), "Shop.Pricing.Standing(int)");

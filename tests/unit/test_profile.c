@@ -24,13 +24,19 @@ static void begin(struct fixture *f)
 	f->profile.trace = &f->trace;
 }
 
-static void count(struct fixture *f, enum top_sort sort)
+/* What the profile has been given. */
+static void analyse(struct fixture *f, enum top_sort sort)
 {
-	sample_fill(&f->profile);
-	assert_int_equal(symbolmap_init(&f->names, &f->trace, false), 0);
+	assert_int_equal(symbolmap_init(&f->names, &f->trace, METHOD_NAME_LONG), 0);
 	assert_int_equal(profile_name(&f->profile, &f->names), 0);
 	assert_int_equal(recording_describe(&f->report, &f->trace, &f->names, &f->profile), 0);
 	assert_int_equal(top_count(&f->report, &f->profile, &f->names, sort), 0);
+}
+
+static void count(struct fixture *f, enum top_sort sort)
+{
+	sample_fill(&f->profile);
+	analyse(f, sort);
 }
 
 static void end(struct fixture *f)
@@ -131,7 +137,7 @@ static void runtime_samples(struct fixture *f, const char *options, bool clocks)
 		runtime_clock(f, worker, 500, 0, true);
 		runtime_clock(f, worker, 2000, 30, true);
 	}
-	assert_int_equal(symbolmap_init(&f->names, &f->trace, false), 0);
+	assert_int_equal(symbolmap_init(&f->names, &f->trace, METHOD_NAME_LONG), 0);
 	assert_int_equal(profile_name(&f->profile, &f->names), 0);
 	assert_int_equal(recording_describe(&f->report, &f->trace, &f->names, &f->profile), 0);
 	assert_int_equal(top_count(&f->report, &f->profile, &f->names, TOP_SELF), 0);
@@ -177,6 +183,128 @@ static void test_runtime_samples_of_a_recording(void **state)
 	runtime_samples(&f, "{\"event\":\"cpu-clock\"}", false);
 	assert_int_equal(f.report.weighing, REPORT_CPU);
 	assert_int_equal(f.report.samples, 0);
+	end(&f);
+}
+
+/* Without a word of the recorder's on when sampling ended: with its last sample, unless the recorder was killed. */
+static void test_sampled_time(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	f.trace.recording.counts.count = 0;
+	count(&f, TOP_SELF);
+	assert_int_equal(f.report.duration_ns, 600000000u);
+	end(&f);
+
+	begin(&f);
+	f.trace.recording.counts.count = 0;
+	f.trace.recording.end_reason = 0;
+	f.trace.recording.tool_version = trace_add_text(&f.trace, "1");
+	count(&f, TOP_SELF);
+	assert_int_equal(f.report.duration_ns, 1500000000u);
+	end(&f);
+}
+
+/* Nothing is said of the CPUs where nothing was sampled. */
+static void test_no_samples(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	analyse(&f, TOP_SELF);
+	assert_int_equal(f.report.duration_ns, 1000000000u);
+	assert_true(f.report.busy < 0);
+	end(&f);
+}
+
+/* The share of the CPUs is of all of them, so the report has to say whose it is. */
+static void test_scopes(void **state)
+{
+	static const struct {
+		const char *options;
+		enum report_scope scope;
+	} cases[] = {
+		{ "{\"scope\":\"machine\",\"pids\":[]}", REPORT_MACHINE },
+		{ "{\"scope\":\"processes\",\"pids\":[1]}", REPORT_PROCESSES },
+		{ "{\"scope\":\"threads\",\"pids\":[]}", REPORT_THREADS },
+		{ "{\"scope\":\"command\",\"pids\":[]}", REPORT_COMMAND },
+		{ "", REPORT_MACHINE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fixture f;
+		begin(&f);
+		f.trace.recording.options = trace_add_text(&f.trace, cases[i].options);
+		count(&f, TOP_SELF);
+		assert_int_equal(f.report.scope, cases[i].scope);
+		end(&f);
+	}
+}
+
+static uint32_t child_named(const struct fixture *f, const struct call_tree *tree, uint32_t node,
+	const char *name)
+{
+	for (uint32_t c = tree->nodes.items[node].child; c; c = tree->nodes.items[c].sibling) {
+		uint32_t text = f->names.functions.items[tree->nodes.items[c].what].name;
+		if (strcmp(trace_text(&f->trace, text), name) == 0)
+			return c;
+	}
+	return 0;
+}
+
+/*
+ * One method, compiled three times, once without its module, as recorders wrote it that did not wait for it: one row, with its tiers. Another one of
+ * its name in another module stays by itself.
+ */
+static void test_one_row_a_method(void **state)
+{
+	const uint64_t root = LIBC + 8;
+	struct fixture f;
+	struct call_tree tree;
+
+	(void)state;
+	begin(&f);
+	uint32_t shop = trace_find_process(&f.trace, 4711);
+	static const struct {
+		const char *text;
+		const char *module;
+		enum code_tier tier;
+	} bodies[] = {
+		{ "void [unknown] Shop.Pricing::Price()[OptimizedTier1OSR]", "", TIER_1_OSR },
+		{ "void [Shop] Shop.Pricing::Price()[QuickJitted]", "Shop", TIER_0 },
+		{ "void [Shop] Shop.Pricing::Price()[OptimizedTier1]", "Shop", TIER_1 },
+		{ "void [Other] Shop.Pricing::Price()[OptimizedTier1]", "Other", TIER_1 },
+	};
+	for (unsigned i = 0; i < 4; i++) {
+		sample_code(&f.trace, shop, JIT + 0x1000 + 0x100 * i, bodies[i].text, UINT32_MAX, CODE_JIT, bodies[i].tier);
+		vec_last(&f.trace.processes.items[shop].codes)->module = trace_add_text(&f.trace, bodies[i].module);
+		sample_add(&f.profile, 4711, 4711, 10 * i, 5 - i, STACK(JIT + 0x1008 + 0x100 * i, root));
+	}
+	analyse(&f, TOP_SELF);
+	const struct report_process *process = &f.report.processes.items[0];
+	const struct report_row *row = &f.report.rows.items[process->row_at];
+
+	assert_int_equal(process->row_count, 3);
+	assert_string_equal(row_name(&f, process->row_at), "Shop.Pricing.Price()");
+	assert_string_equal(trace_text(&f.trace, f.names.functions.items[row->function].module), "Shop.dll");
+	assert_int_equal(row->self_count, 12);
+	assert_int_equal(row->tiers, 1u << FUNCTION_TIER_0 | 1u << FUNCTION_TIER_1_OSR | 1u << FUNCTION_TIER_1);
+	assert_int_equal(row->tier_ns[FUNCTION_TIER_1_OSR], 5 * PERIOD_NS);
+	assert_int_equal(row->tier_ns[FUNCTION_TIER_0], 4 * PERIOD_NS);
+	assert_int_equal(row->tier_ns[FUNCTION_TIER_1], 3 * PERIOD_NS);
+	assert_string_equal(trace_text(&f.trace, f.names.functions.items[row[1].function].module), "Other.dll");
+	assert_int_equal(row[1].self_count, 2);
+
+	assert_int_equal(tree_build(&tree, &f.profile, &f.names, TREE_REVERSED, NULL), 0);
+	uint32_t leaf = child_named(&f, &tree, CALL_TREE_ROOT, "Shop.Pricing.Price()");
+	uint64_t counts = tree.nodes.items[leaf].self_count + tree.nodes.items[leaf].total_count;
+	assert_true(counts == 12 || counts == 2);
+	assert_int_equal(tree.nodes.items[leaf].tiers, counts == 12 ? row->tiers : 1u << FUNCTION_TIER_1);
+	call_tree_done(&tree);
 	end(&f);
 }
 
@@ -249,17 +377,6 @@ static void test_sorts(void **state)
 		assert_string_equal(row_name(&f, f.report.processes.items[0].row_at), cases[i].first);
 		end(&f);
 	}
-}
-
-static uint32_t child_named(const struct fixture *f, const struct call_tree *tree, uint32_t node,
-	const char *name)
-{
-	for (uint32_t c = tree->nodes.items[node].child; c; c = tree->nodes.items[c].sibling) {
-		uint32_t text = f->names.functions.items[tree->nodes.items[c].what].name;
-		if (strcmp(trace_text(&f->trace, text), name) == 0)
-			return c;
-	}
-	return 0;
 }
 
 static void test_trees(void **state)
@@ -379,6 +496,10 @@ int main(void)
 		cmocka_unit_test(test_runtime_samples_with_clocks),
 		cmocka_unit_test(test_runtime_samples_alone),
 		cmocka_unit_test(test_runtime_samples_of_a_recording),
+		cmocka_unit_test(test_sampled_time),
+		cmocka_unit_test(test_no_samples),
+		cmocka_unit_test(test_scopes),
+		cmocka_unit_test(test_one_row_a_method),
 		cmocka_unit_test(test_filters),
 		cmocka_unit_test(test_sorts),
 		cmocka_unit_test(test_trees),

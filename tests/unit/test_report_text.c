@@ -9,6 +9,7 @@
 #include "analyze/top.h"
 #include "analyze/tree.h"
 #include "base/bytes.h"
+#include "base/text.h"
 #include "export/flame_svg.h"
 #include "export/folded.h"
 #include "export/report_json.h"
@@ -59,7 +60,7 @@ static void begin(struct fixture *f, bool full)
 			clock->error_ns = 500;
 		}
 	}
-	assert_int_equal(symbolmap_init(&f->names, &f->trace, false), 0);
+	assert_int_equal(symbolmap_init(&f->names, &f->trace, METHOD_NAME_LONG), 0);
 	assert_int_equal(profile_name(&f->profile, &f->names), 0);
 	assert_int_equal(recording_describe(&f->report, &f->trace, &f->names, &f->profile), 0);
 	assert_int_equal(top_count(&f->report, &f->profile, &f->names, TOP_SELF), 0);
@@ -121,9 +122,90 @@ static void test_text(void **state)
 	compare(&f.out, "table-narrow.txt");
 	bytes_reset(&f.out);
 	options.columns = 0;
+	f.report.scope = REPORT_PROCESSES;
+	f.report.selection = "-p 4711";
+	report_text(&f.report, NULL, &options, &f.out);
+	assert_non_null(strstr(bytes_z(&f.out), ": 10 % of 2 CPUs used by the recorded processes (0.20 of 2.00 CPU s)\n"));
+	assert_non_null(strstr(bytes_z(&f.out), "shown: 20 samples, 0.20 CPU s (100.0 % of the recording's 0.20), of -p 4711\n"));
+	f.report.scope = REPORT_MACHINE;
+	f.report.selection = NULL;
+	bytes_reset(&f.out);
 	options.verbose = true;
 	report_text(&f.report, NULL, &options, &f.out);
 	compare(&f.out, "table-verbose.txt");
+	end(&f);
+}
+
+/* Columns of a text up to a byte of it. */
+static size_t columns_to(const char *line, const char *at)
+{
+	return text_columns(line, (size_t)(at - line));
+}
+
+/* What stands below a heading of a table begins in its column, whatever the width; on a terminal each line fits. */
+static void check_columns(struct bytes *out, size_t columns)
+{
+	size_t module_at = 0;
+	unsigned rows = 0;
+	char *text = strdup(bytes_z(out));
+
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		const char *heading = strstr(line, "  module");
+		if (strstr(line, "self    total  function") && heading) {
+			module_at = columns_to(line, heading) + 2;
+			continue;
+		}
+		if (strncmp(line, "next", 4) == 0)
+			break;
+		if (!module_at || !strstr(line, " %  ") || strstr(line, "more function"))
+			continue;
+		size_t at = 0;
+		size_t len = strlen(line);
+		for (size_t c = 0; c < module_at; c++)
+			(void)text_next_char(line, len, &at);
+		assert_true(at >= 2 && line[at - 1] == ' ' && line[at - 2] == ' ' && line[at] != ' ');
+		assert_true(!columns || text_columns(line, len) <= columns);
+		rows++;
+	}
+	assert_true(rows > 8);
+	free(text);
+}
+
+static void test_columns(void **state)
+{
+	static const size_t widths[] = { 0, 80, 120 };
+	struct report_text_options options = { 0 };
+	struct fixture f = { 0 };
+	struct bytes name = { 0 };
+
+	(void)state;
+	sample_trace(&f.trace);
+	f.profile.trace = &f.trace;
+	uint32_t shop = trace_find_process(&f.trace, 4711);
+	for (unsigned i = 0; i < 4; i++) {
+		static const enum code_tier tiers[] = { TIER_0, TIER_0_INSTRUMENTED, TIER_1_OSR, TIER_1 };
+		bytes_reset(&name);
+		bytes_text(&name, "void [Shop.A.Rather.Long.Name.Of.An.Assembly] Shop.Pricing.Something::");
+		for (unsigned n = 0; n < 20; n++)
+			bytes_text(&name, "WithLongName");
+		bytes_printf(&name, "(int32)[%s]", code_tier_tag(tiers[i]));
+		sample_code(&f.trace, shop, JIT + 0x1000 + 0x100 * i, bytes_z(&name), UINT32_MAX, CODE_JIT, tiers[i]);
+		vec_last(&f.trace.processes.items[shop].codes)->module = trace_add_text(&f.trace, "Shop.A.Rather.Long.Name.Of.An.Assembly");
+		sample_add(&f.profile, 4711, 4711, 10, 3, STACK(JIT + 0x1008 + 0x100 * i));
+	}
+	bytes_done(&name);
+	sample_fill(&f.profile);
+	assert_int_equal(symbolmap_init(&f.names, &f.trace, METHOD_NAME_SHORT), 0);
+	assert_int_equal(profile_name(&f.profile, &f.names), 0);
+	assert_int_equal(recording_describe(&f.report, &f.trace, &f.names, &f.profile), 0);
+	assert_int_equal(top_count(&f.report, &f.profile, &f.names, TOP_SELF), 0);
+	for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
+		options.columns = (unsigned)widths[i];
+		bytes_reset(&f.out);
+		report_text(&f.report, NULL, &options, &f.out);
+		check_columns(&f.out, widths[i]);
+		assert_non_null(strstr(bytes_z(&f.out), widths[i] ? "tier 1 +3" : "  tier 0, tier 0 instrumented, tier 1 OSR, tier 1\n"));
+	}
 	end(&f);
 }
 
@@ -282,6 +364,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_columns),
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_tree),
 		cmocka_unit_test(test_empty),

@@ -36,7 +36,7 @@ static void test_owners(void **state)
 	sample_trace(&trace);
 	uint32_t shop = trace_find_process(&trace, 4711);
 	uint32_t other = trace_find_process(&trace, 4802);
-	assert_int_equal(symbolmap_init(&map, &trace, false), 0);
+	assert_int_equal(symbolmap_init(&map, &trace, METHOD_NAME_LONG), 0);
 	expect(&map, shop, KERNEL + 8, 0,
 		(struct expected){ "clear_page_erms", "kernel", FUNCTION_KERNEL, 0, true });
 	expect(&map, other, KERNEL + 8, 0,
@@ -71,7 +71,7 @@ static void test_reuse(void **state)
 	(void)state;
 	sample_trace(&trace);
 	uint32_t shop = trace_find_process(&trace, 4711);
-	assert_int_equal(symbolmap_init(&map, &trace, false), 0);
+	assert_int_equal(symbolmap_init(&map, &trace, METHOD_NAME_LONG), 0);
 	for (unsigned twice = 0; twice < 2; twice++) {
 		expect(&map, shop, JIT + 8, 0,
 			(struct expected){ "Shop.Pricing.Burn()", "Shop.dll", FUNCTION_JIT, TIER_1, true });
@@ -98,7 +98,7 @@ static void test_overlaps(void **state)
 	sample_mapping(&trace, shop, 7, LIBC + 0x1000, "/lib/inner.so");
 	sample_symbol(&trace, 3, CLR, 0x10000, "outer");
 	sample_symbol(&trace, 3, CLR + 0x100, 0x100, "inner");
-	assert_int_equal(symbolmap_init(&map, &trace, false), 0);
+	assert_int_equal(symbolmap_init(&map, &trace, METHOD_NAME_LONG), 0);
 	expect(&map, shop, LIBC + 0x1001, 0,
 		(struct expected){ "inner.so+0x1001", "inner.so", FUNCTION_NATIVE, 0, false });
 	expect(&map, shop, LIBC + 8, 0,
@@ -119,7 +119,7 @@ static void test_one_index(void **state)
 	(void)state;
 	sample_trace(&trace);
 	uint32_t shop = trace_find_process(&trace, 4711);
-	assert_int_equal(symbolmap_init(&map, &trace, true), 0);
+	assert_int_equal(symbolmap_init(&map, &trace, METHOD_NAME_RAW), 0);
 	assert_int_equal(symbolmap_find(&map, shop, LIBC, 0), symbolmap_find(&map, shop, LIBC + 9, 0));
 	assert_int_not_equal(symbolmap_find(&map, shop, 0x1234, 0),
 		symbolmap_find(&map, shop, 0x1235, 0)); /* raw names tell them apart */
