@@ -72,7 +72,7 @@ static inline void sample_trace(struct trace *trace)
 	r->period_ns = PERIOD_NS;
 	r->sync_ns = BEGIN_NS;
 	r->utc_ns = 1795249812000000000u;
-	/* A second was sampled; the methods' names came in half a second behind that. */
+	/* Sampling took one second, the final rundown another half. */
 	r->end_ns = BEGIN_NS + 1500000000u;
 	const struct named_count times[] = { { trace_add_text(trace, "sampled_from_ns"), BEGIN_NS },
 		{ trace_add_text(trace, "sampled_to_ns"), BEGIN_NS + 1000000000u } };

@@ -186,7 +186,7 @@ static void test_runtime_samples_of_a_recording(void **state)
 	end(&f);
 }
 
-/* Without a word of the recorder's on when sampling ended: with its last sample, unless the recorder was killed. */
+/* Files without the time of the last sample's end: the last sample counts, or the last event where the recorder was killed. */
 static void test_sampled_time(void **state)
 {
 	struct fixture f;
@@ -257,8 +257,8 @@ static uint32_t child_named(const struct fixture *f, const struct call_tree *tre
 }
 
 /*
- * One method, compiled three times, once without its module, as recorders wrote it that did not wait for it: one row, with its tiers. Another one of
- * its name in another module stays by itself.
+ * One method that was compiled three times, once without a module (as older recorders wrote it), has one row with three tiers. A method of the same
+ * name in another module has its own row.
  */
 static void test_one_row_a_method(void **state)
 {
