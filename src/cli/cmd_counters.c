@@ -19,6 +19,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "cli/counters_outlets.h"
@@ -27,6 +28,7 @@
 #include "cli/target_options.h"
 #include "cli/words.h"
 #include "dotnet/guard.h"
+#include "dotnet/providers.h"
 #include "export/counters_list.h"
 #include "machine/box.h"
 #include "model/counter_choice.h"
@@ -37,17 +39,12 @@
 #define SECOND_NS        UINT64_C(1000000000)
 #define STOP_NS          UINT64_C(6000000000)
 #define STOPPED_NS       UINT64_C(500000000) /* a command that Ctrl-Z has stopped ends no session; the guard does */
+#define MISSING_NS       UINT64_C(3000000000) /* a provider that has sent nothing for so long is said to be missing */
 #define MAX_TIME_SERIES  1000u
 #define MAX_HISTOGRAMS   10u
 #define LIMIT_MAX        1000000u
 #define DEFAULT_COUNTERS "System.Runtime,Microsoft.AspNetCore.Hosting"
 #define DEFAULT_ADDRESS  "127.0.0.1:9464"
-
-/* EventSources with EventCounters that a runtime or its web server may have: they cannot be asked which there are. */
-#define KNOWN_EVENT_SOURCES                                                                                         \
-	"System.Runtime,Microsoft.AspNetCore.Hosting,Microsoft-AspNetCore-Server-Kestrel,Microsoft.AspNetCore.Http.Connections," \
-	"System.Net.Http,System.Net.NameResolution,System.Net.Security,System.Net.Sockets,Grpc.AspNetCore.Server,"  \
-	"Grpc.Net.Client,Microsoft.EntityFrameworkCore"
 
 /* The words of --format, in its order. */
 enum counters_format { FORMAT_AUTO, FORMAT_TABLE, FORMAT_LINES, FORMAT_CSV, FORMAT_JSON };
@@ -130,6 +127,8 @@ struct show {
 	VEC(struct counters_view) views; /* one a process, in the same order */
 	struct diag broken;              /* the file cannot be written any more */
 	uint64_t interval_ns;
+	bool missing_looked_for;
+	uint32_t missing_count;          /* names of --counters that no counter came of */
 	int code;
 };
 
@@ -229,12 +228,80 @@ static int read_choice(const struct counters_values *values, struct counter_choi
 	int result = 0;
 
 	if (values->list && !values->counters.list.count)
-		return counter_choice_add(choice, KNOWN_EVENT_SOURCES, diag);
+		return counter_choice_add(choice, PROVIDERS_OF_EVENT_COUNTERS, diag);
 	for (uint32_t i = 0; result == 0 && i < values->counters.list.count; i++)
 		result = counter_choice_add(choice, values->counters.list.items[i], diag);
 	if (!values->counters.list.count)
 		result = counter_choice_add(choice, DEFAULT_COUNTERS, diag);
 	return result;
+}
+
+/* A counter's name within a provider, "" for any of its counters. `near` gets the names that exist. */
+static bool has_counter(const struct counting_process *process, const struct counter_provider *provider, const char *name,
+	struct nearest *near)
+{
+	const struct strtab *strings = &process->counters->strings;
+	bool found = false;
+
+	for (uint32_t i = DERIVED_COUNT; i < process->counters->series.count; i++) {
+		const struct counter_series *series = &process->counters->series.items[i];
+		const char *of = strtab_get(strings, series->id.provider);
+		const char *own = strtab_get(strings, series->id.name);
+		if (series->hidden)
+			continue;
+		if (!*name)
+			nearest_offer(near, of);
+		else if (counter_provider_fits(provider, of))
+			nearest_offer(near, own);
+		found |= counter_provider_fits(provider, of) && (!*name || strcmp(name, own) == 0);
+	}
+	if (!*name)
+		provider_offer_known(near);
+	return found;
+}
+
+static void say_one_missing(struct show *show, const struct counting_process *process, const char *what, const char *of,
+	const struct nearest *near)
+{
+	struct bytes line = { 0 };
+
+	show->missing_count++;
+	bytes_printf(&line, "%s (%u) has sent no counter of ", process->name, process->pid);
+	bytes_printf(&line, of ? "'%s[%s]'" : "'%s'", of ? of : what, what);
+	if (near->count && near->found[0].distance) {
+		bytes_text(&line, "; did you mean ");
+		(void)nearest_add(near, &line); /* there are some */
+		bytes_text(&line, "?");
+	} else {
+		bytes_printf(&line, "; spoor counters -p %u --list shows which it has", process->pid);
+	}
+	counters_outlets_say(&show->outlets, bytes_z(&line));
+	bytes_done(&line);
+}
+
+/* The providers and counters of --counters that a process has sent nothing of, once. The default names some that need not be there. */
+static void say_missing(struct show *show)
+{
+	if (show->missing_looked_for || !show->values->counters.list.count || show->values->list)
+		return;
+	show->missing_looked_for = true;
+	for (uint32_t i = 0; i < counting_count(show->counting); i++) {
+		struct counting_process process;
+		counting_process(show->counting, i, &process);
+		for (uint32_t k = 0; k < show->choice.providers.count && process.state != COUNTING_FAILED; k++) {
+			const struct counter_provider *provider = &show->choice.providers.items[k];
+			struct nearest near = { .wanted = provider->name };
+			if (!has_counter(&process, provider, "", &near)) {
+				say_one_missing(show, &process, provider->name, NULL, &near);
+				continue;
+			}
+			for (uint32_t c = 0; c < provider->counters.count; c++) {
+				near = (struct nearest){ .wanted = provider->counters.items[c] };
+				if (!has_counter(&process, provider, provider->counters.items[c], &near))
+					say_one_missing(show, &process, provider->counters.items[c], provider->name, &near);
+			}
+		}
+	}
 }
 
 /* Those that could not be asked, or broke off. All of them: a failure, or a missing right. */
@@ -250,7 +317,8 @@ static int tell_ends(const struct show *show)
 		if (process.lost && !show->values->quiet)
 			words_say("%s (%u): %llu events were lost on the way", process.name, process.pid,
 				(unsigned long long)process.lost);
-		if (process.state != COUNTING_FAILED && !process.intervals && !show->values->list && !show->values->quiet)
+		if (process.state != COUNTING_FAILED && !process.intervals && !show->values->list && !show->values->quiet &&
+			!show->missing_count)
 			words_say("no counters of %s (%u): the end came before its first interval was over", process.name,
 				process.pid);
 		if (process.state != COUNTING_FAILED)
@@ -335,6 +403,7 @@ static void run(struct show *show, struct pollfd *watched)
 	const struct counters_values *values = show->values;
 	uint64_t end_ns = UINT64_MAX;
 	struct pollfd fds[COUNTERS_OUTLET_FDS + 1];
+	uint64_t missing_ns = now_ns() + MISSING_NS + 2 * show->interval_ns;
 	int running = 1;
 
 	while (running > 0 && !has_enough(show, end_ns) && !show->broken.error && !show->outlets.wants_end && !show->ends) {
@@ -344,13 +413,21 @@ static void run(struct show *show, struct pollfd *watched)
 		/* At a port the time counts from the first session on: a runtime that starts has to come up first. */
 		if (end_ns == UINT64_MAX && values->duration_ns && (!show->port.reverse || any_running(show)))
 			end_ns = now_ns() + values->duration_ns;
-		running = counting_step(show->counting, fds, count + 1, wake_ns < end_ns ? wake_ns : end_ns);
+		wake_ns = wake_ns < end_ns ? wake_ns : end_ns;
+		running = counting_step(show->counting, fds, count + 1, wake_ns < missing_ns ? wake_ns : missing_ns);
 		take_signals(show, &fds[0]);
 		if (values->list && all_listed(show))
 			break;
+		if (now_ns() >= missing_ns) {
+			missing_ns = any_running(show) ? UINT64_MAX : now_ns() + MISSING_NS;
+			if (missing_ns == UINT64_MAX)
+				say_missing(show);
+		}
 		if (look(show))
 			counters_outlets_advance(&show->outlets, show->views.items, show->views.count);
 	}
+	if (any_running(show) && !show->stops)
+		say_missing(show);
 	counting_stop(show->counting);
 	uint64_t until_ns = now_ns() + (show->stops ? STOPPED_NS : STOP_NS);
 

@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/json.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "cli/options.h"
 #include "cli/selection.h"
@@ -74,8 +75,16 @@ struct lost_kind {
 	uint64_t count;
 };
 
+/* One --provider or --event, and the names in the file that are like it. */
+struct asked {
+	struct nearest near;
+	bool event;   /* of an event, not a provider */
+	bool matched;
+};
+
 struct events_run {
 	const struct events_values *values;
+	VEC(struct asked) asked;
 	struct trace trace;
 	VEC(uint32_t) pids;
 	VEC(uint8_t) choices; /* enum choice, by schema */
@@ -108,10 +117,28 @@ static bool name_fits(struct events_run *run, const struct event *event)
 	return fits(&run->values->events, bytes_z(&run->name));
 }
 
+/* What exists, for a name that does not. Called once a schema, and for each event whose name is in its payload. */
+static void note_names(struct events_run *run, const struct event *event)
+{
+	const char *provider = trace_text(&run->trace, run->trace.schemas.items[event->schema_index].provider);
+
+	bytes_reset(&run->name);
+	event_text_bare_name(&run->name, &run->trace, event);
+	for (uint32_t i = 0; i < run->asked.count; i++) {
+		struct asked *asked = &run->asked.items[i];
+		const char *name = asked->event ? bytes_z(&run->name) : provider;
+		if (asked->matched)
+			continue;
+		asked->matched = text_glob(asked->near.wanted, name);
+		nearest_offer(&asked->near, name);
+	}
+}
+
 static enum choice look_at_schema(struct events_run *run, const struct event *event)
 {
 	const struct schema *schema = &run->trace.schemas.items[event->schema_index];
 
+	note_names(run, event);
 	if (!fits(&run->values->providers, trace_text(&run->trace, schema->provider)))
 		return LEFT_OUT;
 	if (!run->values->events.list.count)
@@ -130,7 +157,10 @@ static bool schema_is_chosen(struct events_run *run, const struct event *event)
 
 	if (*choice == NOT_LOOKED_AT)
 		*choice = (uint8_t)look_at_schema(run, event);
-	return *choice == BY_EVENT ? name_fits(run, event) : *choice == CHOSEN;
+	if (*choice != BY_EVENT)
+		return *choice == CHOSEN;
+	note_names(run, event);
+	return name_fits(run, event);
 }
 
 static bool process_is_chosen(const struct events_run *run, const struct event *event)
@@ -279,7 +309,8 @@ static int on_event(void *context, const struct event *event)
 	struct events_run *run = context;
 	bool loss = is_loss(run, event);
 	bool in_time = time_is_chosen(run, event);
-	bool chosen = in_time && process_is_chosen(run, event) && schema_is_chosen(run, event);
+	bool of_schema = schema_is_chosen(run, event); /* first of all: it sees each name */
+	bool chosen = of_schema && in_time && process_is_chosen(run, event);
 	bool shown = chosen || (loss && in_time && !run->values->summary);
 	int r = 0;
 
@@ -354,6 +385,39 @@ static void add_summary(struct events_run *run)
 	}
 }
 
+static bool ask_for(struct events_run *run, const struct texts *names, bool event)
+{
+	for (uint32_t i = 0; i < names->list.count; i++) {
+		const struct asked asked = { .near = { .wanted = names->list.items[i] }, .event = event };
+		if (!vec_add(&run->asked, asked))
+			return false;
+	}
+	return true;
+}
+
+/* Names that no event in the file has. Names that exist but not together, not in time, or not in a process: that nothing was chosen. */
+static void say_unmatched(const struct events_run *run)
+{
+	bool said = false;
+
+	for (uint32_t i = 0; i < run->asked.count; i++) {
+		const struct asked *asked = &run->asked.items[i];
+		struct bytes names = { 0 };
+		if (asked->matched)
+			continue;
+		if (nearest_add(&asked->near, &names))
+			words_say("no %s in it is called '%s'; did you mean %s?", asked->event ? "event" : "provider", asked->near.wanted,
+				bytes_z(&names));
+		else
+			words_say("no %s in it is called '%s'; --summary lists all", asked->event ? "event" : "provider",
+				asked->near.wanted);
+		said = true;
+		bytes_done(&names);
+	}
+	if (!said && !run->chosen && (run->asked.count || run->pids.count || run->values->from_ns || run->values->to_ns))
+		words_say("no event is left by this selection");
+}
+
 static int show_file(struct events_run *run, const char *path)
 {
 	struct diag diag = { 0 };
@@ -383,8 +447,11 @@ static int show_file(struct events_run *run, const char *path)
 			return failed;
 		words_say("What could be read before that is shown");
 	}
-	if (!run->values->quiet && !run->write_error)
+	if (!run->values->quiet && !run->write_error) {
+		if (!run->done)
+			say_unmatched(run);
 		say_lost(run, lost);
+	}
 	return code;
 }
 
@@ -409,12 +476,15 @@ int cmd_events(const struct verb *self, int argc, char **argv)
 		struct diag diag = { 0 };
 		diag_set(&diag, -ENOMEM, "cannot read a recording: %m");
 		code = words_fail(&diag);
+	} else if (code == EXIT_DONE && (!ask_for(&run, &values.providers, false) || !ask_for(&run, &values.events, true))) {
+		code = EXIT_FAILED;
 	} else if (code == EXIT_DONE) {
 		code = show_file(&run, path);
 	}
 	trace_done(&run.trace);
 	event_counts_done(&run.counts);
 	vec_done(&run.pids);
+	vec_done(&run.asked);
 	vec_done(&run.choices);
 	bytes_done(&run.lines);
 	bytes_done(&run.name);

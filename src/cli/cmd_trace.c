@@ -21,6 +21,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "cli/own_port.h"
 #include "cli/record_outputs.h"
@@ -127,6 +128,8 @@ const struct option trace_options[] = {
 	{ 0 },
 };
 
+#define COUNT_COLUMNS 11 /* "100,000,000" */
+
 struct trace_run {
 	const struct trace_values *values;
 	const struct arguments *args;
@@ -151,6 +154,8 @@ struct trace_run {
 	uint64_t paused_ns;
 	struct bytes line;
 	int64_t utc_offset_ns; /* CLOCK_REALTIME less CLOCK_MONOTONIC */
+	VEC(uint32_t) provider_of_schema;  /* index + 1 in `providers`; 0: not looked up, UINT32_MAX: of no chosen one */
+	VEC(uint64_t) events_of_provider;  /* as `providers` */
 	bool print_failed;
 	bool reader_gone;
 	bool refused; /* a process was not traced for want of rights */
@@ -297,10 +302,30 @@ static void print_event(struct trace_run *run, const struct trace *trace, const 
 		note_print_failure(run);
 }
 
+/* Names of providers have no regard to capitals. Without memory an event is not counted. */
+static void count_event(struct trace_run *run, const struct trace *trace, const struct event *event)
+{
+	while (run->provider_of_schema.count <= event->schema_index)
+		if (!vec_add(&run->provider_of_schema, 0))
+			return;
+
+	uint32_t *place = &run->provider_of_schema.items[event->schema_index];
+	for (uint32_t i = 0; !*place && i < run->events_of_provider.count; i++)
+		if (strcasecmp(run->providers.items.items[i].name,
+			    trace_text(trace, trace->schemas.items[event->schema_index].provider)) == 0)
+			*place = i + 1;
+	if (!*place)
+		*place = UINT32_MAX;
+	if (*place != UINT32_MAX)
+		run->events_of_provider.items[*place - 1]++;
+}
+
 static int on_event(void *context, const struct trace *trace, const struct event *event)
 {
 	struct trace_run *run = context;
 
+	if (!run->values->raw) /* there each process has schemas of its own */
+		count_event(run, trace, event);
 	if (run->values->print && !run->print_failed)
 		print_event(run, trace, event);
 	return is_stopping_event(run, trace, event) || run->print_failed;
@@ -441,6 +466,40 @@ static void say_failures(struct trace_run *run, uint32_t *ret_traced)
 		words_say("run it as that user, or with sudo");
 }
 
+/* What came of each provider that was chosen; of one that sent nothing, whether its name is known. */
+static void add_provider_counts(struct bytes *text, const struct trace_run *run)
+{
+	size_t width = 0;
+	struct bytes cell = { 0 };
+
+	for (uint32_t i = 0; i < run->events_of_provider.count; i++) {
+		bytes_reset(&cell);
+		text_add_safe_z(&cell, run->providers.items.items[i].name);
+		size_t columns = text_columns(bytes_z(&cell), cell.len);
+		width = columns > width ? columns : width;
+	}
+	for (uint32_t i = 0; i < run->events_of_provider.count; i++) {
+		const char *name = run->providers.items.items[i].name;
+		struct nearest near = { .wanted = name };
+		bytes_reset(&cell);
+		text_add_safe_z(&cell, name);
+		bytes_printf(text, "%-11s%s%*s", i ? "" : "events", bytes_z(&cell),
+			(int)(width - text_columns(bytes_z(&cell), cell.len)), "");
+		bytes_reset(&cell);
+		text_add_count(&cell, run->events_of_provider.items[i]);
+		bytes_printf(text, "  %*s", COUNT_COLUMNS, bytes_z(&cell));
+		if (!run->events_of_provider.items[i])
+			provider_offer_known(&near);
+		if (!run->events_of_provider.items[i] && (!near.count || near.found[0].distance)) {
+			bytes_text(text, "  no event source of this name sent any");
+			bytes_text(text, near.count ? "; did you mean " : "");
+			bytes_text(text, nearest_add(&near, text) ? "?" : "");
+		}
+		bytes_text(text, "\n");
+	}
+	bytes_done(&cell);
+}
+
 static void say_end(struct trace_run *run, uint32_t traced)
 {
 	struct tracing_counts counts;
@@ -488,6 +547,8 @@ static void say_end(struct trace_run *run, uint32_t traced)
 		}
 	}
 	bytes_text(&text, "\n");
+	if (!run->values->raw)
+		add_provider_counts(&text, run);
 	if (run->to_file && strcmp(run->outputs.path, "-") != 0) {
 		bytes_text(&text,
 			"next       PerfView opens it; its processes and losses: spoor report ");
@@ -790,13 +851,16 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 					    : IPC_RUNDOWN_WHOLE,
 		.hold = values->resume == NO,
 		.open_raw = values->raw ? open_raw : NULL,
-		.event = looks ? on_event : NULL,
+		.event = looks || !values->raw ? on_event : NULL,
 		.context = run,
 		.command_line = command_line,
 		.providers_text = bytes_z(&run->providers_text),
 		.version = SPOOR_VERSION,
 	};
 
+	for (uint32_t i = 0; i < run->providers.items.count; i++)
+		if (!vec_add(&run->events_of_provider, 0))
+			break; /* without memory, no count */
 	result = tracing_new(&options, &run->tracing, diag);
 	if (result == 0 && run->to_file)
 		result = tracing_write_to(run->tracing, run->out.fd,
@@ -894,6 +958,8 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 	code = code ? code : own_port_code(&run.port);
 	closep(&run.watched[0].fd);
 	record_outputs_done(&run.outputs);
+	vec_done(&run.provider_of_schema);
+	vec_done(&run.events_of_provider);
 	provider_list_done(&run.providers);
 	targets_done(&run.targets);
 	target_options_done(&choice);

@@ -2,11 +2,13 @@
 #include "dotnet/providers.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/diag.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "dotnet/ipc.h"
 
@@ -104,6 +106,26 @@ static const char *const levels[] = { "logalways", "critical", "error", "warning
 const char *provider_level_name(uint32_t level)
 {
 	return level < sizeof(levels) / sizeof(levels[0]) ? levels[level] : "?";
+}
+
+void provider_offer_known(struct nearest *near)
+{
+	static const char known[] = PROVIDERS_OF_EVENT_COUNTERS "," PROVIDER_CLR_NAME "," PROVIDER_CLR_NAME "Private,"
+		PROVIDER_CLR_NAME "Rundown," PROVIDER_CLR_NAME "Stress," PROVIDER_SAMPLE_NAME ",Microsoft-DotNETCore-EventPipe,"
+		"Microsoft-Diagnostics-DiagnosticSource,Microsoft-Extensions-Logging,Microsoft-Extensions-DependencyInjection,"
+		"System.Buffers.ArrayPoolEventSource,System.Collections.Concurrent.ConcurrentCollectionsEventSource,"
+		"System.Data.DataCommonEventSource,System.Diagnostics.Metrics,System.Linq.Parallel.PlinqEventSource,"
+		"System.Threading.Tasks.Parallel.EventSource,System.Threading.Tasks.TplEventSource,Private.InternalDiagnostics.System.Net.Http,"
+		"Private.InternalDiagnostics.System.Net.Sockets";
+
+	for (const char *at = known; *at;) {
+		char name[NEAREST_NAME_MAX];
+		size_t len = strcspn(at, ",");
+		(void)snprintf(name, sizeof(name), "%.*s", (int)len, at); /* fits */
+		nearest_offer(near, name);
+		at += len;
+		at += *at == ',';
+	}
 }
 
 bool provider_parse_level(const char *text, uint32_t *ret_level)

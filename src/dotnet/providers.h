@@ -26,6 +26,7 @@
 
 struct diag;
 struct ipc_provider;
+struct nearest;
 
 #define PROVIDER_CLR_NAME    "Microsoft-Windows-DotNETRuntime"
 #define PROVIDER_SAMPLE_NAME "Microsoft-DotNETCore-SampleProfiler"
@@ -71,6 +72,15 @@ int provider_list_add_clr_events(struct provider_list *list, const char *names, 
 
 /* "Name:1,2,5" only these events of a provider that is in the list, "Name:-1,-2" all but these. */
 int provider_list_add_event_ids(struct provider_list *list, const char *text, struct diag *diag);
+
+/* EventSources that have EventCounters, of the runtime and of its web server: a runtime cannot be asked which it has. */
+#define PROVIDERS_OF_EVENT_COUNTERS \
+	"System.Runtime,Microsoft.AspNetCore.Hosting,Microsoft-AspNetCore-Server-Kestrel,Microsoft.AspNetCore.Http.Connections," \
+	"System.Net.Http,System.Net.NameResolution,System.Net.Security,System.Net.Sockets,Grpc.AspNetCore.Server," \
+	"Grpc.Net.Client,Microsoft.EntityFrameworkCore"
+
+/* Offers the names of providers that come with .NET. */
+void provider_offer_known(struct nearest *near);
 
 /* "5" or "verbose". */
 bool provider_parse_level(const char *text, uint32_t *ret_level);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "export/event_text.h"
 #include "export/frame_label.h"
@@ -878,6 +879,25 @@ static void add_tree_below(struct page *page, const struct call_tree *tree,
 	bytes_done(&t.prefix);
 }
 
+/* In place of the callers of a function that is on no stack. */
+static void add_nearest_functions(struct page *page)
+{
+	struct nearest near = { .wanted = page->options->callers };
+	const struct report *report = page->report;
+
+	struct bytes names = { 0 };
+
+	bytes_text(page->out, " is on no stack; ");
+	for (uint32_t i = 0; i < report->rows.count; i++)
+		nearest_offer(&near, trace_text(report->trace, report->names->functions.items[report->rows.items[i].function].name));
+	if (nearest_add(&near, &names))
+		bytes_printf(page->out, "did you mean %s?\n", bytes_z(&names));
+	else
+		bytes_text(page->out, "names are compared whole, from their last part (\"Burn\"), or as a pattern (\"*Burn*\")\n");
+	page->out->failed |= names.failed;
+	bytes_done(&names);
+}
+
 static void add_tree(struct page *page, struct call_tree *tree)
 {
 	const struct call_node *root = &tree->nodes.items[CALL_TREE_ROOT];
@@ -891,8 +911,7 @@ static void add_tree(struct page *page, struct call_tree *tree)
 		text_add_safe(out, page->options->callers, strlen(page->options->callers));
 		paint(page, color_reset);
 		if (!root->total_ns) {
-			bytes_text(out, " is on no stack; names are compared whole, from their last part "
-					"(\"Burn\"), or as a pattern (\"*Burn*\")\n");
+			add_nearest_functions(page);
 			return;
 		}
 		bytes_text(out, " and its callers: ");

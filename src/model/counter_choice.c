@@ -149,6 +149,11 @@ static bool fits(const char *pattern, const char *name)
 	return strcmp(pattern, name) == 0;
 }
 
+bool counter_provider_fits(const struct counter_provider *provider, const char *name)
+{
+	return fits(provider->name, name);
+}
+
 bool counter_choice_has_instrument(const struct counter_choice *choice, const char *meter, const char *instrument)
 {
 	for (uint32_t i = 0; i < choice->providers.count; i++) {

@@ -34,6 +34,9 @@ struct counter_choice {
 	VEC(struct counter_provider) providers;
 };
 
+/* Whether its name, or its pattern with a * at the end, is that of a provider. */
+bool counter_provider_fits(const struct counter_provider *provider, const char *name);
+
 /* Adds what a list says. -EINVAL with a sentence, -ENOMEM. */
 int counter_choice_add(struct counter_choice *choice, const char *text, struct diag *diag);
 

@@ -45,6 +45,13 @@ has out 'System\.Runtime  Allocation Rate  '
 has out 'System\.Runtime  CPU Usage  '
 [ "$(grep -c System.Runtime out)" = 2 ] || fail "two counters were asked for"
 
+# Names that the process does not have.
+code_of "$spoor" counters -p $shop --counters 'System.Rutime,Shop-Counters[Order-Sise,order-size],Shop.Nothing' --duration 3s
+has err "has sent no counter of 'System\.Rutime'; did you mean 'System\.Runtime'\?$"
+has err "has sent no counter of 'Shop-Counters\[Order-Sise\]'"
+has err "has sent no counter of 'Shop\.Nothing'; spoor counters -p $shop --list shows which it has\.$"
+[ "$(grep -c 'has sent no counter' err)" = 3 ] || fail "three names are missing"
+
 code_of "$spoor" counters -p $shop --list
 expect_code 0 "--list"
 has out '^  shop\.duration +Histogram`1 +s +Time an order takes \[region=north\]$'

@@ -40,6 +40,13 @@ expect_code 0 "two programs"
 has err 'providers +Microsoft-Windows-DotNETRuntime +0x000000100003801d +informational +--profile \(the default\)'
 has err '^tracing +Managed \([0-9]+\), Managed \([0-9]+\)'
 has err 'both\.nettrace .* events of 2 processes in 1\.[0-9]+ s, nothing lost'
+has err '^events +Microsoft-Windows-DotNETRuntime +[1-9][0-9,]*$'
+has err '^ +Microsoft-DotNETCore-SampleProfiler +[1-9][0-9,]*$'
+trace_of -p "$one" --providers Microsoft-Windows-DotNETRuntim,System.Net.Http,Nope --duration 300ms -o none.nettrace
+expect_code 0 "providers that do not exist"
+has err "^events +Microsoft-Windows-DotNETRuntim +0  no event source of this name sent any; did you mean 'Microsoft-Windows-DotNETRuntime'"
+has err '^ +System\.Net\.Http +0$'
+has err '^ +Nope +0  no event source of this name sent any$'
 traced both.nettrace 2
 has report 'nothing lost'
 

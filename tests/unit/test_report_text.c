@@ -269,6 +269,13 @@ static void test_tree(void **state)
 	assert_int_equal(tree_build(&f.tree, &f.profile, &f.names, TREE_CALLERS, "Main"), 0);
 	report_text(&f.report, &f.tree, &options, &f.out);
 	compare(&f.out, "callers.txt");
+	call_tree_done(&f.tree);
+	bytes_reset(&f.out);
+	options.callers = "Brun";
+	assert_int_equal(tree_build(&f.tree, &f.profile, &f.names, TREE_CALLERS, "Brun"), 0);
+	report_text(&f.report, &f.tree, &options, &f.out);
+	assert_non_null(strstr(bytes_z(&f.out), "\nBrun is on no stack; did you mean 'Shop.Pricing.Burn()'?\n"));
+	assert_clean(&f.out);
 	end(&f);
 }
 
