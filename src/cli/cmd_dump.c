@@ -24,8 +24,8 @@
 #include "machine/dump_check.h"
 #include "machine/proc.h"
 #include "session/ask.h"
+#include "session/dump_place.h"
 
-#define PATH_ROOM  4096u
 #define BOUND_NS   UINT64_C(1800000000000) /* a large process takes minutes */
 #define SMALL_DUMP (UINT64_C(32) << 20)    /* mini and triage */
 
@@ -53,12 +53,12 @@ const struct option dump_options[] = {
 enum { TYPE_HEAP, TYPE_FULL, TYPE_MINI, TYPE_TRIAGE };
 
 /* The path as the process sees it, absolute; its folder's length in *ret_folder_len. */
-static int name_file(const struct dump_values *values, const struct target *target, char path[PATH_ROOM],
+static int name_file(const struct dump_values *values, const struct target *target, char path[DUMP_PATH_ROOM],
 	size_t *ret_folder_len, struct diag *diag)
 {
 	char stem[64];
 	char stamp[32];
-	char here[PATH_ROOM] = "";
+	char here[DUMP_PATH_ROOM] = "";
 	time_t now = time(NULL);
 	struct tm utc;
 	int n;
@@ -67,14 +67,14 @@ static int name_file(const struct dump_values *values, const struct target *targ
 	gmtime_r(&now, &utc);
 	(void)strftime(stamp, sizeof(stamp), "%Y%m%d_%H%M%S", &utc); /* fits */
 	if (!values->output)
-		n = snprintf(path, PATH_ROOM, "/tmp/%s_%u_%s.core", stem, target->inner_pid, stamp);
+		n = snprintf(path, DUMP_PATH_ROOM, "/tmp/%s_%u_%s.core", stem, target->inner_pid, stamp);
 	else if (values->output[0] == '/')
-		n = snprintf(path, PATH_ROOM, "%s", values->output);
+		n = snprintf(path, DUMP_PATH_ROOM, "%s", values->output);
 	else if (getcwd(here, sizeof(here)))
-		n = snprintf(path, PATH_ROOM, "%s/%s", here, values->output);
+		n = snprintf(path, DUMP_PATH_ROOM, "%s/%s", here, values->output);
 	else
 		return diag_set(diag, -errno, "cannot tell the current folder: %m");
-	if (n < 0 || (size_t)n >= PATH_ROOM)
+	if (n < 0 || (size_t)n >= DUMP_PATH_ROOM)
 		return diag_set(diag, -ENAMETOOLONG, "the name of the file is too long");
 	const char *slash = strrchr(path, '/');
 
@@ -91,10 +91,10 @@ static uint64_t expected_bytes(const struct dump_values *values, const struct ta
 }
 
 static int check(const struct dump_values *values, const struct target *target, const char *path, size_t folder_len,
-	struct diag *diag)
+	bool *ret_other_mounts, struct diag *diag)
 {
 	struct dump_facts facts;
-	char folder[PATH_ROOM];
+	char folder[DUMP_PATH_ROOM];
 
 	memcpy(folder, path, folder_len);
 	folder[folder_len] = '\0';
@@ -103,6 +103,7 @@ static int check(const struct dump_values *values, const struct target *target, 
 
 	if (result < 0)
 		return result;
+	*ret_other_mounts = facts.other_mounts;
 	if (facts.other_mounts && values->output && values->output[0] != '/') {
 		diag_set(diag, -EINVAL, "process %u sees other files than this shell: '%s' needs to be a path from its root on", target->pid,
 			values->output);
@@ -179,45 +180,64 @@ static int dump(const struct dump_values *values, const struct target *target, c
 	return result;
 }
 
-static void tell(const struct target *target, const char *path)
+/* `elsewhere`: the process sees other files than this shell, so the path from here is said too. */
+static void tell(const struct target *target, const char *path, uint64_t size_bytes, bool elsewhere)
 {
 	struct bytes line = { 0 };
-	uint64_t size = 0;
 
 	text_add_safe(&line, path, strlen(path));
-	if (dump_find(target->pid, path, &size)) {
-		bytes_text(&line, "  ");
-		text_add_size(&line, size);
+	bytes_text(&line, "  ");
+	text_add_size(&line, size_bytes);
+	if (elsewhere) {
+		bytes_printf(&line, "; from here /proc/%u/root", target->pid);
+		text_add_safe(&line, path, strlen(path));
 	}
-	if (target->container[0])
-		bytes_printf(&line, "; from here /proc/%u/root%s", target->pid, path);
 	words_say("%s", bytes_z(&line));
 	bytes_done(&line);
 }
 
+static int dump_to(const struct dump_values *values, const struct target *target, struct dump_place *place, struct pollfd *watched,
+	uint64_t *ret_size_bytes, struct diag *diag)
+{
+	int result = dump(values, target, place->path, watched, diag);
+
+	if (result == 0 && !dump_place_is_written(place))
+		return diag_set(diag, -EIO, "process %u says that its dump is written, but there is no file '%s'", target->pid, place->path);
+	if (result == 0)
+		return dump_place_keep(place, ret_size_bytes, diag);
+	/* A runtime that has not answered may begin to write after this. */
+	if ((result == -EINTR || result == -ETIMEDOUT) && !dump_place_is_written(place))
+		words_say("process %u may still write its dump, as '%s'", target->pid, place->path);
+	return result;
+}
+
 static int dump_one(const struct dump_values *values, const struct target *target, struct pollfd *watched)
 {
-	char path[PATH_ROOM];
+	char path[DUMP_PATH_ROOM];
 	size_t folder_len = 0;
+	bool elsewhere = false;
+	uint64_t size_bytes = 0;
+	struct dump_place place = { .core = { .fd = -1, .folder = -1 }, .report = { .fd = -1, .folder = -1 } };
 	struct diag diag = { 0 };
 	int result = ask_may(target->pid, &diag);
 
 	if (result == 0)
 		result = name_file(values, target, path, &folder_len, &diag);
 	if (result == 0)
-		result = check(values, target, path, folder_len, &diag);
+		result = check(values, target, path, folder_len, &elsewhere, &diag);
+	const struct dump_place_question question = { .pid = target->pid, .uid = target->uid, .path = path, .crash_report = values->crash_report };
+
+	if (result == 0)
+		result = dump_place_open(&question, &place, &diag);
 	if (result == 0 && !values->quiet)
 		words_say("dumping %s (%u); it stands still meanwhile", target->name, target->pid);
 	if (result == 0)
-		result = dump(values, target, path, watched, &diag);
-	uint64_t size;
-
-	if (result == 0 && !strchr(path, '%') && !dump_find(target->pid, path, &size))
-		result = diag_set(&diag, -EIO, "process %u says that its dump is written, but there is no file '%s'", target->pid, path);
+		result = dump_to(values, target, &place, watched, &size_bytes, &diag);
+	dump_place_close(&place);
 	if (result < 0)
 		return words_fail(&diag);
 	if (!values->quiet)
-		tell(target, path);
+		tell(target, path, size_bytes, elsewhere);
 	return EXIT_DONE;
 }
 

@@ -52,12 +52,13 @@ static int open_below(const struct target_root *root, const char *path, int flag
 static int check_folder(const struct target_root *root, const char *folder, struct dump_facts *facts, struct diag *diag)
 {
 	struct statvfs space;
-	cleanup(closep) int fd = open_below(root, folder, O_RDONLY | O_DIRECTORY);
+	cleanup(closep) int fd = -1;
+	int result = target_root_open_folder(root, folder, &fd, NULL);
 
-	if (fd < 0) {
-		diag_set(diag, -errno, "process %u has no folder '%s' for its dump: %m", root->pid, folder);
+	if (result < 0) {
+		diag_set(diag, result, "process %u has no folder '%s' for its dump: %m", root->pid, folder);
 		diag_remedy(diag, "name another with -o, as the process sees it");
-		return diag->error;
+		return result;
 	}
 	if (fstatvfs(fd, &space) == 0)
 		facts->free_bytes = (uint64_t)space.f_bavail * space.f_frsize;
@@ -130,24 +131,6 @@ int dump_check(const struct dump_question *question, struct dump_facts *ret_fact
 		result = check_knower(&root, diag);
 	target_root_close(&root);
 	return result;
-}
-
-bool dump_find(uint32_t pid, const char *path, uint64_t *ret_size_bytes)
-{
-	struct target_root root;
-	struct stat status;
-	bool found = false;
-
-	if (target_root_open(&root, pid, NULL) < 0)
-		return false;
-	cleanup(closep) int fd = open_below(&root, path, O_PATH);
-
-	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
-		*ret_size_bytes = (uint64_t)status.st_size;
-		found = true;
-	}
-	target_root_close(&root);
-	return found;
 }
 
 /* One thread, with the name of the runtime's thread that split it off: what the program itself starts has a name of its own. */

@@ -29,9 +29,6 @@ struct dump_question {
  */
 int dump_check(const struct dump_question *question, struct dump_facts *ret_facts, struct diag *diag);
 
-/* The size of a file as the process sees it, and whether it is there. */
-bool dump_find(uint32_t pid, const char *path, uint64_t *ret_size_bytes);
-
 /*
  * Single files of .NET 8 and 9 write their dump in a copy of the process (its fork), which then goes on as a second one that answers at the same socket and holds
  * every descriptor. Ends such a copy that was born at or after `since_ticks` (proc_now_ticks()): how many; -EPERM when we

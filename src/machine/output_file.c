@@ -45,20 +45,26 @@ static bool sudo_user(uid_t *ret_uid, gid_t *ret_gid)
 	return true;
 }
 
+static int take_name(struct output_file *out, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (!len || !strcmp(name, ".") || !strcmp(name, ".."))
+		return -EISDIR;
+	if (len >= sizeof(out->name))
+		return -ENAMETOOLONG;
+	memcpy(out->name, name, len + 1);
+	return 0;
+}
+
 /* "dir/name" into an O_PATH descriptor of dir and the name. */
 static int open_folder(struct output_file *out, const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-	size_t name_len = strlen(name);
+	int result = *path ? take_name(out, slash ? slash + 1 : path) : -ENOENT;
 
-	if (!*path)
-		return -ENOENT;
-	if (!name_len || !strcmp(name, ".") || !strcmp(name, ".."))
-		return -EISDIR;
-	if (name_len >= sizeof(out->name))
-		return -ENAMETOOLONG;
-	memcpy(out->name, name, name_len + 1);
+	if (result < 0)
+		return result;
 	cleanup(freep) char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
 	if (!folder)
 		return -ENOMEM;
@@ -88,13 +94,21 @@ static int open_special(struct output_file *out, int place, const struct stat *s
 	return out->fd < 0 ? -errno : 0;
 }
 
+static int choose_temporary(struct output_file *out)
+{
+	uint64_t random;
+
+	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return -EIO;
+	(void)snprintf(out->temporary, sizeof(out->temporary), ".spoor-%016" PRIx64 ".part", random); /* fits */
+	return 0;
+}
+
 static int make_temporary(struct output_file *out)
 {
 	for (int i = 0; i < TRIES; i++) {
-		uint64_t random;
-		if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		if (choose_temporary(out) < 0)
 			return -EIO;
-		(void)snprintf(out->temporary, sizeof(out->temporary), ".spoor-%016" PRIx64 ".part", random); /* fits */
 		out->fd = openat(out->folder, out->temporary, FLAGS | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 		if (out->fd >= 0)
 			return 0;
@@ -150,6 +164,9 @@ static int tell(int error, const char *path, struct diag *diag)
 	} else if (error == -EPERM) {
 		diag_set(diag, error, "cannot write '%s': it is another user's", path);
 		diag_remedy(diag, "choose another place with -o FILE");
+	} else if (error == -EEXIST) {
+		diag_set(diag, error, "cannot write '%s': it is no regular file", path);
+		diag_remedy(diag, "choose another place with -o FILE");
 	} else {
 		diag_set(diag, error, "cannot write '%s': %m", path);
 		diag_remedy(diag, "choose another place with -o FILE");
@@ -166,6 +183,42 @@ int output_file_open(struct output_file *out, const char *path, struct diag *dia
 	if (result < 0)
 		output_file_close(out);
 	rights_restore(before);
+	return result < 0 ? tell(result, path, diag) : 0;
+}
+
+static int check_place(const struct output_file *out, uid_t also)
+{
+	struct stat st;
+	uid_t user = getuid();
+	gid_t group;
+
+	(void)sudo_user(&user, &group); /* none: our own */
+	if (fstatat(out->folder, out->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (S_ISLNK(st.st_mode))
+		return -ELOOP;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	if (!S_ISREG(st.st_mode))
+		return -EEXIST;
+	return st.st_uid == user || st.st_uid == getuid() || st.st_uid == also ? 0 : -EPERM;
+}
+
+int output_file_reserve(struct output_file *out, int folder, const char *path, uint32_t also_uid, struct diag *diag)
+{
+	const char *slash = strrchr(path, '/');
+
+	*out = (struct output_file){ .fd = -1, .folder = folder };
+	uint64_t before = rights_lower();
+	int result = take_name(out, slash ? slash + 1 : path);
+
+	if (result == 0)
+		result = check_place(out, also_uid);
+	if (result == 0)
+		result = choose_temporary(out);
+	rights_restore(before);
+	if (result < 0)
+		output_file_close(out);
 	return result < 0 ? tell(result, path, diag) : 0;
 }
 

@@ -5,6 +5,11 @@
  *   output_file_keep(&out, &diag);             from here on it stands at its path; what stood there is PATH.old
  *   output_file_close(&out);                   in any case; what was not kept is gone, and what stood at the path is untouched
  *
+ * A file that another process makes, at a place that this one chooses:
+ *
+ *   output_file_reserve(&out, folder, path, its_user, &diag);   out.temporary is the name to be made
+ *   output_file_keep(&out, &diag), output_file_close(&out)       as above
+ *
  * A new file is 0600 and, when sudo runs us, belongs to the user who called it. It is made under a name that nobody can foresee and never through a
  * link: a link at the path is refused. What is no regular file (a pipe, /dev/null) is written as it is, if it belongs to the user or to root.
  * The user's own rights decide (rights_lower()).
@@ -14,6 +19,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct diag;
 
@@ -24,11 +30,17 @@ struct output_file {
 	int folder;                       /* O_PATH; -1: not a file of ours */
 	bool kept;
 	char name[OUTPUT_NAME_ROOM];      /* in the folder */
-	char temporary[40];               /* likewise, until it is kept */
+	char temporary[64];               /* likewise, until it is kept */
 };
 
 /* The failure names `path`. -ELOOP: a link stands there. */
 int output_file_open(struct output_file *out, const char *path, struct diag *diag);
+
+/*
+ * Takes `folder` (O_PATH), also when it fails. The name, the last part of `path`, must be free there, or a regular file of the caller or of
+ * `also_uid`. Nothing is made: out->fd stays -1. -ELOOP: a link is at the name. -EEXIST: a pipe, a device or the like. -EPERM: the file is another user's.
+ */
+int output_file_reserve(struct output_file *out, int folder, const char *path, uint32_t also_uid, struct diag *diag);
 
 int output_file_keep(struct output_file *out, struct diag *diag);
 

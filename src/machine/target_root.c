@@ -150,6 +150,18 @@ int target_root_open_file(const struct target_root *root, const char *path, uint
 	return r < 0 ? refuse(r, path, root->pid, diag) : 0;
 }
 
+int target_root_open_folder(const struct target_root *root, const char *path, int *ret_fd, struct diag *diag)
+{
+	int fd = look(root, path, O_DIRECTORY);
+
+	if (fd == -ENOSYS)
+		return refuse(fd, path, root->pid, diag);
+	if (fd < 0)
+		return diag_set(diag, fd, "process %u has no folder '%s': %m", root->pid, path);
+	*ret_fd = fd;
+	return 0;
+}
+
 /* Whose the target is now: it may have changed its user since it began. */
 static int read_user(uint32_t pid, uint32_t *ret_uid)
 {

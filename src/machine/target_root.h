@@ -36,8 +36,11 @@ bool target_root_is_ours(const struct target_root *root);
 int target_root_open_file(const struct target_root *root, const char *path, uint64_t size_max,
 	int *ret_fd, uint64_t *ret_size_bytes, struct diag *diag);
 
+/* A folder as the target sees it: an O_PATH descriptor in *ret_fd, which the caller closes. */
+int target_root_open_folder(const struct target_root *root, const char *path, int *ret_fd, struct diag *diag);
+
 /*
- * The same for what is believed as the target's own word (perf map, jitdump): the last part of the path must be no link (-EINVAL), and the file must
+ * As target_root_open_file() for what is believed as the target's own word (perf map, jitdump): the last part of the path must be no link (-EINVAL), and the file must
  * belong to the target's user or to root (-EPERM): whoever may write into its /tmp could make names up.
  */
 int target_root_open_word(const struct target_root *root, const char *path, uint64_t size_max,

@@ -52,7 +52,46 @@ has err "^process $burner has no folder '$PWD/none' for its dump: No such file o
 mkdir full
 code_of "$spoor" dump -q -p $burner -o "$PWD/full"
 expect_code 1 "a path that is a folder"
-has err "^process $burner could not write its dump: "
+has err "^cannot write '$PWD/full': Is a directory"
+# What waits at the path is not opened, and the process is not asked: a pipe would hold it up.
+echo precious >precious
+for kind in "mkfifo waiting" "ln -s precious waiting" "ln -s nowhere waiting" "mknod waiting c 1 3"; do
+	$kind 2>/dev/null || continue
+	code_of timeout 20 "$spoor" dump -p $burner --type mini -o "$PWD/waiting"
+	expect_code 1 "$kind"
+	has err "^cannot write '$PWD/waiting': it is (a link|no regular file)"
+	has_no err 'dumping'
+	rm waiting
+done
+[ "$(cat precious)" = precious ] && [ ! -e nowhere ] || fail "a dump went through a link"
+ln -s precious linked.core.crashreport.json
+code_of timeout 20 "$spoor" dump -p $burner --type mini --crash-report -o "$PWD/linked.core"
+expect_code 1 "a link where the crash report goes"
+[ ! -e linked.core ] && [ "$(cat precious)" = precious ] || fail "the crash report went through a link"
+# A file that is there is kept, as elsewhere; another user's is not touched.
+"$spoor" dump -q -p $burner --type triage -o "$PWD/precious" 2>err || fail "a dump over a file"
+[ "$(cat precious.old)" = precious ] && [ "$(head -c 4 precious | od -An -tx1 | tr -d ' ')" = 7f454c46 ] || fail "what stood there is gone"
+if is_root; then
+	echo theirs >theirs && chown 65534 theirs
+	code_of "$spoor" dump -p $burner --type mini -o "$PWD/theirs"
+	expect_code 3 "another user's file"
+	has err "it is another user's"
+	[ "$(cat theirs)" = theirs ] || fail "another user's file was taken"
+fi
+mkdir 'a%p 100%'
+"$spoor" dump -q -p $burner --type triage -o 'a%p 100%/x%h.core' 2>err || fail "a dump into a folder with percent signs"
+[ -s 'a%p 100%/x%h.core' ] || fail "percent signs lead elsewhere"
+# A failure leaves nothing.
+mkdir closed
+if is_root && mount -t tmpfs -o size=2m none closed 2>/dev/null; then
+	code_of "$spoor" dump -y -p $burner -o "$PWD/closed/x.core"
+	left=$(ls -A closed)
+	umount closed
+	expect_code 1 "a disk that becomes full"
+	has err "^process $burner could not write its dump: "
+	[ -z "$left" ] || fail "a failed dump leaves $left"
+fi
+[ -z "$(find . -name '.spoor-*')" ] || fail "random names are left: $(find . -name '.spoor-*')"
 if is_root && mkdir small && mount -t tmpfs -o size=1m none small 2>/dev/null; then
 	code_of "$spoor" dump -p $burner -o "$PWD/small/x.core"
 	umount small

@@ -46,6 +46,11 @@ else
 		has out '"runtime_version":"[0-9]'
 		code_of "$spoor" report -t "$inner" --json x.nettrace
 		has out 'Hot.Burn'
+		# Its dump stands where it sees the path, and that is said as seen from here.
+		code_of "$spoor" dump -p "$inner" --type mini -o /tmp/inside.core
+		expect_code 0 "a dump of a program in a namespace"
+		has err "^/tmp/inside\.core  [0-9.]+ MB; from here /proc/$inner/root/tmp/inside\.core"
+		[ -s "/proc/$inner/root/tmp/inside.core" ] && [ ! -e /tmp/inside.core ] || fail "its dump is not there"
 		kill -9 "$inner"
 	else
 		not_here="$not_here; no namespaces can be made here"

@@ -315,6 +315,48 @@ static void test_others_file(void **state)
 	assert_int_equal(names(), 1);
 }
 
+static int reserve(struct output_file *out, const char *name, uint32_t also_uid)
+{
+	int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return output_file_reserve(out, fd, at(name), also_uid, NULL);
+}
+
+/* A name that another process makes a file at: looked at before, taken afterwards. */
+static void test_reserve(void **state)
+{
+	struct output_file out;
+
+	(void)state;
+	assert_int_equal(reserve(&out, "x", UINT32_MAX), 0);
+	assert_int_equal(names(), 0);
+	put(out.temporary, "new");
+	assert_int_equal(output_file_keep(&out, NULL), 0);
+	output_file_close(&out);
+	assert_holds("x", "new");
+
+	assert_int_equal(reserve(&out, "x", UINT32_MAX), 0);
+	put(out.temporary, "half");
+	output_file_close(&out); /* not kept: the file of the other process goes */
+	assert_holds("x", "new");
+	assert_int_equal(names(), 1);
+
+	assert_int_equal(symlink("x", at("link")), 0);
+	assert_int_equal(reserve(&out, "link", UINT32_MAX), -ELOOP);
+	assert_int_equal(mkfifo(at("pipe"), 0600), 0);
+	assert_int_equal(reserve(&out, "pipe", UINT32_MAX), -EEXIST);
+	assert_int_equal(mkdir(at("dir"), 0700), 0);
+	assert_int_equal(reserve(&out, "dir", UINT32_MAX), -EISDIR);
+	assert_int_equal(reserve(&out, "..", UINT32_MAX), -EISDIR);
+	if (geteuid() != 0)
+		return;
+	assert_int_equal(chown(at("x"), 65534, 65534), 0);
+	assert_int_equal(reserve(&out, "x", 65533), -EPERM);
+	assert_int_equal(reserve(&out, "x", 65534), 0);
+	output_file_close(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -324,6 +366,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_special, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_sudo, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_others_file, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_reserve, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("output_file", tests, NULL, NULL);
