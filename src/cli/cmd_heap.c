@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -42,6 +43,9 @@
 #define PATH_ROOM  4096u
 #define BUFFER_MAX 65536u /* MB */
 
+#define GCDUMP_SUFFIX     ".gcdump"
+#define INCOMPLETE_SUFFIX ".incomplete"
+
 struct heap_values {
 	struct target_values targets;
 	const char *output;
@@ -62,9 +66,9 @@ const struct option heap_options[] = {
 	{ 0, "no-file", NULL, "report only, save nothing", OPTION_FLAG, INTO(struct heap_values, no_file) },
 	{ 0, "by", "size|retained|count", "order of the types", OPTION_CHOICE, INTO(struct heap_values, sort) },
 	{ 0, "top", "N", "so many rows (30; JSON: all)", OPTION_COUNT, INTO(struct heap_values, top) },
-	{ 0, "buffersize", "MB", "the most the target may buffer (256)", OPTION_COUNT,
+	{ 0, "buffersize", "MB", "the most the target may buffer (256, and 1024 in a second attempt)", OPTION_COUNT,
 		INTO(struct heap_values, buffer_mb) },
-	{ 0, "timeout", "TIME", "give up when nothing comes for so long (30s)", OPTION_DURATION,
+	{ 0, "timeout", "TIME", "give up when nothing of the heap comes for so long (30s)", OPTION_DURATION,
 		INTO(struct heap_values, timeout_ns) },
 	{ 'y', "yes", NULL, "do not ask before a large process is stopped for a collection", OPTION_FLAG,
 		INTO(struct heap_values, yes) },
@@ -80,7 +84,7 @@ struct heap {
 	struct heap_report report;
 	struct bytes process;
 	char path[PATH_ROOM];
-	char runtime[64];
+	struct gcdump_origin origin;
 };
 
 static void heap_done(struct heap *heap)
@@ -138,7 +142,7 @@ static int print_heap(const struct heap_values *values, const struct heap *heap,
 static int load(const char *path, struct heap *heap, struct diag *diag)
 {
 	struct input in;
-	struct gcdump_origin origin;
+	struct gcdump_origin *origin = &heap->origin;
 	cleanup(freep) uint8_t *data = NULL;
 	size_t size;
 
@@ -153,16 +157,24 @@ static int load(const char *path, struct heap *heap, struct diag *diag)
 	if (result == 0)
 		result = heap_graph_init(&heap->graph);
 	if (result == 0)
-		result = gcdump_read(data, size, path, &heap->graph, &origin, diag);
+		result = gcdump_read(data, size, path, &heap->graph, origin, diag);
 	if (result < 0)
 		return diag->error ? result : diag_set(diag, result, "cannot read '%s': %m", path);
-	text_add_safe(&heap->process, origin.process_name, strlen(origin.process_name));
-	if (origin.pid)
-		bytes_printf(&heap->process, " (%u)", origin.pid);
+	text_add_safe_z(&heap->process, origin->process_name);
+	if (origin->pid)
+		bytes_printf(&heap->process, " (%u)", origin->pid);
+	heap->report.graph = &heap->graph;
 	heap->report.process = bytes_z(&heap->process);
-	heap->report.utc_ns = origin.utc_ns;
+	heap->report.utc_ns = origin->utc_ns;
+	heap->report.missing = origin->missing;
 	heap->report.file = heap->path;
 	return 0;
+}
+
+/* Part of a heap is reported, with a warning and the exit code of a failure. */
+static bool is_partial(const struct heap *heap)
+{
+	return heap->report.missing && *heap->report.missing;
 }
 
 static int report_file(const struct heap_values *values, const char *path, const char *type_name)
@@ -175,6 +187,8 @@ static int report_file(const struct heap_values *values, const char *path, const
 		result = analyse(values, &heap, type_name, &diag);
 	int code = result < 0 ? words_fail(&diag) : print_heap(values, &heap, type_name);
 
+	if (code == EXIT_DONE && is_partial(&heap))
+		code = EXIT_FAILED;
 	heap_done(&heap);
 	return code;
 }
@@ -201,11 +215,13 @@ static int compare_files(const struct heap_values *values, const char *before_pa
 		const struct heap_text_options options = { .row_count = top };
 		struct bytes out = { 0 };
 		if (values->json)
-			heap_json(&after.report, &before.graph, top, &out);
+			heap_json(&after.report, &before.report, top, &out);
 		else
-			heap_diff_text(&after.report, &before.graph, &options, &out);
+			heap_diff_text(&after.report, &before.report, &options, &out);
 		code = out.failed ? EXIT_FAILED : selection_print(&out);
 		bytes_done(&out);
+		if (code == EXIT_DONE && (is_partial(&before) || is_partial(&after)))
+			code = EXIT_FAILED;
 	}
 	heap_done(&before);
 	heap_done(&after);
@@ -292,19 +308,43 @@ static int name_file(const struct heap_values *values, const struct target *targ
 	return 0;
 }
 
+/*
+ * "shop.gcdump" becomes "shop.incomplete.gcdump", so that the name of the file shows that it is not the whole heap. An existing path that is no regular
+ * file (a pipe, /dev/stdout) keeps its name.
+ */
+static int mark_name(struct heap *heap, struct diag *diag)
+{
+	struct stat status;
+	char suffix[] = GCDUMP_SUFFIX;
+	size_t len = strlen(heap->path);
+	size_t stem = len > strlen(suffix) && strcmp(heap->path + len - strlen(suffix), suffix) == 0
+			      ? len - strlen(suffix)
+			      : len;
+
+	if (stat(heap->path, &status) == 0 && !S_ISREG(status.st_mode))
+		return 0;
+	if (len + strlen(INCOMPLETE_SUFFIX) >= sizeof(heap->path))
+		return diag_set(diag, -ENAMETOOLONG, "the name of the file is too long");
+	(void)snprintf(heap->path + stem, sizeof(heap->path) - stem, "%s%s", INCOMPLETE_SUFFIX,
+		stem < len ? suffix : "");
+	return 0;
+}
+
 static int save(struct heap *heap, const struct target *target, struct diag *diag)
 {
 	struct box box;
 	struct output_file out;
-	int result = output_file_open(&out, heap->path, diag);
+	int result = is_partial(heap) ? mark_name(heap, diag) : 0;
 
+	if (result == 0)
+		result = output_file_open(&out, heap->path, diag);
 	if (result < 0)
 		return result;
 	box_read(&box);
 	const struct gcdump_info info = {
 		.machine = box.host,
 		.process_name = target->name,
-		.log = heap->report.missing,
+		.missing = heap->report.missing,
 		.tool = "spoor " SPOOR_VERSION,
 		.pid = target->pid,
 		.utc_ns = heap->report.utc_ns,
@@ -325,7 +365,9 @@ static void tell_saved(const struct heap *heap)
 	text_add_safe(&line, heap->path, strlen(heap->path));
 	bytes_text(&line, "  ");
 	text_add_count(&line, heap->graph.object_count);
-	bytes_text(&line, " objects");
+	bytes_text(&line, heap->graph.object_count == 1 ? " object" : " objects");
+	if (is_partial(heap))
+		bytes_text(&line, ", not the whole heap");
 	words_say("%s", bytes_z(&line));
 	bytes_done(&line);
 }
@@ -388,9 +430,10 @@ static int take(const struct heap_values *values, const struct target *target, b
 	if (code == EXIT_DONE && *snapshot.missing) {
 		code = EXIT_FAILED; /* reported, but not to be taken for the whole */
 		/* Neither the runtime's thread that sends nor we got the CPU while the collection filled the buffer. */
-		if (strstr(snapshot.missing, "lost") && values->buffer_mb <= BUFFER_MAX / 4)
-			words_say("the machine was too busy to read it while the collection ran: once more with --buffersize %llu",
-				(unsigned long long)values->buffer_mb * 4);
+		if (snapshot.lost && snapshot.buffer_mb <= BUFFER_MAX / HEAP_SNAPSHOT_RETRY_FACTOR)
+			words_say("the machine was too busy to read the heap while the collection "
+				  "ran; try again with --buffersize %u",
+				snapshot.buffer_mb * HEAP_SNAPSHOT_RETRY_FACTOR);
 	}
 	heap_done(&heap);
 	return code;

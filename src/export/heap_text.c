@@ -231,21 +231,42 @@ static void add_signed(struct bytes *cell, int64_t value, bool is_size)
 		text_add_count(cell, magnitude);
 }
 
-void heap_diff_text(const struct heap_report *report, const struct heap_graph *before,
+/* Which heap: its file, its process, its date, what it has. */
+static void add_side(const char *side, const struct heap_report *report, struct bytes *out)
+{
+	bytes_text(out, side);
+	text_add_safe_z(out, report->file);
+	bytes_text(out, "  ");
+	if (!report->utc_ns)
+		bytes_text(out, "no date in the file, ");
+	add_head(report, out);
+}
+
+static void add_doubt(const struct heap_report *report, struct bytes *out)
+{
+	if (!report->missing || !*report->missing)
+		return;
+	bytes_text(out, "NOT WHOLE: ");
+	text_add_safe_z(out, report->file);
+	bytes_text(out, ": ");
+	text_add_safe_z(out, report->missing);
+	bytes_text(out, "; the differences are wrong\n");
+}
+
+void heap_diff_text(const struct heap_report *report, const struct heap_report *before,
 	const struct heap_text_options *options, struct bytes *out)
 {
 	uint32_t limit = options->row_count ? options->row_count : ROWS_DEFAULT;
 	struct bytes cell = { 0 };
 
-	add_head(report, out);
-	bytes_text(out, "before: ");
-	text_add_count(out, before->object_count);
-	bytes_text(out, " objects, ");
-	text_add_size(out, before->size_bytes);
-	bytes_text(out, "\n\n     size       count  type\n");
+	add_side("before  ", before, out);
+	add_side("after   ", report, out);
+	add_doubt(before, out);
+	add_doubt(report, out);
+	bytes_text(out, "\n     size       count  type\n");
 	for (uint32_t i = 0; i < report->diff.count && i < limit; i++) {
 		const struct heap_diff_row *row = &report->diff.items[i];
-		const struct heap_graph *graph = row->after ? report->graph : before;
+		const struct heap_graph *graph = row->after ? report->graph : before->graph;
 		uint32_t type = row->after ? row->after : row->before;
 		add_signed(&cell, row->size_bytes, true);
 		add_right(out, &cell, 9);
@@ -273,7 +294,8 @@ static void json_type(struct json *j, const char *member, const struct heap_grap
 	json_z(j, member, heap_graph_type_name(graph, type, room, sizeof(room)));
 }
 
-void heap_json(const struct heap_report *report, const struct heap_graph *before, uint32_t row_count, struct bytes *out)
+void heap_json(const struct heap_report *report, const struct heap_report *before,
+	uint32_t row_count, struct bytes *out)
 {
 	const struct heap_graph *graph = report->graph;
 	struct json json = { .out = out };
@@ -329,11 +351,21 @@ void heap_json(const struct heap_report *report, const struct heap_graph *before
 	}
 	json_end(j);
 	if (before) {
+		json_object(j, "before");
+		json_z(j, "process", before->process ? before->process : "");
+		json_z(j, "file", before->file ? before->file : "");
+		json_u64(j, "utc_ns", before->utc_ns);
+		json_bool(j, "whole", !before->missing || !*before->missing);
+		json_z(j, "missing", before->missing ? before->missing : "");
+		json_u64(j, "objects", before->graph->object_count);
+		json_u64(j, "size_bytes", before->graph->size_bytes);
+		json_end(j);
 		json_array(j, "diff");
 		for (uint32_t i = 0; i < report->diff.count && (!row_count || i < row_count); i++) {
 			const struct heap_diff_row *row = &report->diff.items[i];
 			json_object(j, NULL);
-			json_type(j, "name", row->after ? graph : before, row->after ? row->after : row->before);
+			json_type(j, "name", row->after ? graph : before->graph,
+				row->after ? row->after : row->before);
 			json_i64(j, "count", row->count);
 			json_i64(j, "size_bytes", row->size_bytes);
 			json_end(j);

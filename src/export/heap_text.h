@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 struct bytes;
-struct heap_graph;
 struct heap_report;
 
 struct heap_text_options {
@@ -18,11 +17,12 @@ struct heap_text_options {
 
 void heap_text(const struct heap_report *report, const struct heap_text_options *options, struct bytes *out);
 
-/* `before` is the graph that report->diff compares with. */
-void heap_diff_text(const struct heap_report *report, const struct heap_graph *before,
+/* `before` is the heap that report->diff compares with. */
+void heap_diff_text(const struct heap_report *report, const struct heap_report *before,
 	const struct heap_text_options *options, struct bytes *out);
 
 /* One JSON object; its members are documented in spoor-heap(1) and only added to. `before` may be NULL. */
-void heap_json(const struct heap_report *report, const struct heap_graph *before, uint32_t row_count, struct bytes *out);
+void heap_json(const struct heap_report *report, const struct heap_report *before,
+	uint32_t row_count, struct bytes *out);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/cursor.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "format/gcdump_write.h"
 #include "model/heap_graph.h"
 
 #define TEXT_UNITS_MAX (1u << 24) /* the log of PerfView's collector takes up to megabytes */
@@ -249,10 +250,16 @@ static void copy_text(const struct file *f, char *out, size_t room)
 static void take_origin(struct file *f, struct gcdump_origin *origin)
 {
 	struct gcdump_origin read = { 0 };
+	char log[sizeof(read.missing)];
 
 	cursor_skip(&f->c, 9); /* 64-bit, two averages */
 	if (cursor_u8(&f->c) != TAG_NULL || !skip_segments(f) || !take_text(f))
 		return;
+	if (strncmp(bytes_z(&f->text), GCDUMP_NOT_WHOLE, strlen(GCDUMP_NOT_WHOLE)) == 0) {
+		copy_text(f, log, sizeof(log));
+		memcpy(read.missing, log + strlen(GCDUMP_NOT_WHOLE),
+			strlen(log) - strlen(GCDUMP_NOT_WHOLE) + 1);
+	}
 	int64_t ticks = (int64_t)cursor_u64(&f->c);
 	if (!take_text(f))
 		return;

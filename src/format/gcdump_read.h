@@ -16,6 +16,7 @@ struct gcdump_origin {
 	char process_name[256];
 	uint32_t pid;
 	uint64_t utc_ns;      /* since 1970 */
+	char missing[256];    /* why the heap is not whole, if one of our files says so */
 };
 
 /*

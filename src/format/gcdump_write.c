@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -244,6 +245,7 @@ static void put_graph(struct out *out, const struct heap_graph *graph, uint64_t 
 static void put_file(struct out *out, const struct heap_graph *graph, const struct gcdump_info *info, uint64_t blob_bytes)
 {
 	static const uint8_t one[] = { 0, 0, 0x80, 0x3f }; /* 1.0f */
+	char log[256];
 
 	put_text(out, "!FastSerialization.1");
 	begin_object(out, "GCHeapDump", 10, 8);
@@ -253,7 +255,9 @@ static void put_file(struct out *out, const struct heap_graph *graph, const stru
 	put(out, one, sizeof(one));
 	put_u8(out, TAG_NULL);                  /* no JavaScript heap */
 	put_u8(out, TAG_NULL);                  /* no segments */
-	put_text(out, info->log);
+	(void)snprintf(log, sizeof(log), "%s%s", *info->missing ? GCDUMP_NOT_WHOLE : "",
+		info->missing); /* cut if it is long */
+	put_text(out, log);
 	put_u64(out, TICKS_1970 + info->utc_ns / 100);
 	put_text(out, info->machine);
 	put_text(out, info->process_name);

@@ -11,10 +11,14 @@
 struct diag;
 struct heap_graph;
 
+/* The log of a file that is not whole begins with it. */
+#define GCDUMP_NOT_WHOLE "NOT WHOLE: "
+
 struct gcdump_info {
 	const char *machine;
 	const char *process_name;
-	const char *log;          /* what was noted while it was collected */
+	const char *
+		missing; /* why the heap is not whole, which the file's log says then; "" when it is */
 	const char *tool;         /* "spoor 1.0" */
 	uint32_t pid;
 	uint64_t utc_ns;          /* since 1970 */

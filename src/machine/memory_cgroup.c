@@ -22,7 +22,8 @@ static uint64_t read_reclaimable(const struct cgroup *group)
 	return value;
 }
 
-static uint64_t machine_memory(const char *root)
+/* A line of /proc/meminfo, in bytes; UINT64_MAX when it is not there. */
+static uint64_t machine_memory(const char *root, const char *key)
 {
 	char path[256];
 	char line[256];
@@ -33,9 +34,9 @@ static uint64_t machine_memory(const char *root)
 	FILE *file = fopen(path, "re");
 
 	while (file && fgets(line, sizeof(line), file)) {
-		if (strncmp(line, "MemTotal:", strlen("MemTotal:")) != 0)
+		if (strncmp(line, key, strlen(key)) != 0)
 			continue;
-		bytes = strtoull(line + strlen("MemTotal:"), NULL, 10) * 1024;
+		bytes = strtoull(line + strlen(key), NULL, 10) * 1024;
 		break;
 	}
 	if (file)
@@ -43,13 +44,14 @@ static uint64_t machine_memory(const char *root)
 	return bytes;
 }
 
-int memory_cgroup_read(const char *root, struct memory_cgroup *ret_group)
+/* pid 0: our own. */
+static int read_group(const char *root, uint32_t pid, struct memory_cgroup *ret_group)
 {
 	struct cgroup group;
 	struct memory_cgroup best = { .left_bytes = UINT64_MAX };
-	uint64_t memory = machine_memory(root);
+	uint64_t memory = machine_memory(root, "MemTotal:");
 
-	if (cgroup_find(root, 0, "memory", &group) < 0)
+	if (cgroup_find(root, pid, "memory", &group) < 0)
 		return -ENOENT;
 	do {
 		uint64_t limit;
@@ -71,6 +73,20 @@ int memory_cgroup_read(const char *root, struct memory_cgroup *ret_group)
 		return -ENOENT;
 	*ret_group = best;
 	return 0;
+}
+
+int memory_cgroup_read(const char *root, struct memory_cgroup *ret_group)
+{
+	return read_group(root, 0, ret_group);
+}
+
+uint64_t memory_cgroup_left(const char *root, uint32_t pid)
+{
+	struct memory_cgroup group;
+	uint64_t available = machine_memory(root, "MemAvailable:");
+
+	return read_group(root, pid, &group) == 0 && group.left_bytes < available ? group.left_bytes
+										  : available;
 }
 
 bool memory_cgroup_holds(const char *root, const struct memory_cgroup *group, uint32_t pid)

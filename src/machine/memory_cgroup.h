@@ -25,6 +25,9 @@ struct memory_cgroup {
  */
 int memory_cgroup_read(const char *root, struct memory_cgroup *ret_group);
 
+/* The bytes that a process may still take: what its control groups and the machine's free memory leave. UINT64_MAX when neither is known. */
+uint64_t memory_cgroup_left(const char *root, uint32_t pid);
+
 /* Whether a process lives under that limit too. */
 bool memory_cgroup_holds(const char *root, const struct memory_cgroup *group, uint32_t pid);
 

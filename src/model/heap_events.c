@@ -261,37 +261,78 @@ static int take_module(struct heap_events *heap, struct cursor *c)
 	return error;
 }
 
+static int take_block(struct heap_events *heap, uint32_t event_id, struct cursor *c)
+{
+	switch (event_id) {
+	case EVENT_BULK_NODE:
+		return take_nodes(heap, c);
+	case EVENT_BULK_EDGE:
+		return take_edges(heap, c);
+	case EVENT_BULK_ROOT_EDGE:
+		return take_roots(heap, c);
+	case EVENT_BULK_WEAK_TABLE_EDGE:
+		return take_weak_table(heap, c);
+	default:
+		return take_static_vars(heap, c);
+	}
+}
+
+/* A collection with another number begins or ends while ours has not ended: our end was lost, or it was not the one that is walked. */
+static void take_other(struct heap_events *heap, uint32_t count)
+{
+	if (!heap->begun || heap->ended || (int32_t)(count - heap->collection) <= 0)
+		return;
+	if (heap->blocks)
+		heap->end_lost = true;
+	else
+		heap->begun = false;
+}
+
+static int take_start(struct heap_events *heap, struct cursor *c)
+{
+	uint32_t count = cursor_u32(c);
+	uint32_t depth = cursor_u32(c);
+	uint32_t reason = cursor_u32(c);
+	uint32_t type = cursor_u32(c);
+
+	if (c->short_read)
+		return -EBADMSG;
+	take_other(heap, count);
+	if (heap->begun || depth < DEPTH_OLDEST || type != TYPE_BLOCKING ||
+		reason != REASON_INDUCED)
+		return 0;
+	heap->begun = true;
+	heap->collection = count;
+	return 1;
+}
+
+static int take_end(struct heap_events *heap, struct cursor *c)
+{
+	uint32_t count = cursor_u32(c);
+
+	if (c->short_read)
+		return -EBADMSG;
+	take_other(heap, count);
+	if (!heap->begun || heap->ended || heap->end_lost || count != heap->collection)
+		return 0;
+	heap->ended = heap->blocks > 0;
+	heap->begun = heap->ended;
+	return heap->ended;
+}
+
 int heap_events_take(struct heap_events *heap, int rundown, uint32_t event_id, const uint8_t *payload, size_t size)
 {
 	struct cursor c = cursor_of(payload, size);
-	bool inside = heap->begun && !heap->ended;
+	bool inside = heap->begun && !heap->ended && !heap->end_lost;
 	int error;
 
 	if (rundown != (event_id == EVENT_MODULE_END))
 		return 0;
 	switch (event_id) {
-	case EVENT_GC_START: {
-		uint32_t count = cursor_u32(&c);
-		uint32_t depth = cursor_u32(&c);
-		uint32_t reason = cursor_u32(&c);
-		uint32_t type = cursor_u32(&c);
-		if (c.short_read)
-			return -EBADMSG;
-		if (heap->begun || depth < DEPTH_OLDEST || type != TYPE_BLOCKING || reason != REASON_INDUCED)
-			return 0;
-		heap->begun = true;
-		heap->collection = count;
-		return 1;
-	}
-	case EVENT_GC_END: {
-		uint32_t count = cursor_u32(&c);
-		if (c.short_read)
-			return -EBADMSG;
-		if (!inside || count != heap->collection)
-			return 0;
-		heap->ended = true;
-		return 1;
-	}
+	case EVENT_GC_START:
+		return take_start(heap, &c);
+	case EVENT_GC_END:
+		return take_end(heap, &c);
 	/* Types and modules are the process's, whatever collection they came with. */
 	case EVENT_BULK_TYPE:
 		error = take_types(heap, &c);
@@ -301,19 +342,14 @@ int heap_events_take(struct heap_events *heap, int rundown, uint32_t event_id, c
 		error = take_module(heap, &c);
 		break;
 	case EVENT_BULK_NODE:
-		error = inside ? take_nodes(heap, &c) : 0;
-		break;
 	case EVENT_BULK_EDGE:
-		error = inside ? take_edges(heap, &c) : 0;
-		break;
 	case EVENT_BULK_ROOT_EDGE:
-		error = inside ? take_roots(heap, &c) : 0;
-		break;
 	case EVENT_BULK_WEAK_TABLE_EDGE:
-		error = inside ? take_weak_table(heap, &c) : 0;
-		break;
 	case EVENT_BULK_STATIC_VAR:
-		error = inside ? take_static_vars(heap, &c) : 0;
+		if (!inside)
+			return 0;
+		heap->blocks++;
+		error = take_block(heap, event_id, &c);
 		break;
 	default:
 		return 0;
@@ -330,6 +366,8 @@ const char *heap_events_missing(const struct heap_events *heap)
 {
 	if (!heap->begun)
 		return "no collection was begun";
+	if (heap->end_lost)
+		return "the end of the collection was lost on the way";
 	if (!heap->ended)
 		return "the collection did not come to its end";
 	if (heap->gap)

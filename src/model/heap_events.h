@@ -6,8 +6,9 @@
  *           heap_events_take(&heap, rundown, event_id, payload, size);
  *   heap_events_missing(&heap)       what is missing, as far as the events themselves show it
  *
- * The collection that a snapshot comes from is the first induced, blocking one of the oldest generation; bulk events of others are passed over. Blocks
- * of nodes and of references are numbered by the runtime: a gap makes the pairing wrong from there on, so nothing behind it is taken.
+ * The collection of the snapshot is the first induced, blocking one of the oldest generation that has blocks of objects. A collection that the program induces
+ * itself has none: the runtime walks the heap for the session's collection only. Blocks of nodes and of references are numbered by the runtime: a gap makes the
+ * pairing wrong from there on, so later blocks are not taken. The event that ends the collection can be lost as well; a collection with a higher number then ends it.
  *
  * Layouts: the ETW manifest of the runtime; checked to the byte against .NET 10.0.12 (facts: counters-and-heap.md 3).
  */
@@ -35,8 +36,11 @@ struct heap_events {
 	uint32_t next_weak_block;
 	uint64_t told_edges;
 	uint64_t bytes;           /* of payloads taken */
+	uint64_t
+		blocks; /* events with objects, references or roots of the collection, lost numbers not counted */
 	bool begun;               /* GCStart was seen */
 	bool ended;               /* GCEnd of the same collection too */
+	bool end_lost;            /* another collection came before that GCEnd */
 	bool gap;                 /* a block was missing */
 };
 

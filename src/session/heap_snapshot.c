@@ -13,6 +13,7 @@
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
 #include "format/nettrace_read.h"
+#include "machine/memory_cgroup.h"
 #include "machine/proc.h"
 #include "machine/thread_state.h"
 #include "model/event.h"
@@ -25,12 +26,11 @@
 #define RUNDOWN_LOADER  UINT64_C(0x8) /* module names */
 #define TRIGGER_MB      1u
 #define TIMEOUT_NS      UINT64_C(30000000000)
+#define AFTER_NS        UINT64_C(10000000000) /* without an event of the collection once it is over */
 #define TURN_NS         UINT64_C(250000000)
 #define READER_LOOK_NS  UINT64_C(10000000)
 #define READER_WAIT_NS  UINT64_C(3000000000)
 #define READER_NAME     ".NET EventPipe"
-#define EVENT_GC_START  1u
-#define EVENT_GC_END    2u
 
 struct taking {
 	const struct heap_snapshot_options *options;
@@ -42,7 +42,9 @@ struct taking {
 	struct eventpipe *trigger;
 	struct diag broken;            /* the stream, or memory */
 	uint64_t begin_ns;
-	uint64_t heard_ns;             /* when something last came */
+	uint64_t deadline_ns; /* of all attempts */
+	uint64_t heard_ns; /* of the last event of the collection, or of the last step towards it */
+	bool stopping;     /* any byte counts as heard: all that is left comes now */
 	uint64_t gc_begin_ns;
 	struct id_list readers;        /* threads of this name that were there before the data's session */
 	uint64_t open_ns;              /* when that was open; 0 not yet */
@@ -63,6 +65,8 @@ static int take_event(struct taking *t, const struct event *event)
 	const struct schema *schema = &t->trace.schemas.items[event->schema_index];
 	bool ended = t->heap.ended;
 	bool begun = t->heap.begun;
+	uint32_t collection = t->heap.collection;
+	uint64_t blocks = t->heap.blocks;
 
 	if (schema->provider_kind != PROVIDER_CLR && schema->provider_kind != PROVIDER_CLR_RUNDOWN)
 		return 0;
@@ -74,7 +78,9 @@ static int take_event(struct taking *t, const struct event *event)
 		return diag_set(&t->broken, result, "there is no memory for so large a heap: %m");
 	if (result < 0)
 		return diag_set(&t->broken, result, "the heap has more objects or references than 2^31");
-	if (!begun && t->heap.begun)
+	if (t->heap.blocks != blocks)
+		t->heard_ns = now_ns();
+	if (t->heap.begun && (!begun || t->heap.collection != collection))
 		t->gc_begin_ns = event->time_ns;
 	if (!ended && t->heap.ended && event->time_ns > t->gc_begin_ns)
 		t->result->pause_ns = event->time_ns - t->gc_begin_ns;
@@ -87,9 +93,10 @@ static int on_data(void *user, const uint8_t *data, size_t size)
 	struct event event;
 	int result = 0;
 
-	t->heard_ns = now_ns();
 	if (!size)
 		return 0;
+	if (t->stopping)
+		t->heard_ns = now_ns();
 	t->result->bytes += size;
 	if (t->broken.error)
 		return 0; /* read on, so that the runtime can go on */
@@ -107,7 +114,8 @@ static int on_trigger(void *user, const uint8_t *data, size_t size)
 
 	(void)data;
 	(void)size;
-	t->heard_ns = now_ns();
+	if (t->stopping)
+		t->heard_ns = now_ns();
 	return 0;
 }
 
@@ -173,11 +181,20 @@ static void tell_progress(struct taking *t, uint64_t *told_ns)
 	t->options->progress(t->options->context, t->heap.graph->object_count, t->result->bytes);
 }
 
+static uint64_t timeout_of(const struct heap_snapshot_options *options)
+{
+	return options->timeout_ns ? options->timeout_ns : TIMEOUT_NS;
+}
+
+/* The trigger's session opens when the collection is over: its events have been sent by then, or wait in the buffer, or are lost. */
 static bool timed_out(const struct taking *t)
 {
-	uint64_t timeout_ns = t->options->timeout_ns ? t->options->timeout_ns : TIMEOUT_NS;
+	uint64_t timeout_ns = timeout_of(t->options);
+	uint64_t now = now_ns();
 
-	return now_ns() >= t->heard_ns + timeout_ns;
+	if (t->trigger && !t->stopping && eventpipe_opened_ns(t->trigger) && timeout_ns > AFTER_NS)
+		timeout_ns = AFTER_NS;
+	return now >= t->heard_ns + timeout_ns || now >= t->deadline_ns;
 }
 
 static bool is_over(const struct eventpipe *pipe)
@@ -250,13 +267,20 @@ static bool may_collect(struct taking *t)
 static int collect(struct taking *t, struct ipc_provider *trigger, struct diag *diag)
 {
 	uint64_t told_ns = t->begin_ns;
+	bool opened = false;
 
-	while (!t->heap.ended && !t->broken.error && !t->result->interrupted && !timed_out(t)) {
+	while (!t->heap.ended && !t->heap.end_lost && !t->broken.error && !t->result->interrupted &&
+		!timed_out(t)) {
 		turn(t);
 		tell_progress(t, &told_ns);
 		if (is_over(t->data))
 			return t->heap.begun ? 0 : fail(t, t->data, diag);
+		if (t->trigger && !opened && eventpipe_opened_ns(t->trigger)) {
+			opened = true;
+			t->heard_ns = now_ns();
+		}
 		if (!t->trigger && may_collect(t)) {
+			t->heard_ns = now_ns();
 			int result = open_pipe(t, HEAP_KEYWORD_COLLECT, 4, TRIGGER_MB, 0, trigger, on_trigger, &t->trigger);
 			if (result < 0)
 				return diag_set(diag, result, "cannot take a heap snapshot: %m");
@@ -273,7 +297,10 @@ static int collect(struct taking *t, struct ipc_provider *trigger, struct diag *
  */
 static void stop(struct taking *t)
 {
+	t->stopping = true;
 	t->heard_ns = now_ns();
+	if (t->deadline_ns < t->heard_ns + timeout_of(t->options))
+		t->deadline_ns = t->heard_ns + timeout_of(t->options);
 	if (t->trigger)
 		eventpipe_stop(t->trigger, now_ns());
 	while (!is_over(t->trigger) && !timed_out(t))
@@ -299,29 +326,40 @@ static int finish(struct taking *t, int result, struct diag *diag)
 		*diag = t->broken;
 		return diag->error;
 	}
-	t->result->missing = heap_events_missing(&t->heap);
+	const char *missing = heap_events_missing(&t->heap);
+
+	t->result->lost = t->heap.gap || t->heap.end_lost || t->result->lost_events ||
+			  (t->heap.ended && *missing);
+	t->result->missing = missing;
 	if (t->broken.error)
 		t->result->missing = "its stream was torn";
 	else if (t->result->interrupted && !t->heap.ended)
 		t->result->missing = "it was interrupted";
-	else if (!*t->result->missing && t->result->lost_events)
+	else if (!*missing && t->result->lost_events)
 		t->result->missing = "events were lost on the way";
-	if (t->heap.begun)
+	if (t->heap.begun && t->heap.graph->object_count)
 		return 0;
-	diag_set(diag, -ETIMEDOUT, "no heap snapshot of process %u: %s", t->options->target->pid,
-		t->result->interrupted ? "it was interrupted" : "no collection came");
-	return -ETIMEDOUT;
+	if (!t->result->interrupted && !eventpipe_opened_ns(t->data) && *eventpipe_reason(t->data))
+		return fail(t, t->data, diag);
+	return diag_set(diag, -ETIMEDOUT, "no heap snapshot of process %u: %s",
+		t->options->target->pid,
+		t->result->interrupted ? "it was interrupted"
+		: t->result->lost      ? "its objects were lost on the way"
+				       : "no collection came");
 }
 
-int heap_snapshot_take(const struct heap_snapshot_options *options, struct heap_graph *graph,
-	struct heap_snapshot_result *ret_result, struct diag *diag)
+static int attempt(const struct heap_snapshot_options *options, uint32_t buffer_mb,
+	uint64_t deadline_ns, struct heap_graph *graph, struct heap_snapshot_result *ret_result,
+	struct diag *diag)
 {
-	struct taking t = { .options = options, .result = ret_result, .heap.graph = graph };
+	struct taking t = { .options = options,
+		.result = ret_result,
+		.heap.graph = graph,
+		.deadline_ns = deadline_ns };
 	struct ipc_provider providers[2];
-	uint32_t buffer_mb = options->buffer_mb ? options->buffer_mb : HEAP_SNAPSHOT_BUFFER_MB;
 	int result = trace_init(&t.trace);
 
-	*ret_result = (struct heap_snapshot_result){ .missing = "" };
+	*ret_result = (struct heap_snapshot_result){ .missing = "", .buffer_mb = buffer_mb };
 	if (result == 0)
 		t.decoder = nettrace_decoder_new(&t.trace, "the heap's events", NETTRACE_NAMES_ONLY);
 	t.begin_ns = t.heard_ns = now_ns();
@@ -344,5 +382,35 @@ int heap_snapshot_take(const struct heap_snapshot_options *options, struct heap_
 	nettrace_decoder_free(t.decoder);
 	trace_done(&t.trace);
 	vec_done(&t.readers.ids);
+	return result;
+}
+
+/* Whether the target's memory has room for a larger buffer, and for what the process itself allocates meanwhile. */
+static bool may_grow(const struct heap_snapshot_options *options, uint32_t buffer_mb)
+{
+	uint64_t left_bytes = memory_cgroup_left("", options->target->pid);
+
+	return (uint64_t)buffer_mb * 2 << 20 <= left_bytes;
+}
+
+int heap_snapshot_take(const struct heap_snapshot_options *options, struct heap_graph *graph,
+	struct heap_snapshot_result *ret_result, struct diag *diag)
+{
+	uint64_t begin_ns = now_ns();
+	uint64_t deadline_ns = begin_ns + HEAP_SNAPSHOT_LIMIT * timeout_of(options);
+	uint32_t buffer_mb = options->buffer_mb ? options->buffer_mb : HEAP_SNAPSHOT_BUFFER_MB;
+	int result = attempt(options, buffer_mb, deadline_ns, graph, ret_result, diag);
+
+	buffer_mb *= HEAP_SNAPSHOT_RETRY_FACTOR;
+	if (!ret_result->lost || ret_result->interrupted || options->buffer_mb ||
+		now_ns() >= deadline_ns || !may_grow(options, buffer_mb))
+		return result;
+	heap_graph_done(graph);
+	*diag = (struct diag){ 0 };
+	result = heap_graph_init(graph);
+	if (result < 0)
+		return diag_set(diag, result, "cannot take a heap snapshot: %m");
+	result = attempt(options, buffer_mb, deadline_ns, graph, ret_result, diag);
+	ret_result->took_ns = now_ns() - begin_ns;
 	return result;
 }

@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (heap_paths_find(&report, &dominators, "*", &matches) == 0 &&
 			heap_types_count(&report, &dominators, HEAP_BY_RETAINED) == 0 &&
 			heap_types_compare(&report, &graph) == 0)
-			heap_json(&report, &graph, 0, &out);
+			heap_json(&report, &report, 0, &out);
 		bytes_done(&out);
 		dominators_done(&dominators);
 	}

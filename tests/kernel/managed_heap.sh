@@ -59,6 +59,36 @@ code_of "$spoor" ps --json -p $kept
 expect_code 0 "ps afterwards"
 has out '"reachable":true'
 
+# A process that collects again and again on a busy machine: its own collections are not taken for the snapshot's, and it ends. A snapshot
+# with lost blocks is marked in its name and content; one without objects is not saved.
+: >ready.collects
+start collects dotnet "$app" collects 300000 >ready.collects
+until_true grep -q ready ready.collects || until_true grep -q ready ready.collects || fail "the program does not start"
+for i in 1 2 3; do
+	code_of timeout 100 "$spoor" heap -p $collects -o again$i.gcdump --json --top 100
+	[ $code != 0 ] || break
+	[ ! -e again$i.gcdump ] || fail "exit code $code and a file under the name of a whole snapshot"
+done
+expect_code 0 "a snapshot of a process that collects again and again"
+has out '"count":300000,"size_bytes":9600000,'
+code_of timeout 100 "$spoor" heap -p $collects -o small_buffer.gcdump --buffersize 1
+if [ $code = 0 ]; then
+	has out '^whole; ' # a machine that is fast enough
+elif [ -e small_buffer.incomplete.gcdump ]; then
+	[ ! -e small_buffer.gcdump ] || fail "part of a heap has the name of a whole one"
+	has err '^small_buffer.incomplete.gcdump  [0-9,]+ objects?, not the whole heap\.$'
+	has err 'try again with --buffersize 4\.$'
+	code_of "$spoor" heap report small_buffer.incomplete.gcdump
+	expect_code 1 "a report of part of a heap"
+	has out '^NOT WHOLE: .*lost'
+	code_of "$spoor" heap diff first.gcdump small_buffer.incomplete.gcdump
+	expect_code 1 "a comparison with part of a heap"
+	has out '^NOT WHOLE: small_buffer.incomplete.gcdump: .*lost.*; the differences are wrong$'
+else
+	has err '^no heap snapshot of process [0-9]+: its objects were lost on the way'
+fi
+kill -9 $collects
+
 # What is not there, does not answer, or is no .NET process.
 code_of "$spoor" heap -p $$ --no-file
 expect_code 1 "a shell's heap"

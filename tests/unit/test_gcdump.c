@@ -22,8 +22,13 @@
 
 #define BASE UINT64_C(0x7f0000001000)
 
-static const struct gcdump_info info = { .machine = "web-3 \xf0\x9f\x90\xbe", .process_name = "shop", .log = "", .tool = "test",
-	.pid = 4711, .utc_ns = UINT64_C(1795249812000000000), .working_set_bytes = 1 << 20 };
+static const struct gcdump_info info = { .machine = "web-3 \xf0\x9f\x90\xbe",
+	.process_name = "shop",
+	.missing = "",
+	.tool = "test",
+	.pid = 4711,
+	.utc_ns = UINT64_C(1795249812000000000),
+	.working_set_bytes = 1 << 20 };
 
 static uint32_t type(struct heap_graph *graph, uint64_t id, const char *name, const char *module)
 {
@@ -62,19 +67,25 @@ static void make_graph(struct heap_graph *graph)
 	assert_int_equal(heap_graph_resolve(graph), 0);
 }
 
-static void write_graph(const struct heap_graph *graph, uint8_t **ret_data, size_t *ret_size)
+static void write_graph_as(const struct heap_graph *graph, const struct gcdump_info *about,
+	uint8_t **ret_data, size_t *ret_size)
 {
 	struct diag diag = { 0 };
 	struct stat status;
 	int fd = (int)memfd_create("heap", MFD_CLOEXEC);
 
 	assert_true(fd >= 0);
-	assert_int_equal(gcdump_write(graph, &info, fd, "heap", &diag), 0);
+	assert_int_equal(gcdump_write(graph, about, fd, "heap", &diag), 0);
 	assert_int_equal(fstat(fd, &status), 0);
 	*ret_size = (size_t)status.st_size;
 	*ret_data = malloc(*ret_size);
 	assert_int_equal(pread(fd, *ret_data, *ret_size, 0), *ret_size);
 	close(fd);
+}
+
+static void write_graph(const struct heap_graph *graph, uint8_t **ret_data, size_t *ret_size)
+{
+	write_graph_as(graph, &info, ret_data, ret_size);
 }
 
 static void write_golden(const char *name, const uint8_t *data, size_t size)
@@ -136,6 +147,32 @@ static void test_round_trip(void **state)
 	free(data);
 	heap_graph_done(&graph);
 	heap_graph_done(&again);
+}
+
+/* What a file is not whole for comes back; any other log is no such note. */
+static void test_not_whole(void **state)
+{
+	struct heap_graph graph, again;
+	struct gcdump_origin origin;
+	struct diag diag = { 0 };
+	uint8_t *data;
+	size_t size;
+
+	(void)state;
+	make_graph(&graph);
+	for (unsigned i = 0; i < 2; i++) {
+		struct gcdump_info note = info;
+		note.missing = i ? "blocks of it were lost on the way" : "";
+		write_graph_as(&graph, &note, &data, &size);
+		if (i)
+			write_golden("partial", data, size);
+		assert_int_equal(heap_graph_init(&again), 0);
+		assert_int_equal(gcdump_read(data, size, "heap", &again, &origin, &diag), 0);
+		assert_string_equal(origin.missing, note.missing);
+		heap_graph_done(&again);
+		free(data);
+	}
+	heap_graph_done(&graph);
 }
 
 /* Whatever the place where it is cut: told, not taken for whole. Behind the graph there is nothing that a report needs. */
@@ -363,6 +400,7 @@ static void check_foreign(
 			assert_int_equal(heap_graph_find(&graph, address), i + 1);
 		assert_int_equal(heap_graph_node_type(&graph, i + 1), f->nodes[i].type + 1);
 	}
+	assert_string_equal(origin.missing, "");
 	assert_string_equal(origin.machine, "WEB-3");
 	assert_string_equal(origin.process_name, "w3wp");
 	assert_int_equal(origin.pid, 4712);
@@ -434,6 +472,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_not_whole),
 		cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_foreign),
 		cmocka_unit_test(test_disk_full),

@@ -83,11 +83,86 @@ static void test_missing(void **state)
 	expect_missing("no_end", "the collection did not come to its end");
 }
 
+static void collection(
+	struct heap_events *heap, bool end, uint32_t number, uint32_t depth, uint32_t reason)
+{
+	uint8_t payload[26] = { (uint8_t)number, [4] = (uint8_t)depth, [8] = (uint8_t)reason };
+
+	assert_true(heap_events_take(heap, 0, end ? 2 : 1, payload, end ? 10 : 26) >= 0);
+}
+
+/* A block of one object. */
+static void block(struct heap_events *heap, uint32_t index)
+{
+	uint8_t payload[42] = {
+		(uint8_t)index, [4] = 1, [10] = (uint8_t)(8 * (index + 1)), [18] = 24, [26] = 5
+	};
+
+	assert_true(heap_events_take(heap, 0, 18, payload, sizeof(payload)) >= 0);
+}
+
+/* The program collects as well: its own collections have no blocks. */
+static void test_own_collections(void **state)
+{
+	struct heap_graph graph;
+	struct heap_events heap = { .graph = &graph };
+
+	(void)state;
+	assert_int_equal(heap_graph_init(&graph), 0);
+	collection(&heap, false, 7, 2, 1);
+	collection(&heap, true, 7, 2, 1);
+	assert_false(heap.begun);
+	collection(&heap, false, 8, 2, 1); /* the event of its end is lost */
+	collection(&heap, false, 9, 0, 0);
+	assert_false(heap.begun);
+	collection(&heap, true, 9, 0, 0);
+	collection(&heap, false, 10, 2, 1);
+	collection(&heap, false, 11, 2, 1);
+	block(&heap, 0);
+	collection(&heap, true, 11, 2, 1);
+	assert_true(heap.ended);
+	assert_int_equal(heap.collection, 11);
+	collection(&heap, false, 12, 2, 1);
+	block(&heap, 0);
+	assert_string_equal(heap_events_missing(&heap), "");
+	assert_int_equal(graph.object_count, 1);
+	heap_graph_done(&graph);
+}
+
+/* The end of the collection is lost: the next collection's events end the wait, and nothing of it is taken. */
+static void test_end_lost(void **state)
+{
+	(void)state;
+	for (unsigned end = 0; end < 2; end++) {
+		struct heap_graph graph;
+		struct heap_events heap = { .graph = &graph };
+		assert_int_equal(heap_graph_init(&graph), 0);
+		collection(&heap, false, UINT32_MAX & 0xff, 2, 1);
+		block(&heap, 0);
+		collection(&heap, true, 3, 0, 0); /* an earlier one */
+		assert_false(heap.end_lost);
+		collection(&heap, end, 0, 0, 0);
+		assert_false(heap.end_lost);
+		heap.collection = UINT32_MAX; /* numbers wrap */
+		collection(&heap, end, 0, 0, 0);
+		assert_true(heap.end_lost);
+		block(&heap, 1);
+		collection(&heap, true, 255, 2, 1);
+		assert_false(heap.ended);
+		assert_int_equal(graph.object_count, 1);
+		assert_string_equal(heap_events_missing(&heap),
+			"the end of the collection was lost on the way");
+		heap_graph_done(&graph);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_own_collections),
+		cmocka_unit_test(test_end_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 //
 //   Managed heap N        keeps N orders, every second with a note of its own, and one more for each byte that comes through
 //                         the pipe $ORDERS, until that ends: what `spoor heap` counts
+//   Managed collects N    the same, and collects all generations again and again while two threads compute
 //
 //   Managed meters MS     counts: 10 orders every 100 ms by a Meter "Shop.Orders" of its own (counter, up-down counter, gauge, histogram; tags) and
 //                         an EventSource "Shop-Counters" with EventCounters of both kinds: what `spoor counters` shows
@@ -38,8 +39,8 @@ using System.Runtime.CompilerServices;
 
 if (args.Length != 2 || !int.TryParse(args[1], out int ms))
     return 2;
-if (args[0] == "heap")
-    return Kept.Run(ms);
+if (args[0] is "heap" or "collects")
+    return Kept.Run(ms, args[0] == "collects");
 Console.WriteLine("ready");
 switch (args[0])
 {
@@ -103,10 +104,14 @@ static class Kept
 {
     static readonly Dictionary<int, Order> all = [];
 
-    public static int Run(int count)
+    public static int Run(int count, bool collects)
     {
         for (int i = 0; i < count; i++)
             all[i] = new Order { Number = i, Note = i % 2 == 0 ? new Note() : null };
+        if (collects)
+            new Thread(() => { for (; ; Thread.Sleep(5)) GC.Collect(); }) { IsBackground = true }.Start();
+        for (int i = 0; collects && i < 2; i++)
+            new Thread(() => { for (int x = 0; ;) x = Hot.Burn(x); }) { IsBackground = true }.Start();
         Console.WriteLine("ready");
         using FileStream orders = File.OpenRead(Environment.GetEnvironmentVariable("ORDERS")!);
         while (orders.ReadByte() >= 0)
