@@ -148,6 +148,29 @@ void text_add_safe_z(struct bytes *out, const char *text)
 	text_add_safe(out, text, strlen(text));
 }
 
+void text_add_shell_word(struct bytes *out, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_-./+,:@%=";
+
+	if (*word == '-')
+		bytes_text(out, "./");
+	if (*word && word[strspn(word, plain)] == '\0') {
+		bytes_text(out, word);
+		return;
+	}
+	bytes_text(out, "'");
+	for (; *word; word++) {
+		size_t len = strcspn(word, "'");
+		text_add_safe(out, word, len);
+		word += len;
+		if (!*word)
+			break;
+		bytes_text(out, "'\\''");
+	}
+	bytes_text(out, "'");
+}
+
 void text_add_utf16(struct bytes *out, const uint8_t *units, size_t unit_count)
 {
 	for (size_t i = 0; i < unit_count; i++) {

@@ -35,6 +35,9 @@ size_t text_make_safe(const char *text, size_t len, char *out, size_t room);
 void text_add_safe(struct bytes *out, const char *text, size_t len);
 void text_add_safe_z(struct bytes *out, const char *text);
 
+/* A word that a shell reads as one argument, and spoor as no option: quoted where it has to be. */
+void text_add_shell_word(struct bytes *out, const char *word);
+
 /* UTF-16LE (2 bytes a unit, any alignment) appended as UTF-8; lone surrogates become U+FFFD. */
 void text_add_utf16(struct bytes *out, const uint8_t *units, size_t unit_count);
 

@@ -444,16 +444,42 @@ static void say_progress(struct trace_run *run, bool ending)
 	fflush(stderr);
 }
 
+static bool ended_untraced(const struct tracing_process *process)
+{
+	return !process->bytes && *process->reason && strcmp(process->reason_code, "ended") == 0;
+}
+
+/* Processes that ended before they could be traced, as a child does between fork and exec: one line for all. */
+static void say_ended(const struct trace_run *run)
+{
+	struct tracing_process first = { 0 };
+	unsigned count = 0;
+
+	for (size_t i = 0; i < tracing_process_count(run->tracing); i++) {
+		struct tracing_process process;
+		tracing_process(run->tracing, i, &process);
+		if (!ended_untraced(&process))
+			continue;
+		first = count++ ? first : process;
+	}
+	if (count == 1)
+		words_say("%s (%u) was not traced: %s", first.name, first.pid, first.reason);
+	else if (count)
+		words_say("%s (%u) and %u more process%s were not traced: each ended before it could be", first.name, first.pid, count - 1,
+			count == 2 ? "" : "es");
+}
+
 /* The processes that were not traced, or not to their end. */
 static void say_failures(struct trace_run *run, uint32_t *ret_traced)
 {
 	*ret_traced = 0;
+	say_ended(run);
 	for (size_t i = 0; i < tracing_process_count(run->tracing); i++) {
 		struct tracing_process process;
 		tracing_process(run->tracing, i, &process);
 		if (process.bytes)
 			(*ret_traced)++;
-		if (!*process.reason)
+		if (!*process.reason || ended_untraced(&process))
 			continue;
 		words_say("%s (%u) was %s: %s", process.name, process.pid,
 			process.bytes ? "not traced to its end" : "not traced", process.reason);
@@ -549,11 +575,10 @@ static void say_end(struct trace_run *run, uint32_t traced)
 	bytes_text(&text, "\n");
 	if (!run->values->raw)
 		add_provider_counts(&text, run);
-	if (run->to_file && strcmp(run->outputs.path, "-") != 0) {
-		bytes_text(&text,
-			"next       PerfView opens it; its processes and losses: spoor report ");
-		text_add_safe(&text, run->outputs.path, strlen(run->outputs.path));
-		bytes_text(&text, "\n");
+	if ((run->to_file || (run->values->raw && run->raw_files == 1)) && strcmp(run->outputs.path, "-") != 0) {
+		bytes_text(&text, "next       spoor events ");
+		text_add_shell_word(&text, run->outputs.path);
+		bytes_text(&text, " --summary\n");
 	}
 	fputs(bytes_z(&text), stderr);
 }

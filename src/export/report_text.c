@@ -7,9 +7,11 @@
 #include "export/report_text.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/map.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "export/event_text.h"
@@ -138,28 +140,6 @@ static void set_cell(struct page *page, uint32_t text)
 static size_t cell_columns(const struct page *page)
 {
 	return text_columns((const char *)page->cell.data, page->cell.len);
-}
-
-/* A word that a shell reads as one. */
-static void add_shell_word(struct bytes *out, const char *word)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				    "_-./+,:@%=";
-
-	if (*word && word[strspn(word, plain)] == '\0') {
-		bytes_text(out, word);
-		return;
-	}
-	bytes_text(out, "'");
-	for (; *word; word++) {
-		size_t len = strcspn(word, "'");
-		text_add_safe(out, word, len);
-		word += len;
-		if (!*word)
-			break;
-		bytes_text(out, "'\\''");
-	}
-	bytes_text(out, "'");
 }
 
 static void add_cpu_seconds(struct bytes *out, uint64_t ns)
@@ -376,6 +356,74 @@ static void add_grants(struct page *page)
 	}
 }
 
+#define FOLDED UINT32_MAX /* in the counts below: an earlier notice stands for this one */
+
+/* One that says the same of another process. 0: there is none. */
+static uint32_t find_same_notice(const struct trace *trace, const struct map *index, uint64_t key, const struct notice *notice)
+{
+	for (struct map_walk w = map_find(index, key); w.value; map_next(&w)) {
+		const struct notice *known = &trace->notices.items[w.value];
+		if (known->process && known->text == notice->text && known->remedy == notice->remedy)
+			return w.value;
+	}
+	return 0;
+}
+
+/*
+ * How many more processes each notice is of; NULL: no memory, all are shown. A program that starts many others leaves a notice for each of them that ended
+ * between fork and exec.
+ */
+static uint32_t *count_notices(const struct trace *trace)
+{
+	uint32_t *more = calloc((size_t)trace->notices.count + 1, sizeof(*more));
+	struct map index = { 0 };
+
+	for (uint32_t i = 1; more && i < trace->notices.count; i++) {
+		const struct notice *notice = &trace->notices.items[i];
+		uint64_t key = (uint64_t)notice->text << 32 | notice->remedy;
+		uint32_t same = notice->process ? find_same_notice(trace, &index, key, notice) : 0;
+		if (same) {
+			more[same]++;
+			more[i] = FOLDED;
+		} else {
+			(void)map_add(&index, key, i); /* without memory: the next one is shown as well */
+		}
+	}
+	map_done(&index);
+	return more;
+}
+
+static void add_notices(struct page *page)
+{
+	const struct trace *trace = page->report->trace;
+	struct bytes *out = page->out;
+	uint32_t *more = page->options->verbose ? NULL : count_notices(trace);
+
+	for (uint32_t i = 1; i < trace->notices.count; i++) {
+		const struct notice *notice = &trace->notices.items[i];
+		if ((notice->severity < 2 && !page->options->verbose) || !notice->text || (more && more[i] == FOLDED))
+			continue;
+		if (notice->process) {
+			label_process(out, trace, notice->process);
+			if (more && more[i]) {
+				bytes_text(out, " and ");
+				text_add_count(out, more[i]);
+				bytes_text(out, more[i] == 1 ? " more process" : " more processes");
+			}
+			bytes_text(out, ": ");
+		}
+		set_cell(page, notice->text);
+		bytes_add(out, page->cell.data, page->cell.len);
+		if (notice->remedy) {
+			set_cell(page, notice->remedy);
+			bytes_text(out, "; ");
+			bytes_add(out, page->cell.data, page->cell.len);
+		}
+		bytes_text(out, "\n");
+	}
+	free(more);
+}
+
 /* How far the answer can be trusted: loss, names, limits, end. */
 static void add_trust(struct page *page)
 {
@@ -409,23 +457,7 @@ static void add_trust(struct page *page)
 	if (report->killed)
 		bytes_text(out, "the recorder was stopped before it could end the recording: the last "
 				"second may be missing\n");
-	for (uint32_t i = 1; i < report->trace->notices.count; i++) {
-		const struct notice *notice = &report->trace->notices.items[i];
-		if ((notice->severity < 2 && !page->options->verbose) || !notice->text)
-			continue;
-		if (notice->process) {
-			label_process(out, report->trace, notice->process);
-			bytes_text(out, ": ");
-		}
-		set_cell(page, notice->text);
-		bytes_add(out, page->cell.data, page->cell.len);
-		if (notice->remedy) {
-			set_cell(page, notice->remedy);
-			bytes_text(out, "; ");
-			bytes_add(out, page->cell.data, page->cell.len);
-		}
-		bytes_text(out, "\n");
-	}
+	add_notices(page);
 	if (page->options->verbose)
 		add_clocks(page);
 	if (report->selection) {
@@ -988,7 +1020,7 @@ static void begin_next(struct page *page, bool first, const char *verb)
 	bytes_text(page->out, first ? "\nnext   spoor " : "       spoor ");
 	bytes_text(page->out, verb);
 	bytes_text(page->out, " ");
-	add_shell_word(page->out, report->file ? report->file : "FILE");
+	text_add_shell_word(page->out, report->file ? report->file : "FILE");
 }
 
 static void add_next(struct page *page, bool tree)

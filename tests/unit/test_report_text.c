@@ -209,6 +209,41 @@ static void test_columns(void **state)
 	end(&f);
 }
 
+static uint32_t count_of(struct bytes *out, const char *text)
+{
+	uint32_t count = 0;
+
+	for (const char *at = strstr(bytes_z(out), text); at; at = strstr(at + 1, text))
+		count++;
+	return count;
+}
+
+/* The same of many processes is one counted line, as of children that ended between fork and exec. -v has them all. */
+static void test_repeated_notices(void **state)
+{
+	struct report_text_options options = { 0 };
+	struct fixture f;
+
+	(void)state;
+	begin(&f, true);
+	for (uint32_t i = 0; i < 41; i++) {
+		struct notice *notice = vec_push(&f.trace.notices);
+		assert_non_null(notice);
+		notice->severity = 2;
+		notice->text = trace_add_text(&f.trace, i < 40 ? "it ended before it could be asked" : "something else");
+		notice->process = trace_find_process(&f.trace, i % 2 ? 4711 : 4802);
+	}
+	report_text(&f.report, NULL, &options, &f.out);
+	assert_int_equal(count_of(&f.out, "it ended before it could be asked"), 1);
+	assert_int_equal(count_of(&f.out, "(4802) and 39 more processes: it ended before it could be asked\n"), 1);
+	assert_int_equal(count_of(&f.out, "(4802): something else\n"), 1);
+	bytes_reset(&f.out);
+	options.verbose = true;
+	report_text(&f.report, NULL, &options, &f.out);
+	assert_int_equal(count_of(&f.out, ": it ended before it could be asked\n"), 40);
+	end(&f);
+}
+
 /* perf's keys: one table over all processes. */
 static void test_groups(void **state)
 {
@@ -372,6 +407,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_repeated_notices),
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_tree),
 		cmocka_unit_test(test_empty),

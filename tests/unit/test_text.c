@@ -6,6 +6,31 @@
 #include "base/bytes.h"
 #include "base/text.h"
 
+static void test_shell_word(void **state)
+{
+	static const struct {
+		const char *word;
+		const char *text;
+	} cases[] = {
+		{ "app.nettrace", "app.nettrace" },
+		{ "a b.nettrace", "'a b.nettrace'" },
+		{ "it's", "'it'\\''s'" },
+		{ "List<int>", "'List<int>'" },
+		{ "-x.nettrace", "./-x.nettrace" },
+		{ "-a b", "./'-a b'" },
+		{ "", "''" },
+		{ "a\nb", "'a\\nb'" }, /* no word for a shell any more, but harmless */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct bytes out = { 0 };
+		text_add_shell_word(&out, cases[i].word);
+		assert_string_equal(bytes_z(&out), cases[i].text);
+		bytes_done(&out);
+	}
+}
+
 static void test_safe(void **state)
 {
 	static const struct {
@@ -201,6 +226,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parse_size),
+		cmocka_unit_test(test_shell_word),
 		cmocka_unit_test(test_safe),
 		cmocka_unit_test(test_utf16_roundtrip),
 		cmocka_unit_test(test_floats),
