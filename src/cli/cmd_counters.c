@@ -338,6 +338,17 @@ static int tell_ends(const struct show *show)
 	return refused ? EXIT_MISSING : EXIT_FAILED;
 }
 
+/* After a table on the terminal: where that process computes, and where its threads are. */
+static void say_next(const struct show *show)
+{
+	struct counting_process process;
+
+	if (counting_count(show->counting) != 1)
+		return;
+	counting_process(show->counting, 0, &process);
+	words_next(process.pid, (const char *const[]){ "record", "stacks", NULL });
+}
+
 /* Each process that still counts has had its intervals, or the time is over. */
 static bool has_enough(const struct show *show, uint64_t end_ns)
 {
@@ -556,6 +567,8 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 		show->code = values->list ? print_list(show) : EXIT_DONE;
 		int ends = tell_ends(show);
 		show->code = show->code ? show->code : ends;
+		if (show->code == EXIT_DONE && !values->list && !values->output && !show->args->command)
+			say_next(show);
 	}
 	if (result == 0 && show->broken.error) {
 		*diag = show->broken;

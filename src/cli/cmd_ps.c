@@ -369,7 +369,7 @@ static void print_json(const struct targets *targets)
 }
 
 /* What the table cannot say: what was not seen, and where to go from here. */
-static void say_rest(const struct targets *targets, const struct screen *screen, bool everything)
+static void say_rest(const struct targets *targets, bool everything)
 {
 	const struct target *best = NULL;
 
@@ -384,8 +384,8 @@ static void say_rest(const struct targets *targets, const struct screen *screen,
 	for (uint32_t i = 0; i < targets->list.count && !best; i++)
 		if (targets->list.items[i].reachable)
 			best = &targets->list.items[i];
-	if (best && screen->terminal)
-		fprintf(stderr, "next   spoor record -p %u --duration 10s\n       spoor stacks -p %u\n", best->pid, best->pid);
+	if (best)
+		words_next(best->pid, (const char *const[]){ "record", "stacks", NULL });
 }
 
 static int list_processes(const struct ps_values *values, struct target_choice *choice)
@@ -411,7 +411,7 @@ static int list_processes(const struct ps_values *values, struct target_choice *
 	int code = words_finish_output();
 
 	if (code == EXIT_DONE && !values->json)
-		say_rest(&targets, &screen, values->targets.all);
+		say_rest(&targets, values->targets.all);
 	targets_done(&targets);
 	return code;
 }

@@ -490,9 +490,10 @@ static void say_end(struct recording_run *run)
 	}
 	say_names(&counts, &text);
 	if (strcmp(run->outputs.path, "-") != 0 && !run->values->report && !run->outputs.temporary) {
-		bytes_text(&text, "next       spoor report ");
-		text_add_safe(&text, run->outputs.path, strlen(run->outputs.path));
-		bytes_text(&text, "\n");
+		bool events_only = !counts.samples && counts.events;
+		bytes_text(&text, events_only ? "next       spoor events " : "next       spoor report ");
+		text_add_shell_word(&text, run->outputs.path);
+		bytes_text(&text, events_only ? " --summary\n" : "\n");
 	}
 	fputs(bytes_z(&text), stderr);
 }

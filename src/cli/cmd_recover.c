@@ -129,7 +129,7 @@ static void tell(const struct spoor_recovered *recovered, const char *output)
 		bytes_printf(&line, " record%s broken", recovered->broken == 1 ? "" : "s");
 	}
 	bytes_text(&line, "\nnext       spoor events ");
-	text_add_safe(&line, output, strlen(output));
+	text_add_shell_word(&line, output);
 	fprintf(stderr, "%s\n", bytes_z(&line));
 	bytes_done(&line);
 }

@@ -214,6 +214,8 @@ static int take(const struct stacks_values *values, const struct target_choice *
 		code = words_fail(&diag);
 	else if (code == EXIT_DONE)
 		code = take_rounds(values, &targets, stacks, &watched);
+	if (result == 0 && code == EXIT_DONE && targets.list.count == 1 && !values->json && !values->dotnet_stack && !values->every_ns)
+		words_next(targets.list.items[0].pid, (const char *const[]){ "record", "counters", NULL });
 	thread_stacks_free(stacks);
 	guard_free(guard);
 	closep(&watched.fd);

@@ -88,6 +88,16 @@ void words_say(const char *format, ...)
 	print_sentence(safe);
 }
 
+void words_next(uint32_t pid, const char *const *names)
+{
+	if (isatty(STDOUT_FILENO) != 1 || isatty(STDERR_FILENO) != 1)
+		return;
+	fflush(stdout); /* a failure is noticed when it is flushed at the end */
+	for (size_t i = 0; names[i]; i++)
+		fprintf(stderr, "%sspoor %s -p %u%s\n", i ? "       " : "next   ", names[i], pid,
+			strcmp(names[i], "record") == 0 ? " --duration 10s" : "");
+}
+
 int words_finish_output(void)
 {
 	struct diag diag = { 0 };

@@ -7,6 +7,7 @@
 #define SPOOR_CLI_WORDS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 struct diag;
@@ -32,6 +33,9 @@ int words_exit_code(int error);
 
 /* One sentence to stderr with a full stop behind it if it has none; foreign text in it is made safe. */
 void words_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Which verbs (by name) to use next about a process, a command a line, on stderr; nothing where stdout or stderr is no terminal. NULL ends them. */
+void words_next(uint32_t pid, const char *const *names);
 
 /*
  * Flushes stdout and checks that everything got there: EXIT_DONE, or the failure is told. A reader that went away (EPIPE) is no failure. Every

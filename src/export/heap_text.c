@@ -201,11 +201,9 @@ static void add_next(const struct heap_report *report, const struct heap_text_op
 	const char *name = heap_graph_type_name(report->graph, report->types.items[0].type, room, sizeof(room));
 
 	bytes_text(out, "\nnext   spoor heap roots ");
-	text_add_safe(out, report->file, strlen(report->file));
-	bytes_text(out, " '");
-	text_add_safe(out, name, strcspn(name, "'"));
-	bytes_text(out, "'    spoor heap diff EARLIER.gcdump ");
-	text_add_safe(out, report->file, strlen(report->file));
+	text_add_shell_word(out, report->file);
+	bytes_text(out, " ");
+	text_add_shell_word(out, name);
 	bytes_text(out, "\n");
 }
 

@@ -5,6 +5,8 @@
 # No -- is needed; what follows the command is its own.
 code_of "$spoor" record -g -F 499 -o x.nettrace "$target" spin 300
 expect_code 0 "record COMMAND without --"
+paste_next err
+has step.out ' spin_here '
 code_of "$spoor" report -i x.nettrace --json
 has out '"name":"spin_here"'
 

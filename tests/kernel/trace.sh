@@ -38,6 +38,9 @@ begin two burn 600000
 trace_of -p "$one,$two" --duration 1s -o both.nettrace
 expect_code 0 "two programs"
 has err 'providers +Microsoft-Windows-DotNETRuntime +0x000000100003801d +informational +--profile \(the default\)'
+has err '^next +spoor events both\.nettrace --summary$'
+paste_next err
+has step.out 'Microsoft-DotNETCore-SampleProfiler'
 has err '^tracing +Managed \([0-9]+\), Managed \([0-9]+\)'
 has err 'both\.nettrace .* events of 2 processes in 1\.[0-9]+ s, nothing lost'
 has err '^events +Microsoft-Windows-DotNETRuntime +[1-9][0-9,]*$'
