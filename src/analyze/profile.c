@@ -341,6 +341,27 @@ static int name_frames(struct profile *profile, struct symbolmap *names,
 	return 0;
 }
 
+/*
+ * Code that replaces a method on the stack runs above the frame of the code it replaces, which stays there as a frame of its own. The method was called
+ * once, so of both the upper one is kept.
+ */
+static void drop_replaced(struct profile *profile, const struct symbolmap *names, struct profile_stack *stack)
+{
+	uint32_t *functions = profile->functions.items + stack->at;
+	uint32_t *bodies = profile->bodies.items + stack->at;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < stack->frame_count; i++) {
+		if (kept && functions[kept - 1] == functions[i] &&
+			function_tier(&names->functions.items[bodies[kept - 1]]) == FUNCTION_TIER_1_OSR &&
+			function_tier(&names->functions.items[bodies[i]]) != FUNCTION_TIER_1_OSR)
+			continue;
+		bodies[kept] = bodies[i];
+		functions[kept++] = functions[i];
+	}
+	stack->frame_count = kept;
+}
+
 /* From here on `functions` holds methods; what they were compiled as moves to `bodies`. */
 static int join_methods(struct profile *profile, struct symbolmap *names)
 {
@@ -365,6 +386,8 @@ static int join_methods(struct profile *profile, struct symbolmap *names)
 	}
 	profile->bodies.count = error ? 0 : count;
 	free(weights);
+	for (uint32_t i = 0; i < profile->stacks.count && !error; i++)
+		drop_replaced(profile, names, &profile->stacks.items[i]);
 	return error;
 }
 
@@ -414,6 +437,29 @@ int profile_name(struct profile *profile, struct symbolmap *names)
 	profile->stacks.count = kept;
 	vec_done(&answers.by_function);
 	return error ? error : join_methods(profile, names);
+}
+
+int profile_fold_unnamed(struct profile *profile, struct symbolmap *names)
+{
+	for (uint32_t i = 0; i < profile->stacks.count; i++) {
+		struct profile_stack *stack = &profile->stacks.items[i];
+		uint32_t *functions = profile->functions.items + stack->at;
+		uint32_t *bodies = profile->bodies.items + stack->at;
+		uint32_t kept = 0;
+		for (uint32_t f = 0; f < stack->frame_count; f++) {
+			struct function function = names->functions.items[functions[f]];
+			bool folds = !function.named && function.module && function.kind != FUNCTION_JIT;
+			uint32_t index = folds ? symbolmap_unnamed(names, function.module, (enum function_kind)function.kind) : functions[f];
+			if (!index)
+				return -ENOMEM;
+			if (!function.named && kept && functions[kept - 1] == index)
+				continue;
+			bodies[kept] = folds ? index : bodies[f];
+			functions[kept++] = index;
+		}
+		stack->frame_count = kept;
+	}
+	return 0;
 }
 
 void profile_done(struct profile *profile)

@@ -93,6 +93,12 @@ int profile_event(void *context, const struct event *event);
 /* Names the stacks and drops those that the filter refuses. Once. */
 int profile_name(struct profile *profile, struct symbolmap *names);
 
+/*
+ * Makes one frame of the frames without a symbol that follow each other in one module: their addresses say little to a reader, and split what belongs
+ * together. What counts frames comes before it. 0 or -ENOMEM.
+ */
+int profile_fold_unnamed(struct profile *profile, struct symbolmap *names);
+
 void profile_done(struct profile *profile);
 
 #endif

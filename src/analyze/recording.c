@@ -209,6 +209,17 @@ static enum report_scope scope_of(const struct trace *trace)
 	return REPORT_MACHINE;
 }
 
+static void sum_kinds(struct report *report, const struct symbolmap *names, const struct profile *profile)
+{
+	for (uint32_t i = 0; i < profile->stacks.count; i++) {
+		const struct profile_stack *stack = &profile->stacks.items[i];
+		if (!stack->frame_count)
+			continue;
+		const struct function *leaf = &names->functions.items[profile->bodies.items[stack->at]];
+		report->kind_ns[leaf->named ? leaf->kind : FUNCTION_UNKNOWN] += stack->weight_ns;
+	}
+}
+
 int recording_describe(struct report *report, const struct trace *trace,
 	const struct symbolmap *names, const struct profile *profile)
 {
@@ -237,6 +248,7 @@ int recording_describe(struct report *report, const struct trace *trace,
 		report->busy = 1; /* the last sample may stand for time beyond the end */
 	report->samples = profile->count;
 	report->cpu_ns = profile->weight_ns;
+	sum_kinds(report, names, profile);
 	report->frames = profile->frame_count;
 	report->named_frames = profile->named_frame_count;
 	/* Other writers say nothing about an end. */

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "analyze/top.h"
@@ -25,6 +27,7 @@ struct flame_values {
 	const char *output;
 	unsigned format;
 	bool reverse;
+	bool offsets;
 	const char *title;
 	uint64_t width;
 	bool quiet;
@@ -37,6 +40,8 @@ const struct option flame_options[] = {
 		INTO(struct flame_values, format) },
 	{ 0, "reverse", NULL, "from the leaf: what the CPU was in, and who led there", OPTION_FLAG,
 		INTO(struct flame_values, reverse) },
+	{ 0, "offsets", NULL, "frames without a symbol each by its own address, not one frame a module", OPTION_FLAG,
+		INTO(struct flame_values, offsets) },
 	{ 0, "title", "TEXT", "title of the picture", OPTION_TEXT, INTO(struct flame_values, title) },
 	{ 0, "width", "PIXELS", "width of the picture (that of the window; 1200)", OPTION_COUNT,
 		INTO(struct flame_values, width) },
@@ -74,9 +79,11 @@ static void default_output(const char *recording, enum flame_format format, stru
 	bytes_text(out, format == FORMAT_SVG ? ".svg" : ".folded");
 }
 
-/* Where it went and how much it is; the picture is opened by a browser, so that is the next step. */
+/* Where it went and how much it is. A browser opens the picture: by a command where there is a desktop. */
 static void tell(const char *path, const struct report *report, size_t size, enum flame_format format)
 {
+	bool desktop = getenv("DISPLAY") || getenv("WAYLAND_DISPLAY");
+
 	struct bytes words = { 0 };
 
 	text_add_safe(&words, path, strlen(path));
@@ -85,8 +92,13 @@ static void tell(const char *path, const struct report *report, size_t size, enu
 	bytes_text(&words, ", ");
 	text_add_count(&words, report->samples);
 	bytes_text(&words, report->samples == 1 ? " sample" : " samples");
-	bytes_text(&words, format == FORMAT_SVG ? "; open it in a browser" : "");
+	bytes_text(&words, format == FORMAT_SVG && !desktop ? "; open it in a browser" : "");
 	words_say("%s", bytes_z(&words));
+	if (format == FORMAT_SVG && desktop) {
+		bytes_reset(&words);
+		text_add_shell_word(&words, path);
+		words_say("next   xdg-open %s", bytes_z(&words));
+	}
 	bytes_done(&words);
 }
 
@@ -101,8 +113,10 @@ static int write_flame(const struct flame_values *values, struct selection *s)
 	enum tree_form form = values->reverse ? TREE_REVERSED
 		: format == FORMAT_FOLDED     ? TREE_BY_PROCESS_NAME
 					      : TREE_BY_PROCESS;
-	int error = top_count(&s->report, &s->profile, &s->names, TOP_SELF);
+	int error = values->offsets ? 0 : profile_fold_unnamed(&s->profile, &s->names);
 
+	if (!error)
+		error = top_count(&s->report, &s->profile, &s->names, TOP_SELF);
 	if (!error)
 		error = tree_build(&tree, &s->profile, &s->names, form, NULL);
 	if (!error && format == FORMAT_FOLDED) {
@@ -135,16 +149,50 @@ static int write_flame(const struct flame_values *values, struct selection *s)
 	return code;
 }
 
+/* What other tools make of a picture; NULL for other names. */
+static const char *foreign_suffix(const char *path)
+{
+	static const char *const suffixes[] = { ".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".pdf", ".ps", ".eps", ".html", ".htm" };
+
+	for (size_t i = 0; path && i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		size_t len = strlen(path);
+		size_t suffix_len = strlen(suffixes[i]);
+		if (len > suffix_len && strcasecmp(path + len - suffix_len, suffixes[i]) == 0)
+			return suffixes[i];
+	}
+	return NULL;
+}
+
+/* A file is what its name says: SVG under another name opens nowhere. */
+static int refuse_suffix(const char *path, const char *suffix)
+{
+	int stem_len = (int)(strlen(path) - strlen(suffix)); /* of a command line's word: it fits */
+	struct diag diag = { 0 };
+
+	diag_set(&diag, -EINVAL, "spoor flame writes SVG pictures and folded lines, not '%s'", suffix);
+	if (strcmp(suffix, ".png") == 0)
+		diag_remedy(&diag,
+			"spoor flame -o %.*s.svg makes the picture; chromium --headless --window-size=1200,800 --screenshot=%s %.*s.svg makes a PNG of it",
+			stem_len, path, path, stem_len, path);
+	else
+		diag_remedy(&diag, "spoor flame -o %.*s.svg makes a picture that every browser opens and prints", stem_len, path);
+	(void)words_fail(&diag); /* a misuse has its own code */
+	return EXIT_MISUSED;
+}
+
 int cmd_flame(const struct verb *self, int argc, char **argv)
 {
 	struct flame_values values = { .format = FORMAT_BY_NAME };
 	struct arguments arguments;
 	struct selection selection;
+	const char *suffix;
 	int code;
 
 	if (!options_parse(self, argc, argv, &values, &arguments, &code))
 		return code;
-	if (values.width && (values.width < FLAME_WIDTH_MIN || values.width > FLAME_WIDTH_MAX)) {
+	if ((suffix = foreign_suffix(values.output))) {
+		code = refuse_suffix(values.output, suffix);
+	} else if (values.width && (values.width < FLAME_WIDTH_MIN || values.width > FLAME_WIDTH_MAX)) {
 		code = options_misused(self, "--width is a number of pixels from %u to %u",
 			FLAME_WIDTH_MIN, FLAME_WIDTH_MAX);
 	} else {

@@ -23,7 +23,9 @@
 
 #define ROW          17u
 #define MARGIN       10u
-#define TOP          116u   /* where the frames begin: title, facts, legend, two lines about a frame */
+#define TOP          116u   /* where the frames begin: title, facts, one line of legend, two lines about a frame */
+#define KEY_Y        60u    /* of the legend's first line, */
+#define KEY_ROW      19u    /* and from one line to the next */
 #define BOTTOM       34u
 #define CHAR         7.3    /* widest column of the usual monospaced fonts at 12 px */
 #define LABEL_MIN    22.0   /* pixels: a narrower frame has no label */
@@ -60,6 +62,7 @@ struct picture {
 	struct map label_index;            /* function, or process with the top bit -> label */
 	VEC(struct drawn) frames;          /* in preorder */
 	unsigned width;
+	unsigned top;                      /* where the frames begin, with all lines of the legend */
 	uint32_t depth;                    /* of the deepest drawn frame */
 	uint32_t dropped;                  /* frames too narrow */
 	uint64_t dropped_ns;
@@ -70,15 +73,16 @@ static const struct {
 	const char *letter;    /* begins the CSS class */
 	const char *words;     /* in the legend; NULL: not there */
 	const char *fill[3];
+	const char *dark[3];   /* where the reader prefers a dark page */
 } kinds[KIND_COUNT] = {
-	[FUNCTION_UNKNOWN] = { "u", "no name", { "#d9d9d6", "#d0d0cd", "#e0e0de" } },
-	[FUNCTION_KERNEL] = { "k", "kernel", { "#eeaba2", "#f2b8b0", "#e89d94" } },
-	[FUNCTION_NATIVE] = { "n", "native", { "#f2d19c", "#f5dab0", "#ecc78c" } },
-	[FUNCTION_JIT] = { "j", "JIT", { "#a5d6b0", "#b5deb9", "#96cca4" } },
-	[FUNCTION_READYTORUN] = { "r", "ReadyToRun", { "#a3cfe3", "#b4d9ea", "#93c3da" } },
-	[FUNCTION_STUB] = { "s", "stub", { "#ccb8e2", "#d6c6e9", "#c1abda" } },
-	[KIND_PROCESS] = { "p", NULL, { "#dfe3e8", "#dfe3e8", "#dfe3e8" } },
-	[KIND_ALL] = { "a", NULL, { "#e9ecef", "#e9ecef", "#e9ecef" } },
+	[FUNCTION_UNKNOWN] = { "u", "no name", { "#d9d9d6", "#d0d0cd", "#e0e0de" }, { "#4a4b4d", "#525355", "#434446" } },
+	[FUNCTION_KERNEL] = { "k", "kernel", { "#eeaba2", "#f2b8b0", "#e89d94" }, { "#7d3b34", "#87433b", "#73342d" } },
+	[FUNCTION_NATIVE] = { "n", "native", { "#f2d19c", "#f5dab0", "#ecc78c" }, { "#6e5424", "#785d2b", "#644b1e" } },
+	[FUNCTION_JIT] = { "j", "JIT", { "#a5d6b0", "#b5deb9", "#96cca4" }, { "#2d6240", "#346d48", "#275938" } },
+	[FUNCTION_READYTORUN] = { "r", "ReadyToRun", { "#a3cfe3", "#b4d9ea", "#93c3da" }, { "#285b78", "#306686", "#22506b" } },
+	[FUNCTION_STUB] = { "s", "stub", { "#ccb8e2", "#d6c6e9", "#c1abda" }, { "#58437c", "#624c88", "#4e3a70" } },
+	[KIND_PROCESS] = { "p", NULL, { "#dfe3e8", "#dfe3e8", "#dfe3e8" }, { "#373d45", "#373d45", "#373d45" } },
+	[KIND_ALL] = { "a", NULL, { "#e9ecef", "#e9ecef", "#e9ecef" }, { "#2c3138", "#2c3138", "#2c3138" } },
 };
 
 /* Where the arguments begin; what opens with "(" is a kind of stub and has none. */
@@ -297,9 +301,9 @@ static void add_fitted(struct bytes *out, const struct label *label, const char 
 }
 
 /* The root is on top: what is wide is seen first, however deep the deepest stack goes. */
-static uint64_t row_y(uint32_t depth)
+static uint64_t row_y(const struct picture *p, uint32_t depth)
 {
-	return TOP + (uint64_t)depth * ROW;
+	return p->top + (uint64_t)depth * ROW;
 }
 
 static void draw_frame(struct picture *p, const struct drawn *drawn, double scale)
@@ -315,7 +319,7 @@ static void draw_frame(struct picture *p, const struct drawn *drawn, double scal
 	bytes_text(out, labelled ? "<svg x=\"" : "<rect x=\"");
 	add_tenths(out, x);
 	bytes_text(out, "\" y=\"");
-	add_number(out, row_y(node->depth));
+	add_number(out, row_y(p, node->depth));
 	bytes_text(out, "\" width=\"");
 	/* A hair of white between neighbours, where there is room for it. */
 	add_tenths(out, width > 4 ? width - 0.5 : width < 0.2 ? 0.2 : width);
@@ -352,17 +356,28 @@ static void add_script_text(struct bytes *out, struct bytes *scratch, const char
 	}
 }
 
-static void add_data(struct picture *p, const struct flame_options *options)
+/* A line of the header, whole: the script cuts it to the width of the window. */
+static void add_text_member(struct picture *p, struct bytes *scratch, const char *name, const struct bytes *text)
+{
+	bytes_printf(p->out, "%s:", name);
+	add_script_text(p->out, scratch, (const char *)text->data, text->len);
+	bytes_text(p->out, ",\n");
+}
+
+static void add_data(struct picture *p, const struct flame_options *options, const struct bytes *title, const struct bytes *facts)
 {
 	struct bytes scratch = { 0 };
 	struct bytes *out = p->out;
 
 	bytes_printf(out,
 		"<script>//<![CDATA[\nconst D={width:%u,fixed:%s,top:%u,row:%u,"
-		"margin:%u,char:%.1f,least:%u,height:%" PRIu64 ",total:%" PRIu64 ",unit:'%s',\nnames:[\n",
+		"margin:%u,char:%.1f,least:%u,height:%" PRIu64 ",total:%" PRIu64 ",unit:'%s',keys:%u,key:%u,\n",
 		p->width, options->width ? "true" : "false", TOP, ROW, MARGIN, CHAR, FLAME_WIDTH_MIN,
 		TOP + (uint64_t)(p->depth + 1) * ROW + BOTTOM,
-		p->tree->nodes.items[CALL_TREE_ROOT].total_ns / 1000, label_weight(p->report));
+		p->tree->nodes.items[CALL_TREE_ROOT].total_ns / 1000, label_weight(p->report), KEY_Y, KEY_ROW);
+	add_text_member(p, &scratch, "title", title);
+	add_text_member(p, &scratch, "facts", facts);
+	bytes_text(out, "names:[\n");
 	for (uint32_t i = 1; i < p->labels.count; i++) {
 		const struct label *label = &p->labels.items[i];
 		const char *text = (const char *)p->names_text.data + label->at;
@@ -410,9 +425,10 @@ static void add_style(struct picture *p)
 
 	bytes_text(out,
 		"<style>\n"
-		"svg{background:#fff}\n"
+		"svg{background:#fff;color-scheme:light dark}\n"
 		"text{font:12px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;fill:#1c1e21;"
 		"white-space:pre}\n"
+		".page{fill:#fff}\n"
 		".t{font:600 19px system-ui,'DejaVu Sans',sans-serif}\n"
 		".s,.l{font:13px system-ui,'DejaVu Sans',sans-serif;fill:#5b6168}\n"
 		"#what{font-weight:600}#path{fill:#5b6168}\n"
@@ -433,7 +449,19 @@ static void add_style(struct picture *p)
 				kinds[kind].fill[shade]);
 		bytes_text(out, "\n");
 	}
-	bytes_text(out, "@media print{.live .ui,.note{visibility:hidden}"
+	/* Paper stays white. */
+	bytes_text(out,
+		"@media screen and (prefers-color-scheme:dark){\n"
+		"svg{background:#17191c}.page{fill:#17191c}text{fill:#e8eaed}\n"
+		".s,.l,#path{fill:#a4abb3}\n"
+		".f.hit rect{fill:#b0308c}\n"
+		".f:hover rect,.f:focus rect{stroke:#e8eaed}\n"
+		"input{border-color:#565c63;background:#22252a;color:#e8eaed}\n"
+		"#reset rect{fill:#2b2f35;stroke:#565c63}#reset:focus rect{stroke:#e8eaed}\n");
+	for (unsigned kind = 0; kind < KIND_COUNT; kind++)
+		for (unsigned shade = 0; shade < 3; shade++)
+			bytes_printf(out, ".%s%u{fill:%s}", kinds[kind].letter, shade, kinds[kind].dark[shade]);
+	bytes_text(out, "}\n@media print{.live .ui,.note{visibility:hidden}"
 			"*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}\n"
 			"</style>\n");
 }
@@ -485,68 +513,90 @@ static void add_facts(struct bytes *out, const struct report *report)
 }
 
 /* A line that ends within the picture. */
-static void add_line(struct picture *p, const char *class_name, unsigned y, double column_pixels,
-	struct bytes *text)
+static void add_line(struct picture *p, const char *class_name, const char *id, unsigned y, double column_pixels,
+	const struct bytes *text)
 {
 	bool whole;
-	size_t cut = fitting(bytes_z(text), text->len, (p->width - 2 * MARGIN) / column_pixels, &whole);
+	size_t cut = fitting((const char *)text->data, text->len, (p->width - 2 * MARGIN) / column_pixels, &whole);
 
-	bytes_printf(p->out, "<text class=\"%s\" x=\"%u\" y=\"%u\">", class_name, MARGIN, y);
+	bytes_printf(p->out, "<text class=\"%s\" id=\"%s\" x=\"%u\" y=\"%u\">", class_name, id, MARGIN, y);
 	text_add_xml(p->out, (const char *)text->data, cut);
 	bytes_text(p->out, whole ? "" : "\xe2\x80\xa6");
 	bytes_text(p->out, "</text>\n");
-	bytes_reset(text);
 }
 
-static void add_header(struct picture *p, const struct flame_options *options)
+/* Of the time, what was spent in code of this kind itself. */
+static double key_percent(const struct report *report, unsigned kind)
 {
-	struct bytes text = { 0 };
-	struct bytes *out = p->out;
+	return report->cpu_ns ? 100.0 * (double)report->kind_ns[kind] / (double)report->cpu_ns : 0.0;
+}
+
+/*
+ * The legend in as many lines as the width needs. With `draw` false only the number of lines counts. The script places the keys anew, by the width
+ * that each has here.
+ */
+static unsigned add_legend(struct picture *p, bool draw)
+{
+	struct bytes words = { 0 };
+	unsigned lines = 1;
 	double x = MARGIN;
 
-	bytes_printf(out, "<g id=\"head\"><rect class=\"wide\" width=\"%u\" height=\"%u\" fill=\"#fff\"/>\n",
-		p->width, TOP - 4);
-	if (options->title)
-		text_add_safe(&text, options->title, strlen(options->title));
-	else
-		add_default_title(&text, p->report);
-	add_line(p, "t", 29, 12, &text);
-	add_facts(&text, p->report);
-	add_line(p, "s", 49, 7.4, &text);
 	for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
 		/* What has no name comes last. */
 		unsigned shown = kind < FUNCTION_STUB ? kind + 1 : kind == FUNCTION_STUB ? 0 : kind;
 		if (!p->has_kind[shown] || !kinds[shown].words)
 			continue;
-		bytes_printf(out,
-			"<rect class=\"%s0\" x=\"%.0f\" y=\"60\" width=\"14\" height=\"14\" rx=\"2\"/>"
-			"<text class=\"l\" x=\"%.0f\" y=\"72\">%s</text>\n",
-			kinds[shown].letter, x, x + 20, kinds[shown].words);
-		x += 20 + 8.0 * (double)strlen(kinds[shown].words) + 18;
+		bytes_reset(&words);
+		bytes_printf(&words, "%s %.1f %%", kinds[shown].words, key_percent(p->report, shown));
+		double room = 20 + 8.0 * (double)words.len;
+		if (x > MARGIN && x + room > p->width - MARGIN) {
+			x = MARGIN;
+			lines++;
+		}
+		if (draw)
+			bytes_printf(p->out,
+				"<g class=\"key\" data-w=\"%.0f\" transform=\"translate(%.0f,%u)\">"
+				"<title>%.1f %% of the %s time was spent in this code itself</title>"
+				"<rect class=\"%s0\" width=\"14\" height=\"14\" rx=\"2\"/>"
+				"<text class=\"l\" x=\"20\" y=\"12\">%s</text></g>\n",
+				room, x, KEY_Y + (lines - 1) * KEY_ROW, key_percent(p->report, shown), label_weight(p->report),
+				kinds[shown].letter, bytes_z(&words));
+		x += room + 18;
 	}
+	bytes_done(&words);
+	return lines;
+}
+
+static void add_header(struct picture *p, const struct bytes *title, const struct bytes *facts)
+{
+	struct bytes *out = p->out;
+
+	bytes_printf(out, "<g id=\"head\"><rect class=\"wide page\" width=\"%u\" height=\"%u\"/>\n", p->width, p->top - 4);
+	add_line(p, "t", "title", 29, 12, title);
+	add_line(p, "s", "facts", 49, 7.4, facts);
+	(void)add_legend(p, true);
 	bytes_printf(out,
 		"<g id=\"controls\" class=\"ui\" transform=\"translate(%u,-44)\">"
 		"<text id=\"found\" class=\"s\" x=\"-330\" y=\"73\" text-anchor=\"end\"></text>"
-		"<g id=\"reset\" role=\"button\" tabindex=\"0\" aria-label=\"Reset zoom and search\">"
-		"<rect x=\"-318\" y=\"56\" width=\"70\" height=\"25\" rx=\"5\"/>"
-		"<text class=\"s\" x=\"-283\" y=\"73\" text-anchor=\"middle\">Reset</text></g>"
-		"<foreignObject x=\"-240\" y=\"55\" width=\"240\" height=\"28\">"
+		"<g id=\"reset\" role=\"button\" tabindex=\"0\" aria-label=\"Reset zoom and search\" transform=\"translate(-318,56)\">"
+		"<rect width=\"70\" height=\"25\" rx=\"5\"/>"
+		"<text class=\"s\" x=\"35\" y=\"17\" text-anchor=\"middle\">Reset</text></g>"
+		"<foreignObject id=\"box\" x=\"-240\" y=\"55\" width=\"240\" height=\"28\">"
 		"<input xmlns=\"http://www.w3.org/1999/xhtml\" id=\"search\" type=\"search\" "
 		"placeholder=\"Search  /\" aria-label=\"Search frames\" autocomplete=\"off\" "
 		"spellcheck=\"false\"/></foreignObject></g>\n"
-		"<text id=\"what\" class=\"ui\" x=\"%u\" y=\"95\" aria-live=\"polite\"></text>"
-		"<text id=\"path\" class=\"ui\" x=\"%u\" y=\"110\"></text></g>\n",
-		p->width - MARGIN, MARGIN, MARGIN);
-	bytes_done(&text);
+		"<text id=\"what\" class=\"ui\" x=\"%u\" y=\"%u\" aria-live=\"polite\"></text>"
+		"<text id=\"path\" class=\"ui\" x=\"%u\" y=\"%u\"></text></g>\n",
+		p->width - MARGIN, MARGIN, p->top - 21, MARGIN, p->top - 6);
 }
 
 static void add_note(struct picture *p)
 {
-	uint64_t y = TOP + (uint64_t)(p->depth + 1) * ROW + 20;
+	uint64_t y = row_y(p, p->depth + 1) + 20;
 
 	if (!p->dropped)
 		return;
-	bytes_printf(p->out, "<text class=\"s note\" x=\"%u\" y=\"%" PRIu64 "\">", MARGIN, y);
+	bytes_printf(p->out, "<text class=\"s note\" id=\"note\" x=\"%u\" y=\"%" PRIu64 "\">", MARGIN, y);
 	text_add_count(p->out, p->dropped);
 	bytes_printf(p->out,
 		" frames narrower than 0.1 pixel are left out, %.1f %% of the time at their level</text>\n",
@@ -559,6 +609,7 @@ void flame_svg(struct call_tree *tree, const struct report *report,
 {
 	struct picture p = { .report = report, .tree = tree, .out = out };
 	struct bytes title = { 0 };
+	struct bytes facts = { 0 };
 	uint64_t whole_ns = tree->nodes.items[CALL_TREE_ROOT].total_ns;
 
 	p.width = options->width ? options->width : FLAME_WIDTH_DEFAULT;
@@ -573,8 +624,10 @@ void flame_svg(struct call_tree *tree, const struct report *report,
 		text_add_safe(&title, options->title, strlen(options->title));
 	else
 		add_default_title(&title, report);
+	add_facts(&facts, report);
+	p.top = TOP + (add_legend(&p, false) - 1) * KEY_ROW;
 
-	uint64_t height = TOP + (uint64_t)(p.depth + 1) * ROW + BOTTOM;
+	uint64_t height = row_y(&p, p.depth + 1) + BOTTOM;
 	bytes_printf(out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%" PRIu64
@@ -591,14 +644,15 @@ void flame_svg(struct call_tree *tree, const struct report *report,
 	if (!whole_ns)
 		bytes_printf(out,
 			"<text class=\"s\" x=\"%u\" y=\"%u\">There is no sample to draw.</text>\n", MARGIN,
-			TOP + 12);
+			p.top + 12);
 	add_note(&p);
-	add_header(&p, options);
+	add_header(&p, &title, &facts);
 	if (whole_ns)
-		add_data(&p, options);
+		add_data(&p, options, &title, &facts);
 	bytes_text(out, "</svg>\n");
 
 	bytes_done(&title);
+	bytes_done(&facts);
 	bytes_done(&p.names_text);
 	vec_done(&p.labels);
 	map_done(&p.label_index);

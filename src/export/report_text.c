@@ -1020,7 +1020,7 @@ static void begin_next(struct page *page, bool first, const char *verb)
 	bytes_text(page->out, first ? "\nnext   spoor " : "       spoor ");
 	bytes_text(page->out, verb);
 	bytes_text(page->out, " ");
-	text_add_shell_word(page->out, report->file ? report->file : "FILE");
+	text_add_shell_word(page->out, report->file && strcmp(report->file, "-") != 0 ? report->file : "FILE");
 }
 
 static void add_next(struct page *page, bool tree)

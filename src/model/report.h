@@ -112,6 +112,7 @@ struct report {
 	uint64_t all_cpu_ns;
 	uint64_t samples;
 	uint64_t cpu_ns;
+	uint64_t kind_ns[FUNCTION_KIND_COUNT]; /* of cpu_ns, by the kind of the innermost frame; one without a name is of FUNCTION_UNKNOWN */
 	uint64_t frames;         /* of the samples */
 	uint64_t named_frames;
 	uint64_t lost_samples;   /* of the whole recording */

@@ -560,6 +560,19 @@ uint32_t symbolmap_find(struct symbolmap *map, uint32_t process, uint64_t addres
 	return function;
 }
 
+uint32_t symbolmap_unnamed(struct symbolmap *map, uint32_t module, enum function_kind kind)
+{
+	struct names_state *state = map->state;
+	struct function function = { .module = module, .kind = (uint8_t)kind };
+
+	bytes_reset(&state->scratch);
+	bytes_printf(&state->scratch, "%s (no symbols)", trace_text(map->trace, module));
+	if (state->scratch.failed)
+		return 0;
+	function.name = strtab_add(&map->trace->strings, (const char *)state->scratch.data, state->scratch.len);
+	return function.name ? function_intern(map, &function) : 0;
+}
+
 /* ---- methods ---- */
 
 static bool is_method(const struct function *function)

@@ -27,6 +27,7 @@ enum function_kind {
 	FUNCTION_JIT,
 	FUNCTION_READYTORUN,
 	FUNCTION_STUB,
+	FUNCTION_KIND_COUNT,
 };
 
 /* How a method's code was compiled, as bits of a set; in the order in which they are shown. */
@@ -72,6 +73,9 @@ uint32_t symbolmap_find(struct symbolmap *map, uint32_t process, uint64_t addres
  * whose module is not known joins a method of the same name. Once, when all addresses have been looked up. 0 or -ENOMEM.
  */
 int symbolmap_join_methods(struct symbolmap *map, const uint64_t *weights);
+
+/* The function for code of this module and kind that has no symbol, whatever its address: "libcoreclr.so (no symbols)". 0 when there is no memory. */
+uint32_t symbolmap_unnamed(struct symbolmap *map, uint32_t module, enum function_kind kind);
 
 /* FUNCTION_TIER_COUNT when there is none to tell. */
 enum function_tier function_tier(const struct function *function);

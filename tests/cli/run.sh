@@ -45,7 +45,7 @@ for case in "$@"; do
 	script=$(realpath "$case")
 	(
 		cd "$scratch/here" || exit 99
-		unset NO_COLOR COLUMNS
+		unset NO_COLOR COLUMNS DISPLAY WAYLAND_DISPLAY
 		PATH=$scratch/bin:$PATH LC_ALL=C.UTF-8 TZ=UTC TERM=dumb data=$data exec sh -eu "$script"
 	) >"$scratch/out" 2>"$scratch/err" </dev/null
 	code=$?

@@ -402,6 +402,76 @@ static void test_svg(void **state)
 	}
 }
 
+/* The picture follows the page's colours, and its legend adds up to all of the time that has a stack. */
+static void test_svg_legend(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f, true);
+	assert_int_equal(f.report.kind_ns[FUNCTION_JIT], 9 * PERIOD_NS);
+	assert_int_equal(f.report.kind_ns[FUNCTION_NATIVE], 6 * PERIOD_NS);
+	assert_int_equal(f.report.kind_ns[FUNCTION_KERNEL], 2 * PERIOD_NS);
+	assert_int_equal(f.report.kind_ns[FUNCTION_STUB], PERIOD_NS);
+	assert_int_equal(f.report.kind_ns[FUNCTION_UNKNOWN], 2 * PERIOD_NS);
+	assert_int_equal(tree_build(&f.tree, &f.profile, &f.names, TREE_BY_PROCESS, NULL), 0);
+	flame_svg(&f.tree, &f.report, &(struct flame_options){ .width = 480 }, &f.out);
+	const char *text = bytes_z(&f.out);
+
+	assert_non_null(strstr(text, ">kernel 10.0 %</text>"));
+	assert_non_null(strstr(text, ">JIT 45.0 %</text>"));
+	assert_non_null(strstr(text, ">ReadyToRun 0.0 %</text>"));
+	assert_non_null(strstr(text, ">no name 10.0 %</text>"));
+	assert_non_null(strstr(text, "@media screen and (prefers-color-scheme:dark)"));
+	/* A narrow picture has the legend in two lines, and the frames below it. */
+	assert_non_null(strstr(text, "translate(10,79)\">"));
+	assert_null(strstr(text, "translate(10,98)\">"));
+	end(&f);
+}
+
+/* Frames without a symbol: one a module, however many addresses and frames there are. */
+static void test_fold_unnamed(void **state)
+{
+	const uint64_t root = LIBC + 8;
+	struct fixture f = { 0 };
+
+	(void)state;
+	sample_trace(&f.trace);
+	f.profile.trace = &f.trace;
+	sample_add(&f.profile, 4711, 4711, 0, 2, STACK(JIT + 0x208, CLR + 0x2a8, CLR + 0x5000, root));
+	sample_add(&f.profile, 4711, 4711, 0, 3, STACK(JIT + 0x208, CLR + 0x6000, root));
+	sample_add(&f.profile, 4711, 4711, 0, 1, STACK(CLR + 0x7000, LIBC + 0x900, LIBC + 0x904, root));
+	assert_int_equal(symbolmap_init(&f.names, &f.trace, METHOD_NAME_LONG), 0);
+	assert_int_equal(profile_name(&f.profile, &f.names), 0);
+	assert_int_equal(profile_fold_unnamed(&f.profile, &f.names), 0);
+	assert_int_equal(tree_build(&f.tree, &f.profile, &f.names, TREE_BY_PROCESS_NAME, NULL), 0);
+	folded_write(&f.tree, &f.trace, &f.names, &f.out);
+	assert_string_equal(bytes_z(&f.out), "shop;start_thread;libc.so.6 (no symbols);libcoreclr.so (no symbols) 1\n"
+					     "shop;start_thread;libcoreclr.so (no symbols);Shop.Program.Main() 5\n");
+	end(&f);
+}
+
+/* Code that replaced a method on the stack runs above the frame that it replaced: the method was called once. A method that calls itself was called twice. */
+static void test_on_stack_replacement(void **state)
+{
+	const uint64_t root = LIBC + 8;
+	struct fixture f = { 0 };
+
+	(void)state;
+	sample_trace(&f.trace);
+	f.profile.trace = &f.trace;
+	sample_code(&f.trace, trace_find_process(&f.trace, 4711), JIT + 0x1000, "void [Shop] Shop.Program::Main()[OptimizedTier1OSR]", UINT32_MAX,
+		CODE_OSR, TIER_1_OSR);
+	sample_add(&f.profile, 4711, 4711, 0, 2, STACK(JIT + 0x1008, JIT + 0x208, root));
+	sample_add(&f.profile, 4711, 4711, 0, 3, STACK(JIT + 0x208, JIT + 0x208, root));
+	assert_int_equal(symbolmap_init(&f.names, &f.trace, METHOD_NAME_LONG), 0);
+	assert_int_equal(profile_name(&f.profile, &f.names), 0);
+	assert_int_equal(tree_build(&f.tree, &f.profile, &f.names, TREE_BY_PROCESS_NAME, NULL), 0);
+	folded_write(&f.tree, &f.trace, &f.names, &f.out);
+	assert_string_equal(bytes_z(&f.out), "shop;start_thread;Shop.Program.Main() 2\nshop;start_thread;Shop.Program.Main();Shop.Program.Main() 3\n");
+	end(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -414,6 +484,9 @@ int main(void)
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_folded),
 		cmocka_unit_test(test_svg),
+		cmocka_unit_test(test_svg_legend),
+		cmocka_unit_test(test_fold_unnamed),
+		cmocka_unit_test(test_on_stack_replacement),
 	};
 
 	return cmocka_run_group_tests_name("report_text", tests, NULL, NULL);

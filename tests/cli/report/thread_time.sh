@@ -4,6 +4,6 @@ spoor report x.nettrace | head -n 9
 spoor report x.nettrace --tree | grep 'thread s$'
 spoor report x.nettrace --json | grep -o '"weighing":"[a-z_]*"'
 spoor flame x.nettrace
-grep -o 'samples, [0-9.]* thread s' x.svg
+grep -m 1 -o 'samples, [0-9.]* thread s' x.svg
 ! grep 'CPU s' x.svg
 spoor flame x.nettrace --format folded -o - | awk '{ n += $NF } END { print n " samples" }'
