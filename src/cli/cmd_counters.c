@@ -41,7 +41,7 @@
 #define STOPPED_NS       UINT64_C(500000000) /* a command that Ctrl-Z has stopped ends no session; the guard does */
 #define MISSING_NS       UINT64_C(3000000000) /* a provider that has sent nothing for so long is said to be missing */
 #define MAX_TIME_SERIES  1000u
-#define MAX_HISTOGRAMS   10u
+#define MAX_HISTOGRAMS   100u
 #define LIMIT_MAX        1000000u
 #define DEFAULT_COUNTERS "System.Runtime,Microsoft.AspNetCore.Hosting"
 #define DEFAULT_ADDRESS  "127.0.0.1:9464"
@@ -82,7 +82,7 @@ const struct option counters_options[] = {
 		INTO(struct counters_values, counters) },
 	{ 0, "refresh-interval", "SECONDS", "seconds, or a time such as 100ms (1)", OPTION_TEXT,
 		INTO(struct counters_values, interval) },
-	{ 0, "maxHistograms", "N", "the most histograms a runtime keeps for us (10)", OPTION_COUNT,
+	{ 0, "maxHistograms", "N", "the most histograms a runtime keeps for us (100)", OPTION_COUNT,
 		INTO(struct counters_values, max_histograms) },
 	{ 0, "maxTimeSeries", "N", "the most time series a runtime keeps for us (1000)", OPTION_COUNT,
 		INTO(struct counters_values, max_time_series) },

@@ -12,8 +12,6 @@
 #include "model/counter_feed.h"
 #include "model/counters.h"
 
-#define NAME_MOST 60u
-
 struct entry {
 	const char *provider;
 	const char *name;
@@ -89,16 +87,33 @@ static void add_column(const char *text, size_t wide, struct bytes *out)
 		bytes_text(out, " ");
 }
 
-static size_t widest(const struct entries *entries)
+struct widths {
+	size_t name, type, unit;
+};
+
+static void widen(const char *text, size_t *most)
 {
-	size_t most = 0;
+	struct bytes safe = { 0 };
+
+	text_add_safe_z(&safe, text);
+	size_t wide = text_columns(bytes_z(&safe), safe.len);
+
+	if (wide > *most)
+		*most = wide;
+	bytes_done(&safe);
+}
+
+/* Nothing is cut: each column is as wide as its longest text. */
+static struct widths measure(const struct entries *entries)
+{
+	struct widths w = { 0 };
 
 	for (uint32_t i = 0; i < entries->list.count; i++) {
-		size_t wide = text_columns(entries->list.items[i].name, strlen(entries->list.items[i].name));
-		if (wide > most)
-			most = wide;
+		widen(entries->list.items[i].name, &w.name);
+		widen(entries->list.items[i].type, &w.type);
+		widen(entries->list.items[i].unit, &w.unit);
 	}
-	return most < NAME_MOST ? most : NAME_MOST;
+	return w;
 }
 
 /* Fit to be pasted: a program may call its Meter what it likes. */
@@ -123,7 +138,7 @@ void counters_list_text(const struct counters_offer *offer, struct bytes *out)
 		text_add_safe(out, offer->runtime, strlen(offer->runtime));
 	}
 	bytes_printf(out, ": %u instruments of Meters, %u EventCounters\n", instruments, entries.list.count - instruments);
-	size_t name = widest(&entries);
+	const struct widths w = measure(&entries);
 
 	for (uint32_t i = 0; i < entries.list.count; i++) {
 		const struct entry *entry = &entries.list.items[i];
@@ -134,12 +149,12 @@ void counters_list_text(const struct counters_offer *offer, struct bytes *out)
 		}
 		last = entry;
 		bytes_text(out, "  ");
-		add_column(entry->name, name, out);
+		add_column(entry->name, w.name, out);
 		bytes_text(out, "  ");
-		add_column(entry->type, 23, out);
-		bytes_text(out, " ");
-		add_column(entry->unit, 14, out);
-		bytes_text(out, " ");
+		add_column(entry->type, w.type, out);
+		bytes_text(out, "  ");
+		add_column(entry->unit, w.unit, out);
+		bytes_text(out, "  ");
 		text_add_safe(out, entry->words, strlen(entry->words));
 		if (*entry->tags) {
 			bytes_text(out, " [");

@@ -247,6 +247,10 @@ static void json_row(void *context, const struct row *row)
 		json_f64(&j, "seconds", series->seconds);
 		json_f64(&j, "per_second", series->rate);
 		json_f64(&j, "since_start", series->value);
+		if (series->since)
+			json_z(&j, "since", counter_since_words(series) + strlen("since "));
+		else
+			json_null(&j, "since");
 	} else if (*row->suffix) {
 		json_f64(&j, "per_second", series->rate);
 		json_f64(&j, "count", series->count);
@@ -348,8 +352,10 @@ void counter_add_note(const struct counters_view *view, const struct counter_ser
 
 	if (series->kind == COUNTER_SUM && !isnan(series->value)) {
 		counter_add_figure(series->value, unit, false, out);
-		bytes_text(out, " in all");
+		bytes_printf(out, " %s", series->since ? counter_since_words(series) : "in all");
 	}
+	if (series->kind == COUNTER_UPDOWN && series->since > COUNTER_SINCE_PROCESS)
+		bytes_text(out, counter_since_words(series));
 	if (series->kind != COUNTER_HISTOGRAM)
 		return;
 	for (uint32_t k = 0; k + 1 < series->quantile_count; k++) {
@@ -394,35 +400,69 @@ void counter_add_name(const struct counters_view *view, const struct counter_ser
 	}
 }
 
+static bool has_line(const struct counter_series *series)
+{
+	return series->fresh && counter_series_shows(series);
+}
+
+/* The cells of a line: its provider, its name, its level, its note. */
+#define LINE_CELLS 4u
+
+struct line_cells {
+	struct bytes cell[LINE_CELLS];
+};
+
+static void fill_cells(const struct counters_view *view, const struct counter_series *series, struct line_cells *line)
+{
+	for (size_t c = 0; c < LINE_CELLS; c++)
+		bytes_reset(&line->cell[c]);
+	if (series->id.source != COUNTER_DERIVED)
+		text_add_safe_z(&line->cell[0], strtab_get(&view->counters->strings, series->id.provider));
+	counter_add_name(view, series, true, &line->cell[1]);
+	counter_add_level(view, series, &line->cell[2]);
+	counter_add_note(view, series, &line->cell[3]);
+}
+
+static size_t columns_of(struct bytes *cell)
+{
+	return text_columns(bytes_z(cell), cell->len);
+}
+
+/* An interval's lines have the same columns; names of any length have room, for nothing is cut in a pipe. */
 void counters_lines(const struct counters_view *view, struct bytes *out)
 {
+	struct line_cells line = { 0 };
+	size_t width[LINE_CELLS] = { 0 };
 	struct tm utc;
 
 	split_time(view->utc_ns, &utc);
 	for (uint32_t i = 0; i < view->counters->series.count; i++) {
-		const struct counter_series *series = &view->counters->series.items[i];
-		struct bytes note = { 0 };
-		if (!series->fresh || !counter_series_shows(series))
+		if (!has_line(&view->counters->series.items[i]))
 			continue;
+		fill_cells(view, &view->counters->series.items[i], &line);
+		for (size_t c = 0; c < LINE_CELLS; c++)
+			width[c] = columns_of(&line.cell[c]) > width[c] ? columns_of(&line.cell[c]) : width[c];
+	}
+	for (uint32_t i = 0; i < view->counters->series.count; i++) {
+		if (!has_line(&view->counters->series.items[i]))
+			continue;
+		fill_cells(view, &view->counters->series.items[i], &line);
 		bytes_printf(out, "%02d:%02d:%02d", utc.tm_hour, utc.tm_min, utc.tm_sec);
 		add_millis(view, out);
 		bytes_text(out, " ");
-		text_add_safe(out, view->process, strlen(view->process));
-		bytes_printf(out, " (%u)  ", view->pid);
-		if (series->id.source != COUNTER_DERIVED) {
-			const char *provider = strtab_get(&view->counters->strings, series->id.provider);
-			text_add_safe(out, provider, strlen(provider));
-			bytes_text(out, "  ");
+		text_add_safe_z(out, view->process);
+		bytes_printf(out, " (%u)", view->pid);
+		for (size_t c = 0; c < LINE_CELLS; c++) {
+			int blanks = (int)(width[c] - columns_of(&line.cell[c]));
+			bool figure = c == 2;
+			if (!width[c])
+				continue;
+			bytes_printf(out, "  %*s%s%*s", figure ? blanks : 0, "", bytes_z(&line.cell[c]), figure ? 0 : blanks, "");
 		}
-		counter_add_name(view, series, true, out);
-		counter_add_level(view, series, &note);
-		if (note.len)
-			bytes_printf(out, "  %s", bytes_z(&note));
-		bytes_reset(&note);
-		counter_add_note(view, series, &note);
-		if (note.len)
-			bytes_printf(out, "  %s", bytes_z(&note));
+		while (out->data && out->data[out->len - 1] == ' ')
+			out->len--;
 		bytes_text(out, "\n");
-		bytes_done(&note);
 	}
+	for (size_t c = 0; c < LINE_CELLS; c++)
+		bytes_done(&line.cell[c]);
 }

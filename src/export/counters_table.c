@@ -67,6 +67,26 @@ static unsigned add_cut(const char *text, size_t len, unsigned columns, struct b
 	return used;
 }
 
+/* At most `columns` characters: the beginning and the end, for what tells names apart may be either. */
+static unsigned add_cut_middle(const char *text, size_t len, unsigned columns, struct bytes *out)
+{
+	size_t wide = text_columns(text, len);
+	size_t at = 0;
+
+	if (wide <= columns || columns < 8)
+		return add_cut(text, len, columns, out);
+	unsigned tail = columns / 2;
+
+	for (unsigned i = 0; i + 1 < columns - tail; i++)
+		(void)text_next_char(text, len, &at);
+	bytes_add(out, text, at);
+	bytes_text(out, "\u2026");
+	while (text_columns(text + at, len - at) > tail)
+		(void)text_next_char(text, len, &at);
+	bytes_add(out, text + at, len - at);
+	return columns;
+}
+
 static void add_blanks(unsigned count, struct bytes *out)
 {
 	for (; count; count--)
@@ -75,7 +95,7 @@ static void add_blanks(unsigned count, struct bytes *out)
 
 static void add_left(const struct bytes *text, unsigned columns, struct bytes *out)
 {
-	unsigned used = text->len ? add_cut((const char *)text->data, text->len, columns, out) : 0;
+	unsigned used = text->len ? add_cut_middle((const char *)text->data, text->len, columns, out) : 0;
 
 	add_blanks(columns - used, out);
 }
@@ -254,9 +274,9 @@ static void add_title(struct screen_text *s, const struct counters_view *views, 
 	} else {
 		bytes_printf(&text, "%zu processes", count);
 	}
-	bytes_text(&text, s->table->paused ? "  (paused)   " : "   ");
+	bytes_text(&text, s->table->paused ? "  (paused)  " : "  ");
 	add_clock(s->table->utc_ns, &text);
-	bytes_printf(&text, "   refresh %g s   " KEYS, views->interval_s);
+	bytes_printf(&text, "  refresh %g s  " KEYS, views->interval_s);
 	add_line(s, &text, "\x1b[1m");
 	bytes_done(&text);
 	if (*s->table->notice) {
@@ -300,7 +320,9 @@ static struct widths measure(const struct counters_table *table, const struct ro
 	unsigned figures = count == 1 ? FIGURE_COLUMNS : PROCESS_COLUMNS;
 	unsigned least = figures + NAME_LEAST;
 
-	if (w.name + figures > table->columns)
+	if (count == 1 && table->columns >= least + SPARK_COLUMNS + 2 && w.name + figures + SPARK_COLUMNS + 2 > table->columns)
+		w.name = table->columns - figures - SPARK_COLUMNS - 2; /* the last minute says more than the end of a name */
+	else if (w.name + figures > table->columns)
 		w.name = table->columns > least ? table->columns - figures : NAME_LEAST;
 	unsigned left = table->columns > w.name + figures ? table->columns - w.name - figures : 0;
 

@@ -256,6 +256,23 @@ static bool is_needed(const struct counters *counters, const char *meter, const 
 }
 
 /*
+ * An observable instrument reports a total of the program's; its first interval has a value and no rate. Of another one the runtime adds up what came since its
+ * session began: the first total we see equals the increment, unless the session is older than ours. Without an id, and when the beginning of the
+ * instrument was not seen, the type is unknown and the numbers decide.
+ */
+static enum counter_since since_of(struct counter_feed *e, int32_t id, double delta, double value)
+{
+	const struct counter_instrument *instrument = instrument_of(e, id);
+	const char *type = instrument ? strtab_get(&e->counters->strings, instrument->type) : "";
+
+	if (isnan(value))
+		return COUNTER_SINCE_UNKNOWN;
+	if (isnan(delta) || strncmp(type, "Observable", 10) == 0)
+		return COUNTER_SINCE_PROCESS;
+	return delta == value ? COUNTER_SINCE_SESSION : *type ? COUNTER_SINCE_EARLIER : COUNTER_SINCE_UNKNOWN;
+}
+
+/*
  * Counters and gauges: meter, version, instrument, unit, tags, rate or last value, [value], [id]. No value: an observable that no longer tells anything. (No
  * rate but a value: its first interval.)
  */
@@ -281,6 +298,8 @@ static int take_value(struct counter_feed *e, const struct schema *schema, struc
 	if (!index)
 		return 1;
 	e->counters->series.items[index].hidden = !wanted;
+	if (!gauge && !e->counters->series.items[index].known && !e->counters->series.items[index].open.any)
+		e->counters->series.items[index].since = (uint8_t)since_of(e, id, first, second);
 	if (e->from_start && kind == COUNTER_SUM && isnan(first) && !e->counters->series.items[index].known)
 		first = second;
 	if (!gauge && !isnan(first))

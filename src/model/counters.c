@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -131,6 +132,14 @@ void counters_take_delta(struct counters *counters, uint32_t series, double delt
 	open->has_delta = true;
 }
 
+static int by_quantile(const void *a, const void *b)
+{
+	const struct counter_quantile *one = a;
+	const struct counter_quantile *other = b;
+
+	return one->quantile < other->quantile ? -1 : one->quantile > other->quantile;
+}
+
 void counters_take_quantiles(struct counters *counters, uint32_t series, const struct counter_quantile *quantiles,
 	uint32_t count)
 {
@@ -140,6 +149,7 @@ void counters_take_quantiles(struct counters *counters, uint32_t series, const s
 		return;
 	open->quantile_count = count < COUNTERS_QUANTILES_MAX ? count : COUNTERS_QUANTILES_MAX;
 	memcpy(open->quantiles, quantiles, open->quantile_count * sizeof(*quantiles));
+	qsort(open->quantiles, open->quantile_count, sizeof(*quantiles), by_quantile); /* the last one is the series' level */
 }
 
 void counters_take_count(struct counters *counters, uint32_t series, double count, double sum)
@@ -316,6 +326,18 @@ void counters_end_event_source(struct counters *counters, uint32_t provider)
 			series->open.any = false;
 		}
 	}
+}
+
+const char *counter_since_words(const struct counter_series *series)
+{
+	static const char *const words[] = {
+		[COUNTER_SINCE_UNKNOWN] = "",
+		[COUNTER_SINCE_PROCESS] = "since process start",
+		[COUNTER_SINCE_SESSION] = "since session start",
+		[COUNTER_SINCE_EARLIER] = "since before the session",
+	};
+
+	return words[series->since];
 }
 
 bool counter_series_shows(const struct counter_series *series)

@@ -40,6 +40,14 @@ enum counter_kind {
 	COUNTER_HISTOGRAM,     /* quantiles; count, sum and rate of the interval where the runtime says them */
 };
 
+/* From when on the value of a COUNTER_SUM or COUNTER_UPDOWN counts. */
+enum counter_since {
+	COUNTER_SINCE_UNKNOWN,
+	COUNTER_SINCE_PROCESS, /* an observable instrument: the program itself keeps the total */
+	COUNTER_SINCE_SESSION, /* a runtime adds up from the beginning of its metrics session, which is ours */
+	COUNTER_SINCE_EARLIER, /* from before our session: another tool's began earlier, or the program counts without any */
+};
+
 /* The rows of COUNTER_DERIVED: counters.series.items[DERIVED_x]. */
 enum counter_derived { DERIVED_CPU, DERIVED_GC_PAUSE, DERIVED_ALLOCATED, DERIVED_COUNT };
 
@@ -64,6 +72,7 @@ struct counter_series {
 	uint32_t unit;
 	uint32_t description;
 	uint8_t kind;          /* enum counter_kind */
+	uint8_t since;         /* enum counter_since */
 	bool hidden;           /* not asked for, but something is derived from it */
 	bool ended;
 	bool fresh;            /* something came in the last interval */
@@ -145,6 +154,9 @@ double counter_series_level(const struct counter_series *series);
 struct bytes;
 void counters_add_label(const struct counters *counters, const struct counter_series *series, double interval_s,
 	struct bytes *out);
+
+/* "since process start"; "" unknown. */
+const char *counter_since_words(const struct counter_series *series);
 
 /* Whether people are shown it: not hidden, not ended, something is known. */
 bool counter_series_shows(const struct counter_series *series);

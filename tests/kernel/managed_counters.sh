@@ -14,13 +14,13 @@ mine='--counters Shop.Orders,Shop-Counters'
 # About 100 orders a second, each as long as its number says: values, tags, quantiles, both kinds of EventCounters.
 code_of "$spoor" counters -p $shop $mine --count 3
 expect_code 0 "three intervals"
-has out '^[0-9:]{8} Managed \([0-9]+\)  Shop\.Orders  shop\.temperature region=north  21\.5 Cel$'
-has out 'Shop\.Orders  shop\.duration region=north p99  9\.99 ms  p50 6\.00 ms  p95 9\.99 ms  [0-9.]+ /s$'
-has out 'Shop\.Orders  shop\.orders kind=book,region=north  [0-9.]+ /s  [0-9]+ in all$'
-has out 'Shop\.Orders  shop\.orders kind=pen, "blue",region=north  [0-9.]+ /s  [0-9]+ in all$'
-has out 'Shop\.Orders  shop\.open region=north  -?[0-9]'
-has out 'Shop-Counters  Order Size  5\.50 kg$'
-has out 'Shop-Counters  Order Rate  [0-9.]+ /s$'
+has out '^[0-9:]{8} Managed \([0-9]+\) +Shop\.Orders +shop\.temperature region=north +21\.5 Cel$'
+has out 'Shop\.Orders +shop\.duration region=north p99 +9\.99 ms +p50 6\.00 ms +p95 9\.99 ms +[0-9.]+ /s$'
+has out 'Shop\.Orders +shop\.orders kind=book,region=north +[0-9.]+ /s +[0-9,]+ since session start$'
+has out 'Shop\.Orders +shop\.orders kind=pen, "blue",region=north +[0-9.]+ /s +[0-9,]+ since session start$'
+has out 'Shop\.Orders +shop\.open region=north +-?[0-9]'
+has out 'Shop-Counters +Order Size +5\.50 kg$'
+has out 'Shop-Counters +Order Rate +[0-9.]+ /s$'
 [ "$(grep -c 'Order Size' out)" = 3 ] || fail "three intervals have $(grep -c 'Order Size' out) lines of a counter"
 has_no out 'System\.Runtime'
 
@@ -35,14 +35,14 @@ grep 'kind=book' out | sed 's/.*"added":\([0-9.]*\),.*"since_start":\([0-9]*\).*
 # The runtime's own, and what is derived of it; only what is asked for.
 code_of "$spoor" counters -p $shop --count 2
 expect_code 0 "the default"
-has out 'Managed \([0-9]+\)  CPU  [0-9.]+ %$'
-has out 'Managed \([0-9]+\)  GC pause  [0-9.]+ %$'
-has out 'Managed \([0-9]+\)  allocated  [0-9.]+ [kMG]?B/s$'
-has out 'System\.Runtime  dotnet\.gc\.collections gc\.heap\.generation=gen2'
+has out 'Managed \([0-9]+\) +CPU +[0-9.]+ %$'
+has out 'Managed \([0-9]+\) +GC pause +[0-9.]+ %$'
+has out 'Managed \([0-9]+\) +allocated +[0-9.]+ [kMG]?B/s$'
+has out 'System\.Runtime +dotnet\.gc\.collections gc\.heap\.generation=gen2'
 has_no out 'alloc-rate|Allocation Rate'
 code_of "$spoor" counters -p $shop --count 1 --counters 'EventCounters\System.Runtime[alloc-rate,cpu-usage]'
-has out 'System\.Runtime  Allocation Rate  '
-has out 'System\.Runtime  CPU Usage  '
+has out 'System\.Runtime +Allocation Rate +'
+has out 'System\.Runtime +CPU Usage +'
 [ "$(grep -c System.Runtime out)" = 2 ] || fail "two counters were asked for"
 
 # Names that the process does not have.
@@ -211,7 +211,7 @@ done
 # The runtime's own EventCounters begin after its start.
 code_of timeout 60 "$spoor" counters --counters 'EventCounters\System.Runtime[alloc-rate]' --refresh-interval 0.5 -- dotnet "$app" meters 4000
 expect_code 0 "EventCounters of a command"
-has out 'System\.Runtime  Allocation Rate  '
+has out 'System\.Runtime +Allocation Rate +'
 # It goes on however often it is started: asked for during the start they would lock some of these up. (The interval is long: a runtime that ends in its first
 # collection waits for its collecting thread, which its shutdown has stopped.)
 for i in $(seq 12); do

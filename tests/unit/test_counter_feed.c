@@ -151,7 +151,7 @@ static void test_meters(void **state)
 
 	const struct counter_series *s = series(b, "orders", "kind=book,region=north");
 	assert_non_null(s);
-	assert_true(s->delta == 50 && s->rate == 50 && s->value == 120);
+	assert_true(s->delta == 50 && s->rate == 50 && s->value == 120 && s->since == COUNTER_SINCE_EARLIER);
 	assert_string_equal(strtab_get(&b->counters.strings, s->description), "Orders taken");
 	s = series(b, "open", "");
 	assert_true(s->kind == COUNTER_UPDOWN && s->value == 7 && s->rate == -2);
@@ -175,6 +175,15 @@ static void test_meters(void **state)
 	assert_true(s->count == 6 && s->quantile_count == 1 && s->total == 16 && s->total_sum == 7.5);
 	assert_false(series(b, "open", "")->fresh);
 
+	/* Quantiles in any order: the highest is the last. A total that equals its first increment began with the session. */
+	collection(b, 1);
+	TAKE_EVENT(b, 6, 2, "t:SHARED", "t:Shop", "t:1.2", "t:duration", "t:s", "t:", "t:0.99=9;0.5=1;0.95=5", "i:3", "d:1", "i:8");
+	TAKE_EVENT(b, 4, 2, "t:SHARED", "t:Shop", "t:1.2", "t:orders", "t:{order}", "t:kind=pen", "t:5", "t:5", "i:5");
+	assert_int_equal(counters_close(&b->counters), 2);
+	s = series(b, "duration", "");
+	assert_true(s->quantiles[0].value == 1 && s->quantiles[1].value == 5 && counter_series_level(s) == 9);
+	assert_int_equal(series(b, "orders", "kind=pen,region=north")->since, COUNTER_SINCE_SESSION);
+
 	/* An instrument's end; a new interval without anything. */
 	assert_int_equal(TAKE_EVENT(b, 8, 2, "t:SHARED", "t:Shop", "t:1.2", "t:orders", "t:Counter`1", "t:{order}", "t:Orders taken", "t:",
 		"t:region=north", "t:hash", "i:5"), 1);
@@ -191,7 +200,7 @@ static void test_observables(void **state)
 	assert_int_equal(TAKE_EVENT(b, 4, 2, "t:SHARED", "t:Shop", "t:", "t:seen", "t:s", "t:", "t:", "t:12.5", "i:9"), 1);
 	counters_close(&b->counters);
 	const struct counter_series *s = series(b, "seen", "");
-	assert_true(counter_series_shows(s) && isnan(s->rate) && isnan(s->delta) && s->value == 12.5);
+	assert_true(counter_series_shows(s) && isnan(s->rate) && isnan(s->delta) && s->value == 12.5 && s->since == COUNTER_SINCE_PROCESS);
 	/* Neither: it tells nothing any more. */
 	collection(b, 1);
 	assert_int_equal(TAKE_EVENT(b, 4, 2, "t:SHARED", "t:Shop", "t:", "t:seen", "t:s", "t:", "t:", "t:", "i:9"), 1);

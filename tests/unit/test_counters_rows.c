@@ -84,11 +84,19 @@ static void test_rows(void **state)
 		     "11/21/2026 08:40:00,Shop,wait.count (Count / 1 sec)[pid=1],Rate,1204\n"
 		     "11/21/2026 08:40:00,Old-Source,load (%),Metric,41.25\n");
 	counters_lines(&view, &out);
-	expect(&out, "08:40:00 shop (4711)  CPU  50 %\n"
-		     "08:40:00 shop (4711)  Shop  shop.orders kind=a,b,c=\"d\"  50 /s  1,234,567 in all\n"
-		     "08:40:00 shop (4711)  Shop  9.level  -2.35 MB\n"
-		     "08:40:00 shop (4711)  Shop  wait pid=1 p99  184 ms  p50 1.00 ms  1,204 /s\n"
-		     "08:40:00 shop (4711)  Old-Source  load  41.2 %\n");
+	expect(&out, "08:40:00 shop (4711)              CPU                             50 %\n"
+		     "08:40:00 shop (4711)  Shop        shop.orders kind=a,b,c=\"d\"     50 /s  1,234,567 in all\n"
+		     "08:40:00 shop (4711)  Shop        9.level                     -2.35 MB\n"
+		     "08:40:00 shop (4711)  Shop        wait pid=1 p99                184 ms  p50 1.00 ms  1,204 /s\n"
+		     "08:40:00 shop (4711)  Old-Source  load                          41.2 %\n");
+	counters.series.items[DERIVED_COUNT].since = COUNTER_SINCE_PROCESS;
+	counters_lines(&view, &out);
+	assert_non_null(strstr(bytes_z(&out), "50 /s  1,234,567 since process start\n"));
+	bytes_reset(&out);
+	counters_json(&view, "\n", &first, &out);
+	assert_non_null(strstr(bytes_z(&out), "\"since_start\":1234567,\"since\":\"process start\""));
+	bytes_reset(&out);
+	first = true;
 	view.interval_s = 0.1;
 	counters_json(&view, ",", &first, &out);
 	assert_false(first);
@@ -166,10 +174,22 @@ static void test_screens(void **state)
 			}
 		}
 	}
+	/* At 80 columns the last minute stays, and a name gives way in its middle. */
+	const char name[] = "a.counter.of.a.long.name.that.goes.on.and.on.until.its.end";
+	uint32_t level = add(&counters, COUNTER_METER, "Shop", name, "By", "", COUNTER_GAUGE);
+	counters_take_value(&counters, level, 5);
+	(void)counters_close(&counters);
+	struct counters_table narrow = { .columns = 80, .lines = 20, .utc_ns = UTC_NS, .notice = "" };
+	bytes_reset(&out);
+	counters_table_draw(&narrow, &view, 1, &out);
+	assert_non_null(strstr(bytes_z(&out), " a.counter.of.a.long.n\u2026on.and.on.until.its.end         5 B"));
+	assert_non_null(strstr(bytes_z(&out), "         now                 1 min"));
+	assert_non_null(strstr(bytes_z(&out), "5 B                     \u2588"));
+	counters.series.count--;
 	struct counters_table wide = { .columns = 100, .lines = 20, .utc_ns = UTC_NS, .notice = "" };
 	bytes_reset(&out);
 	counters_table_draw(&wide, &view, 1, &out);
-	assert_non_null(strstr(bytes_z(&out), "shop (4711)  .NET 10.0.12   08:40:00 UTC   refresh 1 s   p pause"));
+	assert_non_null(strstr(bytes_z(&out), "shop (4711)  .NET 10.0.12  08:40:00 UTC  refresh 1 s  p pause"));
 	assert_non_null(strstr(bytes_z(&out), "50 %                     \u2588"));
 	assert_non_null(strstr(bytes_z(&out), "184 ms                     \u2588  p50 1.00 ms  1,204 /s"));
 	bytes_done(&out);
