@@ -1,7 +1,7 @@
 /*
  * See event_text.h.
  *
- * A payload is read field by field; one that ends early simply has no more fields. What a schema does not describe well enough (arrays of objects, a layout
+ * A payload is read field by field; one that ends early simply has no more fields. What a schema does not describe well enough (an unknown type, a layout
  * that does not fit the bytes) ends the line with a mark rather than with nonsense. One walk over the fields makes the line, a single field, and JSON.
  */
 #include "export/event_text.h"
@@ -22,7 +22,14 @@
 #define ARRAY_MAX      16u
 #define NAME_MAX_BYTES 64u
 #define BYTES_MAX      32u
-#define OBJECT_DEPTH_MAX 16u /* and the objects and arrays around and in them: below JSON_DEPTH_MAX */
+#define OBJECT_DEPTH_MAX 12u /* twice that, with those around, is below JSON_DEPTH_MAX */
+#define LOCATED_MAX    (256u << 10) /* bytes of one event that are reached through offsets: many may lead to the same */
+
+/* What a description leaves open. */
+struct layout {
+	bool byte_bools;   /* FIELD_BOOL has one byte: self-describing EventSources and native providers write so, under the type of those with four */
+	bool counted_by_4; /* the count of an array of bytes has four bytes: EventSources with a manifest write so, instead of two */
+};
 
 /* What is done with each field: into a line, or into a JSON object. */
 struct walk {
@@ -32,7 +39,13 @@ struct walk {
 	const char *wanted; /* only this field; NULL all */
 	bool found;
 	bool first;
-	unsigned depth;     /* objects that are open */
+	unsigned depth;     /* objects and arrays that are open */
+	unsigned inside;    /* arrays that are shown, with all that is in them */
+	unsigned silent;    /* more than 0: values are read and not shown */
+	bool strict;        /* every field has to be there */
+	size_t located;     /* bytes so far, against LOCATED_MAX */
+	struct layout layout;
+	struct cursor payload; /* all of it */
 };
 
 enum value_kind { VALUE_NONE, VALUE_BOOL, VALUE_I64, VALUE_U64, VALUE_HEX, VALUE_F32, VALUE_F64, VALUE_GUID, VALUE_TEXT16, VALUE_TEXT8 };
@@ -279,13 +292,15 @@ static void json_value(struct json *j, const char *name, const struct value *val
 	bytes_done(&text);
 }
 
-/* Whether this field is to be shown; if so, and in a line, its name is. */
+/* Whether this field is shown; if so, and in a line, its name is. */
 static bool begin_field(struct walk *walk, const char *name)
 {
-	if (walk->wanted && (walk->found || strcmp(name, walk->wanted) != 0))
+	if (walk->silent)
+		return false;
+	if (walk->wanted && !walk->inside && (walk->found || strcmp(name, walk->wanted) != 0))
 		return false;
 	walk->found = true;
-	if (!walk->wanted && !walk->json) {
+	if ((!walk->wanted || walk->inside) && !walk->json) {
 		if (!walk->first)
 			bytes_u8(walk->out, ' ');
 		bytes_text(walk->out, name);
@@ -295,14 +310,15 @@ static bool begin_field(struct walk *walk, const char *name)
 	return true;
 }
 
+/* Without a name: an element. */
 static void show_value(struct walk *walk, const char *name, const struct value *value)
 {
-	if (!begin_field(walk, name))
+	if (name ? !begin_field(walk, name) : walk->silent > 0)
 		return;
 	if (walk->json)
 		json_value(walk->json, name, value);
 	else
-		add_value(walk->out, value, walk->wanted != NULL);
+		add_value(walk->out, value, walk->wanted && !walk->inside);
 }
 
 static uint32_t behind(const struct schema *schema, uint32_t i)
@@ -317,48 +333,145 @@ static uint32_t behind(const struct schema *schema, uint32_t i)
 
 static bool walk_fields(
 	struct walk *walk, const struct schema *schema, uint32_t i, uint32_t end, struct cursor *c);
+static bool walk_elements(struct walk *walk, const char *name, const struct schema *schema, uint32_t i, struct cursor *c);
 
-static bool walk_array(struct walk *walk, const char *name, const struct field *field, struct cursor *c)
+/*
+ * The fields that follow field i, one deeper: a nested object in JSON, and in braces among elements. Elsewhere in a line they are fields like those around.
+ */
+static bool walk_object(struct walk *walk, const char *name, const struct schema *schema, uint32_t i, struct cursor *c)
 {
-	uint32_t count = field->type == FIELD_ARRAY ? cursor_u16(c) : field->count;
+	bool shown = !walk->silent;
+	bool braces = shown && !walk->json && !name;
+
+	if (walk->depth >= OBJECT_DEPTH_MAX)
+		return false;
+	if (shown && walk->json)
+		json_object(walk->json, name);
+	if (braces)
+		bytes_text(walk->out, "{");
+	walk->first |= braces;
+	walk->depth++;
+	bool whole = walk_fields(walk, schema, i + 1, behind(schema, i), c);
+	walk->depth--;
+	walk->first &= !braces;
+	if (shown && walk->json)
+		json_end(walk->json);
+	if (braces && whole)
+		bytes_text(walk->out, "}");
+	return whole;
+}
+
+/* One value of the type. Field i describes it where the type has fields or elements. */
+static bool walk_value(
+	struct walk *walk, const char *name, const struct schema *schema, uint32_t i, unsigned type, struct cursor *c)
+{
 	struct value value;
-	bool shown = !c->short_read && begin_field(walk, name);
-	bool known = true;
+
+	if (type == FIELD_OBJECT)
+		return walk_object(walk, name, schema, i, c);
+	if (field_type_has_element((uint8_t)type))
+		return walk_elements(walk, name, schema, i, c);
+	if (type == FIELD_BOOL && walk->layout.byte_bools)
+		type = FIELD_BOOL8;
+	if (!read_value(type, c, &value) || c->short_read)
+		return false;
+	show_value(walk, name, &value);
+	return true;
+}
+
+/* Where the elements of field i are, and how many (of those at an offset: as many as there are bytes for). */
+static bool find_elements(struct walk *walk, const struct field *field, struct cursor *c, struct cursor *ret_at, uint32_t *ret_count)
+{
+	if (field->type == FIELD_ARRAY || field->type == FIELD_FIXED_ARRAY) {
+		bool wide = field->element == FIELD_U8 && walk->layout.counted_by_4;
+		*ret_count = field->type == FIELD_FIXED_ARRAY ? field->count : wide ? cursor_u32(c) : cursor_u16(c);
+		*ret_at = *c;
+		return !c->short_read;
+	}
+	uint32_t place = cursor_u32(c);
+	struct cursor from = field->type == FIELD_REL_LOC ? *c : walk->payload;
+	size_t size = place >> 16;
+
+	from.end = walk->payload.end;
+	cursor_skip(&from, place & 0xffff);
+	*ret_at = cursor_of(from.at, size);
+	*ret_count = UINT32_MAX;
+	walk->located += size;
+	return !c->short_read && !from.short_read && cursor_left(&from) >= size && walk->located <= LOCATED_MAX;
+}
+
+/* Characters are a text. It may be filled up with zeros. */
+static bool walk_characters(
+	struct walk *walk, const char *name, const struct field *field, uint32_t count, struct cursor *at)
+{
+	size_t unit = field->element == FIELD_CHAR16 ? 2 : 1;
+	struct value value = { .kind = unit == 2 ? VALUE_TEXT16 : VALUE_TEXT8 };
+
+	value.count = count == UINT32_MAX ? cursor_left(at) / unit : count;
+	value.bytes = cursor_take(at, value.count * unit);
+	if (at->short_read)
+		return false;
+	while (value.count && !value.bytes[value.count * unit - 1] && !value.bytes[(value.count - 1) * unit])
+		value.count--;
+	show_value(walk, name, &value);
+	return true;
+}
+
+static bool walk_elements_at(
+	struct walk *walk, const struct schema *schema, uint32_t i, uint32_t count, struct cursor *at)
+{
+	const struct field *field = &schema->fields.items[i];
+	bool in_line = !walk->json && !walk->silent;
+	bool nested = field_type_has_element(field->element);
+	bool whole = !nested || i + 1 < behind(schema, i);
+
+	for (uint32_t n = 0; whole && (count == UINT32_MAX ? cursor_left(at) > 0 : n < count); n++) {
+		const uint8_t *before = at->at;
+		if (in_line && n == ARRAY_MAX) {
+			bytes_text(walk->out, ",\xe2\x80\xa6");
+			walk->silent++; /* until walk_elements() sets it back */
+		} else if (in_line && n && n < ARRAY_MAX) {
+			bytes_text(walk->out, ",");
+		}
+		whole = walk_value(walk, NULL, schema, nested ? i + 1 : i, field->element, at) && !at->short_read;
+		/* Elements without bytes could be any number. */
+		whole &= at->at > before || count == 1;
+	}
+	return whole;
+}
+
+/* The value of field i, which has elements. */
+static bool walk_elements(struct walk *walk, const char *name, const struct schema *schema, uint32_t i, struct cursor *c)
+{
+	const struct field *field = &schema->fields.items[i];
+	bool apart = field->type == FIELD_REL_LOC || field->type == FIELD_DATA_LOC;
+	struct cursor at;
+	uint32_t count;
+
+	if (walk->depth >= OBJECT_DEPTH_MAX || !find_elements(walk, field, c, &at, &count))
+		return false;
+	struct cursor *from = apart ? &at : c;
+
+	if (field->element == FIELD_CHAR16 || field->element == FIELD_CHAR8)
+		return walk_characters(walk, name, field, count, from);
+	bool shown = name ? begin_field(walk, name) : !walk->silent;
+	unsigned silent = walk->silent;
 
 	if (shown && walk->json)
 		json_array(walk->json, name);
 	else if (shown)
 		bytes_text(walk->out, "[");
-	for (uint32_t i = 0; i < count && !c->short_read; i++) {
-		known = read_value(field->element, c, &value);
-		if (!known || c->short_read)
-			break;
-		if (shown && walk->json) {
-			json_value(walk->json, NULL, &value);
-		} else if (shown && i < ARRAY_MAX) {
-			bytes_text(walk->out, i ? "," : "");
-			add_value(walk->out, &value, false);
-		}
-	}
+	walk->silent += !shown;
+	walk->inside += shown;
+	walk->depth++;
+	bool whole = walk_elements_at(walk, schema, i, count, from);
+	walk->depth--;
+	walk->inside -= shown;
+	walk->silent = silent;
 	if (shown && walk->json)
 		json_end(walk->json);
-	else if (shown && known && !c->short_read)
-		bytes_text(walk->out, count > ARRAY_MAX ? ",\xe2\x80\xa6]" : "]");
-	return known && !c->short_read;
-}
-
-/* Fields within a field: an object of its own in JSON, as deep as that goes. */
-static bool walk_object(struct walk *walk, const char *name, const struct schema *schema, uint32_t i, struct cursor *c)
-{
-	bool nested = walk->json && walk->depth < OBJECT_DEPTH_MAX;
-
-	if (nested)
-		json_object(walk->json, name);
-	walk->depth++;
-	bool whole = walk_fields(walk, schema, i + 1, behind(schema, i), c);
-	walk->depth--;
-	if (nested)
-		json_end(walk->json);
+	else if (shown && whole)
+		bytes_text(walk->out, "]");
 	return whole;
 }
 
@@ -366,27 +479,44 @@ static bool walk_object(struct walk *walk, const char *name, const struct schema
 static bool walk_fields(
 	struct walk *walk, const struct schema *schema, uint32_t i, uint32_t end, struct cursor *c)
 {
-	for (; i < end && cursor_left(c); i = behind(schema, i)) {
+	for (; i < end && (walk->strict || cursor_left(c)); i = behind(schema, i)) {
 		const struct field *field = &schema->fields.items[i];
 		char name[NAME_MAX_BYTES];
 		const char *text = trace_text(walk->trace, field->name);
-		struct value value;
 		(void)text_make_safe(
 			text, strlen(text), name, sizeof(name)); /* a cut end is fine */
-		if (field->type == FIELD_OBJECT) {
-			if (!walk_object(walk, name, schema, i, c))
-				return false;
-		} else if (field->type == FIELD_ARRAY || field->type == FIELD_FIXED_ARRAY) {
-			if (!walk_array(walk, name, field, c))
-				return false;
-		} else {
-			bool known = read_value(field->type, c, &value);
-			if (!known || c->short_read)
-				return false;
-			show_value(walk, name, &value);
-		}
+		if (!walk_value(walk, name, schema, i, field->type, c))
+			return false;
 	}
 	return true;
+}
+
+/* Whether the payload is all fields in this layout, and nothing else. */
+static bool layout_fits(const struct walk *walk, const struct schema *schema, struct layout layout)
+{
+	struct walk test = { .out = walk->out, .trace = walk->trace, .payload = walk->payload, .layout = layout, .silent = 1, .strict = true };
+	struct cursor c = walk->payload;
+
+	return walk_fields(&test, schema, 0, schema->fields.count, &c) && !cursor_left(&c);
+}
+
+/*
+ * Descriptions of runtimes up to version 4 of the format have one type for two kinds of bool, and one for two kinds of byte arrays. The layout that uses the payload up
+ * to its last byte is the right one; if none does, the one of the page.
+ */
+static struct layout choose_layout(const struct walk *walk, const struct schema *schema)
+{
+	static const struct layout layouts[] = { { false, false }, { true, false }, { false, true }, { true, true } };
+	bool open = false;
+
+	for (uint32_t i = 0; i < schema->fields.count; i++) {
+		const struct field *field = &schema->fields.items[i];
+		open |= field->type == FIELD_BOOL || field->element == FIELD_BOOL || field->element == FIELD_U8;
+	}
+	for (size_t i = 0; open && i < sizeof(layouts) / sizeof(layouts[0]); i++)
+		if (layout_fits(walk, schema, layouts[i]))
+			return layouts[i];
+	return layouts[0];
 }
 
 static unsigned type_of_letter(char letter)
@@ -560,8 +690,11 @@ static bool walk_event(struct walk *walk, const struct event *event)
 
 	if (open_dynamic(walk->trace, event, &dynamic))
 		return walk_gc_dynamic(walk, &dynamic);
-	if (schema->fields.count)
+	if (schema->fields.count) {
+		walk->payload = c;
+		walk->layout = choose_layout(walk, schema);
 		return walk_fields(walk, schema, 0, schema->fields.count, &c);
+	}
 	const struct clr_event *known = find_known(walk->trace, schema);
 
 	if (known && *known->fields)

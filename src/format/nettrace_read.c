@@ -555,12 +555,6 @@ failed:
 	return -ENOMEM;
 }
 
-static bool has_element(uint8_t type)
-{
-	return type == FIELD_ARRAY || type == FIELD_FIXED_ARRAY || type == FIELD_REL_LOC ||
-		type == FIELD_DATA_LOC;
-}
-
 static struct field *add_field(struct schema *schema, uint32_t name, uint8_t type, unsigned depth)
 {
 	struct field *field = schema->fields.count < FIELDS_MAX ? vec_push(&schema->fields) : NULL;
@@ -571,6 +565,32 @@ static struct field *add_field(struct schema *schema, uint32_t name, uint8_t typ
 	field->type = type;
 	field->depth = (uint16_t)depth;
 	return field;
+}
+
+static bool read_fields_v6(struct nettrace_decoder *d, struct cursor *c, struct schema *schema, unsigned depth);
+
+/* A type, as a field of this name. What elements are stands behind it, in the same form. */
+static bool read_type_v6(struct nettrace_decoder *d, struct cursor *c, struct schema *schema, uint32_t name, unsigned depth)
+{
+	uint8_t type = cursor_u8(c);
+	struct field *field = depth <= FIELD_DEPTH_MAX ? add_field(schema, name, type, depth) : NULL;
+	uint32_t at = schema->fields.count - 1;
+	uint8_t innermost = type;
+
+	if (!field || !cursor_left(c))
+		return field && !c->short_read && !field_type_has_element(type) && type != FIELD_OBJECT;
+	if (field_type_has_element(type)) {
+		innermost = field->element = *c->at;
+		if (!field_type_has_element(innermost))
+			cursor_skip(c, 1);
+		else if (!read_type_v6(d, c, schema, 0, depth + 1))
+			return false;
+	}
+	if (innermost == FIELD_OBJECT && !read_fields_v6(d, c, schema, depth + 1))
+		return false;
+	if (type == FIELD_FIXED_ARRAY)
+		schema->fields.items[at].count = cursor_u16(c);
+	return !c->short_read;
 }
 
 /* False: not understood; the event is kept without fields. */
@@ -584,22 +604,7 @@ static bool read_fields_v6(struct nettrace_decoder *d, struct cursor *c, struct 
 	for (uint16_t i = 0; i < count; i++) {
 		struct cursor sub = cursor_sub(c, cursor_u16(c));
 		uint32_t name = span_text(d, read_string(&sub));
-		uint8_t type = cursor_u8(&sub);
-		struct field *field = add_field(schema, name, type, depth);
-		uint32_t at = schema->fields.count - 1;
-		uint8_t innermost = type;
-		if (!field || sub.short_read)
-			return false;
-		if (has_element(type)) {
-			innermost = field->element = cursor_u8(&sub);
-			if (has_element(innermost))
-				return false;
-		}
-		if (innermost == FIELD_OBJECT && !read_fields_v6(d, &sub, schema, depth + 1))
-			return false;
-		if (type == FIELD_FIXED_ARRAY)
-			schema->fields.items[at].count = cursor_u16(&sub);
-		if (sub.short_read)
+		if (!read_type_v6(d, &sub, schema, name, depth))
 			return false;
 	}
 	return !c->short_read;
@@ -706,17 +711,19 @@ static bool read_fields_v4_sized(struct nettrace_decoder *d, struct cursor *c, s
 		struct cursor sub = cursor_sub(c, size - 4);
 		uint32_t name = read_text16(d, &sub);
 		uint32_t type = cursor_u32(&sub);
-		struct field *field = add_field(schema, name, (uint8_t)type, depth);
+		unsigned at_depth = depth;
+		struct field *field = add_field(schema, name, (uint8_t)type, at_depth);
 		if (!field || type > FIELD_ARRAY || sub.short_read)
 			return false;
-		uint32_t innermost = type;
-		if (type == FIELD_ARRAY) {
-			innermost = cursor_u32(&sub);
-			if (innermost > FIELD_TEXT16)
+		while (type == FIELD_ARRAY) {
+			type = cursor_u32(&sub);
+			field->element = (uint8_t)type;
+			if (type == FIELD_ARRAY)
+				field = at_depth < FIELD_DEPTH_MAX ? add_field(schema, 0, (uint8_t)type, ++at_depth) : NULL;
+			if (!field || type > FIELD_ARRAY)
 				return false;
-			field->element = (uint8_t)innermost;
 		}
-		if (innermost == FIELD_OBJECT && !read_fields_v4_sized(d, &sub, schema, depth + 1))
+		if (type == FIELD_OBJECT && !read_fields_v4_sized(d, &sub, schema, at_depth + 1))
 			return false;
 		if (sub.short_read)
 			return false;

@@ -340,6 +340,29 @@ static void put_head(struct nettrace_sink *s, const struct nettrace_sink_options
 	assert(out->failed || out->len % 4 == 0);
 }
 
+static uint32_t put_fields(struct bytes *out, const struct trace *trace, const struct schema *schema, uint32_t i, uint16_t depth);
+
+/* The type of field i. Returns the index behind the fields that describe it. */
+static uint32_t put_type(struct bytes *out, const struct trace *trace, const struct schema *schema, uint32_t i, uint16_t depth)
+{
+	const struct field *field = &schema->fields.items[i++];
+	uint8_t innermost = field->type;
+
+	bytes_u8(out, field->type);
+	if (field_type_has_element(field->type)) {
+		innermost = field->element;
+		if (!field_type_has_element(innermost))
+			bytes_u8(out, innermost);
+		else if (i < schema->fields.count && schema->fields.items[i].depth == depth + 1)
+			i = put_type(out, trace, schema, i, (uint16_t)(depth + 1));
+	}
+	if (innermost == FIELD_OBJECT)
+		i = put_fields(out, trace, schema, i, (uint16_t)(depth + 1));
+	if (field->type == FIELD_FIXED_ARRAY)
+		bytes_u16(out, field->count);
+	return i;
+}
+
 /* Fields of an object are those that follow it one deeper. Returns the index behind them. */
 static uint32_t put_fields(struct bytes *out, const struct trace *trace, const struct schema *schema,
 	uint32_t i, uint16_t depth)
@@ -349,21 +372,10 @@ static uint32_t put_fields(struct bytes *out, const struct trace *trace, const s
 
 	bytes_u16(out, 0);
 	while (i < schema->fields.count && schema->fields.items[i].depth == depth) {
-		const struct field *field = &schema->fields.items[i++];
 		size_t size_at = out->len;
 		bytes_u16(out, 0);
-		put_index(out, trace, field->name);
-		bytes_u8(out, field->type);
-		uint8_t innermost = field->type;
-		if (field->type == FIELD_ARRAY || field->type == FIELD_FIXED_ARRAY ||
-			field->type == FIELD_REL_LOC || field->type == FIELD_DATA_LOC) {
-			bytes_u8(out, field->element);
-			innermost = field->element;
-		}
-		if (innermost == FIELD_OBJECT)
-			i = put_fields(out, trace, schema, i, (uint16_t)(depth + 1));
-		if (field->type == FIELD_FIXED_ARRAY)
-			bytes_u16(out, field->count);
+		put_index(out, trace, schema->fields.items[i].name);
+		i = put_type(out, trace, schema, i, depth);
 		bytes_set_u16(out, size_at, (uint16_t)(out->len - size_at - 2));
 		count++;
 	}

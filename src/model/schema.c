@@ -33,6 +33,11 @@ static const char *const provider_names[] = {
 static const uint8_t spoor_guid[16] = { 0x64, 0x7c, 0x71, 0x8f, 0x1e, 0xef, 0xa7, 0x4f, 0xa6, 0xe7,
 	0x80, 0xcf, 0xa9, 0x59, 0xda, 0xf2 };
 
+bool field_type_has_element(uint8_t type)
+{
+	return type == FIELD_ARRAY || type == FIELD_FIXED_ARRAY || type == FIELD_REL_LOC || type == FIELD_DATA_LOC;
+}
+
 const char *provider_name(enum provider_kind kind)
 {
 	return (size_t)kind < PROVIDER_COUNT ? provider_names[kind] : NULL;

@@ -37,16 +37,19 @@ enum field_type {
 	FIELD_VARUINT = 21,
 	FIELD_FIXED_ARRAY = 22,
 	FIELD_CHAR8 = 23,
-	FIELD_REL_LOC = 24,
-	FIELD_DATA_LOC = 25,
+	FIELD_REL_LOC = 24,  /* u16 offset from its end, u16 bytes: where elements are */
+	FIELD_DATA_LOC = 25, /* likewise, from the begin of the payload */
 	FIELD_BOOL8 = 26,
 };
+
+/* Whether values of the type have elements. */
+bool field_type_has_element(uint8_t type);
 
 struct field {
 	uint32_t name;       /* strtab */
 	uint8_t type;        /* enum field_type */
-	uint8_t element;     /* of arrays and locs */
-	uint16_t depth;      /* fields of an object follow it, one deeper */
+	uint8_t element;     /* type of each element, where there are any */
+	uint16_t depth;      /* one deeper than this follow: the fields of an object (as value or element), or the one field that describes elements with elements */
 	uint16_t count;      /* of a fixed array */
 };
 

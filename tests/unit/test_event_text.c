@@ -287,12 +287,189 @@ static void test_unknown(void **state)
 	struct schema *schema = new_schema("My-Source", "Odd", 1);
 
 	add_field(schema, "A", FIELD_U8, 0, 0);
-	add_field(schema, "B", FIELD_ARRAY, FIELD_OBJECT, 0);
+	add_field(schema, "B", FIELD_ARRAY, 77, 0);
 	add_field(schema, "C", FIELD_U8, 0, 0);
 	bytes_u8(&payload, 5);
 	bytes_u16(&payload, 1);
 	bytes_u8(&payload, 6);
 	expect(&payload, payload.len, "My-Source/Odd", "A=5 B=[?");
+	bytes_done(&payload);
+	trace_done(&trace);
+}
+
+/* Arrays of objects, in objects, of arrays, and of nothing. */
+static void test_elements(void **state)
+{
+	struct bytes payload = { 0 };
+	struct bytes out = { 0 };
+
+	(void)state;
+	assert_int_equal(trace_init(&trace), 0);
+	struct schema *schema = new_schema("My-Source", "Orders", 1);
+
+	add_field(schema, "Lines", FIELD_ARRAY, FIELD_OBJECT, 0);
+	add_field(schema, "Item", FIELD_TEXT16, 0, 1);
+	add_field(schema, "Sizes", FIELD_FIXED_ARRAY, FIELD_U8, 1);
+	schema->fields.items[2].count = 2;
+	add_field(schema, "Grid", FIELD_ARRAY, FIELD_ARRAY, 0);
+	add_field(schema, "", FIELD_ARRAY, FIELD_U16, 1);
+	add_field(schema, "Name", FIELD_ARRAY, FIELD_CHAR8, 0);
+	add_field(schema, "Last", FIELD_U8, 0, 0);
+	bytes_u16(&payload, 2);
+	bytes_utf16z(&payload, "tea", 3, SIZE_MAX);
+	bytes_u16(&payload, 0x0201);
+	bytes_utf16z(&payload, "", 0, SIZE_MAX);
+	bytes_u16(&payload, 0x0403);
+	bytes_u16(&payload, 2);
+	bytes_u16(&payload, 1);
+	bytes_u16(&payload, 5);
+	bytes_u16(&payload, 0);
+	bytes_u16(&payload, 4);
+	bytes_text(&payload, "text");
+	bytes_u8(&payload, 9);
+	expect(&payload, payload.len, "My-Source/Orders",
+		"Lines=[{Item=\"tea\" Sizes=[1,2]},{Item=\"\" Sizes=[3,4]}] Grid=[[5],[]] Name=\"text\" Last=9");
+	expect_json(&payload, payload.len, true,
+		"{\"fields\":{\"Lines\":[{\"Item\":\"tea\",\"Sizes\":[1,2]},{\"Item\":\"\",\"Sizes\":[3,4]}],\"Grid\":[[5],[]],\"Name\":\"text\","
+		"\"Last\":9}}");
+	for (size_t cut = 0; cut < payload.len; cut++) {
+		struct json j = { .out = &out };
+		uint8_t *exact = malloc(cut + 1);
+		const struct event event = { .schema_index = trace.schemas.count - 1, .payload = exact, .payload_size = (uint32_t)cut };
+		memcpy(exact, payload.data, cut);
+		bytes_reset(&out);
+		json_object(&j, NULL);
+		(void)event_text_json(&j, &trace, &event); /* JSON, wherever it ends */
+		json_end(&j);
+		assert_true(json_is_valid(bytes_z(&out), out.len));
+		free(exact);
+	}
+	const struct event event = { .schema_index = trace.schemas.count - 1, .payload = payload.data, .payload_size = (uint32_t)payload.len };
+
+	bytes_reset(&out);
+	assert_true(event_text_field(&out, &trace, &event, "Lines"));
+	assert_string_equal(bytes_z(&out), "[{Item=\"tea\" Sizes=[1,2]},{Item=\"\" Sizes=[3,4]}]");
+	bytes_reset(&out);
+	assert_false(event_text_field(&out, &trace, &event, "Item"));
+	assert_true(event_text_field(&out, &trace, &event, "Last"));
+	assert_string_equal(bytes_z(&out), "9");
+
+	/* Elements without bytes: 65,535 arrays of 65,535 of them end where they begin. */
+	bytes_reset(&payload);
+	schema = new_schema("My-Source", "Nothing", 2);
+	add_field(schema, "A", FIELD_ARRAY, FIELD_OBJECT, 0);
+	add_field(schema, "B", FIELD_ARRAY, FIELD_U8, 0);
+	bytes_u16(&payload, 0xffff);
+	bytes_u16(&payload, 0);
+	expect(&payload, payload.len, "My-Source/Nothing", "A=[{}?");
+	bytes_done(&out);
+	bytes_done(&payload);
+	trace_done(&trace);
+}
+
+/* More elements than a line shows are read all the same. */
+static void test_many_elements(void **state)
+{
+	struct bytes payload = { 0 };
+
+	(void)state;
+	assert_int_equal(trace_init(&trace), 0);
+	struct schema *schema = new_schema("My-Source", "Many", 1);
+
+	add_field(schema, "A", FIELD_ARRAY, FIELD_OBJECT, 0);
+	add_field(schema, "N", FIELD_U8, 0, 1);
+	add_field(schema, "Last", FIELD_U8, 0, 0);
+	bytes_u16(&payload, 18);
+	for (uint8_t i = 0; i < 19; i++)
+		bytes_u8(&payload, i);
+	expect(&payload, payload.len, "My-Source/Many",
+		"A=[{N=0},{N=1},{N=2},{N=3},{N=4},{N=5},{N=6},{N=7},{N=8},{N=9},{N=10},{N=11},{N=12},{N=13},{N=14},{N=15},\xe2\x80\xa6] Last=18");
+	bytes_done(&payload);
+	trace_done(&trace);
+}
+
+/* Elements elsewhere in the payload: their offset counts from the field's end, or from the payload's begin. */
+static void test_located(void **state)
+{
+	struct bytes payload = { 0 };
+
+	(void)state;
+	assert_int_equal(trace_init(&trace), 0);
+	struct schema *schema = new_schema("My-Source", "Located", 1);
+
+	add_field(schema, "Name", FIELD_REL_LOC, FIELD_CHAR8, 0);
+	add_field(schema, "Numbers", FIELD_DATA_LOC, FIELD_U16, 0);
+	add_field(schema, "Wide", FIELD_DATA_LOC, FIELD_CHAR16, 0);
+	add_field(schema, "Last", FIELD_U8, 0, 0);
+	bytes_u32(&payload, 4u << 16 | 9); /* 9 bytes behind offset 4 */
+	bytes_u32(&payload, 4u << 16 | 17);
+	bytes_u32(&payload, 4u << 16 | 21);
+	bytes_u8(&payload, 7);
+	bytes_add(&payload, "abc", 4); /* a NUL fills it up */
+	bytes_u16(&payload, 1);
+	bytes_u16(&payload, 2);
+	bytes_utf16z(&payload, "x", 1, SIZE_MAX);
+	expect(&payload, payload.len, "My-Source/Located", "Name=\"abc\" Numbers=[1,2] Wide=\"x\" Last=7");
+	expect_json(&payload, payload.len, true, "{\"fields\":{\"Name\":\"abc\",\"Numbers\":[1,2],\"Wide\":\"x\",\"Last\":7}}");
+	/* Beyond the payload. */
+	expect(&payload, payload.len - 1, "My-Source/Located", "Name=\"abc\" Numbers=[1,2]?");
+
+	/* Many offsets that lead to the same bytes. */
+	bytes_reset(&payload);
+	schema = new_schema("My-Source", "Again", 2);
+	add_field(schema, "A", FIELD_ARRAY, FIELD_DATA_LOC, 0);
+	add_field(schema, "", FIELD_DATA_LOC, FIELD_DATA_LOC, 1);
+	add_field(schema, "", FIELD_DATA_LOC, FIELD_U8, 2);
+	bytes_u16(&payload, 8000);
+	for (int i = 0; i < 8000; i++)
+		bytes_u32(&payload, 32000u << 16 | 2);
+	struct bytes out = { 0 };
+	const struct event event = { .schema_index = trace.schemas.count - 1, .payload = payload.data, .payload_size = (uint32_t)payload.len };
+	event_text_fields(&out, &trace, &event);
+	assert_int_equal(out.data[out.len - 1], '?');
+	bytes_done(&out);
+	bytes_done(&payload);
+	trace_done(&trace);
+}
+
+/* Bools of four bytes and of one have the same type, and so have byte arrays with two kinds of count: the size of the payload decides. */
+static void test_open_layouts(void **state)
+{
+	struct bytes payload = { 0 };
+
+	(void)state;
+	assert_int_equal(trace_init(&trace), 0);
+	struct schema *schema = new_schema("DhCorProfilerProvider", "Odd", 1);
+
+	add_field(schema, "Id", FIELD_U32, 0, 0);
+	add_field(schema, "Good", FIELD_BOOL, 0, 0);
+	bytes_u32(&payload, 5);
+	bytes_u8(&payload, 1);
+	expect(&payload, payload.len, "DhCorProfilerProvider/Odd", "Id=5 Good=true");
+	bytes_u8(&payload, 0);
+	bytes_u16(&payload, 0);
+	expect(&payload, payload.len, "DhCorProfilerProvider/Odd", "Id=5 Good=true");
+	expect(&payload, payload.len - 1, "DhCorProfilerProvider/Odd", "Id=5?");
+	bytes_reset(&payload);
+	schema = new_schema("P", "Bytes", 2);
+	add_field(schema, "Data", FIELD_ARRAY, FIELD_U8, 0);
+	add_field(schema, "Good", FIELD_BOOL, 0, 0);
+	bytes_u32(&payload, 3);
+	bytes_add(&payload, "\1\2\3", 3);
+	bytes_u32(&payload, 1);
+	expect(&payload, payload.len, "P/Bytes", "Data=[1,2,3] Good=true");
+	bytes_reset(&payload);
+	bytes_u16(&payload, 3);
+	bytes_add(&payload, "\1\2\3", 3);
+	bytes_u8(&payload, 0);
+	expect(&payload, payload.len, "P/Bytes", "Data=[1,2,3] Good=false");
+	/* Four bools of a byte are not one of four bytes. */
+	bytes_reset(&payload);
+	schema = new_schema("P", "Four", 3);
+	for (int i = 0; i < 4; i++)
+		add_field(schema, "B", FIELD_BOOL, 0, 0);
+	bytes_u32(&payload, 0x01000001);
+	expect(&payload, payload.len, "P/Four", "B=true B=false B=false B=true");
 	bytes_done(&payload);
 	trace_done(&trace);
 }
@@ -355,6 +532,10 @@ int main(void)
 		cmocka_unit_test(test_universal),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_elements),
+		cmocka_unit_test(test_many_elements),
+		cmocka_unit_test(test_located),
+		cmocka_unit_test(test_open_layouts),
 		cmocka_unit_test(test_list),
 		cmocka_unit_test(test_numbers),
 	};
