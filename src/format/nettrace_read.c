@@ -62,6 +62,7 @@ struct label_list {
 	uint32_t late_ns;
 	bool has_activity;
 	uint8_t activity[EVENT_ACTIVITY_SIZE];
+	struct event_labels labels;
 };
 
 struct nettrace_decoder {
@@ -106,6 +107,7 @@ struct nettrace_decoder {
 	uint32_t late_ns;
 	bool has_activity;
 	uint8_t activity[EVENT_ACTIVITY_SIZE];
+	uint32_t label_at;     /* in label_lists plus 1, of labels that replace metadata; 0 none */
 	bool sorted;           /* no event after this one in the stream is older */
 	uint64_t sorted_ticks;
 	uint64_t last_ticks;   /* of the newest event so far */
@@ -569,7 +571,7 @@ static struct field *add_field(struct schema *schema, uint32_t name, uint8_t typ
 
 static bool read_fields_v6(struct nettrace_decoder *d, struct cursor *c, struct schema *schema, unsigned depth);
 
-/* A type, as a field of this name. What elements are stands behind it, in the same form. */
+/* A type, as a field of this name. The type of its elements follows in the same form. */
 static bool read_type_v6(struct nettrace_decoder *d, struct cursor *c, struct schema *schema, uint32_t name, unsigned depth)
 {
 	uint8_t type = cursor_u8(c);
@@ -1010,11 +1012,41 @@ static struct label_list *keep_label(struct nettrace_decoder *d, uint32_t id)
 	return vec_last(&d->label_lists);
 }
 
-/* Of the labels our own late_ns and the activities are kept. */
+/* Labels 7 to 10 replace what the event's metadata states. False: no memory. */
+static bool read_override(struct nettrace_decoder *d, struct cursor *c, unsigned kind, uint32_t id)
+{
+	struct label_list none = { 0 };
+	struct label_list *list = d->names_only ? &none : keep_label(d, id);
+
+	if (!list)
+		return false;
+	struct event_labels *labels = &list->labels;
+
+	switch (kind) {
+	case 7:
+		labels->opcode = cursor_u8(c);
+		labels->which |= EVENT_LABEL_OPCODE;
+		break;
+	case 8:
+		labels->keywords = cursor_u64(c);
+		labels->which |= EVENT_LABEL_KEYWORDS;
+		break;
+	case 9:
+		labels->level = cursor_u8(c);
+		labels->which |= EVENT_LABEL_LEVEL;
+		break;
+	default:
+		labels->version = cursor_u8(c);
+		labels->which |= EVENT_LABEL_VERSION;
+		break;
+	}
+	return true;
+}
+
+/* Of the labels our own late_ns, the activities and what replaces metadata are kept. */
 static int read_labels(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
 {
-	static const uint8_t sizes[] = { [1] = 16, [2] = 16, [3] = 16, [4] = 8, [7] = 1, [8] = 8, [9] = 1,
-		[10] = 1 };
+	static const uint8_t sizes[] = { [3] = 16, [4] = 8 };
 	const uint8_t *at = c.at;
 	uint32_t first = cursor_u32(&c);
 	uint32_t count = cursor_u32(&c);
@@ -1045,6 +1077,9 @@ static int read_labels(struct nettrace_decoder *d, struct cursor c, struct diag 
 					continue;
 				list->has_activity = true;
 				memcpy(list->activity + (k == 2 ? 16 : 0), guid, 16);
+			} else if (k >= 7 && k <= 10) {
+				if (!c.short_read && !read_override(d, &c, k, first + i))
+					return no_memory(d, diag);
 			} else if (k < sizeof(sizes) && sizes[k]) {
 				cursor_skip(&c, sizes[k]);
 			} else {
@@ -1072,7 +1107,7 @@ static int begin_events(struct nettrace_decoder *d, struct cursor c, struct diag
 	d->events_end = offset_of(d, c.end);
 	d->metadata_id = d->sequence = d->cpu = d->stack = d->label = d->size = 0;
 	d->capture = d->thread = d->ticks = 0;
-	d->schema_index = d->capture_row = d->thread_index = d->stack_index = d->late_ns = 0;
+	d->schema_index = d->capture_row = d->thread_index = d->stack_index = d->late_ns = d->label_at = 0;
 	d->has_activity = false;
 	memset(d->activity, 0, sizeof(d->activity));
 	if (d->head.version == 6) {
@@ -1170,6 +1205,7 @@ static void take_label(struct nettrace_decoder *d)
 	const struct label_list *list = at ? &d->label_lists.items[at - 1] : NULL;
 
 	d->late_ns = list ? list->late_ns : 0;
+	d->label_at = list && list->labels.which ? at : 0;
 	d->has_activity = list && list->has_activity;
 	if (d->has_activity)
 		memcpy(d->activity, list->activity, sizeof(d->activity));
@@ -1351,6 +1387,7 @@ static int read_event(struct nettrace_decoder *d, struct event *ret_event, struc
 		.time_ns = to_ns(d, d->ticks),
 		.payload = payload,
 		.activity = d->has_activity ? d->activity : NULL,
+		.labels = d->label_at ? &d->label_lists.items[d->label_at - 1].labels : NULL,
 		.payload_size = d->size,
 		.thread_index = d->thread_index,
 		.stack_index = d->stack_index,

@@ -32,11 +32,28 @@ enum event_kind {
 /* The reader dies on events above about 65,440 bytes (facts: perfview-contract B.6). */
 #define EVENT_PAYLOAD_MAX 65000u
 
+/* What a file states for one event in place of its schema. */
+enum event_label {
+	EVENT_LABEL_OPCODE = 1 << 0,
+	EVENT_LABEL_KEYWORDS = 1 << 1,
+	EVENT_LABEL_LEVEL = 1 << 2,
+	EVENT_LABEL_VERSION = 1 << 3,
+};
+
+struct event_labels {
+	uint64_t keywords;
+	unsigned which;           /* enum event_label: the members that count */
+	uint8_t opcode;
+	uint8_t level;
+	uint8_t version;
+};
+
 struct event {
 	uint64_t time_ns;         /* CLOCK_MONOTONIC of the recorded machine */
 	uint64_t value;           /* of the weighted kinds */
 	const uint8_t *payload;   /* borrowed until the source's next call; so with the next */
 	const uint8_t *activity;  /* EVENT_ACTIVITY_SIZE bytes: the guid of its activity, and of a related one; NULL none */
+	const struct event_labels *labels; /* NULL none */
 	uint32_t payload_size;
 	uint32_t thread_index;    /* in trace.threads; 0 none */
 	uint32_t stack_index;     /* in trace.stacks; 0 none */

@@ -18,6 +18,7 @@
 /* An event that waits, with all it points at. */
 struct kept {
 	struct event event;
+	struct event_labels labels;
 	size_t size_bytes;
 	uint8_t bytes[]; /* activity, if any, then the payload */
 };
@@ -47,6 +48,9 @@ static int keep(struct window *window, const struct event *event)
 		memcpy(kept->bytes, event->activity, activity);
 	if (event->payload_size)
 		memcpy(kept->bytes + activity, event->payload, event->payload_size);
+	if (event->labels)
+		kept->labels = *event->labels;
+	kept->event.labels = event->labels ? &kept->labels : NULL;
 	kept->event.activity = activity ? kept->bytes : NULL;
 	kept->event.payload = kept->bytes + activity;
 	item->kind = PENDING_EVENT;

@@ -388,6 +388,100 @@ static void test_other_writers(void **state)
 	bytes_done(&b);
 }
 
+/* One field: an array of objects with an array of arrays in each. */
+static void add_array_metadata(struct bytes *b)
+{
+	static const uint8_t fields[] = { 1, 0, 22, 0, 1, 'L', FIELD_ARRAY, FIELD_OBJECT, 2, 0, 3, 0, 1, 'A', FIELD_U8, 9, 0, 1, 'B', FIELD_ARRAY,
+		FIELD_FIXED_ARRAY, FIELD_U16, 3, 0, 0, 0 };
+	struct bytes body = { 0 };
+
+	bytes_u16(&body, 0);
+	bytes_u16(&body, (uint16_t)(1 + 2 + 1 + 2 + sizeof(fields) + 2));
+	bytes_u8(&body, 1); /* id */
+	bytes_u8(&body, 1);
+	bytes_u8(&body, 'P');
+	bytes_u8(&body, 7);
+	bytes_u8(&body, 1);
+	bytes_u8(&body, 'E');
+	bytes_add(&body, fields, sizeof(fields));
+	bytes_u16(&body, 0);
+	block(b, 3, &body);
+	bytes_done(&body);
+}
+
+/* List 1: an activity, opcode 2, keywords 8, level 5, version 3. */
+static void add_label_lists(struct bytes *b)
+{
+	struct bytes body = { 0 };
+
+	bytes_u32(&body, 1);
+	bytes_u32(&body, 1);
+	bytes_u8(&body, 1);
+	for (uint8_t i = 0; i < 16; i++)
+		bytes_u8(&body, i);
+	bytes_u8(&body, 7);
+	bytes_u8(&body, 2);
+	bytes_u8(&body, 8);
+	bytes_u64(&body, 8);
+	bytes_u8(&body, 9);
+	bytes_u8(&body, 5);
+	bytes_u8(&body, 10 | 0x80);
+	bytes_u8(&body, 3);
+	block(b, 8, &body);
+	bytes_done(&body);
+}
+
+static void test_labels_and_arrays(void **state)
+{
+	struct bytes b = { 0 };
+	struct bytes body = { 0 };
+	struct trace trace;
+	struct event event;
+
+	(void)state;
+	begin_v6(&b);
+	add_array_metadata(&b);
+	add_thread(&b, 0, 9, 11);
+	add_label_lists(&b);
+	begin_events_v4(&body); /* the same head */
+	bytes_u8(&body, 0x01 | 0x10);
+	bytes_varuint(&body, 1);
+	bytes_varuint(&body, 2000);
+	bytes_varuint(&body, 1);
+	bytes_u8(&body, 0x10);
+	bytes_varuint(&body, 1);
+	bytes_varuint(&body, 0);
+	block(&b, 2, &body);
+	assert_int_equal(trace_init(&trace), 0);
+	struct nettrace_decoder *decoder = nettrace_decoder_new(&trace, "stream", 0);
+	assert_non_null(decoder);
+	assert_int_equal(nettrace_decoder_push(decoder, b.data, b.len), 0);
+	assert_int_equal(nettrace_decoder_next(decoder, &event, NULL), 1);
+	assert_non_null(event.labels);
+	assert_int_equal(event.labels->which, EVENT_LABEL_OPCODE | EVENT_LABEL_KEYWORDS | EVENT_LABEL_LEVEL | EVENT_LABEL_VERSION);
+	assert_int_equal(event.labels->opcode, 2);
+	assert_int_equal(event.labels->keywords, 8);
+	assert_int_equal(event.labels->level, 5);
+	assert_int_equal(event.labels->version, 3);
+	assert_non_null(event.activity);
+	assert_int_equal(event.activity[15], 15);
+	const struct schema *schema = &trace.schemas.items[event.schema_index];
+	assert_int_equal(schema->fields.count, 4);
+	assert_int_equal(schema->fields.items[0].element, FIELD_OBJECT);
+	assert_int_equal(schema->fields.items[2].element, FIELD_FIXED_ARRAY);
+	assert_int_equal(schema->fields.items[2].depth, 1);
+	assert_int_equal(schema->fields.items[3].type, FIELD_FIXED_ARRAY);
+	assert_int_equal(schema->fields.items[3].element, FIELD_U16);
+	assert_int_equal(schema->fields.items[3].depth, 2);
+	assert_int_equal(schema->fields.items[3].count, 3);
+	assert_int_equal(nettrace_decoder_next(decoder, &event, NULL), 1);
+	assert_null(event.labels);
+	nettrace_decoder_free(decoder);
+	trace_done(&trace);
+	bytes_done(&body);
+	bytes_done(&b);
+}
+
 static void expect_broken(struct bytes *b, const char *text)
 {
 	struct diag diag = { 0 };
@@ -453,6 +547,7 @@ int main(void)
 		cmocka_unit_test(test_sorted),
 		cmocka_unit_test(test_runtime_prefixes),
 		cmocka_unit_test(test_other_writers),
+		cmocka_unit_test(test_labels_and_arrays),
 		cmocka_unit_test(test_broken),
 	};
 
