@@ -1,8 +1,8 @@
 /*
  * spoor events: what is in a recording or trace, one event a line, or counted.
  *
- * The file flows through: nothing of it is kept but names and the window in which its events are put in order (session/saved_stream.h). Losses are shown
- * whatever was chosen.
+ * The file flows through: nothing of it is kept but names and the window in which its events are put in order (session/saved_stream.h). Only JSON has
+ * stacks, for whose names the whole file is read first. Losses are shown whatever was chosen.
  */
 #include "cli/verbs.h"
 
@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "analyze/event_counts.h"
 #include "base/bytes.h"
@@ -24,8 +25,11 @@
 #include "export/event_text.h"
 #include "machine/rights.h"
 #include "model/event.h"
+#include "model/method_name.h"
 #include "model/schema.h"
+#include "model/symbolmap.h"
 #include "model/trace.h"
+#include "session/saved.h"
 #include "session/saved_stream.h"
 
 #define LINES_SIZE (64u << 10) /* written at once */
@@ -41,6 +45,7 @@ struct events_values {
 	uint64_t limit;
 	bool summary;
 	bool json;
+	bool no_stacks;
 	bool quiet;
 };
 
@@ -62,6 +67,8 @@ const struct option events_options[] = {
 		INTO(struct events_values, summary) },
 	{ 0, "json", NULL, "one JSON object a line, as spoor-events(1) describes it", OPTION_FLAG,
 		INTO(struct events_values, json) },
+	{ 0, "no-stacks", NULL, "with --json: leave out stacks, and read the file once", OPTION_FLAG,
+		INTO(struct events_values, no_stacks) },
 	{ 'q', "quiet", NULL, "only errors on standard error", OPTION_FLAG, INTO(struct events_values, quiet) },
 	{ 0 },
 };
@@ -86,6 +93,9 @@ struct events_run {
 	const struct events_values *values;
 	VEC(struct asked) asked;
 	struct trace trace;
+	struct trace facts;      /* of the whole file: its names of code may be at its end */
+	struct symbolmap names;  /* over facts */
+	bool has_names;
 	VEC(uint32_t) pids;
 	VEC(uint8_t) choices; /* enum choice, by schema */
 	struct event_counts counts;
@@ -284,8 +294,9 @@ static int count_event(struct events_run *run, const struct event *event)
 	return 0;
 }
 
-static int print_event(struct events_run *run, const struct event *event, bool shown)
+static int print_event(struct events_run *run, const struct event *event, uint32_t code_epoch, bool shown)
 {
+	const struct event_frames frames = { .names = &run->names, .code_epoch = code_epoch };
 	int64_t utc_offset_ns =
 		(int64_t)(run->trace.recording.utc_ns - run->trace.recording.sync_ns);
 
@@ -294,7 +305,7 @@ static int print_event(struct events_run *run, const struct event *event, bool s
 	else if (event->lost_before)
 		event_line_lost(&run->lines, &run->trace, event, utc_offset_ns);
 	if (shown && run->values->json)
-		event_line_json(&run->lines, &run->trace, event, utc_offset_ns);
+		event_line_json(&run->lines, &run->trace, event, utc_offset_ns, run->has_names ? &frames : NULL);
 	else if (shown)
 		event_line(&run->lines, &run->trace, event, utc_offset_ns);
 	if (run->lines.failed)
@@ -304,7 +315,7 @@ static int print_event(struct events_run *run, const struct event *event, bool s
 	return run->write_error ? -ECANCELED : 0;
 }
 
-static int on_event(void *context, const struct event *event)
+static int on_event(void *context, const struct event *event, uint32_t code_epoch)
 {
 	struct events_run *run = context;
 	bool loss = is_loss(run, event);
@@ -319,7 +330,7 @@ static int on_event(void *context, const struct event *event)
 	if (run->values->summary)
 		r = chosen ? count_event(run, event) : 0;
 	else if (shown || (event->lost_before && in_time))
-		r = print_event(run, event, shown);
+		r = print_event(run, event, code_epoch, shown);
 	if (r < 0)
 		return r;
 	run->chosen += chosen;
@@ -418,12 +429,37 @@ static void say_unmatched(const struct events_run *run)
 		words_say("no event is left by this selection");
 }
 
+/*
+ * Names of code may be behind the events, so the file is read once for them and once more for the events. A pipe can be read once only: its frames are addresses.
+ * A file that is torn, or of no format, is reported by the second reading.
+ */
+static int read_names(struct events_run *run, const char *path, struct diag *diag)
+{
+	struct stat status;
+	struct diag unused = { 0 };
+
+	if (strcmp(path, "-") == 0 || stat(path, &status) < 0 || !S_ISREG(status.st_mode))
+		return 0;
+	int r = trace_init(&run->facts);
+
+	if (r == 0 && saved_read(path, &run->facts, NULL, NULL, &unused) == -ENOMEM)
+		r = -ENOMEM;
+	if (r == 0)
+		r = symbolmap_init(&run->names, &run->facts, METHOD_NAME_LONG);
+	run->has_names = r == 0;
+	return r < 0 ? diag_set(diag, r, "cannot read the names of '%s': %m", path) : 0;
+}
+
 static int show_file(struct events_run *run, const char *path)
 {
 	struct diag diag = { 0 };
 	uint64_t lost = 0;
 	int code = EXIT_DONE;
-	int r = saved_stream(path, &run->trace, on_event, run, &lost, &diag);
+	bool stacks = run->values->json && !run->values->summary && !run->values->no_stacks;
+	int r = stacks ? read_names(run, path, &diag) : 0;
+
+	if (r == 0)
+		r = saved_stream(path, &run->trace, stacks ? SAVED_STREAM_STACKS : SAVED_STREAM_NO_STACKS, on_event, run, &lost, &diag);
 
 	if (r == -ECANCELED)
 		r = 0;
@@ -481,6 +517,9 @@ int cmd_events(const struct verb *self, int argc, char **argv)
 	} else if (code == EXIT_DONE) {
 		code = show_file(&run, path);
 	}
+	if (run.has_names)
+		symbolmap_done(&run.names);
+	trace_done(&run.facts);
 	trace_done(&run.trace);
 	event_counts_done(&run.counts);
 	vec_done(&run.pids);

@@ -2,6 +2,7 @@
 #include "export/event_line.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -10,6 +11,7 @@
 #include "export/event_text.h"
 #include "model/event.h"
 #include "model/schema.h"
+#include "model/symbolmap.h"
 #include "model/trace.h"
 
 #define NS_PER_S 1000000000u
@@ -106,8 +108,74 @@ static void begin_json(
 		json_i64(j, "cpu", event->cpu);
 }
 
-void event_line_json(
-	struct bytes *out, const struct trace *trace, const struct event *event, int64_t utc_offset_ns)
+/* Level, keywords, opcode: of the schema, but where the event has its own. */
+static void add_attributes(struct json *j, const struct schema *schema, const struct event_labels *labels)
+{
+	static const struct event_labels none;
+	const struct event_labels *own = labels ? labels : &none;
+	char keywords[24];
+
+	json_u64(j, "version", own->which & EVENT_LABEL_VERSION ? own->version : schema->version);
+	json_u64(j, "level", own->which & EVENT_LABEL_LEVEL ? own->level : schema->level);
+	(void)snprintf(keywords, sizeof(keywords), "0x%" PRIx64,
+		own->which & EVENT_LABEL_KEYWORDS ? own->keywords : schema->keywords); /* fits */
+	json_z(j, "keywords", keywords);
+	json_u64(j, "opcode", own->which & EVENT_LABEL_OPCODE ? own->opcode : schema->opcode);
+}
+
+/* A guid that is all zero is none. */
+static void add_activity(struct json *j, const char *name, const uint8_t *guid)
+{
+	static const uint8_t none[16];
+	struct bytes text = { 0 };
+
+	if (memcmp(guid, none, sizeof(none)) == 0)
+		return;
+	event_text_guid(&text, guid);
+	json_text(j, name, bytes_z(&text), text.len);
+	j->out->failed |= text.failed;
+	bytes_done(&text);
+}
+
+/* `function` is NULL where nothing is known. */
+static void add_frame(struct json *j, const struct trace *trace, const struct function *function, uint64_t address)
+{
+	char text[24];
+
+	json_object(j, NULL);
+	if (function && (function->named || function->module))
+		json_text(j, "function", trace_text(trace, function->name), strtab_len(&trace->strings, function->name));
+	if (function && function->module)
+		json_text(j, "module", trace_text(trace, function->module), strtab_len(&trace->strings, function->module));
+	if (!function || !function->named) {
+		(void)snprintf(text, sizeof(text), "0x%" PRIx64, address); /* fits */
+		json_z(j, "address", text);
+	}
+	json_end(j);
+}
+
+static void add_stack(struct json *j, const struct trace *trace, const struct event *event, const struct event_frames *frames)
+{
+	const struct thread *thread = thread_of(trace, event);
+	uint32_t count;
+	const uint64_t *addresses = stack_table_get(&trace->stacks, event->stack_index, &count);
+
+	bool named = frames && thread && thread->process < frames->names->trace->processes.count; /* less when the file has grown since */
+
+	if (!event->stack_index || !count)
+		return;
+	const struct trace *trace_of_names = named ? frames->names->trace : trace;
+
+	json_array(j, "stack");
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t function = named ? symbolmap_find(frames->names, thread->process, addresses[i], frames->code_epoch) : 0;
+		add_frame(j, trace_of_names, function ? &frames->names->functions.items[function] : NULL, addresses[i]);
+	}
+	json_end(j);
+}
+
+void event_line_json(struct bytes *out, const struct trace *trace, const struct event *event, int64_t utc_offset_ns,
+	const struct event_frames *frames)
 {
 	const struct schema *schema = &trace->schemas.items[event->schema_index];
 	struct json j = { .out = out };
@@ -118,10 +186,15 @@ void event_line_json(
 	json_z(&j, "provider", trace_text(trace, schema->provider));
 	json_text(&j, "event", bytes_z(&name), name.len);
 	json_u64(&j, "id", schema->event_id);
-	json_u64(&j, "version", schema->version);
+	add_attributes(&j, schema, event->labels);
+	if (event->activity) {
+		add_activity(&j, "activity", event->activity);
+		add_activity(&j, "related_activity", event->activity + 16);
+	}
 	json_u64(&j, "bytes", event->payload_size);
 	if (!event_text_json(&j, trace, event))
 		json_bool(&j, "broken", true);
+	add_stack(&j, trace, event, frames);
 	json_end(&j);
 	bytes_text(out, "\n");
 	out->failed |= name.failed;

@@ -172,7 +172,7 @@ static bool read_value(unsigned type, struct cursor *c, struct value *ret_value)
 	return true;
 }
 
-static void add_guid(struct bytes *out, const uint8_t *guid)
+void event_text_guid(struct bytes *out, const uint8_t *guid)
 {
 	struct cursor c = cursor_of(guid, 16);
 	uint32_t a = cursor_u32(&c);
@@ -245,7 +245,7 @@ static void add_value(struct bytes *out, const struct value *value, bool bare)
 		text_add_f64(out, value->f);
 		break;
 	case VALUE_GUID:
-		add_guid(out, value->bytes);
+		event_text_guid(out, value->bytes);
 		break;
 	case VALUE_TEXT16:
 	case VALUE_TEXT8:

@@ -40,4 +40,7 @@ bool event_text_json(struct json *j, const struct trace *trace, const struct eve
 bool event_text_field(struct bytes *out, const struct trace *trace, const struct event *event,
 	const char *name);
 
+/* "00112233-4455-...": 16 bytes as a file has them. */
+void event_text_guid(struct bytes *out, const uint8_t *guid);
+
 #endif

@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "base/input.h"
 #include "format/nettrace_read.h"
+#include "model/absorb.h"
 #include "model/event.h"
 #include "model/trace.h"
 #include "session/merge.h"
@@ -19,6 +20,7 @@
 struct kept {
 	struct event event;
 	struct event_labels labels;
+	uint32_t code_epoch;
 	size_t size_bytes;
 	uint8_t bytes[]; /* activity, if any, then the payload */
 };
@@ -27,11 +29,11 @@ struct window {
 	struct merge merge;
 	size_t bytes;
 	size_t look_bytes;
-	int (*on_event)(void *context, const struct event *event);
+	saved_stream_fn *on_event;
 	void *context;
 };
 
-static int keep(struct window *window, const struct event *event)
+static int keep(struct window *window, const struct event *event, uint32_t code_epoch)
 {
 	size_t activity = event->activity ? EVENT_ACTIVITY_SIZE : 0;
 	size_t size = sizeof(struct kept) + activity + event->payload_size;
@@ -43,6 +45,7 @@ static int keep(struct window *window, const struct event *event)
 		return -ENOMEM;
 	}
 	kept->event = *event;
+	kept->code_epoch = code_epoch;
 	kept->size_bytes = size + sizeof(*item);
 	if (activity)
 		memcpy(kept->bytes, event->activity, activity);
@@ -71,7 +74,7 @@ static int give_out(struct window *window, size_t least_bytes)
 		struct kept *kept = item->side;
 		window->bytes -= kept->size_bytes;
 		if (r == 0)
-			r = window->on_event(window->context, &kept->event);
+			r = window->on_event(window->context, &kept->event, kept->code_epoch);
 		free(kept);
 	}
 	window->look_bytes = window->bytes + LOOK_BYTES;
@@ -116,13 +119,25 @@ static int next_event(
 	}
 }
 
-static int read_events(struct input *in, struct nettrace_decoder *decoder, struct window *window, struct diag *diag)
+static uint32_t epoch_of(const struct trace *trace, const struct event *event)
+{
+	uint32_t process = event->thread_index ? trace->threads.items[event->thread_index].process : 0;
+
+	return process ? trace->processes.items[process].code_epoch : 0;
+}
+
+/* `facts` is the trace that events state facts about; NULL none. */
+static int read_events(
+	struct input *in, struct nettrace_decoder *decoder, struct window *window, struct trace *facts, struct diag *diag)
 {
 	struct event event;
 	int r;
 
 	while ((r = next_event(in, decoder, &event, diag)) > 0) {
-		r = keep(window, &event);
+		/* As in saved.c: a payload that does not read is passed over. */
+		r = facts ? absorb_event(facts, &event, NULL) : 0;
+		if (r != -ENOMEM)
+			r = keep(window, &event, facts ? epoch_of(facts, &event) : 0);
 		if (r < 0)
 			return diag_set(diag, r, "cannot read '%s': %m", in->name);
 		r = look(window, nettrace_decoder_sorted_ns(decoder));
@@ -144,9 +159,8 @@ static void forget(struct window *window)
 	merge_done(&window->merge);
 }
 
-int saved_stream_input(struct input *in, struct trace *trace,
-	int (*on_event)(void *context, const struct event *event), void *context, uint64_t *ret_lost,
-	struct diag *diag)
+int saved_stream_input(struct input *in, struct trace *trace, enum saved_stream_stacks stacks, saved_stream_fn *on_event, void *context,
+	uint64_t *ret_lost, struct diag *diag)
 {
 	struct window window = { .on_event = on_event, .context = context };
 	const char *name = in->name ? in->name : "memory";
@@ -154,9 +168,9 @@ int saved_stream_input(struct input *in, struct trace *trace,
 	int r = input_unpack(in, diag);
 
 	*ret_lost = 0;
-	decoder = r == 0 ? nettrace_decoder_new(trace, name, NETTRACE_NO_STACKS) : NULL;
+	decoder = r == 0 ? nettrace_decoder_new(trace, name, stacks == SAVED_STREAM_STACKS ? 0 : NETTRACE_NO_STACKS) : NULL;
 	if (decoder)
-		r = read_events(in, decoder, &window, diag);
+		r = read_events(in, decoder, &window, stacks == SAVED_STREAM_STACKS ? trace : NULL, diag);
 	else if (r == 0)
 		r = diag_set(diag, -ENOMEM, "cannot read '%s': %m", name);
 	if (decoder)
@@ -166,9 +180,8 @@ int saved_stream_input(struct input *in, struct trace *trace,
 	return r;
 }
 
-int saved_stream(const char *path, struct trace *trace,
-	int (*on_event)(void *context, const struct event *event), void *context, uint64_t *ret_lost,
-	struct diag *diag)
+int saved_stream(const char *path, struct trace *trace, enum saved_stream_stacks stacks, saved_stream_fn *on_event, void *context,
+	uint64_t *ret_lost, struct diag *diag)
 {
 	struct input in;
 	int r = input_open(&in, path, diag);
@@ -176,7 +189,7 @@ int saved_stream(const char *path, struct trace *trace,
 	*ret_lost = 0;
 	if (r < 0)
 		return r;
-	r = saved_stream_input(&in, trace, on_event, context, ret_lost, diag);
+	r = saved_stream_input(&in, trace, stacks, on_event, context, ret_lost, diag);
 	input_close(&in);
 	return r;
 }

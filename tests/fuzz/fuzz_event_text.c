@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			if (out.data[i] < 0x20 || out.data[i] == 0x7f)
 				abort();
 		bytes_reset(&out);
-		event_line_json(&out, &trace, &event, (int64_t)data_time);
+		event_line_json(&out, &trace, &event, (int64_t)data_time, NULL);
 		if (!out.failed && !json_is_valid((const char *)out.data, out.len - 1))
 			abort();
 		event_text_name(&out, &trace, &event);

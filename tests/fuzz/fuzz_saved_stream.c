@@ -23,17 +23,21 @@ struct reading {
 	uint64_t most;
 };
 
-static int on_event(void *context, const struct event *event)
+static int on_event(void *context, const struct event *event, uint32_t code_epoch)
 {
 	struct reading *reading = context;
+	uint32_t count;
+
+	(void)code_epoch;
+	(void)stack_table_get(&reading->trace.stacks, event->stack_index, &count);
 
 	bytes_reset(&reading->line);
 	event_line(&reading->line, &reading->trace, event, 0);
-	event_line_json(&reading->line, &reading->trace, event, 0);
+	event_line_json(&reading->line, &reading->trace, event, 0, NULL);
 	return ++reading->count == reading->most ? -ECANCELED : 0;
 }
 
-static uint64_t read_events(const uint8_t *data, size_t size, uint64_t most)
+static uint64_t read_events(const uint8_t *data, size_t size, enum saved_stream_stacks stacks, uint64_t most)
 {
 	struct reading reading = { .most = most };
 	struct diag diag = { 0 };
@@ -43,7 +47,7 @@ static uint64_t read_events(const uint8_t *data, size_t size, uint64_t most)
 	if (trace_init(&reading.trace) < 0)
 		abort();
 	input_from_memory(&in, data, size);
-	int r = saved_stream_input(&in, &reading.trace, on_event, &reading, &lost, &diag);
+	int r = saved_stream_input(&in, &reading.trace, stacks, on_event, &reading, &lost, &diag);
 	if (r < 0 && r != -ECANCELED && !diag.text[0])
 		abort();
 	input_close(&in);
@@ -73,13 +77,13 @@ static uint64_t decode(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint8_t packed[] = { 0x28, 0xb5, 0x2f, 0xfd };
-	uint64_t count = read_events(data, size, 0);
+	uint64_t count = read_events(data, size, SAVED_STREAM_NO_STACKS, 0);
 
 	if (size < sizeof(packed) || memcmp(data, packed, sizeof(packed)) != 0) {
 		if (count != decode(data, size))
 			abort();
 	}
-	if (count > 1 && read_events(data, size, count / 2) != count / 2)
+	if (count > 1 && read_events(data, size, SAVED_STREAM_STACKS, count / 2) != count / 2)
 		abort();
 	return 0;
 }

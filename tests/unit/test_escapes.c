@@ -158,7 +158,7 @@ static void test_events(void **state)
 
 	event_line(&f.out, &f.trace, &event, 0);
 	assert_harmless(&f.out, "an event");
-	event_line_json(&f.out, &f.trace, &event, 0);
+	event_line_json(&f.out, &f.trace, &event, 0, NULL);
 	assert_harmless(&f.out, "an event as JSON");
 	bytes_done(&payload);
 	end(&f);

@@ -270,9 +270,25 @@ static void test_lines(void **state)
 	event.cpu = EVENT_CPU_UNKNOWN;
 	event.thread_index = 0;
 	event.payload_size = 1;
-	event_line_json(&out, &trace, &event, offset);
+	event_line_json(&out, &trace, &event, offset, NULL);
 	assert_string_equal(bytes_z(&out), "{\"time\":\"2026-09-21T14:13:20.000005000Z\",\"provider\":\"Microsoft-Windows-DotNETRuntime\","
-		"\"event\":\"GC/RestartEEStop\",\"id\":3,\"version\":0,\"bytes\":1,\"fields\":{},\"broken\":true}\n");
+		"\"event\":\"GC/RestartEEStop\",\"id\":3,\"version\":0,\"level\":0,\"keywords\":\"0x0\",\"opcode\":0,\"bytes\":1,\"fields\":{},"
+		"\"broken\":true}\n");
+	/* An event's own attributes and activity; a stack without names. */
+	static const uint8_t activity[EVENT_ACTIVITY_SIZE] = { 0x33, 0x22, 0x11, 0, 0x55, 0x44, 0x77, 0x66, 0x88, 0x99, 0xaa };
+	const uint64_t frames[] = { 0x1000, 0x2000 };
+	const struct event_labels labels = { .which = EVENT_LABEL_LEVEL | EVENT_LABEL_KEYWORDS | EVENT_LABEL_OPCODE | EVENT_LABEL_VERSION,
+		.level = 5, .keywords = UINT64_C(0xf00000000000), .opcode = 2, .version = 3 };
+	struct event attributed = event;
+	attributed.activity = activity;
+	attributed.labels = &labels;
+	attributed.stack_index = stack_table_intern(&trace.stacks, frames, 2);
+	bytes_reset(&out);
+	event_line_json(&out, &trace, &attributed, offset, NULL);
+	assert_non_null(strstr(bytes_z(&out),
+		"\"version\":3,\"level\":5,\"keywords\":\"0xf00000000000\",\"opcode\":2,\"activity\":\"00112233-4455-6677-8899-aa0000000000\",\"bytes\":1"));
+	assert_non_null(strstr(bytes_z(&out), "\"stack\":[{\"address\":\"0x1000\"},{\"address\":\"0x2000\"}]}\n"));
+	assert_null(strstr(bytes_z(&out), "related_activity"));
 	bytes_done(&out);
 	trace_done(&trace);
 }

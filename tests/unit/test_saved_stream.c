@@ -6,6 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "export/event_line.h"
+#include "model/method_name.h"
+#include "model/symbolmap.h"
 #include "session/saved.h"
 #include "session/saved_stream.h"
 #include "unit/nettrace_demo.h"
@@ -58,6 +61,12 @@ static int see(void *context, const struct event *event)
 	return seen->events == seen->enough ? -ECANCELED : 0;
 }
 
+static int see_in_stream(void *context, const struct event *event, uint32_t code_epoch)
+{
+	(void)code_epoch;
+	return see(context, event);
+}
+
 static struct seen stream(const char *file, uint64_t enough, int expected, uint64_t *ret_lost)
 {
 	struct seen seen = { .enough = enough };
@@ -65,7 +74,7 @@ static struct seen stream(const char *file, uint64_t enough, int expected, uint6
 	struct trace trace;
 
 	assert_int_equal(trace_init(&trace), 0);
-	assert_int_equal(saved_stream(file, &trace, see, &seen, ret_lost, &diag), expected);
+	assert_int_equal(saved_stream(file, &trace, SAVED_STREAM_NO_STACKS, see_in_stream, &seen, ret_lost, &diag), expected);
 	assert_true(expected == 0 || expected == -ECANCELED || *diag.text);
 	assert_int_equal(seen.stacks, 0);
 	assert_int_equal(trace.stacks.stacks.count, 1);
@@ -117,6 +126,62 @@ static void test_ours(void **state)
 	assert_int_equal(lost, DEMO_LOST);
 	assert_int_equal(stream(path, 10, -ECANCELED, &lost).events, 10);
 	(void)stream("/nowhere/at/all", 0, -ENOENT, &lost);
+}
+
+struct naming {
+	struct trace facts;
+	struct trace trace;
+	struct symbolmap names;
+	VEC(struct event) read; /* by saved_read(), in the order of the file */
+	uint32_t at;
+	uint32_t stacks;
+	struct bytes lines;
+};
+
+static int remember(void *context, const struct event *event)
+{
+	struct naming *naming = context;
+
+	return vec_add(&naming->read, *event) ? 0 : -ENOMEM;
+}
+
+static int name_stack(void *context, const struct event *event, uint32_t code_epoch)
+{
+	struct naming *naming = context;
+	const struct event_frames frames = { .names = &naming->names, .code_epoch = code_epoch };
+	const struct event *same = &naming->read.items[naming->at++];
+
+	assert_int_equal(event->time_ns, same->time_ns);
+	assert_int_equal(event->thread_index, same->thread_index);
+	assert_int_equal(event->stack_index, same->stack_index);
+	naming->stacks += event->stack_index != 0;
+	event_line_json(&naming->lines, &naming->trace, event, 0, &frames);
+	return 0;
+}
+
+/* Stacks on request: the tables get the same indexes as in another reading, whose names so fit. */
+static void test_stacks(void **state)
+{
+	struct naming naming = { 0 };
+	struct diag diag = { 0 };
+	uint64_t lost;
+
+	(void)state;
+	assert_int_equal(trace_init(&naming.facts), 0);
+	assert_int_equal(trace_init(&naming.trace), 0);
+	assert_int_equal(saved_read(path, &naming.facts, remember, &naming, &diag), 0);
+	assert_int_equal(symbolmap_init(&naming.names, &naming.facts, METHOD_NAME_LONG), 0);
+	assert_int_equal(saved_stream(path, &naming.trace, SAVED_STREAM_STACKS, name_stack, &naming, &lost, &diag), 0);
+	assert_int_equal(naming.at, naming.read.count);
+	assert_int_equal(naming.trace.processes.count, naming.facts.processes.count);
+	assert_true(naming.stacks > 10);
+	assert_non_null(strstr(bytes_z(&naming.lines), "\"stack\":[{\"function\":\""));
+	assert_non_null(strstr(bytes_z(&naming.lines), "\",\"module\":\""));
+	symbolmap_done(&naming.names);
+	trace_done(&naming.facts);
+	trace_done(&naming.trace);
+	vec_done(&naming.read);
+	bytes_done(&naming.lines);
 }
 
 /* More than the window holds: it moves on, and nothing is left behind or told twice. */
@@ -196,6 +261,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_runtime),
 		cmocka_unit_test(test_ours),
+		cmocka_unit_test(test_stacks),
 		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_torn),
 	};
