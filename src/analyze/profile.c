@@ -122,9 +122,38 @@ static int take_latest(struct profile *profile, uint32_t thread, const struct pr
 	const struct event event = { .time_ns = latest->time_ns, .thread_index = thread, .stack_index = latest->stack, .kind = EVENT_SAMPLE };
 	uint64_t time_ns = until_ns > latest->time_ns ? until_ns - latest->time_ns : 0;
 
-	if (!latest->time_ns || !time_ns)
+	if (!latest->time_ns)
 		return 0;
 	return take_sample(profile, &event, time_ns < THREAD_TIME_MAX_NS ? time_ns : THREAD_TIME_MAX_NS);
+}
+
+static void note_interval(struct profile *profile, uint64_t time_ns)
+{
+	unsigned power = time_ns ? 63u - (unsigned)__builtin_clzll(time_ns) : 0;
+	unsigned quarter = power >= 2 ? (unsigned)(time_ns >> (power - 2)) & 3 : 0;
+	struct profile_interval *interval = &profile->intervals[power * 4 + quarter];
+
+	if (!time_ns)
+		return;
+	interval->sum_ns += time_ns < THREAD_TIME_MAX_NS ? time_ns : THREAD_TIME_MAX_NS;
+	interval->count++;
+}
+
+/* The average of the size that the median is of. */
+static uint64_t median_interval(const struct profile *profile)
+{
+	uint64_t count = 0;
+	uint64_t below = 0;
+
+	for (unsigned i = 0; i < PROFILE_INTERVALS; i++)
+		count += profile->intervals[i].count;
+	for (unsigned i = 0; i < PROFILE_INTERVALS; i++) {
+		const struct profile_interval *interval = &profile->intervals[i];
+		below += interval->count;
+		if (below * 2 > count)
+			return interval->sum_ns / interval->count;
+	}
+	return WEIGHT_UNKNOWN_NS;
 }
 
 static int take_thread_time(struct profile *profile, const struct event *event)
@@ -134,6 +163,8 @@ static int take_thread_time(struct profile *profile, const struct event *event)
 			return -ENOMEM;
 	struct profile_latest before = profile->latest.items[event->thread_index];
 
+	if (before.time_ns && event->time_ns > before.time_ns)
+		note_interval(profile, event->time_ns - before.time_ns);
 	profile->latest.items[event->thread_index] = (struct profile_latest){ .time_ns = event->time_ns, .stack = event->stack_index };
 	return take_latest(profile, event->thread_index, &before, event->time_ns);
 }
@@ -221,7 +252,10 @@ static int take_rest(struct profile *profile)
 {
 	int error = settle(profile, UINT64_MAX);
 
-	/* Of each thread's last sample nobody knows how long it was true. */
+	/* The last sample of a thread has no successor, so its time is an estimate: the median of all times between samples. */
+	uint64_t time_ns = profile->latest.count ? median_interval(profile) : 0;
+	for (uint32_t i = 0; i < profile->latest.count && !error; i++)
+		error = take_latest(profile, i, &profile->latest.items[i], profile->latest.items[i].time_ns + time_ns);
 	clock_join_done(&profile->join);
 	vec_done(&profile->latest);
 	return error;

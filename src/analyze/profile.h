@@ -56,13 +56,20 @@ enum profile_samples {
 	PROFILE_UNDECIDED,       /* none has come yet */
 	PROFILE_UNUSED,          /* nothing: the file has CPU samples */
 	PROFILE_BY_CLOCKS,       /* CPU time, by the threads' clocks beside them */
-	PROFILE_THREAD_TIME,     /* the time to their thread's next sample */
+	PROFILE_THREAD_TIME,     /* the time to their thread's next sample; of the last one, which has no successor, the median of these times */
 };
 
 /* A thread's last sample, without clocks. */
 struct profile_latest {
 	uint64_t time_ns;        /* 0: none yet */
 	uint32_t stack;
+};
+
+/* Times of about one size: four sizes to each power of two. */
+#define PROFILE_INTERVALS 256u
+struct profile_interval {
+	uint64_t sum_ns;
+	uint64_t count;
 };
 
 struct profile {
@@ -76,6 +83,7 @@ struct profile {
 	struct clock_join join;
 	uint64_t settled_ns;
 	VEC(struct profile_latest) latest; /* by thread */
+	struct profile_interval intervals[PROFILE_INTERVALS]; /* times between samples, by size */
 	uint64_t first_ns;                 /* of the samples; UINT64_MAX when there are none */
 	uint64_t last_ns;
 	VEC(uint64_t) by_schema;           /* events of the whole recording that are no samples, by schema */

@@ -169,7 +169,9 @@ static void test_runtime_samples_alone(void **state)
 	runtime_samples(&f, "", false);
 	assert_int_equal(f.report.weighing, REPORT_THREAD_TIME);
 	assert_true(f.report.busy < 0);
-	assert_int_equal(f.report.cpu_ns, 4000000000u); /* two threads, two seconds */
+	/* Two threads, two seconds, and 2 ms for the last sample of each, as between all others. */
+	assert_int_equal(f.report.cpu_ns, 4004000000u);
+	assert_int_equal(f.report.samples, 2002);
 	end(&f);
 }
 
