@@ -85,50 +85,18 @@ static const struct {
 	[KIND_ALL] = { "a", NULL, { "#e9ecef", "#e9ecef", "#e9ecef" }, { "#2c3138", "#2c3138", "#2c3138" } },
 };
 
-/* Where the arguments begin; what opens with "(" is a kind of stub and has none. */
-static uint32_t head_length(const char *text, uint32_t len)
-{
-	uint32_t depth = 0;
-
-	if (!len || text[0] == '(')
-		return len;
-	for (uint32_t i = 1; i < len; i++) {
-		if (text[i] == '<')
-			depth++;
-		else if (text[i] == '>' && depth)
-			depth--;
-		else if (text[i] == '(' && !depth)
-			return i;
-	}
-	return len;
-}
-
-/* The shorter forms of a name: behind the last separator, and behind the one before it. Generic arguments hold none that count. */
+/* The shorter forms of a name; those of processes and of the kernel have none. */
 static void split_label(struct label *label, const char *text)
 {
-	bool managed = label->kind == FUNCTION_JIT || label->kind == FUNCTION_READYTORUN;
-	uint32_t depth = 0;
+	struct name_parts parts;
 
-	label->head_len = label->kind == KIND_PROCESS ? label->len : head_length(text, label->len);
-	if (text[0] == '(' || label->kind == FUNCTION_KERNEL || label->kind >= KIND_PROCESS)
+	label->head_len = label->len;
+	if (label->kind == KIND_PROCESS)
 		return;
-	for (uint32_t i = 0; i + 1 < label->head_len; i++) {
-		uint32_t next = 0;
-		if (text[i] == '<')
-			depth++;
-		else if (text[i] == '>' && depth)
-			depth--;
-		else if (depth)
-			continue;
-		else if (text[i] == ':' && text[i + 1] == ':')
-			next = i + 2;
-		else if (managed && text[i] == '.' && i && text[i - 1] != '.')
-			next = i + 1;
-		if (!next || next >= label->head_len)
-			continue;
-		label->type_at = label->method_at;
-		label->method_at = next;
-	}
+	label_split(text, label->len, label->kind, &parts);
+	label->head_len = (uint32_t)parts.head_len;
+	label->type_at = (uint32_t)parts.type_at;
+	label->method_at = (uint32_t)parts.method_at;
 }
 
 static uint32_t add_label(struct picture *p, const struct call_node *node)

@@ -155,3 +155,51 @@ const char *label_weight(const struct report *report)
 {
 	return report->weighing == REPORT_THREAD_TIME ? "thread" : "CPU";
 }
+
+/* Where the arguments begin; what opens with "(" is a kind of stub and has none. */
+static size_t head_length(const char *text, size_t len)
+{
+	size_t depth = 0;
+
+	if (!len || text[0] == '(')
+		return len;
+	for (size_t i = 1; i < len; i++) {
+		if (text[i] == '<')
+			depth++;
+		else if (text[i] == '>' && depth)
+			depth--;
+		else if (text[i] == '(' && !depth)
+			return i;
+	}
+	return len;
+}
+
+/* Behind the last separator, and behind the one before it. Generic arguments hold none that count. */
+void label_split(const char *text, size_t len, uint8_t function_kind, struct name_parts *ret_parts)
+{
+	bool managed = function_kind == FUNCTION_JIT || function_kind == FUNCTION_READYTORUN;
+	struct name_parts parts = { .head_len = head_length(text, len) };
+	size_t depth = 0;
+
+	*ret_parts = parts;
+	if (!len || text[0] == '(' || function_kind == FUNCTION_KERNEL || function_kind >= FUNCTION_KIND_COUNT)
+		return;
+	for (size_t i = 0; i + 1 < parts.head_len; i++) {
+		size_t next = 0;
+		if (text[i] == '<')
+			depth++;
+		else if (text[i] == '>' && depth)
+			depth--;
+		else if (depth)
+			continue;
+		else if (text[i] == ':' && text[i + 1] == ':')
+			next = i + 2;
+		else if (managed && text[i] == '.' && i && text[i - 1] != '.')
+			next = i + 1;
+		if (!next || next >= parts.head_len)
+			continue;
+		parts.type_at = parts.method_at;
+		parts.method_at = next;
+	}
+	*ret_parts = parts;
+}

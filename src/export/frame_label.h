@@ -4,6 +4,7 @@
 #ifndef SPOOR_EXPORT_FRAME_LABEL_H
 #define SPOOR_EXPORT_FRAME_LABEL_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct bytes;
@@ -31,6 +32,15 @@ void label_utc(struct bytes *out, const struct report *report);
 
 /* "nothing lost", or "1,204 of 96,332 samples lost (1.2 %, CPU 1, 8.2 to 8.9 s); ...". */
 void label_loss(struct bytes *out, const struct report *report);
+
+/* Where the shorter forms of a function's name begin and end: Type.Method is text[type_at..head_len), Method text[method_at..head_len). */
+struct name_parts {
+	size_t head_len;       /* without arguments */
+	size_t type_at;
+	size_t method_at;
+};
+
+void label_split(const char *text, size_t len, uint8_t function_kind, struct name_parts *ret_parts);
 
 /* The module of frames that have no name, as a person would call it. */
 const char *label_unnamed(const struct trace *trace, uint32_t module, uint8_t function_kind);

@@ -35,7 +35,7 @@
 #define BRANCHES_MAX        100u  /* nested ones */
 #define NAME_COLUMNS_MIN    20u
 #define GROUP_COLUMNS_MIN   8u
-#define MODULE_PART         4u    /* of the terminal's width, where there is too little room for all */
+#define MODULE_PART         5u    /* of the terminal's width, where there is too little room for all */
 #define TIERS_COLUMNS       14u   /* in that case: "tier 1 OSR +2" */
 #define UNNAMED_MAX         3u
 #define CONTAINER_COLUMNS   12u   /* of an id: what people know it by */
@@ -595,6 +595,28 @@ static void measure(struct page *page, uint32_t function_index, uint32_t tiers, 
 		widths->tiers = cell_columns(page);
 }
 
+/* In the cell, the longest form of the function's name that fits: as in a flame graph arguments go first, then the namespace, then the type. */
+static void shorten_cell(struct page *page, uint8_t function_kind, size_t columns)
+{
+	const char *text = (const char *)page->cell.data;
+	struct name_parts parts;
+
+	if (!page->options->columns || cell_columns(page) <= columns)
+		return;
+	label_split(text, page->cell.len, function_kind, &parts);
+	const size_t begins[] = { 0, parts.type_at, parts.method_at };
+
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
+		size_t len = parts.head_len - begins[i];
+		bool last = i + 1 == sizeof(begins) / sizeof(begins[0]);
+		if (!last && text_columns(text + begins[i], len) > columns)
+			continue;
+		memmove(page->cell.data, page->cell.data + begins[i], len);
+		page->cell.len = len;
+		return;
+	}
+}
+
 /* Name, module and tiers, and the end of the line. */
 static void add_function(struct page *page, uint32_t function_index, uint32_t tiers, size_t name_columns,
 	const struct widths *widths)
@@ -602,6 +624,7 @@ static void add_function(struct page *page, uint32_t function_index, uint32_t ti
 	const struct function *function = &page->report->names->functions.items[function_index];
 
 	set_cell(page, function->name);
+	shorten_cell(page, function->named ? function->kind : (uint8_t)FUNCTION_UNKNOWN, name_columns);
 	paint(page, kind_color(function->kind));
 	add_cell(page, name_columns, !function->module && !tiers);
 	if (page->options->color && *kind_color(function->kind))

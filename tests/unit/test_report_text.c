@@ -244,6 +244,31 @@ static void test_repeated_notices(void **state)
 	end(&f);
 }
 
+/* On a narrow terminal a method loses its arguments, then its namespace, before anything is cut out of its name. */
+static void test_narrow_names(void **state)
+{
+	struct report_text_options options = { .columns = 60 };
+	struct fixture f = { 0 };
+
+	(void)state;
+	sample_trace(&f.trace);
+	f.profile.trace = &f.trace;
+	sample_code(&f.trace, trace_find_process(&f.trace, 4711), JIT + 0x1000,
+		"void [Shop] Shop.Orders.Pricing.Calculation.PriceList::Recompute(int32,int32)[OptimizedTier1]", UINT32_MAX, CODE_JIT, TIER_1);
+	sample_add(&f.profile, 4711, 4711, 0, 2, STACK(JIT + 0x1008, LIBC + 8));
+	assert_int_equal(symbolmap_init(&f.names, &f.trace, METHOD_NAME_SHORT), 0);
+	assert_int_equal(profile_name(&f.profile, &f.names), 0);
+	assert_int_equal(recording_describe(&f.report, &f.trace, &f.names, &f.profile), 0);
+	assert_int_equal(top_count(&f.report, &f.profile, &f.names, TOP_SELF), 0);
+	report_text(&f.report, NULL, &options, &f.out);
+	assert_non_null(strstr(bytes_z(&f.out), "  PriceList.Recompute  "));
+	bytes_reset(&f.out);
+	options.columns = 120;
+	report_text(&f.report, NULL, &options, &f.out);
+	assert_non_null(strstr(bytes_z(&f.out), "  Calculation.PriceList.Recompute(int, int)  "));
+	end(&f);
+}
+
 /* perf's keys: one table over all processes. */
 static void test_groups(void **state)
 {
@@ -478,6 +503,7 @@ int main(void)
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_columns),
 		cmocka_unit_test(test_repeated_notices),
+		cmocka_unit_test(test_narrow_names),
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_tree),
 		cmocka_unit_test(test_empty),
