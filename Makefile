@@ -6,6 +6,9 @@ all: build/spoor
 build/spoor: FORCE
 	@[ -e build/build.ninja ] || cmake --preset dev >/dev/null
 	@ninja -C build --quiet
+	@echo "built  $(CURDIR)/build/spoor"
+	@echo "       $(CURDIR)/build/libspoor.so and libspoor.a, the library"
+	@echo "next   build/spoor doctor"
 
 test: all
 	ctest --test-dir build --output-on-failure -j2

@@ -1,0 +1,35 @@
+#!/bin/sh
+# The web API that the demo shows, under its load: the function that burns is the first of its process, in the report and in the flame graph. Of its own
+# samples only, so that what else runs on the machine does not count.
+. "$(dirname "$(realpath "$0")")/prelude"
+top=$(realpath "$here/../..")
+built=$(dirname "$spoor")/tests/webapi
+load=$(dirname "$spoor")/examples/load
+[ -x "$load" ] || skip "the examples are not built"
+sh -n "$top/demo" || fail "the demo is no shell script"
+why=$("$top/scripts/build-webapi" "$built" 2>err) || {
+	[ $? != 77 ] || skip "$why"
+	fail "the web API could not be built"
+}
+start shop dotnet "$built/bin/webapi/release/Shop.dll" "$scratch/port" >shop.out 2>&1
+for i in 1 2 3 4 5 6; do
+	! until_true test -s port || break
+done
+[ -s port ] || fail "the web API does not start: $(head -n 3 shop.out)"
+"$load" "$(cat port)" 1 /cpu /wait /alloc /throw >load.out || fail "the web API does not answer on every route: $(cat load.out)"
+start clients "$load" "$(cat port)" 100 /cpu=1 /wait=4 /alloc=1 /throw=1 >/dev/null
+
+# A busy machine gives it less time: until there are enough samples to tell.
+for seconds in 2 5 10 20; do
+	code_of "$spoor" record -p "$shop" -F 499 --duration ${seconds}s -o shop.nettrace
+	expect_code 0 "record of the web API"
+	cp err record.err
+	folded shop.nettrace folds
+	[ "$(frames folds '.')" -lt 200 ] || break
+done
+paste_next record.err
+code_of "$spoor" report shop.nettrace
+awk '/^ +self +total/ { getline; print; exit }' out >first
+has first 'Pricing\.Burn\(TimeSpan\) +Shop'
+burning=$(frames folds 'Pricing\.Burn')
+[ $((burning * 3)) -ge "$(frames folds '.')" ] || fail "$burning of $(frames folds '.') samples are in what burns"
