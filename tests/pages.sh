@@ -40,8 +40,66 @@ while read -r word; do
 	wrong "$word has two meanings: $(grep -- " $word " "$scratch/words" | awk '{ print $2, $3, $4, $5 }' | tr '\n' ';')"
 done <"$scratch/doubtful"
 
+# see_also PAGE: the pages that its SEE ALSO names.
+see_also() {
+	awk '/^\.Sh/ { also = $0 ~ /SEE ALSO/ } also && $1 == ".Xr" { print $2 }' "$1"
+}
+
+# The overview leads to every verb and to the library, and every verb back to the overview; no reference to a page of ours that is not there.
+see_also "$top/docs/man/spoor.1" >"$scratch/also"
+for page in "$top"/docs/man/*.[17]; do
+	name=$(basename "${page%.[17]}")
+	[ "$name" = spoor ] || grep -qx "$name" "$scratch/also" || wrong "SEE ALSO of spoor.1 does not name $name"
+	[ "$name" = spoor ] || see_also "$page" | grep -qx spoor || wrong "SEE ALSO of $name does not name spoor"
+	for named in $(awk '$1 == ".Xr" || $2 == "Xr" { sub(/.*Xr /, ""); print $1 }' "$page" | grep spoor); do
+		[ -e "$top/docs/man/$named.1" ] || [ -e "$top/docs/man/$named.7" ] || wrong "$name names a page $named, which is not there"
+	done
+done
+
+# The README names every verb that looks at a process, with a command to paste.
+for verb in record report flame events ps trace counters heap stacks recover doctor; do
+	grep -q "spoor $verb" "$top/README.md" || wrong "README.md does not name $verb"
+done
+for verb in counters heap stacks; do
+	grep -qE "spoor $verb -p [0-9]+" "$top/README.md" || wrong "README.md has no example of $verb"
+done
+
+# The rendered page, a paragraph at a time: quotes are not nested, brackets pair, no blank before a closing one. `.Pq Dq a , Dq b` nests quotes, for one.
+cat >"$scratch/pairs.awk" <<'AWK'
+function check(   i, c, want, open) {
+	open = ""
+	for (i = 1; i <= length(text); i++) {
+		c = substr(text, i, 1)
+		if (c == "(" || c == "[" || c == "{")
+			open = open c
+		if (c != ")" && c != "]" && c != "}")
+			continue
+		want = c == ")" ? "(" : c == "]" ? "[" : "{"
+		if (substr(open, length(open)) != want) {
+			print name ": stray " c ":" text
+			break
+		}
+		open = substr(open, 1, length(open) - 1)
+	}
+	if (open != "")
+		print name ": stray " open ":" text
+	if (text ~ /<<[^>]*<<|<‘[^’]*<‘/)
+		print name ": nested quotes:" text
+	if (text ~ /[^ ] [)\]]|[(\[] [^ ]/)
+		print name ": a blank inside brackets:" text
+	text = ""
+}
+/^[ \t]*$/ { check(); next }
+{ gsub(/“/, "<<"); gsub(/”/, ">>"); gsub(/‘/, "<‘"); text = text " " $0 }
+END { check() }
+AWK
+
 if command -v mandoc >/dev/null; then
 	mandoc -T lint -W warning "$top"/docs/man/*.[17] || wrong "mandoc finds fault with a page"
+	for page in "$top"/docs/man/*.[17]; do
+		mandoc -T utf8 "$page" | sed 's/.\x08//g' | LC_ALL=C awk -v name="${page##*/}" -f "$scratch/pairs.awk" >"$scratch/odd"
+		[ ! -s "$scratch/odd" ] || wrong "$(cat "$scratch/odd")"
+	done
 else
 	echo "skipped: the pages are not linted, mandoc is not installed"
 fi
