@@ -45,7 +45,7 @@ see_also() {
 	awk '/^\.Sh/ { also = $0 ~ /SEE ALSO/ } also && $1 == ".Xr" { print $2 }' "$1"
 }
 
-# The overview leads to every verb and to the library, and every verb back to the overview; no reference to a page of ours that is not there.
+# The overview leads to every verb and to the library, and every verb back to the overview; references to spoor pages lead to pages that exist.
 see_also "$top/docs/man/spoor.1" >"$scratch/also"
 for page in "$top"/docs/man/*.[17]; do
 	name=$(basename "${page%.[17]}")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The web API that the demo shows, under its load: the function that burns is the first of its process, in the report and in the flame graph. Of its own
-# samples only, so that what else runs on the machine does not count.
+# The web API that the demo shows, under its load: the function that burns is the first of its process, in the report and in the flame graph. Only the
+# samples of that process count, because the machine may be busy.
 . "$(dirname "$(realpath "$0")")/prelude"
 top=$(realpath "$here/../..")
 built=$(dirname "$spoor")/tests/webapi
