@@ -26,7 +26,13 @@ _spoor()
 		return
 		;;
 	PID)
-		mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$current")
+		# These verbs take .NET processes only, the others any.
+		case $verb in
+		trace | counters | stacks | heap | dump | env | perfmap)
+			mapfile -t COMPREPLY < <(compgen -W "$("$spoor" ps 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$current")
+			;;
+		*) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$current") ;;
+		esac
 		return
 		;;
 	*'|'*)

@@ -24,6 +24,9 @@ expect spoor hel help
 expect spoor --v --version
 expect 'spoor help' --comp --completion
 expect 'spoor help' hel help
+# A shell is no .NET process: trace does not offer it, record does.
+expect 'spoor record -p' $$ $$
+expect 'spoor trace -p' $$ ''
 for verb in $(spoor help --completion | awk '$1 == "verb" { print $2 }'); do
 	expect spoor "$verb" "$verb"
 	for option in $(spoor help --completion | awk -v verb="$verb" '$1 == "option" && $2 == verb { print $3 }'); do

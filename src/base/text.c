@@ -295,6 +295,12 @@ void text_add_count(struct bytes *out, uint64_t count)
 	}
 }
 
+void text_add_things(struct bytes *out, uint64_t count, const char *one, const char *many)
+{
+	text_add_count(out, count);
+	bytes_printf(out, " %s", count == 1 ? one : many);
+}
+
 #define WHOLE_MAX 9007199254740992.0 /* 2^53: whole numbers up to it are exact */
 
 /* False: the value needs digits of its type. */

@@ -54,6 +54,9 @@ void text_add_duration(struct bytes *out, double seconds);
 void text_add_size(struct bytes *out, uint64_t size_bytes);
 void text_add_count(struct bytes *out, uint64_t count);
 
+/* "1 event", "1,204 events". */
+void text_add_things(struct bytes *out, uint64_t count, const char *one, const char *many);
+
 /*
  * The shortest decimal text that reads back as the same number; a whole number below 2^53 has no exponent. NaN, Infinity and -Infinity where it is not
  * finite. Of a float, the shortest text that reads back as that float: 0.1, not 0.10000000149011612.

@@ -315,8 +315,8 @@ static int tell_ends(const struct show *show)
 		struct counting_process process;
 		counting_process(show->counting, i, &process);
 		if (process.lost && !show->values->quiet)
-			words_say("%s (%u): %llu events were lost on the way", process.name, process.pid,
-				(unsigned long long)process.lost);
+			words_say("%s (%u): %llu %s lost on the way", process.name, process.pid, (unsigned long long)process.lost,
+				process.lost == 1 ? "event was" : "events were");
 		if (process.state != COUNTING_FAILED && !process.intervals && !show->values->list && !show->values->quiet &&
 			!show->missing_count)
 			words_say("no counters of %s (%u): the end came before its first interval was over", process.name,

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/json.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "cli/selection.h"
 #include "cli/target_options.h"
@@ -33,31 +34,70 @@ const struct option env_options[] = {
 /* One process's variables, on their way out. */
 struct listing {
 	const struct arguments *wanted; /* names or patterns; none: all */
+	VEC(struct nearest) missing;    /* of those that no variable has been found for so far, in the same order; `wanted` is NULL for a found one */
 	VEC(char *) variables;          /* "NAME=value", owned */
 };
 
-static bool is_wanted(const struct arguments *wanted, const char *variable)
+static bool listing_begin(struct listing *listing)
+{
+	for (uint32_t i = 0; i < listing->wanted->words.count; i++) {
+		const struct nearest near = { .wanted = listing->wanted->words.items[i] };
+		if (!vec_add(&listing->missing, near))
+			return false;
+	}
+	return true;
+}
+
+static bool is_wanted(struct listing *listing, const char *variable)
 {
 	char name[256];
 	size_t len = strcspn(variable, "=");
 
-	if (!wanted->words.count)
+	bool wanted = !listing->wanted->words.count;
+
+	if (wanted)
 		return true;
 	if (len >= sizeof(name))
 		return false;
 	memcpy(name, variable, len);
 	name[len] = '\0';
-	for (uint32_t i = 0; i < wanted->words.count; i++)
-		if (text_glob(wanted->words.items[i], name))
-			return true;
-	return false;
+	for (uint32_t i = 0; i < listing->missing.count; i++) {
+		struct nearest *near = &listing->missing.items[i];
+		if (text_glob(listing->wanted->words.items[i], name)) {
+			near->wanted = NULL;
+			wanted = true;
+		} else if (near->wanted) {
+			nearest_offer(near, name);
+		}
+	}
+	return wanted;
+}
+
+/* EXIT_FAILED when a requested variable is not set. */
+static int say_missing(const struct listing *listing, const struct target *target)
+{
+	int code = EXIT_DONE;
+
+	for (uint32_t i = 0; i < listing->missing.count; i++) {
+		const struct nearest *near = &listing->missing.items[i];
+		struct bytes names = { 0 };
+		if (!near->wanted)
+			continue;
+		if (nearest_add(near, &names))
+			words_say("%s (%u) has no variable '%s'; did you mean %s?", target->name, target->pid, near->wanted, bytes_z(&names));
+		else
+			words_say("%s (%u) has no variable '%s'", target->name, target->pid, near->wanted);
+		bytes_done(&names);
+		code = EXIT_FAILED;
+	}
+	return code;
 }
 
 static int keep(void *user, const char *variable)
 {
 	struct listing *listing = user;
 
-	if (!is_wanted(listing->wanted, variable))
+	if (!is_wanted(listing, variable))
 		return 0;
 	char *copy = strdup(variable);
 	if (copy && vec_add(&listing->variables, copy))
@@ -76,6 +116,7 @@ static void listing_done(struct listing *listing)
 	for (uint32_t i = 0; i < listing->variables.count; i++)
 		free(listing->variables.items[i]);
 	vec_done(&listing->variables);
+	vec_done(&listing->missing);
 }
 
 static int read_environment(const struct target *target, struct listing *listing, struct diag *diag)
@@ -140,14 +181,20 @@ static int list(const struct env_values *values, const struct arguments *args, c
 		const struct target *target = &targets->list.items[i];
 		struct listing listing = { .wanted = args };
 		struct diag diag = { 0 };
-		if (read_environment(target, &listing, &diag) < 0) {
+		if (!listing_begin(&listing))
+			diag_set(&diag, -ENOMEM, "cannot list the environment: %m");
+		if (diag.error || read_environment(target, &listing, &diag) < 0) {
 			int each = words_fail(&diag);
 			code = code ? code : each;
-		} else if (values->json) {
-			add_json(&json, &listing, target);
-		} else {
-			add_lines(&listing, target, targets->list.count > 1, &out);
+			listing_done(&listing);
+			continue;
 		}
+		int each = say_missing(&listing, target);
+		code = code ? code : each;
+		if (values->json)
+			add_json(&json, &listing, target);
+		else
+			add_lines(&listing, target, targets->list.count > 1, &out);
 		listing_done(&listing);
 	}
 	if (values->json) {

@@ -254,8 +254,7 @@ static void say_lost(const struct events_run *run, uint64_t by_sequence)
 		bytes_printf(&text, " %s", run->lost[i].words);
 	}
 	if (!run->lost_kinds && by_sequence) {
-		text_add_count(&text, by_sequence);
-		bytes_text(&text, " events, by their sequence numbers");
+		text_add_things(&text, by_sequence, "event, by its sequence number", "events, by their sequence numbers");
 	}
 	if (text.len)
 		words_say("Lost: %s", bytes_z(&text));
@@ -338,12 +337,23 @@ static int on_event(void *context, const struct event *event, uint32_t code_epoc
 	return run->done ? -ECANCELED : 0;
 }
 
+static void add_number(struct bytes *out, uint64_t number, int columns)
+{
+	struct bytes cell = { 0 };
+
+	text_add_count(&cell, number);
+	bytes_printf(out, "%*s  ", columns, bytes_z(&cell));
+	out->failed |= cell.failed;
+	bytes_done(&cell);
+}
+
 static void add_row(struct bytes *out, const struct event_counts *counts, const struct event_count *row, int width)
 {
 	char name[256];
 	size_t len;
 
-	bytes_printf(out, "%12" PRIu64 "  %14" PRIu64 "  ", row->count, row->size_bytes);
+	add_number(out, row->count, 12);
+	add_number(out, row->size_bytes, 14);
 	if (!row->name) {
 		bytes_text(out, "others, of too many names\n");
 		return;

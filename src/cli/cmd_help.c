@@ -62,11 +62,7 @@ int cmd_help(const struct verb *self, int argc, char **argv)
 	if (arguments.words.count > 1) {
 		code = options_misused(self, "spoor help takes one verb");
 	} else if (arguments.words.count && !about) {
-		const struct verb *nearest = verb_nearest(arguments.words.items[0]);
-		code = nearest ? options_misused(self, "there is no verb '%s'; did you mean '%s'?",
-					 arguments.words.items[0], nearest->name)
-			       : options_misused(
-					 self, "there is no verb '%s'", arguments.words.items[0]);
+		code = verb_say_unknown(arguments.words.items[0]);
 	} else {
 		if (values.completion)
 			print_completion();

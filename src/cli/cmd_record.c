@@ -390,8 +390,7 @@ static void say_progress(struct recording_run *run)
 	bytes_text(&line, "\r  ");
 	add_elapsed(&line, live_now_ns() - counts.begin_ns);
 	bytes_text(&line, "  ");
-	text_add_count(&line, counts.samples);
-	bytes_text(&line, " samples  ");
+	text_add_things(&line, counts.samples, "sample  ", "samples  ");
 	text_add_count(&line, counts.lost);
 	bytes_text(&line, " lost  ");
 	text_add_size(&line, counts.bytes);
@@ -427,8 +426,7 @@ static void say_names(const struct live_counts *counts, struct bytes *out)
 		return;
 	bytes_printf(out, "names      %.1f %% of ",
 		100.0 * (double)(counts->frames - unnamed) / (double)counts->frames);
-	text_add_count(out, counts->frames);
-	bytes_text(out, " frames");
+	text_add_things(out, counts->frames, "frame", "frames");
 	for (int i = 0; i < UNNAMED_CAUSE_COUNT; i++) {
 		double percent = 100.0 * (double)counts->unnamed[i] / (double)counts->frames;
 		if (!counts->unnamed[i])
@@ -458,12 +456,10 @@ static void say_end(struct recording_run *run)
 	bytes_text(&text, "  ");
 	text_add_size(&text, counts.bytes);
 	bytes_text(&text, ", ");
-	text_add_count(&text, counts.samples);
-	bytes_text(&text, " samples");
+	text_add_things(&text, counts.samples, "sample", "samples");
 	if (counts.events) {
 		bytes_text(&text, " and ");
-		text_add_count(&text, counts.events);
-		bytes_text(&text, " .NET events");
+		text_add_things(&text, counts.events, ".NET event", ".NET events");
 	}
 	bytes_text(&text, " in ");
 	text_add_duration(&text, (double)(counts.end_ns - counts.begin_ns) / 1e9);

@@ -411,8 +411,7 @@ static void add_counts(
 	struct bytes *line, const struct trace_run *run, const struct tracing_counts *counts)
 {
 	if (!run->values->raw) {
-		text_add_count(line, counts->events);
-		bytes_text(line, " events  ");
+		text_add_things(line, counts->events, "event  ", "events  ");
 		text_add_count(line, counts->lost);
 		bytes_text(line, " lost  ");
 	}
@@ -550,8 +549,7 @@ static void say_end(struct trace_run *run, uint32_t traced)
 		bytes_text(&text, ", ");
 	}
 	if (!run->values->raw) {
-		text_add_count(&text, counts.events);
-		bytes_text(&text, " events of ");
+		text_add_things(&text, counts.events, "event of ", "events of ");
 	}
 	bytes_printf(&text, "%u process%s in ", traced, traced == 1 ? "" : "es");
 	text_add_duration(&text, (double)(counts.end_ns - counts.first_open_ns) / 1e9);

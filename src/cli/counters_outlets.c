@@ -383,8 +383,9 @@ static void finish_push(struct counters_outlets *o, struct counting_push *to, co
 		counting_push_advance(to, clock_ns(CLOCK_MONOTONIC));
 	}
 	if (counting_push_dropped(to)) {
-		(void)snprintf(sentence, sizeof(sentence), "%llu lines for %s at %s were dropped: it was away for too long",
-			(unsigned long long)counting_push_dropped(to), what, counting_push_address(to));
+		(void)snprintf(sentence, sizeof(sentence), "%llu %s for %s at %s dropped: it was away for too long",
+			(unsigned long long)counting_push_dropped(to), counting_push_dropped(to) == 1 ? "line" : "lines", what,
+			counting_push_address(to));
 		counters_outlets_say(o, sentence);
 	} else if (!counting_push_is_empty(to)) {
 		(void)snprintf(sentence, sizeof(sentence), "the last lines did not get to %s at %s", what,
@@ -403,7 +404,8 @@ void counters_outlets_close(struct counters_outlets *o)
 	}
 	output_queue_close(&o->out, CLOSE_WAIT_MS);
 	if (o->out.refused && !o->options.quiet)
-		words_say("%llu intervals were not printed: nobody took them", (unsigned long long)o->out.refused);
+		words_say("%llu %s not printed: the reader did not take them", (unsigned long long)o->out.refused,
+			o->out.refused == 1 ? "interval was" : "intervals were");
 	if (o->graphite)
 		finish_push(o, o->graphite, "graphite");
 	if (o->statsd)

@@ -10,18 +10,6 @@
 #include "cli/words.h"
 #include "machine/rights.h"
 
-static int unknown_verb(const char *name)
-{
-	const struct verb *nearest = verb_nearest(name);
-
-	if (nearest)
-		words_say("there is no verb '%s'; did you mean '%s'?", name, nearest->name);
-	else
-		words_say("there is no verb '%s'", name);
-	words_say("spoor help lists what there is.");
-	return EXIT_MISUSED;
-}
-
 static int unknown_option(const char *text)
 {
 	if (option_is_near(text + strspn(text, "-"), "version"))
@@ -61,5 +49,5 @@ int main(int argc, char **argv)
 		return unknown_option(name);
 	const struct verb *verb = verb_find(name);
 
-	return verb ? verb->run(verb, argc - 1, argv + 1) : unknown_verb(name);
+	return verb ? verb->run(verb, argc - 1, argv + 1) : verb_say_unknown(name);
 }

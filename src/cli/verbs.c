@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/words.h"
 
 const struct verb verbs[] = {
 	{ "ps", cmd_ps, "[options]", "the .NET processes here: which runtime, whose, and whether they can be asked", ps_options, false },
@@ -55,4 +56,30 @@ const struct verb *verb_nearest(const char *name)
 		least = distance;
 	}
 	return nearest;
+}
+
+/* What other tools call it. */
+static const char *known_elsewhere(const char *name)
+{
+	static const char *const words[][2] = { { "collect", "trace" }, { "monitor", "counters" }, { "stat", "counters" },
+		{ "gcdump", "heap" }, { "script", "events" }, { "top", "report" }, { "annotate", "report" }, { "list", "ps" },
+		{ "check", "doctor" }, { "bt", "stacks" }, { "flamegraph", "flame" } };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(words[i][0], name) == 0)
+			return words[i][1];
+	return NULL;
+}
+
+int verb_say_unknown(const char *name)
+{
+	const struct verb *nearest = verb_nearest(name);
+	const char *known = known_elsewhere(name);
+
+	if (known || nearest)
+		words_say("there is no verb '%s'; did you mean '%s'?", name, known ? known : nearest->name);
+	else
+		words_say("there is no verb '%s'", name);
+	words_say("spoor help lists what there is.");
+	return EXIT_MISUSED;
 }

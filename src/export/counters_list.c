@@ -137,7 +137,9 @@ void counters_list_text(const struct counters_offer *offer, struct bytes *out)
 		bytes_text(out, ", .NET ");
 		text_add_safe(out, offer->runtime, strlen(offer->runtime));
 	}
-	bytes_printf(out, ": %u instruments of Meters, %u EventCounters\n", instruments, entries.list.count - instruments);
+	bytes_text(out, ": ");
+	text_add_things(out, instruments, "instrument of Meters, ", "instruments of Meters, ");
+	text_add_things(out, entries.list.count - instruments, "EventCounter\n", "EventCounters\n");
 	const struct widths w = measure(&entries);
 
 	for (uint32_t i = 0; i < entries.list.count; i++) {

@@ -425,9 +425,11 @@ static void draw_rest(struct screen_text *s, uint32_t above, uint32_t below, siz
 	struct bytes text = { 0 };
 
 	if (above || below)
-		bytes_printf(&text, "%u rows above, %u below: arrows up and down. ", above, below);
+		text_add_things(&text, above, "row", "rows");
+	if (above || below)
+		bytes_printf(&text, " above, %u below: arrows up and down. ", below);
 	if (hidden)
-		bytes_printf(&text, "%zu more processes: arrows left and right.", hidden);
+		text_add_things(&text, hidden, "more process: arrows left and right.", "more processes: arrows left and right.");
 	add_line(s, &text, "\x1b[2m");
 	bytes_done(&text);
 }

@@ -647,7 +647,7 @@ static bool walk_gc_dynamic(struct walk *walk, struct gc_dynamic *dynamic)
 	if (r == 0 && dynamic->rest && walk->json)
 		json_u64(walk->json, "more_bytes", dynamic->rest);
 	else if (r == 0 && dynamic->rest && !walk->wanted)
-		bytes_printf(walk->out, " (%zu more bytes)", dynamic->rest);
+		bytes_printf(walk->out, " (%zu more byte%s)", dynamic->rest, dynamic->rest == 1 ? "" : "s");
 	return r == 0;
 }
 
@@ -702,7 +702,7 @@ static bool walk_event(struct walk *walk, const struct event *event)
 	if (walk->json)
 		show_bytes(walk, "payload", event->payload, event->payload_size);
 	else if (event->payload_size && !walk->wanted)
-		bytes_printf(walk->out, "(%u bytes)", event->payload_size);
+		bytes_printf(walk->out, "(%u byte%s)", event->payload_size, event->payload_size == 1 ? "" : "s");
 	return true;
 }
 

@@ -38,6 +38,13 @@ static void add_module(struct bytes *out, const struct heap_graph *graph, uint32
 	text_add_safe(out, path, strlen(path));
 }
 
+static void add_more(struct bytes *out, const char *before, uint32_t count, const char *one, const char *many)
+{
+	bytes_printf(out, "%s\xe2\x80\xa6 ", before);
+	text_add_things(out, count, one, many);
+	bytes_text(out, "\n");
+}
+
 /* Right-aligned in `columns`. */
 static void add_right(struct bytes *out, struct bytes *cell, size_t columns)
 {
@@ -165,7 +172,7 @@ static void add_types(const struct heap_report *report, const struct heap_text_o
 		add_right(out, &cell, 8);
 		text_add_count(&cell, rest_count);
 		add_right(out, &cell, 12);
-		bytes_printf(out, "                     \xe2\x80\xa6 %u more types\n", report->types.count - shown);
+		add_more(out, "                     ", report->types.count - shown, "more type", "more types");
 	}
 	bytes_done(&cell);
 }
@@ -190,7 +197,7 @@ static void add_paths(const struct heap_report *report, const struct heap_text_o
 		}
 	}
 	if (report->paths.count > limit)
-		bytes_printf(out, "\n\xe2\x80\xa6 %u more ways\n", report->paths.count - limit);
+		add_more(out, "\n", report->paths.count - limit, "more way", "more ways");
 }
 
 static void add_next(const struct heap_report *report, const struct heap_text_options *options, struct bytes *out)
@@ -279,7 +286,7 @@ void heap_diff_text(const struct heap_report *report, const struct heap_report *
 		bytes_text(out, "\n");
 	}
 	if (report->diff.count > limit)
-		bytes_printf(out, "                       \xe2\x80\xa6 %u more types\n", report->diff.count - limit);
+		add_more(out, "                       ", report->diff.count - limit, "more type", "more types");
 	if (!report->diff.count)
 		bytes_text(out, "no type has more or fewer objects\n");
 	bytes_done(&cell);

@@ -91,10 +91,14 @@ static void add_trust(const struct thread_dump *dump, struct bytes *out)
 		add_safe(out, dump, dump->unsampled_reason);
 		bytes_text(out, "\n");
 	}
-	if (dump->lost_events)
-		bytes_printf(out, "%" PRIu64 " events lost on the way\n", dump->lost_events);
-	if (dump->unnamed)
-		bytes_printf(out, "%" PRIu32 " managed frames without a name\n", dump->unnamed);
+	if (dump->lost_events) {
+		text_add_things(out, dump->lost_events, "event", "events");
+		bytes_text(out, " lost on the way\n");
+	}
+	if (dump->unnamed) {
+		text_add_things(out, dump->unnamed, "managed frame", "managed frames");
+		bytes_text(out, " without a name\n");
+	}
 	if (!dump->native)
 		bytes_text(out, "no native frames and no system calls: that needs the right to trace it; use sudo\n");
 	if (out->len == before) {

@@ -240,6 +240,6 @@ bool gc_dynamic_line(struct gc_dynamic *event, struct bytes *out)
 		gc_dynamic_value(&field, out);
 	}
 	if (r == 0 && event->rest)
-		bytes_printf(out, " (%zu more bytes)", event->rest);
+		bytes_printf(out, " (%zu more byte%s)", event->rest, event->rest == 1 ? "" : "s");
 	return r == 0;
 }

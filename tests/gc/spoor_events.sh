@@ -37,7 +37,7 @@ for version in $SPOOR_GC_VERSIONS; do
 	"$spoor" events "$work/a.nettrace" --event SpoorGCPause >"$work/pauses"
 	same ".NET $version: pauses chosen" "$(wc -l <"$work/pauses")" "$(grep -c '^SpoorGCPause ' "$work/expected")"
 	"$spoor" events "$work/a.nettrace" --summary >"$work/summary"
-	same ".NET $version: pauses counted" "$(awk '$4 == "SpoorGCPause" { print $1 }' "$work/summary")" "$(wc -l <"$work/pauses")"
+	same ".NET $version: pauses counted" "$(awk '$4 == "SpoorGCPause" { print $1 }' "$work/summary" | tr -d ,)" "$(wc -l <"$work/pauses")"
 	"$spoor" events "$work/a.nettrace" --event SpoorGCPause --json >"$work/json"
 	sed 's/.*"fields":{\(.*\)}}$/SpoorGCPause \1/; s/"\([A-Za-z]*\)":/\1=/g; s/,/ /g' "$work/json" | sort >"$work/found"
 	grep '^SpoorGCPause ' "$work/expected" >"$work/wanted"

@@ -8,6 +8,13 @@ code_of "$spoor" env -p $burner 'SPOOR_TEST_*' DOTNET_NOLOGO
 expect_code 0 "env"
 [ "$(cat out)" = 'DOTNET_NOLOGO=1
 SPOOR_TEST_WORD=a b=c' ] || fail "env is not right"
+code_of "$spoor" env -p $burner SPOOR_TEST_WROD DOTNET_NOLOGO
+expect_code 1 "a variable that is not set"
+[ "$(cat out)" = DOTNET_NOLOGO=1 ] || fail "the variable that is set is not shown"
+has err "^Managed \($burner\) has no variable 'SPOOR_TEST_WROD'; did you mean 'SPOOR_TEST_WORD'\?$"
+code_of "$spoor" env -p $burner 'NOTHING_*' --json
+expect_code 1 "no variable of a pattern"
+has err "has no variable 'NOTHING_\*'\.$"
 code_of "$spoor" env -p $burner --json
 has out '^\{"processes":\[\{"pid":'$burner',"name":"Managed","environment":\{.*"SPOOR_TEST_WORD":"a b=c"'
 code_of "$spoor" env -p $$

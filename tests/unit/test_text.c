@@ -125,6 +125,18 @@ static void test_floats(void **state)
 	bytes_done(&out);
 }
 
+static void test_things(void **state)
+{
+	struct bytes out = { 0 };
+
+	(void)state;
+	text_add_things(&out, 0, "event, ", "events, ");
+	text_add_things(&out, 1, "event, ", "events, ");
+	text_add_things(&out, 12345, "event", "events");
+	assert_string_equal(bytes_z(&out), "0 events, 1 event, 12,345 events");
+	bytes_done(&out);
+}
+
 static void test_numbers(void **state)
 {
 	static const struct {
@@ -230,6 +242,7 @@ int main(void)
 		cmocka_unit_test(test_safe),
 		cmocka_unit_test(test_utf16_roundtrip),
 		cmocka_unit_test(test_floats),
+		cmocka_unit_test(test_things),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_parse_duration),
 		cmocka_unit_test(test_patterns),
