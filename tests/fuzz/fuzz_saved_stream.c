@@ -83,7 +83,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (count != decode(data, size))
 			abort();
 	}
-	if (count > 1 && read_events(data, size, SAVED_STREAM_STACKS, count / 2) != count / 2)
+	if (count > 1 && read_events(data, size, SAVED_STREAM_NO_STACKS, count / 2) != count / 2)
+		abort();
+	/* Stacks can be broken, too. */
+	if (read_events(data, size, SAVED_STREAM_STACKS, 0) > count)
 		abort();
 	return 0;
 }
