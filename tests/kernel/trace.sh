@@ -52,6 +52,9 @@ has err '^ +System\.Net\.Http +0$'
 has err '^ +Nope +0  no event source of this name sent any$'
 traced both.nettrace 2
 has report 'nothing lost'
+"$spoor" events both.nettrace --json --provider '*SampleProfiler' >stacks.json
+has stacks.json '"stack":\[.*"function":"[A-Za-z.]*Burn'
+has stacks.json '"level":4,"keywords":"0x0","opcode":0'
 
 # Raw: a file for each, which is what the runtime sent.
 trace_of -p "$one,$two" --raw --duration 300ms -o raw.nettrace
@@ -59,6 +62,10 @@ expect_code 0 "two programs raw"
 for pid in $one $two; do
 	[ "$(head -c 8 raw_$pid.nettrace)" = Nettrace ] && [ "$(tail -c 1 raw_$pid.nettrace | od -An -tu1 | tr -d ' ')" = 1 ] ||
 		fail "raw_$pid.nettrace is no whole trace"
+	"$spoor" events raw_$pid.nettrace --json --no-stacks | sed 's/.*"time":"\([^"]*\)".*/\1/' | sort -c ||
+		fail "events of raw_$pid.nettrace are out of order"
+	"$spoor" events raw_$pid.nettrace --json --provider '*SampleProfiler' >stacks.json
+	has stacks.json '"stack":\[.*"function":"[A-Za-z.]*Burn'
 done
 trace_of -p $one --raw --duration 300ms -o - --rundown false
 [ "$(head -c 8 out)" = Nettrace ] || fail "no trace on standard output"
