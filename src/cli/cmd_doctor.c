@@ -60,7 +60,9 @@ static void look_for_dotnet(struct capability *row)
 	}
 	struct bytes reason = { 0 };
 
-	if (!survey.found)
+	if (!survey.found && survey.hidden)
+		bytes_text(&reason, "no .NET process runs now that this user may look into");
+	else if (!survey.found)
 		bytes_text(&reason, "no .NET process runs now");
 	else
 		bytes_printf(&reason, "%u of %u .NET processes", survey.reachable, survey.found);
@@ -71,6 +73,9 @@ static void look_for_dotnet(struct capability *row)
 	if (survey.hidden) {
 		bytes_printf(&reason, "; %u %s not be looked into", survey.hidden,
 			survey.hidden == 1 ? "process may" : "processes may");
+		if (survey.likely)
+			bytes_printf(&reason, ", %u of them .NET by %s", survey.likely,
+				survey.likely == 1 ? "its command or socket" : "their commands or sockets");
 	}
 	struct rights rights;
 

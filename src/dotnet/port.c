@@ -11,12 +11,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -313,6 +315,63 @@ static bool scan_for_name(int directory, uint32_t inner_pid, char name[NAME_ROOM
 	return found;
 }
 
+/* The fourth number behind "Uid:" or "Gid:": by which the kernel judges access to files. */
+static unsigned long filesystem_id(const char *status, const char *key)
+{
+	const char *line = strstr(status, key);
+	unsigned long id = UINT32_MAX;
+	char *end;
+
+	for (unsigned i = 0; line && i < 4; i++, line = end)
+		id = strtoul(i ? line : line + strlen(key), &end, 10);
+	return id;
+}
+
+static bool has_group(const char *status, unsigned long group)
+{
+	const char *at = strstr(status, "\nGroups:");
+
+	if (filesystem_id(status, "\nGid:") == group)
+		return true;
+	for (at = at ? at + strlen("\nGroups:") : "\n"; *at && *at != '\n';) {
+		char *end;
+		if (strtoul(at, &end, 10) == group && end != at)
+			return true;
+		at = end + strspn(end, " \t");
+	}
+	return false;
+}
+
+/* By the mode bits, and not where access lists grant more. True also if it is unknown. */
+static bool may_make_sockets(uint32_t pid, int directory)
+{
+	cleanup(freep) char *text = NULL;
+	size_t size;
+	struct stat st;
+
+	if (fstat(directory, &st) < 0 || read_proc(pid, "status", STATUS_MAX, &text, &size) < 0)
+		return true;
+	const char *capabilities = strstr(text, "\nCapEff:");
+
+	if (!capabilities || strtoull(capabilities + strlen("\nCapEff:"), NULL, 16) >> CAP_DAC_OVERRIDE & 1)
+		return true;
+	mode_t needed = filesystem_id(text, "\nUid:") == st.st_uid ? 0300 : has_group(text, st.st_gid) ? 0030 : 0003;
+
+	return (st.st_mode & needed) == needed;
+}
+
+/* Why there may be no socket in a directory that could be opened. */
+static int explain_none(const struct dotnet_target *target, int directory, const char *path, struct diag *diag)
+{
+	struct statvfs space;
+
+	if (fstatvfs(directory, &space) == 0 && space.f_flag & ST_RDONLY)
+		return diag_set(diag, -ENOENT, "its temporary directory '%s' is read-only, so it has no diagnostics socket", path);
+	if (!may_make_sockets(target->pid, directory))
+		return diag_set(diag, -ENOENT, "its user may not write to its temporary directory '%s', so it has no diagnostics socket", path);
+	return diag_set(diag, -ENOENT, NO_SOCKET);
+}
+
 /* The directory's descriptor and the socket's name in it, or a negative errno. *ret_guessed: the name is not the one it must have. */
 static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM], bool *ret_guessed,
 	struct diag *diag)
@@ -348,9 +407,9 @@ static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM],
 		return TAKE_FD(fd);
 	if (hidden)
 		return diag_set(diag, -EACCES, HIDDEN);
-	return diag_set(diag, -ENOENT, room < NAME_ROOM
-		? "it has no diagnostics socket (its TMPDIR may be too long for one)"
-		: NO_SOCKET);
+	if (room < NAME_ROOM)
+		return diag_set(diag, -ENOENT, "it has no diagnostics socket (its TMPDIR may be too long for one)");
+	return explain_none(target, fd, directory, diag);
 }
 
 bool dotnet_port_exists(const struct dotnet_target *target)

@@ -3,15 +3,60 @@
 
 #include <fcntl.h>
 #include <glob.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
 
 #include "base/cleanup.h"
 #include "base/input.h"
 
 #define FILE_MAX  (4u << 20)
 #define PATH_ROOM 512u
+
+bool container_has_host_name(uint32_t pid)
+{
+	char path[64];
+	struct stat its, ours;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/ns/uts", pid); /* fits */
+	return stat(path, &its) == 0 && stat("/proc/self/ns/uts", &ours) == 0 && (its.st_ino != ours.st_ino || its.st_dev != ours.st_dev);
+}
+
+struct host_name {
+	int namespace_fd;
+	char *name;
+	bool found;
+};
+
+static void *read_host_name(void *context)
+{
+	struct host_name *host = context;
+	struct utsname facts;
+
+	if (setns(host->namespace_fd, CLONE_NEWUTS) == 0 && uname(&facts) == 0) {
+		(void)snprintf(host->name, CONTAINER_NAME_ROOM, "%s", facts.nodename); /* 64 characters at most */
+		host->found = true;
+	}
+	return NULL;
+}
+
+bool container_host_name(uint32_t pid, char ret_name[CONTAINER_NAME_ROOM])
+{
+	char path[64];
+	struct host_name host = { .name = ret_name };
+	pthread_t thread;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/ns/uts", pid); /* fits */
+	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	host.namespace_fd = fd;
+	if (fd < 0 || pthread_create(&thread, NULL, read_host_name, &host) != 0)
+		return false;
+	return pthread_join(thread, NULL) == 0 && host.found;
+}
 
 static bool find(const char *text, size_t len, size_t *at, const char *wanted, size_t wanted_len)
 {

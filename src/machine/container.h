@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define CONTAINER_NAME_ROOM 256u
 
@@ -16,6 +17,12 @@
  * "" but in tests.
  */
 bool container_names(const char *root, const char *id, bool (*each)(void *user, const char *name), void *user);
+
+/* Whether a process has a host name of its own: another UTS namespace than the caller. False also if that is unknown. */
+bool container_has_host_name(uint32_t pid);
+
+/* That host name. False without CAP_SYS_ADMIN. A thread of its own enters the namespace to read it, so the caller stays where it is. */
+bool container_host_name(uint32_t pid, char ret_name[CONTAINER_NAME_ROOM]);
 
 /*
  * The text of the first member `key` in JSON, from *at on, which moves behind it. False: none. Escapes other than of quote, slash and backslash are left as they

@@ -21,8 +21,10 @@ int survey_dotnet(struct survey *ret_survey, struct diag *diag)
 	ret_survey->hidden = targets.hidden_count;
 	for (uint32_t i = 0; i < targets.list.count; i++) {
 		const struct target *target = &targets.list.items[i];
-		if (target->kind == DOTNET_UNKNOWN)
-			continue; /* one of the hidden */
+		if (target->kind == DOTNET_UNKNOWN) { /* one of the hidden */
+			ret_survey->likely++;
+			continue;
+		}
 		ret_survey->found++;
 		if (target->reachable) {
 			ret_survey->reachable++;

@@ -9,7 +9,8 @@
 struct diag;
 
 struct survey {
-	uint32_t found;        /* processes with signs of .NET */
+	uint32_t found;        /* processes with signs of .NET that this user may look into */
+	uint32_t likely;       /* other processes that seem to be .NET from outside */
 	uint32_t reachable;    /* of them: a socket that takes connections */
 	uint32_t hidden;       /* processes that this user may not look into */
 	uint32_t refused_pid;  /* the first that is not reachable; 0 none */

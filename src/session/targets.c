@@ -42,6 +42,9 @@ struct candidate {
 	bool placed;
 	char host_name[HOST_NAME_MAX_BYTES];
 	bool host_known;
+	char uts_name[HOST_NAME_MAX_BYTES]; /* "" unless it has one of its own */
+	bool uts_own;
+	bool uts_known;
 	unsigned signs;
 	char coreclr[4096];
 	bool looked;
@@ -146,6 +149,25 @@ static const char *candidate_host_name(struct choosing *c)
 	}
 	target_root_close(&root);
 	return now->host_name;
+}
+
+static bool has_own_uts(struct choosing *c)
+{
+	struct candidate *now = &c->now;
+
+	if (now->uts_known)
+		return now->uts_own;
+	now->uts_known = true;
+	now->uts_own = container_has_host_name(now->process.pid);
+	if (now->uts_own)
+		(void)container_host_name(now->process.pid, now->uts_name); /* without the right for it: stays empty */
+	return now->uts_own;
+}
+
+/* Any of its host names: the kernel's, and what its environment and files say. */
+static bool fits_host_name(struct choosing *c, const char *pattern)
+{
+	return (has_own_uts(c) && c->now.uts_name[0] && text_glob(pattern, c->now.uts_name)) || text_glob(pattern, candidate_host_name(c));
 }
 
 static int on_mapping(void *user, const struct proc_mapping *mapping)
@@ -328,17 +350,17 @@ static bool fits_container(struct choosing *c, const char *pattern)
 	if (now->container[0] &&
 		container_names("", now->container, fits_container_name, (void *)(uintptr_t)pattern))
 		return true;
-	if (!now->container[0] && now->process.inner_pid == now->process.pid)
+	if (!now->container[0] && now->process.inner_pid == now->process.pid && !has_own_uts(c))
 		return false; /* a service's control group is no container */
-	return fits_last_part(now->cgroup, pattern) || text_glob(pattern, candidate_host_name(c));
+	return fits_last_part(now->cgroup, pattern) || fits_host_name(c, pattern);
 }
 
 static bool fits_pod(struct choosing *c, const char *pattern)
 {
 	candidate_place(c);
-	if (!c->now.container[0] && c->now.process.inner_pid == c->now.process.pid)
+	if (!c->now.container[0] && c->now.process.inner_pid == c->now.process.pid && !has_own_uts(c))
 		return false;
-	return text_glob(pattern, candidate_host_name(c));
+	return fits_host_name(c, pattern);
 }
 
 /* "/system.slice/shop.service", "shop.service", and what stands below them. */
@@ -544,8 +566,8 @@ static void begin_candidate(struct choosing *c, const struct proc_process *proce
 {
 	/* Not all of it at once: its texts are long, and the machine has many processes. */
 	c->now.process = *process;
-	c->now.named = c->now.placed = c->now.host_known = c->now.looked = c->now.hidden = false;
-	c->now.cgroup[0] = c->now.container[0] = c->now.host_name[0] = c->now.coreclr[0] = '\0';
+	c->now.named = c->now.placed = c->now.host_known = c->now.uts_known = c->now.looked = c->now.hidden = false;
+	c->now.cgroup[0] = c->now.container[0] = c->now.host_name[0] = c->now.uts_name[0] = c->now.coreclr[0] = '\0';
 	c->now.signs = 0;
 	c->now.kind = DOTNET_NOT;
 	c->now.machine = 0;

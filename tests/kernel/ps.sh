@@ -145,14 +145,17 @@ has err "no .NET process runs in a container 'no-such-thing'"
 # In a container of our own making: another pid namespace, another root of mounts, another host name.
 if is_root && unshare --pid --mount --uts --fork true 2>/dev/null; then
 	: >ready.inside
-	start outer unshare --pid --mount --uts --fork --kill-child --mount-proc sh -c "hostname pod-of-ours-$$; mount -t tmpfs none /tmp; unset TMPDIR
-		HOSTNAME=pod-of-ours-$$ dotnet '$app' burn 600000" >ready.inside
+	# Its environment has the host's name of it.
+	start outer unshare --pid --mount --uts --fork --kill-child --mount-proc sh -c "echo pod-of-ours-$$ >/proc/sys/kernel/hostname; mount -t tmpfs none /tmp; unset TMPDIR
+		HOSTNAME=of-the-host dotnet '$app' burn 600000" >ready.inside
 	until_true grep -q ready ready.inside || fail "the program in a container does not start"
 	ps_of --pod "pod-of-ours-$$"
 	has out '^ *[0-9]+ +[0-9]+ .* framework-dependent +10\.'
 	has_no out 'not reachable'
 	inner=$(awk 'NR == 2 { print $2 }' out)
 	[ "$inner" -lt 20 ] || fail "inner pid $inner"
+	ps_of --pod of-the-host
+	has out '^ *[0-9]+ +[0-9]+ .* framework-dependent +10\.'
 	ps_of --container "pod-of-ours-$$"
 	[ "$(grep -c burn out)" = 1 ] || fail "by container: $(grep -c burn out) programs"
 
@@ -161,6 +164,17 @@ if is_root && unshare --pid --mount --uts --fork true 2>/dev/null; then
 	nsenter --target "$pid" --pid --mount --root "$spoor" ps >out 2>err || fail "ps within"
 	has out "^ *$inner +- .* framework-dependent"
 	[ "$(wc -l <out)" = 2 ] || fail "ps within sees more than its own"
+
+	# A read-only root without a place for sockets: not the same as diagnostics that are switched off.
+	: >ready.sealed
+	start sealed unshare --mount sh -c "mount -t tmpfs none /mnt; mount -o remount,ro /mnt; mount --bind /mnt /tmp; unset TMPDIR; exec dotnet '$app' burn 600000" >ready.sealed
+	if until_true grep -q ready ready.sealed; then
+		ps_of -p $sealed
+		has out "not reachable: its temporary directory '/tmp/' is read-only, so it has no diagnostics socket"
+		kill -9 $sealed
+	else
+		echo "no .NET program runs with a read-only /tmp here"
+	fi
 else
 	echo "no namespaces of our own: containers are not tried"
 fi
@@ -172,6 +186,17 @@ if is_root && id nobody >/dev/null 2>&1 && command -v setpriv >/dev/null; then
 	setpriv --reuid nobody --clear-groups "$scratch/spoor" ps -p $framework >out 2>err || fail "ps as nobody"
 	has out "not reachable: user 0 owns it; sudo spoor ps -p $framework"
 	has out ' \? +\? '
+	# A socket that a dead runtime of that number left behind makes no .NET process of another user's program.
+	left=/tmp/dotnet-diagnostic-$sleeper-1-socket
+	TMPDIR=/tmp begin earlier burn 600000
+	kill -9 $earlier
+	mv /tmp/dotnet-diagnostic-$earlier-* "$left"
+	setpriv --reuid nobody --clear-groups "$scratch/spoor" ps >out 2>err || fail "ps as nobody, all"
+	setpriv --reuid nobody --clear-groups "$scratch/spoor" doctor >doctor.out 2>err || fail "doctor as nobody"
+	rm -f "$left"
+	has out "^ *$framework "
+	has_no out "^ *$sleeper "
+	has doctor.out 'no .NET process runs now that this user may look into; [0-9]+ processes may not be looked into, [0-9]+ of them .NET by '
 fi
 
 for each in $framework $own; do
