@@ -17,7 +17,7 @@
  *   guard_free(guard);                                 ends what is left, and the guard
  *
  * A struct dotnet_client does all of this but start, beat and free (dotnet_client_guard()). A guard that dies is started again. Limit: what
- * stops or ends both processes at once (a frozen cgroup, the end of the first process of a container) is not helped.
+ * stops or ends both processes at once (a frozen cgroup, the end of the first process of a container) is not helped. SECURITY.md and spoor doctor say so.
  */
 #ifndef SPOOR_DOTNET_GUARD_H
 #define SPOOR_DOTNET_GUARD_H

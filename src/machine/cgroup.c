@@ -207,6 +207,29 @@ bool cgroup_read(const struct cgroup *group, const char *file, char *text, size_
 	return read_file(path, text, room) >= 0;
 }
 
+/* Version 1 has a hierarchy for it, and each group of version 2 the file. The topmost group has neither file. */
+bool cgroup_find_freezable(const char *root, uint32_t pid, struct cgroup *ret_group)
+{
+	static const char *const controllers[] = { "freezer", "" };
+	char text[64];
+
+	for (size_t i = 0; i < sizeof(controllers) / sizeof(controllers[0]); i++)
+		if (cgroup_find(root, pid, controllers[i], ret_group) == 0 &&
+			cgroup_read(ret_group, ret_group->unified ? "cgroup.freeze" : "freezer.state", text, sizeof(text)))
+			return true;
+	return false;
+}
+
+bool cgroup_holds(const struct cgroup *group, uint32_t pid)
+{
+	struct cgroup other;
+	size_t len = strlen(group->path);
+
+	if (cgroup_find(group->root, pid, group->unified ? "" : "freezer", &other) < 0 || other.unified != group->unified)
+		return false;
+	return strncmp(other.path, group->path, len) == 0 && (!other.path[len] || other.path[len] == '/');
+}
+
 bool cgroup_read_number(const struct cgroup *group, const char *file, uint64_t *ret_value)
 {
 	char text[64];

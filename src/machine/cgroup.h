@@ -46,6 +46,15 @@ bool cgroup_read(const struct cgroup *group, const char *file, char *text, size_
 /* The number in a file; false also for "max", which is no limit. */
 bool cgroup_read_number(const struct cgroup *group, const char *file, uint64_t *ret_value);
 
+/*
+ * The group of a process (0: our own) that can be frozen: then nothing in it runs, and that is not seen from within. False for the machine's topmost group,
+ * and where nothing freezes groups.
+ */
+bool cgroup_find_freezable(const char *root, uint32_t pid, struct cgroup *ret_group);
+
+/* Whether a process (0: our own) is in this group or in one below it. False also if that is unknown. */
+bool cgroup_holds(const struct cgroup *group, uint32_t pid);
+
 /* The number behind "key " at the begin of a line of the text. */
 bool cgroup_parse_key(const char *text, const char *key, uint64_t *ret_value);
 

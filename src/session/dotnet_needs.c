@@ -18,6 +18,7 @@
 #include "base/diag.h"
 #include "image/elf.h"
 #include "image/image_file.h"
+#include "machine/cgroup.h"
 #include "machine/dump_check.h"
 #include "machine/kernel_file.h"
 #include "machine/proc.h"
@@ -189,6 +190,21 @@ static void dump(struct capability *row, const struct look *look)
 		(void)snprintf(row->remedy, sizeof(row->remedy), "%.200s", first.remedy[0] ? first.remedy : "spoor ps says of each whether it can be asked"); /* fits */
 }
 
+/* A stopped or killed spoor is no burden for its targets, a frozen one is: its guard is in the same control group. */
+static void guarded(struct capability *row, const struct look *look)
+{
+	struct cgroup group;
+	uint32_t outside = 0;
+
+	say(row, CAPABILITY_YES, "%s", "");
+	if (!cgroup_find_freezable("", 0, &group))
+		return;
+	for (uint32_t i = 0; i < look->targets.list.count; i++)
+		outside += !cgroup_holds(&group, look->targets.list.items[i].pid);
+	say(row, CAPABILITY_YES, "unless the control group '%.100s' is frozen: a .NET process outside of it (%u now) then waits for spoor",
+		group.path[0] ? group.path : "/", outside);
+}
+
 /* ---- LTTng ---- */
 
 /* The name of the LTTng library that a runtime's provider is linked to, as "liblttng-ust.so.0". */
@@ -318,6 +334,7 @@ static const struct {
 	{ "dotnet_socket_folder", "a folder for .NET's sockets", socket_folder },
 	{ "dotnet_heap", "heap snapshots", heap },
 	{ "dotnet_dump", "dumps by the runtime", dump },
+	{ "dotnet_guard", ".NET sessions end with spoor", guarded },
 	{ "dotnet_lttng", "LTTng events of .NET", lttng },
 	{ "user_events", "user_events of .NET 10", user_events },
 };

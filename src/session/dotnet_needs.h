@@ -6,7 +6,7 @@
 
 #include "record/capability.h"
 
-#define DOTNET_NEEDS_COUNT 7u
+#define DOTNET_NEEDS_COUNT 8u
 
 void dotnet_needs_probe(struct capability ret_table[DOTNET_NEEDS_COUNT]);
 

@@ -43,6 +43,23 @@ else
 	echo "the LTTng provider was not looked at: no readelf, or a runtime without it"
 fi
 
+# A control group that can be frozen, with spoor and its guard in it, is named.
+freezer=''
+for place in /sys/fs/cgroup/freezer /sys/fs/cgroup; do
+	[ -e $place/cgroup.procs ] && mkdir "$place/spoor_test_$$" 2>/dev/null && freezer=$place/spoor_test_$$ && break
+done
+if [ -n "$freezer" ]; then
+	begin outside burn 100000
+	sh -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' sh "$freezer" "$spoor" doctor --json >out 2>err
+	code=$?
+	kill -9 $outside
+	until_true rmdir "$freezer"
+	expect_code 0 "doctor in a group that can be frozen"
+	has out "\"name\":\"dotnet_guard\",[^}]*\"reason\":\"unless the control group '[^']*spoor_test_$$' is frozen: a .NET process outside of it \([1-9]"
+else
+	echo "no control group can be made here: freezing was not tried"
+fi
+
 # Another user misses what other users' processes take.
 if is_root && command -v setpriv >/dev/null; then
 	code_of setpriv --reuid 65534 --regid 65534 --clear-groups "$spoor" doctor --json

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "machine/cgroup.h"
 #include "machine/cpu_limit.h"
 
 static char root[64];
@@ -108,12 +109,44 @@ static void test_inside(void **state)
 	assert_int_equal(limit.quota_ns, 10000000);
 }
 
+/* A group that can be frozen, of either version; the topmost group cannot. */
+static void test_freezable(void **state)
+{
+	struct cgroup group;
+
+	(void)state;
+	assert_false(cgroup_find_freezable(root, 7, &group));
+	write_file("/proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+	write_file("/proc/7/cgroup", "0::/\n");
+	assert_false(cgroup_find_freezable(root, 7, &group));
+	write_file("/proc/7/cgroup", "0::/user.slice/a\n");
+	write_file("/sys/fs/cgroup/user.slice/a/cgroup.freeze", "0\n");
+	assert_true(cgroup_find_freezable(root, 7, &group));
+	assert_string_equal(group.path, "/user.slice/a");
+	write_file("/proc/8/cgroup", "0::/user.slice/a/b\n");
+	write_file("/proc/9/cgroup", "0::/user.slice/ab\n");
+	assert_true(cgroup_holds(&group, 7));
+	assert_true(cgroup_holds(&group, 8));
+	assert_false(cgroup_holds(&group, 9));
+	assert_false(cgroup_holds(&group, 10));
+
+	write_file("/proc/self/mountinfo", "31 23 0:27 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n");
+	write_file("/proc/7/cgroup", "6:freezer:/a\n0::/\n");
+	write_file("/proc/8/cgroup", "6:freezer:/\n0::/\n");
+	write_file("/sys/fs/cgroup/freezer/a/freezer.state", "THAWED\n");
+	assert_true(cgroup_find_freezable(root, 7, &group));
+	assert_true(cgroup_holds(&group, 7));
+	assert_false(cgroup_holds(&group, 8));
+	assert_false(cgroup_find_freezable(root, 8, &group));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_unified, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_version_1, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_inside, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_freezable, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
