@@ -1,9 +1,12 @@
 /*
- * See output_file.h. Three names in one folder: the temporary one (made with O_EXCL, so it is ours and no link), the path's own, and PATH.old.
- * Keeping exchanges the first two in one step, so that the path always names a whole file; then what stood there gets the third.
+ * See output_file.h. At most three names in one folder: a temporary one, the path's own, and PATH.old.
+ *
+ * A file at the path is linked to PATH.old first, then the path gets the new file in one step. So the path always names a whole file, and a temporary name
+ * never is the only one of that file: it may be removed at any moment. Where there are no hard links, the path is free for an instant.
  */
 #include "machine/output_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,8 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -21,8 +26,39 @@
 
 #define FLAGS (O_WRONLY | O_CLOEXEC | O_NOCTTY)
 #define TRIES 8
+#define OPEN_MAX_COUNT 4       /* files with a temporary name at a time; of more, a signal leaves the name to the next start */
+#define SWEEP_ENTRIES  65536u  /* of a folder that are looked at */
+#define SWEEP_AGE_S    600     /* a younger file may not be locked yet, or is one that another process writes (output_file_reserve()) */
 
 static const char old_suffix[] = ".old";
+static const char part_prefix[] = ".spoor-";
+static const char part_suffix[] = ".part";
+
+/* Of output_file_abandon(): a signal handler reaches static data only. */
+static struct output_file *volatile named[OPEN_MAX_COUNT];
+
+static void remember(struct output_file *out)
+{
+	for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
+		if (!named[i]) {
+			named[i] = out;
+			return;
+		}
+}
+
+static void forget(const struct output_file *out)
+{
+	for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
+		if (named[i] == out)
+			named[i] = NULL;
+}
+
+void output_file_abandon(void)
+{
+	for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
+		if (named[i])
+			(void)unlinkat(named[i]->folder, named[i]->temporary, 0); /* then it stays until the next start */
+}
 
 /* The user who called sudo; false when there was none. Nobody but root is believed: others could name anybody. */
 static bool sudo_user(uid_t *ret_uid, gid_t *ret_gid)
@@ -100,34 +136,87 @@ static int choose_temporary(struct output_file *out)
 
 	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return -EIO;
-	(void)snprintf(out->temporary, sizeof(out->temporary), ".spoor-%016" PRIx64 ".part", random); /* fits */
+	(void)snprintf(out->temporary, sizeof(out->temporary), "%s%016" PRIx64 "%s", part_prefix, random, part_suffix); /* fits */
 	return 0;
 }
 
 static int make_temporary(struct output_file *out)
 {
-	for (int i = 0; i < TRIES; i++) {
-		if (choose_temporary(out) < 0)
-			return -EIO;
-		out->fd = openat(out->folder, out->temporary, FLAGS | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-		if (out->fd >= 0)
-			return 0;
-		if (errno != EEXIST)
+	int result = -EEXIST;
+
+	for (int i = 0; i < TRIES && result == -EEXIST; i++) {
+		result = choose_temporary(out);
+		if (result < 0)
 			break;
+		out->fd = openat(out->folder, out->temporary, FLAGS | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+		result = out->fd < 0 ? -errno : 0;
 	}
-	int error = errno;
-	out->temporary[0] = '\0';
-	return -error;
+	if (result < 0)
+		out->temporary[0] = '\0';
+	else
+		remember(out);
+	return result;
+}
+
+/* A file without a name, which the kernel removes with its last descriptor. It gets its name through /proc. */
+static bool make_unnamed(struct output_file *out)
+{
+	if (access("/proc/self/fd", X_OK) < 0)
+		return false;
+	out->fd = openat(out->folder, ".", FLAGS | O_TMPFILE, 0600);
+	out->unnamed = out->fd >= 0;
+	return out->unnamed;
+}
+
+static bool is_temporary_name(const char *name)
+{
+	size_t prefix = strlen(part_prefix);
+
+	return strncmp(name, part_prefix, prefix) == 0 && strspn(name + prefix, "0123456789abcdef") == 16 &&
+		strcmp(name + prefix + 16, part_suffix) == 0;
+}
+
+/* A temporary file whose writer is gone: no process holds its lock. The lock works across pid namespaces, a pid in the name would not. */
+static bool is_abandoned(int folder, const char *name, uid_t user)
+{
+	struct stat st;
+	cleanup(closep) int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_uid == user || st.st_uid == getuid()) &&
+		time(NULL) >= st.st_mtime + SWEEP_AGE_S && flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+/* Removes what killed programs left in the folder. */
+static void sweep(int folder)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+	uid_t user = getuid();
+	gid_t group;
+	const struct dirent *entry;
+
+	if (!entries) {
+		closep(&fd);
+		return; /* a folder that may be written to but not read */
+	}
+	(void)sudo_user(&user, &group); /* none: our own */
+	for (unsigned i = 0; i < SWEEP_ENTRIES && (entry = readdir(entries)); i++)
+		if (is_temporary_name(entry->d_name) && is_abandoned(folder, entry->d_name, user))
+			(void)unlinkat(folder, entry->d_name, 0); /* then it stays */
+	(void)closedir(entries); /* read only */
 }
 
 static int open_new(struct output_file *out)
 {
 	uid_t uid;
 	gid_t gid;
-	int result = make_temporary(out);
+
+	sweep(out->folder);
+	int result = make_unnamed(out) ? 0 : make_temporary(out);
 
 	if (result < 0)
 		return result;
+	(void)flock(out->fd, LOCK_EX | LOCK_NB); /* is_abandoned() tests it; a file system without locks keeps such files */
 	/* The umask may have taken bits away, and nobody gets any. */
 	if (fchmod(out->fd, 0600) < 0 && errno != EPERM && errno != EOPNOTSUPP && errno != ENOTSUP)
 		return -errno;
@@ -216,15 +305,28 @@ int output_file_reserve(struct output_file *out, int folder, const char *path, u
 		result = check_place(out, also_uid);
 	if (result == 0)
 		result = choose_temporary(out);
+	if (result == 0)
+		remember(out);
 	rights_restore(before);
 	if (result < 0)
 		output_file_close(out);
 	return result < 0 ? tell(result, path, diag) : 0;
 }
 
+/* Gives an unnamed file this name. -EEXIST: it is taken. */
+static int link_unnamed(const struct output_file *out, const char *name)
+{
+	char path[40];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", out->fd); /* fits */
+	return linkat(AT_FDCWD, path, out->folder, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
 /* The path is free: the name is taken without replacing what may come there at the same moment. */
 static int put_in_place(const struct output_file *out)
 {
+	if (out->unnamed)
+		return link_unnamed(out, out->name);
 	if (renameat2(out->folder, out->temporary, out->folder, out->name, RENAME_NOREPLACE) == 0)
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
@@ -237,23 +339,48 @@ static int put_in_place(const struct output_file *out)
 	return renameat(out->folder, out->temporary, out->folder, out->name) < 0 ? -errno : 0;
 }
 
+/* Only a file with a name can be exchanged. */
+static int name_it(struct output_file *out)
+{
+	int result = -EEXIST;
+
+	if (!out->unnamed)
+		return 0;
+	for (int i = 0; i < TRIES && result == -EEXIST; i++) {
+		result = choose_temporary(out);
+		if (result == 0)
+			result = link_unnamed(out, out->temporary);
+	}
+	if (result < 0) {
+		out->temporary[0] = '\0';
+		return result;
+	}
+	remember(out);
+	out->unnamed = false;
+	return 0;
+}
+
 /* What stands at the path becomes PATH.old. */
-static int replace(const struct output_file *out)
+static int replace(struct output_file *out)
 {
 	char old[OUTPUT_NAME_ROOM + sizeof(old_suffix)];
+	int result = name_it(out);
 
+	if (result < 0)
+		return result;
 	(void)snprintf(old, sizeof(old), "%s%s", out->name, old_suffix); /* fits */
-	if (renameat2(out->folder, out->temporary, out->folder, out->name, RENAME_EXCHANGE) == 0) {
-		/* Now the temporary name is the old file's. ext4 writes a file out at once that takes another's place: so there is none. */
-		(void)unlinkat(out->folder, old, 0);
-		if (renameat(out->folder, out->temporary, out->folder, old) == 0)
-			return 0;
-		int error = -errno;
-		(void)renameat2(out->folder, out->temporary, out->folder, out->name, RENAME_EXCHANGE); /* as it was, if it lets us */
-		return error;
+	(void)unlinkat(out->folder, old, 0); /* what remains there makes the link fail */
+	if (linkat(out->folder, out->name, out->folder, old, 0) == 0) {
+		/* Exchanged, not replaced: ext4 writes out a file that takes another's place before the rename returns. */
+		if (renameat2(out->folder, out->temporary, out->folder, out->name, RENAME_EXCHANGE) == 0)
+			return unlinkat(out->folder, out->temporary, 0) < 0 ? -errno : 0;
+		if (errno != EINVAL && errno != ENOSYS)
+			return -errno;
+		return renameat(out->folder, out->temporary, out->folder, out->name) < 0 ? -errno : 0;
 	}
-	if (errno != EINVAL && errno != ENOSYS)
+	if (errno == EEXIST || errno == ENOENT)
 		return -errno;
+	/* No hard links here, or none to this file (fs.protected_hardlinks). */
 	if (renameat(out->folder, out->name, out->folder, old) < 0)
 		return -errno;
 	return put_in_place(out);
@@ -279,7 +406,7 @@ static int keep(struct output_file *out)
 
 int output_file_keep(struct output_file *out, struct diag *diag)
 {
-	if (out->kept || !out->temporary[0])
+	if (out->kept || (!out->unnamed && !out->temporary[0]))
 		return 0;
 	uint64_t before = rights_lower();
 	int result = keep(out);
@@ -288,6 +415,8 @@ int output_file_keep(struct output_file *out, struct diag *diag)
 	if (result < 0)
 		return tell(result, out->name, diag);
 	out->kept = true;
+	out->unnamed = false;
+	forget(out);
 	out->temporary[0] = '\0';
 	return 0;
 }
@@ -337,6 +466,7 @@ void output_file_close(struct output_file *out)
 		(void)unlinkat(out->folder, out->temporary, 0); /* then it stays, empty or not wanted */
 		rights_restore(before);
 	}
+	forget(out);
 	closep(&out->fd);
 	closep(&out->folder);
 	*out = (struct output_file){ .fd = -1, .folder = -1 };

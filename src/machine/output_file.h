@@ -10,8 +10,9 @@
  *   output_file_reserve(&out, folder, path, its_user, &diag);   out.temporary is the name to be made
  *   output_file_keep(&out, &diag), output_file_close(&out)       as above
  *
- * A new file is 0600 and, when sudo runs us, belongs to the user who called it. It is made under a name that nobody can foresee and never through a
- * link: a link at the path is refused. What is no regular file (a pipe, /dev/null) is written as it is, if it belongs to the user or to root.
+ * A new file is 0600 and, when sudo runs us, belongs to the user who called it. It has no name until it is kept, so a killed program leaves nothing. Where the
+ * file system has no such files (O_TMPFILE) it is `.spoor-RANDOM.part` and locked while its writer lives; the next output_file_open() in that folder removes
+ * those that no process locks. A link at the path is refused. What is no regular file (a pipe, /dev/null) is written as it is, if it belongs to the user or to root.
  * The user's own rights decide (rights_lower()).
  */
 #ifndef SPOOR_MACHINE_OUTPUT_FILE_H
@@ -29,8 +30,9 @@ struct output_file {
 	int fd;                           /* -1: not open */
 	int folder;                       /* O_PATH; -1: not a file of ours */
 	bool kept;
+	bool unnamed;                     /* O_TMPFILE: it has no name yet */
 	char name[OUTPUT_NAME_ROOM];      /* in the folder */
-	char temporary[64];               /* likewise, until it is kept */
+	char temporary[64];               /* likewise, while the file has this name; else "" */
 };
 
 /* The failure names `path`. -ELOOP: a link stands there. */
@@ -51,5 +53,8 @@ int output_file_keep(struct output_file *out, struct diag *diag);
 int output_folder_make(const char *path, bool own, struct diag *diag);
 
 void output_file_close(struct output_file *out);
+
+/* Removes the temporary names of all open files, before a signal ends the program. Async-signal-safe. An open file does not move in memory. */
+void output_file_abandon(void);
 
 #endif

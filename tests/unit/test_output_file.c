@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -135,6 +137,74 @@ static void test_new_and_old(void **state)
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	assert_int_equal(output_file_open(&out, at(name), NULL), -ENAMETOOLONG);
+}
+
+/* A program that is killed, or ended by a second signal, leaves no file behind; what an older one left is removed once its writer is gone. */
+static void test_nothing_left(void **state)
+{
+	struct output_file out;
+	struct timespec old[2] = { { .tv_sec = 1000000000 }, { .tv_sec = 1000000000 } };
+
+	(void)state;
+	assert_int_equal(output_file_open(&out, at("x"), NULL), 0);
+	if (out.unnamed)
+		assert_int_equal(names(), 0);
+	output_file_abandon();
+	assert_int_equal(names(), 0);
+	output_file_close(&out);
+
+	/* Abandoned: of our user, old, and not locked. */
+	put(".spoor-0123456789abcdef.part", "left");
+	put(".spoor-0123456789abcdee.part", "young");
+	put(".spoor-0123456789abcdeF.part", "another name");
+	put(".spoor-0123456789abcded.part", "in use");
+	for (const char *const *name = (const char *const[]){ ".spoor-0123456789abcdef.part", ".spoor-0123456789abcdeF.part",
+		     ".spoor-0123456789abcded.part", NULL }; *name; name++)
+		assert_int_equal(utimensat(AT_FDCWD, at(*name), old, 0), 0);
+	int writer = open(at(".spoor-0123456789abcded.part"), O_WRONLY);
+	assert_true(writer >= 0);
+	assert_int_equal(flock(writer, LOCK_EX), 0);
+	write_new("x", "new", true);
+	assert_holds("x", "new");
+	assert_int_equal(access(at(".spoor-0123456789abcdef.part"), F_OK), -1);
+	assert_int_equal(names(), 4);
+	close(writer);
+	write_new("x", "newer", true);
+	assert_holds("x", "newer");
+	assert_holds("x.old", "new");
+	assert_int_equal(names(), 4);
+}
+
+/* Killed at any moment while a file takes another's place: the path names a whole file, and at most one temporary name is left, of a file that has another. */
+static void test_killed(void **state)
+{
+	(void)state;
+	put("x", "first");
+	for (unsigned i = 0; i < 150; i++) {
+		pid_t child = fork();
+		if (child == 0) {
+			for (;;) {
+				struct output_file out;
+				if (output_file_open(&out, at("x"), NULL) == 0 && write(out.fd, "again", 5) == 5)
+					(void)output_file_keep(&out, NULL);
+				output_file_close(&out);
+			}
+		}
+		assert_true(child > 0);
+		usleep(500 + i * 37 % 3000);
+		assert_int_equal(kill(child, SIGKILL), 0);
+		assert_int_equal(waitpid(child, NULL, 0), child);
+		struct stat st;
+		assert_int_equal(stat(at("x"), &st), 0);
+		assert_int_equal(st.st_size, 5);
+	}
+	/* A name that was left in the instant of the exchange: the next start removes it, whether that came or not. */
+	char command[128];
+	snprintf(command, sizeof(command), "find '%s' -name '.spoor-*.part' -exec touch -d @1000000000 {} +", folder);
+	assert_int_equal(system(command), 0);
+	write_new("y", "one", true);
+	snprintf(command, sizeof(command), "test -z \"$(find '%s' -name '.spoor-*.part')\"", folder);
+	assert_int_equal(system(command), 0);
 }
 
 static void test_links(void **state)
@@ -361,6 +431,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_new_and_old, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_nothing_left, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_killed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_links, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_race, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_special, set_up, tear_down),
