@@ -43,8 +43,10 @@ struct eventpipe {
 	uint32_t guard_rounds; /* that were over when this began */
 	uint64_t session_id;
 	uint64_t opened_ns;
-	uint64_t stop_ns;     /* when the end was asked for */
-	uint64_t progress_ns; /* of the stream */
+	uint64_t progress_ns; /* of the stream; once it ends: when another EVENTPIPE_PROGRESS_BYTES were complete */
+	uint64_t progress_bytes; /* of the stream at that time */
+	uint64_t end_ns;      /* when the end began: the stop, or the handler's refusal; 0 not yet */
+	uint64_t end_bytes;   /* of the stream at that time */
 	uint64_t bytes;
 	bool behind;
 	bool opened;
@@ -295,12 +297,22 @@ static bool advance_exchange(struct eventpipe *pipe, uint64_t now_ns)
 
 /* ---- the stream ---- */
 
+static void begin_end(struct eventpipe *pipe, uint64_t now_ns)
+{
+	if (pipe->end_ns)
+		return;
+	pipe->end_ns = now_ns;
+	pipe->end_bytes = pipe->progress_bytes = pipe->bytes;
+	pipe->progress_ns = now_ns;
+}
+
 static void tell(struct eventpipe *pipe, const uint8_t *data, size_t size)
 {
 	if (pipe->deaf || pipe->handler.bytes(pipe->handler.user, data, size) >= 0)
 		return;
 	pipe->deaf = true;
 	pipe->stop_due = true;
+	begin_end(pipe, pipe->progress_ns);
 	if (!*pipe->reason)
 		set_reason(pipe, "lied", "its event stream cannot be understood");
 }
@@ -351,9 +363,13 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 		return false;
 	if (n < 0 && (error == EAGAIN || error == EINTR))
 		return false;
-	pipe->progress_ns = now_ns;
-	if (n > 0) {
+	if (n > 0)
 		pipe->bytes += (uint64_t)n;
+	if (!pipe->end_ns || pipe->bytes >= pipe->progress_bytes + EVENTPIPE_PROGRESS_BYTES) {
+		pipe->progress_ns = now_ns;
+		pipe->progress_bytes = pipe->bytes;
+	}
+	if (n > 0) {
 		*budget = *budget > (size_t)n ? *budget - (size_t)n : 0;
 		tell(pipe, to, (size_t)n);
 		return n == READ_SIZE; /* less: nothing more is there */
@@ -394,13 +410,23 @@ static void judge_silence(struct eventpipe *pipe, uint64_t now_ns)
 	}
 }
 
-/* When the end was asked for: how long the silence may last. Of what the handler gave up, since the last byte. */
+/* When a session that ends is given up. A stream that cannot be decoded has no rundown to wait for. */
 static uint64_t patience_end_ns(const struct eventpipe *pipe)
 {
-	uint64_t last_ns = pipe->stopping && pipe->stop_ns > pipe->progress_ns ? pipe->stop_ns
-									       : pipe->progress_ns;
+	uint64_t silence_ns = pipe->progress_ns + EVENTPIPE_SILENCE_NS;
+	uint64_t whole_ns = pipe->end_ns + (pipe->deaf ? EVENTPIPE_SILENCE_NS
+		: pipe->options.rundown_keywords ? EVENTPIPE_RUNDOWN_NS : EVENTPIPE_END_NS);
 
-	return last_ns + EVENTPIPE_SILENCE_NS;
+	return silence_ns < whole_ns ? silence_ns : whole_ns;
+}
+
+/* The runtime had its buffer and its rundown to send. Its buffer may be full of blocks that were not full themselves. */
+static bool sends_too_much(const struct eventpipe *pipe)
+{
+	uint64_t buffered = (uint64_t)pipe->options.buffer_mb << 21;
+
+	return pipe->end_ns && pipe->bytes - pipe->end_bytes >
+		buffered + (pipe->options.rundown_keywords ? EVENTPIPE_RUNDOWN_BYTES : EVENTPIPE_PROGRESS_BYTES);
 }
 
 static bool is_ending(const struct eventpipe *pipe)
@@ -446,9 +472,12 @@ static void judge_end(struct eventpipe *pipe, uint64_t now_ns)
 	bool open = pipe->exchange.state != EXCHANGE_NONE || pipe->fd >= 0;
 	bool over = pipe->stopping || pipe->step == STEP_DONE;
 
-	if (open && is_ending(pipe) && now_ns >= patience_end_ns(pipe)) {
+	if (open && is_ending(pipe) && (now_ns >= patience_end_ns(pipe) || sends_too_much(pipe))) {
+		char text[64];
+		(void)snprintf(text, sizeof(text), "it did not end the session within %llu s",
+			(unsigned long long)((patience_end_ns(pipe) - pipe->end_ns) / 1000000000u)); /* fits */
 		if (!*pipe->reason)
-			set_reason(pipe, "cut-short", "it did not end the session within 5 s");
+			set_reason(pipe, "cut-short", sends_too_much(pipe) ? "it sent more than a session can hold after its end" : text);
 		let_go(pipe);
 		open = false;
 	}
@@ -479,7 +508,7 @@ void eventpipe_stop(struct eventpipe *pipe, uint64_t now_ns)
 	if (pipe->stopping || pipe->ended)
 		return;
 	pipe->stopping = true;
-	pipe->stop_ns = now_ns;
+	begin_end(pipe, now_ns);
 	/* A stop goes on, a session that may be on its way must be awaited; all else has become pointless. */
 	if (!is_stop(pipe) && !may_have_session(pipe)) {
 		if (!pipe->opened && !*pipe->reason)

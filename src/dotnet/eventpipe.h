@@ -12,8 +12,10 @@
  *
  * Promises, as dotnet/session.h makes them for its two: a session that was opened is ended by StopTracing, whatever happens; its stream is
  * read until its end meanwhile, under the guard's eyes if there is one; a peer that hangs, lies or dies costs only itself; nothing is sent to a process that a signal has stopped.
- * A stop is waited for as long as the stream goes on: a large program's rundown takes its time. After EVENTPIPE_SILENCE_NS
- * without a byte it is given up. The caller may give up earlier: eventpipe_free() never waits for more than 100 ms.
+ * After a stop the stream is read while it makes progress: a large program's rundown takes its time. The session is given up after EVENTPIPE_SILENCE_NS
+ * with less than EVENTPIPE_PROGRESS_BYTES, after EVENTPIPE_RUNDOWN_NS in all (without a rundown EVENTPIPE_END_NS), or when it has sent more than the
+ * runtime can have buffered and EVENTPIPE_RUNDOWN_BYTES. So a hostile peer cannot hold a verb up. The caller may give up earlier: eventpipe_free() never
+ * waits for more than 100 ms.
  */
 #ifndef SPOOR_DOTNET_EVENTPIPE_H
 #define SPOOR_DOTNET_EVENTPIPE_H
@@ -34,6 +36,10 @@ struct ipc_process_info;
 #define EVENTPIPE_FDS_MAX    2u
 #define EVENTPIPE_ANSWER_NS  UINT64_C(5000000000)
 #define EVENTPIPE_SILENCE_NS UINT64_C(5000000000)
+#define EVENTPIPE_END_NS     UINT64_C(10000000000)
+#define EVENTPIPE_RUNDOWN_NS UINT64_C(30000000000)
+#define EVENTPIPE_PROGRESS_BYTES (16u << 10)
+#define EVENTPIPE_RUNDOWN_BYTES  (UINT64_C(256) << 20)
 
 struct eventpipe_options {
 	const struct ipc_provider *providers; /* borrowed until eventpipe_free() */

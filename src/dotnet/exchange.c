@@ -13,10 +13,12 @@
 #include "base/diag.h"
 #include "dotnet/guard.h"
 #include "dotnet/port.h"
+#include "machine/descriptors.h"
 
 #define RETRY_NS UINT64_C(50000000)
 #define CROWD_NS UINT64_C(10000000)
 #define RUN_MAX  256u /* descriptors in one poll */
+#define STOP_FDS 4u   /* open at a time while a session is stopped: the socket, folders on the way to it */
 
 static int target_connect(void *context, struct diag *diag)
 {
@@ -91,6 +93,11 @@ static bool try_connect(struct exchange *exchange, uint64_t now_ns)
 	}
 	int fd = exchange->door.connect(exchange->door.context, &diag);
 
+	/* A session that cannot be stopped is worse than none. */
+	if (fd >= 0 && ipc_is_collect(exchange->command) && !descriptors_are_free(STOP_FDS)) {
+		close(fd);
+		fd = -EMFILE;
+	}
 	if (fd >= 0) {
 		exchange->fd = fd;
 		exchange->state = EXCHANGE_SENDING;
@@ -108,6 +115,8 @@ static bool try_connect(struct exchange *exchange, uint64_t now_ns)
 		exchange->retry_ns = now_ns + RETRY_NS;
 		return false;
 	}
+	if (fd == -EMFILE)
+		descriptors_explain(diag.text, sizeof(diag.text));
 	fail(exchange, fd, diag.text);
 	return true;
 }
@@ -204,7 +213,9 @@ static bool receive(struct exchange *exchange, uint64_t now_ns)
 			return true;
 		}
 		exchange->got += (size_t)n;
-		exchange->progress_ns = now_ns;
+		/* A part that comes byte by byte is no progress: each has its time. */
+		if (exchange->got == size)
+			exchange->progress_ns = now_ns;
 	}
 	if (exchange->got < size)
 		return true;

@@ -478,6 +478,8 @@ static int connect_to(const struct dotnet_target *target, struct diag *diag)
 	/* The socket that was looked at, not what its name leads to by now; and this path is never too long for sun_path. */
 	cleanup(closep) int place = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
+	if (place < 0 && errno != ENOENT)
+		return diag_set(diag, -errno, "cannot open its diagnostics socket: %m");
 	if (place < 0 || fstat(place, &st) < 0 || !S_ISSOCK(st.st_mode))
 		return diag_set(diag, -ENOENT, "its diagnostics socket has gone");
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", place);

@@ -48,6 +48,7 @@ struct peer {
 
 struct reverse {
 	int fd;
+	int error;                /* of the last accept4(): no descriptor; 0 none */
 	int helper_fd;            /* its end of a pipe: a byte in it says that all is well; -1 no helper */
 	pid_t helper;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -140,6 +141,7 @@ static void accept_all(struct reverse *reverse)
 		struct ucred credentials = { 0 };
 		socklen_t size = sizeof(credentials);
 		int fd = accept4(reverse->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		reverse->error = fd < 0 && (errno == EMFILE || errno == ENFILE) ? -errno : 0;
 		if (fd < 0)
 			return;
 		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
@@ -241,8 +243,9 @@ size_t reverse_fds(const struct reverse *reverse, struct pollfd *fds, size_t roo
 {
 	size_t count = 1 + reverse->waiting.count;
 
+	/* Without a free descriptor a connection that waits would make each poll return immediately. The next turn tries again. */
 	if (room)
-		fds[0] = (struct pollfd){ .fd = reverse->fd, .events = POLLIN };
+		fds[0] = (struct pollfd){ .fd = reverse->error ? -1 : reverse->fd, .events = POLLIN };
 	for (uint32_t i = 0; i < reverse->waiting.count && i + 1 < room; i++)
 		fds[i + 1] =
 			(struct pollfd){ .fd = reverse->waiting.items[i].fd, .events = POLLIN };
@@ -260,6 +263,11 @@ bool reverse_next(struct reverse *reverse, uint32_t *ret_peer)
 const struct reverse_peer *reverse_peer(const struct reverse *reverse, uint32_t peer)
 {
 	return &reverse->peers.items[peer]->facts;
+}
+
+int reverse_error(const struct reverse *reverse)
+{
+	return reverse->error;
 }
 
 /* ---- doors ---- */

@@ -73,6 +73,9 @@ int reverse_stand_in(struct reverse *reverse, uint32_t pid, struct diag *diag);
 
 void reverse_close(struct reverse *reverse);
 
+/* Why runtimes that connect cannot be accepted now: a negative errno (-EMFILE, -ENFILE), 0 while all is well. */
+int reverse_error(const struct reverse *reverse);
+
 /* The door of a socket at a path, at which a runtime listens. *ret_path is borrowed by it. */
 struct dotnet_door path_door(const char *path);
 

@@ -25,6 +25,7 @@ struct peer {
 	size_t len[CONNECTIONS];
 	unsigned count;
 	int stream;
+	int asked;                /* the connection of mute_at's request */
 	enum ipc_command newest;  /* collect commands above it are unknown */
 	enum ipc_command mute_at; /* takes it, says nothing */
 	enum ipc_command hang_up_at;
@@ -95,8 +96,10 @@ static void answer(struct peer *peer, unsigned i)
 
 	snprintf(peer->log + at, sizeof(peer->log) - at, "%x ", (unsigned)command);
 	peer->open[i] = -1;
-	if (command == peer->mute_at)
+	if (command == peer->mute_at) {
+		peer->asked = fd;
 		return; /* stays connected */
+	}
 	if (command == peer->hang_up_at) {
 		close(fd);
 		return;
@@ -159,6 +162,8 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 	if (told->refuse)
 		return -EBADMSG;
 	told->ends += !size;
+	if (size && !*data)
+		return 0; /* zero bytes only fill the stream */
 	assert_true(told->len + size < sizeof(told->text));
 	if (size)
 		memcpy(told->text + told->len, data, size);
@@ -304,6 +309,10 @@ static void test_silence(void **state)
 	struct talk mute = { .peer.mute_at = IPC_PROCESS_INFO_3 };
 	struct talk stopped = { .peer.state = 'T' };
 	struct talk lingering = { .peer.keep_stream = true };
+	struct talk dripping = { .peer.keep_stream = true };
+	struct talk flooding = { .peer.keep_stream = true };
+	struct talk trickling = { .peer.mute_at = IPC_PROCESS_INFO_3 };
+	static const char block[EVENTPIPE_PROGRESS_BYTES];
 	struct talk deaf_ear = { .peer.mute_stop = true };
 
 	(void)state;
@@ -324,19 +333,52 @@ static void test_silence(void **state)
 	assert_string_equal(eventpipe_reason(stopped.pipe), "");
 	end(&stopped);
 
-	begin(&lingering, NULL);
+	begin(&lingering, &(struct eventpipe_options){ .rundown_keywords = 1 });
 	assert_int_equal(turns(&lingering, 8, 1), EVENTPIPE_STREAMING);
 	eventpipe_stop(lingering.pipe, lingering.now_ns);
-	/* As long as bytes come it is waited for. */
-	for (int i = 0; i < 10; i++) {
+	/* While bytes come in numbers it is waited for, but no longer than a rundown may take. */
+	for (int i = 0; i < 7; i++) {
 		assert_int_equal(turns(&lingering, 2, 2 * S), EVENTPIPE_STOPPING);
-		assert_int_equal(send(lingering.peer.stream, "x", 1, MSG_NOSIGNAL), 1);
+		assert_int_equal(send(lingering.peer.stream, block, sizeof(block), MSG_NOSIGNAL), sizeof(block));
 	}
-	assert_int_equal(turns(&lingering, 4, 2 * S), EVENTPIPE_ENDED);
+	assert_int_equal(turns(&lingering, 2, 2 * S), EVENTPIPE_ENDED);
 	assert_string_equal(eventpipe_reason_code(lingering.pipe), "cut-short");
+	assert_string_equal(eventpipe_reason(lingering.pipe), "it did not end the session within 30 s");
 	assert_false(eventpipe_whole(lingering.pipe));
 	assert_int_equal(lingering.told.ends, 1);
 	end(&lingering);
+
+	begin(&dripping, &(struct eventpipe_options){ .rundown_keywords = 1 });
+	assert_int_equal(turns(&dripping, 8, 1), EVENTPIPE_STREAMING);
+	eventpipe_stop(dripping.pipe, dripping.now_ns);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(turns(&dripping, 2, S / 2), EVENTPIPE_STOPPING);
+		assert_int_equal(send(dripping.peer.stream, "x", 1, MSG_NOSIGNAL), 1);
+	}
+	assert_int_equal(turns(&dripping, 3, S / 2), EVENTPIPE_ENDED);
+	assert_string_equal(eventpipe_reason(dripping.pipe), "it did not end the session within 5 s");
+	end(&dripping);
+
+	/* Without a rundown nothing comes that was not in the buffer. */
+	begin(&flooding, &(struct eventpipe_options){ .buffer_mb = 1 });
+	assert_int_equal(turns(&flooding, 8, 1), EVENTPIPE_STREAMING);
+	eventpipe_stop(flooding.pipe, flooding.now_ns);
+	unsigned sent = 0;
+	while (turns(&flooding, 1, 1) == EVENTPIPE_STOPPING && sent < 1000)
+		sent += send(flooding.peer.stream, block, sizeof(block), MSG_NOSIGNAL) == (ssize_t)sizeof(block);
+	assert_in_range(sent, 128, 140);
+	assert_string_equal(eventpipe_reason(flooding.pipe), "it sent more than a session can hold after its end");
+	end(&flooding);
+
+	/* An answer has its time, in however many pieces it comes. */
+	begin(&trickling, NULL);
+	for (int i = 0; i < 8; i++) {
+		(void)turns(&trickling, 1, S);
+		if (i)
+			assert_int_equal(send(trickling.peer.asked, "DOTNET_IPC_V1" + i, 1, MSG_NOSIGNAL), 1);
+	}
+	assert_int_equal(eventpipe_state(trickling.pipe), EVENTPIPE_HUNG);
+	end(&trickling);
 
 	begin(&deaf_ear, NULL);
 	assert_int_equal(turns(&deaf_ear, 8, 1), EVENTPIPE_STREAMING);
