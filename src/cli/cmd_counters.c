@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +22,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "cli/counters_outlets.h"
+#include "cli/interrupt.h"
 #include "cli/own_port.h"
 #include "cli/selection.h"
 #include "cli/target_options.h"
@@ -31,6 +31,7 @@
 #include "dotnet/providers.h"
 #include "export/counters_list.h"
 #include "machine/box.h"
+#include "machine/descriptors.h"
 #include "model/counter_choice.h"
 #include "model/counters.h"
 #include "session/counting.h"
@@ -125,6 +126,7 @@ struct show {
 	struct counter_choice choice;
 	struct counters_outlets outlets;
 	VEC(struct counters_view) views; /* one a process, in the same order */
+	VEC(uint32_t) told;              /* processes that were reported as late */
 	struct diag broken;              /* the file cannot be written any more */
 	uint64_t interval_ns;
 	bool missing_looked_for;
@@ -181,27 +183,6 @@ static void on_tell(void *context, uint32_t index, const char *sentence)
 	counting_process(show->counting, index, &process);
 	(void)snprintf(line, sizeof(line), "%s (%u): %s", process.name, process.pid, sentence); /* cut if it is long */
 	counters_outlets_say(&show->outlets, line);
-}
-
-static int watch_signals(struct pollfd *ret_watched, struct diag *diag)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGWINCH);
-	sigaddset(&set, SIGCHLD);
-	sigaddset(&set, SIGTSTP); /* a reader that stands still would hold up the processes: the end comes first */
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return diag_set(diag, -errno, "cannot block signals: %m");
-	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-
-	if (fd < 0)
-		return diag_set(diag, -errno, "cannot watch signals: %m");
-	*ret_watched = (struct pollfd){ .fd = fd, .events = POLLIN };
-	return 0;
 }
 
 /* Seconds, as dotnet-counters takes them, or any time of ours. */
@@ -288,7 +269,8 @@ static void say_missing(struct show *show)
 	for (uint32_t i = 0; i < counting_count(show->counting); i++) {
 		struct counting_process process;
 		counting_process(show->counting, i, &process);
-		for (uint32_t k = 0; k < show->choice.providers.count && process.state != COUNTING_FAILED; k++) {
+		bool asked = process.state != COUNTING_FAILED && process.state != COUNTING_OPENING;
+		for (uint32_t k = 0; k < show->choice.providers.count && asked; k++) {
 			const struct counter_provider *provider = &show->choice.providers.items[k];
 			struct nearest near = { .wanted = provider->name };
 			if (!has_counter(&process, provider, "", &near)) {
@@ -317,14 +299,15 @@ static int tell_ends(const struct show *show)
 		if (process.lost && !show->values->quiet)
 			words_say("%s (%u): %llu %s lost on the way", process.name, process.pid, (unsigned long long)process.lost,
 				process.lost == 1 ? "event was" : "events were");
+		bool late = i < show->told.count && show->told.items[i];
 		if (process.state != COUNTING_FAILED && !process.intervals && !show->values->list && !show->values->quiet &&
-			!show->missing_count)
+			!show->missing_count && !late)
 			words_say("no counters of %s (%u): the end came before its first interval was over", process.name,
 				process.pid);
-		if (process.state != COUNTING_FAILED)
-			continue;
-		if (!process.intervals)
+		if (!process.intervals && !process.listed && (late || process.state == COUNTING_FAILED))
 			failed++;
+		if (process.state != COUNTING_FAILED || late)
+			continue;
 		words_say("%s counters of %s (%u): %s", process.intervals ? "no more" : "no", process.name, process.pid,
 			process.reason);
 		refused |= strcmp(process.reason_code, "permission") == 0;
@@ -349,7 +332,30 @@ static void say_next(const struct show *show)
 	words_next(process.pid, (const char *const[]){ "record", "stacks", NULL });
 }
 
-/* Each process that still counts has had its intervals, or the time is over. */
+/* A process that is late is reported once. That its names match nothing is reported by say_missing(). */
+static void tell_late(struct show *show, uint32_t index, const struct counting_process *process)
+{
+	struct bytes text = { 0 };
+
+	while (show->told.count <= index)
+		if (!vec_add(&show->told, 0))
+			return;
+	if (show->told.items[index])
+		return;
+	show->told.items[index] = 1;
+	bytes_printf(&text, "%s (%u) ", process->name, process->pid);
+	if (process->wait == COUNTING_UNANSWERED)
+		bytes_printf(&text, "is not counted: %s", *process->reason ? process->reason : "it does not answer");
+	else if (process->intervals)
+		bytes_text(&text, "has sent no values for long: it may be stopped");
+	else
+		bytes_text(&text, "has sent no values");
+	if (!text.failed && (process->wait == COUNTING_UNANSWERED || process->intervals || !show->missing_count))
+		counters_outlets_say(&show->outlets, bytes_z(&text));
+	bytes_done(&text);
+}
+
+/* Each process that still counts has had its intervals, or no more time to have them; or the time is over. */
 static bool has_enough(const struct show *show, uint64_t end_ns)
 {
 	uint32_t count = counting_count(show->counting);
@@ -359,28 +365,29 @@ static bool has_enough(const struct show *show, uint64_t end_ns)
 	for (uint32_t i = 0; show->values->count && i < count; i++) {
 		struct counting_process process;
 		counting_process(show->counting, i, &process);
-		if (process.intervals < show->values->count && process.state != COUNTING_ENDED && process.state != COUNTING_FAILED)
+		if (process.intervals < show->values->count && process.state != COUNTING_ENDED && process.state != COUNTING_FAILED &&
+			process.wait == COUNTING_ON_TIME)
 			return false;
 	}
 	return show->values->count && count; /* to a port they may still come */
 }
 
 /* SIGWINCH says that the terminal has another size, SIGCHLD that the command may have ended; every other one says that it is enough. */
-static void take_signals(struct show *show, const struct pollfd *watched)
+static void take_signals(struct show *show)
 {
-	struct signalfd_siginfo info;
+	struct interrupt taken;
 
-	while (watched->revents && read(watched->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		if (info.ssi_signo == SIGWINCH) {
+	while (interrupt_take(&taken)) {
+		if (taken.signal == SIGWINCH) {
 			counters_outlets_resized(&show->outlets);
-		} else if (info.ssi_signo == SIGCHLD) {
+		} else if (taken.signal == SIGCHLD) {
 			show->ends |= own_port_reap(&show->port);
-		} else if (info.ssi_signo == SIGTSTP) {
+		} else if (taken.signal == SIGTSTP) {
 			show->ends = show->stops = true;
 		} else {
 			show->ends = true;
-			if (info.ssi_code != SI_KERNEL) /* from the keyboard it went to the whole group */
-				show->signal = (int)info.ssi_signo;
+			if (!taken.from_keyboard)
+				show->signal = taken.signal;
 		}
 	}
 }
@@ -392,10 +399,29 @@ static bool all_listed(const struct show *show)
 	for (uint32_t i = 0; i < counting_count(show->counting); i++) {
 		struct counting_process process;
 		counting_process(show->counting, i, &process);
-		if (!process.listed && process.state != COUNTING_FAILED && process.state != COUNTING_ENDED)
+		if (!process.listed && process.state != COUNTING_FAILED && process.state != COUNTING_ENDED &&
+			process.wait == COUNTING_ON_TIME)
 			return false;
 	}
 	return true;
+}
+
+static void tell_all_late(struct show *show)
+{
+	for (uint32_t i = 0; i < counting_count(show->counting); i++) {
+		struct counting_process process;
+		counting_process(show->counting, i, &process);
+		if (process.wait != COUNTING_ON_TIME)
+			tell_late(show, i, &process);
+	}
+}
+
+static bool any_late(const struct show *show)
+{
+	for (uint32_t i = 0; i < show->told.count; i++)
+		if (show->told.items[i])
+			return true;
+	return false;
 }
 
 static bool any_running(const struct show *show)
@@ -422,11 +448,12 @@ static void run(struct show *show, struct pollfd *watched)
 		uint64_t wake_ns = counters_outlets_wake_ns(&show->outlets);
 		fds[0] = *watched;
 		/* At a port the time counts from the first session on: a runtime that starts has to come up first. */
-		if (end_ns == UINT64_MAX && values->duration_ns && (!show->port.reverse || any_running(show)))
+		if (end_ns == UINT64_MAX && values->duration_ns && (!show->port.reverse || any_running(show) || any_late(show)))
 			end_ns = now_ns() + values->duration_ns;
 		wake_ns = wake_ns < end_ns ? wake_ns : end_ns;
 		running = counting_step(show->counting, fds, count + 1, wake_ns < missing_ns ? wake_ns : missing_ns);
-		take_signals(show, &fds[0]);
+		take_signals(show);
+		tell_all_late(show);
 		if (values->list && all_listed(show))
 			break;
 		if (now_ns() >= missing_ns) {
@@ -439,6 +466,11 @@ static void run(struct show *show, struct pollfd *watched)
 	}
 	if (any_running(show) && !show->stops)
 		say_missing(show);
+	if (running == -EMFILE || running == -ENFILE) {
+		char reason[160];
+		descriptors_explain(reason, sizeof(reason));
+		diag_set(&show->broken, running, "cannot take a runtime's connection: %s", reason);
+	}
 	counting_stop(show->counting);
 	uint64_t until_ns = now_ns() + (show->stops ? STOPPED_NS : STOP_NS);
 
@@ -519,7 +551,7 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 	struct guard *guard = NULL;
 	const struct counters_values *values = show->values;
 	struct box box;
-	int result = watch_signals(&watched, diag);
+	int result = interrupt_start(INTERRUPT_CHILD | INTERRUPT_PAUSE | INTERRUPT_RESIZE, &watched, diag);
 
 	box_read(&box);
 	if (result == 0)
@@ -579,11 +611,11 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 	if (show->signal)
 		own_port_signal(&show->port, show->signal);
 	if (show->stops && show->args->command)
-		own_port_stop_too();
-	own_port_wait(&show->port, watched.fd);
+		interrupt_pause();
+	own_port_wait(&show->port);
 	show->code = show->code ? show->code : own_port_code(&show->port);
 	own_port_close(&show->port);
-	closep(&watched.fd);
+	interrupt_end(&watched);
 	return result;
 }
 
@@ -667,6 +699,7 @@ int cmd_counters(const struct verb *self, int argc, char **argv)
 			code = EXIT_MISUSED; /* a list or an address that is none */
 	}
 	vec_done(&show.views);
+	vec_done(&show.told);
 	counter_choice_done(&show.choice);
 	targets_done(&targets);
 	target_options_done(&choice);

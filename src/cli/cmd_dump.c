@@ -5,11 +5,9 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "cli/interrupt.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
 #include "dotnet/exchange.h"
@@ -153,6 +152,20 @@ static void end_copy(const struct target *target, uint64_t since_ticks)
 			target->pid, copy_pid, copy_pid);
 }
 
+/* A dump takes minutes, an answer does not: a runtime that does not answer is not waited for. */
+static int check_answers(const struct target *target, struct pollfd *watched, struct diag *diag)
+{
+	const struct ipc_request request = { .command = IPC_PROCESS_INFO };
+	struct exchange exchange = { 0 };
+	int result = ask_process(target->pid, &request, ASK_ANSWER_NS, watched, &exchange, diag);
+
+	exchange_done(&exchange);
+	if (result != -EIO && result != -EOPNOTSUPP)
+		return result;
+	*diag = (struct diag){ 0 }; /* it has answered */
+	return 0;
+}
+
 static int dump(const struct dump_values *values, const struct target *target, const char *path, struct pollfd *watched,
 	struct diag *diag)
 {
@@ -228,6 +241,8 @@ static int dump_one(const struct dump_values *values, const struct target *targe
 	const struct dump_place_question question = { .pid = target->pid, .uid = target->uid, .path = path, .crash_report = values->crash_report };
 
 	if (result == 0)
+		result = check_answers(target, watched, &diag);
+	if (result == 0)
 		result = dump_place_open(&question, &place, &diag);
 	if (result == 0 && !values->quiet)
 		words_say("dumping %s (%u); it stands still meanwhile", target->name, target->pid);
@@ -247,9 +262,8 @@ int cmd_dump(const struct verb *self, int argc, char **argv)
 	struct arguments args;
 	struct target_choice choice = { 0 };
 	struct targets targets = { 0 };
-	struct pollfd watched = { .fd = -1, .events = POLLIN };
+	struct pollfd watched = { .fd = -1 };
 	struct diag diag = { 0 };
-	sigset_t set;
 	int code;
 
 	if (!options_parse(self, argc, argv, &values, &args, &code))
@@ -263,19 +277,13 @@ int cmd_dump(const struct verb *self, int argc, char **argv)
 		code = words_fail(&diag);
 	if (code == EXIT_DONE && values.output && targets.list.count > 1)
 		code = options_misused(self, "-o names one file, and %u processes were chosen", targets.list.count);
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	if (code == EXIT_DONE) {
-		(void)sigprocmask(SIG_BLOCK, &set, NULL); /* a valid set */
-		watched.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK); /* without it Ctrl-C just ends us */
-	}
+	if (code == EXIT_DONE && interrupt_start(0, &watched, &diag) < 0)
+		code = words_fail(&diag);
 	for (uint32_t i = 0; code != EXIT_MISUSED && i < targets.list.count; i++) {
-		int each = dump_one(&values, &targets.list.items[i], watched.fd >= 0 ? &watched : NULL);
+		int each = dump_one(&values, &targets.list.items[i], &watched);
 		code = code ? code : each;
 	}
-	closep(&watched.fd);
+	interrupt_end(&watched);
 	targets_done(&targets);
 	target_options_done(&choice);
 	options_done(self, &values, &args);

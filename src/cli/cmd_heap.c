@@ -7,11 +7,9 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +22,7 @@
 #include "base/diag.h"
 #include "base/input.h"
 #include "base/text.h"
+#include "cli/interrupt.h"
 #include "cli/selection.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
@@ -239,7 +238,7 @@ static uint64_t utc_now_ns(void)
 }
 
 /* The process is stopped for the collection, for about a second a GiB: said, and asked, before a large one. */
-static bool may_stop(const struct heap_values *values, const struct target *target)
+static bool may_stop(const struct heap_values *values, const struct target *target, const struct pollfd *watched)
 {
 	struct bytes size = { 0 };
 	char answer[16] = "";
@@ -252,7 +251,11 @@ static bool may_stop(const struct heap_values *values, const struct target *targ
 		(void)text_make_safe(target->name, strlen(target->name), name, sizeof(name)); /* a cut end is fine */
 		fprintf(stderr, "%s (%u) uses %s: a full collection may stop it for seconds. Go on? [y/N] ", name, target->pid,
 			bytes_z(&size));
-		if (!fgets(answer, sizeof(answer), stdin))
+		struct pollfd fds[2] = { { .fd = STDIN_FILENO, .events = POLLIN }, *watched };
+		while (poll(fds, 2, -1) < 0 && errno == EINTR)
+			;
+		/* A signal is a no. */
+		if (fds[1].revents || !fgets(answer, sizeof(answer), stdin))
 			answer[0] = '\0';
 	} else {
 		words_say("%s (%u) uses %s: a full collection may stop it for seconds; --yes takes the snapshot all the same",
@@ -439,25 +442,6 @@ static int take(const struct heap_values *values, const struct target *target, b
 	return code;
 }
 
-static int watch_signals(struct pollfd *ret_watched, struct diag *diag)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGTSTP); /* a reader that stands still would hold up the process: the end comes first */
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return diag_set(diag, -errno, "cannot block signals: %m");
-	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-
-	if (fd < 0)
-		return diag_set(diag, -errno, "cannot watch signals: %m");
-	*ret_watched = (struct pollfd){ .fd = fd, .events = POLLIN };
-	return 0;
-}
-
 static int take_all(const struct heap_values *values, const struct verb *verb, const char *type_name)
 {
 	struct target_choice choice;
@@ -475,20 +459,20 @@ static int take_all(const struct heap_values *values, const struct verb *verb, c
 	if (result == 0 && values->output && targets.list.count > 1)
 		code = options_misused(verb, "-o names one file, and %u processes were chosen", targets.list.count);
 	if (result == 0 && code == EXIT_DONE)
-		result = watch_signals(&watched, &diag);
+		result = interrupt_start(INTERRUPT_PAUSE, &watched, &diag); /* stopped, it would hold up the process: Ctrl-Z ends it */
 	if (result == 0 && code == EXIT_DONE)
 		result = guard_start(&guard, &diag);
 	if (result < 0)
 		code = words_fail(&diag);
 	for (uint32_t i = 0; result == 0 && code != EXIT_MISUSED && i < targets.list.count; i++) {
 		const struct target *target = &targets.list.items[i];
-		int each = may_stop(values, target)
+		int each = may_stop(values, target, &watched)
 			? take(values, target, targets.list.count > 1, guard, &watched, type_name)
 			: EXIT_FAILED;
 		code = code ? code : each;
 	}
 	guard_free(guard);
-	closep(&watched.fd);
+	interrupt_end(&watched);
 	targets_done(&targets);
 	target_options_done(&choice);
 	return code;

@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
@@ -23,6 +22,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "cli/interrupt.h"
 #include "cli/record_outputs.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
@@ -518,22 +518,10 @@ static bool stdin_is_ours(void)
 
 static int watch_signals(struct recording_run *run, struct diag *diag)
 {
-	sigset_t set;
+	int result = interrupt_start(INTERRUPT_CHILD | INTERRUPT_PAUSE, &run->watched[0], diag);
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGTSTP);
-	sigaddset(&set, SIGCHLD);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return diag_set(diag, -errno, "cannot block signals: %m");
-	(void)signal(SIGPIPE, SIG_IGN); /* a closed pipe is told by the write */
-	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-
-	if (fd < 0)
-		return diag_set(diag, -errno, "cannot watch signals: %m");
-	run->watched[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	if (result < 0)
+		return result;
 	run->watched_count = 1;
 	/* A command that is recorded has the terminal to itself. */
 	if (stdin_is_ours() && !run->args->command)
@@ -563,34 +551,27 @@ static void reap(struct recording_run *run)
 /* Ctrl-Z: nothing of ours is left open in other processes while we stand still. */
 static void pause_recording(struct recording_run *run)
 {
-	uint64_t begin_ns;
-	sigset_t stop;
-
-	sigemptyset(&stop);
-	sigaddset(&stop, SIGTSTP);
 	live_pause(run->live);
-	begin_ns = live_now_ns();
-	(void)raise(SIGTSTP);                         /* waits while it is blocked, */
-	(void)sigprocmask(SIG_UNBLOCK, &stop, NULL);  /* and stops us here; not where nobody could continue us */
-	(void)sigprocmask(SIG_BLOCK, &stop, NULL);
+	uint64_t begin_ns = live_now_ns();
+
+	interrupt_pause();
 	live_resume(run->live, live_now_ns() - begin_ns);
 }
 
 /* True when a signal or a key asks for the end. */
 static void look_at_watched(struct recording_run *run)
 {
-	struct signalfd_siginfo info;
+	struct interrupt taken;
 
-	while (run->watched[0].revents && read(run->watched[0].fd, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGCHLD) {
+	while (interrupt_take(&taken)) {
+		if (taken.signal == SIGCHLD) {
 			reap(run);
-		} else if (info.ssi_signo == SIGTSTP) {
+		} else if (taken.signal == SIGTSTP) {
 			pause_recording(run);
 		} else {
-			run->signal = (int)info.ssi_signo;
-			/* From the keyboard it went to the whole foreground group, from kill(2) to us alone. */
-			run->child_has_it = info.ssi_code == SI_KERNEL;
-			run->reason = info.ssi_signo == SIGINT ? "Ctrl-C" : "a signal";
+			run->signal = taken.signal;
+			run->child_has_it = taken.from_keyboard;
+			run->reason = taken.signal == SIGINT ? "Ctrl-C" : "a signal";
 		}
 	}
 	if (run->watched_count > 1 && run->watched[1].revents) {
@@ -638,17 +619,7 @@ static int run_until_end(struct recording_run *run, struct diag *diag)
 /* The command's end is looked at later; only what a person sends from now on cuts the end short. */
 static void forget_child_signals(struct recording_run *run)
 {
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
-	while (sigtimedwait(&set, NULL, &(struct timespec){ 0 }) > 0)
-		;
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigdelset(&set, SIGCHLD);
-	(void)signalfd(run->watched[0].fd, &set, 0); /* the descriptor stays; at worst the end is cut short */
+	interrupt_watch(0);
 	run->watched[0].revents = 0;
 }
 
@@ -667,7 +638,6 @@ static void wait_for_child(struct recording_run *run)
 {
 	static const int insisting[] = { 0, SIGTERM, SIGKILL };
 	unsigned asked = run->signal ? 1 : 0;
-	sigset_t set;
 
 	if (!run->child_pid)
 		return;
@@ -676,22 +646,18 @@ static void wait_for_child(struct recording_run *run)
 		(void)kill((pid_t)run->child_pid, SIGTERM); /* it was to say when to end; gone: then waitpid tells */
 	if (!run->child_reaped && !run->timer && !run->signal && !run->values->quiet)
 		words_say("'%s' (%u) goes on; Ctrl-C ends it", run->args->command[0], run->child_pid);
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGCHLD);
-	(void)signalfd(run->watched[0].fd, &set, 0); /* the same descriptor: valid arguments cannot fail */
+	interrupt_pass_on();
+	interrupt_watch(INTERRUPT_CHILD);
 	while (reap(run), run->child_pid && !run->child_reaped) {
-		struct signalfd_siginfo info;
+		struct interrupt taken;
 		if (poll(run->watched, 1, 1000) <= 0) /* a second at most: SIGCHLD may have been merged with an earlier one */
 			continue;
-		while (read(run->watched[0].fd, &info, sizeof(info)) == sizeof(info)) {
-			if (info.ssi_signo == SIGCHLD)
+		while (interrupt_take(&taken)) {
+			if (taken.signal == SIGCHLD)
 				continue;
 			asked++;
-			run->signal = asked <= 1 ? (int)info.ssi_signo : insisting[asked > 3 ? 2 : asked - 1];
-			run->child_has_it = asked <= 1 && info.ssi_code == SI_KERNEL;
+			run->signal = asked <= 1 ? taken.signal : insisting[asked > 3 ? 2 : asked - 1];
+			run->child_has_it = asked <= 1 && taken.from_keyboard;
 			pass_signal(run);
 		}
 	}
@@ -958,7 +924,7 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	if (run.watched[0].fd >= 0)
 		wait_for_child(&run);
 	code = code ? code : child_code(&run);
-	closep(&run.watched[0].fd);
+	interrupt_end(&run.watched[0]);
 	record_outputs_done(&run.outputs);
 	vec_done(&run.pids);
 	vec_done(&run.tids);

@@ -5,10 +5,8 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "cli/interrupt.h"
 #include "cli/selection.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
@@ -58,25 +57,6 @@ const struct option stacks_options[] = {
 		INTO(struct stacks_values, json) },
 	{ 0 },
 };
-
-static int watch_signals(struct pollfd *ret_watched, struct diag *diag)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGTSTP); /* a reader that stands still would hold up the process: the end comes first */
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return diag_set(diag, -errno, "cannot block signals: %m");
-	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-
-	if (fd < 0)
-		return diag_set(diag, -errno, "cannot watch signals: %m");
-	*ret_watched = (struct pollfd){ .fd = fd, .events = POLLIN };
-	return 0;
-}
 
 /* One process, one time. EXIT_FAILED when its managed frames are missing, EXIT_MISSING for want of rights. */
 static int print_dump(const struct stacks_values *values, struct thread_dump *dump, unsigned columns, struct bytes *out)
@@ -149,6 +129,21 @@ static bool wait_until(struct pollfd *watched, const struct timespec *time)
 	return ppoll(watched, 1, &left, NULL) == 0;
 }
 
+/* After Ctrl-C: processes whose stacks were taken move to the front. */
+static uint32_t keep_taken(struct thread_dump *dumps, uint32_t count)
+{
+	uint32_t taken = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (!dumps[i].threads.count)
+			continue;
+		struct thread_dump dump = dumps[i];
+		dumps[i] = dumps[taken];
+		dumps[taken++] = dump;
+	}
+	return taken;
+}
+
 static int take_rounds(const struct stacks_values *values, const struct targets *targets, struct thread_stacks *stacks,
 	struct pollfd *watched)
 {
@@ -169,11 +164,18 @@ static int take_rounds(const struct stacks_values *values, const struct targets 
 				break;
 		}
 		int result = thread_stacks_take(stacks, targets->list.items, targets->list.count, dumps, &diag);
-		int each = result == 0 ? print_round(values, dumps, targets->list.count, !round) : EXIT_FAILED;
+		uint32_t taken = targets->list.count;
+		if (result == -EINTR)
+			taken = values->every_ns ? 0 : keep_taken(dumps, targets->list.count);
+		int each = result == 0 || result == -EINTR ? print_round(values, dumps, taken, !round) : EXIT_FAILED;
 		for (uint32_t i = 0; i < targets->list.count; i++)
 			thread_dump_done(&dumps[i]);
-		if (result == -EINTR)
+		if (result == -EINTR) {
+			if (!values->every_ns)
+				words_say("it was interrupted: the stacks of %u of %u processes were taken", taken, targets->list.count);
+			code = values->every_ns ? code : EXIT_FAILED;
 			break;
+		}
 		if (result < 0) {
 			code = words_fail(&diag);
 			break;
@@ -198,7 +200,7 @@ static int take(const struct stacks_values *values, const struct target_choice *
 		code = options_misused(verb, "%u processes were chosen; it takes at most %u at once", targets.list.count,
 			PROCESSES_MAX);
 	if (result == 0 && code == EXIT_DONE)
-		result = watch_signals(&watched, &diag);
+		result = interrupt_start(INTERRUPT_PAUSE, &watched, &diag); /* stopped, it would hold up the processes: Ctrl-Z ends it */
 	if (result == 0 && code == EXIT_DONE)
 		result = guard_start(&guard, &diag);
 	const struct thread_stacks_options options = {
@@ -218,7 +220,7 @@ static int take(const struct stacks_values *values, const struct target_choice *
 		words_next(targets.list.items[0].pid, (const char *const[]){ "record", "counters", NULL });
 	thread_stacks_free(stacks);
 	guard_free(guard);
-	closep(&watched.fd);
+	interrupt_end(&watched);
 	targets_done(&targets);
 	return code;
 }

@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +22,7 @@
 #include "base/diag.h"
 #include "base/nearest.h"
 #include "base/text.h"
+#include "cli/interrupt.h"
 #include "cli/own_port.h"
 #include "cli/record_outputs.h"
 #include "cli/target_options.h"
@@ -156,6 +156,7 @@ struct trace_run {
 	int64_t utc_offset_ns; /* CLOCK_REALTIME less CLOCK_MONOTONIC */
 	VEC(uint32_t) provider_of_schema;  /* index + 1 in `providers`; 0: not looked up, UINT32_MAX: of no chosen one */
 	VEC(uint64_t) events_of_provider;  /* as `providers` */
+	bool unguarded_said;
 	bool print_failed;
 	bool reader_gone;
 	bool refused; /* a process was not traced for want of rights */
@@ -443,6 +444,16 @@ static void say_progress(struct trace_run *run, bool ending)
 	fflush(stderr);
 }
 
+/* Once, when it begins or when it happens. */
+static void say_unguarded(struct trace_run *run)
+{
+	const char *sentence = tracing_unguarded(run->tracing);
+
+	if (sentence && !run->unguarded_said && !run->values->quiet)
+		words_say("%s", sentence);
+	run->unguarded_said = sentence != NULL;
+}
+
 static bool ended_untraced(const struct tracing_process *process)
 {
 	return !process->bytes && *process->reason && strcmp(process->reason_code, "ended") == 0;
@@ -605,21 +616,10 @@ static int print_profiles(void)
 
 static int watch_signals(struct trace_run *run, struct diag *diag)
 {
-	sigset_t set;
+	int result = interrupt_start(INTERRUPT_CHILD | INTERRUPT_PAUSE, &run->watched[0], diag);
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGTSTP);
-	sigaddset(&set, SIGCHLD);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return diag_set(diag, -errno, "cannot block signals: %m");
-	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-
-	if (fd < 0)
-		return diag_set(diag, -errno, "cannot watch signals: %m");
-	run->watched[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	if (result < 0)
+		return result;
 	run->watched_count = 1;
 	/* A command has the terminal to itself. */
 	if (isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp() && !run->args->command)
@@ -631,25 +631,24 @@ static int watch_signals(struct trace_run *run, struct diag *diag)
 /* True when a person wants it to end: a signal or a key. */
 static bool look_at_watched(struct trace_run *run)
 {
-	struct signalfd_siginfo info;
+	struct interrupt taken;
 	bool asked = false;
 
-	while (read(run->watched[0].fd, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGCHLD) {
+	while (interrupt_take(&taken)) {
+		if (taken.signal == SIGCHLD) {
 			if (own_port_reap(&run->port) && !run->reason)
 				run->reason = "the command ended";
 			continue;
 		}
-		if (info.ssi_signo == SIGTSTP) {
+		if (taken.signal == SIGTSTP) {
 			run->wants_pause = true;
 			continue;
 		}
 		asked = true;
-		run->signal = (int)info.ssi_signo;
-		run->child_has_it =
-			info.ssi_code == SI_KERNEL; /* from the keyboard: to the whole group */
+		run->signal = taken.signal;
+		run->child_has_it = taken.from_keyboard;
 		if (!run->reason)
-			run->reason = info.ssi_signo == SIGINT ? "Ctrl-C" : "a signal";
+			run->reason = taken.signal == SIGINT ? "Ctrl-C" : "a signal";
 	}
 	if (run->watched_count > 1 && run->watched[1].revents) {
 		char line[256];
@@ -702,7 +701,7 @@ static int pause_tracing(struct trace_run *run, struct diag *diag)
 
 	flush_lines(run);
 	if (!run->reason)
-		own_port_stop_too();
+		interrupt_pause();
 	uint64_t paused_ns = now_ns() - begin_ns;
 
 	run->paused_ns += paused_ns;
@@ -728,16 +727,16 @@ static int run_until_end(struct trace_run *run, struct diag *diag)
 		if (kept < 0)
 			return kept;
 		flush_lines(run);
+		say_unguarded(run);
 		(void)look_at_watched(run); /* it sets the reason */
 		if (run->wants_pause && !run->reason && pause_tracing(run, diag) < 0)
 			return diag->error;
 		uint64_t at_ns = now_ns();
-		if (end_ns == UINT64_MAX && duration_ns) {
-			/* The time counts from the first session on: a runtime that starts has to come up first. */
+		if (duration_ns) {
+			/* The time counts from the first session on: a runtime that starts has to come up first. One that does not answer gets no more. */
 			tracing_count(run->tracing, &counts);
-			uint64_t from_ns = counts.first_open_ns ? counts.first_open_ns : 0;
-			if (from_ns && duration_ns < UINT64_MAX - from_ns)
-				end_ns = from_ns + duration_ns;
+			uint64_t from_ns = counts.first_open_ns ? counts.first_open_ns : counts.due_open_ns;
+			end_ns = from_ns && duration_ns < UINT64_MAX - from_ns ? from_ns + duration_ns : UINT64_MAX;
 		}
 		if (run->reason)
 			break;
@@ -973,13 +972,13 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 	if (run.signal && !run.child_has_it)
 		own_port_signal(&run.port, run.signal);
 	if (run.wants_pause && args.command) /* during the end: the command stands already */
-		own_port_stop_too();
-	own_port_wait(&run.port, run.watched[0].fd);
+		interrupt_pause();
+	own_port_wait(&run.port);
 	own_port_close(&run.port);
 	if (values.print && code == EXIT_DONE && !run.reader_gone)
 		code = words_finish_output();
 	code = code ? code : own_port_code(&run.port);
-	closep(&run.watched[0].fd);
+	interrupt_end(&run.watched[0]);
 	record_outputs_done(&run.outputs);
 	vec_done(&run.provider_of_schema);
 	vec_done(&run.events_of_provider);

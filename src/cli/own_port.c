@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -15,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/diag.h"
+#include "cli/interrupt.h"
 #include "cli/verbs.h"
 #include "dotnet/reverse.h"
 
@@ -141,30 +141,20 @@ void own_port_signal(struct own_port *own, int signal)
 		(void)kill((pid_t)own->child.pid, signal); /* gone: then waitpid tells */
 }
 
-void own_port_stop_too(void)
+void own_port_wait(struct own_port *own)
 {
-	sigset_t stop;
-
-	sigemptyset(&stop);
-	sigaddset(&stop, SIGTSTP);
-	(void)raise(SIGTSTP); /* waits while it is blocked, and stops us at the next line; not where nobody could continue us */
-	(void)sigprocmask(SIG_UNBLOCK, &stop, NULL);
-	(void)sigprocmask(SIG_BLOCK, &stop, NULL);
-}
-
-void own_port_wait(struct own_port *own, int signal_fd)
-{
-	struct signalfd_siginfo info;
+	struct interrupt taken;
 
 	if (!own->child.pid || own->child_waits)
 		return;
+	interrupt_pass_on();
 	for ((void)own_port_reap(own); !own->child_reaped; (void)own_port_reap(own)) {
 		reverse_release(own->reverse, now_ns() + RELEASE_QUIET_NS, RELEASE_QUIET_NS);
-		while (read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-			if (info.ssi_signo == SIGTSTP)
-				own_port_stop_too();
-			else if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGWINCH && info.ssi_code != SI_KERNEL)
-				own_port_signal(own, (int)info.ssi_signo);
+		while (interrupt_take(&taken)) {
+			if (taken.signal == SIGTSTP)
+				interrupt_pause();
+			else if (taken.signal != SIGCHLD && taken.signal != SIGWINCH && !taken.from_keyboard)
+				own_port_signal(own, taken.signal);
 		}
 	}
 	/* What it has left behind and just starts. */

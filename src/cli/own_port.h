@@ -6,10 +6,10 @@
  *   ... port.reverse is listened at, port.connect_path connected to; watch SIGCHLD ...
  *   own_port_go(&port, &diag);                            the command runs its first instruction
  *   own_port_reap(&port)                                  at each SIGCHLD: true when the command has ended
- *   own_port_wait(&port, signal_fd);                      at the end, once our sessions are over: the command may go on as long as it likes
+ *   own_port_wait(&port);                                 at the end, once our sessions are over: until the command ends
  *   code = own_port_code(&port);  own_port_close(&port);
  *
- * The caller's SIGCHLD and the signals it ends by are blocked and read from a signalfd. Whatever fails after own_port_open(): own_port_close() leaves nobody waiting.
+ * The caller has called interrupt_start() with INTERRUPT_CHILD. Whatever fails after own_port_open(): own_port_close() resumes every runtime that waits.
  */
 #ifndef SPOOR_CLI_OWN_PORT_H
 #define SPOOR_CLI_OWN_PORT_H
@@ -47,14 +47,11 @@ bool own_port_reap(struct own_port *own);
 /* To the command, if it still runs. */
 void own_port_signal(struct own_port *own, int signal);
 
-/* Ctrl-Z, once nothing of ours is open: stops this process, and comes back when it goes on. SIGTSTP is blocked. */
-void own_port_stop_too(void);
-
 /*
- * Waits for the command's end. What comes at `signal_fd` is passed on to it unless it came from the keyboard, which is the whole group's; runtimes that come to the
- * port meanwhile are let go on at once.
+ * Waits for the command's end. Signals are passed on to it, except those of the keyboard, which the whole process group gets. Runtimes that connect to the
+ * port meanwhile are resumed immediately.
  */
-void own_port_wait(struct own_port *own, int signal_fd);
+void own_port_wait(struct own_port *own);
 
 /* The command's exit code, 128 + N for signal N; 0 without one. */
 int own_port_code(const struct own_port *own);

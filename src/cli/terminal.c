@@ -11,9 +11,25 @@
 #define SCREEN_OPEN  "\x1b[?1049h\x1b[?25l\x1b[H\x1b[J" /* another screen, no cursor, empty */
 #define SCREEN_CLOSE "\x1b[?25h\x1b[?1049l"
 
+/* Of terminal_abandon(): a signal handler reaches static data only. */
+static struct terminal *volatile opened;
+
+void terminal_abandon(void)
+{
+	struct pollfd screen = { .fd = STDOUT_FILENO, .events = POLLOUT };
+
+	if (!opened)
+		return;
+	if (poll(&screen, 1, 0) == 1) /* a terminal that was stopped with Ctrl-S would block */
+		(void)!write(STDOUT_FILENO, SCREEN_CLOSE, sizeof(SCREEN_CLOSE) - 1); /* it has gone, else; so below */
+	if (opened->keys)
+		(void)tcsetattr(STDIN_FILENO, TCSANOW, &opened->saved);
+}
+
 void terminal_open(struct terminal *terminal, struct bytes *out)
 {
 	*terminal = (struct terminal){ .keys = false };
+	opened = terminal;
 	/* In the background a change of the terminal would stop us. */
 	if (isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp() && tcgetattr(STDIN_FILENO, &terminal->saved) == 0) {
 		struct termios raw = terminal->saved;
@@ -28,6 +44,7 @@ void terminal_open(struct terminal *terminal, struct bytes *out)
 void terminal_close(struct terminal *terminal, struct bytes *out)
 {
 	bytes_text(out, SCREEN_CLOSE);
+	opened = NULL;
 	if (terminal->keys)
 		(void)tcsetattr(STDIN_FILENO, TCSANOW, &terminal->saved); /* it has gone, else */
 	terminal->keys = false;

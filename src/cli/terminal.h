@@ -40,6 +40,9 @@ struct terminal {
 void terminal_open(struct terminal *terminal, struct bytes *out);
 void terminal_close(struct terminal *terminal, struct bytes *out);
 
+/* Restores the terminal before a signal ends the program. Async-signal-safe. An open terminal does not move in memory. */
+void terminal_abandon(void);
+
 void terminal_size(unsigned *ret_columns, unsigned *ret_lines);
 
 /* Never waits: KEY_NONE when there is none. Call it when stdin is readable, until it says so. */

@@ -28,6 +28,14 @@ static int explain_failure(uint32_t pid, int failure, const char *text, struct d
 	return failure;
 }
 
+/* Nothing is sent to a process that is stopped, so it cannot have answered. */
+static int explain_stop(uint32_t pid, struct diag *diag)
+{
+	diag_set(diag, -ETIMEDOUT, "process %u is stopped (by a signal or a debugger), so it does not answer", pid);
+	diag_remedy(diag, "kill -CONT %u lets it continue", pid);
+	return -ETIMEDOUT;
+}
+
 static int explain(const struct exchange *exchange, uint32_t pid, const struct pollfd *watched, struct diag *diag)
 {
 	if (exchange->state == EXCHANGE_FAILED)
@@ -35,6 +43,9 @@ static int explain(const struct exchange *exchange, uint32_t pid, const struct p
 	if (exchange->state != EXCHANGE_ANSWERED) {
 		if (watched && watched->revents)
 			return diag_set(diag, -EINTR, "process %u has not answered yet; what it was asked for may still be done", pid);
+		char state = exchange->door.state(exchange->door.context);
+		if (state == 'T' || state == 't')
+			return explain_stop(pid, diag);
 		return diag_set(diag, -ETIMEDOUT, "process %u takes connections, but does not answer", pid);
 	}
 	if (exchange->error == IPC_ERROR_UNKNOWN_COMMAND)

@@ -42,6 +42,9 @@
 #define RUNTIME_SOURCE "System.Runtime"
 #define VERSION_ROOM   64u
 #define APPEAR_NS      UINT64_C(5000000000)
+#define UNANSWERED_NS  UINT64_C(6000000000) /* behind the silence that the pipe reports itself */
+#define SILENT_NS      UINT64_C(5000000000) /* before the first values, on top of three intervals */
+#define STOPPED_NS     UINT64_C(30000000000) /* between later ones, on top of ten */
 #define PORT_FDS_MAX   (REVERSE_CONNECTIONS_MAX + 1)
 
 struct counted {
@@ -76,6 +79,7 @@ struct counted {
 	bool again;                       /* to be opened again once it has ended */
 	bool listed;
 	uint64_t next_ns;                 /* when our interval ends; 0: not before something has come */
+	uint64_t asked_ns;
 	uint64_t opened_ns;
 	uint64_t utc_ns;
 	uint64_t closed_ns;
@@ -256,6 +260,7 @@ static int open_process(const struct counting *counting, struct counted *p)
 		return result;
 	p->state = COUNTING_OPENING;
 	p->opened_ns = 0;
+	p->asked_ns = now_ns();
 	return 0;
 }
 
@@ -642,6 +647,9 @@ int counting_step(struct counting *counting, struct pollfd *fds, size_t fd_count
 	if (counting->options.guard)
 		guard_beat(counting->options.guard, now);
 	take_newcomers(counting);
+	/* No session that could end and make room: a runtime would wait for us for ever. */
+	if (counting->reverse && !counting->stopping && reverse_error(counting->reverse) && !counting->processes.count)
+		return reverse_error(counting->reverse);
 	for (uint32_t i = 0; i < counting->processes.count; i++) {
 		const struct counted *p = counting->processes.items[i];
 		advance(counting, i, now);
@@ -671,6 +679,19 @@ uint32_t counting_count(const struct counting *counting)
 	return counting->processes.count;
 }
 
+static enum counting_wait wait_of(const struct counting *counting, const struct counted *p, uint64_t now)
+{
+	uint64_t interval_ns = counting->options.interval_ns;
+
+	if (p->state == COUNTING_OPENING && p->pipe)
+		return now >= p->asked_ns + UNANSWERED_NS ? COUNTING_UNANSWERED : COUNTING_ON_TIME;
+	if (p->state != COUNTING_RUNNING || counting->options.list)
+		return COUNTING_ON_TIME;
+	uint64_t due_ns = p->intervals ? p->closed_ns + 10 * interval_ns + STOPPED_NS : p->opened_ns + 3 * interval_ns + SILENT_NS;
+
+	return now >= due_ns ? COUNTING_SILENT : COUNTING_ON_TIME;
+}
+
 void counting_process(const struct counting *counting, uint32_t index, struct counting_process *ret_process)
 {
 	const struct counted *p = counting->processes.items[index];
@@ -679,8 +700,9 @@ void counting_process(const struct counting *counting, uint32_t index, struct co
 		.pid = p->pid,
 		.name = p->name,
 		.state = p->state,
-		.reason = p->reason,
+		.reason = *p->reason || !p->pipe ? p->reason : eventpipe_reason(p->pipe),
 		.reason_code = p->reason_code,
+		.wait = wait_of(counting, p, now_ns()),
 		.runtime_version = p->version,
 		.counters = &p->counters,
 		.utc_ns = p->utc_ns,

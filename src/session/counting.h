@@ -45,6 +45,13 @@ enum counting_state {
 	COUNTING_FAILED,         /* no session, or it broke off: the reason */
 };
 
+/* Whether a process has had more time for its next values than any runtime needs. */
+enum counting_wait {
+	COUNTING_ON_TIME,
+	COUNTING_UNANSWERED,     /* its session is not open: reason */
+	COUNTING_SILENT,         /* its session is open, and no values come */
+};
+
 struct counting_process {
 	uint32_t pid;
 	const char *name;
@@ -61,6 +68,7 @@ struct counting_process {
 	const struct counter_instrument *instruments; /* of its Meters */
 	uint32_t instrument_count;
 	bool listed;                /* options.list: all has been said */
+	enum counting_wait wait;
 };
 
 struct counting_options {

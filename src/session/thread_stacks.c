@@ -41,6 +41,7 @@
 #define BUFFER_MB          64u
 #define TIMEOUT_NS         UINT64_C(5000000000)
 #define TURN_NS            UINT64_C(250000000)
+#define INTERRUPTED_NS     UINT64_C(1000000000) /* for sessions to end after an interruption */
 #define THREADS_MAX        65536u /* that are looked at; of a process with more, the rest is left out */
 #define TICKS_STALE        4u     /* every thread in managed code is in every tick: who is not has left it */
 #define FRAMES_ROOM        512u
@@ -970,10 +971,13 @@ int thread_stacks_take(struct thread_stacks *stacks, const struct target *target
 		takings[i].memory_fd = -1;
 		result = begin(&takings[i]);
 	}
-	while (result == 0 && turn(stacks, takings, count, fds, &interrupted))
-		;
+	uint64_t until_ns = UINT64_MAX;
+
+	while (result == 0 && now_ns() < until_ns && turn(stacks, takings, count, fds, &interrupted))
+		if (interrupted && until_ns == UINT64_MAX)
+			until_ns = now_ns() + INTERRUPTED_NS;
 	for (size_t i = 0; takings && i < count; i++) {
-		if (result == 0 && !interrupted)
+		if (result == 0 && (!interrupted || (is_over(&takings[i]) && takings[i].sampled)))
 			finish(&takings[i]);
 		done(&takings[i]);
 	}

@@ -27,6 +27,7 @@
 #include "format/nettrace_read.h"
 #include "format/nettrace_write.h"
 #include "machine/box.h"
+#include "machine/descriptors.h"
 #include "machine/rights.h"
 #include "machine/scheduling.h"
 #include "model/event.h"
@@ -47,8 +48,10 @@
 #define SYNC_LEAD_NS                                                                               \
 	UINT64_C(10000000) /* PerfView mislabels what comes within 5 ms of the sync time */
 #define APPEAR_NS       UINT64_C(5000000000)
+#define START_NS        UINT64_C(5000000000) /* for a runtime's start, when its session has to wait for it */
 #define GIVE_OUT_BYTES  (1u << 20)
 #define UNFLUSHED_MAX   (128u << 10)
+#define UNGUARDED       ".NET processes may have to wait for spoor if it is stopped or hangs: "
 #define EVENT_COST      48u
 #define STACKS_MAX      65536u
 #define STACK_BYTES_MAX (16u << 20)
@@ -115,6 +118,7 @@ struct tracing {
 	uint32_t recorder_process;
 	uint64_t begin_ns;
 	uint64_t first_open_ns;
+	uint64_t due_open_ns;
 	uint64_t end_ns;
 	uint64_t flush_ns;
 	uint64_t give_out_ns;
@@ -128,6 +132,8 @@ struct tracing {
 	bool pausing;
 	bool ending;
 	bool wants_end;
+	bool unguarded_emitted;
+	char unguarded[768]; /* why nothing is guarded; "" while all is well */
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -579,16 +585,22 @@ static void need_guard(struct tracing *tracing)
 {
 	struct diag diag = { 0 };
 
-	if (!tracing->guard && guard_start(&tracing->guard, &diag) < 0) {
-		bytes_reset(&tracing->text);
-		bytes_printf(&tracing->text,
-			".NET processes may have to wait for spoor if it is stopped or hangs: %s",
-			diag.text);
-		if (tracing->sink)
-			emit_notice(tracing, tracing->recorder_process, "unguarded",
-				bytes_z(&tracing->text));
-	}
+	if (!tracing->guard && guard_start(&tracing->guard, &diag) < 0)
+		(void)snprintf(tracing->unguarded, sizeof(tracing->unguarded), "%s%s", UNGUARDED, diag.text); /* fits */
 	tracing->guard_rounds = guard_rounds(tracing->guard);
+}
+
+/* That nothing is guarded, or no more: into the file, once. */
+static void look_at_guard(struct tracing *tracing)
+{
+	const char *problem = tracing->guard ? guard_problem(tracing->guard) : NULL;
+
+	if (problem && !*tracing->unguarded)
+		(void)snprintf(tracing->unguarded, sizeof(tracing->unguarded), "%s%s", UNGUARDED, problem); /* fits */
+	if (!*tracing->unguarded || tracing->unguarded_emitted || !tracing->sink)
+		return;
+	tracing->unguarded_emitted = true;
+	emit_notice(tracing, tracing->recorder_process, "unguarded", tracing->unguarded);
 }
 
 static void open_session(struct traced *traced, uint64_t now_ns)
@@ -929,6 +941,10 @@ static int add(struct tracing *tracing, const struct target *target, bool seen, 
 
 	if (r < 0)
 		return diag_set(diag, r, "cannot trace: %m");
+	uint64_t due_ns = now() + (waiting == traced ? START_NS : 0);
+
+	if (!tracing->due_open_ns || due_ns < tracing->due_open_ns)
+		tracing->due_open_ns = due_ns;
 	if (waiting != traced)
 		open_session(traced, now());
 	return 0;
@@ -1034,8 +1050,10 @@ int tracing_write_to(struct tracing *tracing, int fd, const char *name, struct d
 	tracing->sink_ops = &nettrace_sink;
 	int r = nettrace_sink_open(&options, &tracing->trace, &tracing->sink, diag);
 
-	if (r == 0)
+	if (r == 0) {
 		emit_head(tracing);
+		look_at_guard(tracing);
+	}
 	return r;
 }
 
@@ -1134,6 +1152,7 @@ int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, u
 	uint64_t now_ns = now();
 
 	guard_beat(tracing->guard, now_ns);
+	look_at_guard(tracing);
 	take_newcomers(tracing);
 	if (tracing->clocks && !tracing->ending)
 		thread_clocks_read(tracing->clocks, now_ns);
@@ -1149,7 +1168,18 @@ int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, u
 	}
 	if (tracing->sink_error)
 		return tell_sink_error(tracing, diag);
+	/* No session that could end and make room: a runtime would wait for us for ever. */
+	if (tracing->reverse && !tracing->ending && reverse_error(tracing->reverse) && !anything_open(tracing)) {
+		char reason[160];
+		descriptors_explain(reason, sizeof(reason));
+		return diag_set(diag, reverse_error(tracing->reverse), "cannot take a runtime's connection: %s", reason);
+	}
 	return tracing->reverse || tracing->pausing || anything_open(tracing) ? 1 : 0;
+}
+
+const char *tracing_unguarded(const struct tracing *tracing)
+{
+	return *tracing->unguarded ? tracing->unguarded : NULL;
 }
 
 bool tracing_wants_end(const struct tracing *tracing)
@@ -1381,6 +1411,7 @@ void tracing_count(const struct tracing *tracing, struct tracing_counts *ret_cou
 					    : tracing->raw_bytes,
 		.begin_ns = tracing->begin_ns,
 		.first_open_ns = tracing->first_open_ns,
+		.due_open_ns = tracing->due_open_ns,
 		.end_ns = tracing->end_ns,
 		.processes = (uint32_t)tracing_process_count(tracing),
 	};

@@ -80,6 +80,7 @@ struct tracing_counts {
 	uint64_t file_bytes;     /* written */
 	uint64_t begin_ns;
 	uint64_t first_open_ns;  /* when the first session was open; 0 none yet */
+	uint64_t due_open_ns;    /* when it should have been, had its runtime answered; 0: no runtime is known yet */
 	uint64_t end_ns;         /* when the end was asked for; 0 not yet */
 	uint32_t processes;
 	uint32_t running;        /* sessions that are open */
@@ -107,6 +108,9 @@ int tracing_start(struct tracing *tracing, struct diag *diag);
  */
 int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, uint64_t until_ns,
 	struct diag *diag);
+
+/* Why no guard (dotnet/guard.h) looks after the sessions: a sentence, which is in the file as a notice too. NULL while all is well. */
+const char *tracing_unguarded(const struct tracing *tracing);
 
 /* An event of options.event said so. */
 bool tracing_wants_end(const struct tracing *tracing);
