@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/dominators.h"
+#include "analyze/heap_retained.h"
 #include "base/map.h"
 #include "base/text.h"
 #include "model/heap_graph.h"
@@ -16,7 +16,8 @@
 
 struct paths {
 	struct heap_report *report;
-	const struct dominators *d;
+	const struct heap_order *order;
+	uint32_t *row;       /* of each node: its row of report->paths + 1 */
 	uint32_t *from;      /* of each place: the place that it was first reached from */
 	uint64_t *hash;      /* of each place: of the types on the way to it; runs of one type count once */
 	struct map index;    /* hash -> row + 1 */
@@ -24,23 +25,23 @@ struct paths {
 
 static uint32_t type_at(const struct paths *p, uint32_t at)
 {
-	return heap_graph_node_type(p->report->graph, p->d->node[at]);
+	return heap_graph_node_type(p->report->graph, p->order->node[at]);
 }
 
 /* The places are in breadth-first order: the first that refers to a place is on a shortest way to it. */
 static int walk(struct paths *p)
 {
 	const struct heap_graph *graph = p->report->graph;
-	const struct dominators *d = p->d;
+	const struct heap_order *order = p->order;
 	uint32_t *place = calloc(heap_graph_node_count(graph), sizeof(*place));
 
 	if (!place)
 		return -ENOMEM;
-	for (uint32_t at = 0; at < d->count; at++)
-		place[d->node[at]] = at;
-	for (uint32_t at = 0; at < d->count; at++) {
+	for (uint32_t at = 0; at < order->count; at++)
+		place[order->node[at]] = at;
+	for (uint32_t at = 0; at < order->count; at++) {
 		uint32_t count;
-		const uint32_t *edges = heap_graph_edges(graph, d->node[at], &count);
+		const uint32_t *edges = heap_graph_edges(graph, order->node[at], &count);
 		for (uint32_t i = 0; i < count; i++) {
 			uint32_t to = edges[i] ? place[edges[i]] : 0;
 			if (to && !p->from[to] && p->hash[to] == 0) {
@@ -97,11 +98,32 @@ static int count_object(struct paths *p, uint32_t at)
 	struct heap_path_row *row = &report->paths.items[index - 1];
 
 	row->count++;
-	row->size_bytes += heap_graph_size(report->graph, p->d->node[at]);
-	/* Within a run of its own type (a list) it is kept by the one before, which counts it. */
-	if (type_at(p, p->d->above[at]) != type_at(p, at))
-		row->retained_bytes += (uint64_t)p->d->retained[at] * DOMINATORS_UNIT;
+	row->size_bytes += heap_graph_size(report->graph, p->order->node[at]);
+	p->row[p->order->node[at]] = index;
 	return 0;
+}
+
+static uint32_t row_of(const void *context, uint32_t node)
+{
+	const uint32_t *row = context;
+
+	return row[node];
+}
+
+static int count_retained(struct paths *p)
+{
+	struct heap_report *report = p->report;
+	const struct heap_groups groups = {
+		.group_of = row_of, .context = p->row, .count = report->paths.count + 1
+	};
+	uint64_t *bytes = calloc(groups.count, sizeof(*bytes));
+	int error = bytes ? heap_retained_count(report->graph, p->order, &groups, bytes) : -ENOMEM;
+
+	for (uint32_t i = 0; i < report->paths.count && !error; i++)
+		report->paths.items[i].retained_bytes = bytes[i + 1];
+	report->retained_unknown |= error == -EOVERFLOW;
+	free(bytes);
+	return error == -EOVERFLOW ? 0 : error;
 }
 
 static int compare_paths(const void *left, const void *right)
@@ -128,17 +150,19 @@ static bool fits(const char *pattern, const char *name)
 		(name[len - last - 1] == '.' || name[len - last - 1] == '+');
 }
 
-int heap_paths_find(struct heap_report *report, const struct dominators *d, const char *type_name, uint32_t *ret_matches)
+int heap_paths_find(struct heap_report *report, const struct heap_order *order,
+	const char *type_name, uint32_t *ret_matches)
 {
 	const struct heap_graph *graph = report->graph;
-	struct paths p = { .report = report, .d = d };
+	struct paths p = { .report = report, .order = order };
 	bool *wanted = calloc(graph->types.count, sizeof(*wanted));
 	char room[32];
 	uint32_t matches = 0;
 
-	p.from = calloc((size_t)d->count + 1, sizeof(*p.from));
-	p.hash = calloc((size_t)d->count + 1, sizeof(*p.hash));
-	int error = wanted && p.from && p.hash ? 0 : -ENOMEM;
+	p.from = calloc((size_t)order->count + 1, sizeof(*p.from));
+	p.hash = calloc((size_t)order->count + 1, sizeof(*p.hash));
+	p.row = calloc(heap_graph_node_count(graph), sizeof(*p.row));
+	int error = wanted && p.from && p.hash && p.row ? 0 : -ENOMEM;
 	for (uint32_t i = 1; i < graph->types.count && !error; i++) {
 		const struct heap_type *type = &graph->types.items[i];
 		if (!type->count || type->flags & HEAP_TYPE_ROOT)
@@ -148,14 +172,17 @@ int heap_paths_find(struct heap_report *report, const struct dominators *d, cons
 	}
 	if (!error && matches)
 		error = walk(&p);
-	for (uint32_t at = 1; at < d->count && !error && matches; at++)
+	for (uint32_t at = 1; at < order->count && !error && matches; at++)
 		if (wanted[type_at(&p, at)])
 			error = count_object(&p, at);
+	if (!error && report->paths.count)
+		error = count_retained(&p);
 	if (report->paths.count)
 		qsort(report->paths.items, report->paths.count, sizeof(report->paths.items[0]), compare_paths);
 	free(wanted);
 	free(p.from);
 	free(p.hash);
+	free(p.row);
 	map_done(&p.index);
 	*ret_matches = matches;
 	return error;

@@ -6,14 +6,14 @@
 
 #include <stdint.h>
 
-struct dominators;
+struct heap_order;
 struct heap_report;
 
 /*
- * Fills report->paths for all types whose name fits (a name, its last part, or a pattern with * and ?): most bytes first. Before heap_types_count().
+ * Fills report->paths for all types whose name fits (a name, its last part, or a pattern with * and ?): most bytes first.
  * *ret_matches is the number of types that fit. -ENOMEM.
  */
-int heap_paths_find(struct heap_report *report, const struct dominators *dominators, const char *type_name,
-	uint32_t *ret_matches);
+int heap_paths_find(struct heap_report *report, const struct heap_order *order,
+	const char *type_name, uint32_t *ret_matches);
 
 #endif

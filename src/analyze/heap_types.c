@@ -6,28 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/dominators.h"
+#include "analyze/heap_retained.h"
 #include "model/heap_graph.h"
 #include "model/heap_report.h"
 
-#define HOPS_MAX 4096u /* runs of one type looked at above an object; what lies deeper counts as apart */
-
-static uint64_t bytes_of(uint32_t units)
-{
-	return (uint64_t)units * DOMINATORS_UNIT;
-}
-
 /*
  * Group by group below the root: what it leads to that those before it do not. Nearly everything static is held by a handle too, so what each group
- * keeps alive by itself would say little. `queue` has a place for each node.
+ * keeps alive by itself would say little.
  */
-static int count_roots(struct heap_report *report, uint32_t *queue)
+static int count_roots(struct heap_report *report)
 {
 	const struct heap_graph *graph = report->graph;
+	uint32_t *queue = malloc((size_t)heap_graph_node_count(graph) * sizeof(*queue));
 	uint8_t *seen = calloc((size_t)heap_graph_node_count(graph) / 8 + 1, 1);
 	uint32_t group_count;
 	const uint32_t *groups = heap_graph_edges(graph, graph->root, &group_count);
-	int error = seen ? 0 : -ENOMEM;
+	int error = seen && queue ? 0 : -ENOMEM;
 
 	for (uint32_t g = 0; g < group_count && !error; g++) {
 		struct heap_root_row row = { .node = groups[g] };
@@ -52,29 +46,17 @@ static int count_roots(struct heap_report *report, uint32_t *queue)
 			error = -ENOMEM;
 	}
 	free(seen);
+	free(queue);
 	return error;
 }
 
-/*
- * Sums of retained bytes by type, of objects that no object of the same type keeps alive. On the way `above` becomes, for each place, the nearest place of
- * another type: runs of one type, as lists are, are then passed in one step.
- */
-static void sum_retained(const struct heap_graph *graph, struct dominators *d, uint64_t *retained)
+/* The roots are no objects, and no group. */
+static uint32_t type_of(const void *context, uint32_t node)
 {
-	for (uint32_t at = 1; at < d->count; at++) {
-		uint32_t type = heap_graph_node_type(graph, d->node[at]);
-		uint32_t above = d->above[at];
-		if (above && heap_graph_node_type(graph, d->node[above]) == type) {
-			d->above[at] = d->above[above];
-			continue;
-		}
-		bool within = false;
-		uint32_t hops = 0;
-		for (uint32_t up = above; up && !within && hops < HOPS_MAX; up = d->above[up], hops++)
-			within = heap_graph_node_type(graph, d->node[up]) == type;
-		if (!within)
-			retained[type] += bytes_of(d->retained[at]);
-	}
+	const struct heap_graph *graph = context;
+	uint32_t type = heap_graph_node_type(graph, node);
+
+	return graph->types.items[type].flags & HEAP_TYPE_ROOT ? 0 : type;
 }
 
 static int compare_u64(uint64_t a, uint64_t b)
@@ -110,22 +92,26 @@ static int compare_types(const void *left, const void *right, void *context)
 	return order ? order : a->type < b->type ? -1 : a->type > b->type;
 }
 
-int heap_types_count(struct heap_report *report, struct dominators *d, enum heap_sort by)
+int heap_types_count(struct heap_report *report, const struct heap_order *order, enum heap_sort by)
 {
 	const struct heap_graph *graph = report->graph;
 	struct sorting sorting = { .graph = graph, .by = by };
+	const struct heap_groups groups = {
+		.group_of = type_of, .context = graph, .count = graph->types.count
+	};
 	uint64_t *retained = calloc(graph->types.count, sizeof(*retained));
 	int error = retained ? 0 : -ENOMEM;
 
-	if (!error) {
-		for (uint32_t at = 0; at < d->count; at++) {
-			report->reachable_bytes += heap_graph_size(graph, d->node[at]);
-			report->reachable_count +=
-				!(graph->types.items[heap_graph_node_type(graph, d->node[at])].flags & HEAP_TYPE_ROOT);
-		}
-		sum_retained(graph, d, retained);
-		error = count_roots(report, d->above); /* used up by now */
+	for (uint32_t at = 0; at < order->count; at++) {
+		uint32_t type = heap_graph_node_type(graph, order->node[at]);
+		report->reachable_bytes += heap_graph_size(graph, order->node[at]);
+		report->reachable_count += !(graph->types.items[type].flags & HEAP_TYPE_ROOT);
 	}
+	if (!error)
+		error = heap_retained_count(graph, order, &groups, retained);
+	report->retained_unknown |= error == -EOVERFLOW;
+	if (!error || error == -EOVERFLOW)
+		error = count_roots(report);
 	for (uint32_t i = 1; i < graph->types.count && !error; i++) {
 		const struct heap_type *type = &graph->types.items[i];
 		struct heap_type_row row = { .type = i, .count = type->count, .size_bytes = type->size_bytes,

@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analyze/dominators.h"
 #include "analyze/heap_paths.h"
+#include "analyze/heap_retained.h"
 #include "analyze/heap_types.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
@@ -98,16 +98,16 @@ static void heap_done(struct heap *heap)
 /* Everything that is asked of one heap; `type_name` NULL: its types. */
 static int analyse(const struct heap_values *values, struct heap *heap, const char *type_name, struct diag *diag)
 {
-	struct dominators dominators;
+	struct heap_order order;
 	uint32_t matches = 1;
 
 	heap->report.graph = &heap->graph;
-	int error = dominators_init(&dominators, &heap->graph);
+	int error = heap_order_init(&order, &heap->graph);
 	if (!error && type_name)
-		error = heap_paths_find(&heap->report, &dominators, type_name, &matches);
+		error = heap_paths_find(&heap->report, &order, type_name, &matches);
 	if (!error)
-		error = heap_types_count(&heap->report, &dominators, (enum heap_sort)values->sort);
-	dominators_done(&dominators);
+		error = heap_types_count(&heap->report, &order, (enum heap_sort)values->sort);
+	heap_order_done(&order);
 	if (error)
 		return diag_set(diag, error, "cannot analyse the heap: %m");
 	if (matches && (!type_name || heap->report.paths.count))

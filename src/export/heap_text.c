@@ -106,6 +106,8 @@ static void add_trust(const struct heap_report *report, struct bytes *out)
 		bytes_printf(out,
 			"; types of %.1f %% of the bytes have no name: another tool has a session with this process, which keeps the runtime from telling them again",
 			100 * share_of(graph->nameless_bytes, graph->size_bytes));
+	if (report->retained_unknown)
+		bytes_text(out, "; objects are nested too deeply for retained sizes");
 	if (graph->size_bytes > report->reachable_bytes && report->reachable_bytes) {
 		bytes_text(out, "; ");
 		text_add_size(out, graph->size_bytes - report->reachable_bytes);
@@ -155,7 +157,10 @@ static void add_types(const struct heap_report *report, const struct heap_text_o
 		add_right(out, &cell, 12);
 		text_add_size(&cell, row->count ? row->size_bytes / row->count : 0);
 		add_right(out, &cell, 9);
-		text_add_size(&cell, row->retained_bytes);
+		if (report->retained_unknown)
+			bytes_text(&cell, "?");
+		else
+			text_add_size(&cell, row->retained_bytes);
 		add_right(out, &cell, 10);
 		bytes_text(out, "  ");
 		add_type(out, graph, row->type);
@@ -187,8 +192,10 @@ static void add_paths(const struct heap_report *report, const struct heap_text_o
 		text_add_count(out, row->count);
 		bytes_text(out, row->count == 1 ? " object, " : " objects, ");
 		text_add_size(out, row->size_bytes);
-		bytes_text(out, ", and with what they alone keep ");
-		text_add_size(out, row->retained_bytes);
+		if (!report->retained_unknown) {
+			bytes_text(out, ", and with what they alone keep ");
+			text_add_size(out, row->retained_bytes);
+		}
 		bytes_text(out, "\n");
 		for (uint32_t t = 0; t < row->length; t++) {
 			bytes_text(out, "  ");
@@ -299,6 +306,14 @@ static void json_type(struct json *j, const char *member, const struct heap_grap
 	json_z(j, member, heap_graph_type_name(graph, type, room, sizeof(room)));
 }
 
+static void json_retained(struct json *j, const struct heap_report *report, uint64_t bytes)
+{
+	if (report->retained_unknown)
+		json_null(j, "retained_bytes");
+	else
+		json_u64(j, "retained_bytes", bytes);
+}
+
 void heap_json(const struct heap_report *report, const struct heap_report *before,
 	uint32_t row_count, struct bytes *out)
 {
@@ -337,7 +352,7 @@ void heap_json(const struct heap_report *report, const struct heap_report *befor
 		json_z(j, "module", strtab_get(&graph->strings, graph->types.items[row->type].module));
 		json_u64(j, "count", row->count);
 		json_u64(j, "size_bytes", row->size_bytes);
-		json_u64(j, "retained_bytes", row->retained_bytes);
+		json_retained(j, report, row->retained_bytes);
 		json_end(j);
 	}
 	json_end(j);
@@ -347,7 +362,7 @@ void heap_json(const struct heap_report *report, const struct heap_report *befor
 		json_object(j, NULL);
 		json_u64(j, "count", row->count);
 		json_u64(j, "size_bytes", row->size_bytes);
-		json_u64(j, "retained_bytes", row->retained_bytes);
+		json_retained(j, report, row->retained_bytes);
 		json_array(j, "types");
 		for (uint32_t t = 0; t < row->length; t++)
 			json_type(j, NULL, graph, report->path_types.items[row->first + t]);

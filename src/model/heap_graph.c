@@ -379,8 +379,6 @@ static const char *group_of(const struct heap_root *root)
 {
 	if (root->is_static)
 		return root->thread_static ? "[thread static vars]" : "[static vars]";
-	if (root->dependent)
-		return "[Dependent Handles]";
 	if (root->kind == HEAP_ROOT_HANDLE && root->flags == HEAP_ROOT_PINNING)
 		return "[pinning Handles]";
 	if (root->kind == HEAP_ROOT_HANDLE && (root->flags & HEAP_ROOT_REFCOUNTED))
@@ -438,6 +436,66 @@ static uint32_t name_static(struct heap_graph *graph, const struct heap_root *ro
 	return index;
 }
 
+/* The value of a conditional weak table lives as long as its key: in the graph, the key refers to it. */
+struct dependent {
+	uint32_t key;
+	uint32_t value;
+};
+
+struct dependents {
+	VEC(struct dependent) items; /* in order of the keys */
+};
+
+static int compare_dependents(const void *left, const void *right)
+{
+	const struct dependent *a = left;
+	const struct dependent *b = right;
+
+	if (a->key != b->key)
+		return a->key < b->key ? -1 : 1;
+	return a->value < b->value ? -1 : a->value > b->value;
+}
+
+/* Values of dead keys are dead and left out. */
+static int find_dependents(const struct heap_graph *graph, struct dependents *dependents)
+{
+	for (uint32_t i = 0; i < graph->roots.count; i++) {
+		const struct heap_root *root = &graph->roots.items[i];
+		if (!root->dependent)
+			continue;
+		struct dependent item = { .key = heap_graph_find(graph, root->key),
+			.value = heap_graph_find(graph, root->object) };
+		if (item.key && item.value && !vec_add(&dependents->items, item))
+			return -ENOMEM;
+	}
+	if (dependents->items.count)
+		qsort(dependents->items.items, dependents->items.count,
+			sizeof(dependents->items.items[0]), compare_dependents);
+	return 0;
+}
+
+/* In place, from the last node down to the first key: the references of each node move by the number of those that are added before them. */
+static void add_dependents(
+	struct heap_graph *graph, const struct dependents *dependents, uint32_t edge_count)
+{
+	const struct dependent *items = dependents->items.items;
+	uint32_t left = dependents->items.count;
+	uint32_t end = edge_count;
+
+	for (uint32_t node = graph->type_low.count; left && --node;) {
+		uint32_t begin = graph->edge_at.items[node];
+		uint32_t last = left;
+		while (left && items[left - 1].key == node)
+			left--;
+		memmove(graph->edges + begin + left, graph->edges + begin,
+			(size_t)(end - begin) * sizeof(*graph->edges));
+		for (uint32_t i = left; i < last; i++)
+			graph->edges[end + i] = items[i].value;
+		graph->edge_at.items[node] = begin + left;
+		end = begin;
+	}
+}
+
 static int grow_roots(struct heap_graph *graph, struct root_tree *tree)
 {
 	struct strtab *strings = &graph->strings;
@@ -448,8 +506,8 @@ static int grow_roots(struct heap_graph *graph, struct root_tree *tree)
 		const struct heap_root *root = &graph->roots.items[i];
 		uint32_t object = heap_graph_find(graph, root->object);
 		uint32_t at = top;
-		/* What a dead key holds is dead. A static variable may point to what is no object of the walk. */
-		if (!object || (root->dependent && !heap_graph_find(graph, root->key)))
+		/* A static variable may point outside the objects of the walk. The key refers to a dependent object: add_dependents(). */
+		if (!object || root->dependent)
 			continue;
 		bool other = !root->is_static && root->kind != HEAP_ROOT_STACK;
 		if (other)
@@ -532,6 +590,7 @@ static uint32_t drop_missing_edges(struct heap_graph *graph)
 int heap_graph_resolve(struct heap_graph *graph)
 {
 	struct root_tree tree = { 0 };
+	struct dependents dependents = { 0 };
 	uint32_t told = graph->told_edges.count;
 	uint32_t claimed = drop_missing_edges(graph);
 
@@ -542,8 +601,10 @@ int heap_graph_resolve(struct heap_graph *graph)
 	resolve_edges(graph);
 	name_modules(graph);
 	error = grow_roots(graph, &tree);
+	if (!error)
+		error = find_dependents(graph, &dependents);
 	/* At most one reference for each node of the tree. */
-	uint64_t room = (uint64_t)told + tree.nodes.count + 1;
+	uint64_t room = (uint64_t)told + tree.nodes.count + dependents.items.count + 1;
 
 	if (!error && room >= COUNT_MAX)
 		error = -EOVERFLOW;
@@ -555,10 +616,13 @@ int heap_graph_resolve(struct heap_graph *graph)
 			error = -ENOMEM;
 	}
 	vec_done(&graph->told_edges);
-	if (!error)
-		error = place_roots(graph, &tree, claimed);
+	if (!error) {
+		add_dependents(graph, &dependents, claimed);
+		error = place_roots(graph, &tree, claimed + dependents.items.count);
+	}
 	if (!error && !vec_add(&graph->edge_at, (uint32_t)graph->edge_count))
 		error = -ENOMEM;
+	vec_done(&dependents.items);
 	vec_done(&tree.nodes);
 	map_done(&tree.by_name);
 	vec_done(&graph->roots);

@@ -62,7 +62,7 @@ enum heap_root_flag {
 /* A root as it was told: kept until heap_graph_resolve(). */
 struct heap_root {
 	uint64_t object;
-	uint64_t key;          /* of a conditional weak table: `object` lives as long as this; else 0 */
+	uint64_t key;          /* of a conditional weak table: this object refers to `object`; else 0 */
 	uint32_t name;         /* strtab: the field, of a static variable; else 0 */
 	uint32_t type;         /* of the static variable, whose name may be told later; 0 unknown */
 	uint8_t kind;          /* enum heap_root_kind */
@@ -118,7 +118,7 @@ int heap_graph_add_root(struct heap_graph *graph, const struct heap_root *root);
 int heap_graph_add_module(struct heap_graph *graph, uint64_t module_id, const char *path, size_t len);
 
 /*
- * Turns addresses into node numbers and roots into nodes. Edges that nodes claim but nobody told are 0. Once; nothing may be added afterwards.
+ * Turns addresses into node numbers, roots into nodes, and values of conditional weak tables into references of their keys. Edges that nodes claim and that did not arrive are 0. Once; nothing may be added afterwards.
  */
 int heap_graph_resolve(struct heap_graph *graph);
 

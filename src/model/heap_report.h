@@ -15,7 +15,7 @@ struct heap_type_row {
 	uint32_t type;          /* of the graph */
 	uint64_t count;
 	uint64_t size_bytes;
-	uint64_t retained_bytes;/* what would go if all of them went; objects within others of the type count once */
+	uint64_t retained_bytes;/* what no root would lead to if all of them were gone (analyze/heap_retained.h) */
 };
 
 /* One group of the root tree: what it leads to and none of those before it does. */
@@ -30,7 +30,7 @@ struct heap_path_row {
 	uint32_t length;
 	uint64_t count;         /* objects at its end */
 	uint64_t size_bytes;
-	uint64_t retained_bytes;
+	uint64_t retained_bytes;/* of the objects at its end together */
 };
 
 struct heap_diff_row {
@@ -50,6 +50,7 @@ struct heap_report {
 	uint64_t stream_bytes;  /* 0: read from a file */
 	uint64_t took_ns;
 	uint64_t pause_ns;
+	bool retained_unknown;  /* retained bytes could not be counted: they are 0 */
 	uint64_t reachable_bytes;
 	uint64_t reachable_count;
 	VEC(struct heap_type_row) types;  /* sorted as asked */

@@ -2,8 +2,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/dominators.h"
 #include "analyze/heap_paths.h"
+#include "analyze/heap_retained.h"
 #include "analyze/heap_types.h"
 #include "base/bytes.h"
 #include "base/diag.h"
@@ -19,23 +19,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct heap_graph graph;
 	struct heap_report report = { .graph = &graph };
 	struct gcdump_origin origin;
-	struct dominators dominators;
+	struct heap_order order;
 	struct diag diag = { 0 };
 
 	if (heap_graph_init(&graph) < 0)
 		return 0;
 	if (gcdump_read(data, size, "input", &graph, &origin, &diag) == 0 &&
-		dominators_init(&dominators, &graph) == 0) {
+		heap_order_init(&order, &graph) == 0) {
 		struct bytes out = { 0 };
 		uint32_t matches;
 		for (uint32_t node = 1; node < heap_graph_node_count(&graph); node++)
 			(void)heap_graph_find(&graph, heap_graph_address(&graph, node));
-		if (heap_paths_find(&report, &dominators, "*", &matches) == 0 &&
-			heap_types_count(&report, &dominators, HEAP_BY_RETAINED) == 0 &&
+		if (heap_paths_find(&report, &order, "*", &matches) == 0 &&
+			heap_types_count(&report, &order, HEAP_BY_RETAINED) == 0 &&
 			heap_types_compare(&report, &graph) == 0)
 			heap_json(&report, &report, 0, &out);
 		bytes_done(&out);
-		dominators_done(&dominators);
+		heap_order_done(&order);
 	}
 	heap_report_done(&report);
 	heap_graph_done(&graph);

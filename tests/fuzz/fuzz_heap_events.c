@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "analyze/dominators.h"
+#include "analyze/heap_retained.h"
 #include "model/heap_events.h"
 #include "model/heap_graph.h"
 
@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct heap_graph graph;
 	struct heap_events heap = { .graph = &graph };
-	struct dominators dominators;
+	struct heap_order order;
 	const size_t all_size = size;
 
 	if (heap_graph_init(&graph) < 0)
@@ -38,8 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* Memory follows what arrived, not what its numbers claim. */
 	if (heap_graph_size_bytes(&graph) > MEMORY_FIXED + MEMORY_PER_BYTE * all_size)
 		abort();
-	if (resolved == 0 && dominators_init(&dominators, &graph) == 0)
-		dominators_done(&dominators);
+	if (resolved == 0 && heap_order_init(&order, &graph) == 0)
+		heap_order_done(&order);
 	heap_graph_done(&graph);
 	return 0;
 }

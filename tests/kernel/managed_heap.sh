@@ -13,7 +13,7 @@ export ORDERS
 start kept dotnet "$app" heap 200000 >ready.kept
 until_true grep -q ready ready.kept || fail "the program does not start"
 
-code_of "$spoor" heap -p $kept -o first.gcdump --json --top 20
+code_of "$spoor" heap -p $kept -o first.gcdump --json --top 100
 expect_code 0 "a heap snapshot"
 has err '^first.gcdump  [0-9,]+ objects\.$'
 has out '"whole":true,"missing":"",'
@@ -21,6 +21,11 @@ has out '"name":"Order","module":"[^"]*Managed.dll","count":200000,"size_bytes":
 has out '"name":"Note","module":"[^"]*Managed.dll","count":100000,'
 has out '"name":"Entry<System.Int32,Order>\[\]"'
 has out '"nameless_bytes":0,'
+# Exact: all holders retain the array that they share; the keys retain their values (24 bytes each) with a text (124).
+has out '"name":"Holder","module":"[^"]*Managed.dll","count":1000,"size_bytes":24000,"retained_bytes":1024024}'
+has out '"name":"Key","module":"[^"]*Managed.dll","count":1000,"size_bytes":24000,"retained_bytes":172000}'
+has out '"name":"Value","module":"[^"]*Managed.dll","count":1000,"size_bytes":24000,"retained_bytes":148000}'
+has out '"name":"Note","module":"[^"]*Managed.dll","count":100000,"size_bytes":2400000,"retained_bytes":14800000}'
 [ "$(stat -c %a first.gcdump)" = 600 ] || fail "a snapshot is its owner's alone"
 
 # Why: the static variable, on the shortest way. A file says the same as the process did.
@@ -29,6 +34,12 @@ expect_code 0 "roots of a file"
 has out '^100,000 objects, '
 has out '^  \[static var all \(System\.Collections\.Generic\.Dictionary<System\.Int32,Order>\)\]$'
 has out '^  Order$'
+code_of "$spoor" heap roots first.gcdump Value
+expect_code 0 "roots of the values of a conditional weak table"
+has out '^1,000 objects, 24\.0 kB, and with what they alone keep 148 kB$'
+has out '^  Key\[\]$'
+has out '^  Key$'
+has out '^  Value$'
 # Another tool's session in that moment (a machine-wide recording, say) keeps names back: then once more.
 for i in 1 2 3 4 5; do
 	code_of "$spoor" heap roots -p $kept --no-file 'No*' --top 1

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyze/dominators.h"
+#include "analyze/heap_retained.h"
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "format/gcdump_read.h"
@@ -105,7 +105,7 @@ static void test_round_trip(void **state)
 {
 	struct heap_graph graph, again;
 	struct gcdump_origin origin;
-	struct dominators d, e;
+	struct heap_order d, e;
 	struct diag diag = { 0 };
 	uint8_t *data;
 	size_t size;
@@ -138,12 +138,11 @@ static void test_round_trip(void **state)
 				assert_int_equal(a[i] + 1, b[b_at++]);
 		assert_int_equal(b_at, b_count);
 	}
-	assert_int_equal(dominators_init(&d, &graph), 0);
-	assert_int_equal(dominators_init(&e, &again), 0);
+	assert_int_equal(heap_order_init(&d, &graph), 0);
+	assert_int_equal(heap_order_init(&e, &again), 0);
 	assert_int_equal(d.count, e.count);
-	assert_int_equal(d.retained[0], e.retained[0]);
-	dominators_done(&d);
-	dominators_done(&e);
+	heap_order_done(&d);
+	heap_order_done(&e);
 	free(data);
 	heap_graph_done(&graph);
 	heap_graph_done(&again);

@@ -1,9 +1,10 @@
-/* Heaps made by hand and at random: addresses back from node numbers, roots as nodes, and dominators against the definition. */
+/* Heaps made by hand and at random: addresses back from node numbers, roots as nodes, and retained sizes against their definition. */
 #include "unit/test.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
-#include "analyze/dominators.h"
+#include "analyze/heap_retained.h"
 #include "model/heap_graph.h"
 
 #define BASE UINT64_C(0x7f0000000000)
@@ -73,55 +74,71 @@ static void test_roots_and_sizes(void **state)
 	heap_graph_done(&graph);
 }
 
-/* Can `node` be reached from the root when `without` is not there? By the definition, slowly. */
-static bool reached(const struct heap_graph *graph, uint32_t node, uint32_t without)
+static uint32_t type_of(const void *context, uint32_t node)
+{
+	const struct heap_graph *graph = context;
+	uint32_t type = heap_graph_node_type(graph, node);
+
+	return graph->types.items[type].flags & HEAP_TYPE_ROOT ? 0 : type;
+}
+
+/* The bytes that the root leads to without the objects of a group: the definition, computed slowly. */
+static uint64_t reached_without(
+	const struct heap_graph *graph, const struct heap_groups *groups, uint32_t group)
 {
 	uint32_t stack[512], depth = 0;
 	bool seen[512] = { false };
+	uint64_t bytes = 0;
 
 	stack[depth++] = graph->root;
 	seen[graph->root] = true;
 	while (depth) {
 		uint32_t count, at = stack[--depth];
-		if (at == node)
-			return true;
+		bytes += heap_graph_size(graph, at);
 		const uint32_t *edges = heap_graph_edges(graph, at, &count);
 		for (uint32_t i = 0; i < count; i++) {
-			if (!edges[i] || seen[edges[i]] || edges[i] == without)
+			if (!edges[i] || seen[edges[i]] ||
+				(group && groups->group_of(groups->context, edges[i]) == group))
 				continue;
 			seen[edges[i]] = true;
 			stack[depth++] = edges[i];
 		}
 	}
-	return false;
+	return bytes;
 }
 
-static void check_dominators(const struct heap_graph *graph)
+static uint32_t node_of(const void *graph, uint32_t node)
 {
-	struct dominators d;
-
-	assert_int_equal(dominators_init(&d, graph), 0);
-	for (uint32_t at = 1; at < d.count; at++) {
-		uint32_t node = d.node[at];
-		uint64_t retained = 0;
-		assert_true(reached(graph, node, 0));
-		/* What stands above it dominates it, and nothing that it dominates comes between. */
-		for (uint32_t other = 1; other < d.count; other++) {
-			bool dominates = other != at && !reached(graph, node, d.node[other]);
-			bool found = false;
-			for (uint32_t up = d.above[at]; up; up = d.above[up])
-				found |= up == other;
-			assert_int_equal(dominates, found);
-		}
-		for (uint32_t other = 1; other < d.count; other++)
-			if (other == at || !reached(graph, d.node[other], node))
-				retained += (heap_graph_size(graph, d.node[other]) + DOMINATORS_UNIT - 1) / DOMINATORS_UNIT;
-		assert_int_equal(d.retained[at], retained);
-	}
-	dominators_done(&d);
+	return type_of(graph, node) ? node : 0;
 }
 
-static void test_dominators(void **state)
+static void check_groups(const struct heap_graph *graph, const struct heap_groups *groups)
+{
+	struct heap_order order;
+	uint64_t bytes[512] = { 0 };
+
+	assert_true(groups->count <= 512);
+	assert_int_equal(heap_order_init(&order, graph), 0);
+	assert_int_equal(heap_retained_count(graph, &order, groups, bytes), 0);
+	assert_int_equal(bytes[0], 0);
+	for (uint32_t group = 1; group < groups->count; group++)
+		assert_int_equal(bytes[group],
+			reached_without(graph, groups, 0) - reached_without(graph, groups, group));
+	heap_order_done(&order);
+}
+
+/* Of each single object, and of each type. */
+static void check_retained(const struct heap_graph *graph)
+{
+	check_groups(graph, &(struct heap_groups){ .group_of = node_of,
+				    .context = graph,
+				    .count = heap_graph_node_count(graph) });
+	check_groups(graph,
+		&(struct heap_groups){
+			.group_of = type_of, .context = graph, .count = graph->types.count });
+}
+
+static void test_retained(void **state)
 {
 	(void)state;
 	srand(7);
@@ -147,7 +164,7 @@ static void test_dominators(void **state)
 				.kind = HEAP_ROOT_STACK }), 0);
 		assert_int_equal(heap_graph_resolve(&graph), 0);
 		assert_int_equal(graph.dangling_edges, 0);
-		check_dominators(&graph);
+		check_retained(&graph);
 		heap_graph_done(&graph);
 	}
 }
@@ -197,11 +214,12 @@ static void test_interleaved(void **state)
 	}
 }
 
-/* A list both ways, and a long one: neither takes many passes. */
+/* A list both ways, and a long one. */
 static void test_long_list(void **state)
 {
 	struct heap_graph graph;
-	struct dominators d;
+	struct heap_order order;
+	uint64_t bytes[8] = { 0 };
 	const uint32_t count = 100000;
 
 	(void)state;
@@ -215,22 +233,125 @@ static void test_long_list(void **state)
 	}
 	assert_int_equal(heap_graph_add_root(&graph, &(struct heap_root){ .object = object(1) }), 0);
 	assert_int_equal(heap_graph_resolve(&graph), 0);
-	assert_int_equal(dominators_init(&d, &graph), 0);
-	assert_true(d.passes <= 3);
-	assert_int_equal(d.count, count + 2); /* [.NET Roots], [local vars] */
-	assert_int_equal(d.retained[0], count * 2);
-	dominators_done(&d);
+	assert_int_equal(heap_order_init(&order, &graph), 0);
+	assert_int_equal(order.count, count + 2); /* [.NET Roots], [local vars] */
+	const struct heap_groups groups = {
+		.group_of = type_of, .context = &graph, .count = graph.types.count
+	};
+	assert_int_equal(heap_retained_count(&graph, &order, &groups, bytes), 0);
+	/* Three types alternate: each retains all from its first object on. */
+	for (uint32_t i = 1; i <= 3; i++)
+		assert_int_equal(bytes[heap_graph_node_type(&graph, i)], (count + 1 - i) * 24);
+	heap_order_done(&order);
 	heap_graph_done(&graph);
+}
+
+static uint32_t own_group(const void *graph, uint32_t node)
+{
+	(void)graph;
+	return node;
+}
+
+/* Every object of a long list is a group, so the sets get too large. The function reports that within bounded time and memory. */
+static void test_nested_too_deeply(void **state)
+{
+	struct heap_graph graph;
+	struct heap_order order;
+	const uint32_t count = 50000;
+	uint64_t *bytes = calloc(count + 3, sizeof(*bytes));
+
+	(void)state;
+	assert_non_null(bytes);
+	assert_int_equal(heap_graph_init(&graph), 0);
+	for (uint32_t i = 1; i <= count; i++) {
+		add(&graph, i, 24, i < count);
+		if (i < count)
+			assert_int_equal(heap_graph_add_edge(&graph, object(i + 1)), 0);
+	}
+	assert_int_equal(
+		heap_graph_add_root(&graph, &(struct heap_root){ .object = object(1) }), 0);
+	assert_int_equal(heap_graph_resolve(&graph), 0);
+	assert_int_equal(heap_order_init(&order, &graph), 0);
+	const struct heap_groups groups = {
+		.group_of = own_group, .context = &graph, .count = heap_graph_node_count(&graph)
+	};
+	assert_int_equal(heap_retained_count(&graph, &order, &groups, bytes), -EOVERFLOW);
+	assert_int_equal(bytes[1], 0);
+	heap_order_done(&order);
+	heap_graph_done(&graph);
+	free(bytes);
+}
+
+static void check_references(const struct heap_graph *graph, uint32_t node, uint32_t own,
+	const uint32_t *keys, const uint32_t *values, uint32_t pairs)
+{
+	uint32_t edge_count, expected = own;
+	const uint32_t *edges = heap_graph_edges(graph, node, &edge_count);
+
+	for (uint32_t i = 0; i < own; i++)
+		assert_int_equal(edges[i], 1 + (node + i) % 30);
+	for (uint32_t i = 0; i < pairs; i++) {
+		bool found = keys[i] != node;
+		for (uint32_t k = own; k < edge_count && !found; k++)
+			found = edges[k] == values[i];
+		assert_true(found);
+		expected += keys[i] == node;
+	}
+	assert_int_equal(edge_count, expected);
+}
+
+/* Values of a conditional weak table belong to their keys, whatever the order of both; those of dead keys are dead. */
+static void test_dependents(void **state)
+{
+	enum { COUNT = 30, PAIRS = 20 };
+
+	(void)state;
+	for (unsigned round = 0; round < 50; round++) {
+		struct heap_graph graph;
+		uint32_t own[COUNT + 1] = { 0 }, keys[PAIRS], values[PAIRS], root_count;
+		srand(round);
+		assert_int_equal(heap_graph_init(&graph), 0);
+		for (uint32_t i = 1; i <= COUNT; i++) {
+			own[i] = (uint32_t)rand() % 3;
+			add(&graph, i, 24, own[i]);
+		}
+		for (uint32_t i = 1; i <= COUNT; i++)
+			for (uint32_t k = 0; k < own[i]; k++)
+				assert_int_equal(
+					heap_graph_add_edge(&graph, object(1 + (i + k) % COUNT)),
+					0);
+		for (uint32_t i = 0; i < PAIRS; i++) {
+			keys[i] = 1 + (uint32_t)rand() % (COUNT + 2); /* the last two are dead */
+			values[i] = 1 + (uint32_t)rand() % COUNT;
+			assert_int_equal(heap_graph_add_root(&graph,
+						 &(struct heap_root){ .object = object(values[i]),
+							 .key = object(keys[i]),
+							 .kind = HEAP_ROOT_HANDLE,
+							 .dependent = true }),
+				0);
+		}
+		assert_int_equal(
+			heap_graph_add_root(&graph, &(struct heap_root){ .object = object(1) }), 0);
+		assert_int_equal(heap_graph_resolve(&graph), 0);
+		for (uint32_t i = 1; i <= COUNT; i++)
+			check_references(&graph, i, own[i], keys, values, PAIRS);
+		(void)heap_graph_edges(&graph, graph.root, &root_count);
+		assert_int_equal(root_count, 1); /* [local vars]: the table is no root */
+		check_retained(&graph);
+		heap_graph_done(&graph);
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_roots_and_sizes),
-		cmocka_unit_test(test_dominators),
+		cmocka_unit_test(test_retained),
 		cmocka_unit_test(test_many_types),
 		cmocka_unit_test(test_interleaved),
 		cmocka_unit_test(test_long_list),
+		cmocka_unit_test(test_nested_too_deeply),
+		cmocka_unit_test(test_dependents),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

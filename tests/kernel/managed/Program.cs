@@ -12,7 +12,8 @@
 //   Managed collectible MS  the same with assemblies that are unloaded: types Unloaded_0, Unloaded_1, ...
 //
 //   Managed heap N        keeps N orders, every second with a note of its own, and one more for each byte that comes through
-//                         the pipe $ORDERS, until that ends: what `spoor heap` counts
+//                         the pipe $ORDERS, until that ends: what `spoor heap` counts. Also 1000 holders of one array of a megabyte, and 1000 keys of a
+//                         conditional weak table
 //   Managed collects N    the same, and collects all generations again and again while two threads compute
 //
 //   Managed meters MS     counts: 10 orders every 100 ms by a Meter "Shop.Orders" of its own (counter, up-down counter, gauge, histogram; tags) and
@@ -100,12 +101,44 @@ class Note
     public readonly byte[] Text = new byte[100];
 }
 
+class Holder
+{
+    public byte[]? Shared;
+}
+
+class Key
+{
+    public int Number;
+}
+
+class Value
+{
+    public readonly byte[] Text = new byte[100];
+}
+
 static class Kept
 {
     static readonly Dictionary<int, Order> all = [];
+    static readonly Holder[] holders = new Holder[1000];
+    static readonly Key[] keys = new Key[1000];
+    static readonly ConditionalWeakTable<Key, Value> values = [];
+
+    // A thousand holders share one array; a thousand keys have a value each in a conditional weak table.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Share()
+    {
+        byte[] shared = new byte[1_000_000];
+        for (int i = 0; i < holders.Length; i++)
+        {
+            holders[i] = new Holder { Shared = shared };
+            keys[i] = new Key { Number = i };
+            values.Add(keys[i], new Value());
+        }
+    }
 
     public static int Run(int count, bool collects)
     {
+        Share();
         for (int i = 0; i < count; i++)
             all[i] = new Order { Number = i, Note = i % 2 == 0 ? new Note() : null };
         if (collects)
