@@ -256,13 +256,19 @@ static void add_side(const char *side, const struct heap_report *report, struct 
 
 static void add_doubt(const struct heap_report *report, struct bytes *out)
 {
-	if (!report->missing || !*report->missing)
-		return;
-	bytes_text(out, "NOT WHOLE: ");
-	text_add_safe_z(out, report->file);
-	bytes_text(out, ": ");
-	text_add_safe_z(out, report->missing);
-	bytes_text(out, "; the differences are wrong\n");
+	if (report->missing && *report->missing) {
+		bytes_text(out, "NOT WHOLE: ");
+		text_add_safe_z(out, report->file);
+		bytes_text(out, ": ");
+		text_add_safe_z(out, report->missing);
+		bytes_text(out, "; the differences are wrong\n");
+	}
+	if (report->graph->nameless_bytes) {
+		bytes_text(out, "NOT COMPARABLE: types without a name in ");
+		text_add_safe_z(out, report->file);
+		bytes_printf(out, ", %.1f %% of its bytes, match no type of the other file\n",
+			100 * share_of(report->graph->nameless_bytes, report->graph->size_bytes));
+	}
 }
 
 void heap_diff_text(const struct heap_report *report, const struct heap_report *before,
@@ -379,6 +385,7 @@ void heap_json(const struct heap_report *report, const struct heap_report *befor
 		json_z(j, "missing", before->missing ? before->missing : "");
 		json_u64(j, "objects", before->graph->object_count);
 		json_u64(j, "size_bytes", before->graph->size_bytes);
+		json_u64(j, "nameless_bytes", before->graph->nameless_bytes);
 		json_end(j);
 		json_array(j, "diff");
 		for (uint32_t i = 0; i < report->diff.count && (!row_count || i < row_count); i++) {

@@ -16,6 +16,7 @@
 #define TEXT_UNITS_MAX (1u << 24) /* the log of PerfView's collector takes up to megabytes */
 #define TYPES_MAX      (1u << 22)
 #define TICKS_1970     INT64_C(621355968000000000)
+#define NAMELESS       "UNKNOWN 0x"
 
 enum tag { TAG_NULL = 1, TAG_REFERENCE = 2, TAG_BEGIN_OBJECT = 4, TAG_END_OBJECT = 6 };
 
@@ -179,6 +180,15 @@ static int take_node(struct file *f, struct heap_graph *graph, const struct node
 	return error;
 }
 
+/* Writers name a type whose name the runtime did not send by its number. */
+static void count_nameless(struct heap_graph *graph)
+{
+	for (uint32_t i = 1; i < graph->types.count; i++)
+		if (strncmp(strtab_get(&graph->strings, graph->types.items[i].name), NAMELESS,
+			    strlen(NAMELESS)) == 0)
+			graph->nameless_bytes += graph->types.items[i].size_bytes;
+}
+
 static int take_graph(struct file *f, struct heap_graph *graph)
 {
 	struct nodes nodes = { 0 };
@@ -209,6 +219,7 @@ static int take_graph(struct file *f, struct heap_graph *graph)
 	if (error == -ENOMEM || error == -EOVERFLOW)
 		return diag_set(f->diag, error, "cannot read '%s': %m", f->name);
 	if (!error) {
+		count_nameless(graph);
 		cursor_skip(&f->c, 2); /* 64-bit, with its tag */
 		if (cursor_u8(&f->c) != TAG_END_OBJECT)
 			error = broken(f, "the graph does not end where it should");

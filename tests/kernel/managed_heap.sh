@@ -53,11 +53,23 @@ has out '^  \[static var all \(System\.Collections\.Generic\.Dictionary<System\.
 # Two more orders.
 printf mm >orders
 sleep 0.5
-code_of "$spoor" heap -q -p $kept -o second.gcdump
-expect_code 0 "a second snapshot"
-[ ! -s err ] || fail "-q says something"
-code_of "$spoor" heap diff first.gcdump second.gcdump --json
-has out '"name":"Order","count":2,"size_bytes":64}'
+for i in 1 2 3 4 5; do
+	code_of "$spoor" heap -q -p $kept -o second.gcdump
+	expect_code 0 "a second snapshot"
+	[ ! -s err ] || fail "-q says something"
+	code_of "$spoor" heap diff first.gcdump second.gcdump --json
+	expect_code 0 "a comparison"
+	! grep -q '"nameless_bytes":0,"stream_bytes"' out || break
+	sleep 1 # as above
+done
+has out '"before":{"process":"[^"]*","file":"first.gcdump","utc_ns":[1-9]'
+if grep -q '"nameless_bytes":0,"stream_bytes"' out; then
+	has out '"name":"Order","count":2,"size_bytes":64}'
+else
+	has out '"count":200002,"size_bytes":6400064,'
+	code_of "$spoor" heap diff first.gcdump second.gcdump
+	has out '^NOT COMPARABLE: types without a name in second.gcdump, '
+fi
 
 # Small buffers do: it is read while the collection runs. Ten in a row leave no session open (a process has 64).
 for i in 1 2 3 4 5 6 7 8 9 10; do

@@ -124,6 +124,7 @@ static void test_round_trip(void **state)
 	/* The file's nodes and types are ours, each one further on: its first of both is UNDEFINED. */
 	assert_int_equal(heap_graph_node_count(&again), heap_graph_node_count(&graph) + 1);
 	assert_int_equal(again.object_count, graph.object_count);
+	assert_int_equal(again.nameless_bytes, 0);
 	for (uint32_t node = 1; node < heap_graph_node_count(&graph); node++) {
 		uint32_t a_count, b_count, b_at = 0;
 		const uint32_t *a = heap_graph_edges(&graph, node, &a_count);
@@ -143,6 +144,32 @@ static void test_round_trip(void **state)
 	assert_int_equal(d.count, e.count);
 	heap_order_done(&d);
 	heap_order_done(&e);
+	free(data);
+	heap_graph_done(&graph);
+	heap_graph_done(&again);
+}
+
+/* A type whose name the runtime did not send has none in the file either. */
+static void test_nameless(void **state)
+{
+	struct heap_graph graph, again;
+	struct gcdump_origin origin;
+	struct diag diag = { 0 };
+	uint8_t *data;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(heap_graph_init(&graph), 0);
+	assert_int_equal(heap_graph_add_node(&graph, BASE, 40, heap_graph_type(&graph, 7), 0), 0);
+	assert_int_equal(heap_graph_add_node(&graph, BASE + 40, 24,
+				 type(&graph, 8, "Shop.Order", "/app/Shop.dll"), 0),
+		0);
+	assert_int_equal(heap_graph_resolve(&graph), 0);
+	assert_int_equal(graph.nameless_bytes, 40);
+	write_graph(&graph, &data, &size);
+	assert_int_equal(heap_graph_init(&again), 0);
+	assert_int_equal(gcdump_read(data, size, "heap", &again, &origin, &diag), 0);
+	assert_int_equal(again.nameless_bytes, 40);
 	free(data);
 	heap_graph_done(&graph);
 	heap_graph_done(&again);
@@ -471,6 +498,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_nameless),
 		cmocka_unit_test(test_not_whole),
 		cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_foreign),
