@@ -243,12 +243,15 @@ static void add_signed(struct bytes *cell, int64_t value, bool is_size)
 		text_add_count(cell, magnitude);
 }
 
-/* Which heap: its file, its process, its date, what it has. */
-static void add_side(const char *side, const struct heap_report *report, struct bytes *out)
+/* Which heap: its file, its process, its date, and how many objects it has. */
+static void add_side(
+	const char *side, const struct heap_report *report, size_t file_columns, struct bytes *out)
 {
 	bytes_text(out, side);
 	text_add_safe_z(out, report->file);
-	bytes_text(out, "  ");
+	for (size_t have = text_columns(report->file, strlen(report->file));
+		have < file_columns + 2; have++)
+		bytes_text(out, " ");
 	if (!report->utc_ns)
 		bytes_text(out, "no date in the file, ");
 	add_head(report, out);
@@ -277,8 +280,12 @@ void heap_diff_text(const struct heap_report *report, const struct heap_report *
 	uint32_t limit = options->row_count ? options->row_count : ROWS_DEFAULT;
 	struct bytes cell = { 0 };
 
-	add_side("before  ", before, out);
-	add_side("after   ", report, out);
+	size_t before_columns = text_columns(before->file, strlen(before->file));
+	size_t after_columns = text_columns(report->file, strlen(report->file));
+	size_t file_columns = before_columns > after_columns ? before_columns : after_columns;
+
+	add_side("before  ", before, file_columns, out);
+	add_side("after   ", report, file_columns, out);
 	add_doubt(before, out);
 	add_doubt(report, out);
 	bytes_text(out, "\n     size       count  type\n");
