@@ -39,7 +39,7 @@ for version in $SPOOR_GC_VERSIONS; do
 	"$spoor" events "$work/a.nettrace" --summary >"$work/summary"
 	same ".NET $version: pauses counted" "$(awk '$4 == "SpoorGCPause" { print $1 }' "$work/summary" | tr -d ,)" "$(wc -l <"$work/pauses")"
 	"$spoor" events "$work/a.nettrace" --event SpoorGCPause --json >"$work/json"
-	sed 's/.*"fields":{\(.*\)}}$/SpoorGCPause \1/; s/"\([A-Za-z]*\)":/\1=/g; s/,/ /g' "$work/json" | sort >"$work/found"
+	sed 's/.*"fields":{\([^}]*\)}.*/SpoorGCPause \1/; s/"\([A-Za-z]*\)":/\1=/g; s/,/ /g' "$work/json" | sort >"$work/found"
 	grep '^SpoorGCPause ' "$work/expected" >"$work/wanted"
 	cmp -s "$work/found" "$work/wanted" || wrong ".NET $version, JSON: $(diff "$work/found" "$work/wanted" | head -n 4 | cut -c1-300)"
 done
