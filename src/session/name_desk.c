@@ -369,33 +369,12 @@ static bool is_starved(const struct clerk *clerk)
 	return got > 0 && proc_parse_stat(text, (size_t)got, &thread) && thread.state == 'R';
 }
 
-/* What the thread is at, as another question like it. NULL: nothing, or no memory. */
+/* A copy of the question that the thread is answering. NULL: it answers none, or no memory. */
 static struct name_question *current_again(struct clerk *clerk)
 {
 	const struct name_question *current = atomic_load(&clerk->current);
-	struct name_question *copy = current ? calloc(1, sizeof(*copy)) : NULL;
 
-	if (!copy)
-		return NULL;
-	*copy = (struct name_question){
-		.kind = current->kind,
-		.image = current->image,
-		.place = current->place,
-		.pid = current->pid,
-		.inner_pid = current->inner_pid,
-		.begin = current->begin,
-		.end = current->end,
-		.inode = current->inode,
-		.ended = current->ended,
-		.wants_facts = current->wants_facts,
-		.path = strdup(current->path),
-		.build_id = strdup(current->build_id),
-	};
-	if (!copy->path || !copy->build_id) {
-		name_question_free(copy);
-		return NULL;
-	}
-	return copy;
+	return current ? name_question_copy(current) : NULL;
 }
 
 /* Out of the thread's hands: what it has answered, and what it has not begun. */

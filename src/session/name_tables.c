@@ -575,6 +575,23 @@ void name_tables_free(struct name_tables *tables)
 	free(tables);
 }
 
+struct name_question *name_question_copy(const struct name_question *question)
+{
+	struct name_question *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return NULL;
+	*copy = *question;
+	copy->next = NULL;
+	copy->spent = NULL;
+	copy->path = question->path ? strdup(question->path) : NULL;
+	copy->build_id = question->build_id ? strdup(question->build_id) : NULL;
+	if (!copy->path == !question->path && !copy->build_id == !question->build_id)
+		return copy;
+	name_question_free(copy);
+	return NULL;
+}
+
 void name_question_free(struct name_question *question)
 {
 	if (!question)

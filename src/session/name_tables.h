@@ -41,6 +41,7 @@ struct name_question {
 	uint64_t inode;       /* 0: not known */
 	bool ended;           /* the process, when the question was asked */
 	bool wants_facts;
+	/* Of a file, so ASK_MAPS and ASK_KERNEL may have NULL here. */
 	char *path;           /* owned; "" none */
 	char *build_id;       /* owned; hexadecimal, "" not known */
 };
@@ -84,6 +85,9 @@ void name_tables_make_room(struct name_tables *tables);
 
 uint64_t name_tables_size_bytes(const struct name_tables *tables);
 void name_tables_free(struct name_tables *tables);
+
+/* The same question, in no list. NULL: no memory. */
+struct name_question *name_question_copy(const struct name_question *question);
 
 void name_question_free(struct name_question *question);
 void name_answer_free(struct name_answer *answer);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "machine/box.h"
+#include "model/codemap.h"
 #include "session/name_desk.h"
 #include "session/name_tables.h"
 
@@ -283,6 +284,89 @@ static void test_left_behind(void **state)
 	(void)await_idle_thread(false); /* it cleans up behind itself */
 }
 
+static bool has_open(const char *path)
+{
+	DIR *files = opendir("/proc/self/fd");
+	char link[sizeof("/proc/self/fd/") + sizeof(((struct dirent *)0)->d_name)];
+	char target[512];
+	bool found = false;
+
+	assert_non_null(files);
+	for (struct dirent *entry; !found && (entry = readdir(files));) {
+		snprintf(link, sizeof(link), "/proc/self/fd/%s", entry->d_name);
+		ssize_t size = readlink(link, target, sizeof(target) - 1);
+		target[size < 0 ? 0 : size] = '\0';
+		found = strcmp(target, path) == 0;
+	}
+	closedir(files);
+	return found;
+}
+
+/* A perf map that takes a CPU about a second to read. */
+static void write_perf_map(const char *path, unsigned line_count)
+{
+	FILE *map = fopen(path, "w");
+
+	assert_non_null(map);
+	for (unsigned i = 0; i < line_count; i++)
+		fprintf(map, "%x 10 int32 [Example] Example.Type%u::Method%u(class System.String)[Optimized]\n", 0x10000000 + 16 * i, i, i);
+	assert_int_equal(fclose(map), 0);
+}
+
+/*
+ * The thread is in the middle of a perf map, a question without a path, when it loses its CPU to another thread: the one that follows reads the map again.
+ * The name of the map has a pid that no process can have.
+ */
+static void test_starved_in_perf_map(void **state)
+{
+	const uint32_t inner_pid = (UINT32_C(1) << 22) + (uint32_t)getpid();
+	const unsigned line_count = 300000;
+	atomic_bool leave = false;
+	struct name_desk *desk;
+	cpu_set_t first_cpu;
+	cpu_set_t all;
+	char path[64];
+	pthread_t busy;
+
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", inner_pid);
+	write_perf_map(path, line_count);
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	CPU_ZERO(&first_cpu);
+	for (unsigned cpu = 0; !CPU_COUNT(&first_cpu); cpu++)
+		if (CPU_ISSET(cpu, &all))
+			CPU_SET(cpu, &first_cpu);
+	assert_int_equal(name_desk_new(&box, NULL, &desk), 0);
+	name_desk_forbid_raise(desk);
+	struct name_question *maps = calloc(1, sizeof(*maps));
+	assert_non_null(maps);
+	*maps = (struct name_question){ .kind = ASK_MAPS, .place = 77, .pid = (uint32_t)getpid(), .inner_pid = inner_pid };
+	name_desk_ask(desk, maps);
+	int tid = await_idle_thread(true);
+	assert_int_equal(sched_setaffinity(tid, sizeof(first_cpu), &first_cpu), 0);
+	(void)name_desk_wait(desk, 0); /* sends the question */
+	for (uint64_t bound = now() + 60 * SECOND_NS; !has_open(path) && now() < bound;)
+		usleep(100);
+	assert_true(has_open(path));
+	assert_int_equal(pthread_create(&busy, NULL, keep_busy, &leave), 0);
+	assert_int_equal(pthread_setaffinity_np(busy, sizeof(first_cpu), &first_cpu), 0);
+	name_desk_hurry(desk);
+	assert_true(name_desk_wait(desk, now() + 120 * SECOND_NS));
+	struct name_answer *answer = name_desk_take(desk);
+	assert_non_null(answer);
+	assert_int_equal(answer->kind, ASK_MAPS);
+	assert_int_equal(answer->place, 77);
+	assert_true(answer->found);
+	assert_int_equal(answer->codemap->codes.count, line_count);
+	name_desk_give_back(desk, answer);
+	assert_null(name_desk_take(desk));
+	name_desk_free(desk);
+	atomic_store(&leave, true);
+	(void)pthread_join(busy, NULL);
+	(void)await_idle_thread(false);
+	assert_int_equal(unlink(path), 0);
+}
+
 /* An image that was not found with one process is looked for with another. */
 static void test_second_try(void **state)
 {
@@ -353,6 +437,7 @@ int main(void)
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_priority),
 		cmocka_unit_test(test_starved),
+		cmocka_unit_test(test_starved_in_perf_map),
 		cmocka_unit_test(test_left_behind),
 		cmocka_unit_test(test_second_try),
 	};
