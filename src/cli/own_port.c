@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +14,14 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/diag.h"
 #include "cli/interrupt.h"
 #include "cli/verbs.h"
 #include "dotnet/reverse.h"
 
-#define RELEASE_QUIET_NS UINT64_C(50000000)
-#define PORTS_VARIABLE   "DOTNET_DiagnosticPorts"
+#define WAIT_MS        1000 /* SIGCHLD may have been merged with an earlier one */
+#define PORTS_VARIABLE "DOTNET_DiagnosticPorts"
 
 static uint64_t now_ns(void)
 {
@@ -58,12 +60,11 @@ static bool parse_port(const char *text, char *path, size_t room, bool *ret_conn
 	return true;
 }
 
-/* Of the command and all it starts: they wait for us before their first instruction. */
-static int open_for_command(struct own_port *own, const char *verb, struct diag *diag)
+int own_port_offer(struct own_port *own, const char *verb, struct diag *diag)
 {
 	const char *folder = getenv("TMPDIR");
 	const char *before = getenv(PORTS_VARIABLE);
-	struct bytes ports = { 0 };
+	cleanup(bytes_done) struct bytes ports = { 0 };
 	char path[128];
 
 	(void)snprintf(path, sizeof(path), "%s/spoor-%s-%d-%" PRIx64 ".socket",
@@ -79,19 +80,39 @@ static int open_for_command(struct own_port *own, const char *verb, struct diag 
 	if (before && *before)
 		bytes_printf(&ports, "%s;", before);
 	bytes_text(&ports, path);
-	if (ports.failed || setenv(PORTS_VARIABLE, bytes_z(&ports), 1) < 0)
-		result = diag_set(diag, -ENOMEM, "cannot start the command: %m");
-	else
+	own->ports_before = before ? strdup(before) : NULL;
+	if (ports.failed || (before && !own->ports_before) || setenv(PORTS_VARIABLE, bytes_z(&ports), 1) < 0)
+		return diag_set(diag, -ENOMEM, "cannot start the command: %m");
+	own->offered = true;
+	return 0;
+}
+
+/* Ours has no use for it. */
+static void restore_environment(struct own_port *own)
+{
+	if (own->offered && own->ports_before)
+		(void)setenv(PORTS_VARIABLE, own->ports_before, 1); /* no memory: what we start ourselves would come to our port */
+	else if (own->offered)
+		(void)unsetenv(PORTS_VARIABLE); /* a name that is none: cannot fail */
+	own->offered = false;
+	free(own->ports_before);
+	own->ports_before = NULL;
+}
+
+int own_port_watch(struct own_port *own, uint32_t pid, struct diag *diag)
+{
+	restore_environment(own);
+	return own->reverse ? reverse_stand_in(own->reverse, pid, diag) : 0;
+}
+
+static int open_for_command(struct own_port *own, const char *verb, struct diag *diag)
+{
+	int result = own_port_offer(own, verb, diag);
+
+	if (result == 0)
 		result = record_child_spawn(&own->child, own->command, diag);
 	own->child_waits = result == 0;
-	if (result == 0)
-		result = reverse_stand_in(own->reverse, own->child.pid, diag);
-	if (before)
-		(void)setenv(PORTS_VARIABLE, before, 1); /* ours has no use for it */
-	else
-		(void)unsetenv(PORTS_VARIABLE);
-	bytes_done(&ports);
-	return result;
+	return result == 0 ? own_port_watch(own, own->child.pid, diag) : result;
 }
 
 int own_port_open(struct own_port *own, const char *verb, const char *port, char *const command[], struct diag *diag)
@@ -141,15 +162,17 @@ void own_port_signal(struct own_port *own, int signal)
 		(void)kill((pid_t)own->child.pid, signal); /* gone: then waitpid tells */
 }
 
-void own_port_wait(struct own_port *own)
+void own_port_wait(struct own_port *own, int signal_fd)
 {
+	struct pollfd signals = { .fd = signal_fd, .events = POLLIN };
 	struct interrupt taken;
 
 	if (!own->child.pid || own->child_waits)
 		return;
 	interrupt_pass_on();
+	reverse_leave(own->reverse);
 	for ((void)own_port_reap(own); !own->child_reaped; (void)own_port_reap(own)) {
-		reverse_release(own->reverse, now_ns() + RELEASE_QUIET_NS, RELEASE_QUIET_NS);
+		(void)poll(&signals, 1, WAIT_MS);
 		while (interrupt_take(&taken)) {
 			if (taken.signal == SIGTSTP)
 				interrupt_pause();
@@ -157,8 +180,6 @@ void own_port_wait(struct own_port *own)
 				own_port_signal(own, taken.signal);
 		}
 	}
-	/* What it has left behind and just starts. */
-	reverse_release(own->reverse, now_ns() + 4 * RELEASE_QUIET_NS, RELEASE_QUIET_NS);
 }
 
 int own_port_code(const struct own_port *own)
@@ -175,6 +196,7 @@ void own_port_close(struct own_port *own)
 	if (own->child_waits)
 		record_child_cancel(&own->child);
 	own->child_waits = false;
+	restore_environment(own);
 	reverse_close(own->reverse);
 	own->reverse = NULL;
 }

@@ -6,7 +6,7 @@
  *   ... port.reverse is listened at, port.connect_path connected to; watch SIGCHLD ...
  *   own_port_go(&port, &diag);                            the command runs its first instruction
  *   own_port_reap(&port)                                  at each SIGCHLD: true when the command has ended
- *   own_port_wait(&port);                                 at the end, once our sessions are over: until the command ends
+ *   own_port_wait(&port, signal_fd);                      at the end, once our sessions are over: until the command ends
  *   code = own_port_code(&port);  own_port_close(&port);
  *
  * The caller has called interrupt_start() with INTERRUPT_CHILD. Whatever fails after own_port_open(): own_port_close() resumes every runtime that waits.
@@ -29,6 +29,8 @@ struct own_port {
 	bool child_waits;          /* it was not told to go yet */
 	bool child_reaped;
 	int child_status;
+	bool offered;              /* it is in our environment */
+	char *ports_before;        /* what that had; NULL: nothing */
 	char path[4096];
 };
 
@@ -37,6 +39,13 @@ const char *own_port_misuse(char *const command[], const char *port, bool chosen
 
 /* `port` is the option's text, `command` ends with NULL; at most one of them is given. -EINVAL: the text is no path. */
 int own_port_open(struct own_port *own, const char *verb, const char *port, char *const command[], struct diag *diag);
+
+/*
+ * For a caller that starts the command itself: what it starts between these two calls has the port in its environment. From own_port_watch() on the runtimes of that process
+ * are resumed when we are killed.
+ */
+int own_port_offer(struct own_port *own, const char *verb, struct diag *diag);
+int own_port_watch(struct own_port *own, uint32_t pid, struct diag *diag);
 
 /* Without a command nothing. When it cannot be run: its errno, a sentence, and there is no child any more. */
 int own_port_go(struct own_port *own, struct diag *diag);
@@ -48,10 +57,10 @@ bool own_port_reap(struct own_port *own);
 void own_port_signal(struct own_port *own, int signal);
 
 /*
- * Waits for the command's end. Signals are passed on to it, except those of the keyboard, which the whole process group gets. Runtimes that connect to the
+ * Waits for the command's end. `signal_fd` is that of interrupt_start(), with INTERRUPT_CHILD. Signals are passed on to it, except those of the keyboard, which the whole process group gets. Runtimes that connect to the
  * port meanwhile are resumed immediately.
  */
-void own_port_wait(struct own_port *own);
+void own_port_wait(struct own_port *own, int signal_fd);
 
 /* The command's exit code, 128 + N for signal N; 0 without one. */
 int own_port_code(const struct own_port *own);

@@ -1,6 +1,7 @@
 /* See reverse.h. */
 #include "dotnet/reverse.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -28,8 +29,9 @@
 #define ANSWER_NS      UINT64_C(1000000000)
 
 /* How long the helper looks at a time, and how long it stays when the command has ended and nobody comes any more. */
-#define HELPER_TURN_NS  UINT64_C(500000000)
+#define HELPER_TURN_MS  500
 #define HELPER_STAYS_NS UINT64_C(5000000000)
+#define ENVIRONMENT_MAX (128u << 10) /* of a process; the variable of a longer one may be missed */
 
 struct connection {
 	int fd;
@@ -43,6 +45,8 @@ struct peer {
 	struct reverse *reverse;
 	uint32_t index;
 	bool resumed; /* told to go on; asking again does no harm, but it comes back each time */
+	bool given;   /* by reverse_next() */
+	bool spare;   /* reverse_forget() was called */
 	struct reverse_peer facts;
 };
 
@@ -54,7 +58,8 @@ struct reverse {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	VEC(struct connection) waiting;
 	VEC(struct peer *) peers; /* they do not move: doors point at them */
-	uint32_t given;           /* peers before this one have been given out */
+	uint32_t seen;            /* runtimes so far */
+	uint32_t not_given;       /* how many peers */
 };
 
 static int make_address(const char *path, struct sockaddr_un *address, struct diag *diag)
@@ -126,6 +131,26 @@ const char *reverse_path(const struct reverse *reverse)
 	return reverse->path;
 }
 
+/* As /proc has it; '?' not known, 0 there is none. */
+static char state_of_pid(uint32_t pid)
+{
+	char path[32];
+	char text[512];
+
+	if (!pid)
+		return '?';
+	(void)snprintf(path, sizeof(path), "/proc/%u/stat", pid); /* fits */
+	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	const char *at = strrchr(text, ')');
+
+	return at && at[1] == ' ' ? at[2] : '?';
+}
+
 /* ---- who connects ---- */
 
 static void drop(struct reverse *reverse, uint32_t i)
@@ -164,6 +189,30 @@ static uint32_t find_peer(const struct reverse *reverse, const uint8_t cookie[16
 	return 0;
 }
 
+/* The place of a runtime whose process has ended, when there are no more new ones. NULL: there is none. */
+static struct peer *spare_peer(struct reverse *reverse)
+{
+	for (uint32_t i = 0; i < reverse->peers.count; i++) {
+		struct peer *peer = reverse->peers.items[i];
+		if (peer->spare && peer->facts.pid && !state_of_pid(peer->facts.pid))
+			return peer;
+	}
+	return NULL;
+}
+
+static struct peer *new_peer(struct reverse *reverse)
+{
+	struct peer *peer = reverse->peers.count < REVERSE_PEERS_MAX ? calloc(1, sizeof(*peer)) : spare_peer(reverse);
+
+	if (!peer || reverse->peers.count == REVERSE_PEERS_MAX)
+		return peer;
+	peer->index = reverse->peers.count;
+	if (vec_add(&reverse->peers, peer))
+		return peer;
+	free(peer);
+	return NULL;
+}
+
 /*
  * An advertisement, little-endian.
  *
@@ -198,17 +247,14 @@ static bool take_advertise(struct reverse *reverse, struct connection *connectio
 	connection->peer = find_peer(reverse, facts.cookie);
 	if (connection->peer)
 		return true;
-	struct peer *peer =
-		reverse->peers.count < REVERSE_PEERS_MAX ? calloc(1, sizeof(*peer)) : NULL;
+	struct peer *peer = new_peer(reverse);
 
-	if (!peer || !vec_add(&reverse->peers, peer)) {
-		free(peer);
+	if (!peer)
 		return false;
-	}
-	peer->reverse = reverse;
-	peer->index = reverse->peers.count - 1;
-	peer->facts = facts;
-	connection->peer = reverse->peers.count;
+	*peer = (struct peer){ .reverse = reverse, .index = peer->index, .facts = facts };
+	connection->peer = peer->index + 1;
+	reverse->not_given++;
+	reverse->seen++;
 	return true;
 }
 
@@ -218,12 +264,12 @@ void reverse_advance(struct reverse *reverse)
 	for (uint32_t i = 0; i < reverse->waiting.count;) {
 		struct connection *connection = &reverse->waiting.items[i];
 		uint8_t byte;
-		/* Once it has said who it is, it waits; only its end can still be read. */
+		/* After its advertisement a runtime sends nothing before it is asked: only the end of the connection can be read. */
 		bool known = connection->peer != 0;
 		ssize_t n = known ? recv(connection->fd, &byte, 1, MSG_PEEK)
 				  : recv(connection->fd, connection->advertise + connection->got,
 					    REVERSE_ADVERTISE_SIZE - connection->got, 0);
-		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+		if (n == 0 || (known && n > 0) || (n < 0 && errno != EAGAIN && errno != EINTR)) {
 			drop(reverse, i);
 			continue;
 		}
@@ -254,10 +300,18 @@ size_t reverse_fds(const struct reverse *reverse, struct pollfd *fds, size_t roo
 
 bool reverse_next(struct reverse *reverse, uint32_t *ret_peer)
 {
-	if (reverse->given >= reverse->peers.count)
+	if (!reverse->not_given)
 		return false;
-	*ret_peer = reverse->given++;
-	return true;
+	for (uint32_t i = 0; i < reverse->peers.count; i++) {
+		struct peer *peer = reverse->peers.items[i];
+		if (peer->given)
+			continue;
+		peer->given = true;
+		reverse->not_given--;
+		*ret_peer = i;
+		return true;
+	}
+	return false;
 }
 
 const struct reverse_peer *reverse_peer(const struct reverse *reverse, uint32_t peer)
@@ -271,25 +325,6 @@ int reverse_error(const struct reverse *reverse)
 }
 
 /* ---- doors ---- */
-
-static char state_of_pid(uint32_t pid)
-{
-	char path[32];
-	char text[512];
-
-	if (!pid)
-		return '?';
-	(void)snprintf(path, sizeof(path), "/proc/%u/stat", pid); /* fits */
-	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	const char *at = strrchr(text, ')');
-
-	return at && at[1] == ' ' ? at[2] : '?';
-}
 
 static char peer_state(void *context)
 {
@@ -386,6 +421,11 @@ void reverse_resumed(struct reverse *reverse, uint32_t peer)
 	reverse->peers.items[peer]->resumed = true;
 }
 
+void reverse_forget(struct reverse *reverse, uint32_t peer)
+{
+	reverse->peers.items[peer]->spare = true;
+}
+
 /* A connection of a runtime that was not told to go on; -1 none. */
 static int find_held(const struct reverse *reverse)
 {
@@ -407,6 +447,7 @@ static void release_held(struct reverse *reverse)
 		struct dotnet_door door = reverse_door(reverse, (uint32_t)peer);
 		uint64_t now_ns = now();
 		reverse_resumed(reverse, (uint32_t)peer);
+		reverse_forget(reverse, (uint32_t)peer);
 		if (exchange_begin(&exchange, &door, &request, now_ns, 0, NULL) == 0)
 			(void)exchange_run(&exchange, 1, now_ns + ANSWER_NS,
 				NULL); /* it goes on, or is gone */
@@ -418,7 +459,7 @@ static void release_held(struct reverse *reverse)
 void reverse_release(struct reverse *reverse, uint64_t until_ns, uint64_t quiet_ns)
 {
 	uint64_t last_ns = now();
-	uint32_t seen = reverse->peers.count;
+	uint32_t seen = reverse->seen;
 
 	release_held(reverse);
 	for (uint64_t now_ns = now(); now_ns < until_ns && now_ns < last_ns + quiet_ns;
@@ -426,18 +467,52 @@ void reverse_release(struct reverse *reverse, uint64_t until_ns, uint64_t quiet_
 		struct pollfd fd = { .fd = reverse->fd, .events = POLLIN };
 		(void)poll(&fd, 1, 20);
 		release_held(reverse);
-		if (reverse->peers.count != seen)
+		if (reverse->seen != seen)
 			last_ns = now();
-		seen = reverse->peers.count;
+		seen = reverse->seen;
 	}
 }
 
-static bool write_byte(int fd)
+/* A process has the port in its environment: it, or what it starts, may come. Environments that we may not read do not count. */
+static bool is_inherited(const struct reverse *reverse)
 {
+	DIR *processes = opendir("/proc");
+	const struct dirent *entry;
+	bool found = false;
+
+	while (!found && processes && (entry = readdir(processes))) {
+		char path[sizeof("/proc//environ") + sizeof(entry->d_name)];
+		char text[ENVIRONMENT_MAX];
+		size_t len = 0;
+		ssize_t n = 1;
+		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
+			continue;
+		(void)snprintf(path, sizeof(path), "/proc/%s/environ", entry->d_name); /* fits */
+		cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+		while (fd >= 0 && n > 0 && len < sizeof(text)) {
+			n = read(fd, text + len, sizeof(text) - len);
+			len += n > 0 ? (size_t)n : 0;
+		}
+		found = len && memmem(text, len, reverse->path, strlen(reverse->path));
+	}
+	if (processes)
+		closedir(processes);
+	return found;
+}
+
+/* What the recorder writes to its helper. The end of the pipe means that the recorder was killed, or that the helper stays. */
+enum helper_word {
+	HELPER_END,  /* no process needs the port any more */
+	HELPER_WORK, /* it resumes runtimes from now on */
+};
+
+static bool write_word(const struct reverse *reverse, enum helper_word word)
+{
+	const char byte = (char)word;
 	ssize_t n;
 
 	do
-		n = write(fd, "", 1);
+		n = write(reverse->helper_fd, &byte, 1);
 	while (n < 0 && errno == EINTR);
 	return n == 1;
 }
@@ -450,45 +525,88 @@ static bool has_ended(int pidfd)
 	return pidfd < 0 || poll(&fd, 1, 0) != 0;
 }
 
+/* Everything is closed but what the helper works with. In order, since descriptors are few and close_range() takes ranges. */
+static void close_others(const int *kept, size_t count)
+{
+	for (int last = STDERR_FILENO;;) {
+		int next = INT_MAX;
+		for (size_t i = 0; i < count; i++)
+			if (kept[i] > last && kept[i] < next)
+				next = kept[i];
+		if (next - last > 1)
+			(void)close_range((unsigned)last + 1, next == INT_MAX ? UINT_MAX : (unsigned)next - 1, 0); /* old kernels: they stay open */
+		if (next == INT_MAX)
+			return;
+		last = next;
+	}
+}
+
+/* The recorder has ended: a reader of its standard streams must not wait for the helper, and its folder can be unmounted. */
+static void detach(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
+		(void)dup2(null, fd); /* cannot fail for these */
+	(void)!chdir("/"); /* as above */
+}
+
+/* Resumes runtimes until no process is left that may come. *pipe_fd becomes -1 when the recorder ends. False: the recorder says HELPER_END. */
+static bool resume_all(struct reverse *reverse, int *pipe_fd, int pidfd)
+{
+	uint64_t last_ns = now();
+	uint32_t seen = reverse->seen;
+
+	for (;;) {
+		struct pollfd fds[REVERSE_CONNECTIONS_MAX + 2] = { { .fd = *pipe_fd, .events = POLLIN } };
+		size_t count = 1 + reverse_fds(reverse, fds + 1, REVERSE_CONNECTIONS_MAX + 1);
+		char word;
+		(void)poll(fds, (nfds_t)count, HELPER_TURN_MS);
+		release_held(reverse);
+		if (*pipe_fd >= 0 && fds[0].revents) {
+			ssize_t n = read(*pipe_fd, &word, 1);
+			if (n == 1 && word == HELPER_END)
+				return false;
+			if (n == 0) {
+				*pipe_fd = -1;
+				detach();
+			}
+		}
+		if (*pipe_fd >= 0 || !has_ended(pidfd) || reverse->seen != seen)
+			last_ns = now();
+		seen = reverse->seen;
+		if (now() < last_ns + HELPER_STAYS_NS)
+			continue;
+		if (!is_inherited(reverse))
+			return true;
+		last_ns = now();
+	}
+}
+
 /* The helper: nothing of ours is open in it but the port and the pipe. */
 static void stand_in(struct reverse *reverse, int pipe_fd, int pidfd)
 {
+	const int kept[] = { reverse->fd, pipe_fd, pidfd };
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
-	char byte;
+	char word = HELPER_WORK;
 	ssize_t n;
 
 	(void)setsid(); /* Ctrl-C and the terminal's end are not for us */
 	for (int signal = 1; signal < SIGRTMIN; signal++)
 		(void)sigaction(signal, &ignore, NULL); /* those that cannot be ignored are not */
-	int fds[] = { STDERR_FILENO, reverse->fd, pipe_fd, pidfd };
-	int last = STDERR_FILENO;
-
-	/* Everything between those that stay; in order, since descriptors are few and close_range() takes ranges. */
-	for (;;) {
-		int next = INT_MAX;
-		for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
-			if (fds[i] > last && fds[i] < next)
-				next = fds[i];
-		if (next - last > 1)
-			(void)close_range((unsigned)last + 1, next == INT_MAX ? UINT_MAX : (unsigned)next - 1, 0); /* old kernels: they stay open */
-		if (next == INT_MAX)
-			break;
-		last = next;
-	}
+	close_others(kept, sizeof(kept) / sizeof(kept[0]));
 	do
-		n = read(pipe_fd, &byte, 1);
+		n = read(pipe_fd, &word, 1);
 	while (n < 0 && errno == EINTR);
-	if (n != 0)
+	if (n < 0 || word == HELPER_END)
 		return;
-	uint64_t last_ns = now();
-	uint32_t seen = reverse->peers.count;
-
-	while (!has_ended(pidfd) || now() < last_ns + HELPER_STAYS_NS) {
-		reverse_release(reverse, now() + HELPER_TURN_NS, HELPER_TURN_NS);
-		if (!has_ended(pidfd) || reverse->peers.count != seen)
-			last_ns = now();
-		seen = reverse->peers.count;
+	if (n == 0) {
+		pipe_fd = -1;
+		detach();
 	}
+	if (!resume_all(reverse, &pipe_fd, pidfd))
+		return;
+	(void)rights_lower(); /* as in reverse_close(), and for good */
 	(void)unlink(reverse->path); /* ours, or gone already */
 }
 
@@ -516,30 +634,50 @@ int reverse_stand_in(struct reverse *reverse, uint32_t pid, struct diag *diag)
 	return 0;
 }
 
-static void end_helper(struct reverse *reverse)
+void reverse_leave(struct reverse *reverse)
+{
+	if (reverse->fd < 0 || reverse->helper_fd < 0 || !write_word(reverse, HELPER_WORK))
+		return;
+	while (reverse->waiting.count)
+		drop(reverse, 0); /* they come again, to the helper */
+	closep(&reverse->fd);
+	reverse->fd = -1;
+}
+
+/* True when it stays, and the port with it. */
+static bool end_helper(struct reverse *reverse)
 {
 	if (reverse->helper_fd < 0)
-		return;
-	(void)write_byte(reverse->helper_fd); /* else it takes us for dead, and does its work for nothing */
-	close(reverse->helper_fd);
+		return false;
+	bool stays = is_inherited(reverse);
+
+	if (!stays)
+		(void)write_word(reverse, HELPER_END); /* else it takes us for dead, and does its work for nothing */
+	closep(&reverse->helper_fd);
+	if (stays)
+		return true;
 	while (waitpid(reverse->helper, NULL, 0) < 0 && errno == EINTR)
 		;
+	return false;
 }
 
 void reverse_close(struct reverse *reverse)
 {
 	if (!reverse)
 		return;
-	end_helper(reverse);
+	bool stays = end_helper(reverse);
+
 	while (reverse->waiting.count)
 		drop(reverse, 0);
 	for (uint32_t i = 0; i < reverse->peers.count; i++)
 		free(reverse->peers.items[i]);
 	vec_done(&reverse->waiting);
 	vec_done(&reverse->peers);
-	close(reverse->fd);
-	uint64_t before = rights_lower();
-	(void)unlink(reverse->path); /* ours, or gone already */
-	rights_restore(before);
+	closep(&reverse->fd);
+	if (!stays) {
+		uint64_t before = rights_lower();
+		(void)unlink(reverse->path); /* ours, or gone already */
+		rights_restore(before);
+	}
 	free(reverse);
 }

@@ -23,7 +23,7 @@ struct diag;
 struct pollfd;
 struct reverse;
 
-#define REVERSE_PEERS_MAX       4096u /* runtimes seen in all */
+#define REVERSE_PEERS_MAX       4096u /* runtimes that run, or were not forgotten */
 #define REVERSE_CONNECTIONS_MAX 256u  /* that wait at a time */
 
 struct reverse_peer {
@@ -58,6 +58,9 @@ struct dotnet_door reverse_door(struct reverse *reverse, uint32_t peer);
 /* It was told to go on. */
 void reverse_resumed(struct reverse *reverse, uint32_t peer);
 
+/* The caller uses its number and its endpoint no more. When its process has ended, another runtime may get them. */
+void reverse_forget(struct reverse *reverse, uint32_t peer);
+
 /*
  * Lets every runtime go on that was not told to and waits or comes, without asking it anything else, until `until_ns` (CLOCK_MONOTONIC) or until nobody has come for
  * `quiet_ns`.
@@ -65,12 +68,16 @@ void reverse_resumed(struct reverse *reverse, uint32_t peer);
 void reverse_release(struct reverse *reverse, uint64_t until_ns, uint64_t quiet_ns);
 
 /*
- * For a command that was told of the port: forks a helper which, should we be killed, lets everybody go on who waits or comes, as long as the process
- * `pid` runs and for some seconds more, and then takes the socket away. Without it the command's runtimes would wait for us for ever. reverse_close() ends
- * it. Call it early, as guard_start().
+ * For a command that has the port in its environment: forks a helper which, when we are killed or call reverse_leave(), resumes every runtime that waits or comes, and takes the socket
+ * away in the end. It stays as long as the process `pid` runs and for 5 s more, and as long as any process has the port in its environment. Without it these
+ * runtimes would wait for ever. Call it early, as guard_start().
  */
 int reverse_stand_in(struct reverse *reverse, uint32_t pid, struct diag *diag);
 
+/* From now on the helper resumes runtimes, and we take none. A runtime that we are resuming may be resumed twice, which does no harm. Without a helper nothing happens. */
+void reverse_leave(struct reverse *reverse);
+
+/* Ends the helper, unless some process has the port in its environment still. */
 void reverse_close(struct reverse *reverse);
 
 /* Why runtimes that connect cannot be accepted now: a negative errno (-EMFILE, -ENFILE), 0 while all is well. */

@@ -35,6 +35,7 @@
 #include "model/schema.h"
 #include "model/spoor_payload.h"
 #include "model/trace.h"
+#include "session/held_runtime.h"
 #include "session/late_providers.h"
 #include "session/merge.h"
 #include "session/port_peer.h"
@@ -83,8 +84,7 @@ struct traced {
 	uint64_t lost_told;
 	uint64_t bytes; /* of sessions before this one */
 	int peer;       /* of the port of ours; -1 none */
-	bool held;      /* it waits to be told to go on */
-	struct exchange resume;
+	struct held_runtime held;
 	bool runtime_told;
 	bool opened; /* a session, at any time */
 	bool whole;
@@ -709,26 +709,10 @@ static void advance_wait(struct traced *traced, uint64_t now_ns)
 
 static void begin_resume(struct traced *traced, uint64_t now_ns)
 {
-	const struct ipc_request request = { .command = IPC_RESUME_RUNTIME };
-
-	if (!traced->held || traced->tracing->options.hold || traced->resume.state != EXCHANGE_NONE)
+	if (!traced->held.waits || traced->tracing->options.hold || held_runtime_is_resuming(&traced->held))
 		return;
 	begin_wait(waiting_of(traced), now_ns);
-	reverse_resumed(traced->tracing->reverse, (uint32_t)traced->peer);
-	if (exchange_begin(&traced->resume, &traced->door, &request, now_ns, 0, NULL) < 0)
-		traced->held =
-			false; /* no memory: reverse_release() at the end is its last chance */
-}
-
-static void advance_resume(struct traced *traced, uint64_t now_ns)
-{
-	if (traced->resume.state == EXCHANGE_NONE)
-		return;
-	(void)exchange_advance(&traced->resume, now_ns); /* its state tells */
-	if (!exchange_is_over(&traced->resume))
-		return;
-	traced->held = false;
-	exchange_done(&traced->resume);
+	held_runtime_resume(&traced->held, now_ns);
 }
 
 /* What it said of itself, once. */
@@ -810,7 +794,7 @@ static void advance_one(struct traced *traced, uint64_t now_ns)
 {
 	struct tracing *tracing = traced->tracing;
 
-	advance_resume(traced, now_ns);
+	held_runtime_advance(&traced->held, now_ns);
 	if (traced->open_ns == UINT64_MAX && !traced->earlier)
 		begin_resume(traced, now_ns); /* it has nothing to observe the start with */
 	advance_wait(traced, now_ns);
@@ -876,7 +860,7 @@ static struct traced *new_traced(struct tracing *tracing, const char *name, uint
 /* It waits before its first instruction, or has only just begun. */
 static bool is_starting(const struct traced *traced)
 {
-	return traced->held || (traced->seen && !late_providers_has_begun(traced->pid));
+	return traced->held.waits || (traced->seen && !late_providers_has_begun(traced->pid));
 }
 
 /* What must not be asked for during its start goes into a session of its own, or that is all there is and the only one waits. */
@@ -926,7 +910,8 @@ static int add(struct tracing *tracing, const struct target *target, bool seen, 
 	traced->seen = seen;
 	traced->has_port = seen && dotnet_target_read(target->pid, &traced->port, NULL) == 0;
 	traced->peer = peer;
-	traced->held = peer >= 0;
+	if (peer >= 0)
+		traced->held = held_runtime_of(tracing->reverse, (uint32_t)peer);
 	traced->door = door ? *door : dotnet_target_door(&traced->port);
 	if (tracing->sink)
 		emit_process(tracing, traced->process, target);
@@ -1096,10 +1081,8 @@ static void wait_for(
 
 	for (uint32_t i = 0; i < tracing->list.count; i++) {
 		const struct traced *traced = tracing->list.items[i];
-		if (traced->resume.state != EXCHANGE_NONE) {
-			count += exchange_poll(&traced->resume, &all[count]);
-			wake_ns = earlier(wake_ns, exchange_wake_ns(&traced->resume));
-		}
+		count += held_runtime_poll(&traced->held, &all[count]);
+		wake_ns = earlier(wake_ns, held_runtime_wake_ns(&traced->held));
 		wake_ns = traced->open_ns ? earlier(wake_ns, traced->open_ns) : wake_ns;
 		if (!traced->pipe)
 			continue;
@@ -1137,7 +1120,7 @@ static bool anything_open(const struct tracing *tracing)
 {
 	for (uint32_t i = 0; i < tracing->list.count; i++)
 		if (tracing->list.items[i]->pipe || tracing->list.items[i]->open_ns ||
-			tracing->list.items[i]->resume.state != EXCHANGE_NONE)
+			held_runtime_is_resuming(&tracing->list.items[i]->held))
 			return true;
 	return false;
 }
@@ -1390,7 +1373,7 @@ void tracing_process(const struct tracing *tracing, size_t i, struct tracing_pro
 		.reason = "",
 		.reason_code = "",
 		.runtime_version = traced->runtime_version,
-		.held = traced->held,
+		.held = traced->held.waits,
 	};
 	add_facts(traced, ret_process);
 	if (traced->later)
@@ -1433,7 +1416,7 @@ void tracing_close(struct tracing *tracing)
 	for (uint32_t i = 0; i < tracing->list.count; i++) {
 		struct traced *traced = tracing->list.items[i];
 		eventpipe_free(traced->pipe);
-		exchange_done(&traced->resume);
+		held_runtime_done(&traced->held);
 		if (traced->raw_fd >= 0)
 			close(traced->raw_fd);
 		nettrace_decoder_free(traced->watcher);
