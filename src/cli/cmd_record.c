@@ -23,11 +23,13 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "cli/interrupt.h"
+#include "cli/own_port.h"
 #include "cli/record_outputs.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
 #include "dotnet/ipc.h"
 #include "dotnet/providers.h"
+#include "dotnet/reverse.h"
 #include "machine/box.h"
 #include "machine/memory_cgroup.h"
 #include "machine/output_file.h"
@@ -35,6 +37,7 @@
 #include "machine/rights.h"
 #include "model/trace.h"
 #include "record/recorder.h"
+#include "session/late_providers.h"
 #include "session/live.h"
 #include "session/targets.h"
 
@@ -144,6 +147,7 @@ struct recording_run {
 	struct bytes subject;      /* "shop (4711)" */
 	char name[64];             /* for the file's default name */
 	struct record_outputs outputs;
+	struct own_port port;      /* of the command's runtimes */
 	struct live *live;
 	struct screen screen;
 	struct pollfd watched[2];  /* signals, the terminal */
@@ -719,6 +723,22 @@ static bool open_without_events(struct recording_run *run, struct live_options *
 	return true;
 }
 
+/*
+ * The command is recorded, so its .NET runtimes name their methods from the first one on. Exceptions: no names are wanted; -D, since the recording begins after the
+ * start; EventCounters, which may lock up a runtime whose session has them during its start.
+ */
+static bool wants_port(const struct recording_run *run)
+{
+	const struct record_values *values = run->values;
+
+	if (!run->args->command || run->pids.count || run->delay_ns || values->no_dotnet || values->no_symbols)
+		return false;
+	for (uint32_t i = 0; i < run->providers.items.count; i++)
+		if (late_providers_has(&run->requested[i]))
+			return false;
+	return true;
+}
+
 static int open_live(struct recording_run *run, struct live_options *options, struct diag *diag)
 {
 	int result = live_open(options, &run->live, diag);
@@ -815,10 +835,15 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 	if (result < 0)
 		return result;
 	result = watch_signals(run, diag);
+	if (result == 0 && wants_port(run))
+		result = own_port_offer(&run->port, "record", diag);
+	options.reverse = run->port.reverse;
 	if (result == 0)
 		result = open_live(run, &options, diag);
 	if (result == 0)
 		run->child_pid = live_child_pid(run->live);
+	if (result == 0)
+		result = own_port_watch(&run->port, run->child_pid, diag);
 	if (result == 0 && run->delay_ns)
 		result = live_run_command(run->live, diag);
 	if (result == 0 && (!run->delay_ns || wait_delay(run)))
@@ -912,6 +937,8 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	bool made = run.live && code != EXIT_MISUSED && code != EXIT_MISSING;
 
 	live_close(run.live); /* no session and no ring stays open while the command goes on */
+	if (run.port.reverse)
+		reverse_leave(run.port.reverse);
 	if (made && run.outputs.path[0]) {
 		int made_code = record_outputs_make(&run.outputs, values.quiet);
 		code = code ? code : made_code;
@@ -923,6 +950,7 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	}
 	if (run.watched[0].fd >= 0)
 		wait_for_child(&run);
+	own_port_close(&run.port);
 	code = code ? code : child_code(&run);
 	interrupt_end(&run.watched[0]);
 	record_outputs_done(&run.outputs);

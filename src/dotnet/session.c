@@ -40,6 +40,7 @@
 #define READ_MAX       (1u << 20)   /* of one stream in one turn: a loud peer does not starve the others */
 #define STEPS_MAX      64u          /* of one turn */
 #define REST_NS        UINT64_C(50000000) /* a runtime sends what it has some 80 times a second: waking for each costs more than what is in it */
+#define BRIEF_NS        UINT64_C(2000000000) /* a program that was just started may end at any time, and waits then until its methods were read */
 #define REST_BYTES     (64u << 10)  /* a stream that brings more in one turn is read as it comes: the socket holds some 200 KB */
 
 #define BUFFER_MB      16u          /* in the target, taken on demand */
@@ -117,6 +118,7 @@ struct dotnet_client {
 	uint32_t wanted_count;
 	bool sampled;              /* the runtime's own sampler is wanted */
 	bool untold;               /* methods that come need not be told of */
+	bool from_start;           /* the live session is opened before the first method is compiled */
 	enum step step;
 	enum ipc_command info_command;
 	enum ipc_command collect_command;
@@ -303,6 +305,8 @@ static void begin_collect(struct dotnet_client *client, enum dotnet_stream strea
 		request.provider_count = 1;
 		request.stacks = stream == DOTNET_STREAM_SAMPLES;
 		request.rundown_keywords = stream == DOTNET_STREAM_RUNDOWN ? RUNDOWN_KEYWORDS : 0;
+	} else if (client->from_start) {
+		request.rundown_keywords = RUNDOWN_KEYWORDS;
 	}
 	begin_exchange(client, &request, stream, now_ns);
 }
@@ -325,6 +329,8 @@ static void describe_session(struct dotnet_client *client, enum dotnet_stream st
 	for (uint32_t i = 0; stream == DOTNET_STREAM_LIVE && i < live_count; i++)
 		bytes_printf(&text, "%s%s:0x%" PRIx64 ":%" PRIu32, i ? ", " : "live ", live[i].name, live[i].keywords,
 			live[i].level);
+	if (stream == DOTNET_STREAM_LIVE && client->from_start)
+		bytes_printf(&text, ", from the start, rundown 0x%x at its end", (unsigned)RUNDOWN_KEYWORDS);
 	bytes_printf(&text, ", %u MB, %s", BUFFER_MB, stacks);
 	snprintf(client->sessions[stream], sizeof(client->sessions[stream]), "%s", bytes_z(&text)); /* a cut end is fine */
 	bytes_done(&text);
@@ -401,7 +407,9 @@ static enum step step_behind(const struct dotnet_client *client, enum dotnet_str
 {
 	if (stream == DOTNET_STREAM_RUNDOWN || stream == DOTNET_STREAM_METHODS)
 		return STEP_DONE;
-	return stream == DOTNET_STREAM_LIVE && client->sampled ? STEP_SAMPLES : STEP_RUNDOWN;
+	if (stream == DOTNET_STREAM_LIVE && client->sampled)
+		return STEP_SAMPLES;
+	return client->from_start ? STEP_DONE : STEP_RUNDOWN;
 }
 
 static void take_collect(struct dotnet_client *client)
@@ -429,6 +437,7 @@ static void take_collect(struct dotnet_client *client)
 		describe_session(client, exchange->stream);
 		stream->opened = true;
 		stream->stop_due = exchange->stream == DOTNET_STREAM_RUNDOWN;
+		client->named |= client->from_start && exchange->stream == DOTNET_STREAM_LIVE;
 		client->step = step_behind(client, exchange->stream);
 		close_exchange(client);
 		return;
@@ -880,6 +889,11 @@ void dotnet_client_untold(struct dotnet_client *client)
 	client->untold = true;
 }
 
+void dotnet_client_from_start(struct dotnet_client *client)
+{
+	client->from_start = true;
+}
+
 void dotnet_client_sample(struct dotnet_client *client)
 {
 	client->sampled = true;
@@ -982,7 +996,8 @@ enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t n
 	client->behind = again || !budget[DOTNET_STREAM_LIVE] || !budget[DOTNET_STREAM_SAMPLES];
 	client->now_ns = now_ns;
 	size_t taken = READ_MAX - budget[DOTNET_STREAM_LIVE];
-	if (taken && taken <= REST_BYTES && !client->behind)
+	bool brief = client->from_start && now_ns < client->streams[DOTNET_STREAM_LIVE].asked_ns + BRIEF_NS;
+	if (taken && taken <= REST_BYTES && !client->behind && !brief)
 		client->rest_ns = now_ns + REST_NS;
 	if (!client->ended) {
 		judge_silence(client, now_ns);

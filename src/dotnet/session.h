@@ -88,6 +88,12 @@ void dotnet_client_ask(struct dotnet_client *client, const struct ipc_provider *
  */
 void dotnet_client_untold(struct dotnet_client *client);
 
+/*
+ * The runtime waits before its first instruction until it is resumed. So its live session reports every method that is compiled, and the precompiled ones at its end; there
+ * is no other rundown. The names are known once the session is open. Before its first turn.
+ */
+void dotnet_client_from_start(struct dotnet_client *client);
+
 /* The runtime samples the stacks of its managed threads, which it stops for that some hundred times a second. Before its first turn. */
 void dotnet_client_sample(struct dotnet_client *client);
 

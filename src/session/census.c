@@ -15,6 +15,7 @@
 
 #define AWAIT_MAX      256u /* ended processes whose names are still waited for */
 #define BURY_COUNT 512u
+#define PORT_GRACE_NS  UINT64_C(1000000000) /* a runtime comes to the listen port some 20 ms after its start */
 
 struct live_process *census_entry(struct live *live, uint32_t process)
 {
@@ -81,10 +82,16 @@ uint32_t census_process(struct live *live, uint32_t pid)
 
 static void watch_if_managed(struct live *live, uint32_t process, const char *path)
 {
-	if (live->options.no_dotnet || live->options.no_names || live->end_ns)
+	if (live->options.no_dotnet || live->options.no_names || !dotnet_signs_worth_asking(dotnet_signs_of_path(path)))
 		return;
-	if (dotnet_signs_worth_asking(dotnet_signs_of_path(path)))
-		managed_watch(live->managed, process, live_now_ns());
+	/* A process that was started while we record may still be on its way to the listen port. A session that was opened before does not begin with its start. */
+	const struct process *facts = &live->trace.processes.items[process];
+	bool may_come = live->reverse && (facts->begin_ns >= live->begin_ns || facts->pid == live->child.pid);
+
+	if (live->end_ns)
+		managed_miss(live->managed, process);
+	else
+		managed_watch(live->managed, process, live_now_ns() + (may_come ? PORT_GRACE_NS : 0));
 }
 
 void census_add_mapping(struct live *live, uint32_t process, const struct pending_mapping *in, uint64_t time_ns)

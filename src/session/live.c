@@ -22,6 +22,7 @@
 #include "session/intake.h"
 #include "session/live_clocks.h"
 #include "session/live_events.h"
+#include "session/live_port.h"
 #include "session/live_state.h"
 #include "session/managed.h"
 #include "session/relay.h"
@@ -39,6 +40,7 @@
 #define SLOW_HZ         1000u
 #define SLOW_RING_BYTES (1u << 20) /* two seconds of deep stacks at that rate; larger ones cost page clearing at the start */
 #define POLL_MAX        1024u
+#define PORT_POLL_MAX   64u /* of them for the listen port */
 #define REST_BOUND_NS   UINT64_C(3000000000) /* for the names that are still to be asked for */
 #define END_BOUND_NS    UINT64_C(8000000000)
 #define PAUSE_TOLD_NS   UINT64_C(10000000)
@@ -218,7 +220,7 @@ static void on_code_removed(struct live *live, const struct pending *item)
 	owner->code_epoch++;
 }
 
-static void give_out(struct live *live, uint64_t until_ns)
+void live_give_out(struct live *live, uint64_t until_ns)
 {
 	struct pending *item;
 	uint64_t late_ns;
@@ -345,7 +347,7 @@ static void say_files_skipped(struct live *live)
 static void flush(struct live *live, uint64_t until_ns)
 {
 	names_removed_codes(&live->names, on_removed_code, live);
-	give_out(live, until_ns);
+	live_give_out(live, until_ns);
 	live_events_tell_losses(live);
 	(void)names_resolve(&live->names, live_now_ns()); /* what fails stays unnamed, counted */
 	say_files_skipped(live);
@@ -398,6 +400,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 	}
 	live->options = *options;
 	live->options.cpus = NULL; /* borrowed for this call */
+	live->reverse = options->reverse;
 	box_read(&live->box);
 	live->arch = arch_here();
 	result = proc_open(&live->proc, diag);
@@ -705,7 +708,8 @@ static void wait_for(struct live *live, struct pollfd *fds, size_t fd_count, uin
 	size_t count = live->end_ns ? 0 : recorder_poll_fds(live->recorder, all, rings);
 	size_t ring_fds = count;
 
-	count += managed_fds(live->managed, all + count, POLL_MAX);
+	count += managed_fds(live->managed, all + count, POLL_MAX - PORT_POLL_MAX);
+	count += live_port_fds(live, all + count, PORT_POLL_MAX);
 	size_t own = count;
 
 	for (size_t i = 0; i < fd_count; i++)
@@ -715,6 +719,8 @@ static void wait_for(struct live *live, struct pollfd *fds, size_t fd_count, uin
 
 	if (until_ns < wake_ns)
 		wake_ns = until_ns;
+	if (live_port_wake_ns(live) < wake_ns)
+		wake_ns = live_port_wake_ns(live);
 	if (live->cpu_clocks && live_clocks_wake_ns(live) < wake_ns)
 		wake_ns = live_clocks_wake_ns(live);
 	uint64_t wait_ns = wake_ns > now_ns ? wake_ns - now_ns : 0;
@@ -747,12 +753,13 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 	intake_drain(live);
 	uint64_t now_ns = live_now_ns();
 
+	live_port_advance(live, now_ns);
 	if (now_ns >= due_ns) {
 		flush(live, live_events_limit_ns(live, now_ns));
 		live->flush_ns = now_ns;
 		(void)output_limit_check(&live->output, nettrace_sink_counts(live->sink)->bytes); /* looked at below */
 	} else if (live_events_press(live, now_ns)) {
-		give_out(live, live_events_limit_ns(live, now_ns));
+		live_give_out(live, live_events_limit_ns(live, now_ns));
 	}
 	if (now_ns >= live->follow_ns + FOLLOW_NS) {
 		live->follow_ns = now_ns;
@@ -886,13 +893,14 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	if (live->cpu_clocks)
 		live_clocks_stop(live);
 	live->end_ns = live_now_ns();
+	live_port_leave(live);
 	if (!live->sink_error)
 		flush(live, live->cpu_clocks ? live_clocks_limit_ns(live) : live->end_ns - MERGE_WINDOW_NS); /* so that a second signal finds a good file */
 	end_managed(live, fds, fd_count);
 	if (live->cpu_clocks)
 		live_clocks_finish(live);
 	names_removed_codes(&live->names, on_removed_code, live);
-	give_out(live, UINT64_MAX);
+	live_give_out(live, UINT64_MAX);
 	if (live->merge.reached_ns < live->end_ns)
 		live->merge.reached_ns = live->end_ns;
 	(void)names_finish(&live->names); /* as in flush() */
@@ -934,6 +942,7 @@ void live_close(struct live *live)
 	if (live->child_waits)
 		record_child_cancel(&live->child);
 	managed_free(live->managed);
+	live_port_close(live);
 	live_clocks_close(live);
 	live_events_close(live);
 	if (live->sink)

@@ -28,6 +28,7 @@ struct ipc_provider;
 struct live;
 struct pollfd;
 struct recorder_info;
+struct reverse;
 
 struct live_options {
 	bool machine;                    /* every process; else pids or command */
@@ -41,6 +42,7 @@ struct live_options {
 	uint32_t frequency_hz;
 	bool user_only;
 	bool kernel_only;
+	struct reverse *reverse;         /* the command's runtimes come to this port before their first instruction; NULL: none. Borrowed until live_close() */
 	bool late_start;                 /* the command runs from live_run_command() on, live_start() comes later */
 	bool no_names;                   /* addresses only */
 	bool no_dotnet;                  /* open no diagnostics session */

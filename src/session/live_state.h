@@ -23,6 +23,7 @@
 #include "model/trace.h"
 #include "record/child.h"
 #include "session/clock_watch.h"
+#include "session/held_runtime.h"
 #include "session/live.h"
 #include "session/merge.h"
 #include "session/names.h"
@@ -34,6 +35,7 @@ struct live_clocks;
 struct managed;
 struct recorder;
 struct relay;
+struct reverse;
 
 #define LIVE_FRAMES_MAX 2048u
 
@@ -51,6 +53,13 @@ struct live_process {
 	uint64_t looked_ns;   /* at its mappings */
 	uint64_t look_gap_ns; /* to the next look */
 	uint32_t stacks_seen; /* stacks below this number were looked at */
+};
+
+/* A runtime that has come to the listen port. */
+struct live_newcomer {
+	struct held_runtime held;
+	uint64_t came_ns;
+	bool judged;          /* it is resumed without a session */
 };
 
 struct live_cpu {
@@ -79,6 +88,8 @@ struct live {
 	VEC(struct live_process) processes;
 	struct strangers strangers; /* where the CPUs are sampled for some processes */
 	VEC(struct live_cpu) cpus;
+	struct reverse *reverse;    /* the listen port, borrowed; NULL: none */
+	VEC(struct live_newcomer) newcomers;
 	VEC(struct pollfd) poll_fds;
 	VEC(uint32_t) free_processes;
 	VEC(uint32_t) free_threads;
@@ -127,6 +138,9 @@ void live_emit(struct live *live, enum known_event known, uint32_t thread, const
 /* What limits the recording, on the row of a process (the recorder's for the whole). Severity: 1 note, 2 limited, 3 failed. */
 void live_notice(struct live *live, uint32_t process, uint64_t severity, const char *code,
 	const char *text, const char *remedy);
+
+/* Releases the items of the window up to that time. */
+void live_give_out(struct live *live, uint64_t until_ns);
 
 /* A loss; `gap`: the count shows in the sequence numbers too. */
 void live_loss(struct live *live, const char *source, const char *unit, uint64_t count, int32_t cpu,

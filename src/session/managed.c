@@ -21,6 +21,7 @@
 #include "model/clr.h"
 #include "model/event.h"
 #include "model/trace.h"
+#include "session/held_runtime.h"
 #include "session/names.h"
 #include "session/relay.h"
 
@@ -77,6 +78,8 @@ struct conversation {
 	bool process_ended;
 	bool names_only;                      /* the caller has no rights over it: no events, and borrowed rights reach it */
 	bool over;
+	struct held_runtime held;
+	uint64_t held_ns;                     /* since when it waits */
 };
 
 struct managed {
@@ -193,29 +196,51 @@ static void give_up_texts(struct conversation *talk)
 	free(texts);
 }
 
-void managed_watch(struct managed *managed, uint32_t process, uint64_t now_ns)
+/* The conversation with a process, an existing or a new one. NULL: no memory. */
+static struct conversation *conversation_of(struct managed *managed, uint32_t process, uint64_t from_ns)
 {
-	if (managed->stopping || map_get(&managed->by_process, process))
-		return;
-	struct conversation *talk = calloc(1, sizeof(*talk));
+	uint32_t at = map_get(&managed->by_process, process);
+	struct conversation *talk = at ? managed->list.items[at - 1] : calloc(1, sizeof(*talk));
 
+	if (at)
+		return talk;
 	if (!talk || !vec_add(&managed->list, talk)) {
 		free(talk);
-		return;
+		return NULL;
 	}
 	if (!map_add(&managed->by_process, process, managed->list.count)) {
 		managed->list.count--;
 		free(talk);
-		return;
+		return NULL;
 	}
 	talk->managed = managed;
 	for (int i = 0; i < DOTNET_STREAM_COUNT; i++)
 		talk->relayed[i] = -1;
 	talk->process = process;
 	talk->pid = managed->trace->processes.items[process].pid;
-	talk->retry_ns = now_ns;
+	talk->retry_ns = from_ns;
 	share_texts(talk);
 	set_state(talk, MANAGED_ASKING);
+	return talk;
+}
+
+void managed_watch(struct managed *managed, uint32_t process, uint64_t from_ns)
+{
+	if (!managed->stopping)
+		(void)conversation_of(managed, process, from_ns); /* no memory: its methods stay without names, counted */
+}
+
+bool managed_hold(struct managed *managed, uint32_t process, const struct held_runtime *held, uint64_t now_ns)
+{
+	struct conversation *talk = managed->stopping ? NULL : conversation_of(managed, process, now_ns);
+
+	if (!talk || talk->held.waits)
+		return false;
+	talk->held = *held;
+	talk->held_ns = now_ns;
+	if (!talk->client && !talk->over)
+		talk->retry_ns = now_ns;
+	return true;
 }
 
 void managed_process_ended(struct managed *managed, uint32_t process)
@@ -232,7 +257,7 @@ bool managed_is_busy(const struct managed *managed, uint32_t process)
 
 	if (!at)
 		return false;
-	return !managed->list.items[at - 1]->over || (managed->relay && relay_waits(managed->relay, process));
+	return !managed->list.items[at - 1]->over || managed->list.items[at - 1]->held.waits || (managed->relay && relay_waits(managed->relay, process));
 }
 
 void managed_forget(struct managed *managed, uint32_t process)
@@ -248,6 +273,7 @@ void managed_forget(struct managed *managed, uint32_t process)
 	managed->past_asked++;
 	managed->past_known += talk->was_named;
 	managed->past_lost += talk->lost - talk->lost_told;
+	held_runtime_done(&talk->held);
 	managed->list.items[at - 1] = last;
 	managed->list.count--;
 	map_remove(&managed->by_process, process, at);
@@ -369,8 +395,8 @@ static bool on_event(void *context, const struct event *event)
 	struct managed *managed = talk->managed;
 	const struct schema *schema = &managed->trace->schemas.items[event->schema_index];
 
-	if (schema->provider_kind == PROVIDER_CLR)
-		absorb(talk, false, schema, event);
+	if (schema->provider_kind == PROVIDER_CLR || schema->provider_kind == PROVIDER_CLR_RUNDOWN)
+		absorb(talk, schema->provider_kind == PROVIDER_CLR_RUNDOWN, schema, event);
 	return !talk->names_only && is_kept(managed, event->schema_index) && !is_stop_to_sample(talk, schema, event);
 }
 
@@ -585,14 +611,42 @@ static void start(struct conversation *talk, uint64_t now_ns)
 	}
 	dotnet_client_guard(talk->client, talk->managed->guard);
 	dotnet_client_ask(talk->client, talk->managed->providers, talk->names_only ? 0 : talk->managed->provider_count);
-	talk->untold = dotnet_target_age_ns(&target) >= GROWN_UP_NS;
+	talk->untold = !talk->held.waits && dotnet_target_age_ns(&target) >= GROWN_UP_NS;
 	if (talk->untold)
 		dotnet_client_untold(talk->client);
+	if (talk->held.waits)
+		dotnet_client_from_start(talk->client);
 	talk->rundown_ns = now_ns;
 	talk->again_ns = now_ns + FIRST_AGAIN_NS;
 	talk->again = talk->methods_asked = talk->methods_told = false;
 	if (talk->managed->sampled)
 		dotnet_client_sample(talk->client);
+}
+
+void managed_miss(struct managed *managed, uint32_t process)
+{
+	uint32_t before = managed->list.count;
+	struct conversation *talk = conversation_of(managed, process, 0);
+
+	if (!talk || managed->list.count == before)
+		return;
+	set_state(talk, MANAGED_REFUSED);
+	report(talk, false, "the recording ended before it could be asked", "ended");
+	talk->over = true;
+}
+
+/* The runtime waits for its session, or for the word that there is none. */
+static void advance_hold(struct conversation *talk, uint64_t now_ns)
+{
+	const struct dotnet_client *client = talk->client;
+	bool opening = client ? dotnet_client_state(client) == DOTNET_ASKING && !dotnet_client_session(client, DOTNET_STREAM_LIVE)
+			      : !talk->over && !talk->reported;
+
+	if (!talk->held.waits)
+		return;
+	if (!opening || talk->managed->stopping || talk->managed->pause_ns || now_ns >= talk->held_ns + MANAGED_HOLD_NS)
+		held_runtime_resume(&talk->held, now_ns);
+	held_runtime_advance(&talk->held, now_ns);
 }
 
 /* Its sessions were ended although the recording goes on: they are opened again, and what came meanwhile is asked for. */
@@ -769,9 +823,12 @@ void managed_advance(struct managed *managed, uint64_t now_ns)
 		look_at_guard(managed, now_ns);
 	for (uint32_t i = 0; i < managed->list.count; i++) {
 		struct conversation *talk = managed->list.items[i];
-		if (!talk->client)
+		if (!talk->client) {
+			advance_hold(talk, now_ns);
 			continue;
+		}
 		enum dotnet_state state = dotnet_client_advance(talk->client, now_ns);
+		advance_hold(talk, now_ns);
 		for (int s = 0; s < DOTNET_STREAM_COUNT; s++)
 			if (talk->relayed[s] >= 0 && !dotnet_client_behind(talk->client))
 				relay_caught_up(managed->relay, talk->relayed[s], now_ns);
@@ -781,8 +838,8 @@ void managed_advance(struct managed *managed, uint64_t now_ns)
 	}
 	for (uint32_t i = 0; i < managed->list.count && !managed->stopping && !managed->pause_ns; i++) {
 		struct conversation *talk = managed->list.items[i];
-		if (asking >= MANAGED_RUNDOWNS_MAX)
-			break;
+		if (asking >= MANAGED_RUNDOWNS_MAX && !talk->held.waits)
+			continue;
 		if (talk->client)
 			asking += ask_again(talk, now_ns);
 		if (talk->client || talk->over || talk->retry_ns > now_ns)
@@ -791,6 +848,7 @@ void managed_advance(struct managed *managed, uint64_t now_ns)
 		asking++;
 		if (talk->client)
 			look(talk, dotnet_client_advance(talk->client, now_ns), now_ns);
+		advance_hold(talk, now_ns);
 	}
 }
 
@@ -828,9 +886,12 @@ size_t managed_fds(const struct managed *managed, struct pollfd *fds, size_t roo
 {
 	size_t count = 0;
 
-	for (uint32_t i = 0; i < managed->list.count && count + DOTNET_FDS_MAX <= room; i++)
-		if (managed->list.items[i]->client)
-			count += dotnet_client_fds(managed->list.items[i]->client, fds + count);
+	for (uint32_t i = 0; i < managed->list.count && count + DOTNET_FDS_MAX + 1 <= room; i++) {
+		const struct conversation *talk = managed->list.items[i];
+		if (talk->client)
+			count += dotnet_client_fds(talk->client, fds + count);
+		count += held_runtime_poll(&talk->held, fds + count);
+	}
 	return count;
 }
 
@@ -843,6 +904,11 @@ uint64_t managed_wake_ns(const struct managed *managed)
 		uint64_t own_ns = talk->client ? dotnet_client_wake_ns(talk->client)
 				: talk->over || managed->stopping || managed->pause_ns ? UINT64_MAX
 								  : talk->retry_ns;
+		if (own_ns < wake_ns)
+			wake_ns = own_ns;
+		own_ns = held_runtime_wake_ns(&talk->held);
+		if (talk->held.waits && !held_runtime_is_resuming(&talk->held))
+			own_ns = talk->held_ns + MANAGED_HOLD_NS;
 		if (own_ns < wake_ns)
 			wake_ns = own_ns;
 	}
@@ -886,6 +952,14 @@ void managed_stop(struct managed *managed, uint64_t now_ns)
 			talk->over = true;
 		}
 	}
+}
+
+bool managed_is_streaming(const struct managed *managed)
+{
+	for (uint32_t i = 0; i < managed->list.count; i++)
+		if (managed->list.items[i]->client)
+			return true;
+	return false;
 }
 
 bool managed_ended(const struct managed *managed)
@@ -971,6 +1045,7 @@ void managed_free(struct managed *managed)
 		return;
 	for (uint32_t i = 0; i < managed->list.count; i++) {
 		drop_client(managed->list.items[i]);
+		held_runtime_done(&managed->list.items[i]->held);
 		free(managed->list.items[i]);
 	}
 	guard_free(managed->guard);

@@ -30,6 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct held_runtime;
 struct ipc_process_info;
 struct ipc_provider;
 struct managed;
@@ -38,6 +39,7 @@ struct relay;
 struct trace;
 
 #define MANAGED_RUNDOWNS_MAX 8u
+#define MANAGED_HOLD_NS      UINT64_C(5000000000)
 
 /* What became of one process: reported once it is known, and again when it changes. */
 struct managed_outcome {
@@ -80,8 +82,20 @@ void managed_sample(struct managed *managed, managed_sampled *sampled);
 /* Events of a process that were lost since this was asked last: by the runtime, and for want of room here. False: none. */
 bool managed_take_losses(struct managed *managed, uint32_t process, uint64_t *ret_lost, uint64_t *ret_dropped);
 
-/* A process that shows signs of .NET. Told again, it does no harm. */
-void managed_watch(struct managed *managed, uint32_t process, uint64_t now_ns);
+/* A process that shows signs of .NET, to be asked from then on. A second call does no harm. */
+void managed_watch(struct managed *managed, uint32_t process, uint64_t from_ns);
+
+/*
+ * A runtime of that process has come to our listen port and waits before its first instruction. Its session is opened, then the runtime is resumed; within
+ * MANAGED_HOLD_NS whatever happens. True: `held` was taken over. The port outlives `managed`.
+ */
+bool managed_hold(struct managed *managed, uint32_t process, const struct held_runtime *held, uint64_t now_ns);
+
+/* A process that shows signs of .NET, too late to be asked. */
+void managed_miss(struct managed *managed, uint32_t process);
+
+/* A stream of some process is open: its events may be older than records that have left the rings. */
+bool managed_is_streaming(const struct managed *managed);
 
 /* The process is gone: what its streams still hold is read, nothing new is tried. */
 void managed_process_ended(struct managed *managed, uint32_t process);
