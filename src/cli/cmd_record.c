@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
@@ -156,6 +157,8 @@ struct recording_run {
 	uint32_t child_pid;
 	int child_status;
 	bool child_reaped;
+	uint64_t child_user_ns;    /* CPU time, its children's too */
+	uint64_t child_system_ns;
 	bool timer;                /* the command is not recorded, it only sets the time */
 	int signal;                /* that asked for the end; 0 none */
 	bool child_has_it;         /* ... and the command got it too, from the terminal */
@@ -473,7 +476,14 @@ static void say_end(struct recording_run *run)
 		bytes_printf(&text, " .NET events lost (%.1f %%)",
 			100.0 * (double)counts.events_lost / (double)(counts.events + counts.events_lost));
 	}
-	if (!counts.lost && counts.events_lost) {
+	if (counts.unsampled_ns) {
+		bytes_printf(&text, ", %.2f of %.2f CPU s not sampled (short-lived processes; sudo or a higher -F samples them)", (double)counts.unsampled_ns / 1e9,
+			(double)counts.command_ns / 1e9);
+		bytes_text(&text, counts.lost ? "" : "\n");
+	}
+	if (counts.unsampled_ns && !counts.lost) {
+		/* Something is missing. */
+	} else if (!counts.lost && counts.events_lost) {
 		bytes_text(&text, "; no sample lost\n");
 	} else if (counts.lost) {
 		bytes_text(&text, ", ");
@@ -533,6 +543,11 @@ static int watch_signals(struct recording_run *run, struct diag *diag)
 	return 0;
 }
 
+static uint64_t time_ns(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
+}
+
 static void reap(struct recording_run *run)
 {
 	uint32_t pid = run->child_pid;
@@ -540,13 +555,16 @@ static void reap(struct recording_run *run)
 
 	if (!pid || run->child_reaped)
 		return;
-	pid_t got = waitpid((pid_t)pid, &status, WNOHANG);
+	struct rusage used;
+	pid_t got = wait4((pid_t)pid, &status, WNOHANG, &used);
 
 	if (got < 0 && errno == ECHILD) {
 		run->child_pid = 0; /* it never ran: what failed is told elsewhere */
 	} else if (got == (pid_t)pid) {
 		run->child_reaped = true;
 		run->child_status = status;
+		run->child_user_ns = time_ns(&used.ru_utime);
+		run->child_system_ns = time_ns(&used.ru_stime);
 		if (!run->reason) /* else it is we who ended it */
 			run->reason = "the command ended";
 	}
@@ -865,6 +883,8 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 	say_begin(run);
 	result = run_until_end(run, diag);
 	forget_child_signals(run);
+	if (run->child_reaped)
+		live_command_used(run->live, run->child_user_ns, run->child_system_ns);
 	int end_result = live_end(run->live, run->reason ? run->reason : "a failed write", run->watched,
 		run->watched_count, result < 0 ? NULL : diag);
 

@@ -2,7 +2,7 @@
  * The kernel-facing recorder: opens perf events, probes what the kernel takes, maps the rings. It parses no records.
  *
  *   recorder_open(&options, &recorder, &diag);
- *   recorder_start(recorder);                             (with RECORD_CHILD the child's exec starts it, but for late_start)
+ *   recorder_start(recorder);                             (with RECORD_CHILD the child's exec starts it, but for late_start and filter_by_pid)
  *   poll() on recorder_poll_fds() and whatever else; after it recorder_note_poll(); then for each ring: ring_begin/next/end
  *   recorder_stop(recorder); drain once more; recorder_read_lost(); recorder_close(recorder);
  *
@@ -33,7 +33,7 @@ enum record_scope {
 	RECORD_MACHINE,          /* every CPU, every process */
 	RECORD_PIDS,             /* all threads of some processes, and what they start from now on */
 	RECORD_THREADS,          /* `pids` are threads: they alone, and nothing they start */
-	RECORD_CHILD,            /* pids[0] is our own child that is about to exec: begins there */
+	RECORD_CHILD,            /* pids[0] is our own child that is about to exec: begins there, or before with filter_by_pid */
 };
 
 enum record_clock {
@@ -73,7 +73,7 @@ struct recorder_info {
 	bool idle_excluded;      /* no samples of idle CPUs */
 	bool build_ids;          /* mmap2 records carry them */
 	bool lost_counts;        /* recorder_read_lost() knows */
-	bool filter_by_pid;      /* RECORD_PIDS with machine-wide rings, where that is allowed and not too much: the caller drops others' records */
+	bool filter_by_pid;      /* RECORD_PIDS, RECORD_CHILD with machine-wide rings, where that is allowed and not too much: the caller drops others' records */
 	struct diag limit;       /* limit.error: a right is missing and this much less is recorded; sentence and remedy */
 };
 

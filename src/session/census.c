@@ -508,6 +508,8 @@ void census_comm(struct live *live, const struct pending *item)
 {
 	uint32_t index = census_owner(live, item->pid);
 
+	if (item->flag && item->pid == live->child.pid && item->time_ns < live->child_exec_ns)
+		live->child_exec_ns = item->time_ns;
 	if (!index || live->processes.items[index].read_ns >= item->time_ns)
 		return;
 	struct process *process = &live->trace.processes.items[index];

@@ -2,6 +2,7 @@
 #include "session/live.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -130,10 +131,16 @@ static struct live_cpu *live_cpu(struct live *live, int32_t cpu)
 	return &live->cpus.items[index];
 }
 
+/* Between fork and exec the command is a copy of us. Events of its own begin with the exec, those of CPUs do not. */
+static bool is_before_exec(const struct live *live, const struct pending *item)
+{
+	return item->pid == live->child.pid && recorder_info(live->recorder)->filter_by_pid && item->time_ns < live->child_exec_ns;
+}
+
 static void on_sample(struct live *live, const struct pending *item, uint64_t late_ns)
 {
 	const struct recorder_info *info = recorder_info(live->recorder);
-	uint32_t process = census_owner(live, item->pid);
+	uint32_t process = is_before_exec(live, item) ? 0 : census_owner(live, item->pid);
 	struct live_cpu *cpu = live_cpu(live, item->cpu);
 
 	if (!process || !cpu)
@@ -657,7 +664,10 @@ int live_run_command(struct live *live, struct diag *diag)
 	if (!live->child_waits)
 		return 0;
 	live->child_waits = false;
-	return record_child_go(&live->child, live->options.command[0], diag);
+	int result = record_child_go(&live->child, live->options.command[0], diag);
+
+	live->child_exec_ns = live_now_ns(); /* unless census_comm() knows better */
+	return result;
 }
 
 int live_start(struct live *live, struct diag *diag)
@@ -845,6 +855,35 @@ static void say_withheld(struct live *live)
 	live_notice(live, live->recorder_process, 2, "withheld", bytes_z(&live->text), LIVE_WITHHELD_REMEDY);
 }
 
+void live_command_used(struct live *live, uint64_t user_ns, uint64_t system_ns)
+{
+	const struct recorder_info *info = recorder_info(live->recorder);
+
+	live->command_ns = (live->options.kernel_only ? 0 : user_ns) + (info->kernel_excluded ? 0 : system_ns);
+}
+
+/* When all samples have left the window. */
+static void tell_unsampled(struct live *live)
+{
+	const struct recorder_info *info = recorder_info(live->recorder);
+	uint64_t seen_ns = (live->samples + live->lost) * info->period_ns;
+	bool task_events = info->clock != RECORD_CLOCK_NONE && !info->filter_by_pid && !live->options.machine && !live->options.pid_count;
+
+	if (!task_events || live->options.cpu_count || live->options.late_start || live->command_ns <= seen_ns)
+		return;
+	uint64_t missing_ns = live->command_ns - seen_ns;
+	double expected = (double)live->command_ns / (double)info->period_ns;
+
+	/* Three standard deviations of a count, and a tenth for what the kernel's own account rounds. */
+	if ((double)missing_ns <= 3 * sqrt(expected) * (double)info->period_ns + (double)live->command_ns / 10)
+		return;
+	live->unsampled_ns = missing_ns;
+	bytes_reset(&live->text);
+	bytes_printf(&live->text, "%.2f of the command's %.2f CPU s have no sample: without the right to sample whole CPUs there is none of threads that lived for less than a sampling period",
+		(double)missing_ns / 1e9, (double)live->command_ns / 1e9);
+	live_notice(live, live->recorder_process, 2, "short-lived", bytes_z(&live->text), "record with sudo, or more often (-F)");
+}
+
 static void emit_end(struct live *live, const char *reason)
 {
 	const struct nettrace_sink_counts *sink = nettrace_sink_counts(live->sink);
@@ -908,6 +947,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	throttling_tell(live, UINT64_MAX);
 	say_withheld(live);
 	live_events_tell_losses(live);
+	tell_unsampled(live);
 	emit_end(live, reason);
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->end(live->sink, &live->sink_diag);
@@ -923,6 +963,8 @@ void live_count(const struct live *live, struct live_counts *ret_counts)
 		.events = live->events,
 		.events_lost = live->events_lost + (live->managed ? managed_lost(live->managed) : 0),
 		.bytes = live->sink ? nettrace_sink_counts(live->sink)->bytes : 0,
+		.unsampled_ns = live->unsampled_ns,
+		.command_ns = live->command_ns,
 		.frames = live->names.frames_total,
 		.begin_ns = live->begin_ns,
 		.end_ns = live->end_ns,

@@ -72,6 +72,8 @@ struct live_counts {
 	uint64_t events;                 /* of .NET runtimes */
 	uint64_t events_lost;            /* by a runtime, or here for want of room */
 	uint64_t bytes;                  /* in the file */
+	uint64_t unsampled_ns;           /* CPU time of the command that no sample stands for, as far as that is known, */
+	uint64_t command_ns;             /* of so much */
 	uint64_t frames;                 /* of samples; counted at the end */
 	uint64_t unnamed[UNNAMED_CAUSE_COUNT];
 	uint64_t begin_ns;
@@ -100,6 +102,12 @@ int live_start(struct live *live, struct diag *diag);
 
 /* Of enum right: what a started session still needs, for rights_reduce(). */
 uint32_t live_rights(const struct live *live);
+
+/*
+ * The command and the children that it waited for used that much CPU time, by the kernel's own account. Where each task has events of its own (info->filter_by_pid is false) those
+ * that lived for less than a sampling period were never sampled: what is missing is written with the recording's end. Before live_end().
+ */
+void live_command_used(struct live *live, uint64_t user_ns, uint64_t system_ns);
 
 /* The command's process; 0 when there is none. The caller waits for it. */
 uint32_t live_child_pid(const struct live *live);

@@ -118,6 +118,9 @@ struct live {
 	bool started;
 	bool room_wanted;       /* the tables were too large at the last flush */
 	bool child_waits;
+	uint64_t child_exec_ns; /* from then on the command is no copy of us */
+	uint64_t command_ns;    /* CPU time of the command and the children it waited for; 0 not known */
+	uint64_t unsampled_ns;  /* CPU time of the command that no sample stands for, as far as that is known */
 	bool files_said;        /* that files of targets are skipped */
 	int sink_error;
 	struct diag sink_diag;

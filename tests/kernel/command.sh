@@ -49,6 +49,25 @@ for life in 'target_fixed;.*;spin_0' 'p3;.*;spin_3'; do
 done
 has_no x.folded '^target_fixed.*spin_3|^p3.*spin_0'
 
+# Children that live for less than a sampling period: where the CPUs may be sampled they are seen, each by its chance.
+if is_root; then
+	cat >burner <<-'END'
+		"$@"
+		times >times
+		tail -n 1 times
+	END
+	code_of "$spoor" record -q -o x.nettrace -- sh burner "$target" churn 400 1 "$target"
+	expect_code 0 "a command with short children"
+	used_ms=$(tail -n 1 out | awk '{ split($1, u, /[ms]/); split($2, s, /[ms]/); print int(60000 * (u[1] + s[1]) + 1000 * (u[2] + s[2])) }')
+	code_of "$spoor" report --json x.nettrace
+	expect_code 0 "report of short children"
+	sampled_ms=$(($(number out cpu_ns) / 1000000))
+	# 400 children of 3 ms: 100 or more samples, so half of them is far off.
+	[ "$used_ms" -gt 200 ] || fail "the children have computed for $used_ms ms only"
+	[ $sampled_ms -gt $((used_ms / 2)) ] || fail "of $used_ms ms that the children have computed $sampled_ms ms are sampled"
+	has_no out '"name":"spoor"'
+fi
+
 # The time limit ends the recording; the command goes on, and its code is ours.
 code_of timeout 20 "$spoor" record --duration 500ms -o x.nettrace -- sh -c "'$target' spin 1500; echo done; exit 5"
 expect_code 5 "a command that outlives the time limit"

@@ -14,7 +14,7 @@ has_no err 'processes that could not be asked'
 folded short.nettrace short.folded
 at_least short.folded 10 ';Hot\.Burn'
 [ "$(frames short.folded '\(JIT code\)')" -le 3 ] || fail "frames without a name: $(grep -oE -m 3 '[^;]*;[^;]*;[(]JIT code[)].*' short.folded)"
-"$spoor" report short.nettrace >report || fail "no report"
+"$spoor" report -v short.nettrace >report || fail "no report"
 has report '^opened in Managed \([0-9]+\): live .*, from the start, rundown 0x18 at its end'
 "$spoor" events short.nettrace >lines || fail "no events"
 has lines 'Microsoft-Windows-DotNETRuntime/Runtime/Start '
@@ -50,7 +50,7 @@ code_of env DOTNET_EnableDiagnostics=0 timeout 60 "$spoor" record -F 999 -o mute
 expect_code 0 "a program that cannot be asked: $(cat err)"
 has out '^[0-9.]+ rounds'
 has err '[0-9] % of processes that could not be asked'
-"$spoor" report mute.nettrace >report
+"$spoor" report -v mute.nettrace >report
 has report '^(Managed|dotnet) \([0-9]+\): no names from its runtime: '
 
 # The user's own port stays in front of ours; whatever is no .NET program does not notice.

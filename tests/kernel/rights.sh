@@ -45,6 +45,15 @@ for level in 0 1 2 3; do
 	code_of nobody ./spoor record -F 499 -o own/cmd.$level -- ./target spin 300
 	if [ $level -le 2 ]; then
 		expect_code 0 "a command at level $level"
+		# Without the right to sample CPUs the shortest children have no sample, and that is said.
+		if [ $level -ge 1 ]; then
+			code_of nobody ./spoor record -o own/short.$level -- ./target churn 300 2 ./target
+			expect_code 0 "short children at level $level"
+			has err ' of [0-9.]+ CPU s not sampled'
+			has_no err 'nothing lost'
+			nobody ./spoor report own/short.$level >out
+			has out 'CPU s have no sample: .* less than a sampling period'
+		fi
 		code_of nobody ./spoor report --json own/cmd.$level
 		has out '"name":"spin_here"'
 		if [ $level = 2 ]; then

@@ -460,7 +460,8 @@ static void test_child_from_exec(void **state)
 	assert_int_equal(recorder_start(recorder, &diag), 0);
 	usleep(20000);
 	drain(recorder, &seen);
-	assert_int_equal(seen.samples, 0);
+	if (!recorder_info(recorder)->filter_by_pid) /* events of CPUs begin before the exec */
+		assert_int_equal(seen.samples, 0);
 	assert_int_equal(record_child_go(&child, argv[0], &diag), 0);
 
 	/* Its end wakes us. */
@@ -477,7 +478,7 @@ static void test_child_from_exec(void **state)
 	assert_int_equal(WEXITSTATUS(status), 7);
 	drain(recorder, &seen);
 	assert_true(seen.samples >= 20);
-	assert_true(seen.execs == 1);
+	assert_true(recorder_info(recorder)->filter_by_pid ? seen.execs >= 1 : seen.execs == 1);
 	assert_true(seen.mappings >= 3);
 	if (recorder_info(recorder)->build_ids)
 		assert_true(seen.build_ids >= 2);
