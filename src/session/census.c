@@ -353,7 +353,9 @@ void census_announce(struct live *live, uint32_t index)
 		&(struct payload_process){ .inner_pid = process->inner_pid,
 			.name = name,
 			.name_space = trace_text(trace, process->container) });
-	live_emit(live, process->existed ? SYSTEM_EXISTING_PROCESS : SYSTEM_PROCESS_CREATE,
+	bool known = process->existed || live->processes.items[index].follows_exec;
+
+	live_emit(live, known ? SYSTEM_EXISTING_PROCESS : SYSTEM_PROCESS_CREATE,
 		process->main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
 	out.uid = process->uid;
 	out.gid = facts.gid;
@@ -404,20 +406,25 @@ void census_adopt_mappings(struct live *live, uint32_t index)
 	}
 }
 
-/* The process is over in the tables and in the file; its pid may have another life already. */
-static void end_process(struct live *live, uint32_t index, uint64_t time_ns)
+/* The process is over in the tables; its pid may have another life already. */
+static void end_life(struct live *live, uint32_t index, uint64_t time_ns)
 {
 	struct process *process = &live->trace.processes.items[index];
 
 	process->ended = true;
 	process->end_ns = time_ns;
 	managed_process_ended(live->managed, index);
-	if (live->processes.items[index].announced) {
-		bytes_reset(&live->payload);
-		live_emit(live, SYSTEM_PROCESS_EXIT, process->main_thread, &live->payload,
-			EVENT_CPU_UNKNOWN, 0);
-	}
 	(void)vec_add(&live->ended, index); /* no memory: its tables stay, that is all */
+}
+
+/* As end_life(), and in the file. */
+static void end_process(struct live *live, uint32_t index, uint64_t time_ns)
+{
+	end_life(live, index, time_ns);
+	if (!live->processes.items[index].announced)
+		return;
+	bytes_reset(&live->payload);
+	live_emit(live, SYSTEM_PROCESS_EXIT, live->trace.processes.items[index].main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
 }
 
 void census_fork(struct live *live, const struct pending *item)
@@ -484,10 +491,13 @@ static void give_up_mappings(struct live *live, uint32_t index)
 /*
  * exec in a process that has samples: what runs from now on is another program, whose code may stand where the old one's did. So it
  * is a process of its own that has the same pid. 0: no memory.
+ *
+ * In the file it is no second process but the same one once more, on a thread row of its own: TraceEvent makes two processes of two creations, and looks up the frames of
+ * the second one in the first one's modules.
  */
 static uint32_t next_life(struct live *live, uint32_t old, const struct pending *item)
 {
-	end_process(live, old, item->time_ns);
+	end_life(live, old, item->time_ns);
 	uint32_t index = new_process(live, item->pid);
 
 	if (!index)
@@ -501,6 +511,7 @@ static uint32_t next_life(struct live *live, uint32_t old, const struct pending 
 	process->begin_ns = item->time_ns;
 	process->name = (uint32_t)item->value;
 	live->processes.items[index].wanted |= live->processes.items[old].wanted;
+	live->processes.items[index].follows_exec = true;
 	return index;
 }
 

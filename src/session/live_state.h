@@ -46,6 +46,7 @@ struct live_process {
 	uint32_t fork_end;
 	bool wanted;          /* one of the targets or started by one */
 	bool announced;       /* in the file */
+	bool follows_exec;    /* the same process was another program before, which is in the file */
 	bool sampled;         /* its runtime samples it: live_clocks.c, as what follows */
 	uint64_t events_cut;  /* that would have made the file larger than it may become; told and begun anew */
 	uint64_t comm_hash;   /* of the program it was when it was looked at last */

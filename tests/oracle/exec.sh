@@ -1,0 +1,36 @@
+#!/bin/sh
+# exec.sh BUILD-FOLDER: a shell that computes, and then becomes a .NET program, as entry-point scripts do. TraceEvent finds the names of both, as many as spoor report does. Skipped
+# without a .NET SDK, and where its one package cannot be fetched.
+set -eu
+. "$(dirname "$(realpath "$0")")/prelude"
+
+build_program "$here/../kernel/managed" "$out/managed" "$out/managed.log"
+app=$out/managed/bin/managed/release/Managed.dll
+file=$out/exec.nettrace
+
+# shellcheck disable=SC2016 # for the inner shell
+"$build/spoor" record -q -F 999 -o "$file" -- sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done; exec dotnet "$0" burn 1000' "$app" || {
+	code=$?
+	[ $code = 3 ] && skip "this user may not record here (spoor doctor says why)"
+	exit $code
+}
+"$build/spoor" report --raw-names --json "$file" >"$out/exec.json"
+dotnet "$oracle" "$file" >"$out/exec.theirs"
+
+# number FILE KEY
+number() {
+	grep -oE "\"$2\":[0-9]+" "$1" | head -n 1 | cut -d: -f2
+}
+
+same() {
+	[ "$2" = "$3" ] || { echo "DIFFERENT  $1: TraceEvent $2, spoor report $3" && exit 1; }
+	echo "  same  $1: $2"
+}
+
+[ "$(grep -oE '"pid":[0-9]+,[^{}]*"cpu_ns"' "$out/exec.json" | wc -l)" = 2 ] || { echo "the shell has no sample of its own" && exit 1; }
+same samples "$(number "$out/exec.theirs" samples)" "$(number "$out/exec.json" samples)"
+same frames "$(number "$out/exec.theirs" frames)" "$(number "$out/exec.json" frames)"
+same 'frames without a name' "$(number "$out/exec.theirs" frames_unnamed)" $(($(number "$out/exec.json" frames) - $(number "$out/exec.json" named_frames)))
+same processes "$(grep -oE '"known_processes":\[[^]]*\]' "$out/exec.theirs" | grep -oE '"name":"(dotnet|Managed)"' | wc -l)" 1
+burnt=$(grep -oE '"name":"managed!Hot::Burn[^"]*","self":[0-9]+' "$out/exec.theirs" | cut -d: -f5)
+[ "${burnt:-0}" -gt 50 ] || { echo "TraceEvent has ${burnt:-0} samples in Hot.Burn" && exit 1; }
