@@ -69,6 +69,7 @@ void event_line(struct bytes *out, const struct trace *trace, const struct event
 	event_text_name(out, trace, event);
 	bytes_text(out, "  ");
 	event_text_fields(out, trace, event);
+	event_text_labels(out, event);
 	bytes_text(out, "\n");
 }
 
@@ -191,6 +192,7 @@ void event_line_json(struct bytes *out, const struct trace *trace, const struct 
 		add_activity(&j, "activity", event->activity);
 		add_activity(&j, "related_activity", event->activity + 16);
 	}
+	event_text_labels_json(&j, event);
 	json_u64(&j, "bytes", event->payload_size);
 	if (!event_text_json(&j, trace, event))
 		json_bool(&j, "broken", true);

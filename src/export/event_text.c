@@ -6,6 +6,8 @@
  */
 #include "export/event_text.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -14,6 +16,7 @@
 #include "base/text.h"
 #include "model/clr_event.h"
 #include "model/event.h"
+#include "model/event_label.h"
 #include "model/gc_dynamic.h"
 #include "model/schema.h"
 #include "model/trace.h"
@@ -757,4 +760,104 @@ bool event_text_field(
 
 	(void)walk_event(&walk, event); /* what stands before the end is there */
 	return walk.found;
+}
+
+/* ---- labels ---- */
+
+static struct cursor labels_of(const struct event *event)
+{
+	const struct event_labels *labels = event->labels;
+
+	return labels && labels->list_size ? cursor_of(labels->list, labels->list_size) : cursor_of("", 0);
+}
+
+static struct value value_of_label(const struct event_label *label)
+{
+	if (label->kind == LABEL_NUMBER)
+		return of_i64(label->number);
+	return (struct value){ .kind = VALUE_TEXT8, .bytes = (const uint8_t *)label->text, .count = label->text_len };
+}
+
+/* An id as W3C writes it; false: all zero says none. */
+static bool id_of_label(const struct event_label *label, char text[2 * LABEL_TRACE_ID_SIZE + 1])
+{
+	static const uint8_t none[LABEL_TRACE_ID_SIZE];
+
+	if (label->kind == LABEL_SPAN_ID) {
+		(void)snprintf(text, 17, "%016" PRIx64, label->span_id); /* fits */
+		return label->span_id;
+	}
+	text[text_put_hex(text, label->trace_id, LABEL_TRACE_ID_SIZE)] = '\0';
+	return memcmp(label->trace_id, none, sizeof(none)) != 0;
+}
+
+static bool label_has_key(const struct event_label *label)
+{
+	return label->kind == LABEL_TEXT || label->kind == LABEL_NUMBER;
+}
+
+void event_text_labels(struct bytes *out, const struct event *event)
+{
+	struct cursor c = labels_of(event);
+	struct event_label label;
+	const char *before = " {";
+
+	while (event_label_next(&c, &label)) {
+		char text[2 * LABEL_TRACE_ID_SIZE + 1];
+		char key[NAME_MAX_BYTES];
+		if (label_has_key(&label)) {
+			struct value value = value_of_label(&label);
+			(void)text_make_safe(label.key, label.key_len, key, sizeof(key)); /* a cut end is fine */
+			bytes_printf(out, "%s%s=", before, key);
+			add_value(out, &value, false);
+		} else if (id_of_label(&label, text)) {
+			bytes_printf(out, "%s%s=%s", before, label.kind == LABEL_SPAN_ID ? "span_id" : "trace_id", text);
+		} else {
+			continue;
+		}
+		before = " ";
+	}
+	if (before[1] == '\0')
+		bytes_text(out, "}");
+}
+
+/* The first one of the kind. */
+static void json_label_id(struct json *j, const char *name, enum event_label_kind kind, const struct event *event)
+{
+	struct cursor c = labels_of(event);
+	struct event_label label;
+	char text[2 * LABEL_TRACE_ID_SIZE + 1];
+
+	while (event_label_next(&c, &label)) {
+		if (label.kind != kind || !id_of_label(&label, text))
+			continue;
+		json_z(j, name, text);
+		return;
+	}
+}
+
+void event_text_labels_json(struct json *j, const struct event *event)
+{
+	struct cursor c = labels_of(event);
+	struct event_label label;
+	struct bytes key = { 0 };
+	bool open = false;
+
+	json_label_id(j, "trace_id", LABEL_TRACE_ID, event);
+	json_label_id(j, "span_id", LABEL_SPAN_ID, event);
+	while (event_label_next(&c, &label)) {
+		if (!label_has_key(&label))
+			continue;
+		if (!open)
+			json_object(j, "labels");
+		open = true;
+		struct value value = value_of_label(&label);
+		bytes_reset(&key);
+		text_add_safe(&key, label.key, label.key_len);
+		json_value(j, bytes_z(&key), &value);
+	}
+	if (open)
+		json_end(j);
+	j->out->failed |= key.failed;
+	bytes_done(&key);
 }

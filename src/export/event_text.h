@@ -40,6 +40,12 @@ bool event_text_json(struct json *j, const struct trace *trace, const struct eve
 bool event_text_field(struct bytes *out, const struct trace *trace, const struct event *event,
 	const char *name);
 
+/* Its labels: " {trace_id=4bf9... span_id=00f0... Customer=\"x\"}" appended; nothing when it has none. */
+void event_text_labels(struct bytes *out, const struct event *event);
+
+/* Members "trace_id" and "span_id", hexadecimal texts as W3C writes them, and "labels", an object of texts and numbers; each left out when there is none. */
+void event_text_labels_json(struct json *j, const struct event *event);
+
 /* "00112233-4455-...": 16 bytes as a file has them. */
 void event_text_guid(struct bytes *out, const uint8_t *guid);
 

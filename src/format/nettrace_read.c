@@ -22,6 +22,7 @@
 #include "base/input.h"
 #include "base/text.h"
 #include "model/event.h"
+#include "model/event_label.h"
 #include "model/spoor_payload.h"
 #include "model/trace.h"
 
@@ -35,6 +36,7 @@
 #define STACK_SIZE_MAX    (1u << 19)
 #define DIRECT_ROWS       65536u       /* rows below are found without hashing, */
 #define DIRECT_GAP        256u         /* if they are dense, which thread ids are not */
+#define LABEL_BYTES_MAX   (64u << 20)  /* of labels between two sequence points, which end them */
 #define V4_NAME_MAX       38u          /* of an object's type, as in the stock reader */
 
 enum state { STATE_HEAD, STATE_BLOCK, STATE_EVENTS, STATE_ENDED, STATE_BROKEN };
@@ -57,9 +59,10 @@ struct id_range {
 	uint32_t at;           /* in stack_indexes */
 };
 
-/* What is kept of a list of labels. */
+/* A list of labels. `labels.list` is set only in the decoded event, as label_bytes may move while lists are read. */
 struct label_list {
 	uint32_t late_ns;
+	uint32_t bytes_at; /* in label_bytes, labels.list_size of them */
 	bool has_activity;
 	uint8_t activity[EVENT_ACTIVITY_SIZE];
 	struct event_labels labels;
@@ -107,7 +110,8 @@ struct nettrace_decoder {
 	uint32_t late_ns;
 	bool has_activity;
 	uint8_t activity[EVENT_ACTIVITY_SIZE];
-	uint32_t label_at;     /* in label_lists plus 1, of labels that replace metadata; 0 none */
+	bool has_labels;
+	struct event_labels event_labels;
 	bool sorted;           /* no event after this one in the stream is older */
 	uint64_t sorted_ticks;
 	uint64_t last_ticks;   /* of the newest event so far */
@@ -121,6 +125,7 @@ struct nettrace_decoder {
 	VEC(uint32_t) stack_indexes;
 	struct map labels;           /* label list -> index in label_lists plus 1 */
 	VEC(struct label_list) label_lists;
+	struct bytes label_bytes;    /* labels that model/event_label.h reads, list by list */
 	VEC(uint32_t) moved;         /* of nettrace_decoder_move_stacks(): parallel to stack_indexes */
 	VEC(uint64_t) frames;
 	struct bytes scratch;
@@ -158,6 +163,7 @@ void nettrace_decoder_free(struct nettrace_decoder *d)
 	vec_done(&d->stack_indexes);
 	map_done(&d->labels);
 	vec_done(&d->label_lists);
+	bytes_done(&d->label_bytes);
 	vec_done(&d->moved);
 	vec_done(&d->frames);
 	bytes_done(&d->scratch);
@@ -886,6 +892,7 @@ static void forget_stacks(struct nettrace_decoder *d)
 	vec_reset(&d->stack_indexes);
 	map_reset(&d->labels);
 	vec_reset(&d->label_lists);
+	bytes_reset(&d->label_bytes);
 }
 
 static int read_sequence_point(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
@@ -1043,10 +1050,37 @@ static bool read_override(struct nettrace_decoder *d, struct cursor *c, unsigned
 	return true;
 }
 
-/* Of the labels our own late_ns, the activities and what replaces metadata are kept. */
+/* A label with a key, or an id of a trace or span: our own late_ns is a time, of the others the bytes are kept. False: no memory. */
+static bool read_label(struct nettrace_decoder *d, struct cursor *c, unsigned kind, uint32_t id)
+{
+	const uint8_t *begin = c->at - 1; /* the kind */
+	struct event_label label;
+
+	if (!event_label_read(c, kind, &label))
+		return true;
+	bool late = kind == LABEL_NUMBER && span_is((struct span){ label.key, label.key_len }, "late_ns") && label.number > 0;
+	if (!late && d->names_only)
+		return true;
+	struct label_list *list = keep_label(d, id);
+	if (!list)
+		return false;
+	if (late) {
+		list->late_ns = label.number > UINT32_MAX ? UINT32_MAX : (uint32_t)label.number;
+		return true;
+	}
+	if (list->bytes_at + list->labels.list_size != d->label_bytes.len) { /* the first one, or of a list that is given again */
+		list->bytes_at = (uint32_t)d->label_bytes.len;
+		list->labels.list_size = 0;
+	}
+	size_t size = (size_t)(c->at - begin);
+	bytes_add(&d->label_bytes, begin, size);
+	list->labels.list_size += (uint32_t)size;
+	return !d->label_bytes.failed;
+}
+
+/* All labels are kept that have a known kind. */
 static int read_labels(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
 {
-	static const uint8_t sizes[] = { [3] = 16, [4] = 8 };
 	const uint8_t *at = c.at;
 	uint32_t first = cursor_u32(&c);
 	uint32_t count = cursor_u32(&c);
@@ -1056,18 +1090,9 @@ static int read_labels(struct nettrace_decoder *d, struct cursor c, struct diag 
 		do {
 			kind = cursor_u8(&c);
 			unsigned k = kind & 0x7f;
-			if (k == 5) {
-				(void)read_string(&c);
-				(void)read_string(&c);
-			} else if (k == 6) {
-				struct span key = read_string(&c);
-				int64_t value = cursor_varint(&c);
-				if (c.short_read || !span_is(key, "late_ns") || value <= 0)
-					continue;
-				struct label_list *list = keep_label(d, first + i);
-				if (!list)
+			if (event_label_has_kind(k)) {
+				if (!c.short_read && !read_label(d, &c, k, first + i))
 					return no_memory(d, diag);
-				list->late_ns = value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 			} else if (k == 1 || k == 2) {
 				const uint8_t *guid = cursor_take(&c, 16);
 				struct label_list *list = guid && !d->names_only ? keep_label(d, first + i) : NULL;
@@ -1080,14 +1105,14 @@ static int read_labels(struct nettrace_decoder *d, struct cursor c, struct diag 
 			} else if (k >= 7 && k <= 10) {
 				if (!c.short_read && !read_override(d, &c, k, first + i))
 					return no_memory(d, diag);
-			} else if (k < sizeof(sizes) && sizes[k]) {
-				cursor_skip(&c, sizes[k]);
 			} else {
 				cursor_skip(&c, SIZE_MAX);
 			}
 		} while (!(kind & 0x80) && !c.short_read);
 		if (c.short_read)
 			return broken(d, offset_of(d, at), diag, "the label lists pass the end of their block");
+		if (d->label_bytes.len > LABEL_BYTES_MAX)
+			return broken(d, offset_of(d, at), diag, "more than %u bytes of labels before a sequence point", LABEL_BYTES_MAX);
 	}
 	return 0;
 }
@@ -1107,7 +1132,8 @@ static int begin_events(struct nettrace_decoder *d, struct cursor c, struct diag
 	d->events_end = offset_of(d, c.end);
 	d->metadata_id = d->sequence = d->cpu = d->stack = d->label = d->size = 0;
 	d->capture = d->thread = d->ticks = 0;
-	d->schema_index = d->capture_row = d->thread_index = d->stack_index = d->late_ns = d->label_at = 0;
+	d->schema_index = d->capture_row = d->thread_index = d->stack_index = d->late_ns = 0;
+	d->has_labels = false;
 	d->has_activity = false;
 	memset(d->activity, 0, sizeof(d->activity));
 	if (d->head.version == 6) {
@@ -1205,7 +1231,11 @@ static void take_label(struct nettrace_decoder *d)
 	const struct label_list *list = at ? &d->label_lists.items[at - 1] : NULL;
 
 	d->late_ns = list ? list->late_ns : 0;
-	d->label_at = list && list->labels.which ? at : 0;
+	d->has_labels = list && (list->labels.which || list->labels.list_size);
+	if (d->has_labels) {
+		d->event_labels = list->labels;
+		d->event_labels.list = list->labels.list_size ? d->label_bytes.data + list->bytes_at : NULL;
+	}
 	d->has_activity = list && list->has_activity;
 	if (d->has_activity)
 		memcpy(d->activity, list->activity, sizeof(d->activity));
@@ -1387,7 +1417,7 @@ static int read_event(struct nettrace_decoder *d, struct event *ret_event, struc
 		.time_ns = to_ns(d, d->ticks),
 		.payload = payload,
 		.activity = d->has_activity ? d->activity : NULL,
-		.labels = d->label_at ? &d->label_lists.items[d->label_at - 1].labels : NULL,
+		.labels = d->has_labels ? &d->event_labels : NULL,
 		.payload_size = d->size,
 		.thread_index = d->thread_index,
 		.stack_index = d->stack_index,

@@ -32,8 +32,8 @@ enum event_kind {
 /* The reader dies on events above about 65,440 bytes (facts: perfview-contract B.6). */
 #define EVENT_PAYLOAD_MAX 65000u
 
-/* What a file states for one event in place of its schema. */
-enum event_label {
+/* What a file states for one event: in place of its schema, or beside it. */
+enum event_label_member {
 	EVENT_LABEL_OPCODE = 1 << 0,
 	EVENT_LABEL_KEYWORDS = 1 << 1,
 	EVENT_LABEL_LEVEL = 1 << 2,
@@ -41,8 +41,10 @@ enum event_label {
 };
 
 struct event_labels {
+	const uint8_t *list;      /* trace id, span id, keys and values: model/event_label.h reads them; borrowed as the payload is */
 	uint64_t keywords;
-	unsigned which;           /* enum event_label: the members that count */
+	uint32_t list_size;       /* 0 none */
+	unsigned which;           /* enum event_label_member: the members that count */
 	uint8_t opcode;
 	uint8_t level;
 	uint8_t version;

@@ -22,7 +22,7 @@ struct kept {
 	struct event_labels labels;
 	uint32_t code_epoch;
 	size_t size_bytes;
-	uint8_t bytes[]; /* activity, if any, then the payload */
+	uint8_t bytes[]; /* activity, if any, then the payload, then the list of labels */
 };
 
 struct window {
@@ -36,7 +36,8 @@ struct window {
 static int keep(struct window *window, const struct event *event, uint32_t code_epoch)
 {
 	size_t activity = event->activity ? EVENT_ACTIVITY_SIZE : 0;
-	size_t size = sizeof(struct kept) + activity + event->payload_size;
+	size_t list = event->labels ? event->labels->list_size : 0;
+	size_t size = sizeof(struct kept) + activity + event->payload_size + list;
 	struct kept *kept = malloc(size);
 	struct pending *item = kept ? merge_add(&window->merge) : NULL;
 
@@ -53,6 +54,8 @@ static int keep(struct window *window, const struct event *event, uint32_t code_
 		memcpy(kept->bytes + activity, event->payload, event->payload_size);
 	if (event->labels)
 		kept->labels = *event->labels;
+	if (list)
+		kept->labels.list = memcpy(kept->bytes + activity + event->payload_size, event->labels->list, list);
 	kept->event.labels = event->labels ? &kept->labels : NULL;
 	kept->event.activity = activity ? kept->bytes : NULL;
 	kept->event.payload = kept->bytes + activity;

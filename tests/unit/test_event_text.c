@@ -289,6 +289,26 @@ static void test_lines(void **state)
 		"\"version\":3,\"level\":5,\"keywords\":\"0xf00000000000\",\"opcode\":2,\"activity\":\"00112233-4455-6677-8899-aa0000000000\",\"bytes\":1"));
 	assert_non_null(strstr(bytes_z(&out), "\"stack\":[{\"address\":\"0x1000\"},{\"address\":\"0x2000\"}]}\n"));
 	assert_null(strstr(bytes_z(&out), "related_activity"));
+	assert_null(strstr(bytes_z(&out), "labels"));
+	/* Labels; an id that is all zero is none. */
+	static const char list[] = "\x03" "\x4b\xf9\x2f\x35\x77\xb3\x4d\xa6\xa3\xce\x92\x9d\x0e\x0e\x47\x36"
+		"\x04" "\xb7\x02\xa9\x0b\xaa\x67\xf0\0" "\x05\x04" "City" "\x05" "R\"\n\xff." "\x06\x06" "Re\033try" "\x05";
+	const struct event_labels listed = { .list = (const uint8_t *)list, .list_size = sizeof(list) - 1 };
+	const struct event_labels zero = { .list = (const uint8_t *)"\x04\0\0\0\0\0\0\0", .list_size = 9 };
+	event.labels = &listed;
+	bytes_reset(&out);
+	event_line_json(&out, &trace, &event, offset, NULL);
+	assert_non_null(strstr(bytes_z(&out), "\"opcode\":0,\"trace_id\":\"4bf92f3577b34da6a3ce929d0e0e4736\",\"span_id\":\"00f067aa0ba902b7\","
+		"\"labels\":{\"City\":\"R\\\"\\n\xef\xbf\xbd.\",\"Re\\\\x1btry\":-3},\"bytes\":1,"));
+	bytes_reset(&out);
+	event.payload_size = 2;
+	event_line(&out, &trace, &event, offset);
+	assert_non_null(strstr(bytes_z(&out), "  ClrInstanceID=2 {trace_id=4bf92f3577b34da6a3ce929d0e0e4736 span_id=00f067aa0ba902b7 "
+		"City=\"R\"\\n\xef\xbf\xbd.\" Re\\x1btry=-3}\n"));
+	event.labels = &zero;
+	bytes_reset(&out);
+	event_line(&out, &trace, &event, offset);
+	assert_non_null(strstr(bytes_z(&out), "  ClrInstanceID=2\n"));
 	bytes_done(&out);
 	trace_done(&trace);
 }

@@ -4,11 +4,13 @@
 #include <errno.h>
 
 #include "base/bytes.h"
+#include "base/cursor.h"
 #include "base/diag.h"
 #include "base/input.h"
 #include "base/map.h"
 #include "format/nettrace_read.h"
 #include "model/event.h"
+#include "model/event_label.h"
 #include "model/trace.h"
 
 struct seen {
@@ -409,13 +411,13 @@ static void add_array_metadata(struct bytes *b)
 	bytes_done(&body);
 }
 
-/* List 1: an activity, opcode 2, keywords 8, level 5, version 3. */
+/* List 1: an activity, opcode 2, keywords 8, a trace id, a span id, a text, our own late_ns, a number, level 5, version 3. List 2: a text. */
 static void add_label_lists(struct bytes *b)
 {
 	struct bytes body = { 0 };
 
 	bytes_u32(&body, 1);
-	bytes_u32(&body, 1);
+	bytes_u32(&body, 2);
 	bytes_u8(&body, 1);
 	for (uint8_t i = 0; i < 16; i++)
 		bytes_u8(&body, i);
@@ -423,12 +425,33 @@ static void add_label_lists(struct bytes *b)
 	bytes_u8(&body, 2);
 	bytes_u8(&body, 8);
 	bytes_u64(&body, 8);
+	bytes_text(&body, "\x03" "0123456789abcdef");
+	bytes_u8(&body, 4);
+	bytes_u64(&body, UINT64_C(0xf067aa0ba902b7));
+	bytes_text(&body, "\x05\x04" "City" "\x04" "Rome");
+	bytes_text(&body, "\x06\x07" "late_ns");
+	bytes_varint(&body, 77);
+	bytes_text(&body, "\x06\x05" "Retry");
+	bytes_varint(&body, -3);
 	bytes_u8(&body, 9);
 	bytes_u8(&body, 5);
 	bytes_u8(&body, 10 | 0x80);
 	bytes_u8(&body, 3);
+	bytes_text(&body, "\x85\x04" "City" "\x04" "Oslo");
 	block(b, 8, &body);
 	bytes_done(&body);
+}
+
+static void expect_text_label(struct cursor *c, const char *key, const char *text)
+{
+	struct event_label label;
+
+	assert_true(event_label_next(c, &label));
+	assert_int_equal(label.kind, LABEL_TEXT);
+	assert_int_equal(label.key_len, strlen(key));
+	assert_memory_equal(label.key, key, label.key_len);
+	assert_int_equal(label.text_len, strlen(text));
+	assert_memory_equal(label.text, text, label.text_len);
 }
 
 static void test_labels_and_arrays(void **state)
@@ -450,6 +473,9 @@ static void test_labels_and_arrays(void **state)
 	bytes_varuint(&body, 1);
 	bytes_u8(&body, 0x10);
 	bytes_varuint(&body, 1);
+	bytes_varuint(&body, 2);
+	bytes_u8(&body, 0x10);
+	bytes_varuint(&body, 1);
 	bytes_varuint(&body, 0);
 	block(&b, 2, &body);
 	assert_int_equal(trace_init(&trace), 0);
@@ -465,6 +491,21 @@ static void test_labels_and_arrays(void **state)
 	assert_int_equal(event.labels->version, 3);
 	assert_non_null(event.activity);
 	assert_int_equal(event.activity[15], 15);
+	assert_int_equal(event.late_ns, 77);
+	struct cursor c = cursor_of(event.labels->list, event.labels->list_size);
+	struct event_label label;
+	assert_true(event_label_next(&c, &label));
+	assert_int_equal(label.kind, LABEL_TRACE_ID);
+	assert_memory_equal(label.trace_id, "0123456789abcdef", 16);
+	assert_true(event_label_next(&c, &label));
+	assert_int_equal(label.kind, LABEL_SPAN_ID);
+	assert_int_equal(label.span_id, 0xf067aa0ba902b7);
+	expect_text_label(&c, "City", "Rome");
+	assert_true(event_label_next(&c, &label));
+	assert_int_equal(label.kind, LABEL_NUMBER);
+	assert_int_equal(label.key_len, 5);
+	assert_int_equal(label.number, -3);
+	assert_false(event_label_next(&c, &label));
 	const struct schema *schema = &trace.schemas.items[event.schema_index];
 	assert_int_equal(schema->fields.count, 4);
 	assert_int_equal(schema->fields.items[0].element, FIELD_OBJECT);
@@ -474,6 +515,13 @@ static void test_labels_and_arrays(void **state)
 	assert_int_equal(schema->fields.items[3].element, FIELD_U16);
 	assert_int_equal(schema->fields.items[3].depth, 2);
 	assert_int_equal(schema->fields.items[3].count, 3);
+	assert_int_equal(nettrace_decoder_next(decoder, &event, NULL), 1);
+	assert_non_null(event.labels);
+	assert_int_equal(event.labels->which, 0);
+	c = cursor_of(event.labels->list, event.labels->list_size);
+	expect_text_label(&c, "City", "Oslo");
+	assert_false(event_label_next(&c, &label));
+	assert_int_equal(event.late_ns, 0);
 	assert_int_equal(nettrace_decoder_next(decoder, &event, NULL), 1);
 	assert_null(event.labels);
 	nettrace_decoder_free(decoder);
