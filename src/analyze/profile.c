@@ -261,6 +261,14 @@ static int take_rest(struct profile *profile)
 	return error;
 }
 
+bool profile_matches_process(const struct trace *trace, const struct process *process, const char *pattern)
+{
+	const char *path = trace_text(trace, process->executable);
+	const char *base = strrchr(path, '/');
+
+	return text_glob(pattern, trace_text(trace, process->name)) || text_glob(pattern, base ? base + 1 : path);
+}
+
 static bool process_is_wanted(const struct profile *profile, uint32_t index)
 {
 	const struct profile_filter *filter = &profile->filter;
@@ -272,31 +280,31 @@ static bool process_is_wanted(const struct profile *profile, uint32_t index)
 		return false;
 	if (!filter->process_names.count)
 		return true;
-	const char *name = trace_text(trace, process->name);
-	const char *path = trace_text(trace, process->executable);
-	const char *base = strrchr(path, '/');
 	for (uint32_t i = 0; i < filter->process_names.count; i++) {
-		const char *pattern = filter->process_names.items[i];
-		if (text_glob(pattern, name) || text_glob(pattern, base ? base + 1 : path))
+		if (profile_matches_process(trace, process, filter->process_names.items[i]))
 			return true;
 	}
 	return false;
 }
 
-/* "Shop.dll" and "Shop" both mean the module Shop.dll. */
-static bool module_is_wanted(const struct profile_filter *filter, const char *module)
+bool profile_matches_module(const char *module, const char *pattern)
 {
 	char stem[256];
 	size_t len = strlen(module);
 
-	stem[0] = '\0';
-	if (len > 4 && len < sizeof(stem) && strcmp(module + len - 4, ".dll") == 0) {
-		memcpy(stem, module, len - 4);
-		stem[len - 4] = '\0';
-	}
+	if (text_glob(pattern, module))
+		return true;
+	if (len <= 4 || len >= sizeof(stem) || !text_ends_with(module, ".dll"))
+		return false;
+	memcpy(stem, module, len - 4);
+	stem[len - 4] = '\0';
+	return text_glob(pattern, stem);
+}
+
+static bool module_is_wanted(const struct profile_filter *filter, const char *module)
+{
 	for (uint32_t i = 0; i < filter->modules.count; i++) {
-		const char *pattern = filter->modules.items[i];
-		if (text_glob(pattern, module) || (stem[0] && text_glob(pattern, stem)))
+		if (profile_matches_module(module, filter->modules.items[i]))
 			return true;
 	}
 	return false;

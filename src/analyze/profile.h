@@ -21,6 +21,7 @@
 #include "model/clock_join.h"
 
 struct event;
+struct process;
 struct symbolmap;
 struct trace;
 
@@ -39,6 +40,10 @@ struct profile_filter {
 
 bool profile_filter_is_empty(const struct profile_filter *filter);
 void profile_filter_done(struct profile_filter *filter);
+
+/* Whether a name or glob of a filter means this process (its name or the file name of its executable), or this module ("Shop" means "Shop.dll"). */
+bool profile_matches_process(const struct trace *trace, const struct process *process, const char *pattern);
+bool profile_matches_module(const char *module, const char *pattern);
 
 /* One distinct stack of one process. */
 struct profile_stack {

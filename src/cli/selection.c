@@ -8,6 +8,7 @@
 
 #include "analyze/recording.h"
 #include "base/diag.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
@@ -119,6 +120,66 @@ static int read_file(struct selection *s, struct diag *diag)
 	return EXIT_DONE;
 }
 
+static void say_unmatched(const char *what, const char *pattern, const struct nearest *near)
+{
+	struct bytes text = { 0 };
+
+	bytes_printf(&text, "no %s of this recording is '", what);
+	text_add_safe_z(&text, pattern);
+	bytes_text(&text, "'");
+	if (near->count) {
+		bytes_text(&text, "; did you mean ");
+		(void)nearest_add(near, &text); /* there are some */
+		bytes_text(&text, "?");
+	}
+	words_say("%s", bytes_z(&text));
+	bytes_done(&text);
+}
+
+static void explain_pids(const struct selection *s)
+{
+	for (uint32_t i = 0; i < s->profile.filter.pids.count; i++) {
+		bool found = false;
+		for (uint32_t p = 1; p < s->trace.processes.count && !found; p++)
+			found = s->trace.processes.items[p].pid == s->profile.filter.pids.items[i];
+		if (!found)
+			words_say("process %u is not in this recording", s->profile.filter.pids.items[i]);
+	}
+}
+
+/* A filter that matches nothing leaves an empty result: the names that it could have meant explain it. */
+static void explain_process_names(const struct selection *s)
+{
+	for (uint32_t i = 0; i < s->profile.filter.process_names.count; i++) {
+		const char *pattern = s->profile.filter.process_names.items[i];
+		struct nearest near = { .wanted = pattern };
+		bool found = false;
+		for (uint32_t p = 1; p < s->trace.processes.count && !found; p++) {
+			found = profile_matches_process(&s->trace, &s->trace.processes.items[p], pattern);
+			nearest_offer(&near, trace_text(&s->trace, s->trace.processes.items[p].name));
+		}
+		if (!found)
+			say_unmatched("process", pattern, &near);
+	}
+}
+
+static void explain_modules(const struct selection *s)
+{
+	/* Functions are known for the chosen processes only: without any, the processes were the reason. */
+	for (uint32_t i = 0; i < s->profile.filter.modules.count && s->names.functions.count > 1; i++) {
+		const char *pattern = s->profile.filter.modules.items[i];
+		struct nearest near = { .wanted = pattern };
+		bool found = false;
+		for (uint32_t f = 1; f < s->names.functions.count && !found; f++) {
+			const char *module = trace_text(&s->trace, s->names.functions.items[f].module);
+			found = profile_matches_module(module, pattern);
+			nearest_offer(&near, module);
+		}
+		if (!found)
+			say_unmatched("module", pattern, &near);
+	}
+}
+
 int selection_open(const struct selection_values *values, enum method_name_form form, const struct arguments *arguments,
 	const struct verb *verb, struct selection *s)
 {
@@ -153,6 +214,9 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 		diag_set(&diag, error, "cannot analyse '%s': %m", s->path);
 		return words_fail(&diag);
 	}
+	explain_pids(s);
+	explain_process_names(s);
+	explain_modules(s);
 	s->report.file = s->path;
 	s->report.selection = s->words.len ? bytes_z(&s->words) : NULL;
 	return EXIT_DONE;

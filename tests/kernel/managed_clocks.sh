@@ -69,6 +69,8 @@ most=$(awk '/^[0-9]+m/ && ++n == 2 { split($1, u, /[ms]/); split($2, s, /[ms]/);
 got=$(tr '{' '\n' <json | grep -E '"name":"(sh|target)",.*"cpu_ns"' | grep -oE '"cpu_ns":[0-9]+' | cut -d: -f2 | awk '{ n += $1 } END { print int(n / 1000000) }')
 [ $got -le $((most + 150)) ] && [ $got -ge $((most - 50)) ] || fail "what the command started: $got ms in the report, $most ms by the shell"
 tr '{' '\n' <json | grep -qE '"name":"target",.*"cpu_ns"' || fail "what the command started is not there"
+code_of "$spoor" report -n targte command.nettrace
+has err "^no process of this recording is 'targte'; did you mean 'target'\?\.?$"
 
 # Many that live too shortly to be seen: what they used is there all the same.
 cat >short.sh <<SH
