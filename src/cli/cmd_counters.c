@@ -695,6 +695,8 @@ int cmd_counters(const struct verb *self, int argc, char **argv)
 		if (result == 0)
 			result = count_targets(&show, &targets, &diag);
 		code = result < 0 ? words_fail(&diag) : show.code;
+		if (show.port.child.exec_code)
+			code = show.port.child.exec_code;
 		if (result == -EINVAL)
 			code = EXIT_MISUSED; /* a list or an address that is none */
 	}

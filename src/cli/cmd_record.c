@@ -664,6 +664,8 @@ static void wait_for_child(struct recording_run *run)
 	if (!run->child_pid)
 		return;
 	reap(run);
+	if (!run->child_pid)
+		return;
 	if (run->timer && !run->child_reaped && !run->signal)
 		(void)kill((pid_t)run->child_pid, SIGTERM); /* it was to say when to end; gone: then waitpid tells */
 	if (!run->child_reaped && !run->timer && !run->signal && !run->values->quiet)
@@ -954,7 +956,12 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 		int result = record(&run, argc, argv, &diag);
 		code = result < 0 ? words_fail(&diag) : EXIT_DONE;
 	}
-	bool made = run.live && code != EXIT_MISUSED && code != EXIT_MISSING;
+	int command_code = run.live ? live_command_code(run.live) : 0;
+	if (command_code) {
+		code = command_code;
+		run.child_pid = 0; /* it was waited for */
+	}
+	bool made = run.live && !command_code && code != EXIT_MISUSED && code != EXIT_MISSING;
 
 	live_close(run.live); /* no session and no ring stays open while the command goes on */
 	if (run.port.reverse)

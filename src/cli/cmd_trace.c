@@ -977,7 +977,7 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 	own_port_close(&run.port);
 	if (values.print && code == EXIT_DONE && !run.reader_gone)
 		code = words_finish_output();
-	code = code ? code : own_port_code(&run.port);
+	code = code && !run.port.child.exec_code ? code : own_port_code(&run.port);
 	interrupt_end(&run.watched[0]);
 	record_outputs_done(&run.outputs);
 	vec_done(&run.provider_of_schema);

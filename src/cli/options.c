@@ -257,6 +257,8 @@ static int parse(struct parse *p, struct arguments *arguments)
 			arguments->command = p->argv;
 			while (p->argv[arguments->command_count])
 				arguments->command_count++;
+			if (!arguments->command_count || !*p->argv[0])
+				return options_misused(p->verb, "no command is given after --");
 			return 0;
 		}
 		if (text[0] == '-' && text[1] == '-') {

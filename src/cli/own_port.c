@@ -137,11 +137,7 @@ int own_port_go(struct own_port *own, struct diag *diag)
 	if (!own->child_waits)
 		return 0;
 	own->child_waits = false;
-	int result = record_child_go(&own->child, own->command[0], diag);
-
-	if (result < 0)
-		own->child.pid = 0; /* it has been waited for */
-	return result;
+	return record_child_go(&own->child, own->command[0], diag);
 }
 
 bool own_port_reap(struct own_port *own)
@@ -184,6 +180,8 @@ void own_port_wait(struct own_port *own, int signal_fd)
 
 int own_port_code(const struct own_port *own)
 {
+	if (own->child.exec_code)
+		return own->child.exec_code;
 	if (!own->child_reaped)
 		return EXIT_DONE;
 	if (WIFEXITED(own->child_status))

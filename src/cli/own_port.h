@@ -62,7 +62,7 @@ void own_port_signal(struct own_port *own, int signal);
  */
 void own_port_wait(struct own_port *own, int signal_fd);
 
-/* The command's exit code, 128 + N for signal N; 0 without one. */
+/* The command's exit code, 128 + N for signal N; 127 or 126 when it could not be run, whatever else failed; 0 without one. */
 int own_port_code(const struct own_port *own);
 
 void own_port_close(struct own_port *own);

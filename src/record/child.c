@@ -100,10 +100,13 @@ int record_child_go(struct record_child *child, const char *command, struct diag
 			return 0;
 		}
 	}
-	if (n != (ssize_t)sizeof(error))
+	if (n == (ssize_t)sizeof(error))
+		child->exec_code = error == ENOENT ? 127 : 126;
+	else
 		error = EPIPE;
 	close_pipes(child);
 	reap(child);
+	child->pid = 0;
 	return diag_set(diag, -error, "cannot run '%s': %m", command);
 }
 

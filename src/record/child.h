@@ -17,6 +17,7 @@ struct record_child {
 	uint32_t pid;
 	int go_fd;
 	int error_fd;
+	int exec_code;  /* 127: there is no such command, 126: it cannot be run, as a shell exits; 0: it runs, or was not told to */
 };
 
 /*
@@ -24,7 +25,7 @@ struct record_child {
  */
 int record_child_spawn(struct record_child *child, char *const argv[], struct diag *diag);
 
-/* Lets it exec. When the command cannot be run: its errno, a sentence, and the child has been waited for. */
+/* Lets it exec. When the command cannot be run: its errno, a sentence, exec_code; the child has been waited for, and pid is 0. */
 int record_child_go(struct record_child *child, const char *command, struct diag *diag);
 
 /* Ends a child that was not told to go, and waits for it. */

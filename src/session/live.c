@@ -483,6 +483,11 @@ const struct recorder_info *live_recorder_info(const struct live *live)
 	return recorder_info(live->recorder);
 }
 
+int live_command_code(const struct live *live)
+{
+	return live->child.exec_code;
+}
+
 uint32_t live_child_pid(const struct live *live)
 {
 	return live->child.pid;

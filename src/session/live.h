@@ -109,6 +109,9 @@ uint32_t live_rights(const struct live *live);
  */
 void live_command_used(struct live *live, uint64_t user_ns, uint64_t system_ns);
 
+/* 127 or 126 as of a shell, when the command could not be run; else 0. */
+int live_command_code(const struct live *live);
+
 /* The command's process; 0 when there is none. The caller waits for it. */
 uint32_t live_child_pid(const struct live *live);
 

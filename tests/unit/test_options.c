@@ -112,11 +112,15 @@ static void test_command(void **state)
 	assert_null(a.command[4]);
 	options_done(&verb, &v, &a);
 
+	/* A command that is missing or empty is a misuse. */
 	char *nothing[] = { "try", "--", NULL };
-	assert_true(options_parse(&verb, 2, nothing, &v, &a, &code));
-	assert_non_null(a.command);
-	assert_int_equal(a.command_count, 0);
-	options_done(&verb, &v, &a);
+	char *empty[] = { "try", "--", "", NULL };
+	code = -1;
+	assert_false(options_parse(&verb, 2, nothing, &v, &a, &code));
+	assert_int_equal(code, EXIT_MISUSED);
+	code = -1;
+	assert_false(options_parse(&verb, 3, empty, &v, &a, &code));
+	assert_int_equal(code, EXIT_MISUSED);
 }
 
 static void test_misuse(void **state)
