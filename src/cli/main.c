@@ -27,6 +27,7 @@ int main(int argc, char **argv)
 	 * the child SIG_DFL back: exec keeps what is ignored.
 	 */
 	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail for SIGPIPE */
+	(void)signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error of the write (EFBIG), as a full disk is */
 
 	struct diag diag = { 0 };
 

@@ -132,6 +132,8 @@ const struct nettrace_sink_counts *nettrace_sink_counts(const struct sink *sink)
 static int write_error(struct nettrace_sink *s, int error, struct diag *diag)
 {
 	diag_set(diag, error, "cannot write '%s': %m", s->name);
+	if (error == -EFBIG)
+		diag_remedy(diag, "ulimit -f unlimited lifts the limit of file sizes; what was written up to then can be read");
 	if (error == -ENOSPC || error == -EDQUOT)
 		diag_remedy(diag, "make room on the disk, or write to another one with -o");
 	return error;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -32,6 +33,11 @@ static bool read_disk(int fd, uint64_t *ret_free, uint64_t *ret_reserve)
 	return true;
 }
 
+static uint64_t last_words(uint64_t size_max)
+{
+	return size_max / 8 < LAST_WORDS ? size_max / 8 : LAST_WORDS;
+}
+
 /* BEFORE SIZE AFTER, all of it fits. */
 static void say_size(char *out, size_t room, const char *before, uint64_t size_bytes, const char *after)
 {
@@ -51,6 +57,9 @@ int output_limit_init(struct output_limit *limit, int fd, const char *name, uint
 	*limit = (struct output_limit){ .fd = fd, .size_max = size_max };
 	limit->on_disk = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
 	limit->give_back = give_back && limit->on_disk;
+	struct rlimit file;
+	if (limit->on_disk && getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur != RLIM_INFINITY)
+		limit->file_max = (uint64_t)file.rlim_cur ? (uint64_t)file.rlim_cur : 1;
 	if (!limit->on_disk || !read_disk(fd, &free_bytes, &reserve) || free_bytes > reserve + MARGIN_MIN)
 		return 0;
 	char left[64];
@@ -94,9 +103,17 @@ enum output_limit_kind output_limit_check(struct output_limit *limit, uint64_t s
 
 	if (limit->size_max && size_bytes + margin >= limit->size_max) {
 		limit->reached = OUTPUT_SIZE_LIMIT;
-		limit->ceiling_bytes = limit->size_max - (limit->size_max / 8 < LAST_WORDS ? limit->size_max / 8 : LAST_WORDS);
+		limit->ceiling_bytes = limit->size_max - last_words(limit->size_max);
 		say_size(limit->reason, sizeof(limit->reason), "the recording has reached its greatest size, ",
 			limit->size_max, "");
+		return limit->reached;
+	}
+	/* What is behind the check goes into an eighth of the file, or LAST_WORDS, as for a size that was asked for. */
+	if (limit->file_max && size_bytes + margin + last_words(limit->file_max) >= limit->file_max) {
+		limit->reached = OUTPUT_DISK_LIMIT;
+		limit->ceiling_bytes = limit->file_max - last_words(limit->file_max);
+		say_size(limit->reason, sizeof(limit->reason), "the recording has reached the limit of file sizes, ", limit->file_max,
+			" (ulimit -f)");
 		return limit->reached;
 	}
 	if (margin < MARGIN_MIN)

@@ -1,5 +1,6 @@
 /*
- * How large a recording may become: up to a size that was asked for, and never so far that its disk is full. The session asks after each flush and
+ * How large a recording may become: up to a size that was asked for, and never so far that its disk is full or that it meets the limit of file sizes
+ * (RLIMIT_FSIZE). The session asks after each flush and
  * ends while there is still room for what waits and for the last words.
  *
  * Also here: pages of the file that are on the disk are given back, where memory is limited and they count against the target too.
@@ -22,6 +23,7 @@ struct output_limit {
 	bool on_disk;            /* a regular file */
 	bool give_back;          /* pages of it */
 	uint64_t size_max;       /* 0: none */
+	uint64_t file_max;       /* RLIMIT_FSIZE; 0: none, or no regular file */
 	uint64_t size_bytes;     /* after the last flush */
 	uint64_t largest_flush;
 	uint64_t started_bytes;  /* up to here the kernel was asked to write it out */

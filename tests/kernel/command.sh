@@ -20,12 +20,12 @@ expect_code 137 "a command that SIGKILL ended"
 
 rm -f x.nettrace
 code_of "$spoor" record -q -o x.nettrace -- ./none
-expect_code 1 "a command that is not there"
+expect_code 127 "a command that is not there"
 has err "^cannot run './none': No such file or directory\.\$"
 [ ! -e x.nettrace ] || fail "a file is left where nothing was recorded"
 : >plain
 code_of "$spoor" record -q -o x.nettrace -- ./plain
-expect_code 3 "a command that may not be run"
+expect_code 126 "a command that may not be run"
 has err "^cannot run './plain': Permission denied\.\$"
 
 # Fork and exec: all are recorded, each under its name.

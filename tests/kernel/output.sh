@@ -33,6 +33,16 @@ has err "^cannot write '\.': Is a directory\.\$"
 [ "$(cat code)" = 1 ] || fail "exit code $(cat code) when the reader goes away"
 has err "^cannot write 'standard output': Broken pipe"
 
+# The limit of file sizes is an end like a full disk: with room for the last words.
+(
+	ulimit -f 400
+	timeout 60 "$spoor" record -q -a -F 9999 -o limited.nettrace --duration 30s 2>err
+	echo $? >code
+)
+[ "$(cat code)" = 1 ] || fail "exit code $(cat code) at the limit of file sizes"
+has err 'limit of file sizes'
+opens_whole limited.nettrace
+
 # A torn pipe: what came is shown, and the tear is named.
 "$spoor" record -q -F 999 -o whole -- "$target" spin 1500 || fail "a whole recording"
 size=$(($(wc -c <whole) - 700))
