@@ -595,6 +595,8 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 		run(show, &watched);
 	if (opened)
 		counters_outlets_close(&show->outlets);
+	if (opened && show->outlets.out.error && show->outlets.out.error != -EPIPE && !show->broken.error)
+		diag_set(&show->broken, show->outlets.out.error, "cannot write the result to standard output: %m");
 	if (result == 0) {
 		show->code = values->list ? print_list(show) : EXIT_DONE;
 		int ends = tell_ends(show);

@@ -109,6 +109,20 @@ static int write_at(struct counters_outlets *o, const void *data, size_t size, s
 	return 0;
 }
 
+/*
+ * A write failed half-way, as on a full disk: the file ends with the last whole row again. The tail has its place on the disk already, and what is cut takes
+ * none. Pipes and devices cannot be mended.
+ */
+static int mend(struct counters_outlets *o, bool document, int error)
+{
+	size_t tail = document && o->file_end ? strlen(counters_json_tail) : 0;
+
+	if (tail && pwrite(o->file.fd, counters_json_tail, tail, (off_t)o->file_end) != (ssize_t)tail)
+		return error;
+	(void)!ftruncate(o->file.fd, (off_t)(o->file_end + tail)); /* then the torn row stays */
+	return error;
+}
+
 static int write_json_rows(struct counters_outlets *o, struct diag *diag)
 {
 	size_t tail = strlen(counters_json_tail);
@@ -125,7 +139,7 @@ static int write_json_rows(struct counters_outlets *o, struct diag *diag)
 		bytes_add(&piece, begin, size);
 		bytes_add(&piece, counters_json_tail, tail);
 		result = piece.failed ? -ENOMEM : write_at(o, piece.data, piece.len, diag);
-		o->file_end += size;
+		o->file_end += result == 0 ? size : 0;
 		at += size;
 	}
 	bytes_done(&piece);
@@ -148,8 +162,10 @@ static int add_rows(struct counters_outlets *o, const struct counters_view *view
 		counters_json_head(o->options.several ? "several" : view->process, clock_ns(CLOCK_REALTIME), &o->scratch);
 		bytes_text(&o->scratch, counters_json_tail);
 		result = write_at(o, o->scratch.data, o->scratch.len, diag);
-		o->file_end = o->scratch.len - tail;
+		o->file_end = result == 0 ? o->scratch.len - tail : 0;
 		bytes_reset(&o->scratch);
+		if (result < 0)
+			return mend(o, document, result);
 	} else if (!o->begun && !json) {
 		counters_csv_head(&csv, &o->scratch);
 	}
@@ -162,12 +178,16 @@ static int add_rows(struct counters_outlets *o, const struct counters_view *view
 		return result;
 	if (o->scratch.failed)
 		return diag_set(diag, -ENOMEM, "out of memory");
-	if (document)
-		return write_json_rows(o, diag);
+	if (document) {
+		result = write_json_rows(o, diag);
+		return result < 0 ? mend(o, document, result) : 0;
+	}
 	if (o->options.file) {
 		result = write_at(o, o->scratch.data, o->scratch.len, diag);
+		if (result < 0)
+			return mend(o, document, result);
 		o->file_end += o->scratch.len;
-		return result;
+		return 0;
 	}
 	if (json) {
 		/* Lines: each ends where it ends, not where the next begins. */

@@ -273,7 +273,7 @@ code_of "$spoor" counters -- sh -c 'exit 3'
 expect_code 1 "no .NET"
 has err '^nothing was counted: no \.NET runtime came to the port\.$'
 code_of "$spoor" counters -- "$scratch/nowhere"
-expect_code 1 "a command that is none"
+expect_code 127 "a command that is none"
 has err "^cannot run '.*/nowhere': No such file"
 start porter "$spoor" counters -q --counters Shop.Orders --dport "$scratch/port.socket" --count 1 --csv >ported
 until_true test -S "$scratch/port.socket" || fail "no port"
@@ -290,6 +290,27 @@ has out "^[0-9:.]+ Managed \($shop\)  Shop\.Orders  shop\.temperature"
 code_of "$spoor" counters --diagnostic-port "$scratch/nobody,connect"
 expect_code 1 "nobody listens"
 has err "cannot connect to '.*/nobody': No such file"
+
+# Output that cannot be written is a failure, and a file ends with its last whole row.
+code_of "$spoor" counters -p $shop $mine --count 2
+expect_code 0 "a reader that takes all"
+for form in lines csv json; do
+	"$spoor" counters -p $shop $mine --count 2 --refresh-interval 0.2 -f $form >/dev/full 2>err && fail "$form into a full device succeeds"
+	has err '^cannot write the result to standard output: No space left on device\.$'
+done
+for form in json csv; do
+	(
+		ulimit -f 4
+		timeout 60 "$spoor" counters -p $shop --refresh-interval 0.1 -o limited.$form >/dev/null 2>err
+		echo $? >code
+	)
+	[ "$(cat code)" = 1 ] || fail "exit code $(cat code) at the limit of file sizes"
+	has err "^cannot write 'limited\.$form': File too large"
+done
+[ "$(tail -c 1 limited.csv)" = "" ] || fail "the last row is torn"
+if command -v python3 >/dev/null; then
+	python3 -c 'import json; assert len(json.load(open("limited.json"))["Events"]) > 3' || fail "no valid JSON at the limit of file sizes"
+fi
 
 # More sessions than the runtime has places for, one after the other; also with a reader that is killed.
 for i in $(seq 66); do
