@@ -18,6 +18,7 @@
 #include "model/event.h"
 #include "model/event_label.h"
 #include "model/gc_dynamic.h"
+#include "model/payload_layout.h"
 #include "model/schema.h"
 #include "model/trace.h"
 
@@ -25,14 +26,6 @@
 #define ARRAY_MAX      16u
 #define NAME_MAX_BYTES 64u
 #define BYTES_MAX      32u
-#define OBJECT_DEPTH_MAX 12u /* twice that, with those around, is below JSON_DEPTH_MAX */
-#define LOCATED_MAX    (256u << 10) /* bytes of one event that are reached through offsets: many may lead to the same */
-
-/* What a description leaves open. */
-struct layout {
-	bool byte_bools;   /* FIELD_BOOL has one byte: self-describing EventSources and native providers write so, under the type of those with four */
-	bool counted_by_4; /* the count of an array of bytes has four bytes: EventSources with a manifest write so, instead of two */
-};
 
 /* What is done with each field: into a line, or into a JSON object. */
 struct walk {
@@ -45,9 +38,8 @@ struct walk {
 	unsigned depth;     /* objects and arrays that are open */
 	unsigned inside;    /* arrays that are shown, with all that is in them */
 	unsigned silent;    /* more than 0: values are read and not shown */
-	bool strict;        /* every field has to be there */
-	size_t located;     /* bytes so far, against LOCATED_MAX */
-	struct layout layout;
+	size_t located;     /* bytes so far, against PAYLOAD_LOCATED_MAX */
+	struct payload_layout layout;
 	struct cursor payload; /* all of it */
 };
 
@@ -324,16 +316,6 @@ static void show_value(struct walk *walk, const char *name, const struct value *
 		add_value(walk->out, value, walk->wanted && !walk->inside);
 }
 
-static uint32_t behind(const struct schema *schema, uint32_t i)
-{
-	uint16_t depth = schema->fields.items[i].depth;
-
-	do
-		i++;
-	while (i < schema->fields.count && schema->fields.items[i].depth > depth);
-	return i;
-}
-
 static bool walk_fields(
 	struct walk *walk, const struct schema *schema, uint32_t i, uint32_t end, struct cursor *c);
 static bool walk_elements(struct walk *walk, const char *name, const struct schema *schema, uint32_t i, struct cursor *c);
@@ -346,7 +328,7 @@ static bool walk_object(struct walk *walk, const char *name, const struct schema
 	bool shown = !walk->silent;
 	bool braces = shown && !walk->json && !name;
 
-	if (walk->depth >= OBJECT_DEPTH_MAX)
+	if (walk->depth >= PAYLOAD_DEPTH_MAX)
 		return false;
 	if (shown && walk->json)
 		json_object(walk->json, name);
@@ -354,7 +336,7 @@ static bool walk_object(struct walk *walk, const char *name, const struct schema
 		bytes_text(walk->out, "{");
 	walk->first |= braces;
 	walk->depth++;
-	bool whole = walk_fields(walk, schema, i + 1, behind(schema, i), c);
+	bool whole = walk_fields(walk, schema, i + 1, schema_fields_end(schema, i), c);
 	walk->depth--;
 	walk->first &= !braces;
 	if (shown && walk->json)
@@ -400,7 +382,7 @@ static bool find_elements(struct walk *walk, const struct field *field, struct c
 	*ret_at = cursor_of(from.at, size);
 	*ret_count = UINT32_MAX;
 	walk->located += size;
-	return !c->short_read && !from.short_read && cursor_left(&from) >= size && walk->located <= LOCATED_MAX;
+	return !c->short_read && !from.short_read && cursor_left(&from) >= size && walk->located <= PAYLOAD_LOCATED_MAX;
 }
 
 /* Characters are a text. It may be filled up with zeros. */
@@ -426,7 +408,7 @@ static bool walk_elements_at(
 	const struct field *field = &schema->fields.items[i];
 	bool in_line = !walk->json && !walk->silent;
 	bool nested = field_type_has_element(field->element);
-	bool whole = !nested || i + 1 < behind(schema, i);
+	bool whole = !nested || i + 1 < schema_fields_end(schema, i);
 
 	for (uint32_t n = 0; whole && (count == UINT32_MAX ? cursor_left(at) > 0 : n < count); n++) {
 		const uint8_t *before = at->at;
@@ -451,7 +433,7 @@ static bool walk_elements(struct walk *walk, const char *name, const struct sche
 	struct cursor at;
 	uint32_t count;
 
-	if (walk->depth >= OBJECT_DEPTH_MAX || !find_elements(walk, field, c, &at, &count))
+	if (walk->depth >= PAYLOAD_DEPTH_MAX || !find_elements(walk, field, c, &at, &count))
 		return false;
 	struct cursor *from = apart ? &at : c;
 
@@ -482,7 +464,7 @@ static bool walk_elements(struct walk *walk, const char *name, const struct sche
 static bool walk_fields(
 	struct walk *walk, const struct schema *schema, uint32_t i, uint32_t end, struct cursor *c)
 {
-	for (; i < end && (walk->strict || cursor_left(c)); i = behind(schema, i)) {
+	for (; i < end && cursor_left(c); i = schema_fields_end(schema, i)) {
 		const struct field *field = &schema->fields.items[i];
 		char name[NAME_MAX_BYTES];
 		const char *text = trace_text(walk->trace, field->name);
@@ -492,34 +474,6 @@ static bool walk_fields(
 			return false;
 	}
 	return true;
-}
-
-/* Whether the payload is all fields in this layout, and nothing else. */
-static bool layout_fits(const struct walk *walk, const struct schema *schema, struct layout layout)
-{
-	struct walk test = { .out = walk->out, .trace = walk->trace, .payload = walk->payload, .layout = layout, .silent = 1, .strict = true };
-	struct cursor c = walk->payload;
-
-	return walk_fields(&test, schema, 0, schema->fields.count, &c) && !cursor_left(&c);
-}
-
-/*
- * Descriptions of runtimes up to version 4 of the format have one type for two kinds of bool, and one for two kinds of byte arrays. The layout that uses the payload up
- * to its last byte is the right one; if none does, the one of the page.
- */
-static struct layout choose_layout(const struct walk *walk, const struct schema *schema)
-{
-	static const struct layout layouts[] = { { false, false }, { true, false }, { false, true }, { true, true } };
-	bool open = false;
-
-	for (uint32_t i = 0; i < schema->fields.count; i++) {
-		const struct field *field = &schema->fields.items[i];
-		open |= field->type == FIELD_BOOL || field->element == FIELD_BOOL || field->element == FIELD_U8;
-	}
-	for (size_t i = 0; open && i < sizeof(layouts) / sizeof(layouts[0]); i++)
-		if (layout_fits(walk, schema, layouts[i]))
-			return layouts[i];
-	return layouts[0];
 }
 
 static unsigned type_of_letter(char letter)
@@ -695,7 +649,7 @@ static bool walk_event(struct walk *walk, const struct event *event)
 		return walk_gc_dynamic(walk, &dynamic);
 	if (schema->fields.count) {
 		walk->payload = c;
-		walk->layout = choose_layout(walk, schema);
+		walk->layout = payload_layout_of(schema, event->payload, event->payload_size);
 		return walk_fields(walk, schema, 0, schema->fields.count, &c);
 	}
 	const struct clr_event *known = find_known(walk->trace, schema);

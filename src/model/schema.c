@@ -38,6 +38,16 @@ bool field_type_has_element(uint8_t type)
 	return type == FIELD_ARRAY || type == FIELD_FIXED_ARRAY || type == FIELD_REL_LOC || type == FIELD_DATA_LOC;
 }
 
+uint32_t schema_fields_end(const struct schema *schema, uint32_t i)
+{
+	uint16_t depth = schema->fields.items[i].depth;
+
+	do
+		i++;
+	while (i < schema->fields.count && schema->fields.items[i].depth > depth);
+	return i;
+}
+
 const char *provider_name(enum provider_kind kind)
 {
 	return (size_t)kind < PROVIDER_COUNT ? provider_names[kind] : NULL;
