@@ -618,6 +618,31 @@ static bool read_fields_v6(struct nettrace_decoder *d, struct cursor *c, struct 
 	return !c->short_read;
 }
 
+/* "0,3": the fields that our writer describes as bytes although they are Booleans, or have them as elements. */
+static void restore_bools(struct schema *schema, struct span list)
+{
+	for (size_t i = 0; i < list.len; i++) {
+		uint32_t index = 0;
+		for (; i < list.len && list.text[i] >= '0' && list.text[i] <= '9'; i++)
+			index = index < FIELDS_MAX ? index * 10 + (uint32_t)(list.text[i] - '0') : index;
+		struct field *field = index < schema->fields.count ? &schema->fields.items[index] : NULL;
+		if (field && field->type == FIELD_U8)
+			field->type = FIELD_BOOL8;
+		else if (field && field_type_has_element(field->type) && field->element == FIELD_U8)
+			field->element = FIELD_BOOL8;
+	}
+}
+
+/* A key and a value of the metadata: others than our own are not kept. */
+static void read_key(struct cursor *c, struct schema *schema)
+{
+	struct span key = read_string(c);
+	struct span value = read_string(c);
+
+	if (span_is(key, "one_byte_booleans"))
+		restore_bools(schema, value);
+}
+
 static void read_optional(struct cursor c, struct schema *schema)
 {
 	while (cursor_left(&c) && !c.short_read) {
@@ -634,8 +659,7 @@ static void read_optional(struct cursor c, struct schema *schema)
 			(void)read_string(&c); /* message template, description: not kept */
 			break;
 		case 6:
-			(void)read_string(&c); /* key and value: not kept */
-			(void)read_string(&c);
+			read_key(&c, schema);
 			break;
 		case 7:
 			guid = cursor_take(&c, sizeof(schema->guid));

@@ -26,6 +26,7 @@
 #include "base/vec.h"
 #include "format/packed_file.h"
 #include "model/event.h"
+#include "model/payload_layout.h"
 #include "model/trace.h"
 
 /* What is buffered at most between two flushes; more flushes by itself. */
@@ -48,6 +49,12 @@
 /* Activities that are looked for among those of this flush, and lists after which the file begins anew. */
 #define LABELS_RECENT 64u
 #define LABELS_MAX    (1u << 20)
+
+/* Payloads of a new schema that show how many bytes its Booleans have. */
+#define LAYOUT_EVENTS_MAX 64u
+/* The key that names the Booleans among bytes, and the most that its value has. */
+#define BYTE_BOOLS_KEY "one_byte_booleans"
+#define BYTE_BOOLS_MAX 400u
 
 #define ROW_CPUS    1u  /* capture rows */
 #define ROW_OTHERS  2u
@@ -103,6 +110,7 @@ struct nettrace_sink {
 	VEC(uint32_t) thread_rows; /* by trace thread: its row in the file; 0 not there */
 	uint32_t row_count;        /* rows given to threads */
 	VEC(uint32_t) metadata_ids; /* by trace schema; 0 not there */
+	VEC(uint8_t) byte_bools;    /* by trace schema: its Booleans are written as bytes */
 	uint32_t metadata_count;
 	uint32_t stack_count;    /* since the last sequence point */
 	uint32_t label_count;
@@ -342,33 +350,46 @@ static void put_head(struct nettrace_sink *s, const struct nettrace_sink_options
 	assert(out->failed || out->len % 4 == 0);
 }
 
-static uint32_t put_fields(struct bytes *out, const struct trace *trace, const struct schema *schema, uint32_t i, uint16_t depth);
+/* A description, and how it is written. */
+struct description {
+	const struct trace *trace;
+	const struct schema *schema;
+	bool byte_bools;
+};
+
+static uint8_t type_in_file(const struct description *d, uint8_t type)
+{
+	return type == FIELD_BOOL && d->byte_bools ? FIELD_U8 : type;
+}
+
+static uint32_t put_fields(struct bytes *out, const struct description *d, uint32_t i, uint16_t depth);
 
 /* The type of field i. Returns the index behind the fields that describe it. */
-static uint32_t put_type(struct bytes *out, const struct trace *trace, const struct schema *schema, uint32_t i, uint16_t depth)
+static uint32_t put_type(struct bytes *out, const struct description *d, uint32_t i, uint16_t depth)
 {
+	const struct schema *schema = d->schema;
 	const struct field *field = &schema->fields.items[i++];
 	uint8_t innermost = field->type;
 
-	bytes_u8(out, field->type);
+	bytes_u8(out, type_in_file(d, field->type));
 	if (field_type_has_element(field->type)) {
 		innermost = field->element;
 		if (!field_type_has_element(innermost))
-			bytes_u8(out, innermost);
+			bytes_u8(out, type_in_file(d, innermost));
 		else if (i < schema->fields.count && schema->fields.items[i].depth == depth + 1)
-			i = put_type(out, trace, schema, i, (uint16_t)(depth + 1));
+			i = put_type(out, d, i, (uint16_t)(depth + 1));
 	}
 	if (innermost == FIELD_OBJECT)
-		i = put_fields(out, trace, schema, i, (uint16_t)(depth + 1));
+		i = put_fields(out, d, i, (uint16_t)(depth + 1));
 	if (field->type == FIELD_FIXED_ARRAY)
 		bytes_u16(out, field->count);
 	return i;
 }
 
 /* Fields of an object are those that follow it one deeper. Returns the index behind them. */
-static uint32_t put_fields(struct bytes *out, const struct trace *trace, const struct schema *schema,
-	uint32_t i, uint16_t depth)
+static uint32_t put_fields(struct bytes *out, const struct description *d, uint32_t i, uint16_t depth)
 {
+	const struct schema *schema = d->schema;
 	size_t count_at = out->len;
 	uint16_t count = 0;
 
@@ -376,8 +397,8 @@ static uint32_t put_fields(struct bytes *out, const struct trace *trace, const s
 	while (i < schema->fields.count && schema->fields.items[i].depth == depth) {
 		size_t size_at = out->len;
 		bytes_u16(out, 0);
-		put_index(out, trace, schema->fields.items[i].name);
-		i = put_type(out, trace, schema, i, depth);
+		put_index(out, d->trace, schema->fields.items[i].name);
+		i = put_type(out, d, i, depth);
 		bytes_set_u16(out, size_at, (uint16_t)(out->len - size_at - 2));
 		count++;
 	}
@@ -386,13 +407,13 @@ static uint32_t put_fields(struct bytes *out, const struct trace *trace, const s
 }
 
 /*
- * In one file a (provider, event id) has one layout: readers let the last row win for all events. The first one written has the id; any other
- * goes under id + 0x8000.
+ * The schema whose row was the first of this provider and event id. In one file these have one layout: readers let the last row win for all
+ * events. The first one written has the id; any other layout goes under id + 0x8000.
  */
-static uint32_t event_id_in_file(const struct nettrace_sink *s, uint32_t schema_index)
+static uint32_t first_of_event(const struct nettrace_sink *s, uint32_t schema_index)
 {
 	const struct schema *schema = &s->trace->schemas.items[schema_index];
-	const struct schema *first = schema;
+	uint32_t first = schema_index;
 	uint32_t first_id = UINT32_MAX;
 
 	for (uint32_t i = 1; i < s->metadata_ids.count; i++) {
@@ -400,26 +421,78 @@ static uint32_t event_id_in_file(const struct nettrace_sink *s, uint32_t schema_
 		uint32_t id = s->metadata_ids.items[i];
 		if (id && id < first_id && other->provider == schema->provider &&
 			other->event_id == schema->event_id) {
-			first = other;
+			first = i;
 			first_id = id;
 		}
 	}
-	return schema_has_same_fields(schema, first) ? schema->event_id : (schema->event_id + 0x8000) & 0xffff;
+	return first;
+}
+
+/* Whether all payloads of the schema that wait, up to LAYOUT_EVENTS_MAX from event `at` on, have Booleans of one byte, or of four. */
+static bool payloads_fit(const struct nettrace_sink *s, uint32_t at, bool byte_bools)
+{
+	uint32_t schema_index = s->events.items[at].schema_index;
+	const struct schema *schema = &s->trace->schemas.items[schema_index];
+	unsigned seen = 0;
+
+	for (uint32_t i = at; i < s->events.count && seen < LAYOUT_EVENTS_MAX; i++) {
+		const struct kept *kept = &s->events.items[i];
+		const uint8_t *payload = s->payloads.data + kept->payload_at;
+		if (kept->schema_index != schema_index)
+			continue;
+		seen++;
+		if (!payload_layout_fits(schema, (struct payload_layout){ byte_bools, false }, payload, kept->payload_size) &&
+			!payload_layout_fits(schema, (struct payload_layout){ byte_bools, true }, payload, kept->payload_size))
+			return false;
+	}
+	return true;
+}
+
+/* "0,3": the fields that are Booleans, or have them as elements. False: none, or more than BYTE_BOOLS_MAX has room for. */
+static bool list_bools(const struct schema *schema, char list[BYTE_BOOLS_MAX])
+{
+	size_t len = 0;
+
+	for (uint32_t i = 0; i < schema->fields.count; i++) {
+		const struct field *field = &schema->fields.items[i];
+		if (field->type != FIELD_BOOL && (!field_type_has_element(field->type) || field->element != FIELD_BOOL))
+			continue;
+		len += (size_t)snprintf(list + len, BYTE_BOOLS_MAX - len, len ? ",%u" : "%u", i);
+		if (len >= BYTE_BOOLS_MAX)
+			return false;
+	}
+	return len > 0;
+}
+
+/* Runtimes give Booleans of one byte and of four the same type; the payloads tell. Event `at` is the first one of its schema. */
+static bool has_byte_bools(const struct nettrace_sink *s, uint32_t at)
+{
+	uint32_t schema_index = s->events.items[at].schema_index;
+	const struct schema *schema = &s->trace->schemas.items[schema_index];
+	uint32_t first = first_of_event(s, schema_index);
+	char list[BYTE_BOOLS_MAX];
+
+	if (first != schema_index && schema_has_same_fields(schema, &s->trace->schemas.items[first]))
+		return s->byte_bools.items[first];
+	return list_bools(schema, list) && !payloads_fit(s, at, false) && payloads_fit(s, at, true);
 }
 
 static void put_metadata_row(struct nettrace_sink *s, struct bytes *out, uint32_t schema_index)
 {
 	const struct trace *trace = s->trace;
 	const struct schema *schema = &trace->schemas.items[schema_index];
+	const struct schema *first = &trace->schemas.items[first_of_event(s, schema_index)];
+	const struct description description = { trace, schema, s->byte_bools.items[schema_index] };
+	char bools[BYTE_BOOLS_MAX];
 	size_t row_at = out->len;
 
 	bytes_u16(out, 0);
 	bytes_varuint(out, s->metadata_ids.items[schema_index]);
 	put_index(out, trace, schema->provider);
-	bytes_varuint(out, event_id_in_file(s, schema_index));
+	bytes_varuint(out, schema_has_same_fields(schema, first) ? schema->event_id : (schema->event_id + 0x8000) & 0xffff);
 	put_index(out, trace, schema->name);
 	size_t fields_at = out->len;
-	(void)put_fields(out, trace, schema, 0, 0);
+	(void)put_fields(out, &description, 0, 0);
 	if (out->len - row_at > 65000) { /* names beyond all reason: the event stays, its fields cannot be told */
 		out->len = fields_at;
 		bytes_u16(out, 0);
@@ -446,6 +519,11 @@ static void put_metadata_row(struct nettrace_sink *s, struct bytes *out, uint32_
 		bytes_u8(out, 9);
 		bytes_u8(out, schema->version);
 	}
+	if (description.byte_bools && list_bools(schema, bools)) {
+		bytes_u8(out, 6);
+		put_z(out, BYTE_BOOLS_KEY);
+		put_z(out, bools);
+	}
 	bytes_set_u16(out, optional_at, (uint16_t)(out->len - optional_at - 2));
 	bytes_set_u16(out, row_at, (uint16_t)(out->len - row_at - 2));
 }
@@ -457,10 +535,13 @@ static int put_metadata(struct nettrace_sink *s)
 	size_t block = 0;
 	bool begun = false;
 
-	if (!vec_reserve(&s->metadata_ids, trace->schemas.count - s->metadata_ids.count))
+	if (!vec_reserve(&s->metadata_ids, trace->schemas.count - s->metadata_ids.count) ||
+		!vec_reserve(&s->byte_bools, trace->schemas.count - s->byte_bools.count))
 		return -ENOMEM;
 	while (s->metadata_ids.count < trace->schemas.count)
 		s->metadata_ids.items[s->metadata_ids.count++] = 0;
+	while (s->byte_bools.count < trace->schemas.count)
+		s->byte_bools.items[s->byte_bools.count++] = 0;
 	for (uint32_t i = 0; i < s->events.count; i++) {
 		uint32_t schema = s->events.items[i].schema_index;
 		if (s->metadata_ids.items[schema])
@@ -474,6 +555,7 @@ static int put_metadata(struct nettrace_sink *s)
 			block = block_begin(out);
 			bytes_u16(out, 0);
 		}
+		s->byte_bools.items[schema] = has_byte_bools(s, i);
 		s->metadata_ids.items[schema] = ++s->metadata_count;
 		put_metadata_row(s, out, schema);
 	}
@@ -1052,6 +1134,7 @@ static void nettrace_close(struct sink *sink)
 	vec_done(&s->new_stacks);
 	vec_done(&s->thread_rows);
 	vec_done(&s->metadata_ids);
+	vec_done(&s->byte_bools);
 	bytes_done(&s->payloads);
 	bytes_done(&s->out);
 	packed_file_free(s->packed);

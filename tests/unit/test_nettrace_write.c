@@ -10,7 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/input.h"
+#include "base/json.h"
+#include "export/event_text.h"
 #include "format/nettrace_read.h"
 #include "model/absorb.h"
 #include "unit/nettrace_demo.h"
@@ -565,6 +568,107 @@ static void test_two_layouts(void **state)
 	close(fd);
 }
 
+/* The event as JSON, without what the file adds. */
+static void add_fields(struct bytes *out, const struct trace *trace, const struct event *event)
+{
+	struct json j = { .out = out };
+
+	json_object(&j, NULL);
+	assert_true(event_text_json(&j, trace, event));
+	json_end(&j);
+	bytes_text(out, "\n");
+}
+
+static uint32_t bool_schema(struct trace *trace, const char *name, uint32_t id, const struct field *fields, uint32_t count)
+{
+	struct schema *schema = vec_push(&trace->schemas);
+
+	schema->provider = trace_add_text(trace, "My-Source");
+	schema->event_id = id;
+	schema->name = trace_add_text(trace, name);
+	for (uint32_t i = 0; i < count; i++) {
+		struct field *field = vec_push(&schema->fields);
+		*field = fields[i];
+		field->name = trace_add_text(trace, (char[]){ (char)('A' + i), '\0' });
+	}
+	return trace->schemas.count - 1;
+}
+
+/* Booleans of one byte, which runtimes describe as those of four: their type in the file has one byte, and they read as Booleans. */
+static void test_byte_bools(void **state)
+{
+	static const struct field mixed[] = { { .type = FIELD_BOOL }, { .type = FIELD_U8 }, { .type = FIELD_ARRAY, .element = FIELD_BOOL },
+		{ .type = FIELD_OBJECT }, { .type = FIELD_BOOL, .depth = 1 }, { .type = FIELD_ARRAY, .element = FIELD_ARRAY },
+		{ .type = FIELD_ARRAY, .element = FIELD_BOOL, .depth = 1 } };
+	static const struct field two[] = { { .type = FIELD_BOOL }, { .type = FIELD_BOOL }, { .type = FIELD_TEXT16 } };
+	static const struct field one[] = { { .type = FIELD_BOOL } };
+	const struct {
+		uint32_t schema; /* of those below */
+		uint32_t size;
+		const char *payload;
+	} events[] = {
+		{ 0, 14, "\1\2" "\3\0\1\0\1" "\1" "\1\0\2\0\0\1" },
+		{ 1, 10, "\1\0A\0B\0C\0\0" }, /* both sizes fit: 8 bytes and an empty text */
+		{ 1, 4, "\1\0\0" },
+		{ 2, 4, "\1\0\0" },
+		{ 3, 1, "\1" },
+	};
+	struct trace trace;
+	struct input in;
+	struct source *source;
+	struct event event;
+	struct demo demo;
+	struct bytes given = { 0 };
+	struct bytes back = { 0 };
+	uint32_t schemas[4];
+	size_t size;
+	int fd = memfd_create("bools", MFD_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(demo_begin(&demo, &(struct nettrace_sink_options){ .fd = fd, .name = "b" }, NULL), 0);
+	schemas[0] = bool_schema(&demo.trace, "Mixed", 5, mixed, 7);
+	schemas[1] = bool_schema(&demo.trace, "Two", 6, two, 3);
+	schemas[2] = bool_schema(&demo.trace, "Four", 7, one, 1);
+	schemas[3] = bool_schema(&demo.trace, "One", 8, one, 1);
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+		struct event put = { .time_ns = DEMO_START, .schema_index = schemas[events[i].schema], .payload = (const uint8_t *)events[i].payload,
+			.payload_size = events[i].size };
+		if (i != 1)
+			add_fields(&given, &demo.trace, &put);
+		assert_int_equal(nettrace_sink.event(demo.sink, &put, NULL), 0);
+	}
+	assert_int_equal(nettrace_sink.end(demo.sink, NULL), 0);
+	demo_done(&demo);
+	assert_non_null(strstr(bytes_z(&given), "{\"A\":true,\"B\":2,\"C\":[true,false,true],\"D\":{\"E\":true},\"F\":[[false,true]]}"));
+
+	uint8_t *data = file_bytes(fd, &size);
+
+	assert_int_equal(trace_init(&trace), 0);
+	input_from_memory(&in, data, size);
+	assert_int_equal(nettrace_source.open(&in, &trace, &source, NULL), 0);
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+		assert_int_equal(nettrace_source.next(source, &event, NULL), 1);
+		const struct field *fields = trace.schemas.items[event.schema_index].fields.items;
+		bool four = events[i].schema == 2;
+		assert_int_equal(fields[0].type, four ? FIELD_BOOL : FIELD_BOOL8);
+		if (events[i].schema == 0) {
+			assert_int_equal(fields[1].type, FIELD_U8);
+			assert_int_equal(fields[2].element, FIELD_BOOL8);
+			assert_int_equal(fields[4].type, FIELD_BOOL8);
+			assert_int_equal(fields[6].element, FIELD_BOOL8);
+		}
+		if (i != 1)
+			add_fields(&back, &trace, &event);
+	}
+	assert_string_equal(bytes_z(&back), bytes_z(&given));
+	nettrace_source.close(source);
+	trace_done(&trace);
+	bytes_done(&given);
+	bytes_done(&back);
+	free(data);
+	close(fd);
+}
+
 static double seconds(void)
 {
 	struct timespec t;
@@ -718,6 +822,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_forget_stacks),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_two_layouts),
+		cmocka_unit_test(test_byte_bools),
 		cmocka_unit_test(test_activities),
 	};
 
