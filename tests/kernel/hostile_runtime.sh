@@ -39,6 +39,10 @@ case_of trace_flood 60 0 "$spoor" trace -p "$server_flood" --duration 1s -o floo
 case_of trace_drip 20 0 "$spoor" trace -p "$server_drip" --duration 1s -o drip.nettrace
 case_of counters_silent 20 1 "$spoor" counters -p "$server_silent" --count 2
 case_of counters_idle 30 1 "$spoor" counters -p "$server_idle" --count 2 --counters Sytem.Runtime,Shop
+for mode in silent flood noise drip trickle; do
+	eval "server=\$server_$mode"
+	case_of record_$mode 60 0 "$spoor" record -p "$server" --duration 1s -o record_$mode.nettrace
+done
 case_of stacks_flood 60 1 "$spoor" stacks -p "$server_flood"
 case_of stacks_noise 60 1 "$spoor" stacks -p "$server_noise"
 case_of stacks_drip 30 1 "$spoor" stacks -p "$server_drip"
@@ -57,6 +61,11 @@ has err.counters_silent 'is not counted: it has not answered for 5 s'
 has err.counters_idle "has sent no counter of 'Sytem.Runtime'; did you mean 'System.Runtime'"
 code_of "$spoor" report flood.nettrace
 expect_code 0 "the trace of a process that floods"
+for mode in silent flood noise drip trickle; do
+	code_of "$spoor" report record_$mode.nettrace
+	expect_code 0 "the recording of a process whose server is of kind $mode"
+	has_no err 'before that is reported' # the file is whole
+done
 has err.dump_silent 'does not answer'
 has_no requests.silent '^01' # no dump was asked for
 
