@@ -7,6 +7,8 @@
 #
 # SPOOR_SOAK_KEEP names a file to keep the recording in.
 #
+# Beside it a second recording, packed, of a storm of processes: some hundred a second, of nothing else. Its memory does not grow with the number of processes that have ended.
+#
 # What computes is nice to its neighbours. What is lost uncounted shows in a program that computes all the time: its samples stand for its CPU time by the kernel's own count.
 case ${1:-1h} in
 *[!0-9smh]* | *[smh]?* | [smh]*)
@@ -61,6 +63,10 @@ managed() {
 	done
 }
 
+# The storm: as many as the machine starts. Its recorder records nothing else, so that only processes that end can make its memory grow.
+start storm nice -n 19 "$target" churn 100000000 2 ./p0 ./p1 ./p2 ./p3 ./p4
+start packer "$spoor" record -q -z -F 997 -p $storm -o storm.nettrace.zst
+
 start spinner nice -n 19 "$target" spin $(((seconds + 60) * 1000))
 rm -f x.nettrace
 start recorder "$spoor" record -q -a -F 99 -o x.nettrace
@@ -88,7 +94,8 @@ while [ $(($(date +%s) - began)) -lt "$next" ]; do
 	sleep $step
 	kill -0 $recorder 2>/dev/null || fail "the recorder has ended"
 	guard=$(pgrep -P $recorder -x spoor-guard)
-	echo "$(($(date +%s) - began)) $(value $recorder VmRSS) $(find /proc/$recorder/fd -mindepth 1 | wc -l) $(value "${guard:-0}" VmRSS)" >>memory
+	kill -0 $packer 2>/dev/null || fail "the packed recording has ended"
+	echo "$(($(date +%s) - began)) $(value $recorder VmRSS) $(find /proc/$recorder/fd -mindepth 1 | wc -l) $(value "${guard:-0}" VmRSS) $(value $packer VmRSS)" >>memory
 done
 end_ticks=$(ticks $spinner)
 elapsed=$(($(date +%s) - began))
@@ -97,6 +104,11 @@ guard=$(pgrep -P $recorder -x spoor-guard)
 kill -INT $recorder
 wait $recorder && code=0 || code=$?
 [ $code = 0 ] || fail "the recording ends with code $code"
+kill -INT $packer
+wait $packer && code=0 || code=$?
+[ $code = 0 ] || fail "the packed recording ends with code $code"
+kill $storm
+wait $storm 2>/dev/null
 [ -z "${SPOOR_SOAK_KEEP:-}" ] || cp x.nettrace "$SPOOR_SOAK_KEEP"
 rm going
 for each in $churning $managing; do
@@ -120,6 +132,10 @@ most=$(cut -d' ' -f2 memory | sort -n | tail -n 1)
 early_fds=$(fewest 0.25 0.5 3)
 late_fds=$(fewest 0.75 1 3)
 churned=$(cat churned)
+"$spoor" events storm.nettrace.zst 2>err | grep -c 'Universal\.System/ProcessExit' >ended || fail "the packed file does not open: $(cat err)"
+stormed=$(cat ended)
+storm_early=$(median 0.25 0.5 5)
+storm_late=$(median 0.75 1 5)
 "$spoor" report --json x.nettrace >json 2>err || fail "the file does not open"
 samples=$(number json samples)
 lost=$(number json lost)
@@ -129,12 +145,16 @@ cpu_ms=$(($(number json.spinner selected_cpu_ns) / 1000000))
 kernel_ms=$(((end_ticks - begin_ticks) * 1000 / $(getconf CLK_TCK)))
 echo "$elapsed s: $churned processes ($((churned / elapsed)) a second), $samples samples, $lost lost, $((size / elapsed)) bytes a second"
 echo "memory $early kB in the second quarter, $late kB in the last, $most kB at most; descriptors $early_fds and $late_fds; guard $(median 0.5 1 4) kB"
+echo "packed, of a storm: $stormed processes ended, $storm_early kB in the second quarter, $storm_late kB in the last"
 echo "a program that computes: $cpu_ms ms by its samples, $kernel_ms ms by the kernel while it was looked at"
 has json '"complete":true'
 has json '"lost_exact":true'
 [ "$churned" -ge $((elapsed * 25)) ] || echo "the machine is too busy for 50 processes a second"
 if ! is_sanitized; then
 	[ "$most" -lt 65536 ] || fail "the recorder takes $most kB"
+	# Half of them ended between the two: half a kilobyte each would be more than this.
+	[ "$storm_late" -le $((storm_early + 2048 + stormed / 6)) ] || fail "the packed recording of $stormed processes grows from $storm_early kB to $storm_late kB"
+	[ "$storm_late" -lt 49152 ] || fail "the packed recording takes $storm_late kB"
 	[ "$late" -le $((early + early / 10 + 2048)) ] || fail "its memory grows from $early kB to $late kB"
 fi
 # Images that are looked into for the first time stay open, up to some number.

@@ -2,6 +2,7 @@
 #include "session/live.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@
 #else
 #define TABLE_BYTES_MAX (40u << 20) /* of 64 MiB: the rest is code, file images, buffers */
 #endif
+#define LARGE_BLOCK_BYTES (128 << 10)
 #define SLOW_HZ         1000u
 #define SLOW_RING_BYTES (1u << 20) /* two seconds of deep stacks at that rate; larger ones cost page clearing at the start */
 #define POLL_MAX        1024u
@@ -396,8 +398,21 @@ static void describe(struct live *live)
 	live->merge.reached_ns = recording->sync_ns + SYNC_LEAD_NS;
 }
 
+/*
+ * Tables double and are freed. The allocator learns from the first large one that is freed to take the next ones from its heap, where they leave holes between older blocks: with a packed
+ * recording of a process storm the heap had twice the memory that was in use. With a fixed threshold a large table is a mapping, and the system gets it back.
+ */
+static void keep_large_blocks_apart(void)
+{
+#ifdef __GLIBC__
+	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES); /* a hint: without it the heap is larger */
+	(void)mallopt(M_TRIM_THRESHOLD, 2 * LARGE_BLOCK_BYTES); /* as above */
+#endif
+}
+
 int live_open(const struct live_options *options, struct live **ret_live, struct diag *diag)
 {
+	keep_large_blocks_apart();
 	struct live *live = calloc(1, sizeof(*live));
 	int result = -ENOMEM;
 

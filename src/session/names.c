@@ -141,13 +141,21 @@ static int write_mapping(struct names *names, uint32_t index)
 	return emit(names, SYSTEM_PROCESS_MAPPING, mapping->process);
 }
 
+/* What symbol_index has of a mapping. No mapping gets an id twice, and 0 is no value. */
+static uint32_t symbol_value(uint64_t mapping_id)
+{
+	uint32_t value = (uint32_t)mapping_id;
+
+	return value ? value : 1;
+}
+
 static bool first_time(struct names *names, uint64_t mapping_id, uint64_t begin)
 {
 	uint64_t key = hash_u64(mapping_id) ^ begin;
 
 	if (map_get(&names->symbol_index, key))
 		return false;
-	return map_add(&names->symbol_index, key, 1);
+	return map_add(&names->symbol_index, key, symbol_value(mapping_id));
 }
 
 static int write_symbol(struct names *names, uint32_t process, uint64_t mapping_id, uint64_t begin,
@@ -1054,6 +1062,35 @@ void names_forget_stacks(struct names *names)
 /* Symbols of mappings that are gone are never asked for again, but cannot be told from the others: all go, and a few are written twice. */
 #define SYMBOLS_KEPT_MAX 200000u
 
+/* Symbols in the mappings of ended processes are never looked for again. Without memory they stay, and the index is emptied at its limit. */
+static void forget_symbols(struct names *names, const bool *dead, uint32_t count)
+{
+	const struct trace *trace = names->options.trace;
+	struct map gone = { 0 };
+	struct map kept = { 0 };
+	bool complete = true;
+
+	for (uint32_t p = 1; p < count && p < trace->processes.count; p++)
+		for (uint32_t i = 0; dead[p] && i < trace->processes.items[p].mappings.count; i++) {
+			const struct mapping *mapping = &trace->mappings.items[trace->processes.items[p].mappings.items[i]];
+			complete = complete && (!mapping->id || map_put(&gone, symbol_value(mapping->id), 1));
+		}
+	for (uint32_t i = 0; complete && i < names->symbol_index.capacity; i++) {
+		const struct map_slot *slot = &names->symbol_index.slots[i];
+		if (slot->value && !map_get(&gone, slot->value))
+			complete = map_add(&kept, slot->key, slot->value);
+	}
+	if (complete) {
+		map_done(&names->symbol_index);
+		names->symbol_index = kept;
+		kept = (struct map){ 0 };
+	}
+	map_done(&kept);
+	map_done(&gone);
+	if (names->symbol_index.count > SYMBOLS_KEPT_MAX)
+		map_reset(&names->symbol_index);
+}
+
 void names_forget_processes(struct names *names, const bool *dead, uint32_t count)
 {
 	uint32_t kept = 0;
@@ -1083,8 +1120,7 @@ void names_forget_processes(struct names *names, const bool *dead, uint32_t coun
 			(void)vec_add(&names->waiting, kept);
 	}
 	names->hits.count = kept + 1;
-	if (names->symbol_index.count > SYMBOLS_KEPT_MAX)
-		map_reset(&names->symbol_index);
+	forget_symbols(names, dead, count);
 	for (uint32_t i = 0; i < count && i < names->processes.count; i++) {
 		if (!dead[i])
 			continue;

@@ -125,7 +125,7 @@ struct names {
 	struct map hit_index;                  /* hash of (process, address) -> hits */
 	struct map pair_index;                 /* hash of (process, stack, epoch) -> pairs */
 	struct map image_index;                /* file identity -> images */
-	struct map symbol_index;               /* (mapping id, begin) written -> 1 */
+	struct map symbol_index;               /* hash of (mapping id, begin) that is written -> the mapping id's low half */
 	struct kernel_symbols *kernel_asked;   /* the kernel names what is hit; NULL: it cannot, or not for us */
 	uint64_t kernel_mapping_id;
 	int kernel_error;                      /* why the kernel's names are not to be had; 1 not tried */

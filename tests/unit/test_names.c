@@ -407,6 +407,37 @@ static void test_forgetting_a_process(void **state)
 	assert_int_equal(f->names.waiting.count, 2);
 }
 
+/* However many processes end: what their mappings had is not kept. What others have is, and is not written twice. */
+static void test_many_processes(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t frames[] = { JIT_BEGIN, JIT_BEGIN + 0x40 };
+	uint32_t lasting = f->process;
+	bool dead[64] = { false };
+
+	for (uint32_t round = 0; round < 40; round++) {
+		if (round)
+			f->process = trace_process(&f->trace, (uint32_t)getpid() + round);
+		add_mapping(f, JIT_BEGIN, JIT_END, 0, "/memfd:doublemapper");
+		names_process(&f->names, f->process)->managed = MANAGED_KNOWN;
+		add_method(f, "Burn", JIT_BEGIN, 0x20, 5);
+		add_method(f, "Cool", JIT_BEGIN + 0x40, 0x20, 5);
+		hit(f, frames, 2, 10 + round);
+		assert_int_equal(names_resolve(&f->names, 20 + round), 0);
+		assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 2 * (round + 1));
+		if (!round)
+			continue;
+		dead[f->process] = true;
+		names_forget_processes(&f->names, dead, 64);
+		dead[f->process] = false;
+		assert_int_equal(f->names.symbol_index.count, 2);
+	}
+	f->process = lasting;
+	hit(f, (const uint64_t[]){ JIT_BEGIN + 4 }, 1, 100);
+	assert_int_equal(names_resolve(&f->names, 110), 0);
+	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 2 * 40);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -420,6 +451,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nobody_told_of_the_first, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_mappings_only, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_forgetting_a_process, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_many_processes, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("names", tests, NULL, NULL);
