@@ -30,11 +30,11 @@ for version in 8.0 9.0; do
 	expect_code 0 "$what, counters"
 	meter_tags=region=north
 	[ $version != 8.0 ] || meter_tags='' # it does not tell those of a Meter, only those of a value
-	has out "Shop\.Orders  shop\.temperature${meter_tags:+ }$meter_tags  21\.5 Cel$"
-	has out "Shop\.Orders  shop\.duration${meter_tags:+ }$meter_tags p99  9\.99 ms  p50 6\.00 ms  p95 9\.99 ms  [0-9.]+ /s$"
-	has out "Shop\.Orders  shop\.orders kind=book${meter_tags:+,}$meter_tags  [0-9.]+ /s"
-	has out 'Shop-Counters  Order Size  5\.50 kg$'
-	has out 'Shop-Counters  Order Rate  [0-9.]+ /s$'
+	has out "Shop\.Orders +shop\.temperature${meter_tags:+ }$meter_tags +21\.5 Cel$"
+	has out "Shop\.Orders +shop\.duration${meter_tags:+ }$meter_tags p99 +9\.99 ms +p50 6\.00 ms +p95 9\.99 ms +[0-9.]+ /s$"
+	has out "Shop\.Orders +shop\.orders kind=book${meter_tags:+,}$meter_tags +[0-9.]+ /s"
+	has out 'Shop-Counters +Order Size +5\.50 kg$'
+	has out 'Shop-Counters +Order Rate +[0-9.]+ /s$'
 	code_of timeout 60 "$spoor" counters -p $shop --count 3 --json
 	expect_code 0 "$what, the runtime's own counters"
 	if [ $version = 8.0 ]; then # no Meter of the runtime's yet
