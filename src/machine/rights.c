@@ -175,7 +175,14 @@ int rights_begin(struct diag *diag)
 		diag_remedy(diag, "chmod ug-s SPOOR; man spoor-doctor shows how a group gets the rights");
 		return -EPERM;
 	}
-	(void)rights_lower(); /* until a verb needs them */
+	if (rights_are_borrowed()) {
+		/*
+		 * The kernel clears this flag for a program that gains capabilities by exec, but not if its caller held them already. The guard
+		 * and other children inherit it: they hold sockets that the user may not have.
+		 */
+		(void)prctl(PR_SET_DUMPABLE, 0); /* cannot fail for 0 */
+		(void)rights_lower(); /* until a verb needs them */
+	}
 	return 0;
 }
 
