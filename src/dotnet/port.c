@@ -372,19 +372,43 @@ static int explain_none(const struct dotnet_target *target, int directory, const
 	return diag_set(diag, -ENOENT, NO_SOCKET);
 }
 
+/*
+ * Its temporary directory, with the caller's own rights if they suffice. *ret_borrowed: they do not, and the capabilities of spoor's file were used.
+ * The caller chooses the TMPDIR of a process that he starts. So what these capabilities find there is no answer for him, except the socket itself.
+ */
+static int open_temporary(const struct dotnet_target *target, const char *path, bool *ret_hidden, bool *ret_borrowed)
+{
+	*ret_borrowed = false;
+	if (!rights_are_borrowed())
+		return open_directory(target->pid, path, ret_hidden);
+	uint64_t before = rights_lower();
+	int fd = open_directory(target->pid, path, ret_hidden);
+
+	rights_restore(before);
+	if (!target->borrows || (fd >= 0 && !*ret_hidden) || (fd < 0 && fd != -EACCES && fd != -EPERM && !*ret_hidden))
+		return fd;
+	if (fd >= 0)
+		(void)close(fd); /* it was only looked at */
+	*ret_borrowed = true;
+	return open_directory(target->pid, path, ret_hidden);
+}
+
 /* The directory's descriptor and the socket's name in it, or a negative errno. *ret_guessed: the name is not the one it must have. */
 static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM], bool *ret_guessed,
 	struct diag *diag)
 {
 	char directory[SOCKET_PATH_MAX + 1];
 	bool hidden;
+	bool borrowed;
 
 	if (!target_directory(target, directory))
 		return diag_set(diag, -ENAMETOOLONG,
 			"its TMPDIR is too long for a socket, so its runtime has none");
-	cleanup(closep) int fd = open_directory(target->pid, directory, &hidden);
+	cleanup(closep) int fd = open_temporary(target, directory, &hidden, &borrowed);
 	if (fd == -ESRCH)
 		return diag_set(diag, -ESRCH, "the process has ended");
+	if (fd < 0 && borrowed)
+		return diag_set(diag, -ENOENT, NO_SOCKET);
 	if (fd == -ENOSYS)
 		return diag_set(diag, fd, "its files cannot be looked into safely: there is no openat2 here (Linux 5.6)");
 	if (fd == -EACCES || fd == -EPERM)
@@ -405,6 +429,8 @@ static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM],
 	*ret_guessed = true;
 	if (room >= NAME_ROOM && other_time_namespace(target->pid) && scan_for_name(fd, target->inner_pid, name))
 		return TAKE_FD(fd);
+	if (borrowed)
+		return diag_set(diag, -ENOENT, NO_SOCKET);
 	if (hidden)
 		return diag_set(diag, -EACCES, HIDDEN);
 	if (room < NAME_ROOM)
@@ -506,7 +532,7 @@ int dotnet_port_connect(const struct dotnet_target *target, struct diag *diag)
 	int fd = connect_to(target, diag);
 
 	rights_restore(before);
-	if (!diag || fd != -EACCES || !rights_are_borrowed())
+	if (!diag || fd != -EACCES || !rights_are_borrowed() || is_user_of(target->pid, getuid()))
 		return fd;
 	*diag = (struct diag){ 0 }; /* the same in better words */
 	return diag_set(diag, fd, "it belongs to another user, and the capabilities of spoor's file are for names and stacks only");

@@ -104,8 +104,24 @@ if setpriv --reuid=65534 --regid=65534 --clear-groups dotnet "$scratch/theirs/Ma
 	has err '^the events of 1 \.NET process of other users were left out'
 	"$spoor" events --summary own/y.nettrace >out 2>err || fail "events of both"
 	has out "$runtime_event"
-		code_of nobody ./capable stacks -p $theirs --json
+	code_of nobody ./capable stacks -p $theirs --json
 	has out '"values_withheld":false'
+	# He chooses its TMPDIR. What exists in a folder that is closed to him makes no difference to the answers.
+	mkdir secret/folder
+	for place in folder none file; do
+		: >"ready.$place"
+		TMPDIR=$PWD/secret/$place start hidden setpriv --reuid=65534 --regid=65534 --clear-groups dotnet "$scratch/theirs/Managed.dll" work 600000 >"ready.$place"
+		until_true grep -q ready "ready.$place" || fail "the program of another user does not start"
+		code_of nobody ./capable ps -p "$hidden" --json
+		grep -o '"reason":"[^"]*"' out >"answer.$place" || fail "ps gives no reason"
+		code_of nobody ./capable env -p "$hidden"
+		sed "s/$hidden/PID/g" err >>"answer.$place"
+		has_no err 'belongs to another user'
+		kill "$hidden"
+	done
+	for place in none file; do
+		cmp -s answer.folder answer.$place || fail "the answers show what exists: $(diff answer.folder answer.$place)"
+	done
 else
 	echo "another user cannot run dotnet here: his own process was not tried"
 fi
@@ -118,5 +134,16 @@ for verb in "dump -o $PWD/own/z.core" env "perfmap on" heap "trace --duration 1s
 	code_of nobody ./plain $verb -p $burner
 	expect_code 3 "$verb without rights"
 done
+
+# The program is not traceable by its user, also if its starter already had these capabilities.
+setpriv --reuid=65534 --regid=65534 --clear-groups ./capable record -p $burner --duration 60s -q -o own/y.nettrace &
+holder=$!
+started="$started $holder"
+until_true pgrep -P $holder -x spoor-guard >/dev/null || fail "no guard"
+for one in $holder $(pgrep -P $holder -x spoor-guard); do
+	[ "$(stat -c %u "/proc/$one/fd")" = 0 ] || fail "process $one can be traced by its user"
+done
+kill $holder
+wait $holder
 kill -0 $burner || fail "the program has ended"
 exit 0
