@@ -966,6 +966,8 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	live_close(run.live); /* no session and no ring stays open while the command goes on */
 	if (run.port.reverse)
 		reverse_leave(run.port.reverse);
+	if (!values.quiet)
+		own_port_say_unplaced(&run.port);
 	if (made && run.outputs.path[0]) {
 		int made_code = record_outputs_make(&run.outputs, values.quiet);
 		code = code ? code : made_code;

@@ -973,6 +973,8 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 		own_port_signal(&run.port, run.signal);
 	if (run.wants_pause && args.command) /* during the end: the command stands already */
 		interrupt_pause();
+	if (!values.quiet)
+		own_port_say_unplaced(&run.port);
 	own_port_wait(&run.port, run.watched[0].fd);
 	own_port_close(&run.port);
 	if (values.print && code == EXIT_DONE && !run.reader_gone)

@@ -18,6 +18,7 @@
 #include "base/diag.h"
 #include "cli/interrupt.h"
 #include "cli/verbs.h"
+#include "cli/words.h"
 #include "dotnet/reverse.h"
 
 #define WAIT_MS        1000 /* SIGCHLD may have been merged with an earlier one */
@@ -187,6 +188,15 @@ int own_port_code(const struct own_port *own)
 	if (WIFEXITED(own->child_status))
 		return WEXITSTATUS(own->child_status);
 	return WIFSIGNALED(own->child_status) ? 128 + WTERMSIG(own->child_status) : EXIT_FAILED;
+}
+
+void own_port_say_unplaced(const struct own_port *own)
+{
+	uint64_t count = own->reverse ? reverse_unplaced(own->reverse) : 0;
+
+	if (count)
+		words_say("%" PRIu64 " runtime%s resumed immediately and not observed from the start: the port has places for %u at a time",
+			count, count == 1 ? " was" : "s were", REVERSE_PEERS_MAX);
 }
 
 void own_port_close(struct own_port *own)

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/diag.h"
@@ -27,6 +28,12 @@
 
 #define BACKLOG        64
 #define ANSWER_NS      UINT64_C(1000000000)
+#define ABSENT_NS      UINT64_C(5000000000) /* a runtime of an invisible process that has had no connection for so long has ended */
+#define UNPLACED_MAX   1024u                /* runtimes without a place that are remembered */
+
+/* At the limit of connections: how many of them are closed, and how often. Their runtimes have been resumed, and connect again. */
+#define CLOSE_COUNT 64u
+#define CLOSE_NS    UINT64_C(250000000)
 
 /* How long the helper looks at a time, and how long it stays when the command has ended and nobody comes any more. */
 #define HELPER_TURN_MS  500
@@ -37,6 +44,7 @@ struct connection {
 	int fd;
 	uint32_t pid;
 	uint32_t peer; /* index plus 1, once it has said who it is */
+	bool unplaced; /* its advertisement has come; it was resumed for want of a place */
 	size_t got;
 	uint8_t advertise[REVERSE_ADVERTISE_SIZE];
 };
@@ -47,6 +55,7 @@ struct peer {
 	bool resumed; /* told to go on; asking again does no harm, but it comes back each time */
 	bool given;   /* by reverse_next() */
 	bool spare;   /* reverse_forget() was called */
+	uint64_t left_ns; /* its last connection was closed or taken */
 	struct reverse_peer facts;
 };
 
@@ -60,6 +69,9 @@ struct reverse {
 	VEC(struct peer *) peers; /* they do not move: doors point at them */
 	uint32_t seen;            /* runtimes so far */
 	uint32_t not_given;       /* how many peers */
+	uint64_t closed_ns;       /* connections, to make room */
+	uint64_t unplaced;        /* runtimes that were resumed because there was no place */
+	uint8_t unplaced_cookies[UNPLACED_MAX][16]; /* of the last ones */
 };
 
 static int make_address(const char *path, struct sockaddr_un *address, struct diag *diag)
@@ -153,15 +165,55 @@ static char state_of_pid(uint32_t pid)
 
 /* ---- who connects ---- */
 
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail for this clock */
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Its descriptor is the caller's. */
+static int take_connection(struct reverse *reverse, uint32_t i)
+{
+	struct connection *connection = &reverse->waiting.items[i];
+	int fd = connection->fd;
+
+	if (connection->peer)
+		reverse->peers.items[connection->peer - 1]->left_ns = now();
+	*connection = *vec_last(&reverse->waiting);
+	reverse->waiting.count--;
+	return fd;
+}
+
 static void drop(struct reverse *reverse, uint32_t i)
 {
-	close(reverse->waiting.items[i].fd);
-	reverse->waiting.items[i] = *vec_last(&reverse->waiting);
-	reverse->waiting.count--;
+	close(take_connection(reverse, i));
+}
+
+/* Each runtime that runs keeps a connection. At the limit some connections of resumed runtimes are closed, so that the next runtime is accepted. */
+static void make_room(struct reverse *reverse)
+{
+	uint64_t now_ns = now();
+	uint32_t closed = 0;
+
+	if (reverse->waiting.count < REVERSE_CONNECTIONS_MAX || now_ns < reverse->closed_ns + CLOSE_NS)
+		return;
+	reverse->closed_ns = now_ns;
+	for (uint32_t i = 0; i < reverse->waiting.count && closed < CLOSE_COUNT;) {
+		const struct connection *connection = &reverse->waiting.items[i];
+		if (connection->unplaced || (connection->peer && reverse->peers.items[connection->peer - 1]->resumed)) {
+			drop(reverse, i);
+			closed++;
+		} else {
+			i++;
+		}
+	}
 }
 
 static void accept_all(struct reverse *reverse)
 {
+	make_room(reverse);
 	while (reverse->waiting.count < REVERSE_CONNECTIONS_MAX) {
 		struct ucred credentials = { 0 };
 		socklen_t size = sizeof(credentials);
@@ -189,12 +241,28 @@ static uint32_t find_peer(const struct reverse *reverse, const uint8_t cookie[16
 	return 0;
 }
 
+static bool is_connected(const struct reverse *reverse, const struct peer *peer)
+{
+	for (uint32_t i = 0; i < reverse->waiting.count; i++)
+		if (reverse->waiting.items[i].peer == peer->index + 1)
+			return true;
+	return false;
+}
+
+/* A process that we cannot see has ended when it no longer connects: a runtime does so as long as it runs. */
+static bool has_gone(const struct reverse *reverse, const struct peer *peer)
+{
+	if (peer->facts.pid)
+		return !state_of_pid(peer->facts.pid);
+	return now() >= peer->left_ns + ABSENT_NS && !is_connected(reverse, peer);
+}
+
 /* The place of a runtime whose process has ended, when there are no more new ones. NULL: there is none. */
 static struct peer *spare_peer(struct reverse *reverse)
 {
 	for (uint32_t i = 0; i < reverse->peers.count; i++) {
 		struct peer *peer = reverse->peers.items[i];
-		if (peer->spare && peer->facts.pid && !state_of_pid(peer->facts.pid))
+		if (peer->spare && has_gone(reverse, peer))
 			return peer;
 	}
 	return NULL;
@@ -236,7 +304,25 @@ bool reverse_parse_advertise(const uint8_t *data, size_t size, struct reverse_pe
 	return true;
 }
 
-/* False: it is no runtime, or there is no place for it. */
+/* A runtime without a place would wait for ever: it is resumed immediately. False: this connection takes no request. */
+static bool resume_unplaced(struct reverse *reverse, struct connection *connection, const uint8_t cookie[16])
+{
+	const struct ipc_request request = { .command = IPC_RESUME_RUNTIME };
+	cleanup(bytes_done) struct bytes message = { 0 };
+
+	connection->unplaced = true;
+	for (uint32_t i = 0; i < UNPLACED_MAX && i < reverse->unplaced; i++)
+		if (memcmp(reverse->unplaced_cookies[i], cookie, 16) == 0)
+			return true; /* it has come again */
+	/* A few bytes into an empty buffer: they go out whole. */
+	if (ipc_encode(&request, &message, NULL) < 0 ||
+		send(connection->fd, message.data, message.len, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)message.len)
+		return false;
+	memcpy(reverse->unplaced_cookies[reverse->unplaced++ % UNPLACED_MAX], cookie, 16);
+	return true;
+}
+
+/* False: it is no runtime, or the connection is of no use. */
 static bool take_advertise(struct reverse *reverse, struct connection *connection)
 {
 	struct reverse_peer facts;
@@ -250,7 +336,7 @@ static bool take_advertise(struct reverse *reverse, struct connection *connectio
 	struct peer *peer = new_peer(reverse);
 
 	if (!peer)
-		return false;
+		return resume_unplaced(reverse, connection, facts.cookie);
 	*peer = (struct peer){ .reverse = reverse, .index = peer->index, .facts = facts };
 	connection->peer = peer->index + 1;
 	reverse->not_given++;
@@ -265,7 +351,7 @@ void reverse_advance(struct reverse *reverse)
 		struct connection *connection = &reverse->waiting.items[i];
 		uint8_t byte;
 		/* After its advertisement a runtime sends nothing before it is asked: only the end of the connection can be read. */
-		bool known = connection->peer != 0;
+		bool known = connection->peer != 0 || connection->unplaced;
 		ssize_t n = known ? recv(connection->fd, &byte, 1, MSG_PEEK)
 				  : recv(connection->fd, connection->advertise + connection->got,
 					    REVERSE_ADVERTISE_SIZE - connection->got, 0);
@@ -289,9 +375,11 @@ size_t reverse_fds(const struct reverse *reverse, struct pollfd *fds, size_t roo
 {
 	size_t count = 1 + reverse->waiting.count;
 
-	/* Without a free descriptor a connection that waits would make each poll return immediately. The next turn tries again. */
+	/* One that cannot be accepted now would make each poll return immediately. The next turn tries again. */
+	bool full = reverse->error || reverse->waiting.count >= REVERSE_CONNECTIONS_MAX;
+
 	if (room)
-		fds[0] = (struct pollfd){ .fd = reverse->error ? -1 : reverse->fd, .events = POLLIN };
+		fds[0] = (struct pollfd){ .fd = full ? -1 : reverse->fd, .events = POLLIN };
 	for (uint32_t i = 0; i < reverse->waiting.count && i + 1 < room; i++)
 		fds[i + 1] =
 			(struct pollfd){ .fd = reverse->waiting.items[i].fd, .events = POLLIN };
@@ -324,6 +412,11 @@ int reverse_error(const struct reverse *reverse)
 	return reverse->error;
 }
 
+uint64_t reverse_unplaced(const struct reverse *reverse)
+{
+	return reverse->unplaced;
+}
+
 /* ---- doors ---- */
 
 static char peer_state(void *context)
@@ -340,13 +433,10 @@ static int peer_connect(void *context, struct diag *diag)
 
 	reverse_advance(reverse);
 	for (uint32_t i = 0; i < reverse->waiting.count; i++) {
-		struct connection *connection = &reverse->waiting.items[i];
+		const struct connection *connection = &reverse->waiting.items[i];
 		if (connection->peer != peer->index + 1)
 			continue;
-		int fd = connection->fd;
-		*connection = *vec_last(&reverse->waiting);
-		reverse->waiting.count--;
-		return fd;
+		return take_connection(reverse, i);
 	}
 	if (peer->facts.pid && !peer_state(peer))
 		return diag_set(diag, -ESRCH, "the process has ended");
@@ -407,14 +497,6 @@ uint32_t path_owner(const char *path)
 }
 
 /* ---- the end ---- */
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail for this clock */
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 void reverse_resumed(struct reverse *reverse, uint32_t peer)
 {

@@ -23,7 +23,7 @@ struct diag;
 struct pollfd;
 struct reverse;
 
-#define REVERSE_PEERS_MAX       4096u /* runtimes that run, or were not forgotten */
+#define REVERSE_PEERS_MAX       4096u /* runtimes that run, or were not forgotten; further ones are resumed immediately */
 #define REVERSE_CONNECTIONS_MAX 256u  /* that wait at a time */
 
 struct reverse_peer {
@@ -82,6 +82,9 @@ void reverse_close(struct reverse *reverse);
 
 /* Why runtimes that connect cannot be accepted now: a negative errno (-EMFILE, -ENFILE), 0 while all is well. */
 int reverse_error(const struct reverse *reverse);
+
+/* Runtimes that came while REVERSE_PEERS_MAX others ran or were not forgotten: they were resumed immediately, and reverse_next() does not return them. */
+uint64_t reverse_unplaced(const struct reverse *reverse);
 
 /* The door of a socket at a path, at which a runtime listens. *ret_path is borrowed by it. */
 struct dotnet_door path_door(const char *path);

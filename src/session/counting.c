@@ -54,6 +54,7 @@ struct counted {
 	struct dotnet_door door;
 	int peer;                         /* of the port of ours; -1 none */
 	bool held;                        /* it waits to be told to go on */
+	bool left;                        /* its place at the port was given back */
 	struct exchange resume;
 	uint64_t resumed_ns;              /* 0: not by us */
 	uint64_t open_ns;                 /* when its session is to be opened; 0: it was */
@@ -407,8 +408,23 @@ static void advance_resume(struct counted *p, uint64_t now)
 	(void)exchange_advance(&p->resume, now); /* its state tells */
 	if (!exchange_is_over(&p->resume))
 		return;
-	p->held = false;
+	/* A connection that was lost on the way: the runtime connects again, and the request is repeated. */
+	p->held = p->resume.state == EXCHANGE_FAILED && p->door.state(p->door.context);
 	exchange_done(&p->resume);
+}
+
+/* A runtime whose session is over gets no further request, so the port may give its place to another one. */
+static void leave_place(const struct counting *counting, struct counted *p, uint64_t now)
+{
+	if (p->peer < 0 || p->left || p->pipe || p->open_ns)
+		return;
+	if (!counting->stopping)
+		begin_resume(counting, p, now); /* once more, if its connection was lost */
+	if (p->resume.state != EXCHANGE_NONE || (p->held && p->door.state(p->door.context)))
+		return;
+	p->held = false;
+	p->left = true;
+	reverse_forget(counting->reverse, (uint32_t)p->peer);
 }
 
 /* ---- turns ---- */
@@ -568,6 +584,7 @@ static void advance(struct counting *counting, uint32_t index, uint64_t now)
 		if (open_process(counting, p) < 0)
 			fail(p, "error", "there is no memory");
 	}
+	leave_place(counting, p, now);
 	if (!p->pipe)
 		return;
 	enum eventpipe_state state = eventpipe_advance(p->pipe, now);

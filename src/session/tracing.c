@@ -790,11 +790,29 @@ static bool door_is_open(const struct traced *traced)
 	return state && state != 'Z' && state != 'X';
 }
 
+static bool is_over(const struct traced *traced)
+{
+	return !traced->pipe && !traced->open_ns && !traced->paused;
+}
+
+/* A runtime whose sessions are over gets no further request, so the port may give its place to another one. */
+static void leave_place(struct traced *traced, uint64_t now_ns)
+{
+	if (!traced->held.reverse || !is_over(traced) || (traced->later && !is_over(traced->later)))
+		return;
+	if (!traced->tracing->ending)
+		begin_resume(traced, now_ns); /* once more, if its connection was lost */
+	if (held_runtime_is_resuming(&traced->held) || (traced->held.waits && door_is_open(traced)))
+		return;
+	held_runtime_done(&traced->held);
+}
+
 static void advance_one(struct traced *traced, uint64_t now_ns)
 {
 	struct tracing *tracing = traced->tracing;
 
 	held_runtime_advance(&traced->held, now_ns);
+	leave_place(traced, now_ns);
 	if (traced->open_ns == UINT64_MAX && !traced->earlier)
 		begin_resume(traced, now_ns); /* it has nothing to observe the start with */
 	advance_wait(traced, now_ns);
@@ -1305,6 +1323,12 @@ int tracing_finish(struct tracing *tracing, struct diag *diag)
 		return 0;
 	for (uint32_t i = 0; i < tracing->list.count; i++)
 		tell_rest_of_loss(tracing->list.items[i]);
+	if (tracing->reverse && reverse_unplaced(tracing->reverse)) {
+		bytes_reset(&tracing->text);
+		bytes_printf(&tracing->text, "%llu runtimes were resumed without being traced: %u others ran or were being traced",
+			(unsigned long long)reverse_unplaced(tracing->reverse), REVERSE_PEERS_MAX);
+		emit_notice(tracing, tracing->recorder_process, "no-place", bytes_z(&tracing->text));
+	}
 	uint64_t now_ns = now();
 
 	if (tracing->merge.reached_ns < now_ns)

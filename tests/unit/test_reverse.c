@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/diag.h"
@@ -130,6 +131,143 @@ static void test_strangers(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+static void assert_resumed(int fd)
+{
+	static const uint8_t expected[] = "DOTNET_IPC_V1\0\x14\0\4\1\0"; /* and a NUL: 20 bytes */
+	uint8_t message[64];
+
+	assert_int_equal(recv(fd, message, sizeof(message), 0), IPC_HEADER_SIZE);
+	assert_memory_equal(message, expected, IPC_HEADER_SIZE);
+}
+
+/* Fake runtimes, which advertise themselves and close the connection. */
+static void come_and_go(struct reverse *reverse, uint32_t first, uint32_t count)
+{
+	for (uint32_t i = first; i < first + count; i++) {
+		uint8_t message[REVERSE_ADVERTISE_SIZE] = "ADVR_V1";
+		int fd = runtime_connect();
+		memcpy(message + 8, &i, sizeof(i));
+		assert_int_equal(send(fd, message, sizeof(message), MSG_NOSIGNAL), sizeof(message));
+		if (reverse)
+			reverse_advance(reverse);
+		close(fd);
+	}
+}
+
+/* A runtime that finds no place is resumed immediately, with one whole request, and counted. */
+static void test_no_place(void **state)
+{
+	struct reverse *reverse = begin();
+	uint32_t peer;
+	uint32_t given = 0;
+	char byte;
+
+	(void)state;
+	come_and_go(reverse, 1, REVERSE_PEERS_MAX);
+	while (reverse_next(reverse, &peer))
+		given++;
+	assert_int_equal(given, REVERSE_PEERS_MAX);
+	int fd = runtime_connect();
+	advertise(fd, 'z', 42, false);
+	reverse_advance(reverse);
+	assert_resumed(fd);
+	assert_false(reverse_next(reverse, &peer));
+	assert_int_equal(reverse_unplaced(reverse), 1);
+	assert_true(send(fd, "!", 1, MSG_NOSIGNAL) == 1); /* it answers, and comes again */
+	reverse_advance(reverse);
+	close(fd);
+	fd = runtime_connect();
+	advertise(fd, 'z', 42, false);
+	reverse_advance(reverse);
+	assert_int_equal(recv(fd, &byte, 1, 0), -1);
+	assert_int_equal(errno, EAGAIN); /* no second request, no end of the connection */
+	assert_int_equal(reverse_unplaced(reverse), 1);
+	close(fd);
+	reverse_close(reverse);
+}
+
+/* The place of one that was forgotten and has ended is another's. */
+static void test_place_of_ended(void **state)
+{
+	struct reverse *reverse = begin();
+	uint32_t peer;
+	int gate[2];
+
+	(void)state;
+	assert_int_equal(pipe(gate), 0);
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		for (uint32_t i = 0; i < REVERSE_PEERS_MAX; i++) {
+			char byte;
+			if (read(gate[0], &byte, 1) != 1)
+				_exit(1);
+			come_and_go(NULL, i + 1, 1);
+		}
+		_exit(0);
+	}
+	for (uint32_t i = 0; i < REVERSE_PEERS_MAX; i++) {
+		struct pollfd fds[4];
+		assert_int_equal(write(gate[1], "", 1), 1);
+		while (!reverse_next(reverse, &peer)) {
+			assert_true(poll(fds, (nfds_t)reverse_fds(reverse, fds, 4), 10000) > 0);
+			reverse_advance(reverse);
+		}
+		reverse_resumed(reverse, peer);
+		reverse_forget(reverse, peer);
+	}
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	close(gate[0]);
+	close(gate[1]);
+	int fd = runtime_connect();
+	advertise(fd, 'z', 42, false);
+	reverse_advance(reverse);
+	assert_true(reverse_next(reverse, &peer));
+	assert_int_equal(reverse_peer(reverse, peer)->pid, getpid());
+	assert_int_equal(reverse_unplaced(reverse), 0);
+	close(fd);
+	reverse_close(reverse);
+}
+
+/* Runtimes that run keep a connection each: the next one is accepted all the same. */
+static void test_many_connected(void **state)
+{
+	struct reverse *reverse = begin();
+	static int fds[REVERSE_CONNECTIONS_MAX];
+	struct pollfd wait;
+	uint32_t peer;
+
+	(void)state;
+	for (uint32_t i = 0; i < REVERSE_CONNECTIONS_MAX; i++) {
+		uint8_t message[REVERSE_ADVERTISE_SIZE] = "ADVR_V1";
+		memcpy(message + 8, &i, sizeof(i));
+		fds[i] = runtime_connect();
+		assert_int_equal(send(fds[i], message, sizeof(message), MSG_NOSIGNAL), sizeof(message));
+		reverse_advance(reverse);
+		assert_true(reverse_next(reverse, &peer));
+		if (i) /* the first one is held */
+			reverse_resumed(reverse, peer);
+	}
+	int late = runtime_connect();
+	advertise(late, 'z', 42, false);
+	assert_int_equal(reverse_fds(reverse, &wait, 1), 1 + REVERSE_CONNECTIONS_MAX);
+	assert_int_equal(wait.fd, -1); /* no turn without a pause */
+	bool came = false;
+	for (int i = 0; i < 1000 && !came; i++) {
+		reverse_advance(reverse);
+		came = reverse_next(reverse, &peer);
+		(void)poll(NULL, 0, 10);
+	}
+	assert_true(came);
+	char byte;
+	assert_int_equal(recv(fds[0], &byte, 1, 0), -1);
+	assert_int_equal(errno, EAGAIN);
+	close(late);
+	for (uint32_t i = 0; i < REVERSE_CONNECTIONS_MAX; i++)
+		close(fds[i]);
+	reverse_close(reverse);
+}
+
 static void test_path_too_long(void **state)
 {
 	char name[200];
@@ -152,6 +290,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_comes_again),
 		cmocka_unit_test(test_strangers),
+		cmocka_unit_test(test_no_place),
+		cmocka_unit_test(test_place_of_ended),
+		cmocka_unit_test(test_many_connected),
 		cmocka_unit_test(test_path_too_long),
 	};
 
