@@ -363,6 +363,22 @@ static int absorb_session(struct trace *trace, const struct event *event)
 	return 1;
 }
 
+int absorb_clock(struct trace *trace, const struct event *event)
+{
+	const struct schema *schema = &trace->schemas.items[event->schema_index];
+	struct payload_session read;
+
+	if (schema->provider_kind != PROVIDER_SPOOR || schema->event_id != known_events[SPOOR_SESSION].event_id)
+		return 0;
+	int r = payload_read_session(event->payload, event->payload_size, &trace->strings, &read);
+
+	if (r < 0)
+		return r;
+	if (read.utc_ns)
+		trace->recording.utc_ns = read.utc_ns;
+	return 1;
+}
+
 static int absorb_session_end(struct trace *trace, const struct event *event)
 {
 	struct recording *recording = &trace->recording;

@@ -27,6 +27,12 @@ struct trace;
 int absorb_event(struct trace *trace, const struct event *event, struct diag *diag);
 
 /*
+ * For readers that keep no facts: only what turns times into dates. The head of a file has whole milliseconds, the recorder's Session event has all of
+ * it, and every reader must come to the same date. Results as above.
+ */
+int absorb_clock(struct trace *trace, const struct event *event);
+
+/*
  * After the last event: a gap in the sequence numbers that no Loss event accounts for becomes a loss of its own (source
  * "sequence"). `gap_count` is what the file's numbers say was lost in all, between the two times.
  */

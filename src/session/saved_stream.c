@@ -129,16 +129,16 @@ static uint32_t epoch_of(const struct trace *trace, const struct event *event)
 	return process ? trace->processes.items[process].code_epoch : 0;
 }
 
-/* `facts` is the trace that events state facts about; NULL none. */
-static int read_events(
-	struct input *in, struct nettrace_decoder *decoder, struct window *window, struct trace *facts, struct diag *diag)
+/* `facts` is `trace` where all that events state about it is kept; NULL: only the date of its begin is. */
+static int read_events(struct input *in, struct nettrace_decoder *decoder, struct window *window, struct trace *trace, struct trace *facts,
+	struct diag *diag)
 {
 	struct event event;
 	int r;
 
 	while ((r = next_event(in, decoder, &event, diag)) > 0) {
 		/* As in saved.c: a payload that does not read is passed over. */
-		r = facts ? absorb_event(facts, &event, NULL) : 0;
+		r = facts ? absorb_event(facts, &event, NULL) : absorb_clock(trace, &event);
 		if (r != -ENOMEM)
 			r = keep(window, &event, facts ? epoch_of(facts, &event) : 0);
 		if (r < 0)
@@ -165,7 +165,7 @@ static void forget(struct window *window)
 int saved_stream_input(struct input *in, struct trace *trace, enum saved_stream_stacks stacks, saved_stream_fn *on_event, void *context,
 	uint64_t *ret_lost, struct diag *diag)
 {
-	struct window window = { .on_event = on_event, .context = context };
+	struct window window = { .look_bytes = LOOK_BYTES, .on_event = on_event, .context = context };
 	const char *name = in->name ? in->name : "memory";
 	struct nettrace_decoder *decoder;
 	int r = input_unpack(in, diag);
@@ -173,7 +173,7 @@ int saved_stream_input(struct input *in, struct trace *trace, enum saved_stream_
 	*ret_lost = 0;
 	decoder = r == 0 ? nettrace_decoder_new(trace, name, stacks == SAVED_STREAM_STACKS ? 0 : NETTRACE_NO_STACKS) : NULL;
 	if (decoder)
-		r = read_events(in, decoder, &window, stacks == SAVED_STREAM_STACKS ? trace : NULL, diag);
+		r = read_events(in, decoder, &window, trace, stacks == SAVED_STREAM_STACKS ? trace : NULL, diag);
 	else if (r == 0)
 		r = diag_set(diag, -ENOMEM, "cannot read '%s': %m", name);
 	if (decoder)

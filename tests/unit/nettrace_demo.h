@@ -24,6 +24,7 @@
 #define DEMO_LATE    5u
 #define DEMO_FLUSH_EVERY 500u
 #define DEMO_UTC     UINT64_C(1790000000000000000)
+#define DEMO_UTC_FINE (DEMO_UTC + 345678) /* the Session event has what the head of a file, in milliseconds, has no room for */
 
 struct demo {
 	struct trace trace;
@@ -94,7 +95,7 @@ static inline int demo_opening(struct demo *demo, struct diag *diag)
 	demo->web = trace_process(trace, 2000);
 	(void)payload_session(&demo->payload, &(struct payload_session){ .event_set = 1, .tool_version = "0.1.0",
 		.command_line = "spoor record -a", .options = "{}", .period_ns = 10101010,
-		.clock = "CLOCK_MONOTONIC", .utc_ns = DEMO_UTC });
+		.clock = "CLOCK_MONOTONIC", .utc_ns = DEMO_UTC_FINE });
 	r |= demo_fact(demo, SPOOR_SESSION, demo->recorder, diag);
 	(void)payload_machine(&demo->payload, &(struct payload_machine){ .host = "h\xc3\xb6st", .kernel = "6.18",
 		.system = "Debian 12", .architecture = "x86_64", .cpu_model = "some", .cpu_online = 2,

@@ -133,7 +133,7 @@ static void test_round_trip(void **state)
 	assert_int_equal(seen.epoch_samples[0], DEMO_SAMPLES / 4);
 
 	assert_int_equal(trace.recording.sync_ns, DEMO_START);
-	assert_int_equal(trace.recording.utc_ns, DEMO_UTC);
+	assert_int_equal(trace.recording.utc_ns, DEMO_UTC_FINE);
 	assert_int_equal(trace.recording.period_ns, 10101010);
 	assert_int_equal(trace.recording.cpu_possible, 2);
 	assert_int_equal(trace.recording.counts.count, 2);

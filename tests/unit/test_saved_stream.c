@@ -256,9 +256,26 @@ static void test_torn(void **state)
 	assert_true(before > 0);
 }
 
+/* With stacks and without, an event has the same date. */
+static void test_one_date(void **state)
+{
+	(void)state;
+	for (int stacks = SAVED_STREAM_NO_STACKS; stacks <= SAVED_STREAM_STACKS; stacks++) {
+		struct seen seen = { 0 };
+		struct diag diag = { 0 };
+		struct trace trace;
+		uint64_t lost;
+		assert_int_equal(trace_init(&trace), 0);
+		assert_int_equal(saved_stream(path, &trace, (enum saved_stream_stacks)stacks, see_in_stream, &seen, &lost, &diag), 0);
+		assert_int_equal(trace.recording.utc_ns, DEMO_UTC_FINE);
+		trace_done(&trace);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_date),
 		cmocka_unit_test(test_runtime),
 		cmocka_unit_test(test_ours),
 		cmocka_unit_test(test_stacks),
