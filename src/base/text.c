@@ -143,6 +143,20 @@ void text_add_safe(struct bytes *out, const char *text, size_t len)
 	}
 }
 
+void text_add_escaped(struct bytes *out, const char *text, size_t len)
+{
+	for (size_t at = 0, end; at < len; at = end) {
+		end = at;
+		while (end < len && text[end] != '"' && text[end] != '\\')
+			end++;
+		text_add_safe(out, text + at, end - at);
+		if (end < len) {
+			bytes_u8(out, '\\');
+			bytes_u8(out, (uint8_t)text[end++]);
+		}
+	}
+}
+
 void text_add_safe_z(struct bytes *out, const char *text)
 {
 	text_add_safe(out, text, strlen(text));

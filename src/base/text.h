@@ -35,6 +35,9 @@ size_t text_make_safe(const char *text, size_t len, char *out, size_t room);
 void text_add_safe(struct bytes *out, const char *text, size_t len);
 void text_add_safe_z(struct bytes *out, const char *text);
 
+/* As text_add_safe(), to stand between double quotes: a quote and a backslash get a backslash before them. */
+void text_add_escaped(struct bytes *out, const char *text, size_t len);
+
 /* A word that a shell reads as one argument, and spoor as no option: quoted where it has to be. */
 void text_add_shell_word(struct bytes *out, const char *word);
 

@@ -204,9 +204,12 @@ static void add_quoted(struct bytes *out, const struct value *value, bool bare)
 	struct bytes utf8 = { 0 };
 
 	add_utf8(&utf8, value, bare ? SIZE_MAX : TEXT_MAX);
-	if (!bare)
+	if (bare) {
+		text_add_safe(out, bytes_z(&utf8), utf8.len);
+	} else {
 		bytes_text(out, "\"");
-	text_add_safe(out, bytes_z(&utf8), utf8.len);
+		text_add_escaped(out, bytes_z(&utf8), utf8.len);
+	}
 	if (!bare)
 		bytes_text(out, value->count > TEXT_MAX ? "\xe2\x80\xa6\"" : "\"");
 	out->failed |= utf8.failed;

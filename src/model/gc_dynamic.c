@@ -212,7 +212,7 @@ void gc_dynamic_value(const struct gc_dynamic_field *field, struct bytes *out)
 	if (field->type == FIELD_TEXT16) {
 		text_add_utf16(&text, field->values, field->count);
 		bytes_text(out, "\"");
-		text_add_safe(out, (const char *)text.data, text.len);
+		text_add_escaped(out, (const char *)text.data, text.len);
 		bytes_text(out, "\"");
 		out->failed |= text.failed;
 		bytes_done(&text);

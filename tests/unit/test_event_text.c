@@ -226,7 +226,7 @@ static void test_universal(void **state)
 	bytes_u16(&payload, 4);
 	bytes_text(&payload, "a\"b\x1b");
 	bytes_u16(&payload, 0);
-	expect(&payload, payload.len, "Universal.System/ProcessCreate", "NamespaceId=300 Name=\"a\"b\\x1b\" NamespaceName=\"\"");
+	expect(&payload, payload.len, "Universal.System/ProcessCreate", "NamespaceId=300 Name=\"a\\\"b\\x1b\" NamespaceName=\"\"");
 	expect_json(&payload, payload.len, true, "{\"fields\":{\"NamespaceId\":300,\"Name\":\"a\\\"b\\u001b\",\"NamespaceName\":\"\"}}");
 	expect_json(&payload, payload.len - 3, false, "{\"fields\":{\"NamespaceId\":300}}");
 	bytes_reset(&payload);
@@ -304,7 +304,7 @@ static void test_lines(void **state)
 	event.payload_size = 2;
 	event_line(&out, &trace, &event, offset);
 	assert_non_null(strstr(bytes_z(&out), "  ClrInstanceID=2 {trace_id=4bf92f3577b34da6a3ce929d0e0e4736 span_id=00f067aa0ba902b7 "
-		"City=\"R\"\\n\xef\xbf\xbd.\" Re\\x1btry=-3}\n"));
+		"City=\"R\\\"\\n\xef\xbf\xbd.\" Re\\x1btry=-3}\n"));
 	event.labels = &zero;
 	bytes_reset(&out);
 	event_line(&out, &trace, &event, offset);
