@@ -89,7 +89,11 @@ static int recover(int rings, const char *name, const char *output, struct spoor
 {
 	struct output_file out = { .fd = -1 };
 	char path[64];
-	int result = output_file_open(&out, output, diag);
+	struct stat input;
+	int result = fstat(rings, &input) == 0 ? output_file_spares(output, &input, diag) : 0;
+
+	if (result == 0)
+		result = output_file_open(&out, output, diag);
 
 	if (result < 0)
 		return result;

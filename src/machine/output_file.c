@@ -421,6 +421,32 @@ int output_file_keep(struct output_file *out, struct diag *diag)
 	return 0;
 }
 
+/* A link is none: output_file_open() refuses it. */
+static bool is_file(const char *path, const struct stat *file)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
+}
+
+int output_file_spares(const char *path, const struct stat *input, struct diag *diag)
+{
+	char old[4096 + sizeof(old_suffix)];
+	struct stat st;
+	int r = 0;
+
+	if (strcmp(path, "-") == 0 || strlen(path) > 4096)
+		return 0;
+	(void)snprintf(old, sizeof(old), "%s%s", path, old_suffix); /* fits */
+	if (is_file(path, input))
+		r = diag_set(diag, -EEXIST, "cannot write '%s': it is the file that is read", path);
+	else if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) && is_file(old, input))
+		r = diag_set(diag, -EEXIST, "cannot write '%s': the file there would become '%s', which is the file that is read", path, old);
+	if (r < 0)
+		diag_remedy(diag, "choose another name with -o");
+	return r;
+}
+
 static int make_folder(const char *path, bool own)
 {
 	struct stat st;

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 struct diag;
+struct stat;
 
 #define OUTPUT_NAME_ROOM 256u
 
@@ -45,6 +46,12 @@ int output_file_open(struct output_file *out, const char *path, struct diag *dia
 int output_file_reserve(struct output_file *out, int folder, const char *path, uint32_t also_uid, struct diag *diag);
 
 int output_file_keep(struct output_file *out, struct diag *diag);
+
+/*
+ * Whether writing `path` would take away the file that `input` is the status of: it is that file, under whatever name, or the PATH.old that a file at the
+ * path would replace. -EEXIST: it would, and `diag` names a remedy. Standard output ("-") is none.
+ */
+int output_file_spares(const char *path, const struct stat *input, struct diag *diag);
 
 /*
  * Makes a folder (0700, the sudo caller's) unless it is there. `own`: one that is there must be no link and belong to the user or root, because what is
