@@ -102,6 +102,7 @@ struct events_run {
 	struct bytes lines;
 	struct bytes name;
 	uint64_t first_ns;
+	uint64_t last_since_ns; /* the latest event, since the begin */
 	uint64_t chosen;
 	bool any;
 	struct lost_kind lost[LOST_KINDS];
@@ -199,6 +200,8 @@ static bool time_is_chosen(struct events_run *run, const struct event *event)
 	begin_ns = begin_ns ? begin_ns : run->first_ns;
 	uint64_t since_ns = event->time_ns > begin_ns ? event->time_ns - begin_ns : 0;
 
+	if (since_ns > run->last_since_ns)
+		run->last_since_ns = since_ns;
 	return since_ns >= run->values->from_ns && (!run->values->to_ns || since_ns <= run->values->to_ns);
 }
 
@@ -416,10 +419,19 @@ static bool ask_for(struct events_run *run, const struct texts *names, bool even
 	return true;
 }
 
+/* There is a selection, and it leaves nothing. */
+static bool selection_failed(const struct events_run *run)
+{
+	return !run->chosen && (run->asked.count || run->pids.count || run->values->from_ns || run->values->to_ns);
+}
+
 /* Names that no event in the file has. Names that exist but not together, not in time, or not in a process: that nothing was chosen. */
 static void say_unmatched(const struct events_run *run)
 {
-	bool said = false;
+	bool said = run->values->from_ns > run->last_since_ns;
+
+	if (said)
+		selection_say_late(run->values->from_ns, run->last_since_ns);
 
 	for (uint32_t i = 0; i < run->asked.count; i++) {
 		const struct asked *asked = &run->asked.items[i];
@@ -435,7 +447,7 @@ static void say_unmatched(const struct events_run *run)
 		said = true;
 		bytes_done(&names);
 	}
-	if (!said && !run->chosen && (run->asked.count || run->pids.count || run->values->from_ns || run->values->to_ns))
+	if (!said && selection_failed(run))
 		words_say("no event is left by this selection");
 }
 
@@ -493,12 +505,13 @@ static int show_file(struct events_run *run, const char *path)
 			return failed;
 		words_say("What could be read before that is shown");
 	}
-	if (!run->values->quiet && !run->write_error) {
-		if (!run->done)
-			say_unmatched(run);
+	if (run->write_error)
+		return code;
+	if (!run->done && (!run->values->quiet || selection_failed(run)))
+		say_unmatched(run);
+	if (!run->values->quiet)
 		say_lost(run, lost);
-	}
-	return code;
+	return code == EXIT_DONE && selection_failed(run) ? EXIT_FAILED : code;
 }
 
 int cmd_events(const struct verb *self, int argc, char **argv)

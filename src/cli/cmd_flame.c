@@ -138,7 +138,7 @@ static int write_flame(const struct flame_values *values, struct selection *s)
 	} else if (strcmp(bytes_z(&path), "-") == 0) {
 		code = selection_print(&out);
 	} else {
-		code = selection_write(bytes_z(&path), &out);
+		code = selection_write(s, bytes_z(&path), &out);
 	}
 	if (code == EXIT_DONE && !values->quiet && strcmp(bytes_z(&path), "-") != 0) {
 		tell(bytes_z(&path), &s->report, out.len, format);
@@ -197,6 +197,8 @@ int cmd_flame(const struct verb *self, int argc, char **argv)
 			FLAME_WIDTH_MIN, FLAME_WIDTH_MAX);
 	} else {
 		code = selection_open(&values.selection, METHOD_NAME_LONG, &arguments, self, &selection);
+		if (code == EXIT_DONE && selection_is_empty(&selection))
+			code = EXIT_FAILED; /* selection_open() said why */
 		if (code == EXIT_DONE)
 			code = write_flame(&values, &selection);
 		selection_close(&selection);

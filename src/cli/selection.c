@@ -2,8 +2,10 @@
 #include "cli/selection.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analyze/recording.h"
@@ -15,6 +17,8 @@
 #include "machine/output_file.h"
 #include "machine/rights.h"
 #include "session/saved.h"
+
+#define NS_PER_MS 1000000u
 
 static void add_words(struct bytes *words, const char *option, const char *value)
 {
@@ -50,6 +54,33 @@ static bool copy_texts(const struct texts *texts, const char *option, void *vec_
 		add_words(words, option, texts->list.items[i]);
 	}
 	return true;
+}
+
+static void add_arguments(struct bytes *out, const char *option, const struct texts *texts)
+{
+	for (uint32_t i = 0; i < texts->list.count; i++) {
+		bytes_printf(out, " %s ", option);
+		text_add_shell_word(out, texts->list.items[i]);
+	}
+}
+
+static void add_time_argument(struct bytes *out, const char *option, uint64_t ns)
+{
+	if (ns && ns % NS_PER_MS == 0)
+		bytes_printf(out, " %s %" PRIu64 "ms", option, ns / NS_PER_MS);
+	else if (ns)
+		bytes_printf(out, " %s %.9fs", option, (double)ns / 1e9);
+}
+
+/* The selection as options, for a command to be pasted. */
+static void make_arguments(const struct selection_values *values, struct bytes *out)
+{
+	add_arguments(out, "-p", &values->pids);
+	add_arguments(out, "-n", &values->names);
+	add_arguments(out, "-t", &values->tids);
+	add_arguments(out, "-m", &values->modules);
+	add_time_argument(out, "--from", values->from_ns);
+	add_time_argument(out, "--to", values->to_ns);
 }
 
 static int make_filter(const struct selection_values *values, const struct verb *verb,
@@ -136,20 +167,26 @@ static void say_unmatched(const char *what, const char *pattern, const struct ne
 	bytes_done(&text);
 }
 
-static void explain_pids(const struct selection *s)
+static bool explain_pids(const struct selection *s)
 {
+	bool said = false;
+
 	for (uint32_t i = 0; i < s->profile.filter.pids.count; i++) {
 		bool found = false;
 		for (uint32_t p = 1; p < s->trace.processes.count && !found; p++)
 			found = s->trace.processes.items[p].pid == s->profile.filter.pids.items[i];
 		if (!found)
 			words_say("process %u is not in this recording", s->profile.filter.pids.items[i]);
+		said |= !found;
 	}
+	return said;
 }
 
 /* A filter that matches nothing leaves an empty result: the names that it could have meant explain it. */
-static void explain_process_names(const struct selection *s)
+static bool explain_process_names(const struct selection *s)
 {
+	bool said = false;
+
 	for (uint32_t i = 0; i < s->profile.filter.process_names.count; i++) {
 		const char *pattern = s->profile.filter.process_names.items[i];
 		struct nearest near = { .wanted = pattern };
@@ -160,11 +197,15 @@ static void explain_process_names(const struct selection *s)
 		}
 		if (!found)
 			say_unmatched("process", pattern, &near);
+		said |= !found;
 	}
+	return said;
 }
 
-static void explain_modules(const struct selection *s)
+static bool explain_modules(const struct selection *s)
 {
+	bool said = false;
+
 	/* Functions are known for the chosen processes only: without any, the processes were the reason. */
 	for (uint32_t i = 0; i < s->profile.filter.modules.count && s->names.functions.count > 1; i++) {
 		const char *pattern = s->profile.filter.modules.items[i];
@@ -177,7 +218,37 @@ static void explain_modules(const struct selection *s)
 		}
 		if (!found)
 			say_unmatched("module", pattern, &near);
+		said |= !found;
 	}
+	return said;
+}
+
+/* A time of day, as `spoor events` prints it, reads as an offset of many hours. */
+static bool explain_time(const struct selection *s)
+{
+	bool late = s->profile.filter.from_ns > s->report.duration_ns;
+
+	if (late)
+		selection_say_late(s->profile.filter.from_ns, s->report.duration_ns);
+	return late;
+}
+
+void selection_say_late(uint64_t from_ns, uint64_t duration_ns)
+{
+	struct bytes text = { 0 };
+
+	bytes_text(&text, "--from counts from the begin of the recording, which is ");
+	text_add_duration(&text, (double)duration_ns / 1e9);
+	bytes_text(&text, " long: ");
+	text_add_duration(&text, (double)from_ns / 1e9);
+	bytes_text(&text, " lies after its end");
+	words_say("%s", bytes_z(&text));
+	bytes_done(&text);
+}
+
+bool selection_is_empty(const struct selection *s)
+{
+	return s->words.len && !s->profile.count && (s->profile.all_count || s->unmatched);
 }
 
 int selection_open(const struct selection_values *values, enum method_name_form form, const struct arguments *arguments,
@@ -214,9 +285,16 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 		diag_set(&diag, error, "cannot analyse '%s': %m", s->path);
 		return words_fail(&diag);
 	}
-	explain_pids(s);
-	explain_process_names(s);
-	explain_modules(s);
+	bool said = explain_pids(s);
+	said |= explain_process_names(s);
+	said |= explain_modules(s);
+	said |= explain_time(s);
+	s->unmatched = said;
+	if (!said && selection_is_empty(s))
+		words_say("no sample is left by this selection");
+	make_arguments(values, &s->arguments);
+	s->report.arguments = s->arguments.len ? bytes_z(&s->arguments) : NULL;
+	s->report.one_process = values->pids.list.count > 0;
 	s->report.file = s->path;
 	s->report.selection = s->words.len ? bytes_z(&s->words) : NULL;
 	return EXIT_DONE;
@@ -248,10 +326,15 @@ static int write_file(const char *path, const struct bytes *content, struct diag
 	return result;
 }
 
-int selection_write(const char *path, const struct bytes *out)
+int selection_write(const struct selection *s, const char *path, const struct bytes *out)
 {
 	struct diag diag = { 0 };
+	struct stat input;
+	int known = strcmp(s->path, "-") == 0 ? fstat(STDIN_FILENO, &input) : stat(s->path, &input);
 
+	/* A recording that is gone meanwhile cannot be taken away. */
+	if (known == 0 && output_file_spares(path, &input, &diag) < 0)
+		return words_fail(&diag);
 	return write_file(path, out, &diag) < 0 ? words_fail(&diag) : EXIT_DONE;
 }
 
@@ -262,4 +345,5 @@ void selection_close(struct selection *s)
 	profile_done(&s->profile);
 	trace_done(&s->trace);
 	bytes_done(&s->words);
+	bytes_done(&s->arguments);
 }

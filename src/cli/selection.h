@@ -57,7 +57,9 @@ struct selection {
 	struct profile profile;
 	struct symbolmap names;
 	struct report report;      /* described; not yet counted */
+	bool unmatched;            /* a process, module or time of the filter is not in the recording; stderr has it */
 	struct bytes words;        /* of the filter, for report.selection */
+	struct bytes arguments;    /* likewise, for report.arguments */
 	char path[4096];
 };
 
@@ -75,11 +77,20 @@ int selection_numbers(const struct texts *texts, const char *option, const struc
 int selection_choose_file(const char *input, const struct arguments *arguments, const struct verb *verb,
 	char *path, size_t room);
 
+/* Why --from leaves nothing: it lies after the end of a recording of this length. */
+void selection_say_late(uint64_t from_ns, uint64_t duration_ns);
+
 /* Prints the result and ends the output as words_finish_output() does. A reader that left early is no failure. */
 int selection_print(const struct bytes *out);
 
-/* The result into a file instead: EXIT_DONE, or the failure was told. */
-int selection_write(const char *path, const struct bytes *out);
+/* Writes the result into a file: EXIT_DONE, or the failure is printed. A path that names the recording itself is refused. */
+int selection_write(const struct selection *selection, const char *path, const struct bytes *out);
+
+/*
+ * Whether a filter was given that no sample passes. In a recording without samples: whether one was given that matches no process, module or time.
+ * selection_open() has printed the reason.
+ */
+bool selection_is_empty(const struct selection *selection);
 
 void selection_close(struct selection *selection);
 

@@ -1063,9 +1063,14 @@ static void add_next(struct page *page, bool tree)
 		uint32_t pid = report->trace->processes.items[busiest].pid;
 		if (!tree) {
 			begin_next(page, true, "report");
-			bytes_printf(out, " --tree -p %u\n", pid);
+			bytes_text(out, " --tree");
+			bytes_text(out, report->arguments ? report->arguments : "");
+			if (!report->one_process)
+				bytes_printf(out, " -p %u", pid);
+			bytes_text(out, "\n");
 		}
 		begin_next(page, tree, "flame");
+		bytes_text(out, report->arguments ? report->arguments : "");
 		bytes_text(out, " -o flame.svg");
 	}
 	bytes_text(out, "\n");
@@ -1083,7 +1088,8 @@ void report_text(const struct report *report, struct call_tree *tree,
 	if (!report->samples) {
 		if (report->all_samples)
 			bytes_text(out, "no sample is left by this selection\n");
-		add_events(&page);
+		if (!report->all_samples || !report->selection)
+			add_events(&page);
 	} else {
 		if (!options->callers)
 			add_processes(&page);

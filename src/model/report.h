@@ -102,6 +102,8 @@ struct report {
 	const struct trace *trace;
 	const struct symbolmap *names;
 	const char *file;        /* borrowed; as it is to be named to a person, or NULL */
+	const char *arguments;   /* borrowed: options that make the same selection, " -p 4711", for a shell; NULL when there is none */
+	bool one_process;        /* they have a -p */
 	const char *selection;   /* borrowed: what the filter says, "-p 4711"; NULL when there is none */
 	uint64_t begin_ns;
 	uint64_t duration_ns;    /* sampled time: without what the recorder did afterwards */

@@ -3,4 +3,4 @@ spoor events "$data/nettrace/gc-dynamic.nettrace" --event 'SpoorGC*' --limit 3
 spoor events "$data/nettrace/gc-dynamic.nettrace" --event CommittedUsage --limit 1
 spoor events "$data/nettrace/gc-dynamic.nettrace" --event 'SpoorGC*' --limit 3 --json
 spoor events "$data/nettrace/gc-dynamic.nettrace" --event CommittedUsage --limit 1 --json
-spoor events "$data/nettrace/gc-dynamic.nettrace" --event GC/DynamicEvent
+spoor events "$data/nettrace/gc-dynamic.nettrace" --event GC/DynamicEvent || echo "exit $?"

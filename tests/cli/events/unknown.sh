@@ -1,8 +1,10 @@
-# Names that no event has: a sentence with those that are like them. The exit code stays 0, for the file could be read.
+# Names that no event has: a sentence with those that are like them. The exit code is 1 when nothing is left, also for --quiet.
 file=$data/nettrace/runtime-v4.nettrace
-spoor events "$file" --event Assembly
+spoor events "$file" --event Assembly || echo "exit $?"
 spoor events "$file" --event loader/ModuleLaod --event Runtime/Start --json | wc -l
-spoor events "$file" --provider DotNETRuntime --summary
-spoor events "$file" --provider Nope
-spoor events "$file" --provider Microsoft-DotNETCore-SampleProfiler --event Runtime/Start
-spoor events "$file" --event Assembly --quiet
+spoor events "$file" --event loader/ModuleLaod --event Runtime/Start >/dev/null 2>&1 && echo "some are left"
+spoor events "$file" --provider DotNETRuntime --summary || echo "exit $?"
+spoor events "$file" --provider Nope || echo "exit $?"
+spoor events "$file" --provider Microsoft-DotNETCore-SampleProfiler --event Runtime/Start || echo "exit $?"
+spoor events "$file" --event Assembly --quiet || echo "exit $?"
+spoor events "$file" --from 15:20:33 || echo "exit $?"

@@ -1,6 +1,12 @@
-# A filter that matches nothing says which of its names no process or module has.
+# A filter that matches nothing says which of its names no process or module has, and the exit code is 1. No picture is written.
 cp "$data/nettrace/runtime-v4.nettrace" x.nettrace
-spoor report x.nettrace -p 4 >/dev/null
-spoor report x.nettrace -n Shop -n 'pid*' >/dev/null
-spoor report x.nettrace -m Shop.dll >/dev/null
-spoor flame x.nettrace -n Nope -m Shop.dll -o - >/dev/null
+spoor report x.nettrace -p 4 | sed -n '/^no sample/,$p'
+spoor report x.nettrace -p 4 >/dev/null || echo "exit $?"
+spoor report x.nettrace -n Shop -n 'pid*' >/dev/null || echo "exit $?"
+spoor report x.nettrace -m Shop.dll >/dev/null || echo "exit $?"
+spoor report x.nettrace --from 15:20:33 >/dev/null || echo "exit $?"
+spoor report x.nettrace --callers Nope >/dev/null || echo "exit $?"
+spoor flame x.nettrace -n Nope -m Shop.dll -o - || echo "exit $?"
+spoor flame x.nettrace -p 99999 -o z.svg || echo "exit $?"
+spoor flame x.nettrace -p 23789 --to 1us -o z.svg || echo "exit $?"
+ls
