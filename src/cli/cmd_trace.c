@@ -156,6 +156,8 @@ struct trace_run {
 	int64_t utc_offset_ns; /* CLOCK_REALTIME less CLOCK_MONOTONIC */
 	VEC(uint32_t) provider_of_schema;  /* index + 1 in `providers`; 0: not looked up, UINT32_MAX: of no chosen one */
 	VEC(uint64_t) events_of_provider;  /* as `providers` */
+	uint64_t rundown_events;           /* of the runtimes' rundown provider, which was not chosen itself */
+	bool stopping_event_seen;
 	bool unguarded_said;
 	bool print_failed;
 	bool reader_gone;
@@ -319,6 +321,8 @@ static void count_event(struct trace_run *run, const struct trace *trace, const 
 		*place = UINT32_MAX;
 	if (*place != UINT32_MAX)
 		run->events_of_provider.items[*place - 1]++;
+	else if (trace->schemas.items[event->schema_index].provider_kind == PROVIDER_CLR_RUNDOWN)
+		run->rundown_events++;
 }
 
 static int on_event(void *context, const struct trace *trace, const struct event *event)
@@ -329,7 +333,10 @@ static int on_event(void *context, const struct trace *trace, const struct event
 		count_event(run, trace, event);
 	if (run->values->print && !run->print_failed)
 		print_event(run, trace, event);
-	return is_stopping_event(run, trace, event) || run->print_failed;
+	bool stopping = is_stopping_event(run, trace, event);
+
+	run->stopping_event_seen |= stopping;
+	return stopping || run->print_failed;
 }
 
 /* ---- files ---- */
@@ -560,7 +567,14 @@ static void say_end(struct trace_run *run, uint32_t traced)
 		bytes_text(&text, ", ");
 	}
 	if (!run->values->raw) {
-		text_add_things(&text, counts.events, "event of ", "events of ");
+		uint64_t rundown = run->rundown_events < counts.events ? run->rundown_events : counts.events;
+		text_add_things(&text, counts.events - rundown, "event", "events");
+		if (rundown) {
+			bytes_text(&text, " and ");
+			text_add_count(&text, rundown);
+			bytes_text(&text, " of the rundown");
+		}
+		bytes_text(&text, rundown ? ", of " : " of ");
 	}
 	bytes_printf(&text, "%u process%s in ", traced, traced == 1 ? "" : "es");
 	text_add_duration(&text, (double)(counts.end_ns - counts.first_open_ns) / 1e9);
@@ -584,6 +598,8 @@ static void say_end(struct trace_run *run, uint32_t traced)
 	bytes_text(&text, "\n");
 	if (!run->values->raw)
 		add_provider_counts(&text, run);
+	if (run->values->stop_provider && !run->stopping_event_seen)
+		bytes_text(&text, "the stopping event did not occur\n");
 	if ((run->to_file || (run->values->raw && run->raw_files == 1)) && strcmp(run->outputs.path, "-") != 0) {
 		bytes_text(&text, "next       spoor events ");
 		text_add_shell_word(&text, run->outputs.path);

@@ -42,9 +42,13 @@ has err '^next +spoor events both\.nettrace --summary$'
 paste_next err
 has step.out 'Microsoft-DotNETCore-SampleProfiler'
 has err '^tracing +Managed \([0-9]+\), Managed \([0-9]+\)'
-has err 'both\.nettrace .* events of 2 processes in 1\.[0-9]+ s, nothing lost'
+has err 'both\.nettrace .* events and [0-9,]+ of the rundown, of 2 processes in 1\.[0-9]+ s, nothing lost'
 has err '^events +Microsoft-Windows-DotNETRuntime +[1-9][0-9,]*$'
 has err '^ +Microsoft-DotNETCore-SampleProfiler +[1-9][0-9,]*$'
+# The events of the end line are those of the providers below it: the rundown is counted apart.
+tr -d , <err | awk '/both\.nettrace/ { for (i = 1; i <= NF; i++) if ($i == "events") total = $(i - 1) }
+	/^events +Micro/ { sum += $3 } /^ +Microsoft.*[0-9]$/ && NF == 2 { sum += $2 }
+	END { exit !(total && total - sum <= 16) }' || fail "the events of the end line: $(cat err)"
 trace_of -p "$one" --providers Microsoft-Windows-DotNETRuntim,System.Net.Http,Nope --duration 300ms -o none.nettrace
 expect_code 0 "providers that do not exist"
 has err "^events +Microsoft-Windows-DotNETRuntim +0  no event source of this name sent any; did you mean 'Microsoft-Windows-DotNETRuntime'"
@@ -95,6 +99,10 @@ trace_of -p $one --clrevents gc --stopping-event-provider-name Microsoft-Windows
 	--stopping-event-payload-filter ClrInstanceID:0 --duration 50s -o stopped.nettrace
 expect_code 0 "a stopping event"
 [ $(($(date +%s) - before)) -lt 20 ] || fail "the stopping event did not stop it"
+has_no err 'did not occur'
+trace_of -p $one --clrevents gc --stopping-event-provider-name Nothing-Says-This --duration 300ms -o unstopped.nettrace
+expect_code 0 "a stopping event that does not come"
+has err '^the stopping event did not occur$'
 
 # From the first instruction on, with all that the command starts; its output goes through, its code is ours.
 cat >command.sh <<SH
@@ -243,7 +251,7 @@ for each in $one $two; do
 done
 kill -INT "$suspended"
 wait $limiter || fail "one that was stopped by Ctrl-Z: $(cat err)"
-has err 'z\.nettrace .* events of 2 processes in [0-9.]+ s \(stopped for [0-9.]+ m?s\), nothing lost'
+has err 'z\.nettrace .* events and [0-9,]+ of the rundown, of 2 processes in [0-9.]+ s \(stopped for [0-9.]+ m?s\), nothing lost'
 traced z.nettrace 2
 has report '^spoor was stopped for [0-9.]+ m?s \(Ctrl-Z, SIGTSTP\): '
 [ "$("$probe" slots $one 2>err)" = 64 ] || fail "a session stays after Ctrl-Z"
