@@ -46,6 +46,10 @@
 
 #define NO_SOCKET "it has no diagnostics socket (switched off, or not .NET)"
 #define HIDDEN    "it belongs to another user, and its files may not be looked into"
+#define HIDDEN_FROM_ROOT "its files may not be looked into (it has capabilities that spoor lacks)"
+#define NO_RUNTIME "it is no .NET process, by the names of its threads"
+
+#define TASKS_LOOKED_AT 1024u
 
 /* A whole small file of /proc, with a NUL behind it. */
 static int read_proc(uint32_t pid, const char *file, size_t limit, char **ret_text, size_t *ret_size)
@@ -393,6 +397,40 @@ static int open_temporary(const struct dotnet_target *target, const char *path, 
 	return open_directory(target->pid, path, ret_hidden);
 }
 
+/* By the names of its threads, which every user may read: .NET 6 and later names those of the runtime ".NET ...". True also if they are unknown. */
+static bool has_runtime_threads(uint32_t pid)
+{
+	char path[64];
+	struct dirent *entry;
+	unsigned looked = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task", pid); /* fits */
+	DIR *tasks = opendir(path);
+	if (!tasks)
+		return true;
+	bool found = false;
+	while (!found && looked < TASKS_LOOKED_AT && (entry = readdir(tasks))) {
+		cleanup(freep) char *name = NULL;
+		size_t size;
+		if (entry->d_name[0] == '.')
+			continue;
+		looked++;
+		(void)snprintf(path, sizeof(path), "task/%.20s/comm", entry->d_name); /* fits */
+		if (read_proc(pid, path, STATUS_MAX, &name, &size) == 0)
+			found = strncmp(name, ".NET ", 5) == 0;
+	}
+	(void)closedir(tasks); /* it was only read */
+	return found || !looked || looked == TASKS_LOOKED_AT;
+}
+
+/* Its files may not be looked into. Where nothing speaks for .NET, more rights would not help either. */
+static int explain_hidden(const struct dotnet_target *target, struct diag *diag)
+{
+	if (!rights_are_borrowed() && !has_runtime_threads(target->pid))
+		return diag_set(diag, -ENOENT, NO_RUNTIME);
+	return diag_set(diag, -EACCES, "%s", geteuid() == 0 ? HIDDEN_FROM_ROOT : HIDDEN);
+}
+
 /* The directory's descriptor and the socket's name in it, or a negative errno. *ret_guessed: the name is not the one it must have. */
 static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM], bool *ret_guessed,
 	struct diag *diag)
@@ -414,7 +452,7 @@ static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM],
 	if (fd == -EACCES || fd == -EPERM)
 		return diag_set(diag, -EACCES, "its temporary directory may not be looked into: %m");
 	if (fd < 0 && hidden)
-		return diag_set(diag, -EACCES, HIDDEN);
+		return explain_hidden(target, diag);
 	if (fd < 0)
 		return diag_set(diag, fd, "cannot open its temporary directory '%s': %m", directory);
 
@@ -432,7 +470,7 @@ static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM],
 	if (borrowed)
 		return diag_set(diag, -ENOENT, NO_SOCKET);
 	if (hidden)
-		return diag_set(diag, -EACCES, HIDDEN);
+		return explain_hidden(target, diag);
 	if (room < NAME_ROOM)
 		return diag_set(diag, -ENOENT, "it has no diagnostics socket (its TMPDIR may be too long for one)");
 	return explain_none(target, fd, directory, diag);
