@@ -246,12 +246,15 @@ static void json_row(void *context, const struct row *row)
 		json_f64(&j, "added", series->delta);
 		json_f64(&j, "seconds", series->seconds);
 		json_f64(&j, "per_second", series->rate);
+	}
+	if (counter_series_adds_up(series)) {
 		json_f64(&j, "since_start", series->value);
 		if (series->since)
 			json_z(&j, "since", counter_since_words(series) + strlen("since "));
 		else
 			json_null(&j, "since");
-	} else if (*row->suffix) {
+	}
+	if (*row->suffix) {
 		json_f64(&j, "per_second", series->rate);
 		json_f64(&j, "count", series->count);
 		json_f64(&j, "sum", series->sum);
@@ -354,8 +357,8 @@ void counter_add_note(const struct counters_view *view, const struct counter_ser
 		counter_add_figure(series->value, unit, false, out);
 		bytes_printf(out, " %s", series->since ? counter_since_words(series) : "in all");
 	}
-	if (series->kind == COUNTER_UPDOWN && series->since > COUNTER_SINCE_PROCESS)
-		bytes_text(out, counter_since_words(series));
+	if (series->kind == COUNTER_UPDOWN && counter_series_adds_up(series))
+		bytes_printf(out, "change %s", counter_since_words(series));
 	if (series->kind != COUNTER_HISTOGRAM)
 		return;
 	for (uint32_t k = 0; k + 1 < series->quantile_count; k++) {

@@ -15,7 +15,7 @@ static const struct {
 	const char *title;
 	const char *unit;
 } derived[DERIVED_COUNT] = {
-	[DERIVED_CPU] = { "cpu", "CPU", "%" },
+	[DERIVED_CPU] = { "cpu", "CPU (of one)", "%" },
 	[DERIVED_GC_PAUSE] = { "gc-pause", "GC pause", "%" },
 	[DERIVED_ALLOCATED] = { "allocated", "allocated", "By/s" },
 };
@@ -338,6 +338,11 @@ const char *counter_since_words(const struct counter_series *series)
 	};
 
 	return words[series->since];
+}
+
+bool counter_series_adds_up(const struct counter_series *series)
+{
+	return series->kind == COUNTER_SUM || (series->kind == COUNTER_UPDOWN && series->since > COUNTER_SINCE_PROCESS);
 }
 
 bool counter_series_shows(const struct counter_series *series)

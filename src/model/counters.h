@@ -158,6 +158,9 @@ void counters_add_label(const struct counters *counters, const struct counter_se
 /* "since process start"; "" unknown. */
 const char *counter_since_words(const struct counter_series *series);
 
+/* The value is a sum since some time, not a level: a COUNTER_SUM, and a COUNTER_UPDOWN whose changes the runtime adds up. */
+bool counter_series_adds_up(const struct counter_series *series);
+
 /* Whether people are shown it: not hidden, not ended, something is known. */
 bool counter_series_shows(const struct counter_series *series);
 

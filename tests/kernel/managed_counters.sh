@@ -35,7 +35,7 @@ grep 'kind=book' out | sed 's/.*"added":\([0-9.]*\),.*"since_start":\([0-9]*\).*
 # The runtime's own, and what is derived of it; only what is asked for.
 code_of "$spoor" counters -p $shop --count 2
 expect_code 0 "the default"
-has out 'Managed \([0-9]+\) +CPU +[0-9.]+ %$'
+has out 'Managed \([0-9]+\) +CPU \(of one\) +[0-9.]+ %$'
 has out 'Managed \([0-9]+\) +GC pause +[0-9.]+ %$'
 has out 'Managed \([0-9]+\) +allocated +[0-9.]+ [kMG]?B/s$'
 has out 'System\.Runtime +dotnet\.gc\.collections gc\.heap\.generation=gen2'

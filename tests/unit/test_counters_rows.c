@@ -76,7 +76,7 @@ static void test_rows(void **state)
 	counters_csv_head(&(struct counters_csv_options){ 0 }, &out);
 	counters_csv(&view, &(struct counters_csv_options){ 0 }, &out);
 	expect(&out, "Timestamp,Provider,Counter Name,Counter Type,Mean/Increment\n"
-		     "11/21/2026 08:40:00,Spoor,CPU (%),Metric,50\n"
+		     "11/21/2026 08:40:00,Spoor,CPU (of one) (%),Metric,50\n"
 		     "11/21/2026 08:40:00,Shop,\"shop.orders ({order} / 1 sec)[kind=a;b;c=\"\"d\"\"]\",Rate,50\n"
 		     "11/21/2026 08:40:00,Shop,9.level (By),Metric,-2350000\n"
 		     "11/21/2026 08:40:00,Shop,wait (s)[pid=1;Percentile=50],Metric,0.001\n"
@@ -84,7 +84,7 @@ static void test_rows(void **state)
 		     "11/21/2026 08:40:00,Shop,wait.count (Count / 1 sec)[pid=1],Rate,1204\n"
 		     "11/21/2026 08:40:00,Old-Source,load (%),Metric,41.25\n");
 	counters_lines(&view, &out);
-	expect(&out, "08:40:00 shop (4711)              CPU                             50 %\n"
+	expect(&out, "08:40:00 shop (4711)              CPU (of one)                    50 %\n"
 		     "08:40:00 shop (4711)  Shop        shop.orders kind=a,b,c=\"d\"     50 /s  1,234,567 in all\n"
 		     "08:40:00 shop (4711)  Shop        9.level                     -2.35 MB\n"
 		     "08:40:00 shop (4711)  Shop        wait pid=1 p99                184 ms  p50 1.00 ms  1,204 /s\n"
@@ -95,6 +95,7 @@ static void test_rows(void **state)
 	bytes_reset(&out);
 	counters_json(&view, "\n", &first, &out);
 	assert_non_null(strstr(bytes_z(&out), "\"since_start\":1234567,\"since\":\"process start\""));
+	assert_null(strstr(bytes_z(&out), "\"since_start\":-2350000")); /* a level */
 	bytes_reset(&out);
 	first = true;
 	view.interval_s = 0.1;
@@ -120,7 +121,7 @@ static void test_metrics(void **state)
 		     "old_source_load_percent{process=\"shop\",pid=\"4711\"} 41.25\n"
 		     "# TYPE shop_orders_total counter\n"
 		     "shop_orders_total{process=\"shop\",pid=\"4711\",meter=\"Shop\",kind=\"a,b\",c=\"\\\"d\\\"\"} 1234567\n"
-		     "# HELP spoor_cpu_percent CPU\n"
+		     "# HELP spoor_cpu_percent CPU (of one)\n"
 		     "# TYPE spoor_cpu_percent gauge\n"
 		     "spoor_cpu_percent{process=\"shop\",pid=\"4711\"} 50\n"
 		     "# TYPE wait_seconds summary\n"
