@@ -19,6 +19,12 @@ static int compare_u64(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
+/* They come last: not the program's. */
+static bool is_of_runtime(const struct dump_thread *thread)
+{
+	return thread->idle || thread->serves_session;
+}
+
 /* What makes two threads one group: where they stand, what they wait in and for. */
 static int compare_place(const struct dump_thread *a, const struct dump_thread *b)
 {
@@ -27,6 +33,7 @@ static int compare_place(const struct dump_thread *a, const struct dump_thread *
 	order = order ? order : compare_u64(a->mode, b->mode);
 	order = order ? order : compare_u64(a->moved, b->moved);
 	order = order ? order : compare_u64(a->idle, b->idle);
+	order = order ? order : compare_u64(a->serves_session, b->serves_session);
 	order = order ? order : compare_u64(a->syscall, b->syscall);
 	order = order ? order : compare_u64(a->function, b->function);
 	order = order ? order : compare_u64(a->lock, b->lock);
@@ -48,7 +55,7 @@ static int compare_groups(const void *left, const void *right)
 {
 	const struct item *a = left;
 	const struct item *b = right;
-	int order = compare_u64(a->thread->idle, b->thread->idle);
+	int order = compare_u64(is_of_runtime(a->thread), is_of_runtime(b->thread));
 
 	order = order ? order : compare_u64(b->thread->managed_count > 0, a->thread->managed_count > 0);
 	order = order ? order : compare_u64(b->count, a->count);

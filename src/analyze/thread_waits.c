@@ -42,6 +42,7 @@ static const struct wait waits[] = {
 	{ .method = "System.Threading.PortableThreadPool.GateThread.", .words = "for its next look (thread pool)", .idle = true },
 	{ .method = "System.Threading.PortableThreadPool.WaitThread.", .words = "for handles (thread pool)", .idle = true },
 	{ .method = "System.Threading.TimerQueue.TimerThread(", .words = "for the next timer", .idle = true },
+	{ .method = "System.Diagnostics.Tracing.CounterGroup.PollForValues(", .words = "for its next look (counters)", .idle = true },
 };
 
 /* What runs the code of others. */
@@ -96,9 +97,9 @@ static const struct wait *find_wait(const struct thread_dump *dump, const struct
 		const char *name = strtab_get(&dump->texts, frame->name);
 		if (!dump_frame_is_managed(frame))
 			continue;
-		if (!begins_with(name, "System.Threading.") || is_runner(name))
-			break;
 		const struct wait *wait = wait_of(name);
+		if ((!wait && !begins_with(name, "System.Threading.")) || is_runner(name))
+			break;
 		if (wait && !(wait->alone && found))
 			found = wait;
 	}
@@ -113,12 +114,19 @@ static bool is_idle(const struct thread_dump *dump, const struct dump_thread *th
 	return wait ? wait->idle : !thread->managed_count && begins_with(strtab_get(&dump->texts, thread->name), ".NET ");
 }
 
+/* The runtime's thread that sends the events of a session, of this one too: it runs because it is looked at. */
+static bool serves_session(const struct thread_dump *dump, const struct dump_thread *thread)
+{
+	return !thread->managed_count && strcmp(strtab_get(&dump->texts, thread->name), ".NET EventPipe") == 0;
+}
+
 int thread_waits_find(struct thread_dump *dump)
 {
 	for (uint32_t i = 0; i < dump->threads.count; i++) {
 		struct dump_thread *thread = &dump->threads.items[i];
 		const struct wait *wait = find_wait(dump, thread);
 		thread->idle = is_idle(dump, thread, wait);
+		thread->serves_session = serves_session(dump, thread);
 		thread->waits_for = wait ? strtab_add_z(&dump->texts, wait->words) : 0;
 		if (wait && !thread->waits_for)
 			return -ENOMEM;

@@ -100,9 +100,9 @@ static void add_trust(const struct thread_dump *dump, struct bytes *out)
 		bytes_text(out, " without a name\n");
 	}
 	if (!dump->native)
-		bytes_text(out, "no native frames and no system calls: that needs the right to trace it; use sudo\n");
+		bytes_text(out, "no native frames and no system calls: that needs the right to trace it (root, or CAP_SYS_PTRACE)\n");
 	if (out->len == before) {
-		bytes_text(out, "whole, in ");
+		bytes_text(out, "whole, taken within ");
 		text_add_duration(out, (double)dump->took_ns / 1e9);
 		bytes_text(out, "\n");
 	}
@@ -291,7 +291,7 @@ static void add_frames(const struct thread_dump *dump, uint32_t stack, const str
 	}
 }
 
-/* "12 idle threads of the runtime: 4 .NET TP Worker, .NET TP Gate". Their groups are the last ones, from `first` on. */
+/* "12 threads of the runtime: 4 .NET TP Worker, .NET TP Gate". Their groups are the last ones, from `first` on. */
 static void add_idle(const struct thread_dump *dump, uint32_t first, struct bytes *out)
 {
 	struct {
@@ -319,7 +319,7 @@ static void add_idle(const struct thread_dump *dump, uint32_t first, struct byte
 	}
 	bytes_text(out, "\n");
 	text_add_count(out, threads);
-	bytes_printf(out, " idle thread%s of the runtime: ", threads == 1 ? "" : "s");
+	bytes_printf(out, " thread%s of the runtime: ", threads == 1 ? "" : "s");
 	for (uint32_t n = 0; n < name_count; n++) {
 		bytes_text(out, n ? ", " : "");
 		if (names[n].count > 1) {
@@ -333,6 +333,20 @@ static void add_idle(const struct thread_dump *dump, uint32_t first, struct byte
 	bytes_text(out, " (--whole shows them)\n");
 }
 
+/* The waits for locks whose owner is not shown: once, why. */
+static void add_unowned(const struct thread_dump *dump, struct bytes *out)
+{
+	bool unowned = false;
+
+	for (uint32_t i = 0; i < dump->threads.count; i++) {
+		const struct dump_thread *thread = &dump->threads.items[i];
+		unowned |= !thread->lock_owner && strcmp(text_of(dump, thread->waits_for), "for a lock") == 0;
+	}
+	if (unowned && !dump->values_withheld)
+		bytes_text(out, "\nlocks without an owner: the runtime announces the owner only when a wait begins; "
+				"these waits began before, or are for no monitor\n");
+}
+
 void threads_text(struct thread_dump *dump, const struct threads_text_options *options, struct bytes *out)
 {
 	add_head(dump, out);
@@ -340,7 +354,7 @@ void threads_text(struct thread_dump *dump, const struct threads_text_options *o
 	for (uint32_t g = 0; g < dump->groups.count; g++) {
 		const struct dump_group *group = &dump->groups.items[g];
 		const struct dump_thread *thread = &dump->threads.items[dump->members.items[group->first]];
-		if (thread->idle && !options->whole) {
+		if ((thread->idle || thread->serves_session) && !options->whole) {
 			add_idle(dump, g, out);
 			break;
 		}
@@ -348,6 +362,7 @@ void threads_text(struct thread_dump *dump, const struct threads_text_options *o
 		add_group_head(dump, group, out);
 		add_frames(dump, thread->stack, options, out);
 	}
+	add_unowned(dump, out);
 }
 
 static const char *mode_word(const struct dump_thread *thread)

@@ -36,6 +36,12 @@ static const struct {
 	{ { "System.Threading.WaitHandle.WaitOneNoCheck(int, bool, object, WaitHandleWaitSourceMap)",
 		  "System.Threading.TimerQueue.TimerThread()", "System.Threading.Thread.StartCallback()" },
 		"for the next timer", true },
+	{ { "System.Threading.WaitHandle.WaitOneNoCheck(int, bool, object, WaitHandleWaitSourceMap)",
+		  "System.Diagnostics.Tracing.CounterGroup.PollForValues()", "System.Threading.Thread.StartCallback()" },
+		"for its next look (counters)", true },
+	{ { "System.Threading.WaitHandle.WaitOneNoCheck(int, bool, object, WaitHandleWaitSourceMap)", "Shop.Count()",
+		  "System.Diagnostics.Tracing.CounterGroup.PollForValues()", "System.Threading.Thread.StartCallback()" },
+		"for a handle", false },
 	{ { PULSE, "System.Threading.TimerQueueTimer.Fire(bool)", "System.Threading.TimerQueue.FireNextTimers()",
 		  "System.Threading.ThreadPoolWorkQueue.Dispatch()", WORKER },
 		"for an event", false },
@@ -95,9 +101,14 @@ static void test_runtime_threads(void **state)
 	(void)state;
 	assert_int_equal(thread_waits_find(&dump), 0);
 	assert_true(thread->idle);
+	assert_false(thread->serves_session);
 	thread->state = 'D';
 	assert_int_equal(thread_waits_find(&dump), 0);
 	assert_false(thread->idle);
+	thread->state = 'R';
+	thread->name = strtab_add_z(&dump.texts, ".NET EventPipe");
+	assert_int_equal(thread_waits_find(&dump), 0);
+	assert_true(!thread->idle && thread->serves_session);
 	thread->state = 'S';
 	thread->name = strtab_add_z(&dump.texts, "worker");
 	assert_int_equal(thread_waits_find(&dump), 0);

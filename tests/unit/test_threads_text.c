@@ -87,9 +87,14 @@ static void test_text(void **state)
 	assert_int_equal(thread_groups_make(&dump), 0);
 	threads_text(&dump, &plain, &out);
 	const char *text = bytes_z(&out);
-	assert_non_null(strstr(text, "shop\\x1b (7), 00:00:00 UTC: 5 threads, 4 with managed frames, 4 different stacks\nwhole, in 100 ms\n"));
+	assert_non_null(strstr(text, "shop\\x1b (7), 00:00:00 UTC: 5 threads, 4 with managed frames, 4 different stacks\nwhole, taken within 100 ms\n"));
 	assert_non_null(strstr(text, "\n2 threads  waiting in futex\n  11 a, 12 b\n    Shop.Park()  Shop\n    Shop.Main()  Shop\n"));
 	assert_non_null(strstr(text, "\n13 waiter  waiting in futex, for the lock of object 0xabc, held by 10 owner\n    futex        kernel\n"));
+	assert_null(strstr(text, "locks without an owner"));
+	dump.threads.items[0].waits_for = strtab_add_z(&dump.texts, "for a lock");
+	bytes_reset(&out);
+	threads_text(&dump, &plain, &out);
+	assert_non_null(strstr(bytes_z(&out), "\nlocks without an owner: the runtime announces the owner only when a wait begins;"));
 	bytes_reset(&out);
 	threads_dotnet_stack(&dump, &out);
 	assert_non_null(strstr(bytes_z(&out), "Thread (0xD):\n  [Native Frames]\n  Shop!Shop.Want()\n  Shop!Shop.Main()\n\n"));
@@ -121,7 +126,7 @@ static void test_folded(void **state)
 	threads_text(&dump, &plain, &out);
 	assert_non_null(strstr(bytes_z(&out), "\n40 mine  waiting in futex\n    [2 frames of the kernel]\n    wait          libc.so.6\n"
 					      "    [2 frames of libx.so without symbols]\n    liby.so+0x30  liby.so\n"));
-	assert_non_null(strstr(bytes_z(&out), "\n\n12 idle threads of the runtime: 10 .NET TP Worker, 2 .NET TP Gate (--whole shows them)\n"));
+	assert_non_null(strstr(bytes_z(&out), "\n\n12 threads of the runtime: 10 .NET TP Worker, 2 .NET TP Gate (--whole shows them)\n"));
 	bytes_reset(&out);
 	threads_text(&dump, &(struct threads_text_options){ .whole = true }, &out);
 	assert_non_null(strstr(bytes_z(&out), "\n    do_syscall_64  kernel\n"));
