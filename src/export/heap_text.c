@@ -336,7 +336,10 @@ void heap_json(const struct heap_report *report, const struct heap_report *befor
 
 	json_object(j, NULL);
 	json_z(j, "process", report->process ? report->process : "");
-	json_z(j, "runtime_version", report->runtime ? report->runtime : "");
+	if (report->runtime && *report->runtime)
+		json_z(j, "runtime_version", report->runtime);
+	else
+		json_null(j, "runtime_version");
 	json_z(j, "file", report->file ? report->file : "");
 	json_u64(j, "utc_ns", report->utc_ns);
 	json_bool(j, "whole", !report->missing || !*report->missing);
@@ -347,8 +350,13 @@ void heap_json(const struct heap_report *report, const struct heap_report *befor
 	json_u64(j, "reachable_bytes", report->reachable_bytes);
 	json_u64(j, "nameless_bytes", graph->nameless_bytes);
 	json_u64(j, "stream_bytes", report->stream_bytes);
-	json_u64(j, "pause_ns", report->pause_ns);
-	json_u64(j, "took_ns", report->took_ns);
+	if (report->stream_bytes) {
+		json_u64(j, "pause_ns", report->pause_ns);
+		json_u64(j, "took_ns", report->took_ns);
+	} else { /* a saved heap does not have them */
+		json_null(j, "pause_ns");
+		json_null(j, "took_ns");
+	}
 	json_array(j, "roots");
 	for (uint32_t i = 0; i < report->roots.count; i++) {
 		json_object(j, NULL);
