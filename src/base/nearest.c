@@ -39,6 +39,30 @@ static void find_last_part(const char *name, size_t *ret_begin, size_t *ret_end)
 	*ret_end = end;
 }
 
+/* The same letters in another order. */
+static bool has_same_letters(const char *a, const char *b)
+{
+	int count[256] = { 0 };
+
+	for (; *a; a++)
+		count[(unsigned char)*a]++;
+	for (; *b; b++)
+		count[(unsigned char)*b]--;
+	for (size_t i = 0; i < 256; i++)
+		if (count[i])
+			return false;
+	return true;
+}
+
+/* How many letters may differ. Of four, two are half of the name; a swap counts as two. */
+static unsigned most_distance(const char *wanted, const char *name)
+{
+	size_t len = strlen(name);
+	size_t most = len <= 4 && !has_same_letters(wanted, name) ? 1 : (len + 2) / 3;
+
+	return most < DISTANCE_MAX ? (unsigned)most : DISTANCE_MAX;
+}
+
 /* A part counts as nearer than a misspelling: 0 is the same name in other letters. */
 static unsigned measure(const char *wanted, const char *name, bool whole)
 {
@@ -53,7 +77,7 @@ static unsigned measure(const char *wanted, const char *name, bool whole)
 		return 2;
 	unsigned distance = text_distance(wanted, name);
 
-	return distance <= (len + 2) / 3 && distance <= DISTANCE_MAX && distance < wanted_len ? 2 + distance : FAR;
+	return distance <= most_distance(wanted, name) && distance < wanted_len ? 2 + distance : FAR;
 }
 
 void nearest_offer(struct nearest *near, const char *name)

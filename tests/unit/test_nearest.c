@@ -7,7 +7,7 @@
 static void check(const char *wanted, const char *expected)
 {
 	static const char *const names[] = { "Exception/Start", "Exception/Stop", "GC/Start", "GC/Stop", "ExceptionCatch/Start", "Method/LoadVerbose",
-		"Microsoft-Windows-DotNETRuntime", "System.Runtime", "Shop.Pricing.Burn(int)", "bell\x1b", "Exception/Start", "" };
+		"Microsoft-Windows-DotNETRuntime", "System.Runtime", "Shop.Pricing.Burn(int)", "bell\x1b", "Exception/Start", "Kept", "" };
 	struct nearest near = { .wanted = wanted };
 	struct bytes out = { 0 };
 
@@ -30,6 +30,8 @@ static void test_nearest(void **state)
 	check("Sytem.Runtime", "'System.Runtime'");
 	check("bel", "'bell\\x1b'");
 	check("Nope", "");
+	check("Kope", ""); /* 'Kept' differs in half of its letters */
+	check("Kapt", "'Kept'");
 	check("*", "");
 	check("", "");
 }
