@@ -88,7 +88,7 @@ const struct option counters_options[] = {
 	{ 0, "maxTimeSeries", "N", "the most time series a runtime keeps for us (1000)", OPTION_COUNT,
 		INTO(struct counters_values, max_time_series) },
 	{ 0, "duration", "TIME", "end after so long", OPTION_DURATION, INTO(struct counters_values, duration_ns) },
-	{ 0, "count", "N", "end after so many intervals", OPTION_COUNT, INTO(struct counters_values, count) },
+	{ 0, "count", "N", "end after so many intervals", OPTION_POSITIVE, INTO(struct counters_values, count) },
 	{ 'f', "format", "auto|table|lines|csv|json", "table on a terminal, lines in a pipe (auto)", OPTION_CHOICE,
 		INTO(struct counters_values, format) },
 	{ 0, "csv", NULL, "the same as --format csv", OPTION_FLAG, INTO(struct counters_values, csv) },

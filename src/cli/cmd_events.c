@@ -62,7 +62,7 @@ const struct option events_options[] = {
 		INTO(struct events_values, from_ns) },
 	{ 0, "to", "TIME", "only up to this time, since the begin", OPTION_DURATION,
 		INTO(struct events_values, to_ns) },
-	{ 0, "limit", "N", "end after so many events", OPTION_COUNT, INTO(struct events_values, limit) },
+	{ 0, "limit", "N", "end after so many events", OPTION_POSITIVE, INTO(struct events_values, limit) },
 	{ 0, "summary", NULL, "which events are in it, how many, and how large", OPTION_FLAG,
 		INTO(struct events_values, summary) },
 	{ 0, "json", NULL, "one JSON object a line, as spoor-events(1) describes it", OPTION_FLAG,

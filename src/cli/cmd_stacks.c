@@ -43,7 +43,7 @@ const struct option stacks_options[] = {
 	TARGET_ALL_OPTION(struct stacks_values, targets, "every .NET process"),
 	TARGET_OPTIONS(struct stacks_values, targets),
 	{ 0, "every", "TIME", "again and again, so often", OPTION_DURATION, INTO(struct stacks_values, every_ns) },
-	{ 0, "count", "N", "so many times (1; with --every until it is ended)", OPTION_COUNT,
+	{ 0, "count", "N", "so many times (1; with --every until it is ended)", OPTION_POSITIVE,
 		INTO(struct stacks_values, count) },
 	{ 0, "managed", NULL, "managed frames only, as any user of the process may ask for", OPTION_FLAG,
 		INTO(struct stacks_values, managed) },

@@ -56,6 +56,7 @@ static size_t field_size(enum option_kind kind)
 	case OPTION_TEXTS:
 		return sizeof(struct texts);
 	case OPTION_COUNT:
+	case OPTION_POSITIVE:
 	case OPTION_DURATION:
 	case OPTION_SIZE:
 		return sizeof(uint64_t);
@@ -163,6 +164,10 @@ static int take(const struct verb *verb, const struct option *row, const char *t
 			return 0;
 		return options_misused(
 			verb, "--%s takes a whole number, not '%s'", row->name, text);
+	case OPTION_POSITIVE:
+		if (text_parse_u64(text, field) && *(uint64_t *)field)
+			return 0;
+		return options_misused(verb, "--%s takes a whole number of 1 or more, not '%s'", row->name, text);
 	case OPTION_DURATION:
 		if (text_parse_duration(text, field))
 			return 0;

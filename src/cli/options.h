@@ -47,6 +47,7 @@ enum option_kind {
 	OPTION_TEXT,     /* const char *, borrowed from argv; the last one wins */
 	OPTION_TEXTS,    /* struct texts; may be repeated */
 	OPTION_COUNT,    /* uint64_t: a whole decimal number */
+	OPTION_POSITIVE, /* the same, 1 or more */
 	OPTION_DURATION, /* uint64_t of nanoseconds: 30s 500ms 5m 00:01:30 */
 	OPTION_SIZE,     /* uint64_t of bytes: 64M 1.5G 512KiB */
 	OPTION_CHOICE, /* unsigned: which of the words in `argument`, "auto|always|never", counted from 0 */

@@ -1,5 +1,6 @@
 spoor events -p shop || echo "exit $?"
 spoor events --from 3s --to 2s || echo "exit $?"
 spoor events --limit many || echo "exit $?"
+spoor events --limit 0 || echo "exit $?"
 spoor events a b || echo "exit $?"
 spoor events || echo "exit $?"

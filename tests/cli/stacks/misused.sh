@@ -1,5 +1,6 @@
 spoor stacks -p 1 word || echo "exit $?"
 spoor stacks -p 1 --count 2 || echo "exit $?"
+spoor stacks -p 1 --every 1s --count 0 || echo "exit $?"
 spoor stacks -p 1 --every soon || echo "exit $?"
 spoor stacks -p none || echo "exit $?"
 spoor stacks -p 4194303 || echo "exit $?"
