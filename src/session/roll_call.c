@@ -184,9 +184,7 @@ static void explain(struct targets *targets, struct target *target)
 	case EACCES:
 	case EPERM:
 		if (geteuid() != 0 && target->uid != geteuid()) {
-			(void)snprintf(
-				text, sizeof(text), "user %u owns it", target->uid); /* fits */
-			target->reason = keep(targets, text);
+			target->reason = "another user owns it"; /* whose name is in its own column */
 			(void)snprintf(
 				text, sizeof(text), "sudo spoor ps -p %u", target->pid); /* fits */
 			target->remedy = keep(targets, text);

@@ -184,8 +184,14 @@ if is_root && id nobody >/dev/null 2>&1 && command -v setpriv >/dev/null; then
 	chmod 755 "$scratch"
 	cp "$spoor" "$scratch/spoor" && chmod 755 "$scratch/spoor"
 	setpriv --reuid nobody --clear-groups "$scratch/spoor" ps -p $framework >out 2>err || fail "ps as nobody"
-	has out "not reachable: user 0 owns it; sudo spoor ps -p $framework"
+	has out "not reachable: another user owns it; sudo spoor ps -p $framework"
 	has out ' \? +\? '
+	# More rights do not make a native program one of .NET.
+	code=0
+	setpriv --reuid nobody --clear-groups "$scratch/spoor" stacks -p $sleeper >out 2>err || code=$?
+	[ $code = 1 ] || fail "stacks of a native program as nobody: $code, not 1"
+	has out 'it is no .NET process, by the names of its threads'
+	has_no err 'sudo'
 	# A socket that a dead runtime of that number left behind makes no .NET process of another user's program.
 	left=/tmp/dotnet-diagnostic-$sleeper-1-socket
 	TMPDIR=/tmp begin earlier burn 600000
