@@ -39,12 +39,20 @@ _spoor()
 		mapfile -t COMPREPLY < <(compgen -W "${argument//|/ }" -- "$current")
 		return
 		;;
+	PROFILES)
+		mapfile -t COMPREPLY < <(compgen -W "$("$spoor" trace --list-profiles 2>/dev/null | awk '/^[a-z]/ { print $1 }')" -- "$current")
+		return
+		;;
 	- | '') ;;
 	*) return ;;
 	esac
 	if [[ $current == -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(awk -v verb="$verb" \
 			'$1 == "option" && $2 == verb { print $3 }' <<<"$words") --help" -- "$current")
+	elif [[ $verb == heap ]] && ((COMP_CWORD == 2)); then
+		mapfile -t COMPREPLY < <(compgen -W 'report roots diff' -- "$current")
+	elif [[ $verb == heap ]]; then
+		mapfile -t COMPREPLY < <(compgen -f -X '!*.gcdump' -- "$current"; compgen -d -- "$current")
 	elif [[ $verb != record ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -X '!*.nettrace' -- "$current"; compgen -f -X '!*.nettrace.zst' -- "$current"; compgen -d -- "$current")
 	fi

@@ -24,6 +24,8 @@ expect spoor hel help
 expect spoor --v --version
 expect 'spoor help' --comp --completion
 expect 'spoor help' hel help
+expect 'spoor trace --profile' gc-v gc-verbose
+expect 'spoor heap' rep report
 # A shell is no .NET process: trace does not offer it, record does.
 expect 'spoor record -p' $$ $$
 expect 'spoor trace -p' $$ ''
