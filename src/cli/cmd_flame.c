@@ -138,7 +138,7 @@ static int write_flame(const struct flame_values *values, struct selection *s)
 	} else if (strcmp(bytes_z(&path), "-") == 0) {
 		code = selection_print(&out);
 	} else {
-		code = selection_write(s, bytes_z(&path), &out);
+		code = selection_write(s, bytes_z(&path), &out, values->quiet);
 	}
 	if (code == EXIT_DONE && !values->quiet && strcmp(bytes_z(&path), "-") != 0) {
 		tell(bytes_z(&path), &s->report, out.len, format);

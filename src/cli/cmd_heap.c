@@ -333,7 +333,7 @@ static int mark_name(struct heap *heap, struct diag *diag)
 	return 0;
 }
 
-static int save(struct heap *heap, const struct target *target, struct diag *diag)
+static int save(struct heap *heap, const struct target *target, bool quiet, struct diag *diag)
 {
 	struct box box;
 	struct output_file out;
@@ -356,6 +356,8 @@ static int save(struct heap *heap, const struct target *target, struct diag *dia
 	result = gcdump_write(&heap->graph, &info, out.fd, heap->path, diag);
 	if (result == 0)
 		result = output_file_keep(&out, diag);
+	if (result == 0 && out.replaced && !quiet)
+		words_say_replaced(heap->path);
 	output_file_close(&out);
 	heap->report.file = heap->path;
 	return result;
@@ -420,7 +422,7 @@ static int take(const struct heap_values *values, const struct target *target, b
 	}
 	int code = EXIT_DONE;
 	if (result == 0 && !values->no_file) {
-		result = save(&heap, target, &diag);
+		result = save(&heap, target, values->quiet, &diag);
 		if (result == 0 && !values->quiet)
 			tell_saved(&heap);
 	}

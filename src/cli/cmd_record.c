@@ -876,6 +876,8 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		result = live_start(run->live, diag);
 	if (result == 0)
 		result = output_file_keep(&out, diag);
+	if (result == 0 && out.replaced && !run->values->quiet)
+		words_say_replaced(run->outputs.path);
 	if (result < 0) {
 		pass_signal(run);
 		return result;

@@ -85,7 +85,7 @@ static int open_process(uint64_t pid, struct diag *diag)
 	return found;
 }
 
-static int recover(int rings, const char *name, const char *output, struct spoor_recovered *recovered, struct diag *diag)
+static int recover(int rings, const char *name, const char *output, bool quiet, struct spoor_recovered *recovered, struct diag *diag)
 {
 	struct output_file out = { .fd = -1 };
 	char path[64];
@@ -107,6 +107,8 @@ static int recover(int rings, const char *name, const char *output, struct spoor
 		diag_set(diag, result, "cannot recover '%s' into '%s': %s", name, output, strerror(-result));
 	else
 		result = output_file_keep(&out, diag);
+	if (result == 0 && out.replaced && !quiet)
+		words_say_replaced(output);
 	if (result == -ENODATA)
 		diag_remedy(diag, "events get there while a session wants them; spoor_session_start_rings() is the cheapest.");
 	output_file_close(&out);
@@ -159,7 +161,7 @@ int cmd_recover(const struct verb *self, int argc, char **argv)
 	} else {
 		/* Rings hold payloads, and a file is the user's choice: his own rights decide, and none are borrowed. */
 		cleanup(closep) int rings = values.pid ? open_process(values.pid, &diag) : open_rings(name, &diag);
-		if (rings < 0 || recover(rings, name, output, &recovered, &diag) < 0)
+		if (rings < 0 || recover(rings, name, output, values.quiet, &recovered, &diag) < 0)
 			code = words_fail(&diag);
 		else if (!values.quiet)
 			tell(&recovered, output);

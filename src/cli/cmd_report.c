@@ -172,7 +172,7 @@ static int write_report(const struct report_values *values, const struct sorting
 		diag_set(&diag, error, "cannot report on '%s': %m", s->path);
 		code = words_fail(&diag);
 	} else {
-		code = to_file ? selection_write(s, values->output, &out) : selection_print(&out);
+		code = to_file ? selection_write(s, values->output, &out, values->quiet) : selection_print(&out);
 		if (to_file && code == EXIT_DONE && !values->quiet)
 			tell(values->output, out.len);
 		if (code == EXIT_DONE && (selection_is_empty(s) || (values->callers && !tree.nodes.items[CALL_TREE_ROOT].total_ns)))

@@ -382,6 +382,8 @@ static int open_raw(void *context, const char *name, uint32_t pid, bool second, 
 
 	if (result == 0)
 		result = output_file_keep(&out, diag);
+	if (result == 0 && out.replaced && !run->values->quiet)
+		words_say_replaced(path);
 	if (result < 0)
 		return result;
 	int fd = fcntl(out.fd, F_DUPFD_CLOEXEC, 3);
@@ -694,7 +696,11 @@ static int keep_file(struct trace_run *run, struct diag *diag)
 	if (!run->to_file || run->out.kept)
 		return 0;
 	tracing_count(run->tracing, &counts);
-	return counts.first_open_ns ? output_file_keep(&run->out, diag) : 0;
+	int result = counts.first_open_ns ? output_file_keep(&run->out, diag) : 0;
+
+	if (result == 0 && run->out.replaced && !run->values->quiet)
+		words_say_replaced(run->outputs.path);
+	return result;
 }
 
 /* Ctrl-Z: nothing of ours is left open in other processes while we stand still. */

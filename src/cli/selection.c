@@ -308,7 +308,7 @@ int selection_print(const struct bytes *out)
 	return words_finish_output();
 }
 
-static int write_file(const char *path, const struct bytes *content, struct diag *diag)
+static int write_file(const char *path, const struct bytes *content, bool quiet, struct diag *diag)
 {
 	struct output_file out;
 	int result = output_file_open(&out, path, diag);
@@ -322,11 +322,13 @@ static int write_file(const char *path, const struct bytes *content, struct diag
 	}
 	if (result == 0)
 		result = output_file_keep(&out, diag);
+	if (result == 0 && out.replaced && !quiet)
+		words_say_replaced(path);
 	output_file_close(&out);
 	return result;
 }
 
-int selection_write(const struct selection *s, const char *path, const struct bytes *out)
+int selection_write(const struct selection *s, const char *path, const struct bytes *out, bool quiet)
 {
 	struct diag diag = { 0 };
 	struct stat input;
@@ -335,7 +337,7 @@ int selection_write(const struct selection *s, const char *path, const struct by
 	/* A recording that is gone meanwhile cannot be taken away. */
 	if (known == 0 && output_file_spares(path, &input, &diag) < 0)
 		return words_fail(&diag);
-	return write_file(path, out, &diag) < 0 ? words_fail(&diag) : EXIT_DONE;
+	return write_file(path, out, quiet, &diag) < 0 ? words_fail(&diag) : EXIT_DONE;
 }
 
 void selection_close(struct selection *s)

@@ -84,7 +84,7 @@ void selection_say_late(uint64_t from_ns, uint64_t duration_ns);
 int selection_print(const struct bytes *out);
 
 /* Writes the result into a file: EXIT_DONE, or the failure is printed. A path that names the recording itself is refused. */
-int selection_write(const struct selection *selection, const char *path, const struct bytes *out);
+int selection_write(const struct selection *selection, const char *path, const struct bytes *out, bool quiet);
 
 /*
  * Whether a filter was given that no sample passes. In a recording without samples: whether one was given that matches no process, module or time.

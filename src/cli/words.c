@@ -88,6 +88,11 @@ void words_say(const char *format, ...)
 	print_sentence(safe);
 }
 
+void words_say_replaced(const char *path)
+{
+	words_say("the file that was '%s' is now '%s.old'", path, path);
+}
+
 void words_next(uint32_t pid, const char *const *names)
 {
 	if (isatty(STDOUT_FILENO) != 1 || isatty(STDERR_FILENO) != 1)

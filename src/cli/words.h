@@ -34,6 +34,9 @@ int words_exit_code(int error);
 /* One sentence to stderr with a full stop behind it if it has none; foreign text in it is made safe. */
 void words_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* One line: the earlier file at this path is now PATH.old. */
+void words_say_replaced(const char *path);
+
 /* Which verbs (by name) to use next about a process, a command a line, on stderr; nothing where stdout or stderr is no terminal. NULL ends them. */
 void words_next(uint32_t pid, const char *const *names);
 

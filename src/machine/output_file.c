@@ -397,6 +397,7 @@ static int keep(struct output_file *out)
 			result = errno == ENOENT ? put_in_place(out) : -errno;
 		} else if (S_ISREG(st.st_mode)) {
 			result = replace(out);
+			out->replaced = result == 0;
 		} else {
 			return S_ISLNK(st.st_mode) ? -ELOOP : -EEXIST;
 		}

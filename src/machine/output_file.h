@@ -31,6 +31,7 @@ struct output_file {
 	int fd;                           /* -1: not open */
 	int folder;                       /* O_PATH; -1: not a file of ours */
 	bool kept;
+	bool replaced;                    /* kept, and an earlier file at the path is now PATH.old */
 	bool unnamed;                     /* O_TMPFILE: it has no name yet */
 	char name[OUTPUT_NAME_ROOM];      /* in the folder */
 	char temporary[64];               /* likewise, while the file has this name; else "" */

@@ -2,7 +2,12 @@
 cp "$data/nettrace/runtime-v4.nettrace" x.nettrace
 echo first >x.svg
 umask 0
-spoor flame x.nettrace -o x.svg 2>/dev/null
+spoor flame x.nettrace -o x.svg 2>said
+grep "is now" said >&2
+rm said
+spoor flame x.nettrace -q -o other.svg
+spoor flame x.nettrace -q -o other.svg
+rm other.svg*
 cat x.svg.old
 head -c 5 x.svg
 echo
