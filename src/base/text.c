@@ -315,7 +315,7 @@ void text_add_things(struct bytes *out, uint64_t count, const char *one, const c
 	bytes_printf(out, " %s", count == 1 ? one : many);
 }
 
-#define WHOLE_MAX 9007199254740992.0 /* 2^53: whole numbers up to it are exact */
+#define WHOLE_MAX 1e21 /* from here on with an exponent, as JavaScript has it */
 
 /* False: the value needs digits of its type. */
 static bool add_plain(struct bytes *out, double value)

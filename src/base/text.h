@@ -61,8 +61,8 @@ void text_add_count(struct bytes *out, uint64_t count);
 void text_add_things(struct bytes *out, uint64_t count, const char *one, const char *many);
 
 /*
- * The shortest decimal text that reads back as the same number; a whole number below 2^53 has no exponent. NaN, Infinity and -Infinity where it is not
- * finite. Of a float, the shortest text that reads back as that float: 0.1, not 0.10000000149011612.
+ * The shortest decimal text that reads back as the same number; a whole number below 1e21 has all its digits and no exponent. NaN, Infinity and -Infinity
+ * where it is not finite. Of a float, the shortest text that reads back as that float: 0.1, not 0.10000000149011612.
  */
 void text_add_f64(struct bytes *out, double value);
 void text_add_f32(struct bytes *out, float value);

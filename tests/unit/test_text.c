@@ -89,7 +89,8 @@ static void test_floats(void **state)
 		double value;
 		const char *text;
 	} cases[] = { { 0, "0" }, { -0.0, "-0" }, { 0.1, "0.1" }, { 12345678900, "12345678900" }, { 1e15, "1000000000000000" },
-		{ -9007199254740991, "-9007199254740991" }, { 1e300, "1e+300" }, { 1.0 / 3, "0.3333333333333333" },
+		{ -9007199254740991, "-9007199254740991" }, { 4e16, "40000000000000000" }, { -1e20, "-100000000000000000000" },
+		{ 1e21, "1e+21" }, { 1e300, "1e+300" }, { 1.0 / 3, "0.3333333333333333" },
 		{ 5e-324, "4.94065645841247e-324" }, { 1795250400.123456, "1795250400.123456" }, { INFINITY, "Infinity" },
 		{ -INFINITY, "-Infinity" }, { NAN, "NaN" } };
 	struct bytes out = { 0 };
@@ -105,8 +106,10 @@ static void test_floats(void **state)
 	bytes_text(&out, " ");
 	text_add_f32(&out, 16777216);
 	bytes_text(&out, " ");
+	text_add_f32(&out, 1e15f);
+	bytes_text(&out, " ");
 	text_add_f32(&out, 3.4028235e38f);
-	assert_string_equal(bytes_z(&out), "0.1 16777216 3.4028235e+38");
+	assert_string_equal(bytes_z(&out), "0.1 16777216 999999986991104 3.4028235e+38");
 	for (unsigned i = 0; i < 100000; i++) {
 		double value;
 		float single;
