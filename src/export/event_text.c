@@ -39,6 +39,7 @@ struct walk {
 	unsigned inside;    /* arrays that are shown, with all that is in them */
 	unsigned silent;    /* more than 0: values are read and not shown */
 	size_t located;     /* bytes so far, against PAYLOAD_LOCATED_MAX */
+	const uint8_t *located_end; /* of the last ones; NULL: none */
 	struct payload_layout layout;
 	struct cursor payload; /* all of it */
 };
@@ -361,6 +362,8 @@ static bool walk_value(
 		return walk_elements(walk, name, schema, i, c);
 	if (type == FIELD_BOOL && walk->layout.byte_bools)
 		type = FIELD_BOOL8;
+	if (payload_is_wide(walk->layout, schema, i))
+		type = type == FIELD_I8 || type == FIELD_I16 ? FIELD_I32 : FIELD_U32;
 	if (!read_value(type, c, &value) || c->short_read)
 		return false;
 	show_value(walk, name, &value);
@@ -385,6 +388,8 @@ static bool find_elements(struct walk *walk, const struct field *field, struct c
 	*ret_at = cursor_of(from.at, size);
 	*ret_count = UINT32_MAX;
 	walk->located += size;
+	if (!walk->located_end || ret_at->end > walk->located_end)
+		walk->located_end = ret_at->end;
 	return !c->short_read && !from.short_read && cursor_left(&from) >= size && walk->located <= PAYLOAD_LOCATED_MAX;
 }
 
@@ -463,12 +468,25 @@ static bool walk_elements(struct walk *walk, const char *name, const struct sche
 	return whole;
 }
 
-/* Fields [i, end) of one depth, with what is below them. False: what follows cannot be read, or the bytes end within a field. */
+/* Whether the value of field i can have no bytes. */
+static bool can_be_empty(const struct schema *schema, uint32_t i)
+{
+	const struct field *field = &schema->fields.items[i];
+
+	if (field->type == FIELD_FIXED_ARRAY)
+		return !field->count;
+	return field->type == FIELD_OBJECT &&
+		(i + 1 == schema_fields_end(schema, i) || can_be_empty(schema, i + 1));
+}
+
+/* Fields [i, end) of one depth, with those below them. False: one cannot be read, or the bytes end before it. */
 static bool walk_fields(
 	struct walk *walk, const struct schema *schema, uint32_t i, uint32_t end, struct cursor *c)
 {
-	for (; i < end && cursor_left(c); i = schema_fields_end(schema, i)) {
+	for (; i < end; i = schema_fields_end(schema, i)) {
 		const struct field *field = &schema->fields.items[i];
+		if (!cursor_left(c) && !can_be_empty(schema, i))
+			return false;
 		char name[NAME_MAX_BYTES];
 		const char *text = trace_text(walk->trace, field->name);
 		(void)text_make_safe(
@@ -653,7 +671,8 @@ static bool walk_event(struct walk *walk, const struct event *event)
 	if (schema->fields.count) {
 		walk->payload = c;
 		walk->layout = payload_layout_of(schema, event->payload, event->payload_size);
-		return walk_fields(walk, schema, 0, schema->fields.count, &c);
+		return walk_fields(walk, schema, 0, schema->fields.count, &c) &&
+			payload_is_used_up(c.at, walk->located_end, c.end);
 	}
 	const struct clr_event *known = find_known(walk->trace, schema);
 

@@ -441,8 +441,8 @@ static bool payloads_fit(const struct nettrace_sink *s, uint32_t at, bool byte_b
 		if (kept->schema_index != schema_index)
 			continue;
 		seen++;
-		if (!payload_layout_fits(schema, (struct payload_layout){ byte_bools, false }, payload, kept->payload_size) &&
-			!payload_layout_fits(schema, (struct payload_layout){ byte_bools, true }, payload, kept->payload_size))
+		if (!payload_layout_fits(schema, (struct payload_layout){ .byte_bools = byte_bools }, payload, kept->payload_size) &&
+			!payload_layout_fits(schema, (struct payload_layout){ .byte_bools = byte_bools, .counted_by_4 = true }, payload, kept->payload_size))
 			return false;
 	}
 	return true;

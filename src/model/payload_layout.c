@@ -12,7 +12,20 @@ struct walk {
 	struct cursor payload; /* all of it */
 	unsigned depth;        /* objects and arrays that are open */
 	size_t located;        /* bytes so far, against PAYLOAD_LOCATED_MAX */
+	const uint8_t *located_end; /* of the last ones; NULL: none */
 };
+
+bool payload_is_used_up(const uint8_t *end, const uint8_t *located, const uint8_t *payload_end)
+{
+	if (!located)
+		return end == payload_end;
+	return payload_end - (located > end ? located : end) <= (ptrdiff_t)PAYLOAD_PAD_MAX;
+}
+
+bool payload_is_wide(struct payload_layout layout, const struct schema *schema, uint32_t i)
+{
+	return i < 64 && layout.wide >> i & 1 && !field_type_has_element(schema->fields.items[i].type);
+}
 
 /* 0: no type of a fixed size. */
 static size_t size_of(unsigned type, struct payload_layout layout)
@@ -103,6 +116,8 @@ static bool skip_array(struct walk *walk, uint32_t i, struct cursor *c)
 		return false;
 	struct cursor at = cursor_of(from.at, size);
 
+	if (!walk->located_end || at.end > walk->located_end)
+		walk->located_end = at.end;
 	return skip_elements(walk, i, false, 0, &at);
 }
 
@@ -118,6 +133,26 @@ static bool skip_nested(struct walk *walk, uint32_t i, unsigned type, struct cur
 	return whole;
 }
 
+/* An int32 whose value has the type. */
+static bool skip_wide(unsigned type, struct cursor *c)
+{
+	uint32_t u = cursor_u32(c);
+	int32_t i = (int32_t)u;
+
+	if (c->short_read)
+		return false;
+	switch (type) {
+	case FIELD_I8:
+		return i >= INT8_MIN && i <= INT8_MAX;
+	case FIELD_U8:
+		return u <= UINT8_MAX;
+	case FIELD_I16:
+		return i >= INT16_MIN && i <= INT16_MAX;
+	default:
+		return u <= UINT16_MAX;
+	}
+}
+
 /* One value of the type. Field i describes it where the type has fields or elements. */
 static bool skip_value(struct walk *walk, uint32_t i, unsigned type, struct cursor *c)
 {
@@ -126,6 +161,8 @@ static bool skip_value(struct walk *walk, uint32_t i, unsigned type, struct curs
 
 	if (type == FIELD_OBJECT || field_type_has_element((uint8_t)type))
 		return skip_nested(walk, i, type, c);
+	if (payload_is_wide(walk->layout, walk->schema, i))
+		return skip_wide(type, c);
 	if (size)
 		cursor_skip(c, size);
 	else if (type == FIELD_TEXT16)
@@ -145,23 +182,69 @@ bool payload_layout_fits(const struct schema *schema, struct payload_layout layo
 	};
 	struct cursor c = walk.payload;
 
-	return skip_fields(&walk, 0, schema->fields.count, &c) && !cursor_left(&c);
+	return skip_fields(&walk, 0, schema->fields.count, &c) &&
+		payload_is_used_up(c.at, walk.located_end, walk.payload.end);
+}
+
+static bool can_be_wide(const struct field *field)
+{
+	return field->type == FIELD_I8 || field->type == FIELD_U8 || field->type == FIELD_I16 ||
+		field->type == FIELD_U16;
+}
+
+/* Manifests have single values and arrays of them, nothing within one another: so each try takes little time, too. */
+static bool can_be_of_manifest(const struct field *field)
+{
+	if (field->type == FIELD_ARRAY)
+		return !field->depth && size_of(field->element, (struct payload_layout){ 0 });
+	return !field->depth && field->type != FIELD_OBJECT && !field_type_has_element(field->type);
+}
+
+/* Adds the wide fields of the only layout that fits; false when none does, or several do. */
+static bool find_wide(const struct schema *schema, const uint8_t *payload, uint32_t size, struct payload_layout *layout)
+{
+	uint64_t fields[PAYLOAD_WIDE_MAX];
+	unsigned count = 0;
+	uint64_t found = 0;
+
+	for (uint32_t i = 0; i < schema->fields.count; i++) {
+		if (!can_be_of_manifest(&schema->fields.items[i]))
+			return false;
+		if (!can_be_wide(&schema->fields.items[i]))
+			continue;
+		if (count == PAYLOAD_WIDE_MAX || i >= 64)
+			return false;
+		fields[count++] = UINT64_C(1) << i;
+	}
+	for (unsigned set = 1; set < 1u << count; set++) {
+		struct payload_layout wide = { .counted_by_4 = true };
+		for (unsigned i = 0; i < count; i++)
+			wide.wide |= set >> i & 1 ? fields[i] : 0;
+		if (!payload_layout_fits(schema, wide, payload, size))
+			continue;
+		if (found)
+			return false;
+		found = wide.wide;
+		*layout = wide;
+	}
+	return found;
 }
 
 struct payload_layout payload_layout_of(
 	const struct schema *schema, const uint8_t *payload, uint32_t size)
 {
-	static const struct payload_layout layouts[] = { { false, false }, { true, false },
-		{ false, true }, { true, true } };
+	static const struct payload_layout layouts[] = { { 0 }, { .byte_bools = true },
+		{ .counted_by_4 = true }, { .byte_bools = true, .counted_by_4 = true } };
+	struct payload_layout wide;
 	bool open = false;
 
 	for (uint32_t i = 0; i < schema->fields.count; i++) {
 		const struct field *field = &schema->fields.items[i];
 		open |= field->type == FIELD_BOOL || field->element == FIELD_BOOL ||
-			field->element == FIELD_U8;
+			field->element == FIELD_U8 || can_be_wide(field);
 	}
 	for (size_t i = 0; open && i < sizeof(layouts) / sizeof(layouts[0]); i++)
 		if (payload_layout_fits(schema, layouts[i], payload, size))
 			return layouts[i];
-	return layouts[0];
+	return open && find_wide(schema, payload, size, &wide) ? wide : layouts[0];
 }

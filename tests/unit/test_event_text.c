@@ -559,6 +559,69 @@ static void test_numbers(void **state)
 	trace_done(&trace);
 }
 
+/* A payload is broken when its description does not use it up, and when it ends before its description does. */
+static void test_other_size(void **state)
+{
+	struct bytes payload = { 0 };
+
+	(void)state;
+	assert_int_equal(trace_init(&trace), 0);
+	struct schema *schema = new_schema("P", "Sizes", 1);
+
+	add_field(schema, "A", FIELD_U32, 0, 0);
+	add_field(schema, "B", FIELD_U32, 0, 0);
+	bytes_u32(&payload, 1);
+	bytes_u32(&payload, 2);
+	bytes_u8(&payload, 3);
+	expect(&payload, 8, "P/Sizes", "A=1 B=2");
+	expect_json(&payload, 8, true, "{\"fields\":{\"A\":1,\"B\":2}}");
+	expect(&payload, 9, "P/Sizes", "A=1 B=2?");
+	expect_json(&payload, 9, false, "{\"fields\":{\"A\":1,\"B\":2}}");
+	expect(&payload, 4, "P/Sizes", "A=1?");
+	expect_json(&payload, 4, false, "{\"fields\":{\"A\":1}}");
+	expect_json(&payload, 0, false, "{\"fields\":{}}");
+	/* An object without fields has no bytes. */
+	add_field(schema, "Empty", FIELD_OBJECT, 0, 0);
+	expect_json(&payload, 8, true, "{\"fields\":{\"A\":1,\"B\":2,\"Empty\":{}}}");
+	bytes_done(&payload);
+	trace_done(&trace);
+}
+
+/* An EventSource writes an enum of one byte as an int32, and describes it as a byte: the size tells, where only one reading fits. */
+static void test_wide(void **state)
+{
+	struct bytes payload = { 0 };
+
+	(void)state;
+	assert_int_equal(trace_init(&trace), 0);
+	struct schema *schema = new_schema("P", "En", 1);
+
+	add_field(schema, "Long", FIELD_I64, 0, 0);
+	add_field(schema, "Small", FIELD_U8, 0, 0);
+	add_field(schema, "Value", FIELD_F64, 0, 0);
+	bytes_u64(&payload, 7);
+	bytes_u32(&payload, 2);
+	bytes_f64(&payload, 0.5);
+	expect(&payload, payload.len, "P/En", "Long=7 Small=2 Value=0.5");
+	expect_json(&payload, payload.len, true, "{\"fields\":{\"Long\":7,\"Small\":2,\"Value\":0.5}}");
+	payload.data[9] = 1; /* no byte */
+	expect_json(&payload, payload.len, false, "{\"fields\":{\"Long\":7,\"Small\":2,\"Value\":4.94065645841247e-324}}");
+	bytes_reset(&payload);
+	schema = new_schema("P", "Two", 2);
+	add_field(schema, "A", FIELD_I8, 0, 0);
+	add_field(schema, "B", FIELD_I8, 0, 0);
+	bytes_u32(&payload, (uint32_t)-3);
+	bytes_u8(&payload, 5);
+	expect(&payload, payload.len, "P/Two", "A=-3 B=5");
+	/* Either of them. */
+	bytes_reset(&payload);
+	bytes_u32(&payload, 3);
+	bytes_u8(&payload, 0);
+	expect(&payload, payload.len, "P/Two", "A=3 B=0?");
+	bytes_done(&payload);
+	trace_done(&trace);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -574,6 +637,8 @@ int main(void)
 		cmocka_unit_test(test_open_layouts),
 		cmocka_unit_test(test_list),
 		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_other_size),
+		cmocka_unit_test(test_wide),
 	};
 
 	return cmocka_run_group_tests_name("event_text", tests, NULL, NULL);
