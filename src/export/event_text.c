@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/bytes.h"
 #include "base/cursor.h"
@@ -27,6 +28,10 @@
 #define NAME_MAX_BYTES 64u
 #define BYTES_MAX      32u
 
+#define TICKS_PER_S     10000000u
+#define TICKS_TO_1970   UINT64_C(116444736000000000) /* 100 ns since 1601 */
+#define TICKS_OF_DATES  UINT64_C(2650467744000000000) /* the year 10000, which ISO 8601 does not have */
+
 /* What is done with each field: into a line, or into a JSON object. */
 struct walk {
 	struct bytes *out;
@@ -44,7 +49,7 @@ struct walk {
 	struct cursor payload; /* all of it */
 };
 
-enum value_kind { VALUE_NONE, VALUE_BOOL, VALUE_I64, VALUE_U64, VALUE_HEX, VALUE_F32, VALUE_F64, VALUE_GUID, VALUE_TEXT16, VALUE_TEXT8 };
+enum value_kind { VALUE_NONE, VALUE_BOOL, VALUE_I64, VALUE_U64, VALUE_HEX, VALUE_F32, VALUE_F64, VALUE_TIME, VALUE_GUID, VALUE_TEXT16, VALUE_TEXT8 };
 
 struct value {
 	enum value_kind kind;
@@ -122,8 +127,12 @@ static bool read_value(unsigned type, struct cursor *c, struct value *ret_value)
 		value = of_i64((int16_t)cursor_u16(c));
 		break;
 	case FIELD_U16:
-	case FIELD_CHAR16:
 		value = of_u64(cursor_u16(c));
+		break;
+	case FIELD_CHAR16:
+		value.kind = VALUE_TEXT16;
+		value.bytes = cursor_take(c, 2);
+		value.count = 1;
 		break;
 	case FIELD_I32:
 		value = of_i64((int32_t)cursor_u32(c));
@@ -135,8 +144,12 @@ static bool read_value(unsigned type, struct cursor *c, struct value *ret_value)
 		value = of_i64((int64_t)cursor_u64(c));
 		break;
 	case FIELD_U64:
-	case FIELD_TIME: /* 100 ns since 1601 */
 		value = of_u64(cursor_u64(c));
+		break;
+	case FIELD_TIME:
+		value = of_u64(cursor_u64(c));
+		if (value.u < TICKS_OF_DATES)
+			value.kind = VALUE_TIME;
 		break;
 	case FIELD_F32:
 		value = of_f32(f32_of(cursor_u32(c)));
@@ -217,6 +230,25 @@ static void add_quoted(struct bytes *out, const struct value *value, bool bare)
 	bytes_done(&utf8);
 }
 
+/* "2020-01-02T03:04:05.5Z" of 100 ns since 1601, below TICKS_OF_DATES. */
+static void add_date(struct bytes *out, uint64_t ticks)
+{
+	int64_t since_1970 = (int64_t)(ticks - ticks % TICKS_PER_S) - (int64_t)TICKS_TO_1970;
+	time_t seconds = (time_t)(since_1970 / TICKS_PER_S);
+	uint64_t fraction = ticks % TICKS_PER_S;
+	int digits = 7;
+	struct tm utc = { 0 };
+
+	(void)gmtime_r(&seconds, &utc); /* years of four digits */
+	bytes_printf(out, "%04d-%02d-%02dT%02d:%02d:%02d", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
+		utc.tm_hour, utc.tm_min, utc.tm_sec);
+	for (; fraction && fraction % 10 == 0; digits--)
+		fraction /= 10;
+	if (fraction)
+		bytes_printf(out, ".%0*" PRIu64, digits, fraction);
+	bytes_u8(out, 'Z');
+}
+
 static void add_value(struct bytes *out, const struct value *value, bool bare)
 {
 	switch (value->kind) {
@@ -242,6 +274,9 @@ static void add_value(struct bytes *out, const struct value *value, bool bare)
 		break;
 	case VALUE_F64:
 		text_add_f64(out, value->f);
+		break;
+	case VALUE_TIME:
+		add_date(out, value->u);
 		break;
 	case VALUE_GUID:
 		event_text_guid(out, value->bytes);
@@ -277,6 +312,7 @@ static void json_value(struct json *j, const char *name, const struct value *val
 		json_f64(j, name, value->f);
 		break;
 	case VALUE_HEX:
+	case VALUE_TIME:
 	case VALUE_GUID:
 		add_value(&text, value, true);
 		json_text(j, name, bytes_z(&text), text.len);

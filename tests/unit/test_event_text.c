@@ -622,6 +622,43 @@ static void test_wide(void **state)
 	trace_done(&trace);
 }
 
+static void test_dates_and_characters(void **state)
+{
+	struct bytes payload = { 0 };
+
+	(void)state;
+	assert_int_equal(trace_init(&trace), 0);
+	struct schema *schema = new_schema("P", "Dates", 1);
+
+	add_field(schema, "When", FIELD_TIME, 0, 0);
+	add_field(schema, "Then", FIELD_TIME, 0, 0);
+	add_field(schema, "First", FIELD_TIME, 0, 0);
+	add_field(schema, "Last", FIELD_TIME, 0, 0);
+	add_field(schema, "Never", FIELD_TIME, 0, 0);
+	add_field(schema, "Letter", FIELD_CHAR16, 0, 0);
+	add_field(schema, "Quote", FIELD_CHAR16, 0, 0);
+	add_field(schema, "Half", FIELD_CHAR16, 0, 0);
+	add_field(schema, "Bell", FIELD_CHAR16, 0, 0);
+	bytes_u64(&payload, UINT64_C(132224078450000000));
+	bytes_u64(&payload, UINT64_C(132224078450012300));
+	bytes_u64(&payload, 0);
+	bytes_u64(&payload, UINT64_C(2650467743999999999));
+	bytes_u64(&payload, UINT64_C(2650467744000000000));
+	bytes_u16(&payload, 0xe9);
+	bytes_u16(&payload, '"');
+	bytes_u16(&payload, 0xd83d);
+	bytes_u16(&payload, 7);
+	expect(&payload, payload.len, "P/Dates",
+		"When=2020-01-02T03:04:05Z Then=2020-01-02T03:04:05.00123Z First=1601-01-01T00:00:00Z Last=9999-12-31T23:59:59.9999999Z "
+		"Never=2650467744000000000 Letter=\"\xc3\xa9\" Quote=\"\\\"\" Half=\"\xef\xbf\xbd\" Bell=\"\\x07\"");
+	expect_json(&payload, payload.len, true,
+		"{\"fields\":{\"When\":\"2020-01-02T03:04:05Z\",\"Then\":\"2020-01-02T03:04:05.00123Z\",\"First\":\"1601-01-01T00:00:00Z\","
+		"\"Last\":\"9999-12-31T23:59:59.9999999Z\",\"Never\":2650467744000000000,\"Letter\":\"\xc3\xa9\",\"Quote\":\"\\\"\","
+		"\"Half\":\"\xef\xbf\xbd\",\"Bell\":\"\\u0007\"}}");
+	bytes_done(&payload);
+	trace_done(&trace);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -639,6 +676,7 @@ int main(void)
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_other_size),
 		cmocka_unit_test(test_wide),
+		cmocka_unit_test(test_dates_and_characters),
 	};
 
 	return cmocka_run_group_tests_name("event_text", tests, NULL, NULL);
