@@ -361,16 +361,18 @@ static bool walk_fields(
 static bool walk_elements(struct walk *walk, const char *name, const struct schema *schema, uint32_t i, struct cursor *c);
 
 /*
- * The fields that follow field i, one deeper: a nested object in JSON, and in braces among elements. Elsewhere in a line they are fields like those around.
+ * The fields that follow field i, one deeper: a nested object in JSON, and in braces among elements. Elsewhere in a line they are fields like those around,
+ * and so are those of an object whose name is empty: a self-describing event is one.
  */
 static bool walk_object(struct walk *walk, const char *name, const struct schema *schema, uint32_t i, struct cursor *c)
 {
 	bool shown = !walk->silent;
 	bool braces = shown && !walk->json && !name;
+	bool object = shown && walk->json && !(name && !*name);
 
 	if (walk->depth >= PAYLOAD_DEPTH_MAX)
 		return false;
-	if (shown && walk->json)
+	if (object)
 		json_object(walk->json, name);
 	if (braces)
 		bytes_text(walk->out, "{");
@@ -379,7 +381,7 @@ static bool walk_object(struct walk *walk, const char *name, const struct schema
 	bool whole = walk_fields(walk, schema, i + 1, schema_fields_end(schema, i), c);
 	walk->depth--;
 	walk->first &= !braces;
-	if (shown && walk->json)
+	if (object)
 		json_end(walk->json);
 	if (braces && whole)
 		bytes_text(walk->out, "}");

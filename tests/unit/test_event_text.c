@@ -659,6 +659,27 @@ static void test_dates_and_characters(void **state)
 	trace_done(&trace);
 }
 
+/* A self-describing event is an object without a name. */
+static void test_nameless_object(void **state)
+{
+	struct bytes payload = { 0 };
+
+	(void)state;
+	assert_int_equal(trace_init(&trace), 0);
+	struct schema *schema = new_schema("P", "S", 1);
+
+	add_field(schema, "", FIELD_OBJECT, 0, 0);
+	add_field(schema, "I", FIELD_I32, 0, 1);
+	add_field(schema, "Inner", FIELD_OBJECT, 0, 1);
+	add_field(schema, "J", FIELD_I32, 0, 2);
+	bytes_u32(&payload, 1);
+	bytes_u32(&payload, 2);
+	expect(&payload, payload.len, "P/S", "I=1 J=2");
+	expect_json(&payload, payload.len, true, "{\"fields\":{\"I\":1,\"Inner\":{\"J\":2}}}");
+	bytes_done(&payload);
+	trace_done(&trace);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -677,6 +698,7 @@ int main(void)
 		cmocka_unit_test(test_other_size),
 		cmocka_unit_test(test_wide),
 		cmocka_unit_test(test_dates_and_characters),
+		cmocka_unit_test(test_nameless_object),
 	};
 
 	return cmocka_run_group_tests_name("event_text", tests, NULL, NULL);
