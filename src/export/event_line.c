@@ -16,6 +16,8 @@
 
 #define NS_PER_S 1000000000u
 
+enum { OPCODE_START = 1, OPCODE_STOP = 2 };
+
 /* Any 64 bits are a time here: a foreign file may say so. */
 static struct tm utc_of(const struct event *event, int64_t utc_offset_ns, unsigned *ret_ns)
 {
@@ -109,8 +111,24 @@ static void begin_json(
 		json_i64(j, "cpu", event->cpu);
 }
 
+/*
+ * An event that travels without a description has 0 for want of an opcode; the runtime's events have theirs in their names, where it is one that all
+ * providers share. -1: not known.
+ */
+static int opcode_of(const struct trace *trace, const struct schema *schema, const char *name)
+{
+	const char *last = strrchr(name, '/');
+
+	if (schema->opcode || *trace_text(trace, schema->name))
+		return schema->opcode;
+	if (!last)
+		return -1;
+	return strcmp(last, "/Start") == 0 ? OPCODE_START : strcmp(last, "/Stop") == 0 ? OPCODE_STOP : -1;
+}
+
 /* Level, keywords, opcode: of the schema, but where the event has its own. */
-static void add_attributes(struct json *j, const struct schema *schema, const struct event_labels *labels)
+static void add_attributes(
+	struct json *j, const struct schema *schema, const struct event_labels *labels, int opcode)
 {
 	static const struct event_labels none;
 	const struct event_labels *own = labels ? labels : &none;
@@ -121,7 +139,10 @@ static void add_attributes(struct json *j, const struct schema *schema, const st
 	(void)snprintf(keywords, sizeof(keywords), "0x%" PRIx64,
 		own->which & EVENT_LABEL_KEYWORDS ? own->keywords : schema->keywords); /* fits */
 	json_z(j, "keywords", keywords);
-	json_u64(j, "opcode", own->which & EVENT_LABEL_OPCODE ? own->opcode : schema->opcode);
+	if (own->which & EVENT_LABEL_OPCODE)
+		opcode = own->opcode;
+	if (opcode >= 0)
+		json_i64(j, "opcode", opcode);
 }
 
 /* A guid that is all zero is none. */
@@ -187,7 +208,7 @@ void event_line_json(struct bytes *out, const struct trace *trace, const struct 
 	json_z(&j, "provider", trace_text(trace, schema->provider));
 	json_text(&j, "event", bytes_z(&name), name.len);
 	json_u64(&j, "id", schema->event_id);
-	add_attributes(&j, schema, event->labels);
+	add_attributes(&j, schema, event->labels, opcode_of(trace, schema, bytes_z(&name)));
 	if (event->activity) {
 		add_activity(&j, "activity", event->activity);
 		add_activity(&j, "related_activity", event->activity + 16);

@@ -58,7 +58,7 @@ traced both.nettrace 2
 has report 'nothing lost'
 "$spoor" events both.nettrace --json --provider '*SampleProfiler' >stacks.json
 has stacks.json '"stack":\[.*"function":"[A-Za-z.]*Burn'
-has stacks.json '"level":4,"keywords":"0x0","opcode":0'
+has stacks.json '"level":4,"keywords":"0x0","bytes":4'
 
 # Raw: a file for each, which is what the runtime sent.
 trace_of -p "$one,$two" --raw --duration 300ms -o raw.nettrace

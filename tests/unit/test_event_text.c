@@ -272,7 +272,7 @@ static void test_lines(void **state)
 	event.payload_size = 1;
 	event_line_json(&out, &trace, &event, offset, NULL);
 	assert_string_equal(bytes_z(&out), "{\"time\":\"2026-09-21T14:13:20.000005000Z\",\"provider\":\"Microsoft-Windows-DotNETRuntime\","
-		"\"event\":\"GC/RestartEEStop\",\"id\":3,\"version\":0,\"level\":0,\"keywords\":\"0x0\",\"opcode\":0,\"bytes\":1,\"fields\":{},"
+		"\"event\":\"GC/RestartEEStop\",\"id\":3,\"version\":0,\"level\":0,\"keywords\":\"0x0\",\"bytes\":1,\"fields\":{},"
 		"\"broken\":true}\n");
 	/* An event's own attributes and activity; a stack without names. */
 	static const uint8_t activity[EVENT_ACTIVITY_SIZE] = { 0x33, 0x22, 0x11, 0, 0x55, 0x44, 0x77, 0x66, 0x88, 0x99, 0xaa };
@@ -298,7 +298,7 @@ static void test_lines(void **state)
 	event.labels = &listed;
 	bytes_reset(&out);
 	event_line_json(&out, &trace, &event, offset, NULL);
-	assert_non_null(strstr(bytes_z(&out), "\"opcode\":0,\"trace_id\":\"4bf92f3577b34da6a3ce929d0e0e4736\",\"span_id\":\"00f067aa0ba902b7\","
+	assert_non_null(strstr(bytes_z(&out), "\"keywords\":\"0x0\",\"trace_id\":\"4bf92f3577b34da6a3ce929d0e0e4736\",\"span_id\":\"00f067aa0ba902b7\","
 		"\"labels\":{\"City\":\"R\\\"\\n\xef\xbf\xbd.\",\"Re\\\\x1btry\":-3},\"bytes\":1,"));
 	bytes_reset(&out);
 	event.payload_size = 2;
@@ -680,6 +680,33 @@ static void test_nameless_object(void **state)
 	trace_done(&trace);
 }
 
+/* Of an event without a description, the name tells the opcode, or nothing does. */
+static void test_opcode(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t id;
+		uint8_t opcode;
+		const char *text;
+	} cases[] = { { "", 1, 0, ",\"opcode\":1,\"bytes\"" }, { "", 2, 0, ",\"opcode\":2,\"bytes\"" },
+		{ "", 3, 0, "\"keywords\":\"0x0\",\"bytes\"" }, { "", 1, 9, ",\"opcode\":9,\"bytes\"" },
+		{ "Mine/Start", 1, 0, ",\"opcode\":0,\"bytes\"" } };
+	struct bytes out = { 0 };
+
+	(void)state;
+	assert_int_equal(trace_init(&trace), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct schema *schema = new_schema("Microsoft-Windows-DotNETRuntime", cases[i].name, cases[i].id);
+		schema->opcode = cases[i].opcode;
+		const struct event event = { .schema_index = trace.schemas.count - 1 };
+		bytes_reset(&out);
+		event_line_json(&out, &trace, &event, 0, NULL);
+		assert_non_null(strstr(bytes_z(&out), cases[i].text));
+	}
+	bytes_done(&out);
+	trace_done(&trace);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -699,6 +726,7 @@ int main(void)
 		cmocka_unit_test(test_wide),
 		cmocka_unit_test(test_dates_and_characters),
 		cmocka_unit_test(test_nameless_object),
+		cmocka_unit_test(test_opcode),
 	};
 
 	return cmocka_run_group_tests_name("event_text", tests, NULL, NULL);
