@@ -122,6 +122,7 @@ struct show {
 	bool ends;                       /* a signal, or the command's end */
 	int signal;                      /* that the command does not have yet */
 	bool stops;                      /* Ctrl-Z */
+	unsigned end_signals;            /* SIGINT, SIGTERM and SIGHUP that have arrived */
 	struct counting *counting;
 	struct counter_choice choice;
 	struct counters_outlets outlets;
@@ -386,6 +387,7 @@ static void take_signals(struct show *show)
 			show->ends = show->stops = true;
 		} else {
 			show->ends = true;
+			show->end_signals++;
 			if (!taken.from_keyboard)
 				show->signal = taken.signal;
 		}
@@ -474,8 +476,13 @@ static void run(struct show *show, struct pollfd *watched)
 	counting_stop(show->counting);
 	uint64_t until_ns = now_ns() + (show->stops ? STOPPED_NS : STOP_NS);
 
-	while (now_ns() < until_ns && counting_step(show->counting, NULL, 0, until_ns) > 0)
-		;
+	/* A second signal does not wait for runtimes that do not end their session: the guard does. What the others sent is printed. */
+	for (bool open = true; open && now_ns() < until_ns && show->end_signals < 2; take_signals(show)) {
+		fds[0] = *watched;
+		open = counting_step(show->counting, fds, 1, until_ns) > 0;
+	}
+	if (show->end_signals > 1)
+		words_say("not every runtime has ended its session before the second signal; the guard ends the rest");
 }
 
 /* ---- --list ---- */

@@ -83,7 +83,7 @@ kill -CONT "$server_idle"
 twice() {
 	name=$1 signal=$2 number=$3 && shift 3
 	start verb "$@" >"out.$name" 2>"err.$name" </dev/null
-	sleep 1
+	sleep "${delay:-1}"
 	kill -0 "$verb" 2>/dev/null || fail "$name ended before a signal came"
 	kill -"$signal" "$verb"
 	sleep 0.4
@@ -103,6 +103,17 @@ twice heap_drip HUP 1 "$spoor" heap --no-file -p "$server_drip"
 twice trace INT 2 "$spoor" trace -p "$server_drip" -o twice.nettrace
 twice counters TERM 15 "$spoor" counters -p "$server_trickle"
 twice dump INT 2 "$spoor" dump -p "$server_silent" -o "$scratch/x.core"
+# What a process that answers has sent is printed.
+mkfifo feed
+exec 9<>feed
+"$(dirname "$spoor")/tests/escapes" <feed &
+healthy=$!
+started="$started $healthy"
+until_true sh -c "ls $TMPDIR/dotnet-diagnostic-$healthy-*-socket" >/dev/null || fail "the program has no diagnostics port"
+delay=4 twice list INT 2 "$spoor" counters -p "$healthy,$server_drip" --list
+has out.list 'histogram'
+has err.list 'not every runtime has ended its session'
+exec 9>&-
 code_of "$spoor" report twice.nettrace
 expect_code 0 "a trace that two signals ended"
 [ -z "$(find . -name '.spoor-*')" ] || fail "temporary files are left: $(find . -name '.spoor-*')"
