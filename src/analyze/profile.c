@@ -102,19 +102,14 @@ static int take_sample(struct profile *profile, const struct event *event, uint6
 
 /* ---- samples of a runtime ---- */
 
-static bool options_say(const struct trace *trace, const char *what)
-{
-	return strstr(trace_text(trace, trace->recording.options), what) != NULL;
-}
-
 static enum profile_samples what_samples_are(const struct profile *profile)
 {
 	const struct trace *trace = profile->trace;
 
-	if (options_say(trace, "\"thread_clocks\":true"))
+	if (trace_options_say(trace, "\"thread_clocks\":true"))
 		return PROFILE_BY_CLOCKS;
 	/* A recording has its own samples, whatever else was asked for. */
-	return trace->recording.period_ns || profile->all_count || options_say(trace, "\"event\":") ? PROFILE_UNUSED : PROFILE_THREAD_TIME;
+	return trace->recording.period_ns || profile->all_count || trace_options_say(trace, "\"event\":") ? PROFILE_UNUSED : PROFILE_THREAD_TIME;
 }
 
 static int take_latest(struct profile *profile, uint32_t thread, const struct profile_latest *latest, uint64_t until_ns)
@@ -383,25 +378,28 @@ static int name_frames(struct profile *profile, struct symbolmap *names,
 	return 0;
 }
 
-/*
- * Code that replaces a method on the stack runs above the frame of the code it replaces, which stays there as a frame of its own. The method was called
- * once, so of both the upper one is kept.
- */
-static void drop_replaced(struct profile *profile, const struct symbolmap *names, struct profile_stack *stack)
+/* Whether the kernel walked the stacks, by frame pointers, and no runtime. */
+static bool by_frame_pointers(const struct profile *profile)
+{
+	return profile->samples != PROFILE_BY_CLOCKS && profile->samples != PROFILE_THREAD_TIME &&
+		!trace_options_say(profile->trace, "\"event\":\"thread-clocks\"");
+}
+
+/* A replaced method was called once: its lower frame becomes the mark for the caller that the walk has lost. */
+static int mark_replaced(struct profile *profile, struct symbolmap *names, struct profile_stack *stack)
 {
 	uint32_t *functions = profile->functions.items + stack->at;
 	uint32_t *bodies = profile->bodies.items + stack->at;
-	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < stack->frame_count; i++) {
-		if (kept && functions[kept - 1] == functions[i] &&
-			function_tier(&names->functions.items[bodies[kept - 1]]) == FUNCTION_TIER_1_OSR &&
-			function_tier(&names->functions.items[bodies[i]]) != FUNCTION_TIER_1_OSR)
+	for (uint32_t i = 1; i < stack->frame_count; i++) {
+		if (!symbolmap_is_replaced(names, bodies[i - 1], bodies[i]))
 			continue;
-		bodies[kept] = bodies[i];
-		functions[kept++] = functions[i];
+		uint32_t lost = symbolmap_lost_caller(names);
+		if (!lost)
+			return -ENOMEM;
+		functions[i] = bodies[i] = lost;
 	}
-	stack->frame_count = kept;
+	return 0;
 }
 
 /* From here on `functions` holds methods; what they were compiled as moves to `bodies`. */
@@ -428,8 +426,8 @@ static int join_methods(struct profile *profile, struct symbolmap *names)
 	}
 	profile->bodies.count = error ? 0 : count;
 	free(weights);
-	for (uint32_t i = 0; i < profile->stacks.count && !error; i++)
-		drop_replaced(profile, names, &profile->stacks.items[i]);
+	for (uint32_t i = 0; i < profile->stacks.count && !error && by_frame_pointers(profile); i++)
+		error = mark_replaced(profile, names, &profile->stacks.items[i]);
 	return error;
 }
 

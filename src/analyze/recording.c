@@ -161,11 +161,6 @@ static int count_events(struct report *report, const struct trace *trace, const 
 }
 
 /* As the recorder says of itself in the options of the session. */
-static bool options_say(const struct trace *trace, const char *what)
-{
-	return strstr(trace_text(trace, trace->recording.options), what) != NULL;
-}
-
 static uint64_t count_named(const struct trace *trace, const char *name)
 {
 	for (uint32_t i = 0; i < trace->recording.counts.count; i++)
@@ -204,7 +199,7 @@ static enum report_scope scope_of(const struct trace *trace)
 	};
 
 	for (size_t i = 0; i < sizeof(scopes) / sizeof(scopes[0]); i++)
-		if (options_say(trace, scopes[i].option))
+		if (trace_options_say(trace, scopes[i].option))
 			return scopes[i].scope;
 	return REPORT_MACHINE;
 }
@@ -227,9 +222,9 @@ int recording_describe(struct report *report, const struct trace *trace,
 
 	report->trace = trace;
 	report->names = names;
-	bool clocks_only = options_say(trace, "\"event\":\"thread-clocks\"");
+	bool clocks_only = trace_options_say(trace, "\"event\":\"thread-clocks\"");
 
-	report->no_stacks = clocks_only && (options_say(trace, "\"dotnet\":false") || options_say(trace, "\"names\":false"));
+	report->no_stacks = clocks_only && (trace_options_say(trace, "\"dotnet\":false") || trace_options_say(trace, "\"names\":false"));
 	report->weighing = clocks_only || profile->samples == PROFILE_BY_CLOCKS ? REPORT_CPU_CLOCKS
 		: profile->samples == PROFILE_THREAD_TIME			       ? REPORT_THREAD_TIME
 										       : REPORT_CPU;

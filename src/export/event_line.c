@@ -188,9 +188,15 @@ static void add_stack(struct json *j, const struct trace *trace, const struct ev
 		return;
 	const struct trace *trace_of_names = named ? frames->names->trace : trace;
 
+	bool by_frame_pointers = event->kind == EVENT_SAMPLE && !trace_options_say(trace, "\"event\":\"thread-clocks\"");
+	uint32_t above = 0;
+
 	json_array(j, "stack");
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t function = named ? symbolmap_find(frames->names, thread->process, addresses[i], frames->code_epoch) : 0;
+		if (by_frame_pointers && above && function && symbolmap_is_replaced(frames->names, above, function))
+			function = symbolmap_lost_caller(frames->names);
+		above = function;
 		add_frame(j, trace_of_names, function ? &frames->names->functions.items[function] : NULL, addresses[i]);
 	}
 	json_end(j);

@@ -573,6 +573,24 @@ uint32_t symbolmap_unnamed(struct symbolmap *map, uint32_t module, enum function
 	return function.name ? function_intern(map, &function) : 0;
 }
 
+bool symbolmap_is_replaced(const struct symbolmap *map, uint32_t upper, uint32_t lower)
+{
+	const struct function *above = &map->functions.items[upper];
+	const struct function *below = &map->functions.items[lower];
+
+	return above->full_name == below->full_name && function_tier(above) == FUNCTION_TIER_1_OSR && function_tier(below) != FUNCTION_TIER_1_OSR &&
+		function_tier(below) != FUNCTION_TIER_COUNT;
+}
+
+uint32_t symbolmap_lost_caller(struct symbolmap *map)
+{
+	struct function function = { .kind = FUNCTION_UNKNOWN, .named = true };
+
+	function.name = strtab_add_z(&map->trace->strings, "[caller unknown: on-stack replacement]");
+	function.full_name = function.name;
+	return function.name ? function_intern(map, &function) : 0;
+}
+
 /* ---- methods ---- */
 
 static bool is_method(const struct function *function)

@@ -77,6 +77,15 @@ int symbolmap_join_methods(struct symbolmap *map, const uint64_t *weights);
 /* The function for code of this module and kind that has no symbol, whatever its address: "libcoreclr.so (no symbols)". 0 when there is no memory. */
 uint32_t symbolmap_unnamed(struct symbolmap *map, uint32_t module, enum function_kind kind);
 
+/*
+ * On-stack replacement, in a stack that was walked by frame pointers. The code that replaces a method runs in a frame of its own above the frame of the code
+ * it replaces. It returns into the replaced code, but its saved frame pointer is that of the method's caller. So the walk finds the method twice, and then the
+ * caller of the caller: the caller's own frame is lost. symbolmap_is_replaced() is true for these two frames of the method, `upper` nearer to the leaf;
+ * symbolmap_lost_caller() is what to show in place of the lower one (0 when there is no memory). Stacks that a runtime walked have no such frames.
+ */
+bool symbolmap_is_replaced(const struct symbolmap *map, uint32_t upper, uint32_t lower);
+uint32_t symbolmap_lost_caller(struct symbolmap *map);
+
 /* FUNCTION_TIER_COUNT when there is none to tell. */
 enum function_tier function_tier(const struct function *function);
 const char *function_tier_words(enum function_tier tier); /* "R2R", "tier 1"; "" for FUNCTION_TIER_COUNT */

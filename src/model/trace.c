@@ -53,6 +53,11 @@ const char *trace_text(const struct trace *trace, uint32_t index)
 	return strtab_get(&trace->strings, index);
 }
 
+bool trace_options_say(const struct trace *trace, const char *what)
+{
+	return strstr(trace_text(trace, trace->recording.options), what) != NULL;
+}
+
 uint32_t trace_add_text(struct trace *trace, const char *text)
 {
 	return text ? strtab_add_z(&trace->strings, text) : 0;

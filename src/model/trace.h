@@ -195,6 +195,9 @@ void trace_done(struct trace *trace);
 const char *trace_text(const struct trace *trace, uint32_t index);
 uint32_t trace_add_text(struct trace *trace, const char *text);
 
+/* Whether the options that the recorder wrote have this text, such as "\"event\":\"thread-clocks\"". */
+bool trace_options_say(const struct trace *trace, const char *what);
+
 /*
  * The newest process with this pid; made, with its main thread, when there is none. trace_new_process() makes a new life of the pid in any case. 0 when there is no memory.
  */

@@ -80,6 +80,8 @@ static int Compare(JsonElement found, JsonElement report, int hotProcess, string
         .SelectMany(process => process.GetProperty("functions").EnumerateArray())
         .Where(function => function.GetProperty("named").GetBoolean())
         .Select(function => function.GetProperty("name").GetString()!.Replace("::", "."))
+        // The mark for a caller that the stack does not have. TraceEvent shows the frame of the replaced code there.
+        .Where(name => name != "[caller unknown: on-stack replacement]")
         .ToHashSet();
     Same("names", theirNames.Count, ourNames.Count);
     foreach (var name in theirNames.Except(ourNames).Take(10))

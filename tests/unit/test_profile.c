@@ -310,6 +310,34 @@ static void test_one_row_a_method(void **state)
 	end(&f);
 }
 
+/* A walk by frame pointers passes over the caller of a method that was replaced while it ran. Stacks that the runtime walked are whole. */
+static void test_replaced_on_the_stack(void **state)
+{
+	static const char *const options[] = { "{\"event\":\"cpu-clock\"}", "{\"event\":\"thread-clocks\"}" };
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct fixture f;
+		begin(&f);
+		uint32_t shop = trace_find_process(&f.trace, 4711);
+		f.trace.recording.options = trace_add_text(&f.trace, options[i]);
+		sample_code(&f.trace, shop, JIT + 0x1000, "void [Shop] Shop.Loop::Run()[OptimizedTier1OSR]", UINT32_MAX, CODE_JIT, TIER_1_OSR);
+		sample_code(&f.trace, shop, JIT + 0x1100, "void [Shop] Shop.Loop::Run()[QuickJitted]", UINT32_MAX, CODE_JIT, TIER_0);
+		sample_add(&f.profile, 4711, 4711, 10, 5, STACK(JIT + 0x1008, JIT + 0x1108, LIBC + 8));
+		analyse(&f, TOP_SELF);
+		const struct profile_stack *stack = &f.profile.stacks.items[0];
+		for (uint32_t s = 1; stack->weight_ns != 5 * PERIOD_NS || stack->frame_count != 3; s++) {
+			assert_true(s < f.profile.stacks.count);
+			stack = &f.profile.stacks.items[s];
+		}
+		const uint32_t *functions = f.profile.functions.items + stack->at;
+		assert_string_equal(trace_text(&f.trace, f.names.functions.items[functions[0]].name), "Shop.Loop.Run()");
+		assert_string_equal(trace_text(&f.trace, f.names.functions.items[functions[1]].name),
+			i ? "Shop.Loop.Run()" : "[caller unknown: on-stack replacement]");
+		end(&f);
+	}
+}
+
 static void test_filters(void **state)
 {
 	static const struct {
@@ -502,6 +530,7 @@ int main(void)
 		cmocka_unit_test(test_no_samples),
 		cmocka_unit_test(test_scopes),
 		cmocka_unit_test(test_one_row_a_method),
+		cmocka_unit_test(test_replaced_on_the_stack),
 		cmocka_unit_test(test_filters),
 		cmocka_unit_test(test_sorts),
 		cmocka_unit_test(test_trees),
