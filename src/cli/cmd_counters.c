@@ -621,7 +621,7 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 		own_port_signal(&show->port, show->signal);
 	if (show->stops && show->args->command)
 		interrupt_pause();
-	own_port_say_unplaced(&show->port);
+	own_port_say_missed(&show->port);
 	own_port_wait(&show->port, watched.fd);
 	show->code = show->code ? show->code : own_port_code(&show->port);
 	own_port_close(&show->port);

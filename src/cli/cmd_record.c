@@ -576,6 +576,8 @@ static void pause_recording(struct recording_run *run)
 	live_pause(run->live);
 	uint64_t begin_ns = live_now_ns();
 
+	if (run->port.reverse)
+		reverse_hang_up(run->port.reverse);
 	interrupt_pause();
 	live_resume(run->live, live_now_ns() - begin_ns);
 }
@@ -969,7 +971,7 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	if (run.port.reverse)
 		reverse_leave(run.port.reverse);
 	if (!values.quiet)
-		own_port_say_unplaced(&run.port);
+		own_port_say_missed(&run.port);
 	if (made && run.outputs.path[0]) {
 		int made_code = record_outputs_make(&run.outputs, values.quiet);
 		code = code ? code : made_code;

@@ -29,6 +29,7 @@
 #include "cli/words.h"
 #include "dotnet/ipc.h"
 #include "dotnet/providers.h"
+#include "dotnet/reverse.h"
 #include "machine/output_file.h"
 #include "export/event_line.h"
 #include "export/event_text.h"
@@ -722,6 +723,8 @@ static int pause_tracing(struct trace_run *run, struct diag *diag)
 	uint64_t begin_ns = now_ns();
 
 	flush_lines(run);
+	if (run->port.reverse)
+		reverse_hang_up(run->port.reverse);
 	if (!run->reason)
 		interrupt_pause();
 	uint64_t paused_ns = now_ns() - begin_ns;
@@ -996,7 +999,7 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 	if (run.wants_pause && args.command) /* during the end: the command stands already */
 		interrupt_pause();
 	if (!values.quiet)
-		own_port_say_unplaced(&run.port);
+		own_port_say_missed(&run.port);
 	own_port_wait(&run.port, run.watched[0].fd);
 	own_port_close(&run.port);
 	if (values.print && code == EXIT_DONE && !run.reader_gone)

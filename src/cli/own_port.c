@@ -190,13 +190,17 @@ int own_port_code(const struct own_port *own)
 	return WIFSIGNALED(own->child_status) ? 128 + WTERMSIG(own->child_status) : EXIT_FAILED;
 }
 
-void own_port_say_unplaced(const struct own_port *own)
+void own_port_say_missed(const struct own_port *own)
 {
 	uint64_t count = own->reverse ? reverse_unplaced(own->reverse) : 0;
 
 	if (count)
 		words_say("%" PRIu64 " runtime%s resumed immediately and not observed from the start: the port has places for %u at a time",
 			count, count == 1 ? " was" : "s were", REVERSE_PEERS_MAX);
+	count = own->reverse ? reverse_missed(own->reverse) : 0;
+	if (count)
+		words_say("%" PRIu64 " runtime%s resumed while spoor was stopped or hung, and not observed from the start", count,
+			count == 1 ? " was" : "s were");
 }
 
 void own_port_close(struct own_port *own)

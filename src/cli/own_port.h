@@ -65,8 +65,8 @@ void own_port_wait(struct own_port *own, int signal_fd);
 /* The command's exit code, 128 + N for signal N; 127 or 126 when it could not be run, whatever else failed; 0 without one. */
 int own_port_code(const struct own_port *own);
 
-/* How many runtimes were not observed for want of a place at the port, if there were any. */
-void own_port_say_unplaced(const struct own_port *own);
+/* How many runtimes were resumed without being observed from the start, and why, if there were any. */
+void own_port_say_missed(const struct own_port *own);
 
 void own_port_close(struct own_port *own);
 

@@ -42,9 +42,9 @@
 #include "dotnet/port.h"
 #include "machine/rights.h"
 
-#define TICK_MS        250
-#define SILENT_TICKS   (GUARD_PATIENCE_NS / (TICK_MS * UINT64_C(1000000)))
-#define BUSY_TICKS     (GUARD_BUSY_NS / (TICK_MS * UINT64_C(1000000)))
+#define TICK_MS        GUARD_TICK_MS
+#define SILENT_TICKS   GUARD_SILENT_TICKS
+#define BUSY_TICKS     GUARD_BUSY_TICKS
 #define LOOK_NS        UINT64_C(250000000)  /* between two looks whether the guard lives */
 #define END_NS         UINT64_C(2000000000) /* for a runtime to end its sessions, before they are shut down */
 #define ROOM_MS        250                  /* for the guard to take a message: hundreds may wait */
@@ -368,13 +368,12 @@ static void be_by_itself(void)
 		return;                                   /* then a folder is held a little longer */
 }
 
-/* Nanoseconds of CPU time that the owner's main thread has had; 0 where the kernel does not count them. */
-static uint64_t owner_cpu_ns(const struct guard *guard)
+uint64_t guard_cpu_ns(uint32_t pid)
 {
 	char path[64];
 	char text[128];
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/schedstat", guard->owner.pid); /* fits */
+	(void)snprintf(path, sizeof(path), "/proc/%u/schedstat", pid); /* fits */
 	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
@@ -418,7 +417,7 @@ static _Noreturn void stand_guard(struct guard *guard, int owner_fd)
 			__atomic_store_n(&guard->page->seen_ns, now_ns(), __ATOMIC_SEQ_CST);
 		} else if (ready == 0) {
 			uint64_t before_ns = cpu_ns;
-			cpu_ns = owner_cpu_ns(guard);
+			cpu_ns = guard_cpu_ns(guard->owner.pid);
 			silent++;
 			still = cpu_ns == before_ns ? still + 1 : 0;
 		}

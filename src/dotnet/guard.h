@@ -33,6 +33,14 @@ struct guard;
 #define GUARD_PATIENCE_NS UINT64_C(2000000000)
 #define GUARD_BUSY_NS     UINT64_C(8000000000)
 
+/* The same in ticks of a watching process's own: while it stands still itself, no time passes. */
+#define GUARD_TICK_MS      250
+#define GUARD_SILENT_TICKS (GUARD_PATIENCE_NS / (GUARD_TICK_MS * UINT64_C(1000000)))
+#define GUARD_BUSY_TICKS   (GUARD_BUSY_NS / (GUARD_TICK_MS * UINT64_C(1000000)))
+
+/* Nanoseconds of CPU time that the process's main thread has had; 0 where the kernel does not count them. */
+uint64_t guard_cpu_ns(uint32_t pid);
+
 /* Forks it. Call it early: what memory the process has by then, the guard has too (shared until it is written to). */
 int guard_start(struct guard **ret_guard, struct diag *diag);
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -23,6 +24,7 @@
 #include "base/cursor.h"
 #include "base/diag.h"
 #include "base/vec.h"
+#include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "machine/rights.h"
 
@@ -59,11 +61,20 @@ struct peer {
 	struct reverse_peer facts;
 };
 
+/* Of the recorder and its helper. */
+struct shared_page {
+	uint64_t beats;  /* written by the recorder */
+	uint64_t missed; /* written by the helper: runtimes that it resumed while the recorder was stopped, and that the recorder does not know */
+	uint8_t known[REVERSE_PEERS_MAX][16]; /* written by the recorder: the cookies of its peers */
+};
+
 struct reverse {
 	int fd;
 	int error;                /* of the last accept4(): no descriptor; 0 none */
 	int helper_fd;            /* its end of a pipe: a byte in it says that all is well; -1 no helper */
 	pid_t helper;
+	struct shared_page *page; /* NULL: no helper */
+	bool counts_missed;       /* in the helper: the recorder stands still */
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	VEC(struct connection) waiting;
 	VEC(struct peer *) peers; /* they do not move: doors point at them */
@@ -339,6 +350,8 @@ static bool take_advertise(struct reverse *reverse, struct connection *connectio
 		return resume_unplaced(reverse, connection, facts.cookie);
 	*peer = (struct peer){ .reverse = reverse, .index = peer->index, .facts = facts };
 	connection->peer = peer->index + 1;
+	if (reverse->helper_fd >= 0)
+		memcpy(reverse->page->known[peer->index], facts.cookie, sizeof(facts.cookie));
 	reverse->not_given++;
 	reverse->seen++;
 	return true;
@@ -346,6 +359,8 @@ static bool take_advertise(struct reverse *reverse, struct connection *connectio
 
 void reverse_advance(struct reverse *reverse)
 {
+	if (reverse->helper_fd >= 0)
+		__atomic_add_fetch(&reverse->page->beats, 1, __ATOMIC_SEQ_CST);
 	accept_all(reverse);
 	for (uint32_t i = 0; i < reverse->waiting.count;) {
 		struct connection *connection = &reverse->waiting.items[i];
@@ -410,6 +425,11 @@ const struct reverse_peer *reverse_peer(const struct reverse *reverse, uint32_t 
 int reverse_error(const struct reverse *reverse)
 {
 	return reverse->error;
+}
+
+uint64_t reverse_missed(const struct reverse *reverse)
+{
+	return reverse->page ? __atomic_load_n(&reverse->page->missed, __ATOMIC_SEQ_CST) : 0;
 }
 
 uint64_t reverse_unplaced(const struct reverse *reverse)
@@ -519,6 +539,16 @@ static int find_held(const struct reverse *reverse)
 	return -1;
 }
 
+static void count_missed(const struct reverse *reverse, const uint8_t cookie[16])
+{
+	if (!reverse->counts_missed)
+		return;
+	for (uint32_t i = 0; i < REVERSE_PEERS_MAX; i++)
+		if (memcmp(reverse->page->known[i], cookie, 16) == 0)
+			return;
+	__atomic_add_fetch(&reverse->page->missed, 1, __ATOMIC_SEQ_CST);
+}
+
 static void release_held(struct reverse *reverse)
 {
 	const struct ipc_request request = { .command = IPC_RESUME_RUNTIME };
@@ -530,6 +560,7 @@ static void release_held(struct reverse *reverse)
 		uint64_t now_ns = now();
 		reverse_resumed(reverse, (uint32_t)peer);
 		reverse_forget(reverse, (uint32_t)peer);
+		count_missed(reverse, reverse->peers.items[peer]->facts.cookie);
 		if (exchange_begin(&exchange, &door, &request, now_ns, 0, NULL) == 0)
 			(void)exchange_run(&exchange, 1, now_ns + ANSWER_NS,
 				NULL); /* it goes on, or is gone */
@@ -665,21 +696,65 @@ static bool resume_all(struct reverse *reverse, int *pipe_fd, int pidfd)
 	}
 }
 
+/* The recorder is stopped or hangs: until it continues, runtimes that come are resumed. `cpu_ns`: of its last turn; UINT64_MAX: it has run all the time. */
+static void resume_meanwhile(struct reverse *reverse, int pipe_fd, uint32_t recorder, uint64_t beats, uint64_t cpu_ns)
+{
+	struct pollfd fds[REVERSE_CONNECTIONS_MAX + 2] = { { .fd = pipe_fd, .events = POLLIN } };
+
+	reverse->counts_missed = true;
+	/* It may have continued during the wait: then the runtimes that have come are its own. */
+	while (__atomic_load_n(&reverse->page->beats, __ATOMIC_SEQ_CST) == beats && !fds[0].revents &&
+		(cpu_ns == UINT64_MAX || guard_cpu_ns(recorder) == cpu_ns)) {
+		release_held(reverse);
+		size_t count = 1 + reverse_fds(reverse, fds + 1, REVERSE_CONNECTIONS_MAX + 1);
+		(void)poll(fds, (nfds_t)count, GUARD_TICK_MS);
+	}
+	reverse->counts_missed = false;
+	reverse_hang_up(reverse);
+}
+
+/* Until the recorder writes or ends: what read() returns. */
+static ssize_t wait_for_word(struct reverse *reverse, int pipe_fd, uint32_t recorder, char *ret_word)
+{
+	struct pollfd fd = { .fd = pipe_fd, .events = POLLIN };
+	uint64_t beats = 0;
+	uint64_t cpu_ns = 0;
+	unsigned silent = 0; /* ticks without a beat, */
+	unsigned still = 0;  /* and without a nanosecond of CPU */
+
+	while (poll(&fd, 1, GUARD_TICK_MS) == 0) {
+		uint64_t beats_before = beats;
+		uint64_t before_ns = cpu_ns;
+		beats = __atomic_load_n(&reverse->page->beats, __ATOMIC_SEQ_CST);
+		cpu_ns = guard_cpu_ns(recorder);
+		silent = beats == beats_before ? silent + 1 : 0;
+		still = silent && cpu_ns == before_ns ? still + 1 : 0;
+		if (still < GUARD_SILENT_TICKS && silent < GUARD_BUSY_TICKS)
+			continue;
+		resume_meanwhile(reverse, pipe_fd, recorder, beats, still < GUARD_SILENT_TICKS ? UINT64_MAX : cpu_ns);
+		silent = still = 0;
+	}
+	ssize_t n;
+
+	do
+		n = read(pipe_fd, ret_word, 1);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
 /* The helper: nothing of ours is open in it but the port and the pipe. */
-static void stand_in(struct reverse *reverse, int pipe_fd, int pidfd)
+static void stand_in(struct reverse *reverse, int pipe_fd, int pidfd, uint32_t recorder)
 {
 	const int kept[] = { reverse->fd, pipe_fd, pidfd };
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
 	char word = HELPER_WORK;
-	ssize_t n;
 
 	(void)setsid(); /* Ctrl-C and the terminal's end are not for us */
 	for (int signal = 1; signal < SIGRTMIN; signal++)
 		(void)sigaction(signal, &ignore, NULL); /* those that cannot be ignored are not */
 	close_others(kept, sizeof(kept) / sizeof(kept[0]));
-	do
-		n = read(pipe_fd, &word, 1);
-	while (n < 0 && errno == EINTR);
+	ssize_t n = wait_for_word(reverse, pipe_fd, recorder, &word);
+
 	if (n < 0 || word == HELPER_END)
 		return;
 	if (n == 0) {
@@ -694,8 +769,13 @@ static void stand_in(struct reverse *reverse, int pipe_fd, int pidfd)
 
 int reverse_stand_in(struct reverse *reverse, uint32_t pid, struct diag *diag)
 {
+	const uint32_t recorder = (uint32_t)getpid();
 	int fds[2];
 
+	void *page = mmap(NULL, sizeof(*reverse->page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED)
+		return diag_set(diag, -errno, "cannot watch over the command: %m");
+	reverse->page = page;
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return diag_set(diag, -errno, "cannot watch over the command: %m");
 	cleanup(closep) int read_end = fds[0];
@@ -709,19 +789,24 @@ int reverse_stand_in(struct reverse *reverse, uint32_t pid, struct diag *diag)
 	}
 	if (reverse->helper == 0) {
 		close(fds[1]);
-		stand_in(reverse, read_end, pidfd);
+		stand_in(reverse, read_end, pidfd, recorder);
 		_exit(0);
 	}
 	reverse->helper_fd = fds[1];
 	return 0;
 }
 
+void reverse_hang_up(struct reverse *reverse)
+{
+	while (reverse->waiting.count)
+		drop(reverse, 0);
+}
+
 void reverse_leave(struct reverse *reverse)
 {
 	if (reverse->fd < 0 || reverse->helper_fd < 0 || !write_word(reverse, HELPER_WORK))
 		return;
-	while (reverse->waiting.count)
-		drop(reverse, 0); /* they come again, to the helper */
+	reverse_hang_up(reverse);
 	closep(&reverse->fd);
 	reverse->fd = -1;
 }
@@ -749,8 +834,7 @@ void reverse_close(struct reverse *reverse)
 		return;
 	bool stays = end_helper(reverse);
 
-	while (reverse->waiting.count)
-		drop(reverse, 0);
+	reverse_hang_up(reverse);
 	for (uint32_t i = 0; i < reverse->peers.count; i++)
 		free(reverse->peers.items[i]);
 	vec_done(&reverse->waiting);
@@ -761,5 +845,7 @@ void reverse_close(struct reverse *reverse)
 		(void)unlink(reverse->path); /* ours, or gone already */
 		rights_restore(before);
 	}
+	if (reverse->page)
+		(void)munmap(reverse->page, sizeof(*reverse->page)); /* ours: cannot fail */
 	free(reverse);
 }

@@ -71,8 +71,17 @@ void reverse_release(struct reverse *reverse, uint64_t until_ns, uint64_t quiet_
  * For a command that has the port in its environment: forks a helper which, when we are killed or call reverse_leave(), resumes every runtime that waits or comes, and takes the socket
  * away in the end. It stays as long as the process `pid` runs and for 5 s more, and as long as any process has the port in its environment. Without it these
  * runtimes would wait for ever. Call it early, as guard_start().
+ *
+ * When we are stopped or hang (no reverse_advance() for GUARD_PATIENCE_NS without having run, or for GUARD_BUSY_NS), it resumes the runtimes that connect until we continue. A connection that we
+ * had accepted by then is ours: it waits for us.
  */
 int reverse_stand_in(struct reverse *reverse, uint32_t pid, struct diag *diag);
+
+/* Closes the connections that wait: their runtimes connect again. Before a stop of our own, so that the helper gets them. */
+void reverse_hang_up(struct reverse *reverse);
+
+/* Runtimes that the helper has resumed while we were stopped, and that we did not know. One that still runs comes to the port as a new one. */
+uint64_t reverse_missed(const struct reverse *reverse);
 
 /* From now on the helper resumes runtimes, and we take none. A runtime that we are resuming may be resumed twice, which does no harm. Without a helper nothing happens. */
 void reverse_leave(struct reverse *reverse);

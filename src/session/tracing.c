@@ -1329,6 +1329,12 @@ int tracing_finish(struct tracing *tracing, struct diag *diag)
 			(unsigned long long)reverse_unplaced(tracing->reverse), REVERSE_PEERS_MAX);
 		emit_notice(tracing, tracing->recorder_process, "no-place", bytes_z(&tracing->text));
 	}
+	if (tracing->reverse && reverse_missed(tracing->reverse)) {
+		bytes_reset(&tracing->text);
+		bytes_printf(&tracing->text, "%llu runtimes were resumed while spoor was stopped or hung, and not traced from the start",
+			(unsigned long long)reverse_missed(tracing->reverse));
+		emit_notice(tracing, tracing->recorder_process, "was-stopped", bytes_z(&tracing->text));
+	}
 	uint64_t now_ns = now();
 
 	if (tracing->merge.reached_ns < now_ns)

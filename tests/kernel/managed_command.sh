@@ -82,6 +82,26 @@ kill -9 $held
 wait $held 2>/dev/null
 until_true grep -q '^through' ready.held || until_true grep -q '^through' ready.held || fail "a program that was held is held for ever"
 
+# Stopped: the helper resumes programs that start meanwhile. Continued: a program is held for its session again, and the end says how many were not.
+for verb in 'record -F 999' 'trace --providers Microsoft-Windows-DotNETRuntime:10:5' counters; do
+	: >ready.stopped
+	: >go.stopped
+	: >end.stopped
+	output='-o stopped.nettrace'
+	[ "$verb" != counters ] || output=
+	# shellcheck disable=SC2086 # options and their values
+	start stopped "$spoor" $verb $output -- sh -c "echo begun; until [ -s go.stopped ]; do sleep 0.1; done; dotnet '$app' burn 20; dotnet '$app' burn 20; echo through; until [ -s end.stopped ]; do sleep 0.1; done; dotnet '$app' burn 500" >ready.stopped 2>stopped.err
+	until_true grep -q begun ready.stopped || fail "$verb: the command does not start: $(cat stopped.err)"
+	kill -STOP $stopped
+	echo go >go.stopped
+	until_true grep -q '^through' ready.stopped || until_true grep -q '^through' ready.stopped || until_true grep -q '^through' ready.stopped || fail "$verb: a program waits for a recorder that is stopped"
+	kill -CONT $stopped
+	echo end >end.stopped
+	wait $stopped || fail "$verb: stopped and continued: $(cat stopped.err)"
+	[ "$(grep -c rounds ready.stopped)" = 3 ] || fail "$verb: a program did not run: $(cat ready.stopped)"
+	has stopped.err '[23] runtimes were resumed while spoor was stopped or hung, and not observed from the start'
+done
+
 # A daemon that outlives command and recorder: what it starts then is not held, and the socket goes with the last of them.
 rm -f "$port"-*.socket
 code_of "$spoor" record -q -o daemon.nettrace -- sh -c "(sleep 1; dotnet '$app' burn 20; echo through) >daemon.out 2>&1 &"
