@@ -42,6 +42,7 @@
 #include "session/live.h"
 #include "session/targets.h"
 
+#define INSISTED_NS  (INTERRUPT_DEADLINE_MS * UINT64_C(1000000) / 2) /* a command's time after a second signal */
 #define PROGRESS_NS     UINT64_C(500000000)
 #define DEFAULT_HZ      99u
 #define PROVIDERS_MAX   60u
@@ -655,8 +656,9 @@ static void pass_signal(const struct recording_run *run)
 }
 
 /*
- * The recording is over and its file whole; the command may go on as long as it likes. Signals go to it; who insists gets SIGTERM and then
- * SIGKILL sent for the second and third.
+ * The recording is over and its file whole; the command may continue as long as it likes. Signals are passed on to it. The second one becomes
+ * SIGTERM and the third one SIGKILL. A second one that another process sends ends this program within a second (cli/interrupt.h), so the command
+ * gets SIGKILL before that.
  */
 static void wait_for_child(struct recording_run *run)
 {
@@ -674,9 +676,18 @@ static void wait_for_child(struct recording_run *run)
 		words_say("'%s' (%u) goes on; Ctrl-C ends it", run->args->command[0], run->child_pid);
 	interrupt_pass_on();
 	interrupt_watch(INTERRUPT_CHILD);
+	uint64_t kill_ns = UINT64_MAX;
+
 	while (reap(run), run->child_pid && !run->child_reaped) {
 		struct interrupt taken;
-		if (poll(run->watched, 1, 1000) <= 0) /* a second at most: SIGCHLD may have been merged with an earlier one */
+		uint64_t now_ns = live_now_ns();
+		if (now_ns >= kill_ns) {
+			(void)kill((pid_t)run->child_pid, SIGKILL); /* gone: then waitpid tells */
+			kill_ns = UINT64_MAX;
+		}
+		/* A second at most: SIGCHLD may have been merged with an earlier one. */
+		uint64_t wait_ns = kill_ns - now_ns < UINT64_C(1000000000) ? kill_ns - now_ns : UINT64_C(1000000000);
+		if (poll(run->watched, 1, (int)(wait_ns / 1000000) + 1) <= 0)
 			continue;
 		while (interrupt_take(&taken)) {
 			if (taken.signal == SIGCHLD)
@@ -685,6 +696,8 @@ static void wait_for_child(struct recording_run *run)
 			run->signal = asked <= 1 ? taken.signal : insisting[asked > 3 ? 2 : asked - 1];
 			run->child_has_it = asked <= 1 && taken.from_keyboard;
 			pass_signal(run);
+			if (asked >= 2 && !taken.from_keyboard && kill_ns == UINT64_MAX)
+				kill_ns = live_now_ns() + INSISTED_NS;
 		}
 	}
 }

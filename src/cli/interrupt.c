@@ -83,7 +83,7 @@ static bool count_ender(int number, bool keyboard)
 	if (!soon) {
 		state.last_ns = now_ns;
 		state.asked++;
-		if (state.asked > 2)
+		if (state.asked > 2 && !state.passes_on)
 			die(number);
 		if (state.asked == 2) {
 			state.deadline_signal = number;

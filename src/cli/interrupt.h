@@ -47,7 +47,7 @@ bool interrupt_take(struct interrupt *ret_taken);
 
 /*
  * Signals of the keyboard belong to a command from now on: they are reported, and never end this program. The deadline of an earlier one is cancelled, because
- * nothing is left to hang.
+ * nothing is left to hang. Other signals still start the deadline, so the caller ends the command before it. A third one is only reported.
  */
 void interrupt_pass_on(void);
 

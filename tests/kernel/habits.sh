@@ -122,6 +122,15 @@ wait $recorder && code=0 || code=$?
 expect_code 137 "a command that does not listen"
 code_of "$spoor" report x.nettrace
 expect_code 0 "the recording of a command that was killed"
+# Two signals that another process sends are enough: the program ends within a second, and the command before it.
+start recorder "$spoor" record -q -o x.nettrace -- sh -c 'trap "" INT TERM; echo ready; while :; do sleep 0.1; done' >heard
+until_true grep -q ready heard || fail "the command does not start"
+sleep 0.3
+kill -INT $recorder
+sleep 0.5
+kill -INT $recorder
+wait $recorder && code=0 || code=$?
+expect_code 137 "a command that does not listen, after two signals"
 
 # Several outputs, decided by their suffix; without a recording among them none is left.
 code_of "$spoor" record -o x.nettrace -o x.svg -o x.folded -o x.txt -o x.json -- "$target" spin 200
