@@ -375,7 +375,7 @@ static void test_silence(void **state)
 	for (int i = 0; i < 8; i++) {
 		(void)turns(&trickling, 1, S);
 		if (i)
-			assert_int_equal(send(trickling.peer.asked, "DOTNET_IPC_V1" + i, 1, MSG_NOSIGNAL), 1);
+			assert_int_equal(send(trickling.peer.asked, &"DOTNET_IPC_V1"[i], 1, MSG_NOSIGNAL), 1);
 	}
 	assert_int_equal(eventpipe_state(trickling.pipe), EVENTPIPE_HUNG);
 	end(&trickling);
