@@ -15,7 +15,7 @@ for version in 8.0 9.0; do
 	for profile in dotnet-common gc-collect; do
 		code_of timeout 60 "$spoor" trace -p $old_pid --profile $profile --duration 500ms -o old.nettrace
 		expect_code 0 ".NET $version, $profile: $(cat err)"
-		has err 'events of 1 process .*nothing lost'
+		has err 'events( and [0-9,]+ of the rundown,)? of 1 process .*nothing lost'
 	done
 	code_of timeout 60 "$spoor" trace -p $old_pid --providers Microsoft-Windows-DotNETRuntime:1:4 --print --rundown false --duration 40s \
 		--stopping-event-provider-name Microsoft-Windows-DotNETRuntime --stopping-event-event-name GC/Start
