@@ -65,6 +65,21 @@ static int check_folder(const struct target_root *root, const char *folder, stru
 	return 0;
 }
 
+/*
+ * A path as /proc shows it, turned into what the target calls it. If the target is in another mount namespace and its root is not the root of
+ * that namespace, /proc shows the path from there.
+ */
+static const char *below_root(const struct target_root *root, const char *file)
+{
+	char path[64];
+	char top[TEXT_ROOM];
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/root", root->pid); /* fits */
+	ssize_t len = readlink(path, top, sizeof(top));
+
+	return len > 1 && (size_t)len < sizeof(top) && strncmp(file, top, (size_t)len) == 0 && file[len] == '/' ? file + len : file;
+}
+
 /* Whether there is no `name` in the folder of `file`: its path then. False also where that folder cannot be seen. */
 static bool lacks_beside(const struct target_root *root, const char *file, const char *name, char ret_path[TEXT_ROOM])
 {
@@ -82,7 +97,7 @@ static int check_writer(const struct target_root *root, const char *runtime_path
 {
 	char path[TEXT_ROOM];
 
-	if (!lacks_beside(root, runtime_path, "createdump", path))
+	if (!lacks_beside(root, below_root(root, runtime_path), "createdump", path))
 		return 0;
 	return diag_set(diag, -ENOENT, "process %u cannot be dumped: its runtime comes without '%s'", root->pid, path);
 }
@@ -100,7 +115,7 @@ static int check_knower(const struct target_root *root, struct diag *diag)
 	ssize_t len = readlink(path, program, sizeof(program) - 1);
 
 	program[len > 0 ? len : 0] = '\0';
-	if (!lacks_beside(root, program, "libmscordaccore.so", path))
+	if (!lacks_beside(root, below_root(root, program), "libmscordaccore.so", path))
 		return 0;
 	diag_set(diag, -ENOENT, "process %u is a single file: only --type full can be had of it without '%s'", root->pid, path);
 	diag_remedy(diag, "take --type full, or put libmscordaccore.so of the same runtime version there");
