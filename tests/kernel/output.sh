@@ -33,7 +33,8 @@ has err "^cannot write '\.': Is a directory\.\$"
 [ "$(cat code)" = 1 ] || fail "exit code $(cat code) when the reader goes away"
 has err "^cannot write 'standard output': Broken pipe"
 
-# The limit of file sizes is an end like a full disk: with room for the last words.
+# The limit of file sizes is an end like a full disk: with room for the last words. An idle machine would not reach it, so something computes.
+start burner "$target" spin 60000
 (
 	ulimit -f 400
 	timeout 60 "$spoor" record -q -a -F 9999 -o limited.nettrace --duration 30s 2>err
@@ -42,6 +43,7 @@ has err "^cannot write 'standard output': Broken pipe"
 [ "$(cat code)" = 1 ] || fail "exit code $(cat code) at the limit of file sizes"
 has err 'limit of file sizes'
 opens_whole limited.nettrace
+kill $burner
 
 # A torn pipe: what came is shown, and the tear is named.
 "$spoor" record -q -F 999 -o whole -- "$target" spin 1500 || fail "a whole recording"
