@@ -170,7 +170,7 @@ static uint64_t count_named(const struct trace *trace, const char *name)
 }
 
 /*
- * How long was sampled. A file goes on behind that: a runtime announces its methods at the end, for seconds where there are many. Files that do not
+ * The time that was sampled. A file continues after it: a runtime announces its methods at the end, for seconds where there are many. Files that do not
  * say when sampling ended are taken to end with their last sample, those of a killed recorder with their last event.
  */
 static uint64_t sampled_ns(const struct trace *trace, const struct profile *profile, uint64_t begin_ns)

@@ -483,7 +483,7 @@ static void say_end(struct recording_run *run)
 		bytes_text(&text, counts.lost ? "" : "\n");
 	}
 	if (counts.unsampled_ns && !counts.lost) {
-		/* Something is missing. */
+		/* CPU time without samples was reported above: "nothing lost" would be false. */
 	} else if (!counts.lost && counts.events_lost) {
 		bytes_text(&text, "; no sample lost\n");
 	} else if (counts.lost) {
