@@ -15,7 +15,6 @@
 #include <strings.h>
 
 #include "base/bytes.h"
-#include "model/trace.h"
 
 /* Events are stamped a little after the code has begun to run, and clocks of two sources meet here. */
 #define SLACK_NS UINT64_C(250000000)

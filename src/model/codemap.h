@@ -29,6 +29,9 @@ enum code_tier {
 	TIER_1_INSTRUMENTED,
 };
 
+/* What a body is, as CodeAdded records it. */
+enum code_kind { CODE_UNKNOWN, CODE_JIT, CODE_READYTORUN, CODE_STUB, CODE_DYNAMIC, CODE_OSR };
+
 struct code {
 	uint64_t begin;
 	uint64_t end;            /* exclusive */

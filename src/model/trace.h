@@ -72,8 +72,6 @@ struct symbol {
 };
 
 /* One managed body as CodeAdded and CodeRemoved tell of it. */
-enum code_kind { CODE_UNKNOWN, CODE_JIT, CODE_READYTORUN, CODE_STUB, CODE_DYNAMIC, CODE_OSR };
-
 struct code_range {
 	uint64_t begin;
 	uint64_t end;            /* exclusive */

@@ -12,7 +12,6 @@
 #include "base/map.h"
 #include "model/codemap.h"
 #include "model/method_name.h"
-#include "model/trace.h"
 
 #define RANGE_SIZE_MAX (UINT64_C(1) << 32)
 
