@@ -6,7 +6,7 @@
  * Prints "NAME VALUE" lines for scripts, then each word of a runtime ("runtime SECONDS_SINCE_BEGIN reachable|refused PID"), then the frames without a name ("unnamed KIND FRAMES MODULE PID ADDRESS NAME", managed ones and
  * most frames first). With PID, a process
  * of the recording that still runs, the code around its unnamed addresses in managed memory follows as hexadecimal ("code ADDRESS BYTES", with a bar before
- * the address itself): from these, patterns for model/arch.c are made. Managed frames are those in JIT memory and in ReadyToRun images.
+ * the address itself): from these, patterns for code/arch.c are made. Managed frames are those in JIT memory and in ReadyToRun images.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,15 +16,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyze/profile.h"
+#include "analysis/profile.h"
 #include "base/diag.h"
-#include "export/frame_label.h"
-#include "model/event.h"
-#include "model/schema.h"
-#include "model/spoor_payload.h"
-#include "model/symbolmap.h"
-#include "model/trace.h"
-#include "session/saved.h"
+#include "pipeline/saved.h"
+#include "render/frame_label.h"
+#include "trace/event.h"
+#include "trace/schema.h"
+#include "trace/spoor_payload.h"
+#include "trace/symbolmap.h"
+#include "trace/trace.h"
 
 #define KIND_COUNT    16u
 #define LIST_MAX      200u

@@ -7,8 +7,8 @@
  *   then does a live reader hand out the last events.
  * - Padding before a block's content counts from the first byte of the stream, so the encoder knows its place in it.
  */
-#include "lib/nettrace4.h"
 #include "lib/code_hits.h"
+#include "lib/nettrace4.h"
 
 #include <errno.h>
 #include <stdlib.h>

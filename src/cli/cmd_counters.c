@@ -27,15 +27,15 @@
 #include "cli/selection.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
+#include "counters/counter_choice.h"
+#include "counters/counters.h"
+#include "counters/counters_list.h"
+#include "counters/counting.h"
 #include "dotnet/guard.h"
 #include "dotnet/providers.h"
-#include "export/counters_list.h"
 #include "machine/box.h"
 #include "machine/descriptors.h"
-#include "model/counter_choice.h"
-#include "model/counters.h"
-#include "session/counting.h"
-#include "session/targets.h"
+#include "target/targets.h"
 
 #define SECOND_NS        UINT64_C(1000000000)
 #define STOP_NS          UINT64_C(6000000000)

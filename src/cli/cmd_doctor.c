@@ -17,9 +17,9 @@
 #include "machine/box.h"
 #include "machine/rights.h"
 #include "machine/target_root.h"
-#include "record/capability.h"
-#include "session/dotnet_needs.h"
-#include "session/survey.h"
+#include "perf/capability.h"
+#include "target/dotnet_needs.h"
+#include "target/survey.h"
 
 struct doctor_values {
 	bool json;

@@ -18,12 +18,12 @@
 #include "cli/interrupt.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
+#include "dotnet/ask.h"
 #include "dotnet/exchange.h"
 #include "dotnet/ipc.h"
+#include "heap/dump_place.h"
 #include "machine/dump_check.h"
 #include "machine/proc.h"
-#include "session/ask.h"
-#include "session/dump_place.h"
 
 #define BOUND_NS   UINT64_C(1800000000000) /* a large process takes minutes */
 #define SMALL_DUMP (UINT64_C(32) << 20)    /* mini and triage */

@@ -15,9 +15,9 @@
 #include "cli/selection.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
+#include "dotnet/ask.h"
 #include "dotnet/exchange.h"
 #include "dotnet/ipc.h"
-#include "session/ask.h"
 
 struct env_values {
 	struct target_values targets;

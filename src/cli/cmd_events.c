@@ -1,7 +1,7 @@
 /*
  * spoor events: what is in a recording or trace, one event a line, or counted.
  *
- * The file flows through: nothing of it is kept but names and the window in which its events are put in order (session/saved_stream.h). Only JSON has
+ * The file flows through: nothing of it is kept but names and the window in which its events are put in order (pipeline/saved_stream.h). Only JSON has
  * stacks, for whose names the whole file is read first. Losses are shown whatever was chosen.
  */
 #include "cli/verbs.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "analyze/event_counts.h"
+#include "analysis/event_counts.h"
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/json.h"
@@ -21,16 +21,16 @@
 #include "cli/options.h"
 #include "cli/selection.h"
 #include "cli/words.h"
-#include "export/event_line.h"
-#include "export/event_text.h"
+#include "code/method_name.h"
 #include "machine/rights.h"
-#include "model/event.h"
-#include "model/method_name.h"
-#include "model/schema.h"
-#include "model/symbolmap.h"
-#include "model/trace.h"
-#include "session/saved.h"
-#include "session/saved_stream.h"
+#include "pipeline/saved.h"
+#include "pipeline/saved_stream.h"
+#include "render/event_line.h"
+#include "render/event_text.h"
+#include "trace/event.h"
+#include "trace/schema.h"
+#include "trace/symbolmap.h"
+#include "trace/trace.h"
 
 #define LINES_SIZE (64u << 10) /* written at once */
 #define LOST_KINDS 16u

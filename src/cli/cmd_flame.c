@@ -8,8 +8,8 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "analyze/top.h"
-#include "analyze/tree.h"
+#include "analysis/top.h"
+#include "analysis/tree.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
@@ -17,8 +17,8 @@
 #include "cli/options.h"
 #include "cli/selection.h"
 #include "cli/words.h"
-#include "export/flame_svg.h"
-#include "export/folded.h"
+#include "render/flame_svg.h"
+#include "render/folded.h"
 
 enum flame_format { FORMAT_SVG, FORMAT_FOLDED, FORMAT_BY_NAME };
 

@@ -14,9 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analyze/heap_paths.h"
-#include "analyze/heap_retained.h"
-#include "analyze/heap_types.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
@@ -28,14 +25,17 @@
 #include "cli/words.h"
 #include "dotnet/guard.h"
 #include "dotnet/port.h"
-#include "export/heap_text.h"
-#include "format/gcdump_read.h"
-#include "format/gcdump_write.h"
+#include "formats/gcdump_read.h"
+#include "formats/gcdump_write.h"
+#include "heap/heap_paths.h"
+#include "heap/heap_report.h"
+#include "heap/heap_retained.h"
+#include "heap/heap_snapshot.h"
+#include "heap/heap_text.h"
+#include "heap/heap_types.h"
 #include "machine/box.h"
 #include "machine/output_file.h"
-#include "model/heap_graph.h"
-#include "model/heap_report.h"
-#include "session/heap_snapshot.h"
+#include "trace/heap_graph.h"
 
 #define ASK_BYTES  (UINT64_C(4) << 30)
 #define FILE_MAX   (UINT64_C(8) << 30)

@@ -8,10 +8,10 @@
 #include "base/diag.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
+#include "dotnet/ask.h"
 #include "dotnet/exchange.h"
 #include "dotnet/ipc.h"
-#include "session/ask.h"
-#include "session/map_files.h"
+#include "heap/map_files.h"
 
 struct perfmap_values {
 	struct target_values targets;

@@ -16,8 +16,8 @@
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "machine/rights.h"
-#include "session/roll_call.h"
-#include "session/targets.h"
+#include "target/roll_call.h"
+#include "target/targets.h"
 
 #define ANSWER_NS   UINT64_C(1000000000)
 #define ID_SHOWN     12u

@@ -36,11 +36,11 @@
 #include "machine/output_file.h"
 #include "machine/proc.h"
 #include "machine/rights.h"
-#include "model/trace.h"
-#include "record/recorder.h"
-#include "session/late_providers.h"
-#include "session/live.h"
-#include "session/targets.h"
+#include "perf/recorder.h"
+#include "recording/live.h"
+#include "target/targets.h"
+#include "trace/trace.h"
+#include "tracing/late_providers.h"
 
 #define INSISTED_NS  (INTERRUPT_DEADLINE_MS * UINT64_C(1000000) / 2) /* a command's time after a second signal */
 #define PROGRESS_NS     UINT64_C(500000000)

@@ -6,17 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/group.h"
-#include "analyze/top.h"
-#include "analyze/tree.h"
+#include "analysis/group.h"
+#include "analysis/top.h"
+#include "analysis/tree.h"
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/text.h"
 #include "cli/options.h"
 #include "cli/selection.h"
 #include "cli/words.h"
-#include "export/report_json.h"
-#include "export/report_text.h"
+#include "report/report_json.h"
+#include "report/report_text.h"
 
 struct report_values {
 	struct selection_values selection;

@@ -10,8 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analyze/thread_groups.h"
-#include "analyze/thread_waits.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
@@ -20,10 +18,12 @@
 #include "cli/target_options.h"
 #include "cli/words.h"
 #include "dotnet/guard.h"
-#include "export/threads_text.h"
 #include "machine/rights.h"
-#include "model/thread_dump.h"
-#include "session/thread_stacks.h"
+#include "stacks/thread_dump.h"
+#include "stacks/thread_groups.h"
+#include "stacks/thread_stacks.h"
+#include "stacks/thread_waits.h"
+#include "stacks/threads_text.h"
 
 #define PROCESSES_MAX 256u /* at once; more are refused */
 

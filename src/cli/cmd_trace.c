@@ -31,14 +31,14 @@
 #include "dotnet/providers.h"
 #include "dotnet/reverse.h"
 #include "machine/output_file.h"
-#include "export/event_line.h"
-#include "export/event_text.h"
-#include "model/event.h"
-#include "model/schema.h"
-#include "model/trace.h"
-#include "session/late_providers.h"
-#include "session/targets.h"
-#include "session/tracing.h"
+#include "render/event_line.h"
+#include "render/event_text.h"
+#include "target/targets.h"
+#include "trace/event.h"
+#include "trace/schema.h"
+#include "trace/trace.h"
+#include "tracing/late_providers.h"
+#include "tracing/tracing.h"
 
 #define PROGRESS_NS      UINT64_C(500000000)
 #define PAUSE_BOUND_NS   UINT64_C(10000000000)

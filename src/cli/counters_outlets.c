@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "base/diag.h"
-#include "export/counters_metrics.h"
-#include "export/counters_rows.h"
+#include "counters/counters.h"
+#include "counters/counters_metrics.h"
+#include "counters/counters_rows.h"
+#include "counters/counting_push.h"
 #include "machine/endpoint.h"
-#include "model/counters.h"
-#include "session/counting_push.h"
 
 #define CLOSE_WAIT_MS 500
 #define PUSH_WAIT_NS  UINT64_C(1000000000)

@@ -18,9 +18,9 @@
 #include "cli/output_queue.h"
 #include "cli/terminal.h"
 #include "cli/words.h"
-#include "export/counters_table.h"
+#include "counters/counters_table.h"
+#include "counters/counting_http.h"
 #include "machine/output_file.h"
-#include "session/counting_http.h"
 
 struct counters_view;
 struct counting_push;

@@ -16,7 +16,7 @@
 
 #include <stdbool.h>
 
-#include "record/child.h"
+#include "perf/child.h"
 
 struct diag;
 struct reverse;

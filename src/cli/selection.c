@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyze/recording.h"
+#include "analysis/recording.h"
 #include "base/diag.h"
 #include "base/nearest.h"
 #include "base/text.h"
@@ -16,7 +16,7 @@
 #include "cli/words.h"
 #include "machine/output_file.h"
 #include "machine/rights.h"
-#include "session/saved.h"
+#include "pipeline/saved.h"
 
 #define NS_PER_MS 1000000u
 

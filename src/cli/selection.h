@@ -15,12 +15,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/profile.h"
+#include "analysis/profile.h"
 #include "base/bytes.h"
 #include "cli/options.h"
-#include "model/report.h"
-#include "model/symbolmap.h"
-#include "model/trace.h"
+#include "trace/report.h"
+#include "trace/symbolmap.h"
+#include "trace/trace.h"
 
 struct selection_values {
 	const char *input;

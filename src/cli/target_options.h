@@ -17,7 +17,7 @@
 
 #include "base/vec.h"
 #include "cli/options.h"
-#include "session/targets.h"
+#include "target/targets.h"
 
 struct diag;
 

@@ -27,7 +27,7 @@
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
 #include "dotnet/providers.h"
-#include "model/clr.h"
+#include "trace/clr.h"
 
 #define MS_NS UINT64_C(1000000)
 

@@ -2,7 +2,7 @@
  * The parts of an ELF file that names need: segments, sections, build id, link to the separate debug file.
  *
  * Little-endian, 32 and 64 bits. A file without a section table (or with a broken one) still has its segments; a file without usable
- * segments is refused. What symbols are in it is symbol/symbol_file.h.
+ * segments is refused. What symbols are in it is code/symbol_file.h.
  */
 #ifndef SPOOR_IMAGE_ELF_H
 #define SPOOR_IMAGE_ELF_H

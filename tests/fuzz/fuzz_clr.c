@@ -8,8 +8,8 @@
 
 #include "base/bytes.h"
 #include "base/cursor.h"
-#include "model/clr.h"
-#include "model/codemap.h"
+#include "code/codemap.h"
+#include "trace/clr.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -9,14 +9,14 @@
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/strtab.h"
-#include "export/counters_list.h"
-#include "export/counters_metrics.h"
-#include "export/counters_rows.h"
-#include "export/counters_table.h"
-#include "model/counter_choice.h"
-#include "model/counter_feed.h"
-#include "model/counters.h"
-#include "model/schema.h"
+#include "counters/counter_choice.h"
+#include "counters/counter_feed.h"
+#include "counters/counters.h"
+#include "counters/counters_list.h"
+#include "counters/counters_metrics.h"
+#include "counters/counters_rows.h"
+#include "counters/counters_table.h"
+#include "trace/schema.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

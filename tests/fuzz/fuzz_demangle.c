@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
-#include "symbol/demangle.h"
+#include "code/demangle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "code/symbol_file.h"
 #include "image/elf.h"
 #include "image/image_file.h"
-#include "symbol/symbol_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

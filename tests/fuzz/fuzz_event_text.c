@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "export/event_line.h"
-#include "export/event_text.h"
-#include "model/event.h"
-#include "model/schema.h"
-#include "model/trace.h"
+#include "render/event_line.h"
+#include "render/event_text.h"
+#include "trace/event.h"
+#include "trace/schema.h"
+#include "trace/trace.h"
 #include "unit/json_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

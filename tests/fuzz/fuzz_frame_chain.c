@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/frame_chain.h"
+#include "code/frame_chain.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

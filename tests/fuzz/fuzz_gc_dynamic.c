@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "model/gc_dynamic.h"
+#include "trace/gc_dynamic.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

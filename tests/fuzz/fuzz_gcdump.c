@@ -2,15 +2,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/heap_paths.h"
-#include "analyze/heap_retained.h"
-#include "analyze/heap_types.h"
 #include "base/bytes.h"
 #include "base/diag.h"
-#include "export/heap_text.h"
-#include "format/gcdump_read.h"
-#include "model/heap_graph.h"
-#include "model/heap_report.h"
+#include "formats/gcdump_read.h"
+#include "heap/heap_paths.h"
+#include "heap/heap_report.h"
+#include "heap/heap_retained.h"
+#include "heap/heap_text.h"
+#include "heap/heap_types.h"
+#include "trace/heap_graph.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

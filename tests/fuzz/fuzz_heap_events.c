@@ -4,9 +4,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "analyze/heap_retained.h"
-#include "model/heap_events.h"
-#include "model/heap_graph.h"
+#include "heap/heap_events.h"
+#include "heap/heap_retained.h"
+#include "trace/heap_graph.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

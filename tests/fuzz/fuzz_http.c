@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "session/counting_http.h"
+#include "counters/counting_http.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 #include <stdint.h>
 
 #include "base/input.h"
-#include "model/codemap.h"
-#include "symbol/jitdump.h"
+#include "code/codemap.h"
+#include "code/jitdump.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/input.h"
-#include "symbol/kallsyms.h"
+#include "code/kallsyms.h"
 
 static void ask(const struct kallsyms *k)
 {

@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
-#include "model/method_name.h"
+#include "code/method_name.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

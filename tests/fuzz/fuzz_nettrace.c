@@ -10,11 +10,11 @@
 
 #include "base/diag.h"
 #include "base/map.h"
-#include "format/nettrace_read.h"
-#include "format/nettrace_write.h"
-#include "model/absorb.h"
-#include "model/event.h"
-#include "model/trace.h"
+#include "nettrace/nettrace_read.h"
+#include "nettrace/nettrace_write.h"
+#include "trace/absorb.h"
+#include "trace/event.h"
+#include "trace/trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
 
 #include "base/bytes.h"
 #include "base/input.h"
-#include "model/codemap.h"
-#include "symbol/perf_map.h"
+#include "code/codemap.h"
+#include "code/perf_map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

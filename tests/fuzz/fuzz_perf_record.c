@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/perf_record.h"
+#include "perf/perf_record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "code/r2r.h"
 #include "image/pe.h"
-#include "symbol/r2r.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

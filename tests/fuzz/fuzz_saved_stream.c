@@ -8,11 +8,11 @@
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/input.h"
-#include "export/event_line.h"
-#include "format/nettrace_read.h"
-#include "model/event.h"
-#include "model/trace.h"
-#include "session/saved_stream.h"
+#include "nettrace/nettrace_read.h"
+#include "pipeline/saved_stream.h"
+#include "render/event_line.h"
+#include "trace/event.h"
+#include "trace/trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

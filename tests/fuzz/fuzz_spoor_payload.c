@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/strtab.h"
-#include "model/spoor_payload.h"
+#include "trace/spoor_payload.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

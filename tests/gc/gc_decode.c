@@ -1,10 +1,10 @@
-/* gc_decode <FILE: "raw NAME HEX" lines become the lines that model/gc_dynamic makes of them; what it cannot read whole is "broken". */
+/* gc_decode <FILE: "raw NAME HEX" lines become the lines that trace/gc_dynamic makes of them; what it cannot read whole is "broken". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
-#include "model/gc_dynamic.h"
+#include "trace/gc_dynamic.h"
 
 int main(void)
 {

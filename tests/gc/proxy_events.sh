@@ -1,6 +1,6 @@
 #!/bin/sh
 # Known and dynamic events through the proxy, in a session of Microsoft's client read by TraceEvent: each start has its end, each pause's events fall into their collection, the bytes of
-# each dynamic event read the same in C (model/gc_dynamic) and in C# (tests/gc/watch), nothing is lost.
+# each dynamic event read the same in C (trace/gc_dynamic) and in C# (tests/gc/watch), nothing is lost.
 . "$(dirname "$0")/prelude"
 watcher
 

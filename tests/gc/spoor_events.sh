@@ -1,5 +1,5 @@
 #!/bin/sh
-# Dynamic events of the proxy in a trace of ours: spoor trace --print shows them live and spoor events from the file, by name and field, each as model/gc_dynamic reads the bytes that
+# Dynamic events of the proxy in a trace of ours: spoor trace --print shows them live and spoor events from the file, by name and field, each as trace/gc_dynamic reads the bytes that
 # TraceEvent finds in the same file (gc_decode).
 . "$(dirname "$0")/prelude"
 watcher

@@ -14,14 +14,14 @@
 
 #include "base/bytes.h"
 #include "base/diag.h"
+#include "code/codemap.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
 #include "dotnet/session.h"
-#include "format/nettrace_read.h"
-#include "model/clr.h"
-#include "model/codemap.h"
-#include "model/event.h"
-#include "model/trace.h"
+#include "nettrace/nettrace_read.h"
+#include "trace/clr.h"
+#include "trace/event.h"
+#include "trace/trace.h"
 
 #define S UINT64_C(1000000000)
 #define SKIP 77

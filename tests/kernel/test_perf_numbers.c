@@ -1,10 +1,10 @@
-/* format/perf_record.h may not include the kernel's header, so that it reads recordings anywhere: its numbers are proved equal here. */
+/* perf/perf_record.h may not include the kernel's header, so that it reads recordings anywhere: its numbers are proved equal here. */
 #include "unit/test.h"
 
 #include <assert.h>
 #include <linux/perf_event.h>
 
-#include "format/perf_record.h"
+#include "perf/perf_record.h"
 
 #define SAME(ours, theirs) static_assert((uint64_t)(ours) == (uint64_t)(theirs), #ours)
 

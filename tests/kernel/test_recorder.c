@@ -15,12 +15,12 @@
 #include <unistd.h>
 
 #include "base/map.h"
-#include "format/perf_record.h"
 #include "machine/rights.h"
-#include "record/capability.h"
-#include "record/child.h"
-#include "record/recorder.h"
-#include "record/ring.h"
+#include "perf/capability.h"
+#include "perf/child.h"
+#include "perf/perf_record.h"
+#include "perf/recorder.h"
+#include "perf/ring.h"
 
 /* No CPU comes or goes while this runs. */
 static void on_cpu(void *context, uint32_t cpu, bool online)

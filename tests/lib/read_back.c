@@ -2,9 +2,9 @@
 #include "lib/read_back.h"
 
 #include "base/diag.h"
-#include "format/nettrace_read.h"
-#include "model/event.h"
-#include "model/trace.h"
+#include "nettrace/nettrace_read.h"
+#include "trace/event.h"
+#include "trace/trace.h"
 
 void read_back(const char *path, struct read_file *ret_file)
 {

@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include "base/diag.h"
-#include "format/nettrace_write.h"
-#include "model/event.h"
-#include "model/flow.h"
-#include "model/trace.h"
-#include "session/merge.h"
-#include "session/relay.h"
+#include "nettrace/nettrace_write.h"
+#include "pipeline/merge.h"
+#include "pipeline/relay.h"
+#include "trace/event.h"
+#include "trace/flow.h"
+#include "trace/trace.h"
 
 #define PIECE 10007u /* of no block's size */
 

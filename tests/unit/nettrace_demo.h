@@ -12,10 +12,10 @@
 
 #include "base/bytes.h"
 #include "base/diag.h"
-#include "format/nettrace_write.h"
-#include "model/event.h"
-#include "model/spoor_payload.h"
-#include "model/trace.h"
+#include "nettrace/nettrace_write.h"
+#include "trace/event.h"
+#include "trace/spoor_payload.h"
+#include "trace/trace.h"
 
 #define DEMO_START   UINT64_C(5000000000000)
 #define DEMO_SAMPLES 3000u

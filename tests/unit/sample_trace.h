@@ -5,9 +5,9 @@
 #ifndef SPOOR_TESTS_UNIT_SAMPLE_TRACE_H
 #define SPOOR_TESTS_UNIT_SAMPLE_TRACE_H
 
-#include "analyze/profile.h"
-#include "model/event.h"
-#include "model/trace.h"
+#include "analysis/profile.h"
+#include "trace/event.h"
+#include "trace/trace.h"
 
 #define KERNEL 0xffffffff81000000u
 #define LIBC   0x7f1000000000u

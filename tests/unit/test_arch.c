@@ -1,7 +1,7 @@
 /* arch.c: stubs by their bytes (copied from live .NET 10 processes), and the split between user and kernel. */
 #include "unit/test.h"
 
-#include "model/arch.h"
+#include "code/arch.h"
 
 struct sample {
 	const char *hex;

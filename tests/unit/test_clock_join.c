@@ -1,8 +1,8 @@
 /* clock_join.c: samples get what their thread's clock says, to the nanosecond; who stood still gets nothing. */
 #include "unit/test.h"
 
-#include "model/clock_join.h"
-#include "model/trace.h"
+#include "trace/clock_join.h"
+#include "trace/trace.h"
 
 #define MS UINT64_C(1000000)
 

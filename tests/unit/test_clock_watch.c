@@ -1,7 +1,7 @@
 /* A suspended machine and a time of day that was set, from made-up readings; and that nothing is seen where nothing happened. */
 #include "unit/test.h"
 
-#include "session/clock_watch.h"
+#include "pipeline/clock_watch.h"
 
 #define S INT64_C(1000000000)
 

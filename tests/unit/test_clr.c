@@ -4,9 +4,9 @@
 #include <errno.h>
 
 #include "base/bytes.h"
-#include "model/clr.h"
-#include "model/codemap.h"
-#include "model/trace.h"
+#include "code/codemap.h"
+#include "trace/clr.h"
+#include "trace/trace.h"
 
 #define S UINT64_C(1000000000)
 

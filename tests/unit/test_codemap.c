@@ -4,8 +4,8 @@
 #include <errno.h>
 
 #include "base/bytes.h"
-#include "model/codemap.h"
-#include "model/trace.h"
+#include "code/codemap.h"
+#include "trace/trace.h"
 
 #define S UINT64_C(1000000000)
 

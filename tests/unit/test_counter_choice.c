@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/diag.h"
-#include "model/counter_choice.h"
+#include "counters/counter_choice.h"
 
 static void test_lists(void **state)
 {

@@ -7,10 +7,10 @@
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/strtab.h"
-#include "model/counter_choice.h"
-#include "model/counter_feed.h"
-#include "model/counters.h"
-#include "model/schema.h"
+#include "counters/counter_choice.h"
+#include "counters/counter_feed.h"
+#include "counters/counters.h"
+#include "trace/schema.h"
 
 #define FILETIME_SECOND UINT64_C(10000000)
 

@@ -5,10 +5,10 @@
 
 #include "base/bytes.h"
 #include "base/text.h"
-#include "export/counters_metrics.h"
-#include "export/counters_rows.h"
-#include "export/counters_table.h"
-#include "model/counters.h"
+#include "counters/counters.h"
+#include "counters/counters_metrics.h"
+#include "counters/counters_rows.h"
+#include "counters/counters_table.h"
 
 #define UTC_NS (UINT64_C(1795250400) * 1000000000u + 250000000u) /* 2026-11-21 08:40:00.25 */
 

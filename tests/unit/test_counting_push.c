@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
-#include "session/counting_push.h"
+#include "counters/counting_push.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -2,7 +2,7 @@
 #include "unit/test.h"
 
 #include "base/bytes.h"
-#include "symbol/demangle.h"
+#include "code/demangle.h"
 
 static const struct {
 	const char *mangled;

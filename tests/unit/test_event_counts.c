@@ -1,7 +1,7 @@
 /* event_counts.c: rows by name, whatever the schema; the most frequent first; names without end are one row. */
 #include "unit/test.h"
 
-#include "analyze/event_counts.h"
+#include "analysis/event_counts.h"
 
 static uint32_t row_of(struct event_counts *counts, const char *provider, const char *name)
 {

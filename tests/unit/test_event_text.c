@@ -5,12 +5,12 @@
 
 #include "base/bytes.h"
 #include "base/json.h"
-#include "export/event_line.h"
-#include "export/event_text.h"
-#include "model/clr_event.h"
-#include "model/event.h"
-#include "model/schema.h"
-#include "model/trace.h"
+#include "render/event_line.h"
+#include "render/event_text.h"
+#include "trace/clr_event.h"
+#include "trace/event.h"
+#include "trace/schema.h"
+#include "trace/trace.h"
 #include "unit/json_check.h"
 
 static struct trace trace;
@@ -515,7 +515,7 @@ static void test_list(void **state)
 {
 	static const struct clr_event list[] = {
 #define CLR_EVENT(provider, id, name, fields) { provider, id, name, fields },
-#include "model/clr_events.def"
+#include "trace/clr_events.def"
 #undef CLR_EVENT
 	};
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "session/frame_chain.h"
+#include "code/frame_chain.h"
 
 #define SP    UINT64_C(0x7000)
 #define AT(i) (SP + (uint64_t)(i) * 8)

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/bytes.h"
-#include "model/gc_dynamic.h"
+#include "trace/gc_dynamic.h"
 
 static void wrap(struct bytes *out, const char *name, const struct bytes *data)
 {

@@ -13,12 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyze/heap_retained.h"
 #include "base/bytes.h"
 #include "base/diag.h"
-#include "format/gcdump_read.h"
-#include "format/gcdump_write.h"
-#include "model/heap_graph.h"
+#include "formats/gcdump_read.h"
+#include "formats/gcdump_write.h"
+#include "heap/heap_retained.h"
+#include "trace/heap_graph.h"
 
 #define BASE UINT64_C(0x7f0000001000)
 

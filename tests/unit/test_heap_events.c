@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "model/heap_events.h"
-#include "model/heap_graph.h"
+#include "heap/heap_events.h"
+#include "trace/heap_graph.h"
 
 #define BASE UINT64_C(0x7f0000001000)
 

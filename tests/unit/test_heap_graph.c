@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analyze/heap_retained.h"
-#include "model/heap_graph.h"
+#include "heap/heap_retained.h"
+#include "trace/heap_graph.h"
 
 #define BASE UINT64_C(0x7f0000000000)
 

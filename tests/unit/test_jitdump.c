@@ -6,8 +6,8 @@
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/input.h"
-#include "model/codemap.h"
-#include "symbol/jitdump.h"
+#include "code/codemap.h"
+#include "code/jitdump.h"
 
 static void add_header(struct bytes *b)
 {

@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/input.h"
-#include "symbol/kallsyms.h"
+#include "code/kallsyms.h"
 
 static const char text[] =
 	"0000000000000000 A fixed_percpu_data\n"

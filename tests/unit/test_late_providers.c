@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "dotnet/ipc.h"
-#include "session/late_providers.h"
+#include "tracing/late_providers.h"
 
 static void test_split(void **state)
 {

@@ -1,7 +1,7 @@
 /* merge.c: whatever order items come in, they leave in time order; what is too late is moved and marked. */
 #include "unit/test.h"
 
-#include "session/merge.h"
+#include "pipeline/merge.h"
 
 static void add(struct merge *merge, uint64_t time_ns, int16_t cpu)
 {

@@ -2,7 +2,7 @@
 #include "unit/test.h"
 
 #include "base/bytes.h"
-#include "model/method_name.h"
+#include "code/method_name.h"
 
 static const struct {
 	const char *text;

@@ -16,10 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "code/codemap.h"
 #include "machine/box.h"
-#include "model/codemap.h"
-#include "session/name_desk.h"
-#include "session/name_tables.h"
+#include "symbolize/name_desk.h"
+#include "symbolize/name_tables.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 

@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "code/arch.h"
 #include "machine/box.h"
-#include "model/absorb.h"
-#include "model/arch.h"
-#include "model/clr.h"
-#include "model/symbolmap.h"
-#include "model/trace.h"
-#include "session/names.h"
+#include "symbolize/names.h"
+#include "trace/absorb.h"
+#include "trace/clr.h"
+#include "trace/symbolmap.h"
+#include "trace/trace.h"
 
 #define JIT_BEGIN UINT64_C(0x7f0000100000)
 #define JIT_END   UINT64_C(0x7f0000200000)

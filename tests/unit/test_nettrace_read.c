@@ -8,10 +8,10 @@
 #include "base/diag.h"
 #include "base/input.h"
 #include "base/map.h"
-#include "format/nettrace_read.h"
-#include "model/event.h"
-#include "model/event_label.h"
-#include "model/trace.h"
+#include "nettrace/nettrace_read.h"
+#include "trace/event.h"
+#include "trace/event_label.h"
+#include "trace/trace.h"
 
 struct seen {
 	uint32_t events;

@@ -13,9 +13,9 @@
 #include "base/bytes.h"
 #include "base/input.h"
 #include "base/json.h"
-#include "export/event_text.h"
-#include "format/nettrace_read.h"
-#include "model/absorb.h"
+#include "nettrace/nettrace_read.h"
+#include "render/event_text.h"
+#include "trace/absorb.h"
 #include "unit/nettrace_demo.h"
 
 struct seen {

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
-#include "session/output_limit.h"
+#include "pipeline/output_limit.h"
 
 static void test_no_limit(void **state)
 {

@@ -14,9 +14,9 @@
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/input.h"
-#include "format/nettrace_read.h"
-#include "format/packed_file.h"
-#include "model/absorb.h"
+#include "nettrace/nettrace_read.h"
+#include "nettrace/packed_file.h"
+#include "trace/absorb.h"
 #include "unit/nettrace_demo.h"
 
 #define CONTENT_MAX (4u << 20)

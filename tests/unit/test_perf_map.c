@@ -5,9 +5,9 @@
 
 #include "base/bytes.h"
 #include "base/input.h"
-#include "model/codemap.h"
-#include "model/trace.h"
-#include "symbol/perf_map.h"
+#include "code/codemap.h"
+#include "code/perf_map.h"
+#include "trace/trace.h"
 
 static int read_text(struct codemap *map, const char *text)
 {

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/bytes.h"
-#include "format/perf_record.h"
+#include "perf/perf_record.h"
 
 #define KERNEL_BEGIN (1ull << 63)
 #define MARK_KERNEL  ((uint64_t)-128)

@@ -1,13 +1,13 @@
 /* profile.c, top.c, tree.c, recording.c: the sums of a small trace are known by heart. */
 #include "unit/test.h"
 
-#include "analyze/recording.h"
-#include "analyze/top.h"
-#include "analyze/tree.h"
+#include "analysis/recording.h"
+#include "analysis/top.h"
+#include "analysis/tree.h"
 #include "base/bytes.h"
-#include "model/report.h"
-#include "model/spoor_payload.h"
-#include "model/symbolmap.h"
+#include "trace/report.h"
+#include "trace/spoor_payload.h"
+#include "trace/symbolmap.h"
 #include "unit/sample_trace.h"
 
 struct fixture {

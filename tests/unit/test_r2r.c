@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/diag.h"
+#include "code/r2r.h"
 #include "image/pe.h"
-#include "symbol/r2r.h"
 
 #define TINY TEST_DATA "/pe/tiny_r2r.dll"
 

@@ -5,11 +5,11 @@
 
 #include "base/diag.h"
 #include "base/input.h"
-#include "format/nettrace_read.h"
-#include "model/event.h"
-#include "model/trace.h"
-#include "session/merge.h"
-#include "session/relay.h"
+#include "nettrace/nettrace_read.h"
+#include "pipeline/merge.h"
+#include "pipeline/relay.h"
+#include "trace/event.h"
+#include "trace/trace.h"
 
 #define PLENTY    ((size_t)64 << 20)
 #define ROOM      ((size_t)4096)

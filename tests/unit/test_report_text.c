@@ -4,18 +4,18 @@
  */
 #include "unit/test.h"
 
-#include "analyze/group.h"
-#include "analyze/recording.h"
-#include "analyze/top.h"
-#include "analyze/tree.h"
+#include "analysis/group.h"
+#include "analysis/recording.h"
+#include "analysis/top.h"
+#include "analysis/tree.h"
 #include "base/bytes.h"
 #include "base/text.h"
-#include "export/flame_svg.h"
-#include "export/folded.h"
-#include "export/report_json.h"
-#include "export/report_text.h"
-#include "model/report.h"
-#include "model/symbolmap.h"
+#include "render/flame_svg.h"
+#include "render/folded.h"
+#include "report/report_json.h"
+#include "report/report_text.h"
+#include "trace/report.h"
+#include "trace/symbolmap.h"
 #include "unit/sample_trace.h"
 
 struct fixture {

@@ -3,7 +3,7 @@
 
 #include <linux/perf_event.h>
 
-#include "record/ring.h"
+#include "perf/ring.h"
 
 #define SIZE 4096u
 

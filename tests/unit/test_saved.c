@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/input.h"
-#include "format/nettrace_read.h"
-#include "session/pump.h"
-#include "session/saved.h"
+#include "nettrace/nettrace_read.h"
+#include "pipeline/pump.h"
+#include "pipeline/saved.h"
 #include "unit/nettrace_demo.h"
 
 static char folder[] = "/tmp/spoor-test-XXXXXX";

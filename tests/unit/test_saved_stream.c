@@ -6,11 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "export/event_line.h"
-#include "model/method_name.h"
-#include "model/symbolmap.h"
-#include "session/saved.h"
-#include "session/saved_stream.h"
+#include "code/method_name.h"
+#include "pipeline/saved.h"
+#include "pipeline/saved_stream.h"
+#include "render/event_line.h"
+#include "trace/symbolmap.h"
 #include "unit/nettrace_demo.h"
 
 static char folder[] = "/tmp/spoor-test-XXXXXX";

@@ -3,7 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/strtab.h"
-#include "model/spoor_payload.h"
+#include "trace/spoor_payload.h"
 
 /* The end of a symbol is exclusive here and inclusive in the file, where it must lie behind the begin. */
 static void test_symbol_range(void **state)

@@ -1,8 +1,8 @@
 /* strangers.c: whose records are dropped, by what the kernel tells of forks and ends. */
 #include "unit/test.h"
 
-#include "format/perf_record.h"
-#include "session/strangers.h"
+#include "perf/perf_record.h"
+#include "recording/strangers.h"
 
 static bool sift(struct strangers *strangers, uint32_t type, uint32_t pid, uint32_t tid, uint32_t parent_pid)
 {

@@ -12,8 +12,8 @@
 
 #include "base/bytes.h"
 #include "base/diag.h"
+#include "code/symbol_file.h"
 #include "image/elf.h"
-#include "symbol/symbol_file.h"
 #include "unit/elf_builder.h"
 
 static const char *name_at(struct symbol_file *file, uint64_t vaddr)

@@ -1,7 +1,7 @@
 /* symbolmap.c: each address gets the name of its owner at that moment, or none, never the nearest. */
 #include "unit/test.h"
 
-#include "model/symbolmap.h"
+#include "trace/symbolmap.h"
 #include "unit/sample_trace.h"
 
 struct expected {

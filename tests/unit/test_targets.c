@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/diag.h"
-#include "session/targets.h"
+#include "target/targets.h"
 
 static char unique[12]; /* comm of the children */
 

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "session/thread_clocks.h"
+#include "pipeline/thread_clocks.h"
 
 #define MS      UINT64_C(1000000)
 #define SLACK   (40 * MS) /* two ticks of stat, one of the scheduler, and the test's own work */

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "analyze/thread_waits.h"
-#include "model/symbolmap.h"
-#include "model/thread_dump.h"
+#include "stacks/thread_dump.h"
+#include "stacks/thread_waits.h"
+#include "trace/symbolmap.h"
 
 #define PULSE  "System.Threading.Monitor.Wait(object, int)", "System.Threading.ManualResetEventSlim.Wait(int, CancellationToken)"
 #define TASK   PULSE, "System.Threading.Tasks.Task.SpinThenBlockingWait(int, CancellationToken)", "System.Threading.Tasks.Task.Wait()"

@@ -1,13 +1,13 @@
-/* threads_text.c over groups of analyze/thread_groups.c: who is with whom, in what order, and how it is written. */
+/* threads_text.c over groups of stacks/thread_groups.c: who is with whom, in what order, and how it is written. */
 #include "unit/test.h"
 
 #include <string.h>
 
-#include "analyze/thread_groups.h"
 #include "base/bytes.h"
-#include "export/threads_text.h"
-#include "model/symbolmap.h"
-#include "model/thread_dump.h"
+#include "stacks/thread_dump.h"
+#include "stacks/thread_groups.h"
+#include "stacks/threads_text.h"
+#include "trace/symbolmap.h"
 
 static uint64_t frame(struct thread_dump *dump, const char *name, const char *module, enum function_kind kind)
 {

@@ -1,7 +1,7 @@
 /* trace.c: who is who, which mapping covers what, equal stacks have one index. */
 #include "unit/test.h"
 
-#include "model/trace.h"
+#include "trace/trace.h"
 
 static void test_processes(void **state)
 {

@@ -1,0 +1,23 @@
+/*
+ * CPU time by what a person asks for: process name, process, module, function, in any combination. perf's `--sort comm,dso,sym`.
+ */
+#ifndef SPOOR_ANALYSIS_GROUP_H
+#define SPOOR_ANALYSIS_GROUP_H
+
+struct profile;
+struct report;
+struct symbolmap;
+
+enum group_form {
+	GROUP_BY_SELF,
+	GROUP_BY_TOTAL,   /* sorted by its time with what was called from there */
+	GROUP_SELF_ONLY,  /* callers make no group: total is self */
+};
+
+/*
+ * Fills report->groups by report->group_keys (enum report_group_key), most time first. A group that stands several times on a stack counts once towards its total. 0 or -ENOMEM.
+ */
+int group_count(struct report *report, const struct profile *profile, const struct symbolmap *names,
+	enum group_form form);
+
+#endif

@@ -1,0 +1,516 @@
+/*
+ * See profile.h.
+ *
+ * Invariant after profile_name(): `stacks` is sorted by (process, stack, epoch). Stacks that follow each other share most of their callers, as
+ * files hold them sorted from the root, so the shared part is copied instead of named again.
+ */
+#include "analysis/profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cursor.h"
+#include "base/text.h"
+#include "trace/clr.h"
+#include "trace/event.h"
+#include "trace/spoor_payload.h"
+#include "trace/symbolmap.h"
+#include "trace/trace.h"
+
+/* What a sample weighs when neither it nor the recording says: the unit of this format's samples. */
+#define WEIGHT_UNKNOWN_NS 1000000u
+#define THREAD_TIME_MAX_NS UINT64_C(1000000000) /* a thread that was not sampled for longer was not there */
+#define SETTLE_NS          UINT64_C(1000000000)
+#define THREAD_REST        (UINT64_C(1) << 32)  /* beside a thread: the clock of its process's others */
+
+bool profile_filter_is_empty(const struct profile_filter *filter)
+{
+	return !filter->pids.count && !filter->tids.count && !filter->process_names.count &&
+		!filter->modules.count && !filter->from_ns && !filter->to_ns;
+}
+
+void profile_filter_done(struct profile_filter *filter)
+{
+	vec_done(&filter->pids);
+	vec_done(&filter->tids);
+	vec_done(&filter->process_names);
+	vec_done(&filter->modules);
+}
+
+static bool has_number(const uint32_t *items, uint32_t count, uint32_t number)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (items[i] == number)
+			return true;
+	return false;
+}
+
+/* Thread and time are known at the sample; process names and modules only at the end. */
+static bool is_wanted(const struct profile *profile, const struct event *event)
+{
+	const struct profile_filter *filter = &profile->filter;
+	const struct trace *trace = profile->trace;
+
+	if (filter->tids.count &&
+		!has_number(filter->tids.items, filter->tids.count,
+			trace->threads.items[event->thread_index].tid))
+		return false;
+	if (!filter->from_ns && !filter->to_ns)
+		return true;
+	uint64_t begin_ns = trace->recording.sync_ns ? trace->recording.sync_ns : profile->first_ns;
+	uint64_t since_ns = event->time_ns > begin_ns ? event->time_ns - begin_ns : 0;
+
+	return since_ns >= filter->from_ns && (!filter->to_ns || since_ns < filter->to_ns);
+}
+
+static int take_sample(struct profile *profile, const struct event *event, uint64_t weight_ns)
+{
+	const struct trace *trace = profile->trace;
+
+	if (!profile->all_count || event->time_ns < profile->first_ns)
+		profile->first_ns = event->time_ns;
+	if (event->time_ns > profile->last_ns)
+		profile->last_ns = event->time_ns;
+	profile->all_count++;
+	profile->all_weight_ns += weight_ns;
+	if (!is_wanted(profile, event))
+		return 0;
+
+	uint32_t process = trace->threads.items[event->thread_index].process;
+	uint32_t epoch = process < trace->processes.count
+		? trace->processes.items[process].code_epoch
+		: 0;
+	uint64_t hash = hash_u64((uint64_t)process << 32 | event->stack_index) + epoch;
+
+	for (struct map_walk w = map_find(&profile->index, hash); w.value; map_next(&w)) {
+		struct profile_stack *known = &profile->stacks.items[w.value - 1];
+		if (known->process == process && known->stack == event->stack_index &&
+			known->epoch == epoch) {
+			known->weight_ns += weight_ns;
+			known->count++;
+			return 0;
+		}
+	}
+	struct profile_stack *stack = vec_push(&profile->stacks);
+	if (!stack)
+		return -ENOMEM;
+	*stack = (struct profile_stack){ .process = process, .stack = event->stack_index,
+		.epoch = epoch, .weight_ns = weight_ns, .count = 1 };
+	return map_add(&profile->index, hash, profile->stacks.count) ? 0 : -ENOMEM;
+}
+
+/* ---- samples of a runtime ---- */
+
+static enum profile_samples what_samples_are(const struct profile *profile)
+{
+	const struct trace *trace = profile->trace;
+
+	if (trace_options_say(trace, "\"thread_clocks\":true"))
+		return PROFILE_BY_CLOCKS;
+	/* A recording has its own samples, whatever else was asked for. */
+	return trace->recording.period_ns || profile->all_count || trace_options_say(trace, "\"event\":") ? PROFILE_UNUSED : PROFILE_THREAD_TIME;
+}
+
+static int take_latest(struct profile *profile, uint32_t thread, const struct profile_latest *latest, uint64_t until_ns)
+{
+	const struct event event = { .time_ns = latest->time_ns, .thread_index = thread, .stack_index = latest->stack, .kind = EVENT_SAMPLE };
+	uint64_t time_ns = until_ns > latest->time_ns ? until_ns - latest->time_ns : 0;
+
+	if (!latest->time_ns)
+		return 0;
+	return take_sample(profile, &event, time_ns < THREAD_TIME_MAX_NS ? time_ns : THREAD_TIME_MAX_NS);
+}
+
+static void note_interval(struct profile *profile, uint64_t time_ns)
+{
+	unsigned power = time_ns ? 63u - (unsigned)__builtin_clzll(time_ns) : 0;
+	unsigned quarter = power >= 2 ? (unsigned)(time_ns >> (power - 2)) & 3 : 0;
+	struct profile_interval *interval = &profile->intervals[power * 4 + quarter];
+
+	if (!time_ns)
+		return;
+	interval->sum_ns += time_ns < THREAD_TIME_MAX_NS ? time_ns : THREAD_TIME_MAX_NS;
+	interval->count++;
+}
+
+/* The average of the size that the median is of. */
+static uint64_t median_interval(const struct profile *profile)
+{
+	uint64_t count = 0;
+	uint64_t below = 0;
+
+	for (unsigned i = 0; i < PROFILE_INTERVALS; i++)
+		count += profile->intervals[i].count;
+	for (unsigned i = 0; i < PROFILE_INTERVALS; i++) {
+		const struct profile_interval *interval = &profile->intervals[i];
+		below += interval->count;
+		if (below * 2 > count)
+			return interval->sum_ns / interval->count;
+	}
+	return WEIGHT_UNKNOWN_NS;
+}
+
+static int take_thread_time(struct profile *profile, const struct event *event)
+{
+	while (profile->latest.count <= event->thread_index)
+		if (!vec_push(&profile->latest))
+			return -ENOMEM;
+	struct profile_latest before = profile->latest.items[event->thread_index];
+
+	if (before.time_ns && event->time_ns > before.time_ns)
+		note_interval(profile, event->time_ns - before.time_ns);
+	profile->latest.items[event->thread_index] = (struct profile_latest){ .time_ns = event->time_ns, .stack = event->stack_index };
+	return take_latest(profile, event->thread_index, &before, event->time_ns);
+}
+
+struct settling {
+	struct profile *profile;
+	int error;
+};
+
+static void on_share(void *context, const struct clock_share *share)
+{
+	struct settling *settling = context;
+	const struct event event = { .time_ns = share->time_ns, .thread_index = (uint32_t)share->thread, .stack_index = share->stack,
+		.kind = EVENT_SAMPLE };
+
+	if (!settling->error)
+		settling->error = take_sample(settling->profile, &event, share->cpu_ns);
+}
+
+static int settle(struct profile *profile, uint64_t until_ns)
+{
+	struct settling settling = { .profile = profile };
+
+	clock_join_settle(&profile->join, until_ns, on_share, &settling);
+	profile->settled_ns = until_ns;
+	return settling.error;
+}
+
+static int take_runtime_sample(struct profile *profile, const struct event *event)
+{
+	struct cursor payload = cursor_of(event->payload, event->payload_size);
+
+	if (profile->samples == PROFILE_UNDECIDED)
+		profile->samples = what_samples_are(profile);
+	if (profile->samples == PROFILE_THREAD_TIME)
+		return take_thread_time(profile, event);
+	if (profile->samples != PROFILE_BY_CLOCKS)
+		return 0;
+	return clock_join_sample(&profile->join, event->thread_index, event->time_ns, event->stack_index,
+		cursor_u32(&payload) == CLR_SAMPLE_MANAGED);
+}
+
+/* In files clocks and samples stand in order of time, but for what came late. */
+static int take_clock(struct profile *profile, const struct event *event)
+{
+	struct payload_thread_clock clock;
+
+	if (payload_read_thread_clock(event->payload, event->payload_size, &clock) < 0)
+		return 0; /* as every event of ours that does not read */
+	uint64_t thread = event->thread_index | (clock.rest ? THREAD_REST : 0);
+	int error = clock_join_clock(&profile->join, thread, event->time_ns, clock.run_ns);
+
+	if (!error && event->time_ns > profile->settled_ns + 2 * SETTLE_NS)
+		error = settle(profile, event->time_ns - SETTLE_NS);
+	return error;
+}
+
+int profile_event(void *context, const struct event *event)
+{
+	struct profile *profile = context;
+	const struct trace *trace = profile->trace;
+
+	if (event->kind == EVENT_SAMPLE && event->thread_index < trace->threads.count) {
+		uint64_t weight_ns = event->value ? event->value : trace->recording.period_ns;
+		return take_sample(profile, event, weight_ns ? weight_ns : WEIGHT_UNKNOWN_NS);
+	}
+	while (profile->by_schema.count <= event->schema_index)
+		if (!vec_add(&profile->by_schema, 0))
+			return -ENOMEM;
+	profile->by_schema.items[event->schema_index]++;
+	if (event->schema_index >= trace->schemas.count || !event->thread_index || event->thread_index >= trace->threads.count)
+		return 0;
+	const struct schema *schema = &trace->schemas.items[event->schema_index];
+
+	if (schema->provider_kind == PROVIDER_SAMPLE && schema->event_id == CLR_THREAD_SAMPLE)
+		return take_runtime_sample(profile, event);
+	return event->schema_index == trace->known_schemas[SPOOR_THREAD_CLOCK] ||
+			(schema->provider_kind == PROVIDER_SPOOR && schema->event_id == known_events[SPOOR_THREAD_CLOCK].event_id)
+		? take_clock(profile, event)
+		: 0;
+}
+
+/* What still waits when the file has been read. */
+static int take_rest(struct profile *profile)
+{
+	int error = settle(profile, UINT64_MAX);
+
+	/* The last sample of a thread has no successor, so its time is an estimate: the median of all times between samples. */
+	uint64_t time_ns = profile->latest.count ? median_interval(profile) : 0;
+	for (uint32_t i = 0; i < profile->latest.count && !error; i++)
+		error = take_latest(profile, i, &profile->latest.items[i], profile->latest.items[i].time_ns + time_ns);
+	clock_join_done(&profile->join);
+	vec_done(&profile->latest);
+	return error;
+}
+
+bool profile_matches_process(const struct trace *trace, const struct process *process, const char *pattern)
+{
+	const char *path = trace_text(trace, process->executable);
+	const char *base = strrchr(path, '/');
+
+	return text_glob(pattern, trace_text(trace, process->name)) || text_glob(pattern, base ? base + 1 : path);
+}
+
+static bool process_is_wanted(const struct profile *profile, uint32_t index)
+{
+	const struct profile_filter *filter = &profile->filter;
+	const struct trace *trace = profile->trace;
+	const struct process *process =
+		&trace->processes.items[index < trace->processes.count ? index : 0];
+
+	if (filter->pids.count && !has_number(filter->pids.items, filter->pids.count, process->pid))
+		return false;
+	if (!filter->process_names.count)
+		return true;
+	for (uint32_t i = 0; i < filter->process_names.count; i++) {
+		if (profile_matches_process(trace, process, filter->process_names.items[i]))
+			return true;
+	}
+	return false;
+}
+
+bool profile_matches_module(const char *module, const char *pattern)
+{
+	char stem[256];
+	size_t len = strlen(module);
+
+	if (text_glob(pattern, module))
+		return true;
+	if (len <= 4 || len >= sizeof(stem) || !text_ends_with(module, ".dll"))
+		return false;
+	memcpy(stem, module, len - 4);
+	stem[len - 4] = '\0';
+	return text_glob(pattern, stem);
+}
+
+static bool module_is_wanted(const struct profile_filter *filter, const char *module)
+{
+	for (uint32_t i = 0; i < filter->modules.count; i++) {
+		if (profile_matches_module(module, filter->modules.items[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Answers of module_is_wanted() by function: 0 not asked yet, 1 yes, 2 no. */
+struct module_answers {
+	VEC(uint8_t) by_function;
+};
+
+static int stack_has_module(const struct profile *profile, const struct symbolmap *names,
+	struct module_answers *answers, const struct profile_stack *stack)
+{
+	while (answers->by_function.count < names->functions.count)
+		if (!vec_push(&answers->by_function))
+			return -ENOMEM;
+	for (uint32_t i = 0; i < stack->frame_count; i++) {
+		uint32_t function = profile->functions.items[stack->at + i];
+		uint8_t *answer = &answers->by_function.items[function];
+		if (!*answer)
+			*answer = module_is_wanted(&profile->filter,
+					  trace_text(profile->trace,
+						  names->functions.items[function].module))
+				? 1
+				: 2;
+		if (*answer == 1)
+			return 1;
+	}
+	return 0;
+}
+
+static int compare_stacks(const void *left, const void *right)
+{
+	const struct profile_stack *a = left;
+	const struct profile_stack *b = right;
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	if (a->stack != b->stack)
+		return a->stack < b->stack ? -1 : 1;
+	return a->epoch < b->epoch ? -1 : a->epoch > b->epoch;
+}
+
+/* Names the frames of one stack behind those of all before. `previous` may be NULL. */
+static int name_frames(struct profile *profile, struct symbolmap *names,
+	struct profile_stack *stack, const struct profile_stack *previous)
+{
+	uint32_t count;
+	const uint64_t *frames = stack_table_get(&profile->trace->stacks, stack->stack, &count);
+	uint32_t shared = 0;
+
+	stack->at = profile->functions.count;
+	stack->frame_count = count;
+	if (!count)
+		return 0;
+	if (!vec_reserve(&profile->functions, count))
+		return -ENOMEM;
+	uint32_t *functions = profile->functions.items + stack->at;
+	if (previous && previous->process == stack->process && previous->epoch == stack->epoch) {
+		uint32_t other_count;
+		const uint64_t *other = stack_table_get(&profile->trace->stacks, previous->stack,
+			&other_count);
+		uint32_t most = count < other_count ? count : other_count;
+		while (shared < most && frames[count - 1 - shared] == other[other_count - 1 - shared])
+			shared++;
+		memcpy(functions + count - shared,
+			profile->functions.items + previous->at + other_count - shared,
+			shared * sizeof(*functions));
+	}
+	for (uint32_t i = 0; i < count - shared; i++) {
+		functions[i] = symbolmap_find(names, stack->process, frames[i], stack->epoch);
+		if (!functions[i])
+			return -ENOMEM;
+	}
+	profile->functions.count += count;
+	return 0;
+}
+
+/* Whether the kernel walked the stacks, by frame pointers, and no runtime. */
+static bool by_frame_pointers(const struct profile *profile)
+{
+	return profile->samples != PROFILE_BY_CLOCKS && profile->samples != PROFILE_THREAD_TIME &&
+		!trace_options_say(profile->trace, "\"event\":\"thread-clocks\"");
+}
+
+/* A replaced method was called once: its lower frame becomes the mark for the caller that the walk has lost. */
+static int mark_replaced(struct profile *profile, struct symbolmap *names, struct profile_stack *stack)
+{
+	uint32_t *functions = profile->functions.items + stack->at;
+	uint32_t *bodies = profile->bodies.items + stack->at;
+
+	for (uint32_t i = 1; i < stack->frame_count; i++) {
+		if (!symbolmap_is_replaced(names, bodies[i - 1], bodies[i]))
+			continue;
+		uint32_t lost = symbolmap_lost_caller(names);
+		if (!lost)
+			return -ENOMEM;
+		functions[i] = bodies[i] = lost;
+	}
+	return 0;
+}
+
+/* From here on `functions` holds methods; what they were compiled as moves to `bodies`. */
+static int join_methods(struct profile *profile, struct symbolmap *names)
+{
+	uint64_t *weights = calloc((size_t)names->functions.count + 1, sizeof(*weights));
+	uint32_t count = profile->functions.count;
+
+	if (!weights || !vec_reserve(&profile->bodies, count)) {
+		free(weights);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < profile->stacks.count; i++) {
+		const struct profile_stack *stack = &profile->stacks.items[i];
+		if (stack->frame_count)
+			weights[profile->functions.items[stack->at]] += stack->weight_ns;
+	}
+	int error = symbolmap_join_methods(names, weights);
+
+	for (uint32_t i = 0; i < count && !error; i++) {
+		uint32_t *function = &profile->functions.items[i];
+		profile->bodies.items[i] = *function;
+		*function = names->functions.items[*function].method;
+	}
+	profile->bodies.count = error ? 0 : count;
+	free(weights);
+	for (uint32_t i = 0; i < profile->stacks.count && !error && by_frame_pointers(profile); i++)
+		error = mark_replaced(profile, names, &profile->stacks.items[i]);
+	return error;
+}
+
+int profile_name(struct profile *profile, struct symbolmap *names)
+{
+	struct module_answers answers = { 0 };
+	const struct profile_stack *previous = NULL;
+	uint32_t kept = 0;
+	int error = take_rest(profile);
+
+	map_done(&profile->index); /* counting is over */
+	if (profile->stacks.count > 1)
+		qsort(profile->stacks.items, profile->stacks.count, sizeof(profile->stacks.items[0]),
+			compare_stacks);
+	bool wanted = false;
+	uint32_t asked = UINT32_MAX; /* the process that `wanted` is about */
+	for (uint32_t i = 0; !error && i < profile->stacks.count; i++) {
+		struct profile_stack stack = profile->stacks.items[i];
+		if (stack.process != asked)
+			wanted = process_is_wanted(profile, stack.process);
+		asked = stack.process;
+		if (!wanted)
+			continue;
+		error = name_frames(profile, names, &stack, previous);
+		if (error)
+			break;
+		if (profile->filter.modules.count) {
+			int has = stack_has_module(profile, names, &answers, &stack);
+			if (has <= 0) {
+				error = has;
+				if (error)
+					break;
+				profile->functions.count = stack.at;
+				continue;
+			}
+		}
+		profile->stacks.items[kept] = stack;
+		previous = &profile->stacks.items[kept++];
+		profile->count += stack.count;
+		profile->weight_ns += stack.weight_ns;
+		profile->frame_count += stack.count * stack.frame_count;
+		uint32_t named = 0;
+		for (uint32_t f = 0; f < stack.frame_count; f++)
+			named += names->functions.items[profile->functions.items[stack.at + f]].named;
+		profile->named_frame_count += stack.count * named;
+	}
+	profile->stacks.count = kept;
+	vec_done(&answers.by_function);
+	return error ? error : join_methods(profile, names);
+}
+
+int profile_fold_unnamed(struct profile *profile, struct symbolmap *names)
+{
+	for (uint32_t i = 0; i < profile->stacks.count; i++) {
+		struct profile_stack *stack = &profile->stacks.items[i];
+		uint32_t *functions = profile->functions.items + stack->at;
+		uint32_t *bodies = profile->bodies.items + stack->at;
+		uint32_t kept = 0;
+		for (uint32_t f = 0; f < stack->frame_count; f++) {
+			struct function function = names->functions.items[functions[f]];
+			bool folds = !function.named && function.module && function.kind != FUNCTION_JIT;
+			uint32_t index = folds ? symbolmap_unnamed(names, function.module, (enum function_kind)function.kind) : functions[f];
+			if (!index)
+				return -ENOMEM;
+			if (!function.named && kept && functions[kept - 1] == index)
+				continue;
+			bodies[kept] = folds ? index : bodies[f];
+			functions[kept++] = index;
+		}
+		stack->frame_count = kept;
+	}
+	return 0;
+}
+
+void profile_done(struct profile *profile)
+{
+	vec_done(&profile->stacks);
+	vec_done(&profile->functions);
+	vec_done(&profile->bodies);
+	vec_done(&profile->by_schema);
+	vec_done(&profile->latest);
+	clock_join_done(&profile->join);
+	map_done(&profile->index);
+	profile_filter_done(&profile->filter);
+	*profile = (struct profile){ 0 };
+}

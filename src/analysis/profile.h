@@ -1,0 +1,117 @@
+/*
+ * CPU samples counted: first by (process, stack, epoch), then named once for each distinct stack.
+ *
+ *   struct profile profile = { .trace = &trace, .filter = filter };
+ *   saved_read(path, &trace, profile_event, &profile, &diag);
+ *   symbolmap_init(&names, &trace, METHOD_NAME_SHORT);
+ *   profile_name(&profile, &names);               names may stand in the file behind the samples they name
+ *   recording_describe(...), top_count(...), tree_build(...)
+ *   profile_done(&profile);
+ *
+ * A recording may be of any length: memory grows with distinct stacks, not with samples.
+ */
+#ifndef SPOOR_ANALYSIS_PROFILE_H
+#define SPOOR_ANALYSIS_PROFILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "trace/clock_join.h"
+
+struct event;
+struct process;
+struct symbolmap;
+struct trace;
+
+/*
+ * Which samples count. Within a list one match is enough; all lists that are not empty must match. Texts are the caller's.
+ * Zero is everything.
+ */
+struct profile_filter {
+	VEC(uint32_t) pids;
+	VEC(uint32_t) tids;
+	VEC(const char *) process_names;  /* names or globs */
+	VEC(const char *) modules;        /* globs; a frame of the stack is in such a module */
+	uint64_t from_ns;                 /* since the begin of the recording */
+	uint64_t to_ns;                   /* exclusive; 0 = to the end */
+};
+
+bool profile_filter_is_empty(const struct profile_filter *filter);
+void profile_filter_done(struct profile_filter *filter);
+
+/* Whether a name or glob of a filter means this process (its name or the file name of its executable), or this module ("Shop" means "Shop.dll"). */
+bool profile_matches_process(const struct trace *trace, const struct process *process, const char *pattern);
+bool profile_matches_module(const char *module, const char *pattern);
+
+/* One distinct stack of one process. */
+struct profile_stack {
+	uint64_t weight_ns;
+	uint64_t count;
+	uint32_t process;
+	uint32_t stack;        /* in trace.stacks */
+	uint32_t epoch;        /* process.code_epoch when it was sampled */
+	uint32_t at;           /* functions.items[at], leaf first; set by profile_name() */
+	uint32_t frame_count;
+};
+
+/* What the runtime's own samples of its managed threads are worth. */
+enum profile_samples {
+	PROFILE_UNDECIDED,       /* none has come yet */
+	PROFILE_UNUSED,          /* nothing: the file has CPU samples */
+	PROFILE_BY_CLOCKS,       /* CPU time, by the threads' clocks beside them */
+	PROFILE_THREAD_TIME,     /* the time to their thread's next sample; of the last one, which has no successor, the median of these times */
+};
+
+/* A thread's last sample, without clocks. */
+struct profile_latest {
+	uint64_t time_ns;        /* 0: none yet */
+	uint32_t stack;
+};
+
+/* Times of about one size: four sizes to each power of two. */
+#define PROFILE_INTERVALS 256u
+struct profile_interval {
+	uint64_t sum_ns;
+	uint64_t count;
+};
+
+struct profile {
+	struct trace *trace;
+	struct profile_filter filter;      /* the caller's lists */
+	VEC(struct profile_stack) stacks;  /* after profile_name(): what passed the filter, by process */
+	VEC(uint32_t) functions;           /* what stands for the method, where there is one */
+	VEC(uint32_t) bodies;              /* the same frames as they were compiled */
+	struct map index;
+	enum profile_samples samples;
+	struct clock_join join;
+	uint64_t settled_ns;
+	VEC(struct profile_latest) latest; /* by thread */
+	struct profile_interval intervals[PROFILE_INTERVALS]; /* times between samples, by size */
+	uint64_t first_ns;                 /* of the samples; UINT64_MAX when there are none */
+	uint64_t last_ns;
+	VEC(uint64_t) by_schema;           /* events of the whole recording that are no samples, by schema */
+	uint64_t all_count;                /* the whole recording */
+	uint64_t all_weight_ns;
+	uint64_t count;                    /* after profile_name(): what passed the filter */
+	uint64_t weight_ns;
+	uint64_t frame_count;              /* frames of these samples */
+	uint64_t named_frame_count;
+};
+
+/* Takes an event; those that are no samples, and no runtime's samples either, are passed over. `context` is the profile. 0, or -ENOMEM. */
+int profile_event(void *context, const struct event *event);
+
+/* Names the stacks and drops those that the filter refuses. Once. */
+int profile_name(struct profile *profile, struct symbolmap *names);
+
+/*
+ * Makes one frame of the frames without a symbol that follow each other in one module: their addresses say little to a reader, and split what belongs
+ * together. What counts frames comes before it. 0 or -ENOMEM.
+ */
+int profile_fold_unnamed(struct profile *profile, struct symbolmap *names);
+
+void profile_done(struct profile *profile);
+
+#endif

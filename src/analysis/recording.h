@@ -1,0 +1,16 @@
+/*
+ * What was recorded and how far it can be trusted: time, rate, CPU use, loss, names.
+ */
+#ifndef SPOOR_ANALYSIS_RECORDING_H
+#define SPOOR_ANALYSIS_RECORDING_H
+
+struct profile;
+struct report;
+struct symbolmap;
+struct trace;
+
+/* Fills all of the report but its processes and rows (top_count() does these). 0 or -ENOMEM; report_done() in any case. */
+int recording_describe(struct report *report, const struct trace *trace,
+	const struct symbolmap *names, const struct profile *profile);
+
+#endif

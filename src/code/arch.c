@@ -1,0 +1,332 @@
+/*
+ * See arch.h.
+ *
+ * The byte patterns of x86-64 were read from live .NET 10.0 processes (System V calling convention): code that the runtime writes
+ * itself and announces by no event. A zero in a mask stands for an address or a displacement.
+ */
+#include "code/arch.h"
+
+#include <string.h>
+
+/* Bytes that must be there, and bytes that may be anything. */
+#define X 0xff
+#define ANY4 0, 0, 0, 0
+#define ANY8 0, 0, 0, 0, 0, 0, 0, 0
+
+/* "movabs REGISTER, imm64" is ten bytes, of which two are known. */
+static const struct arch_stub x86_64_stubs[] = {
+	/*
+	 * The copied write barriers: one block of 272 bytes, patched in place for the collector in use. Its parts begin like this: the checked
+	 * one; then mov [rdi], rsi with what the collector's kind needs behind it.
+	 */
+	{
+		.kind = "write barrier", /* lea rax, [rip + x]; cmp rdi, [rax]; jb */
+		.bytes = { 0x48, 0x8d, 0x05, ANY4, 0x48, 0x3b, 0x38, 0x72 },
+		.mask = { X, X, X, ANY4, X, X, X, X },
+		.len = 11,
+		.size_bytes = 48,
+	},
+	{
+		.kind = "write barrier", /* regions: mov r8, rdi; movabs rax */
+		.bytes = { 0x48, 0x89, 0x37, 0x49, 0x89, 0xf8, 0x48, 0xb8 },
+		.mask = { X, X, X, X, X, X, X, X },
+		.len = 8,
+		.size_bytes = 208,
+	},
+	{
+		.kind = "write barrier", /* segments: nop; movabs rax */
+		.bytes = { 0x48, 0x89, 0x37, 0x0f, 0x1f, 0x00, 0x48, 0xb8 },
+		.mask = { X, X, X, X, X, X, X, X },
+		.len = 8,
+		.size_bytes = 128,
+	},
+	{
+		/* movabs rax, type; cmp [rdi], rax; nop; movabs rax, target; jne; jmp rax */
+		.kind = "interface dispatch stub",
+		.bytes = { 0x48, 0xb8, ANY8, 0x48, 0x39, 0x07, 0x90, 0x48, 0xb8 },
+		.mask = { X, X, ANY8, X, X, X, X, X, X },
+		.len = 16,
+		.size_bytes = 32,
+	},
+	{
+		/* mov rax, [rdi]; push rdx; movabs r10, cache; ...: a lookup in a hash table */
+		.kind = "interface resolve stub",
+		.bytes = { 0x48, 0x8b, 0x07, 0x52, 0x49, 0xba },
+		.mask = { X, X, X, X, X, X },
+		.len = 6,
+		.size_bytes = 112,
+	},
+	{
+		/* movabs rax, token; push rax; movabs rax, resolver; jmp rax */
+		.kind = "interface lookup stub",
+		.bytes = { 0x48, 0xb8, ANY8, 0x50, 0x48, 0xb8 },
+		.mask = { X, X, ANY8, X, X, X },
+		.len = 13,
+		.size_bytes = 32,
+	},
+	{
+		/* mov rax, [rdi]; mov rax, [rax + x]; jmp [rax + y] */
+		.kind = "virtual call stub",
+		.bytes = { 0x48, 0x8b, 0x07, 0x48, 0x8b, 0x40, 0, 0xff, 0x60 },
+		.mask = { X, X, X, X, X, X, 0, X, X },
+		.len = 9,
+		.size_bytes = 16,
+	},
+	{
+		/* the same with 32-bit distances */
+		.kind = "virtual call stub",
+		.bytes = { 0x48, 0x8b, 0x07, 0x48, 0x8b, 0x80, ANY4, 0xff },
+		.mask = { X, X, X, X, X, X, ANY4, X },
+		.len = 11,
+		.size_bytes = 24,
+	},
+	{
+		/* mov rax, [rip + x]; dec word [rax]; je +6; jmp [rip + y]; jmp [rip + z] */
+		.kind = "call counting stub",
+		.bytes = { 0x48, 0x8b, 0x05, ANY4, 0x66, 0xff, 0x08, 0x74, 0x06, 0xff, 0x25 },
+		.mask = { X, X, X, ANY4, X, X, X, X, X, X, X },
+		.len = 14,
+		.size_bytes = 24,
+	},
+	{
+		/* jmp [rip + x]; mov r10, [rip + y]; jmp [rip + z] */
+		.kind = "method precode",
+		.bytes = { 0xff, 0x25, ANY4, 0x4c, 0x8b, 0x15, ANY4, 0xff, 0x25 },
+		.mask = { X, X, ANY4, X, X, X, ANY4, X, X },
+		.len = 15,
+		.size_bytes = 24,
+	},
+	{
+		/* mov r10, [rip + x]; jmp [rip + y] */
+		.kind = "stub precode",
+		.bytes = { 0x4c, 0x8b, 0x15, ANY4, 0xff, 0x25 },
+		.mask = { X, X, X, ANY4, X, X },
+		.len = 9,
+		.size_bytes = 24,
+	},
+	{
+		/* mov rsi, [rdi]; add rdi, 8; movabs rax, target; jmp rax */
+		.kind = "unboxing stub",
+		.bytes = { 0x48, 0x8b, 0x37, 0x48, 0x83, 0xc7, 0x08, 0x48, 0xb8 },
+		.mask = { X, X, X, X, X, X, X, X, X },
+		.len = 9,
+		.size_bytes = 32,
+	},
+	{
+		/* add rdi, 8; movabs rax, target; jmp rax */
+		.kind = "unboxing stub",
+		.bytes = { 0x48, 0x83, 0xc7, 0x08, 0x48, 0xb8, ANY8, 0xff, 0xe0 },
+		.mask = { X, X, X, X, X, X, ANY8, X, X },
+		.len = 16,
+		.size_bytes = 16,
+	},
+	/*
+	 * Instantiating stubs move the arguments up by one register, the last first, and put the hidden one in its place: then movabs rax, target;
+	 * jmp rax. One pattern for each number of moves, the longest first.
+	 */
+	{
+		.kind = "instantiating stub",
+		.bytes = { 0x4d, 0x89, 0xc1, 0x49, 0x89, 0xc8, 0x48, 0x89, 0xd1, 0x48, 0x89, 0xf2, 0x48, 0xbe },
+		.mask = { X, X, X, X, X, X, X, X, X, X, X, X, X, X },
+		.len = 14,
+		.size_bytes = 40,
+	},
+	{
+		.kind = "instantiating stub",
+		.bytes = { 0x49, 0x89, 0xc8, 0x48, 0x89, 0xd1, 0x48, 0x89, 0xf2, 0x48, 0xbe, ANY8 },
+		.mask = { X, X, X, X, X, X, X, X, X, X, X, ANY8 },
+		.len = 19,
+		.size_bytes = 32,
+	},
+	{
+		.kind = "instantiating stub",
+		.bytes = { 0x48, 0x89, 0xd1, 0x48, 0x89, 0xf2, 0x48, 0xbe, ANY8, 0x48, 0xb8 },
+		.mask = { X, X, X, X, X, X, X, X, ANY8, X, X },
+		.len = 18,
+		.size_bytes = 32,
+	},
+	{
+		.kind = "instantiating stub",
+		.bytes = { 0x48, 0x89, 0xf2, 0x48, 0xbe, ANY8, 0x48, 0xb8 },
+		.mask = { X, X, X, X, X, ANY8, X, X },
+		.len = 15,
+		.size_bytes = 32,
+	},
+	{
+		.kind = "instantiating stub",
+		.bytes = { 0x48, 0x89, 0xfe, 0x48, 0xbf, ANY8, 0x48, 0xb8 },
+		.mask = { X, X, X, X, X, ANY8, X, X },
+		.len = 15,
+		.size_bytes = 32,
+	},
+	{
+		.kind = "instantiating stub",
+		.bytes = { 0x48, 0xbe, ANY8, 0x48, 0xb8 },
+		.mask = { X, X, ANY8, X, X },
+		.len = 12,
+		.size_bytes = 24,
+	},
+	{
+		/* mov rax, rsp; mov r11, rdi; then one move an argument; jmp [r11 + x] */
+		.kind = "delegate shuffle thunk",
+		.bytes = { 0x48, 0x8b, 0xc4, 0x49, 0x89, 0xfb },
+		.mask = { X, X, X, X, X, X },
+		.len = 6,
+		.size_bytes = 96,
+	},
+	/* What precompiled code calls through its import cells: load one or two constants, jump to the runtime's helper. */
+	{
+		.kind = "ReadyToRun helper", /* mov rsi, rdi; movabs rdi; jmp */
+		.bytes = { 0x48, 0x8b, 0xf7, 0x48, 0xbf, ANY8, 0xe9 },
+		.mask = { X, X, X, X, X, ANY8, X },
+		.len = 14,
+		.size_bytes = 24,
+	},
+	{
+		.kind = "ReadyToRun helper", /* movabs rdi; movabs rsi; jmp */
+		.bytes = { 0x48, 0xbf, ANY8, 0x48, 0xbe },
+		.mask = { X, X, ANY8, X, X },
+		.len = 12,
+		.size_bytes = 32,
+	},
+	{
+		.kind = "ReadyToRun helper", /* movabs rdi; jmp */
+		.bytes = { 0x48, 0xbf, ANY8, 0xe9 },
+		.mask = { X, X, ANY8, X },
+		.len = 11,
+		.size_bytes = 16,
+	},
+	{
+		.kind = "ReadyToRun helper", /* movabs rsi; jmp */
+		.bytes = { 0x48, 0xbe, ANY8, 0xe9 },
+		.mask = { X, X, ANY8, X },
+		.len = 11,
+		.size_bytes = 16,
+	},
+	{
+		.kind = "ReadyToRun helper", /* movabs rax; ret */
+		.bytes = { 0x48, 0xb8, ANY8, 0xc3 },
+		.mask = { X, X, ANY8, X },
+		.len = 11,
+		.size_bytes = 16,
+	},
+};
+
+/* call rel32 (e8), or call of a register or of memory (ff /2) in one of its lengths, with a REX prefix or without. */
+static bool x86_64_ends_with_call(const uint8_t *code, size_t size, int64_t *ret_offset)
+{
+	const uint8_t *end = code + size;
+
+	*ret_offset = 0;
+	if (size >= 5 && end[-5] == 0xe8) {
+		*ret_offset = (int32_t)((uint32_t)end[-4] | (uint32_t)end[-3] << 8 | (uint32_t)end[-2] << 16 | (uint32_t)end[-1] << 24);
+		return true;
+	}
+	for (size_t len = 2; len <= 7 && len <= size; len++) {
+		if (end[-(ptrdiff_t)len] != 0xff)
+			continue;
+		uint8_t modrm = end[1 - (ptrdiff_t)len];
+		uint8_t mode = modrm >> 6;
+		uint8_t rm = modrm & 7;
+		if ((modrm >> 3 & 7) != 2)
+			continue;
+		size_t displacement = mode == 1 ? 1 : mode == 2 || (mode == 0 && rm == 5) ? 4 : 0;
+		size_t expected = 2u + (mode != 3 && rm == 4) + displacement;
+		if (expected == len)
+			return true;
+	}
+	return false;
+}
+
+/* bl, or blr. */
+static bool aarch64_ends_with_call(const uint8_t *code, size_t size, int64_t *ret_offset)
+{
+	*ret_offset = 0;
+	if (size < 4)
+		return false;
+	const uint8_t *at = code + size - 4;
+	uint32_t word = (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+
+	if (word >> 26 == 0x25) {
+		int64_t words = word & 0x3ffffff;
+		*ret_offset = (words >= 0x2000000 ? words - 0x4000000 : words) * 4 - 4;
+		return true;
+	}
+	return (word & 0xfffffc1f) == 0xd63f0000;
+}
+
+static const struct arch archs[] = {
+	{
+		.name = "x86_64",
+		.kernel_begin = UINT64_C(0xffff800000000000),
+		.stubs = x86_64_stubs,
+		.stub_count = sizeof(x86_64_stubs) / sizeof(x86_64_stubs[0]),
+		.stub_search_back_bytes = 255,
+		.ends_with_call = x86_64_ends_with_call,
+	},
+	{
+		/* The kernel's half begins at 2^64 - 2^52 with 52-bit addresses, higher with 48: user addresses stay far below either. */
+		.name = "aarch64",
+		.kernel_begin = UINT64_C(0xfff0000000000000),
+		.ends_with_call = aarch64_ends_with_call,
+	},
+};
+
+static const struct arch generic = {
+	.name = "unknown",
+	.kernel_begin = UINT64_C(0x8000000000000000),
+};
+
+const struct arch *arch_by_name(const char *machine)
+{
+	for (size_t i = 0; i < sizeof(archs) / sizeof(archs[0]); i++) {
+		if (!strcmp(archs[i].name, machine))
+			return &archs[i];
+	}
+	return &generic;
+}
+
+const struct arch *arch_here(void)
+{
+#if defined(__x86_64__)
+	return arch_by_name("x86_64");
+#elif defined(__aarch64__)
+	return arch_by_name("aarch64");
+#else
+	return &generic;
+#endif
+}
+
+static bool begins_with(const uint8_t *code, size_t size, const struct arch_stub *stub)
+{
+	if (size < stub->len)
+		return false;
+	for (size_t i = 0; i < stub->len; i++) {
+		if ((code[i] ^ stub->bytes[i]) & stub->mask[i])
+			return false;
+	}
+	return true;
+}
+
+const struct arch_stub *arch_find_stub(const struct arch *arch, const uint8_t *code, size_t size,
+	size_t at, size_t *ret_begin)
+{
+	if (at >= size)
+		return NULL;
+	/* The nearest beginning that reaches as far as `at`. */
+	for (size_t back = 0; back <= at && back <= arch->stub_search_back_bytes; back++) {
+		for (size_t i = 0; i < arch->stub_count; i++) {
+			const struct arch_stub *stub = &arch->stubs[i];
+			if (back < stub->size_bytes && begins_with(code + at - back, size - at + back, stub)) {
+				*ret_begin = at - back;
+				return stub;
+			}
+		}
+	}
+	return NULL;
+}
+
+bool arch_ends_with_call(const struct arch *arch, const uint8_t *code, size_t size, int64_t *ret_offset)
+{
+	return arch->ends_with_call && arch->ends_with_call(code, size, ret_offset);
+}

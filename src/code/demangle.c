@@ -1,0 +1,54 @@
+/*
+ * See demangle.h.
+ *
+ * libiberty does the work; its limit on recursion is left on, and what goes in is limited in length, so that a name made to be
+ * expensive stays cheap.
+ */
+#include "code/demangle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <libiberty/demangle.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+
+/* Where "17h0123456789abcdef" at the end of "crate::function::h0123456789abcdef" begins; `len` when it is not there. */
+static size_t rust_hash(const char *name, size_t len)
+{
+	if (len < 20 || memcmp(name + len - 19, "::h", 3) != 0)
+		return len;
+	for (size_t i = len - 16; i < len; i++) {
+		char c = name[i];
+		if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')))
+			return len;
+	}
+	return len - 19;
+}
+
+bool demangle(const char *name, size_t len, struct bytes *out)
+{
+	char buffer[DEMANGLE_INPUT_MAX + 1];
+
+	/* "_Z", "_R" and what macOS puts in front. All else is no mangled name, whatever the demangler would make of it. */
+	if (len < 3 || len > DEMANGLE_INPUT_MAX || name[0] != '_' ||
+		(name[1] != 'Z' && name[1] != 'R' && memcmp(name, "__Z", 3) != 0))
+		return false;
+	if (memchr(name, 0, len))
+		return false;
+	memcpy(buffer, name, len);
+	buffer[len] = 0;
+	const char *mangled = buffer[1] == '_' ? buffer + 1 : buffer;
+	cleanup(freep) char *readable = cplus_demangle(mangled, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO);
+	if (!readable || !*readable)
+		return false;
+	size_t size = rust_hash(readable, strlen(readable));
+	if (size > DEMANGLE_OUTPUT_MAX) {
+		bytes_add(out, readable, DEMANGLE_OUTPUT_MAX);
+		bytes_text(out, "...");
+	} else {
+		bytes_add(out, readable, size);
+	}
+	return true;
+}

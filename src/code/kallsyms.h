@@ -1,0 +1,61 @@
+/*
+ * The kernel's function names, from the text of /proc/kallsyms or from the compact form kept for this boot.
+ *
+ *   kallsyms_read(&input, &k, diag)           text; -EACCES when all addresses are hidden (kptr_restrict)
+ *   kallsyms_save(k, &bytes)                  to be stored; byte order and layout of this machine
+ *   kallsyms_load(data, size, &k)             checks bounds and order; the memory must outlive k
+ *
+ * One symbol an address (global before local before weak), sorted. A function ends where the next symbol begins; the last one of a module or of
+ * the kernel's text ends with its page.
+ */
+#ifndef SPOOR_CODE_KALLSYMS_H
+#define SPOOR_CODE_KALLSYMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bytes;
+struct diag;
+struct input;
+struct kallsyms;
+
+#define KALLSYMS_TEXT_MAX (64u << 20)
+#define KALLSYMS_SYMBOLS_MAX (1u << 20)
+
+struct kallsyms_hit {
+	uint64_t begin;
+	uint64_t end;            /* exclusive */
+	const char *name;        /* as long as the kallsyms */
+	const char *module;      /* "ext4", "bpf"; "" for the kernel itself */
+};
+
+/* Where code of the kernel (module "") or of a module lies: from its first symbol to the end of its last. */
+struct kallsyms_range {
+	uint64_t begin;
+	uint64_t end;            /* exclusive */
+	const char *module;
+};
+
+/* Text of /proc/kallsyms up to the input's end. The input stays the caller's. */
+int kallsyms_read(struct input *in, struct kallsyms **ret_kallsyms, struct diag *diag);
+
+/* The compact form. -EBADMSG when it is not whole or not ours: read the text again. `data` is 8-byte aligned and stays the caller's. */
+int kallsyms_load(const void *data, size_t size, struct kallsyms **ret_kallsyms);
+void kallsyms_save(const struct kallsyms *kallsyms, struct bytes *out);
+
+bool kallsyms_find(const struct kallsyms *kallsyms, uint64_t address, struct kallsyms_hit *ret_hit);
+
+uint32_t kallsyms_count(const struct kallsyms *kallsyms);
+
+/* The kernel's range is number 0, modules follow in order of their address; false when there is none of that number. */
+bool kallsyms_range(const struct kallsyms *kallsyms, uint32_t number,
+	struct kallsyms_range *ret_range);
+
+/* Memory it holds (a loaded one: none but itself). */
+size_t kallsyms_size_bytes(const struct kallsyms *kallsyms);
+
+/* NULL is harmless. */
+void kallsyms_free(struct kallsyms *kallsyms);
+
+#endif

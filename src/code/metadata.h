@@ -1,0 +1,65 @@
+/*
+ * ECMA-335 metadata: the names of types and methods of a managed assembly, by token.
+ *
+ * Works over the metadata root as one block of memory, which stays the caller's. Every index is checked where it is used: a name that
+ * cannot be read is reported missing, never guessed.
+ */
+#ifndef SPOOR_CODE_METADATA_H
+#define SPOOR_CODE_METADATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bytes;
+struct cursor;
+
+#define METADATA_TABLES 45u
+
+enum metadata_table {
+	METADATA_TYPE_REF = 0x01,
+	METADATA_TYPE_DEF = 0x02,
+	METADATA_METHOD_DEF = 0x06,
+	METADATA_MEMBER_REF = 0x0a,
+	METADATA_TYPE_SPEC = 0x1b,
+	METADATA_NESTED_CLASS = 0x29,
+};
+
+struct metadata_heap {
+	const uint8_t *data;
+	size_t size;
+};
+
+struct metadata {
+	struct metadata_heap strings;
+	struct metadata_heap blobs;
+	uint8_t heap_sizes;
+	uint32_t rows[METADATA_TABLES];
+	uint32_t row_size[METADATA_TABLES];
+	const uint8_t *tables[METADATA_TABLES];
+};
+
+/* `data` must outlive the metadata. -EBADMSG when it is not metadata, or its tables are not whole. */
+int metadata_read(struct metadata *metadata, const void *data, size_t size);
+
+/* "Namespace.Outer+Inner" of a TypeDef, TypeRef or TypeSpec token. False when it cannot be read; nothing is appended then. */
+bool metadata_add_type(const struct metadata *metadata, uint32_t token, struct bytes *out);
+
+/* The type that owns a MethodDef, or 0; the name of a MethodDef or MemberRef token, appended. */
+uint32_t metadata_owner(const struct metadata *metadata, uint32_t method_token);
+bool metadata_add_method(const struct metadata *metadata, uint32_t token, struct bytes *out);
+
+/* "int32,System.String" of a MethodDef's or MemberRef's parameters. */
+bool metadata_add_arguments(const struct metadata *metadata, uint32_t token, struct bytes *out);
+
+/*
+ * One type of a signature, as IL spells it. `foreign`: its tokens belong to another assembly and read "?". `out` NULL: only stepped over.
+ * False when the signature is not understood.
+ */
+bool metadata_add_signature_type(const struct metadata *metadata, struct cursor *c, bool foreign,
+	struct bytes *out);
+
+/* Compressed unsigned number of signatures (ECMA-335 II.23.2). */
+uint32_t metadata_compressed(struct cursor *c);
+
+#endif

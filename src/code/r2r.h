@@ -1,0 +1,47 @@
+/*
+ * Names of precompiled (ReadyToRun) managed code, from the assembly on disk alone: for processes whose runtime cannot be asked.
+ *
+ *   r2r_open(fd, &image, diag)        takes fd over, also when it fails; -ENODATA when the assembly holds no precompiled code
+ *   r2r_find_rva(image, rva, &hit)    rva = address - where the image is mapped
+ *
+ * Sources: the ReadyToRun header's tables of runtime functions and method entry points, and the ECMA-335 metadata (docs: ECMA-335 II.22 to II.24).
+ * The range of a method reaches from its entry to the next method's: handlers are inside. Generic instances come from the instance
+ * table, named without their type arguments.
+ */
+#ifndef SPOOR_CODE_R2R_H
+#define SPOOR_CODE_R2R_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct diag;
+struct pe;
+struct r2r;
+
+#define R2R_FILE_MAX (512u << 20)
+
+struct r2r_hit {
+	uint32_t begin_rva;
+	uint32_t end_rva;            /* exclusive */
+	uint64_t begin_offset;       /* of the same byte in the file */
+	uint32_t token;              /* MethodDef token */
+	const char *name;            /* "Namespace.Type+Nested::Method(int32, string)"; valid until the next call */
+	size_t name_len;
+};
+
+int r2r_open(int fd, struct r2r **ret_image, struct diag *diag);
+int r2r_open_memory(const void *data, size_t size, struct r2r **ret_image, struct diag *diag); /* borrowed */
+
+/* True when a method covers the place. */
+bool r2r_find_rva(struct r2r *image, uint32_t rva, struct r2r_hit *ret_hit);
+bool r2r_find_offset(struct r2r *image, uint64_t offset, struct r2r_hit *ret_hit);
+
+const struct pe *r2r_pe(const struct r2r *image);
+uint32_t r2r_method_count(const struct r2r *image);
+size_t r2r_size_bytes(const struct r2r *image);
+
+/* NULL is harmless. */
+void r2r_close(struct r2r *image);
+
+#endif

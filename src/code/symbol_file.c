@@ -1,0 +1,723 @@
+/*
+ * See symbol_file.h.
+ *
+ * One sorted array of functions, made of up to two tables: the exports (.dynsym), and the best of .symtab, the debug file's .symtab and the
+ * table packed in .gnu_debugdata. Names stay in the files and are read when they are hit, so a large table costs 24 bytes a function.
+ *
+ * Invariants: `functions` is sorted by begin, of equal begins the better name comes later, so a search walks backwards.
+ */
+#include "code/symbol_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <lzma.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/cursor.h"
+#include "base/diag.h"
+#include "base/vec.h"
+#include "image/elf.h"
+#include "image/image_file.h"
+
+#define FUNCTIONS_MAX (4u << 20)
+#define CRC_FILE_MAX (UINT64_C(256) << 20) /* a sum is taken of the whole file, which may be mostly holes */
+#define MINI_PACKED_MAX (32u << 20)
+#define MINI_MAX (64u << 20)
+#define LZMA_MEMORY_MAX (128u << 20)
+/* String tables up to this size are in memory while equal places are settled by name; beyond, the first in the table wins. */
+#define STRINGS_LOAD_MAX (32u << 20)
+#define CHUNK_SYMBOLS 16384u
+#define PATH_LEN_MAX 4096u
+#define NAME_READ_FIRST 192u
+/* How far before an address a symbol that covers it may stand in the order, with others nested between. */
+#define WALK_MAX 64u
+/* A symbol without a size (hand-written assembly) reaches to the next one, but not further than this. */
+#define UNSIZED_MAX 4096u
+
+enum { STT_NOTYPE = 0, STT_FUNC = 2, STT_IFUNC = 10 };
+enum { STB_LOCAL = 0, STB_GLOBAL = 1, STB_WEAK = 2, STB_UNIQUE = 10 };
+enum { SHN_UNDEF = 0, SHN_LORESERVE = 0xff00, SHN_XINDEX = 0xffff };
+
+/* Parts of a rank, most important first. */
+#define RANK_SIZED 0x80u
+#define RANK_EXPORTED 0x40u
+#define RANK_TYPED 0x20u
+#define RANK_UNDERSCORES 0x02u /* times what is missing to 7 */
+#define RANK_GLOBAL 0x01u
+
+struct function {
+	uint64_t begin;
+	uint32_t size;
+	uint32_t name;        /* in the strings of its table */
+	uint16_t section;
+	uint8_t table;
+	uint8_t rank;
+};
+
+/* Where names come from. */
+struct table {
+	struct image_file file;
+	int fd;               /* owned; -1 */
+	uint8_t *memory;      /* owned; NULL */
+	uint64_t strings_offset;
+	uint64_t strings_size;
+};
+
+enum { TABLE_EXPORTS, TABLE_FULL, TABLE_COUNT };
+
+struct symbol_file {
+	struct image_file file;
+	int fd;
+	uint8_t *memory;
+	struct elf elf;
+	char *path;
+	const struct symbol_search *search;
+	bool loaded;
+	enum symbol_origin origin;
+	VEC(struct function) functions;
+	struct table tables[TABLE_COUNT];
+	char *debug_path;
+	char *name;
+	size_t name_room;
+};
+
+static struct symbol_file *new_file(void)
+{
+	struct symbol_file *file = calloc(1, sizeof(*file));
+
+	if (file) {
+		file->fd = -1;
+		for (unsigned i = 0; i < TABLE_COUNT; i++)
+			file->tables[i].fd = -1;
+	}
+	return file;
+}
+
+/* One symbol table into the array -------------------------------------------------------------------------------------- */
+
+static uint8_t rank_of(uint8_t type, uint8_t bind, uint64_t size, const char *name)
+{
+	unsigned underscores = 0;
+
+	while (underscores < 7 && name && name[underscores] == '_')
+		underscores++;
+	unsigned rank = (7 - underscores) * RANK_UNDERSCORES;
+	if (size)
+		rank |= RANK_SIZED;
+	if (bind != STB_LOCAL)
+		rank |= RANK_EXPORTED;
+	if (type != STT_NOTYPE)
+		rank |= RANK_TYPED;
+	if (bind == STB_GLOBAL)
+		rank |= RANK_GLOBAL;
+	return (uint8_t)rank;
+}
+
+static bool in_code(const struct elf *elf, uint64_t vaddr)
+{
+	for (uint32_t i = 0; i < elf->segments.count; i++) {
+		const struct elf_segment *s = &elf->segments.items[i];
+		if (s->executable && vaddr >= s->vaddr && vaddr - s->vaddr < s->memory_size)
+			return true;
+	}
+	return false;
+}
+
+/* `from` is the file the table is in; the code is in file->elf. */
+struct table_reader {
+	struct symbol_file *file;
+	const struct elf *from;
+	const uint8_t *strings; /* NULL when they stay in the file */
+	uint64_t strings_size;
+	uint8_t table;
+	bool take_unsized;
+};
+
+/*
+ * Elf64_Sym: u32 name, u8 info (bind << 4 | type), u8 other, u16 section, u64 value, u64 size.
+ * Elf32_Sym: u32 name, u32 value, u32 size, u8 info, u8 other, u16 section.
+ */
+static int take_symbol(struct table_reader *r, struct cursor *c)
+{
+	uint32_t name = cursor_u32(c);
+	uint64_t value = 0;
+	uint64_t size = 0;
+
+	if (!r->from->is_64) {
+		value = cursor_u32(c);
+		size = cursor_u32(c);
+	}
+	uint8_t info = cursor_u8(c);
+	cursor_skip(c, 1);
+	uint16_t section = cursor_u16(c);
+	if (r->from->is_64) {
+		value = cursor_u64(c);
+		size = cursor_u64(c);
+	}
+	uint8_t type = info & 15;
+	uint8_t bind = info >> 4;
+	if ((type != STT_FUNC && type != STT_IFUNC && type != STT_NOTYPE) || section == SHN_UNDEF ||
+		(section >= SHN_LORESERVE && section != SHN_XINDEX) || !value || !name ||
+		name >= r->strings_size)
+		return 0;
+	if (!size && (!r->take_unsized || (type == STT_NOTYPE && bind == STB_LOCAL)))
+		return 0;
+	if (section < r->from->sections.count &&
+		!(r->from->sections.items[section].flags & ELF_SECTION_EXECUTABLE))
+		return 0;
+	if (!in_code(&r->file->elf, value))
+		return 0;
+	const char *text = r->strings ? (const char *)r->strings + name : NULL;
+	if (text && (!*text || *text == '$'))
+		return 0; /* mapping symbols of ARM say where data begins, not what a function is called */
+	struct function function = {
+		.begin = value,
+		.size = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size,
+		.name = name,
+		.section = section,
+		.table = r->table,
+		.rank = rank_of(type, bind, size, text),
+	};
+	return vec_add(&r->file->functions, function) ? 0 : -ENOMEM;
+}
+
+static const struct elf_section *section_of_type(const struct elf *elf, uint32_t type)
+{
+	for (uint32_t i = 0; i < elf->sections.count; i++) {
+		if (elf->sections.items[i].type == type)
+			return &elf->sections.items[i];
+	}
+	return NULL;
+}
+
+/* Items from `first` on are of one table. Of several names for one range the best stays; among equals the least text. */
+static void settle_equals(struct symbol_file *file, uint32_t first, const uint8_t *strings)
+{
+	struct function *f = file->functions.items;
+	uint32_t kept = first;
+
+	for (uint32_t i = first; i < file->functions.count; i++) {
+		struct function *last = kept > first ? &f[kept - 1] : NULL;
+		if (!last || last->begin != f[i].begin || last->size != f[i].size) {
+			f[kept++] = f[i];
+		} else if (f[i].rank > last->rank ||
+			(f[i].rank == last->rank && strings &&
+				strcmp((const char *)strings + f[i].name,
+					(const char *)strings + last->name) < 0)) {
+			*last = f[i];
+		}
+	}
+	file->functions.count = kept;
+}
+
+static int compare_functions(const void *a, const void *b)
+{
+	const struct function *x = a;
+	const struct function *y = b;
+
+	if (x->begin != y->begin)
+		return x->begin < y->begin ? -1 : 1;
+	if (x->size != y->size)
+		return x->size < y->size ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	if (x->table != y->table)
+		return x->table < y->table ? -1 : 1;
+	return x->name < y->name ? 1 : x->name > y->name ? -1 : 0;
+}
+
+/* The order of the search: of equal begins the better rank later. */
+static int compare_for_search(const void *a, const void *b)
+{
+	const struct function *x = a;
+	const struct function *y = b;
+
+	if (x->begin != y->begin)
+		return x->begin < y->begin ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return compare_functions(a, b);
+}
+
+static void sort(struct function *items, uint32_t count,
+	int (*compare)(const void *, const void *))
+{
+	for (uint32_t i = 1; i < count; i++) {
+		if (compare(&items[i - 1], &items[i]) > 0) {
+			qsort(items, count, sizeof(*items), compare);
+			return;
+		}
+	}
+}
+
+/* Takes the table of `type` in `table->file`. False when there is none or it cannot be read. */
+static bool take_table(struct symbol_file *file, uint8_t number, const struct elf *from, uint32_t type)
+{
+	struct table *table = &file->tables[number];
+	const struct elf_section *symbols = section_of_type(from, type);
+	size_t size = from->is_64 ? 24 : 16;
+	uint32_t first = file->functions.count;
+	cleanup(freep) uint8_t *strings = NULL;
+	cleanup(freep) uint8_t *chunk = NULL;
+
+	if (!symbols || symbols->link >= from->sections.count || symbols->size < size)
+		return false;
+	const struct elf_section *names = &from->sections.items[symbols->link];
+	if (names->type != ELF_SECTION_STRTAB || !names->size)
+		return false;
+	table->strings_offset = names->offset;
+	table->strings_size = names->size;
+	int error = image_file_load(&table->file, names->offset, names->size, STRINGS_LOAD_MAX, &strings);
+	if (error && error != -EFBIG)
+		return false;
+
+	struct table_reader reader = {
+		.file = file,
+		.from = from,
+		.strings = strings,
+		.strings_size = names->size,
+		.table = number,
+		.take_unsized = type == ELF_SECTION_SYMTAB,
+	};
+	uint64_t left = symbols->size / size;
+	uint64_t at = symbols->offset;
+	uint32_t room = left < CHUNK_SYMBOLS ? (uint32_t)left : CHUNK_SYMBOLS;
+	chunk = malloc(room * size);
+	if (!chunk)
+		return false;
+	while (left && file->functions.count < FUNCTIONS_MAX) {
+		uint32_t count = left < room ? (uint32_t)left : room;
+		if (image_file_read(&table->file, at, chunk, count * size) < 0)
+			break; /* what came before stands */
+		struct cursor c = cursor_of(chunk, count * size);
+		for (uint32_t i = 0; i < count; i++) {
+			if (take_symbol(&reader, &c) < 0)
+				return false;
+		}
+		left -= count;
+		at += (uint64_t)count * size;
+	}
+	if (file->functions.count == first)
+		return false;
+	sort(file->functions.items + first, file->functions.count - first, compare_functions);
+	settle_equals(file, first, strings);
+	return true;
+}
+
+/* The table packed inside ---------------------------------------------------------------------------------------------- */
+
+static bool take_mini(struct symbol_file *file)
+{
+	const struct elf_section *section = elf_find_section(&file->elf, ".gnu_debugdata");
+	struct table *table = &file->tables[TABLE_FULL];
+	cleanup(freep) uint8_t *packed = NULL;
+	cleanup(freep) uint8_t *plain = NULL;
+	lzma_stream stream = LZMA_STREAM_INIT;
+	size_t room = 1u << 20;
+	struct elf elf;
+
+	if (!section ||
+		image_file_load(&file->file, section->offset, section->size, MINI_PACKED_MAX, &packed) < 0)
+		return false;
+	if (lzma_stream_decoder(&stream, LZMA_MEMORY_MAX, 0) != LZMA_OK)
+		return false;
+	stream.next_in = packed;
+	stream.avail_in = (size_t)section->size;
+	lzma_ret result = LZMA_OK;
+	while (result == LZMA_OK && stream.total_out < MINI_MAX) {
+		if (stream.total_out == room || !plain) {
+			if (plain)
+				room *= 2;
+			uint8_t *grown = realloc(plain, room);
+			if (!grown)
+				break;
+			plain = grown;
+		}
+		stream.next_out = plain + stream.total_out;
+		stream.avail_out = room - (size_t)stream.total_out;
+		result = lzma_code(&stream, LZMA_FINISH);
+	}
+	size_t size = (size_t)stream.total_out;
+	lzma_end(&stream);
+	if (result != LZMA_STREAM_END)
+		return false;
+	table->memory = TAKE(plain);
+	image_file_from_memory(&table->file, table->memory, size);
+	if (elf_read(&elf, &table->file, NULL) < 0)
+		return false;
+	bool taken = take_table(file, TABLE_FULL, &elf, ELF_SECTION_SYMTAB);
+	elf_done(&elf);
+	return taken;
+}
+
+/* The separate debug file ---------------------------------------------------------------------------------------------- */
+
+/* The sum that .gnu_debuglink has of the whole debug file. */
+static bool has_crc(const struct image_file *file, uint32_t crc)
+{
+	if (file->size_bytes > CRC_FILE_MAX)
+		return false;
+
+	static const size_t piece = 256u << 10;
+	cleanup(freep) uint8_t *buffer = malloc(piece);
+	uint32_t sum = 0;
+
+	for (uint64_t at = 0; buffer && at < file->size_bytes;) {
+		uint64_t left = file->size_bytes - at;
+		size_t size = left < piece ? (size_t)left : piece;
+		if (image_file_read(file, at, buffer, size) < 0)
+			return false;
+		sum = lzma_crc32(buffer, size, sum);
+		at += size;
+	}
+	return buffer && sum == crc;
+}
+
+static bool is_debug_file_of(const struct symbol_file *file, const struct elf *debug,
+	const struct image_file *bytes)
+{
+	if (debug->machine != file->elf.machine || debug->is_64 != file->elf.is_64)
+		return false;
+	if (file->elf.build_id_len && debug->build_id_len)
+		return file->elf.build_id_len == debug->build_id_len &&
+			!memcmp(file->elf.build_id, debug->build_id, debug->build_id_len);
+	return *file->elf.debug_link && has_crc(bytes, file->elf.debug_link_crc);
+}
+
+/* Takes over fd. */
+static bool take_debug_file(struct symbol_file *file, int opened, const char *path)
+{
+	cleanup(closep) int fd = opened;
+	struct table *table = &file->tables[TABLE_FULL];
+	struct elf elf;
+
+	if (image_file_from_fd(&table->file, fd, NULL) < 0 || elf_read(&elf, &table->file, NULL) < 0)
+		return false;
+	bool taken = is_debug_file_of(file, &elf, &table->file) &&
+		take_table(file, TABLE_FULL, &elf, ELF_SECTION_SYMTAB);
+	elf_done(&elf);
+	if (taken) {
+		table->fd = TAKE_FD(fd);
+		free(file->debug_path);
+		file->debug_path = strdup(path);
+	}
+	return taken;
+}
+
+static bool try_path(struct symbol_file *file, const char *path)
+{
+	for (size_t i = 0; i < file->search->root_count; i++) {
+		const struct symbol_root *root = &file->search->roots[i];
+		int fd = root->open_file(root->context, path);
+		if (fd >= 0 && take_debug_file(file, fd, path))
+			return true;
+	}
+	return false;
+}
+
+/* Formats a path; false when it does not fit. */
+static bool make_path(char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static bool make_path(char *path, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	int len = vsnprintf(path, PATH_LEN_MAX, format, args);
+	va_end(args);
+	return len >= 0 && (size_t)len < PATH_LEN_MAX;
+}
+
+static bool try_here(struct symbol_file *file, const char *path)
+{
+	const struct symbol_root *root = &file->search->dir_root;
+	int fd = root->open_file(root->context, path);
+
+	return fd >= 0 && take_debug_file(file, fd, path);
+}
+
+static bool try_dirs(struct symbol_file *file, const char *build_id)
+{
+	char path[PATH_LEN_MAX];
+	const char *slash = file->path ? strrchr(file->path, '/') : NULL;
+	const char *base = slash ? slash + 1 : file->path;
+
+	for (size_t i = 0; i < file->search->dir_count; i++) {
+		const char *dir = file->search->dirs[i];
+		if (strlen(build_id) > 2 &&
+			((make_path(path, "%s/.build-id/%.2s/%s.debug", dir, build_id, build_id + 2) &&
+				 try_here(file, path)) ||
+				(make_path(path, "%s/%.2s/%s.debug", dir, build_id, build_id + 2) &&
+					try_here(file, path))))
+			return true;
+		/* By its definition a name without a folder; another one would lead out of this one. */
+		if (*file->elf.debug_link && !strchr(file->elf.debug_link, '/') &&
+			make_path(path, "%s/%s", dir, file->elf.debug_link) && try_here(file, path))
+			return true;
+		if (base && *base &&
+			((make_path(path, "%s/%s.debug", dir, base) && try_here(file, path)) ||
+				(make_path(path, "%s/%s", dir, base) && try_here(file, path))))
+			return true;
+	}
+	return false;
+}
+
+static bool find_debug_file(struct symbol_file *file)
+{
+	char build_id[2 * ELF_BUILD_ID_MAX + 1];
+	char path[PATH_LEN_MAX];
+
+	if (!file->search)
+		return false;
+	elf_build_id_text(&file->elf, build_id);
+	if (try_dirs(file, build_id))
+		return true;
+	if (strlen(build_id) > 2 &&
+		make_path(path, "/usr/lib/debug/.build-id/%.2s/%s.debug", build_id, build_id + 2) &&
+		try_path(file, path))
+		return true;
+	const char *slash = file->path ? strrchr(file->path, '/') : NULL;
+	if (!*file->elf.debug_link || strchr(file->elf.debug_link, '/') || !slash)
+		return false;
+	const char *link = file->elf.debug_link;
+	int folder_len = (int)(slash - file->path);
+	return (make_path(path, "%.*s/%s", folder_len, file->path, link) && try_path(file, path)) ||
+		(make_path(path, "%.*s/.debug/%s", folder_len, file->path, link) &&
+			try_path(file, path)) ||
+		(make_path(path, "/usr/lib/debug%.*s/%s", folder_len, file->path, link) &&
+			try_path(file, path));
+}
+
+/* Exports stand in the full table too: of neighbours with one range the later, better one stays. */
+static void drop_doubles(struct symbol_file *file)
+{
+	struct function *f = file->functions.items;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < file->functions.count; i++) {
+		if (kept && f[kept - 1].begin == f[i].begin && f[kept - 1].size == f[i].size)
+			f[kept - 1] = f[i];
+		else
+			f[kept++] = f[i];
+	}
+	file->functions.count = kept;
+}
+
+/* All tables together -------------------------------------------------------------------------------------------------- */
+
+/* Symbols without a size reach to the next symbol of their section. */
+static void close_unsized(struct symbol_file *file)
+{
+	struct function *f = file->functions.items;
+
+	for (uint32_t i = 0; i < file->functions.count; i++) {
+		if (f[i].size)
+			continue;
+		uint32_t next = i + 1;
+		while (next < file->functions.count && f[next].begin == f[i].begin)
+			next++;
+		/* The last one has no neighbour to end it: where it ends is not known. */
+		if (next == file->functions.count || f[next].section != f[i].section)
+			continue;
+		uint64_t size = f[next].begin - f[i].begin;
+		f[i].size = size < UNSIZED_MAX ? (uint32_t)size : UNSIZED_MAX;
+	}
+}
+
+static void load(struct symbol_file *file)
+{
+	struct table *exports = &file->tables[TABLE_EXPORTS];
+	struct table *full = &file->tables[TABLE_FULL];
+
+	file->loaded = true;
+	exports->file = full->file = file->file;
+	if (take_table(file, TABLE_FULL, &file->elf, ELF_SECTION_SYMTAB))
+		file->origin = SYMBOL_ORIGIN_SYMTAB;
+	else if (find_debug_file(file))
+		file->origin = SYMBOL_ORIGIN_DEBUG_FILE;
+	else if (take_mini(file))
+		file->origin = SYMBOL_ORIGIN_MINI;
+	if (take_table(file, TABLE_EXPORTS, &file->elf, ELF_SECTION_DYNSYM) &&
+		file->origin == SYMBOL_ORIGIN_NONE)
+		file->origin = SYMBOL_ORIGIN_DYNSYM;
+	if (file->functions.count)
+		sort(file->functions.items, file->functions.count, compare_for_search);
+	drop_doubles(file);
+	close_unsized(file);
+}
+
+static int set_name(struct symbol_file *file, size_t room)
+{
+	if (file->name_room >= room)
+		return 0;
+	char *grown = realloc(file->name, room);
+	if (!grown)
+		return -ENOMEM;
+	file->name = grown;
+	file->name_room = room;
+	return 0;
+}
+
+/* Reads the name of a hit into file->name. */
+static int read_name(struct symbol_file *file, const struct function *function, size_t *ret_len)
+{
+	const struct table *table = &file->tables[function->table];
+	uint64_t left = table->strings_size - function->name;
+
+	for (size_t size = NAME_READ_FIRST;; size = SYMBOL_NAME_MAX) {
+		size_t take = left < size ? (size_t)left : size;
+		if (set_name(file, take + 1) < 0)
+			return -ENOMEM;
+		int error = image_file_read(&table->file, table->strings_offset + function->name,
+			file->name, take);
+		if (error)
+			return error;
+		size_t len = strnlen(file->name, take);
+		if (len < take || take == left || size == SYMBOL_NAME_MAX) {
+			const char *version = memchr(file->name, '@', len);
+			if (version && version > file->name)
+				len = (size_t)(version - file->name);
+			file->name[len] = 0;
+			*ret_len = len;
+			return len ? 0 : -ENODATA;
+		}
+	}
+}
+
+bool symbol_file_find_vaddr(struct symbol_file *file, uint64_t vaddr, struct symbol_hit *ret_hit)
+{
+	uint32_t low = 0;
+
+	if (!file->loaded)
+		load(file);
+	for (uint32_t high = file->functions.count; low < high;) {
+		uint32_t middle = low + (high - low) / 2;
+		if (file->functions.items[middle].begin <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (uint32_t walked = 0; low > 0 && walked < WALK_MAX; walked++) {
+		const struct function *function = &file->functions.items[--low];
+		struct symbol_hit hit = { .begin_vaddr = function->begin };
+		if (vaddr - function->begin >= function->size)
+			continue;
+		if (read_name(file, function, &hit.name_len) < 0)
+			return false;
+		hit.name = file->name;
+		hit.end_vaddr = function->begin + function->size;
+		if (!elf_offset_of_vaddr(&file->elf, function->begin, &hit.begin_offset))
+			return false;
+		*ret_hit = hit;
+		return true;
+	}
+	return false;
+}
+
+bool symbol_file_find_offset(struct symbol_file *file, uint64_t offset, struct symbol_hit *ret_hit)
+{
+	uint64_t vaddr;
+
+	return elf_vaddr_of_offset(&file->elf, offset, &vaddr) &&
+		symbol_file_find_vaddr(file, vaddr, ret_hit);
+}
+
+int symbol_file_open(int fd, const char *path, const struct symbol_search *search,
+	struct symbol_file **ret_file, struct diag *diag)
+{
+	cleanup(closep) int own = fd;
+	struct symbol_file *file = new_file();
+	int error = -ENOMEM;
+
+	if (!file)
+		return diag_set(diag, -ENOMEM, "no memory for symbols");
+	error = image_file_from_fd(&file->file, fd, diag);
+	if (!error)
+		error = elf_read(&file->elf, &file->file, diag);
+	if (!error && path && !(file->path = strdup(path)))
+		error = -ENOMEM;
+	if (error) {
+		symbol_file_close(file);
+		return error;
+	}
+	file->fd = TAKE_FD(own);
+	file->search = search;
+	*ret_file = file;
+	return 0;
+}
+
+int symbol_file_open_memory(const void *data, size_t size, struct symbol_file **ret_file,
+	struct diag *diag)
+{
+	struct symbol_file *file = new_file();
+
+	if (!file || !(file->memory = malloc(size ? size : 1))) {
+		symbol_file_close(file);
+		return diag_set(diag, -ENOMEM, "no memory for symbols");
+	}
+	if (size)
+		memcpy(file->memory, data, size);
+	image_file_from_memory(&file->file, file->memory, size);
+	int error = elf_read(&file->elf, &file->file, diag);
+	if (error) {
+		symbol_file_close(file);
+		return error;
+	}
+	*ret_file = file;
+	return 0;
+}
+
+const struct elf *symbol_file_elf(const struct symbol_file *file)
+{
+	return &file->elf;
+}
+
+enum symbol_origin symbol_file_origin(const struct symbol_file *file)
+{
+	return file->origin;
+}
+
+uint32_t symbol_file_count(const struct symbol_file *file)
+{
+	return file->functions.count;
+}
+
+const char *symbol_file_debug_path(const struct symbol_file *file)
+{
+	return file->debug_path ? file->debug_path : "";
+}
+
+size_t symbol_file_size_bytes(const struct symbol_file *file)
+{
+	size_t size = sizeof(*file) + file->functions.capacity * sizeof(struct function) + file->name_room;
+
+	if (file->memory)
+		size += (size_t)file->file.size_bytes;
+	if (file->tables[TABLE_FULL].memory)
+		size += (size_t)file->tables[TABLE_FULL].file.size_bytes;
+	return size;
+}
+
+void symbol_file_close(struct symbol_file *file)
+{
+	if (!file)
+		return;
+	for (unsigned i = 0; i < TABLE_COUNT; i++) {
+		closep(&file->tables[i].fd);
+		free(file->tables[i].memory);
+	}
+	vec_done(&file->functions);
+	elf_done(&file->elf);
+	closep(&file->fd);
+	free(file->memory);
+	free(file->path);
+	free(file->debug_path);
+	free(file->name);
+	free(file);
+}

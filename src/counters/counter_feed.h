@@ -1,0 +1,88 @@
+/*
+ * What a runtime says of counters, put into a table of series.
+ *
+ *   struct counter_feed events = { .counters = &counters, .choice = &choice, .session_id = "SHARED", .client_id = "..." };
+ *   for each event of the stream:
+ *           counter_feed_take(&events, &strings, schema, payload, size);
+ *   counter_feed_done(&events)
+ *
+ * Two kinds of events: "EventCounters" of any EventSource, which describe themselves and are read by the names of their fields; and those of
+ * System.Diagnostics.Metrics, read by their ids. In a shared metrics session everybody gets what anybody asked for, errors meant for others too: what is
+ * not of our session or not chosen is left.
+ *
+ * A Meter is preferred to an EventSource of the same name, which says the same with less.
+ *
+ * Layouts: facts tried against .NET 8.0.31, 9.0.20 and 10.0.12.
+ */
+#ifndef SPOOR_COUNTERS_COUNTER_FEED_H
+#define SPOOR_COUNTERS_COUNTER_FEED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/map.h"
+#include "base/vec.h"
+
+struct counter_choice;
+struct counters;
+struct schema;
+struct strtab;
+
+#define METRICS_PROVIDER        "System.Diagnostics.Metrics"
+#define METRICS_KEYWORD_VALUES  UINT64_C(0x2)
+#define METRICS_KEYWORD_PUBLISH UINT64_C(0x4)
+#define COUNTER_INSTRUMENTS_MAX 20000u
+
+/* An instrument of a Meter. Texts are indexes of counters.strings. */
+struct counter_instrument {
+	int32_t id;                  /* 0: not known */
+	uint32_t meter;
+	uint32_t version;
+	uint32_t name;
+	uint32_t type;               /* "Histogram", ... */
+	uint32_t unit;
+	uint32_t description;
+	uint32_t tags;               /* of the meter and the instrument together */
+	bool ended;
+};
+
+/* What the metrics session of the runtime has said of itself. */
+enum counter_trouble {
+	COUNTER_TROUBLE_ERROR = 1 << 0,       /* Error: the session is over; `message` */
+	COUNTER_TROUBLE_BUSY = 1 << 1,        /* another tool has the only session: no data of Meters */
+	COUNTER_TROUBLE_OTHERS_RULE = 1 << 2, /* a shared session with other values runs: `expected` are the ones that would do */
+	COUNTER_TROUBLE_SERIES = 1 << 3,      /* the limit of time series was reached: incomplete */
+	COUNTER_TROUBLE_HISTOGRAMS = 1 << 4,
+	COUNTER_TROUBLE_CALLBACK = 1 << 5,    /* an observable instrument of the program failed; `message` */
+};
+
+struct counter_feed {
+	struct counters *counters;
+	const struct counter_choice *choice;
+	const char *session_id;
+	const char *client_id;
+	VEC(struct counter_instrument) instruments;
+	struct map by_id;            /* id to index + 1 */
+	struct map meters;           /* names (indexes of counters.strings) of those that have instruments */
+	unsigned trouble;            /* enum counter_trouble, that the caller clears when it was told */
+	char message[256];
+	uint32_t expected_max_histograms;
+	uint32_t expected_max_time_series;
+	double expected_interval_s;
+	bool enumerated;             /* InitialInstrumentEnumerationComplete */
+	bool collecting;             /* between CollectionStart and CollectionStop: the interval's values are coming */
+	bool from_start;             /* until the caller clears it: what counters have, came on top in this interval. They began when the process did */
+	bool list_all;               /* instruments that are published, whatever is chosen */
+	uint64_t taken;              /* values */
+	struct bytes texts[10];      /* the fields of the event at hand */
+};
+
+/* 1: taken. 0: not a counter of ours. -EBADMSG: its payload is torn. -ENOMEM. `strings` are those the schema refers to. */
+int counter_feed_take(struct counter_feed *events, const struct strtab *strings, const struct schema *schema,
+	const uint8_t *payload, size_t size);
+
+void counter_feed_done(struct counter_feed *events);
+
+#endif

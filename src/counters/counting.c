@@ -1,0 +1,745 @@
+/* See counting.h. */
+#include "counters/counting.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "counters/counter_choice.h"
+#include "counters/counter_feed.h"
+#include "counters/counters.h"
+#include "dotnet/eventpipe.h"
+#include "dotnet/guard.h"
+#include "dotnet/ipc.h"
+#include "dotnet/port.h"
+#include "dotnet/reverse.h"
+#include "machine/scheduling.h"
+#include "nettrace/nettrace_read.h"
+#include "target/port_peer.h"
+#include "target/targets.h"
+#include "trace/event.h"
+#include "trace/schema.h"
+#include "trace/trace.h"
+
+#define SESSION_ID     "SHARED"
+#define LEVEL          4u
+#define TURN_NS        UINT64_C(250000000)
+#define SETTLE_NS      UINT64_C(50000000) /* values come within 15 ms of the runtime's own interval */
+#define LIST_WAIT_NS   UINT64_C(1300000000) /* for the first EventCounters, which come after a second */
+#define LIST_SECONDS   1.0
+#define LATE_NS        UINT64_C(1000000000)
+#define JOINS_MAX      3u
+#define RUNTIME_SOURCE "System.Runtime"
+#define VERSION_ROOM   64u
+#define APPEAR_NS      UINT64_C(5000000000)
+#define UNANSWERED_NS  UINT64_C(6000000000) /* behind the silence that the pipe reports itself */
+#define SILENT_NS      UINT64_C(5000000000) /* before the first values, on top of three intervals */
+#define STOPPED_NS     UINT64_C(30000000000) /* between later ones, on top of ten */
+#define PORT_FDS_MAX   (REVERSE_CONNECTIONS_MAX + 1)
+
+struct counted {
+	uint32_t pid;
+	bool seen;                        /* the pid is one of here: `target` is known */
+	struct dotnet_target target;
+	struct dotnet_door door;
+	int peer;                         /* of the port of ours; -1 none */
+	bool held;                        /* it waits to be told to go on */
+	bool left;                        /* its place at the port was given back */
+	struct exchange resume;
+	uint64_t resumed_ns;              /* 0: not by us */
+	uint64_t open_ns;                 /* when its session is to be opened; 0: it was */
+	char name[256];
+	char client_id[40];
+	char version[VERSION_ROOM];
+	struct trace trace;               /* schemas of the stream only */
+	struct nettrace_decoder *decoder;
+	struct counters counters;
+	struct counter_feed events;
+	struct eventpipe *pipe;           /* NULL: ended, or about to be opened again */
+	struct ipc_provider *providers;
+	struct bytes metrics_arguments;
+	struct bytes event_counter_arguments;
+	struct diag broken;               /* the stream cannot be read */
+	char reason[256];
+	char reason_code[24];
+	enum counting_state state;
+	double interval_s;                /* asked of the Meters */
+	uint32_t max_histograms;
+	uint32_t max_time_series;
+	uint32_t joins;                   /* times it was opened again by another's rule */
+	bool again;                       /* to be opened again once it has ended */
+	bool listed;
+	uint64_t next_ns;                 /* when our interval ends; 0: not before something has come */
+	uint64_t asked_ns;
+	uint64_t opened_ns;
+	uint64_t utc_ns;
+	uint64_t closed_ns;
+	uint64_t intervals;
+	uint64_t bytes;
+	uint64_t lost;
+	uint64_t told_refused;
+	unsigned told;                    /* enum counter_trouble */
+};
+
+struct counting {
+	struct counting_options options;
+	VEC(struct counted *) processes;
+	VEC(struct pollfd) fds;
+	struct reverse *reverse;
+	bool stopping;
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	(void)clock_gettime(clock, &now); /* cannot fail for the clocks it is called with */
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+static void process_free(struct counted *p)
+{
+	if (!p)
+		return;
+	eventpipe_free(p->pipe);
+	exchange_done(&p->resume);
+	nettrace_decoder_free(p->decoder);
+	trace_done(&p->trace);
+	counter_feed_done(&p->events);
+	counters_done(&p->counters);
+	bytes_done(&p->metrics_arguments);
+	bytes_done(&p->event_counter_arguments);
+	free(p->providers);
+	free(p);
+}
+
+/* ---- the request ---- */
+
+/* A client of the shared session is known by a name that no other has. */
+static void make_client_id(char out[40])
+{
+	uint8_t random[16];
+
+	if (getrandom(random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random)) {
+		uint64_t words[2] = { now_ns(), (uint64_t)getpid() };
+		memcpy(random, words, sizeof(random));
+	}
+	memcpy(out, "spoor-", 6);
+	size_t len = text_put_hex(out + 6, random, sizeof(random));
+
+	out[6 + len] = '\0';
+}
+
+static uint32_t count_event_sources(const struct counter_choice *choice)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < choice->providers.count; i++)
+		count += !strchr(choice->providers.items[i].name, '*');
+	return count;
+}
+
+/* The runtime's limit of providers is far above ours. A name that is given in two ways is asked for once. */
+static int make_request(const struct counting *counting, struct counted *p, uint32_t *ret_count)
+{
+	const struct counting_options *o = &counting->options;
+	uint32_t count = 0;
+	struct bytes meters = { 0 };
+
+	bytes_reset(&p->metrics_arguments);
+	bytes_reset(&p->event_counter_arguments);
+	free(p->providers);
+	p->providers = calloc(count_event_sources(o->choice) + 1, sizeof(*p->providers));
+	counter_choice_add_meters(o->choice, &meters);
+	if (o->list) {
+		bytes_text(&p->metrics_arguments, "SessionId=" SESSION_ID ";ClientId=");
+		bytes_text(&p->metrics_arguments, p->client_id);
+	} else if (meters.len) {
+		bytes_printf(&p->metrics_arguments,
+			"SessionId=" SESSION_ID ";ClientId=%s;Metrics=%s;RefreshInterval=%.9g;MaxTimeSeries=%u;MaxHistograms=%u",
+			p->client_id, bytes_z(&meters), p->interval_s, p->max_time_series, p->max_histograms);
+	}
+	bytes_printf(&p->event_counter_arguments, "EventCounterIntervalSec=%.9g",
+		o->list ? LIST_SECONDS : (double)o->interval_ns / 1e9);
+	bool failed = !p->providers || p->metrics_arguments.failed || p->event_counter_arguments.failed || meters.failed;
+
+	bytes_done(&meters);
+	if (failed)
+		return -ENOMEM;
+	const char *event_counters = bytes_z(&p->event_counter_arguments);
+
+	if (p->metrics_arguments.len)
+		p->providers[count++] = (struct ipc_provider){
+			.name = METRICS_PROVIDER,
+			.arguments = bytes_z(&p->metrics_arguments),
+			.keywords = o->list ? METRICS_KEYWORD_PUBLISH : METRICS_KEYWORD_VALUES,
+			.level = LEVEL,
+		};
+	for (uint32_t i = 0; i < o->choice->providers.count; i++) {
+		const char *name = o->choice->providers.items[i].name;
+		bool asked = strchr(name, '*') != NULL || (p->held && strcmp(name, RUNTIME_SOURCE) == 0);
+		for (uint32_t k = 0; k < count && !asked; k++)
+			asked = strcmp(p->providers[k].name, name) == 0;
+		if (!asked)
+			p->providers[count++] =
+				(struct ipc_provider){ .name = name, .arguments = event_counters, .level = LEVEL };
+	}
+	*ret_count = count;
+	return p->metrics_arguments.failed || p->event_counter_arguments.failed ? -ENOMEM : 0;
+}
+
+/* ---- the stream ---- */
+
+static int on_bytes(void *user, const uint8_t *data, size_t size)
+{
+	struct counted *p = user;
+	struct event event;
+	int result;
+
+	if (!size)
+		return 0;
+	p->bytes += size;
+	if (p->broken.error)
+		return 0; /* read on, so that the runtime can go on */
+	if (nettrace_decoder_push(p->decoder, data, size) < 0)
+		return diag_set(&p->broken, -ENOMEM, "there is no memory for its stream: %m"), 0;
+	while ((result = nettrace_decoder_next(p->decoder, &event, &p->broken)) > 0) {
+		const struct schema *schema = &p->trace.schemas.items[event.schema_index];
+		/* A torn event is one counter less; the stream itself has told its length. */
+		if (counter_feed_take(&p->events, &p->trace.strings, schema, event.payload, event.payload_size) == -ENOMEM)
+			return diag_set(&p->broken, -ENOMEM, "there is no memory for its counters: %m"), 0;
+	}
+	return 0;
+}
+
+static void fail(struct counted *p, const char *code, const char *reason)
+{
+	p->state = COUNTING_FAILED;
+	(void)snprintf(p->reason, sizeof(p->reason), "%.*s", (int)sizeof(p->reason) - 1, reason);
+	(void)snprintf(p->reason_code, sizeof(p->reason_code), "%.*s", (int)sizeof(p->reason_code) - 1, code);
+}
+
+/* Opens the session; also once more, by another tool's rule. */
+static int open_process(const struct counting *counting, struct counted *p)
+{
+	struct eventpipe_options options = {
+		.buffer_mb = COUNTING_BUFFER_MB,
+		.no_stacks = true,
+		.appear_ns = p->peer >= 0 ? now_ns() + APPEAR_NS : 0,
+		.guard = p->seen ? counting->options.guard : NULL,
+		.target = &p->target,
+	};
+	const struct eventpipe_handler handler = { .bytes = on_bytes, .user = p };
+	int result = make_request(counting, p, &options.provider_count);
+
+	options.providers = p->providers;
+	nettrace_decoder_free(p->decoder);
+	trace_done(&p->trace);
+	p->decoder = NULL;
+	if (result == 0)
+		result = trace_init(&p->trace);
+	if (result == 0) {
+		p->decoder = nettrace_decoder_new(&p->trace, "the counters' events", NETTRACE_NAMES_ONLY);
+		result = p->decoder ? eventpipe_new(&p->door, &options, &handler, now_ns(), &p->pipe) : -ENOMEM;
+	}
+	if (result < 0)
+		return result;
+	p->state = COUNTING_OPENING;
+	p->opened_ns = 0;
+	p->asked_ns = now_ns();
+	return 0;
+}
+
+int counting_new(const struct counting_options *options, struct counting **ret_counting, struct diag *diag)
+{
+	struct counting *counting = calloc(1, sizeof(*counting));
+
+	if (!counting)
+		return diag_set(diag, -ENOMEM, "out of memory");
+	scheduling_wait_ones_turn(); /* what is read waits in the runtimes */
+	counting->options = *options;
+	*ret_counting = counting;
+	return 0;
+}
+
+/*
+ * The runtime's own EventCounters that are asked for before it has started can lock it up for good: its first thread holds the list of EventSources while the thread that
+ * reads the counters makes some of these (dotnet/runtime issues 119014 and 105682). From .NET 9 on there is a Meter with the same figures; else the
+ * session has to wait until the start is over.
+ */
+static bool can_begin_early(const struct counting *counting, const struct target *target)
+{
+	const struct counter_choice *choice = counting->options.choice;
+
+	if (!counter_choice_has_provider(choice, RUNTIME_SOURCE))
+		return true;
+	for (uint32_t i = 0; i < choice->providers.count; i++)
+		if (choice->providers.items[i].only_event_counters && strcmp(choice->providers.items[i].name, RUNTIME_SOURCE) == 0)
+			return false;
+	return strtoul(target->runtime_version, NULL, 10) >= 9;
+}
+
+/* `seen`: its pid is one of here. `door` NULL: its own socket. */
+static int add(struct counting *counting, const struct target *target, bool seen, const struct dotnet_door *door, int peer,
+	struct diag *diag)
+{
+	struct counted *p = calloc(1, sizeof(*p));
+	int result = p ? counters_init(&p->counters) : -ENOMEM;
+
+	if (result == 0 && seen)
+		result = dotnet_target_read(target->pid, &p->target, door ? NULL : diag);
+	if (p)
+		p->seen = seen && result == 0;
+	if (door && result < 0 && result != -ENOMEM)
+		result = 0; /* it has a door all the same */
+	if (result == 0) {
+		p->pid = target->pid;
+		p->door = door ? *door : dotnet_target_door(&p->target);
+		p->peer = peer;
+		p->held = peer >= 0;
+		(void)snprintf(p->name, sizeof(p->name), "%s", target->name); /* cut if it is long */
+		(void)snprintf(p->version, sizeof(p->version), "%s", target->runtime_version);
+		make_client_id(p->client_id);
+		p->counters.derive = counting->options.derive;
+		p->events = (struct counter_feed){
+			.counters = &p->counters,
+			.choice = counting->options.choice,
+			.session_id = SESSION_ID,
+			.client_id = p->client_id,
+			.list_all = counting->options.list,
+			.from_start = p->held,
+		};
+		p->interval_s = (double)counting->options.interval_ns / 1e9;
+		p->max_histograms = counting->options.max_histograms;
+		p->max_time_series = counting->options.max_time_series;
+		if (p->held && !counting->options.hold && !can_begin_early(counting, target)) {
+			p->events.from_start = false;
+			p->open_ns = UINT64_MAX; /* begin_resume() sets it */
+		} else {
+			result = open_process(counting, p);
+		}
+	}
+	if (result == 0 && !vec_add(&counting->processes, p))
+		result = -ENOMEM;
+	if (result < 0) {
+		process_free(p);
+		return diag_set(diag, result, "cannot read counters of process %u: %m", target->pid);
+	}
+	return 0;
+}
+
+int counting_add(struct counting *counting, const struct target *target, struct diag *diag)
+{
+	return add(counting, target, true, NULL, -1, diag);
+}
+
+int counting_add_path(struct counting *counting, const char *path, struct diag *diag)
+{
+	const struct dotnet_door door = path_door(path);
+	struct port_peer peer;
+	int result = port_peer_ask(path, TARGET_DOTNET, &peer, diag);
+
+	if (result == 0)
+		result = add(counting, &peer.target, peer.seen, &door, -1, diag);
+	port_peer_done(&peer);
+	return result;
+}
+
+void counting_listen(struct counting *counting, struct reverse *reverse)
+{
+	counting->reverse = reverse;
+}
+
+/* Who has connected to our port: counted, or (at the end) only let go on. */
+static void take_newcomers(struct counting *counting)
+{
+	uint32_t peer;
+
+	if (!counting->reverse)
+		return;
+	reverse_advance(counting->reverse);
+	while (!counting->stopping && reverse_next(counting->reverse, &peer)) {
+		const struct dotnet_door door = reverse_door(counting->reverse, peer);
+		struct port_peer newcomer;
+
+		port_peer_read(reverse_peer(counting->reverse, peer), TARGET_DOTNET, &newcomer);
+		/* Without memory it is let go on at the end, uncounted. */
+		(void)add(counting, &newcomer.target, newcomer.seen, &door, (int)peer, NULL);
+		port_peer_done(&newcomer);
+	}
+	if (counting->stopping)
+		reverse_release(counting->reverse, 0, 0);
+}
+
+/* Tells it to go on: once its session is open, or will not be. */
+static void begin_resume(const struct counting *counting, struct counted *p, uint64_t now)
+{
+	const struct ipc_request request = { .command = IPC_RESUME_RUNTIME };
+
+	if (!p->held || counting->options.hold || p->resume.state != EXCHANGE_NONE)
+		return;
+	reverse_resumed(counting->reverse, (uint32_t)p->peer);
+	p->resumed_ns = now;
+	if (p->open_ns)
+		p->open_ns = now + LATE_NS;
+	if (exchange_begin(&p->resume, &p->door, &request, now, 0, NULL) < 0)
+		p->held = false; /* no memory: reverse_release() at the end is its last chance */
+}
+
+static void advance_resume(struct counted *p, uint64_t now)
+{
+	if (p->resume.state == EXCHANGE_NONE)
+		return;
+	(void)exchange_advance(&p->resume, now); /* its state tells */
+	if (!exchange_is_over(&p->resume))
+		return;
+	/* A connection that was lost on the way: the runtime connects again, and the request is repeated. */
+	p->held = p->resume.state == EXCHANGE_FAILED && p->door.state(p->door.context);
+	exchange_done(&p->resume);
+}
+
+/* A runtime whose session is over gets no further request, so the port may give its place to another one. */
+static void leave_place(const struct counting *counting, struct counted *p, uint64_t now)
+{
+	if (p->peer < 0 || p->left || p->pipe || p->open_ns)
+		return;
+	if (!counting->stopping)
+		begin_resume(counting, p, now); /* once more, if its connection was lost */
+	if (p->resume.state != EXCHANGE_NONE || (p->held && p->door.state(p->door.context)))
+		return;
+	p->held = false;
+	p->left = true;
+	reverse_forget(counting->reverse, (uint32_t)p->peer);
+}
+
+/* ---- turns ---- */
+
+static void tell(const struct counting *counting, uint32_t index, const char *sentence)
+{
+	if (counting->options.tell)
+		counting->options.tell(counting->options.context, index, sentence);
+}
+
+/* The Meters' session has other limits than ours: ours is opened again by its rule. */
+static void join_others(struct counting *counting, uint32_t index)
+{
+	struct counted *p = counting->processes.items[index];
+	char sentence[256];
+
+	if (p->joins++ >= JOINS_MAX) {
+		tell(counting, index, "another tool's metrics session has other limits, which changed time and again: no values of Meters");
+		return;
+	}
+	p->interval_s = p->events.expected_interval_s;
+	p->max_histograms = p->events.expected_max_histograms;
+	p->max_time_series = p->events.expected_max_time_series;
+	p->again = true;
+	eventpipe_stop(p->pipe, now_ns());
+	(void)snprintf(sentence, sizeof(sentence),
+		"another tool reads its Meters every %g s, %u time series and %u histograms at most: these limits hold for us, too",
+		p->interval_s, p->max_time_series, p->max_histograms);
+	tell(counting, index, sentence);
+}
+
+static void look_for_trouble(struct counting *counting, uint32_t index)
+{
+	struct counted *p = counting->processes.items[index];
+	unsigned trouble = p->events.trouble & ~p->told;
+	char sentence[400];
+
+	p->events.trouble = 0;
+	p->told |= trouble & ~(unsigned)COUNTER_TROUBLE_OTHERS_RULE;
+	if ((trouble & COUNTER_TROUBLE_OTHERS_RULE) && !counting->stopping && p->state == COUNTING_RUNNING)
+		join_others(counting, index);
+	if (trouble & COUNTER_TROUBLE_BUSY)
+		tell(counting, index, "another tool has its only metrics session: EventCounters only, no values of Meters");
+	if (trouble & COUNTER_TROUBLE_SERIES) {
+		(void)snprintf(sentence, sizeof(sentence),
+			"it has more than %u time series: those beyond are missing; --maxTimeSeries takes more", p->max_time_series);
+		tell(counting, index, sentence);
+	}
+	if (trouble & COUNTER_TROUBLE_HISTOGRAMS) {
+		(void)snprintf(sentence, sizeof(sentence),
+			"it has more than %u histograms: those beyond are missing; --maxHistograms takes more", p->max_histograms);
+		tell(counting, index, sentence);
+	}
+	if (trouble & (COUNTER_TROUBLE_ERROR | COUNTER_TROUBLE_CALLBACK)) {
+		(void)snprintf(sentence, sizeof(sentence), trouble & COUNTER_TROUBLE_ERROR
+				? "its metrics session has ended with an error: %s"
+				: "an instrument of it failed: %s", p->events.message);
+		tell(counting, index, sentence);
+	}
+	if (p->counters.refused && !p->told_refused) {
+		p->told_refused = p->counters.refused;
+		(void)snprintf(sentence, sizeof(sentence), "it has more than %u counters: those beyond are left out",
+			COUNTERS_SERIES_MAX);
+		tell(counting, index, sentence);
+	}
+}
+
+static void take_cpu(struct counted *p)
+{
+	struct timespec used;
+	clockid_t clock;
+
+	if (!p->seen || clock_getcpuclockid((pid_t)p->pid, &clock) != 0 || clock_gettime(clock, &used) < 0)
+		return;
+	counters_take_cpu(&p->counters, (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec, now_ns());
+}
+
+/* Our interval ends a moment behind the runtime's. When nothing came in one, the next values set the beat anew. */
+static void close_interval(struct counting *counting, uint32_t index, uint64_t now)
+{
+	struct counted *p = counting->processes.items[index];
+	uint64_t interval_ns = counting->options.interval_ns;
+	uint64_t settle_ns = interval_ns / 4 < SETTLE_NS ? interval_ns / 4 : SETTLE_NS;
+
+	if (!p->next_ns && counters_any(&p->counters)) {
+		uint64_t first_ns = p->opened_ns + interval_ns;
+		/* Another tool's shorter interval brings the first values early. */
+		p->next_ns = (first_ns > now ? first_ns : now) + settle_ns;
+	}
+	if (!p->next_ns || now < p->next_ns)
+		return;
+	if (p->events.collecting && now < p->next_ns + interval_ns / 2)
+		return;
+	if (!counters_any(&p->counters)) {
+		p->next_ns = 0;
+		return;
+	}
+	take_cpu(p);
+	if (p->events.from_start && p->resumed_ns && now > p->resumed_ns + settle_ns) {
+		/* The first one holds the start, too, which the runtime's own interval does not. */
+		double seconds = (double)(now - p->resumed_ns - settle_ns) / 1e9;
+		if (seconds > p->counters.meter_seconds)
+			counters_take_interval(&p->counters, seconds - p->counters.meter_seconds);
+	}
+	p->events.from_start = false;
+	(void)counters_close(&p->counters); /* how many are new is of no matter */
+	p->utc_ns = clock_ns(CLOCK_REALTIME);
+	p->closed_ns = now;
+	p->intervals++;
+	p->next_ns += interval_ns;
+	if (p->next_ns <= now)
+		p->next_ns = now + interval_ns;
+	counting->options.ready(counting->options.context, index);
+}
+
+static void note_version(struct counted *p)
+{
+	const struct ipc_process_info *info = eventpipe_info(p->pipe);
+
+	if (info && *info->runtime_version)
+		(void)snprintf(p->version, sizeof(p->version), "%.*s", (int)strcspn(info->runtime_version, "+"),
+			info->runtime_version); /* cut if it is long */
+}
+
+static void end_process(struct counting *counting, struct counted *p)
+{
+	const char *reason = eventpipe_reason(p->pipe);
+
+	if (p->again && !counting->stopping && eventpipe_whole(p->pipe)) {
+		p->again = false;
+		eventpipe_free(TAKE(p->pipe));
+		/* The runtime counts clients up by their ids, but down at each end: one that came twice would take another's share with it. */
+		make_client_id(p->client_id);
+		if (open_process(counting, p) < 0)
+			fail(p, "error", "there is no memory");
+		return;
+	}
+	p->lost = nettrace_decoder_lost(p->decoder);
+	if (*reason)
+		fail(p, eventpipe_reason_code(p->pipe), reason);
+	else if (p->broken.error)
+		fail(p, "lied", p->broken.text);
+	else
+		p->state = COUNTING_ENDED;
+	eventpipe_free(TAKE(p->pipe));
+}
+
+static void advance(struct counting *counting, uint32_t index, uint64_t now)
+{
+	struct counted *p = counting->processes.items[index];
+
+	if (p->open_ns && !counting->stopping)
+		begin_resume(counting, p, now);
+	advance_resume(p, now);
+	if (p->open_ns && now >= p->open_ns && !p->held && !counting->stopping) {
+		p->open_ns = 0;
+		if (open_process(counting, p) < 0)
+			fail(p, "error", "there is no memory");
+	}
+	leave_place(counting, p, now);
+	if (!p->pipe)
+		return;
+	enum eventpipe_state state = eventpipe_advance(p->pipe, now);
+
+	if (eventpipe_opened_ns(p->pipe) || state == EVENTPIPE_ENDED)
+		begin_resume(counting, p, now);
+
+	if (state == EVENTPIPE_STREAMING && p->state == COUNTING_OPENING) {
+		p->state = COUNTING_RUNNING;
+		p->opened_ns = now;
+		note_version(p);
+		take_cpu(p);
+	}
+	look_for_trouble(counting, index);
+	if (p->state == COUNTING_RUNNING && !counting->options.list)
+		close_interval(counting, index, now);
+	if (counting->options.list && p->opened_ns && now >= p->opened_ns + LIST_WAIT_NS && !p->listed) {
+		(void)counters_close(&p->counters); /* what there is is listed, new or not */
+		p->listed = true;
+	}
+	if (p->broken.error && state == EVENTPIPE_STREAMING)
+		eventpipe_stop(p->pipe, now);
+	if (state == EVENTPIPE_ENDED)
+		end_process(counting, p);
+}
+
+static uint64_t wake_of(const struct counting *counting, const struct counted *p)
+{
+	uint64_t wake_ns = p->pipe ? eventpipe_wake_ns(p->pipe) : UINT64_MAX;
+
+	if (p->resume.state != EXCHANGE_NONE && exchange_wake_ns(&p->resume) < wake_ns)
+		wake_ns = exchange_wake_ns(&p->resume);
+	if (!p->pipe)
+		return p->open_ns < wake_ns && p->open_ns ? p->open_ns : wake_ns;
+
+	if (p->next_ns && p->next_ns < wake_ns && p->state == COUNTING_RUNNING)
+		wake_ns = p->next_ns;
+	if (counting->options.list && p->opened_ns && !p->listed && p->opened_ns + LIST_WAIT_NS < wake_ns)
+		wake_ns = p->opened_ns + LIST_WAIT_NS;
+	return wake_ns;
+}
+
+int counting_step(struct counting *counting, struct pollfd *fds, size_t fd_count, uint64_t until_ns)
+{
+	uint64_t now = now_ns();
+	uint64_t wake_ns = now + TURN_NS < until_ns ? now + TURN_NS : until_ns;
+	int running = 0;
+
+	vec_reset(&counting->fds);
+	if (!vec_reserve(&counting->fds, counting->processes.count * (EVENTPIPE_FDS_MAX + 1) + PORT_FDS_MAX + fd_count))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < counting->processes.count; i++) {
+		const struct counted *p = counting->processes.items[i];
+		if (p->resume.state != EXCHANGE_NONE)
+			counting->fds.count += (uint32_t)exchange_poll(&p->resume, counting->fds.items + counting->fds.count);
+		if (p->pipe)
+			counting->fds.count += (uint32_t)eventpipe_fds(p->pipe, counting->fds.items + counting->fds.count);
+		uint64_t wake = wake_of(counting, p);
+		if (wake < wake_ns)
+			wake_ns = wake;
+	}
+	if (counting->reverse) {
+		size_t peers = reverse_fds(counting->reverse, counting->fds.items + counting->fds.count, PORT_FDS_MAX);
+		counting->fds.count += (uint32_t)(peers < PORT_FDS_MAX ? peers : PORT_FDS_MAX);
+	}
+	uint32_t own = counting->fds.count;
+
+	for (size_t i = 0; i < fd_count; i++)
+		counting->fds.items[counting->fds.count++] = fds[i];
+	uint64_t wait_ns = wake_ns > now ? wake_ns - now : 0;
+	struct timespec timeout = { .tv_sec = (time_t)(wait_ns / 1000000000u), .tv_nsec = (long)(wait_ns % 1000000000u) };
+	int ready = ppoll(counting->fds.items, counting->fds.count, &timeout, NULL);
+
+	for (size_t i = 0; i < fd_count; i++)
+		fds[i].revents = ready > 0 ? counting->fds.items[own + i].revents : 0;
+	now = now_ns();
+	if (counting->options.guard)
+		guard_beat(counting->options.guard, now);
+	take_newcomers(counting);
+	/* No session that could end and make room: a runtime would wait for us for ever. */
+	if (counting->reverse && !counting->stopping && reverse_error(counting->reverse) && !counting->processes.count)
+		return reverse_error(counting->reverse);
+	for (uint32_t i = 0; i < counting->processes.count; i++) {
+		const struct counted *p = counting->processes.items[i];
+		advance(counting, i, now);
+		running += p->pipe || p->resume.state != EXCHANGE_NONE || (p->open_ns && !counting->stopping);
+	}
+	return running + (counting->reverse && !counting->stopping);
+}
+
+void counting_stop(struct counting *counting)
+{
+	counting->stopping = true;
+	for (uint32_t i = 0; i < counting->processes.count; i++) {
+		struct counted *p = counting->processes.items[i];
+		if (p->open_ns)
+			p->state = COUNTING_ENDED; /* it never began */
+		if (!p->pipe)
+			continue;
+		p->state = COUNTING_STOPPING;
+		eventpipe_stop(p->pipe, now_ns());
+	}
+	for (uint32_t i = 0; i < counting->processes.count; i++)
+		begin_resume(counting, counting->processes.items[i], now_ns());
+}
+
+uint32_t counting_count(const struct counting *counting)
+{
+	return counting->processes.count;
+}
+
+static enum counting_wait wait_of(const struct counting *counting, const struct counted *p, uint64_t now)
+{
+	uint64_t interval_ns = counting->options.interval_ns;
+
+	if (p->state == COUNTING_OPENING && p->pipe)
+		return now >= p->asked_ns + UNANSWERED_NS ? COUNTING_UNANSWERED : COUNTING_ON_TIME;
+	if (p->state != COUNTING_RUNNING || counting->options.list)
+		return COUNTING_ON_TIME;
+	uint64_t due_ns = p->intervals ? p->closed_ns + 10 * interval_ns + STOPPED_NS : p->opened_ns + 3 * interval_ns + SILENT_NS;
+
+	return now >= due_ns ? COUNTING_SILENT : COUNTING_ON_TIME;
+}
+
+void counting_process(const struct counting *counting, uint32_t index, struct counting_process *ret_process)
+{
+	const struct counted *p = counting->processes.items[index];
+
+	*ret_process = (struct counting_process){
+		.pid = p->pid,
+		.name = p->name,
+		.state = p->state,
+		.reason = *p->reason || !p->pipe ? p->reason : eventpipe_reason(p->pipe),
+		.reason_code = p->reason_code,
+		.wait = wait_of(counting, p, now_ns()),
+		.runtime_version = p->version,
+		.counters = &p->counters,
+		.utc_ns = p->utc_ns,
+		.monotonic_ns = p->closed_ns,
+		.intervals = p->intervals,
+		.bytes = p->bytes,
+		.lost = p->pipe ? nettrace_decoder_lost(p->decoder) : p->lost,
+		.instruments = p->events.instruments.items,
+		.instrument_count = p->events.instruments.count,
+		.listed = p->listed,
+	};
+}
+
+void counting_free(struct counting *counting)
+{
+	if (!counting)
+		return;
+	for (uint32_t i = 0; i < counting->processes.count; i++)
+		process_free(counting->processes.items[i]);
+	vec_done(&counting->processes);
+	vec_done(&counting->fds);
+	free(counting);
+}

@@ -1,0 +1,114 @@
+/*
+ * Counters of any number of .NET processes: one EventPipe session each, their events made into a table of series a process.
+ *
+ *   counting_new(&options, &counting, &diag);
+ *   counting_add(counting, target, &diag);                  each chosen process
+ *   counting_add_path(counting, path, &diag);               a runtime that listens at a path
+ *   counting_listen(counting, reverse);                     those that come to a port of ours, as they come: counted from their first instruction on
+ *   while (counting_step(counting, fds, count, until_ns) > 0) ...   until the caller has a reason to end
+ *   counting_stop(counting);                                begins the end; then further steps until it returns 0
+ *   counting_free(counting);
+ *
+ * options.ready() is called each time an interval of a process is over: its series hold the figures of that interval until the next call.
+ *
+ * The interval is ours: the runtime's may be shorter (another tool asked for that) or longer, and starts when it likes. A process's first values
+ * set its beat; from there on its intervals end at ours, a moment behind the runtime's own, so that each holds what belongs to it.
+ *
+ * The Meters' session is shared (SessionId SHARED, a client id of ours): tools that came before us keep theirs, and when theirs has other limits we take
+ * part by them. One thread, nothing blocks.
+ */
+#ifndef SPOOR_COUNTERS_COUNTING_H
+#define SPOOR_COUNTERS_COUNTING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct counter_choice;
+struct counter_instrument;
+struct counters;
+struct counting;
+struct diag;
+struct guard;
+struct pollfd;
+struct reverse;
+struct target;
+
+#define COUNTING_INTERVAL_MIN_NS UINT64_C(100000000)
+#define COUNTING_BUFFER_MB       4u
+
+enum counting_state {
+	COUNTING_OPENING,
+	COUNTING_RUNNING,
+	COUNTING_STOPPING,
+	COUNTING_ENDED,
+	COUNTING_FAILED,         /* no session, or it broke off: the reason */
+};
+
+/* Whether a process has had more time for its next values than any runtime needs. */
+enum counting_wait {
+	COUNTING_ON_TIME,
+	COUNTING_UNANSWERED,     /* its session is not open: reason */
+	COUNTING_SILENT,         /* its session is open, and no values come */
+};
+
+struct counting_process {
+	uint32_t pid;
+	const char *name;
+	enum counting_state state;
+	const char *reason;         /* sentence part; "" */
+	const char *reason_code;
+	const char *runtime_version; /* "10.0.12"; "" not known */
+	const struct counters *counters;
+	uint64_t utc_ns;            /* when the last interval ended */
+	uint64_t monotonic_ns;      /* the same */
+	uint64_t intervals;         /* that are over */
+	uint64_t bytes;             /* of the stream */
+	uint64_t lost;              /* events, by its sequence numbers */
+	const struct counter_instrument *instruments; /* of its Meters */
+	uint32_t instrument_count;
+	bool listed;                /* options.list: all has been said */
+	enum counting_wait wait;
+};
+
+struct counting_options {
+	const struct counter_choice *choice; /* borrowed, as the rest */
+	uint64_t interval_ns;
+	uint32_t max_histograms;
+	uint32_t max_time_series;
+	bool list;                  /* instruments that there are, not their values */
+	bool hold;                  /* runtimes of counting_listen() are not told to go on */
+	bool derive;                /* CPU, GC pause, allocations are worked out */
+	struct guard *guard;
+	void (*ready)(void *context, uint32_t process);
+	/* A sentence about a process that is said once: what is missing, and why. */
+	void (*tell)(void *context, uint32_t process, const char *sentence);
+	void *context;
+};
+
+int counting_new(const struct counting_options *options, struct counting **ret_counting, struct diag *diag);
+
+/* -ENOMEM, or what dotnet_target_read() finds wrong. Whatever else fails is told by the process's state. */
+int counting_add(struct counting *counting, const struct target *target, struct diag *diag);
+
+/* A runtime that listens at a path; its pid is what it says. `path` is borrowed until counting_free(). */
+int counting_add_path(struct counting *counting, const char *path, struct diag *diag);
+
+/* Takes the runtimes that connect there; each goes on once its session is open. The port stays the caller's and outlives this. */
+void counting_listen(struct counting *counting, struct reverse *reverse);
+
+/*
+ * One turn: waits until there is something to do, `until_ns` (CLOCK_MONOTONIC), or one of the caller's own descriptors is ready, whose revents are then set. The
+ * number of processes that have not ended, and one more while somebody can come to the port; negative errno.
+ */
+int counting_step(struct counting *counting, struct pollfd *fds, size_t fd_count, uint64_t until_ns);
+
+/* Runtimes that come from now on go on without a session. */
+void counting_stop(struct counting *counting);
+
+uint32_t counting_count(const struct counting *counting);
+void counting_process(const struct counting *counting, uint32_t index, struct counting_process *ret_process);
+
+void counting_free(struct counting *counting);
+
+#endif

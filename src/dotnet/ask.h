@@ -1,0 +1,27 @@
+/*
+ * One question of the diagnostics protocol to one process, answered or explained.
+ */
+#ifndef SPOOR_DOTNET_ASK_H
+#define SPOOR_DOTNET_ASK_H
+
+#include <stdint.h>
+
+struct diag;
+struct exchange;
+struct ipc_request;
+struct pollfd;
+
+#define ASK_ANSWER_NS UINT64_C(10000000000)
+
+/*
+ * 0: *ret_exchange has the answer, a success; exchange_done() ends it. -EOPNOTSUPP: the runtime does not know the command (exchange ended). Else negative with a sentence
+ * that names the process: -ETIMEDOUT no answer within `bound_ns`, -EINTR `watched` (may be NULL) became ready, -EACCES another user's, -EIO refused (then
+ * the exchange is there with its payload, to be ended), ...
+ */
+int ask_process(uint32_t pid, const struct ipc_request *request, uint64_t bound_ns, struct pollfd *watched,
+	struct exchange *ret_exchange, struct diag *diag);
+
+/* Whether it may be asked at all: connects and sends nothing. 0, or negative with a sentence that names the process. */
+int ask_may(uint32_t pid, struct diag *diag);
+
+#endif

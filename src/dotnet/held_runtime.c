@@ -1,0 +1,63 @@
+/* See held_runtime.h. */
+#include "dotnet/held_runtime.h"
+
+#include "dotnet/ipc.h"
+#include "dotnet/reverse.h"
+
+struct held_runtime held_runtime_of(struct reverse *reverse, uint32_t peer)
+{
+	return (struct held_runtime){
+		.reverse = reverse,
+		.peer = peer,
+		.door = reverse_door(reverse, peer),
+		.waits = true,
+	};
+}
+
+void held_runtime_resume(struct held_runtime *held, uint64_t now_ns)
+{
+	const struct ipc_request request = { .command = IPC_RESUME_RUNTIME };
+
+	if (!held->waits || held_runtime_is_resuming(held))
+		return;
+	if (exchange_begin(&held->resume, &held->door, &request, now_ns, 0, NULL) < 0)
+		held->waits = false; /* no memory: the release of the whole port is its last chance */
+	else
+		reverse_resumed(held->reverse, held->peer);
+}
+
+void held_runtime_advance(struct held_runtime *held, uint64_t now_ns)
+{
+	if (!held_runtime_is_resuming(held))
+		return;
+	(void)exchange_advance(&held->resume, now_ns); /* its state tells */
+	if (!exchange_is_over(&held->resume))
+		return;
+	/* A connection that was lost on the way: the runtime comes back with another one, and is asked again. */
+	held->waits = held->resume.state == EXCHANGE_FAILED && held->door.state(held->door.context);
+	exchange_done(&held->resume);
+}
+
+bool held_runtime_is_resuming(const struct held_runtime *held)
+{
+	return held->resume.state != EXCHANGE_NONE;
+}
+
+size_t held_runtime_poll(const struct held_runtime *held, struct pollfd *ret_fd)
+{
+	return held_runtime_is_resuming(held) ? exchange_poll(&held->resume, ret_fd) : 0;
+}
+
+uint64_t held_runtime_wake_ns(const struct held_runtime *held)
+{
+	return held_runtime_is_resuming(held) ? exchange_wake_ns(&held->resume) : UINT64_MAX;
+}
+
+void held_runtime_done(struct held_runtime *held)
+{
+	exchange_done(&held->resume);
+	held->waits = false;
+	if (held->reverse)
+		reverse_forget(held->reverse, held->peer);
+	held->reverse = NULL;
+}

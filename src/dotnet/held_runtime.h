@@ -1,0 +1,49 @@
+/*
+ * A runtime that waits at a listen port of ours before its first instruction, and the exchange that resumes it.
+ *
+ *   struct held_runtime held = held_runtime_of(reverse, peer);
+ *   held_runtime_resume(&held, now_ns);      when its sessions are open, or cannot be
+ *   each turn:  held_runtime_poll(&held, &fd), poll no longer than until held_runtime_wake_ns(&held); held_runtime_advance(&held, now_ns);
+ *   held_runtime_done(&held);
+ *
+ * An object of zeros is a runtime that does not wait. Nothing here blocks.
+ */
+#ifndef SPOOR_DOTNET_HELD_RUNTIME_H
+#define SPOOR_DOTNET_HELD_RUNTIME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dotnet/exchange.h"
+
+struct pollfd;
+struct reverse;
+
+struct held_runtime {
+	struct reverse *reverse; /* NULL: it did not come to a port of ours */
+	uint32_t peer;
+	struct dotnet_door door; /* the connection that it waits at */
+	bool waits;
+	struct exchange resume;
+};
+
+struct held_runtime held_runtime_of(struct reverse *reverse, uint32_t peer);
+
+/* Begins to resume it, if it waits and is not being resumed. To be called in each turn: where a connection was lost, the next call tries again. */
+void held_runtime_resume(struct held_runtime *held, uint64_t now_ns);
+
+void held_runtime_advance(struct held_runtime *held, uint64_t now_ns);
+
+/* It is being resumed. */
+bool held_runtime_is_resuming(const struct held_runtime *held);
+
+/* The descriptor to wait for: 1, or 0 when there is none. */
+size_t held_runtime_poll(const struct held_runtime *held, struct pollfd *ret_fd);
+
+/* When to advance although no descriptor is ready; UINT64_MAX for never. */
+uint64_t held_runtime_wake_ns(const struct held_runtime *held);
+
+void held_runtime_done(struct held_runtime *held);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * Heap snapshots as `.gcdump` files, which PerfView, Visual Studio and dotnet-gcdump open (docs/formats/gcdump.md).
+ *
+ * The file is written from begin to end, once, through a small buffer: nothing of the graph is copied.
+ */
+#ifndef SPOOR_FORMATS_GCDUMP_WRITE_H
+#define SPOOR_FORMATS_GCDUMP_WRITE_H
+
+#include <stdint.h>
+
+struct diag;
+struct heap_graph;
+
+/* The log of a file that is not whole begins with it. */
+#define GCDUMP_NOT_WHOLE "NOT WHOLE: "
+
+struct gcdump_info {
+	const char *machine;
+	const char *process_name;
+	const char *
+		missing; /* why the heap is not whole, which the file's log says then; "" when it is */
+	const char *tool;         /* "spoor 1.0" */
+	uint32_t pid;
+	uint64_t utc_ns;          /* since 1970 */
+	uint64_t committed_bytes; /* 0 unknown */
+	uint64_t working_set_bytes;
+};
+
+/*
+ * Writes a resolved graph to `fd`, which stays the caller's; `name` is for messages. -EFBIG: the objects' records would pass 2 GiB, the most the
+ * format can hold.
+ */
+int gcdump_write(const struct heap_graph *graph, const struct gcdump_info *info, int fd, const char *name,
+	struct diag *diag);
+
+#endif

@@ -1,0 +1,158 @@
+/* See attribute.h. */
+#include "perf/attribute.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_SECOND 1000000000ull
+
+/* Newer kernels' names that an older header may lack. */
+#define READ_FORMAT_LOST (1u << 4) /* PERF_FORMAT_LOST, 6.0 */
+
+int event_open(const struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	int fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* What we can do without, newest first; in brackets the kernel that brought it. */
+enum wish { WISH_LOST, WISH_BUILD_ID, WISH_COMM_EXEC, WISH_EXCLUDE_IDLE, WISH_COUNT };
+
+static void set_wish(struct perf_event_attr *attr, enum wish wish, bool on)
+{
+	switch (wish) {
+	case WISH_LOST: /* 6.0 */
+		attr->read_format = on ? READ_FORMAT_LOST : 0;
+		break;
+	case WISH_BUILD_ID: /* 5.12 */
+		attr->build_id = on;
+		break;
+	case WISH_COMM_EXEC: /* 3.16 */
+		attr->comm_exec = on;
+		break;
+	case WISH_EXCLUDE_IDLE: /* some processors' counters refuse it */
+		attr->exclude_idle = on;
+		break;
+	case WISH_COUNT:
+		break;
+	}
+}
+
+static bool refused(int error)
+{
+	return error == -EINVAL || error == -E2BIG || error == -EOPNOTSUPP;
+}
+
+bool attribute_missing(int error)
+{
+	return refused(error) || error == -ENOENT || error == -ENODEV || error == -ENXIO ||
+		error == -EBUSY;
+}
+
+/* Opens and closes it on our own thread, user code only. */
+static int try_attribute(const struct perf_event_attr *attr)
+{
+	struct perf_event_attr own = *attr;
+
+	own.exclude_kernel = 1;
+	own.exclude_hv = 1;
+	int fd = event_open(&own, 0, -1);
+	if (fd < 0)
+		return fd;
+	(void)close(fd); /* only tried */
+	return 0;
+}
+
+static uint64_t distance_to_multiple(uint64_t value, uint64_t unit)
+{
+	uint64_t rest = value % unit;
+
+	return rest < unit - rest ? rest : unit - rest;
+}
+
+uint64_t attribute_clock_period_ns(uint32_t frequency_hz)
+{
+	static const uint64_t ticks_ns[] = { 1000000, 2500000, 3333333, 4000000, 10000000 };
+	uint64_t period = NS_PER_SECOND / frequency_hz;
+
+	for (size_t i = 0; i < sizeof(ticks_ns) / sizeof(ticks_ns[0]); i++) {
+		uint64_t longer = period > ticks_ns[i] ? period : ticks_ns[i];
+		uint64_t shorter = period > ticks_ns[i] ? ticks_ns[i] : period;
+		/* In step to within a twentieth of a percent: a beat of seconds, longer than many a recording. */
+		if (distance_to_multiple(longer, shorter) <= longer / 2000)
+			return period + period / 101;
+	}
+	return period;
+}
+
+int attribute_probe(struct perf_event_attr *ret_attr, bool cycles, uint32_t frequency_hz)
+{
+	struct perf_event_attr attr;
+	bool dropped[WISH_COUNT] = { false };
+
+	memset(&attr, 0, sizeof(attr));
+	attr.size = sizeof(attr);
+	attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+		PERF_SAMPLE_CALLCHAIN;
+	if (cycles) {
+		attr.type = PERF_TYPE_HARDWARE;
+		attr.config = PERF_COUNT_HW_CPU_CYCLES;
+		attr.freq = 1;
+		attr.sample_freq = frequency_hz;
+		attr.sample_type |= PERF_SAMPLE_PERIOD;
+	} else {
+		attr.type = PERF_TYPE_SOFTWARE;
+		attr.config = PERF_COUNT_SW_CPU_CLOCK;
+		attr.sample_period = attribute_clock_period_ns(frequency_hz);
+	}
+	attr.disabled = 1;
+	attr.use_clockid = 1;
+	attr.clockid = CLOCK_MONOTONIC;
+	attr.sample_id_all = 1;
+	attr.watermark = 1;
+	attr.mmap = 1;
+	attr.mmap2 = 1;
+	attr.comm = 1;
+	attr.task = 1;
+	for (enum wish wish = 0; wish < WISH_COUNT; wish++)
+		set_wish(&attr, wish, true);
+
+	int r = try_attribute(&attr);
+	for (enum wish wish = 0; refused(r) && wish < WISH_COUNT; wish++) {
+		set_wish(&attr, wish, false);
+		dropped[wish] = true;
+		r = try_attribute(&attr);
+	}
+	if (r < 0)
+		return r;
+	for (enum wish wish = 0; wish < WISH_COUNT; wish++) {
+		if (!dropped[wish])
+			continue;
+		set_wish(&attr, wish, true);
+		if (try_attribute(&attr) < 0)
+			set_wish(&attr, wish, false);
+	}
+	*ret_attr = attr;
+	return 0;
+}
+
+void attribute_anchor(struct perf_event_attr *ret_attr, const struct perf_event_attr *sampling)
+{
+	memset(ret_attr, 0, sizeof(*ret_attr));
+	ret_attr->size = sizeof(*ret_attr);
+	ret_attr->type = PERF_TYPE_SOFTWARE;
+	ret_attr->config = PERF_COUNT_SW_DUMMY;
+	ret_attr->disabled = 1;
+	ret_attr->exclude_kernel = 1; /* it counts nothing; without this it would need the right to the kernel */
+	/* Events on one ring must keep one clock. */
+	ret_attr->use_clockid = 1;
+	ret_attr->clockid = sampling->clockid;
+	ret_attr->sample_type = sampling->sample_type;
+	ret_attr->sample_id_all = 1;
+	ret_attr->watermark = 1;
+	ret_attr->wakeup_watermark = sampling->wakeup_watermark;
+}

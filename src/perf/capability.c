@@ -1,0 +1,277 @@
+/*
+ * Trying is the only sure way to know: knobs, capabilities, security modules and the processor all have a say in perf_event_open(2).
+ */
+#include "perf/capability.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "machine/box.h"
+#include "machine/kernel_file.h"
+#include "machine/kernel_symbol.h"
+#include "machine/rights.h"
+#include "perf/attribute.h"
+#include "perf/explain.h"
+
+#define TRY_HZ 99u
+
+/* What the rows are found out with. */
+struct trial {
+	struct rights rights;
+	struct perf_event_attr attr; /* cpu-clock, user code, as much as the kernel takes */
+	int own;                     /* what attribute_probe() said */
+	int machine;                 /* of the whole machine, user code only */
+	int kernel;                  /* of our own thread, kernel code too */
+};
+
+static int try_event(const struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	int fd = event_open(attr, pid, cpu);
+
+	if (fd < 0)
+		return fd;
+	(void)close(fd); /* only tried */
+	return 0;
+}
+
+static void answer(struct capability *row, enum capability_answer value)
+{
+	row->answer = value;
+}
+
+static void from_diag(struct capability *row, enum capability_answer value,
+	const struct diag *diag)
+{
+	answer(row, value);
+	snprintf(row->reason, sizeof(row->reason), "%.*s", (int)sizeof(row->reason) - 1, diag->text);
+	snprintf(row->remedy, sizeof(row->remedy), "%.*s", (int)sizeof(row->remedy) - 1, diag->remedy);
+}
+
+static void refused(struct capability *row, const struct trial *trial, enum explain_what what,
+	int error)
+{
+	struct diag diag = { 0 };
+	int paranoid = trial->rights.perf_event_paranoid;
+
+	if (!rights_perfmon(&trial->rights) && paranoid != RIGHTS_PARANOID_UNKNOWN &&
+		paranoid > (int)what) {
+		/* The row says what cannot be done; the usual reason is short. */
+		answer(row, CAPABILITY_NO);
+		snprintf(row->reason, sizeof(row->reason),
+			"needs CAP_PERFMON (perf_event_paranoid is %d)", paranoid);
+		snprintf(row->remedy, sizeof(row->remedy), "%s",
+			trial->rights.euid == 0
+				? "--cap-add PERFMON, or run it on the host"
+				: "sudo, or a spoor for one group");
+		return;
+	}
+	(void)explain_rights(&trial->rights, what, error, &diag); /* the sentence is what we want */
+	from_diag(row, CAPABILITY_NO, &diag);
+}
+
+static void own_samples(struct capability *row, const struct trial *trial)
+{
+	if (trial->own < 0) {
+		refused(row, trial, EXPLAIN_ANY, trial->own);
+	} else if (trial->kernel < 0) {
+		answer(row, CAPABILITY_LIMITED);
+		snprintf(row->reason, sizeof(row->reason), "user code only: perf_event_paranoid is %d",
+			trial->rights.perf_event_paranoid);
+	} else {
+		answer(row, CAPABILITY_YES);
+	}
+}
+
+static void machine_samples(struct capability *row, const struct trial *trial)
+{
+	if (trial->machine < 0)
+		refused(row, trial, EXPLAIN_MACHINE, trial->machine);
+	else
+		answer(row, CAPABILITY_YES);
+}
+
+static void kernel_stacks(struct capability *row, const struct trial *trial)
+{
+	const struct rights *rights = &trial->rights;
+
+	if (trial->kernel < 0) {
+		refused(row, trial, EXPLAIN_KERNEL, trial->kernel);
+		return;
+	}
+	/* kptr_restrict 1 shows addresses to CAP_SYSLOG, 2 to nobody; 0 leaves it to perf_event_paranoid. */
+	struct kernel_symbols *asked;
+	if (kernel_symbols_open(&asked) == 0) { /* no knob hides the names from it */
+		kernel_symbols_close(asked);
+		answer(row, CAPABILITY_YES);
+		return;
+	}
+	if (rights->kptr_restrict >= 2 ||
+		(!(rights->effective & RIGHT_SYSLOG) &&
+			(rights->kptr_restrict == 1 || rights->perf_event_paranoid > 1))) {
+		answer(row, CAPABILITY_LIMITED);
+		snprintf(row->reason, sizeof(row->reason),
+			"without names: kptr_restrict is %d%s", rights->kptr_restrict,
+			rights->effective & RIGHT_SYSLOG ? "" : " and CAP_SYSLOG is missing");
+		snprintf(row->remedy, sizeof(row->remedy), "%s",
+			rights->kptr_restrict >= 2 ? "CAP_BPF and CAP_PERFMON name it all the same"
+			: rights->euid == 0	   ? "--cap-add SYSLOG, or run it on the host"
+						   : "sudo, or a spoor for one group");
+		return;
+	}
+	answer(row, CAPABILITY_YES);
+}
+
+static void hardware_cycles(struct capability *row, const struct trial *trial)
+{
+	struct perf_event_attr attr;
+	struct box box;
+
+	if (trial->own < 0) {
+		refused(row, trial, EXPLAIN_ANY, trial->own);
+		return;
+	}
+	int r = attribute_probe(&attr, true, TRY_HZ);
+	if (r >= 0) {
+		answer(row, CAPABILITY_YES);
+		return;
+	}
+	answer(row, CAPABILITY_NO);
+	box_read(&box);
+	if (r == -EBUSY)
+		snprintf(row->reason, sizeof(row->reason),
+			"the counters are in use; cpu-clock is used");
+	else
+		snprintf(row->reason, sizeof(row->reason), "this %s has none; cpu-clock is used",
+			box.virtualization[0] ? "virtual machine" : "machine");
+}
+
+static void build_ids(struct capability *row, const struct trial *trial)
+{
+	if (trial->own < 0) {
+		refused(row, trial, EXPLAIN_ANY, trial->own);
+	} else if (!trial->attr.build_id) {
+		answer(row, CAPABILITY_LIMITED);
+		snprintf(row->reason, sizeof(row->reason),
+			"the kernel is older than Linux 5.12: they are read from the files");
+	} else {
+		answer(row, CAPABILITY_YES);
+	}
+}
+
+static void context_switches(struct capability *row, const struct trial *trial)
+{
+	struct perf_event_attr attr = trial->attr;
+
+	if (trial->own < 0) {
+		refused(row, trial, EXPLAIN_ANY, trial->own);
+		return;
+	}
+	attr.context_switch = 1;
+	attr.exclude_kernel = 1;
+	if (try_event(&attr, 0, -1) < 0) {
+		answer(row, CAPABILITY_NO);
+		snprintf(row->reason, sizeof(row->reason), "the kernel is older than Linux 4.3");
+	} else if (trial->machine < 0) {
+		answer(row, CAPABILITY_LIMITED);
+		snprintf(row->reason, sizeof(row->reason), "own processes only");
+	} else {
+		answer(row, CAPABILITY_YES);
+	}
+}
+
+/* The id of sched:sched_switch, by which tracepoints are tried. Negative: not to be read. */
+static int64_t tracepoint_id(void)
+{
+	static const char *const paths[] = {
+		"/sys/kernel/tracing/events/sched/sched_switch/id",
+		"/sys/kernel/debug/tracing/events/sched/sched_switch/id",
+	};
+	int64_t id;
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (kernel_file_number(paths[i], &id))
+			return id;
+	return -1;
+}
+
+static void tracepoints(struct capability *row, const struct trial *trial)
+{
+	struct perf_event_attr attr;
+	int64_t id = tracepoint_id();
+
+	answer(row, CAPABILITY_NO);
+	if (id < 0) {
+		snprintf(row->reason, sizeof(row->reason), "%s",
+			trial->rights.euid == 0 ? "tracefs is not mounted"
+						: "tracefs can be read by root only");
+		snprintf(row->remedy, sizeof(row->remedy), "%s",
+			trial->rights.euid == 0 ? "mount -t tracefs tracefs /sys/kernel/tracing"
+						: "run it with sudo");
+		return;
+	}
+	memset(&attr, 0, sizeof(attr));
+	attr.size = sizeof(attr);
+	attr.type = PERF_TYPE_TRACEPOINT;
+	attr.config = (uint64_t)id;
+	attr.sample_period = 1;
+	attr.disabled = 1;
+	int r = try_event(&attr, -1, 0);
+	if (r < 0)
+		refused(row, trial, EXPLAIN_MACHINE, r);
+	else
+		answer(row, CAPABILITY_YES);
+}
+
+static void other_processes(struct capability *row, const struct trial *trial)
+{
+	const struct rights *rights = &trial->rights;
+
+	if (rights->effective & RIGHT_SYS_PTRACE) {
+		answer(row, CAPABILITY_YES);
+		return;
+	}
+	answer(row, CAPABILITY_LIMITED);
+	snprintf(row->reason, sizeof(row->reason), "of this user only: CAP_SYS_PTRACE is missing");
+	snprintf(row->remedy, sizeof(row->remedy), "%s",
+		rights->euid == 0 ? "--cap-add SYS_PTRACE, or run it on the host" : "sudo, or a spoor for one group");
+}
+
+static const struct {
+	const char *key;
+	const char *what;
+	void (*probe)(struct capability *row, const struct trial *trial);
+} rows[CAPABILITY_COUNT] = {
+	{ "samples_own", "CPU samples, this user's processes", own_samples },
+	{ "samples_machine", "CPU samples, whole machine", machine_samples },
+	{ "kernel_stacks", "kernel stacks and names", kernel_stacks },
+	{ "other_processes", "memory maps, files of processes", other_processes },
+	{ "hardware_cycles", "hardware counters", hardware_cycles },
+	{ "build_ids", "build ids of mapped files", build_ids },
+	{ "context_switches", "context switches", context_switches },
+	{ "tracepoints", "tracepoints", tracepoints },
+};
+
+void capability_probe(struct capability ret_table[CAPABILITY_COUNT])
+{
+	struct trial trial;
+
+	memset(&trial, 0, sizeof(trial));
+	rights_read(&trial.rights);
+	trial.own = attribute_probe(&trial.attr, false, TRY_HZ);
+	trial.machine = trial.kernel = trial.own;
+	if (trial.own >= 0) {
+		struct perf_event_attr attr = trial.attr;
+		trial.kernel = try_event(&attr, 0, -1);
+		attr.exclude_kernel = 1;
+		trial.machine = try_event(&attr, -1, 0);
+	}
+	for (size_t i = 0; i < CAPABILITY_COUNT; i++) {
+		memset(&ret_table[i], 0, sizeof(ret_table[i]));
+		ret_table[i].key = rows[i].key;
+		ret_table[i].what = rows[i].what;
+		rows[i].probe(&ret_table[i], &trial);
+	}
+}

@@ -1,0 +1,140 @@
+/*
+ * One record of the kernel's perf ring (or of perf.data), decoded in place.
+ *
+ * The layout says which fields there are: the sample_type of the events, which all events of a ring share, and sample_id_all, which
+ * puts time, thread and CPU behind every record that is no sample. Bytes are in the order of this machine. Everything is checked against the
+ * record's own end; texts and callchains are borrowed from it.
+ *
+ *   offset  size  field of every record
+ *   0       4     type    enum perf_record_type
+ *   4       2     misc    PERF_MISC_*
+ *   6       2     size    of the whole record, header included
+ */
+#ifndef SPOOR_PERF_PERF_RECORD_H
+#define SPOOR_PERF_PERF_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The kernel's numbers (uapi/linux/perf_event.h); tests/kernel/test_perf_numbers.c proves that they are equal. */
+enum perf_record_type {
+	PERF_TYPE_MMAP = 1,
+	PERF_TYPE_LOST = 2,
+	PERF_TYPE_COMM = 3,
+	PERF_TYPE_EXIT = 4,
+	PERF_TYPE_THROTTLE = 5,
+	PERF_TYPE_UNTHROTTLE = 6,
+	PERF_TYPE_FORK = 7,
+	PERF_TYPE_SAMPLE = 9,
+	PERF_TYPE_MMAP2 = 10,
+	PERF_TYPE_LOST_SAMPLES = 13,
+	PERF_TYPE_SWITCH = 14,
+	PERF_TYPE_SWITCH_CPU_WIDE = 15,
+};
+
+enum perf_sample_bit {
+	PERF_BIT_IP = 1 << 0,
+	PERF_BIT_TID = 1 << 1,
+	PERF_BIT_TIME = 1 << 2,
+	PERF_BIT_ADDR = 1 << 3,
+	PERF_BIT_CALLCHAIN = 1 << 5,
+	PERF_BIT_ID = 1 << 6,
+	PERF_BIT_CPU = 1 << 7,
+	PERF_BIT_PERIOD = 1 << 8,
+	PERF_BIT_STREAM_ID = 1 << 9,
+	PERF_BIT_IDENTIFIER = 1 << 16,
+};
+
+#define PERF_MISC_CPUMODE       0x7u
+#define PERF_MISC_KERNEL        1u
+#define PERF_MISC_USER          2u
+#define PERF_MISC_MMAP_DATA     (1u << 13)
+#define PERF_MISC_COMM_EXEC     (1u << 13)
+#define PERF_MISC_SWITCH_OUT    (1u << 13)
+#define PERF_MISC_MMAP_BUILD_ID (1u << 14)
+
+#define PERF_RECORD_HEADER_SIZE 8u
+#define PERF_BUILD_ID_MAX       20u
+#define PERF_PROT_EXEC          4u
+
+struct perf_layout {
+	uint64_t sample_type;
+	bool sample_id_all;
+};
+
+struct perf_record {
+	uint32_t type;               /* enum perf_record_type, or one not listed: only pid, tid, time and cpu are set */
+	uint16_t misc;
+	bool has_time;               /* time_ns, pid, tid and cpu are from the layout's fields */
+	uint64_t time_ns;
+	uint32_t pid;                /* of the sample, or of whom the record tells; UINT32_MAX for a thread that is gone */
+	uint32_t tid;
+	int32_t cpu;                 /* -1 unknown */
+	uint64_t identifier;         /* 0 when the layout has none */
+
+	/* PERF_TYPE_SAMPLE */
+	uint64_t period;
+	uint64_t ip;
+	const uint8_t *callchain;    /* callchain_count native 64-bit words with context markers; perf_callchain_flatten() reads them */
+	uint32_t callchain_count;
+
+	/* PERF_TYPE_MMAP, PERF_TYPE_MMAP2 */
+	uint64_t address;
+	uint64_t length;
+	uint64_t file_offset;
+	uint32_t device_major;
+	uint32_t device_minor;
+	uint64_t inode;
+	uint32_t protection;         /* PROT_*; 0 for MMAP */
+	uint32_t flags;              /* MAP_* */
+	const uint8_t *build_id;     /* build_id_size bytes */
+	uint8_t build_id_size;       /* 0: none, and device and inode are known instead */
+	const char *text;            /* file name, or the comm of PERF_TYPE_COMM; without NUL in text_len */
+	uint32_t text_len;
+
+	/* PERF_TYPE_COMM */
+	bool exec;
+
+	/* PERF_TYPE_FORK, PERF_TYPE_EXIT; also next or previous thread of PERF_TYPE_SWITCH_CPU_WIDE */
+	uint32_t parent_pid;
+	uint32_t parent_tid;
+
+	/* PERF_TYPE_LOST, PERF_TYPE_LOST_SAMPLES: records lost right before this one */
+	uint64_t lost;
+
+	/* PERF_TYPE_SWITCH, PERF_TYPE_SWITCH_CPU_WIDE */
+	bool switch_out;
+};
+
+/* Can records of this layout be decoded? Samples with fields beyond the listed ones cannot. */
+bool perf_layout_known(const struct perf_layout *layout);
+
+/*
+ * Decodes one record of `size` bytes (its header must say the same). -EBADMSG when it is torn. Nothing is kept or copied; the record's texts
+ * are foreign bytes.
+ */
+int perf_record_decode(const struct perf_layout *layout, const uint8_t *data, size_t size,
+	struct perf_record *ret_record);
+
+enum perf_chain_flag {
+	PERF_CHAIN_CUT = 1 << 0,     /* reached the kernel's limit: the outer frames are missing */
+	PERF_CHAIN_BROKEN = 1 << 1,  /* ended at an address that cannot be one */
+	PERF_CHAIN_GUEST = 1 << 2,   /* frames of a virtual machine's guest were left out */
+};
+
+struct perf_callchain {
+	uint32_t count;              /* frames written */
+	uint32_t kernel_count;       /* the first so many are the kernel's: the rest is user code */
+	uint32_t flags;              /* of enum perf_chain_flag */
+};
+
+/*
+ * The callchain of a sample as a flat list, leaf first: kernel frames, then user frames, told apart by the kernel's markers. An address that cannot be
+ * code (below the first page; a user frame at or above `kernel_begin`, a kernel frame below it) ends its part of the chain, because whatever
+ * follows was found through it. `kernel_begin` is arch->kernel_begin, 0 to check nothing; `max_stack` is the kernel's limit, 0 unknown.
+ */
+struct perf_callchain perf_callchain_flatten(const struct perf_record *record,
+	uint64_t kernel_begin, uint32_t max_stack, uint64_t *frames, uint32_t room);
+
+#endif

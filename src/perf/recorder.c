@@ -1,0 +1,803 @@
+/*
+ * Opening the right events. Machine-wide: one a CPU, with a ring of its own. For processes: one a thread and CPU, inherited by what those
+ * threads start, all events of a CPU writing into the ring of a silent event on our own thread, which does not end when the targets do.
+ *
+ * What the kernel refuses is tried again with less: without the kernel's own code, with smaller rings, machine-wide where a process has too many
+ * threads. Each such step is told in info.
+ */
+#include "perf/recorder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "machine/box.h"
+#include "machine/proc.h"
+#include "machine/rights.h"
+#include "perf/attribute.h"
+#include "perf/explain.h"
+#include "perf/ring.h"
+#include "perf/twins.h"
+
+#define SCAN_ROUNDS_MAX 64u  /* a process that still grows after so many is followed by inheritance alone */
+#define WIDE_HZ_MAX     20000u /* samples a second on all CPUs, of which those of some processes are wanted */
+#define FILES_PART      4u   /* events may take one file in so many of RLIMIT_NOFILE */
+#define WATERMARK_PART  4u   /* a ring wakes us when one part in so many is full */
+
+struct event {
+	int fd;
+	int32_t cpu;
+	uint32_t tid;            /* 0: every process */
+	bool anchor;
+};
+
+struct target {
+	uint32_t pid;
+	int pidfd;               /* -1: a kernel without them */
+	bool ended;
+};
+
+struct recorder {
+	struct recorder_info info;
+	struct recorder_options options; /* pids: our copy */
+	struct rights rights;
+	struct perf_event_attr attr;
+	VEC(struct event) events;
+	VEC(struct ring *) rings;        /* each on the heap, so that it stays where it is */
+	VEC(struct target) targets;
+	struct cpu_list cpus;            /* that have a ring */
+	struct cpu_list online;          /* as of recorder_follow_cpus() */
+	struct twins twins;
+	uint8_t *scratch;
+	size_t ring_bytes;
+	bool machine;                    /* rings of the whole machine */
+	bool running;
+};
+
+static void close_events(struct recorder *recorder)
+{
+	for (uint32_t i = 0; i < recorder->rings.count; i++) {
+		ring_unmap(recorder->rings.items[i]);
+		free(recorder->rings.items[i]);
+	}
+	vec_reset(&recorder->rings);
+	for (uint32_t i = 0; i < recorder->events.count; i++)
+		(void)close(recorder->events.items[i].fd); /* the kernel's own: cannot fail in a way that matters */
+	vec_reset(&recorder->events);
+	twins_done(&recorder->twins);
+}
+
+void recorder_close(struct recorder *recorder)
+{
+	if (!recorder)
+		return;
+	close_events(recorder);
+	for (uint32_t i = 0; i < recorder->targets.count; i++)
+		if (recorder->targets.items[i].pidfd >= 0)
+			(void)close(recorder->targets.items[i].pidfd); /* as above */
+	vec_done(&recorder->events);
+	vec_done(&recorder->rings);
+	vec_done(&recorder->targets);
+	vec_done(&recorder->cpus.cpus);
+	vec_done(&recorder->online.cpus);
+	free(recorder->scratch);
+	free(recorder);
+}
+
+/* Takes the descriptor over: it is closed when it cannot be kept. */
+static int keep_event(struct recorder *recorder, int fd, int32_t cpu, uint32_t tid, bool anchor)
+{
+	struct event event = { .fd = fd, .cpu = cpu, .tid = tid, .anchor = anchor };
+
+	if (vec_add(&recorder->events, event))
+		return 0;
+	(void)close(fd); /* out of memory is what is told */
+	return -ENOMEM;
+}
+
+static int add_ring(struct recorder *recorder, int fd, int32_t cpu)
+{
+	struct ring *ring = calloc(1, sizeof(*ring));
+
+	if (!ring)
+		return -ENOMEM;
+	int r = ring_map(ring, fd, cpu, recorder->ring_bytes);
+	if (r < 0 || !vec_add(&recorder->rings, ring)) {
+		ring_unmap(ring);
+		free(ring);
+		return r < 0 ? r : -ENOMEM;
+	}
+	ring->scratch = recorder->scratch;
+	ring->twins = recorder->machine ? NULL : &recorder->twins;
+	return 0;
+}
+
+static struct ring *find_ring(const struct recorder *recorder, int32_t cpu)
+{
+	for (uint32_t i = 0; i < recorder->rings.count; i++)
+		if (recorder->rings.items[i]->cpu == cpu)
+			return recorder->rings.items[i];
+	return NULL;
+}
+
+/* The event of a CPU. A CPU that went offline meanwhile is no failure: 0 without an event. */
+static int open_cpu(struct recorder *recorder, int32_t cpu)
+{
+	int fd = event_open(&recorder->attr, -1, cpu);
+
+	if (fd == -ENODEV || fd == -ENXIO)
+		return 0;
+	if (fd < 0)
+		return fd;
+	int r = keep_event(recorder, fd, cpu, 0, false);
+	if (r < 0)
+		return r;
+	struct ring *ring = find_ring(recorder, cpu);
+	if (!ring) {
+		r = add_ring(recorder, fd, cpu);
+		return r < 0 ? r : 1;
+	}
+	/* It was here before: its ring, which the old event owns, may still hold records. */
+	for (uint32_t i = 0; i + 1 < recorder->events.count; i++) {
+		const struct event *old = &recorder->events.items[i];
+		if (old->cpu == cpu && !ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, old->fd))
+			break;
+	}
+	ring->fd = fd;
+	return 1;
+}
+
+static int open_machine(struct recorder *recorder)
+{
+	for (uint32_t i = 0; i < recorder->cpus.cpus.count; i++) {
+		int r = open_cpu(recorder, (int32_t)recorder->cpus.cpus.items[i]);
+		if (r < 0)
+			return r;
+	}
+	return recorder->rings.count ? 0 : -ENODEV;
+}
+
+static int open_anchors(struct recorder *recorder)
+{
+	struct perf_event_attr attr;
+
+	attribute_anchor(&attr, &recorder->attr);
+	for (uint32_t i = 0; i < recorder->cpus.cpus.count; i++) {
+		int32_t cpu = (int32_t)recorder->cpus.cpus.items[i];
+		int fd = event_open(&attr, 0, cpu);
+		if (fd < 0)
+			return fd;
+		int r = keep_event(recorder, fd, cpu, 0, true);
+		if (r < 0)
+			return r;
+		r = add_ring(recorder, fd, cpu);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* The events of one thread, one a CPU. -ESRCH: it has ended. `doubtful`: it may have inherited some already. */
+static int open_thread(struct recorder *recorder, uint32_t tid, bool doubtful)
+{
+	for (uint32_t i = 0; i < recorder->rings.count; i++) {
+		const struct ring *ring = recorder->rings.items[i];
+		uint64_t id;
+		int fd = event_open(&recorder->attr, (pid_t)tid, ring->cpu);
+		if (fd == -ENODEV || fd == -ENXIO)
+			continue; /* the CPU went offline */
+		if (fd < 0)
+			return fd;
+		int r = keep_event(recorder, fd, ring->cpu, tid, false);
+		if (r < 0)
+			return r;
+		if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0)
+			return -errno;
+		if (doubtful && ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0 &&
+			!twins_add(&recorder->twins, tid, ring->cpu, id, fd))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* All threads of the targets as of now, old and new. */
+static int list_threads(const struct recorder *recorder, struct proc_reader *proc,
+	struct id_list *list)
+{
+	vec_reset(&list->ids);
+	for (size_t i = 0; i < recorder->options.pid_count; i++) {
+		if (recorder->options.scope == RECORD_THREADS) {
+			if (!vec_add(&list->ids, recorder->options.pids[i]))
+				return -ENOMEM;
+			continue;
+		}
+		int r = proc_list_threads(proc, recorder->options.pids[i], list);
+		if (r < 0 && r != -ESRCH)
+			return r;
+	}
+	return 0;
+}
+
+static bool too_many(const struct recorder *recorder, uint32_t thread_count)
+{
+	uint64_t events = (uint64_t)thread_count * recorder->cpus.cpus.count;
+
+	return events > recorder->rights.open_files_max / FILES_PART;
+}
+
+/* Until a look finds no thread that is not attached yet. -EMFILE: more than may be opened; *ret_count says how many there were. */
+static int attach_threads(struct recorder *recorder, struct proc_reader *proc,
+	struct id_list *list, struct map *attached, uint32_t *ret_count)
+{
+	*ret_count = 0;
+	for (unsigned round = 0; round < SCAN_ROUNDS_MAX; round++) {
+		bool found = false;
+		int r = list_threads(recorder, proc, list);
+		if (r < 0)
+			return r;
+		if (recorder->options.scope != RECORD_CHILD) {
+			if (list->ids.count > *ret_count)
+				*ret_count = list->ids.count;
+			if (too_many(recorder, list->ids.count))
+				return -EMFILE;
+		}
+		for (uint32_t i = 0; i < list->ids.count; i++) {
+			uint32_t tid = list->ids.items[i];
+			if (map_get(attached, tid))
+				continue;
+			if (!map_put(attached, tid, 1))
+				return -ENOMEM;
+			found = true;
+			r = open_thread(recorder, tid, round > 0);
+			if (r < 0 && r != -ESRCH)
+				return r;
+		}
+		if (!found)
+			break;
+	}
+	*ret_count = attached->count;
+	/* A child waits for us, it has one thread: nothing can have been missed. */
+	for (uint32_t i = 0; i < recorder->events.count; i++)
+		if (!recorder->events.items[i].anchor)
+			return 0;
+	return -ESRCH;
+}
+
+static int open_targets(struct recorder *recorder)
+{
+	struct proc_reader proc;
+	struct id_list list = { 0 };
+	struct map attached = { 0 };
+
+	int r = proc_open(&proc, NULL);
+	if (r < 0)
+		return r;
+	r = open_anchors(recorder);
+	if (r >= 0)
+		r = attach_threads(recorder, &proc, &list, &attached, &recorder->info.thread_count);
+	vec_done(&list.ids);
+	map_done(&attached);
+	proc_close(&proc);
+	return r;
+}
+
+static size_t page_bytes(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The ring size to begin with: what was asked for, within our own limit and what the user may lock. */
+static size_t first_ring_bytes(const struct recorder *recorder)
+{
+	const struct rights *rights = &recorder->rights;
+	size_t count = recorder->cpus.cpus.count;
+	size_t page = page_bytes();
+	size_t wanted = recorder->options.ring_bytes ? recorder->options.ring_bytes
+						     : RECORDER_RING_BYTES;
+	size_t bytes = page;
+
+	while (bytes < wanted)
+		bytes *= 2;
+	while (bytes > page && bytes * count > RECORDER_RINGS_BYTES_MAX)
+		bytes /= 2;
+	if (rights->perf_event_paranoid < 0 || (rights->effective & RIGHT_IPC_LOCK) ||
+		rights->locked_bytes_max == UINT64_MAX)
+		return bytes;
+	uint64_t allowed = (uint64_t)rights->perf_event_mlock_kb * 1024 * count +
+		rights->locked_bytes_max;
+	while (bytes > page && (bytes + page) * count > allowed)
+		bytes /= 2;
+	return bytes;
+}
+
+static int open_once(struct recorder *recorder)
+{
+	close_events(recorder);
+	recorder->attr.wakeup_watermark = (uint32_t)(recorder->ring_bytes / WATERMARK_PART);
+	return recorder->machine ? open_machine(recorder) : open_targets(recorder);
+}
+
+/* Was it the limit on locked memory? The kernel says EPERM for that too, so only a mapping that failed tells: no ring for the last event. */
+static bool rings_too_large(const struct recorder *recorder, int error)
+{
+	if ((error != -EPERM && error != -ENOMEM) || !recorder->events.count)
+		return false;
+	return !find_ring(recorder, vec_last(&recorder->events)->cpu);
+}
+
+/* As open_once(), with rings half as large as long as they are too much to lock. */
+static int open_events(struct recorder *recorder)
+{
+	recorder->ring_bytes = first_ring_bytes(recorder);
+	for (;;) {
+		int r = open_once(recorder);
+		if (!rings_too_large(recorder, r) || recorder->ring_bytes <= page_bytes())
+			return r;
+		recorder->ring_bytes /= 2;
+	}
+}
+
+static bool no_right(int error)
+{
+	return error == -EACCES || error == -EPERM;
+}
+
+/* With the kernel's code where that is wanted and allowed, else without. */
+static int open_with_rights(struct recorder *recorder, struct diag *limit)
+{
+	recorder->attr.exclude_kernel = recorder->attr.exclude_hv = recorder->options.user_only;
+	recorder->attr.exclude_user = recorder->attr.exclude_callchain_user = recorder->options.kernel_only;
+	int r = open_events(recorder);
+	/* Without the kernel nothing would be left of kernel_only. */
+	if (!no_right(r) || recorder->options.user_only || recorder->options.kernel_only || rings_too_large(recorder, r))
+		return r;
+	recorder->attr.exclude_kernel = recorder->attr.exclude_hv = 1;
+	int without = open_events(recorder);
+	if (without < 0)
+		return r;
+	explain_rights(&recorder->rights, EXPLAIN_KERNEL, r, limit);
+	return 0;
+}
+
+static int choose_attributes(struct recorder *recorder, bool cycles)
+{
+	int r = attribute_probe(&recorder->attr, cycles, recorder->options.frequency_hz);
+
+	if (r < 0)
+		return r;
+	recorder->info.clock = cycles ? RECORD_CLOCK_CYCLES : RECORD_CLOCK_CPU;
+	recorder->info.period_ns =
+		cycles ? 1000000000ull / recorder->options.frequency_hz : recorder->attr.sample_period;
+	if (!recorder->machine) {
+		recorder->attr.inherit = recorder->options.scope != RECORD_THREADS;
+		recorder->attr.sample_type |= PERF_SAMPLE_IDENTIFIER; /* for twins */
+		recorder->attr.enable_on_exec = recorder->options.scope == RECORD_CHILD && !recorder->options.late_start;
+	}
+	return 0;
+}
+
+static int open_clock(struct recorder *recorder, bool cycles, struct diag *limit)
+{
+	int r = choose_attributes(recorder, cycles);
+
+	return r < 0 ? r : open_with_rights(recorder, limit);
+}
+
+/* Hardware cycles where every CPU has them, cpu-clock where one has not. */
+static int open_scope(struct recorder *recorder, bool machine, struct diag *limit)
+{
+	int r = -ENOENT;
+
+	recorder->machine = machine;
+	if (!recorder->options.no_hardware)
+		r = open_clock(recorder, true, limit);
+	return attribute_missing(r) ? open_clock(recorder, false, limit) : r;
+}
+
+static int describe_failure(const struct recorder *recorder, int error, struct diag *diag)
+{
+	const struct recorder_options *options = &recorder->options;
+	uint32_t threads = recorder->info.thread_count;
+
+	if (error == -EMFILE && threads && too_many(recorder, threads)) {
+		diag_set(diag, error,
+			"cannot record %" PRIu32 " threads on %" PRIu32 " CPUs: that takes %" PRIu64
+			" events, and a quarter of the %" PRIu64 " files that may be open is the limit",
+			threads, recorder->cpus.cpus.count,
+			(uint64_t)threads * recorder->cpus.cpus.count, recorder->rights.open_files_max);
+		diag_remedy(diag, "raise the limit (ulimit -n), or run it with sudo: then the whole "
+				  "machine's rings are used");
+		return error;
+	}
+	if (error == -EMFILE || error == -ENFILE) {
+		diag_set(diag, error, "cannot open so many perf events: %m");
+		diag_remedy(diag, "raise the limit on open files (ulimit -n)");
+		return error;
+	}
+	if (rings_too_large(recorder, error)) {
+		diag_set(diag, error,
+			"cannot map rings for %" PRIu32 " CPUs: the limit on locked memory is used up (perf_event_mlock_kb is %" PRIu32
+			")",
+			recorder->cpus.cpus.count, recorder->rights.perf_event_mlock_kb);
+		diag_remedy(diag, "end other recordings of this user, or raise kernel.perf_event_mlock_kb");
+		return error;
+	}
+	if (no_right(error)) {
+		if (options->scope == RECORD_MACHINE)
+			return explain_rights(&recorder->rights, EXPLAIN_MACHINE, error, diag);
+		return explain_target(&recorder->rights, options->pids, options->pid_count, error, diag);
+	}
+	if (error == -ESRCH && options->pid_count == 1)
+		return diag_set(diag, error, "process %" PRIu32 " has ended", options->pids[0]);
+	if (error == -ESRCH)
+		return diag_set(diag, error, "all %zu processes have ended", options->pid_count);
+	if (error == -ENOSYS || recorder->rights.perf_event_paranoid == RIGHTS_PARANOID_UNKNOWN)
+		return diag_set(diag, error, "cannot sample: this kernel has no perf events");
+	if (error == -EINVAL)
+		return diag_set(diag, error,
+			"cannot sample: this kernel's perf events are too old (Linux 4.1 is needed)");
+	return diag_set(diag, error, "cannot open perf events: %m");
+}
+
+static int check_options(const struct recorder_options *options, const struct rights *rights,
+	struct diag *diag)
+{
+	if (options->frequency_hz < 1 || options->frequency_hz > RECORDER_HZ_MAX)
+		return diag_set(diag, -EINVAL, "cannot sample %" PRIu32 " times a second: 1 to %u is possible",
+			options->frequency_hz, RECORDER_HZ_MAX);
+	if (!options->instead && options->frequency_hz > rights->perf_event_max_sample_rate) {
+		diag_set(diag, -EINVAL,
+			"cannot sample %" PRIu32 " times a second: perf_event_max_sample_rate is %" PRIu32,
+			options->frequency_hz, rights->perf_event_max_sample_rate);
+		diag_remedy(diag, "sample less often, or raise kernel.perf_event_max_sample_rate");
+		return -EINVAL;
+	}
+	if (options->scope != RECORD_MACHINE && !options->pid_count)
+		return diag_set(diag, -EINVAL, "no process to record");
+	if (options->pid_count > RECORDER_TARGETS_MAX)
+		return diag_set(diag, -E2BIG, "cannot record %zu processes at once: %u is the limit",
+			options->pid_count, RECORDER_TARGETS_MAX);
+	return 0;
+}
+
+/* Takes hold of each target, so that its end is known even when its pid is used again. Processes that are gone stay in the list, ended. */
+static int hold_targets(struct recorder *recorder, struct diag *diag)
+{
+	uint32_t alive = 0;
+
+	for (size_t i = 0; i < recorder->options.pid_count; i++) {
+		uint32_t pid = recorder->options.pids[i];
+		struct target *target = vec_push(&recorder->targets);
+		if (!target)
+			return diag_set(diag, -ENOMEM, "no memory for the targets");
+		target->pid = pid;
+		target->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+		if (target->pidfd < 0)
+			target->ended = errno == ESRCH ||
+				(errno != ENOSYS && kill((pid_t)pid, 0) < 0 && errno == ESRCH);
+		alive += !target->ended;
+	}
+	if (alive || recorder->options.scope == RECORD_MACHINE)
+		return 0;
+	if (recorder->options.pid_count == 1)
+		return diag_set(diag, -ESRCH, "there is no process %" PRIu32,
+			recorder->options.pids[0]);
+	return diag_set(diag, -ESRCH, "none of the %zu processes exists", recorder->options.pid_count);
+}
+
+static uint32_t highest_cpu(const struct cpu_list *list)
+{
+	return list->cpus.count ? *vec_last(&list->cpus) : 0; /* ascending */
+}
+
+static void fill_info(struct recorder *recorder)
+{
+	struct recorder_info *info = &recorder->info;
+
+	info->sample_type = recorder->attr.sample_type;
+	info->frequency_hz = recorder->options.frequency_hz;
+	info->max_stack = recorder->rights.perf_event_max_stack;
+	info->ring_count = recorder->rings.count;
+	info->cpu_max = highest_cpu(&recorder->cpus);
+	info->event_count = recorder->events.count;
+	info->ring_bytes = recorder->ring_bytes;
+	info->kernel_excluded = recorder->attr.exclude_kernel;
+	/* A halted CPU counts no cycles. */
+	info->idle_excluded = recorder->attr.exclude_idle || info->clock == RECORD_CLOCK_CYCLES;
+	info->build_ids = recorder->attr.build_id;
+	info->lost_counts = recorder->attr.read_format != 0;
+	info->filter_by_pid = recorder->machine && recorder->options.scope != RECORD_MACHINE;
+	if (!info->filter_by_pid && recorder->options.scope == RECORD_MACHINE)
+		info->thread_count = 0;
+}
+
+static bool has_cpu(const struct cpu_list *list, uint32_t cpu)
+{
+	for (uint32_t i = 0; i < list->cpus.count; i++)
+		if (list->cpus.items[i] == cpu)
+			return true;
+	return false;
+}
+
+/* Of the CPUs that are online those that were asked for. */
+static int keep_chosen_cpus(struct recorder *recorder, struct diag *diag)
+{
+	struct cpu_list chosen = { 0 };
+
+	if (!recorder->options.cpu_count)
+		return 0;
+	for (size_t i = 0; i < recorder->options.cpu_count; i++) {
+		uint32_t cpu = recorder->options.cpus[i];
+		if (!has_cpu(&recorder->cpus, cpu)) {
+			vec_done(&chosen.cpus);
+			diag_set(diag, -ENXIO, "cannot record CPU %" PRIu32 ": it is not online", cpu);
+			diag_remedy(diag, "/sys/devices/system/cpu/online says which are");
+			return -ENXIO;
+		}
+		if (!has_cpu(&chosen, cpu) && !vec_add(&chosen.cpus, cpu)) {
+			vec_done(&chosen.cpus);
+			return diag_set(diag, -ENOMEM, "no memory for the rings");
+		}
+	}
+	vec_done(&recorder->cpus.cpus);
+	recorder->cpus = chosen;
+	return 0;
+}
+
+/*
+ * The kernel sets the timer of a task's event anew at each switch to that task: a server that switches a hundred thousand times a second takes 7 % more CPU.
+ * An inherited event begins with a whole period, so a task that lives for less is never sampled.
+ * Those of CPUs run on. Where that many samples of others would be no burden, the CPUs are sampled for some processes too.
+ */
+static bool prefers_cpus(const struct recorder *recorder)
+{
+	bool processes = recorder->options.scope == RECORD_PIDS || recorder->options.scope == RECORD_CHILD;
+
+	return processes && rights_allow_machine(&recorder->rights) &&
+		(uint64_t)recorder->options.frequency_hz * recorder->cpus.cpus.count <= WIDE_HZ_MAX;
+}
+
+static int open_recorder(struct recorder *recorder, struct diag *diag)
+{
+	int r = hold_targets(recorder, diag);
+	if (r < 0)
+		return r;
+	if (recorder->options.instead) {
+		recorder->info.clock = RECORD_CLOCK_NONE;
+		recorder->info.kernel_excluded = recorder->info.idle_excluded = true;
+		recorder->info.limit = *recorder->options.instead;
+		return 0;
+	}
+	recorder->scratch = malloc(RING_RECORD_MAX);
+	if (!recorder->scratch)
+		return diag_set(diag, -ENOMEM, "no memory for the rings");
+	r = box_read_online_cpus(&recorder->cpus, diag);
+	if (r == 0)
+		r = keep_chosen_cpus(recorder, diag);
+	if (r < 0)
+		return r;
+	bool preferred = prefers_cpus(recorder);
+	bool machine = recorder->options.scope == RECORD_MACHINE;
+
+	r = open_scope(recorder, machine || preferred, &recorder->info.limit);
+	if (r < 0 && preferred) {
+		recorder->info.limit = (struct diag){ 0 };
+		r = open_scope(recorder, false, &recorder->info.limit);
+	}
+	if (r == -EMFILE && !machine && recorder->options.scope != RECORD_THREADS &&
+		rights_allow_machine(&recorder->rights)) {
+		recorder->info.limit = (struct diag){ 0 };
+		r = open_scope(recorder, true, &recorder->info.limit);
+	}
+	if (r < 0)
+		return describe_failure(recorder, r, diag);
+	fill_info(recorder);
+	return 0;
+}
+
+int recorder_open(const struct recorder_options *options, struct recorder **ret_recorder,
+	struct diag *diag)
+{
+	struct rights rights;
+
+	rights_read(&rights);
+	int r = check_options(options, &rights, diag);
+	if (r < 0)
+		return r;
+	struct recorder *recorder = calloc(1, sizeof(*recorder));
+	if (!recorder)
+		return diag_set(diag, -ENOMEM, "no memory for the recorder");
+	recorder->options = *options;
+	recorder->rights = rights;
+	r = open_recorder(recorder, diag);
+	recorder->options.pids = recorder->options.cpus = NULL; /* borrowed until here */
+	recorder->options.instead = NULL;
+	if (r < 0) {
+		recorder_close(recorder);
+		return r;
+	}
+	*ret_recorder = recorder;
+	return 0;
+}
+
+int recorder_refusal(struct diag *diag)
+{
+	struct perf_event_attr attr;
+	struct rights rights;
+	int result = attribute_probe(&attr, false, 1);
+
+	if (!no_right(result) && result != -ENOSYS)
+		return 0;
+	rights_read(&rights);
+	return explain_rights(&rights, EXPLAIN_ANY, -EACCES, diag);
+}
+
+const struct recorder_info *recorder_info(const struct recorder *recorder)
+{
+	return &recorder->info;
+}
+
+int recorder_start(struct recorder *recorder, struct diag *diag)
+{
+	uint32_t started = 0;
+	int error = 0;
+
+	recorder->running = true;
+	if (recorder->attr.enable_on_exec || recorder->info.clock == RECORD_CLOCK_NONE)
+		return 0;
+	for (uint32_t i = 0; i < recorder->events.count; i++) {
+		const struct event *event = &recorder->events.items[i];
+		if (event->anchor)
+			continue;
+		if (ioctl(event->fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+			error = -errno;
+		else
+			started++;
+	}
+	return started ? 0 : diag_set(diag, error ? error : -ENODEV, "cannot start sampling: %m");
+}
+
+void recorder_stop(struct recorder *recorder)
+{
+	recorder->running = false;
+	for (uint32_t i = 0; i < recorder->events.count; i++)
+		(void)ioctl(recorder->events.items[i].fd, PERF_EVENT_IOC_DISABLE, 0); /* one that has ended is stopped */
+}
+
+struct ring *recorder_ring(struct recorder *recorder, uint32_t index)
+{
+	return index < recorder->rings.count ? recorder->rings.items[index] : NULL;
+}
+
+static void offer(struct pollfd *fds, size_t room, size_t *count, int fd)
+{
+	if (*count < room)
+		fds[*count] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	(*count)++;
+}
+
+size_t recorder_poll_fds(const struct recorder *recorder, struct pollfd *fds, size_t room)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < recorder->rings.count; i++)
+		if (recorder->rings.items[i]->fd >= 0)
+			offer(fds, room, &count, recorder->rings.items[i]->fd);
+	for (uint32_t i = 0; i < recorder->targets.count; i++)
+		if (!recorder->targets.items[i].ended && recorder->targets.items[i].pidfd >= 0)
+			offer(fds, room, &count, recorder->targets.items[i].pidfd);
+	return count;
+}
+
+static void note_fd(struct recorder *recorder, const struct pollfd *entry)
+{
+	for (uint32_t i = 0; i < recorder->rings.count; i++) {
+		struct ring *ring = recorder->rings.items[i];
+		/* A ring hangs up when its CPU goes offline; polled on, it would never let us sleep. */
+		if (ring->fd == entry->fd) {
+			if (entry->revents & (POLLHUP | POLLERR | POLLNVAL))
+				ring->fd = -1;
+			return;
+		}
+	}
+	for (uint32_t i = 0; i < recorder->targets.count; i++)
+		if (recorder->targets.items[i].pidfd == entry->fd)
+			recorder->targets.items[i].ended = true;
+}
+
+void recorder_note_poll(struct recorder *recorder, const struct pollfd *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (fds[i].fd >= 0 && fds[i].revents)
+			note_fd(recorder, &fds[i]);
+	for (uint32_t i = 0; i < recorder->targets.count; i++) {
+		struct target *target = &recorder->targets.items[i];
+		if (target->pidfd < 0 && !target->ended)
+			target->ended = kill((pid_t)target->pid, 0) < 0 && errno == ESRCH;
+	}
+}
+
+uint32_t recorder_targets_left(const struct recorder *recorder)
+{
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < recorder->targets.count; i++)
+		left += !recorder->targets.items[i].ended;
+	return left;
+}
+
+static bool same_cpus(const struct cpu_list *a, const struct cpu_list *b)
+{
+	return a->cpus.count == b->cpus.count &&
+		(!a->cpus.count || !memcmp(a->cpus.items, b->cpus.items,
+					   a->cpus.count * sizeof(a->cpus.items[0])));
+}
+
+int recorder_follow_cpus(struct recorder *recorder, recorder_cpu_fn *changed, void *context,
+	struct diag *diag)
+{
+	struct cpu_list now = { 0 };
+	int added = 0;
+
+	if (!recorder->machine || recorder->options.cpu_count)
+		return 0;
+	int r = box_read_online_cpus(&now, diag);
+	if (r < 0)
+		goto out;
+	const struct cpu_list *before =
+		recorder->online.cpus.count ? &recorder->online : &recorder->cpus;
+	if (same_cpus(&now, before))
+		goto out;
+	for (uint32_t i = 0; i < now.cpus.count; i++) {
+		uint32_t cpu = now.cpus.items[i];
+		if (has_cpu(before, cpu))
+			continue;
+		changed(context, cpu, true);
+		r = open_cpu(recorder, (int32_t)cpu);
+		if (r < 0) {
+			r = diag_set(diag, r, "cannot record CPU %" PRIu32 ", which came online: %m", cpu);
+			goto out;
+		}
+		if (r && recorder->running &&
+			ioctl(vec_last(&recorder->events)->fd, PERF_EVENT_IOC_ENABLE, 0) == 0)
+			added++;
+	}
+	for (uint32_t i = 0; i < before->cpus.count; i++)
+		if (!has_cpu(&now, before->cpus.items[i]))
+			changed(context, before->cpus.items[i], false);
+	recorder->info.ring_count = recorder->rings.count;
+	recorder->info.event_count = recorder->events.count;
+	recorder->info.cpu_max = highest_cpu(&now);
+	vec_done(&recorder->online.cpus);
+	recorder->online = now;
+	return added;
+out:
+	vec_done(&now.cpus);
+	return r < 0 ? r : 0;
+}
+
+bool recorder_read_lost(const struct recorder *recorder, uint64_t *ret_lost)
+{
+	uint64_t lost = 0;
+
+	if (!recorder->info.lost_counts)
+		return false;
+	for (uint32_t i = 0; i < recorder->events.count; i++) {
+		uint64_t value[2]; /* count, lost */
+		const struct event *event = &recorder->events.items[i];
+		/* One whose CPU is offline reads nothing. */
+		if (!event->anchor && read(event->fd, value, sizeof(value)) == (ssize_t)sizeof(value))
+			lost += value[1];
+	}
+	*ret_lost = lost;
+	return true;
+}

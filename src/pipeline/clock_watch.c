@@ -1,0 +1,59 @@
+/* See clock_watch.h. */
+#include "pipeline/clock_watch.h"
+
+#include <time.h>
+
+#define TRIES 3
+
+static int64_t read_clock(clockid_t id)
+{
+	struct timespec now;
+
+	(void)clock_gettime(id, &now); /* cannot fail for these clocks */
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+struct clock_reading clock_watch_read(void)
+{
+	struct clock_reading best = { 0 };
+	int64_t least = INT64_MAX;
+
+	/* Somebody else may run between two of the readings; the closest set counts. */
+	for (int i = 0; i < TRIES; i++) {
+		struct clock_reading reading;
+		reading.monotonic_ns = read_clock(CLOCK_MONOTONIC);
+		reading.boot_ns = read_clock(CLOCK_BOOTTIME);
+		reading.real_ns = read_clock(CLOCK_REALTIME);
+		int64_t took = read_clock(CLOCK_MONOTONIC) - reading.monotonic_ns;
+		if (took < least) {
+			least = took;
+			best = reading;
+		}
+	}
+	return best;
+}
+
+void clock_watch_begin(struct clock_watch *watch, struct clock_reading now)
+{
+	watch->last = now;
+}
+
+enum clock_change clock_watch_look(struct clock_watch *watch, struct clock_reading now, int64_t *ret_by_ns)
+{
+	int64_t slept = (now.boot_ns - now.monotonic_ns) - (watch->last.boot_ns - watch->last.monotonic_ns);
+	int64_t set = (now.real_ns - now.boot_ns) - (watch->last.real_ns - watch->last.boot_ns);
+
+	if (slept >= CLOCK_WATCH_STEP_NS) {
+		/* What the time of day did beyond it is left to be seen: it goes on as boot time does. */
+		watch->last.boot_ns += slept;
+		watch->last.real_ns += slept;
+		*ret_by_ns = slept;
+		return CLOCK_SLEPT;
+	}
+	watch->last = now;
+	if (set >= CLOCK_WATCH_STEP_NS || set <= -CLOCK_WATCH_STEP_NS) {
+		*ret_by_ns = set;
+		return CLOCK_SET;
+	}
+	return CLOCK_STEADY;
+}

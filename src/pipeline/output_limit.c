@@ -1,0 +1,133 @@
+/* See output_limit.h. */
+#include "pipeline/output_limit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "base/text.h"
+
+#define FLUSHES_AHEAD 2u           /* what waits and the last words take about as much as the largest flush, twice that at most */
+#define MARGIN_MIN    (16u << 10)
+#define LAST_WORDS    (256u << 10) /* names of what was hit last, and how it ended; of a small file an eighth */
+#define GIVE_BACK_BYTES (1u << 20) /* pages are given back in pieces of at least this size */
+
+/* Bytes that others than root may still use, and how many of them are to stay free. */
+static bool read_disk(int fd, uint64_t *ret_free, uint64_t *ret_reserve)
+{
+	struct statvfs disk;
+
+	if (fstatvfs(fd, &disk) < 0 || !disk.f_blocks)
+		return false;
+	uint64_t all = (uint64_t)disk.f_blocks * disk.f_frsize;
+
+	*ret_free = (uint64_t)disk.f_bavail * disk.f_frsize;
+	*ret_reserve = all / 20 < OUTPUT_DISK_RESERVE_MAX ? all / 20 : OUTPUT_DISK_RESERVE_MAX;
+	return true;
+}
+
+static uint64_t last_words(uint64_t size_max)
+{
+	return size_max / 8 < LAST_WORDS ? size_max / 8 : LAST_WORDS;
+}
+
+/* BEFORE SIZE AFTER, all of it fits. */
+static void say_size(char *out, size_t room, const char *before, uint64_t size_bytes, const char *after)
+{
+	cleanup(bytes_done) struct bytes size = { 0 };
+
+	text_add_size(&size, size_bytes);
+	(void)snprintf(out, room, "%s%s%s", before, bytes_z(&size), after);
+}
+
+int output_limit_init(struct output_limit *limit, int fd, const char *name, uint64_t size_max, bool give_back,
+	struct diag *diag)
+{
+	struct stat status;
+	uint64_t free_bytes;
+	uint64_t reserve;
+
+	*limit = (struct output_limit){ .fd = fd, .size_max = size_max };
+	limit->on_disk = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+	limit->give_back = give_back && limit->on_disk;
+	struct rlimit file;
+	if (limit->on_disk && getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur != RLIM_INFINITY)
+		limit->file_max = (uint64_t)file.rlim_cur ? (uint64_t)file.rlim_cur : 1;
+	if (!limit->on_disk || !read_disk(fd, &free_bytes, &reserve) || free_bytes > reserve + MARGIN_MIN)
+		return 0;
+	char left[64];
+
+	say_size(left, sizeof(left), "", reserve, "");
+	diag_set(diag, -ENOSPC, "cannot write '%s': its disk is nearly full, and the last %s of it stay free", name,
+		left);
+	diag_remedy(diag, "make room on the disk, or write to another one with -o");
+	return -ENOSPC;
+}
+
+/* The kernel starts writing the new part now, and by the next time it is on the disk. */
+static void give_back(struct output_limit *limit, uint64_t size_bytes)
+{
+	if (size_bytes < limit->started_bytes + GIVE_BACK_BYTES)
+		return;
+	/* Both are advice: what they cannot do costs memory, not data. */
+	(void)sync_file_range(limit->fd, (off_t)limit->started_bytes, (off_t)(size_bytes - limit->started_bytes),
+		SYNC_FILE_RANGE_WRITE);
+	(void)posix_fadvise(limit->fd, (off_t)limit->given_bytes, (off_t)(limit->started_bytes - limit->given_bytes),
+		POSIX_FADV_DONTNEED);
+	limit->given_bytes = limit->started_bytes;
+	limit->started_bytes = size_bytes;
+}
+
+enum output_limit_kind output_limit_check(struct output_limit *limit, uint64_t size_bytes)
+{
+	uint64_t flushed = size_bytes > limit->size_bytes ? size_bytes - limit->size_bytes : 0;
+	uint64_t free_bytes;
+	uint64_t reserve;
+
+	if (limit->reached)
+		return limit->reached;
+	/* The first flush has the head of the file, which comes once. */
+	if (limit->size_bytes && flushed > limit->largest_flush)
+		limit->largest_flush = flushed;
+	limit->size_bytes = size_bytes;
+	if (limit->give_back)
+		give_back(limit, size_bytes);
+	uint64_t margin = FLUSHES_AHEAD * limit->largest_flush;
+
+	if (limit->size_max && size_bytes + margin >= limit->size_max) {
+		limit->reached = OUTPUT_SIZE_LIMIT;
+		limit->ceiling_bytes = limit->size_max - last_words(limit->size_max);
+		say_size(limit->reason, sizeof(limit->reason), "the recording has reached its greatest size, ",
+			limit->size_max, "");
+		return limit->reached;
+	}
+	/* What is behind the check goes into an eighth of the file, or LAST_WORDS, as for a size that was asked for. */
+	if (limit->file_max && size_bytes + margin + last_words(limit->file_max) >= limit->file_max) {
+		limit->reached = OUTPUT_DISK_LIMIT;
+		limit->ceiling_bytes = limit->file_max - last_words(limit->file_max);
+		say_size(limit->reason, sizeof(limit->reason), "the recording has reached the limit of file sizes, ", limit->file_max,
+			" (ulimit -f)");
+		return limit->reached;
+	}
+	if (margin < MARGIN_MIN)
+		margin = MARGIN_MIN;
+	if (limit->on_disk && read_disk(limit->fd, &free_bytes, &reserve) && free_bytes <= reserve + margin) {
+		limit->reached = OUTPUT_DISK_LIMIT;
+		limit->ceiling_bytes = size_bytes + margin;
+		say_size(limit->reason, sizeof(limit->reason), "the disk is nearly full, and the last ", reserve,
+			" of it stay free");
+	}
+	return limit->reached;
+}
+
+bool output_limit_is_full(const struct output_limit *limit, uint64_t size_bytes)
+{
+	return limit->reached && size_bytes >= limit->ceiling_bytes;
+}

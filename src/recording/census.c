@@ -1,0 +1,688 @@
+/* See census.h. */
+#include "recording/census.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "base/cleanup.h"
+#include "dotnet/port.h"
+#include "perf/recorder.h"
+#include "recording/live_state.h"
+#include "recording/managed.h"
+#include "trace/spoor_payload.h"
+
+#define AWAIT_MAX      256u /* ended processes whose names are still waited for */
+#define BURY_COUNT 512u
+#define PORT_GRACE_NS  UINT64_C(1000000000) /* a runtime comes to the listen port some 20 ms after its start */
+
+struct live_process *census_entry(struct live *live, uint32_t process)
+{
+	while (live->processes.count <= process)
+		if (!vec_push(&live->processes))
+			return NULL;
+	return &live->processes.items[process];
+}
+
+static bool is_wanted_pid(const struct live *live, uint32_t pid)
+{
+	if (live->options.machine)
+		return true;
+	for (size_t i = 0; i < live->options.pid_count; i++)
+		if (live->options.pids[i] == pid)
+			return true;
+	/* Beside other targets the command only sets the time. */
+	return !live->options.pid_count && live->child.pid && pid == live->child.pid;
+}
+
+/* A new life of a pid; a slot of a process that came and went unseen is used again. */
+static uint32_t new_process(struct live *live, uint32_t pid)
+{
+	struct trace *trace = &live->trace;
+	uint32_t index;
+
+	if (live->free_processes.count) {
+		index = live->free_processes.items[--live->free_processes.count];
+		struct process *process = &trace->processes.items[index];
+		uint32_t thread = process->main_thread;
+		__typeof__(process->mappings) mappings = process->mappings;
+		__typeof__(process->codes) codes = process->codes;
+		mappings.count = 0;
+		codes.count = 0;
+		*process = (struct process){ .pid = pid, .main_thread = thread, .mappings = mappings, .codes = codes };
+		if (!trace_reuse_thread(trace, thread, index, pid) || !map_put(&trace->by_pid, pid, index))
+			return 0;
+	} else {
+		index = trace_new_process(trace, pid);
+	}
+	struct live_process *own = index ? census_entry(live, index) : NULL;
+
+	if (!own)
+		return 0;
+	*own = (struct live_process){ .wanted = is_wanted_pid(live, pid) };
+	trace->processes.items[index].begin_ns = live->merge.reached_ns;
+	return index;
+}
+
+uint32_t census_find(const struct live *live, uint32_t pid)
+{
+	uint32_t index = trace_find_process(&live->trace, pid);
+
+	/* A slot that was given to another pid since is not this one. */
+	return index && live->trace.processes.items[index].pid == pid ? index : 0;
+}
+
+uint32_t census_process(struct live *live, uint32_t pid)
+{
+	uint32_t index = census_find(live, pid);
+
+	return index ? index : new_process(live, pid);
+}
+
+static void watch_if_managed(struct live *live, uint32_t process, const char *path)
+{
+	if (live->options.no_dotnet || live->options.no_names || !dotnet_signs_worth_asking(dotnet_signs_of_path(path)))
+		return;
+	/* A process that was started while we record may still be on its way to the listen port. A session that was opened before does not begin with its start. */
+	const struct process *facts = &live->trace.processes.items[process];
+	bool may_come = live->reverse && (facts->begin_ns >= live->begin_ns || facts->pid == live->child.pid);
+
+	if (live->end_ns)
+		managed_miss(live->managed, process);
+	else
+		managed_watch(live->managed, process, live_now_ns() + (may_come ? PORT_GRACE_NS : 0));
+}
+
+void census_add_mapping(struct live *live, uint32_t process, const struct pending_mapping *in, uint64_t time_ns)
+{
+	struct trace *trace = &live->trace;
+	struct process *owner = &trace->processes.items[process];
+	uint32_t index = 0;
+
+	if (live->names.full)
+		return; /* nobody asks for it any more */
+	for (uint32_t i = owner->mappings.count; i-- > 0;) {
+		const struct mapping *old = &trace->mappings.items[owner->mappings.items[i]];
+		if (old->begin == in->begin && old->end == in->end && old->path == in->path &&
+			old->file_offset == in->file_offset)
+			return; /* told twice: by /proc and by the ring, or by mprotect */
+		if (old->begin < in->end && in->begin < old->end)
+			break;
+	}
+	if (live->free_mappings.count) {
+		index = live->free_mappings.items[live->free_mappings.count - 1];
+		if (!vec_add(&owner->mappings, index))
+			return;
+		live->free_mappings.count--;
+	} else {
+		index = trace_add_mapping(trace, process);
+		if (!index)
+			return;
+	}
+	trace->mappings.items[index] = (struct mapping){
+		.begin = in->begin,
+		.end = in->end,
+		.file_offset = in->file_offset,
+		.from_ns = time_ns,
+		.process = process,
+		.path = in->path,
+		.build_id = in->build_id,
+		.device = in->device,
+		.inode = in->inode,
+	};
+	watch_if_managed(live, process, strtab_get(&trace->strings, in->path));
+}
+
+struct scan {
+	struct live *live;
+	uint32_t process;
+	uint64_t time_ns;
+};
+
+static int on_mapping(void *user, const struct proc_mapping *mapping)
+{
+	struct scan *scan = user;
+	struct pending_mapping in = {
+		.begin = mapping->begin,
+		.end = mapping->end,
+		.file_offset = mapping->file_offset,
+		.device = makedev(mapping->device_major, mapping->device_minor),
+		.inode = mapping->inode,
+		.path = live_text(scan->live, mapping->path, mapping->path_len),
+	};
+
+	if (!mapping->path_len)
+		in.path = trace_add_text(&scan->live->trace, "//anon"); /* as the kernel's records call it */
+	census_add_mapping(scan->live, scan->process, &in, scan->time_ns);
+	return 0;
+}
+
+/* What /proc says of a process goes into the tables: identity and mappings. */
+static void take_process(struct live *live, uint32_t pid, const struct proc_process *facts)
+{
+	uint32_t index = census_process(live, pid);
+
+	if (!index)
+		return;
+	struct process *process = &live->trace.processes.items[index];
+
+	process->parent_pid = facts->parent_pid;
+	process->inner_pid = facts->inner_pid;
+	process->uid = facts->uid;
+	process->existed = true;
+	process->name = live_text(live, facts->comm, strlen(facts->comm));
+	process->begin_ns = facts->start_ns;
+	uint32_t parent = census_find(live, facts->parent_pid);
+
+	if (parent && live->processes.items[parent].wanted)
+		live->processes.items[index].wanted = true;
+	uint64_t now_ns = live_now_ns();
+
+	live->processes.items[index].read_ns = now_ns;
+	if (facts->kernel_thread)
+		return;
+	struct scan scan = { .live = live, .process = index, .time_ns = now_ns };
+
+	(void)proc_read_maps(&live->proc, pid, on_mapping, &scan); /* not ours to see, or gone: its frames stay unnamed, counted */
+}
+
+/* One that is gone meanwhile is not in the tables: the ring says so. */
+static void read_process(struct live *live, uint32_t pid)
+{
+	struct proc_process facts;
+
+	if (proc_read(&live->proc, pid, &facts) == 0)
+		take_process(live, pid, &facts);
+}
+
+void census_read_mappings(struct live *live, uint32_t process)
+{
+	struct scan scan = { .live = live, .process = process, .time_ns = live_now_ns() };
+
+	(void)proc_read_maps(&live->proc, live->trace.processes.items[process].pid, on_mapping, &scan); /* as in take_process() */
+}
+
+/* It is taken if it is one of ours; 0: it is not. */
+static uint32_t take_if_wanted(struct live *live, uint32_t pid, const struct proc_process *facts)
+{
+	uint32_t parent = census_find(live, facts->parent_pid);
+
+	if (!is_wanted_pid(live, pid) && !(parent && live->processes.items[parent].wanted))
+		return 0;
+	take_process(live, pid, facts);
+	uint32_t process = census_find(live, pid);
+
+	return process && live->processes.items[process].wanted ? process : 0;
+}
+
+uint32_t census_look(struct live *live, uint32_t pid)
+{
+	struct proc_process facts;
+
+	return proc_read(&live->proc, pid, &facts) == 0 ? take_if_wanted(live, pid, &facts) : 0;
+}
+
+/*
+ * The rings told nothing of it, or of its beginning: a process that was there before them, or whose record was lost. What one of ours has started since is
+ * ours; all others are strangers from now on.
+ */
+static uint32_t judge(struct live *live, uint32_t pid)
+{
+	struct proc_process facts;
+	uint32_t process = 0;
+
+	if (proc_read(&live->proc, pid, &facts) == 0 && facts.start_ns >= live->begin_ns)
+		process = take_if_wanted(live, pid, &facts);
+	if (!process)
+		strangers_add(&live->strangers, pid);
+	return process;
+}
+
+uint32_t census_owner(struct live *live, uint32_t pid)
+{
+	if (!recorder_info(live->recorder)->filter_by_pid)
+		return census_process(live, pid);
+	uint32_t process = census_find(live, pid);
+
+	if (!process && !strangers_has(&live->strangers, pid))
+		process = judge(live, pid);
+	return process && live->processes.items[process].wanted ? process : 0;
+}
+
+/* What a command that already runs has started, and what that has: until a look finds nobody new. */
+static void find_descendants(struct live *live, const struct id_list *list)
+{
+	bool found;
+
+	do {
+		found = false;
+		for (uint32_t i = 0; i < list->ids.count; i++)
+			found |= !census_find(live, list->ids.items[i]) && census_look(live, list->ids.items[i]);
+	} while (found);
+}
+
+void census_scan(struct live *live)
+{
+	struct id_list list = { 0 };
+
+	if (!live->options.machine) {
+		for (size_t i = 0; i < live->options.pid_count; i++)
+			read_process(live, live->options.pids[i]);
+		if (live->child.pid && !live->options.pid_count)
+			read_process(live, live->child.pid);
+		if (live->options.late_start && live->child.pid && !live->options.pid_count && proc_list(&live->proc, &list, NULL) == 0)
+			find_descendants(live, &list);
+	} else if (proc_list(&live->proc, &list, NULL) == 0) {
+		for (uint32_t i = 0; i < list.ids.count; i++)
+			read_process(live, list.ids.items[i]);
+	}
+	vec_done(&list.ids);
+}
+
+/* A .NET host goes by the application that it runs: what people call it. */
+static void choose_name(struct live *live, struct process *process, const char *args, size_t len)
+{
+	const char *name;
+	size_t name_len;
+
+	if (strcmp(trace_text(&live->trace, process->name), "dotnet") == 0 &&
+		proc_parse_application(args, len, &name, &name_len))
+		process->name = live_text(live, name, name_len);
+}
+
+/* The process's first appearance in the file: who it is. */
+void census_announce(struct live *live, uint32_t index)
+{
+	if (live->processes.items[index].announced)
+		return;
+	live->processes.items[index].announced = true;
+
+	struct trace *trace = &live->trace;
+	struct process *process = &trace->processes.items[index];
+	struct proc_process facts = { 0 };
+	const char *arguments[PAYLOAD_ARGUMENTS_MAX];
+	struct payload_process_facts out = { .parent_pid = process->parent_pid };
+	cleanup(freep) char *args = NULL;
+	size_t args_len = 0;
+	const char *text;
+	size_t len;
+	uint64_t groups_hash = 0;
+
+	bytes_reset(&live->text);
+	if (!process->ended && proc_read(&live->proc, process->pid, &facts) == 0) {
+		process->uid = facts.uid;
+		process->inner_pid = facts.inner_pid;
+		process->parent_pid = facts.parent_pid;
+		if (!process->begin_ns || !process->existed)
+			process->begin_ns = facts.start_ns;
+		if (!process->name)
+			process->name = live_text(live, facts.comm, strlen(facts.comm));
+		if (proc_read_exe(&live->proc, process->pid, &text, &len) == 0)
+			process->executable = live_text(live, text, len);
+		if (proc_read_arguments(&live->proc, process->pid, &text, &len) == 0 && len) {
+			args = malloc(len + 1);
+			if (args) {
+				memcpy(args, text, len);
+				args[len] = '\0';
+				args_len = len;
+				choose_name(live, process, args, args_len);
+			}
+		}
+		if (proc_read_cgroup(&live->proc, process->pid, &text, &len, &groups_hash) == 0) {
+			char id[CONTAINER_ID_ROOM];
+			out.cgroup = trace_text(trace, live_text(live, text, len));
+			if (container_id_from_cgroup(text, len, id))
+				process->container = trace_add_text(trace, id);
+		}
+		(void)proc_read_namespaces(&live->proc, process->pid, &out.pid_namespace,
+			&out.mount_namespace); /* stays 0: not ours to see */
+	}
+	if (live->options.no_arguments)
+		args_len = 0; /* the name was chosen: it may be that of the application, not of what it was told */
+	for (size_t at = 0; at < args_len && out.argument_count < PAYLOAD_ARGUMENTS_MAX;
+		at += strlen(args + at) + 1) {
+		arguments[out.argument_count++] = args + at;
+		bytes_printf(&live->text, "%s%s", at ? " " : "", args + at);
+	}
+	const char *name = process->name ? trace_text(trace, process->name) : facts.comm;
+	const char *command = live->text.len ? bytes_z(&live->text) : name;
+
+	bytes_reset(&live->payload);
+	payload_process(&live->payload,
+		&(struct payload_process){ .inner_pid = process->inner_pid,
+			.name = name,
+			.name_space = trace_text(trace, process->container) });
+	bool known = process->existed || live->processes.items[index].follows_exec;
+
+	live_emit(live, known ? SYSTEM_EXISTING_PROCESS : SYSTEM_PROCESS_CREATE,
+		process->main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
+	out.uid = process->uid;
+	out.gid = facts.gid;
+	out.inner_pid = process->inner_pid;
+	out.born_ns = process->begin_ns;
+	out.executable = trace_text(trace, process->executable);
+	out.command = name;
+	out.arguments = arguments;
+	out.container = trace_text(trace, process->container);
+	out.parent_pid = process->parent_pid;
+	bytes_reset(&live->payload);
+	payload_process_facts(&live->payload, &out);
+	live_emit(live, SPOOR_PROCESS_FACTS, process->main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
+	bytes_reset(&live->payload);
+	payload_process_info(&live->payload,
+		&(struct payload_process_info){ .command_line = command,
+			.system = "Linux",
+			.architecture = live->box.architecture });
+	live_emit(live, EVENTPIPE_PROCESS_INFO, process->main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
+	if (groups_hash)
+		throttling_look(live, index, groups_hash);
+}
+
+/* The mapping that a forked process still shares with its parent becomes its own when it is hit. */
+void census_adopt_mappings(struct live *live, uint32_t index)
+{
+	struct live_process *own = &live->processes.items[index];
+	uint32_t parent = own->fork_parent;
+
+	if (!parent)
+		return;
+	own->fork_parent = 0;
+	for (uint32_t i = 0; i < own->fork_end; i++) {
+		const struct process *from = &live->trace.processes.items[parent];
+		if (i >= from->mappings.count)
+			break; /* the parent has ended and its tables went */
+		const struct mapping *mapping = &live->trace.mappings.items[from->mappings.items[i]];
+		struct pending_mapping in = {
+			.begin = mapping->begin,
+			.end = mapping->end,
+			.file_offset = mapping->file_offset,
+			.device = mapping->device,
+			.inode = mapping->inode,
+			.path = mapping->path,
+			.build_id = mapping->build_id,
+		};
+		census_add_mapping(live, index, &in, mapping->from_ns);
+	}
+}
+
+/* The process is over in the tables; its pid may have another life already. */
+static void end_life(struct live *live, uint32_t index, uint64_t time_ns)
+{
+	struct process *process = &live->trace.processes.items[index];
+
+	process->ended = true;
+	process->end_ns = time_ns;
+	managed_process_ended(live->managed, index);
+	(void)vec_add(&live->ended, index); /* no memory: its tables stay, that is all */
+}
+
+/* As end_life(), and in the file. */
+static void end_process(struct live *live, uint32_t index, uint64_t time_ns)
+{
+	end_life(live, index, time_ns);
+	if (!live->processes.items[index].announced)
+		return;
+	bytes_reset(&live->payload);
+	live_emit(live, SYSTEM_PROCESS_EXIT, live->trace.processes.items[index].main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
+}
+
+void census_fork(struct live *live, const struct pending *item)
+{
+	uint32_t parent_pid = (uint32_t)(item->value >> 32);
+
+	if (item->pid == parent_pid) /* a thread */
+		return;
+	uint32_t old = census_find(live, item->pid);
+
+	if (old && (live->processes.items[old].read_ns >= item->time_ns))
+		return; /* /proc showed it already */
+	uint32_t parent = census_find(live, parent_pid);
+
+	if (recorder_info(live->recorder)->filter_by_pid && !(parent && live->processes.items[parent].wanted)) {
+		strangers_add(&live->strangers, item->pid);
+		if (old) /* one of ours had this number */
+			map_remove(&live->trace.by_pid, item->pid, old);
+		if (old && !live->trace.processes.items[old].ended)
+			end_process(live, old, item->time_ns);
+		return;
+	}
+	uint32_t index = new_process(live, item->pid);
+
+	if (!index)
+		return;
+	struct process *process = &live->trace.processes.items[index];
+	struct live_process *own = &live->processes.items[index];
+
+	process->parent_pid = parent_pid;
+	process->begin_ns = item->time_ns;
+	if (!parent)
+		return;
+	const struct process *from = &live->trace.processes.items[parent];
+
+	process->name = from->name;
+	process->uid = from->uid;
+	own->wanted |= live->processes.items[parent].wanted;
+	const struct live_process *parents = &live->processes.items[parent];
+
+	if (parents->fork_parent) { /* which has looked at none of its own yet: what it shares, we share */
+		own->fork_parent = parents->fork_parent;
+		own->fork_end = parents->fork_end;
+	} else {
+		own->fork_parent = parent;
+		own->fork_end = from->mappings.count;
+	}
+}
+
+/* Its mappings' places may be used again. No memory for that: they are not, and that is all. */
+static void give_up_mappings(struct live *live, uint32_t index)
+{
+	struct process *process;
+
+	for (uint32_t i = 1; i < live->processes.count; i++) /* who still shares them */
+		if (live->processes.items[i].fork_parent == index)
+			census_adopt_mappings(live, i);
+	process = &live->trace.processes.items[index];
+	for (uint32_t i = 0; i < process->mappings.count; i++)
+		(void)vec_add(&live->free_mappings, process->mappings.items[i]);
+	process->mappings.count = 0;
+}
+
+/*
+ * exec in a process that has samples: what runs from now on is another program, whose code may stand where the old one's did. So it
+ * is a process of its own that has the same pid. 0: no memory.
+ *
+ * In the file it is no second process but the same one once more, on a thread row of its own: TraceEvent makes two processes of two creations, and looks up the frames of
+ * the second one in the first one's modules.
+ */
+static uint32_t next_life(struct live *live, uint32_t old, const struct pending *item)
+{
+	end_life(live, old, item->time_ns);
+	uint32_t index = new_process(live, item->pid);
+
+	if (!index)
+		return 0;
+	const struct process *before = &live->trace.processes.items[old];
+	struct process *process = &live->trace.processes.items[index];
+
+	process->parent_pid = before->parent_pid;
+	process->inner_pid = before->inner_pid;
+	process->uid = before->uid;
+	process->begin_ns = item->time_ns;
+	process->name = (uint32_t)item->value;
+	live->processes.items[index].wanted |= live->processes.items[old].wanted;
+	live->processes.items[index].follows_exec = true;
+	return index;
+}
+
+void census_comm(struct live *live, const struct pending *item)
+{
+	uint32_t index = census_owner(live, item->pid);
+
+	if (item->flag && item->pid == live->child.pid && item->time_ns < live->child_exec_ns)
+		live->child_exec_ns = item->time_ns;
+	if (!index || live->processes.items[index].read_ns >= item->time_ns)
+		return;
+	struct process *process = &live->trace.processes.items[index];
+	struct live_process *own = &live->processes.items[index];
+
+	if (item->flag && own->announced) {
+		index = next_life(live, index, item);
+		if (!index)
+			return;
+	} else if (item->flag) { /* nobody has seen the program it was */
+		give_up_mappings(live, index);
+		own->fork_parent = 0;
+		process->executable = 0;
+		process->name = (uint32_t)item->value;
+	} else if (item->tid == item->pid) {
+		process->name = (uint32_t)item->value;
+	}
+	uint32_t thread = map_get(&live->trace.by_tid, item->tid);
+
+	if (thread && live->trace.threads.items[thread].process == index)
+		live->trace.threads.items[thread].name = (uint32_t)item->value;
+}
+
+void census_exit(struct live *live, const struct pending *item)
+{
+	uint32_t index = census_find(live, item->pid);
+
+	if (!index)
+		return;
+	if (item->pid != item->tid) {
+		uint32_t thread = map_get(&live->trace.by_tid, item->tid);
+		if (thread && live->trace.threads.items[thread].process == index)
+			(void)vec_add(&live->ended_threads, thread); /* no memory: its place stays taken */
+		return;
+	}
+	struct process *process = &live->trace.processes.items[index];
+
+	if (process->ended)
+		return;
+	end_process(live, index, item->time_ns);
+}
+
+/* The thread's place in the tables; one that an ended thread has left is used again. */
+static uint32_t thread_of(struct live *live, uint32_t process, uint32_t pid, uint32_t tid)
+{
+	struct trace *trace = &live->trace;
+	uint32_t index = map_get(&trace->by_tid, tid);
+
+	if (index && trace->threads.items[index].process == process)
+		return index;
+	if (!live->free_threads.count)
+		return trace_thread(trace, pid, tid);
+	index = live->free_threads.items[live->free_threads.count - 1];
+	live->free_threads.count--;
+	return trace_reuse_thread(trace, index, process, tid) ? index : 0;
+}
+
+uint32_t census_thread(struct live *live, uint32_t process, uint32_t pid, uint32_t tid)
+{
+	if (pid == tid || live->names.full)
+		return live_main_thread(live, process);
+	uint32_t thread = thread_of(live, process, pid, tid);
+
+	if (!thread)
+		return live_main_thread(live, process);
+	struct thread *row = &live->trace.threads.items[thread];
+	struct proc_thread facts;
+
+	if (row->name)
+		return thread;
+	if (proc_read_thread(&live->proc, pid, tid, &facts) < 0) {
+		row->name = live->trace.processes.items[process].name;
+		return thread;
+	}
+	row->name = live_text(live, facts.comm, strlen(facts.comm));
+	bytes_reset(&live->payload);
+	payload_thread_name(&live->payload,
+		&(struct payload_thread_name){ .name = facts.comm, .inner_tid = facts.inner_tid });
+	live_emit(live, SPOOR_THREAD_NAME, thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
+	return thread;
+}
+
+static void forget_thread(struct live *live, uint32_t thread)
+{
+	if (live->sink_ops->forget_thread)
+		live->sink_ops->forget_thread(live->sink, thread);
+	trace_forget_thread(&live->trace, thread);
+}
+
+/* Its place may be used again, as its mappings' may. */
+static void free_process(struct live *live, uint32_t index)
+{
+	give_up_mappings(live, index);
+	forget_thread(live, live->trace.processes.items[index].main_thread);
+	trace_forget_process(&live->trace, index);
+	managed_forget(live->managed, index);
+	(void)vec_add(&live->free_processes, index); /* no memory: it stays taken */
+}
+
+/* Threads whose process lives on. */
+static void bury_threads(struct live *live, const bool *dead)
+{
+	for (uint32_t i = 0; i < live->ended_threads.count; i++) {
+		uint32_t thread = live->ended_threads.items[i];
+		struct thread *row = &live->trace.threads.items[thread];
+		if (!row->process || dead[row->process])
+			continue;
+		forget_thread(live, thread);
+		row->process = 0;
+		(void)vec_add(&live->free_threads, thread); /* as above */
+	}
+	vec_reset(&live->ended_threads);
+}
+
+/*
+ * Places of what has ended, so that memory does not grow with every process that ever ran. Those that never had a sample go at each flush,
+ * which costs nothing; the others in lots, because everything that knows them must be gone through. Called right after a flush.
+ */
+void census_bury(struct live *live)
+{
+	uint32_t kept = 0;
+	uint32_t count = live->trace.processes.count;
+
+	for (uint32_t i = 0; i < live->ended.count; i++) {
+		uint32_t index = live->ended.items[i];
+		if (live->processes.items[index].announced || managed_is_busy(live->managed, index))
+			live->ended.items[kept++] = index;
+		else
+			free_process(live, index);
+	}
+	live->ended.count = kept;
+	if (kept + live->ended_threads.count < BURY_COUNT)
+		return;
+	cleanup(freep) bool *dead = calloc(count, sizeof(*dead));
+
+	if (!dead)
+		return;
+	kept = 0;
+	for (uint32_t i = 0; i < live->ended.count; i++) {
+		uint32_t index = live->ended.items[i];
+		if (managed_is_busy(live->managed, index) || (kept < AWAIT_MAX && names_awaits(&live->names, index)))
+			live->ended.items[kept++] = index;
+		else
+			dead[index] = true;
+	}
+	names_forget_processes(&live->names, dead, count);
+	if (!live->sink_error) /* last answers are events */
+		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
+	if (live->sink_error)
+		return;
+	bury_threads(live, dead);
+	for (uint32_t i = 1; i < live->trace.threads.count; i++) {
+		struct thread *row = &live->trace.threads.items[i];
+		if (!row->process || !dead[row->process] ||
+			i == live->trace.processes.items[row->process].main_thread)
+			continue;
+		forget_thread(live, i);
+		row->process = 0;
+		(void)vec_add(&live->free_threads, i); /* as above */
+	}
+	for (uint32_t i = 1; i < count; i++)
+		if (dead[i])
+			free_process(live, i);
+	live->ended.count = kept;
+}

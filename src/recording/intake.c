@@ -1,0 +1,154 @@
+/* See intake.h. */
+#include "recording/intake.h"
+
+#include <stdlib.h>
+#include <sys/sysmacros.h>
+
+#include "base/text.h"
+#include "code/arch.h"
+#include "perf/perf_record.h"
+#include "perf/recorder.h"
+#include "perf/ring.h"
+#include "recording/census.h"
+#include "recording/live_state.h"
+#include "trace/spoor_payload.h"
+
+static uint32_t build_id_text(struct live *live, const uint8_t *id, size_t size)
+{
+	char text[2 * PERF_BUILD_ID_MAX];
+
+	return live_text(live, text, text_put_hex(text, id, size < PERF_BUILD_ID_MAX ? size : PERF_BUILD_ID_MAX));
+}
+
+static void take_mapping(struct live *live, const struct perf_record *record)
+{
+	struct pending_mapping *side;
+
+	if (record->type == PERF_TYPE_MMAP2 && !(record->protection & PERF_PROT_EXEC))
+		return;
+	if (record->misc & PERF_MISC_MMAP_DATA || record->pid == UINT32_MAX || !record->length)
+		return;
+	side = calloc(1, sizeof(*side));
+	struct pending *item = side ? merge_add(&live->merge) : NULL;
+
+	if (!item) {
+		free(side);
+		return;
+	}
+	bool deleted;
+	size_t len = proc_strip_deleted(record->text, record->text_len, &deleted);
+
+	side->begin = record->address;
+	side->end = record->address + record->length;
+	side->file_offset = record->file_offset;
+	side->path = live_text(live, record->text, len);
+	if (record->build_id_size) {
+		side->build_id = build_id_text(live, record->build_id, record->build_id_size);
+	} else {
+		side->device = makedev(record->device_major, record->device_minor);
+		side->inode = record->inode;
+	}
+	item->kind = PENDING_MAPPING;
+	item->time_ns = record->time_ns;
+	item->pid = record->pid;
+	item->tid = record->tid;
+	item->cpu = (int16_t)record->cpu;
+	item->side = side;
+}
+
+static void take_sample(struct live *live, const struct perf_record *record)
+{
+	const struct recorder_info *info = recorder_info(live->recorder);
+
+	if (!record->pid || record->pid == UINT32_MAX) /* idle, or a thread that is past its end */
+		return;
+	struct perf_callchain chain = perf_callchain_flatten(record, live->arch->kernel_begin,
+		info->max_stack, live->frames, LIVE_FRAMES_MAX);
+	struct pending *item = merge_add(&live->merge);
+
+	if (!item)
+		return;
+	item->kind = PENDING_SAMPLE;
+	item->time_ns = record->time_ns;
+	item->pid = record->pid;
+	item->tid = record->tid;
+	item->cpu = (int16_t)record->cpu;
+	item->stack_index = stack_table_intern(&live->trace.stacks, live->frames, chain.count);
+	item->value = (chain.flags & PERF_CHAIN_CUT ? SAMPLE_STACK_CUT : 0u) |
+		(chain.flags & PERF_CHAIN_BROKEN ? SAMPLE_WALK_STOPPED : 0u) |
+		(chain.flags & PERF_CHAIN_GUEST ? SAMPLE_GUEST : 0u);
+}
+
+static void take_simple(struct live *live, const struct perf_record *record, enum pending_kind kind,
+	uint64_t value, bool flag)
+{
+	struct pending *item = merge_add(&live->merge);
+
+	if (!item)
+		return;
+	item->kind = (uint8_t)kind;
+	item->time_ns = record->has_time ? record->time_ns : live_now_ns();
+	item->pid = record->pid;
+	item->tid = record->tid;
+	item->cpu = (int16_t)record->cpu;
+	item->value = value;
+	item->flag = flag;
+}
+
+static void take_record(struct live *live, const uint8_t *data, uint32_t size)
+{
+	struct perf_record record;
+
+	if (perf_record_decode(&live->layout, data, size, &record) < 0)
+		return;
+	if (recorder_info(live->recorder)->filter_by_pid && strangers_sift(&live->strangers, &record))
+		return;
+	switch (record.type) {
+	case PERF_TYPE_SAMPLE:
+		take_sample(live, &record);
+		break;
+	case PERF_TYPE_MMAP:
+	case PERF_TYPE_MMAP2:
+		take_mapping(live, &record);
+		break;
+	case PERF_TYPE_COMM:
+		take_simple(live, &record, PENDING_COMM, live_text(live, record.text, record.text_len), record.exec);
+		break;
+	case PERF_TYPE_FORK:
+		take_simple(live, &record, PENDING_FORK,
+			(uint64_t)record.parent_pid << 32 | record.parent_tid, false);
+		break;
+	case PERF_TYPE_EXIT:
+		take_simple(live, &record, PENDING_EXIT, 0, false);
+		break;
+	case PERF_TYPE_LOST:
+	case PERF_TYPE_LOST_SAMPLES:
+		if (record.lost)
+			take_simple(live, &record, PENDING_LOST, record.lost, false);
+		break;
+	case PERF_TYPE_THROTTLE:
+		take_simple(live, &record, PENDING_THROTTLE, 0, false);
+		break;
+	case PERF_TYPE_UNTHROTTLE:
+		take_simple(live, &record, PENDING_UNTHROTTLE, 0, false);
+		break;
+	default:
+		break;
+	}
+}
+
+void intake_drain(struct live *live)
+{
+	uint32_t count = recorder_info(live->recorder)->ring_count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct ring *ring = recorder_ring(live->recorder, i);
+		const uint8_t *data;
+		uint32_t size;
+		if (!ring_begin(ring))
+			continue;
+		while (ring_next(ring, &data, &size))
+			take_record(live, data, size);
+		ring_end(ring);
+	}
+}

@@ -1,0 +1,424 @@
+/* See live_clocks.h. */
+#include "recording/live_clocks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "pipeline/relay.h"
+#include "pipeline/thread_clocks.h"
+#include "recording/census.h"
+#include "recording/live_state.h"
+#include "recording/managed.h"
+#include "trace/clock_join.h"
+#include "trace/event.h"
+#include "trace/spoor_payload.h"
+
+#define SETTLE_NS     UINT64_C(250000000)  /* runtimes send what they have sampled every 100 ms */
+#define INTERVAL_NS   UINT64_C(100000000)  /* of a clock's readings, and then some: a share is not older than that before what was settled */
+#define SCAN_NS       UINT64_C(100000000)  /* processes that came; less often where looking takes 2 % of that */
+#define YOUNG_NS      UINT64_C(2000000000) /* so long a process may be about to become another program, */
+#define YOUNG_LOOK_NS UINT64_C(50000000)   /* and is looked at so often */
+#define MAPS_GAP_NS   UINT64_C(20000000)
+#define LOOK_MIN_NS   UINT64_C(100000000)
+#define LOOK_MAX_NS   UINT64_C(60000000000)
+#define COUNT_SHIFT   48u
+#define COUNT_MAX     UINT64_C(0xffff)
+#define NS_MAX        ((UINT64_C(1) << COUNT_SHIFT) - 1)
+
+struct young {
+	uint32_t pid;
+	uint64_t since_ns;
+};
+
+struct live_clocks {
+	struct thread_clocks *reader;
+	struct clock_join join;
+	struct map ended;       /* thread -> 1: forgotten by the join when it has nothing left of it */
+	struct map passed_over; /* pid -> 1, 2: how often it was looked at and found to be nobody's */
+	VEC(struct young) young;
+	struct id_list ids;     /* scratch */
+	uint64_t scan_ns;
+	uint64_t young_ns;
+	uint64_t settled_ns;
+};
+
+static uint64_t key_of(uint32_t pid, uint32_t tid)
+{
+	return (uint64_t)pid << 32 | tid;
+}
+
+static bool is_chosen_thread(const struct live *live, uint32_t tid)
+{
+	for (size_t i = 0; i < live->options.tid_count; i++)
+		if (live->options.tids[i] == tid)
+			return true;
+	return !live->options.tid_count;
+}
+
+static void on_clock(void *context, uint32_t pid, uint32_t tid, uint64_t time_ns, uint64_t cpu_ns)
+{
+	struct live *live = context;
+
+	if (is_chosen_thread(live, tid))
+		(void)clock_join_clock(&live->cpu_clocks->join, key_of(pid, tid), time_ns, cpu_ns); /* no memory: a longer interval */
+}
+
+/* A stack that is new: code that has come since the mappings were read needs them to be read again, while the process is there. */
+static void look_at_stack(struct live *live, uint32_t process, uint32_t stack)
+{
+	uint64_t now_ns = live_now_ns();
+	uint32_t count;
+	const uint64_t *frames = stack_table_get(&live->trace.stacks, stack, &count);
+	bool mapped = true;
+
+	if (now_ns < live->processes.items[process].looked_ns + MAPS_GAP_NS)
+		return; /* looked at with the next sample that it is on */
+	for (uint32_t i = 0; mapped && i < count; i++)
+		mapped = trace_find_mapping(&live->trace, process, frames[i]) != 0;
+	if (!mapped) {
+		live->processes.items[process].looked_ns = now_ns;
+		census_read_mappings(live, process);
+	}
+	live->processes.items[process].stacks_seen = stack + 1;
+}
+
+/* A sample of a runtime. The first one of a process: its clocks are worth reading often. */
+static void on_sampled(void *context, uint32_t process, uint32_t tid, uint64_t time_ns, uint32_t stack, bool runs)
+{
+	struct live *live = context;
+	uint32_t pid = live->trace.processes.items[process].pid;
+	struct live_process *own = &live->processes.items[process];
+
+	if (!own->wanted || (live->end_ns && time_ns > live->end_ns) || !is_chosen_thread(live, tid))
+		return;
+	if (!own->sampled && !live->end_ns)
+		own->sampled = thread_clocks_add(live->cpu_clocks->reader, pid, true, live_now_ns(), false) == 0;
+	if (stack >= own->stacks_seen)
+		look_at_stack(live, process, stack);
+	(void)clock_join_sample(&live->cpu_clocks->join, key_of(pid, tid), time_ns, stack, runs); /* no memory: the others get its share */
+}
+
+/* ---- processes ---- */
+
+static uint64_t exe_hash(struct live *live, uint32_t pid)
+{
+	const char *path;
+	size_t len;
+
+	return proc_read_exe(&live->proc, pid, &path, &len) == 0 ? hash_bytes(path, len) : 0;
+}
+
+/* It has become another program. */
+static void become(struct live *live, uint32_t pid, const char *comm)
+{
+	struct pending item = { .time_ns = live_now_ns(), .pid = pid, .tid = pid, .value = live_text(live, comm, strlen(comm)), .flag = true };
+
+	if (!live->merge.items.count || live->merge.reached_ns > item.time_ns)
+		item.time_ns = live->merge.reached_ns;
+	census_comm(live, &item);
+}
+
+/*
+ * exec() is seen by name and executable; libraries that were loaded since, a runtime's above all, by the mappings, which are read again after times that double, as long as
+ * the process works.
+ */
+static void on_alive(void *context, uint32_t pid, const char *comm, bool worked)
+{
+	struct live *live = context;
+	uint32_t process = census_find(live, pid);
+	uint64_t now_ns = live_now_ns();
+
+	if (!process)
+		return;
+	struct live_process *own = &live->processes.items[process];
+	uint64_t comm_hash = hash_bytes(comm, strlen(comm));
+	bool look = worked && now_ns >= own->looked_ns + own->look_gap_ns;
+
+	if (comm_hash != own->comm_hash || (look && own->look_gap_ns < YOUNG_NS)) {
+		uint64_t exe = exe_hash(live, pid);
+		bool other = exe != own->exe_hash || (!exe && comm_hash != own->comm_hash);
+		if (other) {
+			become(live, pid, comm);
+			process = census_find(live, pid);
+			own = &live->processes.items[process];
+			own->look_gap_ns = LOOK_MIN_NS;
+			look = true;
+		}
+		own->comm_hash = comm_hash;
+		own->exe_hash = exe;
+	}
+	struct names_process *names = names_process(&live->names, process);
+	bool unmapped = names && names->unmapped;
+
+	if (!look && !unmapped)
+		return;
+	if (names)
+		names->unmapped = false;
+	own->looked_ns = now_ns;
+	if (!unmapped && own->look_gap_ns < LOOK_MAX_NS)
+		own->look_gap_ns *= 2;
+	census_read_mappings(live, process);
+}
+
+static void on_ended(void *context, uint32_t pid, uint32_t tid)
+{
+	struct live *live = context;
+	struct pending *item = merge_add(&live->merge);
+
+	(void)map_put(&live->cpu_clocks->ended, key_of(pid, tid), 1); /* no memory: it is kept a little longer */
+	if (!item)
+		return; /* its place stays taken */
+	item->kind = PENDING_EXIT;
+	item->time_ns = live_now_ns();
+	item->pid = pid;
+	item->tid = tid ? tid : pid;
+	item->cpu = EVENT_CPU_UNKNOWN;
+}
+
+static void add_process(struct live *live, uint32_t process, bool newborn, uint64_t now_ns)
+{
+	struct live_clocks *clocks = live->cpu_clocks;
+	uint32_t pid = live->trace.processes.items[process].pid;
+	struct live_process *own = &live->processes.items[process];
+	const char *name = trace_text(&live->trace, live->trace.processes.items[process].name);
+
+	if (!own->wanted || thread_clocks_add(clocks->reader, pid, false, now_ns, newborn) < 0)
+		return;
+	own->comm_hash = hash_bytes(name, strlen(name));
+	own->exe_hash = exe_hash(live, pid);
+	own->looked_ns = now_ns;
+	own->look_gap_ns = newborn || pid == live->child.pid ? LOOK_MIN_NS : LOOK_MAX_NS / 2;
+	if (newborn || pid == live->child.pid)
+		(void)vec_add(&clocks->young, ((struct young){ .pid = pid, .since_ns = now_ns })); /* no memory: seen later */
+}
+
+/* /proc tells its begin in ticks, rounded down; what was there before us by as much was found before us too. */
+static bool is_newborn(const struct live *live, uint32_t process)
+{
+	return live->trace.processes.items[process].begin_ns + 2 * live->proc.tick_ns >= live->begin_ns;
+}
+
+/* What came since the last time. A process that is nobody's is looked at twice: whose child it is may be known a little later. */
+static void scan(struct live *live, uint64_t now_ns)
+{
+	struct live_clocks *clocks = live->cpu_clocks;
+	struct map passed_over = { 0 };
+
+	vec_reset(&clocks->ids.ids);
+	if (proc_list(&live->proc, &clocks->ids, NULL) < 0)
+		return;
+	for (uint32_t i = 0; i < clocks->ids.ids.count; i++) {
+		uint32_t pid = clocks->ids.ids.items[i];
+		uint32_t looks = map_get(&clocks->passed_over, pid);
+		if (thread_clocks_has(clocks->reader, pid))
+			continue;
+		uint32_t process = looks < 2 ? census_look(live, pid) : 0;
+		if (process)
+			add_process(live, process, is_newborn(live, process), now_ns);
+		else
+			(void)map_put(&passed_over, pid, looks < 2 ? looks + 1 : looks); /* no memory: it is looked at again */
+	}
+	map_done(&clocks->passed_over);
+	clocks->passed_over = passed_over;
+}
+
+static void look_at_young(struct live *live, uint64_t now_ns)
+{
+	struct live_clocks *clocks = live->cpu_clocks;
+
+	for (uint32_t i = clocks->young.count; i-- > 0;) {
+		const struct young *young = &clocks->young.items[i];
+		struct proc_process facts;
+		if (now_ns > young->since_ns + YOUNG_NS || proc_read(&live->proc, young->pid, &facts) < 0 || facts.state == 'Z') {
+			clocks->young.items[i] = *vec_last(&clocks->young);
+			clocks->young.count--;
+			continue;
+		}
+		on_alive(live, young->pid, facts.comm, true);
+	}
+}
+
+/* ---- turns ---- */
+
+int live_clocks_open(struct live *live)
+{
+	static const struct thread_clocks_told told = { .children = true, .clock = on_clock, .alive = on_alive, .ended = on_ended };
+
+	if (!live->options.instead)
+		return 0;
+	live->cpu_clocks = calloc(1, sizeof(*live->cpu_clocks));
+	if (!live->cpu_clocks)
+		return -ENOMEM;
+	if (live->relay)
+		managed_sample(live->managed, on_sampled);
+	return thread_clocks_new(&told, live, &live->cpu_clocks->reader);
+}
+
+void live_clocks_start(struct live *live)
+{
+	uint64_t now_ns = live_now_ns();
+
+	if (!live->cpu_clocks)
+		return;
+	for (uint32_t i = 1; i < live->trace.processes.count; i++)
+		if (i < live->processes.count && !live->trace.processes.items[i].ended)
+			add_process(live, i, false, now_ns);
+	live->cpu_clocks->scan_ns = now_ns + SCAN_NS;
+	live->cpu_clocks->settled_ns = now_ns;
+}
+
+uint64_t live_clocks_wake_ns(const struct live *live)
+{
+	const struct live_clocks *clocks = live->cpu_clocks;
+	uint64_t wake_ns = thread_clocks_wake_ns(clocks->reader);
+
+	if (live->end_ns)
+		return UINT64_MAX;
+	if (clocks->scan_ns < wake_ns)
+		wake_ns = clocks->scan_ns;
+	if (clocks->young.count && clocks->young_ns < wake_ns)
+		wake_ns = clocks->young_ns;
+	return wake_ns;
+}
+
+static void on_share(void *context, const struct clock_share *share)
+{
+	struct live *live = context;
+	struct pending *item = merge_add(&live->merge);
+
+	if (!item)
+		return; /* as a perf sample in the same need */
+	item->kind = PENDING_SHARE;
+	item->time_ns = share->time_ns;
+	item->pid = (uint32_t)(share->thread >> 32);
+	item->tid = (uint32_t)share->thread;
+	item->stack_index = share->stack;
+	item->value = (share->count < COUNT_MAX ? share->count : COUNT_MAX) << COUNT_SHIFT | (share->cpu_ns < NS_MAX ? share->cpu_ns : NS_MAX);
+	item->cpu = EVENT_CPU_UNKNOWN;
+}
+
+static bool has_ended(void *context, uint64_t thread)
+{
+	const struct live *live = context;
+
+	return map_get(&live->cpu_clocks->ended, thread) != 0;
+}
+
+static void settle(struct live *live, uint64_t until_ns)
+{
+	struct live_clocks *clocks = live->cpu_clocks;
+
+	clock_join_settle(&clocks->join, until_ns, on_share, live);
+	clocks->settled_ns = until_ns;
+	if (clocks->ended.count < 64)
+		return;
+	clock_join_forget(&clocks->join, has_ended, live);
+	map_reset(&clocks->ended); /* of one that still has something the rest is told; its place stays */
+}
+
+void live_clocks_turn(struct live *live, uint64_t now_ns, bool soon)
+{
+	struct live_clocks *clocks = live->cpu_clocks;
+
+	if (live->end_ns || !live->started)
+		return;
+	if (now_ns >= clocks->scan_ns) {
+		uint64_t before_ns = thread_clocks_spent_ns();
+		scan(live, now_ns);
+		clocks->scan_ns = thread_clocks_next_ns(now_ns, thread_clocks_spent_ns() - before_ns, SCAN_NS, UINT64_MAX);
+	}
+	if (clocks->young.count && now_ns >= clocks->young_ns) {
+		look_at_young(live, now_ns);
+		clocks->young_ns = now_ns + YOUNG_LOOK_NS;
+	}
+	if (soon)
+		thread_clocks_read_all(clocks->reader, now_ns);
+	else
+		thread_clocks_read(clocks->reader, now_ns);
+	if (now_ns - SETTLE_NS > clocks->settled_ns)
+		settle(live, now_ns - SETTLE_NS);
+}
+
+uint64_t live_clocks_limit_ns(const struct live *live)
+{
+	return live->cpu_clocks->settled_ns - INTERVAL_NS;
+}
+
+void live_clocks_stop(struct live *live)
+{
+	scan(live, live_now_ns());
+	thread_clocks_read_last(live->cpu_clocks->reader, live_now_ns());
+}
+
+void live_clocks_finish(struct live *live)
+{
+	settle(live, UINT64_MAX);
+}
+
+/* ---- out of the window ---- */
+
+void live_clocks_hand_over(struct live *live, const struct pending *item)
+{
+	uint32_t process = census_process(live, item->pid);
+	uint64_t weight_ns = item->value & NS_MAX;
+	uint64_t count = item->value >> COUNT_SHIFT;
+	uint32_t stack = item->stack_index;
+
+	if (!process)
+		return;
+	census_announce(live, process);
+	uint32_t thread = census_thread(live, process, item->pid, item->tid ? item->tid : item->pid);
+
+	if (stack)
+		(void)names_hit(&live->names, process, stack, item->time_ns, &stack); /* no memory: counted there */
+	struct event event = {
+		.time_ns = item->time_ns,
+		.value = weight_ns,
+		.thread_index = thread,
+		.stack_index = stack,
+		.schema_index = trace_known_schema(&live->trace, EVENTS_CPU),
+		.cpu = EVENT_CPU_UNKNOWN,
+		.kind = EVENT_SAMPLE,
+	};
+
+	live->carry_ns += weight_ns;
+	bytes_reset(&live->payload);
+	payload_cpu(&live->payload,
+		&(struct payload_cpu){ .value = live->carry_ns / 1000000, .weight_ns = weight_ns, .count = count ? count : 1, .flags = SAMPLE_USER_ONLY }, 0);
+	live->carry_ns %= 1000000;
+	event.payload = live->payload.data;
+	event.payload_size = (uint32_t)live->payload.len;
+	live_to_sink(live, &event);
+	live->samples++;
+}
+
+void live_clocks_move_stacks(struct live *live, struct stack_table *fresh)
+{
+	for (uint32_t i = 0; i < live->processes.count; i++)
+		live->processes.items[i].stacks_seen = 0;
+	clock_join_move_stacks(&live->cpu_clocks->join, &live->trace.stacks, fresh);
+}
+
+uint64_t live_clocks_size_bytes(const struct live *live)
+{
+	return clock_join_size_bytes(&live->cpu_clocks->join);
+}
+
+void live_clocks_close(struct live *live)
+{
+	struct live_clocks *clocks = live->cpu_clocks;
+
+	if (!clocks)
+		return;
+	thread_clocks_free(clocks->reader);
+	clock_join_done(&clocks->join);
+	map_done(&clocks->ended);
+	map_done(&clocks->passed_over);
+	vec_done(&clocks->young);
+	vec_done(&clocks->ids.ids);
+	free(clocks);
+	live->cpu_clocks = NULL;
+}

@@ -1,0 +1,138 @@
+/* See live_events.h. */
+#include "recording/live_events.h"
+
+#include <errno.h>
+
+#include "nettrace/nettrace_write.h"
+#include "perf/recorder.h"
+#include "pipeline/relay.h"
+#include "recording/census.h"
+#include "recording/live_clocks.h"
+#include "recording/live_state.h"
+#include "recording/managed.h"
+#include "trace/event.h"
+#include "trace/spoor_payload.h"
+
+/* What may wait, whatever the programs do: a third of a second of some 150,000 events. Samples and names have their own room. */
+#define WAITING_MAX   ((size_t)12 << 20)
+#define WAITING_MUCH  ((size_t)2 << 20)
+#define BEHIND_MAX_NS UINT64_C(500000000) /* samples wait for a stream no longer than this */
+#define GIVE_OUT_NS   UINT64_C(50000000)
+#define UNFLUSHED_MAX ((size_t)512 << 10)
+#define EVENT_COST    48u
+
+int live_events_open(struct live *live)
+{
+	const struct live_options *options = &live->options;
+
+	bool sampled = options->instead && !options->no_dotnet && !options->no_names;
+
+	if (!options->provider_count && !sampled)
+		return 0;
+	int result = relay_new(&live->trace, &live->merge, &live->relay);
+
+	if (result == 0)
+		managed_relay(live->managed, live->relay, options->providers, options->provider_count, WAITING_MAX);
+	return result;
+}
+
+/*
+ * The row of the thread that an event came from. A stream may say what it likes: another process's thread is not taken from it, and what came so late that its
+ * thread's end has left the window already makes no row that nobody would bury. Those are shown on the main thread's row.
+ */
+static uint32_t thread_row(struct live *live, uint32_t process, uint32_t tid, bool late)
+{
+	const struct trace *trace = &live->trace;
+	uint32_t pid = trace->processes.items[process].pid;
+	uint32_t known = map_get(&trace->by_tid, tid);
+	uint32_t owner = known ? trace->threads.items[known].process : 0;
+	struct proc_thread facts;
+
+	if (owner != process && (owner || late) && proc_read_thread(&live->proc, pid, tid, &facts) < 0)
+		return live_main_thread(live, process);
+	return census_thread(live, process, pid, tid);
+}
+
+void live_events_hand_over(struct live *live, struct pending *item, uint64_t late_ns)
+{
+	uint32_t process = item->pid;
+	struct event event;
+
+	if (live->end_ns && item->time_ns - late_ns > live->end_ns) { /* of the time in which the session was being stopped */
+		relay_give_back(live->relay, item);
+		return;
+	}
+	if (output_limit_is_full(&live->output, nettrace_sink_counts(live->sink)->bytes + live->unflushed_bytes)) {
+		live->processes.items[process].events_cut++;
+		relay_give_back(live->relay, item);
+		return;
+	}
+	relay_take(live->relay, item, late_ns, &event);
+	census_announce(live, process);
+	event.thread_index = thread_row(live, process, item->tid, late_ns != 0);
+	live_to_sink(live, &event);
+	live->events++;
+	live->late += late_ns != 0;
+	live->unflushed_bytes += event.payload_size + EVENT_COST;
+	if (live->unflushed_bytes > UNFLUSHED_MAX && !live->sink_error) {
+		live->unflushed_bytes = 0; /* memory stays small; names come with the next flush */
+		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
+	}
+	relay_give_back(live->relay, item);
+}
+
+uint64_t live_events_limit_ns(const struct live *live, uint64_t now_ns)
+{
+	uint64_t limit_ns = live->relay ? relay_limit_ns(live->relay, now_ns) : now_ns - MERGE_WINDOW_NS;
+
+	if (live->cpu_clocks && live_clocks_limit_ns(live) < limit_ns)
+		limit_ns = live_clocks_limit_ns(live);
+	return limit_ns < now_ns - BEHIND_MAX_NS ? now_ns - BEHIND_MAX_NS : limit_ns;
+}
+
+bool live_events_press(const struct live *live, uint64_t now_ns)
+{
+	return live->relay && relay_pending_bytes(live->relay) > WAITING_MUCH && now_ns >= live->give_out_ns + GIVE_OUT_NS;
+}
+
+static void tell_loss(struct live *live, uint32_t process, const char *source, uint64_t count)
+{
+	struct process *facts = &live->trace.processes.items[process];
+
+	if (!count)
+		return;
+	census_announce(live, process);
+	bytes_reset(&live->payload);
+	payload_loss(&live->payload,
+		&(struct payload_loss){ .source = source,
+			.unit = "events",
+			.count = count,
+			.pid = facts->pid,
+			.cpu = EVENT_CPU_UNKNOWN,
+			.provider = "",
+			.first_ns = live->losses_told_ns ? live->losses_told_ns : live->begin_ns,
+			.last_ns = live->merge.reached_ns });
+	live_emit(live, SPOOR_LOSS, facts->main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
+	live->events_lost += count;
+}
+
+void live_events_tell_losses(struct live *live)
+{
+	for (uint32_t i = 1; live->relay && i < live->processes.count; i++) {
+		uint64_t lost;
+		uint64_t dropped;
+		tell_loss(live, i, "limit", live->processes.items[i].events_cut);
+		live->processes.items[i].events_cut = 0;
+		if (!managed_take_losses(live->managed, i, &lost, &dropped))
+			continue;
+		tell_loss(live, i, "eventpipe", lost);
+		tell_loss(live, i, "memory", dropped);
+	}
+	live->losses_told_ns = live->merge.reached_ns;
+}
+
+void live_events_close(struct live *live)
+{
+	relay_free(live->relay);
+	live->relay = NULL;
+}

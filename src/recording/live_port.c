@@ -1,0 +1,128 @@
+/* See live_port.h. */
+#include "recording/live_port.h"
+
+#include "dotnet/reverse.h"
+#include "recording/census.h"
+#include "recording/live_events.h"
+#include "recording/live_state.h"
+#include "recording/managed.h"
+
+/* By then a record of another CPU is in its ring, too. */
+#define RING_SKEW_NS UINT64_C(10000000)
+
+size_t live_port_fds(const struct live *live, struct pollfd *fds, size_t room)
+{
+	size_t count = live->reverse ? reverse_fds(live->reverse, fds, room) : 0;
+
+	count = count < room ? count : room;
+	for (uint32_t i = 0; i < live->newcomers.count && count < room; i++)
+		count += held_runtime_poll(&live->newcomers.items[i].held, fds + count);
+	return count;
+}
+
+/* How long after its coming a runtime's process is in the tables at the latest. A stream may tell of what is older than what the rings have. */
+static uint64_t settling_ns(const struct live *live)
+{
+	return managed_is_streaming(live->managed) ? MERGE_WINDOW_NS : RING_SKEW_NS;
+}
+
+uint64_t live_port_wake_ns(const struct live *live)
+{
+	uint64_t wake_ns = UINT64_MAX;
+
+	for (uint32_t i = 0; i < live->newcomers.count; i++) {
+		const struct live_newcomer *newcomer = &live->newcomers.items[i];
+		uint64_t own_ns = newcomer->judged ? held_runtime_wake_ns(&newcomer->held) : newcomer->came_ns + settling_ns(live);
+		if (own_ns < wake_ns)
+			wake_ns = own_ns;
+	}
+	return wake_ns;
+}
+
+static void take_newcomers(struct live *live, uint64_t now_ns)
+{
+	uint32_t peer;
+
+	reverse_advance(live->reverse);
+	while (reverse_next(live->reverse, &peer)) {
+		const struct live_newcomer newcomer = { .came_ns = now_ns, .held = held_runtime_of(live->reverse, peer) };
+		(void)vec_add(&live->newcomers, newcomer); /* no memory: live_port_leave() is its last chance */
+	}
+}
+
+/* The process table has what is older than `until_ns`. */
+static void reach(struct live *live, uint64_t until_ns)
+{
+	for (uint32_t i = 0; i < live->newcomers.count; i++) {
+		const struct live_newcomer *newcomer = &live->newcomers.items[i];
+		if (newcomer->judged || newcomer->came_ns > until_ns)
+			continue;
+		live_give_out(live, until_ns);
+		return;
+	}
+}
+
+/* True when its session names its methods from now on. Without perf events the tables lag behind: it is resumed, and found as all others are. */
+static bool is_held_for_session(struct live *live, const struct live_newcomer *newcomer, uint64_t now_ns)
+{
+	uint32_t pid = reverse_peer(live->reverse, newcomer->held.peer)->pid;
+	uint32_t process = pid && !live->cpu_clocks ? census_find(live, pid) : 0;
+
+	if (pid && !process && !live->cpu_clocks)
+		process = census_look(live, pid); /* its records were lost */
+	if (!process || !live->processes.items[process].wanted || live->trace.processes.items[process].ended)
+		return false;
+	return managed_hold(live->managed, process, &newcomer->held, now_ns);
+}
+
+void live_port_advance(struct live *live, uint64_t now_ns)
+{
+	uint64_t until_ns = now_ns - RING_SKEW_NS;
+	uint32_t kept = 0;
+
+	if (!live->reverse)
+		return;
+	take_newcomers(live, now_ns);
+	if (!live->newcomers.count)
+		return;
+	if (managed_is_streaming(live->managed))
+		until_ns = live_events_limit_ns(live, now_ns);
+	reach(live, until_ns);
+	for (uint32_t i = 0; i < live->newcomers.count; i++) {
+		struct live_newcomer *newcomer = &live->newcomers.items[i];
+		bool waits = !newcomer->judged && newcomer->came_ns > until_ns;
+		if (!waits && !newcomer->judged && is_held_for_session(live, newcomer, now_ns))
+			continue;
+		newcomer->judged = !waits;
+		if (newcomer->judged) {
+			held_runtime_resume(&newcomer->held, now_ns);
+			held_runtime_advance(&newcomer->held, now_ns);
+		}
+		if (newcomer->held.waits)
+			live->newcomers.items[kept++] = *newcomer;
+		else
+			held_runtime_done(&newcomer->held);
+	}
+	live->newcomers.count = kept;
+}
+
+static void forget_newcomers(struct live *live)
+{
+	for (uint32_t i = 0; i < live->newcomers.count; i++)
+		held_runtime_done(&live->newcomers.items[i].held);
+	vec_reset(&live->newcomers);
+}
+
+void live_port_leave(struct live *live)
+{
+	if (!live->reverse)
+		return;
+	forget_newcomers(live);
+	reverse_leave(live->reverse);
+}
+
+void live_port_close(struct live *live)
+{
+	forget_newcomers(live);
+	vec_done(&live->newcomers);
+}

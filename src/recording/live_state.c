@@ -1,0 +1,75 @@
+/* See live_state.h. */
+#include "recording/live_state.h"
+
+#include <time.h>
+
+#include "trace/spoor_payload.h"
+
+uint32_t live_text(struct live *live, const char *text, size_t len)
+{
+	return strtab_add(&live->trace.strings, text, len);
+}
+
+void live_to_sink(struct live *live, const struct event *event)
+{
+	if (live->sink_error)
+		return;
+	live->sink_error = live->sink_ops->event(live->sink, event, &live->sink_diag);
+}
+
+/* An event about a thread, at the place the stream has reached. */
+void live_emit(struct live *live, enum known_event known, uint32_t thread,
+	const struct bytes *payload, int32_t cpu, uint32_t lost_before)
+{
+	struct event event = {
+		.time_ns = live->merge.reached_ns,
+		.payload = payload->data,
+		.payload_size = (uint32_t)payload->len,
+		.thread_index = thread,
+		.schema_index = trace_known_schema(&live->trace, known),
+		.lost_before = lost_before,
+		.cpu = cpu,
+		.kind = known_events[known].kind,
+	};
+
+	if (!payload->failed && event.schema_index)
+		live_to_sink(live, &event);
+}
+
+uint32_t live_main_thread(const struct live *live, uint32_t process)
+{
+	return live->trace.processes.items[process].main_thread;
+}
+
+void live_notice(struct live *live, uint32_t process, uint64_t severity, const char *code,
+	const char *text, const char *remedy)
+{
+	bytes_reset(&live->payload);
+	payload_notice(&live->payload,
+		&(struct payload_notice){ .severity = severity, .code = code, .text = text, .remedy = remedy });
+	live_emit(live, SPOOR_NOTICE, live_main_thread(live, process), &live->payload, EVENT_CPU_UNKNOWN, 0);
+}
+
+void live_loss(struct live *live, const char *source, const char *unit, uint64_t count, int32_t cpu,
+	uint64_t first_ns, uint64_t last_ns, bool gap)
+{
+	bytes_reset(&live->payload);
+	payload_loss(&live->payload,
+		&(struct payload_loss){ .source = source,
+			.unit = unit,
+			.count = count,
+			.cpu = cpu,
+			.provider = "",
+			.first_ns = first_ns,
+			.last_ns = last_ns });
+	live_emit(live, SPOOR_LOSS, live_main_thread(live, live->recorder_process), &live->payload, cpu,
+		gap ? (uint32_t)(count > INT32_MAX ? INT32_MAX : count) : 0);
+}
+
+uint64_t live_now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}

@@ -1,0 +1,1061 @@
+/* See managed.h. */
+#include "recording/managed.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/bytes.h"
+#include "base/cursor.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "dotnet/guard.h"
+#include "dotnet/held_runtime.h"
+#include "dotnet/ipc.h"
+#include "dotnet/port.h"
+#include "dotnet/session.h"
+#include "machine/rights.h"
+#include "nettrace/nettrace_read.h"
+#include "pipeline/relay.h"
+#include "symbolize/names.h"
+#include "trace/clr.h"
+#include "trace/event.h"
+#include "trace/trace.h"
+
+/* A runtime makes its socket some 20 ms after exec; a slow machine takes longer. */
+#define RETRY_NS       UINT64_C(50000000)
+#define RETRY_COUNT    100u
+
+/* By then most of what a program runs is compiled. */
+#define GROWN_UP_NS    UINT64_C(10000000000)
+
+/* A rundown takes a runtime tens of milliseconds of one CPU. */
+#define FIRST_AGAIN_NS UINT64_C(5000000000)
+#define NEXT_AGAIN_NS  UINT64_C(30000000000)
+
+#define TEXTS_BYTES_MAX (4u << 20)
+#define RUNDOWNS_A_TRIM 16u
+
+/* Names of methods, for several processes. A table that has grown large takes no new processes, and goes with its last one. */
+struct texts {
+	struct strtab table;
+	uint32_t users;
+};
+
+struct conversation {
+	struct managed *managed;
+	struct texts *texts;                  /* of its code map */
+	struct dotnet_client *client;         /* NULL: waiting for its turn, or over */
+	struct nettrace_decoder *decoders[DOTNET_STREAM_COUNT];
+	struct trace streams[DOTNET_STREAM_COUNT]; /* schemas of each stream, nothing else */
+	uint64_t retry_ns;                    /* when to try (again); UINT64_MAX never */
+	uint64_t lost;                        /* of decoders that are gone */
+	uint64_t lost_told;
+	uint64_t dropped;                     /* of relayed streams that are gone */
+	uint64_t dropped_told;
+	int relayed[DOTNET_STREAM_COUNT];     /* a stream's number in the relay; -1: there is none, or it does not go there */
+	uint32_t process;
+	uint32_t pid;
+	uint32_t inner_pid;                   /* its own number for itself */
+	int64_t clock_offset_ns;
+	uint64_t clock_error_ns;              /* 0: not measured */
+	uint64_t rundown_ns;                  /* when the present or the last one was begun */
+	uint64_t again_ns;                    /* not before then another one */
+	unsigned retries;
+	uint32_t stopper;                     /* the thread that stops the others for a sample, while it does; 0 */
+	bool untold;                          /* it does not tell of new methods; */
+	bool methods_wanted;                  /* it should, for code of its can be unloaded: */
+	bool methods_asked;                   /* it does now, in another session, */
+	bool methods_told;                    /* which was reported */
+	bool again;                           /* another rundown is under way */
+	bool rested;                          /* the last one was begun */
+	bool was_named;                       /* its names were known once */
+	bool known;                           /* and are, as far as it goes: nothing is being asked */
+	bool reported;
+	bool process_ended;
+	bool names_only;                      /* the caller has no rights over it: no events, and borrowed rights reach it */
+	bool over;
+	struct held_runtime held;
+	uint64_t held_ns;                     /* since when it waits */
+};
+
+struct managed {
+	struct trace *trace;
+	struct names *names;
+	managed_report *report;
+	managed_told *told;
+	void *context;
+	struct relay *relay;             /* NULL: names only */
+	const struct ipc_provider *providers;
+	uint32_t provider_count;
+	size_t pending_max;
+	managed_sampled *sampled;        /* NULL: no samples */
+	VEC(uint8_t) wanted;             /* by schema: enum wish */
+	struct guard *guard;             /* NULL: not needed yet, or not to be had */
+	uint32_t guard_rounds;           /* that we know of */
+	uint64_t pause_ns;               /* since when; 0 not paused */
+	VEC(struct conversation *) list; /* conversations don't move: clients point at them */
+	struct map by_process;           /* process -> list index + 1 */
+	VEC(struct texts *) texts;       /* the last one is for who comes next */
+	uint64_t past_lost;              /* of conversations that were forgotten */
+	uint32_t past_asked;
+	uint32_t past_known;
+	uint32_t rundowns;               /* that were read to their end */
+	uint32_t withheld;               /* conversations that became names_only */
+	bool unguarded;                  /* and it was told */
+	bool stopping;
+};
+
+int managed_new(struct trace *trace, struct names *names, managed_report *report, managed_told *told,
+	void *context, struct managed **ret_managed)
+{
+	struct managed *managed = calloc(1, sizeof(*managed));
+
+	if (!managed)
+		return -ENOMEM;
+	managed->trace = trace;
+	managed->names = names;
+	managed->report = report;
+	managed->told = told;
+	managed->context = context;
+	*ret_managed = managed;
+	return 0;
+}
+
+void managed_relay(struct managed *managed, struct relay *relay, const struct ipc_provider *providers, uint32_t count,
+	size_t pending_max)
+{
+	managed->relay = relay;
+	managed->providers = providers;
+	managed->provider_count = count;
+	managed->pending_max = pending_max;
+}
+
+void managed_sample(struct managed *managed, managed_sampled *sampled)
+{
+	managed->sampled = sampled;
+}
+
+static void set_state(struct conversation *talk, enum managed_state state)
+{
+	struct names_process *process = names_process(talk->managed->names, talk->process);
+
+	if (process)
+		process->managed = (uint8_t)state;
+}
+
+/* The process's code map is still empty. Without memory it keeps its texts itself. */
+static void share_texts(struct conversation *talk)
+{
+	struct managed *managed = talk->managed;
+	struct names_process *process = names_process(managed->names, talk->process);
+	struct texts *texts = managed->texts.count ? *vec_last(&managed->texts) : NULL;
+
+	if (!process || process->codemap.codes.count || process->codemap.modules.count)
+		return;
+	if (!texts || strtab_size_bytes(&texts->table) > TEXTS_BYTES_MAX) {
+		texts = calloc(1, sizeof(*texts));
+		if (!texts || !vec_add(&managed->texts, texts)) {
+			free(texts);
+			return;
+		}
+	}
+	texts->users++;
+	talk->texts = texts;
+	process->codemap.shared = &texts->table;
+}
+
+/* The process is no more: nobody reads its map, whose names go now if they were the last one's. */
+static void give_up_texts(struct conversation *talk)
+{
+	struct managed *managed = talk->managed;
+	struct names_process *process = names_process(managed->names, talk->process);
+	struct texts *texts = talk->texts;
+
+	if (!texts)
+		return;
+	if (process && process->codemap.shared == &texts->table) {
+		codemap_done(&process->codemap);
+		process->codemap = (struct codemap){ 0 };
+	}
+	if (--texts->users || texts == *vec_last(&managed->texts))
+		return;
+	for (uint32_t i = 0; i < managed->texts.count; i++) {
+		if (managed->texts.items[i] != texts)
+			continue;
+		/* The order matters for the last one only. */
+		memmove(&managed->texts.items[i], &managed->texts.items[i + 1],
+			(managed->texts.count - i - 1) * sizeof(managed->texts.items[0]));
+		managed->texts.count--;
+		break;
+	}
+	strtab_done(&texts->table);
+	free(texts);
+}
+
+/* The conversation with a process, an existing or a new one. NULL: no memory. */
+static struct conversation *conversation_of(struct managed *managed, uint32_t process, uint64_t from_ns)
+{
+	uint32_t at = map_get(&managed->by_process, process);
+	struct conversation *talk = at ? managed->list.items[at - 1] : calloc(1, sizeof(*talk));
+
+	if (at)
+		return talk;
+	if (!talk || !vec_add(&managed->list, talk)) {
+		free(talk);
+		return NULL;
+	}
+	if (!map_add(&managed->by_process, process, managed->list.count)) {
+		managed->list.count--;
+		free(talk);
+		return NULL;
+	}
+	talk->managed = managed;
+	for (int i = 0; i < DOTNET_STREAM_COUNT; i++)
+		talk->relayed[i] = -1;
+	talk->process = process;
+	talk->pid = managed->trace->processes.items[process].pid;
+	talk->retry_ns = from_ns;
+	share_texts(talk);
+	set_state(talk, MANAGED_ASKING);
+	return talk;
+}
+
+void managed_watch(struct managed *managed, uint32_t process, uint64_t from_ns)
+{
+	if (!managed->stopping)
+		(void)conversation_of(managed, process, from_ns); /* no memory: its methods stay without names, counted */
+}
+
+bool managed_hold(struct managed *managed, uint32_t process, const struct held_runtime *held, uint64_t now_ns)
+{
+	struct conversation *talk = managed->stopping ? NULL : conversation_of(managed, process, now_ns);
+
+	if (!talk || talk->held.waits)
+		return false;
+	talk->held = *held;
+	talk->held_ns = now_ns;
+	if (!talk->client && !talk->over)
+		talk->retry_ns = now_ns;
+	return true;
+}
+
+void managed_process_ended(struct managed *managed, uint32_t process)
+{
+	uint32_t at = map_get(&managed->by_process, process);
+
+	if (at)
+		managed->list.items[at - 1]->process_ended = true;
+}
+
+bool managed_is_busy(const struct managed *managed, uint32_t process)
+{
+	uint32_t at = map_get(&managed->by_process, process);
+
+	if (!at)
+		return false;
+	return !managed->list.items[at - 1]->over || managed->list.items[at - 1]->held.waits || (managed->relay && relay_waits(managed->relay, process));
+}
+
+void managed_forget(struct managed *managed, uint32_t process)
+{
+	uint32_t at = map_get(&managed->by_process, process);
+
+	if (!at)
+		return;
+	struct conversation *talk = managed->list.items[at - 1];
+	struct conversation *last = managed->list.items[managed->list.count - 1];
+
+	give_up_texts(talk);
+	managed->past_asked++;
+	managed->past_known += talk->was_named;
+	managed->past_lost += talk->lost - talk->lost_told;
+	held_runtime_done(&talk->held);
+	managed->list.items[at - 1] = last;
+	managed->list.count--;
+	map_remove(&managed->by_process, process, at);
+	if (last != talk) {
+		map_remove(&managed->by_process, last->process, managed->list.count + 1);
+		(void)map_add(&managed->by_process, last->process, at); /* there is room: two were taken out */
+	}
+	free(talk);
+}
+
+static uint64_t managed_now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+enum wish { WISH_UNKNOWN, WISH_KEEP, WISH_PASS };
+
+/* The runtime tells of methods because of us, at a level of its own; whoever asks for level 5 of the JIT's events asked for them. */
+static bool is_for_names(const struct schema *schema)
+{
+	switch (schema->event_id) {
+	case 141: /* load, unload, both verbose */
+	case 142:
+	case 143:
+	case 144:
+	case 145: /* begin of a compilation, its memory */
+	case 146:
+	case 190: /* IL map */
+		return schema->provider_kind == PROVIDER_CLR;
+	default:
+		return false;
+	}
+}
+
+static bool is_left_out(const struct ipc_provider *provider, uint32_t event_id)
+{
+	for (uint32_t i = 0; !provider->only_event_ids && i < provider->event_id_count; i++)
+		if (provider->event_ids[i] == event_id)
+			return true;
+	return false;
+}
+
+/* Whether events of this kind were asked for, by the runtime's own rule; one before .NET 10 knows no ids that are left out. */
+static bool is_asked_for(const struct managed *managed, const struct schema *schema)
+{
+	const char *name = trace_text(managed->trace, schema->provider);
+
+	for (uint32_t i = 0; i < managed->provider_count; i++) {
+		const struct ipc_provider *provider = &managed->providers[i];
+		if (strcmp(provider->name, name) == 0 && schema->level <= provider->level &&
+			(!schema->keywords || schema->keywords & provider->keywords))
+			return !is_left_out(provider, schema->event_id) && (provider->level >= IPC_LEVEL_MAX || !is_for_names(schema));
+	}
+	return false;
+}
+
+static bool is_kept(struct managed *managed, uint32_t schema)
+{
+	while (managed->wanted.count <= schema)
+		if (!vec_push(&managed->wanted))
+			return false;
+	uint8_t *wish = &managed->wanted.items[schema];
+
+	if (*wish == WISH_UNKNOWN)
+		*wish = is_asked_for(managed, &managed->trace->schemas.items[schema]) ? WISH_KEEP : WISH_PASS;
+	return *wish == WISH_KEEP;
+}
+
+/*
+ * To take a sample the runtime stops its threads and tells of it, in four events each time: they are of our own making and say nothing. Of the stops those for
+ * no particular reason are taken to be these; a collector's and a debugger's have theirs.
+ */
+static bool is_stop_to_sample(struct conversation *talk, const struct schema *schema, const struct event *event)
+{
+	enum { RESTART_END = 3, RESTART = 7, SUSPEND_END = 8, SUSPEND = 9, REASON_OTHER = 0 };
+	struct cursor payload = cursor_of(event->payload, event->payload_size);
+	bool stopping = talk->stopper && talk->stopper == event->thread_index;
+
+	if (!talk->managed->sampled || schema->provider_kind != PROVIDER_CLR)
+		return false;
+	switch (schema->event_id) {
+	case SUSPEND:
+		stopping = cursor_u32(&payload) == REASON_OTHER && !payload.short_read;
+		talk->stopper = stopping ? event->thread_index : 0;
+		return stopping;
+	case SUSPEND_END:
+	case RESTART:
+		return stopping;
+	case RESTART_END:
+		if (stopping)
+			talk->stopper = 0;
+		return stopping;
+	default:
+		return false;
+	}
+}
+
+/* An event of the runtime: its method into the codemap, and whether methods are to be told of. */
+static void absorb(struct conversation *talk, bool rundown, const struct schema *schema, const struct event *event)
+{
+	struct names_process *process = names_process(talk->managed->names, talk->process);
+
+	if (!process || talk->managed->names->full)
+		return;
+	/* A body that cannot be taken (no memory, malformed) costs its own name only: codemap counts it. */
+	(void)clr_absorb_method(&process->codemap, rundown, schema->event_id, schema->version, event->time_ns, event->payload,
+		event->payload_size);
+	if (talk->untold && !talk->methods_wanted)
+		talk->methods_wanted = clr_is_collectible(rundown, schema->event_id, event->payload, event->payload_size);
+}
+
+/* An event of the live stream, on its way through the relay: into the codemap, and further if it was asked for. */
+static bool on_event(void *context, const struct event *event)
+{
+	struct conversation *talk = context;
+	struct managed *managed = talk->managed;
+	const struct schema *schema = &managed->trace->schemas.items[event->schema_index];
+
+	if (schema->provider_kind == PROVIDER_CLR || schema->provider_kind == PROVIDER_CLR_RUNDOWN)
+		absorb(talk, schema->provider_kind == PROVIDER_CLR_RUNDOWN, schema, event);
+	return !talk->names_only && is_kept(managed, event->schema_index) && !is_stop_to_sample(talk, schema, event);
+}
+
+/* Events of one stream into the codemap. */
+static int take_events(struct conversation *talk, enum dotnet_stream stream)
+{
+	struct nettrace_decoder *decoder = talk->decoders[stream];
+	struct event event;
+	int result;
+
+	if (!names_process(talk->managed->names, talk->process))
+		return -ENOMEM;
+	while ((result = nettrace_decoder_next(decoder, &event, NULL)) > 0) {
+		const struct schema *schema = &talk->streams[stream].schemas.items[event.schema_index];
+		bool rundown = schema->provider_kind == PROVIDER_CLR_RUNDOWN;
+		if (rundown || schema->provider_kind == PROVIDER_CLR)
+			absorb(talk, rundown, schema, &event);
+	}
+	nettrace_decoder_rest(decoder);
+	return result;
+}
+
+/* The runtime read its clock for the head of the stream after it was asked for the session, and before these bytes came. */
+static void measure_clock(struct conversation *talk, enum dotnet_stream stream, const struct nettrace_head *head)
+{
+	uint64_t asked_ns = dotnet_client_asked_ns(talk->client, stream);
+	uint64_t now_ns = managed_now_ns();
+
+	if (!head->version || !head->sync_ns || !asked_ns || now_ns < asked_ns)
+		return;
+	uint64_t error_ns = (now_ns - asked_ns + 1) / 2;
+
+	if (talk->clock_error_ns && talk->clock_error_ns <= error_ns)
+		return; /* known better */
+	talk->clock_error_ns = error_ns;
+	talk->clock_offset_ns = (int64_t)(head->sync_ns - (asked_ns + (now_ns - asked_ns) / 2));
+}
+
+static void close_relayed(struct conversation *talk, enum dotnet_stream stream)
+{
+	struct relay *relay = talk->managed->relay;
+	int number = talk->relayed[stream];
+
+	if (number < 0)
+		return;
+	talk->lost += relay_stream_lost(relay, number);
+	talk->dropped += relay_stream_dropped(relay, number);
+	relay_close(relay, number);
+	talk->relayed[stream] = -1;
+}
+
+/* A sample of one of its threads: handed on, and nothing of it waits in the window. */
+static bool on_sample(void *context, const struct event *event)
+{
+	struct conversation *talk = context;
+	struct managed *managed = talk->managed;
+	const struct schema *schema = &managed->trace->schemas.items[event->schema_index];
+	struct cursor payload = cursor_of(event->payload, event->payload_size);
+
+	if (schema->provider_kind != PROVIDER_SAMPLE || schema->event_id != CLR_THREAD_SAMPLE || !event->stack_index)
+		return false;
+	int64_t offset_ns = relay_clock_offset_ns(managed->relay, talk->relayed[DOTNET_STREAM_SAMPLES]);
+	uint32_t type = cursor_u32(&payload);
+
+	managed->sampled(managed->context, talk->process, event->thread_index, event->time_ns + (uint64_t)offset_ns,
+		event->stack_index, type == CLR_SAMPLE_MANAGED);
+	return false;
+}
+
+static int relay_through(struct conversation *talk, enum dotnet_stream stream, const uint8_t *data, size_t size)
+{
+	struct managed *managed = talk->managed;
+	bool samples = stream == DOTNET_STREAM_SAMPLES;
+	int result = 0;
+
+	if (!size) {
+		close_relayed(talk, stream);
+		return 0;
+	}
+	if (talk->relayed[stream] < 0) {
+		const struct relay_picking picking = { .wants = samples ? on_sample : on_event, .context = talk,
+			.pending_max = managed->pending_max, .stacks = samples };
+		struct process *process = &managed->trace->processes.items[talk->process];
+		if (!process->inner_pid)
+			process->inner_pid = talk->inner_pid;
+		talk->relayed[stream] = relay_open_picked(managed->relay, talk->process, "diagnostics stream", &picking);
+		if (talk->relayed[stream] < 0)
+			return -ENOMEM;
+	}
+	result = relay_bytes(managed->relay, talk->relayed[stream], data, size, NULL);
+	if (result == 0 && stream == DOTNET_STREAM_LIVE)
+		measure_clock(talk, stream, relay_head(managed->relay, talk->relayed[stream]));
+	return result;
+}
+
+static int on_bytes(void *user, enum dotnet_stream stream, const uint8_t *data, size_t size)
+{
+	struct conversation *talk = user;
+
+	if ((stream == DOTNET_STREAM_LIVE || stream == DOTNET_STREAM_SAMPLES) && talk->managed->relay)
+		return relay_through(talk, stream, data, size);
+	if (!size) {
+		if (talk->decoders[stream])
+			talk->lost += nettrace_decoder_lost(talk->decoders[stream]);
+		nettrace_decoder_free(talk->decoders[stream]);
+		talk->decoders[stream] = NULL;
+		trace_done(&talk->streams[stream]);
+		return 0;
+	}
+	if (!talk->decoders[stream]) {
+		if (trace_init(&talk->streams[stream]) < 0)
+			return -ENOMEM;
+		talk->decoders[stream] = nettrace_decoder_new(&talk->streams[stream],
+			"diagnostics stream", NETTRACE_NAMES_ONLY);
+		if (!talk->decoders[stream]) {
+			trace_done(&talk->streams[stream]);
+			return -ENOMEM;
+		}
+	}
+	int result = nettrace_decoder_push(talk->decoders[stream], data, size);
+
+	if (result == 0)
+		result = take_events(talk, stream);
+	if (result == 0)
+		measure_clock(talk, stream, nettrace_decoder_head(talk->decoders[stream]));
+	return result;
+}
+
+/* "live ...\nrundown ..." */
+static const char *sessions_text(const struct conversation *talk, struct bytes *text)
+{
+	for (int i = 0; talk->client && i < DOTNET_STREAM_COUNT; i++) {
+		const char *session = dotnet_client_session(talk->client, (enum dotnet_stream)i);
+		if (!session)
+			continue;
+		if (text->len)
+			bytes_text(text, "\n");
+		bytes_text(text, session);
+	}
+	return bytes_z(text);
+}
+
+static void report(struct conversation *talk, bool reachable, const char *reason, const char *code)
+{
+	struct bytes sessions = { 0 };
+	struct managed_outcome outcome = {
+		.process = talk->process,
+		.reachable = reachable,
+		.reason = reason,
+		.reason_code = code,
+		.info = talk->client ? dotnet_client_info(talk->client) : NULL,
+		.sessions = sessions_text(talk, &sessions),
+		.clock_measured = talk->clock_error_ns != 0,
+		.clock_offset_ns = talk->clock_offset_ns,
+		.clock_error_ns = talk->clock_error_ns,
+	};
+
+	talk->reported = true;
+	talk->managed->report(talk->managed->context, &outcome);
+	bytes_done(&sessions);
+}
+
+static void drop_client(struct conversation *talk)
+{
+	dotnet_client_free(talk->client);
+	talk->client = NULL;
+	for (int i = 0; i < DOTNET_STREAM_COUNT; i++)
+		(void)on_bytes(talk, (enum dotnet_stream)i, NULL, 0); /* freeing cannot fail */
+}
+
+/* Told once; the recording goes on. */
+static void tell_unguarded(struct managed *managed, const char *why)
+{
+	struct bytes text = { 0 };
+
+	if (managed->unguarded)
+		return;
+	managed->unguarded = true;
+	bytes_printf(&text, ".NET processes may have to wait for spoor if it is stopped or hangs: %s", why);
+	managed->told(managed->context, "unguarded", bytes_z(&text));
+	bytes_done(&text);
+}
+
+static void need_guard(struct managed *managed)
+{
+	struct diag diag = { 0 };
+
+	if (!managed->guard && !managed->unguarded && guard_start(&managed->guard, &diag) < 0)
+		tell_unguarded(managed, diag.text);
+}
+
+static void start(struct conversation *talk, uint64_t now_ns)
+{
+	struct dotnet_target target;
+	struct dotnet_handler handler = { .bytes = on_bytes, .user = talk };
+	struct diag diag = { 0 };
+
+	talk->retry_ns = UINT64_MAX;
+	if (dotnet_target_read(talk->pid, &target, &diag) < 0) {
+		set_state(talk, MANAGED_REFUSED);
+		report(talk, false, "it ended before it could be asked", "ended");
+		talk->over = true;
+		return;
+	}
+	talk->inner_pid = target.inner_pid;
+	target.borrows = talk->names_only || !talk->managed->provider_count;
+	need_guard(talk->managed);
+	if (dotnet_client_new(&target, &handler, now_ns, &talk->client) < 0) {
+		set_state(talk, MANAGED_REFUSED);
+		talk->over = true;
+		return;
+	}
+	dotnet_client_guard(talk->client, talk->managed->guard);
+	dotnet_client_ask(talk->client, talk->managed->providers, talk->names_only ? 0 : talk->managed->provider_count);
+	talk->untold = !talk->held.waits && dotnet_target_age_ns(&target) >= GROWN_UP_NS;
+	if (talk->untold)
+		dotnet_client_untold(talk->client);
+	if (talk->held.waits)
+		dotnet_client_from_start(talk->client);
+	talk->rundown_ns = now_ns;
+	talk->again_ns = now_ns + FIRST_AGAIN_NS;
+	talk->again = talk->methods_asked = talk->methods_told = false;
+	if (talk->managed->sampled)
+		dotnet_client_sample(talk->client);
+}
+
+void managed_miss(struct managed *managed, uint32_t process)
+{
+	uint32_t before = managed->list.count;
+	struct conversation *talk = conversation_of(managed, process, 0);
+
+	if (!talk || managed->list.count == before)
+		return;
+	set_state(talk, MANAGED_REFUSED);
+	report(talk, false, "the recording ended before it could be asked", "ended");
+	talk->over = true;
+}
+
+/* The runtime waits for its session, or for the word that there is none. */
+static void advance_hold(struct conversation *talk, uint64_t now_ns)
+{
+	const struct dotnet_client *client = talk->client;
+	bool opening = client ? dotnet_client_state(client) == DOTNET_ASKING && !dotnet_client_session(client, DOTNET_STREAM_LIVE)
+			      : !talk->over && !talk->reported;
+
+	if (!talk->held.waits)
+		return;
+	if (!opening || talk->managed->stopping || talk->managed->pause_ns || now_ns >= talk->held_ns + MANAGED_HOLD_NS)
+		held_runtime_resume(&talk->held, now_ns);
+	held_runtime_advance(&talk->held, now_ns);
+}
+
+/* Its sessions were ended although the recording goes on: they are opened again, and what came meanwhile is asked for. */
+static void begin_again(struct conversation *talk, uint64_t since_ns, uint64_t now_ns)
+{
+	struct names_process *process = names_process(talk->managed->names, talk->process);
+
+	drop_client(talk);
+	if (talk->process_ended) {
+		talk->over = true;
+		return;
+	}
+	talk->known = false;
+	talk->retries = 0;
+	talk->retry_ns = now_ns;
+	set_state(talk, MANAGED_ASKING);
+	if (process && talk->was_named)
+		process->codemap.since_ns = since_ns;
+}
+
+/* A rundown leaves holes behind between what stays: after some of them the system gets them back. */
+static void give_back(struct managed *managed)
+{
+	if (++managed->rundowns % RUNDOWNS_A_TRIM != 0)
+		return;
+#ifdef __GLIBC__
+	(void)malloc_trim(0); /* that there was nothing to give is no failure */
+#endif
+}
+
+static void begin_another_rundown(struct conversation *talk, uint64_t now_ns)
+{
+	struct names_process *process = names_process(talk->managed->names, talk->process);
+
+	if (!dotnet_client_rundown(talk->client))
+		return; /* in the next turn */
+	if (process)
+		process->codemap.since_ns = talk->rundown_ns; /* of the last one */
+	talk->again = true;
+	talk->rundown_ns = now_ns;
+	talk->again_ns = now_ns + NEXT_AGAIN_NS;
+}
+
+/* A rundown is over: code that was hit before its begin and that it does not have is no method. */
+static void end_rundown(struct conversation *talk)
+{
+	struct names_process *process = names_process(talk->managed->names, talk->process);
+
+	talk->again = false;
+	if (!process)
+		return;
+	process->untold = talk->untold && !talk->methods_asked;
+	process->untold_hit = false;
+	process->rundown_ns = talk->rundown_ns;
+	codemap_trim(&process->codemap);
+	give_back(talk->managed);
+}
+
+/* The client has come to its end, or to a state worth telling. */
+static void look(struct conversation *talk, enum dotnet_state state, uint64_t now_ns)
+{
+	const char *code = dotnet_client_reason_code(talk->client);
+
+	if (dotnet_client_named(talk->client) && !talk->known) {
+		talk->known = true;
+		end_rundown(talk);
+		set_state(talk, MANAGED_KNOWN);
+		if (!talk->was_named)
+			report(talk, true, "", "");
+		talk->was_named = true;
+	}
+	if (talk->methods_asked && !talk->methods_told && dotnet_client_session(talk->client, DOTNET_STREAM_METHODS)) {
+		talk->methods_told = true;
+		report(talk, true, "", "");
+	}
+	/* Also when it was refused, or cut short. */
+	if (talk->again && (state == DOTNET_LIVE || state == DOTNET_ENDED))
+		end_rundown(talk);
+	if (state == DOTNET_HUNG && !talk->reported) {
+		set_state(talk, MANAGED_REFUSED);
+		report(talk, false, dotnet_client_reason(talk->client), code);
+	}
+	if (state != DOTNET_ENDED || talk->managed->pause_ns)
+		return;
+	if (!talk->was_named && !talk->names_only && talk->managed->provider_count && rights_are_borrowed() && strcmp(code, "permission") == 0) {
+		drop_client(talk);
+		talk->names_only = true;
+		talk->managed->withheld++;
+		talk->retry_ns = now_ns;
+		return;
+	}
+	bool young = strcmp(code, "no-socket") == 0 || strcmp(code, "refused") == 0;
+
+	if (!talk->was_named && young && talk->retries < RETRY_COUNT && !talk->process_ended &&
+		!talk->managed->stopping) {
+		drop_client(talk);
+		talk->retries++;
+		talk->retry_ns = now_ns + RETRY_NS;
+		return;
+	}
+	if (!talk->was_named && !talk->reported) {
+		set_state(talk, MANAGED_REFUSED);
+		report(talk, false, dotnet_client_reason(talk->client), code);
+	} else if (talk->was_named) {
+		set_state(talk, MANAGED_KNOWN); /* what was known before it was asked again */
+	}
+	drop_client(talk);
+	talk->over = true;
+}
+
+/* The guard has done its work: we did not run for too long. */
+static void look_at_guard(struct managed *managed, uint64_t now_ns)
+{
+	struct bytes text = { 0 };
+	uint64_t seen_ns;
+	uint32_t ended = 0;
+	char state;
+
+	guard_beat(managed->guard, now_ns);
+	if (guard_problem(managed->guard))
+		tell_unguarded(managed, guard_problem(managed->guard));
+	if (guard_rounds(managed->guard) == managed->guard_rounds)
+		return;
+	managed->guard_rounds = guard_rounds(managed->guard);
+	guard_last_round(managed->guard, &seen_ns, &state);
+	for (uint32_t i = 0; i < managed->list.count; i++) {
+		struct conversation *talk = managed->list.items[i];
+		/* Bytes from before the round are no longer taken either; the client knows. */
+		if (!talk->client || dotnet_client_advance(talk->client, now_ns) != DOTNET_ENDED ||
+			strcmp(dotnet_client_reason_code(talk->client), "guarded") != 0)
+			continue;
+		ended++;
+		if (!managed->pause_ns && !managed->stopping)
+			begin_again(talk, seen_ns, now_ns);
+	}
+	if (!ended)
+		return;
+	bytes_text(&text, "spoor ");
+	bytes_text(&text, state == 'T' ? "was stopped" : state == 't' ? "was held by a debugger" : "stood still");
+	bytes_text(&text, " for ");
+	text_add_duration(&text, (double)(now_ns > seen_ns ? now_ns - seen_ns : 0) / 1e9);
+	bytes_printf(&text, ": its sessions in %u .NET process%s were ended after 2 s, so that %s not held up", ended,
+		ended == 1 ? "" : "es", ended == 1 ? "it was" : "they were");
+	if (!managed->pause_ns && !managed->stopping)
+		bytes_text(&text, ", and are opened again");
+	managed->told(managed->context, "guard", bytes_z(&text));
+	bytes_done(&text);
+}
+
+/* Of a process that does not tell of its methods: what was hit since the last rundown. True when another one was begun for it. */
+static bool ask_again(struct conversation *talk, uint64_t now_ns)
+{
+	struct names_process *process = talk->untold && talk->known && !talk->again ? names_process(talk->managed->names, talk->process) : NULL;
+
+	if (!process)
+		return false;
+	if (talk->methods_wanted && !talk->methods_asked) {
+		talk->methods_asked = dotnet_client_methods(talk->client);
+		/* What came before is told by one more rundown. */
+		if (talk->methods_asked)
+			process->untold_hit = true;
+		talk->again_ns = now_ns;
+	} else if (process->untold_hit && now_ns >= talk->again_ns) {
+		begin_another_rundown(talk, now_ns);
+	}
+	return talk->again;
+}
+
+void managed_advance(struct managed *managed, uint64_t now_ns)
+{
+	uint32_t asking = 0;
+
+	if (managed->guard)
+		look_at_guard(managed, now_ns);
+	for (uint32_t i = 0; i < managed->list.count; i++) {
+		struct conversation *talk = managed->list.items[i];
+		if (!talk->client) {
+			advance_hold(talk, now_ns);
+			continue;
+		}
+		enum dotnet_state state = dotnet_client_advance(talk->client, now_ns);
+		advance_hold(talk, now_ns);
+		for (int s = 0; s < DOTNET_STREAM_COUNT; s++)
+			if (talk->relayed[s] >= 0 && !dotnet_client_behind(talk->client))
+				relay_caught_up(managed->relay, talk->relayed[s], now_ns);
+		look(talk, state, now_ns);
+		if (talk->client && state == DOTNET_ASKING)
+			asking++;
+	}
+	for (uint32_t i = 0; i < managed->list.count && !managed->stopping && !managed->pause_ns; i++) {
+		struct conversation *talk = managed->list.items[i];
+		if (asking >= MANAGED_RUNDOWNS_MAX && !talk->held.waits)
+			continue;
+		if (talk->client)
+			asking += ask_again(talk, now_ns);
+		if (talk->client || talk->over || talk->retry_ns > now_ns)
+			continue;
+		start(talk, now_ns);
+		asking++;
+		if (talk->client)
+			look(talk, dotnet_client_advance(talk->client, now_ns), now_ns);
+		advance_hold(talk, now_ns);
+	}
+}
+
+static bool is_hit_untold(const struct conversation *talk)
+{
+	const struct names_process *process = names_process(talk->managed->names, talk->process);
+
+	return process && process->untold_hit;
+}
+
+bool managed_names_rest(struct managed *managed, uint64_t now_ns)
+{
+	uint32_t running = 0;
+	bool some = false;
+
+	for (uint32_t i = 0; i < managed->list.count; i++)
+		running += managed->list.items[i]->again;
+	for (uint32_t i = 0; i < managed->list.count; i++) {
+		struct conversation *talk = managed->list.items[i];
+		if (talk->client && talk->again)
+			some = true;
+		if (!talk->client || !talk->known || talk->again || talk->rested || !is_hit_untold(talk))
+			continue;
+		some = true;
+		if (running >= MANAGED_RUNDOWNS_MAX)
+			continue;
+		begin_another_rundown(talk, now_ns);
+		talk->rested = talk->again;
+		running += talk->again;
+	}
+	return some;
+}
+
+size_t managed_fds(const struct managed *managed, struct pollfd *fds, size_t room)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < managed->list.count && count + DOTNET_FDS_MAX + 1 <= room; i++) {
+		const struct conversation *talk = managed->list.items[i];
+		if (talk->client)
+			count += dotnet_client_fds(talk->client, fds + count);
+		count += held_runtime_poll(&talk->held, fds + count);
+	}
+	return count;
+}
+
+uint64_t managed_wake_ns(const struct managed *managed)
+{
+	uint64_t wake_ns = UINT64_MAX;
+
+	for (uint32_t i = 0; i < managed->list.count; i++) {
+		const struct conversation *talk = managed->list.items[i];
+		uint64_t own_ns = talk->client ? dotnet_client_wake_ns(talk->client)
+				: talk->over || managed->stopping || managed->pause_ns ? UINT64_MAX
+								  : talk->retry_ns;
+		if (own_ns < wake_ns)
+			wake_ns = own_ns;
+		own_ns = held_runtime_wake_ns(&talk->held);
+		if (talk->held.waits && !held_runtime_is_resuming(&talk->held))
+			own_ns = talk->held_ns + MANAGED_HOLD_NS;
+		if (own_ns < wake_ns)
+			wake_ns = own_ns;
+	}
+	return wake_ns;
+}
+
+void managed_pause(struct managed *managed, uint64_t now_ns)
+{
+	managed->pause_ns = now_ns;
+	for (uint32_t i = 0; i < managed->list.count; i++)
+		if (managed->list.items[i]->client)
+			dotnet_client_stop(managed->list.items[i]->client, now_ns);
+}
+
+void managed_resume(struct managed *managed, uint64_t now_ns)
+{
+	uint64_t since_ns = managed->pause_ns;
+
+	managed->pause_ns = 0;
+	if (managed->guard)
+		look_at_guard(managed, now_ns);
+	for (uint32_t i = 0; i < managed->list.count; i++)
+		if (managed->list.items[i]->client)
+			begin_again(managed->list.items[i], since_ns, now_ns);
+}
+
+void managed_stop(struct managed *managed, uint64_t now_ns)
+{
+	managed->stopping = true;
+	for (uint32_t i = 0; i < managed->list.count; i++) {
+		struct conversation *talk = managed->list.items[i];
+		if (talk->client) {
+			dotnet_client_stop(talk->client, now_ns);
+		} else if (!talk->over) {
+			if (!talk->reported) {
+				set_state(talk, MANAGED_REFUSED);
+				report(talk, false, talk->retries ? "it has no diagnostics socket"
+								 : "there was no time to ask it",
+					talk->retries ? "no-socket" : "ended");
+			}
+			talk->over = true;
+		}
+	}
+}
+
+bool managed_is_streaming(const struct managed *managed)
+{
+	for (uint32_t i = 0; i < managed->list.count; i++)
+		if (managed->list.items[i]->client)
+			return true;
+	return false;
+}
+
+bool managed_ended(const struct managed *managed)
+{
+	for (uint32_t i = 0; i < managed->list.count; i++) {
+		const struct dotnet_client *client = managed->list.items[i]->client;
+		if (client && dotnet_client_state(client) != DOTNET_ENDED)
+			return false;
+	}
+	return true;
+}
+
+static uint64_t lost_of(const struct conversation *talk)
+{
+	uint64_t lost = talk->lost;
+
+	for (int s = 0; s < DOTNET_STREAM_COUNT; s++) {
+		if (talk->decoders[s])
+			lost += nettrace_decoder_lost(talk->decoders[s]);
+		if (talk->relayed[s] >= 0)
+			lost += relay_stream_lost(talk->managed->relay, talk->relayed[s]);
+	}
+	return lost;
+}
+
+bool managed_take_losses(struct managed *managed, uint32_t process, uint64_t *ret_lost, uint64_t *ret_dropped)
+{
+	uint32_t at = map_get(&managed->by_process, process);
+
+	if (!at)
+		return false;
+	struct conversation *talk = managed->list.items[at - 1];
+	uint64_t lost = lost_of(talk);
+	uint64_t dropped = talk->dropped;
+
+	for (int s = 0; s < DOTNET_STREAM_COUNT; s++)
+		if (talk->relayed[s] >= 0)
+			dropped += relay_stream_dropped(managed->relay, talk->relayed[s]);
+
+	if (lost == talk->lost_told && dropped == talk->dropped_told)
+		return false;
+	*ret_lost = lost - talk->lost_told;
+	*ret_dropped = dropped - talk->dropped_told;
+	talk->lost_told = lost;
+	talk->dropped_told = dropped;
+	return true;
+}
+
+uint64_t managed_lost(const struct managed *managed)
+{
+	uint64_t lost = managed->past_lost;
+
+	for (uint32_t i = 0; i < managed->list.count; i++)
+		lost += lost_of(managed->list.items[i]) - managed->list.items[i]->lost_told;
+	return lost;
+}
+
+uint32_t managed_withheld(const struct managed *managed)
+{
+	return managed->withheld;
+}
+
+size_t managed_size_bytes(const struct managed *managed)
+{
+	size_t size = 0;
+
+	for (uint32_t i = 0; i < managed->texts.count; i++)
+		size += strtab_size_bytes(&managed->texts.items[i]->table);
+	return size;
+}
+
+void managed_counts(const struct managed *managed, uint32_t *ret_asked, uint32_t *ret_known)
+{
+	*ret_asked = managed->past_asked + managed->list.count;
+	*ret_known = managed->past_known;
+	for (uint32_t i = 0; i < managed->list.count; i++)
+		*ret_known += managed->list.items[i]->was_named;
+}
+
+void managed_free(struct managed *managed)
+{
+	if (!managed)
+		return;
+	for (uint32_t i = 0; i < managed->list.count; i++) {
+		drop_client(managed->list.items[i]);
+		held_runtime_done(&managed->list.items[i]->held);
+		free(managed->list.items[i]);
+	}
+	guard_free(managed->guard);
+	for (uint32_t i = 0; i < managed->texts.count; i++) {
+		strtab_done(&managed->texts.items[i]->table); /* what points into it is not read any more */
+		free(managed->texts.items[i]);
+	}
+	vec_done(&managed->texts);
+	vec_done(&managed->wanted);
+	vec_done(&managed->list);
+	map_done(&managed->by_process);
+	free(managed);
+}

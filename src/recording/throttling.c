@@ -1,0 +1,63 @@
+/* See throttling.h. */
+#include "recording/throttling.h"
+
+#include <string.h>
+
+#include "recording/live_state.h"
+#include "trace/spoor_payload.h"
+
+static void tell(struct live *live, const struct throttled_group *group, const struct cpu_limit *now)
+{
+	bytes_reset(&live->payload);
+	payload_cpu_limit(&live->payload,
+		&(struct payload_cpu_limit){
+			.path = group->first.path,
+			.container = trace_text(&live->trace, group->container),
+			.quota_ns = now->quota_ns,
+			.period_ns = now->period_ns,
+			.periods = now->periods - group->first.periods,
+			.throttled_periods = now->throttled_periods - group->first.throttled_periods,
+			.throttled_ns = now->throttled_ns - group->first.throttled_ns,
+		});
+	live_emit(live, SPOOR_CPU_LIMIT, live_main_thread(live, live->recorder_process), &live->payload, EVENT_CPU_UNKNOWN, 0);
+}
+
+void throttling_look(struct live *live, uint32_t process, uint64_t groups_hash)
+{
+	struct throttling *t = &live->throttling;
+	const struct process *row = &live->trace.processes.items[process];
+	struct throttled_group group = { .pid = row->pid, .container = row->container };
+
+	if (map_get(&t->known, groups_hash) || !map_put(&t->known, groups_hash, 1) ||
+		t->groups.count == THROTTLING_LIMITS_MAX || cpu_limit_read("", row->pid, &group.first) < 0)
+		return;
+	/* Different groups may live under one limit. */
+	for (uint32_t i = 0; i < t->groups.count; i++)
+		if (strcmp(t->groups.items[i].first.path, group.first.path) == 0)
+			return;
+	if (vec_add(&t->groups, group))
+		tell(live, &group, &group.first);
+}
+
+void throttling_tell(struct live *live, uint64_t now_ns)
+{
+	struct throttling *t = &live->throttling;
+
+	if (now_ns < t->told_ns + THROTTLING_EVERY_NS)
+		return;
+	t->told_ns = now_ns;
+	for (uint32_t i = 0; i < t->groups.count; i++) {
+		struct throttled_group *group = &t->groups.items[i];
+		struct cpu_limit now;
+		/* Its process may have ended, and the group with it, or moved: then what was told last stands. */
+		if (cpu_limit_read("", group->pid, &now) == 0 && strcmp(now.path, group->first.path) == 0 &&
+			now.periods >= group->first.periods)
+			tell(live, group, &now);
+	}
+}
+
+void throttling_done(struct throttling *t)
+{
+	vec_done(&t->groups);
+	map_done(&t->known);
+}

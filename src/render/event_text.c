@@ -1,0 +1,877 @@
+/*
+ * See event_text.h.
+ *
+ * A payload is read field by field; one that ends early simply has no more fields. What a schema does not describe well enough (an unknown type, a layout
+ * that does not fit the bytes) ends the line with a mark rather than with nonsense. One walk over the fields makes the line, a single field, and JSON.
+ */
+#include "render/event_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/bytes.h"
+#include "base/cursor.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "trace/clr_event.h"
+#include "trace/event.h"
+#include "trace/event_label.h"
+#include "trace/gc_dynamic.h"
+#include "trace/payload_layout.h"
+#include "trace/schema.h"
+#include "trace/trace.h"
+
+#define TEXT_MAX       200u
+#define ARRAY_MAX      16u
+#define NAME_MAX_BYTES 64u
+#define BYTES_MAX      32u
+
+#define TICKS_PER_S     10000000u
+#define TICKS_TO_1970   UINT64_C(116444736000000000) /* 100 ns since 1601 */
+#define TICKS_OF_DATES  UINT64_C(2650467744000000000) /* the year 10000, which ISO 8601 does not have */
+
+/* What is done with each field: into a line, or into a JSON object. */
+struct walk {
+	struct bytes *out;
+	struct json *json;  /* NULL: a line */
+	const struct trace *trace;
+	const char *wanted; /* only this field; NULL all */
+	bool found;
+	bool first;
+	unsigned depth;     /* objects and arrays that are open */
+	unsigned inside;    /* arrays that are shown, with all that is in them */
+	unsigned silent;    /* more than 0: values are read and not shown */
+	size_t located;     /* bytes so far, against PAYLOAD_LOCATED_MAX */
+	const uint8_t *located_end; /* of the last ones; NULL: none */
+	struct payload_layout layout;
+	struct cursor payload; /* all of it */
+};
+
+enum value_kind { VALUE_NONE, VALUE_BOOL, VALUE_I64, VALUE_U64, VALUE_HEX, VALUE_F32, VALUE_F64, VALUE_TIME, VALUE_GUID, VALUE_TEXT16, VALUE_TEXT8 };
+
+struct value {
+	enum value_kind kind;
+	union {
+		uint64_t u;
+		int64_t i;
+		double f;
+		float f32;
+	};
+	const uint8_t *bytes; /* of a guid or a text */
+	size_t count;         /* UTF-16 units, or bytes */
+};
+
+static double f64_of(uint64_t bits)
+{
+	double value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+static float f32_of(uint32_t bits)
+{
+	float value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+static struct value of_i64(int64_t i)
+{
+	return (struct value){ .kind = VALUE_I64, .i = i };
+}
+
+static struct value of_u64(uint64_t u)
+{
+	return (struct value){ .kind = VALUE_U64, .u = u };
+}
+
+static struct value of_bool(bool yes)
+{
+	return (struct value){ .kind = VALUE_BOOL, .u = yes };
+}
+
+static struct value of_f32(float f32)
+{
+	return (struct value){ .kind = VALUE_F32, .f32 = f32 };
+}
+
+static struct value of_f64(double f)
+{
+	return (struct value){ .kind = VALUE_F64, .f = f };
+}
+
+/* False: of a type whose length is not known, so that nothing behind it can be read. Whether the bytes were there, the cursor knows. */
+static bool read_value(unsigned type, struct cursor *c, struct value *ret_value)
+{
+	struct value value = { 0 };
+
+	switch (type) {
+	case FIELD_BOOL:
+		value = of_bool(cursor_u32(c));
+		break;
+	case FIELD_BOOL8:
+		value = of_bool(cursor_u8(c));
+		break;
+	case FIELD_I8:
+		value = of_i64((int8_t)cursor_u8(c));
+		break;
+	case FIELD_U8:
+	case FIELD_CHAR8:
+		value = of_u64(cursor_u8(c));
+		break;
+	case FIELD_I16:
+		value = of_i64((int16_t)cursor_u16(c));
+		break;
+	case FIELD_U16:
+		value = of_u64(cursor_u16(c));
+		break;
+	case FIELD_CHAR16:
+		value.kind = VALUE_TEXT16;
+		value.bytes = cursor_take(c, 2);
+		value.count = 1;
+		break;
+	case FIELD_I32:
+		value = of_i64((int32_t)cursor_u32(c));
+		break;
+	case FIELD_U32:
+		value = of_u64(cursor_u32(c));
+		break;
+	case FIELD_I64:
+		value = of_i64((int64_t)cursor_u64(c));
+		break;
+	case FIELD_U64:
+		value = of_u64(cursor_u64(c));
+		break;
+	case FIELD_TIME:
+		value = of_u64(cursor_u64(c));
+		if (value.u < TICKS_OF_DATES)
+			value.kind = VALUE_TIME;
+		break;
+	case FIELD_F32:
+		value = of_f32(f32_of(cursor_u32(c)));
+		break;
+	case FIELD_F64:
+		value = of_f64(f64_of(cursor_u64(c)));
+		break;
+	case FIELD_DECIMAL:
+		cursor_skip(c, 16);
+		break;
+	case FIELD_GUID:
+		value.kind = VALUE_GUID;
+		value.bytes = cursor_take(c, 16);
+		break;
+	case FIELD_TEXT16:
+		value.kind = VALUE_TEXT16;
+		value.bytes = cursor_utf16z(c, &value.count);
+		break;
+	case FIELD_VARINT:
+		value = of_i64(cursor_varint(c));
+		break;
+	case FIELD_VARUINT:
+		value = of_u64(cursor_varuint(c));
+		break;
+	default:
+		return false;
+	}
+	*ret_value = value;
+	return true;
+}
+
+void event_text_guid(struct bytes *out, const uint8_t *guid)
+{
+	struct cursor c = cursor_of(guid, 16);
+	uint32_t a = cursor_u32(&c);
+	uint16_t b = cursor_u16(&c);
+	uint16_t d = cursor_u16(&c);
+	const uint8_t *rest = c.at;
+
+	bytes_printf(out, "%08x-%04x-%04x-%02x%02x-%02x%02x%02x%02x%02x%02x", a, b, d, rest[0],
+		rest[1], rest[2], rest[3], rest[4], rest[5], rest[6], rest[7]);
+}
+
+static void add_hex(struct bytes *out, const uint8_t *data, size_t size)
+{
+	uint8_t *room = bytes_reserve(out, 2 * size);
+
+	if (room)
+		out->len += text_put_hex((char *)room, data, size);
+}
+
+/* A text of a value as UTF-8, at most `most` units or bytes of it. */
+static void add_utf8(struct bytes *out, const struct value *value, size_t most)
+{
+	size_t count = value->count < most ? value->count : most;
+
+	if (value->kind == VALUE_TEXT16)
+		text_add_utf16(out, value->bytes, count);
+	else
+		bytes_add(out, value->bytes, count);
+}
+
+/* Bare: as it is compared with what somebody asked for. */
+static void add_quoted(struct bytes *out, const struct value *value, bool bare)
+{
+	struct bytes utf8 = { 0 };
+
+	add_utf8(&utf8, value, bare ? SIZE_MAX : TEXT_MAX);
+	if (bare) {
+		text_add_safe(out, bytes_z(&utf8), utf8.len);
+	} else {
+		bytes_text(out, "\"");
+		text_add_escaped(out, bytes_z(&utf8), utf8.len);
+	}
+	if (!bare)
+		bytes_text(out, value->count > TEXT_MAX ? "\xe2\x80\xa6\"" : "\"");
+	out->failed |= utf8.failed;
+	bytes_done(&utf8);
+}
+
+/* "2020-01-02T03:04:05.5Z" of 100 ns since 1601, below TICKS_OF_DATES. */
+static void add_date(struct bytes *out, uint64_t ticks)
+{
+	int64_t since_1970 = (int64_t)(ticks - ticks % TICKS_PER_S) - (int64_t)TICKS_TO_1970;
+	time_t seconds = (time_t)(since_1970 / TICKS_PER_S);
+	uint64_t fraction = ticks % TICKS_PER_S;
+	int digits = 7;
+	struct tm utc = { 0 };
+
+	(void)gmtime_r(&seconds, &utc); /* years of four digits */
+	bytes_printf(out, "%04d-%02d-%02dT%02d:%02d:%02d", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
+		utc.tm_hour, utc.tm_min, utc.tm_sec);
+	for (; fraction && fraction % 10 == 0; digits--)
+		fraction /= 10;
+	if (fraction)
+		bytes_printf(out, ".%0*" PRIu64, digits, fraction);
+	bytes_u8(out, 'Z');
+}
+
+static void add_value(struct bytes *out, const struct value *value, bool bare)
+{
+	switch (value->kind) {
+	case VALUE_NONE:
+		bytes_text(out, "?");
+		break;
+	case VALUE_BOOL:
+		bytes_text(out, value->u ? "true" : "false");
+		break;
+	case VALUE_I64:
+		if (value->i < 0)
+			bytes_u8(out, '-');
+		bytes_decimal(out, value->i < 0 ? -(uint64_t)value->i : (uint64_t)value->i, 1);
+		break;
+	case VALUE_U64:
+		bytes_decimal(out, value->u, 1);
+		break;
+	case VALUE_HEX:
+		bytes_printf(out, "0x%llx", (unsigned long long)value->u);
+		break;
+	case VALUE_F32:
+		text_add_f32(out, value->f32);
+		break;
+	case VALUE_F64:
+		text_add_f64(out, value->f);
+		break;
+	case VALUE_TIME:
+		add_date(out, value->u);
+		break;
+	case VALUE_GUID:
+		event_text_guid(out, value->bytes);
+		break;
+	case VALUE_TEXT16:
+	case VALUE_TEXT8:
+		add_quoted(out, value, bare);
+		break;
+	}
+}
+
+static void json_value(struct json *j, const char *name, const struct value *value)
+{
+	struct bytes text = { 0 };
+
+	switch (value->kind) {
+	case VALUE_NONE:
+		json_null(j, name);
+		break;
+	case VALUE_BOOL:
+		json_bool(j, name, value->u);
+		break;
+	case VALUE_I64:
+		json_i64(j, name, value->i);
+		break;
+	case VALUE_U64:
+		json_u64(j, name, value->u);
+		break;
+	case VALUE_F32:
+		json_f32(j, name, value->f32);
+		break;
+	case VALUE_F64:
+		json_f64(j, name, value->f);
+		break;
+	case VALUE_HEX:
+	case VALUE_TIME:
+	case VALUE_GUID:
+		add_value(&text, value, true);
+		json_text(j, name, bytes_z(&text), text.len);
+		break;
+	case VALUE_TEXT16:
+	case VALUE_TEXT8:
+		add_utf8(&text, value, SIZE_MAX);
+		json_text(j, name, bytes_z(&text), text.len);
+		break;
+	}
+	j->out->failed |= text.failed;
+	bytes_done(&text);
+}
+
+/* Whether this field is shown; if so, and in a line, its name is. */
+static bool begin_field(struct walk *walk, const char *name)
+{
+	if (walk->silent)
+		return false;
+	if (walk->wanted && !walk->inside && (walk->found || strcmp(name, walk->wanted) != 0))
+		return false;
+	walk->found = true;
+	if ((!walk->wanted || walk->inside) && !walk->json) {
+		if (!walk->first)
+			bytes_u8(walk->out, ' ');
+		bytes_text(walk->out, name);
+		bytes_u8(walk->out, '=');
+	}
+	walk->first = false;
+	return true;
+}
+
+/* Without a name: an element. */
+static void show_value(struct walk *walk, const char *name, const struct value *value)
+{
+	if (name ? !begin_field(walk, name) : walk->silent > 0)
+		return;
+	if (walk->json)
+		json_value(walk->json, name, value);
+	else
+		add_value(walk->out, value, walk->wanted && !walk->inside);
+}
+
+static bool walk_fields(
+	struct walk *walk, const struct schema *schema, uint32_t i, uint32_t end, struct cursor *c);
+static bool walk_elements(struct walk *walk, const char *name, const struct schema *schema, uint32_t i, struct cursor *c);
+
+/*
+ * The fields that follow field i, one deeper: a nested object in JSON, and in braces among elements. Elsewhere in a line they are fields like those around,
+ * and so are those of an object whose name is empty: a self-describing event is one.
+ */
+static bool walk_object(struct walk *walk, const char *name, const struct schema *schema, uint32_t i, struct cursor *c)
+{
+	bool shown = !walk->silent;
+	bool braces = shown && !walk->json && !name;
+	bool object = shown && walk->json && !(name && !*name);
+
+	if (walk->depth >= PAYLOAD_DEPTH_MAX)
+		return false;
+	if (object)
+		json_object(walk->json, name);
+	if (braces)
+		bytes_text(walk->out, "{");
+	walk->first |= braces;
+	walk->depth++;
+	bool whole = walk_fields(walk, schema, i + 1, schema_fields_end(schema, i), c);
+	walk->depth--;
+	walk->first &= !braces;
+	if (object)
+		json_end(walk->json);
+	if (braces && whole)
+		bytes_text(walk->out, "}");
+	return whole;
+}
+
+/* One value of the type. Field i describes it where the type has fields or elements. */
+static bool walk_value(
+	struct walk *walk, const char *name, const struct schema *schema, uint32_t i, unsigned type, struct cursor *c)
+{
+	struct value value;
+
+	if (type == FIELD_OBJECT)
+		return walk_object(walk, name, schema, i, c);
+	if (field_type_has_element((uint8_t)type))
+		return walk_elements(walk, name, schema, i, c);
+	if (type == FIELD_BOOL && walk->layout.byte_bools)
+		type = FIELD_BOOL8;
+	if (payload_is_wide(walk->layout, schema, i))
+		type = type == FIELD_I8 || type == FIELD_I16 ? FIELD_I32 : FIELD_U32;
+	if (!read_value(type, c, &value) || c->short_read)
+		return false;
+	show_value(walk, name, &value);
+	return true;
+}
+
+/* Where the elements of field i are, and how many (of those at an offset: as many as there are bytes for). */
+static bool find_elements(struct walk *walk, const struct field *field, struct cursor *c, struct cursor *ret_at, uint32_t *ret_count)
+{
+	if (field->type == FIELD_ARRAY || field->type == FIELD_FIXED_ARRAY) {
+		bool wide = field->element == FIELD_U8 && walk->layout.counted_by_4;
+		*ret_count = field->type == FIELD_FIXED_ARRAY ? field->count : wide ? cursor_u32(c) : cursor_u16(c);
+		*ret_at = *c;
+		return !c->short_read;
+	}
+	uint32_t place = cursor_u32(c);
+	struct cursor from = field->type == FIELD_REL_LOC ? *c : walk->payload;
+	size_t size = place >> 16;
+
+	from.end = walk->payload.end;
+	cursor_skip(&from, place & 0xffff);
+	*ret_at = cursor_of(from.at, size);
+	*ret_count = UINT32_MAX;
+	walk->located += size;
+	if (!walk->located_end || ret_at->end > walk->located_end)
+		walk->located_end = ret_at->end;
+	return !c->short_read && !from.short_read && cursor_left(&from) >= size && walk->located <= PAYLOAD_LOCATED_MAX;
+}
+
+/* Characters are a text. It may be filled up with zeros. */
+static bool walk_characters(
+	struct walk *walk, const char *name, const struct field *field, uint32_t count, struct cursor *at)
+{
+	size_t unit = field->element == FIELD_CHAR16 ? 2 : 1;
+	struct value value = { .kind = unit == 2 ? VALUE_TEXT16 : VALUE_TEXT8 };
+
+	value.count = count == UINT32_MAX ? cursor_left(at) / unit : count;
+	value.bytes = cursor_take(at, value.count * unit);
+	if (at->short_read)
+		return false;
+	while (value.count && !value.bytes[value.count * unit - 1] && !value.bytes[(value.count - 1) * unit])
+		value.count--;
+	show_value(walk, name, &value);
+	return true;
+}
+
+static bool walk_elements_at(
+	struct walk *walk, const struct schema *schema, uint32_t i, uint32_t count, struct cursor *at)
+{
+	const struct field *field = &schema->fields.items[i];
+	bool in_line = !walk->json && !walk->silent;
+	bool nested = field_type_has_element(field->element);
+	bool whole = !nested || i + 1 < schema_fields_end(schema, i);
+
+	for (uint32_t n = 0; whole && (count == UINT32_MAX ? cursor_left(at) > 0 : n < count); n++) {
+		const uint8_t *before = at->at;
+		if (in_line && n == ARRAY_MAX) {
+			bytes_text(walk->out, ",\xe2\x80\xa6");
+			walk->silent++; /* until walk_elements() sets it back */
+		} else if (in_line && n && n < ARRAY_MAX) {
+			bytes_text(walk->out, ",");
+		}
+		whole = walk_value(walk, NULL, schema, nested ? i + 1 : i, field->element, at) && !at->short_read;
+		/* Elements without bytes could be any number. */
+		whole &= at->at > before || count == 1;
+	}
+	return whole;
+}
+
+/* The value of field i, which has elements. */
+static bool walk_elements(struct walk *walk, const char *name, const struct schema *schema, uint32_t i, struct cursor *c)
+{
+	const struct field *field = &schema->fields.items[i];
+	bool apart = field->type == FIELD_REL_LOC || field->type == FIELD_DATA_LOC;
+	struct cursor at;
+	uint32_t count;
+
+	if (walk->depth >= PAYLOAD_DEPTH_MAX || !find_elements(walk, field, c, &at, &count))
+		return false;
+	struct cursor *from = apart ? &at : c;
+
+	if (field->element == FIELD_CHAR16 || field->element == FIELD_CHAR8)
+		return walk_characters(walk, name, field, count, from);
+	bool shown = name ? begin_field(walk, name) : !walk->silent;
+	unsigned silent = walk->silent;
+
+	if (shown && walk->json)
+		json_array(walk->json, name);
+	else if (shown)
+		bytes_text(walk->out, "[");
+	walk->silent += !shown;
+	walk->inside += shown;
+	walk->depth++;
+	bool whole = walk_elements_at(walk, schema, i, count, from);
+	walk->depth--;
+	walk->inside -= shown;
+	walk->silent = silent;
+	if (shown && walk->json)
+		json_end(walk->json);
+	else if (shown && whole)
+		bytes_text(walk->out, "]");
+	return whole;
+}
+
+/* Whether the value of field i can have no bytes. */
+static bool can_be_empty(const struct schema *schema, uint32_t i)
+{
+	const struct field *field = &schema->fields.items[i];
+
+	if (field->type == FIELD_FIXED_ARRAY)
+		return !field->count;
+	return field->type == FIELD_OBJECT &&
+		(i + 1 == schema_fields_end(schema, i) || can_be_empty(schema, i + 1));
+}
+
+/* Fields [i, end) of one depth, with those below them. False: one cannot be read, or the bytes end before it. */
+static bool walk_fields(
+	struct walk *walk, const struct schema *schema, uint32_t i, uint32_t end, struct cursor *c)
+{
+	for (; i < end; i = schema_fields_end(schema, i)) {
+		const struct field *field = &schema->fields.items[i];
+		if (!cursor_left(c) && !can_be_empty(schema, i))
+			return false;
+		char name[NAME_MAX_BYTES];
+		const char *text = trace_text(walk->trace, field->name);
+		(void)text_make_safe(
+			text, strlen(text), name, sizeof(name)); /* a cut end is fine */
+		if (!walk_value(walk, name, schema, i, field->type, c))
+			return false;
+	}
+	return true;
+}
+
+static unsigned type_of_letter(char letter)
+{
+	switch (letter) {
+	case 'S':
+		return FIELD_TEXT16;
+	case '1':
+		return FIELD_U8;
+	case '2':
+		return FIELD_U16;
+	case '4':
+		return FIELD_U32;
+	case 'B':
+		return FIELD_BOOL;
+	case 'D':
+		return FIELD_F64;
+	case 'G':
+		return FIELD_GUID;
+	case 'V':
+	case 'H':
+		return FIELD_VARUINT;
+	default:
+		return FIELD_U64;
+	}
+}
+
+/* A name of our own lists, which all fit. */
+static void name_of(char name[NAME_MAX_BYTES], const char *text, size_t len)
+{
+	len = len < NAME_MAX_BYTES ? len : NAME_MAX_BYTES - 1;
+	memcpy(name, text, len);
+	name[len] = '\0';
+}
+
+static struct value read_letter(char letter, struct cursor *c)
+{
+	struct value value = { 0 };
+
+	if (letter == 'U') {
+		value.kind = VALUE_TEXT8;
+		value.count = cursor_u16(c);
+		value.bytes = cursor_take(c, value.count);
+		return value;
+	}
+	(void)read_value(type_of_letter(letter), c, &value); /* all of these are known */
+	if (letter == 'X' || letter == 'P' || letter == 'H')
+		value.kind = VALUE_HEX;
+	return value;
+}
+
+/* "4 Count, S Name": a payload that ends early has the fields it has. */
+static bool walk_clr(struct walk *walk, const char *fields, struct cursor *c)
+{
+	for (const char *at = fields; *at && cursor_left(c);) {
+		char name[NAME_MAX_BYTES];
+		size_t len = strcspn(at + 2, ",");
+		name_of(name, at + 2, len);
+		struct value value = read_letter(*at, c);
+		if (c->short_read)
+			return false;
+		show_value(walk, name, &value);
+		at += 2 + len;
+		at += strspn(at, ", ");
+	}
+	return true;
+}
+
+/* ---- the collectors' dynamic events ---- */
+
+static void show_gc_field(struct walk *walk, const char *name, const struct gc_dynamic_field *field)
+{
+	struct cursor c = cursor_of(field->values, field->count * field->value_size);
+	struct value value = { .kind = VALUE_TEXT16, .bytes = field->values, .count = field->count };
+	bool text = field->type == FIELD_TEXT16;
+
+	if (!begin_field(walk, name))
+		return;
+	if (walk->json && (text || !field->is_array)) {
+		if (!text)
+			(void)read_value(field->type, &c, &value); /* all of these are known */
+		json_value(walk->json, name, &value);
+	} else if (walk->json) {
+		json_array(walk->json, name);
+		for (size_t i = 0; i < field->count; i++) {
+			(void)read_value(field->type, &c, &value); /* as above */
+			json_value(walk->json, NULL, &value);
+		}
+		json_end(walk->json);
+	} else if (text && walk->wanted) {
+		add_value(walk->out, &value, true);
+	} else {
+		gc_dynamic_value(field, walk->out);
+	}
+}
+
+/* Bytes that nothing describes. */
+static void show_bytes(struct walk *walk, const char *name, const uint8_t *data, size_t size)
+{
+	struct bytes hex = { 0 };
+
+	if (!size || !begin_field(walk, name))
+		return;
+	bytes_text(&hex, "0x");
+	add_hex(&hex, data, walk->json || size < BYTES_MAX ? size : BYTES_MAX);
+	if (walk->json)
+		json_text(walk->json, name, bytes_z(&hex), hex.len);
+	else
+		bytes_printf(walk->out, size > BYTES_MAX ? "%s\xe2\x80\xa6" : "%s", bytes_z(&hex));
+	walk->out->failed |= hex.failed;
+	bytes_done(&hex);
+}
+
+static bool walk_gc_dynamic(struct walk *walk, struct gc_dynamic *dynamic)
+{
+	struct gc_dynamic_field field;
+	int r;
+
+	if (!dynamic->event) {
+		show_bytes(walk, "Data", dynamic->data, dynamic->size);
+		return true;
+	}
+	while ((r = gc_dynamic_next(dynamic, &field)) > 0) {
+		char name[NAME_MAX_BYTES];
+		name_of(name, field.name, field.name_len);
+		show_gc_field(walk, name, &field);
+	}
+	if (r == 0 && dynamic->rest && walk->json)
+		json_u64(walk->json, "more_bytes", dynamic->rest);
+	else if (r == 0 && dynamic->rest && !walk->wanted)
+		bytes_printf(walk->out, " (%zu more byte%s)", dynamic->rest, dynamic->rest == 1 ? "" : "s");
+	return r == 0;
+}
+
+static const struct schema *schema_of(const struct trace *trace, const struct event *event)
+{
+	return &trace->schemas.items[event->schema_index];
+}
+
+bool event_text_is_dynamic(const struct trace *trace, const struct event *event)
+{
+	const struct schema *schema = schema_of(trace, event);
+
+	return schema->provider_kind == PROVIDER_CLR && schema->event_id == CLR_EVENT_GC_DYNAMIC;
+}
+
+static bool open_dynamic(const struct trace *trace, const struct event *event, struct gc_dynamic *ret_dynamic)
+{
+	return event_text_is_dynamic(trace, event) &&
+		gc_dynamic_open(event->payload, event->payload_size, ret_dynamic) == 0;
+}
+
+/* Events that travel without a description. Universal.Events go by their names, whatever their numbers. */
+static const struct clr_event *find_known(const struct trace *trace, const struct schema *schema)
+{
+	uint32_t id = schema->event_id;
+
+	if (schema->provider_kind == PROVIDER_UNIVERSAL_EVENTS)
+		id = strcmp(trace_text(trace, schema->name), known_events[EVENTS_CSWITCH].name) == 0
+			? known_events[EVENTS_CSWITCH].event_id
+			: known_events[EVENTS_CPU].event_id;
+	return clr_event_find(schema->provider_kind, id);
+}
+
+/* False: the payload does not fit its description. */
+static bool walk_event(struct walk *walk, const struct event *event)
+{
+	const struct schema *schema = schema_of(walk->trace, event);
+	struct cursor c = cursor_of(event->payload, event->payload_size);
+	struct gc_dynamic dynamic;
+
+	if (open_dynamic(walk->trace, event, &dynamic))
+		return walk_gc_dynamic(walk, &dynamic);
+	if (schema->fields.count) {
+		walk->payload = c;
+		walk->layout = payload_layout_of(schema, event->payload, event->payload_size);
+		return walk_fields(walk, schema, 0, schema->fields.count, &c) &&
+			payload_is_used_up(c.at, walk->located_end, c.end);
+	}
+	const struct clr_event *known = find_known(walk->trace, schema);
+
+	if (known && *known->fields)
+		return walk_clr(walk, known->fields, &c);
+	if (walk->json)
+		show_bytes(walk, "payload", event->payload, event->payload_size);
+	else if (event->payload_size && !walk->wanted)
+		bytes_printf(walk->out, "(%u byte%s)", event->payload_size, event->payload_size == 1 ? "" : "s");
+	return true;
+}
+
+void event_text_bare_name(struct bytes *out, const struct trace *trace, const struct event *event)
+{
+	const struct schema *schema = schema_of(trace, event);
+	const char *name = trace_text(trace, schema->name);
+	const struct clr_event *known;
+	struct gc_dynamic dynamic;
+
+	if (open_dynamic(trace, event, &dynamic) && *dynamic.name)
+		text_add_safe(out, dynamic.name, strlen(dynamic.name));
+	else if (*name)
+		text_add_safe(out, name, strlen(name));
+	else if ((known = find_known(trace, schema)))
+		bytes_text(out, known->name);
+	else
+		bytes_printf(out, "%u", schema->event_id);
+}
+
+void event_text_name(struct bytes *out, const struct trace *trace, const struct event *event)
+{
+	const char *provider = trace_text(trace, schema_of(trace, event)->provider);
+
+	text_add_safe(out, provider, strlen(provider));
+	bytes_text(out, "/");
+	event_text_bare_name(out, trace, event);
+}
+
+void event_text_fields(struct bytes *out, const struct trace *trace, const struct event *event)
+{
+	struct walk walk = { .out = out, .trace = trace, .first = true };
+
+	if (!walk_event(&walk, event))
+		bytes_text(out, "?");
+}
+
+bool event_text_json(struct json *j, const struct trace *trace, const struct event *event)
+{
+	struct walk walk = { .out = j->out, .json = j, .trace = trace, .first = true };
+
+	json_object(j, "fields");
+	bool whole = walk_event(&walk, event);
+	json_end(j);
+	return whole;
+}
+
+bool event_text_field(
+	struct bytes *out, const struct trace *trace, const struct event *event, const char *name)
+{
+	struct walk walk = { .out = out, .trace = trace, .wanted = name };
+
+	(void)walk_event(&walk, event); /* what stands before the end is there */
+	return walk.found;
+}
+
+/* ---- labels ---- */
+
+static struct cursor labels_of(const struct event *event)
+{
+	const struct event_labels *labels = event->labels;
+
+	return labels && labels->list_size ? cursor_of(labels->list, labels->list_size) : cursor_of("", 0);
+}
+
+static struct value value_of_label(const struct event_label *label)
+{
+	if (label->kind == LABEL_NUMBER)
+		return of_i64(label->number);
+	return (struct value){ .kind = VALUE_TEXT8, .bytes = (const uint8_t *)label->text, .count = label->text_len };
+}
+
+/* An id as W3C writes it; false: all zero says none. */
+static bool id_of_label(const struct event_label *label, char text[2 * LABEL_TRACE_ID_SIZE + 1])
+{
+	static const uint8_t none[LABEL_TRACE_ID_SIZE];
+
+	if (label->kind == LABEL_SPAN_ID) {
+		(void)snprintf(text, 17, "%016" PRIx64, label->span_id); /* fits */
+		return label->span_id;
+	}
+	text[text_put_hex(text, label->trace_id, LABEL_TRACE_ID_SIZE)] = '\0';
+	return memcmp(label->trace_id, none, sizeof(none)) != 0;
+}
+
+static bool label_has_key(const struct event_label *label)
+{
+	return label->kind == LABEL_TEXT || label->kind == LABEL_NUMBER;
+}
+
+void event_text_labels(struct bytes *out, const struct event *event)
+{
+	struct cursor c = labels_of(event);
+	struct event_label label;
+	const char *before = " {";
+
+	while (event_label_next(&c, &label)) {
+		char text[2 * LABEL_TRACE_ID_SIZE + 1];
+		char key[NAME_MAX_BYTES];
+		if (label_has_key(&label)) {
+			struct value value = value_of_label(&label);
+			(void)text_make_safe(label.key, label.key_len, key, sizeof(key)); /* a cut end is fine */
+			bytes_printf(out, "%s%s=", before, key);
+			add_value(out, &value, false);
+		} else if (id_of_label(&label, text)) {
+			bytes_printf(out, "%s%s=%s", before, label.kind == LABEL_SPAN_ID ? "span_id" : "trace_id", text);
+		} else {
+			continue;
+		}
+		before = " ";
+	}
+	if (before[1] == '\0')
+		bytes_text(out, "}");
+}
+
+/* The first one of the kind. */
+static void json_label_id(struct json *j, const char *name, enum event_label_kind kind, const struct event *event)
+{
+	struct cursor c = labels_of(event);
+	struct event_label label;
+	char text[2 * LABEL_TRACE_ID_SIZE + 1];
+
+	while (event_label_next(&c, &label)) {
+		if (label.kind != kind || !id_of_label(&label, text))
+			continue;
+		json_z(j, name, text);
+		return;
+	}
+}
+
+void event_text_labels_json(struct json *j, const struct event *event)
+{
+	struct cursor c = labels_of(event);
+	struct event_label label;
+	struct bytes key = { 0 };
+	bool open = false;
+
+	json_label_id(j, "trace_id", LABEL_TRACE_ID, event);
+	json_label_id(j, "span_id", LABEL_SPAN_ID, event);
+	while (event_label_next(&c, &label)) {
+		if (!label_has_key(&label))
+			continue;
+		if (!open)
+			json_object(j, "labels");
+		open = true;
+		struct value value = value_of_label(&label);
+		bytes_reset(&key);
+		text_add_safe(&key, label.key, label.key_len);
+		json_value(j, bytes_z(&key), &value);
+	}
+	if (open)
+		json_end(j);
+	j->out->failed |= key.failed;
+	bytes_done(&key);
+}

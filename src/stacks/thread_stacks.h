@@ -1,0 +1,42 @@
+/*
+ * All threads of some .NET processes as they stand now: managed frames asked of the runtime, the rest read from /proc.
+ *
+ * One short EventPipe session a process: the runtime's sampler sends the managed stacks of all its threads at once, and when the first of them are here the session is
+ * stopped; its rundown names the methods. Threads are stopped by nobody but the runtime, for the sampler's tick. At the same moment /proc tells of each thread
+ * its state, its system call and where in the kernel it waits. Sessions end by StopTracing whatever happens, under the guard.
+ */
+#ifndef SPOOR_STACKS_THREAD_STACKS_H
+#define SPOOR_STACKS_THREAD_STACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct diag;
+struct guard;
+struct pollfd;
+struct target;
+struct thread_dump;
+struct thread_stacks;
+
+struct thread_stacks_options {
+	struct guard *guard;      /* may be NULL */
+	uint64_t timeout_ns;      /* for a runtime that does not answer or sends no sample; 0: 5 s */
+	struct pollfd *watched;   /* becomes ready: give up; may be NULL */
+	bool managed_only;        /* nothing of native frames */
+};
+
+/* Keeps symbol tables from one round to the next. The options are copied, what they point to is borrowed. */
+int thread_stacks_new(const struct thread_stacks_options *options, struct thread_stacks **ret_stacks, struct diag *diag);
+
+/*
+ * Fills `dumps`, one a target, not initialised before; the caller ends them with thread_dump_done(), also after a failure. A process whose runtime cannot be asked has
+ * what /proc says, and unsampled_reason; one that is gone has no thread and a reason. Negative: no memory, or -EINTR (`watched`): then only
+ * the dumps of processes that had been sampled have threads.
+ */
+int thread_stacks_take(struct thread_stacks *stacks, const struct target *targets, size_t count, struct thread_dump *dumps,
+	struct diag *diag);
+
+void thread_stacks_free(struct thread_stacks *stacks);
+
+#endif

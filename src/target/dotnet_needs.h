@@ -1,0 +1,13 @@
+/*
+ * What .NET asks of this machine and this user beyond recording: rows of `spoor doctor`. Found by trying and by looking; nothing is sent to a process.
+ */
+#ifndef SPOOR_TARGET_DOTNET_NEEDS_H
+#define SPOOR_TARGET_DOTNET_NEEDS_H
+
+#include "perf/capability.h"
+
+#define DOTNET_NEEDS_COUNT 8u
+
+void dotnet_needs_probe(struct capability ret_table[DOTNET_NEEDS_COUNT]);
+
+#endif

@@ -1,0 +1,93 @@
+/* See port_peer.h. */
+#include "target/port_peer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/diag.h"
+#include "dotnet/eventpipe.h"
+#include "dotnet/ipc.h"
+#include "dotnet/reverse.h"
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Of a process that /proc does not show us: what it says is all there is. */
+static void read_without_facts(uint32_t pid, struct port_peer *peer)
+{
+	peer->target = (struct target){ .pid = pid,
+		.inner_pid = pid,
+		.name = peer->name,
+		.program = peer->name,
+		.container = "",
+		.cgroup = "",
+		.command_line = "",
+		.runtime_path = "",
+		.runtime_version = "",
+		.architecture = "",
+		.remedy = "",
+		.reason = "" };
+}
+
+/* By its pid here, which is the one that calls itself `inner_pid`. */
+static void read_by_pid(uint32_t pid, uint32_t inner_pid, unsigned details, struct port_peer *peer)
+{
+	const struct target_query query = { .pids = &pid, .pid_count = 1, .details = details };
+
+	peer->seen = pid && targets_choose(&query, &peer->targets, NULL) == 0 && peer->targets.list.count == 1 &&
+		peer->targets.list.items[0].inner_pid == inner_pid;
+	if (peer->seen)
+		peer->target = peer->targets.list.items[0];
+	else
+		read_without_facts(inner_pid, peer);
+}
+
+void port_peer_read(const struct reverse_peer *facts, unsigned details, struct port_peer *ret_peer)
+{
+	*ret_peer = (struct port_peer){ .name = "dotnet" };
+	read_by_pid(facts->pid, (uint32_t)facts->inner_pid, details, ret_peer);
+}
+
+int port_peer_ask(const char *path, unsigned details, struct port_peer *ret_peer, struct diag *diag)
+{
+	const struct dotnet_door door = path_door(path);
+	const struct ipc_request request = { .command = IPC_PROCESS_INFO };
+	struct exchange exchange = { 0 };
+	struct ipc_process_info info;
+	int result = exchange_begin(&exchange, &door, &request, now_ns(), 0, diag);
+
+	*ret_peer = (struct port_peer){ .name = "dotnet" };
+	if (result < 0)
+		return result;
+	if (exchange_run(&exchange, 1, now_ns() + EVENTPIPE_ANSWER_NS, NULL))
+		result = diag_set(diag, -ETIMEDOUT, "nobody answers at '%s'", path);
+	else if (exchange.state == EXCHANGE_FAILED)
+		result = diag_set(diag, exchange.failure, "%s", exchange.text);
+	else if (!exchange.ok)
+		result = diag_set(diag, -EPROTO, "the runtime at '%s' does not say who it is", path);
+	else
+		result = ipc_decode_process_info(IPC_PROCESS_INFO, exchange.payload, exchange.payload_size, &info, diag);
+	exchange_done(&exchange);
+	if (result < 0)
+		return result;
+	const char *slash = strrchr(info.command_line, '/');
+	const char *name = slash ? slash + 1 : info.command_line;
+
+	(void)snprintf(ret_peer->name, sizeof(ret_peer->name), "%.*s", (int)strcspn(name, " "), name); /* a cut end is fine */
+	/* Who made the socket, if it is nobody's who only passes on. */
+	read_by_pid(path_owner(path), (uint32_t)info.pid, details, ret_peer);
+	ipc_process_info_done(&info);
+	return 0;
+}
+
+void port_peer_done(struct port_peer *peer)
+{
+	targets_done(&peer->targets);
+}

@@ -1,0 +1,34 @@
+/*
+ * Who a runtime is that came to a port of ours, or listens at a path: as a target, as far as /proc shows it.
+ *
+ *   port_peer_read(facts, TARGET_PLACE, &peer);             of one that came
+ *   port_peer_ask(path, TARGET_PLACE, &peer, &diag);        of one that listens: it is asked
+ *   ... peer.target ...
+ *   port_peer_done(&peer);
+ */
+#ifndef SPOOR_TARGET_PORT_PEER_H
+#define SPOOR_TARGET_PORT_PEER_H
+
+#include <stdbool.h>
+
+#include "target/targets.h"
+
+struct diag;
+struct reverse_peer;
+
+struct port_peer {
+	struct target target;   /* texts live as long as this */
+	bool seen;              /* its pid is one of here. Else it is the runtime's own word, and another process may have that number here */
+	struct targets targets;
+	char name[64];
+};
+
+/* `details` as targets_choose() takes them. */
+void port_peer_read(const struct reverse_peer *facts, unsigned details, struct port_peer *ret_peer);
+
+/* Waits for its answer, a few seconds at most. */
+int port_peer_ask(const char *path, unsigned details, struct port_peer *ret_peer, struct diag *diag);
+
+void port_peer_done(struct port_peer *peer);
+
+#endif

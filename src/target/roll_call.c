@@ -1,0 +1,238 @@
+/* See roll_call.h. */
+#include "target/roll_call.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "dotnet/exchange.h"
+#include "dotnet/port.h"
+#include "machine/proc.h"
+#include "target/targets.h"
+
+static const char *keep(struct targets *targets, const char *text)
+{
+	char *copy = arena_copy(&targets->arena, text, strlen(text) + 1);
+
+	return copy ? copy : "";
+}
+
+/* As the runtime names them; by ELF's numbers. */
+static const char *architecture_of(uint16_t machine)
+{
+	switch (machine) {
+	case 3:
+		return "x86";
+	case 22:
+		return "s390x";
+	case 21:
+		return "ppc64le";
+	case 40:
+		return "arm32";
+	case 62:
+		return "x64";
+	case 183:
+		return "arm64";
+	case 243:
+		return "riscv64";
+	case 258:
+		return "loongarch64";
+	default:
+		return "";
+	}
+}
+
+/* ---- asking ---- */
+
+/* What each target is asked, and what it needs meanwhile. */
+struct question {
+	struct dotnet_target port;
+	struct target *target;
+	enum ipc_command command;
+};
+
+static int ask(struct exchange *exchange, struct question *question, uint64_t now_ns)
+{
+	const struct dotnet_door door = dotnet_target_door(&question->port);
+	const struct ipc_request request = { .command = question->command };
+
+	return exchange_begin(exchange, &door, &request, now_ns, 0, NULL);
+}
+
+/* True when an older question is to be tried. */
+static bool take_answer(
+	struct targets *targets, struct exchange *exchange, struct question *question)
+{
+	struct target *target = question->target;
+	struct ipc_process_info info;
+
+	if (exchange->state == EXCHANGE_FAILED) {
+		target->reachable = false;
+		target->reach_error = exchange->failure;
+		target->reason = keep(targets, exchange->text);
+		return false;
+	}
+	if (exchange->state != EXCHANGE_ANSWERED) {
+		target->reachable = false;
+		target->reach_error = -ETIMEDOUT;
+		target->reason = "it takes connections, but does not answer";
+		return false;
+	}
+	if (!exchange->ok) {
+		question->command = question->command == IPC_PROCESS_INFO_3 ? IPC_PROCESS_INFO_2
+									    : IPC_PROCESS_INFO;
+		return exchange->error == IPC_ERROR_UNKNOWN_COMMAND &&
+		       exchange->command != IPC_PROCESS_INFO;
+	}
+	if (ipc_decode_process_info(
+		    exchange->command, exchange->payload, exchange->payload_size, &info, NULL) < 0)
+		return false;
+	info.runtime_version[strcspn(info.runtime_version, "+")] =
+		'\0'; /* the hash says nothing to a person */
+	if (info.runtime_version[0])
+		target->runtime_version = keep(targets, info.runtime_version);
+	target->architecture = keep(targets, info.architecture);
+	ipc_process_info_done(&info);
+	return false;
+}
+
+static int ask_all(
+	struct targets *targets, struct question *questions, size_t count, uint64_t bound_ns)
+{
+	cleanup(freep) struct exchange *exchanges = calloc(count + 1, sizeof(*exchanges));
+	struct timespec now;
+	int result = 0;
+
+	if (!exchanges)
+		return -ENOMEM;
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
+	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+
+	for (size_t i = 0; result == 0 && i < count; i++)
+		result = ask(&exchanges[i], &questions[i], now_ns);
+	for (bool again = true; result == 0 && again;) {
+		again = false;
+		(void)exchange_run(exchanges, count, now_ns + bound_ns,
+			NULL); /* who is late has not answered */
+		for (size_t i = 0; result == 0 && i < count; i++) {
+			if (exchanges[i].state == EXCHANGE_NONE)
+				continue;
+			bool older = take_answer(targets, &exchanges[i], &questions[i]);
+			exchange_done(&exchanges[i]);
+			if (older)
+				result = ask(&exchanges[i], &questions[i], now_ns);
+			again |= older;
+		}
+	}
+	for (size_t i = 0; i < count; i++)
+		exchange_done(&exchanges[i]);
+	return result;
+}
+
+/* ---- explaining ---- */
+
+static bool is_set_to(struct proc_reader *proc, uint32_t pid, const char *name, char value)
+{
+	const char *text;
+	size_t len;
+
+	return proc_read_variable(proc, pid, name, &text, &len) == 0 && len == 1 &&
+	       text[0] == value;
+}
+
+/* The variable that switches a process's diagnostics off, or NULL. */
+static const char *switched_off_by(struct proc_reader *proc, uint32_t pid)
+{
+	static const char *const names[] = { "DOTNET_EnableDiagnostics",
+		"DOTNET_EnableDiagnostics_IPC", "COMPlus_EnableDiagnostics",
+		"COMPlus_EnableDiagnostics_IPC" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (is_set_to(proc, pid, names[i], '0'))
+			return names[i];
+	return NULL;
+}
+
+static void explain_no_socket(struct targets *targets, struct target *target)
+{
+	struct proc_reader proc;
+	char text[256];
+
+	if (proc_open(&proc, NULL) == 0) {
+		const char *name = switched_off_by(&proc, target->pid);
+		if (name) {
+			(void)snprintf(text, sizeof(text),
+				"its diagnostics are switched off (%s=0)", name); /* fits */
+			target->reason = keep(targets, text);
+		}
+		proc_close(&proc);
+	}
+	if (target->kind == DOTNET_NATIVEAOT && strncmp(target->reason, "it has no", 9) == 0)
+		target->reason = "it was compiled without diagnostics (EventSourceSupport)";
+}
+
+static void explain(struct targets *targets, struct target *target)
+{
+	char text[256];
+
+	switch (-target->reach_error) {
+	case EACCES:
+	case EPERM:
+		if (geteuid() != 0 && target->uid != geteuid()) {
+			target->reason = "another user owns it"; /* whose name is in its own column */
+			(void)snprintf(
+				text, sizeof(text), "sudo spoor ps -p %u", target->pid); /* fits */
+			target->remedy = keep(targets, text);
+		}
+		break;
+	case EBUSY: /* a signal has stopped it */
+		(void)snprintf(text, sizeof(text), "kill -CONT %u", target->pid); /* fits */
+		target->remedy = keep(targets, text);
+		break;
+	case ENOENT:
+	case ENAMETOOLONG:
+	case ECONNREFUSED:
+		explain_no_socket(targets, target);
+		(void)snprintf(text, sizeof(text), "spoor record -p %u", target->pid); /* fits */
+		target->remedy = keep(targets, text);
+		break;
+	default:
+		break;
+	}
+}
+
+int roll_call(struct targets *targets, uint64_t bound_ns)
+{
+	cleanup(freep) struct question *questions =
+		calloc(targets->list.count + 1, sizeof(*questions));
+	size_t count = 0;
+
+	if (!questions)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < targets->list.count; i++) {
+		struct target *target = &targets->list.items[i];
+		struct question *question = &questions[count];
+
+		target->architecture = architecture_of(target->machine);
+		if (!target->reachable ||
+			dotnet_target_read(target->pid, &question->port, NULL) < 0)
+			continue;
+		question->port.borrows = true;
+		question->target = target;
+		question->command = IPC_PROCESS_INFO_3;
+		count++;
+	}
+	int result = ask_all(targets, questions, count, bound_ns);
+
+	for (uint32_t i = 0; i < targets->list.count; i++) {
+		struct target *target = &targets->list.items[i];
+		if (target->kind != DOTNET_NOT && !target->reachable)
+			explain(targets, target);
+	}
+	return result;
+}

@@ -1,0 +1,111 @@
+/*
+ * Which processes a verb is about: the one way to choose them, and what is known of each.
+ *
+ *   struct target_query query = { .names = names, .name_count = 1, .dotnet_only = true, .details = TARGET_REACH };
+ *   struct targets targets;
+ *   targets_choose(&query, &targets, &diag);
+ *   ... targets.list.items[i].pid ...
+ *   targets_done(&targets);
+ *
+ * The ways of choosing add up: a process that any of them means is taken, once. A pid that is no process, and a name, container, pod, control
+ * group or tree that no process fits, is a failure with a sentence. The caller itself is never taken but by its pid.
+ *
+ * A pid may be another process's by the time it is used: start_ticks tells.
+ */
+#ifndef SPOOR_TARGET_TARGETS_H
+#define SPOOR_TARGET_TARGETS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/vec.h"
+#include "dotnet/kind.h"
+
+struct bytes;
+struct diag;
+
+/* What to find out of each chosen process beyond its names; each costs some reading. */
+enum target_detail {
+	TARGET_DOTNET = 1 << 0, /* kind, runtime_path, runtime_version: from its mappings and its program */
+	TARGET_REACH = 1 << 1,  /* reachable: connects to the diagnostics socket; nothing is sent. Includes TARGET_DOTNET */
+	TARGET_PLACE = 1 << 2,  /* cgroup, container, command_line */
+};
+
+struct target_query {
+	const uint32_t *pids;
+	size_t pid_count;
+	const uint32_t *trees;         /* a process and all that descend from it */
+	size_t tree_count;
+	const char *const *names;      /* patterns with * and ? */
+	size_t name_count;
+	const char *const *containers; /* an id or its beginning, the last part of its control group, or its host name */
+	size_t container_count;
+	const char *const *pods;       /* host names */
+	size_t pod_count;
+	const char *const *cgroups;    /* paths or their ends; patterns; what is below them too */
+	size_t cgroup_count;
+	bool all;                      /* every process that is no kernel thread */
+	bool own;                      /* every process of this user */
+	bool dotnet_only;              /* only .NET processes; not asked of those chosen by pid */
+	bool single;                   /* when nothing is chosen, inside a container: its only .NET process */
+	unsigned details;              /* enum target_detail */
+};
+
+struct target {
+	uint32_t pid;
+	uint32_t inner_pid;            /* as it sees itself */
+	uint32_t parent_pid;
+	uint32_t uid;                  /* effective */
+	uint32_t thread_count;
+	uint64_t start_ticks;          /* with pid: which process this is */
+	uint64_t start_ns;             /* CLOCK_MONOTONIC */
+	uint64_t resident_bytes;
+	char state;                    /* R S D T t Z X I */
+	bool hidden;                   /* this user may not look into it */
+	bool reachable;                /* its diagnostics socket takes connections */
+	enum dotnet_kind kind;         /* DOTNET_NOT: no sign of .NET, or not looked for */
+	uint16_t machine;              /* of its program, as ELF numbers them; 0 unknown */
+	/* Texts live as long as the list; "" when they are not known. */
+	const char *name;              /* what people call it: the application, else the program */
+	const char *program;           /* comm */
+	const char *container;         /* id */
+	const char *cgroup;
+	const char *command_line;      /* arguments with blanks between them */
+	const char *short_command;     /* the same as proc_shorten_command() has it */
+	const char *runtime_path;      /* of libcoreclr.so, as the target sees it */
+	const char *runtime_version;   /* what its path says; roll_call() knows better */
+	const char *architecture;      /* "x64": roll_call() */
+	const char *remedy;            /* what to type: roll_call() */
+	const char *reason;            /* why it is not reachable: a sentence part */
+	int reach_error;               /* the same as a negative errno */
+};
+
+struct targets {
+	struct arena arena;
+	VEC(struct target) list;       /* in order of their pids, but those chosen by pid first, as given */
+	uint32_t hidden_count;         /* processes looked at that this user may not look into */
+};
+
+/* -ESRCH: none fits. On failure *ret_targets is empty; targets_done() does no harm. */
+int targets_choose(const struct target_query *query, struct targets *ret_targets,
+	struct diag *diag);
+
+void targets_done(struct targets *targets);
+
+/* True when the query names anything. */
+bool target_query_chooses(const struct target_query *query);
+
+/* "shop (4711), worker (4802)" appended. */
+void targets_add_subject(const struct targets *targets, struct bytes *out);
+
+/*
+ * What a file about it is called: letters, digits, dots, dashes and underlines of `name`, at most `room` - 1; "recording" when none are left.
+ */
+void target_file_stem(const char *name, char *out, size_t room);
+
+/* Whether we run in a container: another pid namespace than the machine's first, or a container's control group. */
+bool targets_in_container(void);
+
+#endif

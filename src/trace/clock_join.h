@@ -1,0 +1,101 @@
+/*
+ * Stacks that somebody sampled by the clock on the wall, joined with the CPU clocks of their threads: which of them cost CPU time, and how much.
+ *
+ * A sampler that stops a program every millisecond and walks all its threads says where they are, not whether they run. A thread's clock says how much it ran, not
+ * where. Between two readings of its clock, what a thread has used is spread over its samples in between; where it has used nothing they are worth nothing, so a thread
+ * that waits is never shown as one that works.
+ *
+ *   clock_join_clock(&join, thread, time_ns, cpu_ns);       readings of a thread's clock, in order of time; the first one is where it begins
+ *   clock_join_sample(&join, thread, time_ns, stack, runs); its samples, in order of time, earlier or later than the readings around them
+ *   clock_join_settle(&join, until_ns, each, context);      when nothing from before until_ns comes any more: what the samples are worth
+ *   clock_join_done(&join);
+ *
+ * A sample that says that its thread was running comes first: it is taken to have run for all of its share of the interval, as far as there is time for it, and the others, most
+ * of which wait, get what is left. A few samples an interval are a coarse measure: one interval has too many of those that ran, the next one too few. So what those could not take
+ * is held for CLOCK_JOIN_HELD_NS of CPU time at most, and what they could have taken is remembered for as much, as long as the thread was seen running within CLOCK_JOIN_PATIENCE_NS.
+ * What a thread used in intervals without a sample is kept until the next one, for CLOCK_JOIN_KEEP_NS; then it is told without a stack. So all that is
+ * told of a thread adds up to what its clock went on by between its first reading and the last one that was settled, to the nanosecond.
+ *
+ * A thread whose clock stands still need not be read in: of a thread without a later reading samples from before until_ns are dropped. So a clock that goes on after it had
+ * stood still must be read in twice: as it was when it was last seen standing, and as it is.
+ */
+#ifndef SPOOR_TRACE_CLOCK_JOIN_H
+#define SPOOR_TRACE_CLOCK_JOIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+
+struct stack_table;
+
+#define CLOCK_JOIN_KEEP_NS     UINT64_C(100000000)
+#define CLOCK_JOIN_HELD_NS     UINT64_C(100000000)
+#define CLOCK_JOIN_PATIENCE_NS UINT64_C(1000000000)
+#define CLOCK_JOIN_SAMPLES_MAX (4u << 20) /* that wait; more are left out, and their threads' time goes to the others */
+
+/* What came of one or several samples of one stack in one interval. */
+struct clock_share {
+	uint64_t thread;
+	uint64_t time_ns;        /* of the first of them; of the interval's end without a stack */
+	uint64_t cpu_ns;         /* never 0 */
+	uint32_t stack;          /* 0: used where no sample tells */
+	uint32_t count;          /* samples; 0: of time that was kept or held */
+};
+
+typedef void clock_join_fn(void *context, const struct clock_share *share);
+
+struct join_reading {
+	uint64_t time_ns;
+	uint64_t cpu_ns;
+};
+
+struct join_sample {
+	uint64_t time_ns;
+	uint32_t stack;
+	bool runs;
+};
+
+/* One thread; the first reading is where what is settled ends. */
+struct clock_thread {
+	uint64_t thread;
+	uint64_t kept_ns;        /* CPU time of intervals without a sample */
+	uint64_t kept_from_ns;   /* when the first of them began */
+	uint64_t held_ns;        /* ... of intervals with samples, for those that say that they ran */
+	uint64_t credit_ns;      /* what such samples could have taken beyond what there was */
+	uint64_t ran_ns;         /* time of the last one; 0 none */
+	uint32_t held_stack;     /* who gets what is held when none comes */
+	VEC(struct join_reading) readings;
+	VEC(struct join_sample) samples;
+};
+
+struct clock_join {
+	VEC(struct clock_thread) threads;
+	struct map by_thread;    /* -> threads + 1 */
+	uint64_t settled_ns;     /* up to where */
+	uint64_t waiting;        /* samples */
+	uint64_t left_out;
+	VEC(struct clock_share) shares; /* scratch */
+};
+
+/* -ENOMEM. A reading that is earlier than the one before, or less, is taken to be the same. */
+int clock_join_clock(struct clock_join *join, uint64_t thread, uint64_t time_ns, uint64_t cpu_ns);
+
+/* `stack` is the caller's number, not 0. -ENOMEM. */
+int clock_join_sample(struct clock_join *join, uint64_t thread, uint64_t time_ns, uint32_t stack, bool runs);
+
+/* UINT64_MAX: all there is, what was kept too. */
+void clock_join_settle(struct clock_join *join, uint64_t until_ns, clock_join_fn *each, void *context);
+
+/* Threads that have ended and have nothing left to be settled are forgotten; `ended` is asked of each. */
+void clock_join_forget(struct clock_join *join, bool (*ended)(void *context, uint64_t thread), void *context);
+
+/* The stacks are numbers in `from`, which is given up: they are numbers in `fresh` from now on. */
+void clock_join_move_stacks(struct clock_join *join, const struct stack_table *from, struct stack_table *fresh);
+
+size_t clock_join_size_bytes(const struct clock_join *join);
+void clock_join_done(struct clock_join *join);
+
+#endif

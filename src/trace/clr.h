@@ -1,0 +1,49 @@
+/*
+ * What the CLR's own events mean, as far as names need it: method load, unload and rundown, module load and rundown.
+ *
+ * Payload layouts: the ETW manifest of the runtime; checked against .NET 10.0.12 (facts: diagnostics-ipc.md 3.1a).
+ */
+#ifndef SPOOR_TRACE_CLR_H
+#define SPOOR_TRACE_CLR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bytes;
+struct code;
+struct codemap;
+
+/* Keywords of Microsoft-Windows-DotNETRuntime and its rundown provider. */
+#define CLR_KEYWORD_LOADER UINT64_C(0x8)
+#define CLR_KEYWORD_JIT    UINT64_C(0x10)
+#define CLR_KEYWORD_NGEN   UINT64_C(0x20)
+
+/* The runtime's sampler: a thread's stack, and whether it was in managed code then. */
+#define CLR_THREAD_SAMPLE  0u
+#define CLR_SAMPLE_MANAGED 2u
+
+enum clr_event {
+	CLR_EVENT_METHOD_LOAD_VERBOSE = 143,
+	CLR_EVENT_METHOD_UNLOAD_VERBOSE = 144, /* rundown provider: MethodDCEndVerbose */
+	CLR_EVENT_MODULE_LOAD = 152,
+	CLR_EVENT_MODULE_DC_END = 154,         /* rundown provider */
+	CLR_EVENT_ASSEMBLY_LOAD = 154,
+	CLR_EVENT_ASSEMBLY_DC_END = 156,       /* rundown provider */
+	CLR_EVENT_RUNTIME_INFORMATION = 187,
+};
+
+/*
+ * Takes one event of the CLR (`rundown` = 0) or of its rundown provider (1) into the map; other ids are ignored. Returns 1 when the map
+ * changed, 0 when not, -EBADMSG for a payload that is too short, or codemap_add()'s error.
+ */
+int clr_absorb_method(struct codemap *map, int rundown, uint32_t event_id, uint32_t version,
+	uint64_t time_ns, const uint8_t *payload, size_t size);
+
+/* Whether the event (`rundown` as above) tells of an assembly that can be unloaded, and its methods with it. */
+bool clr_is_collectible(int rundown, uint32_t event_id, const uint8_t *payload, size_t size);
+
+/* The payload of MethodUnloadVerbose (version 1) for a body, as the runtime would write it. */
+void clr_method_unload_payload(const struct code *code, struct bytes *out);
+
+#endif

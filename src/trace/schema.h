@@ -1,0 +1,119 @@
+/*
+ * How a payload reads: provider, event, fields.
+ *
+ * The events of section 3 and 4 of the file's page (docs/formats/spoor-nettrace.md) are in `spoor_events.def`; a source may add any
+ * other at run time.
+ */
+#ifndef SPOOR_TRACE_SCHEMA_H
+#define SPOOR_TRACE_SCHEMA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/strtab.h"
+#include "base/vec.h"
+
+/* The nettrace type codes (facts: nettrace.md 1.8, 4.6). */
+enum field_type {
+	FIELD_OBJECT = 1,
+	FIELD_BOOL = 3,      /* 4 bytes */
+	FIELD_CHAR16 = 4,
+	FIELD_I8 = 5,
+	FIELD_U8 = 6,
+	FIELD_I16 = 7,
+	FIELD_U16 = 8,
+	FIELD_I32 = 9,
+	FIELD_U32 = 10,
+	FIELD_I64 = 11,
+	FIELD_U64 = 12,
+	FIELD_F32 = 13,
+	FIELD_F64 = 14,
+	FIELD_DECIMAL = 15,
+	FIELD_TIME = 16,     /* FILETIME, 8 bytes */
+	FIELD_GUID = 17,
+	FIELD_TEXT16 = 18,   /* UTF-16LE with a NUL */
+	FIELD_ARRAY = 19,    /* u16 count, then `element` */
+	FIELD_VARINT = 20,
+	FIELD_VARUINT = 21,
+	FIELD_FIXED_ARRAY = 22,
+	FIELD_CHAR8 = 23,
+	FIELD_REL_LOC = 24,  /* u16 offset from its end, u16 bytes: where elements are */
+	FIELD_DATA_LOC = 25, /* likewise, from the begin of the payload */
+	FIELD_BOOL8 = 26,
+};
+
+/* Whether values of the type have elements. */
+bool field_type_has_element(uint8_t type);
+
+struct field {
+	uint32_t name;       /* strtab */
+	uint8_t type;        /* enum field_type */
+	uint8_t element;     /* type of each element, where there are any */
+	uint16_t depth;      /* one deeper than this follow: the fields of an object (as value or element), or the one field that describes elements with elements */
+	uint16_t count;      /* of a fixed array */
+};
+
+/* Which table of known events an event belongs to: how absorb.c switches. */
+enum provider_kind {
+	PROVIDER_OTHER,
+	PROVIDER_UNIVERSAL_SYSTEM,
+	PROVIDER_UNIVERSAL_EVENTS,
+	PROVIDER_SPOOR,
+	PROVIDER_CLR,         /* Microsoft-Windows-DotNETRuntime */
+	PROVIDER_CLR_RUNDOWN, /* Microsoft-Windows-DotNETRuntimeRundown */
+	PROVIDER_EVENTPIPE,   /* Microsoft-DotNETCore-EventPipe */
+	PROVIDER_SAMPLE,      /* Microsoft-DotNETCore-SampleProfiler */
+};
+
+struct schema {
+	uint32_t provider;       /* strtab */
+	uint32_t name;           /* strtab; 0 for native CLR events */
+	uint32_t event_id;
+	uint64_t keywords;
+	uint8_t version;
+	uint8_t level;
+	uint8_t opcode;
+	uint8_t provider_kind;   /* enum provider_kind */
+	uint8_t kind;            /* enum event_kind of its events */
+	bool has_guid;
+	uint8_t guid[16];        /* as in the file, mixed-endian */
+	VEC(struct field) fields;
+};
+
+/* The index behind field i and the fields that describe it. */
+uint32_t schema_fields_end(const struct schema *schema, uint32_t i);
+
+/* The ids of `spoor_events.def`: SPOOR_SESSION, SYSTEM_PROCESS_MAPPING, EVENTS_CPU, ... */
+enum known_event {
+	KNOWN_NONE,
+#define EVENT(symbol, provider, id, name, kind, fields) symbol,
+#include "trace/spoor_events.def"
+#undef EVENT
+	KNOWN_EVENT_COUNT
+};
+
+/* How a known event is written into the file. Field letters: V Z S B G 1(u8) 4(u32) 8(u64) D(f64), [ before a letter = array. */
+struct known_event_info {
+	enum provider_kind provider;
+	uint32_t event_id;
+	const char *name;
+	uint8_t kind;
+	const char *fields; /* "V Value, V State": letter, space, name; "" where readers know the layout */
+};
+
+extern const struct known_event_info known_events[KNOWN_EVENT_COUNT];
+
+/* "Spoor", "Universal.System", ...; NULL for PROVIDER_OTHER. And back. */
+const char *provider_name(enum provider_kind kind);
+enum provider_kind provider_kind_of(const char *name);
+
+/* The guid to write with a provider, 16 bytes, or NULL when readers derive it. */
+const uint8_t *provider_guid(enum provider_kind kind);
+
+/* Everything equal: names by their index, so both are of the same trace. */
+bool schema_is_same(const struct schema *a, const struct schema *b);
+bool schema_has_same_fields(const struct schema *a, const struct schema *b);
+
+void schema_done(struct schema *schema);
+
+#endif

@@ -1,0 +1,1470 @@
+/*
+ * See tracing.h.
+ *
+ * Each process has an eventpipe; what it streams goes through the relay into the window and from there, in time order, into the sink. In a trace of raw
+ * bytes there is neither: they are written as they come. Everything is driven by tracing_step().
+ */
+#include "tracing/tracing.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/diag.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "dotnet/eventpipe.h"
+#include "dotnet/guard.h"
+#include "dotnet/held_runtime.h"
+#include "dotnet/ipc.h"
+#include "dotnet/port.h"
+#include "dotnet/reverse.h"
+#include "machine/box.h"
+#include "machine/descriptors.h"
+#include "machine/rights.h"
+#include "machine/scheduling.h"
+#include "nettrace/nettrace_read.h"
+#include "nettrace/nettrace_write.h"
+#include "pipeline/merge.h"
+#include "pipeline/relay.h"
+#include "pipeline/thread_clocks.h"
+#include "target/port_peer.h"
+#include "target/targets.h"
+#include "trace/event.h"
+#include "trace/flow.h"
+#include "trace/schema.h"
+#include "trace/spoor_payload.h"
+#include "trace/trace.h"
+#include "tracing/late_providers.h"
+
+#define FLUSH_NS    UINT64_C(500000000)
+#define GIVE_OUT_NS UINT64_C(100000000)
+#define BEAT_NS     UINT64_C(250000000)
+#define SYNC_LEAD_NS                                                                               \
+	UINT64_C(10000000) /* PerfView mislabels what comes within 5 ms of the sync time */
+#define APPEAR_NS       UINT64_C(5000000000)
+#define START_NS        UINT64_C(5000000000) /* for a runtime's start, when its session has to wait for it */
+#define GIVE_OUT_BYTES  (1u << 20)
+#define UNFLUSHED_MAX   (128u << 10)
+#define UNGUARDED       ".NET processes may have to wait for spoor if it is stopped or hangs: "
+#define EVENT_COST      48u
+#define STACKS_MAX      65536u
+#define STACK_BYTES_MAX (16u << 20)
+#define REVERSE_FDS_MAX (REVERSE_CONNECTIONS_MAX + 1)
+
+/* A session in a process; one that starts while we are there may have a second one, for what must not be asked for before it runs. */
+struct traced {
+	struct tracing *tracing;
+	struct traced *later;   /* the second one; NULL none */
+	struct traced *earlier; /* of a second one: the first */
+	uint64_t open_ns;       /* when it is to be opened; UINT64_MAX: some time after the runtime goes on; 0: it was, or will not be */
+	uint64_t asked_ns;      /* when its session was begun to be opened */
+	uint64_t look_ns;       /* when to look again whether it has gone on by itself */
+	bool waited;            /* it was not opened at once */
+	char *name;
+	uint32_t pid;
+	bool seen; /* its pid is one of here */
+	struct dotnet_target port;
+	bool has_port; /* the guard can reach it by itself */
+	struct dotnet_door door;
+	struct eventpipe *pipe; /* NULL: over, or never begun */
+	uint32_t process;       /* in the trace */
+	int stream;             /* of the relay; -1 none yet */
+	bool stream_ended;
+	int raw_fd;                       /* -1: none */
+	struct nettrace_decoder *watcher; /* of raw bytes that are looked at too */
+	struct trace watched;
+	uint64_t events;
+	uint64_t lost_told;
+	uint64_t bytes; /* of sessions before this one */
+	int peer;       /* of the port of ours; -1 none */
+	struct held_runtime held;
+	bool runtime_told;
+	bool opened; /* a session, at any time */
+	bool whole;
+	bool paused; /* its session was ended to be opened again */
+	int write_error;
+	char write_reason[640];
+	const char *reason_code;
+	char reason[640];
+	char runtime_version[64];
+};
+
+struct tracing {
+	struct tracing_options options;
+	struct late_providers split; /* of options.providers, for runtimes that start */
+	struct trace trace;
+	struct merge merge;
+	struct relay *relay;
+	struct box box;
+	struct thread_clocks *clocks; /* NULL: no samples are asked for that they would tell about */
+	struct guard *guard;
+	uint32_t guard_rounds;
+	struct reverse *reverse;
+	const struct sink_ops *sink_ops;
+	struct sink *sink;
+	int sink_error;
+	struct diag sink_diag;
+	VEC(struct traced *) list; /* they do not move: handlers point at them */
+	VEC(struct pollfd) poll_fds;
+	struct bytes payload;
+	struct bytes text;
+	uint32_t recorder_process;
+	uint64_t begin_ns;
+	uint64_t first_open_ns;
+	uint64_t due_open_ns;
+	uint64_t end_ns;
+	uint64_t flush_ns;
+	uint64_t give_out_ns;
+	size_t unflushed_bytes;    /* about what the sink holds */
+	size_t give_out_bytes; /* so much waiting is a reason to look */
+	uint64_t events;
+	uint64_t late;
+	uint64_t raw_bytes;
+	const char *end_reason;
+	bool started;
+	bool pausing;
+	bool ending;
+	bool wants_end;
+	bool unguarded_emitted;
+	char unguarded[768]; /* why nothing is guarded; "" while all is well */
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	(void)clock_gettime(clock, &now); /* cannot fail for these clocks */
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t now(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+static bool is_raw(const struct tracing *tracing)
+{
+	return tracing->options.open_raw != NULL;
+}
+
+/* ---- what goes into the file ---- */
+
+static void to_sink(struct tracing *tracing, const struct event *event)
+{
+	if (tracing->sink && !tracing->sink_error)
+		tracing->sink_error =
+			tracing->sink_ops->event(tracing->sink, event, &tracing->sink_diag);
+}
+
+/* An event of ours about a process, at the place that has been reached. `lost` shows in the sequence numbers. */
+static void emit(struct tracing *tracing, enum known_event known, uint32_t process, uint32_t lost)
+{
+	struct event event = {
+		.time_ns = tracing->merge.reached_ns,
+		.payload = tracing->payload.data,
+		.payload_size = (uint32_t)tracing->payload.len,
+		.thread_index = tracing->trace.processes.items[process].main_thread,
+		.schema_index = trace_known_schema(&tracing->trace, known),
+		.lost_before = lost,
+		.cpu = EVENT_CPU_UNKNOWN,
+		.kind = known_events[known].kind,
+	};
+
+	if (!tracing->payload.failed && event.schema_index)
+		to_sink(tracing, &event);
+	bytes_reset(&tracing->payload);
+}
+
+static void emit_notice(
+	struct tracing *tracing, uint32_t process, const char *code, const char *text)
+{
+	if (is_raw(tracing))
+		return;
+	payload_notice(&tracing->payload,
+		&(struct payload_notice){
+			.severity = 2, .code = code, .text = text, .remedy = "" });
+	emit(tracing, SPOOR_NOTICE, process, 0);
+}
+
+static void emit_loss(struct tracing *tracing, const struct traced *traced, uint64_t count,
+	uint32_t tid, uint64_t time_ns, bool gap)
+{
+	payload_loss(&tracing->payload, &(struct payload_loss){ .source = "eventpipe",
+						.unit = "events",
+						.count = count,
+						.pid = traced->pid,
+						.tid = tid,
+						.cpu = EVENT_CPU_UNKNOWN,
+						.provider = "",
+						.first_ns = tracing->begin_ns,
+						.last_ns = time_ns });
+	emit(tracing, SPOOR_LOSS, traced->process,
+		gap ? (uint32_t)(count < INT32_MAX ? count : INT32_MAX) : 0);
+}
+
+/* A process is in the file before its first event. */
+static void emit_process(struct tracing *tracing, uint32_t process, const struct target *target)
+{
+	const char *arguments[1] = { target->command_line };
+
+	payload_process(
+		&tracing->payload, &(struct payload_process){ .inner_pid = target->inner_pid,
+					   .name = target->name,
+					   .name_space = target->container });
+	emit(tracing, SYSTEM_EXISTING_PROCESS, process, 0);
+	payload_process_facts(&tracing->payload,
+		&(struct payload_process_facts){ .parent_pid = target->parent_pid,
+			.uid = target->uid,
+			.inner_pid = target->inner_pid,
+			.born_ns = target->start_ns,
+			.executable = "",
+			.command = target->program,
+			.arguments = arguments,
+			.argument_count = target->command_line[0] ? 1 : 0,
+			.container = target->container,
+			.cgroup = target->cgroup });
+	emit(tracing, SPOOR_PROCESS_FACTS, process, 0);
+	/* Viewers take the command line from here. */
+	payload_process_info(&tracing->payload,
+		&(struct payload_process_info){ .command_line = target->command_line[0]
+									? target->command_line
+									: target->name,
+			.system = "Linux",
+			.architecture = tracing->box.architecture });
+	emit(tracing, EVENTPIPE_PROCESS_INFO, process, 0);
+}
+
+static void emit_runtime(
+	struct tracing *tracing, const struct traced *traced, const struct ipc_process_info *info)
+{
+	struct payload_runtime runtime = {
+		.kind = "coreclr",
+		.version = traced->runtime_version,
+		.path = "",
+		.reachable = traced->opened,
+		.reason = traced->reason,
+		.sessions = traced->opened ? bytes_z(&tracing->text) : "",
+	};
+
+	if (info)
+		memcpy(runtime.cookie, info->cookie, sizeof(runtime.cookie));
+	payload_runtime(&tracing->payload, &runtime);
+	emit(tracing, SPOOR_RUNTIME, traced->process, 0);
+}
+
+/* What the session in a runtime is, in a line. */
+static void describe_session(struct tracing *tracing)
+{
+	bytes_reset(&tracing->text);
+	bytes_printf(&tracing->text, "%s, rundown 0x%llx, %u MB, with stacks",
+		tracing->options.providers_text ? tracing->options.providers_text : "",
+		(unsigned long long)tracing->options.rundown_keywords, tracing->options.buffer_mb);
+}
+
+static void emit_head(struct tracing *tracing)
+{
+	const struct box *box = &tracing->box;
+	struct json j = { .out = &tracing->text };
+	struct rights rights;
+
+	rights_read(&rights);
+	bytes_reset(&tracing->text);
+	json_object(&j, NULL);
+	json_z(&j, "scope", "processes");
+	json_z(&j, "providers",
+		tracing->options.providers_text ? tracing->options.providers_text : "");
+	json_u64(&j, "buffer_mb", tracing->options.buffer_mb);
+	json_u64(&j, "rundown_keywords", tracing->options.rundown_keywords);
+	json_bool(&j, "thread_clocks", tracing->clocks != NULL);
+	json_end(&j);
+	payload_session(&tracing->payload, &(struct payload_session){ .event_set = 1,
+						   .tool_version = tracing->options.version,
+						   .command_line = tracing->options.command_line,
+						   .options = bytes_z(&tracing->text),
+						   .clock = "CLOCK_MONOTONIC",
+						   .utc_ns = tracing->trace.recording.utc_ns });
+	emit(tracing, SPOOR_SESSION, tracing->recorder_process, 0);
+	payload_machine(
+		&tracing->payload, &(struct payload_machine){ .host = box->host,
+					   .kernel = box->kernel,
+					   .system = box->system,
+					   .architecture = box->architecture,
+					   .cpu_model = box->cpu_model,
+					   .cpu_online = box->cpu_online,
+					   .cpu_possible = box->cpu_possible,
+					   .memory_bytes = box->memory_bytes,
+					   .page_size_bytes = box->page_size_bytes,
+					   .boot_id = box->boot_id,
+					   .virtualization = box->virtualization,
+					   .perf_event_paranoid = rights.perf_event_paranoid });
+	emit(tracing, SPOOR_MACHINE, tracing->recorder_process, 0);
+}
+
+/* ---- out of the window ---- */
+
+/* Whose event it is; of a session that was opened again since, its process. */
+static struct traced *traced_of(struct tracing *tracing, const struct pending *item)
+{
+	struct traced *found = NULL;
+
+	for (uint32_t i = 0; i < tracing->list.count; i++) {
+		struct traced *traced = tracing->list.items[i];
+		if (traced->stream == relay_stream(item))
+			return traced;
+		if (!found && traced->process == item->pid)
+			found = traced;
+	}
+	return found;
+}
+
+static void hand_over(struct tracing *tracing, struct pending *item, uint64_t late_ns)
+{
+	struct event event;
+
+	relay_take(tracing->relay, item, late_ns, &event);
+	if (event.lost_before) {
+		struct traced *traced = traced_of(tracing, item);
+		if (traced) {
+			if (traced->stream == relay_stream(item))
+				traced->lost_told += event.lost_before;
+			emit_loss(tracing, traced, event.lost_before,
+				tracing->trace.threads.items[event.thread_index].tid, event.time_ns,
+				false);
+		}
+	}
+	tracing->events++;
+	tracing->late += late_ns != 0;
+	to_sink(tracing, &event);
+	tracing->unflushed_bytes += event.payload_size + EVENT_COST;
+	if (tracing->unflushed_bytes > UNFLUSHED_MAX && tracing->sink && !tracing->sink_error) {
+		tracing->unflushed_bytes = 0; /* memory stays small; names and stacks are looked at by flush() */
+		tracing->sink_error = tracing->sink_ops->flush(tracing->sink, &tracing->sink_diag);
+	}
+	if (tracing->options.event &&
+		tracing->options.event(tracing->options.context, &tracing->trace, &event))
+		tracing->wants_end = true;
+	relay_give_back(tracing->relay, item);
+}
+
+/* Up to which time events may leave: what a session that is being opened has to tell is not older than its beginning. */
+static uint64_t limit_of(const struct tracing *tracing, uint64_t now_ns)
+{
+	uint64_t limit_ns = relay_settled_ns(tracing->relay, now_ns);
+
+	for (uint32_t i = 0; i < tracing->list.count; i++) {
+		const struct traced *traced = tracing->list.items[i];
+		if (!traced->pipe || traced->stream >= 0)
+			continue;
+		uint64_t own_ns = now_ns - MERGE_WINDOW_NS;
+		if (traced->asked_ns > own_ns)
+			own_ns = traced->asked_ns;
+		if (own_ns < limit_ns)
+			limit_ns = own_ns;
+	}
+	return limit_ns;
+}
+
+/* How far a thread's CPU clock has come: beside the samples, which say nothing of it. */
+static void hand_over_clock(struct tracing *tracing, const struct pending *item)
+{
+	const struct process *process = &tracing->trace.processes.items[item->pid];
+	uint32_t thread = item->flag ? process->main_thread : relay_place_thread(tracing->relay, item->pid, item->tid);
+	struct event event = {
+		.time_ns = item->time_ns,
+		.thread_index = thread,
+		.schema_index = trace_known_schema(&tracing->trace, SPOOR_THREAD_CLOCK),
+		.cpu = EVENT_CPU_UNKNOWN,
+		.kind = known_events[SPOOR_THREAD_CLOCK].kind,
+	};
+
+	payload_thread_clock(&tracing->payload, &(struct payload_thread_clock){ .run_ns = item->value, .rest = item->flag });
+	event.payload = tracing->payload.data;
+	event.payload_size = (uint32_t)tracing->payload.len;
+	if (!tracing->payload.failed && event.schema_index && thread)
+		to_sink(tracing, &event);
+	tracing->unflushed_bytes += event.payload_size + EVENT_COST;
+	bytes_reset(&tracing->payload);
+}
+
+static void give_out(struct tracing *tracing, uint64_t until_ns)
+{
+	struct pending *item;
+	uint64_t late_ns;
+
+	merge_sort(&tracing->merge, until_ns);
+	while ((item = merge_next(&tracing->merge, &late_ns))) {
+		if (item->kind == PENDING_CLOCK)
+			hand_over_clock(tracing, item);
+		else
+			hand_over(tracing, item, late_ns);
+	}
+	tracing->give_out_ns = now();
+	tracing->give_out_bytes = 2 * relay_pending_bytes(tracing->relay);
+	if (tracing->give_out_bytes < GIVE_OUT_BYTES)
+		tracing->give_out_bytes = GIVE_OUT_BYTES;
+}
+
+/* The stack table has grown large: all of it goes, but what streams and window still refer to. */
+static void forget_stacks(struct tracing *tracing)
+{
+	struct stack_table fresh = { 0 };
+
+	if (!relay_move_stacks(tracing->relay, &fresh)) {
+		stack_table_done(&fresh);
+		return; /* it grows on; there may be memory later */
+	}
+	if (tracing->sink && !tracing->sink_error)
+		tracing->sink_error =
+			tracing->sink_ops->forget_stacks(tracing->sink, &tracing->sink_diag);
+	for (uint32_t i = tracing->merge.taken; i < tracing->merge.items.count; i++) {
+		struct pending *item = &tracing->merge.items.items[i];
+		uint32_t count;
+		const uint64_t *frames =
+			stack_table_get(&tracing->trace.stacks, item->stack_index, &count);
+		item->stack_index = stack_table_intern(&fresh, frames, count);
+	}
+	stack_table_done(&tracing->trace.stacks);
+	tracing->trace.stacks = fresh;
+	relay_stacks_moved(tracing->relay);
+}
+
+static void flush(struct tracing *tracing)
+{
+	if (tracing->sink && !tracing->sink_error)
+		tracing->sink_error = tracing->sink_ops->flush(tracing->sink, &tracing->sink_diag);
+	if (tracing->trace.stacks.stacks.count > STACKS_MAX ||
+		stack_table_size_bytes(&tracing->trace.stacks) > STACK_BYTES_MAX)
+		forget_stacks(tracing);
+	tracing->flush_ns = now();
+}
+
+/* ---- into the window ---- */
+
+/* Its file, with the first bytes; and what looks at the events on their way into it. */
+static int open_raw(struct traced *traced)
+{
+	struct tracing *tracing = traced->tracing;
+	struct diag diag = { 0 };
+	int fd = tracing->options.open_raw(
+		tracing->options.context, traced->name, traced->pid, traced->earlier != NULL, &diag);
+
+	if (fd < 0) {
+		traced->write_error = fd;
+		(void)snprintf(traced->write_reason, sizeof(traced->write_reason), "%s", diag.text); /* as long */
+		return fd;
+	}
+	traced->raw_fd = fd;
+	if (tracing->options.event && trace_init(&traced->watched) == 0)
+		traced->watcher =
+			nettrace_decoder_new(&traced->watched, traced->name, NETTRACE_NAMES_ONLY);
+	return 0;
+}
+
+/* Raw: all of it, or the process is given up. */
+static int write_raw(struct traced *traced, const uint8_t *data, size_t size)
+{
+	while (size) {
+		ssize_t n = write(traced->raw_fd, data, size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			traced->write_error = n < 0 ? -errno : -EIO;
+			(void)snprintf(traced->write_reason, sizeof(traced->write_reason),
+				"its file cannot be written: %s", strerror(-traced->write_error)); /* fits */
+			return traced->write_error;
+		}
+		data += n;
+		size -= (size_t)n;
+		traced->tracing->raw_bytes += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* Events of raw bytes are looked at when somebody asked for it: without stacks. What cannot be read is in the file all the same. */
+static void watch_raw(struct traced *traced, const uint8_t *data, size_t size)
+{
+	struct tracing *tracing = traced->tracing;
+	struct event event;
+
+	if (!traced->watcher || !size || nettrace_decoder_push(traced->watcher, data, size) < 0)
+		return;
+	while (nettrace_decoder_next(traced->watcher, &event, NULL) > 0) {
+		traced->events++;
+		if (tracing->options.event(tracing->options.context, &traced->watched, &event))
+			tracing->wants_end = true;
+	}
+}
+
+static int on_bytes(void *user, const uint8_t *data, size_t size)
+{
+	struct traced *traced = user;
+	struct tracing *tracing = traced->tracing;
+
+	if (is_raw(tracing)) {
+		int opened = size && traced->raw_fd < 0 ? open_raw(traced) : 0;
+		if (opened < 0)
+			return opened;
+		watch_raw(traced, data, size);
+		return write_raw(traced, data, size);
+	}
+	if (traced->stream < 0) {
+		bytes_reset(&tracing->text);
+		bytes_printf(&tracing->text, "the events of %s (%u)", traced->name, traced->pid);
+		traced->stream =
+			relay_open(tracing->relay, traced->process, bytes_z(&tracing->text));
+		if (traced->stream < 0)
+			return traced->stream;
+	}
+	struct diag diag = { 0 };
+	int r = relay_bytes(tracing->relay, traced->stream, data, size, &diag);
+
+	if (!size) {
+		traced->stream_ended = true;
+		tracing->give_out_ns = 0; /* nothing waits for it any more */
+	}
+	if (r < 0 && size)
+		(void)snprintf(traced->reason, sizeof(traced->reason), "%s",
+			diag.text); /* a cut end is fine */
+	return r < 0 && size ? r : 0;
+}
+
+static uint8_t *room_for_bytes(void *user, size_t size)
+{
+	struct traced *traced = user;
+
+	return traced->stream < 0 ? NULL : relay_room(traced->tracing->relay, traced->stream, size);
+}
+
+/* ---- clocks ---- */
+
+static void on_clock(void *context, uint32_t pid, uint32_t tid, uint64_t time_ns, uint64_t cpu_ns)
+{
+	struct tracing *tracing = context;
+	uint32_t process = trace_find_process(&tracing->trace, pid);
+	struct pending *item = process ? merge_add(&tracing->merge) : NULL;
+
+	if (!item)
+		return; /* no memory: a longer interval */
+	item->kind = PENDING_CLOCK;
+	item->time_ns = time_ns;
+	item->pid = process;
+	item->tid = tid;
+	item->value = cpu_ns;
+	item->flag = !tid;
+	item->cpu = EVENT_CPU_UNKNOWN;
+}
+
+/* The runtime's samples say where threads are and not whether they run: so their clocks are read as long as the session is open. */
+static int open_clocks(struct tracing *tracing)
+{
+	static const struct thread_clocks_told told = { .clock = on_clock };
+	bool sampled = false;
+
+	for (uint32_t i = 0; i < tracing->options.provider_count; i++)
+		sampled |= strcmp(tracing->options.providers[i].name, provider_name(PROVIDER_SAMPLE)) == 0;
+	return sampled && !is_raw(tracing) ? thread_clocks_new(&told, tracing, &tracing->clocks) : 0;
+}
+
+/* From the opening of its session on, if it is one of here. */
+static void read_clocks_of(struct traced *traced, uint64_t now_ns)
+{
+	if (traced->tracing->clocks && traced->has_port && !traced->tracing->ending)
+		(void)thread_clocks_add(traced->tracing->clocks, traced->pid, true, now_ns, false); /* gone, or no memory: thread time */
+}
+
+/* ---- processes ---- */
+
+static void need_guard(struct tracing *tracing)
+{
+	struct diag diag = { 0 };
+
+	if (!tracing->guard && guard_start(&tracing->guard, &diag) < 0)
+		(void)snprintf(tracing->unguarded, sizeof(tracing->unguarded), "%s%s", UNGUARDED, diag.text); /* fits */
+	tracing->guard_rounds = guard_rounds(tracing->guard);
+}
+
+/* That nothing is guarded, or no more: into the file, once. */
+static void look_at_guard(struct tracing *tracing)
+{
+	const char *problem = tracing->guard ? guard_problem(tracing->guard) : NULL;
+
+	if (problem && !*tracing->unguarded)
+		(void)snprintf(tracing->unguarded, sizeof(tracing->unguarded), "%s%s", UNGUARDED, problem); /* fits */
+	if (!*tracing->unguarded || tracing->unguarded_emitted || !tracing->sink)
+		return;
+	tracing->unguarded_emitted = true;
+	emit_notice(tracing, tracing->recorder_process, "unguarded", tracing->unguarded);
+}
+
+static void open_session(struct traced *traced, uint64_t now_ns)
+{
+	struct tracing *tracing = traced->tracing;
+	const struct late_providers *split = &tracing->split;
+	const struct eventpipe_options options = {
+		.providers = traced->earlier ? split->late
+			   : traced->later   ? split->early
+					     : tracing->options.providers,
+		.provider_count = traced->earlier ? split->late_count
+				: traced->later   ? split->early_count
+						  : tracing->options.provider_count,
+		.buffer_mb = tracing->options.buffer_mb,
+		.rundown_keywords = traced->earlier ? 0 : tracing->options.rundown_keywords,
+		.appear_ns = traced->peer >= 0 ? now_ns + APPEAR_NS : 0,
+		.guard = traced->has_port ? tracing->guard : NULL,
+		.target = &traced->port,
+	};
+	const struct eventpipe_handler handler = {
+		.bytes = on_bytes,
+		.room = is_raw(tracing) ? NULL : room_for_bytes,
+		.user = traced,
+	};
+
+	traced->stream = -1;
+	traced->stream_ended = false;
+	traced->lost_told = 0;
+	traced->reason[0] = '\0';
+	traced->reason_code = "";
+	traced->open_ns = 0;
+	traced->asked_ns = now_ns;
+	if (eventpipe_new(&traced->door, &options, &handler, now_ns, &traced->pipe) < 0) {
+		traced->reason_code = "error";
+		(void)snprintf(traced->reason, sizeof(traced->reason),
+			"no memory for its session"); /* fits */
+	}
+}
+
+/* ---- what is not asked for during a start ---- */
+
+/* Which of its sessions waits for the runtime to go on; NULL none. */
+static struct traced *waiting_of(struct traced *traced)
+{
+	struct traced *last = traced->later ? traced->later : traced;
+
+	return last->open_ns ? last : NULL;
+}
+
+/* The runtime goes on now. */
+static void begin_wait(struct traced *waiting, uint64_t now_ns)
+{
+	if (waiting && waiting->open_ns == UINT64_MAX)
+		waiting->open_ns = now_ns + LATE_PROVIDERS_NS;
+}
+
+/* It is somebody else who lets it go on. */
+static bool goes_on_by_itself(const struct traced *traced)
+{
+	return traced->peer < 0 || traced->tracing->options.hold;
+}
+
+static void not_asked(struct traced *traced, const char *code, const char *reason)
+{
+	traced->open_ns = 0;
+	traced->reason_code = code;
+	(void)snprintf(traced->reason, sizeof(traced->reason), "%s", reason); /* fits */
+}
+
+static void tell_wait(struct traced *traced)
+{
+	struct tracing *tracing = traced->tracing;
+
+	bytes_reset(&tracing->text);
+	bytes_printf(&tracing->text, "%s was asked for its EventCounters ", traced->name);
+	text_add_duration(&tracing->text, (double)LATE_PROVIDERS_NS / 1e9);
+	bytes_text(&tracing->text, " after its start: before that they can lock a runtime up for good");
+	emit_notice(tracing, traced->process, "late-counters", bytes_z(&tracing->text));
+}
+
+static void advance_wait(struct traced *traced, uint64_t now_ns)
+{
+	struct tracing *tracing = traced->tracing;
+
+	if (!traced->open_ns || tracing->pausing)
+		return;
+	char state = traced->door.state(traced->door.context);
+
+	if (tracing->ending || !state || state == 'Z' || state == 'X') {
+		if (traced->earlier)
+			traced->open_ns = 0; /* its other session says what there is to say */
+		else
+			not_asked(traced, "ended", "it ended before it could be asked for EventCounters, which is not done during its start");
+		return;
+	}
+	if (traced->open_ns == UINT64_MAX && goes_on_by_itself(traced) && now_ns >= traced->look_ns) {
+		traced->look_ns = now_ns + BEAT_NS;
+		if (late_providers_has_begun(traced->pid))
+			begin_wait(traced, now_ns);
+	}
+	if (now_ns < traced->open_ns)
+		return;
+	traced->waited = true;
+	open_session(traced, now_ns);
+}
+
+static void begin_resume(struct traced *traced, uint64_t now_ns)
+{
+	if (!traced->held.waits || traced->tracing->options.hold || held_runtime_is_resuming(&traced->held))
+		return;
+	begin_wait(waiting_of(traced), now_ns);
+	held_runtime_resume(&traced->held, now_ns);
+}
+
+/* What it said of itself, once. */
+static void tell_runtime(struct traced *traced)
+{
+	const struct ipc_process_info *info = eventpipe_info(traced->pipe);
+
+	if (traced->runtime_told)
+		return;
+	traced->runtime_told = true;
+	if (info)
+		(void)snprintf(traced->runtime_version, sizeof(traced->runtime_version), "%.*s",
+			(int)strcspn(info->runtime_version, "+"),
+			info->runtime_version); /* a cut end is fine */
+	if (is_raw(traced->tracing))
+		return;
+	struct process *process = &traced->tracing->trace.processes.items[traced->process];
+
+	process->runtime_kind = RUNTIME_CORECLR;
+	describe_session(traced->tracing);
+	emit_runtime(traced->tracing, traced, info);
+	traced->tracing->flush_ns =
+		0; /* soon in the file, for whoever reads one that was cut short */
+	if (traced->opened)
+		return;
+	bytes_reset(&traced->tracing->text);
+	bytes_printf(&traced->tracing->text, "not traced: %s", traced->reason);
+	emit_notice(traced->tracing, traced->process, traced->reason_code,
+		bytes_z(&traced->tracing->text));
+}
+
+/* Events that were lost behind the last one that came. */
+static void tell_rest_of_loss(struct traced *traced)
+{
+	struct tracing *tracing = traced->tracing;
+
+	if (traced->stream < 0 || is_raw(tracing))
+		return;
+	uint64_t lost = relay_stream_lost(tracing->relay, traced->stream);
+	if (lost > traced->lost_told) {
+		emit_loss(tracing, traced, lost - traced->lost_told, traced->pid,
+			tracing->merge.reached_ns, true);
+		traced->lost_told = lost;
+	}
+}
+
+static void close_session(struct traced *traced)
+{
+	if (!*traced->reason || strcmp(eventpipe_reason_code(traced->pipe), "lied") != 0)
+		(void)snprintf(traced->reason, sizeof(traced->reason), "%s",
+			eventpipe_reason(traced->pipe)); /* as long */
+	traced->reason_code = eventpipe_reason_code(traced->pipe);
+	traced->whole = eventpipe_whole(traced->pipe);
+	if (traced->write_error) {
+		traced->reason_code = "write";
+		(void)snprintf(traced->reason, sizeof(traced->reason), "%s", traced->write_reason); /* as long */
+	}
+	traced->bytes += eventpipe_bytes(traced->pipe);
+	tell_runtime(traced);
+	eventpipe_free(traced->pipe);
+	traced->pipe = NULL;
+	if (traced->stream >= 0 && !traced->stream_ended)
+		(void)on_bytes(traced, NULL, 0); /* the relay no longer waits for it */
+	if (traced->raw_fd >= 0) {
+		close(traced->raw_fd);
+		traced->raw_fd = -1;
+	}
+}
+
+/* The process is there to be asked again. */
+static bool door_is_open(const struct traced *traced)
+{
+	char state = traced->door.state(traced->door.context);
+
+	return state && state != 'Z' && state != 'X';
+}
+
+static bool is_over(const struct traced *traced)
+{
+	return !traced->pipe && !traced->open_ns && !traced->paused;
+}
+
+/* A runtime whose sessions are over gets no further request, so the port may give its place to another one. */
+static void leave_place(struct traced *traced, uint64_t now_ns)
+{
+	if (!traced->held.reverse || !is_over(traced) || (traced->later && !is_over(traced->later)))
+		return;
+	if (!traced->tracing->ending)
+		begin_resume(traced, now_ns); /* once more, if its connection was lost */
+	if (held_runtime_is_resuming(&traced->held) || (traced->held.waits && door_is_open(traced)))
+		return;
+	held_runtime_done(&traced->held);
+}
+
+static void advance_one(struct traced *traced, uint64_t now_ns)
+{
+	struct tracing *tracing = traced->tracing;
+
+	held_runtime_advance(&traced->held, now_ns);
+	leave_place(traced, now_ns);
+	if (traced->open_ns == UINT64_MAX && !traced->earlier)
+		begin_resume(traced, now_ns); /* it has nothing to observe the start with */
+	advance_wait(traced, now_ns);
+	if (!traced->pipe)
+		return;
+	enum eventpipe_state state = eventpipe_advance(traced->pipe, now_ns);
+
+	if (eventpipe_opened_ns(traced->pipe) && !traced->opened) {
+		traced->opened = true;
+		if (traced->waited)
+			tell_wait(traced);
+		read_clocks_of(traced, now_ns);
+		if (!tracing->first_open_ns)
+			tracing->first_open_ns = now_ns;
+	}
+	if (traced->opened)
+		tell_runtime(traced);
+	if (traced->opened || state == EVENTPIPE_ENDED)
+		begin_resume(traced, now_ns);
+	if (traced->stream >= 0 && !eventpipe_behind(traced->pipe))
+		relay_caught_up(tracing->relay, traced->stream, now_ns);
+	if (state != EVENTPIPE_ENDED)
+		return;
+	bool guarded = strcmp(eventpipe_reason_code(traced->pipe), "guarded") == 0;
+
+	close_session(traced);
+	if (guarded && !tracing->ending && !is_raw(tracing) && !traced->paused) {
+		bytes_reset(&tracing->text);
+		bytes_printf(&tracing->text,
+			"spoor had stood still: its session in %s was ended, so that it was not "
+			"held up, and is opened again",
+			traced->name);
+		emit_notice(tracing, traced->process, "guard", bytes_z(&tracing->text));
+		open_session(traced, now_ns);
+	} else if (traced->paused && !tracing->pausing && !tracing->ending) {
+		traced->paused = false;
+		if (door_is_open(traced))
+			open_session(traced, now_ns);
+	}
+}
+
+/* ---- adding ---- */
+
+static struct traced *new_traced(struct tracing *tracing, const char *name, uint32_t pid)
+{
+	struct traced *traced = calloc(1, sizeof(*traced));
+
+	if (!traced)
+		return NULL;
+	traced->tracing = tracing;
+	traced->name = strdup(name);
+	traced->pid = pid;
+	traced->stream = traced->raw_fd = traced->peer = -1;
+	traced->reason_code = "";
+	if (!traced->name || !vec_add(&tracing->list, traced)) {
+		free(traced->name);
+		free(traced);
+		return NULL;
+	}
+	return traced;
+}
+
+/* It waits before its first instruction, or has only just begun. */
+static bool is_starting(const struct traced *traced)
+{
+	return traced->held.waits || (traced->seen && !late_providers_has_begun(traced->pid));
+}
+
+/* What must not be asked for during its start goes into a session of its own, or that is all there is and the only one waits. */
+static int wait_for_start(struct traced *traced, struct traced **ret_waiting)
+{
+	struct tracing *tracing = traced->tracing;
+	struct traced *waiting = traced;
+
+	if (tracing->split.early_count) {
+		waiting = new_traced(tracing, traced->name, traced->pid);
+		if (!waiting)
+			return -ENOMEM;
+		waiting->seen = traced->seen;
+		waiting->port = traced->port;
+		waiting->has_port = traced->has_port;
+		waiting->door = traced->door;
+		if (waiting->door.context == &traced->port)
+			waiting->door = dotnet_target_door(&waiting->port);
+		waiting->process = traced->process;
+		waiting->peer = traced->peer;
+		waiting->runtime_told = true; /* by the first */
+		waiting->earlier = traced;
+		traced->later = waiting;
+	}
+	waiting->open_ns = UINT64_MAX;
+	if (goes_on_by_itself(waiting) && !waiting->seen)
+		not_asked(waiting, "starting", "when its start is over, and it may be asked for EventCounters, cannot be seen from here");
+	*ret_waiting = waiting;
+	return 0;
+}
+
+/* `seen`: its pid is one of here, so the guard can reach it by itself. */
+static int add(struct tracing *tracing, const struct target *target, bool seen, const struct dotnet_door *door,
+	int peer, struct diag *diag)
+{
+	struct traced *traced = new_traced(tracing, target->name, target->pid);
+
+	if (!traced)
+		return diag_set(diag, -ENOMEM, "cannot trace: %m");
+	traced->process = trace_process(&tracing->trace, target->pid);
+	if (!traced->process)
+		return diag_set(diag, -ENOMEM, "cannot trace: %m");
+	struct process *process = &tracing->trace.processes.items[traced->process];
+
+	process->inner_pid = target->inner_pid;
+	process->existed = true;
+	traced->seen = seen;
+	traced->has_port = seen && dotnet_target_read(target->pid, &traced->port, NULL) == 0;
+	traced->peer = peer;
+	if (peer >= 0)
+		traced->held = held_runtime_of(tracing->reverse, (uint32_t)peer);
+	traced->door = door ? *door : dotnet_target_door(&traced->port);
+	if (tracing->sink)
+		emit_process(tracing, traced->process, target);
+	if (!door && !traced->has_port) {
+		traced->reason_code = "ended";
+		(void)snprintf(traced->reason, sizeof(traced->reason),
+			"it ended before it could be traced"); /* fits */
+		return 0;
+	}
+	struct traced *waiting = NULL;
+	int r = tracing->split.late_count && is_starting(traced) ? wait_for_start(traced, &waiting) : 0;
+
+	if (r < 0)
+		return diag_set(diag, r, "cannot trace: %m");
+	uint64_t due_ns = now() + (waiting == traced ? START_NS : 0);
+
+	if (!tracing->due_open_ns || due_ns < tracing->due_open_ns)
+		tracing->due_open_ns = due_ns;
+	if (waiting != traced)
+		open_session(traced, now());
+	return 0;
+}
+
+int tracing_add(struct tracing *tracing, const struct target *target, struct diag *diag)
+{
+	return add(tracing, target, true, NULL, -1, diag);
+}
+
+int tracing_add_path(struct tracing *tracing, const char *path, struct diag *diag)
+{
+	const struct dotnet_door door = path_door(path);
+	struct port_peer peer;
+	int r = port_peer_ask(path, TARGET_PLACE, &peer, diag);
+
+	if (r == 0)
+		r = add(tracing, &peer.target, peer.seen, &door, -1, diag);
+	port_peer_done(&peer);
+	return r;
+}
+
+void tracing_listen(struct tracing *tracing, struct reverse *reverse)
+{
+	tracing->reverse = reverse;
+}
+
+/* Who has connected to our port: taken, or (at the end) only let go on. */
+static void take_newcomers(struct tracing *tracing)
+{
+	uint32_t peer;
+
+	if (!tracing->reverse)
+		return;
+	reverse_advance(tracing->reverse);
+	while (!tracing->ending && !tracing->pausing && reverse_next(tracing->reverse, &peer)) {
+		const struct dotnet_door door = reverse_door(tracing->reverse, peer);
+		struct port_peer newcomer;
+
+		port_peer_read(reverse_peer(tracing->reverse, peer), TARGET_PLACE, &newcomer);
+		/* Without memory it is let go on at the end, untraced. */
+		(void)add(tracing, &newcomer.target, newcomer.seen, &door, (int)peer, NULL);
+		port_peer_done(&newcomer);
+	}
+	if (tracing->ending)
+		reverse_release(tracing->reverse, 0, 0);
+}
+
+/* ---- the whole ---- */
+
+int tracing_new(
+	const struct tracing_options *options, struct tracing **ret_tracing, struct diag *diag)
+{
+	struct tracing *tracing = calloc(1, sizeof(*tracing));
+
+	if (!tracing || trace_init(&tracing->trace) < 0) {
+		free(tracing);
+		return diag_set(diag, -ENOMEM, "cannot trace: %m");
+	}
+	tracing->options = *options;
+	tracing->give_out_bytes = GIVE_OUT_BYTES;
+	box_read(&tracing->box);
+	tracing->recorder_process = trace_process(&tracing->trace, (uint32_t)getpid());
+	int r = late_providers_split(&tracing->split, options->providers, options->provider_count);
+
+	if (r == 0)
+		r = tracing->recorder_process
+			? relay_new(&tracing->trace, &tracing->merge, &tracing->relay)
+			: -ENOMEM;
+	if (r == 0)
+		r = open_clocks(tracing);
+	if (r < 0) {
+		tracing_close(tracing);
+		return diag_set(diag, r, "cannot trace: %m");
+	}
+	need_guard(tracing);
+	*ret_tracing = tracing;
+	return 0;
+}
+
+int tracing_write_to(struct tracing *tracing, int fd, const char *name, struct diag *diag)
+{
+	struct recording *recording = &tracing->trace.recording;
+	const struct nettrace_key keys[] = {
+		{ "SpoorVersion", tracing->options.version },
+		{ "Host", tracing->box.host },
+		{ "Kernel", tracing->box.kernel },
+	};
+	const struct nettrace_sink_options options = {
+		.fd = fd,
+		.name = name,
+		.keys = keys,
+		.key_count = sizeof(keys) / sizeof(keys[0]),
+	};
+
+	recording->page_size_bytes = tracing->box.page_size_bytes;
+	recording->cpu_online = tracing->box.cpu_online;
+	recording->cpu_possible = tracing->box.cpu_possible;
+	recording->recorder_process = tracing->recorder_process;
+	recording->sync_ns = now() - SYNC_LEAD_NS;
+	recording->utc_ns = clock_ns(CLOCK_REALTIME) - SYNC_LEAD_NS;
+	tracing->merge.reached_ns = recording->sync_ns;
+	tracing->sink_ops = &nettrace_sink;
+	int r = nettrace_sink_open(&options, &tracing->trace, &tracing->sink, diag);
+
+	if (r == 0) {
+		emit_head(tracing);
+		look_at_guard(tracing);
+	}
+	return r;
+}
+
+int tracing_start(struct tracing *tracing, struct diag *diag)
+{
+	scheduling_wait_ones_turn(); /* what is read waits in the runtime */
+	tracing->begin_ns = now();
+	tracing->flush_ns = tracing->begin_ns;
+	tracing->give_out_ns = tracing->begin_ns;
+	tracing->started = true;
+	for (uint32_t i = 0; i < tracing->list.count; i++)
+		advance_one(tracing->list.items[i], now());
+	if (tracing->sink_error && diag)
+		*diag = tracing->sink_diag;
+	return tracing->sink_error;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Waits for streams, newcomers and the caller's descriptors. */
+static void wait_for(
+	struct tracing *tracing, struct pollfd *fds, size_t fd_count, uint64_t until_ns)
+{
+	size_t room =
+		(size_t)tracing->list.count * (EVENTPIPE_FDS_MAX + 1) + REVERSE_FDS_MAX + fd_count;
+	uint64_t now_ns = now();
+	uint64_t wake_ns = earlier(until_ns, now_ns + BEAT_NS);
+	size_t count = 0;
+
+	if (tracing->clocks && !tracing->ending)
+		wake_ns = earlier(wake_ns, thread_clocks_wake_ns(tracing->clocks));
+
+	vec_reset(&tracing->poll_fds);
+	if (!vec_reserve(&tracing->poll_fds, room))
+		return;
+	struct pollfd *all = tracing->poll_fds.items;
+
+	for (uint32_t i = 0; i < tracing->list.count; i++) {
+		const struct traced *traced = tracing->list.items[i];
+		count += held_runtime_poll(&traced->held, &all[count]);
+		wake_ns = earlier(wake_ns, held_runtime_wake_ns(&traced->held));
+		wake_ns = traced->open_ns ? earlier(wake_ns, traced->open_ns) : wake_ns;
+		if (!traced->pipe)
+			continue;
+		count += eventpipe_fds(traced->pipe, &all[count]);
+		wake_ns = earlier(wake_ns,
+			eventpipe_behind(traced->pipe) ? 0 : eventpipe_wake_ns(traced->pipe));
+	}
+	if (tracing->reverse) {
+		size_t peers = reverse_fds(tracing->reverse, &all[count], REVERSE_FDS_MAX);
+		count += peers < REVERSE_FDS_MAX ? peers : REVERSE_FDS_MAX;
+	}
+	size_t own = count;
+
+	for (size_t i = 0; i < fd_count; i++)
+		all[count++] = fds[i];
+	uint64_t wait_ns = wake_ns > now_ns ? wake_ns - now_ns : 0;
+	struct timespec timeout = { .tv_sec = (time_t)(wait_ns / 1000000000),
+		.tv_nsec = (long)(wait_ns % 1000000000) };
+
+	if (ppoll(all, count, &timeout, NULL) < 0)
+		for (size_t i = 0; i < count; i++)
+			all[i].revents = 0;
+	for (size_t i = 0; i < fd_count; i++)
+		fds[i].revents = all[own + i].revents;
+}
+
+static int tell_sink_error(struct tracing *tracing, struct diag *diag)
+{
+	if (diag && !diag->error)
+		*diag = tracing->sink_diag;
+	return tracing->sink_error;
+}
+
+static bool anything_open(const struct tracing *tracing)
+{
+	for (uint32_t i = 0; i < tracing->list.count; i++)
+		if (tracing->list.items[i]->pipe || tracing->list.items[i]->open_ns ||
+			held_runtime_is_resuming(&tracing->list.items[i]->held))
+			return true;
+	return false;
+}
+
+int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, uint64_t until_ns,
+	struct diag *diag)
+{
+	bool waiting = tracing->merge.items.count > tracing->merge.taken;
+
+	wait_for(tracing, fds, fd_count,
+		waiting ? earlier(until_ns, tracing->give_out_ns + GIVE_OUT_NS) : until_ns);
+	uint64_t now_ns = now();
+
+	guard_beat(tracing->guard, now_ns);
+	look_at_guard(tracing);
+	take_newcomers(tracing);
+	if (tracing->clocks && !tracing->ending)
+		thread_clocks_read(tracing->clocks, now_ns);
+	for (uint32_t i = 0; i < tracing->list.count; i++)
+		advance_one(tracing->list.items[i], now_ns);
+	if (!is_raw(tracing)) {
+		now_ns = now();
+		if (now_ns >= tracing->give_out_ns + GIVE_OUT_NS ||
+			relay_pending_bytes(tracing->relay) > tracing->give_out_bytes)
+			give_out(tracing, limit_of(tracing, now_ns));
+		if (now_ns >= tracing->flush_ns + FLUSH_NS)
+			flush(tracing);
+	}
+	if (tracing->sink_error)
+		return tell_sink_error(tracing, diag);
+	/* No session that could end and make room: a runtime would wait for us for ever. */
+	if (tracing->reverse && !tracing->ending && reverse_error(tracing->reverse) && !anything_open(tracing)) {
+		char reason[160];
+		descriptors_explain(reason, sizeof(reason));
+		return diag_set(diag, reverse_error(tracing->reverse), "cannot take a runtime's connection: %s", reason);
+	}
+	return tracing->reverse || tracing->pausing || anything_open(tracing) ? 1 : 0;
+}
+
+const char *tracing_unguarded(const struct tracing *tracing)
+{
+	return *tracing->unguarded ? tracing->unguarded : NULL;
+}
+
+bool tracing_wants_end(const struct tracing *tracing)
+{
+	return tracing->wants_end;
+}
+
+/* It has a session that ends, and can: one that a signal has stopped ends nothing until it goes on. */
+static bool still_ends(const struct traced *traced)
+{
+	char state = traced->pipe ? traced->door.state(traced->door.context) : 0;
+
+	return traced->pipe && state != 'T' && state != 't';
+}
+
+void tracing_pause(struct tracing *tracing)
+{
+	uint64_t now_ns = now();
+
+	tracing->pausing = true;
+	for (uint32_t i = 0; i < tracing->list.count; i++) {
+		struct traced *traced = tracing->list.items[i];
+		if (!traced->pipe)
+			continue;
+		traced->paused = !is_raw(tracing);
+		eventpipe_stop(traced->pipe, now_ns);
+	}
+}
+
+bool tracing_paused(const struct tracing *tracing)
+{
+	for (uint32_t i = 0; i < tracing->list.count; i++)
+		if (still_ends(tracing->list.items[i]))
+			return false;
+	return tracing->pausing;
+}
+
+int tracing_flush(struct tracing *tracing, struct diag *diag)
+{
+	if (is_raw(tracing))
+		return 0;
+	give_out(tracing, limit_of(tracing, now()));
+	flush(tracing);
+	return tracing->sink_error ? tell_sink_error(tracing, diag) : 0;
+}
+
+void tracing_resume(struct tracing *tracing, uint64_t paused_ns)
+{
+	uint64_t now_ns = now();
+
+	tracing->pausing = false;
+	bytes_reset(&tracing->text);
+	bytes_text(&tracing->text, "spoor was stopped for ");
+	text_add_duration(&tracing->text, (double)paused_ns / 1e9);
+	bytes_text(&tracing->text, " (Ctrl-Z, SIGTSTP): its sessions were ended before that and opened again, and what "
+		"runtimes did meanwhile is missing");
+	emit_notice(tracing, tracing->recorder_process, "paused", bytes_z(&tracing->text));
+	for (uint32_t i = 0; i < tracing->list.count; i++) {
+		struct traced *traced = tracing->list.items[i];
+		if (!traced->paused)
+			continue;
+		if (traced->pipe) /* what the guard has ended meanwhile, or was stopped as we were */
+			advance_one(traced, now_ns);
+		if (traced->pipe)
+			continue; /* it is opened again when it has ended */
+		traced->paused = false;
+		if (door_is_open(traced))
+			open_session(traced, now_ns);
+	}
+}
+
+void tracing_end(struct tracing *tracing, const char *reason)
+{
+	uint64_t now_ns = now();
+
+	if (tracing->ending)
+		return;
+	if (tracing->clocks)
+		thread_clocks_read_last(tracing->clocks, now_ns);
+	tracing->ending = true;
+	tracing->end_ns = now_ns;
+	tracing->end_reason = reason;
+	for (uint32_t i = 0; i < tracing->list.count; i++) {
+		if (tracing->list.items[i]->pipe)
+			eventpipe_stop(tracing->list.items[i]->pipe, now_ns);
+		advance_wait(tracing->list.items[i], now_ns);
+	}
+	for (uint32_t i = 0; i < tracing->list.count; i++)
+		begin_resume(tracing->list.items[i], now_ns);
+}
+
+bool tracing_ended(const struct tracing *tracing)
+{
+	return tracing->ending && !anything_open(tracing);
+}
+
+static void emit_end(struct tracing *tracing)
+{
+	struct relay_counts relayed;
+
+	relay_count(tracing->relay, &relayed);
+	struct payload_count counts[] = {
+		{ "events", tracing->events },
+		{ "lost", relayed.lost },
+		{ "late", tracing->late },
+		{ "processes", tracing_process_count(tracing) },
+		/* As in a recording: times of its clock. */
+		{ "sampled_from_ns", tracing->first_open_ns },
+		{ "sampled_to_ns", tracing->end_ns },
+	};
+
+	payload_session_end(
+		&tracing->payload, &(struct payload_session_end){
+					   .reason = tracing->end_reason ? tracing->end_reason : "",
+					   .counts = counts,
+					   .count_count = sizeof(counts) / sizeof(counts[0]) });
+	emit(tracing, SPOOR_SESSION_END, tracing->recorder_process, 0);
+}
+
+int tracing_finish(struct tracing *tracing, struct diag *diag)
+{
+	for (uint32_t i = 0; i < tracing->list.count; i++) {
+		struct traced *traced = tracing->list.items[i];
+		if (!traced->pipe)
+			continue;
+		if (traced->opened && !*traced->reason) {
+			traced->reason_code = "cut-short";
+			(void)snprintf(traced->reason, sizeof(traced->reason),
+				"the end was cut short, so its last events are missing"); /* fits */
+		}
+		tell_runtime(traced);
+		traced->bytes += eventpipe_bytes(traced->pipe);
+		eventpipe_free(traced->pipe);
+		traced->pipe = NULL;
+	}
+	if (is_raw(tracing))
+		return 0;
+	give_out(tracing, UINT64_MAX);
+	if (!tracing->sink)
+		return 0;
+	for (uint32_t i = 0; i < tracing->list.count; i++)
+		tell_rest_of_loss(tracing->list.items[i]);
+	if (tracing->reverse && reverse_unplaced(tracing->reverse)) {
+		bytes_reset(&tracing->text);
+		bytes_printf(&tracing->text, "%llu runtimes were resumed without being traced: %u others ran or were being traced",
+			(unsigned long long)reverse_unplaced(tracing->reverse), REVERSE_PEERS_MAX);
+		emit_notice(tracing, tracing->recorder_process, "no-place", bytes_z(&tracing->text));
+	}
+	if (tracing->reverse && reverse_missed(tracing->reverse)) {
+		bytes_reset(&tracing->text);
+		bytes_printf(&tracing->text, "%llu runtimes were resumed while spoor was stopped or hung, and not traced from the start",
+			(unsigned long long)reverse_missed(tracing->reverse));
+		emit_notice(tracing, tracing->recorder_process, "was-stopped", bytes_z(&tracing->text));
+	}
+	uint64_t now_ns = now();
+
+	if (tracing->merge.reached_ns < now_ns)
+		tracing->merge.reached_ns = now_ns;
+	emit_end(tracing);
+	if (!tracing->sink_error)
+		tracing->sink_error = tracing->sink_ops->end(tracing->sink, &tracing->sink_diag);
+	return tracing->sink_error ? tell_sink_error(tracing, diag) : 0;
+}
+
+size_t tracing_process_count(const struct tracing *tracing)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < tracing->list.count; i++)
+		count += !tracing->list.items[i]->earlier;
+	return count;
+}
+
+static enum tracing_state state_of(const struct traced *traced)
+{
+	if (!traced->pipe && traced->open_ns)
+		return TRACING_OPENING;
+	if (!traced->pipe)
+		return traced->opened && traced->whole ? TRACING_ENDED : TRACING_FAILED;
+	switch (eventpipe_state(traced->pipe)) {
+	case EVENTPIPE_OPENING:
+	case EVENTPIPE_HUNG:
+		return TRACING_OPENING;
+	case EVENTPIPE_STREAMING:
+		return TRACING_RUNNING;
+	default:
+		return TRACING_STOPPING;
+	}
+}
+
+/* What a session adds to what is said of its process. */
+static void add_facts(const struct traced *traced, struct tracing_process *facts)
+{
+	bool live = traced->pipe != NULL;
+
+	if (!*facts->reason) {
+		facts->reason = live ? eventpipe_reason(traced->pipe) : traced->reason;
+		facts->reason_code = live ? eventpipe_reason_code(traced->pipe) : traced->reason_code;
+	}
+	facts->bytes += traced->bytes + (live ? eventpipe_bytes(traced->pipe) : 0);
+	facts->events += traced->events;
+	facts->lost += traced->stream >= 0 ? relay_stream_lost(traced->tracing->relay, traced->stream)
+		     : traced->watcher     ? nettrace_decoder_lost(traced->watcher)
+					   : 0;
+}
+
+void tracing_process(const struct tracing *tracing, size_t i, struct tracing_process *ret_process)
+{
+	uint32_t at = 0;
+
+	for (;; at++)
+		if (!tracing->list.items[at]->earlier && !i--)
+			break;
+	const struct traced *traced = tracing->list.items[at];
+
+	*ret_process = (struct tracing_process){
+		.pid = traced->pid,
+		.name = traced->name,
+		.state = state_of(traced),
+		.reason = "",
+		.reason_code = "",
+		.runtime_version = traced->runtime_version,
+		.held = traced->held.waits,
+	};
+	add_facts(traced, ret_process);
+	if (traced->later)
+		add_facts(traced->later, ret_process);
+}
+
+void tracing_count(const struct tracing *tracing, struct tracing_counts *ret_counts)
+{
+	struct relay_counts relayed;
+
+	relay_count(tracing->relay, &relayed);
+	*ret_counts = (struct tracing_counts){
+		.events = relayed.events,
+		.lost = relayed.lost,
+		.late = tracing->late,
+		.stream_bytes = relayed.bytes,
+		.file_bytes = tracing->sink ? nettrace_sink_counts(tracing->sink)->bytes
+					    : tracing->raw_bytes,
+		.begin_ns = tracing->begin_ns,
+		.first_open_ns = tracing->first_open_ns,
+		.due_open_ns = tracing->due_open_ns,
+		.end_ns = tracing->end_ns,
+		.processes = (uint32_t)tracing_process_count(tracing),
+	};
+	if (is_raw(tracing))
+		ret_counts->stream_bytes = tracing->raw_bytes;
+	for (uint32_t i = 0; i < tracing->list.count; i++) {
+		if (tracing->list.items[i]->earlier)
+			continue;
+		enum tracing_state state = state_of(tracing->list.items[i]);
+		ret_counts->running += state == TRACING_RUNNING || state == TRACING_STOPPING;
+		ret_counts->opening += state == TRACING_OPENING;
+	}
+}
+
+void tracing_close(struct tracing *tracing)
+{
+	if (!tracing)
+		return;
+	for (uint32_t i = 0; i < tracing->list.count; i++) {
+		struct traced *traced = tracing->list.items[i];
+		eventpipe_free(traced->pipe);
+		held_runtime_done(&traced->held);
+		if (traced->raw_fd >= 0)
+			close(traced->raw_fd);
+		nettrace_decoder_free(traced->watcher);
+		trace_done(&traced->watched);
+		free(traced->name);
+		free(traced);
+	}
+	late_providers_done(&tracing->split);
+	thread_clocks_free(tracing->clocks);
+	guard_free(tracing->guard);
+	relay_free(tracing->relay);
+	merge_done(&tracing->merge);
+	if (tracing->sink)
+		tracing->sink_ops->close(tracing->sink);
+	vec_done(&tracing->list);
+	vec_done(&tracing->poll_fds);
+	bytes_done(&tracing->payload);
+	bytes_done(&tracing->text);
+	trace_done(&tracing->trace);
+	free(tracing);
+}

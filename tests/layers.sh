@@ -1,0 +1,117 @@
+#!/bin/sh
+# layers.sh [ROOT]: proves by grep which module includes which, that no file includes itself through others, that the modules that read recordings
+# include no Linux header, and that a file name occurs once. Prints one line for each violation; exit code 1 if there is one. layers_test.sh runs it
+# on a ROOT where each rule is violated once.
+set -u
+cd "${1:-$(dirname "$0")/..}" || exit 1
+
+# The modules of src/, lowest first. A module includes only modules before it; the adapters do not include one another, and neither do the features.
+modules='base machine image code trace nettrace formats perf dotnet target pipeline symbolize analysis render
+	recording tracing report counters heap stacks cli'
+adapters='nettrace formats perf dotnet'
+features='recording tracing report counters heap stacks'
+# Files outside src/ that one file of src/ may include.
+exceptions='^src/trace/[^:]*:[0-9]+:#include "gc/gc_events\.def"$'
+
+found=$(mktemp)
+trap 'rm -f "$found"' EXIT
+
+# Reads lines, and notes each as a violation of the rule $1.
+violation() {
+	sed "s|^|$1: |" >>"$found"
+}
+
+# Is the word $1 in the list $2?
+is_in() {
+	case " $(echo $2) " in
+	*" $1 "*) return 0 ;;
+	esac
+	return 1
+}
+
+# allowed MODULE: the modules that it may include, itself among them; nothing if the list does not have it.
+allowed() {
+	is_in "$1" "$modules" || return
+	for other in $modules; do
+		if [ "$other" = "$1" ]; then
+			echo "$other"
+			return
+		fi
+		if is_in "$1" "$adapters" && is_in "$other" "$adapters"; then
+			continue
+		fi
+		if is_in "$1" "$features" && is_in "$other" "$features"; then
+			continue
+		fi
+		echo "$other"
+	done
+}
+
+quoted='^[[:space:]]*#[[:space:]]*include[[:space:]]*"'
+
+for folder in src/*/; do
+	folder=${folder%/}
+	module=${folder#src/}
+	list=$(echo $(allowed "$module"))
+	[ -n "$list" ] || echo "$folder" | violation 'a module that tests/layers.sh does not list'
+	pattern=$(echo "$list" | tr ' ' '|')
+	grep -rnE "$quoted" "$folder" | grep -vE "\"($pattern)/[^\"]*\"" | grep -vE "$exceptions" | violation "$module may include only $list"
+done
+grep -rnE "$quoted" gc 2>/dev/null | grep -vE '"gc/[^"]*"' | violation 'gc may include only gc'
+
+# Recordings are read on any system by these.
+for module in base image code trace nettrace formats analysis render report; do
+	[ -d src/$module ] || continue
+	grep -rnE '#[[:space:]]*include[[:space:]]*<(linux/|asm/|sys/(epoll|syscall|eventfd|signalfd|timerfd|inotify|prctl|ptrace|sendfile|xattr|capability|personality|auxv|vfs|sysinfo)\.h|mntent\.h|link\.h|elf\.h)' src/$module |
+		violation "$module is built wherever recordings are read: no Linux header"
+done
+
+# Only code/arch.c depends on the processor.
+grep -rnE '__x86_64__|__aarch64__|__i386__|<immintrin\.h>|<x86intrin\.h>' src --include='*.[ch]' | grep -v '^src/code/arch\.[ch]:' |
+	violation 'only code/arch.c depends on the processor'
+
+# libspoor includes its public headers and libc only; what is specific to Linux is in files called _linux.c; it neither prints nor exits.
+if [ -d lib ]; then
+	grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' lib | grep -vE '"lib/[^"]*"' | violation 'lib may include only lib'
+	grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]' include | grep -vE '<(spoor/[a-z_0-9]+|std(bool|def|int)|string)\.h>' |
+		violation 'the public headers include only each other and C'
+	grep -rnE '#[[:space:]]*include[[:space:]]*<(linux/|asm/|sys/(epoll|syscall|eventfd|signalfd|timerfd|inotify|prctl|ptrace|sendfile|xattr|capability|personality|auxv|vfs|sysinfo|mman)\.h|mntent\.h|link\.h|elf\.h)' lib |
+		grep -v '^lib/[a-z0-9_/]*_linux\.c:' | violation 'lib keeps what is Linux in files called _linux.c'
+	grep -rnE '(^|[^a-z_>.])(syscall|gettid|tgkill|memfd_create|mremap|membarrier|prctl|epoll_[a-z]+|eventfd|signalfd|timerfd_[a-z]+|inotify_[a-z]+|dl_iterate_phdr|getauxval|sched_getcpu|process_vm_[a-z]+|pidfd_[a-z]+)[[:space:]]*\(|"/proc/|SO_PEERCRED|MAP_POPULATE|FUTEX_|SIGEV_THREAD_ID' lib |
+		grep -vE '^lib/[a-z0-9_/]*_linux\.c:|^[^:]*:[0-9]+:[[:space:]]*(\*|/\*)|/\* .*(/proc|membarrier|mremap)' | violation 'lib calls what is Linux in files called _linux.c'
+	grep -rnE '(^|[^a-z_>.])(printf|fprintf|puts|putchar|perror|exit|_exit|abort|err|errx|warn|warnx)[[:space:]]*\(' lib --include='*.c' |
+		grep -vE '^[^:]*:[0-9]+:[[:space:]]*(\*|/\*)' | violation 'lib neither prints nor exits'
+fi
+
+find src lib gc tests bench examples \( -name '*.c' -o -name '*.h' -o -name '*.def' \) 2>/dev/null |
+	sed 's|.*/||' | sort | uniq -d | violation 'this file name occurs twice'
+find src lib tests bench examples docs scripts 2>/dev/null | grep -E '/(utils?|common|misc|helpers?)(\.[a-z]+)?$' | violation 'a name that says nothing'
+find src tests/unit tests/fuzz -name '*.[ch]' 2>/dev/null | grep -E '/[^/]*[^a-z0-9_./][^/]*$' | violation 'file names are snake_case'
+
+# foo.c includes foo.h first, which proves that each header compiles alone.
+for file in src/*/*.c; do
+	own=${file#src/}
+	own=${own%.c}.h
+	[ -e "src/$own" ] || continue
+	first=$(grep -m1 -E '^#[[:space:]]*include' "$file")
+	[ "$first" = "#include \"$own\"" ] || echo "$file" | violation 'its own header comes first'
+done
+
+# Only cli prints and exits. Exceptions are forked children: one whose exec failed, and the guard.
+grep -rnE '(^|[^a-z_>.])(printf|puts|putchar|perror|exit|_exit|abort|err|errx|warn|warnx)[[:space:]]*\(' src --include='*.c' |
+	grep -vE '^src/cli/|^src/(perf/child|dotnet/(guard|reverse))\.c:.*_exit|^[^:]*:[0-9]+:[[:space:]]*(\*|/\*)|__attribute__' | violation 'only cli prints and exits'
+
+# Each verb has a manual page and test cases.
+for file in src/cli/cmd_*.c; do
+	[ -e "$file" ] || continue
+	verb=${file#src/cli/cmd_}
+	verb=${verb%.c}
+	[ -e "docs/man/spoor-$verb.1" ] || echo "docs/man/spoor-$verb.1" | violation 'a verb without its page'
+	ls "tests/cli/$verb"/*.sh >/dev/null 2>&1 || echo "tests/cli/$verb" | violation 'a verb without cases'
+done
+
+if [ -s "$found" ]; then
+	cat "$found"
+	exit 1
+fi
+echo "no violation in $(find src -name '*.[ch]' | wc -l) files of src/"
