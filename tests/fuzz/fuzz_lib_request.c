@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/server_request.h"
+#include "lib/server/server_request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

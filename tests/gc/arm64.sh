@@ -7,7 +7,7 @@ command -v $cc >/dev/null || skip "$cc is not in PATH (Debian: gcc-aarch64-linux
 cflags="-std=gnu17 -O2 -fPIC -fvisibility=hidden -Wall -Wextra -Werror -D_GNU_SOURCE -I$top -DSPOOR_VERSION=\"test\""
 
 # shellcheck disable=SC2086 # a list of words
-$cc $cflags -shared "$top"/gc/proxy*.c "$top/gc/events.c" "$top/gc/interface.c" -o "$work/proxy.so" -Wl,--version-script="$top/gc/exports.map" \
+$cc $cflags -shared "$top"/gc/proxy/proxy*.c "$top/gc/events.c" "$top/gc/interface.c" -o "$work/proxy.so" -Wl,--version-script="$top/gc/exports.map" \
 	-Wl,-z,defs -pthread || wrong "the proxy does not build for arm64"
 same "exports on arm64" "$(aarch64-linux-gnu-nm -D --defined-only "$work/proxy.so" | awk '{ print $NF }' | sort | tr '\n' ' ')" 'GC_Initialize GC_VersionInfo '
 
@@ -50,6 +50,6 @@ END
 cat "$here/test_interface.c" >>"$work/run.c"
 sed -i '1i #include <stdint.h>\n#include <string.h>\n#include <stdarg.h>' "$work/run.c"
 # shellcheck disable=SC2086
-$cc $cflags -I"$top/tests" -Wno-unused-parameter "$work/run.c" "$top/gc/interface.c" "$top/gc/proxy_forward.c" -o "$work/run" || wrong "the forwarders' test does not build for arm64"
+$cc $cflags -I"$top/tests" -Wno-unused-parameter "$work/run.c" "$top/gc/interface.c" "$top/gc/proxy/proxy_forward.c" -o "$work/run" || wrong "the forwarders' test does not build for arm64"
 same "the forwarders under $emulator" "$($emulator -L /usr/aarch64-linux-gnu "$work/run" 2>&1)" ran
 end

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gc/collector_heap.h"
+#include "gc/collector/collector_heap.h"
 
 /* Words before a method table, and it. */
 struct made_type {

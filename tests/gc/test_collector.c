@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "gc/collector.h"
+#include "gc/collector/collector.h"
 #include "gc/events.h"
 #include "made_types.h"
 

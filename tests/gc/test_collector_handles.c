@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "gc/collector_handles.h"
+#include "gc/collector/collector_handles.h"
 
 static struct gc_object *object_of(uintptr_t number)
 {

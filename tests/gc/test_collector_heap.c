@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "gc/collector_regions.h"
+#include "gc/collector/collector_regions.h"
 #include "made_types.h"
 
 static void open_heap(struct heap *h, size_t size, uint64_t limit)

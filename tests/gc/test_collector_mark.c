@@ -3,8 +3,8 @@
  */
 #include "unit/test.h"
 
-#include "gc/collector_mark.h"
-#include "gc/collector_regions.h"
+#include "gc/collector/collector_mark.h"
+#include "gc/collector/collector_regions.h"
 #include "made_types.h"
 
 /* A runtime that answers one question: what keeps the type of an object that can be unloaded. */

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "gc/interface.h"
-#include "gc/proxy_forward.h"
+#include "gc/proxy/proxy_forward.h"
 
 static void test_runtimes(void **state)
 {

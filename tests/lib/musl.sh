@@ -21,7 +21,7 @@ done
 	exit 77
 }
 cd "$work"
-for file in "$top"/lib/*.c; do
+for file in "$top"/lib/*/*.c; do
 	musl-gcc -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DSPOOR_BUILDING -O1 -fPIC -fno-omit-frame-pointer -fno-optimize-sibling-calls -ftls-model=initial-exec \
 		-fvisibility=hidden -Wall -Wextra -Werror -I"$top/include" -I"$top" -idirafter kernel -c "$file" -o "$(basename "$file" .c).o"
 done

@@ -8,7 +8,7 @@
 
 #include <spoor/activity.h>
 
-#include "lib/activity.h"
+#include "lib/event/activity.h"
 
 SPOOR_PROVIDER(test, "Test-Activities")
 SPOOR_EVENT(test, step, 1, SPOOR_INFO, 0x1, (u32, number))

@@ -9,8 +9,8 @@
 
 #include <spoor/spoor.h>
 
-#include "lib/clock.h"
-#include "lib/platform.h"
+#include "lib/platform/clock.h"
+#include "lib/platform/platform.h"
 
 SPOOR_PROVIDER(clocked, "Clocked")
 SPOOR_EVENT(clocked, between, 1, SPOOR_INFO, 0, (u32, index))

@@ -8,9 +8,9 @@
 
 #include <spoor/code.h>
 
-#include "lib/code.h"
-#include "lib/code_hits.h"
-#include "lib/objects.h"
+#include "lib/code/code.h"
+#include "lib/code/code_hits.h"
+#include "lib/platform/objects.h"
 
 static uint8_t area[4096];
 

@@ -11,8 +11,8 @@
 
 #include <spoor/counter.h>
 
-#include "lib/counter_arguments.h"
-#include "lib/counter_registry.h"
+#include "lib/counter/counter_arguments.h"
+#include "lib/counter/counter_registry.h"
 
 /* A child that starts the library anew starts threads, which the thread sanitizer does not bear after a fork. */
 #if defined(__SANITIZE_THREAD__)

@@ -6,8 +6,8 @@
 
 #include <spoor/spoor.h>
 
-#include "lib/event_store.h"
-#include "lib/thread_ring.h"
+#include "lib/event/thread_ring.h"
+#include "lib/sink/event_store.h"
 
 SPOOR_PROVIDER(kept, "Kept")
 SPOOR_EVENT(kept, one, 1, SPOOR_INFO, 0, (u32, index))

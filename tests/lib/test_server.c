@@ -18,9 +18,9 @@
 
 #include <spoor/spoor.h>
 
-#include "lib/pipe_session.h"
-#include "lib/server.h"
-#include "lib/server_request.h"
+#include "lib/pipe/pipe_session.h"
+#include "lib/server/server.h"
+#include "lib/server/server_request.h"
 
 SPOOR_PROVIDER(test, "Test")
 SPOOR_EVENT(test, flood, 1, SPOOR_INFO, 0x1, (u64, number), (text, words))

@@ -1,8 +1,8 @@
 /* server_request.c and server_reply.c: every layout to the byte, every refusal, every prefix. */
 #include "unit/test.h"
 
-#include "lib/server_reply.h"
-#include "lib/server_request.h"
+#include "lib/server/server_reply.h"
+#include "lib/server/server_request.h"
 
 /* "0a ff 'Ab'": hexadecimal bytes, and text as UTF-16. Returns how many bytes. */
 static size_t bytes_of(const char *text, uint8_t *out)

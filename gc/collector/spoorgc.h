@@ -1,0 +1,12 @@
+/*
+ * The tables that the runtime calls the reference collector through.
+ */
+#ifndef SPOOR_GC_COLLECTOR_SPOORGC_H
+#define SPOOR_GC_COLLECTOR_SPOORGC_H
+
+#include "gc/collector/collector.h"
+
+void spoorgc_fill_heap(struct collector *c);
+void spoorgc_fill_handles(struct collector *c);
+
+#endif

@@ -1,0 +1,629 @@
+/*
+ * The thread that reads counters. A pass: under the lock it lists every series there is; then, without the lock, each consumer whose time has come is told
+ * of instruments that came and went and given its readings. While a pass runs nothing on its list is freed: what is closed meanwhile waits in `trash`.
+ *
+ * Invariants, under the lock: `counter_current` is the consumer whose callbacks may run, `observing` the instrument whose `observe` may run, NULL else. A thread of an
+ * older `generation` touches nothing but the lock and ends.
+ */
+#include "lib/counter/counter_registry.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* What a consumer saw last of a series. */
+struct counter_slot {
+	uint32_t birth;         /* of the series; 0: none */
+	bool seen;
+	double value;
+	double sum;
+	uint32_t *bucket;
+};
+
+struct counter_memory {
+	struct counter_slot *slot;
+	uint32_t slot_count;
+	struct counter_instrument **told; /* sorted by id; each counts as a reference */
+	uint32_t told_count;
+	uint32_t told_capacity;
+};
+
+static pthread_cond_t counter_wake;    /* for the thread: a consumer came or goes */
+static pthread_cond_t counter_calm;    /* for the others: counter_current or observing changed */
+static bool conditions_ready;
+static pthread_t counter_thread;
+static bool counter_thread_there;
+static uint64_t counter_generation;
+static struct counter_consumer *consumers;
+static struct counter_consumer *counter_current;
+static const struct counter_instrument *observing;
+static struct counter_series **pass_list;
+static uint32_t pass_count;
+static uint32_t pass_capacity;
+static bool pass_runs;
+static struct counter_series *trash;
+
+static uint64_t counter_now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static int counter_conditions_make(void)
+{
+	pthread_condattr_t attributes;
+
+	if (conditions_ready)
+		return 0;
+	if (pthread_condattr_init(&attributes))
+		return -ENOMEM;
+	int error = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	if (!error)
+		error = pthread_cond_init(&counter_wake, &attributes);
+	if (!error)
+		error = pthread_cond_init(&counter_calm, &attributes);
+	(void)pthread_condattr_destroy(&attributes);
+	conditions_ready = !error;
+	return -error;
+}
+
+bool counter_thread_is_self(void)
+{
+	counter_registry_lock();
+	bool self = counter_thread_there && pthread_equal(pthread_self(), counter_thread);
+	counter_registry_unlock();
+	return self;
+}
+
+bool counter_pass_keep(struct counter_series *series)
+{
+	if (!pass_runs)
+		return false;
+	series->next = trash;
+	trash = series;
+	return true;
+}
+
+void counter_observe_wait(const struct counter_instrument *instrument)
+{
+	/* From `observe` itself: it is its own caller's business. */
+	if (counter_thread_there && pthread_equal(pthread_self(), counter_thread))
+		return;
+	while (observing == instrument)
+		(void)pthread_cond_wait(&counter_calm, &counter_mutex);
+}
+
+/* One name against one item of a filter: the whole of it, or the beginning with a star. */
+static bool counter_pattern_fits(const char *pattern, size_t length, const char *name)
+{
+	if (length > 0 && pattern[length - 1] == '*')
+		return strncmp(pattern, name, length - 1) == 0;
+	return strncmp(pattern, name, length) == 0 && name[length] == '\0';
+}
+
+bool counter_filter_wants(const char *filter, const struct counter_instrument *instrument)
+{
+	if (!filter)
+		return true;
+	while (*filter) {
+		size_t length = strcspn(filter, ",;\r\n");
+		const char *end = filter + length;
+		while (filter < end && *filter == ' ')
+			filter++;
+		while (end > filter && end[-1] == ' ')
+			end--;
+		const char *slash = memchr(filter, '\\', (size_t)(end - filter));
+		if (slash ? counter_pattern_fits(filter, (size_t)(slash - filter), instrument->meter->name) &&
+				counter_pattern_fits(slash + 1, (size_t)(end - slash - 1), instrument->name)
+			  : end > filter && counter_pattern_fits(filter, (size_t)(end - filter), instrument->meter->name))
+			return true;
+		filter += strcspn(filter, ",;\r\n");
+		filter += *filter != '\0';
+	}
+	return false;
+}
+
+/* The list of all series, in the order of meters, instruments and series. Under the lock; false when memory has run out. */
+static bool counter_pass_list(void)
+{
+	pass_count = 0;
+	for (struct counter_meter *meter = counter_meter_list(); meter; meter = meter->next)
+		for (struct counter_instrument *instrument = meter->instruments; instrument; instrument = instrument->next)
+			for (struct counter_series *series = instrument->series; series; series = series->next) {
+				if (pass_count == pass_capacity) {
+					uint32_t capacity = pass_capacity ? pass_capacity * 2 : 256;
+					struct counter_series **grown = realloc(pass_list, capacity * sizeof(*grown));
+					if (!grown)
+						return false;
+					pass_list = grown;
+					pass_capacity = capacity;
+				}
+				pass_list[pass_count++] = series;
+			}
+	return true;
+}
+
+/* Where an id is, or would be, among those told of. */
+static uint32_t counter_told_place(const struct counter_memory *memory, uint32_t id)
+{
+	uint32_t low = 0, high = memory->told_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (memory->told[middle]->id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Notes an instrument as told of; false when it was already, or there is no memory. */
+static bool counter_told_add(struct counter_memory *memory, struct counter_instrument *instrument)
+{
+	uint32_t place = counter_told_place(memory, instrument->id);
+
+	if (place < memory->told_count && memory->told[place] == instrument)
+		return false;
+	if (memory->told_count == memory->told_capacity) {
+		uint32_t capacity = memory->told_capacity ? memory->told_capacity * 2 : 64;
+		struct counter_instrument **grown = realloc(memory->told, capacity * sizeof(*grown));
+		if (!grown)
+			return false;
+		memory->told = grown;
+		memory->told_capacity = capacity;
+	}
+	memmove(memory->told + place + 1, memory->told + place, (memory->told_count - place) * sizeof(*memory->told));
+	memory->told[place] = instrument;
+	memory->told_count++;
+	counter_registry_lock();
+	counter_instrument_ref(instrument);
+	counter_registry_unlock();
+	return true;
+}
+
+/* Ends what has been closed. */
+static void counter_told_sweep(struct counter_consumer *consumer)
+{
+	struct counter_memory *memory = consumer->memory;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < memory->told_count; i++) {
+		struct counter_instrument *instrument = memory->told[i];
+		counter_registry_lock();
+		bool closed = instrument->closed;
+		counter_registry_unlock();
+		if (!closed) {
+			memory->told[kept++] = instrument;
+			continue;
+		}
+		if (consumer->instrument_end)
+			consumer->instrument_end(consumer, instrument);
+		counter_registry_lock();
+		counter_instrument_unref(instrument);
+		counter_registry_unlock();
+	}
+	memory->told_count = kept;
+}
+
+/* The slot of a series, made at first sight; NULL when there is no memory. */
+static struct counter_slot *counter_slot_get(struct counter_memory *memory, const struct counter_series *series)
+{
+	if (series->index >= memory->slot_count) {
+		uint32_t count = series->index + 64;
+		struct counter_slot *grown = realloc(memory->slot, count * sizeof(*grown));
+		if (!grown)
+			return NULL;
+		memset(grown + memory->slot_count, 0, (count - memory->slot_count) * sizeof(*grown));
+		memory->slot = grown;
+		memory->slot_count = count;
+	}
+	struct counter_slot *slot = &memory->slot[series->index];
+	if (slot->birth != series->birth) {
+		free(slot->bucket);
+		*slot = (struct counter_slot){ .birth = series->birth };
+	}
+	if (series->histogram && !slot->bucket) {
+		slot->bucket = calloc(HISTOGRAM_BUCKETS, sizeof(*slot->bucket));
+		if (!slot->bucket)
+			return NULL;
+	}
+	return slot;
+}
+
+static int64_t counter_sum(const struct counter_series *series)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < SPOOR_COUNTER_STRIPES; i++)
+		sum += (uint64_t)__atomic_load_n(&series->counter.stripe[i].value, __ATOMIC_RELAXED);
+	return (int64_t)sum;
+}
+
+static double counter_gauge(const struct counter_series *series)
+{
+	int64_t bits = __atomic_load_n(&series->counter.stripe[0].value, __ATOMIC_RELAXED);
+	double value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+/* Asks an observable; NAN when it has none or has been closed. */
+static double counter_observe(struct counter_instrument *instrument)
+{
+	double value = NAN;
+
+	counter_registry_lock();
+	bool ask = !instrument->closed;
+	observing = ask ? instrument : NULL;
+	counter_registry_unlock();
+	if (!ask)
+		return value;
+	value = instrument->observe(instrument->context);
+	counter_registry_lock();
+	observing = NULL;
+	(void)pthread_cond_broadcast(&counter_calm);
+	counter_registry_unlock();
+	return value;
+}
+
+static void counter_read(const struct counter_series *series, struct counter_slot *slot, struct counter_reading *ret_reading)
+{
+	struct counter_instrument *instrument = series->instrument;
+	struct counter_reading reading = { .series = series };
+
+	if (series->histogram) {
+		counter_histogram_read(series->histogram, slot->bucket, &slot->sum, &reading);
+		reading.has_value = true;
+	} else {
+		if (instrument->observe)
+			reading.value = counter_observe(instrument);
+		else if (instrument->kind == SPOOR_GAUGE)
+			reading.value = counter_gauge(series);
+		else
+			reading.value = (double)counter_sum(series);
+		reading.has_value = !isnan(reading.value);
+		/* What adds up starts from 0; what is asked has no difference the first time. */
+		reading.has_delta = reading.has_value && (slot->seen || !instrument->observe);
+		if (reading.has_delta)
+			reading.delta = reading.value - slot->value;
+		if (reading.has_value) {
+			slot->value = reading.value;
+			slot->seen = true;
+		}
+	}
+	*ret_reading = reading;
+}
+
+static bool counter_consumer_gone(const struct counter_consumer *consumer)
+{
+	return __atomic_load_n(&consumer->gone, __ATOMIC_RELAXED);
+}
+
+/* One consumer's turn, without the lock. Its struct stays: counter_consumer_remove() waits for `counter_current`. */
+static void counter_consumer_run(struct counter_consumer *consumer, uint64_t now_ns)
+{
+	struct counter_memory *memory = consumer->memory;
+	bool first = !consumer->told;
+	uint64_t begin_ns = consumer->begin_ns;
+
+	counter_told_sweep(consumer);
+	if (!first && consumer->pass_begin)
+		consumer->pass_begin(consumer, begin_ns, now_ns);
+	for (uint32_t i = 0; i < pass_count && !counter_consumer_gone(consumer); i++) {
+		struct counter_series *series = pass_list[i];
+		struct counter_slot *slot;
+		struct counter_reading reading;
+
+		if (consumer->wants && !consumer->wants(consumer, series->instrument))
+			continue;
+		slot = counter_slot_get(memory, series);
+		if (!slot) {
+			if (consumer->failed)
+				consumer->failed(consumer, "no memory for a time series: it is not shown");
+			continue;
+		}
+		if (counter_told_add(memory, series->instrument) && consumer->instrument_begin)
+			consumer->instrument_begin(consumer, series->instrument);
+		/* The first turn only remembers where counters stand, and asks nobody. */
+		if (first && series->instrument->observe)
+			continue;
+		counter_read(series, slot, &reading);
+		if (!first)
+			consumer->reading(consumer, &reading, now_ns - begin_ns);
+	}
+	if (first && consumer->instruments_told && !counter_consumer_gone(consumer))
+		consumer->instruments_told(consumer);
+	if (!first && consumer->pass_end && !counter_consumer_gone(consumer))
+		consumer->pass_end(consumer, begin_ns, now_ns);
+	consumer->told = true;
+	consumer->begin_ns = now_ns;
+}
+
+/* Under the lock. */
+static void counter_memory_free(struct counter_memory *memory)
+{
+	for (uint32_t i = 0; i < memory->slot_count; i++)
+		free(memory->slot[i].bucket);
+	for (uint32_t i = 0; i < memory->told_count; i++)
+		counter_instrument_unref(memory->told[i]);
+	free(memory->slot);
+	free(memory->told);
+	free(memory);
+}
+
+/* Under the lock: takes it off the list and frees what the thread kept for it. */
+static void counter_consumer_unlink(struct counter_consumer *consumer)
+{
+	struct counter_memory *memory = consumer->memory;
+
+	for (struct counter_consumer **at = &consumers; *at; at = &(*at)->next)
+		if (*at == consumer) {
+			*at = consumer->next;
+			break;
+		}
+	if (memory)
+		counter_memory_free(memory);
+	consumer->memory = NULL;
+}
+
+/* The one whose time came first, when it has come. Under the lock. */
+static struct counter_consumer *counter_consumer_next(uint64_t now_ns, uint64_t *ret_due_ns)
+{
+	struct counter_consumer *next = NULL;
+
+	for (struct counter_consumer *consumer = consumers; consumer; consumer = consumer->next)
+		if (!consumer->gone && (!next || consumer->due_ns < next->due_ns))
+			next = consumer;
+	*ret_due_ns = next ? next->due_ns : UINT64_MAX;
+	return next && next->due_ns <= now_ns ? next : NULL;
+}
+
+/* One that wants to go, and to be told. Under the lock. */
+static struct counter_consumer *counter_consumer_retired(void)
+{
+	for (struct counter_consumer *consumer = consumers; consumer; consumer = consumer->next)
+		if (consumer->gone && consumer->retired)
+			return consumer;
+	return NULL;
+}
+
+static void counter_trash_empty(void)
+{
+	while (trash) {
+		struct counter_series *series = trash;
+		trash = series->next;
+		counter_instrument_unref(series->instrument);
+		counter_series_free(series);
+	}
+}
+
+static void *counter_thread_main(void *argument)
+{
+	uint64_t generation = (uint64_t)(uintptr_t)argument;
+
+	counter_registry_lock();
+	while (generation == counter_generation) {
+		uint64_t now_ns = counter_now_ns(), due_ns;
+		struct counter_consumer *consumer = counter_consumer_retired();
+		if (consumer) {
+			counter_consumer_unlink(consumer);
+			counter_registry_unlock();
+			consumer->retired(consumer);
+			counter_registry_lock();
+			(void)pthread_cond_broadcast(&counter_calm);
+			continue;
+		}
+		consumer = counter_consumer_next(now_ns, &due_ns);
+		if (!consumer) {
+			struct timespec until = { .tv_sec = (time_t)(due_ns / 1000000000u), .tv_nsec = (long)(due_ns % 1000000000u) };
+			if (due_ns == UINT64_MAX)
+				(void)pthread_cond_wait(&counter_wake, &counter_mutex);
+			else
+				(void)pthread_cond_timedwait(&counter_wake, &counter_mutex, &until);
+			continue;
+		}
+		bool listed = counter_pass_list();
+		counter_current = consumer;
+		pass_runs = true;
+		counter_registry_unlock();
+
+		if (listed)
+			counter_consumer_run(consumer, now_ns);
+		else if (consumer->failed)
+			consumer->failed(consumer, "no memory for the list of time series: an interval is left out");
+
+		counter_registry_lock();
+		pass_runs = false;
+		counter_current = NULL;
+		counter_trash_empty();
+		/* A pass that took longer than an interval leaves the missed ones out. */
+		consumer->due_ns += consumer->interval_ns;
+		if (consumer->due_ns <= now_ns)
+			consumer->due_ns = now_ns + consumer->interval_ns;
+		if (consumer->gone && !consumer->retired)
+			counter_consumer_unlink(consumer);
+		(void)pthread_cond_broadcast(&counter_calm);
+	}
+	counter_registry_unlock();
+	return NULL;
+}
+
+/* Under the lock. */
+static int counter_thread_start(void)
+{
+	sigset_t all, before;
+
+	/* Signals are the program's: none is handled on a thread that it does not know. */
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	int error = pthread_create(&counter_thread, NULL, counter_thread_main, (void *)(uintptr_t)counter_generation);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	counter_thread_there = !error;
+	return -error;
+}
+
+/*
+ * Where every series stands, for a consumer that need not be told of instruments: its first interval begins here, whatever the collecting thread is at.
+ * Observables are not asked. Under the lock. False: no memory.
+ */
+static bool counter_baseline(struct counter_consumer *consumer)
+{
+	struct counter_reading reading;
+
+	for (struct counter_meter *meter = counter_meter_list(); meter; meter = meter->next)
+		for (struct counter_instrument *instrument = meter->instruments; instrument; instrument = instrument->next) {
+			if (instrument->observe || (consumer->wants && !consumer->wants(consumer, instrument)))
+				continue;
+			for (struct counter_series *series = instrument->series; series; series = series->next) {
+				struct counter_slot *slot = counter_slot_get(consumer->memory, series);
+				if (!slot)
+					return false;
+				counter_read(series, slot, &reading);
+			}
+		}
+	return true;
+}
+
+int counter_consumer_add(struct counter_consumer *consumer)
+{
+	int error;
+
+	consumer->memory = calloc(1, sizeof(*consumer->memory));
+	if (!consumer->memory)
+		return -ENOMEM;
+	if (consumer->interval_ns < COUNTER_INTERVAL_MIN)
+		consumer->interval_ns = COUNTER_INTERVAL_MIN;
+	if (consumer->interval_ns > COUNTER_INTERVAL_MAX)
+		consumer->interval_ns = COUNTER_INTERVAL_MAX;
+	counter_fork_arrange();
+	counter_registry_lock();
+	error = counter_conditions_make();
+	bool silent = !consumer->instrument_begin && !consumer->instruments_told;
+	if (!error && silent && !counter_baseline(consumer))
+		error = -ENOMEM;
+	if (!error && !counter_thread_there)
+		error = counter_thread_start();
+	if (error) {
+		counter_memory_free(consumer->memory);
+		consumer->memory = NULL;
+		counter_registry_unlock();
+		return error;
+	}
+	consumer->told = silent;
+	consumer->gone = false;
+	consumer->begin_ns = counter_now_ns();
+	consumer->due_ns = consumer->begin_ns + (silent ? consumer->interval_ns : 0);
+	consumer->next = consumers;
+	consumers = consumer;
+	(void)pthread_cond_broadcast(&counter_wake);
+	counter_registry_unlock();
+	return 0;
+}
+
+void counter_consumer_remove(struct counter_consumer *consumer)
+{
+	pthread_t ended;
+	bool join = false;
+
+	counter_registry_lock();
+	if (!consumer->memory) { /* never added, or of the parent */
+		counter_registry_unlock();
+		return;
+	}
+	bool self = counter_thread_there && pthread_equal(pthread_self(), counter_thread);
+	__atomic_store_n(&consumer->gone, true, __ATOMIC_RELAXED);
+	if (self && counter_current == consumer) {
+		counter_registry_unlock();
+		return;
+	}
+	while (counter_current == consumer)
+		(void)pthread_cond_wait(&counter_calm, &counter_mutex);
+	counter_consumer_unlink(consumer);
+	/* The last one: nothing of ours runs in a program that nobody watches. */
+	if (!consumers && counter_thread_there && !self) {
+		counter_generation++;
+		counter_thread_there = false;
+		ended = counter_thread;
+		join = true;
+		(void)pthread_cond_broadcast(&counter_wake);
+	}
+	counter_registry_unlock();
+	if (join)
+		(void)pthread_join(ended, NULL);
+}
+
+void counter_consumer_retire(struct counter_consumer *consumer)
+{
+	counter_registry_lock();
+	__atomic_store_n(&consumer->gone, true, __ATOMIC_RELAXED);
+	(void)pthread_cond_broadcast(&counter_wake);
+	counter_registry_unlock();
+}
+
+void counter_thread_end(void)
+{
+	pthread_t ended;
+	bool join = false;
+
+	counter_registry_lock();
+	while (counter_thread_there && counter_consumer_retired())
+		(void)pthread_cond_wait(&counter_calm, &counter_mutex);
+	if (counter_thread_there && !consumers) {
+		counter_generation++;
+		counter_thread_there = false;
+		ended = counter_thread;
+		join = true;
+		(void)pthread_cond_broadcast(&counter_wake);
+	}
+	counter_registry_unlock();
+	if (join)
+		(void)pthread_join(ended, NULL);
+}
+
+static void counter_fork_prepare(void)
+{
+	counter_registry_lock();
+}
+
+static void counter_fork_parent(void)
+{
+	counter_registry_unlock();
+}
+
+static void counter_fork_child(void)
+{
+	/* The thread stayed with the parent, and what it was at stays as it was: a little memory, once a fork in the middle of a pass. */
+	counter_generation++;
+	counter_thread_there = false;
+	conditions_ready = false;
+	counter_current = NULL;
+	observing = NULL;
+	pass_runs = false;
+	pass_list = NULL;
+	pass_count = 0;
+	pass_capacity = 0;
+	trash = NULL;
+	for (struct counter_consumer *consumer = consumers; consumer; consumer = consumer->next)
+		consumer->memory = NULL;
+	consumers = NULL;
+	counter_registry_unlock();
+}
+
+static void counter_fork_once(void)
+{
+	(void)pthread_atfork(counter_fork_prepare, counter_fork_parent, counter_fork_child);
+}
+
+void counter_fork_arrange(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	(void)pthread_once(&once, counter_fork_once);
+}

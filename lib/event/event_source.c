@@ -1,0 +1,443 @@
+/*
+ * Events that are described as they are written. A kind of event is what its name, level, keywords, opcode and the names and types of its fields say; the first of
+ * a kind registers it (with a lock and an allocation), later ones find it in a table that is read without a lock.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <spoor/spoor.h>
+
+#include "lib/event/provider.h"
+
+#define KINDS_MAX   4096u
+#define TABLE_ROOM  (2u * KINDS_MAX)
+#define TYPE_END    0xffffffffu /* of a struct, in a writer's list of fields */
+
+struct kind {
+	struct spoor_event event;
+	uint64_t hash;
+	char *name;
+	uint32_t list_count;
+	struct {
+		char *name;
+		uint32_t type;
+	} *list; /* as the writer had it */
+};
+
+struct spoor_event_source {
+	struct spoor_provider provider;
+	char *name;
+	uint32_t kind_count;
+	struct kind *table[TABLE_ROOM]; /* atomic; open addressing */
+};
+
+/* One for all sources: kinds are made seldom, and fork() has one lock to hold. Taken before the registry's. */
+static pthread_mutex_t kinds_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void event_sources_lock(void)
+{
+	pthread_mutex_lock(&kinds_lock);
+}
+
+void event_sources_unlock(void)
+{
+	pthread_mutex_unlock(&kinds_lock);
+}
+
+void event_sources_lock_reset(void)
+{
+	pthread_mutex_init(&kinds_lock, NULL);
+}
+
+struct spoor_event_source *spoor_source_new(const char *provider_name)
+{
+	struct spoor_event_source *source = provider_name && provider_name[0] ? calloc(1, sizeof(*source)) : NULL;
+
+	if (!source)
+		return NULL;
+	source->name = strdup(provider_name);
+	source->provider.size = sizeof(source->provider);
+	source->provider.name = source->name;
+	if (!source->name || spoor_provider_register(&source->provider)) {
+		free(source->name);
+		free(source);
+		return NULL;
+	}
+	return source;
+}
+
+static void fields_free(const struct spoor_field *fields, uint32_t count)
+{
+	for (uint32_t i = 0; fields && i < count; i++)
+		fields_free(fields[i].fields, fields[i].field_count);
+	free((void *)(uintptr_t)fields);
+}
+
+static void kind_free(struct kind *kind)
+{
+	if (!kind)
+		return;
+	fields_free(kind->event.fields, kind->event.field_count);
+	for (uint32_t i = 0; kind->list && i < kind->list_count; i++)
+		free(kind->list[i].name);
+	free(kind->list);
+	free(kind->name);
+	free(kind);
+}
+
+void spoor_source_free(struct spoor_event_source *source)
+{
+	if (!source)
+		return;
+	spoor_provider_unregister(&source->provider);
+	for (uint32_t i = 0; i < TABLE_ROOM; i++)
+		kind_free(source->table[i]);
+	free(source->name);
+	free(source);
+}
+
+void spoor_source_set_enable(struct spoor_event_source *source, spoor_enable_function *function, void *context)
+{
+	/* Registered anew: so running sessions are told of. */
+	spoor_provider_unregister(&source->provider);
+	source->provider.enable = function;
+	source->provider.enable_context = context;
+	(void)spoor_provider_register(&source->provider);
+	pthread_mutex_lock(&kinds_lock);
+	for (uint32_t i = 0; i < TABLE_ROOM; i++)
+		if (source->table[i])
+			(void)registry_add_event(&source->provider, &source->table[i]->event);
+	pthread_mutex_unlock(&kinds_lock);
+}
+
+bool spoor_source_enabled(const struct spoor_event_source *source, enum spoor_level level, uint64_t keywords)
+{
+	return source && registry_provider_wanted(&source->provider, (uint32_t)level, keywords);
+}
+
+/* ---- Writing ---- */
+
+static uint64_t mix(uint64_t hash, const char *text)
+{
+	while (*text)
+		hash = (hash ^ (uint8_t)*text++) * UINT64_C(0x100000001b3);
+	return (hash ^ 0xff) * UINT64_C(0x100000001b3);
+}
+
+bool spoor_source_begin(struct spoor_event_source *source, const char *name, enum spoor_level level, uint64_t keywords,
+	struct spoor_writer *ret_writer)
+{
+	if (!spoor_source_enabled(source, level, keywords))
+		return false;
+	ret_writer->source = source;
+	ret_writer->name = name;
+	ret_writer->keywords = keywords;
+	ret_writer->level = (uint8_t)level;
+	ret_writer->opcode = 0;
+	ret_writer->depth = 0;
+	ret_writer->failed = 0;
+	ret_writer->field_count = 0;
+	ret_writer->hash = mix(UINT64_C(0xcbf29ce484222325) ^ keywords * UINT64_C(0x9e3779b97f4a7c15), name);
+	ret_writer->payload = ret_writer->inline_payload;
+	ret_writer->payload_size = 0;
+	ret_writer->payload_room = sizeof(ret_writer->inline_payload);
+	return true;
+}
+
+static void add_field(struct spoor_writer *writer, const char *name, uint32_t type)
+{
+	if (writer->field_count == SPOOR_WRITER_FIELDS) {
+		writer->failed = 1;
+		return;
+	}
+	writer->fields[writer->field_count].name = name;
+	writer->fields[writer->field_count].type = type;
+	writer->field_count++;
+	writer->hash = mix((writer->hash ^ type) * UINT64_C(0x9e3779b97f4a7c15), name);
+}
+
+/* Room for `size` more bytes of payload; NULL: the event has failed. */
+static uint8_t *room_for(struct spoor_writer *writer, size_t size)
+{
+	if (writer->failed)
+		return NULL;
+	if (size > SPOOR_PAYLOAD_MAX || writer->payload_size + size > SPOOR_PAYLOAD_MAX) {
+		writer->failed = 1;
+		return NULL;
+	}
+	if (writer->payload_room - writer->payload_size < size) {
+		/* Rare and large: at once as large as an event may be. */
+		uint8_t *payload = malloc(SPOOR_PAYLOAD_MAX);
+		if (!payload) {
+			writer->failed = 1;
+			return NULL;
+		}
+		memcpy(payload, writer->payload, writer->payload_size);
+		writer->payload = payload;
+		writer->payload_room = SPOOR_PAYLOAD_MAX;
+	}
+	uint8_t *at = writer->payload + writer->payload_size;
+	writer->payload_size += size;
+	return at;
+}
+
+static void add(struct spoor_writer *writer, const char *name, uint32_t type, const void *value, size_t size)
+{
+	uint8_t *at = room_for(writer, size);
+
+	if (at && size)
+		memcpy(at, value, size);
+	add_field(writer, name, type);
+}
+
+void spoor_write_boolean(struct spoor_writer *writer, const char *name, bool value)
+{
+	uint32_t number = value;
+
+	add(writer, name, SPOOR_TYPE_BOOLEAN, &number, sizeof(number));
+}
+
+#define NUMBER(suffix, c_type, code)                                                                      \
+	void spoor_write_##suffix(struct spoor_writer *writer, const char *name, c_type value)             \
+	{                                                                                                  \
+		add(writer, name, code, &value, sizeof(value));                                            \
+	}
+
+NUMBER(i8, int8_t, SPOOR_TYPE_I8)
+NUMBER(u8, uint8_t, SPOOR_TYPE_U8)
+NUMBER(i16, int16_t, SPOOR_TYPE_I16)
+NUMBER(u16, uint16_t, SPOOR_TYPE_U16)
+NUMBER(i32, int32_t, SPOOR_TYPE_I32)
+NUMBER(u32, uint32_t, SPOOR_TYPE_U32)
+NUMBER(i64, int64_t, SPOOR_TYPE_I64)
+NUMBER(u64, uint64_t, SPOOR_TYPE_U64)
+NUMBER(f32, float, SPOOR_TYPE_F32)
+NUMBER(f64, double, SPOOR_TYPE_F64)
+NUMBER(char16, spoor_char16, SPOOR_TYPE_CHAR16)
+
+void spoor_write_guid(struct spoor_writer *writer, const char *name, const struct spoor_guid *value)
+{
+	add(writer, name, SPOOR_TYPE_GUID, value->bytes, sizeof(value->bytes));
+}
+
+void spoor_write_time(struct spoor_writer *writer, const char *name, int64_t unix_ns)
+{
+	uint64_t time = spoor_time_of(unix_ns);
+
+	add(writer, name, SPOOR_TYPE_TIME, &time, sizeof(time));
+}
+
+void spoor_write_pointer(struct spoor_writer *writer, const char *name, const void *value)
+{
+	uint64_t address = (uintptr_t)value;
+
+	add(writer, name, SPOOR_TYPE_POINTER, &address, sizeof(address));
+}
+
+void spoor_write_text(struct spoor_writer *writer, const char *name, const char *value)
+{
+	size_t length = spoor_text_length(value);
+	uint8_t *at = room_for(writer, 3 + length);
+
+	if (at)
+		(void)spoor_put_text(at, value, length);
+	add_field(writer, name, SPOOR_TYPE_TEXT);
+}
+
+void spoor_write_text16(struct spoor_writer *writer, const char *name, const spoor_char16 *value)
+{
+	size_t length = spoor_text16_length(value);
+	uint8_t *at = room_for(writer, 2 + 2 * length);
+
+	if (at)
+		(void)spoor_put_text16(at, value, length);
+	add_field(writer, name, SPOOR_TYPE_TEXT16);
+}
+
+static size_t element_size(enum spoor_type type)
+{
+	switch (type) {
+	case SPOOR_TYPE_I8:
+	case SPOOR_TYPE_U8:
+		return 1;
+	case SPOOR_TYPE_I16:
+	case SPOOR_TYPE_U16:
+	case SPOOR_TYPE_CHAR16:
+		return 2;
+	case SPOOR_TYPE_BOOLEAN:
+	case SPOOR_TYPE_I32:
+	case SPOOR_TYPE_U32:
+	case SPOOR_TYPE_F32:
+		return 4;
+	case SPOOR_TYPE_I64:
+	case SPOOR_TYPE_U64:
+	case SPOOR_TYPE_F64:
+	case SPOOR_TYPE_TIME:
+	case SPOOR_TYPE_POINTER:
+		return 8;
+	case SPOOR_TYPE_GUID:
+		return 16;
+	default:
+		return 0;
+	}
+}
+
+void spoor_write_array(struct spoor_writer *writer, const char *name, enum spoor_type type, const void *elements, size_t count)
+{
+	size_t size = element_size(type);
+
+	count = elements ? spoor_count_cut(count) : 0;
+	uint8_t *at = size ? room_for(writer, 2 + size * count) : NULL;
+	if (at)
+		(void)spoor_put_array(at, elements, size, count);
+	else
+		writer->failed = 1;
+	add_field(writer, name, (uint32_t)type | SPOOR_TYPE_ARRAY);
+}
+
+void spoor_write_blob(struct spoor_writer *writer, const char *name, const void *bytes, size_t count)
+{
+	spoor_write_array(writer, name, SPOOR_TYPE_U8, bytes, count);
+}
+
+void spoor_write_text_array(struct spoor_writer *writer, const char *name, const char *const *texts, size_t count)
+{
+	count = texts ? spoor_count_cut(count) : 0;
+	size_t size = spoor_text_array_size(texts, count);
+	uint8_t *at = room_for(writer, size);
+	if (at)
+		(void)spoor_put_text_array(at, at + size, texts, count);
+	add_field(writer, name, SPOOR_TYPE_TEXT | SPOOR_TYPE_ARRAY);
+}
+
+void spoor_write_struct_begin(struct spoor_writer *writer, const char *name)
+{
+	if (++writer->depth > SPOOR_WRITER_DEPTH)
+		writer->failed = 1;
+	add_field(writer, name, SPOOR_TYPE_STRUCT);
+}
+
+void spoor_write_struct_end(struct spoor_writer *writer)
+{
+	if (!writer->depth)
+		writer->failed = 1;
+	else
+		writer->depth--;
+	add_field(writer, "", TYPE_END);
+}
+
+/* ---- Kinds ---- */
+
+static bool kind_is(const struct kind *kind, const struct spoor_writer *writer)
+{
+	if (kind->hash != writer->hash || kind->event.level != writer->level || kind->event.opcode != writer->opcode ||
+		kind->event.keywords != writer->keywords || kind->list_count != writer->field_count || strcmp(kind->name, writer->name) != 0)
+		return false;
+	for (uint32_t i = 0; i < kind->list_count; i++)
+		if (kind->list[i].type != writer->fields[i].type || strcmp(kind->list[i].name, writer->fields[i].name) != 0)
+			return false;
+	return true;
+}
+
+/* Its kind, or the free place for it. */
+static struct kind **kind_find(struct spoor_event_source *source, const struct spoor_writer *writer)
+{
+	uint32_t at = (uint32_t)(writer->hash >> 20) & (TABLE_ROOM - 1);
+
+	for (;; at = (at + 1) & (TABLE_ROOM - 1)) {
+		struct kind *kind = __atomic_load_n(&source->table[at], __ATOMIC_ACQUIRE);
+		if (!kind || kind_is(kind, writer))
+			return &source->table[at];
+	}
+}
+
+/* The fields of the list from *at on, to the end of the struct they are in. */
+static int fields_make(const struct kind *kind, uint32_t *at, const struct spoor_field **ret_fields, uint32_t *ret_count)
+{
+	struct spoor_field *fields = calloc(kind->list_count + 1 - *at, sizeof(*fields));
+	uint32_t count = 0;
+	int r = 0;
+
+	if (!fields)
+		return -ENOMEM;
+	while (r == 0 && *at < kind->list_count && kind->list[*at].type != TYPE_END) {
+		struct spoor_field *field = &fields[count++];
+		field->name = kind->list[*at].name;
+		field->type = kind->list[*at].type;
+		(*at)++;
+		if (field->type == SPOOR_TYPE_STRUCT) {
+			r = fields_make(kind, at, &field->fields, &field->field_count);
+			(*at)++;
+		}
+	}
+	*ret_fields = fields;
+	*ret_count = count;
+	return r;
+}
+
+static int kind_make(struct spoor_event_source *source, const struct spoor_writer *writer, struct kind **ret_kind)
+{
+	struct kind *kind = calloc(1, sizeof(*kind));
+	uint32_t at = 0;
+	int r = kind ? 0 : -ENOMEM;
+
+	if (r)
+		return r;
+	kind->hash = writer->hash;
+	kind->name = strdup(writer->name);
+	kind->list = calloc(writer->field_count + 1, sizeof(*kind->list));
+	if (!kind->name || !kind->list)
+		r = -ENOMEM;
+	for (uint32_t i = 0; r == 0 && i < writer->field_count; i++) {
+		kind->list[i].type = writer->fields[i].type;
+		kind->list[i].name = strdup(writer->fields[i].name);
+		kind->list_count++;
+		if (!kind->list[i].name)
+			r = -ENOMEM;
+	}
+	if (r == 0) {
+		kind->event = (struct spoor_event){ .size = sizeof(kind->event), .provider = &source->provider, .name = kind->name,
+			.keywords = writer->keywords, .level = writer->level, .opcode = writer->opcode };
+		r = fields_make(kind, &at, &kind->event.fields, &kind->event.field_count);
+	}
+	if (r == 0)
+		r = registry_add_event(&source->provider, &kind->event);
+	if (r) {
+		kind_free(kind);
+		return r;
+	}
+	*ret_kind = kind;
+	return 0;
+}
+
+int spoor_source_end(struct spoor_writer *writer)
+{
+	struct spoor_event_source *source = writer->source;
+	int r = writer->failed || writer->depth ? -EINVAL : 0;
+
+	if (r == 0) {
+		struct kind **place = kind_find(source, writer);
+		struct kind *kind = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+		if (!kind) {
+			pthread_mutex_lock(&kinds_lock);
+			place = kind_find(source, writer);
+			kind = *place;
+			if (!kind && source->kind_count == KINDS_MAX)
+				r = -ENOSPC;
+			if (!kind && r == 0)
+				r = kind_make(source, writer, &kind);
+			if (r == 0 && !*place) {
+				source->kind_count++;
+				__atomic_store_n(place, kind, __ATOMIC_RELEASE);
+			}
+			pthread_mutex_unlock(&kinds_lock);
+		}
+		if (r == 0)
+			spoor_fire(&kind->event, writer->payload, writer->payload_size);
+	}
+	if (writer->payload != writer->inline_payload)
+		free(writer->payload);
+	return r;
+}

@@ -1,0 +1,855 @@
+/*
+ * See provider.h. Two tables, both only growing: entries (kinds of event, found by what they say) and nodes (registered providers). And the 64 slots of
+ * sessions with what they want. An event's mask is a pure function of its entry and the slots: mask_of().
+ *
+ * Enable callbacks are not called where the change is made, but put into a queue in the order of the changes, and whoever made a change empties
+ * the queue before it returns: one thread at a time, without the lock. Inside a callback further changes only queue; the thread that is
+ * calling goes on with them.
+ */
+#include "lib/event/provider.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/platform/loop.h"
+#include "lib/recover/recover_file.h"
+#include "lib/sink/nettrace4.h"
+
+#define SLOTS       64u
+#define CHUNK       1024u
+#define NAME_MAX_LEN 1024u
+
+struct node {
+	struct node *next;
+	struct spoor_provider *provider; /* NULL: unregistered, free to be used again */
+	uint64_t sessions;               /* slots that want it; atomic, for the quick no */
+	uint64_t any_keywords;
+	uint32_t any_level;
+	bool calling; /* an enable callback of it runs, on `pipe.calling_thread` */
+	struct {
+		uint64_t session_id;
+		uint64_t keywords;
+		uint32_t level;
+	} slots[SLOTS];
+	struct spoor_event **events;
+	uint32_t event_count;
+	uint32_t event_room;
+	uint32_t last_id; /* greatest id of its events */
+};
+
+struct slot {
+	bool used;
+	uint64_t session_id;
+	const struct session_wants *wants;
+};
+
+struct change {
+	struct change *next;
+	struct node *node;
+	struct spoor_enable what;
+	char *arguments;
+	uint64_t ticket;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t called;
+	struct node *nodes;
+	struct slot slots[SLOTS];
+	struct event_entry **chunks[REGISTRY_EVENTS_MAX / CHUNK];
+	uint32_t entry_count; /* the next index; 0 stands for none */
+	uint32_t *table;      /* open addressing, entry indexes */
+	uint32_t table_room;
+	struct change *first_change;
+	struct change **last_change;
+	uint64_t tickets;
+	uint64_t done_tickets;
+	bool calling;
+	pthread_t calling_thread;
+} registry = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.called = PTHREAD_COND_INITIALIZER,
+	.entry_count = 1,
+	.last_change = &registry.first_change,
+};
+
+void registry_lock(void)
+{
+	pthread_mutex_lock(&registry.lock);
+}
+
+void registry_unlock(void)
+{
+	pthread_mutex_unlock(&registry.lock);
+}
+
+void registry_lock_reset(void)
+{
+	pthread_mutex_init(&registry.lock, NULL);
+	pthread_cond_init(&registry.called, NULL);
+}
+
+/* ---- The rule ---- */
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+bool provider_name_matches(const char *wanted, const char *name)
+{
+	size_t i = 0;
+
+	while (wanted[i] && lower(wanted[i]) == lower(name[i]))
+		i++;
+	return lower(wanted[i]) == lower(name[i]);
+}
+
+bool want_is_everything(const struct spoor_want *want)
+{
+	return want->name[0] == '*' && !want->name[1] && want->keywords == UINT64_MAX && want->level >= SPOOR_VERBOSE;
+}
+
+bool want_admits(const struct spoor_want *want, uint32_t level, uint64_t keywords, uint32_t id)
+{
+	if (keywords && !(keywords & want->keywords))
+		return false;
+	if (level != SPOOR_ALWAYS && level > want->level)
+		return false;
+	for (size_t i = 0; i < want->id_count; i++)
+		if (want->ids[i] == id)
+			return want->ids_allowed;
+	return !want->ids_allowed;
+}
+
+static bool want_names(const struct spoor_want *want, const char *name)
+{
+	return want_is_everything(want) || provider_name_matches(want->name, name);
+}
+
+static bool slot_wants(const struct slot *slot, const struct spoor_event_info *info)
+{
+	if (!slot->used)
+		return false;
+	for (size_t i = 0; i < slot->wants->count; i++) {
+		const struct spoor_want *want = &slot->wants->wants[i];
+		if (want_names(want, info->provider) && want_admits(want, info->level, info->keywords, info->id))
+			return true;
+	}
+	return false;
+}
+
+static uint64_t mask_of(const struct event_entry *entry)
+{
+	uint64_t mask = 0;
+
+	for (uint32_t i = 0; i < SLOTS; i++)
+		if (slot_wants(&registry.slots[i], &entry->info))
+			mask |= UINT64_C(1) << i;
+	return mask;
+}
+
+/* ---- Entries ---- */
+
+const struct event_entry *registry_entry(uint32_t index)
+{
+	struct event_entry **chunk;
+
+	if (!index || index >= REGISTRY_EVENTS_MAX)
+		return NULL;
+	chunk = __atomic_load_n(&registry.chunks[index / CHUNK], __ATOMIC_ACQUIRE);
+	return chunk ? __atomic_load_n(&chunk[index % CHUNK], __ATOMIC_ACQUIRE) : NULL;
+}
+
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
+{
+	const uint8_t *bytes = data;
+
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	return hash_bytes(hash, text, strlen(text) + 1);
+}
+
+static uint64_t hash_fields(uint64_t hash, const struct spoor_field *fields, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		hash = hash_text(hash, fields[i].name);
+		hash = hash_bytes(hash, &fields[i].type, sizeof(fields[i].type));
+		hash = hash_bytes(hash, &fields[i].field_count, sizeof(fields[i].field_count));
+		hash = hash_fields(hash, fields[i].fields, fields[i].field_count);
+	}
+	return hash;
+}
+
+static uint64_t hash_info(const struct spoor_event_info *info, uint32_t flags)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	uint32_t numbers[5] = { info->id, info->version, info->level, info->opcode, flags };
+
+	hash = hash_text(hash, info->provider);
+	hash = hash_text(hash, info->name);
+	hash = hash_bytes(hash, numbers, sizeof(numbers));
+	hash = hash_bytes(hash, &info->keywords, sizeof(info->keywords));
+	return hash_fields(hash, info->fields, info->field_count);
+}
+
+static bool same_fields(const struct spoor_field *a, const struct spoor_field *b, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (strcmp(a[i].name, b[i].name) != 0 || a[i].type != b[i].type || a[i].field_count != b[i].field_count ||
+			!same_fields(a[i].fields, b[i].fields, a[i].field_count))
+			return false;
+	return true;
+}
+
+static bool same_info(const struct spoor_event_info *a, const struct spoor_event_info *b)
+{
+	return a->id == b->id && a->version == b->version && a->level == b->level && a->opcode == b->opcode &&
+		a->keywords == b->keywords && a->field_count == b->field_count && strcmp(a->provider, b->provider) == 0 &&
+		strcmp(a->name, b->name) == 0 && same_fields(a->fields, b->fields, a->field_count);
+}
+
+/* Are the fields such as every sink can take? Counts them. */
+static int check_fields(const struct spoor_field *fields, uint32_t count, uint32_t depth, uint32_t *total)
+{
+	if (depth > REGISTRY_FIELD_DEPTH || count > REGISTRY_FIELDS_MAX || (count && !fields))
+		return -EINVAL;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t type = fields[i].type & ~(uint32_t)SPOOR_TYPE_ARRAY;
+		if (++*total > REGISTRY_FIELDS_MAX || !fields[i].name || strlen(fields[i].name) > NAME_MAX_LEN)
+			return -EINVAL;
+		if (type < SPOOR_TYPE_BOOLEAN || type > SPOOR_TYPE_STRUCT || (type != SPOOR_TYPE_STRUCT && fields[i].field_count))
+			return -EINVAL;
+		int r = type == SPOOR_TYPE_STRUCT ? check_fields(fields[i].fields, fields[i].field_count, depth + 1, total) : 0;
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static void free_fields(const struct spoor_field *fields, uint32_t count)
+{
+	if (!fields)
+		return;
+	for (uint32_t i = 0; i < count; i++) {
+		free((void *)(uintptr_t)fields[i].name);
+		free_fields(fields[i].fields, fields[i].field_count);
+	}
+	free((void *)(uintptr_t)fields);
+}
+
+static int copy_fields(const struct spoor_field *fields, uint32_t count, const struct spoor_field **ret_fields)
+{
+	struct spoor_field *copy = calloc(count ? count : 1, sizeof(*copy));
+
+	if (!copy)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		copy[i].type = fields[i].type;
+		copy[i].name = strdup(fields[i].name);
+		if (!copy[i].name || copy_fields(fields[i].fields, fields[i].field_count, &copy[i].fields)) {
+			free_fields(copy, count);
+			return -ENOMEM;
+		}
+		copy[i].field_count = fields[i].field_count;
+	}
+	*ret_fields = copy;
+	return 0;
+}
+
+static uint32_t type_size(uint32_t type)
+{
+	switch (type) {
+	case SPOOR_TYPE_I8:
+	case SPOOR_TYPE_U8:
+		return 1;
+	case SPOOR_TYPE_I16:
+	case SPOOR_TYPE_U16:
+	case SPOOR_TYPE_CHAR16:
+		return 2;
+	case SPOOR_TYPE_BOOLEAN:
+	case SPOOR_TYPE_I32:
+	case SPOOR_TYPE_U32:
+	case SPOOR_TYPE_F32:
+		return 4;
+	case SPOOR_TYPE_GUID:
+		return 16;
+	case SPOOR_TYPE_TEXT:
+	case SPOOR_TYPE_TEXT16:
+	case SPOOR_TYPE_STRUCT:
+		return 0;
+	default:
+		return 8;
+	}
+}
+
+/* Adds the steps of these fields; runs of fixed size inside one list grow together (not across the border of an array of structs). */
+static uint32_t plan_fields(const struct spoor_field *fields, uint32_t count, struct plan_step *plan, uint32_t at, uint32_t from)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t type = fields[i].type & ~(uint32_t)SPOOR_TYPE_ARRAY;
+		uint32_t size = type_size(type);
+		if (fields[i].type & SPOOR_TYPE_ARRAY) {
+			if (type == SPOOR_TYPE_STRUCT) {
+				uint32_t own = at++;
+				at = plan_fields(fields[i].fields, fields[i].field_count, plan, at, at);
+				plan[own] = (struct plan_step){ PLAN_STRUCTS, at - own - 1 };
+				from = at;
+			} else {
+				plan[at++] = (struct plan_step){
+					type == SPOOR_TYPE_TEXT ? PLAN_TEXTS : type == SPOOR_TYPE_TEXT16 ? PLAN_TEXT16S : PLAN_ARRAY, size
+				};
+			}
+		} else if (type == SPOOR_TYPE_STRUCT) {
+			at = plan_fields(fields[i].fields, fields[i].field_count, plan, at, from);
+		} else if (type == SPOOR_TYPE_TEXT || type == SPOOR_TYPE_TEXT16) {
+			plan[at++] = (struct plan_step){ type == SPOOR_TYPE_TEXT ? PLAN_TEXT : PLAN_TEXT16, 0 };
+		} else if (at > from && plan[at - 1].op == PLAN_FIXED) {
+			plan[at - 1].size += size;
+		} else {
+			plan[at++] = (struct plan_step){ PLAN_FIXED, size };
+		}
+	}
+	return at;
+}
+
+static bool has_text(const struct spoor_field *fields, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if ((fields[i].type & ~(uint32_t)SPOOR_TYPE_ARRAY) == SPOOR_TYPE_TEXT || has_text(fields[i].fields, fields[i].field_count))
+			return true;
+	return false;
+}
+
+static void entry_free(struct event_entry *entry)
+{
+	if (!entry)
+		return;
+	free((void *)(uintptr_t)entry->info.provider);
+	free((void *)(uintptr_t)entry->info.name);
+	free_fields(entry->info.fields, entry->info.field_count);
+	free((void *)(uintptr_t)entry->plan);
+	free((void *)(uintptr_t)entry->metadata);
+	free(entry);
+}
+
+static int entry_new(const struct spoor_event_info *info, uint32_t flags, uint32_t fields_total, uint64_t hash,
+	struct event_entry **ret_entry)
+{
+	struct event_entry *entry = calloc(1, sizeof(*entry));
+	struct plan_step *plan = NULL;
+	uint8_t *metadata = NULL;
+
+	if (!entry)
+		return -ENOMEM;
+	entry->info = *info;
+	entry->info.fields = NULL;
+	entry->info.field_count = 0;
+	entry->info.provider = strdup(info->provider);
+	entry->info.name = strdup(info->name);
+	entry->hash = hash;
+	entry->flags = flags;
+	plan = calloc(fields_total + 1, sizeof(*plan));
+	entry->plan = plan;
+	if (!entry->info.provider || !entry->info.name || !plan || copy_fields(info->fields, info->field_count, &entry->info.fields))
+		goto failed;
+	entry->info.field_count = info->field_count;
+	entry->plan_count = plan_fields(entry->info.fields, entry->info.field_count, plan, 0, 0);
+	if (!has_text(entry->info.fields, entry->info.field_count))
+		entry->flags |= ENTRY_VERBATIM;
+	if (entry->plan_count == 1 && plan[0].op == PLAN_FIXED)
+		entry->fixed_size = plan[0].size;
+	if (nettrace4_describe(&entry->info, entry->flags, &metadata, &entry->metadata_size))
+		goto failed;
+	entry->metadata = metadata;
+	*ret_entry = entry;
+	return 0;
+failed:
+	entry_free(entry);
+	return -ENOMEM;
+}
+
+static int table_grow(void)
+{
+	uint32_t room = registry.table_room ? registry.table_room * 2 : 256;
+	uint32_t *table = calloc(room, sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	for (uint32_t i = 1; i < registry.entry_count; i++) {
+		uint32_t at = (uint32_t)registry_entry(i)->hash & (room - 1);
+		while (table[at])
+			at = (at + 1) & (room - 1);
+		table[at] = i;
+	}
+	free(registry.table);
+	registry.table = table;
+	registry.table_room = room;
+	return 0;
+}
+
+/* The entry that says this, an old one or a new one. Under the lock. */
+static int entry_find(const struct spoor_event_info *info, uint32_t flags, struct event_entry **ret_entry)
+{
+	uint32_t total = 0;
+	struct event_entry *entry;
+
+	if (!info->provider || !info->name || !info->provider[0] || strlen(info->provider) > NAME_MAX_LEN || strlen(info->name) > NAME_MAX_LEN)
+		return -EINVAL;
+	int r = check_fields(info->fields, info->field_count, 0, &total);
+	if (r)
+		return r;
+	if (registry.entry_count * 2 >= registry.table_room && (r = table_grow()))
+		return r;
+
+	uint64_t hash = hash_info(info, flags);
+	uint32_t at = (uint32_t)hash & (registry.table_room - 1);
+	for (; registry.table[at]; at = (at + 1) & (registry.table_room - 1)) {
+		const struct event_entry *known = registry_entry(registry.table[at]);
+		if (known->hash == hash && same_info(&known->info, info)) {
+			*ret_entry = (struct event_entry *)(uintptr_t)known;
+			return 0;
+		}
+	}
+	if (registry.entry_count == REGISTRY_EVENTS_MAX)
+		return -ENOSPC;
+	uint32_t index = registry.entry_count;
+	if (!registry.chunks[index / CHUNK]) {
+		struct event_entry **chunk = calloc(CHUNK, sizeof(struct event_entry *));
+		if (!chunk)
+			return -ENOMEM;
+		__atomic_store_n(&registry.chunks[index / CHUNK], chunk, __ATOMIC_RELEASE);
+	}
+	r = entry_new(info, flags, total, hash, &entry);
+	if (r)
+		return r;
+	entry->index = index;
+	__atomic_store_n(&registry.chunks[index / CHUNK][index % CHUNK], entry, __ATOMIC_RELEASE);
+	registry.table[at] = index;
+	registry.entry_count++;
+	recover_file_entry(entry);
+	*ret_entry = entry;
+	return 0;
+}
+
+static int event_describe(struct spoor_event *event, const char *provider, uint32_t flags, struct event_entry **ret_entry)
+{
+	struct spoor_event_info info = {
+		.size = sizeof(info),
+		.provider = provider,
+		.name = event->name,
+		.keywords = event->keywords,
+		.fields = event->fields,
+		.field_count = event->field_count,
+		.id = event->id,
+		.version = event->version,
+		.level = event->level,
+		.opcode = event->opcode,
+	};
+
+	if (event->flags & SPOOR_EVENT_WELL_KNOWN)
+		flags |= ENTRY_WELL_KNOWN;
+	int r = entry_find(&info, flags, ret_entry);
+	if (r == 0)
+		__atomic_store_n(&event->index, (*ret_entry)->index, __ATOMIC_RELAXED);
+	return r;
+}
+
+void registry_recoverable(void)
+{
+	registry_lock();
+	for (uint32_t i = 1; i < registry.entry_count; i++)
+		recover_file_entry(registry_entry(i));
+	registry_unlock();
+}
+
+int registry_describe(struct spoor_event *event)
+{
+	struct event_entry *entry;
+
+	registry_lock();
+	int r = event_describe(event, event->provider->name, ENTRY_OWN, &entry);
+	registry_unlock();
+	return r;
+}
+
+/* ---- Telling providers ---- */
+
+static void node_sum_up(struct node *node)
+{
+	uint64_t keywords = 0;
+	uint32_t level = 0;
+
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		if (!(node->sessions >> i & 1))
+			continue;
+		keywords |= node->slots[i].keywords;
+		if (node->slots[i].level > level)
+			level = node->slots[i].level;
+	}
+	__atomic_store_n(&node->any_keywords, keywords, __ATOMIC_RELAXED);
+	__atomic_store_n(&node->any_level, level, __ATOMIC_RELAXED);
+}
+
+/* What a slot wants of a provider, all its matching wants together; false: nothing. */
+static bool slot_sum_up(const struct slot *slot, const char *name, uint64_t *ret_keywords, uint32_t *ret_level, const char **ret_arguments)
+{
+	bool any = false;
+
+	*ret_keywords = 0;
+	*ret_level = 0;
+	*ret_arguments = NULL;
+	for (size_t i = 0; slot->used && i < slot->wants->count; i++) {
+		const struct spoor_want *want = &slot->wants->wants[i];
+		if (!want_names(want, name))
+			continue;
+		any = true;
+		*ret_keywords |= want->keywords;
+		if (want->level > *ret_level)
+			*ret_level = want->level;
+		if (!*ret_arguments)
+			*ret_arguments = want->arguments;
+	}
+	return any;
+}
+
+static void queue_change(struct node *node, uint32_t slot, bool enabled, const char *arguments)
+{
+	if (!node->provider->enable)
+		return;
+	struct change *change = calloc(1, sizeof(*change));
+	if (!change)
+		return; /* without memory nobody is told: the events themselves are not touched by it */
+	change->node = node;
+	change->ticket = ++registry.tickets;
+	change->arguments = arguments ? strdup(arguments) : NULL;
+	change->what = (struct spoor_enable){
+		.size = sizeof(change->what),
+		.provider = node->provider,
+		.session_id = node->slots[slot].session_id,
+		.enabled = enabled,
+		.level = (uint8_t)node->slots[slot].level,
+		.keywords = node->slots[slot].keywords,
+		.arguments = change->arguments,
+		.any_enabled = node->sessions != 0,
+		.any_level = (uint8_t)node->any_level,
+		.any_keywords = node->any_keywords,
+	};
+	*registry.last_change = change;
+	registry.last_change = &change->next;
+}
+
+static void node_enable(struct node *node, uint32_t slot)
+{
+	uint64_t keywords;
+	uint32_t level;
+	const char *arguments;
+
+	if (!slot_sum_up(&registry.slots[slot], node->provider->name, &keywords, &level, &arguments))
+		return;
+	node->slots[slot].session_id = registry.slots[slot].session_id;
+	node->slots[slot].keywords = keywords;
+	node->slots[slot].level = level;
+	__atomic_store_n(&node->sessions, node->sessions | UINT64_C(1) << slot, __ATOMIC_RELAXED);
+	node_sum_up(node);
+	queue_change(node, slot, true, arguments);
+}
+
+static void node_disable(struct node *node, uint32_t slot)
+{
+	if (!(node->sessions >> slot & 1))
+		return;
+	__atomic_store_n(&node->sessions, node->sessions & ~(UINT64_C(1) << slot), __ATOMIC_RELAXED);
+	node_sum_up(node);
+	queue_change(node, slot, false, NULL);
+}
+
+/*
+ * Empties the queue up to now: by this thread, or it waits for the one that is at it. Lock held, and held again at the end. Inside a callback of
+ * this very thread it returns at once.
+ */
+static void changes_deliver(void)
+{
+	uint64_t upto = registry.tickets;
+
+	while (registry.done_tickets < upto || (registry.first_change && !registry.calling)) {
+		if (registry.calling) {
+			/* The loop does not wait for a callback, which may be waiting for the loop. Whoever calls now goes on with what was queued. */
+			if (pthread_equal(registry.calling_thread, pthread_self()) || loop_is_self())
+				return;
+			pthread_cond_wait(&registry.called, &registry.lock);
+			continue;
+		}
+		struct change *change = registry.first_change;
+		if (!change) {
+			registry.done_tickets = upto; /* what had no memory to be queued */
+			break;
+		}
+		registry.first_change = change->next;
+		if (!registry.first_change)
+			registry.last_change = &registry.first_change;
+		registry.calling = true;
+		registry.calling_thread = pthread_self();
+		change->node->calling = true;
+		/* Unregistered meanwhile: the provider may be gone. */
+		if (change->node->provider == change->what.provider && change->what.provider->enable) {
+			spoor_enable_function *function = change->what.provider->enable;
+			void *context = change->what.provider->enable_context;
+			registry_unlock();
+			function(&change->what, context);
+			registry_lock();
+		}
+		change->node->calling = false;
+		registry.calling = false;
+		registry.done_tickets = change->ticket;
+		free(change->arguments);
+		free(change);
+		pthread_cond_broadcast(&registry.called);
+	}
+}
+
+/* ---- Providers ---- */
+
+static struct node *node_of(const struct spoor_provider *provider)
+{
+	return __atomic_load_n((struct node *const *)(const void *)&provider->registered, __ATOMIC_ACQUIRE);
+}
+
+static int node_add_event(struct node *node, struct spoor_event *event)
+{
+	struct event_entry *entry;
+
+	for (uint32_t i = 0; i < node->event_count; i++)
+		if (node->events[i] == event)
+			return 0;
+	if (node->event_count == node->event_room) {
+		uint32_t room = node->event_room ? node->event_room * 2 : 16;
+		struct spoor_event **events = realloc(node->events, room * sizeof(struct spoor_event *));
+		if (!events)
+			return -ENOMEM;
+		node->events = events;
+		node->event_room = room;
+	}
+	int r = event_describe(event, node->provider->name, 0, &entry);
+	if (r)
+		return r;
+	if (event->id > node->last_id)
+		node->last_id = event->id;
+	node->events[node->event_count++] = event;
+	__atomic_store_n(&event->sessions, mask_of(entry), __ATOMIC_RELEASE);
+	return 0;
+}
+
+static void node_drop(struct node *node)
+{
+	for (uint32_t i = 0; i < node->event_count; i++)
+		__atomic_store_n(&node->events[i]->sessions, 0, __ATOMIC_RELAXED);
+	free(node->events);
+	node->events = NULL;
+	node->event_count = node->event_room = 0;
+	__atomic_store_n(&node->sessions, 0, __ATOMIC_RELAXED);
+	node->provider->registered = NULL;
+	node->provider = NULL;
+}
+
+int spoor_provider_register(struct spoor_provider *provider)
+{
+	int r = 0;
+	struct node *node;
+
+	if (!provider || provider->size < sizeof(*provider) || !provider->name || !provider->name[0])
+		return -EINVAL;
+	registry_lock();
+	if (provider->registered) {
+		registry_unlock();
+		return 0;
+	}
+	for (node = registry.nodes; node && (node->provider || node->calling); node = node->next)
+		;
+	if (!node) {
+		node = calloc(1, sizeof(*node));
+		if (!node) {
+			registry_unlock();
+			return -ENOMEM;
+		}
+		node->next = registry.nodes;
+		registry.nodes = node;
+	}
+	node->provider = provider;
+	node->last_id = 0;
+	/* Providers come before their events flow: the callback is queued first, but whoever asks sees both or none once this returns. */
+	__atomic_store_n((struct node **)(void *)&provider->registered, node, __ATOMIC_RELEASE);
+	for (struct spoor_event *const *event = provider->events; event && event != provider->events_end && r == 0; event++)
+		if (*event && (*event)->provider == provider)
+			r = node_add_event(node, *event);
+	if (r) {
+		node_drop(node);
+		registry_unlock();
+		return r;
+	}
+	for (uint32_t i = 0; i < SLOTS; i++)
+		if (registry.slots[i].used)
+			node_enable(node, i);
+	changes_deliver();
+	registry_unlock();
+	return 0;
+}
+
+void spoor_provider_unregister(struct spoor_provider *provider)
+{
+	if (!provider)
+		return;
+	registry_lock();
+	struct node *node = provider->registered;
+	if (node) {
+		node_drop(node);
+		while (node->calling && !pthread_equal(registry.calling_thread, pthread_self()))
+			pthread_cond_wait(&registry.called, &registry.lock);
+	}
+	registry_unlock();
+}
+
+int registry_add_event(struct spoor_provider *provider, struct spoor_event *event)
+{
+	int r = -ENOENT;
+
+	registry_lock();
+	struct node *node = provider->registered;
+	if (node) {
+		r = 0;
+		if (!event->id) {
+			if (node->last_id >= UINT16_MAX)
+				r = -ENOSPC;
+			else
+				event->id = (uint16_t)(node->last_id + 1);
+		}
+		if (r == 0)
+			r = node_add_event(node, event);
+	}
+	registry_unlock();
+	return r;
+}
+
+bool registry_provider_wanted(const struct spoor_provider *provider, uint32_t level, uint64_t keywords)
+{
+	const struct node *node = node_of(provider);
+
+	if (!node || !__atomic_load_n(&node->sessions, __ATOMIC_RELAXED))
+		return false;
+	if (keywords && !(keywords & __atomic_load_n(&node->any_keywords, __ATOMIC_RELAXED)))
+		return false;
+	return level == SPOOR_ALWAYS || level <= __atomic_load_n(&node->any_level, __ATOMIC_RELAXED);
+}
+
+/* ---- Sessions ---- */
+
+int session_wants_copy(struct session_wants *ret_wants, const struct spoor_want *wants, size_t count)
+{
+	struct session_wants copy = { calloc(count ? count : 1, sizeof(struct spoor_want)), 0 };
+	const char *at = (const char *)wants;
+
+	if (!copy.wants)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const struct spoor_want *from = (const struct spoor_want *)(const void *)at;
+		struct spoor_want want = { 0 };
+		if (from->size < offsetof(struct spoor_want, arguments) || from->size > 4096) {
+			session_wants_done(&copy);
+			return -EINVAL;
+		}
+		memcpy(&want, from, from->size < sizeof(want) ? from->size : sizeof(want));
+		at += from->size;
+		if (!want.name || !want.name[0] || want.level > SPOOR_VERBOSE || (want.id_count && !want.ids)) {
+			session_wants_done(&copy);
+			return -EINVAL;
+		}
+		uint32_t *ids = malloc((want.id_count ? want.id_count : 1) * sizeof(*ids));
+		if (ids && want.id_count)
+			memcpy(ids, want.ids, want.id_count * sizeof(*ids));
+		struct spoor_want *to = &copy.wants[copy.count++];
+		*to = want;
+		to->size = sizeof(*to);
+		to->ids = ids;
+		to->name = strdup(want.name);
+		to->arguments = want.arguments ? strdup(want.arguments) : NULL;
+		if (!ids || !to->name || (want.arguments && !to->arguments)) {
+			session_wants_done(&copy);
+			return -ENOMEM;
+		}
+	}
+	*ret_wants = copy;
+	return 0;
+}
+
+void session_wants_done(struct session_wants *wants)
+{
+	for (size_t i = 0; i < wants->count; i++) {
+		free((void *)(uintptr_t)wants->wants[i].name);
+		free((void *)(uintptr_t)wants->wants[i].arguments);
+		free((void *)(uintptr_t)wants->wants[i].ids);
+	}
+	free(wants->wants);
+	*wants = (struct session_wants){ NULL, 0 };
+}
+
+int registry_session_set(uint32_t slot, uint64_t session_id, const struct session_wants *wants)
+{
+	registry_lock();
+	registry.slots[slot] = (struct slot){ .used = true, .session_id = session_id, .wants = wants };
+	for (struct node *node = registry.nodes; node; node = node->next) {
+		if (!node->provider)
+			continue;
+		node_enable(node, slot);
+		for (uint32_t i = 0; i < node->event_count; i++) {
+			const struct event_entry *entry = registry_entry(node->events[i]->index);
+			if (slot_wants(&registry.slots[slot], &entry->info))
+				__atomic_fetch_or(&node->events[i]->sessions, UINT64_C(1) << slot, __ATOMIC_RELEASE);
+		}
+	}
+	changes_deliver();
+	registry_unlock();
+	return 0;
+}
+
+void registry_session_clear(uint32_t slot)
+{
+	registry_lock();
+	registry.slots[slot] = (struct slot){ .used = false };
+	for (struct node *node = registry.nodes; node; node = node->next) {
+		if (!node->provider)
+			continue;
+		for (uint32_t i = 0; i < node->event_count; i++)
+			__atomic_fetch_and(&node->events[i]->sessions, ~(UINT64_C(1) << slot), __ATOMIC_RELAXED);
+		node_disable(node, slot);
+	}
+	changes_deliver();
+	registry_unlock();
+}
+
+void registry_forget_sessions(void)
+{
+	memset(registry.slots, 0, sizeof(registry.slots));
+	for (struct node *node = registry.nodes; node; node = node->next) {
+		node->sessions = 0;
+		node->calling = false;
+		node_sum_up(node);
+		for (uint32_t i = 0; i < node->event_count; i++)
+			__atomic_store_n(&node->events[i]->sessions, 0, __ATOMIC_RELAXED);
+	}
+	while (registry.first_change) {
+		struct change *change = registry.first_change;
+		registry.first_change = change->next;
+		free(change->arguments);
+		free(change);
+	}
+	registry.last_change = &registry.first_change;
+	registry.done_tickets = registry.tickets;
+	registry.calling = false;
+}

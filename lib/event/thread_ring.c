@@ -1,0 +1,547 @@
+/*
+ * See thread_ring.h: the firing path, setting a thread up, its end.
+ *
+ * The fast path is spoor_fire_begin() down to the stamp; all that is unusual (no ring yet, no room, stacks, activities, losses to tell of, a signal
+ * inside a record) leaves it at one of two branches. On the slow path the thread is still inside its record (turn odd) but for the time it waits.
+ */
+#include "lib/event/thread_ring.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "lib/event/stack_walk.h"
+#include "lib/platform/loop.h"
+#include "lib/platform/platform.h"
+#include "lib/recover/recover_file.h"
+
+/* glibc has room for the values of so many keys in each thread; for later ones pthread_setspecific() allocates. */
+#define KEYS_WITHOUT_ALLOCATION 32u
+
+_Static_assert(offsetof(struct ring_front, front) == 0, "what the header's fire_end() gets is a ring's front");
+
+struct pipe_hot pipe_hot;
+
+static struct {
+	struct thread_state *first; /* atomic */
+	uint64_t ring_total;        /* bytes of all rings; atomic */
+	struct ring_settings settings;
+	pthread_key_t key;
+	bool key_made;
+} rings;
+
+/* Initial-exec (the whole library is built so): touching them never allocates. */
+static __thread struct thread_state *current;
+static __thread struct pipe_activity activity;
+
+struct pipe_activity *pipe_activity(void)
+{
+	return &activity;
+}
+
+struct thread_state *thread_state_first(void)
+{
+	return __atomic_load_n(&rings.first, __ATOMIC_ACQUIRE);
+}
+
+/* ---- A thread comes and goes ---- */
+
+static void thread_ends(void *value)
+{
+	struct thread_state *state = value;
+
+	/* What destructors after this one fire goes into a new ring of this thread, whose end comes with another round of them. */
+	current = NULL;
+	__atomic_store_n(&state->status, THREAD_DEAD, __ATOMIC_RELEASE);
+}
+
+static size_t ring_bytes_now(void)
+{
+	uint64_t total = __atomic_load_n(&rings.ring_total, __ATOMIC_RELAXED);
+	uint64_t left = rings.settings.memory_bytes > total ? rings.settings.memory_bytes - total : 0;
+	size_t size = rings.settings.ring_bytes;
+
+	/* Half of the memory is for full rings, what is left after that is shared by ever smaller ones. */
+	while (left < rings.settings.memory_bytes / 2 && size > left / 8 && size > RING_BYTES_MIN)
+		size /= 2;
+	return size;
+}
+
+static bool ring_map(struct thread_ring *ring, struct ring_front *own_front, size_t size, uint64_t thread_id)
+{
+	struct ring_front *front = own_front;
+	uint8_t *base;
+
+	if (rings.settings.file >= 0)
+		base = recover_file_ring(rings.settings.file, size, thread_id, &front);
+	else
+		base = platform_map_twice(-1, 0, size);
+	if (!base)
+		return false;
+	ring->base = base;
+	ring->mask = size - 1;
+	ring->front = front;
+	return true;
+}
+
+/* The thread before ended inside a record (a handler that called pthread_exit()): it was never published. */
+static void record_abandon(struct thread_ring *ring)
+{
+	uint64_t turn = ring->front->front.turn;
+
+	if (turn & 1)
+		__atomic_store_n(&ring->front->front.turn, turn + 1, __ATOMIC_RELEASE);
+}
+
+/* A state that a thread before left behind, with its rings. */
+static struct thread_state *state_take(void)
+{
+	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
+		uint32_t expected = THREAD_FREE;
+		if (__atomic_load_n(&state->status, __ATOMIC_RELAXED) == THREAD_FREE &&
+			__atomic_compare_exchange_n(&state->status, &expected, THREAD_TAKEN, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return state;
+	}
+	return NULL;
+}
+
+static struct thread_state *state_make(uint64_t thread_id)
+{
+	struct thread_state *state = platform_map_private(sizeof(*state));
+	size_t size = ring_bytes_now();
+
+	if (!state)
+		return NULL;
+	state->magic = THREAD_MAGIC;
+	state->status = THREAD_TAKEN;
+	if (!ring_map(&state->main, &state->own_fronts[0], size, thread_id) ||
+		!ring_map(&state->nested, &state->own_fronts[1], RING_NESTED_BYTES, thread_id)) {
+		if (rings.settings.file < 0)
+			platform_unmap(state->main.base, 2 * size);
+		platform_unmap(state, sizeof(*state));
+		return NULL;
+	}
+	__atomic_fetch_add(&rings.ring_total, size + RING_NESTED_BYTES, __ATOMIC_RELAXED);
+	state->next = thread_state_first();
+	return state;
+}
+
+/*
+ * The calling thread's state, made if need be. Signals are blocked meanwhile, and everything in it may be called in a handler: mmap() and a few
+ * atomics. The destructor is set only where no allocation can be needed for it; the loop thread finds the others gone by their id.
+ */
+static struct thread_state *thread_attach(void)
+{
+	struct platform_signals before;
+	struct thread_state *state;
+
+	if (!__atomic_load_n(&pipe_hot.running, __ATOMIC_ACQUIRE))
+		return NULL;
+	platform_signals_block(&before);
+	state = current;
+	if (!state) {
+		uint64_t thread_id = platform_thread_id();
+		bool taken = true;
+
+		state = state_take();
+		if (!state) {
+			state = state_make(thread_id);
+			taken = false;
+		}
+		if (state) {
+			__atomic_store_n(&state->thread_id, thread_id, __ATOMIC_RELAXED);
+			__atomic_store_n(&state->main.front->thread_id, thread_id, __ATOMIC_RELAXED);
+			__atomic_store_n(&state->nested.front->thread_id, thread_id, __ATOMIC_RELAXED);
+			state->stack_low = state->stack_high = 0;
+			record_abandon(&state->main);
+			record_abandon(&state->nested);
+			state->has_destructor = rings.key < KEYS_WITHOUT_ALLOCATION && pthread_setspecific(rings.key, state) == 0;
+			current = state;
+			__atomic_store_n(&state->status, THREAD_LIVE, __ATOMIC_RELEASE);
+			if (!taken) {
+				struct thread_state *first = thread_state_first();
+				do
+					state->next = first;
+				while (!__atomic_compare_exchange_n(&rings.first, &first, state, true, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE));
+			}
+		}
+	}
+	platform_signals_restore(&before);
+	return state;
+}
+
+int rings_set_up(const struct ring_settings *settings)
+{
+	if (!rings.key_made) {
+		int r = pthread_key_create(&rings.key, thread_ends);
+		if (r)
+			return -r;
+		rings.key_made = true;
+	}
+	rings.settings = *settings;
+	return 0;
+}
+
+void rings_child(void)
+{
+	/* The states' memory reads as zero here, and the rings are not mapped: nothing to give back but names of places. */
+	current = NULL;
+	if (rings.key_made)
+		(void)pthread_setspecific(rings.key, NULL);
+	rings.first = NULL;
+	rings.ring_total = 0;
+	memset(&pipe_hot, 0, sizeof(pipe_hot));
+}
+
+void thread_state_release(struct thread_state *state)
+{
+	__atomic_store_n(&state->status, THREAD_FREE, __ATOMIC_RELEASE);
+}
+
+void thread_state_trim(struct thread_state *state)
+{
+	platform_release(state->main.base, state->main.mask + 1);
+}
+
+/* ---- Firing ---- */
+
+static inline uint64_t stamp(void)
+{
+	return pipe_hot.counter ? ticks_read() : platform_now_ns();
+}
+
+static inline void enter(struct ring_front *front)
+{
+	__atomic_store_n(&front->front.turn, front->front.turn + 1, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void leave(struct ring_front *front)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&front->front.turn, front->front.turn + 1, __ATOMIC_RELEASE);
+}
+
+static const struct spoor_slot no_slot;
+
+static inline uint32_t units_of(size_t size)
+{
+	return (uint32_t)((size + RECORD_UNIT - 1) / RECORD_UNIT);
+}
+
+/* Counts this event as lost for these sessions. The next one on this ring that finds room tells of it first. */
+static void lose(struct thread_state *state, struct thread_ring *ring, uint64_t sessions)
+{
+	uint64_t now = stamp();
+
+	if (!sessions)
+		return;
+	if (!ring->loss_sessions)
+		ring->loss_first_stamp = now;
+	ring->loss_last_stamp = now;
+	ring->loss_sessions |= sessions;
+	ring->limit = 0;
+	for (uint64_t left = sessions; left; left &= left - 1)
+		__atomic_fetch_add(&state->lost[__builtin_ctzll(left)], 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&state->losses, 1, __ATOMIC_RELEASE);
+}
+
+/* Is there room for `size` bytes? Looks at how far the reader has come. */
+static bool has_room(struct thread_ring *ring, size_t size)
+{
+	uint64_t at = ring->front->front.published;
+	uint64_t limit = __atomic_load_n(&ring->front->tail, __ATOMIC_ACQUIRE) + ring->mask + 1;
+
+	ring->limit = limit;
+	return limit - at >= size;
+}
+
+/* The header of a record of `size` bytes at the end of the ring; there is room. Where what follows the header goes. */
+static inline uint8_t *header_write(struct thread_ring *ring, uint64_t now, uint64_t at, size_t size, uint32_t flags, uint32_t event,
+	uint64_t sessions)
+{
+	struct record *record = (struct record *)(void *)(ring->base + (at & ring->mask));
+	uint32_t units = units_of(size);
+	uint32_t padding = units * RECORD_UNIT - (uint32_t)size;
+
+	record->stamp = now;
+	record->sizes = units | ring->before << RECORD_BEFORE_SHIFT | padding << RECORD_PADDING_SHIFT | flags << RECORD_FLAG_SHIFT;
+	record->event = event;
+	record->sessions = sessions;
+	ring->before = units;
+	__atomic_store_n(&ring->front->front.next, at + units * RECORD_UNIT, __ATOMIC_RELAXED);
+	return (uint8_t *)record + RECORD_HEADER;
+}
+
+static size_t loss_record_size(const struct thread_ring *ring)
+{
+	return ring->loss_sessions ? RECORD_HEADER + 8u * ((size_t)__builtin_popcountll(ring->loss_sessions) + 2) : 0;
+}
+
+/* Tells of the losses before the next event; there is room. */
+static void loss_write(struct thread_state *state, struct thread_ring *ring)
+{
+	uint64_t sessions = ring->loss_sessions;
+	uint8_t *at = header_write(ring, stamp(), ring->front->front.published, loss_record_size(ring), 0, RECORD_LOSS, sessions);
+
+	for (uint64_t left = sessions; left; left &= left - 1) {
+		uint64_t lost = __atomic_load_n(&state->lost[__builtin_ctzll(left)], __ATOMIC_RELAXED);
+		memcpy(at, &lost, sizeof(lost));
+		at += sizeof(lost);
+	}
+	memcpy(at, &ring->loss_first_stamp, 8);
+	memcpy(at + 8, &ring->loss_last_stamp, 8);
+	ring->loss_sessions = 0;
+	__atomic_store_n(&ring->front->front.published, ring->front->front.next, __ATOMIC_RELEASE);
+}
+
+/* Sleeps until the reader has made room, or moved on, at most until `until_ns`. False: no longer. */
+static bool wait_for_room(uint64_t until_ns)
+{
+	uint32_t word = __atomic_load_n(&pipe_hot.room_word, __ATOMIC_ACQUIRE);
+	uint64_t now = platform_now_ns();
+
+	if (now >= until_ns || !__atomic_load_n(&pipe_hot.running, __ATOMIC_RELAXED))
+		return false;
+	__atomic_fetch_add(&pipe_hot.waiters, 1, __ATOMIC_SEQ_CST);
+	/* The reader wakes those that wait, but may have looked for them a moment before: so in short sleeps. */
+	uint64_t left = until_ns - now;
+	platform_wait(&pipe_hot.room_word, word, left < 2000000 ? left : 2000000);
+	__atomic_fetch_sub(&pipe_hot.waiters, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+static uint64_t longest_block_ns(uint64_t sessions)
+{
+	uint64_t longest = 0;
+
+	for (uint64_t left = sessions; left; left &= left - 1) {
+		uint64_t ns = __atomic_load_n(&pipe_hot.block_ns[__builtin_ctzll(left)], __ATOMIC_RELAXED);
+		if (ns > longest)
+			longest = ns;
+	}
+	return longest;
+}
+
+struct firing {
+	struct spoor_event *event;
+	uint64_t only; /* sessions it may go to */
+	size_t payload_size;
+	const uint64_t *frames; /* NULL: walk */
+	uint32_t frame_count;
+	uintptr_t walk_from; /* frame pointer to begin at */
+};
+
+/*
+ * The slow path: inside a record (turn odd) when called, and after it when a slot is returned, outside otherwise. May leave and enter again while it waits: what
+ * is wanted is asked anew then, since sessions may have come and gone.
+ */
+static struct spoor_slot fire_slow(struct thread_state *state, struct thread_ring *ring, const struct firing *firing)
+{
+	uint64_t walked[RECORD_FRAMES_MAX];
+	const uint64_t *frames = firing->frames;
+	size_t frame_count = firing->frame_count;
+	bool stack_done = frames != NULL;
+	bool nested = ring == &state->nested;
+	uint64_t deadline = 0;
+
+	for (;;) {
+		uint64_t wanted = __atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) & firing->only;
+		if (!wanted)
+			break;
+		if (firing->payload_size > SPOOR_PAYLOAD_MAX) {
+			lose(state, ring, wanted);
+			break;
+		}
+
+		/* Sessions that block, and whose sink is full. */
+		uint64_t stalled = wanted & __atomic_load_n(&pipe_hot.stalled, __ATOMIC_RELAXED);
+		uint64_t given_up = stalled & __atomic_load_n(&pipe_hot.given_up, __ATOMIC_RELAXED);
+		bool may_wait = !nested && !loop_is_self();
+		if (stalled & ~given_up && may_wait) {
+			uint64_t now = platform_now_ns();
+			if (!deadline)
+				deadline = now + longest_block_ns(stalled);
+			leave(ring->front);
+			bool again = wait_for_room(deadline);
+			enter(ring->front);
+			if (again)
+				continue;
+			__atomic_fetch_or(&pipe_hot.given_up, stalled, __ATOMIC_RELAXED);
+			wanted = __atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) & firing->only;
+			stalled &= wanted;
+		}
+
+		bool activity_set = activity.set;
+		bool with_stack = (wanted & __atomic_load_n(&pipe_hot.stacks, __ATOMIC_RELAXED)) != 0;
+		if (with_stack && !stack_done) {
+			frames = walked;
+			frame_count = stack_walk(state, firing->walk_from, walked, RECORD_FRAMES_MAX);
+			stack_done = true;
+		}
+		size_t size = RECORD_HEADER + (activity_set ? 32u : 0u) + firing->payload_size;
+		size_t count = with_stack ? frame_count : 0;
+		if (with_stack && size + 8 + 8 * count > RECORD_BYTES_MAX)
+			count = size + 8 > RECORD_BYTES_MAX ? 0 : (RECORD_BYTES_MAX - size - 8) / 8;
+		if (with_stack && size + 8 > RECORD_BYTES_MAX)
+			with_stack = false;
+		if (with_stack)
+			size += 8 + 8 * count;
+
+		size_t needed = units_of(size) * RECORD_UNIT + loss_record_size(ring);
+		if (!has_room(ring, needed)) {
+			uint64_t blocking = wanted & __atomic_load_n(&pipe_hot.blocking, __ATOMIC_RELAXED);
+			if (blocking && may_wait) {
+				if (!deadline)
+					deadline = platform_now_ns() + longest_block_ns(blocking);
+				leave(ring->front);
+				loop_wake();
+				bool again = wait_for_room(deadline);
+				enter(ring->front);
+				if (again)
+					continue;
+				wanted = __atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) & firing->only;
+			}
+			lose(state, ring, wanted);
+			break;
+		}
+		lose(state, ring, stalled);
+		wanted &= ~stalled;
+		if (!wanted)
+			break;
+		if (ring->loss_sessions) {
+			/* Losses of just now are told before this event: they are a part of what fits, or wait for the next. */
+			if (has_room(ring, units_of(size) * RECORD_UNIT + loss_record_size(ring)))
+				loss_write(state, ring);
+			(void)has_room(ring, size);
+			if (ring->loss_sessions)
+				ring->limit = 0;
+		}
+
+		uint8_t *at = header_write(ring, stamp(), ring->front->front.published, size,
+			(activity_set ? RECORD_ACTIVITY : 0u) | (with_stack ? RECORD_STACK : 0u),
+			__atomic_load_n(&firing->event->index, __ATOMIC_RELAXED), wanted);
+		if (activity_set) {
+			memcpy(at, activity.current, 16);
+			memcpy(at + 16, activity.related, 16);
+			at += 32;
+		}
+		if (with_stack) {
+			uint64_t n = count;
+			memcpy(at, &n, 8);
+			memcpy(at + 8, frames, 8 * count);
+			at += 8 + 8 * count;
+		}
+		return (struct spoor_slot){ at, &ring->front->front };
+	}
+	leave(ring->front);
+	return no_slot;
+}
+
+/* A signal handler that interrupted this thread inside a record, or a thread without a ring. */
+static __attribute__((noinline)) struct spoor_slot fire_unusual(struct thread_state *state, const struct firing *firing)
+{
+	if (!state) {
+		state = thread_attach();
+		if (!state)
+			return no_slot;
+	}
+	/* A child that was made without fork()'s handlers: nothing is recorded in it. */
+	if (!state->main.front)
+		return no_slot;
+	struct thread_ring *ring = &state->main;
+	if (__atomic_load_n(&ring->front->front.turn, __ATOMIC_RELAXED) & 1)
+		ring = &state->nested;
+	if (__atomic_load_n(&ring->front->front.turn, __ATOMIC_RELAXED) & 1) {
+		/* Inside a record of a handler that was itself inside a record. Only counts: the next record of the nested ring tells. */
+		uint64_t wanted = __atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) & firing->only;
+		for (; wanted; wanted &= wanted - 1)
+			__atomic_fetch_add(&state->lost[__builtin_ctzll(wanted)], 1, __ATOMIC_RELEASE);
+		__atomic_fetch_add(&state->losses, 1, __ATOMIC_RELEASE);
+		return no_slot;
+	}
+	enter(ring->front);
+	return fire_slow(state, ring, firing);
+}
+
+static __attribute__((noinline)) struct spoor_slot fire_inside(struct thread_state *state, struct spoor_event *event, size_t payload_size, uintptr_t walk_from)
+{
+	struct firing firing = { .event = event, .only = UINT64_MAX, .payload_size = payload_size, .walk_from = walk_from };
+
+	return fire_slow(state, &state->main, &firing);
+}
+
+static __attribute__((noinline)) struct spoor_slot fire_outside(struct thread_state *state, struct spoor_event *event, size_t payload_size, uintptr_t walk_from)
+{
+	struct firing firing = { .event = event, .only = UINT64_MAX, .payload_size = payload_size, .walk_from = walk_from };
+
+	return fire_unusual(state, &firing);
+}
+
+static __attribute__((noinline)) struct spoor_slot fire_clocked(struct thread_ring *ring, struct spoor_event *event, size_t size, uint64_t wanted)
+{
+	uint64_t now = platform_now_ns();
+	struct ring_front *front = ring->front;
+	uint8_t *payload = header_write(ring, now, front->front.published, size, 0, __atomic_load_n(&event->index, __ATOMIC_RELAXED), wanted);
+
+	return (struct spoor_slot){ payload, &front->front };
+}
+
+struct spoor_slot spoor_fire_begin(struct spoor_event *event, size_t payload_size)
+{
+	struct thread_state *state = current;
+	struct ring_front *front = state ? state->main.front : NULL;
+
+	if (__builtin_expect(!front || (front->front.turn & 1), 0))
+		return fire_outside(state, event, payload_size, (uintptr_t)__builtin_frame_address(0));
+	enter(front);
+
+	struct thread_ring *ring = &state->main;
+	uint64_t wanted = __atomic_load_n(&event->sessions, __ATOMIC_ACQUIRE);
+	uint64_t at = front->front.published;
+	size_t size = RECORD_HEADER + payload_size;
+	bool unusual = (wanted & __atomic_load_n(&pipe_hot.special, __ATOMIC_RELAXED)) || !wanted || activity.set ||
+		payload_size > SPOOR_PAYLOAD_MAX || at + units_of(size) * RECORD_UNIT > ring->limit;
+	if (__builtin_expect(unusual, 0))
+		return fire_inside(state, event, payload_size, (uintptr_t)__builtin_frame_address(0));
+
+	/* A call in between would cost the counter's path its registers. */
+	if (__builtin_expect(!pipe_hot.counter, 0))
+		return fire_clocked(ring, event, size, wanted);
+	uint8_t *payload = header_write(ring, ticks_read(), at, size, 0, __atomic_load_n(&event->index, __ATOMIC_RELAXED), wanted);
+	return (struct spoor_slot){ payload, &front->front };
+}
+
+void spoor_fire(struct spoor_event *event, const void *payload, size_t size)
+{
+	if (!spoor_event_enabled(event))
+		return;
+	struct spoor_slot slot = spoor_fire_begin(event, size);
+	if (!slot.at)
+		return;
+	if (size)
+		memcpy(slot.at, payload, size);
+	spoor_fire_end(slot);
+}
+
+void pipe_fire(struct spoor_event *event, uint64_t sessions, const void *payload, uint32_t payload_size, const uint64_t *frames,
+	uint32_t frame_count)
+{
+	struct firing firing = {
+		.event = event,
+		.only = sessions,
+		.payload_size = payload_size,
+		.frames = frames,
+		.frame_count = frame_count < RECORD_FRAMES_MAX ? frame_count : RECORD_FRAMES_MAX,
+		.walk_from = (uintptr_t)__builtin_frame_address(0),
+	};
+
+	if (!(__atomic_load_n(&event->sessions, __ATOMIC_RELAXED) & sessions))
+		return;
+	struct spoor_slot slot = fire_unusual(current, &firing);
+	if (!slot.at)
+		return;
+	if (payload_size)
+		memcpy(slot.at, payload, payload_size);
+	spoor_fire_end(slot);
+}

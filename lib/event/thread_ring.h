@@ -1,0 +1,154 @@
+/*
+ * The rings: one a thread, written by it alone, read by the loop thread alone.
+ *
+ * A record is a header, then, each only where its flag says so, activity ids, stack, and the payload; padded to 8 bytes. A ring's memory is mapped twice,
+ * so a record never wraps. Positions only grow; their low bits are the place. tail <= published <= next <= tail + size.
+ *
+ *   offset  size  record header
+ *   0       8     stamp: counter or nanoseconds
+ *   8       4     sizes: bits 0-12 this record / 8, 13-25 the one before / 8 (0: first), 26-28 bytes of padding at its end, 29-31 flags
+ *   12      4     index of the event (RECORD_LOSS: a loss record)
+ *   16      8     mask of the sessions it is for
+ *   24            RECORD_ACTIVITY: 16 bytes activity id, 16 related activity id
+ *                 RECORD_STACK: u64 frame count, u64 each, leaf first
+ *                 the payload
+ *
+ * A loss record's payload is, for each slot in its mask, lowest first, the u64 number of events lost so far, then the first and last stamp of the losses.
+ *
+ * Signals: `turn` is odd while the thread is inside a record. A handler that fires then writes into the thread's second, small ring; one that interrupts
+ * that as well is counted as lost. Sessions that end wait until no thread is inside a record it began before (pipe.c), so `turn` is the
+ * read-side mark of an RCU of our own: no fence on the firing path, membarrier() on the other.
+ *
+ * fork(): rings are not mapped in the child, and the thread's state (private memory) reads as zero there, so that even a child that no handler ran in
+ * finds no ring instead of its parent's.
+ */
+#ifndef SPOOR_LIB_EVENT_THREAD_RING_H
+#define SPOOR_LIB_EVENT_THREAD_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <spoor/spoor.h>
+
+#include "lib/pipe/pipe_session.h"
+
+#define RECORD_HEADER   24u
+#define RECORD_LOSS     UINT32_MAX
+#define RECORD_UNIT     8u
+#define RECORD_UNITS_MAX 0x1fffu
+#define RECORD_BEFORE_SHIFT 13
+#define RECORD_PADDING_SHIFT 26
+#define RECORD_FLAG_SHIFT 29
+#define RECORD_BYTES_MAX (RECORD_UNITS_MAX * RECORD_UNIT)
+#define RECORD_FRAMES_MAX 100u
+
+#define RING_BYTES_MIN  (64u << 10)
+#define RING_NESTED_BYTES (64u << 10)
+
+enum record_flag {
+	RECORD_ACTIVITY = 1 << 0,
+	RECORD_STACK = 1 << 1,
+};
+
+struct record {
+	uint64_t stamp;
+	uint32_t sizes;
+	uint32_t event;
+	uint64_t sessions;
+};
+_Static_assert(sizeof(struct record) == RECORD_HEADER, "the header of a record");
+
+/* What a recovering reader needs of a ring beside its bytes; in the rings' file where there is one. */
+struct ring_front {
+	struct spoor_ring_front front;
+	uint64_t tail;      /* the reader's: everything before it is done with */
+	uint64_t tail_last; /* start of the last record before tail (tail itself when there is none) */
+	uint64_t thread_id;
+	uint64_t reserved[2];
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct ring_front) == 64, "a cache line");
+
+struct thread_ring {
+	/* The writer's line. */
+	struct ring_front *front; /* NULL in a child that was not cleaned up: no ring */
+	uint8_t *base;
+	uint64_t mask;  /* size - 1 */
+	uint64_t limit; /* may be written up to here; below the truth where the slow path shall look */
+	uint32_t before; /* size of the last record, in units */
+	uint32_t pad;
+	uint64_t loss_sessions; /* slots with losses that no record tells of yet */
+	uint64_t loss_first_stamp;
+	uint64_t loss_last_stamp;
+	/* The reader's line: what it has seen of this ring. */
+	uint64_t seen_published; /* of this pass */
+	uint64_t tail;
+	uint64_t tail_stamp;     /* of the last record before it */
+};
+
+enum thread_status {
+	THREAD_FREE, /* nobody's, may be taken */
+	THREAD_TAKEN, /* being set up; to the reader as if free */
+	THREAD_LIVE,
+	THREAD_DEAD, /* its thread has gone; drained, then free */
+};
+
+#define THREAD_MAGIC UINT64_C(0x6461657268745053)
+
+struct thread_state {
+	struct thread_ring main;
+	struct thread_ring nested;
+	struct ring_front own_fronts[2]; /* where the rings stand in no file */
+	uint64_t magic; /* zero in a forked child */
+	uint64_t thread_id;
+	uint32_t status; /* enum thread_status */
+	bool has_destructor;
+	uintptr_t stack_low, stack_high; /* as far as it was looked up */
+	uint64_t lost[SESSIONS_MAX]; /* by slot, only grows; atomic */
+	uint64_t losses;             /* how often any of them grew; atomic */
+
+	/* The reader's. */
+	uint64_t quiet_ticks;   /* at this stamp it was outside of any record: all it fired before is published */
+	uint64_t held_since_ns; /* inside a record since; 0: not */
+	uint64_t losses_seen;
+	uint64_t lost_seen[SESSIONS_MAX];
+	uint64_t last_ns;
+	uint64_t checked_ns; /* whether the thread is alive */
+	uint32_t session_thread[SESSIONS_MAX]; /* where its session's table of threads has it */
+	uint64_t session_serial[SESSIONS_MAX]; /* of which session that is; 0: not looked up */
+	struct thread_state *next;
+};
+
+/* What the firing path looks at beside the event and the ring; rarely written. */
+struct pipe_hot {
+	uint64_t special;  /* slots that need the slow path: stacks or stalled */
+	uint64_t stacks;   /* slots that want stacks */
+	uint64_t blocking; /* slots that block when there is no room */
+	uint64_t stalled;  /* of those: their sink is full */
+	uint64_t given_up; /* of those: somebody has waited long enough */
+	uint64_t block_ns[SESSIONS_MAX];
+	uint32_t room_word; /* moves when blocked threads should look again */
+	uint32_t waiters;
+	bool counter;      /* stamps are of the counter */
+	bool running;
+};
+extern struct pipe_hot pipe_hot;
+
+/* All states there ever were: a list that only grows at its head. */
+struct thread_state *thread_state_first(void);
+
+/* How rings are made from here on. recover: -1, or the file they stand in (recover_file.h). Before the first event of this run. */
+struct ring_settings {
+	size_t ring_bytes;
+	size_t memory_bytes;
+	int file;
+};
+int rings_set_up(const struct ring_settings *settings);
+void rings_child(void); /* after fork(): forgets all */
+
+/* Gives the memory of a dead, drained ring back to the pool; the loop thread. */
+void thread_state_release(struct thread_state *state);
+/* Gives the contents' memory back to the system: no session is left. */
+void thread_state_trim(struct thread_state *state);
+
+#endif

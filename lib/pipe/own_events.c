@@ -1,0 +1,103 @@
+/* See own_events.h. */
+#include "lib/pipe/own_events.h"
+
+#include <string.h>
+
+#include "lib/pipe/session_state.h"
+#include "lib/platform/platform.h"
+
+#define COMMAND_MAX 4096u
+
+SPOOR_PROVIDER(spoor_library, "Spoor-Library")
+SPOOR_EVENT_NAMED(spoor_library, session_failed, "SessionFailed", 2, 0, SPOOR_ERROR, SPOOR_OPCODE_INFO, 0x1, (u64, SessionId), (i32, Error),
+	(text, Reason), (text, Sink))
+
+static const struct spoor_field loss_fields[] = {
+	{ "Count", SPOOR_TYPE_U64, 0, NULL },
+	{ "FirstNs", SPOOR_TYPE_U64, 0, NULL },
+	{ "LastNs", SPOOR_TYPE_U64, 0, NULL },
+	{ "TotalLost", SPOOR_TYPE_U64, 0, NULL },
+	{ "TotalWritten", SPOOR_TYPE_U64, 0, NULL },
+};
+
+static struct spoor_event loss_event = {
+	.size = sizeof(struct spoor_event),
+	.provider = &spoor_library,
+	.name = "Loss",
+	.fields = loss_fields,
+	.field_count = sizeof(loss_fields) / sizeof(loss_fields[0]),
+	.id = 1,
+	.level = SPOOR_WARNING,
+};
+
+static struct spoor_provider event_pipe = { .size = sizeof(event_pipe), .name = "Microsoft-DotNETCore-EventPipe" };
+
+static const struct spoor_field process_fields[] = {
+	{ "CommandLine", SPOOR_TYPE_TEXT, 0, NULL },
+	{ "OSInformation", SPOOR_TYPE_TEXT, 0, NULL },
+	{ "ArchInformation", SPOOR_TYPE_TEXT, 0, NULL },
+};
+
+static struct spoor_event process_event = {
+	.size = sizeof(struct spoor_event),
+	.provider = &event_pipe,
+	.name = "ProcessInfo",
+	.fields = process_fields,
+	.field_count = sizeof(process_fields) / sizeof(process_fields[0]),
+	.id = 1,
+	.version = 1,
+};
+
+int own_events_register(void)
+{
+	int r = registry_describe(&loss_event);
+
+	if (r == 0)
+		r = registry_describe(&process_event);
+	if (r == 0)
+		r = spoor_provider_register(&spoor_library);
+	return r;
+}
+
+int own_event_loss(struct session *session, const struct session_loss *loss)
+{
+	uint64_t values[5] = { loss->count, loss->first_ns, loss->last_ns, session->lost, session->written };
+
+	return session_emit(session, registry_entry(loss_event.index), 0, platform_thread_id(), values, sizeof(values));
+}
+
+void own_event_session_failed(uint64_t id, int error, const char *sink)
+{
+	spoor_library_session_failed(id, error, strerror(-error), sink);
+}
+
+int own_event_failure(struct session *session, int error)
+{
+	uint8_t payload[512];
+	uint8_t *at = payload;
+	uint64_t id = session->id;
+	const char *reason = strerror(-error);
+	const char *name = session->sink->ops->name;
+
+	at = spoor_put(at, &id, sizeof(id));
+	at = spoor_put(at, &error, sizeof(error));
+	at = spoor_put_text(at, reason, strnlen(reason, 256));
+	at = spoor_put_text(at, name, strlen(name));
+	return session_emit(session, registry_entry(spoor_library_session_failed_event.index), 0, platform_thread_id(), payload, (uint32_t)(at - payload));
+}
+
+int own_event_process_info(struct session *session)
+{
+	char command[COMMAND_MAX];
+	char system[256];
+	uint8_t payload[COMMAND_MAX + 512];
+	uint8_t *at = payload;
+	const char *architecture = platform_architecture();
+
+	platform_command_line(command, sizeof(command));
+	platform_os_name(system, sizeof(system));
+	at = spoor_put_text(at, command, strlen(command));
+	at = spoor_put_text(at, system, strlen(system));
+	at = spoor_put_text(at, architecture, strlen(architecture));
+	return session_emit(session, registry_entry(process_event.index), platform_now_ns(), platform_thread_id(), payload, (uint32_t)(at - payload));
+}

@@ -1,0 +1,588 @@
+/* See pipe.h. Everything here runs on the loop thread. */
+#include "lib/pipe/pipe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/event/thread_ring.h"
+#include "lib/pipe/record_run.h"
+#include "lib/pipe/session_state.h"
+#include "lib/platform/clock.h"
+#include "lib/platform/loop.h"
+#include "lib/platform/platform.h"
+#include "lib/recover/recover_file.h"
+
+#define HOLD_MAX_NS   UINT64_C(50000000)
+#define ALIVE_NS      UINT64_C(1000000000)
+#define SPINS         200
+#define NAP_NS        UINT64_C(1000000) /* events came: look again soon */
+#define IDLE_NS       UINT64_C(5000000) /* none came: a ring of 4 MiB takes 6 ms to fill */
+#define BUSY_NS       UINT64_C(20000000) /* so long after the last ones more may come: they come in bursts */
+#define RELEASE_PARTS 8u
+#define RUN_BYTES     (16u << 10) /* handed to each session in turn: from the nearest cache */
+
+struct pending {
+	uint64_t first_stamp;
+	struct thread_state *state;
+};
+
+static struct {
+	struct clock_line clock;
+	struct clock_segment segment; /* of the newest stamp, in this pass */
+	uint64_t segment_end;         /* the first stamp beyond it; 0: none looked up */
+	uint64_t pass;
+	uint64_t run;
+	uint64_t last_ticks; /* of the pass before */
+	uint64_t cutoff_ticks;
+	uint64_t cutoff_ns;
+	uint64_t before_ns;  /* cutoff of the pass before: nothing is handed out below it */
+	bool quiet;          /* every thread was seen outside of records in this pass */
+	bool barrier;
+	bool keep; /* what the rings hold stays, for recover.h */
+	struct pending *pending;
+	uint32_t pending_count;
+	uint32_t pending_room;
+	void *forgotten;       /* a parent's */
+	uint64_t most_drained; /* of a ring, in parts of 256 */
+	uint64_t busy_ns;      /* when a pass last had or left something */
+} pipe_state;
+
+uint64_t pipe_cutoff_ns(void)
+{
+	return pipe_state.cutoff_ns;
+}
+
+uint64_t pipe_clock_error_ns(void)
+{
+	return pipe_state.clock.width_ns / 2;
+}
+
+int pipe_set_up(bool counter, bool keep)
+{
+	pipe_state.keep = keep;
+	clock_line_init(&pipe_state.clock, counter);
+	/* A program can crash before the first pass. */
+	recover_file_clock(&pipe_state.clock, pipe_state.clock.pairs[(pipe_state.clock.count - 1) % CLOCK_PAIRS]);
+	pipe_state.last_ticks = 0;
+	pipe_state.before_ns = pipe_state.cutoff_ns = 0;
+	pipe_state.cutoff_ticks = 0;
+	/* Stamps of the run before may have been of the other clock. */
+	for (struct thread_state *state = thread_state_first(); state; state = state->next)
+		state->quiet_ticks = state->main.tail_stamp = state->nested.tail_stamp = 0;
+	return 0;
+}
+
+void pipe_child(void)
+{
+	/* The loop thread may have been inside realloc(): whether its memory is still what the pointer says, nobody knows. */
+	void *forgotten = pipe_state.pending;
+
+	memset(&pipe_state, 0, sizeof(pipe_state));
+	pipe_state.forgotten = forgotten;
+}
+
+/* ---- Looking at the threads ---- */
+
+static inline void spin_pause(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#endif
+}
+
+/* Is the thread outside of a record, or inside one that it began after the barrier? A record takes some 10 ns, so it is waited for a moment. */
+static bool ring_quiet(const struct thread_ring *ring)
+{
+	uint64_t turn = __atomic_load_n(&ring->front->front.turn, __ATOMIC_ACQUIRE);
+
+	for (int i = 0; i < SPINS && (turn & 1); i++) {
+		if (__atomic_load_n(&ring->front->front.turn, __ATOMIC_ACQUIRE) != turn)
+			return true;
+		spin_pause();
+	}
+	return !(turn & 1);
+}
+
+static inline const struct record *ring_record(const struct thread_ring *ring)
+{
+	return (const struct record *)(const void *)(ring->base + (ring->tail & ring->mask));
+}
+
+static inline bool ring_pending(const struct thread_ring *ring)
+{
+	return ring->tail != ring->seen_published;
+}
+
+static int pending_add(struct thread_state *state, uint64_t first_stamp)
+{
+	if (pipe_state.pending_count == pipe_state.pending_room) {
+		uint32_t room = pipe_state.pending_room ? pipe_state.pending_room * 2 : 64;
+		struct pending *pending = realloc(pipe_state.pending, room * sizeof(*pending));
+		if (!pending)
+			return -ENOMEM;
+		pipe_state.pending = pending;
+		pipe_state.pending_room = room;
+	}
+	pipe_state.pending[pipe_state.pending_count++] = (struct pending){ first_stamp, state };
+	return 0;
+}
+
+static int by_first_stamp(const void *a, const void *b)
+{
+	uint64_t x = ((const struct pending *)a)->first_stamp;
+	uint64_t y = ((const struct pending *)b)->first_stamp;
+
+	return x < y ? -1 : x > y;
+}
+
+static inline uint32_t record_size(const struct record *record)
+{
+	return (record->sizes & RECORD_UNITS_MAX) * RECORD_UNIT;
+}
+
+/*
+ * A thread is inside a record of this ring: which stamp it has at least. Not less than that of the last one published, which may be much later than when
+ * the thread was last seen outside: one that fires all the time is often put off its CPU inside a record.
+ */
+static uint64_t stamp_at_least(const struct thread_ring *ring, uint64_t quiet_ticks)
+{
+	uint64_t stamp = ring->tail_stamp;
+	uint64_t at = ring->tail;
+
+	while (at != ring->seen_published) {
+		const struct record *record = (const struct record *)(const void *)(ring->base + (at & ring->mask));
+		uint32_t size = record_size(record);
+		if (size < RECORD_HEADER || size > ring->seen_published - at)
+			break; /* memory that somebody else wrote over */
+		stamp = record->stamp;
+		at += size;
+	}
+	return stamp > quiet_ticks ? stamp : quiet_ticks;
+}
+
+static void look_around(uint64_t now_ns)
+{
+	pipe_state.quiet = true;
+	pipe_state.pending_count = 0;
+	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
+		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
+
+		if (status == THREAD_FREE || status == THREAD_TAKEN)
+			continue;
+		if (status == THREAD_LIVE && !state->has_destructor && now_ns - state->checked_ns > ALIVE_NS) {
+			state->checked_ns = now_ns;
+			if (!platform_thread_alive(__atomic_load_n(&state->thread_id, __ATOMIC_RELAXED)))
+				__atomic_store_n(&state->status, status = THREAD_DEAD, __ATOMIC_RELEASE);
+		}
+		bool main_quiet = status == THREAD_DEAD || ring_quiet(&state->main);
+		bool nested_quiet = status == THREAD_DEAD || ring_quiet(&state->nested);
+		state->main.seen_published = __atomic_load_n(&state->main.front->front.published, __ATOMIC_ACQUIRE);
+		state->nested.seen_published = __atomic_load_n(&state->nested.front->front.published, __ATOMIC_ACQUIRE);
+		if (main_quiet && nested_quiet) {
+			state->quiet_ticks = pipe_state.last_ticks;
+			state->held_since_ns = 0;
+		} else {
+			uint64_t since = main_quiet ? UINT64_MAX : stamp_at_least(&state->main, state->quiet_ticks);
+			uint64_t nested_since = nested_quiet ? UINT64_MAX : stamp_at_least(&state->nested, state->quiet_ticks);
+			if (nested_since < since)
+				since = nested_since;
+			pipe_state.quiet = false;
+			if (!state->held_since_ns)
+				state->held_since_ns = now_ns;
+			if (now_ns - state->held_since_ns < HOLD_MAX_NS && since < pipe_state.cutoff_ticks)
+				pipe_state.cutoff_ticks = since;
+		}
+		uint64_t first = UINT64_MAX;
+		if (ring_pending(&state->main))
+			first = ring_record(&state->main)->stamp;
+		if (ring_pending(&state->nested) && ring_record(&state->nested)->stamp < first)
+			first = ring_record(&state->nested)->stamp;
+		if (first != UINT64_MAX)
+			(void)pending_add(state, first); /* no memory: it waits for another pass */
+	}
+	if (pipe_state.pending_count > 1)
+		qsort(pipe_state.pending, pipe_state.pending_count, sizeof(*pipe_state.pending), by_first_stamp);
+}
+
+/* ---- Handing over ---- */
+
+/* The thread's place in a session; found once. */
+static inline struct session_thread *thread_in(struct session *session, struct thread_state *state)
+{
+	uint32_t slot = session->slot;
+
+	if (__builtin_expect(state->session_serial[slot] != session->id, 0)) {
+		struct session_thread *thread = session_thread_of(session, state->thread_id);
+		if (!thread)
+			return NULL;
+		state->session_serial[slot] = session->id;
+		state->session_thread[slot] = (uint32_t)(thread - session->threads);
+	}
+	struct session_thread *thread = &session->threads[state->session_thread[slot]];
+	/* Its id was another thread's, whose end may have come to light only now. */
+	if (__builtin_expect(thread->gone || thread->going, 0))
+		thread->gone = thread->going = false;
+	return thread;
+}
+
+/* The session has taken `count` events of this thread. */
+static inline void delivered(struct session *session, struct session_thread *thread, uint32_t count)
+{
+	session->run = pipe_state.run;
+	thread->sequence += count;
+	thread->lost_pending = 0;
+	__atomic_store_n(&session->written, session->written + count, __ATOMIC_RELAXED);
+}
+
+static void not_delivered(struct session *session, struct session_thread *thread, uint32_t count, uint64_t first_ns, uint64_t last_ns, int error)
+{
+	session_lose(session, thread, count, first_ns, last_ns);
+	if (error && error != -ENOBUFS && error != -EMSGSIZE)
+		session_fail(session, error);
+}
+
+static void deliver_whole(struct session *session, struct session_thread *thread, struct record_run *run)
+{
+	uint32_t count = run->count;
+	int r = session->sink->ops->records(session->sink, run);
+
+	if (run->count < count)
+		delivered(session, thread, count - run->count);
+	if (__builtin_expect(run->count > 0, 0))
+		not_delivered(session, thread, run->count, record_run_first_ns(run), record_run_last_ns(run), r);
+}
+
+static void deliver_single(struct session *session, struct session_thread *thread, struct record_run *run)
+{
+	struct pipe_event event;
+
+	while (record_run_next(run, &event)) {
+		event.sequence = thread->sequence + 1;
+		event.lost_before = thread->lost_pending;
+		event.run_start = session->run != pipe_state.run;
+		int r = session->sink->ops->event(session->sink, &event);
+		if (__builtin_expect(r == 0, 1))
+			delivered(session, thread, 1);
+		else
+			not_delivered(session, thread, 1, event.time_ns, event.time_ns, r);
+	}
+}
+
+static void deliver(struct session *session, struct thread_state *state, const struct record_run *run)
+{
+	struct session_thread *thread = thread_in(session, state);
+	struct record_run own = *run;
+
+	if (!thread) {
+		__atomic_fetch_add(&session->lost, run->count, __ATOMIC_RELAXED);
+		return;
+	}
+	own.sequence = thread->sequence + 1;
+	own.lost_before = thread->lost_pending;
+	own.run_start = session->run != pipe_state.run;
+	own.stacks = session->config.options.stacks;
+	if (session->sink->ops->records)
+		deliver_whole(session, thread, &own);
+	else
+		deliver_single(session, thread, &own);
+}
+
+/* This thread has lost, for a slot, `lost` events in all. */
+static void lost_upto(struct thread_state *state, uint32_t slot, uint64_t lost, uint64_t first_ns, uint64_t last_ns)
+{
+	struct session *session = session_active[slot];
+	uint64_t seen = state->lost_seen[slot];
+
+	if (lost <= seen)
+		return;
+	state->lost_seen[slot] = lost;
+	if (!session)
+		return;
+	struct session_thread *thread = thread_in(session, state);
+	if (thread)
+		session_lose(session, thread, lost - seen, first_ns, last_ns);
+	else
+		__atomic_fetch_add(&session->lost, lost - seen, __ATOMIC_RELAXED);
+}
+
+static void loss_record(struct thread_state *state, const struct record *record)
+{
+	const uint8_t *at = (const uint8_t *)record + RECORD_HEADER;
+	uint64_t span[2];
+
+	memcpy(span, at + 8 * (size_t)__builtin_popcountll(record->sessions), sizeof(span));
+	uint64_t first_ns = clock_line_ns(&pipe_state.clock, span[0]);
+	uint64_t last_ns = clock_line_ns(&pipe_state.clock, span[1]);
+	for (uint64_t left = record->sessions; left; left &= left - 1) {
+		uint64_t lost;
+		memcpy(&lost, at, sizeof(lost));
+		at += sizeof(lost);
+		lost_upto(state, (uint32_t)__builtin_ctzll(left), lost, first_ns, last_ns);
+	}
+}
+
+/*
+ * The run at a ring's tail, of one record at least (which is no loss record), and at most `count_max`. None of it is stamped after the cutoff. Returns the last
+ * record of it.
+ */
+static const struct record *run_gather(struct thread_state *state, const struct thread_ring *ring, uint32_t count_max, uint64_t next_stamp,
+	struct record_run *ret_run)
+{
+	const struct record *first = ring_record(ring);
+	const struct record *record = first;
+	const struct record *last = first;
+	uint64_t room = ring->seen_published - ring->tail;
+	uint64_t sessions = first->sessions;
+	uint64_t latest = pipe_state.cutoff_ticks;
+	uint32_t event = first->event;
+	uint32_t sizes = 0;
+	uint32_t bytes = 0;
+	uint32_t count = 0;
+
+	if (first->stamp < pipe_state.segment.from_ticks || first->stamp >= pipe_state.segment_end)
+		pipe_state.segment_end = clock_line_segment(&pipe_state.clock, first->stamp, &pipe_state.segment);
+	if (latest >= pipe_state.segment_end)
+		latest = pipe_state.segment_end - 1;
+	if (room > RUN_BYTES)
+		room = RUN_BYTES;
+	const struct event_entry *entry = registry_entry(event);
+	do {
+		sizes |= record->sizes;
+		bytes += record_size(record);
+		count++;
+		last = record;
+		if (bytes >= room || count == count_max)
+			break;
+		record = (const struct record *)(const void *)((const uint8_t *)first + bytes);
+		if (record->event != event) {
+			if (record->event == RECORD_LOSS || !registry_entry(record->event))
+				break;
+			event = record->event;
+		}
+	} while (record->sessions == sessions && record->stamp <= latest && record->stamp >= last->stamp && record_size(record) >= RECORD_HEADER &&
+		bytes + record_size(record) <= room);
+
+	/* What was held back too long comes late: it is moved, so that time never steps back. */
+	uint64_t floor_ns = state->last_ns > pipe_state.before_ns ? state->last_ns : pipe_state.before_ns;
+	*ret_run = (struct record_run){
+		.records = (const uint8_t *)first,
+		.bytes = bytes,
+		.count = count,
+		.thread_id = state->thread_id,
+		.last_stamp = last->stamp,
+		.next_stamp = next_stamp,
+		.floor_ns = floor_ns,
+		.clock = pipe_state.segment,
+		.entry = entry,
+		.entry_index = first->event,
+		.any_stack = (sizes >> RECORD_FLAG_SHIFT & RECORD_STACK) != 0,
+	};
+	return last;
+}
+
+static inline void hand_over(struct thread_state *state, const struct record_run *run, uint64_t sessions)
+{
+	state->last_ns = record_run_last_ns(run);
+	if (__builtin_expect(!run->entry, 0))
+		return;
+	for (uint64_t left = sessions; left; left &= left - 1) {
+		struct session *session = session_active[__builtin_ctzll(left)];
+		if (session)
+			deliver(session, state, run);
+	}
+}
+
+struct drained {
+	uint64_t given; /* back to the writer */
+	uint64_t last;  /* start of the last record before the tail */
+};
+
+static inline void ring_free_upto_tail(struct thread_ring *ring, struct drained *drained)
+{
+	drained->given = ring->tail;
+	__atomic_store_n(&ring->front->tail_last, drained->last, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->front->tail, ring->tail, __ATOMIC_RELEASE);
+}
+
+/* Room goes back to the writer now and then, not for each record: its line is far away. */
+static inline void ring_give_back(struct thread_ring *ring, struct drained *drained)
+{
+	if (ring->tail - drained->given < (ring->mask + 1) / RELEASE_PARTS)
+		return;
+	ring_free_upto_tail(ring, drained);
+	if (__atomic_load_n(&pipe_hot.waiters, __ATOMIC_RELAXED)) {
+		__atomic_fetch_add(&pipe_hot.room_word, 1, __ATOMIC_RELEASE);
+		platform_wake_all(&pipe_hot.room_word);
+	}
+}
+
+/* All records of this thread up to the cutoff, both rings by time. next_stamp: where the next thread's events begin. */
+static void drain(struct thread_state *state, uint64_t next_stamp)
+{
+	struct thread_ring *rings[2] = { &state->main, &state->nested };
+	struct drained drained[2] = { { state->main.tail, 0 }, { state->nested.tail, 0 } };
+	uint64_t from = state->main.tail;
+
+	pipe_state.run++;
+	for (;;) {
+		unsigned which = 0;
+		bool both = ring_pending(rings[0]) && ring_pending(rings[1]);
+		if (__builtin_expect(both, 0))
+			which = ring_record(rings[1])->stamp < ring_record(rings[0])->stamp;
+		else if (ring_pending(rings[1]))
+			which = 1;
+		else if (!ring_pending(rings[0]))
+			break;
+		struct thread_ring *ring = rings[which];
+		const struct record *record = ring_record(ring);
+		uint32_t size = record_size(record);
+		if (record->stamp > pipe_state.cutoff_ticks)
+			break;
+		if (__builtin_expect(size < RECORD_HEADER, 0)) {
+			ring->tail = ring->seen_published; /* memory that somebody else wrote over: nothing can be found in it */
+			continue;
+		}
+		drained[which].last = ring->tail;
+		if (__builtin_expect(record->event == RECORD_LOSS, 0)) {
+			loss_record(state, record);
+			ring->tail_stamp = record->stamp;
+		} else {
+			struct record_run run;
+			const struct record *last = run_gather(state, ring, both ? 1 : UINT32_MAX, next_stamp, &run);
+			drained[which].last += (uint64_t)((const uint8_t *)last - (const uint8_t *)record);
+			hand_over(state, &run, record->sessions);
+			ring->tail_stamp = run.last_stamp;
+			size = run.bytes;
+		}
+		ring->tail += size;
+		ring_give_back(ring, &drained[which]);
+	}
+	for (int i = 0; i < 2; i++)
+		if (rings[i]->tail != drained[i].given)
+			ring_free_upto_tail(rings[i], &drained[i]);
+	uint64_t parts = (state->main.tail - from) * 256 / (state->main.mask + 1);
+	if (parts > pipe_state.most_drained)
+		pipe_state.most_drained = parts;
+}
+
+/* What a thread has lost since its last event, and threads that are gone. */
+static void settle(void)
+{
+	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
+		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
+		if (status == THREAD_FREE || status == THREAD_TAKEN)
+			continue;
+		uint64_t losses = __atomic_load_n(&state->losses, __ATOMIC_ACQUIRE);
+		/* Asked anew, after the losses: what is in the ring by now comes before them. */
+		bool drained = state->main.tail == __atomic_load_n(&state->main.front->front.published, __ATOMIC_ACQUIRE) &&
+			state->nested.tail == __atomic_load_n(&state->nested.front->front.published, __ATOMIC_ACQUIRE);
+		if (drained && losses != state->losses_seen) {
+			state->losses_seen = losses;
+			for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++)
+				lost_upto(state, slot, __atomic_load_n(&state->lost[slot], __ATOMIC_ACQUIRE), pipe_state.cutoff_ns,
+					pipe_state.cutoff_ns);
+		}
+		if (status != THREAD_DEAD || !drained)
+			continue;
+		for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++) {
+			struct session *session = session_active[slot];
+			if (session && state->session_serial[slot] == session->id)
+				session->threads[state->session_thread[slot]].going = true;
+			state->session_serial[slot] = 0;
+		}
+		state->main.loss_sessions = state->nested.loss_sessions = 0;
+		state->last_ns = 0;
+		thread_state_release(state);
+	}
+}
+
+void pipe_slot_begin(uint32_t slot)
+{
+	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
+		state->lost_seen[slot] = __atomic_load_n(&state->lost[slot], __ATOMIC_ACQUIRE);
+		state->session_serial[slot] = 0;
+	}
+}
+
+void pipe_slot_end(uint32_t slot)
+{
+	for (struct thread_state *state = thread_state_first(); state; state = state->next)
+		lost_upto(state, slot, __atomic_load_n(&state->lost[slot], __ATOMIC_ACQUIRE), pipe_state.cutoff_ns, pipe_state.cutoff_ns);
+}
+
+void pipe_trim(void)
+{
+	if (pipe_state.keep)
+		return;
+	for (struct thread_state *state = thread_state_first(); state; state = state->next)
+		if (state->main.tail == __atomic_load_n(&state->main.front->front.published, __ATOMIC_ACQUIRE))
+			thread_state_trim(state);
+}
+
+/* ---- The pass ---- */
+
+uint64_t pipe_pass(void)
+{
+	struct session *sessions[SESSIONS_MAX];
+	uint32_t count = 0;
+	uint64_t sleep_ns = IDLE_NS;
+
+	for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++)
+		if (session_active[slot])
+			sessions[count++] = session_active[slot];
+	if (!count && !sessions_quarantined())
+		return UINT64_MAX;
+
+	struct clock_pair now = clock_line_advance(&pipe_state.clock);
+	uint64_t now_ns = now.ns;
+	pipe_state.pass++;
+	for (uint32_t i = 0; i < count; i++)
+		if (__atomic_load_n(&sessions[i]->status, __ATOMIC_ACQUIRE) == SESSION_CLEARED && !sessions[i]->cleared_pass)
+			sessions[i]->cleared_pass = pipe_state.pass;
+
+	pipe_state.barrier = platform_barrier_everywhere();
+	/* Without a barrier: what was stamped before the pass before has become visible since (a nap is a million times a store's way). */
+	uint64_t ticks = pipe_state.barrier ? now.ticks : pipe_state.last_ticks;
+	pipe_state.last_ticks = pipe_state.barrier ? now.ticks : pipe_state.last_ticks;
+	pipe_state.before_ns = pipe_state.cutoff_ns;
+	pipe_state.cutoff_ticks = ticks;
+	look_around(now_ns);
+	if (!pipe_state.barrier)
+		pipe_state.last_ticks = now.ticks;
+	pipe_state.cutoff_ns = clock_line_ns(&pipe_state.clock, pipe_state.cutoff_ticks);
+	if (pipe_state.cutoff_ns < pipe_state.before_ns)
+		pipe_state.cutoff_ns = pipe_state.before_ns;
+
+	pipe_state.most_drained = 0;
+	pipe_state.segment_end = 0; /* the line has a new piece */
+	uint64_t runs_before = pipe_state.run;
+	for (uint32_t i = 0; i < pipe_state.pending_count; i++) {
+		uint64_t next = i + 1 < pipe_state.pending_count ? pipe_state.pending[i + 1].first_stamp : UINT64_MAX;
+		if (pipe_state.pending[i].first_stamp > pipe_state.cutoff_ticks)
+			break;
+		drain(pipe_state.pending[i].state, next);
+	}
+	settle();
+	recover_file_clock(&pipe_state.clock, now);
+
+	bool idle = pipe_state.run == runs_before;
+	if (!idle || pipe_state.pending_count)
+		pipe_state.busy_ns = now_ns;
+	sessions_quiet(pipe_state.quiet);
+	for (uint32_t i = 0; i < count; i++) {
+		bool quiet = pipe_state.quiet && sessions[i]->cleared_pass &&
+			(pipe_state.barrier || pipe_state.pass >= sessions[i]->cleared_pass + 2);
+		uint64_t due = session_turn(sessions[i], now_ns, pipe_state.cutoff_ns, quiet, idle);
+		if (due < sleep_ns)
+			sleep_ns = due;
+	}
+	if (__atomic_load_n(&pipe_hot.waiters, __ATOMIC_RELAXED)) {
+		__atomic_fetch_add(&pipe_hot.room_word, 1, __ATOMIC_RELEASE);
+		platform_wake_all(&pipe_hot.room_word);
+		return 0;
+	}
+	if (pipe_state.most_drained > 64)
+		return 0;
+	return sleep_ns > NAP_NS && now_ns - pipe_state.busy_ns < BUSY_NS ? NAP_NS : sleep_ns;
+}

@@ -1,0 +1,775 @@
+/*
+ * See pipe_session.h: a session's life. Its status only goes forward; who moves it:
+ *
+ *   NEW -> STARTING -> RUNNING             session_enable()
+ *   RUNNING -> STOPPING -> CLEARED         session_stop(), or the loop when its sink fails
+ *   CLEARED -> RUNDOWN -> ENDING -> ENDED  the loop, pass by pass
+ *
+ * After CLEARED no thread begins an event for it; two passes that saw every thread outside of any record bring what was under way: an event that was begun before
+ * the first of them is stamped before the second.
+ */
+#include "lib/pipe/pipe_session.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/pipe/own_events.h"
+#include "lib/pipe/pipe.h"
+#include "lib/pipe/session_state.h"
+#include "lib/platform/loop.h"
+#include "lib/platform/platform.h"
+
+#define STOP_MAX_NS   UINT64_C(1000000000) /* a thread that sits inside a record so long is not waited for */
+#define END_MAX_NS    UINT64_C(5000000000) /* nor a peer that takes nothing */
+#define NAP_NS        UINT64_C(1000000)
+#define BUFFER_BYTES  (UINT64_C(64) << 20)
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct session *slots[SESSIONS_MAX];
+	uint64_t last_id;
+	uint64_t quarantine;
+	uint32_t quiet_passes;
+	bool made; /* the condition, with the right clock */
+	/* That have memory. In a forked child those of the parent stay here: who held them may be a thread that the child does not have. */
+	struct session *all;
+} sessions = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+struct session *session_active[SESSIONS_MAX];
+
+void sessions_lock(void)
+{
+	pthread_mutex_lock(&sessions.lock);
+}
+
+void sessions_unlock(void)
+{
+	pthread_mutex_unlock(&sessions.lock);
+}
+
+void sessions_changed(void)
+{
+	pthread_cond_broadcast(&sessions.changed);
+}
+
+void sessions_set_up(void)
+{
+	pthread_condattr_t attributes;
+
+	if (sessions.made)
+		return;
+	sessions.made = true;
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&sessions.changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
+
+bool sessions_quarantined(void)
+{
+	return sessions.quarantine != 0;
+}
+
+void sessions_quiet(bool quiet)
+{
+	sessions.quiet_passes = quiet ? sessions.quiet_passes + 1 : 0;
+	if (!sessions.quarantine || sessions.quiet_passes < 2)
+		return;
+	sessions_lock();
+	sessions.quarantine = 0;
+	sessions_unlock();
+}
+
+/* ---- References ---- */
+
+struct session *session_ref(struct session *session)
+{
+	__atomic_fetch_add(&session->references, 1, __ATOMIC_RELAXED);
+	return session;
+}
+
+static uint32_t status_of(const struct session *session)
+{
+	return __atomic_load_n(&session->status, __ATOMIC_ACQUIRE);
+}
+
+static void session_destroy(struct session *session)
+{
+	if (session->sink)
+		session->sink->ops->free(session->sink);
+	session_wants_done(&session->wants);
+	free(session->threads);
+	free(session->thread_table);
+	sessions_lock(); /* fork() finds it known or gone */
+	if (session->next)
+		session->next->previous = session->previous;
+	if (session->previous)
+		session->previous->next = session->next;
+	else
+		sessions.all = session->next;
+	free(session);
+	sessions_unlock();
+}
+
+void session_unref(struct session *session)
+{
+	if (session && __atomic_fetch_sub(&session->references, 1, __ATOMIC_ACQ_REL) == 1)
+		session_destroy(session);
+}
+
+uint64_t session_id(const struct session *session)
+{
+	return session->id;
+}
+
+struct sink *session_sink(const struct session *session)
+{
+	return session->sink;
+}
+
+uint32_t session_slot(const struct session *session)
+{
+	return session->slot;
+}
+
+bool session_wants_stacks(const struct session *session)
+{
+	return session->config.options.stacks;
+}
+
+struct session *session_find(uint64_t id)
+{
+	struct session *found = NULL;
+
+	sessions_lock();
+	for (uint32_t i = 0; i < SESSIONS_MAX; i++)
+		if (sessions.slots[i] && sessions.slots[i]->id == id)
+			found = session_ref(sessions.slots[i]);
+	sessions_unlock();
+	return found;
+}
+
+uint64_t session_bit(uint64_t id)
+{
+	uint64_t bit = 0;
+
+	sessions_lock();
+	for (uint32_t i = 0; i < SESSIONS_MAX; i++)
+		if (sessions.slots[i] && sessions.slots[i]->id == id)
+			bit = UINT64_C(1) << i;
+	sessions_unlock();
+	return bit;
+}
+
+/* ---- Threads of a session ---- */
+
+static bool thread_table_grow(struct session *session)
+{
+	uint32_t room = session->thread_table_room ? session->thread_table_room * 2 : 32;
+	uint32_t *table = calloc(room, sizeof(*table));
+
+	if (!table)
+		return false;
+	for (uint32_t i = 0; i < session->thread_count; i++) {
+		uint32_t at = (uint32_t)(session->threads[i].thread_id * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (room - 1);
+		while (table[at])
+			at = (at + 1) & (room - 1);
+		table[at] = i + 1;
+	}
+	free(session->thread_table);
+	session->thread_table = table;
+	session->thread_table_room = room;
+	return true;
+}
+
+struct session_thread *session_thread_of(struct session *session, uint64_t thread_id)
+{
+	if (session->thread_count * 2 >= session->thread_table_room && !thread_table_grow(session))
+		return NULL;
+	uint32_t room = session->thread_table_room;
+	uint32_t at = (uint32_t)(thread_id * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (room - 1);
+	for (; session->thread_table[at]; at = (at + 1) & (room - 1)) {
+		struct session_thread *thread = &session->threads[session->thread_table[at] - 1];
+		if (thread->thread_id == thread_id)
+			return thread;
+	}
+	if (session->thread_count == session->thread_room) {
+		uint32_t more = session->thread_room ? session->thread_room * 2 : 16;
+		struct session_thread *threads = realloc(session->threads, more * sizeof(*threads));
+		if (!threads)
+			return NULL;
+		session->threads = threads;
+		session->thread_room = more;
+	}
+	session->threads[session->thread_count] = (struct session_thread){ .thread_id = thread_id };
+	session->thread_table[at] = ++session->thread_count;
+	return &session->threads[session->thread_count - 1];
+}
+
+struct session_thread *session_threads(struct session *session, uint32_t *ret_count)
+{
+	*ret_count = session->thread_count;
+	return session->threads;
+}
+
+/* ---- Losses ---- */
+
+static void loss_add(struct session_loss *loss, uint64_t count, uint64_t first_ns, uint64_t last_ns)
+{
+	if (!loss->count || first_ns < loss->first_ns)
+		loss->first_ns = first_ns;
+	if (!loss->count || last_ns > loss->last_ns)
+		loss->last_ns = last_ns;
+	loss->count += count;
+}
+
+void session_lose(struct session *session, struct session_thread *thread, uint64_t count, uint64_t first_ns, uint64_t last_ns)
+{
+	__atomic_store_n(&session->lost, session->lost + count, __ATOMIC_RELAXED);
+	thread->lost_pending += count;
+	thread->sequence += (uint32_t)count;
+	loss_add(&session->loss_event, count, first_ns, last_ns);
+	loss_add(&session->loss_notice, count, first_ns, last_ns);
+}
+
+void session_unwrite(struct session *session, uint64_t count, bool tell, uint64_t first_ns, uint64_t last_ns)
+{
+	__atomic_store_n(&session->written, session->written - count, __ATOMIC_RELAXED);
+	__atomic_store_n(&session->lost, session->lost + count, __ATOMIC_RELAXED);
+	if (tell) {
+		loss_add(&session->loss_event, count, first_ns, last_ns);
+		loss_add(&session->loss_notice, count, first_ns, last_ns);
+	}
+}
+
+static void notify(struct session *session, uint32_t kind, uint64_t count, int error)
+{
+	struct spoor_notice notice = { .size = sizeof(notice), .session = session->config.options.notice ? (struct spoor_session *)session : NULL,
+		.kind = kind, .error = error, .count = count };
+
+	if (session->config.options.notice)
+		session->config.options.notice(&notice, session->config.options.notice_context);
+}
+
+/* ---- Writing past the rings ---- */
+
+int session_emit(struct session *session, const struct event_entry *entry, uint64_t time_ns, uint64_t thread_id, const void *payload,
+	uint32_t payload_size)
+{
+	return session_emit_stack(session, entry, time_ns, thread_id, payload, payload_size, NULL, 0);
+}
+
+int session_emit_stack(struct session *session, const struct event_entry *entry, uint64_t time_ns, uint64_t thread_id, const void *payload,
+	uint32_t payload_size, const uint64_t *frames, uint32_t frame_count)
+{
+	struct session_thread *thread = session_thread_of(session, thread_id);
+
+	if (!thread)
+		return -ENOMEM;
+	/* Not behind what was written, nor behind what this way wrote before. */
+	if (time_ns < pipe_cutoff_ns())
+		time_ns = pipe_cutoff_ns();
+	if (time_ns < session->last_emit_ns)
+		time_ns = session->last_emit_ns;
+
+	struct pipe_event event = {
+		.entry = entry,
+		.time_ns = time_ns,
+		.thread_id = thread_id,
+		.capture_thread_id = thread_id,
+		.sequence = thread->sequence + 1,
+		.stack = session->config.options.stacks && frame_count ? frames : NULL,
+		.stack_count = frame_count,
+		.payload = payload,
+		.payload_size = payload_size,
+		.lost_before = thread->lost_pending,
+		.run_start = true,
+		.sorted = true,
+	};
+	int r = session->sink->ops->event(session->sink, &event);
+	if (r == -ENOBUFS)
+		return r;
+	if (r == 0) {
+		thread->sequence++;
+		thread->lost_pending = 0;
+		thread->gone = false;
+		session->run = 0;
+		session->last_emit_ns = time_ns;
+	}
+	return r;
+}
+
+/* ---- Beginning ---- */
+
+int session_new(const struct session_config *config, struct session **ret_session)
+{
+	sessions_lock();
+	struct session *session = calloc(1, sizeof(*session));
+	int r = session ? 0 : -ENOMEM;
+	if (session) {
+		session->next = sessions.all;
+		if (session->next)
+			session->next->previous = session;
+		sessions.all = session;
+	}
+	sessions_unlock();
+
+	if (r == 0) {
+		session->config = *config;
+		if (!session->config.options.buffer_bytes)
+			session->config.options.buffer_bytes = BUFFER_BYTES;
+		if (!session->config.options.block_ms)
+			session->config.options.block_ms = 100;
+		session->references = 1;
+		r = session_wants_copy(&session->wants, config->options.wants, config->options.want_count);
+		if (r == 0)
+			session->config.options.wants = session->wants.wants;
+	}
+	if (r == 0 && !loop_running())
+		r = -ENOTCONN;
+	if (r == 0) {
+		r = -EBUSY;
+		sessions_lock();
+		for (uint32_t i = 0; i < SESSIONS_MAX && r; i++) {
+			if (sessions.slots[i] || (sessions.quarantine >> i & 1))
+				continue;
+			sessions.slots[i] = session_ref(session);
+			session->slot = i;
+			session->id = ++sessions.last_id;
+			session->sink = config->sink;
+			r = 0;
+		}
+		sessions_unlock();
+	}
+	if (r) {
+		config->sink->ops->free(config->sink);
+		if (session)
+			session_destroy(session);
+		return r;
+	}
+	*ret_session = session;
+	return 0;
+}
+
+struct activation {
+	struct session *session;
+	int result;
+};
+
+static void flags_set(uint64_t *word, uint64_t bit, bool on)
+{
+	if (on)
+		__atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_and(word, ~bit, __ATOMIC_RELAXED);
+}
+
+static void activate(void *context)
+{
+	struct activation *activation = context;
+	struct session *session = activation->session;
+	uint64_t bit = UINT64_C(1) << session->slot;
+
+	activation->result = session->sink->ops->begin ? session->sink->ops->begin(session->sink, session) : 0;
+	if (activation->result)
+		return;
+	pipe_slot_begin(session->slot);
+	session_active[session->slot] = session;
+	bool block = session->config.options.policy == SPOOR_BLOCK;
+	__atomic_store_n(&pipe_hot.block_ns[session->slot], session->config.options.block_ms * UINT64_C(1000000), __ATOMIC_RELAXED);
+	flags_set(&pipe_hot.blocking, bit, block);
+	flags_set(&pipe_hot.stalled, bit, false);
+	flags_set(&pipe_hot.given_up, bit, false);
+	flags_set(&pipe_hot.stacks, bit, session->config.options.stacks);
+	flags_set(&pipe_hot.special, bit, session->config.options.stacks);
+}
+
+/* Out of its slot; the reference of the table is given back. */
+static void slot_leave(struct session *session)
+{
+	sessions_lock();
+	sessions.slots[session->slot] = NULL;
+	__atomic_store_n(&session->status, SESSION_ENDED, __ATOMIC_RELEASE);
+	sessions_changed();
+	sessions_unlock();
+	session_unref(session);
+}
+
+int session_enable(struct session *session)
+{
+	struct activation activation = { session, 0 };
+
+	sessions_lock();
+	bool fresh = status_of(session) == SESSION_NEW && !session->stop_wanted;
+	if (fresh)
+		__atomic_store_n(&session->status, SESSION_STARTING, __ATOMIC_RELEASE);
+	sessions_unlock();
+	if (!fresh) {
+		if (status_of(session) == SESSION_NEW)
+			slot_leave(session);
+		return -EINVAL;
+	}
+	int r = loop_call(activate, &activation);
+	if (r == 0)
+		r = activation.result;
+	if (r) {
+		session->error = r;
+		slot_leave(session);
+		return r;
+	}
+	(void)registry_session_set(session->slot, session->id, &session->wants);
+	sessions_lock();
+	__atomic_store_n(&session->status, SESSION_RUNNING, __ATOMIC_RELEASE);
+	bool stop = session->stop_wanted;
+	sessions_unlock();
+	if (stop)
+		session_stop(session, session->aborted);
+	loop_wake();
+	return 0;
+}
+
+/* ---- The end ---- */
+
+void session_stop(struct session *session, bool aborted)
+{
+	bool mine = false;
+
+	if (aborted)
+		__atomic_store_n(&session->aborted, true, __ATOMIC_RELAXED);
+	sessions_lock();
+	if (status_of(session) == SESSION_RUNNING) {
+		__atomic_store_n(&session->status, SESSION_STOPPING, __ATOMIC_RELEASE);
+		mine = true;
+	} else if (status_of(session) < SESSION_RUNNING) {
+		session->stop_wanted = true;
+	}
+	sessions_unlock();
+	if (!mine)
+		return;
+	uint64_t bit = UINT64_C(1) << session->slot;
+	flags_set(&pipe_hot.blocking, bit, false);
+	flags_set(&pipe_hot.stalled, bit, false);
+	registry_session_clear(session->slot);
+	sessions_lock();
+	__atomic_store_n(&session->status, SESSION_CLEARED, __ATOMIC_RELEASE);
+	sessions_unlock();
+	loop_wake();
+}
+
+void session_fail(struct session *session, int error)
+{
+	if (session->error)
+		return;
+	session->error = error;
+	own_event_session_failed(session->id, error, session->sink->ops->name);
+	notify(session, SPOOR_NOTICE_FAILED, 0, error);
+	session_stop(session, true);
+}
+
+/* The last act: the sink is closed, the slot is free. */
+static void session_over(struct session *session)
+{
+	uint64_t bit = UINT64_C(1) << session->slot;
+
+	session_active[session->slot] = NULL;
+	flags_set(&pipe_hot.stacks, bit, false);
+	flags_set(&pipe_hot.special, bit, false);
+	if (session->quiet_passes < 2) {
+		sessions_lock();
+		sessions.quarantine |= bit;
+		sessions_unlock();
+	}
+	(void)session_ref(session);
+	notify(session, SPOOR_NOTICE_ENDED, __atomic_load_n(&session->lost, __ATOMIC_RELAXED), session->error);
+	slot_leave(session);
+	if (session->config.ended)
+		session->config.ended(session, session->error, session->config.context);
+	session_unref(session);
+
+	bool any = false;
+	for (uint32_t i = 0; i < SESSIONS_MAX; i++)
+		any = any || session_active[i];
+	if (!any)
+		pipe_trim();
+}
+
+/* Tells of losses: an event in the stream, a notice to the owner. */
+static void tell_losses(struct session *session)
+{
+	if (session->loss_event.count && (!session->sink->ops->takes_own || session->error ||
+						 own_event_loss(session, &session->loss_event) != -ENOBUFS))
+		session->loss_event = (struct session_loss){ 0 };
+	if (session->loss_notice.count) {
+		uint64_t count = session->loss_notice.count;
+		session->loss_notice = (struct session_loss){ 0 };
+		notify(session, SPOOR_NOTICE_LOST, count, 0);
+	}
+}
+
+/* A session that blocks: shall firing threads wait? */
+static void update_stall(struct session *session)
+{
+	uint64_t bit = UINT64_C(1) << session->slot;
+	bool was = (__atomic_load_n(&pipe_hot.stalled, __ATOMIC_RELAXED) & bit) != 0;
+	bool is = status_of(session) == SESSION_RUNNING && session->sink->ops->full && session->sink->ops->full(session->sink);
+
+	if (session->config.options.policy != SPOOR_BLOCK || was == is)
+		return;
+	flags_set(&pipe_hot.given_up, bit, false);
+	flags_set(&pipe_hot.stalled, bit, is);
+	flags_set(&pipe_hot.special, bit, is || session->config.options.stacks);
+}
+
+static uint64_t stop_turn(struct session *session, uint64_t now_ns, bool quiet)
+{
+	bool aborted = session->error || __atomic_load_n(&session->aborted, __ATOMIC_RELAXED);
+
+	if (status_of(session) == SESSION_CLEARED) {
+		if (!session->cleared_pass)
+			return 0;
+		if (!session->cleared_ns)
+			session->cleared_ns = now_ns;
+		if (quiet)
+			session->quiet_passes++;
+		if (session->quiet_passes < 2 && now_ns - session->cleared_ns < STOP_MAX_NS)
+			return quiet ? 0 : NAP_NS;
+		pipe_slot_end(session->slot);
+		session->end_since_ns = now_ns;
+		__atomic_store_n(&session->status, SESSION_RUNDOWN, __ATOMIC_RELEASE);
+	}
+	bool late = now_ns - session->end_since_ns > END_MAX_NS;
+	if (status_of(session) == SESSION_RUNDOWN) {
+		if (session->config.rundown && !aborted && !late && session->config.rundown(session, session->config.context) == 1)
+			return NAP_NS;
+		__atomic_store_n(&session->status, SESSION_ENDING, __ATOMIC_RELEASE);
+		session->end_since_ns = now_ns;
+	}
+	tell_losses(session);
+	int r = session->sink->ops->end ? session->sink->ops->end(session->sink, aborted || now_ns - session->end_since_ns > END_MAX_NS) : 0;
+	if (r > 0)
+		return NAP_NS;
+	if (r < 0 && !session->error)
+		session_fail(session, r);
+	session->loss_event = (struct session_loss){ 0 }; /* its stream is closed */
+	tell_losses(session);
+	session_over(session);
+	return 0;
+}
+
+uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_ns, bool quiet, bool idle)
+{
+	uint32_t status = __atomic_load_n(&session->status, __ATOMIC_ACQUIRE);
+	uint64_t flush_ns;
+
+	if (status < SESSION_STARTING || status == SESSION_ENDED)
+		return UINT64_MAX;
+	tell_losses(session);
+	update_stall(session);
+	if (status >= SESSION_CLEARED)
+		return stop_turn(session, now_ns, quiet);
+
+	sessions_lock();
+	flush_ns = session->flush_ns;
+	bool flush = flush_ns > session->flushed_ns && cutoff_ns >= flush_ns;
+	sessions_unlock();
+	if (!session->error) {
+		int r = session->sink->ops->turn
+				? session->sink->ops->turn(session->sink, now_ns, cutoff_ns, (flush ? SINK_FLUSH : 0u) | (idle ? SINK_IDLE : 0u))
+				: 0;
+		if (r < 0)
+			session_fail(session, r);
+	}
+	if (flush) {
+		sessions_lock();
+		session->flushed_ns = flush_ns;
+		sessions_changed();
+		sessions_unlock();
+	}
+	return flush_ns && !flush && cutoff_ns < flush_ns ? 100000 : UINT64_MAX;
+}
+
+/* Absolute time for a wait of the condition. */
+static struct timespec deadline_of(uint64_t ns)
+{
+	return (struct timespec){ .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
+}
+
+int session_wait(struct session *session, uint64_t timeout_ns)
+{
+	uint64_t now = platform_now_ns();
+	struct timespec deadline = deadline_of(timeout_ns > UINT64_MAX / 2 - now ? UINT64_MAX / 2 : now + timeout_ns);
+	int r = 0;
+
+	sessions_lock();
+	while (status_of(session) != SESSION_ENDED && r == 0)
+		r = -pthread_cond_timedwait(&sessions.changed, &sessions.lock, &deadline);
+	if (status_of(session) == SESSION_ENDED)
+		r = 0;
+	sessions_unlock();
+	return r;
+}
+
+void sessions_stop_all(void)
+{
+	struct session *running[SESSIONS_MAX];
+	uint32_t count = 0;
+
+	sessions_lock();
+	for (uint32_t i = 0; i < SESSIONS_MAX; i++)
+		if (sessions.slots[i])
+			running[count++] = session_ref(sessions.slots[i]);
+	sessions_unlock();
+	for (uint32_t i = 0; i < count; i++)
+		session_stop(running[i], false);
+	for (uint32_t i = 0; i < count; i++) {
+		/* A peer that takes nothing has END_MAX_NS; beyond that it is cut off. */
+		if (session_wait(running[i], END_MAX_NS + 2 * STOP_MAX_NS)) {
+			__atomic_store_n(&running[i]->aborted, true, __ATOMIC_RELAXED);
+			(void)session_wait(running[i], STOP_MAX_NS);
+		}
+		session_unref(running[i]);
+	}
+}
+
+void sessions_child(void)
+{
+	pthread_mutex_init(&sessions.lock, NULL);
+	sessions.made = false;
+	for (uint32_t i = 0; i < SESSIONS_MAX; i++) {
+		struct session *session = sessions.slots[i];
+		sessions.slots[i] = NULL;
+		session_active[i] = NULL;
+		if (!session)
+			continue;
+		/* Its handle may still be held: it reads as ended. */
+		session->status = SESSION_ENDED;
+		if (session->sink && session->sink->ops->child)
+			session->sink->ops->child(session->sink);
+	}
+	sessions.quarantine = 0;
+}
+
+/* ---- The public names: struct spoor_session is struct session ---- */
+
+static struct session *of(const struct spoor_session *session)
+{
+	return (struct session *)(uintptr_t)session;
+}
+
+int session_start_public(const struct spoor_session_options *options, struct sink *sink, struct spoor_session **ret_session)
+{
+	struct session_config config = { .sink = sink };
+	struct session *session;
+
+	memcpy(&config.options, options, options->size < sizeof(config.options) ? options->size : sizeof(config.options));
+	int r = session_new(&config, &session);
+	if (r)
+		return r;
+	r = session_enable(session);
+	if (r) {
+		session_unref(session);
+		return r;
+	}
+	*ret_session = (struct spoor_session *)session;
+	return 0;
+}
+
+int spoor_session_stop(struct spoor_session *handle)
+{
+	struct session *session = of(handle);
+
+	if (!session)
+		return -EINVAL;
+	session_stop(session, false);
+	if (status_of(session) == SESSION_ENDED)
+		return session->error;
+	if (loop_is_self() || sink_queue_is_self(__atomic_load_n(&session->sink, __ATOMIC_RELAXED)))
+		return 0;
+	while (session_wait(session, UINT64_C(1000000000)) && loop_running())
+		;
+	return session->error;
+}
+
+void spoor_session_free(struct spoor_session *handle)
+{
+	if (!handle)
+		return;
+	session_stop(of(handle), false);
+	session_unref(of(handle));
+}
+
+int spoor_session_flush(struct spoor_session *handle, uint32_t timeout_ms)
+{
+	struct session *session = of(handle);
+	uint64_t now = platform_now_ns();
+	struct timespec deadline = deadline_of(now + timeout_ms * UINT64_C(1000000));
+	int r = 0;
+
+	if (!session)
+		return -EINVAL;
+	if (loop_is_self())
+		return -EDEADLK;
+	sessions_lock();
+	/* What was fired before now is stamped before now, but for the error of the conversion. */
+	uint64_t wanted = now + 1000;
+	if (session->flush_ns < wanted)
+		session->flush_ns = wanted;
+	sessions_unlock();
+	loop_wake();
+	sessions_lock();
+	while (session->flushed_ns < wanted && status_of(session) < SESSION_ENDED && r == 0)
+		r = -pthread_cond_timedwait(&sessions.changed, &sessions.lock, &deadline);
+	if (session->flushed_ns >= wanted || status_of(session) == SESSION_ENDED)
+		r = session->error;
+	sessions_unlock();
+	return r;
+}
+
+struct snapshot {
+	struct session *session;
+	const char *path;
+	int result;
+};
+
+static void snapshot_call(void *context)
+{
+	struct snapshot *snapshot = context;
+	struct session *session = snapshot->session;
+
+	snapshot->result = status_of(session) >= SESSION_ENDING || !session->sink || !session->sink->ops->snapshot
+				   ? -EINVAL
+				   : session->sink->ops->snapshot(session->sink, snapshot->path);
+}
+
+int spoor_session_snapshot(struct spoor_session *handle, const char *path)
+{
+	struct snapshot snapshot = { of(handle), path, 0 };
+
+	if (!handle || !path)
+		return -EINVAL;
+	int r = loop_is_self() ? 0 : spoor_session_flush(handle, 10000);
+	if (r)
+		return r;
+	r = loop_call(snapshot_call, &snapshot);
+	return r ? r : snapshot.result;
+}
+
+uint64_t spoor_session_id(const struct spoor_session *session)
+{
+	return of(session)->id;
+}
+
+void spoor_session_count(const struct spoor_session *session, struct spoor_session_counts *ret_counts)
+{
+	struct spoor_session_counts counts = {
+		.size = ret_counts->size,
+		.written = __atomic_load_n(&of(session)->written, __ATOMIC_RELAXED),
+		.lost = __atomic_load_n(&of(session)->lost, __ATOMIC_RELAXED),
+	};
+
+	memcpy(ret_counts, &counts, counts.size < sizeof(counts) ? counts.size : sizeof(counts));
+}

@@ -1,0 +1,804 @@
+/*
+ * Connections, ports and sessions of the diagnostics server. All of it runs on the loop thread but start() and stop().
+ *
+ * A connection is in one of three states: it brings its request (until SERVER_REQUEST_NS), takes its reply (until SERVER_REPLY_NS), or waits for a session to
+ * end (whose own end is bounded). When the table is full, the one that has been bringing its request for longest makes room: whoever has one to bring has
+ * brought it long before. A connection that asked for a session leaves the table; its fd is the session's from then on.
+ *
+ * A port of DOTNET_DiagnosticPorts is a connection that we make: it advertises us and then brings a request like any other, but without a time limit, and
+ * is made again after each.
+ */
+#include "lib/server/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "lib/code/rundown.h"
+#include "lib/pipe/pipe_session.h"
+#include "lib/platform/loop.h"
+#include "lib/platform/platform.h"
+#include "lib/server/server_reply.h"
+#include "lib/server/server_request.h"
+
+#define PORT_RETRY_MIN_NS  10000000u  /* as the runtime: 10 ms, a quarter more each time, at most 500 ms */
+#define PORT_RETRY_MAX_NS  500000000u
+#define ACCEPT_PAUSE_NS    100000000u /* no file descriptors left: look again after so long */
+#define STOP_LOOK_NS       500000000u
+#define READ_STEP          4096u
+
+enum connection_state {
+	CONNECTION_FREE,
+	CONNECTION_REQUEST,
+	CONNECTION_REPLY,
+	CONNECTION_WAIT,
+};
+
+struct connection {
+	struct loop_watch watch; /* first */
+	struct loop_timer timer;
+	enum connection_state state;
+	struct port *port;             /* NULL: it came to us */
+	uint64_t began_ns;
+	uint8_t header[SERVER_HEADER_SIZE];
+	uint8_t *payload;              /* exactly as long as the header says */
+	size_t payload_size;
+	size_t got;                    /* of header and payload together */
+	enum server_command command;
+	struct server_reply reply;
+	size_t sent;
+	uint64_t session_id;           /* CONNECTION_WAIT */
+};
+
+struct port {
+	char *path;
+	bool suspend;
+	bool resumed;
+	uint64_t retry_ns;
+	struct loop_timer timer;
+	struct connection *connection; /* NULL: none now */
+};
+
+struct server_session {
+	struct session *session;       /* NULL: free */
+	uint64_t id;
+	struct rundown *rundown;
+	bool stopping;
+	uint64_t written;              /* when it was last looked at, and when that was other than before */
+	uint64_t progress_ns;
+	struct loop_timer timer;
+};
+
+static struct {
+	bool running;
+	enum server_runtime runtime;
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	char directory[4096];
+	struct stat bound;             /* of the socket's file, so that only ours is removed */
+	struct loop_watch listener;
+	struct loop_timer accept_timer;
+	struct connection connections[SERVER_CONNECTIONS_MAX];
+	struct port ports[SERVER_PORTS_MAX];
+	unsigned port_count;
+	struct server_session sessions[SESSIONS_MAX];
+	struct server_identity identity;
+	char command_line[65536];
+	char entry[256];
+	bool default_suspend;
+	bool default_resumed;
+} server;
+
+static pthread_mutex_t resume_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t resume_changed = PTHREAD_COND_INITIALIZER;
+static bool resume_all;
+
+static void port_connect(struct port *port);
+static void connection_ready(struct loop_watch *watch, short revents);
+
+/* ---- Connections ---- */
+
+static void connection_close(struct connection *connection)
+{
+	struct port *port = connection->port;
+
+	loop_watch_remove(&connection->watch);
+	loop_timer_clear(&connection->timer);
+	if (connection->watch.fd >= 0)
+		platform_close(connection->watch.fd);
+	free(connection->payload);
+	server_reply_done(&connection->reply);
+	connection->payload = NULL;
+	connection->port = NULL;
+	connection->state = CONNECTION_FREE;
+	if (port) {
+		port->connection = NULL;
+		loop_timer_set(&port->timer, platform_now_ns() + port->retry_ns);
+	}
+}
+
+static void connection_expired(struct loop_timer *timer)
+{
+	connection_close((struct connection *)((char *)timer - offsetof(struct connection, timer)));
+}
+
+/* A place in the table; the one that has been silent for longest makes room. NULL: all of them are being answered. */
+static struct connection *connection_new(int fd)
+{
+	struct connection *oldest = NULL, *found = NULL;
+
+	for (unsigned i = 0; i < SERVER_CONNECTIONS_MAX && !found; i++) {
+		struct connection *connection = &server.connections[i];
+		if (connection->state == CONNECTION_FREE)
+			found = connection;
+		else if (connection->state == CONNECTION_REQUEST && !connection->port && (!oldest || connection->began_ns < oldest->began_ns))
+			oldest = connection;
+	}
+	if (!found && oldest) {
+		connection_close(oldest);
+		found = oldest;
+	}
+	if (!found)
+		return NULL;
+	*found = (struct connection){
+		.watch = { .fd = fd, .events = POLLIN, .ready = connection_ready },
+		.timer = { .expired = connection_expired },
+		.state = CONNECTION_REQUEST,
+		.began_ns = platform_now_ns(),
+	};
+	loop_watch_add(&found->watch);
+	return found;
+}
+
+/* Sends what the peer takes now; closes behind the last byte. */
+static void connection_send(struct connection *connection)
+{
+	while (connection->sent < connection->reply.size) {
+		ssize_t sent = send(connection->watch.fd, connection->reply.bytes + connection->sent,
+			connection->reply.size - connection->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (sent < 0 && errno == EINTR)
+			continue;
+		if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+			connection->watch.events = POLLOUT;
+			return;
+		}
+		if (sent < 0)
+			break;
+		connection->sent += (size_t)sent;
+	}
+	connection_close(connection);
+}
+
+static void connection_reply(struct connection *connection)
+{
+	if (connection->reply.failed) {
+		connection_close(connection);
+		return;
+	}
+	connection->state = CONNECTION_REPLY;
+	loop_timer_set(&connection->timer, platform_now_ns() + SERVER_REPLY_NS);
+	connection_send(connection);
+}
+
+static void connection_refuse(struct connection *connection, uint32_t error)
+{
+	server_reply_error(&connection->reply, error);
+	connection_reply(connection);
+}
+
+/* ---- Sessions ---- */
+
+static struct server_session *server_session_find(uint64_t id)
+{
+	for (unsigned i = 0; i < SESSIONS_MAX; i++)
+		if (server.sessions[i].session && server.sessions[i].id == id)
+			return &server.sessions[i];
+	return NULL;
+}
+
+/* The last of a session: its waiters are answered. */
+static void server_session_ended(struct session *session, int error, void *context)
+{
+	struct server_session *entry = context;
+
+	(void)error; /* the peer is gone or had everything: nobody is left to be told */
+	loop_timer_clear(&entry->timer);
+	rundown_free(entry->rundown);
+	entry->rundown = NULL;
+	entry->session = NULL;
+	for (unsigned i = 0; i < SERVER_CONNECTIONS_MAX; i++) {
+		struct connection *connection = &server.connections[i];
+		if (connection->state != CONNECTION_WAIT || connection->session_id != entry->id)
+			continue;
+		server_reply_session(&connection->reply, entry->id);
+		connection_reply(connection);
+	}
+	session_unref(session);
+}
+
+static int server_session_rundown(struct session *session, void *context)
+{
+	struct server_session *entry = context;
+
+	return entry->rundown ? rundown_step(entry->rundown, session) : 0;
+}
+
+/* While it ends: a peer that takes nothing for SERVER_STOP_NS is cut off. */
+static void server_session_watch(struct loop_timer *timer)
+{
+	struct server_session *entry = (struct server_session *)((char *)timer - offsetof(struct server_session, timer));
+	uint64_t now_ns = platform_now_ns();
+	uint64_t written = sink_socket_sent(session_sink(entry->session));
+
+	if (written != entry->written) {
+		entry->written = written;
+		entry->progress_ns = now_ns;
+	}
+	if (now_ns - entry->progress_ns >= SERVER_STOP_NS)
+		session_stop(entry->session, true);
+	loop_timer_set(&entry->timer, now_ns + STOP_LOOK_NS);
+}
+
+static void server_session_stop(struct server_session *entry)
+{
+	if (entry->stopping)
+		return;
+	entry->stopping = true;
+	entry->progress_ns = platform_now_ns();
+	loop_timer_set(&entry->timer, entry->progress_ns + STOP_LOOK_NS);
+	session_stop(entry->session, false);
+}
+
+/* Makes a session whose stream is this connection. */
+static void server_collect(struct connection *connection, const struct server_request *request)
+{
+	struct server_session *entry = NULL;
+	struct spoor_want *wants = calloc(request->provider_count, sizeof(*wants));
+	struct session_config config = { 0 };
+	struct session *session;
+	uint64_t buffer = (uint64_t)request->buffer_mb << 20;
+	int fd = connection->watch.fd;
+
+	for (unsigned i = 0; i < SESSIONS_MAX && !entry; i++)
+		if (!server.sessions[i].session)
+			entry = &server.sessions[i];
+	if (!wants || !entry) {
+		free(wants);
+		connection_refuse(connection, SERVER_FAIL);
+		return;
+	}
+	for (uint32_t i = 0; i < request->provider_count; i++) {
+		const struct server_provider *provider = &request->providers[i];
+		wants[i] = (struct spoor_want){
+			.size = sizeof(wants[i]),
+			.name = provider->name,
+			.keywords = provider->keywords,
+			.level = provider->level,
+			.arguments = provider->arguments,
+			.ids = provider->ids,
+			.id_count = provider->id_count,
+			.ids_allowed = provider->ids_only,
+		};
+	}
+	if (buffer > SERVER_BUFFER_MAX)
+		buffer = SERVER_BUFFER_MAX;
+	*entry = (struct server_session){ .timer = { .expired = server_session_watch } };
+	config = (struct session_config){
+		.options = {
+			.size = sizeof(config.options),
+			.wants = wants,
+			.want_count = request->provider_count,
+			.policy = SPOOR_DROP_NEWEST,
+			.stacks = request->stacks,
+			.buffer_bytes = (size_t)buffer,
+		},
+		.rundown = server_session_rundown,
+		.ended = server_session_ended,
+		.context = entry,
+	};
+	/* From here on the fd is not the connection's: a copy stays with it for the reply of a refusal. */
+	int stream = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	int error = stream < 0 ? -errno : sink_socket_new(stream, (size_t)buffer, &config.sink);
+	if (!error)
+		error = session_new(&config, &session);
+	free(wants);
+	if (error < 0) {
+		connection_refuse(connection, SERVER_FAIL);
+		return;
+	}
+	entry->id = session_id(session);
+	server_reply_session(&connection->reply, entry->id);
+	/* 28 bytes into the empty buffer of a socket: all of them or the peer has gone. */
+	if (connection->reply.failed ||
+		send(fd, connection->reply.bytes, connection->reply.size, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)connection->reply.size) {
+		/* A session that is stopped before it begins gives its slot back when it is asked to begin. */
+		session_stop(session, true);
+		(void)session_enable(session);
+		session_unref(session);
+		connection_close(connection);
+		return;
+	}
+	entry->session = session;
+	entry->rundown = rundown_new(request->rundown_keywords);
+	connection_close(connection);
+	if (session_enable(session) < 0) {
+		rundown_free(entry->rundown);
+		entry->rundown = NULL;
+		entry->session = NULL;
+		session_unref(session);
+	}
+}
+
+static void server_stop_tracing(struct connection *connection, uint64_t id)
+{
+	struct server_session *entry = server_session_find(id);
+
+	/* Unknown, or over: like the runtime, a stop that has nothing to do succeeds. */
+	if (!entry) {
+		server_reply_session(&connection->reply, id);
+		connection_reply(connection);
+		return;
+	}
+	/* Answered when the stream has its last byte, but not later than a dead reader of it allows. */
+	connection->state = CONNECTION_WAIT;
+	connection->session_id = id;
+	connection->watch.events = 0;
+	loop_timer_clear(&connection->timer);
+	server_session_stop(entry);
+}
+
+/* ---- Requests ---- */
+
+static void server_resume(const struct connection *connection)
+{
+	bool all = !server.default_suspend || server.default_resumed;
+
+	if (connection && connection->port)
+		connection->port->resumed = true;
+	else if (connection)
+		all = server.default_resumed = true;
+	for (unsigned i = 0; i < server.port_count; i++)
+		all = all && (!server.ports[i].suspend || server.ports[i].resumed);
+	(void)pthread_mutex_lock(&resume_lock);
+	resume_all = all;
+	(void)pthread_cond_broadcast(&resume_changed);
+	(void)pthread_mutex_unlock(&resume_lock);
+}
+
+static void server_answer(struct connection *connection)
+{
+	struct server_request request;
+	uint32_t error = server_request_read(connection->command, connection->payload, connection->payload_size, &request);
+
+	loop_timer_clear(&connection->timer);
+	if (error) {
+		connection_refuse(connection, error);
+		return;
+	}
+	switch (request.command) {
+	case SERVER_PROCESS_INFO:
+	case SERVER_PROCESS_INFO_2:
+	case SERVER_PROCESS_INFO_3:
+		server_reply_info(&connection->reply, request.command, &server.identity);
+		connection_reply(connection);
+		break;
+	case SERVER_RESUME:
+		server_resume(connection);
+		server_reply_u32(&connection->reply, 0);
+		connection_reply(connection);
+		break;
+	case SERVER_ENVIRONMENT: {
+		size_t size = 0;
+		char *environment = server_system_environment(&size);
+		server_reply_environment(&connection->reply, environment, environment ? size : 0);
+		free(environment);
+		connection_reply(connection);
+		break;
+	}
+	case SERVER_STOP_TRACING:
+		server_stop_tracing(connection, request.session_id);
+		break;
+	default:
+		server_collect(connection, &request);
+		break;
+	}
+	server_request_done(&request);
+}
+
+/* Takes what has come of the request; answers when it is whole. */
+static void connection_receive(struct connection *connection)
+{
+	for (;;) {
+		bool head = connection->got < SERVER_HEADER_SIZE;
+		uint8_t *to = head ? connection->header + connection->got : connection->payload + (connection->got - SERVER_HEADER_SIZE);
+		size_t want = head ? SERVER_HEADER_SIZE - connection->got
+				   : connection->payload_size - (connection->got - SERVER_HEADER_SIZE);
+		ssize_t got = want ? recv(connection->watch.fd, to, want, MSG_DONTWAIT) : 0;
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return;
+		if (want && got <= 0) {
+			connection_close(connection);
+			return;
+		}
+		connection->got += (size_t)got;
+		if (connection->got < SERVER_HEADER_SIZE)
+			continue;
+		if (head) {
+			uint32_t error = server_request_header(connection->header, &connection->command, &connection->payload_size);
+			if (error) {
+				connection_refuse(connection, error);
+				return;
+			}
+			connection->payload = malloc(connection->payload_size ? connection->payload_size : 1);
+			if (!connection->payload) {
+				connection_close(connection);
+				return;
+			}
+		}
+		if (connection->got == SERVER_HEADER_SIZE + connection->payload_size) {
+			server_answer(connection);
+			return;
+		}
+	}
+}
+
+static void connection_ready(struct loop_watch *watch, short revents)
+{
+	struct connection *connection = (struct connection *)watch;
+
+	switch (connection->state) {
+	case CONNECTION_REQUEST:
+		connection_receive(connection);
+		break;
+	case CONNECTION_REPLY:
+		connection_send(connection);
+		break;
+	case CONNECTION_WAIT:
+		/* Who asked for the stop has gone; the session ends all the same. */
+		if (revents & (POLLHUP | POLLERR | POLLNVAL))
+			connection_close(connection);
+		break;
+	case CONNECTION_FREE:
+		break;
+	}
+}
+
+/* ---- The socket that tools find ---- */
+
+static void accept_resume(struct loop_timer *timer)
+{
+	(void)timer;
+	server.listener.events = POLLIN;
+}
+
+static void listener_ready(struct loop_watch *watch, short revents)
+{
+	(void)revents;
+	/* A few at a time: the loop has rings to drain. */
+	for (unsigned i = 0; i < 16; i++) {
+		uint32_t uid;
+		int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0) {
+			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+				watch->events = 0;
+				loop_timer_set(&server.accept_timer, platform_now_ns() + ACCEPT_PAUSE_NS);
+			}
+			return;
+		}
+		/* The file's mode keeps others out; this holds where a mode does not count, or changed. root may look into any process anyway. */
+		if (server_system_peer(fd, &uid) < 0 || (uid != geteuid() && uid != 0)) {
+			platform_close(fd);
+			continue;
+		}
+		struct connection *connection = connection_new(fd);
+		if (connection)
+			loop_timer_set(&connection->timer, connection->began_ns + SERVER_REQUEST_NS);
+		else
+			platform_close(fd);
+	}
+}
+
+/* Removes the socket's file if it is still the one that was bound: another may stand there, a runtime's. */
+static void server_unlink(void)
+{
+	struct stat now;
+
+	if (*server.path && lstat(server.path, &now) == 0 && now.st_ino == server.bound.st_ino && now.st_dev == server.bound.st_dev)
+		(void)unlink(server.path);
+	server.path[0] = '\0';
+}
+
+static void server_listen(void)
+{
+	char path[sizeof(server.directory) + 128];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s%s-diagnostic-%llu-%s%llu-socket", server.directory,
+		server.runtime == SERVER_RUNTIME_HERE ? "spoor" : "dotnet", (unsigned long long)server.identity.pid,
+		server.runtime == SERVER_RUNTIME_MAY_COME ? "0" : "", (unsigned long long)server_system_key());
+	if (server_system_listen(path, &fd) < 0)
+		return;
+	/* Cut as the socket's name was. */
+	memcpy(server.path, path, strnlen(path, sizeof(server.path) - 1));
+	(void)lstat(server.path, &server.bound);
+	server.listener = (struct loop_watch){ .fd = fd, .events = POLLIN, .ready = listener_ready };
+	loop_watch_add(&server.listener);
+}
+
+/* ---- Ports that we connect to ---- */
+
+static void port_retry(struct loop_timer *timer)
+{
+	port_connect((struct port *)((char *)timer - offsetof(struct port, timer)));
+}
+
+static void port_connect(struct port *port)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	uint8_t advertise[SERVER_ADVERTISE_SIZE];
+	size_t length = strlen(port->path);
+	struct connection *connection = NULL;
+
+	int fd = length < sizeof(address.sun_path) ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
+	if (fd >= 0) {
+		memcpy(address.sun_path, port->path, length);
+		server_advertise(advertise, &server.identity);
+		if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+			send(fd, advertise, sizeof(advertise), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(advertise))
+			connection = connection_new(fd);
+		if (!connection)
+			platform_close(fd);
+	}
+	if (connection) {
+		connection->port = port;
+		port->connection = connection;
+		port->retry_ns = PORT_RETRY_MIN_NS;
+		return;
+	}
+	loop_timer_set(&port->timer, platform_now_ns() + port->retry_ns);
+	port->retry_ns += port->retry_ns / 4;
+	if (port->retry_ns > PORT_RETRY_MAX_NS)
+		port->retry_ns = PORT_RETRY_MAX_NS;
+}
+
+/* PATH[,TAG]... of DOTNET_DiagnosticPorts: the first tag of a kind counts; a port that is to listen is left out, as the runtime does. */
+static void port_parse(const char *text, size_t length)
+{
+	struct port port = { .suspend = true, .retry_ns = PORT_RETRY_MIN_NS, .timer = { .expired = port_retry } };
+	bool has_path = false, has_suspend = false, has_kind = false, listens = false;
+
+	for (size_t at = 0; at <= length;) {
+		size_t end = at;
+		while (end < length && text[end] != ',')
+			end++;
+		const char *piece = text + at;
+		size_t size = end - at;
+		at = end + 1;
+		if (size == 0)
+			continue;
+		if (!has_path) {
+			port.path = strndup(piece, size);
+			if (!port.path)
+				return;
+			has_path = true;
+		} else if (size == 7 && strncasecmp(piece, "suspend", size) == 0) {
+			port.suspend = has_suspend ? port.suspend : true;
+			has_suspend = true;
+		} else if (size == 9 && strncasecmp(piece, "nosuspend", size) == 0) {
+			port.suspend = has_suspend ? port.suspend : false;
+			has_suspend = true;
+		} else if (size == 6 && strncasecmp(piece, "listen", size) == 0) {
+			listens = has_kind ? listens : true;
+			has_kind = true;
+		} else if (size == 7 && strncasecmp(piece, "connect", size) == 0) {
+			has_kind = true;
+		}
+	}
+	if (!has_path)
+		return;
+	if (listens || server.port_count == SERVER_PORTS_MAX)
+		free(port.path);
+	else
+		server.ports[server.port_count++] = port;
+}
+
+static const char *server_setting(const char *name)
+{
+	static const char *const prefixes[] = { "DOTNET_", "COMPlus_" };
+	char full[128];
+
+	for (unsigned i = 0; i < 2; i++) {
+		(void)snprintf(full, sizeof(full), "%s%s", prefixes[i], name);
+		const char *value = getenv(full);
+		if (value)
+			return value;
+	}
+	return NULL;
+}
+
+/* "0" in any number of digits, as the runtime reads its switches (hexadecimal). */
+static bool server_setting_is(const char *name, unsigned long wanted)
+{
+	const char *value = server_setting(name);
+	char *end;
+
+	if (!value || !*value)
+		return false;
+	return strtoul(value, &end, 16) == wanted && *end == '\0';
+}
+
+static void server_ports_read(void)
+{
+	const char *text = server_setting("DiagnosticPorts");
+
+	while (text && *text) {
+		size_t length = strcspn(text, ";");
+		port_parse(text, length);
+		text += length;
+		text += *text == ';';
+	}
+}
+
+/* ---- Start and end ---- */
+
+/* On the loop thread. */
+static void server_open(void *context)
+{
+	(void)context;
+	server_listen();
+	for (unsigned i = 0; i < server.port_count; i++)
+		port_connect(&server.ports[i]);
+	server.accept_timer.expired = accept_resume;
+	server_resume(NULL);
+}
+
+static int server_start(const struct spoor_options *options)
+{
+	const char *directory;
+
+	memset(&server, 0, sizeof(server));
+	server.listener.fd = -1;
+	if ((options->flags & SPOOR_START_NO_SERVER) || platform_is_secure() || server_setting_is("EnableDiagnostics", 0) ||
+		server_setting_is("EnableDiagnostics_IPC", 0))
+		return 0;
+	server.runtime = server_system_runtime();
+	server.default_suspend = server.runtime != SERVER_RUNTIME_HERE && server_setting_is("DefaultDiagnosticPortSuspend", 1);
+	directory = getenv("TMPDIR");
+	if (!directory || !*directory)
+		directory = "/tmp/";
+	size_t length = strlen(directory);
+	if (length + 2 > sizeof(server.directory))
+		return 0;
+	(void)snprintf(server.directory, sizeof(server.directory), "%s%s", directory, directory[length - 1] == '/' ? "" : "/");
+
+	platform_command_line(server.command_line, sizeof(server.command_line));
+	const char *end = strchrnul(server.command_line, ' ');
+	const char *name = end;
+	while (name > server.command_line && name[-1] != '/')
+		name--;
+	(void)snprintf(server.entry, sizeof(server.entry), "%.*s", (int)(end - name), name);
+	server.identity = (struct server_identity){
+		.pid = platform_process_id(),
+		.command_line = server.command_line,
+		.system = server_system_name(),
+		.architecture = platform_architecture(),
+		.entry = server.entry,
+		.version = SERVER_VERSION,
+		.rid = server_system_rid(),
+	};
+	server_system_random(server.identity.cookie, sizeof(server.identity.cookie));
+	if (server.runtime != SERVER_RUNTIME_HERE)
+		server_ports_read();
+
+	resume_all = false;
+	int error = loop_call(server_open, NULL);
+	if (error < 0)
+		return error;
+	server.running = true;
+	(void)pthread_mutex_lock(&resume_lock);
+	while (!resume_all)
+		(void)pthread_cond_wait(&resume_changed, &resume_lock);
+	(void)pthread_mutex_unlock(&resume_lock);
+	return 0;
+}
+
+/* On the loop thread: no new peer, no new request; sessions begin to end. */
+static void server_close(void *context)
+{
+	(void)context;
+	loop_timer_clear(&server.accept_timer);
+	if (server.listener.fd >= 0) {
+		loop_watch_remove(&server.listener);
+		platform_close(server.listener.fd);
+		server.listener.fd = -1;
+	}
+	server_unlink();
+	for (unsigned i = 0; i < SERVER_CONNECTIONS_MAX; i++)
+		if (server.connections[i].state == CONNECTION_REQUEST)
+			connection_close(&server.connections[i]);
+	for (unsigned i = 0; i < server.port_count; i++)
+		loop_timer_clear(&server.ports[i].timer);
+	for (unsigned i = 0; i < SESSIONS_MAX; i++)
+		if (server.sessions[i].session)
+			server_session_stop(&server.sessions[i]);
+}
+
+/* On the loop thread: `context` gets how many sessions have not ended; those that had their time are cut off. */
+static void server_count(void *context)
+{
+	unsigned *count = context;
+	bool abort = *count;
+
+	*count = 0;
+	for (unsigned i = 0; i < SESSIONS_MAX; i++) {
+		if (!server.sessions[i].session)
+			continue;
+		++*count;
+		if (abort)
+			session_stop(server.sessions[i].session, true);
+	}
+}
+
+static void server_forget(void *context)
+{
+	(void)context;
+	for (unsigned i = 0; i < SERVER_CONNECTIONS_MAX; i++)
+		if (server.connections[i].state != CONNECTION_FREE)
+			connection_close(&server.connections[i]);
+	for (unsigned i = 0; i < server.port_count; i++) {
+		loop_timer_clear(&server.ports[i].timer);
+		free(server.ports[i].path);
+	}
+	server.port_count = 0;
+}
+
+/* Ends what came through it. The last bytes of a session have two seconds to leave: exit() should not wait for a peer for longer. */
+static void server_stop(void)
+{
+	unsigned count = 1;
+
+	if (!server.running)
+		return;
+	server.running = false;
+	if (loop_call(server_close, NULL) < 0)
+		return;
+	for (unsigned i = 0; i < 2200 && count; i++) {
+		count = i >= 2000;
+		if (loop_call(server_count, &count) < 0)
+			break;
+		if (count)
+			platform_sleep_ns(1000000);
+	}
+	(void)loop_call(server_forget, NULL);
+}
+
+static void server_child(void)
+{
+	if (server.listener.fd >= 0 && server.running)
+		platform_close(server.listener.fd);
+	for (unsigned i = 0; i < SERVER_CONNECTIONS_MAX; i++)
+		if (server.connections[i].state != CONNECTION_FREE)
+			platform_close(server.connections[i].watch.fd);
+	memset(&server, 0, sizeof(server));
+	server.listener.fd = -1;
+	resume_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	resume_changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+}
+
+const struct module server_module = {
+	.name = "server",
+	.start = server_start,
+	.stop = server_stop,
+	.child = server_child,
+};

@@ -1,0 +1,868 @@
+/*
+ * See nettrace4.h. The format is drawn in docs/formats/nettrace.md; what readers demand beyond it shapes this file:
+ *
+ * - Readers learn of a change of the capturing thread from an event marked sorted, or from the first event of a block. So each run begins with the mark
+ *   where the mark's promise holds (nothing earlier follows), and in a new block where it does not.
+ * - Stack ids live until the next sequence point; a point is written when the table is full, now and then, and when a stream falls idle: only
+ *   then does a live reader hand out the last events.
+ * - Padding before a block's content counts from the first byte of the stream, so the encoder knows its place in it.
+ */
+#include "lib/code/code_hits.h"
+#include "lib/sink/nettrace4.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <spoor/spoor.h>
+
+#include "lib/pipe/session_state.h"
+#include "lib/platform/platform.h"
+
+#define BLOCK_BYTES       (100u << 10)
+#define HEADER_MAX        96u /* of one event: 1 + 5 + 5 + 10 + 5 + 10 + 5 + 10 + 32 + 5 */
+#define BLOCK_HEADER      20u
+#define STACKS_MAX        16384u
+#define STACK_BYTES_MAX   (4u << 20)
+#define POINT_BYTES       (10u << 20)
+#define DEPTH_MAX         8u
+
+enum blob_flag {
+	BLOB_METADATA = 0x01,
+	BLOB_CAPTURE = 0x02,
+	BLOB_THREAD = 0x04,
+	BLOB_STACK = 0x08,
+	BLOB_ACTIVITY = 0x10,
+	BLOB_RELATED = 0x20,
+	BLOB_SORTED = 0x40,
+	BLOB_SIZE = 0x80,
+};
+
+/* ---- Bytes ---- */
+
+uint8_t *outbuf_reserve(struct outbuf *out, size_t size)
+{
+	if (out->failed)
+		return NULL;
+	if (out->room - out->size < size) {
+		size_t room = out->room ? out->room : 4096;
+		while (room - out->size < size)
+			room *= 2;
+		uint8_t *data = realloc(out->data, room);
+		if (!data) {
+			out->failed = true;
+			return NULL;
+		}
+		out->data = data;
+		out->room = room;
+	}
+	return out->data + out->size;
+}
+
+void outbuf_add(struct outbuf *out, const void *data, size_t size)
+{
+	uint8_t *at = size ? outbuf_reserve(out, size) : NULL;
+
+	if (!at)
+		return;
+	memcpy(at, data, size);
+	out->size += size;
+}
+
+void outbuf_reset(struct outbuf *out)
+{
+	out->size = 0;
+	out->failed = false;
+}
+
+void outbuf_done(struct outbuf *out)
+{
+	free(out->data);
+	*out = (struct outbuf){ 0 };
+}
+
+static void add_u8(struct outbuf *out, uint8_t value)
+{
+	outbuf_add(out, &value, sizeof(value));
+}
+
+static void add_u32(struct outbuf *out, uint32_t value)
+{
+	outbuf_add(out, &value, sizeof(value));
+}
+
+static void add_u64(struct outbuf *out, uint64_t value)
+{
+	outbuf_add(out, &value, sizeof(value));
+}
+
+static inline uint8_t *put_varuint(uint8_t *at, uint64_t value)
+{
+	while (value >= 0x80) {
+		*at++ = (uint8_t)(value | 0x80);
+		value >>= 7;
+	}
+	*at++ = (uint8_t)value;
+	return at;
+}
+
+/* ---- UTF-8 to UTF-16 ---- */
+
+typedef uint8_t bytes8 __attribute__((vector_size(8)));
+typedef uint16_t units8 __attribute__((vector_size(16)));
+
+/* One character that is not ASCII; what is no UTF-8 becomes U+FFFD, a byte at a time. */
+static const uint8_t *decode(const uint8_t *at, const uint8_t *end, uint32_t *ret_code)
+{
+	static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
+	unsigned length = *at >= 0xf0 ? 4 : *at >= 0xe0 ? 3 : *at >= 0xc0 ? 2 : 0;
+	uint32_t code;
+
+	*ret_code = 0xfffd;
+	if (!length || *at >= 0xf8 || (size_t)(end - at) < length)
+		return at + 1;
+	code = *at & (0x7fu >> length);
+	for (unsigned i = 1; i < length; i++) {
+		if ((at[i] & 0xc0) != 0x80)
+			return at + 1;
+		code = code << 6 | (at[i] & 0x3fu);
+	}
+	if (code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+		return at + 1;
+	*ret_code = code;
+	return at + length;
+}
+
+/* Writes at most `size` units (a unit a byte) and a zero: room for 2 * size + 2 bytes. A zero inside ends the text. */
+static uint8_t *put_utf16z(uint8_t *out, const uint8_t *text, size_t size)
+{
+	const uint8_t *end = text + size;
+
+	while (text < end) {
+		uint64_t eight;
+		if ((size_t)(end - text) >= 8 && (memcpy(&eight, text, 8), !(eight & UINT64_C(0x8080808080808080)))) {
+			bytes8 narrow;
+			memcpy(&narrow, text, 8);
+			units8 wide = __builtin_convertvector(narrow, units8);
+			memcpy(out, &wide, 16);
+			/* Eight at once, unless one of them is zero. */
+			if (!((eight - UINT64_C(0x0101010101010101)) & ~eight & UINT64_C(0x8080808080808080))) {
+				text += 8;
+				out += 16;
+				continue;
+			}
+		}
+		uint32_t code = *text;
+		if (!code)
+			break;
+		if (code < 0x80)
+			text++;
+		else
+			text = decode(text, end, &code);
+		if (code >= 0x10000) {
+			uint16_t pair[2] = { (uint16_t)(0xd800 + ((code - 0x10000) >> 10)), (uint16_t)(0xdc00 + (code & 0x3ff)) };
+			memcpy(out, pair, 4);
+			out += 4;
+		} else {
+			uint16_t unit = (uint16_t)code;
+			memcpy(out, &unit, 2);
+			out += 2;
+		}
+	}
+	out[0] = out[1] = 0;
+	return out + 2;
+}
+
+/* ---- Metadata ---- */
+
+static uint32_t type_code(uint32_t type)
+{
+	static const uint8_t codes[] = {
+		[SPOOR_TYPE_BOOLEAN] = 3, [SPOOR_TYPE_CHAR16] = 4, [SPOOR_TYPE_I8] = 5, [SPOOR_TYPE_U8] = 6, [SPOOR_TYPE_I16] = 7, [SPOOR_TYPE_U16] = 8,
+		[SPOOR_TYPE_I32] = 9, [SPOOR_TYPE_U32] = 10, [SPOOR_TYPE_I64] = 11, [SPOOR_TYPE_U64] = 12, [SPOOR_TYPE_F32] = 13, [SPOOR_TYPE_F64] = 14,
+		[SPOOR_TYPE_TIME] = 16, [SPOOR_TYPE_GUID] = 17, [SPOOR_TYPE_TEXT] = 18, [SPOOR_TYPE_TEXT16] = 18, [SPOOR_TYPE_POINTER] = 12,
+		[SPOOR_TYPE_STRUCT] = 1,
+	};
+
+	return codes[type & ~(uint32_t)SPOOR_TYPE_ARRAY];
+}
+
+static void add_text16(struct outbuf *out, const char *text)
+{
+	size_t size = strlen(text);
+	uint8_t *at = outbuf_reserve(out, 2 * size + 2 + 16);
+
+	if (at)
+		out->size += (size_t)(put_utf16z(at, (const uint8_t *)text, size) - at);
+}
+
+static bool any_array(const struct spoor_field *fields, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if ((fields[i].type & SPOOR_TYPE_ARRAY) || any_array(fields[i].fields, fields[i].field_count))
+			return true;
+	return false;
+}
+
+static void add_fields_v1(struct outbuf *out, const struct spoor_field *fields, uint32_t count)
+{
+	add_u32(out, count);
+	for (uint32_t i = 0; i < count; i++) {
+		add_u32(out, type_code(fields[i].type));
+		if (fields[i].type == SPOOR_TYPE_STRUCT)
+			add_fields_v1(out, fields[i].fields, fields[i].field_count);
+		add_text16(out, fields[i].name);
+	}
+}
+
+static void add_fields_v2(struct outbuf *out, const struct spoor_field *fields, uint32_t count)
+{
+	add_u32(out, count);
+	for (uint32_t i = 0; i < count; i++) {
+		size_t start = out->size;
+		add_u32(out, 0);
+		add_text16(out, fields[i].name);
+		if (fields[i].type & SPOOR_TYPE_ARRAY)
+			add_u32(out, 19);
+		add_u32(out, type_code(fields[i].type));
+		if ((fields[i].type & ~(uint32_t)SPOOR_TYPE_ARRAY) == SPOOR_TYPE_STRUCT)
+			add_fields_v2(out, fields[i].fields, fields[i].field_count);
+		if (!out->failed) {
+			uint32_t size = (uint32_t)(out->size - start);
+			memcpy(out->data + start, &size, sizeof(size));
+		}
+	}
+}
+
+int nettrace4_describe(const struct spoor_event_info *info, uint32_t flags, uint8_t **ret_record, uint32_t *ret_size)
+{
+	bool known = (flags & ENTRY_WELL_KNOWN) != 0;
+	bool arrays = !known && any_array(info->fields, info->field_count);
+	struct outbuf out = { 0 };
+
+	add_text16(&out, info->provider);
+	add_u32(&out, info->id);
+	add_text16(&out, known ? "" : info->name);
+	add_u64(&out, info->keywords);
+	add_u32(&out, info->version);
+	add_u32(&out, info->level);
+	if (known || arrays)
+		add_u32(&out, 0);
+	else
+		add_fields_v1(&out, info->fields, info->field_count);
+	if (info->opcode) {
+		add_u32(&out, 1);
+		add_u8(&out, 1);
+		add_u8(&out, info->opcode);
+	}
+	if (arrays) {
+		size_t start = out.size;
+		add_u32(&out, 0);
+		add_u8(&out, 2);
+		add_fields_v2(&out, info->fields, info->field_count);
+		if (!out.failed) {
+			uint32_t size = (uint32_t)(out.size - start - 5);
+			memcpy(out.data + start, &size, sizeof(size));
+		}
+	}
+	if (out.failed) {
+		outbuf_done(&out);
+		return -ENOMEM;
+	}
+	*ret_record = out.data;
+	*ret_size = (uint32_t)out.size;
+	return 0;
+}
+
+/* ---- The encoder ---- */
+
+/* The event before, in this block. */
+struct previous {
+	uint64_t time_ns;
+	uint64_t capture_thread_id;
+	uint64_t thread_id;
+	uint32_t metadata_id;
+	uint32_t sequence;
+	uint32_t processor;
+	uint32_t stack_id;
+	uint32_t payload_size;
+	bool activity; /* either id is not zero */
+	uint8_t activity_id[16];
+	uint8_t related_activity_id[16];
+};
+
+struct stack_slot {
+	uint64_t hash;
+	uint32_t id; /* 0: free */
+	uint32_t offset;
+	uint32_t count;
+};
+
+struct nettrace4 {
+	struct outbuf *out;
+	uint64_t position; /* in the stream, of the end of `out` */
+
+	struct outbuf events; /* content of the block being filled, behind its header */
+	struct previous previous;
+	uint64_t min_ns, max_ns;
+	struct outbuf metadata;
+
+	struct outbuf stacks; /* content of the pending stack block, behind its first eight bytes */
+	uint32_t stacks_first, stacks_pending;
+	struct outbuf frames; /* of all stacks since the last point */
+	struct stack_slot *table;
+	uint32_t stack_count;
+
+	uint64_t *described; /* bits by entry index */
+	uint32_t described_words;
+	uint64_t *described_safe;
+	uint32_t described_safe_words;
+	uint64_t position_safe;
+
+	uint64_t process_id; /* of another process; 0: this one */
+	uint64_t utc_ns, sync_ns;
+
+	uint64_t point_position;
+	bool since_point;
+	uint64_t last_ns;
+	uint8_t scratch[SPOOR_PAYLOAD_MAX + 64];
+};
+
+static uint32_t sampling_ns = 1000000;
+
+void nettrace4_set_sampling_ns(uint32_t period_ns)
+{
+	__atomic_store_n(&sampling_ns, period_ns, __ATOMIC_RELAXED);
+}
+
+static void stacks_forget(struct nettrace4 *encoder)
+{
+	if (encoder->stack_count)
+		memset(encoder->table, 0, 2 * STACKS_MAX * sizeof(*encoder->table));
+	encoder->stack_count = 0;
+	outbuf_reset(&encoder->frames);
+	outbuf_reset(&encoder->stacks);
+	encoder->stacks_pending = 0;
+}
+
+static void pending_forget(struct nettrace4 *encoder)
+{
+	outbuf_reset(&encoder->events);
+	outbuf_reset(&encoder->metadata);
+	encoder->previous = (struct previous){ 0 };
+	encoder->min_ns = UINT64_MAX;
+	encoder->max_ns = 0;
+}
+
+struct nettrace4 *nettrace4_new(struct outbuf *out)
+{
+	struct nettrace4 *encoder = calloc(1, sizeof(*encoder));
+
+	if (!encoder)
+		return NULL;
+	encoder->out = out;
+	pending_forget(encoder);
+	return encoder;
+}
+
+void nettrace4_free(struct nettrace4 *encoder)
+{
+	if (!encoder)
+		return;
+	outbuf_done(&encoder->events);
+	outbuf_done(&encoder->metadata);
+	outbuf_done(&encoder->stacks);
+	outbuf_done(&encoder->frames);
+	free(encoder->table);
+	free(encoder->described);
+	free(encoder->described_safe);
+	free(encoder);
+}
+
+static void emit(struct nettrace4 *encoder, const void *data, size_t size)
+{
+	outbuf_add(encoder->out, data, size);
+	encoder->position += size;
+}
+
+static void emit_u32(struct nettrace4 *encoder, uint32_t value)
+{
+	emit(encoder, &value, sizeof(value));
+}
+
+static void object_begin(struct nettrace4 *encoder, const char *name, uint32_t version)
+{
+	static const uint8_t begin[3] = { 5, 5, 1 };
+	static const uint8_t end = 6;
+	uint32_t length = (uint32_t)strlen(name);
+
+	emit(encoder, begin, sizeof(begin));
+	emit_u32(encoder, version);
+	emit_u32(encoder, version);
+	emit_u32(encoder, length);
+	emit(encoder, name, length);
+	emit(encoder, &end, 1);
+}
+
+static void object_end(struct nettrace4 *encoder)
+{
+	static const uint8_t end = 6;
+
+	emit(encoder, &end, 1);
+}
+
+/* A block of `head` and `content`. */
+static void block(struct nettrace4 *encoder, const char *name, const void *head, size_t head_size, const struct outbuf *content)
+{
+	static const uint8_t zeroes[4];
+
+	object_begin(encoder, name, 2);
+	emit_u32(encoder, (uint32_t)(head_size + content->size));
+	emit(encoder, zeroes, (4 - (encoder->position & 3)) & 3);
+	emit(encoder, head, head_size);
+	emit(encoder, content->data, content->size);
+	object_end(encoder);
+}
+
+static void block_head(uint8_t head[BLOCK_HEADER], uint64_t min_ns, uint64_t max_ns)
+{
+	uint16_t size = BLOCK_HEADER;
+	uint16_t flags = 1; /* compressed headers */
+
+	memcpy(head, &size, 2);
+	memcpy(head + 2, &flags, 2);
+	memcpy(head + 4, &min_ns, 8);
+	memcpy(head + 12, &max_ns, 8);
+}
+
+void nettrace4_set_process(struct nettrace4 *encoder, uint64_t process_id, uint64_t utc_ns, uint64_t sync_ns)
+{
+	encoder->process_id = process_id;
+	encoder->utc_ns = utc_ns;
+	encoder->sync_ns = sync_ns;
+}
+
+int nettrace4_begin(struct nettrace4 *encoder)
+{
+	static const char prefix[] = "Nettrace\x14\0\0\0!FastSerialization.1";
+	uint64_t utc_ns = encoder->process_id ? encoder->utc_ns : platform_utc_ns();
+	uint64_t now_ns = encoder->process_id ? encoder->sync_ns : platform_now_ns();
+	time_t seconds = (time_t)(utc_ns / 1000000000u);
+	struct tm utc;
+	uint16_t date[8];
+	uint32_t rest[4] = { sizeof(void *), (uint32_t)(encoder->process_id ? encoder->process_id : platform_process_id()),
+		(uint32_t)platform_cpu_count(),
+		__atomic_load_n(&sampling_ns, __ATOMIC_RELAXED) };
+	uint64_t ticks[2] = { now_ns, 1000000000u };
+
+	memset(&utc, 0, sizeof(utc));
+	(void)gmtime_r(&seconds, &utc); /* a time that no calendar knows stays zero */
+	date[0] = (uint16_t)(utc.tm_year + 1900);
+	date[1] = (uint16_t)(utc.tm_mon + 1);
+	date[2] = (uint16_t)utc.tm_wday;
+	date[3] = (uint16_t)utc.tm_mday;
+	date[4] = (uint16_t)utc.tm_hour;
+	date[5] = (uint16_t)utc.tm_min;
+	date[6] = (uint16_t)utc.tm_sec;
+	date[7] = (uint16_t)(utc_ns / 1000000u % 1000u);
+
+	encoder->position = 0;
+	encoder->point_position = 0;
+	encoder->since_point = false;
+	pending_forget(encoder);
+	stacks_forget(encoder);
+	encoder->stacks_first = 1;
+	if (encoder->described)
+		memset(encoder->described, 0, encoder->described_words * sizeof(uint64_t));
+	if (encoder->described_safe)
+		memset(encoder->described_safe, 0, encoder->described_safe_words * sizeof(uint64_t));
+	encoder->position_safe = 0;
+	emit(encoder, prefix, sizeof(prefix) - 1);
+	object_begin(encoder, "Trace", 4);
+	emit(encoder, date, sizeof(date));
+	emit(encoder, ticks, sizeof(ticks));
+	emit(encoder, rest, sizeof(rest));
+	object_end(encoder);
+	return encoder->out->failed ? -ENOMEM : 0;
+}
+
+int nettrace4_flush(struct nettrace4 *encoder)
+{
+	uint8_t head[BLOCK_HEADER];
+
+	if (encoder->metadata.size) {
+		block_head(head, 0, 0);
+		block(encoder, "MetadataBlock", head, sizeof(head), &encoder->metadata);
+		outbuf_reset(&encoder->metadata);
+	}
+	if (encoder->stacks_pending) {
+		uint32_t first[2] = { encoder->stacks_first, encoder->stacks_pending };
+		block(encoder, "StackBlock", first, sizeof(first), &encoder->stacks);
+		encoder->stacks_first += encoder->stacks_pending;
+		encoder->stacks_pending = 0;
+		outbuf_reset(&encoder->stacks);
+	}
+	if (encoder->events.size) {
+		block_head(head, encoder->min_ns, encoder->max_ns);
+		block(encoder, "EventBlock", head, sizeof(head), &encoder->events);
+	}
+	pending_forget(encoder);
+	return encoder->out->failed ? -ENOMEM : 0;
+}
+
+int nettrace4_point(struct nettrace4 *encoder, uint64_t time_ns, struct session *session)
+{
+	uint32_t count = 0;
+	struct session_thread *threads = session ? session_threads(session, &count) : NULL;
+	struct outbuf rows = { 0 };
+	uint32_t listed = 0;
+	uint8_t head[12];
+	int r = nettrace4_flush(encoder);
+
+	if (r)
+		return r;
+	if (time_ns < encoder->last_ns)
+		time_ns = encoder->last_ns;
+	for (uint32_t i = 0; i < count; i++) {
+		if (threads[i].gone)
+			continue;
+		add_u64(&rows, threads[i].thread_id);
+		add_u32(&rows, threads[i].sequence);
+		listed++;
+		threads[i].gone = threads[i].going;
+	}
+	memcpy(head, &time_ns, 8);
+	memcpy(head + 8, &listed, 4);
+	if (rows.failed) {
+		outbuf_done(&rows);
+		return -ENOMEM;
+	}
+	block(encoder, "SPBlock", head, sizeof(head), &rows);
+	outbuf_done(&rows);
+	stacks_forget(encoder);
+	encoder->stacks_first = 1;
+	encoder->since_point = false;
+	encoder->point_position = encoder->position;
+	return encoder->out->failed ? -ENOMEM : 0;
+}
+
+int nettrace4_end(struct nettrace4 *encoder, uint64_t time_ns, struct session *session)
+{
+	static const uint8_t end = 1;
+	int r = nettrace4_point(encoder, time_ns, session);
+
+	if (r)
+		return r;
+	emit(encoder, &end, 1);
+	return encoder->out->failed ? -ENOMEM : 0;
+}
+
+size_t nettrace4_pending(const struct nettrace4 *encoder)
+{
+	return encoder->events.size;
+}
+
+bool nettrace4_wants_point(const struct nettrace4 *encoder)
+{
+	return encoder->stack_count >= STACKS_MAX || encoder->frames.size >= STACK_BYTES_MAX ||
+		encoder->position - encoder->point_position >= POINT_BYTES;
+}
+
+bool nettrace4_since_point(const struct nettrace4 *encoder)
+{
+	return encoder->since_point;
+}
+
+uint64_t nettrace4_last_ns(const struct nettrace4 *encoder)
+{
+	return encoder->last_ns;
+}
+
+int nettrace4_safe(struct nettrace4 *encoder)
+{
+	/* What is pending was described, but is not in `out` yet: it is flushed together with its description, so only flushed states are safe. */
+	if (encoder->metadata.size)
+		return 0;
+	if (encoder->described_safe_words != encoder->described_words) {
+		uint64_t *safe = realloc(encoder->described_safe, encoder->described_words * sizeof(*safe));
+		if (!safe)
+			return -ENOMEM;
+		encoder->described_safe = safe;
+		encoder->described_safe_words = encoder->described_words;
+	}
+	if (encoder->described_words)
+		memcpy(encoder->described_safe, encoder->described, encoder->described_words * sizeof(uint64_t));
+	encoder->position_safe = encoder->position;
+	return 0;
+}
+
+void nettrace4_roll_back(struct nettrace4 *encoder)
+{
+	if (encoder->described)
+		memset(encoder->described, 0, encoder->described_words * sizeof(uint64_t));
+	if (encoder->described_safe_words)
+		memcpy(encoder->described, encoder->described_safe, encoder->described_safe_words * sizeof(uint64_t));
+	encoder->position = encoder->position_safe;
+	pending_forget(encoder);
+	/* The stacks known to the reader are not those known here any more: new ids, which a sequence point will end. */
+	uint32_t next = encoder->stacks_first + STACKS_MAX;
+	stacks_forget(encoder);
+	encoder->stacks_first = next;
+	outbuf_reset(encoder->out);
+}
+
+/* ---- Events ---- */
+
+static int describe(struct nettrace4 *encoder, const struct event_entry *entry)
+{
+	uint32_t word = entry->index / 64;
+	uint64_t bit = UINT64_C(1) << (entry->index % 64);
+
+	if (word < encoder->described_words && (encoder->described[word] & bit))
+		return 0;
+	if (word >= encoder->described_words) {
+		uint32_t words = (word + 16) & ~15u;
+		uint64_t *described = realloc(encoder->described, words * sizeof(*described));
+		if (!described)
+			return -ENOMEM;
+		memset(described + encoder->described_words, 0, (words - encoder->described_words) * sizeof(*described));
+		encoder->described = described;
+		encoder->described_words = words;
+	}
+	/* Each blob says all: delta state would be shared with the one before. Time and sequence stay 0. */
+	uint8_t head[16] = { BLOB_METADATA | BLOB_SORTED | BLOB_SIZE, 0, 0 };
+	uint8_t *at = put_varuint(head + 3, 4 + entry->metadata_size);
+	outbuf_add(&encoder->metadata, head, (size_t)(at - head));
+	add_u32(&encoder->metadata, entry->index);
+	outbuf_add(&encoder->metadata, entry->metadata, entry->metadata_size);
+	if (encoder->metadata.failed)
+		return -ENOMEM;
+	encoder->described[word] |= bit;
+	return 0;
+}
+
+static uint32_t stack_intern(struct nettrace4 *encoder, const uint64_t *frames, uint32_t count)
+{
+	uint64_t hash = count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		hash = (hash ^ frames[i]) * UINT64_C(0x9e3779b97f4a7c15);
+		hash ^= hash >> 29;
+	}
+	if (!encoder->table) {
+		encoder->table = calloc(2 * STACKS_MAX, sizeof(*encoder->table));
+		if (!encoder->table)
+			return 0;
+	}
+	uint32_t at = (uint32_t)hash & (2 * STACKS_MAX - 1);
+	for (; encoder->table[at].id; at = (at + 1) & (2 * STACKS_MAX - 1)) {
+		const struct stack_slot *slot = &encoder->table[at];
+		if (slot->hash == hash && slot->count == count &&
+			memcmp(encoder->frames.data + slot->offset, frames, count * sizeof(*frames)) == 0)
+			return slot->id;
+	}
+	if (encoder->stack_count >= STACKS_MAX + STACKS_MAX / 2)
+		return 0; /* nobody has written a point: without a stack rather than without the event */
+	uint32_t id = encoder->stacks_first + encoder->stacks_pending;
+	encoder->table[at] = (struct stack_slot){ hash, id, (uint32_t)encoder->frames.size, count };
+	outbuf_add(&encoder->frames, frames, count * sizeof(*frames));
+	add_u32(&encoder->stacks, count * (uint32_t)sizeof(*frames));
+	outbuf_add(&encoder->stacks, frames, count * sizeof(*frames));
+	encoder->stacks_pending++;
+	encoder->stack_count++;
+	code_hits_add(frames, count);
+	return id;
+}
+
+struct conversion {
+	const uint8_t *at, *end;
+	uint8_t *out, *out_end;
+};
+
+/* A TEXT at `c->at` as UTF-16. */
+static bool convert_text(struct conversion *c)
+{
+	uint16_t length;
+
+	if (c->end - c->at < 3)
+		return false;
+	memcpy(&length, c->at, 2);
+	/* A unit a byte at most, and eight bytes are written at once. */
+	if (c->end - c->at < length + 3 || c->out_end - c->out < 2 * (ptrdiff_t)length + 2 + 16)
+		return false;
+	c->out = put_utf16z(c->out, c->at + 2, length);
+	c->at += length + 3;
+	return true;
+}
+
+static bool convert_text16(struct conversion *c)
+{
+	const uint8_t *from = c->at;
+
+	while (c->end - c->at >= 2) {
+		bool last = !c->at[0] && !c->at[1];
+		c->at += 2;
+		if (!last)
+			continue;
+		if (c->out_end - c->out < c->at - from)
+			return false;
+		memcpy(c->out, from, (size_t)(c->at - from));
+		c->out += c->at - from;
+		return true;
+	}
+	return false;
+}
+
+static bool convert_bytes(struct conversion *c, size_t size)
+{
+	if ((size_t)(c->end - c->at) < size || (size_t)(c->out_end - c->out) < size)
+		return false;
+	memcpy(c->out, c->at, size);
+	c->at += size;
+	c->out += size;
+	return true;
+}
+
+static bool convert(struct conversion *c, const struct plan_step *plan, uint32_t count, unsigned depth)
+{
+	uint16_t elements;
+
+	for (uint32_t i = 0; i < count; i++) {
+		switch (plan[i].op) {
+		case PLAN_FIXED:
+			if (!convert_bytes(c, plan[i].size))
+				return false;
+			break;
+		case PLAN_TEXT:
+			if (!convert_text(c))
+				return false;
+			break;
+		case PLAN_TEXT16:
+			if (!convert_text16(c))
+				return false;
+			break;
+		default:
+			if (c->end - c->at < 2 || depth >= DEPTH_MAX)
+				return false;
+			memcpy(&elements, c->at, 2);
+			if (!convert_bytes(c, 2))
+				return false;
+			if (plan[i].op == PLAN_ARRAY && !convert_bytes(c, (size_t)elements * plan[i].size))
+				return false;
+			for (uint16_t e = 0; plan[i].op == PLAN_TEXTS && e < elements; e++)
+				if (!convert_text(c))
+					return false;
+			for (uint16_t e = 0; plan[i].op == PLAN_TEXT16S && e < elements; e++)
+				if (!convert_text16(c))
+					return false;
+			if (plan[i].op == PLAN_STRUCTS) {
+				for (uint16_t e = 0; e < elements; e++)
+					if (!convert(c, plan + i + 1, plan[i].size, depth + 1))
+						return false;
+				i += plan[i].size;
+			}
+			break;
+		}
+	}
+	return true;
+}
+
+/* An id where it is another than the event's before; NULL is all zero. */
+static uint8_t *put_activity(uint8_t *at, uint8_t *flags, enum blob_flag flag, uint8_t *previous, const uint8_t *id)
+{
+	static const uint8_t none[16];
+
+	if (!id)
+		id = none;
+	if (memcmp(id, previous, sizeof(none)) == 0)
+		return at;
+	*flags |= (uint8_t)flag;
+	memcpy(previous, id, sizeof(none));
+	memcpy(at, id, sizeof(none));
+	return at + sizeof(none);
+}
+
+int nettrace4_event(struct nettrace4 *encoder, const struct pipe_event *event)
+{
+	const struct event_entry *entry = event->entry;
+	const uint8_t *payload = event->payload;
+	size_t payload_size = event->payload_size;
+	struct previous *previous = &encoder->previous;
+	int r;
+
+	if (entry->flags & ENTRY_VERBATIM) {
+		if (payload_size > SPOOR_PAYLOAD_MAX)
+			return -EMSGSIZE;
+	} else {
+		struct conversion c = { payload, payload + payload_size, encoder->scratch, encoder->scratch + sizeof(encoder->scratch) };
+		if (!convert(&c, entry->plan, entry->plan_count, 0) || c.out - encoder->scratch > SPOOR_PAYLOAD_MAX)
+			return -EMSGSIZE;
+		payload = encoder->scratch;
+		payload_size = (size_t)(c.out - encoder->scratch);
+	}
+	/* A block that is full, or a run that must not be marked sorted. */
+	if (encoder->events.size && (encoder->events.size + payload_size + HEADER_MAX + BLOCK_HEADER > BLOCK_BYTES || (event->run_start && !event->sorted))) {
+		r = nettrace4_flush(encoder);
+		if (r)
+			return r;
+	}
+	r = describe(encoder, entry);
+	if (r)
+		return r;
+	uint8_t *start = outbuf_reserve(&encoder->events, payload_size + HEADER_MAX);
+	if (!start)
+		return -ENOMEM;
+
+	uint8_t *at = start + 1;
+	uint8_t flags = event->run_start && event->sorted ? BLOB_SORTED : 0;
+	uint32_t stack_id = event->stack ? stack_intern(encoder, event->stack, event->stack_count) : 0;
+	if (entry->index != previous->metadata_id) {
+		flags |= BLOB_METADATA;
+		at = put_varuint(at, entry->index);
+		previous->metadata_id = entry->index;
+	}
+	if (event->sequence != previous->sequence + 1 || event->capture_thread_id != previous->capture_thread_id || previous->processor != UINT32_MAX) {
+		flags |= BLOB_CAPTURE;
+		at = put_varuint(at, (uint32_t)(event->sequence - previous->sequence - 1));
+		at = put_varuint(at, event->capture_thread_id);
+		at = put_varuint(at, UINT32_MAX); /* which processor is not known */
+		previous->capture_thread_id = event->capture_thread_id;
+		previous->processor = UINT32_MAX;
+	}
+	previous->sequence = event->sequence;
+	if (event->thread_id != previous->thread_id) {
+		flags |= BLOB_THREAD;
+		at = put_varuint(at, event->thread_id);
+		previous->thread_id = event->thread_id;
+	}
+	if (stack_id != previous->stack_id) {
+		flags |= BLOB_STACK;
+		at = put_varuint(at, stack_id);
+		previous->stack_id = stack_id;
+	}
+	at = put_varuint(at, event->time_ns - previous->time_ns);
+	previous->time_ns = event->time_ns;
+	if (__builtin_expect(event->activity_id || previous->activity, 0)) {
+		at = put_activity(at, &flags, BLOB_ACTIVITY, previous->activity_id, event->activity_id);
+		at = put_activity(at, &flags, BLOB_RELATED, previous->related_activity_id, event->related_activity_id);
+		previous->activity = event->activity_id != NULL;
+	}
+	if (payload_size != previous->payload_size) {
+		flags |= BLOB_SIZE;
+		at = put_varuint(at, payload_size);
+		previous->payload_size = (uint32_t)payload_size;
+	}
+	*start = flags;
+	if (payload_size)
+		memcpy(at, payload, payload_size);
+	encoder->events.size += (size_t)(at - start) + payload_size;
+	if (event->time_ns < encoder->min_ns)
+		encoder->min_ns = event->time_ns;
+	if (event->time_ns > encoder->max_ns)
+		encoder->max_ns = event->time_ns;
+	if (event->time_ns > encoder->last_ns)
+		encoder->last_ns = event->time_ns;
+	encoder->since_point = true;
+	return 0;
+}

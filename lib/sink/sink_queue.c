@@ -1,0 +1,366 @@
+/*
+ * Listeners inside the process: a queue of chunks, and either a dispatch thread that calls a function, or somebody who reads.
+ *
+ * The loop thread fills a chunk of its own and hands it over once a pass. The lock is held for moving chunks, never while a function is called. Whatever a
+ * listener does, only its own queue grows: beyond the session's buffer events are lost, the oldest fall off, or firing threads wait, by the policy.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/pipe/session_state.h"
+#include "lib/platform/platform.h"
+#include "lib/sink/event_store.h"
+
+#define CHUNK_BYTES (64u << 10)
+
+struct queue_sink {
+	struct sink sink;
+	struct session *session;
+	spoor_listener_function *function; /* NULL: it is read */
+	void *context;
+	uint32_t references; /* atomic: the session's, the dispatch thread's */
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	pthread_t thread;
+	bool has_thread;
+	bool done;      /* the dispatch thread has called for the last time */
+	bool closing;   /* no more will come */
+	bool abandoned; /* do not call any more */
+	struct store_chunk *first, *last;
+	size_t bytes; /* of chunks handed over and not yet done with; atomic for reading */
+
+	struct store_chunk *filling; /* the loop thread's */
+	struct store_chunk *spare;   /* likewise: one that fell off, of CHUNK_BYTES; or NULL */
+	struct store_chunk *reading; /* the reader's */
+	struct store_cursor cursor;
+};
+
+static __thread const struct queue_sink *dispatching;
+
+static struct queue_sink *of(struct sink *sink)
+{
+	return (struct queue_sink *)(void *)sink;
+}
+
+bool sink_queue_is_self(const struct sink *sink)
+{
+	return sink && dispatching == (const struct queue_sink *)(const void *)sink;
+}
+
+static void chunks_free(struct store_chunk *chunk)
+{
+	while (chunk) {
+		struct store_chunk *next = chunk->next;
+		free(chunk);
+		chunk = next;
+	}
+}
+
+static void queue_unref(struct queue_sink *queue)
+{
+	if (__atomic_fetch_sub(&queue->references, 1, __ATOMIC_ACQ_REL) != 1)
+		return;
+	chunks_free(queue->first);
+	free(queue->filling);
+	free(queue->spare);
+	free(queue->reading);
+	pthread_mutex_destroy(&queue->lock);
+	pthread_cond_destroy(&queue->changed);
+	free(queue);
+}
+
+/* The next event, from the chunk being read or the next one. Called without the lock by the one reader. */
+static bool queue_next(struct queue_sink *queue, uint64_t deadline_ns, struct pipe_event *ret_event)
+{
+	struct timespec deadline = { .tv_sec = (time_t)(deadline_ns / 1000000000u), .tv_nsec = (long)(deadline_ns % 1000000000u) };
+
+	while (!queue->reading || !store_next(queue->reading, &queue->cursor, ret_event)) {
+		struct store_chunk *old = queue->reading;
+		int r = 0;
+
+		queue->reading = NULL;
+		queue->cursor = (struct store_cursor){ 0 };
+		pthread_mutex_lock(&queue->lock);
+		if (old)
+			__atomic_store_n(&queue->bytes, queue->bytes - old->room, __ATOMIC_RELAXED);
+		while (!queue->first && !queue->closing && !queue->abandoned && r == 0)
+			r = deadline_ns == UINT64_MAX ? pthread_cond_wait(&queue->changed, &queue->lock)
+						      : pthread_cond_timedwait(&queue->changed, &queue->lock, &deadline);
+		if (queue->first && !queue->abandoned) {
+			queue->reading = queue->first;
+			queue->first = queue->first->next;
+			if (!queue->first)
+				queue->last = NULL;
+		}
+		pthread_mutex_unlock(&queue->lock);
+		free(old);
+		if (!queue->reading)
+			return false;
+	}
+	return true;
+}
+
+static void view_of(struct queue_sink *queue, const struct pipe_event *event, struct spoor_event_view *ret_view)
+{
+	*ret_view = (struct spoor_event_view){
+		.size = sizeof(*ret_view),
+		.info = &event->entry->info,
+		.session = (struct spoor_session *)queue->session,
+		.time_ns = event->time_ns,
+		.thread_id = event->thread_id,
+		.activity_id = event->activity_id,
+		.related_activity_id = event->related_activity_id,
+		.stack = event->stack,
+		.stack_count = event->stack_count,
+		.payload = event->payload,
+		.payload_size = event->payload_size,
+		.lost_before = event->lost_before,
+	};
+}
+
+static void *dispatch_main(void *context)
+{
+	struct queue_sink *queue = context;
+	struct spoor_event_view view;
+	struct pipe_event event;
+
+	dispatching = queue;
+	platform_thread_name("spoor-listener");
+	while (queue_next(queue, UINT64_MAX, &event)) {
+		view_of(queue, &event, &view);
+		queue->function(&view, queue->context);
+	}
+	pthread_mutex_lock(&queue->lock);
+	queue->done = true;
+	pthread_mutex_unlock(&queue->lock);
+	struct session *session = queue->session;
+	queue_unref(queue);
+	session_unref(session);
+	return NULL;
+}
+
+static int queue_begin(struct sink *sink, struct session *session)
+{
+	struct queue_sink *queue = of(sink);
+	pthread_attr_t attributes;
+	int r;
+
+	queue->session = session;
+	if (!queue->function)
+		return 0;
+	/* The thread inherits the loop's signal mask: none are delivered to it. */
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	__atomic_fetch_add(&queue->references, 1, __ATOMIC_RELAXED);
+	(void)session_ref(session);
+	r = pthread_create(&queue->thread, &attributes, dispatch_main, queue);
+	pthread_attr_destroy(&attributes);
+	if (r) {
+		session_unref(session);
+		queue_unref(queue);
+	}
+	queue->has_thread = r == 0;
+	return -r;
+}
+
+/* What was filled goes to the reader. */
+static void hand_over(struct queue_sink *queue)
+{
+	struct store_chunk *chunk = queue->filling;
+
+	if (!chunk || !chunk->used)
+		return;
+	queue->filling = NULL;
+	/* A chunk of few events shall not count, nor take, as much as a full one. */
+	if (chunk->used < chunk->room / 2) {
+		struct store_chunk *smaller = realloc(chunk, sizeof(*chunk) + chunk->used);
+		if (smaller) {
+			chunk = smaller;
+			chunk->room = chunk->used;
+		}
+	}
+	pthread_mutex_lock(&queue->lock);
+	if (queue->last)
+		queue->last->next = chunk;
+	else
+		queue->first = chunk;
+	queue->last = chunk;
+	__atomic_store_n(&queue->bytes, queue->bytes + chunk->room, __ATOMIC_RELAXED);
+	pthread_cond_broadcast(&queue->changed);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+/* The oldest that nobody has begun to read falls off. */
+static void drop_oldest(struct queue_sink *queue)
+{
+	struct store_chunk *oldest;
+
+	pthread_mutex_lock(&queue->lock);
+	oldest = queue->first;
+	if (oldest) {
+		queue->first = oldest->next;
+		if (!queue->first)
+			queue->last = NULL;
+		__atomic_store_n(&queue->bytes, queue->bytes - oldest->room, __ATOMIC_RELAXED);
+	}
+	pthread_mutex_unlock(&queue->lock);
+	if (oldest) {
+		session_unwrite(queue->session, oldest->events, true, oldest->first_ns, oldest->last_ns);
+		if (oldest->room == CHUNK_BYTES && !queue->spare)
+			queue->spare = oldest;
+		else
+			free(oldest);
+	}
+}
+
+static size_t held(const struct queue_sink *queue)
+{
+	return __atomic_load_n(&queue->bytes, __ATOMIC_RELAXED) + (queue->filling ? queue->filling->used : 0);
+}
+
+/* A chunk to fill, for at least `size` bytes; what was filled is handed over. */
+static int chunk_add(struct queue_sink *queue, size_t size)
+{
+	const struct spoor_session_options *options = &queue->session->config.options;
+
+	hand_over(queue);
+	if (options->policy == SPOOR_DROP_NEWEST && held(queue) + CHUNK_BYTES > options->buffer_bytes && held(queue))
+		return -ENOBUFS;
+	while (options->policy == SPOOR_OVERWRITE_OLDEST && held(queue) + CHUNK_BYTES > options->buffer_bytes && queue->first)
+		drop_oldest(queue);
+	/* One that is there is empty, and too small. */
+	free(queue->filling);
+	if (queue->spare && size <= CHUNK_BYTES) {
+		queue->filling = queue->spare;
+		queue->spare = NULL;
+		*queue->filling = (struct store_chunk){ .room = CHUNK_BYTES };
+	} else {
+		queue->filling = store_chunk_new(size > CHUNK_BYTES ? size : CHUNK_BYTES);
+	}
+	return queue->filling ? 0 : -ENOBUFS;
+}
+
+static int queue_event(struct sink *sink, const struct pipe_event *event)
+{
+	struct queue_sink *queue = of(sink);
+
+	while (!queue->filling || !store_append(queue->filling, event)) {
+		int r = chunk_add(queue, store_size(event));
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int queue_records(struct sink *sink, struct record_run *run)
+{
+	struct queue_sink *queue = of(sink);
+
+	while (run->count) {
+		if (queue->filling && store_append_run(queue->filling, run))
+			continue;
+		int r = chunk_add(queue, store_run_size(run));
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static bool queue_full(struct sink *sink)
+{
+	return held(of(sink)) >= of(sink)->session->config.options.buffer_bytes;
+}
+
+static int queue_turn(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, unsigned flags)
+{
+	(void)now_ns;
+	(void)cutoff_ns;
+	(void)flags;
+	hand_over(of(sink));
+	return 0;
+}
+
+static int queue_end(struct sink *sink, bool aborted)
+{
+	struct queue_sink *queue = of(sink);
+	uint64_t left = 0;
+
+	hand_over(queue);
+	pthread_mutex_lock(&queue->lock);
+	queue->closing = true;
+	bool done = !queue->has_thread || queue->done;
+	if (!done && aborted) {
+		/* A function that does not return: it keeps the event it has, the rest is lost. */
+		queue->abandoned = true;
+		for (const struct store_chunk *chunk = queue->first; chunk; chunk = chunk->next)
+			left += chunk->events;
+	}
+	pthread_cond_broadcast(&queue->changed);
+	pthread_mutex_unlock(&queue->lock);
+	if (left)
+		session_unwrite(queue->session, left, true, 0, 0);
+	return done || aborted ? 0 : 1;
+}
+
+static void queue_free(struct sink *sink)
+{
+	struct queue_sink *queue = of(sink);
+
+	queue_unref(queue);
+}
+
+static const struct sink_ops queue_ops = {
+	.name = "listener",
+	.begin = queue_begin,
+	.event = queue_event,
+	.records = queue_records,
+	.full = queue_full,
+	.turn = queue_turn,
+	.end = queue_end,
+	.free = queue_free,
+};
+
+int sink_queue_new(const struct spoor_session_options *options, spoor_listener_function *function, void *context, struct sink **ret_sink)
+{
+	struct queue_sink *queue = calloc(1, sizeof(*queue));
+	pthread_condattr_t attributes;
+
+	(void)options;
+	if (!queue)
+		return -ENOMEM;
+	queue->sink.ops = &queue_ops;
+	queue->function = function;
+	queue->context = context;
+	queue->references = 1;
+	pthread_mutex_init(&queue->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&queue->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	*ret_sink = &queue->sink;
+	return 0;
+}
+
+int spoor_listener_read(struct spoor_session *handle, struct spoor_event_view *ret_event, uint32_t timeout_ms)
+{
+	struct session *session = (struct session *)(void *)handle;
+	struct pipe_event event;
+	struct spoor_event_view view;
+
+	if (!session || !session->sink || session->sink->ops != &queue_ops || of(session->sink)->function || !ret_event)
+		return -EINVAL;
+	struct queue_sink *queue = of(session->sink);
+	if (!queue_next(queue, platform_now_ns() + timeout_ms * UINT64_C(1000000), &event)) {
+		pthread_mutex_lock(&queue->lock);
+		bool ended = queue->closing && !queue->first;
+		pthread_mutex_unlock(&queue->lock);
+		return ended ? -ESHUTDOWN : 0;
+	}
+	view_of(queue, &event, &view);
+	memcpy(ret_event, &view, ret_event->size && ret_event->size < sizeof(view) ? ret_event->size : sizeof(view));
+	return 1;
+}
