@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/utf8.h"
 
 uint8_t *bytes_reserve(struct bytes *b, size_t size)
 {

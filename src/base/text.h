@@ -8,16 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/utf8.h"
+
 struct bytes;
-
-/*
- * The code point at text[*at], which moves on; *at < len. What is not valid UTF-8 (overlong forms, surrogates and
- * torn sequences too) gives U+FFFD and moves on by one byte.
- */
-uint32_t text_next_char(const char *text, size_t len, size_t *at);
-
-/* One code point as UTF-8 into `out` (room for 4); the number of bytes. */
-size_t text_put_char(char *out, uint32_t c);
 
 /* Bytes as lower-case hexadecimal into `out` (room for 2 * size, no NUL is added); the number of digits. */
 size_t text_put_hex(char *out, const uint8_t *bytes, size_t size);
