@@ -5,7 +5,7 @@
 #ifndef SPOOR_GC_COLLECTOR_COLLECTOR_REGIONS_H
 #define SPOOR_GC_COLLECTOR_COLLECTOR_REGIONS_H
 
-#include "gc/collector/collector_heap.h"
+#include "gc/collector/collector_layout.h"
 
 static inline struct region *heap_region(const struct heap *h, uint32_t index)
 {

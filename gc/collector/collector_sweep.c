@@ -13,6 +13,7 @@
  */
 #include <string.h>
 
+#include "gc/collector/collector_heap.h"
 #include "gc/collector/collector_regions.h"
 
 static uint64_t parity_of(uint64_t bits)
