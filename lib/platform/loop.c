@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/pipe/pipe.h"
 #include "lib/platform/platform.h"
 
 struct post {
@@ -22,6 +21,7 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t called;
 	pthread_t thread;
+	uint64_t (*pass)(void); /* one pass over the rings; returns the time until the next, in ns */
 	bool running; /* atomic */
 	bool stop;    /* atomic */
 	int wake_fds[2];
@@ -268,20 +268,21 @@ static void *loop_main(void *context)
 	while (!__atomic_load_n(&loop.stop, __ATOMIC_ACQUIRE)) {
 		posts_run();
 		uint64_t timer_ns = timers_run();
-		uint64_t pass_ns = pipe_pass();
+		uint64_t pass_ns = loop.pass();
 		wait_for_work(timer_ns < pass_ns ? timer_ns : pass_ns);
 	}
 	posts_run();
 	return NULL;
 }
 
-int loop_start(void)
+int loop_start(uint64_t (*pass)(void))
 {
 	struct platform_signals before;
 	int r = platform_wake_fds(loop.wake_fds);
 
 	if (r)
 		return r;
+	loop.pass = pass;
 	loop.stop = false;
 	loop.woken = 0;
 	platform_signals_block(&before);

@@ -26,8 +26,11 @@ struct loop_timer {
 	bool set;
 };
 
-/* Starts the thread; 0 or a negative errno. Stopping ends it; not on the thread itself. */
-int loop_start(void);
+/*
+ * Starts the thread; 0 or a negative errno. In each turn it calls `pass`, which returns the time in ns after which the next call is due (UINT64_MAX: none).
+ * loop_stop() ends the thread and waits for it; not on the thread itself.
+ */
+int loop_start(uint64_t (*pass)(void));
 void loop_stop(void);
 bool loop_running(void);
 bool loop_is_self(void);
