@@ -4,12 +4,7 @@
 #ifndef SPOOR_LIB_CODE_CODE_DUMP_H
 #define SPOOR_LIB_CODE_CODE_DUMP_H
 
-#include "lib/code/code.h"
-
-struct code_lines {
-	uint32_t count;
-	struct spoor_code_line line[]; /* file never NULL; texts behind the array */
-};
+#include "lib/code/code_range.h"
 
 int code_dump_open(uint32_t files, const char *folder);
 void code_dump_close(uint32_t files);
