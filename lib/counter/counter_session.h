@@ -6,7 +6,7 @@
 #define SPOOR_LIB_COUNTER_COUNTER_SESSION_H
 
 #include "lib/counter/counter_registry.h"
-#include "lib/pipe/modules.h"
+#include "lib/platform/module.h"
 #include "lib/sink/nettrace4.h"
 
 struct counter_session {

@@ -10,7 +10,6 @@
 
 #include "lib/pipe/pipe_session.h"
 #include "lib/platform/platform.h"
-#include "lib/server/server.h"
 
 #define TRACE_FLAG_SAMPLED 1u
 
@@ -30,7 +29,7 @@ static uint64_t random_number(void)
 	uint32_t birth = __atomic_load_n(&process_birth, __ATOMIC_RELAXED);
 
 	if (random_birth != birth || !(random_state[0] | random_state[1])) {
-		server_system_random((uint8_t *)random_state, sizeof(random_state));
+		platform_random((uint8_t *)random_state, sizeof(random_state));
 		random_state[0] |= 1;
 		random_birth = birth;
 	}

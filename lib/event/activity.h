@@ -4,7 +4,7 @@
 
 #include <spoor/activity.h>
 
-#include "lib/pipe/modules.h"
+#include "lib/platform/module.h"
 
 extern const struct module activity_module;
 

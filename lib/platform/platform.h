@@ -72,6 +72,9 @@ size_t platform_page_size(void);
 
 /* ---- The rest ---- */
 
+/* Fills `bytes` with random bytes of the system. Never blocks: before the system has any, the bytes only differ between processes. */
+void platform_random(uint8_t *bytes, size_t size);
+
 /* Two fds, non-blocking and CLOEXEC; what is written to the second wakes the first. They may be the same. */
 int platform_wake_fds(int ret_fds[2]);
 void platform_close(int fd);

@@ -16,6 +16,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -78,6 +79,18 @@ bool platform_counter_is_clock(void)
 #else
 	return false;
 #endif
+}
+
+void platform_random(uint8_t *bytes, size_t size)
+{
+	if (getrandom(bytes, size, GRND_NONBLOCK) == (ssize_t)size)
+		return;
+	/* Early in the boot the system has no random bytes yet. Then the result only has to differ between processes. */
+	uint64_t seed = (uint64_t)getpid() << 32 ^ platform_now_ns();
+	for (size_t i = 0; i < size; i++) {
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		bytes[i] = (uint8_t)(seed >> 56);
+	}
 }
 
 void platform_sleep_ns(uint64_t ns)

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/pipe/modules.h"
+#include "lib/platform/module.h"
 
 #define SAMPLER_PERIOD_NS   1000000u   /* of CPU time, as .NET's */
 #define SAMPLER_LOOK_NS     10000000u  /* how often to look for threads that sleep */

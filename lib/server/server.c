@@ -697,7 +697,7 @@ static int server_start(const struct spoor_options *options)
 		.version = SERVER_VERSION,
 		.rid = server_system_rid(),
 	};
-	server_system_random(server.identity.cookie, sizeof(server.identity.cookie));
+	platform_random(server.identity.cookie, sizeof(server.identity.cookie));
 	if (server.runtime != SERVER_RUNTIME_HERE)
 		server_ports_read();
 

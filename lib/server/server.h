@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/pipe/modules.h"
+#include "lib/platform/module.h"
 
 #define SERVER_CONNECTIONS_MAX 128u
 #define SERVER_PORTS_MAX       16u
@@ -47,7 +47,6 @@ uint64_t server_system_key(void);
 int server_system_peer(int fd, uint32_t *ret_uid);
 /* A socket that is bound, with mode 0600 from its first moment, and listens. -EADDRINUSE: somebody answers there. */
 int server_system_listen(const char *path, int *ret_fd);
-void server_system_random(uint8_t *bytes, size_t size);
 /* The environment that the program was started with, NAME=value and NUL each. The caller frees. */
 char *server_system_environment(size_t *ret_size);
 const char *server_system_name(void); /* "Linux" */

@@ -7,11 +7,9 @@
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 /* A command line or an environment can be 6 MB; nobody reads more than what fits a reply of a tool. */
@@ -117,18 +115,6 @@ int server_system_listen(const char *path, int *ret_fd)
 	}
 	*ret_fd = fd;
 	return 0;
-}
-
-void server_system_random(uint8_t *bytes, size_t size)
-{
-	if (getrandom(bytes, size, GRND_NONBLOCK) == (ssize_t)size)
-		return;
-	/* At boot, before there is any: it only has to differ between processes. */
-	uint64_t seed = (uint64_t)getpid() << 32 ^ (uint64_t)clock() ^ server_system_key();
-	for (size_t i = 0; i < size; i++) {
-		seed = seed * 6364136223846793005u + 1442695040888963407u;
-		bytes[i] = (uint8_t)(seed >> 56);
-	}
 }
 
 char *server_system_environment(size_t *ret_size)

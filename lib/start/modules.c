@@ -1,5 +1,5 @@
-/* The table of parts that start and stop with the library. */
-#include "lib/pipe/modules.h"
+/* See modules.h. */
+#include "lib/start/modules.h"
 
 #include "lib/code/code.h"
 #include "lib/counter/counter_session.h"
@@ -7,7 +7,10 @@
 #include "lib/sampler/sampler.h"
 #include "lib/server/server.h"
 
-/* The server last: a program that is suspended at its start has all the others by then; and first to end, while sessions still get their names. */
+/*
+ * The server starts last: it may suspend the program until a tool resumes it, and all other modules run by then. It stops first, while sessions can still
+ * write the names of their addresses.
+ */
 const struct module *const modules[] = {
 	&activity_module,
 	&code_module,

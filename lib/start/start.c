@@ -1,0 +1,189 @@
+/*
+ * The library as a whole: starting, stopping, fork(), exit().
+ *
+ * fork(): the handlers hold the locks of registry and sessions over it, so that the child's copies are whole; the child then forgets sessions, fds
+ * and the loop thread (which it does not have). exit(): sessions are ended as by spoor_stop().
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <spoor/spoor.h>
+
+#include "lib/event/provider.h"
+#include "lib/event/thread_ring.h"
+#include "lib/start/modules.h"
+#include "lib/pipe/own_events.h"
+#include "lib/pipe/pipe.h"
+#include "lib/pipe/session_state.h"
+#include "lib/platform/loop.h"
+#include "lib/platform/platform.h"
+#include "lib/recover/recover_file.h"
+
+#define RING_BYTES   (UINT64_C(4) << 20)
+#define RING_MAX     (UINT64_C(1) << 30)
+#define MEMORY_BYTES (UINT64_C(256) << 20)
+
+static struct {
+	pthread_mutex_t lock;
+	bool started;
+	bool handlers;
+	bool stopping;
+	int file; /* of the rings; once made it stays, as the rings do */
+} library = { .lock = PTHREAD_MUTEX_INITIALIZER, .file = -1 };
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&library.lock);
+	event_sources_lock();
+	sessions_lock();
+	registry_lock();
+}
+
+static void after_fork_parent(void)
+{
+	registry_unlock();
+	sessions_unlock();
+	event_sources_unlock();
+	pthread_mutex_unlock(&library.lock);
+}
+
+static void after_fork_child(void)
+{
+	pthread_mutex_init(&library.lock, NULL);
+	registry_lock_reset();
+	event_sources_lock_reset();
+	if (!library.started)
+		goto sessions_only;
+	library.started = false;
+	rings_child();
+	registry_forget_sessions();
+	for (size_t i = 0; modules[i]; i++)
+		if (modules[i]->child)
+			modules[i]->child();
+	loop_forget();
+	pipe_child();
+	recover_file_done();
+	platform_close(library.file);
+	library.file = -1;
+sessions_only:
+	sessions_child();
+}
+
+static void at_exit(void)
+{
+	spoor_stop();
+}
+
+static size_t power_of_two(size_t size)
+{
+	size_t power = RING_BYTES_MIN;
+
+	while (power < size && power < RING_MAX)
+		power *= 2;
+	return power;
+}
+
+static int start_parts(const struct spoor_options *options)
+{
+	bool trusted = platform_counter_is_clock();
+	struct ring_settings settings = {
+		.ring_bytes = options->ring_bytes ? power_of_two(options->ring_bytes) : RING_BYTES,
+		.memory_bytes = options->memory_bytes ? options->memory_bytes : MEMORY_BYTES,
+		.file = -1,
+	};
+	size_t started = 0;
+	int r;
+
+	if (options->clock > SPOOR_CLOCK_COUNTER)
+		return -EINVAL;
+	if (options->clock == SPOOR_CLOCK_COUNTER && !trusted)
+		return -ENOTSUP;
+	sessions_set_up();
+	if ((options->flags & SPOOR_START_RECOVERABLE) && library.file < 0) {
+		/* Rings of threads that fired already stand elsewhere. */
+		if (thread_state_first())
+			return -EBUSY;
+		int fd = recover_file_make(options->recover_path);
+		if (fd < 0)
+			return fd;
+		library.file = fd;
+		registry_recoverable();
+	}
+	settings.file = library.file;
+	pipe_hot.counter = trusted && options->clock != SPOOR_CLOCK_MONOTONIC;
+	r = rings_set_up(&settings);
+	if (r == 0)
+		r = pipe_set_up(pipe_hot.counter, settings.file >= 0);
+	if (r == 0)
+		r = own_events_register();
+	if (r == 0)
+		r = loop_start(pipe_pass);
+	if (r)
+		return r;
+	__atomic_store_n(&pipe_hot.running, true, __ATOMIC_RELEASE);
+	for (; modules[started] && r == 0; started++)
+		r = modules[started]->start(options);
+	if (r == 0)
+		return 0;
+	/* The one that failed has cleaned up after itself. */
+	for (size_t i = started - 1; i > 0; i--)
+		if (modules[i - 1]->stop)
+			modules[i - 1]->stop();
+	loop_stop();
+	__atomic_store_n(&pipe_hot.running, false, __ATOMIC_RELEASE);
+	return r;
+}
+
+int spoor_start(const struct spoor_options *given)
+{
+	struct spoor_options options = { .size = sizeof(options) };
+	int r = 0;
+
+	if (given && given->size < sizeof(given->size))
+		return -EINVAL;
+	if (given)
+		memcpy(&options, given, given->size < sizeof(options) ? given->size : sizeof(options));
+	pthread_mutex_lock(&library.lock);
+	if (!library.started) {
+		if (!library.handlers) {
+			library.handlers = true;
+			(void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+			(void)atexit(at_exit);
+		}
+		r = start_parts(&options);
+		library.started = r == 0;
+	}
+	pthread_mutex_unlock(&library.lock);
+	return r;
+}
+
+void spoor_stop(void)
+{
+	if (loop_is_self())
+		return; /* somebody ends the program in a callback on the library's own thread, which cannot end itself */
+	pthread_mutex_lock(&library.lock);
+	bool mine = library.started && !library.stopping;
+	library.stopping = mine || library.stopping;
+	pthread_mutex_unlock(&library.lock);
+	if (!mine)
+		return;
+	size_t count = 0;
+	while (modules[count])
+		count++;
+	for (; count > 0; count--)
+		if (modules[count - 1]->stop)
+			modules[count - 1]->stop();
+	sessions_stop_all();
+	loop_stop();
+	pthread_mutex_lock(&library.lock);
+	__atomic_store_n(&pipe_hot.running, false, __ATOMIC_RELEASE);
+	library.started = library.stopping = false;
+	pthread_mutex_unlock(&library.lock);
+}
+
+uint64_t spoor_now_ns(void)
+{
+	return platform_now_ns();
+}
