@@ -6,8 +6,8 @@
 #define SPOOR_LIB_COUNTER_COUNTER_SESSION_H
 
 #include "lib/counter/counter_registry.h"
+#include "lib/event/outbuf.h"
 #include "lib/platform/module.h"
-#include "lib/sink/nettrace4.h"
 
 struct counter_session {
 	struct counter_consumer consumer; /* first */

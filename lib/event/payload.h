@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-#include "lib/sink/nettrace4.h"
+#include <spoor/spoor.h>
+
+#include "lib/event/outbuf.h"
 
 static inline void payload_u8(struct outbuf *out, uint8_t value)
 {

@@ -13,9 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/event/event_metadata.h"
 #include "lib/platform/loop.h"
-#include "lib/recover/recover_file.h"
-#include "lib/sink/nettrace4.h"
 
 #define SLOTS       64u
 #define CHUNK       1024u
@@ -62,6 +61,7 @@ static struct {
 	uint32_t entry_count; /* the next index; 0 stands for none */
 	uint32_t *table;      /* open addressing, entry indexes */
 	uint32_t table_room;
+	void (*record)(const struct event_entry *entry); /* called for each new entry; NULL: none */
 	struct change *first_change;
 	struct change **last_change;
 	uint64_t tickets;
@@ -366,7 +366,7 @@ static int entry_new(const struct spoor_event_info *info, uint32_t flags, uint32
 		entry->flags |= ENTRY_VERBATIM;
 	if (entry->plan_count == 1 && plan[0].op == PLAN_FIXED)
 		entry->fixed_size = plan[0].size;
-	if (nettrace4_describe(&entry->info, entry->flags, &metadata, &entry->metadata_size))
+	if (event_metadata_make(&entry->info, (entry->flags & ENTRY_WELL_KNOWN) != 0, &metadata, &entry->metadata_size))
 		goto failed;
 	entry->metadata = metadata;
 	*ret_entry = entry;
@@ -434,7 +434,8 @@ static int entry_find(const struct spoor_event_info *info, uint32_t flags, struc
 	__atomic_store_n(&registry.chunks[index / CHUNK][index % CHUNK], entry, __ATOMIC_RELEASE);
 	registry.table[at] = index;
 	registry.entry_count++;
-	recover_file_entry(entry);
+	if (registry.record)
+		registry.record(entry);
 	*ret_entry = entry;
 	return 0;
 }
@@ -462,11 +463,12 @@ static int event_describe(struct spoor_event *event, const char *provider, uint3
 	return r;
 }
 
-void registry_recoverable(void)
+void registry_record_entries(void (*record)(const struct event_entry *entry))
 {
 	registry_lock();
+	registry.record = record;
 	for (uint32_t i = 1; i < registry.entry_count; i++)
-		recover_file_entry(registry_entry(i));
+		record(registry_entry(i));
 	registry_unlock();
 }
 

@@ -59,8 +59,11 @@ const struct event_entry *registry_entry(uint32_t index);
  */
 int registry_describe(struct spoor_event *event);
 
-/* The rings' file has come: it is told of all entries there are. */
-void registry_recoverable(void);
+/*
+ * Calls `record` for each entry, and from here on for each new one, with the lock held: the file of the rings keeps what is needed to read its events
+ * (recover_file.h).
+ */
+void registry_record_entries(void (*record)(const struct event_entry *entry));
 
 /* Registers one more event of a registered provider (run-time events). */
 int registry_add_event(struct spoor_provider *provider, struct spoor_event *event);

@@ -9,18 +9,18 @@
 #define FRAME_ALIGNMENT (sizeof(uintptr_t) - 1)
 
 /* Other people's frames, with the red zones of sanitizers between them. */
-__attribute__((no_sanitize("address", "thread", "undefined"))) size_t stack_walk(struct thread_state *state, uintptr_t frame,
+__attribute__((no_sanitize("address", "thread", "undefined"))) size_t stack_walk(struct stack_bounds *bounds, uintptr_t frame,
 	uint64_t *frames, size_t frames_max)
 {
 	size_t count = 0;
 
-	if (frame < state->stack_low || frame >= state->stack_high) {
-		if (!platform_memory_around(frame, &state->stack_low, &state->stack_high)) {
-			state->stack_low = state->stack_high = 0;
+	if (frame < bounds->low || frame >= bounds->high) {
+		if (!platform_memory_around(frame, &bounds->low, &bounds->high)) {
+			bounds->low = bounds->high = 0;
 			return 0;
 		}
 	}
-	uintptr_t end = state->stack_high - 2 * sizeof(uintptr_t);
+	uintptr_t end = bounds->high - 2 * sizeof(uintptr_t);
 	while (count < frames_max && frame && !(frame & FRAME_ALIGNMENT) && frame <= end) {
 		uintptr_t caller = ((const uintptr_t *)frame)[0];
 		uintptr_t address = ((const uintptr_t *)frame)[1];

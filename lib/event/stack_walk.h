@@ -5,9 +5,19 @@
 #ifndef SPOOR_LIB_EVENT_STACK_WALK_H
 #define SPOOR_LIB_EVENT_STACK_WALK_H
 
-#include "lib/event/thread_ring.h"
+#include <stddef.h>
+#include <stdint.h>
 
-/* From the frame whose saved frame pointer stands at `frame` on; return addresses, leaf first. How many. */
-size_t stack_walk(struct thread_state *state, uintptr_t frame, uint64_t *frames, size_t frames_max);
+/* The readable memory around the stack that a thread was last seen on. All zero: not looked up yet. */
+struct stack_bounds {
+	uintptr_t low;
+	uintptr_t high;
+};
+
+/*
+ * Writes return addresses, leaf first, starting with the frame whose saved frame pointer is at `frame`. `bounds` belongs to the calling thread and is updated
+ * when `frame` is outside of it. Returns the number of addresses.
+ */
+size_t stack_walk(struct stack_bounds *bounds, uintptr_t frame, uint64_t *frames, size_t frames_max);
 
 #endif

@@ -10,10 +10,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "lib/event/stack_walk.h"
 #include "lib/platform/loop.h"
 #include "lib/platform/platform.h"
-#include "lib/recover/recover_file.h"
 
 /* glibc has room for the values of so many keys in each thread; for later ones pthread_setspecific() allocates. */
 #define KEYS_WITHOUT_ALLOCATION 32u
@@ -72,8 +70,8 @@ static bool ring_map(struct thread_ring *ring, struct ring_front *own_front, siz
 	struct ring_front *front = own_front;
 	uint8_t *base;
 
-	if (rings.settings.file >= 0)
-		base = recover_file_ring(rings.settings.file, size, thread_id, &front);
+	if (rings.settings.map_in_file)
+		base = rings.settings.map_in_file(size, thread_id, &front);
 	else
 		base = platform_map_twice(-1, 0, size);
 	if (!base)
@@ -116,7 +114,7 @@ static struct thread_state *state_make(uint64_t thread_id)
 	state->status = THREAD_TAKEN;
 	if (!ring_map(&state->main, &state->own_fronts[0], size, thread_id) ||
 		!ring_map(&state->nested, &state->own_fronts[1], RING_NESTED_BYTES, thread_id)) {
-		if (rings.settings.file < 0)
+		if (!rings.settings.map_in_file)
 			platform_unmap(state->main.base, 2 * size);
 		platform_unmap(state, sizeof(*state));
 		return NULL;
@@ -152,7 +150,7 @@ static struct thread_state *thread_attach(void)
 			__atomic_store_n(&state->thread_id, thread_id, __ATOMIC_RELAXED);
 			__atomic_store_n(&state->main.front->thread_id, thread_id, __ATOMIC_RELAXED);
 			__atomic_store_n(&state->nested.front->thread_id, thread_id, __ATOMIC_RELAXED);
-			state->stack_low = state->stack_high = 0;
+			state->stack = (struct stack_bounds){ 0 };
 			record_abandon(&state->main);
 			record_abandon(&state->nested);
 			state->has_destructor = rings.key < KEYS_WITHOUT_ALLOCATION && pthread_setspecific(rings.key, state) == 0;
@@ -376,7 +374,7 @@ static struct spoor_slot fire_slow(struct thread_state *state, struct thread_rin
 		bool with_stack = (wanted & __atomic_load_n(&pipe_hot.stacks, __ATOMIC_RELAXED)) != 0;
 		if (with_stack && !stack_done) {
 			frames = walked;
-			frame_count = stack_walk(state, firing->walk_from, walked, RECORD_FRAMES_MAX);
+			frame_count = stack_walk(&state->stack, firing->walk_from, walked, RECORD_FRAMES_MAX);
 			stack_done = true;
 		}
 		size_t size = RECORD_HEADER + (activity_set ? 32u : 0u) + firing->payload_size;

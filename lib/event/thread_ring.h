@@ -31,6 +31,7 @@
 
 #include <spoor/spoor.h>
 
+#include "lib/event/stack_walk.h"
 #include "lib/pipe/pipe_session.h"
 
 #define RECORD_HEADER   24u
@@ -103,7 +104,7 @@ struct thread_state {
 	uint64_t thread_id;
 	uint32_t status; /* enum thread_status */
 	bool has_destructor;
-	uintptr_t stack_low, stack_high; /* as far as it was looked up */
+	struct stack_bounds stack; /* of the writer */
 	uint64_t lost[SESSIONS_MAX]; /* by slot, only grows; atomic */
 	uint64_t losses;             /* how often any of them grew; atomic */
 
@@ -137,12 +138,18 @@ extern struct pipe_hot pipe_hot;
 /* All states there ever were: a list that only grows at its head. */
 struct thread_state *thread_state_first(void);
 
-/* How rings are made from here on. recover: -1, or the file they stand in (recover_file.h). Before the first event of this run. */
+/* How rings are made from here on. */
 struct ring_settings {
-	size_t ring_bytes;
-	size_t memory_bytes;
-	int file;
+	size_t ring_bytes;   /* of one ring: a power of two */
+	size_t memory_bytes; /* of all rings together; new rings become smaller as it fills */
+	/*
+	 * Returns a ring of `size` bytes, mapped twice, in a file that outlives the process, and where its front is (recover_file_ring()). Lock-free, safe in
+	 * signal handlers. NULL: rings are private memory.
+	 */
+	uint8_t *(*map_in_file)(size_t size, uint64_t thread_id, struct ring_front **ret_front);
 };
+
+/* Called before the first event of this run. 0 or a negative errno. */
 int rings_set_up(const struct ring_settings *settings);
 void rings_child(void); /* after fork(): forgets all */
 

@@ -11,7 +11,6 @@
 #include "lib/platform/clock.h"
 #include "lib/platform/loop.h"
 #include "lib/platform/platform.h"
-#include "lib/recover/recover_file.h"
 
 #define HOLD_MAX_NS   UINT64_C(50000000)
 #define ALIVE_NS      UINT64_C(1000000000)
@@ -39,7 +38,7 @@ static struct {
 	uint64_t before_ns;  /* cutoff of the pass before: nothing is handed out below it */
 	bool quiet;          /* every thread was seen outside of records in this pass */
 	bool barrier;
-	bool keep; /* what the rings hold stays, for recover.h */
+	void (*clock_taken)(const struct clock_line *line, struct clock_pair newest); /* see pipe_set_up() */
 	struct pending *pending;
 	uint32_t pending_count;
 	uint32_t pending_room;
@@ -58,12 +57,13 @@ uint64_t pipe_clock_error_ns(void)
 	return pipe_state.clock.width_ns / 2;
 }
 
-int pipe_set_up(bool counter, bool keep)
+int pipe_set_up(bool counter, void (*clock_taken)(const struct clock_line *line, struct clock_pair newest))
 {
-	pipe_state.keep = keep;
+	pipe_state.clock_taken = clock_taken;
 	clock_line_init(&pipe_state.clock, counter);
 	/* A program can crash before the first pass. */
-	recover_file_clock(&pipe_state.clock, pipe_state.clock.pairs[(pipe_state.clock.count - 1) % CLOCK_PAIRS]);
+	if (clock_taken)
+		clock_taken(&pipe_state.clock, pipe_state.clock.pairs[(pipe_state.clock.count - 1) % CLOCK_PAIRS]);
 	pipe_state.last_ticks = 0;
 	pipe_state.before_ns = pipe_state.cutoff_ns = 0;
 	pipe_state.cutoff_ticks = 0;
@@ -513,7 +513,7 @@ void pipe_slot_end(uint32_t slot)
 
 void pipe_trim(void)
 {
-	if (pipe_state.keep)
+	if (pipe_state.clock_taken)
 		return;
 	for (struct thread_state *state = thread_state_first(); state; state = state->next)
 		if (state->main.tail == __atomic_load_n(&state->main.front->front.published, __ATOMIC_ACQUIRE))
@@ -564,7 +564,8 @@ uint64_t pipe_pass(void)
 		drain(pipe_state.pending[i].state, next);
 	}
 	settle();
-	recover_file_clock(&pipe_state.clock, now);
+	if (pipe_state.clock_taken)
+		pipe_state.clock_taken(&pipe_state.clock, now);
 
 	bool idle = pipe_state.run == runs_before;
 	if (!idle || pipe_state.pending_count)

@@ -14,10 +14,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/platform/clock.h"
+
 /* Loop thread. In how many ns the next pass should be: 0 at once, UINT64_MAX when nothing is to do. */
 uint64_t pipe_pass(void);
 
-int pipe_set_up(bool counter, bool keep);
+/*
+ * `counter`: stamps are of the processor's counter. `clock_taken`, when not NULL, gets the newest pair of counter and clock here and at each pass, and what the
+ * rings contain is not given back to the system between sessions: another process may read it (recover.h). 0 or a negative errno.
+ */
+int pipe_set_up(bool counter, void (*clock_taken)(const struct clock_line *line, struct clock_pair newest));
 void pipe_child(void);
 
 /* A session begins in this slot: losses before it are none of its. One ends: what its threads have lost and no record tells of is told. */

@@ -10,6 +10,7 @@
 #include "lib/event/thread_ring.h"
 #include "lib/platform/platform.h"
 
+static int file_fd = -1;
 static uint8_t *file_memory; /* RECOVER_BYTES of it; kept for the life of the process */
 
 static struct recover_head *head(void)
@@ -42,16 +43,19 @@ int recover_file_make(const char *path)
 	head()->bytes_used = RECOVER_BYTES;
 	platform_command_line(head()->command_line, sizeof(head()->command_line));
 	memcpy(head()->magic, RECOVER_MAGIC, sizeof(head()->magic));
-	return fd;
+	file_fd = fd;
+	return 0;
 }
 
 void recover_file_done(void)
 {
-	/* In a child it is not mapped. */
+	/* The child has no mapping of it. */
 	file_memory = NULL;
+	platform_close(file_fd);
+	file_fd = -1;
 }
 
-uint8_t *recover_file_ring(int fd, size_t size, uint64_t thread_id, struct ring_front **ret_front)
+uint8_t *recover_file_ring(size_t size, uint64_t thread_id, struct ring_front **ret_front)
 {
 	if (!file_memory)
 		return NULL;
@@ -59,9 +63,9 @@ uint8_t *recover_file_ring(int fd, size_t size, uint64_t thread_id, struct ring_
 	if (index >= RECOVER_RINGS_MAX)
 		return NULL;
 	uint64_t offset = __atomic_fetch_add(&head()->bytes_used, size, __ATOMIC_RELAXED);
-	if (platform_file_grow(fd, offset + size))
+	if (platform_file_grow(file_fd, offset + size))
 		return NULL;
-	uint8_t *base = platform_map_twice(fd, offset, size);
+	uint8_t *base = platform_map_twice(file_fd, offset, size);
 	if (!base)
 		return NULL;
 	struct ring_front *fronts = (struct ring_front *)(void *)(file_memory + RECOVER_FRONTS);

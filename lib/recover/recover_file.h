@@ -62,17 +62,19 @@ struct recover_event {
 struct ring_front;
 struct event_entry;
 
-/* Makes the file (path NULL: a memfd) and maps what is not rings. The fd, or a negative errno. */
+/* Makes the file (path NULL: a memfd) and maps the part before the rings. 0 or a negative errno. It stays open until the process ends. */
 int recover_file_make(const char *path);
+
+/* In the child of fork(): closes the file and forgets it. */
 void recover_file_done(void);
 
-/* A ring of `size` bytes in it, mapped twice; its front too. Lock-free, safe in signal handlers. NULL: no room. */
-uint8_t *recover_file_ring(int fd, size_t size, uint64_t thread_id, struct ring_front **ret_front);
+/* ring_settings.map_in_file: a ring of `size` bytes in the file, mapped twice, and its front. Lock-free, safe in signal handlers. NULL: no room. */
+uint8_t *recover_file_ring(size_t size, uint64_t thread_id, struct ring_front **ret_front);
 
-/* Under the registry's lock: an entry has come. */
+/* For registry_record_entries(): appends the entry to the metadata log. The registry's lock is held. */
 void recover_file_entry(const struct event_entry *entry);
 
-/* The loop thread, at each pass. */
+/* For pipe_set_up(): notes the newest pair of counter and clock. Loop thread, at each pass. */
 void recover_file_clock(const struct clock_line *line, struct clock_pair newest);
 
 #endif

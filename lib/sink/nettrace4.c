@@ -7,7 +7,6 @@
  *   then does a live reader hand out the last events.
  * - Padding before a block's content counts from the first byte of the stream, so the encoder knows its place in it.
  */
-#include "lib/code/code_hits.h"
 #include "lib/sink/nettrace4.h"
 
 #include <errno.h>
@@ -17,6 +16,8 @@
 
 #include <spoor/spoor.h>
 
+#include "lib/code/code_hits.h"
+#include "lib/event/utf16.h"
 #include "lib/pipe/session_state.h"
 #include "lib/platform/platform.h"
 
@@ -39,54 +40,6 @@ enum blob_flag {
 	BLOB_SIZE = 0x80,
 };
 
-/* ---- Bytes ---- */
-
-uint8_t *outbuf_reserve(struct outbuf *out, size_t size)
-{
-	if (out->failed)
-		return NULL;
-	if (out->room - out->size < size) {
-		size_t room = out->room ? out->room : 4096;
-		while (room - out->size < size)
-			room *= 2;
-		uint8_t *data = realloc(out->data, room);
-		if (!data) {
-			out->failed = true;
-			return NULL;
-		}
-		out->data = data;
-		out->room = room;
-	}
-	return out->data + out->size;
-}
-
-void outbuf_add(struct outbuf *out, const void *data, size_t size)
-{
-	uint8_t *at = size ? outbuf_reserve(out, size) : NULL;
-
-	if (!at)
-		return;
-	memcpy(at, data, size);
-	out->size += size;
-}
-
-void outbuf_reset(struct outbuf *out)
-{
-	out->size = 0;
-	out->failed = false;
-}
-
-void outbuf_done(struct outbuf *out)
-{
-	free(out->data);
-	*out = (struct outbuf){ 0 };
-}
-
-static void add_u8(struct outbuf *out, uint8_t value)
-{
-	outbuf_add(out, &value, sizeof(value));
-}
-
 static void add_u32(struct outbuf *out, uint32_t value)
 {
 	outbuf_add(out, &value, sizeof(value));
@@ -105,174 +58,6 @@ static inline uint8_t *put_varuint(uint8_t *at, uint64_t value)
 	}
 	*at++ = (uint8_t)value;
 	return at;
-}
-
-/* ---- UTF-8 to UTF-16 ---- */
-
-typedef uint8_t bytes8 __attribute__((vector_size(8)));
-typedef uint16_t units8 __attribute__((vector_size(16)));
-
-/* One character that is not ASCII; what is no UTF-8 becomes U+FFFD, a byte at a time. */
-static const uint8_t *decode(const uint8_t *at, const uint8_t *end, uint32_t *ret_code)
-{
-	static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
-	unsigned length = *at >= 0xf0 ? 4 : *at >= 0xe0 ? 3 : *at >= 0xc0 ? 2 : 0;
-	uint32_t code;
-
-	*ret_code = 0xfffd;
-	if (!length || *at >= 0xf8 || (size_t)(end - at) < length)
-		return at + 1;
-	code = *at & (0x7fu >> length);
-	for (unsigned i = 1; i < length; i++) {
-		if ((at[i] & 0xc0) != 0x80)
-			return at + 1;
-		code = code << 6 | (at[i] & 0x3fu);
-	}
-	if (code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-		return at + 1;
-	*ret_code = code;
-	return at + length;
-}
-
-/* Writes at most `size` units (a unit a byte) and a zero: room for 2 * size + 2 bytes. A zero inside ends the text. */
-static uint8_t *put_utf16z(uint8_t *out, const uint8_t *text, size_t size)
-{
-	const uint8_t *end = text + size;
-
-	while (text < end) {
-		uint64_t eight;
-		if ((size_t)(end - text) >= 8 && (memcpy(&eight, text, 8), !(eight & UINT64_C(0x8080808080808080)))) {
-			bytes8 narrow;
-			memcpy(&narrow, text, 8);
-			units8 wide = __builtin_convertvector(narrow, units8);
-			memcpy(out, &wide, 16);
-			/* Eight at once, unless one of them is zero. */
-			if (!((eight - UINT64_C(0x0101010101010101)) & ~eight & UINT64_C(0x8080808080808080))) {
-				text += 8;
-				out += 16;
-				continue;
-			}
-		}
-		uint32_t code = *text;
-		if (!code)
-			break;
-		if (code < 0x80)
-			text++;
-		else
-			text = decode(text, end, &code);
-		if (code >= 0x10000) {
-			uint16_t pair[2] = { (uint16_t)(0xd800 + ((code - 0x10000) >> 10)), (uint16_t)(0xdc00 + (code & 0x3ff)) };
-			memcpy(out, pair, 4);
-			out += 4;
-		} else {
-			uint16_t unit = (uint16_t)code;
-			memcpy(out, &unit, 2);
-			out += 2;
-		}
-	}
-	out[0] = out[1] = 0;
-	return out + 2;
-}
-
-/* ---- Metadata ---- */
-
-static uint32_t type_code(uint32_t type)
-{
-	static const uint8_t codes[] = {
-		[SPOOR_TYPE_BOOLEAN] = 3, [SPOOR_TYPE_CHAR16] = 4, [SPOOR_TYPE_I8] = 5, [SPOOR_TYPE_U8] = 6, [SPOOR_TYPE_I16] = 7, [SPOOR_TYPE_U16] = 8,
-		[SPOOR_TYPE_I32] = 9, [SPOOR_TYPE_U32] = 10, [SPOOR_TYPE_I64] = 11, [SPOOR_TYPE_U64] = 12, [SPOOR_TYPE_F32] = 13, [SPOOR_TYPE_F64] = 14,
-		[SPOOR_TYPE_TIME] = 16, [SPOOR_TYPE_GUID] = 17, [SPOOR_TYPE_TEXT] = 18, [SPOOR_TYPE_TEXT16] = 18, [SPOOR_TYPE_POINTER] = 12,
-		[SPOOR_TYPE_STRUCT] = 1,
-	};
-
-	return codes[type & ~(uint32_t)SPOOR_TYPE_ARRAY];
-}
-
-static void add_text16(struct outbuf *out, const char *text)
-{
-	size_t size = strlen(text);
-	uint8_t *at = outbuf_reserve(out, 2 * size + 2 + 16);
-
-	if (at)
-		out->size += (size_t)(put_utf16z(at, (const uint8_t *)text, size) - at);
-}
-
-static bool any_array(const struct spoor_field *fields, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if ((fields[i].type & SPOOR_TYPE_ARRAY) || any_array(fields[i].fields, fields[i].field_count))
-			return true;
-	return false;
-}
-
-static void add_fields_v1(struct outbuf *out, const struct spoor_field *fields, uint32_t count)
-{
-	add_u32(out, count);
-	for (uint32_t i = 0; i < count; i++) {
-		add_u32(out, type_code(fields[i].type));
-		if (fields[i].type == SPOOR_TYPE_STRUCT)
-			add_fields_v1(out, fields[i].fields, fields[i].field_count);
-		add_text16(out, fields[i].name);
-	}
-}
-
-static void add_fields_v2(struct outbuf *out, const struct spoor_field *fields, uint32_t count)
-{
-	add_u32(out, count);
-	for (uint32_t i = 0; i < count; i++) {
-		size_t start = out->size;
-		add_u32(out, 0);
-		add_text16(out, fields[i].name);
-		if (fields[i].type & SPOOR_TYPE_ARRAY)
-			add_u32(out, 19);
-		add_u32(out, type_code(fields[i].type));
-		if ((fields[i].type & ~(uint32_t)SPOOR_TYPE_ARRAY) == SPOOR_TYPE_STRUCT)
-			add_fields_v2(out, fields[i].fields, fields[i].field_count);
-		if (!out->failed) {
-			uint32_t size = (uint32_t)(out->size - start);
-			memcpy(out->data + start, &size, sizeof(size));
-		}
-	}
-}
-
-int nettrace4_describe(const struct spoor_event_info *info, uint32_t flags, uint8_t **ret_record, uint32_t *ret_size)
-{
-	bool known = (flags & ENTRY_WELL_KNOWN) != 0;
-	bool arrays = !known && any_array(info->fields, info->field_count);
-	struct outbuf out = { 0 };
-
-	add_text16(&out, info->provider);
-	add_u32(&out, info->id);
-	add_text16(&out, known ? "" : info->name);
-	add_u64(&out, info->keywords);
-	add_u32(&out, info->version);
-	add_u32(&out, info->level);
-	if (known || arrays)
-		add_u32(&out, 0);
-	else
-		add_fields_v1(&out, info->fields, info->field_count);
-	if (info->opcode) {
-		add_u32(&out, 1);
-		add_u8(&out, 1);
-		add_u8(&out, info->opcode);
-	}
-	if (arrays) {
-		size_t start = out.size;
-		add_u32(&out, 0);
-		add_u8(&out, 2);
-		add_fields_v2(&out, info->fields, info->field_count);
-		if (!out.failed) {
-			uint32_t size = (uint32_t)(out.size - start - 5);
-			memcpy(out.data + start, &size, sizeof(size));
-		}
-	}
-	if (out.failed) {
-		outbuf_done(&out);
-		return -ENOMEM;
-	}
-	*ret_record = out.data;
-	*ret_size = (uint32_t)out.size;
-	return 0;
 }
 
 /* ---- The encoder ---- */
@@ -691,7 +476,7 @@ static bool convert_text(struct conversion *c)
 	/* A unit a byte at most, and eight bytes are written at once. */
 	if (c->end - c->at < length + 3 || c->out_end - c->out < 2 * (ptrdiff_t)length + 2 + 16)
 		return false;
-	c->out = put_utf16z(c->out, c->at + 2, length);
+	c->out = utf16z_put(c->out, c->at + 2, length);
 	c->at += length + 3;
 	return true;
 }

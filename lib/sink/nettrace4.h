@@ -13,22 +13,10 @@
 #ifndef SPOOR_LIB_SINK_NETTRACE4_H
 #define SPOOR_LIB_SINK_NETTRACE4_H
 
+#include "lib/event/outbuf.h"
 #include "lib/sink/sink.h"
 
 struct nettrace4;
-
-/* Growable bytes; failed is sticky. */
-struct outbuf {
-	uint8_t *data;
-	size_t size;
-	size_t room;
-	bool failed;
-};
-
-uint8_t *outbuf_reserve(struct outbuf *out, size_t size); /* NULL: no memory */
-void outbuf_add(struct outbuf *out, const void *data, size_t size);
-void outbuf_reset(struct outbuf *out); /* empty, keeps its memory */
-void outbuf_done(struct outbuf *out);
 
 struct nettrace4 *nettrace4_new(struct outbuf *out);
 void nettrace4_free(struct nettrace4 *encoder);
@@ -61,8 +49,5 @@ void nettrace4_roll_back(struct nettrace4 *encoder);
 
 /* The sampling period that stands in heads of streams from here on. */
 void nettrace4_set_sampling_ns(uint32_t period_ns);
-
-/* Makes the metadata record of an entry (what follows the id). The caller frees *ret_record. */
-int nettrace4_describe(const struct spoor_event_info *info, uint32_t flags, uint8_t **ret_record, uint32_t *ret_size);
 
 #endif

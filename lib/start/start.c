@@ -30,8 +30,8 @@ static struct {
 	bool started;
 	bool handlers;
 	bool stopping;
-	int file; /* of the rings; once made it stays, as the rings do */
-} library = { .lock = PTHREAD_MUTEX_INITIALIZER, .file = -1 };
+	bool recoverable; /* the rings are in a file; it exists as long as the rings do */
+} library = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void before_fork(void)
 {
@@ -65,8 +65,7 @@ static void after_fork_child(void)
 	loop_forget();
 	pipe_child();
 	recover_file_done();
-	platform_close(library.file);
-	library.file = -1;
+	library.recoverable = false;
 sessions_only:
 	sessions_child();
 }
@@ -91,7 +90,6 @@ static int start_parts(const struct spoor_options *options)
 	struct ring_settings settings = {
 		.ring_bytes = options->ring_bytes ? power_of_two(options->ring_bytes) : RING_BYTES,
 		.memory_bytes = options->memory_bytes ? options->memory_bytes : MEMORY_BYTES,
-		.file = -1,
 	};
 	size_t started = 0;
 	int r;
@@ -101,21 +99,21 @@ static int start_parts(const struct spoor_options *options)
 	if (options->clock == SPOOR_CLOCK_COUNTER && !trusted)
 		return -ENOTSUP;
 	sessions_set_up();
-	if ((options->flags & SPOOR_START_RECOVERABLE) && library.file < 0) {
+	if ((options->flags & SPOOR_START_RECOVERABLE) && !library.recoverable) {
 		/* Rings of threads that fired already stand elsewhere. */
 		if (thread_state_first())
 			return -EBUSY;
-		int fd = recover_file_make(options->recover_path);
-		if (fd < 0)
-			return fd;
-		library.file = fd;
-		registry_recoverable();
+		r = recover_file_make(options->recover_path);
+		if (r)
+			return r;
+		library.recoverable = true;
+		registry_record_entries(recover_file_entry);
 	}
-	settings.file = library.file;
+	settings.map_in_file = library.recoverable ? recover_file_ring : NULL;
 	pipe_hot.counter = trusted && options->clock != SPOOR_CLOCK_MONOTONIC;
 	r = rings_set_up(&settings);
 	if (r == 0)
-		r = pipe_set_up(pipe_hot.counter, settings.file >= 0);
+		r = pipe_set_up(pipe_hot.counter, library.recoverable ? recover_file_clock : NULL);
 	if (r == 0)
 		r = own_events_register();
 	if (r == 0)
