@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lib/code/code_dump.h"
-#include "lib/code/code_hits.h"
+#include "lib/sink/code_hits.h"
 #include "lib/code/method_payload.h"
 
 static pthread_mutex_t code_lock = PTHREAD_MUTEX_INITIALIZER;

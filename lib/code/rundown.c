@@ -10,9 +10,10 @@
 #include <string.h>
 
 #include "lib/code/code.h"
-#include "lib/code/code_hits.h"
+#include "lib/sink/code_hits.h"
 #include "lib/code/method_payload.h"
 #include "lib/pipe/pipe_session.h"
+#include "lib/pipe/session_emit.h"
 #include "lib/platform/objects.h"
 #include "lib/platform/platform.h"
 

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "lib/pipe/pipe_session.h"
+#include "lib/event/thread_ring.h"
 #include "lib/platform/platform.h"
 
 #define TRACE_FLAG_SAMPLED 1u

@@ -16,7 +16,6 @@
 #include "lib/event/event_metadata.h"
 #include "lib/platform/loop.h"
 
-#define SLOTS       64u
 #define CHUNK       1024u
 #define NAME_MAX_LEN 1024u
 
@@ -31,7 +30,7 @@ struct node {
 		uint64_t session_id;
 		uint64_t keywords;
 		uint32_t level;
-	} slots[SLOTS];
+	} slots[SESSIONS_MAX];
 	struct spoor_event **events;
 	uint32_t event_count;
 	uint32_t event_room;
@@ -56,7 +55,7 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t called;
 	struct node *nodes;
-	struct slot slots[SLOTS];
+	struct slot slots[SESSIONS_MAX];
 	struct event_entry **chunks[REGISTRY_EVENTS_MAX / CHUNK];
 	uint32_t entry_count; /* the next index; 0 stands for none */
 	uint32_t *table;      /* open addressing, entry indexes */
@@ -145,7 +144,7 @@ static uint64_t mask_of(const struct event_entry *entry)
 {
 	uint64_t mask = 0;
 
-	for (uint32_t i = 0; i < SLOTS; i++)
+	for (uint32_t i = 0; i < SESSIONS_MAX; i++)
 		if (slot_wants(&registry.slots[i], &entry->info))
 			mask |= UINT64_C(1) << i;
 	return mask;
@@ -489,7 +488,7 @@ static void node_sum_up(struct node *node)
 	uint64_t keywords = 0;
 	uint32_t level = 0;
 
-	for (uint32_t i = 0; i < SLOTS; i++) {
+	for (uint32_t i = 0; i < SESSIONS_MAX; i++) {
 		if (!(node->sessions >> i & 1))
 			continue;
 		keywords |= node->slots[i].keywords;
@@ -696,7 +695,7 @@ int spoor_provider_register(struct spoor_provider *provider)
 		registry_unlock();
 		return r;
 	}
-	for (uint32_t i = 0; i < SLOTS; i++)
+	for (uint32_t i = 0; i < SESSIONS_MAX; i++)
 		if (registry.slots[i].used)
 			node_enable(node, i);
 	changes_deliver();

@@ -12,6 +12,9 @@
 
 #include <spoor/spoor.h>
 
+/* Sessions at a time: one bit each in an event's mask. */
+#define SESSIONS_MAX 64u
+
 #define REGISTRY_EVENTS_MAX   (1u << 20)
 #define REGISTRY_FIELD_DEPTH  8
 #define REGISTRY_FIELDS_MAX   1024 /* of one event, with all that is nested */

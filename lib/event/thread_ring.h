@@ -31,8 +31,8 @@
 
 #include <spoor/spoor.h>
 
+#include "lib/event/provider.h"
 #include "lib/event/stack_walk.h"
-#include "lib/pipe/pipe_session.h"
 
 #define RECORD_HEADER   24u
 #define RECORD_LOSS     UINT32_MAX
@@ -157,5 +157,24 @@ void rings_child(void); /* after fork(): forgets all */
 void thread_state_release(struct thread_state *state);
 /* Gives the contents' memory back to the system: no session is left. */
 void thread_state_trim(struct thread_state *state);
+
+/*
+ * Every slot's bit of the sessions that want this event now and are among `sessions`; fires for those alone. For providers that answer one session (its own
+ * filter arguments). With frames (leaf first) they are the event's stack for sessions that want stacks; NULL: the calling thread's stack is walked. Safe in signal
+ * handlers, also in a thread that has never fired.
+ */
+void pipe_fire(struct spoor_event *event, uint64_t sessions, const void *payload, uint32_t payload_size, const uint64_t *frames,
+	uint32_t frame_count);
+
+/*
+ * The calling thread's activity, carried by every event it fires while `set` is true (activity.c writes it; 16 bytes each, zeroes are none). Static
+ * thread-local memory: no allocation.
+ */
+struct pipe_activity {
+	uint8_t current[16];
+	uint8_t related[16];
+	bool set;
+};
+struct pipe_activity *pipe_activity(void);
 
 #endif

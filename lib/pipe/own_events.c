@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lib/pipe/session_emit.h"
 #include "lib/pipe/session_state.h"
 #include "lib/platform/platform.h"
 

@@ -239,7 +239,7 @@ static void not_delivered(struct session *session, struct session_thread *thread
 {
 	session_lose(session, thread, count, first_ns, last_ns);
 	if (error && error != -ENOBUFS && error != -EMSGSIZE)
-		session_fail(session, error);
+		session->failure = session->failure ? session->failure : error;
 }
 
 static void deliver_whole(struct session *session, struct session_thread *thread, struct record_run *run)
@@ -522,24 +522,16 @@ void pipe_trim(void)
 
 /* ---- The pass ---- */
 
-uint64_t pipe_pass(void)
+void pipe_pass(struct pipe_pass *ret_pass)
 {
-	struct session *sessions[SESSIONS_MAX];
-	uint32_t count = 0;
-	uint64_t sleep_ns = IDLE_NS;
-
-	for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++)
-		if (session_active[slot])
-			sessions[count++] = session_active[slot];
-	if (!count && !sessions_quarantined())
-		return UINT64_MAX;
-
 	struct clock_pair now = clock_line_advance(&pipe_state.clock);
 	uint64_t now_ns = now.ns;
 	pipe_state.pass++;
-	for (uint32_t i = 0; i < count; i++)
-		if (__atomic_load_n(&sessions[i]->status, __ATOMIC_ACQUIRE) == SESSION_CLEARED && !sessions[i]->cleared_pass)
-			sessions[i]->cleared_pass = pipe_state.pass;
+	for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++) {
+		struct session *session = session_active[slot];
+		if (session && __atomic_load_n(&session->status, __ATOMIC_ACQUIRE) == SESSION_CLEARED && !session->cleared_pass)
+			session->cleared_pass = pipe_state.pass;
+	}
 
 	pipe_state.barrier = platform_barrier_everywhere();
 	/* Without a barrier: what was stamped before the pass before has become visible since (a nap is a million times a store's way). */
@@ -570,14 +562,20 @@ uint64_t pipe_pass(void)
 	bool idle = pipe_state.run == runs_before;
 	if (!idle || pipe_state.pending_count)
 		pipe_state.busy_ns = now_ns;
-	sessions_quiet(pipe_state.quiet);
-	for (uint32_t i = 0; i < count; i++) {
-		bool quiet = pipe_state.quiet && sessions[i]->cleared_pass &&
-			(pipe_state.barrier || pipe_state.pass >= sessions[i]->cleared_pass + 2);
-		uint64_t due = session_turn(sessions[i], now_ns, pipe_state.cutoff_ns, quiet, idle);
-		if (due < sleep_ns)
-			sleep_ns = due;
-	}
+	*ret_pass = (struct pipe_pass){
+		.number = pipe_state.pass,
+		.now_ns = now_ns,
+		.cutoff_ns = pipe_state.cutoff_ns,
+		.quiet = pipe_state.quiet,
+		.barrier = pipe_state.barrier,
+		.idle = idle,
+	};
+}
+
+uint64_t pipe_next_pass_ns(const struct pipe_pass *pass, uint64_t sessions_ns)
+{
+	uint64_t sleep_ns = sessions_ns < IDLE_NS ? sessions_ns : IDLE_NS;
+
 	if (__atomic_load_n(&pipe_hot.waiters, __ATOMIC_RELAXED)) {
 		__atomic_fetch_add(&pipe_hot.room_word, 1, __ATOMIC_RELEASE);
 		platform_wake_all(&pipe_hot.room_word);
@@ -585,5 +583,5 @@ uint64_t pipe_pass(void)
 	}
 	if (pipe_state.most_drained > 64)
 		return 0;
-	return sleep_ns > NAP_NS && now_ns - pipe_state.busy_ns < BUSY_NS ? NAP_NS : sleep_ns;
+	return sleep_ns > NAP_NS && pass->now_ns - pipe_state.busy_ns < BUSY_NS ? NAP_NS : sleep_ns;
 }

@@ -16,8 +16,24 @@
 
 #include "lib/platform/clock.h"
 
-/* Loop thread. In how many ns the next pass should be: 0 at once, UINT64_MAX when nothing is to do. */
-uint64_t pipe_pass(void);
+/* What one pass has found. */
+struct pipe_pass {
+	uint64_t number; /* counts the passes, from 1 */
+	uint64_t now_ns;
+	uint64_t cutoff_ns; /* all events up to this time have been written to the sinks */
+	bool quiet;         /* every thread was seen outside of a record */
+	bool barrier;       /* every thread has passed a memory barrier (platform_barrier_everywhere()) */
+	bool idle;          /* no event was found */
+};
+
+/* Makes one pass. Loop thread. */
+void pipe_pass(struct pipe_pass *ret_pass);
+
+/*
+ * The time in ns until the next pass: at most sessions_ns, 0 while threads wait for room or the rings fill fast. Wakes threads that wait for room. Loop thread,
+ * after pipe_pass().
+ */
+uint64_t pipe_next_pass_ns(const struct pipe_pass *pass, uint64_t sessions_ns);
 
 /*
  * `counter`: stamps are of the processor's counter. `clock_taken`, when not NULL, gets the newest pair of counter and clock here and at each pass, and what the

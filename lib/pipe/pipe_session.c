@@ -39,8 +39,6 @@ static struct {
 	struct session *all;
 } sessions = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-struct session *session_active[SESSIONS_MAX];
-
 void sessions_lock(void)
 {
 	pthread_mutex_lock(&sessions.lock);
@@ -51,7 +49,8 @@ void sessions_unlock(void)
 	pthread_mutex_unlock(&sessions.lock);
 }
 
-void sessions_changed(void)
+/* Wakes the threads that wait for a session's state. The lock is held. */
+static void sessions_changed(void)
 {
 	pthread_cond_broadcast(&sessions.changed);
 }
@@ -165,87 +164,6 @@ uint64_t session_bit(uint64_t id)
 	return bit;
 }
 
-/* ---- Threads of a session ---- */
-
-static bool thread_table_grow(struct session *session)
-{
-	uint32_t room = session->thread_table_room ? session->thread_table_room * 2 : 32;
-	uint32_t *table = calloc(room, sizeof(*table));
-
-	if (!table)
-		return false;
-	for (uint32_t i = 0; i < session->thread_count; i++) {
-		uint32_t at = (uint32_t)(session->threads[i].thread_id * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (room - 1);
-		while (table[at])
-			at = (at + 1) & (room - 1);
-		table[at] = i + 1;
-	}
-	free(session->thread_table);
-	session->thread_table = table;
-	session->thread_table_room = room;
-	return true;
-}
-
-struct session_thread *session_thread_of(struct session *session, uint64_t thread_id)
-{
-	if (session->thread_count * 2 >= session->thread_table_room && !thread_table_grow(session))
-		return NULL;
-	uint32_t room = session->thread_table_room;
-	uint32_t at = (uint32_t)(thread_id * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (room - 1);
-	for (; session->thread_table[at]; at = (at + 1) & (room - 1)) {
-		struct session_thread *thread = &session->threads[session->thread_table[at] - 1];
-		if (thread->thread_id == thread_id)
-			return thread;
-	}
-	if (session->thread_count == session->thread_room) {
-		uint32_t more = session->thread_room ? session->thread_room * 2 : 16;
-		struct session_thread *threads = realloc(session->threads, more * sizeof(*threads));
-		if (!threads)
-			return NULL;
-		session->threads = threads;
-		session->thread_room = more;
-	}
-	session->threads[session->thread_count] = (struct session_thread){ .thread_id = thread_id };
-	session->thread_table[at] = ++session->thread_count;
-	return &session->threads[session->thread_count - 1];
-}
-
-struct session_thread *session_threads(struct session *session, uint32_t *ret_count)
-{
-	*ret_count = session->thread_count;
-	return session->threads;
-}
-
-/* ---- Losses ---- */
-
-static void loss_add(struct session_loss *loss, uint64_t count, uint64_t first_ns, uint64_t last_ns)
-{
-	if (!loss->count || first_ns < loss->first_ns)
-		loss->first_ns = first_ns;
-	if (!loss->count || last_ns > loss->last_ns)
-		loss->last_ns = last_ns;
-	loss->count += count;
-}
-
-void session_lose(struct session *session, struct session_thread *thread, uint64_t count, uint64_t first_ns, uint64_t last_ns)
-{
-	__atomic_store_n(&session->lost, session->lost + count, __ATOMIC_RELAXED);
-	thread->lost_pending += count;
-	thread->sequence += (uint32_t)count;
-	loss_add(&session->loss_event, count, first_ns, last_ns);
-	loss_add(&session->loss_notice, count, first_ns, last_ns);
-}
-
-void session_unwrite(struct session *session, uint64_t count, bool tell, uint64_t first_ns, uint64_t last_ns)
-{
-	__atomic_store_n(&session->written, session->written - count, __ATOMIC_RELAXED);
-	__atomic_store_n(&session->lost, session->lost + count, __ATOMIC_RELAXED);
-	if (tell) {
-		loss_add(&session->loss_event, count, first_ns, last_ns);
-		loss_add(&session->loss_notice, count, first_ns, last_ns);
-	}
-}
-
 static void notify(struct session *session, uint32_t kind, uint64_t count, int error)
 {
 	struct spoor_notice notice = { .size = sizeof(notice), .session = session->config.options.notice ? (struct spoor_session *)session : NULL,
@@ -253,54 +171,6 @@ static void notify(struct session *session, uint32_t kind, uint64_t count, int e
 
 	if (session->config.options.notice)
 		session->config.options.notice(&notice, session->config.options.notice_context);
-}
-
-/* ---- Writing past the rings ---- */
-
-int session_emit(struct session *session, const struct event_entry *entry, uint64_t time_ns, uint64_t thread_id, const void *payload,
-	uint32_t payload_size)
-{
-	return session_emit_stack(session, entry, time_ns, thread_id, payload, payload_size, NULL, 0);
-}
-
-int session_emit_stack(struct session *session, const struct event_entry *entry, uint64_t time_ns, uint64_t thread_id, const void *payload,
-	uint32_t payload_size, const uint64_t *frames, uint32_t frame_count)
-{
-	struct session_thread *thread = session_thread_of(session, thread_id);
-
-	if (!thread)
-		return -ENOMEM;
-	/* Not behind what was written, nor behind what this way wrote before. */
-	if (time_ns < pipe_cutoff_ns())
-		time_ns = pipe_cutoff_ns();
-	if (time_ns < session->last_emit_ns)
-		time_ns = session->last_emit_ns;
-
-	struct pipe_event event = {
-		.entry = entry,
-		.time_ns = time_ns,
-		.thread_id = thread_id,
-		.capture_thread_id = thread_id,
-		.sequence = thread->sequence + 1,
-		.stack = session->config.options.stacks && frame_count ? frames : NULL,
-		.stack_count = frame_count,
-		.payload = payload,
-		.payload_size = payload_size,
-		.lost_before = thread->lost_pending,
-		.run_start = true,
-		.sorted = true,
-	};
-	int r = session->sink->ops->event(session->sink, &event);
-	if (r == -ENOBUFS)
-		return r;
-	if (r == 0) {
-		thread->sequence++;
-		thread->lost_pending = 0;
-		thread->gone = false;
-		session->run = 0;
-		session->last_emit_ns = time_ns;
-	}
-	return r;
 }
 
 /* ---- Beginning ---- */
@@ -460,7 +330,8 @@ void session_stop(struct session *session, bool aborted)
 	loop_wake();
 }
 
-void session_fail(struct session *session, int error)
+/* Its sink has failed: the session stops. */
+static void session_fail(struct session *session, int error)
 {
 	if (session->error)
 		return;
@@ -562,6 +433,8 @@ static uint64_t stop_turn(struct session *session, uint64_t now_ns, bool quiet)
 
 uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_ns, bool quiet, bool idle)
 {
+	if (session->failure)
+		session_fail(session, session->failure);
 	uint32_t status = __atomic_load_n(&session->status, __ATOMIC_ACQUIRE);
 	uint64_t flush_ns;
 
@@ -678,6 +551,14 @@ int session_start_public(const struct spoor_session_options *options, struct sin
 	return 0;
 }
 
+/* Is the calling thread one of the session's sink? */
+static bool on_sink_thread(const struct session *session)
+{
+	const struct sink *sink = __atomic_load_n(&session->sink, __ATOMIC_RELAXED);
+
+	return sink && sink->ops->is_own_thread && sink->ops->is_own_thread(sink);
+}
+
 int spoor_session_stop(struct spoor_session *handle)
 {
 	struct session *session = of(handle);
@@ -687,7 +568,7 @@ int spoor_session_stop(struct spoor_session *handle)
 	session_stop(session, false);
 	if (status_of(session) == SESSION_ENDED)
 		return session->error;
-	if (loop_is_self() || sink_queue_is_self(__atomic_load_n(&session->sink, __ATOMIC_RELAXED)))
+	if (loop_is_self() || on_sink_thread(session))
 		return 0;
 	while (session_wait(session, UINT64_C(1000000000)) && loop_running())
 		;

@@ -17,24 +17,7 @@
 
 #include <spoor/spoor.h>
 
-#include "lib/sink/sink.h"
-
-#define SESSIONS_MAX 64u
-
-struct session;
-
-struct session_config {
-	struct spoor_session_options options; /* wants, policy, stacks, buffer_bytes, notice */
-	struct sink *sink;                    /* owned by the session, also when session_new() fails */
-	/*
-	 * Called on the loop thread after the last event, before the sink ends, as often as it returns 1 (once a turn; the loop sleeps a few ms between).
-	 * Writes with session_emit(). 0: done; negative: give it up. NULL: nothing to write.
-	 */
-	int (*rundown)(struct session *session, void *context);
-	/* Called on the loop thread when all is over and the sink is closed; error 0, or why the sink failed. NULL: nobody wants to know. */
-	void (*ended)(struct session *session, int error, void *context);
-	void *context;
-};
+#include "lib/pipe/session_config.h"
 
 int session_new(const struct session_config *config, struct session **ret_session);
 int session_enable(struct session *session);
@@ -56,37 +39,28 @@ bool session_wants_stacks(const struct session *session);
 /* A session that has not ended, by its id, with a reference; NULL. */
 struct session *session_find(uint64_t id);
 
-/*
- * Loop thread only: writes an event straight to this session, past the rings (rundown, process information, losses). entry: of registry_describe(), or
- * of a registered event. Sequence and loss are the session's. -ENOBUFS: no room now, try again next turn.
- */
-int session_emit(struct session *session, const struct event_entry *entry, uint64_t time_ns, uint64_t thread_id, const void *payload,
-	uint32_t payload_size);
-
-/* The same with a call stack (leaf first), for sessions that want stacks: what the loop knows of another thread. */
-int session_emit_stack(struct session *session, const struct event_entry *entry, uint64_t time_ns, uint64_t thread_id, const void *payload,
-	uint32_t payload_size, const uint64_t *frames, uint32_t frame_count);
-
-/*
- * Every slot's bit of the sessions that want this event now and are among `sessions`; fires for those alone. For providers that answer one session (its own
- * filter arguments). With frames (leaf first) they are the event's stack for sessions that want stacks; NULL: the calling thread's stack is walked. Safe in signal
- * handlers, also in a thread that has never fired.
- */
-void pipe_fire(struct spoor_event *event, uint64_t sessions, const void *payload, uint32_t payload_size, const uint64_t *frames,
-	uint32_t frame_count);
-
 /* The bit of a session by its id; 0 when it is gone. For pipe_fire(). */
 uint64_t session_bit(uint64_t id);
 
+/* ---- For the library's start and the pass over the rings ---- */
+
+void sessions_lock(void);
+void sessions_unlock(void);
+void sessions_set_up(void);
+void sessions_stop_all(void); /* waits for their ends */
+void sessions_child(void);    /* after fork() */
+
+/* A session of the public interface: made, enabled. Owns the sink, also on failure. */
+int session_start_public(const struct spoor_session_options *options, struct sink *sink, struct spoor_session **ret_session);
+
+/* After each pass. Moves sessions that stop on. Returns in how many ns it wants to be called again. */
+uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_ns, bool quiet, bool idle);
+
 /*
- * The calling thread's activity, carried by every event it fires while `set` is true (activity.c writes it; 16 bytes each, zeroes are none). Static
- * thread-local memory: no allocation.
+ * Slots whose session had to end while a thread sat inside a record (stopped by a debugger, say) are not given out before that thread has
+ * been seen outside. sessions_quiet(): this pass has seen all threads outside, or not.
  */
-struct pipe_activity {
-	uint8_t current[16];
-	uint8_t related[16];
-	bool set;
-};
-struct pipe_activity *pipe_activity(void);
+bool sessions_quarantined(void);
+void sessions_quiet(bool quiet);
 
 #endif

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "lib/platform/clock.h"
-#include "lib/sink/sink.h"
+#include "lib/pipe/sink.h"
 
 struct record_run {
 	const uint8_t *records; /* borrowed */

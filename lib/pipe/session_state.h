@@ -3,7 +3,7 @@
 #define SPOOR_LIB_PIPE_SESSION_STATE_H
 
 #include "lib/event/thread_ring.h"
-#include "lib/pipe/pipe_session.h"
+#include "lib/pipe/session_config.h"
 
 enum session_status {
 	SESSION_NEW,
@@ -57,7 +57,8 @@ struct session {
 	uint64_t cleared_ns;
 	uint32_t quiet_passes; /* since then */
 	uint64_t end_since_ns;
-	int error;
+	int failure; /* first error of the sink in this pass; session_turn() stops the session */
+	int error;   /* why it has stopped; 0: no error */
 
 	/* Asked for by others: all up to this time shall be with the sink; done when flushed_ns has reached it. Under sessions_lock(). */
 	uint64_t flush_ns;
@@ -70,16 +71,6 @@ struct session {
 	struct session *previous;
 };
 
-void sessions_lock(void);
-void sessions_unlock(void);
-void sessions_set_up(void);
-void sessions_stop_all(void); /* waits for their ends */
-void sessions_child(void);    /* after fork() */
-void sessions_changed(void); /* wakes who waits for a session's state; under the lock */
-
-/* A session of the public interface: made, enabled. Owns the sink, also on failure. */
-int session_start_public(const struct spoor_session_options *options, struct sink *sink, struct spoor_session **ret_session);
-
 /* Loop thread: the session of a slot, NULL when there is none that takes events. */
 extern struct session *session_active[SESSIONS_MAX];
 
@@ -90,19 +81,6 @@ void session_lose(struct session *session, struct session_thread *thread, uint64
 
 /* Events that its sink had taken are gone after all (overwritten, or not written before the disk was full). Loop thread. */
 void session_unwrite(struct session *session, uint64_t count, bool tell, uint64_t first_ns, uint64_t last_ns);
-
-/* Its sink has failed: it stops. */
-void session_fail(struct session *session, int error);
-
-/* After each pass. Moves sessions that stop on. Returns in how many ns it wants to be called again. */
-uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_ns, bool quiet, bool idle);
-
-/*
- * Slots whose session had to end while a thread sat inside a record (stopped by a debugger, say) are not given out before that thread has
- * been seen outside. sessions_quiet(): this pass has seen all threads outside, or not.
- */
-bool sessions_quarantined(void);
-void sessions_quiet(bool quiet);
 
 /* Rows for a sequence point; `gone` threads are left out. */
 struct session_thread *session_threads(struct session *session, uint32_t *ret_count);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/pipe/pipe_session.h"
+#include "lib/pipe/session_emit.h"
 #include "lib/pipe/session_state.h"
 #include "lib/platform/loop.h"
 #include "lib/platform/platform.h"

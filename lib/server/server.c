@@ -29,6 +29,7 @@
 #include "lib/platform/platform.h"
 #include "lib/server/server_reply.h"
 #include "lib/server/server_request.h"
+#include "lib/sink/sinks.h"
 
 #define PORT_RETRY_MIN_NS  10000000u  /* as the runtime: 10 ms, a quarter more each time, at most 500 ms */
 #define PORT_RETRY_MAX_NS  500000000u

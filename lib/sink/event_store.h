@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "lib/pipe/record_run.h"
-#include "lib/sink/sink.h"
+#include "lib/pipe/sink.h"
 
 struct store_chunk {
 	struct store_chunk *next;

@@ -16,7 +16,7 @@
 
 #include <spoor/spoor.h>
 
-#include "lib/code/code_hits.h"
+#include "lib/sink/code_hits.h"
 #include "lib/event/utf16.h"
 #include "lib/pipe/session_state.h"
 #include "lib/platform/platform.h"

@@ -14,7 +14,7 @@
 #define SPOOR_LIB_SINK_NETTRACE4_H
 
 #include "lib/event/outbuf.h"
-#include "lib/sink/sink.h"
+#include "lib/pipe/sink.h"
 
 struct nettrace4;
 

@@ -18,6 +18,7 @@
 #include "lib/pipe/session_state.h"
 #include "lib/platform/platform.h"
 #include "lib/sink/nettrace4.h"
+#include "lib/sink/sinks.h"
 
 #define PUT_BYTES (512u << 10) /* written at once, whatever the clock says */
 

@@ -10,9 +10,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/pipe/pipe_session.h"
 #include "lib/pipe/session_state.h"
 #include "lib/platform/platform.h"
 #include "lib/sink/event_store.h"
+#include "lib/sink/sinks.h"
 
 #define CHUNK_BYTES (64u << 10)
 
@@ -46,9 +48,9 @@ static struct queue_sink *of(struct sink *sink)
 	return (struct queue_sink *)(void *)sink;
 }
 
-bool sink_queue_is_self(const struct sink *sink)
+static bool queue_is_own_thread(const struct sink *sink)
 {
-	return sink && dispatching == (const struct queue_sink *)(const void *)sink;
+	return dispatching == (const struct queue_sink *)(const void *)sink;
 }
 
 static void chunks_free(struct store_chunk *chunk)
@@ -322,6 +324,7 @@ static const struct sink_ops queue_ops = {
 	.turn = queue_turn,
 	.end = queue_end,
 	.free = queue_free,
+	.is_own_thread = queue_is_own_thread,
 };
 
 int sink_queue_new(const struct spoor_session_options *options, spoor_listener_function *function, void *context, struct sink **ret_sink)

@@ -13,6 +13,7 @@
 #include "lib/pipe/session_state.h"
 #include "lib/platform/platform.h"
 #include "lib/sink/event_store.h"
+#include "lib/sink/sinks.h"
 
 #define CHUNK_BYTES (64u << 10) /* with its head */
 #define CHUNK_ROOM  (CHUNK_BYTES - sizeof(struct store_chunk))

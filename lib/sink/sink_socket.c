@@ -16,6 +16,7 @@
 #include "lib/platform/loop.h"
 #include "lib/platform/platform.h"
 #include "lib/sink/nettrace4.h"
+#include "lib/sink/sinks.h"
 
 #define FLUSH_NS UINT64_C(100000000)
 #define PUSH_BYTES (256u << 10)

@@ -2,7 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/pipe/session_state.h"
+#include "lib/pipe/pipe_session.h"
+#include "lib/sink/sinks.h"
 
 static bool options_good(const struct spoor_session_options *options)
 {

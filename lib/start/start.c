@@ -16,7 +16,8 @@
 #include "lib/start/modules.h"
 #include "lib/pipe/own_events.h"
 #include "lib/pipe/pipe.h"
-#include "lib/pipe/session_state.h"
+#include "lib/pipe/pipe_session.h"
+#include "lib/pipe/session_pass.h"
 #include "lib/platform/loop.h"
 #include "lib/platform/platform.h"
 #include "lib/recover/recover_file.h"
@@ -117,7 +118,7 @@ static int start_parts(const struct spoor_options *options)
 	if (r == 0)
 		r = own_events_register();
 	if (r == 0)
-		r = loop_start(pipe_pass);
+		r = loop_start(sessions_pass);
 	if (r)
 		return r;
 	__atomic_store_n(&pipe_hot.running, true, __ATOMIC_RELEASE);

@@ -9,7 +9,7 @@
 #include <spoor/code.h>
 
 #include "lib/code/code.h"
-#include "lib/code/code_hits.h"
+#include "lib/sink/code_hits.h"
 #include "lib/platform/objects.h"
 
 static uint8_t area[4096];

@@ -8,6 +8,7 @@
 #include <spoor/spoor.h>
 
 #include "lib/pipe/pipe_session.h"
+#include "lib/sink/sinks.h"
 
 SPOOR_PROVIDER(room, "Policy")
 SPOOR_EVENT(room, number, 1, SPOOR_INFO, 0x1, (u64, value), (text, text))

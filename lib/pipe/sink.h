@@ -2,8 +2,8 @@
  * A sink: where a session's events go. One ops table a kind; all of it is called on the loop thread, so a sink needs no lock of its own against the
  * pipe, and must not block (a file is written, a socket takes what it can, a dispatch thread of a listener is handed a queue).
  */
-#ifndef SPOOR_LIB_SINK_SINK_H
-#define SPOOR_LIB_SINK_SINK_H
+#ifndef SPOOR_LIB_PIPE_SINK_H
+#define SPOOR_LIB_PIPE_SINK_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,28 +64,12 @@ struct sink_ops {
 	void (*free)(struct sink *sink);
 	/* In the child of a fork(): closes fds. Its memory stays: threads that are not there may have held its locks. NULL: it has no fds. */
 	void (*child)(struct sink *sink);
+	/* Any thread: does the calling thread belong to this sink (it calls a listener)? Such a thread must not wait for the session's end. NULL: no thread does. */
+	bool (*is_own_thread)(const struct sink *sink);
 };
 
 struct sink {
 	const struct sink_ops *ops;
 };
-
-/* ---- The sinks there are ---- */
-
-/* nettrace 4 into a stream socket (made non-blocking; owned from here on, also on failure). What the peer has not taken waits in up to buffer_bytes. */
-int sink_socket_new(int fd, size_t buffer_bytes, struct sink **ret_sink);
-
-/* How many bytes its peer has taken so far; the loop thread. */
-uint64_t sink_socket_sent(const struct sink *sink);
-
-int sink_file_new(const struct spoor_file_options *file, const struct spoor_session_options *options, struct sink **ret_sink);
-int sink_recorder_new(const struct spoor_file_options *file, const struct spoor_session_options *options, struct sink **ret_sink); /* overwrite oldest */
-/* Keeps nothing: events stand in the rings only, for recover.h. */
-int sink_rings_new(struct sink **ret_sink);
-int sink_queue_new(const struct spoor_session_options *options, spoor_listener_function *function, void *context, struct sink **ret_sink);
-
-
-/* Is the calling thread this sink's dispatch thread? */
-bool sink_queue_is_self(const struct sink *sink);
 
 #endif

@@ -3,8 +3,8 @@
  *
  * Loop thread only. Kept while somebody will want a rundown. Beyond CODE_HITS_MAX addresses further ones are not noted, and stay nameless.
  */
-#ifndef SPOOR_LIB_CODE_CODE_HITS_H
-#define SPOOR_LIB_CODE_CODE_HITS_H
+#ifndef SPOOR_LIB_SINK_CODE_HITS_H
+#define SPOOR_LIB_SINK_CODE_HITS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* A set of addresses: open addressing, a power of two of places, at most half of them taken; 0 is a free place, and no address of code. */
-#include "lib/code/code_hits.h"
+#include "lib/sink/code_hits.h"
 
 #include <stdlib.h>
 #include <string.h>
