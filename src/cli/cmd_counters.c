@@ -4,6 +4,7 @@
  * Parses, drives the sessions until there is a reason to end, and gives each interval to what was asked for: the screen, lines, a file, the scraper that
  * comes by, the collector that listens elsewhere.
  */
+#include "base/clocks.h"
 #include "cli/verbs.h"
 
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -134,14 +134,6 @@ struct show {
 	uint32_t missing_count;          /* names of --counters that no counter came of */
 	int code;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
 
 static bool look(struct show *show)
 {
@@ -361,7 +353,7 @@ static bool has_enough(const struct show *show, uint64_t end_ns)
 {
 	uint32_t count = counting_count(show->counting);
 
-	if (now_ns() >= end_ns)
+	if (clock_monotonic_ns() >= end_ns)
 		return true;
 	for (uint32_t i = 0; show->values->count && i < count; i++) {
 		struct counting_process process;
@@ -442,7 +434,7 @@ static void run(struct show *show, struct pollfd *watched)
 	const struct counters_values *values = show->values;
 	uint64_t end_ns = UINT64_MAX;
 	struct pollfd fds[COUNTERS_OUTLET_FDS + 1];
-	uint64_t missing_ns = now_ns() + MISSING_NS + 2 * show->interval_ns;
+	uint64_t missing_ns = clock_monotonic_ns() + MISSING_NS + 2 * show->interval_ns;
 	int running = 1;
 
 	while (running > 0 && !has_enough(show, end_ns) && !show->broken.error && !show->outlets.wants_end && !show->ends) {
@@ -451,15 +443,15 @@ static void run(struct show *show, struct pollfd *watched)
 		fds[0] = *watched;
 		/* At a port the time counts from the first session on: a runtime that starts has to come up first. */
 		if (end_ns == UINT64_MAX && values->duration_ns && (!show->port.reverse || any_running(show) || any_late(show)))
-			end_ns = now_ns() + values->duration_ns;
+			end_ns = clock_monotonic_ns() + values->duration_ns;
 		wake_ns = wake_ns < end_ns ? wake_ns : end_ns;
 		running = counting_step(show->counting, fds, count + 1, wake_ns < missing_ns ? wake_ns : missing_ns);
 		take_signals(show);
 		tell_all_late(show);
 		if (values->list && all_listed(show))
 			break;
-		if (now_ns() >= missing_ns) {
-			missing_ns = any_running(show) ? UINT64_MAX : now_ns() + MISSING_NS;
+		if (clock_monotonic_ns() >= missing_ns) {
+			missing_ns = any_running(show) ? UINT64_MAX : clock_monotonic_ns() + MISSING_NS;
 			if (missing_ns == UINT64_MAX)
 				say_missing(show);
 		}
@@ -474,10 +466,10 @@ static void run(struct show *show, struct pollfd *watched)
 		diag_set(&show->broken, running, "cannot take a runtime's connection: %s", reason);
 	}
 	counting_stop(show->counting);
-	uint64_t until_ns = now_ns() + (show->stops ? STOPPED_NS : STOP_NS);
+	uint64_t until_ns = clock_monotonic_ns() + (show->stops ? STOPPED_NS : STOP_NS);
 
 	/* A second signal does not wait for runtimes that do not end their session: the guard does. What the others sent is printed. */
-	for (bool open = true; open && now_ns() < until_ns && show->end_signals < 2; take_signals(show)) {
+	for (bool open = true; open && clock_monotonic_ns() < until_ns && show->end_signals < 2; take_signals(show)) {
 		fds[0] = *watched;
 		open = counting_step(show->counting, fds, 1, until_ns) > 0;
 	}

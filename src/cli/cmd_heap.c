@@ -3,6 +3,7 @@
  *
  * Takes a snapshot, saves it as .gcdump, reports; or reports on, compares, and asks saved ones.
  */
+#include "base/clocks.h"
 #include "cli/verbs.h"
 
 #include <errno.h>
@@ -229,14 +230,6 @@ static int compare_files(const struct heap_values *values, const char *before_pa
 
 /* ---- live ---- */
 
-static uint64_t utc_now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* The process is stopped for the collection, for about a second a GiB: said, and asked, before a large one. */
 static bool may_stop(const struct heap_values *values, const struct target *target, const struct pollfd *watched)
 {
@@ -403,7 +396,7 @@ static int take(const struct heap_values *values, const struct target *target, b
 		result = name_file(values, target, several, &heap, &diag);
 	if (result == 0)
 		result = heap_graph_init(&heap.graph);
-	heap.report.utc_ns = utc_now_ns();
+	heap.report.utc_ns = clock_utc_ns();
 	if (result == 0)
 		result = heap_snapshot_take(&options, &heap.graph, &snapshot, &diag);
 	if (progress.shown)

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/clocks.h"
 #include "base/diag.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -73,14 +73,6 @@ const struct option ps_options[] = {
 	{ 0, "json", NULL, "one JSON object", OPTION_FLAG, INTO(struct ps_values, json) },
 	{ 0 },
 };
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* From /etc/passwd alone: who is known elsewhere, and who lives in a container, has a number. */
 static void add_user(struct bytes *out, uint32_t uid)
@@ -308,7 +300,7 @@ static void print_table(const struct targets *targets, const struct screen *scre
 	uint32_t count = targets->list.count;
 	struct row *rows = calloc((size_t)count + 1, sizeof(*rows));
 	struct bytes out = { 0 };
-	uint64_t now_ns = monotonic_ns();
+	uint64_t now_ns = clock_monotonic_ns();
 	struct layout layout;
 
 	for (uint32_t i = 0; rows && i < count; i++)
@@ -328,7 +320,7 @@ static void print_json(const struct targets *targets)
 {
 	struct bytes out = { 0 };
 	struct json json = { .out = &out };
-	uint64_t now_ns = monotonic_ns();
+	uint64_t now_ns = clock_monotonic_ns();
 
 	json_object(&json, NULL);
 	json_array(&json, "processes");

@@ -3,6 +3,7 @@
  *
  * Parses, opens the file, drives the live session until there is a reason to end, and says what came of it. Words go to stderr.
  */
+#include "base/clocks.h"
 #include "cli/verbs.h"
 
 #include <errno.h>
@@ -396,7 +397,7 @@ static void say_progress(struct recording_run *run)
 
 	live_count(run->live, &counts);
 	bytes_text(&line, "\r  ");
-	add_elapsed(&line, live_now_ns() - counts.begin_ns);
+	add_elapsed(&line, clock_monotonic_ns() - counts.begin_ns);
 	bytes_text(&line, "  ");
 	text_add_things(&line, counts.samples, "sample  ", "samples  ");
 	text_add_count(&line, counts.lost);
@@ -575,12 +576,12 @@ static void reap(struct recording_run *run)
 static void pause_recording(struct recording_run *run)
 {
 	live_pause(run->live);
-	uint64_t begin_ns = live_now_ns();
+	uint64_t begin_ns = clock_monotonic_ns();
 
 	if (run->port.reverse)
 		reverse_hang_up(run->port.reverse);
 	interrupt_pause();
-	live_resume(run->live, live_now_ns() - begin_ns);
+	live_resume(run->live, clock_monotonic_ns() - begin_ns);
 }
 
 /* True when a signal or a key asks for the end. */
@@ -614,7 +615,7 @@ static void look_at_watched(struct recording_run *run)
 static int run_until_end(struct recording_run *run, struct diag *diag)
 {
 	uint64_t duration_ns = run->values->duration_ns;
-	uint64_t begin_ns = live_now_ns();
+	uint64_t begin_ns = clock_monotonic_ns();
 	uint64_t end_ns = duration_ns && duration_ns < UINT64_MAX - begin_ns ? begin_ns + duration_ns : UINT64_MAX;
 	uint64_t progress_ns = 0;
 
@@ -626,7 +627,7 @@ static int run_until_end(struct recording_run *run, struct diag *diag)
 		if (result < 0)
 			return result;
 		look_at_watched(run);
-		uint64_t now_ns = live_now_ns();
+		uint64_t now_ns = clock_monotonic_ns();
 		if (!run->reason && now_ns >= end_ns)
 			run->reason = "the time was up";
 		if (!run->reason && result == 0) {
@@ -680,7 +681,7 @@ static void wait_for_child(struct recording_run *run)
 
 	while (reap(run), run->child_pid && !run->child_reaped) {
 		struct interrupt taken;
-		uint64_t now_ns = live_now_ns();
+		uint64_t now_ns = clock_monotonic_ns();
 		if (now_ns >= kill_ns) {
 			(void)kill((pid_t)run->child_pid, SIGKILL); /* gone: then waitpid tells */
 			kill_ns = UINT64_MAX;
@@ -697,7 +698,7 @@ static void wait_for_child(struct recording_run *run)
 			run->child_has_it = asked <= 1 && taken.from_keyboard;
 			pass_signal(run);
 			if (asked >= 2 && !taken.from_keyboard && kill_ns == UINT64_MAX)
-				kill_ns = live_now_ns() + INSISTED_NS;
+				kill_ns = clock_monotonic_ns() + INSISTED_NS;
 		}
 	}
 }
@@ -714,9 +715,9 @@ static int child_code(const struct recording_run *run)
 /* -D: the command runs, the recording does not yet. False: a signal came first, or the command has ended. */
 static bool wait_delay(struct recording_run *run)
 {
-	uint64_t end_ns = live_now_ns() + run->delay_ns;
+	uint64_t end_ns = clock_monotonic_ns() + run->delay_ns;
 
-	for (uint64_t now_ns; !run->reason && (now_ns = live_now_ns()) < end_ns;) {
+	for (uint64_t now_ns; !run->reason && (now_ns = clock_monotonic_ns()) < end_ns;) {
 		uint64_t left_ms = (end_ns - now_ns) / 1000000 + 1;
 		if (poll(run->watched, (nfds_t)run->watched_count, left_ms > 1000 ? 1000 : (int)left_ms) > 0)
 			look_at_watched(run);

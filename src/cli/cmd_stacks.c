@@ -1,6 +1,7 @@
 /*
  * spoor stacks: where all threads of .NET processes stand now, once or again and again.
  */
+#include "base/clocks.h"
 #include "cli/verbs.h"
 
 #include <errno.h>
@@ -112,20 +113,10 @@ static int print_round(const struct stacks_values *values, struct thread_dump *d
 }
 
 /* False when it was ended meanwhile. */
-static bool wait_until(struct pollfd *watched, const struct timespec *time)
+static bool wait_until(struct pollfd *watched, uint64_t time_ns)
 {
-	struct timespec now;
-	struct timespec left;
+	struct timespec left = clock_left(time_ns, clock_monotonic_ns());
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-	left.tv_sec = time->tv_sec - now.tv_sec;
-	left.tv_nsec = time->tv_nsec - now.tv_nsec;
-	if (left.tv_nsec < 0) {
-		left.tv_sec--;
-		left.tv_nsec += 1000000000;
-	}
-	if (left.tv_sec < 0)
-		left = (struct timespec){ 0 };
 	return ppoll(watched, 1, &left, NULL) == 0;
 }
 
@@ -150,17 +141,13 @@ static int take_rounds(const struct stacks_values *values, const struct targets 
 	uint64_t rounds = values->count ? values->count : values->every_ns ? UINT64_MAX : 1;
 	struct thread_dump *dumps = calloc(targets->list.count + 1, sizeof(*dumps));
 	struct diag diag = { 0 };
-	struct timespec next;
+	uint64_t next_ns = clock_monotonic_ns();
 	int code = EXIT_DONE;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &next); /* as above */
 	for (uint64_t round = 0; dumps && round < rounds; round++) {
 		if (round) {
-			next.tv_sec += (time_t)(values->every_ns / 1000000000u);
-			next.tv_nsec += (long)(values->every_ns % 1000000000u);
-			next.tv_sec += next.tv_nsec / 1000000000;
-			next.tv_nsec %= 1000000000;
-			if (!wait_until(watched, &next))
+			next_ns += values->every_ns;
+			if (!wait_until(watched, next_ns))
 				break;
 		}
 		int result = thread_stacks_take(stacks, targets->list.items, targets->list.count, dumps, &diag);

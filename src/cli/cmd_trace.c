@@ -4,6 +4,7 @@
  * Parses, opens the file, drives the trace until there is a reason to end, and says what came of it. Words go to stderr; events, with --print,
  * to stdout.
  */
+#include "base/clocks.h"
 #include "cli/verbs.h"
 
 #include <errno.h>
@@ -164,19 +165,6 @@ struct trace_run {
 	bool reader_gone;
 	bool refused; /* a process was not traced for want of rights */
 };
-
-static uint64_t clock_now_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	(void)clock_gettime(clock, &now); /* cannot fail for these clocks */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t now_ns(void)
-{
-	return clock_now_ns(CLOCK_MONOTONIC);
-}
 
 /* ---- what is asked for ---- */
 
@@ -439,7 +427,7 @@ static void say_progress(struct trace_run *run, bool ending)
 		(run->values->print && isatty(STDOUT_FILENO)))
 		return;
 	tracing_count(run->tracing, &counts);
-	uint64_t s = (now_ns() - counts.begin_ns) / 1000000000;
+	uint64_t s = (clock_monotonic_ns() - counts.begin_ns) / 1000000000;
 
 	bytes_printf(&line, "\r  %02u:%02u  ", (unsigned)(s / 60), (unsigned)(s % 60));
 	add_counts(&line, run, &counts);
@@ -707,12 +695,12 @@ static int keep_file(struct trace_run *run, struct diag *diag)
 /* Ctrl-Z: nothing of ours is left open in other processes while we stand still. */
 static int pause_tracing(struct trace_run *run, struct diag *diag)
 {
-	uint64_t bound_ns = now_ns() + PAUSE_BOUND_NS;
+	uint64_t bound_ns = clock_monotonic_ns() + PAUSE_BOUND_NS;
 	int result = 0;
 
 	tracing_pause(run->tracing);
-	while (result >= 0 && !run->reason && !tracing_paused(run->tracing) && now_ns() < bound_ns) {
-		result = tracing_step(run->tracing, run->watched, run->watched_count, now_ns() + PAUSE_LOOK_NS, diag);
+	while (result >= 0 && !run->reason && !tracing_paused(run->tracing) && clock_monotonic_ns() < bound_ns) {
+		result = tracing_step(run->tracing, run->watched, run->watched_count, clock_monotonic_ns() + PAUSE_LOOK_NS, diag);
 		(void)look_at_watched(run); /* it sets the reason */
 	}
 	if (result >= 0)
@@ -720,14 +708,14 @@ static int pause_tracing(struct trace_run *run, struct diag *diag)
 	run->wants_pause = false;
 	if (result < 0)
 		return result;
-	uint64_t begin_ns = now_ns();
+	uint64_t begin_ns = clock_monotonic_ns();
 
 	flush_lines(run);
 	if (run->port.reverse)
 		reverse_hang_up(run->port.reverse);
 	if (!run->reason)
 		interrupt_pause();
-	uint64_t paused_ns = now_ns() - begin_ns;
+	uint64_t paused_ns = clock_monotonic_ns() - begin_ns;
 
 	run->paused_ns += paused_ns;
 	tracing_resume(run->tracing, paused_ns);
@@ -739,7 +727,7 @@ static int pause_tracing(struct trace_run *run, struct diag *diag)
 static int run_until_end(struct trace_run *run, struct diag *diag)
 {
 	uint64_t duration_ns = run->values->duration_ns;
-	uint64_t begin_ns = now_ns();
+	uint64_t begin_ns = clock_monotonic_ns();
 	uint64_t end_ns = UINT64_MAX;
 	uint64_t progress_ns = begin_ns;
 
@@ -756,7 +744,7 @@ static int run_until_end(struct trace_run *run, struct diag *diag)
 		(void)look_at_watched(run); /* it sets the reason */
 		if (run->wants_pause && !run->reason && pause_tracing(run, diag) < 0)
 			return diag->error;
-		uint64_t at_ns = now_ns();
+		uint64_t at_ns = clock_monotonic_ns();
 		if (duration_ns) {
 			/* The time counts from the first session on: a runtime that starts has to come up first. One that does not answer gets no more. */
 			tracing_count(run->tracing, &counts);
@@ -783,7 +771,7 @@ static int run_until_end(struct trace_run *run, struct diag *diag)
 /* The runtimes write what they still hold, and the names of their methods. A second Ctrl-C leaves that out. */
 static int run_the_end(struct trace_run *run, struct diag *diag)
 {
-	uint64_t progress_ns = now_ns();
+	uint64_t progress_ns = clock_monotonic_ns();
 	int result = 0;
 
 	tracing_end(run->tracing, run->reason);
@@ -793,8 +781,8 @@ static int run_the_end(struct trace_run *run, struct diag *diag)
 		flush_lines(run);
 		if (look_at_watched(run))
 			break;
-		if (now_ns() >= progress_ns + PROGRESS_NS) {
-			progress_ns = now_ns();
+		if (clock_monotonic_ns() >= progress_ns + PROGRESS_NS) {
+			progress_ns = clock_monotonic_ns();
 			say_progress(run, true);
 		}
 	}
@@ -986,7 +974,7 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 		   (code = target_options_query(&values.targets, self, &choice)) == EXIT_DONE) {
 		screen_look(stderr, COLOR_AUTO, &run.screen);
 		run.utc_offset_ns =
-			(int64_t)(clock_now_ns(CLOCK_REALTIME) - clock_now_ns(CLOCK_MONOTONIC));
+			(int64_t)(clock_utc_ns() - clock_monotonic_ns());
 		int result = trace_them(&run, &choice.query, argc, argv, &diag);
 		code = result == -EINVAL && !run.tracing ? (void)words_fail(&diag), EXIT_MISUSED
 			: result < 0                     ? words_fail(&diag)

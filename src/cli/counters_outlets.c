@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clocks.h"
 #include "base/diag.h"
 #include "counters/counters.h"
 #include "counters/counters_metrics.h"
@@ -16,14 +16,6 @@
 
 #define CLOSE_WAIT_MS 500
 #define PUSH_WAIT_NS  UINT64_C(1000000000)
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	(void)clock_gettime(clock, &now); /* cannot fail for these clocks */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void say_where(const struct counters_outlets *o, const char *what, const char *where)
 {
@@ -159,7 +151,7 @@ static int add_rows(struct counters_outlets *o, const struct counters_view *view
 
 	bytes_reset(&o->scratch);
 	if (!o->begun && document) {
-		counters_json_head(o->options.several ? "several" : view->process, clock_ns(CLOCK_REALTIME), &o->scratch);
+		counters_json_head(o->options.several ? "several" : view->process, clock_utc_ns(), &o->scratch);
 		bytes_text(&o->scratch, counters_json_tail);
 		result = write_at(o, o->scratch.data, o->scratch.len, diag);
 		o->file_end = result == 0 ? o->scratch.len - tail : 0;
@@ -210,7 +202,7 @@ static void draw(struct counters_outlets *o, const struct counters_view *views, 
 	o->table.color = o->screen.color;
 	o->table.notice = o->notice;
 	if (!o->table.paused)
-		o->table.utc_ns = clock_ns(CLOCK_REALTIME);
+		o->table.utc_ns = clock_utc_ns();
 	bytes_reset(&o->scratch);
 	bytes_text(&o->scratch, "\x1b[?2026h\x1b[H"); /* terminals that know the first show it all at once */
 	counters_table_draw(&o->table, views, count, &o->scratch);
@@ -291,7 +283,7 @@ static void push(struct counters_outlets *o, struct counting_push *to, const str
 	else
 		counters_statsd(&views[index], o->options.host, with_pid, &o->scratch);
 	if (!o->scratch.failed)
-		counting_push_add(to, o->scratch.data, o->scratch.len, clock_ns(CLOCK_MONOTONIC));
+		counting_push_add(to, o->scratch.data, o->scratch.len, clock_monotonic_ns());
 }
 
 int counters_outlets_interval(struct counters_outlets *o, const struct counters_view *views, size_t count, size_t index,
@@ -355,7 +347,7 @@ static void advance_push(struct counters_outlets *o, struct counting_push *to, c
 {
 	char sentence[512];
 
-	counting_push_advance(to, clock_ns(CLOCK_MONOTONIC));
+	counting_push_advance(to, clock_monotonic_ns());
 	const char *problem = counting_push_problem(to);
 
 	if (problem && !*told) {
@@ -383,7 +375,7 @@ void counters_outlets_advance(struct counters_outlets *o, const struct counters_
 	o->views = views;
 	o->view_count = count;
 	if (o->http)
-		counting_http_advance(o->http, clock_ns(CLOCK_MONOTONIC), page, o);
+		counting_http_advance(o->http, clock_monotonic_ns(), page, o);
 	if (o->drawn) {
 		take_keys(o);
 		draw(o, views, count);
@@ -393,14 +385,14 @@ void counters_outlets_advance(struct counters_outlets *o, const struct counters_
 /* What is still on its way to a collector that is there gets a second. */
 static void finish_push(struct counters_outlets *o, struct counting_push *to, const char *what)
 {
-	uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + PUSH_WAIT_NS;
+	uint64_t until_ns = clock_monotonic_ns() + PUSH_WAIT_NS;
 	struct pollfd fd;
 	char sentence[256];
 
-	while (!counting_push_is_empty(to) && !counting_push_problem(to) && clock_ns(CLOCK_MONOTONIC) < until_ns &&
+	while (!counting_push_is_empty(to) && !counting_push_problem(to) && clock_monotonic_ns() < until_ns &&
 		counting_push_poll(to, &fd)) {
 		(void)poll(&fd, 1, 50); /* tried in any case */
-		counting_push_advance(to, clock_ns(CLOCK_MONOTONIC));
+		counting_push_advance(to, clock_monotonic_ns());
 	}
 	if (counting_push_dropped(to)) {
 		(void)snprintf(sentence, sizeof(sentence), "%llu %s for %s at %s dropped: it was away for too long",

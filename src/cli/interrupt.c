@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clocks.h"
 #include "base/diag.h"
 #include "cli/terminal.h"
 #include "machine/output_file.h"
@@ -72,11 +72,9 @@ static void on_deadline(int number)
 /* False: a copy of the one before. */
 static bool count_ender(int number, bool keyboard)
 {
-	struct timespec now;
 	const struct itimerval deadline = { .it_value = { .tv_usec = INTERRUPT_DEADLINE_MS * 1000 } };
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	uint64_t now_ns = clock_monotonic_ns();
 	bool soon = state.asked && now_ns < state.last_ns + INTERRUPT_COPY_MS * UINT64_C(1000000);
 	bool copy = soon && number == state.last_signal;
 

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/clocks.h"
 #include "base/diag.h"
 #include "cli/interrupt.h"
 #include "cli/verbs.h"
@@ -23,14 +23,6 @@
 
 #define WAIT_MS        1000 /* SIGCHLD may have been merged with an earlier one */
 #define PORTS_VARIABLE "DOTNET_DiagnosticPorts"
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 const char *own_port_misuse(char *const command[], const char *port, bool chosen)
 {
@@ -70,7 +62,7 @@ int own_port_offer(struct own_port *own, const char *verb, struct diag *diag)
 
 	(void)snprintf(path, sizeof(path), "%s/spoor-%s-%d-%" PRIx64 ".socket",
 		folder && *folder ? folder : "/tmp", verb, getpid(),
-		now_ns() & 0xffffff); /* a cut one cannot be bound */
+		clock_monotonic_ns() & 0xffffff); /* a cut one cannot be bound */
 	int result = reverse_listen(path, &own->reverse, diag);
 
 	if (result < 0)

@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/clocks.h"
 #include "base/diag.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -99,19 +100,6 @@ struct counting {
 	bool stopping;
 };
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	(void)clock_gettime(clock, &now); /* cannot fail for the clocks it is called with */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t now_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
 static void process_free(struct counted *p)
 {
 	if (!p)
@@ -136,7 +124,7 @@ static void make_client_id(char out[40])
 	uint8_t random[16];
 
 	if (getrandom(random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random)) {
-		uint64_t words[2] = { now_ns(), (uint64_t)getpid() };
+		uint64_t words[2] = { clock_monotonic_ns(), (uint64_t)getpid() };
 		memcpy(random, words, sizeof(random));
 	}
 	memcpy(out, "spoor-", 6);
@@ -240,7 +228,7 @@ static int open_process(const struct counting *counting, struct counted *p)
 	struct eventpipe_options options = {
 		.buffer_mb = COUNTING_BUFFER_MB,
 		.no_stacks = true,
-		.appear_ns = p->peer >= 0 ? now_ns() + APPEAR_NS : 0,
+		.appear_ns = p->peer >= 0 ? clock_monotonic_ns() + APPEAR_NS : 0,
 		.guard = p->seen ? counting->options.guard : NULL,
 		.target = &p->target,
 	};
@@ -255,13 +243,13 @@ static int open_process(const struct counting *counting, struct counted *p)
 		result = trace_init(&p->trace);
 	if (result == 0) {
 		p->decoder = nettrace_decoder_new(&p->trace, "the counters' events", NETTRACE_NAMES_ONLY);
-		result = p->decoder ? eventpipe_new(&p->door, &options, &handler, now_ns(), &p->pipe) : -ENOMEM;
+		result = p->decoder ? eventpipe_new(&p->door, &options, &handler, clock_monotonic_ns(), &p->pipe) : -ENOMEM;
 	}
 	if (result < 0)
 		return result;
 	p->state = COUNTING_OPENING;
 	p->opened_ns = 0;
-	p->asked_ns = now_ns();
+	p->asked_ns = clock_monotonic_ns();
 	return 0;
 }
 
@@ -449,7 +437,7 @@ static void join_others(struct counting *counting, uint32_t index)
 	p->max_histograms = p->events.expected_max_histograms;
 	p->max_time_series = p->events.expected_max_time_series;
 	p->again = true;
-	eventpipe_stop(p->pipe, now_ns());
+	eventpipe_stop(p->pipe, clock_monotonic_ns());
 	(void)snprintf(sentence, sizeof(sentence),
 		"another tool reads its Meters every %g s, %u time series and %u histograms at most: these limits hold for us, too",
 		p->interval_s, p->max_time_series, p->max_histograms);
@@ -499,7 +487,7 @@ static void take_cpu(struct counted *p)
 
 	if (!p->seen || clock_getcpuclockid((pid_t)p->pid, &clock) != 0 || clock_gettime(clock, &used) < 0)
 		return;
-	counters_take_cpu(&p->counters, (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec, now_ns());
+	counters_take_cpu(&p->counters, (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec, clock_monotonic_ns());
 }
 
 /* Our interval ends a moment behind the runtime's. When nothing came in one, the next values set the beat anew. */
@@ -531,7 +519,7 @@ static void close_interval(struct counting *counting, uint32_t index, uint64_t n
 	}
 	p->events.from_start = false;
 	(void)counters_close(&p->counters); /* how many are new is of no matter */
-	p->utc_ns = clock_ns(CLOCK_REALTIME);
+	p->utc_ns = clock_utc_ns();
 	p->closed_ns = now;
 	p->intervals++;
 	p->next_ns += interval_ns;
@@ -629,7 +617,7 @@ static uint64_t wake_of(const struct counting *counting, const struct counted *p
 
 int counting_step(struct counting *counting, struct pollfd *fds, size_t fd_count, uint64_t until_ns)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_monotonic_ns();
 	uint64_t wake_ns = now + TURN_NS < until_ns ? now + TURN_NS : until_ns;
 	int running = 0;
 
@@ -654,13 +642,12 @@ int counting_step(struct counting *counting, struct pollfd *fds, size_t fd_count
 
 	for (size_t i = 0; i < fd_count; i++)
 		counting->fds.items[counting->fds.count++] = fds[i];
-	uint64_t wait_ns = wake_ns > now ? wake_ns - now : 0;
-	struct timespec timeout = { .tv_sec = (time_t)(wait_ns / 1000000000u), .tv_nsec = (long)(wait_ns % 1000000000u) };
+	struct timespec timeout = clock_left(wake_ns, now);
 	int ready = ppoll(counting->fds.items, counting->fds.count, &timeout, NULL);
 
 	for (size_t i = 0; i < fd_count; i++)
 		fds[i].revents = ready > 0 ? counting->fds.items[own + i].revents : 0;
-	now = now_ns();
+	now = clock_monotonic_ns();
 	if (counting->options.guard)
 		guard_beat(counting->options.guard, now);
 	take_newcomers(counting);
@@ -685,10 +672,10 @@ void counting_stop(struct counting *counting)
 		if (!p->pipe)
 			continue;
 		p->state = COUNTING_STOPPING;
-		eventpipe_stop(p->pipe, now_ns());
+		eventpipe_stop(p->pipe, clock_monotonic_ns());
 	}
 	for (uint32_t i = 0; i < counting->processes.count; i++)
-		begin_resume(counting, counting->processes.items[i], now_ns());
+		begin_resume(counting, counting->processes.items[i], clock_monotonic_ns());
 }
 
 uint32_t counting_count(const struct counting *counting)
@@ -719,7 +706,7 @@ void counting_process(const struct counting *counting, uint32_t index, struct co
 		.state = p->state,
 		.reason = *p->reason || !p->pipe ? p->reason : eventpipe_reason(p->pipe),
 		.reason_code = p->reason_code,
-		.wait = wait_of(counting, p, now_ns()),
+		.wait = wait_of(counting, p, clock_monotonic_ns()),
 		.runtime_version = p->version,
 		.counters = &p->counters,
 		.utc_ns = p->utc_ns,

@@ -4,21 +4,13 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clocks.h"
 #include "base/diag.h"
 #include "dotnet/exchange.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static int explain_failure(uint32_t pid, int failure, const char *text, struct diag *diag)
 {
@@ -64,10 +56,10 @@ int ask_process(uint32_t pid, const struct ipc_request *request, uint64_t bound_
 		return result;
 	const struct dotnet_door door = dotnet_target_door(&port);
 
-	result = exchange_begin(&exchange, &door, request, now_ns(), 0, diag);
+	result = exchange_begin(&exchange, &door, request, clock_monotonic_ns(), 0, diag);
 	if (result < 0)
 		return result;
-	(void)exchange_run(&exchange, 1, now_ns() + bound_ns, watched); /* what came of it is looked at */
+	(void)exchange_run(&exchange, 1, clock_monotonic_ns() + bound_ns, watched); /* what came of it is looked at */
 	if (exchange.state != EXCHANGE_ANSWERED || !exchange.ok)
 		result = explain(&exchange, pid, watched, diag);
 	if (result == 0 || result == -EIO)

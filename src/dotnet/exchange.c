@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clocks.h"
 #include "base/diag.h"
 #include "dotnet/guard.h"
 #include "dotnet/port.h"
@@ -269,19 +269,11 @@ uint64_t exchange_wake_ns(const struct exchange *exchange)
 	return exchange->state == EXCHANGE_WAITING ? exchange->retry_ns : UINT64_MAX;
 }
 
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail for this clock */
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 size_t exchange_run(struct exchange *list, size_t count, uint64_t until_ns, struct pollfd *watched)
 {
 	for (;;) {
 		struct pollfd fds[RUN_MAX + 1];
-		uint64_t now_ns = now();
+		uint64_t now_ns = clock_monotonic_ns();
 		uint64_t wake_ns = until_ns;
 		size_t left = 0;
 		nfds_t n = 0;

@@ -30,11 +30,11 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/clocks.h"
 #include "base/diag.h"
 #include "base/vec.h"
 #include "dotnet/guard_message.h"
@@ -94,14 +94,6 @@ struct guard {
 	size_t message_got;
 	int message_fd;         /* and what came with it; -1 nothing */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static struct guarded *find(struct guard *guard, uint32_t key)
 {
@@ -273,14 +265,14 @@ static void wait_for_streams(struct guard *guard, bool owner_lives, int wait_ms)
 /* A round: all sessions of now are ended, politely first. */
 static void end_sessions(struct guard *guard, bool owner_lives)
 {
-	uint64_t until_ns = now_ns() + END_NS;
+	uint64_t until_ns = clock_monotonic_ns() + END_NS;
 	bool left = false;
 
 	__atomic_store_n(&guard->page->state, (uint32_t)dotnet_target_state(&guard->owner), __ATOMIC_SEQ_CST);
 	__atomic_add_fetch(&guard->page->rounds, 1, __ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < guard->list.count; i++)
 		left = guard->list.items[i].doomed = true;
-	while (left && now_ns() < until_ns) {
+	while (left && clock_monotonic_ns() < until_ns) {
 		int wait_ms = 5 * TURN_MS;
 		left = false;
 		while (owner_lives && take_message(guard) > 0)
@@ -414,7 +406,7 @@ static _Noreturn void stand_guard(struct guard *guard, int owner_fd)
 		if (seen != beats) {
 			beats = seen;
 			silent = still = 0;
-			__atomic_store_n(&guard->page->seen_ns, now_ns(), __ATOMIC_SEQ_CST);
+			__atomic_store_n(&guard->page->seen_ns, clock_monotonic_ns(), __ATOMIC_SEQ_CST);
 		} else if (ready == 0) {
 			uint64_t before_ns = cpu_ns;
 			cpu_ns = guard_cpu_ns(guard->owner.pid);
@@ -472,7 +464,7 @@ int guard_start(struct guard **ret_guard, struct diag *diag)
 		free(guard);
 		return diag_set(diag, error, "cannot guard .NET sessions: %m");
 	}
-	guard->page->seen_ns = now_ns();
+	guard->page->seen_ns = clock_monotonic_ns();
 	int result = dotnet_target_read((uint32_t)getpid(), &guard->owner, diag);
 
 	if (result == 0)

@@ -16,11 +16,11 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/clocks.h"
 #include "base/cursor.h"
 #include "base/diag.h"
 #include "base/vec.h"
@@ -176,14 +176,6 @@ static char state_of_pid(uint32_t pid)
 
 /* ---- who connects ---- */
 
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail for this clock */
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* Its descriptor is the caller's. */
 static int take_connection(struct reverse *reverse, uint32_t i)
 {
@@ -191,7 +183,7 @@ static int take_connection(struct reverse *reverse, uint32_t i)
 	int fd = connection->fd;
 
 	if (connection->peer)
-		reverse->peers.items[connection->peer - 1]->left_ns = now();
+		reverse->peers.items[connection->peer - 1]->left_ns = clock_monotonic_ns();
 	*connection = *vec_last(&reverse->waiting);
 	reverse->waiting.count--;
 	return fd;
@@ -205,7 +197,7 @@ static void drop(struct reverse *reverse, uint32_t i)
 /* Each runtime that runs keeps a connection. At the limit some connections of resumed runtimes are closed, so that the next runtime is accepted. */
 static void make_room(struct reverse *reverse)
 {
-	uint64_t now_ns = now();
+	uint64_t now_ns = clock_monotonic_ns();
 	uint32_t closed = 0;
 
 	if (reverse->waiting.count < REVERSE_CONNECTIONS_MAX || now_ns < reverse->closed_ns + CLOSE_NS)
@@ -265,7 +257,7 @@ static bool has_gone(const struct reverse *reverse, const struct peer *peer)
 {
 	if (peer->facts.pid)
 		return !state_of_pid(peer->facts.pid);
-	return now() >= peer->left_ns + ABSENT_NS && !is_connected(reverse, peer);
+	return clock_monotonic_ns() >= peer->left_ns + ABSENT_NS && !is_connected(reverse, peer);
 }
 
 /* The place of a runtime whose process has ended, when there are no more new ones. NULL: there is none. */
@@ -557,7 +549,7 @@ static void release_held(struct reverse *reverse)
 	for (int peer = find_held(reverse); peer >= 0; peer = find_held(reverse)) {
 		struct exchange exchange = { 0 };
 		struct dotnet_door door = reverse_door(reverse, (uint32_t)peer);
-		uint64_t now_ns = now();
+		uint64_t now_ns = clock_monotonic_ns();
 		reverse_resumed(reverse, (uint32_t)peer);
 		reverse_forget(reverse, (uint32_t)peer);
 		count_missed(reverse, reverse->peers.items[peer]->facts.cookie);
@@ -571,17 +563,17 @@ static void release_held(struct reverse *reverse)
 
 void reverse_release(struct reverse *reverse, uint64_t until_ns, uint64_t quiet_ns)
 {
-	uint64_t last_ns = now();
+	uint64_t last_ns = clock_monotonic_ns();
 	uint32_t seen = reverse->seen;
 
 	release_held(reverse);
-	for (uint64_t now_ns = now(); now_ns < until_ns && now_ns < last_ns + quiet_ns;
-		now_ns = now()) {
+	for (uint64_t now_ns = clock_monotonic_ns(); now_ns < until_ns && now_ns < last_ns + quiet_ns;
+		now_ns = clock_monotonic_ns()) {
 		struct pollfd fd = { .fd = reverse->fd, .events = POLLIN };
 		(void)poll(&fd, 1, 20);
 		release_held(reverse);
 		if (reverse->seen != seen)
-			last_ns = now();
+			last_ns = clock_monotonic_ns();
 		seen = reverse->seen;
 	}
 }
@@ -667,7 +659,7 @@ static void detach(void)
 /* Resumes runtimes until no process is left that may come. *pipe_fd becomes -1 when the recorder ends. False: the recorder says HELPER_END. */
 static bool resume_all(struct reverse *reverse, int *pipe_fd, int pidfd)
 {
-	uint64_t last_ns = now();
+	uint64_t last_ns = clock_monotonic_ns();
 	uint32_t seen = reverse->seen;
 
 	for (;;) {
@@ -686,13 +678,13 @@ static bool resume_all(struct reverse *reverse, int *pipe_fd, int pidfd)
 			}
 		}
 		if (*pipe_fd >= 0 || !has_ended(pidfd) || reverse->seen != seen)
-			last_ns = now();
+			last_ns = clock_monotonic_ns();
 		seen = reverse->seen;
-		if (now() < last_ns + HELPER_STAYS_NS)
+		if (clock_monotonic_ns() < last_ns + HELPER_STAYS_NS)
 			continue;
 		if (!is_inherited(reverse))
 			return true;
-		last_ns = now();
+		last_ns = clock_monotonic_ns();
 	}
 }
 

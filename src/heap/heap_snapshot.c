@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clocks.h"
 #include "base/diag.h"
 #include "dotnet/eventpipe.h"
 #include "dotnet/guard.h"
@@ -52,14 +53,6 @@ struct taking {
 	uint32_t seen;                 /* looks in a row at which it slept */
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static int take_event(struct taking *t, const struct event *event)
 {
 	const struct schema *schema = &t->trace.schemas.items[event->schema_index];
@@ -79,7 +72,7 @@ static int take_event(struct taking *t, const struct event *event)
 	if (result < 0)
 		return diag_set(&t->broken, result, "the heap has more objects or references than 2^31");
 	if (t->heap.blocks != blocks)
-		t->heard_ns = now_ns();
+		t->heard_ns = clock_monotonic_ns();
 	if (t->heap.begun && (!begun || t->heap.collection != collection))
 		t->gc_begin_ns = event->time_ns;
 	if (!ended && t->heap.ended && event->time_ns > t->gc_begin_ns)
@@ -96,7 +89,7 @@ static int on_data(void *user, const uint8_t *data, size_t size)
 	if (!size)
 		return 0;
 	if (t->stopping)
-		t->heard_ns = now_ns();
+		t->heard_ns = clock_monotonic_ns();
 	t->result->bytes += size;
 	if (t->broken.error)
 		return 0; /* read on, so that the runtime can go on */
@@ -115,7 +108,7 @@ static int on_trigger(void *user, const uint8_t *data, size_t size)
 	(void)data;
 	(void)size;
 	if (t->stopping)
-		t->heard_ns = now_ns();
+		t->heard_ns = clock_monotonic_ns();
 	return 0;
 }
 
@@ -136,7 +129,7 @@ static int open_pipe(struct taking *t, uint64_t keywords, uint8_t level, uint32_
 	};
 	const struct eventpipe_handler handler = { .bytes = bytes, .user = t };
 
-	return eventpipe_new(&door, &options, &handler, now_ns(), ret_pipe);
+	return eventpipe_new(&door, &options, &handler, clock_monotonic_ns(), ret_pipe);
 }
 
 /* One turn: waits for either session, for what is watched, at most a while; then lets them go on. */
@@ -144,7 +137,7 @@ static void turn(struct taking *t)
 {
 	struct pollfd fds[2 * EVENTPIPE_FDS_MAX + 1];
 	size_t count = eventpipe_fds(t->data, fds);
-	uint64_t now = now_ns();
+	uint64_t now = clock_monotonic_ns();
 	uint64_t wake_ns = eventpipe_wake_ns(t->data);
 
 	if (t->trigger) {
@@ -163,7 +156,7 @@ static void turn(struct taking *t)
 
 	if (ppoll(fds, (nfds_t)count, &timeout, NULL) > 0 && count > own && fds[own].revents)
 		t->result->interrupted = true;
-	now = now_ns();
+	now = clock_monotonic_ns();
 	if (t->options->guard)
 		guard_beat(t->options->guard, now);
 	(void)eventpipe_advance(t->data, now); /* asked for below */
@@ -173,7 +166,7 @@ static void turn(struct taking *t)
 
 static void tell_progress(struct taking *t, uint64_t *told_ns)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_monotonic_ns();
 
 	if (!t->options->progress || now < *told_ns + TURN_NS)
 		return;
@@ -190,7 +183,7 @@ static uint64_t timeout_of(const struct heap_snapshot_options *options)
 static bool timed_out(const struct taking *t)
 {
 	uint64_t timeout_ns = timeout_of(t->options);
-	uint64_t now = now_ns();
+	uint64_t now = clock_monotonic_ns();
 
 	if (t->trigger && !t->stopping && eventpipe_opened_ns(t->trigger) && timeout_ns > AFTER_NS)
 		timeout_ns = AFTER_NS;
@@ -250,7 +243,7 @@ static uint32_t look_for_readers(struct taking *t, bool new_ones)
  */
 static bool may_collect(struct taking *t)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_monotonic_ns();
 
 	if (eventpipe_state(t->data) != EVENTPIPE_STREAMING)
 		return false;
@@ -277,10 +270,10 @@ static int collect(struct taking *t, struct ipc_provider *trigger, struct diag *
 			return t->heap.begun ? 0 : fail(t, t->data, diag);
 		if (t->trigger && !opened && eventpipe_opened_ns(t->trigger)) {
 			opened = true;
-			t->heard_ns = now_ns();
+			t->heard_ns = clock_monotonic_ns();
 		}
 		if (!t->trigger && may_collect(t)) {
-			t->heard_ns = now_ns();
+			t->heard_ns = clock_monotonic_ns();
 			int result = open_pipe(t, HEAP_KEYWORD_COLLECT, 4, TRIGGER_MB, 0, trigger, on_trigger, &t->trigger);
 			if (result < 0)
 				return diag_set(diag, result, "cannot take a heap snapshot: %m");
@@ -298,14 +291,14 @@ static int collect(struct taking *t, struct ipc_provider *trigger, struct diag *
 static void stop(struct taking *t)
 {
 	t->stopping = true;
-	t->heard_ns = now_ns();
+	t->heard_ns = clock_monotonic_ns();
 	if (t->deadline_ns < t->heard_ns + timeout_of(t->options))
 		t->deadline_ns = t->heard_ns + timeout_of(t->options);
 	if (t->trigger)
-		eventpipe_stop(t->trigger, now_ns());
+		eventpipe_stop(t->trigger, clock_monotonic_ns());
 	while (!is_over(t->trigger) && !timed_out(t))
 		turn(t);
-	eventpipe_stop(t->data, now_ns());
+	eventpipe_stop(t->data, clock_monotonic_ns());
 	while (!is_over(t->data) && !timed_out(t))
 		turn(t);
 }
@@ -318,7 +311,7 @@ static int finish(struct taking *t, int result, struct diag *diag)
 		(void)snprintf(t->result->runtime_version, sizeof(t->result->runtime_version), "%.*s",
 			(int)strcspn(info->runtime_version, "+"), info->runtime_version); /* cut if it is long */
 	t->result->lost_events = nettrace_decoder_lost(t->decoder);
-	t->result->took_ns = now_ns() - t->begin_ns;
+	t->result->took_ns = clock_monotonic_ns() - t->begin_ns;
 	t->result->collection = t->heap.collection;
 	if (result < 0)
 		return result;
@@ -362,7 +355,7 @@ static int attempt(const struct heap_snapshot_options *options, uint32_t buffer_
 	*ret_result = (struct heap_snapshot_result){ .missing = "", .buffer_mb = buffer_mb };
 	if (result == 0)
 		t.decoder = nettrace_decoder_new(&t.trace, "the heap's events", NETTRACE_NAMES_ONLY);
-	t.begin_ns = t.heard_ns = now_ns();
+	t.begin_ns = t.heard_ns = clock_monotonic_ns();
 	if (!t.decoder)
 		result = -ENOMEM;
 	if (result == 0)
@@ -396,14 +389,14 @@ static bool may_grow(const struct heap_snapshot_options *options, uint32_t buffe
 int heap_snapshot_take(const struct heap_snapshot_options *options, struct heap_graph *graph,
 	struct heap_snapshot_result *ret_result, struct diag *diag)
 {
-	uint64_t begin_ns = now_ns();
+	uint64_t begin_ns = clock_monotonic_ns();
 	uint64_t deadline_ns = begin_ns + HEAP_SNAPSHOT_LIMIT * timeout_of(options);
 	uint32_t buffer_mb = options->buffer_mb ? options->buffer_mb : HEAP_SNAPSHOT_BUFFER_MB;
 	int result = attempt(options, buffer_mb, deadline_ns, graph, ret_result, diag);
 
 	buffer_mb *= HEAP_SNAPSHOT_RETRY_FACTOR;
 	if (!ret_result->lost || ret_result->interrupted || options->buffer_mb ||
-		now_ns() >= deadline_ns || !may_grow(options, buffer_mb))
+		clock_monotonic_ns() >= deadline_ns || !may_grow(options, buffer_mb))
 		return result;
 	heap_graph_done(graph);
 	*diag = (struct diag){ 0 };
@@ -411,6 +404,6 @@ int heap_snapshot_take(const struct heap_snapshot_options *options, struct heap_
 	if (result < 0)
 		return diag_set(diag, result, "cannot take a heap snapshot: %m");
 	result = attempt(options, buffer_mb, deadline_ns, graph, ret_result, diag);
-	ret_result->took_ns = now_ns() - begin_ns;
+	ret_result->took_ns = clock_monotonic_ns() - begin_ns;
 	return result;
 }

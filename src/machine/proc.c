@@ -18,6 +18,7 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/clocks.h"
 #include "base/diag.h"
 #include "base/map.h"
 #include "machine/kernel_file.h"
@@ -403,7 +404,6 @@ bool container_id_from_cgroup(const char *path, size_t len, char ret_id[CONTAINE
 
 int proc_open(struct proc_reader *proc, struct diag *diag)
 {
-	struct timespec boot, mono;
 	long ticks = sysconf(_SC_CLK_TCK);
 
 	*proc = (struct proc_reader){ .fd = -1 };
@@ -419,9 +419,7 @@ int proc_open(struct proc_reader *proc, struct diag *diag)
 		return diag_set(diag, error, "cannot open /proc: %m");
 	}
 	proc->tick_ns = NS_PER_SECOND / (uint64_t)(ticks > 0 ? ticks : 100);
-	if (!clock_gettime(CLOCK_BOOTTIME, &boot) && !clock_gettime(CLOCK_MONOTONIC, &mono))
-		proc->boot_offset_ns = (boot.tv_sec - mono.tv_sec) * (int64_t)NS_PER_SECOND +
-			boot.tv_nsec - mono.tv_nsec;
+	proc->boot_offset_ns = (int64_t)(clock_ns(CLOCK_BOOTTIME) - clock_monotonic_ns());
 	return 0;
 }
 
@@ -770,10 +768,7 @@ int proc_read_maps(struct proc_reader *proc, uint32_t pid, proc_mapping_fn *each
 
 uint64_t proc_now_ticks(void)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_BOOTTIME, &now); /* cannot fail for this clock */
-	return ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) / (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+	return clock_ns(CLOCK_BOOTTIME) / (NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 int proc_alive(struct proc_reader *proc, uint32_t pid)

@@ -11,18 +11,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clocks.h"
 #include "perf/attribute.h"
 #include "perf/ring.h"
 
 #define TRIES 8
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* The time of the record that the renaming made; 0 when there was none. */
 static uint64_t read_time(struct ring *ring)
@@ -71,9 +64,9 @@ int clock_probe_perf(struct clock_probe *ret_probe)
 	if (prctl(PR_GET_NAME, name) < 0)
 		name[0] = '\0';
 	for (int i = 0; i < TRIES; i++) {
-		uint64_t before = now_ns();
+		uint64_t before = clock_monotonic_ns();
 		(void)prctl(PR_SET_NAME, name); /* as it was */
-		uint64_t after = now_ns();
+		uint64_t after = clock_monotonic_ns();
 		uint64_t time_ns = read_time(&ring);
 		uint64_t error_ns = (after - before + 1) / 2;
 		if (!time_ns || error_ns >= best.error_ns)

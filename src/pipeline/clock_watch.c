@@ -3,14 +3,13 @@
 
 #include <time.h>
 
+#include "base/clocks.h"
+
 #define TRIES 3
 
 static int64_t read_clock(clockid_t id)
 {
-	struct timespec now;
-
-	(void)clock_gettime(id, &now); /* cannot fail for these clocks */
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	return (int64_t)clock_ns(id);
 }
 
 struct clock_reading clock_watch_read(void)

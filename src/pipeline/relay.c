@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clocks.h"
 #include "base/diag.h"
 #include "base/map.h"
 #include "base/vec.h"
@@ -75,14 +76,6 @@ struct relay {
 	uint64_t past_lost; /* of streams that were closed */
 };
 
-static uint64_t now(clockid_t clock)
-{
-	struct timespec t;
-
-	(void)clock_gettime(clock, &t); /* cannot fail for these clocks */
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 int relay_new(struct trace *trace, struct merge *merge, struct relay **ret_relay)
 {
 	struct relay *relay = calloc(1, sizeof(*relay));
@@ -108,7 +101,7 @@ static void scan_threads(struct stream *stream, uint32_t pid)
 	struct relay *relay = stream->relay;
 	struct id_list list = { 0 };
 
-	stream->scanned_ns = now(CLOCK_MONOTONIC);
+	stream->scanned_ns = clock_monotonic_ns();
 	if (proc_list_threads(&relay->proc, pid, &list) == 0) {
 		for (uint32_t i = 0; i < list.ids.count; i++) {
 			struct proc_thread thread;
@@ -127,7 +120,7 @@ static uint32_t outer_tid(struct stream *stream, uint32_t pid, uint32_t tid)
 		return tid;
 	uint32_t outer = map_get(&stream->tids, tid);
 
-	if (!outer && now(CLOCK_MONOTONIC) >= stream->scanned_ns + RESCAN_NS) {
+	if (!outer && clock_monotonic_ns() >= stream->scanned_ns + RESCAN_NS) {
 		scan_threads(stream, pid);
 		outer = map_get(&stream->tids, tid);
 	}
@@ -207,7 +200,7 @@ static int open_stream(struct relay *relay, uint32_t process, const char *name, 
 		stream->picking = *picking;
 	stream->process = process;
 	stream->inner_ids = facts->inner_pid && facts->inner_pid != facts->pid;
-	stream->caught_up_ns = now(CLOCK_MONOTONIC);
+	stream->caught_up_ns = clock_monotonic_ns();
 	stream->decoder = nettrace_decoder_new(relay->trace, name, picking && !picking->stacks ? NETTRACE_NO_STACKS : 0);
 	if (!stream->decoder)
 		return -ENOMEM;
@@ -259,7 +252,7 @@ static void compare_clocks(struct stream *stream)
 	if (stream->clock_known || !head->ticks_per_second)
 		return;
 	stream->clock_known = true;
-	int64_t ours = (int64_t)(now(CLOCK_REALTIME) - now(CLOCK_MONOTONIC));
+	int64_t ours = (int64_t)(clock_utc_ns() - clock_monotonic_ns());
 	int64_t theirs = (int64_t)(head->utc_ns - head->sync_ns);
 	int64_t apart = theirs - ours;
 

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clocks.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "machine/cpu_clock.h"
@@ -70,19 +71,6 @@ struct thread_clocks {
 	uint64_t near_ns;       /* next rounds */
 	uint64_t far_ns;
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	(void)clock_gettime(clock, &now); /* cannot fail for these clocks */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t monotonic_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
 
 uint64_t thread_clocks_spent_ns(void)
 {
@@ -187,7 +175,7 @@ static void read_threads(struct thread_clocks *clocks, struct clocked *process)
 			continue;
 		}
 		if (result == 0)
-			tell(clocks, process, thread, monotonic_ns(), cpu_ns);
+			tell(clocks, process, thread, clock_monotonic_ns(), cpu_ns);
 		i++;
 	}
 }
@@ -200,7 +188,7 @@ static void add_thread(struct thread_clocks *clocks, struct clocked *process, ui
 
 	if (read_thread(clocks, process, &thread, &cpu_ns) < 0)
 		return; /* it has gone already: its process's clock has what it used */
-	uint64_t now_ns = monotonic_ns();
+	uint64_t now_ns = clock_monotonic_ns();
 
 	if (!vec_reserve(&process->threads, 1)) {
 		close_thread(clocks, &thread);
@@ -222,7 +210,7 @@ static void list_threads(struct thread_clocks *clocks, struct clocked *process, 
 	vec_reset(&clocks->ids.ids);
 	if (proc_list_threads(&clocks->proc, process->pid, &clocks->ids) < 0)
 		return; /* it has ended, which its own clock will tell */
-	process->listed_ns = monotonic_ns();
+	process->listed_ns = clock_monotonic_ns();
 	for (uint32_t i = 0; i < known; i++)
 		process->threads.items[i].seen = false;
 	for (uint32_t i = 0; i < clocks->ids.ids.count; i++) {
@@ -359,7 +347,7 @@ static void read_far(struct thread_clocks *clocks, struct clocked *process)
 	process->parent_pid = clock.parent_pid;
 	process->children_before_ns = process->children_ns;
 	process->children_ns = clock.children_ns;
-	for (uint32_t i = 0; i < process->threads.count && !is_near(process, monotonic_ns()); i++)
+	for (uint32_t i = 0; i < process->threads.count && !is_near(process, clock_monotonic_ns()); i++)
 		close_thread(clocks, &process->threads.items[i]); /* it was a newborn one */
 	if (clock.state == 'Z' || clock.state == 'X') {
 		process->gone = true;
@@ -416,7 +404,7 @@ static void read_all_far(struct thread_clocks *clocks)
 	for (uint32_t i = clocks->list.count; i-- > 0;) {
 		if (!clocks->list.items[i].gone)
 			continue;
-		uint64_t more_ns = tell_rest(clocks, &clocks->list.items[i], monotonic_ns());
+		uint64_t more_ns = tell_rest(clocks, &clocks->list.items[i], clock_monotonic_ns());
 		struct clocked *parent = find(clocks, clocks->list.items[i].parent_pid);
 		if (parent)
 			parent->children_seen_ns += more_ns;
@@ -426,7 +414,7 @@ static void read_all_far(struct thread_clocks *clocks)
 			clocks->told.ended(clocks->context, pid, 0);
 	}
 	for (uint32_t i = 0; i < clocks->list.count; i++)
-		(void)tell_rest(clocks, &clocks->list.items[i], monotonic_ns()); /* when all that have ended are known */
+		(void)tell_rest(clocks, &clocks->list.items[i], clock_monotonic_ns()); /* when all that have ended are known */
 }
 
 uint64_t thread_clocks_wake_ns(const struct thread_clocks *clocks)

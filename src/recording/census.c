@@ -7,6 +7,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/cleanup.h"
+#include "base/clocks.h"
 #include "dotnet/port.h"
 #include "perf/recorder.h"
 #include "recording/live_state.h"
@@ -91,7 +92,7 @@ static void watch_if_managed(struct live *live, uint32_t process, const char *pa
 	if (live->end_ns)
 		managed_miss(live->managed, process);
 	else
-		managed_watch(live->managed, process, live_now_ns() + (may_come ? PORT_GRACE_NS : 0));
+		managed_watch(live->managed, process, clock_monotonic_ns() + (may_come ? PORT_GRACE_NS : 0));
 }
 
 void census_add_mapping(struct live *live, uint32_t process, const struct pending_mapping *in, uint64_t time_ns)
@@ -177,7 +178,7 @@ static void take_process(struct live *live, uint32_t pid, const struct proc_proc
 
 	if (parent && live->processes.items[parent].wanted)
 		live->processes.items[index].wanted = true;
-	uint64_t now_ns = live_now_ns();
+	uint64_t now_ns = clock_monotonic_ns();
 
 	live->processes.items[index].read_ns = now_ns;
 	if (facts->kernel_thread)
@@ -198,7 +199,7 @@ static void read_process(struct live *live, uint32_t pid)
 
 void census_read_mappings(struct live *live, uint32_t process)
 {
-	struct scan scan = { .live = live, .process = process, .time_ns = live_now_ns() };
+	struct scan scan = { .live = live, .process = process, .time_ns = clock_monotonic_ns() };
 
 	(void)proc_read_maps(&live->proc, live->trace.processes.items[process].pid, on_mapping, &scan); /* as in take_process() */
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/sysmacros.h>
 
+#include "base/clocks.h"
 #include "base/text.h"
 #include "code/arch.h"
 #include "perf/perf_record.h"
@@ -87,7 +88,7 @@ static void take_simple(struct live *live, const struct perf_record *record, enu
 	if (!item)
 		return;
 	item->kind = (uint8_t)kind;
-	item->time_ns = record->has_time ? record->time_ns : live_now_ns();
+	item->time_ns = record->has_time ? record->time_ns : clock_monotonic_ns();
 	item->pid = record->pid;
 	item->tid = record->tid;
 	item->cpu = (int16_t)record->cpu;

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clocks.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "code/arch.h"
@@ -48,14 +49,6 @@
 #define END_BOUND_NS    UINT64_C(8000000000)
 #define PAUSE_TOLD_NS   UINT64_C(10000000)
 #define PAUSE_BOUND_NS  UINT64_C(2000000000) /* who pressed Ctrl-Z waits; what has not ended by then the guard ends */
-
-static uint64_t utc_now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void emit_about_recording(struct live *live, enum known_event known)
 {
@@ -283,7 +276,7 @@ void live_give_out(struct live *live, uint64_t until_ns)
 		free(item->side);
 		item->side = NULL;
 	}
-	live->give_out_ns = live_now_ns();
+	live->give_out_ns = clock_monotonic_ns();
 }
 
 static void on_removed_code(void *context, uint32_t process, uint32_t code, const struct code *body)
@@ -358,7 +351,7 @@ static void flush(struct live *live, uint64_t until_ns)
 	names_removed_codes(&live->names, on_removed_code, live);
 	live_give_out(live, until_ns);
 	live_events_tell_losses(live);
-	(void)names_resolve(&live->names, live_now_ns()); /* what fails stays unnamed, counted */
+	(void)names_resolve(&live->names, clock_monotonic_ns()); /* what fails stays unnamed, counted */
 	say_files_skipped(live);
 	live->unflushed_bytes = 0;
 	if (!live->sink_error)
@@ -393,8 +386,8 @@ static void describe(struct live *live)
 	recording->cpu_possible = box->cpu_possible;
 	recording->period_ns = info->period_ns;
 	recording->recorder_process = live->recorder_process;
-	recording->sync_ns = live_now_ns() - SYNC_LEAD_NS;
-	recording->utc_ns = utc_now_ns() - SYNC_LEAD_NS;
+	recording->sync_ns = clock_monotonic_ns() - SYNC_LEAD_NS;
+	recording->utc_ns = clock_utc_ns() - SYNC_LEAD_NS;
 	live->merge.reached_ns = recording->sync_ns + SYNC_LEAD_NS;
 }
 
@@ -639,7 +632,7 @@ static void on_cpu(void *context, uint32_t cpu, bool online)
 	emit_about_recording(live, SPOOR_CPU_STATE);
 	bytes_reset(&live->text);
 	bytes_printf(&live->text, "CPU %u %s ", cpu, online ? "came online" : "went offline");
-	text_add_duration(&live->text, (double)(live_now_ns() - live->begin_ns) / 1e9);
+	text_add_duration(&live->text, (double)(clock_monotonic_ns() - live->begin_ns) / 1e9);
 	bytes_text(&live->text, " after the begin");
 	live_notice(live, live->recorder_process, 2, "cpu", bytes_z(&live->text), "");
 }
@@ -670,7 +663,7 @@ static void look_at_clocks(struct live *live)
 		bytes_text(&live->text, by_ns < 0 ? "back by " : "forward by ");
 	text_add_duration(&live->text, (double)(by_ns < 0 ? -by_ns : by_ns) / 1e9);
 	bytes_text(&live->text, change == CLOCK_SLEPT ? ", which no time here counts, " : " ");
-	text_add_duration(&live->text, (double)(live_now_ns() - live->begin_ns) / 1e9);
+	text_add_duration(&live->text, (double)(clock_monotonic_ns() - live->begin_ns) / 1e9);
 	bytes_text(&live->text, " after the begin");
 	if (change == CLOCK_SET)
 		bytes_text(&live->text, "; times of day in this recording go by what it was at the begin");
@@ -686,14 +679,14 @@ int live_run_command(struct live *live, struct diag *diag)
 	live->child_waits = false;
 	int result = record_child_go(&live->child, live->options.command[0], diag);
 
-	live->child_exec_ns = live_now_ns(); /* unless census_comm() knows better */
+	live->child_exec_ns = clock_monotonic_ns(); /* unless census_comm() knows better */
 	return result;
 }
 
 int live_start(struct live *live, struct diag *diag)
 {
 	scheduling_wait_ones_turn(); /* what is read waits in rings */
-	live->begin_ns = live_now_ns();
+	live->begin_ns = clock_monotonic_ns();
 	live->flush_ns = live->begin_ns;
 	live->follow_ns = live->begin_ns;
 	live->throttling.told_ns = live->begin_ns;
@@ -715,7 +708,7 @@ int live_start(struct live *live, struct diag *diag)
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
 	(void)output_limit_check(&live->output, nettrace_sink_counts(live->sink)->bytes); /* asked for by live_step() */
-	managed_advance(live->managed, live_now_ns());
+	managed_advance(live->managed, clock_monotonic_ns());
 	return 0;
 }
 
@@ -744,7 +737,7 @@ static void wait_for(struct live *live, struct pollfd *fds, size_t fd_count, uin
 
 	for (size_t i = 0; i < fd_count; i++)
 		all[count++] = fds[i];
-	uint64_t now_ns = live_now_ns();
+	uint64_t now_ns = clock_monotonic_ns();
 	uint64_t wake_ns = managed_wake_ns(live->managed);
 
 	if (until_ns < wake_ns)
@@ -753,9 +746,7 @@ static void wait_for(struct live *live, struct pollfd *fds, size_t fd_count, uin
 		wake_ns = live_port_wake_ns(live);
 	if (live->cpu_clocks && live_clocks_wake_ns(live) < wake_ns)
 		wake_ns = live_clocks_wake_ns(live);
-	uint64_t wait_ns = wake_ns > now_ns ? wake_ns - now_ns : 0;
-	struct timespec timeout = { .tv_sec = (time_t)(wait_ns / 1000000000),
-		.tv_nsec = (long)(wait_ns % 1000000000) };
+	struct timespec timeout = clock_left(wake_ns, now_ns);
 
 	if (ppoll(all, count, &timeout, NULL) < 0)
 		for (size_t i = 0; i < count; i++)
@@ -777,11 +768,11 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 		bool soon = recorder_targets_left(live->recorder) != targets;
 		for (size_t i = 0; i < fd_count; i++)
 			soon |= fds[i].revents != 0;
-		live_clocks_turn(live, live_now_ns(), soon);
+		live_clocks_turn(live, clock_monotonic_ns(), soon);
 	}
-	managed_advance(live->managed, live_now_ns());
+	managed_advance(live->managed, clock_monotonic_ns());
 	intake_drain(live);
-	uint64_t now_ns = live_now_ns();
+	uint64_t now_ns = clock_monotonic_ns();
 
 	live_port_advance(live, now_ns);
 	if (now_ns >= due_ns) {
@@ -811,23 +802,23 @@ const char *live_end_reason(const struct live *live)
 
 void live_pause(struct live *live)
 {
-	uint64_t bound_ns = live_now_ns() + PAUSE_BOUND_NS;
+	uint64_t bound_ns = clock_monotonic_ns() + PAUSE_BOUND_NS;
 
-	managed_pause(live->managed, live_now_ns());
-	while (!managed_ended(live->managed) && live_now_ns() < bound_ns) {
-		wait_for(live, NULL, 0, live_now_ns() + UINT64_C(50000000));
-		managed_advance(live->managed, live_now_ns());
+	managed_pause(live->managed, clock_monotonic_ns());
+	while (!managed_ended(live->managed) && clock_monotonic_ns() < bound_ns) {
+		wait_for(live, NULL, 0, clock_monotonic_ns() + UINT64_C(50000000));
+		managed_advance(live->managed, clock_monotonic_ns());
 		intake_drain(live);
 	}
 	if (!live->sink_error)
-		flush(live, live_now_ns() - MERGE_WINDOW_NS);
+		flush(live, clock_monotonic_ns() - MERGE_WINDOW_NS);
 }
 
 void live_resume(struct live *live, uint64_t paused_ns)
 {
 	struct bytes text = { 0 };
 
-	managed_resume(live->managed, live_now_ns());
+	managed_resume(live->managed, clock_monotonic_ns());
 	if (paused_ns < PAUSE_TOLD_NS)
 		return;
 	bytes_text(&text, "spoor was stopped for ");
@@ -843,8 +834,8 @@ static bool turn_managed(struct live *live, struct pollfd *fds, size_t fd_count)
 {
 	bool asked = false;
 
-	wait_for(live, fds, fd_count, live_now_ns() + UINT64_C(100000000));
-	managed_advance(live->managed, live_now_ns());
+	wait_for(live, fds, fd_count, clock_monotonic_ns() + UINT64_C(100000000));
+	managed_advance(live->managed, clock_monotonic_ns());
 	for (size_t i = 0; i < fd_count; i++)
 		asked = asked || fds[i].revents;
 	return asked;
@@ -853,14 +844,14 @@ static bool turn_managed(struct live *live, struct pollfd *fds, size_t fd_count)
 /* The .NET sessions' end: bounded, and cut short when one of the caller's descriptors asks for it. */
 static void end_managed(struct live *live, struct pollfd *fds, size_t fd_count)
 {
-	uint64_t bound_ns = live_now_ns() + REST_BOUND_NS;
+	uint64_t bound_ns = clock_monotonic_ns() + REST_BOUND_NS;
 	bool hurried = false;
 
-	while (!hurried && live_now_ns() < bound_ns && managed_names_rest(live->managed, live_now_ns()))
+	while (!hurried && clock_monotonic_ns() < bound_ns && managed_names_rest(live->managed, clock_monotonic_ns()))
 		hurried = turn_managed(live, fds, fd_count);
-	bound_ns = live_now_ns() + END_BOUND_NS;
-	managed_stop(live->managed, live_now_ns());
-	while (!hurried && live_now_ns() < bound_ns && !managed_ended(live->managed))
+	bound_ns = clock_monotonic_ns() + END_BOUND_NS;
+	managed_stop(live->managed, clock_monotonic_ns());
+	while (!hurried && clock_monotonic_ns() < bound_ns && !managed_ended(live->managed))
 		hurried = turn_managed(live, fds, fd_count);
 }
 
@@ -951,7 +942,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	intake_drain(live);
 	if (live->cpu_clocks)
 		live_clocks_stop(live);
-	live->end_ns = live_now_ns();
+	live->end_ns = clock_monotonic_ns();
 	live_port_leave(live);
 	if (!live->sink_error)
 		flush(live, live->cpu_clocks ? live_clocks_limit_ns(live) : live->end_ns - MERGE_WINDOW_NS); /* so that a second signal finds a good file */

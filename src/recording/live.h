@@ -143,7 +143,4 @@ void live_count(const struct live *live, struct live_counts *ret_counts);
 
 void live_close(struct live *live);
 
-/* CLOCK_MONOTONIC in nanoseconds. */
-uint64_t live_now_ns(void);
-
 #endif

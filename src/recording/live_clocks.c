@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clocks.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "pipeline/relay.h"
@@ -69,7 +70,7 @@ static void on_clock(void *context, uint32_t pid, uint32_t tid, uint64_t time_ns
 /* A stack that is new: code that has come since the mappings were read needs them to be read again, while the process is there. */
 static void look_at_stack(struct live *live, uint32_t process, uint32_t stack)
 {
-	uint64_t now_ns = live_now_ns();
+	uint64_t now_ns = clock_monotonic_ns();
 	uint32_t count;
 	const uint64_t *frames = stack_table_get(&live->trace.stacks, stack, &count);
 	bool mapped = true;
@@ -95,7 +96,7 @@ static void on_sampled(void *context, uint32_t process, uint32_t tid, uint64_t t
 	if (!own->wanted || (live->end_ns && time_ns > live->end_ns) || !is_chosen_thread(live, tid))
 		return;
 	if (!own->sampled && !live->end_ns)
-		own->sampled = thread_clocks_add(live->cpu_clocks->reader, pid, true, live_now_ns(), false) == 0;
+		own->sampled = thread_clocks_add(live->cpu_clocks->reader, pid, true, clock_monotonic_ns(), false) == 0;
 	if (stack >= own->stacks_seen)
 		look_at_stack(live, process, stack);
 	(void)clock_join_sample(&live->cpu_clocks->join, key_of(pid, tid), time_ns, stack, runs); /* no memory: the others get its share */
@@ -114,7 +115,7 @@ static uint64_t exe_hash(struct live *live, uint32_t pid)
 /* It has become another program. */
 static void become(struct live *live, uint32_t pid, const char *comm)
 {
-	struct pending item = { .time_ns = live_now_ns(), .pid = pid, .tid = pid, .value = live_text(live, comm, strlen(comm)), .flag = true };
+	struct pending item = { .time_ns = clock_monotonic_ns(), .pid = pid, .tid = pid, .value = live_text(live, comm, strlen(comm)), .flag = true };
 
 	if (!live->merge.items.count || live->merge.reached_ns > item.time_ns)
 		item.time_ns = live->merge.reached_ns;
@@ -129,7 +130,7 @@ static void on_alive(void *context, uint32_t pid, const char *comm, bool worked)
 {
 	struct live *live = context;
 	uint32_t process = census_find(live, pid);
-	uint64_t now_ns = live_now_ns();
+	uint64_t now_ns = clock_monotonic_ns();
 
 	if (!process)
 		return;
@@ -172,7 +173,7 @@ static void on_ended(void *context, uint32_t pid, uint32_t tid)
 	if (!item)
 		return; /* its place stays taken */
 	item->kind = PENDING_EXIT;
-	item->time_ns = live_now_ns();
+	item->time_ns = clock_monotonic_ns();
 	item->pid = pid;
 	item->tid = tid ? tid : pid;
 	item->cpu = EVENT_CPU_UNKNOWN;
@@ -259,7 +260,7 @@ int live_clocks_open(struct live *live)
 
 void live_clocks_start(struct live *live)
 {
-	uint64_t now_ns = live_now_ns();
+	uint64_t now_ns = clock_monotonic_ns();
 
 	if (!live->cpu_clocks)
 		return;
@@ -349,8 +350,8 @@ uint64_t live_clocks_limit_ns(const struct live *live)
 
 void live_clocks_stop(struct live *live)
 {
-	scan(live, live_now_ns());
-	thread_clocks_read_last(live->cpu_clocks->reader, live_now_ns());
+	scan(live, clock_monotonic_ns());
+	thread_clocks_read_last(live->cpu_clocks->reader, clock_monotonic_ns());
 }
 
 void live_clocks_finish(struct live *live)

@@ -1,8 +1,6 @@
 /* See live_state.h. */
 #include "recording/live_state.h"
 
-#include <time.h>
-
 #include "trace/spoor_payload.h"
 
 uint32_t live_text(struct live *live, const char *text, size_t len)
@@ -64,12 +62,4 @@ void live_loss(struct live *live, const char *source, const char *unit, uint64_t
 			.last_ns = last_ns });
 	live_emit(live, SPOOR_LOSS, live_main_thread(live, live->recorder_process), &live->payload, cpu,
 		gap ? (uint32_t)(count > INT32_MAX ? INT32_MAX : count) : 0);
-}
-
-uint64_t live_now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }

@@ -5,9 +5,9 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/bytes.h"
+#include "base/clocks.h"
 #include "base/cursor.h"
 #include "base/diag.h"
 #include "base/text.h"
@@ -284,14 +284,6 @@ void managed_forget(struct managed *managed, uint32_t process)
 	free(talk);
 }
 
-static uint64_t managed_now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 enum wish { WISH_UNKNOWN, WISH_KEEP, WISH_PASS };
 
 /* The runtime tells of methods because of us, at a level of its own; whoever asks for level 5 of the JIT's events asked for them. */
@@ -423,7 +415,7 @@ static int take_events(struct conversation *talk, enum dotnet_stream stream)
 static void measure_clock(struct conversation *talk, enum dotnet_stream stream, const struct nettrace_head *head)
 {
 	uint64_t asked_ns = dotnet_client_asked_ns(talk->client, stream);
-	uint64_t now_ns = managed_now_ns();
+	uint64_t now_ns = clock_monotonic_ns();
 
 	if (!head->version || !head->sync_ns || !asked_ns || now_ns < asked_ns)
 		return;

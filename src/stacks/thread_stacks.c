@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/clocks.h"
 #include "base/cursor.h"
 #include "base/diag.h"
 #include "code/arch.h"
@@ -144,19 +145,6 @@ struct taking {
 	uint64_t begin_ns;
 	uint64_t settle_ns;            /* when they are to be */
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	(void)clock_gettime(clock, &now); /* cannot fail for these clocks */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t now_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
 
 /* ---- the stream ---- */
 
@@ -461,7 +449,7 @@ static void settle(struct taking *t)
 {
 	t->settled = true;
 	for (uint32_t i = 0; i < t->states.count && i < t->steps.count; i++) {
-		t->steps.items[i].last_ns = now_ns();
+		t->steps.items[i].last_ns = clock_monotonic_ns();
 		t->steps.items[i].last = thread_state_switches(&t->stacks->proc, t->target->pid, t->states.items[i].thread.tid);
 	}
 }
@@ -474,14 +462,14 @@ static void look(struct taking *t)
 	uint64_t sync_ns = t->trace.recording.sync_ns;
 
 	t->looked = true;
-	t->own_clock = sync_ns < t->begin_ns || sync_ns > now_ns();
+	t->own_clock = sync_ns < t->begin_ns || sync_ns > clock_monotonic_ns();
 	t->looked_tick = t->tick;
 	t->dump->native = true;
 	(void)proc_list_threads(&stacks->proc, t->target->pid, &tids); /* gone: then there are none */
 	for (uint32_t i = 0; i < tids.ids.count && i < THREADS_MAX; i++) {
 		struct thread_state *state = vec_push(&t->states);
 		struct steps *steps = vec_push(&t->steps);
-		uint64_t looked_ns = now_ns();
+		uint64_t looked_ns = clock_monotonic_ns();
 		if (!state || !steps) {
 			t->states.count -= state != NULL;
 			break;
@@ -494,7 +482,7 @@ static void look(struct taking *t)
 		struct seen *seen = seen_of(t, state->thread.inner_tid);
 		if (seen)
 			seen->looked_ns = looked_ns;
-		*steps = (struct steps){ .first = first_switches(t, state->thread.tid), .looked_ns = now_ns() };
+		*steps = (struct steps){ .first = first_switches(t, state->thread.tid), .looked_ns = clock_monotonic_ns() };
 		if (state->denied)
 			t->dump->native = false;
 	}
@@ -502,7 +490,7 @@ static void look(struct taking *t)
 	(void)proc_read_maps(&stacks->proc, t->target->pid, take_mapping, t); /* without: addresses only */
 	if (!stacks->options.managed_only)
 		walk_all(t);
-	t->settle_ns = needs_settling(t) ? now_ns() + SETTLE_NS : 0;
+	t->settle_ns = needs_settling(t) ? clock_monotonic_ns() + SETTLE_NS : 0;
 }
 
 /* ---- names ---- */
@@ -816,7 +804,7 @@ static void finish(struct taking *t)
 	if (!t->sampled || !t->states.count)
 		t->dump->unsampled_reason = add_text(t, reason);
 	t->dump->lost_events = nettrace_decoder_lost(t->decoder);
-	t->dump->took_ns = now_ns() - t->begin_ns;
+	t->dump->took_ns = clock_monotonic_ns() - t->begin_ns;
 }
 
 /* Which locks are waited for, the events' payloads say: not of a process that only borrowed rights reach. */
@@ -835,7 +823,7 @@ static int open_pipe(struct taking *t)
 	};
 	const struct eventpipe_handler handler = { .bytes = on_bytes, .user = t };
 
-	return eventpipe_new(&door, &options, &handler, now_ns(), &t->pipe);
+	return eventpipe_new(&door, &options, &handler, clock_monotonic_ns(), &t->pipe);
 }
 
 /* The caller's own rights do not reach it, those of spoor's file may. True when it is asked once more. */
@@ -854,8 +842,8 @@ static int begin(struct taking *t)
 	struct diag diag = { 0 };
 	int result = thread_dump_init(t->dump);
 
-	t->begin_ns = now_ns();
-	t->dump->utc_ns = clock_ns(CLOCK_REALTIME);
+	t->begin_ns = clock_monotonic_ns();
+	t->dump->utc_ns = clock_utc_ns();
 	t->dump->pid = t->target->pid;
 	t->dump->name = add_text(t, t->target->name);
 	if (result == 0)
@@ -886,7 +874,7 @@ static void step(struct taking *t, bool interrupted, uint64_t now)
 		return;
 	if (t->sampled && !t->looked)
 		look(t);
-	if (t->settle_ns && !interrupted && now_ns() < t->settle_ns)
+	if (t->settle_ns && !interrupted && clock_monotonic_ns() < t->settle_ns)
 		return;
 	if (t->settle_ns && !t->settled)
 		settle(t);
@@ -899,7 +887,7 @@ static void step(struct taking *t, bool interrupted, uint64_t now)
 /* One turn of all sessions. True while one of them is open. */
 static bool turn(struct thread_stacks *stacks, struct taking *takings, size_t count, struct pollfd *fds, bool *interrupted)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_monotonic_ns();
 	uint64_t wake_ns = now + TURN_NS;
 	size_t fd_count = 0;
 	bool open = false;
@@ -921,11 +909,11 @@ static bool turn(struct thread_stacks *stacks, struct taking *takings, size_t co
 
 	if (stacks->options.watched && !*interrupted)
 		fds[fd_count++] = *stacks->options.watched;
-	struct timespec timeout = { .tv_nsec = (long)(wake_ns > now ? wake_ns - now : 0) };
+	struct timespec timeout = clock_left(wake_ns, now);
 
 	if (ppoll(fds, (nfds_t)fd_count, &timeout, NULL) > 0 && fd_count > own && fds[own].revents)
 		*interrupted = true;
-	now = now_ns();
+	now = clock_monotonic_ns();
 	if (stacks->options.guard)
 		guard_beat(stacks->options.guard, now);
 	for (size_t i = 0; i < count; i++) {
@@ -973,9 +961,9 @@ int thread_stacks_take(struct thread_stacks *stacks, const struct target *target
 	}
 	uint64_t until_ns = UINT64_MAX;
 
-	while (result == 0 && now_ns() < until_ns && turn(stacks, takings, count, fds, &interrupted))
+	while (result == 0 && clock_monotonic_ns() < until_ns && turn(stacks, takings, count, fds, &interrupted))
 		if (interrupted && until_ns == UINT64_MAX)
-			until_ns = now_ns() + INTERRUPTED_NS;
+			until_ns = clock_monotonic_ns() + INTERRUPTED_NS;
 	for (size_t i = 0; takings && i < count; i++) {
 		if (result == 0 && (!interrupted || (is_over(&takings[i]) && takings[i].sampled)))
 			finish(&takings[i]);

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clocks.h"
 #include "machine/proc.h"
 #include "symbolize/name_tables.h"
 
@@ -75,14 +76,6 @@ struct name_desk {
 	bool hurried;
 	bool raise_forbidden;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* How many pointers there were to read. They are written in wholes (PIPE_BUF), and so read. */
 static size_t read_pointers(int fd, void *ret_pointers, size_t max)
@@ -172,7 +165,7 @@ static void send_answers(struct clerk *clerk)
 
 static void serve(struct clerk *clerk, struct name_question *const *questions, size_t count)
 {
-	uint64_t begin_ns = now_ns();
+	uint64_t begin_ns = clock_monotonic_ns();
 	size_t rest = 0;
 
 	if (atomic_exchange(&clerk->room_wanted, false))
@@ -188,10 +181,10 @@ static void serve(struct clerk *clerk, struct name_question *const *questions, s
 		look_up(clerk->tables, question, answer);
 		atomic_store(&clerk->current, NULL);
 		atomic_store(&clerk->done[i], answer);
-		if (now_ns() < begin_ns + BATCH_NS)
+		if (clock_monotonic_ns() < begin_ns + BATCH_NS)
 			continue;
 		send_answers(clerk);
-		begin_ns = now_ns();
+		begin_ns = clock_monotonic_ns();
 	}
 	atomic_store(&clerk->size_bytes, name_tables_size_bytes(clerk->tables));
 	send_answers(clerk);
@@ -394,13 +387,13 @@ static void dismiss(struct name_desk *desk)
 {
 	struct name_question *const wake = NULL;
 	struct clerk *clerk = desk->clerk;
-	uint64_t until_ns = now_ns() + LEAVE_BOUND_NS;
+	uint64_t until_ns = clock_monotonic_ns() + LEAVE_BOUND_NS;
 
 	if (!clerk)
 		return;
 	atomic_store(&clerk->leave, true);
 	(void)write_pointers(clerk->questions[1], &wake, 1); /* full: then it is awake */
-	while (atomic_load(&clerk->state) == CLERK_SERVES && now_ns() < until_ns)
+	while (atomic_load(&clerk->state) == CLERK_SERVES && clock_monotonic_ns() < until_ns)
 		(void)nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
 	struct name_question *again = atomic_load(&clerk->state) == CLERK_SERVES && is_starved(clerk) ? current_again(clerk) : NULL;
 
@@ -513,12 +506,11 @@ bool name_desk_wait(struct name_desk *desk, uint64_t until_ns)
 {
 	for (;;) {
 		exchange(desk);
-		uint64_t now = now_ns();
+		uint64_t now = clock_monotonic_ns();
 		if (!name_desk_open_count(desk) || !desk->clerk || now >= until_ns)
 			break;
 		struct pollfd waits = { .fd = desk->clerk->answers[0], .events = POLLIN };
-		struct timespec left = { .tv_sec = (time_t)((until_ns - now) / 1000000000),
-			.tv_nsec = (long)((until_ns - now) % 1000000000) };
+		struct timespec left = clock_left(until_ns, now);
 		(void)ppoll(&waits, 1, &left, NULL); /* whatever woke it is looked at above */
 	}
 	return !name_desk_open_count(desk);

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clocks.h"
 #include "base/diag.h"
 #include "base/text.h"
 #include "code/arch.h"
@@ -33,14 +33,6 @@
 
 /* struct names_hit_entry.state: below HIT_WAITING a cause. */
 enum hit_state { HIT_WAITING = UNNAMED_CAUSE_COUNT, HIT_NAMED };
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 int names_init(struct names *names, const struct names_options *options)
 {
@@ -922,7 +914,7 @@ int names_resolve(struct names *names, uint64_t now_ns)
 	answer_waiting(names, now_ns, false);
 	if (names->desk && name_desk_open_count(names->desk)) {
 		uint32_t open = name_desk_open_count(names->desk);
-		(void)name_desk_wait(names->desk, monotonic_ns() + PATIENCE_NS); /* what is not ready comes later */
+		(void)name_desk_wait(names->desk, clock_monotonic_ns() + PATIENCE_NS); /* what is not ready comes later */
 		if (name_desk_open_count(names->desk) < open)
 			answer_waiting(names, now_ns, false);
 	}
@@ -970,7 +962,7 @@ static void end_reused_code(struct names *names)
 
 int names_finish(struct names *names)
 {
-	uint64_t until_ns = monotonic_ns() + FINISH_BOUND_NS;
+	uint64_t until_ns = clock_monotonic_ns() + FINISH_BOUND_NS;
 
 	answer_waiting(names, UINT64_MAX, true);
 	while (names->desk && name_desk_open_count(names->desk)) {

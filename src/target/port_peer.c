@@ -4,20 +4,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clocks.h"
 #include "base/diag.h"
 #include "dotnet/eventpipe.h"
 #include "dotnet/ipc.h"
 #include "dotnet/reverse.h"
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* Of a process that /proc does not show us: what it says is all there is. */
 static void read_without_facts(uint32_t pid, struct port_peer *peer)
@@ -61,12 +53,12 @@ int port_peer_ask(const char *path, unsigned details, struct port_peer *ret_peer
 	const struct ipc_request request = { .command = IPC_PROCESS_INFO };
 	struct exchange exchange = { 0 };
 	struct ipc_process_info info;
-	int result = exchange_begin(&exchange, &door, &request, now_ns(), 0, diag);
+	int result = exchange_begin(&exchange, &door, &request, clock_monotonic_ns(), 0, diag);
 
 	*ret_peer = (struct port_peer){ .name = "dotnet" };
 	if (result < 0)
 		return result;
-	if (exchange_run(&exchange, 1, now_ns() + EVENTPIPE_ANSWER_NS, NULL))
+	if (exchange_run(&exchange, 1, clock_monotonic_ns() + EVENTPIPE_ANSWER_NS, NULL))
 		result = diag_set(diag, -ETIMEDOUT, "nobody answers at '%s'", path);
 	else if (exchange.state == EXCHANGE_FAILED)
 		result = diag_set(diag, exchange.failure, "%s", exchange.text);

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clocks.h"
 #include "base/text.h"
 #include "dotnet/exchange.h"
 #include "dotnet/port.h"
@@ -105,14 +105,11 @@ static int ask_all(
 	struct targets *targets, struct question *questions, size_t count, uint64_t bound_ns)
 {
 	cleanup(freep) struct exchange *exchanges = calloc(count + 1, sizeof(*exchanges));
-	struct timespec now;
+	uint64_t now_ns = clock_monotonic_ns();
 	int result = 0;
 
 	if (!exchanges)
 		return -ENOMEM;
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-
 	for (size_t i = 0; result == 0 && i < count; i++)
 		result = ask(&exchanges[i], &questions[i], now_ns);
 	for (bool again = true; result == 0 && again;) {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/clocks.h"
 #include "base/diag.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -135,19 +136,6 @@ struct tracing {
 	bool unguarded_emitted;
 	char unguarded[768]; /* why nothing is guarded; "" while all is well */
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	(void)clock_gettime(clock, &now); /* cannot fail for these clocks */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t now(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
 
 static bool is_raw(const struct tracing *tracing)
 {
@@ -405,7 +393,7 @@ static void give_out(struct tracing *tracing, uint64_t until_ns)
 		else
 			hand_over(tracing, item, late_ns);
 	}
-	tracing->give_out_ns = now();
+	tracing->give_out_ns = clock_monotonic_ns();
 	tracing->give_out_bytes = 2 * relay_pending_bytes(tracing->relay);
 	if (tracing->give_out_bytes < GIVE_OUT_BYTES)
 		tracing->give_out_bytes = GIVE_OUT_BYTES;
@@ -442,7 +430,7 @@ static void flush(struct tracing *tracing)
 	if (tracing->trace.stacks.stacks.count > STACKS_MAX ||
 		stack_table_size_bytes(&tracing->trace.stacks) > STACK_BYTES_MAX)
 		forget_stacks(tracing);
-	tracing->flush_ns = now();
+	tracing->flush_ns = clock_monotonic_ns();
 }
 
 /* ---- into the window ---- */
@@ -944,12 +932,12 @@ static int add(struct tracing *tracing, const struct target *target, bool seen, 
 
 	if (r < 0)
 		return diag_set(diag, r, "cannot trace: %m");
-	uint64_t due_ns = now() + (waiting == traced ? START_NS : 0);
+	uint64_t due_ns = clock_monotonic_ns() + (waiting == traced ? START_NS : 0);
 
 	if (!tracing->due_open_ns || due_ns < tracing->due_open_ns)
 		tracing->due_open_ns = due_ns;
 	if (waiting != traced)
-		open_session(traced, now());
+		open_session(traced, clock_monotonic_ns());
 	return 0;
 }
 
@@ -1047,8 +1035,8 @@ int tracing_write_to(struct tracing *tracing, int fd, const char *name, struct d
 	recording->cpu_online = tracing->box.cpu_online;
 	recording->cpu_possible = tracing->box.cpu_possible;
 	recording->recorder_process = tracing->recorder_process;
-	recording->sync_ns = now() - SYNC_LEAD_NS;
-	recording->utc_ns = clock_ns(CLOCK_REALTIME) - SYNC_LEAD_NS;
+	recording->sync_ns = clock_monotonic_ns() - SYNC_LEAD_NS;
+	recording->utc_ns = clock_utc_ns() - SYNC_LEAD_NS;
 	tracing->merge.reached_ns = recording->sync_ns;
 	tracing->sink_ops = &nettrace_sink;
 	int r = nettrace_sink_open(&options, &tracing->trace, &tracing->sink, diag);
@@ -1063,12 +1051,12 @@ int tracing_write_to(struct tracing *tracing, int fd, const char *name, struct d
 int tracing_start(struct tracing *tracing, struct diag *diag)
 {
 	scheduling_wait_ones_turn(); /* what is read waits in the runtime */
-	tracing->begin_ns = now();
+	tracing->begin_ns = clock_monotonic_ns();
 	tracing->flush_ns = tracing->begin_ns;
 	tracing->give_out_ns = tracing->begin_ns;
 	tracing->started = true;
 	for (uint32_t i = 0; i < tracing->list.count; i++)
-		advance_one(tracing->list.items[i], now());
+		advance_one(tracing->list.items[i], clock_monotonic_ns());
 	if (tracing->sink_error && diag)
 		*diag = tracing->sink_diag;
 	return tracing->sink_error;
@@ -1085,7 +1073,7 @@ static void wait_for(
 {
 	size_t room =
 		(size_t)tracing->list.count * (EVENTPIPE_FDS_MAX + 1) + REVERSE_FDS_MAX + fd_count;
-	uint64_t now_ns = now();
+	uint64_t now_ns = clock_monotonic_ns();
 	uint64_t wake_ns = earlier(until_ns, now_ns + BEAT_NS);
 	size_t count = 0;
 
@@ -1116,9 +1104,7 @@ static void wait_for(
 
 	for (size_t i = 0; i < fd_count; i++)
 		all[count++] = fds[i];
-	uint64_t wait_ns = wake_ns > now_ns ? wake_ns - now_ns : 0;
-	struct timespec timeout = { .tv_sec = (time_t)(wait_ns / 1000000000),
-		.tv_nsec = (long)(wait_ns % 1000000000) };
+	struct timespec timeout = clock_left(wake_ns, now_ns);
 
 	if (ppoll(all, count, &timeout, NULL) < 0)
 		for (size_t i = 0; i < count; i++)
@@ -1150,7 +1136,7 @@ int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, u
 
 	wait_for(tracing, fds, fd_count,
 		waiting ? earlier(until_ns, tracing->give_out_ns + GIVE_OUT_NS) : until_ns);
-	uint64_t now_ns = now();
+	uint64_t now_ns = clock_monotonic_ns();
 
 	guard_beat(tracing->guard, now_ns);
 	look_at_guard(tracing);
@@ -1160,7 +1146,7 @@ int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, u
 	for (uint32_t i = 0; i < tracing->list.count; i++)
 		advance_one(tracing->list.items[i], now_ns);
 	if (!is_raw(tracing)) {
-		now_ns = now();
+		now_ns = clock_monotonic_ns();
 		if (now_ns >= tracing->give_out_ns + GIVE_OUT_NS ||
 			relay_pending_bytes(tracing->relay) > tracing->give_out_bytes)
 			give_out(tracing, limit_of(tracing, now_ns));
@@ -1198,7 +1184,7 @@ static bool still_ends(const struct traced *traced)
 
 void tracing_pause(struct tracing *tracing)
 {
-	uint64_t now_ns = now();
+	uint64_t now_ns = clock_monotonic_ns();
 
 	tracing->pausing = true;
 	for (uint32_t i = 0; i < tracing->list.count; i++) {
@@ -1222,14 +1208,14 @@ int tracing_flush(struct tracing *tracing, struct diag *diag)
 {
 	if (is_raw(tracing))
 		return 0;
-	give_out(tracing, limit_of(tracing, now()));
+	give_out(tracing, limit_of(tracing, clock_monotonic_ns()));
 	flush(tracing);
 	return tracing->sink_error ? tell_sink_error(tracing, diag) : 0;
 }
 
 void tracing_resume(struct tracing *tracing, uint64_t paused_ns)
 {
-	uint64_t now_ns = now();
+	uint64_t now_ns = clock_monotonic_ns();
 
 	tracing->pausing = false;
 	bytes_reset(&tracing->text);
@@ -1254,7 +1240,7 @@ void tracing_resume(struct tracing *tracing, uint64_t paused_ns)
 
 void tracing_end(struct tracing *tracing, const char *reason)
 {
-	uint64_t now_ns = now();
+	uint64_t now_ns = clock_monotonic_ns();
 
 	if (tracing->ending)
 		return;
@@ -1335,7 +1321,7 @@ int tracing_finish(struct tracing *tracing, struct diag *diag)
 			(unsigned long long)reverse_missed(tracing->reverse));
 		emit_notice(tracing, tracing->recorder_process, "was-stopped", bytes_z(&tracing->text));
 	}
-	uint64_t now_ns = now();
+	uint64_t now_ns = clock_monotonic_ns();
 
 	if (tracing->merge.reached_ns < now_ns)
 		tracing->merge.reached_ns = now_ns;
