@@ -340,6 +340,14 @@ int provider_list_add_clr_events(struct provider_list *list, const char *names, 
 	return *ret_ignored ? 0 : add(list, &choice, diag);
 }
 
+static bool has_event_id(const struct provider_choice *choice, uint32_t id)
+{
+	for (uint32_t i = 0; i < choice->event_ids.count; i++)
+		if (choice->event_ids.items[i] == id)
+			return true;
+	return false;
+}
+
 int provider_list_add_event_ids(struct provider_list *list, const char *text, struct diag *diag)
 {
 	const char *colon = strrchr(text, ':');
@@ -376,7 +384,8 @@ int provider_list_add_event_ids(struct provider_list *list, const char *text, st
 				"both: '%s'",
 				text);
 		choice->only_event_ids = !without;
-		if (!vec_add(&choice->event_ids, (uint32_t)id))
+		/* .NET 10 sends no event of a provider whose filter has an id twice. */
+		if (!has_event_id(choice, (uint32_t)id) && !vec_add(&choice->event_ids, (uint32_t)id))
 			return diag_set(diag, -ENOMEM, "cannot choose events: %m");
 		if (!at[len])
 			return 0;

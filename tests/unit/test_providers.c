@@ -116,9 +116,11 @@ static void test_event_ids(void **state)
 
 	(void)state;
 	assert_int_equal(provider_list_add_text(&list, "A:1:4,B:1:4", "--providers", NULL), 0);
-	assert_int_equal(provider_list_add_event_ids(&list, "A:1,2,300", NULL), 0);
+	/* A .NET 10 runtime sends no event of a provider whose filter has an id twice. */
+	assert_int_equal(provider_list_add_event_ids(&list, "A:1,2,1,300", NULL), 0);
+	assert_int_equal(provider_list_add_event_ids(&list, "A:300", NULL), 0);
 	assert_int_equal(provider_list_add_event_ids(&list, "B:-7", NULL), 0);
-	assert_int_equal(provider_list_add_event_ids(&list, "B:-8", NULL), 0);
+	assert_int_equal(provider_list_add_event_ids(&list, "B:-8,-7", NULL), 0);
 	struct ipc_provider *providers = provider_list_request(&list);
 
 	assert_int_equal(providers[0].event_id_count, 3);
