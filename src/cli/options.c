@@ -11,7 +11,7 @@
 
 #include "base/diag.h"
 #include "base/text.h"
-#include "cli/verbs.h"
+#include "cli/verb.h"
 #include "cli/words.h"
 
 /* --help is everybody's. */

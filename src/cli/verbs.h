@@ -9,25 +9,7 @@
 #define SPOOR_CLI_VERBS_H
 
 #include "cli/options.h"
-
-/* What spoor exits with. `record -- CMD` gives CMD's own code when the recording itself succeeded. */
-enum exit_code {
-	EXIT_DONE = 0,
-	EXIT_FAILED = 1,
-	EXIT_MISUSED = 2,
-	EXIT_MISSING = 3, /* a right or a feature of this machine */
-};
-
-struct verb {
-	const char *name; /* "report" */
-	int (*run)(const struct verb *self, int argc, char **argv);
-	const char *synopsis;         /* what follows the name: "[FILE] [options]" */
-	const char *summary;          /* "what a recording holds, and where its CPU time went" */
-	const struct option *options; /* ends with a row of zeros; NULL when there are none */
-	bool takes_command;           /* its first word begins a command, as if -- stood before it */
-};
-
-extern const struct verb verbs[]; /* ends with a row of zeros */
+#include "cli/verb.h"
 
 /* NULL when there is no such verb. */
 const struct verb *verb_find(const char *name);

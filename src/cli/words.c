@@ -10,7 +10,7 @@
 
 #include "base/diag.h"
 #include "base/text.h"
-#include "cli/verbs.h"
+#include "cli/verb.h"
 
 static bool wants_color(bool terminal, enum color_when when)
 {

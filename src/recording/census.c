@@ -12,6 +12,7 @@
 #include "perf/recorder.h"
 #include "recording/live_state.h"
 #include "recording/managed.h"
+#include "recording/throttling.h"
 #include "trace/spoor_payload.h"
 
 #define AWAIT_MAX      256u /* ended processes whose names are still waited for */

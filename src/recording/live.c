@@ -27,6 +27,7 @@
 #include "recording/live_port.h"
 #include "recording/live_state.h"
 #include "recording/managed.h"
+#include "recording/throttling.h"
 #include "trace/clr.h"
 #include "trace/spoor_payload.h"
 
