@@ -59,6 +59,17 @@ for folder in src/*/; do
 done
 grep -rnE "$quoted" gc 2>/dev/null | grep -vE '"gc/[^"]*"' | violation 'gc may include only gc'
 
+# No include cycle. foo.c and foo.h are one node of the graph; an edge is an include in quotes. tsort prints each cycle it meets as a line "input contains a
+# loop:" and one line for each node, which become one line here.
+for root in src lib gc; do
+	[ -d $root ] || continue
+	grep -rE "$quoted" $root --include='*.[ch]' | sed -E -e 's|^src/(.*)|\1|' \
+		-e 's|^([^:]*)\.[ch]:[^"]*"([^"]*)\.[a-z]+".*|\1 \2|' | awk '$1 != $2' | LC_ALL=C tsort 2>&1 >/dev/null |
+		awk '/contains a loop/ { if (line) print line; line = ""; next }
+			{ sub(/^tsort: /, ""); line = line (line ? " -> " : "") $0 }
+			END { if (line) print line }' | violation 'an include cycle'
+done
+
 # Recordings are read on any system by these.
 for module in base image code trace nettrace formats analysis render report; do
 	[ -d src/$module ] || continue
@@ -69,6 +80,20 @@ done
 # Only code/arch.c depends on the processor.
 grep -rnE '__x86_64__|__aarch64__|__i386__|<immintrin\.h>|<x86intrin\.h>' src --include='*.[ch]' | grep -v '^src/code/arch\.[ch]:' |
 	violation 'only code/arch.c depends on the processor'
+
+# The folders of lib/, lowest first. A folder includes only folders before it.
+lib_folders='platform event pipe sink recover counter code sampler server start'
+before=
+for folder in $lib_folders; do
+	before="$before${before:+ }$folder"
+	[ -d lib/$folder ] || continue
+	grep -rnE "$quoted" lib/$folder | grep -vE "\"lib/($(echo "$before" | tr ' ' '|'))/" | violation "lib/$folder may include only $before"
+done
+for folder in lib/*/; do
+	ls "$folder"*.c >/dev/null 2>&1 || continue
+	folder=${folder#lib/}
+	is_in "${folder%/}" "$lib_folders" || echo "lib/$folder" | violation 'a folder of lib that tests/layers.sh does not list'
+done
 
 # libspoor includes its public headers and libc only; what is specific to Linux is in files called _linux.c; it neither prints nor exits.
 if [ -d lib ]; then

@@ -34,6 +34,12 @@ echo '#include "heap/x.h"' >>src/stacks/thread_stacks.c && must_report 'stacks m
 mkdir gc && echo '#include "base/map.h"' >gc/x.c && must_report 'gc may include only gc'
 echo '#include "gc/events.h"' >>src/trace/event.h && must_report 'trace may include only'
 echo '#include "gc/gc_events.def"' >>src/base/map.c && must_report 'base may include only base'
+echo '#include "base/text.h"' >>src/base/bytes.c && must_report 'an include cycle: base/.* -> base/'
+echo '#include "lib/event/provider.h"' >>lib/event/stack_walk.h && echo '#include "lib/event/stack_walk.h"' >>lib/event/provider.h &&
+	must_report 'an include cycle: lib/event/.* -> lib/event/'
+echo '#include "lib/sink/sinks.h"' >>lib/pipe/pipe.c && must_report 'lib/pipe may include only platform event pipe'
+echo '#include "lib/pipe/pipe.h"' >>lib/platform/loop.c && must_report 'lib/platform may include only platform'
+mkdir lib/attic && echo >lib/attic/x.c && must_report 'a folder of lib that tests/layers.sh does not list'
 echo '#include "map.h"' >>src/base/map.c && must_report 'base may include only base'
 mkdir src/attic && echo >src/attic/x.c && must_report 'a module that tests/layers.sh does not list'
 echo '#include <linux/perf_event.h>' >>src/trace/event.h && must_report 'no Linux header'
