@@ -40,6 +40,7 @@ struct clocked {
 	uint32_t pid;
 	bool near;
 	bool gone;
+	bool over;              /* its end was reported, and its parent has not waited for it: in the list so that it is not added again */
 	uint64_t near_until_ns; /* a newborn one may be short-lived */
 	uint64_t start_ticks;
 	uint64_t base_ns;
@@ -126,7 +127,7 @@ static void close_thread(struct thread_clocks *clocks, struct clocked_thread *th
 
 static bool is_near(const struct clocked *process, uint64_t now_ns)
 {
-	return process->near || now_ns < process->near_until_ns;
+	return !process->over && (process->near || now_ns < process->near_until_ns);
 }
 
 /* Its clock; one that is opened is kept open where there is room. */
@@ -327,15 +328,17 @@ static void tell_parent(const struct thread_clocks *clocks, const struct clocked
 			process->children_seen_ns;
 }
 
-/* By its own clock: whether there is anything new to be read of its threads. */
-static void read_far(struct thread_clocks *clocks, struct clocked *process)
+/* Reads a process's own clock, and its threads if that has advanced. False: its end was reported before, and its parent has waited for it now. */
+static bool read_far(struct thread_clocks *clocks, struct clocked *process)
 {
 	struct process_clock clock;
 
 	if (process_clock_read(&clocks->proc, process->pid, &clock) < 0 || clock.start_ticks != process->start_ticks) {
 		process->gone = true;
-		return;
+		return !process->over;
 	}
+	if (process->over)
+		return true;
 	bool worked = clock.cpu_ns > process->cpu_ns;
 
 	if (worked) {
@@ -349,12 +352,22 @@ static void read_far(struct thread_clocks *clocks, struct clocked *process)
 	process->children_ns = clock.children_ns;
 	for (uint32_t i = 0; i < process->threads.count && !is_near(process, clock_monotonic_ns()); i++)
 		close_thread(clocks, &process->threads.items[i]); /* it was a newborn one */
-	if (clock.state == 'Z' || clock.state == 'X') {
+	/* The main thread may end before the others: the process is a zombie then, and works. */
+	if ((clock.state == 'Z' || clock.state == 'X') && clock.thread_count <= 1) {
 		process->gone = true;
+		process->over = true;
 		process->children_before_ns = process->children_ns; /* there are no more to come */
 	}
 	if (!process->gone && clocks->told.alive)
 		clocks->told.alive(clocks->context, process->pid, clock.comm, worked);
+	return true;
+}
+
+static void forget_threads(struct thread_clocks *clocks, struct clocked *process)
+{
+	for (uint32_t i = 0; i < process->threads.count; i++)
+		close_thread(clocks, &process->threads.items[i]);
+	vec_done(&process->threads);
 }
 
 static void forget(struct thread_clocks *clocks, uint32_t at)
@@ -362,9 +375,7 @@ static void forget(struct thread_clocks *clocks, uint32_t at)
 	struct clocked *process = &clocks->list.items[at];
 	struct clocked *last = vec_last(&clocks->list);
 
-	for (uint32_t i = 0; i < process->threads.count; i++)
-		close_thread(clocks, &process->threads.items[i]);
-	vec_done(&process->threads);
+	forget_threads(clocks, process);
 	map_remove(&clocks->by_pid, process->pid, at + 1);
 	if (last != process) {
 		map_remove(&clocks->by_pid, last->pid, clocks->list.count);
@@ -397,24 +408,31 @@ static void read_all_far(struct thread_clocks *clocks)
 {
 	/* What it is told may add processes: the list moves, its places do not. */
 	for (uint32_t i = clocks->list.count; i-- > 0;)
-		read_far(clocks, &clocks->list.items[i]);
+		if (!read_far(clocks, &clocks->list.items[i]))
+			forget(clocks, i);
 	for (uint32_t i = 0; i < clocks->list.count; i++)
 		if (clocks->list.items[i].gone)
 			tell_parent(clocks, &clocks->list.items[i]);
 	for (uint32_t i = clocks->list.count; i-- > 0;) {
-		if (!clocks->list.items[i].gone)
+		struct clocked *process = &clocks->list.items[i];
+		if (!process->gone)
 			continue;
-		uint64_t more_ns = tell_rest(clocks, &clocks->list.items[i], clock_monotonic_ns());
-		struct clocked *parent = find(clocks, clocks->list.items[i].parent_pid);
+		uint64_t more_ns = tell_rest(clocks, process, clock_monotonic_ns());
+		struct clocked *parent = find(clocks, process->parent_pid);
 		if (parent)
 			parent->children_seen_ns += more_ns;
-		uint32_t pid = clocks->list.items[i].pid;
-		forget(clocks, i);
+		uint32_t pid = process->pid;
+		process->gone = false;
+		if (process->over)
+			forget_threads(clocks, process);
+		else
+			forget(clocks, i);
 		if (clocks->told.ended)
 			clocks->told.ended(clocks->context, pid, 0);
 	}
 	for (uint32_t i = 0; i < clocks->list.count; i++)
-		(void)tell_rest(clocks, &clocks->list.items[i], clock_monotonic_ns()); /* when all that have ended are known */
+		if (!clocks->list.items[i].over)
+			(void)tell_rest(clocks, &clocks->list.items[i], clock_monotonic_ns()); /* when all that have ended are known */
 }
 
 uint64_t thread_clocks_wake_ns(const struct thread_clocks *clocks)

@@ -43,7 +43,7 @@ int thread_clocks_new(const struct thread_clocks_told *told, void *context, stru
  */
 int thread_clocks_add(struct thread_clocks *clocks, uint32_t pid, bool near, uint64_t now_ns, bool newborn);
 
-/* Whether its clocks are being read. */
+/* Whether its clocks are being read, or it has ended and its parent has not waited for it yet. */
 bool thread_clocks_has(const struct thread_clocks *clocks, uint32_t pid);
 
 uint64_t thread_clocks_wake_ns(const struct thread_clocks *clocks);

@@ -23,6 +23,7 @@ struct told {
 	} clocks[TIDS];
 	uint32_t count;
 	uint32_t ended;
+	uint32_t processes_ended;
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -54,8 +55,10 @@ static void on_clock(void *context, uint32_t pid, uint32_t tid, uint64_t time_ns
 
 static void on_ended(void *context, uint32_t pid, uint32_t tid)
 {
-	(void)pid;
-	((struct told *)context)->ended += tid != 0;
+	struct told *told = context;
+
+	told->ended += tid != 0;
+	told->processes_ended += !tid && pid != (uint32_t)getpid();
 }
 
 static uint64_t used(const struct told *told, uint32_t tid, bool all)
@@ -184,6 +187,96 @@ static void test_seen_child(void **state)
 	close(go[1]);
 }
 
+/* A process that has ended stays in /proc until its parent waits for it. A caller that looks through /proc adds it again. */
+static void test_zombie(void **state)
+{
+	struct told told;
+	siginfo_t info;
+
+	(void)state;
+	struct thread_clocks *clocks = begin(&told, true, false);
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		uint64_t ns = 100 * MS;
+		burn(&ns);
+		_exit(0);
+	}
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	for (int i = 0; i < 3; i++) {
+		if (!i || !thread_clocks_has(clocks, (uint32_t)pid))
+			assert_int_equal(thread_clocks_add(clocks, (uint32_t)pid, false, clock_ns(CLOCK_MONOTONIC), true), 0);
+		usleep(1000);
+		thread_clocks_read_all(clocks, clock_ns(CLOCK_MONOTONIC));
+		assert_int_equal(told.processes_ended, 1);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	thread_clocks_read_last(clocks, clock_ns(CLOCK_MONOTONIC));
+	assert_false(thread_clocks_has(clocks, (uint32_t)pid));
+	assert_int_equal(told.processes_ended, 1);
+	uint64_t own_ns = 0;
+
+	for (uint32_t i = 0; i < told.count; i++)
+		if (told.clocks[i].pid == (uint32_t)pid)
+			own_ns += told.clocks[i].last_ns - told.clocks[i].first_ns;
+	assert_in_range(own_ns, 100 * MS - SLACK, 100 * MS + SLACK);
+	assert_in_range(used(&told, 0, false), 0, 2 * SLACK);
+	thread_clocks_free(clocks);
+}
+
+static void *work_without_main_thread(void *context)
+{
+	uint64_t ns = 100 * MS;
+	char c;
+
+	(void)burn(&ns);
+	_exit(read(*(int *)context, &c, 1) == 1 ? 0 : 1);
+}
+
+/* Its main thread has ended, another one works: the kernel calls the process a zombie. */
+static void test_main_thread_ended(void **state)
+{
+	struct told told;
+	int go[2];
+	char c = 0;
+
+	(void)state;
+	assert_int_equal(pipe(go), 0);
+	struct thread_clocks *clocks = begin(&told, true, false);
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		pthread_t thread;
+		close(go[1]); /* it ends with the test */
+		if (pthread_create(&thread, NULL, work_without_main_thread, &go[0]) != 0)
+			_exit(1);
+		pthread_exit(NULL);
+	}
+	assert_int_equal(thread_clocks_add(clocks, (uint32_t)pid, false, clock_ns(CLOCK_MONOTONIC), true), 0);
+	uint64_t own_ns = 0;
+
+	for (uint64_t end = clock_ns(CLOCK_MONOTONIC) + 60000 * MS; own_ns < 95 * MS && clock_ns(CLOCK_MONOTONIC) < end;) {
+		usleep(5000);
+		thread_clocks_read_all(clocks, clock_ns(CLOCK_MONOTONIC));
+		assert_true(thread_clocks_has(clocks, (uint32_t)pid));
+		assert_int_equal(told.processes_ended, 0);
+		own_ns = 0;
+		for (uint32_t i = 0; i < told.count; i++)
+			if (told.clocks[i].pid == (uint32_t)pid)
+				own_ns += told.clocks[i].last_ns - told.clocks[i].first_ns;
+	}
+	assert_true(own_ns >= 95 * MS);
+	assert_int_equal(write(go[1], &c, 1), 1);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	thread_clocks_read_last(clocks, clock_ns(CLOCK_MONOTONIC));
+	assert_int_equal(told.processes_ended, 1);
+	thread_clocks_free(clocks);
+	close(go[0]);
+	close(go[1]);
+}
+
 static void *wait_for_end(void *context)
 {
 	char c;
@@ -221,6 +314,8 @@ int main(void)
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_children),
 		cmocka_unit_test(test_seen_child),
+		cmocka_unit_test(test_zombie),
+		cmocka_unit_test(test_main_thread_ended),
 		cmocka_unit_test(test_ended_thread),
 	};
 
