@@ -4,8 +4,9 @@
  * Two processes share one page: the owner counts beats in it, the guard counts rounds. Connections reach the guard over a socket pair, with a
  * message for each change. The owner keeps the same list, so that a guard started later finds all of it in the memory it was forked with.
  *
- * The guard counts silent ticks of its own instead of comparing clocks: when the whole machine stood still (a paused guest), or the
- * guard itself did, no time has passed for either.
+ * The guard does not compare clocks. It counts ticks without a beat of the owner, and of each wait for the runtimes no more than was asked for.
+ * So a pause of the whole machine (a paused guest) or of the guard (stopped, frozen, no CPU) is neither silence of the owner nor time in which a
+ * runtime could have ended its sessions.
  *
  * Invariants:
  * - `rounds` grows before the guard takes the first byte from a stream, so an owner that looks behind each read never takes a stream with a
@@ -51,6 +52,7 @@
 #define TURN_MS        20                   /* of the ending, while a stop cannot be sent yet */
 #define LEAVE_MS       200                  /* for the guard to leave */
 #define RESTARTS_MAX   5u
+#define LATE_MS        (2 * TICK_MS)        /* a tick that takes longer was a pause of the guard's own */
 #define READ_SIZE      (64u << 10)
 #define READ_MAX       (1u << 20)           /* of one stream in one turn */
 #define REPLY_SIZE     (IPC_HEADER_SIZE + 8u)
@@ -262,17 +264,26 @@ static void wait_for_streams(struct guard *guard, bool owner_lives, int wait_ms)
 			(void)poll(NULL, 0, TURN_MS); /* cannot be; never spin */
 }
 
+/* How much of a turn counts: what is beyond the wait that was asked for may be a pause of the guard. */
+static uint64_t counted_ns(uint64_t took_ns, int wait_ms)
+{
+	uint64_t asked_ns = (uint64_t)wait_ms * 1000000u;
+
+	return took_ns < asked_ns ? took_ns : asked_ns;
+}
+
 /* A round: all sessions of now are ended, politely first. */
 static void end_sessions(struct guard *guard, bool owner_lives)
 {
-	uint64_t until_ns = clock_monotonic_ns() + END_NS;
+	uint64_t waited_ns = 0;
 	bool left = false;
 
 	__atomic_store_n(&guard->page->state, (uint32_t)dotnet_target_state(&guard->owner), __ATOMIC_SEQ_CST);
 	__atomic_add_fetch(&guard->page->rounds, 1, __ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < guard->list.count; i++)
 		left = guard->list.items[i].doomed = true;
-	while (left && clock_monotonic_ns() < until_ns) {
+	while (left && waited_ns < END_NS) {
+		uint64_t begin_ns = clock_monotonic_ns();
 		int wait_ms = 5 * TURN_MS;
 		left = false;
 		while (owner_lives && take_message(guard) > 0)
@@ -293,6 +304,7 @@ static void end_sessions(struct guard *guard, bool owner_lives)
 		}
 		if (left)
 			wait_for_streams(guard, owner_lives, wait_ms);
+		waited_ns += counted_ns(clock_monotonic_ns() - begin_ns, wait_ms);
 	}
 	for (uint32_t i = guard->list.count; i-- > 0;) {
 		struct guarded *item = &guard->list.items[i];
@@ -392,7 +404,9 @@ static _Noreturn void stand_guard(struct guard *guard, int owner_fd)
 			{ .fd = guard->channel, .events = POLLIN },
 			{ .fd = owner_fd, .events = POLLIN },
 		};
+		uint64_t begin_ns = clock_monotonic_ns();
 		int ready = poll(fds, 2, guard->list.count ? TICK_MS : -1);
+		bool late = clock_monotonic_ns() - begin_ns > LATE_MS * UINT64_C(1000000);
 		int result = 0;
 
 		while ((result = take_message(guard)) > 0)
@@ -407,7 +421,7 @@ static _Noreturn void stand_guard(struct guard *guard, int owner_fd)
 			beats = seen;
 			silent = still = 0;
 			__atomic_store_n(&guard->page->seen_ns, clock_monotonic_ns(), __ATOMIC_SEQ_CST);
-		} else if (ready == 0) {
+		} else if (ready == 0 && !late) {
 			uint64_t before_ns = cpu_ns;
 			cpu_ns = guard_cpu_ns(guard->owner.pid);
 			silent++;

@@ -275,6 +275,49 @@ static void test_stopped(void **state)
 	tear_down(&stage);
 }
 
+/* Whether a stream was shut down by the guard within a time. */
+static bool is_shut_within(int fd, int ms)
+{
+	struct pollfd stream = { .fd = fd, .events = POLLRDHUP };
+
+	return poll(&stream, 1, ms) > 0;
+}
+
+static void stops_itself(struct stage *stage)
+{
+	uint32_t keys[SESSIONS];
+
+	(void)open_sessions(stage, true, keys);
+	raise(SIGSTOP);
+}
+
+/*
+ * The guard itself is stopped in the middle of a round, for longer than runtimes have to end their sessions: afterwards they still have the time that was left.
+ * Where the guard is stopped too late, because this process got no CPU, it is tried again.
+ */
+static void test_pause_of_the_guard(void **state)
+{
+	bool shut = true;
+
+	(void)state;
+	for (unsigned attempt = 0; shut && attempt < 5; attempt++) {
+		struct stage stage;
+		pid_t guard = start_owner(&stage, stops_itself);
+		assert_true(stop_within(&stage, 60000) > 1000);
+		assert_int_equal(kill(guard, SIGSTOP), 0);
+		usleep(2500000);
+		assert_int_equal(kill(guard, SIGCONT), 0);
+		shut = is_shut_within(stage.stream[0], 300);
+		for (unsigned i = 0; i < SESSIONS; i++)
+			assert_true(is_shut_within(stage.stream[i], 60000));
+		assert_int_equal(kill(stage.owner, SIGKILL), 0);
+		wait_for_end(stage.owner);
+		wait_for_end(guard);
+		tear_down(&stage);
+	}
+	assert_false(shut);
+}
+
 static void hangs(struct stage *stage)
 {
 	uint32_t keys[SESSIONS];
@@ -528,6 +571,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nobody),
+		cmocka_unit_test(test_pause_of_the_guard),
 		cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_stopped),
 		cmocka_unit_test(test_hanging),
