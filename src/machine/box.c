@@ -1,8 +1,8 @@
 /*
- * Facts about the machine come from uname, /proc and /sys; each may be missing (a container hides some), and then stays empty.
+ * Facts about the machine come from uname, /proc and /sys. A container may hide any of them; the field is then empty.
  *
- * The cache folder holds what only we may have written: kernel symbols that name every frame of a recording. So nothing about its path
- * is believed: each part of ours is opened without following links and checked on the open descriptor.
+ * The cache folder holds kernel symbols, which name every frame of a recording, so only our own user may be able to write them. Nothing about its
+ * path is trusted: each component is opened without following links and checked on the open descriptor.
  */
 #include "machine/box.h"
 
@@ -21,9 +21,9 @@
 #include "base/diag.h"
 #include "machine/kernel_file.h"
 
-#define FILE_ROOM 16384u /* of a file that is looked at; what we want stands at its begin */
+#define FILE_ROOM 16384u /* size limit of a file that is read; the values that we need are at its begin */
 
-/* The first line of a file, without what could not be shown. Empty when there is none. */
+/* The first line of a file, sanitized for a terminal. Empty if the file cannot be read. */
 static void read_line(const char *path, char *out, size_t room)
 {
 	char text[512];
@@ -37,7 +37,7 @@ static void read_line(const char *path, char *out, size_t room)
 	out[len] = 0;
 }
 
-/* The text behind `key` at the begin of a line, up to its end, without quotes. */
+/* The text after `key` at the begin of a line, up to the end of the line, without quotes. */
 static void find_value(const char *text, const char *key, char *out, size_t room)
 {
 	size_t key_len = strlen(key);
@@ -68,7 +68,7 @@ static void read_system(char *out, size_t room)
 		snprintf(out, room, "Linux");
 }
 
-/* The model, under the key each architecture has for it, and whether a hypervisor runs us. */
+/* The processor model, whose key differs between architectures, and whether a hypervisor runs this machine. */
 static void read_processor(struct box *box)
 {
 	static const char *const keys[] = { "model name\t: ", "Model\t\t: ", "cpu\t\t: ",
@@ -138,7 +138,7 @@ int box_read_online_cpus(struct cpu_list *list, struct diag *diag)
 		return diag_set(diag, r, "no memory for the list of CPUs");
 	if (r >= 0 && list->cpus.count)
 		return 0;
-	/* No /sys in this container: count them, and take them to be the first ones. */
+	/* This container has no /sys: the processors are counted, and assumed to be numbered from 0. */
 	vec_reset(&list->cpus);
 	long count = sysconf(_SC_NPROCESSORS_ONLN);
 	if (count < 1 || count > (long)BOX_CPUS_MAX)
@@ -182,7 +182,7 @@ void box_read(struct box *ret_box)
 	box->memory_bytes = page > 0 && pages > 0 ? (uint64_t)page * (uint64_t)pages : 0;
 }
 
-/* Makes (when missing) and opens a folder of ours inside `parent`; nobody else may own it or write to it. */
+/* Opens a folder inside `parent` and creates it if it is missing. Fails if another user owns it or may write to it. */
 static int open_own_folder(int parent, const char *name)
 {
 	struct stat st;
@@ -199,13 +199,13 @@ static int open_own_folder(int parent, const char *name)
 	return fd;
 }
 
-/* A name we would make ourselves: hexadecimal digits and dashes. */
+/* A name that this module may have created: hexadecimal digits and dashes. */
 static bool is_boot_id(const char *name)
 {
 	return strlen(name) == 36 && strspn(name, "0123456789abcdef-") == 36;
 }
 
-/* Folders of earlier boots hold nothing that is true any more. What cannot be removed stays: it does no harm. */
+/* Removes the folders of earlier boots, whose kernel symbols are no longer valid. A folder that cannot be removed is harmless. */
 static void remove_old(int parent, const char *boot_id)
 {
 	int fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -237,7 +237,7 @@ static void remove_old(int parent, const char *boot_id)
 int box_open_cache(const struct box *box, int *ret_fd, struct diag *diag)
 {
 	char base[PATH_MAX];
-	/* With borrowed rights none: a folder would be made wherever the user says. */
+	/* With borrowed capabilities there is no cache folder: it would be created wherever the user says. */
 	const char *xdg = secure_getenv("XDG_CACHE_HOME");
 	const char *home = secure_getenv("HOME");
 

@@ -1,5 +1,5 @@
 /*
- * The machine we stand on: its name, system, processors, and a folder for what is worth keeping until the next boot.
+ * This machine: its name, system and processors, and a cache folder that is valid until the next boot.
  */
 #ifndef SPOOR_MACHINE_BOX_H
 #define SPOOR_MACHINE_BOX_H
@@ -11,7 +11,7 @@
 
 struct diag;
 
-#define BOX_CPUS_MAX 16384u /* more is taken for a broken list */
+#define BOX_CPUS_MAX 16384u /* a higher number means that the list is malformed */
 
 struct box {
 	char host[256];
@@ -27,7 +27,7 @@ struct box {
 	uint32_t page_size_bytes;
 };
 
-/* Never fails: what is not known is empty or 0. */
+/* Never fails: an unknown value is "" or 0. */
 void box_read(struct box *ret_box);
 
 struct cpu_list {
@@ -41,9 +41,9 @@ int box_read_online_cpus(struct cpu_list *list, struct diag *diag);
 int box_parse_cpu_list(const char *text, size_t len, struct cpu_list *list);
 
 /*
- * Opens our own folder for this boot: /var/cache/spoor/<boot id> for root, else $XDG_CACHE_HOME/spoor/... or ~/.cache/spoor/..., made
- * with mode 0700 when missing. It is refused unless we own it, it is nobody else's to write, and no link stands in its last two parts. The caller
- * closes *ret_fd and uses openat() on it (with O_NOFOLLOW), never the path. Folders of earlier boots are removed.
+ * Opens the cache folder of this boot: /var/cache/spoor/<boot id> for root, else $XDG_CACHE_HOME/spoor/... or ~/.cache/spoor/.... A missing folder
+ * is created with mode 0700. Fails if another user owns the folder or may write to it, or if one of the last two components of its path is a link.
+ * The caller closes *ret_fd, and uses openat() on it (with O_NOFOLLOW) and never the path. Folders of earlier boots are removed.
  */
 int box_open_cache(const struct box *box, int *ret_fd, struct diag *diag);
 

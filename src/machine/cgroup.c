@@ -13,7 +13,7 @@
 
 #define TEXT_MAX (256u << 10) /* mountinfo is the largest */
 
-/* The whole of a file, cut after `room` - 1 bytes: its length, -1 when it is not to be had. */
+/* The content of a file, cut after `room` - 1 bytes. Returns its length, or -1 if it cannot be read. */
 static ssize_t read_file(const char *path, char *text, size_t room)
 {
 	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
@@ -48,7 +48,7 @@ static char *read_proc(const char *root, const char *path)
 	return text;
 }
 
-/* The next line, its end made a NUL; NULL when there is none. */
+/* The next line, terminated with NUL; NULL at the end of the text. */
 static char *next_line(char **at)
 {
 	char *line = *at;
@@ -63,7 +63,7 @@ static char *next_line(char **at)
 	return line;
 }
 
-/* Whether a list of words with commas between has this one. */
+/* Whether a comma-separated list contains this word. */
 static bool has_word(const char *list, size_t len, const char *word)
 {
 	size_t word_len = strlen(word);
@@ -126,7 +126,7 @@ static const char *word(const char *line, unsigned n, size_t *ret_len)
 	return line;
 }
 
-/* "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 none rw": root and place of the mount, behind the dash type and options. */
+/* "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 none rw": root and mount point, and after the dash the type and the options. */
 int cgroup_parse_mount(char *text, const char *controller, struct cgroup *group)
 {
 	char *at = text;
@@ -145,7 +145,7 @@ int cgroup_parse_mount(char *text, const char *controller, struct cgroup *group)
 			continue;
 		const char *mounted = word(line, 3, &len);
 		size_t hidden = len == 1 ? 0 : len; /* "/" hides nothing */
-		/* Where only a part of the hierarchy is mounted (a container), groups are named from the whole one's root. */
+		/* A container may mount only a part of the hierarchy; /proc/PID/cgroup names groups from the root of the whole hierarchy. */
 		bool below = strncmp(group->path, mounted, hidden) == 0 &&
 			(group->path[hidden] == '/' || !group->path[hidden]);
 		const char *place = word(line, 4, &len);
@@ -207,7 +207,7 @@ bool cgroup_read(const struct cgroup *group, const char *file, char *text, size_
 	return read_file(path, text, room) >= 0;
 }
 
-/* Version 1 has a hierarchy for it, and each group of version 2 the file. The topmost group has neither file. */
+/* Version 1 has a hierarchy for this. In version 2 each group has the file, except for the topmost one. */
 bool cgroup_find_freezable(const char *root, uint32_t pid, struct cgroup *ret_group)
 {
 	static const char *const controllers[] = { "freezer", "" };
@@ -237,7 +237,7 @@ bool cgroup_read_number(const struct cgroup *group, const char *file, uint64_t *
 	if (!cgroup_read(group, file, text, sizeof(text)))
 		return false;
 	text[strcspn(text, "\n")] = '\0';
-	return text_parse_u64(text, ret_value); /* "max" and "-1" are no numbers: no limit */
+	return text_parse_u64(text, ret_value); /* "max" and "-1" are not numbers: they mean that there is no limit */
 }
 
 bool cgroup_parse_key(const char *text, const char *key, uint64_t *ret_value)

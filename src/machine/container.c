@@ -87,7 +87,7 @@ bool container_find_text(const char *json, size_t len, size_t *at, const char *k
 			return false;
 		skip_blanks(json, len, at);
 		if (*at >= len || json[*at] != ':')
-			continue; /* a value that looks like the key */
+			continue; /* this is a value with the same text as the key */
 		(*at)++;
 		skip_blanks(json, len, at);
 		if (*at < len && json[*at] == '[') {
@@ -107,7 +107,7 @@ bool container_find_text(const char *json, size_t len, size_t *at, const char *k
 	return *at < len;
 }
 
-/* A small file, NUL-terminated; NULL when it is not there or not ours to read. */
+/* A small file, NUL-terminated; NULL if it does not exist or may not be read. */
 static char *read_file(const char *path, size_t *ret_len)
 {
 	struct input in;
@@ -130,7 +130,7 @@ static bool docker_name(
 	size_t at = 0;
 
 	(void)snprintf(path, sizeof(path), "%s/var/lib/docker/containers/%s/config.v2.json", root,
-		id); /* a cut one is not there */
+		id); /* a truncated path does not exist */
 	cleanup(freep) char *json = read_file(path, &len);
 
 	/* Volumes and networks have a Name too; only the container's begins with a slash. */
@@ -186,7 +186,7 @@ static bool podman_name(
 	while (json && container_find_text(json, len, &at, "id", text)) {
 		char next[CONTAINER_NAME_ROOM];
 		size_t end_at = at;
-		/* A container without names: those that follow are the next one's. */
+		/* This container has no names: the names that follow belong to the next one. */
 		if (!container_find_text(json, len, &end_at, "id", next))
 			end_at = len;
 		if (strcmp(text, id) != 0 || !container_find_text(json, end_at, &at, "names", text))
@@ -194,7 +194,7 @@ static bool podman_name(
 		for (;;) {
 			if (each(user, text))
 				return true;
-			/* The next of the list. */
+			/* The next element of the list. */
 			at++;
 			skip_blanks(json, len, &at);
 			if (at >= len || json[at] != ',')

@@ -1,7 +1,7 @@
 /*
- * What people call a container: the name that docker, podman, cri-o, containerd's Kubernetes plugin and nerdctl keep for an id.
+ * The name of a container: docker, podman, cri-o, containerd's Kubernetes plugin and nerdctl store it for each container id.
  *
- * They keep it in files of their own, which only root may read mostly; whoever may not has the id.
+ * The files that store it can usually be read only by root. Other users see the id.
  */
 #ifndef SPOOR_MACHINE_CONTAINER_H
 #define SPOOR_MACHINE_CONTAINER_H
@@ -13,20 +13,23 @@
 #define CONTAINER_NAME_ROOM 256u
 
 /*
- * Calls `each` with every name that is known for the container of this id, until it returns true, which is then returned. `root` stands before the paths:
- * "" but in tests.
+ * Calls `each` with every known name of the container, until it returns true. Returns whether it did. `root` is a prefix of the paths: "" except in
+ * tests.
  */
 bool container_names(const char *root, const char *id, bool (*each)(void *user, const char *name), void *user);
 
-/* Whether a process has a host name of its own: another UTS namespace than the caller. False also if that is unknown. */
+/* Whether a process has its own host name: another UTS namespace than the caller. False also if that is unknown. */
 bool container_has_host_name(uint32_t pid);
 
-/* That host name. False without CAP_SYS_ADMIN. A thread of its own enters the namespace to read it, so the caller stays where it is. */
+/*
+ * The host name of that namespace. False without CAP_SYS_ADMIN. A temporary thread enters the namespace to read it; the caller's namespace does not
+ * change.
+ */
 bool container_host_name(uint32_t pid, char ret_name[CONTAINER_NAME_ROOM]);
 
 /*
- * The text of the first member `key` in JSON, from *at on, which moves behind it. False: none. Escapes other than of quote, slash and backslash are left as they
- * are. Nothing is known of nesting, so that the key must be one that means the same wherever it stands.
+ * Finds the first member `key` in JSON, starting at *at, and returns its text; *at moves past the member. False if there is none. Only the escapes
+ * of quote, slash and backslash are decoded. Nesting is ignored, so the key must have the same meaning at every level.
  */
 bool container_find_text(const char *json, size_t len, size_t *at, const char *key,
 	char ret_text[CONTAINER_NAME_ROOM]);

@@ -12,9 +12,9 @@
 #define PATH_ROOM   64u  /* "4194304/task/4194304/schedstat" */
 #define TEXT_ROOM   1024u
 #define DIGITS_MAX  20u
-#define FIELD_UTIME 14u  /* of stat, counted from 1; the third stands behind the name */
+#define FIELD_UTIME 14u  /* of stat, counted from 1; the third follows the name */
 
-/* A decimal number behind blanks. */
+/* A decimal number after blanks. */
 static bool scan_number(const char **at, const char *end, uint64_t *ret_value)
 {
 	uint64_t value = 0;
@@ -39,7 +39,7 @@ bool cpu_clock_parse_schedstat(const char *text, size_t len, uint64_t *ret_cpu_n
 	return scan_number(&at, text + len, ret_cpu_ns);
 }
 
-/* Two numbers of ticks, user's and system's. */
+/* Two numbers of ticks: user and system time. */
 static bool scan_ticks(const char **at, const char *end, uint64_t tick_ns, uint64_t *ret_ns)
 {
 	uint64_t user;
@@ -58,7 +58,7 @@ bool cpu_clock_parse_stat(const char *text, size_t len, uint64_t tick_ns, uint64
 	const char *end = text + len;
 	const char *at = end;
 
-	/* The name may hold anything, a parenthesis too. */
+	/* The name may contain any character, including a parenthesis. */
 	while (at > text && at[-1] != ')')
 		at--;
 	if (at == text)
@@ -102,7 +102,7 @@ int thread_clock_open(const struct proc_reader *proc, uint32_t pid, uint32_t tid
 
 	(void)snprintf(path, sizeof(path), "%u/task/%u/schedstat", pid, tid); /* fits */
 	int fd = openat(proc->fd, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT) { /* a kernel without it, or a thread that is gone */
+	if (fd < 0 && errno == ENOENT) { /* a kernel without schedstat, or a thread that has ended */
 		(void)snprintf(path, sizeof(path), "%u/task/%u/stat", pid, tid); /* as above */
 		fd = openat(proc->fd, path, O_RDONLY | O_CLOEXEC);
 	}

@@ -1,8 +1,10 @@
 /*
- * How much CPU time a thread or a process has used, as /proc tells of it. Nothing is sent to it, and it takes no right but to see it.
+ * The CPU time that a thread or a process has used, read from /proc. Nothing is sent to the process, and visibility is the only right that this
+ * needs.
  *
- * A thread's clock is schedstat's, in nanoseconds; it stands still while the thread does, and for one that runs it is as old as the kernel's last tick. Kernels
- * without it have stat's ticks of 10 ms. A process's clock is stat's: of all its threads, of those that have ended too, and there until somebody has waited for it.
+ * The clock of a thread is that of schedstat, in nanoseconds. It does not advance while the thread is blocked; for a running thread it is as old as
+ * the kernel's last tick. Kernels without schedstat offer the ticks of stat (10 ms). The clock of a process is that of stat: it includes threads
+ * that have ended, and exists until the parent has reaped the process.
  */
 #ifndef SPOOR_MACHINE_CPU_CLOCK_H
 #define SPOOR_MACHINE_CPU_CLOCK_H
@@ -15,24 +17,24 @@
 
 struct process_clock {
 	uint64_t cpu_ns;
-	uint64_t children_ns;  /* of children that it has waited for, and of theirs */
+	uint64_t children_ns;  /* of its reaped children and their descendants */
 	uint32_t parent_pid;
-	uint64_t start_ticks;  /* the same process has the same */
+	uint64_t start_ticks;  /* with the pid, it identifies the process */
 	uint32_t thread_count;
 	char state;
 	char comm[PROC_COMM_MAX];
 };
 
-/* -ESRCH: there is no such process, or it was waited for. */
+/* -ESRCH: the process does not exist or was reaped. */
 int process_clock_read(const struct proc_reader *proc, uint32_t pid, struct process_clock *ret_clock);
 
-/* A thread's clock, kept open so that a reading is one call; the descriptor stays with its thread, whoever gets the number next. */
+/* Opens a thread's clock, so that a reading is one system call. The descriptor stays bound to its thread, even if the thread id is reused. */
 int thread_clock_open(const struct proc_reader *proc, uint32_t pid, uint32_t tid, int *ret_fd);
 
-/* From a descriptor of thread_clock_open(). -ESRCH: it has ended. */
+/* From a descriptor of thread_clock_open(). -ESRCH: the thread has ended. */
 int thread_clock_read(const struct proc_reader *proc, int fd, uint64_t *ret_cpu_ns);
 
-/* The parsers, apart from the files. They take any bytes. */
+/* The parsers, separate from the files. They accept any bytes. */
 
 /* schedstat: "CPU_NS WAIT_NS SLICES". */
 bool cpu_clock_parse_schedstat(const char *text, size_t len, uint64_t *ret_cpu_ns);

@@ -28,7 +28,7 @@ static void read_throttling(const struct cgroup *group, struct cpu_limit *limit)
 
 	if (!cgroup_read(group, "cpu.stat", text, sizeof(text)))
 		return;
-	(void)cgroup_parse_key(text, "nr_periods", &limit->periods);             /* missing: stays 0 */
+	(void)cgroup_parse_key(text, "nr_periods", &limit->periods);             /* if it is missing: stays 0 */
 	(void)cgroup_parse_key(text, "nr_throttled", &limit->throttled_periods); /* likewise */
 	if (cgroup_parse_key(text, "throttled_usec", &value))
 		limit->throttled_ns = value * 1000;

@@ -19,7 +19,7 @@ bool descriptors_are_free(unsigned count)
 	while (got < count && (fds[got] = open("/", O_PATH | O_CLOEXEC)) >= 0)
 		got++;
 	for (unsigned i = 0; i < got; i++)
-		(void)close(fds[i]); /* nothing was written */
+		(void)close(fds[i]); /* nothing was written to it */
 	return got == count;
 }
 
@@ -29,5 +29,5 @@ void descriptors_explain(char *out, size_t room)
 	unsigned long long now = getrlimit(RLIMIT_NOFILE, &limit) == 0 ? (unsigned long long)limit.rlim_cur : 0;
 
 	(void)snprintf(out, room, "the limit of open files of spoor, %llu, is reached: ulimit -n %llu raises it", now,
-		now < LIMIT_ENOUGH ? LIMIT_ENOUGH : 4 * now); /* cut if there is little room */
+		now < LIMIT_ENOUGH ? LIMIT_ENOUGH : 4 * now); /* truncated if there is little room */
 }

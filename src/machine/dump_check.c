@@ -19,7 +19,7 @@
 
 #define TEXT_ROOM 4096u
 
-/* A small file of /proc into `text`; "" when it is not to be had. */
+/* A small file of /proc into `text`; "" if it cannot be read. */
 static void read_text(const char *path, char text[TEXT_ROOM])
 {
 	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -66,8 +66,8 @@ static int check_folder(const struct target_root *root, const char *folder, stru
 }
 
 /*
- * A path as /proc shows it, turned into what the target calls it. If the target is in another mount namespace and its root is not the root of
- * that namespace, /proc shows the path from there.
+ * Translates a path from /proc to the target's view. If the target is in another mount namespace and its root is not the root of that namespace,
+ * /proc shows the path from the namespace's root.
  */
 static const char *below_root(const struct target_root *root, const char *file)
 {
@@ -80,8 +80,8 @@ static const char *below_root(const struct target_root *root, const char *file)
 	return len > 1 && (size_t)len < sizeof(top) && strncmp(file, top, (size_t)len) == 0 && file[len] == '/' ? file + len : file;
 }
 
-/* Whether there is no `name` in the folder of `file`: its path then. False also where that folder cannot be seen. */
-static bool lacks_beside(const struct target_root *root, const char *file, const char *name, char ret_path[TEXT_ROOM])
+/* Whether `name` is missing in the folder of `file`; *ret is its path then. False also if that folder cannot be read. */
+static bool is_missing_beside(const struct target_root *root, const char *file, const char *name, char ret_path[TEXT_ROOM])
 {
 	const char *slash = strrchr(file, '/');
 
@@ -92,21 +92,21 @@ static bool lacks_beside(const struct target_root *root, const char *file, const
 	return fd < 0 && errno == ENOENT;
 }
 
-/* Beside libcoreclr.so stands the program that writes the dump. */
+/* The program that writes the dump is in the folder of libcoreclr.so. */
 static int check_writer(const struct target_root *root, const char *runtime_path, struct diag *diag)
 {
 	char path[TEXT_ROOM];
 
-	if (!lacks_beside(root, below_root(root, runtime_path), "createdump", path))
+	if (!is_missing_beside(root, below_root(root, runtime_path), "createdump", path))
 		return 0;
 	return diag_set(diag, -ENOENT, "process %u cannot be dumped: its runtime comes without '%s'", root->pid, path);
 }
 
 /*
- * A single file has the writer inside, but not what knows the runtime's structures: that is sought beside it, and without it .NET 8 and 9 say that the dump is written
- * when nothing is.
+ * A single-file program contains the dump writer, but not the library that knows the runtime's structures, which is searched for in its folder.
+ * Without that library .NET 8 and 9 report a written dump although they wrote none.
  */
-static int check_knower(const struct target_root *root, struct diag *diag)
+static int check_dac_library(const struct target_root *root, struct diag *diag)
 {
 	char path[TEXT_ROOM];
 	char program[TEXT_ROOM];
@@ -115,7 +115,7 @@ static int check_knower(const struct target_root *root, struct diag *diag)
 	ssize_t len = readlink(path, program, sizeof(program) - 1);
 
 	program[len > 0 ? len : 0] = '\0';
-	if (!lacks_beside(root, below_root(root, program), "libmscordaccore.so", path))
+	if (!is_missing_beside(root, below_root(root, program), "libmscordaccore.so", path))
 		return 0;
 	diag_set(diag, -ENOENT, "process %u is a single file: only --type full can be had of it without '%s'", root->pid, path);
 	diag_remedy(diag, "take --type full, or put libmscordaccore.so of the same runtime version there");
@@ -143,12 +143,15 @@ int dump_check(const struct dump_question *question, struct dump_facts *ret_fact
 	if (result == 0 && !question->single_file)
 		result = check_writer(&root, question->runtime_path, diag);
 	else if (result == 0 && !question->all_memory)
-		result = check_knower(&root, diag);
+		result = check_dac_library(&root, diag);
 	target_root_close(&root);
 	return result;
 }
 
-/* One thread, with the name of the runtime's thread that split it off: what the program itself starts has a name of its own. */
+/*
+ * A copy made by the runtime has one thread, with the name of the runtime's thread that forked it. Children that the program starts have another
+ * name.
+ */
 static bool is_copy(const struct proc_process *process, uint32_t pid, uint64_t since_ticks)
 {
 	return process->parent_pid == pid && process->thread_count == 1 && process->start_ticks >= since_ticks && process->state != 'Z' &&
@@ -164,9 +167,9 @@ int dump_end_copy(uint32_t pid, uint64_t since_ticks, uint32_t *ret_copy_pid)
 
 	if (proc_open(&proc, NULL) < 0)
 		return 0;
-	(void)proc_list(&proc, &pids, NULL); /* whoever cannot be seen is not ended */
+	(void)proc_list(&proc, &pids, NULL); /* an invisible process cannot be ended */
 	for (uint32_t i = 0; i < pids.ids.count && ended >= 0; i++) {
-		/* First hold it, then look at it: whoever has its number by then is another. */
+		/* Opens the pidfd before it reads the facts: otherwise the pid could be reused in between. */
 		cleanup(closep) int fd = (int)syscall(SYS_pidfd_open, pids.ids.items[i], 0);
 		if (fd < 0 || proc_read(&proc, pids.ids.items[i], &process) < 0 || !is_copy(&process, pid, since_ticks))
 			continue;

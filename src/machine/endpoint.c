@@ -24,7 +24,7 @@ static bool is_port(const char *text, uint16_t *ret_port)
 	return true;
 }
 
-/* Parts "host:port", "[v6]:port", "port", "host"; a bare IPv6 address has no port behind it. */
+/* Splits "host:port", "[v6]:port", "port" or "host". A bare IPv6 address has no port. */
 static bool split(const char *text, char host[HOST_ROOM], uint16_t *port)
 {
 	const char *colon = strrchr(text, ':');
@@ -34,7 +34,7 @@ static bool split(const char *text, char host[HOST_ROOM], uint16_t *port)
 	if (is_port(text, port))
 		return true;
 	if (len && strspn(text, "0123456789") == len)
-		return false; /* and no host either, though resolvers take it for one */
+		return false; /* not a host either, although resolvers accept it */
 	if (*text == '[') {
 		const char *end = strchr(text, ']');
 		if (!end || (end[1] && (end[1] != ':' || !is_port(end + 2, port))))
@@ -133,7 +133,7 @@ int endpoint_parse(const char *text, const char *host, uint16_t port, int type, 
 	struct endpoint endpoint = { 0 };
 	char name[HOST_ROOM];
 
-	(void)snprintf(name, sizeof(name), "%s", host); /* ours, and short */
+	(void)snprintf(name, sizeof(name), "%s", host); /* from this module, and short */
 	if (!split(text, name, &port)) {
 		diag_set(diag, -EINVAL, "'%s' is no address", text);
 		diag_remedy(diag, "write HOST:PORT, [IPV6]:PORT or PORT");

@@ -1,5 +1,5 @@
 /*
- * One open, reads until the end, one close. A file of the kernel's may come in pieces of a page, so a short read is not its end.
+ * One open, reads until the end, one close. The kernel may return a file in pieces of a page, so a short read is not the end.
  */
 #include "machine/kernel_file.h"
 

@@ -1,5 +1,5 @@
 /*
- * Small text files the kernel makes up when they are read: /proc, /sys.
+ * Small text files that the kernel generates: /proc, /sys.
  */
 #ifndef SPOOR_MACHINE_KERNEL_FILE_H
 #define SPOOR_MACHINE_KERNEL_FILE_H
@@ -9,13 +9,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/*
- * The content of a file, at most `room` - 1 bytes of it, with a NUL behind them. Its length, or a negative errno. `folder` is a descriptor or
- * AT_FDCWD.
- */
+/* Reads a file, at most `room` - 1 bytes, and appends a NUL. Returns the length, or a negative errno. `folder` is a descriptor or AT_FDCWD. */
 ssize_t kernel_file_read(int folder, const char *path, char *buffer, size_t room);
 
-/* A file that holds one whole number, maybe negative. */
+/* A file that holds one integer. */
 bool kernel_file_number(const char *path, int64_t *ret_value);
 
 #endif

@@ -13,10 +13,10 @@
 
 #include "base/cleanup.h"
 
-#define TEXT_BYTES   1024u /* a name of at most 512, offsets, a module of at most 56 with its build id */
+#define TEXT_BYTES   1024u /* the sum of a name (at most 512), the offsets, and a module (at most 56) with its build id */
 #define FORMAT_BYTES 8u
 
-/* What the program reads and writes: one element of a map that we have mapped. */
+/* The program reads and writes one element of a map, which is mapped here. */
 struct question {
 	uint64_t address;
 	char text[TEXT_BYTES];
@@ -50,7 +50,7 @@ static int make_map(uint32_t value_bytes, uint32_t flags)
 	return bpf(BPF_MAP_CREATE, &attr);
 }
 
-/* The format must stand in memory that nobody can change any more. */
+/* The format must be in memory that is frozen: the verifier requires it. */
 static int make_format(void)
 {
 	static const char format[FORMAT_BYTES] = "%pS";
@@ -96,7 +96,7 @@ static int make_program(int question_fd, int format_fd)
 		/* r6 = the question */
 		insn(load_64, BPF_REG_6, BPF_PSEUDO_MAP_VALUE, 0, question_fd),
 		insn(0, 0, 0, 0, 0),
-		/* the address goes on the stack: what is printed must not change meanwhile */
+		/* the address is copied to the stack, because the printed value must not change */
 		insn(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_6, 0, 0),
 		insn(BPF_STX | BPF_MEM | BPF_DW, BPF_REG_10, BPF_REG_1, -8, 0),
 		insn(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_1, BPF_REG_6, 0, 0),
@@ -115,10 +115,10 @@ static int make_program(int question_fd, int format_fd)
 
 	memset(&attr, 0, sizeof(attr));
 	attr.prog_type = BPF_PROG_TYPE_SYSCALL;
-	attr.prog_flags = BPF_F_SLEEPABLE; /* what this type asks for */
+	attr.prog_flags = BPF_F_SLEEPABLE; /* required for this program type */
 	attr.insns = (uint64_t)(uintptr_t)program;
 	attr.insn_cnt = sizeof(program) / sizeof(program[0]);
-	attr.license = (uint64_t)(uintptr_t)"Dual MIT/GPL"; /* the kernel asks for it; the helper is for such programs only */
+	attr.license = (uint64_t)(uintptr_t)"Dual MIT/GPL"; /* the helper is available only to programs with such a license */
 	return bpf(BPF_PROG_LOAD, &attr);
 }
 
@@ -154,7 +154,7 @@ int kernel_symbols_open(struct kernel_symbols **ret_symbols)
 	return 0;
 }
 
-/* "0x1a" behind `mark`, which stands at *at. */
+/* "0x1a" after `mark`; `mark` must be at *at. */
 static bool take_number(char **at, char mark, uint64_t *ret_value)
 {
 	char *end;
@@ -210,7 +210,7 @@ void kernel_symbols_close(struct kernel_symbols *symbols)
 	if (!symbols)
 		return;
 	if (symbols->question)
-		(void)munmap(symbols->question, symbols->mapped_bytes); /* our own area */
+		(void)munmap(symbols->question, symbols->mapped_bytes); /* mapped by this module */
 	closep(&symbols->program_fd);
 	closep(&symbols->format_fd);
 	closep(&symbols->question_fd);

@@ -1,11 +1,11 @@
 /*
- * Names of kernel addresses, asked of the kernel one by one.
+ * Names of kernel addresses, requested from the kernel one by one.
  *
- * /proc/kallsyms has them all, but printing it costs the kernel 35 ms, and a recording hits a few hundred. A BPF program of a dozen
- * instructions lets the kernel's own %pS name just those, at about a microsecond each. It needs CAP_BPF and CAP_PERFMON (root has them) and
- * a kernel of 5.14 or newer with BPF; where that is missing, /proc/kallsyms is read.
+ * /proc/kallsyms has all names, but the kernel takes 35 ms to print it, and a recording samples only a few hundred kernel addresses. A BPF program
+ * of a dozen instructions lets the kernel's %pS format these, in about 1 us each. It needs CAP_BPF and CAP_PERFMON (root has them) and a kernel of
+ * 5.14 or newer with BPF; otherwise /proc/kallsyms is read.
  *
- * Not safe for two threads at once.
+ * Not thread-safe.
  */
 #ifndef SPOOR_MACHINE_KERNEL_SYMBOL_H
 #define SPOOR_MACHINE_KERNEL_SYMBOL_H
@@ -22,7 +22,7 @@ struct kernel_symbol {
 	const char *module;      /* "" for the kernel itself */
 };
 
-/* -EPERM: a right is missing. -ENOSYS, -EINVAL: the kernel cannot do it. */
+/* -EPERM: a right is missing. -ENOSYS, -EINVAL: the kernel does not support it. */
 int kernel_symbols_open(struct kernel_symbols **ret_symbols);
 
 /* 1 and *ret_symbol, 0 when no function covers the address, or a negative errno. */
@@ -33,8 +33,8 @@ int kernel_symbols_find(struct kernel_symbols *symbols, uint64_t address,
 void kernel_symbols_close(struct kernel_symbols *symbols);
 
 /*
- * The parser, apart from the kernel: "name+0x1a/0x40 [module]", in place. 1 and *ret_symbol, or 0 when it is not of that
- * form (an address without a symbol is printed as a number).
+ * The parser, separate from the kernel: "name+0x1a/0x40 [module]", in place. 1 and *ret_symbol, or 0 if it has another form (an address without a
+ * symbol is printed as a number).
  */
 int kernel_symbol_parse(char *text, uint64_t address, struct kernel_symbol *ret_symbol);
 

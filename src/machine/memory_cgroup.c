@@ -10,7 +10,7 @@
 
 #define TEXT_ROOM 8192u
 
-/* Pages of files that were not used lately: gone at once when somebody needs memory. */
+/* Pages of files that were not used lately: the kernel reclaims them first. */
 static uint64_t read_reclaimable(const struct cgroup *group)
 {
 	char text[TEXT_ROOM];
@@ -22,7 +22,7 @@ static uint64_t read_reclaimable(const struct cgroup *group)
 	return value;
 }
 
-/* A line of /proc/meminfo, in bytes; UINT64_MAX when it is not there. */
+/* A value of /proc/meminfo in bytes; UINT64_MAX if the line is missing. */
 static uint64_t machine_memory(const char *root, const char *key)
 {
 	char path[256];
@@ -44,7 +44,7 @@ static uint64_t machine_memory(const char *root, const char *key)
 	return bytes;
 }
 
-/* pid 0: our own. */
+/* pid 0: this process. */
 static int read_group(const char *root, uint32_t pid, struct memory_cgroup *ret_group)
 {
 	struct cgroup group;

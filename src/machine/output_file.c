@@ -1,8 +1,9 @@
 /*
  * See output_file.h. At most three names in one folder: a temporary one, the path's own, and PATH.old.
  *
- * A file at the path is linked to PATH.old first, then the path gets the new file in one step. So the path always names a whole file, and a temporary name
- * never is the only one of that file: it may be removed at any moment. Where there are no hard links, the path is free for an instant.
+ * A file at the path is first linked to PATH.old; then the path gets the new file in one step. So the path always names a whole file, and a
+ * temporary name never is the only name of that file: it may be removed at any time. On file systems without hard links, the path does not exist
+ * for an instant.
  */
 #include "machine/output_file.h"
 
@@ -26,15 +27,15 @@
 
 #define FLAGS (O_WRONLY | O_CLOEXEC | O_NOCTTY)
 #define TRIES 8
-#define OPEN_MAX_COUNT 4       /* files with a temporary name at a time; of more, a signal leaves the name to the next start */
-#define SWEEP_ENTRIES  65536u  /* of a folder that are looked at */
-#define SWEEP_AGE_S    600     /* a younger file may not be locked yet, or is one that another process writes (output_file_reserve()) */
+#define OPEN_MAX_COUNT 4       /* files with a temporary name at a time; beyond that, a signal leaves the name in place until the next start */
+#define SWEEP_ENTRIES  65536u  /* the number of folder entries that are examined */
+#define SWEEP_AGE_S    600     /* a younger file may not be locked yet, or another process writes it (output_file_reserve()) */
 
 static const char old_suffix[] = ".old";
 static const char part_prefix[] = ".spoor-";
 static const char part_suffix[] = ".part";
 
-/* Of output_file_abandon(): a signal handler reaches static data only. */
+/* For output_file_abandon(): a signal handler reaches only static data. */
 static struct output_file *volatile named[OPEN_MAX_COUNT];
 
 static void remember(struct output_file *out)
@@ -57,10 +58,10 @@ void output_file_abandon(void)
 {
 	for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
 		if (named[i])
-			(void)unlinkat(named[i]->folder, named[i]->temporary, 0); /* then it stays until the next start */
+			(void)unlinkat(named[i]->folder, named[i]->temporary, 0); /* on failure the next start removes it */
 }
 
-/* The user who called sudo; false when there was none. Nobody but root is believed: others could name anybody. */
+/* The user who called sudo; false if there was none. The variables are trusted only if root runs us: other users could name anybody. */
 static bool sudo_user(uid_t *ret_uid, gid_t *ret_gid)
 {
 	const char *uid = getenv("SUDO_UID");
@@ -93,7 +94,7 @@ static int take_name(struct output_file *out, const char *name)
 	return 0;
 }
 
-/* "dir/name" into an O_PATH descriptor of dir and the name. */
+/* Splits "dir/name" into an O_PATH descriptor of dir and the name. */
 static int open_folder(struct output_file *out, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -109,8 +110,8 @@ static int open_folder(struct output_file *out, const char *path)
 }
 
 /*
- * What is no regular file. In a folder that others write to, one of theirs could wait there for what we write, so it must be the user's or root's. It is
- * opened through the descriptor that was looked at.
+ * Opens a pipe, a device or the like. In a folder that others may write to, another user's pipe could intercept our output, so the file must belong
+ * to the user or root. It is opened through the descriptor that was checked.
  */
 static int open_special(struct output_file *out, int place, const struct stat *st)
 {
@@ -118,7 +119,7 @@ static int open_special(struct output_file *out, int place, const struct stat *s
 	uid_t user = getuid();
 	gid_t group;
 
-	(void)sudo_user(&user, &group); /* none: our own */
+	(void)sudo_user(&user, &group); /* none: keeps our own ids */
 	if (S_ISLNK(st->st_mode))
 		return -ELOOP;
 	if (S_ISDIR(st->st_mode))
@@ -158,7 +159,7 @@ static int make_temporary(struct output_file *out)
 	return result;
 }
 
-/* A file without a name, which the kernel removes with its last descriptor. It gets its name through /proc. */
+/* An unnamed file, which the kernel removes with its last descriptor. It is linked to a name through /proc. */
 static bool make_unnamed(struct output_file *out)
 {
 	if (access("/proc/self/fd", X_OK) < 0)
@@ -176,7 +177,7 @@ static bool is_temporary_name(const char *name)
 		strcmp(name + prefix + 16, part_suffix) == 0;
 }
 
-/* A temporary file whose writer is gone: no process holds its lock. The lock works across pid namespaces, a pid in the name would not. */
+/* A temporary file whose writer has ended: no process holds its lock. The lock works across pid namespaces; a pid in the name would not. */
 static bool is_abandoned(int folder, const char *name, uid_t user)
 {
 	struct stat st;
@@ -186,7 +187,7 @@ static bool is_abandoned(int folder, const char *name, uid_t user)
 		time(NULL) >= st.st_mtime + SWEEP_AGE_S && flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
-/* Removes what killed programs left in the folder. */
+/* Removes temporary files of killed programs from the folder. */
 static void sweep(int folder)
 {
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -197,12 +198,12 @@ static void sweep(int folder)
 
 	if (!entries) {
 		closep(&fd);
-		return; /* a folder that may be written to but not read */
+		return; /* a folder that is writable but not readable */
 	}
-	(void)sudo_user(&user, &group); /* none: our own */
+	(void)sudo_user(&user, &group); /* none: keeps our own ids */
 	for (unsigned i = 0; i < SWEEP_ENTRIES && (entry = readdir(entries)); i++)
 		if (is_temporary_name(entry->d_name) && is_abandoned(folder, entry->d_name, user))
-			(void)unlinkat(folder, entry->d_name, 0); /* then it stays */
+			(void)unlinkat(folder, entry->d_name, 0); /* on failure it remains */
 	(void)closedir(entries); /* read only */
 }
 
@@ -216,11 +217,11 @@ static int open_new(struct output_file *out)
 
 	if (result < 0)
 		return result;
-	(void)flock(out->fd, LOCK_EX | LOCK_NB); /* is_abandoned() tests it; a file system without locks keeps such files */
-	/* The umask may have taken bits away, and nobody gets any. */
+	(void)flock(out->fd, LOCK_EX | LOCK_NB); /* is_abandoned() tests it; on a file system without locks such files remain */
+	/* The umask may have cleared bits. Other users get no rights. */
 	if (fchmod(out->fd, 0600) < 0 && errno != EPERM && errno != EOPNOTSUPP && errno != ENOTSUP)
 		return -errno;
-	/* A file system without owners, or a root without that right: then it stays root's. */
+	/* On a file system without owners, or as root without CAP_CHOWN, root stays the owner. */
 	if (sudo_user(&uid, &gid))
 		(void)!fchown(out->fd, uid, gid);
 	return 0;
@@ -281,7 +282,7 @@ static int check_place(const struct output_file *out, uid_t also)
 	uid_t user = getuid();
 	gid_t group;
 
-	(void)sudo_user(&user, &group); /* none: our own */
+	(void)sudo_user(&user, &group); /* none: keeps our own ids */
 	if (fstatat(out->folder, out->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (S_ISLNK(st.st_mode))
@@ -313,7 +314,7 @@ int output_file_reserve(struct output_file *out, int folder, const char *path, u
 	return result < 0 ? tell(result, path, diag) : 0;
 }
 
-/* Gives an unnamed file this name. -EEXIST: it is taken. */
+/* Links an unnamed file to this name. -EEXIST: the name is taken. */
 static int link_unnamed(const struct output_file *out, const char *name)
 {
 	char path[40];
@@ -322,7 +323,7 @@ static int link_unnamed(const struct output_file *out, const char *name)
 	return linkat(AT_FDCWD, path, out->folder, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
 }
 
-/* The path is free: the name is taken without replacing what may come there at the same moment. */
+/* The path is free: this takes the name and fails if another file takes it at the same time. */
 static int put_in_place(const struct output_file *out)
 {
 	if (out->unnamed)
@@ -331,7 +332,7 @@ static int put_in_place(const struct output_file *out)
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	/* A file system that knows no such rename. */
+	/* The file system does not support this rename. */
 	if (linkat(out->folder, out->temporary, out->folder, out->name, 0) == 0)
 		return unlinkat(out->folder, out->temporary, 0) < 0 ? -errno : 0;
 	if (errno == EEXIST)
@@ -360,7 +361,7 @@ static int name_it(struct output_file *out)
 	return 0;
 }
 
-/* What stands at the path becomes PATH.old. */
+/* Renames the file at the path to PATH.old. */
 static int replace(struct output_file *out)
 {
 	char old[OUTPUT_NAME_ROOM + sizeof(old_suffix)];
@@ -369,9 +370,9 @@ static int replace(struct output_file *out)
 	if (result < 0)
 		return result;
 	(void)snprintf(old, sizeof(old), "%s%s", out->name, old_suffix); /* fits */
-	(void)unlinkat(out->folder, old, 0); /* what remains there makes the link fail */
+	(void)unlinkat(out->folder, old, 0); /* if an old file remains, the link fails */
 	if (linkat(out->folder, out->name, out->folder, old, 0) == 0) {
-		/* Exchanged, not replaced: ext4 writes out a file that takes another's place before the rename returns. */
+		/* Exchanged, not replaced: for a replaced file, ext4 writes the new one to disk before the rename returns. */
 		if (renameat2(out->folder, out->temporary, out->folder, out->name, RENAME_EXCHANGE) == 0)
 			return unlinkat(out->folder, out->temporary, 0) < 0 ? -errno : 0;
 		if (errno != EINVAL && errno != ENOSYS)
@@ -380,7 +381,7 @@ static int replace(struct output_file *out)
 	}
 	if (errno == EEXIST || errno == ENOENT)
 		return -errno;
-	/* No hard links here, or none to this file (fs.protected_hardlinks). */
+	/* The file system has no hard links, or this file must not be linked (fs.protected_hardlinks). */
 	if (renameat(out->folder, out->name, out->folder, old) < 0)
 		return -errno;
 	return put_in_place(out);
@@ -390,7 +391,7 @@ static int keep(struct output_file *out)
 {
 	int result = -EEXIST;
 
-	/* Others may come and go at the path meanwhile; they cannot do so for ever. */
+	/* Other processes may create and remove files at the path meanwhile, so the number of tries is limited. */
 	for (int i = 0; i < TRIES && (result == -EEXIST || result == -ENOENT); i++) {
 		struct stat st;
 		if (fstatat(out->folder, out->name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
@@ -422,7 +423,7 @@ int output_file_keep(struct output_file *out, struct diag *diag)
 	return 0;
 }
 
-/* A link is none: output_file_open() refuses it. */
+/* A link is not followed: output_file_open() refuses it. */
 static bool is_file(const char *path, const struct stat *file)
 {
 	struct stat st;
@@ -490,7 +491,7 @@ void output_file_close(struct output_file *out)
 {
 	if (out->temporary[0]) {
 		uint64_t before = rights_lower();
-		(void)unlinkat(out->folder, out->temporary, 0); /* then it stays, empty or not wanted */
+		(void)unlinkat(out->folder, out->temporary, 0); /* on failure it remains, empty or incomplete */
 		rights_restore(before);
 	}
 	forget(out);

@@ -1,6 +1,6 @@
 /*
- * Reading /proc by hand: one buffer, one open and as few reads as the kernel allows a file, no stdio. A scan of the whole machine happens at
- * the begin of every recording, so what it costs is paid by every user.
+ * Reads /proc without stdio: one buffer, one open, and as few reads a file as the kernel allows. Every recording begins with a scan of the whole
+ * machine, so each user pays for its cost.
  *
  * The parsers trust nothing: a process chooses its comm, its arguments and the names of its files.
  */
@@ -29,7 +29,8 @@
 #define NS_PER_SECOND 1000000000ull
 
 /*
- * PROCMAP_QUERY of <linux/fs.h>, which Debian 12's headers do not have yet: in, what is looked for and where a name goes; out, one mapping.
+ * PROCMAP_QUERY of <linux/fs.h>, which Debian 12's headers do not have yet. Input: the address to look for and the buffer for the name. Output: one
+ * mapping.
  */
 struct map_query {
 	uint64_t size;
@@ -43,7 +44,7 @@ struct map_query {
 	uint64_t inode;
 	uint32_t device_major;
 	uint32_t device_minor;
-	uint32_t name_size; /* with its NUL; 0 there is none */
+	uint32_t name_size; /* with its NUL; 0: the mapping has no name */
 	uint32_t build_id_size;
 	uint64_t name;
 	uint64_t build_id;
@@ -65,7 +66,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* A decimal number at *at, which moves behind it. False when there is none or it does not fit. */
+/* A decimal number at *at, which moves past it. False if there is none or it does not fit. */
 static bool scan_u64(const char **at, const char *end, uint64_t *ret_value)
 {
 	const char *p = *at;
@@ -182,7 +183,7 @@ bool proc_parse_stat(const char *text, size_t len, struct proc_process *ret_proc
 
 	if (!scan_u64(&at, end, &value[1]) || value[1] > UINT32_MAX)
 		return false;
-	/* The name may hold blanks and parentheses: it ends at the last one. */
+	/* The name may contain blanks and parentheses: it ends at the last one. */
 	const char *open = memchr(at, '(', (size_t)(end - at));
 	const char *shut = open ? memrchr(open, ')', (size_t)(end - open)) : NULL;
 	if (!shut)
@@ -199,7 +200,7 @@ bool proc_parse_stat(const char *text, size_t len, struct proc_process *ret_proc
 		if (!scan_u64(&at, end, &value[field]))
 			return false;
 		if (negative)
-			value[field] = 0; /* tty and tpgid are -1 where there is none */
+			value[field] = 0; /* tty and tpgid are -1 if there is none */
 	}
 	if (value[4] > UINT32_MAX || value[20] > UINT32_MAX)
 		return false;
@@ -209,12 +210,12 @@ bool proc_parse_stat(const char *text, size_t len, struct proc_process *ret_proc
 	process.kernel_thread = value[9] & FLAG_KTHREAD;
 	process.thread_count = (uint32_t)value[20];
 	process.start_ticks = value[22];
-	process.resident_bytes = value[24]; /* pages: proc_read() knows how large they are */
+	process.resident_bytes = value[24]; /* in pages; proc_read() converts them */
 	*ret_process = process;
 	return true;
 }
 
-/* The value of a line "Key:\tvalue", or NULL when it is another key. */
+/* The value of a line "Key:\tvalue"; NULL if it has another key. */
 static const char *line_value(const char *line, const char *end, const char *key)
 {
 	size_t len = strlen(key);
@@ -283,8 +284,8 @@ static void parse_status(const char *text, size_t len, struct proc_process *proc
 		} else if ((value = line_value(line, stop, "Gid:"))) {
 			second_number(value, stop, &process->gid);
 		} else if ((value = line_value(line, stop, "NSpid:"))) {
-			(void)last_number(value, stop, &process->inner_pid); /* missing: as it was */
-			return; /* nothing we want comes later */
+			(void)last_number(value, stop, &process->inner_pid); /* if it is missing: unchanged */
+			return; /* all values that we need have been read */
 		}
 		line = stop + 1;
 	}
@@ -295,7 +296,7 @@ void proc_parse_status(const char *text, size_t len, struct proc_process *proces
 	parse_status(text, len, process, NULL);
 }
 
-/* maps shows a newline in a path as \012, and nothing else: a backslash stays one. */
+/* maps escapes a newline in a path as \012 and nothing else: a backslash is not escaped. */
 static size_t unescape_path(char *path, size_t len)
 {
 	size_t out = 0;
@@ -337,7 +338,7 @@ bool proc_parse_mapping(char *line, size_t len, struct proc_mapping *ret_mapping
 		return false;
 	mapping.device_major = (uint32_t)major;
 	mapping.device_minor = (uint32_t)minor;
-	/* One blank ends the inode, more pad to a column; a path may begin with blanks of its own only behind a slash. */
+	/* One blank ends the inode, and more pad to a column. */
 	scan_blanks(&at, end);
 	char *path = line + (at - line);
 	size_t path_len = unescape_path(path, (size_t)(end - at));
@@ -370,7 +371,7 @@ const char *proc_parse_cgroup(const char *text, size_t len, size_t *ret_len)
 				best = path;
 				best_len = path_len;
 			}
-			/* On a hybrid machine the unified tree may be empty, "/": then it says nothing. */
+			/* On a hybrid machine the group of the unified hierarchy may be "/", which carries no information. */
 			if (unified && path_len > 1)
 				break;
 		}
@@ -407,7 +408,7 @@ int proc_open(struct proc_reader *proc, struct diag *diag)
 	long ticks = sysconf(_SC_CLK_TCK);
 
 	*proc = (struct proc_reader){ .fd = -1 };
-	/* One more byte than any file is read to, for its NUL. */
+	/* One byte for the NUL, after the largest size that is read. */
 	proc->buffer = malloc(PROC_TEXT_MAX + 1);
 	if (!proc->buffer)
 		return diag_set(diag, -ENOMEM, "no memory to read /proc with");
@@ -430,7 +431,7 @@ void proc_close(struct proc_reader *proc)
 	*proc = (struct proc_reader){ .fd = -1 };
 }
 
-/* The names in a folder that are numbers. */
+/* The numeric names in a folder. */
 static int list_numbers(int folder, const char *path, struct id_list *list)
 {
 	int fd = openat(folder, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -472,7 +473,7 @@ int proc_list(struct proc_reader *proc, struct id_list *list, struct diag *diag)
 	return r < 0 ? diag_set(diag, r, "cannot list the processes in /proc: %m") : 0;
 }
 
-/* A file of a process that is not there: the process is not there. */
+/* If a file of a process does not exist, the process does not exist. */
 static int gone(int error)
 {
 	return error == -ENOENT ? -ESRCH : error;
@@ -486,7 +487,7 @@ int proc_list_threads(struct proc_reader *proc, uint32_t pid, struct id_list *li
 	return gone(list_numbers(proc->fd, path, list));
 }
 
-/* One read: for files the kernel writes in a piece. */
+/* One read: for files that the kernel returns in one piece. */
 static ssize_t read_once(struct proc_reader *proc, uint32_t pid, uint32_t tid, const char *file)
 {
 	char path[PATH_ROOM];
@@ -519,7 +520,7 @@ int proc_read(struct proc_reader *proc, uint32_t pid, struct proc_process *ret_p
 		return (int)n;
 	if (!proc_parse_stat((const char *)proc->buffer, (size_t)n, &process))
 		return n ? -EBADMSG : -ESRCH;
-	/* Most processes of a machine are kernel threads: root's, and in no namespace but the first. */
+	/* Most processes of a machine are kernel threads: they belong to root and are in the initial namespaces. */
 	if (!process.kernel_thread) {
 		n = read_once(proc, pid, 0, "status");
 		if (n < 0)
@@ -551,7 +552,7 @@ int proc_read_thread(struct proc_reader *proc, uint32_t pid, uint32_t tid,
 
 int proc_read_thread_owner(struct proc_reader *proc, uint32_t tid, uint32_t *ret_pid)
 {
-	ssize_t n = read_once(proc, tid, 0, "status"); /* /proc lists processes only, but opens every thread */
+	ssize_t n = read_once(proc, tid, 0, "status"); /* /proc lists processes only, but also opens threads */
 
 	if (n < 0)
 		return (int)n;
@@ -651,7 +652,7 @@ int proc_read_namespaces(struct proc_reader *proc, uint32_t pid, uint64_t *ret_p
 	return 0;
 }
 
-/* Is it an executable mapping? Looked at before anything is parsed: most lines are not. */
+/* Is it an executable mapping? Checked before the line is parsed, because most mappings are not. */
 static bool line_executable(const char *line, size_t len)
 {
 	const char *blank = memchr(line, ' ', len);
@@ -659,7 +660,7 @@ static bool line_executable(const char *line, size_t len)
 	return blank && len - (size_t)(blank - line) > 4 && blank[3] == 'x';
 }
 
-/* Hands out the whole lines of the buffer; *len becomes what is left, moved to its begin. */
+/* Emits the whole lines of the buffer, and moves the remainder to the begin of the buffer; *len becomes its length. */
 static int walk_lines(struct proc_reader *proc, size_t *len, uint32_t *count,
 	proc_mapping_fn *each, void *user)
 {
@@ -685,8 +686,8 @@ static int walk_lines(struct proc_reader *proc, size_t *len, uint32_t *count,
 }
 
 /*
- * The executable mappings one by one (Linux 6.11): the kernel prints none of the others, which are three of four. -ENOTTY when it has no such
- * call.
+ * Queries the executable mappings one by one (Linux 6.11), so that the kernel does not print the other three quarters. -ENOTTY if the kernel does
+ * not have this request.
  */
 static int query_maps(struct proc_reader *proc, int fd, proc_mapping_fn *each, void *user)
 {
@@ -699,7 +700,7 @@ static int query_maps(struct proc_reader *proc, int fd, proc_mapping_fn *each, v
 			.name_size = (uint32_t)proc->capacity,
 			.name = (uintptr_t)proc->buffer };
 		int r = ioctl(fd, MAP_QUERY, &query);
-		if (r < 0 && errno == ENAMETOOLONG) { /* then without a name */
+		if (r < 0 && errno == ENAMETOOLONG) { /* queried again without its name */
 			query.name_size = 0;
 			query.name = 0;
 			r = ioctl(fd, MAP_QUERY, &query);
@@ -750,7 +751,7 @@ int proc_read_maps(struct proc_reader *proc, uint32_t pid, proc_mapping_fn *each
 	}
 	for (;;) {
 		if (len == proc->capacity - 1)
-			return -EBADMSG; /* no line is that long */
+			return -EBADMSG; /* a line is never that long */
 		ssize_t n = read(fd, proc->buffer + len, proc->capacity - 1 - len);
 		if (n < 0) {
 			if (errno == EINTR)
@@ -782,7 +783,7 @@ int proc_alive(struct proc_reader *proc, uint32_t pid)
 		return (int)n;
 	if (!proc_parse_stat((const char *)proc->buffer, (size_t)n, &process))
 		return -EBADMSG;
-	/* A main thread may end before its others: a zombie that still has threads is alive. */
+	/* A main thread may end before the others: a zombie that still has threads is alive. */
 	return (process.state != 'Z' && process.state != 'X') || process.thread_count > 1;
 }
 
@@ -806,7 +807,7 @@ bool proc_parse_application(const char *args, size_t len, const char **ret_name,
 	return false;
 }
 
-/* Where the file's name begins in the program's path. A title that a program gave itself ("sshd: root@pts/0") has none. */
+/* Where the name of the file begins in the program's path. A title that a program has set ("sshd: root@pts/0") is not a path. */
 static size_t program_name_begin(const char *program, size_t len)
 {
 	const char *blank = memchr(program, ' ', len);

@@ -1,5 +1,5 @@
 /*
- * capget(2) and capset(2) as they are: two calls on a struct that never changes, for which libcap would be one more library in a static program.
+ * capget(2) and capset(2) directly: two system calls with a struct whose layout never changes. libcap would add a library to a static program.
  */
 #include "machine/rights.h"
 
@@ -15,9 +15,9 @@
 #include "base/diag.h"
 #include "machine/kernel_file.h"
 
-#define UNCHANGED UINT64_MAX /* more than there are capabilities */
+#define UNCHANGED UINT64_MAX /* larger than any capability number */
 
-/* Numbers of capabilities(7), which never change; the newest are not in every header. */
+/* Numbers of capabilities(7), which never change; older headers do not have the newest. */
 static const struct {
 	unsigned number;
 	enum right right;
@@ -100,7 +100,7 @@ static uint32_t effective_rights(void)
 	return rights;
 }
 
-/* A number that is not negative, or `otherwise`. */
+/* A number that is not negative, else `otherwise`. */
 static uint32_t knob(const char *path, uint32_t otherwise)
 {
 	int64_t value;
@@ -162,7 +162,7 @@ const char *right_name(enum right right)
 	return "";
 }
 
-/* The kernel says at exec whether the program got more than its user has. */
+/* The kernel reports whether the program gained capabilities at exec. */
 bool rights_are_borrowed(void)
 {
 	return getauxval(AT_SECURE) && getuid() != 0 && geteuid() != 0;
@@ -193,7 +193,7 @@ void rights_raise(void)
 	if (!rights_are_borrowed() || get(&sets) < 0)
 		return;
 	sets.effective = sets.permitted;
-	(void)set(&sets); /* what is permitted cannot be refused */
+	(void)set(&sets); /* permitted capabilities can always be raised */
 }
 
 uint64_t rights_pause(uint32_t rights)
@@ -233,7 +233,7 @@ void rights_restore(uint64_t before)
 void rights_return(void)
 {
 	if (rights_are_borrowed())
-		(void)set(&(struct sets){ 0 }); /* giving up cannot be refused */
+		(void)set(&(struct sets){ 0 }); /* dropping capabilities cannot fail */
 }
 
 int rights_reduce(uint32_t keep)
@@ -249,7 +249,7 @@ int rights_reduce(uint32_t keep)
 		kept |= sets.permitted & mask_of(RIGHT_SYS_ADMIN);
 	if ((keep & RIGHT_SYS_PTRACE) && geteuid() == 0 && !(kept & mask_of(RIGHT_SYS_PTRACE)))
 		kept = sets.permitted;
-	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* Linux 4.3; before, there are none */
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* Linux 4.3; older kernels have no ambient capabilities */
 	result = set(&(struct sets){ .effective = kept, .permitted = kept });
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 && result == 0)
 		result = -errno;

@@ -1,12 +1,12 @@
 /*
- * How we compete with the programs that are watched.
+ * The scheduling policy of spoor, which competes for the CPUs with the programs that it observes.
  */
 #ifndef SPOOR_MACHINE_SCHEDULING_H
 #define SPOOR_MACHINE_SCHEDULING_H
 
 /*
- * The caller's thread has its share of the CPUs from now on, but takes none from who is running: it waits for the end of a time slice (SCHED_BATCH). Programs and
- * threads that it starts run as others do. Forbidden, a policy or a raised priority that somebody chose: as it is.
+ * Sets SCHED_BATCH for the calling thread: it gets its share of the CPUs but does not preempt running threads. Its child processes and new threads
+ * get the normal policy. Without effect if it is forbidden, or if the user chose another policy or a raised priority.
  */
 void scheduling_wait_ones_turn(void);
 

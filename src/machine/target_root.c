@@ -1,9 +1,9 @@
 /*
- * /proc/PID/root is a link only the kernel can make, so following it is safe; everything behind it belongs to the target. openat2() with
- * RESOLVE_IN_ROOT resolves links as the target would and never leaves; magic links (another /proc) are refused.
+ * /proc/PID/root is a link that only the kernel makes, so it is safe to follow. Everything below it belongs to the target. openat2() with
+ * RESOLVE_IN_ROOT resolves links inside that root and never leaves it; magic links (another /proc) are refused.
  *
- * A path is opened twice: first with O_PATH, which is no act on the file, so that its kind can be looked at before a device or a pipe is touched;
- * then what was looked at, through our own descriptor, so that nothing put there meanwhile is opened instead.
+ * A path is opened twice: first with O_PATH, which has no effect on a device or a pipe, to check the kind of the file; then through that
+ * descriptor, so that a file that replaced it meanwhile is not opened.
  */
 #include "machine/target_root.h"
 
@@ -26,10 +26,13 @@
 #define PATH_ROOM   96u
 #define STATUS_ROOM 8192u
 
-/* A path with ".." is answered with EAGAIN when anything on the machine was renamed meanwhile. A target that renames for ever costs itself its names. */
+/*
+ * openat2() returns EAGAIN for a path with ".." if any file on the machine was renamed meanwhile. The tries are limited: a target that renames all
+ * the time loses its own names only.
+ */
 #define TRIES 16
 
-/* Without O_NONBLOCK a lease the target holds would hold us up. */
+/* Without O_NONBLOCK, open() would wait for a lease that the target holds. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
 int target_root_open(struct target_root *root, uint32_t pid, struct diag *diag)
@@ -71,7 +74,7 @@ bool target_root_is_ours(const struct target_root *root)
 		theirs.st_ino == ours.st_ino && space && space == target_mount_namespace((uint32_t)getpid());
 }
 
-/* What the kernel makes up when it is read (/proc, /sys) is nobody's image; a link of the target's could lead to what only we may read there. */
+/* Files that the kernel generates (/proc, /sys) are never program images, and a link of the target could lead to one that only we may read. */
 static bool is_made_up(int fd)
 {
 	static const unsigned long kinds[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC,
@@ -87,7 +90,7 @@ static bool is_made_up(int fd)
 	return false;
 }
 
-/* Takes over `looked`, an O_PATH descriptor: what it stands for is opened only when it is a regular file of bounded size. */
+/* Takes ownership of `looked`, an O_PATH descriptor. Opens its file for reading if it is a regular file of bounded size. */
 static int open_looked_at(int looked, uint64_t size_max, int *ret_fd, uint64_t *ret_size_bytes)
 {
 	cleanup(closep) int place = looked;
@@ -121,7 +124,7 @@ static int refuse(int error, const char *path, uint32_t pid, struct diag *diag)
 	return diag_set(diag, error, "cannot open '%s' of process %u: %m", path, pid);
 }
 
-/* An O_PATH descriptor of what stands at a path below the root, or a negative errno. */
+/* An O_PATH descriptor of the file at a path below the root, or a negative errno. */
 static int look(const struct target_root *root, const char *path, uint64_t more_flags)
 {
 	const struct open_how how = {
@@ -133,7 +136,7 @@ static int look(const struct target_root *root, const char *path, uint64_t more_
 		int fd = (int)syscall(SYS_openat2, root->fd, path, &how, sizeof(how));
 		if (fd >= 0)
 			return fd;
-		/* Seccomp filters of old container runtimes say EPERM to what they do not know; a file system says EACCES. */
+		/* Seccomp filters of old container runtimes return EPERM for unknown system calls; a file system returns EACCES. */
 		if (errno == EPERM)
 			return -ENOSYS;
 		if (errno != EAGAIN || i == TRIES)
@@ -162,7 +165,7 @@ int target_root_open_folder(const struct target_root *root, const char *path, in
 	return 0;
 }
 
-/* Whose the target is now: it may have changed its user since it began. */
+/* The current user of the target, which may have changed since it started. */
 static int read_user(uint32_t pid, uint32_t *ret_uid)
 {
 	char path[PATH_ROOM], text[STATUS_ROOM];
@@ -202,7 +205,7 @@ int target_root_open_word(const struct target_root *root, const char *path, uint
 	return 0;
 }
 
-/* Memory that only looks like a file: the kernel calls it "/memfd:NAME (deleted)". */
+/* A memfd looks like a file: the kernel shows "/memfd:NAME (deleted)". */
 static bool is_memory(int fd)
 {
 	static const char mark[] = "/memfd:";
@@ -253,7 +256,7 @@ int target_memory_open(uint32_t pid, int *ret_fd)
 ssize_t target_memory_read(int fd, uint64_t address, void *buffer, size_t size)
 {
 	if (address > INT64_MAX)
-		return -EIO; /* the kernel's half: never the target's memory */
+		return -EIO; /* an address of the kernel, never of the target */
 	ssize_t n = pread(fd, buffer, size, (off_t)address);
 	return n < 0 ? -errno : n;
 }

@@ -1,12 +1,11 @@
 /*
  * Files and memory as a target sees them.
  *
- * A path that a process in a container tells of means a file in its own root. target_root_open() takes hold of that root, and
- * target_root_open_file() resolves paths inside it, so that no link a target has planted leads out. Only regular files of bounded size
- * are opened, without blocking; a device or a pipe is never opened at all. What is opened may still be changed or cut by the target, so it
- * is read with pread(2), never mapped.
+ * A path that a process in a container reports is relative to its own root. target_root_open() opens that root, and target_root_open_file()
+ * resolves paths inside it, so that no link of the target leads outside. Only regular files of bounded size are opened, without blocking; devices
+ * and pipes are never opened. The target may still change or truncate an open file, so it is read with pread(2) and never mapped.
  *
- * Where the kernel has no openat2 (before Linux 5.6) no path of a target is opened: -ENOSYS, and the caller says so.
+ * If the kernel has no openat2 (before Linux 5.6), no path of a target is opened: -ENOSYS, which the caller reports.
  */
 #ifndef SPOOR_MACHINE_TARGET_ROOT_H
 #define SPOOR_MACHINE_TARGET_ROOT_H
@@ -22,44 +21,44 @@ struct target_root {
 	int fd;                  /* -1: not open */
 };
 
-/* -ESRCH: gone. -EACCES: the right to look into the process is missing. */
+/* -ESRCH: the process has ended. -EACCES: we may not inspect the process. */
 int target_root_open(struct target_root *root, uint32_t pid, struct diag *diag);
 void target_root_close(struct target_root *root);
 
-/* The root we have ourselves (pid 0), by the same rules: for paths a target told of before it ended. */
+/* Our own root (pid 0), by the same rules: for paths that a target reported before it ended. */
 int target_root_open_here(struct target_root *root, struct diag *diag);
 
-/* Has it our own root and mounts? False when that is not to be known. */
+/* Whether it is our own root, with our mounts. False also if that is unknown. */
 bool target_root_is_ours(const struct target_root *root);
 
-/* Opens a regular file for reading; the caller closes *ret_fd. Larger than `size_max` is -EFBIG, not a regular file -EINVAL. */
+/* Opens a regular file for reading; the caller closes *ret_fd. -EFBIG: larger than `size_max`. -EINVAL: not a regular file. */
 int target_root_open_file(const struct target_root *root, const char *path, uint64_t size_max,
 	int *ret_fd, uint64_t *ret_size_bytes, struct diag *diag);
 
-/* A folder as the target sees it: an O_PATH descriptor in *ret_fd, which the caller closes. */
+/* Opens a folder as the target sees it. *ret_fd is an O_PATH descriptor, which the caller closes. */
 int target_root_open_folder(const struct target_root *root, const char *path, int *ret_fd, struct diag *diag);
 
 /*
- * As target_root_open_file() for what is believed as the target's own word (perf map, jitdump): the last part of the path must be no link (-EINVAL), and the file must
- * belong to the target's user or to root (-EPERM): whoever may write into its /tmp could make names up.
+ * Like target_root_open_file(), for a file that must come from the target itself (perf map, jitdump). -EINVAL: the last component of the path is a
+ * link. -EPERM: the file belongs neither to the target's user nor to root. Otherwise any user who may write to its /tmp could forge names.
  */
 int target_root_open_word(const struct target_root *root, const char *path, uint64_t size_max,
 	int *ret_fd, uint64_t *ret_size_bytes, struct diag *diag);
 
 /*
- * Opens the file behind a mapping itself, whatever has become of its name. Needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE.
- * Memory that only looks like a file (memfd) is refused: -EINVAL.
+ * Opens the file of a mapping, even if it was renamed or unlinked. Needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE. -EINVAL: the mapping is a memfd,
+ * not a file.
  */
 int target_map_file_open(uint32_t pid, uint64_t begin, uint64_t end, uint64_t size_max,
 	int *ret_fd, uint64_t *ret_size_bytes, struct diag *diag);
 
-/* The inode of its mount namespace; 0 when that is not to be known. */
+/* The inode of its mount namespace; 0 if it is unknown. */
 uint64_t target_mount_namespace(uint32_t pid);
 
-/* The target's memory; the caller closes *ret_fd. -EACCES or -EPERM: the right to trace it is missing. */
+/* Opens the target's memory; the caller closes *ret_fd. -EACCES or -EPERM: we may not trace it. */
 int target_memory_open(uint32_t pid, int *ret_fd);
 
-/* Up to `size` bytes at `address`: their number, 0 when the process has ended, -EIO when nothing is mapped there. */
+/* Reads up to `size` bytes at `address`. Returns their number, 0 if the process has ended, -EIO if nothing is mapped there. */
 ssize_t target_memory_read(int fd, uint64_t address, void *buffer, size_t size);
 
 #endif

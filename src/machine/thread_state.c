@@ -15,7 +15,7 @@
 #define PATH_ROOM 96u
 #define TEXT_ROOM 8192u
 
-/* System calls that threads wait in; those whose first argument is a descriptor are marked. */
+/* System calls in which threads wait. Those whose first argument is a descriptor are marked. */
 static const struct {
 	long number;
 	const char *name;
@@ -64,7 +64,7 @@ static const struct {
 	{ SYS_sendfile, "sendfile", true },
 	{ SYS_semtimedop, "semtimedop", false },
 	{ SYS_msgrcv, "msgrcv", false },
-	/* What newer processors have only in their later forms. */
+	/* System calls that newer architectures have only in their later forms. */
 #ifdef SYS_poll
 	{ SYS_poll, "poll", false },
 #endif
@@ -119,7 +119,7 @@ bool thread_state_parse_syscall(const char *text, size_t len, struct thread_stat
 	state->sp = state->pc = 0;
 	if (len >= 7 && memcmp(text, "running", 7) == 0)
 		return true;
-	bool blocked = len >= 2 && memcmp(text, "-1", 2) == 0; /* in the kernel, but in no call */
+	bool blocked = len >= 2 && memcmp(text, "-1", 2) == 0; /* in the kernel, but not in a system call */
 	struct thread_state read = { 0 };
 
 	if (blocked)
@@ -189,7 +189,7 @@ uint64_t thread_state_parse_switches(const char *text, size_t len)
 	return found == 3 ? sum : 0;
 }
 
-/* What a file about the thread says, in one read. */
+/* Reads a file about the thread, in one read. */
 static ssize_t read_file(const struct proc_reader *proc, uint32_t pid, uint32_t tid, const char *file, char *out, size_t room)
 {
 	char path[PATH_ROOM];
@@ -254,7 +254,7 @@ int thread_state_read(struct proc_reader *proc, uint32_t pid, uint32_t tid, stru
 		ret_state->state = stat.state;
 	n = read_file(proc, pid, tid, "schedstat", text, sizeof(text));
 	if (n > 0)
-		(void)cpu_clock_parse_schedstat(text, (size_t)n, &ret_state->cpu_ns); /* 0 when it is not there */
+		(void)cpu_clock_parse_schedstat(text, (size_t)n, &ret_state->cpu_ns); /* 0 if schedstat does not exist */
 	read_call(proc, pid, tid, ret_state);
 	n = read_file(proc, pid, tid, "wchan", ret_state->function, sizeof(ret_state->function));
 	if (n <= 0 || strcmp(ret_state->function, "0") == 0)
@@ -262,7 +262,7 @@ int thread_state_read(struct proc_reader *proc, uint32_t pid, uint32_t tid, stru
 	n = read_file(proc, pid, tid, "stack", text, sizeof(text));
 	if (n > 0)
 		thread_state_parse_stack(text, (size_t)n, ret_state->kernel, sizeof(ret_state->kernel));
-	/* It ran while its files were read, so they may disagree. */
+	/* The thread ran while its files were read, so they may be inconsistent. */
 	if (thread_state_switches(proc, pid, tid) != ret_state->switches)
 		ret_state->switches = 0;
 	return 0;
@@ -274,7 +274,7 @@ bool thread_state_stands(struct proc_reader *proc, uint32_t pid, const struct th
 	char text[512];
 	ssize_t n = read_file(proc, pid, state->thread.tid, "syscall", text, sizeof(text));
 
-	/* A loop comes back to the same call with the same stack pointer, so the switches count. */
+	/* A loop returns to the same call with the same stack pointer, so the number of switches is compared as well. */
 	return n > 0 && thread_state_parse_syscall(text, (size_t)n, &now) && now.syscall == state->syscall && now.sp == state->sp &&
 		now.pc == state->pc && state->switches && thread_state_switches(proc, pid, state->thread.tid) == state->switches;
 }
