@@ -13,7 +13,7 @@
 #include "formats/gcdump_write.h"
 #include "trace/heap_graph.h"
 
-#define TEXT_UNITS_MAX (1u << 24) /* the log of PerfView's collector takes up to megabytes */
+#define TEXT_UNITS_MAX (1u << 24) /* the log of PerfView's collector can take megabytes */
 #define TYPES_MAX      (1u << 22)
 #define TICKS_1970     INT64_C(621355968000000000)
 #define NAMELESS       "UNKNOWN 0x"
@@ -34,7 +34,7 @@ static int broken(struct file *f, const char *what)
 		(size_t)(f->c.at - f->begin));
 }
 
-/* The count is of UTF-16 units; each is one to three bytes. Into f->text as UTF-8, surrogate pairs put together. */
+/* Reads a text into f->text as UTF-8. The count is in UTF-16 units, each written as one to three bytes; surrogate pairs are combined. */
 static bool take_text(struct file *f)
 {
 	uint32_t units = cursor_u32(&f->c);
@@ -76,7 +76,7 @@ static bool text_is(struct file *f, const char *text)
 	return take_text(f) && strcmp(bytes_z(&f->text), text) == 0;
 }
 
-/* The type of an object that has begun: described here, or a reference to where it is. */
+/* The type of the object that begins here: a definition, or a reference to an earlier one. */
 static bool begin_type(struct file *f, const char *type)
 {
 	uint8_t tag = cursor_u8(&f->c);
@@ -123,7 +123,7 @@ static int take_types(struct file *f, struct heap_graph *graph, uint32_t **ret_s
 	for (uint32_t i = 0; i < count; i++) {
 		if (!take_text(f))
 			return broken(f, "a type that ends too early");
-		/* Type 0 of the file, UNDEFINED, is a type like the others. Only objects that were never seen use it. */
+		/* Type 0 of the file, UNDEFINED, is handled like other types. Only objects that are referred to but not described use it. */
 		struct heap_type *type = vec_push(&graph->types);
 		if (!type)
 			return -ENOMEM;
@@ -166,9 +166,9 @@ static int take_node(struct file *f, struct heap_graph *graph, const struct node
 	int64_t children = take_compressed(&c);
 	if (c.short_read || size < 0 || children < 0 || (uint64_t)children > cursor_left(&c))
 		return broken(f, "a node that is torn");
-	/* An object that was referred to and never seen has an address only. It is not counted as an object. */
+	/* An object that is referred to but not described has only an address. It is not counted as an object. */
 	bool seen = type || size;
-	/* Item 0 of our types is unused; roots have no place in memory. */
+	/* Item 0 of our types is unused; roots have no address. */
 	int error = heap_graph_add_resolved(
 		graph, seen ? cursor_u64(&address) : 0, (uint64_t)size, type + 1);
 	for (int64_t i = 0; i < children && !error; i++) {
@@ -180,7 +180,7 @@ static int take_node(struct file *f, struct heap_graph *graph, const struct node
 	return error;
 }
 
-/* Writers name a type whose name the runtime did not send by its number. */
+/* If the runtime did not send a type's name, writers use its number as the name. */
 static void count_nameless(struct heap_graph *graph)
 {
 	for (uint32_t i = 1; i < graph->types.count; i++)
@@ -197,7 +197,7 @@ static int take_graph(struct file *f, struct heap_graph *graph)
 
 	if (!begin_object(f, "Graphs.MemoryGraph"))
 		return broken(f, "no graph where one should begin");
-	cursor_skip(&f->c, 8); /* total size: counted anew */
+	cursor_skip(&f->c, 8); /* total size: computed again */
 	uint32_t root = cursor_u32(&f->c);
 	error = take_types(f, graph, &type_sizes, &nodes.type_count);
 	nodes.type_sizes = type_sizes;
@@ -227,7 +227,7 @@ static int take_graph(struct file *f, struct heap_graph *graph)
 	return error;
 }
 
-/* Null, or DotNetHeapInfo: the size of all segments, then an object of seven addresses for each. */
+/* Null, or DotNetHeapInfo: the size of all segments, then an object with seven addresses for each segment. */
 static bool skip_segments(struct file *f)
 {
 	uint8_t tag = cursor_u8(&f->c);
@@ -257,7 +257,7 @@ static void copy_text(const struct file *f, char *out, size_t room)
 	out[len] = '\0';
 }
 
-/* What follows the graph is a help to people only: where it is not as we know it, it is left. */
+/* The data after the graph is informative only: if its form is unknown, it is ignored. */
 static void take_origin(struct file *f, struct gcdump_origin *origin)
 {
 	struct gcdump_origin read = { 0 };

@@ -1,6 +1,6 @@
 /*
- * FastSerialization, as its readers take it: objects between tags, each type described at its first use; the graph itself is a list of types, a list of
- * offsets, and one blob in which each node has its type, its children as differences of numbers, and its size when it is not its type's.
+ * FastSerialization, as its readers expect it: objects between tags, each type defined at its first use. The graph is a list of types, a list of
+ * offsets, and one blob. In the blob each node has its type, its children as differences of numbers, and its size if it differs from its type's.
  */
 #include "formats/gcdump_write.h"
 
@@ -106,7 +106,7 @@ static void put_unit(struct out *out, uint32_t unit)
 	put(out, bytes, len);
 }
 
-/* The count is of UTF-16 units, and each unit is written by itself: a character beyond the first plane as its two surrogates. */
+/* The count is in UTF-16 units, and each unit is encoded separately: a character beyond the first plane as its two surrogates. */
 static void put_text(struct out *out, const char *text)
 {
 	size_t len = strlen(text);
@@ -126,7 +126,7 @@ static void put_text(struct out *out, const char *text)
 	}
 }
 
-/* A signed number in groups of 7 bits, the highest first, 0x80 on all but the last. Its length; at most 5. */
+/* Writes a signed number in groups of 7 bits, the highest first, 0x80 on all but the last. Returns its length, at most 5. */
 static size_t make_compressed(int32_t value, uint8_t bytes[5])
 {
 	size_t len = 1;
@@ -141,7 +141,7 @@ static size_t make_compressed(int32_t value, uint8_t bytes[5])
 	return len;
 }
 
-/* Sizes are 32-bit in the format: what is larger is written as the largest. */
+/* Sizes are 32-bit in the format: a larger size is written as the maximum. */
 static int32_t size_of(const struct heap_graph *graph, uint32_t node)
 {
 	uint64_t size = heap_graph_size(graph, node);
@@ -154,7 +154,7 @@ static int32_t type_size(const struct heap_type *type)
 	return type->first_size > INT32_MAX ? INT32_MAX : (int32_t)type->first_size;
 }
 
-/* A node's record; put into `out` when there is one. Its length. */
+/* A node's record, written into `out` unless that is NULL. Returns its length. */
 static uint64_t node_record(const struct heap_graph *graph, uint32_t node, struct out *out)
 {
 	uint32_t type = node ? heap_graph_node_type(graph, node) : 0;
@@ -189,7 +189,7 @@ static uint64_t node_record(const struct heap_graph *graph, uint32_t node, struc
 	return len;
 }
 
-/* A type's first use: its description. */
+/* The definition of a type, at its first use. */
 static void begin_object(struct out *out, const char *name, uint32_t version, uint32_t least_reader)
 {
 	put_u8(out, TAG_BEGIN_OBJECT);
@@ -233,7 +233,7 @@ static void put_graph(struct out *out, const struct heap_graph *graph, uint64_t 
 	}
 	put_u32(out, (uint32_t)blob_bytes);
 	for (uint32_t node = 0; node < count && !out->error; node++)
-		(void)node_record(graph, node, out); /* its length is known */
+		(void)node_record(graph, node, out); /* its length is computed already */
 	put_u32(out, count);
 	for (uint32_t node = 0; node < count && !out->error; node++)
 		put_u64(out, heap_graph_address(graph, node));
@@ -256,7 +256,7 @@ static void put_file(struct out *out, const struct heap_graph *graph, const stru
 	put_u8(out, TAG_NULL);                  /* no JavaScript heap */
 	put_u8(out, TAG_NULL);                  /* no segments */
 	(void)snprintf(log, sizeof(log), "%s%s", *info->missing ? GCDUMP_NOT_WHOLE : "",
-		info->missing); /* cut if it is long */
+		info->missing); /* truncated if it is too long */
 	put_text(out, log);
 	put_u64(out, TICKS_1970 + info->utc_ns / 100);
 	put_text(out, info->machine);
@@ -290,7 +290,7 @@ int gcdump_write(const struct heap_graph *graph, const struct gcdump_info *info,
 		return diag_set(diag, -ENOMEM, "cannot write '%s': %m", name);
 	for (uint32_t node = 0; node < heap_graph_node_count(graph); node++)
 		blob_bytes += node_record(graph, node, NULL);
-	/* Places in the file are 32-bit, too: 12 bytes a node stand beside the blob, and the types. */
+	/* Offsets in the file are 32-bit too. Beside the blob the file has 12 bytes for each node, and the types. */
 	if (blob_bytes > INT32_MAX || blob_bytes + 12 * (uint64_t)heap_graph_node_count(graph) > UINT32_MAX - (UINT64_C(64) << 20)) {
 		free(out.buffer);
 		return diag_set(diag, -EFBIG,

@@ -1,7 +1,7 @@
 /*
- * Heap snapshots as `.gcdump` files, which PerfView, Visual Studio and dotnet-gcdump open (docs/formats/gcdump.md).
+ * Writes heap snapshots as `.gcdump` files, which PerfView, Visual Studio and dotnet-gcdump open (docs/formats/gcdump.md).
  *
- * The file is written from begin to end, once, through a small buffer: nothing of the graph is copied.
+ * The file is written sequentially through a small buffer: nothing of the graph is copied.
  */
 #ifndef SPOOR_FORMATS_GCDUMP_WRITE_H
 #define SPOOR_FORMATS_GCDUMP_WRITE_H
@@ -11,14 +11,14 @@
 struct diag;
 struct heap_graph;
 
-/* The log of a file that is not whole begins with it. */
+/* First words of the log of an incomplete heap. */
 #define GCDUMP_NOT_WHOLE "NOT WHOLE: "
 
 struct gcdump_info {
 	const char *machine;
 	const char *process_name;
 	const char *
-		missing; /* why the heap is not whole, which the file's log says then; "" when it is */
+		missing; /* why the heap is incomplete, which is stored in the file's log; "" if it is complete */
 	const char *tool;         /* "spoor 1.0" */
 	uint32_t pid;
 	uint64_t utc_ns;          /* since 1970 */
@@ -27,8 +27,8 @@ struct gcdump_info {
 };
 
 /*
- * Writes a resolved graph to `fd`, which stays the caller's; `name` is for messages. -EFBIG: the objects' records would pass 2 GiB, the most the
- * format can hold.
+ * Writes a resolved graph to `fd`, which stays the caller's; `name` is for messages. -EFBIG: the records of the objects would exceed 2 GiB, the
+ * limit of the format.
  */
 int gcdump_write(const struct heap_graph *graph, const struct gcdump_info *info, int fd, const char *name,
 	struct diag *diag);

@@ -1,8 +1,8 @@
 /*
  * See elf.h.
  *
- * Each table is read by one pread: file header, program headers, section headers, section names, notes. Segments come first, because
- * they are what the loader went by; sections are a courtesy and may be missing, cut or wrong without making the file useless.
+ * Each table is read by one pread: file header, program headers, section headers, section names, notes. Segments are read first, because the loader
+ * uses them. Sections are optional: they may be missing, truncated or wrong, and the file is still useful.
  */
 #include "image/elf.h"
 
@@ -158,7 +158,7 @@ static int read_segments(struct elf *elf, const struct image_file *file, const s
 			continue;
 		if (segment.offset + segment.file_size < segment.offset ||
 			segment.vaddr + segment.memory_size < segment.vaddr)
-			continue; /* wraps around: nothing can be in it */
+			continue; /* it wraps around, so no address can be in it */
 		segment.executable = flags & PF_X;
 		if (segment.executable && !has_text) {
 			elf->text_vaddr = segment.vaddr;
@@ -184,14 +184,14 @@ static void read_debug_link(struct elf *elf, const struct image_file *file)
 	const char *name = cursor_stringz(&c, &len);
 	cursor_skip(&c, -(len + 1) & 3u);
 	uint32_t crc = cursor_u32(&c);
-	/* A name with a folder in it would leave the places where it is searched. */
+	/* A name with a slash would leave the searched folders. */
 	if (c.short_read || !len || len >= ELF_DEBUG_LINK_MAX || strchr(name, '/'))
 		return;
 	memcpy(elf->debug_link, name, len + 1);
 	elf->debug_link_crc = crc;
 }
 
-/* What is wrong here costs the sections only. */
+/* Errors from here on only cost the sections. */
 static int read_sections(struct elf *elf, const struct image_file *file, const struct header *header)
 {
 	size_t least = elf->is_64 ? 64 : 40;
@@ -202,7 +202,7 @@ static int read_sections(struct elf *elf, const struct image_file *file, const s
 
 	if (!header->section_at || header->section_size < least)
 		return 0;
-	/* More than fits 16 bits stands in the first entry. */
+	/* Values that do not fit 16 bits are stored in the first entry. */
 	if (!count || names_index == SHN_XINDEX) {
 		uint8_t first[64];
 		if (image_file_read(file, header->section_at, first, least) < 0)
@@ -240,10 +240,10 @@ static int read_sections(struct elf *elf, const struct image_file *file, const s
 			image_file_load(file, section.offset, section.size, SECTION_NAMES_MAX,
 				(uint8_t **)&elf->section_names) == 0)
 			names_size = section.size;
-		/* The name's offset is kept in `name` until the names themselves are known. */
+		/* `name` holds the offset of the name until the names have been read. */
 		section.name = NULL;
 		elf->sections.items[elf->sections.count++] = section;
-		memcpy(table + (size_t)i * 4, &name, 4); /* entry i was read: its place is free */
+		memcpy(table + (size_t)i * 4, &name, 4); /* entry i was read, so its bytes can be overwritten */
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t name;
@@ -282,7 +282,7 @@ bool elf_vaddr_of_offset(const struct elf *elf, uint64_t offset, uint64_t *ret_v
 {
 	const struct elf_segment *found = NULL;
 
-	/* Segments may share a page of the file: the code one is meant. */
+	/* Segments may share a page of the file; the executable one is preferred. */
 	for (uint32_t i = 0; i < elf->segments.count; i++) {
 		const struct elf_segment *s = &elf->segments.items[i];
 		if (offset < s->offset || offset - s->offset >= s->file_size)
@@ -336,7 +336,7 @@ bool elf_find_needed(const struct elf *elf, const struct image_file *file, const
 			uint64_t at = elf->is_64 ? cursor_u64(&c) : cursor_u32(&c);
 			if (tag != DYNAMIC_NEEDED || at >= texts->size)
 				continue;
-			const char *name = (const char *)names + at; /* a NUL stands behind the last byte */
+			const char *name = (const char *)names + at; /* the byte after the last one is NUL */
 			size_t len = strlen(name);
 			found = strncmp(name, prefix, strlen(prefix)) == 0 && len < room;
 			if (found)

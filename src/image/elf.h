@@ -1,8 +1,8 @@
 /*
- * The parts of an ELF file that names need: segments, sections, build id, link to the separate debug file.
+ * The parts of an ELF file that symbolization needs: segments, sections, build id, link to the separate debug file.
  *
- * Little-endian, 32 and 64 bits. A file without a section table (or with a broken one) still has its segments; a file without usable
- * segments is refused. What symbols are in it is code/symbol_file.h.
+ * Little-endian, 32 and 64 bits. A file without a valid section table still has its segments; a file without usable segments is refused. Its
+ * symbols are read by code/symbol_file.h.
  */
 #ifndef SPOOR_IMAGE_ELF_H
 #define SPOOR_IMAGE_ELF_H
@@ -45,7 +45,7 @@ struct elf_segment {
 };
 
 struct elf_section {
-	const char *name;        /* in the elf's memory; "" when it has none */
+	const char *name;        /* in memory of the struct elf; "" if it has no name */
 	uint64_t flags;          /* enum elf_section_flag */
 	uint64_t vaddr;
 	uint64_t offset;
@@ -64,26 +64,26 @@ struct elf {
 	char *section_names;
 	uint8_t build_id[ELF_BUILD_ID_MAX];
 	uint8_t build_id_len;    /* 0: none */
-	char debug_link[ELF_DEBUG_LINK_MAX]; /* file name; "" when there is none */
+	char debug_link[ELF_DEBUG_LINK_MAX]; /* file name; "" if it has none */
 	uint32_t debug_link_crc;
-	uint64_t text_vaddr;     /* of the first executable segment: the file's metadata for viewers */
+	uint64_t text_vaddr;     /* of the first executable segment, for the SymbolMetadata JSON */
 	uint64_t text_offset;
 };
 
-/* Reads the parts. On failure `elf` is empty; in any case elf_done() ends it. */
+/* Reads the parts. On failure `elf` is empty. In both cases elf_done() frees it. */
 int elf_read(struct elf *elf, const struct image_file *file, struct diag *diag);
 
-/* Where a byte of the file is loaded, and back. False when no segment holds it. */
+/* Converts a file offset to a load address, and back. False if no segment holds it. */
 bool elf_vaddr_of_offset(const struct elf *elf, uint64_t offset, uint64_t *ret_vaddr);
 bool elf_offset_of_vaddr(const struct elf *elf, uint64_t vaddr, uint64_t *ret_offset);
 
 /* The first section of that name that has bytes in the file, or NULL. */
 const struct elf_section *elf_find_section(const struct elf *elf, const char *name);
 
-/* The first library that it is linked to (NEEDED) whose name begins so; false when there is none that fits into `room`. */
+/* The first library in the NEEDED list whose name begins with this prefix; false if there is none that fits into `room`. */
 bool elf_find_needed(const struct elf *elf, const struct image_file *file, const char *prefix, char *ret_name, size_t room);
 
-/* Lower-case hexadecimal, into room for 2 * ELF_BUILD_ID_MAX + 1; "" when there is none. */
+/* Lower-case hexadecimal, into room for 2 * ELF_BUILD_ID_MAX + 1; "" if there is no build id. */
 void elf_build_id_text(const struct elf *elf, char *ret_text);
 
 /* The SymbolMetadata JSON of ProcessMappingMetadata: type, build_id, debug_link, p_vaddr, p_offset. */

@@ -47,7 +47,7 @@ int image_file_read(const struct image_file *file, uint64_t offset, void *buffer
 		if (got < 0)
 			return -errno;
 		if (got == 0)
-			return -EBADMSG; /* it has shrunk since */
+			return -EBADMSG; /* the file was truncated meanwhile */
 		to += got;
 		size -= (size_t)got;
 		offset += (uint64_t)got;
@@ -60,7 +60,7 @@ int image_file_load(const struct image_file *file, uint64_t offset, uint64_t siz
 {
 	if (size > limit)
 		return -EFBIG;
-	/* Asked before memory is taken for it: a header may claim anything. */
+	/* Checked before memory is allocated: a header may claim any size. */
 	if (offset > file->size_bytes || size > file->size_bytes - offset)
 		return -EBADMSG;
 	uint8_t *data = malloc((size_t)size + 1);

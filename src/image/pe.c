@@ -123,7 +123,7 @@ static void read_debug(struct pe *pe, const struct image_file *file, struct dire
 		uint32_t data_size = cursor_u32(&c);
 		cursor_skip(&c, 4);
 		uint32_t offset = cursor_u32(&c);
-		/* A longer name is cut: the last byte stays NUL. */
+		/* A longer name is truncated: the last byte stays NUL. */
 		if (data_size > sizeof(entry) - 1)
 			data_size = sizeof(entry) - 1;
 		if (image_file_read(file, offset, entry, data_size) == 0)

@@ -1,5 +1,5 @@
 /*
- * The parts of a PE file that names need: sections, the identity of its symbols, and whether precompiled managed code is inside.
+ * The parts of a PE file that symbolization needs: sections, the identity of its symbols, and whether it contains precompiled managed code.
  *
  * .NET assemblies are PE files on every system. PE32 and PE32+.
  */
@@ -41,7 +41,7 @@ struct pe {
 	uint32_t pdb_age;
 	char pdb_name[PE_NAME_MAX];
 
-	bool has_perfmap;        /* the r2rmap that belongs to the precompiled code */
+	bool has_perfmap;        /* the perf map that describes the precompiled code (R2RM entry) */
 	uint8_t perfmap_signature[16];
 	uint32_t perfmap_version;
 	char perfmap_name[PE_NAME_MAX];
@@ -52,14 +52,14 @@ struct pe {
 	uint32_t r2r_size;
 };
 
-/* Reads the parts. On failure `pe` is empty; in any case pe_done() ends it. */
+/* Reads the parts. On failure `pe` is empty. In both cases pe_done() frees it. */
 int pe_read(struct pe *pe, const struct image_file *file, struct diag *diag);
 
-/* Between place in memory and place in the file. False when no section holds it (or not in the file). */
+/* Converts an RVA to a file offset, and back. False if no section holds it (or it is not in the file). */
 bool pe_offset_of_rva(const struct pe *pe, uint32_t rva, uint64_t *ret_offset);
 bool pe_rva_of_offset(const struct pe *pe, uint64_t offset, uint32_t *ret_rva);
 
-/* RVA of the lowest executable section: `text_offset` of the metadata. 0 when none is executable. */
+/* RVA of the lowest executable section: `text_offset` of the metadata. 0 if no section is executable. */
 uint32_t pe_text_rva(const struct pe *pe);
 
 /* The SymbolMetadata JSON of ProcessMappingMetadata: type, name, signature, age, date_time, perfmap_*. */

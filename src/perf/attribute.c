@@ -9,7 +9,7 @@
 
 #define NS_PER_SECOND 1000000000ull
 
-/* Newer kernels' names that an older header may lack. */
+/* Constants that older headers do not have. */
 #define READ_FORMAT_LOST (1u << 4) /* PERF_FORMAT_LOST, 6.0 */
 
 int event_open(const struct perf_event_attr *attr, pid_t pid, int cpu)
@@ -19,7 +19,7 @@ int event_open(const struct perf_event_attr *attr, pid_t pid, int cpu)
 	return fd < 0 ? -errno : fd;
 }
 
-/* What we can do without, newest first; in brackets the kernel that brought it. */
+/* Optional attributes, newest first; the comments give the kernel version that added them. */
 enum wish { WISH_LOST, WISH_BUILD_ID, WISH_COMM_EXEC, WISH_EXCLUDE_IDLE, WISH_COUNT };
 
 static void set_wish(struct perf_event_attr *attr, enum wish wish, bool on)
@@ -53,7 +53,7 @@ bool attribute_missing(int error)
 		error == -EBUSY;
 }
 
-/* Opens and closes it on our own thread, user code only. */
+/* Opens and closes an event on the calling thread, for user code only. */
 static int try_attribute(const struct perf_event_attr *attr)
 {
 	struct perf_event_attr own = *attr;
@@ -63,7 +63,7 @@ static int try_attribute(const struct perf_event_attr *attr)
 	int fd = event_open(&own, 0, -1);
 	if (fd < 0)
 		return fd;
-	(void)close(fd); /* only tried */
+	(void)close(fd); /* a try only */
 	return 0;
 }
 
@@ -82,7 +82,7 @@ uint64_t attribute_clock_period_ns(uint32_t frequency_hz)
 	for (size_t i = 0; i < sizeof(ticks_ns) / sizeof(ticks_ns[0]); i++) {
 		uint64_t longer = period > ticks_ns[i] ? period : ticks_ns[i];
 		uint64_t shorter = period > ticks_ns[i] ? ticks_ns[i] : period;
-		/* In step to within a twentieth of a percent: a beat of seconds, longer than many a recording. */
+		/* In step to within 0.05 %: the two would drift through each other's phase in seconds, longer than many recordings. */
 		if (distance_to_multiple(longer, shorter) <= longer / 2000)
 			return period + period / 101;
 	}
@@ -147,8 +147,8 @@ void attribute_anchor(struct perf_event_attr *ret_attr, const struct perf_event_
 	ret_attr->type = PERF_TYPE_SOFTWARE;
 	ret_attr->config = PERF_COUNT_SW_DUMMY;
 	ret_attr->disabled = 1;
-	ret_attr->exclude_kernel = 1; /* it counts nothing; without this it would need the right to the kernel */
-	/* Events on one ring must keep one clock. */
+	ret_attr->exclude_kernel = 1; /* the event counts nothing; without this bit it would need the right to sample the kernel */
+	/* All events that write into one ring must use the same clock. */
 	ret_attr->use_clockid = 1;
 	ret_attr->clockid = sampling->clockid;
 	ret_attr->sample_type = sampling->sample_type;

@@ -1,5 +1,6 @@
 /*
- * Trying is the only sure way to know: knobs, capabilities, security modules and the processor all have a say in perf_event_open(2).
+ * Every capability is tried: sysctls, capabilities, security modules and the processor all influence perf_event_open(2), so no rule predicts its
+ * result.
  */
 #include "perf/capability.h"
 
@@ -18,13 +19,13 @@
 
 #define TRY_HZ 99u
 
-/* What the rows are found out with. */
+/* The results that the rows are made from. */
 struct trial {
 	struct rights rights;
-	struct perf_event_attr attr; /* cpu-clock, user code, as much as the kernel takes */
-	int own;                     /* what attribute_probe() said */
-	int machine;                 /* of the whole machine, user code only */
-	int kernel;                  /* of our own thread, kernel code too */
+	struct perf_event_attr attr; /* cpu-clock, user code, with all options that the kernel accepts */
+	int own;                     /* result of attribute_probe() */
+	int machine;                 /* for the whole machine, user code only */
+	int kernel;                  /* for the calling thread, including kernel code */
 };
 
 static int try_event(const struct perf_event_attr *attr, pid_t pid, int cpu)
@@ -33,7 +34,7 @@ static int try_event(const struct perf_event_attr *attr, pid_t pid, int cpu)
 
 	if (fd < 0)
 		return fd;
-	(void)close(fd); /* only tried */
+	(void)close(fd); /* a try only */
 	return 0;
 }
 
@@ -58,7 +59,7 @@ static void refused(struct capability *row, const struct trial *trial, enum expl
 
 	if (!rights_perfmon(&trial->rights) && paranoid != RIGHTS_PARANOID_UNKNOWN &&
 		paranoid > (int)what) {
-		/* The row says what cannot be done; the usual reason is short. */
+		/* The row names the capability, so the reason is kept short. */
 		answer(row, CAPABILITY_NO);
 		snprintf(row->reason, sizeof(row->reason),
 			"needs CAP_PERFMON (perf_event_paranoid is %d)", paranoid);
@@ -68,7 +69,7 @@ static void refused(struct capability *row, const struct trial *trial, enum expl
 				: "sudo, or a spoor for one group");
 		return;
 	}
-	(void)explain_rights(&trial->rights, what, error, &diag); /* the sentence is what we want */
+	(void)explain_rights(&trial->rights, what, error, &diag); /* fills diag, which is the purpose */
 	from_diag(row, CAPABILITY_NO, &diag);
 }
 
@@ -101,9 +102,9 @@ static void kernel_stacks(struct capability *row, const struct trial *trial)
 		refused(row, trial, EXPLAIN_KERNEL, trial->kernel);
 		return;
 	}
-	/* kptr_restrict 1 shows addresses to CAP_SYSLOG, 2 to nobody; 0 leaves it to perf_event_paranoid. */
+	/* kptr_restrict 1 shows addresses only to processes with CAP_SYSLOG, 2 to no process; 0 leaves the decision to perf_event_paranoid. */
 	struct kernel_symbols *asked;
-	if (kernel_symbols_open(&asked) == 0) { /* no knob hides the names from it */
+	if (kernel_symbols_open(&asked) == 0) { /* kernel_symbols does not depend on kptr_restrict */
 		kernel_symbols_close(asked);
 		answer(row, CAPABILITY_YES);
 		return;
@@ -182,7 +183,7 @@ static void context_switches(struct capability *row, const struct trial *trial)
 	}
 }
 
-/* The id of sched:sched_switch, by which tracepoints are tried. Negative: not to be read. */
+/* The id of sched:sched_switch, with which tracepoints are tried. Negative: it cannot be read. */
 static int64_t tracepoint_id(void)
 {
 	static const char *const paths[] = {

@@ -1,5 +1,5 @@
 /*
- * What this machine and this user can record: found by trying. Every try opens an event and closes it again.
+ * What this user can record on this machine, found by trying: each try opens an event and closes it again.
  */
 #ifndef SPOOR_PERF_CAPABILITY_H
 #define SPOOR_PERF_CAPABILITY_H
@@ -9,11 +9,11 @@
 enum capability_answer { CAPABILITY_NO, CAPABILITY_LIMITED, CAPABILITY_YES };
 
 struct capability {
-	const char *key;         /* "samples_own": stable, for JSON */
+	const char *key;         /* "samples_own": a stable key for JSON */
 	const char *what;        /* "CPU samples, this user's processes" */
 	enum capability_answer answer;
-	char reason[256];        /* why not, or how far; may be empty */
-	char remedy[256];        /* what to grant; may be empty */
+	char reason[256];        /* why not, or with which restriction; may be "" */
+	char remedy[256];        /* what to grant; may be "" */
 };
 
 #define CAPABILITY_COUNT 8u

@@ -1,6 +1,6 @@
 /*
- * Two pipes: one byte (or the end) of the first says go (or give up); the second closes by itself at a successful exec and carries the errno of
- * a failed one.
+ * Two pipes. The parent writes one byte into the first to start the command, or closes it to cancel. The second is closed by a successful exec
+ * (O_CLOEXEC), or carries the errno of a failed one.
  */
 #include "perf/child.h"
 
@@ -14,7 +14,7 @@
 #include "base/diag.h"
 #include "machine/rights.h"
 
-/* In the child. Only what is safe between fork and exec. */
+/* Runs in the child: only functions that are safe between fork and exec. */
 static _Noreturn void wait_and_exec(int go_fd, int error_fd, char *const argv[])
 {
 	char go;
@@ -22,10 +22,10 @@ static _Noreturn void wait_and_exec(int go_fd, int error_fd, char *const argv[])
 	ssize_t n;
 
 	for (int number = 1; number < NSIG; number++)
-		(void)signal(number, SIG_DFL); /* some cannot be set: they are as they should be */
+		(void)signal(number, SIG_DFL); /* SIGKILL and SIGSTOP cannot be set and need not be */
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL); /* a full set cannot fail */
-	rights_return(); /* which program is run is the user's word */
+	rights_return(); /* the user chooses the program, so it runs with the user's rights */
 	do
 		n = read(go_fd, &go, 1);
 	while (n < 0 && errno == EINTR);
@@ -52,7 +52,7 @@ int record_child_spawn(struct record_child *child, char *const argv[], struct di
 	}
 	pid_t pid = fork();
 	if (pid == 0) {
-		closep(&go[1]); /* or it would keep itself waiting when we are gone */
+		closep(&go[1]); /* otherwise the child would never see the end of file when the parent has ended */
 		closep(&error[0]);
 		wait_and_exec(go[0], error[1], argv);
 	}
@@ -86,7 +86,7 @@ int record_child_go(struct record_child *child, const char *command, struct diag
 	int error = 0;
 	ssize_t n;
 
-	/* MSG_NOSIGNAL is for sockets only: a child that was killed meanwhile must not kill us. */
+	/* MSG_NOSIGNAL is for sockets only. If the child was killed meanwhile, SIGPIPE must not end this process. */
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
 	(void)sigaction(SIGPIPE, &ignore, &before); /* valid arguments: cannot fail */
 	n = write(child->go_fd, "g", 1);

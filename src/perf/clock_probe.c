@@ -1,5 +1,6 @@
 /*
- * A thread that sets its name, even to what it is, gets a PERF_RECORD_COMM. Its last eight bytes are the time (sample_id_all with TIME alone).
+ * A thread that sets its name gets a PERF_RECORD_COMM, even if the name does not change. The last eight bytes of the record are the time
+ * (sample_id_all with TIME alone).
  */
 #include "perf/clock_probe.h"
 
@@ -17,14 +18,14 @@
 
 #define TRIES 8
 
-/* The time of the record that the renaming made; 0 when there was none. */
+/* The time of the COMM record; 0 if there was none. */
 static uint64_t read_time(struct ring *ring)
 {
 	const uint8_t *record;
 	uint32_t size;
 	uint64_t time_ns = 0;
 
-	(void)ring_begin(ring); /* nothing is no failure here */
+	(void)ring_begin(ring); /* an empty ring is no failure here */
 	while (ring_next(ring, &record, &size)) {
 		struct perf_event_header header;
 		memcpy(&header, record, sizeof(header));
@@ -60,12 +61,12 @@ int clock_probe_perf(struct clock_probe *ret_probe)
 	int r = ring_map(&ring, fd, -1, (size_t)sysconf(_SC_PAGESIZE));
 	if (r < 0)
 		return r;
-	ring.scratch = scratch; /* a page wraps at most once, and our records are smaller than one */
+	ring.scratch = scratch; /* at most one record wraps at the ring's end, and each is smaller than a page */
 	if (prctl(PR_GET_NAME, name) < 0)
 		name[0] = '\0';
 	for (int i = 0; i < TRIES; i++) {
 		uint64_t before = clock_monotonic_ns();
-		(void)prctl(PR_SET_NAME, name); /* as it was */
+		(void)prctl(PR_SET_NAME, name); /* the name that it has already */
 		uint64_t after = clock_monotonic_ns();
 		uint64_t time_ns = read_time(&ring);
 		uint64_t error_ns = (after - before + 1) / 2;

@@ -1,11 +1,11 @@
 /*
- * The layouts are those of perf_event_open(2). A sample's fields stand in a fixed order behind the header; every other record has its own body, and
+ * The layouts are those of perf_event_open(2). The fields of a sample follow the header in a fixed order. Every other record has its own body, and
  * with sample_id_all a trailer:
  *
  *   sample   IDENTIFIER? IP? TID? TIME? ADDR? ID? STREAM_ID? CPU? PERIOD? CALLCHAIN?
  *   trailer  TID? TIME? ID? STREAM_ID? CPU? IDENTIFIER?
  *
- * Each field takes 8 bytes (TID: pid and tid; CPU: cpu and 4 reserved), but for the callchain: a count and so many words.
+ * Each field takes 8 bytes (TID: pid and tid; CPU: cpu and 4 reserved), except for the callchain: a count, and that many 64-bit words.
  */
 #include "perf/perf_record.h"
 
@@ -14,8 +14,8 @@
 
 #define FIELD 8u
 
-/* PERF_CONTEXT_*: the kernel marks where one part of a callchain ends and another begins. */
-#define CONTEXT_MAX          ((uint64_t)-4095) /* from here on words are markers */
+/* PERF_CONTEXT_*: the kernel marks the begin of each part of a callchain. */
+#define CONTEXT_MAX          ((uint64_t)-4095) /* this value and higher ones are markers */
 #define CONTEXT_HV           ((uint64_t)-32)
 #define CONTEXT_KERNEL       ((uint64_t)-128)
 #define CONTEXT_USER         ((uint64_t)-512)
@@ -51,7 +51,7 @@ bool perf_layout_known(const struct perf_layout *layout)
 	return !(layout->sample_type & ~KNOWN_BITS);
 }
 
-/* Fields that a sample and a trailer share, in their common order; `id` where IDENTIFIER stands is the caller's. */
+/* Reads the fields that a sample and a trailer share, in their common order. The caller reads IDENTIFIER. */
 static inline const uint8_t *read_thread_time(uint64_t type, const uint8_t *at,
 	struct perf_record *record)
 {
@@ -76,7 +76,7 @@ static unsigned field_count(uint64_t bits)
 static int decode_sample(uint64_t type, const uint8_t *at, const uint8_t *end,
 	struct perf_record *record)
 {
-	/* All fields but the callchain's words have a fixed size: one check for them, one for it. */
+	/* All fields but the callchain's words have a fixed size: one check for the fields, and one for the words. */
 	if ((size_t)(end - at) < field_count(type) * FIELD)
 		return -EBADMSG;
 	if (type & PERF_BIT_IDENTIFIER) {
@@ -108,7 +108,7 @@ static int decode_sample(uint64_t type, const uint8_t *at, const uint8_t *end,
 	return 0;
 }
 
-/* Splits the trailer off; *end becomes the end of the body. */
+/* Removes the trailer; *end becomes the end of the body. */
 static int decode_trailer(const struct perf_layout *layout, const uint8_t *at, const uint8_t **end,
 	struct perf_record *record)
 {
@@ -133,7 +133,7 @@ static int decode_trailer(const struct perf_layout *layout, const uint8_t *at, c
 	return 0;
 }
 
-/* A text that fills the rest of the body, ended by NUL and padded with more. */
+/* A text that fills the rest of the body, terminated by NUL and padded. */
 static int decode_text(const uint8_t *at, const uint8_t *end, struct perf_record *record)
 {
 	const uint8_t *nul = at < end ? memchr(at, 0, (size_t)(end - at)) : NULL;
@@ -198,7 +198,7 @@ static int decode_comm(const uint8_t *at, const uint8_t *end, struct perf_record
 	return decode_text(at + 8, end, record);
 }
 
-/* pid, ppid, tid, ptid, time: the record's own time is there even without a trailer. */
+/* pid, ppid, tid, ptid, time: FORK and EXIT have a time even without a trailer. */
 static int decode_task(const uint8_t *at, const uint8_t *end, struct perf_record *record)
 {
 	if (end - at < 24)
@@ -214,7 +214,7 @@ static int decode_task(const uint8_t *at, const uint8_t *end, struct perf_record
 
 static int decode_lost(const uint8_t *at, const uint8_t *end, struct perf_record *record)
 {
-	size_t skip = record->type == PERF_TYPE_LOST ? FIELD : 0; /* LOST has the event's id first */
+	size_t skip = record->type == PERF_TYPE_LOST ? FIELD : 0; /* LOST begins with the id of the event */
 
 	if ((size_t)(end - at) < skip + FIELD)
 		return -EBADMSG;
@@ -252,7 +252,7 @@ static int decode_body(const uint8_t *at, const uint8_t *end, struct perf_record
 	case PERF_TYPE_SWITCH_CPU_WIDE:
 		return decode_switch(at, end, record);
 	case PERF_TYPE_THROTTLE:
-	case PERF_TYPE_UNTHROTTLE: /* time, id, stream id: the trailer has all we want */
+	case PERF_TYPE_UNTHROTTLE: /* time, id, stream id: the trailer has all fields that we need */
 	default:
 		return 0;
 	}
@@ -290,7 +290,7 @@ int perf_record_decode(const struct perf_layout *layout, const uint8_t *data, si
 
 enum part { PART_NONE, PART_KERNEL, PART_USER };
 
-/* The part of the chain a marker begins. */
+/* The part of the chain that begins with this marker. */
 static enum part part_of(uint64_t marker, uint32_t *flags)
 {
 	switch (marker) {
@@ -331,7 +331,7 @@ struct perf_callchain perf_callchain_flatten(const struct perf_record *record,
 		bool kernel_half = kernel_begin && address >= kernel_begin;
 		bool impossible = address < FIRST_CODE_ADDRESS ||
 			(kernel_begin && kernel_half != (part == PART_KERNEL));
-		/* Kernel frames come first; one behind user frames would break the flat list's order. */
+		/* Kernel frames come first; one after user frames would break the order of the flat list. */
 		if (impossible || (part == PART_KERNEL && chain.count > chain.kernel_count)) {
 			chain.flags |= PERF_CHAIN_BROKEN;
 			part = PART_NONE;

@@ -1,9 +1,10 @@
 /*
- * Opening the right events. Machine-wide: one a CPU, with a ring of its own. For processes: one a thread and CPU, inherited by what those
- * threads start, all events of a CPU writing into the ring of a silent event on our own thread, which does not end when the targets do.
+ * Opens the events. Machine-wide: one event for each CPU, with its own ring. For processes: one event for each thread and CPU, inherited by the
+ * threads and processes that they start. All events of a CPU write into the ring of an event on our own thread, which produces no samples and does
+ * not end with the targets.
  *
- * What the kernel refuses is tried again with less: without the kernel's own code, with smaller rings, machine-wide where a process has too many
- * threads. Each such step is told in info.
+ * If the kernel refuses an event, the recorder tries with less: without kernel code, with smaller rings, or machine-wide if a process has too many
+ * threads. Each such step is reported in info.
  */
 #include "perf/recorder.h"
 
@@ -28,10 +29,10 @@
 #include "perf/ring.h"
 #include "perf/twins.h"
 
-#define SCAN_ROUNDS_MAX 64u  /* a process that still grows after so many is followed by inheritance alone */
-#define WIDE_HZ_MAX     20000u /* samples a second on all CPUs, of which those of some processes are wanted */
-#define FILES_PART      4u   /* events may take one file in so many of RLIMIT_NOFILE */
-#define WATERMARK_PART  4u   /* a ring wakes us when one part in so many is full */
+#define SCAN_ROUNDS_MAX 64u  /* a process that still grows after so many rounds is followed by inheritance only */
+#define WIDE_HZ_MAX     20000u /* limit of samples a second on all CPUs, if only the samples of some processes are kept */
+#define FILES_PART      4u   /* events may use 1/FILES_PART of RLIMIT_NOFILE */
+#define WATERMARK_PART  4u   /* a ring becomes readable when 1/WATERMARK_PART of it is full */
 
 struct event {
 	int fd;
@@ -42,24 +43,24 @@ struct event {
 
 struct target {
 	uint32_t pid;
-	int pidfd;               /* -1: a kernel without them */
+	int pidfd;               /* -1: the kernel has no pidfds */
 	bool ended;
 };
 
 struct recorder {
 	struct recorder_info info;
-	struct recorder_options options; /* pids: our copy */
+	struct recorder_options options; /* pids: our own copy */
 	struct rights rights;
 	struct perf_event_attr attr;
 	VEC(struct event) events;
-	VEC(struct ring *) rings;        /* each on the heap, so that it stays where it is */
+	VEC(struct ring *) rings;        /* each on the heap, so that its address does not change */
 	VEC(struct target) targets;
-	struct cpu_list cpus;            /* that have a ring */
-	struct cpu_list online;          /* as of recorder_follow_cpus() */
+	struct cpu_list cpus;            /* the CPUs that have a ring */
+	struct cpu_list online;          /* as of the last recorder_follow_cpus() */
 	struct twins twins;
 	uint8_t *scratch;
 	size_t ring_bytes;
-	bool machine;                    /* rings of the whole machine */
+	bool machine;                    /* the rings cover the whole machine */
 	bool running;
 };
 
@@ -71,7 +72,7 @@ static void close_events(struct recorder *recorder)
 	}
 	vec_reset(&recorder->rings);
 	for (uint32_t i = 0; i < recorder->events.count; i++)
-		(void)close(recorder->events.items[i].fd); /* the kernel's own: cannot fail in a way that matters */
+		(void)close(recorder->events.items[i].fd); /* no data is lost if this fails */
 	vec_reset(&recorder->events);
 	twins_done(&recorder->twins);
 }
@@ -93,14 +94,14 @@ void recorder_close(struct recorder *recorder)
 	free(recorder);
 }
 
-/* Takes the descriptor over: it is closed when it cannot be kept. */
+/* Takes ownership of the descriptor: it is closed if it cannot be stored. */
 static int keep_event(struct recorder *recorder, int fd, int32_t cpu, uint32_t tid, bool anchor)
 {
 	struct event event = { .fd = fd, .cpu = cpu, .tid = tid, .anchor = anchor };
 
 	if (vec_add(&recorder->events, event))
 		return 0;
-	(void)close(fd); /* out of memory is what is told */
+	(void)close(fd); /* the caller reports that memory ran out */
 	return -ENOMEM;
 }
 
@@ -129,7 +130,7 @@ static struct ring *find_ring(const struct recorder *recorder, int32_t cpu)
 	return NULL;
 }
 
-/* The event of a CPU. A CPU that went offline meanwhile is no failure: 0 without an event. */
+/* Opens the event of a CPU. A CPU that went offline meanwhile is no failure: returns 0 without an event. */
 static int open_cpu(struct recorder *recorder, int32_t cpu)
 {
 	int fd = event_open(&recorder->attr, -1, cpu);
@@ -146,7 +147,7 @@ static int open_cpu(struct recorder *recorder, int32_t cpu)
 		r = add_ring(recorder, fd, cpu);
 		return r < 0 ? r : 1;
 	}
-	/* It was here before: its ring, which the old event owns, may still hold records. */
+	/* A CPU that came back: its ring, which the old event owns, may still hold records. */
 	for (uint32_t i = 0; i + 1 < recorder->events.count; i++) {
 		const struct event *old = &recorder->events.items[i];
 		if (old->cpu == cpu && !ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, old->fd))
@@ -186,7 +187,7 @@ static int open_anchors(struct recorder *recorder)
 	return 0;
 }
 
-/* The events of one thread, one a CPU. -ESRCH: it has ended. `doubtful`: it may have inherited some already. */
+/* Opens the events of one thread, one for each CPU. -ESRCH: it has ended. `doubtful`: it may have inherited some already. */
 static int open_thread(struct recorder *recorder, uint32_t tid, bool doubtful)
 {
 	for (uint32_t i = 0; i < recorder->rings.count; i++) {
@@ -209,7 +210,7 @@ static int open_thread(struct recorder *recorder, uint32_t tid, bool doubtful)
 	return 0;
 }
 
-/* All threads of the targets as of now, old and new. */
+/* Attaches all threads that the targets have now. */
 static int list_threads(const struct recorder *recorder, struct proc_reader *proc,
 	struct id_list *list)
 {
@@ -234,7 +235,7 @@ static bool too_many(const struct recorder *recorder, uint32_t thread_count)
 	return events > recorder->rights.open_files_max / FILES_PART;
 }
 
-/* Until a look finds no thread that is not attached yet. -EMFILE: more than may be opened; *ret_count says how many there were. */
+/* Attaches threads until a scan finds no new one. -EMFILE: more events than descriptors; *ret_count is the number of threads. */
 static int attach_threads(struct recorder *recorder, struct proc_reader *proc,
 	struct id_list *list, struct map *attached, uint32_t *ret_count)
 {
@@ -265,7 +266,7 @@ static int attach_threads(struct recorder *recorder, struct proc_reader *proc,
 			break;
 	}
 	*ret_count = attached->count;
-	/* A child waits for us, it has one thread: nothing can have been missed. */
+	/* The child waits and has one thread, so no thread can be missed. */
 	for (uint32_t i = 0; i < recorder->events.count; i++)
 		if (!recorder->events.items[i].anchor)
 			return 0;
@@ -295,7 +296,7 @@ static size_t page_bytes(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The ring size to begin with: what was asked for, within our own limit and what the user may lock. */
+/* The initial ring size: the requested one, within our own limit and the user's limit of locked memory. */
 static size_t first_ring_bytes(const struct recorder *recorder)
 {
 	const struct rights *rights = &recorder->rights;
@@ -326,7 +327,10 @@ static int open_once(struct recorder *recorder)
 	return recorder->machine ? open_machine(recorder) : open_targets(recorder);
 }
 
-/* Was it the limit on locked memory? The kernel says EPERM for that too, so only a mapping that failed tells: no ring for the last event. */
+/*
+ * Whether the limit on locked memory was exceeded. The kernel returns EPERM for that too; it was the limit if the last event was opened but has no
+ * ring.
+ */
 static bool rings_too_large(const struct recorder *recorder, int error)
 {
 	if ((error != -EPERM && error != -ENOMEM) || !recorder->events.count)
@@ -334,7 +338,7 @@ static bool rings_too_large(const struct recorder *recorder, int error)
 	return !find_ring(recorder, vec_last(&recorder->events)->cpu);
 }
 
-/* As open_once(), with rings half as large as long as they are too much to lock. */
+/* Like open_once(), but halves the rings as long as they exceed the limit of locked memory. */
 static int open_events(struct recorder *recorder)
 {
 	recorder->ring_bytes = first_ring_bytes(recorder);
@@ -351,13 +355,13 @@ static bool no_right(int error)
 	return error == -EACCES || error == -EPERM;
 }
 
-/* With the kernel's code where that is wanted and allowed, else without. */
+/* Opens with kernel code if requested and allowed, else without. */
 static int open_with_rights(struct recorder *recorder, struct diag *limit)
 {
 	recorder->attr.exclude_kernel = recorder->attr.exclude_hv = recorder->options.user_only;
 	recorder->attr.exclude_user = recorder->attr.exclude_callchain_user = recorder->options.kernel_only;
 	int r = open_events(recorder);
-	/* Without the kernel nothing would be left of kernel_only. */
+	/* With kernel_only nothing would remain without the kernel. */
 	if (!no_right(r) || recorder->options.user_only || recorder->options.kernel_only || rings_too_large(recorder, r))
 		return r;
 	recorder->attr.exclude_kernel = recorder->attr.exclude_hv = 1;
@@ -379,7 +383,7 @@ static int choose_attributes(struct recorder *recorder, bool cycles)
 		cycles ? 1000000000ull / recorder->options.frequency_hz : recorder->attr.sample_period;
 	if (!recorder->machine) {
 		recorder->attr.inherit = recorder->options.scope != RECORD_THREADS;
-		recorder->attr.sample_type |= PERF_SAMPLE_IDENTIFIER; /* for twins */
+		recorder->attr.sample_type |= PERF_SAMPLE_IDENTIFIER; /* for the detection of inherited events (twins.h) */
 		recorder->attr.enable_on_exec = recorder->options.scope == RECORD_CHILD && !recorder->options.late_start;
 	}
 	return 0;
@@ -392,7 +396,7 @@ static int open_clock(struct recorder *recorder, bool cycles, struct diag *limit
 	return r < 0 ? r : open_with_rights(recorder, limit);
 }
 
-/* Hardware cycles where every CPU has them, cpu-clock where one has not. */
+/* Hardware cycles if every CPU has them, else cpu-clock. */
 static int open_scope(struct recorder *recorder, bool machine, struct diag *limit)
 {
 	int r = -ENOENT;
@@ -469,7 +473,10 @@ static int check_options(const struct recorder_options *options, const struct ri
 	return 0;
 }
 
-/* Takes hold of each target, so that its end is known even when its pid is used again. Processes that are gone stay in the list, ended. */
+/*
+ * Opens a pidfd for each target, so that its end is recognized even if its pid is reused. Targets that do not exist stay in the list, marked as
+ * ended.
+ */
 static int hold_targets(struct recorder *recorder, struct diag *diag)
 {
 	uint32_t alive = 0;
@@ -528,7 +535,7 @@ static bool has_cpu(const struct cpu_list *list, uint32_t cpu)
 	return false;
 }
 
-/* Of the CPUs that are online those that were asked for. */
+/* The requested CPUs that are online. */
 static int keep_chosen_cpus(struct recorder *recorder, struct diag *diag)
 {
 	struct cpu_list chosen = { 0 };
@@ -554,9 +561,9 @@ static int keep_chosen_cpus(struct recorder *recorder, struct diag *diag)
 }
 
 /*
- * The kernel sets the timer of a task's event anew at each switch to that task: a server that switches a hundred thousand times a second takes 7 % more CPU.
- * An inherited event begins with a whole period, so a task that lives for less is never sampled.
- * Those of CPUs run on. Where that many samples of others would be no burden, the CPUs are sampled for some processes too.
+ * The kernel restarts the timer of a task's event at each switch to that task: a server that switches 100,000 times a second uses 7 % more CPU. An
+ * inherited event begins with a whole period, so a task that lives for less than a period is never sampled. The events of CPUs have neither fault.
+ * They are used for single processes too, as long as the samples of other processes are few enough.
  */
 static bool prefers_cpus(const struct recorder *recorder)
 {
@@ -619,7 +626,7 @@ int recorder_open(const struct recorder_options *options, struct recorder **ret_
 	recorder->options = *options;
 	recorder->rights = rights;
 	r = open_recorder(recorder, diag);
-	recorder->options.pids = recorder->options.cpus = NULL; /* borrowed until here */
+	recorder->options.pids = recorder->options.cpus = NULL; /* they were borrowed for this call */
 	recorder->options.instead = NULL;
 	if (r < 0) {
 		recorder_close(recorder);
@@ -670,7 +677,7 @@ void recorder_stop(struct recorder *recorder)
 {
 	recorder->running = false;
 	for (uint32_t i = 0; i < recorder->events.count; i++)
-		(void)ioctl(recorder->events.items[i].fd, PERF_EVENT_IOC_DISABLE, 0); /* one that has ended is stopped */
+		(void)ioctl(recorder->events.items[i].fd, PERF_EVENT_IOC_DISABLE, 0); /* an event that has ended is stopped already */
 }
 
 struct ring *recorder_ring(struct recorder *recorder, uint32_t index)
@@ -702,7 +709,7 @@ static void note_fd(struct recorder *recorder, const struct pollfd *entry)
 {
 	for (uint32_t i = 0; i < recorder->rings.count; i++) {
 		struct ring *ring = recorder->rings.items[i];
-		/* A ring hangs up when its CPU goes offline; polled on, it would never let us sleep. */
+		/* A ring hangs up when its CPU goes offline. It must not be polled again, as poll() would return immediately each time. */
 		if (ring->fd == entry->fd) {
 			if (entry->revents & (POLLHUP | POLLERR | POLLNVAL))
 				ring->fd = -1;
@@ -794,7 +801,7 @@ bool recorder_read_lost(const struct recorder *recorder, uint64_t *ret_lost)
 	for (uint32_t i = 0; i < recorder->events.count; i++) {
 		uint64_t value[2]; /* count, lost */
 		const struct event *event = &recorder->events.items[i];
-		/* One whose CPU is offline reads nothing. */
+		/* The event of an offline CPU returns nothing. */
 		if (!event->anchor && read(event->fd, value, sizeof(value)) == (ssize_t)sizeof(value))
 			lost += value[1];
 	}

@@ -1,6 +1,6 @@
 /*
- * The kernel writes at data_head, we read up to it and write data_tail. Head is loaded with acquire before the records, tail stored with release
- * after them: the pairing the kernel documents for its side.
+ * The kernel writes at data_head; we read up to it and write data_tail. The head is loaded with acquire before the records are read, the tail is
+ * stored with release after them: the pairing that the kernel documents.
  *
  * Positions only grow; their low bits are the place in the ring. Invariant: released <= tail <= head, head - released <= size.
  */
@@ -15,7 +15,7 @@
 
 #include "perf/twins.h"
 
-#define RELEASE_EVERY 8u /* parts of a ring */
+#define RELEASE_EVERY 8u /* fraction of a ring */
 
 static_assert(RING_RECORD_MAX > UINT16_MAX, "a record of any size fits the scratch buffer");
 
@@ -33,7 +33,7 @@ static void release(struct ring *ring)
 	__atomic_store_n(&ring->control->data_tail, ring->tail, __ATOMIC_RELEASE);
 }
 
-/* Throws away the rest of what ring_begin() saw: without a size the next record cannot be found. */
+/* Drops the rest of the pass: without a valid size the next record cannot be found. */
 static bool tear(struct ring *ring)
 {
 	ring->torn_bytes += ring->head - ring->tail;
@@ -41,12 +41,12 @@ static bool tear(struct ring *ring)
 	return false;
 }
 
-/* The next record, whoever wrote it. */
+/* Returns the next record of any event. */
 static bool next_record(struct ring *ring, const uint8_t **ret_record, uint32_t *ret_size)
 {
 	uint64_t left = ring->head - ring->tail;
 
-	/* The record handed out before is done with now: its space may go back. */
+	/* The caller has finished the previous record: its space may be released. */
 	if (ring->tail - ring->released >= ring->size_bytes / RELEASE_EVERY)
 		release(ring);
 	if (!left)
@@ -54,7 +54,7 @@ static bool next_record(struct ring *ring, const uint8_t **ret_record, uint32_t 
 
 	uint64_t at = ring->tail & (ring->size_bytes - 1);
 	struct perf_event_header header;
-	/* Records are multiples of 8 bytes, so a header never wraps; when it seems to, it is none. */
+	/* Records are multiples of 8 bytes, so a header never wraps. A header that seems to wrap is corrupt. */
 	if (left > ring->size_bytes || (at & 7) || left < sizeof(header))
 		return tear(ring);
 	memcpy(&header, ring->data + at, sizeof(header));
@@ -110,7 +110,7 @@ void ring_unmap(struct ring *ring)
 	if (!ring->control)
 		return;
 	size_t page = (size_t)(ring->data - (const uint8_t *)ring->control);
-	(void)munmap(ring->control, page + (size_t)ring->size_bytes); /* our own area */
+	(void)munmap(ring->control, page + (size_t)ring->size_bytes); /* mapped by this module */
 	ring->control = NULL;
 	ring->data = NULL;
 }

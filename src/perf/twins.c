@@ -41,7 +41,7 @@ bool twins_drop(struct twins *twins, int32_t cpu, const uint8_t *record, uint32_
 		return twin->inherited;
 	if (!twin->inherited) {
 		twin->inherited = true;
-		(void)ioctl(twin->fd, PERF_EVENT_IOC_DISABLE, 0); /* else its samples go on being dropped */
+		(void)ioctl(twin->fd, PERF_EVENT_IOC_DISABLE, 0); /* otherwise its samples would be dropped one by one */
 	}
 	return false;
 }
