@@ -69,7 +69,7 @@ if [ -e "$library/libspoor.so" ] && ! is_sanitized && command -v cc >/dev/null; 
 	for name in crash hang; do
 		cc $name.c -I"$top/include" -L"$library" -lspoor -Wl,-rpath,"$library" -o $name 2>err || fail "$name.c of the tutorial does not build"
 	done
-	(cd files && ../crash 2>/dev/null)
+	(cd files && sh -c '../crash; :' 2>/dev/null)
 	[ -s files/shop.rings ] || fail "a program that crashed left no rings"
 	start hanging ./hang
 	until_true "$spoor" recover -q -p "$hanging" -o hang.nettrace || fail "a program that hangs has no rings"
@@ -129,10 +129,16 @@ run() {
 	[ -z "$word" ] || { left_out "$page" "$shown" "$word is not installed" && return; }
 	command=$(echo "$command" | sed -E "s/\b4711\b/$id/g; s/\b(5|10|30)s\b/1s/g; s/\b10m\b/1s/g; s/\bsleep 10\b/sleep 1/; s/--count 12/--count 2/;
 		s|(/var)?/tmp/|$scratch/|g; s|Shop\.dll|$dll|")
-	case $rule in
-	*ctrl-c) interrupted "$command" ;;
-	*) timeout 300 sh -c "$command" >out 2>err </dev/null && code=0 || code=$? ;;
-	esac
+	# A busy runtime may leave the request for a collection unanswered, or lose blocks of the heap: as in managed_heap.sh, several attempts are made.
+	attempts=1
+	[ "$page" != spoor-heap ] || attempts=5
+	for attempt in $(seq $attempts); do
+		case $rule in
+		*ctrl-c) interrupted "$command" ;;
+		*) timeout 300 sh -c "$command" >out 2>err </dev/null && code=0 || code=$? ;;
+		esac
+		[ $code != 0 ] || break
+	done
 	expect_code 0 "the example of $page: $shown (here: $command)"
 	[ -s out ] || [ -s err ] || [ "$page" != spoor-report ] || fail "the example of $page shows nothing: $shown"
 	passed=$((passed + 1))
