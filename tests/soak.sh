@@ -75,7 +75,7 @@ until_true test -s x.nettrace || fail "no file appears"
 churning=$!
 managing=''
 if (. "$here/managed/prelude") >managed.out 2>&1; then
-	app=$(dirname "$spoor")/tests/managed/bin/managed/release/Managed.dll
+	app=$("$top/scripts/test-programs" managed)
 	start burner nice -n 19 dotnet "$app" burn $((seconds * 1000 + 60000))
 	(managed) &
 	managing=$!

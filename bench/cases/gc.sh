@@ -12,7 +12,7 @@ need dotnet
 build spoorgcproxy gc_fire gc_pass gcnull gcburst load
 cmake --build "$build" --target spoorgc -- --quiet >/dev/null 2>&1 || :
 code=0
-app=$(tests/gc/fetch "$build" 10) || code=$?
+app=$(tests/gc/fetch "$build" target-10) || code=$?
 [ $code = 0 ] || die "$app"
 watch=$(tests/gc/fetch "$build" watch) || die "$watch"
 rm -f "$out"/gc-*

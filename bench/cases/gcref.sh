@@ -11,7 +11,7 @@ done
 need dotnet
 build spoorgc
 code=0
-suite=$(tests/gc/suite/publish "$build" 10) || code=$?
+suite=$(tests/gc/fetch "$build" suite-10) || code=$?
 [ $code = 0 ] || die "$suite"
 rm -f "$out"/gcref-*.cost
 for depth in $depths; do

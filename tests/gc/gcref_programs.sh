@@ -5,10 +5,7 @@
 library=$build/gc/libspoorgc.so
 wanted=10000
 
-code=0
-why=$("$top/scripts/build-webapi" "$build/gc-tests/webapi") || code=$?
-[ $code != 77 ] || skip "$why"
-[ $code = 0 ] || exit 1
+program webapi
 load=$build/examples/load
 if [ ! -x "$load" ]; then
 	cc=$2
@@ -21,7 +18,7 @@ serve() {
 	name=$1
 	shift
 	rm -f "$work/port"
-	start "$work/web" env "$@" DOTNET_GCPath="$library" dotnet "$build/gc-tests/webapi/bin/webapi/release/Shop.dll" "$work/port"
+	start "$work/web" env "$@" DOTNET_GCPath="$library" dotnet "$program" "$work/port"
 	server=$last
 	await "$work/port"
 	# Its own code is to be seen in it, or somebody else collects.

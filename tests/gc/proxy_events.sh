@@ -55,18 +55,18 @@ for version in $SPOOR_GC_VERSIONS; do
 done
 
 # dotnet-trace itself, when NuGet has it: it shows both kinds, and ends as it should.
-if timeout 120 dotnet tool install dotnet-trace --tool-path "$build/gc-tests/tools" >"$work/tool.log" 2>&1 || grep -q 'already installed' "$work/tool.log"; then
+if trace=$("$top/scripts/test-programs" dotnet-trace); then
 	target "${SPOOR_GC_VERSIONS%% *}"
 	rm -f "$work/ready"
 	start "$work/out" env DOTNET_GCName=libspoorgcproxy.so "$target/Target" churn 60 "$work/ready"
 	await "$work/ready"
-	"$build/gc-tests/tools/dotnet-trace" collect -p "$last" --duration 00:00:00:03 -o "$work/trace.nettrace" \
+	"$trace" collect -p "$last" --duration 00:00:00:03 -o "$work/trace.nettrace" \
 		--providers Microsoft-Windows-DotNETRuntime:0x1:5 >"$work/trace.log" 2>&1 || wrong "dotnet-trace: $(tail -n 3 "$work/trace.log")"
 	rm "$work/ready"
 	wait "$last" || wrong "under dotnet-trace: $(cat "$work/out")"
 	facts "$work/trace.nettrace"
 	judge "dotnet-trace"
 else
-	echo "note: dotnet-trace could not be had from NuGet; the sessions above are of the same client library"
+	echo "note: $trace; the sessions above are of the same client library"
 fi
 end

@@ -5,17 +5,13 @@
 watcher
 requests=${SPOOR_GC_REQUESTS:-10000}
 
-code=0
-why=$("$top/scripts/build-webapi" "$build/gc-tests/webapi") || code=$?
-[ $code != 77 ] || skip "$why"
-[ $code = 0 ] || exit 1
-cmake --build "$build" --target load -- --quiet >/dev/null 2>&1 || :
+program webapi
 [ -x "$build/examples/load" ] || skip "the load generator is not built here"
 
 for library in "$build"/gc/libspoorgc*.so; do
 	name=${library##*/}
 	rm -f "$work/port"
-	start "$work/web" env DOTNET_GCPath="$library" dotnet "$build/gc-tests/webapi/bin/webapi/release/Shop.dll" "$work/port"
+	start "$work/web" env DOTNET_GCPath="$library" dotnet "$program" "$work/port"
 	web=$last
 	await "$work/port"
 	# Bouts of a few seconds until enough were answered.

@@ -58,12 +58,7 @@ else
 fi
 
 # One file, with its own runtime inside: no libcoreclr.so to know it by.
-single=$built/single/Managed
-if [ ! -x "$single" ] || [ "$source_folder/Program.cs" -nt "$single" ]; then
-	timeout 60 dotnet publish "$source_folder" -c Release --use-current-runtime --self-contained -p:PublishSingleFile=true \
-		--artifacts-path "$built/publish" -o "$built/single" -v quiet -nodeReuse:false -p:UseSharedCompilation=false >"$built/single.log" 2>&1 || rm -f "$single"
-	[ ! -x "$single" ] || touch "$single"
-fi
+single=$("$top/scripts/test-programs" managed-single) || single=''
 if [ -x "$single" ]; then
 	: >ready.single
 	start packed "$single" burn 60002 >ready.single

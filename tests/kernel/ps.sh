@@ -15,12 +15,8 @@ ps_of() {
 
 # As `dotnet App.dll`, and as a program of its own.
 begin framework burn 600000
-host=$built-own/bin/managed/release/Managed
-if [ ! -x "$host" ] || [ "$source_folder/Program.cs" -nt "$host" ]; then
-	dotnet build "$source_folder" -c Release --artifacts-path "$built-own" -v quiet -nodeReuse:false -p:UseSharedCompilation=false \
-		-p:UseAppHost=true >own.log 2>&1 || fail "no program of its own: $(grep -m 3 error own.log)"
-	touch "$host"
-fi
+program managed-own
+host=$program
 : >ready.own
 DOTNET_ROOT=$(dirname "$(realpath "$(command -v dotnet)")") start own "$host" burn 600000 >ready.own
 until_true grep -q ready ready.own || fail "the program of its own does not start"
@@ -49,12 +45,7 @@ has out "^ *$sleeper .* - +- .* sleep 60$"
 has_no out 'not reachable'
 
 # Packed into one file (managed_places.sh makes it too).
-single=$built/single/Managed
-if [ ! -x "$single" ] || [ "$source_folder/Program.cs" -nt "$single" ]; then
-	timeout 60 dotnet publish "$source_folder" -c Release --use-current-runtime --self-contained -p:PublishSingleFile=true \
-		--artifacts-path "$built/publish" -o "$built/single" -v quiet -nodeReuse:false -p:UseSharedCompilation=false >"$built/single.log" 2>&1 || rm -f "$single"
-	[ ! -x "$single" ] || touch "$single"
-fi
+single=$("$top/scripts/test-programs" managed-single) || single=''
 if [ -x "$single" ]; then
 	: >ready.single
 	start packed "$single" burn 600002 >ready.single

@@ -3,15 +3,12 @@
 # samples of that process count, because the machine may be busy.
 . "$(dirname "$(realpath "$0")")/prelude"
 top=$(realpath "$here/../..")
-built=$(dirname "$spoor")/tests/webapi
 load=$(dirname "$spoor")/examples/load
 [ -x "$load" ] || skip "the examples are not built"
 sh -n "$top/demo" || fail "the demo is no shell script"
-why=$("$top/scripts/build-webapi" "$built" 2>err) || {
-	[ $? != 77 ] || skip "$why"
-	fail "the web API could not be built"
-}
-start shop dotnet "$built/bin/webapi/release/Shop.dll" "$scratch/port" >shop.out 2>&1
+. "$top/tests/programs"
+program webapi
+start shop dotnet "$program" "$scratch/port" >shop.out 2>&1
 for i in 1 2 3 4 5 6; do
 	! until_true test -s port || break
 done

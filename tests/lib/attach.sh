@@ -5,9 +5,8 @@ set -eu
 build=$(realpath "$1")
 part=$2
 here=$(realpath "$(dirname "$0")")
-out=$build/attach
+top=$(realpath "$here/../..")
 server=''
-mkdir -p "$out"
 TMPDIR=$(mktemp -d)
 export TMPDIR SPOOR_TEST_WORD='a=b; c'
 
@@ -29,39 +28,11 @@ fail() {
 	exit 1
 }
 
-command -v dotnet >/dev/null || skip "no .NET SDK here: dotnet is not in PATH"
-export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_SKIP_FIRST_TIME_EXPERIENCE=1 DOTNET_CLI_HOME="$out"
-
-# One at a time: the tests may run beside each other, and they share what was fetched.
-exec 9>"$out/lock"
-flock 9
-
-tool() {
-	if [ ! -x "$out/tools/$1" ]; then
-		timeout 90 dotnet tool install --tool-path "$out/tools" "$1" >"$out/$1.log" 2>&1 || skip "NuGet does not give $1: $(head -n 1 "$out/$1.log")"
-	fi
-	exec 9>&-
-}
-
-client() {
-	code=0
-	timeout 90 dotnet restore "$here/attach" --artifacts-path "$out/dotnet" -v quiet -nodeReuse:false >"$out/restore.log" 2>&1 || code=$?
-	if [ $code != 0 ]; then
-		if [ $code = 124 ] || grep -qE 'NU1301|NU1101|NU1102|NU1801' "$out/restore.log"; then
-			skip "NuGet could not be reached for Microsoft.Diagnostics.Tracing.TraceEvent"
-		fi
-		cat "$out/restore.log"
-		exit 1
-	fi
-	dotnet build "$here/attach" -c Release --no-restore --artifacts-path "$out/dotnet" -v quiet -nodeReuse:false -p:UseSharedCompilation=false >"$out/build.log" 2>&1 || {
-		cat "$out/build.log"
-		exit 1
-	}
-	exec 9>&-
-}
+export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_SKIP_FIRST_TIME_EXPERIENCE=1
+. "$top/tests/programs"
 
 start() {
-	"$build/examples/server" >"$TMPDIR/server.out" 2>"$TMPDIR/server.err" 9>&- &
+	"$build/examples/server" >"$TMPDIR/server.out" 2>"$TMPDIR/server.err" &
 	server=$!
 	for _ in $(seq 200); do
 		grep -q ready "$TMPDIR/server.out" && return
@@ -78,28 +49,28 @@ alive() {
 
 case $part in
 trace)
-	tool dotnet-trace
+	program dotnet-trace
 	start
-	"$out/tools/dotnet-trace" ps >"$TMPDIR/ps"
+	"$program" ps >"$TMPDIR/ps"
 	grep -qE "^ *$server +server " "$TMPDIR/ps" || fail "dotnet-trace ps does not list $server: $(cat "$TMPDIR/ps")"
 	# The way a user begins: the default profiles would ask for a runtime's events too.
-	"$out/tools/dotnet-trace" collect -p "$server" --providers 'Example:0x1:5,Microsoft-DotNETCore-SampleProfiler:0:4' --duration 00:00:03 \
+	"$program" collect -p "$server" --providers 'Example:0x1:5,Microsoft-DotNETCore-SampleProfiler:0:4' --duration 00:00:03 \
 		-o "$TMPDIR/a.nettrace" >"$TMPDIR/collect" 2>&1 || fail "dotnet-trace collect: $(cat "$TMPDIR/collect")"
 	grep -q 'Trace completed' "$TMPDIR/collect" || fail "dotnet-trace collect: $(cat "$TMPDIR/collect")"
-	"$out/tools/dotnet-trace" report "$TMPDIR/a.nettrace" topN -n 20 >"$TMPDIR/top" 2>&1 || fail "dotnet-trace report: $(cat "$TMPDIR/top")"
+	"$program" report "$TMPDIR/a.nettrace" topN -n 20 >"$TMPDIR/top" 2>&1 || fail "dotnet-trace report: $(cat "$TMPDIR/top")"
 	grep -q 'server!.*burn_step' "$TMPDIR/top" || fail "no burn_step in: $(cat "$TMPDIR/top")"
-	"$out/tools/dotnet-trace" convert "$TMPDIR/a.nettrace" --format Speedscope >"$TMPDIR/convert" 2>&1 || fail "dotnet-trace convert: $(cat "$TMPDIR/convert")"
+	"$program" convert "$TMPDIR/a.nettrace" --format Speedscope >"$TMPDIR/convert" 2>&1 || fail "dotnet-trace convert: $(cat "$TMPDIR/convert")"
 	for name in burn_step burn_outer; do
 		grep -q "server!.*$name" "$TMPDIR/a.speedscope.json" || fail "no $name in the speedscope file"
 	done
 	[ "$(uname -m)" != x86_64 ] || grep -q 'example-rules!.*Rule::match' "$TMPDIR/a.speedscope.json" || fail "no Rule::match in the speedscope file"
 	# What it asks for when it is asked for nothing.
-	"$out/tools/dotnet-trace" collect -p "$server" --duration 00:00:01 -o "$TMPDIR/b.nettrace" >"$TMPDIR/collect" 2>&1 || fail "dotnet-trace collect: $(cat "$TMPDIR/collect")"
-	"$out/tools/dotnet-trace" report "$TMPDIR/b.nettrace" topN >"$TMPDIR/top" 2>&1 || fail "dotnet-trace report: $(cat "$TMPDIR/top")"
+	"$program" collect -p "$server" --duration 00:00:01 -o "$TMPDIR/b.nettrace" >"$TMPDIR/collect" 2>&1 || fail "dotnet-trace collect: $(cat "$TMPDIR/collect")"
+	"$program" report "$TMPDIR/b.nettrace" topN >"$TMPDIR/top" 2>&1 || fail "dotnet-trace report: $(cat "$TMPDIR/top")"
 	grep -q 'burn_step' "$TMPDIR/top" || fail "no burn_step in: $(cat "$TMPDIR/top")"
 	# A port that the tool owns: the program comes to it, and waits until it is let go.
 	alive
-	"$out/tools/dotnet-trace" collect --diagnostic-port "$TMPDIR/port" --providers Example:0x1:5 --duration 00:00:02 -o "$TMPDIR/c.nettrace" >"$TMPDIR/collect" 2>&1 &
+	"$program" collect --diagnostic-port "$TMPDIR/port" --providers Example:0x1:5 --duration 00:00:02 -o "$TMPDIR/c.nettrace" >"$TMPDIR/collect" 2>&1 &
 	collector=$!
 	for _ in $(seq 100); do
 		[ -S "$TMPDIR/port" ] && break
@@ -110,27 +81,27 @@ trace)
 	[ "$(stat -c %s "$TMPDIR/c.nettrace")" -gt 20000 ] || fail "hardly anything came through the port"
 	;;
 counters-tool)
-	tool dotnet-counters
+	program dotnet-counters
 	start
-	timeout 60 "$out/tools/dotnet-counters" collect -p "$server" --counters Example.Counters --duration 00:00:04 --format csv -o "$TMPDIR/c.csv" >"$TMPDIR/collect" 2>&1 ||
+	timeout 60 "$program" collect -p "$server" --counters Example.Counters --duration 00:00:04 --format csv -o "$TMPDIR/c.csv" >"$TMPDIR/collect" 2>&1 ||
 		fail "dotnet-counters collect: $(cat "$TMPDIR/collect")"
 	for name in requests open temperature latency uptime half; do
 		grep -q "$name" "$TMPDIR/c.csv" || fail "no $name in: $(head -n 20 "$TMPDIR/c.csv")"
 	done
 	;;
 events | stacks)
-	client
+	program attach
 	start
-	timeout 100 dotnet "$out/dotnet/bin/attach/release/attach.dll" "$part" "$server" "$TMPDIR/$part.nettrace"
+	timeout 100 dotnet "$program" "$part" "$server" "$TMPDIR/$part.nettrace"
 	;;
 sessions)
-	client
+	program attach
 	start
-	timeout 100 dotnet "$out/dotnet/bin/attach/release/attach.dll" sessions "$server" 100
+	timeout 100 dotnet "$program" sessions "$server" 100
 	;;
 hosted)
-	client
-	dll=$out/dotnet/bin/attach/release/attach.dll
+	program attach
+	dll=$program
 	timeout 60 dotnet "$dll" hosted "$build/libspoor.so"
 	# The other way round: libspoor first. The name is the runtime's when it comes, however soon that is.
 	root=$(dirname "$(readlink -f "$(command -v dotnet)")")
@@ -142,9 +113,9 @@ hosted)
 	exit 0
 	;;
 *)
-	client
+	program attach
 	start
-	timeout 100 dotnet "$out/dotnet/bin/attach/release/attach.dll" "$part" "$server"
+	timeout 100 dotnet "$program" "$part" "$server"
 	;;
 esac
 alive

@@ -17,8 +17,8 @@ stop() {
 trap stop EXIT
 
 "$build/spoor" help record >/dev/null 2>&1 || skip "this spoor cannot record"
-build_program "$here/../kernel/managed" "$build/tests/managed" "$work/build.log"
-app=$build/tests/managed/bin/managed/release/Managed.dll
+program managed
+app=$program
 cd "$work"
 
 # until FILE PATTERN: ten seconds at most.

@@ -4,8 +4,8 @@
 set -eu
 . "$(dirname "$(realpath "$0")")/prelude"
 
-build_program "$here/../kernel/managed" "$out/managed" "$out/managed.log"
-app=$out/managed/bin/managed/release/Managed.dll
+program managed
+app=$program
 file=$out/exec.nettrace
 
 # shellcheck disable=SC2016 # for the inner shell

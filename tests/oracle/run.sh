@@ -3,7 +3,6 @@
 # file whose recorder was killed. Skipped without a .NET SDK, and where its one package cannot be fetched.
 set -eu
 . "$(dirname "$(realpath "$0")")/prelude"
-top=$here/../..
 app='' load='' recorder=''
 
 stop() {
@@ -16,12 +15,9 @@ trap stop EXIT
 
 "$build/spoor" help record >/dev/null 2>&1 || skip "this spoor cannot record"
 
-code=0
-why=$("$top/scripts/build-webapi" "$out/webapi") || code=$?
-[ $code != 77 ] || skip "$why"
-[ $code = 0 ] || exit 1
+program webapi
 rm -f "$out/port" "$out"/*.nettrace
-dotnet "$out/webapi/bin/webapi/release/Shop.dll" "$out/port" &
+dotnet "$program" "$out/port" &
 app=$!
 for _ in $(seq 100); do
 	[ -e "$out/port" ] && break
