@@ -566,7 +566,7 @@ static int build_target(void)
 	char *dot = strchr(version, '.');
 	dot = dot ? strchr(dot + 1, '.') : NULL;
 	if (!dot) {
-		printf("SKIP: no .NET SDK here ('dotnet --version' says nothing)\n");
+		printf("skipped: no .NET SDK here ('dotnet --version' says nothing)\n");
 		return SKIP;
 	}
 	*dot = '\0';
