@@ -11,7 +11,7 @@ build/spoor: FORCE
 	@echo "next   build/spoor doctor"
 
 test: all
-	ctest --test-dir build --output-on-failure -j2
+	ctest --test-dir build --output-on-failure -j2 -LE slow
 
 # Any preset: make preset PRESET=asan
 preset:

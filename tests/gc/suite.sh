@@ -1,6 +1,6 @@
 #!/bin/sh
 # The suite of GC behaviour (tests/gc/suite) under .NET 10, 9 and 8 with each library, in the settings that change how a collector works; and, on each version, under the
-# runtime's own collector, so that the suite asks for no more than that gives. SPOOR_GC_SUITE=quick: each library as it comes and within a limit of memory.
+# runtime's own collector, so that the suite asks for no more than that gives. SPOOR_GC_SUITE=quick: each library without settings, and with a limit of memory.
 . "$(dirname "$0")/prelude"
 . "$here/gcref_prelude"
 
