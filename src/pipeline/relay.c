@@ -420,6 +420,11 @@ void relay_caught_up(struct relay *relay, int stream, uint64_t now_ns)
 	relay->streams.items[stream]->caught_up_ns = now_ns;
 }
 
+uint64_t relay_sorted_ns(const struct relay *relay, int stream)
+{
+	return nettrace_decoder_sorted_ns(relay->streams.items[stream]->decoder);
+}
+
 /* What is at least as old, and what the streams say, if it is less. */
 static uint64_t limit_by_streams(const struct relay *relay, uint64_t limit_ns)
 {

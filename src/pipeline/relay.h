@@ -75,6 +75,9 @@ bool relay_waits(const struct relay *relay, uint32_t process);
 /* What the stream says of itself, with its first bytes. */
 const struct nettrace_head *relay_head(const struct relay *relay, int stream);
 
+/* nettrace_decoder_sorted_ns() of the stream, by its own clock. */
+uint64_t relay_sorted_ns(const struct relay *relay, int stream);
+
 /* What the stream's clock must be changed by to be CLOCK_MONOTONIC of this machine (another time namespace): 0 for nearly all. Known with the first bytes. */
 int64_t relay_clock_offset_ns(const struct relay *relay, int stream);
 

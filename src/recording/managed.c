@@ -56,6 +56,7 @@ struct conversation {
 	uint64_t lost_told;
 	uint64_t dropped;                     /* of relayed streams that are gone */
 	uint64_t dropped_told;
+	uint64_t reported_ns[DOTNET_STREAM_COUNT]; /* the stream has all events up to this time; UINT64_MAX: it has ended, or was not asked for */
 	int relayed[DOTNET_STREAM_COUNT];     /* a stream's number in the relay; -1: there is none, or it does not go there */
 	uint32_t process;
 	uint32_t pid;
@@ -376,8 +377,9 @@ static void absorb(struct conversation *talk, bool rundown, const struct schema 
 	/* A body that cannot be taken (no memory, malformed) costs its own name only: codemap counts it. */
 	(void)clr_absorb_method(&process->codemap, rundown, schema->event_id, schema->version, event->time_ns, event->payload,
 		event->payload_size);
-	if (talk->untold && !talk->methods_wanted)
-		talk->methods_wanted = clr_is_collectible(rundown, schema->event_id, event->payload, event->payload_size);
+	if (!process->unloads_code)
+		process->unloads_code = clr_is_collectible(rundown, schema->event_id, event->payload, event->payload_size);
+	talk->methods_wanted = talk->untold && process->unloads_code;
 }
 
 /* An event of the live stream, on its way through the relay: into the codemap, and further if it was asked for. */
@@ -484,10 +486,21 @@ static int relay_through(struct conversation *talk, enum dotnet_stream stream, c
 	return result;
 }
 
-static int on_bytes(void *user, enum dotnet_stream stream, const uint8_t *data, size_t size)
+/* Up to which time the streams that announce methods and their removal have reported all: names_process.reported_ns. */
+static void note_reported(struct conversation *talk, enum dotnet_stream stream, uint64_t reported_ns)
 {
-	struct conversation *talk = user;
+	struct names_process *process = names_process(talk->managed->names, talk->process);
 
+	talk->reported_ns[stream] = reported_ns;
+	if (!process)
+		return;
+	process->reported_ns = talk->reported_ns[DOTNET_STREAM_LIVE];
+	if (talk->reported_ns[DOTNET_STREAM_METHODS] < process->reported_ns)
+		process->reported_ns = talk->reported_ns[DOTNET_STREAM_METHODS];
+}
+
+static int decode_bytes(struct conversation *talk, enum dotnet_stream stream, const uint8_t *data, size_t size)
+{
 	if ((stream == DOTNET_STREAM_LIVE || stream == DOTNET_STREAM_SAMPLES) && talk->managed->relay)
 		return relay_through(talk, stream, data, size);
 	if (!size) {
@@ -514,6 +527,20 @@ static int on_bytes(void *user, enum dotnet_stream stream, const uint8_t *data, 
 		result = take_events(talk, stream);
 	if (result == 0)
 		measure_clock(talk, stream, nettrace_decoder_head(talk->decoders[stream]));
+	return result;
+}
+
+static int on_bytes(void *user, enum dotnet_stream stream, const uint8_t *data, size_t size)
+{
+	struct conversation *talk = user;
+	int result = decode_bytes(talk, stream, data, size);
+
+	if (result < 0 || !size)
+		note_reported(talk, stream, UINT64_MAX);
+	else if (talk->relayed[stream] >= 0)
+		note_reported(talk, stream, relay_sorted_ns(talk->managed->relay, talk->relayed[stream]));
+	else
+		note_reported(talk, stream, nettrace_decoder_sorted_ns(talk->decoders[stream]));
 	return result;
 }
 
@@ -601,6 +628,8 @@ static void start(struct conversation *talk, uint64_t now_ns)
 		talk->over = true;
 		return;
 	}
+	note_reported(talk, DOTNET_STREAM_METHODS, UINT64_MAX);
+	note_reported(talk, DOTNET_STREAM_LIVE, 0);
 	dotnet_client_guard(talk->client, talk->managed->guard);
 	dotnet_client_ask(talk->client, talk->managed->providers, talk->names_only ? 0 : talk->managed->provider_count);
 	talk->untold = !talk->held.waits && dotnet_target_age_ns(&target) >= GROWN_UP_NS;
@@ -798,8 +827,10 @@ static bool ask_again(struct conversation *talk, uint64_t now_ns)
 	if (talk->methods_wanted && !talk->methods_asked) {
 		talk->methods_asked = dotnet_client_methods(talk->client);
 		/* What came before is told by one more rundown. */
-		if (talk->methods_asked)
+		if (talk->methods_asked) {
+			note_reported(talk, DOTNET_STREAM_METHODS, 0);
 			process->untold_hit = true;
+		}
 		talk->again_ns = now_ns;
 	} else if (process->untold_hit && now_ns >= talk->again_ns) {
 		begin_another_rundown(talk, now_ns);

@@ -25,6 +25,7 @@
 
 #define STUB_AROUND_BYTES  0x60u          /* read before an address in JIT memory, and as much behind it */
 #define STUB_SETTLE_NS     UINT64_C(750000000) /* by then a method would have told of itself */
+#define REMOVAL_WAIT_NS    UINT64_C(30000000000) /* longer than a runtime that works at all delays its events */
 #define ANSWERS_KEPT_MAX   8192u
 #define PATIENCE_NS        UINT64_C(20000000)   /* of a flush: four hundredths of the time between two */
 #define FINISH_BOUND_NS    UINT64_C(5000000000)
@@ -690,6 +691,20 @@ static bool module_may_come(const struct names_process *own, const struct code *
 		!codemap_has_module(&own->codemap, code->module_id);
 }
 
+/*
+ * A runtime may send its events seconds late. Until it has reported the time of the sample, it may still report that this code was removed before the
+ * sample, and that other code was loaded at the address. Only dynamic methods and those of collectible assemblies are ever removed. A runtime
+ * without events reports no time at all; after REMOVAL_WAIT_NS the code counts as not removed.
+ */
+static bool removal_may_come(const struct names_process *own, const struct code *code, const struct names_hit_entry *hit, uint64_t now_ns)
+{
+	bool removable = code->kind == CODE_DYNAMIC || (own->unloads_code && code->kind != CODE_READYTORUN);
+	bool reports = own->managed == MANAGED_ASKING || own->managed == MANAGED_KNOWN;
+
+	return removable && reports && code->until_ns == UINT64_MAX && hit->time_ns > code->stood_ns && hit->time_ns > own->reported_ns &&
+		now_ns < hit->time_ns + REMOVAL_WAIT_NS;
+}
+
 /* One hit: named, not to be named (and why), or still waited for. */
 static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t now_ns, bool last)
 {
@@ -715,7 +730,7 @@ static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t
 
 	if (own->codemap.codes.count) {
 		struct code *code = codemap_find(&own->codemap, hit->address, hit->time_ns);
-		if (code && !last && module_may_come(own, code))
+		if (code && !last && (module_may_come(own, code) || removal_may_come(own, code, hit, now_ns)))
 			return HIT_WAITING;
 		if (code)
 			return write_code(names, hit, code) < 0 ? UNNAMED_NO_MEMORY : HIT_NAMED;

@@ -61,6 +61,8 @@ struct names_process {
 	bool untold;              /* its runtime does not tell of new methods: another rundown does, */
 	bool untold_hit;          /* and is wanted, as code was hit that the last one did not have */
 	uint64_t rundown_ns;      /* when the last one was begun */
+	uint64_t reported_ns;     /* its runtime has sent all load and unload events up to this time; UINT64_MAX: it will send no more */
+	bool unloads_code;        /* it has a collectible assembly, so that any compiled method may be removed */
 	bool maps_read;           /* perf map, jitdump: what they had is in the codemap, */
 	uint64_t maps_asked;      /* and the question for it; 0 none yet */
 	bool awaits;              /* an answer about one of its addresses */
