@@ -752,6 +752,9 @@ static void look(struct conversation *talk, enum dotnet_state state, uint64_t no
 	}
 	if (state != DOTNET_ENDED || talk->managed->pause_ns)
 		return;
+	/* A round of the guard in the middle of a turn: look_at_guard() begins again in the next turn. */
+	if (!talk->managed->stopping && strcmp(code, "guarded") == 0)
+		return;
 	if (!talk->was_named && !talk->names_only && talk->managed->provider_count && rights_are_borrowed() && strcmp(code, "permission") == 0) {
 		drop_client(talk);
 		talk->names_only = true;
@@ -922,6 +925,8 @@ uint64_t managed_wake_ns(const struct managed *managed)
 {
 	uint64_t wake_ns = UINT64_MAX;
 
+	if (guard_rounds(managed->guard) != managed->guard_rounds)
+		return 0;
 	for (uint32_t i = 0; i < managed->list.count; i++) {
 		const struct conversation *talk = managed->list.items[i];
 		uint64_t own_ns = talk->client ? dotnet_client_wake_ns(talk->client)

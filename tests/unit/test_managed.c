@@ -60,6 +60,7 @@ struct fixture {
 	uint32_t process;
 	uint32_t sequence;
 	unsigned named;          /* reports that the names of a process are known */
+	bool stalls;             /* the next report does not return before the guard has ended a session */
 	char codes[4096];        /* names of the managed code that was written, one a line */
 	char notices[4096];
 };
@@ -352,11 +353,29 @@ static void on_told(void *context, const char *code, const char *text)
 	snprintf(f->notices + used, sizeof(f->notices) - used, "%s: %s\n", code, text);
 }
 
+/* Until the guard, which sees that this process stands still, has asked for the end of a session. */
+static void stall(struct fixture *f)
+{
+	uint64_t until_ns = now() + LIMIT_NS;
+	unsigned stops = f->peer.stops;
+
+	while (f->peer.stops == stops && now() < until_ns) {
+		struct pollfd fd = { .fd = f->peer.listener, .events = POLLIN };
+		(void)poll(&fd, 1, 1000);
+		serve(&f->peer);
+	}
+	assert_true(f->peer.stops > stops);
+}
+
 static void on_report(void *context, const struct managed_outcome *outcome)
 {
 	struct fixture *f = context;
 
 	f->named += outcome->reachable;
+	if (!f->stalls)
+		return;
+	f->stalls = false;
+	stall(f);
 }
 
 static int set_up(void **state)
@@ -551,6 +570,44 @@ static void test_named_after_the_end_of_the_stream(void **state)
 	assert_non_null(strstr(f->codes, "Shop::Dynamic()"));
 }
 
+/*
+ * The guard ends the sessions while a turn is under way: in the report about one process, after the turn has looked at the guard and before it
+ * comes to the other process.
+ */
+static void test_guard_in_mid_turn(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t far_ns = now() + 3600 * S;
+	uint32_t second = trace_process(&f->trace, (uint32_t)getpid() + 1);
+
+	/* Both rows are this process. */
+	f->trace.processes.items[second].pid = (uint32_t)getpid();
+	managed_watch(f->managed, second, far_ns);
+	(void)begin_stream(f);
+	/* The process that comes first in each turn is asked now. Its names are known while the other one's session is open. */
+	f->stalls = true;
+	uint64_t until_ns = now() + LIMIT_NS;
+	while (f->stalls && now() < until_ns) {
+		struct pollfd fd = { .fd = f->peer.listener, .events = POLLIN };
+		managed_advance(f->managed, far_ns + now());
+		serve(&f->peer);
+		(void)poll(&fd, 1, 10);
+	}
+	assert_false(f->stalls);
+	unsigned opened = f->peer.opened;
+	/* Two sessions each: live and rundown. */
+	until_ns = now() + LIMIT_NS;
+	while (f->peer.opened < opened + 4 && now() < until_ns) {
+		struct pollfd fd = { .fd = f->peer.listener, .events = POLLIN };
+		managed_advance(f->managed, far_ns + now());
+		serve(&f->peer);
+		(void)poll(&fd, 1, 10);
+	}
+	assert_int_equal(f->peer.opened, opened + 4);
+	assert_non_null(strstr(f->notices, "guard: "));
+	assert_non_null(strstr(f->notices, "in 2 .NET processes were ended"));
+}
+
 /* Its environment is read from /proc, which shows the one that it was started with. */
 static void start_again(char **arguments)
 {
@@ -569,6 +626,7 @@ int main(int count, char **arguments)
 		cmocka_unit_test_setup_teardown(test_late_stream_collectible, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_named_without_waiting, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_named_after_the_end_of_the_stream, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_guard_in_mid_turn, set_up, tear_down),
 	};
 	const char *folder = getenv("TMPDIR");
 
