@@ -10,7 +10,7 @@
  * A state machine that never blocks; the caller's poll loop drives any number of them. The bytes are nettrace version 4, from "Nettrace" on, and go to the
  * handler as they come; nothing is parsed here.
  *
- * Promises, as dotnet/session.h makes them for its two: a session that was opened is ended by StopTracing, whatever happens; its stream is
+ * Promises, as dotnet/runtime_client.h makes them for its two: a session that was opened is ended by StopTracing, whatever happens; its stream is
  * read until its end meanwhile, under the guard's eyes if there is one; a peer that hangs, lies or dies costs only itself; nothing is sent to a process that a signal has stopped.
  * After a stop the stream is read while it makes progress: a large program's rundown takes its time. The session is given up after EVENTPIPE_SILENCE_NS
  * with less than EVENTPIPE_PROGRESS_BYTES, after EVENTPIPE_RUNDOWN_NS in all (without a rundown EVENTPIPE_END_NS), or when it has sent more than the

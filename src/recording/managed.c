@@ -16,7 +16,7 @@
 #include "dotnet/held_runtime.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
-#include "dotnet/session.h"
+#include "dotnet/runtime_client.h"
 #include "machine/rights.h"
 #include "nettrace/nettrace_read.h"
 #include "pipeline/relay.h"

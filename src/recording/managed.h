@@ -1,7 +1,7 @@
 /*
  * The .NET processes of a live session: asked for their methods, each in a conversation of its own.
  *
- * For every process that managed_watch() is told of, a client (dotnet/session.h) opens a live and a rundown session; what they stream is
+ * For every process that managed_watch() is told of, a client (dotnet/runtime_client.h) opens a live and a rundown session; what they stream is
  * decoded (nettrace/nettrace_read.h) and absorbed (trace/clr.h) into the process's codemap in `names`. At most eight processes are in
  * their rundown at a time; the others wait. One that has no socket yet (it is just starting) is tried again for a while.
  *

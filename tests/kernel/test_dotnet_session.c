@@ -17,7 +17,7 @@
 #include "code/codemap.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
-#include "dotnet/session.h"
+#include "dotnet/runtime_client.h"
 #include "nettrace/nettrace_read.h"
 #include "trace/clr.h"
 #include "trace/event.h"

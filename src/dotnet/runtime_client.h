@@ -23,8 +23,8 @@
  *
  * Times are CLOCK_MONOTONIC in nanoseconds. How many rundowns run at a time is the caller's business.
  */
-#ifndef SPOOR_DOTNET_SESSION_H
-#define SPOOR_DOTNET_SESSION_H
+#ifndef SPOOR_DOTNET_RUNTIME_CLIENT_H
+#define SPOOR_DOTNET_RUNTIME_CLIENT_H
 
 #include <poll.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /*
- * session.c against a peer that is ours: polite, old, silent, lying, torn. The peer lives in this process, behind a true socket; time is a
+ * runtime_client.c against a peer that is ours: polite, old, silent, lying, torn. The peer lives in this process, behind a true socket; time is a
  * number that the test moves on.
  */
 #include "unit/test.h"
@@ -15,7 +15,7 @@
 #include "base/bytes.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
-#include "dotnet/session.h"
+#include "dotnet/runtime_client.h"
 
 #define MS UINT64_C(1000000)
 #define S  UINT64_C(1000000000)
@@ -704,5 +704,5 @@ int main(void)
 		cmocka_unit_test(test_no_socket),
 	};
 
-	return cmocka_run_group_tests_name("session", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("runtime_client", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /*
- * See session.h.
+ * See runtime_client.h.
  *
  * One exchange (a request and its reply, on a connection of its own) is under way at a time: the runtime serves one request at a time anyway.
  * The connection of a successful CollectTracing becomes the stream. What comes next is decided in one place, start_next(): stops that
@@ -10,7 +10,7 @@
  * - streams are read whatever the exchange is doing;
  * - `reason` is about missing names, so a target that ends after its names are known leaves it empty.
  */
-#include "dotnet/session.h"
+#include "dotnet/runtime_client.h"
 
 #include <errno.h>
 #include <inttypes.h>
