@@ -5,9 +5,9 @@
  *   SPOOR_EVENT(shop, NAME, ID, LEVEL, KEYWORDS, (TYPE, FIELD), ...)          at most 24 fields
  *   SPOOR_EVENT_NAMED(shop, NAME, "Name in traces", ID, VERSION, LEVEL, OPCODE, KEYWORDS, (TYPE, FIELD), ...)
  *
- * make `bool shop_NAME_enabled(void)` and `void shop_NAME(FIELD, ...)`, both inline. They may stand in a header that many files of one program or shared
- * object include: there is one provider and one event of each name in it, hidden from others. spoor_provider_register(&shop) finds all of
- * its events of that object by itself.
+ * make `bool shop_NAME_enabled(void)` and `void shop_NAME(FIELD, ...)`, both inline. The macros may be used in a header that many files of one program or shared
+ * object include: the object then has one provider and one event of each name, hidden from other objects. spoor_provider_register(&shop) registers all events of
+ * the provider in that object.
  *
  *   TYPE                                    parameter of the fire function
  *   boolean i8 u8 i16 u16 i32 u32 i64 u64   bool, int8_t ... uint64_t
@@ -21,7 +21,9 @@
  *   (object, FIELD, TAG)                    const struct TAG * of SPOOR_STRUCT(TAG, (TYPE, MEMBER), ...)
  *   (object_array, FIELD, TAG)              const struct TAG *, size_t
  *
- * An event whose payload grows beyond SPOOR_PAYLOAD_MAX bytes is not written, and counts as lost.
+ * Rules. Both functions may be called from any thread, in signal handlers, and before spoor_start() (then the event is off). Neither fails: an event whose payload
+ * exceeds SPOOR_PAYLOAD_MAX bytes, or that finds no room, is not written and counts as lost. Arguments are evaluated whether the event is enabled or not; the data
+ * they point to is copied before the return.
  */
 #ifndef SPOOR_EVENT_MACROS_H
 #define SPOOR_EVENT_MACROS_H
@@ -33,15 +35,15 @@
 
 /* ---- How one event is written: reserve, fill, publish ---- */
 
-/* The front of a thread's ring, as far as this header works on it. Part of the binary interface. */
+/* The part of a thread's ring that this header works on. Part of the binary interface. */
 struct spoor_ring_front {
-	uint64_t published; /* everything before it is whole */
-	uint64_t next;      /* where the event being written ends */
+	uint64_t published; /* every event before this position is complete */
+	uint64_t next;      /* end of the event that is being written */
 	uint64_t turn;      /* odd while an event is being written */
 };
 
 struct spoor_slot {
-	uint8_t *at; /* NULL: nobody wants it after all, or there is no room (which is counted) */
+	uint8_t *at; /* NULL: no session enables the event any more, or there is no room (the event is counted as lost) */
 	struct spoor_ring_front *front;
 };
 
@@ -49,7 +51,10 @@ struct spoor_slot {
 extern "C" {
 #endif
 
-/* Room for a payload of exactly `payload_size` bytes. Where `at` is not NULL spoor_fire_end() has to follow, soon. */
+/*
+ * Reserves room for a payload of exactly `payload_size` bytes. If `at` is not NULL, the caller must fill it and call spoor_fire_end() without delay: the
+ * library's thread waits up to 50 ms for it. Any thread, signal handlers.
+ */
 SPOOR_API struct spoor_slot spoor_fire_begin(struct spoor_event *event, size_t payload_size);
 
 #ifdef __cplusplus
@@ -93,7 +98,7 @@ static inline uint8_t *spoor_put(uint8_t *at, const void *bytes, size_t size)
 	return at + size;
 }
 
-/* The text may change meanwhile: what was measured is what is written. */
+/* Another thread may change the text at the same time: exactly the measured number of bytes is written. */
 static inline uint8_t *spoor_put_text(uint8_t *at, const char *text, size_t length)
 {
 	uint16_t prefix = (uint16_t)length;
@@ -132,7 +137,7 @@ static inline size_t spoor_text_array_size(const char *const *texts, size_t coun
 	return size;
 }
 
-/* The same inside structs and arrays, whose texts are measured twice: another thread may have made one longer meanwhile. */
+/* As spoor_put_text(), inside structs and arrays, whose texts are measured twice: another thread may have made a text longer in between. */
 static inline uint8_t *spoor_put_within(uint8_t *at, const uint8_t *end, const void *bytes, size_t size)
 {
 	return size > (size_t)(end - at) ? at : spoor_put(at, bytes, size);
@@ -229,16 +234,16 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_LIST_23(m, x, a, ...) m(x, a), SPOOR_LIST_22(m, x, __VA_ARGS__)
 #define SPOOR_LIST_24(m, x, a, ...) m(x, a), SPOOR_LIST_23(m, x, __VA_ARGS__)
 #define SPOOR_PICK(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, pick, ...) pick
-/* How many fields stand behind the keywords: 0 to 24. */
+/* The number of fields after the keywords: 0 to 24. */
 #define SPOOR_COUNT(...) SPOOR_PICK(__VA_ARGS__, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0)
 
 /*
  * ---- What each TYPE means ----
  *
- * A type is of a KIND (how it is handed over and written), has a C type and a code. Per kind:
+ * A type is of a KIND (how it is passed and written), has a C type and a code. Per kind:
  *
- *   PARAM   its parameters                          ARG   the same, handed on
- *   MEASURE what has to be known before its size    SIZE  its bytes in the payload, from what was measured
+ *   PARAM   its parameters                          ARG   its arguments, for a call with the same parameters
+ *   MEASURE computes what its size depends on       SIZE  its bytes in the payload
  *   PUT     writes it at p_                         FIELD its description
  *   MEMBER, MSIZE, MPUT  the same as a member of the struct s_, written no further than end_
  */
@@ -479,7 +484,7 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 
 /* ---- Declarations ---- */
 
-/* The events of one program or shared object: each puts its address into this section, whose ends the linker knows. */
+/* The events of one program or shared object: each puts its address into this section; the linker defines symbols for its two ends. */
 #define SPOOR_SECTION "spoor_events"
 #define SPOOR_HIDDEN  __attribute__((visibility("hidden")))
 
@@ -494,12 +499,12 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
 
 #define SPOOR_PROVIDER(provider, name) SPOOR_PROVIDER_WITH(provider, name, NULL, NULL)
 
-/* With a callback that is told which session changed what. */
+/* A provider with an enable callback (spoor_enable_function). */
 #define SPOOR_PROVIDER_WITH(provider, name, enable, context)                                                                       \
 	SPOOR_HIDDEN __attribute__((weak)) struct spoor_provider provider = { sizeof(struct spoor_provider), name,                 \
 		__start_spoor_events, __stop_spoor_events, enable, context, NULL };
 
-/* In one file of a shared object: its providers come with dlopen() and go with dlclose(), by a constructor and a destructor of that object. */
+/* In one file of a shared object: registers its providers at dlopen() and unregisters them at dlclose(), in a constructor and a destructor of that object. */
 #define SPOOR_PROVIDER_OF_OBJECT(provider)                                                                                         \
 	__attribute__((constructor)) static void provider##_come_(void)                                                            \
 	{                                                                                                                          \
@@ -561,7 +566,7 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
 			full##_write_(SPOOR_LIST_##n(SPOOR_ARG, , __VA_ARGS__));                                                   \
 	}
 
-/* struct TAG with these members, to be a field of events. Arrays of structs cannot be members. */
+/* Declares struct TAG with these members, for fields of events. Arrays of structs cannot be members. */
 #define SPOOR_STRUCT(tag, ...) SPOOR_STRUCT_1(SPOOR_COUNT(0, __VA_ARGS__), tag, __VA_ARGS__)
 #define SPOOR_STRUCT_1(n, ...) SPOOR_STRUCT_2(n, __VA_ARGS__)
 #define SPOOR_STRUCT_2(n, tag, ...)                                                                                                \

@@ -1,21 +1,25 @@
 /*
- * libspoor: first-class events for C and C++ programs.
+ * libspoor: events of C and C++ programs for tracing tools.
  *
- *   SPOOR_PROVIDER(shop, "Shop")                                             a family of events that sessions ask for by name
+ *   SPOOR_PROVIDER(shop, "Shop")                                             a named group of events that sessions enable
  *   SPOOR_EVENT(shop, order, 1, SPOOR_INFO, 0x1, (u32, id), (text, name))    makes shop_order(id, name) and shop_order_enabled()
  *
- *   spoor_start(NULL);                                                       from here on sessions can come
+ *   spoor_start(NULL);                                                       sessions can start from here on
  *   spoor_provider_register(&shop);
- *   shop_order(7, "tea");                                                    one load and a branch while nobody listens
+ *   shop_order(7, "tea");                                                    one load and a branch while no session enables it
  *
- * A session says which providers it wants (keywords, level, single events), and where they go: a nettrace file, a callback, a queue that is read, a
- * tool on the diagnostics socket. An event is written once, whoever wants it, into memory of the thread that fires it; the library's own thread
- * carries it on. No lock, no allocation and no system call on that way (the first event of a thread sets its memory up; a session that was told to
- * block may wait).
+ * A session enables providers (by keywords, level, single events) and has one destination: a nettrace file, a callback, a queue that the program reads, or a tool
+ * on the diagnostics socket. An event is written once, for all sessions, into memory of the thread that fires it. The library's own thread copies it to the
+ * sessions. Firing takes no lock, allocates nothing and makes no system call; exceptions are the first event of a thread, which maps its memory, and sessions with
+ * SPOOR_BLOCK, for which the thread may wait.
  *
- * Everything here may be called from any thread, unless it says otherwise. Functions that can fail return 0 or a negative errno. Firing is
- * allowed in signal handlers too. After fork() the child has no sessions and no library thread until it calls spoor_start() itself. exec(), _exit() and a
- * crash leave files that are whole up to the last flush; exit() ends them.
+ * Rules. Unless a function says otherwise:
+ * - Threads: it may be called from any thread.
+ * - Signal handlers: only firing is safe there (shop_order(), shop_order_enabled(), spoor_fire(), spoor_fire_begin() with spoor_fire_end()).
+ * - Errors: it returns 0 or a negative errno.
+ * - Ownership: the caller keeps what it passes; texts and tables are copied. Providers and events are not copied: they exist until they are unregistered.
+ * - fork(): the child has no sessions and no library thread until it calls spoor_start(). Handles of the parent's sessions read as ended there.
+ * - Process end: exit() ends sessions and completes their files. After exec(), _exit() or a crash the files are valid up to the last flush.
  */
 #ifndef SPOOR_SPOOR_H
 #define SPOOR_SPOOR_H
@@ -55,7 +59,7 @@ enum spoor_opcode {
 	SPOOR_OPCODE_STOP = 2,
 };
 
-/* The type of a field, and how its bytes lie in a payload: one field behind the other, little-endian, nothing between them. */
+/* The type of a field, and its bytes in a payload. Fields follow one another without padding, little-endian. */
 enum spoor_type {
 	SPOOR_TYPE_BOOLEAN = 1, /* 4 bytes, 0 or 1 */
 	SPOOR_TYPE_I8,
@@ -72,7 +76,7 @@ enum spoor_type {
 	SPOOR_TYPE_GUID,    /* 16 bytes */
 	SPOOR_TYPE_TIME,    /* 8 bytes: 100 ns steps since 1601-01-01 UTC */
 	SPOOR_TYPE_POINTER, /* 8 bytes */
-	SPOOR_TYPE_TEXT,    /* u16 length, UTF-8, a zero byte that the length leaves out */
+	SPOOR_TYPE_TEXT,    /* u16 length, UTF-8, a zero byte that is not counted in the length */
 	SPOOR_TYPE_TEXT16,  /* UTF-16 and a 16-bit zero */
 	SPOOR_TYPE_STRUCT,  /* its fields */
 	SPOOR_TYPE_ARRAY = 0x40, /* flag: u16 count, then the elements. A blob is an array of U8 */
@@ -80,7 +84,7 @@ enum spoor_type {
 
 struct spoor_field {
 	const char *name;
-	uint32_t type;                    /* enum spoor_type, perhaps | SPOOR_TYPE_ARRAY */
+	uint32_t type;                    /* enum spoor_type, with SPOOR_TYPE_ARRAY for an array */
 	uint32_t field_count;             /* of SPOOR_TYPE_STRUCT */
 	const struct spoor_field *fields; /* of SPOOR_TYPE_STRUCT */
 };
@@ -96,13 +100,13 @@ typedef uint_least16_t spoor_char16;
 #endif
 
 enum spoor_event_flag {
-	/* Readers know this event by provider and id: it travels without name and fields. */
+	/* Readers know this event by provider and id: streams contain neither its name nor its fields. */
 	SPOOR_EVENT_WELL_KNOWN = 1 << 0,
 };
 
-/* One kind of event. All zero behind what is given is fine. The first two members belong to the library. */
+/* One kind of event. Members that are not set may be zero. The first two members belong to the library. */
 struct spoor_event {
-	uint64_t sessions; /* bit mask of the sessions that want it */
+	uint64_t sessions; /* bit mask of the sessions that enable it */
 	uint32_t index;
 	uint32_t size; /* sizeof(struct spoor_event) */
 	struct spoor_provider *provider;
@@ -120,32 +124,32 @@ struct spoor_event {
 
 struct spoor_session;
 
-/* What an enable callback is told. */
+/* What an enable callback gets. Borrowed during the call. */
 struct spoor_enable {
 	size_t size;
 	struct spoor_provider *provider;
 	uint64_t session_id;   /* unique in the process, never 0 */
-	bool enabled;          /* the session wants this provider from now on, or no longer */
-	uint8_t level;         /* what this session asked for */
+	bool enabled;          /* true: the session enables this provider from now on; false: no longer */
+	uint8_t level;         /* of this session */
 	uint64_t keywords;
-	const char *arguments; /* this session's own filter arguments, NULL without; borrowed during the call */
-	/* What all sessions together want now. */
+	const char *arguments; /* this session's filter arguments, or NULL; borrowed during the call */
+	/* All sessions together, after the change. */
 	bool any_enabled;
 	uint8_t any_level;
 	uint64_t any_keywords;
 };
 
 /*
- * Called when a session begins or ends to want the provider; also, for each running session, when the provider is registered. Never under a
- * lock, never two at once, in the order in which things happened, from the thread that made the change or another that did so at that time. It may call
- * anything here, but spoor_provider_unregister() of its own provider does not wait for it.
+ * Called when a session that enables the provider starts or ends, and, for each running session, when the provider is registered. The calls are in the order
+ * of the changes, never two at a time, and without a lock held. They are made on the thread that made the change, or on another thread that made a change at
+ * the same time. The callback may call any function of the library; spoor_provider_unregister() of its own provider then does not wait for it.
  */
 typedef void spoor_enable_function(const struct spoor_enable *what, void *context);
 
 struct spoor_provider {
 	size_t size; /* sizeof(struct spoor_provider) */
 	const char *name;
-	struct spoor_event *const *events; /* a list that may hold others' events too: only those of this provider count */
+	struct spoor_event *const *events; /* may contain events of other providers, which are ignored */
 	struct spoor_event *const *events_end;
 	spoor_enable_function *enable; /* or NULL */
 	void *enable_context;
@@ -153,9 +157,9 @@ struct spoor_provider {
 };
 
 /*
- * From here on sessions can ask for it, and those that already have get its events. A shared object that may be unloaded has to unregister
- * its providers first (SPOOR_PROVIDER_OF_OBJECT does both). May be called before spoor_start(). Registered twice counts once.
- * Unregistering waits for a running enable callback; events that were fired keep their names.
+ * Registers a provider: sessions that enable it get its events from here on, running ones too. Registering twice has no effect. May be called before
+ * spoor_start(). A shared object that may be unloaded has to unregister its providers before (SPOOR_PROVIDER_OF_OBJECT does both). Unregistering waits for a
+ * running enable callback; events that were fired before keep their names. Neither is for signal handlers.
  */
 SPOOR_API int spoor_provider_register(struct spoor_provider *provider);
 SPOOR_API void spoor_provider_unregister(struct spoor_provider *provider);
@@ -165,65 +169,66 @@ static inline bool spoor_event_enabled(const struct spoor_event *event)
 	return __builtin_expect(__atomic_load_n(&event->sessions, __ATOMIC_RELAXED) != 0, 0);
 }
 
-/* Fires an event whose payload is there as bytes already (layouts: enum spoor_type). For generated code and other languages. */
+/* Fires an event whose payload is already in bytes (layouts: enum spoor_type). For generated code and other languages. Any thread, signal handlers. */
 SPOOR_API void spoor_fire(struct spoor_event *event, const void *payload, size_t size);
 
 /* ---- The library as a whole ---- */
 
 enum spoor_clock {
-	SPOOR_CLOCK_AUTO = 0,  /* the time stamp counter where the kernel itself keeps time with it, else CLOCK_MONOTONIC */
-	SPOOR_CLOCK_MONOTONIC, /* one clock_gettime() an event */
-	SPOOR_CLOCK_COUNTER,   /* -ENOTSUP where the kernel does not trust the counter */
+	SPOOR_CLOCK_AUTO = 0,  /* the time stamp counter if the kernel keeps time with it, else CLOCK_MONOTONIC */
+	SPOOR_CLOCK_MONOTONIC, /* one clock_gettime() for each event */
+	SPOOR_CLOCK_COUNTER,   /* the time stamp counter; -ENOTSUP if the kernel does not keep time with it */
 };
 
 enum spoor_start_flag {
-	SPOOR_START_NO_SERVER = 1 << 0,  /* no diagnostics socket: sessions come from this program alone */
-	SPOOR_START_RECOVERABLE = 1 << 1, /* the rings stand in one memory file, from which the last events of a crash can be read (recover.h) */
+	SPOOR_START_NO_SERVER = 1 << 0,  /* no diagnostics socket: only this program starts sessions */
+	SPOOR_START_RECOVERABLE = 1 << 1, /* the rings are in one memory file, from which the last events can be read after a crash (recover.h) */
 };
 
 struct spoor_options {
-	size_t size; /* sizeof(struct spoor_options): what is behind it counts as 0 */
+	size_t size; /* sizeof(struct spoor_options); members beyond it read as 0 */
 	uint32_t flags;
 	uint32_t clock;
-	size_t ring_bytes;        /* of a thread: a power of two from 64 KiB to 1 GiB; 0: 4 MiB */
-	size_t memory_bytes;      /* of all rings together: beyond half of it new threads get smaller ones; 0: 256 MiB */
-	const char *recover_path; /* with SPOOR_START_RECOVERABLE: a file instead of a memfd, which outlives the process */
+	size_t ring_bytes;        /* of one thread's ring: a power of two from 64 KiB to 1 GiB; 0: 4 MiB */
+	size_t memory_bytes;      /* of all rings together; beyond half of it new threads get smaller rings; 0: 256 MiB */
+	const char *recover_path; /* with SPOOR_START_RECOVERABLE: a file that outlives the process, in place of a memfd */
 };
 
 /*
- * Starts the library's thread (all signals blocked in it) and, where wanted, the diagnostics server. 0, also when it runs already. Until then no session can
- * exist and every event is off. spoor_stop() ends all sessions and the thread; exit() calls it.
+ * Starts the library's thread, which blocks all signals, and the diagnostics server. Returns 0 also if the library runs already, else a negative errno.
+ * Before, no session can exist and every event is off. spoor_stop() ends all sessions and the thread, and waits for both; exit() calls it. spoor_stop() in a callback on
+ * the library's own thread does nothing. Neither is for signal handlers.
  */
 SPOOR_API int spoor_start(const struct spoor_options *options);
 SPOOR_API void spoor_stop(void);
 
-/* CLOCK_MONOTONIC in nanoseconds: the clock of all events. */
+/* CLOCK_MONOTONIC in nanoseconds: the clock of all events. Safe in signal handlers. */
 SPOOR_API uint64_t spoor_now_ns(void);
 
 /* ---- Sessions ---- */
 
 enum spoor_policy {
 	SPOOR_DROP_NEWEST = 0,
-	SPOOR_OVERWRITE_OLDEST, /* flight recorder: keeps the newest buffer_bytes, written by spoor_session_snapshot() or at the end */
-	SPOOR_BLOCK,            /* the firing thread waits for room, at most block_ms, then drops */
+	SPOOR_OVERWRITE_OLDEST, /* flight recorder: keeps the newest buffer_bytes; spoor_session_snapshot() or the session's end writes them */
+	SPOOR_BLOCK,            /* the firing thread waits for room, for at most block_ms; then the event is lost */
 };
 
-/* A provider that a session wants. An event is wanted when its level is SPOOR_ALWAYS or at most `level`, and its keywords are 0 or share a bit. */
+/* A provider that a session enables. An event is enabled when its level is SPOOR_ALWAYS or at most `level`, and its keywords are 0 or have a bit in common. */
 struct spoor_want {
 	size_t size;         /* sizeof(struct spoor_want) */
-	const char *name;    /* exact, else without regard to ASCII case; "*" with level 5 and all keywords: every provider */
+	const char *name;    /* compared without regard to ASCII case; "*" with level 5 and all keywords: every provider */
 	uint64_t keywords;
 	uint32_t level;      /* 0 to 5 */
-	const char *arguments; /* for the provider's enable callback, or NULL */
-	const uint32_t *ids; /* single events, applied after level and keywords */
+	const char *arguments; /* for the provider's enable callback; NULL: none */
+	const uint32_t *ids; /* ids of single events, applied after level and keywords */
 	size_t id_count;
-	bool ids_allowed;    /* true: only `ids`; false: all but `ids` */
+	bool ids_allowed;    /* true: only the events in `ids`; false: all but these */
 };
 
 enum spoor_notice_kind {
-	SPOOR_NOTICE_LOST = 1, /* `count` events of this session are gone since the last notice */
-	SPOOR_NOTICE_FAILED,   /* the sink failed with `error` (a full disk, a peer that went away): the session has stopped */
-	SPOOR_NOTICE_ENDED,    /* the last one of a session */
+	SPOOR_NOTICE_LOST = 1, /* `count` events of this session were lost since the previous notice */
+	SPOOR_NOTICE_FAILED,   /* the sink failed with `error` (for example, a full disk or a closed connection) and the session has stopped */
+	SPOOR_NOTICE_ENDED,    /* the session has ended; no notice follows */
 };
 
 struct spoor_notice {
@@ -234,7 +239,7 @@ struct spoor_notice {
 	uint64_t count;
 };
 
-/* Called on the library's thread, never under a lock: it must not block, and may call spoor_session_stop(). */
+/* Called on the library's thread, without a lock held. It must not block; it may call spoor_session_stop(). */
 typedef void spoor_notice_function(const struct spoor_notice *notice, void *context);
 
 struct spoor_session_options {
@@ -242,10 +247,10 @@ struct spoor_session_options {
 	const struct spoor_want *wants;
 	size_t want_count;
 	uint32_t policy;       /* enum spoor_policy */
-	bool stacks;           /* with each event the call stack of its thread, by frame pointers */
+	bool stacks;           /* record the call stack of the thread with each event, by frame pointers */
 	uint32_t block_ms;     /* SPOOR_BLOCK: 0 means 100 */
-	uint32_t flush_ms;     /* files: at most so far behind; 0 means 100 */
-	size_t buffer_bytes;   /* what may wait, or be kept, for this session; 0 means 64 MiB */
+	uint32_t flush_ms;     /* files: the maximum time until an event is written; 0 means 100 */
+	size_t buffer_bytes;   /* memory for events that are not written yet, or that the flight recorder keeps; 0 means 64 MiB */
 	spoor_notice_function *notice;
 	void *notice_context;
 };
@@ -253,31 +258,38 @@ struct spoor_session_options {
 struct spoor_file_options {
 	size_t size;           /* sizeof(struct spoor_file_options) */
 	const char *path;      /* nettrace 4; with rotation NAME.nettrace, NAME.1.nettrace, NAME.2.nettrace, ... */
-	uint64_t rotate_bytes; /* a new file when this one has grown so large; 0: never */
-	uint32_t rotate_ms;    /* a new file after so long; 0: never */
-	uint32_t keep;         /* how many files to keep, the oldest is removed; 0: all */
+	uint64_t rotate_bytes; /* start a new file when this one has so many bytes; 0: never */
+	uint32_t rotate_ms;    /* start a new file after this time; 0: never */
+	uint32_t keep;         /* number of files to keep, the oldest is removed; 0: all */
 };
 
-/* A session that writes a file. With SPOOR_OVERWRITE_OLDEST the file is written at the end, or by a snapshot. */
+/*
+ * Starts a session that writes a file. With SPOOR_OVERWRITE_OLDEST the file is written by a snapshot or at the end. The caller owns *ret_session and frees
+ * it with spoor_session_free().
+ */
 SPOOR_API int spoor_session_start_file(const struct spoor_session_options *options,
 	const struct spoor_file_options *file, struct spoor_session **ret_session);
 
 /*
- * Ends it: all that was fired before is written, its file closed. Waits for that (a few ms), but on the library's thread or in a
- * callback of this session, where it returns at once. The handle stays valid until spoor_session_free(), which may be called right after.
+ * Ends a session: events fired before are written and the file is closed. Waits for that (a few ms), except on the library's thread and in a callback of
+ * this session, where it returns before the end. Returns the error of the sink, if it failed. The handle stays valid until spoor_session_free(), which may
+ * be called directly afterwards.
  */
 SPOOR_API int spoor_session_stop(struct spoor_session *session);
 SPOOR_API void spoor_session_free(struct spoor_session *session);
 
-/* Writes what a SPOOR_OVERWRITE_OLDEST session holds into a file of its own; the session goes on. */
+/* Writes the events that a SPOOR_OVERWRITE_OLDEST session holds into another file; the session continues. -EINVAL: the session holds none. */
 SPOOR_API int spoor_session_snapshot(struct spoor_session *session, const char *path);
 
-/* Waits until all that the calling thread has fired is with the sink (a file: written). At most timeout_ms: -ETIMEDOUT. */
+/*
+ * Waits until all events that the calling thread has fired are with the sink (for a file: written). -ETIMEDOUT after timeout_ms; -EDEADLK on the library's
+ * thread.
+ */
 SPOOR_API int spoor_session_flush(struct spoor_session *session, uint32_t timeout_ms);
 
 SPOOR_API uint64_t spoor_session_id(const struct spoor_session *session);
 
-/* written + lost = fired for this session, exactly once it has ended. */
+/* After the session has ended, written + lost is exactly the number of events fired for it. */
 struct spoor_session_counts {
 	size_t size;
 	uint64_t written;
@@ -287,7 +299,7 @@ SPOOR_API void spoor_session_count(const struct spoor_session *session, struct s
 
 /* ---- Listeners: events inside the process ---- */
 
-/* What is known of a kind of event. Valid as long as the process lives. */
+/* The description of a kind of event. Valid until the process ends. */
 struct spoor_event_info {
 	size_t size;
 	const char *provider;
@@ -301,7 +313,7 @@ struct spoor_event_info {
 	uint8_t opcode;
 };
 
-/* One event. All pointers are borrowed: until the callback returns, or the next spoor_listener_read(). */
+/* One event. All pointers are borrowed: until the callback returns, or until the next spoor_listener_read(). */
 struct spoor_event_view {
 	size_t size;
 	const struct spoor_event_info *info;
@@ -314,40 +326,40 @@ struct spoor_event_view {
 	size_t stack_count;
 	const void *payload;
 	size_t payload_size;
-	uint64_t lost_before; /* events of this thread that this session lost directly before this one */
+	uint64_t lost_before; /* number of events of this thread that this session lost directly before this one */
 };
 
 /*
- * Called on the listener's dispatch thread, never under a lock. Events of one thread come in order; those of different threads in
- * batches of a few milliseconds. Blocking in it delays this session alone.
+ * Called on the listener's dispatch thread, without a lock held. Events of one thread arrive in order; events of different threads arrive in batches of a
+ * few milliseconds. If it blocks, only this session is delayed.
  */
 typedef void spoor_listener_function(const struct spoor_event_view *event, void *context);
 
-/* A session whose events are handed to a function. spoor_session_stop() returns after its last call. */
+/* Starts a session that calls a function with each event. spoor_session_stop() returns after the last call. */
 SPOOR_API int spoor_session_start_callback(const struct spoor_session_options *options,
 	spoor_listener_function *function, void *context, struct spoor_session **ret_session);
 
 /*
- * A session whose events wait until they are read: nothing is called. Read by one thread at a time.
+ * Starts a session whose events wait until the program reads them, one thread at a time.
  *
- * spoor_listener_read(), which needs ret_event->size: 1 an event, 0 nothing came within timeout_ms, -ESHUTDOWN all read and the session has ended. After each event the one
- * before it is gone.
+ * spoor_listener_read(), for which ret_event->size must be set: 1 an event, 0 no event within timeout_ms, -ESHUTDOWN the session has ended and all events were
+ * read. Each call ends the lifetime of the previous event.
  */
 SPOOR_API int spoor_session_start_listener(const struct spoor_session_options *options, struct spoor_session **ret_session);
 SPOOR_API int spoor_listener_read(struct spoor_session *session, struct spoor_event_view *ret_event, uint32_t timeout_ms);
 
 /*
- * A session that goes nowhere: its events stand in the rings until later ones take their place. With SPOOR_START_RECOVERABLE they are what is read after a
- * crash (recover.h), at the price of firing alone.
+ * Starts a session without a destination: its events are only in the rings, until later ones overwrite them. With SPOOR_START_RECOVERABLE they can be read
+ * after a crash (recover.h). It costs no more than firing.
  */
 SPOOR_API int spoor_session_start_rings(const struct spoor_session_options *options, struct spoor_session **ret_session);
 
-/* A field of an event, taken out of its payload. */
+/* The value of one field of an event's payload. Borrowed from the event. */
 struct spoor_value {
 	const struct spoor_field *field;
-	uint32_t type; /* enum spoor_type of the value: the element's, for arrays */
+	uint32_t type; /* enum spoor_type of the value; for an array, of its elements */
 	bool is_array;
-	/* Which one depends on the type; integers are widened. */
+	/* The member that is set depends on the type; integers are widened. */
 	uint64_t u64;  /* unsigned integers, BOOLEAN, CHAR16, POINTER, TIME */
 	int64_t i64;   /* signed integers */
 	double f64;    /* F32, F64 */
@@ -356,19 +368,23 @@ struct spoor_value {
 	size_t count;           /* elements of an array */
 };
 
-/* The fields in order: *position is 0 before the first. 1 a field, 0 no more, -EBADMSG a payload that does not fit its fields. */
+/*
+ * Reads the fields in order; *position is 0 before the first call. 1 a field, 0 no more, -EBADMSG the payload does not match the fields. No lock, no
+ * allocation.
+ */
 SPOOR_API int spoor_event_next_field(const struct spoor_event_view *event, size_t *position, struct spoor_value *ret_value);
 
-/* The field `name`; "outer.inner" inside structs. -ENOENT when there is none. */
+/* Finds the field `name`; "outer.inner" inside structs. -ENOENT: the event has no such field. */
 SPOOR_API int spoor_event_field(const struct spoor_event_view *event, const char *name, struct spoor_value *ret_value);
 
-/* Fields of a struct value, elements of an array: *position and *offset are 0 before the first. */
+/* Reads the fields of a struct or the elements of an array in order; *position and *offset are 0 before the first call. Returns as spoor_event_next_field(). */
 SPOOR_API int spoor_value_next(const struct spoor_value *value, size_t *position, size_t *offset, struct spoor_value *ret_value);
 
 /* ---- Events made at run time ---- */
 
 /*
- * No declaration: an event is described as it is written. Two of the same name with other fields are two kinds of event.
+ * The event is not declared before: each call describes it. Two events of one name with different fields are two kinds of event. All functions may be called from
+ * any thread, but not in signal handlers; a writer belongs to one thread.
  *
  *   struct spoor_writer w;
  *   if (spoor_source_begin(source, "Checkout", SPOOR_INFO, 0, &w)) {
@@ -379,19 +395,19 @@ SPOOR_API int spoor_value_next(const struct spoor_value *value, size_t *position
  */
 struct spoor_event_source;
 
-/* At most 4096 different kinds of event a source: further ones are not written (-ENOSPC of spoor_source_end()). */
+/* A source has at most 4096 kinds of event; further kinds are not written (spoor_source_end() returns -ENOSPC). */
 SPOOR_API struct spoor_event_source *spoor_source_new(const char *provider_name);
 SPOOR_API void spoor_source_free(struct spoor_event_source *source);
 SPOOR_API void spoor_source_set_enable(struct spoor_event_source *source, spoor_enable_function *function, void *context);
 
-/* Does any session want such an event? One load where nobody wants anything of this source. */
+/* Does a session enable such an event? One load while no session enables the source. */
 SPOOR_API bool spoor_source_enabled(const struct spoor_event_source *source, enum spoor_level level, uint64_t keywords);
 
-#define SPOOR_WRITER_BYTES  2048 /* an event of up to so many bytes needs no allocation */
+#define SPOOR_WRITER_BYTES  2048 /* an event of up to this many bytes is written without an allocation */
 #define SPOOR_WRITER_FIELDS 64
 #define SPOOR_WRITER_DEPTH  8
 
-/* On the caller's stack; its members are the library's. */
+/* On the stack of the caller; its members belong to the library. */
 struct spoor_writer {
 	struct spoor_event_source *source;
 	const char *name;
@@ -412,10 +428,10 @@ struct spoor_writer {
 	uint8_t inline_payload[SPOOR_WRITER_BYTES];
 };
 
-/* False when nobody wants it: then there is nothing to end. Names of fields are borrowed until spoor_source_end(). */
+/* False: no session enables the event, and spoor_source_end() must not be called. Names of fields are borrowed until spoor_source_end(). */
 SPOOR_API bool spoor_source_begin(struct spoor_event_source *source, const char *name, enum spoor_level level,
 	uint64_t keywords, struct spoor_writer *ret_writer);
-SPOOR_API int spoor_source_end(struct spoor_writer *writer); /* -EINVAL: too many or too large fields, structs that are not ended */
+SPOOR_API int spoor_source_end(struct spoor_writer *writer); /* 0, -EINVAL: too many or too large fields, or a struct without its end; -ENOSPC */
 static inline void spoor_writer_set_opcode(struct spoor_writer *writer, enum spoor_opcode opcode)
 {
 	writer->opcode = (uint8_t)opcode;
@@ -439,10 +455,10 @@ SPOOR_API void spoor_write_pointer(struct spoor_writer *writer, const char *name
 SPOOR_API void spoor_write_text(struct spoor_writer *writer, const char *name, const char *value);
 SPOOR_API void spoor_write_text16(struct spoor_writer *writer, const char *name, const spoor_char16 *value);
 SPOOR_API void spoor_write_blob(struct spoor_writer *writer, const char *name, const void *bytes, size_t count);
-/* Elements of a fixed size, as they lie in memory; BOOLEAN as 32-bit values. */
+/* Elements of a fixed size, with the layout of a C array; BOOLEAN as 32-bit values. */
 SPOOR_API void spoor_write_array(struct spoor_writer *writer, const char *name, enum spoor_type type, const void *elements, size_t count);
 SPOOR_API void spoor_write_text_array(struct spoor_writer *writer, const char *name, const char *const *texts, size_t count);
-/* What is written between them is inside a struct; up to SPOOR_WRITER_DEPTH of them nest. */
+/* Fields that are written between these two calls are members of a struct; structs nest up to SPOOR_WRITER_DEPTH deep. */
 SPOOR_API void spoor_write_struct_begin(struct spoor_writer *writer, const char *name);
 SPOOR_API void spoor_write_struct_end(struct spoor_writer *writer);
 

@@ -1,6 +1,6 @@
 /*
- * Activities of threads. `current_activity` is what this thread is at; the pipe reads the same out of pipe_activity(), 32 bytes that every event of the thread
- * carries. The related id stands there only while ActivityStart is fired.
+ * Activities of threads. `current_activity` is the activity of the calling thread; pipe_activity() has its ids, 32 bytes that every event of the thread carries.
+ * The related id is set only while ActivityStart is fired.
  */
 #include "lib/event/activity.h"
 
@@ -16,14 +16,14 @@
 static __thread const struct spoor_activity *current_activity;
 static __thread uint64_t random_state[2];
 static __thread uint32_t random_birth;
-static uint32_t process_birth = 1; /* a child of fork() makes numbers of its own */
+static uint32_t process_birth = 1; /* a child of fork() seeds its numbers anew */
 
 SPOOR_PROVIDER(spoor_activities, "Spoor-Activity")
 SPOOR_EVENT_NAMED(spoor_activities, started, "ActivityStart", 1, 0, SPOOR_INFO, SPOOR_OPCODE_START, 0x1, (text, Name), (text, TraceId), (text, SpanId),
 	(text, ParentSpanId), (u8, TraceFlags))
 SPOOR_EVENT_NAMED(spoor_activities, stopped, "ActivityStop", 2, 0, SPOOR_INFO, SPOOR_OPCODE_STOP, 0x1, (text, Name), (u64, DurationNs))
 
-/* Numbers that differ, not numbers that nobody guesses: xoroshiro128+, seeded by the system once a thread. */
+/* Unique numbers, not secret ones: xoroshiro128+, seeded by the system once per thread. */
 static uint64_t random_number(void)
 {
 	uint32_t birth = __atomic_load_n(&process_birth, __ATOMIC_RELAXED);
@@ -44,7 +44,7 @@ static void random_id(uint8_t *id, size_t size)
 {
 	for (size_t at = 0; at < size; at += 8) {
 		uint64_t number = random_number();
-		number += !number; /* all zeroes are no id */
+		number += !number; /* an id of zeroes is invalid */
 		memcpy(id + at, &number, 8);
 	}
 }
@@ -60,7 +60,7 @@ static void hex_write(char *to, const uint8_t *bytes, size_t size)
 	to[2 * size] = '\0';
 }
 
-/* Lower-case digits, as the standard says; false when there are others, or all bytes are 0 where that is no id. */
+/* Lower-case digits, as the standard requires. False for other characters, and for all zeroes if may_be_zero is false. */
 static bool hex_bytes(const char *text, uint8_t *bytes, size_t size, bool may_be_zero)
 {
 	uint8_t any = 0;
@@ -98,8 +98,8 @@ bool traceparent_read(const char *text, uint8_t ret_trace_id[16], uint8_t ret_sp
 }
 
 /*
- * What every event of this thread carries from here on. `set` is off while the ids change: a signal handler that fires in between fires without. Fences of the compiler
- * suffice, the reader is this thread.
+ * Sets the activity that every event of this thread carries from here on. `set` is false while the ids change, so a signal handler that fires meanwhile
+ * fires without an activity. Compiler fences suffice, because the reader is the same thread.
  */
 static void activity_carry(const struct spoor_activity *activity, const struct spoor_guid *related)
 {
@@ -169,7 +169,7 @@ void spoor_activity_stop(struct spoor_activity *activity)
 {
 	const struct spoor_activity *now = current_activity;
 
-	/* Stopped on another thread, or out of order: its end is its own event all the same. */
+	/* The activity was stopped on another thread or out of order. Its stop event still carries its own id. */
 	if (now != activity)
 		activity_carry(activity, NULL);
 	if (spoor_activities_stopped_enabled())
@@ -216,7 +216,7 @@ static void activity_stop(void)
 
 static void activity_child(void)
 {
-	/* Nobody else is there yet. */
+	/* The child has only one thread, so this needs no atomic. */
 	process_birth++;
 }
 

@@ -1,5 +1,6 @@
 /*
- * The metadata of a kind of event as nettrace version 4 has it: made once, when the event is registered, and written into each stream that contains the event.
+ * The metadata of a kind of event in the layout of nettrace version 4. Made once, when the event is registered, and copied into each stream that contains
+ * the event.
  */
 #ifndef SPOOR_LIB_EVENT_EVENT_METADATA_H
 #define SPOOR_LIB_EVENT_EVENT_METADATA_H

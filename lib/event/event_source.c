@@ -1,6 +1,6 @@
 /*
- * Events that are described as they are written. A kind of event is what its name, level, keywords, opcode and the names and types of its fields say; the first of
- * a kind registers it (with a lock and an allocation), later ones find it in a table that is read without a lock.
+ * Events that are described while they are written. Name, level, keywords, opcode and the names and types of the fields determine the kind of event. The first event
+ * of a kind registers it (with a lock and an allocation); later ones find it in a table that is read without a lock.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 
 #define KINDS_MAX   4096u
 #define TABLE_ROOM  (2u * KINDS_MAX)
-#define TYPE_END    0xffffffffu /* of a struct, in a writer's list of fields */
+#define TYPE_END    0xffffffffu /* end of a struct in a writer's list of fields */
 
 struct kind {
 	struct spoor_event event;
@@ -23,7 +23,7 @@ struct kind {
 	struct {
 		char *name;
 		uint32_t type;
-	} *list; /* as the writer had it */
+	} *list; /* the list of fields from the writer */
 };
 
 struct spoor_event_source {
@@ -33,7 +33,7 @@ struct spoor_event_source {
 	struct kind *table[TABLE_ROOM]; /* atomic; open addressing */
 };
 
-/* One for all sources: kinds are made seldom, and fork() has one lock to hold. Taken before the registry's. */
+/* One lock for all sources, so that fork() has one lock to hold. Taken before the registry's lock. */
 static pthread_mutex_t kinds_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void event_sources_lock(void)
@@ -100,7 +100,7 @@ void spoor_source_free(struct spoor_event_source *source)
 
 void spoor_source_set_enable(struct spoor_event_source *source, spoor_enable_function *function, void *context)
 {
-	/* Registered anew: so running sessions are told of. */
+	/* Registered again, so that the provider's enable callback is called for running sessions. */
 	spoor_provider_unregister(&source->provider);
 	source->provider.enable = function;
 	source->provider.enable_context = context;
@@ -168,7 +168,7 @@ static uint8_t *room_for(struct spoor_writer *writer, size_t size)
 		return NULL;
 	}
 	if (writer->payload_room - writer->payload_size < size) {
-		/* Rare and large: at once as large as an event may be. */
+		/* Rare: an event that does not fit the writer gets the maximum size. */
 		uint8_t *payload = malloc(SPOOR_PAYLOAD_MAX);
 		if (!payload) {
 			writer->failed = 1;
@@ -341,7 +341,7 @@ static bool kind_is(const struct kind *kind, const struct spoor_writer *writer)
 	return true;
 }
 
-/* Its kind, or the free place for it. */
+/* The place of the kind in the table, or the free place for it. */
 static struct kind **kind_find(struct spoor_event_source *source, const struct spoor_writer *writer)
 {
 	uint32_t at = (uint32_t)(writer->hash >> 20) & (TABLE_ROOM - 1);
@@ -353,7 +353,7 @@ static struct kind **kind_find(struct spoor_event_source *source, const struct s
 	}
 }
 
-/* The fields of the list from *at on, to the end of the struct they are in. */
+/* Makes the fields of the list from *at to the end of the struct they are in. */
 static int fields_make(const struct kind *kind, uint32_t *at, const struct spoor_field **ret_fields, uint32_t *ret_count)
 {
 	struct spoor_field *fields = calloc(kind->list_count + 1 - *at, sizeof(*fields));

@@ -1,6 +1,6 @@
 /*
- * Reading fields out of payloads, by the description that travels with them. Every step checks that what it reads is there: a payload may have been
- * made by hand (spoor_fire()).
+ * Reads fields from payloads by the event's description. Every step checks the remaining size: the program may have written the payload byte by byte
+ * (spoor_fire()).
  */
 #include <errno.h>
 #include <string.h>
@@ -87,7 +87,7 @@ static int take_array(const struct spoor_field *field, uint32_t element, struct 
 	return 0;
 }
 
-/* The value of this type at b->at, which moves behind it. */
+/* Reads the value of this type at b->at and advances b->at past it. */
 static int take(const struct spoor_field *field, uint32_t type, struct bytes_left *b, struct spoor_value *ret_value, unsigned depth)
 {
 	uint16_t length;
@@ -182,8 +182,8 @@ static int take(const struct spoor_field *field, uint32_t type, struct bytes_lef
 }
 
 /*
- * *position is 1 + the index of the next field in its low 16 bits, the offset of its bytes above them; 0 before the first. One number, so that a
- * caller has nothing else to keep.
+ * The low 16 bits of *position are 1 + the index of the next field, the bits above them the offset of its bytes; 0 before the first field. One number is all
+ * that a caller has to store.
  */
 static int next_in(const struct spoor_field *fields, uint32_t count, const uint8_t *bytes, size_t size, size_t *index, size_t *offset,
 	struct spoor_value *ret_value)

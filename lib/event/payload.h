@@ -1,4 +1,4 @@
-/* Payloads made field by field, in the layouts of enum spoor_type: for events that the library itself writes. */
+/* Writes payloads field by field, in the layouts of enum spoor_type, for events of the library itself. */
 #ifndef SPOOR_LIB_EVENT_PAYLOAD_H
 #define SPOOR_LIB_EVENT_PAYLOAD_H
 

@@ -1,10 +1,9 @@
 /*
- * See provider.h. Two tables, both only growing: entries (kinds of event, found by what they say) and nodes (registered providers). And the 64 slots of
- * sessions with what they want. An event's mask is a pure function of its entry and the slots: mask_of().
+ * See provider.h. Two tables that only grow: entries (kinds of event, found by their description) and nodes (registered providers). A third table has the 64 slots of
+ * sessions with the providers that each enables. An event's mask is a pure function of its entry and the slots: mask_of().
  *
- * Enable callbacks are not called where the change is made, but put into a queue in the order of the changes, and whoever made a change empties
- * the queue before it returns: one thread at a time, without the lock. Inside a callback further changes only queue; the thread that is
- * calling goes on with them.
+ * Enable callbacks are queued in the order of the changes. The thread that made a change empties the queue before it returns, without the lock held and one thread at
+ * a time. A change inside a callback is only queued; the thread that runs the callback calls it afterwards.
  */
 #include "lib/event/provider.h"
 
@@ -21,11 +20,11 @@
 
 struct node {
 	struct node *next;
-	struct spoor_provider *provider; /* NULL: unregistered, free to be used again */
-	uint64_t sessions;               /* slots that want it; atomic, for the quick no */
+	struct spoor_provider *provider; /* NULL: unregistered; the node can be used for another provider */
+	uint64_t sessions;               /* slots of the sessions that enable it; atomic, for registry_provider_wanted() */
 	uint64_t any_keywords;
 	uint32_t any_level;
-	bool calling; /* an enable callback of it runs, on `pipe.calling_thread` */
+	bool calling; /* an enable callback of it is running, on `registry.calling_thread` */
 	struct {
 		uint64_t session_id;
 		uint64_t keywords;
@@ -34,7 +33,7 @@ struct node {
 	struct spoor_event **events;
 	uint32_t event_count;
 	uint32_t event_room;
-	uint32_t last_id; /* greatest id of its events */
+	uint32_t last_id; /* the highest id of its events */
 };
 
 struct slot {
@@ -57,7 +56,7 @@ static struct {
 	struct node *nodes;
 	struct slot slots[SESSIONS_MAX];
 	struct event_entry **chunks[REGISTRY_EVENTS_MAX / CHUNK];
-	uint32_t entry_count; /* the next index; 0 stands for none */
+	uint32_t entry_count; /* the next index; index 0 is not used */
 	uint32_t *table;      /* open addressing, entry indexes */
 	uint32_t table_room;
 	void (*record)(const struct event_entry *entry); /* called for each new entry; NULL: none */
@@ -215,7 +214,7 @@ static bool same_info(const struct spoor_event_info *a, const struct spoor_event
 		strcmp(a->name, b->name) == 0 && same_fields(a->fields, b->fields, a->field_count);
 }
 
-/* Are the fields such as every sink can take? Counts them. */
+/* Checks that every sink can write these fields, and counts them. */
 static int check_fields(const struct spoor_field *fields, uint32_t count, uint32_t depth, uint32_t *total)
 {
 	if (depth > REGISTRY_FIELD_DEPTH || count > REGISTRY_FIELDS_MAX || (count && !fields))
@@ -289,7 +288,7 @@ static uint32_t type_size(uint32_t type)
 	}
 }
 
-/* Adds the steps of these fields; runs of fixed size inside one list grow together (not across the border of an array of structs). */
+/* Appends the steps of these fields. Consecutive fields of fixed size become one step, but not across the border of an array of structs. */
 static uint32_t plan_fields(const struct spoor_field *fields, uint32_t count, struct plan_step *plan, uint32_t at, uint32_t from)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -394,7 +393,7 @@ static int table_grow(void)
 	return 0;
 }
 
-/* The entry that says this, an old one or a new one. Under the lock. */
+/* Finds or makes the entry with this description. The lock is held. */
 static int entry_find(const struct spoor_event_info *info, uint32_t flags, struct event_entry **ret_entry)
 {
 	uint32_t total = 0;
@@ -499,7 +498,7 @@ static void node_sum_up(struct node *node)
 	__atomic_store_n(&node->any_level, level, __ATOMIC_RELAXED);
 }
 
-/* What a slot wants of a provider, all its matching wants together; false: nothing. */
+/* The union of what a slot enables of a provider; false: nothing. */
 static bool slot_sum_up(const struct slot *slot, const char *name, uint64_t *ret_keywords, uint32_t *ret_level, const char **ret_arguments)
 {
 	bool any = false;
@@ -527,7 +526,7 @@ static void queue_change(struct node *node, uint32_t slot, bool enabled, const c
 		return;
 	struct change *change = calloc(1, sizeof(*change));
 	if (!change)
-		return; /* without memory nobody is told: the events themselves are not touched by it */
+		return; /* If memory runs out, the enable callback is skipped; events are still delivered. */
 	change->node = node;
 	change->ticket = ++registry.tickets;
 	change->arguments = arguments ? strdup(arguments) : NULL;
@@ -573,8 +572,8 @@ static void node_disable(struct node *node, uint32_t slot)
 }
 
 /*
- * Empties the queue up to now: by this thread, or it waits for the one that is at it. Lock held, and held again at the end. Inside a callback of
- * this very thread it returns at once.
+ * Empties the queue up to now, or waits for the thread that does. The lock is held at the begin and at the end. Inside a callback of this thread it returns
+ * without waiting.
  */
 static void changes_deliver(void)
 {
@@ -582,7 +581,10 @@ static void changes_deliver(void)
 
 	while (registry.done_tickets < upto || (registry.first_change && !registry.calling)) {
 		if (registry.calling) {
-			/* The loop does not wait for a callback, which may be waiting for the loop. Whoever calls now goes on with what was queued. */
+			/*
+			 * The loop thread does not wait for a callback, because the callback may wait for the loop. The calling thread delivers what was
+			 * queued.
+			 */
 			if (pthread_equal(registry.calling_thread, pthread_self()) || loop_is_self())
 				return;
 			pthread_cond_wait(&registry.called, &registry.lock);
@@ -590,7 +592,7 @@ static void changes_deliver(void)
 		}
 		struct change *change = registry.first_change;
 		if (!change) {
-			registry.done_tickets = upto; /* what had no memory to be queued */
+			registry.done_tickets = upto; /* changes for which there was no memory */
 			break;
 		}
 		registry.first_change = change->next;
@@ -599,7 +601,7 @@ static void changes_deliver(void)
 		registry.calling = true;
 		registry.calling_thread = pthread_self();
 		change->node->calling = true;
-		/* Unregistered meanwhile: the provider may be gone. */
+		/* The provider may have been unregistered meanwhile, and its memory freed. */
 		if (change->node->provider == change->what.provider && change->what.provider->enable) {
 			spoor_enable_function *function = change->what.provider->enable;
 			void *context = change->what.provider->enable_context;
@@ -685,7 +687,7 @@ int spoor_provider_register(struct spoor_provider *provider)
 	}
 	node->provider = provider;
 	node->last_id = 0;
-	/* Providers come before their events flow: the callback is queued first, but whoever asks sees both or none once this returns. */
+	/* The callback is queued after this, but a caller sees both the provider and its events when the function returns. */
 	__atomic_store_n((struct node **)(void *)&provider->registered, node, __ATOMIC_RELEASE);
 	for (struct spoor_event *const *event = provider->events; event && event != provider->events_end && r == 0; event++)
 		if (*event && (*event)->provider == provider)

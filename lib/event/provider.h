@@ -1,31 +1,31 @@
 /*
- * The registry: which providers and events there are, who wants them.
+ * The registry: the providers, their events, and which sessions enable them.
  *
- * An event gets an entry when its provider is registered: a copy of all that is said of it, at a stable index, which stays when the provider goes
- * (rings and files may still hold such events). The same event registered again (dlopen after dlclose) gets the same entry. Entries are read without
- * a lock; everything else of the registry is under registry_lock().
+ * An event gets an entry when its provider is registered: a copy of its description at a stable index. The entry stays when the provider is unregistered, because
+ * rings and files may still contain such events. If the same event is registered again (dlopen after dlclose), it gets the same entry. Entries are read without a
+ * lock; the rest of the registry is guarded by registry_lock(). Any thread; functions return 0 or a negative errno.
  *
- * `sessions` of an event is computed here from what the sessions want: at registration, and whenever a session comes or goes.
+ * The mask `sessions` of each event is computed here, at registration and whenever a session starts or ends.
  */
 #ifndef SPOOR_LIB_EVENT_PROVIDER_H
 #define SPOOR_LIB_EVENT_PROVIDER_H
 
 #include <spoor/spoor.h>
 
-/* Sessions at a time: one bit each in an event's mask. */
+/* The maximum number of sessions at a time. Each has a slot, which is its bit in an event's mask. */
 #define SESSIONS_MAX 64u
 
 #define REGISTRY_EVENTS_MAX   (1u << 20)
 #define REGISTRY_FIELD_DEPTH  8
-#define REGISTRY_FIELDS_MAX   1024 /* of one event, with all that is nested */
+#define REGISTRY_FIELDS_MAX   1024 /* of one event, nested fields included */
 
 enum entry_flag {
 	ENTRY_WELL_KNOWN = 1 << 0,
-	ENTRY_VERBATIM = 1 << 1, /* the payload is the same bytes in nettrace: nothing in it is TEXT */
-	ENTRY_OWN = 1 << 2,      /* of the library itself: only written by session_emit() */
+	ENTRY_VERBATIM = 1 << 1, /* the payload is the same in nettrace, because no field is TEXT */
+	ENTRY_OWN = 1 << 2,      /* an event of the library: only session_emit() writes it */
 };
 
-/* One step of reading a payload from front to end: runs of fixed size are one step. */
+/* One step of reading a payload from the front to the end. Consecutive fields of fixed size are one step. */
 enum plan_op {
 	PLAN_FIXED,  /* `size` bytes */
 	PLAN_TEXT,
@@ -33,7 +33,7 @@ enum plan_op {
 	PLAN_ARRAY,  /* of elements of `size` bytes */
 	PLAN_TEXTS,
 	PLAN_TEXT16S,
-	PLAN_STRUCTS, /* array: the next `size` steps, once an element */
+	PLAN_STRUCTS, /* array of structs: the next `size` steps, once for each element */
 };
 
 struct plan_step {
@@ -53,31 +53,31 @@ struct event_entry {
 	const uint8_t *metadata;      /* nettrace 4: the record that follows the metadata id */
 };
 
-/* The entry of an index that was handed out; no lock. NULL otherwise. */
+/* The entry of an index, without a lock. NULL: no entry has this index. */
 const struct event_entry *registry_entry(uint32_t index);
 
 /*
- * An entry for an event that is only written by session_emit(): not registered with a provider, wanted by nobody. Made once, kept for ever. `event` needs
- * provider->name, name, id and so on, as for registration; its index is set. -ENOMEM, -EINVAL, -ENOSPC.
+ * Makes an entry for an event that only session_emit() writes: it is not registered with a provider, and no session can enable it. The entry is permanent.
+ * `event` needs provider->name, name, id and so on, as for registration; its index is set. -ENOMEM, -EINVAL, -ENOSPC.
  */
 int registry_describe(struct spoor_event *event);
 
 /*
- * Calls `record` for each entry, and from here on for each new one, with the lock held: the file of the rings keeps what is needed to read its events
- * (recover_file.h).
+ * Calls `record` for each entry, and from here on for each new one, with the lock held. The file of the rings keeps the entries, with which its events can
+ * be read (recover_file.h).
  */
 void registry_record_entries(void (*record)(const struct event_entry *entry));
 
-/* Registers one more event of a registered provider (run-time events). */
+/* Registers one more event of a registered provider (events that are made at run time). */
 int registry_add_event(struct spoor_provider *provider, struct spoor_event *event);
 
-/* What the sessions want of it, for a quick no. Any thread. */
+/* Does any session enable events of this level and these keywords? May return true although no single event is enabled. Any thread, no lock. */
 bool registry_provider_wanted(const struct spoor_provider *provider, uint32_t level, uint64_t keywords);
 
-/* Names as tools compare them: exact, else ASCII letters alike. */
+/* Compares provider names as tools do: without regard to ASCII case. */
 bool provider_name_matches(const char *wanted, const char *name);
 
-/* Does `want` let through an event of this level, keywords and id? (The name is not looked at.) The one place where the rule stands. */
+/* Does `want` enable an event of this level, keywords and id? The name is not compared. This is the only implementation of the rule. */
 bool want_admits(const struct spoor_want *want, uint32_t level, uint64_t keywords, uint32_t id);
 bool want_is_everything(const struct spoor_want *want); /* "*", level 5, all keywords */
 
@@ -91,11 +91,14 @@ struct session_wants {
 int session_wants_copy(struct session_wants *ret_wants, const struct spoor_want *wants, size_t count);
 void session_wants_done(struct session_wants *wants);
 
-/* A session of this slot wants this: masks are set and providers told. Clear takes it back. */
+/*
+ * registry_session_set() sets the session's bit in the masks of the events that it enables, and runs enable callbacks. registry_session_clear() reverts
+ * that.
+ */
 int registry_session_set(uint32_t slot, uint64_t session_id, const struct session_wants *wants);
 void registry_session_clear(uint32_t slot);
 
-/* event_source.c's, for fork(): taken before the registry's. */
+/* In event_source.c, for fork(): taken before the registry's lock. */
 void event_sources_lock(void);
 void event_sources_unlock(void);
 void event_sources_lock_reset(void);

@@ -1,6 +1,6 @@
 /*
- * A frame is two words: the caller's frame pointer and the return address (x86-64 and arm64 alike). The chain has to climb, stay aligned and stay in
- * the mapping that the stack stands in, which is looked up once a thread and again where the stack has grown below it or is another one.
+ * A frame is two words: the caller's frame pointer and the return address, on x86-64 and arm64. Each frame must be at a higher address than the one before, aligned, and
+ * in the mapping of the stack. The mapping is looked up once per thread, and again when a frame is outside of it.
  */
 #include "lib/event/stack_walk.h"
 
@@ -8,7 +8,7 @@
 
 #define FRAME_ALIGNMENT (sizeof(uintptr_t) - 1)
 
-/* Other people's frames, with the red zones of sanitizers between them. */
+/* Reads frames of other functions, and the red zones that sanitizers put between them. */
 __attribute__((no_sanitize("address", "thread", "undefined"))) size_t stack_walk(struct stack_bounds *bounds, uintptr_t frame,
 	uint64_t *frames, size_t frames_max)
 {

@@ -1,6 +1,6 @@
 /*
- * The calling thread's call stack by frame pointers. Reads only memory of the stack it runs on, so code without frame pointers makes a stack short or
- * skips a caller, but never faults. Safe in signal handlers.
+ * The calling thread's call stack by frame pointers. Reads only memory of the thread's stack: code without frame pointers shortens the stack or hides a caller, but
+ * never causes a fault. Safe in signal handlers; no allocation.
  */
 #ifndef SPOOR_LIB_EVENT_STACK_WALK_H
 #define SPOOR_LIB_EVENT_STACK_WALK_H

@@ -1,8 +1,8 @@
 /*
- * See thread_ring.h: the firing path, setting a thread up, its end.
+ * See thread_ring.h: firing, and the begin and end of a thread.
  *
- * The fast path is spoor_fire_begin() down to the stamp; all that is unusual (no ring yet, no room, stacks, activities, losses to tell of, a signal
- * inside a record) leaves it at one of two branches. On the slow path the thread is still inside its record (turn odd) but for the time it waits.
+ * The fast path is spoor_fire_begin() down to the stamp. Unusual cases (no ring yet, no room, stacks, activities, unreported losses, a signal inside a record) leave it
+ * at one of two branches. On the slow path the thread is inside its record (`turn` is odd) except while it waits.
  */
 #include "lib/event/thread_ring.h"
 
@@ -13,7 +13,7 @@
 #include "lib/platform/loop.h"
 #include "lib/platform/platform.h"
 
-/* glibc has room for the values of so many keys in each thread; for later ones pthread_setspecific() allocates. */
+/* glibc reserves memory for this many keys in each thread; for later ones pthread_setspecific() allocates. */
 #define KEYS_WITHOUT_ALLOCATION 32u
 
 _Static_assert(offsetof(struct ring_front, front) == 0, "what the header's fire_end() gets is a ring's front");
@@ -28,7 +28,7 @@ static struct {
 	bool key_made;
 } rings;
 
-/* Initial-exec (the whole library is built so): touching them never allocates. */
+/* Initial-exec (the whole library is compiled so): the first access does not allocate. */
 static __thread struct thread_state *current;
 static __thread struct pipe_activity activity;
 
@@ -48,7 +48,7 @@ static void thread_ends(void *value)
 {
 	struct thread_state *state = value;
 
-	/* What destructors after this one fire goes into a new ring of this thread, whose end comes with another round of them. */
+	/* Events that later destructors fire go into a new ring of this thread. This destructor then runs again for that ring. */
 	current = NULL;
 	__atomic_store_n(&state->status, THREAD_DEAD, __ATOMIC_RELEASE);
 }
@@ -59,7 +59,7 @@ static size_t ring_bytes_now(void)
 	uint64_t left = rings.settings.memory_bytes > total ? rings.settings.memory_bytes - total : 0;
 	size_t size = rings.settings.ring_bytes;
 
-	/* Half of the memory is for full rings, what is left after that is shared by ever smaller ones. */
+	/* The first half of the memory is used for rings of full size, the second half for smaller and smaller ones. */
 	while (left < rings.settings.memory_bytes / 2 && size > left / 8 && size > RING_BYTES_MIN)
 		size /= 2;
 	return size;
@@ -82,7 +82,7 @@ static bool ring_map(struct thread_ring *ring, struct ring_front *own_front, siz
 	return true;
 }
 
-/* The thread before ended inside a record (a handler that called pthread_exit()): it was never published. */
+/* The previous owner of the ring ended inside a record (a handler called pthread_exit()). The record was never published. */
 static void record_abandon(struct thread_ring *ring)
 {
 	uint64_t turn = ring->front->front.turn;
@@ -91,7 +91,7 @@ static void record_abandon(struct thread_ring *ring)
 		__atomic_store_n(&ring->front->front.turn, turn + 1, __ATOMIC_RELEASE);
 }
 
-/* A state that a thread before left behind, with its rings. */
+/* A state and its rings that an ended thread released. */
 static struct thread_state *state_take(void)
 {
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
@@ -125,8 +125,8 @@ static struct thread_state *state_make(uint64_t thread_id)
 }
 
 /*
- * The calling thread's state, made if need be. Signals are blocked meanwhile, and everything in it may be called in a handler: mmap() and a few
- * atomics. The destructor is set only where no allocation can be needed for it; the loop thread finds the others gone by their id.
+ * The calling thread's state, made if it does not exist. Signals are blocked meanwhile, and everything in it may be called in a handler: mmap() and a few
+ * atomics. The destructor is set only if that needs no allocation; for other threads the loop thread checks whether they still exist.
  */
 static struct thread_state *thread_attach(void)
 {
@@ -182,7 +182,7 @@ int rings_set_up(const struct ring_settings *settings)
 
 void rings_child(void)
 {
-	/* The states' memory reads as zero here, and the rings are not mapped: nothing to give back but names of places. */
+	/* The states read as zero in the child, and the rings are not mapped there: only addresses are left. */
 	current = NULL;
 	if (rings.key_made)
 		(void)pthread_setspecific(rings.key, NULL);
@@ -227,7 +227,7 @@ static inline uint32_t units_of(size_t size)
 	return (uint32_t)((size + RECORD_UNIT - 1) / RECORD_UNIT);
 }
 
-/* Counts this event as lost for these sessions. The next one on this ring that finds room tells of it first. */
+/* Counts this event as lost for these sessions. The next record on this ring that finds room is preceded by a loss record. */
 static void lose(struct thread_state *state, struct thread_ring *ring, uint64_t sessions)
 {
 	uint64_t now = stamp();
@@ -244,7 +244,7 @@ static void lose(struct thread_state *state, struct thread_ring *ring, uint64_t 
 	__atomic_fetch_add(&state->losses, 1, __ATOMIC_RELEASE);
 }
 
-/* Is there room for `size` bytes? Looks at how far the reader has come. */
+/* Is there room for `size` bytes? Reads how much of the ring the loop thread has drained. */
 static bool has_room(struct thread_ring *ring, size_t size)
 {
 	uint64_t at = ring->front->front.published;
@@ -254,7 +254,7 @@ static bool has_room(struct thread_ring *ring, size_t size)
 	return limit - at >= size;
 }
 
-/* The header of a record of `size` bytes at the end of the ring; there is room. Where what follows the header goes. */
+/* Writes the header of a record of `size` bytes at the end of the ring, where room was found. Returns where the data after the header goes. */
 static inline uint8_t *header_write(struct thread_ring *ring, uint64_t now, uint64_t at, size_t size, uint32_t flags, uint32_t event,
 	uint64_t sessions)
 {
@@ -276,7 +276,7 @@ static size_t loss_record_size(const struct thread_ring *ring)
 	return ring->loss_sessions ? RECORD_HEADER + 8u * ((size_t)__builtin_popcountll(ring->loss_sessions) + 2) : 0;
 }
 
-/* Tells of the losses before the next event; there is room. */
+/* Writes a loss record, for which room was found. */
 static void loss_write(struct thread_state *state, struct thread_ring *ring)
 {
 	uint64_t sessions = ring->loss_sessions;
@@ -293,7 +293,7 @@ static void loss_write(struct thread_state *state, struct thread_ring *ring)
 	__atomic_store_n(&ring->front->front.published, ring->front->front.next, __ATOMIC_RELEASE);
 }
 
-/* Sleeps until the reader has made room, or moved on, at most until `until_ns`. False: no longer. */
+/* Sleeps until the loop thread has made room or `until_ns` is reached. False: the time is over. */
 static bool wait_for_room(uint64_t until_ns)
 {
 	uint32_t word = __atomic_load_n(&pipe_hot.room_word, __ATOMIC_ACQUIRE);
@@ -302,7 +302,7 @@ static bool wait_for_room(uint64_t until_ns)
 	if (now >= until_ns || !__atomic_load_n(&pipe_hot.running, __ATOMIC_RELAXED))
 		return false;
 	__atomic_fetch_add(&pipe_hot.waiters, 1, __ATOMIC_SEQ_CST);
-	/* The reader wakes those that wait, but may have looked for them a moment before: so in short sleeps. */
+	/* The loop thread wakes waiting threads, but may have checked for them just before this one was counted. So each sleep is at most 2 ms. */
 	uint64_t left = until_ns - now;
 	platform_wait(&pipe_hot.room_word, word, left < 2000000 ? left : 2000000);
 	__atomic_fetch_sub(&pipe_hot.waiters, 1, __ATOMIC_RELAXED);
@@ -323,16 +323,16 @@ static uint64_t longest_block_ns(uint64_t sessions)
 
 struct firing {
 	struct spoor_event *event;
-	uint64_t only; /* sessions it may go to */
+	uint64_t only; /* mask of sessions that may get it */
 	size_t payload_size;
 	const uint64_t *frames; /* NULL: walk */
 	uint32_t frame_count;
-	uintptr_t walk_from; /* frame pointer to begin at */
+	uintptr_t walk_from; /* the frame pointer with which the walk begins */
 };
 
 /*
- * The slow path: inside a record (turn odd) when called, and after it when a slot is returned, outside otherwise. May leave and enter again while it waits: what
- * is wanted is asked anew then, since sessions may have come and gone.
+ * The slow path. The thread is inside a record (`turn` odd) when this is called, and stays inside if a slot is returned; otherwise it is outside. It may
+ * leave and enter the record while it waits, and then reads the event's mask again, because sessions may have started or ended.
  */
 static struct spoor_slot fire_slow(struct thread_state *state, struct thread_ring *ring, const struct firing *firing)
 {
@@ -352,7 +352,7 @@ static struct spoor_slot fire_slow(struct thread_state *state, struct thread_rin
 			break;
 		}
 
-		/* Sessions that block, and whose sink is full. */
+		/* Sessions with SPOOR_BLOCK whose sink is full. */
 		uint64_t stalled = wanted & __atomic_load_n(&pipe_hot.stalled, __ATOMIC_RELAXED);
 		uint64_t given_up = stalled & __atomic_load_n(&pipe_hot.given_up, __ATOMIC_RELAXED);
 		bool may_wait = !nested && !loop_is_self();
@@ -408,7 +408,7 @@ static struct spoor_slot fire_slow(struct thread_state *state, struct thread_rin
 		if (!wanted)
 			break;
 		if (ring->loss_sessions) {
-			/* Losses of just now are told before this event: they are a part of what fits, or wait for the next. */
+			/* Losses are recorded before this event: in this step if there is room, else before the next event. */
 			if (has_room(ring, units_of(size) * RECORD_UNIT + loss_record_size(ring)))
 				loss_write(state, ring);
 			(void)has_room(ring, size);
@@ -436,7 +436,7 @@ static struct spoor_slot fire_slow(struct thread_state *state, struct thread_rin
 	return no_slot;
 }
 
-/* A signal handler that interrupted this thread inside a record, or a thread without a ring. */
+/* A signal handler has interrupted this thread inside a record, or the thread has no ring. */
 static __attribute__((noinline)) struct spoor_slot fire_unusual(struct thread_state *state, const struct firing *firing)
 {
 	if (!state) {
@@ -444,14 +444,17 @@ static __attribute__((noinline)) struct spoor_slot fire_unusual(struct thread_st
 		if (!state)
 			return no_slot;
 	}
-	/* A child that was made without fork()'s handlers: nothing is recorded in it. */
+	/* A child that was not made by fork(): nothing is recorded in it. */
 	if (!state->main.front)
 		return no_slot;
 	struct thread_ring *ring = &state->main;
 	if (__atomic_load_n(&ring->front->front.turn, __ATOMIC_RELAXED) & 1)
 		ring = &state->nested;
 	if (__atomic_load_n(&ring->front->front.turn, __ATOMIC_RELAXED) & 1) {
-		/* Inside a record of a handler that was itself inside a record. Only counts: the next record of the nested ring tells. */
+		/*
+		 * A handler has interrupted another handler inside a record. The event is only counted as lost; the next record of the nested ring reports
+		 * it.
+		 */
 		uint64_t wanted = __atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) & firing->only;
 		for (; wanted; wanted &= wanted - 1)
 			__atomic_fetch_add(&state->lost[__builtin_ctzll(wanted)], 1, __ATOMIC_RELEASE);
@@ -503,7 +506,7 @@ struct spoor_slot spoor_fire_begin(struct spoor_event *event, size_t payload_siz
 	if (__builtin_expect(unusual, 0))
 		return fire_inside(state, event, payload_size, (uintptr_t)__builtin_frame_address(0));
 
-	/* A call in between would cost the counter's path its registers. */
+	/* In a function of its own: a call here would cost the path with the counter some registers. */
 	if (__builtin_expect(!pipe_hot.counter, 0))
 		return fire_clocked(ring, event, size, wanted);
 	uint8_t *payload = header_write(ring, ticks_read(), at, size, 0, __atomic_load_n(&event->index, __ATOMIC_RELAXED), wanted);

@@ -1,12 +1,12 @@
 /*
- * The rings: one a thread, written by it alone, read by the loop thread alone.
+ * The rings. Each thread has one, which only this thread writes and only the loop thread reads.
  *
- * A record is a header, then, each only where its flag says so, activity ids, stack, and the payload; padded to 8 bytes. A ring's memory is mapped twice,
- * so a record never wraps. Positions only grow; their low bits are the place. tail <= published <= next <= tail + size.
+ * A record is a header, then, each if its flag is set, activity ids and stack, then the payload, padded to 8 bytes. A ring's memory is mapped twice, at consecutive
+ * addresses, so a record never wraps. Positions only grow; their low bits are the offset in the ring. tail <= published <= next <= tail + size.
  *
  *   offset  size  record header
  *   0       8     stamp: counter or nanoseconds
- *   8       4     sizes: bits 0-12 this record / 8, 13-25 the one before / 8 (0: first), 26-28 bytes of padding at its end, 29-31 flags
+ *   8       4     sizes: bits 0-12 this record / 8, 13-25 the previous one / 8 (0: first), 26-28 bytes of padding at its end, 29-31 flags
  *   12      4     index of the event (RECORD_LOSS: a loss record)
  *   16      8     mask of the sessions it is for
  *   24            RECORD_ACTIVITY: 16 bytes activity id, 16 related activity id
@@ -15,12 +15,11 @@
  *
  * A loss record's payload is, for each slot in its mask, lowest first, the u64 number of events lost so far, then the first and last stamp of the losses.
  *
- * Signals: `turn` is odd while the thread is inside a record. A handler that fires then writes into the thread's second, small ring; one that interrupts
- * that as well is counted as lost. Sessions that end wait until no thread is inside a record it began before (pipe.c), so `turn` is the
- * read-side mark of an RCU of our own: no fence on the firing path, membarrier() on the other.
+ * Signals: `turn` is odd while the thread is inside a record. A handler that fires then writes into the thread's second, small ring (`nested`). An event of a handler that
+ * interrupts that one as well is counted as lost. A session ends after no thread is inside a record that it began before (pipe.c). So `turn` is the read-side mark of a
+ * kind of RCU: no fence when an event is fired, membarrier() when a session ends.
  *
- * fork(): rings are not mapped in the child, and the thread's state (private memory) reads as zero there, so that even a child that no handler ran in
- * finds no ring instead of its parent's.
+ * fork(): rings are not mapped in the child, and the thread's state (private memory) reads as zero there. So a child in which no fork handler ran also finds no ring.
  */
 #ifndef SPOOR_LIB_EVENT_THREAD_RING_H
 #define SPOOR_LIB_EVENT_THREAD_RING_H
@@ -60,11 +59,11 @@ struct record {
 };
 _Static_assert(sizeof(struct record) == RECORD_HEADER, "the header of a record");
 
-/* What a recovering reader needs of a ring beside its bytes; in the rings' file where there is one. */
+/* The part of a ring that a reader needs after a crash, besides the records. In the file of the rings if there is one. */
 struct ring_front {
 	struct spoor_ring_front front;
-	uint64_t tail;      /* the reader's: everything before it is done with */
-	uint64_t tail_last; /* start of the last record before tail (tail itself when there is none) */
+	uint64_t tail;      /* written by the loop thread: all records before it were read */
+	uint64_t tail_last; /* start of the last record before tail (tail itself if there is none) */
 	uint64_t thread_id;
 	uint64_t reserved[2];
 } __attribute__((aligned(64)));
@@ -72,26 +71,26 @@ _Static_assert(sizeof(struct ring_front) == 64, "a cache line");
 
 struct thread_ring {
 	/* The writer's line. */
-	struct ring_front *front; /* NULL in a child that was not cleaned up: no ring */
+	struct ring_front *front; /* NULL in a child in which no fork handler ran: no ring */
 	uint8_t *base;
 	uint64_t mask;  /* size - 1 */
-	uint64_t limit; /* may be written up to here; below the truth where the slow path shall look */
+	uint64_t limit; /* the writer may write up to here; lower than the free room if the next event has to take the slow path */
 	uint32_t before; /* size of the last record, in units */
 	uint32_t pad;
-	uint64_t loss_sessions; /* slots with losses that no record tells of yet */
+	uint64_t loss_sessions; /* slots with losses that no record contains yet */
 	uint64_t loss_first_stamp;
 	uint64_t loss_last_stamp;
-	/* The reader's line: what it has seen of this ring. */
+	/* The reader's line: written by the loop thread only. */
 	uint64_t seen_published; /* of this pass */
 	uint64_t tail;
-	uint64_t tail_stamp;     /* of the last record before it */
+	uint64_t tail_stamp;     /* stamp of the last record before the tail */
 };
 
 enum thread_status {
-	THREAD_FREE, /* nobody's, may be taken */
-	THREAD_TAKEN, /* being set up; to the reader as if free */
+	THREAD_FREE, /* has no thread; may be taken */
+	THREAD_TAKEN, /* being set up; the reader skips it */
 	THREAD_LIVE,
-	THREAD_DEAD, /* its thread has gone; drained, then free */
+	THREAD_DEAD, /* its thread has ended; it is drained, then free */
 };
 
 #define THREAD_MAGIC UINT64_C(0x6461657268745053)
@@ -99,43 +98,43 @@ enum thread_status {
 struct thread_state {
 	struct thread_ring main;
 	struct thread_ring nested;
-	struct ring_front own_fronts[2]; /* where the rings stand in no file */
-	uint64_t magic; /* zero in a forked child */
+	struct ring_front own_fronts[2]; /* if the rings are not in a file */
+	uint64_t magic; /* zero in a child of fork() */
 	uint64_t thread_id;
 	uint32_t status; /* enum thread_status */
 	bool has_destructor;
 	struct stack_bounds stack; /* of the writer */
-	uint64_t lost[SESSIONS_MAX]; /* by slot, only grows; atomic */
-	uint64_t losses;             /* how often any of them grew; atomic */
+	uint64_t lost[SESSIONS_MAX]; /* events lost, by slot; only grows; atomic */
+	uint64_t losses;             /* how often any element of `lost` grew; atomic */
 
 	/* The reader's. */
-	uint64_t quiet_ticks;   /* at this stamp it was outside of any record: all it fired before is published */
-	uint64_t held_since_ns; /* inside a record since; 0: not */
+	uint64_t quiet_ticks;   /* at this stamp the thread was outside of any record, and had published all earlier records */
+	uint64_t held_since_ns; /* the thread has been inside a record since then; 0: it is not */
 	uint64_t losses_seen;
 	uint64_t lost_seen[SESSIONS_MAX];
 	uint64_t last_ns;
-	uint64_t checked_ns; /* whether the thread is alive */
-	uint32_t session_thread[SESSIONS_MAX]; /* where its session's table of threads has it */
-	uint64_t session_serial[SESSIONS_MAX]; /* of which session that is; 0: not looked up */
+	uint64_t checked_ns; /* time of the last check whether the thread exists */
+	uint32_t session_thread[SESSIONS_MAX]; /* its index in the session's table of threads, by slot */
+	uint64_t session_serial[SESSIONS_MAX]; /* id of the session for which session_thread is valid, by slot; 0: not looked up */
 	struct thread_state *next;
 };
 
-/* What the firing path looks at beside the event and the ring; rarely written. */
+/* Global state that the firing path reads besides the event and the ring; rarely written. */
 struct pipe_hot {
-	uint64_t special;  /* slots that need the slow path: stacks or stalled */
-	uint64_t stacks;   /* slots that want stacks */
-	uint64_t blocking; /* slots that block when there is no room */
-	uint64_t stalled;  /* of those: their sink is full */
-	uint64_t given_up; /* of those: somebody has waited long enough */
+	uint64_t special;  /* slots that need the slow path: with stacks, or stalled */
+	uint64_t stacks;   /* slots whose sessions record stacks */
+	uint64_t blocking; /* slots of sessions with SPOOR_BLOCK */
+	uint64_t stalled;  /* of `blocking`: the sink is full */
+	uint64_t given_up; /* of `stalled`: a thread has waited for block_ns; the others do not wait */
 	uint64_t block_ns[SESSIONS_MAX];
-	uint32_t room_word; /* moves when blocked threads should look again */
+	uint32_t room_word; /* futex word: changes when blocked threads should look for room again */
 	uint32_t waiters;
-	bool counter;      /* stamps are of the counter */
+	bool counter;      /* stamps are of the processor's counter */
 	bool running;
 };
 extern struct pipe_hot pipe_hot;
 
-/* All states there ever were: a list that only grows at its head. */
+/* All states that were ever made: a list that only grows, at its head. */
 struct thread_state *thread_state_first(void);
 
 /* How rings are made from here on. */
@@ -151,24 +150,24 @@ struct ring_settings {
 
 /* Called before the first event of this run. 0 or a negative errno. */
 int rings_set_up(const struct ring_settings *settings);
-void rings_child(void); /* after fork(): forgets all */
+void rings_child(void); /* in the child of fork(): forgets all rings */
 
-/* Gives the memory of a dead, drained ring back to the pool; the loop thread. */
+/* Makes the state of an ended thread, whose rings were drained, available to other threads. Loop thread. */
 void thread_state_release(struct thread_state *state);
-/* Gives the contents' memory back to the system: no session is left. */
+/* Returns the memory of the ring's content to the system. Loop thread, when no session exists. */
 void thread_state_trim(struct thread_state *state);
 
 /*
- * Every slot's bit of the sessions that want this event now and are among `sessions`; fires for those alone. For providers that answer one session (its own
- * filter arguments). With frames (leaf first) they are the event's stack for sessions that want stacks; NULL: the calling thread's stack is walked. Safe in signal
- * handlers, also in a thread that has never fired.
+ * Fires an event for those of `sessions` (a mask of slots) that enable it now. For providers that answer one session (its own filter arguments). `frames` (leaf first) is
+ * the event's call stack for sessions that record stacks; NULL: the stack of the calling thread is walked. Safe in signal handlers, also in a thread that has never
+ * fired.
  */
 void pipe_fire(struct spoor_event *event, uint64_t sessions, const void *payload, uint32_t payload_size, const uint64_t *frames,
 	uint32_t frame_count);
 
 /*
- * The calling thread's activity, carried by every event it fires while `set` is true (activity.c writes it; 16 bytes each, zeroes are none). Static
- * thread-local memory: no allocation.
+ * The calling thread's activity, which every event it fires carries while `set` is true (activity.c writes it; 16 bytes each, zeroes mean none). In
+ * thread-local memory, without an allocation.
  */
 struct pipe_activity {
 	uint8_t current[16];

@@ -6,7 +6,7 @@
 typedef uint8_t bytes8 __attribute__((vector_size(8)));
 typedef uint16_t units8 __attribute__((vector_size(16)));
 
-/* One character that is not ASCII; what is no UTF-8 becomes U+FFFD, a byte at a time. */
+/* Decodes one character that is not ASCII. Each byte that is not valid UTF-8 becomes U+FFFD. */
 static const uint8_t *decode(const uint8_t *at, const uint8_t *end, uint32_t *ret_code)
 {
 	static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -39,7 +39,7 @@ uint8_t *utf16z_put(uint8_t *out, const uint8_t *text, size_t size)
 			memcpy(&narrow, text, 8);
 			units8 wide = __builtin_convertvector(narrow, units8);
 			memcpy(out, &wide, 16);
-			/* Eight at once, unless one of them is zero. */
+			/* All eight characters are converted, unless one of them is zero. */
 			if (!((eight - UINT64_C(0x0101010101010101)) & ~eight & UINT64_C(0x8080808080808080))) {
 				text += 8;
 				out += 16;

@@ -10,7 +10,7 @@ static uint64_t scale_of(const struct clock_pair *from, const struct clock_pair 
 	return (uint64_t)(((unsigned __int128)(to->ns - from->ns) << 32) / (to->ticks - from->ticks));
 }
 
-/* The clock, and the counter at the middle of its reading: the try that took least. */
+/* The clock, and the counter halfway through reading it. Of several tries the shortest is used. */
 static struct clock_pair pair_read(bool counter, uint64_t *ret_width)
 {
 	struct clock_pair best = { 0, 0 };
@@ -45,7 +45,7 @@ void clock_line_init(struct clock_line *line, bool counter)
 		line->pairs[1] = line->pairs[0];
 		return;
 	}
-	/* The first line has to be long enough that two reading errors do not bend it: 20 ns of 2 ms. */
+	/* The first two pairs are 2 ms apart, so that two reading errors of some 20 ns do not change the slope. */
 	platform_sleep_ns(2000000);
 	while (line->count < 2)
 		(void)clock_line_advance(line);
@@ -66,7 +66,7 @@ struct clock_pair clock_line_advance(struct clock_line *line)
 	line->scale = scale_of(last, &pair);
 	line->width_ns = (uint64_t)(((unsigned __int128)width * line->scale) >> 32);
 	line->pairs[line->count % CLOCK_PAIRS] = pair;
-	/* count only says where the newest stands: it must not wrap into "fewer than two". */
+	/* `count` is only used to find the newest pair. It must not wrap to a value below two. */
 	line->count = line->count == UINT32_MAX - CLOCK_PAIRS ? line->count % CLOCK_PAIRS + CLOCK_PAIRS + 1 : line->count + 1;
 	return pair;
 }
@@ -86,11 +86,11 @@ uint64_t clock_line_segment(const struct clock_line *line, uint64_t ticks, struc
 		to = &line->pairs[(line->count - i + 1) % CLOCK_PAIRS];
 		if (ticks < from->ticks)
 			continue;
-		/* The newest goes on beyond its end. */
+		/* The segment of the newest pair has no end. */
 		*ret_segment = (struct clock_segment){ from->ticks, from->ns, i == 2 ? line->scale : scale_of(from, to) };
 		return i == 2 ? UINT64_MAX : to->ticks;
 	}
-	/* Before the oldest pair the oldest line goes on, backwards: a segment for this stamp alone. */
+	/* The oldest segment is extended backwards: this stamp gets a segment of its own. */
 	uint64_t back = (uint64_t)(((unsigned __int128)(from->ticks - ticks) * scale_of(from, to)) >> 32);
 	*ret_segment = (struct clock_segment){ ticks, back < from->ns ? from->ns - back : 0, 0 };
 	return ticks + 1;

@@ -1,9 +1,9 @@
 /*
- * From the counter that events are stamped with to CLOCK_MONOTONIC, behind the events: at each pass over the rings one pair (counter, clock) is taken, and a
- * stamp between two pairs lies on the line between them. So the error is that of reading a pair (the clock read between two reads of the counter, best of
- * a few tries: some 20 ns), whatever the counter's frequency does over time.
+ * Converts the counter with which events are stamped to CLOCK_MONOTONIC. Each pass over the rings takes one pair (counter, clock), and a stamp between two pairs
+ * is interpolated linearly. The error is therefore that of reading a pair (the clock is read between two reads of the counter; the shortest of a few tries takes
+ * some 20 ns), whatever the frequency of the counter does.
  *
- * With CLOCK_MONOTONIC stamps the line is the identity. Loop thread only, but for clock_is_counter().
+ * With CLOCK_MONOTONIC stamps the conversion returns the stamp. All functions are called on the loop thread. They do not fail.
  */
 #ifndef SPOOR_LIB_PLATFORM_CLOCK_H
 #define SPOOR_LIB_PLATFORM_CLOCK_H
@@ -22,11 +22,11 @@ struct clock_line {
 	bool counter;
 	uint32_t count; /* of pairs taken */
 	struct clock_pair pairs[CLOCK_PAIRS]; /* the newest is (count - 1) % CLOCK_PAIRS */
-	uint64_t scale; /* ns per tick between the two newest, 32 bits behind the point */
-	uint64_t width_ns; /* how long reading the newest pair took: twice its greatest error */
+	uint64_t scale; /* ns per tick between the two newest pairs, a fixed-point number with 32 fractional bits */
+	uint64_t width_ns; /* the time that reading the newest pair took: twice its maximum error */
 };
 
-/* One piece of the line: stamps from from_ticks on. */
+/* One linear piece of the conversion: stamps from from_ticks on. */
 struct clock_segment {
 	uint64_t from_ticks;
 	uint64_t from_ns;
@@ -35,10 +35,10 @@ struct clock_segment {
 
 void clock_line_init(struct clock_line *line, bool counter);
 
-/* Takes a new pair. Two pairs are never less than a microsecond apart: then the one before stays. */
+/* Takes a new pair and returns the newest. Pairs are at least 1 us apart; if the last one is younger, no pair is taken. */
 struct clock_pair clock_line_advance(struct clock_line *line);
 
-/* The segment a stamp lies in. Returns the first stamp that lies beyond it; UINT64_MAX: none does. */
+/* The segment that contains the stamp. Returns the first stamp after the segment; UINT64_MAX: the segment has no end. */
 uint64_t clock_line_segment(const struct clock_line *line, uint64_t ticks, struct clock_segment *ret_segment);
 
 uint64_t clock_line_ns_slow(const struct clock_line *line, uint64_t ticks);

@@ -1,4 +1,4 @@
-/* See loop.h. One turn: posts, timers, a pass over the rings, then poll() until the next of them. */
+/* See loop.h. One turn of the loop: posted functions, expired timers, a pass over the rings, then poll() until the next of them is due. */
 #include "lib/platform/loop.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ struct post {
 	struct post *next;
 	void (*function)(void *context);
 	void *context;
-	bool *done; /* NULL: nobody waits */
+	bool *done; /* set after the call; NULL: no thread waits for it */
 };
 
 static struct {
@@ -25,7 +25,7 @@ static struct {
 	bool running; /* atomic */
 	bool stop;    /* atomic */
 	int wake_fds[2];
-	uint32_t woken; /* atomic: a wake is on its way */
+	uint32_t woken; /* atomic: a wake-up was sent and not yet received */
 	struct post *first;
 	struct post **last;
 	struct loop_watch *watches;
@@ -49,7 +49,7 @@ bool loop_is_self(void)
 	return is_loop;
 }
 
-/* Safe in signal handlers: one write, and none while an earlier one has not been seen. */
+/* Safe in signal handlers: one write, and none while the previous wake-up has not been received. */
 void loop_wake(void)
 {
 	static const uint64_t one = 1;
@@ -160,7 +160,7 @@ void loop_watch_remove(struct loop_watch *watch)
 	}
 	watch->watched = false;
 	loop.watch_count--;
-	/* One of this round that has not been called yet: not any more. */
+	/* A watch whose fd is ready in this turn but whose function was not called yet: do not call it. */
 	for (uint32_t i = 0; i < loop.fd_room; i++)
 		if (loop.order[i] == watch)
 			loop.order[i] = NULL;
@@ -189,7 +189,7 @@ void loop_timer_clear(struct loop_timer *timer)
 	timer->set = false;
 }
 
-/* Calls what is due, each once; returns how long until the next. */
+/* Calls the function of each expired timer; returns the time until the next one, in ns. */
 static uint64_t timers_run(void)
 {
 	uint64_t now = platform_now_ns();
@@ -203,7 +203,7 @@ static uint64_t timers_run(void)
 			if (timer->due_ns <= now) {
 				loop_timer_clear(timer);
 				timer->expired(timer);
-				again = true; /* the list may be another one now */
+				again = true; /* the function may have changed the list */
 				break;
 			}
 			if (timer->due_ns - now < wait)
@@ -238,7 +238,7 @@ static void wait_for_work(uint64_t wait_ns)
 	int timeout = wait_ns > UINT64_C(1000000000000) ? -1 : (int)((wait_ns + 999999) / 1000000);
 
 	if (!room_for_fds(loop.watch_count + 1)) {
-		platform_sleep_ns(1000000); /* no memory for the list: the rings go on */
+		platform_sleep_ns(1000000); /* no memory for the list of fds: the rings are still drained */
 		return;
 	}
 	loop.fds[0] = (struct pollfd){ .fd = loop.wake_fds[0], .events = POLLIN };
@@ -305,7 +305,7 @@ void loop_stop(void)
 	pthread_mutex_lock(&loop.lock);
 	__atomic_store_n(&loop.running, false, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&loop.lock);
-	posts_run(); /* what came between: its callers wait */
+	posts_run(); /* functions that were posted meanwhile: their callers wait */
 	int fds[2] = { loop.wake_fds[0], loop.wake_fds[1] };
 	loop.wake_fds[0] = loop.wake_fds[1] = -1;
 	platform_close(fds[0]);
@@ -330,7 +330,7 @@ void loop_forget(void)
 	loop.watch_count = 0;
 	loop.timers = NULL;
 	is_loop = false;
-	/* The thread may have been inside realloc(): whether this memory is still what the pointers say, nobody knows. */
+	/* The loop thread of the parent may have been inside realloc(), so these pointers may be invalid. They are not freed. */
 	loop.forgotten[0] = loop.fds;
 	loop.forgotten[1] = loop.order;
 	loop.fds = NULL;

@@ -1,9 +1,8 @@
 /*
- * The library's one thread: it drains the rings, runs the sinks that live on it, and waits on file descriptors for whoever asks.
+ * The library's one thread: it drains the rings, runs the sinks, and waits for file descriptors of other parts.
  *
- * All functions of a watch or a timer are called on this thread, without a lock. They must not block: while they run nothing is drained (a ring of
- * 4 MiB holds some 6 ms of a thread that fires as fast as it can). Watches and timers belong to their owner and are changed on the loop thread only
- * (loop_post() gets there).
+ * The functions of watches and timers are called on this thread, without a lock held. They must not block: meanwhile no ring is drained, and a thread that fires as
+ * fast as it can fills a ring of 4 MiB within 6 ms. Watches and timers are owned by the caller and changed on the loop thread only (loop_post() runs a function there).
  */
 #ifndef SPOOR_LIB_PLATFORM_LOOP_H
 #define SPOOR_LIB_PLATFORM_LOOP_H
@@ -13,7 +12,7 @@
 
 struct loop_watch {
 	int fd;
-	short events; /* POLLIN, POLLOUT; may be changed at any time; 0: only errors and the peer's end */
+	short events; /* POLLIN, POLLOUT; may be changed at any time; 0: only errors and the end of the peer */
 	void (*ready)(struct loop_watch *watch, short revents);
 	struct loop_watch *next; /* the loop's */
 	bool watched;
@@ -21,7 +20,7 @@ struct loop_watch {
 
 struct loop_timer {
 	uint64_t due_ns; /* CLOCK_MONOTONIC */
-	void (*expired)(struct loop_timer *timer); /* the timer is off by then; may set it again */
+	void (*expired)(struct loop_timer *timer); /* the timer is not set when this is called; may set it again */
 	struct loop_timer *next; /* the loop's */
 	bool set;
 };
@@ -40,16 +39,16 @@ void loop_watch_remove(struct loop_watch *watch); /* allowed inside ready() */
 void loop_timer_set(struct loop_timer *timer, uint64_t due_ns);
 void loop_timer_clear(struct loop_timer *timer);
 
-/* Runs `function` on the loop thread, soon, in the order of the posts. Any thread. -ENOTCONN when the loop does not run, -ENOMEM. */
+/* Runs `function` on the loop thread, in the order of the posts. Any thread. -ENOTCONN: the loop does not run; -ENOMEM. */
 int loop_post(void (*function)(void *context), void *context);
 
-/* The same, and waits until it has returned; on the loop thread it is called at once. */
+/* As loop_post(), and waits until `function` has returned. On the loop thread `function` is called directly. */
 int loop_call(void (*function)(void *context), void *context);
 
-/* Any thread: the loop looks around now instead of at the end of its sleep. */
+/* Ends the sleep of the loop thread, so that it makes a pass now. Any thread, signal handlers. */
 void loop_wake(void);
 
-/* In the child of a fork(): forgets all of it. */
+/* In the child of fork(): closes the fds and forgets watches, timers and posts. */
 void loop_forget(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Objects by dl_iterate_phdr(), their functions out of .symtab, or .dynsym where a file was stripped. */
+/* Objects from dl_iterate_phdr(), their functions from .symtab, or from .dynsym if the file is stripped. */
 #include "lib/platform/objects.h"
 
 #include <dlfcn.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define OBJECTS_MAX      65536u
-#define OBJECT_STEP      256u /* symbols read at once; a step of object_symbols_next() reads that often at most OBJECT_STEPS times */
+#define OBJECT_STEP      256u /* symbols per read; one call of object_symbols_next() reads at most OBJECT_STEPS times */
 #define OBJECT_STEPS     64u
 #define OBJECT_NOTE_MAX  4096u
 
@@ -67,7 +67,7 @@ static int object_add(struct dl_phdr_info *info, size_t size, void *argument)
 	if (object.begin >= object.end)
 		return 0;
 	if (!path || !*path) {
-		/* The program itself, which comes first and has no name here. */
+		/* The program itself, which is the first object and has no name here. */
 		ssize_t length = build->count == 0 ? readlink("/proc/self/exe", self, sizeof(self) - 1) : -1;
 		if (length <= 0)
 			return 0;
@@ -169,7 +169,7 @@ static bool object_read(const struct object_symbols *symbols, uint64_t offset, v
 	return true;
 }
 
-/* Whether the file is what was loaded: the same program headers and the same notes. */
+/* Is the file the one that was loaded? It has the same program headers and the same notes. */
 static bool object_is_file(const struct object_symbols *symbols, const struct object *object, const ElfW(Ehdr) *head)
 {
 	const ElfW(Phdr) *loaded = object->headers;
@@ -192,7 +192,7 @@ static bool object_is_file(const struct object_symbols *symbols, const struct ob
 	return true;
 }
 
-/* The section of symbols: .symtab has all, .dynsym those that others link to. */
+/* The symbol section: .symtab has all symbols, .dynsym those for other objects. */
 static bool object_find_symbols(struct object_symbols *symbols, const ElfW(Ehdr) *head)
 {
 	ElfW(Shdr) best = { 0 }, section, names;
@@ -273,7 +273,7 @@ bool object_symbol_name(struct object_symbols *symbols, uint32_t name, char text
 	if (!object_read(symbols, symbols->names + name, text, size))
 		return false;
 	text[size] = '\0';
-	/* Another version of the same name stands behind an @. */
+	/* A version follows the name after an @; the name without it is what users know. */
 	char *version = strchr(text, '@');
 	if (version)
 		*version = '\0';

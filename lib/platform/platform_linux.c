@@ -1,6 +1,6 @@
 /*
- * Linux: all system calls of the pipe stand here. Works with glibc and musl; what only newer kernels have (membarrier 4.14, memfd 3.17, MADV_WIPEONFORK
- * 4.14) has an answer where it is missing.
+ * Linux: all system calls of the pipe. Works with glibc and musl. Features of newer kernels (membarrier 4.14, memfd 3.17, MADV_WIPEONFORK 4.14) have a
+ * fallback.
  */
 #include "lib/platform/platform.h"
 
@@ -135,7 +135,7 @@ static bool hex_digit(char c, uintptr_t *value)
 	return true;
 }
 
-/* Lines of /proc/self/maps begin "LOW-HIGH rwxp"; only that much of each is looked at, so no line is too long. */
+/* Lines of /proc/self/maps begin with "LOW-HIGH rwxp". Only that part of a line is read, so no line is too long. */
 bool platform_memory_around(uintptr_t address, uintptr_t *ret_low, uintptr_t *ret_high)
 {
 	int before = errno;
@@ -175,7 +175,7 @@ bool platform_memory_around(uintptr_t address, uintptr_t *ret_low, uintptr_t *re
 
 bool platform_barrier_everywhere(void)
 {
-	/* Registering is idempotent, and a fork()ed child inherits it or not: so it is tried when the barrier is refused. */
+	/* Registering is idempotent, and a child of fork() may not inherit it. So the process registers when the barrier is refused. */
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
 		return true;
 	if (errno == EPERM && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0)
@@ -228,7 +228,7 @@ void *platform_map_private(size_t size)
 	if (memory == MAP_FAILED)
 		return NULL;
 #ifdef MADV_WIPEONFORK
-	(void)madvise(memory, size, MADV_WIPEONFORK); /* an older kernel: then only fork() itself, with its handlers, is clean */
+	(void)madvise(memory, size, MADV_WIPEONFORK); /* an older kernel: a child that is not made by fork() reads the parent's values */
 #endif
 	return memory;
 }
@@ -236,7 +236,7 @@ void *platform_map_private(size_t size)
 void *platform_map_large(size_t size)
 {
 	uintptr_t page = UINT64_C(2) << 20;
-	size_t more = size >= 2 * page ? page : 0; /* to begin at a huge page */
+	size_t more = size >= 2 * page ? page : 0; /* to align the begin to a huge page */
 	char *memory = mmap(NULL, size + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (memory == MAP_FAILED)
@@ -252,7 +252,7 @@ void *platform_map_large(size_t size)
 		(void)madvise(memory, size, MADV_HUGEPAGE);
 #endif
 	}
-	/* A great one, a kernel before 5.14, or a limit of memory: then it comes bit by bit, when it is touched. */
+	/* More than 256 MiB, a kernel before 5.14, or a memory limit: pages are allocated when they are touched. */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -262,8 +262,8 @@ void *platform_map_large(size_t size)
 }
 
 /*
- * Without a file: shared anonymous memory, which mremap() of an old size 0 maps a second time. No fd is needed, and the program's limit on file
- * sizes (RLIMIT_FSIZE, which kills by a signal) does not bear on it.
+ * Without a file: shared anonymous memory, which mremap() with an old size of 0 maps a second time. This needs no fd and is not subject to the program's
+ * limit on file sizes (RLIMIT_FSIZE, which kills by a signal).
  */
 void *platform_map_twice(int fd, uint64_t offset, size_t size)
 {
@@ -294,10 +294,10 @@ int platform_file_grow(int fd, uint64_t size)
 	struct rlimit limit;
 	struct stat facts;
 
-	/* Beyond the limit ftruncate() would kill the program. */
+	/* ftruncate() beyond this limit would kill the program. */
 	if (getrlimit(RLIMIT_FSIZE, &limit) || (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < size))
 		return -EFBIG;
-	/* Two threads at once: the file only ever grows. */
+	/* Two threads may extend the file at the same time: its size never shrinks. */
 	while (fstat(fd, &facts) == 0 && (uint64_t)facts.st_size < size)
 		if (ftruncate(fd, (off_t)size))
 			return -errno;
