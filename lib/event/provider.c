@@ -89,7 +89,7 @@ void registry_lock_reset(void)
 	pthread_cond_init(&registry.called, NULL);
 }
 
-/* ---- The rule ---- */
+/* ---- Which events a session enables ---- */
 
 static char lower(char c)
 {
@@ -480,7 +480,7 @@ int registry_describe(struct spoor_event *event)
 	return r;
 }
 
-/* ---- Telling providers ---- */
+/* ---- Enable callbacks ---- */
 
 static void node_sum_up(struct node *node)
 {

@@ -42,7 +42,7 @@ struct thread_state *thread_state_first(void)
 	return __atomic_load_n(&rings.first, __ATOMIC_ACQUIRE);
 }
 
-/* ---- A thread comes and goes ---- */
+/* ---- Begin and end of a thread ---- */
 
 static void thread_ends(void *value)
 {

@@ -15,11 +15,11 @@
 #define HOLD_MAX_NS   UINT64_C(50000000)
 #define ALIVE_NS      UINT64_C(1000000000)
 #define SPINS         200
-#define NAP_NS        UINT64_C(1000000) /* events came: look again soon */
-#define IDLE_NS       UINT64_C(5000000) /* none came: a ring of 4 MiB takes 6 ms to fill */
-#define BUSY_NS       UINT64_C(20000000) /* so long after the last ones more may come: they come in bursts */
+#define NAP_NS        UINT64_C(1000000) /* events were found: the next pass is this soon */
+#define IDLE_NS       UINT64_C(5000000) /* no events were found: a ring of 4 MiB fills within 6 ms */
+#define BUSY_NS       UINT64_C(20000000) /* events come in bursts: for this long after the last one, passes follow one another after NAP_NS */
 #define RELEASE_PARTS 8u
-#define RUN_BYTES     (16u << 10) /* handed to each session in turn: from the nearest cache */
+#define RUN_BYTES     (16u << 10) /* written to one session after the other while it is in the nearest cache */
 
 struct pending {
 	uint64_t first_stamp;
@@ -29,13 +29,13 @@ struct pending {
 static struct {
 	struct clock_line clock;
 	struct clock_segment segment; /* of the newest stamp, in this pass */
-	uint64_t segment_end;         /* the first stamp beyond it; 0: none looked up */
+	uint64_t segment_end;         /* the first stamp after `segment`; 0: not looked up */
 	uint64_t pass;
 	uint64_t run;
-	uint64_t last_ticks; /* of the pass before */
+	uint64_t last_ticks; /* of the previous pass */
 	uint64_t cutoff_ticks;
 	uint64_t cutoff_ns;
-	uint64_t before_ns;  /* cutoff of the pass before: nothing is handed out below it */
+	uint64_t before_ns;  /* cutoff of the previous pass: no event is delivered with an earlier time */
 	bool quiet;          /* every thread was seen outside of records in this pass */
 	bool barrier;
 	void (*clock_taken)(const struct clock_line *line, struct clock_pair newest); /* see pipe_set_up() */
@@ -43,8 +43,8 @@ static struct {
 	uint32_t pending_count;
 	uint32_t pending_room;
 	void *forgotten;       /* a parent's */
-	uint64_t most_drained; /* of a ring, in parts of 256 */
-	uint64_t busy_ns;      /* when a pass last had or left something */
+	uint64_t most_drained; /* of a ring, in 1/256 of its size */
+	uint64_t busy_ns;      /* time of the last pass that found events or left some */
 } pipe_state;
 
 uint64_t pipe_cutoff_ns(void)
@@ -61,13 +61,13 @@ int pipe_set_up(bool counter, void (*clock_taken)(const struct clock_line *line,
 {
 	pipe_state.clock_taken = clock_taken;
 	clock_line_init(&pipe_state.clock, counter);
-	/* A program can crash before the first pass. */
+	/* The program may crash before the first pass. */
 	if (clock_taken)
 		clock_taken(&pipe_state.clock, pipe_state.clock.pairs[(pipe_state.clock.count - 1) % CLOCK_PAIRS]);
 	pipe_state.last_ticks = 0;
 	pipe_state.before_ns = pipe_state.cutoff_ns = 0;
 	pipe_state.cutoff_ticks = 0;
-	/* Stamps of the run before may have been of the other clock. */
+	/* The stamps of the previous run may be those of the other clock. */
 	for (struct thread_state *state = thread_state_first(); state; state = state->next)
 		state->quiet_ticks = state->main.tail_stamp = state->nested.tail_stamp = 0;
 	return 0;
@@ -75,14 +75,14 @@ int pipe_set_up(bool counter, void (*clock_taken)(const struct clock_line *line,
 
 void pipe_child(void)
 {
-	/* The loop thread may have been inside realloc(): whether its memory is still what the pointer says, nobody knows. */
+	/* The loop thread of the parent may have been inside realloc(), so this pointer may be invalid. It is not freed. */
 	void *forgotten = pipe_state.pending;
 
 	memset(&pipe_state, 0, sizeof(pipe_state));
 	pipe_state.forgotten = forgotten;
 }
 
-/* ---- Looking at the threads ---- */
+/* ---- Inspecting the threads ---- */
 
 static inline void spin_pause(void)
 {
@@ -91,7 +91,10 @@ static inline void spin_pause(void)
 #endif
 }
 
-/* Is the thread outside of a record, or inside one that it began after the barrier? A record takes some 10 ns, so it is waited for a moment. */
+/*
+ * Is the thread outside of a record, or inside one that it began after the barrier? A record takes some 10 ns, so this spins until the record ends, SPINS
+ * times at most.
+ */
 static bool ring_quiet(const struct thread_ring *ring)
 {
 	uint64_t turn = __atomic_load_n(&ring->front->front.turn, __ATOMIC_ACQUIRE);
@@ -142,8 +145,8 @@ static inline uint32_t record_size(const struct record *record)
 }
 
 /*
- * A thread is inside a record of this ring: which stamp it has at least. Not less than that of the last one published, which may be much later than when
- * the thread was last seen outside: one that fires all the time is often put off its CPU inside a record.
+ * A lower bound for the stamp of the record that the thread is writing. It is at least that of the last published record, which may be much later than the
+ * last time the thread was seen outside: a thread that fires without pause is often descheduled inside a record.
  */
 static uint64_t stamp_at_least(const struct thread_ring *ring, uint64_t quiet_ticks)
 {
@@ -154,14 +157,14 @@ static uint64_t stamp_at_least(const struct thread_ring *ring, uint64_t quiet_ti
 		const struct record *record = (const struct record *)(const void *)(ring->base + (at & ring->mask));
 		uint32_t size = record_size(record);
 		if (size < RECORD_HEADER || size > ring->seen_published - at)
-			break; /* memory that somebody else wrote over */
+			break; /* overwritten by an error of the program */
 		stamp = record->stamp;
 		at += size;
 	}
 	return stamp > quiet_ticks ? stamp : quiet_ticks;
 }
 
-static void look_around(uint64_t now_ns)
+static void threads_inspect(uint64_t now_ns)
 {
 	pipe_state.quiet = true;
 	pipe_state.pending_count = 0;
@@ -199,15 +202,15 @@ static void look_around(uint64_t now_ns)
 		if (ring_pending(&state->nested) && ring_record(&state->nested)->stamp < first)
 			first = ring_record(&state->nested)->stamp;
 		if (first != UINT64_MAX)
-			(void)pending_add(state, first); /* no memory: it waits for another pass */
+			(void)pending_add(state, first); /* no memory: its events wait for the next pass */
 	}
 	if (pipe_state.pending_count > 1)
 		qsort(pipe_state.pending, pipe_state.pending_count, sizeof(*pipe_state.pending), by_first_stamp);
 }
 
-/* ---- Handing over ---- */
+/* ---- Delivering ---- */
 
-/* The thread's place in a session; found once. */
+/* The session's entry for the thread; looked up once. */
 static inline struct session_thread *thread_in(struct session *session, struct thread_state *state)
 {
 	uint32_t slot = session->slot;
@@ -220,13 +223,13 @@ static inline struct session_thread *thread_in(struct session *session, struct t
 		state->session_thread[slot] = (uint32_t)(thread - session->threads);
 	}
 	struct session_thread *thread = &session->threads[state->session_thread[slot]];
-	/* Its id was another thread's, whose end may have come to light only now. */
+	/* The id belonged to another thread, whose end was noticed after this one had begun. */
 	if (__builtin_expect(thread->gone || thread->going, 0))
 		thread->gone = thread->going = false;
 	return thread;
 }
 
-/* The session has taken `count` events of this thread. */
+/* The sink has taken `count` events of this thread. */
 static inline void delivered(struct session *session, struct session_thread *thread, uint32_t count)
 {
 	session->run = pipe_state.run;
@@ -288,7 +291,7 @@ static void deliver(struct session *session, struct thread_state *state, const s
 		deliver_single(session, thread, &own);
 }
 
-/* This thread has lost, for a slot, `lost` events in all. */
+/* The thread has lost `lost` events in all for the session in a slot. */
 static void lost_upto(struct thread_state *state, uint32_t slot, uint64_t lost, uint64_t first_ns, uint64_t last_ns)
 {
 	struct session *session = session_active[slot];
@@ -323,8 +326,8 @@ static void loss_record(struct thread_state *state, const struct record *record)
 }
 
 /*
- * The run at a ring's tail, of one record at least (which is no loss record), and at most `count_max`. None of it is stamped after the cutoff. Returns the last
- * record of it.
+ * Gathers the run at a ring's tail: at least one record (which is not a loss record), at most `count_max`, none stamped after the cutoff. Returns the last
+ * record of the run.
  */
 static const struct record *run_gather(struct thread_state *state, const struct thread_ring *ring, uint32_t count_max, uint64_t next_stamp,
 	struct record_run *ret_run)
@@ -363,7 +366,7 @@ static const struct record *run_gather(struct thread_state *state, const struct 
 	} while (record->sessions == sessions && record->stamp <= latest && record->stamp >= last->stamp && record_size(record) >= RECORD_HEADER &&
 		bytes + record_size(record) <= room);
 
-	/* What was held back too long comes late: it is moved, so that time never steps back. */
+	/* Events that were held back for longer than HOLD_MAX_NS get a later time, so that time never decreases. */
 	uint64_t floor_ns = state->last_ns > pipe_state.before_ns ? state->last_ns : pipe_state.before_ns;
 	*ret_run = (struct record_run){
 		.records = (const uint8_t *)first,
@@ -381,7 +384,7 @@ static const struct record *run_gather(struct thread_state *state, const struct 
 	return last;
 }
 
-static inline void hand_over(struct thread_state *state, const struct record_run *run, uint64_t sessions)
+static inline void deliver_to_sessions(struct thread_state *state, const struct record_run *run, uint64_t sessions)
 {
 	state->last_ns = record_run_last_ns(run);
 	if (__builtin_expect(!run->entry, 0))
@@ -394,7 +397,7 @@ static inline void hand_over(struct thread_state *state, const struct record_run
 }
 
 struct drained {
-	uint64_t given; /* back to the writer */
+	uint64_t given; /* up to here the writer may write */
 	uint64_t last;  /* start of the last record before the tail */
 };
 
@@ -405,8 +408,8 @@ static inline void ring_free_upto_tail(struct thread_ring *ring, struct drained 
 	__atomic_store_n(&ring->front->tail, ring->tail, __ATOMIC_RELEASE);
 }
 
-/* Room goes back to the writer now and then, not for each record: its line is far away. */
-static inline void ring_give_back(struct thread_ring *ring, struct drained *drained)
+/* Room is returned to the writer in large parts, not for each record: the cache line is the writer's. */
+static inline void ring_release(struct thread_ring *ring, struct drained *drained)
 {
 	if (ring->tail - drained->given < (ring->mask + 1) / RELEASE_PARTS)
 		return;
@@ -417,7 +420,7 @@ static inline void ring_give_back(struct thread_ring *ring, struct drained *drai
 	}
 }
 
-/* All records of this thread up to the cutoff, both rings by time. next_stamp: where the next thread's events begin. */
+/* Delivers all records of this thread up to the cutoff, from both rings in the order of time. next_stamp: the first stamp of the next thread. */
 static void drain(struct thread_state *state, uint64_t next_stamp)
 {
 	struct thread_ring *rings[2] = { &state->main, &state->nested };
@@ -440,7 +443,7 @@ static void drain(struct thread_state *state, uint64_t next_stamp)
 		if (record->stamp > pipe_state.cutoff_ticks)
 			break;
 		if (__builtin_expect(size < RECORD_HEADER, 0)) {
-			ring->tail = ring->seen_published; /* memory that somebody else wrote over: nothing can be found in it */
+			ring->tail = ring->seen_published; /* overwritten by an error of the program: the rest cannot be read */
 			continue;
 		}
 		drained[which].last = ring->tail;
@@ -451,12 +454,12 @@ static void drain(struct thread_state *state, uint64_t next_stamp)
 			struct record_run run;
 			const struct record *last = run_gather(state, ring, both ? 1 : UINT32_MAX, next_stamp, &run);
 			drained[which].last += (uint64_t)((const uint8_t *)last - (const uint8_t *)record);
-			hand_over(state, &run, record->sessions);
+			deliver_to_sessions(state, &run, record->sessions);
 			ring->tail_stamp = run.last_stamp;
 			size = run.bytes;
 		}
 		ring->tail += size;
-		ring_give_back(ring, &drained[which]);
+		ring_release(ring, &drained[which]);
 	}
 	for (int i = 0; i < 2; i++)
 		if (rings[i]->tail != drained[i].given)
@@ -466,15 +469,15 @@ static void drain(struct thread_state *state, uint64_t next_stamp)
 		pipe_state.most_drained = parts;
 }
 
-/* What a thread has lost since its last event, and threads that are gone. */
-static void settle(void)
+/* Counts the losses of threads after their last event, and releases threads that have ended. */
+static void losses_and_ends(void)
 {
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
 		uint32_t status = __atomic_load_n(&state->status, __ATOMIC_ACQUIRE);
 		if (status == THREAD_FREE || status == THREAD_TAKEN)
 			continue;
 		uint64_t losses = __atomic_load_n(&state->losses, __ATOMIC_ACQUIRE);
-		/* Asked anew, after the losses: what is in the ring by now comes before them. */
+		/* Read after the losses: events in the ring now precede them. */
 		bool drained = state->main.tail == __atomic_load_n(&state->main.front->front.published, __ATOMIC_ACQUIRE) &&
 			state->nested.tail == __atomic_load_n(&state->nested.front->front.published, __ATOMIC_ACQUIRE);
 		if (drained && losses != state->losses_seen) {
@@ -534,12 +537,12 @@ void pipe_pass(struct pipe_pass *ret_pass)
 	}
 
 	pipe_state.barrier = platform_barrier_everywhere();
-	/* Without a barrier: what was stamped before the pass before has become visible since (a nap is a million times a store's way). */
+	/* Without a barrier: stores made before the previous pass are visible by now, because a nap is far longer than a store takes. */
 	uint64_t ticks = pipe_state.barrier ? now.ticks : pipe_state.last_ticks;
 	pipe_state.last_ticks = pipe_state.barrier ? now.ticks : pipe_state.last_ticks;
 	pipe_state.before_ns = pipe_state.cutoff_ns;
 	pipe_state.cutoff_ticks = ticks;
-	look_around(now_ns);
+	threads_inspect(now_ns);
 	if (!pipe_state.barrier)
 		pipe_state.last_ticks = now.ticks;
 	pipe_state.cutoff_ns = clock_line_ns(&pipe_state.clock, pipe_state.cutoff_ticks);
@@ -547,7 +550,7 @@ void pipe_pass(struct pipe_pass *ret_pass)
 		pipe_state.cutoff_ns = pipe_state.before_ns;
 
 	pipe_state.most_drained = 0;
-	pipe_state.segment_end = 0; /* the line has a new piece */
+	pipe_state.segment_end = 0; /* the conversion has a new segment */
 	uint64_t runs_before = pipe_state.run;
 	for (uint32_t i = 0; i < pipe_state.pending_count; i++) {
 		uint64_t next = i + 1 < pipe_state.pending_count ? pipe_state.pending[i + 1].first_stamp : UINT64_MAX;
@@ -555,7 +558,7 @@ void pipe_pass(struct pipe_pass *ret_pass)
 			break;
 		drain(pipe_state.pending[i].state, next);
 	}
-	settle();
+	losses_and_ends();
 	if (pipe_state.clock_taken)
 		pipe_state.clock_taken(&pipe_state.clock, now);
 

@@ -1,12 +1,12 @@
 /*
- * See pipe_session.h: a session's life. Its status only goes forward; who moves it:
+ * See pipe_session.h: starting and ending sessions. The status of a session only increases:
  *
  *   NEW -> STARTING -> RUNNING             session_enable()
- *   RUNNING -> STOPPING -> CLEARED         session_stop(), or the loop when its sink fails
- *   CLEARED -> RUNDOWN -> ENDING -> ENDED  the loop, pass by pass
+ *   RUNNING -> STOPPING -> CLEARED         session_stop(), or the loop thread when the sink fails
+ *   CLEARED -> RUNDOWN -> ENDING -> ENDED  the loop thread, pass by pass
  *
- * After CLEARED no thread begins an event for it; two passes that saw every thread outside of any record bring what was under way: an event that was begun before
- * the first of them is stamped before the second.
+ * After CLEARED no thread begins an event for the session. Events that were begun before are complete after two passes in which every thread was outside of a record: an event
+ * that was begun before the first of them is stamped before the second.
  */
 #include "lib/pipe/pipe_session.h"
 
@@ -22,8 +22,8 @@
 #include "lib/platform/loop.h"
 #include "lib/platform/platform.h"
 
-#define STOP_MAX_NS   UINT64_C(1000000000) /* a thread that sits inside a record so long is not waited for */
-#define END_MAX_NS    UINT64_C(5000000000) /* nor a peer that takes nothing */
+#define STOP_MAX_NS   UINT64_C(1000000000) /* for a thread that is inside a record for longer, the end of a session does not wait */
+#define END_MAX_NS    UINT64_C(5000000000) /* nor for a peer that reads nothing for longer */
 #define NAP_NS        UINT64_C(1000000)
 #define BUFFER_BYTES  (UINT64_C(64) << 20)
 
@@ -34,8 +34,11 @@ static struct {
 	uint64_t last_id;
 	uint64_t quarantine;
 	uint32_t quiet_passes;
-	bool made; /* the condition, with the right clock */
-	/* That have memory. In a forked child those of the parent stay here: who held them may be a thread that the child does not have. */
+	bool made; /* `changed` is initialized, with CLOCK_MONOTONIC */
+	/*
+	 * All sessions with memory. In a child of fork() those of the parent stay here: their references may be held by threads that the child does not
+	 * have.
+	 */
 	struct session *all;
 } sessions = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -103,7 +106,7 @@ static void session_destroy(struct session *session)
 	session_wants_done(&session->wants);
 	free(session->threads);
 	free(session->thread_table);
-	sessions_lock(); /* fork() finds it known or gone */
+	sessions_lock(); /* so that fork() never sees a half-removed list */
 	if (session->next)
 		session->next->previous = session->previous;
 	if (session->previous)
@@ -258,7 +261,7 @@ static void activate(void *context)
 	flags_set(&pipe_hot.special, bit, session->config.options.stacks);
 }
 
-/* Out of its slot; the reference of the table is given back. */
+/* Releases the slot, and the reference that the table of slots held. */
 static void slot_leave(struct session *session)
 {
 	sessions_lock();
@@ -302,7 +305,7 @@ int session_enable(struct session *session)
 	return 0;
 }
 
-/* ---- The end ---- */
+/* ---- Ending ---- */
 
 void session_stop(struct session *session, bool aborted)
 {
@@ -330,7 +333,7 @@ void session_stop(struct session *session, bool aborted)
 	loop_wake();
 }
 
-/* Its sink has failed: the session stops. */
+/* Stops a session whose sink has failed. */
 static void session_fail(struct session *session, int error)
 {
 	if (session->error)
@@ -341,7 +344,7 @@ static void session_fail(struct session *session, int error)
 	session_stop(session, true);
 }
 
-/* The last act: the sink is closed, the slot is free. */
+/* The last step: the sink is closed and the slot is released. */
 static void session_over(struct session *session)
 {
 	uint64_t bit = UINT64_C(1) << session->slot;
@@ -368,8 +371,8 @@ static void session_over(struct session *session)
 		pipe_trim();
 }
 
-/* Tells of losses: an event in the stream, a notice to the owner. */
-static void tell_losses(struct session *session)
+/* Reports losses: an event in the stream, a notice to the program. */
+static void report_losses(struct session *session)
 {
 	if (session->loss_event.count && (!session->sink->ops->takes_own || session->error ||
 						 own_event_loss(session, &session->loss_event) != -ENOBUFS))
@@ -381,7 +384,7 @@ static void tell_losses(struct session *session)
 	}
 }
 
-/* A session that blocks: shall firing threads wait? */
+/* Back-pressure of a session with SPOOR_BLOCK: firing threads wait while its sink is full. */
 static void update_stall(struct session *session)
 {
 	uint64_t bit = UINT64_C(1) << session->slot;
@@ -419,14 +422,14 @@ static uint64_t stop_turn(struct session *session, uint64_t now_ns, bool quiet)
 		__atomic_store_n(&session->status, SESSION_ENDING, __ATOMIC_RELEASE);
 		session->end_since_ns = now_ns;
 	}
-	tell_losses(session);
+	report_losses(session);
 	int r = session->sink->ops->end ? session->sink->ops->end(session->sink, aborted || now_ns - session->end_since_ns > END_MAX_NS) : 0;
 	if (r > 0)
 		return NAP_NS;
 	if (r < 0 && !session->error)
 		session_fail(session, r);
-	session->loss_event = (struct session_loss){ 0 }; /* its stream is closed */
-	tell_losses(session);
+	session->loss_event = (struct session_loss){ 0 }; /* the stream is closed */
+	report_losses(session);
 	session_over(session);
 	return 0;
 }
@@ -440,7 +443,7 @@ uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_
 
 	if (status < SESSION_STARTING || status == SESSION_ENDED)
 		return UINT64_MAX;
-	tell_losses(session);
+	report_losses(session);
 	update_stall(session);
 	if (status >= SESSION_CLEARED)
 		return stop_turn(session, now_ns, quiet);
@@ -465,7 +468,7 @@ uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_
 	return flush_ns && !flush && cutoff_ns < flush_ns ? 100000 : UINT64_MAX;
 }
 
-/* Absolute time for a wait of the condition. */
+/* An absolute time for pthread_cond_timedwait(). */
 static struct timespec deadline_of(uint64_t ns)
 {
 	return (struct timespec){ .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
@@ -499,7 +502,7 @@ void sessions_stop_all(void)
 	for (uint32_t i = 0; i < count; i++)
 		session_stop(running[i], false);
 	for (uint32_t i = 0; i < count; i++) {
-		/* A peer that takes nothing has END_MAX_NS; beyond that it is cut off. */
+		/* A peer that reads nothing has END_MAX_NS; then its connection is closed. */
 		if (session_wait(running[i], END_MAX_NS + 2 * STOP_MAX_NS)) {
 			__atomic_store_n(&running[i]->aborted, true, __ATOMIC_RELAXED);
 			(void)session_wait(running[i], STOP_MAX_NS);
@@ -518,7 +521,7 @@ void sessions_child(void)
 		session_active[i] = NULL;
 		if (!session)
 			continue;
-		/* Its handle may still be held: it reads as ended. */
+		/* The program may still have its handle, which reads as ended. */
 		session->status = SESSION_ENDED;
 		if (session->sink && session->sink->ops->child)
 			session->sink->ops->child(session->sink);
@@ -526,7 +529,7 @@ void sessions_child(void)
 	sessions.quarantine = 0;
 }
 
-/* ---- The public names: struct spoor_session is struct session ---- */
+/* ---- Public functions; struct spoor_session is struct session ---- */
 
 static struct session *of(const struct spoor_session *session)
 {
@@ -551,7 +554,7 @@ int session_start_public(const struct spoor_session_options *options, struct sin
 	return 0;
 }
 
-/* Is the calling thread one of the session's sink? */
+/* Does the calling thread belong to the session's sink? */
 static bool on_sink_thread(const struct session *session)
 {
 	const struct sink *sink = __atomic_load_n(&session->sink, __ATOMIC_RELAXED);
@@ -595,7 +598,7 @@ int spoor_session_flush(struct spoor_session *handle, uint32_t timeout_ms)
 	if (loop_is_self())
 		return -EDEADLK;
 	sessions_lock();
-	/* What was fired before now is stamped before now, but for the error of the conversion. */
+	/* Events fired before now have an earlier stamp, within the error of the conversion. */
 	uint64_t wanted = now + 1000;
 	if (session->flush_ns < wanted)
 		session->flush_ns = wanted;

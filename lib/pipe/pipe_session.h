@@ -1,12 +1,13 @@
 /*
- * Sessions: who wants which events, by which policy, and where they go (the sink).
+ * Sessions: a session enables events of some providers, has a policy for full buffers, and writes to one sink.
  *
- *   session_new()      makes it and takes the sink; its id is known, nothing flows
- *   session_enable()   events flow from here on; providers are told
- *   session_stop()     they stop; what is in the rings still reaches the sink, then `rundown`, then the sink ends, then `ended` is called
- *   session_unref()
+ *   session_new()      allocates it and takes the sink; its id is assigned, no event flows
+ *   session_enable()   events flow from here on; enable callbacks of providers are called
+ *   session_stop()     no further event is fired; events in the rings still reach the sink, then `rundown`, then the sink ends, then `ended` is called
+ *   session_unref()    releases the caller's reference; the last one frees the session and its sink
  *
- * session_new(), session_enable() and session_stop() work from any thread. The rest happens on the loop thread. All 64 slots in use: -EBUSY.
+ * session_new(), session_enable(), session_stop() and the functions on references may be called from any thread, except in signal handlers; session_enable() waits for
+ * the loop thread. The rest happens on the loop thread. Errors are a negative errno; -EBUSY: all 64 slots are in use.
  */
 #ifndef SPOOR_LIB_PIPE_PIPE_SESSION_H
 #define SPOOR_LIB_PIPE_PIPE_SESSION_H
@@ -22,10 +23,10 @@
 int session_new(const struct session_config *config, struct session **ret_session);
 int session_enable(struct session *session);
 
-/* Does not wait. Twice is once. `aborted`: do not wait for a slow peer, cut it off. */
+/* Ends a session; does not wait. A second call has no effect. `aborted`: close the connection of a slow peer instead of waiting for it. */
 void session_stop(struct session *session, bool aborted);
 
-/* Waits until it has ended (not on the loop thread). -ETIMEDOUT. */
+/* Waits until the session has ended. 0 or -ETIMEDOUT. Not on the loop thread. */
 int session_wait(struct session *session, uint64_t timeout_ns);
 
 struct session *session_ref(struct session *session);
@@ -33,13 +34,13 @@ void session_unref(struct session *session);
 
 uint64_t session_id(const struct session *session);
 struct sink *session_sink(const struct session *session);
-uint32_t session_slot(const struct session *session);  /* bit in an event's mask */
+uint32_t session_slot(const struct session *session);  /* its bit in an event's mask */
 bool session_wants_stacks(const struct session *session);
 
-/* A session that has not ended, by its id, with a reference; NULL. */
+/* A session that has not ended, by id, with a reference; NULL: none. */
 struct session *session_find(uint64_t id);
 
-/* The bit of a session by its id; 0 when it is gone. For pipe_fire(). */
+/* The bit of a session in an event's mask, by id; 0: it has ended. For pipe_fire(). */
 uint64_t session_bit(uint64_t id);
 
 /* ---- For the library's start and the pass over the rings ---- */
@@ -47,18 +48,18 @@ uint64_t session_bit(uint64_t id);
 void sessions_lock(void);
 void sessions_unlock(void);
 void sessions_set_up(void);
-void sessions_stop_all(void); /* waits for their ends */
+void sessions_stop_all(void); /* stops all sessions and waits for their ends */
 void sessions_child(void);    /* after fork() */
 
-/* A session of the public interface: made, enabled. Owns the sink, also on failure. */
+/* Makes and enables a session of the public interface. Owns the sink, also on failure. */
 int session_start_public(const struct spoor_session_options *options, struct sink *sink, struct spoor_session **ret_session);
 
-/* After each pass. Moves sessions that stop on. Returns in how many ns it wants to be called again. */
+/* One step of a session after each pass: flushes, and advances a session that ends. Returns the time in ns until the next step is due. */
 uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_ns, bool quiet, bool idle);
 
 /*
- * Slots whose session had to end while a thread sat inside a record (stopped by a debugger, say) are not given out before that thread has
- * been seen outside. sessions_quiet(): this pass has seen all threads outside, or not.
+ * A slot is quarantined if its session had to end while a thread was inside a record (for example, stopped by a debugger). It is not used again until that
+ * thread was seen outside. sessions_quiet() reports whether the last pass has seen all threads outside of a record.
  */
 bool sessions_quarantined(void);
 void sessions_quiet(bool quiet);

@@ -1,8 +1,8 @@
 /*
- * A run: records that stand one behind the other in one thread's ring and go to the same sessions. The loop thread hands a run over whole: a sink that only
- * keeps events copies its bytes and reads them later, if ever; others take it apart with record_run_next().
+ * A run: consecutive records in one thread's ring that are for the same sessions. The loop thread passes a run to a sink as a whole: a sink that only stores events copies
+ * the bytes, and decodes them when they are read; other sinks decode each event with record_run_next().
  *
- * Facts of a run: no loss records in it; its stamps do not fall, and one segment of the clock's line holds for all of them; its events are known.
+ * Invariants: a run has no loss records; its stamps do not decrease and lie in one segment of the clock; the entries of its events exist.
  */
 #ifndef SPOOR_LIB_PIPE_RECORD_RUN_H
 #define SPOOR_LIB_PIPE_RECORD_RUN_H
@@ -19,26 +19,26 @@ struct record_run {
 	uint32_t bytes;
 	uint32_t count;
 	uint64_t thread_id;
-	uint64_t last_stamp; /* of its last record */
-	uint64_t next_stamp; /* what other threads still have is not stamped before this */
-	uint64_t floor_ns;   /* no event of it is earlier: a thread's time never steps back */
+	uint64_t last_stamp; /* of the last record */
+	uint64_t next_stamp; /* no pending record of another thread has an earlier stamp */
+	uint64_t floor_ns;   /* no event of the run has an earlier time: the time of a thread never decreases */
 	struct clock_segment clock;
-	const struct event_entry *entry; /* of the event with this index; the newest that was looked up */
+	const struct event_entry *entry; /* entry of entry_index; the last one that was looked up */
 	uint32_t entry_index;
 	uint32_t sequence;    /* of the first */
 	uint64_t lost_before; /* the first */
-	bool run_start;       /* the first is (struct pipe_event) */
+	bool run_start;       /* of the first record (struct pipe_event) */
 	bool any_stack;
-	bool stacks;          /* this session wants them */
+	bool stacks;          /* this session records stacks */
 };
 
-/* The first event, taken off the run's front; false when there is none. What it points to is where the records are. */
+/* Removes the first event from the run. False: the run is empty. Pointers of the event point into the records. */
 bool record_run_next(struct record_run *run, struct pipe_event *ret_event);
 
-/* As many records as `room` bytes hold, taken off the front. False: not even one. */
+/* Removes as many records as `room` bytes hold, from the front. False: not even one. */
 bool record_run_take(struct record_run *run, size_t room, struct record_run *ret_head);
 
-/* Time of its first event, of its last. There is one. */
+/* Times of the first and of the last event. The run is not empty. */
 uint64_t record_run_first_ns(const struct record_run *run);
 uint64_t record_run_last_ns(const struct record_run *run);
 

@@ -1,4 +1,4 @@
-/* What a session is made of: which events, by which policy, into which sink. */
+/* What a session is made of: the events it enables, its policy and its sink. */
 #ifndef SPOOR_LIB_PIPE_SESSION_CONFIG_H
 #define SPOOR_LIB_PIPE_SESSION_CONFIG_H
 
@@ -12,11 +12,11 @@ struct session_config {
 	struct spoor_session_options options; /* wants, policy, stacks, buffer_bytes, notice */
 	struct sink *sink;                    /* owned by the session, also when session_new() fails */
 	/*
-	 * Called on the loop thread after the last event, before the sink ends, as often as it returns 1 (once a turn; the loop sleeps a few ms between).
-	 * Writes with session_emit(). 0: done; negative: give it up. NULL: nothing to write.
+	 * Writes the rundown: called on the loop thread after the last event, before the sink ends, again while it returns 1 (once per pass, a few ms
+	 * apart). Writes with session_emit(). 0: done; negative: failed. NULL: no rundown.
 	 */
 	int (*rundown)(struct session *session, void *context);
-	/* Called on the loop thread when all is over and the sink is closed; error 0, or why the sink failed. NULL: nobody wants to know. */
+	/* Called on the loop thread after the sink is closed; error 0, or why the sink failed. NULL: not called. */
 	void (*ended)(struct session *session, int error, void *context);
 	void *context;
 };

@@ -19,7 +19,7 @@ int session_emit_stack(struct session *session, const struct event_entry *entry,
 
 	if (!thread)
 		return -ENOMEM;
-	/* Not behind what was written, nor behind what this way wrote before. */
+	/* Not earlier than events that were written from the rings, nor than earlier events of this function. */
 	if (time_ns < pipe_cutoff_ns())
 		time_ns = pipe_cutoff_ns();
 	if (time_ns < session->last_emit_ns)

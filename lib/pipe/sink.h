@@ -1,6 +1,6 @@
 /*
- * A sink: where a session's events go. One ops table a kind; all of it is called on the loop thread, so a sink needs no lock of its own against the
- * pipe, and must not block (a file is written, a socket takes what it can, a dispatch thread of a listener is handed a queue).
+ * A sink: the destination of a session's events. Each kind has one ops table (lib/sink/sinks.h lists the kinds). Unless noted, the operations are called on the loop
+ * thread, so a sink needs no lock against the pipe. They must not block: a file is written, a socket takes the bytes it has room for, a listener has a queue and a thread.
  */
 #ifndef SPOOR_LIB_PIPE_SINK_H
 #define SPOOR_LIB_PIPE_SINK_H
@@ -15,22 +15,22 @@ struct record_run;
 struct session;
 struct sink;
 
-/* One event on its way from a ring to a sink. Borrowed during the call. */
+/* One event between a ring and a sink. Borrowed during the call. */
 struct pipe_event {
 	const struct event_entry *entry;
 	uint64_t time_ns;
 	uint64_t thread_id;
-	uint64_t capture_thread_id; /* who wrote it: the same, but for samples of other threads */
-	uint32_t sequence;          /* of this session and capture thread: counts what was lost too */
+	uint64_t capture_thread_id; /* the thread that wrote it; differs from thread_id for samples of other threads */
+	uint32_t sequence;          /* counts the events of this session and capture thread, lost ones included */
 	uint32_t stack_count;
-	const uint64_t *stack;      /* NULL unless this session wants stacks */
-	const uint8_t *activity_id; /* NULL, or 16 bytes; the related one too */
+	const uint64_t *stack;      /* NULL unless this session records stacks */
+	const uint8_t *activity_id; /* NULL, or 16 bytes; so is the related one */
 	const uint8_t *related_activity_id;
-	const uint8_t *payload;     /* as enum spoor_type lays it out */
+	const uint8_t *payload;     /* in the layout of enum spoor_type */
 	uint32_t payload_size;
-	uint64_t lost_before;       /* directly before it, in this thread */
-	bool run_start;             /* first of a run: the event before it, if any, was of another thread or pass */
-	bool sorted;                /* of a run's first: every event still to come is at least as late */
+	uint64_t lost_before;       /* events of this thread that were lost directly before this one */
+	bool run_start;             /* first of a run: the previous event, if any, was of another thread or pass */
+	bool sorted;                /* of a run's first event: no later event has an earlier time */
 };
 
 enum sink_turn_flag {
@@ -40,31 +40,38 @@ enum sink_turn_flag {
 
 struct sink_ops {
 	const char *name;
-	/* Before the first event. A failure fails the session's start. */
+	/* Called before the first event. An error makes the session's start fail. */
 	int (*begin)(struct sink *sink, struct session *session);
-	/* 0 taken; -ENOBUFS no room now (the session counts it as lost; not for sessions that block); -EMSGSIZE too big for this sink (lost); other: the sink has failed. */
-	int (*event)(struct sink *sink, const struct pipe_event *event);
 	/*
-	 * The same for a run of records (record_run.h): takes events off its front, those that stay there are lost. NULL: they come one by one.
+	 * Writes one event. 0: taken; -ENOBUFS: no room now (the session counts it as lost; not with SPOOR_BLOCK); -EMSGSIZE: too large for this sink
+	 * (lost); other errors: the sink has failed.
 	 */
+	int (*event)(struct sink *sink, const struct pipe_event *event);
+	/* Writes a run of records (record_run.h): removes events from its front; those that remain are lost. NULL: each event is written by event(). */
 	int (*records)(struct sink *sink, struct record_run *run);
 	/*
-	 * After each pass over the rings: all events up to cutoff_ns have been handed over. Flushes what is due, or, with SINK_FLUSH, all. SINK_IDLE: nothing came in
-	 * this pass. Negative: the sink has failed.
+	 * Called after each pass over the rings, when all events up to cutoff_ns were written to the sink. Flushes what is due; with SINK_FLUSH, everything.
+	 * SINK_IDLE: the pass found no event. Negative: the sink has failed.
 	 */
 	int (*turn)(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, unsigned flags);
-	/* For sessions that block: beyond what may wait, so that firing threads shall wait. Asked each turn. NULL: never. */
+	/* For sessions with SPOOR_BLOCK: is the buffer so full that firing threads have to wait? Called after each pass. NULL: never. */
 	bool (*full)(struct sink *sink);
-	/* Writes what it holds into another file (flight recorder). NULL: it holds nothing. */
+	/* Writes the events it holds into another file (flight recorder). NULL: it holds none. */
 	int (*snapshot)(struct sink *sink, const char *path);
-	/* Takes the event a sink of bytes carries beside the wanted ones (losses). False: it has other ways to tell. */
+	/* Takes events of the library (losses) besides those of the session. False: it reports losses in another way. */
 	bool takes_own;
-	/* The end: writes the last bytes. 1: not yet done, ask again next turn; 0 done; negative: failed. `aborted`: give up waiting for anybody. */
+	/* Ends the stream. 1: not done, call again after the next pass; 0: done; negative: failed. `aborted`: do not wait for the peer. */
 	int (*end)(struct sink *sink, bool aborted);
 	void (*free)(struct sink *sink);
-	/* In the child of a fork(): closes fds. Its memory stays: threads that are not there may have held its locks. NULL: it has no fds. */
+	/*
+	 * In the child of fork(): closes fds. Its memory is not freed, because threads that the child does not have may have held its locks. NULL: it has no
+	 * fds.
+	 */
 	void (*child)(struct sink *sink);
-	/* Any thread: does the calling thread belong to this sink (it calls a listener)? Such a thread must not wait for the session's end. NULL: no thread does. */
+	/*
+	 * Any thread: is the calling thread one of this sink, which calls a listener? Such a thread must not wait for the session's end. NULL: the sink has
+	 * no thread.
+	 */
 	bool (*is_own_thread)(const struct sink *sink);
 };
 

@@ -71,7 +71,7 @@ void platform_release(void *memory, size_t size); /* of platform_map_twice(): di
 int platform_memory_file(const char *name); /* a memfd, CLOEXEC; negative errno */
 size_t platform_page_size(void);
 
-/* ---- The rest ---- */
+/* ---- Other ---- */
 
 /* Fills `bytes` with random bytes of the system. Never blocks: before the system has any, the bytes only differ between processes. */
 void platform_random(uint8_t *bytes, size_t size);

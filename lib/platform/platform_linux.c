@@ -337,7 +337,7 @@ size_t platform_page_size(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* ---- The rest ---- */
+/* ---- Other ---- */
 
 int platform_wake_fds(int ret_fds[2])
 {

@@ -1,4 +1,4 @@
-/* A set of addresses: open addressing, a power of two of places, at most half of them taken; 0 is a free place, and no address of code. */
+/* A set of addresses: open addressing with a power of two of places, at most half of them used. 0 is a free place; no code is at address 0. */
 #include "lib/sink/code_hits.h"
 
 #include <stdlib.h>

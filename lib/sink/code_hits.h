@@ -1,7 +1,7 @@
 /*
- * Which addresses occurred in stacks: a rundown names those and no others, so that it stays small in a program with a million functions.
+ * The addresses that occurred in stacks. A rundown names only these, so that it stays small in a program with a million functions.
  *
- * Loop thread only. Kept while somebody will want a rundown. Beyond CODE_HITS_MAX addresses further ones are not noted, and stay nameless.
+ * Loop thread only. The set exists while a session will end with a rundown. Addresses beyond CODE_HITS_MAX are not stored and have no name.
  */
 #ifndef SPOOR_LIB_SINK_CODE_HITS_H
 #define SPOOR_LIB_SINK_CODE_HITS_H
@@ -12,17 +12,17 @@
 
 #define CODE_HITS_MAX (1u << 20)
 
-/* One more, one fewer session that ends with a rundown. The last one forgets all. */
+/* Counts the sessions that end with a rundown. The last release empties the set. */
 void code_hits_hold(void);
 void code_hits_release(void);
 
-/* Every stack, when a sink sees it for the first time. */
+/* Adds the addresses of a stack; called when a sink sees the stack for the first time. */
 void code_hits_add(const uint64_t *frames, uint32_t count);
 
-/* All of them, sorted, each once. The caller frees; NULL when there are none or no memory. */
+/* All addresses in ascending order, each once. The caller frees; NULL: none, or no memory. */
 uint64_t *code_hits_sorted(size_t *ret_count);
 
-/* In the child of a fork. */
+/* In the child of fork(). */
 void code_hits_forget(void);
 
 #endif

@@ -6,15 +6,15 @@
 
 #include "lib/event/thread_ring.h"
 
-#define RUN_LEAST 4u /* fewer take less room one by one */
+#define RUN_LEAST 4u /* fewer records take less room as single events */
 
-/* What stands in a chunk: one or the other, `size` with all that follows; multiples of 8. */
+/* The head of an entry in a chunk: a single event or a run. `size` includes the data that follows; a multiple of 8. */
 struct stored_head {
 	uint32_t size;
 	uint32_t run_count; /* 0: a single event */
 };
 
-/* Followed by stack (8 bytes each), activity ids (32 bytes, if any), payload. */
+/* Followed by the stack (8 bytes each), activity ids (32 bytes, if any), and the payload. */
 struct stored_event {
 	struct stored_head head;
 	const struct event_entry *entry;
@@ -38,7 +38,7 @@ enum stored_flag {
 /* Followed by the records. */
 struct stored_run {
 	struct stored_head head;
-	struct record_run run; /* but for where its records are: a chunk may be moved */
+	struct record_run run; /* without the address of its records: a chunk may be moved */
 };
 _Static_assert(sizeof(struct stored_run) % 8 == 0 && sizeof(struct stored_event) % 8 == 0, "what follows holds numbers of eight bytes");
 

@@ -1,11 +1,11 @@
 /*
- * See nettrace4.h. The format is drawn in docs/formats/nettrace.md; what readers demand beyond it shapes this file:
+ * See nettrace4.h. docs/formats/nettrace.md has the format. Readers require more than the format does:
  *
- * - Readers learn of a change of the capturing thread from an event marked sorted, or from the first event of a block. So each run begins with the mark
- *   where the mark's promise holds (nothing earlier follows), and in a new block where it does not.
- * - Stack ids live until the next sequence point; a point is written when the table is full, now and then, and when a stream falls idle: only
- *   then does a live reader hand out the last events.
- * - Padding before a block's content counts from the first byte of the stream, so the encoder knows its place in it.
+ * - A reader notices a change of the capturing thread at an event marked "sorted", or at the first event of a block. So each run begins with the mark if no later event has an
+ *   earlier time (the meaning of the mark), and in a new block otherwise.
+ * - Stack ids are valid until the next sequence point. A point is written when the table of stacks is full, after POINT_BYTES, and when the stream becomes idle: only then
+ *   does a live reader release the last events.
+ * - The padding before a block's content depends on the offset in the stream, so the encoder counts its bytes.
  */
 #include "lib/sink/nettrace4.h"
 
@@ -22,7 +22,7 @@
 #include "lib/platform/platform.h"
 
 #define BLOCK_BYTES       (100u << 10)
-#define HEADER_MAX        96u /* of one event: 1 + 5 + 5 + 10 + 5 + 10 + 5 + 10 + 32 + 5 */
+#define HEADER_MAX        96u /* maximum size of an event's header: 1 + 5 + 5 + 10 + 5 + 10 + 5 + 10 + 32 + 5 */
 #define BLOCK_HEADER      20u
 #define STACKS_MAX        16384u
 #define STACK_BYTES_MAX   (4u << 20)
@@ -62,7 +62,7 @@ static inline uint8_t *put_varuint(uint8_t *at, uint64_t value)
 
 /* ---- The encoder ---- */
 
-/* The event before, in this block. */
+/* The previous event in this block. */
 struct previous {
 	uint64_t time_ns;
 	uint64_t capture_thread_id;
@@ -86,26 +86,26 @@ struct stack_slot {
 
 struct nettrace4 {
 	struct outbuf *out;
-	uint64_t position; /* in the stream, of the end of `out` */
+	uint64_t position; /* offset in the stream of the end of `out` */
 
-	struct outbuf events; /* content of the block being filled, behind its header */
+	struct outbuf events; /* content of the block being filled, after its header */
 	struct previous previous;
 	uint64_t min_ns, max_ns;
 	struct outbuf metadata;
 
-	struct outbuf stacks; /* content of the pending stack block, behind its first eight bytes */
+	struct outbuf stacks; /* content of the pending stack block, after its first eight bytes */
 	uint32_t stacks_first, stacks_pending;
-	struct outbuf frames; /* of all stacks since the last point */
+	struct outbuf frames; /* of all stacks since the last sequence point */
 	struct stack_slot *table;
 	uint32_t stack_count;
 
-	uint64_t *described; /* bits by entry index */
+	uint64_t *described; /* a bit for each entry index: its metadata was written */
 	uint32_t described_words;
 	uint64_t *described_safe;
 	uint32_t described_safe_words;
 	uint64_t position_safe;
 
-	uint64_t process_id; /* of another process; 0: this one */
+	uint64_t process_id; /* if the stream is of another process (recover.c); 0: of this one */
 	uint64_t utc_ns, sync_ns;
 
 	uint64_t point_position;
@@ -197,7 +197,7 @@ static void object_end(struct nettrace4 *encoder)
 	emit(encoder, &end, 1);
 }
 
-/* A block of `head` and `content`. */
+/* Writes a block with `head` and `content`. */
 static void block(struct nettrace4 *encoder, const char *name, const void *head, size_t head_size, const struct outbuf *content)
 {
 	static const uint8_t zeroes[4];
@@ -242,7 +242,7 @@ int nettrace4_begin(struct nettrace4 *encoder)
 	uint64_t ticks[2] = { now_ns, 1000000000u };
 
 	memset(&utc, 0, sizeof(utc));
-	(void)gmtime_r(&seconds, &utc); /* a time that no calendar knows stays zero */
+	(void)gmtime_r(&seconds, &utc); /* stays zero for a time outside of the calendar */
 	date[0] = (uint16_t)(utc.tm_year + 1900);
 	date[1] = (uint16_t)(utc.tm_mon + 1);
 	date[2] = (uint16_t)utc.tm_wday;
@@ -366,7 +366,10 @@ uint64_t nettrace4_last_ns(const struct nettrace4 *encoder)
 
 int nettrace4_safe(struct nettrace4 *encoder)
 {
-	/* What is pending was described, but is not in `out` yet: it is flushed together with its description, so only flushed states are safe. */
+	/*
+	 * Pending events have their metadata marked as written, but neither is in `out` yet. Both are flushed together, so only a flushed state can be
+	 * restored.
+	 */
 	if (encoder->metadata.size)
 		return 0;
 	if (encoder->described_safe_words != encoder->described_words) {
@@ -390,7 +393,7 @@ void nettrace4_roll_back(struct nettrace4 *encoder)
 		memcpy(encoder->described, encoder->described_safe, encoder->described_safe_words * sizeof(uint64_t));
 	encoder->position = encoder->position_safe;
 	pending_forget(encoder);
-	/* The stacks known to the reader are not those known here any more: new ids, which a sequence point will end. */
+	/* The ids of the reader's stacks are not those of the table any more: new ids start after them, until the next sequence point. */
 	uint32_t next = encoder->stacks_first + STACKS_MAX;
 	stacks_forget(encoder);
 	encoder->stacks_first = next;
@@ -415,7 +418,7 @@ static int describe(struct nettrace4 *encoder, const struct event_entry *entry)
 		encoder->described = described;
 		encoder->described_words = words;
 	}
-	/* Each blob says all: delta state would be shared with the one before. Time and sequence stay 0. */
+	/* Each blob is complete, because delta encoding would depend on the previous one. Time and sequence stay 0. */
 	uint8_t head[16] = { BLOB_METADATA | BLOB_SORTED | BLOB_SIZE, 0, 0 };
 	uint8_t *at = put_varuint(head + 3, 4 + entry->metadata_size);
 	outbuf_add(&encoder->metadata, head, (size_t)(at - head));
@@ -448,7 +451,7 @@ static uint32_t stack_intern(struct nettrace4 *encoder, const uint64_t *frames, 
 			return slot->id;
 	}
 	if (encoder->stack_count >= STACKS_MAX + STACKS_MAX / 2)
-		return 0; /* nobody has written a point: without a stack rather than without the event */
+		return 0; /* no sequence point was written in time: the event is written without its stack */
 	uint32_t id = encoder->stacks_first + encoder->stacks_pending;
 	encoder->table[at] = (struct stack_slot){ hash, id, (uint32_t)encoder->frames.size, count };
 	outbuf_add(&encoder->frames, frames, count * sizeof(*frames));
@@ -465,7 +468,7 @@ struct conversion {
 	uint8_t *out, *out_end;
 };
 
-/* A TEXT at `c->at` as UTF-16. */
+/* Converts a TEXT at `c->at` to UTF-16. */
 static bool convert_text(struct conversion *c)
 {
 	uint16_t length;
@@ -473,7 +476,7 @@ static bool convert_text(struct conversion *c)
 	if (c->end - c->at < 3)
 		return false;
 	memcpy(&length, c->at, 2);
-	/* A unit a byte at most, and eight bytes are written at once. */
+	/* At most one unit for each byte, and eight bytes are converted at a time. */
 	if (c->end - c->at < length + 3 || c->out_end - c->out < 2 * (ptrdiff_t)length + 2 + 16)
 		return false;
 	c->out = utf16z_put(c->out, c->at + 2, length);
@@ -553,7 +556,7 @@ static bool convert(struct conversion *c, const struct plan_step *plan, uint32_t
 	return true;
 }
 
-/* An id where it is another than the event's before; NULL is all zero. */
+/* Writes an activity id if it differs from that of the previous event; NULL is all zero. */
 static uint8_t *put_activity(uint8_t *at, uint8_t *flags, enum blob_flag flag, uint8_t *previous, const uint8_t *id)
 {
 	static const uint8_t none[16];
@@ -586,7 +589,7 @@ int nettrace4_event(struct nettrace4 *encoder, const struct pipe_event *event)
 		payload = encoder->scratch;
 		payload_size = (size_t)(c.out - encoder->scratch);
 	}
-	/* A block that is full, or a run that must not be marked sorted. */
+	/* The block is full, or the run must not be marked sorted. */
 	if (encoder->events.size && (encoder->events.size + payload_size + HEADER_MAX + BLOCK_HEADER > BLOCK_BYTES || (event->run_start && !event->sorted))) {
 		r = nettrace4_flush(encoder);
 		if (r)
@@ -611,7 +614,7 @@ int nettrace4_event(struct nettrace4 *encoder, const struct pipe_event *event)
 		flags |= BLOB_CAPTURE;
 		at = put_varuint(at, (uint32_t)(event->sequence - previous->sequence - 1));
 		at = put_varuint(at, event->capture_thread_id);
-		at = put_varuint(at, UINT32_MAX); /* which processor is not known */
+		at = put_varuint(at, UINT32_MAX); /* the processor is unknown */
 		previous->capture_thread_id = event->capture_thread_id;
 		previous->processor = UINT32_MAX;
 	}

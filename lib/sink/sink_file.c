@@ -1,9 +1,9 @@
 /*
- * A session that writes a nettrace file, valid at every instant. The file ends with the end tag (one byte). To append, everything behind that byte and a
- * new end tag are written first, then the byte itself becomes the begin of the next object: one byte is whole or not, so a process killed at any
- * moment leaves a file that opens, at most one flush interval behind.
+ * A session that writes a nettrace file, which is valid at any time. The file ends with the end tag (one byte). To append, all bytes after the tag and a new end tag are written
+ * first; then the old tag is overwritten with the first byte of the next object. One byte is written completely or not at all, so a process that is killed leaves a file that
+ * opens and lacks at most the last flush interval.
  *
- * Where the disk is full, what was not written is counted as lost, the file is cut behind its end tag, and the session stops. What still fits then says so.
+ * If the disk is full, events that were not written are counted as lost, the file is cut after its end tag, and the session stops. A last event reports that, if it still fits.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "lib/sink/nettrace4.h"
 #include "lib/sink/sinks.h"
 
-#define PUT_BYTES (512u << 10) /* written at once, whatever the clock says */
+#define PUT_BYTES (512u << 10) /* written when so many bytes are pending, before the flush interval has passed */
 
 struct file_sink {
 	struct sink sink;
@@ -30,8 +30,8 @@ struct file_sink {
 	char *path;
 	int fd;
 	bool regular;
-	uint64_t end;      /* where the end tag stands; 0: nothing written yet */
-	uint64_t unwritten; /* events taken since the last put */
+	uint64_t end;      /* offset of the end tag; 0: no byte was written yet */
+	uint64_t unwritten; /* events taken since the last write */
 	uint64_t first_ns; /* of those */
 	uint64_t flush_ns;
 	uint64_t flushed_ns;
@@ -39,7 +39,7 @@ struct file_sink {
 	uint64_t rotate_ns;
 	uint64_t opened_ns;
 	uint32_t keep;
-	uint32_t number; /* of the file being written */
+	uint32_t number; /* of the current file of a rotation */
 	int failed;
 };
 
@@ -48,7 +48,7 @@ static struct file_sink *of(struct sink *sink)
 	return (struct file_sink *)(void *)sink;
 }
 
-/* NAME.3.nettrace; the number goes before the last dot of the last part. */
+/* NAME.3.nettrace: the number is inserted before the last dot of the file name. */
 static char *numbered(const char *path, uint32_t number)
 {
 	size_t size = strlen(path) + 16;
@@ -84,7 +84,7 @@ static int write_all(int fd, const uint8_t *data, size_t size, uint64_t at, bool
 	return 0;
 }
 
-/* All of `out` into the file. Nothing is pending in the encoder. */
+/* Writes all of `out` into the file. The encoder has no pending event. */
 static int put(struct file_sink *file)
 {
 	static const uint8_t end_tag = 1;
@@ -94,7 +94,7 @@ static int put(struct file_sink *file)
 	if (!file->out.size)
 		return file->out.failed ? -ENOMEM : 0;
 	if (file->regular) {
-		/* The very first write holds the whole head and the first block. */
+		/* The first write contains the head and the first block. */
 		size_t size = file->out.size;
 		outbuf_add(&file->out, &end_tag, 1);
 		if (file->out.failed)
@@ -169,7 +169,7 @@ static int file_event(struct sink *sink, const struct pipe_event *event)
 		if (!file->unwritten++)
 			file->first_ns = event->time_ns;
 	}
-	/* This event is taken; when the file fails now it is told at the turn, where it is known which events are gone. */
+	/* This event is taken. If the write fails, file_turn() reports it, when the number of lost events is known. */
 	if (__builtin_expect(file->out.size >= PUT_BYTES, 0) && !file->failed)
 		file->failed = flush(file);
 	return 0;
@@ -193,7 +193,7 @@ static int rotate(struct file_sink *file, uint64_t cutoff_ns)
 	if (file->keep && file->number >= file->keep) {
 		char *oldest = numbered(file->path, file->number - file->keep);
 		if (oldest)
-			(void)unlink(oldest); /* somebody may have taken it away */
+			(void)unlink(oldest); /* another program may have removed it */
 		free(oldest);
 	}
 	return file_open(file);
@@ -218,7 +218,7 @@ static int file_turn(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, uns
 	return r;
 }
 
-/* After a failure: what is not in the file is lost, and what still fits says so. */
+/* After a failure: counts the events that are not in the file as lost, and writes an event about that if it fits. */
 static void give_up(struct file_sink *file)
 {
 	uint64_t now = nettrace4_last_ns(file->encoder);
@@ -231,7 +231,7 @@ static void give_up(struct file_sink *file)
 	file->unwritten = 0;
 	if (!file->regular || !file->end)
 		return;
-	(void)ftruncate(file->fd, (off_t)file->end + 1); /* of what could not be written nothing shall stay */
+	(void)ftruncate(file->fd, (off_t)file->end + 1); /* removes what was written incompletely */
 	(void)own_event_loss(file->session, &file->session->loss_event);
 	(void)own_event_failure(file->session, file->session->error);
 	if (nettrace4_end(file->encoder, pipe_cutoff_ns(), file->session) == 0) {
@@ -246,7 +246,7 @@ static int file_end(struct sink *sink, bool aborted)
 	struct file_sink *file = of(sink);
 	int r = 0;
 
-	(void)aborted; /* a disk is not waited for longer than its writes take */
+	(void)aborted; /* a disk is not waited for any longer than its writes take */
 	if (file->fd < 0)
 		return 0;
 	if (file->session->error) {

@@ -1,8 +1,8 @@
 /*
- * Listeners inside the process: a queue of chunks, and either a dispatch thread that calls a function, or somebody who reads.
+ * Listeners inside the process: a queue of chunks, and either a dispatch thread that calls a function, or spoor_listener_read().
  *
- * The loop thread fills a chunk of its own and hands it over once a pass. The lock is held for moving chunks, never while a function is called. Whatever a
- * listener does, only its own queue grows: beyond the session's buffer events are lost, the oldest fall off, or firing threads wait, by the policy.
+ * The loop thread fills a chunk and appends it to the queue once per pass. The lock is held while chunks are moved, never while a function is called. A slow listener only
+ * makes its own queue grow: beyond the session's buffer events are lost, the oldest are dropped, or firing threads wait, as the policy says.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,22 +21,22 @@
 struct queue_sink {
 	struct sink sink;
 	struct session *session;
-	spoor_listener_function *function; /* NULL: it is read */
+	spoor_listener_function *function; /* NULL: the program reads with spoor_listener_read() */
 	void *context;
-	uint32_t references; /* atomic: the session's, the dispatch thread's */
+	uint32_t references; /* atomic: one of the session, one of the dispatch thread */
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	pthread_t thread;
 	bool has_thread;
-	bool done;      /* the dispatch thread has called for the last time */
-	bool closing;   /* no more will come */
-	bool abandoned; /* do not call any more */
+	bool done;      /* the dispatch thread has called the function for the last time */
+	bool closing;   /* no further event will be appended */
+	bool abandoned; /* do not call the function again */
 	struct store_chunk *first, *last;
-	size_t bytes; /* of chunks handed over and not yet done with; atomic for reading */
+	size_t bytes; /* of chunks in the queue, until they are read; atomic for reading */
 
 	struct store_chunk *filling; /* the loop thread's */
-	struct store_chunk *spare;   /* likewise: one that fell off, of CHUNK_BYTES; or NULL */
+	struct store_chunk *spare;   /* guarded by the lock: a dropped chunk of CHUNK_BYTES for reuse; or NULL */
 	struct store_chunk *reading; /* the reader's */
 	struct store_cursor cursor;
 };
@@ -75,7 +75,7 @@ static void queue_unref(struct queue_sink *queue)
 	free(queue);
 }
 
-/* The next event, from the chunk being read or the next one. Called without the lock by the one reader. */
+/* The next event, from the current chunk or the next one. Called by the one reader, without the lock held. */
 static bool queue_next(struct queue_sink *queue, uint64_t deadline_ns, struct pipe_event *ret_event)
 {
 	struct timespec deadline = { .tv_sec = (time_t)(deadline_ns / 1000000000u), .tv_nsec = (long)(deadline_ns % 1000000000u) };
@@ -154,7 +154,7 @@ static int queue_begin(struct sink *sink, struct session *session)
 	queue->session = session;
 	if (!queue->function)
 		return 0;
-	/* The thread inherits the loop's signal mask: none are delivered to it. */
+	/* The thread inherits the loop's signal mask: no signal is delivered to it. */
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	__atomic_fetch_add(&queue->references, 1, __ATOMIC_RELAXED);
@@ -169,15 +169,15 @@ static int queue_begin(struct sink *sink, struct session *session)
 	return -r;
 }
 
-/* What was filled goes to the reader. */
-static void hand_over(struct queue_sink *queue)
+/* Appends the filled chunk to the queue. */
+static void chunk_publish(struct queue_sink *queue)
 {
 	struct store_chunk *chunk = queue->filling;
 
 	if (!chunk || !chunk->used)
 		return;
 	queue->filling = NULL;
-	/* A chunk of few events shall not count, nor take, as much as a full one. */
+	/* A chunk with few events is shrunk, so that it does not use up the session's buffer. */
 	if (chunk->used < chunk->room / 2) {
 		struct store_chunk *smaller = realloc(chunk, sizeof(*chunk) + chunk->used);
 		if (smaller) {
@@ -196,7 +196,7 @@ static void hand_over(struct queue_sink *queue)
 	pthread_mutex_unlock(&queue->lock);
 }
 
-/* The oldest that nobody has begun to read falls off. */
+/* Drops the oldest chunk that is not being read. */
 static void drop_oldest(struct queue_sink *queue)
 {
 	struct store_chunk *oldest;
@@ -224,17 +224,17 @@ static size_t held(const struct queue_sink *queue)
 	return __atomic_load_n(&queue->bytes, __ATOMIC_RELAXED) + (queue->filling ? queue->filling->used : 0);
 }
 
-/* A chunk to fill, for at least `size` bytes; what was filled is handed over. */
+/* A chunk with room for at least `size` bytes; the filled one is appended to the queue. */
 static int chunk_add(struct queue_sink *queue, size_t size)
 {
 	const struct spoor_session_options *options = &queue->session->config.options;
 
-	hand_over(queue);
+	chunk_publish(queue);
 	if (options->policy == SPOOR_DROP_NEWEST && held(queue) + CHUNK_BYTES > options->buffer_bytes && held(queue))
 		return -ENOBUFS;
 	while (options->policy == SPOOR_OVERWRITE_OLDEST && held(queue) + CHUNK_BYTES > options->buffer_bytes && queue->first)
 		drop_oldest(queue);
-	/* One that is there is empty, and too small. */
+	/* It is empty, and too small. */
 	free(queue->filling);
 	if (queue->spare && size <= CHUNK_BYTES) {
 		queue->filling = queue->spare;
@@ -282,7 +282,7 @@ static int queue_turn(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, un
 	(void)now_ns;
 	(void)cutoff_ns;
 	(void)flags;
-	hand_over(of(sink));
+	chunk_publish(of(sink));
 	return 0;
 }
 
@@ -291,12 +291,12 @@ static int queue_end(struct sink *sink, bool aborted)
 	struct queue_sink *queue = of(sink);
 	uint64_t left = 0;
 
-	hand_over(queue);
+	chunk_publish(queue);
 	pthread_mutex_lock(&queue->lock);
 	queue->closing = true;
 	bool done = !queue->has_thread || queue->done;
 	if (!done && aborted) {
-		/* A function that does not return: it keeps the event it has, the rest is lost. */
+		/* The function does not return: its current event is delivered, the others are lost. */
 		queue->abandoned = true;
 		for (const struct store_chunk *chunk = queue->first; chunk; chunk = chunk->next)
 			left += chunk->events;

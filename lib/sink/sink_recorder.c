@@ -1,9 +1,9 @@
 /*
- * The flight recorder: keeps the newest events of a session in memory, copies in chunks, the oldest chunk falling off. Becomes a nettrace file at a
- * snapshot and at the session's end.
+ * The flight recorder: stores the newest events of a session in memory, in chunks, and drops the oldest chunk when the memory is full. A snapshot and the session's end write
+ * them as a nettrace file.
  *
- * Chunks stand in one piece of memory that is made at the start (by the thread that starts the session) and used again in place: touching 64 MiB for the first
- * time takes longer than a ring needs to fill. Only an event that is too big for such a chunk gets one from malloc().
+ * The chunks are in one piece of memory, which the thread that starts the session populates: touching 64 MiB for the first time takes longer than a ring needs to fill. Only an
+ * event that is too large for such a chunk gets one from malloc().
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,9 +24,9 @@ struct recorder_sink {
 	struct spoor_file_options file;
 	char *path;
 	struct store_chunk *first, *last;
-	struct store_chunk *spare; /* of those in `memory`: not in use now */
+	struct store_chunk *spare; /* chunks of `memory` that are not in use */
 	uint8_t *memory;
-	size_t touched;            /* chunks of it that were ever in use */
+	size_t touched;            /* number of its chunks that were ever used */
 	size_t bytes;              /* of the chunks in use */
 	size_t bytes_max;          /* of `memory`; a multiple of CHUNK_BYTES */
 	bool ended;
@@ -65,7 +65,7 @@ static void drop_oldest(struct recorder_sink *recorder)
 	recorder->spare = oldest;
 }
 
-/* There is one: those in use have less than bytes_max. */
+/* A free chunk. One exists, because those in use have less than bytes_max. */
 static struct store_chunk *chunk_take(struct recorder_sink *recorder)
 {
 	struct store_chunk *chunk = recorder->spare;
@@ -78,7 +78,7 @@ static struct store_chunk *chunk_take(struct recorder_sink *recorder)
 	return chunk;
 }
 
-/* A new last chunk, for at least `size` bytes. */
+/* Appends a chunk for at least `size` bytes. */
 static int chunk_add(struct recorder_sink *recorder, size_t size)
 {
 	size_t room = size > CHUNK_ROOM ? size : CHUNK_ROOM;
@@ -123,7 +123,7 @@ static int recorder_records(struct sink *sink, struct record_run *run)
 	return 0;
 }
 
-/* What is held as a file: by a sink of its own, with this session's threads and losses. */
+/* Writes the stored events as a file: with a sink for the file, and this session's threads and losses. */
 static int write_out(struct recorder_sink *recorder, const char *path)
 {
 	struct spoor_file_options file = { .size = sizeof(file), .path = path };
@@ -134,7 +134,7 @@ static int write_out(struct recorder_sink *recorder, const char *path)
 
 	if (r)
 		return r;
-	/* Losses up to here are told in the file; what it says of itself is emitted through the session, so its sink is the file meanwhile. */
+	/* Losses up to here are reported in the file. They are emitted through the session, so the file's sink takes the place of the session's meanwhile. */
 	struct sink *own = session->sink;
 	uint64_t written = session->written;
 	uint64_t lost = session->lost;

@@ -1,6 +1,6 @@
 /*
- * A session whose nettrace stream goes into a socket (or a pipe). What the peer has not taken yet waits here, up to the session's buffer; beyond
- * that events are lost, or threads wait, by the session's policy. A peer that goes away ends the session, and nothing else.
+ * A session whose nettrace stream goes into a socket (or a pipe). Bytes that the peer has not read are buffered, up to the session's buffer; beyond that events are lost, or
+ * threads wait, as the policy says. If the peer closes the connection, the session ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +46,7 @@ static size_t waiting(const struct socket_sink *socket)
 	return socket->out.size - socket->sent;
 }
 
-/* As much as the peer takes now. */
+/* Sends as many bytes as the peer has room for. */
 static void push(struct socket_sink *socket)
 {
 	while (!socket->failed && waiting(socket)) {
@@ -86,7 +86,7 @@ static void socket_ready(struct loop_watch *watch, short revents)
 	if ((revents & (POLLHUP | POLLERR | POLLNVAL)) && !socket->failed)
 		socket->failed = -EPIPE;
 	if (socket->failed)
-		loop_watch_remove(watch); /* told at the next turn */
+		loop_watch_remove(watch); /* reported by socket_turn() */
 }
 
 static int socket_begin(struct sink *sink, struct session *session)

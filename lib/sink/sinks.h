@@ -1,6 +1,6 @@
 /*
  * The kinds of sinks. Each function stores a new sink in *ret_sink and returns 0, or returns a negative errno. The caller owns the sink until a session takes it
- * (struct session_config).
+ * (struct session_config). They may be called from any thread, except in signal handlers.
  */
 #ifndef SPOOR_LIB_SINK_SINKS_H
 #define SPOOR_LIB_SINK_SINKS_H

@@ -1,4 +1,4 @@
-/* The public ways to begin a session: each is a sink and a set of options. */
+/* The public functions that start a session: each makes a sink from its options. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ static bool options_good(const struct spoor_session_options *options)
 	return options && options->size >= offsetof(struct spoor_session_options, policy) && (options->wants || !options->want_count);
 }
 
-/* What the caller's header knew; the rest is 0. */
+/* The members that the caller's header has; the rest is 0. */
 static struct spoor_session_options options_of(const struct spoor_session_options *given)
 {
 	struct spoor_session_options options = { 0 };

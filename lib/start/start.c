@@ -1,8 +1,8 @@
 /*
  * The library as a whole: starting, stopping, fork(), exit().
  *
- * fork(): the handlers hold the locks of registry and sessions over it, so that the child's copies are whole; the child then forgets sessions, fds
- * and the loop thread (which it does not have). exit(): sessions are ended as by spoor_stop().
+ * fork(): the handlers hold the locks of the registry and of the sessions, so that the child's copies are consistent. The child then forgets sessions, fds and the loop
+ * thread, which it does not have. exit(): sessions end as with spoor_stop().
  */
 #include <errno.h>
 #include <pthread.h>
@@ -101,7 +101,7 @@ static int start_parts(const struct spoor_options *options)
 		return -ENOTSUP;
 	sessions_set_up();
 	if ((options->flags & SPOOR_START_RECOVERABLE) && !library.recoverable) {
-		/* Rings of threads that fired already stand elsewhere. */
+		/* Rings of threads that have fired already are in private memory. */
 		if (thread_state_first())
 			return -EBUSY;
 		r = recover_file_make(options->recover_path);
@@ -126,7 +126,7 @@ static int start_parts(const struct spoor_options *options)
 		r = modules[started]->start(options);
 	if (r == 0)
 		return 0;
-	/* The one that failed has cleaned up after itself. */
+	/* The module that failed has released what it had allocated. */
 	for (size_t i = started - 1; i > 0; i--)
 		if (modules[i - 1]->stop)
 			modules[i - 1]->stop();
@@ -161,7 +161,7 @@ int spoor_start(const struct spoor_options *given)
 void spoor_stop(void)
 {
 	if (loop_is_self())
-		return; /* somebody ends the program in a callback on the library's own thread, which cannot end itself */
+		return; /* The program calls exit() in a callback on the loop thread, which cannot wait for its own end. */
 	pthread_mutex_lock(&library.lock);
 	bool mine = library.started && !library.stopping;
 	library.stopping = mine || library.stopping;
