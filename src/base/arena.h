@@ -1,8 +1,8 @@
 /*
- * Memory with one end: allocated piece by piece, freed all at once.
+ * Memory for many small pieces that are freed together.
  *
- * All zero is an empty arena. Blocks double in size up to 1 MiB, so a small arena stays small. Pieces are aligned
- * to 8 bytes and never move. arena_reset() keeps the largest block for the next round.
+ * All zero is an empty arena. Blocks double in size up to 1 MiB, so a small arena stays small. Pieces are aligned to 8 bytes and never move. arena_reset() keeps the largest
+ * block for reuse. An arena belongs to one thread at a time.
  */
 #ifndef SPOOR_BASE_ARENA_H
 #define SPOOR_BASE_ARENA_H
@@ -12,9 +12,9 @@
 struct arena_block;
 
 struct arena {
-	struct arena_block *block; /* the one being filled; earlier ones hang behind it */
+	struct arena_block *block; /* the block being filled, the head of the list of blocks */
 	size_t used;               /* bytes used in `block` */
-	size_t total_bytes;        /* of all blocks: what the arena costs */
+	size_t total_bytes;        /* of all blocks */
 };
 
 /* `size` bytes, not initialised; NULL when there is no memory. */
@@ -26,7 +26,7 @@ void *arena_zalloc(struct arena *arena, size_t size);
 /* A copy of `size` bytes; NULL when there is no memory. */
 void *arena_copy(struct arena *arena, const void *data, size_t size);
 
-/* Empty but reusable: every piece handed out is gone. */
+/* Frees all pieces; the arena can be used again. */
 void arena_reset(struct arena *arena);
 
 void arena_done(struct arena *arena);

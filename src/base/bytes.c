@@ -103,7 +103,7 @@ void bytes_utf16z(struct bytes *b, const char *text, size_t len, size_t units_ma
 			bytes_u16(b, (uint16_t)(0xd800 + ((c - 0x10000) >> 10)));
 			bytes_u16(b, (uint16_t)(0xdc00 + ((c - 0x10000) & 0x3ff)));
 		} else {
-			bytes_u16(b, c ? (uint16_t)c : 0xfffd); /* a NUL inside would end it */
+			bytes_u16(b, c ? (uint16_t)c : 0xfffd); /* a NUL inside would end the text */
 		}
 	}
 	bytes_u16(b, 0);

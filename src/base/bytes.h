@@ -1,8 +1,8 @@
 /*
- * The growable buffer: wire bytes and text are both written into it.
+ * The growable buffer for wire bytes and text.
  *
- * Out of memory is sticky: `failed` stays set, further writes do nothing, and the user asks once at the end. All zero is
- * empty. Numbers are little-endian.
+ * Out of memory is sticky: `failed` stays set and further writes have no effect, so the user checks it once, at the end. All zero is empty. Numbers are little-endian. A buffer
+ * belongs to one thread at a time.
  */
 #ifndef SPOOR_BASE_BYTES_H
 #define SPOOR_BASE_BYTES_H
@@ -19,7 +19,7 @@ struct bytes {
 	bool failed;
 };
 
-/* Room for `size` more bytes, NULL when there is no memory. The caller fills them and adds what it used to len. */
+/* Room for `size` more bytes; NULL: no memory. The caller fills them and adds the number of bytes to len. */
 uint8_t *bytes_reserve(struct bytes *b, size_t size);
 
 void bytes_add(struct bytes *b, const void *data, size_t size);
@@ -31,7 +31,7 @@ void bytes_f64(struct bytes *b, double value);
 void bytes_varuint(struct bytes *b, uint64_t value);
 void bytes_varint(struct bytes *b, int64_t value); /* zig-zag */
 
-/* UTF-8 (made valid) as UTF-16LE with a 16-bit NUL; at most `units_max` units without it. */
+/* UTF-8 (made valid) as UTF-16LE with a 16-bit NUL; at most `units_max` units without the NUL. */
 void bytes_utf16z(struct bytes *b, const char *text, size_t len, size_t units_max);
 
 /* Overwrites four bytes at `at`, which exist. */
@@ -40,13 +40,13 @@ void bytes_set_u16(struct bytes *b, size_t at, uint16_t value);
 
 /* Text: no NUL is added. */
 void bytes_text(struct bytes *b, const char *text);
-/* A decimal number, with zeros in front up to `digits_least`, which is at most 20. Events have many: this is several times as fast as bytes_printf(). */
+/* A decimal number, with leading zeros up to `digits_least` (at most 20). Several times as fast as bytes_printf(), for the many numbers of events. */
 void bytes_decimal(struct bytes *b, uint64_t value, unsigned digits_least);
 void bytes_printf(struct bytes *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void bytes_vprintf(struct bytes *b, const char *format, va_list args)
 	__attribute__((format(printf, 2, 0)));
 
-/* The content as a NUL-terminated text (the NUL is not counted in len); "" when memory ran out. */
+/* The content as a NUL-terminated text (the NUL is not counted in len); "" if memory ran out. */
 const char *bytes_z(struct bytes *b);
 
 void bytes_reset(struct bytes *b);

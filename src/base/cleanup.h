@@ -1,8 +1,8 @@
 /*
- * Locals that end by themselves.
+ * Local variables that are released when their scope ends.
  *
- * `cleanup(closep) int fd = open(...)` closes fd when the scope is left, whichever way. TAKE(x) hands the
- * value on and leaves the empty value behind, so that the cleanup has nothing to do.
+ * `cleanup(closep) int fd = open(...)` closes fd when the scope is left by any path. TAKE(x) returns the value and leaves the empty value in the variable, so that the
+ * cleanup does nothing.
  */
 #ifndef SPOOR_BASE_CLEANUP_H
 #define SPOOR_BASE_CLEANUP_H
@@ -32,7 +32,7 @@
 static inline void closep(const int *fd)
 {
 	if (*fd >= 0)
-		(void)close(*fd); /* nothing to be done about a failing close of what was only read */
+		(void)close(*fd); /* a failing close of a file that was only read has no remedy */
 }
 
 static inline void freep(void *pointer_to_pointer)

@@ -1,8 +1,8 @@
 /*
- * Reading foreign bytes, little-endian, with a sticky failure.
+ * Reads untrusted bytes, little-endian, with a sticky failure.
  *
- * Once the bytes run out (or a number is malformed) `short_read` stays set and every further read gives 0, so a whole
- * header is read first and asked about once. Nothing is copied but strings that are decoded.
+ * When the bytes run out (or a number is malformed) `short_read` is set and every further read returns 0, so the caller reads a whole header and checks once. Data is
+ * returned in place, except text that is decoded.
  */
 #ifndef SPOOR_BASE_CURSOR_H
 #define SPOOR_BASE_CURSOR_H
@@ -30,7 +30,7 @@ static inline size_t cursor_left(const struct cursor *c)
 	return (size_t)(c->end - c->at);
 }
 
-/* The next `size` bytes in place, or NULL (and failure) when there are fewer. */
+/* The next `size` bytes in place; NULL and failure: fewer are left. */
 static inline const uint8_t *cursor_take(struct cursor *c, size_t size)
 {
 	if (__builtin_expect(c->short_read || cursor_left(c) < size, 0)) {
@@ -119,7 +119,7 @@ static inline int64_t cursor_varint(struct cursor *c)
 	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }
 
-/* A cursor over the next `size` bytes, which this one steps over. Empty and failed when there are fewer. */
+/* A cursor over the next `size` bytes, which this one skips. Empty and failed if fewer are left. */
 static inline struct cursor cursor_sub(struct cursor *c, size_t size)
 {
 	const uint8_t *p = cursor_take(c, size);
@@ -129,10 +129,7 @@ static inline struct cursor cursor_sub(struct cursor *c, size_t size)
 	return sub;
 }
 
-/*
- * UTF-16LE text up to its 16-bit NUL, in place: its units (2 bytes each, not aligned), `ret_units` without the NUL. NULL and failure
- * when no NUL comes.
- */
+/* UTF-16LE text up to its 16-bit NUL, in place: its units (2 bytes each, not aligned), and `ret_units` without the NUL. NULL and failure: there is no NUL. */
 static inline const uint8_t *cursor_utf16z(struct cursor *c, size_t *ret_units)
 {
 	size_t units = 0;
@@ -150,7 +147,7 @@ static inline const uint8_t *cursor_utf16z(struct cursor *c, size_t *ret_units)
 	return NULL;
 }
 
-/* Bytes up to a NUL, in place, `ret_len` without it. NULL and failure when no NUL comes. */
+/* Bytes up to a NUL, in place, and `ret_len` without it. NULL and failure: there is no NUL. */
 static inline const char *cursor_stringz(struct cursor *c, size_t *ret_len)
 {
 	const uint8_t *nul = cursor_left(c) ? memchr(c->at, 0, cursor_left(c)) : NULL;

@@ -13,17 +13,17 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 
-/* Whoever unpacks keeps this much of the content for references back: what stock zstd takes without being told to. */
+/* Unpacking keeps this much of the content for references back: 128 MiB, the default limit of zstd. */
 #define UNPACK_WINDOW_LOG_MAX 27
 #define BLOCK_HEADER_SIZE     3u
 
 struct unpacker {
 	ZSTD_DStream *stream;
-	size_t wanted;           /* bytes up to the end of the part that comes next: a header, or a block's content */
-	size_t at;               /* in `packed`: what it has not taken yet */
+	size_t wanted;           /* bytes up to the end of the next part: a header, or the content of a block */
+	size_t at;               /* index of the next byte in `packed` that zstd has not read */
 	size_t have;
-	bool within;             /* a frame has begun and not ended */
-	bool more;               /* it may have content left that did not fit */
+	bool within;             /* inside a frame */
+	bool more;               /* zstd may have content that did not fit into the last buffer */
 	uint8_t packed[128 << 10];
 };
 
@@ -110,7 +110,7 @@ static size_t part_size(size_t hint)
 }
 
 /*
- * A call of zstd that meets damage returns nothing of what it unpacked before. So each call is given either one part of the frame, or none and room for
+ * A call of zstd that finds damage returns none of the content it unpacked before. So each call gets either one part of the frame, or no input and room for
  * content that did not fit. The content up to the damage is then the same for every size of the reads.
  */
 static ssize_t read_unpacked(struct input *in, void *buffer, size_t size, struct diag *diag)

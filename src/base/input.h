@@ -1,10 +1,10 @@
 /*
- * Bytes that come in order: a file, a pipe, a socket, or memory. The narrow waist in front of every format.
+ * Sequential input from a file, a pipe, a socket or memory. All formats read through it.
  *
- * Reads go through a window of INPUT_WINDOW bytes, so a large file costs no memory. A signal does not cut a read short.
+ * Reads go through a window of INPUT_WINDOW bytes, so a large file needs little memory. A signal does not interrupt a read.
  *
- * After input_unpack() what is packed with zstd reads as what was packed, so no format knows of packing. It is recognised by its first
- * bytes, not by its name, and from a pipe too.
+ * After input_unpack(), reads return the content of zstd frames, so formats do not handle compression. Frames are recognised by their first bytes, not by the name of the file,
+ * also in a pipe.
  */
 #ifndef SPOOR_BASE_INPUT_H
 #define SPOOR_BASE_INPUT_H
@@ -24,13 +24,13 @@ struct input {
 	int fd;                  /* -1: memory */
 	const uint8_t *memory;   /* borrowed, when fd is -1 */
 	size_t memory_size;
-	uint64_t offset;         /* bytes handed out so far */
-	uint64_t size_bytes;     /* of what will be handed out; 0 when not known */
-	uint64_t source_offset;  /* bytes taken from the file or the memory; `offset` when nothing is unpacked */
-	uint8_t head[4];         /* looked at by input_unpack(), still to be handed out: */
-	uint8_t head_at;         /* from here */
-	uint8_t head_len;        /* to here */
-	struct unpacker *unpacker; /* NULL: handed out as it is */
+	uint64_t offset;         /* number of bytes returned so far */
+	uint64_t size_bytes;     /* number of bytes that will be returned; 0: unknown */
+	uint64_t source_offset;  /* bytes read from the file or the memory; equal to `offset` if nothing is unpacked */
+	uint8_t head[4];         /* read ahead by input_unpack(), not yet returned */
+	uint8_t head_at;         /* index of the next byte of `head` to return */
+	uint8_t head_len;        /* number of bytes in `head` */
+	struct unpacker *unpacker; /* NULL: the bytes are returned unchanged */
 };
 
 /* Opens a file for reading; "-" is standard input. */
@@ -43,17 +43,15 @@ int input_from_fd(struct input *in, int fd, const char *name);
 void input_from_memory(struct input *in, const void *data, size_t size);
 
 /*
- * Before the first read: if a zstd frame begins here, its content is read from now on, else nothing changes. Packed bytes that are damaged or end
- * within a frame are an error, after the content of all that came before.
+ * Called before the first read. If the input begins with a zstd frame, its content is read from now on; otherwise nothing changes. Damaged packed bytes, or
+ * an end inside a frame, are an error after all the content before them.
  */
 int input_unpack(struct input *in, struct diag *diag);
 
-/* Up to `size` bytes: their number, 0 at the end, or a negative errno. */
+/* Reads up to `size` bytes. Returns their number, 0 at the end, or a negative errno. */
 ssize_t input_read(struct input *in, void *buffer, size_t size, struct diag *diag);
 
-/*
- * All that is left, at most `limit` bytes (more is -EFBIG). The caller frees *ret_data, which has a NUL behind the last byte.
- */
+/* Reads the rest, at most `limit` bytes (-EFBIG: it has more). The caller frees *ret_data, which has a NUL after the last byte. */
 int input_read_all(struct input *in, size_t limit, uint8_t **ret_data, size_t *ret_size,
 	struct diag *diag);
 

@@ -21,7 +21,7 @@ uint64_t hash_u64(uint64_t x)
 	return x;
 }
 
-/* 64 x 64 -> 128 bits folded to 64: one multiplication stirs 16 bytes. */
+/* 64 x 64 -> 128 bits folded to 64: one multiplication mixes 16 bytes. */
 static uint64_t fold(uint64_t a, uint64_t b)
 {
 	__extension__ typedef unsigned __int128 u128;
@@ -161,7 +161,7 @@ void map_remove(struct map *map, uint64_t key, uint32_t value)
 	uint32_t mask = map->capacity - 1;
 	uint32_t hole = walk.at;
 
-	/* What follows without a gap moves up, unless that would put it before its own place. */
+	/* Entries that follow without a gap move up, unless that would put one before its home slot. */
 	for (uint32_t at = (hole + 1) & mask; map->slots[at].value; at = (at + 1) & mask) {
 		uint32_t home = slot_of(map, map->slots[at].key);
 		if (((at - home) & mask) < ((at - hole) & mask))

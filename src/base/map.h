@@ -43,7 +43,7 @@ bool map_put(struct map *map, uint64_t key, uint32_t value);
 /* Adds a further value under `key`. False when there is no memory. `value` is not 0. */
 bool map_add(struct map *map, uint64_t key, uint32_t value);
 
-/* Takes `value` out from under `key`; nothing happens when it is not there. */
+/* Removes `value` under `key`; no effect if it does not exist. */
 void map_remove(struct map *map, uint64_t key, uint32_t value);
 
 /* All values under `key`, one by one. The map must not change meanwhile. */

@@ -8,9 +8,9 @@
 #include "base/text.h"
 
 #define FAR          UINT32_MAX
-#define DISTANCE_MAX 4u /* beyond it long names are like each other that are not */
+#define DISTANCE_MAX 4u /* beyond this distance long names match that are not similar */
 
-/* Small letters, without what a pattern has; false when it does not fit. */
+/* Converts to lower case and drops * and ?; false: it does not fit. */
 static bool fold(char *out, const char *text, size_t len)
 {
 	size_t used = 0;
@@ -54,7 +54,7 @@ static bool has_same_letters(const char *a, const char *b)
 	return true;
 }
 
-/* How many letters may differ. Of four, two are half of the name; a swap counts as two. */
+/* How many letters may differ. Of four, two would be half of the name; a swap counts as two. */
 static unsigned most_distance(const char *wanted, const char *name)
 {
 	size_t len = strlen(name);
@@ -63,7 +63,7 @@ static unsigned most_distance(const char *wanted, const char *name)
 	return most < DISTANCE_MAX ? (unsigned)most : DISTANCE_MAX;
 }
 
-/* A part counts as nearer than a misspelling: 0 is the same name in other letters. */
+/* A name that contains the typed one is nearer than a misspelling. 0: equal except for case. */
 static unsigned measure(const char *wanted, const char *name, bool whole)
 {
 	size_t wanted_len = strlen(wanted);

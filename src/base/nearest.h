@@ -1,12 +1,12 @@
 /*
- * The few names that are most like one that was typed and does not exist.
+ * Finds the few existing names that are most similar to a mistyped one.
  *
  *   struct nearest near = { .wanted = "Exception" };
  *   nearest_offer(&near, name);              each name that exists
  *   nearest_add(&near, &out);                "'Exception/Start' or 'Exception/Stop'"
  *
- * A name is like another if it has it as a part, or if at most a third of the letters differ, of the whole name or of its last part. Capitals count as small
- * letters; * and ? of a pattern are skipped. The struct owns copies of the names and needs no release.
+ * A name is similar if it contains the typed one, or if at most a third of the letters differ, in the whole name or in its last part. Case is ignored, and so are * and ? of a
+ * pattern. The struct owns copies of the names and needs no release.
  */
 #ifndef SPOOR_BASE_NEAREST_H
 #define SPOOR_BASE_NEAREST_H

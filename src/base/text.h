@@ -1,6 +1,4 @@
-/*
- * Text from outside: UTF-8 that may be broken, UTF-16, control characters, numbers for people.
- */
+/* Text from outside: UTF-8 that may be malformed, UTF-16, control characters, numbers in readable form. */
 #ifndef SPOOR_BASE_TEXT_H
 #define SPOOR_BASE_TEXT_H
 
@@ -15,23 +13,23 @@ struct bytes;
 /* Bytes as lower-case hexadecimal into `out` (room for 2 * size, no NUL is added); the number of digits. */
 size_t text_put_hex(char *out, const uint8_t *bytes, size_t size);
 
-/* Whether a terminal obeys the character instead of showing it: C0, DEL, C1, line separators, controls of the writing direction. */
+/* Is it a character that a terminal executes instead of showing: C0, DEL, C1, line separators, controls of the writing direction? */
 bool text_is_control(uint32_t c);
 
 /*
- * A copy fit for a terminal or a line: valid UTF-8, with each text_is_control() character shown in the form \n, \t, \x1b or \u202e.
- * At most `room` - 1 bytes, cut between characters, NUL-terminated. Returns its length.
+ * Copies text for a terminal or a line: valid UTF-8, with each text_is_control() character in the form \n, \t, \x1b or \u202e. At most `room` - 1 bytes, cut
+ * between characters, NUL-terminated. Returns the length.
  */
 size_t text_make_safe(const char *text, size_t len, char *out, size_t room);
 
-/* As text_make_safe(), appended to a buffer, whole. */
+/* As text_make_safe(), appended to a buffer without a limit. */
 void text_add_safe(struct bytes *out, const char *text, size_t len);
 void text_add_safe_z(struct bytes *out, const char *text);
 
-/* As text_add_safe(), to stand between double quotes: a quote and a backslash get a backslash before them. */
+/* As text_add_safe(), for text in double quotes: a quote and a backslash are preceded by a backslash. */
 void text_add_escaped(struct bytes *out, const char *text, size_t len);
 
-/* A word that a shell reads as one argument, and spoor as no option: quoted where it has to be. */
+/* Appends a word that a shell reads as one argument, and spoor not as an option: quoted if necessary. */
 void text_add_shell_word(struct bytes *out, const char *word);
 
 /* UTF-16LE (2 bytes a unit, any alignment) appended as UTF-8; lone surrogates become U+FFFD. */
@@ -42,7 +40,7 @@ void text_add_xml(struct bytes *out, const char *text, size_t len);
 
 bool text_ends_with(const char *text, const char *suffix);
 
-/* Columns the text takes on a terminal, taken as one a character. */
+/* The number of columns on a terminal, one for each character. */
 size_t text_columns(const char *text, size_t len);
 
 /* "12.1 s", "1.09 ms", "2.35 MB", "18,402": three significant digits and a unit. */
@@ -67,15 +65,15 @@ void text_add_f32(struct bytes *out, float value);
 bool text_parse_duration(const char *text, uint64_t *ret_ns);
 
 /*
- * "64M", "1.5 GB", "512KiB", a bare number is bytes: k, M, G and T are powers of 1000, with an i behind them of 1024. False when it is not a
- * size, is below one byte, or does not fit.
+ * "64M", "1.5 GB", "512KiB", a bare number is bytes: k, M, G and T are powers of 1000, followed by an i powers of 1024. False: it is not a size, is below
+ * one byte, or does not fit.
  */
 bool text_parse_size(const char *text, uint64_t *ret_bytes);
 
-/* A whole unsigned decimal number, nothing around it. */
+/* A whole unsigned decimal number without other characters. */
 bool text_parse_u64(const char *text, uint64_t *ret_value);
 
-/* How many edits lie between two words: to name the nearest verb or option. */
+/* The number of edits between two words: to suggest a verb or option. */
 unsigned text_distance(const char *a, const char *b);
 
 /* Shell-like pattern: * and ?, the whole text. */
