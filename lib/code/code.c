@@ -1,6 +1,6 @@
 /*
- * The ranges of generated code, sorted by address; no two overlap. A range that was removed stays as long as nobody takes its place, so that what was sampled in it is
- * named in the rundown; when such ones fill half of the room, all of them go.
+ * The ranges of generated code, sorted by address; no two overlap. A removed range stays until another one takes its place, so that the rundown can name earlier samples in
+ * it. When removed ranges fill half of the room, all of them are freed.
  */
 #include "lib/code/code.h"
 
@@ -41,7 +41,7 @@ static char *code_text(const char *text, const char *otherwise)
 	return strndup(text ? text : otherwise, CODE_NAME_MAX);
 }
 
-/* The first range that ends behind `address`. Under the lock. */
+/* Index of the first range that ends after `address`. The lock is held. */
 static size_t code_place(uint64_t address)
 {
 	size_t low = 0, high = range_count;
@@ -68,7 +68,7 @@ static void code_tell(struct spoor_event *event, const struct code_range *range)
 	outbuf_done(&out);
 }
 
-/* Takes what overlaps [begin, end) out of the table. Under the lock; returns where it was. */
+/* Removes what overlaps [begin, end) from the table. The lock is held. Returns its index. */
 static size_t code_clear(uint64_t begin, uint64_t end)
 {
 	size_t first = code_place(begin), last = first;
@@ -101,7 +101,7 @@ static void code_sweep(void)
 	gone_count = 0;
 }
 
-/* Puts a range in its place. Under the lock. */
+/* Inserts a range. The lock is held. */
 static int code_insert(struct code_range *range)
 {
 	if (gone_count >= CODE_MAX / 2)
@@ -124,7 +124,7 @@ static int code_insert(struct code_range *range)
 	return 0;
 }
 
-/* Lines with their texts in one block; a file that is not given is the one before. NULL without lines or memory. */
+/* Copies lines and their texts into one block; an entry without a file has that of the previous one. NULL: no lines, or no memory. */
 static struct code_lines *code_lines_copy(const struct spoor_code_line *lines, size_t count)
 {
 	size_t bytes = 1;
@@ -185,7 +185,7 @@ int spoor_code_add(const void *address, size_t size, const char *name, const str
 	return error;
 }
 
-/* The range that begins exactly there and is still in use. Under the lock. */
+/* The range in use that begins at this address. The lock is held. */
 static struct code_range *code_at(const void *address)
 {
 	uint64_t begin = (uintptr_t)address;
@@ -201,7 +201,7 @@ int spoor_code_move(const void *from, const void *to)
 	(void)pthread_mutex_lock(&code_lock);
 	struct code_range *range = code_at(from);
 	if (range && (uintptr_t)to <= UINT64_MAX - range->size && to) {
-		/* What was sampled where it was keeps its name; the old place stays as a range that has gone. */
+		/* Earlier samples keep their name: the old place stays as a removed range. */
 		struct code_range moved = {
 			.begin = (uintptr_t)to,
 			.size = range->size,
@@ -290,7 +290,7 @@ static void code_fork_parent(void)
 	(void)pthread_mutex_unlock(&code_lock);
 }
 
-/* The child has the same code at the same places; files of its own it has to ask for. */
+/* The child has the same code at the same addresses. The files belong to the parent. */
 static void code_fork_child(void)
 {
 	code_dump_forget();

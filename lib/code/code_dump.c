@@ -1,6 +1,6 @@
 /*
- * perf-PID.map and jit-PID.dump. Each record is one write, so that a reader never meets half of one unless the disk is full; a write that fails or falls short ends
- * its file, and the program goes on.
+ * perf-PID.map and jit-PID.dump. Each record is written by one write(), so a reader sees whole records unless the disk is full. A write that fails or is
+ * short closes the file.
  */
 #include "lib/code/code_dump.h"
 
@@ -28,7 +28,7 @@
 
 static int map_fd = -1;
 static int dump_fd = -1;
-static void *dump_marker; /* the mapping by which perf notices the file */
+static void *dump_marker; /* the executable mapping by which perf notices the file */
 static struct outbuf record;
 
 uint32_t code_dump_files(void)
@@ -46,7 +46,7 @@ static void dump_end(int *fd)
 	*fd = -1;
 }
 
-/* Writes what is in `record`. */
+/* Writes the content of `record`. */
 static void dump_write(int *fd)
 {
 	if (*fd >= 0 && (record.failed || write(*fd, record.data, record.size) != (ssize_t)record.size))
@@ -57,7 +57,7 @@ static void dump_write(int *fd)
 	outbuf_reset(&record);
 }
 
-/* Prefix of a record: kind, size with the prefix (filled in by dump_record_end()), time. */
+/* Begins a record: kind, size with this prefix (set by dump_record_end()), time. */
 static void dump_record(uint32_t kind)
 {
 	outbuf_reset(&record);
@@ -82,7 +82,7 @@ static int dump_create(const char *folder, const char *before, const char *behin
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s%llu%s", folder, before, (unsigned long long)platform_process_id(), behind) >=
 		sizeof(path))
 		return -ENAMETOOLONG;
-	(void)unlink(path); /* what a process of the same id left; what is not ours stays, and stops us below */
+	(void)unlink(path); /* left by a process with the same id; a file of another user stays, and the open below fails */
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
@@ -148,7 +148,7 @@ void code_dump_close(uint32_t files)
 		outbuf_done(&record);
 }
 
-/* A line of the map: a name with a line end in it would be two. */
+/* Writes a line of the map. Line ends in a name are replaced. */
 static void dump_map_line(const struct code_range *range)
 {
 	char head[64];
@@ -169,7 +169,7 @@ void code_dump_add(const struct code_range *range, uint32_t files)
 	if (!(files & SPOOR_CODE_JITDUMP) || dump_fd < 0)
 		return;
 	if (range->lines) {
-		/* Before the code it is about. */
+		/* Precedes the record of its code. */
 		dump_record(JITDUMP_LINES);
 		payload_u64(&record, range->begin);
 		payload_u64(&record, range->lines->count);
@@ -182,7 +182,7 @@ void code_dump_add(const struct code_range *range, uint32_t files)
 		}
 		dump_record_end();
 	}
-	/* A record's size has 32 bits. */
+	/* The size of a record has 32 bits. */
 	if (dump_fd < 0 || range->size > UINT32_MAX / 2)
 		return;
 	dump_record(JITDUMP_LOAD);

@@ -1,4 +1,4 @@
-/* How perf comes to know of a jitdump: the process maps the file executable, and perf sees that. */
+/* A process maps the jitdump file as executable, and perf records that mapping. */
 #include "lib/code/code_dump.h"
 
 #include <sys/mman.h>
@@ -7,7 +7,7 @@
 
 void *code_dump_mark(int fd)
 {
-	/* A file system mounted noexec refuses it: perf then has to be told of the file by hand. */
+	/* A file system mounted noexec refuses it: the user then has to name the file to perf. */
 	void *mark = mmap(NULL, platform_page_size(), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 
 	return mark == MAP_FAILED ? NULL : mark;

@@ -1,15 +1,15 @@
-/* The events by which .NET tells of a method's code, MethodLoadVerbose and its kin, version 1: readers know them by provider and id. */
+/* The layout of the events for a method's code in .NET (MethodLoadVerbose and similar ones), version 1. Readers know them by provider and id. */
 #ifndef SPOOR_LIB_CODE_METHOD_PAYLOAD_H
 #define SPOOR_LIB_CODE_METHOD_PAYLOAD_H
 
 #include "lib/event/payload.h"
 
 #define METHOD_FIELDS 10u
-#define METHOD_JITTED 0x8u /* code at an address of its own */
+#define METHOD_JITTED 0x8u /* the method has code of its own, not that of a precompiled image */
 
 extern const struct spoor_field method_fields[METHOD_FIELDS];
 
-/* Readers add namespace, a dot and the name: the namespace stays empty, the name is whole. */
+/* Readers show namespace, a dot and the name. The namespace stays empty, and the name is complete. */
 void method_payload(struct outbuf *out, uint64_t id, uint64_t module, uint64_t begin, uint64_t size, const char *name, const char *signature);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A rundown in steps, since the loop has rings to drain: begin, then object by object (read some of its symbols; when all were seen, write what was found), then generated
- * code, then the end. An event that has no room now is written by the next step.
+ * A rundown is made in steps, because the loop also has to drain rings: begin; then each object (read some of its symbols; when all were read, write the functions found); then
+ * generated code; then the end. An event for which there is no room is written again by the next step.
  */
 #include "lib/code/rundown.h"
 
@@ -21,15 +21,15 @@
 
 enum rundown_phase {
 	RUNDOWN_BEGIN,
-	RUNDOWN_OBJECTS,   /* find the next object that was hit */
-	RUNDOWN_SYMBOLS,   /* go through its symbols */
-	RUNDOWN_WRITE,     /* write the functions found */
+	RUNDOWN_OBJECTS,   /* find the next object with a sampled address */
+	RUNDOWN_SYMBOLS,   /* read its symbols */
+	RUNDOWN_WRITE,     /* write the functions that were found */
 	RUNDOWN_GENERATED,
 	RUNDOWN_END,
 	RUNDOWN_DONE,
 };
 
-/* The best symbol seen so far for an address that was hit. */
+/* The best symbol so far for a sampled address. */
 struct rundown_find {
 	uint64_t begin;
 	uint64_t size; /* 0: none */
@@ -42,19 +42,19 @@ struct rundown {
 	enum rundown_phase phase;
 	uint64_t *hits;
 	size_t hit_count;
-	struct rundown_find *finds; /* one a hit */
+	struct rundown_find *finds; /* one for each sampled address */
 	struct object *objects;
 	size_t object_count;
-	size_t object;              /* the one at hand */
-	size_t first;               /* its hits */
+	size_t object;              /* index of the current object */
+	size_t first;               /* index of its first sampled address */
 	size_t last;
-	size_t next;                /* the next one to be written */
+	size_t next;                /* index of the next address to write */
 	bool module_written;
 	struct object_symbols *symbols;
 	uint64_t code_address;
-	uint32_t code_module;       /* how many modules of generated code were written */
+	uint32_t code_module;       /* number of modules of generated code that were written */
 	struct outbuf payload;
-	struct spoor_event *pending; /* payload is that of an event that had no room */
+	struct spoor_event *pending; /* the event for which there was no room; `payload` is its payload; NULL: none */
 };
 
 static struct spoor_provider rundown_provider = { .size = sizeof(rundown_provider), .name = "Microsoft-Windows-DotNETRuntimeRundown" };
@@ -108,7 +108,7 @@ void rundown_free(struct rundown *rundown)
 	free(rundown);
 }
 
-/* Sends the payload at hand; what has no room is kept. */
+/* Writes the payload; keeps it if there is no room. */
 static int rundown_emit(struct rundown *rundown, struct session *session, struct spoor_event *event)
 {
 	const struct event_entry *entry;
@@ -150,7 +150,7 @@ static int rundown_begin(struct rundown *rundown, struct session *session)
 	}
 	platform_command_line(command_line, sizeof(command_line));
 	payload_u16(out, 0);
-	payload_u16(out, 2); /* Sku: CoreCLR, the one that every reader takes */
+	payload_u16(out, 2); /* Sku: CoreCLR, which every reader accepts */
 	for (int i = 0; i < 8; i++)
 		payload_u16(out, 0);
 	payload_u32(out, 0);
@@ -184,7 +184,7 @@ static int rundown_module(struct rundown *rundown, struct session *session, uint
 	return rundown_emit(rundown, session, &rundown_event_module);
 }
 
-/* The first hit at or above. */
+/* Index of the first sampled address at or above `address`. */
 static size_t rundown_hit(const struct rundown *rundown, uint64_t address)
 {
 	size_t low = 0, high = rundown->hit_count;
@@ -218,7 +218,7 @@ static void rundown_next_object(struct rundown *rundown)
 	rundown->phase = RUNDOWN_GENERATED;
 }
 
-/* Of two names for a place: the one that others may call, then the shorter range, then the one that came first. */
+/* Of two names for a place: a global one, then the shorter range, then the first one. */
 static void rundown_symbols(struct rundown *rundown)
 {
 	struct object_symbol symbol;
@@ -235,7 +235,7 @@ static void rundown_symbols(struct rundown *rundown)
 		rundown->phase = RUNDOWN_WRITE;
 }
 
-/* Writes the function of the next hit. */
+/* Writes the function of the next sampled address. */
 static int rundown_function(struct rundown *rundown, struct session *session)
 {
 	const struct object *object = &rundown->objects[rundown->object];
@@ -262,7 +262,7 @@ static int rundown_function(struct rundown *rundown, struct session *session)
 	return rundown_emit(rundown, session, &rundown_event_method);
 }
 
-/* The next piece of generated code, all of it, whether it was hit or not: what a program names by hand is not that much. */
+/* Writes the next piece of generated code. All of it is written, sampled or not, because programs announce few pieces. */
 static int rundown_generated(struct rundown *rundown, struct session *session)
 {
 	struct code_range range;
@@ -272,7 +272,7 @@ static int rundown_generated(struct rundown *rundown, struct session *session)
 		rundown->phase = RUNDOWN_END;
 		return found;
 	}
-	/* Module ids that no object has: they are addresses. A module is told of before its first piece. */
+	/* Module ids below all objects, whose ids are addresses. The module event precedes its first method. */
 	uint64_t module = 1;
 	for (const char *c = range.module; *c; c++)
 		module = (module ^ (uint8_t)*c) * 1099511628211u;
@@ -318,7 +318,7 @@ int rundown_step(struct rundown *rundown, struct session *session)
 			rundown_next_object(rundown);
 			break;
 		case RUNDOWN_SYMBOLS:
-			/* One go at a file a step. */
+			/* One part of a file in each step. */
 			rundown_symbols(rundown);
 			if (rundown->phase == RUNDOWN_SYMBOLS)
 				return 1;

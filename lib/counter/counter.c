@@ -1,9 +1,9 @@
 /*
- * The registry of counters: meters, their instruments, the series of an instrument. Opening, closing and looking up are cold and take the one lock;
- * adding is inline in include/spoor/counter.h and takes nothing.
+ * The registry of counters: meters, their instruments, the series of an instrument. Opening, closing and looking up are rare and take the one lock. Adding is inline in
+ * include/spoor/counter.h and takes none.
  *
- * Invariants, under the lock: a series is in its instrument's list exactly while its refs are above 0; an instrument is in its meter's list exactly while
- * it has a series; index and birth of a series are unique among all that ever were.
+ * Invariants, under the lock: a series is in its instrument's list exactly while its refs are above 0; an instrument is in its meter's list exactly while it has a
+ * series; no two series of the process have the same index and birth.
  */
 #include "lib/counter/counter_registry.h"
 
@@ -21,7 +21,7 @@ static uint32_t *free_index;
 static uint32_t free_count;
 static uint32_t free_capacity;
 
-/* What is given out when memory has run out: takes everything, read by nobody. */
+/* Returned when memory has run out: accepts all values, and no consumer reads it. */
 static _Alignas(64) struct spoor_counter counter_nowhere;
 
 __thread unsigned spoor_counter_stripe_;
@@ -30,7 +30,10 @@ unsigned spoor_counter_stripe_take_(void)
 {
 	static unsigned taken;
 
-	/* A signal handler in between takes one more and is overwritten: a stripe is anybody's, the addition is atomic. */
+	/*
+	 * A signal handler in between takes another number and is overwritten. That is harmless: a stripe may have several threads, and the addition is
+	 * atomic.
+	 */
 	spoor_counter_stripe_ = __atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED) % SPOOR_COUNTER_STRIPES + 1;
 	return spoor_counter_stripe_;
 }
@@ -100,7 +103,7 @@ static int counter_tags_check(const struct spoor_tag *tags, size_t count)
 	return 0;
 }
 
-/* Tags and their line, copied into one block each. */
+/* Copies the tags and their line, one block each. */
 static int counter_tags_copy(struct counter_series *series, const struct spoor_tag *tags, size_t count)
 {
 	size_t bytes = 1;
@@ -140,7 +143,7 @@ static void counter_series_release(struct counter_series *series)
 
 void counter_series_free(struct counter_series *series)
 {
-	/* No room to note a free index: it is then never used again, and costs its place in the readers' tables. */
+	/* No memory to store the free index: it is not used again, and its place in the tables of readers is lost. */
 	if (free_count == free_capacity) {
 		uint32_t capacity = free_capacity ? free_capacity * 2 : 64;
 		uint32_t *grown = realloc(free_index, capacity * sizeof(*grown));
@@ -179,7 +182,7 @@ void counter_instrument_unref(struct counter_instrument *instrument)
 	free(instrument);
 }
 
-/* Under the lock: a new series of the instrument, at the end of its list. */
+/* A new series at the end of the instrument's list. The lock is held. */
 static struct counter_series *counter_series_new(struct counter_instrument *instrument, const struct spoor_tag *tags, size_t count)
 {
 	struct counter_series *series = aligned_alloc(64, (sizeof(*series) + 63) & ~(size_t)63);
@@ -199,7 +202,7 @@ static struct counter_series *counter_series_new(struct counter_instrument *inst
 		}
 	}
 	if (instrument->kind == SPOOR_GAUGE) {
-		double none = NAN; /* until it is set */
+		double none = NAN; /* until the first value is set */
 		memcpy(&series->counter.stripe[0].value, &none, sizeof(none));
 	}
 	series->index = free_count > 0 ? free_index[--free_count] : series_limit++;
@@ -215,7 +218,7 @@ static struct counter_series *counter_series_new(struct counter_instrument *inst
 	return series;
 }
 
-/* Under the lock: the series with these tags, found or made. */
+/* Finds or makes the series with these tags. The lock is held. */
 static struct counter_series *counter_series_get(struct counter_instrument *instrument, const struct spoor_tag *tags, size_t count)
 {
 	static const struct spoor_tag overflow_tag = { "otel.metric.overflow", "true" };
@@ -287,7 +290,7 @@ struct spoor_meter *spoor_meter_open(const char *name, const char *version)
 	return (struct spoor_meter *)meter;
 }
 
-/* Takes an instrument out of its meter. Under the lock. */
+/* Removes an instrument from its meter. The lock is held. */
 static void counter_instrument_close(struct counter_instrument *instrument)
 {
 	for (struct counter_instrument **at = &instrument->meter->instruments; *at; at = &(*at)->next)
@@ -299,7 +302,7 @@ static void counter_instrument_close(struct counter_instrument *instrument)
 	instrument->closed = true;
 }
 
-/* Takes a series out of its instrument, and the instrument with its last one. Under the lock. */
+/* Removes a series from its instrument, and the instrument with its last series. The lock is held. */
 static void counter_series_close(struct counter_series *series)
 {
 	struct counter_instrument *instrument = series->instrument;
@@ -315,7 +318,7 @@ static void counter_series_close(struct counter_series *series)
 	instrument->series_count--;
 	if (!instrument->series)
 		counter_instrument_close(instrument);
-	/* A pass that has it on its list frees it at its end. */
+	/* If a pass has the series on its list, the pass frees it at its end. */
 	if (!counter_pass_keep(series)) {
 		counter_instrument_unref(instrument);
 		counter_series_free(series);
@@ -347,7 +350,7 @@ void spoor_meter_close(struct spoor_meter *handle)
 		counter_instrument_unref(instrument);
 	}
 	counter_registry_unlock();
-	/* What consumers still hold of it goes with them. */
+	/* References of consumers end with the consumers. */
 	counter_meter_closed(meter);
 	counter_registry_lock();
 	counter_meter_unref(meter);
@@ -398,7 +401,7 @@ struct spoor_counter *spoor_counter_open(struct spoor_meter *handle, enum spoor_
 			*end = instrument;
 		}
 	}
-	/* Holds it against a failure below: an instrument without a series is none. */
+	/* Keeps the instrument if the next step fails: an instrument without a series is freed. */
 	counter_instrument_ref(instrument);
 	struct counter_series *series = NULL;
 	if (instrument->name && instrument->unit && instrument->description)

@@ -1,4 +1,4 @@
-/* Filter arguments: pairs separated by semicolons, where a key or value with a semicolon or an equals sign stands in quotation marks. */
+/* Filter arguments: pairs separated by semicolons. A key or value that contains a semicolon or an equals sign is in quotation marks. */
 #include "lib/counter/counter_arguments.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One word: up to `stop` or a semicolon, in quotation marks up to the next one. Returns where it ends. */
+/* One word: up to `stop` or a semicolon; in quotation marks up to the next one. Returns its end. */
 static const char *argument_word(const char *at, char stop, const char **ret_begin, size_t *ret_length)
 {
 	if (*at == '"') {
@@ -75,7 +75,7 @@ void argument_print(double value, char text[ARGUMENT_NUMBER_MAX])
 		if (strtod(text, NULL) == value)
 			break;
 	}
-	/* The locale may put anything for the point. */
+	/* The decimal point depends on the locale. */
 	for (const char *from = text; *from;) {
 		if (strchr("0123456789+-EINFA", *from)) {
 			*to++ = *from++;

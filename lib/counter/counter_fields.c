@@ -1,6 +1,6 @@
 /*
- * A meter as EventCounters: the provider of its name, whose event "EventCounters" carries one reading, in the two layouts that .NET has: a value with its spread ("Mean")
- * and an increment ("Sum"). The ids are high, so that a provider of the program with the same name may have its own from 1 up.
+ * A meter as EventCounters: the provider with its name, whose event "EventCounters" carries one reading. It has the two layouts of .NET: a value with its spread ("Mean") and
+ * an increment ("Sum"). The event ids are high, so that a provider of the program with the same name may use the ids from 1 up.
  */
 #include "lib/counter/counter_session.h"
 
@@ -24,20 +24,20 @@ static const struct spoor_field fields_mean[] = { TEXT("Name"), TEXT("DisplayNam
 	F64("Max"), F32("IntervalSec"), TEXT("Series"), TEXT("CounterType"), TEXT("Metadata"), TEXT("DisplayUnits") };
 static const struct spoor_field fields_sum[] = { TEXT("Name"), TEXT("DisplayName"), TEXT("DisplayRateTimeScale"), F64("Increment"), F32("IntervalSec"),
 	TEXT("Metadata"), TEXT("Series"), TEXT("CounterType"), TEXT("DisplayUnits") };
-/* As EventSource writes it: a nameless object that holds the object "Payload". */
+/* As EventSource writes it: an unnamed object that contains the object "Payload". */
 static const struct spoor_field payload_mean[] = { { "Payload", SPOOR_TYPE_STRUCT, sizeof(fields_mean) / sizeof(*fields_mean), fields_mean } };
 static const struct spoor_field payload_sum[] = { { "Payload", SPOOR_TYPE_STRUCT, sizeof(fields_sum) / sizeof(*fields_sum), fields_sum } };
 static const struct spoor_field event_mean[] = { { "", SPOOR_TYPE_STRUCT, 1, payload_mean } };
 static const struct spoor_field event_sum[] = { { "", SPOOR_TYPE_STRUCT, 1, payload_sum } };
 
-/* What a meter brings into the registry of providers. Kept until nobody asks any more. */
+/* The provider of a meter. Exists until the meter and the last session have released it. */
 struct meter_provider {
 	struct spoor_provider provider;
 	struct spoor_event mean;
 	struct spoor_event sum;
 	struct spoor_event *events[2];
 	struct counter_meter *meter;
-	uint32_t refs; /* the meter, and sessions; counted atomically */
+	uint32_t refs; /* one of the meter, one of each session; atomic */
 };
 
 struct events_session {
@@ -57,7 +57,7 @@ static bool events_want(struct counter_consumer *consumer, const struct counter_
 	return instrument->meter == ((struct events_session *)consumer)->provider->meter;
 }
 
-/* Tags as "name:value,name:value": a comma or colon inside would break them apart, and the reader would drop all. */
+/* Tags as "name:value,name:value". A comma or colon inside a tag would make the reader reject all tags. */
 static void events_metadata(struct outbuf *out, const struct counter_series *series)
 {
 	char text[4096];
@@ -158,7 +158,7 @@ void counter_meter_opened(struct counter_meter *meter)
 {
 	struct meter_provider *provider = calloc(1, sizeof(*provider));
 
-	/* Without it the meter is there for listeners and for System.Diagnostics.Metrics. */
+	/* Without it the meter still works for listeners and for System.Diagnostics.Metrics. */
 	if (!provider)
 		return;
 	provider->refs = 1;

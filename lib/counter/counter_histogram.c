@@ -1,7 +1,7 @@
 /*
- * Histograms in bounded memory. A value falls into a bucket by its exponent and the first five bits of its mantissa, so that a quantile is right within 1/64
- * of its value however many values came. Buckets only grow; each reader keeps what it saw last and takes the difference, so that readers need no word
- * with the threads that record, nor with one another.
+ * Histograms in bounded memory. The bucket of a value is determined by its exponent and the first five bits of its mantissa, so a quantile is accurate to 1/64 of its value,
+ * whatever the number of values. Bucket counts only grow. Each reader stores the last counts and takes the difference, so readers need no synchronization with recording
+ * threads or with other readers.
  */
 #include "lib/counter/counter_registry.h"
 
@@ -40,7 +40,7 @@ static unsigned histogram_bucket(double value)
 	return 1 + (unsigned)(exponent - HISTOGRAM_EXPONENT_MIN) * HISTOGRAM_PARTS + (unsigned)(bits >> 47 & (HISTOGRAM_PARTS - 1));
 }
 
-/* Square root by Newton's way: the library needs nothing of libm for its one use. */
+/* Square root by Newton's method: the library would need libm for this one use only. */
 static double histogram_root(double square)
 {
 	double root = histogram_value((histogram_bits(square) >> 1) + (UINT64_C(1023) << 51)); /* half the exponent */
@@ -52,7 +52,7 @@ static double histogram_root(double square)
 	return root;
 }
 
-/* The middle of a bucket. */
+/* The middle of a bucket, within the range of all values. */
 static double histogram_middle(unsigned bucket, double least, double greatest)
 {
 	double value;
@@ -100,7 +100,7 @@ void counter_histogram_record(struct counter_histogram *h, unsigned stripe, doub
 	do
 		next = histogram_bits(histogram_value(seen) + value);
 	while (!__atomic_compare_exchange_n(sum, &seen, next, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	/* Last, with release: who sees it in its bucket sees the ends that hold it. */
+	/* The last store, with release: a reader that sees the value in its bucket also sees a range that contains it. */
 	(void)__atomic_fetch_add(&h->bucket[histogram_bucket(value)], 1, __ATOMIC_RELEASE);
 }
 
@@ -114,7 +114,7 @@ void counter_histogram_read(const struct counter_histogram *h, uint32_t *last, d
 
 	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
 		uint32_t now = __atomic_load_n(&h->bucket[i], __ATOMIC_ACQUIRE);
-		fresh[i] = now - last[i]; /* modulo 2^32, as the bucket counts */
+		fresh[i] = now - last[i]; /* modulo 2^32, like the counts */
 		last[i] = now;
 		if (!fresh[i])
 			continue;

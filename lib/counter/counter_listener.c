@@ -1,4 +1,4 @@
-/* Counters read by the program itself: a consumer whose readings go to a function. */
+/* Counters that the program itself reads: a consumer whose readings are passed to a function. */
 #include "lib/counter/counter_registry.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static void listener_reading(struct counter_consumer *consumer, const struct cou
 		.quantile_values = reading->quantile,
 	};
 
-	/* A gauge that nobody has set, an observable without a value: nothing to tell. */
+	/* False for a gauge that was never set, and for an observable instrument without a value. */
 	if (reading->has_value && listener->options.value)
 		listener->options.value(listener->options.context, &value);
 }

@@ -1,7 +1,7 @@
 /*
- * The provider System.Diagnostics.Metrics, as .NET has it: events, ids, versions and fields are those of .NET 10, so that dotnet-counters and dotnet-monitor
- * read our instruments like any others. Unlike there each session is on its own: no shared interval, no refusal of a second client, so the events that report
- * such conflicts (15, 17) are never sent.
+ * The provider System.Diagnostics.Metrics. Events, ids, versions and fields are those of .NET 10, so dotnet-counters and dotnet-monitor read these instruments like those of a
+ * .NET program. Unlike in .NET, sessions are independent: they share no interval, and a second client is not refused. So the events that report such conflicts (15, 17) are
+ * never sent.
  */
 #include "lib/counter/counter_session.h"
 
@@ -70,12 +70,12 @@ static struct spoor_event *const metrics_events[] = { &event_message, &event_col
 
 struct metrics_session {
 	struct counter_session base; /* first */
-	char *id;                    /* as the tool named it; field 0 of nearly all */
+	char *id;                    /* the name that the tool gave; field 0 of nearly all events */
 	char *filter;
 	uint64_t keywords;
 	uint32_t series_max;
 	uint32_t histograms_max;
-	/* Births of the series that count against a limit, in ascending order: what came first is shown for good. */
+	/* Births of the series that count against a limit, in ascending order. Series that were shown first are shown until the session ends. */
 	uint32_t *shown;
 	uint32_t shown_count;
 	uint32_t shown_room;
@@ -104,7 +104,7 @@ static void metrics_error(struct metrics_session *session, struct spoor_event *e
 	metrics_fire(session, event);
 }
 
-/* The names that .NET's own classes have. */
+/* The names of .NET's classes. */
 static const char *metrics_type(const struct counter_instrument *instrument)
 {
 	switch (instrument->kind) {
@@ -135,7 +135,7 @@ static void metrics_instrument(struct metrics_session *session, struct spoor_eve
 	payload_text(out, metrics_type(instrument));
 	payload_text(out, instrument->unit);
 	payload_text(out, instrument->description);
-	payload_text(out, ""); /* tags of the instrument and of the meter, hash of its scope: ours have none */
+	payload_text(out, ""); /* tags of the instrument and of the meter, hash of its scope: not used here */
 	payload_text(out, "");
 	payload_text(out, "");
 	payload_u32(out, id);
@@ -200,7 +200,7 @@ static void metrics_pass_end(struct counter_consumer *consumer, uint64_t begin_n
 	metrics_collection(consumer, &event_collection_stop, begin_ns, end_ns);
 }
 
-/* Whether this series is among those that the tool has room for. */
+/* Is this series within the limit that the tool has set? */
 static bool metrics_room(struct metrics_session *session, const struct counter_series *series)
 {
 	uint32_t low = 0, high = session->shown_count;
@@ -321,7 +321,7 @@ static void metrics_release(struct counter_session *base)
 	free(session);
 }
 
-/* "1000" between 1 and 10 million; what is absent or no number is the default. */
+/* Reads a limit such as "1000", between 1 and 10 million; a missing or malformed one is the default. */
 static uint32_t metrics_limit(const char *arguments, const char *key, uint32_t usual)
 {
 	char *text = argument_find(arguments, key);
@@ -338,9 +338,9 @@ static void metrics_enable(const struct spoor_enable *what, void *context)
 	double seconds = 1;
 
 	(void)context;
-	/* Asked again with other arguments: as if it had ended in between. */
+	/* The session has new arguments: its consumer ends and another one starts. */
 	counter_session_end(what->session_id, &metrics_provider);
-	/* A session of everything there is does not ask for metrics: who does says which. */
+	/* A session that enables every provider does not want metrics: sessions for metrics name the instruments. */
 	if (!what->enabled || !what->arguments || what->level < SPOOR_INFO || !(what->keywords & (METRICS_VALUES | METRICS_PUBLISHING | METRICS_MESSAGES)))
 		return;
 	session = calloc(1, sizeof(*session));

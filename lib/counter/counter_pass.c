@@ -1,9 +1,9 @@
 /*
- * The thread that reads counters. A pass: under the lock it lists every series there is; then, without the lock, each consumer whose time has come is told
- * of instruments that came and went and given its readings. While a pass runs nothing on its list is freed: what is closed meanwhile waits in `trash`.
+ * The thread that reads counters. A pass lists all series under the lock. Then, without the lock, each consumer that is due gets the instruments that were opened and closed,
+ * and its readings. During a pass, series on its list are not freed: those that are closed meanwhile wait in `trash`.
  *
- * Invariants, under the lock: `counter_current` is the consumer whose callbacks may run, `observing` the instrument whose `observe` may run, NULL else. A thread of an
- * older `generation` touches nothing but the lock and ends.
+ * Invariants, under the lock: `counter_current` is the consumer whose callbacks may run, `observing` the instrument whose `observe` may run; NULL if none. A thread of an older
+ * `generation` takes the lock, changes nothing and ends.
  */
 #include "lib/counter/counter_registry.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-/* What a consumer saw last of a series. */
+/* The last values of a series that a consumer has seen. */
 struct counter_slot {
 	uint32_t birth;         /* of the series; 0: none */
 	bool seen;
@@ -26,13 +26,13 @@ struct counter_slot {
 struct counter_memory {
 	struct counter_slot *slot;
 	uint32_t slot_count;
-	struct counter_instrument **told; /* sorted by id; each counts as a reference */
+	struct counter_instrument **told; /* instruments that were announced, sorted by id; each is a reference */
 	uint32_t told_count;
 	uint32_t told_capacity;
 };
 
-static pthread_cond_t counter_wake;    /* for the thread: a consumer came or goes */
-static pthread_cond_t counter_calm;    /* for the others: counter_current or observing changed */
+static pthread_cond_t counter_wake;    /* for the thread: a consumer was added or removed */
+static pthread_cond_t counter_calm;    /* for other threads: counter_current or observing has changed */
 static bool conditions_ready;
 static pthread_t counter_thread;
 static bool counter_thread_there;
@@ -91,14 +91,14 @@ bool counter_pass_keep(struct counter_series *series)
 
 void counter_observe_wait(const struct counter_instrument *instrument)
 {
-	/* From `observe` itself: it is its own caller's business. */
+	/* Called by `observe` itself, which is responsible for its own memory. */
 	if (counter_thread_there && pthread_equal(pthread_self(), counter_thread))
 		return;
 	while (observing == instrument)
 		(void)pthread_cond_wait(&counter_calm, &counter_mutex);
 }
 
-/* One name against one item of a filter: the whole of it, or the beginning with a star. */
+/* Does one name match one item of a filter: equal, or equal up to a star? */
 static bool counter_pattern_fits(const char *pattern, size_t length, const char *name)
 {
 	if (length > 0 && pattern[length - 1] == '*')
@@ -128,7 +128,7 @@ bool counter_filter_wants(const char *filter, const struct counter_instrument *i
 	return false;
 }
 
-/* The list of all series, in the order of meters, instruments and series. Under the lock; false when memory has run out. */
+/* Lists all series in the order of meters, instruments and series. The lock is held. False: no memory. */
 static bool counter_pass_list(void)
 {
 	pass_count = 0;
@@ -148,7 +148,7 @@ static bool counter_pass_list(void)
 	return true;
 }
 
-/* Where an id is, or would be, among those told of. */
+/* The index of an id among the announced instruments, or where to insert it. */
 static uint32_t counter_told_place(const struct counter_memory *memory, uint32_t id)
 {
 	uint32_t low = 0, high = memory->told_count;
@@ -163,7 +163,7 @@ static uint32_t counter_told_place(const struct counter_memory *memory, uint32_t
 	return low;
 }
 
-/* Notes an instrument as told of; false when it was already, or there is no memory. */
+/* Adds an instrument to the announced ones; false: it was announced already, or no memory. */
 static bool counter_told_add(struct counter_memory *memory, struct counter_instrument *instrument)
 {
 	uint32_t place = counter_told_place(memory, instrument->id);
@@ -187,7 +187,7 @@ static bool counter_told_add(struct counter_memory *memory, struct counter_instr
 	return true;
 }
 
-/* Ends what has been closed. */
+/* Announces to a consumer that instruments were closed. */
 static void counter_told_sweep(struct counter_consumer *consumer)
 {
 	struct counter_memory *memory = consumer->memory;
@@ -211,7 +211,7 @@ static void counter_told_sweep(struct counter_consumer *consumer)
 	memory->told_count = kept;
 }
 
-/* The slot of a series, made at first sight; NULL when there is no memory. */
+/* The slot of a series, made when it is first seen; NULL: no memory. */
 static struct counter_slot *counter_slot_get(struct counter_memory *memory, const struct counter_series *series)
 {
 	if (series->index >= memory->slot_count) {
@@ -254,7 +254,7 @@ static double counter_gauge(const struct counter_series *series)
 	return value;
 }
 
-/* Asks an observable; NAN when it has none or has been closed. */
+/* Calls an observable instrument; NAN: it has no value, or was closed. */
 static double counter_observe(struct counter_instrument *instrument)
 {
 	double value = NAN;
@@ -289,7 +289,7 @@ static void counter_read(const struct counter_series *series, struct counter_slo
 		else
 			reading.value = (double)counter_sum(series);
 		reading.has_value = !isnan(reading.value);
-		/* What adds up starts from 0; what is asked has no difference the first time. */
+		/* The sums of a new series start at 0. An observable instrument has no difference in its first interval. */
 		reading.has_delta = reading.has_value && (slot->seen || !instrument->observe);
 		if (reading.has_delta)
 			reading.delta = reading.value - slot->value;
@@ -306,7 +306,7 @@ static bool counter_consumer_gone(const struct counter_consumer *consumer)
 	return __atomic_load_n(&consumer->gone, __ATOMIC_RELAXED);
 }
 
-/* One consumer's turn, without the lock. Its struct stays: counter_consumer_remove() waits for `counter_current`. */
+/* One pass of one consumer, without the lock. The consumer stays valid: counter_consumer_remove() waits for `counter_current`. */
 static void counter_consumer_run(struct counter_consumer *consumer, uint64_t now_ns)
 {
 	struct counter_memory *memory = consumer->memory;
@@ -331,7 +331,7 @@ static void counter_consumer_run(struct counter_consumer *consumer, uint64_t now
 		}
 		if (counter_told_add(memory, series->instrument) && consumer->instrument_begin)
 			consumer->instrument_begin(consumer, series->instrument);
-		/* The first turn only remembers where counters stand, and asks nobody. */
+		/* The first pass only stores the current values and calls no observable instrument. */
 		if (first && series->instrument->observe)
 			continue;
 		counter_read(series, slot, &reading);
@@ -358,7 +358,7 @@ static void counter_memory_free(struct counter_memory *memory)
 	free(memory);
 }
 
-/* Under the lock: takes it off the list and frees what the thread kept for it. */
+/* Removes a consumer from the list and frees the memory that the thread has for it. The lock is held. */
 static void counter_consumer_unlink(struct counter_consumer *consumer)
 {
 	struct counter_memory *memory = consumer->memory;
@@ -373,7 +373,7 @@ static void counter_consumer_unlink(struct counter_consumer *consumer)
 	consumer->memory = NULL;
 }
 
-/* The one whose time came first, when it has come. Under the lock. */
+/* The consumer that is due first, if it is due now. The lock is held. */
 static struct counter_consumer *counter_consumer_next(uint64_t now_ns, uint64_t *ret_due_ns)
 {
 	struct counter_consumer *next = NULL;
@@ -385,7 +385,7 @@ static struct counter_consumer *counter_consumer_next(uint64_t now_ns, uint64_t 
 	return next && next->due_ns <= now_ns ? next : NULL;
 }
 
-/* One that wants to go, and to be told. Under the lock. */
+/* A retired consumer whose last callback is due. The lock is held. */
 static struct counter_consumer *counter_consumer_retired(void)
 {
 	for (struct counter_consumer *consumer = consumers; consumer; consumer = consumer->next)
@@ -443,7 +443,7 @@ static void *counter_thread_main(void *argument)
 		pass_runs = false;
 		counter_current = NULL;
 		counter_trash_empty();
-		/* A pass that took longer than an interval leaves the missed ones out. */
+		/* If a pass took longer than an interval, the missed intervals are skipped. */
 		consumer->due_ns += consumer->interval_ns;
 		if (consumer->due_ns <= now_ns)
 			consumer->due_ns = now_ns + consumer->interval_ns;
@@ -460,7 +460,7 @@ static int counter_thread_start(void)
 {
 	sigset_t all, before;
 
-	/* Signals are the program's: none is handled on a thread that it does not know. */
+	/* All signals are blocked: the program does not expect a handler to run on this thread. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	int error = pthread_create(&counter_thread, NULL, counter_thread_main, (void *)(uintptr_t)counter_generation);
@@ -470,8 +470,8 @@ static int counter_thread_start(void)
 }
 
 /*
- * Where every series stands, for a consumer that need not be told of instruments: its first interval begins here, whatever the collecting thread is at.
- * Observables are not asked. Under the lock. False: no memory.
+ * Stores the current values of all series for a consumer without begin callbacks: its first interval begins here, independent of the collecting thread.
+ * Observable instruments are not called. The lock is held. False: no memory.
  */
 static bool counter_baseline(struct counter_consumer *consumer)
 {
@@ -533,7 +533,7 @@ void counter_consumer_remove(struct counter_consumer *consumer)
 	bool join = false;
 
 	counter_registry_lock();
-	if (!consumer->memory) { /* never added, or of the parent */
+	if (!consumer->memory) { /* it was never added, or belongs to the parent process */
 		counter_registry_unlock();
 		return;
 	}
@@ -546,7 +546,7 @@ void counter_consumer_remove(struct counter_consumer *consumer)
 	while (counter_current == consumer)
 		(void)pthread_cond_wait(&counter_calm, &counter_mutex);
 	counter_consumer_unlink(consumer);
-	/* The last one: nothing of ours runs in a program that nobody watches. */
+	/* The last consumer was removed: the thread ends. */
 	if (!consumers && counter_thread_there && !self) {
 		counter_generation++;
 		counter_thread_there = false;
@@ -599,7 +599,7 @@ static void counter_fork_parent(void)
 
 static void counter_fork_child(void)
 {
-	/* The thread stayed with the parent, and what it was at stays as it was: a little memory, once a fork in the middle of a pass. */
+	/* The thread is in the parent only. The memory of the pass that it may have been making is lost. */
 	counter_generation++;
 	counter_thread_there = false;
 	conditions_ready = false;

@@ -1,11 +1,11 @@
 /*
- * What stands behind include/spoor/counter.h: the registry of meters, instruments and series, and the one thread that reads them for all consumers.
+ * The implementation of include/spoor/counter.h: the registry of meters, instruments and series, and the thread that reads them for all consumers.
  *
- * One lock guards the registry. It is never held while foreign code runs: the collecting thread makes a list of what is there under the lock, keeps what is on
- * it alive by a pass (what is closed meanwhile is freed at the pass's end), and calls `observe` and the consumers without the lock.
+ * One lock guards the registry. It is never held while a function of the program runs: the collecting thread makes a list of all series under the lock, and calls `observe` and
+ * the consumers without it. Series on the list are freed at the end of the pass.
  *
- * A consumer is a session that wants EventCounters, one that wants System.Diagnostics.Metrics, or a listener of the program. Each has an interval and
- * its own memory of what it last saw, so that consumers never disturb one another. The thread is there while there is a consumer.
+ * A consumer is a session that enables EventCounters, a session that enables System.Diagnostics.Metrics, or a listener of the program. Each has an interval and the last values
+ * it has seen, so consumers are independent of each other. The thread exists while a consumer exists.
  */
 #ifndef SPOOR_LIB_COUNTER_COUNTER_REGISTRY_H
 #define SPOOR_LIB_COUNTER_COUNTER_REGISTRY_H
@@ -16,27 +16,25 @@
 #include <spoor/counter.h>
 
 #define COUNTER_SERIES_DEFAULT 1000u
-#define COUNTER_NAME_MAX       1024u /* bytes of a name, unit, description; longer ones are cut */
+#define COUNTER_NAME_MAX       1024u /* bytes of a name, unit or description; longer ones are cut */
 #define COUNTER_TAGS_MAX       32u
 #define COUNTER_INTERVAL_MIN   10000000u /* 10 ms */
 #define COUNTER_INTERVAL_MAX   86400000000000u
 #define COUNTER_QUANTILES      3u
 
-/*
- * Buckets of a histogram: 0 for all that is not above 0, then 32 for each power of two from 2^-34 to 2^46, one for all above. 10 KiB.
- */
+/* Buckets of a histogram: 0 for all values that are not above 0, then 32 for each power of two from 2^-34 to 2^46, one for all larger values. 10 KiB. */
 #define HISTOGRAM_EXPONENT_MIN (-34)
 #define HISTOGRAM_EXPONENT_MAX 46
 #define HISTOGRAM_PARTS        32u
 #define HISTOGRAM_BUCKETS      (2u + (HISTOGRAM_EXPONENT_MAX - HISTOGRAM_EXPONENT_MIN + 1) * HISTOGRAM_PARTS)
 
 struct counter_histogram {
-	/* The stripes of the series hold nothing; the sums do. As bits of a double. */
+	/* The stripes of the series are not used; these sums are. As bits of a double. */
 	struct {
 		uint64_t sum;
 		uint64_t apart[7];
 	} stripe[SPOOR_COUNTER_STRIPES];
-	uint64_t least;  /* of all time, as bits of a double: the ends of an interval's values never lie outside */
+	uint64_t least;  /* of all values so far, as bits of a double: the values of an interval are within these */
 	uint64_t greatest;
 	uint32_t bucket[HISTOGRAM_BUCKETS];
 };
@@ -45,8 +43,8 @@ struct counter_meter {
 	struct counter_meter *next;
 	char *name;
 	char *version;
-	uint32_t opened;              /* as often as opened and not closed */
-	uint32_t refs;                /* while it is open, and by its instruments */
+	uint32_t opened;              /* how often it was opened and not closed */
+	uint32_t refs;                /* one while it is open, and one of each instrument */
 	struct counter_instrument *instruments;
 	void *provider;               /* counter_session.c's */
 };
@@ -60,24 +58,24 @@ struct counter_instrument {
 	enum spoor_counter_kind kind;
 	double (*observe)(void *context);
 	void *context;
-	uint32_t id;                  /* 1 and up, never used again */
+	uint32_t id;                  /* from 1 up; not used again */
 	uint32_t series_max;
 	uint32_t series_count;
 	struct counter_series *series;
 	struct counter_series *overflow;
-	uint32_t refs;                /* by its series while they are open, by consumers that told of it */
+	uint32_t refs;                /* of its open series, and of consumers to which it was announced */
 	bool closed;
 };
 
 struct counter_series {
-	struct spoor_counter counter; /* first: the caller's pointer is ours */
+	struct spoor_counter counter; /* first: the public pointer points to this structure */
 	struct counter_series *next;
 	struct counter_instrument *instrument;
 	struct counter_histogram *histogram;
-	struct spoor_tag *tags;       /* one block with their texts */
+	struct spoor_tag *tags;       /* one block, with their texts */
 	uint32_t tag_count;
 	char *tags_text;              /* "k=v,k=v" */
-	uint32_t index;               /* below counter_series_limit; a free one is used again with a new `birth` */
+	uint32_t index;               /* below counter_series_limit; a free index is used again with a new `birth` */
 	uint32_t birth;
 	uint32_t refs;
 };
@@ -87,8 +85,8 @@ struct counter_reading {
 	const struct counter_series *series;
 	double value;
 	double delta;
-	bool has_value;    /* observable: it gave one */
-	bool has_delta;    /* not in an observable's first interval */
+	bool has_value;    /* an observable instrument has returned one */
+	bool has_delta;    /* not in the first interval of an observable instrument */
 	uint64_t count;
 	double sum, mean, deviation, least, greatest;
 	double quantile[COUNTER_QUANTILES];
@@ -96,7 +94,7 @@ struct counter_reading {
 
 extern const double counter_quantiles[COUNTER_QUANTILES];
 
-/* The lock itself, for who must wait while letting go of it. */
+/* The lock itself, for threads that wait on a condition with it. */
 extern pthread_mutex_t counter_mutex;
 
 void counter_registry_lock(void);
@@ -105,12 +103,12 @@ void counter_registry_unlock(void);
 /* Under the lock. */
 struct counter_meter *counter_meter_list(void);
 
-/* A consumer; filled by its owner, the rest is the collecting thread's. */
+/* A consumer. Its owner sets the first members; the others belong to the collecting thread. */
 struct counter_consumer {
 	uint64_t interval_ns;
-	/* Under the lock; no foreign code. */
+	/* Called with the lock held; must not call functions of the program. */
 	bool (*wants)(struct counter_consumer *consumer, const struct counter_instrument *instrument);
-	/* On the collecting thread, without the lock. All but `reading` may be NULL. */
+	/* Called on the collecting thread, without the lock. All but `reading` may be NULL. */
 	void (*pass_begin)(struct counter_consumer *consumer, uint64_t begin_ns, uint64_t end_ns);
 	void (*instrument_begin)(struct counter_consumer *consumer, const struct counter_instrument *instrument);
 	void (*instrument_end)(struct counter_consumer *consumer, const struct counter_instrument *instrument);
@@ -118,48 +116,48 @@ struct counter_consumer {
 	void (*reading)(struct counter_consumer *consumer, const struct counter_reading *reading, uint64_t elapsed_ns);
 	void (*pass_end)(struct counter_consumer *consumer, uint64_t begin_ns, uint64_t end_ns);
 	void (*failed)(struct counter_consumer *consumer, const char *sentence);
-	/* The last call, after counter_consumer_retire(); may free it. */
+	/* The last call, after counter_consumer_retire(); may free the consumer. */
 	void (*retired)(struct counter_consumer *consumer);
 
 	struct counter_consumer *next;
 	struct counter_memory *memory;
 	uint64_t begin_ns;
 	uint64_t due_ns;
-	bool told;         /* of the instruments that were there at its start */
+	bool told;         /* the instruments that existed at its start were announced */
 	bool gone;
 };
 
 /*
- * Starts to read for it; the caller keeps the struct until counter_consumer_remove() has returned. Its first pass, with all begin calls and no readings, comes at
- * once, the first readings one interval later. One without begin calls has no such pass: where counters stood is noted before this returns. 0, -ENOMEM,
- * -EAGAIN (no thread).
+ * Starts to read for a consumer, which the caller keeps until counter_consumer_remove() has returned. The first pass, with all begin callbacks and no
+ * readings, follows without delay; the first readings follow one interval later. A consumer without begin callbacks has no such pass: the current values are
+ * stored before this returns. 0, -ENOMEM, -EAGAIN (no thread).
  */
 int counter_consumer_add(struct counter_consumer *consumer);
 
 /*
- * When this returns no callback of it runs and none will come. On the collecting thread itself (from a callback) it only marks it: the rest
- * is done at the end of the pass.
+ * After the return no callback of the consumer is running and none will be called. On the collecting thread itself (from a callback) it is only marked, and
+ * removed at the end of the pass.
  */
 void counter_consumer_remove(struct counter_consumer *consumer);
 
-/* The same without waiting, for threads that must not: its last callback, `retired`, comes soon, on the collecting thread. */
+/* As counter_consumer_remove(), without waiting, for threads that must not wait: the last callback, `retired`, follows on the collecting thread. */
 void counter_consumer_retire(struct counter_consumer *consumer);
 
-/* Ends the thread when no consumer is left but retired ones, and sees them off. Waits; not on the thread itself. */
+/* Ends the thread if only retired consumers are left, after their last callbacks. Waits; not on the collecting thread. */
 void counter_thread_end(void);
 
-/* Whether this is the collecting thread. */
+/* Is this the collecting thread? */
 bool counter_thread_is_self(void);
 
-/* "*", "Prefix*", "Meter", "Meter\\Instrument" in a list separated by commas, semicolons or line ends. NULL: all. */
+/* A filter is a list of "*", "Prefix*", "Meter", "Meter\\Instrument", separated by commas, semicolons or line ends. NULL: all. */
 bool counter_filter_wants(const char *filter, const struct counter_instrument *instrument);
 
-/* The registry's own: what of a series is freed, and when. Under the lock. */
+/* For the registry itself: references, and what is freed with the last one. The lock is held. */
 void counter_instrument_ref(struct counter_instrument *instrument);
 void counter_instrument_unref(struct counter_instrument *instrument);
-/* True when a pass has the series on its list: it then frees it at its end. */
+/* True: a pass has the series on its list and frees it at its end. */
 bool counter_pass_keep(struct counter_series *series);
-/* Waits until `observe` of a closed instrument is not running; lets go of the lock meanwhile. */
+/* Waits until `observe` of a closed instrument is not running; releases the lock meanwhile. */
 void counter_observe_wait(const struct counter_instrument *instrument);
 
 /* counter_session.c: a meter has come, or goes, with the provider of its name. Without the lock. */
@@ -169,17 +167,17 @@ void counter_meter_closed(struct counter_meter *meter);
 /* Limits of the indexes handed out so far. Under the lock. */
 uint32_t counter_series_limit(void);
 
-/* Frees a series that left the registry. Under the lock. */
+/* Frees a series that was removed from the registry. The lock is held. */
 void counter_series_free(struct counter_series *series);
 
 /* counter_histogram.c */
 struct counter_histogram *counter_histogram_new(void);
 void counter_histogram_record(struct counter_histogram *h, unsigned stripe, double value);
-/* What came since `last` (HISTOGRAM_BUCKETS and, in last_sum, the sum), which is moved on. */
+/* The counts since `last` (HISTOGRAM_BUCKETS, and the sum in last_sum), which are set to the current ones. */
 void counter_histogram_read(const struct counter_histogram *h, uint32_t *last, double *last_sum,
 	struct counter_reading *ret_reading);
 
-/* Children of a fork begin with the registry as it is and no consumer. The first call arranges for it. */
+/* Arranges once that a child of fork() starts with the parent's registry and no consumer. */
 void counter_fork_arrange(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* The list of sessions that get counters, and the part of the library that starts and stops with it. */
+/* The list of sessions with counters, and the module that starts and stops with the library. */
 #include "lib/counter/counter_session.h"
 
 #include <stdlib.h>
@@ -65,13 +65,13 @@ static int counter_module_start(const struct spoor_options *options)
 static void counter_module_stop(void)
 {
 	counter_metrics_stop();
-	/* Meters outlive this: their sessions end one by one as the pipe ends them; listeners of the program stay. */
+	/* Meters exist longer than the library runs. Their sessions have ended with the pipe's sessions; listeners of the program remain. */
 	counter_thread_end();
 }
 
 static void counter_module_child(void)
 {
-	/* The registry has its own handler. What the parent's sessions were is not ours; their memory is lost. */
+	/* The registry has its own fork handler. The memory of the parent's sessions is lost. */
 	counter_sessions_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	counter_sessions = NULL;
 }

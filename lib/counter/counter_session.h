@@ -1,6 +1,6 @@
 /*
- * Counters as sessions ask for them: a session that wants System.Diagnostics.Metrics, or the provider of a meter's name with EventCounterIntervalSec, becomes a
- * consumer of the collecting thread, whose events go to that session alone. So each has its own interval and its own sums, however many there are.
+ * Counters for sessions. A session that enables System.Diagnostics.Metrics, or the provider with a meter's name and EventCounterIntervalSec, becomes a consumer of the
+ * collecting thread, whose events are for that session only. So each session has its own interval and its own sums.
  */
 #ifndef SPOOR_LIB_COUNTER_COUNTER_SESSION_H
 #define SPOOR_LIB_COUNTER_COUNTER_SESSION_H
@@ -12,25 +12,25 @@
 struct counter_session {
 	struct counter_consumer consumer; /* first */
 	struct counter_session *next;
-	uint64_t session_id;              /* of the pipe's session */
+	uint64_t session_id;              /* id of the pipe's session */
 	const void *owner;                /* which provider */
-	struct counter_meter *meter;      /* EventCounters: only this one */
+	struct counter_meter *meter;      /* EventCounters: only this meter; else NULL */
 	struct outbuf payload;
 	void (*release)(struct counter_session *session);
 };
 
-/* In the list of running ones; 0 or what counter_consumer_add() said, then it has been released. */
+/* Adds it to the list and starts it. 0, or the error of counter_consumer_add(), after which it has been released. */
 int counter_session_start(struct counter_session *session);
 
-/* Ends the one of this pipe session and owner, without waiting. Nothing happens when there is none. */
+/* Ends the one with this session id and owner, without waiting. No effect if there is none. */
 void counter_session_end(uint64_t session_id, const void *owner);
 
-/* Sends `session->payload` as this event and empties it. */
+/* Fires `event` with `session->payload` for the session, and empties the payload. */
 void counter_session_fire(struct counter_session *session, struct spoor_event *event);
 
 extern const struct module counter_module;
 
-/* counter_metrics.c: comes and goes with the library. */
+/* The module part of counter_metrics.c. */
 int counter_metrics_start(void);
 void counter_metrics_stop(void);
 

@@ -1,6 +1,6 @@
 /*
- * See recover.h and recover_file.h: the reading side. Every offset, size and count is checked where it is read. Of each ring it takes what was not yet given
- * to a sink (tail to published) and, walking back by the sizes of the records before, what was, as far as it is not overwritten.
+ * See recover.h and recover_file.h: the reading side. Every offset, size and count is checked when it is read. From each ring it takes the records that were not yet drained
+ * (tail to published) and, backwards by the sizes in the records, drained ones that were not overwritten.
  */
 #include <spoor/recover.h>
 
@@ -27,7 +27,7 @@ struct kind {
 
 struct found {
 	uint64_t time_ns;
-	uint64_t order; /* of its ring and in it: what has one time stays in order */
+	uint64_t order; /* of the ring and of the record in it: keeps the order of records with the same time */
 	uint32_t ring;
 	uint32_t padding;
 	const struct record *record;
@@ -38,9 +38,9 @@ struct recovery {
 	uint64_t file_size;
 	struct recover_head head;
 	uint8_t *metadata;
-	struct kind *kinds; /* by place in the log */
+	struct kind *kinds; /* in the order of the log */
 	uint32_t kind_count;
-	uint32_t *by_index; /* entry index to place + 1 */
+	uint32_t *by_index; /* entry index -> index in `kinds` + 1 */
 	uint32_t index_room;
 	uint8_t **rings;
 	uint64_t *thread_ids;
@@ -102,7 +102,7 @@ static int read_kinds(struct recovery *r)
 		if (event.bytes < sizeof(event) || event.bytes > used - at || (event.bytes & 7) || event.metadata_size > METADATA_MAX ||
 			event.plan_count > PLAN_MAX || !event.index || event.index >= KINDS_MAX ||
 			sizeof(event) + metadata_bytes + event.plan_count * sizeof(struct plan_step) != event.bytes)
-			break; /* what was being written when the program ended */
+			break; /* the record that was being written when the program ended */
 		const uint8_t *metadata = r->metadata + at + sizeof(event);
 		const struct plan_step *plan = (const struct plan_step *)(const void *)(metadata + metadata_bytes);
 		at += event.bytes;
@@ -144,7 +144,7 @@ static uint64_t ns_of(const struct recover_head *head, uint64_t stamp)
 
 	if (!head->counter || b->ticks <= a->ticks || b->ns <= a->ns)
 		return stamp;
-	/* A line through the first and the newest pair; beyond it too. */
+	/* Linear interpolation between the first and the newest pair, and extrapolation beyond them. */
 	__int128 ns = (__int128)a->ns + (__int128)(int64_t)(stamp - a->ticks) * (__int128)(b->ns - a->ns) / (__int128)(b->ticks - a->ticks);
 	return ns < 0 ? 0 : ns > (__int128)INT64_MAX ? INT64_MAX : (uint64_t)ns;
 }
@@ -159,14 +159,14 @@ static uint32_t units_before(const uint8_t *ring, uint64_t mask, uint64_t at)
 	return ((const struct record *)(const void *)(ring + (at & mask)))->sizes >> RECORD_BEFORE_SHIFT & RECORD_UNITS_MAX;
 }
 
-/* Where the oldest record that is still whole begins. */
+/* The begin of the oldest record that is not overwritten. */
 static uint64_t oldest(const uint8_t *ring, uint64_t size, const struct ring_front *front)
 {
 	uint64_t next = front->front.next > front->front.published ? front->front.next : front->front.published;
 	uint64_t lowest = next > size ? next - size : 0;
 	uint64_t at = front->tail_last;
 
-	/* The record before tail may be half overwritten by what was being written. */
+	/* The record before the tail may be partly overwritten by the one that was being written. */
 	if (at >= front->tail || at < lowest || front->tail - at != units_at(ring, size - 1, at) * RECORD_UNIT || front->tail == at)
 		return front->tail;
 	for (;;) {
@@ -203,7 +203,7 @@ static int read_ring(struct recovery *r, uint32_t index)
 	if (e)
 		return e;
 	if (!place.size)
-		return 0; /* its thread had not finished setting it up */
+		return 0; /* its thread was still setting it up */
 	uint64_t published = front.front.published;
 	if (place.size < RING_MIN || place.size > RING_MAX || (place.size & (place.size - 1)) || (published & 7) || (front.tail & 7) || (front.tail_last & 7) ||
 		front.tail > published || published - front.tail > place.size || place.offset > r->file_size ||
@@ -213,7 +213,7 @@ static int read_ring(struct recovery *r, uint32_t index)
 	}
 	if (!published)
 		return 0;
-	/* Twice, as it was mapped: a record may go over the end. */
+	/* The ring is copied twice in a row, as it was mapped, because a record may cross its end. */
 	uint8_t *ring = malloc(2 * place.size);
 	if (!ring)
 		return -ENOMEM;
@@ -325,7 +325,7 @@ static int write_file(struct recovery *r, const char *path, struct spoor_recover
 	}
 	for (size_t i = 0; i < r->found_count && e == 0; i++) {
 		const struct found *found = &r->found[i];
-		/* A thread's two rings are one row of numbers. */
+		/* The two rings of a thread share one sequence. */
 		uint32_t ring = found->ring;
 		for (uint32_t k = 0; k < ring; k++)
 			if (r->rings[k] && r->thread_ids[k] == r->thread_ids[ring]) {

@@ -1,4 +1,4 @@
-/* See recover_file.h: the writing side. Space in the file is handed out by atomic adds, so that a ring can be made in a signal handler. */
+/* See recover_file.h: the writing side. Space in the file is allocated by atomic additions, so that a ring can be made in a signal handler. */
 #include "lib/recover/recover_file.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "lib/platform/platform.h"
 
 static int file_fd = -1;
-static uint8_t *file_memory; /* RECOVER_BYTES of it; kept for the life of the process */
+static uint8_t *file_memory; /* its first RECOVER_BYTES; mapped until the process ends */
 
 static struct recover_head *head(void)
 {
@@ -87,7 +87,7 @@ void recover_file_entry(const struct event_entry *entry)
 		return;
 	uint64_t used = head()->metadata_used;
 	if (RECOVER_METADATA_BYTES - used < bytes)
-		return; /* events of this kind cannot be named then */
+		return; /* events of this kind cannot be decoded from the file */
 	uint8_t *at = file_memory + RECOVER_METADATA + used;
 	struct recover_event event = {
 		.bytes = (uint32_t)bytes,

@@ -1,13 +1,13 @@
 /*
- * The rings' file (SPOOR_START_RECOVERABLE): everything that a stranger needs to read the last events of this process out of its memory, whether it
- * crashed or hangs. Written by the library, read by recover.c; both sides see this layout and nothing else of the library.
+ * The file of the rings (SPOOR_START_RECOVERABLE): all that another process needs to read the last events of this process when it crashed or hangs. Written by the library, read
+ * by recover.c, which uses nothing else of this process.
  *
  *   offset            content
  *   0                 struct recover_head
- *   RECOVER_METADATA  metadata log: records of struct recover_event, metadata (nettrace 4), plan; `metadata_used` says how far it is whole
+ *   RECOVER_METADATA  metadata log: records of struct recover_event, metadata (nettrace 4), plan; the first `metadata_used` bytes are complete
  *   RECOVER_RINGS     struct recover_ring, `ring_count` of them
- *   RECOVER_FRONTS    struct ring_front, one a ring
- *   from there on     the rings' bytes, page-aligned
+ *   RECOVER_FRONTS    struct ring_front, one for each ring
+ *   after these       the rings' bytes, page-aligned
  */
 #ifndef SPOOR_LIB_RECOVER_RECOVER_FILE_H
 #define SPOOR_LIB_RECOVER_RECOVER_FILE_H
@@ -30,15 +30,15 @@ struct recover_head {
 	uint32_t head_bytes; /* sizeof(struct recover_head) */
 	uint32_t pointer_bytes;
 	uint64_t process_id;
-	uint64_t metadata_offset; /* where the parts stand: RECOVER_METADATA, ... */
+	uint64_t metadata_offset; /* offsets of the parts: RECOVER_METADATA, ... */
 	uint64_t rings_offset;
 	uint64_t fronts_offset;
-	uint64_t counter;    /* 1: stamps are of the counter */
+	uint64_t counter;    /* 1: stamps are of the processor's counter */
 	uint64_t utc_ns;     /* at pairs[0] */
-	struct clock_pair pairs[2]; /* the first of this process, and the newest */
+	struct clock_pair pairs[2]; /* the first pair of this process, and the newest */
 	uint64_t metadata_used;  /* atomic */
-	uint64_t ring_count;     /* atomic: handed out; one whose size is 0 is not ready */
-	uint64_t bytes_used;     /* atomic: of the file, rings included */
+	uint64_t ring_count;     /* atomic: allocated; a ring whose size is 0 is not ready */
+	uint64_t bytes_used;     /* atomic: of the file, including rings */
 	char command_line[1024];
 };
 
@@ -49,13 +49,13 @@ struct recover_ring {
 };
 _Static_assert(sizeof(struct recover_ring) == 32, "as drawn");
 
-/* A kind of event in the log, padded to 8 bytes. */
+/* The description of a kind of event in the log, padded to 8 bytes. */
 struct recover_event {
-	uint32_t bytes; /* of this record, with all that follows */
+	uint32_t bytes; /* of this record, including the data that follows */
 	uint32_t index;
 	uint32_t flags;
-	uint32_t metadata_size; /* directly behind this struct */
-	uint32_t plan_count;    /* behind it, at a multiple of 8 */
+	uint32_t metadata_size; /* follows this structure */
+	uint32_t plan_count;    /* follows the metadata, at a multiple of 8 */
 	uint32_t reserved;
 };
 

@@ -1,6 +1,6 @@
 /*
- * Slots, one a sampled thread. A slot is the loop thread's but for what its thread's signal handler writes: the frames of the last sample under `version` (odd while
- * they change) and `samples`. A slot is never freed, since a signal may still be on its way to it; `thread_id` 0 makes it nobody's.
+ * Each sampled thread has a slot. A slot belongs to the loop thread, except for the members that the thread's signal handler writes: the frames of the last sample, guarded by
+ * `version` (odd while they change), and `samples`. A slot is never freed, because a signal for it may be pending; with `thread_id` 0 it is free.
  */
 #include "lib/sampler/sampler.h"
 
@@ -14,7 +14,7 @@
 #include "lib/platform/loop.h"
 #include "lib/platform/platform.h"
 
-/* What the payload of a sample says. */
+/* The payload of a sample. */
 enum sample_kind {
 	SAMPLE_EXTERNAL = 1,
 	SAMPLE_RUNNING = 2,
@@ -32,8 +32,8 @@ struct sampler_slot {
 	/* The loop's. */
 	uint64_t samples_seen;
 	uint64_t cpu_ns;
-	uint64_t told_ns;    /* when it was last told of as external; 0: it runs */
-	bool alive;          /* seen by the scan at hand */
+	uint64_t told_ns;    /* time of its last sample as external; 0: it is running */
+	bool alive;          /* seen by the current scan */
 };
 
 static struct sampler_slot *slots[SAMPLER_THREADS_MAX];
@@ -50,8 +50,8 @@ static struct spoor_event sample_event = { .size = sizeof(struct spoor_event), .
 static struct spoor_event *const sampler_events[] = { &sample_event };
 
 /*
- * The interrupted thread's stack by frame pointers: the chain has to climb, stay aligned and stay in the mapping that the stack stands in. In the first
- * instructions of a function, and in one that keeps no frame, the caller is on top of the stack.
+ * Walks the interrupted thread's stack by frame pointers. Each frame must be at a higher address than the one before, aligned, and in the mapping of the
+ * stack. In the first instructions of a function, and in a function without a frame, the caller's address is on top of the stack.
  */
 __attribute__((no_sanitize("address", "thread", "undefined"))) static uint32_t sampler_walk(struct sampler_slot *slot,
 	const struct sampler_registers *registers, uint64_t frames[SAMPLER_FRAMES_MAX])
@@ -61,12 +61,12 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) static uint32_t s
 	uint32_t count = 0;
 
 	frames[count++] = registers->instruction;
-	/* The mapping is that of the stack pointer, so that a register that holds something else is never followed, and never looked up. */
+	/* The mapping is that of the stack pointer, so a register with another value is neither followed nor looked up. */
 	if ((stack < slot->stack_low || stack >= slot->stack_high) && !platform_memory_around(stack, &slot->stack_low, &slot->stack_high)) {
 		slot->stack_low = slot->stack_high = 0;
 		return count;
 	}
-	/* A function that calls nothing may have no frame: then its caller stands on top of the stack and not in the chain. */
+	/* A function without calls may have no frame. Its caller is then on top of the stack and not in the chain. */
 	if (!(stack & (sizeof(uintptr_t) - 1)) && stack <= slot->stack_high - sizeof(uintptr_t)) {
 		uintptr_t top = *(const uintptr_t *)stack;
 		bool chained = frame > stack && frame <= slot->stack_high - 2 * sizeof(uintptr_t) && !(frame & (sizeof(uintptr_t) - 1)) &&
@@ -90,7 +90,7 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) static uint32_t s
 	return count;
 }
 
-/* In the signal handler of the thread that is sampled. */
+/* The signal handler, in the thread that is sampled. */
 static void sampler_sample(void *context, const struct sampler_registers *registers)
 {
 	struct sampler_slot *slot = context;
@@ -103,7 +103,7 @@ static void sampler_sample(void *context, const struct sampler_registers *regist
 	pipe_fire(&sample_event, UINT64_MAX, &kind, sizeof(kind), frames, count);
 
 	uint32_t version = __atomic_load_n(&slot->version, __ATOMIC_RELAXED);
-	/* Each release keeps the odd version before what it guards, each acquire in slot_frames() the second look behind it. */
+	/* The release stores keep the odd version before the guarded data; the acquire loads in slot_frames() keep the second read of the version after it. */
 	__atomic_store_n(&slot->version, version + 1, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < count; i++)
 		__atomic_store_n(&slot->frames[i], frames[i], __ATOMIC_RELEASE);
@@ -112,7 +112,7 @@ static void sampler_sample(void *context, const struct sampler_registers *regist
 	__atomic_store_n(&slot->samples, slot->samples + 1, __ATOMIC_RELAXED);
 }
 
-/* The frames that a thread was last seen with; 0 when they are changing right now. */
+/* The frames of the thread's last sample; 0: they are being changed. */
 static uint32_t slot_frames(const struct sampler_slot *slot, uint64_t frames[SAMPLER_FRAMES_MAX])
 {
 	uint32_t version = __atomic_load_n(&slot->version, __ATOMIC_ACQUIRE);
@@ -133,7 +133,7 @@ static void slot_stop(struct sampler_slot *slot)
 	__atomic_store_n(&slot->thread_id, 0, __ATOMIC_RELAXED);
 }
 
-/* A thread that is there: its slot lives on, or it gets one. */
+/* A thread of the process: marks its slot as alive, or gives it one. */
 static void sampler_thread(uint64_t thread_id, void *context)
 {
 	struct sampler_slot *slot = NULL;
@@ -163,8 +163,8 @@ static void sampler_thread(uint64_t thread_id, void *context)
 	slot->alive = true;
 	if (!sampler_system_cpu(thread_id, &slot->cpu_ns))
 		return;
-	__atomic_store_n(&slot->thread_id, thread_id, __ATOMIC_RELEASE); /* the handler sees what stands above */
-	/* A thread that has gone meanwhile, or no timer to be had: the next scan tries again. */
+	__atomic_store_n(&slot->thread_id, thread_id, __ATOMIC_RELEASE); /* the handler sees the stores above */
+	/* The thread has ended meanwhile, or no timer is available: the next scan tries again. */
 	if (sampler_system_start(thread_id, SAMPLER_PERIOD_NS, slot, &slot->timer) < 0)
 		slot_stop(slot);
 }
@@ -200,7 +200,7 @@ static void sampler_look(struct loop_timer *timer)
 		for (unsigned i = 0; i < slot_count; i++)
 			if (slots[i]->thread_id && !slots[i]->alive)
 				slot_stop(slots[i]);
-		/* With thousands of threads a scan takes its time: at most a twentieth of the loop's. */
+		/* With thousands of threads a scan takes long: at most 1/20 of the loop's time is used for scans. */
 		uint64_t took_ns = platform_now_ns() - now_ns;
 		scan_due_ns = now_ns + (took_ns * 20 > SAMPLER_SCAN_NS ? took_ns * 20 : SAMPLER_SCAN_NS);
 	}
@@ -221,7 +221,7 @@ static void sampler_look(struct loop_timer *timer)
 	loop_timer_set(timer, now_ns + SAMPLER_LOOK_NS);
 }
 
-/* On the loop thread, as the sessions' wishes change. */
+/* Starts or stops sampling, on the loop thread, when sessions change. */
 static void sampler_switch(void *context)
 {
 	bool wanted = spoor_event_enabled(&sample_event);
@@ -249,7 +249,7 @@ static void sampler_enable(const struct spoor_enable *what, void *context)
 {
 	(void)what;
 	(void)context;
-	/* The masks are set by then; what counts is how they stand when the loop gets to it. */
+	/* The masks are set already; sampler_switch() reads them when the loop calls it. */
 	(void)loop_post(sampler_switch, NULL);
 }
 
@@ -272,7 +272,7 @@ static void sampler_stop(void)
 	(void)loop_call(sampler_switch, NULL);
 }
 
-/* The child has no timers, and of the threads only the one that forked. */
+/* The child has no timers, and only the thread that called fork(). */
 static void sampler_child(void)
 {
 	for (unsigned i = 0; i < slot_count; i++) {

@@ -16,10 +16,10 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-/* A thread's CPU clock, as the kernel numbers it: the complement of its id, "of a thread" and "time it was scheduled". */
+/* The kernel's id of a thread's CPU clock: the complement of the thread id, with the bits for "a thread" and "scheduled time". */
 #define THREAD_CLOCK(thread_id) ((clockid_t)(~(unsigned)(thread_id) << 3 | 6u))
 
-#define LEAF_BYTES_MAX 4096u /* of a function without a frame, as far as we look */
+#define LEAF_BYTES_MAX 4096u /* how far a function without a frame is searched */
 
 static void (*sampler_function)(void *context, const struct sampler_registers *registers);
 static int sampler_signal;
@@ -42,7 +42,7 @@ static void sampler_handle(int signal, siginfo_t *info, void *context)
 #else
 	(void)at;
 #endif
-	/* Anybody may send this signal; only a timer's carries what it was started with. */
+	/* Any process of the user may send this signal. Only that of a timer carries the timer's context. */
 	if (info->si_code == SI_TIMER && info->si_value.sival_ptr)
 		sampler_function(info->si_value.sival_ptr, &registers);
 	errno = before;
@@ -99,7 +99,7 @@ void sampler_system_stop(void *timer)
 }
 
 #if defined(__x86_64__)
-/* Bytes of this process that may not be there, or not be readable. A system without the call, or one that forbids it: none. */
+/* Copies bytes of this process that may be unmapped or unreadable. False also if the system lacks or forbids the call. */
 static bool code_read(uint64_t address, void *to, size_t size)
 {
 	struct iovec here = { to, size }, there = { (void *)(uintptr_t)address, size };
@@ -107,7 +107,7 @@ static bool code_read(uint64_t address, void *to, size_t size)
 	return syscall(SYS_process_vm_readv, getpid(), &here, 1ul, &there, 1ul, 0ul) == (long)size;
 }
 
-/* Whether `instruction` is in a function that begins there and keeps no frame, or has not made it yet. */
+/* Is `instruction` in a function that begins at `begin` and has no frame, or has not made it yet? */
 static bool code_frameless(uint64_t begin, uint64_t instruction)
 {
 	static const uint8_t landing[4] = { 0xf3, 0x0f, 0x1e, 0xfa }; /* endbr64 */
@@ -133,7 +133,7 @@ bool sampler_system_called_from(uint64_t word, uint64_t instruction)
 	target = word + (uint64_t)(int64_t)distance;
 	if (code_frameless(target, instruction))
 		return true;
-	/* Through the table by which an object calls another: [endbr64] [bnd] jmp [rip + disp32]. */
+	/* A call through the procedure linkage table: [endbr64] [bnd] jmp [rip + disp32]. */
 	if (!code_read(target, code, sizeof(code)))
 		return false;
 	unsigned at = code[0] == 0xf3 ? 4 : 0;

@@ -1,12 +1,12 @@
 /*
- * Connections, ports and sessions of the diagnostics server. All of it runs on the loop thread but start() and stop().
+ * Connections, ports and sessions of the diagnostics server. All of it runs on the loop thread, except start() and stop().
  *
- * A connection is in one of three states: it brings its request (until SERVER_REQUEST_NS), takes its reply (until SERVER_REPLY_NS), or waits for a session to
- * end (whose own end is bounded). When the table is full, the one that has been bringing its request for longest makes room: whoever has one to bring has
- * brought it long before. A connection that asked for a session leaves the table; its fd is the session's from then on.
+ * A connection is in one of three states: it receives its request (until SERVER_REQUEST_NS), sends its reply (until SERVER_REPLY_NS), or waits for a session to end (which is
+ * bounded as well). When the table is full, the connection that has been receiving its request for longest is closed: a working client sends its request without delay.
+ * A connection that starts a session leaves the table; the session owns its fd from then on.
  *
- * A port of DOTNET_DiagnosticPorts is a connection that we make: it advertises us and then brings a request like any other, but without a time limit, and
- * is made again after each.
+ * For a port of DOTNET_DiagnosticPorts the server connects to the tool: it sends an advertise message and then receives a request as on any connection, but without a time
+ * limit. After each request it connects again.
  */
 #include "lib/server/server.h"
 
@@ -31,9 +31,9 @@
 #include "lib/server/server_request.h"
 #include "lib/sink/sinks.h"
 
-#define PORT_RETRY_MIN_NS  10000000u  /* as the runtime: 10 ms, a quarter more each time, at most 500 ms */
+#define PORT_RETRY_MIN_NS  10000000u  /* as in the runtime: 10 ms, 1.25 times as long after each failure, at most 500 ms */
 #define PORT_RETRY_MAX_NS  500000000u
-#define ACCEPT_PAUSE_NS    100000000u /* no file descriptors left: look again after so long */
+#define ACCEPT_PAUSE_NS    100000000u /* no file descriptors left: accept again after this time */
 #define STOP_LOOK_NS       500000000u
 #define READ_STEP          4096u
 
@@ -48,12 +48,12 @@ struct connection {
 	struct loop_watch watch; /* first */
 	struct loop_timer timer;
 	enum connection_state state;
-	struct port *port;             /* NULL: it came to us */
+	struct port *port;             /* NULL: a peer has connected to the socket */
 	uint64_t began_ns;
 	uint8_t header[SERVER_HEADER_SIZE];
 	uint8_t *payload;              /* exactly as long as the header says */
 	size_t payload_size;
-	size_t got;                    /* of header and payload together */
+	size_t got;                    /* bytes of header and payload */
 	enum server_command command;
 	struct server_reply reply;
 	size_t sent;
@@ -74,7 +74,7 @@ struct server_session {
 	uint64_t id;
 	struct rundown *rundown;
 	bool stopping;
-	uint64_t written;              /* when it was last looked at, and when that was other than before */
+	uint64_t written;              /* number of bytes at the last check, and the time when it last changed */
 	uint64_t progress_ns;
 	struct loop_timer timer;
 };
@@ -84,7 +84,7 @@ static struct {
 	enum server_runtime runtime;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	char directory[4096];
-	struct stat bound;             /* of the socket's file, so that only ours is removed */
+	struct stat bound;             /* of the socket's file, so that only the own file is removed */
 	struct loop_watch listener;
 	struct loop_timer accept_timer;
 	struct connection connections[SERVER_CONNECTIONS_MAX];
@@ -131,7 +131,7 @@ static void connection_expired(struct loop_timer *timer)
 	connection_close((struct connection *)((char *)timer - offsetof(struct connection, timer)));
 }
 
-/* A place in the table; the one that has been silent for longest makes room. NULL: all of them are being answered. */
+/* A free entry of the table; if there is none, the connection that has been idle for longest is closed. NULL: all entries are sending replies. */
 static struct connection *connection_new(int fd)
 {
 	struct connection *oldest = NULL, *found = NULL;
@@ -159,7 +159,7 @@ static struct connection *connection_new(int fd)
 	return found;
 }
 
-/* Sends what the peer takes now; closes behind the last byte. */
+/* Sends as many bytes as the peer has room for; closes after the last byte. */
 static void connection_send(struct connection *connection)
 {
 	while (connection->sent < connection->reply.size) {
@@ -205,12 +205,12 @@ static struct server_session *server_session_find(uint64_t id)
 	return NULL;
 }
 
-/* The last of a session: its waiters are answered. */
+/* A session has ended: connections that wait for it are answered. */
 static void server_session_ended(struct session *session, int error, void *context)
 {
 	struct server_session *entry = context;
 
-	(void)error; /* the peer is gone or had everything: nobody is left to be told */
+	(void)error; /* the peer has closed the connection, or has the whole stream: no connection can report the error */
 	loop_timer_clear(&entry->timer);
 	rundown_free(entry->rundown);
 	entry->rundown = NULL;
@@ -232,7 +232,7 @@ static int server_session_rundown(struct session *session, void *context)
 	return entry->rundown ? rundown_step(entry->rundown, session) : 0;
 }
 
-/* While it ends: a peer that takes nothing for SERVER_STOP_NS is cut off. */
+/* Checks a session that is ending: if its peer reads nothing for SERVER_STOP_NS, the connection is closed. */
 static void server_session_watch(struct loop_timer *timer)
 {
 	struct server_session *entry = (struct server_session *)((char *)timer - offsetof(struct server_session, timer));
@@ -305,7 +305,7 @@ static void server_collect(struct connection *connection, const struct server_re
 		.ended = server_session_ended,
 		.context = entry,
 	};
-	/* From here on the fd is not the connection's: a copy stays with it for the reply of a refusal. */
+	/* From here on the fd belongs to the session. The connection keeps a copy for the reply, if the session is refused. */
 	int stream = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	int error = stream < 0 ? -errno : sink_socket_new(stream, (size_t)buffer, &config.sink);
 	if (!error)
@@ -317,10 +317,10 @@ static void server_collect(struct connection *connection, const struct server_re
 	}
 	entry->id = session_id(session);
 	server_reply_session(&connection->reply, entry->id);
-	/* 28 bytes into the empty buffer of a socket: all of them or the peer has gone. */
+	/* 28 bytes into the empty buffer of a socket: a short write means that the peer has closed it. */
 	if (connection->reply.failed ||
 		send(fd, connection->reply.bytes, connection->reply.size, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)connection->reply.size) {
-		/* A session that is stopped before it begins gives its slot back when it is asked to begin. */
+		/* A session that is stopped before its start releases its slot when it is started. */
 		session_stop(session, true);
 		(void)session_enable(session);
 		session_unref(session);
@@ -342,13 +342,13 @@ static void server_stop_tracing(struct connection *connection, uint64_t id)
 {
 	struct server_session *entry = server_session_find(id);
 
-	/* Unknown, or over: like the runtime, a stop that has nothing to do succeeds. */
+	/* The session is unknown or has ended: like in the runtime, stopping it succeeds. */
 	if (!entry) {
 		server_reply_session(&connection->reply, id);
 		connection_reply(connection);
 		return;
 	}
-	/* Answered when the stream has its last byte, but not later than a dead reader of it allows. */
+	/* The reply follows the last byte of the stream, but not later than the time limit for a reader that has stopped. */
 	connection->state = CONNECTION_WAIT;
 	connection->session_id = id;
 	connection->watch.events = 0;
@@ -414,7 +414,7 @@ static void server_answer(struct connection *connection)
 	server_request_done(&request);
 }
 
-/* Takes what has come of the request; answers when it is whole. */
+/* Receives bytes of the request; answers when it is complete. */
 static void connection_receive(struct connection *connection)
 {
 	for (;;) {
@@ -466,7 +466,7 @@ static void connection_ready(struct loop_watch *watch, short revents)
 		connection_send(connection);
 		break;
 	case CONNECTION_WAIT:
-		/* Who asked for the stop has gone; the session ends all the same. */
+		/* The peer that requested the stop has closed the connection; the session ends nevertheless. */
 		if (revents & (POLLHUP | POLLERR | POLLNVAL))
 			connection_close(connection);
 		break;
@@ -486,7 +486,7 @@ static void accept_resume(struct loop_timer *timer)
 static void listener_ready(struct loop_watch *watch, short revents)
 {
 	(void)revents;
-	/* A few at a time: the loop has rings to drain. */
+	/* At most 16 connections in one turn: the loop also has to drain rings. */
 	for (unsigned i = 0; i < 16; i++) {
 		uint32_t uid;
 		int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -497,7 +497,7 @@ static void listener_ready(struct loop_watch *watch, short revents)
 			}
 			return;
 		}
-		/* The file's mode keeps others out; this holds where a mode does not count, or changed. root may look into any process anyway. */
+		/* The file's mode excludes other users. This check also holds where the mode is ignored or was changed. root can inspect any process. */
 		if (server_system_peer(fd, &uid) < 0 || (uid != geteuid() && uid != 0)) {
 			platform_close(fd);
 			continue;
@@ -510,7 +510,7 @@ static void listener_ready(struct loop_watch *watch, short revents)
 	}
 }
 
-/* Removes the socket's file if it is still the one that was bound: another may stand there, a runtime's. */
+/* Removes the socket's file if it is still the one that was bound. Another one may be in its place, for example a runtime's. */
 static void server_unlink(void)
 {
 	struct stat now;
@@ -530,7 +530,7 @@ static void server_listen(void)
 		server.runtime == SERVER_RUNTIME_MAY_COME ? "0" : "", (unsigned long long)server_system_key());
 	if (server_system_listen(path, &fd) < 0)
 		return;
-	/* Cut as the socket's name was. */
+	/* Cut like the socket's name. */
 	memcpy(server.path, path, strnlen(path, sizeof(server.path) - 1));
 	(void)lstat(server.path, &server.bound);
 	server.listener = (struct loop_watch){ .fd = fd, .events = POLLIN, .ready = listener_ready };
@@ -573,7 +573,7 @@ static void port_connect(struct port *port)
 		port->retry_ns = PORT_RETRY_MAX_NS;
 }
 
-/* PATH[,TAG]... of DOTNET_DiagnosticPorts: the first tag of a kind counts; a port that is to listen is left out, as the runtime does. */
+/* PATH[,TAG]... of DOTNET_DiagnosticPorts. The first tag of a kind is used; a port with "listen" is ignored, as in the runtime. */
 static void port_parse(const char *text, size_t length)
 {
 	struct port port = { .suspend = true, .retry_ns = PORT_RETRY_MIN_NS, .timer = { .expired = port_retry } };
@@ -628,7 +628,7 @@ static const char *server_setting(const char *name)
 	return NULL;
 }
 
-/* "0" in any number of digits, as the runtime reads its switches (hexadecimal). */
+/* "0" in any number of digits; the runtime reads its switches as hexadecimal numbers. */
 static bool server_setting_is(const char *name, unsigned long wanted)
 {
 	const char *value = server_setting(name);
@@ -714,7 +714,7 @@ static int server_start(const struct spoor_options *options)
 	return 0;
 }
 
-/* On the loop thread: no new peer, no new request; sessions begin to end. */
+/* On the loop thread: accepts no further connection and no further request, and stops all sessions. */
 static void server_close(void *context)
 {
 	(void)context;
@@ -735,7 +735,7 @@ static void server_close(void *context)
 			server_session_stop(&server.sessions[i]);
 }
 
-/* On the loop thread: `context` gets how many sessions have not ended; those that had their time are cut off. */
+/* On the loop thread: `context` gets the number of sessions that have not ended; those beyond their time limit are aborted. */
 static void server_count(void *context)
 {
 	unsigned *count = context;
@@ -764,7 +764,7 @@ static void server_forget(void *context)
 	server.port_count = 0;
 }
 
-/* Ends what came through it. The last bytes of a session have two seconds to leave: exit() should not wait for a peer for longer. */
+/* Ends all sessions of the server. Their last bytes have two seconds: exit() does not wait longer for a peer. */
 static void server_stop(void)
 {
 	unsigned count = 1;

@@ -12,10 +12,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* A command line or an environment can be 6 MB; nobody reads more than what fits a reply of a tool. */
+/* A command line or an environment can have 6 MB; replies to tools contain at most this much. */
 #define PROC_FILE_MAX (4u << 20)
 
-/* A whole file of /proc, which has no size beforehand. The caller frees; NULL when it cannot be read. */
+/* Reads a whole file of /proc, whose size is unknown. The caller frees; NULL: it cannot be read. */
 static char *server_proc_read(const char *path, size_t *ret_size)
 {
 	size_t size = 0, room = 4096;
@@ -57,7 +57,7 @@ uint64_t server_system_key(void)
 	char *at = text ? strrchr(text, ')') : NULL;
 	uint64_t key = 0;
 
-	/* Behind the name in parentheses, which may hold anything: the 20th word is field 22, the start time in clock ticks since boot. */
+	/* After the name in parentheses, which may contain any character, the 20th word is field 22: the start time in clock ticks since boot. */
 	for (int i = 0; at && i < 20; i++) {
 		at = strchr(at, ' ');
 		at = at ? at + 1 : NULL;
@@ -85,14 +85,14 @@ int server_system_listen(const char *path, int *ret_fd)
 	size_t length = strlen(path);
 	int error = 0;
 
-	/* Like the runtime: a name that does not fit is cut. */
+	/* As in the runtime: a name that is too long is cut. */
 	if (length > sizeof(address.sun_path) - 1)
 		length = sizeof(address.sun_path) - 1;
 	memcpy(address.sun_path, path, length);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	/* The mode of the file is that of the socket when it is bound: no moment in which others could connect. */
+	/* The socket gets its file's mode when it is bound, so no other user can connect in between. */
 	if (fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
 		error = -errno;
 	} else if (listen(fd, 255) < 0) {
@@ -100,7 +100,7 @@ int server_system_listen(const char *path, int *ret_fd)
 		(void)unlink(address.sun_path);
 	}
 	if (error == -EADDRINUSE) {
-		/* Somebody's who still listens, or left behind by what this process was before exec(). */
+		/* The socket of another listener, or left by the program that ran in this process before exec(). */
 		int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		bool stale = probe >= 0 && connect(probe, (struct sockaddr *)&address, sizeof(address)) < 0 && errno == ECONNREFUSED;
 		if (probe >= 0)
@@ -119,7 +119,7 @@ int server_system_listen(const char *path, int *ret_fd)
 
 char *server_system_environment(size_t *ret_size)
 {
-	/* Not `environ`: another thread may be changing it, and nothing could keep the two apart. */
+	/* Not `environ`: another thread may change it meanwhile, and no lock guards it. */
 	return server_proc_read("/proc/self/environ", ret_size);
 }
 
@@ -143,13 +143,13 @@ const char *server_system_rid(void)
 #endif
 }
 
-/* A value of the dynamic section that is an address: some loaders have added the base to it already, some have not. */
+/* A value of the dynamic section that is an address: some loaders have added the base to it, others have not. */
 static const void *dynamic_address(const struct dl_phdr_info *info, uint64_t value)
 {
 	return (const void *)(uintptr_t)(value >= info->dlpi_addr ? value : info->dlpi_addr + value);
 }
 
-/* How many symbols stand in an object's table before those that it defines: with the newer hash only the latter are in it. */
+/* The number of symbols before those that the object defines in its table: the GNU hash table contains only the latter. */
 static uint32_t dynamic_imports(const struct dl_phdr_info *info, const ElfW(Dyn) *dynamic, const ElfW(Sym) **ret_symbols, const char **ret_names)
 {
 	const uint32_t *hash = NULL, *gnu_hash = NULL;
@@ -203,7 +203,7 @@ enum server_runtime server_system_runtime(void)
 {
 	enum server_runtime found = SERVER_RUNTIME_NEVER;
 
-	/* A single-file program has the runtime inside itself, and says so. */
+	/* A single-file program exports this symbol: it contains the runtime. */
 	if (dlsym(RTLD_DEFAULT, "DotNetRuntimeInfo"))
 		return SERVER_RUNTIME_HERE;
 	(void)dl_iterate_phdr(runtime_look, &found);

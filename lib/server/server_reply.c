@@ -1,4 +1,4 @@
-/* Replies: a header of 20 bytes whose size is filled in last, then what the command asks for. A text that would make the message too long is cut. */
+/* Replies: a header of 20 bytes whose size is set last, then the reply of the command. A text that would make the message too long is cut. */
 #include "lib/server/server_reply.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static void reply_number(struct server_reply *reply, uint64_t value, size_t size
 	reply_put(reply, bytes, size);
 }
 
-/* One character of UTF-8 of at most `left` bytes; what is none costs one byte and is U+FFFD. */
+/* Reads one UTF-8 character of at most `left` bytes; a byte that is not valid UTF-8 becomes U+FFFD. */
 static uint32_t reply_character(const char *text, size_t left, size_t *ret_length)
 {
 	const uint8_t *s = (const uint8_t *)text;
@@ -55,7 +55,7 @@ static uint32_t reply_character(const char *text, size_t left, size_t *ret_lengt
 	return c;
 }
 
-/* u32 units with the NUL, the units; at most `unit_max` of them. */
+/* Writes the number of units with the NUL as u32, and the units; at most `unit_max` of them. */
 static void reply_text(struct server_reply *reply, const char *text, size_t size, size_t unit_max)
 {
 	size_t count_at = reply->size;
@@ -132,7 +132,7 @@ static void reply_words(struct server_reply *reply, const char *text, size_t uni
 
 void server_reply_info(struct server_reply *reply, enum server_command command, const struct server_identity *identity)
 {
-	/* 20 + 4 + 8 + 16 and six texts of at most 1,024 units, 2,052 bytes each, leave more than 50,000 bytes for the command line. */
+	/* 20 + 4 + 8 + 16 bytes and six texts of at most 1,024 units (2,052 bytes each) leave more than 50,000 bytes for the command line. */
 	reply_begin(reply, SERVER_REPLY_OK);
 	if (command == SERVER_PROCESS_INFO_3)
 		reply_number(reply, 1, 4);
@@ -157,7 +157,7 @@ void server_reply_environment(struct server_reply *reply, const char *environmen
 	reply_begin(reply, SERVER_REPLY_OK);
 	reply_number(reply, 0, 4);
 	reply_number(reply, 0, 2);
-	/* The message ends here; what follows is counted by its first number alone, and may be longer than a message. */
+	/* The message ends here. The data that follows has its own length in the first number, and may be longer than a message. */
 	reply_end(reply);
 	size_t begin = reply->size;
 	reply_number(reply, 0, 4);

@@ -1,10 +1,10 @@
-/* Replies of the diagnostics server, made of bytes: what the runtime would answer, in its layouts. */
+/* Makes the replies of the diagnostics server, in the layouts of the runtime. */
 #ifndef SPOOR_LIB_SERVER_SERVER_REPLY_H
 #define SPOOR_LIB_SERVER_SERVER_REPLY_H
 
 #include "lib/server/server_request.h"
 
-/* Grows; freed by its owner. After a failed allocation `failed` stays and nothing is added. */
+/* A growable buffer; freed by its owner. After a failed allocation `failed` stays true and nothing is added. */
 struct server_reply {
 	uint8_t *bytes;
 	size_t size;
@@ -12,7 +12,7 @@ struct server_reply {
 	bool failed;
 };
 
-/* Who we are, for the three ProcessInfo. Texts are UTF-8; what is no UTF-8 is shown as U+FFFD. */
+/* The process, for the three versions of ProcessInfo. Texts are UTF-8; bytes that are not valid become U+FFFD. */
 struct server_identity {
 	uint64_t pid;
 	uint8_t cookie[16];
@@ -31,7 +31,7 @@ void server_reply_error(struct server_reply *reply, uint32_t error);
 void server_reply_u32(struct server_reply *reply, uint32_t value);  /* OK and one number */
 void server_reply_session(struct server_reply *reply, uint64_t id); /* OK and the id of a session */
 void server_reply_info(struct server_reply *reply, enum server_command command, const struct server_identity *identity);
-/* NAME=value and NUL, one behind the other; what has no '=' is left out, as readers stop at it. */
+/* NAME=value and NUL for each variable. An entry without '=' is left out, because readers stop at it. */
 void server_reply_environment(struct server_reply *reply, const char *environment, size_t size);
 void server_advertise(uint8_t bytes[SERVER_ADVERTISE_SIZE], const struct server_identity *identity);
 

@@ -1,13 +1,13 @@
 /*
- * The reader of requests. A view of the payload with a sticky failure goes through each command's fields in the order of the wire; values that the
- * runtime refuses are refused behind the last field they belong to, so that a message is either wholly understood or wholly refused.
+ * Reads requests. A view of the payload with a sticky failure reads each command's fields in wire order. Values that the runtime refuses are refused after the last field they
+ * belong to, so that a message is either accepted or refused as a whole.
  */
 #include "lib/server/server_request.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What is left of the payload. `failed` is for ever: all that is read behind it is 0. */
+/* The rest of the payload. `failed` is sticky: every read after it returns 0. */
 struct request_view {
 	const uint8_t *at;
 	size_t left;
@@ -52,7 +52,7 @@ static bool request_view_bool(struct request_view *v)
 	return request_view_number(v, 1) != 0;
 }
 
-/* UTF-16 to UTF-8, half of a pair on its own becomes U+FFFD. `to` has room for 3 bytes a unit and the NUL. */
+/* Converts UTF-16 to UTF-8; a lone surrogate becomes U+FFFD. `to` has room for 3 bytes for each unit, and the NUL. */
 static void request_text_from_utf16(const uint8_t *units, size_t count, char *to)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -86,8 +86,8 @@ static void request_text_from_utf16(const uint8_t *units, size_t count, char *to
 }
 
 /*
- * A text: how many UTF-16 units with the final NUL, then the units. NULL when it is absent (no units) or cannot be read; the latter is a failure
- * of the view. A NUL inside ends the text.
+ * A text: the number of UTF-16 units with the final NUL, then the units; a NUL inside ends the text. NULL: it is absent (no units), or it cannot be read,
+ * which sets `failed`.
  */
 static char *request_view_text(struct request_view *v)
 {
@@ -95,7 +95,7 @@ static char *request_view_text(struct request_view *v)
 
 	if (v->failed || count == 0)
 		return NULL;
-	/* Held against the bytes that are there before anything is multiplied or allocated. */
+	/* Compared with the remaining bytes before anything is multiplied or allocated. */
 	if (count > v->left / 2) {
 		v->failed = true;
 		return NULL;
@@ -119,7 +119,7 @@ static char *request_view_text(struct request_view *v)
 	return text;
 }
 
-/* The ids of a filter, all of them there. */
+/* Reads all ids of a filter. */
 static void request_view_ids(struct request_view *v, struct server_provider *provider)
 {
 	uint32_t count = request_view_u32(v);
@@ -144,7 +144,7 @@ static void request_view_providers(struct request_view *v, bool filtered, struct
 {
 	uint32_t count = request_view_u32(v);
 
-	/* The smallest provider there can be has 20 bytes: keywords, level, two texts without a unit. */
+	/* The smallest provider has 20 bytes: keywords, level, two texts without a unit. */
 	if (v->failed || count == 0 || count > SERVER_PROVIDERS_MAX || count > v->left / 20) {
 		v->failed = true;
 		return;
@@ -184,7 +184,7 @@ uint32_t server_request_header(const uint8_t header[SERVER_HEADER_SIZE], enum se
 	return 0;
 }
 
-/* The fields of the five ways to ask for a session; the newer ones put more between the format and the providers. */
+/* Reads the fields of the five commands that start a session; newer ones have more fields between the format and the providers. */
 static uint32_t request_read_collect(struct request_view *v, struct server_request *request)
 {
 	if (request->command == SERVER_COLLECT_TRACING_5) {
@@ -192,7 +192,7 @@ static uint32_t request_read_collect(struct request_view *v, struct server_reque
 		if (v->failed || kind > 1)
 			return SERVER_BAD_ENCODING;
 		if (kind == 1)
-			return SERVER_NOT_SUPPORTED; /* user_events: written by the kernel's side, no stream of ours */
+			return SERVER_NOT_SUPPORTED; /* user_events: the kernel writes these, there is no stream */
 	}
 	request->buffer_mb = request_view_u32(v);
 	uint32_t format = request_view_u32(v);
@@ -217,7 +217,7 @@ static uint32_t request_read_collect(struct request_view *v, struct server_reque
 	request_view_providers(v, request->command == SERVER_COLLECT_TRACING_5, request);
 	if (v->failed || request->buffer_mb == 0 || format > 1)
 		return SERVER_BAD_ENCODING;
-	/* Format 0 is the nettrace of before 3.0, which the library does not write and no tool of today asks for. */
+	/* Format 0 is nettrace before .NET Core 3.0, which the library does not write and current tools do not request. */
 	return format == 1 ? 0 : SERVER_NOT_SUPPORTED;
 }
 

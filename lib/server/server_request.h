@@ -1,9 +1,9 @@
 /*
- * The requests of the diagnostics protocol, read from bytes that a peer sent.
+ * Reads requests of the diagnostics protocol from the bytes that a peer sent.
  *
- * This is the one place where a stranger's bytes become values: every count is held against the bytes that are there before it is used, nothing is
- * allocated that the message could not fill, and what the runtime refuses is refused with the runtime's own code. Where the runtime crashes
- * (an empty payload, a provider cut short) the answer here is SERVER_BAD_ENCODING. No call touches anything but its arguments.
+ * The bytes are not trusted: every count is compared with the remaining bytes before it is used, memory is allocated only for data that the message contains, and requests that the
+ * runtime refuses are refused with the runtime's code. Where the runtime crashes (an empty payload, a truncated provider), the answer is SERVER_BAD_ENCODING. Functions use
+ * their arguments only, so they may be called from any thread.
  *
  * Layouts: docs/formats/diagnostics-ipc.md.
  */
@@ -37,7 +37,7 @@ enum server_command {
 	SERVER_REPLY_ERROR = 0xffff,
 };
 
-/* What is answered to a request that is refused (HRESULT). */
+/* The code (HRESULT) in the reply to a refused request. */
 enum server_error {
 	SERVER_BAD_ENCODING = 0x80131384,
 	SERVER_UNKNOWN_COMMAND = 0x80131385,
@@ -46,13 +46,13 @@ enum server_error {
 	SERVER_FAIL = 0x80004005,
 };
 
-/* What "rundown: true" of the older commands stands for. */
+/* The rundown keywords that "rundown: true" of the older commands means. */
 #define SERVER_RUNDOWN_DEFAULT 0x80020139u
 
 struct server_provider {
 	uint64_t keywords;
 	uint32_t level;
-	bool ids_only;        /* only `ids`; else all but `ids` */
+	bool ids_only;        /* true: only `ids`; false: all but `ids` */
 	char *name;           /* UTF-8, not empty */
 	char *arguments;      /* UTF-8; NULL: none */
 	uint32_t *ids;
@@ -62,7 +62,7 @@ struct server_provider {
 struct server_request {
 	enum server_command command;
 	uint64_t session_id;       /* stop */
-	uint32_t buffer_mb;        /* collect, and all that follows */
+	uint32_t buffer_mb;        /* for the collect commands, like all members that follow */
 	uint64_t rundown_keywords; /* 0: no rundown */
 	bool stacks;
 	struct server_provider *providers;
@@ -70,15 +70,15 @@ struct server_request {
 };
 
 /*
- * The header of a message. Returns 0 and how many bytes of payload follow, or what to answer: a message that does not begin with the magic,
- * or says that it is shorter than its header, has no payload that could be trusted.
+ * Reads the header of a message. Returns 0 and the size of the payload, or the error to reply: a message without the magic, or with a size below that of its
+ * header, has no payload.
  */
 uint32_t server_request_header(const uint8_t header[SERVER_HEADER_SIZE], enum server_command *ret_command,
 	size_t *ret_payload_size);
 
 /*
- * The payload of a command. Returns 0 and fills `ret_request`, which the caller frees by server_request_done(), or what to answer. Bytes behind
- * what a command needs are ignored, as the runtime does.
+ * Reads the payload of a command. Returns 0 and fills `ret_request`, which the caller frees with server_request_done(), or returns the error to reply. Bytes
+ * after the command's fields are ignored, as in the runtime.
  */
 uint32_t server_request_read(enum server_command command, const uint8_t *payload, size_t size,
 	struct server_request *ret_request);
