@@ -1,8 +1,8 @@
 /*
- * The part of eventing that need not be inline: the status words, the serializers of the dynamic events, the losses.
+ * The part of eventing that is not inline: the status of providers, the serializers of the dynamic events, and losses.
  *
- * A dynamic payload is laid out on the stack of the thread that fires: u16 version, then the fields, packed and little-endian. What fields there can
- * be is known when this is compiled, so an event without texts or arrays takes exactly its bytes and cannot fail; the others have GC_EVENT_DATA_MAX.
+ * A dynamic payload is built on the stack of the thread that fires: u16 version, then the fields, packed and little-endian. The types of the fields are known at compile time, so
+ * an event without texts or arrays uses exactly its size and cannot fail; the others have GC_EVENT_DATA_MAX bytes.
  */
 #include "gc/events.h"
 
@@ -18,11 +18,11 @@ struct gc_event_status gc_event_status[GC_EVENT_PROVIDERS];
 struct gc_sink *gc_event_sink;
 
 static struct gc_to_clr *runtime;
-/* What the runtime said last, word for word: gc_events_poll() says it back, and hears of it only when it is no longer so. */
-static struct gc_event_status told[GC_EVENT_PROVIDERS];
+/* The last status from the runtime, unchanged. gc_events_poll() sends it back, and the runtime answers only if it is no longer valid. */
+static struct gc_event_status last_status[GC_EVENT_PROVIDERS];
 static struct gc_events_lost lost;
-/* What SpoorGCLost has told of. */
-static struct gc_events_lost lost_told;
+/* The losses that SpoorGCLost events have reported so far. */
+static struct gc_events_lost lost_reported;
 
 void gc_events_init(struct gc_to_clr *ee)
 {
@@ -41,23 +41,23 @@ static int32_t load(const int32_t *word)
 }
 
 /*
- * Two threads may tell at once: the diagnostics server's when a session ends (the stale union), the collecting one from inside its poll (the truth).
- * Were their words mixed, what is said back at the next poll would not be what is in force, and the runtime would not correct it. The runtimes seen hold
- * a lock of their own meanwhile; nothing here leans on that.
+ * Two threads may set the status at the same time: the diagnostics server's thread when a session ends (with an outdated union of sessions), and the
+ * collecting thread inside its poll (with the current one). If their stores were mixed, the next poll would send a status that is not in force, and the
+ * runtime would not correct it. The known runtimes hold a lock meanwhile; this code does not rely on that.
  */
-static bool telling;
+static bool status_writer;
 
 void gc_events_control(enum gc_event_provider provider, int32_t keyword, int32_t level)
 {
-	while (__atomic_test_and_set(&telling, __ATOMIC_ACQUIRE))
-		(void)sched_yield(); /* the other one stores four words */
-	store(&told[provider].level, level);
-	store(&told[provider].keyword, keyword);
+	while (__atomic_test_and_set(&status_writer, __ATOMIC_ACQUIRE))
+		(void)sched_yield(); /* the other thread stores four words */
+	store(&last_status[provider].level, level);
+	store(&last_status[provider].keyword, keyword);
 	if (gc_event_sink) {
 		store(&gc_event_status[provider].level, level == 0 && keyword != 0 ? 5 : level);
 		store(&gc_event_status[provider].keyword, keyword);
 	}
-	__atomic_clear(&telling, __ATOMIC_RELEASE);
+	__atomic_clear(&status_writer, __ATOMIC_RELEASE);
 }
 
 struct gc_events_lost gc_events_lost(void)
@@ -68,29 +68,29 @@ struct gc_events_lost gc_events_lost(void)
 	};
 }
 
-/* The losses since it was told of last: each is told once, whoever polls. */
-static uint64_t untold(const uint64_t *count, uint64_t *count_told)
+/* The losses since the last report. Each is reported once, whichever thread polls. */
+static uint64_t unreported(const uint64_t *count, uint64_t *count_reported)
 {
 	uint64_t now = __atomic_load_n(count, __ATOMIC_RELAXED);
 
-	return now - __atomic_exchange_n(count_told, now, __ATOMIC_RELAXED);
+	return now - __atomic_exchange_n(count_reported, now, __ATOMIC_RELAXED);
 }
 
 void gc_events_tell_lost(void)
 {
 	if (!gc_event_on_SpoorGCLost())
 		return;
-	uint64_t names = untold(&lost.long_names, &lost_told.long_names);
-	uint64_t payloads = untold(&lost.long_payloads, &lost_told.long_payloads);
+	uint64_t names = unreported(&lost.long_names, &lost_reported.long_names);
+	uint64_t payloads = unreported(&lost.long_payloads, &lost_reported.long_payloads);
 	if (names || payloads)
 		gc_event_SpoorGCLost(names, payloads);
 }
 
 void gc_events_poll(void)
 {
-	runtime->table->UpdateGCEventStatus(runtime, load(&told[GC_EVENT_DEFAULT].level),
-		load(&told[GC_EVENT_DEFAULT].keyword), load(&told[GC_EVENT_PRIVATE].level),
-		load(&told[GC_EVENT_PRIVATE].keyword));
+	runtime->table->UpdateGCEventStatus(runtime, load(&last_status[GC_EVENT_DEFAULT].level),
+		load(&last_status[GC_EVENT_DEFAULT].keyword), load(&last_status[GC_EVENT_PRIVATE].level),
+		load(&last_status[GC_EVENT_PRIVATE].keyword));
 	gc_events_tell_lost();
 }
 
@@ -100,7 +100,7 @@ static int lose(uint64_t *count, int error)
 	return error;
 }
 
-/* The UTF-16 units that the runtime will make of this: one or two a character, one for each byte that belongs to none. */
+/* The number of UTF-16 units that the runtime will make of this text: one or two for each character, one for each invalid byte. */
 static size_t utf16_units(const char *name)
 {
 	const unsigned char *p = (const unsigned char *)name;
@@ -156,7 +156,7 @@ __attribute__((unused)) static void put_array(
 {
 	uint16_t count16 = (uint16_t)count;
 
-	/* More than fits is full whatever the count; so the product cannot overflow. */
+	/* More elements than fit are the same as a full payload, so the product cannot overflow. */
 	if (count > GC_EVENT_DATA_MAX) {
 		out->full = true;
 		return;
@@ -180,7 +180,7 @@ __attribute__((unused)) static void put_text16(struct packed *out, const char16_
 	put(out, u"", 2);
 }
 
-/* Bytes of a field that are always there, and whether there may be more. */
+/* The bytes that a field always has, and whether it may have more. */
 #define FIXED(type, name) +FIXED_##type
 #define FIXED_u8          1
 #define FIXED_u16         2
@@ -249,7 +249,7 @@ __attribute__((unused)) static void put_text16(struct packed *out, const char16_
 		GC_EACH(PUT, __VA_ARGS__)                                                          \
 		if (FIXED_SIZE >= MORE && out.full) {                                              \
 			(void)lose(                                                                \
-				&lost.long_payloads, 0); /* counted: nobody here could do more */  \
+				&lost.long_payloads, 0); /* a failure is counted inside */  \
 			return;                                                                    \
 		}                                                                                  \
 		gc_event_sink->table->FireDynamicEvent(gc_event_sink,                              \

@@ -1,21 +1,21 @@
 /*
- * Eventing for a collector that is its own library: as cheap as for one that is built in.
+ * Events of a collector that is a library of its own, as cheap as those of a built-in one.
  *
  * gc_events.def lists the events. For each entry X of the list this header makes
  *
- *   bool gc_event_on_X(void)       does any session want it? A relaxed load and a branch while none does, two when
- *                                  one may, inline, no call
- *   void gc_event_X(fields...)     fires it if one does; a known event through its own slot of the runtime's sink, a dynamic one serialized and
- *                                  through the sink's slot for what it has never heard of
+ *   bool gc_event_on_X(void)       does any session enable it? Inline: a relaxed load and a branch while no session does,
+ *                                  two loads while one may
+ *   void gc_event_X(fields...)     fires it if a session enables it; a known event through its slot of the runtime's sink, a
+ *                                  dynamic one serialized, through the sink's slot for dynamic events
  *
- * Order of calls: gc_events_init() in GC_Initialize(); gc_events_control() from IGCHeap::ControlEvents and ControlPrivateEvents, which the runtime
- * calls first before Initialize; gc_events_poll() at the end of Initialize and at every collection. Until a session wants something all tests say no.
- * Any thread may fire at any time, also one the runtime has never seen; nothing is allocated, no lock is taken.
+ * Order of calls: gc_events_init() in GC_Initialize(); gc_events_control() from IGCHeap::ControlEvents and ControlPrivateEvents, which the runtime first calls before
+ * Initialize; gc_events_poll() at the end of Initialize and at every collection. Until a session enables an event all tests return false. Any thread may fire at any time, also
+ * one that the runtime does not know; nothing is allocated, no lock is taken.
  *
- * What cannot be sent is counted, never dropped silently (gc_events_lost()), and told by the event SpoorGCLost at the next poll.
+ * Events that cannot be sent are counted (gc_events_lost()) and reported by the event SpoorGCLost at the next poll.
  *
- * A collector with a list of its own compiles this header and events.c with -DGC_EVENTS_DEF='"its.def"'; the entry SpoorGCLost must be in it.
- * There is one collector in a process, so there is one status: a variable of the library, not an object.
+ * A collector with another list compiles this header and events.c with -DGC_EVENTS_DEF='"its.def"'; the entry SpoorGCLost must be in it. A process has one collector, so the status
+ * is a variable of the library, not an object.
  *
  * Compiles as C11 (GNU) and C++11.
  */
@@ -38,23 +38,23 @@
 extern "C" {
 #endif
 
-/* Longest name of a dynamic event, in UTF-16 units: the runtime drops longer ones without a word. */
+/* Maximum length of a dynamic event's name, in UTF-16 units: the runtime drops longer ones without an error. */
 #define GC_EVENT_NAME_UNITS_MAX 254u
-/* The runtime's own limit for a whole payload: name with its NUL, size, data, instance id. */
+/* The runtime's limit for a whole payload: name with its NUL, size, data, instance id. */
 #define GC_EVENT_WIRE_MAX 65536u
-/* What a dynamic event with texts or arrays may hold: it is laid out on the stack of the thread that fires it. */
+/* Maximum payload of a dynamic event with texts or arrays: it is built on the stack of the firing thread. */
 #define GC_EVENT_DATA_MAX 8192u
 
 enum gc_event_provider { GC_EVENT_DEFAULT, GC_EVENT_PRIVATE, GC_EVENT_PROVIDERS };
 
-/* What the sessions want, together, per provider. Written by gc_events_control(), read by every enabled test. */
+/* What all sessions together enable of each provider. Written by gc_events_control(), read by every enabled test. */
 struct gc_event_status {
 	int32_t level;
 	int32_t keyword;
 };
 
 extern struct gc_event_status gc_event_status[GC_EVENT_PROVIDERS];
-/* Where events go; not NULL once anything is wanted. */
+/* The destination of events; not NULL once a session has enabled one. */
 extern struct gc_sink *gc_event_sink;
 
 /* Dynamic events that could not be sent, since the start. */
@@ -63,33 +63,33 @@ struct gc_events_lost {
 	uint64_t long_payloads;
 };
 
-/* Takes the sink from the runtime. Call it in GC_Initialize(), before anything else here. */
+/* Takes the sink from the runtime. Called in GC_Initialize(), before the other functions. */
 void gc_events_init(struct gc_to_clr *ee);
 
 /*
- * The runtime says what is wanted: store it and return. It may be said on two threads at once, of which the later call counts. Level 0 with a keyword
- * means every level, as the runtime's own sessions do.
+ * Stores what the runtime says is enabled. Two threads may call it at the same time; the later call counts. Level 0 with a keyword means every level, as in
+ * the runtime's own sessions.
  */
 void gc_events_control(enum gc_event_provider provider, int32_t keyword, int32_t level);
 
-/* Asks the runtime whether the status is still right: it tells of ended sessions, and of LTTng's, only when asked. Then tells of losses. */
+/* Asks the runtime for changes of the status: only then it reports the end of sessions, and LTTng's sessions. Then reports losses. */
 void gc_events_poll(void);
 
-/* The second half alone, for a proxy whose collector polls by itself. */
+/* Reports losses only; for a proxy whose collector polls. */
 void gc_events_tell_lost(void);
 
 struct gc_events_lost gc_events_lost(void);
 
 /*
- * A dynamic event whose payload is made elsewhere, under any name (UTF-8). It goes out if a session wants it. -ENAMETOOLONG and -EMSGSIZE:
- * beyond the limits above, and counted.
+ * Fires a dynamic event with this name (UTF-8) and a finished payload, if a session enables it. 0; -ENAMETOOLONG and -EMSGSIZE: beyond the limits above, and
+ * counted.
  */
 int gc_event_send(int32_t level, int32_t keyword, const char *name, const void *data, size_t size);
 
-/* Is an event of this level and keyword wanted? */
+/* Does a session enable events of this level and keyword? */
 static inline bool gc_event_wanted(enum gc_event_provider provider, int32_t level, int32_t keyword)
 {
-	/* Nobody listens: the level is 0, and the second load is not made. */
+	/* While no session exists the level is 0, and the second load is not executed. */
 	return __atomic_load_n(&gc_event_status[provider].level, __ATOMIC_RELAXED) >= level &&
 		(__atomic_load_n(&gc_event_status[provider].keyword, __ATOMIC_RELAXED) & keyword) != 0;
 }
@@ -104,13 +104,13 @@ static inline bool gc_event_wanted(enum gc_event_provider provider, int32_t leve
 #define GC_LIST_STEP(m, field, ...) m field __VA_OPT__(, GC_LIST_NEXT GC_PARENS(m, __VA_ARGS__))
 #define GC_LIST_NEXT()              GC_LIST_STEP
 #define GC_PARENS                   ()
-/* 3^4 scans: more fields than any event has. */
+/* 3^4 scans: more than any event has fields. */
 #define GC_AGAIN(...)   GC_AGAIN_1(GC_AGAIN_1(GC_AGAIN_1(__VA_ARGS__)))
 #define GC_AGAIN_1(...) GC_AGAIN_2(GC_AGAIN_2(GC_AGAIN_2(__VA_ARGS__)))
 #define GC_AGAIN_2(...) GC_AGAIN_3(GC_AGAIN_3(GC_AGAIN_3(__VA_ARGS__)))
 #define GC_AGAIN_3(...) __VA_ARGS__
 
-/* What a field of a type is as a parameter. An array is two: values, count. */
+/* A field as a parameter. An array is two: values, count. */
 #define GC_PARAMETER(type, name) GC_PARAMETER_##type(name)
 #define GC_PARAMETER_u8(name)     uint8_t name
 #define GC_PARAMETER_u16(name)    uint16_t name
@@ -136,7 +136,7 @@ static inline bool gc_event_wanted(enum gc_event_provider provider, int32_t leve
 #define GC_PARAMETER_f32s(name)   const float *name, size_t name##_count
 #define GC_PARAMETER_f64s(name)   const double *name, size_t name##_count
 
-/* And as an argument to hand on. */
+/* A field as an argument of a call with the same parameters. */
 #define GC_ARGUMENT(type, name) GC_ARGUMENT_##type(name)
 #define GC_ARGUMENT_u8(name)     name
 #define GC_ARGUMENT_u16(name)    name
@@ -162,7 +162,7 @@ static inline bool gc_event_wanted(enum gc_event_provider provider, int32_t leve
 #define GC_ARGUMENT_f32s(name)   name, name##_count
 #define GC_ARGUMENT_f64s(name)   name, name##_count
 
-/* "(void)" when there is no field. */
+/* "(void)" if there are no fields. */
 #define GC_PARAMETERS(...) (GC_LIST(GC_PARAMETER, __VA_ARGS__) GC_VOID_UNLESS(__VA_ARGS__))
 #define GC_VOID_UNLESS(...) GC_VOID##__VA_OPT__(_NOT)
 #define GC_VOID             void

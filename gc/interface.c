@@ -1,6 +1,4 @@
-/*
- * Which runtime stands on the other side, by the one number it tells: the major version of its interface.
- */
+/* Identifies the runtime by the one number it passes: the major version of its interface. */
 #include "gc/interface.h"
 
 #include <stdio.h>
@@ -67,9 +65,9 @@ bool gc_runtime_accept(
 		library, ee_major,
 		refuse ? "SPOOR_GC_UNKNOWN=refuse is set, so it stops here; unset DOTNET_GCName to "
 			 "start with the runtime's own collector."
-		       : "It goes on as for .NET 10; set SPOOR_GC_UNKNOWN=refuse to stop instead.");
+		       : "It continues as for .NET 10; set SPOOR_GC_UNKNOWN=refuse to stop instead.");
 	if (len > 0) {
-		/* The runtime's own word to the host needs its table, which is what is not known. A failed write leaves nobody to tell. */
+		/* The runtime's own way to report errors needs its table, whose layout is unknown here. A failed write cannot be reported. */
 		ssize_t written = write(STDERR_FILENO, text, (size_t)len);
 		(void)written;
 	}

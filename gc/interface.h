@@ -1,17 +1,17 @@
 /*
- * The three borders between the stock .NET runtime and a collector that is its own library, in C.
+ * The three interfaces between the stock .NET runtime and a collector in a library of its own, in C.
  *
- * The runtime (the "EE") loads such a library, gives it an object to call the runtime with (struct gc_to_clr) and gets two back (struct gc_heap,
- * struct gc_handle_manager). On Linux these are C++ objects of the Itanium ABI: a pointer to an object whose first word points at its table of
- * functions; the object itself is the first argument. Here each table is one list, written out below: number, name, result, arguments. The list makes
- * the table's struct, with typed members, an enum of its slot numbers, and an assertion that each member lies at its slot. A call reads
+ * The runtime (the "EE") loads such a library, passes it an object with which it calls the runtime (struct gc_to_clr), and gets two back (struct gc_heap, struct
+ * gc_handle_manager). On Linux these are C++ objects of the Itanium ABI: a pointer to an object whose first word points to its table of functions; the object is the first
+ * argument of each. Here each table is one list, written out below: number, name, result, arguments. The list makes the table's struct, with typed members, an enum of its slot
+ * numbers, and an assertion that each member is at its slot. A call reads
  *
  *   ee->table->SuspendEE(ee, GC_SUSPEND_FOR_GC);
  *
- * Names of slots are the runtime's own. Tables only ever grew at their ends from .NET 8 to 10, so the newest serves all; struct gc_runtime says how
- * much of it a runtime of a given major version has. Never call a slot of the EE beyond that.
+ * Names of slots are the runtime's. From .NET 8 to 10 tables only grew at their ends, so the newest serves all; struct gc_runtime has the sizes for a runtime of a given major
+ * version. Never call a slot of the EE beyond that.
  *
- * Compiles as C11 and as C++11; leans on nothing but the compiler. 64-bit, little-endian.
+ * Compiles as C11 and as C++11; needs only the compiler. 64-bit, little-endian.
  */
 #ifndef SPOOR_GC_INTERFACE_H
 #define SPOOR_GC_INTERFACE_H
@@ -29,16 +29,16 @@ static_assert(sizeof(void *) == 8, "the layouts here are those of 64-bit process
 
 /* HRESULTs that GC_Initialize() may return; the runtime prints them. */
 #define GC_OK              0
-#define GC_E_FAIL          ((int32_t)0x80004005) /* also: refused for its major version */
+#define GC_E_FAIL          ((int32_t)0x80004005) /* also for a refused major version */
 #define GC_E_OUTOFMEMORY   ((int32_t)0x8007000e)
 #define GC_E_MOD_NOT_FOUND ((int32_t)0x8007007e)
 
 enum gc_suspend_reason { GC_SUSPEND_FOR_GC = 1, GC_SUSPEND_FOR_GC_PREP = 6 };
 
-/* What a promote function is told of a root. */
+/* The kind of a root, for a promote function. */
 enum gc_root_flag { GC_ROOT_INTERIOR = 1, GC_ROOT_PINNED = 2 };
 
-/* What Alloc() is asked for. */
+/* Flags of Alloc(). */
 enum gc_alloc_flag {
 	GC_ALLOC_FINALIZE = 1,
 	GC_ALLOC_CONTAINS_REF = 2,
@@ -68,30 +68,30 @@ enum gc_barrier_operation {
 	GC_BARRIER_INITIALIZE = 2,
 };
 
-/* ---- what is passed across ---- */
+/* ---- types that are passed ---- */
 
 /* An object: its first word is the method table; a handle is the address of a word that holds an object, hence struct gc_object **. */
 struct gc_object;
-/* A heap segment as the EE refers to it: ours to define. */
+/* A heap segment, to which the EE only has pointers: defined by the collector. */
 struct gc_segment;
 
-/* A thread's piece of memory. The JIT's code moves `ptr` up to `limit` without asking. */
+/* A thread's piece of memory. Code of the JIT advances `ptr` up to `limit` without a call. */
 struct gc_alloc_context {
 	uint8_t *ptr;
 	uint8_t *limit;
-	int64_t bytes;         /* handed out to this context, whole pieces */
-	int64_t bytes_uoh;     /* large and pinned ones */
+	int64_t bytes;         /* total size of the pieces that this context has received */
+	int64_t bytes_uoh;     /* of large and pinned objects */
 	void *reserved[2];
 	int32_t count;
 	int32_t padding;
 };
 
 struct gc_scan_context {
-	void *thread;          /* whose roots are scanned; NULL between */
+	void *thread;          /* the thread whose roots are being scanned; NULL otherwise */
 	int32_t thread_number;
 	int32_t thread_count;
 	uintptr_t stack_limit;
-	bool promotion;        /* false: the roots are scanned to be moved */
+	bool promotion;        /* true: the scan marks; false: the scan updates roots of moved objects */
 	bool concurrent;
 	uint8_t padding[6];
 	void *reserved[2];
@@ -117,7 +117,7 @@ struct gc_write_barrier {
 	uint8_t padding_end[6];
 };
 
-/* A frozen segment: offsets are from `mem`. */
+/* A frozen segment; offsets are from `mem`. */
 struct gc_segment_info {
 	void *mem;
 	size_t first_object;
@@ -126,7 +126,7 @@ struct gc_segment_info {
 	size_t reserved;
 };
 
-/* In and out of GC_VersionInfo(). */
+/* Input and output of GC_VersionInfo(). */
 struct gc_version_info {
 	uint32_t major;
 	uint32_t minor;
@@ -134,7 +134,7 @@ struct gc_version_info {
 	const char *name;
 };
 
-/* What a debugger and createdump look at; left NULL, createdump dies without a dump. */
+/* Variables that debuggers and createdump read; if they stay NULL, createdump crashes without a dump. */
 #define GC_DAC_POINTERS 39
 struct gc_dac_vars {
 	uint8_t major;
@@ -186,9 +186,9 @@ static_assert(sizeof(struct gc_dac_vars) == 0x150, "gc_dac_vars ends at 0x150");
 typedef void gc_promote_fn(struct gc_object **slot, struct gc_scan_context *context, uint32_t flags);
 typedef void gc_context_fn(struct gc_alloc_context *context, void *argument);
 typedef void gc_thread_fn(void *argument);
-/* Weak pointer scans of sync blocks: set *slot to NULL when its object is dead. */
+/* For scans of weak pointers of sync blocks: sets *slot to NULL if its object is dead. */
 typedef void gc_weak_scan_fn(struct gc_object **slot, uintptr_t *extra, uintptr_t first, uintptr_t second);
-/* Walks: false ends the walk. */
+/* For walks: false ends the walk. */
 typedef bool gc_walk_object_fn(struct gc_object *object, void *context);
 typedef bool gc_walk_object2_fn(struct gc_object *object, uint8_t **slot, void *context);
 typedef void gc_scan_finalizer_fn(struct gc_scan_context *context, struct gc_object *object);
@@ -212,7 +212,7 @@ typedef void gc_configuration_fn(void *context, void *name, void *public_key, in
 	slots(GC_SLOT_ASSERT, self) \
 	struct self { const struct self##_table *table; }
 
-/* IGCToCLREventSink: where known events go, each to its own slot, and dynamic ones to slot 0. The EE's. 38 slots. */
+/* IGCToCLREventSink: a slot for each known event, and slot 0 for dynamic ones. Implemented by the EE. 38 slots. */
 #define GC_SINK_SLOTS(S, self) \
 	S(0, FireDynamicEvent, void, self, const char *name, void *data, uint32_t size) \
 	S(1, FireGCStart_V2, void, self, uint32_t count, uint32_t depth, uint32_t reason, uint32_t type) \
@@ -270,7 +270,7 @@ typedef void gc_configuration_fn(void *context, void *name, void *public_key, in
 GC_TABLE(gc_sink, GC_SINK_SLOTS);
 #define GC_SINK_COUNT 38
 
-/* IGCToCLR: what the EE does for a collector. The EE's. 52 slots; .NET 8 and 9 have 50. */
+/* IGCToCLR: services of the EE for a collector. Implemented by the EE. 52 slots; .NET 8 and 9 have 50. */
 #define GC_TO_CLR_SLOTS(S, self) \
 	S(0, SuspendEE, void, self, int32_t reason) \
 	S(1, RestartEE, void, self, bool finished_gc) \
@@ -331,7 +331,7 @@ GC_TABLE(gc_sink, GC_SINK_SLOTS);
 GC_TABLE(gc_to_clr, GC_TO_CLR_SLOTS);
 #define GC_TO_CLR_COUNT 52
 
-/* IGCHeap: ours to fill. 89 slots in .NET 10; fill the spare ones up to GC_HEAP_SPARE with a function that returns 0. */
+/* IGCHeap: implemented by the collector. 89 slots in .NET 10; the spare ones up to GC_HEAP_SPARE get a function that returns 0. */
 #define GC_HEAP_SLOTS(S, self) \
 	S(0, IsValidSegmentSize, bool, self, size_t size) \
 	S(1, IsValidGen0MaxSize, bool, self, size_t size) \
@@ -436,7 +436,7 @@ GC_TABLE(gc_heap, GC_HEAP_SLOTS);
 #define GC_HEAP_COUNT 89
 #define GC_HEAP_SPARE 128
 
-/* IGCHandleStore: ours to fill. 8 slots; the last two are one virtual destructor. */
+/* IGCHandleStore: implemented by the collector. 8 slots; the last two are one virtual destructor. */
 #define GC_HANDLE_STORE_SLOTS(S, self) \
 	S(0, Uproot, void, self) \
 	S(1, ContainsHandle, bool, self, struct gc_object **handle) \
@@ -451,7 +451,7 @@ GC_TABLE(gc_handle_store, GC_HANDLE_STORE_SLOTS);
 #define GC_HANDLE_STORE_COUNT 8
 #define GC_HANDLE_STORE_SPARE 16
 
-/* IGCHandleManager: ours to fill. 18 slots. */
+/* IGCHandleManager: implemented by the collector. 18 slots. */
 #define GC_HANDLE_MANAGER_SLOTS(S, self) \
 	S(0, Initialize, bool, self) \
 	S(1, Shutdown, void, self) \
@@ -482,7 +482,7 @@ static_assert(sizeof(struct gc_heap_table) == 8 * GC_HEAP_COUNT, "IGCHeap has 89
 static_assert(sizeof(struct gc_handle_store_table) == 8 * GC_HANDLE_STORE_COUNT, "8 slots");
 static_assert(sizeof(struct gc_handle_manager_table) == 8 * GC_HANDLE_MANAGER_COUNT, "18 slots");
 
-/* The slots by number: GC_SLOT_gc_heap_Alloc == 53. */
+/* The slots by number, for example GC_SLOT_gc_heap_Alloc == 53. */
 #define GC_SLOT_NUMBER(number, name, result, self, ...) GC_SLOT_##self##_##name = (number),
 enum gc_sink_slot { GC_SINK_SLOTS(GC_SLOT_NUMBER, gc_sink) };
 enum gc_to_clr_slot { GC_TO_CLR_SLOTS(GC_SLOT_NUMBER, gc_to_clr) };
@@ -492,34 +492,32 @@ enum gc_handle_manager_slot { GC_HANDLE_MANAGER_SLOTS(GC_SLOT_NUMBER, gc_handle_
 
 /* ---- versions ---- */
 
-/* What the EE-side major version (GC_VersionInfo()'s `major` on entry) says of a runtime. */
+/* Properties of a runtime, by its EE-side major version (`major` in GC_VersionInfo() on entry). */
 struct gc_runtime {
 	uint32_t major;
 	uint32_t dotnet;             /* 8, 9, 10 */
-	uint32_t to_clr_count;       /* slots of IGCToCLR that exist */
+	uint32_t to_clr_count;       /* number of slots of IGCToCLR */
 	uint32_t sink_count;
-	uint32_t heap_count;         /* slots of IGCHeap that it may call */
-	uint8_t answer_minor;        /* what the runtime's own collector answers: 5.answer_minor */
-	uint8_t dac_minor;           /* version of the DAC variables to leave: 2.dac_minor */
-	uint32_t collectible_flag;   /* of a method table */
+	uint32_t heap_count;         /* number of slots of IGCHeap that it may call */
+	uint8_t answer_minor;        /* the minor version that the runtime's own collector returns: 5.answer_minor */
+	uint8_t dac_minor;           /* the version of the DAC variables to set: 2.dac_minor */
+	uint32_t collectible_flag;   /* flag of a method table */
 };
 
 #define GC_ANSWER_MAJOR 5u
 #define GC_DAC_MAJOR    2u
 
-/*
- * The record of this major version. One that is not known: the newest record, and *ret_known false (the caller decides: gc_runtime_accept()).
- */
+/* The record of this major version. For an unknown version the newest record, and *ret_known is false (gc_runtime_accept() decides). */
 const struct gc_runtime *gc_runtime_of(uint32_t ee_major, bool *ret_known);
 
 /*
- * Whether to go on with a runtime of this major version, and its record. A known one: yes. For an unknown one the environment's SPOOR_GC_UNKNOWN
- * says: "warn" (also when it is not set): goes on with the newest layout, and says so on stderr; "refuse": no, and says so. `library` stands in the
- * sentence.
+ * Accepts or refuses a runtime of this major version, and returns its record. Known versions are accepted. For others the environment variable
+ * SPOOR_GC_UNKNOWN decides: "warn" (the default) accepts it with the newest layout, "refuse" refuses it; both print a message to stderr, in which `library`
+ * is named.
  */
 bool gc_runtime_accept(const char *library, uint32_t ee_major, const struct gc_runtime **ret_runtime);
 
-/* The two exports, and no more. */
+/* The two exported functions. */
 __attribute__((visibility("default"))) void GC_VersionInfo(struct gc_version_info *version);
 __attribute__((visibility("default"))) int32_t GC_Initialize(struct gc_to_clr *ee,
 	struct gc_heap **ret_heap, struct gc_handle_manager **ret_handles, struct gc_dac_vars *dac);

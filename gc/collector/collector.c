@@ -1,6 +1,4 @@
-/*
- * Opening, allocating, collecting: the course of things. How memory is found is collector_heap.h, what lives is collector_mark.h.
- */
+/* Opening, allocating, collecting. collector_heap.h has the memory, collector_mark.h finds the live objects. */
 #include "gc/collector/collector.h"
 
 #include <errno.h>
@@ -13,13 +11,13 @@
 
 enum {
 	MIB = 1 << 20,
-	/* Between two collections at least this is allocated, so that a small heap is not collected all the time. */
+	/* The minimum allocated between two collections, so that a small heap is not collected all the time. */
 	BUDGET_LEAST = 32 * MIB,
 	RANGE_LEAST = 128 * MIB,
 	TICK_BYTES =
 		100
-		<< 10, /* between two GCAllocationTick events, as the runtime's own collector does */
-	TRIM_IDLE = 6, /* collections that a region is kept for, free */
+		<< 10, /* between two GCAllocationTick events, as in the runtime's own collector */
+	TRIM_IDLE = 6, /* a region is kept for so many collections after it became free */
 	ALLOC_TRIES = 4,
 	LOAD_INTERVAL_NS = 1000000000,
 };
@@ -35,7 +33,7 @@ int64_t collector_now_ns(void)
 static uint64_t budget_after(const struct collector *c, uint64_t live, uint32_t load)
 {
 	const struct settings *s = &c->settings;
-	/* Half as much again as lives: marking then costs a little less than allocating. */
+	/* Half of the live bytes: then marking costs a little less than allocating. */
 	uint64_t budget = live + live / 2;
 
 	if (s->values[SETTING_GEN0_SIZE] > 0)
@@ -67,7 +65,10 @@ static int open_size(struct collector *c, size_t size)
 	return -ENOMEM;
 }
 
-/* Heap and marker. A range that was asked for is had or not; otherwise less will do, and half of the most leaves the runtime something. */
+/*
+ * Opens heap and marker. A range that was configured is used or fails; otherwise a smaller one will do, and half of the maximum leaves address space for the
+ * runtime.
+ */
 static int open_range(struct collector *c)
 {
 	size_t size = c->settings.range_bytes;
@@ -128,8 +129,10 @@ int32_t collector_open(struct collector *c, struct gc_to_clr *ee, const struct g
 int32_t collector_start(struct collector *c)
 {
 	struct heap *h = &c->heap;
-	/* Nothing reads the cards, but the barrier of System.GC.Server writes them at each store; and no address is ephemeral, so that the other
-	 * barriers write none. */
+	/*
+	 * The cards are not read, but the write barrier of System.GC.Server writes them at each store. No address is ephemeral, so the other barriers write
+	 * none.
+	 */
 	struct gc_write_barrier barrier = {
 		.operation = GC_BARRIER_INITIALIZE,
 		.is_runtime_suspended = true,
@@ -178,7 +181,7 @@ void collector_retire(struct collector *c, struct gc_alloc_context *context)
 	context->limit = NULL;
 }
 
-/* A new piece for the context. One that follows on the old is added to it, but no cell goes from one region into the next. */
+/* A new piece for the context. If it follows the old one directly, it is added to that, but no cell crosses the border of a region. */
 static void give_piece(struct collector *c, struct gc_alloc_context *context, struct run piece)
 {
 	uint8_t *limit = piece.end - PIECE_RESERVE + CELL_HEADER;
@@ -214,7 +217,7 @@ static bool budget_is_used_up(struct collector *c)
 	if (__atomic_load_n(&c->no_gc.is_active, __ATOMIC_ACQUIRE)) {
 		if (allocated <= c->no_gc.bytes)
 			return false;
-		/* More than was asked for: the region is over, as its end will tell. */
+		/* More was allocated than requested: the no-GC region is over, which EndNoGCRegion() will report. */
 		__atomic_store_n(&c->no_gc.ended_by, 3, __ATOMIC_RELAXED);
 		__atomic_store_n(&c->no_gc.is_active, false, __ATOMIC_RELEASE);
 	}
@@ -273,7 +276,7 @@ struct gc_object *collector_alloc(
 			}
 			break;
 		}
-		/* Nothing there: what is dead must go. Collecting again right after a collection of our own would find no more. */
+		/* No memory is left: dead objects must be freed. A second collection directly after one of this thread would find no more. */
 		if (tries == ALLOC_TRIES - 1)
 			return NULL;
 		collector_collect(c,
@@ -289,7 +292,7 @@ struct gc_object *collector_alloc(
 		return NULL;
 	struct gc_object *object = (struct gc_object *)(void *)o;
 	if ((flags & GC_ALLOC_FINALIZE) && !finalizers_add(&c->finalizers, object)) {
-		/* Nobody will make an object of it, and cells must lie end to end. */
+		/* The object will not be made, and cells must be consecutive. */
 		heap_fill(&c->heap, object_cell(object), object_cell(object) + size);
 		return NULL;
 	}
@@ -333,7 +336,7 @@ uint32_t collector_generation(const struct collector *c, const struct gc_object 
 
 /* ---- collecting ---- */
 
-/* A scan of roots: the runtime hands the context back to promote(). */
+/* A scan of roots: the runtime passes the context to promote(). */
 struct root_scan {
 	struct gc_scan_context context;
 	struct collector *collector;
@@ -397,7 +400,7 @@ static void mark_counted(void *context, struct gc_object **handle, struct gc_obj
 
 struct dependent_scan {
 	struct collector *collector;
-	bool is_new; /* something was marked: another round may mark more */
+	bool is_new; /* an object was marked: another round may mark more */
 };
 
 static void mark_dependent(void *context, struct gc_object **handle, struct gc_object *o)
@@ -452,7 +455,7 @@ static void retire(struct gc_alloc_context *context, void *argument)
 	collector_retire(argument, context);
 }
 
-/* When each part of a collection ended. */
+/* The end time of each part of a collection. */
 struct course {
 	int64_t begin, stopped, roots, short_weak, finalization, long_weak, swept, end;
 };
@@ -510,7 +513,7 @@ static void mark_all(struct collector *c, struct course *course)
 	course->long_weak = collector_now_ns();
 }
 
-/* Bytes of regions in use, by the generation that we show them as. */
+/* Bytes of regions in use, by the generation under which they are reported. */
 static void measure(struct collector *c, uint64_t sizes[GENERATIONS_ALL])
 {
 	static const uint8_t generation_of[REGION_KINDS] = {
@@ -547,7 +550,7 @@ static void note_sizes(struct collector *c, struct collect_record *r)
 
 static void tell_memory_load(struct collector *c, struct collect_record *r, int64_t now_ns)
 {
-	/* Reading it costs more than a small collection. */
+	/* Reading the load costs more than a small collection. */
 	if (c->load_at_ns && now_ns - c->load_at_ns < LOAD_INTERVAL_NS)
 		return;
 	c->load_at_ns = now_ns;
@@ -562,7 +565,7 @@ static void fire_end(struct collector *c, const struct course *course,
 	uint32_t index = (uint32_t)r->index;
 
 	if (gc_event_on_GCGlobalHeapHistory_V4()) {
-		/* Mechanisms: 4, everything that lives is promoted. Times: nothing, then roots to sweeping. */
+		/* Mechanisms: 4, all live objects are promoted. Times: nothing, then roots to sweeping. */
 		uint32_t times[7] = {
 			0,
 			microseconds(course->stopped, course->roots),
@@ -671,7 +674,7 @@ void collector_collect(struct collector *c, struct collect_request request)
 {
 	struct gc_to_clr *ee = c->ee;
 	struct course course = { 0 };
-	/* A thread that waits for the lock must not keep a collection from stopping the world. */
+	/* A thread that waits for the lock must not prevent a collection from suspending all threads. */
 	bool was_cooperative = ee->table->EnablePreemptiveGC(ee);
 
 	pthread_mutex_lock(&c->collecting);
@@ -696,6 +699,6 @@ void collector_collect(struct collector *c, struct collect_request request)
 	bool has_finalizers = c->last.pending_count > 0;
 	ee->table->RestartEE(ee, true);
 	pthread_mutex_unlock(&c->collecting);
-	/* Told either way: the runtime may have work of its own for that thread. */
+	/* Called in both cases: the runtime may have other work for that thread. */
 	ee->table->EnableFinalization(ee, has_finalizers);
 }

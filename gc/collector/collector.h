@@ -1,15 +1,15 @@
 /*
- * The reference collector: stops the world, marks what can be reached, frees the rest where it lies. Nothing moves, nothing has an age.
+ * The reference collector: suspends all threads, marks reachable objects and frees the others in place. It does not move objects and has no generations.
  *
- * One object holds all of it; struct gc_heap, what the runtime knows of it, is its first member. spoorgc.c makes it and fills the tables; what stands
- * here is what the tables' functions lean on.
+ * One object holds all of its state; struct gc_heap, which the runtime calls, is its first member. spoorgc.c makes it and fills the tables; the tables' functions use the
+ * functions of this header.
  *
  *   collector_alloc()     what Alloc() does: from the context, else a new piece, else a collection, else NULL
  *   collector_collect()   one collection
- *   collector_walk...()   what heap snapshots, profilers and debuggers' questions need
+ *   collector_walk...()   for heap snapshots, profilers and debuggers
  *
- * Locks, in the order they may be taken: `collecting` (one collection at a time; never held by a thread that the collection must wait for), then one of the
- * heap's, the finalizers', the handles' or `frozen_lock`. A thread that holds one of the latter never waits for anything but memory.
+ * Locks, in the order in which they may be taken: `collecting` (one collection at a time; never held by a thread that the collection must wait for), then one of the heap's, the
+ * finalizers', the handles' or `frozen_lock`. A thread that holds one of the latter waits for memory only.
  */
 #ifndef SPOOR_GC_COLLECTOR_COLLECTOR_H
 #define SPOOR_GC_COLLECTOR_COLLECTOR_H
@@ -30,10 +30,10 @@ enum {
 	GENERATION_PINNED = 4,
 	GENERATIONS_ALL = 5
 };
-/* What WhichGeneration() says of objects outside of the heap. */
+/* The result of WhichGeneration() for objects outside of the heap. */
 #define GENERATION_NONE 0x7fffffffu
 
-/* Why a collection: the numbers of the event GCStart. */
+/* The reason of a collection: the numbers of the event GCStart. */
 enum collect_reason {
 	COLLECT_ALLOC_SMALL = 0,
 	COLLECT_INDUCED = 1,
@@ -57,11 +57,11 @@ struct collect_request {
 	enum collect_reason reason;
 	uint32_t mode; /* enum collect_mode */
 	bool is_induced;
-	bool only_if_count; /* give up when the number of collections is no longer `count` */
+	bool only_if_count; /* do nothing if the number of collections is no longer `count` */
 	uint32_t count;
 };
 
-/* What is told of a collection afterwards. Sizes in bytes, by generation (0 and 1 are always empty). */
+/* Results of a collection, for events and GC.GetGCMemoryInfo(). Sizes in bytes, by generation (0 and 1 are always empty). */
 struct collect_record {
 	uint64_t index;
 	uint64_t heap_bytes; /* regions in use */
@@ -78,15 +78,15 @@ struct collect_record {
 	uint32_t memory_load; /* percent */
 };
 
-/* Objects outside of the heap, which live for ever. */
+/* Objects outside of the heap, which are never freed. */
 struct gc_segment {
 	struct gc_segment *next;
 	uint8_t *begin; /* the first object's cell */
-	uint8_t *end;   /* of what is allocated */
+	uint8_t *end;   /* of the allocated part */
 	uint8_t *reserved;
 };
 
-/* Open or closed; who waits is not in the runtime's way. */
+/* A gate that is open or closed. Threads that wait at it do not delay the suspension of the runtime. */
 struct gate {
 	pthread_mutex_t mutex;
 	pthread_cond_t opened;
@@ -95,8 +95,8 @@ struct gate {
 
 struct no_gc_region {
 	bool is_active; /* atomic; `bytes` is set before it */
-	uint64_t bytes; /* allocated at its end at most */
-	int32_t ended_by; /* atomic; what EndNoGCRegion() is to say, when something else ended it; 0 */
+	uint64_t bytes; /* number of bytes that may be allocated until it ends */
+	int32_t ended_by; /* atomic; the result of EndNoGCRegion() if another event has ended the region; else 0 */
 };
 
 struct collector {
@@ -118,10 +118,10 @@ struct collector {
 	pthread_mutex_t collecting;
 	struct gate gate;
 	bool is_in_progress; /* as SetGCInProgress() says; atomic */
-	bool is_stopped;     /* the world is, by us: walks may read everything */
+	bool is_stopped;     /* this collector has suspended all threads: walks may read everything */
 	uint32_t count;      /* collections; atomic */
-	uint64_t budget;     /* bytes to allocate until the next; atomic */
-	uint64_t live;       /* bytes, at the last one; atomic */
+	uint64_t budget;     /* bytes to allocate until the next collection; atomic */
+	uint64_t live;       /* bytes after the last collection; atomic */
 	uint64_t ticks[3];   /* bytes since the last GCAllocationTick, by kind; atomic */
 	struct collect_record last;
 	int64_t paused_ns; /* in all */
@@ -130,12 +130,12 @@ struct collector {
 	struct no_gc_region no_gc;
 	int32_t latency_mode;
 	int32_t compaction_mode;
-	uint64_t pinned_count; /* roots that pin, in the collection at hand */
+	uint64_t pinned_count; /* roots that pin, in the current collection */
 };
 
-/* GC_OK, or GC_E_FAIL or GC_E_OUTOFMEMORY with a sentence on what failed and one on what to do, told to the host. */
+/* GC_OK, or GC_E_FAIL or GC_E_OUTOFMEMORY after a message to the host: what failed and what to do. */
 int32_t collector_open(struct collector *c, struct gc_to_clr *ee, const struct gc_runtime *runtime);
-/* What can only be had once the runtime is further: the free object's type, its write barrier. */
+/* The part of the start that needs the runtime: the type of free objects, its write barrier. */
 int32_t collector_start(struct collector *c);
 void collector_close(struct collector *c);
 
@@ -147,15 +147,15 @@ void collector_retire(struct collector *c, struct gc_alloc_context *context);
 
 void collector_collect(struct collector *c, struct collect_request request);
 
-/* 0 done, else enum start_no_gc_region_status of the runtime: 1 no memory, 2 too large, 3 in progress. */
+/* 0: done, else enum start_no_gc_region_status of the runtime: 1 no memory, 2 too large, 3 in progress. */
 int32_t collector_no_gc_begin(struct collector *c, uint64_t bytes);
-/* 0 done, else: 1 not in progress, 2 a collection was induced, 3 more was allocated. */
+/* 0: done, else: 1 not in progress, 2 a collection was induced, 3 more was allocated. */
 int32_t collector_no_gc_end(struct collector *c);
 
 uint32_t collector_generation(const struct collector *c, const struct gc_object *o);
 int64_t collector_now_ns(void);
 
-/* ---- collector_walk.c; the world is stopped ---- */
+/* ---- collector_walk.c; all threads are suspended ---- */
 
 void collector_walk_heap(
 	struct collector *c, gc_walk_object_fn *walk, void *context, bool walk_large);

@@ -1,15 +1,15 @@
 /*
- * Memory for objects: pieces that threads fill by themselves, and single cells for what is larger.
+ * Memory for objects: pieces that threads fill, and single cells for larger objects.
  *
- * Pieces are cut from the front of one run after the other: free stretches of swept regions, in the order of addresses; then free regions. What is
- * too large for that takes the first run that fits in regions of its own kind, or, if it is huge, regions of its own.
+ * Pieces are cut from the front of one run after the other: free stretches of swept regions, in the order of addresses; then free regions. Larger objects take the first run that
+ * fits in regions of their own kind; huge ones take whole regions.
  */
 #include <string.h>
 
 #include "gc/collector/collector_heap.h"
 #include "gc/collector/collector_regions.h"
 
-/* A run's cell is a free object with one word more: the offset of the next run in the region. */
+/* The cell of a run is a free object with one more word: the offset of the next run in the region. */
 struct run_cell {
 	uint64_t header;
 	struct method_table *type;
@@ -72,12 +72,12 @@ void heap_note_begin(struct heap *h, uint8_t *cell)
 	uint16_t value = (uint16_t)(((at & ((1 << BRICK_SHIFT) - 1)) >> MARK_SHIFT) + 1);
 	uint16_t known = __atomic_load_n(brick, __ATOMIC_RELAXED);
 
-	/* Two threads at once: either one's cell is a good one. */
+	/* Two threads may do this at the same time: the cell of either is valid. */
 	if (known == 0 || known > value)
 		__atomic_store_n(brick, value, __ATOMIC_RELAXED);
 }
 
-/* A stretch that was taken from [run begin, ...): what of it must be cleared, and the region's zeros moved behind it. */
+/* A stretch that was taken from [run begin, ...): the part that must be cleared, after the region's `dirty_end` was advanced. */
 struct clearing {
 	uint8_t *begin;
 	size_t length;
@@ -96,7 +96,7 @@ static struct clearing claim(struct heap *h, uint8_t *begin, uint8_t *end)
 	return (struct clearing){ begin, dirty - from };
 }
 
-/* Puts the rest of the run for pieces back as a free cell. */
+/* Makes the rest of the run for pieces a free cell again. */
 void heap_close_run(struct heap *h)
 {
 	if (h->run.at == h->run.end)
@@ -153,7 +153,7 @@ static enum heap_shortage take_piece(
 	}
 	size_t length = least < PIECE_SIZE ? PIECE_SIZE : least;
 	size_t left = (size_t)(h->run.end - h->run.at);
-	/* A rest that would be of no use goes with it. */
+	/* A rest that is too short for further use is included. */
 	if (left < length + SMALL_RUN_MIN)
 		length = left;
 	*ret = (struct run){ h->run.at, h->run.at + length };
@@ -162,7 +162,7 @@ static enum heap_shortage take_piece(
 	return HEAP_ENOUGH;
 }
 
-/* A cell from a run of a region, or nothing. */
+/* Takes a cell from a run of a region, if one fits. */
 static bool take_from_region(
 	struct heap *h, uint32_t index, size_t size, struct run *ret, struct clearing *ret_clearing)
 {
@@ -179,7 +179,7 @@ static bool take_from_region(
 	for (uint32_t *link = &r->run; *link < REGION_SIZE;) {
 		struct run_cell *run = (struct run_cell *)(begin + *link);
 		size_t length = run_length(run);
-		/* The rest becomes a cell again, so it is none or has room for one. */
+		/* The rest becomes a cell again, so it is empty or has room for one. */
 		if (length < size || (length > size && length < size + CELL_MIN)) {
 			if (largest < length)
 				largest = (uint32_t)length;
@@ -217,7 +217,7 @@ static enum heap_shortage take_cell(struct heap *h, size_t size, enum region_kin
 	for (uint32_t i = h->cursor[kind]; i < h->region_end; i++) {
 		if (heap_region(h, i)->kind != kind)
 			continue;
-		/* The next search begins where there is still something to be had. */
+		/* The next search begins at the first region with free memory. */
 		if (all_full)
 			h->cursor[kind] = i;
 		if (take_from_region(h, i, size, ret, ret_clearing))
@@ -257,7 +257,7 @@ static enum heap_shortage take_huge(struct heap *h, size_t size, struct run *ret
 	return HEAP_ENOUGH;
 }
 
-/* Clears what is dirty of a huge object's regions; its pages come from many regions. */
+/* Clears the dirty part of a huge object's regions. */
 static void clear_huge(struct heap *h, struct run huge, bool dirty_ok)
 {
 	size_t left = (size_t)(huge.end - huge.at);
@@ -291,14 +291,14 @@ void heap_take(struct heap *h, size_t size, enum region_kind kind, bool dirty_ok
 	} else if (kind == REGION_SMALL &&
 		   (size <= SMALL_MAX || (has_room && size <= PIECE_SIZE - PIECE_RESERVE))) {
 		shortage = take_piece(h, size, ret, &clearing);
-		/* Others will be cut from it, too. */
+		/* Other cells will be cut from it, too. */
 		dirty_ok = false;
 	} else {
 		if (kind == REGION_SMALL)
 			kind = REGION_MEDIUM;
 		shortage = take_cell(h, size, kind, ret, &clearing);
 	}
-	/* Read without the lock by whoever asks whether it is time to collect. */
+	/* Read without the lock by threads that check whether a collection is due. */
 	__atomic_store_n(
 		&h->allocated, h->allocated + (uint64_t)(ret->end - ret->at), __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&h->lock);
@@ -306,7 +306,7 @@ void heap_take(struct heap *h, size_t size, enum region_kind kind, bool dirty_ok
 	*ret_shortage = shortage;
 	if (shortage != HEAP_ENOUGH)
 		return;
-	/* Outside of the lock: it is ours, and nobody looks into it before we stop at a safe place. */
+	/* Outside of the lock: the memory belongs to this thread, and no collection reads it before this thread reaches a safe point. */
 	if (kind == REGION_HUGE)
 		clear_huge(h, *ret, dirty_ok);
 	else

@@ -55,7 +55,7 @@ static size_t list_left(const struct object_list *list)
 	return list->count - list->taken;
 }
 
-/* What was handed out makes room again. */
+/* Moves the remaining items to the front, over those that were returned. */
 static void list_close_ranks(struct object_list *list)
 {
 	if (list->taken == 0)
@@ -116,14 +116,14 @@ void finalizers_mark_ready(struct finalizers *f, struct marker *m)
 	mark_list(&f->ready_critical, f->ready_critical.taken, m);
 }
 
-/* To which list an object goes that nothing reaches: NULL to none. */
+/* The list for an object that is not reachable; NULL: none. */
 static struct object_list *destination(
 	struct finalizers *f, struct marker *m, struct gc_object *o, uint32_t critical_flag)
 {
 	uint32_t *header = object_header(o);
 
 	if (*header & HEADER_FINALIZER_RUN) {
-		/* Suppressed. The bit goes, so that it can be registered again. */
+		/* Suppressed. The bit is cleared, so that it can be registered again. */
 		__atomic_and_fetch(header, ~HEADER_FINALIZER_RUN, __ATOMIC_RELAXED);
 		return NULL;
 	}
@@ -141,7 +141,10 @@ void finalizers_find_dead(struct finalizers *f, struct marker *m, uint32_t criti
 	size_t kept = 0, ready_before, critical_before;
 	uint64_t bytes_before = m->sums.bytes;
 
-	/* All threads that use the lists are suspended: no lock, since EagerFinalized() calls back. Adding has made room for all. */
+	/*
+	 * All threads that use the lists are suspended. No lock is taken, because EagerFinalized() calls back. finalizers_add() has reserved room in all
+	 * lists.
+	 */
 	ready_before = f->ready.count;
 	critical_before = f->ready_critical.count;
 	for (size_t i = 0; i < registered->count; i++) {
@@ -156,7 +159,7 @@ void finalizers_find_dead(struct finalizers *f, struct marker *m, uint32_t criti
 			list_push(list, o);
 	}
 	registered->count = kept;
-	/* Only now: what one of them reaches is as dead as itself, and its finalizer runs in the same round. */
+	/* Marked after all were found: objects that are reachable only from a dead one are dead too, and their finalizers run in the same round. */
 	mark_list(&f->ready, ready_before, m);
 	mark_list(&f->ready_critical, critical_before, m);
 	f->promoted_count =

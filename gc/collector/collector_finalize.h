@@ -1,8 +1,8 @@
 /*
- * Objects with finalizers: those that wait to die, and those that are dead and wait for their finalizer.
+ * Objects with finalizers: those that are alive, and those that are dead and wait for their finalizer.
  *
- * Three lists. `registered`: every object whose finalizer is still to run. A collection moves those that nothing else reaches into one of the other two, the
- * critical ones apart since theirs run last; both are roots from then on. The runtime's finalizer thread takes from them.
+ * There are three lists. `registered` has every object whose finalizer has not run. A collection moves those that are otherwise unreachable into one of the other two; critical ones
+ * have a list of their own, because they run last. Both lists are roots from then on. The runtime's finalizer thread takes objects from them.
  */
 #ifndef SPOOR_GC_COLLECTOR_COLLECTOR_FINALIZE_H
 #define SPOOR_GC_COLLECTOR_COLLECTOR_FINALIZE_H
@@ -15,7 +15,7 @@ struct object_list {
 	struct gc_object **items;
 	size_t count;
 	size_t capacity;
-	size_t taken; /* items before it have been handed out */
+	size_t taken; /* items before this index were returned */
 };
 
 struct finalizers {
@@ -23,28 +23,28 @@ struct finalizers {
 	struct object_list registered;
 	struct object_list ready;
 	struct object_list ready_critical;
-	uint64_t promoted_count; /* moved by the last collection */
+	uint64_t promoted_count; /* number of objects that the last collection has moved */
 	uint64_t promoted_bytes;
 };
 
 void finalizers_init(struct finalizers *f);
 void finalizers_done(struct finalizers *f);
 
-/* false: no memory. Makes room in the other lists as well, so that a collection needs none. */
+/* false: no memory. Reserves room in the other lists as well, so that a collection needs no memory. */
 bool finalizers_add(struct finalizers *f, struct gc_object *o);
 
-/* The next one whose finalizer is to run, or NULL. */
+/* The next object whose finalizer is to run, or NULL. */
 struct gc_object *finalizers_next(struct finalizers *f);
 size_t finalizers_waiting(struct finalizers *f);
 
 /* ---- for collections ---- */
 
-/* Marks what waits for its finalizer since an earlier collection. */
+/* Marks objects that have waited for their finalizer since an earlier collection. */
 void finalizers_mark_ready(struct finalizers *f, struct marker *m);
 
 /*
- * Moves the dead of `registered` and marks them, and all they reach. Suppressed ones are only forgotten, and those that the runtime finalizes by itself
- * (eagerly). `critical_flag` of a method table, unless it has elements.
+ * Moves the dead objects of `registered`, and marks them and all objects they reach. Suppressed ones are only removed, and so are those that the runtime
+ * finalizes eagerly. `critical_flag` is one of a method table, valid for types without elements.
  */
 void finalizers_find_dead(struct finalizers *f, struct marker *m, uint32_t critical_flag);
 

@@ -1,6 +1,4 @@
-/*
- * Blocks of handles: making, giving back.
- */
+/* Blocks of handles: creating and destroying. */
 #include "gc/collector/collector_handles.h"
 
 #include <stdlib.h>
@@ -28,7 +26,7 @@ void handles_done(struct handles *hs)
 	pthread_mutex_destroy(&hs->lock);
 }
 
-/* A word that nobody uses, or NULL. The lock is held. */
+/* A free word, or NULL. The lock is held. */
 static struct gc_object **take_word(struct handle_kind *kind, int32_t type)
 {
 	struct gc_object **handle = kind->free;
@@ -65,7 +63,7 @@ struct gc_object **handle_new(
 	pthread_mutex_unlock(&hs->lock);
 	if (!handle)
 		return NULL;
-	/* The extra first: a dependent handle with an object is whole. */
+	/* The extra word is set first: a dependent handle with an object is then complete. */
 	__atomic_store_n(handle_extra(handle), extra, __ATOMIC_RELAXED);
 	__atomic_store_n(handle, object, __ATOMIC_RELEASE);
 	return handle;

@@ -1,12 +1,11 @@
 /*
- * Handles: words outside of the heap that hold an object, each of a kind that says what a collection makes of it.
+ * Handles: words outside of the heap that refer to an object. The kind of a handle determines what a collection does with it.
  *
- * A handle is the address of its word; the runtime's code reads and writes the word without asking. Words lie in blocks of one kind, and a block is found from
- * a handle by its alignment. Beside each word lies an extra one: the secondary of a dependent handle, whatever the runtime keeps with others, the next free
- * word while it is free. Blocks are never given back.
+ * A handle is the address of its word; code of the runtime reads and writes the word directly. Words are in blocks of one kind, and the block of a handle is found by its
+ * alignment. Each word has an extra word: the secondary of a dependent handle, data of the runtime, or the next free word while it is free. Blocks are never freed.
  *
- * Creating and destroying takes a lock of its own; scanning takes none: a handle may be destroyed while a collection runs (by a thread that runs native
- * code, or by the runtime from within), so words are read once, and a word that turns NULL is no harm.
+ * Creating and destroying takes a lock; scanning takes none: a handle may be destroyed during a collection (by a thread that runs native code, or by the runtime). So words are
+ * read once, and a word that becomes NULL is skipped.
  */
 #ifndef SPOOR_GC_COLLECTOR_COLLECTOR_HANDLES_H
 #define SPOOR_GC_COLLECTOR_COLLECTOR_HANDLES_H
@@ -32,7 +31,7 @@ struct handle_block {
 
 struct handle_kind {
 	struct handle_block *blocks; /* newest first */
-	struct gc_object **free;     /* linked through their extra words */
+	struct gc_object **free;     /* linked through the extra words */
 	uint32_t count;              /* that exist */
 };
 
@@ -73,7 +72,7 @@ static inline struct gc_object *handle_load(struct gc_object **handle)
 	return __atomic_load_n(handle, __ATOMIC_RELAXED);
 }
 
-/* Calls visit(context, handle, its object) for every handle of a kind that holds one. */
+/* Calls visit(context, handle, its object) for every handle of a kind that is not NULL. */
 static inline void handles_each(struct handles *hs, int32_t type,
 	void (*visit)(void *context, struct gc_object **handle, struct gc_object *object),
 	void *context)

@@ -1,7 +1,4 @@
-/*
- * The range, its tables, and which regions of it are in use. Cutting memory out of regions is collector_alloc.c, finding what is free again
- * collector_sweep.c.
- */
+/* The range, its tables, and which regions of it are in use. collector_alloc.c cuts memory out of regions, collector_sweep.c finds free memory in them. */
 #include "gc/collector/collector_heap.h"
 
 #include <errno.h>
@@ -13,7 +10,7 @@
 
 enum { PAGE = 4096 };
 
-/* Where each table begins in the one mapping of all of them; each part of a group of regions is whole pages. */
+/* Offsets of the tables in the mapping that contains all of them; each part for a group of regions is whole pages. */
 struct table_layout {
 	size_t marks, bricks, cards, regions, bundles, size;
 };
@@ -49,10 +46,10 @@ static bool open_access(void *at, size_t size)
 	return mprotect(at, size, PROT_READ | PROT_WRITE) == 0;
 }
 
-/* Ranges and tables of this size, or -ENOMEM and nothing. */
+/* Reserves range and tables of this size. 0 or -ENOMEM. */
 static int reserve_all(struct heap *h, size_t size)
 {
-	/* Aligned to what a bundle stands for, so that no bundle is shared with what is not ours. */
+	/* Aligned to the size that a bundle covers, so that no bundle covers other memory. */
 	const size_t align = (size_t)1 << BUNDLE_SHIFT;
 	size_t groups = (size >> REGION_SHIFT) / GROUP_REGIONS;
 	struct table_layout l = layout_of(groups, size);
@@ -104,7 +101,7 @@ void heap_close(struct heap *h)
 	pthread_mutex_destroy(&h->lock);
 }
 
-/* The tables of the group that a region belongs to, accessible. */
+/* Makes the tables of the group that a region belongs to accessible. */
 static bool open_tables(struct heap *h, uint32_t region)
 {
 	while (h->groups_ready <= region >> GROUP_SHIFT) {
@@ -153,7 +150,7 @@ static void decommit(struct heap *h, uint32_t index)
 	struct region *r = heap_region(h, index);
 	uint8_t *begin = heap_region_begin(h, index);
 
-	/* What cannot be given back stays ours; it is only less memory for others. */
+	/* A region that cannot be returned to the system stays allocated; other processes have less memory. */
 	if (madvise(begin, REGION_SIZE, MADV_DONTNEED) != 0)
 		return;
 	r->dirty_end = 0;
@@ -168,7 +165,7 @@ static bool is_free(struct heap *h, uint32_t index)
 	return index >= h->region_end || heap_region(h, index)->kind == REGION_FREE;
 }
 
-/* Gives back enough of the free regions for `wanted` more bytes under the limit. */
+/* Returns enough free regions to the system for `wanted` more bytes under the limit. */
 static void make_room_under_limit(struct heap *h, uint64_t wanted)
 {
 	for (uint32_t i = h->region_end; i-- > 0 && h->committed + wanted > h->commit_limit;) {
@@ -186,7 +183,7 @@ enum heap_shortage heap_take_regions(
 	uint32_t found = 0;
 	bool any_before = false;
 
-	/* The lowest that fit: what was touched before is used again before what is new. */
+	/* The lowest regions that fit: memory that was touched before is reused before new memory. */
 	for (uint32_t i = first; found < count; i++) {
 		if (i >= h->region_count)
 			return HEAP_RANGE_FULL;
@@ -232,7 +229,7 @@ enum heap_shortage heap_take_regions(
 
 bool heap_commit_ahead(struct heap *h, uint64_t bytes)
 {
-	/* A region has room for about as much as its size; the last piece of each may be lost. */
+	/* A region has room for about its size; the last piece of each may be lost. */
 	uint64_t wanted = bytes / (REGION_SIZE - 2 * PIECE_SIZE) + 4;
 
 	pthread_mutex_lock(&h->lock);
@@ -266,7 +263,7 @@ uint64_t heap_release(struct heap *h)
 		case REGION_HUGE: {
 			struct gc_object *o = cell_object(heap_region_begin(h, i));
 
-			/* Two bits, cleared here: no sweep comes by. */
+			/* Both bits are cleared here, because no sweep visits this region. */
 			if (heap_is_marked(h, o)) {
 				size_t bit = heap_offset(h, object_cell(o)) >> MARK_SHIFT;
 				size_t last = (heap_offset(h, object_cell(o)) + object_size(o) -
@@ -317,7 +314,7 @@ void heap_trim(struct heap *h, uint8_t idle)
 
 struct gc_object *heap_object_at(struct heap *h, const void *address)
 {
-	/* A pointer at an object points behind its header: in terms of cells 8 bytes further down. */
+	/* A pointer to an object is 8 bytes after the begin of its cell. */
 	size_t at = heap_offset(h, (const uint8_t *)address - CELL_HEADER);
 	uint32_t index = (uint32_t)(at >> REGION_SHIFT);
 
@@ -332,7 +329,7 @@ struct gc_object *heap_object_at(struct heap *h, const void *address)
 
 		return o->type && at < ((size_t)first << REGION_SHIFT) + object_size(o) ? o : NULL;
 	}
-	/* From the nearest cell that a brick knows, cell by cell. The begin of the region is one. */
+	/* Walks cells from the nearest one that a brick refers to, or from the begin of the region. */
 	size_t region_at = (size_t)index << REGION_SHIFT;
 	size_t cell = region_at;
 	for (size_t brick = at >> BRICK_SHIFT; brick >= region_at >> BRICK_SHIFT; brick--) {

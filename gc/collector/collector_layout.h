@@ -1,5 +1,5 @@
 /*
- * The data structures of the reference collector's heap, and what can be computed from them alone. Functions that change the heap are in collector_heap.h
+ * The data structures of the reference collector's heap, and the functions that only read these. Functions that change the heap are in collector_heap.h
  * (for every user of the heap) and collector_regions.h (for the parts of the heap).
  */
 #ifndef SPOOR_GC_COLLECTOR_COLLECTOR_LAYOUT_H
@@ -12,25 +12,25 @@
 enum {
 	REGION_SHIFT = 20,
 	REGION_SIZE = 1 << REGION_SHIFT,
-	MARK_SHIFT = 3, /* bytes a mark bit stands for */
+	MARK_SHIFT = 3, /* bytes for each mark bit */
 	REGION_MARK_WORDS = REGION_SIZE >> (MARK_SHIFT + 6),
 	BRICK_SHIFT = 12,
 	REGION_BRICKS = REGION_SIZE >> BRICK_SHIFT,
 	CARD_SHIFT = 11,
 	BUNDLE_SHIFT = 21,
-	/* Tables are made accessible for this many regions at once: each part of them is whole pages then. */
+	/* Tables are made accessible for this many regions at a time, so that each part of a table is whole pages. */
 	GROUP_SHIFT = 7,
 	GROUP_REGIONS = 1 << GROUP_SHIFT,
-	/* A thread gets pieces of this size, zeroed when it gets them: small enough to stay in the first-level cache until it fills them. */
+	/* A thread gets pieces of this size, zeroed directly before: small enough to stay in the first-level cache until the thread fills them. */
 	PIECE_SIZE = 8 << 10,
-	/* What a thread's piece keeps back at its end, so that its rest can always become a free cell. */
+	/* Reserved at the end of a thread's piece, so that its rest can always become a free cell. */
 	PIECE_RESERVE = CELL_MIN,
-	/* Objects beyond this go into regions of their own kind when a thread's run has no room for them. */
+	/* Larger objects go into regions of their own kind if a thread's run has no room for them. */
 	SMALL_MAX = 2 << 10,
-	/* Shorter free stretches are left until their neighbours die. */
+	/* Shorter free stretches are not used until their neighbours die. */
 	SMALL_RUN_MIN = 128,
 	LARGE_RUN_MIN = 32,
-	/* Objects beyond this get regions of their own. */
+	/* Larger objects get regions of their own. */
 	HUGE_MIN = REGION_SIZE / 2,
 	LARGE_OBJECT_MIN = 85000,
 };
@@ -41,7 +41,7 @@ enum region_kind {
 	REGION_MEDIUM,
 	REGION_LARGE,
 	REGION_PINNED,
-	REGION_HUGE, /* the first of a huge object */
+	REGION_HUGE, /* the first region of a huge object */
 	REGION_TAIL, /* the others */
 	REGION_KINDS,
 };
@@ -50,18 +50,18 @@ struct region {
 	uint8_t kind;
 	bool is_committed;
 	bool is_swept;
-	uint8_t idle;         /* collections that it has been free for */
-	uint32_t run;         /* offset of the first free run, REGION_SIZE when there is none */
+	uint8_t idle;         /* number of collections since it became free */
+	uint32_t run;         /* offset of the first free run; REGION_SIZE: none */
 	uint32_t run_largest; /* no run is longer */
 	uint32_t dirty_end;
 	uint32_t
-		live; /* bytes marked by the last collection; of a huge object: in its first region, what fits */
-	uint32_t count; /* regions of a huge object; in a tail: how far back the first is */
+		live; /* bytes marked by the last collection; of a huge object the part in its first region */
+	uint32_t count; /* regions of a huge object; in a tail: distance to the first */
 	uint32_t spare[2];
 };
 static_assert(sizeof(struct region) == 32, "the regions of a group are a page");
 
-/* What allocation is cutting pieces from. */
+/* The free stretch from which allocation cuts pieces. */
 struct run {
 	uint8_t *at;
 	uint8_t *end;
@@ -92,16 +92,16 @@ struct heap {
 
 	pthread_mutex_t lock;
 	struct run run;                /* for pieces */
-	uint32_t cursor[REGION_KINDS]; /* where the search of that kind goes on */
-	uint32_t free_hint;            /* no free region lies below */
+	uint32_t cursor[REGION_KINDS]; /* where the next search for a region of that kind begins */
+	uint32_t free_hint;            /* no free region is below this index */
 	uint64_t committed;            /* bytes of regions */
 	uint64_t commit_limit;         /* 0: none */
-	uint64_t allocated;            /* bytes handed out since the last collection */
+	uint64_t allocated;            /* bytes allocated since the last collection */
 	uint64_t allocated_before;     /* and before that */
 	struct sweep_sums sums;
 };
 
-/* Why an allocation got nothing. */
+/* Why an allocation has failed. */
 enum heap_shortage { HEAP_ENOUGH, HEAP_RANGE_FULL, HEAP_LIMIT_REACHED, HEAP_NO_MEMORY };
 
 static inline size_t heap_offset(const struct heap *h, const void *address)

@@ -1,6 +1,4 @@
-/*
- * The loop of marking, and what happens when its stack is full.
- */
+/* The loop of marking, and the case that its stack is full. */
 #include "gc/collector/collector_mark.h"
 
 #include <errno.h>
@@ -10,9 +8,9 @@
 #include "gc/collector/collector_regions.h"
 
 enum {
-	QUEUE = 8,              /* objects whose memory is on its way */
-	STACK_STEP = 1 << 20,   /* bytes made accessible at once */
-	STACK_FIRST = 64 << 10, /* always there: a root never finds the stack full */
+	QUEUE = 8,              /* objects whose memory is being prefetched */
+	STACK_STEP = 1 << 20,   /* bytes that are made accessible at a time */
+	STACK_FIRST = 64 << 10, /* always accessible: a root never finds the stack full */
 };
 
 int marker_open(struct marker *m, struct heap *heap, struct gc_to_clr *ee,
@@ -22,7 +20,7 @@ int marker_open(struct marker *m, struct heap *heap, struct gc_to_clr *ee,
 	m->heap = heap;
 	m->ee = ee;
 	m->collectible_flag = collectible_flag;
-	/* Every object is pushed once at most. */
+	/* Every object is pushed at most once. */
 	m->stack_reserved = heap->size / CELL_MIN * sizeof(void *) + STACK_STEP;
 	m->stack_limit =
 		stack_limit && stack_limit < m->stack_reserved ? stack_limit : m->stack_reserved;
@@ -47,7 +45,7 @@ void marker_close(struct marker *m)
 	munmap(m->stack, m->stack_reserved);
 }
 
-/* More of the stack; false when there is none. */
+/* Makes more of the stack accessible; false: no memory or no space. */
 static bool grow(struct marker *m)
 {
 	size_t have = (size_t)(m->stack_ready - m->stack) * sizeof(void *);
@@ -62,8 +60,8 @@ static bool grow(struct marker *m)
 }
 
 /*
- * What the loop looks at all the time, in a variable that stays in registers: everything that takes it is inlined, and its address goes nowhere. The
- * marker itself is behind for as long as a loop runs.
+ * The state of the loop, in a variable that stays in registers: every function that takes it is inlined, and its address is not stored. The marker is
+ * outdated while a loop runs.
  */
 struct loop {
 	uintptr_t base;
@@ -106,7 +104,7 @@ INLINE void loop_end(const struct loop *l)
 		m->sums.stack_most = depth;
 }
 
-/* Marks what a slot refers to, and pushes it if it was not yet. */
+/* Marks the object that a slot refers to, and pushes it if it was not marked. */
 INLINE void see(struct loop *l, struct gc_object *o)
 {
 	size_t at = (uintptr_t)o - l->base;
@@ -135,7 +133,7 @@ INLINE bool see_slot(void *context, struct gc_object **slot)
 	return true;
 }
 
-/* A type that can be unloaded lives as long as its objects: what the runtime keeps it alive by. */
+/* A type that can be unloaded lives as long as its objects: the object by which the runtime keeps it alive. */
 static struct gc_object *loader_of(struct marker *m, struct gc_object *o)
 {
 	return m->ee->table->GetLoaderAllocatorObjectForGC(m->ee, o);
@@ -146,7 +144,7 @@ static void count_kind(struct marker *m, uint8_t kind, size_t size)
 	m->sums.bytes_of_kind[kind] += size;
 }
 
-/* Its last word's bit, its share in the sums, its references. */
+/* Sets the bit of its last word, adds it to the sums, visits its references. */
 INLINE void visit(struct loop *l, struct gc_object *o)
 {
 	struct method_table *type = o->type;
@@ -168,7 +166,7 @@ INLINE void visit(struct loop *l, struct gc_object *o)
 		see(l, loader_of(l->marker, o));
 }
 
-/* Visits the objects on the stack and all that they lead to. */
+/* Visits the objects on the stack and all that are reachable from them. */
 static void drain_once(struct marker *m)
 {
 	struct loop l = loop_begin(m);
@@ -176,7 +174,7 @@ static void drain_once(struct marker *m)
 	uint32_t first = 0, waiting = 0;
 
 	for (;;) {
-		/* The queue is filled, so that what is visited was asked for QUEUE objects ago. */
+		/* The queue is filled, so that each visited object was prefetched QUEUE objects earlier. */
 		if (l.most < l.top)
 			l.most = l.top;
 		while (waiting < QUEUE && l.top > m->stack) {
@@ -208,7 +206,7 @@ static bool see_again(void *context, struct gc_object **slot)
 	return true;
 }
 
-/* Looks again at the references of every object that was visited; their cells are the pairs of bits. */
+/* Visits the references of every visited object again; the pairs of bits are their cells. */
 static void visit_marked_again(struct marker *m)
 {
 	struct heap *h = m->heap;
@@ -236,7 +234,7 @@ static void visit_marked_again(struct marker *m)
 			if (o->type->flags & m->collectible_flag)
 				see_one(m, loader_of(m, o));
 			drain_once(m);
-			/* On to its last bit, which the loop steps over. */
+			/* Continues at its last bit, which the loop steps over. */
 			bit += (size - CELL_ALIGN) >> MARK_SHIFT;
 		}
 	}
@@ -284,7 +282,7 @@ void marker_end(struct marker *m)
 					      m->sums.bytes_of_kind[REGION_LARGE] -
 					      m->sums.bytes_of_kind[REGION_PINNED] -
 					      m->sums.bytes_of_kind[REGION_HUGE];
-	/* A deep graph leaves a large stack behind, which a dump would hold as well. What is not given back only stays. */
+	/* A deep graph leaves a large stack, which would be part of a core dump. If it cannot be returned to the system, it stays. */
 	if (have > STACK_STEP) {
 		uint8_t *from = (uint8_t *)m->stack + STACK_FIRST;
 

@@ -1,6 +1,4 @@
-/*
- * Reads the settings. Sizes of the machine come from /proc/meminfo and from the control group's files, which are a number or "max".
- */
+/* Reads the settings. Sizes of the machine come from /proc/meminfo and from files of the control group, which contain a number or "max". */
 #include "gc/collector/collector_settings.h"
 
 #include <fcntl.h>
@@ -26,7 +24,7 @@ const struct setting_name setting_names[SETTINGS] = {
 	[SETTING_CONCURRENT] = { "gcConcurrent", "System.GC.Concurrent", true },
 };
 
-/* The begin of a small file as text; false when it cannot be read. */
+/* Reads the begin of a small file as text; false: it cannot be read. */
 static bool read_text(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -40,7 +38,7 @@ static bool read_text(const char *path, char *text, size_t size)
 	return true;
 }
 
-/* "NAME:   123 kB" in bytes; 0 when it is not there. */
+/* "NAME:   123 kB" in bytes; 0: no such line. */
 static uint64_t meminfo(const char *text, const char *name)
 {
 	const char *at = strstr(text, name);
@@ -48,7 +46,7 @@ static uint64_t meminfo(const char *text, const char *name)
 	return at ? strtoull(at + strlen(name), NULL, 10) * 1024 : 0;
 }
 
-/* A number of a control group's file; 0 for "max" and when there is none. */
+/* A number in a file of a control group; 0: "max", or no such file. */
 static uint64_t cgroup_number(const char *folder, const char *file)
 {
 	char path[600], text[64];
@@ -59,7 +57,7 @@ static uint64_t cgroup_number(const char *folder, const char *file)
 	return strtoull(text, NULL, 10);
 }
 
-/* Our control group (version 2), as a folder; false when we have none. A namespace's root shows as "/". */
+/* The control group (version 2) of this process as a folder; false: none. The root of a namespace is shown as "/". */
 static bool cgroup_folder(char *folder, size_t size)
 {
 	char text[512];
@@ -74,7 +72,7 @@ static bool cgroup_folder(char *folder, size_t size)
 	return snprintf(folder, size, "/sys/fs/cgroup%s", path) < (int)size;
 }
 
-/* The least limit of our control group and of those above it; 0 when there is none. */
+/* The lowest limit of the control group and of those above it; 0: none. */
 static uint64_t container_limit(void)
 {
 	char folder[560];
@@ -123,7 +121,7 @@ int32_t settings_read(struct settings *s, struct gc_to_clr *ee, char *text, size
 	if (machine == 0)
 		machine =
 			8 *
-			GIB; /* a machine that does not tell: a guess that does no harm, it only shapes budgets */
+			GIB; /* if the size is unknown: a guess, which only affects budgets */
 	uint64_t container = container_limit();
 	if (container >= machine)
 		container = 0;
@@ -155,7 +153,7 @@ int32_t settings_read(struct settings *s, struct gc_to_clr *ee, char *text, size
 		s->range_bytes = (uint64_t)s->values[SETTING_REGION_RANGE];
 		s->is_range_configured = true;
 	} else if (s->hard_limit_bytes) {
-		/* Twice the limit: huge objects need room side by side. */
+		/* Twice the limit, because huge objects need consecutive regions. */
 		s->range_bytes = 2 * s->hard_limit_bytes + (GIB >> 1);
 	}
 	s->high_percent =
@@ -178,7 +176,7 @@ uint32_t settings_memory_load(const struct settings *s)
 
 		if (total > available && available)
 			used = total - available;
-		/* In a container that has less than the machine, its own count is the one that matters. */
+		/* In a container with less memory than the machine, the container's usage is relevant. */
 		if (s->physical_bytes < total && cgroup_folder(folder, sizeof(folder))) {
 			uint64_t current = cgroup_number(folder, "memory.current");
 			if (current)

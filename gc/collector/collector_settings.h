@@ -1,15 +1,14 @@
 /*
- * What the collector is told to be like: the runtime's own settings (DOTNET_GC..., System.GC... of runtimeconfig.json), and what the machine and its
- * control group have.
+ * The settings of the collector: the runtime's (DOTNET_GC..., System.GC... of runtimeconfig.json), and the memory of the machine and of the control group.
  *
- *   GCHeapHardLimit, GCHeapHardLimitPercent   no more memory than this for the heap's regions; in a container with a limit 75 % of that by default
- *   GCgen0size                                collect each time so much was allocated; not set: half as much again as is live, at least 32 MB
- *   GCgen0MaxBudget                           but never more than this
- *   GCRegionRange                             address space for the heap; not set: 256 GB, or less where there is less
- *   GCTotalPhysicalMemory                     instead of what the machine says
- *   GCHighMemPercent                          memory load from which on the budget is at its least; 90
- *   GCConserveMemory                          0 to 9: that many tenths less budget beyond the least
- *   gcServer, gcConcurrent                    read and told; there is one heap and one collecting thread in any case
+ *   GCHeapHardLimit, GCHeapHardLimitPercent   limit of memory for the heap's regions; in a container with a limit 75 % of that by default
+ *   GCgen0size                                collect when so much was allocated; not set: half of the live bytes, at least 32 MB
+ *   GCgen0MaxBudget                           maximum of that
+ *   GCRegionRange                             address space for the heap; not set: 256 GB, or less if the limit of address space is lower
+ *   GCTotalPhysicalMemory                     replaces the memory size of the machine
+ *   GCHighMemPercent                          memory load from which on the budget is at its minimum; 90
+ *   GCConserveMemory                          0 to 9: reduces the budget above its minimum by so many tenths
+ *   gcServer, gcConcurrent                    read and reported; there is one heap and one collecting thread in any case
  *   SPOOR_GC_MARK_STACK                       (environment) limit for the stack of marking, in bytes, decimal: for tests
  */
 #ifndef SPOOR_GC_COLLECTOR_COLLECTOR_SETTINGS_H
@@ -39,8 +38,8 @@ struct setting_name {
 extern const struct setting_name setting_names[SETTINGS];
 
 struct settings {
-	int64_t values[SETTINGS];  /* as set; 0 when not */
-	uint64_t physical_bytes;   /* the machine's, or the container's limit */
+	int64_t values[SETTINGS];  /* as set; 0: not set */
+	uint64_t physical_bytes;   /* of the machine, or the container's limit */
 	uint64_t hard_limit_bytes; /* 0: none */
 	bool is_limit_configured;  /* by a setting, not by the container */
 	uint64_t range_bytes;
@@ -49,10 +48,10 @@ struct settings {
 	size_t mark_stack_bytes; /* 0: no limit */
 };
 
-/* Asks the runtime and the machine. GC_OK, or GC_E_FAIL with what is wrong in `text`. */
+/* Reads the settings from the runtime and the machine. GC_OK, or GC_E_FAIL and the reason in `text`. */
 int32_t settings_read(struct settings *s, struct gc_to_clr *ee, char *text, size_t text_size);
 
-/* Memory in use of the machine or the container, in percent of `physical_bytes`; 0 when it cannot be told. */
+/* Memory in use of the machine or the container, in percent of `physical_bytes`; 0: unknown. */
 uint32_t settings_memory_load(const struct settings *s);
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * From marks to free cells, a region at a time, without a look at any object.
+ * Converts marks to free cells, a region at a time, without reading an object.
  *
- * A marked object has two bits, at the first and at the last word of its cell. So, reading upward, bits come in pairs, and the exclusive-or of all
- * bits up to a place (its parity) says whether the place lies inside of an object. For a whole word of marks, 512 bytes of heap, that is six shifts:
+ * A marked object has two bits, at the first and at the last word of its cell. So, in ascending order, bits come in pairs, and the exclusive-or of all bits up to a place (its
+ * parity) tells whether the place is inside of an object. For a whole word of marks, 512 bytes of heap, that takes six shifts:
  *
  *   bits     ..1...1..11..   an object, a gap, an object of ... (first, last, first, last)
  *   parity   ..1111.... 1.   1 from a first bit to just before its last
  *   covered  = parity | bits
  *   begins   = parity & bits
  *
- * Most words of a region are covered wholly or not at all and are done by that.
+ * Most words of a region are covered completely or not at all, and need no further steps.
  */
 #include <string.h>
 
@@ -34,11 +34,11 @@ struct sweep {
 	uint8_t *begin;
 	uint32_t index;
 	uint32_t run_min;
-	uint32_t *link;  /* where the run before keeps its next */
+	uint32_t *link;  /* the link of the previous run */
 	uint16_t *brick; /* of the region */
 };
 
-/* The words [from, to) of the region hold no object. */
+/* The words [from, to) of the region contain no object. */
 static void free_stretch(struct sweep *s, int32_t from, int32_t to)
 {
 	uint8_t *begin = s->begin + ((size_t)from << MARK_SHIFT),
@@ -72,7 +72,7 @@ void heap_sweep(struct heap *h, uint32_t index)
 		.link = &r->run,
 		.brick = h->bricks + (size_t)index * REGION_BRICKS,
 	};
-	uint64_t inside = 0; /* all ones while an object goes on from the word before */
+	uint64_t inside = 0; /* all ones while an object of the previous word continues */
 	int32_t run = NO_RUN;
 
 	r->run = REGION_SIZE;
@@ -93,7 +93,7 @@ void heap_sweep(struct heap *h, uint32_t index)
 				run = w * 64;
 			continue;
 		}
-		/* Each round ends the run that is open, if one is, and opens the next one in this word. */
+		/* Each round ends the open run, if there is one, and opens the next one in this word. */
 		int32_t at = 0;
 		for (;;) {
 			if (run == NO_RUN) {

@@ -1,12 +1,10 @@
-/*
- * Walks over a stopped heap, for heap snapshots, profilers and the runtime's own questions.
- */
+/* Walks over the heap while all threads are suspended, for heap snapshots, profilers and the runtime. */
 #include "gc/collector/collector.h"
 
-/* What a root is, as the snapshot's events tell it. */
+/* The kind of a root in the snapshot's events. */
 enum root_flag { ROOT_PINNING = 1, ROOT_WEAK = 2, ROOT_REF_COUNTED = 8 };
 
-/* Cells end to end; false when the walk was ended. */
+/* Walks consecutive cells; false: `walk` has ended the walk. */
 static bool walk_cells(
 	struct collector *c, uint8_t *begin, uint8_t *end, gc_walk_object_fn *walk, void *context)
 {
@@ -14,7 +12,7 @@ static bool walk_cells(
 		struct gc_object *o = cell_object(cell);
 		size_t size = object_size(o);
 
-		/* Free cells are objects as well, to whom it may concern: the stock collector shows them too. */
+		/* Free cells are shown as objects too, like in the stock collector. */
 		if (!heap_is_free_cell(&c->heap, o) && !walk(o, context))
 			return false;
 		cell += size;
@@ -40,7 +38,7 @@ void collector_walk_heap(
 			return;
 		}
 	}
-	/* The frozen ones belong to the oldest generation. */
+	/* Frozen segments belong to the oldest generation. */
 	for (struct gc_segment *s = c->frozen; s; s = s->next) {
 		if (!walk_cells(
 			    c, s->begin, __atomic_load_n(&s->end, __ATOMIC_ACQUIRE), walk, context))

@@ -7,11 +7,11 @@
 
 #include "gc/events.h"
 
-/* There is one runtime in a process, and it asks for one collector. */
+/* A process has one runtime, which makes one collector. */
 static struct collector the_collector;
 static const struct gc_runtime *the_runtime;
 
-/* Debuggers and createdump follow these; zeros are an empty heap. */
+/* Debuggers and createdump follow these pointers; zeros are an empty heap. */
 static uint8_t empty_heap[4096];
 
 void GC_VersionInfo(struct gc_version_info *version)
@@ -20,7 +20,7 @@ void GC_VersionInfo(struct gc_version_info *version)
 	bool is_accepted = gc_runtime_accept("libspoorgc", version->major, &runtime);
 
 	the_runtime = runtime;
-	/* A major that is too low is how to say no. */
+	/* A major version that is too low refuses the runtime. */
 	version->major = is_accepted ? GC_ANSWER_MAJOR : 0;
 	version->minor = runtime->answer_minor;
 	version->build = 0;
@@ -29,7 +29,7 @@ void GC_VersionInfo(struct gc_version_info *version)
 
 static void fill_dac(struct gc_dac_vars *dac, const struct gc_runtime *runtime)
 {
-	/* Words that this runtime's own collector sets; beyond them is not ours. */
+	/* Words that this runtime's own collector sets; further ones do not belong to the collector. */
 	enum { POINTERS = 30, GENERATION_SIZE = 264 };
 
 	dac->major = GC_DAC_MAJOR;

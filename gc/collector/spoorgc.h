@@ -1,6 +1,4 @@
-/*
- * The tables that the runtime calls the reference collector through.
- */
+/* The tables through which the runtime calls the reference collector. */
 #ifndef SPOOR_GC_COLLECTOR_SPOORGC_H
 #define SPOOR_GC_COLLECTOR_SPOORGC_H
 

@@ -1,6 +1,4 @@
-/*
- * IGCHandleManager and IGCHandleStore: all stores are one.
- */
+/* IGCHandleManager and IGCHandleStore: all stores are one object. */
 #include <stddef.h>
 
 #include "gc/collector/spoorgc.h"
@@ -222,7 +220,7 @@ static void manager_trace_counted(
 	handles_each(&of_manager(self)->handles, GC_HANDLE_REFCOUNTED, call_counted, &counted);
 }
 
-/* Slots that runtimes to come may call: nothing there. */
+/* For slots that later runtimes may call. */
 static uint64_t nothing(void)
 {
 	return 0;

@@ -1,6 +1,6 @@
 /*
- * IGCHeap: 89 functions that the runtime may call. Those that do something stand in collector.c and collector_walk.c; here is what they are asked.
- * What has no meaning for a collector without generations, compaction or background threads answers what keeps the runtime content, and says so.
+ * IGCHeap: 89 functions that the runtime may call. Those with more than a few lines are in collector.c and collector_walk.c. Functions without a meaning for a collector without
+ * generations, compaction or background threads return the value with which the runtime works, and have a comment about that.
  */
 #include <stdlib.h>
 
@@ -79,7 +79,7 @@ static bool register_for_finalization(
 	(void)generation;
 	uint32_t *header = object_header(object);
 
-	/* Suppressed, but still in the list: only the bit stood in the way. */
+	/* Suppressed, but still in the list: clearing the bit registers it again. */
 	if (__atomic_load_n(header, __ATOMIC_RELAXED) & HEADER_FINALIZER_RUN) {
 		__atomic_and_fetch(header, ~HEADER_FINALIZER_RUN, __ATOMIC_RELAXED);
 		return true;
@@ -89,7 +89,7 @@ static bool register_for_finalization(
 
 /* ---- what System.GC asks ---- */
 
-/* Of what kind of collection GetMemoryInfo() is asked. */
+/* The kind of collection that GetMemoryInfo() is called for. */
 enum gc_kind { GC_KIND_ANY, GC_KIND_EPHEMERAL, GC_KIND_FULL_BLOCKING, GC_KIND_BACKGROUND };
 
 static uint32_t pause_percent_100(const struct collector *c)
@@ -106,7 +106,7 @@ static void memory_info(struct gc_heap *self, uint64_t *high_load_threshold, uin
 	uint64_t *generations, uint64_t *pauses, int32_t kind)
 {
 	struct collector *c = of(self);
-	/* All are full and blocking. */
+	/* All collections are full and blocking. */
 	bool is_known = kind == GC_KIND_ANY || kind == GC_KIND_FULL_BLOCKING;
 	struct collect_record none = { 0 };
 	const struct collect_record *r = is_known ? &c->last : &none;
@@ -163,7 +163,7 @@ static int32_t set_latency_mode(struct gc_heap *self, int32_t mode)
 	return SET;
 }
 
-/* Kept and told again; nothing is ever compacted. */
+/* Stored and returned; the heap is never compacted. */
 static int32_t compaction_mode(struct gc_heap *self)
 {
 	return of(self)->compaction_mode;
@@ -255,7 +255,7 @@ static int32_t garbage_collect(
 		request.reason = COLLECT_LOW_MEMORY;
 		request.mode |= COLLECT_AGGRESSIVE;
 	} else if (mode & COLLECT_OPTIMIZED) {
-		/* Only if there is something to be had: a quarter of the budget. */
+		/* Only after a quarter of the budget was allocated: before, a collection would free little. */
 		if (__atomic_load_n(&c->heap.allocated, __ATOMIC_RELAXED) <
 			__atomic_load_n(&c->budget, __ATOMIC_RELAXED) / 4)
 			return GC_OK;
@@ -310,7 +310,7 @@ static void enumerate_configuration(struct gc_heap *self, void *context, gc_conf
 		const struct setting_name *n = &setting_names[key];
 		int64_t value = s->values[key];
 
-		/* What it came to, where that is more than what was set. */
+		/* The effective limit, if it is higher than the configured one. */
 		if (key == SETTING_HARD_LIMIT)
 			value = (int64_t)s->hard_limit_bytes;
 		else if (key == SETTING_REGION_RANGE)
@@ -368,7 +368,7 @@ static bool is_promoted(struct gc_heap *self, struct gc_object *object)
 {
 	struct collector *c = of(self);
 
-	/* Asked while the world is stopped; at other times everything lives that can be asked about. */
+	/* Called while all threads are suspended; at other times every object that the runtime can refer to is alive. */
 	return !c->is_stopped || marker_lives(&c->marker, object);
 }
 
@@ -402,7 +402,7 @@ static bool uses_context_heap(
 	(void)self;
 	(void)context;
 	(void)thread_number;
-	return true; /* one heap: else that thread's stack is not scanned */
+	return true; /* one heap; otherwise that thread's stack is not scanned */
 }
 
 static bool is_ephemeral(struct gc_heap *self, struct gc_object *object)
@@ -525,7 +525,7 @@ static struct gc_object *next_object(struct gc_heap *self, struct gc_object *obj
 	size_t at = heap_offset(h, object_cell(object)),
 	       next_at = heap_offset(h, object_cell(next));
 
-	/* Cells do not go from one region into the next. */
+	/* Cells do not cross the border of a region. */
 	if (at >= h->size || at >> REGION_SHIFT != next_at >> REGION_SHIFT ||
 		heap_region(h, (uint32_t)(at >> REGION_SHIFT))->kind == REGION_HUGE)
 		return NULL;
@@ -560,7 +560,7 @@ static void walk_object2(
 static void walk_heap(struct gc_heap *self, gc_walk_object_fn *walk, void *context,
 	int32_t generation, bool walk_large)
 {
-	/* Everything small is of the oldest generation. */
+	/* All small objects are of the oldest generation. */
 	if (generation >= 0 && generation < GENERATION_OLDEST)
 		return;
 	collector_walk_heap(of(self), walk, context, walk_large);
@@ -583,7 +583,7 @@ static void walk_heap_outside(struct gc_heap *self, gc_walk_object_fn *walk, voi
 static void walk_survivors(struct gc_heap *self, void *gc_context, void *record, void *diagnostics,
 	int32_t type, int32_t generation)
 {
-	/* Profilers ask where survivors have moved to: nowhere. */
+	/* Profilers read the new addresses of survivors: none has moved. */
 	(void)self;
 	(void)gc_context;
 	(void)record;
@@ -643,7 +643,7 @@ static void trace_segments(struct gc_heap *self)
 		collector_describe(of(self), trace_segment, NULL);
 }
 
-/* What a trace shows of the settings. */
+/* The settings that a trace shows. */
 struct trace_settings {
 	size_t heap_hard_limit;
 	size_t loh_threshold;
@@ -690,7 +690,7 @@ static struct gc_segment *register_frozen(struct gc_heap *self, struct gc_segmen
 	struct gc_segment *segment = malloc(sizeof(*segment));
 
 	if (!segment)
-		return NULL; /* the runtime gives up starting: out of memory */
+		return NULL; /* the runtime fails to start: out of memory */
 	uint8_t *mem = info->mem;
 	segment->begin = mem + info->first_object - CELL_HEADER;
 	segment->end = mem + info->allocated - CELL_HEADER;
@@ -713,7 +713,7 @@ static void unregister_frozen(struct gc_heap *self, struct gc_segment *segment)
 	if (*link)
 		__atomic_store_n(link, segment->next, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&c->frozen_lock);
-	/* Not freed: somebody may be looking through the list without a lock. It happens when code is unloaded, and has 32 bytes. */
+	/* Not freed: another thread may be reading the list without a lock. This occurs when code is unloaded, and loses 32 bytes. */
 }
 
 static void update_frozen(
@@ -764,13 +764,13 @@ static uint32_t generation_with_range(struct gc_heap *self, struct gc_object *ob
 
 static void null_bridge_references(struct gc_heap *self, size_t length, void *references)
 {
-	/* Only where there is a second, foreign collector: not on Linux. */
+	/* Only for runtimes with a second collector, which do not exist on Linux. */
 	(void)self;
 	(void)length;
 	(void)references;
 }
 
-/* Slots that runtimes to come may call: nothing there. */
+/* For slots that later runtimes may call. */
 static uint64_t nothing(void)
 {
 	return 0;

@@ -1,9 +1,9 @@
 /*
- * Loads the runtime's own collector, and makes the objects that each side sees of the other: tables of forwarders, in which the slots that are
- * watched have functions of their own.
+ * Loads the runtime's own collector, and makes the objects through which runtime and collector call each other: tables of forwarders, in which observed slots have functions of
+ * their own.
  *
- * Settings: SPOOR_GC_COLLECTOR names the collector (a file beside libcoreclr.so, or a path); libclrgc.so when it is not set. SPOOR_GC_UNKNOWN:
- * interface.h. SPOOR_GC_LOG: proxy_log.c.
+ * Settings: SPOOR_GC_COLLECTOR names the collector (a file in the folder of libcoreclr.so, or a path); libclrgc.so if it is not set. SPOOR_GC_UNKNOWN: interface.h.
+ * SPOOR_GC_LOG: proxy_log.c.
  */
 #include "gc/proxy/proxy.h"
 
@@ -26,7 +26,7 @@ typedef int32_t initialize_fn(struct gc_to_clr *ee, struct gc_heap **heap,
 
 static initialize_fn *collector_initialize;
 
-/* A forwarding table that is also a typed one; the assertions say that it is long enough. */
+/* A forwarding table that is also a typed one; the assertions check that it is long enough. */
 union gc_any_table {
 	void *slots[GC_FORWARD_SLOTS];
 	struct gc_to_clr_table ee;
@@ -41,7 +41,7 @@ static_assert(sizeof(union gc_any_table) == sizeof(void *) * GC_FORWARD_SLOTS,
 static union gc_any_table ee_table, sink_table, heap_table, handles_table, store_table;
 static struct gc_forward ee_front, sink_front, heap_front, handles_front;
 
-/* ---- handle stores: one object of ours for each of the collector's ---- */
+/* ---- handle stores: one proxy object for each of the collector's ---- */
 
 static struct gc_forward global_store;
 
@@ -62,7 +62,7 @@ static struct gc_handle_store *handles_global_store(struct gc_handle_manager *se
 	(void)self;
 	struct gc_handle_store *behind = proxy.handles->table->GetGlobalHandleStore(proxy.handles);
 
-	/* Always the same one, so writing it again changes nothing. */
+	/* It is always the same store, so storing it again changes nothing. */
 	return behind ? store_front(&global_store, behind) : NULL;
 }
 
@@ -108,7 +108,7 @@ static int find_coreclr(struct dl_phdr_info *info, size_t size, void *context)
 	return 1;
 }
 
-/* The collector's path: as it is when it has a slash, else beside the runtime, which in a single-file program is the program. */
+/* The collector's path: unchanged if it has a slash, else in the folder of the runtime, which in a single-file program is the program. */
 static void collector_path(char *path, size_t size, const void *called_from)
 {
 	const char *name = getenv("SPOOR_GC_COLLECTOR");
@@ -155,14 +155,14 @@ static version_info_fn *load_collector(const void *called_from)
 	return version;
 }
 
-/* Called first, with the runtime's own version inside. What is not right is said here, and turned into an error in GC_Initialize(). */
+/* Called first, with the runtime's version. Errors are printed here, and returned by GC_Initialize(). */
 void GC_VersionInfo(struct gc_version_info *version)
 {
 	version_info_fn *collector_version = load_collector(__builtin_return_address(0));
 	struct gc_version_info answer = *version;
 
 	if (!gc_runtime_accept("libspoorgcproxy", version->major, &proxy.runtime)) {
-		/* Below what the runtime takes: it ends with 0x80004005. */
+		/* A version that the runtime does not accept: it ends with 0x80004005. */
 		*version = (struct gc_version_info){ .major = 0, .name = "Spoor GC proxy" };
 		return;
 	}

@@ -1,8 +1,7 @@
 /*
- * Allocations and handles, counted as they pass.
+ * Counts allocations and handles.
  *
- * Counts are spread over shards that do not share a cache line, so that many threads count without meeting; a thread keeps to one. Sums are taken
- * once a pause.
+ * Counts are distributed over shards in separate cache lines, so that threads do not contend; each thread uses one shard. They are summed up once per pause.
  */
 #include "gc/proxy/proxy.h"
 
@@ -16,7 +15,7 @@ struct shard {
 
 static struct shard shards[SHARDS];
 static unsigned next_shard;
-/* 0 before the thread's first count. The library is loaded at the start, so the few bytes of early thread memory are there. */
+/* 0 before the thread's first count. The library is loaded at the start of the process, so static thread-local memory is available. */
 static _Thread_local unsigned own_shard __attribute__((tls_model("initial-exec")));
 
 static struct proxy_counts *own(void)

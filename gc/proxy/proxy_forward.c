@@ -1,6 +1,4 @@
-/*
- * The forwarders: 16 bytes of code for each slot, one behind the other.
- */
+/* The forwarders: 16 bytes of code for each slot, consecutive. */
 #include "gc/proxy/proxy_forward.h"
 
 #include <assert.h>
@@ -9,17 +7,17 @@
 static_assert(offsetof(struct gc_forward, table) == 0, "an object begins with its table");
 static_assert(offsetof(struct gc_forward, behind) == 8, "the forwarders below read it there");
 
-/* GC_FORWARD_SLOTS times; the count stands in the text, where no macro reaches. */
+/* The number is in the assembler text, where the macro cannot be used. */
 static_assert(GC_FORWARD_SLOTS == 128, "the .rept below says 128");
 
 #if defined(__x86_64__)
-/* rdi is the object; r11 is nobody's between a call and its function. */
+/* rdi is the object; r11 is free between a call and its function. */
 #define FORWARD \
 	"	mov 8(%rdi), %rdi\n" \
 	"	mov (%rdi), %r11\n" \
 	"	jmp *8 * .Lslot(%r11)\n"
 #elif defined(__aarch64__)
-/* x0 is the object; x16 is the linker's scratch between a call and its function. */
+/* x0 is the object; x16 is the linker's scratch register between a call and its function. */
 #define FORWARD \
 	"	ldr x0, [x0, #8]\n" \
 	"	ldr x16, [x0]\n" \

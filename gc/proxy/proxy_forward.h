@@ -1,19 +1,18 @@
 /*
- * Standing between two sides without knowing what they say to each other.
+ * Forwards calls between two objects without knowing their signatures.
  *
- * A forwarder of slot n needs no signature: it puts the object that stands behind ours in the place of the first argument and jumps through slot n
- * of that object's own table. All other registers and the stack stay as they are, so any arguments and any result pass, also of slots that a
- * later runtime adds. Only slots that the proxy has something to say about get a function of their own.
+ * A forwarder of slot n replaces the first argument, the proxy's object, by the object behind it, and jumps through slot n of that object's table. All other registers and the
+ * stack are unchanged, so any arguments and results pass, also for slots that a later runtime adds. Only slots that the proxy observes have a function of their own.
  */
 #ifndef SPOOR_GC_PROXY_PROXY_FORWARD_H
 #define SPOOR_GC_PROXY_PROXY_FORWARD_H
 
 #include <stddef.h>
 
-/* As many slots as any table may grow to. */
+/* Maximum number of slots of a table. */
 #define GC_FORWARD_SLOTS 128
 
-/* What one side sees instead of `behind`: the forwarders know this layout. */
+/* The object that one side sees instead of `behind`; the forwarders know this layout. */
 struct gc_forward {
 	void *const *table;
 	void *behind;

@@ -1,8 +1,8 @@
 /*
- * Statistics without any session: SPOOR_GC_LOG=FILE, one line a pause, one word a column; %p in the name is the process id.
+ * Statistics without a session: SPOOR_GC_LOG=FILE, one line for each pause, one word for each column; %p in the name is the process id.
  *
- * Each line is one write at the end of the file, so that several processes may share it and a killed one leaves whole lines. It is written
- * after the threads run again. The last line sums up; it is missing where a process ends without running destructors.
+ * Each line is one write at the end of the file, so several processes may share it and a killed one leaves whole lines. It is written after the threads run again. The last line
+ * has the sums; it is missing if a process ends without running destructors.
  */
 #include "gc/proxy/proxy.h"
 
@@ -18,7 +18,7 @@
 
 static int log_fd = -1;
 static uint64_t begin_ns;
-/* Written when the threads run again, so perhaps while the next pause ends. */
+/* Written when the threads run again, possibly while the next pause ends. */
 static struct {
 	uint64_t pauses;
 	uint64_t pause_ns;
@@ -79,7 +79,7 @@ void proxy_log_open(void)
 	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 	if (fd < 0) {
 		(void)fprintf(stderr,
-			"libspoorgcproxy: cannot write SPOOR_GC_LOG '%s': %s. It goes on without; "
+			"libspoorgcproxy: cannot write SPOOR_GC_LOG '%s': %s. The program runs without it; "
 			"name a file in a folder that exists.\n",
 			path, strerror(errno));
 		return;

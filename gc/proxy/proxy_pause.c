@@ -1,18 +1,18 @@
 /*
- * One pause: from the moment a collector asks for all threads to stand until they may run again.
+ * One pause: from the collector's request to suspend all threads until they run again.
  *
- * What it did in between is read from what it says to the runtime on the way, with a clock at each word:
+ * Its phases are derived from the collector's calls into the runtime, with a time stamp at each:
  *
- *   SuspendEE called          | suspend    until all threads stand
+ *   SuspendEE called          | suspend    until all threads are suspended
  *   SuspendEE returned        | prepare    the collector's own beginning, up to the first root
  *   first GcScanRoots called  | roots      stacks and registers; with several collecting threads, the last one's end counts
- *   last GcScanRoots returned | mark       what the roots hold: handles, objects, finalization, weak references
+ *   last GcScanRoots returned | mark       objects reachable from roots: handles, objects, finalization, weak references
  *   SyncBlockCacheWeakPtrScan | reclaim    planning and sweeping or compacting; roots are scanned once more when objects moved
  *   GcDone                    | finish     the collector's own end
  *   RestartEE called
  *
- * A word that does not fall leaves its phase 0 and the time to the next one. Pauses never overlap: the runtime lets one thread suspend it. Between
- * two of them `now` belongs to nobody, inside one to the collecting threads, several of which may write milestones.
+ * If a call does not occur, its phase is 0 and its time belongs to the next one. Pauses never overlap: the runtime lets one thread suspend it. Between two pauses no thread uses
+ * `now`; inside one the collecting threads do, and several may write milestones.
  */
 #include "gc/proxy/proxy.h"
 
@@ -24,9 +24,9 @@
 
 #include "gc/events.h"
 
-/* No reason of GCStart is that high. */
+/* Not a reason of GCStart. */
 #define REASON_UNKNOWN 255u
-/* From here on an object is large unless it is told otherwise (GCLOHThreshold): only names the trigger. */
+/* An object of this size is large unless GCLOHThreshold is set; only used to name the trigger. */
 #define LARGE_BYTES 85000u
 
 struct trigger {
@@ -34,10 +34,10 @@ struct trigger {
 	enum proxy_trigger kind;
 };
 
-/* What this thread asks of the collector at the moment. */
+/* The allocation that this thread currently requests of the collector. */
 static _Thread_local struct trigger asked __attribute__((tls_model("initial-exec")));
 
-/* The trigger that GCTriggered fell for, which is fired on the triggering thread where the collecting thread is another one (server GC). */
+/* The trigger for which GCTriggered is fired: on the triggering thread, if another thread collects (server GC). */
 static struct {
 	uint64_t bytes;
 	uint32_t thread;
@@ -65,7 +65,7 @@ static struct {
 	uint32_t trigger_thread;
 } now;
 
-/* As of the pause before. */
+/* At the end of the previous pause. */
 static struct proxy_counts counted;
 
 static uint64_t clock_ns(void)
@@ -160,7 +160,7 @@ static void ee_suspend(struct gc_to_clr *self, int32_t reason)
 	(void)self;
 	uint64_t begin_ns = clock_ns();
 	proxy.ee->table->SuspendEE(proxy.ee, reason);
-	/* From here on nobody else may be in a pause. */
+	/* From here on no other thread may be in a pause. */
 	memset(&now, 0, sizeof(now));
 	now.begin_ns = begin_ns;
 	now.suspended_ns = clock_ns();
@@ -180,7 +180,7 @@ static void ee_suspend(struct gc_to_clr *self, int32_t reason)
 	set(&announced.kind, TRIGGER_UNKNOWN);
 }
 
-/* Where another thread collects than the one that asked, and no session wanted GCTriggered, this is all there is. */
+/* If another thread collects than the one that requested it, and no session enables GCTriggered, only this is known. */
 static void ee_diag_start(struct gc_to_clr *self, int32_t generation, bool is_induced)
 {
 	(void)self;
@@ -206,7 +206,7 @@ static void ee_before_roots(
 	proxy.ee->table->BeforeGcScanRoots(proxy.ee, condemned, is_background, is_concurrent);
 }
 
-/* The promote function of the collector that this thread is scanning for, while roots are counted. */
+/* The collector's promote function for which this thread is scanning, while roots are counted. */
 static _Thread_local gc_promote_fn *promote_behind __attribute__((tls_model("initial-exec")));
 static _Thread_local struct {
 	uint64_t roots;
@@ -228,7 +228,7 @@ static void ee_scan_roots(struct gc_to_clr *self, gc_promote_fn *promote, int32_
 {
 	(void)self;
 	if (!context->promotion) {
-		/* Everything is marked by now, and objects move. */
+		/* Everything is marked by now, and objects are being moved. */
 		set(&now.moved, 1);
 		proxy.ee->table->GcScanRoots(proxy.ee, promote, condemned, max_generation, context);
 		return;
@@ -256,7 +256,7 @@ static bool heap_uses_context(
 	bool uses = proxy.heap->table->IsThreadUsingAllocationContextHeap(
 		proxy.heap, context, thread_number);
 
-	/* Asked once for each thread and scan, of which those for moving do not count. */
+	/* Called once for each thread and scan; scans after moving are not counted. */
 	if (uses && !__atomic_load_n(&now.marked_ns, __ATOMIC_RELAXED))
 		__atomic_fetch_add(&now.threads, 1, __ATOMIC_RELAXED);
 	return uses;
@@ -267,7 +267,7 @@ static void ee_weak_scan(
 {
 	(void)self;
 	proxy.ee->table->SyncBlockCacheWeakPtrScan(proxy.ee, scan, one, two);
-	/* Moving scans them again. */
+	/* After moving, roots are scanned again. */
 	if (!__atomic_load_n(&now.moved, __ATOMIC_RELAXED))
 		last(&now.marked_ns);
 }
@@ -292,7 +292,7 @@ static void context_seen(struct gc_alloc_context *context, void *argument)
 
 	if (context->ptr) {
 		walk->contexts++;
-		if (context->limit > context->ptr) /* beside a background collection its thread may be at it */
+		if (context->limit > context->ptr) /* during a background collection its thread may be using it */
 			walk->bytes += (uint64_t)(context->limit - context->ptr);
 	}
 	walk->call(context, walk->argument);
@@ -304,7 +304,7 @@ static void ee_enum_contexts(struct gc_to_clr *self, gc_context_fn *call, void *
 
 	(void)self;
 	proxy.ee->table->GcEnumAllocContexts(proxy.ee, context_seen, &walk);
-	/* The walk that finds contexts in use is the one that retires them; later ones of the pause find them empty. */
+	/* The walk that finds contexts in use also retires them; later walks of the pause find them empty. */
 	__atomic_fetch_add(&now.contexts, walk.contexts, __ATOMIC_RELAXED);
 	add(&now.context_bytes, walk.bytes);
 }
@@ -320,7 +320,7 @@ static uint64_t up_to(uint64_t *from_ns, uint64_t milestone_ns)
 	return took_ns;
 }
 
-/* Sums `now` up. `end_ns` is when RestartEE was called. */
+/* Sums up `now`. `end_ns` is the time at which RestartEE was called. */
 static void pause_of(struct proxy_pause *ret_pause, uint64_t end_ns)
 {
 	struct proxy_counts counts;
@@ -415,20 +415,20 @@ static void ee_restart(struct gc_to_clr *self, bool finished_gc)
 /* ---- the status ---- */
 
 /*
- * Two threads may tell at once (events.c says which). The collector behind must be left with the same word as we are: it is its own word that it
- * polls with, so the runtime would not correct ours.
+ * Two threads may set the status at the same time (see events.c). The collector behind the proxy must have the same status as the proxy: it polls with its
+ * own, so the runtime would not correct the proxy's.
  */
-static bool telling;
+static bool status_writer;
 
 static void tell_begin(void)
 {
-	while (__atomic_test_and_set(&telling, __ATOMIC_ACQUIRE))
-		(void)sched_yield(); /* the other one stores a few words */
+	while (__atomic_test_and_set(&status_writer, __ATOMIC_ACQUIRE))
+		(void)sched_yield(); /* the other thread stores a few words */
 }
 
 static void tell_end(void)
 {
-	__atomic_clear(&telling, __ATOMIC_RELEASE);
+	__atomic_clear(&status_writer, __ATOMIC_RELEASE);
 }
 
 static void heap_control(struct gc_heap *self, int32_t keyword, int32_t level)

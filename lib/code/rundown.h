@@ -16,7 +16,7 @@ struct rundown;
 #define RUNDOWN_LOADER  0x8u  /* modules */
 #define RUNDOWN_METHODS 0x30u
 
-/* Makes a rundown and starts to store the addresses of stacks. NULL: the keywords ask for no rundown, or no memory. */
+/* Makes a rundown and starts to store the addresses of stacks. NULL: the keywords contain none of a rundown, or no memory. */
 struct rundown *rundown_new(uint64_t keywords);
 void rundown_free(struct rundown *rundown);
 

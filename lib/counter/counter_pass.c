@@ -26,9 +26,9 @@ struct counter_slot {
 struct counter_memory {
 	struct counter_slot *slot;
 	uint32_t slot_count;
-	struct counter_instrument **told; /* instruments that were announced, sorted by id; each is a reference */
-	uint32_t told_count;
-	uint32_t told_capacity;
+	struct counter_instrument **announced; /* instruments that were announced, sorted by id; each is a reference */
+	uint32_t announced_count;
+	uint32_t announced_capacity;
 };
 
 static pthread_cond_t counter_wake;    /* for the thread: a consumer was added or removed */
@@ -149,13 +149,13 @@ static bool counter_pass_list(void)
 }
 
 /* The index of an id among the announced instruments, or where to insert it. */
-static uint32_t counter_told_place(const struct counter_memory *memory, uint32_t id)
+static uint32_t counter_announced_place(const struct counter_memory *memory, uint32_t id)
 {
-	uint32_t low = 0, high = memory->told_count;
+	uint32_t low = 0, high = memory->announced_count;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		if (memory->told[middle]->id < id)
+		if (memory->announced[middle]->id < id)
 			low = middle + 1;
 		else
 			high = middle;
@@ -164,23 +164,23 @@ static uint32_t counter_told_place(const struct counter_memory *memory, uint32_t
 }
 
 /* Adds an instrument to the announced ones; false: it was announced already, or no memory. */
-static bool counter_told_add(struct counter_memory *memory, struct counter_instrument *instrument)
+static bool counter_announced_add(struct counter_memory *memory, struct counter_instrument *instrument)
 {
-	uint32_t place = counter_told_place(memory, instrument->id);
+	uint32_t place = counter_announced_place(memory, instrument->id);
 
-	if (place < memory->told_count && memory->told[place] == instrument)
+	if (place < memory->announced_count && memory->announced[place] == instrument)
 		return false;
-	if (memory->told_count == memory->told_capacity) {
-		uint32_t capacity = memory->told_capacity ? memory->told_capacity * 2 : 64;
-		struct counter_instrument **grown = realloc(memory->told, capacity * sizeof(*grown));
+	if (memory->announced_count == memory->announced_capacity) {
+		uint32_t capacity = memory->announced_capacity ? memory->announced_capacity * 2 : 64;
+		struct counter_instrument **grown = realloc(memory->announced, capacity * sizeof(*grown));
 		if (!grown)
 			return false;
-		memory->told = grown;
-		memory->told_capacity = capacity;
+		memory->announced = grown;
+		memory->announced_capacity = capacity;
 	}
-	memmove(memory->told + place + 1, memory->told + place, (memory->told_count - place) * sizeof(*memory->told));
-	memory->told[place] = instrument;
-	memory->told_count++;
+	memmove(memory->announced + place + 1, memory->announced + place, (memory->announced_count - place) * sizeof(*memory->announced));
+	memory->announced[place] = instrument;
+	memory->announced_count++;
 	counter_registry_lock();
 	counter_instrument_ref(instrument);
 	counter_registry_unlock();
@@ -188,18 +188,18 @@ static bool counter_told_add(struct counter_memory *memory, struct counter_instr
 }
 
 /* Announces to a consumer that instruments were closed. */
-static void counter_told_sweep(struct counter_consumer *consumer)
+static void counter_announced_sweep(struct counter_consumer *consumer)
 {
 	struct counter_memory *memory = consumer->memory;
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < memory->told_count; i++) {
-		struct counter_instrument *instrument = memory->told[i];
+	for (uint32_t i = 0; i < memory->announced_count; i++) {
+		struct counter_instrument *instrument = memory->announced[i];
 		counter_registry_lock();
 		bool closed = instrument->closed;
 		counter_registry_unlock();
 		if (!closed) {
-			memory->told[kept++] = instrument;
+			memory->announced[kept++] = instrument;
 			continue;
 		}
 		if (consumer->instrument_end)
@@ -208,7 +208,7 @@ static void counter_told_sweep(struct counter_consumer *consumer)
 		counter_instrument_unref(instrument);
 		counter_registry_unlock();
 	}
-	memory->told_count = kept;
+	memory->announced_count = kept;
 }
 
 /* The slot of a series, made when it is first seen; NULL: no memory. */
@@ -313,7 +313,7 @@ static void counter_consumer_run(struct counter_consumer *consumer, uint64_t now
 	bool first = !consumer->told;
 	uint64_t begin_ns = consumer->begin_ns;
 
-	counter_told_sweep(consumer);
+	counter_announced_sweep(consumer);
 	if (!first && consumer->pass_begin)
 		consumer->pass_begin(consumer, begin_ns, now_ns);
 	for (uint32_t i = 0; i < pass_count && !counter_consumer_gone(consumer); i++) {
@@ -329,7 +329,7 @@ static void counter_consumer_run(struct counter_consumer *consumer, uint64_t now
 				consumer->failed(consumer, "no memory for a time series: it is not shown");
 			continue;
 		}
-		if (counter_told_add(memory, series->instrument) && consumer->instrument_begin)
+		if (counter_announced_add(memory, series->instrument) && consumer->instrument_begin)
 			consumer->instrument_begin(consumer, series->instrument);
 		/* The first pass only stores the current values and calls no observable instrument. */
 		if (first && series->instrument->observe)
@@ -351,10 +351,10 @@ static void counter_memory_free(struct counter_memory *memory)
 {
 	for (uint32_t i = 0; i < memory->slot_count; i++)
 		free(memory->slot[i].bucket);
-	for (uint32_t i = 0; i < memory->told_count; i++)
-		counter_instrument_unref(memory->told[i]);
+	for (uint32_t i = 0; i < memory->announced_count; i++)
+		counter_instrument_unref(memory->announced[i]);
 	free(memory->slot);
-	free(memory->told);
+	free(memory->announced);
 	free(memory);
 }
 

@@ -164,7 +164,7 @@ void counter_observe_wait(const struct counter_instrument *instrument);
 void counter_meter_opened(struct counter_meter *meter);
 void counter_meter_closed(struct counter_meter *meter);
 
-/* Limits of the indexes handed out so far. Under the lock. */
+/* Limits of the indexes used so far. The lock is held. */
 uint32_t counter_series_limit(void);
 
 /* Frees a series that was removed from the registry. The lock is held. */

@@ -582,7 +582,7 @@ static void changes_deliver(void)
 	while (registry.done_tickets < upto || (registry.first_change && !registry.calling)) {
 		if (registry.calling) {
 			/*
-			 * The loop thread does not wait for a callback, because the callback may wait for the loop. The calling thread delivers what was
+			 * The loop thread does not wait for a callback, because the callback may wait for the loop. The calling thread delivers the changes that were
 			 * queued.
 			 */
 			if (pthread_equal(registry.calling_thread, pthread_self()) || loop_is_self())

@@ -32,7 +32,7 @@ struct sampler_slot {
 	/* The loop's. */
 	uint64_t samples_seen;
 	uint64_t cpu_ns;
-	uint64_t told_ns;    /* time of its last sample as external; 0: it is running */
+	uint64_t external_ns;    /* time of its last sample as external; 0: it is running */
 	bool alive;          /* seen by the current scan */
 };
 
@@ -159,7 +159,7 @@ static void sampler_thread(uint64_t thread_id, void *context)
 	slot->stack_low = slot->stack_high = 0;
 	__atomic_store_n(&slot->frame_count, 0, __ATOMIC_RELAXED);
 	slot->samples_seen = slot->samples;
-	slot->told_ns = 0;
+	slot->external_ns = 0;
 	slot->alive = true;
 	if (!sampler_system_cpu(thread_id, &slot->cpu_ns))
 		return;
@@ -184,7 +184,7 @@ static void sampler_external(struct sampler_slot *slot, uint64_t now_ns)
 		if (session && entry)
 			(void)session_emit_stack(session, entry, now_ns, slot->thread_id, &kind, sizeof(kind), frames, count);
 	}
-	slot->told_ns = now_ns;
+	slot->external_ns = now_ns;
 }
 
 static void sampler_look(struct loop_timer *timer)
@@ -213,9 +213,9 @@ static void sampler_look(struct loop_timer *timer)
 		slot->cpu_ns = cpu_ns;
 		if (samples != slot->samples_seen) {
 			slot->samples_seen = samples;
-			slot->told_ns = 0;
+			slot->external_ns = 0;
 		}
-		if (!ran && samples && (!slot->told_ns || now_ns - slot->told_ns >= SAMPLER_AGAIN_NS))
+		if (!ran && samples && (!slot->external_ns || now_ns - slot->external_ns >= SAMPLER_AGAIN_NS))
 			sampler_external(slot, now_ns);
 	}
 	loop_timer_set(timer, now_ns + SAMPLER_LOOK_NS);

@@ -231,7 +231,7 @@ static void give_up(struct file_sink *file)
 	file->unwritten = 0;
 	if (!file->regular || !file->end)
 		return;
-	(void)ftruncate(file->fd, (off_t)file->end + 1); /* removes what was written incompletely */
+	(void)ftruncate(file->fd, (off_t)file->end + 1); /* removes the incomplete write */
 	(void)own_event_loss(file->session, &file->session->loss_event);
 	(void)own_event_failure(file->session, file->session->error);
 	if (nettrace4_end(file->encoder, pipe_cutoff_ns(), file->session) == 0) {
