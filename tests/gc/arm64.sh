@@ -1,6 +1,6 @@
 #!/bin/sh
-# The arm64 side, where there is a cross compiler: the library builds with the forwarders of that processor and two exports, the enabled test has no call, and under an emulator the forwarders
-# pass fifteen arguments through every slot, as on this machine.
+# The arm64 build, if a cross compiler is installed: the library builds with the forwarders of that processor and two exports, the enabled test has no call, and under an emulator the
+# forwarders pass fifteen arguments through every slot, as on this machine.
 . "$(dirname "$0")/prelude"
 cc=aarch64-linux-gnu-gcc
 command -v $cc >/dev/null || skip "$cc is not in PATH (Debian: gcc-aarch64-linux-gnu, libc6-dev-arm64-cross)"
@@ -18,7 +18,7 @@ aarch64-linux-gnu-objdump -d --no-show-raw-insn "$work/on.o" | awk '/<on>:/ { on
 [ -s "$work/on.s" ] || wrong "no code of the enabled test"
 grep -qE '	(bl|blr|dmb|ldar|ldaxr) ' "$work/on.s" && wrong "the enabled test has a call or a barrier on arm64"
 
-# The forwarders' own test, without cmocka: what it asserts is all that is used of it.
+# The forwarders' test without cmocka: the assertions below replace it.
 emulator=''
 for name in qemu-aarch64 qemu-aarch64-static; do
 	command -v $name >/dev/null && emulator=$name

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What both libraries owe any session: known and dynamic events that TraceEvent takes for whole collections, two sessions at once of which each gets its own, and a session from
-# before the first managed instruction that has the very first collection.
+# Events of both libraries in any session: known and dynamic events that TraceEvent reads as whole collections; two sessions at a time, each with its own events; and a session
+# that starts before the first managed instruction and has the first collection.
 . "$(dirname "$0")/prelude"
 watcher
 
@@ -19,7 +19,7 @@ for version in $SPOOR_GC_VERSIONS; do
 		for event in Start Stop HeapStats Triggered MarkWithType GlobalHeapHistory AllocationTick PinObjectAtGCTime SuspendEEStart RestartEEStop; do
 			at_least "$name: $event" "$(fact "event GC/$event")" 1
 		done
-		# Two at once; then none.
+		# Two sessions at a time; then none.
 		dotnet "$watch" sessions "$last" "$work/one.nettrace" "$work/two.nettrace"
 		rm "$work/ready"
 		wait "$last" || wrong "$name: $(cat "$work/out")"

@@ -1,11 +1,11 @@
 #!/bin/sh
-# docs/gc-events.md is true: its two examples are built as they stand there, and what they fire arrives; each dynamic event of the list has its section with its
-# version, level and every field, and no section is of an event that is gone.
+# Checks docs/gc-events.md: its two examples build, and their events arrive; each dynamic event of the list has a section with its version, level and every field, and every section
+# is of an existing event.
 . "$(dirname "$0")/prelude"
 cc=$2
 page=$top/docs/gc-events.md
 
-# The code blocks behind "<!-- built: KIND -->".
+# The code blocks after "<!-- built: KIND -->".
 blocks() {
 	awk -v kind="<!-- built: $1 -->" '$0 == kind { next_one = 1; next } next_one && /^```c$/ { on = 1; next_one = 0; next } /^```$/ { on = 0 } on' "$page"
 }

@@ -1,4 +1,4 @@
-/* gc_version LIBRARY MAJOR: asks a collector's library as a runtime of that major version would, and prints what it answers. */
+/* gc_version LIBRARY MAJOR: calls a collector's library as a runtime of that major version does, and prints the result. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 #!/bin/sh
-# What the reference collector says when it cannot be: docs/gc-collector.md, "Errors". Out of memory within a limit is tests/gc/suite.sh.
+# Errors at the start of the reference collector: docs/gc-collector.md, "Errors". Out of memory within a limit is tests/gc/suite.sh.
 . "$(dirname "$0")/prelude"
 . "$here/gcref_prelude"
 
-# refused NAME PATTERN COMMAND...: it does not start, and says why.
+# refused NAME PATTERN COMMAND...: the command does not start, and prints the reason.
 refused() {
 	name=$1
 	pattern=$2
@@ -24,12 +24,12 @@ for version in $SPOOR_GC_VERSIONS; do
 		sh -c "ulimit -v 350000; exec env $use '$suite/Suite' list"
 	refused ".NET $version: a percentage beyond 100" 'GCHeapHardLimitPercent is 101.*Set it to 1 to 100' \
 		env $use DOTNET_GCHeapHardLimitPercent=0x65 "$suite/Suite" list
-	# 8 says so in numbers of its own.
+	# .NET 8 has its own error numbers.
 	refused ".NET $version: no such file" '0x8007007E|0x80004005|GC initialization failed|GC heap initialization failed' \
 		env DOTNET_GCName=libspoornone.so "$suite/Suite" list
-	# Less address space than the 256 GB that it would like: it makes do.
+	# Less address space than the 256 GB that it reserves by default: it uses a smaller range.
 	sh -c "ulimit -v 8000000; exec env $use '$suite/Suite' run Shape.Strings" >"$work/out" 2>&1 || wrong ".NET $version: 8 GB of address space: $(head -n 3 "$work/out")"
-	# A limit that is no place for the program itself: the runtime gives up, and says what was missing.
+	# A limit that is too low for the program: the runtime stops, and prints the reason.
 	refused ".NET $version: a limit of 1 MB" '[Oo]ut of memory|OutOfMemory|0x8007000E' env $use DOTNET_GCHeapHardLimit=0x100000 "$suite/Suite" run Shape.Strings
 done
 end

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Events of the reference collector, in sessions of Microsoft's client read by TraceEvent: every collection complete, from the first one on, nothing lost; its own
-# dynamic events inside of their collections, with numbers that fit together.
+# Events of the reference collector, in sessions of Microsoft's client read by TraceEvent: every collection is complete, from the first one on, and no event is lost; its dynamic
+# events are inside of their collections, and their numbers are consistent.
 . "$(dirname "$0")/prelude"
 watcher
 
-# judge NAME: the facts of $work/facts.
+# judge NAME: checks the facts of $work/facts.
 judge() {
 	same "$1: events lost" "$(fact lost)" 0
 	at_least "$1: collections" "$(fact gcs)" 10
@@ -60,7 +60,7 @@ for version in $SPOOR_GC_VERSIONS; do
 		echo "$name: $(fact gcs) collections, $(fact 'event GC/AllocationTick') ticks, $(fact 'event GC/PinObjectAtGCTime') pins, $(fact lost) lost"
 	done
 
-	# From the very first collection on, without anybody who attaches.
+	# From the first collection on, without a tool that attaches.
 	DOTNET_EnableEventPipe=1 DOTNET_EventPipeOutputPath="$work/first.nettrace" DOTNET_EventPipeConfig=Microsoft-Windows-DotNETRuntime:0x1:5 \
 		DOTNET_GCName=libspoorgc.so "$target/Target" collect 20 >"$work/out" 2>&1 || wrong ".NET $version, EnableEventPipe: $(cat "$work/out")"
 	dotnet "$watch" facts "$work/first.nettrace" "$top/gc/gc_events.def" >"$work/facts"

@@ -1,12 +1,12 @@
 #!/bin/sh
-# A heap snapshot of a program whose objects are known (Suite hold), under the reference collector: every one of them is there, with its references and its pairs. And a crash
-# leaves a dump that is no giant.
+# A heap snapshot of a program whose objects are known (Suite hold), under the reference collector: it has each of them with its references and pairs. And a crash leaves a dump of
+# moderate size.
 . "$(dirname "$0")/prelude"
 . "$here/gcref_prelude"
 watcher
 reader snapshot
 
-# nodes TYPE: how many the snapshot has.
+# nodes TYPE: prints the number of objects in the snapshot.
 nodes() {
 	awk -v name="$1" '$1 == "node" && $2 == name { print $3; found = 1 } END { if (!found) print 0 }' "$work/snapshot"
 }
@@ -40,7 +40,7 @@ for version in $SPOOR_GC_VERSIONS; do
 		echo "$name: $(awk '$1 == "nodes" || $1 == "edges" || $1 == "pairs" || $1 == "stack" { printf "%s %s, ", $2, $1 }' "$work/snapshot")"
 	done
 
-	# The runtime's own collector, asked the same, differs by what the session itself allocates.
+	# A snapshot with the runtime's own collector differs by the allocations of the session.
 	same ".NET $version: nodes within 1 % of the runtime's own collector" $(((ours - theirs) * 100 / theirs)) 0
 
 	rm -f "$work/core"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Real programs under the reference collector that collects all the while, by GCPath on .NET 10: an ASP.NET Core application with server-GC settings answers 10,000 requests under load, each
-# one good; dotnet build builds a project that runs. (As they come, under both libraries: web.sh.)
+# Programs under the reference collector with many collections, by GCPath on .NET 10: an ASP.NET Core application with server-GC settings answers 10,000 requests under load without
+# an error; dotnet build builds a project that runs. (web.sh runs them with default settings, under both libraries.)
 . "$(dirname "$0")/prelude"
 library=$build/gc/libspoorgc.so
 wanted=10000
@@ -21,7 +21,7 @@ serve() {
 	start "$work/web" env "$@" DOTNET_GCPath="$library" dotnet "$program" "$work/port"
 	server=$last
 	await "$work/port"
-	# Its own code is to be seen in it, or somebody else collects.
+	# The library is mapped: otherwise another collector runs.
 	grep -q libspoorgc.so "/proc/$server/maps" || wrong "$name: the library is not in the process"
 	answered=0 failed=0 rounds=0
 	while [ $answered -lt $wanted ] && [ $rounds -lt 60 ]; do
@@ -62,7 +62,7 @@ else
 	same "what was built" "$(DOTNET_GCPath="$library" dotnet "$work/small/out/small.dll")" 1,2,3,4,5
 	echo "dotnet build: good"
 fi
-# The variable was heeded all along: with a file that is not there nothing starts.
+# The variable was used: with a missing file the program does not start.
 if DOTNET_GCPath="$work/none.so" dotnet "$work/small/out/small.dll" >"$work/out" 2>&1; then
 	wrong "DOTNET_GCPath is not heeded here"
 fi

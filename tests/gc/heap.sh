@@ -1,5 +1,5 @@
 #!/bin/sh
-# Under each library a heap snapshot has what it has under the runtime's own collector, and a crash leaves a dump.
+# Under each library a heap snapshot has the same content as under the runtime's own collector, and a crash leaves a dump.
 . "$(dirname "$0")/prelude"
 watcher
 
@@ -24,7 +24,7 @@ for version in $SPOOR_GC_VERSIONS; do
 		snapshot DOTNET_GCName="$library"
 		echo ".NET $version, $library: $(fact heap_nodes) nodes, $(fact heap_edges) edges; the runtime's own collector $nodes, $edges"
 		at_least ".NET $version, $library: nodes" "$(fact heap_nodes)" 2000
-		# Two runs differ by what their own recording allocates.
+		# Two runs differ by the allocations of their sessions.
 		for pair in "nodes $(fact heap_nodes) $nodes" "edges $(fact heap_edges) $edges"; do
 			set -- $pair
 			[ $(($2 * 100)) -ge $(($3 * 95)) ] && [ $(($2 * 100)) -le $(($3 * 105)) ] ||

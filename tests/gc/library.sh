@@ -6,7 +6,7 @@ cc=$2
 for library in "$build"/gc/libspoorgc*.so; do
 	names=$(nm -D --defined-only "$library" | awk '{ print $NF }' | sort | tr '\n' ' ')
 	same "exports of ${library##*/}" "$names" 'GC_Initialize GC_VersionInfo '
-	# Nothing but libc behind it.
+	# It needs only libc.
 	needs=$(objdump -p "$library" | awk '$1 == "NEEDED" { print $2 }' | grep -vE '^(libc\.so|libm\.so|libpthread\.so|libdl\.so|ld-linux)' || :)
 	same "what ${library##*/} needs" "$needs" ''
 done
@@ -41,7 +41,7 @@ for compiler in "$cc" gcc clang; do
 		loads=$(grep -c gc_event_status "$work/$function.s" || :)
 		[ "$loads" -ge 1 ] && [ "$loads" -le 2 ] || wrong "the enabled test $function refers to the status $loads times ($compiler)"
 	done
-	# Nobody listens: the way through fire() makes no call either, which stands behind the branch.
+	# The path through fire() while no session exists has no call; the call is after the branch.
 	objdump -d --no-show-raw-insn "$work/on.o" | awk '/<fire>:/ { on = 1; next } on && /^$/ { exit } on' >"$work/fire.s"
 	awk '/\tj/ { branch = 1 } /\tcall|\tjmp .*gc_event_send/ { if (!branch) bad = 1 } /\tret/ { exit } END { exit bad }' "$work/fire.s" ||
 		wrong "firing has a call before its test ($compiler)"

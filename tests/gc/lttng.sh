@@ -1,6 +1,6 @@
 #!/bin/sh
-# LTTng gets known and dynamic events of each library: the poll at each collection is the only way it is noticed. .NET's own LTTng provider is linked to the old library
-# (liblttng-ust.so.0), which Debian has no longer: Debian 11's is fetched into the build folder, or taken from the folder that SPOOR_LTTNG_UST0 names.
+# LTTng gets known and dynamic events of each library; the library learns about LTTng's sessions only in the poll at each collection. .NET's own LTTng provider is linked to the old
+# library (liblttng-ust.so.0), which Debian no longer has: Debian 11's is fetched into the build folder, or taken from the folder that SPOOR_LTTNG_UST0 names.
 . "$(dirname "$0")/prelude"
 for tool in lttng lttng-sessiond babeltrace2; do
 	command -v $tool >/dev/null || skip "$tool is not in PATH (Debian: lttng-tools, babeltrace2)"
@@ -13,7 +13,7 @@ fi
 [ -z "$old" ] || [ -e "$old/liblttng-ust.so.0" ] || skip "SPOOR_LTTNG_UST0=$old has no liblttng-ust.so.0"
 target "${SPOOR_GC_VERSIONS%% *}"
 
-# A session daemon of our own: root's is the machine's, so root becomes nobody for it.
+# A separate session daemon: root's daemon serves the whole machine, so root runs it as the user nobody.
 as=''
 if [ "$(id -u)" = 0 ]; then
 	command -v setpriv >/dev/null || skip "setpriv is not in PATH: root's session daemon would be the machine's"
@@ -62,7 +62,7 @@ for library in $libraries; do
 	echo "$library: LTTng recorded $starts starts, $ends ends, $ours dynamic events of ours"
 	at_least "$library: GCStart in LTTng" "$starts" 25
 	at_least "$library: GCEnd in LTTng" "$ends" "$starts"
-	# Until the first poll no dynamic event is wanted.
+	# Before the first poll no dynamic event is enabled.
 	at_least "$library: dynamic events of ours in LTTng" "$ours" $((starts - 2))
 done
 kill $daemon 2>/dev/null || :

@@ -15,7 +15,7 @@
 
 #include "gc/collector/collector_heap.h"
 
-/* Words before a method table, and it. */
+/* The words before a method table, and the table. */
 struct made_type {
 	int64_t words[8];
 	struct method_table table;

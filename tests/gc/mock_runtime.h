@@ -1,6 +1,6 @@
 /*
- * A runtime's side for tests: an EE that hands out a sink and answers UpdateGCEventStatus(), a sink that keeps what it gets. Slots that a test does not
- * expect are NULL, so that a wrong slot is a crash.
+ * The runtime's side for tests: an EE that returns a sink and answers UpdateGCEventStatus(), and a sink that stores what it gets. Slots that a test does not expect are NULL, so that
+ * a call of a wrong slot crashes.
  */
 #ifndef SPOOR_TESTS_MOCK_RUNTIME_H
 #define SPOOR_TESTS_MOCK_RUNTIME_H
@@ -13,7 +13,7 @@ static struct {
 	char name[600];
 	uint8_t data[70000];
 	uint32_t size;
-	unsigned dynamic;          /* how many of each came */
+	unsigned dynamic;          /* counts of the events that arrived */
 	unsigned start;
 	unsigned background_begin;
 	unsigned tick;
@@ -21,7 +21,7 @@ static struct {
 	uint64_t tick_arguments[5];
 	unsigned polls;
 	int32_t polled[4];
-	/* What a poll tells, when it is not what it was told. */
+	/* the status that a poll reports, if it differs from the last one */
 	struct gc_event_status truth[GC_EVENT_PROVIDERS];
 } mock;
 
@@ -76,7 +76,7 @@ static struct gc_sink *mock_event_sink(struct gc_to_clr *self)
 	return &mock_sink;
 }
 
-/* As the runtime does it: calls ControlEvents only where the four numbers are no longer right. */
+/* Like the runtime: calls ControlEvents only if one of the four numbers is outdated. */
 static void mock_update(struct gc_to_clr *self, int32_t level, int32_t keyword, int32_t private_level,
 	int32_t private_keyword)
 {

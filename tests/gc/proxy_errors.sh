@@ -1,9 +1,9 @@
 #!/bin/sh
-# What is set wrongly is said: the sentence that docs/gc.md promises, and the runtime's own error.
+# Invalid settings: the sentence of docs/gc.md is printed, and the runtime's own error.
 . "$(dirname "$0")/prelude"
 target "${SPOOR_GC_VERSIONS%% *}"
 
-# refused NAME SENTENCE HRESULT VARIABLE=VALUE...: the program does not start and says both.
+# refused NAME SENTENCE HRESULT VARIABLE=VALUE...: the program does not start, and prints both.
 refused() {
 	name=$1
 	sentence=$2
@@ -22,11 +22,11 @@ refused "itself" "is this proxy itself" 0x8007007e SPOOR_GC_COLLECTOR=libspoorgc
 refused "a library that is none" "is no collector: it lacks GC_VersionInfo or GC_Initialize" 0x8007007e SPOOR_GC_COLLECTOR=libSystem.Native.so
 refused "an exhausted range" "GC heap initialization failed" 0x8007000e DOTNET_GCHeapHardLimit=0x1000
 
-# The library itself is not there: the runtime's own words.
+# The library does not exist: the runtime's message.
 DOTNET_GCName=libnone.so "$target/Target" collect 1 >"$work/out" 2>&1 && wrong "a library that is not there: it started"
 grep -qi 0x8007007e "$work/out" || wrong "a library that is not there: $(cat "$work/out")"
 
-# A log that cannot be written is said, and nothing else changes.
+# A log that cannot be written is reported, and nothing else changes.
 SPOOR_GC_LOG=$work/no/such/folder DOTNET_GCName=libspoorgcproxy.so "$target/Target" collect 1 >"$work/out" 2>&1 || wrong "a bad log: $(cat "$work/out")"
 grep -q "cannot write SPOOR_GC_LOG '$work/no/such/folder': No such file or directory" "$work/out" || wrong "a bad log: $(cat "$work/out")"
 grep -q '^ok ' "$work/out" || wrong "a bad log: $(cat "$work/out")"
@@ -35,7 +35,7 @@ grep -q '^ok ' "$work/out" || wrong "a bad log: $(cat "$work/out")"
 SPOOR_GC_LOG=$work/log-%p DOTNET_GCName=libspoorgcproxy.so "$target/Target" collect 1 >"$work/out" 2>&1 || wrong "%p: $(cat "$work/out")"
 ls "$work"/log-[0-9]* >/dev/null 2>&1 || wrong "%p in SPOOR_GC_LOG: no log: $(ls "$work")"
 
-# A major version that is not known: warned about, or refused. No runtime has it, so the library is asked directly.
+# An unknown major version: a warning or a refusal. No runtime has it, so the test calls the library directly.
 for library in "$build"/gc/libspoorgc*.so; do
 	for setting in warn refuse; do
 		SPOOR_GC_UNKNOWN=$setting SPOOR_GC_COLLECTOR=$target/libclrgc.so "$build/tests/gc/gc_version" "$library" 99 >"$work/out" 2>&1 ||

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Known and dynamic events through the proxy, in a session of Microsoft's client read by TraceEvent: each start has its end, each pause's events fall into their collection, the bytes of
-# each dynamic event read the same in C (trace/gc_dynamic) and in C# (tests/gc/watch), nothing is lost.
+# Known and dynamic events through the proxy, in a session of Microsoft's client read by TraceEvent: each start has its end, each pause's events are inside of their collection, C
+# (trace/gc_dynamic) and C# (tests/gc/watch) read the same values from each dynamic event, and no event is lost.
 . "$(dirname "$0")/prelude"
 watcher
 
-# judge NAME: the facts of $work/facts.
+# judge NAME: checks the facts of $work/facts.
 judge() {
 	whole "$1"
 	at_least "$1: collections" "$(fact gcs)" 10
@@ -12,7 +12,7 @@ judge() {
 		at_least "$1: $name" "$(fact "dynamic $name")" $(($(fact gc_starts) - 1))
 	done
 	at_least "$1: dynamic events to compare" "$(wc -l <"$work/theirs")" 30
-	# What it tells must be so: 200 pinned handles come and go; roots and contexts there are; a pause has its phases.
+	# Expected values: 200 pinned handles are created and destroyed; roots and contexts exist; a pause has its phases.
 	awk -v name="$1" '
 		{ for (i = 3; i <= NF; i++) { split($i, f, "="); v[f[1]] = f[2] } }
 		$2 == "SpoorGCHandles" { split(v["Live"], live, /[][,]/); split(v["Created"], made, /[][,]/); if (live[5] > 4000) bad = "pinned handles " live[5]; if (made[5] >= 200) pinned++ }
@@ -28,7 +28,7 @@ judge() {
 			if (v["Reason"] == 255 && !v["Background"]) unknown++
 		}
 		END {
-			# With server GC another thread collects than asks; two that ask at once may hide one another.
+			# With server GC another thread collects than the one that requests it; of two requests at the same time one may be hidden.
 			if (!bad && nobody * 5 > pauses) bad = nobody " of " pauses " triggers without their thread"
 			if (!bad && unknown > 1) bad = unknown " blocking pauses without a reason"
 			if (!bad && !(pinned && refills && contexts && large)) bad = "pinned " pinned ", refills " refills ", contexts " contexts ", large " large
@@ -54,7 +54,7 @@ for version in $SPOOR_GC_VERSIONS; do
 	done
 done
 
-# dotnet-trace itself, when NuGet has it: it shows both kinds, and ends as it should.
+# dotnet-trace itself, if NuGet has it: it shows both kinds of events, and ends normally.
 if trace=$("$top/scripts/test-programs" dotnet-trace); then
 	target "${SPOOR_GC_VERSIONS%% *}"
 	rm -f "$work/ready"

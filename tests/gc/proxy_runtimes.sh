@@ -1,5 +1,6 @@
 #!/bin/sh
-# The proxy under .NET 10, 9 and 8, with the settings that change how a collector works: the program finds all that it holds whole, and the log without a session tells each pause.
+# The proxy under .NET 10, 9 and 8, with the settings that change how a collector works: the program finds all its objects intact, and the log without a
+# session has each pause.
 . "$(dirname "$0")/prelude"
 
 # churn NAME SECONDS VARIABLE=VALUE...
@@ -17,7 +18,7 @@ churn() {
 		wrong "$name: no log"
 		return
 	}
-	# Phases add up, and the collections of the log are those the program counted.
+	# The phases add up, and the log has as many collections as the program counted.
 	awk -v name="$name" -v counted="$(awk '{ print $2 }' "$work/out")" '
 		/^#/ { next }
 		NF != 32 { print name ": a line of " NF " words: " $0; exit 1 }

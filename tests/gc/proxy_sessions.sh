@@ -1,5 +1,5 @@
 #!/bin/sh
-# Two sessions that overlap: what the proxy holds for wanted follows their union, and returns to nothing; seen in the log's last columns, pause by pause.
+# Two overlapping sessions: the proxy's status follows their union, and returns to nothing. The last columns of the log show it for each pause.
 . "$(dirname "$0")/prelude"
 watcher
 
@@ -24,7 +24,8 @@ for version in $SPOOR_GC_VERSIONS; do
 			if (!foreign && level != (own == 3 ? 5 : own == 1 ? 4 : 0)) bad = "level " level " with keyword " $30
 		}
 		END {
-			# At its end a session has the union it was part of told once more, perhaps after a collection already knew better: the next one knows again.
+			# At the end of a session the runtime reports the outdated union once more, perhaps after a collection has polled the new one. The next collection
+			# corrects it.
 			if (steps !~ /^0 1 3 (0 3 )*0 $/) bad = "what was wanted, one after the other (or somebody else had a session, too): " steps
 			if (bad) { print name ": " bad; exit 1 }
 		}' "$work/log" >"$work/said" || wrong "$(cat "$work/said")"
@@ -33,7 +34,7 @@ for version in $SPOOR_GC_VERSIONS; do
 		whole ".NET $version, session $name"
 		at_least ".NET $version, session $name: pauses" "$(fact 'dynamic SpoorGCPause')" 10
 	done
-	# Level 4 hears nothing of level 5, also while the other session wants it.
+	# A session at level 4 gets no events of level 5, also while the other session enables them.
 	facts "$work/one.nettrace"
 	same ".NET $version: verbose events in the session of level 4" "$(fact 'event GC/AllocationTick')" 0
 done

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Dynamic events of the proxy in a trace of ours: spoor trace --print shows them live and spoor events from the file, by name and field, each as trace/gc_dynamic reads the bytes that
-# TraceEvent finds in the same file (gc_decode).
+# Dynamic events of the proxy in a trace of spoor: spoor trace --print shows them live and spoor events from the file, by name and field. trace/gc_dynamic reads the same values as
+# TraceEvent in the same file (gc_decode).
 . "$(dirname "$0")/prelude"
 watcher
 spoor=$build/spoor
 [ -x "$spoor" ] || skip "spoor is not built"
 runtime=Microsoft-Windows-DotNETRuntime
 
-# fields FILE: what stands behind the provider in each line of a dynamic event of ours, sorted.
+# fields FILE: the text after the provider in each line of a dynamic event, sorted.
 fields() {
 	sed -n "s|.* $runtime/\(Spoor[A-Za-z0-9_]*\)  |\1 |p" "$1" | sort
 }

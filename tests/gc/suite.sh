@@ -1,6 +1,6 @@
 #!/bin/sh
-# The suite of GC behaviour (tests/gc/suite) under .NET 10, 9 and 8 with each library, in the settings that change how a collector works; and, on each version, under the
-# runtime's own collector, so that the suite asks for no more than that gives. SPOOR_GC_SUITE=quick: each library without settings, and with a limit of memory.
+# The suite of GC behaviour (tests/gc/suite) under .NET 10, 9 and 8 with each library, in the settings that change how a collector works. On each version it also runs
+# under the runtime's own collector, so that it requires nothing else. SPOOR_GC_SUITE=quick: each library without settings, and with a limit of memory.
 . "$(dirname "$0")/prelude"
 . "$here/gcref_prelude"
 
@@ -34,7 +34,8 @@ for version in $SPOOR_GC_VERSIONS; do
 		run ".NET $version, $library, each 1 MB, server GC" run $use $small DOTNET_gcServer=1
 	done
 	[ "${SPOOR_GC_SUITE:-}" != quick ] || continue
-	# More of the reference collector; among it what only that has: a range that ends, a stack of marking that is full at once, collections all the time.
+	# More settings for the reference collector, some of which only it has: a range that is used up, a stack of marking that overflows, permanent
+	# collections.
 	use=DOTNET_GCName=libspoorgc.so
 	run ".NET $version, libspoorgc, each 1 MB" run $use $small
 	run ".NET $version, libspoorgc, server GC, no tiering" run $use DOTNET_gcServer=1 DOTNET_TieredCompilation=0

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The runtime's own collectors have the tables that interface.h says: their entries, counted in the relocations of each libclrgc.so. A changed count is the warning that a
-# new runtime needs looking at. Of IGCHeap the collector has four slots more than the runtime calls.
+# The runtime's own collectors have the tables of interface.h: their entries are counted in the relocations of each libclrgc.so. A changed count means that a new runtime has to be
+# checked. Of IGCHeap the collector has four slots more than the runtime calls.
 . "$(dirname "$0")/prelude"
 
 # Runs of code pointers in .data.rel.ro, as "length times" lines.

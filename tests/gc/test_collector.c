@@ -1,6 +1,6 @@
 /*
- * The whole collector under a runtime of a few lines: threads in C that allocate, link and drop objects while others collect, finalizers, handles, the
- * limits. This is where the thread sanitizer can look: a thread that runs holds a lock for reading, and stopping the world takes it for writing.
+ * The whole collector under a minimal runtime: threads in C that allocate, link and drop objects while others collect; finalizers; handles; limits. This is the test for the thread
+ * sanitizer: a running thread holds a lock for reading, and suspending all threads takes it for writing.
  */
 #include "unit/test.h"
 
@@ -69,7 +69,7 @@ static void disable_preemptive(struct gc_to_clr *self)
 {
 	(void)self;
 	is_cooperative = true;
-	/* Who has stopped the world holds it already; restart() takes it for reading. */
+	/* The thread that has suspended the others holds it already; restart() takes it for reading. */
 	if (!is_stopper)
 		pthread_rwlock_rdlock(&rt.running);
 }
@@ -83,7 +83,7 @@ static void scan_roots(struct gc_to_clr *self, gc_promote_fn *promote, int32_t c
 	for (int t = 0; t <= THREADS; t++) {
 		for (int i = 0; i < ROOTS; i++) {
 			struct gc_object *o = rt.mutators[t].roots[i];
-			/* Some as a pointer somewhere into the object. */
+			/* Some roots are pointers into the middle of the object. */
 			struct gc_object *inside = (struct gc_object *)((uint8_t *)o + 12);
 
 			if (o && i % 4 == 3)
@@ -180,7 +180,7 @@ static void diag_reachable(struct gc_to_clr *self, void *context)
 static void stomp(struct gc_to_clr *self, struct gc_write_barrier *barrier)
 {
 	(void)self;
-	/* What a server barrier does to an object at either end. */
+	/* Like a server barrier, at either end of an object. */
 	((uint8_t *)barrier
 			->card_bundle_table)[(uintptr_t)barrier->lowest_address >> BUNDLE_SHIFT] =
 		0xFF;
@@ -286,7 +286,7 @@ static const struct gc_to_clr_table ee_table = {
 	.LogErrorToHost = log_error,
 };
 
-/* Events: pairs of start and end; the others only have to arrive somewhere. */
+/* Counts starts and ends; other events only have to arrive. */
 static void fire_start(
 	struct gc_sink *self, uint32_t count, uint32_t depth, uint32_t reason, uint32_t type)
 {
@@ -330,7 +330,7 @@ static void open_runtime(int64_t gen0_size, int64_t hard_limit)
 	rt.range = (int64_t)1 << 30;
 	pthread_rwlockattr_t attribute;
 	pthread_rwlockattr_init(&attribute);
-	/* Or threads that run would keep one that collects waiting for ever. */
+	/* Otherwise running threads could delay a collecting one without end. */
 	pthread_rwlockattr_setkind_np(&attribute, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	pthread_rwlock_init(&rt.running, &attribute);
 	pthread_rwlockattr_destroy(&attribute);
@@ -354,7 +354,7 @@ static void collect(void)
 		(struct collect_request){ .reason = COLLECT_INDUCED, .is_induced = true });
 }
 
-/* What new does: by the context, as the JIT's code would, or by asking. */
+/* Like `new`: from the context, as code of the JIT does, or by Alloc(). */
 static struct gc_object *allocate(
 	struct mutator *m, struct method_table *type, uint32_t count, uint32_t flags)
 {
@@ -383,7 +383,7 @@ static struct mutator *me(void)
 	return &rt.mutators[THREADS];
 }
 
-/* A chain whose numbers go down, or what was wrong with it. */
+/* Checks a chain whose numbers decrease; returns the error. */
 static const char *check_chain(const struct pair *p)
 {
 	for (uint64_t expected = p->number; p; p = (const struct pair *)p->left, expected--) {
@@ -415,7 +415,7 @@ static void *mutate(void *argument)
 
 		if (old && !m->wrong)
 			m->wrong = check_chain(old);
-		/* The new link is rooted before anything else may collect. */
+		/* The new link becomes a root before the next collection. */
 		struct pair *link = (struct pair *)allocate(m, types.pair, 0, 0);
 		if (!link) {
 			m->wrong = "no memory";
@@ -432,7 +432,7 @@ static void *mutate(void *argument)
 			allocate(m, types.bytes, (uint32_t)(link->number % 300), flags);
 		if (step % 1000 == 0)
 			collect();
-		/* A place where it may be stopped. */
+		/* A safe point, where the thread may be suspended. */
 		if (enable_preemptive(&rt.ee))
 			disable_preemptive(&rt.ee);
 	}
@@ -453,7 +453,7 @@ static void threads_and_collections(void **state)
 		rt.mutators[t].seed = (uint32_t)t + 1;
 		assert_int_equal(pthread_create(&threads[t], NULL, mutate, &rt.mutators[t]), 0);
 	}
-	/* A finalizer thread, of a kind. */
+	/* A finalizer thread. */
 	for (int i = 0; i < 200; i++) {
 		disable_preemptive(&rt.ee);
 		while (finalizers_next(&rt.collector.finalizers))
@@ -467,7 +467,7 @@ static void threads_and_collections(void **state)
 			fail_msg("thread %d: %s", t, rt.mutators[t].wrong);
 	}
 	disable_preemptive(&rt.ee);
-	/* Twenty of each thread's own at least. */
+	/* At least twenty collections by each thread. */
 	assert_true(rt.collector.count >= 20 * THREADS);
 	assert_int_equal(rt.starts, rt.collector.count);
 	assert_int_equal(rt.ends, rt.collector.count);
@@ -498,13 +498,13 @@ static void handles_of_every_kind(void **state)
 	collect();
 	for (int i = 0; i < 10; i++)
 		assert_ptr_equal(handle_load(handles[i]), keeps[i] ? made[i] : NULL);
-	/* Handles alone keep them: once they are gone, so are the objects. */
+	/* Only handles refer to these objects: without the handles they are dead. */
 	for (int i = 0; i < 10; i++)
 		handle_free(hs, handles[i]);
 	collect();
 	assert_true(rt.collector.last.live_bytes == 0);
 
-	/* Dependents: a chain in the order that needs a round each; a pair that only its own handle knows. */
+	/* Dependent handles: a chain in an order that needs one round for each link; a pair to which only its own handle refers. */
 	struct gc_object *chain[50];
 	struct gc_object **links[50];
 	for (int i = 0; i < 50; i++)
@@ -553,7 +553,7 @@ static void finalizers_in_their_order(void **state)
 	assert_ptr_equal(handle_load(long_weak), inner);
 	assert_int_equal(rt.finalizations, 1);
 	assert_int_equal(finalizers_waiting(f), 3);
-	/* What waits lives on through more collections. */
+	/* Objects that wait for their finalizer survive further collections. */
 	collect();
 	assert_int_equal(finalizers_waiting(f), 3);
 	assert_ptr_equal(finalizers_next(f), (struct gc_object *)first);
@@ -579,10 +579,10 @@ static void limits(void **state)
 
 	(void)state;
 	open_runtime(0, 20 << 20);
-	/* Garbage fits for ever. */
+	/* Dead objects are reused without end. */
 	for (int i = 0; i < 2000; i++)
 		assert_non_null(allocate(m, types.bytes, 100000, 0));
-	/* What is kept does not. */
+	/* Live objects are not. */
 	while (count < 10000) {
 		struct pair *p = (struct pair *)allocate(m, types.pair, 0, 0);
 		if (!p)
@@ -649,7 +649,7 @@ static void walks(void **state)
 	p->right = allocate(m, types.bytes, 700000, 0);
 	for (int i = 0; i < 1000; i++)
 		allocate(m, types.bytes, 100, 0);
-	/* Frozen ones are walked, too. */
+	/* Frozen objects are walked, too. */
 	static uint64_t frozen[8];
 	((struct gc_object *)(frozen + 1))->type = types.bytes;
 	struct gc_segment segment = { .begin = (uint8_t *)frozen,

@@ -1,6 +1,4 @@
-/*
- * The heap of the reference collector without a runtime: taking, marking by hand, sweeping, taking again.
- */
+/* The heap of the reference collector without a runtime: allocating, marking by hand, sweeping, allocating again. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -77,7 +75,7 @@ static void pieces_are_zero_and_used_again(void **state)
 		}
 		begin(&h);
 		heap_release(&h);
-		/* Nothing was marked: all regions are free, and the lowest is taken again. */
+		/* Nothing was marked: all regions are free, and the lowest is used again. */
 		for (uint32_t i = 0; i < h.region_end; i++)
 			assert_int_equal(heap_region(&h, i)->kind, REGION_FREE);
 	}
@@ -85,7 +83,7 @@ static void pieces_are_zero_and_used_again(void **state)
 	heap_close(&h);
 }
 
-/* Cells of random sizes fill regions; some live. The cells of a swept region lie end to end, the living where they were, all else free. */
+/* Cells of random sizes fill regions; some live. The cells of a swept region are consecutive, live ones at their place, the others free. */
 static void sweeping_leaves_cells_end_to_end(void **state)
 {
 	enum { MAKE = 40000 };
@@ -101,7 +99,7 @@ static void sweeping_leaves_cells_end_to_end(void **state)
 		uint8_t *at = NULL, *end = NULL;
 		int kept = 0;
 
-		/* What lives from the round before stays in front of the list. */
+		/* Live cells of the previous round stay at the front of the list. */
 		for (int i = 0; round > 0 && i < MAKE; i++) {
 			if (lives[i])
 				objects[kept++] = objects[i];
@@ -127,7 +125,7 @@ static void sweeping_leaves_cells_end_to_end(void **state)
 		begin(&h);
 		for (int i = 0; i < MAKE; i++) {
 			seed = seed * 1664525 + 1013904223;
-			/* In some rounds nearly all lives, in others nearly nothing. */
+			/* In some rounds nearly all cells live, in others nearly none. */
 			lives[i] = (seed >> 24) < (round % 3 == 0          ? 250u
 							  : round % 3 == 1 ? 10u
 									   : 128u);
@@ -215,7 +213,7 @@ static void cells_of_other_kinds(void **state)
 		}
 		heap_release(&h);
 	}
-	/* 200 large ones of about 87 KB, a third of them replaced: what was free was used. */
+	/* 200 large objects of about 87 KB, a third of them replaced: free memory was reused. */
 	assert_true(h.region_end < 3 * 20 + 10);
 	heap_close(&h);
 }
@@ -235,14 +233,14 @@ static void huge_objects(void **state)
 		assert_ptr_equal(heap_object_at(&h, (uint8_t *)dies + size - 16), dies);
 		assert_ptr_equal(
 			heap_object_at(&h, (uint8_t *)lives + ((size_t)2 << REGION_SHIFT)), lives);
-		/* Behind its end is nothing, though the region goes on. */
+		/* No object is after its end, though the region continues. */
 		assert_null(heap_object_at(&h, (uint8_t *)lives + size + 64));
 		mark(&h, lives);
 		heap_release(&h);
 		assert_null(heap_object_at(&h, dies));
 		assert_ptr_equal(heap_object_at(&h, lives), lives);
 		assert_false(heap_is_marked(&h, lives));
-		/* And it goes, too. */
+		/* It can be freed, too. */
 		begin(&h);
 		heap_release(&h);
 		assert_null(heap_object_at(&h, lives));
@@ -288,7 +286,7 @@ static void a_full_range_and_a_limit(void **state)
 	}
 	assert_int_equal(shortage, HEAP_LIMIT_REACHED);
 	assert_int_equal(count, 10);
-	/* Free regions elsewhere make room under the limit for some that lie side by side. */
+	/* Free regions are returned to the system, so that consecutive ones fit under the limit. */
 	begin(&h);
 	heap_release(&h);
 	take(&h, (size_t)10 << REGION_SHIFT, REGION_LARGE);
@@ -310,7 +308,7 @@ static void what_nobody_clears(void **state)
 		for (size_t size = 100; size < 4000000; size = size * 3 / 8 * 8) {
 			heap_take(&h, size / 8 * 8, REGION_SMALL, true, &taken, &shortage);
 			assert_int_equal(shortage, HEAP_ENOUGH);
-			/* A piece is zero all the same, and of a cell the words that the runtime looks at. */
+			/* A piece is zeroed nevertheless, and so are the words of a cell that the runtime reads. */
 			size_t zeros =
 				size <= SMALL_MAX ? (size_t)(taken.end - taken.at) : CELL_MIN;
 			for (size_t i = 0; i < zeros; i++)

@@ -1,13 +1,11 @@
-/*
- * Marking without a runtime: every shape of type, deep and wide graphs, a stack that is full at once.
- */
+/* Marking without a runtime: every layout of types, deep and wide graphs, a stack that overflows. */
 #include "unit/test.h"
 
 #include "gc/collector/collector_mark.h"
 #include "gc/collector/collector_regions.h"
 #include "made_types.h"
 
-/* A runtime that answers one question: what keeps the type of an object that can be unloaded. */
+/* A runtime with one function: the object that keeps the type of an unloadable object alive. */
 static struct gc_object *loader;
 
 static struct gc_object *loader_of(struct gc_to_clr *self, struct gc_object *o)
@@ -77,7 +75,7 @@ static struct pair *make_pair(struct scene *s, struct gc_object *left, struct gc
 
 	p->left = left;
 	p->right = right;
-	/* It looks like an address of the heap, and is none. */
+	/* It looks like an address of the heap, and is a number. */
 	p->number = (uintptr_t)s->heap.base + 4096;
 	return p;
 }
@@ -117,13 +115,13 @@ static void every_shape(void **state)
 	for (uint32_t i = 0; i < 50; i++) {
 		uint64_t *element = (uint64_t *)((uint8_t *)gaps + 16 + (size_t)i * GAPS_ELEMENT);
 
-		/* number, reference, number, two references: numbers look like objects and are none. */
+		/* number, reference, number, two references: the numbers look like objects. */
 		element[0] = element[2] = (uintptr_t)dead;
 		element[1] = (uintptr_t)make(&s, types.bytes, 1);
 		element[3] = i == 7 ? (uintptr_t)references : 0;
 		element[4] = (uintptr_t)make(&s, types.bytes, 2);
 	}
-	/* Addresses outside of the heap are none of ours. */
+	/* Addresses outside of the heap are ignored. */
 	static struct {
 		uint64_t header;
 		struct pair pair;
@@ -182,7 +180,7 @@ static void deep_and_wide(void **state)
 	struct gc_object *list = NULL;
 
 	(void)state;
-	/* Without a limit, and with so small a stack that the wide array does not fit by far. */
+	/* Without a limit, and with a stack that is far too small for the wide array. */
 	for (size_t limit = 0; limit <= 65536; limit += 65536) {
 		open_scene(&s, limit);
 		list = NULL;

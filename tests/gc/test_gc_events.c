@@ -1,4 +1,4 @@
-/* events.c, over a runtime's side of its own, with a list that has every type of field (all_types.def). */
+/* events.c with a mock runtime, and a list that has every type of field (all_types.def). */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* Must run first: nothing is known of a runtime yet. */
+/* Must run first: the library has no runtime yet. */
 static void test_before_init(void **state)
 {
 	(void)state;
@@ -63,7 +63,7 @@ static void test_status(void **state)
 static void test_poll(void **state)
 {
 	(void)state;
-	/* Two sessions, one after the other; what is told at the end of one is stale until a poll. */
+	/* Two sessions, one after the other; the status at the end of one is outdated until a poll. */
 	gc_events_control(GC_EVENT_DEFAULT, 1, 4);
 	mock.truth[0] = (struct gc_event_status){ 4, 1 };
 	gc_events_poll();
@@ -83,7 +83,7 @@ static void test_poll(void **state)
 	gc_events_poll();
 	assert_false(gc_event_on_GCStart_V2());
 	assert_int_equal(gc_event_status[GC_EVENT_PRIVATE].keyword, 0x4000);
-	/* What a poll says back is what was told, also where the status made level 5 of a 0. */
+	/* A poll sends back the status as it was received, also where level 0 was stored as level 5. */
 	gc_events_control(GC_EVENT_DEFAULT, 2, 0);
 	gc_events_poll();
 	assert_int_equal(mock.polled[0], 0);
@@ -168,7 +168,7 @@ static void test_arrays(void **state)
 	assert_memory_equal(mock.data + at + 3, "\0\0\2\0\1\0\0\0\0\0\0\0\3\0\1", 15);
 }
 
-/* The largest that fits goes, one byte more is counted and told. */
+/* A payload of the maximum size is sent; one byte more is counted and reported. */
 static void test_limits(void **state)
 {
 	static uint8_t bytes[GC_EVENT_DATA_MAX];
@@ -242,7 +242,7 @@ static void test_send(void **state)
 	assert_int_equal(gc_events_lost().long_payloads - before.long_payloads, 1);
 }
 
-/* Threads fire while the status comes and goes: what is fired arrives, and a race detector has nothing to say. */
+/* Threads fire while the status changes: fired events arrive, and the thread sanitizer reports no race. */
 static unsigned arrived;
 
 static void count_dynamic(struct gc_sink *self, const char *name, void *data, uint32_t size)

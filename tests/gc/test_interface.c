@@ -1,4 +1,4 @@
-/* interface.c: which runtime; proxy_forward.c: any call through any slot, with more arguments than registers hold. */
+/* interface.c: versions of runtimes; proxy_forward.c: calls through any slot, with more arguments than registers hold. */
 #include "unit/test.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void test_runtimes(void **state)
 	}
 }
 
-/* What gc_runtime_accept() says on stderr, which is put aside for that long. */
+/* Captures what gc_runtime_accept() prints on stderr. */
 static bool accept_saying(uint32_t major, char *text, size_t size)
 {
 	const struct gc_runtime *runtime;

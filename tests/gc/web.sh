@@ -1,6 +1,5 @@
 #!/bin/sh
-# An ASP.NET Core application under each library, with its default of server GC: 10,000 requests under load and none bad, GC events meanwhile; and `dotnet build` of a
-# small project runs under it.
+# An ASP.NET Core application under each library, with its default of server GC: 10,000 requests under load without an error, with GC events; and `dotnet build` of a small project.
 . "$(dirname "$0")/prelude"
 watcher
 requests=${SPOOR_GC_REQUESTS:-10000}
@@ -14,7 +13,7 @@ for library in "$build"/gc/libspoorgc*.so; do
 	start "$work/web" env DOTNET_GCPath="$library" dotnet "$program" "$work/port"
 	web=$last
 	await "$work/port"
-	# Bouts of a few seconds until enough were answered.
+	# Runs of a few seconds until enough requests were answered.
 	answered=0
 	for bout in $(seq 20); do
 		"$build/examples/load" "$(cat "$work/port")" 4 /cpu=4 /alloc=8 /throw=2 /wait=8 >"$work/load" || wrong "$name: a path was never answered: $(cat "$work/load")"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # abi.sh [--record] BUILD-FOLDER: the binary interface of libspoor.so is the recorded one, tests/lib/abi/MACHINE.txt: symbols with their versions, prototypes, sizes of
-# structs and places of their members, values of enums and macros. A line that is gone or other breaks programs that were built before; a new one is recorded
-# with `make abi`. Needs gcc, which writes prototypes down.
+# structs and offsets of their members, values of enums and macros. A missing or changed line breaks programs that were built before; a new one is recorded
+# with `make abi`. Needs gcc, which prints the prototypes.
 set -eu
 record=''
 [ "$1" != --record ] || {
@@ -32,9 +32,9 @@ cd "$work"
 gcc -std=c11 -I"$top/include" -fsyntax-only -aux-info prototypes all.c
 gcc -std=c11 -I"$top/include" -gdwarf-4 -fno-eliminate-unused-debug-types -c all.c -o all.o
 {
-	# What the dynamic linker sees.
+	# The symbols for the dynamic linker.
 	nm -D --defined-only --with-symbol-versions "$build/libspoor.so" | awk '$3 ~ /^spoor_|^SPOOR_/ { print "symbol", $2, $3 }' | sort
-	# What the compiler sees: functions behind the .so, then the inline ones that are compiled into programs.
+	# The declarations for the compiler: functions of the library, then the inline ones that are compiled into programs.
 	sed -n 's|^/\* .*include/spoor/[a-z_]*\.h:[0-9]*:[A-Z]* \*/ *||p' prototypes | sed 's/ *;.*/;/; s/ (/(/' | sed 's/^/function /' | sort -u
 	readelf --debug-dump=info all.o | awk '
 		/Abbrev Number: 0/ { next }

@@ -1,4 +1,4 @@
-/* A program of a stranger, built in every way that libspoor can be had: fires, listens, counts, and says what it saw. */
+/* A program outside of this repository, built in every way in which libspoor is delivered: fires, listens, counts, and prints the result. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 SPOOR_PROVIDER(shop, "Shop")
 SPOOR_EVENT(shop, order, 1, SPOOR_INFO, 0x1, (u32, id), (text, name))
 
-/* Names that the inside of the library has too: no clash. */
+/* The library has static functions of these names too: there is no clash. */
 int loop_start(void);
 int loop_start(void)
 {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# amalgamation.sh COMPILER: spoor.c and spoor.h are made, the same twice, compile alone without a warning, show nothing but spoor_ names, and work.
+# amalgamation.sh COMPILER: two runs make the same spoor.c and spoor.h; they compile alone without a warning, define only names with spoor_, and work.
 set -eu
 cc=$1
 top=$(realpath "$(dirname "$0")/../..")

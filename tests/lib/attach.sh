@@ -1,6 +1,6 @@
 #!/bin/sh
 # attach.sh BUILD-FOLDER PART: .NET's own tools and client attached to a C program (examples/server). PART is one command of attach/Attach.cs, or `trace` (dotnet-trace), or
-# `counters-tool` (dotnet-counters). Skipped without a .NET SDK, and where NuGet does not give the package or tool.
+# `counters-tool` (dotnet-counters). Skipped without a .NET SDK, and if the package or tool is not available from NuGet.
 set -eu
 build=$(realpath "$1")
 part=$2
@@ -53,7 +53,7 @@ trace)
 	start
 	"$program" ps >"$TMPDIR/ps"
 	grep -qE "^ *$server +server " "$TMPDIR/ps" || fail "dotnet-trace ps does not list $server: $(cat "$TMPDIR/ps")"
-	# The way a user begins: the default profiles would ask for a runtime's events too.
+	# As a user begins: the default profiles would also enable events of a runtime.
 	"$program" collect -p "$server" --providers 'Example:0x1:5,Microsoft-DotNETCore-SampleProfiler:0:4' --duration 00:00:03 \
 		-o "$TMPDIR/a.nettrace" >"$TMPDIR/collect" 2>&1 || fail "dotnet-trace collect: $(cat "$TMPDIR/collect")"
 	grep -q 'Trace completed' "$TMPDIR/collect" || fail "dotnet-trace collect: $(cat "$TMPDIR/collect")"
@@ -64,11 +64,11 @@ trace)
 		grep -q "server!.*$name" "$TMPDIR/a.speedscope.json" || fail "no $name in the speedscope file"
 	done
 	[ "$(uname -m)" != x86_64 ] || grep -q 'example-rules!.*Rule::match' "$TMPDIR/a.speedscope.json" || fail "no Rule::match in the speedscope file"
-	# What it asks for when it is asked for nothing.
+	# The default profiles.
 	"$program" collect -p "$server" --duration 00:00:01 -o "$TMPDIR/b.nettrace" >"$TMPDIR/collect" 2>&1 || fail "dotnet-trace collect: $(cat "$TMPDIR/collect")"
 	"$program" report "$TMPDIR/b.nettrace" topN >"$TMPDIR/top" 2>&1 || fail "dotnet-trace report: $(cat "$TMPDIR/top")"
 	grep -q 'burn_step' "$TMPDIR/top" || fail "no burn_step in: $(cat "$TMPDIR/top")"
-	# A port that the tool owns: the program comes to it, and waits until it is let go.
+	# A port of the tool: the program connects to it, and waits until it is resumed.
 	alive
 	"$program" collect --diagnostic-port "$TMPDIR/port" --providers Example:0x1:5 --duration 00:00:02 -o "$TMPDIR/c.nettrace" >"$TMPDIR/collect" 2>&1 &
 	collector=$!
@@ -103,7 +103,7 @@ hosted)
 	program attach
 	dll=$program
 	timeout 60 dotnet "$dll" hosted "$build/libspoor.so"
-	# The other way round: libspoor first. The name is the runtime's when it comes, however soon that is.
+	# The other order: libspoor first. The runtime gets the name when it is loaded, however early that is.
 	root=$(dirname "$(readlink -f "$(command -v dotnet)")")
 	host=$(ls "$root"/host/fxr/*/libhostfxr.so 2>/dev/null | sort -V | tail -n 1)
 	[ -n "$host" ] || skip "no libhostfxr.so beside dotnet"

@@ -1,10 +1,10 @@
 #!/bin/sh
-# docs.sh BUILD-FOLDER COMPILER PAGE: builds and runs a page of docs/libspoor from its very text, against libspoor as it is installed.
+# docs.sh BUILD-FOLDER COMPILER PAGE: builds and runs the code blocks of a page of docs/libspoor, against an installed libspoor.
 #
 #   ```c NAME.c    a whole file
 #   ```sh          commands, run in order; `cc` is COMPILER
-#   ```text        what the commands before it print
-#   ```console     for the reader alone
+#   ```text        the expected output of the previous commands
+#   ```console     not run
 set -eu
 build=$(realpath "$1")
 compiler=$(command -v "$2")

@@ -1,5 +1,5 @@
 /*
- * A native program with libspoor that brings a .NET runtime up afterwards, as plug-in hosts do.
+ * A native program with libspoor that starts a .NET runtime later, as plug-in hosts do.
  *
  *   DOTNET_ROOT=... host_later LIBHOSTFXR PROGRAM.DLL ARGUMENT...
  */
@@ -24,7 +24,7 @@ int main(int count, const char **arguments)
 		return 2;
 	}
 	memcpy(&run, &found, sizeof(found));
-	/* As the program's own host: its name, then what it is given. */
+	/* Arguments as for the program's own host: its name, then its arguments. */
 	const char *program = arguments[2];
 	arguments[2] = arguments[0];
 	int result = run(count - 2, arguments + 2, arguments[0], getenv("DOTNET_ROOT"), program);

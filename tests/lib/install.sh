@@ -1,5 +1,6 @@
 #!/bin/sh
-# install.sh BUILD-FOLDER COMPILER: what `make install DESTDIR=` puts there is what a stranger builds and runs with: pkg-config, find_package, the static library.
+# install.sh BUILD-FOLDER COMPILER: programs can be built and run with the files that `make install DESTDIR=` installs: pkg-config, find_package, the
+# static library.
 set -eu
 build=$(realpath "$1")
 cc=$2
@@ -24,7 +25,7 @@ readelf -d "$library/libspoor.so" | grep -q 'SONAME.*libspoor\.so\.0' || fail "t
 readelf -d "$library/libspoor.so" | grep -q NODELETE || fail "the library may be unloaded"
 
 if command -v pkg-config >/dev/null; then
-	# The tree stands elsewhere than its prefix says, as in a package that is being built.
+	# The tree is in another place than its prefix, as in a package that is being built.
 	ask() {
 		PKG_CONFIG_PATH=$library/pkgconfig pkg-config --define-variable=prefix="$root" "$@" spoor
 	}

@@ -9,7 +9,7 @@ command -v musl-gcc >/dev/null || {
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# musl-gcc sees no headers but musl's own; the kernel's are lent to it.
+# musl-gcc uses the headers of musl only; links to the kernel's are added.
 mkdir "$work/kernel"
 for folder in linux asm-generic asm; do
 	for place in /usr/include "/usr/include/$(gcc -print-multiarch 2>/dev/null || :)"; do
@@ -26,7 +26,7 @@ for file in "$top"/lib/*/*.c; do
 		-fvisibility=hidden -Wall -Wextra -Werror -I"$top/include" -I"$top" -idirafter kernel -c "$file" -o "$(basename "$file" .c).o"
 done
 musl-gcc -shared -Wl,-z,nodelete -Wl,-z,defs -Wl,--version-script="$top/lib/libspoor.map" -Wl,-soname,libspoor.so.0 ./*.o -o libspoor.so.0
-# adopter.c has a function that the inside has too: programs get one object that keeps its names to itself.
+# adopter.c has a function with the name of one of the library: the object that programs get exports only spoor_ names.
 ld -r -o whole.o ./*.o
 objcopy --wildcard --keep-global-symbol='spoor_*' --keep-global-symbol='__start_*' --keep-global-symbol='__stop_*' whole.o
 musl-gcc -std=c11 -D_GNU_SOURCE -I"$top/include" "$top/tests/lib/adopter.c" whole.o -static -o static

@@ -1,4 +1,4 @@
-/* A shared object with events of its own, which comes and goes. */
+/* A shared object with events, which the test loads and unloads. */
 #include <spoor/spoor.h>
 
 SPOOR_PROVIDER(plugin, "Plugin")

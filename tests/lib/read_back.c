@@ -1,4 +1,4 @@
-/* See read_back.h. A file of its own: the reader and the library have words in common. */
+/* See read_back.h. In a file without includes of the library: the reader and the library use the same names for different things. */
 #include "lib/read_back.h"
 
 #include "base/diag.h"
@@ -62,7 +62,7 @@ void read_free(struct read_file *file)
 }
 
 #if defined(__SANITIZE_THREAD__)
-/* Children of a program with threads fire events here. */
+/* Children of a process with threads fire events here. */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {

@@ -1,4 +1,4 @@
-/* Files of the library read by the repository's own reader, which shares no line with the library. */
+/* Reads files of the library with the reader of src/, which shares no code with the library. */
 #ifndef SPOOR_TESTS_LIB_READ_BACK_H
 #define SPOOR_TESTS_LIB_READ_BACK_H
 
@@ -33,7 +33,7 @@ struct read_file {
 	struct read_event *events;
 	size_t count;
 	uint64_t lost;
-	int result; /* of the reader at its end: 0 whole, negative torn */
+	int result; /* of the reader at its end: 0: complete, negative: truncated */
 };
 
 void read_back(const char *path, struct read_file *ret_file);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# recover_verb.sh BUILD-FOLDER CC: spoor recover takes the last events out of the file of a program that was killed, and out of the memory of one that hangs.
+# recover_verb.sh BUILD-FOLDER CC: spoor recover reads the last events of a killed program from its file, and of a hanging program from its memory.
 set -eu
 build=$(realpath "$1")
 top=$(realpath "$(dirname "$0")/../..")

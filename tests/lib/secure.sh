@@ -1,6 +1,6 @@
 #!/bin/sh
-# secure.sh BUILD-FOLDER: a program with rights that its user does not have (AT_SECURE) heeds nothing of the environment and has no diagnostics server: it does not
-# wait for the port that DOTNET_DiagnosticPorts names, and binds nothing.
+# secure.sh BUILD-FOLDER: a program with rights that its user does not have (AT_SECURE) ignores the environment and has no diagnostics server: it does not
+# wait for the port that DOTNET_DiagnosticPorts names, and binds no socket.
 set -eu
 build=$(realpath "$1")
 [ "$(id -u)" = 0 ] || {
@@ -12,7 +12,7 @@ trap 'rm -rf "$folder"' EXIT
 chmod 755 "$folder"
 mkdir -m 1777 "$folder/sockets"
 
-# sockets MODE PORT: how many there are while the program runs.
+# sockets MODE PORT: prints the number of sockets while the program runs.
 sockets() {
 	install -m "$1" -o nobody "$build/examples/server" "$folder/server"
 	TMPDIR=$folder/sockets DOTNET_DiagnosticPorts=$2 timeout 20 "$folder/server" 2 >"$folder/out" 2>&1 &
@@ -24,7 +24,7 @@ sockets() {
 		sleep 0.05
 	done
 	find "$folder/sockets" -type s | wc -l
-	# A sanitizer looks for leaks by tracing, which a program with foreign rights does not let it.
+	# The leak sanitizer uses ptrace, which is not permitted for a program with additional rights.
 	wait $server || grep -q 'LeakSanitizer does not work under ptrace' "$folder/out" || echo "it ended with $?: $(cat "$folder/out")"
 }
 

@@ -79,7 +79,7 @@ static void test_traceparent(void **state)
 	assert_true(trace[0] == 0x0a && trace[15] == 0x9c && span[0] == 0xb7 && span[7] == 0x31 && flags == 1);
 	assert_true(traceparent_read("01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00-more", trace, span, &flags));
 
-	/* In, and out again: same trace, another span. */
+	/* The outgoing header has the same trace id and another span id. */
 	assert_int_equal(spoor_activity_start(&activity, "in", good), 0);
 	spoor_activity_traceparent(&activity, text);
 	assert_int_equal(strlen(text), 55);
@@ -91,7 +91,7 @@ static void test_traceparent(void **state)
 	assert_memory_equal(child.trace_id, activity.trace_id, 16);
 	assert_memory_equal(child.parent_span_id, activity.span_id, 8);
 	spoor_activity_stop(&child);
-	/* A malformed one begins a child of what there is, and says so. */
+	/* A malformed header starts a child of the current activity and returns an error. */
 	assert_int_equal(spoor_activity_start(&child, "child", "nonsense"), -EINVAL);
 	assert_memory_equal(child.trace_id, activity.trace_id, 16);
 	spoor_activity_stop(&child);
@@ -184,7 +184,7 @@ static int by_bytes(const void *a, const void *b)
 	return memcmp(a, b, 8);
 }
 
-/* Ids differ, between threads and over a fork. */
+/* Ids differ between threads, and between parent and child of fork(). */
 static void test_ids(void **state)
 {
 	static uint8_t ids[10000][8];

@@ -1,6 +1,6 @@
 /*
- * From counter to clock: the line between two pairs, and what it is worth on this machine. An event lies between two reads of the clock around it; how
- * far a converted stamp falls outside of them is the error of the conversion, which may not be more than what reading a pair takes.
+ * Conversion of the counter to the clock: interpolation between two pairs, and its error on this machine. An event is fired between two reads of the clock. The distance of the
+ * converted stamp from that interval is the error, which must not exceed the time that reading a pair takes.
  */
 #include "unit/test.h"
 
@@ -24,11 +24,11 @@ static void the_line_goes_through_its_pairs(void **state)
 	assert_int_equal(clock_line_ns(&line, 2000), 50500);
 	assert_in_range(clock_line_ns(&line, 4000), 51599, 51600);
 	assert_in_range(clock_line_ns(&line, 3000), 51049, 51050);
-	/* Older stamps lie on older lines, and before the first the first goes on. */
+	/* Older stamps are converted with older segments; before the first pair the first segment is extended. */
 	assert_in_range(clock_line_ns(&line, 1500), 50249, 50250);
 	assert_int_equal(clock_line_ns(&line, 1000), 50000);
 	assert_in_range(clock_line_ns(&line, 0), 49500, 49501);
-	/* Never back, stamp by stamp. */
+	/* Converted times never decrease. */
 	uint64_t before = 0;
 	for (uint64_t ticks = 0; ticks < 5000; ticks++) {
 		uint64_t ns = clock_line_ns(&line, ticks);
@@ -70,7 +70,7 @@ static void pairs_keep_coming(void **state)
 		assert_true(clock_line_ns(&line, pair.ticks) <= pair.ns && clock_line_ns(&line, pair.ticks) + 2 >= pair.ns);
 		before = pair.ns;
 	}
-	/* Where the counter is what the clock is made of, a line of 1 ms is off by no more than the reading of its ends. */
+	/* Where the kernel's clock uses the counter, the error within 1 ms is at most that of reading the two pairs. */
 	uint64_t most = 0;
 	for (int i = 0; i < 50; i++) {
 		usleep(1000);

@@ -1,4 +1,4 @@
-/* Generated code by name: the table, the files for perf; the functions of this process's own objects. */
+/* Names for generated code: the table, the files for perf, and the functions of this process's objects. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static void test_table(void **state)
 	assert_string_equal(name_at(100), "b");
 	assert_string_equal(name_at(149), "b");
 	assert_null(name_at(150));
-	/* What is put over others takes their place; what was removed keeps its name until then. */
+	/* A new range replaces those that it overlaps; a removed range keeps its name until then. */
 	assert_int_equal(spoor_code_remove(area + 100), 0);
 	assert_int_equal(spoor_code_remove(area + 100), -ENOENT);
 	assert_string_equal(name_at(120), "-b");
@@ -49,7 +49,7 @@ static void test_table(void **state)
 	assert_string_equal(name_at(95), "c");
 	assert_null(name_at(10));
 	assert_null(name_at(120));
-	/* Moved, over its own old place as well. */
+	/* Moved to a place that overlaps the old one. */
 	assert_int_equal(spoor_code_move(area + 1, area), -ENOENT);
 	assert_int_equal(spoor_code_move(area + 90, area + 200), 0);
 	assert_string_equal(name_at(95), "-c");
@@ -223,7 +223,7 @@ static void test_hits(void **state)
 
 	(void)state;
 	frames[0] = 5;
-	code_hits_add(frames, 1); /* nobody wants them */
+	code_hits_add(frames, 1); /* no session ends with a rundown */
 	code_hits_hold();
 	for (uint64_t i = 0; i < 50000; i++) {
 		for (unsigned k = 0; k < 4; k++)

@@ -1,4 +1,4 @@
-/* Counters: what is added is read, whoever adds; histograms; tags, limits, filters; consumers that come and go. */
+/* Counters: values of all threads are read; histograms; tags, limits, filters; consumers that start and end. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "lib/counter/counter_arguments.h"
 #include "lib/counter/counter_registry.h"
 
-/* A child that starts the library anew starts threads, which the thread sanitizer does not bear after a fork. */
+/* A child that starts the library creates threads, which the thread sanitizer does not support after fork(). */
 #if defined(__SANITIZE_THREAD__)
 #define SKIP_IN_CHILD() (print_message("skipped: no threads in a forked child under the thread sanitizer\n"), skip())
 #else
@@ -179,7 +179,7 @@ static void test_histogram(void **state)
 		assert_true(fabs(reading.deviation / (288.675 * scale) - 1) < 0.02);
 		assert_true(fabs(reading.least / scale - 1) < 1.0 / 63 && fabs(reading.greatest / (1000 * scale) - 1) < 1.0 / 63);
 	}
-	/* The ends: what is not above 0, what is beyond all buckets, what is no number. */
+	/* Values at the limits: not above 0, beyond all buckets, not a number. */
 	memset(&reading, 0, sizeof(reading));
 	counter_histogram_record(h, 0, NAN);
 	counter_histogram_read(h, last, &sum, &reading);
@@ -207,7 +207,7 @@ static void *adder(void *argument)
 	return NULL;
 }
 
-/* The first interval begins with the listener, to the value, also while the collecting thread is busy with another one. */
+/* The first interval begins with the listener, also while the collecting thread is busy with another one. */
 static bool held; /* atomic */
 
 static void hold(void *context, const struct spoor_counter_value *value)
@@ -258,7 +258,7 @@ static void test_first_interval(void **state)
 	spoor_meter_close(meter);
 }
 
-/* More threads than stripes, while listeners come and go: nothing is lost or counted twice, for any of them. */
+/* More threads than stripes, while listeners start and end: each listener gets every value exactly once. */
 static void test_threads(void **state)
 {
 	static struct seen seen, other;
@@ -308,7 +308,7 @@ static void test_tags(void **state)
 		series[i] = spoor_counter_tagged(base, tags, 2);
 		spoor_counter_add(series[i], 1);
 	}
-	/* One without tags, GET, three of the ten, and one for the other seven. */
+	/* One series without tags, one with GET, three of the ten, and one for the other seven. */
 	assert_ptr_equal(series[3], series[9]);
 	assert_ptr_not_equal(series[2], series[3]);
 	errno = 0;
@@ -325,7 +325,7 @@ static void test_tags(void **state)
 	int at = series_of(&seen, "Tags\\tagged,otel.metric.overflow=true");
 	assert_true(at >= 0 && seen.series[at].value.value == 7);
 
-	/* A series that is closed is gone; the meter, opened twice, with its second closing. */
+	/* A closed series is no longer shown; the meter, opened twice, ends with its second close. */
 	spoor_counter_close(series[2]);
 	spoor_meter_close(meter);
 	listener = listen_to(&seen, "Tags\\tagged", 20);
@@ -353,7 +353,7 @@ static double observe_slowly(void *context)
 	return 1;
 }
 
-/* When close returns, `observe` is not running and never will again. */
+/* After close returns, `observe` is not running and is not called again. */
 static void test_close_waits(void **state)
 {
 	static struct seen seen;
@@ -380,7 +380,7 @@ static void test_close_waits(void **state)
 	assert_int_equal(observed_after_close, 0);
 }
 
-/* The child counts on, its own listeners work; the parent's thread is not there. */
+/* The child continues to count, and its own listeners work; the parent's thread is not in the child. */
 static void test_fork(void **state)
 {
 	static struct seen seen, child_seen;
@@ -447,7 +447,7 @@ static void test_arguments(void **state)
 		assert_true(argument_number("+12", &value) && value == 12);
 		assert_false(argument_number("", &value) || argument_number("x", &value) || argument_number("1,5", &value) || argument_number("1.2.3", &value) ||
 			argument_number(".", &value) || argument_number("-1", &value));
-		/* A comma for the point, where such a locale is installed. */
+		/* A locale with a decimal comma, if it is installed. */
 		if (!setlocale(LC_ALL, "de_DE.UTF-8"))
 			break;
 	}

@@ -28,7 +28,7 @@ static void kinds_by_what_they_say(void **state)
 	assert_non_null(source);
 	assert_false(spoor_source_begin(source, "One", SPOOR_INFO, 0, &w));
 	struct spoor_session *session = listen("source", SPOOR_INFO);
-	/* The same twice, another field, another level, and what nobody wants. */
+	/* The same event twice, one with another field, one with another level, and one that no session enables. */
 	for (int i = 0; i < 4; i++) {
 		assert_true(spoor_source_begin(source, "One", i == 3 ? SPOOR_ERROR : SPOOR_INFO, 0x1, &w));
 		spoor_write_i32(&w, i == 2 ? "other" : "number", -i);
@@ -91,7 +91,7 @@ static void structs_nest_and_are_found(void **state)
 		assert_string_equal(inner.bytes, texts[i]);
 	}
 
-	/* Any prefix of the payload is either short of a field, or ends between two: never read beyond. */
+	/* Any prefix of the payload either lacks a part of a field or ends between two fields: no byte after it is read. */
 	struct spoor_event_view cut = view;
 	for (size_t size = 0; size < view.payload_size; size++) {
 		uint8_t *bytes = malloc(size ? size : 1);
@@ -137,7 +137,7 @@ static void what_is_too_much_is_refused(void **state)
 	spoor_write_blob(&w, "one", large, sizeof(large));
 	spoor_write_blob(&w, "two", large, sizeof(large));
 	assert_int_equal(spoor_source_end(&w), -EINVAL);
-	/* A program that makes up names without end does not fill its memory. */
+	/* A program that makes up names without end does not exhaust its memory. */
 	int last = 0;
 	for (int i = 0; i < 4200 && last == 0; i++) {
 		char name[32];
@@ -166,7 +166,7 @@ static void *write_many(void *source)
 	return NULL;
 }
 
-/* Several threads make the same kinds at once: each is made once. */
+/* Several threads make the same kinds at the same time: each kind is registered once. */
 static void threads_share_kinds(void **state)
 {
 	struct spoor_event_source *source = spoor_source_new("Source");

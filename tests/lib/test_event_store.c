@@ -1,6 +1,6 @@
 /*
- * Runs of records, taken apart and kept: whatever the chunks' sizes, what is read from them is what reading the records one by one gives. The records
- * here are of all kinds: with and without stack and activity ids, small and large, of two events.
+ * Runs of records, decoded one by one and stored in chunks: for all sizes of chunks, reading from the store gives the same events as reading the records. The records are of all
+ * kinds: with and without stack and activity ids, small and large, of two events.
  */
 #include "unit/test.h"
 
@@ -15,7 +15,7 @@ SPOOR_EVENT(kept, other, 2, SPOOR_INFO, 0, (text, words))
 
 #define RECORDS 300u
 
-/* What was read, in whole bytes that can be compared. */
+/* The events that were read, as bytes that can be compared. */
 struct seen {
 	const struct event_entry *entry;
 	uint64_t time_ns, thread_id, lost_before;
@@ -55,7 +55,7 @@ static void look(const struct pipe_event *event, struct seen *ret_seen)
 	memcpy(ret_seen->payload, event->payload, event->payload_size);
 }
 
-/* `kinds`: flags of records that may be in it. */
+/* `kinds`: flags that records may have. */
 static struct record_run run_make(unsigned kinds, bool stacks)
 {
 	struct record_run run = {
@@ -170,7 +170,7 @@ static void what_is_kept_is_what_was_there(void **state)
 	assert_int_equal(tries, 56);
 }
 
-/* Stacks that this session does not want take no room: these events are kept one by one. */
+/* Stacks that this session does not record take no room: these events are stored one by one. */
 static void unwanted_stacks_take_no_room(void **state)
 {
 	struct record_run run = run_make(RECORD_STACK, false);

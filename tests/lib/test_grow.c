@@ -1,4 +1,7 @@
-/* Structs that grow: a program built with an older header gives less, one built with a newer header gives more; both are understood, and nothing beyond is touched. */
+/*
+ * Structs that may grow: a program built with an older header passes a smaller one, one built with a newer header a larger one. Both work, and no byte
+ * outside is accessed.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -12,7 +15,7 @@ SPOOR_PROVIDER(grown, "Grown")
 SPOOR_EVENT(grown, one, 1, SPOOR_INFO, 0x1, (u32, value))
 SPOOR_EVENT(grown, two, 2, SPOOR_INFO, 0x1, (u32, value))
 
-/* What stands behind an older header's struct in such a program: anything. */
+/* The bytes after an older header's struct may have any value. */
 #define ANYTHING 0xa5
 
 static unsigned drain(struct spoor_session *session, uint16_t id)
@@ -65,7 +68,7 @@ static void older_is_understood(void **state)
 	assert_int_equal(spoor_session_stop(session), 0);
 	assert_int_equal(drain(session, 1), 1);
 
-	/* What the caller has room for is filled, and no byte more. */
+	/* The members that the caller has are set, and no byte after them. */
 	struct spoor_session_counts counts;
 	memset(&counts, ANYTHING, sizeof(counts));
 	counts.size = offsetof(struct spoor_session_counts, lost);
@@ -89,7 +92,7 @@ static void newer_is_understood(void **state)
 	struct spoor_session *session = NULL;
 
 	(void)state;
-	/* A list of structs is walked by the size that they say: the second one counts. */
+	/* A list of structs is read with the size that each struct has: the second element counts. */
 	wants[0].known = (struct spoor_want){ .size = sizeof(wants[0]), .name = "Nobody", .level = SPOOR_VERBOSE, .ids = none, .id_count = 1 };
 	wants[1].known = (struct spoor_want){ .size = sizeof(wants[1]), .name = "Grown", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE };
 	options.known = (struct spoor_session_options){ .size = sizeof(options), .wants = &wants[0].known, .want_count = 2 };

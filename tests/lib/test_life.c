@@ -1,4 +1,4 @@
-/* What happens to events when threads end, handlers interrupt, processes fork, exec, exit, and objects are unloaded: each rule once. */
+/* Events while threads end, handlers interrupt, processes fork, exec or exit, and objects are unloaded: each rule has one test. */
 #include "lib/read_back.h"
 
 #include <dlfcn.h>
@@ -37,7 +37,7 @@ static struct spoor_session_counts counts_of(struct spoor_session *session)
 	return counts;
 }
 
-/* Waits for a child and says how it ended. */
+/* Waits for a child and returns its exit status. */
 static int child_result(pid_t child)
 {
 	int status;
@@ -57,7 +57,7 @@ static void *fire_hundred(void *context)
 	return NULL;
 }
 
-/* Threads that end at once lose nothing, and a thousand of them do not hold a thousand rings. */
+/* Threads that end directly after firing lose no event, and a thousand of them do not need a thousand rings. */
 static void threads_that_end_lose_nothing(void **state)
 {
 	(void)state;
@@ -98,7 +98,7 @@ static void *with_late_destructor(void *context)
 	return NULL;
 }
 
-/* A destructor of the program that runs after the library's fires into a ring of its own. */
+/* A destructor of the program that runs after the library's destructor fires into a new ring. */
 static void destructors_may_fire(void **state)
 {
 	pthread_t thread;
@@ -142,10 +142,10 @@ static void *fire_until_told(void *context)
 struct taken {
 	uint64_t next_number;
 	uint64_t next_handled;
-	uint64_t missing; /* of those of handlers */
+	uint64_t missing; /* of the events of handlers */
 };
 
-/* A handler that interrupts its thread inside a record never waits: where the session is full just then its event is lost, and counted. */
+/* A handler that interrupts its thread inside a record never waits: if the session is full at that time, its event is lost and counted. */
 static void take(const struct spoor_event_view *view, struct taken *taken)
 {
 	struct spoor_value value;
@@ -160,7 +160,7 @@ static void take(const struct spoor_event_view *view, struct taken *taken)
 	taken->next_handled = value.u64 + 1;
 }
 
-/* A signal interrupts a thread that does nothing but fire: both kinds arrive, each once, in order, or are counted. */
+/* A signal interrupts a thread that fires without pause: the events of both arrive once and in order, or are counted as lost. */
 static void handlers_fire_into_what_they_interrupt(void **state)
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
@@ -222,7 +222,7 @@ static void first_event_of_a_thread_in_a_handler(void **state)
 
 /* ---- No system call on the way ---- */
 
-/* A filter that ends the process at any system call but write and exit: a thread fires as much as it likes under it. */
+/* A filter that kills the process at any system call except write and exit: a thread can fire any number of events under it. */
 static bool only_write_and_exit(void)
 {
 	struct sock_filter steps[] = {
@@ -284,7 +284,7 @@ static void firing_makes_no_system_call(void **state)
 
 /* ---- fork(), exec(), exit() ---- */
 
-/* The child has no sessions; events are off; it may start anew. The parent's stream has nothing of it and goes on. */
+/* The child has no sessions and its events are off; it may call spoor_start(). The parent's stream has no event of the child and continues. */
 static void fork_leaves_the_child_clean(void **state)
 {
 	const char *path = test_path("parent.nettrace");
@@ -308,7 +308,7 @@ static void fork_leaves_the_child_clean(void **state)
 			life_number(2000);
 			if (spoor_session_stop(own) || counts_of(own).written != 1)
 				_exit(3);
-			/* The parent's handle is one that has ended. */
+			/* The parent's handle reads as ended. */
 			if (spoor_session_stop(session))
 				_exit(4);
 			exit(0);
@@ -328,7 +328,7 @@ static void fork_leaves_the_child_clean(void **state)
 	read_free(&file);
 }
 
-/* fork() while other threads fire, sessions come and go: neither side hangs or breaks. */
+/* fork() while other threads fire and sessions start and end: neither process hangs or crashes. */
 static void fork_in_the_middle_of_things(void **state)
 {
 	uint64_t fired[2] = { 0, 0 };
@@ -368,7 +368,7 @@ static void fork_in_the_middle_of_things(void **state)
 	spoor_session_free(session);
 }
 
-/* A child that no handler of fork() ran in: its events go nowhere, and the parent's rings are not touched. */
+/* A child in which no fork handler ran: its events are not recorded, and the parent's rings are unchanged. */
 static void raw_children_record_nothing(void **state)
 {
 	(void)state;
@@ -390,7 +390,7 @@ static void raw_children_record_nothing(void **state)
 	spoor_session_free(session);
 }
 
-/* exit() ends the file; _exit() and exec() leave it whole up to the last flush. */
+/* exit() completes the file; after _exit() and exec() it is valid up to the last flush. */
 static void ways_to_end(void **state)
 {
 	const char *path = test_path("end.nettrace");

@@ -1,4 +1,4 @@
-/* What happens when there is no room: each policy, with a listener that is slow or never reads, and a socket whose peer does not read or goes away. */
+/* Full buffers: each policy, with a listener that is slow or never reads, and a socket whose peer does not read or closes the connection. */
 #include "lib/read_back.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ static uint64_t value_of(const struct spoor_event_view *view)
 	return value.u64;
 }
 
-/* Nobody reads: the oldest stay, the newest are lost, and a later event says how many were before it. */
+/* Without a reader the oldest events stay and the newest are lost; a later event has the number of lost ones. */
 static void newest_are_dropped(void **state)
 {
 	struct spoor_session_options options = options_of(SPOOR_DROP_NEWEST, 0);
@@ -76,7 +76,7 @@ static void newest_are_dropped(void **state)
 	spoor_session_free(session);
 }
 
-/* Nobody reads: the newest stay. */
+/* Without a reader the newest events stay. */
 static void oldest_are_overwritten(void **state)
 {
 	struct spoor_session_options options = options_of(SPOOR_OVERWRITE_OLDEST, 0);
@@ -128,7 +128,7 @@ static void writers_wait_for_room(void **state)
 	spoor_session_free(session);
 }
 
-/* Nobody reads: the wait has a bound, then events are lost, counted; another session does not notice. */
+/* Without a reader the wait has a limit; then events are lost and counted. Another session is not affected. */
 static void waiting_has_a_bound(void **state)
 {
 	struct spoor_session_options options = options_of(SPOOR_BLOCK, 30);
@@ -231,7 +231,7 @@ static void ended(struct session *session, int error, void *context)
 	pthread_mutex_unlock(&end->lock);
 }
 
-/* Called a moment after a session has ended. */
+/* Called after a session has ended. */
 static int error_of(struct end *end)
 {
 	for (int i = 0; i < 10000; i++) {
@@ -244,7 +244,7 @@ static int error_of(struct end *end)
 			return error;
 		usleep(1000);
 	}
-	fail_msg("nobody was told of the session's end");
+	fail_msg("the session's end was not reported");
 	return 0;
 }
 
@@ -271,7 +271,7 @@ static void *drain_socket(void *context)
 	return NULL;
 }
 
-/* A peer that reads gets a whole stream; its end is the session's. */
+/* A peer that reads gets a complete stream, which ends with the session. */
 static void a_socket_gets_a_whole_stream(void **state)
 {
 	struct end end = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -297,7 +297,7 @@ static void a_socket_gets_a_whole_stream(void **state)
 	read_free(&file);
 }
 
-/* A peer that goes away ends its session, with an error; one that never reads is cut off when asked to. */
+/* A peer that closes the connection ends its session with an error; one that never reads is disconnected on request. */
 static void a_dead_peer_ends_its_session(void **state)
 {
 	struct end end = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -316,7 +316,7 @@ static void a_dead_peer_ends_its_session(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
 	session = socket_session(fds[1], &end);
 	for (uint64_t i = 0; i < FIRED; i++)
-		room_number(i, "into a socket that nobody reads");
+		room_number(i, "into a socket without a reader");
 	uint64_t before = spoor_now_ns();
 	session_stop(session, true);
 	assert_int_equal(session_wait(session, UINT64_C(10000000000)), 0);

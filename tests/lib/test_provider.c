@@ -1,6 +1,6 @@
 /*
- * Who gets which event: every combination of two providers' events over levels, keywords and ids with many sessions at once, each with wants drawn from a
- * small world, held against the rule written down a second time, naively. And enable callbacks: who is told what.
+ * Which session gets which event: every combination of two providers' events over levels, keywords and ids with many sessions at a time, each with random wants, compared with a
+ * second, naive implementation of the rule. And enable callbacks: which calls are made, and in which order.
  */
 #include "unit/test.h"
 
@@ -71,7 +71,7 @@ static void wish_draw(struct wish *wish)
 	}
 }
 
-/* The rule, said again: plainly and slowly. */
+/* The rule, implemented naively. */
 static bool expected(const struct wish *wish, const struct spoor_event *event)
 {
 	for (size_t i = 0; i < wish->count; i++) {
@@ -89,7 +89,7 @@ static bool expected(const struct wish *wish, const struct spoor_event *event)
 	return false;
 }
 
-/* The next event of our providers: a session that wants everything also gets samples of this thread. */
+/* The next event of the test's providers: a session that enables everything also gets samples of this thread. */
 static int read_own(struct spoor_session *session, struct spoor_event_view *ret_view)
 {
 	int r;
@@ -112,7 +112,7 @@ static void every_subset_gets_what_the_rule_says(void **state)
 			wish_draw(&wishes[s]);
 			struct spoor_session_options options = { .size = sizeof(options), .wants = wishes[s].wants, .want_count = wishes[s].count };
 			assert_int_equal(spoor_session_start_listener(&options, &sessions[s]), 0);
-			/* Providers that come when sessions are there already are the same to them. */
+			/* Providers that are registered while sessions run get the same events. */
 			if (s == SESSIONS / 2 && round % 2) {
 				spoor_provider_unregister(&providers[0]);
 				assert_int_equal(spoor_provider_register(&providers[0]), 0);
@@ -206,7 +206,7 @@ static void providers_are_told(void **state)
 	spoor_session_free(neither);
 }
 
-/* A callback that itself starts and stops a session: no deadlock, and what it causes is told afterwards. */
+/* A callback that starts and stops a session: no deadlock, and its own changes are reported after it returns. */
 static void reentrant_enable(const struct spoor_enable *what, void *context)
 {
 	struct told *told = context;

@@ -1,4 +1,4 @@
-/* The last events of a program that was killed, out of a file of rings and out of the memory of one that hangs. And rings that were tampered with. */
+/* The last events of a killed program, from a file of rings, and of a hanging program, from its memory. And rings with damaged bytes. */
 #include "lib/read_back.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ SPOOR_EVENT(lost, number, 1, SPOOR_INFO, 0x1, (u64, value), (text, text))
 
 #define FIRED 300000u
 
-/* A child that fires FIRED events and all types, says so, and waits to be killed. */
+/* A child that fires FIRED events and all types, writes that it is ready, and waits to be killed. */
 static pid_t victim(const char *rings, uint32_t clock, int *ret_ready)
 {
 	int ready[2];
@@ -57,7 +57,7 @@ static void check(const char *path, uint64_t now_ns)
 	read_back(path, &file);
 	assert_int_equal(file.result, 0);
 	assert_int_equal(read_count(&file, "Types", NULL), 4);
-	/* 1 MiB of records of 48 bytes: the newest, without a hole, to the last. */
+	/* 1 MiB of records of 48 bytes: the newest ones without a gap. */
 	assert_in_range(read_count(&file, "Lost", NULL), 21000, 21900);
 	for (size_t i = 0; i < file.count; i++) {
 		uint64_t value;
@@ -97,7 +97,7 @@ static void killed_program(void **state)
 	check(out, now + 1000000);
 }
 
-/* Before the library's thread ran for the first time: the times are right all the same. */
+/* Killed before the library's thread made its first pass: the times are still correct. */
 static void killed_at_once(void **state)
 {
 	const char *rings = test_path("rings");
@@ -163,7 +163,7 @@ static void hanging_program(void **state)
 	check(out, now + 1000000);
 }
 
-/* Bytes flipped all over the head, the tables and the rings: an error or a file that reads, nothing else. */
+/* Flips bytes in the head, the tables and the rings: the result is an error or a readable file. */
 static void tampered_rings(void **state)
 {
 	const char *rings = test_path("tampered");

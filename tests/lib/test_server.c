@@ -1,6 +1,4 @@
-/*
- * The diagnostics server from outside: its socket, what it answers, and peers that mean harm. The library runs in this process; peers are sockets of it, or children.
- */
+/* The diagnostics server from outside: its socket, its replies, and malicious peers. The library runs in this process; peers are sockets of it, or children. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -25,7 +23,7 @@
 SPOOR_PROVIDER(test, "Test")
 SPOOR_EVENT(test, flood, 1, SPOOR_INFO, 0x1, (u64, number), (text, words))
 
-/* A child that starts the library anew starts threads, which the thread sanitizer does not bear after a fork. */
+/* A child that starts the library creates threads, which the thread sanitizer does not support after fork(). */
 #if defined(__SANITIZE_THREAD__)
 #define SKIP_IN_CHILD() (print_message("skipped: no threads in a forked child under the thread sanitizer\n"), skip())
 #else
@@ -78,7 +76,7 @@ static void peer_send(int fd, const void *bytes, size_t size)
 	assert_int_equal(send(fd, bytes, size, MSG_NOSIGNAL), size);
 }
 
-/* Reads exactly so much within the time; false at an end or when time is up. */
+/* Reads exactly so many bytes; false: end of stream, or timeout. */
 static bool peer_read(int fd, void *to, size_t size, int timeout_ms)
 {
 	for (size_t got = 0; got < size;) {
@@ -93,7 +91,7 @@ static bool peer_read(int fd, void *to, size_t size, int timeout_ms)
 	return true;
 }
 
-/* Where this process listens, or would. */
+/* The path on which this process listens, or would listen. */
 static void own_path(char *to, size_t size)
 {
 	snprintf(to, size, "%s/dotnet-diagnostic-%d-%s%llu-socket", folder, (int)getpid(), server_system_runtime() == SERVER_RUNTIME_MAY_COME ? "0" : "",
@@ -145,7 +143,7 @@ static unsigned ask(unsigned command, const void *payload, size_t size, uint64_t
 	return reply;
 }
 
-/* Answers at once, whatever else goes on. */
+/* The server answers another client meanwhile. */
 static void assert_answers(void)
 {
 	double begin = now_s();
@@ -177,7 +175,7 @@ static size_t collect_payload(uint8_t *out, const char *name, uint32_t buffer_mb
 	return (size_t)(at - out);
 }
 
-/* A session; *ret_id its id. The fd carries its stream. Negative: refused. */
+/* Starts a session; *ret_id is its id. Returns the fd with its stream; negative: refused. */
 static int collect(const char *name, uint32_t buffer_mb, uint64_t *ret_id)
 {
 	uint8_t payload[256];
@@ -218,7 +216,7 @@ static void test_socket(void **state)
 	struct stat about;
 	char wanted[256];
 	char stat_line[1024];
-	/* With a sanitizer there is somebody who calls dlopen(), and with that a runtime might come. */
+	/* Under a sanitizer an object of the process calls dlopen(), so a runtime might be loaded later. */
 	bool may_come = server_system_runtime() == SERVER_RUNTIME_MAY_COME;
 	FILE *file = fopen("/proc/self/stat", "r");
 
@@ -282,7 +280,7 @@ static void test_refusals(void **state)
 			assert_int_equal((uint32_t)value, cases[i].error);
 		}
 	}
-	/* A payload where none belongs is ignored; a stop of nobody succeeds with the id it was given. */
+	/* A payload for a command without one is ignored; stopping an unknown session succeeds with the id that was given. */
 	assert_int_equal(ask(SERVER_PROCESS_INFO, zeroes, 400, &value), SERVER_REPLY_OK);
 	assert_int_equal(ask(SERVER_STOP_TRACING, "\x01\x02\x03\x04\x05\x06\x07\x08", 8, &value), SERVER_REPLY_OK);
 	assert_int_equal(value, UINT64_C(0x0807060504030201));
@@ -316,7 +314,7 @@ static void test_random(void **state)
 	assert_answers();
 }
 
-/* Half a header, a payload that never comes, nothing at all: others are served, and these are sent away in time. */
+/* Half a header, a payload that never arrives, no byte at all: other clients are served, and these connections are closed in time. */
 static void test_silent(void **state)
 {
 	int half = peer(), header = peer(), nothing = peer(), slow = peer();
@@ -328,7 +326,7 @@ static void test_silent(void **state)
 	message(bytes, SERVER_COLLECT_TRACING_2, NULL, 0);
 	bytes[14] = bytes[15] = 0xff; /* 65,515 more bytes are to come */
 	peer_send(header, bytes, 20);
-	/* A byte every 100 ms is no way out of it. */
+	/* Sending a byte every 100 ms does not extend the time limit. */
 	message(bytes, SERVER_PROCESS_INFO, NULL, 0);
 	for (int i = 0; i < 8; i++) {
 		peer_send(slow, bytes + i, 1);
@@ -364,7 +362,7 @@ static void test_thousand(void **state)
 			assert_answers();
 	}
 	assert_answers();
-	/* In the middle of it all a session works. */
+	/* A session works meanwhile. */
 	uint64_t id;
 	int stream = collect("Test", 1, &id);
 	assert_true(stream >= 0);
@@ -376,7 +374,7 @@ static void test_thousand(void **state)
 	assert_answers();
 }
 
-/* No descriptor left: nobody is served, nothing spins or breaks, and it goes on when there are some again. */
+/* Without file descriptors no client is served, no loop spins, and service continues when descriptors are available again. */
 static void test_no_descriptors(void **state)
 {
 	static int fds[4096];
@@ -411,7 +409,7 @@ static void *flood(void *argument)
 	return NULL;
 }
 
-/* A reader that never reads: its own events are lost, others' are not; its stop is answered in the end and not for ever. */
+/* A peer that never reads: its own session loses events, other sessions do not, and the request to stop it is answered within a time limit. */
 static void test_slow_reader(void **state)
 {
 	pthread_t thread;
@@ -422,7 +420,7 @@ static void test_slow_reader(void **state)
 	assert_true(slow >= 0);
 	__atomic_store_n(&flooding, true, __ATOMIC_RELAXED);
 	assert_int_equal(pthread_create(&thread, NULL, flood, NULL), 0);
-	pause_ms(500); /* its buffer of 1 MB is full long since */
+	pause_ms(500); /* its buffer of 1 MB has been full for long */
 	assert_answers();
 	int stop = peer();
 	uint8_t bytes[64];
@@ -447,14 +445,14 @@ static void test_slow_reader(void **state)
 	assert_answers();
 }
 
-/* 64 sessions, and the 65th is refused as the runtime refuses it; each is given back, also when its tool just goes away. */
+/* 64 sessions run, and the 65th is refused as the runtime refuses it. Each slot is free again, also when its tool just closes the connection. */
 static void test_slots(void **state)
 {
 	uint64_t ids[SESSIONS_MAX], id;
 	int streams[SESSIONS_MAX];
 
 	(void)state;
-	/* Tools that ask for a session and are gone when it begins. */
+	/* Tools that close the connection before their session has started. */
 	for (int i = 0; i < 300; i++) {
 		uint8_t payload[256], bytes[300];
 		int fd = peer();
@@ -483,7 +481,7 @@ static void test_slots(void **state)
 			close(streams[i]);
 		}
 	}
-	/* Nothing is fired, so only the closed connection itself can tell the library. */
+	/* No event is fired, so the library can only notice the closed connection. */
 	double begin = now_s();
 	int stream;
 	while ((stream = collect("Test", 1, &id)) < 0 && now_s() - begin < 5)
@@ -524,7 +522,7 @@ static void test_environment(void **state)
 	close(fd);
 }
 
-/* Another user: the file's mode keeps him out, and where it does not, the connection is closed without a word. */
+/* Another user: the file's mode excludes it; otherwise the connection is closed without a reply. */
 static void test_other_user(void **state)
 {
 	(void)state;
@@ -556,7 +554,7 @@ static void test_other_user(void **state)
 	assert_answers();
 }
 
-/* A child of fork() has no server, and the parent's goes on; one that calls spoor_start() has its own. */
+/* A child of fork() has no server, and the parent's continues; a child that calls spoor_start() has its own. */
 static void test_fork(void **state)
 {
 	(void)state;
@@ -585,8 +583,8 @@ static void test_fork(void **state)
 }
 
 /*
- * A port of DOTNET_DiagnosticPorts: the child comes to us, says who it is, and comes again after each command; with `suspend` it waits until it is let go on every port that
- * asked for it.
+ * A port of DOTNET_DiagnosticPorts: the child connects to it, identifies itself, and connects again after each command. With `suspend` it waits until it is
+ * resumed on every port that requires it.
  */
 static void test_ports(void **state)
 {
@@ -632,7 +630,7 @@ static void test_ports(void **state)
 				assert_memory_equal(advertise + 8, cookie, 16);
 			memcpy(cookie, advertise + 8, 16);
 			assert_int_equal(poll(&started, 1, 0), 0); /* still waiting */
-			/* It may be parked longer than a request may take. */
+			/* An idle port has no time limit for a request. */
 			if (i == 0 && command == 0)
 				pause_ms(6000);
 			assert_int_equal(ask_on(fd, command ? SERVER_RESUME : SERVER_PROCESS_INFO_3, NULL, 0, NULL, 5000), SERVER_REPLY_OK);
@@ -647,7 +645,7 @@ static void test_ports(void **state)
 	assert_answers();
 }
 
-/* Switched off by the environment, and by the program. */
+/* Disabled by the environment, and by the program. */
 static void test_off(void **state)
 {
 	static const char *const settings[] = { "DOTNET_EnableDiagnostics", "DOTNET_EnableDiagnostics_IPC", "COMPlus_EnableDiagnostics", NULL };
@@ -674,7 +672,7 @@ static void test_off(void **state)
 	}
 }
 
-/* exec() keeps process and start time: the name left behind is taken again; one at which somebody answers is not. */
+/* exec() keeps process and start time: a name that was left behind is used again; one on which another socket answers is not. */
 static void test_name_taken(void **state)
 {
 	(void)state;
@@ -698,7 +696,7 @@ static void test_name_taken(void **state)
 			(void)send(other, bytes, message(bytes, SERVER_PROCESS_INFO, NULL, 0), MSG_NOSIGNAL);
 			bool answered = peer_read(other, bytes, 20, 1000);
 			spoor_stop();
-			/* Somebody else's stays where it is. */
+			/* The socket of another program is not removed. */
 			_exit(answered != !live ? 5 : (access(address.sun_path, F_OK) == 0) != live ? 6 : 0);
 		}
 		int status;

@@ -1,4 +1,4 @@
-/* server_request.c and server_reply.c: every layout to the byte, every refusal, every prefix. */
+/* server_request.c and server_reply.c: every layout byte by byte, every refusal, every prefix. */
 #include "unit/test.h"
 
 #include "lib/server/server_reply.h"
@@ -29,7 +29,7 @@ static size_t bytes_of(const char *text, uint8_t *out)
 
 static uint32_t read_exact(enum server_command command, const uint8_t *bytes, size_t size, struct server_request *request)
 {
-	uint8_t *exact = malloc(size ? size : 1); /* a sanitizer sees the first byte read too far */
+	uint8_t *exact = malloc(size ? size : 1); /* a sanitizer reports the first byte read too far */
 
 	memcpy(exact, bytes, size);
 	uint32_t error = server_request_read(command, exact, size, request);
@@ -76,7 +76,7 @@ static void test_collect(void **state)
 		assert_int_equal(request.providers[0].keywords, 0x38);
 		assert_int_equal(request.providers[0].level, 5);
 		server_request_done(&request);
-		/* Every prefix is refused, the empty one too; bytes behind are ignored. */
+		/* Every prefix is refused, the empty one too; bytes after the message are ignored. */
 		size_t size = bytes_of(collects[i].payload, bytes);
 		for (size_t cut = 0; cut < size; cut++)
 			assert_int_equal(read_exact(collects[i].command, bytes, cut, &request), SERVER_BAD_ENCODING);
@@ -113,7 +113,7 @@ static void test_values(void **state)
 	struct server_request request;
 
 	(void)state;
-	/* No provider, more than there are bytes for, level 6, buffer 0, format 2; format 0 is known and not had. */
+	/* No provider, more than there are bytes for, level 6, buffer 0, format 2; format 0 is known and not supported. */
 	assert_int_equal(read_text(SERVER_COLLECT_TRACING, "01000000 01000000 00000000", &request), SERVER_BAD_ENCODING);
 	assert_int_equal(read_text(SERVER_COLLECT_TRACING, "01000000 01000000 ffffffff " PROVIDER_AB, &request), SERVER_BAD_ENCODING);
 	assert_int_equal(read_text(SERVER_COLLECT_TRACING, "01000000 01000000 e9030000 " PROVIDER_AB, &request), SERVER_BAD_ENCODING);
@@ -130,7 +130,7 @@ static void test_values(void **state)
 	assert_int_equal(request.providers[0].ids[1], 9);
 	server_request_done(&request);
 	assert_int_equal(read_text(SERVER_COLLECT_TRACING_5, "00000000 10000000 01000000 0000000000000000 00 01000000 " PROVIDER_AB " 01 ffffff3f 07000000", &request), SERVER_BAD_ENCODING);
-	/* Stop; what takes nothing; what nobody knows. */
+	/* Stop; commands without a payload; unknown commands. */
 	assert_int_equal(read_text(SERVER_STOP_TRACING, "8877665544332211", &request), 0);
 	assert_int_equal(request.session_id, 0x1122334455667788);
 	assert_int_equal(read_text(SERVER_STOP_TRACING, "88776655443322", &request), SERVER_BAD_ENCODING);

@@ -1,4 +1,4 @@
-/* nettrace files as the repository's own reader sees them: every type, names, losses, rotation; files of killed programs; full disks. */
+/* nettrace files, read with the reader of src/: every type, names, losses, rotation; files of killed programs; full disks. */
 #include "lib/read_back.h"
 
 #include <errno.h>
@@ -228,7 +228,7 @@ static void files_rotate(void **state)
 	assert_int_equal(left, 2);
 }
 
-/* A child that fires as fast as it can is killed at moments spread over its life; what is there always opens. */
+/* A child that fires without pause is killed at various times: its file always opens. */
 static void killed_files_open(void **state)
 {
 	const char *path = test_path("killed.nettrace");
@@ -290,7 +290,7 @@ static void note(const struct spoor_notice *notice, void *context)
 	told->ended += notice->kind == SPOOR_NOTICE_ENDED;
 }
 
-/* The disk is full for one session (a limit on file sizes stands for it): it stops, alone, and says so in a callback, an event and its own file. */
+/* The disk is full for one session (emulated by a limit on file sizes): only this session stops, and reports it in a callback, an event and its own file. */
 static void a_full_disk_stops_one_session(void **state)
 {
 	const char *small = test_path("small.nettrace");
@@ -338,7 +338,7 @@ static void a_full_disk_stops_one_session(void **state)
 			failures_seen += strcmp(view.info->name, "SessionFailed") == 0;
 		if (failures_seen != 1)
 			_exit(7);
-		/* written is what the file holds: told to the parent by its exit. */
+		/* `written` is the number of events in the file; the child passes it in a file. */
 		FILE *out = fopen(test_path("counts"), "w");
 		fprintf(out, "%lu\n", (unsigned long)counts.written);
 		fclose(out);
@@ -359,7 +359,7 @@ static void a_full_disk_stops_one_session(void **state)
 	read_free(&file);
 }
 
-/* A flight recorder keeps the newest, whole, and its numbers are right. */
+/* A flight recorder keeps the newest events, and its counts are correct. */
 static void the_recorder_keeps_the_newest(void **state)
 {
 	const char *path = test_path("newest.nettrace");

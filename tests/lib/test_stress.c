@@ -1,6 +1,6 @@
 /*
- * Everything at once: threads that come, fire and go; sessions of every kind that start and stop meanwhile; sources at run time; forks. What must hold:
- * nothing hangs, no sanitizer speaks, and for the session that is there all the time written + lost = fired, exactly.
+ * All features at the same time: threads that start, fire and end; sessions of every kind that start and stop; sources at run time; forks. No part hangs, no sanitizer reports an
+ * error, and for the session that runs all the time written + lost = fired, exactly.
  */
 #include "lib/read_back.h"
 
@@ -165,7 +165,7 @@ static void all_at_once(void **state)
 	spoor_session_free(always);
 }
 
-/* Rings far too small and no room in the session: much is lost, and the stream says how much, to the event. */
+/* Rings that are too small and no room in the session: many events are lost, and the stream has their exact number. */
 static void losses_are_exact(void **state)
 {
 	const char *path = test_path("losses.nettrace");
@@ -199,7 +199,7 @@ static void losses_are_exact(void **state)
 	assert_int_equal(file.result, 0);
 	assert_int_equal(read_count(&file, "Stress", NULL), counts.written);
 	assert_int_equal(file.lost, counts.lost);
-	/* The events that tell of losses tell of all of them. */
+	/* The loss events have the sum of all losses. */
 	uint64_t told = 0;
 	for (size_t i = 0; i < file.count; i++) {
 		uint64_t count;
@@ -212,7 +212,7 @@ static void losses_are_exact(void **state)
 	read_free(&file);
 }
 
-/* The same with time: nothing in a file steps back behind a sorted mark. The reader's order is the file's, so each run is looked at. */
+/* No event in a file has an earlier time than a previous event marked sorted. The reader returns events in file order, so each run is checked. */
 static void time_of_a_thread_never_steps_back(void **state)
 {
 	const char *path = test_path("order.nettrace");

@@ -1,4 +1,4 @@
-/* types_writer FILE: one event of every kind, declared and made at run time, into a nettrace file for TraceEvent to read (types.sh). */
+/* types_writer FILE: writes one event of every kind, declared and made at run time, into a nettrace file that TraceEvent reads (types.sh). */
 #include <stdio.h>
 
 #include "lib/all_types.h"
