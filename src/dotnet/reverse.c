@@ -37,9 +37,9 @@
 #define CLOSE_COUNT 64u
 #define CLOSE_NS    UINT64_C(250000000)
 
-/* How long the helper looks at a time, and how long it stays when the command has ended and nobody comes any more. */
 #define HELPER_TURN_MS  500
-#define HELPER_STAYS_NS UINT64_C(5000000000)
+#define HELPER_LOOK_NS  UINT64_C(5000000000) /* between two searches for processes that may connect, while there are some */
+#define HELPER_LOOKS    2u                   /* in succession that find none: a process that executes a program has no environment for a moment */
 #define ENVIRONMENT_MAX (128u << 10) /* of a process; the variable of a longer one may be missed */
 
 struct connection {
@@ -659,8 +659,9 @@ static void detach(void)
 /* Resumes runtimes until no process is left that may come. *pipe_fd becomes -1 when the recorder ends. False: the recorder says HELPER_END. */
 static bool resume_all(struct reverse *reverse, int *pipe_fd, int pidfd)
 {
-	uint64_t last_ns = clock_monotonic_ns();
+	uint64_t look_ns = 0;
 	uint32_t seen = reverse->seen;
+	unsigned looks = 0;
 
 	for (;;) {
 		struct pollfd fds[REVERSE_CONNECTIONS_MAX + 2] = { { .fd = *pipe_fd, .events = POLLIN } };
@@ -677,14 +678,16 @@ static bool resume_all(struct reverse *reverse, int *pipe_fd, int pidfd)
 				detach();
 			}
 		}
-		if (*pipe_fd >= 0 || !has_ended(pidfd) || reverse->seen != seen)
-			last_ns = clock_monotonic_ns();
+		bool needed = *pipe_fd >= 0 || !has_ended(pidfd) || reverse->seen != seen;
 		seen = reverse->seen;
-		if (clock_monotonic_ns() < last_ns + HELPER_STAYS_NS)
+		if (needed)
+			looks = 0;
+		if (needed || clock_monotonic_ns() < look_ns)
 			continue;
-		if (!is_inherited(reverse))
+		looks = is_inherited(reverse) ? 0 : looks + 1;
+		if (looks == HELPER_LOOKS)
 			return true;
-		last_ns = clock_monotonic_ns();
+		look_ns = looks ? 0 : clock_monotonic_ns() + HELPER_LOOK_NS;
 	}
 }
 
