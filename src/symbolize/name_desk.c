@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/clocks.h"
+#include "machine/cpu_clock.h"
 #include "machine/proc.h"
 #include "symbolize/name_tables.h"
 
@@ -31,7 +31,9 @@
 #define BATCH_MAX      64u  /* pointers that are written or read at a time: what is cheap to answer should not cost four system calls */
 #define BATCH_NS       UINT64_C(2000000) /* an answer is held back for others no longer than this */
 #define LEAVE_BOUND_NS UINT64_C(1000000000)
+#define REPLACE_BOUND_NS UINT64_C(20000000) /* during a recording: rings have to be read */
 #define LOOK_NS        1000000L
+#define WAIT_MAX_NS    UINT64_C(500000000) /* a question that waits for longer is answered at ordinary priority */
 
 /* <linux/ioprio.h> came late; these are the kernel's numbers. */
 #define IOPRIO_WHO_PROCESS 1
@@ -56,6 +58,7 @@ struct clerk {
 	atomic_uint_fast64_t size_bytes; /* of the tables */
 	struct name_tables *tables; /* its own, until it has left */
 	bool idle;                  /* begins at idle priority */
+	bool replaced;              /* has taken over from a thread that could not be raised */
 	/* What it has read and not begun, what it has answered and not sent: whoever takes one out has it. The desk does when it leaves the thread behind. */
 	_Atomic(struct name_question *) hand[BATCH_MAX];
 	_Atomic(struct name_answer *) done[BATCH_MAX];
@@ -73,6 +76,15 @@ struct name_desk {
 	struct clerk *clerk;         /* NULL: none at the moment */
 	uint32_t queued;
 	uint32_t in_flight;
+	/* Questions are answered in order, so one time is enough to know that one of them has waited for too long. */
+	uint64_t asked;              /* questions so far */
+	uint64_t answered;
+	uint64_t watched;            /* the number of a question; 0: none */
+	uint64_t watched_ns;         /* when it was there at the latest */
+	uint64_t watched_cpu_ns;     /* the thread's CPU time then */
+	const struct box *box;       /* borrowed, as what follows: for tables of a thread that replaces another one */
+	const char *const *symbol_paths;
+	bool raised;                 /* the thread has ordinary priority until it has answered all */
 	bool hurried;
 	bool raise_forbidden;
 };
@@ -243,6 +255,7 @@ static void queue(struct name_desk *desk, struct name_question *question)
 
 static void put_ready(struct name_desk *desk, struct name_answer *answer)
 {
+	desk->answered++;
 	if (!answer) /* no memory for it: there is none */
 		return;
 	answer->next = NULL;
@@ -276,7 +289,7 @@ static void take_back(struct name_desk *desk, const struct clerk *clerk)
 }
 
 /* Reads what has been answered, and sends what there is room for. */
-static void exchange(struct name_desk *desk)
+static void transfer(struct name_desk *desk)
 {
 	struct clerk *clerk = desk->clerk;
 
@@ -314,7 +327,8 @@ static struct clerk *new_clerk(struct name_desk *desk)
 		free_clerk(clerk);
 		return NULL;
 	}
-	clerk->idle = !desk->hurried;
+	clerk->idle = !desk->hurried && !desk->raised;
+	clerk->replaced = desk->raised;
 	clerk->tables = desk->tables;
 	return clerk;
 }
@@ -376,18 +390,19 @@ static void take_out_of_hand(struct name_desk *desk, struct clerk *clerk)
 	for (size_t i = 0; i < BATCH_MAX; i++) {
 		struct name_answer *answer = atomic_exchange(&clerk->done[i], NULL);
 		struct name_question *question = atomic_exchange(&clerk->hand[i], NULL);
-		put_ready(desk, answer);
+		if (answer)
+			put_ready(desk, answer);
 		if (question)
 			queue(desk, question);
 	}
 }
 
-/* Sees the thread out, for a second at most; then it is left where it is, and what it is at is asked again if it only waited for a CPU. */
-static void dismiss(struct name_desk *desk)
+/* Waits for the thread's end, for `bound_ns` at most. Then it is left where it is, and its current question is asked again if it only waited for a CPU. */
+static void dismiss(struct name_desk *desk, uint64_t bound_ns)
 {
 	struct name_question *const wake = NULL;
 	struct clerk *clerk = desk->clerk;
-	uint64_t until_ns = clock_monotonic_ns() + LEAVE_BOUND_NS;
+	uint64_t until_ns = clock_monotonic_ns() + bound_ns;
 
 	if (!clerk)
 		return;
@@ -438,12 +453,90 @@ static bool raise_clerk(struct name_desk *desk)
 	return true;
 }
 
+/* The thread's CPU time; 0 where the kernel does not count it. */
+static uint64_t clerk_cpu_ns(const struct clerk *clerk)
+{
+	char path[64];
+	char text[128];
+	uint64_t cpu_ns = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", atomic_load(&clerk->tid)); /* fits */
+	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text));
+
+	return got > 0 && cpu_clock_parse_schedstat(text, (size_t)got, &cpu_ns) ? cpu_ns : 0;
+}
+
+/*
+ * Without the right to raise the thread another one takes over if the first one waits for a CPU most of the time. The new thread keeps ordinary
+ * priority: it could not leave idle priority again.
+ */
+static void replace(struct name_desk *desk, uint64_t waited_ns)
+{
+	if (clerk_cpu_ns(desk->clerk) - desk->watched_cpu_ns >= waited_ns / 2 || !is_starved(desk->clerk))
+		return;
+	if (!desk->spare)
+		desk->spare = name_tables_new(desk->box, desk->symbol_paths);
+	if (!desk->spare)
+		return; /* no memory: names come late */
+	desk->raised = true;
+	dismiss(desk, REPLACE_BOUND_NS);
+	employ(desk);
+	transfer(desk);
+}
+
+/* All is answered: the thread runs again only when no other one wants the CPU. */
+static void lower(struct name_desk *desk)
+{
+	int tid = atomic_load(&desk->clerk->tid);
+
+	if (desk->raise_forbidden || desk->clerk->replaced)
+		return;
+	desk->raised = false;
+	(void)sched_setscheduler(tid, SCHED_IDLE, &(struct sched_param){ 0 });
+	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid, IOPRIO_IDLE);
+}
+
+/* Raises the thread's priority once a question has waited for WAIT_MAX_NS, and lowers it when all are answered. */
+static void watch(struct name_desk *desk)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (!name_desk_open_count(desk)) {
+		desk->answered = desk->asked; /* also those that have lost their answer */
+		desk->watched = 0;
+		if (desk->raised && !desk->hurried)
+			lower(desk);
+		return;
+	}
+	if (!desk->watched || desk->answered >= desk->watched) {
+		desk->watched = desk->asked;
+		desk->watched_ns = now;
+		desk->watched_cpu_ns = clerk_cpu_ns(desk->clerk);
+		return;
+	}
+	if (desk->raised || desk->hurried || now < desk->watched_ns + WAIT_MAX_NS)
+		return;
+	desk->raised = raise_clerk(desk);
+	if (!desk->raised)
+		replace(desk, now - desk->watched_ns);
+}
+
+static void exchange(struct name_desk *desk)
+{
+	transfer(desk);
+	if (desk->clerk)
+		watch(desk);
+}
+
 int name_desk_new(const struct box *box, const char *const *symbol_paths, struct name_desk **ret_desk)
 {
 	struct name_desk *desk = calloc(1, sizeof(*desk));
 
 	if (!desk)
 		return -ENOMEM;
+	desk->box = box;
+	desk->symbol_paths = symbol_paths;
 	desk->last = &desk->first;
 	desk->ready_last = &desk->ready;
 	desk->tables = name_tables_new(box, symbol_paths);
@@ -464,6 +557,7 @@ void name_desk_open_kernel(struct name_desk *desk)
 
 void name_desk_ask(struct name_desk *desk, struct name_question *question)
 {
+	desk->asked++;
 	if (!desk->clerk)
 		employ(desk);
 	if (desk->clerk)
@@ -523,7 +617,7 @@ void name_desk_hurry(struct name_desk *desk)
 	desk->hurried = true;
 	if (raise_clerk(desk))
 		return;
-	dismiss(desk);
+	dismiss(desk, LEAVE_BOUND_NS);
 	employ(desk);
 	exchange(desk);
 }
@@ -554,7 +648,7 @@ void name_desk_free(struct name_desk *desk)
 		return;
 	if (desk->clerk)
 		(void)raise_clerk(desk); /* so that it leaves soon; at worst it is left behind */
-	dismiss(desk);
+	dismiss(desk, LEAVE_BOUND_NS);
 	free_list(desk);
 	for (struct name_answer *answer; (answer = name_desk_take(desk));)
 		name_desk_give_back(desk, answer);

@@ -2,7 +2,8 @@
  * Questions about names, answered by one thread that runs when nobody else wants the CPU or the disk.
  *
  * Opening and parsing the images of a target can take seconds of CPU; none of that may be taken from the target, nor keep the recorder from its
- * rings. So name_tables.h works in a thread with the policies SCHED_IDLE and "idle" I/O. Questions and answers are handed over, and go back to
+ * rings. So name_tables.h works in a thread with the policies SCHED_IDLE and "idle" I/O. Once a question has waited for 500 ms the thread has ordinary
+ * priority until all are answered: on a machine whose CPUs are all busy a recording would have no names until its end. Questions and answers are handed over, and go back to
  * where they were allocated when they are done with; nothing else is shared, and neither side waits for a lock that the other one holds.
  *
  *   name_desk_new(&box, symbol_paths, &desk);
@@ -27,6 +28,7 @@ struct name_answer;
 struct name_desk;
 struct name_question;
 
+/* `box` and `symbol_paths` are borrowed for the desk's life. */
 int name_desk_new(const struct box *box, const char *const *symbol_paths, struct name_desk **ret_desk);
 
 /* Reads the kernel's names here and now. Before the first question. */

@@ -367,6 +367,80 @@ static void test_starved_in_perf_map(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+/* Whether this process may raise a thread from idle priority. */
+static bool may_raise(void)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		const struct sched_param none = { 0 };
+		_exit(sched_setscheduler(0, SCHED_IDLE, &none) == 0 && sched_setscheduler(0, SCHED_OTHER, &none) == 0 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return status == 0;
+}
+
+/*
+ * During a recording: the thread is at a perf map, on a CPU that another thread keeps busy. It gets its answer without name_desk_hurry(), and is back at idle
+ * priority afterwards if it may be raised again.
+ */
+static void test_waits_too_long(void **state)
+{
+	const uint32_t inner_pid = (UINT32_C(1) << 22) + (uint32_t)getpid();
+	const unsigned line_count = 100000;
+	cpu_set_t first_cpu;
+	cpu_set_t all;
+	char path[64];
+
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", inner_pid);
+	write_perf_map(path, line_count);
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	CPU_ZERO(&first_cpu);
+	for (unsigned cpu = 0; !CPU_COUNT(&first_cpu); cpu++)
+		if (CPU_ISSET(cpu, &all))
+			CPU_SET(cpu, &first_cpu);
+	for (int forbidden = 0; forbidden < 2; forbidden++) {
+		atomic_bool leave = false;
+		struct name_desk *desk;
+		pthread_t busy[8];
+		assert_int_equal(name_desk_new(&box, NULL, &desk), 0);
+		if (forbidden)
+			name_desk_forbid_raise(desk);
+		struct name_question *maps = calloc(1, sizeof(*maps));
+		assert_non_null(maps);
+		*maps = (struct name_question){ .kind = ASK_MAPS, .place = 77, .pid = (uint32_t)getpid(), .inner_pid = inner_pid };
+		name_desk_ask(desk, maps);
+		int tid = await_idle_thread(true);
+		assert_int_equal(sched_setaffinity(tid, sizeof(first_cpu), &first_cpu), 0);
+		for (int i = 0; i < 8; i++) {
+			assert_int_equal(pthread_create(&busy[i], NULL, keep_busy, &leave), 0);
+			assert_int_equal(pthread_setaffinity_np(busy[i], sizeof(first_cpu), &first_cpu), 0);
+		}
+		struct name_answer *answer = NULL;
+		for (uint64_t bound = now() + 60 * SECOND_NS; !answer && now() < bound; answer = name_desk_take(desk))
+			(void)name_desk_wait(desk, now() + SECOND_NS / 5);
+		atomic_store(&leave, true);
+		for (int i = 0; i < 8; i++)
+			(void)pthread_join(busy[i], NULL);
+		assert_non_null(answer);
+		assert_int_equal(answer->kind, ASK_MAPS);
+		assert_true(answer->found);
+		assert_int_equal(answer->codemap->codes.count, line_count);
+		name_desk_give_back(desk, answer);
+		(void)name_desk_wait(desk, 0);
+		if (!forbidden && may_raise())
+			assert_int_equal(await_idle_thread(true), tid);
+		name_desk_ask(desk, question(ASK_SYMBOL, 1, place()));
+		assert_true(name_desk_wait(desk, now() + 60 * SECOND_NS));
+		expect_name(desk);
+		name_desk_free(desk);
+		(void)await_idle_thread(false);
+	}
+	assert_int_equal(unlink(path), 0);
+}
+
 /* An image that was not found with one process is looked for with another. */
 static void test_second_try(void **state)
 {
@@ -438,6 +512,7 @@ int main(void)
 		cmocka_unit_test(test_priority),
 		cmocka_unit_test(test_starved),
 		cmocka_unit_test(test_starved_in_perf_map),
+		cmocka_unit_test(test_waits_too_long),
 		cmocka_unit_test(test_left_behind),
 		cmocka_unit_test(test_second_try),
 	};
