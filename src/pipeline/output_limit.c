@@ -14,7 +14,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 
-#define FLUSHES_AHEAD 2u           /* what waits and the last words take about as much as the largest flush, twice that at most */
+#define FLUSHES_AHEAD 2u           /* what waits and the last words take about as much as the largest flush, twice that at most; and at most half of the size */
 #define MARGIN_MIN    (16u << 10)
 #define LAST_WORDS    (256u << 10) /* names of what was hit last, and how it ended; of a small file an eighth */
 #define GIVE_BACK_BYTES (1u << 20) /* pages are given back in pieces of at least this size */
@@ -60,6 +60,8 @@ int output_limit_init(struct output_limit *limit, int fd, const char *name, uint
 	struct rlimit file;
 	if (limit->on_disk && getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur != RLIM_INFINITY)
 		limit->file_max = (uint64_t)file.rlim_cur ? (uint64_t)file.rlim_cur : 1;
+	if (size_max)
+		limit->ceiling_bytes = size_max - last_words(size_max);
 	if (!limit->on_disk || !read_disk(fd, &free_bytes, &reserve) || free_bytes > reserve + MARGIN_MIN)
 		return 0;
 	char left[64];
@@ -85,6 +87,12 @@ static void give_back(struct output_limit *limit, uint64_t size_bytes)
 	limit->started_bytes = size_bytes;
 }
 
+static void lower_ceiling(struct output_limit *limit, uint64_t ceiling_bytes)
+{
+	if (!limit->ceiling_bytes || ceiling_bytes < limit->ceiling_bytes)
+		limit->ceiling_bytes = ceiling_bytes;
+}
+
 enum output_limit_kind output_limit_check(struct output_limit *limit, uint64_t size_bytes)
 {
 	uint64_t flushed = size_bytes > limit->size_bytes ? size_bytes - limit->size_bytes : 0;
@@ -100,10 +108,10 @@ enum output_limit_kind output_limit_check(struct output_limit *limit, uint64_t s
 	if (limit->give_back)
 		give_back(limit, size_bytes);
 	uint64_t margin = FLUSHES_AHEAD * limit->largest_flush;
+	uint64_t size_margin = margin < limit->size_max / 2 ? margin : limit->size_max / 2;
 
-	if (limit->size_max && size_bytes + margin >= limit->size_max) {
+	if (limit->size_max && (size_bytes + size_margin >= limit->size_max || size_bytes >= limit->ceiling_bytes)) {
 		limit->reached = OUTPUT_SIZE_LIMIT;
-		limit->ceiling_bytes = limit->size_max - last_words(limit->size_max);
 		say_size(limit->reason, sizeof(limit->reason), "the recording has reached its greatest size, ",
 			limit->size_max, "");
 		return limit->reached;
@@ -111,7 +119,7 @@ enum output_limit_kind output_limit_check(struct output_limit *limit, uint64_t s
 	/* What is behind the check goes into an eighth of the file, or LAST_WORDS, as for a size that was asked for. */
 	if (limit->file_max && size_bytes + margin + last_words(limit->file_max) >= limit->file_max) {
 		limit->reached = OUTPUT_DISK_LIMIT;
-		limit->ceiling_bytes = limit->file_max - last_words(limit->file_max);
+		lower_ceiling(limit, limit->file_max - last_words(limit->file_max));
 		say_size(limit->reason, sizeof(limit->reason), "the recording has reached the limit of file sizes, ", limit->file_max,
 			" (ulimit -f)");
 		return limit->reached;
@@ -120,7 +128,7 @@ enum output_limit_kind output_limit_check(struct output_limit *limit, uint64_t s
 		margin = MARGIN_MIN;
 	if (limit->on_disk && read_disk(limit->fd, &free_bytes, &reserve) && free_bytes <= reserve + margin) {
 		limit->reached = OUTPUT_DISK_LIMIT;
-		limit->ceiling_bytes = size_bytes + margin;
+		lower_ceiling(limit, size_bytes + margin);
 		say_size(limit->reason, sizeof(limit->reason), "the disk is nearly full, and the last ", reserve,
 			" of it stay free");
 	}
@@ -129,5 +137,10 @@ enum output_limit_kind output_limit_check(struct output_limit *limit, uint64_t s
 
 bool output_limit_is_full(const struct output_limit *limit, uint64_t size_bytes)
 {
-	return limit->reached && size_bytes >= limit->ceiling_bytes;
+	return limit->ceiling_bytes && size_bytes >= limit->ceiling_bytes;
+}
+
+bool output_limit_is_over(const struct output_limit *limit, uint64_t size_bytes)
+{
+	return limit->size_max && size_bytes >= limit->size_max;
 }

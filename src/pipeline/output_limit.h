@@ -1,7 +1,8 @@
 /*
  * How large a recording may become: up to a size that was asked for, and never so far that its disk is full or that it meets the limit of file sizes
  * (RLIMIT_FSIZE). The session asks after each flush and
- * ends while there is still room for what waits and for the last words.
+ * ends while there is still room for what waits and for the last words. What waits is not known before it is written, so the session also asks
+ * before each sample, event and name whether there is room for it.
  *
  * Also here: pages of the file that are on the disk are given back, where memory is limited and they count against the target too.
  */
@@ -28,7 +29,7 @@ struct output_limit {
 	uint64_t largest_flush;
 	uint64_t started_bytes;  /* up to here the kernel was asked to write it out */
 	uint64_t given_bytes;    /* up to here its pages were given back */
-	uint64_t ceiling_bytes;  /* once reached: events that would make it larger are left out, and counted */
+	uint64_t ceiling_bytes;  /* samples and events that would make the file larger are left out, and counted; 0: none yet */
 	enum output_limit_kind reached;
 	char reason[128];
 };
@@ -40,7 +41,10 @@ int output_limit_init(struct output_limit *limit, int fd, const char *name, uint
 /* After a flush that left the file at this size: what kind of limit has been reached, and why in `reason`. */
 enum output_limit_kind output_limit_check(struct output_limit *limit, uint64_t size_bytes);
 
-/* A limit was reached, and with this size there is room for nothing more but the last words. */
+/* A file of this size has room for names and the last words only: samples and events are left out. */
 bool output_limit_is_full(const struct output_limit *limit, uint64_t size_bytes);
+
+/* A file of this size has reached the size that was asked for: names are left out too. */
+bool output_limit_is_over(const struct output_limit *limit, uint64_t size_bytes);
 
 #endif

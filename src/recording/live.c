@@ -62,6 +62,8 @@ static int on_names_event(void *context, enum known_event known, uint32_t proces
 {
 	struct live *live = context;
 
+	if (live_is_over(live))
+		return live->sink_error;
 	if (!process)
 		process = live->recorder_process;
 	census_announce(live, process);
@@ -141,6 +143,10 @@ static void on_sample(struct live *live, const struct pending *item, uint64_t la
 
 	if (!process || !cpu)
 		return;
+	if (live_is_full(live)) {
+		live->samples_cut++;
+		return;
+	}
 	census_announce(live, process);
 	census_adopt_mappings(live, process);
 	uint32_t thread = census_thread(live, process, item->pid, item->tid);
@@ -347,14 +353,25 @@ static void say_files_skipped(struct live *live)
 		"Linux 5.6 or newer has it; an old container runtime may forbid it");
 }
 
+/* Samples that were left out because the file had no room for them. */
+static void tell_samples_cut(struct live *live)
+{
+	if (!live->samples_cut)
+		return;
+	live->lost += live->samples_cut;
+	live_loss(live, "limit", "samples", live->samples_cut, EVENT_CPU_UNKNOWN, live->begin_ns, live->merge.reached_ns, false);
+	live->samples_cut = 0;
+}
+
 static void flush(struct live *live, uint64_t until_ns)
 {
 	names_removed_codes(&live->names, on_removed_code, live);
 	live_give_out(live, until_ns);
 	live_events_tell_losses(live);
+	tell_samples_cut(live);
 	(void)names_resolve(&live->names, clock_monotonic_ns()); /* what fails stays unnamed, counted */
 	say_files_skipped(live);
-	live->unflushed_bytes = 0;
+	live->unflushed_bytes = live->unflushed_most = 0;
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
 	if (!live->sink_error)
@@ -959,6 +976,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	throttling_tell(live, UINT64_MAX);
 	say_withheld(live);
 	live_events_tell_losses(live);
+	tell_samples_cut(live);
 	tell_unsampled(live);
 	emit_end(live, reason);
 	if (!live->sink_error)

@@ -370,6 +370,10 @@ void live_clocks_hand_over(struct live *live, const struct pending *item)
 
 	if (!process)
 		return;
+	if (live_is_full(live)) {
+		live->samples_cut += count ? count : 1;
+		return;
+	}
 	census_announce(live, process);
 	uint32_t thread = census_thread(live, process, item->pid, item->tid ? item->tid : item->pid);
 

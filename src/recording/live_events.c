@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "nettrace/nettrace_write.h"
 #include "perf/recorder.h"
 #include "pipeline/relay.h"
 #include "recording/census.h"
@@ -62,7 +61,7 @@ void live_events_hand_over(struct live *live, struct pending *item, uint64_t lat
 		relay_give_back(live->relay, item);
 		return;
 	}
-	if (output_limit_is_full(&live->output, nettrace_sink_counts(live->sink)->bytes + live->unflushed_bytes)) {
+	if (live_is_full(live)) {
 		live->processes.items[process].events_cut++;
 		relay_give_back(live->relay, item);
 		return;
@@ -75,7 +74,7 @@ void live_events_hand_over(struct live *live, struct pending *item, uint64_t lat
 	live->late += late_ns != 0;
 	live->unflushed_bytes += event.payload_size + EVENT_COST;
 	if (live->unflushed_bytes > UNFLUSHED_MAX && !live->sink_error) {
-		live->unflushed_bytes = 0; /* memory stays small; names come with the next flush */
+		live->unflushed_bytes = live->unflushed_most = 0; /* memory stays small; names come with the next flush */
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
 	}
 	relay_give_back(live->relay, item);

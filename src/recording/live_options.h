@@ -39,7 +39,4 @@ struct live_options {
 	const char *version;
 };
 
-/* CLOCK_MONOTONIC in nanoseconds. */
-uint64_t live_now_ns(void);
-
 #endif

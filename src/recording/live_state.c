@@ -1,7 +1,13 @@
 /* See live_state.h. */
 #include "recording/live_state.h"
 
+#include "nettrace/nettrace_write.h"
+#include "pipeline/output_limit.h"
+#include "trace/event.h"
 #include "trace/spoor_payload.h"
+
+#define EVENT_COST  48u
+#define FLUSH_LEAST 512u /* less is not written for its own sake */
 
 uint32_t live_text(struct live *live, const char *text, size_t len)
 {
@@ -12,7 +18,34 @@ void live_to_sink(struct live *live, const struct event *event)
 {
 	if (live->sink_error)
 		return;
+	if (live->output.ceiling_bytes) {
+		uint32_t frame_count;
+		(void)stack_table_get(&live->trace.stacks, event->stack_index, &frame_count);
+		live->unflushed_most += event->payload_size + EVENT_COST + frame_count * sizeof(uint64_t);
+	}
 	live->sink_error = live->sink_ops->event(live->sink, event, &live->sink_diag);
+}
+
+/* What the sink holds is written first if it could matter: packed, it is much less than what it was. */
+static bool has_reached(struct live *live, bool (*reached)(const struct output_limit *limit, uint64_t size_bytes))
+{
+	if (!live->output.ceiling_bytes || !reached(&live->output, nettrace_sink_counts(live->sink)->bytes + live->unflushed_most))
+		return false;
+	if (live->unflushed_most > FLUSH_LEAST && !live->sink_error) {
+		live->unflushed_bytes = live->unflushed_most = 0;
+		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
+	}
+	return reached(&live->output, nettrace_sink_counts(live->sink)->bytes + live->unflushed_most);
+}
+
+bool live_is_full(struct live *live)
+{
+	return has_reached(live, output_limit_is_full);
+}
+
+bool live_is_over(struct live *live)
+{
+	return has_reached(live, output_limit_is_over);
 }
 
 /* An event about a thread, at the place the stream has reached. */

@@ -116,6 +116,8 @@ struct live {
 	uint64_t losses_told_ns;
 	uint64_t give_out_ns;   /* of the last give-out */
 	size_t unflushed_bytes; /* of events in the sink, about */
+	size_t unflushed_most;  /* of all that the sink has not written, at most; where the size of the file is limited */
+	uint64_t samples_cut;   /* for which the file had no room; reported and begun anew */
 	uint32_t recorder_process;
 	bool started;
 	bool room_wanted;       /* the tables were too large at the last flush */
@@ -135,6 +137,10 @@ uint32_t live_main_thread(const struct live *live, uint32_t process);
 
 /* To the sink; its error is kept in sink_error, and nothing more is given to it then. */
 void live_to_sink(struct live *live, const struct event *event);
+
+/* Whether the file has room for names and the last words only, or (over) not even for names. May flush the sink, to know its size. */
+bool live_is_full(struct live *live);
+bool live_is_over(struct live *live);
 
 /* An event about a thread, at the place that the stream has reached. The payload is borrowed; one that ran out of memory is not written. */
 void live_emit(struct live *live, enum known_event known, uint32_t thread, const struct bytes *payload,

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clocks.h"
 #include "machine/cpu_clock.h"
 #include "machine/proc.h"
 #include "symbolize/name_tables.h"

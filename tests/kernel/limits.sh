@@ -24,7 +24,7 @@ for name in x.nettrace x.nettrace.zst; do
 	expect_code 0 "--max-size"
 	has err '^the recording has reached its greatest size, 300 kB\.$'
 	size=$(stat -c %s $name)
-	[ "$size" -gt 60000 ] && [ "$size" -lt 450000 ] || fail "$name has $size bytes"
+	[ "$size" -ge 150000 ] && [ "$size" -le 312000 ] || fail "$name has $size bytes"
 	code_of "$spoor" report --json $name
 	has out '"complete":true'
 done

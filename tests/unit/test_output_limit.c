@@ -36,12 +36,40 @@ static void test_size(void **state)
 	while (output_limit_check(&limit, size + 10000) == OUTPUT_NO_LIMIT)
 		size += 10000;
 	size += 10000;
-	assert_int_equal(size, 980000);
+	assert_int_equal(size, 880000);
 	assert_string_equal(limit.reason, "the recording has reached its greatest size, 1.00 MB");
 	assert_int_equal(output_limit_check(&limit, 1), OUTPUT_SIZE_LIMIT);
 	/* An eighth of a small file is for the last words. */
 	assert_false(output_limit_is_full(&limit, 874999));
 	assert_true(output_limit_is_full(&limit, 875000));
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* However large the flushes are, half of the size is used; and what goes on being written ends at the size. */
+static void test_large_flushes(void **state)
+{
+	static const uint64_t flushes[] = { 1000, 20000, 45000, 90000, 130000, 200000, 300000, 600000 };
+	struct output_limit limit;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	for (size_t i = 0; i < sizeof(flushes) / sizeof(flushes[0]); i++) {
+		uint64_t size = 5000;
+		assert_int_equal(output_limit_init(&limit, ends[1], "x", 300000, false, NULL), 0);
+		while (output_limit_check(&limit, size) == OUTPUT_NO_LIMIT)
+			for (uint64_t n = 0; n < flushes[i] && !output_limit_is_full(&limit, size); n += 100)
+				size += 100; /* a sample */
+		assert_in_range(size, 150000, 300000);
+		/* What waits then, and its names. */
+		for (unsigned n = 0; n < 10000 && !output_limit_is_full(&limit, size); n++)
+			size += 100;
+		assert_in_range(size, 150000, 270000);
+		for (unsigned n = 0; n < 10000 && !output_limit_is_over(&limit, size); n++)
+			size += 100;
+		assert_in_range(size, 300000, 300100);
+	}
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -80,6 +108,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_limit),
 		cmocka_unit_test(test_size),
+		cmocka_unit_test(test_large_flushes),
 		cmocka_unit_test(test_give_back),
 	};
 
