@@ -485,15 +485,16 @@ static void say_failures(struct trace_run *run, uint32_t *ret_traced)
 	for (size_t i = 0; i < tracing_process_count(run->tracing); i++) {
 		struct tracing_process process;
 		tracing_process(run->tracing, i, &process);
-		if (process.bytes)
+		bool traced = process.bytes && strcmp(process.reason_code, "closed") != 0;
+		if (traced)
 			(*ret_traced)++;
 		if (!*process.reason || ended_untraced(&process))
 			continue;
 		words_say("%s (%u) was %s: %s", process.name, process.pid,
-			process.bytes ? "not traced to its end" : "not traced", process.reason);
+			traced ? "not traced to its end" : "not traced", process.reason);
 		if (strcmp(process.reason_code, "permission") == 0)
 			run->refused = true;
-		else if (!process.bytes && strcmp(process.reason_code, "too-old") != 0)
+		else if (!process.bytes && strcmp(process.reason_code, "closed") != 0 && strcmp(process.reason_code, "too-old") != 0)
 			words_say("spoor ps -p %u says more", process.pid);
 	}
 	if (run->refused)

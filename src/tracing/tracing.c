@@ -78,6 +78,7 @@ struct traced {
 	uint32_t process;       /* in the trace */
 	int stream;             /* of the relay; -1 none yet */
 	bool stream_ended;
+	bool stream_cut; /* it ended in the middle, or was empty */
 	int raw_fd;                       /* -1: none */
 	struct nettrace_decoder *watcher; /* of raw bytes that are looked at too */
 	struct trace watched;
@@ -515,6 +516,7 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 
 	if (!size) {
 		traced->stream_ended = true;
+		traced->stream_cut = r < 0;
 		tracing->give_out_ns = 0; /* nothing waits for it any more */
 	}
 	if (r < 0 && size)
@@ -1365,6 +1367,11 @@ static void add_facts(const struct traced *traced, struct tracing_process *facts
 	if (!*facts->reason) {
 		facts->reason = live ? eventpipe_reason(traced->pipe) : traced->reason;
 		facts->reason_code = live ? eventpipe_reason_code(traced->pipe) : traced->reason_code;
+	}
+	/* A process that is killed later leaves a cut stream too, with the events up to then. */
+	if (!*facts->reason && !live && traced->opened && !traced->events && (is_raw(traced->tracing) ? !traced->bytes : traced->stream_cut)) {
+		facts->reason = "it closed its stream before it sent an event";
+		facts->reason_code = "closed";
 	}
 	facts->bytes += traced->bytes + (live ? eventpipe_bytes(traced->pipe) : 0);
 	facts->events += traced->events;

@@ -12,6 +12,7 @@
  *                                       silent   answers nothing
  *                                       idle     opens sessions, and sends no event
  *                                       flood    sends empty event blocks without end
+ *                                       close    opens sessions, and closes their streams behind the first bytes
  *                                       noise    sends zero bytes without end
  *                                       drip     announces a large block, and sends a byte every 20 ms
  *                                       trickle  announces an answer of 60,000 bytes, and sends a byte every 20 ms
@@ -111,7 +112,7 @@ static int look_at(const char *path)
 
 enum { CLIENTS = 64, REQUEST_MAX = 65536 };
 
-enum mode { SILENT, IDLE, FLOOD, NOISE, DRIP, TRICKLE, MODE_COUNT };
+enum mode { SILENT, IDLE, CLOSE, FLOOD, NOISE, DRIP, TRICKLE, MODE_COUNT };
 
 struct client {
 	int fd;           /* -1: free */
@@ -122,7 +123,7 @@ struct client {
 	uint8_t request[REQUEST_MAX];
 };
 
-static const char *const mode_names[MODE_COUNT] = { "silent", "idle", "flood", "noise", "drip", "trickle" };
+static const char *const mode_names[MODE_COUNT] = { "silent", "idle", "close", "flood", "noise", "drip", "trickle" };
 static struct client clients[CLIENTS];
 static uint8_t flood[65536]; /* its first byte is not sent */
 static size_t flood_size;
@@ -251,8 +252,10 @@ static void answer(struct client *client, enum mode mode)
 		uint8_t head[512] = { 0 };
 		size_t size = put_head(head);
 		reply(client->fd, true, &session, 8, 8);
-		send_all(client->fd, head, size);
-		client->streams = true;
+		send_all(client->fd, head, mode == CLOSE ? 8 : size); /* the magic number */
+		client->streams = mode != CLOSE;
+		if (mode == CLOSE)
+			(void)shutdown(client->fd, SHUT_RDWR); /* receive() closes it */
 		if (mode == DRIP) {
 			size_t end = put_block(head, size, 1000000);
 			send_all(client->fd, head + size, end - size);

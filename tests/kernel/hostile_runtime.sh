@@ -5,7 +5,7 @@
 hostile=$(dirname "$spoor")/tests/hostile
 export TMPDIR=$scratch
 
-for mode in silent idle flood noise drip trickle; do
+for mode in silent idle close flood noise drip trickle; do
 	start "server_$mode" "$hostile" runtime $mode >"requests.$mode"
 	until_true test -s "requests.$mode" || fail "no server $mode"
 done
@@ -35,6 +35,7 @@ await_cases() {
 # A duration is kept, whatever the process does. The end of a session that is open has a limit of its own.
 case_of trace_silent 10 1 "$spoor" trace -p "$server_silent" --duration 1s -o silent.nettrace
 case_of trace_trickle 10 1 "$spoor" trace -p "$server_trickle" --duration 1s -o trickle.nettrace
+case_of trace_close 30 1 "$spoor" trace -q -p "$server_close" --duration 1s -o close.nettrace
 case_of trace_flood 60 0 "$spoor" trace -p "$server_flood" --duration 1s -o flood.nettrace
 case_of trace_drip 20 0 "$spoor" trace -p "$server_drip" --duration 1s -o drip.nettrace
 case_of counters_silent 20 1 "$spoor" counters -p "$server_silent" --count 2
@@ -54,6 +55,7 @@ case_of perfmap_silent 30 1 "$spoor" perfmap off -p "$server_silent"
 case_of ps_all 30 0 "$spoor" ps
 case_of doctor 60 0 "$spoor" doctor
 await_cases
+has err.trace_close '^hostile \([0-9]+\) was not traced: it closed its stream before it sent an event\.$'
 has err.trace_silent 'was not traced: the end came before'
 has err.trace_drip 'did not end the session within 5 s'
 has err.trace_flood 'it sent more than a session can hold after its end'
