@@ -1,6 +1,6 @@
 #!/bin/sh
-# pages.sh SPOOR: each verb has a page, each option stands in it, each option means the same everywhere, the completion offers them, and
-# the pages are clean for mandoc.
+# pages.sh SPOOR: each verb has a page with its options and no others, and with examples whose options exist; exit statuses are those of spoor(1); each option
+# means the same everywhere; the completion offers them; mandoc has no warning; files that the Markdown pages name exist.
 set -u
 spoor=$1
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -31,6 +31,59 @@ while read -r kind verb name letter _; do
 	fi
 done <"$scratch/words"
 
+# The other direction: a page lists no option that its verb does not have.
+for page in "$top"/docs/man/spoor-*.1; do
+	verb=${page##*/spoor-}
+	verb=${verb%.1}
+	# In an item, ".It Fl p , Fl -pid Ar pid" names an option in each "Fl"; "Fl a , p" in running text does not matter here.
+	sed -n 's/^\.It Fl //p' "$page" | sed 's/\\-/-/g; s/ , Fl /\n/g' | cut -d' ' -f1 | while read -r option; do
+		case $option in
+		-*) grep -q "^option $verb -$option " "$scratch/words" || echo "spoor-$verb.1 has -$option, which spoor $verb --help does not" ;;
+		*) grep -qE "^option $verb [^ ]+ -$option " "$scratch/words" || [ "$option" = h ] || echo "spoor-$verb.1 has -$option, which spoor $verb --help does not" ;;
+		esac
+	done >"$scratch/odd"
+	grep -v ' has --help, ' "$scratch/odd" >"$scratch/more" && wrong "$(cat "$scratch/more")"
+	grep -q '^\.Sh EXIT STATUS$' "$page" || wrong "spoor-$verb.1 does not say how it exits"
+done
+
+# Examples: each page has some; their verbs and options exist. tests/kernel/man_examples.sh runs them.
+awk -f "$top/tests/man_examples.awk" "$top"/docs/man/*.[17] >"$scratch/examples"
+for page in "$top"/docs/man/*.[17]; do
+	name=$(basename "${page%.[17]}")
+	grep -q "^$name$(printf '\t')" "$scratch/examples" || wrong "$name has no example"
+done
+cut -f3 "$scratch/examples" | sed 's/ -- .*//' | tr '|' '\n' | sed -nE 's/^ *(ssh [^ ]+ )?(sudo )?spoor //p' | while read -r verb rest; do
+	grep -q "^verb $verb " "$scratch/words" || echo "an example has the verb $verb, which does not exist"
+	# A command of its own, such as "sleep 10", has options that are not ours; the pages' examples have none.
+	for word in $rest; do
+		case $word in
+		--?*) grep -q "^option $verb $word " "$scratch/words" || echo "an example of spoor $verb has $word, which does not exist" ;;
+		-[a-zA-Z]) grep -qE "^option $verb [^ ]+ $word " "$scratch/words" || echo "an example of spoor $verb has $word, which does not exist" ;;
+		esac
+	done
+done >"$scratch/odd"
+[ ! -s "$scratch/odd" ] || wrong "$(cat "$scratch/odd")"
+
+# Exit statuses as spoor(1) has them.
+exits() {
+	expected=$1
+	shift
+	"$spoor" "$@" >/dev/null 2>&1 </dev/null
+	code=$?
+	[ $code = "$expected" ] || wrong "spoor $*: exit status $code, not $expected"
+}
+exits 0 --help
+exits 0 --version
+exits 2 no-such-verb
+while read -r kind verb _; do
+	[ "$kind" = verb ] || continue
+	exits 0 "$verb" --help
+	exits 2 "$verb" --no-such-option
+done <"$scratch/words"
+for verb in report flame events; do
+	exits 1 $verb "$scratch/no-such-file"
+done
+
 # One meaning everywhere: a letter stands for one long name, a long name has one letter and one kind of argument.
 grep '^option ' "$scratch/words" | awk '$4 != "-" { print $4, $3 }' | sort -u | cut -d' ' -f1 | uniq -d >"$scratch/letters"
 # But --tree: the callers and callees of a report, the descendants of a process elsewhere. And each verb has formats of its own.
@@ -56,13 +109,36 @@ for page in "$top"/docs/man/*.[17]; do
 	done
 done
 
-# The README names every verb that looks at a process, with a command to paste.
-for verb in record report flame events ps trace counters heap stacks recover doctor; do
-	grep -q "spoor $verb" "$top/README.md" || wrong "README.md does not name $verb"
-done
-for verb in counters heap stacks; do
-	grep -qE "spoor $verb -p [0-9]+" "$top/README.md" || wrong "README.md has no example of $verb"
-done
+# The README has an example of each verb, with options that exist.
+while read -r kind verb _; do
+	[ "$kind" != verb ] || grep -q "spoor $verb" "$top/README.md" || wrong "README.md has no example of $verb"
+done <"$scratch/words"
+sed -nE 's/.*`(sudo )?spoor ([^`]*)`.*/\2/p' "$top/README.md" | while read -r verb rest; do
+	for word in $rest; do
+		case $word in
+		--?*) grep -q "^option $verb $word " "$scratch/words" || echo "README.md: spoor $verb has no $word" ;;
+		-[a-zA-Z]) grep -qE "^option $verb [^ ]+ $word " "$scratch/words" || echo "README.md: spoor $verb has no $word" ;;
+		esac
+	done
+done >"$scratch/odd"
+[ ! -s "$scratch/odd" ] || wrong "$(cat "$scratch/odd")"
+
+
+# Files that the Markdown pages name exist: links, and paths in backticks that have a folder. Names to be replaced have "foo" or a capital word.
+for page in "$top"/*.md "$top"/docs/*.md "$top"/docs/*/*.md "$top"/bench/*.md; do
+	folder=$(dirname "$page")
+	grep -oE '\]\([^)#:]+' "$page" | cut -c3- | grep -v '^https*$' | while read -r path; do
+		[ -e "$folder/$path" ] || echo "${page#"$top"/} has a link to $path, which is not there"
+	done
+	grep -oE '`[a-z_0-9-]+(/[a-zA-Z_0-9.-]+)+\.(c|h|def|sh|md|py|cs|map|json)`' "$page" | tr -d '`' | sort -u | grep -v foo | while read -r path; do
+		case $path in
+		spoor/*) path=include/$path ;;
+		esac
+		[ -e "$top/$path" ] || [ -e "$top/src/$path" ] || [ -e "$top/tests/$path" ] || [ -e "$top/tests/kernel/$path" ] || [ -e "$folder/$path" ] ||
+			echo "${page#"$top"/} names $path, which is not there"
+	done
+done >"$scratch/odd"
+[ ! -s "$scratch/odd" ] || wrong "$(cat "$scratch/odd")"
 
 # The rendered page, a paragraph at a time: quotes are not nested, brackets pair, no blank before a closing one. `.Pq Dq a , Dq b` nests quotes, for one.
 cat >"$scratch/pairs.awk" <<'AWK'

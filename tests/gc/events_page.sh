@@ -42,13 +42,13 @@ static struct gc_to_clr ee = { &ee_table };
 int main(void)
 {
 	gc_events_init(&ee);
-	tell_marked(100, 10);
-	tell_long_wait(7, 2000000);
+	report_marked(100, 10);
+	report_long_wait(7, 2000000);
 	if (marks || waits)
 		return 1;
 	gc_events_control(GC_EVENT_DEFAULT, 1, 4);
-	tell_marked(100, 10);
-	tell_long_wait(7, 2000000);
+	report_marked(100, 10);
+	report_long_wait(7, 2000000);
 	if (marks != 2 || bytes != 130 || waits != 1 || seen_size != 2 + 4 + 8 + 14 + 2 + 12)
 		return 2;
 	for (uint32_t i = 0; i < seen_size; i++)

@@ -14,7 +14,7 @@ awk -f "$top/tests/man_examples.awk" "$top"/docs/man/*.[17] >examples
 [ "$(wc -l <examples)" -ge 30 ] || fail "only $(wc -l <examples) examples found"
 
 export ASPNETCORE_ENVIRONMENT=Production DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1
-mkdir bin files
+mkdir bin files pages
 ln -s "$spoor" bin/spoor
 PATH=$scratch/bin:$PATH
 
@@ -148,8 +148,8 @@ last=
 tab=$(printf '\t')
 while IFS=$tab read -r page rule command <&3; do
 	if [ "$page" != "$last" ]; then
-		mkdir "$scratch/$page" && cp "$scratch"/files/* "$scratch/$page/"
-		cd "$scratch/$page" || exit 99
+		mkdir "$scratch/pages/$page" && cp "$scratch"/files/* "$scratch/pages/$page/"
+		cd "$scratch/pages/$page" || exit 99
 		last=$page
 	fi
 	run "$page" "$rule" "$command"
