@@ -27,6 +27,7 @@
 #include "machine/target_root.h"
 #include "machine/thread_state.h"
 #include "nettrace/nettrace_read.h"
+#include "stacks/frame_evidence.h"
 #include "stacks/thread_dump.h"
 #include "symbolize/name_tables.h"
 #include "target/targets.h"
@@ -433,13 +434,32 @@ static bool stood_before(const struct thread_state *state, const struct steps *s
 	return state->switches && steps->first == state->switches;
 }
 
-/* Some thread's frames are not known to be of the moment when /proc was read for it: one more sample could tell. */
+static struct frame_evidence evidence_of(const struct taking *t, uint32_t number)
+{
+	const struct thread_state *state = &t->states.items[number];
+	const struct steps *steps = &t->steps.items[number];
+	const struct seen *seen = seen_now(t, state->thread.inner_tid);
+	const struct walked *walked = number < t->walks.count && t->walks.items[number].count ? &t->walks.items[number] : NULL;
+
+	return (struct frame_evidence){
+		.runs = state->state == 'R',
+		.walked = walked != NULL,
+		.walked_managed = walked && walked->moment.mode,
+		.skipped = walked ? walked->skipped : 0,
+		.before = seen && seen->before.mode && !seen->before.over,
+		.before_proved = stood_before(state, steps),
+		.after = seen && seen->after.mode,
+		.after_proved = seen && !t->own_clock && state->switches && steps->last == state->switches &&
+			seen->after.time_ns >= steps->looked_ns && seen->after.time_ns <= steps->last_ns,
+	};
+}
+
+/* Some thread's frames are not known to be of the moment when /proc was read for it: one more sample could prove it. */
 static bool needs_settling(const struct taking *t)
 {
 	for (uint32_t i = 0; i < t->states.count && i < t->steps.count; i++) {
-		const struct thread_state *state = &t->states.items[i];
-		if (state->state != 'R' && seen_now(t, state->thread.inner_tid) && !stood_before(state, &t->steps.items[i]) &&
-			(i >= t->walks.count || !t->walks.items[i].count))
+		const struct frame_evidence evidence = evidence_of(t, i);
+		if (seen_now(t, t->states.items[i].thread.inner_tid) && frame_evidence_needs_more(&evidence))
 			return true;
 	}
 	return false;
@@ -678,34 +698,22 @@ static uint32_t frame_at(struct taking *t, uint64_t address, bool leaf, uint64_t
 	return frame ? frame : native_frame(t, address - 1);
 }
 
-/*
- * The managed frames to show for a thread; NULL: none. *ret_moved: it waits, and nothing proves that it had these frames when /proc was read.
- * Proofs are its stack, in which they were found, or a sample between two readings of its context switches that are equal.
- */
+/* The managed frames to show for a thread; NULL: none. See frame_evidence_choose(). */
 static const struct moment *choose_moment(const struct taking *t, uint32_t number, bool *ret_moved)
 {
-	const struct thread_state *state = &t->states.items[number];
-	const struct steps *steps = &t->steps.items[number];
-	const struct seen *seen = seen_now(t, state->thread.inner_tid);
-	const struct walked *walked = number < t->walks.count && t->walks.items[number].count ? &t->walks.items[number] : NULL;
-	bool usable = seen && seen->before.mode && !seen->before.over;
+	const struct seen *seen = seen_now(t, t->states.items[number].thread.inner_tid);
+	const struct frame_evidence evidence = evidence_of(t, number);
 
-	*ret_moved = false;
-	if (walked && walked->moment.mode)
-		return &walked->moment;
-	if (usable && stood_before(state, steps))
+	switch (frame_evidence_choose(&evidence, ret_moved)) {
+	case FRAMES_WALKED:
+		return &t->walks.items[number].moment;
+	case FRAMES_BEFORE:
 		return &seen->before;
-	if (seen && seen->after.mode && !t->own_clock && state->switches && steps->last == state->switches &&
-		seen->after.time_ns >= steps->looked_ns && seen->after.time_ns <= steps->last_ns)
+	case FRAMES_AFTER:
 		return &seen->after;
-	if (walked)
-		return NULL; /* native frames only, from its start */
-	*ret_moved = state->state != 'R';
-	if (usable)
-		return &seen->before;
-	if (seen && seen->after.mode)
-		return &seen->after;
-	*ret_moved = false;
+	case FRAMES_NONE:
+		break;
+	}
 	return NULL;
 }
 
@@ -734,8 +742,8 @@ static void build_thread(struct taking *t, uint32_t number)
 	thread->object = add_text(t, state->object);
 	thread->managed_count = managed_count;
 	thread->moved = moved;
-	if (moment && !walked.moment.mode)
-		walked.count = 0; /* native frames found without these managed ones */
+	if (moment && moment != &t->walks.items[number].moment)
+		walked.count = walked.skipped = 0; /* native frames found without these managed ones */
 	if (moment)
 		thread->mode = moment->mode;
 	if (seen && !moved)
