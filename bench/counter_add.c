@@ -1,6 +1,6 @@
 /*
- * What adding to a counter costs the thread that adds, in ns of its CPU time: medians of ROUNDS, alone and with a second thread that does the same at once. The peer is one shared
- * number that both add to.
+ * The cost of adding to a counter, in ns of the adding thread's CPU time: medians of ROUNDS, alone and with a second thread that does the same simultaneously. The peer is one
+ * shared atomic number to which both threads add.
  *
  *   counter_add        prints lines "NAME ONE-THREAD TWO-THREADS"
  */

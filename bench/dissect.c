@@ -62,7 +62,7 @@ static int on_event(void *context, const struct event *event)
 	const struct schema *schema = &trace->schemas.items[event->schema_index];
 	struct payload_runtime runtime;
 
-	/* Printed as they come: these are few. */
+	/* Few events: printed immediately. */
 	if (schema->provider_kind == PROVIDER_SPOOR && schema->event_id == 17 &&
 		payload_read_runtime(event->payload, event->payload_size, &trace->strings, &runtime) >= 0)
 		printf("runtime %.3f %s %u\n", (double)(event->time_ns - trace->recording.sync_ns) / 1e9,
@@ -112,7 +112,7 @@ static int by_place(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* Managed ones first: they are what can be helped. */
+/* Managed frames first: only those can be improved. */
 static int by_frames(const void *a, const void *b)
 {
 	const struct unnamed *x = a, *y = b;
@@ -122,7 +122,7 @@ static int by_frames(const void *a, const void *b)
 	return x->frames > y->frames ? -1 : x->frames < y->frames ? 1 : by_place(a, b);
 }
 
-/* (JIT stub) is what is said where the code could not be read: no name. */
+/* "(JIT stub)" means that the code could not be read: not a name. */
 static bool is_named(const struct trace *trace, const struct function *function)
 {
 	return function->named && strcmp(trace_text(trace, function->name), "(JIT stub)") != 0;

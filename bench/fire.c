@@ -2,18 +2,18 @@
  * libspoor's side of bench/run lib. Prints "NAME VALUE" lines.
  *
  *   fire machine                                 clock read, counter read, core-to-core round trip
- *   fire disabled                                an event nobody wants, over the empty loop
+ *   fire disabled                                a disabled event, over the empty loop
  *   fire cost CLOCK SESSIONS KIND THREADS        an event: firing thread; CLOCK counter or clock, KIND file memory rings
- *   fire sessions CLOCK KIND COUNT               an event that one session wants and one that COUNT want, in turns
+ *   fire sessions CLOCK KIND COUNT               an event that one session enabled and one that COUNT sessions enabled, in turns
  *   fire threads CLOCK KIND                      one thread that fires and two, in turns
- *   fire rate KIND THREADS MILLION SECONDS RING  MILLION events a second in all, for so long, with rings of RING MiB: how many were lost
+ *   fire rate KIND THREADS MILLION SECONDS RING  MILLION events a second in total, for SECONDS, with rings of RING MiB: how many were lost
  *   fire accuracy                                how far converted counter stamps are off
  */
 #include <spoor/spoor.h>
 
 SPOOR_PROVIDER(bench, "Bench")
 SPOOR_EVENT(bench, four, 1, SPOOR_INFO, 0x1, (u32, number), (u64, bytes), (f64, price), (text, name))
-/* The same for every session, when the first one alone wants the other. */
+/* Enabled by every session, while only the first session enables the other event. */
 SPOOR_EVENT(bench, all, 2, SPOOR_INFO, 0x2, (u32, number), (u64, bytes), (f64, price), (text, name))
 
 #define FIRE(i, text) bench_four((i), (uint64_t)(i) * 3, (i) * 0.5, (text))
@@ -397,13 +397,13 @@ static uint64_t cpu_now_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Batches at their appointed times, asleep between them (the library's thread needs a CPU too); one that is late is followed by the next at once. */
+/* Batches at fixed times, with sleep between them (the library's thread needs a CPU too); after a late batch the next one follows without sleep. */
 static void *pace_thread(void *context)
 {
 	struct pace *pace = context;
 	uint32_t n = 0;
 
-	/* Once around the ring without haste: its memory is new, and touching it for the first time is not what is measured. */
+	/* Fill the ring once, slowly: its memory is new, and the cost of its first use is not part of the result. */
 	while (pace->first < pace->ring_bytes / 48) {
 		for (unsigned i = 0; i < 1000; i++, n++)
 			FIRE(n, fire_texts[n & 3]);

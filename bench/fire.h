@@ -58,7 +58,7 @@ static inline double fire_median(double *values, size_t count)
 }
 
 #ifdef FIRE
-/* Cost of an event in ns: bursts of batches with a rest between (FIRE_REST), so that nobody's buffers are full. */
+/* Cost of an event in ns: bursts of batches with a pause between (FIRE_REST), so that no buffer is full. */
 static double fire_cost(void)
 {
 	static __thread double costs[BURST * ROUNDS];

@@ -1,6 +1,6 @@
 /*
- * Linked into a proxy of its own (libgcburst.so): once a session wants GC events, a thread fires bursts of a dynamic event of four fields and of a known one, and prints what one takes of
- * that thread's CPU time. A burst is small enough for the session's buffer; between two of them the reader has time.
+ * Linked into a separate proxy (libgcburst.so). When a session enables GC events, a thread fires bursts of a dynamic event of four fields and of a known event, and prints the CPU time of that
+ * thread for each. A burst fits into the session's buffer; the reader empties it between two bursts.
  */
 #include <pthread.h>
 #include <stdio.h>

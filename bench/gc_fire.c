@@ -1,6 +1,6 @@
 /*
- * What an event costs the collector that fires it: ours beside the runtime's own (libclrgc.so), both in this process over one and the same runtime's side, a mock whose sink only
- * counts. So what is measured is the collector's part alone: test, call, and what lies between.
+ * The cost of an event for the collector that fires it: Spoor's collector beside the runtime's (libclrgc.so), both in this process with the same mock of a runtime, whose sink only
+ * counts. So only the collector's part is measured: test and call.
  *
  *   gc_fire COLLECTOR ROUNDS     prints "NAME NANOSECONDS" lines: medians over the rounds, which alternate, of CPU time
  *
@@ -41,7 +41,7 @@ static int64_t nothing(void)
 	return 0;
 }
 
-/* Every slot answers 0; where that is wrong, one of its own. */
+/* Every slot returns 0, except those that need another value. */
 union any_table {
 	void *slots[64];
 	struct gc_to_clr_table ee;

@@ -1,4 +1,4 @@
-/* libgcnull.so: a collector that does nothing and does it at once. Behind the proxy, all the time that a call takes is the proxy's. */
+/* libgcnull.so: a collector that does nothing. Behind the proxy, the whole time of a call is the proxy's. */
 #include "gc/interface.h"
 
 static int64_t nothing(void)

@@ -1,10 +1,10 @@
 /*
- * What a call through the proxy takes: over a collector that does nothing (libgcnull.so), asked directly and through the proxy, in one process.
+ * The cost of a call through the proxy: with a collector that does nothing (libgcnull.so), called directly and through the proxy, in one process.
  *
  *   gc_pass NULL-COLLECTOR PROXY ROUNDS     SPOOR_GC_COLLECTOR must name the same null collector. Prints "NAME NANOSECONDS", medians of CPU time.
  *
- * An allocation is one that reaches the collector (the JIT's code asks for a piece and fills it by itself), a handle one creation and one destruction, a forwarder any call
- * that the proxy only passes on.
+ * An allocation is one that reaches the collector (JIT-compiled code requests an allocation context and uses it without calls), a handle is one creation and one destruction, a
+ * forwarder is any call that the proxy only passes on.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * How long a tool takes from its exec until it asks a runtime for a session: opening COMMAND [ARGUMENT]..., with PID for the process it is to trace, which is us. We listen
- * where a runtime would, answer who we are, and print the milliseconds from the exec to the request for a session. Then the tool is ended.
+ * The time of a tool from its exec to its request for a session: opening COMMAND [ARGUMENT]..., where PID stands for the process to trace, which is this one. This process
+ * listens on the socket that a runtime would have, answers ProcessInfo, and prints the milliseconds from the exec to the request for a session. Then the tool is ended.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -100,7 +100,7 @@ static void answer_info(int fd, unsigned id)
 		size += put_text(reply + size, "linux-x64");
 	reply[14] = (uint8_t)size;
 	reply[15] = (uint8_t)(size >> 8);
-	(void)send(fd, reply, size, MSG_NOSIGNAL); /* who has gone asks no more */
+	(void)send(fd, reply, size, MSG_NOSIGNAL); /* a peer that has disconnected needs no answer */
 }
 
 /* True when it was a request for a session. */

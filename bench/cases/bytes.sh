@@ -13,7 +13,7 @@ build dissect load
 rm -f "$out"/bytes-*.cost
 
 # both NAME: the two recorders on the process $target, one after the other: perf 6.1 takes a whole CPU once a thread of its target has
-# ended, and would leave the target and us the other one.
+# ended, and would leave only the other CPU to the target and spoor.
 both() {
 	local name=$1
 	cost "bytes-$name-spoor" "$spoor" record --no-events -p "$target" -F "$rate" --duration "${seconds}s" -o "$out/bytes-$name.nettrace"
@@ -22,7 +22,7 @@ both() {
 	"$out/dissect" "$out/bytes-$name.nettrace" >"$out/bytes-$name.txt"
 }
 
-# tell NAME: the split, in bytes a sample. Names are what symbols, mappings and code ranges take in the event blocks.
+# tell NAME: the parts, in bytes a sample. Names are the bytes of symbols, mappings and code ranges in the event blocks.
 tell() {
 	local name=$1 perf_samples perf_bytes
 	perf_bytes=$(stat -c %s "$out/bytes-$name.data")
@@ -43,7 +43,7 @@ tell() {
 	eval "samples_$name=$(field samples "$out/bytes-$name.txt") perf_samples_$name=${perf_samples:-0} perf_bytes_$name=$perf_bytes"
 }
 
-# end NAME: the lines at the end; per sample, since the two do not see the same number.
+# end NAME: the lines at the end; per sample, because the two recorders have different numbers of samples.
 end() {
 	local name=$1 samples perf_samples perf_bytes ours
 	eval "samples=\$samples_$name perf_samples=\$perf_samples_$name perf_bytes=\$perf_bytes_$name"
@@ -53,7 +53,7 @@ end() {
 	rm -f "$out/bytes-$name.data"
 }
 
-# mix: warmed up, as what is recorded in production; all: new code and exceptions all the time, the worst case for sharing stacks.
+# mix: warmed up, like a program in production; all: new code and exceptions all the time, the worst case for sharing stacks.
 if [ -z "$only" ] || [ "$only" = mix ]; then
 	start_mix $((2 * ${seconds%.*} + 15)) steady
 	sleep 4

@@ -1,4 +1,4 @@
-# reading counters: CPU and memory, every second, ten times a second, ten processes at once: --rounds N (3), --seconds S (20)
+# reading counters: CPU and memory, every second, ten times a second, ten processes at the same time: --rounds N (3), --seconds S (20)
 rounds=3 seconds=20
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -10,7 +10,7 @@ while [ $# -gt 0 ]; do
 done
 need dotnet
 build
-# The peer, if it can be had: DOTNET_COUNTERS, or fetched once.
+# The peer, if available: DOTNET_COUNTERS, or fetched once.
 peer=${DOTNET_COUNTERS:-$out/tools/dotnet-counters}
 [ -x "$peer" ] || dotnet tool install dotnet-counters --tool-path "$out/tools" >"$out/tools.log" 2>&1 || peer=
 program=$out/managed/bin/managed/release/Managed.dll

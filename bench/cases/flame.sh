@@ -31,7 +31,7 @@ for _ in $(seq "$rounds"); do
 	cost flame-report "$spoor" report "$out/flame.nettrace"
 	cost flame-report-minute "$spoor" report "$out/flame-minute.nettrace"
 done
-# perf script is the first half of its way to a picture, and slower than the whole of ours by so much that two runs will do.
+# perf script is the first of two steps to a picture, and so much slower than spoor flame that two runs are enough.
 perf_frames=0
 for _ in 1 2; do
 	cost flame-perf-script "$perf" script -i "$out/flame.data"
@@ -49,7 +49,7 @@ per_second() {
 	awk -v frames="$1" -v cpu="$2" 'BEGIN { printf "%.4g", frames / cpu / 1e6 }'
 }
 ratio_more flame-million-frames-per-cpu-s "$(per_second "$frames" "$(column flame-spoor 1)")" "$(per_second "$perf_frames" "$(column flame-perf-script 1)")"
-# Both read the same time of the same workload; the minute stands alone, against its target.
+# Both read the same time of the same workload; the minute is compared with its target only.
 ratio report-wall-s "$(column flame-report 2)" "$(column flame-perf-report 2)"
 ratio report-minute-wall-s-against-target "$(column flame-report-minute 2)" 0.3
 rm -f "$out/flame.data"

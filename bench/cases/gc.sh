@@ -27,9 +27,9 @@ if wanted fire; then
 	"$out/gc_fire" "$app/libclrgc.so" 15 | tee "$out/gc-fire.txt"
 fi
 
-# The web load's share is reckoned from what a call costs and how many there are: its own CPU time scatters by more.
+# The proxy's share in the web load is computed from the cost and the number of calls, because its CPU time varies by more than that.
 if wanted pass || wanted web; then
-	echo "# what the proxy adds to a call, over a collector that does nothing; ns"
+	echo "# the cost that the proxy adds to a call, over a collector that does nothing; ns"
 	SPOOR_GC_COLLECTOR=$out/libgcnull.so "$out/gc_pass" "$out/libgcnull.so" "$build/gc/libspoorgcproxy.so" 15 | tee "$out/gc-pass.txt"
 fi
 
@@ -70,7 +70,7 @@ if wanted trees; then
 	alternate trees "$app/Target" trees 18
 fi
 
-# web KIND COLLECTOR [LOG]: a bout of load; CPU microseconds of the server for a request, added to $out/gc-web-KIND.cost.
+# web KIND COLLECTOR [LOG]: a run of the load; CPU microseconds of the server for a request, added to $out/gc-web-KIND.cost.
 web() {
 	local port=$out/gc-web.port before answered
 	serve_web gc-web DOTNET_GCPath="$2" SPOOR_GC_LOG="${3:-}"
@@ -88,7 +88,7 @@ if wanted web; then
 		web stock "$app/libclrgc.so"
 		web proxy "$app/libspoorgcproxy.so"
 	done
-	# One bout with the log: how many calls passed the proxy for a request.
+	# One run with the log: how many calls pass the proxy for each request.
 	mv "$out/gc-web-proxy.cost" "$out/gc-web-kept.cost"
 	web proxy "$app/libspoorgcproxy.so" "$out/gc-web.log"
 	mv "$out/gc-web-kept.cost" "$out/gc-web-proxy.cost"

@@ -1,4 +1,4 @@
-# a heap snapshot of ten million objects: pause, the target's memory, ours an object: --rounds N (3), --objects N (10000000)
+# a heap snapshot of ten million objects: pause, the target's memory, spoor's memory for each object: --rounds N (3), --objects N (10000000)
 rounds=3 objects=10000000
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -18,7 +18,7 @@ program=$out/managed/bin/managed/release/Managed.dll
 	die "tests/kernel/managed could not be built: $out/managed.log"
 rm -f "$out"/heap-*.cost "$out"/heap-*.seen "$out/orders"
 
-# status WORD: KiB of the target.
+# status KEY: a value of /proc/PID/status of the target, KiB.
 status() {
 	awk -v word="$1:" '$1 == word { print $2 }' "/proc/$target/status"
 }
@@ -35,7 +35,7 @@ until grep -q ready "$out/heap.out"; do
 	sleep 0.2
 done
 
-# snapshot NAME COMMAND...: its cost, and what the target grew by, KiB. One that is not whole counts for that only.
+# snapshot NAME COMMAND...: its cost, and the growth of the target, KiB. An incomplete one counts for the number of these only.
 snapshot() {
 	local name=$1 before
 	shift
@@ -48,7 +48,7 @@ snapshot() {
 	fi
 }
 
-# ours NAME [OPTION...]: the same of spoor, and what it says of it.
+# ours NAME [OPTION...]: the same for spoor, with the figures that it prints.
 ours() {
 	local name=$1
 	shift
@@ -61,7 +61,7 @@ ours() {
 		$1 == "true" ? "" : substr($0, index($0, $6)) }' "$out/heap-$name.last"
 }
 
-# say NAME: of the whole ones.
+# say NAME: the results of the complete snapshots.
 say() {
 	[ -s "$out/heap-$1.cost" ] || { echo "$1: none was whole" && return; }
 	show "heap-$1"

@@ -1,4 +1,4 @@
-# events of libspoor, LTTng-UST and .NET's EventSource: off, on, many sessions, rates: --rounds N (7), --seconds S of the rates (5)
+# events of libspoor, LTTng-UST and .NET's EventSource: disabled, enabled, many sessions, rates: --rounds N (7), --seconds S of the rates (5)
 rounds=7 seconds=5
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -58,7 +58,7 @@ spread() {
 		NR == 1 { least = $1 } { most = $1 } END { printf "%-26s %8.2f ns (%.2f to %.2f, %d runs)\n", name, median, least, most, NR }'
 }
 
-# LTTng's own daemon in a folder of its own, so that it meets nobody else's.
+# A separate LTTng daemon with its own folder, so that it does not share another user's.
 lttng=
 if command -v lttng-sessiond >/dev/null && cmake --build "$build" --target fire_lttng -- --quiet >/dev/null 2>&1; then
 	export LTTNG_HOME=$out/lttng LTTNG_RUNDIR=$out/lttng/run
@@ -75,7 +75,7 @@ if command -v lttng-sessiond >/dev/null && cmake --build "$build" --target fire_
 fi
 [ -n "$lttng" ] || echo "LTTng-UST is not here (lttng-tools, liblttng-ust-dev): ours alone"
 
-# .NET's own way of the same: an EventSource over EventPipe, without stacks.
+# The same in .NET: an EventSource over EventPipe, without stacks.
 eventsource=$out/eventsource/bin/eventsource/release/eventsource.dll
 if ! command -v dotnet >/dev/null || ! dotnet build bench/eventsource -c Release --artifacts-path "$out/eventsource" -v quiet -nodeReuse:false >"$out/eventsource.log" 2>&1; then
 	echo "no .NET SDK here, or NuGet could not be reached: not beside EventSource"
@@ -116,7 +116,7 @@ for round in $(seq "$rounds"); do
 		lttng_session stop
 	fi
 	if [ -n "$eventsource" ]; then
-		# Its sockets in a folder of its own, so that no tool of this machine attaches.
+		# Its socket is in a separate folder, so that no tool of this machine attaches.
 		mkdir -p "$out/eventsource/tmp"
 		one eventsource-plain env TMPDIR="$out/eventsource/tmp" dotnet "$eventsource" "$out/eventsource/x.nettrace" plain
 		one eventsource-fastest env TMPDIR="$out/eventsource/tmp" dotnet "$eventsource" "$out/eventsource/x.nettrace"
@@ -143,7 +143,7 @@ limit() {
 ratio lib-off-ns-of-0.15 "$(median off)" 0.15
 ratio lib-clock-stamp-ns-of-clock-plus-10 "$(median clock-file)" "$(limit)"
 ratio lib-counter-stamp-ns-of-clock "$(median counter-file)" "$(median clock)"
-# Of pairs: what one takes, times the median quotient.
+# For pairs: the cost with one session, times the median quotient.
 for name in 2-threads 8-sessions; do
 	ratio lib-$name-ns-of-1 "$(awk -v one="$(of_pair $name all 2)" -v quotient="$(of_pair $name all 4)" 'BEGIN { printf "%.4g", one * quotient }')" "$(of_pair $name all 2)"
 done

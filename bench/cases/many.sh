@@ -15,12 +15,12 @@ app=$out/managed/bin/managed/release/Managed.dll
 [ "$app" -nt tests/kernel/managed/Program.cs ] ||
 	dotnet build tests/kernel/managed -c Release --artifacts-path "$out/managed" -v quiet -nodeReuse:false -p:UseSharedCompilation=false \
 		>"$out/managed/build.log" 2>&1 || die "the small app could not be built: $out/managed/build.log"
-# Small heaps, no background work: the same small app, which naps and computes a moment.
+# Small heaps, no background work: the same small app, which alternates between sleeping and computing.
 export DOTNET_gcServer=0 DOTNET_gcConcurrent=0 DOTNET_GCHeapHardLimit=0x2000000 DOTNET_TieredPGO=0
 : >"$out/many.ready"
 for i in $(seq "$processes"); do
 	start dotnet "$app" naps $((seconds * 1000 + 600000)) >>"$out/many.ready"
-	# Not all at once: two CPUs start some twenty a second.
+	# Not all at the same time: two CPUs start about twenty a second.
 	[ $((i % 10)) != 0 ] || until [ "$(grep -c ready "$out/many.ready")" -ge $((i - 4)) ]; do sleep 0.05; done
 done
 until [ "$(grep -c ready "$out/many.ready")" -ge "$processes" ]; do sleep 0.1; done
@@ -30,7 +30,7 @@ echo "$processes processes run; load $(cut -d' ' -f1 /proc/loadavg)"
 value() {
 	sed -n "s/^$2:[^0-9]*\([0-9]*\).*/\1/p" "/proc/$1/status" 2>/dev/null
 }
-# When names were known stands in the file: the time of each process's Runtime event.
+# The file contains the time at which the names were known: that of each process's Runtime event.
 rm -f "$out/many.nettrace" "$out"/many.cost
 most=0
 "$out/cputime" "$out/many.cost" "$spoor" record -a -F 99 --duration "${seconds}s" -o "$out/many.nettrace" 2>"$out/many.log" &
@@ -61,7 +61,7 @@ cat "$out/many.log"
 opened=$(grep -o '"opened":\[[^]]*rundown' "$out/many.json" | wc -l)
 printf '%s\n' "${started[@]}" | sort >"$out/many.pids"
 "$out/dissect" "$out/many.nettrace" | awk '$1 == "runtime" && $3 == "reachable" { print $4, $2 }' | sort >"$out/many.named"
-# Ours, and not what else runs on this machine.
+# Only these processes, not others of this machine.
 times=$(join "$out/many.pids" "$out/many.named" | cut -d' ' -f2 | sort -g)
 known=$(join "$out/many.pids" "$out/many.named" | cut -d' ' -f1 | sort -u | wc -l)
 longest=$(echo "$times" | tail -n 1)

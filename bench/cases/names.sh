@@ -17,10 +17,10 @@ build dissect
 rm -f "$out"/names-*.cost
 start_mix $((${seconds%.*} * 2 + 60))
 cost names-perf "$perf" record -p "$target" -g -F "$rate" -o "$out/names.data" -- sleep 5
-# The one process: others on the machine may be .NET too, and end before they can be asked.
+# This process only: other .NET processes on the machine may end before their names are known.
 cost names-spoor "$spoor" record -p "$target" -F "$rate" --duration "${seconds}s" -o "$out/names.nettrace"
 "$out/dissect" "$out/names.nettrace" ${code:+"$target"} >"$out/names.txt"
-# perf names no managed frame without a map file: what it prints for them is the share that the runtime's map would have to give.
+# perf names no managed frame without a map file: what it prints for them is the share that the runtime's map file would name.
 "$perf" script -i "$out/names.data" -F ip,sym,dso 2>/dev/null |
 	awk 'NF && /doublemapper|anon|\.dll\)|\[unknown\] \(\/tmp\/perf/ { all++; if ($0 !~ /\[unknown\]/) named++ } END { printf "%d %d\n", all, named }' >"$out/names-perf.txt"
 "$perf" script -i "$out/names.data" -F ip,sym,dso 2>/dev/null |

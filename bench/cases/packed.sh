@@ -13,8 +13,8 @@ need zstd
 build dissect load
 rm -f "$out"/packed-*.cost
 
-# three NAME: packed, as it is, and perf -z on the process $target, one after the other: perf 6.1 takes a whole CPU once a thread of its target
-# has ended, and would leave the target and us the other one.
+# three NAME: packed, not packed, and perf -z on the process $target, one after the other: perf 6.1 takes a whole CPU once a thread of its target
+# has ended, and would leave only the other CPU to the target and spoor.
 three() {
 	local name=$1 file=$out/packed-$1
 	cost "packed-$name-z" "$spoor" record --no-events -z -p "$target" -F "$rate" --duration "${seconds}s" -o "$file.nettrace.zst"

@@ -1,4 +1,4 @@
-# the runtimes' events of a recording: with and without, web demo and mixed program: --rounds N (5), --seconds S (10)
+# the runtimes' events in a recording: with and without, web demo and mixed program: --rounds N (5), --seconds S (10)
 rounds=5 seconds=10
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -22,7 +22,7 @@ one() {
 	"$spoor" report "$out/runtime.nettrace" >"$out/runtime-$name.report"
 }
 
-# both NAME: rounds that alternate, so that a drift of the machine hits both alike.
+# both NAME: rounds that alternate, so that a drift of the machine affects both alike.
 both() {
 	local program=$1 round kind
 	for round in $(seq "$rounds"); do

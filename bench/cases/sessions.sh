@@ -1,6 +1,6 @@
 # what the .NET sessions of record cost a web API: two of them under the same load at the same time, one without a diagnostics port: --rounds N (30), --seconds S (2), --options 'OPTIONS' of record
-# Whatever else happens on the machine happens to both: CPU time a request of the one by that of the other, with a recording and without, tells a percent where the clock
-# does not tell five. What sampling costs hits both and is not in it (bench/run record).
+# All other work on the machine affects both. So the CPU time of a request in one server, divided by that in the other, with a recording and without, is accurate to a percent, which the
+# throughput alone is not. The cost of sampling affects both and is not included (bench/run record).
 rounds=30 seconds=2 options=''
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -54,7 +54,7 @@ for round in $(seq "$rounds"); do
 		# shellcheck disable=SC2086
 		start "$spoor" record -q -a -F 99 $options -o "$out/sessions.nettrace"
 		recorder=$last
-		sleep 1.5 # it has all names
+		sleep 1.5 # until the recorder has all names
 		one with "$recorder"
 		kill -INT "$recorder"
 		wait "$recorder" || die "the recording failed"

@@ -1,4 +1,4 @@
-# tracing beside dotnet-trace: --rounds N (3), --seconds S (10), --rate EVENTS (100000); --processes N at once, ours alone, at the rate each
+# tracing beside dotnet-trace: --rounds N (3), --seconds S (10), --rate EVENTS (100000); --processes N at the same time, spoor alone, with that rate in each
 rounds=3 seconds=10 rate=100000 processes=
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -17,7 +17,7 @@ flood=$out/flood/bin/flood/release/Flood.dll
 	dotnet build bench/flood -c Release --artifacts-path "$out/flood" -v quiet -nodeReuse:false -p:UseSharedCompilation=false >"$out/flood.log" 2>&1 ||
 	die "bench/flood could not be built: $out/flood.log"
 
-# Many at once into one file: what the tracer takes, from its begin to the last name of the rundown.
+# Many processes into one file: the cost of the tracer, from its begin to the last name of the rundown.
 if [ -n "$processes" ]; then
 	rm -f "$out"/trace-many.cost "$out"/flood-*.out
 	targets=
@@ -55,7 +55,7 @@ for name in spoor raw peer; do
 	echo "opening-$name: $(median_of "$out/opening-$name") ms ($(range_of "$out/opening-$name"))"
 done
 
-# One stream, three readers at the same time: what differs is who reads it.
+# One stream and three readers at the same time: only the readers differ.
 span=$(printf '00:00:%02d:%02d' $((seconds / 60)) $((seconds % 60)))
 providers='Bench-Flood:0xFFFFFFFFFFFFFFFF:5,Microsoft-Windows-DotNETRuntime:0x1:4'
 for _ in $(seq "$rounds"); do
@@ -83,7 +83,7 @@ rm -f "$out"/*.nettrace
 ratio trace-opening-ms "$(median_of "$out/opening-spoor")" "$(median_of "$out/opening-peer")"
 ratio trace-cpu-s "$(column trace-spoor 1)" "$(column trace-peer 1)"
 ratio trace-raw-cpu-s "$(column trace-raw 1)" "$(column trace-peer 1)"
-# What each got differs where the program itself is starved: so by what it wrote, too (of the last round).
+# On a busy machine each receives a different number of events, so the cost for each byte written is printed too (of the last round).
 per_mb() { awk -v cpu="$(column "trace-$1" 1)" -v bytes="$2" 'BEGIN { printf "%.6g", bytes ? cpu * 1e9 / bytes : 0 }'; }
 ratio trace-cpu-ms-a-mb "$(per_mb spoor "$size_spoor")" "$(per_mb peer "$size_peer")"
 ratio trace-raw-cpu-ms-a-mb "$(per_mb raw "$size_raw")" "$(per_mb peer "$size_peer")"

@@ -1,5 +1,5 @@
 # a web API under record -a at 99 Hz, names included: --rounds N (80), --seconds S (2), --attach N (10), --options 'OPTIONS' of record, --paths 'PATH=CLIENTS ...' ('/alloc=2 /throw=1')
-# Many short turns: what the server does changes by a fifth within 20 s by itself, and neighbours in time differ less than halves of an hour.
+# Many short runs: the throughput of the server alone varies by a fifth within 20 s, so runs that follow each other are compared.
 rounds=80 seconds=2 attach=10 options='' paths='/alloc=2 /throw=1'
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -14,7 +14,7 @@ while [ $# -gt 0 ]; do
 done
 build load
 rm -f "$out"/web-*.sum "$out"/web-*.log
-window=3 # seconds around an attach or a leave
+window=3 # seconds around attaching or detaching
 start_web 1
 wait "$last" || die "the web API does not answer: $out/web.load"
 port=$(cat "$out/web.port")
@@ -26,7 +26,7 @@ hit() {
 hit -p 0 "$port" 20
 
 # one NAME [RECORDER]: a run of the load; a line "REQUESTS_PER_SECOND P99_US MAX_US CPU_US_PER_REQUEST" is added to $out/web-NAME.sum. The CPU is that of
-# server and recorder: where others want the CPUs too it says more than the clock.
+# server and recorder: on a machine with other work it is a better measure than the throughput.
 one() {
 	local before after
 	before=$(($(ticks "$target") + $(ticks "${2:-none}")))
@@ -36,12 +36,12 @@ one() {
 		{ v[NR] = $2 } END { print NR / s, v[int(NR * 0.99)], v[NR], cpu * 1e6 / hz / NR }' >>"$out/web-$1.sum"
 }
 
-# Alternating: without, with, with, without, ... so that a drift of the machine hits both alike.
+# Alternating: without, with, with, without, ... so that a drift of the machine affects both alike.
 with() {
 	# shellcheck disable=SC2086
 	start "$spoor" record -q -a -F 99 $options -o "$out/web.nettrace"
 	local recorder=$last
-	sleep 1.5 # it has all names
+	sleep 1.5 # until the recorder has all names
 	one with "$recorder"
 	kill -INT "$recorder"
 	wait "$recorder" || die "the recording failed"
@@ -58,12 +58,12 @@ for round in $(seq "$rounds"); do
 		without && with
 	fi
 done
-# The median of the ratios of neighbours, which had the same neighbours of their own.
+# The median of the ratios of neighbouring runs.
 paired() {
 	paste "$out/web-with.sum" "$out/web-without.sum" | awk -v c="$1" '{ print $c / $(c + 4) }' | sort -g |
 		awk '{ v[NR] = $1 } END { printf "%.4f", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
 }
-# mean_pair N: the mean of the ratios of neighbours and its standard error, in percent.
+# mean_pair N: the mean of the ratios of neighbouring runs and its standard error, in percent.
 mean_pair() {
 	paste "$out/web-with.sum" "$out/web-without.sum" | awk -v c="$1" '{ r = 100 * $c / $(c + 4); n++; s += r; q += r * r }
 		END { m = s / n; printf "%.2f +- %.2f %%", m, (n > 1 ? sqrt((q / n - m * m) / (n - 1)) : 0) }'
@@ -75,7 +75,7 @@ echo "with / without, median of $rounds neighbours: requests/s $(paired 1), p99 
 echo "with / without, mean and standard error: requests/s $(mean_pair 1), p99 $(mean_pair 2), CPU a request $(mean_pair 4)"
 "$spoor" report "$out/web.nettrace" | sed -n 2,3p
 
-# Attaching and leaving, under a load that leaves the CPUs some air: the slowest request of each such moment beside that of moments without.
+# Attaching and detaching, under a load that does not saturate the CPUs: the slowest request around each, beside that of times without.
 cpu_pause=1000
 total=$((attach * 3 * window + 2 * window))
 hit -p $cpu_pause -l "$out/web.times" "$port" "$total" &
@@ -114,7 +114,7 @@ over=$(awk -v usual="$usual" -v w="$window" '
 	FNR == NR { if ($1 != "quiet") from[++n] = $2 * 1e6; next }
 	{ for (i = 1; i <= n; i++) if ($1 >= from[i] && $1 < from[i] + w * 1e6) { all++; over += $2 > 1.5 * usual } }
 	END { print over + 0, all + 0 }' "$out/web-marks.log" "$out/web.times")
-echo "requests above 1.5 times the greatest of quiet times ($usual us), while attaching or leaving: ${over% *} of ${over#* }"
+echo "requests above 1.5 times the greatest of quiet times ($usual us), while attaching or detaching: ${over% *} of ${over#* }"
 rm -f "$out/web.nettrace" "$out/web.times"
 most() {
 	grep "^$1 " "$out/web-most.log" | cut -d' ' -f2 | sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
