@@ -35,7 +35,7 @@ done <"$scratch/words"
 for page in "$top"/docs/man/spoor-*.1; do
 	verb=${page##*/spoor-}
 	verb=${verb%.1}
-	# In an item, ".It Fl p , Fl -pid Ar pid" names an option in each "Fl"; "Fl a , p" in running text does not matter here.
+	# ".It Fl p , Fl -pid Ar pid" names an option after each "Fl".
 	sed -n 's/^\.It Fl //p' "$page" | sed 's/\\-/-/g; s/ , Fl /\n/g' | cut -d' ' -f1 | while read -r option; do
 		case $option in
 		-*) grep -q "^option $verb -$option " "$scratch/words" || echo "spoor-$verb.1 has -$option, which spoor $verb --help does not" ;;
@@ -54,7 +54,7 @@ for page in "$top"/docs/man/*.[17]; do
 done
 cut -f3 "$scratch/examples" | sed 's/ -- .*//' | tr '|' '\n' | sed -nE 's/^ *(ssh [^ ]+ )?(sudo )?spoor //p' | while read -r verb rest; do
 	grep -q "^verb $verb " "$scratch/words" || echo "an example has the verb $verb, which does not exist"
-	# A command of its own, such as "sleep 10", has options that are not ours; the pages' examples have none.
+	# A command without "--", such as "sleep 10", must have no options: they would be taken for options of spoor.
 	for word in $rest; do
 		case $word in
 		--?*) grep -q "^option $verb $word " "$scratch/words" || echo "an example of spoor $verb has $word, which does not exist" ;;
@@ -86,7 +86,7 @@ done
 
 # One meaning everywhere: a letter stands for one long name, a long name has one letter and one kind of argument.
 grep '^option ' "$scratch/words" | awk '$4 != "-" { print $4, $3 }' | sort -u | cut -d' ' -f1 | uniq -d >"$scratch/letters"
-# But --tree: the callers and callees of a report, the descendants of a process elsewhere. And each verb has formats of its own.
+# But --tree: the callers and callees of a report, the descendants of a process elsewhere. And the values of --format differ by verb.
 grep '^option ' "$scratch/words" | awk '$2 != "report" || $3 != "--tree" { print $3, $4, $3 == "--format" ? "" : $5 }' | sort -u | cut -d' ' -f1 | uniq -d >"$scratch/names"
 cat "$scratch/letters" "$scratch/names" >"$scratch/doubtful"
 while read -r word; do

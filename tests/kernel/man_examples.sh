@@ -1,13 +1,14 @@
 #!/bin/sh
-# The examples of all manual pages do what they say: each runs in a folder with small recordings, on a web API under load where there is a .NET SDK, else on a
-# native program. What cannot run here is named with its reason. Rules of single examples: tests/man_examples.awk. In a command, for the test,
+# Runs the examples of all manual pages. Each runs in a folder with small recordings, on a web API under load, or on a native program if there is no .NET SDK.
+# Examples that cannot run here are printed with the reason. Rules of single examples: tests/man_examples.awk. The test changes commands as follows:
 #
 #   4711                          becomes the id of the target; its name is Shop
 #   10s, 30s, 10m; sleep 10       become one second
 #   /tmp/, /var/tmp/              become the test's folder
 #   sudo                          is left out for root; others skip the example
 #   Shop.dll                      becomes the built web API
-#   *.nettrace, *.gcdump, *.rings are there before the first example of a page
+#
+# The folder has app.nettrace, shop.nettrace, gc.nettrace, shop.rings and a Makefile before the first example of a page runs.
 . "$(dirname "$(realpath "$0")")/prelude"
 top=$(realpath "$here/../..")
 awk -f "$top/tests/man_examples.awk" "$top"/docs/man/*.[17] >examples
@@ -41,7 +42,7 @@ if [ -z "$dotnet" ]; then
 	start pid bin/Shop spin 600000
 fi
 
-# The recordings that pages name, until they have samples in all of their third second; of .NET also events of collections.
+# The recordings that pages name. Repeated with a longer duration until one has samples of the target in its second second, and for .NET events of collections.
 enough() {
 	[ "$("$spoor" report -q files/app.nettrace -p "$pid" --from 1s --to 2s --json 2>/dev/null | grep -oE '"selected_samples":[0-9]+' | cut -d: -f2)" -gt 0 ] || return 1
 	[ -z "$dotnet" ] || {
@@ -60,7 +61,7 @@ cp files/app.nettrace files/shop.nettrace
 cp "$top/tests/data/nettrace/gc-dynamic.nettrace" files/gc.nettrace
 printf 'all:\n\tsleep 0.2\n' >files/Makefile
 
-# A program with libspoor that crashed and one that hangs: those of docs/libspoor/tutorial.md. A sanitizer's library does not link with a plain program.
+# A program with libspoor that crashed and one that hangs: those of docs/libspoor/tutorial.md. A library with a sanitizer does not link with a plain program.
 rings=
 library=$(dirname "$spoor")
 if [ -e "$library/libspoor.so" ] && ! is_sanitized && command -v cc >/dev/null; then
@@ -81,14 +82,14 @@ left_out() {
 	echo "skipped: $1: $2 ($3)"
 }
 
-# missing COMMAND: the first program of the pipeline that is not here.
+# missing COMMAND: the first program of the pipeline that is not installed.
 missing() {
 	echo "$1" | sed "s/'[^']*'//g" | tr '|' '\n' | while read -r word _; do
 		command -v "$word" >/dev/null || echo "$word"
 	done | head -n 1
 }
 
-# Runs until it has written something, then gets Ctrl-C. A command that is interrupted in its start ends by that.
+# Waits until the command has printed something, then sends SIGINT. A program that is interrupted during its start exits with 130.
 interrupted() {
 	: >out
 	: >err
