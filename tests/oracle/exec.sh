@@ -9,13 +9,21 @@ app=$program
 file=$out/exec.nettrace
 
 # shellcheck disable=SC2016 # for the inner shell
-"$build/spoor" record -q -F 999 -o "$file" -- sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done; exec dotnet "$0" burn 1000' "$app" || {
-	code=$?
-	[ $code = 3 ] && skip "this user may not record here (spoor doctor says why)"
-	exit $code
+record() {
+	code=0
+	"$build/spoor" record -q -F 999 -o "$file" -- sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done; exec dotnet "$0" burn "$1"' "$app" "$1" || code=$?
+	[ $code != 3 ] || skip "this user may not record here (spoor doctor says why)"
+	[ $code = 0 ] || exit $code
+	"$build/spoor" report --raw-names --json "$file" >"$out/exec.json"
+	dotnet "$oracle" "$file" >"$out/exec.theirs"
+	burnt=$(grep -oE '"name":"managed!Hot::Burn[^"]*","self":[0-9]+' "$out/exec.theirs" | cut -d: -f5)
 }
-"$build/spoor" report --raw-names --json "$file" >"$out/exec.json"
-dotnet "$oracle" "$file" >"$out/exec.theirs"
+
+# A busy machine gives it less time: until there are enough samples to compare.
+for ms in 1000 4000 16000; do
+	record $ms
+	[ "${burnt:-0}" -le 50 ] || break
+done
 
 # number FILE KEY
 number() {
@@ -32,5 +40,4 @@ same samples "$(number "$out/exec.theirs" samples)" "$(number "$out/exec.json" s
 same frames "$(number "$out/exec.theirs" frames)" "$(number "$out/exec.json" frames)"
 same 'frames without a name' "$(number "$out/exec.theirs" frames_unnamed)" $(($(number "$out/exec.json" frames) - $(number "$out/exec.json" named_frames)))
 same processes "$(grep -oE '"known_processes":\[[^]]*\]' "$out/exec.theirs" | grep -oE '"name":"(dotnet|Managed)"' | wc -l)" 1
-burnt=$(grep -oE '"name":"managed!Hot::Burn[^"]*","self":[0-9]+' "$out/exec.theirs" | cut -d: -f5)
 [ "${burnt:-0}" -gt 50 ] || { echo "TraceEvent has ${burnt:-0} samples in Hot.Burn" && exit 1; }
