@@ -8,6 +8,7 @@ cd "${1:-$(dirname "$0")/..}" || exit 1
 # The modules of src/, lowest first. A module includes only modules before it; the adapters do not include one another, and neither do the features.
 modules='base machine image code trace nettrace formats perf dotnet target pipeline symbolize analysis render
 	recording tracing report counters heap stacks cli'
+modules=$(echo $modules) # one space between two names
 adapters='nettrace formats perf dotnet'
 features='recording tracing report counters heap stacks'
 # Files outside src/ that one file of src/ may include.
@@ -23,7 +24,7 @@ violation() {
 
 # Is the word $1 in the list $2?
 is_in() {
-	case " $(echo $2) " in
+	case " $2 " in
 	*" $1 "*) return 0 ;;
 	esac
 	return 1
@@ -114,13 +115,11 @@ find src lib tests bench examples docs scripts 2>/dev/null | grep -E '/(utils?|c
 find src tests/unit tests/fuzz -name '*.[ch]' 2>/dev/null | grep -E '/[^/]*[^a-z0-9_./][^/]*$' | violation 'file names are snake_case'
 
 # foo.c includes foo.h first, which proves that each header compiles alone.
-for file in src/*/*.c; do
+awk 'FNR == 1 { found = 0 } !found && /^#[[:space:]]*include/ { found = 1; print FILENAME, $2 }' src/*/*.c | while read -r file first; do
 	own=${file#src/}
 	own=${own%.c}.h
-	[ -e "src/$own" ] || continue
-	first=$(grep -m1 -E '^#[[:space:]]*include' "$file")
-	[ "$first" = "#include \"$own\"" ] || echo "$file" | violation 'its own header comes first'
-done
+	[ ! -e "src/$own" ] || [ "$first" = "\"$own\"" ] || echo "$file"
+done | violation 'its own header comes first'
 
 # Only cli prints and exits. Exceptions are forked children: one whose exec failed, and the guard.
 grep -rnE '(^|[^a-z_>.])(printf|puts|putchar|perror|exit|_exit|abort|err|errx|warn|warnx)[[:space:]]*\(' src --include='*.c' |
