@@ -1,8 +1,8 @@
 /*
  * The part of eventing that is not inline: the status of providers, the serializers of the dynamic events, and losses.
  *
- * A dynamic payload is built on the stack of the thread that fires: u16 version, then the fields, packed and little-endian. The types of the fields are known at compile time, so
- * an event without texts or arrays uses exactly its size and cannot fail; the others have GC_EVENT_DATA_MAX bytes.
+ * A dynamic payload is built on the stack of the thread that fires: u16 version, then the fields, packed and little-endian. The types of the fields are known
+ * at compile time, so an event without texts or arrays uses exactly its size and cannot fail; the others have GC_EVENT_DATA_MAX bytes.
  */
 #include "gc/events.h"
 

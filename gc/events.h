@@ -8,14 +8,14 @@
  *   void gc_event_X(fields...)     fires it if a session enables it; a known event through its slot of the runtime's sink, a
  *                                  dynamic one serialized, through the sink's slot for dynamic events
  *
- * Order of calls: gc_events_init() in GC_Initialize(); gc_events_control() from IGCHeap::ControlEvents and ControlPrivateEvents, which the runtime first calls before
- * Initialize; gc_events_poll() at the end of Initialize and at every collection. Until a session enables an event all tests return false. Any thread may fire at any time, also
- * one that the runtime does not know; nothing is allocated, no lock is taken.
+ * Order of calls: gc_events_init() in GC_Initialize(); gc_events_control() from IGCHeap::ControlEvents and ControlPrivateEvents, which the runtime first
+ * calls before Initialize; gc_events_poll() at the end of Initialize and at every collection. Until a session enables an event all tests return false. Any
+ * thread may fire at any time, also one that the runtime does not know; nothing is allocated, no lock is taken.
  *
  * Events that cannot be sent are counted (gc_events_lost()) and reported by the event SpoorGCLost at the next poll.
  *
- * A collector with another list compiles this header and events.c with -DGC_EVENTS_DEF='"its.def"'; the entry SpoorGCLost must be in it. A process has one collector, so the status
- * is a variable of the library, not an object.
+ * A collector with another list compiles this header and events.c with -DGC_EVENTS_DEF='"its.def"'; the entry SpoorGCLost must be in it. A process has one
+ * collector, so the status is a variable of the library, not an object.
  *
  * Compiles as C11 (GNU) and C++11.
  */

@@ -1,15 +1,15 @@
 /*
  * The three interfaces between the stock .NET runtime and a collector in a library of its own, in C.
  *
- * The runtime (the "EE") loads such a library, passes it an object with which it calls the runtime (struct gc_to_clr), and gets two back (struct gc_heap, struct
- * gc_handle_manager). On Linux these are C++ objects of the Itanium ABI: a pointer to an object whose first word points to its table of functions; the object is the first
- * argument of each. Here each table is one list, written out below: number, name, result, arguments. The list makes the table's struct, with typed members, an enum of its slot
- * numbers, and an assertion that each member is at its slot. A call reads
+ * The runtime (the "EE") loads such a library, passes it an object with which it calls the runtime (struct gc_to_clr), and gets two back (struct gc_heap,
+ * struct gc_handle_manager). On Linux these are C++ objects of the Itanium ABI: a pointer to an object whose first word points to its table of functions; the
+ * object is the first argument of each. Here each table is one list, written out below: number, name, result, arguments. The list makes the table's struct,
+ * with typed members, an enum of its slot numbers, and an assertion that each member is at its slot. A call reads
  *
  *   ee->table->SuspendEE(ee, GC_SUSPEND_FOR_GC);
  *
- * Names of slots are the runtime's. From .NET 8 to 10 tables only grew at their ends, so the newest serves all; struct gc_runtime has the sizes for a runtime of a given major
- * version. Never call a slot of the EE beyond that.
+ * Names of slots are the runtime's. From .NET 8 to 10 tables only grew at their ends, so the newest serves all; struct gc_runtime has the sizes for a runtime
+ * of a given major version. Never call a slot of the EE beyond that.
  *
  * Compiles as C11 and as C++11; needs only the compiler. 64-bit, little-endian.
  */

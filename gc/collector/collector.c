@@ -621,7 +621,7 @@ static void fire_generation_range(
 		(uint8_t)generation, begin, (uint64_t)(end - begin), (uint64_t)(reserved - begin));
 }
 
-/* The world stands. */
+/* All threads are suspended. */
 static void collect_stopped(
 	struct collector *c, struct collect_request *request, struct course *course)
 {

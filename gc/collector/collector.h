@@ -1,15 +1,15 @@
 /*
  * The reference collector: suspends all threads, marks reachable objects and frees the others in place. It does not move objects and has no generations.
  *
- * One object holds all of its state; struct gc_heap, which the runtime calls, is its first member. spoorgc.c makes it and fills the tables; the tables' functions use the
- * functions of this header.
+ * One object holds all of its state; struct gc_heap, which the runtime calls, is its first member. spoorgc.c makes it and fills the tables; the tables'
+ * functions use the functions of this header.
  *
  *   collector_alloc()     what Alloc() does: from the context, else a new piece, else a collection, else NULL
  *   collector_collect()   one collection
  *   collector_walk...()   for heap snapshots, profilers and debuggers
  *
- * Locks, in the order in which they may be taken: `collecting` (one collection at a time; never held by a thread that the collection must wait for), then one of the heap's, the
- * finalizers', the handles' or `frozen_lock`. A thread that holds one of the latter waits for memory only.
+ * Locks, in the order in which they may be taken: `collecting` (one collection at a time; never held by a thread that the collection must wait for), then one
+ * of the heap's, the finalizers', the handles' or `frozen_lock`. A thread that holds one of the latter waits for memory only.
  */
 #ifndef SPOOR_GC_COLLECTOR_COLLECTOR_H
 #define SPOOR_GC_COLLECTOR_COLLECTOR_H
@@ -119,12 +119,12 @@ struct collector {
 	struct gate gate;
 	bool is_in_progress; /* as SetGCInProgress() says; atomic */
 	bool is_stopped;     /* this collector has suspended all threads: walks may read everything */
-	uint32_t count;      /* collections; atomic */
+	uint32_t count;      /* number of collections; atomic */
 	uint64_t budget;     /* bytes to allocate until the next collection; atomic */
 	uint64_t live;       /* bytes after the last collection; atomic */
 	uint64_t ticks[3];   /* bytes since the last GCAllocationTick, by kind; atomic */
 	struct collect_record last;
-	int64_t paused_ns; /* in all */
+	int64_t paused_ns; /* total time of all pauses */
 	int64_t started_ns;
 	int64_t load_at_ns;
 	struct no_gc_region no_gc;

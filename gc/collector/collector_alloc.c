@@ -1,8 +1,8 @@
 /*
  * Memory for objects: pieces that threads fill, and single cells for larger objects.
  *
- * Pieces are cut from the front of one run after the other: free stretches of swept regions, in the order of addresses; then free regions. Larger objects take the first run that
- * fits in regions of their own kind; huge ones take whole regions.
+ * Pieces are cut from the front of one run after the other: free stretches of swept regions, in the order of addresses; then free regions. Larger objects
+ * take the first run that fits in regions of their own kind; huge ones take whole regions.
  */
 #include <string.h>
 

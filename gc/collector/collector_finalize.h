@@ -1,8 +1,9 @@
 /*
  * Objects with finalizers: those that are alive, and those that are dead and wait for their finalizer.
  *
- * There are three lists. `registered` has every object whose finalizer has not run. A collection moves those that are otherwise unreachable into one of the other two; critical ones
- * have a list of their own, because they run last. Both lists are roots from then on. The runtime's finalizer thread takes objects from them.
+ * There are three lists. `registered` has every object whose finalizer has not run. A collection moves those that are otherwise unreachable into one of the
+ * other two; critical ones have a list of their own, because they run last. Both lists are roots from then on. The runtime's finalizer thread takes objects
+ * from them.
  */
 #ifndef SPOOR_GC_COLLECTOR_COLLECTOR_FINALIZE_H
 #define SPOOR_GC_COLLECTOR_COLLECTOR_FINALIZE_H

@@ -1,11 +1,12 @@
 /*
  * Handles: words outside of the heap that refer to an object. The kind of a handle determines what a collection does with it.
  *
- * A handle is the address of its word; code of the runtime reads and writes the word directly. Words are in blocks of one kind, and the block of a handle is found by its
- * alignment. Each word has an extra word: the secondary of a dependent handle, data of the runtime, or the next free word while it is free. Blocks are never freed.
+ * A handle is the address of its word; code of the runtime reads and writes the word directly. Words are in blocks of one kind, and the block of a handle is
+ * found by its alignment. Each word has an extra word: the secondary of a dependent handle, data of the runtime, or the next free word while it is free.
+ * Blocks are never freed.
  *
- * Creating and destroying takes a lock; scanning takes none: a handle may be destroyed during a collection (by a thread that runs native code, or by the runtime). So words are
- * read once, and a word that becomes NULL is skipped.
+ * Creating and destroying takes a lock; scanning takes none: a handle may be destroyed during a collection (by a thread that runs native code, or by the
+ * runtime). So words are read once, and a word that becomes NULL is skipped.
  */
 #ifndef SPOOR_GC_COLLECTOR_COLLECTOR_HANDLES_H
 #define SPOOR_GC_COLLECTOR_COLLECTOR_HANDLES_H
@@ -21,7 +22,7 @@ enum {
 };
 
 struct handle_block {
-	struct handle_block *next; /* of the kind */
+	struct handle_block *next; /* next block of the same kind */
 	int32_t type;              /* enum gc_handle_type */
 	uint32_t used_end;         /* words from here on were never used */
 	uint8_t padding[HANDLE_BLOCK_HEADER - 16];
@@ -32,7 +33,7 @@ struct handle_block {
 struct handle_kind {
 	struct handle_block *blocks; /* newest first */
 	struct gc_object **free;     /* linked through the extra words */
-	uint32_t count;              /* that exist */
+	uint32_t count;              /* number of handles that exist */
 };
 
 struct handles {

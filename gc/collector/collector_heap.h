@@ -6,16 +6,17 @@
  *   bricks  one u16 for 4 KB of range              offset of the first cell that begins there: finds the object of an interior pointer
  *   cards   one byte for 2 KB, bundles for 2 MB    written by the runtime's server write barrier, not read
  *
- * A region holds consecutive cells, objects and free cells, of one kind: small objects (allocated in pieces that threads fill), medium ones, large ones, those on the pinned heap;
- * or it is part of one huge object; or it is free.
+ * A region holds consecutive cells, objects and free cells, of one kind: small objects (allocated in pieces that threads fill), medium ones, large ones,
+ * those on the pinned heap; or it is part of one huge object; or it is free.
  *
- * How memory is reused: marking sets two bits for each object, one for the first and one for the last word of its cell, so that a sweep reads bits and not objects: words between a
- * last bit and the next first bit are free. A region without any bit is free and needs no sweep. Other regions are swept when allocation needs them, the remaining ones before the
- * next collection: free stretches become free cells, the longer of which are linked into the region's list of runs, from which pieces are cut.
+ * How memory is reused: marking sets two bits for each object, one for the first and one for the last word of its cell, so that a sweep reads bits and not
+ * objects: words between a last bit and the next first bit are free. A region without any bit is free and needs no sweep. Other regions are swept when
+ * allocation needs them, the remaining ones before the next collection: free stretches become free cells, the longer of which are linked into the region's
+ * list of runs, from which pieces are cut.
  *
  * Invariants:
- * - Between collections every cell of a swept region can be walked from its begin, after heap_make_walkable() has written the free cells that allocation left open. Dead objects of
- *   a region that is not swept are never read, because their types may have been unloaded.
+ * - Between collections every cell of a swept region can be walked from its begin, after heap_make_walkable() has written the free cells that allocation left
+ *   open. Dead objects of a region that is not swept are never read, because their types may have been unloaded.
  * - Bytes of a region from `dirty_end` on are zero. Free memory below it may have any content.
  * - Outside of a collection, marks of a swept region are zero.
  * - A thread that allocates holds `lock`. A collection need not: all threads that allocate are suspended, and none of them holds it.

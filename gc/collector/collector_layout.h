@@ -42,7 +42,7 @@ enum region_kind {
 	REGION_LARGE,
 	REGION_PINNED,
 	REGION_HUGE, /* the first region of a huge object */
-	REGION_TAIL, /* the others */
+	REGION_TAIL, /* a further region of a huge object */
 	REGION_KINDS,
 };
 
@@ -77,8 +77,8 @@ struct sweep_sums {
 
 struct heap {
 	uint8_t *base;
-	size_t size;           /* of the range */
-	uint32_t region_count; /* of the range */
+	size_t size;           /* of the range of address space */
+	uint32_t region_count; /* of the range of address space */
 	uint32_t region_end;   /* regions from here on were never used */
 	struct region *regions;
 	uint64_t *marks;
@@ -91,13 +91,13 @@ struct heap {
 	struct method_table *free_type;
 
 	pthread_mutex_t lock;
-	struct run run;                /* for pieces */
+	struct run run;                /* the run from which pieces are cut */
 	uint32_t cursor[REGION_KINDS]; /* where the next search for a region of that kind begins */
 	uint32_t free_hint;            /* no free region is below this index */
 	uint64_t committed;            /* bytes of regions */
 	uint64_t commit_limit;         /* 0: none */
 	uint64_t allocated;            /* bytes allocated since the last collection */
-	uint64_t allocated_before;     /* and before that */
+	uint64_t allocated_before;     /* bytes allocated before the last collection */
 	struct sweep_sums sums;
 };
 

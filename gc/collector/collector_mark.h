@@ -1,11 +1,11 @@
 /*
  * Marking: finds all objects that are reachable from roots, with an explicit stack.
  *
- * An object is marked and pushed when it is first seen. When it is popped, its memory is prefetched and it waits in a short queue; then its references are visited. So deep graphs
- * need no deep recursion, and cache misses overlap.
+ * An object is marked and pushed when it is first seen. When it is popped, its memory is prefetched and it waits in a short queue; then its references are
+ * visited. So deep graphs need no deep recursion, and cache misses overlap.
  *
- * If the stack cannot grow (no memory), the object's mark is removed and a flag set; when the stack is empty, all marked objects are visited again, until the flag stays clear. That is
- * slow, and correct.
+ * If the stack cannot grow (no memory), the object's mark is removed and a flag set; when the stack is empty, all marked objects are visited again, until the
+ * flag stays clear. That is slow, and correct.
  *
  * Order of calls: marker_begin(), for each root marker_root() or marker_pointer(), marker_end(). Each call returns with an empty stack.
  */

@@ -6,8 +6,9 @@
  *   o        method table
  *   o + 8    number of elements (u32), if the type has elements
  *
- * An object of `size` bytes takes the cell [o - 8, o + size - 8). Cells are consecutive, multiples of 8 and at least 24 bytes; an unused stretch is a cell of the runtime's "free
- * object" type, an array of bytes. The method table begins with flags (low half: bytes for each element) and base size; the words before it describe the references:
+ * An object of `size` bytes takes the cell [o - 8, o + size - 8). Cells are consecutive, multiples of 8 and at least 24 bytes; an unused stretch is a cell of
+ * the runtime's "free object" type, an array of bytes. The method table begins with flags (low half: bytes for each element) and base size; the words before
+ * it describe the references:
  *
  *   mt - 8   n. n > 0: n pairs, the i-th at mt - 24 - 16 i: length less the object's size (i64), offset of the first reference (i64).
  *            n < 0: an array of structs: at mt - 16 offset of the first element's first reference; then -n items downward from mt - 24, each

@@ -1,8 +1,8 @@
 /*
  * Converts marks to free cells, a region at a time, without reading an object.
  *
- * A marked object has two bits, at the first and at the last word of its cell. So, in ascending order, bits come in pairs, and the exclusive-or of all bits up to a place (its
- * parity) tells whether the place is inside of an object. For a whole word of marks, 512 bytes of heap, that takes six shifts:
+ * A marked object has two bits, at the first and at the last word of its cell. So, in ascending order, bits come in pairs, and the exclusive-or of all bits
+ * up to a place (its parity) tells whether the place is inside of an object. For a whole word of marks, 512 bytes of heap, that takes six shifts:
  *
  *   bits     ..1...1..11..   an object, a gap, an object of ... (first, last, first, last)
  *   parity   ..1111.... 1.   1 from a first bit to just before its last

@@ -1,6 +1,6 @@
 /*
- * IGCHeap: 89 functions that the runtime may call. Those with more than a few lines are in collector.c and collector_walk.c. Functions without a meaning for a collector without
- * generations, compaction or background threads return the value with which the runtime works, and have a comment about that.
+ * IGCHeap: 89 functions that the runtime may call. Those with more than a few lines are in collector.c and collector_walk.c. Functions without a meaning for
+ * a collector without generations, compaction or background threads return the value with which the runtime works, and have a comment about that.
  */
 #include <stdlib.h>
 
@@ -250,7 +250,7 @@ static int32_t garbage_collect(
 		.reason = COLLECT_INDUCED, .mode = (uint32_t)mode, .is_induced = true
 	};
 
-	(void)generation; /* there is one */
+	(void)generation; /* all objects are of one generation */
 	if (low_memory) {
 		request.reason = COLLECT_LOW_MEMORY;
 		request.mode |= COLLECT_AGGRESSIVE;

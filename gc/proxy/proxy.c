@@ -1,9 +1,9 @@
 /*
- * Loads the runtime's own collector, and makes the objects through which runtime and collector call each other: tables of forwarders, in which observed slots have functions of
- * their own.
+ * Loads the runtime's own collector, and makes the objects through which runtime and collector call each other: tables of forwarders, in which observed slots
+ * have functions of their own.
  *
- * Settings: SPOOR_GC_COLLECTOR names the collector (a file in the folder of libcoreclr.so, or a path); libclrgc.so if it is not set. SPOOR_GC_UNKNOWN: interface.h.
- * SPOOR_GC_LOG: proxy_log.c.
+ * Settings: SPOOR_GC_COLLECTOR names the collector (a file in the folder of libcoreclr.so, or a path); libclrgc.so if it is not set. SPOOR_GC_UNKNOWN:
+ * interface.h. SPOOR_GC_LOG: proxy_log.c.
  */
 #include "gc/proxy/proxy.h"
 

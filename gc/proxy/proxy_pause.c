@@ -11,8 +11,8 @@
  *   GcDone                    | finish     the collector's own end
  *   RestartEE called
  *
- * If a call does not occur, its phase is 0 and its time belongs to the next one. Pauses never overlap: the runtime lets one thread suspend it. Between two pauses no thread uses
- * `now`; inside one the collecting threads do, and several may write milestones.
+ * If a call does not occur, its phase is 0 and its time belongs to the next one. Pauses never overlap: the runtime lets one thread suspend it. Between two
+ * pauses no thread uses `now`; inside one the collecting threads do, and several may write milestones.
  */
 #include "gc/proxy/proxy.h"
 

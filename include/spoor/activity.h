@@ -35,7 +35,7 @@ struct spoor_activity {
 	const char *name;
 	const char *tracestate;    /* the tracestate header of the request, for the program to send on; NULL or memory of the caller */
 	uint64_t started_ns;
-	/* The library's. */
+	/* Used by the library. */
 	const struct spoor_activity *before;
 };
 

@@ -153,7 +153,7 @@ struct spoor_provider {
 	struct spoor_event *const *events_end;
 	spoor_enable_function *enable; /* or NULL */
 	void *enable_context;
-	void *registered; /* the library's */
+	void *registered; /* used by the library */
 };
 
 /*
@@ -196,8 +196,8 @@ struct spoor_options {
 
 /*
  * Starts the library's thread, which blocks all signals, and the diagnostics server. Returns 0 also if the library runs already, else a negative errno.
- * Before, no session can exist and every event is off. spoor_stop() ends all sessions and the thread, and waits for both; exit() calls it. spoor_stop() in a callback on
- * the library's own thread does nothing. Neither is for signal handlers.
+ * Before, no session can exist and every event is off. spoor_stop() ends all sessions and the thread, and waits for both; exit() calls it. spoor_stop() in a
+ * callback on the library's own thread does nothing. Neither is for signal handlers.
  */
 SPOOR_API int spoor_start(const struct spoor_options *options);
 SPOOR_API void spoor_stop(void);

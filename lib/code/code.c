@@ -1,6 +1,6 @@
 /*
- * The ranges of generated code, sorted by address; no two overlap. A removed range stays until another one takes its place, so that the rundown can name earlier samples in
- * it. When removed ranges fill half of the room, all of them are freed.
+ * The ranges of generated code, sorted by address; no two overlap. A removed range stays until another one takes its place, so that the rundown can name
+ * earlier samples in it. When removed ranges fill half of the room, all of them are freed.
  */
 #include "lib/code/code.h"
 

@@ -1,6 +1,6 @@
 /*
- * A rundown is made in steps, because the loop also has to drain rings: begin; then each object (read some of its symbols; when all were read, write the functions found); then
- * generated code; then the end. An event for which there is no room is written again by the next step.
+ * A rundown is made in steps, because the loop also has to drain rings: begin; then each object (read some of its symbols; when all were read, write the
+ * functions found); then generated code; then the end. An event for which there is no room is written again by the next step.
  */
 #include "lib/code/rundown.h"
 

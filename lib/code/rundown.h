@@ -1,9 +1,9 @@
 /*
- * The rundown of a session: at its end, the names of all code that occurred in its stacks. They are written as the events with which .NET names methods (provider
- * Microsoft-Windows-DotNETRuntimeRundown), so that tools for .NET also name C functions.
+ * The rundown of a session: at its end, the names of all code that occurred in its stacks. They are written as the events with which .NET names methods
+ * (provider Microsoft-Windows-DotNETRuntimeRundown), so that tools for .NET also name C functions.
  *
- * Names come from the ELF objects of the process and from spoor_code_add(). A C++ name is demangled if the process has a C++ runtime. An address without a symbol is named
- * "+0x..." in its module. Loop thread only.
+ * Names come from the ELF objects of the process and from spoor_code_add(). A C++ name is demangled if the process has a C++ runtime. An address without a
+ * symbol is named "+0x..." in its module. Loop thread only.
  */
 #ifndef SPOOR_LIB_CODE_RUNDOWN_H
 #define SPOOR_LIB_CODE_RUNDOWN_H

@@ -1,6 +1,6 @@
 /*
- * A meter as EventCounters: the provider with its name, whose event "EventCounters" carries one reading. It has the two layouts of .NET: a value with its spread ("Mean") and
- * an increment ("Sum"). The event ids are high, so that a provider of the program with the same name may use the ids from 1 up.
+ * A meter as EventCounters: the provider with its name, whose event "EventCounters" carries one reading. It has the two layouts of .NET: a value with its
+ * spread ("Mean") and an increment ("Sum"). The event ids are high, so that a provider of the program with the same name may use the ids from 1 up.
  */
 #include "lib/counter/counter_session.h"
 

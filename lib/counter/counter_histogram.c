@@ -1,7 +1,7 @@
 /*
- * Histograms in bounded memory. The bucket of a value is determined by its exponent and the first five bits of its mantissa, so a quantile is accurate to 1/64 of its value,
- * whatever the number of values. Bucket counts only grow. Each reader stores the last counts and takes the difference, so readers need no synchronization with recording
- * threads or with other readers.
+ * Histograms in bounded memory. The bucket of a value is determined by its exponent and the first five bits of its mantissa, so a quantile is accurate to
+ * 1/64 of its value, whatever the number of values. Bucket counts only grow. Each reader stores the last counts and takes the difference, so readers need no
+ * synchronization with recording threads or with other readers.
  */
 #include "lib/counter/counter_registry.h"
 

@@ -1,7 +1,7 @@
 /*
- * The provider System.Diagnostics.Metrics. Events, ids, versions and fields are those of .NET 10, so dotnet-counters and dotnet-monitor read these instruments like those of a
- * .NET program. Unlike in .NET, sessions are independent: they share no interval, and a second client is not refused. So the events that report such conflicts (15, 17) are
- * never sent.
+ * The provider System.Diagnostics.Metrics. Events, ids, versions and fields are those of .NET 10, so dotnet-counters and dotnet-monitor read these
+ * instruments like those of a .NET program. Unlike in .NET, sessions are independent: they share no interval, and a second client is not refused. So the
+ * events that report such conflicts (15, 17) are never sent.
  */
 #include "lib/counter/counter_session.h"
 

@@ -1,9 +1,9 @@
 /*
- * The thread that reads counters. A pass lists all series under the lock. Then, without the lock, each consumer that is due gets the instruments that were opened and closed,
- * and its readings. During a pass, series on its list are not freed: those that are closed meanwhile wait in `trash`.
+ * The thread that reads counters. A pass lists all series under the lock. Then, without the lock, each consumer that is due gets the instruments that were
+ * opened and closed, and its readings. During a pass, series on its list are not freed: those that are closed meanwhile wait in `trash`.
  *
- * Invariants, under the lock: `counter_current` is the consumer whose callbacks may run, `observing` the instrument whose `observe` may run; NULL if none. A thread of an older
- * `generation` takes the lock, changes nothing and ends.
+ * Invariants, under the lock: `counter_current` is the consumer whose callbacks may run, `observing` the instrument whose `observe` may run; NULL if none. A
+ * thread of an older `generation` takes the lock, changes nothing and ends.
  */
 #include "lib/counter/counter_registry.h"
 

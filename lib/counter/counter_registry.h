@@ -1,11 +1,11 @@
 /*
  * The implementation of include/spoor/counter.h: the registry of meters, instruments and series, and the thread that reads them for all consumers.
  *
- * One lock guards the registry. It is never held while a function of the program runs: the collecting thread makes a list of all series under the lock, and calls `observe` and
- * the consumers without it. Series on the list are freed at the end of the pass.
+ * One lock guards the registry. It is never held while a function of the program runs: the collecting thread makes a list of all series under the lock, and
+ * calls `observe` and the consumers without it. Series on the list are freed at the end of the pass.
  *
- * A consumer is a session that enables EventCounters, a session that enables System.Diagnostics.Metrics, or a listener of the program. Each has an interval and the last values
- * it has seen, so consumers are independent of each other. The thread exists while a consumer exists.
+ * A consumer is a session that enables EventCounters, a session that enables System.Diagnostics.Metrics, or a listener of the program. Each has an interval
+ * and the last values it has seen, so consumers are independent of each other. The thread exists while a consumer exists.
  */
 #ifndef SPOOR_LIB_COUNTER_COUNTER_REGISTRY_H
 #define SPOOR_LIB_COUNTER_COUNTER_REGISTRY_H
@@ -46,7 +46,7 @@ struct counter_meter {
 	uint32_t opened;              /* how often it was opened and not closed */
 	uint32_t refs;                /* one while it is open, and one of each instrument */
 	struct counter_instrument *instruments;
-	void *provider;               /* counter_session.c's */
+	void *provider;               /* struct meter_provider of counter_fields.c */
 };
 
 struct counter_instrument {
@@ -160,7 +160,7 @@ bool counter_pass_keep(struct counter_series *series);
 /* Waits until `observe` of a closed instrument is not running; releases the lock meanwhile. */
 void counter_observe_wait(const struct counter_instrument *instrument);
 
-/* counter_session.c: a meter has come, or goes, with the provider of its name. Without the lock. */
+/* counter_fields.c: a meter was opened or closed, and so is the provider with its name. Called without the lock. */
 void counter_meter_opened(struct counter_meter *meter);
 void counter_meter_closed(struct counter_meter *meter);
 

@@ -13,7 +13,7 @@ struct counter_session {
 	struct counter_consumer consumer; /* first */
 	struct counter_session *next;
 	uint64_t session_id;              /* id of the pipe's session */
-	const void *owner;                /* which provider */
+	const void *owner;                /* identifies the provider that started it */
 	struct counter_meter *meter;      /* EventCounters: only this meter; else NULL */
 	struct outbuf payload;
 	void (*release)(struct counter_session *session);

@@ -1,4 +1,4 @@
-/* The provider of activities; it comes and goes with the library. */
+/* The provider of activities, as a module of the library. */
 #ifndef SPOOR_LIB_EVENT_ACTIVITY_H
 #define SPOOR_LIB_EVENT_ACTIVITY_H
 

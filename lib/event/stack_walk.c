@@ -1,6 +1,6 @@
 /*
- * A frame is two words: the caller's frame pointer and the return address, on x86-64 and arm64. Each frame must be at a higher address than the one before, aligned, and
- * in the mapping of the stack. The mapping is looked up once per thread, and again when a frame is outside of it.
+ * A frame is two words: the caller's frame pointer and the return address, on x86-64 and arm64. Each frame must be at a higher address than the one before,
+ * aligned, and in the mapping of the stack. The mapping is looked up once per thread, and again when a frame is outside of it.
  */
 #include "lib/event/stack_walk.h"
 

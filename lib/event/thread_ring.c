@@ -325,7 +325,7 @@ struct firing {
 	struct spoor_event *event;
 	uint64_t only; /* mask of sessions that may get it */
 	size_t payload_size;
-	const uint64_t *frames; /* NULL: walk */
+	const uint64_t *frames; /* NULL: walk the stack */
 	uint32_t frame_count;
 	uintptr_t walk_from; /* the frame pointer with which the walk begins */
 };

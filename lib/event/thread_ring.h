@@ -1,8 +1,8 @@
 /*
  * The rings. Each thread has one, which only this thread writes and only the loop thread reads.
  *
- * A record is a header, then, each if its flag is set, activity ids and stack, then the payload, padded to 8 bytes. A ring's memory is mapped twice, at consecutive
- * addresses, so a record never wraps. Positions only grow; their low bits are the offset in the ring. tail <= published <= next <= tail + size.
+ * A record is a header, then, each if its flag is set, activity ids and stack, then the payload, padded to 8 bytes. A ring's memory is mapped twice, at
+ * consecutive addresses, so a record never wraps. Positions only grow; their low bits are the offset in the ring. tail <= published <= next <= tail + size.
  *
  *   offset  size  record header
  *   0       8     stamp: counter or nanoseconds
@@ -15,11 +15,12 @@
  *
  * A loss record's payload is, for each slot in its mask, lowest first, the u64 number of events lost so far, then the first and last stamp of the losses.
  *
- * Signals: `turn` is odd while the thread is inside a record. A handler that fires then writes into the thread's second, small ring (`nested`). An event of a handler that
- * interrupts that one as well is counted as lost. A session ends after no thread is inside a record that it began before (pipe.c). So `turn` is the read-side mark of a
- * kind of RCU: no fence when an event is fired, membarrier() when a session ends.
+ * Signals: `turn` is odd while the thread is inside a record. A handler that fires then writes into the thread's second, small ring (`nested`). An event of a
+ * handler that interrupts that one as well is counted as lost. A session ends after no thread is inside a record that it began before (pipe.c). So `turn` is
+ * the read-side mark of a kind of RCU: no fence when an event is fired, membarrier() when a session ends.
  *
- * fork(): rings are not mapped in the child, and the thread's state (private memory) reads as zero there. So a child in which no fork handler ran also finds no ring.
+ * fork(): rings are not mapped in the child, and the thread's state (private memory) reads as zero there. So a child in which no fork handler ran also finds
+ * no ring.
  */
 #ifndef SPOOR_LIB_EVENT_THREAD_RING_H
 #define SPOOR_LIB_EVENT_THREAD_RING_H
@@ -70,7 +71,7 @@ struct ring_front {
 _Static_assert(sizeof(struct ring_front) == 64, "a cache line");
 
 struct thread_ring {
-	/* The writer's line. */
+	/* Cache line of the writer. */
 	struct ring_front *front; /* NULL in a child in which no fork handler ran: no ring */
 	uint8_t *base;
 	uint64_t mask;  /* size - 1 */
@@ -81,7 +82,7 @@ struct thread_ring {
 	uint64_t loss_first_stamp;
 	uint64_t loss_last_stamp;
 	/* The reader's line: written by the loop thread only. */
-	uint64_t seen_published; /* of this pass */
+	uint64_t seen_published; /* `published` at the begin of this pass */
 	uint64_t tail;
 	uint64_t tail_stamp;     /* stamp of the last record before the tail */
 };
@@ -103,11 +104,11 @@ struct thread_state {
 	uint64_t thread_id;
 	uint32_t status; /* enum thread_status */
 	bool has_destructor;
-	struct stack_bounds stack; /* of the writer */
+	struct stack_bounds stack; /* bounds of the writer's stack */
 	uint64_t lost[SESSIONS_MAX]; /* events lost, by slot; only grows; atomic */
 	uint64_t losses;             /* how often any element of `lost` grew; atomic */
 
-	/* The reader's. */
+	/* Used by the loop thread only. */
 	uint64_t quiet_ticks;   /* at this stamp the thread was outside of any record, and had published all earlier records */
 	uint64_t held_since_ns; /* the thread has been inside a record since then; 0: it is not */
 	uint64_t losses_seen;
@@ -158,9 +159,9 @@ void thread_state_release(struct thread_state *state);
 void thread_state_trim(struct thread_state *state);
 
 /*
- * Fires an event for those of `sessions` (a mask of slots) that enable it now. For providers that answer one session (its own filter arguments). `frames` (leaf first) is
- * the event's call stack for sessions that record stacks; NULL: the stack of the calling thread is walked. Safe in signal handlers, also in a thread that has never
- * fired.
+ * Fires an event for those of `sessions` (a mask of slots) that enable it now. For providers that answer one session (its own filter arguments). `frames`
+ * (leaf first) is the event's call stack for sessions that record stacks; NULL: the stack of the calling thread is walked. Safe in signal handlers, also in a
+ * thread that has never fired.
  */
 void pipe_fire(struct spoor_event *event, uint64_t sessions, const void *payload, uint32_t payload_size, const uint64_t *frames,
 	uint32_t frame_count);

@@ -42,7 +42,7 @@ static struct {
 	struct pending *pending;
 	uint32_t pending_count;
 	uint32_t pending_room;
-	void *forgotten;       /* a parent's */
+	void *forgotten;       /* buffer of the parent process, kept for the leak checker */
 	uint64_t most_drained; /* of a ring, in 1/256 of its size */
 	uint64_t busy_ns;      /* time of the last pass that found events or left some */
 } pipe_state;

@@ -1,10 +1,10 @@
 /*
  * The pass over all rings: writes the events that threads have fired to the sinks of the sessions, ordered by time.
  *
- * A pass takes a point in time T and then executes a memory barrier in every thread (membarrier). A thread that is outside of any record afterwards has published all
- * records that it stamped before T. If a thread is inside a record, the pass waits for some 200 reads, and then lowers its cutoff (watermark) to the last time at which
- * the thread was outside, or to its last published record. After 50 ms it no longer does, and events that the thread then still publishes get a later time. So each pass
- * delivers exactly the events up to its cutoff, and no event follows a later one.
+ * A pass takes a point in time T and then executes a memory barrier in every thread (membarrier). A thread that is outside of any record afterwards has
+ * published all records that it stamped before T. If a thread is inside a record, the pass waits for some 200 reads, and then lowers its cutoff (watermark)
+ * to the last time at which the thread was outside, or to its last published record. After 50 ms it no longer does, and events that the thread then still
+ * publishes get a later time. So each pass delivers exactly the events up to its cutoff, and no event follows a later one.
  *
  * Within a pass events are delivered thread by thread, in the order of each thread's first pending event.
  *

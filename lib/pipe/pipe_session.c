@@ -5,8 +5,8 @@
  *   RUNNING -> STOPPING -> CLEARED         session_stop(), or the loop thread when the sink fails
  *   CLEARED -> RUNDOWN -> ENDING -> ENDED  the loop thread, pass by pass
  *
- * After CLEARED no thread begins an event for the session. Events that were begun before are complete after two passes in which every thread was outside of a record: an event
- * that was begun before the first of them is stamped before the second.
+ * After CLEARED no thread begins an event for the session. Events that were begun before are complete after two passes in which every thread was outside of a
+ * record: an event that was begun before the first of them is stamped before the second.
  */
 #include "lib/pipe/pipe_session.h"
 

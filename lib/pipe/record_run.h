@@ -1,6 +1,6 @@
 /*
- * A run: consecutive records in one thread's ring that are for the same sessions. The loop thread passes a run to a sink as a whole: a sink that only stores events copies
- * the bytes, and decodes them when they are read; other sinks decode each event with record_run_next().
+ * A run: consecutive records in one thread's ring that are for the same sessions. The loop thread passes a run to a sink as a whole: a sink that only stores
+ * events copies the bytes, and decodes them when they are read; other sinks decode each event with record_run_next().
  *
  * Invariants: a run has no loss records; its stamps do not decrease and lie in one segment of the clock; the entries of its events exist.
  */
@@ -25,8 +25,8 @@ struct record_run {
 	struct clock_segment clock;
 	const struct event_entry *entry; /* entry of entry_index; the last one that was looked up */
 	uint32_t entry_index;
-	uint32_t sequence;    /* of the first */
-	uint64_t lost_before; /* the first */
+	uint32_t sequence;    /* of the first record */
+	uint64_t lost_before; /* events lost before the first record */
 	bool run_start;       /* of the first record (struct pipe_event) */
 	bool any_stack;
 	bool stacks;          /* this session records stacks */

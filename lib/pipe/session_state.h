@@ -22,7 +22,7 @@ struct session_thread {
 	uint64_t lost_pending; /* events lost since the last one that was written */
 	uint32_t sequence;
 	bool gone;             /* ended, and a sequence point without it was written */
-	bool going;            /* ended */
+	bool going;            /* ended; not yet left out of a sequence point */
 };
 
 /* Losses that were not reported yet. */
@@ -35,7 +35,7 @@ struct session_loss {
 struct session {
 	uint32_t references; /* atomic */
 	uint32_t status;     /* enum session_status, atomic; changed under sessions_lock() */
-	bool stop_wanted;    /* while starting */
+	bool stop_wanted;    /* session_stop() was called before the session ran */
 	bool aborted;        /* atomic */
 	uint64_t id;
 	uint32_t slot;
@@ -43,7 +43,7 @@ struct session {
 	struct session_wants wants;
 	struct sink *sink;
 
-	/* The loop thread's. */
+	/* Used by the loop thread only. */
 	struct session_thread *threads;
 	uint32_t thread_count;
 	uint32_t thread_room;
@@ -55,7 +55,7 @@ struct session {
 	struct session_loss loss_notice;
 	uint64_t cleared_pass; /* the first pass that began when no mask had its bit */
 	uint64_t cleared_ns;
-	uint32_t quiet_passes; /* since then */
+	uint32_t quiet_passes; /* passes since cleared_pass that saw every thread outside of a record */
 	uint64_t end_since_ns;
 	int failure; /* first error of the sink in this pass; session_turn() stops the session */
 	int error;   /* why it has stopped; 0: no error */
@@ -67,7 +67,7 @@ struct session {
 	uint64_t written; /* atomic */
 	uint64_t lost;    /* atomic */
 
-	struct session *next; /* of all */
+	struct session *next; /* list of all sessions */
 	struct session *previous;
 };
 

@@ -1,6 +1,7 @@
 /*
- * A sink: the destination of a session's events. Each kind has one ops table (lib/sink/sinks.h lists the kinds). Unless noted, the operations are called on the loop
- * thread, so a sink needs no lock against the pipe. They must not block: a file is written, a socket takes the bytes it has room for, a listener has a queue and a thread.
+ * A sink: the destination of a session's events. Each kind has one ops table (lib/sink/sinks.h lists the kinds). Unless noted, the operations are called on
+ * the loop thread, so a sink needs no lock against the pipe. They must not block: a file is written, a socket takes the bytes it has room for, a listener has
+ * a queue and a thread.
  */
 #ifndef SPOOR_LIB_PIPE_SINK_H
 #define SPOOR_LIB_PIPE_SINK_H

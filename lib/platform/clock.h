@@ -20,7 +20,7 @@ struct clock_pair {
 
 struct clock_line {
 	bool counter;
-	uint32_t count; /* of pairs taken */
+	uint32_t count; /* number of pairs taken */
 	struct clock_pair pairs[CLOCK_PAIRS]; /* the newest is (count - 1) % CLOCK_PAIRS */
 	uint64_t scale; /* ns per tick between the two newest pairs, a fixed-point number with 32 fractional bits */
 	uint64_t width_ns; /* the time that reading the newest pair took: twice its maximum error */
@@ -30,7 +30,7 @@ struct clock_line {
 struct clock_segment {
 	uint64_t from_ticks;
 	uint64_t from_ns;
-	uint64_t scale; /* as above */
+	uint64_t scale; /* as in struct clock_line */
 };
 
 void clock_line_init(struct clock_line *line, bool counter);

@@ -34,7 +34,7 @@ static struct {
 	struct pollfd *fds;
 	struct loop_watch **order;
 	uint32_t fd_room;
-	void *forgotten[2]; /* a parent's */
+	void *forgotten[2]; /* buffers of the parent process, kept for the leak checker */
 } loop = { .lock = PTHREAD_MUTEX_INITIALIZER, .called = PTHREAD_COND_INITIALIZER, .last = &loop.first, .wake_fds = { -1, -1 } };
 
 static __thread bool is_loop;
@@ -57,7 +57,7 @@ void loop_wake(void)
 
 	if (__atomic_exchange_n(&loop.woken, 1, __ATOMIC_ACQ_REL) == 0 && loop.wake_fds[1] >= 0) {
 		ssize_t n = write(loop.wake_fds[1], &one, sizeof(one));
-		(void)n; /* full means woken */
+		(void)n; /* the pipe is full: the thread wakes up anyway */
 	}
 	errno = before;
 }

@@ -14,14 +14,14 @@ struct loop_watch {
 	int fd;
 	short events; /* POLLIN, POLLOUT; may be changed at any time; 0: only errors and the end of the peer */
 	void (*ready)(struct loop_watch *watch, short revents);
-	struct loop_watch *next; /* the loop's */
+	struct loop_watch *next; /* set by the loop */
 	bool watched;
 };
 
 struct loop_timer {
 	uint64_t due_ns; /* CLOCK_MONOTONIC */
 	void (*expired)(struct loop_timer *timer); /* the timer is not set when this is called; may set it again */
-	struct loop_timer *next; /* the loop's */
+	struct loop_timer *next; /* set by the loop */
 	bool set;
 };
 

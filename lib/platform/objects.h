@@ -16,7 +16,7 @@
 struct object {
 	char *path;
 	uint64_t base;     /* load bias: the difference between addresses in memory and in the file */
-	uint64_t begin;    /* of its code */
+	uint64_t begin;    /* first address of its code */
 	uint64_t end;
 	const void *image; /* the vDSO: the whole file in memory, image_size bytes; NULL: a file */
 	size_t image_size;

@@ -136,7 +136,7 @@ void objects_free(struct object *objects, size_t count)
 
 struct object_symbols {
 	int fd;
-	const uint8_t *image; /* instead of fd */
+	const uint8_t *image; /* the file in memory; NULL: read from fd */
 	size_t image_size;
 	uint64_t base;
 	uint64_t at;          /* of the next symbol in the file */

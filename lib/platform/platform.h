@@ -17,7 +17,7 @@
 /* ---- Time ---- */
 
 uint64_t platform_now_ns(void); /* CLOCK_MONOTONIC; firing path */
-uint64_t platform_utc_ns(void); /* since 1970 */
+uint64_t platform_utc_ns(void); /* CLOCK_REALTIME */
 bool platform_counter_is_clock(void); /* the kernel keeps time with the counter of ticks_read() */
 void platform_sleep_ns(uint64_t ns);
 
@@ -25,7 +25,7 @@ void platform_sleep_ns(uint64_t ns);
 
 uint64_t platform_thread_id(void);   /* the kernel's id; firing path (one system call) */
 uint64_t platform_process_id(void);
-bool platform_thread_alive(uint64_t thread_id); /* of this process */
+bool platform_thread_alive(uint64_t thread_id); /* a thread of this process */
 int platform_cpu_count(void);
 
 /* The readable memory around `address` (a stack); false: not found. Takes some 50 us. Safe in signal handlers. */
@@ -64,7 +64,7 @@ void *platform_map_large(size_t size);
  * memory. Firing path, when a thread is set up.
  */
 void *platform_map_twice(int fd, uint64_t offset, size_t size);
-void *platform_map_file(int fd, uint64_t offset, size_t size); /* once */
+void *platform_map_file(int fd, uint64_t offset, size_t size); /* maps it one time; the arguments and result of platform_map_twice() */
 int platform_file_grow(int fd, uint64_t size); /* firing path, when a thread is set up */
 void platform_unmap(void *memory, size_t size);
 void platform_release(void *memory, size_t size); /* of platform_map_twice(): discards the content and returns the memory to the system */

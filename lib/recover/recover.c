@@ -1,6 +1,6 @@
 /*
- * See recover.h and recover_file.h: the reading side. Every offset, size and count is checked when it is read. From each ring it takes the records that were not yet drained
- * (tail to published) and, backwards by the sizes in the records, drained ones that were not overwritten.
+ * See recover.h and recover_file.h: the reading side. Every offset, size and count is checked when it is read. From each ring it takes the records that were
+ * not yet drained (tail to published) and, backwards by the sizes in the records, drained ones that were not overwritten.
  */
 #include <spoor/recover.h>
 

@@ -1,6 +1,6 @@
 /*
- * The file of the rings (SPOOR_START_RECOVERABLE): all that another process needs to read the last events of this process when it crashed or hangs. Written by the library, read
- * by recover.c, which uses nothing else of this process.
+ * The file of the rings (SPOOR_START_RECOVERABLE): all that another process needs to read the last events of this process when it crashed or hangs. Written
+ * by the library, read by recover.c, which uses nothing else of this process.
  *
  *   offset            content
  *   0                 struct recover_head

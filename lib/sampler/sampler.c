@@ -1,6 +1,7 @@
 /*
- * Each sampled thread has a slot. A slot belongs to the loop thread, except for the members that the thread's signal handler writes: the frames of the last sample, guarded by
- * `version` (odd while they change), and `samples`. A slot is never freed, because a signal for it may be pending; with `thread_id` 0 it is free.
+ * Each sampled thread has a slot. A slot belongs to the loop thread, except for the members that the thread's signal handler writes: the frames of the last
+ * sample, guarded by `version` (odd while they change), and `samples`. A slot is never freed, because a signal for it may be pending; with `thread_id` 0 it
+ * is free.
  */
 #include "lib/sampler/sampler.h"
 
@@ -23,13 +24,13 @@ enum sample_kind {
 struct sampler_slot {
 	uint64_t thread_id;
 	void *timer;
-	uintptr_t stack_low; /* the handler's */
+	uintptr_t stack_low; /* bounds of the stack; used by the signal handler only */
 	uintptr_t stack_high;
 	uint32_t version;
 	uint32_t frame_count;
 	uint64_t frames[SAMPLER_FRAMES_MAX];
 	uint64_t samples;
-	/* The loop's. */
+	/* Used by the loop thread only. */
 	uint64_t samples_seen;
 	uint64_t cpu_ns;
 	uint64_t external_ns;    /* time of its last sample as external; 0: it is running */

@@ -1,9 +1,10 @@
 /*
  * The sampling provider, Microsoft-DotNETCore-SampleProfiler: stacks of the program's threads, while a session enables it.
  *
- * Each thread has a timer of its CPU time, whose signal makes the thread walk its own stack. So running threads are sampled, sleeping threads are not woken, and system calls are
- * not interrupted. The kernel checks such timers at its tick (4 ms with HZ=250), so a busy thread is sampled at that interval, whatever the period. For a thread that has stopped
- * running, the loop writes an "external" sample with its last stack: stock tools compute time from the distance of two samples, and would count the thread's sleep as work.
+ * Each thread has a timer of its CPU time, whose signal makes the thread walk its own stack. So running threads are sampled, sleeping threads are not woken,
+ * and system calls are not interrupted. The kernel checks such timers at its tick (4 ms with HZ=250), so a busy thread is sampled at that interval, whatever
+ * the period. For a thread that has stopped running, the loop writes an "external" sample with its last stack: stock tools compute time from the distance of
+ * two samples, and would count the thread's sleep as work.
  *
  * The signal is a real-time signal that the program did not use when sampling began. Its handler stays installed.
  */

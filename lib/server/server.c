@@ -1,12 +1,12 @@
 /*
  * Connections, ports and sessions of the diagnostics server. All of it runs on the loop thread, except start() and stop().
  *
- * A connection is in one of three states: it receives its request (until SERVER_REQUEST_NS), sends its reply (until SERVER_REPLY_NS), or waits for a session to end (which is
- * bounded as well). When the table is full, the connection that has been receiving its request for longest is closed: a working client sends its request without delay.
- * A connection that starts a session leaves the table; the session owns its fd from then on.
+ * A connection is in one of three states: it receives its request (until SERVER_REQUEST_NS), sends its reply (until SERVER_REPLY_NS), or waits for a session
+ * to end (which is bounded as well). When the table is full, the connection that has been receiving its request for longest is closed: a working client sends
+ * its request without delay. A connection that starts a session leaves the table; the session owns its fd from then on.
  *
- * For a port of DOTNET_DiagnosticPorts the server connects to the tool: it sends an advertise message and then receives a request as on any connection, but without a time
- * limit. After each request it connects again.
+ * For a port of DOTNET_DiagnosticPorts the server connects to the tool: it sends an advertise message and then receives a request as on any connection, but
+ * without a time limit. After each request it connects again.
  */
 #include "lib/server/server.h"
 
@@ -57,7 +57,7 @@ struct connection {
 	enum server_command command;
 	struct server_reply reply;
 	size_t sent;
-	uint64_t session_id;           /* CONNECTION_WAIT */
+	uint64_t session_id;           /* the session that CONNECTION_WAIT waits for */
 };
 
 struct port {
@@ -66,7 +66,7 @@ struct port {
 	bool resumed;
 	uint64_t retry_ns;
 	struct loop_timer timer;
-	struct connection *connection; /* NULL: none now */
+	struct connection *connection; /* NULL: not connected */
 };
 
 struct server_session {

@@ -1,11 +1,12 @@
 /*
  * The diagnostics server: the socket on which dotnet-trace, dotnet-counters and similar tools find this program, as if it were a .NET process.
  *
- * It runs on the loop thread: a small state for each connection in a bounded table, non-blocking I/O, and a time limit for each wait. A peer that sends half a header, reads
- * slowly or sends nothing uses its own entry of the table and nothing else. server_request.c reads every byte of a request, server_reply.c makes every byte of a reply.
+ * It runs on the loop thread: a small state for each connection in a bounded table, non-blocking I/O, and a time limit for each wait. A peer that sends half
+ * a header, reads slowly or sends nothing uses its own entry of the table and nothing else. server_request.c reads every byte of a request, server_reply.c
+ * makes every byte of a reply.
  *
- * The name of the socket. A runtime binds dotnet-diagnostic-PID-KEY-socket (KEY is the start time of the process), and has no socket if that file exists. So the name depends on
- * whether this process can have a runtime:
+ * The name of the socket. A runtime binds dotnet-diagnostic-PID-KEY-socket (KEY is the start time of the process), and has no socket if that file exists. So
+ * the name depends on whether this process can have a runtime:
  *
  *   never (nothing in the process calls dlopen)    dotnet-diagnostic-PID-KEY-socket
  *   possibly later                                 dotnet-diagnostic-PID-0KEY-socket: the same number in another spelling. Tools find it, and of two sockets of a process
@@ -34,8 +35,9 @@
 #define SERVER_VERSION         "9.0.0+libspoor.0.1.0"
 
 /*
- * start() opens the socket and connects to the ports of DOTNET_DiagnosticPorts. If a port (or DOTNET_DefaultDiagnosticPortSuspend) requires a suspended start, it returns after
- * ResumeRuntime was received on each of these. If no socket can be opened (no such TMPDIR), that is no failure: the program runs without a server.
+ * start() opens the socket and connects to the ports of DOTNET_DiagnosticPorts. If a port (or DOTNET_DefaultDiagnosticPortSuspend) requires a suspended
+ * start, it returns after ResumeRuntime was received on each of these. If no socket can be opened (no such TMPDIR), that is no failure: the program runs
+ * without a server.
  */
 extern const struct module server_module;
 

@@ -1,6 +1,6 @@
 /*
- * Reads requests. A view of the payload with a sticky failure reads each command's fields in wire order. Values that the runtime refuses are refused after the last field they
- * belong to, so that a message is either accepted or refused as a whole.
+ * Reads requests. A view of the payload with a sticky failure reads each command's fields in wire order. Values that the runtime refuses are refused after
+ * the last field they belong to, so that a message is either accepted or refused as a whole.
  */
 #include "lib/server/server_request.h"
 

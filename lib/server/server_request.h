@@ -1,9 +1,9 @@
 /*
  * Reads requests of the diagnostics protocol from the bytes that a peer sent.
  *
- * The bytes are not trusted: every count is compared with the remaining bytes before it is used, memory is allocated only for data that the message contains, and requests that the
- * runtime refuses are refused with the runtime's code. Where the runtime crashes (an empty payload, a truncated provider), the answer is SERVER_BAD_ENCODING. Functions use
- * their arguments only, so they may be called from any thread.
+ * The bytes are not trusted: every count is compared with the remaining bytes before it is used, memory is allocated only for data that the message contains,
+ * and requests that the runtime refuses are refused with the runtime's code. Where the runtime crashes (an empty payload, a truncated provider), the answer
+ * is SERVER_BAD_ENCODING. Functions use their arguments only, so they may be called from any thread.
  *
  * Layouts: docs/formats/diagnostics-ipc.md.
  */
@@ -61,7 +61,7 @@ struct server_provider {
 
 struct server_request {
 	enum server_command command;
-	uint64_t session_id;       /* stop */
+	uint64_t session_id;       /* of a stop command */
 	uint32_t buffer_mb;        /* for the collect commands, like all members that follow */
 	uint64_t rundown_keywords; /* 0: no rundown */
 	bool stacks;

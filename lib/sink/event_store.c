@@ -25,7 +25,7 @@ struct stored_event {
 	uint32_t sequence;
 	uint16_t stack_count;
 	uint8_t flags;   /* enum stored_flag */
-	uint8_t padding; /* behind the payload */
+	uint8_t padding; /* bytes after the payload */
 };
 
 enum stored_flag {

@@ -1,9 +1,9 @@
 /*
- * Copies of events in chunks, from the loop thread to a reader: a listener (queue) or the flight recorder. One thread writes; a reader takes whole chunks. Chunks are
- * counted, waited for and dropped as a whole.
+ * Copies of events in chunks, from the loop thread to a reader: a listener (queue) or the flight recorder. One thread writes; a reader takes whole chunks.
+ * Chunks are counted, waited for and dropped as a whole.
  *
- * A run of records is copied unchanged from its ring, with what is needed to decode it (struct stored_run); the reader decodes it. Single events, and runs with stacks that
- * the session does not record, are stored one by one.
+ * A run of records is copied unchanged from its ring, with what is needed to decode it (struct stored_run); the reader decodes it. Single events, and runs
+ * with stacks that the session does not record, are stored one by one.
  *
  * No function locks; the caller makes sure that a chunk is used by one thread at a time.
  */
@@ -23,7 +23,7 @@ struct store_chunk {
 	size_t room;
 	uint64_t events; /* without those of the library itself */
 	uint64_t first_ns, last_ns;
-	/* then the bytes */
+	/* followed by `room` bytes */
 };
 
 struct store_chunk *store_chunk_new(size_t room);
@@ -41,7 +41,7 @@ bool store_append_run(struct store_chunk *chunk, struct record_run *run);
 /* The position of a reader in a chunk; all zero: at the begin. */
 struct store_cursor {
 	size_t offset;
-	struct record_run run; /* being read */
+	struct record_run run; /* the run that is being read */
 };
 
 /* The next event, borrowed from the chunk; false: no more. */

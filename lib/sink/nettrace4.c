@@ -1,10 +1,10 @@
 /*
  * See nettrace4.h. docs/formats/nettrace.md has the format. Readers require more than the format does:
  *
- * - A reader notices a change of the capturing thread at an event marked "sorted", or at the first event of a block. So each run begins with the mark if no later event has an
- *   earlier time (the meaning of the mark), and in a new block otherwise.
- * - Stack ids are valid until the next sequence point. A point is written when the table of stacks is full, after POINT_BYTES, and when the stream becomes idle: only then
- *   does a live reader release the last events.
+ * - A reader notices a change of the capturing thread at an event marked "sorted", or at the first event of a block. So each run begins with the mark if no
+ *   later event has an earlier time (the meaning of the mark), and in a new block otherwise.
+ * - Stack ids are valid until the next sequence point. A point is written when the table of stacks is full, after POINT_BYTES, and when the stream becomes
+ *   idle: only then does a live reader release the last events.
  * - The padding before a block's content depends on the offset in the stream, so the encoder counts its bytes.
  */
 #include "lib/sink/nettrace4.h"
@@ -79,7 +79,7 @@ struct previous {
 
 struct stack_slot {
 	uint64_t hash;
-	uint32_t id; /* 0: free */
+	uint32_t id; /* 0: the slot is free */
 	uint32_t offset;
 	uint32_t count;
 };

@@ -1,6 +1,6 @@
 /*
- * Writes nettrace version 4: what .NET runtimes send over their sockets, and what every reader accepts. An encoder turns events into blocks in `out`, from which its owner
- * writes them to a file, a socket or memory.
+ * Writes nettrace version 4: what .NET runtimes send over their sockets, and what every reader accepts. An encoder turns events into blocks in `out`, from
+ * which its owner writes them to a file, a socket or memory.
  *
  *   nettrace4_begin()      head of the stream: 32 bytes of prefix, the Trace object
  *   nettrace4_event()      ...
@@ -8,7 +8,8 @@
  *   nettrace4_point()      flush and a sequence point: stacks are forgotten, readers can compute losses
  *   nettrace4_end()        flush, a last sequence point, the end tag
  *
- * Offsets count from the first byte of the stream, also when the owner has emptied `out`. An encoder belongs to one thread at a time. Functions return 0 or a negative errno.
+ * Offsets count from the first byte of the stream, also when the owner has emptied `out`. An encoder belongs to one thread at a time. Functions return 0 or a
+ * negative errno.
  */
 #ifndef SPOOR_LIB_SINK_NETTRACE4_H
 #define SPOOR_LIB_SINK_NETTRACE4_H

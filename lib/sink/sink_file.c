@@ -1,9 +1,10 @@
 /*
- * A session that writes a nettrace file, which is valid at any time. The file ends with the end tag (one byte). To append, all bytes after the tag and a new end tag are written
- * first; then the old tag is overwritten with the first byte of the next object. One byte is written completely or not at all, so a process that is killed leaves a file that
- * opens and lacks at most the last flush interval.
+ * A session that writes a nettrace file, which is valid at any time. The file ends with the end tag (one byte). To append, all bytes after the tag and a new
+ * end tag are written first; then the old tag is overwritten with the first byte of the next object. One byte is written completely or not at all, so a
+ * process that is killed leaves a file that opens and lacks at most the last flush interval.
  *
- * If the disk is full, events that were not written are counted as lost, the file is cut after its end tag, and the session stops. A last event reports that, if it still fits.
+ * If the disk is full, events that were not written are counted as lost, the file is cut after its end tag, and the session stops. A last event reports that,
+ * if it still fits.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +33,7 @@ struct file_sink {
 	bool regular;
 	uint64_t end;      /* offset of the end tag; 0: no byte was written yet */
 	uint64_t unwritten; /* events taken since the last write */
-	uint64_t first_ns; /* of those */
+	uint64_t first_ns; /* time of the first unwritten event */
 	uint64_t flush_ns;
 	uint64_t flushed_ns;
 	uint64_t rotate_bytes;

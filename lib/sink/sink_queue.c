@@ -1,8 +1,8 @@
 /*
  * Listeners inside the process: a queue of chunks, and either a dispatch thread that calls a function, or spoor_listener_read().
  *
- * The loop thread fills a chunk and appends it to the queue once per pass. The lock is held while chunks are moved, never while a function is called. A slow listener only
- * makes its own queue grow: beyond the session's buffer events are lost, the oldest are dropped, or firing threads wait, as the policy says.
+ * The loop thread fills a chunk and appends it to the queue once per pass. The lock is held while chunks are moved, never while a function is called. A slow
+ * listener only makes its own queue grow: beyond the session's buffer events are lost, the oldest are dropped, or firing threads wait, as the policy says.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -35,9 +35,9 @@ struct queue_sink {
 	struct store_chunk *first, *last;
 	size_t bytes; /* of chunks in the queue, until they are read; atomic for reading */
 
-	struct store_chunk *filling; /* the loop thread's */
+	struct store_chunk *filling; /* used by the loop thread only */
 	struct store_chunk *spare;   /* guarded by the lock: a dropped chunk of CHUNK_BYTES for reuse; or NULL */
-	struct store_chunk *reading; /* the reader's */
+	struct store_chunk *reading; /* used by the reader only */
 	struct store_cursor cursor;
 };
 

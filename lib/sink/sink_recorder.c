@@ -1,9 +1,9 @@
 /*
- * The flight recorder: stores the newest events of a session in memory, in chunks, and drops the oldest chunk when the memory is full. A snapshot and the session's end write
- * them as a nettrace file.
+ * The flight recorder: stores the newest events of a session in memory, in chunks, and drops the oldest chunk when the memory is full. A snapshot and the
+ * session's end write them as a nettrace file.
  *
- * The chunks are in one piece of memory, which the thread that starts the session populates: touching 64 MiB for the first time takes longer than a ring needs to fill. Only an
- * event that is too large for such a chunk gets one from malloc().
+ * The chunks are in one piece of memory, which the thread that starts the session populates: touching 64 MiB for the first time takes longer than a ring
+ * needs to fill. Only an event that is too large for such a chunk gets one from malloc().
  */
 #include <errno.h>
 #include <stdlib.h>

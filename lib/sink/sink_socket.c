@@ -1,6 +1,6 @@
 /*
- * A session whose nettrace stream goes into a socket (or a pipe). Bytes that the peer has not read are buffered, up to the session's buffer; beyond that events are lost, or
- * threads wait, as the policy says. If the peer closes the connection, the session ends.
+ * A session whose nettrace stream goes into a socket (or a pipe). Bytes that the peer has not read are buffered, up to the session's buffer; beyond that
+ * events are lost, or threads wait, as the policy says. If the peer closes the connection, the session ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ struct socket_sink {
 	struct session *session;
 	struct nettrace4 *encoder;
 	struct outbuf out;
-	size_t sent; /* of out */
+	size_t sent; /* bytes of `out` that were sent */
 	uint64_t sent_ever;
 	size_t buffer_bytes;
 	struct loop_watch watch;

@@ -161,7 +161,7 @@ int spoor_start(const struct spoor_options *given)
 void spoor_stop(void)
 {
 	if (loop_is_self())
-		return; /* The program calls exit() in a callback on the loop thread, which cannot wait for its own end. */
+		return; /* The program ends in a callback on the loop thread, which cannot wait for its own end. */
 	pthread_mutex_lock(&library.lock);
 	bool mine = library.started && !library.stopping;
 	library.stopping = mine || library.stopping;

@@ -15,7 +15,7 @@
 
 struct arena_block {
 	struct arena_block *next; /* the block filled before this one */
-	size_t size;              /* of data */
+	size_t size;              /* bytes of `data` */
 	unsigned char data[] __attribute__((aligned(16)));
 };
 

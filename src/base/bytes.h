@@ -1,8 +1,8 @@
 /*
  * The growable buffer for wire bytes and text.
  *
- * Out of memory is sticky: `failed` stays set and further writes have no effect, so the user checks it once, at the end. All zero is empty. Numbers are little-endian. A buffer
- * belongs to one thread at a time.
+ * Out of memory is sticky: `failed` stays set and further writes have no effect, so the user checks it once, at the end. All zero is empty. Numbers are
+ * little-endian. A buffer belongs to one thread at a time.
  */
 #ifndef SPOOR_BASE_BYTES_H
 #define SPOOR_BASE_BYTES_H

@@ -43,7 +43,7 @@ static inline void freep(void *pointer_to_pointer)
 static inline void fclosep(FILE **file)
 {
 	if (*file)
-		(void)fclose(*file); /* as closep */
+		(void)fclose(*file); /* a failing close of a file that was only read has no remedy */
 }
 
 #endif

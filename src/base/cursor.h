@@ -45,7 +45,7 @@ static inline const uint8_t *cursor_take(struct cursor *c, size_t size)
 
 static inline void cursor_skip(struct cursor *c, size_t size)
 {
-	(void)cursor_take(c, size); /* the failure sticks */
+	(void)cursor_take(c, size); /* short_read keeps the failure */
 }
 
 static inline uint8_t cursor_u8(struct cursor *c)

@@ -1,8 +1,8 @@
 /*
  * Describes a failure for the user.
  *
- * The function that fails sets one sentence (what failed and why) and, if it knows one, a second (what to do), and returns the error code. Only `cli` prints both. The first
- * sentence is kept, because it is nearest to the cause; callers that know more about the purpose add it with diag_context().
+ * The function that fails sets one sentence (what failed and why) and, if it knows one, a second (what to do), and returns the error code. Only `cli` prints
+ * both. The first sentence is kept, because it is nearest to the cause; callers that know more about the purpose add it with diag_context().
  */
 #ifndef SPOOR_BASE_DIAG_H
 #define SPOOR_BASE_DIAG_H

@@ -3,8 +3,8 @@
  *
  * Reads go through a window of INPUT_WINDOW bytes, so a large file needs little memory. A signal does not interrupt a read.
  *
- * After input_unpack(), reads return the content of zstd frames, so formats do not handle compression. Frames are recognised by their first bytes, not by the name of the file,
- * also in a pipe.
+ * After input_unpack(), reads return the content of zstd frames, so formats do not handle compression. Frames are recognised by their first bytes, not by the
+ * name of the file, also in a pipe.
  */
 #ifndef SPOOR_BASE_INPUT_H
 #define SPOOR_BASE_INPUT_H

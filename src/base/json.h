@@ -32,7 +32,7 @@ void json_z(struct json *j, const char *name, const char *text);
 void json_u64(struct json *j, const char *name, uint64_t value);
 void json_i64(struct json *j, const char *name, int64_t value);
 void json_f64(struct json *j, const char *name, double value); /* text_add_f64(); null when it is not finite */
-void json_f32(struct json *j, const char *name, float value);  /* text_add_f32(); likewise */
+void json_f32(struct json *j, const char *name, float value);  /* text_add_f32(); null when it is not finite */
 void json_bool(struct json *j, const char *name, bool value);
 void json_null(struct json *j, const char *name);
 

@@ -50,7 +50,7 @@ void map_remove(struct map *map, uint64_t key, uint32_t value);
 struct map_walk map_find(const struct map *map, uint64_t key);
 void map_next(struct map_walk *walk);
 
-/* Empty but reusable. */
+/* Removes all entries; keeps the memory. */
 void map_reset(struct map *map);
 void map_done(struct map *map);
 

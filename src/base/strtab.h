@@ -1,8 +1,8 @@
 /*
  * A table of distinct texts.
  *
- * Texts are bytes (usually UTF-8, which is not checked), at most STRTAB_TEXT_MAX long, stored with a NUL. Equal texts have equal indexes. Index 0 is the empty text. All zero is
- * empty.
+ * Texts are bytes (usually UTF-8, which is not checked), at most STRTAB_TEXT_MAX long, stored with a NUL. Equal texts have equal indexes. Index 0 is the
+ * empty text. All zero is empty.
  */
 #ifndef SPOOR_BASE_STRTAB_H
 #define SPOOR_BASE_STRTAB_H

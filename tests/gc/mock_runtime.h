@@ -1,6 +1,6 @@
 /*
- * The runtime's side for tests: an EE that returns a sink and answers UpdateGCEventStatus(), and a sink that stores what it gets. Slots that a test does not expect are NULL, so that
- * a call of a wrong slot crashes.
+ * The runtime's side for tests: an EE that returns a sink and answers UpdateGCEventStatus(), and a sink that stores what it gets. Slots that a test does not
+ * expect are NULL, so that a call of a wrong slot crashes.
  */
 #ifndef SPOOR_TESTS_MOCK_RUNTIME_H
 #define SPOOR_TESTS_MOCK_RUNTIME_H

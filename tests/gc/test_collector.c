@@ -1,6 +1,6 @@
 /*
- * The whole collector under a minimal runtime: threads in C that allocate, link and drop objects while others collect; finalizers; handles; limits. This is the test for the thread
- * sanitizer: a running thread holds a lock for reading, and suspending all threads takes it for writing.
+ * The whole collector under a minimal runtime: threads in C that allocate, link and drop objects while others collect; finalizers; handles; limits. This is
+ * the test for the thread sanitizer: a running thread holds a lock for reading, and suspending all threads takes it for writing.
  */
 #include "unit/test.h"
 

@@ -1,6 +1,6 @@
 /*
- * Conversion of the counter to the clock: interpolation between two pairs, and its error on this machine. An event is fired between two reads of the clock. The distance of the
- * converted stamp from that interval is the error, which must not exceed the time that reading a pair takes.
+ * Conversion of the counter to the clock: interpolation between two pairs, and its error on this machine. An event is fired between two reads of the clock.
+ * The distance of the converted stamp from that interval is the error, which must not exceed the time that reading a pair takes.
  */
 #include "unit/test.h"
 

@@ -1,6 +1,6 @@
 /*
- * Runs of records, decoded one by one and stored in chunks: for all sizes of chunks, reading from the store gives the same events as reading the records. The records are of all
- * kinds: with and without stack and activity ids, small and large, of two events.
+ * Runs of records, decoded one by one and stored in chunks: for all sizes of chunks, reading from the store gives the same events as reading the records. The
+ * records are of all kinds: with and without stack and activity ids, small and large, of two events.
  */
 #include "unit/test.h"
 

@@ -1,6 +1,6 @@
 /*
- * Which session gets which event: every combination of two providers' events over levels, keywords and ids with many sessions at a time, each with random wants, compared with a
- * second, naive implementation of the rule. And enable callbacks: which calls are made, and in which order.
+ * Which session gets which event: every combination of two providers' events over levels, keywords and ids with many sessions at a time, each with random
+ * wants, compared with a second, naive implementation of the rule. And enable callbacks: which calls are made, and in which order.
  */
 #include "unit/test.h"
 

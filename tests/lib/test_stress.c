@@ -1,6 +1,6 @@
 /*
- * All features at the same time: threads that start, fire and end; sessions of every kind that start and stop; sources at run time; forks. No part hangs, no sanitizer reports an
- * error, and for the session that runs all the time written + lost = fired, exactly.
+ * All features at the same time: threads that start, fire and end; sessions of every kind that start and stop; sources at run time; forks. No part hangs, no
+ * sanitizer reports an error, and for the session that runs all the time written + lost = fired, exactly.
  */
 #include "lib/read_back.h"
 
