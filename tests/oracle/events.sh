@@ -21,9 +21,9 @@ program managed
 app=$program
 cd "$work"
 
-# until FILE PATTERN: ten seconds at most.
+# until_has FILE PATTERN: a minute at most.
 until_has() {
-	for _ in $(seq 100); do
+	for _ in $(seq 600); do
 		grep -q "$2" "$1" 2>/dev/null && return 0
 		sleep 0.1
 	done
@@ -43,8 +43,7 @@ counted() {
 	until_has two.out ready
 	"$build/spoor" record -F 499 -p "$one,$two" -o "$name" "$@" </dev/null 2>record.err &
 	recorder=$!
-	sleep 3
-	if ! kill -0 $recorder 2>/dev/null; then
+	if ! sessions_open "$name" 2; then
 		code=0
 		wait $recorder || code=$?
 		recorder=''

@@ -19,12 +19,9 @@ program webapi
 rm -f "$out/port" "$out"/*.nettrace
 dotnet "$program" "$out/port" &
 app=$!
-for _ in $(seq 100); do
-	[ -e "$out/port" ] && break
-	sleep 0.1
-done
-"$build/examples/load" "$(cat "$out/port")" 2 /cpu /alloc /throw >/dev/null
-"$build/examples/load" "$(cat "$out/port")" 12 /cpu /wait /alloc /throw >/dev/null &
+port_of "$out/port"
+"$build/examples/load" "$port" 2 /cpu /alloc /throw >/dev/null
+"$build/examples/load" "$port" 60 /cpu /wait /alloc /throw >/dev/null &
 load=$!
 
 # With rights the whole machine, without only the program.
@@ -40,7 +37,8 @@ target='-a'
 # shellcheck disable=SC2086
 "$build/spoor" record $target -F 499 --duration 60s -o "$out/killed.nettrace" >/dev/null 2>&1 </dev/null &
 recorder=$!
-sleep 4
+sessions_open "$out/killed.nettrace" 1 || wait $recorder
+sleep 3
 kill -9 $recorder
 wait $recorder 2>/dev/null || :
 recorder=''

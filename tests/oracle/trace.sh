@@ -17,12 +17,9 @@ program webapi
 rm -f "$out/trace.port" "$out"/trace_*.nettrace
 dotnet "$program" "$out/trace.port" >/dev/null &
 app=$!
-for _ in $(seq 100); do
-	[ -e "$out/trace.port" ] && break
-	sleep 0.1
-done
-"$build/examples/load" "$(cat "$out/trace.port")" 2 /cpu /alloc /throw >/dev/null
-"$build/examples/load" "$(cat "$out/trace.port")" 12 /cpu /wait /alloc /throw >/dev/null &
+port_of "$out/trace.port"
+"$build/examples/load" "$port" 2 /cpu /alloc /throw >/dev/null
+"$build/examples/load" "$port" 12 /cpu /wait /alloc /throw >/dev/null &
 load=$!
 
 # Native events with and without stacks, activities, counters (objects within objects), logging.
