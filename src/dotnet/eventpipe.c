@@ -41,18 +41,25 @@ struct eventpipe {
 	int fd; /* the stream; -1: none, or ended */
 	uint32_t guard_key;
 	uint32_t guard_rounds; /* that were over when this began */
+	bool guard_stops;      /* the guard knows the session and would stop it */
 	uint64_t session_id;
-	uint64_t opened_ns;
-	uint64_t progress_ns; /* of the stream; once it ends: when another EVENTPIPE_PROGRESS_BYTES were complete */
+	uint64_t now_ns;      /* of the last turn */
+	uint64_t asked_ns;    /* when the present or last CollectTracing was begun */
+	uint64_t opened_ns;   /* when its answer had come */
+	uint64_t read_ns;     /* when bytes of the stream, or its end, were last read */
+	uint64_t rest_ns;     /* until then the stream is not waited for */
+	uint64_t progress_ns; /* after the end began: when another EVENTPIPE_PROGRESS_BYTES were complete */
 	uint64_t progress_bytes; /* of the stream at that time */
 	uint64_t end_ns;      /* when the end began: the stop, or the handler's refusal; 0 not yet */
 	uint64_t end_bytes;   /* of the stream at that time */
 	uint64_t bytes;
+	uint32_t refusal;     /* HRESULT; 0 none */
 	bool behind;
 	bool opened;
 	bool stopping; /* eventpipe_stop() was called */
 	bool stop_due;
 	bool stopped; /* it was asked to stop, or there is nobody left to ask */
+	bool acknowledged; /* the stop was answered with a success */
 	bool whole;
 	bool deaf; /* the handler wants no more of it */
 	bool hung;
@@ -118,9 +125,9 @@ int eventpipe_new(const struct dotnet_door *door, const struct eventpipe_options
 	pipe->handler = *handler;
 	pipe->step = options->no_info ? STEP_COLLECT : STEP_INFO;
 	pipe->info_command = IPC_PROCESS_INFO_3;
-	pipe->collect_command = ipc_collect_command(&request);
+	pipe->collect_command = options->collect_command ? options->collect_command : ipc_collect_command(&request);
 	pipe->fd = -1;
-	pipe->progress_ns = now_ns;
+	pipe->now_ns = pipe->read_ns = now_ns;
 	pipe->reason_code = "";
 	pipe->guard_rounds = guard_rounds(options->guard);
 	*ret_pipe = pipe;
@@ -128,6 +135,34 @@ int eventpipe_new(const struct dotnet_door *door, const struct eventpipe_options
 }
 
 /* ---- what is asked ---- */
+
+static bool may_begin(const struct eventpipe *pipe)
+{
+	const struct eventpipe_queue *queue = pipe->options.queue;
+
+	return pipe->exchange.state == EXCHANGE_NONE && (!queue || !queue->holder);
+}
+
+/* Frees the exchange, and the queue for the next session. */
+static void end_exchange(struct eventpipe *pipe)
+{
+	struct eventpipe_queue *queue = pipe->options.queue;
+
+	exchange_done(&pipe->exchange);
+	if (queue && queue->holder == pipe)
+		queue->holder = NULL;
+}
+
+static bool is_stop_due(const struct eventpipe *pipe)
+{
+	return pipe->opened && (pipe->stop_due || pipe->stopping) && !pipe->stopped;
+}
+
+/* A request is to be begun. */
+static bool has_next(const struct eventpipe *pipe)
+{
+	return is_stop_due(pipe) || (!pipe->stopping && pipe->step != STEP_DONE);
+}
 
 static void begin(struct eventpipe *pipe, const struct ipc_request *request, uint64_t now_ns)
 {
@@ -140,7 +175,10 @@ static void begin(struct eventpipe *pipe, const struct ipc_request *request, uin
 		pipe->step = STEP_DONE;
 		if (request->command == IPC_STOP_TRACING)
 			pipe->stopped = true;
+		return;
 	}
+	if (pipe->options.queue)
+		pipe->options.queue->holder = pipe;
 }
 
 static void begin_stop(struct eventpipe *pipe, uint64_t now_ns)
@@ -153,18 +191,35 @@ static void begin_stop(struct eventpipe *pipe, uint64_t now_ns)
 	begin(pipe, &request, now_ns);
 }
 
+/* The providers without the ids of events to leave out. NULL: no memory. */
+static struct ipc_provider *without_filters(const struct eventpipe_options *options)
+{
+	struct ipc_provider *providers = calloc(options->provider_count, sizeof(*providers));
+
+	for (uint32_t i = 0; providers && i < options->provider_count; i++) {
+		providers[i] = options->providers[i];
+		if (!providers[i].only_event_ids)
+			providers[i].event_id_count = 0;
+	}
+	return providers;
+}
+
 static void begin_collect(struct eventpipe *pipe, uint64_t now_ns)
 {
+	bool filters = pipe->collect_command == IPC_COLLECT_TRACING_5 || !pipe->options.filters_optional;
+	struct ipc_provider *plain = filters ? NULL : without_filters(&pipe->options);
 	const struct ipc_request request = {
 		.command = pipe->collect_command,
 		.buffer_mb = pipe->options.buffer_mb,
 		.rundown_keywords = pipe->options.rundown_keywords,
 		.stacks = !pipe->options.no_stacks,
-		.providers = pipe->options.providers,
+		.providers = plain ? plain : pipe->options.providers, /* without memory the request cannot be encoded either */
 		.provider_count = pipe->options.provider_count,
 	};
 
+	pipe->asked_ns = now_ns;
 	begin(pipe, &request, now_ns);
+	free(plain);
 	pipe->exchange.guard = pipe->options.guard;
 	pipe->exchange.guard_target = pipe->options.target;
 }
@@ -174,15 +229,11 @@ static bool start_next(struct eventpipe *pipe, uint64_t now_ns)
 {
 	const struct ipc_request info = { .command = pipe->info_command };
 
-	if (pipe->exchange.state != EXCHANGE_NONE)
+	if (!may_begin(pipe) || !has_next(pipe))
 		return false;
-	if (pipe->opened && (pipe->stop_due || pipe->stopping) && !pipe->stopped) {
+	if (is_stop_due(pipe))
 		begin_stop(pipe, now_ns);
-		return pipe->exchange.state != EXCHANGE_NONE;
-	}
-	if (pipe->stopping || pipe->step == STEP_DONE)
-		return false;
-	if (pipe->step == STEP_INFO)
+	else if (pipe->step == STEP_INFO)
 		begin(pipe, &info, now_ns);
 	else
 		begin_collect(pipe, now_ns);
@@ -210,6 +261,7 @@ static void take_failure(struct eventpipe *pipe)
 static void take_info(struct eventpipe *pipe)
 {
 	const struct exchange *exchange = &pipe->exchange;
+	struct diag diag = { 0 };
 
 	if (!exchange->ok && exchange->error == IPC_ERROR_UNKNOWN_COMMAND &&
 		pipe->info_command != IPC_PROCESS_INFO) {
@@ -219,9 +271,15 @@ static void take_info(struct eventpipe *pipe)
 	}
 	/* Its events matter more than who it says it is (a command line above 64 KiB cannot be told at all). */
 	pipe->step = STEP_COLLECT;
-	if (exchange->ok)
-		pipe->has_info = ipc_decode_process_info(exchange->command, exchange->payload,
-					 exchange->payload_size, &pipe->info, NULL) == 0;
+	if (!exchange->ok)
+		return;
+	int result = ipc_decode_process_info(exchange->command, exchange->payload, exchange->payload_size, &pipe->info, &diag);
+
+	pipe->has_info = result == 0;
+	if (result < 0 && pipe->options.strict_info) {
+		pipe->step = STEP_DONE;
+		set_reason(pipe, exchange_failure_code(result), diag.text);
+	}
 }
 
 static void refuse(struct eventpipe *pipe, uint32_t error)
@@ -229,6 +287,7 @@ static void refuse(struct eventpipe *pipe, uint32_t error)
 	char text[128];
 
 	pipe->step = STEP_DONE;
+	pipe->refusal = error;
 	if (error == IPC_ERROR_UNKNOWN_COMMAND) {
 		set_reason(pipe, "too-old", "its runtime cannot choose events by id (.NET 10 can)");
 		return;
@@ -237,13 +296,21 @@ static void refuse(struct eventpipe *pipe, uint32_t error)
 	set_reason(pipe, error == IPC_ERROR_FAIL ? "slots" : "error", text);
 }
 
+/* What to try when the runtime does not know the command; 0: nothing. */
+static enum ipc_command older_command(const struct eventpipe *pipe)
+{
+	if (pipe->collect_command == IPC_COLLECT_TRACING_5)
+		return pipe->options.filters_optional ? IPC_COLLECT_TRACING_4 : (enum ipc_command)0;
+	return ipc_collect_fallback(pipe->collect_command);
+}
+
 static void take_collect(struct eventpipe *pipe, uint64_t now_ns)
 {
 	struct exchange *exchange = &pipe->exchange;
 	struct diag diag = { 0 };
 
 	if (!exchange->ok) {
-		enum ipc_command older = ipc_collect_fallback(pipe->collect_command);
+		enum ipc_command older = older_command(pipe);
 		if (exchange->error == IPC_ERROR_UNKNOWN_COMMAND && older)
 			pipe->collect_command = older;
 		else
@@ -260,10 +327,12 @@ static void take_collect(struct eventpipe *pipe, uint64_t now_ns)
 	exchange->fd = -1;
 	pipe->opened = true;
 	pipe->opened_ns = now_ns;
-	pipe->progress_ns = now_ns;
+	pipe->read_ns = now_ns;
+	pipe->stop_due = pipe->options.stop_at_once;
 	pipe->guard_key = exchange->guard_key;
 	exchange->guard_key = 0;
 	guard_session(pipe->options.guard, pipe->guard_key, pipe->session_id);
+	pipe->guard_stops = true;
 }
 
 static bool advance_exchange(struct eventpipe *pipe, uint64_t now_ns)
@@ -282,16 +351,19 @@ static bool advance_exchange(struct eventpipe *pipe, uint64_t now_ns)
 		} else if (exchange->command == IPC_STOP_TRACING) {
 			/* Success or not, the runtime has dealt with it. A success comes after the whole stream was written. */
 			pipe->stopped = true;
+			pipe->acknowledged = exchange->ok;
 		} else {
 			take_info(pipe);
 		}
 		break;
 	default:
-		if (is_stop(pipe) && pipe->exchange.sent == pipe->exchange.out.len)
+		if (is_stop(pipe) && exchange->sent == exchange->out.len && pipe->guard_stops) {
 			guard_session(pipe->options.guard, pipe->guard_key, 0);
+			pipe->guard_stops = false;
+		}
 		return false;
 	}
-	exchange_done(exchange);
+	end_exchange(pipe);
 	return true;
 }
 
@@ -312,7 +384,7 @@ static void tell(struct eventpipe *pipe, const uint8_t *data, size_t size)
 		return;
 	pipe->deaf = true;
 	pipe->stop_due = true;
-	begin_end(pipe, pipe->progress_ns);
+	begin_end(pipe, pipe->now_ns);
 	if (!*pipe->reason)
 		set_reason(pipe, "lied", "its event stream cannot be understood");
 }
@@ -336,7 +408,7 @@ static bool is_guarded_off(struct eventpipe *pipe)
 {
 	if (pipe->ended || guard_rounds(pipe->options.guard) == pipe->guard_rounds)
 		return pipe->ended;
-	exchange_done(&pipe->exchange);
+	end_exchange(pipe);
 	pipe->ended = true;
 	pipe->stopped = true;
 	set_reason(pipe, "guarded", "its session was ended because its reader had stood still");
@@ -365,7 +437,8 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 		return false;
 	if (n > 0)
 		pipe->bytes += (uint64_t)n;
-	if (!pipe->end_ns || pipe->bytes >= pipe->progress_bytes + EVENTPIPE_PROGRESS_BYTES) {
+	pipe->read_ns = now_ns;
+	if (pipe->end_ns && pipe->bytes >= pipe->progress_bytes + EVENTPIPE_PROGRESS_BYTES) {
 		pipe->progress_ns = now_ns;
 		pipe->progress_bytes = pipe->bytes;
 	}
@@ -414,7 +487,7 @@ static void judge_silence(struct eventpipe *pipe, uint64_t now_ns)
 static uint64_t patience_end_ns(const struct eventpipe *pipe)
 {
 	uint64_t silence_ns = pipe->progress_ns + EVENTPIPE_SILENCE_NS;
-	uint64_t whole_ns = pipe->end_ns + (pipe->deaf ? EVENTPIPE_SILENCE_NS
+	uint64_t whole_ns = pipe->end_ns + (pipe->deaf ? EVENTPIPE_SILENCE_NS : pipe->options.end_limit_ns ? pipe->options.end_limit_ns
 		: pipe->options.rundown_keywords ? EVENTPIPE_RUNDOWN_NS : EVENTPIPE_END_NS);
 
 	return silence_ns < whole_ns ? silence_ns : whole_ns;
@@ -462,7 +535,7 @@ static void let_go(struct eventpipe *pipe)
 
 	if (pipe->opened && !pipe->stopped && !asked)
 		send_stop(pipe);
-	exchange_done(&pipe->exchange);
+	end_exchange(pipe);
 	pipe->stopped = true;
 	end_stream(pipe);
 }
@@ -488,6 +561,7 @@ static void judge_end(struct eventpipe *pipe, uint64_t now_ns)
 enum eventpipe_state eventpipe_advance(struct eventpipe *pipe, uint64_t now_ns)
 {
 	size_t budget = READ_MAX;
+	pipe->now_ns = now_ns;
 	bool again = !is_guarded_off(pipe);
 
 	pipe->behind = false;
@@ -513,8 +587,18 @@ void eventpipe_stop(struct eventpipe *pipe, uint64_t now_ns)
 	if (!is_stop(pipe) && !may_have_session(pipe)) {
 		if (!pipe->opened && !*pipe->reason)
 			set_reason(pipe, "cut-short", "the end came before its session was open");
-		exchange_done(&pipe->exchange);
+		end_exchange(pipe);
 	}
+}
+
+void eventpipe_rest(struct eventpipe *pipe, uint64_t until_ns)
+{
+	pipe->rest_ns = until_ns;
+}
+
+static bool rests(const struct eventpipe *pipe)
+{
+	return !pipe->stopping && pipe->now_ns < pipe->rest_ns;
 }
 
 size_t eventpipe_fds(const struct eventpipe *pipe, struct pollfd fds[EVENTPIPE_FDS_MAX])
@@ -523,7 +607,7 @@ size_t eventpipe_fds(const struct eventpipe *pipe, struct pollfd fds[EVENTPIPE_F
 
 	if (exchange_poll(&pipe->exchange, &fds[count]))
 		count++;
-	if (pipe->fd >= 0)
+	if (pipe->fd >= 0 && !rests(pipe))
 		fds[count++] = (struct pollfd){ .fd = pipe->fd, .events = POLLIN };
 	return count;
 }
@@ -541,11 +625,8 @@ uint64_t eventpipe_wake_ns(const struct eventpipe *pipe)
 	if (pipe->ended)
 		return UINT64_MAX;
 	if (exchange->state == EXCHANGE_NONE) {
-		bool stop = pipe->opened && (pipe->stop_due || pipe->stopping) && !pipe->stopped;
-		if (stop || (pipe->step != STEP_DONE && !pipe->stopping))
-			return 0;
-		if (pipe->fd < 0)
-			return 0; /* only the end is left to be seen */
+		if (has_next(pipe) ? may_begin(pipe) : pipe->fd < 0)
+			return 0; /* a request is to be begun, or only the end is left to be seen */
 	} else {
 		wake_ns = earlier(wake_ns, exchange_wake_ns(exchange));
 		if (!pipe->hung && !is_stop(pipe))
@@ -553,6 +634,8 @@ uint64_t eventpipe_wake_ns(const struct eventpipe *pipe)
 	}
 	if (is_ending(pipe))
 		wake_ns = earlier(wake_ns, patience_end_ns(pipe));
+	if (pipe->fd >= 0 && rests(pipe))
+		wake_ns = earlier(wake_ns, pipe->rest_ns);
 	return wake_ns;
 }
 
@@ -573,12 +656,12 @@ void eventpipe_free(struct eventpipe *pipe)
 {
 	if (!pipe)
 		return;
-	if (!pipe->ended) {
+	pipe->deaf = true; /* the handler's owner is going away */
+	if (!is_guarded_off(pipe)) {
 		await_session(pipe);
-		pipe->deaf = true; /* the handler's owner is going away */
 		let_go(pipe);
 	}
-	exchange_done(&pipe->exchange);
+	end_exchange(pipe);
 	end_stream(pipe);
 	if (pipe->has_info)
 		ipc_process_info_done(&pipe->info);
@@ -604,6 +687,43 @@ bool eventpipe_whole(const struct eventpipe *pipe)
 uint64_t eventpipe_opened_ns(const struct eventpipe *pipe)
 {
 	return pipe->opened_ns;
+}
+
+uint64_t eventpipe_asked_ns(const struct eventpipe *pipe)
+{
+	return pipe->asked_ns;
+}
+
+enum ipc_command eventpipe_collect_command(const struct eventpipe *pipe)
+{
+	return pipe->collect_command;
+}
+
+uint32_t eventpipe_refusal(const struct eventpipe *pipe)
+{
+	return pipe->refusal;
+}
+
+bool eventpipe_is_asking(const struct eventpipe *pipe)
+{
+	return !pipe->ended && (pipe->exchange.state != EXCHANGE_NONE || has_next(pipe));
+}
+
+bool eventpipe_is_reading(const struct eventpipe *pipe)
+{
+	return pipe->fd >= 0;
+}
+
+bool eventpipe_is_acknowledged(const struct eventpipe *pipe)
+{
+	return pipe->acknowledged;
+}
+
+uint64_t eventpipe_heard_ns(const struct eventpipe *pipe)
+{
+	bool asking = pipe->exchange.state != EXCHANGE_NONE;
+
+	return asking && pipe->exchange.progress_ns > pipe->read_ns ? pipe->exchange.progress_ns : pipe->read_ns;
 }
 
 bool eventpipe_behind(const struct eventpipe *pipe)

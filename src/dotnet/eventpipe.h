@@ -10,7 +10,7 @@
  * A state machine that never blocks; the caller's poll loop drives any number of them. The bytes are nettrace version 4, from "Nettrace" on, and go to the
  * handler as they come; nothing is parsed here.
  *
- * Promises, as dotnet/runtime_client.h makes them for its two: a session that was opened is ended by StopTracing, whatever happens; its stream is
+ * Promises: a session that was opened is ended by StopTracing, whatever happens; its stream is
  * read until its end meanwhile, under the guard's eyes if there is one; a peer that hangs, lies or dies costs only itself; nothing is sent to a process that a signal has stopped.
  * After a stop the stream is read while it makes progress: a large program's rundown takes its time. The session is given up after EVENTPIPE_SILENCE_NS
  * with less than EVENTPIPE_PROGRESS_BYTES, after EVENTPIPE_RUNDOWN_NS in all (without a rundown EVENTPIPE_END_NS), or when it has sent more than the
@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #include "dotnet/exchange.h"
+#include "dotnet/ipc.h"
 
 struct dotnet_target;
 struct eventpipe;
@@ -41,6 +42,11 @@ struct ipc_process_info;
 #define EVENTPIPE_PROGRESS_BYTES (16u << 10)
 #define EVENTPIPE_RUNDOWN_BYTES  (UINT64_C(256) << 20)
 
+/* Several sessions of one process: requests of those that share a queue are made one at a time. All zero is an empty queue. */
+struct eventpipe_queue {
+	const struct eventpipe *holder; /* whose request is under way; NULL: none */
+};
+
 struct eventpipe_options {
 	const struct ipc_provider *providers; /* borrowed until eventpipe_free() */
 	uint32_t provider_count;
@@ -48,6 +54,12 @@ struct eventpipe_options {
 	uint64_t rundown_keywords;            /* 0: none. IPC_RUNDOWN_WHOLE is what every runtime knows */
 	bool no_stacks;                       /* .NET 9 and later; earlier ones send them all the same */
 	bool no_info;                         /* do not ask who it is */
+	bool strict_info;                     /* no session with a process whose answer about itself cannot be decoded */
+	bool stop_at_once;                    /* StopTracing follows the opening: for a rundown alone */
+	bool filters_optional;                /* a runtime before .NET 10 gets the request without the ids of events to leave out, instead of none */
+	enum ipc_command collect_command;     /* the first to try; 0: the oldest one that can express the request */
+	uint64_t end_limit_ns;                /* the session is given up so long after eventpipe_stop(), whatever comes; 0: as above */
+	struct eventpipe_queue *queue;        /* NULL: requests do not wait for other sessions. Borrowed */
 	uint64_t appear_ns;                   /* until when its socket may still come; 0: it is there or is not */
 	struct guard *guard;                  /* NULL: none. Borrowed; the caller beats it (guard.h) */
 	const struct dotnet_target *target;   /* of the guard, and only with one; borrowed */
@@ -91,6 +103,9 @@ enum eventpipe_state eventpipe_advance(struct eventpipe *pipe, uint64_t now_ns);
 /* Begins the end. */
 void eventpipe_stop(struct eventpipe *pipe, uint64_t now_ns);
 
+/* Until this time, or eventpipe_stop(), the stream's descriptor is not among those to wait for, so that many small pieces are read in one turn. */
+void eventpipe_rest(struct eventpipe *pipe, uint64_t until_ns);
+
 void eventpipe_free(struct eventpipe *pipe);
 
 enum eventpipe_state eventpipe_state(const struct eventpipe *pipe);
@@ -100,6 +115,27 @@ bool eventpipe_whole(const struct eventpipe *pipe);
 
 /* When the session was opened; 0: it was not. */
 uint64_t eventpipe_opened_ns(const struct eventpipe *pipe);
+
+/* When the present or last CollectTracing was begun, before its connection; 0: none was. */
+uint64_t eventpipe_asked_ns(const struct eventpipe *pipe);
+
+/* The collect command of the last request: the one that the runtime knows, once the session is open. */
+enum ipc_command eventpipe_collect_command(const struct eventpipe *pipe);
+
+/* The HRESULT with which the runtime refused the session; 0: it did not. */
+uint32_t eventpipe_refusal(const struct eventpipe *pipe);
+
+/* A request is under way, or one is due and waits for the queue. */
+bool eventpipe_is_asking(const struct eventpipe *pipe);
+
+/* The stream is open. */
+bool eventpipe_is_reading(const struct eventpipe *pipe);
+
+/* The runtime has answered StopTracing with a success, which it sends after the whole stream. */
+bool eventpipe_is_acknowledged(const struct eventpipe *pipe);
+
+/* When the peer last sent something, or the request that is under way was begun. */
+uint64_t eventpipe_heard_ns(const struct eventpipe *pipe);
 
 /* The last turn left bytes unread: its share was used up. */
 bool eventpipe_behind(const struct eventpipe *pipe);
