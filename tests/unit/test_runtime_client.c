@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
 #include "dotnet/runtime_client.h"
@@ -47,7 +48,8 @@ struct peer {
 	} asking[CONNECTIONS];
 	int stream[SESSIONS];   /* sessions 1000, 1001 and so on, in the order of their opening */
 	unsigned opened;
-	unsigned stops[SESSIONS];
+	unsigned stops[SESSIONS];         /* that were answered, */
+	unsigned stop_requests[SESSIONS]; /* and all that came */
 	unsigned requests;
 	unsigned newest_info;   /* commands above these are not known */
 	unsigned newest_collect;
@@ -56,6 +58,7 @@ struct peer {
 	bool keep_streams;      /* stop is answered, but the stream does not end */
 	bool cut_stream;        /* the rundown's stream ends before its stop */
 	char log[512];          /* commands in order, "408 205 205 201 " */
+	uint64_t sum;           /* of the bytes of all requests */
 };
 
 struct told {
@@ -175,6 +178,14 @@ static bool answer(struct peer *peer, int fd, const uint8_t *request)
 	size_t at = strlen(peer->log);
 
 	peer->requests++;
+	for (size_t i = 0; i < (size_t)(request[14] | request[15] << 8); i++)
+		peer->sum = (peer->sum ^ request[i]) * UINT64_C(0x100000001b3);
+	if (command == IPC_STOP_TRACING) {
+		uint64_t id;
+		memcpy(&id, request + 20, 8);
+		assert_in_range(id, 1000, 1000 + SESSIONS - 1);
+		peer->stop_requests[id - 1000]++;
+	}
 	snprintf(peer->log + at, sizeof(peer->log) - at, "%x ", (unsigned)command);
 	if (peer->lie && (!peer->lie_at || peer->lie_at == command)) {
 		if (tell_lie(peer, fd, request))
@@ -326,6 +337,17 @@ static enum dotnet_state turns(struct talk *talk, unsigned count, uint64_t step_
 		talk->now_ns += step_ns;
 	}
 	return dotnet_client_advance(talk->client, talk->now_ns);
+}
+
+/* Until it has ended, in steps of 100 ms of the test's time. */
+static void turns_to_the_end(struct talk *talk)
+{
+	uint64_t from_ns = talk->now_ns;
+
+	while (dotnet_client_state(talk->client) != DOTNET_ENDED) {
+		(void)turns(talk, 1, 100 * MS);
+		assert_true(talk->now_ns - from_ns <= DOTNET_STOP_NS + S);
+	}
 }
 
 static void finish(struct talk *talk)
@@ -665,6 +687,212 @@ static void test_refused_bytes(void **state)
 	finish(&t);
 }
 
+/*
+ * The bytes of all requests of whole recordings, with runtimes that know more or less. A runtime that gets a malformed request dies, so the sums
+ * change only when what is asked for is meant to change.
+ */
+static void test_exact_requests(void **state)
+{
+	static const uint32_t ids[] = { 80, 250 }; /* to leave out */
+	static const struct ipc_provider wanted[] = {
+		{ .name = "Microsoft-Windows-DotNETRuntime", .keywords = 0x8001, .level = 4, .event_ids = ids, .event_id_count = 2 },
+		{ .name = "Shop", .keywords = UINT64_MAX, .level = 5, .arguments = "a=1" },
+	};
+	enum { UNTOLD = 1, SAMPLED = 2, FROM_START = 4, WANTED = 8, METHODS = 16, RUNDOWN = 32 };
+	static const struct {
+		unsigned what;
+		unsigned newest;
+		uint64_t sum;
+		const char *log;
+	} cases[] = {
+		{ 0, IPC_COLLECT_TRACING_5, UINT64_C(0x2aeee638aec8df4d), "408 205 205 201 201 " },
+		{ 0, IPC_COLLECT_TRACING_3, UINT64_C(0xa4851568fce9ea51), "408 205 204 204 201 201 " },
+		{ 0, IPC_COLLECT_TRACING_2, UINT64_C(0xd7e845dd804a6b48), "408 205 204 203 203 201 201 " },
+		{ UNTOLD | METHODS | RUNDOWN, IPC_COLLECT_TRACING_5, UINT64_C(0xd1d81a5c29f05dd4), "408 205 205 201 205 201 205 201 201 " },
+		{ UNTOLD | METHODS | RUNDOWN, IPC_COLLECT_TRACING_2, UINT64_C(0xf9bdc68174ba5370), "408 205 204 203 203 201 203 201 203 201 201 " },
+		{ SAMPLED, IPC_COLLECT_TRACING_5, UINT64_C(0xf0d32a72b45d64d4), "408 205 205 205 201 201 201 " },
+		{ SAMPLED, IPC_COLLECT_TRACING_2, UINT64_C(0x28b67aab5e528162), "408 205 204 203 203 203 201 201 201 " },
+		{ WANTED, IPC_COLLECT_TRACING_5, UINT64_C(0x9d1716b7d8ca9408), "408 206 206 201 201 " },
+		{ WANTED, IPC_COLLECT_TRACING_4, UINT64_C(0x1ff865a6b02425a), "408 206 205 205 201 201 " },
+		{ WANTED, IPC_COLLECT_TRACING_2, UINT64_C(0x310f759cb15e3cf3), "408 206 205 204 203 203 201 201 " },
+		{ SAMPLED | FROM_START | WANTED, IPC_COLLECT_TRACING_5, UINT64_C(0xf8cd0ea68893f81c), "408 206 206 201 201 " },
+		{ SAMPLED | FROM_START | WANTED, IPC_COLLECT_TRACING_2, UINT64_C(0x26440db922f2d6bb), "408 206 205 204 203 203 201 201 " },
+		{ UNTOLD | WANTED | RUNDOWN, IPC_COLLECT_TRACING_5, UINT64_C(0x6f72dee2fa84c3eb), "408 206 206 201 206 201 201 " },
+		{ FROM_START, IPC_COLLECT_TRACING_5, UINT64_C(0xdc7119247896eb37), "408 205 201 " },
+		{ FROM_START, IPC_COLLECT_TRACING_3, UINT64_C(0xbfc7f226275140f7), "408 205 204 201 " },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		unsigned what = cases[i].what;
+		struct talk t;
+		begin(&t);
+		t.peer.newest_collect = cases[i].newest;
+		if (what & UNTOLD)
+			dotnet_client_untold(t.client);
+		if (what & SAMPLED)
+			dotnet_client_sample(t.client);
+		if (what & FROM_START)
+			dotnet_client_from_start(t.client);
+		if (what & WANTED)
+			dotnet_client_ask(t.client, wanted, 2);
+		assert_int_equal(turns(&t, 60, MS), DOTNET_LIVE);
+		if (what & RUNDOWN)
+			assert_true(dotnet_client_rundown(t.client));
+		(void)turns(&t, 40, MS);
+		if (what & METHODS)
+			assert_true(dotnet_client_methods(t.client));
+		(void)turns(&t, 40, MS);
+		dotnet_client_stop(t.client, t.now_ns);
+		assert_int_equal(turns(&t, 60, MS), DOTNET_ENDED);
+		assert_string_equal(t.peer.log, cases[i].log);
+		assert_true(t.peer.sum == cases[i].sum);
+		for (unsigned s = 0; s < t.peer.opened; s++)
+			assert_int_equal(t.peer.stop_requests[s], 1);
+		finish(&t);
+	}
+}
+
+/* Whatever comes of a StopTracing, it was sent once for each session, and the end is bounded. */
+static void test_failing_stops(void **state)
+{
+	static const enum lie lies[] = { MUTE, HALF_HEADER, WRONG_MAGIC, SIZE_BELOW_HEADER, SIZE_TOO_BIG, REQUEST_ECHOED, HANG_UP, ERROR_FAIL,
+		ERROR_WITHOUT_CODE };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+		for (unsigned before = 0; before < 16; before++) {
+			struct talk t;
+			begin(&t);
+			t.peer.lie = lies[i];
+			t.peer.lie_at = IPC_STOP_TRACING;
+			dotnet_client_sample(t.client);
+			(void)turns(&t, before, MS);
+			dotnet_client_stop(t.client, t.now_ns);
+			turns_to_the_end(&t);
+			finish(&t);
+			for (unsigned s = 0; s < t.peer.opened; s++)
+				assert_int_equal(t.peer.stop_requests[s], 1);
+		}
+	}
+}
+
+/* The same when the client is freed without a stop. */
+static void test_freed_with_hung_stop(void **state)
+{
+	(void)state;
+	for (unsigned before = 0; before < 16; before++) {
+		struct talk t;
+		begin(&t);
+		t.peer.lie = MUTE;
+		t.peer.lie_at = IPC_STOP_TRACING;
+		(void)turns(&t, before, MS);
+		serve(&t.peer);
+		finish(&t);
+		for (unsigned s = 0; s < t.peer.opened; s++)
+			assert_int_equal(t.peer.stop_requests[s], 1);
+	}
+}
+
+/* The process goes at any moment: with its streams, its connections and its socket. */
+static void test_peer_goes(void **state)
+{
+	(void)state;
+	for (unsigned before = 0; before < 16; before++) {
+		struct talk t;
+		begin(&t);
+		dotnet_client_sample(t.client);
+		(void)turns(&t, before, MS);
+		bool had_begun = t.peer.requests > 0;
+		for (unsigned i = 0; i < CONNECTIONS; i++) {
+			if (t.peer.asking[i].fd >= 0)
+				close(t.peer.asking[i].fd);
+			t.peer.asking[i].fd = -1;
+		}
+		for (unsigned i = 0; i < t.peer.opened; i++) {
+			if (t.peer.stream[i] >= 0)
+				close(t.peer.stream[i]);
+			t.peer.stream[i] = -1;
+		}
+		close(t.peer.listener);
+		t.peer.listener = -1;
+		enum dotnet_state end = turns(&t, 80, 100 * MS);
+		assert_int_equal(end, DOTNET_ENDED);
+		assert_true(!had_begun || dotnet_client_named(t.client) || dotnet_client_reason(t.client)[0]);
+		for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
+			assert_true(t.told.ends[i] <= 1);
+		finish(&t);
+	}
+}
+
+/* This process stands still until the guard has asked for the end of `count` sessions. */
+static void stand_still(struct talk *t, unsigned count)
+{
+	unsigned seen = 0;
+
+	for (unsigned i = 0; i < 120 && seen < count; i++) {
+		struct pollfd fd = { .fd = t->peer.listener, .events = POLLIN };
+		(void)poll(&fd, 1, 1000);
+		serve(&t->peer);
+		serve(&t->peer);
+		seen = 0;
+		for (unsigned s = 0; s < SESSIONS; s++)
+			seen += t->peer.stop_requests[s];
+	}
+	assert_int_equal(seen, count);
+}
+
+/* The guard ends the sessions: the client finds that in its next turn, ends, and stops no session whose id may be another's. */
+static void test_guard_ends_sessions(void **state)
+{
+	struct guard *guard;
+	struct talk t;
+
+	(void)state;
+	assert_int_equal(guard_start(&guard, NULL), 0);
+	begin(&t);
+	dotnet_client_guard(t.client, guard);
+	dotnet_client_sample(t.client);
+	assert_int_equal(turns(&t, 30, MS), DOTNET_LIVE);
+	assert_int_equal(t.peer.stop_requests[2], 1); /* the rundown's */
+	guard_beat(guard, t.now_ns);
+	stand_still(&t, 3);
+	assert_int_equal(dotnet_client_advance(t.client, t.now_ns), DOTNET_ENDED);
+	assert_string_equal(dotnet_client_reason_code(t.client), "guarded");
+	assert_int_equal(t.told.ends[DOTNET_STREAM_LIVE], 1);
+	assert_int_equal(t.told.ends[DOTNET_STREAM_SAMPLES], 1);
+	assert_string_equal(t.told.text[DOTNET_STREAM_LIVE], "LIVE"); /* what came after the round began is not taken */
+	finish(&t);
+	for (unsigned s = 0; s < 3; s++)
+		assert_int_equal(t.peer.stop_requests[s], 1);
+	guard_free(guard);
+}
+
+/* The same while a session is being opened, and the client is freed without another turn. */
+static void test_guard_while_opening(void **state)
+{
+	struct guard *guard;
+	struct talk t;
+
+	(void)state;
+	assert_int_equal(guard_start(&guard, NULL), 0);
+	begin(&t);
+	dotnet_client_guard(t.client, guard);
+	while (t.peer.opened < 1)
+		(void)turns(&t, 1, MS);
+	/* The answer to the rundown's CollectTracing is not read any more by the client. */
+	while (t.peer.opened < 2) {
+		(void)dotnet_client_advance(t.client, t.now_ns);
+		serve(&t.peer);
+	}
+	guard_beat(guard, t.now_ns);
+	stand_still(&t, 2);
+	finish(&t);
+	for (unsigned s = 0; s < 2; s++)
+		assert_int_equal(t.peer.stop_requests[s], 1);
+	guard_free(guard);
+}
+
 static void test_no_socket(void **state)
 {
 	struct talk t;
@@ -688,6 +916,7 @@ static void test_no_socket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_socket), /* the first: it needs a young process */
 		cmocka_unit_test(test_polite),
 		cmocka_unit_test(test_old),
 		cmocka_unit_test(test_liars),
@@ -701,7 +930,12 @@ int main(void)
 		cmocka_unit_test(test_free_at_once),
 		cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_refused_bytes),
-		cmocka_unit_test(test_no_socket),
+		cmocka_unit_test(test_exact_requests),
+		cmocka_unit_test(test_failing_stops),
+		cmocka_unit_test(test_freed_with_hung_stop),
+		cmocka_unit_test(test_peer_goes),
+		cmocka_unit_test(test_guard_ends_sessions),
+		cmocka_unit_test(test_guard_while_opening),
 	};
 
 	return cmocka_run_group_tests_name("runtime_client", tests, NULL, NULL);
