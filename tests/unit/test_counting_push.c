@@ -1,4 +1,4 @@
-/* Lines to a collector that is there, that comes late, that goes away in the middle of a line; and one that never comes. */
+/* Lines to a collector that starts later, that closes the connection, and that never starts. */
 #include "unit/test.h"
 
 #include <arpa/inet.h>
@@ -46,7 +46,7 @@ static void drive(struct counting_push *push, uint64_t now)
 {
 	struct pollfd fd;
 
-	for (int i = 0; i < 20 && !counting_push_is_empty(push); i++) {
+	for (int i = 0; i < 500 && !counting_push_is_empty(push); i++) {
 		if (counting_push_poll(push, &fd))
 			(void)poll(&fd, 1, 10);
 		counting_push_advance(push, now);
@@ -67,7 +67,7 @@ static void test_late(void **state)
 	assert_non_null(counting_push_problem(push));
 	assert_false(counting_push_is_empty(push));
 	assert_true(counting_push_wake_ns(push) > SECOND);
-	/* Not before its time. */
+	/* It does not connect before its next attempt is due. */
 	listener = serve(SOCK_STREAM, &port);
 	drive(push, SECOND + 1);
 	assert_false(counting_push_is_empty(push));
@@ -79,9 +79,9 @@ static void test_late(void **state)
 	assert_true(peer >= 0);
 	assert_int_equal(recv(peer, got, 12, MSG_WAITALL), 12);
 	assert_string_equal(got, "a 1 1\nb 2 2\n");
-	/* It goes: what comes next waits, and gets to the next one. */
+	/* The collector closes the connection: the next line waits, and goes to the next connection. */
 	close(peer);
-	usleep(20000);
+	usleep(200000); /* the end of the connection arrives */
 	counting_push_add(push, "c 3 3\n", 6, 41 * SECOND);
 	drive(push, 41 * SECOND);
 	assert_non_null(counting_push_problem(push));
@@ -126,7 +126,7 @@ static void test_bounded(void **state)
 		if (!lines++)
 			first = strtoull(got, NULL, 10);
 	}
-	assert_int_equal(first, dropped); /* the oldest went */
+	assert_int_equal(first, dropped); /* the oldest lines were dropped */
 	close(peer);
 	close(listener);
 	counting_push_free(push);

@@ -1,4 +1,4 @@
-/* cpu_clock.c: the lines of /proc, and our own clock read through them. */
+/* cpu_clock.c: the lines of /proc, and the clock of this process read through them. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static uint64_t thread_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The kernel brings its books up to date at each tick and at each switch: after a nap they are. */
+/* The kernel updates the clocks at each tick and at each context switch: usleep() makes one. */
 static void test_ourselves(void **state)
 {
 	struct proc_reader proc;

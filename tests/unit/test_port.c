@@ -373,14 +373,14 @@ static void test_target_read(void **state)
 	assert_int_equal(pipe(ready), 0);
 	pid_t child = fork();
 	if (!child) {
-		char *const argv[] = { "sleep", "30", NULL };
+		char *const argv[] = { "sleep", "100", NULL };
 		char *const envp[] = { "XTMPDIR=/no", "TMPDIR=/var/tmp/a b\n", "A=", NULL };
 		dup2(ready[1], 1);
 		execve("/bin/sleep", argv, envp);
 		_exit(1);
 	}
 	close(ready[1]);
-	for (unsigned i = 0; i < 500; i++) {
+	for (unsigned i = 0; i < 6000; i++) {
 		assert_int_equal(dotnet_target_read((uint32_t)child, &target, NULL), 0);
 		if (!strcmp(target.tmpdir, "/var/tmp/a b\n"))
 			break;

@@ -357,13 +357,13 @@ static void test_environment(void **state)
 	(void)state;
 	pid_t pid = fork();
 	if (pid == 0) {
-		char *const argv[] = { "sleep", "20", NULL };
+		char *const argv[] = { "sleep", "100", NULL };
 		char *const envp[] = { "XTMPDIR=no", "TMPDIR=/var/tmp/a b", "EMPTY=", NULL };
 		execve("/bin/sleep", argv, envp);
 		_exit(1);
 	}
 	assert_int_equal(proc_open(&proc, NULL), 0);
-	for (unsigned i = 0; i < 500; i++) {
+	for (unsigned i = 0; i < 6000; i++) {
 		if (proc_read_variable(&proc, (uint32_t)pid, "XTMPDIR", &text, &len) == 0)
 			break;
 		usleep(10000);

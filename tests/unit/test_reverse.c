@@ -212,7 +212,7 @@ static void test_place_of_ended(void **state)
 		struct pollfd fds[4];
 		assert_int_equal(write(gate[1], "", 1), 1);
 		while (!reverse_next(reverse, &peer)) {
-			assert_true(poll(fds, (nfds_t)reverse_fds(reverse, fds, 4), 10000) > 0);
+			assert_true(poll(fds, (nfds_t)reverse_fds(reverse, fds, 4), 60000) > 0);
 			reverse_advance(reverse);
 		}
 		reverse_resumed(reverse, peer);
@@ -255,7 +255,7 @@ static void test_many_connected(void **state)
 	assert_int_equal(reverse_fds(reverse, &wait, 1), 1 + REVERSE_CONNECTIONS_MAX);
 	assert_int_equal(wait.fd, -1); /* no turn without a pause */
 	bool came = false;
-	for (int i = 0; i < 1000 && !came; i++) {
+	for (int i = 0; i < 6000 && !came; i++) {
 		reverse_advance(reverse);
 		came = reverse_next(reverse, &peer);
 		(void)poll(NULL, 0, 10);
