@@ -1,6 +1,6 @@
 #!/bin/sh
-# ps, trace, heap and stacks through the walls of containers: pid, mount and user namespaces made here, and runc's; from the host, from a sidecar that shares only the pid
-# namespace, and from inside; as root, as the program's user, and as another who may not.
+# ps, trace, heap and stacks of programs in containers: namespaces made here and by runc; from the host, from a sidecar that shares the pid namespace, and from
+# inside; as root, as the program's user, and as a user without the right.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
 
@@ -11,15 +11,16 @@ user='setpriv --reuid=65534 --regid=65534 --clear-groups'
 stranger='setpriv --reuid=65533 --regid=65533 --clear-groups'
 cp "$spoor" spoor && chmod 755 spoor # where those can reach it
 not_here=''
+parks='any(.stacks[].frames[]; .name == "Posed.Park()" and .module == "Managed")'
 
-# The process with such a last argument, as we see it.
+# pid_of NUMBER: prints the process with this last argument, by its id in this namespace.
 pid_of() {
 	for each in /proc/[0-9]*; do
 		{ tr '\0' ' ' <"$each/cmdline"; } 2>/dev/null | grep -q "^dotnet .*Managed.dll threads $1 " && echo "${each#/proc/}"
 	done
 }
 
-# box NUMBER HOW...: the program in a pid and mount namespace with a /tmp of its own, and in what else HOW (of unshare) says; its process is $inside then.
+# box NUMBER OPTION...: starts the program in a pid and mount namespace with its own /tmp and more OPTIONs of unshare. Sets $inside to its id here, $inner to its id there.
 box() {
 	number=$1 && shift
 	: >"ready.$number"
@@ -32,72 +33,73 @@ box() {
 	[ "$inner" != "$inside" ] || fail "the program is in no pid namespace of its own"
 }
 
-# all_verbs WORDS [BEFORE...]: each verb finds it, asks it, and tells what is inside in our numbers.
+# all_verbs WHAT [PREFIX...]: each verb finds the program, asks it, and prints the ids of this namespace.
 all_verbs() {
 	what=$1 && shift
 	code_of "$@" ./spoor ps --json -p "$inside"
 	expect_code 0 "ps, $what"
-	has out "\"pid\":$inside,\"inner_pid\":$inner,"
-	has out '"runtime_version":"[0-9.]+"'
-	has out '"reachable":true'
-	code_of "$@" ./spoor stacks --json -p "$inside"
+	json out '.processes[0] | .pid == ($a | tonumber) and .inner_pid == ($b | tonumber)' "$inside" "$inner"
+	json out '.processes[0] | (.runtime_version | test("^[0-9.]+$")) and .reachable'
+	code_of "$@" ./spoor stacks --json --timeout 60s -p "$inside"
 	expect_code 0 "stacks, $what"
-	has out '"sampled":true'
+	json out '.sampled'
 	parked=$(grep -l 'Parked 0' /proc/"$inside"/task/*/comm | cut -d/ -f5)
-	has out "\"tid\":$parked,\"inner_tid\":$(awk '$1 == "NSpid:" { print $NF }' "/proc/$inside/task/$parked/status"),\"name\":\"Parked 0\""
-	has out '"name":"Posed.Park\(\)","module":"Managed"'
-	for _ in 1 2 3 4 5; do # another tool's session in that moment keeps type names back: then once more
+	json out 'any(.stacks[].threads[]; .tid == ($a | tonumber) and .inner_tid == ($b | tonumber) and .name == "Parked 0")' "$parked" \
+		"$(awk '$1 == "NSpid:" { print $NF }' "/proc/$inside/task/$parked/status")"
+	json out "$parks"
+	for _ in 1 2 3 4 5; do # type names are missing while another tool has a session: try again
 		code_of "$@" ./spoor heap -q --no-file --json --top 5 -p "$inside"
 		[ $code != 0 ] || break
 		sleep 1
 	done
 	expect_code 0 "heap, $what"
-	has out '"whole":true'
-	code_of "$@" ./spoor trace --duration 500ms -p "$inside" -o "$out/x.nettrace"
-	expect_code 0 "trace, $what"
+	json out '.whole'
+	start tracer "$@" ./spoor trace -p "$inside" -o "$out/x.nettrace" >out 2>err
+	until_true opened "$out/x.nettrace" 1 || fail "trace opens no session, $what"
+	kill -INT $tracer
+	wait $tracer || fail "trace, $what"
 	code_of ./spoor report --json "$out/x.nettrace"
-	has out "\"pid\":$inside,"
+	json out 'any(.processes[], .sessions[]; .pid == ($a | tonumber))' "$inside"
 	rm -f "$out/x.nettrace"
 }
 
-# As root inside and outside.
+# Root inside and outside.
 out=$scratch
 as=''
 box 100001
 all_verbs "root looks into namespaces"
 
-# From a sidecar that shares the pid namespace and nothing else: the process is found by its inner number there.
-code_of nsenter --pid="/proc/$inside/ns/pid" unshare --mount sh -c "mount -t proc none /proc && ./spoor stacks --json -p $inner"
+# From a sidecar that shares only the pid namespace: the process has its inner id there.
+code_of nsenter --pid="/proc/$inside/ns/pid" unshare --mount sh -c "mount -t proc none /proc && ./spoor stacks --json --timeout 60s -p $inner"
 expect_code 0 "stacks from a sidecar"
-has out "\"pid\":$inner,"
-has out '"name":"Posed.Park\(\)","module":"Managed"'
+json out '.pid == ($a | tonumber)' "$inner"
+json out "$parks"
 code_of nsenter --pid="/proc/$inside/ns/pid" unshare --mount sh -c "mount -t proc none /proc && ./spoor ps --json"
-has out "\"pid\":$inner,\"inner_pid\":$inner,"
-has out '"reachable":true'
+json out 'any(.processes[]; .pid == ($a | tonumber) and .inner_pid == .pid and .reachable)' "$inner"
 
-# From inside, where it is the only .NET process and needs no name.
-code_of nsenter --target "$inside" --pid --mount --root /mnt/app/spoor stacks --json
+# From inside. It is the only .NET process there, so no -p is needed.
+code_of nsenter --target "$inside" --pid --mount --root /mnt/app/spoor stacks --json --timeout 60s
 expect_code 0 "stacks from inside, without -p"
-has out "\"pid\":$inner,"
+json out '.pid == ($a | tonumber)' "$inner"
 kill -9 "$inside"
 
-# Another user's: he himself may, root may, a third may not, and is told why.
+# A program of another user: that user and root may, a third user may not and gets the reason.
 as=$user
 box 100002
 mkdir -m 777 theirs
 out=$scratch/theirs
 all_verbs "its user looks into namespaces" $user
 out=$scratch
-code_of nsenter --pid="/proc/$inside/ns/pid" unshare --mount sh -c "mount -t proc none /proc && exec $user --bounding-set=-all ./spoor stacks --json -p $inner"
+code_of nsenter --pid="/proc/$inside/ns/pid" unshare --mount sh -c "mount -t proc none /proc && exec $user --bounding-set=-all ./spoor stacks --json --timeout 60s -p $inner"
 expect_code 0 "stacks from a sidecar that runs as the program's user, without any right"
-has out '"name":"Posed.Park\(\)","module":"Managed"'
-has out '"name":"libcoreclr'
+json out "$parks"
+json out 'any(.stacks[].frames[]; .name | startswith("libcoreclr"))'
 all_verbs "root looks at another user's in namespaces"
-code_of setpriv --bounding-set=-all,+sys_ptrace,+dac_override ./spoor stacks --json -p "$inside"
+code_of setpriv --bounding-set=-all,+sys_ptrace,+dac_override ./spoor stacks --json --timeout 60s -p "$inside"
 expect_code 0 "stacks by a root that has two rights"
-has out '"sampled":true,"reason":"","native":true'
+json out '.sampled and .reason == "" and .native'
 code_of $stranger ./spoor ps --json -p "$inside"
-has out '"reachable":false'
+json out '.processes[0].reachable == false'
 code_of $stranger ./spoor stacks -p "$inside"
 [ $code != 0 ] || fail "a stranger sees stacks"
 has err ' tells no managed frames: '
@@ -113,23 +115,23 @@ else
 	not_here="$not_here; no user namespaces"
 fi
 
-# Diagnostics switched off: told, and what /proc knows is shown.
+# Diagnostics switched off: the reason is printed, with what /proc shows.
 as='env DOTNET_EnableDiagnostics=0'
 box 100004
 code_of ./spoor ps --json -p "$inside"
-has out '"reachable":false,"reason":"[^"]+'
+json out '.processes[0] | .reachable == false and .reason != ""'
 code_of ./spoor stacks -p "$inside"
 expect_code 1 "stacks without diagnostics"
 has out '^no managed frames from the runtime: '
 has out '[0-9]+ Sleeper'
-has out '^    Threading\.Thread\.Sleep\(int\) ' # precompiled: its file has the name
+has out '^    Threading\.Thread\.Sleep\(int\) ' # precompiled: the name is in its file
 kill -9 "$inside"
 
-# runc, as docker and Kubernetes use it: read-only root, a /tmp of its own or none.
+# runc, as used by Docker and Kubernetes: a read-only root, with or without a /tmp.
 if ! command -v runc >/dev/null; then
 	not_here="$not_here; runc is not installed"
 else
-	# bundle FOLDER NUMBER TMPDIR: a configuration as runc wants it, of our own root, read-only.
+	# bundle FOLDER NUMBER TMPDIR: writes a configuration for runc, with this system's root, read-only.
 	bundle() {
 		mkdir -p "$1/rootfs" && cat >"$1/config.json" <<-END
 			{ "ociVersion": "1.0.2",
@@ -147,7 +149,11 @@ else
 		: >"ready.$1"
 		start "box$1" unshare -m sh -c "mount --rbind / '$2/rootfs' && exec runc --root '$scratch/runc' run --bundle '$2' spoor-test-$$-$1" \
 			>"ready.$1" 2>"err.$1"
-		until_true grep -q posed "ready.$1"
+		eval "runc_pid=\$box$1"
+		until_true posed_or_ended "$1" && grep -q posed "ready.$1"
+	}
+	posed_or_ended() {
+		grep -q posed "ready.$1" || ended_process $runc_pid
 	}
 	end_runc() {
 		kill -9 "$(pid_of "$1")" 2>/dev/null # the first process of its container
@@ -160,12 +166,12 @@ else
 		inner=1
 		all_verbs "root looks into runc's container"
 		end_runc 100005
-		# Nowhere to put a socket: told, and the threads are shown all the same.
+		# No folder for a socket: the reason is printed, and the threads are shown without it.
 		bundle two 100006 /nowhere/
 		begin_runc 100006 two || fail "the program does not start without a place for its socket"
 		inside=$(pid_of 100006)
 		code_of ./spoor ps --json -p "$inside"
-		has out '"reachable":false,"reason":"[^"]+'
+		json out '.processes[0] | .reachable == false and .reason != ""'
 		code_of ./spoor stacks -p "$inside"
 		expect_code 1 "stacks without a socket"
 		has out '[0-9]+ Sleeper'

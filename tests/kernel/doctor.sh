@@ -1,27 +1,32 @@
 #!/bin/sh
-# spoor doctor of what .NET needs: what it says changes with what is there.
+# spoor doctor reports what .NET programs and this machine allow.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
 
-# The answer of one row: of NAME.
-answer() {
-	tr '{' '\n' <out | sed -n "s/^\"name\":\"$1\",.*\"answer\":\"\([a-z]*\)\".*/\1/p"
+# row NAME MEMBER: prints a member of one row.
+row() {
+	value out ".capabilities[] | select(.name == \$a) | .$2" "$1"
 }
 
-# A process without diagnostics is named, with the variable; a dump or a snapshot of it cannot be had.
+answer() {
+	row "$1" answer
+}
+
+# A process without diagnostics is named, with the variable. Dumps and snapshots of it are not available.
 DOTNET_EnableDiagnostics=0 dotnet "$app" burn 100000 >ready.off &
 off=$!
 started="$started $off"
 until_true grep -q ready ready.off || fail "the program does not start"
 code_of "$spoor" doctor --json
 expect_code 0 "doctor"
-[ "$(answer dotnet_diagnostics)" = part ] || fail "diagnostics that are switched off are not seen"
-has out '"name":"dotnet_diagnostics",[^}]*"reason":"switched off in [0-9]+ process(es)?: [0-9]+ has DOTNET_EnableDiagnostics=0"'
+[ "$(answer dotnet_diagnostics)" = part ] || fail "diagnostics that are switched off are not reported"
+row dotnet_diagnostics reason >reason
+has reason '^switched off in [0-9]+ process(es)?: [0-9]+ has DOTNET_EnableDiagnostics=0$'
 [ "$(answer dotnet_heap)" != yes ] || fail "a process without a socket has no snapshot"
 kill -9 $off
 wait $off 2>/dev/null
 
-# A folder for sockets that is none, that is read-only, whose path is too long.
+# A folder for sockets that does not exist, that has too long a path, and a good one.
 TMPDIR=$scratch/none code_of "$spoor" doctor --json
 [ "$(answer dotnet_socket_folder)" = no ] || fail "a TMPDIR that is not there"
 long=$scratch/$(printf '%080d' 0)
@@ -31,13 +36,14 @@ TMPDIR=$long code_of "$spoor" doctor --json
 TMPDIR=$scratch code_of "$spoor" doctor --json
 [ "$(answer dotnet_socket_folder)" = yes ] || fail "a TMPDIR that will do"
 
-# The LTTng library is the one that the provider of a runtime here is linked to.
+# The LTTng library is the one that a runtime's provider is linked to.
 provider=$(ls "$(dirname "$(realpath "$(command -v dotnet)")")"/shared/Microsoft.NETCore.App/*/libcoreclrtraceptprovider.so 2>/dev/null | tail -n 1)
 if [ -n "$provider" ] && command -v readelf >/dev/null; then
 	begin one burn 100000
 	code_of "$spoor" doctor --json
 	needed=$(readelf -d "$provider" | sed -n 's/.*(NEEDED).*\[\(liblttng-ust\.so\.[0-9]*\)\].*/\1/p')
-	[ "$(answer dotnet_lttng)" = yes ] || has out "\"name\":\"dotnet_lttng\",[^}]*linked to $needed,"
+	row dotnet_lttng reason >reason
+	[ "$(answer dotnet_lttng)" = yes ] || has reason "linked to $needed,"
 	kill -9 $one
 else
 	echo "the LTTng provider was not looked at: no readelf, or a runtime without it"
@@ -55,16 +61,19 @@ if [ -n "$freezer" ]; then
 	kill -9 $outside
 	until_true rmdir "$freezer"
 	expect_code 0 "doctor in a group that can be frozen"
-	has out "\"name\":\"dotnet_guard\",[^}]*\"reason\":\"unless the control group '[^']*spoor_test_$$' is frozen: a .NET process outside of it \([1-9]"
+	row dotnet_guard reason >reason
+	has reason "^unless the control group '[^']*spoor_test_$$' is frozen: a .NET process outside of it \([1-9]"
 else
 	echo "no control group can be made here: freezing was not tried"
 fi
 
-# Another user misses what other users' processes take.
+# Another user does not have the rights for other users' processes.
 if is_root && command -v setpriv >/dev/null; then
 	code_of setpriv --reuid 65534 --regid 65534 --clear-groups "$spoor" doctor --json
 	expect_code 0 "another user"
-	has out '"name":"dotnet_others",[^}]*"answer":"part","reason":"of this user only: CAP_SYS_PTRACE [^"]* and CAP_DAC_OVERRIDE [^"]* are missing"'
+	[ "$(answer dotnet_others)" = part ] || fail "another user sees all processes"
+	row dotnet_others reason >reason
+	has reason '^of this user only: CAP_SYS_PTRACE .* and CAP_DAC_OVERRIDE .* are missing$'
 else
 	echo "another user was not tried: not root, or no setpriv"
 fi

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Names are foreign text. A program whose every name holds a terminal's commands goes through every verb, into a pipe and into a terminal: none of them comes out.
+# Terminal control sequences in the names of a program are escaped in the output of every verb, into a pipe and into a terminal.
 . "$(dirname "$(realpath "$0")")/prelude"
 
-# As in escapes.c.
+# The same text as in escapes.c.
 data=$here/../data
 poison=$(printf '\033c\302\233\342\200\256')
 program="$scratch/program$poison"
@@ -17,7 +17,7 @@ until_true sh -c "ls /tmp/dotnet-diagnostic-$victim-*-socket" || fail "the progr
 
 checked=0
 
-# harmless WHAT FILE: not one byte that a terminal obeys but line ends; in WHAT's terminal spoor's own commands stay, ours never.
+# harmless WHAT FILE: fails when FILE has a control sequence of the names. In a terminal, spoor's own control sequences are allowed.
 harmless() {
 	checked=$((checked + 1))
 	if LC_ALL=C grep -a -n -m 3 -e "$(printf '\033')c" -e "$(printf '\302')[$(printf '\200')-$(printf '\237')]" -e "$(printf '\342\200\256')" "$2" >found; then
@@ -31,10 +31,10 @@ plain() {
 	harmless "$1" "$2"
 }
 
-# through EXPECTED ARGUMENTS...: the verb in a pipe and in a terminal; EXPECTED is a part of the output, "-" when no part is certain.
+# through EXPECTED ARGUMENTS...: runs the verb in a pipe and in a terminal. The output contains EXPECTED; "-" expects nothing.
 through() {
 	expected=$1 && shift
-	code_of timeout 60 "$spoor" "$@"
+	code_of timeout 110 "$spoor" "$@"
 	[ $code -lt 124 ] || fail "spoor $* ended with $code"
 	plain "spoor $1 (standard output)" out
 	plain "spoor $1 (standard error)" err
@@ -42,8 +42,8 @@ through() {
 	for word in "$@"; do
 		printf '%s\0' "$word"
 	done >words
-	timeout 60 script -qec "TERM=xterm COLUMNS=200 xargs -0 -a words '$spoor'" screen >/dev/null </dev/null
-	# What script itself writes at the beginning and the end names the command.
+	timeout 110 script -qec "TERM=xterm COLUMNS=200 xargs -0 -a words '$spoor'" screen >/dev/null </dev/null
+	# The first and the last line are script's own and contain the command.
 	sed '1d;$d' screen >shown
 	harmless "spoor $1 (in a terminal)" shown
 }
@@ -59,9 +59,9 @@ through "unit$shown" counters -p $victim --counters 'Meter*' --count 1 --format 
 through 'Meter\u001bc\u009b\u202e' counters -p $victim --counters 'Meter*' --count 1 --json
 through "description$shown" counters -p $victim --counters 'Meter*' --list
 through - counters -p $victim --counters 'Meter*' --list --json
-through - counters -p $victim --counters "Nothing$poison" --duration 300ms
-through - counters -p $victim --counters 'Nothing' --duration 300ms
-through "Source$shown" trace -p $victim --providers "Source$poison" --duration 300ms -o trace.nettrace
+through - counters -p $victim --counters "Nothing$poison" --duration 2s
+through - counters -p $victim --counters 'Nothing' --duration 2s
+through "Source$shown" trace -p $victim --providers "Source$poison" --duration 2s -o trace.nettrace
 through "Source$shown/Event$shown" events trace.nettrace
 through "field$shown=\"text$shown\\n\"" events trace.nettrace
 through 'number=12345678900' events trace.nettrace
@@ -69,13 +69,13 @@ through '"number":12345678900' events trace.nettrace --json
 through "Source$shown" events trace.nettrace --summary
 through - events trace.nettrace --event "Nothing$poison"
 through - events trace.nettrace --provider "Nothing$poison"
-through - trace -p $victim --profile cpu-sampling --duration 300ms -o cpu.nettrace
+through - trace -p $victim --profile cpu-sampling --duration 2s -o cpu.nettrace
 through - report cpu.nettrace
 through - stacks -p $victim
 through - stacks -p $victim --json
 through - dump -p $victim -o "$scratch/core$poison"
 through - perfmap -p $victim
-through - record -p $victim -F 499 --duration 300ms -o record.nettrace
+through - record -p $victim -F 499 --duration 2s -o record.nettrace
 through "comm$shown" report record.nettrace -v
 through "Method$shown" report record.nettrace --tree
 through - report record.nettrace --callers "Method$poison"
@@ -85,7 +85,7 @@ through "comm$shown" flame record.nettrace --format folded -o -
 through - flame record.nettrace --format svg -o -
 through - flame "nothing$poison"
 through - heap report "nothing$poison"
-# As many characters as before, so that the file stays what it is.
+# The names keep their lengths, so that the file stays valid.
 sed 's/System/S\x1bctem/g; s/Order/O\x1bcer/g; s/Shop/S\x1bcp/g; s/shop/s\x1bcp/g; s/web-3/w\x1bc-3/g; s/\[static var/[s\x1bctic var/g' \
 	"$data/gcdump/small.gcdump" >names.gcdump
 through 'S\x1bcp.O\x1bcer[]' heap report names.gcdump
@@ -98,10 +98,10 @@ through - "verb$poison"
 through - ps "--option$poison"
 through - doctor
 
-# A spreadsheet gets the names as they are, a person never.
-code_of timeout 60 "$spoor" counters -p $victim --counters 'Meter*' --count 1 --csv
+# CSV in a pipe has the names unescaped; CSV in a terminal has them escaped.
+code_of timeout 110 "$spoor" counters -p $victim --counters 'Meter*' --count 1 --csv
 LC_ALL=C grep -qaF "Meter$poison" out || fail "CSV in a pipe has other names than the program"
-timeout 60 script -qec "'$spoor' counters -p $victim --csv --count 1 --counters 'Meter*'" screen >/dev/null </dev/null
+timeout 110 script -qec "'$spoor' counters -p $victim --csv --count 1 --counters 'Meter*'" screen >/dev/null </dev/null
 sed '1d;$d' screen >shown
 grep -qaF "Meter$shown" shown || fail "no counters in a terminal"
 harmless "counters --csv in a terminal" shown

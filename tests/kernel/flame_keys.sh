@@ -1,14 +1,14 @@
 #!/bin/sh
-# The keys of a flame graph, pressed in a browser: Enter goes to the widest frame that is found, one Escape returns to the view before, and no text
-# leaves its box.
+# The keys of a flame graph work in a browser: Enter selects the widest frame that the search finds, Escape returns to the view before, and no text leaves
+# its box.
 . "$(dirname "$(realpath "$0")")/prelude"
 
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "no Chromium here"
 
-timeout 30 "$spoor" record -q -F 499 -o x.nettrace -- "$target" spin 400 2>err || fail "record"
+timeout 110 "$spoor" record -q -F 499 -o x.nettrace -- "$target" spin 400 2>err || fail "record"
 "$spoor" flame -q x.nettrace -o x.svg 2>err || fail "flame"
 
-# The page's own script has run by then; what the keys come to is left in the title.
+# This script runs after the page's own one, and writes the effects of the keys into the title.
 cat >keys.js <<'END'
 <script>//<![CDATA[
 (function () {

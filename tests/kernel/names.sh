@@ -1,15 +1,15 @@
 #!/bin/sh
-# Names that hold anything: as process name, path and argument. They reach no terminal, SVG, JSON or folded line raw.
+# Control characters and invalid UTF-8 in process names, paths and arguments are escaped on the terminal and in SVG, JSON and folded output.
 . "$(dirname "$(realpath "$0")")/prelude"
 
 command -v iconv >/dev/null || skip "no iconv here to check UTF-8 with"
 
-# No control character but newline (and tab where it lays out), and UTF-8 throughout. JSON and folded are checked for newlines by their line count.
+# clean FILE: fails unless it is UTF-8 without control characters but newline. Newlines in JSON and folded output are checked by their lines.
 clean() {
 	iconv -f UTF-8 -t UTF-8 <"$1" >/dev/null 2>&1 || fail "$1 is not UTF-8"
 	count=$(tr -d '\n' <"$1" | LC_ALL=C tr -cd '\000-\037\177' | wc -c)
 	[ "$count" = 0 ] || fail "$1 has $count control characters: $(LC_ALL=C grep -a -m 1 "$(printf '[\001-\011\013-\037\177]')" "$1" | od -c | head -n 4)"
-	# C1 controls (U+0080 to U+009F) steer terminals as well.
+	# C1 controls (U+0080 to U+009F) are commands for terminals, too.
 	! LC_ALL=C grep -aq "$(printf '\302[\200-\237]')" "$1" || fail "$1 has C1 control characters"
 }
 
@@ -38,20 +38,20 @@ for name in 'with space' "$(printf 'new\nline')" "$(printf 'esc\033[31m\007')" '
 		"$spoor" report --json x.nettrace >json 2>err || fail "report --json"
 		clean json
 		[ "$(wc -l <json)" -le 1 ] || fail "a newline in JSON"
-		has json '"name":"spin_here"'
+		json json 'any(.processes[].functions[]; .name == "spin_here")'
 		folded x.nettrace folded
 		clean folded
 		has_no folded ' $|^ |^$'
 		[ "$(grep -vcE '^[^;]+(;[^;]+)+ [0-9]+$' folded)" = 0 ] || fail "a folded line without a count: $(grep -vE '^[^;]+(;[^;]+)+ [0-9]+$' folded | head -n 2)"
 		"$spoor" flame x.nettrace -o x.svg >out 2>err || fail "flame"
-		# The drawing's own script may have tabs; names may not.
+		# The script in the SVG has tabs; names must not.
 		tr -d '\t' <x.svg >svg
 		clean svg
 		[ $way != path ] || rm -f "./$name"
 	done
 done
 
-# The same in what is said about files and targets.
+# The same in messages about files and targets.
 for name in "$(printf 'esc\033[31m\nline')" "$(printf 'bad\377')"; do
 	code_of "$spoor" record -o "none/$name" -- true
 	clean err

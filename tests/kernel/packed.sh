@@ -1,5 +1,5 @@
 #!/bin/sh
-# spoor record -z: what stock zstd and every verb make of it, when it ends as it should, through a pipe, and after a kill at any moment.
+# spoor record -z writes what zstd and every verb can read: after a normal end, through a pipe, and after SIGKILL at any time.
 . "$(dirname "$(realpath "$0")")/prelude"
 command -v zstd >/dev/null || skip "zstd is not installed"
 
@@ -14,14 +14,14 @@ whole() {
 	done
 }
 
-# By the name of the file, and by option; the end is cut to the last byte.
+# By the name of the file, and by option. The file ends with its last block.
 "$spoor" record -q -F 999 -o a.zst -- "$target" spin 800 || fail "-o a.zst"
 "$spoor" record -q -F 999 -z -o b.nettrace -- "$target" spin 800 || fail "-z -o b.nettrace"
 mv b.nettrace b.zst
 for file in a.zst b.zst; do
 	whole $file
-	has out.zst '"complete":true'
-	has out.zst '"name":"spin_here"'
+	json out.zst '.recording.complete'
+	json out.zst 'any(.processes[].functions[]; .name == "spin_here")'
 	cmp -s out.zst out.nettrace || [ "$(number out.zst samples)" = "$(number out.nettrace samples)" ] || fail "$file unpacked is another file"
 	[ "$(stat -c %s $file)" -lt "$(stat -c %s unpacked.nettrace)" ] || fail "$file is no smaller than what is in it"
 	tail -c 7 $file | od -An -tx1 | grep -q '21 00 00 00 00 00 00' || fail "$file does not end with its last block"
@@ -31,10 +31,10 @@ has out 'spin_here'
 "$spoor" record -q -z -- "$target" spin 200 || fail "-z without a name"
 ls target_*.nettrace.zst >/dev/null || fail "the default name does not end in .nettrace.zst"
 
-# Through a pipe, and behind something in a file.
+# Through a pipe, and with the end cut off.
 "$spoor" record -q -F 999 -z -o - -- "$target" spin 800 | cat >pipe.zst || fail "-z -o -"
 whole pipe.zst
-has out.zst '"complete":true'
+json out.zst '.recording.complete'
 "$spoor" report - <pipe.zst >out || fail "report - of a packed recording"
 has out 'spin_here'
 head -c $(($(stat -c %s pipe.zst) * 2 / 3)) pipe.zst >torn.zst
@@ -42,15 +42,15 @@ head -c $(($(stat -c %s pipe.zst) * 2 / 3)) pipe.zst >torn.zst
 cat out err >both
 has both "^cannot unpack 'torn.zst' beyond offset [0-9]+: it ends there, in the middle"
 
-# Killed at any moment after its begin.
+# Killed at different times after the start.
 mkdir fill
-for i in $(seq 20); do # distinct names make distinct processes: a file that grows
+for i in $(seq 20); do # distinct names, so that the recording grows
 	cp "$target" "fill/p$i"
 done
 samples=0
 for round in 1 2 3 4 5 6 7 8 9 10; do
 	rm -f k.zst
-	start load "$target" churn 4000 2 fill/p*
+	start load "$target" churn 100000000 2 fill/p*
 	start recorder "$spoor" record -q -F 4999 -z -p "$load" -o k.zst 2>killed.err
 	until_true test -s k.zst || fail "nothing written: $(cat killed.err)"
 	sleep "$((round / 8)).$(((round * 130 + 400) % 1000 / 100))$((round % 10))"
@@ -59,5 +59,5 @@ for round in 1 2 3 4 5 6 7 8 9 10; do
 	whole k.zst
 	samples=$((samples + $(number out.zst samples)))
 done
-[ "$samples" -gt 1000 ] || fail "only $samples samples in ten killed recordings"
+[ "$samples" -gt 300 ] || fail "only $samples samples in ten killed recordings"
 exit 0

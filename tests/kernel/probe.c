@@ -1,12 +1,12 @@
 /*
- * Another tool at a .NET process's diagnostics port, for the tests: how does the port answer while a recorder is in trouble?
+ * A second tool at the diagnostics port of a .NET process. The tests use it to check the port while a recorder is stopped or dead.
  *
  *   probe ask PID       one ProcessInfo: milliseconds until the answer
  *   probe session PID   one session, stopped at once and read to its end: milliseconds until then
  *   probe slots PID     how many sessions can be opened before the runtime refuses; all are ended again
  *
- * Exit 1 with a line on stderr when there is no answer within five seconds. Requests come from ipc_encode(), as everything that is sent to a
- * runtime must.
+ * Exit 1 with a line on stderr when there is no answer within 60 seconds. All requests are made by ipc_encode(), because a malformed request ends the
+ * process that receives it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
 
-#define PATIENCE_MS 5000
+#define PATIENCE_MS 60000
 #define SLOTS_MAX   200u
 
 struct session {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The static spoor: one file under 3 MB that runs in an empty root, with no library, no shell and no /tmp. The preset `static` builds it; SPOOR_STATIC names another.
+# The static spoor is one file under 3 MB that runs in an empty root, without libraries, shell and /tmp. The preset `static` builds it; SPOOR_STATIC names another.
 . "$(dirname "$(realpath "$0")")/prelude"
 
 is_root || skip "chroot needs root"
@@ -14,7 +14,7 @@ size=$(stat -c %s spoor)
 ! readelf -lW spoor | grep -q INTERP || fail "it needs a dynamic linker"
 ! readelf -dW spoor | grep -q NEEDED || fail "it needs libraries"
 
-# With nothing but itself: what needs no machine works, and what needs /proc says so instead of crashing.
+# In an empty root: verbs that need nothing else work, and a verb that needs /proc prints a message.
 mkdir root && cp spoor root/spoor
 code_of chroot root /spoor --version
 expect_code 0 "its version in an empty root"
@@ -25,7 +25,7 @@ code_of chroot root /spoor ps
 [ "$code" -lt 126 ] || fail "ps without /proc: $code"
 [ -s err ] || [ -s out ] || fail "ps without /proc says nothing"
 
-# With /proc, as in a container of its own: it sees processes, and asks of this machine.
+# With /proc, as in a container: doctor works.
 mkdir root/proc
 code_of unshare --mount sh -c 'mount --rbind /proc root/proc && exec chroot root /spoor doctor'
 expect_code 0 "doctor in a root with /proc"
@@ -33,5 +33,5 @@ expect_code 0 "doctor in a root with /proc"
 code_of unshare --mount sh -c 'mount --rbind /proc root/proc && exec chroot root /spoor record -q --duration 300ms -o /x.nettrace -p 1'
 case $code in
 0) "$spoor" report root/x.nettrace >/dev/null || fail "its recording cannot be read" ;;
-*) has err . ;; # without perf events; said
+*) has err . ;; # no perf events: there is a message
 esac

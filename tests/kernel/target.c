@@ -1,14 +1,17 @@
 /*
- * What the scripts beside it record: a program that behaves badly in one known way.
+ * The program that the scripts in this folder record.
  *
  *   target spin MS                     computes in spin_here()
- *   target rename NAME MS              likewise, under another name of its own
- *   target churn COUNT AT_ONCE FILE... starts the FILEs (copies of itself called p0 to p4) COUNT times in turn; each computes
- *                                      in spin_0() to spin_4(), by the digit at the end of its name
- *   target overlay FILE MS             computes in spin_0(), then becomes FILE, which computes in the function of its name
- *   target threads COUNT MS            sleeping threads, and two that compute
- *   target thread-churn MS             threads that compute for a moment and end
+ *   target rename NAME MS              sets its thread name to NAME, then computes in spin_here()
+ *   target churn COUNT AT_ONCE FILE... starts the FILEs (copies of this program named p0 to p4) COUNT times in turn; each computes
+ *                                      3 ms in spin_0() to spin_4(), selected by the last digit of its name
+ *   target overlay FILE MS             computes in spin_0(), then executes FILE, which computes in the function of its name
+ *   target threads COUNT MS            starts COUNT sleeping threads and two that compute
+ *   target thread-churn MS             starts threads one after the other; each computes 2 ms
  *   target mappings COUNT FILE MS      maps a page of FILE, executable, COUNT times, and computes
+ *
+ * MS is CPU time of the thread that computes (thread-churn: of the process), in milliseconds. So the number of samples of a
+ * program does not depend on the load of the machine.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -32,22 +35,23 @@
 #define FRAME __attribute__((noinline))
 #endif
 
-static uint64_t now_ms(void)
+static uint64_t used_ms(clockid_t clock)
 {
 	struct timespec t;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail for this clock */
+	(void)clock_gettime(clock, &t); /* cannot fail for the clocks used here */
 	return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000u;
 }
 
 #define SPIN(name)                                                                                 \
 	FRAME static void name(uint64_t ms)                                                        \
 	{                                                                                          \
-		for (uint64_t end = now_ms() + ms; now_ms() < end;)                                \
-			for (volatile unsigned i = 0; i < 20000; i++)                              \
+		uint64_t end = used_ms(CLOCK_THREAD_CPUTIME_ID) + ms;                              \
+		while (used_ms(CLOCK_THREAD_CPUTIME_ID) < end)                                     \
+			for (volatile unsigned i = 0; i < 50000; i++)                              \
 				;                                                                  \
 	}
-/* Linked at a fixed address, spin_0() of one order stands where spin_3() of the other does. */
+/* In programs linked at a fixed address, spin_0() of one order has the address of spin_3() of the other. */
 #ifdef REVERSED
 SPIN(spin_4)
 SPIN(spin_3)
@@ -134,7 +138,7 @@ static void threads(unsigned count, uint64_t ms)
 
 	for (unsigned i = 0; i < count; i++)
 		(void)start_thread(sleep_long, NULL);
-	printf("%u threads\n", count); /* the script waits for it */
+	printf("%u threads\n", count); /* the script waits for this line */
 	fflush(stdout);
 	for (unsigned i = 0; i < 2; i++)
 		busy[i] = start_thread(spin_thread, &ms);
@@ -146,7 +150,7 @@ static void thread_churn(uint64_t ms)
 {
 	uint64_t moment = 2;
 
-	for (uint64_t end = now_ms() + ms; now_ms() < end;)
+	while (used_ms(CLOCK_PROCESS_CPUTIME_ID) < ms)
 		pthread_join(start_thread(spin_thread, &moment), NULL);
 }
 
@@ -156,7 +160,7 @@ static void mappings(unsigned count, const char *path, uint64_t ms)
 
 	if (fd < 0)
 		fail(path);
-	for (unsigned i = 0; i < count; i++) /* neighbours of the same page are not merged */
+	for (unsigned i = 0; i < count; i++) /* the kernel does not merge neighbouring mappings of the same page */
 		if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
 			fail("mmap");
 	printf("%u mappings\n", count);
@@ -174,7 +178,7 @@ int main(int argc, char **argv)
 	if (!strcmp(verb, "spin") && argc == 3) {
 		spin_by_name(name, ms);
 	} else if (!strcmp(verb, "rename") && argc == 4) {
-		(void)prctl(PR_SET_NAME, argv[2]); /* as much of it as the kernel takes */
+		(void)prctl(PR_SET_NAME, argv[2]); /* the kernel takes the first 15 bytes */
 		spin_here(ms);
 	} else if (!strcmp(verb, "churn") && argc > 4) {
 		churn((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]), argv + 4, (unsigned)argc - 4);

@@ -1,12 +1,12 @@
 // What the managed_*.sh scripts record.
 //
-//   Managed burn MS       computes in Hot.Burn (compiled here) and in the framework's Convert and Array.Sort (precompiled)
-//   Managed dynamic MS    makes methods Made_0, Made_1, ... one after the other, each computes 20 ms and is freed: their code comes to
-//                         stand in the same places
+//   Managed burn MS       computes for MS of CPU time in Hot.Burn (compiled here) and in the framework's Convert and Array.Sort (precompiled)
+//   Managed dynamic MS    makes methods Made_0, Made_1, ... for MS of CPU time, one after the other. Each computes 20 ms and is freed, so that
+//                         later methods get the same addresses
 //   Managed work MS       computes, compiles and makes event sources all the time; each 100 ms a line with the milliseconds so far
 //                         and the rounds done in them
 //   Managed idle MS       sleeps
-//   Managed late MS       when the file ./go is there: computes for MS milliseconds in methods that nobody has called before: Late.Plain, Late.Of<int>, and
+//   Managed late MS       when the file ./go is there: computes for MS of CPU time in methods that nobody has called before: Late.Plain, Late.Of<int>, and
 //                         Made_1000000, which is made then and kept
 //   Managed naps MS       computes a millisecond each second
 //   Managed collectible MS  the same with assemblies that are unloaded: types Unloaded_0, Unloaded_1, ...
@@ -37,6 +37,7 @@ using System.Diagnostics.Tracing;
 using System.Reflection;
 using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 
 if (args.Length != 2 || !int.TryParse(args[1], out int ms))
     return 2;
@@ -418,11 +419,11 @@ static class Hot
         string[] words = new string[4000];
         for (int i = 0; i < words.Length; i++)
             words[i] = "word " + (i * 7919 % words.Length);
-        Stopwatch watch = Stopwatch.StartNew();
         TimeSpan before = Process.GetCurrentProcess().TotalProcessorTime;
         long rounds = 0;
         int x = 0;
-        while (watch.ElapsedMilliseconds < ms)
+        long begin = CpuClock.ThreadMilliseconds();
+        while (CpuClock.ThreadMilliseconds() - begin < ms)
         {
             x = Burn(x);
             x += Framework(bytes, words);
@@ -434,6 +435,28 @@ static class Hot
     }
 }
 
+// The CPU time of the current thread, which does not depend on the load of the machine.
+static class CpuClock
+{
+    const int ThreadCpuTime = 3; // CLOCK_THREAD_CPUTIME_ID
+
+    struct Time
+    {
+        public long Seconds;
+        public long Nanoseconds;
+    }
+
+    [DllImport("libc", EntryPoint = "clock_gettime")]
+    static extern int Read(int clock, out Time time);
+
+    public static long ThreadMilliseconds()
+    {
+        if (Read(ThreadCpuTime, out Time time) != 0)
+            throw new InvalidOperationException("no clock of the thread's CPU time");
+        return time.Seconds * 1000 + time.Nanoseconds / 1_000_000;
+    }
+}
+
 static class Late
 {
     static readonly Func<int, int> made = Made.Dynamic(1_000_000);
@@ -442,9 +465,9 @@ static class Late
     {
         while (!File.Exists("go"))
             Thread.Sleep(10);
-        Stopwatch watch = Stopwatch.StartNew();
+        long begin = CpuClock.ThreadMilliseconds();
         int x = 0;
-        while (watch.ElapsedMilliseconds < ms)
+        while (CpuClock.ThreadMilliseconds() - begin < ms)
             x += Plain(20_000) + Of<int>(20_000) + made(20_000);
         GC.KeepAlive(x);
         Console.WriteLine("done");
@@ -550,16 +573,16 @@ static class Made
     static void Once(int number, Func<int, Func<int, int>> make)
     {
         Func<int, int> method = make(number);
-        Stopwatch watch = Stopwatch.StartNew();
-        while (watch.ElapsedMilliseconds < 20)
+        long begin = CpuClock.ThreadMilliseconds();
+        while (CpuClock.ThreadMilliseconds() - begin < 20)
             method(100_000);
     }
 
     public static void Run(int ms, Func<int, Func<int, int>> make)
     {
-        Stopwatch watch = Stopwatch.StartNew();
+        long begin = CpuClock.ThreadMilliseconds();
         int number = 0;
-        while (watch.ElapsedMilliseconds < ms)
+        while (CpuClock.ThreadMilliseconds() - begin < ms)
         {
             Once(number++, make);
             GC.Collect();
