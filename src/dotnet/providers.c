@@ -42,7 +42,7 @@ const struct provider_profile provider_profiles[] = {
 	{ "gc-verbose", "collections, and allocations as they are sampled",
 		PROVIDER_CLR_NAME ":0x8003:5", 0 },
 	{ "gc-collect", "collections only, with very little overhead",
-		PROVIDER_CLR_NAME ":0x1:4," PROVIDER_CLR_NAME "Private:0x1:4", 0x1 },
+		PROVIDER_CLR_NAME ":0x1:4," PROVIDER_CLR_PRIVATE_NAME ":0x1:4", 0x1 },
 	{ "database", "commands of ADO.NET and Entity Framework",
 		"System.Threading.Tasks.TplEventSource:0x80:4,"
 		"Microsoft-Diagnostics-DiagnosticSource:0x3:5:FilterAndPayloadSpecs="
@@ -110,8 +110,8 @@ const char *provider_level_name(uint32_t level)
 
 void provider_offer_known(struct nearest *near)
 {
-	static const char known[] = PROVIDERS_OF_EVENT_COUNTERS "," PROVIDER_CLR_NAME "," PROVIDER_CLR_NAME "Private,"
-		PROVIDER_CLR_NAME "Rundown," PROVIDER_CLR_NAME "Stress," PROVIDER_SAMPLE_NAME ",Microsoft-DotNETCore-EventPipe,"
+	static const char known[] = PROVIDERS_OF_EVENT_COUNTERS "," PROVIDER_CLR_NAME "," PROVIDER_CLR_PRIVATE_NAME ","
+		PROVIDER_CLR_RUNDOWN_NAME "," PROVIDER_CLR_STRESS_NAME "," PROVIDER_SAMPLE_NAME "," PROVIDER_EVENTPIPE_NAME ","
 		"Microsoft-Diagnostics-DiagnosticSource,Microsoft-Extensions-Logging,Microsoft-Extensions-DependencyInjection,"
 		"System.Buffers.ArrayPoolEventSource,System.Collections.Concurrent.ConcurrentCollectionsEventSource,"
 		"System.Data.DataCommonEventSource,System.Diagnostics.Metrics,System.Linq.Parallel.PlinqEventSource,"

@@ -23,13 +23,11 @@
 
 #include "base/arena.h"
 #include "base/vec.h"
+#include "trace/provider_kind.h"
 
 struct diag;
 struct ipc_provider;
 struct nearest;
-
-#define PROVIDER_CLR_NAME    "Microsoft-Windows-DotNETRuntime"
-#define PROVIDER_SAMPLE_NAME "Microsoft-DotNETCore-SampleProfiler"
 
 struct provider_choice {
 	const char *name;

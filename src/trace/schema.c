@@ -14,25 +14,6 @@ const struct known_event_info known_events[KNOWN_EVENT_COUNT] = {
 #undef EVENT
 };
 
-static const char *const provider_names[] = {
-	[PROVIDER_UNIVERSAL_SYSTEM] = "Universal.System",
-	[PROVIDER_UNIVERSAL_EVENTS] = "Universal.Events",
-	[PROVIDER_SPOOR] = "Spoor",
-	[PROVIDER_CLR] = "Microsoft-Windows-DotNETRuntime",
-	[PROVIDER_CLR_RUNDOWN] = "Microsoft-Windows-DotNETRuntimeRundown",
-	[PROVIDER_EVENTPIPE] = "Microsoft-DotNETCore-EventPipe",
-	[PROVIDER_SAMPLE] = "Microsoft-DotNETCore-SampleProfiler",
-};
-
-#define PROVIDER_COUNT (sizeof(provider_names) / sizeof(provider_names[0]))
-
-/*
- * 8f717c64-ef1e-4fa7-a6e7-80cfa959daf2, chosen so that it is no hash of a name: a reader takes any guid whose third group begins with 5 for an
- * EventSource, and its stacks for CPU time.
- */
-static const uint8_t spoor_guid[16] = { 0x64, 0x7c, 0x71, 0x8f, 0x1e, 0xef, 0xa7, 0x4f, 0xa6, 0xe7,
-	0x80, 0xcf, 0xa9, 0x59, 0xda, 0xf2 };
-
 bool field_type_has_element(uint8_t type)
 {
 	return type == FIELD_ARRAY || type == FIELD_FIXED_ARRAY || type == FIELD_REL_LOC || type == FIELD_DATA_LOC;
@@ -46,24 +27,6 @@ uint32_t schema_fields_end(const struct schema *schema, uint32_t i)
 		i++;
 	while (i < schema->fields.count && schema->fields.items[i].depth > depth);
 	return i;
-}
-
-const char *provider_name(enum provider_kind kind)
-{
-	return (size_t)kind < PROVIDER_COUNT ? provider_names[kind] : NULL;
-}
-
-enum provider_kind provider_kind_of(const char *name)
-{
-	for (size_t i = 1; i < PROVIDER_COUNT; i++)
-		if (strcmp(provider_names[i], name) == 0)
-			return (enum provider_kind)i;
-	return PROVIDER_OTHER;
-}
-
-const uint8_t *provider_guid(enum provider_kind kind)
-{
-	return kind == PROVIDER_SPOOR ? spoor_guid : NULL;
 }
 
 void schema_done(struct schema *schema)

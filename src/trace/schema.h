@@ -12,6 +12,7 @@
 
 #include "base/strtab.h"
 #include "base/vec.h"
+#include "trace/provider_kind.h"
 
 /* The nettrace type codes (facts: nettrace.md 1.8, 4.6). */
 enum field_type {
@@ -53,18 +54,6 @@ struct field {
 	uint16_t count;      /* of a fixed array */
 };
 
-/* Which table of known events an event belongs to: how absorb.c switches. */
-enum provider_kind {
-	PROVIDER_OTHER,
-	PROVIDER_UNIVERSAL_SYSTEM,
-	PROVIDER_UNIVERSAL_EVENTS,
-	PROVIDER_SPOOR,
-	PROVIDER_CLR,         /* Microsoft-Windows-DotNETRuntime */
-	PROVIDER_CLR_RUNDOWN, /* Microsoft-Windows-DotNETRuntimeRundown */
-	PROVIDER_EVENTPIPE,   /* Microsoft-DotNETCore-EventPipe */
-	PROVIDER_SAMPLE,      /* Microsoft-DotNETCore-SampleProfiler */
-};
-
 struct schema {
 	uint32_t provider;       /* strtab */
 	uint32_t name;           /* strtab; 0 for native CLR events */
@@ -92,6 +81,13 @@ enum known_event {
 	KNOWN_EVENT_COUNT
 };
 
+/* Their numbers in a file: ID_SPOOR_SESSION, ID_SYSTEM_PROCESS_MAPPING, ... */
+enum known_event_id {
+#define EVENT(symbol, provider, id, name, kind, fields) ID_##symbol = (id),
+#include "trace/spoor_events.def"
+#undef EVENT
+};
+
 /* How a known event is written into the file. Field letters: V Z S B G 1(u8) 4(u32) 8(u64) D(f64), [ before a letter = array. */
 struct known_event_info {
 	enum provider_kind provider;
@@ -102,13 +98,6 @@ struct known_event_info {
 };
 
 extern const struct known_event_info known_events[KNOWN_EVENT_COUNT];
-
-/* "Spoor", "Universal.System", ...; NULL for PROVIDER_OTHER. And back. */
-const char *provider_name(enum provider_kind kind);
-enum provider_kind provider_kind_of(const char *name);
-
-/* The guid to write with a provider, 16 bytes, or NULL when readers derive it. */
-const uint8_t *provider_guid(enum provider_kind kind);
 
 /* Everything equal: names by their index, so both are of the same trace. */
 bool schema_is_same(const struct schema *a, const struct schema *b);
