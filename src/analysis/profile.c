@@ -237,7 +237,7 @@ int profile_event(void *context, const struct event *event)
 	if (schema->provider_kind == PROVIDER_SAMPLE && schema->event_id == CLR_THREAD_SAMPLE)
 		return take_runtime_sample(profile, event);
 	return event->schema_index == trace->known_schemas[SPOOR_THREAD_CLOCK] ||
-			(schema->provider_kind == PROVIDER_SPOOR && schema->event_id == known_events[SPOOR_THREAD_CLOCK].event_id)
+			(schema->provider_kind == PROVIDER_SPOOR && schema->event_id == ID_SPOOR_THREAD_CLOCK)
 		? take_clock(profile, event)
 		: 0;
 }

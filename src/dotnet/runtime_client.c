@@ -48,7 +48,12 @@
  * What the runtime's own provider tells at level 5 only, and methods need not: allocations, finalized and pinned objects, joins of a server's collector, each
  * work item of the thread pool, the begin of a compilation and its memory, IL maps.
  */
-static const uint32_t verbose_ids[] = { 10, 29, 33, 56, 60, 61, 62, 63, 64, 65, 145, 146, 190, 203 };
+static const uint32_t verbose_ids[] = {
+	CLR_ID_GCAllocationTick, CLR_ID_FinalizeObject, CLR_ID_PinObjectAtGCTime, CLR_ID_ThreadPoolWorkerThreadAdjustmentStats,
+	CLR_ID_ThreadPoolWorkingThreadCount, CLR_ID_ThreadPoolEnqueue, CLR_ID_ThreadPoolDequeue, CLR_ID_ThreadPoolIOEnqueue,
+	CLR_ID_ThreadPoolIODequeue, CLR_ID_ThreadPoolIOPack, CLR_ID_MethodJittingStarted,
+	CLR_ID_MethodJitMemoryAllocatedForCode, CLR_ID_MethodILToNativeMap, CLR_ID_GCJoin_V2,
+};
 
 /* Which session is opened: the values below STEP_DONE are those of enum dotnet_stream. */
 enum step {
@@ -277,7 +282,7 @@ static struct eventpipe_options session_options(struct dotnet_client *client)
 {
 	/* A session needs a provider; this one has next to nothing to say. */
 	static const struct ipc_provider quiet = {
-		.name = "Microsoft-DotNETCore-EventPipe",
+		.name = PROVIDER_EVENTPIPE_NAME,
 		.level = 1,
 	};
 	static const struct ipc_provider sampler = {

@@ -6,20 +6,8 @@
 #include "base/bytes.h"
 #include "base/cursor.h"
 #include "base/text.h"
+#include "trace/clr_event.h"
 #include "trace/heap_graph.h"
-
-enum {
-	EVENT_GC_START = 1,
-	EVENT_GC_END = 2,
-	EVENT_BULK_TYPE = 15,
-	EVENT_BULK_ROOT_EDGE = 16,
-	EVENT_BULK_WEAK_TABLE_EDGE = 17,
-	EVENT_BULK_NODE = 18,
-	EVENT_BULK_EDGE = 19,
-	EVENT_BULK_STATIC_VAR = 38,
-	EVENT_MODULE_LOAD = 152,
-	EVENT_MODULE_END = 154, /* of the rundown provider, and the only one of it here */
-};
 
 #define DEPTH_OLDEST   2u
 #define TYPE_BLOCKING  0u
@@ -264,13 +252,13 @@ static int take_module(struct heap_events *heap, struct cursor *c)
 static int take_block(struct heap_events *heap, uint32_t event_id, struct cursor *c)
 {
 	switch (event_id) {
-	case EVENT_BULK_NODE:
+	case CLR_ID_GCBulkNode:
 		return take_nodes(heap, c);
-	case EVENT_BULK_EDGE:
+	case CLR_ID_GCBulkEdge:
 		return take_edges(heap, c);
-	case EVENT_BULK_ROOT_EDGE:
+	case CLR_ID_GCBulkRootEdge:
 		return take_roots(heap, c);
-	case EVENT_BULK_WEAK_TABLE_EDGE:
+	case CLR_ID_GCBulkRootConditionalWeakTableElementEdge:
 		return take_weak_table(heap, c);
 	default:
 		return take_static_vars(heap, c);
@@ -326,26 +314,26 @@ int heap_events_take(struct heap_events *heap, int rundown, uint32_t event_id, c
 	bool inside = heap->begun && !heap->ended && !heap->end_lost;
 	int error;
 
-	if (rundown != (event_id == EVENT_MODULE_END))
+	if (rundown != (event_id == CLR_ID_ModuleDCEnd))
 		return 0;
 	switch (event_id) {
-	case EVENT_GC_START:
+	case CLR_ID_GCStart:
 		return take_start(heap, &c);
-	case EVENT_GC_END:
+	case CLR_ID_GCEnd:
 		return take_end(heap, &c);
 	/* Types and modules are the process's, whatever collection they came with. */
-	case EVENT_BULK_TYPE:
+	case CLR_ID_BulkType:
 		error = take_types(heap, &c);
 		break;
-	case EVENT_MODULE_LOAD:
-	case EVENT_MODULE_END:
+	case CLR_ID_ModuleLoad:
+	case CLR_ID_ModuleDCEnd:
 		error = take_module(heap, &c);
 		break;
-	case EVENT_BULK_NODE:
-	case EVENT_BULK_EDGE:
-	case EVENT_BULK_ROOT_EDGE:
-	case EVENT_BULK_WEAK_TABLE_EDGE:
-	case EVENT_BULK_STATIC_VAR:
+	case CLR_ID_GCBulkNode:
+	case CLR_ID_GCBulkEdge:
+	case CLR_ID_GCBulkRootEdge:
+	case CLR_ID_GCBulkRootConditionalWeakTableElementEdge:
+	case CLR_ID_GCBulkRootStaticVar:
 		if (!inside)
 			return 0;
 		heap->blocks++;

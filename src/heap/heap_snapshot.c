@@ -23,7 +23,6 @@
 #include "trace/schema.h"
 #include "trace/trace.h"
 
-#define CLR_PROVIDER    "Microsoft-Windows-DotNETRuntime"
 #define RUNDOWN_LOADER  UINT64_C(0x8) /* module names */
 #define TRIGGER_MB      1u
 #define TIMEOUT_NS      UINT64_C(30000000000)
@@ -115,7 +114,7 @@ static int on_trigger(void *user, const uint8_t *data, size_t size)
 static int open_pipe(struct taking *t, uint64_t keywords, uint8_t level, uint32_t buffer_mb, uint64_t rundown,
 	struct ipc_provider *provider, int (*bytes)(void *, const uint8_t *, size_t), struct eventpipe **ret_pipe)
 {
-	*provider = (struct ipc_provider){ .keywords = keywords, .level = level, .name = CLR_PROVIDER };
+	*provider = (struct ipc_provider){ .keywords = keywords, .level = level, .name = PROVIDER_CLR_NAME };
 	const struct dotnet_door door = dotnet_target_door(t->options->target);
 	const struct eventpipe_options options = {
 		.providers = provider,

@@ -291,13 +291,13 @@ enum wish { WISH_UNKNOWN, WISH_KEEP, WISH_PASS };
 static bool is_for_names(const struct schema *schema)
 {
 	switch (schema->event_id) {
-	case 141: /* load, unload, both verbose */
-	case 142:
-	case 143:
-	case 144:
-	case 145: /* begin of a compilation, its memory */
-	case 146:
-	case 190: /* IL map */
+	case CLR_ID_MethodLoad:
+	case CLR_ID_MethodUnload:
+	case CLR_ID_MethodLoadVerbose:
+	case CLR_ID_MethodUnloadVerbose:
+	case CLR_ID_MethodJittingStarted:
+	case CLR_ID_MethodJitMemoryAllocatedForCode:
+	case CLR_ID_MethodILToNativeMap:
 		return schema->provider_kind == PROVIDER_CLR;
 	default:
 		return false;

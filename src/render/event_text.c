@@ -448,22 +448,60 @@ static bool walk_characters(
 	return true;
 }
 
-static bool walk_elements_at(
-	struct walk *walk, const struct schema *schema, uint32_t i, uint32_t count, struct cursor *at)
+/* What stands before element n in a line. Behind ARRAY_MAX elements nothing is shown until end_elements(). */
+static void before_element(struct walk *walk, bool in_line, uint32_t n)
+{
+	if (in_line && n == ARRAY_MAX) {
+		bytes_text(walk->out, ",\xe2\x80\xa6");
+		walk->silent++;
+	} else if (in_line && n && n < ARRAY_MAX) {
+		bytes_text(walk->out, ",");
+	}
+}
+
+/* An array that is being shown, or read only. */
+struct elements {
+	bool shown;
+	bool in_line;
+	unsigned silent; /* of the walk, before it */
+};
+
+/* Without a name: an array among elements. */
+static struct elements begin_elements(struct walk *walk, const char *name)
+{
+	struct elements elements = { .silent = walk->silent };
+
+	elements.shown = name ? begin_field(walk, name) : !walk->silent;
+	if (elements.shown && walk->json)
+		json_array(walk->json, name);
+	else if (elements.shown)
+		bytes_text(walk->out, "[");
+	walk->silent += !elements.shown;
+	walk->inside += elements.shown;
+	elements.in_line = !walk->json && !walk->silent;
+	return elements;
+}
+
+static void end_elements(struct walk *walk, const struct elements *elements, bool whole)
+{
+	walk->inside -= elements->shown;
+	walk->silent = elements->silent;
+	if (elements->shown && walk->json)
+		json_end(walk->json);
+	else if (elements->shown && whole)
+		bytes_text(walk->out, "]");
+}
+
+static bool walk_elements_at(struct walk *walk, const struct elements *elements, const struct schema *schema, uint32_t i, uint32_t count,
+	struct cursor *at)
 {
 	const struct field *field = &schema->fields.items[i];
-	bool in_line = !walk->json && !walk->silent;
 	bool nested = field_type_has_element(field->element);
 	bool whole = !nested || i + 1 < schema_fields_end(schema, i);
 
 	for (uint32_t n = 0; whole && (count == UINT32_MAX ? cursor_left(at) > 0 : n < count); n++) {
 		const uint8_t *before = at->at;
-		if (in_line && n == ARRAY_MAX) {
-			bytes_text(walk->out, ",\xe2\x80\xa6");
-			walk->silent++; /* until walk_elements() sets it back */
-		} else if (in_line && n && n < ARRAY_MAX) {
-			bytes_text(walk->out, ",");
-		}
+		before_element(walk, elements->in_line, n);
 		whole = walk_value(walk, NULL, schema, nested ? i + 1 : i, field->element, at) && !at->short_read;
 		/* Elements without bytes could be any number. */
 		whole &= at->at > before || count == 1;
@@ -485,24 +523,12 @@ static bool walk_elements(struct walk *walk, const char *name, const struct sche
 
 	if (field->element == FIELD_CHAR16 || field->element == FIELD_CHAR8)
 		return walk_characters(walk, name, field, count, from);
-	bool shown = name ? begin_field(walk, name) : !walk->silent;
-	unsigned silent = walk->silent;
+	struct elements elements = begin_elements(walk, name);
 
-	if (shown && walk->json)
-		json_array(walk->json, name);
-	else if (shown)
-		bytes_text(walk->out, "[");
-	walk->silent += !shown;
-	walk->inside += shown;
 	walk->depth++;
-	bool whole = walk_elements_at(walk, schema, i, count, from);
+	bool whole = walk_elements_at(walk, &elements, schema, i, count, from);
 	walk->depth--;
-	walk->inside -= shown;
-	walk->silent = silent;
-	if (shown && walk->json)
-		json_end(walk->json);
-	else if (shown && whole)
-		bytes_text(walk->out, "]");
+	end_elements(walk, &elements, whole);
 	return whole;
 }
 
@@ -535,30 +561,162 @@ static bool walk_fields(
 	return true;
 }
 
-static unsigned type_of_letter(char letter)
+/* Bytes that are not described further. */
+static void show_bytes(struct walk *walk, const char *name, const uint8_t *data, size_t size)
 {
-	switch (letter) {
-	case 'S':
-		return FIELD_TEXT16;
-	case '1':
-		return FIELD_U8;
-	case '2':
-		return FIELD_U16;
-	case '4':
-		return FIELD_U32;
-	case 'B':
-		return FIELD_BOOL;
-	case 'D':
-		return FIELD_F64;
-	case 'G':
-		return FIELD_GUID;
-	case 'V':
-	case 'H':
-		return FIELD_VARUINT;
-	default:
-		return FIELD_U64;
-	}
+	struct bytes hex = { 0 };
+
+	if (!size || !begin_field(walk, name))
+		return;
+	bytes_text(&hex, "0x");
+	add_hex(&hex, data, walk->json || size < BYTES_MAX ? size : BYTES_MAX);
+	if (walk->json)
+		json_text(walk->json, name, bytes_z(&hex), hex.len);
+	else
+		bytes_printf(walk->out, size > BYTES_MAX ? "%s\xe2\x80\xa6" : "%s", bytes_z(&hex));
+	walk->out->failed |= hex.failed;
+	bytes_done(&hex);
 }
+
+/* ---- events that travel without a description (trace/clr_event.h) ---- */
+
+/* A list of fields, and the values of those that were read, for arrays that they count. */
+struct clr_walk {
+	const struct clr_field *fields;
+	uint32_t values[CLR_COUNT_MASK + 1];
+};
+
+/* 0: a text, or another type that has no nettrace type. */
+static unsigned type_of_letter(const struct clr_field *field)
+{
+	struct clr_field single = { .type = field->type };
+
+	return field->type == 'V' || field->type == 'H' ? FIELD_VARUINT : clr_field_type(&single);
+}
+
+/* Whether the bytes are there, the cursor knows. */
+static struct value read_letter(const struct clr_field *field, struct cursor *c)
+{
+	struct value value = { .kind = VALUE_TEXT8 };
+	unsigned type = type_of_letter(field);
+
+	if (field->type == 'U') {
+		value.count = cursor_u16(c);
+		value.bytes = cursor_take(c, value.count);
+	} else if (!type) { /* 'A' */
+		const uint8_t *end = memchr(c->at, 0, cursor_left(c));
+		value.count = end ? (size_t)(end - c->at) : 0;
+		value.bytes = cursor_take(c, value.count);
+		cursor_skip(c, 1); /* the NUL, or nothing */
+	} else {
+		(void)read_value(type, c, &value); /* all of these are known */
+		if (field->type == 'X' || field->type == 'P' || field->type == 'H')
+			value.kind = VALUE_HEX;
+	}
+	return value;
+}
+
+static bool walk_clr_field(struct walk *walk, struct clr_walk *clr, unsigned i, struct cursor *c);
+
+/* The index behind field i, and behind its members. */
+static unsigned clr_fields_end(const struct clr_field *fields, unsigned i)
+{
+	if (fields[i].type == '{')
+		while (fields[i].type != '}')
+			i++;
+	return i + 1;
+}
+
+/* One struct of the array of structs at field i. */
+static bool walk_clr_struct(struct walk *walk, struct clr_walk *clr, unsigned i, struct cursor *c)
+{
+	bool shown = !walk->silent;
+	bool whole = true;
+
+	if (shown && walk->json)
+		json_object(walk->json, NULL);
+	else if (shown)
+		bytes_text(walk->out, "{");
+	walk->first = true;
+	for (i++; whole && clr->fields[i].type != '}'; i++)
+		whole = walk_clr_field(walk, clr, i, c);
+	walk->first = false;
+	if (shown && walk->json)
+		json_end(walk->json);
+	else if (shown && whole)
+		bytes_text(walk->out, "}");
+	return whole;
+}
+
+static uint32_t clr_count(const struct clr_walk *clr, unsigned i)
+{
+	uint8_t count = clr->fields[i].count;
+
+	return count & CLR_COUNT_FIXED ? count & CLR_COUNT_MASK : clr->values[count & CLR_COUNT_MASK];
+}
+
+/* Each element has at least one byte, so a count that is too large ends with the bytes. */
+static bool walk_clr_array(struct walk *walk, struct clr_walk *clr, unsigned i, struct cursor *c)
+{
+	const struct clr_field *field = &clr->fields[i];
+	const char *name = clr_field_name(field);
+	uint32_t count = clr_count(clr, i);
+	bool whole = true;
+
+	if (field->type == 'Y') {
+		const uint8_t *data = cursor_take(c, count);
+		if (data)
+			show_bytes(walk, name, data, count);
+		return data;
+	}
+	struct elements elements = begin_elements(walk, name);
+
+	for (uint32_t n = 0; whole && n < count; n++) {
+		before_element(walk, elements.in_line, n);
+		if (field->type == '{') {
+			whole = walk_clr_struct(walk, clr, i, c);
+			continue;
+		}
+		struct value value = read_letter(field, c);
+		whole = !c->short_read;
+		if (whole)
+			show_value(walk, NULL, &value);
+	}
+	end_elements(walk, &elements, whole);
+	return whole;
+}
+
+static bool walk_clr_field(struct walk *walk, struct clr_walk *clr, unsigned i, struct cursor *c)
+{
+	const struct clr_field *field = &clr->fields[i];
+
+	if (field->count)
+		return walk_clr_array(walk, clr, i, c);
+	struct value value = read_letter(field, c);
+
+	if (c->short_read)
+		return false;
+	if (i <= CLR_COUNT_MASK && value.kind == VALUE_U64)
+		clr->values[i] = value.u < UINT32_MAX ? (uint32_t)value.u : UINT32_MAX;
+	show_value(walk, clr_field_name(field), &value);
+	return true;
+}
+
+/* A payload that ends before a field has the fields before it: an event of a version between two of the list. */
+static bool walk_clr(struct walk *walk, const struct clr_event *event, struct cursor *c)
+{
+	struct clr_walk clr = { .fields = event->fields };
+
+	for (unsigned i = 0; i < event->field_count; i = clr_fields_end(event->fields, i)) {
+		if (!cursor_left(c) && (!event->fields[i].count || clr_count(&clr, i)))
+			return true;
+		if (!walk_clr_field(walk, &clr, i, c))
+			return false;
+	}
+	return true;
+}
+
+/* ---- the collectors' dynamic events ---- */
 
 /* A name of our own lists, which all fit. */
 static void name_of(char name[NAME_MAX_BYTES], const char *text, size_t len)
@@ -567,41 +725,6 @@ static void name_of(char name[NAME_MAX_BYTES], const char *text, size_t len)
 	memcpy(name, text, len);
 	name[len] = '\0';
 }
-
-static struct value read_letter(char letter, struct cursor *c)
-{
-	struct value value = { 0 };
-
-	if (letter == 'U') {
-		value.kind = VALUE_TEXT8;
-		value.count = cursor_u16(c);
-		value.bytes = cursor_take(c, value.count);
-		return value;
-	}
-	(void)read_value(type_of_letter(letter), c, &value); /* all of these are known */
-	if (letter == 'X' || letter == 'P' || letter == 'H')
-		value.kind = VALUE_HEX;
-	return value;
-}
-
-/* "4 Count, S Name": a payload that ends early has the fields it has. */
-static bool walk_clr(struct walk *walk, const char *fields, struct cursor *c)
-{
-	for (const char *at = fields; *at && cursor_left(c);) {
-		char name[NAME_MAX_BYTES];
-		size_t len = strcspn(at + 2, ",");
-		name_of(name, at + 2, len);
-		struct value value = read_letter(*at, c);
-		if (c->short_read)
-			return false;
-		show_value(walk, name, &value);
-		at += 2 + len;
-		at += strspn(at, ", ");
-	}
-	return true;
-}
-
-/* ---- the collectors' dynamic events ---- */
 
 static void show_gc_field(struct walk *walk, const char *name, const struct gc_dynamic_field *field)
 {
@@ -627,23 +750,6 @@ static void show_gc_field(struct walk *walk, const char *name, const struct gc_d
 	} else {
 		gc_dynamic_value(field, walk->out);
 	}
-}
-
-/* Bytes that nothing describes. */
-static void show_bytes(struct walk *walk, const char *name, const uint8_t *data, size_t size)
-{
-	struct bytes hex = { 0 };
-
-	if (!size || !begin_field(walk, name))
-		return;
-	bytes_text(&hex, "0x");
-	add_hex(&hex, data, walk->json || size < BYTES_MAX ? size : BYTES_MAX);
-	if (walk->json)
-		json_text(walk->json, name, bytes_z(&hex), hex.len);
-	else
-		bytes_printf(walk->out, size > BYTES_MAX ? "%s\xe2\x80\xa6" : "%s", bytes_z(&hex));
-	walk->out->failed |= hex.failed;
-	bytes_done(&hex);
 }
 
 static bool walk_gc_dynamic(struct walk *walk, struct gc_dynamic *dynamic)
@@ -676,7 +782,7 @@ bool event_text_is_dynamic(const struct trace *trace, const struct event *event)
 {
 	const struct schema *schema = schema_of(trace, event);
 
-	return schema->provider_kind == PROVIDER_CLR && schema->event_id == CLR_EVENT_GC_DYNAMIC;
+	return schema->provider_kind == PROVIDER_CLR && schema->event_id == CLR_ID_GCDynamicEvent;
 }
 
 static bool open_dynamic(const struct trace *trace, const struct event *event, struct gc_dynamic *ret_dynamic)
@@ -685,16 +791,20 @@ static bool open_dynamic(const struct trace *trace, const struct event *event, s
 		gc_dynamic_open(event->payload, event->payload_size, ret_dynamic) == 0;
 }
 
-/* Events that travel without a description. Universal.Events go by their names, whatever their numbers. */
-static const struct clr_event *find_known(const struct trace *trace, const struct schema *schema)
+/* Events that travel without a description. Those of Universal.Events go by their names, whatever their numbers. */
+static bool find_known(const struct trace *trace, const struct event *event, struct clr_event *ret_known)
 {
+	const struct schema *schema = schema_of(trace, event);
 	uint32_t id = schema->event_id;
+	uint32_t version = schema->version;
 
+	if (event->labels && event->labels->which & EVENT_LABEL_VERSION)
+		version = event->labels->version;
 	if (schema->provider_kind == PROVIDER_UNIVERSAL_EVENTS)
 		id = strcmp(trace_text(trace, schema->name), known_events[EVENTS_CSWITCH].name) == 0
 			? known_events[EVENTS_CSWITCH].event_id
 			: known_events[EVENTS_CPU].event_id;
-	return clr_event_find(schema->provider_kind, id);
+	return clr_event_find((enum provider_kind)schema->provider_kind, id, version, ret_known);
 }
 
 /* False: the payload does not fit its description. */
@@ -712,10 +822,10 @@ static bool walk_event(struct walk *walk, const struct event *event)
 		return walk_fields(walk, schema, 0, schema->fields.count, &c) &&
 			payload_is_used_up(c.at, walk->located_end, c.end);
 	}
-	const struct clr_event *known = find_known(walk->trace, schema);
+	struct clr_event known;
 
-	if (known && *known->fields)
-		return walk_clr(walk, known->fields, &c);
+	if (find_known(walk->trace, event, &known) && known.field_count)
+		return walk_clr(walk, &known, &c);
 	if (walk->json)
 		show_bytes(walk, "payload", event->payload, event->payload_size);
 	else if (event->payload_size && !walk->wanted)
@@ -727,15 +837,15 @@ void event_text_bare_name(struct bytes *out, const struct trace *trace, const st
 {
 	const struct schema *schema = schema_of(trace, event);
 	const char *name = trace_text(trace, schema->name);
-	const struct clr_event *known;
 	struct gc_dynamic dynamic;
+	struct clr_event known;
 
 	if (open_dynamic(trace, event, &dynamic) && *dynamic.name)
 		text_add_safe(out, dynamic.name, strlen(dynamic.name));
 	else if (*name)
 		text_add_safe(out, name, strlen(name));
-	else if ((known = find_known(trace, schema)))
-		bytes_text(out, known->name);
+	else if (find_known(trace, event, &known))
+		bytes_text(out, known.name);
 	else
 		bytes_printf(out, "%u", schema->event_id);
 }

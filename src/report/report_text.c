@@ -999,7 +999,7 @@ static bool is_told(const struct report *report, uint32_t i)
 	const struct schema *schema = &report->trace->schemas.items[report->events.items[i].schema];
 
 	return !report->all_samples || schema->provider_kind != PROVIDER_CLR ||
-		schema->event_id != CLR_EVENT_METHOD_UNLOAD_VERBOSE;
+		schema->event_id != CLR_ID_MethodUnloadVerbose;
 }
 
 /* What a trace holds, or a recording beside its samples: events by kind. */

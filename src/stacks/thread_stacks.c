@@ -37,8 +37,6 @@
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
 
-#define CLR_PROVIDER       "Microsoft-Windows-DotNETRuntime"
-#define SAMPLE_PROVIDER    "Microsoft-DotNETCore-SampleProfiler"
 #define KEYWORD_CONTENTION UINT64_C(0x4000)
 #define BUFFER_MB          64u
 #define TIMEOUT_NS         UINT64_C(5000000000)
@@ -50,10 +48,6 @@
 #define STACK_BYTES_MAX    (256u << 10) /* of a thread's stack that are read */
 #define CALL_BYTES         8u           /* before an address: room for a call */
 #define SETTLE_NS          UINT64_C(10000000) /* the sampler ticks each millisecond: ten chances of a sample after /proc was read */
-
-#define EVENT_SAMPLE           0u
-#define EVENT_CONTENTION_START 81u
-#define EVENT_CONTENTION_STOP  91u
 
 struct thread_stacks {
 	struct thread_stacks_options options;
@@ -258,11 +252,11 @@ static void take_event(struct taking *t, const struct event *event)
 		seen = seen_of(t, t->trace.threads.items[event->thread_index].tid);
 	if (!seen)
 		return;
-	if (schema->provider_kind == PROVIDER_SAMPLE && schema->event_id == EVENT_SAMPLE) {
+	if (schema->provider_kind == PROVIDER_SAMPLE && schema->event_id == CLR_THREAD_SAMPLE) {
 		take_sample(t, seen, event);
-	} else if (schema->provider_kind == PROVIDER_CLR && schema->event_id == EVENT_CONTENTION_START) {
+	} else if (schema->provider_kind == PROVIDER_CLR && schema->event_id == CLR_ID_ContentionStart_V1) {
 		take_contention(t, seen, event);
-	} else if (schema->provider_kind == PROVIDER_CLR && schema->event_id == EVENT_CONTENTION_STOP) {
+	} else if (schema->provider_kind == PROVIDER_CLR && schema->event_id == CLR_ID_ContentionStop) {
 		end_contention(t, seen, event);
 	}
 }
@@ -818,8 +812,8 @@ static void finish(struct taking *t)
 /* Which locks are waited for, the events' payloads say: not of a process that only borrowed rights reach. */
 static int open_pipe(struct taking *t)
 {
-	t->providers[0] = (struct ipc_provider){ .name = SAMPLE_PROVIDER, .level = 4 };
-	t->providers[1] = (struct ipc_provider){ .name = CLR_PROVIDER, .keywords = KEYWORD_CONTENTION, .level = 4 };
+	t->providers[0] = (struct ipc_provider){ .name = PROVIDER_SAMPLE_NAME, .level = 4 };
+	t->providers[1] = (struct ipc_provider){ .name = PROVIDER_CLR_NAME, .keywords = KEYWORD_CONTENTION, .level = 4 };
 	const struct dotnet_door door = dotnet_target_door(&t->port);
 	const struct eventpipe_options options = {
 		.providers = t->providers,

@@ -9,6 +9,7 @@
 #include "base/cursor.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "trace/clr_event.h"
 #include "trace/event.h"
 #include "trace/spoor_payload.h"
 #include "trace/trace.h"
@@ -368,7 +369,7 @@ int absorb_clock(struct trace *trace, const struct event *event)
 	const struct schema *schema = &trace->schemas.items[event->schema_index];
 	struct payload_session read;
 
-	if (schema->provider_kind != PROVIDER_SPOOR || schema->event_id != known_events[SPOOR_SESSION].event_id)
+	if (schema->provider_kind != PROVIDER_SPOOR || schema->event_id != ID_SPOOR_SESSION)
 		return 0;
 	int r = payload_read_session(event->payload, event->payload_size, &trace->strings, &read);
 
@@ -518,64 +519,64 @@ static int absorb_known(struct trace *trace, const struct event *event, const st
 	switch (schema->provider_kind) {
 	case PROVIDER_UNIVERSAL_SYSTEM:
 		switch (schema->event_id) {
-		case 0:
+		case ID_SYSTEM_EXISTING_PROCESS:
 			return absorb_process(trace, event, true);
-		case 1:
+		case ID_SYSTEM_PROCESS_CREATE:
 			return absorb_process(trace, event, false);
-		case 2:
+		case ID_SYSTEM_PROCESS_EXIT:
 			process->ended = true;
 			process->end_ns = event->time_ns;
 			return 1;
-		case 3:
+		case ID_SYSTEM_PROCESS_MAPPING:
 			return absorb_mapping(trace, event);
-		case 4:
+		case ID_SYSTEM_PROCESS_SYMBOL:
 			return absorb_symbol(trace, event);
-		case 5:
+		case ID_SYSTEM_MAPPING_METADATA:
 			return absorb_mapping_metadata(trace, event);
 		default:
 			return 0;
 		}
 	case PROVIDER_SPOOR:
 		switch (schema->event_id) {
-		case 1:
+		case ID_SPOOR_SESSION:
 			return absorb_session(trace, event);
-		case 2:
+		case ID_SPOOR_SESSION_END:
 			return absorb_session_end(trace, event);
-		case 3:
+		case ID_SPOOR_MACHINE:
 			return absorb_machine(trace, event);
-		case 4:
+		case ID_SPOOR_LOSS:
 			return absorb_loss(trace, event);
-		case 5:
+		case ID_SPOOR_NOTICE:
 			return absorb_notice(trace, event);
-		case 6:
+		case ID_SPOOR_CLOCK_OFFSET:
 			return absorb_clock_offset(trace, event);
-		case 10:
+		case ID_SPOOR_CPU_LIMIT:
 			return absorb_cpu_limit(trace, event);
-		case 16:
+		case ID_SPOOR_PROCESS_FACTS:
 			return absorb_facts(trace, event);
-		case 17:
+		case ID_SPOOR_RUNTIME:
 			return absorb_runtime(trace, event);
-		case 18:
+		case ID_SPOOR_PROCESS_END:
 			process->ended = true;
 			process->end_ns = event->time_ns;
 			return 1;
-		case 19:
+		case ID_SPOOR_THREAD_NAME:
 			return absorb_thread_name(trace, event);
-		case 32:
+		case ID_SPOOR_CODE_ADDED:
 			return absorb_code_added(trace, event);
-		case 33:
+		case ID_SPOOR_CODE_REMOVED:
 			return absorb_code_removed(trace, event);
 		default:
 			return 0;
 		}
 	case PROVIDER_EVENTPIPE:
-		return schema->event_id == 1 ? absorb_process_info(trace, event) : 0;
+		return schema->event_id == ID_EVENTPIPE_PROCESS_INFO ? absorb_process_info(trace, event) : 0;
 	case PROVIDER_CLR:
 		if (trace->recording.tool_version)
 			return 0;
-		return schema->event_id == 143 ? absorb_method(trace, event) : schema->event_id == 152 ? absorb_module(trace, event) : 0;
+		return schema->event_id == CLR_ID_MethodLoadVerbose ? absorb_method(trace, event) : schema->event_id == CLR_ID_ModuleLoad ? absorb_module(trace, event) : 0;
 	case PROVIDER_CLR_RUNDOWN:
-		return schema->event_id == 144 ? absorb_method(trace, event) : schema->event_id == 154 ? absorb_module(trace, event) : 0;
+		return schema->event_id == CLR_ID_MethodDCEndVerbose ? absorb_method(trace, event) : schema->event_id == CLR_ID_ModuleDCEnd ? absorb_module(trace, event) : 0;
 	default:
 		return 0;
 	}

@@ -141,17 +141,17 @@ int clr_absorb_method(struct codemap *map, int rundown, uint32_t event_id, uint3
 
 	(void)version; /* versions 1 and 2 differ only behind what is read */
 	if (rundown) {
-		if (event_id == CLR_EVENT_METHOD_UNLOAD_VERBOSE)
+		if (event_id == CLR_ID_MethodDCEndVerbose)
 			return absorb_method(map, 0, UINT64_MAX, time_ns, &c);
-		return event_id == CLR_EVENT_MODULE_DC_END ? absorb_module(map, 0, &c) : 0;
+		return event_id == CLR_ID_ModuleDCEnd ? absorb_module(map, 0, &c) : 0;
 	}
 	switch (event_id) {
-	case CLR_EVENT_METHOD_LOAD_VERBOSE:
+	case CLR_ID_MethodLoadVerbose:
 		return absorb_method(map, time_ns, UINT64_MAX, 0, &c);
-	case CLR_EVENT_METHOD_UNLOAD_VERBOSE:
+	case CLR_ID_MethodUnloadVerbose:
 		/* Ends the body, or names one that was made before we came and went before the rundown. */
 		return absorb_method(map, 0, time_ns, time_ns, &c);
-	case CLR_EVENT_MODULE_LOAD:
+	case CLR_ID_ModuleLoad:
 		return absorb_module(map, time_ns, &c);
 	default:
 		return 0;
@@ -164,7 +164,7 @@ bool clr_is_collectible(int rundown, uint32_t event_id, const uint8_t *payload, 
 	enum { ASSEMBLY_COLLECTIBLE = 8 };
 	struct cursor c = cursor_of(payload, size);
 
-	if (event_id != (rundown ? (uint32_t)CLR_EVENT_ASSEMBLY_DC_END : (uint32_t)CLR_EVENT_ASSEMBLY_LOAD))
+	if (event_id != (rundown ? (uint32_t)CLR_ID_AssemblyDCEnd : (uint32_t)CLR_ID_AssemblyLoad))
 		return false;
 	cursor_skip(&c, 8 + 8 + 8);
 	uint32_t flags = cursor_u32(&c);

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/clr_event.h"
+
 struct bytes;
 struct code;
 struct codemap;
@@ -22,16 +24,6 @@ struct codemap;
 /* The runtime's sampler: a thread's stack, and whether it was in managed code then. */
 #define CLR_THREAD_SAMPLE  0u
 #define CLR_SAMPLE_MANAGED 2u
-
-enum clr_event {
-	CLR_EVENT_METHOD_LOAD_VERBOSE = 143,
-	CLR_EVENT_METHOD_UNLOAD_VERBOSE = 144, /* rundown provider: MethodDCEndVerbose */
-	CLR_EVENT_MODULE_LOAD = 152,
-	CLR_EVENT_MODULE_DC_END = 154,         /* rundown provider */
-	CLR_EVENT_ASSEMBLY_LOAD = 154,
-	CLR_EVENT_ASSEMBLY_DC_END = 156,       /* rundown provider */
-	CLR_EVENT_RUNTIME_INFORMATION = 187,
-};
 
 /*
  * Takes one event of the CLR (`rundown` = 0) or of its rundown provider (1) into the map; other ids are ignored. Returns 1 when the map

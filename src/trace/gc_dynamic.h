@@ -24,9 +24,6 @@
 
 struct bytes;
 
-/* Microsoft-Windows-DotNETRuntime, keywords 0x3F00003, level 4. */
-#define CLR_EVENT_GC_DYNAMIC 39u
-
 struct gc_dynamic_event {
 	const char *name;
 	uint16_t version;

@@ -13,8 +13,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint32_t ids[] = { CLR_EVENT_METHOD_LOAD_VERBOSE, CLR_EVENT_METHOD_UNLOAD_VERBOSE,
-		CLR_EVENT_MODULE_LOAD, CLR_EVENT_MODULE_DC_END };
+	static const uint32_t ids[] = { CLR_ID_MethodLoadVerbose, CLR_ID_MethodUnloadVerbose,
+		CLR_ID_ModuleLoad, CLR_ID_ModuleDCEnd };
 	struct codemap map = { .max_size_bytes = 1 << 20 };
 	struct cursor c = cursor_of(data, size);
 	struct bytes text = { 0 };
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (c.short_read)
 			break;
 		(void)clr_absorb_method(&map, what >> 2 & 1, ids[what & 3], 2, time_ns, payload, len);
-		(void)clr_is_collectible(what >> 2 & 1, what & 4 ? CLR_EVENT_ASSEMBLY_DC_END : CLR_EVENT_ASSEMBLY_LOAD, payload, len);
+		(void)clr_is_collectible(what >> 2 & 1, what & 4 ? CLR_ID_AssemblyDCEnd : CLR_ID_AssemblyLoad, payload, len);
 		if (what & 0x80 && map.codes.count)
 			(void)codemap_find(&map, vec_last(&map.codes)->begin, time_ns);
 	}

@@ -64,7 +64,7 @@ static void test_load(void **state)
 	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		uint64_t begin = 0x1000 * (i + 1);
-		assert_int_equal(absorb(&map, 0, CLR_EVENT_METHOD_LOAD_VERBOSE, 5 * S,
+		assert_int_equal(absorb(&map, 0, CLR_ID_MethodLoadVerbose, 5 * S,
 			(struct fields){ i, begin, 0x100, cases[i].flags, "Bake", 2 }), 1);
 		const struct code *code = codemap_find(&map, begin + 0xff, 6 * S);
 		assert_non_null(code);
@@ -89,20 +89,20 @@ static void test_rundown_and_unload(void **state)
 
 	(void)state;
 	/* The rundown tells of B; the live stream, read later, that A went and B came. */
-	assert_int_equal(absorb(&map, 1, CLR_EVENT_METHOD_UNLOAD_VERBOSE, 9 * S, b), 1);
-	assert_int_equal(absorb(&map, 0, CLR_EVENT_METHOD_UNLOAD_VERBOSE, 4 * S, a), 1);
-	assert_int_equal(absorb(&map, 0, CLR_EVENT_METHOD_LOAD_VERBOSE, 5 * S, b), 1);
+	assert_int_equal(absorb(&map, 1, CLR_ID_MethodDCEndVerbose, 9 * S, b), 1);
+	assert_int_equal(absorb(&map, 0, CLR_ID_MethodUnloadVerbose, 4 * S, a), 1);
+	assert_int_equal(absorb(&map, 0, CLR_ID_MethodLoadVerbose, 5 * S, b), 1);
 	assert_string_equal(codemap_find(&map, 0x1010, 3 * S)->name, "A");
 	assert_string_equal(codemap_find(&map, 0x1010, 6 * S)->name, "B");
-	assert_int_equal(absorb(&map, 0, CLR_EVENT_METHOD_UNLOAD_VERBOSE, 20 * S, b), 1);
+	assert_int_equal(absorb(&map, 0, CLR_ID_MethodUnloadVerbose, 20 * S, b), 1);
 	assert_string_equal(codemap_find(&map, 0x1010, 19 * S)->name, "B");
 	assert_null(codemap_find(&map, 0x1010, 21 * S));
 	codemap_done(&map);
 
 	/* The other way round. */
-	assert_int_equal(absorb(&map, 0, CLR_EVENT_METHOD_UNLOAD_VERBOSE, 4 * S, a), 1);
-	assert_int_equal(absorb(&map, 0, CLR_EVENT_METHOD_LOAD_VERBOSE, 5 * S, b), 1);
-	assert_int_equal(absorb(&map, 1, CLR_EVENT_METHOD_UNLOAD_VERBOSE, 9 * S, b), 1);
+	assert_int_equal(absorb(&map, 0, CLR_ID_MethodUnloadVerbose, 4 * S, a), 1);
+	assert_int_equal(absorb(&map, 0, CLR_ID_MethodLoadVerbose, 5 * S, b), 1);
+	assert_int_equal(absorb(&map, 1, CLR_ID_MethodDCEndVerbose, 9 * S, b), 1);
 	assert_string_equal(codemap_find(&map, 0x1010, 3 * S)->name, "A");
 	assert_string_equal(codemap_find(&map, 0x1010, 6 * S)->name, "B");
 	codemap_done(&map);
@@ -120,11 +120,11 @@ static void test_module(void **state)
 	bytes_u32(&payload, 0x20);
 	bytes_u32(&payload, 0);
 	bytes_utf16z(&payload, "/app/Shop.dll", 13, SIZE_MAX);
-	assert_int_equal(clr_absorb_method(&map, 1, CLR_EVENT_MODULE_DC_END, 2, S, payload.data, payload.len), 1);
+	assert_int_equal(clr_absorb_method(&map, 1, CLR_ID_ModuleDCEnd, 2, S, payload.data, payload.len), 1);
 	assert_memory_equal(codemap_assembly(&map, 0x77, &len), "Shop", 4);
 	/* The same number is another event in the other provider. */
-	assert_int_equal(clr_absorb_method(&map, 0, CLR_EVENT_MODULE_DC_END, 2, S, payload.data, payload.len), 0);
-	assert_int_equal(clr_absorb_method(&map, 1, CLR_EVENT_MODULE_LOAD, 2, S, payload.data, payload.len), 0);
+	assert_int_equal(clr_absorb_method(&map, 0, CLR_ID_ModuleDCEnd, 2, S, payload.data, payload.len), 0);
+	assert_int_equal(clr_absorb_method(&map, 1, CLR_ID_ModuleLoad, 2, S, payload.data, payload.len), 0);
 	bytes_done(&payload);
 	codemap_done(&map);
 }
@@ -141,16 +141,16 @@ static void test_broken(void **state)
 	for (size_t cut = 0; cut < needed; cut++) {
 		uint8_t *exact = malloc(cut + 1);
 		memcpy(exact, payload.data, cut);
-		assert_int_equal(clr_absorb_method(&map, 0, CLR_EVENT_METHOD_LOAD_VERBOSE, 2, S, exact, cut), -EBADMSG);
-		assert_int_equal(clr_absorb_method(&map, 1, CLR_EVENT_MODULE_DC_END, 2, S, exact, cut < 24 ? cut : 0), -EBADMSG);
+		assert_int_equal(clr_absorb_method(&map, 0, CLR_ID_MethodLoadVerbose, 2, S, exact, cut), -EBADMSG);
+		assert_int_equal(clr_absorb_method(&map, 1, CLR_ID_ModuleDCEnd, 2, S, exact, cut < 24 ? cut : 0), -EBADMSG);
 		free(exact);
 	}
 	assert_int_equal(map.codes.count, 0);
 	/* A range that wraps around, and one that is empty. */
 	f.begin = UINT64_MAX - 8;
-	assert_int_equal(absorb(&map, 0, CLR_EVENT_METHOD_LOAD_VERBOSE, S, f), -EBADMSG);
+	assert_int_equal(absorb(&map, 0, CLR_ID_MethodLoadVerbose, S, f), -EBADMSG);
 	f.size = 0;
-	assert_int_equal(absorb(&map, 0, CLR_EVENT_METHOD_LOAD_VERBOSE, S, f), 0);
+	assert_int_equal(absorb(&map, 0, CLR_ID_MethodLoadVerbose, S, f), 0);
 	assert_int_equal(absorb(&map, 0, 145, S, f), 0);
 	bytes_done(&payload);
 	codemap_done(&map);
@@ -163,11 +163,11 @@ static void test_unload_payload(void **state)
 	struct bytes payload = { 0 };
 
 	(void)state;
-	assert_int_equal(absorb(&map, 0, CLR_EVENT_METHOD_LOAD_VERBOSE, 5 * S,
+	assert_int_equal(absorb(&map, 0, CLR_ID_MethodLoadVerbose, 5 * S,
 		(struct fields){ 9, 0x1000, 0x100, 8 | 4 << 7, "Bake", 2 }), 1);
 	const struct code *code = codemap_find(&map, 0x1000, 6 * S);
 	clr_method_unload_payload(code, &payload);
-	assert_int_equal(clr_absorb_method(&back, 0, CLR_EVENT_METHOD_UNLOAD_VERBOSE, 1, 9 * S, payload.data,
+	assert_int_equal(clr_absorb_method(&back, 0, CLR_ID_MethodUnloadVerbose, 1, 9 * S, payload.data,
 		payload.len), 1);
 	const struct code *same = codemap_find(&back, 0x10ff, 8 * S);
 	assert_non_null(same);
@@ -204,18 +204,18 @@ static void test_collectible(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		bytes_u64(&payload, 0x100 + i);
 	bytes_u32(&payload, 8 | 2);
-	assert_true(clr_is_collectible(0, CLR_EVENT_ASSEMBLY_LOAD, payload.data, payload.len));
-	assert_true(clr_is_collectible(1, CLR_EVENT_ASSEMBLY_DC_END, payload.data, payload.len));
-	assert_false(clr_is_collectible(1, CLR_EVENT_ASSEMBLY_LOAD, payload.data, payload.len)); /* a module there */
-	assert_false(clr_is_collectible(0, CLR_EVENT_ASSEMBLY_DC_END, payload.data, payload.len));
+	assert_true(clr_is_collectible(0, CLR_ID_AssemblyLoad, payload.data, payload.len));
+	assert_true(clr_is_collectible(1, CLR_ID_AssemblyDCEnd, payload.data, payload.len));
+	assert_false(clr_is_collectible(1, CLR_ID_AssemblyLoad, payload.data, payload.len)); /* a module there */
+	assert_false(clr_is_collectible(0, CLR_ID_AssemblyDCEnd, payload.data, payload.len));
 	for (size_t cut = 0; cut < payload.len; cut++) {
 		uint8_t *exact = malloc(cut + 1);
 		memcpy(exact, payload.data, cut);
-		assert_false(clr_is_collectible(0, CLR_EVENT_ASSEMBLY_LOAD, exact, cut));
+		assert_false(clr_is_collectible(0, CLR_ID_AssemblyLoad, exact, cut));
 		free(exact);
 	}
 	payload.data[24] = 2; /* dynamic, and stays */
-	assert_false(clr_is_collectible(0, CLR_EVENT_ASSEMBLY_LOAD, payload.data, payload.len));
+	assert_false(clr_is_collectible(0, CLR_ID_AssemblyLoad, payload.data, payload.len));
 	bytes_done(&payload);
 }
 
