@@ -21,6 +21,8 @@
 #include "base/diag.h"
 #include "base/input.h"
 #include "base/text.h"
+#include "nettrace/nettrace_tags.h"
+#include "trace/clr_event.h"
 #include "trace/event.h"
 #include "trace/event_label.h"
 #include "trace/spoor_payload.h"
@@ -40,9 +42,6 @@
 #define V4_NAME_MAX       38u          /* of an object's type, as in the stock reader */
 
 enum state { STATE_HEAD, STATE_BLOCK, STATE_EVENTS, STATE_ENDED, STATE_BROKEN };
-
-enum block_kind { BLOCK_END, BLOCK_TRACE, BLOCK_EVENT, BLOCK_METADATA, BLOCK_SEQUENCE_POINT, BLOCK_STACK,
-	BLOCK_THREAD, BLOCK_REMOVE_THREAD, BLOCK_LABELS };
 
 /* A thread or a capture row: version 6 defines it in a Thread block, version 4 by its first use. */
 struct row {
@@ -440,16 +439,16 @@ static int read_trace_v6(struct nettrace_decoder *d, struct cursor c, struct dia
 	for (uint32_t i = 0; i < count && !c.short_read; i++) {
 		struct span key = read_string(&c);
 		struct span value = read_string(&c);
-		if (span_is(key, "HardwareThreadCount"))
+		if (span_is(key, KEY_CPU_COUNT))
 			d->head.cpu_count = number32(value);
-		else if (span_is(key, "ProcessId"))
+		else if (span_is(key, KEY_PROCESS_ID))
 			d->head.process_id = number32(value);
-		else if (span_is(key, "ExpectedCPUSamplingRate"))
+		else if (span_is(key, KEY_PERIOD))
 			period_ns = span_number(value);
-		else if (span_is(key, "SystemPageSize"))
+		else if (span_is(key, KEY_PAGE_SIZE))
 			page_size = span_number(value);
-		else if (span_is(key, "Writer"))
-			d->ours = span_is(value, "Spoor");
+		else if (span_is(key, KEY_WRITER))
+			d->ours = span_is(value, KEY_WRITER_OURS);
 	}
 	if (c.short_read)
 		return broken(d, offset_of(d, at), diag, "the head's texts pass its end");
@@ -486,6 +485,13 @@ static uint32_t read_text16(struct nettrace_decoder *d, struct cursor *c)
 	return strtab_add(&d->trace->strings, (const char *)d->scratch.data, d->scratch.len);
 }
 
+/* Methods, modules and assemblies, and the runtime itself. The rundown provider has the ids of the runtime's provider for these. */
+static bool is_of_code(uint32_t id)
+{
+	return (id >= CLR_ID_MethodLoad && id <= CLR_ID_MethodUnloadVerbose) ||
+		(id >= CLR_ID_DomainModuleLoad && id <= CLR_ID_AppDomainLoad) || id == CLR_ID_RuntimeInformationStart;
+}
+
 /* What analyses switch on. Universal.Events go by name, all others of ours by id. */
 static uint8_t kind_of(const struct trace *trace, const struct schema *schema)
 {
@@ -500,12 +506,7 @@ static uint8_t kind_of(const struct trace *trace, const struct schema *schema)
 		return strncmp(name, "syscall:", 8) == 0 ? EVENT_SYSCALL : EVENT_OTHER;
 	case PROVIDER_CLR:
 	case PROVIDER_CLR_RUNDOWN:
-		/* Methods 141 to 144, modules 151 to 156, the runtime itself 187. */
-		return (schema->event_id >= 141 && schema->event_id <= 144) ||
-				(schema->event_id >= 151 && schema->event_id <= 156) ||
-				schema->event_id == 187
-			? EVENT_METHOD
-			: EVENT_OTHER;
+		return is_of_code(schema->event_id) ? EVENT_METHOD : EVENT_OTHER;
 	case PROVIDER_OTHER:
 	case PROVIDER_SAMPLE:
 		return EVENT_OTHER;
@@ -639,7 +640,7 @@ static void read_key(struct cursor *c, struct schema *schema)
 	struct span key = read_string(c);
 	struct span value = read_string(c);
 
-	if (span_is(key, "one_byte_booleans"))
+	if (span_is(key, METADATA_BYTE_BOOLS_KEY))
 		restore_bools(schema, value);
 }
 
@@ -648,30 +649,30 @@ static void read_optional(struct cursor c, struct schema *schema)
 	while (cursor_left(&c) && !c.short_read) {
 		const uint8_t *guid;
 		switch (cursor_u8(&c)) {
-		case 1:
+		case METADATA_OPCODE:
 			schema->opcode = cursor_u8(&c);
 			break;
-		case 3:
+		case METADATA_KEYWORDS:
 			schema->keywords = cursor_u64(&c);
 			break;
-		case 4:
-		case 5:
-			(void)read_string(&c); /* message template, description: not kept */
+		case METADATA_MESSAGE:
+		case METADATA_DESCRIPTION:
+			(void)read_string(&c); /* not kept */
 			break;
-		case 6:
+		case METADATA_KEY_VALUE:
 			read_key(&c, schema);
 			break;
-		case 7:
+		case METADATA_GUID:
 			guid = cursor_take(&c, sizeof(schema->guid));
 			if (guid) {
 				schema->has_guid = true;
 				memcpy(schema->guid, guid, sizeof(schema->guid));
 			}
 			break;
-		case 8:
+		case METADATA_LEVEL:
 			schema->level = cursor_u8(&c);
 			break;
-		case 9:
+		case METADATA_VERSION:
 			schema->version = cursor_u8(&c);
 			break;
 		default:
@@ -942,9 +943,9 @@ static int read_sequence_point(struct nettrace_decoder *d, struct cursor c, stru
 	/* No event after it is older than it. A time beyond all events so far is not believed: events may still come before it. */
 	if (ticks > d->sorted_ticks)
 		d->sorted_ticks = ticks < d->last_ticks ? ticks : d->last_ticks;
-	if (flags & 1)
+	if (flags & SEQUENCE_POINT_FORGETS_THREADS)
 		forget_rows(d);
-	if (flags & 2)
+	if (flags & SEQUENCE_POINT_FORGETS_METADATA)
 		vec_reset(&d->schema_of);
 	return 0;
 }
@@ -981,16 +982,16 @@ static int read_threads(struct nettrace_decoder *d, struct cursor c, struct diag
 		bool known = true;
 		while (known && cursor_left(&row)) {
 			switch (cursor_u8(&row)) {
-			case 1:
+			case THREAD_NAME:
 				name = read_string(&row);
 				break;
-			case 2:
+			case THREAD_PID:
 				pid = cursor_varuint(&row);
 				break;
-			case 3:
+			case THREAD_TID:
 				tid = cursor_varuint(&row);
 				break;
-			case 4:
+			case THREAD_KEY_VALUE:
 				(void)read_string(&row); /* key and value: not kept */
 				(void)read_string(&row);
 				break;
@@ -1010,7 +1011,7 @@ static int read_threads(struct nettrace_decoder *d, struct cursor c, struct diag
 				: no_memory(d, diag);
 		/* Numbers of version 6 begin with 1 for every row, so what is missing before the first event is lost too. */
 		d->rows.items[index].seen = true;
-		d->rows.items[index].no_cpu = !pid && !tid && span_is(name, "no cpu");
+		d->rows.items[index].no_cpu = !pid && !tid && span_is(name, THREAD_NO_CPU_NAME);
 		if ((!pid && !tid) || d->names_only)
 			continue;
 		if (!pid)
@@ -1043,7 +1044,7 @@ static struct label_list *keep_label(struct nettrace_decoder *d, uint32_t id)
 	return vec_last(&d->label_lists);
 }
 
-/* Labels 7 to 10 replace what the event's metadata states. False: no memory. */
+/* Labels from LABEL_OPCODE to LABEL_VERSION replace what the event's metadata states. False: no memory. */
 static bool read_override(struct nettrace_decoder *d, struct cursor *c, unsigned kind, uint32_t id)
 {
 	struct label_list none = { 0 };
@@ -1054,15 +1055,15 @@ static bool read_override(struct nettrace_decoder *d, struct cursor *c, unsigned
 	struct event_labels *labels = &list->labels;
 
 	switch (kind) {
-	case 7:
+	case LABEL_OPCODE:
 		labels->opcode = cursor_u8(c);
 		labels->which |= EVENT_LABEL_OPCODE;
 		break;
-	case 8:
+	case LABEL_KEYWORDS:
 		labels->keywords = cursor_u64(c);
 		labels->which |= EVENT_LABEL_KEYWORDS;
 		break;
-	case 9:
+	case LABEL_LEVEL:
 		labels->level = cursor_u8(c);
 		labels->which |= EVENT_LABEL_LEVEL;
 		break;
@@ -1082,7 +1083,7 @@ static bool read_label(struct nettrace_decoder *d, struct cursor *c, unsigned ki
 
 	if (!event_label_read(c, kind, &label))
 		return true;
-	bool late = kind == LABEL_NUMBER && span_is((struct span){ label.key, label.key_len }, "late_ns") && label.number > 0;
+	bool late = kind == LABEL_NUMBER && span_is((struct span){ label.key, label.key_len }, LABEL_LATE_KEY) && label.number > 0;
 	if (!late && d->names_only)
 		return true;
 	struct label_list *list = keep_label(d, id);
@@ -1113,11 +1114,11 @@ static int read_labels(struct nettrace_decoder *d, struct cursor c, struct diag 
 		uint8_t kind;
 		do {
 			kind = cursor_u8(&c);
-			unsigned k = kind & 0x7f;
+			unsigned k = kind & LABEL_KIND_MASK;
 			if (event_label_has_kind(k)) {
 				if (!c.short_read && !read_label(d, &c, k, first + i))
 					return no_memory(d, diag);
-			} else if (k == 1 || k == 2) {
+			} else if (k == LABEL_ACTIVITY || k == LABEL_RELATED_ACTIVITY) {
 				const uint8_t *guid = cursor_take(&c, 16);
 				struct label_list *list = guid && !d->names_only ? keep_label(d, first + i) : NULL;
 				if (!list && guid && !d->names_only)
@@ -1125,14 +1126,14 @@ static int read_labels(struct nettrace_decoder *d, struct cursor c, struct diag 
 				if (!list)
 					continue;
 				list->has_activity = true;
-				memcpy(list->activity + (k == 2 ? 16 : 0), guid, 16);
-			} else if (k >= 7 && k <= 10) {
+				memcpy(list->activity + (k == LABEL_RELATED_ACTIVITY ? 16 : 0), guid, 16);
+			} else if (k >= LABEL_OPCODE && k <= LABEL_VERSION) {
 				if (!c.short_read && !read_override(d, &c, k, first + i))
 					return no_memory(d, diag);
 			} else {
 				cursor_skip(&c, SIZE_MAX);
 			}
-		} while (!(kind & 0x80) && !c.short_read);
+		} while (!(kind & LABEL_LAST) && !c.short_read);
 		if (c.short_read)
 			return broken(d, offset_of(d, at), diag, "the label lists pass the end of their block");
 		if (d->label_bytes.len > LABEL_BYTES_MAX)
@@ -1149,9 +1150,9 @@ static int begin_events(struct nettrace_decoder *d, struct cursor c, struct diag
 	uint16_t header = cursor_u16(&c);
 	uint16_t flags = cursor_u16(&c);
 
-	if (header < 20 || header > (size_t)(c.end - at))
+	if (header < EVENTS_HEADER_SIZE || header > (size_t)(c.end - at))
 		return broken(d, offset_of(d, at), diag, "an event block with a header of %u bytes", header);
-	d->compressed = flags & 1;
+	d->compressed = flags & EVENTS_COMPRESSED;
 	d->begin = (size_t)(at - d->buffer) + header;
 	d->events_end = offset_of(d, c.end);
 	d->metadata_id = d->sequence = d->cpu = d->stack = d->label = d->size = 0;
@@ -1303,8 +1304,8 @@ static int read_plain_event(struct nettrace_decoder *d, const uint8_t **ret_payl
 	struct cursor row = cursor_sub(&c, size);
 
 	uint32_t metadata = cursor_u32(&row);
-	d->metadata_id = metadata & 0x7fffffff;
-	d->sorted = !(metadata >> 31);
+	d->metadata_id = metadata & ~EVENT_UNSORTED;
+	d->sorted = !(metadata & EVENT_UNSORTED);
 	d->sequence = cursor_u32(&row);
 	d->thread = cursor_u64(&row);
 	d->capture = cursor_u64(&row);
@@ -1347,9 +1348,9 @@ static int read_compressed_event(struct nettrace_decoder *d, const uint8_t **ret
 	bool new_label = false;
 	int r;
 
-	if (flags & 0x01)
+	if (flags & HAS_METADATA)
 		d->metadata_id = varuint32(&p, end, &failed);
-	if (flags & 0x02) {
+	if (flags & HAS_CAPTURE) {
 		d->sequence += varuint32(&p, end, &failed) + 1;
 		uint64_t capture = varuint(&p, end, &failed);
 		d->cpu = varuint32(&p, end, &failed);
@@ -1362,40 +1363,40 @@ static int read_compressed_event(struct nettrace_decoder *d, const uint8_t **ret
 	} else if (d->metadata_id || !v4) {
 		d->sequence++;
 	}
-	if (flags & 0x04) {
+	if (flags & HAS_THREAD) {
 		d->thread = varuint(&p, end, &failed);
 		r = failed ? 0 : take_thread(d, at, diag);
 		if (r < 0)
 			return r;
 	}
-	if (flags & 0x08) {
+	if (flags & HAS_STACK) {
 		d->stack = varuint32(&p, end, &failed);
 		d->stack_index = find_stack(d, d->stack);
 	}
 	d->ticks += varuint(&p, end, &failed);
 	if (v4) {
-		size_t guids = (flags & 0x10 ? 16u : 0) + (flags & 0x20 ? 16u : 0);
+		size_t guids = (flags & HAS_ACTIVITY_V4 ? 16u : 0) + (flags & HAS_RELATED_ACTIVITY_V4 ? 16u : 0);
 		if (guids > (size_t)(end - p)) {
 			failed = true;
 		} else if (guids) {
-			if (flags & 0x10)
+			if (flags & HAS_ACTIVITY_V4)
 				memcpy(d->activity, p, 16);
-			if (flags & 0x20)
+			if (flags & HAS_RELATED_ACTIVITY_V4)
 				memcpy(d->activity + 16, p + guids - 16, 16);
 			p += guids;
 			take_activity(d);
 		}
-	} else if (flags & 0x10) {
+	} else if (flags & HAS_LABELS) {
 		d->label = varuint32(&p, end, &failed);
 		new_label = true;
 	}
-	if (flags & 0x80)
+	if (flags & HAS_SIZE)
 		d->size = varuint32(&p, end, &failed);
 	if (failed || d->size > (size_t)(end - p))
 		return broken(d, offset_of(d, at), diag, "an event passes the end of its block");
 	if (new_label)
 		take_label(d);
-	d->sorted = flags & 0x40;
+	d->sorted = flags & IS_SORTED;
 	*ret_payload = p;
 	d->begin = (size_t)(p + d->size - d->buffer);
 	return 0;
@@ -1525,7 +1526,7 @@ static int read_block_v6(struct nettrace_decoder *d, struct diag *diag)
 
 	if (c.short_read)
 		return 0;
-	uint32_t kind = word >> 24;
+	uint32_t kind = word >> BLOCK_SIZE_BITS;
 	if (kind == BLOCK_END) {
 		if (!d->head.version)
 			return broken(d, offset_of(d, at), diag, "it ends before its head");
@@ -1533,7 +1534,7 @@ static int read_block_v6(struct nettrace_decoder *d, struct diag *diag)
 		d->state = STATE_ENDED;
 		return 1;
 	}
-	struct cursor body = cursor_sub(&c, word & 0xffffff);
+	struct cursor body = cursor_sub(&c, word & ((UINT32_C(1) << BLOCK_SIZE_BITS) - 1));
 	if (c.short_read)
 		return 0;
 	if (!d->head.version && kind != BLOCK_TRACE)

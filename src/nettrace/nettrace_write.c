@@ -24,8 +24,10 @@
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/vec.h"
+#include "nettrace/nettrace_tags.h"
 #include "nettrace/packed_file.h"
 #include "trace/event.h"
+#include "trace/event_label.h"
 #include "trace/payload_layout.h"
 #include "trace/trace.h"
 
@@ -52,19 +54,14 @@
 
 /* Payloads of a new schema that show how many bytes its Booleans have. */
 #define LAYOUT_EVENTS_MAX 64u
-/* The key that names the Booleans among bytes, and the most that its value has. */
-#define BYTE_BOOLS_KEY "one_byte_booleans"
-#define BYTE_BOOLS_MAX 400u
+#define BYTE_BOOLS_MAX    400u /* bytes of the value of METADATA_BYTE_BOOLS_KEY */
+
+/* A row with a longer list of fields is written without it: its size has 16 bits. */
+#define METADATA_ROW_MAX 65000u
 
 #define ROW_CPUS    1u  /* capture rows */
 #define ROW_OTHERS  2u
 #define ROW_FIRST   3u  /* of a thread; an index is never given twice */
-
-enum block_kind { BLOCK_END, BLOCK_TRACE, BLOCK_EVENT, BLOCK_METADATA, BLOCK_SEQUENCE_POINT, BLOCK_STACK,
-	BLOCK_THREAD, BLOCK_REMOVE_THREAD, BLOCK_LABELS };
-
-enum event_bit { HAS_METADATA = 0x01, HAS_CAPTURE = 0x02, HAS_THREAD = 0x04, HAS_STACK = 0x08,
-	HAS_LABELS = 0x10, IS_SORTED = 0x40, HAS_SIZE = 0x80 };
 
 /* An event that waits for the flush. */
 struct kept {
@@ -265,8 +262,8 @@ static size_t block_end(struct bytes *out, size_t at, enum block_kind kind)
 {
 	size_t size = out->len - at - 4;
 
-	assert(out->failed || size < 1u << 24);
-	bytes_set_u32(out, at, (uint32_t)size | (uint32_t)kind << 24);
+	assert(out->failed || size < 1u << BLOCK_SIZE_BITS);
+	bytes_set_u32(out, at, (uint32_t)size | (uint32_t)kind << BLOCK_SIZE_BITS);
 	return size + 4;
 }
 
@@ -330,21 +327,21 @@ static void put_head(struct nettrace_sink *s, const struct nettrace_sink_options
 	bytes_u32(out, 8);
 	bytes_u32(out, (uint32_t)(6 + options->key_count));
 	/* The stock reader sizes an array by it and indexes that with the CPU. */
-	put_key_number(out, "HardwareThreadCount",
+	put_key_number(out, KEY_CPU_COUNT,
 		recording->cpu_possible ? recording->cpu_possible : 1);
-	put_key_number(out, "SystemPageSize",
+	put_key_number(out, KEY_PAGE_SIZE,
 		recording->page_size_bytes ? recording->page_size_bytes : 4096);
-	put_key_number(out, "ProcessId", pid);
-	put_key_number(out, "ExpectedCPUSamplingRate", recording->period_ns);
+	put_key_number(out, KEY_PROCESS_ID, pid);
+	put_key_number(out, KEY_PERIOD, recording->period_ns);
 	for (size_t i = 0; i < options->key_count; i++) {
 		put_z(out, options->keys[i].key);
 		put_z(out, options->keys[i].value);
 	}
 	/* Tells our reader that a second row of one main thread is a second life of its pid. */
-	put_z(out, "Writer");
-	put_z(out, "Spoor");
+	put_z(out, KEY_WRITER);
+	put_z(out, KEY_WRITER_OURS);
 	/* Fills the head up to a multiple of 4: see commit(). */
-	put_z(out, "Padding");
+	put_z(out, KEY_PADDING);
 	put_string(out, "...", 3 - (out->len & 3));
 	(void)block_end(out, block, BLOCK_TRACE);
 	assert(out->failed || out->len % 4 == 0);
@@ -404,6 +401,19 @@ static uint32_t put_fields(struct bytes *out, const struct description *d, uint3
 	}
 	bytes_set_u16(out, count_at, count);
 	return i;
+}
+
+/* The name and the fields of an event. */
+static void put_event_layout(struct bytes *out, const struct description *d, size_t row_at)
+{
+	put_index(out, d->trace, d->schema->name);
+	size_t fields_at = out->len;
+
+	(void)put_fields(out, d, 0, 0);
+	if (out->len - row_at > METADATA_ROW_MAX) { /* the event stays, without its fields */
+		out->len = fields_at;
+		bytes_u16(out, 0);
+	}
 }
 
 /*
@@ -490,38 +500,32 @@ static void put_metadata_row(struct nettrace_sink *s, struct bytes *out, uint32_
 	bytes_varuint(out, s->metadata_ids.items[schema_index]);
 	put_index(out, trace, schema->provider);
 	bytes_varuint(out, schema_has_same_fields(schema, first) ? schema->event_id : (schema->event_id + 0x8000) & 0xffff);
-	put_index(out, trace, schema->name);
-	size_t fields_at = out->len;
-	(void)put_fields(out, &description, 0, 0);
-	if (out->len - row_at > 65000) { /* names beyond all reason: the event stays, its fields cannot be told */
-		out->len = fields_at;
-		bytes_u16(out, 0);
-	}
+	put_event_layout(out, &description, row_at);
 	size_t optional_at = out->len;
 	bytes_u16(out, 0);
 	if (schema->opcode) {
-		bytes_u8(out, 1);
+		bytes_u8(out, METADATA_OPCODE);
 		bytes_u8(out, schema->opcode);
 	}
 	if (schema->keywords) {
-		bytes_u8(out, 3);
+		bytes_u8(out, METADATA_KEYWORDS);
 		bytes_u64(out, schema->keywords);
 	}
 	if (schema->has_guid) {
-		bytes_u8(out, 7);
+		bytes_u8(out, METADATA_GUID);
 		bytes_add(out, schema->guid, sizeof(schema->guid));
 	}
 	if (schema->level) {
-		bytes_u8(out, 8);
+		bytes_u8(out, METADATA_LEVEL);
 		bytes_u8(out, schema->level);
 	}
 	if (schema->version) {
-		bytes_u8(out, 9);
+		bytes_u8(out, METADATA_VERSION);
 		bytes_u8(out, schema->version);
 	}
 	if (description.byte_bools && list_bools(schema, bools)) {
-		bytes_u8(out, 6);
-		put_z(out, BYTE_BOOLS_KEY);
+		bytes_u8(out, METADATA_KEY_VALUE);
+		put_z(out, METADATA_BYTE_BOOLS_KEY);
 		put_z(out, bools);
 	}
 	bytes_set_u16(out, optional_at, (uint16_t)(out->len - optional_at - 2));
@@ -572,13 +576,13 @@ static void put_thread_row(struct bytes *out, uint64_t row, const char *name, si
 	bytes_u16(out, 0);
 	bytes_varuint(out, row);
 	if (name_len) {
-		bytes_u8(out, 1);
+		bytes_u8(out, THREAD_NAME);
 		put_string(out, name, name_len);
 	}
 	if (has_ids) {
-		bytes_u8(out, 2);
+		bytes_u8(out, THREAD_PID);
 		bytes_varuint(out, pid);
-		bytes_u8(out, 3);
+		bytes_u8(out, THREAD_TID);
 		bytes_varuint(out, tid);
 	}
 	bytes_set_u16(out, at, (uint16_t)(out->len - at - 2));
@@ -597,7 +601,7 @@ static int put_threads(struct nettrace_sink *s)
 		s->thread_rows.items[s->thread_rows.count++] = 0;
 	if (!s->rows_written) {
 		put_thread_row(out, ROW_CPUS, "cpus", 4, false, 0, 0);
-		put_thread_row(out, ROW_OTHERS, "no cpu", 6, false, 0, 0);
+		put_thread_row(out, ROW_OTHERS, THREAD_NO_CPU_NAME, strlen(THREAD_NO_CPU_NAME), false, 0, 0);
 		s->rows_written = true;
 	}
 	for (uint32_t i = 0; i < s->events.count; i++) {
@@ -626,7 +630,7 @@ static int put_threads(struct nettrace_sink *s)
 /* One label of a list; the last one is marked. */
 static void put_label_kind(struct bytes *out, unsigned kind, bool last)
 {
-	bytes_u8(out, (uint8_t)(kind | (last ? 0x80 : 0)));
+	bytes_u8(out, (uint8_t)(kind | (last ? LABEL_LAST : 0)));
 }
 
 static void put_label(struct bytes *out, const struct label *label)
@@ -637,16 +641,16 @@ static void put_label(struct bytes *out, const struct label *label)
 	bool has_own = label->has_activity && (!has_related || memcmp(label->activity, none, sizeof(none)) != 0);
 
 	if (has_own) {
-		put_label_kind(out, 1, !has_related && !label->late_ns);
+		put_label_kind(out, LABEL_ACTIVITY, !has_related && !label->late_ns);
 		bytes_add(out, label->activity, 16);
 	}
 	if (has_related) {
-		put_label_kind(out, 2, !label->late_ns);
+		put_label_kind(out, LABEL_RELATED_ACTIVITY, !label->late_ns);
 		bytes_add(out, related, 16);
 	}
 	if (label->late_ns) {
-		put_label_kind(out, 6, true);
-		put_z(out, "late_ns");
+		put_label_kind(out, LABEL_NUMBER, true);
+		put_z(out, LABEL_LATE_KEY);
 		bytes_varint(out, label->late_ns);
 	}
 }
@@ -913,11 +917,11 @@ static int put_event_block(struct nettrace_sink *s, uint32_t *from)
 	size_t block = block_begin(out);
 
 	/* A longer header fills the piece up to a multiple of 4: set at the end, when the size is known. */
-	uint8_t *p = bytes_reserve(out, 20);
+	uint8_t *p = bytes_reserve(out, EVENTS_HEADER_SIZE);
 	if (!p)
 		return -ENOMEM;
 	size_t header = out->len;
-	out->len += 20;
+	out->len += EVENTS_HEADER_SIZE;
 	uint64_t first_ns = s->events.items[*from].time_ns;
 	while (*from < s->events.count && out->len - block < BLOCK_SIZE_AIM) {
 		const struct kept *event = &s->events.items[*from];
@@ -933,14 +937,14 @@ static int put_event_block(struct nettrace_sink *s, uint32_t *from)
 	if (filler) {
 		if (!bytes_reserve(out, filler))
 			return -ENOMEM;
-		uint8_t *body = out->data + header + 20;
-		memmove(body + filler, body, out->len - header - 20);
+		uint8_t *body = out->data + header + EVENTS_HEADER_SIZE;
+		memmove(body + filler, body, out->len - header - EVENTS_HEADER_SIZE);
 		memset(body, 0, filler);
 		out->len += filler;
 	}
-	struct bytes fixed = { .data = out->data + header, .capacity = 20 };
-	bytes_u16(&fixed, (uint16_t)(20 + filler));
-	bytes_u16(&fixed, 1);
+	struct bytes fixed = { .data = out->data + header, .capacity = EVENTS_HEADER_SIZE };
+	bytes_u16(&fixed, (uint16_t)(EVENTS_HEADER_SIZE + filler));
+	bytes_u16(&fixed, EVENTS_COMPRESSED);
 	bytes_u64(&fixed, first_ns);
 	bytes_u64(&fixed, previous.time_ns);
 	assert(!fixed.failed && fixed.data == out->data + header);
