@@ -532,6 +532,22 @@ static uint32_t find_same_schema(const struct trace *trace, const struct schema 
 	return 0;
 }
 
+/*
+ * Our writer describes events of the runtime for readers without the runtime's list. That description says nothing that the list does not
+ * say, and less for arrays, so the schema becomes what it was before it was written: one without a description.
+ */
+static void forget_known_layout(const struct trace *trace, struct schema *schema)
+{
+	enum provider_kind provider = (enum provider_kind)schema->provider_kind;
+	struct clr_event event;
+
+	if (!schema->name || !clr_event_provider(provider) || !clr_event_find(provider, schema->event_id, schema->version, &event) ||
+		strcmp(trace_text(trace, schema->name), event.symbol) != 0)
+		return;
+	schema->name = 0;
+	vec_reset(&schema->fields);
+}
+
 /* Takes the schema over. */
 static int add_schema(struct nettrace_decoder *d, uint32_t id, struct schema *schema)
 {
@@ -541,6 +557,8 @@ static int add_schema(struct nettrace_decoder *d, uint32_t id, struct schema *sc
 	/* A second layout of an event of ours stands under id + 0x8000. */
 	if (schema->provider_kind == PROVIDER_SPOOR && schema->event_id >= 0x8000)
 		schema->event_id -= 0x8000;
+	if (d->head.version == 6)
+		forget_known_layout(trace, schema);
 	schema->kind = kind_of(trace, schema);
 	if (!schema->has_guid && provider_guid(schema->provider_kind)) {
 		schema->has_guid = true;

@@ -26,6 +26,7 @@
 #include "base/vec.h"
 #include "nettrace/nettrace_tags.h"
 #include "nettrace/packed_file.h"
+#include "trace/clr_event.h"
 #include "trace/event.h"
 #include "trace/event_label.h"
 #include "trace/payload_layout.h"
@@ -403,9 +404,39 @@ static uint32_t put_fields(struct bytes *out, const struct description *d, uint3
 	return i;
 }
 
+/*
+ * The runtime's own events travel without a description; their rows get one from the list, for readers that do not have it. It ends
+ * before the first field that the format cannot describe: an array whose count is another field, or a text of 8-bit characters.
+ */
+static bool put_known_event(struct bytes *out, const struct schema *schema)
+{
+	enum provider_kind provider = (enum provider_kind)schema->provider_kind;
+	struct clr_event event;
+	uint16_t count = 0;
+
+	if (schema->name || schema->fields.count || !clr_event_provider(provider) ||
+		!clr_event_find(provider, schema->event_id, schema->version, &event))
+		return false;
+	put_z(out, event.symbol);
+	size_t count_at = out->len;
+	bytes_u16(out, 0);
+	while (count < event.field_count && clr_field_type(&event.fields[count])) {
+		size_t size_at = out->len;
+		bytes_u16(out, 0);
+		put_z(out, clr_field_name(&event.fields[count]));
+		bytes_u8(out, clr_field_type(&event.fields[count]));
+		bytes_set_u16(out, size_at, (uint16_t)(out->len - size_at - 2));
+		count++;
+	}
+	bytes_set_u16(out, count_at, count);
+	return true;
+}
+
 /* The name and the fields of an event. */
 static void put_event_layout(struct bytes *out, const struct description *d, size_t row_at)
 {
+	if (put_known_event(out, d->schema))
+		return;
 	put_index(out, d->trace, d->schema->name);
 	size_t fields_at = out->len;
 

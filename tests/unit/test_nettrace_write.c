@@ -11,11 +11,13 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/cursor.h"
 #include "base/input.h"
 #include "base/json.h"
 #include "nettrace/nettrace_read.h"
 #include "render/event_text.h"
 #include "trace/absorb.h"
+#include "trace/clr_event.h"
 #include "unit/nettrace_demo.h"
 
 struct seen {
@@ -568,6 +570,143 @@ static void test_two_layouts(void **state)
 	close(fd);
 }
 
+/* Events of the runtime, as its streams have them: without a name and a description. */
+static const struct runtime_event {
+	enum provider_kind provider;
+	uint16_t id;
+	uint8_t version;
+	uint8_t size;
+	const char *payload;
+} runtime_events[] = {
+	{ PROVIDER_CLR, CLR_ID_GCStart, 0, 8, "\x0c\0\0\0\x02\0\0\0" },
+	{ PROVIDER_CLR, CLR_ID_GCStart, 2, 26, "\x0c\0\0\0\x02\0\0\0\x01\0\0\0\0\0\0\0\x09\0\x07\0\0\0\0\0\0\0" },
+	/* Newer than the list. */
+	{ PROVIDER_CLR, CLR_ID_GCStart, 77, 27, "\x0c\0\0\0\x02\0\0\0\x01\0\0\0\0\0\0\0\x09\0\x07\0\0\0\0\0\0\0\xff" },
+	{ PROVIDER_CLR, CLR_ID_GCBulkEdge, 0, 34,
+		"\x01\0\0\0\x02\0\0\0\x09\0\x10\0\0\0\0\0\0\0\x03\0\0\0\x20\0\0\0\0\0\0\0\x04\0\0\0" },
+	{ PROVIDER_CLR, CLR_ID_GCFitBucketInfo, 0, 28,
+		"\x09\0\x01\0\x40\0\0\0\0\0\0\0\x01\0\x05\0\x06\0\0\0\x80\0\0\0\0\0\0\0" },
+	{ PROVIDER_CLR, CLR_ID_MethodILToNativeMap, 0, 37,
+		"\x11\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x02\0\x01\0\0\0\x02\0\0\0\x03\0\0\0\x04\0\0\0\x09\0" },
+	{ PROVIDER_CLR, 9999, 0, 2, "\x01\x02" }, /* not in the list */
+	{ PROVIDER_CLR_RUNDOWN, CLR_ID_DCEndComplete_V1, 1, 2, "\x09\0" },
+	{ PROVIDER_CLR_RUNDOWN, CLR_ID_GCSettingsRundown, 0, 50,
+		"\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\x06\0\0\0\x07\0\0\0\x09\0" },
+	{ PROVIDER_CLR_STRESS, CLR_ID_StressLogEvent_V1, 1, 10, "\x02\0\0\0\x03hi\0\x09\0" },
+	{ PROVIDER_CLR_PRIVATE, CLR_ID_BGCBegin, 0, 2, "\x09\0" },
+	{ PROVIDER_CLR_PRIVATE, CLR_ID_GCSettings_V1, 1, 22, "\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x01\0\0\0\x09\0" },
+	{ PROVIDER_MONO_PROFILER, CLR_ID_MonoProfilerGCMoves, 0, 20, "\x01\0\0\0\x10\0\0\0\0\0\0\0\x20\0\0\0\0\0\0\0" },
+};
+
+#define RUNTIME_EVENT_COUNT (sizeof(runtime_events) / sizeof(runtime_events[0]))
+
+static int write_runtime_events(int fd, const char *name, struct diag *diag)
+{
+	struct demo demo;
+	int r = demo_begin(&demo, &(struct nettrace_sink_options){ .fd = fd, .name = name }, diag);
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; r == 0 && i < RUNTIME_EVENT_COUNT; i++) {
+		const struct runtime_event *from = &runtime_events[i];
+		struct schema *schema = vec_push(&demo.trace.schemas);
+		schema->provider = trace_add_text(&demo.trace, provider_name(from->provider));
+		schema->provider_kind = (uint8_t)from->provider;
+		schema->event_id = from->id;
+		schema->version = from->version;
+		schema->level = 4;
+		const struct event put = {
+			.time_ns = DEMO_START + i,
+			.thread_index = demo.trace.processes.items[demo.app].main_thread,
+			.schema_index = demo.trace.schemas.count - 1,
+			.payload = (const uint8_t *)from->payload,
+			.payload_size = from->size,
+			.cpu = EVENT_CPU_UNKNOWN,
+		};
+		r = nettrace_sink.event(demo.sink, &put, diag);
+	}
+	if (r == 0)
+		r = nettrace_sink.end(demo.sink, diag);
+	demo_done(&demo);
+	return r;
+}
+
+/* What another reader finds in the row of the event of this name: "Count:10 Depth:10 ", names and types. */
+static void describe_row(const uint8_t *data, size_t size, const char *symbol, char *out, size_t room)
+{
+	size_t len = strlen(symbol);
+	const uint8_t *at = memmem(data, size, symbol, len);
+
+	while (at && at[-1] != len) /* the length of the string: not a longer name */
+		at = memmem(at + 1, (size_t)(data + size - at - 1), symbol, len);
+	assert_non_null(at);
+	struct cursor c = cursor_of(at + len, (size_t)(data + size - at) - len);
+	uint16_t count = cursor_u16(&c);
+
+	*out = '\0';
+	for (uint16_t i = 0; i < count; i++) {
+		struct cursor field = cursor_sub(&c, cursor_u16(&c));
+		uint32_t name_len = cursor_varuint32(&field);
+		const uint8_t *name = cursor_take(&field, name_len);
+		assert_non_null(name);
+		int n = snprintf(out, room, "%.*s:%u ", (int)name_len, (const char *)name, cursor_u8(&field));
+		assert_int_equal(cursor_left(&field), 0);
+		assert_true(n > 0 && (size_t)n < room);
+		out += n;
+		room -= (size_t)n;
+	}
+}
+
+/* Events of the runtime's list are described for other readers, and read back as they were: without a description, under their own ids. */
+static void test_runtime_events(void **state)
+{
+	static const struct {
+		const char *symbol;
+		const char *fields;
+	} rows[] = {
+		{ "GCStart", "Count:10 Reason:10 " },
+		{ "GCStart_V2", "Count:10 Depth:10 Reason:10 Type:10 ClrInstanceID:8 ClientSequenceNumber:12 " },
+		{ "GCBulkEdge", "Index:10 Count:10 ClrInstanceID:8 " }, /* its structs have a count of their own */
+		{ "DCEndComplete_V1", "ClrInstanceID:8 " },
+		{ "StressLogEvent_V1", "Facility:10 LogLevel:6 " },
+		{ "BGCBegin", "ClrInstanceID:8 " },
+		{ "MonoProfilerGCMoves", "Count:10 " },
+	};
+	struct trace trace;
+	struct input in;
+	struct source *source;
+	struct event event;
+	size_t size;
+	int fd = memfd_create("runtime", MFD_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(write_runtime_events(fd, "runtime", NULL), 0);
+	uint8_t *data = file_bytes(fd, &size);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char fields[256];
+		describe_row(data, size, rows[i].symbol, fields, sizeof(fields));
+		assert_string_equal(fields, rows[i].fields);
+	}
+	assert_int_equal(trace_init(&trace), 0);
+	input_from_memory(&in, data, size);
+	assert_int_equal(nettrace_source.open(&in, &trace, &source, NULL), 0);
+	for (uint32_t i = 0; i < RUNTIME_EVENT_COUNT; i++) {
+		assert_int_equal(nettrace_source.next(source, &event, NULL), 1);
+		const struct schema *schema = &trace.schemas.items[event.schema_index];
+		assert_int_equal(schema->provider_kind, runtime_events[i].provider);
+		assert_int_equal(schema->event_id, runtime_events[i].id);
+		assert_int_equal(schema->version, runtime_events[i].version);
+		assert_int_equal(schema->name, 0);
+		assert_int_equal(schema->fields.count, 0);
+		assert_int_equal(event.payload_size, runtime_events[i].size);
+		assert_memory_equal(event.payload, runtime_events[i].payload, event.payload_size);
+	}
+	nettrace_source.close(source);
+	trace_done(&trace);
+	free(data);
+	close(fd);
+}
+
 /* The event as JSON, without what the file adds. */
 static void add_fields(struct bytes *out, const struct trace *trace, const struct event *event)
 {
@@ -822,6 +961,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_forget_stacks),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_two_layouts),
+		cmocka_unit_test(test_runtime_events),
 		cmocka_unit_test(test_byte_bools),
 		cmocka_unit_test(test_activities),
 	};
@@ -834,6 +974,10 @@ int main(int argc, char **argv)
 			return 1;
 		}
 		return 0;
+	}
+	if (argc == 3 && strcmp(argv[1], "--runtime-events") == 0) {
+		int fd = open(argv[2], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+		return fd < 0 || write_runtime_events(fd, argv[2], NULL) < 0;
 	}
 	if (argc == 2 && strcmp(argv[1], "--bench") == 0)
 		return bench();
