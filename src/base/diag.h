@@ -11,6 +11,7 @@ struct diag {
 	int error;         /* negative errno of the failure; 0: nothing failed */
 	char text[640];    /* "cannot open 'x': No such file or directory" */
 	char remedy[512];  /* "run it with sudo"; "" if there is no advice */
+	unsigned reason;   /* of a list of the module that failed (dotnet/reason.h), for callers that act on it; 0: none */
 };
 
 /*

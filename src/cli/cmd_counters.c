@@ -33,6 +33,7 @@
 #include "counters/counting.h"
 #include "dotnet/guard.h"
 #include "dotnet/providers.h"
+#include "dotnet/reason.h"
 #include "machine/box.h"
 #include "machine/descriptors.h"
 #include "target/targets.h"
@@ -303,7 +304,7 @@ static int tell_ends(const struct show *show)
 			continue;
 		words_say("%s counters of %s (%u): %s", process.intervals ? "no more" : "no", process.name, process.pid,
 			process.reason);
-		refused |= strcmp(process.reason_code, "permission") == 0;
+		refused |= reason_word_is(process.reason_code, REASON_KIND_PERMISSION);
 	}
 	if (refused)
 		words_say("run it as that user, or with sudo");

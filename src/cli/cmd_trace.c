@@ -30,6 +30,7 @@
 #include "cli/words.h"
 #include "dotnet/ipc.h"
 #include "dotnet/providers.h"
+#include "dotnet/reason.h"
 #include "dotnet/reverse.h"
 #include "machine/output_file.h"
 #include "render/event_line.h"
@@ -454,7 +455,7 @@ static void say_unguarded(struct trace_run *run)
 
 static bool ended_untraced(const struct tracing_process *process)
 {
-	return !process->bytes && *process->reason && strcmp(process->reason_code, "ended") == 0;
+	return !process->bytes && *process->reason && reason_word_is(process->reason_code, REASON_KIND_ENDED);
 }
 
 /* Processes that ended before they could be traced, as a child does between fork and exec: one line for all. */
@@ -485,16 +486,17 @@ static void say_failures(struct trace_run *run, uint32_t *ret_traced)
 	for (size_t i = 0; i < tracing_process_count(run->tracing); i++) {
 		struct tracing_process process;
 		tracing_process(run->tracing, i, &process);
-		bool traced = process.bytes && strcmp(process.reason_code, "closed") != 0;
+		bool traced = process.bytes && !reason_word_is(process.reason_code, REASON_KIND_CLOSED);
 		if (traced)
 			(*ret_traced)++;
 		if (!*process.reason || ended_untraced(&process))
 			continue;
 		words_say("%s (%u) was %s: %s", process.name, process.pid,
 			traced ? "not traced to its end" : "not traced", process.reason);
-		if (strcmp(process.reason_code, "permission") == 0)
+		if (reason_word_is(process.reason_code, REASON_KIND_PERMISSION))
 			run->refused = true;
-		else if (!process.bytes && strcmp(process.reason_code, "closed") != 0 && strcmp(process.reason_code, "too-old") != 0)
+		else if (!process.bytes && !reason_word_is(process.reason_code, REASON_KIND_CLOSED) &&
+			!reason_word_is(process.reason_code, REASON_KIND_TOO_OLD))
 			words_say("spoor ps -p %u says more", process.pid);
 	}
 	if (run->refused)

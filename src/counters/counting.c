@@ -23,6 +23,7 @@
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
+#include "dotnet/reason.h"
 #include "dotnet/reverse.h"
 #include "machine/scheduling.h"
 #include "nettrace/nettrace_read.h"
@@ -554,7 +555,7 @@ static void end_process(struct counting *counting, struct counted *p)
 	if (*reason)
 		fail(p, eventpipe_reason_code(p->pipe), reason);
 	else if (p->broken.error)
-		fail(p, "lied", p->broken.text);
+		fail(p, reason_word(REASON_KIND_LIED), p->broken.text);
 	else
 		p->state = COUNTING_ENDED;
 	eventpipe_free(TAKE(p->pipe));

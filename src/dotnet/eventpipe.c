@@ -18,6 +18,7 @@
 #include "base/diag.h"
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
+#include "dotnet/reason.h"
 
 #define READ_SIZE    (64u << 10)
 #define READ_MAX     (1u << 20) /* in one turn: a loud peer does not starve the others */
@@ -66,13 +67,13 @@ struct eventpipe {
 	bool ended;
 	bool has_info;
 	struct ipc_process_info info;
-	const char *reason_code;
+	enum reason_kind reason_kind;
 	char reason[640]; /* as long as a diagnosis */
 };
 
-static void set_reason(struct eventpipe *pipe, const char *code, const char *text)
+static void set_reason(struct eventpipe *pipe, enum reason_kind kind, const char *text)
 {
-	pipe->reason_code = code;
+	pipe->reason_kind = kind;
 	(void)snprintf(pipe->reason, sizeof(pipe->reason), "%s", text); /* a cut end is fine */
 }
 
@@ -128,7 +129,6 @@ int eventpipe_new(const struct dotnet_door *door, const struct eventpipe_options
 	pipe->collect_command = options->collect_command ? options->collect_command : ipc_collect_command(&request);
 	pipe->fd = -1;
 	pipe->now_ns = pipe->read_ns = now_ns;
-	pipe->reason_code = "";
 	pipe->guard_rounds = guard_rounds(options->guard);
 	*ret_pipe = pipe;
 	return 0;
@@ -171,7 +171,7 @@ static void begin(struct eventpipe *pipe, const struct ipc_request *request, uin
 	if (exchange_begin(&pipe->exchange, &pipe->door, request, now_ns, pipe->options.appear_ns,
 		    &diag) < 0) {
 		/* No memory, or providers that no runtime must see: nothing was sent. */
-		set_reason(pipe, "error", diag.text);
+		set_reason(pipe, REASON_KIND_ERROR, diag.text);
 		pipe->step = STEP_DONE;
 		if (request->command == IPC_STOP_TRACING)
 			pipe->stopped = true;
@@ -253,9 +253,9 @@ static void take_failure(struct eventpipe *pipe)
 	}
 	pipe->step = STEP_DONE;
 	if (!peer_is_alive(pipe))
-		set_reason(pipe, "ended", "it ended before it could be traced");
+		set_reason(pipe, REASON_KIND_ENDED, "it ended before it could be traced");
 	else
-		set_reason(pipe, exchange_failure_code(exchange->failure), exchange->text);
+		set_reason(pipe, reason_kind_of_error(exchange->failure), exchange->text);
 }
 
 static void take_info(struct eventpipe *pipe)
@@ -278,7 +278,7 @@ static void take_info(struct eventpipe *pipe)
 	pipe->has_info = result == 0;
 	if (result < 0 && pipe->options.strict_info) {
 		pipe->step = STEP_DONE;
-		set_reason(pipe, exchange_failure_code(result), diag.text);
+		set_reason(pipe, reason_kind_of_error(result), diag.text);
 	}
 }
 
@@ -289,11 +289,11 @@ static void refuse(struct eventpipe *pipe, uint32_t error)
 	pipe->step = STEP_DONE;
 	pipe->refusal = error;
 	if (error == IPC_ERROR_UNKNOWN_COMMAND) {
-		set_reason(pipe, "too-old", "its runtime cannot choose events by id (.NET 10 can)");
+		set_reason(pipe, REASON_KIND_TOO_OLD, "its runtime cannot choose events by id (.NET 10 can)");
 		return;
 	}
 	(void)snprintf(text, sizeof(text), "%s (0x%08x)", ipc_error_words(error), error); /* fits */
-	set_reason(pipe, error == IPC_ERROR_FAIL ? "slots" : "error", text);
+	set_reason(pipe, error == IPC_ERROR_FAIL ? REASON_KIND_SLOTS : REASON_KIND_ERROR, text);
 }
 
 /* What to try when the runtime does not know the command; 0: nothing. */
@@ -320,7 +320,7 @@ static void take_collect(struct eventpipe *pipe, uint64_t now_ns)
 	pipe->step = STEP_DONE;
 	if (ipc_decode_session(
 		    exchange->payload, exchange->payload_size, &pipe->session_id, &diag) < 0) {
-		set_reason(pipe, "lied", diag.text);
+		set_reason(pipe, REASON_KIND_LIED, diag.text);
 		return;
 	}
 	pipe->fd = exchange->fd;
@@ -386,7 +386,7 @@ static void tell(struct eventpipe *pipe, const uint8_t *data, size_t size)
 	pipe->stop_due = true;
 	begin_end(pipe, pipe->now_ns);
 	if (!*pipe->reason)
-		set_reason(pipe, "lied", "its event stream cannot be understood");
+		set_reason(pipe, REASON_KIND_LIED, reason_text(REASON_BAD_STREAM));
 }
 
 static void end_stream(struct eventpipe *pipe)
@@ -411,7 +411,7 @@ static bool is_guarded_off(struct eventpipe *pipe)
 	end_exchange(pipe);
 	pipe->ended = true;
 	pipe->stopped = true;
-	set_reason(pipe, "guarded", "its session was ended because its reader had stood still");
+	set_reason(pipe, REASON_KIND_GUARDED, "its session was ended because its reader had stood still");
 	end_stream(pipe);
 	return true;
 }
@@ -454,7 +454,7 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 	 */
 	if (n < 0) {
 		pipe->stop_due = true;
-		set_reason(pipe, "error", "its event stream broke off");
+		set_reason(pipe, REASON_KIND_ERROR, "its event stream broke off");
 	} else if (!pipe->stopped && !is_stop(pipe)) {
 		pipe->stopped = true; /* by its exit, or by somebody who has guessed the id */
 	}
@@ -473,13 +473,13 @@ static void judge_silence(struct eventpipe *pipe, uint64_t now_ns)
 	if (silent && !pipe->hung) {
 		pipe->hung = true;
 		if (peer_is_stopped(pipe))
-			set_reason(pipe, "stopped", "it is stopped (by a signal or a debugger)");
+			set_reason(pipe, REASON_KIND_STOPPED, reason_text(REASON_STOPPED));
 		else
-			set_reason(pipe, "hung", "it has not answered for 5 s");
+			set_reason(pipe, REASON_KIND_HUNG, reason_text(REASON_HUNG));
 	} else if (!silent && pipe->hung) {
 		pipe->hung = false;
-		if (!strcmp(pipe->reason_code, "hung") || !strcmp(pipe->reason_code, "stopped"))
-			set_reason(pipe, "", "");
+		if (pipe->reason_kind == REASON_KIND_HUNG || pipe->reason_kind == REASON_KIND_STOPPED)
+			set_reason(pipe, REASON_KIND_NONE, "");
 	}
 }
 
@@ -550,7 +550,7 @@ static void judge_end(struct eventpipe *pipe, uint64_t now_ns)
 		(void)snprintf(text, sizeof(text), "it did not end the session within %llu s",
 			(unsigned long long)((patience_end_ns(pipe) - pipe->end_ns) / 1000000000u)); /* fits */
 		if (!*pipe->reason)
-			set_reason(pipe, "cut-short", sends_too_much(pipe) ? "it sent more than a session can hold after its end" : text);
+			set_reason(pipe, REASON_KIND_CUT_SHORT, sends_too_much(pipe) ? "it sent more than a session can hold after its end" : text);
 		let_go(pipe);
 		open = false;
 	}
@@ -586,7 +586,7 @@ void eventpipe_stop(struct eventpipe *pipe, uint64_t now_ns)
 	/* A stop goes on, a session that may be on its way must be awaited; all else has become pointless. */
 	if (!is_stop(pipe) && !may_have_session(pipe)) {
 		if (!pipe->opened && !*pipe->reason)
-			set_reason(pipe, "cut-short", "the end came before its session was open");
+			set_reason(pipe, REASON_KIND_CUT_SHORT, "the end came before its session was open");
 		end_exchange(pipe);
 	}
 }
@@ -743,7 +743,7 @@ const char *eventpipe_reason(const struct eventpipe *pipe)
 
 const char *eventpipe_reason_code(const struct eventpipe *pipe)
 {
-	return pipe->reason_code;
+	return reason_word(pipe->reason_kind);
 }
 
 const struct ipc_process_info *eventpipe_info(const struct eventpipe *pipe)

@@ -145,8 +145,7 @@ uint64_t eventpipe_bytes(const struct eventpipe *pipe);
 
 /*
  * Why there is no session or no whole stream: a sentence part, "it belongs to another user"; "" when nothing is wrong. Its kind in one word: those of
- * exchange_failure_code(), "hung", "stopped", "slots", "too-old" (it cannot do what was asked), "ended",
- * "cut-short", "guarded" (the guard ended it, because we had stood still).
+ * those of reasons.def.
  */
 const char *eventpipe_reason(const struct eventpipe *pipe);
 const char *eventpipe_reason_code(const struct eventpipe *pipe);

@@ -316,27 +316,3 @@ void exchange_done(struct exchange *exchange)
 	memset(exchange, 0, sizeof(*exchange));
 	exchange->fd = -1;
 }
-
-const char *exchange_failure_code(int failure)
-{
-	switch (-failure) {
-	case ENOENT:
-		return "no-socket";
-	case ECONNREFUSED:
-		return "refused";
-	case EACCES:
-		return "permission";
-	case EPERM:
-		return "spoofed";
-	case ENAMETOOLONG:
-		return "cut-name";
-	case ESRCH:
-		return "ended";
-	case EPROTO:
-		return "lied";
-	case ECANCELED:
-		return "guarded";
-	default:
-		return "error";
-	}
-}

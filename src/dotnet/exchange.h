@@ -104,7 +104,4 @@ size_t exchange_run(struct exchange *list, size_t count, uint64_t until_ns, stru
 
 void exchange_done(struct exchange *exchange);
 
-/* "no-socket", "refused", "permission", "spoofed", "cut-name", "ended", "lied" or "error": a failure in one word, for counting. */
-const char *exchange_failure_code(int failure);
-
 #endif

@@ -27,6 +27,7 @@
 #include "base/diag.h"
 #include "base/input.h"
 #include "base/text.h"
+#include "dotnet/reason.h"
 #include "machine/proc.h"
 #include "machine/rights.h"
 
@@ -43,11 +44,6 @@
 #define NAME_FORMAT "dotnet-diagnostic-%" PRIu32 "-%" PRIu64 "-socket"
 #define NAME_PREFIX "dotnet-diagnostic-%" PRIu32 "-"
 #define NAME_ROOM   80u
-
-#define NO_SOCKET "it has no diagnostics socket (switched off, or not .NET)"
-#define HIDDEN    "it belongs to another user, and its files may not be looked into"
-#define HIDDEN_FROM_ROOT "its files may not be looked into (it has capabilities that spoor lacks)"
-#define NO_RUNTIME "it is no .NET process, by the names of its threads"
 
 #define TASKS_LOOKED_AT 1024u
 
@@ -373,7 +369,7 @@ static int explain_none(const struct dotnet_target *target, int directory, const
 		return diag_set(diag, -ENOENT, "its temporary directory '%s' is read-only, so it has no diagnostics socket", path);
 	if (!may_make_sockets(target->pid, directory))
 		return diag_set(diag, -ENOENT, "its user may not write to its temporary directory '%s', so it has no diagnostics socket", path);
-	return diag_set(diag, -ENOENT, NO_SOCKET);
+	return reason_set(diag, -ENOENT, REASON_NO_SOCKET);
 }
 
 /*
@@ -427,8 +423,8 @@ static bool has_runtime_threads(uint32_t pid)
 static int explain_hidden(const struct dotnet_target *target, struct diag *diag)
 {
 	if (!rights_are_borrowed() && !has_runtime_threads(target->pid))
-		return diag_set(diag, -ENOENT, NO_RUNTIME);
-	return diag_set(diag, -EACCES, "%s", geteuid() == 0 ? HIDDEN_FROM_ROOT : HIDDEN);
+		return reason_set(diag, -ENOENT, REASON_NO_RUNTIME);
+	return reason_set(diag, -EACCES, geteuid() == 0 ? REASON_HIDDEN_FROM_ROOT : REASON_HIDDEN);
 }
 
 /* The directory's descriptor and the socket's name in it, or a negative errno. *ret_guessed: the name is not the one it must have. */
@@ -440,13 +436,12 @@ static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM],
 	bool borrowed;
 
 	if (!target_directory(target, directory))
-		return diag_set(diag, -ENAMETOOLONG,
-			"its TMPDIR is too long for a socket, so its runtime has none");
+		return reason_set(diag, -ENAMETOOLONG, REASON_TMPDIR_TOO_LONG);
 	cleanup(closep) int fd = open_temporary(target, directory, &hidden, &borrowed);
 	if (fd == -ESRCH)
-		return diag_set(diag, -ESRCH, "the process has ended");
+		return reason_set(diag, -ESRCH, REASON_ENDED);
 	if (fd < 0 && borrowed)
-		return diag_set(diag, -ENOENT, NO_SOCKET);
+		return reason_set(diag, -ENOENT, REASON_NO_SOCKET);
 	if (fd == -ENOSYS)
 		return diag_set(diag, fd, "its files cannot be looked into safely: there is no openat2 here (Linux 5.6)");
 	if (fd == -EACCES || fd == -EPERM)
@@ -468,11 +463,11 @@ static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM],
 	if (room >= NAME_ROOM && other_time_namespace(target->pid) && scan_for_name(fd, target->inner_pid, name))
 		return TAKE_FD(fd);
 	if (borrowed)
-		return diag_set(diag, -ENOENT, NO_SOCKET);
+		return reason_set(diag, -ENOENT, REASON_NO_SOCKET);
 	if (hidden)
 		return explain_hidden(target, diag);
 	if (room < NAME_ROOM)
-		return diag_set(diag, -ENOENT, "it has no diagnostics socket (its TMPDIR may be too long for one)");
+		return reason_set(diag, -ENOENT, REASON_NO_SOCKET_LONG_PATH);
 	return explain_none(target, fd, directory, diag);
 }
 
@@ -545,17 +540,17 @@ static int connect_to(const struct dotnet_target *target, struct diag *diag)
 	if (place < 0 && errno != ENOENT)
 		return diag_set(diag, -errno, "cannot open its diagnostics socket: %m");
 	if (place < 0 || fstat(place, &st) < 0 || !S_ISSOCK(st.st_mode))
-		return diag_set(diag, -ENOENT, "its diagnostics socket has gone");
+		return reason_set(diag, -ENOENT, REASON_SOCKET_GONE);
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", place);
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
 		int error = errno;
 		/* Left behind by one that had this pid before: runtimes that are killed do that. */
 		if (error == ECONNREFUSED && guessed)
-			return diag_set(diag, -ENOENT, NO_SOCKET);
+			return reason_set(diag, -ENOENT, REASON_NO_SOCKET);
 		if (error == ECONNREFUSED)
-			return diag_set(diag, -error, "nobody listens at its diagnostics socket any more");
+			return reason_set(diag, -error, REASON_NOT_LISTENING);
 		if (error == EACCES || error == EPERM)
-			return diag_set(diag, -EACCES, "its diagnostics socket belongs to another user");
+			return reason_set(diag, -EACCES, REASON_SOCKET_OF_OTHER);
 		return diag_set(diag, -error, "cannot connect to its diagnostics socket: %m");
 	}
 	int r = check_peer(fd, target, diag);
@@ -573,5 +568,5 @@ int dotnet_port_connect(const struct dotnet_target *target, struct diag *diag)
 	if (!diag || fd != -EACCES || !rights_are_borrowed() || is_user_of(target->pid, getuid()))
 		return fd;
 	*diag = (struct diag){ 0 }; /* the same in better words */
-	return diag_set(diag, fd, "it belongs to another user, and the capabilities of spoor's file are for names and stacks only");
+	return reason_set(diag, fd, REASON_NAMES_ONLY);
 }

@@ -26,6 +26,7 @@
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
 #include "dotnet/providers.h"
+#include "dotnet/reason.h"
 #include "trace/clr.h"
 
 /* A process that has just started gets its socket some 20 to 50 ms later; a slow machine takes longer. */
@@ -64,13 +65,6 @@ enum step {
 	STEP_DONE = DOTNET_STREAM_COUNT,
 };
 
-/* Where `reason` comes from. */
-enum reason_kind {
-	REASON_NONE,
-	REASON_SILENCE, /* the peer has not answered: taken back when it does */
-	REASON_FINAL,
-};
-
 struct session {
 	struct dotnet_client *client;
 	enum dotnet_stream stream;
@@ -104,7 +98,7 @@ struct dotnet_client {
 	struct ipc_provider live[PROVIDERS_MAX]; /* of the live session */
 	uint32_t denied[DENIED_MAX]; /* events of the runtime's own provider */
 	enum reason_kind reason_kind;
-	const char *reason_code;
+	bool silent;               /* the reason is that the peer has not answered: taken back when it does */
 	char reason[640];          /* as long as a diagnosis */
 };
 
@@ -123,10 +117,10 @@ static void enter(struct dotnet_client *client, enum dotnet_state state)
 	client->state = state;
 }
 
-static void set_reason(struct dotnet_client *client, enum reason_kind kind, const char *code, const char *text)
+static void set_reason(struct dotnet_client *client, enum reason_kind kind, const char *text)
 {
 	client->reason_kind = kind;
-	client->reason_code = code;
+	client->silent = false;
 	(void)snprintf(client->reason, sizeof(client->reason), "%s", text); /* a cut end is fine */
 }
 
@@ -146,10 +140,10 @@ static bool target_is_stopped(const struct dotnet_client *client)
 
 static void set_silence(struct dotnet_client *client)
 {
-	if (target_is_stopped(client))
-		set_reason(client, REASON_SILENCE, "stopped", "it is stopped (by a signal or a debugger)");
-	else
-		set_reason(client, REASON_SILENCE, "hung", "it has not answered for 5 s");
+	enum reason reason = target_is_stopped(client) ? REASON_STOPPED : REASON_HUNG;
+
+	set_reason(client, reason_kind(reason), reason_text(reason));
+	client->silent = true;
 }
 
 static bool is_opened(const struct dotnet_client *client, enum dotnet_stream stream)
@@ -272,8 +266,8 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 	struct dotnet_client *client = session->client;
 	int result = client->handler.bytes(client->handler.user, session->stream, data, size);
 
-	if (result < 0 && client->reason_kind == REASON_NONE)
-		set_reason(client, REASON_FINAL, "lied", "its event stream cannot be understood");
+	if (result < 0 && client->reason_kind == REASON_KIND_NONE)
+		set_reason(client, REASON_KIND_LIED, reason_text(REASON_BAD_STREAM));
 	return result;
 }
 
@@ -353,7 +347,7 @@ static void open_next(struct dotnet_client *client, uint64_t now_ns)
 
 	if (eventpipe_new(&door, &options, &handler, now_ns, &session->pipe) < 0) {
 		session->pipe = NULL;
-		set_reason(client, REASON_FINAL, "error", "no memory for its session");
+		set_reason(client, REASON_KIND_ERROR, "no memory for its session");
 		client->step = STEP_DONE;
 		return;
 	}
@@ -381,7 +375,7 @@ static void take_refusal(struct dotnet_client *client, uint32_t error)
 	char text[128];
 
 	(void)snprintf(text, sizeof(text), "%s (0x%08x)", ipc_error_words(error), error); /* fits */
-	set_reason(client, REASON_FINAL, error == IPC_ERROR_FAIL ? "slots" : "error", text);
+	set_reason(client, error == IPC_ERROR_FAIL ? REASON_KIND_SLOTS : REASON_KIND_ERROR, text);
 	client->step = step_behind(client);
 }
 
@@ -407,9 +401,9 @@ static void take_step(struct dotnet_client *client)
 	}
 	client->step = STEP_DONE;
 	if (target_is_alive(client))
-		set_reason(client, REASON_FINAL, eventpipe_reason_code(session->pipe), eventpipe_reason(session->pipe));
+		set_reason(client, reason_kind_of(eventpipe_reason_code(session->pipe)), eventpipe_reason(session->pipe));
 	else
-		set_reason(client, REASON_FINAL, "ended", "it ended before its methods were known");
+		set_reason(client, REASON_KIND_ENDED, "it ended before its methods were known");
 }
 
 /* All that existed was told when the whole rundown was read, and it was not the end of the process that ended it. */
@@ -436,7 +430,7 @@ static bool take_round(struct dotnet_client *client, uint64_t now_ns)
 	if (guard_rounds(client->guard) == client->guard_rounds)
 		return false;
 	advance_sessions(client, now_ns);
-	set_reason(client, REASON_FINAL, "guarded", "its sessions were ended because their reader had stood still");
+	set_reason(client, REASON_KIND_GUARDED, "its sessions were ended because their reader had stood still");
 	enter(client, DOTNET_ENDED);
 	return true;
 }
@@ -490,8 +484,8 @@ static void judge_state(struct dotnet_client *client, uint64_t now_ns)
 		enter(client, DOTNET_HUNG);
 		return;
 	}
-	if (client->reason_kind == REASON_SILENCE)
-		set_reason(client, REASON_NONE, "", "");
+	if (client->silent)
+		set_reason(client, REASON_KIND_NONE, "");
 	enter(client, client->step != STEP_DONE || is_rundown_read(client) ? DOTNET_ASKING : DOTNET_LIVE);
 }
 
@@ -503,10 +497,10 @@ static void judge_end(struct dotnet_client *client, uint64_t now_ns)
 		return;
 	if (stopping && !client->named && now_ns >= client->stop_ns + DOTNET_STOP_NS && is_silent(client, now_ns))
 		set_silence(client);
-	if (!stopping && !client->named && client->reason_kind == REASON_NONE)
-		set_reason(client, REASON_FINAL, "ended", "it ended before its methods were known");
-	else if (!stopping && is_opened(client, DOTNET_STREAM_LIVE) && client->reason_kind == REASON_NONE && target_is_alive(client))
-		set_reason(client, REASON_FINAL, "closed", "its event stream ended before the recording");
+	if (!stopping && !client->named && client->reason_kind == REASON_KIND_NONE)
+		set_reason(client, REASON_KIND_ENDED, "it ended before its methods were known");
+	else if (!stopping && is_opened(client, DOTNET_STREAM_LIVE) && client->reason_kind == REASON_KIND_NONE && target_is_alive(client))
+		set_reason(client, REASON_KIND_CLOSED, "its event stream ended before the recording");
 	enter(client, DOTNET_ENDED);
 }
 
@@ -534,7 +528,6 @@ int dotnet_client_new(const struct dotnet_target *target, const struct dotnet_ha
 	client->collect_command = IPC_COLLECT_TRACING_4;
 	client->begin_ns = client->now_ns = now_ns;
 	client->appear_ns = now_ns + youth_left(target);
-	client->reason_code = "";
 	*ret_client = client;
 	return 0;
 }
@@ -679,14 +672,14 @@ void dotnet_client_stop(struct dotnet_client *client, uint64_t now_ns)
 	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
 		if (client->sessions[i].pipe)
 			eventpipe_stop(client->sessions[i].pipe, now_ns);
-	if (client->named || client->reason_kind != REASON_NONE || client->step == STEP_DONE)
+	if (client->named || client->reason_kind != REASON_KIND_NONE || client->step == STEP_DONE)
 		return;
 	if (target_is_stopped(client))
-		set_reason(client, REASON_FINAL, "stopped", "it is stopped (by a signal or a debugger)");
+		set_reason(client, REASON_KIND_STOPPED, reason_text(REASON_STOPPED));
 	else if (!client->connected && target_is_alive(client) && (client->refused == -ENOENT || !dotnet_port_exists(&client->target)))
-		set_reason(client, REASON_FINAL, "no-socket", "it has no diagnostics socket");
+		set_reason(client, REASON_KIND_NO_SOCKET, reason_text(REASON_NO_SOCKET_YET));
 	else
-		set_reason(client, REASON_FINAL, "cut-short", "the recording ended before its methods were known");
+		set_reason(client, REASON_KIND_CUT_SHORT, "the recording ended before its methods were known");
 }
 
 void dotnet_client_free(struct dotnet_client *client)
@@ -730,7 +723,7 @@ const char *dotnet_client_reason(const struct dotnet_client *client)
 
 const char *dotnet_client_reason_code(const struct dotnet_client *client)
 {
-	return client->reason_code;
+	return reason_word(client->reason_kind);
 }
 
 const struct ipc_process_info *dotnet_client_info(const struct dotnet_client *client)

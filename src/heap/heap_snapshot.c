@@ -13,6 +13,7 @@
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
+#include "dotnet/reason.h"
 #include "heap/heap_events.h"
 #include "machine/memory_cgroup.h"
 #include "machine/proc.h"
@@ -196,7 +197,7 @@ static bool is_over(const struct eventpipe *pipe)
 
 static int fail(const struct taking *t, const struct eventpipe *pipe, struct diag *diag)
 {
-	bool refused = strcmp(eventpipe_reason_code(pipe), "permission") == 0;
+	bool refused = reason_word_is(eventpipe_reason_code(pipe), REASON_KIND_PERMISSION);
 
 	diag_set(diag, refused ? -EACCES : -EIO, "no heap snapshot of process %u: %s", t->options->target->pid,
 		*eventpipe_reason(pipe) ? eventpipe_reason(pipe) : "its stream ended at once");

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "code/arch.h"
 #include "dotnet/ipc.h"
+#include "dotnet/reason.h"
 #include "machine/rights.h"
 #include "machine/scheduling.h"
 #include "nettrace/nettrace_write.h"
@@ -109,7 +110,7 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 	bytes_reset(&live->text);
 	bytes_printf(&live->text, "no names from its runtime: %s", outcome->reason); /* whose, the event says */
 	live_notice(live, outcome->process, 2, outcome->reason_code, bytes_z(&live->text),
-		strcmp(outcome->reason_code, "permission") == 0 ? "run spoor as that user, or with sudo" : "");
+		reason_remedy(reason_kind_of(outcome->reason_code)));
 }
 
 static void on_managed_told(void *context, const char *code, const char *text)

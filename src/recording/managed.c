@@ -16,6 +16,7 @@
 #include "dotnet/held_runtime.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
+#include "dotnet/reason.h"
 #include "dotnet/runtime_client.h"
 #include "machine/rights.h"
 #include "nettrace/nettrace_read.h"
@@ -616,7 +617,7 @@ static void start(struct conversation *talk, uint64_t now_ns)
 	talk->retry_ns = UINT64_MAX;
 	if (dotnet_target_read(talk->pid, &target, &diag) < 0) {
 		set_state(talk, MANAGED_REFUSED);
-		report(talk, false, "it ended before it could be asked", "ended");
+		report(talk, false, "it ended before it could be asked", reason_word(REASON_KIND_ENDED));
 		talk->over = true;
 		return;
 	}
@@ -652,7 +653,7 @@ void managed_miss(struct managed *managed, uint32_t process)
 	if (!talk || managed->list.count == before)
 		return;
 	set_state(talk, MANAGED_REFUSED);
-	report(talk, false, "the recording ended before it could be asked", "ended");
+	report(talk, false, "the recording ended before it could be asked", reason_word(REASON_KIND_ENDED));
 	talk->over = true;
 }
 
@@ -753,16 +754,16 @@ static void look(struct conversation *talk, enum dotnet_state state, uint64_t no
 	if (state != DOTNET_ENDED || talk->managed->pause_ns)
 		return;
 	/* A round of the guard in the middle of a turn: look_at_guard() begins again in the next turn. */
-	if (!talk->managed->stopping && strcmp(code, "guarded") == 0)
+	if (!talk->managed->stopping && reason_word_is(code, REASON_KIND_GUARDED))
 		return;
-	if (!talk->was_named && !talk->names_only && talk->managed->provider_count && rights_are_borrowed() && strcmp(code, "permission") == 0) {
+	if (!talk->was_named && !talk->names_only && talk->managed->provider_count && rights_are_borrowed() && reason_word_is(code, REASON_KIND_PERMISSION)) {
 		drop_client(talk);
 		talk->names_only = true;
 		talk->managed->withheld++;
 		talk->retry_ns = now_ns;
 		return;
 	}
-	bool young = strcmp(code, "no-socket") == 0 || strcmp(code, "refused") == 0;
+	bool young = reason_word_is(code, REASON_KIND_NO_SOCKET) || reason_word_is(code, REASON_KIND_REFUSED);
 
 	if (!talk->was_named && young && talk->retries < RETRY_COUNT && !talk->process_ended &&
 		!talk->managed->stopping) {
@@ -800,7 +801,7 @@ static void look_at_guard(struct managed *managed, uint64_t now_ns)
 		struct conversation *talk = managed->list.items[i];
 		/* Bytes from before the round are no longer taken either; the client knows. */
 		if (!talk->client || dotnet_client_advance(talk->client, now_ns) != DOTNET_ENDED ||
-			strcmp(dotnet_client_reason_code(talk->client), "guarded") != 0)
+			!reason_word_is(dotnet_client_reason_code(talk->client), REASON_KIND_GUARDED))
 			continue;
 		ended++;
 		if (!managed->pause_ns && !managed->stopping)
@@ -973,9 +974,9 @@ void managed_stop(struct managed *managed, uint64_t now_ns)
 		} else if (!talk->over) {
 			if (!talk->reported) {
 				set_state(talk, MANAGED_REFUSED);
-				report(talk, false, talk->retries ? "it has no diagnostics socket"
+				report(talk, false, talk->retries ? reason_text(REASON_NO_SOCKET_YET)
 								 : "there was no time to ask it",
-					talk->retries ? "no-socket" : "ended");
+					reason_word(talk->retries ? REASON_KIND_NO_SOCKET : REASON_KIND_ENDED));
 			}
 			talk->over = true;
 		}

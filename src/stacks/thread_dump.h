@@ -44,6 +44,7 @@ struct dump_thread {
 	uint64_t cpu_ns;       /* used so far */
 	uint8_t mode;          /* enum thread_mode */
 	bool idle;             /* a thread of the runtime that waits for something to do: stacks/thread_waits */
+	bool waits_for_lock;   /* `waits_for` is a lock */
 	bool serves_session;   /* the runtime's thread that sends the events of sessions */
 	bool moved;            /* it waits, but may have run between its managed frames and its state: they are of two moments */
 	char state;            /* R S D T t X Z of /proc; '?' */

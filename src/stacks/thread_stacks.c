@@ -21,6 +21,7 @@
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
+#include "dotnet/reason.h"
 #include "machine/box.h"
 #include "machine/proc.h"
 #include "machine/rights.h"
@@ -791,7 +792,7 @@ static void finish(struct taking *t)
 			t->dump->runtime_version = strtab_add(&t->dump->texts, info->runtime_version,
 				strcspn(info->runtime_version, "+"));
 		reason = eventpipe_reason(t->pipe);
-		t->dump->refused = strcmp(eventpipe_reason_code(t->pipe), "permission") == 0;
+		t->dump->refused = reason_word_is(eventpipe_reason_code(t->pipe), REASON_KIND_PERMISSION);
 	}
 	codemap_settle(&t->codemap);
 	for (uint32_t i = 0; i < t->states.count; i++)
@@ -831,7 +832,7 @@ static int open_pipe(struct taking *t)
 /* The caller's own rights do not reach it, those of spoor's file may. True when it is asked once more. */
 static bool borrow(struct taking *t)
 {
-	if (t->port.borrows || !rights_are_borrowed() || strcmp(eventpipe_reason_code(t->pipe), "permission") != 0)
+	if (t->port.borrows || !rights_are_borrowed() || !reason_word_is(eventpipe_reason_code(t->pipe), REASON_KIND_PERMISSION))
 		return false;
 	eventpipe_free(t->pipe);
 	t->pipe = NULL;

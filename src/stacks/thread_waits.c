@@ -18,6 +18,7 @@
 struct wait {
 	const char *method; /* the beginning of its name */
 	const char *words;
+	bool lock;
 	bool idle;          /* a thread of the runtime without work */
 	bool alone;         /* only where no other wait is nearer to the leaf */
 };
@@ -26,10 +27,10 @@ static const struct wait waits[] = {
 	{ .method = "System.Threading.Thread.Sleep(", .words = "for its sleep to end" },
 	{ .method = "System.Threading.Thread.Join(", .words = "for a thread to end" },
 	{ .method = "System.Threading.Monitor.Wait(", .words = "for a pulse" },
-	{ .method = "System.Threading.Monitor.", .words = "for a lock" },
-	{ .method = "System.Threading.Lock.", .words = "for a lock" },
-	{ .method = "System.Threading.ReaderWriterLockSlim.", .words = "for a lock" },
-	{ .method = "System.Threading.SpinLock.", .words = "for a lock" },
+	{ .method = "System.Threading.Monitor.", .words = "for a lock", .lock = true },
+	{ .method = "System.Threading.Lock.", .words = "for a lock", .lock = true },
+	{ .method = "System.Threading.ReaderWriterLockSlim.", .words = "for a lock", .lock = true },
+	{ .method = "System.Threading.SpinLock.", .words = "for a lock", .lock = true },
 	{ .method = "System.Threading.WaitHandle.", .words = "for a handle" },
 	{ .method = "System.Threading.SemaphoreSlim.Wait", .words = "for a semaphore" },
 	{ .method = "System.Threading.ManualResetEventSlim.Wait(", .words = "for an event" },
@@ -127,6 +128,7 @@ int thread_waits_find(struct thread_dump *dump)
 		const struct wait *wait = find_wait(dump, thread);
 		thread->idle = is_idle(dump, thread, wait);
 		thread->serves_session = serves_session(dump, thread);
+		thread->waits_for_lock = wait && wait->lock;
 		thread->waits_for = wait ? strtab_add_z(&dump->texts, wait->words) : 0;
 		if (wait && !thread->waits_for)
 			return -ENOMEM;

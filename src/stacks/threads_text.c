@@ -340,7 +340,7 @@ static void add_unowned(const struct thread_dump *dump, struct bytes *out)
 
 	for (uint32_t i = 0; i < dump->threads.count; i++) {
 		const struct dump_thread *thread = &dump->threads.items[i];
-		unowned |= !thread->lock_owner && strcmp(text_of(dump, thread->waits_for), "for a lock") == 0;
+		unowned |= !thread->lock_owner && thread->waits_for_lock;
 	}
 	if (unowned && !dump->values_withheld)
 		bytes_text(out, "\nlocks without an owner: the runtime announces the owner only when a wait begins; "

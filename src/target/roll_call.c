@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "dotnet/exchange.h"
 #include "dotnet/port.h"
+#include "dotnet/reason.h"
 #include "machine/proc.h"
 #include "target/targets.h"
 
@@ -74,13 +75,14 @@ static bool take_answer(
 	if (exchange->state == EXCHANGE_FAILED) {
 		target->reachable = false;
 		target->reach_error = exchange->failure;
+		target->reach_reason = REASON_NONE;
 		target->reason = keep(targets, exchange->text);
 		return false;
 	}
 	if (exchange->state != EXCHANGE_ANSWERED) {
 		target->reachable = false;
 		target->reach_error = -ETIMEDOUT;
-		target->reason = "it takes connections, but does not answer";
+		target->reason = reason_text(REASON_NO_ANSWER);
 		return false;
 	}
 	if (!exchange->ok) {
@@ -166,11 +168,13 @@ static void explain_no_socket(struct targets *targets, struct target *target)
 			(void)snprintf(text, sizeof(text),
 				"its diagnostics are switched off (%s=0)", name); /* fits */
 			target->reason = keep(targets, text);
+			target->reach_reason = REASON_NONE;
 		}
 		proc_close(&proc);
 	}
-	if (target->kind == DOTNET_NATIVEAOT && strncmp(target->reason, "it has no", 9) == 0)
-		target->reason = "it was compiled without diagnostics (EventSourceSupport)";
+	if (target->kind == DOTNET_NATIVEAOT &&
+		(target->reach_reason == REASON_NO_SOCKET || target->reach_reason == REASON_NO_SOCKET_LONG_PATH))
+		target->reason = reason_text(REASON_NO_DIAGNOSTICS);
 }
 
 static void explain(struct targets *targets, struct target *target)
@@ -181,7 +185,7 @@ static void explain(struct targets *targets, struct target *target)
 	case EACCES:
 	case EPERM:
 		if (geteuid() != 0 && target->uid != geteuid()) {
-			target->reason = "another user owns it"; /* whose name is in its own column */
+			target->reason = reason_text(REASON_OTHER_USER); /* whose name is in its own column */
 			(void)snprintf(
 				text, sizeof(text), "sudo spoor ps -p %u", target->pid); /* fits */
 			target->remedy = keep(targets, text);

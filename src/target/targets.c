@@ -19,6 +19,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "dotnet/port.h"
+#include "dotnet/reason.h"
 #include "image/elf.h"
 #include "image/image_file.h"
 #include "machine/container.h"
@@ -484,7 +485,7 @@ static int try_to_reach(struct choosing *c, struct target *target)
 	target->reason = "";
 	if (target->state == 'T' || target->state == 't') {
 		target->reach_error = -EBUSY;
-		target->reason = "it is stopped (by a signal or a debugger)";
+		target->reason = reason_text(REASON_STOPPED);
 		return 0;
 	}
 	fd = dotnet_target_read(target->pid, &port, &diag);
@@ -497,6 +498,7 @@ static int try_to_reach(struct choosing *c, struct target *target)
 		return 0;
 	}
 	target->reach_error = fd;
+	target->reach_reason = diag.reason;
 	target->reason = keep_z(c->targets, diag.text);
 	return target->reason ? 0 : -ENOMEM;
 }

@@ -80,6 +80,7 @@ struct target {
 	const char *remedy;            /* what to type: roll_call() */
 	const char *reason;            /* why it is not reachable: a sentence part */
 	int reach_error;               /* the same as a negative errno */
+	unsigned reach_reason;         /* enum reason of dotnet/reason.h; 0 where only reach_error is known */
 };
 
 struct targets {

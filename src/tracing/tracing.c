@@ -25,6 +25,7 @@
 #include "dotnet/held_runtime.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
+#include "dotnet/reason.h"
 #include "dotnet/reverse.h"
 #include "machine/box.h"
 #include "machine/descriptors.h"
@@ -624,7 +625,7 @@ static void open_session(struct traced *traced, uint64_t now_ns)
 	traced->open_ns = 0;
 	traced->asked_ns = now_ns;
 	if (eventpipe_new(&traced->door, &options, &handler, now_ns, &traced->pipe) < 0) {
-		traced->reason_code = "error";
+		traced->reason_code = reason_word(REASON_KIND_ERROR);
 		(void)snprintf(traced->reason, sizeof(traced->reason),
 			"no memory for its session"); /* fits */
 	}
@@ -683,7 +684,7 @@ static void advance_wait(struct traced *traced, uint64_t now_ns)
 		if (traced->earlier)
 			traced->open_ns = 0; /* its other session says what there is to say */
 		else
-			not_asked(traced, "ended", "it ended before it could be asked for EventCounters, which is not done during its start");
+			not_asked(traced, reason_word(REASON_KIND_ENDED), "it ended before it could be asked for EventCounters, which is not done during its start");
 		return;
 	}
 	if (traced->open_ns == UINT64_MAX && goes_on_by_itself(traced) && now_ns >= traced->look_ns) {
@@ -751,13 +752,13 @@ static void tell_rest_of_loss(struct traced *traced)
 
 static void close_session(struct traced *traced)
 {
-	if (!*traced->reason || strcmp(eventpipe_reason_code(traced->pipe), "lied") != 0)
+	if (!*traced->reason || !reason_word_is(eventpipe_reason_code(traced->pipe), REASON_KIND_LIED))
 		(void)snprintf(traced->reason, sizeof(traced->reason), "%s",
 			eventpipe_reason(traced->pipe)); /* as long */
 	traced->reason_code = eventpipe_reason_code(traced->pipe);
 	traced->whole = eventpipe_whole(traced->pipe);
 	if (traced->write_error) {
-		traced->reason_code = "write";
+		traced->reason_code = reason_word(REASON_KIND_WRITE);
 		(void)snprintf(traced->reason, sizeof(traced->reason), "%s", traced->write_reason); /* as long */
 	}
 	traced->bytes += eventpipe_bytes(traced->pipe);
@@ -826,7 +827,7 @@ static void advance_one(struct traced *traced, uint64_t now_ns)
 		relay_caught_up(tracing->relay, traced->stream, now_ns);
 	if (state != EVENTPIPE_ENDED)
 		return;
-	bool guarded = strcmp(eventpipe_reason_code(traced->pipe), "guarded") == 0;
+	bool guarded = reason_word_is(eventpipe_reason_code(traced->pipe), REASON_KIND_GUARDED);
 
 	close_session(traced);
 	if (guarded && !tracing->ending && !is_raw(tracing) && !traced->paused) {
@@ -924,7 +925,7 @@ static int add(struct tracing *tracing, const struct target *target, bool seen, 
 	if (tracing->sink)
 		emit_process(tracing, traced->process, target);
 	if (!door && !traced->has_port) {
-		traced->reason_code = "ended";
+		traced->reason_code = reason_word(REASON_KIND_ENDED);
 		(void)snprintf(traced->reason, sizeof(traced->reason),
 			"it ended before it could be traced"); /* fits */
 		return 0;
@@ -1295,7 +1296,7 @@ int tracing_finish(struct tracing *tracing, struct diag *diag)
 		if (!traced->pipe)
 			continue;
 		if (traced->opened && !*traced->reason) {
-			traced->reason_code = "cut-short";
+			traced->reason_code = reason_word(REASON_KIND_CUT_SHORT);
 			(void)snprintf(traced->reason, sizeof(traced->reason),
 				"the end was cut short, so its last events are missing"); /* fits */
 		}
@@ -1371,7 +1372,7 @@ static void add_facts(const struct traced *traced, struct tracing_process *facts
 	/* A process that is killed later leaves a cut stream too, with the events up to then. */
 	if (!*facts->reason && !live && traced->opened && !traced->events && (is_raw(traced->tracing) ? !traced->bytes : traced->stream_cut)) {
 		facts->reason = "it closed its stream before it sent an event";
-		facts->reason_code = "closed";
+		facts->reason_code = reason_word(REASON_KIND_CLOSED);
 	}
 	facts->bytes += traced->bytes + (live ? eventpipe_bytes(traced->pipe) : 0);
 	facts->events += traced->events;

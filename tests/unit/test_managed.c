@@ -257,9 +257,9 @@ static void send_head(int fd)
 	bytes_u32(&body, 0);
 	put_block(&out, 1, &body);
 	bytes_u16(&body, 0);
-	put_metadata(&body, METADATA_LOAD, CLR_EVENT_METHOD_LOAD_VERBOSE);
-	put_metadata(&body, METADATA_UNLOAD, CLR_EVENT_METHOD_UNLOAD_VERBOSE);
-	put_metadata(&body, METADATA_ASSEMBLY, CLR_EVENT_ASSEMBLY_LOAD);
+	put_metadata(&body, METADATA_LOAD, CLR_ID_MethodLoadVerbose);
+	put_metadata(&body, METADATA_UNLOAD, CLR_ID_MethodUnloadVerbose);
+	put_metadata(&body, METADATA_ASSEMBLY, CLR_ID_AssemblyLoad);
 	put_block(&out, 3, &body);
 	bytes_u16(&body, 5);
 	bytes_u8(&body, 1);

@@ -92,6 +92,7 @@ static void test_text(void **state)
 	assert_non_null(strstr(text, "\n13 waiter  waiting in futex, for the lock of object 0xabc, held by 10 owner\n    futex        kernel\n"));
 	assert_null(strstr(text, "locks without an owner"));
 	dump.threads.items[0].waits_for = strtab_add_z(&dump.texts, "for a lock");
+	dump.threads.items[0].waits_for_lock = true;
 	bytes_reset(&out);
 	threads_text(&dump, &plain, &out);
 	assert_non_null(strstr(bytes_z(&out), "\nlocks without an owner: the runtime announces the owner only when a wait begins;"));

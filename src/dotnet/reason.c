@@ -1,0 +1,97 @@
+/* See reason.h. */
+#include "dotnet/reason.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/diag.h"
+
+static const struct {
+	const char *word;
+	const char *remedy;
+} kinds[REASON_KIND_COUNT] = {
+	[REASON_KIND_NONE] = { "", "" },
+#define REASON_KIND(kind, word, remedy) [kind] = { word, remedy },
+#define REASON(reason, kind, text)
+#include "dotnet/reasons.def"
+#undef REASON_KIND
+#undef REASON
+};
+
+static const struct {
+	enum reason_kind kind;
+	const char *text;
+} reasons[REASON_COUNT] = {
+	[REASON_NONE] = { REASON_KIND_NONE, "" },
+#define REASON_KIND(kind, word, remedy)
+#define REASON(reason, kind, text) [reason] = { kind, text },
+#include "dotnet/reasons.def"
+#undef REASON_KIND
+#undef REASON
+};
+
+const char *reason_word(enum reason_kind kind)
+{
+	return kinds[kind].word;
+}
+
+enum reason_kind reason_kind_of(const char *word)
+{
+	for (unsigned kind = REASON_KIND_NONE + 1; kind < REASON_KIND_COUNT; kind++)
+		if (strcmp(kinds[kind].word, word) == 0)
+			return (enum reason_kind)kind;
+	return REASON_KIND_NONE;
+}
+
+bool reason_word_is(const char *word, enum reason_kind kind)
+{
+	return reason_kind_of(word) == kind;
+}
+
+enum reason_kind reason_kind_of_error(int error)
+{
+	switch (-error) {
+	case ENOENT:
+		return REASON_KIND_NO_SOCKET;
+	case ECONNREFUSED:
+		return REASON_KIND_REFUSED;
+	case EACCES:
+		return REASON_KIND_PERMISSION;
+	case EPERM:
+		return REASON_KIND_SPOOFED;
+	case ENAMETOOLONG:
+		return REASON_KIND_CUT_NAME;
+	case ESRCH:
+		return REASON_KIND_ENDED;
+	case EPROTO:
+		return REASON_KIND_LIED;
+	case ECANCELED:
+		return REASON_KIND_GUARDED;
+	default:
+		return REASON_KIND_ERROR;
+	}
+}
+
+const char *reason_remedy(enum reason_kind kind)
+{
+	return kinds[kind].remedy;
+}
+
+const char *reason_text(enum reason reason)
+{
+	return reasons[reason].text;
+}
+
+enum reason_kind reason_kind(enum reason reason)
+{
+	return reasons[reason].kind;
+}
+
+int reason_set(struct diag *diag, int error, enum reason reason)
+{
+	if (!diag || diag->error)
+		return error;
+	diag_set(diag, error, "%s", reason_text(reason));
+	diag->reason = reason;
+	return error;
+}

@@ -1,0 +1,52 @@
+/*
+ * Why a runtime cannot be reached, as data (reasons.def): a kind with its code word, and the sentence part for people. Callers compare kinds, and never the
+ * words of a sentence. All of it is constant data.
+ */
+#ifndef SPOOR_DOTNET_REASON_H
+#define SPOOR_DOTNET_REASON_H
+
+#include <stdbool.h>
+
+struct diag;
+
+enum reason_kind {
+	REASON_KIND_NONE,
+#define REASON_KIND(kind, word, remedy) kind,
+#define REASON(reason, kind, text)
+#include "dotnet/reasons.def"
+#undef REASON_KIND
+#undef REASON
+	REASON_KIND_COUNT
+};
+
+enum reason {
+	REASON_NONE,
+#define REASON_KIND(kind, word, remedy)
+#define REASON(reason, kind, text) reason,
+#include "dotnet/reasons.def"
+#undef REASON_KIND
+#undef REASON
+	REASON_COUNT
+};
+
+/* "no-socket"; "" for REASON_KIND_NONE. And back; REASON_KIND_NONE for a word that is not in the list. */
+const char *reason_word(enum reason_kind kind);
+enum reason_kind reason_kind_of(const char *word);
+
+/* Whether the code word is that of the kind. */
+bool reason_word_is(const char *word, enum reason_kind kind);
+
+/* Of a negative errno, as dotnet/port.h and dotnet/exchange.h return it. */
+enum reason_kind reason_kind_of_error(int error);
+
+/* What to do: a sentence part, or "". */
+const char *reason_remedy(enum reason_kind kind);
+
+/* The sentence part of a reason; "" for REASON_NONE. */
+const char *reason_text(enum reason reason);
+enum reason_kind reason_kind(enum reason reason);
+
+/* diag_set() with the sentence part of the reason, and `diag->reason`. Returns `error`. */
+int reason_set(struct diag *diag, int error, enum reason reason);
+
+#endif

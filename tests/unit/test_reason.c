@@ -1,0 +1,73 @@
+/* The list of reasons: words that are unique, sentences with a kind, errors. */
+#include "unit/test.h"
+
+#include <errno.h>
+
+#include "base/diag.h"
+#include "dotnet/reason.h"
+
+static void test_words(void **state)
+{
+	(void)state;
+	assert_string_equal(reason_word(REASON_KIND_NONE), "");
+	assert_int_equal(reason_kind_of(""), REASON_KIND_NONE);
+	assert_int_equal(reason_kind_of("no-such-word"), REASON_KIND_NONE);
+	for (unsigned kind = REASON_KIND_NONE + 1; kind < REASON_KIND_COUNT; kind++) {
+		const char *word = reason_word((enum reason_kind)kind);
+		assert_true(*word);
+		assert_int_equal(strspn(word, "abcdefghijklmnopqrstuvwxyz-"), strlen(word));
+		assert_int_equal(reason_kind_of(word), kind); /* no other kind has it */
+		assert_true(reason_word_is(word, (enum reason_kind)kind));
+		assert_false(reason_word_is("", (enum reason_kind)kind));
+		assert_non_null(reason_remedy((enum reason_kind)kind));
+	}
+	assert_true(reason_word_is("", REASON_KIND_NONE));
+}
+
+static void test_sentences(void **state)
+{
+	(void)state;
+	assert_string_equal(reason_text(REASON_NONE), "");
+	for (unsigned reason = REASON_NONE + 1; reason < REASON_COUNT; reason++) {
+		assert_true(*reason_text((enum reason)reason));
+		assert_null(strchr(reason_text((enum reason)reason), '%'));
+		assert_int_not_equal(reason_kind((enum reason)reason), REASON_KIND_NONE);
+	}
+}
+
+static void test_errors(void **state)
+{
+	(void)state;
+	assert_string_equal(reason_word(reason_kind_of_error(-ENOENT)), "no-socket");
+	assert_string_equal(reason_word(reason_kind_of_error(-EACCES)), "permission");
+	assert_string_equal(reason_word(reason_kind_of_error(-EPERM)), "spoofed");
+	assert_string_equal(reason_word(reason_kind_of_error(-ECANCELED)), "guarded");
+	assert_string_equal(reason_word(reason_kind_of_error(-EIO)), "error");
+}
+
+static void test_set(void **state)
+{
+	struct diag diag = { 0 };
+
+	(void)state;
+	assert_int_equal(reason_set(&diag, -EACCES, REASON_HIDDEN), -EACCES);
+	assert_int_equal(diag.error, -EACCES);
+	assert_int_equal(diag.reason, REASON_HIDDEN);
+	assert_string_equal(diag.text, reason_text(REASON_HIDDEN));
+	/* The first sentence stays. */
+	assert_int_equal(reason_set(&diag, -ENOENT, REASON_NO_SOCKET), -ENOENT);
+	assert_int_equal(diag.reason, REASON_HIDDEN);
+	assert_int_equal(reason_set(NULL, -ENOENT, REASON_NO_SOCKET), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_sentences),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_set),
+	};
+
+	return cmocka_run_group_tests_name("reason", tests, NULL, NULL);
+}
