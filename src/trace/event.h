@@ -14,7 +14,6 @@ enum event_kind {
 	EVENT_OTHER,
 	EVENT_SAMPLE,  /* CPU sample; value = weight in ns */
 	EVENT_SWITCH,  /* switched in again; value = ns off CPU */
-	EVENT_WAKEUP,
 	EVENT_SYSCALL, /* value = ns from enter to exit */
 	EVENT_PROCESS, /* process facts, begin, end, exec */
 	EVENT_MAPPING,

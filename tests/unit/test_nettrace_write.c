@@ -473,7 +473,7 @@ static void test_limits(void **state)
 	for (uint32_t i = 0; i < 9000; i++)
 		frames[i] = i + 1;
 	uint32_t stack = stack_table_intern(&demo.trace.stacks, frames, 9000);
-	uint32_t schema = trace_known_schema(&demo.trace, SPOOR_MARK);
+	uint32_t schema = trace_known_schema(&demo.trace, SPOOR_CLOCK_OFFSET);
 	struct event put = { .time_ns = 1, .schema_index = schema, .stack_index = stack, .payload = payload,
 		.payload_size = sizeof(payload), .cpu = 300 };
 	assert_int_equal(nettrace_sink.event(demo.sink, &put, &diag), 0);
@@ -836,7 +836,7 @@ static void test_activities(void **state)
 	trace.recording.sync_ns = DEMO_START;
 	trace.recording.recorder_process = trace_process(&trace, 1);
 	assert_int_equal(nettrace_sink_open(&(struct nettrace_sink_options){ .fd = fd, .name = "x" }, &trace, &sink, &diag), 0);
-	uint32_t schema = trace_known_schema(&trace, SPOOR_MARK);
+	uint32_t schema = trace_known_schema(&trace, SPOOR_CLOCK_OFFSET);
 
 	for (uint32_t i = 0; i < COUNT; i++) {
 		uint8_t activity[EVENT_ACTIVITY_SIZE] = { 0 };

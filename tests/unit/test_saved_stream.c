@@ -210,7 +210,7 @@ static void test_large(void **state)
 			.payload = payload.data,
 			.payload_size = (uint32_t)payload.len,
 			.thread_index = trace.processes.items[process].main_thread,
-			.schema_index = trace_known_schema(&trace, SPOOR_MARK),
+			.schema_index = trace_known_schema(&trace, SPOOR_CLOCK_OFFSET),
 			.cpu = EVENT_CPU_UNKNOWN,
 		};
 		assert_int_equal(nettrace_sink.event(sink, &event, &diag), 0);
