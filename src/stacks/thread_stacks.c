@@ -16,6 +16,7 @@
 #include "code/arch.h"
 #include "code/codemap.h"
 #include "code/frame_chain.h"
+#include "code/mapping_kind.h"
 #include "code/method_name.h"
 #include "dotnet/eventpipe.h"
 #include "dotnet/guard.h"
@@ -572,28 +573,22 @@ static uint32_t image_of(struct thread_stacks *stacks, const struct code_mapping
 	return map_put(&stacks->image_index, key, ++stacks->image_count) ? stacks->image_count : 0;
 }
 
-/* Compiled at run time: the runtime knows its names, no file does. */
-static bool is_jit_memory(const char *path)
-{
-	return !*path || strncmp(path, "/memfd:doublemapper", 19) == 0;
-}
-
 static uint32_t native_frame(struct taking *t, uint64_t address)
 {
 	const struct code_mapping *mapping = mapping_of(t, address);
 	struct dump_frame frame = { .kind = FUNCTION_NATIVE };
 	struct name_answer answer = { 0 };
 	const char *path = mapping ? strtab_get(&t->dump->texts, mapping->path) : "";
+	enum mapping_kind mapped = mapping_kind_of(path);
 
-	if (is_jit_memory(path)) {
+	if (mapped == MAPPING_JIT) {
 		/* What the runtime has no event for is a stub, if it was asked. */
 		frame.name = mapping ? add_text(t, t->sampled ? "(stub)" : "(compiled at run time)") : unnamed(t, address);
 		frame.kind = !mapping ? FUNCTION_UNKNOWN : t->sampled ? FUNCTION_STUB : FUNCTION_JIT;
 		return thread_dump_frame(t->dump, &frame);
 	}
 	const char *name = base_name(t, mapping);
-	size_t len = strlen(name);
-	bool managed = len > 4 && strcmp(name + len - 4, ".dll") == 0;
+	bool managed = mapped == MAPPING_MANAGED_IMAGE;
 	uint64_t offset = address - mapping->begin + mapping->file_offset;
 	struct name_question question = {
 		.kind = managed ? ASK_METHOD : ASK_SYMBOL,
@@ -621,7 +616,7 @@ static uint32_t native_frame(struct taking *t, uint64_t address)
 	free(answer.name);
 	free(answer.facts);
 	frame.name = add_text(t, bytes_z(&t->text));
-	frame.module = strtab_add(&t->dump->texts, name, managed ? len - 4 : len);
+	frame.module = strtab_add(&t->dump->texts, name, managed ? (size_t)(strrchr(name, '.') - name) : strlen(name));
 	if (managed)
 		frame.kind = FUNCTION_READYTORUN;
 	return thread_dump_frame(t->dump, &frame);

@@ -13,6 +13,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "code/arch.h"
+#include "code/mapping_kind.h"
 #include "code/symbol_file.h"
 #include "machine/kernel_symbol.h"
 #include "machine/rights.h"
@@ -29,7 +30,6 @@
 #define ANSWERS_KEPT_MAX   8192u
 #define PATIENCE_NS        UINT64_C(20000000)   /* of a flush: four hundredths of the time between two */
 #define FINISH_BOUND_NS    UINT64_C(5000000000)
-#define VDSO_PATH          "[vdso]"
 #define VDSO_BYTES         8192u /* two pages: what every kernel maps at least */
 
 /* struct names_hit_entry.state: below HIT_WAITING a cause. */
@@ -56,21 +56,14 @@ static const char *text_at(const struct names *names, uint32_t index)
 	return strtab_get(&names->options.trace->strings, index);
 }
 
-static bool starts_with(const char *text, const char *prefix)
-{
-	return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-/* Memory without a file behind it, where compilers put their code. */
 static bool is_jit_memory(const char *path)
 {
-	return !*path || starts_with(path, "/memfd:") || starts_with(path, "//anon") ||
-		starts_with(path, "[anon") || strcmp(path, "[heap]") == 0 || starts_with(path, "/dev/zero");
+	return mapping_kind_of(path) == MAPPING_JIT;
 }
 
 static bool is_managed_image(const char *path)
 {
-	return text_ends_with(path, ".dll") || text_ends_with(path, ".exe");
+	return mapping_kind_of(path) == MAPPING_MANAGED_IMAGE;
 }
 
 /* ---- what goes into the file ---- */
@@ -120,7 +113,7 @@ static int write_mapping(struct names *names, uint32_t index)
 		}
 	}
 	/* Viewers know a runtime's code heap by this name only; without W^X it is anonymous. */
-	if (process && process->managed != MANAGED_NONE && starts_with(path, "//anon"))
+	if (process && process->managed != MANAGED_NONE && strncmp(path, "//anon", strlen("//anon")) == 0)
 		path = "/memfd:doublemapper";
 	mapping->id = names->next_id++;
 	bytes_reset(&names->payload);
@@ -445,7 +438,7 @@ static uint64_t image_key(struct names *names, const struct mapping *mapping)
 	const char *path = text_at(names, mapping->path);
 	uint64_t of_path = hash_bytes(path, strlen(path));
 
-	if (strcmp(path, VDSO_PATH) == 0)
+	if (mapping_kind_of(path) == MAPPING_VDSO)
 		return of_path;
 	uint64_t whose = sharing_of(names, mapping->process);
 
@@ -737,7 +730,7 @@ static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t
 	}
 	if (is_jit_memory(path))
 		return answer_jit(names, hit, now_ns, last);
-	if (strcmp(path, VDSO_PATH) == 0)
+	if (mapping_kind_of(path) == MAPPING_VDSO)
 		return answer_vdso(names, hit);
 	if (is_managed_image(path)) {
 		if (!last && (own->managed == MANAGED_ASKING || own->managed == MANAGED_KNOWN))

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "code/arch.h"
 #include "code/codemap.h"
+#include "code/mapping_kind.h"
 #include "trace/trace.h"
 
 /* One row of a span table. */
@@ -219,20 +220,19 @@ static const char *base_name(const char *path, size_t *ret_len)
 static enum origin mapping_origin(const struct symbolmap *map, const struct names_state *state,
 	const struct mapping *mapping)
 {
-	const char *path = trace_text(map->trace, mapping->path);
-	size_t len;
-	const char *name = base_name(path, &len);
-
-	if (mapping->process == 0 || mapping->begin >= state->kernel_begin ||
-		strcmp(path, "vmlinux") == 0 || strncmp(path, "[kernel", 7) == 0)
+	if (mapping->process == 0 || mapping->begin >= state->kernel_begin)
 		return ORIGIN_KERNEL;
-	if (!len || strstr(path, "doublemapper") || strncmp(path, "//anon", 6) == 0 ||
-		strncmp(path, "[anon", 5) == 0 || strncmp(path, "/dev/zero", 9) == 0 ||
-		strncmp(path, "[heap", 5) == 0 || strncmp(path, "[stack", 6) == 0)
+	switch (mapping_kind_of(trace_text(map->trace, mapping->path))) {
+	case MAPPING_KERNEL:
+		return ORIGIN_KERNEL;
+	case MAPPING_JIT:
+	case MAPPING_STACK:
 		return ORIGIN_JIT;
-	if (ends_with(name, len, ".dll") || ends_with(name, len, ".exe"))
+	case MAPPING_MANAGED_IMAGE:
 		return ORIGIN_IMAGE;
-	return ORIGIN_NATIVE;
+	default:
+		return ORIGIN_NATIVE;
+	}
 }
 
 /* "kernel" for the kernel itself, "nf_tables" for a module of it, "libc.so.6". */
