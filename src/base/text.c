@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/cleanup.h"
 
 size_t text_put_hex(char *out, const uint8_t *bytes, size_t size)
 {
@@ -249,6 +250,15 @@ void text_add_things(struct bytes *out, uint64_t count, const char *one, const c
 {
 	text_add_count(out, count);
 	bytes_printf(out, " %s", count == 1 ? one : many);
+}
+
+const char *text_put_things(char *out, uint64_t count, const char *one, const char *many)
+{
+	cleanup(bytes_done) struct bytes text = { 0 };
+
+	text_add_things(&text, count, one, many);
+	(void)snprintf(out, TEXT_THINGS_ROOM, "%s", bytes_z(&text)); /* cut if it is longer */
+	return out;
 }
 
 #define WHOLE_MAX 1e21 /* from here on with an exponent, as JavaScript has it */

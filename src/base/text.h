@@ -51,6 +51,10 @@ void text_add_count(struct bytes *out, uint64_t count);
 /* "1 event", "1,204 events". */
 void text_add_things(struct bytes *out, uint64_t count, const char *one, const char *many);
 
+/* The same for a format's %s, written into `out` (TEXT_THINGS_ROOM bytes; longer words are cut), which it returns. */
+#define TEXT_THINGS_ROOM 64u
+const char *text_put_things(char *out, uint64_t count, const char *one, const char *many);
+
 /*
  * The shortest decimal text that reads back as the same number; a whole number below 1e21 has all its digits and no exponent. NaN, Infinity and -Infinity
  * where it is not finite. Of a float, the shortest text that reads back as that float: 0.1, not 0.10000000149011612.

@@ -90,8 +90,7 @@ static void tell(const char *path, const struct report *report, size_t size, enu
 	bytes_text(&words, "  ");
 	text_add_size(&words, size);
 	bytes_text(&words, ", ");
-	text_add_count(&words, report->samples);
-	bytes_text(&words, report->samples == 1 ? " sample" : " samples");
+	text_add_things(&words, report->samples, "sample", "samples");
 	bytes_text(&words, format == FORMAT_SVG && !desktop ? "; open it in a browser" : "");
 	words_say("%s", bytes_z(&words));
 	if (format == FORMAT_SVG && desktop) {

@@ -271,8 +271,7 @@ static void on_progress(void *context, uint32_t objects, uint64_t stream_bytes)
 	if (!progress->terminal)
 		return;
 	bytes_text(&line, "\r  ");
-	text_add_count(&line, objects);
-	bytes_text(&line, " objects  ");
+	text_add_things(&line, objects, "object  ", "objects  ");
 	text_add_size(&line, stream_bytes);
 	bytes_text(&line, "\x1b[K");
 	fputs(bytes_z(&line), stderr);
@@ -362,8 +361,7 @@ static void tell_saved(const struct heap *heap)
 
 	text_add_safe(&line, heap->path, strlen(heap->path));
 	bytes_text(&line, "  ");
-	text_add_count(&line, heap->graph.object_count);
-	bytes_text(&line, heap->graph.object_count == 1 ? " object" : " objects");
+	text_add_things(&line, heap->graph.object_count, "object", "objects");
 	if (is_partial(heap))
 		bytes_text(&line, ", not the whole heap");
 	words_say("%s", bytes_z(&line));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/text.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
 #include "dotnet/ask.h"
@@ -47,7 +48,8 @@ static int switch_one(const struct perfmap_values *values, const struct target *
 	if (values->quiet)
 		return EXIT_DONE;
 	if (!on)
-		words_say("%s (%u): off; %d file%s removed", target->name, target->pid, removed, removed == 1 ? "" : "s");
+		words_say("%s (%u): off; %s removed", target->name, target->pid,
+			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, (uint64_t)removed, "file", "files"));
 	else if (values->what == 0)
 		words_say("%s (%u): on, /tmp/perf-%u.map as it sees it; spoor perfmap off -p %u ends it and removes the file",
 			target->name, target->pid, target->inner_pid, target->pid);

@@ -237,8 +237,10 @@ static int choose_targets(struct recording_run *run, struct diag *diag)
 		result = list_pids(run, diag);
 	if (result == 0)
 		name_it(run);
-	if (result == 0 && run->tids.count)
-		bytes_printf(&run->subject, ", %u thread%s", run->tids.count, run->tids.count == 1 ? "" : "s");
+	if (result == 0 && run->tids.count) {
+		bytes_text(&run->subject, ", ");
+		text_add_things(&run->subject, run->tids.count, "thread", "threads");
+	}
 	return result;
 }
 
@@ -350,11 +352,12 @@ static void add_details(const struct recorder_info *info, struct bytes *out)
 		info->idle_excluded ? "left out" : "included", info->max_stack);
 	bytes_printf(out, "\nrings      %u of ", info->ring_count);
 	text_add_size(out, info->ring_bytes);
-	bytes_printf(out, ", %u events", info->event_count);
+	bytes_text(out, ", ");
+	text_add_things(out, info->event_count, "event", "events");
 	if (info->filter_by_pid)
 		bytes_text(out, " of whole CPUs, of which other processes' records are dropped");
 	else if (info->thread_count)
-		bytes_printf(out, ", %u threads", info->thread_count);
+		bytes_printf(out, ", %s", text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, info->thread_count, "thread", "threads"));
 	bytes_printf(out, "; build ids %s the kernel, lost records %s", info->build_ids ? "from" : "not from",
 		info->lost_counts ? "counted by it" : "told in the ring");
 }
@@ -376,7 +379,7 @@ static void say_begin(struct recording_run *run)
 	if (info->kernel_excluded && info->clock != RECORD_CLOCK_NONE)
 		bytes_text(&line, ", user code only,");
 	else if (info->ring_count && !run->pids.count && !run->args->command)
-		bytes_printf(&line, ": %u CPUs", info->ring_count);
+		bytes_printf(&line, ": %s", text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, info->ring_count, "CPU", "CPUs"));
 	if (info->clock == RECORD_CLOCK_NONE)
 		bytes_text(&line, " by the threads' CPU clocks");
 	else
@@ -474,8 +477,8 @@ static void say_end(struct recording_run *run)
 	text_add_duration(&text, (double)(counts.end_ns - counts.begin_ns) / 1e9);
 	if (counts.events_lost) {
 		bytes_text(&text, ", ");
-		text_add_count(&text, counts.events_lost);
-		bytes_printf(&text, " .NET events lost (%.1f %%)",
+		text_add_things(&text, counts.events_lost, ".NET event lost", ".NET events lost");
+		bytes_printf(&text, " (%.1f %%)",
 			100.0 * (double)counts.events_lost / (double)(counts.events + counts.events_lost));
 	}
 	if (counts.unsampled_ns) {
@@ -496,7 +499,7 @@ static void say_end(struct recording_run *run)
 		bytes_text(&text, ", nothing lost\n");
 	}
 	if (counts.dotnet_withheld) {
-		bytes_printf(&text, LIVE_WITHHELD, counts.dotnet_withheld, counts.dotnet_withheld == 1 ? "" : "es",
+		bytes_printf(&text, LIVE_WITHHELD, text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, counts.dotnet_withheld, ".NET process", ".NET processes"),
 			counts.dotnet_withheld == 1 ? "its" : "their");
 		bytes_text(&text, ".\n" LIVE_WITHHELD_REMEDY ".\n");
 	}
@@ -805,7 +808,8 @@ static int open_live(struct recording_run *run, struct live_options *options, st
 	(void)words_fail(&machine); /* said once; the recording goes on with less */
 	run->limit_said = true;
 	bytes_reset(&run->subject);
-	bytes_printf(&run->subject, "this user's %u process%s", run->pids.count, run->pids.count == 1 ? "" : "es");
+	bytes_text(&run->subject, "this user's ");
+	text_add_things(&run->subject, run->pids.count, "process", "processes");
 	return 0;
 }
 

@@ -121,8 +121,8 @@ static void tell(const struct spoor_recovered *recovered, const char *output)
 
 	text_add_safe(&line, output, strlen(output));
 	bytes_text(&line, "  ");
-	text_add_count(&line, recovered->events);
-	bytes_printf(&line, " event%s of process %" PRIu64, recovered->events == 1 ? "" : "s", recovered->process_id);
+	text_add_things(&line, recovered->events, "event", "events");
+	bytes_printf(&line, " of process %" PRIu64, recovered->process_id);
 	if (recovered->command_line[0]) {
 		bytes_text(&line, " (");
 		text_add_safe(&line, recovered->command_line, strlen(recovered->command_line));
@@ -131,8 +131,7 @@ static void tell(const struct spoor_recovered *recovered, const char *output)
 	bytes_printf(&line, ", its last %.3g s", (double)(recovered->last_ns - recovered->first_ns) / 1e9);
 	if (recovered->broken) {
 		bytes_text(&line, ", ");
-		text_add_count(&line, recovered->broken);
-		bytes_printf(&line, " record%s broken", recovered->broken == 1 ? "" : "s");
+		text_add_things(&line, recovered->broken, "record broken", "records broken");
 	}
 	bytes_text(&line, "\nnext       spoor events ");
 	text_add_shell_word(&line, output);

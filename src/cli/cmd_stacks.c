@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "cli/interrupt.h"
 #include "cli/selection.h"
 #include "cli/target_options.h"
@@ -86,9 +87,9 @@ static void say_withheld(const struct thread_dump *dumps, uint32_t count)
 	for (uint32_t i = 0; i < count; i++)
 		withheld += dumps[i].values_withheld;
 	if (withheld)
-		words_say("the locks and files that %u process%s of other users wait%s at were left out: the capabilities of spoor's file are "
+		words_say("the locks and files that %s of other users wait%s at were left out: the capabilities of spoor's file are "
 			  "for names and stacks only; sudo spoor stacks shows them",
-			withheld, withheld == 1 ? "" : "es", withheld == 1 ? "s" : "");
+			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, withheld, "process", "processes"), withheld == 1 ? "s" : "");
 }
 
 static int print_round(const struct stacks_values *values, struct thread_dump *dumps, uint32_t count, bool first)
@@ -159,7 +160,8 @@ static int take_rounds(const struct stacks_values *values, const struct targets 
 			thread_dump_done(&dumps[i]);
 		if (result == -EINTR) {
 			if (!values->every_ns)
-				words_say("it was interrupted: the stacks of %u of %u processes were taken", taken, targets->list.count);
+				words_say("it was interrupted: the stacks of %u of %s were taken", taken,
+					text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, targets->list.count, "process", "processes"));
 			code = values->every_ns ? code : EXIT_FAILED;
 			break;
 		}

@@ -434,8 +434,8 @@ static void say_progress(struct trace_run *run, bool ending)
 	add_counts(&line, run, &counts);
 	if (ending)
 		bytes_printf(&line,
-			"  names of %u process%s are being written; Ctrl-C leaves them out",
-			counts.running, counts.running == 1 ? "" : "es");
+			"  names of %s are being written; Ctrl-C leaves them out",
+			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, counts.running, "process", "processes"));
 	else if (counts.opening)
 		bytes_printf(&line, "  %u not open yet", counts.opening);
 	bytes_text(&line, "\x1b[K");
@@ -474,8 +474,8 @@ static void say_ended(const struct trace_run *run)
 	if (count == 1)
 		words_say("%s (%u) was not traced: %s", first.name, first.pid, first.reason);
 	else if (count)
-		words_say("%s (%u) and %u more process%s were not traced: each ended before it could be", first.name, first.pid, count - 1,
-			count == 2 ? "" : "es");
+		words_say("%s (%u) and %s were not traced: each ended before it could be", first.name, first.pid,
+			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, count - 1, "more process", "more processes"));
 }
 
 /* The processes that were not traced, or not to their end. */
@@ -548,7 +548,7 @@ static void say_end(struct trace_run *run, uint32_t traced)
 		return;
 	tracing_count(run->tracing, &counts);
 	if (run->values->raw && run->raw_files != 1)
-		bytes_printf(&text, "%u files", run->raw_files);
+		text_add_things(&text, run->raw_files, "file", "files");
 	else if (!run->to_file && !run->values->raw)
 		bytes_text(&text, "no file");
 	else if (strcmp(run->outputs.path, "-") == 0)
@@ -570,7 +570,7 @@ static void say_end(struct trace_run *run, uint32_t traced)
 		}
 		bytes_text(&text, rundown ? ", of " : " of ");
 	}
-	bytes_printf(&text, "%u process%s in ", traced, traced == 1 ? "" : "es");
+	text_add_things(&text, traced, "process in ", "processes in ");
 	text_add_duration(&text, (double)(counts.end_ns - counts.first_open_ns) / 1e9);
 	if (run->paused_ns) {
 		bytes_text(&text, " (stopped for ");

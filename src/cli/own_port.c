@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/clocks.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "cli/interrupt.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
@@ -187,12 +188,12 @@ void own_port_say_missed(const struct own_port *own)
 	uint64_t count = own->reverse ? reverse_unplaced(own->reverse) : 0;
 
 	if (count)
-		words_say("%" PRIu64 " runtime%s resumed immediately and not observed from the start: the port has places for %u at a time",
-			count, count == 1 ? " was" : "s were", REVERSE_PEERS_MAX);
+		words_say("%s resumed immediately and not observed from the start: the port has places for %u at a time",
+			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, count, "runtime was", "runtimes were"), REVERSE_PEERS_MAX);
 	count = own->reverse ? reverse_missed(own->reverse) : 0;
 	if (count)
-		words_say("%" PRIu64 " runtime%s resumed while spoor was stopped or hung, and not observed from the start", count,
-			count == 1 ? " was" : "s were");
+		words_say("%s resumed while spoor was stopped or hung, and not observed from the start",
+			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, count, "runtime was", "runtimes were"));
 }
 
 void own_port_close(struct own_port *own)

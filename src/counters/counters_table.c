@@ -272,7 +272,7 @@ static void add_title(struct screen_text *s, const struct counters_view *views, 
 			text_add_safe(&text, views->runtime, strlen(views->runtime));
 		}
 	} else {
-		bytes_printf(&text, "%zu processes", count);
+		text_add_things(&text, count, "process", "processes");
 	}
 	bytes_text(&text, s->table->paused ? "  (paused)  " : "  ");
 	add_clock(s->table->utc_ns, &text);

@@ -76,8 +76,7 @@ static void add_head(const struct heap_report *report, struct bytes *out)
 		if (gmtime_r(&seconds, &utc) && strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S UTC", &utc))
 			bytes_printf(out, "%s: ", stamp);
 	}
-	text_add_count(out, graph->object_count);
-	bytes_text(out, graph->object_count == 1 ? " object, " : " objects, ");
+	text_add_things(out, graph->object_count, "object, ", "objects, ");
 	text_add_size(out, graph->size_bytes);
 	bytes_text(out, "\n");
 }
@@ -189,8 +188,7 @@ static void add_paths(const struct heap_report *report, const struct heap_text_o
 	for (uint32_t i = 0; i < report->paths.count && i < limit; i++) {
 		const struct heap_path_row *row = &report->paths.items[i];
 		bytes_text(out, "\n");
-		text_add_count(out, row->count);
-		bytes_text(out, row->count == 1 ? " object, " : " objects, ");
+		text_add_things(out, row->count, "object, ", "objects, ");
 		text_add_size(out, row->size_bytes);
 		if (!report->retained_unknown) {
 			bytes_text(out, ", and with what they alone keep ");

@@ -881,7 +881,7 @@ static void say_withheld(struct live *live)
 	if (!count)
 		return;
 	bytes_reset(&live->text);
-	bytes_printf(&live->text, LIVE_WITHHELD, count, count == 1 ? "" : "es", count == 1 ? "its" : "their");
+	bytes_printf(&live->text, LIVE_WITHHELD, text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, count, ".NET process", ".NET processes"), count == 1 ? "its" : "their");
 	live_notice(live, live->recorder_process, 2, "withheld", bytes_z(&live->text), LIVE_WITHHELD_REMEDY);
 }
 

@@ -30,9 +30,9 @@ struct pollfd;
 struct recorder_info;
 
 /* What a progress line and a summary show. */
-/* What live_counts.dotnet_withheld means: the count, "es" or "", "their" or "its". */
+/* What live_counts.dotnet_withheld means: "1 .NET process", "its", or "2 .NET processes", "their". */
 #define LIVE_WITHHELD                                                                                                 \
-	"the events of %u .NET process%s of other users were left out: the capabilities of spoor's file are for %s names and stacks only"
+	"the events of %s of other users were left out: the capabilities of spoor's file are for %s names and stacks only"
 #define LIVE_WITHHELD_REMEDY "record with sudo to have the events too, or choose --no-events"
 
 struct live_counts {

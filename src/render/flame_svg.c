@@ -468,8 +468,7 @@ static void add_facts(struct bytes *out, const struct report *report)
 	if (report->rate_hz > 0)
 		bytes_printf(out, " at %.0f Hz", report->rate_hz);
 	bytes_text(out, dot);
-	text_add_count(out, report->samples);
-	bytes_text(out, report->samples == 1 ? " sample, " : " samples, ");
+	text_add_things(out, report->samples, "sample, ", "samples, ");
 	double seconds = (double)report->cpu_ns / 1e9;
 	bytes_printf(out, "%.*f %s s", seconds >= 99.95 ? 0 : seconds >= 9.995 ? 1 : 2, seconds, label_weight(report));
 	bytes_text(out, dot);
@@ -565,9 +564,9 @@ static void add_note(struct picture *p)
 	if (!p->dropped)
 		return;
 	bytes_printf(p->out, "<text class=\"s note\" id=\"note\" x=\"%u\" y=\"%" PRIu64 "\">", MARGIN, y);
-	text_add_count(p->out, p->dropped);
+	text_add_things(p->out, p->dropped, "frame narrower than 0.1 pixel is left out", "frames narrower than 0.1 pixel are left out");
 	bytes_printf(p->out,
-		" frames narrower than 0.1 pixel are left out, %.1f %% of the time at their level</text>\n",
+		", %.1f %% of the time at their level</text>\n",
 		100.0 * (double)p->dropped_ns /
 			(double)p->tree->nodes.items[CALL_TREE_ROOT].total_ns);
 }

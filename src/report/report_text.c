@@ -187,16 +187,17 @@ static void add_use(struct page *page)
 		for (uint32_t i = 0; i < report->events.count; i++)
 			events += report->events.items[i].count;
 		if (has_events(report)) {
-			text_add_count(out, events);
-			bytes_text(out, events == 1 ? " event, " : " events, ");
+			text_add_things(out, events, "event, ", "events, ");
 		}
 		bytes_text(out, "no CPU samples\n");
 		return;
 	}
 	paint(page, color_bold);
 	bytes_printf(out, "%s%.*f %%", who ? "" : "CPU busy ", report->busy < 0.0995 ? 1 : 0, 100 * report->busy);
-	if (who)
-		bytes_printf(out, " of %" PRIu64 " CPU%s", report->cpu_count, report->cpu_count == 1 ? "" : "s");
+	if (who) {
+		bytes_text(out, " of ");
+		text_add_things(out, report->cpu_count, "CPU", "CPUs");
+	}
 	paint(page, color_reset);
 	if (who)
 		bytes_printf(out, " used by %s", who);
@@ -225,8 +226,7 @@ static void add_head(struct page *page)
 		bytes_text(out, ", ");
 	}
 	if (report->cpu_count)
-		bytes_printf(out, "%" PRIu64 " CPU%s, ", report->cpu_count,
-			report->cpu_count == 1 ? "" : "s");
+		text_add_things(out, report->cpu_count, "CPU, ", "CPUs, ");
 	bytes_reset(&page->cell);
 	label_utc(&page->cell, report);
 	if (page->cell.len) {
@@ -349,8 +349,7 @@ static void add_grants(struct page *page)
 		bytes_text(out, " (in ");
 		text_add_count(out, grant->throttled_periods);
 		bytes_text(out, " of ");
-		text_add_count(out, grant->periods);
-		bytes_text(out, " periods; its threads waited ");
+		text_add_things(out, grant->periods, "period; its threads waited ", "periods; its threads waited ");
 		text_add_duration(out, (double)grant->throttled_ns / NS_PER_S);
 		bytes_text(out, ")\n");
 	}
@@ -407,8 +406,7 @@ static void add_notices(struct page *page)
 			label_process(out, trace, notice->process);
 			if (more && more[i]) {
 				bytes_text(out, " and ");
-				text_add_count(out, more[i]);
-				bytes_text(out, more[i] == 1 ? " more process" : " more processes");
+				text_add_things(out, more[i], "more process", "more processes");
 			}
 			bytes_text(out, ": ");
 		}
@@ -431,8 +429,7 @@ static void add_trust(struct page *page)
 	struct bytes *out = page->out;
 
 	if (report->all_samples) {
-		text_add_count(out, report->all_samples);
-		bytes_text(out, report->all_samples == 1 ? " sample, " : " samples, ");
+		text_add_things(out, report->all_samples, "sample, ", "samples, ");
 	}
 	label_loss(out, report);
 	if (report->frames) {
@@ -441,8 +438,7 @@ static void add_trust(struct page *page)
 		if (named < 1 && named > 0.9995)
 			named = 0.9995 - 0.00001;
 		bytes_printf(out, "; names for %.*f %% of ", named < 1 ? 1 : 0, 100 * named);
-		text_add_count(out, report->frames);
-		bytes_text(out, " frames");
+		text_add_things(out, report->frames, "frame", "frames");
 		add_unnamed(page);
 	}
 	bytes_text(out, "\n");
@@ -462,8 +458,7 @@ static void add_trust(struct page *page)
 		add_clocks(page);
 	if (report->selection) {
 		bytes_text(out, "shown: ");
-		text_add_count(out, report->samples);
-		bytes_text(out, " samples, ");
+		text_add_things(out, report->samples, "sample, ", "samples, ");
 		add_cpu_seconds(out, report->cpu_ns);
 		bytes_printf(out, " %s s", label_weight(report));
 		if (report->all_cpu_ns) {
@@ -690,9 +685,8 @@ static void add_table(struct page *page, const struct report_process *process)
 		uint32_t more = process->row_count - shown;
 		paint(page, color_dim);
 		bytes_text(out, "      \xe2\x80\xa6           ");
-		text_add_count(out, more);
-		bytes_printf(out, " more function%s, %.1f %% self\n", more == 1 ? "" : "s",
-			100 * share_of(process->cpu_ns - shown_ns, process->cpu_ns));
+		text_add_things(out, more, "more function", "more functions");
+		bytes_printf(out, ", %.1f %% self\n", 100 * share_of(process->cpu_ns - shown_ns, process->cpu_ns));
 		paint(page, color_reset);
 	}
 }
@@ -1031,8 +1025,10 @@ static void add_events(struct page *page)
 		event_text_name(out, report->trace, &event);
 		bytes_text(out, "\n");
 	}
-	if (more)
-		bytes_printf(out, "          \xe2\x80\xa6  %u more kind%s\n", more, more == 1 ? "" : "s");
+	if (more) {
+		bytes_text(out, "          \xe2\x80\xa6  ");
+		text_add_things(out, more, "more kind\n", "more kinds\n");
+	}
 }
 
 /* One command a line, to be pasted. */

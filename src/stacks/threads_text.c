@@ -73,12 +73,10 @@ static void add_head(struct thread_dump *dump, struct bytes *out)
 	bytes_text(out, ", ");
 	add_utc(out, dump->utc_ns);
 	bytes_text(out, ": ");
-	text_add_count(out, dump->threads.count);
-	bytes_printf(out, " thread%s, ", dump->threads.count == 1 ? "" : "s");
+	text_add_things(out, dump->threads.count, "thread, ", "threads, ");
 	text_add_count(out, managed);
 	bytes_text(out, " with managed frames, ");
-	text_add_count(out, dump->groups.count);
-	bytes_printf(out, " different stack%s\n", dump->groups.count == 1 ? "" : "s");
+	text_add_things(out, dump->groups.count, "different stack\n", "different stacks\n");
 }
 
 /* What is missing. */
@@ -159,8 +157,7 @@ static void add_group_head(const struct thread_dump *dump, const struct dump_gro
 	const struct dump_thread *first = &dump->threads.items[members[0]];
 
 	if (group->count > 1) {
-		text_add_count(out, group->count);
-		bytes_text(out, " threads  ");
+		text_add_things(out, group->count, "thread  ", "threads  ");
 	} else {
 		bytes_printf(out, "%" PRIu32 " ", first->tid);
 		add_safe(out, dump, first->name);
@@ -318,8 +315,7 @@ static void add_idle(const struct thread_dump *dump, uint32_t first, struct byte
 		}
 	}
 	bytes_text(out, "\n");
-	text_add_count(out, threads);
-	bytes_printf(out, " thread%s of the runtime: ", threads == 1 ? "" : "s");
+	text_add_things(out, threads, "thread of the runtime: ", "threads of the runtime: ");
 	for (uint32_t n = 0; n < name_count; n++) {
 		bytes_text(out, n ? ", " : "");
 		if (names[n].count > 1) {

@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "image/elf.h"
 #include "image/image_file.h"
 #include "machine/cgroup.h"
@@ -112,7 +113,8 @@ static void switched_on(struct capability *row, const struct look *look)
 	proc_close(&proc);
 	if (!off)
 		return;
-	say(row, CAPABILITY_LIMITED, "switched off in %u process%s: %u has %s=0", off, off == 1 ? "" : "es", first, by);
+	say(row, CAPABILITY_LIMITED, "switched off in %s: %u has %s=0",
+		text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, off, "process", "processes"), first, by);
 	(void)snprintf(row->remedy, sizeof(row->remedy), "start %s without it; CPU samples are had all the same", off == 1 ? "it" : "them"); /* fits */
 }
 

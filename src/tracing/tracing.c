@@ -1314,14 +1314,14 @@ int tracing_finish(struct tracing *tracing, struct diag *diag)
 		tell_rest_of_loss(tracing->list.items[i]);
 	if (tracing->reverse && reverse_unplaced(tracing->reverse)) {
 		bytes_reset(&tracing->text);
-		bytes_printf(&tracing->text, "%llu runtimes were resumed without being traced: %u others ran or were being traced",
-			(unsigned long long)reverse_unplaced(tracing->reverse), REVERSE_PEERS_MAX);
+		bytes_printf(&tracing->text, "%s resumed without being traced: %u others ran or were being traced",
+			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, reverse_unplaced(tracing->reverse), "runtime was", "runtimes were"), REVERSE_PEERS_MAX);
 		emit_notice(tracing, tracing->recorder_process, "no-place", bytes_z(&tracing->text));
 	}
 	if (tracing->reverse && reverse_missed(tracing->reverse)) {
 		bytes_reset(&tracing->text);
-		bytes_printf(&tracing->text, "%llu runtimes were resumed while spoor was stopped or hung, and not traced from the start",
-			(unsigned long long)reverse_missed(tracing->reverse));
+		bytes_printf(&tracing->text, "%s resumed while spoor was stopped or hung, and not traced from the start",
+			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, reverse_missed(tracing->reverse), "runtime was", "runtimes were"));
 		emit_notice(tracing, tracing->recorder_process, "was-stopped", bytes_z(&tracing->text));
 	}
 	uint64_t now_ns = clock_monotonic_ns();

@@ -136,6 +136,13 @@ static void test_things(void **state)
 	text_add_things(&out, 0, "event, ", "events, ");
 	text_add_things(&out, 1, "event, ", "events, ");
 	text_add_things(&out, 12345, "event", "events");
+	char room[TEXT_THINGS_ROOM];
+	assert_string_equal(text_put_things(room, 1, "process", "processes"), "1 process");
+	assert_string_equal(text_put_things(room, 0, "process", "processes"), "0 processes");
+	assert_string_equal(text_put_things(room, 1000, "process", "processes"), "1,000 processes");
+	assert_string_equal(text_put_things(room, 2, "",
+				    "a word that is much longer than any of those that stand behind a number"),
+		"2 a word that is much longer than any of those that stand behin");
 	assert_string_equal(bytes_z(&out), "0 events, 1 event, 12,345 events");
 	bytes_done(&out);
 }
