@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +23,7 @@
 #include "cli/counters_outlets.h"
 #include "cli/interrupt.h"
 #include "cli/own_port.h"
+#include "cli/run_control.h"
 #include "cli/selection.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
@@ -120,10 +120,8 @@ struct show {
 	const struct counters_values *values;
 	const struct arguments *args;
 	struct own_port port;
-	bool ends;                       /* a signal, or the command's end */
-	int signal;                      /* that the command does not have yet */
-	bool stops;                      /* Ctrl-Z */
-	unsigned end_signals;            /* SIGINT, SIGTERM and SIGHUP that have arrived */
+	struct run_control control;
+	bool stops;                      /* Ctrl-Z, which ends the counting and stops the program */
 	struct counting *counting;
 	struct counter_choice choice;
 	struct counters_outlets outlets;
@@ -366,25 +364,14 @@ static bool has_enough(const struct show *show, uint64_t end_ns)
 	return show->values->count && count; /* to a port they may still come */
 }
 
-/* SIGWINCH says that the terminal has another size, SIGCHLD that the command may have ended; every other one says that it is enough. */
-static void take_signals(struct show *show)
+static void take_requests(struct show *show)
 {
-	struct interrupt taken;
+	unsigned requests = run_control_take(&show->control);
 
-	while (interrupt_take(&taken)) {
-		if (taken.signal == SIGWINCH) {
-			counters_outlets_resized(&show->outlets);
-		} else if (taken.signal == SIGCHLD) {
-			show->ends |= own_port_reap(&show->port);
-		} else if (taken.signal == SIGTSTP) {
-			show->ends = show->stops = true;
-		} else {
-			show->ends = true;
-			show->end_signals++;
-			if (!taken.from_keyboard)
-				show->signal = taken.signal;
-		}
-	}
+	if (requests & RUN_REQUEST_RESIZE)
+		counters_outlets_resized(&show->outlets);
+	if (requests & RUN_REQUEST_PAUSE)
+		show->stops = true;
 }
 
 static bool all_listed(const struct show *show)
@@ -430,7 +417,7 @@ static bool any_running(const struct show *show)
 	return false;
 }
 
-static void run(struct show *show, struct pollfd *watched)
+static void run(struct show *show)
 {
 	const struct counters_values *values = show->values;
 	uint64_t end_ns = UINT64_MAX;
@@ -438,16 +425,17 @@ static void run(struct show *show, struct pollfd *watched)
 	uint64_t missing_ns = clock_monotonic_ns() + MISSING_NS + 2 * show->interval_ns;
 	int running = 1;
 
-	while (running > 0 && !has_enough(show, end_ns) && !show->broken.error && !show->outlets.wants_end && !show->ends) {
+	while (running > 0 && !has_enough(show, end_ns) && !show->broken.error && !show->outlets.wants_end && !show->control.reason &&
+		!show->stops) {
 		size_t count = counters_outlets_fds(&show->outlets, fds + 1);
 		uint64_t wake_ns = counters_outlets_wake_ns(&show->outlets);
-		fds[0] = *watched;
+		fds[0] = show->control.watched[0];
 		/* At a port the time counts from the first session on: a runtime that starts has to come up first. */
 		if (end_ns == UINT64_MAX && values->duration_ns && (!show->port.reverse || any_running(show) || any_late(show)))
 			end_ns = clock_monotonic_ns() + values->duration_ns;
 		wake_ns = wake_ns < end_ns ? wake_ns : end_ns;
 		running = counting_step(show->counting, fds, count + 1, wake_ns < missing_ns ? wake_ns : missing_ns);
-		take_signals(show);
+		take_requests(show);
 		tell_all_late(show);
 		if (values->list && all_listed(show))
 			break;
@@ -470,11 +458,11 @@ static void run(struct show *show, struct pollfd *watched)
 	uint64_t until_ns = clock_monotonic_ns() + (show->stops ? STOPPED_NS : STOP_NS);
 
 	/* A second signal does not wait for runtimes that do not end their session: the guard does. What the others sent is printed. */
-	for (bool open = true; open && clock_monotonic_ns() < until_ns && show->end_signals < 2; take_signals(show)) {
-		fds[0] = *watched;
+	for (bool open = true; open && clock_monotonic_ns() < until_ns && show->control.end_signals < 2; take_requests(show)) {
+		fds[0] = show->control.watched[0];
 		open = counting_step(show->counting, fds, 1, until_ns) > 0;
 	}
-	if (show->end_signals > 1)
+	if (show->control.end_signals > 1)
 		words_say("not every runtime has ended its session before the second signal; the guard ends the rest");
 }
 
@@ -547,11 +535,10 @@ static int add_targets(struct show *show, const struct targets *targets, struct 
 
 static int count_targets(struct show *show, const struct targets *targets, struct diag *diag)
 {
-	struct pollfd watched = { .fd = -1 };
 	struct guard *guard = NULL;
 	const struct counters_values *values = show->values;
 	struct box box;
-	int result = interrupt_start(INTERRUPT_CHILD | INTERRUPT_PAUSE | INTERRUPT_RESIZE, &watched, diag);
+	int result = run_control_start(&show->control, INTERRUPT_CHILD | INTERRUPT_PAUSE | INTERRUPT_RESIZE, false, diag);
 
 	box_read(&box);
 	if (result == 0)
@@ -590,9 +577,9 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 	if (result == 0)
 		result = add_targets(show, targets, diag);
 	if (result == 0)
-		result = own_port_go(&show->port, diag);
+		result = own_port_go(&show->port, &show->control.command, diag);
 	if (result == 0)
-		run(show, &watched);
+		run(show);
 	if (opened)
 		counters_outlets_close(&show->outlets);
 	if (opened && show->outlets.out.error && show->outlets.out.error != -EPIPE && !show->broken.error)
@@ -610,15 +597,15 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 	}
 	counting_free(show->counting);
 	guard_free(guard); /* no session stays open while the command goes on */
-	if (show->signal)
-		own_port_signal(&show->port, show->signal);
+	run_control_pass_signal(&show->control);
 	if (show->stops && show->args->command)
-		interrupt_pause();
+		(void)run_control_pause();
 	own_port_say_missed(&show->port);
-	own_port_wait(&show->port, watched.fd);
-	show->code = show->code ? show->code : own_port_code(&show->port);
+	own_port_leave(&show->port);
+	run_control_wait(&show->control, RUN_WAIT_PASS);
+	show->code = show->code ? show->code : run_command_code(&show->control.command);
 	own_port_close(&show->port);
-	interrupt_end(&watched);
+	run_control_end(&show->control);
 	return result;
 }
 
@@ -668,7 +655,7 @@ static int check(const struct counters_values *values, const struct arguments *a
 int cmd_counters(const struct verb *self, int argc, char **argv)
 {
 	struct counters_values values = { .max_histograms = MAX_HISTOGRAMS, .max_time_series = MAX_TIME_SERIES };
-	struct show show = { .values = &values };
+	struct show show = { .values = &values, .control = { .watched = { { .fd = -1 } } } };
 	struct target_choice choice = { 0 };
 	struct targets targets = { 0 };
 	struct diag diag = { 0 };
@@ -698,8 +685,8 @@ int cmd_counters(const struct verb *self, int argc, char **argv)
 		if (result == 0)
 			result = count_targets(&show, &targets, &diag);
 		code = result < 0 ? words_fail(&diag) : show.code;
-		if (show.port.child.exec_code)
-			code = show.port.child.exec_code;
+		if (show.control.command.exec_code)
+			code = show.control.command.exec_code;
 		if (result == -EINVAL)
 			code = EXIT_MISUSED; /* a list or an address that is none */
 	}

@@ -13,9 +13,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,6 +24,7 @@
 #include "cli/interrupt.h"
 #include "cli/own_port.h"
 #include "cli/record_outputs.h"
+#include "cli/run_control.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
 #include "dotnet/ipc.h"
@@ -43,8 +41,6 @@
 #include "trace/trace.h"
 #include "tracing/late_providers.h"
 
-#define INSISTED_NS  (INTERRUPT_DEADLINE_MS * UINT64_C(1000000) / 2) /* a command's time after a second signal */
-#define PROGRESS_NS     UINT64_C(500000000)
 #define DEFAULT_HZ      99u
 #define PROVIDERS_MAX   60u
 /*
@@ -153,17 +149,8 @@ struct recording_run {
 	struct own_port port;      /* of the command's runtimes */
 	struct live *live;
 	struct screen screen;
-	struct pollfd watched[2];  /* signals, the terminal */
-	size_t watched_count;
-	const char *reason;
-	uint32_t child_pid;
-	int child_status;
-	bool child_reaped;
-	uint64_t child_user_ns;    /* CPU time, its children's too */
-	uint64_t child_system_ns;
-	bool timer;                /* the command is not recorded, it only sets the time */
-	int signal;                /* that asked for the end; 0 none */
-	bool child_has_it;         /* ... and the command got it too, from the terminal */
+	struct run_control control;
+	bool timer;                /* the command is not recorded; its end ends the recording */
 	bool limit_said;           /* what this user cannot record */
 	bool memory_limited;       /* together with the target */
 };
@@ -329,15 +316,6 @@ static bool parse_delay(const char *text, uint64_t *ret_ns)
 
 /* ---- words ---- */
 
-static void add_elapsed(struct bytes *out, uint64_t ns)
-{
-	uint64_t s = ns / 1000000000;
-
-	if (s >= 3600)
-		bytes_printf(out, "%02u:", (unsigned)(s / 3600));
-	bytes_printf(out, "%02u:%02u", (unsigned)(s / 60 % 60), (unsigned)(s % 60));
-}
-
 /* What -v says of the events that were opened. */
 static void add_details(const struct recorder_info *info, struct bytes *out)
 {
@@ -399,16 +377,12 @@ static void say_progress(struct recording_run *run)
 	cleanup(bytes_done) struct bytes line = { 0 };
 
 	live_count(run->live, &counts);
-	bytes_text(&line, "\r  ");
-	add_elapsed(&line, clock_monotonic_ns() - counts.begin_ns);
-	bytes_text(&line, "  ");
+	run_progress_begin(&line, clock_monotonic_ns() - counts.begin_ns);
 	text_add_things(&line, counts.samples, "sample  ", "samples  ");
 	text_add_count(&line, counts.lost);
 	bytes_text(&line, " lost  ");
 	text_add_size(&line, counts.bytes);
-	bytes_text(&line, "\x1b[K");
-	fputs(bytes_z(&line), stderr);
-	fflush(stderr);
+	run_progress_print(&line);
 }
 
 static uint64_t sum_unnamed(const struct live_counts *counts)
@@ -455,7 +429,7 @@ static void say_end(struct recording_run *run)
 	cleanup(bytes_done) struct bytes text = { 0 };
 
 	if (run->screen.terminal && !run->values->quiet)
-		fputs("\r\x1b[K", stderr);
+		run_progress_clear();
 	if (run->values->quiet)
 		return;
 	live_count(run->live, &counts);
@@ -530,89 +504,20 @@ static int say_limit(struct recording_run *run, struct diag *diag)
 
 /* ---- the run ---- */
 
-static bool stdin_is_ours(void)
-{
-	return isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
-}
-
-static int watch_signals(struct recording_run *run, struct diag *diag)
-{
-	int result = interrupt_start(INTERRUPT_CHILD | INTERRUPT_PAUSE, &run->watched[0], diag);
-
-	if (result < 0)
-		return result;
-	run->watched_count = 1;
-	/* A command that is recorded has the terminal to itself. */
-	if (stdin_is_ours() && !run->args->command)
-		run->watched[run->watched_count++] = (struct pollfd){ .fd = STDIN_FILENO, .events = POLLIN };
-	return 0;
-}
-
-static uint64_t time_ns(const struct timeval *time)
-{
-	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
-}
-
-static void reap(struct recording_run *run)
-{
-	uint32_t pid = run->child_pid;
-	int status;
-
-	if (!pid || run->child_reaped)
-		return;
-	struct rusage used;
-	pid_t got = wait4((pid_t)pid, &status, WNOHANG, &used);
-
-	if (got < 0 && errno == ECHILD) {
-		run->child_pid = 0; /* it never ran: what failed is told elsewhere */
-	} else if (got == (pid_t)pid) {
-		run->child_reaped = true;
-		run->child_status = status;
-		run->child_user_ns = time_ns(&used.ru_utime);
-		run->child_system_ns = time_ns(&used.ru_stime);
-		if (!run->reason) /* else it is we who ended it */
-			run->reason = "the command ended";
-	}
-}
-
-/* Ctrl-Z: nothing of ours is left open in other processes while we stand still. */
+/* Ctrl-Z: while this program is stopped, it has no session open in other processes. */
 static void pause_recording(struct recording_run *run)
 {
 	live_pause(run->live);
-	uint64_t begin_ns = clock_monotonic_ns();
-
 	if (run->port.reverse)
 		reverse_hang_up(run->port.reverse);
-	interrupt_pause();
-	live_resume(run->live, clock_monotonic_ns() - begin_ns);
+	live_resume(run->live, run_control_pause());
 }
 
-/* True when a signal or a key asks for the end. */
-static void look_at_watched(struct recording_run *run)
+/* Whatever requests the end sets control.reason. */
+static void take_requests(struct recording_run *run)
 {
-	struct interrupt taken;
-
-	while (interrupt_take(&taken)) {
-		if (taken.signal == SIGCHLD) {
-			reap(run);
-		} else if (taken.signal == SIGTSTP) {
-			pause_recording(run);
-		} else {
-			run->signal = taken.signal;
-			run->child_has_it = taken.from_keyboard;
-			run->reason = taken.signal == SIGINT ? "Ctrl-C" : "a signal";
-		}
-	}
-	if (run->watched_count > 1 && run->watched[1].revents) {
-		char line[256];
-		ssize_t got = read(STDIN_FILENO, line, sizeof(line));
-		if (got <= 0) { /* the terminal has gone, or nobody types there: nothing to wait for */
-			run->watched_count = 1;
-			return;
-		}
-		run->reason = "Enter";
-	}
-	run->watched[0].revents = 0;
+	if (run_control_take(&run->control) & RUN_REQUEST_PAUSE)
+		pause_recording(run);
 }
 
 static int run_until_end(struct recording_run *run, struct diag *diag)
@@ -620,113 +525,61 @@ static int run_until_end(struct recording_run *run, struct diag *diag)
 	uint64_t duration_ns = run->values->duration_ns;
 	uint64_t begin_ns = clock_monotonic_ns();
 	uint64_t end_ns = duration_ns && duration_ns < UINT64_MAX - begin_ns ? begin_ns + duration_ns : UINT64_MAX;
-	uint64_t progress_ns = 0;
+	uint64_t progress_ns = begin_ns;
 
-	while (!run->reason) {
+	while (!run->control.reason) {
 		uint64_t until_ns = end_ns;
-		if (run->screen.terminal && !run->values->quiet && begin_ns + progress_ns + PROGRESS_NS < until_ns)
-			until_ns = begin_ns + progress_ns + PROGRESS_NS;
-		int result = live_step(run->live, run->watched, run->watched_count, until_ns, diag);
+		if (run->screen.terminal && !run->values->quiet && progress_ns + RUN_PROGRESS_NS < until_ns)
+			until_ns = progress_ns + RUN_PROGRESS_NS;
+		int result = live_step(run->live, run->control.watched, run->control.watched_count, until_ns, diag);
 		if (result < 0)
 			return result;
-		look_at_watched(run);
+		take_requests(run);
 		uint64_t now_ns = clock_monotonic_ns();
-		if (!run->reason && now_ns >= end_ns)
-			run->reason = "the time was up";
-		if (!run->reason && result == 0) {
-			reap(run);
-			run->reason = run->reason ? run->reason : live_end_reason(run->live);
+		if (!run->control.reason && now_ns >= end_ns)
+			run->control.reason = "the time was up";
+		if (!run->control.reason && result == 0) {
+			run_control_reap(&run->control);
+			run->control.reason = run->control.reason ? run->control.reason : live_end_reason(run->live);
 		}
-		if (now_ns - begin_ns >= progress_ns + PROGRESS_NS) {
-			progress_ns = now_ns - begin_ns;
+		if (now_ns >= progress_ns + RUN_PROGRESS_NS) {
+			progress_ns = now_ns;
 			say_progress(run);
 		}
 	}
 	return 0;
 }
 
-/* The command's end is looked at later; only what a person sends from now on cuts the end short. */
-static void forget_child_signals(struct recording_run *run)
-{
-	interrupt_watch(0);
-	run->watched[0].revents = 0;
-}
-
-/* A signal for us is one for the command; when it came from the keyboard, the command has it already. */
-static void pass_signal(const struct recording_run *run)
-{
-	if (run->child_pid && !run->child_reaped && run->signal && !run->child_has_it)
-		(void)kill((pid_t)run->child_pid, run->signal); /* gone: then waitpid tells */
-}
-
 /*
- * The recording is over and its file whole; the command may continue as long as it likes. Signals are passed on to it. The second one becomes
- * SIGTERM and the third one SIGKILL. A second one that another process sends ends this program within a second (cli/interrupt.h), so the command
- * gets SIGKILL before that.
+ * The recording is over and its file complete; the command may continue as long as it likes. Signals are passed on to it.
  */
-static void wait_for_child(struct recording_run *run)
+static void wait_for_command(struct recording_run *run)
 {
-	static const int insisting[] = { 0, SIGTERM, SIGKILL };
-	unsigned asked = run->signal ? 1 : 0;
+	struct run_control *control = &run->control;
 
-	if (!run->child_pid)
+	run_control_reap(control);
+	if (!control->command.pid)
 		return;
-	reap(run);
-	if (!run->child_pid)
-		return;
-	if (run->timer && !run->child_reaped && !run->signal)
-		(void)kill((pid_t)run->child_pid, SIGTERM); /* it was to say when to end; gone: then waitpid tells */
-	if (!run->child_reaped && !run->timer && !run->signal && !run->values->quiet)
-		words_say("'%s' (%u) goes on; Ctrl-C ends it", run->args->command[0], run->child_pid);
-	interrupt_pass_on();
-	interrupt_watch(INTERRUPT_CHILD);
-	uint64_t kill_ns = UINT64_MAX;
-
-	while (reap(run), run->child_pid && !run->child_reaped) {
-		struct interrupt taken;
-		uint64_t now_ns = clock_monotonic_ns();
-		if (now_ns >= kill_ns) {
-			(void)kill((pid_t)run->child_pid, SIGKILL); /* gone: then waitpid tells */
-			kill_ns = UINT64_MAX;
-		}
-		/* A second at most: SIGCHLD may have been merged with an earlier one. */
-		uint64_t wait_ns = kill_ns - now_ns < UINT64_C(1000000000) ? kill_ns - now_ns : UINT64_C(1000000000);
-		if (poll(run->watched, 1, (int)(wait_ns / 1000000) + 1) <= 0)
-			continue;
-		while (interrupt_take(&taken)) {
-			if (taken.signal == SIGCHLD)
-				continue;
-			asked++;
-			run->signal = asked <= 1 ? taken.signal : insisting[asked > 3 ? 2 : asked - 1];
-			run->child_has_it = asked <= 1 && taken.from_keyboard;
-			pass_signal(run);
-			if (asked >= 2 && !taken.from_keyboard && kill_ns == UINT64_MAX)
-				kill_ns = clock_monotonic_ns() + INSISTED_NS;
-		}
-	}
-}
-
-static int child_code(const struct recording_run *run)
-{
-	if (!run->child_reaped || run->timer)
-		return EXIT_DONE;
-	if (WIFEXITED(run->child_status))
-		return WEXITSTATUS(run->child_status);
-	return WIFSIGNALED(run->child_status) ? 128 + WTERMSIG(run->child_status) : EXIT_FAILED;
+	if (run->timer && !control->signal)
+		run_command_signal(&control->command, SIGTERM); /* its only purpose was to end the recording */
+	if (!control->command.ended && !run->timer && !control->signal && !run->values->quiet)
+		words_say("'%s' (%u) goes on; Ctrl-C ends it", run->args->command[0], control->command.pid);
+	run_control_wait(control, RUN_WAIT_INSIST);
 }
 
 /* -D: the command runs, the recording does not yet. False: a signal came first, or the command has ended. */
 static bool wait_delay(struct recording_run *run)
 {
+	struct run_control *control = &run->control;
 	uint64_t end_ns = clock_monotonic_ns() + run->delay_ns;
 
-	for (uint64_t now_ns; !run->reason && (now_ns = clock_monotonic_ns()) < end_ns;) {
-		uint64_t left_ms = (end_ns - now_ns) / 1000000 + 1;
-		if (poll(run->watched, (nfds_t)run->watched_count, left_ms > 1000 ? 1000 : (int)left_ms) > 0)
-			look_at_watched(run);
-		reap(run);
+	for (uint64_t now_ns; !control->reason && (now_ns = clock_monotonic_ns()) < end_ns;) {
+		uint64_t wake_ns = now_ns + RUN_REAP_NS < end_ns ? now_ns + RUN_REAP_NS : end_ns;
+		if (poll(control->watched, (nfds_t)control->watched_count, clock_left_ms(wake_ns, now_ns)) > 0)
+			take_requests(run);
+		run_control_reap(control);
 	}
-	return !run->reason;
+	return !control->reason;
 }
 
 /* What there is to record without any perf event, behind what is refused and why. */
@@ -874,16 +727,16 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		result = record_outputs_open(&run->outputs, &out, diag);
 	if (result < 0)
 		return result;
-	result = watch_signals(run, diag);
+	result = run_control_start(&run->control, INTERRUPT_CHILD | INTERRUPT_PAUSE, !run->args->command, diag);
 	if (result == 0 && wants_port(run))
 		result = own_port_offer(&run->port, "record", diag);
 	options.reverse = run->port.reverse;
 	if (result == 0)
 		result = open_live(run, &options, diag);
 	if (result == 0)
-		run->child_pid = live_child_pid(run->live);
+		run->control.command.pid = live_child_pid(run->live);
 	if (result == 0)
-		result = own_port_watch(&run->port, run->child_pid, diag);
+		result = own_port_watch(&run->port, run->control.command.pid, diag);
 	if (result == 0 && run->delay_ns)
 		result = live_run_command(run->live, diag);
 	if (result == 0 && (!run->delay_ns || wait_delay(run)))
@@ -891,7 +744,7 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 			strcmp(run->outputs.path, "-") == 0 ? "standard output" : run->outputs.path,
 			run->outputs.packed, diag);
 	else if (result == 0)
-		result = diag_set(diag, -ECANCELED, "nothing was recorded: %s before the delay was over", run->reason);
+		result = diag_set(diag, -ECANCELED, "nothing was recorded: %s before the delay was over", run->control.reason);
 	if (result == 0)
 		result = live_start(run->live, diag);
 	if (result == 0)
@@ -899,20 +752,20 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 	if (result == 0 && out.replaced && !run->values->quiet)
 		words_say_replaced(run->outputs.path);
 	if (result < 0) {
-		pass_signal(run);
+		run_control_pass_signal(&run->control);
 		return result;
 	}
 	/* What fails leaves more rights than needed, no less. */
 	(void)rights_reduce(live_rights(run->live) | rights_to_make(run));
 	say_begin(run);
 	result = run_until_end(run, diag);
-	forget_child_signals(run);
-	if (run->child_reaped)
-		live_command_used(run->live, run->child_user_ns, run->child_system_ns);
-	int end_result = live_end(run->live, run->reason ? run->reason : "a failed write", run->watched,
-		run->watched_count, result < 0 ? NULL : diag);
+	run_control_watch_end(&run->control);
+	if (run->control.command.ended)
+		live_command_used(run->live, run->control.command.user_ns, run->control.command.system_ns);
+	int end_result = live_end(run->live, run->control.reason ? run->control.reason : "a failed write", run->control.watched,
+		run->control.watched_count, result < 0 ? NULL : diag);
 
-	pass_signal(run);
+	run_control_pass_signal(&run->control);
 	say_end(run);
 	return result < 0 ? result : end_result < 0 ? end_result : say_limit(run, diag);
 }
@@ -934,7 +787,7 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 		.values = &values,
 		.query = &choice.query,
 		.args = &args,
-		.watched = { { .fd = -1 } },
+		.control = { .watched = { { .fd = -1 } } },
 	};
 	struct diag diag = { 0 };
 	int code;
@@ -981,7 +834,7 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	int command_code = run.live ? live_command_code(run.live) : 0;
 	if (command_code) {
 		code = command_code;
-		run.child_pid = 0; /* it was waited for */
+		run.control.command.pid = 0; /* it was reaped */
 	}
 	bool made = run.live && !command_code && code != EXIT_MISUSED && code != EXIT_MISSING;
 
@@ -999,11 +852,10 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 		int report_code = verb_find("report")->run(verb_find("report"), 2, words);
 		code = code ? code : report_code;
 	}
-	if (run.watched[0].fd >= 0)
-		wait_for_child(&run);
+	wait_for_command(&run);
 	own_port_close(&run.port);
-	code = code ? code : child_code(&run);
-	interrupt_end(&run.watched[0]);
+	code = code || run.timer ? code : run_command_code(&run.control.command);
+	run_control_end(&run.control);
 	record_outputs_done(&run.outputs);
 	vec_done(&run.pids);
 	vec_done(&run.tids);

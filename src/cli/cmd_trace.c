@@ -10,11 +10,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +23,7 @@
 #include "cli/interrupt.h"
 #include "cli/own_port.h"
 #include "cli/record_outputs.h"
+#include "cli/run_control.h"
 #include "cli/target_options.h"
 #include "cli/words.h"
 #include "dotnet/ipc.h"
@@ -42,7 +40,6 @@
 #include "tracing/late_providers.h"
 #include "tracing/tracing.h"
 
-#define PROGRESS_NS      UINT64_C(500000000)
 #define PAUSE_BOUND_NS   UINT64_C(10000000000)
 #define PAUSE_LOOK_NS    UINT64_C(50000000)
 #define BUFFER_MB        256u
@@ -148,11 +145,7 @@ struct trace_run {
 	char name[64];        /* of the file: "shop" */
 	struct bytes subject; /* "shop (4711), worker (4802)" */
 	struct screen screen;
-	struct pollfd watched[2]; /* signals, the terminal */
-	size_t watched_count;
-	const char *reason;
-	int signal;
-	bool child_has_it;
+	struct run_control control;
 	bool wants_pause; /* Ctrl-Z */
 	uint64_t paused_ns;
 	struct bytes line;
@@ -428,9 +421,7 @@ static void say_progress(struct trace_run *run, bool ending)
 		(run->values->print && isatty(STDOUT_FILENO)))
 		return;
 	tracing_count(run->tracing, &counts);
-	uint64_t s = (clock_monotonic_ns() - counts.begin_ns) / 1000000000;
-
-	bytes_printf(&line, "\r  %02u:%02u  ", (unsigned)(s / 60), (unsigned)(s % 60));
+	run_progress_begin(&line, clock_monotonic_ns() - counts.begin_ns);
 	add_counts(&line, run, &counts);
 	if (ending)
 		bytes_printf(&line,
@@ -438,9 +429,7 @@ static void say_progress(struct trace_run *run, bool ending)
 			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, counts.running, "process", "processes"));
 	else if (counts.opening)
 		bytes_printf(&line, "  %u not open yet", counts.opening);
-	bytes_text(&line, "\x1b[K");
-	fputs(bytes_z(&line), stderr);
-	fflush(stderr);
+	run_progress_print(&line);
 }
 
 /* Once, when it begins or when it happens. */
@@ -543,7 +532,7 @@ static void say_end(struct trace_run *run, uint32_t traced)
 	cleanup(bytes_done) struct bytes text = { 0 };
 
 	if (run->screen.terminal && !run->values->quiet)
-		fputs("\r\x1b[K", stderr);
+		run_progress_clear();
 	if (run->values->quiet || !traced)
 		return;
 	tracing_count(run->tracing, &counts);
@@ -624,53 +613,13 @@ static int print_profiles(void)
 
 /* ---- the run ---- */
 
-static int watch_signals(struct trace_run *run, struct diag *diag)
+/* True if a signal or a key requests the end; control.reason is set then. */
+static bool take_requests(struct trace_run *run)
 {
-	int result = interrupt_start(INTERRUPT_CHILD | INTERRUPT_PAUSE, &run->watched[0], diag);
+	unsigned requests = run_control_take(&run->control);
 
-	if (result < 0)
-		return result;
-	run->watched_count = 1;
-	/* A command has the terminal to itself. */
-	if (isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp() && !run->args->command)
-		run->watched[run->watched_count++] =
-			(struct pollfd){ .fd = STDIN_FILENO, .events = POLLIN };
-	return 0;
-}
-
-/* True when a person wants it to end: a signal or a key. */
-static bool look_at_watched(struct trace_run *run)
-{
-	struct interrupt taken;
-	bool asked = false;
-
-	while (interrupt_take(&taken)) {
-		if (taken.signal == SIGCHLD) {
-			if (own_port_reap(&run->port) && !run->reason)
-				run->reason = "the command ended";
-			continue;
-		}
-		if (taken.signal == SIGTSTP) {
-			run->wants_pause = true;
-			continue;
-		}
-		asked = true;
-		run->signal = taken.signal;
-		run->child_has_it = taken.from_keyboard;
-		if (!run->reason)
-			run->reason = taken.signal == SIGINT ? "Ctrl-C" : "a signal";
-	}
-	if (run->watched_count > 1 && run->watched[1].revents) {
-		char line[256];
-		if (read(STDIN_FILENO, line, sizeof(line)) <= 0) {
-			run->watched_count = 1; /* nobody types there */
-		} else {
-			asked = true;
-			run->reason = run->reason ? run->reason : "Enter";
-		}
-	}
-	run->watched[0].revents = 0;
-	return asked;
+	run->wants_pause |= (requests & RUN_REQUEST_PAUSE) != 0;
+	return requests & RUN_REQUEST_END;
 }
 
 static void flush_lines(struct trace_run *run)
@@ -695,35 +644,31 @@ static int keep_file(struct trace_run *run, struct diag *diag)
 	return result;
 }
 
-/* Ctrl-Z: nothing of ours is left open in other processes while we stand still. */
+/* Ctrl-Z: while this program is stopped, it has no session open in other processes. */
 static int pause_tracing(struct trace_run *run, struct diag *diag)
 {
 	uint64_t bound_ns = clock_monotonic_ns() + PAUSE_BOUND_NS;
 	int result = 0;
 
 	tracing_pause(run->tracing);
-	while (result >= 0 && !run->reason && !tracing_paused(run->tracing) && clock_monotonic_ns() < bound_ns) {
-		result = tracing_step(run->tracing, run->watched, run->watched_count, clock_monotonic_ns() + PAUSE_LOOK_NS, diag);
-		(void)look_at_watched(run); /* it sets the reason */
+	while (result >= 0 && !run->control.reason && !tracing_paused(run->tracing) && clock_monotonic_ns() < bound_ns) {
+		result = tracing_step(run->tracing, run->control.watched, run->control.watched_count, clock_monotonic_ns() + PAUSE_LOOK_NS, diag);
+		(void)take_requests(run); /* it sets the reason */
 	}
 	if (result >= 0)
 		result = tracing_flush(run->tracing, diag);
 	run->wants_pause = false;
 	if (result < 0)
 		return result;
-	uint64_t begin_ns = clock_monotonic_ns();
-
 	flush_lines(run);
 	if (run->port.reverse)
 		reverse_hang_up(run->port.reverse);
-	if (!run->reason)
-		interrupt_pause();
-	uint64_t paused_ns = clock_monotonic_ns() - begin_ns;
+	uint64_t paused_ns = run->control.reason ? 0 : run_control_pause();
 
 	run->paused_ns += paused_ns;
 	tracing_resume(run->tracing, paused_ns);
-	if (run->values->raw && !run->reason)
-		run->reason = "Ctrl-Z: the runtime's own bytes are one session";
+	if (run->values->raw && !run->control.reason)
+		run->control.reason = "Ctrl-Z: the runtime's own bytes are one session";
 	return 0;
 }
 
@@ -734,18 +679,18 @@ static int run_until_end(struct trace_run *run, struct diag *diag)
 	uint64_t end_ns = UINT64_MAX;
 	uint64_t progress_ns = begin_ns;
 
-	while (!run->reason) {
+	while (!run->control.reason) {
 		struct tracing_counts counts;
-		int result = tracing_step(run->tracing, run->watched, run->watched_count,
-			end_ns < progress_ns + PROGRESS_NS ? end_ns : progress_ns + PROGRESS_NS,
+		int result = tracing_step(run->tracing, run->control.watched, run->control.watched_count,
+			end_ns < progress_ns + RUN_PROGRESS_NS ? end_ns : progress_ns + RUN_PROGRESS_NS,
 			diag);
 		int kept = result < 0 ? result : keep_file(run, diag);
 		if (kept < 0)
 			return kept;
 		flush_lines(run);
 		say_unguarded(run);
-		(void)look_at_watched(run); /* it sets the reason */
-		if (run->wants_pause && !run->reason && pause_tracing(run, diag) < 0)
+		(void)take_requests(run); /* it sets the reason */
+		if (run->wants_pause && !run->control.reason && pause_tracing(run, diag) < 0)
 			return diag->error;
 		uint64_t at_ns = clock_monotonic_ns();
 		if (duration_ns) {
@@ -754,16 +699,16 @@ static int run_until_end(struct trace_run *run, struct diag *diag)
 			uint64_t from_ns = counts.first_open_ns ? counts.first_open_ns : counts.due_open_ns;
 			end_ns = from_ns && duration_ns < UINT64_MAX - from_ns ? from_ns + duration_ns : UINT64_MAX;
 		}
-		if (run->reason)
+		if (run->control.reason)
 			break;
 		if (at_ns >= end_ns)
-			run->reason = "the time was up";
+			run->control.reason = "the time was up";
 		else if (tracing_wants_end(run->tracing))
-			run->reason = run->print_failed ? "nobody reads the events"
+			run->control.reason = run->print_failed ? "nobody reads the events"
 							: "the stopping event";
 		else if (result == 0)
-			run->reason = "all targets ended";
-		if (at_ns >= progress_ns + PROGRESS_NS) {
+			run->control.reason = "all targets ended";
+		if (at_ns >= progress_ns + RUN_PROGRESS_NS) {
 			progress_ns = at_ns;
 			say_progress(run, false);
 		}
@@ -777,14 +722,14 @@ static int run_the_end(struct trace_run *run, struct diag *diag)
 	uint64_t progress_ns = clock_monotonic_ns();
 	int result = 0;
 
-	tracing_end(run->tracing, run->reason);
+	tracing_end(run->tracing, run->control.reason);
 	while (result >= 0 && !tracing_ended(run->tracing)) {
-		result = tracing_step(run->tracing, run->watched, run->watched_count,
-			progress_ns + PROGRESS_NS, diag);
+		result = tracing_step(run->tracing, run->control.watched, run->control.watched_count,
+			progress_ns + RUN_PROGRESS_NS, diag);
 		flush_lines(run);
-		if (look_at_watched(run))
+		if (take_requests(run))
 			break;
-		if (clock_monotonic_ns() >= progress_ns + PROGRESS_NS) {
+		if (clock_monotonic_ns() >= progress_ns + RUN_PROGRESS_NS) {
 			progress_ns = clock_monotonic_ns();
 			say_progress(run, true);
 		}
@@ -873,7 +818,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 	if (result == 0 && run->to_file)
 		result = record_outputs_open(&run->outputs, &run->out, diag);
 	if (result == 0)
-		result = watch_signals(run, diag);
+		result = run_control_start(&run->control, INTERRUPT_CHILD | INTERRUPT_PAUSE, !run->args->command, diag);
 	if (result == 0)
 		result = own_port_open(&run->port, "trace", values->port, run->args->command, diag);
 	if (result < 0)
@@ -909,7 +854,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 	if (result == 0)
 		result = tracing_start(run->tracing, diag);
 	if (result == 0)
-		result = own_port_go(&run->port, diag);
+		result = own_port_go(&run->port, &run->control.command, diag);
 	if (result < 0)
 		return result;
 	result = run_until_end(run, diag);
@@ -953,7 +898,7 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 		.values = &values,
 		.args = &args,
 		.out = { .fd = -1, .folder = -1 },
-		.watched = { { .fd = -1 } },
+		.control = { .watched = { { .fd = -1 } } },
 	};
 	struct diag diag = { 0 };
 	int code = EXIT_DONE;
@@ -985,18 +930,18 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 	}
 	output_file_close(&run.out); /* one without a session is gone */
 	tracing_close(run.tracing); /* no session stays open while the command goes on */
-	if (run.signal && !run.child_has_it)
-		own_port_signal(&run.port, run.signal);
-	if (run.wants_pause && args.command) /* during the end: the command stands already */
-		interrupt_pause();
+	run_control_pass_signal(&run.control);
+	if (run.wants_pause && args.command) /* Ctrl-Z during the end: it has stopped the command already */
+		(void)run_control_pause();
 	if (!values.quiet)
 		own_port_say_missed(&run.port);
-	own_port_wait(&run.port, run.watched[0].fd);
+	own_port_leave(&run.port);
+	run_control_wait(&run.control, RUN_WAIT_PASS);
 	own_port_close(&run.port);
 	if (values.print && code == EXIT_DONE && !run.reader_gone)
 		code = words_finish_output();
-	code = code && !run.port.child.exec_code ? code : own_port_code(&run.port);
-	interrupt_end(&run.watched[0]);
+	code = code && !run.control.command.exec_code ? code : run_command_code(&run.control.command);
+	run_control_end(&run.control);
 	record_outputs_done(&run.outputs);
 	vec_done(&run.provider_of_schema);
 	vec_done(&run.events_of_provider);

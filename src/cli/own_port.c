@@ -3,13 +3,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -17,12 +14,10 @@
 #include "base/clocks.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "cli/interrupt.h"
-#include "cli/verbs.h"
+#include "cli/run_control.h"
 #include "cli/words.h"
 #include "dotnet/reverse.h"
 
-#define WAIT_MS        1000 /* SIGCHLD may have been merged with an earlier one */
 #define PORTS_VARIABLE "DOTNET_DiagnosticPorts"
 
 const char *own_port_misuse(char *const command[], const char *port, bool chosen)
@@ -126,61 +121,22 @@ int own_port_open(struct own_port *own, const char *verb, const char *port, char
 	return 0;
 }
 
-int own_port_go(struct own_port *own, struct diag *diag)
+int own_port_go(struct own_port *own, struct run_command *command, struct diag *diag)
 {
 	if (!own->child_waits)
 		return 0;
 	own->child_waits = false;
-	return record_child_go(&own->child, own->command[0], diag);
+	int result = record_child_go(&own->child, own->command[0], diag);
+
+	command->pid = result == 0 ? own->child.pid : 0;
+	command->exec_code = own->child.exec_code;
+	return result;
 }
 
-bool own_port_reap(struct own_port *own)
+void own_port_leave(struct own_port *own)
 {
-	int status;
-
-	if (!own->child.pid || own->child_waits || own->child_reaped ||
-		waitpid((pid_t)own->child.pid, &status, WNOHANG) != (pid_t)own->child.pid)
-		return false;
-	own->child_reaped = true;
-	own->child_status = status;
-	return true;
-}
-
-void own_port_signal(struct own_port *own, int signal)
-{
-	if (own->child.pid && !own->child_waits && !own->child_reaped)
-		(void)kill((pid_t)own->child.pid, signal); /* gone: then waitpid tells */
-}
-
-void own_port_wait(struct own_port *own, int signal_fd)
-{
-	struct pollfd signals = { .fd = signal_fd, .events = POLLIN };
-	struct interrupt taken;
-
-	if (!own->child.pid || own->child_waits)
-		return;
-	interrupt_pass_on();
-	reverse_leave(own->reverse);
-	for ((void)own_port_reap(own); !own->child_reaped; (void)own_port_reap(own)) {
-		(void)poll(&signals, 1, WAIT_MS);
-		while (interrupt_take(&taken)) {
-			if (taken.signal == SIGTSTP)
-				interrupt_pause();
-			else if (taken.signal != SIGCHLD && taken.signal != SIGWINCH && !taken.from_keyboard)
-				own_port_signal(own, taken.signal);
-		}
-	}
-}
-
-int own_port_code(const struct own_port *own)
-{
-	if (own->child.exec_code)
-		return own->child.exec_code;
-	if (!own->child_reaped)
-		return EXIT_DONE;
-	if (WIFEXITED(own->child_status))
-		return WEXITSTATUS(own->child_status);
-	return WIFSIGNALED(own->child_status) ? 128 + WTERMSIG(own->child_status) : EXIT_FAILED;
+	if (own->reverse && own->child.pid && !own->child_waits)
+		reverse_leave(own->reverse);
 }
 
 void own_port_say_missed(const struct own_port *own)

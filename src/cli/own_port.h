@@ -1,15 +1,15 @@
 /*
- * A diagnostics port of ours for one run of a verb: that of a command, which starts suspended together with all that it starts, or the one that --diagnostic-port
- * names.
+ * The listen port of one run of a verb: of a command, whose .NET runtimes start suspended and connect to it (those of its children as well), or the port
+ * that --diagnostic-port names.
  *
- *   own_port_open(&port, "trace", values.port, args.command, &diag);     neither: nothing is opened
- *   ... port.reverse is listened at, port.connect_path connected to; watch SIGCHLD ...
- *   own_port_go(&port, &diag);                            the command runs its first instruction
- *   own_port_reap(&port)                                  at each SIGCHLD: true when the command has ended
- *   own_port_wait(&port, signal_fd);                      at the end, once our sessions are over: until the command ends
- *   code = own_port_code(&port);  own_port_close(&port);
+ *   own_port_open(&port, "trace", values.port, args.command, &diag);     without a command and a port: opens nothing
+ *   ... listen at port.reverse, or connect to port.connect_path ...
+ *   own_port_go(&port, &control.command, &diag);          the command executes its first instruction
+ *   own_port_leave(&port);                                at the end, after our sessions: runtimes that connect from now on are resumed
+ *   run_control_wait(&control, RUN_WAIT_PASS);
+ *   own_port_close(&port);
  *
- * The caller has called interrupt_start() with INTERRUPT_CHILD. Whatever fails after own_port_open(): own_port_close() resumes every runtime that waits.
+ * own_port_close() resumes every suspended runtime, also after a failure.
  */
 #ifndef SPOOR_CLI_OWN_PORT_H
 #define SPOOR_CLI_OWN_PORT_H
@@ -20,52 +20,42 @@
 
 struct diag;
 struct reverse;
+struct run_command;
 
 struct own_port {
 	struct reverse *reverse;   /* NULL: none */
 	const char *connect_path;  /* where a runtime listens; NULL: none */
 	char *const *command;      /* borrowed; NULL: none */
 	struct record_child child;
-	bool child_waits;          /* it was not told to go yet */
-	bool child_reaped;
-	int child_status;
-	bool offered;              /* it is in our environment */
-	char *ports_before;        /* what that had; NULL: nothing */
+	bool child_waits;          /* for own_port_go() */
+	bool offered;              /* the port is in our environment */
+	char *ports_before;        /* the variable's value before; NULL: it was not set */
 	char path[4096];
 };
 
-/* What does not go together of a command, the option's text and a choice of processes, as a sentence; NULL nothing. */
+/* Why a command, the option's text and a choice of processes cannot be combined, as a sentence; NULL: they can. */
 const char *own_port_misuse(char *const command[], const char *port, bool chosen);
 
-/* `port` is the option's text, `command` ends with NULL; at most one of them is given. -EINVAL: the text is no path. */
+/* `port` is the option's text, `command` ends with NULL; at most one of them is given. -EINVAL: the text is not a path. */
 int own_port_open(struct own_port *own, const char *verb, const char *port, char *const command[], struct diag *diag);
 
 /*
- * For a caller that starts the command itself: what it starts between these two calls has the port in its environment. From own_port_watch() on the runtimes of that process
- * are resumed when we are killed.
+ * For a caller that starts the command itself, between these two calls: they set the port in the environment and restore it. After own_port_watch() the runtimes
+ * of that process are resumed even if this program is killed.
  */
 int own_port_offer(struct own_port *own, const char *verb, struct diag *diag);
 int own_port_watch(struct own_port *own, uint32_t pid, struct diag *diag);
 
-/* Without a command nothing. When it cannot be run: its errno, a sentence, and there is no child any more. */
-int own_port_go(struct own_port *own, struct diag *diag);
-
-/* True once, when the command has ended. */
-bool own_port_reap(struct own_port *own);
-
-/* To the command, if it still runs. */
-void own_port_signal(struct own_port *own, int signal);
-
 /*
- * Waits for the command's end. `signal_fd` is that of interrupt_start(), with INTERRUPT_CHILD. Signals are passed on to it, except those of the keyboard, which the whole process group gets. Runtimes that connect to the
- * port meanwhile are resumed immediately.
+ * Starts the command, if there is one, and sets command->pid. On failure: returns its errno, writes a sentence, and sets command->exec_code; the child has been
+ * reaped.
  */
-void own_port_wait(struct own_port *own, int signal_fd);
+int own_port_go(struct own_port *own, struct run_command *command, struct diag *diag);
 
-/* The command's exit code, 128 + N for signal N; 127 or 126 when it could not be run, whatever else failed; 0 without one. */
-int own_port_code(const struct own_port *own);
+/* After own_port_go(): runtimes of the command that connect from now on are resumed immediately. Without a command it does nothing. */
+void own_port_leave(struct own_port *own);
 
-/* How many runtimes were resumed without being observed from the start, and why, if there were any. */
+/* Prints how many runtimes were resumed without being observed from the start, and why; nothing if there were none. */
 void own_port_say_missed(const struct own_port *own);
 
 void own_port_close(struct own_port *own);
