@@ -2,22 +2,22 @@
  * See arch.h.
  *
  * The byte patterns of x86-64 were read from live .NET 10.0 processes (System V calling convention): code that the runtime writes
- * itself and announces by no event. A zero in a mask stands for an address or a displacement.
+ * itself and announces by no event. A zero in a mask is a byte of an address or a displacement.
  */
 #include "code/arch.h"
 
 #include <string.h>
 
-/* Bytes that must be there, and bytes that may be anything. */
+/* Bytes that must be equal, and bytes that may have any value. */
 #define X 0xff
 #define ANY4 0, 0, 0, 0
 #define ANY8 0, 0, 0, 0, 0, 0, 0, 0
 
-/* "movabs REGISTER, imm64" is ten bytes, of which two are known. */
+/* "movabs REGISTER, imm64" is ten bytes, of which two are fixed. */
 static const struct arch_stub x86_64_stubs[] = {
 	/*
 	 * The copied write barriers: one block of 272 bytes, patched in place for the collector in use. Its parts begin like this: the checked
-	 * one; then mov [rdi], rsi with what the collector's kind needs behind it.
+	 * barrier, then mov [rdi], rsi followed by the instructions for the kind of collector.
 	 */
 	{
 		.kind = "write barrier", /* lea rax, [rip + x]; cmp rdi, [rax]; jb */
@@ -313,7 +313,7 @@ const struct arch_stub *arch_find_stub(const struct arch *arch, const uint8_t *c
 {
 	if (at >= size)
 		return NULL;
-	/* The nearest beginning that reaches as far as `at`. */
+	/* The nearest stub start before `at` whose stub is long enough to include `at`. */
 	for (size_t back = 0; back <= at && back <= arch->stub_search_back_bytes; back++) {
 		for (size_t i = 0; i < arch->stub_count; i++) {
 			const struct arch_stub *stub = &arch->stubs[i];

@@ -1,9 +1,9 @@
 /*
  * See codemap.h.
  *
- * Events of two streams (live and rundown) arrive in any order relative to one another, so nothing here goes by arrival alone: who owned
- * an address is settled by from_ns and until_ns. `codes` only grows; the search order is brought up to date, and overlaps are ended, when
- * somebody asks, because additions come by the thousand and questions in between are rare.
+ * Events of two streams (live and rundown) arrive in any order relative to each other, so nothing here depends on the order of arrival: from_ns and
+ * until_ns say which body owned an address. `codes` only grows. The search order is updated, and overlaps are resolved, at the next lookup, because
+ * additions come by the thousand and lookups in between are rare.
  *
  * Invariants of `order`: sorted by (begin, code); reach[i] = the greatest end of items 0..i, so a search walks back only while reach > address.
  */
@@ -16,12 +16,12 @@
 
 #include "base/bytes.h"
 
-/* Events are stamped a little after the code has begun to run, and clocks of two sources meet here. */
+/* Events are stamped shortly after the code has begun to run, and the clocks of two sources are compared here. */
 #define SLACK_NS UINT64_C(250000000)
 
 /*
- * How many bodies one search looks at. An honest process reuses an address a few times; one that tells of 100,000 nested ranges must not
- * make each search that long.
+ * The maximum number of bodies that one search examines. A normal process reuses an address a few times; a process that reports 100,000 nested
+ * ranges must not make each search that long.
  */
 #define WALK_MAX 4096u
 
@@ -36,7 +36,7 @@ static bool is_same_body(const struct code *a, const struct code *b)
 		a->name_space == b->name_space && a->signature == b->signature;
 }
 
-/* NULL when there is no memory. */
+/* NULL if memory runs out. */
 static const char *intern(struct codemap *map, const char *text)
 {
 	if (!text || !*text)
@@ -46,7 +46,7 @@ static const char *intern(struct codemap *map, const char *text)
 	return index ? strtab_get(texts, index) : NULL;
 }
 
-/* False when there is no memory. */
+/* False if memory runs out. */
 static bool index_begins(struct codemap *map)
 {
 	for (; map->indexed < map->codes.count; map->indexed++)
@@ -55,7 +55,7 @@ static bool index_begins(struct codemap *map)
 	return true;
 }
 
-/* The body that a further message about it refreshes, or NULL. */
+/* The body that another event about it refreshes, or NULL. */
 static struct code *find_known(struct codemap *map, const struct code *code)
 {
 	unsigned walked = 0;
@@ -64,8 +64,8 @@ static struct code *find_known(struct codemap *map, const struct code *code)
 		walked++) {
 		struct code *known = &map->codes.items[i - 1];
 		/*
-		 * A rundown tells what stood at its own moment. When the same body is known to have ended, that end came from the live
-		 * stream, which would also have told of a new beginning.
+		 * A rundown describes the code at the time of the rundown. If the end of the same body is known, it came from the live stream,
+		 * which would also have reported a new begin.
 		 */
 		if (is_same_body(known, code) && known->from_ns < code->until_ns &&
 			(known->until_ns == UINT64_MAX || !code->from_ns))
@@ -105,7 +105,7 @@ int codemap_add(struct codemap *map, const struct code *code)
 		map->changes++;
 		return 0;
 	}
-	if (!added.from_ns && added.kind != CODE_READYTORUN) /* precompiled code stands before it is told of */
+	if (!added.from_ns && added.kind != CODE_READYTORUN) /* precompiled code exists before its event */
 		added.from_ns = map->since_ns;
 	added.older = map_get(&map->begin_index, added.begin);
 	if (!vec_add(&map->codes, added))
@@ -123,10 +123,10 @@ void codemap_remove(struct codemap *map, uint64_t begin, uint64_t until_ns)
 	unsigned walked = 0;
 
 	if (!index_begins(map))
-		return; /* its name stands until another takes the place */
+		return; /* the name remains valid until another body takes the address */
 	for (uint32_t i = map_get(&map->begin_index, begin); i && walked < WALK_MAX; walked++) {
 		struct code *code = &map->codes.items[i - 1];
-		if (code->until_ns > until_ns && code->from_ns <= until_ns) { /* it stands, or when it ended was a guess by who came after it */
+		if (code->until_ns > until_ns && code->from_ns <= until_ns) { /* the body still exists, or its end was derived from a later body */
 			code->until_ns = until_ns;
 			map->changes++;
 		}
@@ -172,7 +172,7 @@ static int compare_order(const void *a, const void *b)
 	return x->code < y->code ? -1 : x->code > y->code;
 }
 
-/* `a` seems to have come before `b`, and covers some of it. */
+/* Whether `a` seems to have come before `b`; `b` covers a part of it. */
 static void end_at(struct code *a, struct code *b)
 {
 	if (a->until_ns <= b->from_ns)
@@ -181,13 +181,13 @@ static void end_at(struct code *a, struct code *b)
 		a->until_ns = b->from_ns;
 		return;
 	}
-	/* When `a` came is not known, and it stood after `b` had come: so `b` was there before it. */
+	/* The begin of `a` is unknown, and `a` existed after `b` had begun: so `b` existed before it. */
 	if (b->until_ns > a->stood_ns)
 		b->until_ns = a->stood_ns;
 	a->from_ns = b->until_ns;
 }
 
-/* Of two overlapping bodies the earlier one ends where the later one begins; two that were there before anybody looked stay. */
+/* Of two overlapping bodies, the earlier one ends where the later one begins. Two that existed before the recording both remain. */
 static void end_earlier(struct code *a, struct code *b)
 {
 	if (a->from_ns < b->from_ns)
@@ -217,7 +217,7 @@ static void end_overlaps(struct codemap *map, uint32_t at)
 	}
 }
 
-/* What there is no memory for waits for the next time. */
+/* Bodies for which memory runs out are tried again at the next lookup. */
 void codemap_settle(struct codemap *map)
 {
 	uint32_t old = map->order.count;
@@ -232,7 +232,7 @@ void codemap_settle(struct codemap *map)
 		tail[i] = (struct code_order){ .begin = map->codes.items[old + i].begin, .code = old + i };
 	qsort(tail, fresh, sizeof(*tail), compare_order);
 
-	/* Merge from the back, so that only what lies behind the first new item moves. */
+	/* Merges from the back, so that only items after the first new one move. */
 	struct code_order *order = map->order.items;
 	uint32_t to = old + fresh;
 	uint32_t from = old;
@@ -258,7 +258,7 @@ void codemap_settle(struct codemap *map)
 	}
 }
 
-/* Of two that covered an address at the same time: the one that is known more exactly. */
+/* Of two bodies that covered an address at the same time: the one whose times are known more exactly. */
 static bool owns_rather(const struct code *code, const struct code *other)
 {
 	if (code->from_ns != other->from_ns)
@@ -266,7 +266,7 @@ static bool owns_rather(const struct code *code, const struct code *other)
 	return code->until_ns != other->until_ns ? code->until_ns < other->until_ns : code > other;
 }
 
-/* Who owned the address, and who was the first to come there later; each NULL for none. */
+/* The body that owned the address, and the first one that came there later; each NULL if there is none. */
 static struct code *find_both(struct codemap *map, uint64_t address, uint64_t time_ns, struct code **ret_next)
 {
 	struct code *owner = NULL;
@@ -329,7 +329,7 @@ const char *codemap_assembly(const struct codemap *map, uint64_t module_id, size
 	const char *path = newest ? map->modules.items[newest - 1].path : "";
 	const char *name = path;
 
-	/* A path of another system may be in there: a cross-built image keeps what its pdb was called. */
+	/* The path may be of another system: an image that was built there keeps the path of its pdb. */
 	for (const char *c = path; *c; c++) {
 		if (*c == '/' || *c == '\\')
 			name = c + 1;
@@ -341,7 +341,7 @@ const char *codemap_assembly(const struct codemap *map, uint64_t module_id, size
 	return name;
 }
 
-/* What the runtime writes: "instance void  (int32,class System.String)". Either part may be missing or hold anything. */
+/* The form that the runtime writes: "instance void  (int32,class System.String)". Either part may be missing or malformed. */
 struct signature {
 	const char *return_type;
 	size_t return_len;
@@ -381,8 +381,8 @@ static struct signature take_apart(const char *text)
 }
 
 /*
- * PerfView splits by "RETURN [Assembly] REST[Tier]", one line, at the first bracketed word between blanks. So the return type must not
- * hold such a word, and nothing may hold a line break.
+ * PerfView splits "RETURN [Assembly] REST[Tier]", which is one line, at the first bracketed word between blanks. So the return type must not
+ * contain such a word, and no part may contain a line break.
  */
 static bool is_plain_return(const char *text, size_t len)
 {
@@ -439,7 +439,7 @@ void codemap_symbol_text(const struct codemap *map, const struct code *code, boo
 		bytes_printf(out, "[%s]", code_tier_tag((enum code_tier)code->tier));
 }
 
-/* As TraceEvent's OptimizationTier spells them. */
+/* Spelled as in TraceEvent's OptimizationTier. */
 static const char *const tier_tags[] = {
 	[TIER_UNKNOWN] = "Unknown",
 	[TIER_MIN_OPT] = "MinOptJitted",
@@ -467,7 +467,7 @@ void codemap_trim(struct codemap *map)
 	if (map->codes.count && capacity < map->codes.capacity)
 		items = realloc(map->codes.items, capacity * sizeof(*items));
 	if (!items)
-		return; /* it stays as large as it is */
+		return; /* without memory it keeps its size */
 	map->codes.items = items;
 	map->codes.capacity = capacity;
 }

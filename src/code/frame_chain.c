@@ -3,10 +3,10 @@
 
 #define LENGTH_MAX 512u
 #define NONE       SIZE_MAX
-#define REACH      (UINT64_C(1) << 16) /* a function is no longer than this */
+#define REACH      (UINT64_C(1) << 16) /* no function is longer than this */
 #define SKIPPED_MAX 3u
 
-/* The record that the one at `at` leads to; NONE: to none in the copy. */
+/* The next record of the chain after the one at `at`; NONE if it is not in the copy. */
 static size_t next_of(const struct frame_chain *chain, size_t at)
 {
 	uint64_t offset = chain->words[at] - chain->sp;
@@ -21,7 +21,7 @@ static bool returns(const struct frame_chain *chain, size_t at, uint64_t *ret_ta
 	return chain->is_return(chain->context, chain->words[at + 1], ret_target);
 }
 
-/* The records from `at` towards the thread's begin; their number. Ends at the first that leads to none. */
+/* The number of records from `at` towards the begin of the thread, which are stored. Ends at the first record without a next one. */
 static uint32_t follow(const struct frame_chain *chain, size_t at, size_t *records)
 {
 	uint64_t target;
@@ -34,7 +34,7 @@ static uint32_t follow(const struct frame_chain *chain, size_t at, size_t *recor
 	return count;
 }
 
-/* Where the frames' return addresses stand in the copy, leaf first. */
+/* The positions of the frames' return addresses in the copy, leaf first. */
 struct places {
 	size_t at[LENGTH_MAX];
 	uint32_t count;
@@ -47,8 +47,8 @@ static void add_place(struct places *places, size_t at)
 }
 
 /*
- * Whether the chain of these records passes through all managed frames but those before the first record's. Methods without a record of their own (small ones) are
- * found by their return address between the records around them.
+ * Whether the chain of these records passes through all managed frames except those before the first record's. Small methods have no record; they
+ * are found by their return address between the neighbouring records.
  */
 static bool passes_through(const struct frame_chain *chain, const size_t *records, uint32_t count, const uint64_t *managed,
 	uint32_t managed_count, struct places *places)
@@ -70,14 +70,14 @@ static bool passes_through(const struct frame_chain *chain, const size_t *record
 	return next == managed_count;
 }
 
-/* The one record that leads to `at`, and may: what the call in it calls is where the frame of `at` is. NONE: there is none, or more than one. */
+/* The only record whose next record is at `at` and whose call leads to the frame of `at`. NONE: there is none, or more than one. */
 static size_t previous_of(const struct frame_chain *chain, size_t at)
 {
 	uint64_t address = chain->sp + at * 8;
 	uint64_t called = 0;
 	size_t found = NONE;
 
-	(void)returns(chain, at, &called); /* at is in the chain, so it does */
+	(void)returns(chain, at, &called); /* succeeds: `at` is in the chain */
 	for (size_t i = 0; i + 1 < at; i++) {
 		uint64_t target;
 		if (chain->words[i] != address || !returns(chain, i, &target))
@@ -93,8 +93,8 @@ static size_t previous_of(const struct frame_chain *chain, size_t at)
 }
 
 /*
- * Where there is no doubt. A leaf that called native code is told by a place shortly before the one its call returns to (the runtime keeps the
- * place where it left managed code), all others exactly.
+ * Finds the record that certainly belongs to the chain. For a leaf that called native code, the runtime reports an address shortly before the
+ * call's return address (where it left managed code); for other frames it reports the exact address.
  */
 static bool find_managed(const struct frame_chain *chain, const uint64_t *managed, uint32_t managed_count, struct places *places,
 	uint32_t *ret_skipped)

@@ -28,7 +28,7 @@
 
 enum record_type { RECORD_LOAD = 0, RECORD_MOVE = 1, RECORD_CLOSE = 3 };
 
-/* As many of `size` bytes as come: fewer only at the end. */
+/* Reads `size` bytes; fewer only at the end of the input. */
 static ssize_t read_full(struct input *in, void *buffer, size_t size, struct diag *diag)
 {
 	size_t have = 0;
@@ -44,7 +44,7 @@ static ssize_t read_full(struct input *in, void *buffer, size_t size, struct dia
 	return (ssize_t)have;
 }
 
-/* 1 stepped over, 0 the input ended before. */
+/* 1: skipped; 0: the input ended before. */
 static int skip(struct input *in, size_t size, struct diag *diag)
 {
 	uint8_t waste[4096];
@@ -85,7 +85,7 @@ static int read_header(struct input *in, struct jitdump_header *ret_header, stru
 	return skip(in, size - HEADER_SIZE, diag);
 }
 
-/* A moved body keeps its name from its old place, so the name is copied before the map is added to. */
+/* A moved body keeps its name, so the name is copied before the map is changed. */
 static int move(struct codemap *map, struct cursor *c, uint64_t time_ns)
 {
 	cursor_skip(c, 16);
@@ -107,7 +107,7 @@ static int move(struct codemap *map, struct cursor *c, uint64_t time_ns)
 	return codemap_add(map, &moved);
 }
 
-/* The name of a load record; its code, which follows, is stepped over by the caller. */
+/* Reads the name of a load record. The caller skips the code that follows. */
 static int load(struct codemap *map, struct cursor *c, uint64_t time_ns)
 {
 	cursor_skip(c, 16);
@@ -152,7 +152,7 @@ int jitdump_read(struct input *in, struct codemap *map, struct jitdump_header *r
 			break;
 		}
 		size -= RECORD_HEAD;
-		/* Only the beginning is needed: numbers and name. The code behind may be large. */
+		/* Only the numbers and the name are needed. The code after them may be large. */
 		size_t want = type == RECORD_LOAD || type == RECORD_MOVE ? size : 0;
 		if (want > LOAD_HEAD + JITDUMP_NAME_MAX)
 			want = LOAD_HEAD + JITDUMP_NAME_MAX;

@@ -1,8 +1,8 @@
 /*
- * Jitdump: the binary file in which runtimes tell what they compiled, with times (jit-PID.dump).
+ * Jitdump: the binary file in which runtimes record compiled code with times (jit-PID.dump).
  *
- * Records CODE_LOAD, CODE_MOVE and CODE_CLOSE; the others (debug info, unwinding) are stepped over. Little-endian. Times are those of the file, usually
- * CLOCK_MONOTONIC nanoseconds: what is there when .NET is told to write the file late is stamped with that moment.
+ * Reads CODE_LOAD, CODE_MOVE and CODE_CLOSE; other records (debug info, unwinding) are skipped. Little-endian. The times are those of the file,
+ * usually CLOCK_MONOTONIC in nanoseconds. If .NET begins the file late, code that exists already has the time of that begin.
  */
 #ifndef SPOOR_CODE_JITDUMP_H
 #define SPOOR_CODE_JITDUMP_H
@@ -19,14 +19,14 @@ struct input;
 struct jitdump_header {
 	uint32_t version;
 	uint32_t elf_machine;
-	uint32_t pid;            /* as the writer saw itself */
-	uint64_t time_ns;        /* when the file was begun */
+	uint32_t pid;            /* in the writer's pid namespace */
+	uint64_t time_ns;        /* when the file was created */
 	uint64_t flags;          /* bit 0: times are the processor's counter */
 };
 
 /*
- * Adds every body to the map. Returns how many, or a negative errno with what came before still standing; a file that ends inside a
- * record (it is still being written) ends there without error. `ret_header` may be NULL. The input stays the caller's.
+ * Adds every body to the map. Returns their number, or a negative errno (the bodies before the error remain). A file that ends inside a record is
+ * still being written and is no error. `ret_header` may be NULL. The input stays the caller's.
  */
 int jitdump_read(struct input *in, struct codemap *map, struct jitdump_header *ret_header,
 	struct diag *diag);

@@ -16,7 +16,7 @@
  *   ..      4 x N       names (offset in texts); 0 = "": a mark where code ends
  *   ..      2 x N       ranges they belong to
  *
- * Texts come first because they are two thirds of it: while the lines are read they are put straight where they stay.
+ * Texts come first because they are two thirds of it: the parser writes them directly to their final place.
  */
 #include "code/kallsyms.h"
 
@@ -55,7 +55,7 @@ struct kallsyms {
 	const uint16_t *owners;
 	const char *texts;
 	size_t texts_size;
-	uint8_t *memory;         /* the whole form, when it is ours */
+	uint8_t *memory;         /* the compact form, if this struct owns it */
 	size_t memory_size;
 };
 
@@ -83,7 +83,7 @@ struct reader {
 
 /* Text ----------------------------------------------------------------------------------------------------------------- */
 
-/* Value of a hexadecimal digit plus one, 0 for others: one load a character is what makes 5 MB of text cheap. */
+/* Value of a hexadecimal digit plus one, 0 for other characters. One table load a character keeps the parsing of 5 MB cheap. */
 static const uint8_t digits[256] = {
 	['0'] = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
 	['a'] = 11, 12, 13, 14, 15, 16,
@@ -95,7 +95,7 @@ static bool ends_with(const char *name, size_t len, const char *end, size_t end_
 	return len >= end_len && !memcmp(name + len - end_len, end, end_len);
 }
 
-/* Names that say where code begins or ends, not what it is: "_stext", "__sched_text_end". */
+/* Names that mark the begin or end of code instead of naming it: "_stext", "__sched_text_end". */
 static bool is_mark(const char *name, size_t len)
 {
 	if (len < 5 || name[0] != '_')
@@ -117,7 +117,7 @@ static uint8_t rank_of(char type, const char *name, size_t len)
 	return (uint8_t)(rank + (type == 'T' ? 32 : type == 't' ? 16 : 0));
 }
 
-/* Appends a text; its offset among the texts. What there is no memory for is noticed at the end. */
+/* Appends a text and returns its offset among the texts. A lack of memory is reported at the end. */
 static uint32_t add_text(struct reader *r, const char *text, size_t len)
 {
 	uint32_t at = (uint32_t)(r->form.len - HEADER_SIZE);
@@ -131,10 +131,10 @@ static uint32_t add_text(struct reader *r, const char *text, size_t len)
 	return at;
 }
 
-/* The number of a module, 0 when there are too many: its symbols then count as the kernel's. */
+/* The number of a module. With too many modules it is 0, and the symbols count as the kernel's. */
 static uint16_t module_number(struct reader *r, const char *name, size_t len)
 {
-	/* Lines of a module stand together: nearly always the last one. */
+	/* Lines of a module are consecutive, so it is nearly always the last one. */
 	for (uint32_t i = r->modules.count; i-- > 0;) {
 		const struct module *known = &r->modules.items[i];
 		if (known->len == len && !memcmp(r->form.data + HEADER_SIZE + known->name, name, len))
@@ -146,14 +146,14 @@ static uint16_t module_number(struct reader *r, const char *name, size_t len)
 	return !r->form.failed && vec_add(&r->modules, module) ? (uint16_t)r->modules.count : 0;
 }
 
-/* "ffffffff81000000 T name\t[module]" without its newline. What is not of this form is skipped. */
+/* "ffffffff81000000 T name\t[module]" without its newline. Lines of another form are skipped. */
 static int take_line(struct reader *r, const char *line, size_t len)
 {
 	const char *end = line + len;
 	const char *at = line;
 	uint64_t address = 0;
 
-	/* Half of the digits of every kernel address, at the price of one comparison. */
+	/* Kernel addresses of x86-64 begin with these digits: one comparison replaces half of the parsing. */
 	if (len > 16 && !memcmp(line, "ffffffff", 8)) {
 		address = UINT32_MAX;
 		at += 8;
@@ -221,7 +221,7 @@ static int read_text(struct reader *r, struct input *in, struct diag *diag)
 		char *at = window;
 		char *end = window + have + got;
 		char *newline;
-		/* The part before `have` has no newline: it was searched already. */
+		/* The part before `have` was searched already and has no newline. */
 		char *from = window + have;
 		while ((newline = memchr(from, '\n', (size_t)(end - from)))) {
 			int error = skipping ? 0 : take_line(r, at, (size_t)(newline - at));
@@ -294,7 +294,7 @@ static size_t form_size(uint64_t symbols, uint64_t ranges, uint64_t texts)
 	return (size_t)(HEADER_SIZE + 24 * ranges + 14 * symbols + texts);
 }
 
-/* Sets the pointers; data has been checked for its size. */
+/* Sets the pointers; the size has been checked. */
 static void lay_out(struct kallsyms *k, const uint8_t *data)
 {
 	const uint8_t *at = data + HEADER_SIZE;
@@ -351,14 +351,14 @@ static uint32_t make_ranges(const struct reader *r, struct range *ranges, uint16
 		struct range *range = &ranges[number];
 		if (!range->begin)
 			range->begin = item->address;
-		/* A mark ends the code before it; any other symbol has at least the rest of its page. */
+		/* A mark ends the code before it; any other symbol extends at least to the end of its page. */
 		range->end = item->rank ? page_end(item->address) : item->address;
 		owners[i] = number;
 	}
 	return count;
 }
 
-/* Puts the tables behind the texts; the reader's form becomes the table's memory. */
+/* Appends the tables to the texts; the reader's buffer becomes the memory of the table. */
 static int compact(struct reader *r, struct kallsyms **ret_kallsyms)
 {
 	cleanup(freep) struct range *ranges = calloc(r->modules.count + 1, sizeof(*ranges));
@@ -431,7 +431,7 @@ int kallsyms_load(const void *data, size_t size, struct kallsyms **ret_kallsyms)
 		form_size(numbers[1], numbers[2], numbers[3]) != size ||
 		sum_of((const uint8_t *)data + HEADER_SIZE, size - HEADER_SIZE) != sum)
 		return -EBADMSG;
-	/* The sum is no signature: whoever can write the file can make one. So every number is checked too. */
+	/* The sum is not a signature: it can be forged with the rest of the file. So every number is checked too. */
 	struct kallsyms k = { .count = numbers[1], .range_count = numbers[2], .texts_size = numbers[3] };
 	lay_out(&k, data);
 	if (k.texts[0] || k.texts[k.texts_size - 1])
@@ -482,7 +482,7 @@ bool kallsyms_find(const struct kallsyms *k, uint64_t address, struct kallsyms_h
 		return false;
 	uint32_t at = low - 1;
 	uint64_t end = page_end(k->addresses[at]);
-	/* The neighbour is the end; one of another module, or one far away, only says that it is not further. */
+	/* The next symbol is the end, unless it is far away or of another module. */
 	if (low < k->count &&
 		(k->owners[low] == k->owners[at] || k->addresses[low] < end))
 		end = k->addresses[low];

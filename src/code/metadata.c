@@ -13,7 +13,7 @@
 #define NESTED_MAX 16u
 #define TYPE_DEPTH_MAX 24u
 #define ARGUMENTS_MAX 512u
-#define TEXT_MAX 6000u       /* what one name may grow to; the rest is cut with "..." */
+#define TEXT_MAX 6000u       /* limit of one name; the rest is truncated with "..." */
 
 /*
  * Columns of each table: 2 and 4 = numbers; s g b = string, guid and blob heap; A to M = coded index; other columns "xNN" = row of table NN.
@@ -73,7 +73,7 @@ static uint32_t coded_size(const struct metadata *m, unsigned kind)
 	return 2;
 }
 
-/* Size of the column at *column, which moves on. */
+/* Size of the column at *column, which moves to the next one. */
 static uint32_t column_size(const struct metadata *m, const char **column)
 {
 	char c = *(*column)++;
@@ -218,7 +218,7 @@ static void add_text(struct bytes *out, const char *text, size_t len)
 		bytes_text(out, "...");
 }
 
-/* The row of NestedClass (sorted by its first column) that has this inner type: its outer type, or 0. */
+/* The row of NestedClass (sorted by its first column) for this inner type: its outer type, or 0. */
 static uint32_t outer_type(const struct metadata *m, uint32_t inner)
 {
 	uint32_t low = 1;
@@ -294,7 +294,10 @@ uint32_t metadata_owner(const struct metadata *m, uint32_t method_token)
 		return decode(CODED_PARENT, cell(m, METADATA_MEMBER_REF, method, 0));
 	if (method_token >> 24 != METADATA_METHOD_DEF || !method || method > m->rows[METADATA_METHOD_DEF])
 		return 0;
-	/* Each type's methods begin where its column says, up to those of the next: the last type that begins at or before. */
+	/*
+	 * The methods of a type begin where its column says and end where the next type's begin: the last type that begins at or before this
+	 * method.
+	 */
 	for (uint32_t high = m->rows[METADATA_TYPE_DEF] + 1; low < high;) {
 		uint32_t middle = low + (high - low) / 2;
 		if (cell(m, METADATA_TYPE_DEF, middle, 5) <= method)
@@ -428,7 +431,7 @@ static bool add_generic(const struct metadata *m, struct cursor *c, bool foreign
 static bool add_element(const struct metadata *m, struct cursor *c, bool foreign, unsigned depth,
 	struct bytes *out)
 {
-	/* Prefixes that say nothing in a name are a loop, so that they cost no depth. */
+	/* Modifiers that do not appear in a name are skipped in a loop, so that they do not count as depth. */
 	for (;;) {
 		unsigned type = cursor_u8(c);
 
@@ -479,7 +482,7 @@ static bool add_element(const struct metadata *m, struct cursor *c, bool foreign
 			(void)metadata_compressed(c);
 			break;
 		case ELEMENT_MODULE:
-			(void)metadata_compressed(c); /* its index; 0 too may stand for another one */
+			(void)metadata_compressed(c); /* its index; even 0 may be another one */
 			foreign = true;
 			break;
 		case ELEMENT_NATIVE_VALUETYPE:

@@ -1,8 +1,8 @@
 /*
  * See method_name.h.
  *
- * Names come from files and other processes, so the text may be anything: each piece is found by its brackets, depth is limited,
- * and what is not understood is copied as it stands.
+ * Names come from files and other processes, so the text may have any form. Each part is found by its brackets, the depth is limited, and unknown
+ * forms are copied unchanged.
  */
 #include "code/method_name.h"
 
@@ -13,7 +13,7 @@
 
 #define DEPTH_MAX 16u
 #define PARTS_MAX 32u
-#define SHARED_TYPE "__Canon" /* what the runtime compiles once for all reference types */
+#define SHARED_TYPE "__Canon" /* the runtime's placeholder in code that is shared by all reference types */
 
 /* A piece of text, not NUL-terminated. */
 struct span {
@@ -76,7 +76,7 @@ static char closer_of(char c)
 	return c == '<' ? '>' : c == '[' ? ']' : c == '(' ? ')' : 0;
 }
 
-/* Offset of the bracket that closes the one at `at`, or s.len. Brackets of other kinds inside need not pair: only depth counts. */
+/* Offset of the bracket that closes the one at `at`, or s.len. Other kinds of brackets inside need not be paired: only the depth counts. */
 static size_t span_close(struct span s, size_t at)
 {
 	unsigned depth = 0;
@@ -95,7 +95,7 @@ bool method_name_parse(const char *text, size_t len, struct method_name *ret_nam
 	struct method_name name = { 0 };
 	struct span rest = { text, len };
 
-	/* [Tier] right behind the arguments. */
+	/* [Tier] directly after the arguments. */
 	if (len && text[len - 1] == ']') {
 		size_t open = len - 1;
 		while (open > 0 && text[open] != '[')
@@ -236,7 +236,7 @@ static struct span without_words(struct span type)
 	return span_trim(type);
 }
 
-/* True for "System.__Canon,System.__Canon": the list says nothing about the types. */
+/* True for "System.__Canon,System.__Canon": the list has no information about the types. */
 static bool is_shared_list(struct span list)
 {
 	for (;;) {
@@ -315,7 +315,7 @@ static void add_generic(struct bytes *out, struct span name, unsigned depth)
 	add_generic_from(out, name, true, depth);
 }
 
-/* "[System.Int32]" or "<int32>", and what may stand behind it. */
+/* "[System.Int32]" or "<int32>", and what may follow. */
 static void add_arguments(struct bytes *out, struct span arguments, unsigned depth)
 {
 	add_generic_from(out, arguments, false, depth);
@@ -411,7 +411,7 @@ static void add_type(struct bytes *out, struct span type, unsigned depth)
 
 /* What the compiler made -------------------------------------------------------------------------------------------- */
 
-/* "<Get>d__3" apart: inside the brackets, and behind them. False for other names. */
+/* Splits "<Get>d__3" into the text in the brackets and the text after them. False for other names. */
 static bool compiler_name(struct span name, struct span *ret_inside, struct span *ret_behind)
 {
 	if (!span_begins(name, "<"))
@@ -477,7 +477,7 @@ static void add_member(struct bytes *out, struct span name, unsigned depth)
 		add_member(out, inside, depth + 1);
 		bytes_u8(out, '.');
 		add_span(out, (struct span){ local.text, bar });
-		/* Type arguments of a generic local function stand behind the number. */
+		/* The type arguments of a generic local function follow the number. */
 		size_t open = span_find(local, '[');
 		if (open < local.len)
 			add_arguments(out, span_from(local, open), depth);
@@ -488,7 +488,7 @@ static void add_member(struct bytes *out, struct span name, unsigned depth)
 	}
 }
 
-/* Splits at '+' and '/' outside brackets; the last part takes what does not fit. */
+/* Splits at '+' and '/' outside brackets; the last part contains the rest if there are too many. */
 static size_t split_nested(struct span type, struct span *parts, struct span *ret_arguments)
 {
 	size_t count = 0;
@@ -572,7 +572,7 @@ static bool is_closure(struct span part)
 	return span_is(part, "<>c") || span_begins(part, "<>c__") || span_begins(part, "<>o__");
 }
 
-/* A type among arguments: its parts, without closures, a state machine by the name of its method. */
+/* A type among arguments: its parts, without closures; a state machine is shown as its method. */
 static void add_path(struct bytes *out, struct span type, unsigned depth)
 {
 	struct span parts[PARTS_MAX];
@@ -616,7 +616,7 @@ static struct span with_last_namespace(struct span type)
 	return span_from(type, begin);
 }
 
-/* "System.IDisposable.Dispose" as "IDisposable.Dispose": what a class implements under the name of an interface. */
+/* "System.IDisposable.Dispose" as "IDisposable.Dispose": an explicit interface implementation. */
 static struct span without_interface_namespace(struct span method)
 {
 	struct span interface = { method.text, 0 };
@@ -664,7 +664,7 @@ void method_name_format(const struct method_name *name, enum method_name_form fo
 			method = (struct span){ 0 };
 		}
 	}
-	/* A closure inside a type says nothing that the lambda's own name does not. */
+	/* A closure inside a type has no information beyond the lambda's name. */
 	while (count > 1 && is_closure(parts[count - 1]))
 		count--;
 	if (!(count == 1 && span_is(parts[0], "<Module>"))) {

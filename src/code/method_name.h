@@ -1,5 +1,5 @@
 /*
- * A managed method's name, taken apart and made readable.
+ * Parses the name of a managed method and formats it for people.
  *
  * The file carries "RETURN [Assembly] Namespace.Type::Method(args)[Tier]" or "Namespace.Type::Method(args)", with types as IL spells them
  * ("class System.String", "int32", "!!0", "Dictionary`2<...>"). People read "Shop.Pricing.Burn(int)".

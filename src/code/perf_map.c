@@ -15,7 +15,7 @@
 
 #define RANGE_SIZE_MAX (UINT64_C(1) << 32)
 
-/* How runtimes spell the tiers in maps, and what their events call the same. */
+/* The tiers as runtimes spell them in perf maps, and as their events spell them. */
 static const struct {
 	const char *tag;
 	enum code_tier tier;
@@ -31,7 +31,7 @@ static const struct {
 	{ "PreJIT", TIER_UNKNOWN, CODE_READYTORUN },
 };
 
-/* Copies a piece of the line to *at, with a NUL behind it. */
+/* Copies a part of the line to *at, and appends a NUL. */
 static void end_text(const char *text, size_t len, char **at, const char **ret_text)
 {
 	if (len)
@@ -41,7 +41,7 @@ static void end_text(const char *text, size_t len, char **at, const char **ret_t
 	*at += len + 1;
 }
 
-/* A module made of the assembly's name: maps have no ids. The top bit keeps it apart from addresses, which real ids are. */
+/* A module id derived from the assembly's name, as maps have no ids. The top bit distinguishes it from real ids, which are addresses. */
 static uint64_t module_of(struct codemap *map, const char *assembly)
 {
 	uint64_t id = hash_bytes(assembly, strlen(assembly)) | UINT64_C(1) << 63;
@@ -49,7 +49,7 @@ static uint64_t module_of(struct codemap *map, const char *assembly)
 	return codemap_add_module(map, id, assembly, 0) < 0 ? 0 : id;
 }
 
-/* "RETURN [Assembly] Type::Method(arguments)[Tier]" into the pieces that the runtime's events have. */
+/* Splits "RETURN [Assembly] Type::Method(arguments)[Tier]" into the parts that the runtime's events have. */
 static int add_managed(struct codemap *map, struct code *code, const struct method_name *m)
 {
 	size_t room = m->type_len + m->method_len + m->arguments_len + m->return_type_len +
@@ -100,7 +100,7 @@ int perf_map_add(struct codemap *map, uint64_t begin, uint64_t size, const char 
 
 	if (!size || size > RANGE_SIZE_MAX || begin + size < begin || !name_len)
 		return -EINVAL;
-	/* Only .NET's names have an assembly; the names of other runtimes are theirs to spell. */
+	/* Only .NET names have an assembly; names of other runtimes are kept unchanged. */
 	if (!memchr(name, 0, name_len) && method_name_parse(name, name_len, &parts) && parts.assembly_len)
 		return add_managed(map, &code, &parts);
 	cleanup(freep) char *whole = strndup(name, name_len);
@@ -135,7 +135,7 @@ static bool take_number(const char **at, const char *end, uint64_t *ret_value)
 	return true;
 }
 
-/* 1 added, 0 not a line of a map, negative errno. */
+/* 1: added; 0: not a line of a map; or a negative errno. */
 static int take_line(struct codemap *map, const char *line, size_t len)
 {
 	const char *end = line + len;
@@ -176,7 +176,7 @@ int perf_map_read(struct input *in, struct codemap *map, struct diag *diag)
 		while (at < end) {
 			const char *newline = memchr(at, '\n', (size_t)(end - at));
 			const char *line_end = newline ? newline : end;
-			/* A line without its end is still being written, unless it is longer than any line may be. */
+			/* A line without a newline is still being written, unless it is longer than the limit. */
 			if (!newline && more && end - at < (ptrdiff_t)PERF_MAP_LINE_MAX)
 				break;
 			int taken = skipping ? 0 : take_line(map, at, (size_t)(line_end - at));

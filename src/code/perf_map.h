@@ -1,10 +1,10 @@
 /*
- * Perf maps: the text files in which runtimes tell what they compiled (/tmp/perf-PID.map).
+ * Perf maps: the text files in which runtimes list compiled code (/tmp/perf-PID.map).
  *
  *   7f3a10002000 1a0 int32 [Shop] Shop.Cart::Sum(int32[])[OptimizedTier1]
  *
- * Begin (with or without 0x), size, both hexadecimal, and the rest of the line is the name. There is no time in it: a later line replaces
- * what it overlaps. Names of .NET are taken apart into the codemap's pieces; any other name stands whole in `name`, its name space empty.
+ * Begin (with or without 0x) and size, both hexadecimal; the rest of the line is the name. The file has no times: a later line replaces the bodies
+ * that it overlaps. Names of .NET are split into the codemap's parts; any other name is stored in `name`, with an empty name space.
  */
 #ifndef SPOOR_CODE_PERF_MAP_H
 #define SPOOR_CODE_PERF_MAP_H
@@ -16,12 +16,12 @@ struct codemap;
 struct diag;
 struct input;
 
-#define PERF_MAP_LINE_MAX (32u << 10)   /* longer names are cut */
+#define PERF_MAP_LINE_MAX (32u << 10)   /* longer names are truncated */
 #define PERF_MAP_SIZE_MAX (UINT64_C(512) << 20)
 
 /*
- * Adds every line to the map, from time 0 on. Lines that are not of this form are skipped. Returns how many were added, or a negative errno; what came
- * before a failure stands. -EMSGSIZE when the file passes PERF_MAP_SIZE_MAX. The input stays the caller's.
+ * Adds every line to the map, from time 0 on. Malformed lines are skipped. Returns the number of added bodies, or a negative errno (the bodies
+ * before the failure remain). -EMSGSIZE: the file is larger than PERF_MAP_SIZE_MAX. The input stays the caller's.
  */
 int perf_map_read(struct input *in, struct codemap *map, struct diag *diag);
 

@@ -6,8 +6,8 @@
  *   103        entry points of MethodDefs: a NativeArray by row, of runtime function numbers
  *   109        entry points of generic instances: a NativeHashtable of (signature, runtime function number)
  *
- * A method owns the runtime functions from its entry's up to the next entry's: funclets follow their method. That holds only when all
- * entries are known, so if one instance cannot be read, each method shrinks to its first function.
+ * A method owns the runtime functions from its entry up to the next entry: funclets follow their method. That is valid only if all entries are
+ * known. So if one instance cannot be read, each method is reduced to its first function.
  *
  * Invariant: `methods` is sorted by function, no two have the same.
  */
@@ -78,7 +78,7 @@ struct r2r {
 	struct bytes name;
 };
 
-/* The runtime's own packed numbers: the low bits say how many bytes. */
+/* The runtime's packed numbers: the low bits give the number of bytes. */
 static uint32_t native_unsigned(struct cursor *c)
 {
 	uint32_t first = cursor_u8(c);
@@ -116,7 +116,7 @@ static int32_t native_signed(struct cursor *c)
 	return bits == 32 ? (int32_t)value : (int32_t)(value << (32 - bits)) >> (32 - bits);
 }
 
-/* A cursor at `offset` of a section; failed when it lies outside. */
+/* A cursor at `offset` of a section; failed if the offset is outside. */
 static struct cursor section_at(const struct section *section, uint64_t offset)
 {
 	struct cursor c = { .short_read = true };
@@ -131,7 +131,7 @@ static uint32_t sized_number(struct cursor *c, unsigned size_code)
 	return size_code == 0 ? cursor_u8(c) : size_code == 1 ? cursor_u16(c) : cursor_u32(c);
 }
 
-/* Number of the runtime function that stands at the cursor, behind an optional offset to fixups. */
+/* The number of the runtime function at the cursor, after an optional offset to fixups. */
 static uint32_t function_number(struct cursor *c)
 {
 	uint32_t id = native_unsigned(c);
@@ -180,7 +180,7 @@ static int add_method(struct r2r *image, uint32_t function, uint32_t token, uint
 	struct method method = { function, token, signature };
 
 	if (function >= image->functions.count)
-		return 0; /* a lie; the others may be true */
+		return 0; /* this entry is invalid; others may be valid */
 	return vec_add(&image->methods, method) ? 0 : -ENOMEM;
 }
 
@@ -213,11 +213,11 @@ struct instance {
 	uint32_t flags;
 	uint32_t token;              /* 0: of another assembly */
 	uint32_t argument_count;
-	struct cursor owner;         /* the type's signature; at NULL when there is none */
+	struct cursor owner;         /* the type's signature; at NULL if there is none */
 	struct cursor arguments;
 };
 
-/* Steps over one instance's signature. False when it is not understood. */
+/* Skips the signature of one instance. False if it is malformed. */
 static bool read_instance(const struct r2r *image, struct cursor *c, struct instance *ret_instance)
 {
 	struct instance instance = { .flags = metadata_compressed(c) };
@@ -340,7 +340,7 @@ static int load_rva(const struct r2r *image, uint32_t rva, uint32_t size, struct
 	return error;
 }
 
-/* Ascending, or they could not be searched; the list ends with all ones. */
+/* They must be ascending for the search; the list ends with all ones. */
 static int read_functions(struct r2r *image, const struct section *section)
 {
 	bool has_end = image->pe.machine == MACHINE_AMD64 || (image->pe.machine ^ 0x7b79) == MACHINE_AMD64;
@@ -499,7 +499,7 @@ static bool make_name(struct r2r *image, const struct method *method)
 	if (instance.argument_count)
 		bytes_text(out, "]");
 	bytes_text(out, "(");
-	(void)metadata_add_arguments(m, method->token, out); /* without them it is still the name */
+	(void)metadata_add_arguments(m, method->token, out); /* on failure the name has no arguments */
 	bytes_text(out, ")");
 	return !out->failed;
 }

@@ -1,5 +1,5 @@
 /*
- * Names of precompiled (ReadyToRun) managed code, from the assembly on disk alone: for processes whose runtime cannot be asked.
+ * Names of precompiled (ReadyToRun) managed code, read from the assembly file: for processes whose runtime cannot be queried.
  *
  *   r2r_open(fd, &image, diag)        takes fd over, also when it fails; -ENODATA when the assembly holds no precompiled code
  *   r2r_find_rva(image, rva, &hit)    rva = address - where the image is mapped
@@ -33,7 +33,7 @@ struct r2r_hit {
 int r2r_open(int fd, struct r2r **ret_image, struct diag *diag);
 int r2r_open_memory(const void *data, size_t size, struct r2r **ret_image, struct diag *diag); /* borrowed */
 
-/* True when a method covers the place. */
+/* True if a method covers the address. */
 bool r2r_find_rva(struct r2r *image, uint32_t rva, struct r2r_hit *ret_hit);
 bool r2r_find_offset(struct r2r *image, uint64_t offset, struct r2r_hit *ret_hit);
 

@@ -1,10 +1,10 @@
 /*
  * See symbol_file.h.
  *
- * One sorted array of functions, made of up to two tables: the exports (.dynsym), and the best of .symtab, the debug file's .symtab and the
- * table packed in .gnu_debugdata. Names stay in the files and are read when they are hit, so a large table costs 24 bytes a function.
+ * One sorted array of functions, made of up to two tables: the exports (.dynsym), and the best of .symtab, the debug file's .symtab and the table
+ * in .gnu_debugdata. Names stay in the files and are read at a lookup, so a large table costs 24 bytes a function.
  *
- * Invariants: `functions` is sorted by begin, of equal begins the better name comes later, so a search walks backwards.
+ * Invariant: `functions` is sorted by begin; among equal begins the better name comes later, so a search walks backwards.
  */
 #include "code/symbol_file.h"
 
@@ -26,29 +26,29 @@
 #include "image/image_file.h"
 
 #define FUNCTIONS_MAX (4u << 20)
-#define CRC_FILE_MAX (UINT64_C(256) << 20) /* a sum is taken of the whole file, which may be mostly holes */
+#define CRC_FILE_MAX (UINT64_C(256) << 20) /* the checksum covers the whole file, which may be sparse */
 #define MINI_PACKED_MAX (32u << 20)
 #define MINI_MAX (64u << 20)
 #define LZMA_MEMORY_MAX (128u << 20)
-/* String tables up to this size are in memory while equal places are settled by name; beyond, the first in the table wins. */
+/* Up to this size a string table is in memory while symbols with equal ranges are compared by name; beyond it, the first in the table wins. */
 #define STRINGS_LOAD_MAX (32u << 20)
 #define CHUNK_SYMBOLS 16384u
 #define PATH_LEN_MAX 4096u
 #define NAME_READ_FIRST 192u
-/* How far before an address a symbol that covers it may stand in the order, with others nested between. */
+/* How many items before an address a search examines: a symbol that covers it may have others nested inside. */
 #define WALK_MAX 64u
-/* A symbol without a size (hand-written assembly) reaches to the next one, but not further than this. */
+/* A symbol without a size (hand-written assembly) extends to the next one, at most this far. */
 #define UNSIZED_MAX 4096u
 
 enum { STT_NOTYPE = 0, STT_FUNC = 2, STT_IFUNC = 10 };
 enum { STB_LOCAL = 0, STB_GLOBAL = 1, STB_WEAK = 2, STB_UNIQUE = 10 };
 enum { SHN_UNDEF = 0, SHN_LORESERVE = 0xff00, SHN_XINDEX = 0xffff };
 
-/* Parts of a rank, most important first. */
+/* Parts of a rank, most significant first. */
 #define RANK_SIZED 0x80u
 #define RANK_EXPORTED 0x40u
 #define RANK_TYPED 0x20u
-#define RANK_UNDERSCORES 0x02u /* times what is missing to 7 */
+#define RANK_UNDERSCORES 0x02u /* multiplied by 7 minus the number of leading underscores */
 #define RANK_GLOBAL 0x01u
 
 struct function {
@@ -60,7 +60,7 @@ struct function {
 	uint8_t rank;
 };
 
-/* Where names come from. */
+/* The source of a table's names. */
 struct table {
 	struct image_file file;
 	int fd;               /* owned; -1 */
@@ -129,11 +129,11 @@ static bool in_code(const struct elf *elf, uint64_t vaddr)
 	return false;
 }
 
-/* `from` is the file the table is in; the code is in file->elf. */
+/* `from` is the file that holds the table; the code is in file->elf. */
 struct table_reader {
 	struct symbol_file *file;
 	const struct elf *from;
-	const uint8_t *strings; /* NULL when they stay in the file */
+	const uint8_t *strings; /* NULL if they stay in the file */
 	uint64_t strings_size;
 	uint8_t table;
 	bool take_unsized;
@@ -175,7 +175,7 @@ static int take_symbol(struct table_reader *r, struct cursor *c)
 		return 0;
 	const char *text = r->strings ? (const char *)r->strings + name : NULL;
 	if (text && (!*text || *text == '$'))
-		return 0; /* mapping symbols of ARM say where data begins, not what a function is called */
+		return 0; /* mapping symbols of ARM mark data, they do not name functions */
 	struct function function = {
 		.begin = value,
 		.size = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size,
@@ -196,7 +196,7 @@ static const struct elf_section *section_of_type(const struct elf *elf, uint32_t
 	return NULL;
 }
 
-/* Items from `first` on are of one table. Of several names for one range the best stays; among equals the least text. */
+/* Items from `first` on are of one table. Of several names for one range only the best remains; among equals the first in alphabetical order. */
 static void settle_equals(struct symbol_file *file, uint32_t first, const uint8_t *strings)
 {
 	struct function *f = file->functions.items;
@@ -232,7 +232,7 @@ static int compare_functions(const void *a, const void *b)
 	return x->name < y->name ? 1 : x->name > y->name ? -1 : 0;
 }
 
-/* The order of the search: of equal begins the better rank later. */
+/* The search order: among equal begins the better rank comes later. */
 static int compare_for_search(const void *a, const void *b)
 {
 	const struct function *x = a;
@@ -256,7 +256,7 @@ static void sort(struct function *items, uint32_t count,
 	}
 }
 
-/* Takes the table of `type` in `table->file`. False when there is none or it cannot be read. */
+/* Reads the table of `type` from `table->file`. False if it does not exist or cannot be read. */
 static bool take_table(struct symbol_file *file, uint8_t number, const struct elf *from, uint32_t type)
 {
 	struct table *table = &file->tables[number];
@@ -294,7 +294,7 @@ static bool take_table(struct symbol_file *file, uint8_t number, const struct el
 	while (left && file->functions.count < FUNCTIONS_MAX) {
 		uint32_t count = left < room ? (uint32_t)left : room;
 		if (image_file_read(&table->file, at, chunk, count * size) < 0)
-			break; /* what came before stands */
+			break; /* the symbols before it remain valid */
 		struct cursor c = cursor_of(chunk, count * size);
 		for (uint32_t i = 0; i < count; i++) {
 			if (take_symbol(&reader, &c) < 0)
@@ -358,7 +358,7 @@ static bool take_mini(struct symbol_file *file)
 
 /* The separate debug file ---------------------------------------------------------------------------------------------- */
 
-/* The sum that .gnu_debuglink has of the whole debug file. */
+/* The checksum of the whole debug file, as in .gnu_debuglink. */
 static bool has_crc(const struct image_file *file, uint32_t crc)
 {
 	if (file->size_bytes > CRC_FILE_MAX)
@@ -390,7 +390,7 @@ static bool is_debug_file_of(const struct symbol_file *file, const struct elf *d
 	return *file->elf.debug_link && has_crc(bytes, file->elf.debug_link_crc);
 }
 
-/* Takes over fd. */
+/* Takes ownership of fd. */
 static bool take_debug_file(struct symbol_file *file, int opened, const char *path)
 {
 	cleanup(closep) int fd = opened;
@@ -421,7 +421,7 @@ static bool try_path(struct symbol_file *file, const char *path)
 	return false;
 }
 
-/* Formats a path; false when it does not fit. */
+/* Formats a path; false if it does not fit. */
 static bool make_path(char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static bool make_path(char *path, const char *format, ...)
@@ -456,7 +456,7 @@ static bool try_dirs(struct symbol_file *file, const char *build_id)
 				(make_path(path, "%s/%.2s/%s.debug", dir, build_id, build_id + 2) &&
 					try_here(file, path))))
 			return true;
-		/* By its definition a name without a folder; another one would lead out of this one. */
+		/* A debug link is defined as a name without a folder; with a slash it would leave the searched folders. */
 		if (*file->elf.debug_link && !strchr(file->elf.debug_link, '/') &&
 			make_path(path, "%s/%s", dir, file->elf.debug_link) && try_here(file, path))
 			return true;
@@ -494,7 +494,7 @@ static bool find_debug_file(struct symbol_file *file)
 			try_path(file, path));
 }
 
-/* Exports stand in the full table too: of neighbours with one range the later, better one stays. */
+/* Exports are in the full table too: of neighbours with the same range the later, better one remains. */
 static void drop_doubles(struct symbol_file *file)
 {
 	struct function *f = file->functions.items;
@@ -511,7 +511,7 @@ static void drop_doubles(struct symbol_file *file)
 
 /* All tables together -------------------------------------------------------------------------------------------------- */
 
-/* Symbols without a size reach to the next symbol of their section. */
+/* Symbols without a size extend to the next symbol of their section. */
 static void close_unsized(struct symbol_file *file)
 {
 	struct function *f = file->functions.items;
@@ -522,7 +522,7 @@ static void close_unsized(struct symbol_file *file)
 		uint32_t next = i + 1;
 		while (next < file->functions.count && f[next].begin == f[i].begin)
 			next++;
-		/* The last one has no neighbour to end it: where it ends is not known. */
+		/* The last symbol of a section has no successor, so its end is unknown. */
 		if (next == file->functions.count || f[next].section != f[i].section)
 			continue;
 		uint64_t size = f[next].begin - f[i].begin;
@@ -564,7 +564,7 @@ static int set_name(struct symbol_file *file, size_t room)
 	return 0;
 }
 
-/* Reads the name of a hit into file->name. */
+/* Reads the name of the found function into file->name. */
 static int read_name(struct symbol_file *file, const struct function *function, size_t *ret_len)
 {
 	const struct table *table = &file->tables[function->table];

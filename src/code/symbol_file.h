@@ -1,16 +1,17 @@
 /*
- * The function names of one ELF image: of the file itself, of the table packed inside it, and of its separate debug file.
+ * The function names of one ELF image: from the file itself, from the table packed inside it, and from its separate debug file.
  *
  *   struct symbol_file *file;
  *   symbol_file_open(fd, "/usr/lib/x86_64-linux-gnu/libc.so.6", &search, &file, diag);    takes fd over, also when it fails
  *   if (symbol_file_find_offset(file, address - mapping_begin + mapping_file_offset, &hit)) ... hit.name ...
  *   symbol_file_close(file);
  *
- * Opening reads the headers only; the tables are read at the first lookup. A name is given only when its symbol covers the address:
- * the nearest export is never a name. Of several symbols at an address the choice is always the same: the one with a size, exported
- * before local, fewer leading underscores ("read", not "__read"), global before weak, then by name. A version ("@@GLIBC_2.2.5") is dropped. Names are as the file has them: code/demangle.h makes them readable.
+ * Opening reads the headers only; the tables are read at the first lookup. A name is returned only if its symbol covers the address; the nearest
+ * symbol is not enough. Of several symbols at an address the choice is deterministic: with a size, exported before local, fewer leading underscores
+ * ("read", not "__read"), global before weak, then by name. A version ("@@GLIBC_2.2.5") is dropped. Names are mangled as in the file; see
+ * code/demangle.h.
  *
- * Not safe for two threads at once.
+ * Not thread-safe.
  */
 #ifndef SPOOR_CODE_SYMBOL_FILE_H
 #define SPOOR_CODE_SYMBOL_FILE_H
@@ -23,25 +24,25 @@ struct diag;
 struct elf;
 struct symbol_file;
 
-#define SYMBOL_NAME_MAX 8192u       /* longer names are cut */
+#define SYMBOL_NAME_MAX 8192u       /* longer names are truncated */
 
-/* A place where debug files are searched: the target's root, ours. */
+/* A root folder in which debug files are searched: the target's, or our own. */
 struct symbol_root {
 	/* Opens a regular file for reading: a descriptor, or a negative errno. */
 	int (*open_file)(void *context, const char *path);
 	void *context;
 };
 
-/* May be all zero: then only the file itself is read. It, and what it points to, must outlive the symbol_file. */
+/* May be all zero: then only the file itself is read. The struct and what it points to must outlive the symbol_file. */
 struct symbol_search {
-	const struct symbol_root *roots; /* asked in this order for each path */
+	const struct symbol_root *roots; /* searched in this order for each path */
 	size_t root_count;
 	const char *const *dirs;         /* --symbol-path: searched before the roots */
 	size_t dir_count;
-	struct symbol_root dir_root;     /* opens what is in them */
+	struct symbol_root dir_root;     /* opens files in `dirs` */
 };
 
-/* Addresses as the file numbers them; offset = where that byte stands in the file. */
+/* vaddr: addresses in the file's own numbering; offset: the position of that byte in the file. */
 struct symbol_hit {
 	uint64_t begin_vaddr;
 	uint64_t end_vaddr;              /* exclusive */
@@ -51,36 +52,36 @@ struct symbol_hit {
 };
 
 enum symbol_origin {
-	SYMBOL_ORIGIN_NONE,              /* no table, or not read yet */
+	SYMBOL_ORIGIN_NONE,              /* no table, or none read yet */
 	SYMBOL_ORIGIN_DYNSYM,            /* exports only: most functions have no name */
 	SYMBOL_ORIGIN_MINI,              /* .gnu_debugdata */
 	SYMBOL_ORIGIN_SYMTAB,
 	SYMBOL_ORIGIN_DEBUG_FILE,
 };
 
-/* `path` as the target sees it: where a debug file beside it is searched. NULL when it is not known. */
+/* `path` as the target sees it: a debug file is searched beside it. NULL if it is unknown. */
 int symbol_file_open(int fd, const char *path, const struct symbol_search *search,
 	struct symbol_file **ret_file, struct diag *diag);
 
-/* The same over a copy of memory: the vdso. */
+/* Opens a copy of memory: the vdso. */
 int symbol_file_open_memory(const void *data, size_t size, struct symbol_file **ret_file,
 	struct diag *diag);
 
-/* True and *ret_hit when a function covers the place. Tables that cannot be read are as good as empty. */
+/* True and *ret_hit if a function covers the address. Tables that cannot be read count as empty. */
 bool symbol_file_find_offset(struct symbol_file *file, uint64_t offset, struct symbol_hit *ret_hit);
 bool symbol_file_find_vaddr(struct symbol_file *file, uint64_t vaddr, struct symbol_hit *ret_hit);
 
 /* Build id, debug link, first executable segment. */
 const struct elf *symbol_file_elf(const struct symbol_file *file);
 
-/* The best table that was used: after the first lookup. */
+/* The best table that was used, after the first lookup. */
 enum symbol_origin symbol_file_origin(const struct symbol_file *file);
 uint32_t symbol_file_count(const struct symbol_file *file);
 
-/* The debug file that was used, "" when none was. */
+/* The debug file that was used; "" if none was. */
 const char *symbol_file_debug_path(const struct symbol_file *file);
 
-/* Memory the file holds. */
+/* The memory that the file owns. */
 size_t symbol_file_size_bytes(const struct symbol_file *file);
 
 /* NULL is harmless. */
