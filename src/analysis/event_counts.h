@@ -47,7 +47,7 @@ void event_counts_remember(struct event_counts *counts, uint32_t schema_index, u
 
 void event_counts_add(struct event_counts *counts, uint32_t row, uint64_t size_bytes);
 
-/* Rows and what is remembered of schemas no longer belong together. */
+/* Afterwards the rows that event_counts_remember() stored are invalid. */
 void event_counts_sort(struct event_counts *counts);
 
 void event_counts_done(struct event_counts *counts);

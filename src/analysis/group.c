@@ -115,7 +115,7 @@ static int compare_numbers(uint64_t a, uint64_t b)
 	return a > b ? -1 : a < b;
 }
 
-/* Equal numbers go by what is printed, so that the same recording gives the same report. */
+/* Equal numbers are ordered by the printed text, so that the same recording gives the same report. */
 static int compare_groups(const void *left, const void *right, void *context)
 {
 	const struct sort_context *sort = context;

@@ -10,7 +10,7 @@ struct symbolmap;
 
 enum group_form {
 	GROUP_BY_SELF,
-	GROUP_BY_TOTAL,   /* sorted by its time with what was called from there */
+	GROUP_BY_TOTAL,   /* sorted by its time, including the functions that it called */
 	GROUP_SELF_ONLY,  /* callers make no group: total is self */
 };
 

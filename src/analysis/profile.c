@@ -108,7 +108,7 @@ static enum profile_samples what_samples_are(const struct profile *profile)
 
 	if (trace_options_say(trace, "\"thread_clocks\":true"))
 		return PROFILE_BY_CLOCKS;
-	/* A recording has its own samples, whatever else was asked for. */
+	/* A recording has its own samples, whichever events were requested. */
 	return trace->recording.period_ns || profile->all_count || trace_options_say(trace, "\"event\":") ? PROFILE_UNUSED : PROFILE_THREAD_TIME;
 }
 
@@ -202,13 +202,13 @@ static int take_runtime_sample(struct profile *profile, const struct event *even
 		cursor_u32(&payload) == CLR_SAMPLE_MANAGED);
 }
 
-/* In files clocks and samples stand in order of time, but for what came late. */
+/* In files, clocks and samples are ordered by time, except for deferred events. */
 static int take_clock(struct profile *profile, const struct event *event)
 {
 	struct payload_thread_clock clock;
 
 	if (payload_read_thread_clock(event->payload, event->payload_size, &clock) < 0)
-		return 0; /* as every event of ours that does not read */
+		return 0; /* like every malformed event of spoor */
 	uint64_t thread = event->thread_index | (clock.rest ? THREAD_REST : 0);
 	int error = clock_join_clock(&profile->join, thread, event->time_ns, clock.run_ns);
 

@@ -81,7 +81,7 @@ struct profile {
 	struct trace *trace;
 	struct profile_filter filter;      /* the caller's lists */
 	VEC(struct profile_stack) stacks;  /* after profile_name(): what passed the filter, by process */
-	VEC(uint32_t) functions;           /* what stands for the method, where there is one */
+	VEC(uint32_t) functions;           /* the symbol that represents the method, if there is one */
 	VEC(uint32_t) bodies;              /* the same frames as they were compiled */
 	struct map index;
 	enum profile_samples samples;

@@ -240,7 +240,7 @@ int recording_describe(struct report *report, const struct trace *trace,
 		? (double)report->all_cpu_ns / (double)report->cpu_count / (double)report->duration_ns
 		: -1;
 	if (report->busy > 1)
-		report->busy = 1; /* the last sample may stand for time beyond the end */
+		report->busy = 1; /* the last sample may represent time beyond the end */
 	report->samples = profile->count;
 	report->cpu_ns = profile->weight_ns;
 	sum_kinds(report, names, profile);

@@ -111,7 +111,7 @@ static int compare_from_root(const void *a, const void *b)
 	return compare_paths(a, b, false);
 }
 
-/* Adds the path behind that of `before`, with which it shares what it can. False when there is no memory. */
+/* Adds the path after that of `before`; the two share their common prefix. False if memory runs out. */
 static bool add_path(struct call_tree *tree, struct paths *paths, const struct symbolmap *names, const struct path *before,
 	const struct path *path, const struct profile_stack *stack)
 {

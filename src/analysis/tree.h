@@ -15,7 +15,7 @@ struct symbolmap;
 
 enum tree_form {
 	TREE_BY_PROCESS,  /* root, process, outermost function, ... leaf */
-	TREE_BY_PROCESS_NAME, /* the same, processes of one name together (one of them stands for all) */
+	TREE_BY_PROCESS_NAME, /* like TREE_BY_PROCESS, but processes of one name are merged (one of them represents all) */
 	TREE_MERGED,      /* root, outermost function, ... leaf, over all processes */
 	TREE_REVERSED,    /* root, leaf, its caller, ... outermost function */
 	TREE_CALLERS,     /* as TREE_REVERSED, but from the functions that `pattern` names */

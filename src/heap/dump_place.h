@@ -40,7 +40,7 @@ int dump_place_open(const struct dump_place_question *question, struct dump_plac
 /* -ENOENT: the runtime wrote none there. */
 int dump_place_keep(struct dump_place *place, uint64_t *ret_size_bytes, struct diag *diag);
 
-/* False: nothing is there (yet). */
+/* False: the file does not exist (yet). */
 bool dump_place_is_written(const struct dump_place *place);
 
 void dump_place_close(struct dump_place *place);

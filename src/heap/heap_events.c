@@ -101,7 +101,7 @@ static int take_types(struct heap_events *heap, struct cursor *c)
 	return error;
 }
 
-/* "Index, Count, instance", then `item_size` bytes each. True: the next block of its kind, with *ret_count items that are there. */
+/* "Index, Count, instance", then `item_size` bytes each. True: the next block of its kind, with *ret_count items that the payload contains. */
 static bool begin_block(struct heap_events *heap, struct cursor *c, size_t item_size, uint32_t *next,
 	uint32_t *ret_count)
 {

@@ -47,7 +47,7 @@ struct heap_events {
 /* `rundown`: of the rundown provider, whose ids mean other events. 1: taken. 0: no event of a snapshot. -EBADMSG: its payload is torn. -ENOMEM, -EOVERFLOW. */
 int heap_events_take(struct heap_events *heap, int rundown, uint32_t event_id, const uint8_t *payload, size_t size);
 
-/* "" when nothing is missing, else the sentence part that says what is: "blocks of it were lost on the way". Before heap_graph_resolve(). */
+/* "" if nothing is missing, else the sentence part that names it: "blocks of it were lost on the way". Call it before heap_graph_resolve(). */
 const char *heap_events_missing(const struct heap_events *heap);
 
 #endif

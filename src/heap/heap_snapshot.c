@@ -92,7 +92,7 @@ static int on_data(void *user, const uint8_t *data, size_t size)
 		t->heard_ns = clock_monotonic_ns();
 	t->result->bytes += size;
 	if (t->broken.error)
-		return 0; /* read on, so that the runtime can go on */
+		return 0; /* read on, so that the runtime can continue */
 	if (nettrace_decoder_push(t->decoder, data, size) < 0)
 		return diag_set(&t->broken, -ENOMEM, "there is no memory for the stream: %m"), 0;
 	while (!t->broken.error && (result = nettrace_decoder_next(t->decoder, &event, &t->broken)) > 0)
@@ -132,7 +132,7 @@ static int open_pipe(struct taking *t, uint64_t keywords, uint8_t level, uint32_
 	return eventpipe_new(&door, &options, &handler, clock_monotonic_ns(), ret_pipe);
 }
 
-/* One turn: waits for either session, for what is watched, at most a while; then lets them go on. */
+/* One turn: waits for either session or the watched descriptor, for a limited time, then advances both sessions. */
 static void turn(struct taking *t)
 {
 	struct pollfd fds[2 * EVENTPIPE_FDS_MAX + 1];
@@ -159,7 +159,7 @@ static void turn(struct taking *t)
 	now = clock_monotonic_ns();
 	if (t->options->guard)
 		guard_beat(t->options->guard, now);
-	(void)eventpipe_advance(t->data, now); /* asked for below */
+	(void)eventpipe_advance(t->data, now); /* its state is checked below */
 	if (t->trigger)
 		(void)eventpipe_advance(t->trigger, now); /* as above */
 }

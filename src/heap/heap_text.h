@@ -12,7 +12,7 @@ struct heap_report;
 struct heap_text_options {
 	unsigned columns;        /* of the terminal; 0: do not cut */
 	uint32_t row_count;      /* 0: the usual number */
-	const char *type_name;   /* of the paths that were asked for; NULL: types are shown */
+	const char *type_name;   /* of the requested paths; NULL: types are shown */
 };
 
 void heap_text(const struct heap_report *report, const struct heap_text_options *options, struct bytes *out);
