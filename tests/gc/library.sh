@@ -47,8 +47,9 @@ for compiler in "$cc" gcc clang; do
 		wrong "firing has a call before its test ($compiler)"
 done
 
-for header in interface events proxy_forward; do
-	printf '#include "gc/%s.h"\n' "$header" >"$work/$header.c"
+for path in interface events proxy/proxy_forward; do
+	header=${path##*/}
+	printf '#include "gc/%s.h"\n' "$path" >"$work/$header.c"
 	"$cc" -std=gnu11 -Wall -Wextra -Wconversion -Wstrict-prototypes -Werror -I"$top" -fsyntax-only "$work/$header.c" || wrong "$header.h alone as C11"
 	for cxx in g++ clang++; do
 		command -v "$cxx" >/dev/null || continue
