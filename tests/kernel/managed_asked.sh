@@ -1,5 +1,5 @@
 #!/bin/sh
-# spoor env, perfmap, dump of a real process; what cannot be done is said before, or in the runtime's own words.
+# spoor env, perfmap and dump of a real process. What is impossible is refused before the request, or reported with the runtime's message.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
 
@@ -16,12 +16,13 @@ code_of "$spoor" env -p $burner 'NOTHING_*' --json
 expect_code 1 "no variable of a pattern"
 has err "has no variable 'NOTHING_\*'\.$"
 code_of "$spoor" env -p $burner --json
-has out '^\{"processes":\[\{"pid":'$burner',"name":"Managed","environment":\{.*"SPOOR_TEST_WORD":"a b=c"'
+expect_code 0 "env --json"
+json out '.processes[0] | .pid == ($a | tonumber) and .name == "Managed" and .environment.SPOOR_TEST_WORD == "a b=c"' $burner
 code_of "$spoor" env -p $$
 expect_code 1 "env of a shell"
 has err "^cannot ask process $$: "
 
-# The map comes, grows, and goes. A file of somebody else's stays.
+# perfmap on makes the map, perfmap off removes it. A link at its path is not followed.
 map=/tmp/perf-$burner.map
 code_of "$spoor" perfmap on -p $burner
 expect_code 0 "perfmap on"
@@ -34,8 +35,10 @@ code_of "$spoor" perfmap on --kind jitdump -p $burner -q
 expect_code 0 "a jitdump"
 until_true test -s /tmp/jit-$burner.dump || fail "no jitdump appears"
 code_of "$spoor" perfmap off --keep -p $burner
+expect_code 0 "perfmap off --keep"
 [ -s /tmp/jit-$burner.dump ] || fail "--keep does not keep"
 code_of "$spoor" perfmap off -q -p $burner
+expect_code 0 "perfmap off"
 [ ! -e /tmp/jit-$burner.dump ] || fail "the jitdump is left behind"
 ln -s "$PWD/precious" "$map"
 echo precious >precious
@@ -60,11 +63,11 @@ mkdir full
 code_of "$spoor" dump -q -p $burner -o "$PWD/full"
 expect_code 1 "a path that is a folder"
 has err "^cannot write '$PWD/full': Is a directory"
-# What waits at the path is not opened, and the process is not asked: a pipe would hold it up.
+# spoor does not open what is at the path, and does not ask the process: a pipe would block it.
 echo precious >precious
 for kind in "mkfifo waiting" "ln -s precious waiting" "ln -s nowhere waiting" "mknod waiting c 1 3"; do
 	$kind 2>/dev/null || continue
-	code_of timeout 20 "$spoor" dump -p $burner --type mini -o "$PWD/waiting"
+	code_of timeout 100 "$spoor" dump -p $burner --type mini -o "$PWD/waiting"
 	expect_code 1 "$kind"
 	has err "^cannot write '$PWD/waiting': it is (a link|no regular file)"
 	has_no err 'dumping'
@@ -72,12 +75,12 @@ for kind in "mkfifo waiting" "ln -s precious waiting" "ln -s nowhere waiting" "m
 done
 [ "$(cat precious)" = precious ] && [ ! -e nowhere ] || fail "a dump went through a link"
 ln -s precious linked.core.crashreport.json
-code_of timeout 20 "$spoor" dump -p $burner --type mini --crash-report -o "$PWD/linked.core"
+code_of timeout 100 "$spoor" dump -p $burner --type mini --crash-report -o "$PWD/linked.core"
 expect_code 1 "a link where the crash report goes"
 [ ! -e linked.core ] && [ "$(cat precious)" = precious ] || fail "the crash report went through a link"
-# A file that is there is kept, as elsewhere; another user's is not touched.
+# An existing file is kept as .old. A file of another user is not changed.
 "$spoor" dump -q -p $burner --type triage -o "$PWD/precious" 2>err || fail "a dump over a file"
-[ "$(cat precious.old)" = precious ] && [ "$(head -c 4 precious | od -An -tx1 | tr -d ' ')" = 7f454c46 ] || fail "what stood there is gone"
+[ "$(cat precious.old)" = precious ] && [ "$(head -c 4 precious | od -An -tx1 | tr -d ' ')" = 7f454c46 ] || fail "the file of before is gone"
 if is_root; then
 	echo theirs >theirs && chown 65534 theirs
 	code_of "$spoor" dump -p $burner --type mini -o "$PWD/theirs"
@@ -88,7 +91,7 @@ fi
 mkdir 'a%p 100%'
 "$spoor" dump -q -p $burner --type triage -o 'a%p 100%/x%h.core' 2>err || fail "a dump into a folder with percent signs"
 [ -s 'a%p 100%/x%h.core' ] || fail "percent signs lead elsewhere"
-# A failure leaves nothing.
+# A failed dump leaves no file.
 mkdir closed
 if is_root && mount -t tmpfs -o size=2m none closed 2>/dev/null; then
 	code_of "$spoor" dump -y -p $burner -o "$PWD/closed/x.core"

@@ -1,15 +1,16 @@
 #!/bin/sh
-# Events of .NET runtimes beside the samples: as many as the programs count themselves, each with its process, in order of time; left out when nobody wants them; and a flood of
-# them costs neither memory nor samples, and is counted to the last one.
+# A recording has as many events of .NET runtimes as the programs count themselves, or none with --no-events. A flood of events costs no samples and little memory, and each lost event
+# is counted.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
 
-# count FILE.json NAME: events of this name in report --json.
+# count FILE.json PATTERN: prints the number of events whose name ends with the pattern.
 count() {
-	grep -oE "\"name\":\"$2\"[^}]*\"count\":[0-9]+" "$1" | grep -oE '[0-9]+$' | awk '{ n += $1 } END { print n + 0 }'
+	value "$1" '[.events[] | select(.name | test($a + "$")) | .count] | add // 0' "$2"
 }
 
-told() {
+# counted_by NAME WORD: prints the number that the program printed after the word.
+counted_by() {
 	sed -n "s/.*$2 \([0-9]*\).*/\1/p" "ready.$1"
 }
 
@@ -18,17 +19,15 @@ report_of() {
 	"$spoor" report --json "$1.nettrace" >"$1.json" 2>err || fail "report --json of $1"
 }
 
-# recorded NAME option...: in the background, until its sessions are open in both programs.
+# recorded NAME COUNT option...: starts a recording, and waits until so many sessions are open.
 recorded() {
-	file=$1 && shift
-	start recorder "$spoor" record -F 199 -o "$file.nettrace" "$@" 2>"$file.err"
-	until_true test -s "$file.nettrace" || fail "no recording appears: $(cat "$file.err")"
-	sleep 1
+	file=$1 count=$2 && shift 2
+	record_opened "$count" "$file.nettrace" record -F 199 "$@"
 }
 
 ended() {
 	kill -INT $recorder
-	wait $recorder || fail "the recording $1 failed: $(cat "$1.err")"
+	wait $recorder || fail "the recording $1 failed: $(cat "$1.nettrace.err")"
 	report_of "$1"
 }
 
@@ -38,38 +37,38 @@ begin two events 300
 begin idle idle 600000
 
 # Two programs in one file.
-recorded both -p "$one,$two"
+recorded both 2 -p "$one,$two"
 touch go
 until_true grep -q thrown ready.one || fail "the first program does not end its work"
 until_true grep -q thrown ready.two || fail "the second program does not end its work"
 sleep 0.5
 ended both
-has both.err 'samples and [0-9,]+ \.NET events in [0-9.]+ s, nothing lost'
+has both.nettrace.err 'samples and [0-9,]+ \.NET events in [0-9.]+ s, nothing lost'
 has both.report 'nothing lost'
 has both.report '^opened in 2 \.NET processes: live Microsoft-Windows-DotNETRuntime:0x120003403d:[45], 16 MB, no stacks; rundown 0x18'
 has both.report '^ +800  Microsoft-Windows-DotNETRuntime/Exception/Start'
-thrown=$(($(told one thrown) + $(told two thrown)))
-collected=$(($(told one collected) + $(told two collected)))
+thrown=$(($(counted_by one thrown) + $(counted_by two thrown)))
+collected=$(($(counted_by one collected) + $(counted_by two collected)))
 [ "$thrown" = 800 ] || fail "the programs threw $thrown times"
-[ "$(count both.json '[^"]*Exception/Start')" = "$thrown" ] || fail "$(count both.json '[^"]*Exception/Start') exceptions, not $thrown"
-[ "$(count both.json '[^"]*GC/Start')" = "$collected" ] || fail "$(count both.json '[^"]*GC/Start') collections, not $collected"
-[ "$(count both.json '[^"]*GC/Stop')" = "$collected" ] || fail "$(count both.json '[^"]*GC/Stop') ends of collections, not $collected"
-# What only level 5 brings, and the methods that are told of for their names.
-has_no both.json '"name":"[^"]*(GC/AllocationTick|GC/PinObjectAtGCTime|Method/LoadVerbose|Method/JittingStarted|Method/ILToNativeMap)"'
+[ "$(count both.json 'Exception/Start')" = "$thrown" ] || fail "$(count both.json 'Exception/Start') exceptions, not $thrown"
+[ "$(count both.json 'GC/Start')" = "$collected" ] || fail "$(count both.json 'GC/Start') collections, not $collected"
+[ "$(count both.json 'GC/Stop')" = "$collected" ] || fail "$(count both.json 'GC/Stop') ends of collections, not $collected"
+# Events of level 5, and events of methods, which spoor uses only for names, are left out.
+json both.json 'all(.events[]; .name | test("(GC/AllocationTick|GC/PinObjectAtGCTime|Method/LoadVerbose|Method/JittingStarted|Method/ILToNativeMap)$") | not)'
 touch end
 wait $one $two || fail "a program did not end well"
 rm -f go end
 
-# None, and none without a session.
+# No events with --no-events, and none without a session.
 begin one events 100
-recorded none -p $one --no-events
+recorded none 1 -p $one --no-events
 touch go
 until_true grep -q thrown ready.one || fail "the program does not end its work"
 ended none
-has_no none.err '\.NET events'
+has_no none.nettrace.err '\.NET events'
 has none.report '^opened in .*: live Microsoft-Windows-DotNETRuntime:0x38:[45], 16 MB, no stacks; rundown 0x18'
 has_no none.report 'events  name'
-[ "$(count none.json '[^"]*(Exception|GC)/Start')" = 0 ] || fail "events in spite of --no-events"
+[ "$(count none.json '(Exception|GC)/Start')" = 0 ] || fail "there are events with --no-events"
 touch end
 wait $one
 rm -f go end
@@ -79,30 +78,33 @@ has_no err '\.NET events'
 report_of nothing
 has_no nothing.report '^opened in'
 
-# More, also of the runtime itself; packed.
+# More providers, packed.
 begin one events 100
-recorded more -z -p $one --providers Microsoft-Windows-DotNETRuntime:0x8019:5,System.Runtime::4:EventCounterIntervalSec=1
-mv more.nettrace more.zst
+recorded more 1 -z -p $one --providers Microsoft-Windows-DotNETRuntime:0x8019:5,System.Runtime::4:EventCounterIntervalSec=1
 touch go
 until_true grep -q thrown ready.one || fail "the program does not end its work"
-sleep 1.5
+has_counters() {
+	"$spoor" events more.nettrace | grep -q 'System\.Runtime/EventCounters'
+}
+until_true has_counters || fail "no EventCounters"
 kill -INT $recorder
-wait $recorder || fail "the recording more failed: $(cat more.err)"
+wait $recorder || fail "the recording more failed: $(cat more.nettrace.err)"
+mv more.nettrace more.zst
 zstd -q -d more.zst -o more.nettrace 2>/dev/null || mv more.zst more.nettrace
 report_of more
-[ "$(count more.json '[^"]*Exception/Start')" = 100 ] || fail "$(count more.json '[^"]*Exception/Start') exceptions, not 100"
-[ "$(count more.json '[^"]*Method/LoadVerbose')" -gt 10 ] || fail "no methods, which were asked for"
+[ "$(count more.json 'Exception/Start')" = 100 ] || fail "$(count more.json 'Exception/Start') exceptions, not 100"
+[ "$(count more.json 'Method/LoadVerbose')" -gt 10 ] || fail "no methods, which were asked for"
 has more.report 'System\.Runtime/EventCounters'
 touch end
 wait $one
 rm -f go end
 
-# A flood: 100,000 exceptions a second or whatever this machine can. Neither memory nor samples are lost, and what is not in the file is counted.
+# A flood of exceptions, as fast as this machine can. No samples are lost, the recorder's memory is bounded, and events that are not in the file are counted.
 begin one throws 3000
-recorded flood -p $one
+recorded flood 1 -p $one
 touch go
 most=0
-for _ in $(seq 40); do
+for _ in $(seq 600); do
 	grep -q thrown ready.one && break
 	rss=$(awk '/^VmHWM/ { print $2 }' "/proc/$recorder/status")
 	[ "${rss:-0}" -le "$most" ] || most=$rss
@@ -113,31 +115,30 @@ sleep 0.5
 ended flood
 has_no flood.report 'samples lost|sample lost'
 is_sanitized || [ "$most" -lt 65536 ] || fail "the recorder took $most kB"
-thrown=$(told one thrown)
+thrown=$(counted_by one thrown)
 [ "$thrown" -gt 1000 ] || fail "no flood: $thrown exceptions"
-events=$(grep -oE '"count":[0-9]+' flood.json | wc -l)
+events=$(value flood.json '.events | length')
 [ "$events" -gt 4 ] || fail "too few kinds of events"
-all=$(sed -n 's/.*"events":\[\(.*\)\].*"processes".*/\1/p' flood.json | grep -oE '"count":[0-9]+' | cut -d: -f2 | awk '{ n += $1 } END { print n + 0 }')
-lost=$(sed -n 's/.*"losses":\[\([^]]*\)\].*/\1/p' flood.json | grep -oE '"unit":"events","count":[0-9]+,"exact":true,"moved":false' | grep -oE '"count":[0-9]+' | cut -d: -f2 |
-	awk '{ n += $1 } END { print n + 0 }')
+all=$(value flood.json '[.events[].count] | add // 0')
+lost=$(value flood.json '[.losses[] | select(.unit == "events" and .exact and (.moved | not)) | .count] | add // 0')
 echo "flood: $thrown exceptions, $all events recorded, $lost counted as lost, $most kB"
-# The throw of each, not its catch; beside them the few of collections and tiering.
+# One event for each exception, and few others, of collections and tiering.
 [ $((all + lost)) -ge "$thrown" ] || fail "$all events and $lost lost ones are less than one of each of $thrown exceptions"
-[ $((all + lost)) -le $((thrown + 20000)) ] || fail "$all events and $lost lost ones are more than there were"
+[ $((all + lost)) -le $((thrown + 20000)) ] || fail "$all events and $lost lost ones are too many"
 touch end
 wait $one || fail "the flooding program did not end well"
 rm -f go end
 
-# A size that is asked for holds under a flood too.
-begin one throws 60000
-recorded small -p $one --max-size 8M
+# --max-size holds in a flood of events, too.
+begin one throws 600000
+recorded small 1 -p $one --max-size 8M
 touch go
-until_true sh -c "! kill -0 $recorder 2>/dev/null" || fail "the size does not end it"
-wait $recorder || fail "the recording with a size failed: $(cat small.err)"
-# What was had already and does not fit any more is left out, and counted.
+until_true ended_process $recorder || fail "--max-size does not end the recording"
+wait $recorder || fail "the recording with a size failed: $(cat small.nettrace.err)"
+# Events that were received and do not fit are dropped and counted.
 [ "$(stat -c %s small.nettrace)" -lt 8100000 ] || fail "the recording has $(stat -c %s small.nettrace) bytes"
 report_of small
-has small.json '"source":"limit","unit":"events","count":[0-9]+,"exact":true'
+json small.json 'any(.losses[]; .source == "limit" and .unit == "events" and .exact)'
 kill -9 $one
 
 # Misused.

@@ -1,25 +1,26 @@
 #!/bin/sh
-# Harmless to the target, whatever becomes of the recorder: stopped, killed, out of memory, out of disk. Each time the program goes on with its work, its
-# port answers another tool, all 64 places of its sessions are free again, and it can end. The last part shows that the guard is what does it.
+# A recorder that is stopped, killed, out of memory or out of disk space does not harm its target: the program continues, its port answers another tool,
+# all 64 slots of sessions become free, and the program can end. The last part shows that the guard is the cause.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
 probe=$(dirname "$spoor")/tests/probe
 not_here=''
 
-# Rounds done so far, and ticks of CPU time, of a worker.
+# done_so_far NAME PID: prints the rounds and the ticks of CPU time of a worker.
 done_so_far() {
 	echo "$(tail -n 1 "ready.$1" | cut -d' ' -f2) $(sed 's/.*) //' "/proc/$2/stat" | cut -d' ' -f12)"
 }
 
-# speed NAME PID: rounds a CPU second, over two seconds. Of the CPU's own time, because others may want the CPU too.
+# speed NAME PID: prints rounds per second of CPU time, over 500 ms of CPU time, which does not depend on other programs.
 speed() {
 	before=$(done_so_far "$1" "$2")
-	sleep 2
+	until_true used_more "$2" "$(used "$2")" 500
+	sleep 0.2
 	after=$(done_so_far "$1" "$2")
 	echo "$before $after" | awk '{ ticks = $4 - $2; print (ticks > 0 ? int(100 * ($3 - $1) / ticks) : 0) }'
 }
 
-# The longest time between two lines of a worker, which writes one each 100 ms, in ms.
+# longest_gap NAME: prints the longest time between two lines of a worker in ms. It writes a line each 100 ms.
 longest_gap() {
 	awk 'NF == 2 { if (last && $1 - last > gap) gap = $1 - last; last = $1 } END { print gap + 0 }' "ready.$1"
 }
@@ -30,33 +31,25 @@ guard_of() {
 	done
 }
 
-# guards NUMBER: the recorder's guard has so many sessions, beside its channel and its owner.
+# guards NUMBER: the recorder's guard has so many sessions. It also has descriptors of its channel and its owner.
 guards() {
 	guard=$(guard_of $recorder)
 	[ "$(echo "$guard" | wc -w)" = 1 ] && [ "$(find "/proc/$guard/fd" -mindepth 1 | wc -l)" = $(($1 + 2)) ]
 }
 
-# As many as before can be opened: all 64, but for those of a machine-wide recording that somebody else makes beside this test. To end them takes the
-# runtime some seconds, so it is not done more often than need be; one that is still being ended on a busy machine gets its time.
+# all_free WHEN: as many slots are free as before the first recording. (A recording of the whole machine beside this test would take one.)
+as_before() {
+	free=$("$probe" slots "$worker" 2>err) && [ "$free" -ge "$places" ]
+}
 all_free() {
-	for _ in 1 2 3; do
-		free=$("$probe" slots "$worker" 2>err) || fail "$1"
-		[ "$free" -lt "$places" ] || return 0
-		echo "$free of $places places are free: $1"
-		sleep 1
-	done
-	fail "$free of $places places stay free: $1"
+	until_true as_before || fail "$free of $places slots are free: $1"
 }
 
-# Also while nobody has waited for it.
 gone() {
-	case $(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -c1) in
-	'' | Z) return 0 ;;
-	esac
-	return 1
+	ended_process "$1"
 }
 
-# One session for what comes; that for what was there has ended.
+# The session for new methods is open, and the one for the rundown has ended.
 has_names() {
 	guards 1 && sleep 0.2 && guards 1
 }
@@ -67,61 +60,59 @@ record_it() {
 	until_true has_names || fail "the recorder has not one guard with one session: $(ls -l "/proc/$guard/fd")"
 }
 
-# well WHEN: the worker works, and answers others.
+# well WHEN: the worker works as fast as before, and answers another tool.
 well() {
 	now=$(speed worker $worker)
-	[ "$now" -ge $((normal / 3)) ] || fail "$1: $now rounds a CPU second, $normal before"
+	[ "$now" -ge $((normal / 4)) ] || fail "$1: $now rounds a CPU second, $normal before"
 	asked=$("$probe" ask $worker 2>err) || fail "$1: another tool's question"
 	opened=$("$probe" session $worker 2>err) || fail "$1: another tool's session"
 	echo "$1: $now rounds a CPU second ($normal before), answers in $asked ms, a session in $opened ms"
 }
 
-begin worker work 110000
+begin worker work 2000000
 worker_started=$(date +%s)
 until_true grep -qE '^[0-9]+ [0-9]+' ready.worker || fail "the program does not work"
-places=$("$probe" slots $worker 2>err) || fail "the places before anything happened"
-[ "$places" -ge 56 ] || fail "only $places of 64 places are free before anything happened"
+places=$("$probe" slots $worker 2>err) || fail "the slots before the first recording"
+[ "$places" -ge 56 ] || fail "only $places of 64 slots are free before the first recording"
 normal=$(speed worker $worker)
 [ "$normal" -gt 0 ] || fail "the program does nothing"
 
-# Stopped. The guard needs two seconds; afterwards nothing of ours is left in there.
+# Stopped. The guard ends all sessions after two seconds.
 record_it x.nettrace
 kill -STOP $recorder
 well "recorder stopped"
 until_true guards 0 || fail "the sessions of a stopped recorder are not ended"
 all_free "recorder stopped"
 kill -CONT $recorder
-until_true has_names || until_true has_names || fail "the recorder that goes on opens no session again"
+until_true has_names || fail "the recorder that continues opens no session"
 sleep 1
 kill -INT $recorder
 wait $recorder || fail "the recording that was stopped fails"
 "$spoor" report -v x.nettrace >report
 has report '^spoor was stopped for [0-9.]+ s: its sessions in 1 .NET process were ended after 2 s'
 has report '^opened in .*: live Microsoft-Windows-DotNETRuntime:0x120003403d:[45], 16 MB, no stacks; rundown 0x18'
-"$spoor" report --json x.nettrace >json
-has json '"complete":true'
-has json '"code":"guard"'
-has json '"opened":\["live '
-# What was compiled while nobody listened has its name: the worker compiles all the time.
+"$spoor" report --json x.nettrace >x.json || fail "report --json"
+json x.json '.recording.complete and any(.notices[]; .code == "guard") and any(.sessions[].opened[]; startswith("live "))'
+# Methods that were compiled while the recorder was stopped have names: the worker compiles all the time.
 folded x.nettrace x.folded
 at_least x.folded 20 'Worker\.Run'
 at_least x.folded 20 'Made_[0-9]+'
 
-# Ctrl-Z: nothing is open from the moment on in which it stands still. timeout puts it into a process group of its own: one without a parent
-# outside, as this script's may be, is never stopped by a terminal's signal.
+# Ctrl-Z: the recorder ends its sessions before it stops. timeout(1) makes a process group whose parent is in another group. The kernel does not
+# stop other groups.
 rm -f x.nettrace
-start limiter timeout 100 "$spoor" record -q -F 199 -p $worker -o x.nettrace
+start limiter timeout 500 "$spoor" record -q -F 199 -p $worker -o x.nettrace
 until_true test -s x.nettrace || fail "no recording appears"
 recorder=$(cat /proc/$limiter/task/$limiter/children | tr -d ' ')
 started="$started $recorder"
 until_true has_names || fail "the recorder has not one guard with one session"
 kill -TSTP $recorder
 until_true grep -q '^State:.T' "/proc/$recorder/status" || fail "Ctrl-Z does not stop it"
-guards 0 || fail "Ctrl-Z stops it with open sessions"
+guards 0 || fail "it stops with open sessions"
 well "Ctrl-Z"
 kill -CONT $recorder
 until_true has_names || fail "after Ctrl-Z no session is opened again"
-# And a second time, now with kill at its end.
+# A second time, and a signal at the end.
 kill -TSTP $recorder
 until_true grep -q '^State:.T' "/proc/$recorder/status" || fail "a second Ctrl-Z does not stop it"
 kill -CONT $recorder
@@ -132,7 +123,7 @@ wait $limiter || fail "the recording after Ctrl-Z fails"
 has report '^spoor was stopped for .* \(Ctrl-Z, SIGTSTP\)'
 has_no report 'its sessions in'
 
-# Killed, at any moment of its life.
+# Killed at different times after its start.
 for moment in 0.05 0.1 0.15 0.2 0.3 0.5; do
 	start recorder "$spoor" record -q -p $worker -o killed.nettrace
 	sleep $moment
@@ -146,7 +137,7 @@ wait $recorder
 until_true gone "$guard" || fail "the guard of a killed recorder stays"
 well "recorder killed"
 
-# The guard is killed: there is another one, which does the same.
+# The guard is killed: a second guard replaces it.
 record_it x.nettrace
 kill -9 "$guard"
 new_guard() {
@@ -157,11 +148,11 @@ until_true new_guard || fail "a guard that was killed is not replaced"
 guard=$next
 kill -9 $recorder
 wait $recorder
-until_true gone "$guard" || until_true gone "$guard" || fail "the second guard stays: $(cat "/proc/$guard/stat")"
+until_true gone "$guard" || fail "the second guard stays: $(cat "/proc/$guard/stat")"
 all_free "recorders and guards killed"
 
-# A quiet program: no event tells its runtime that nobody listens, so each killed recorder would cost it a place for good.
-begin quiet idle 60000
+# An idle program sends no events, so its runtime does not notice a killed recorder. Without the guard each killed recorder would take a slot.
+begin quiet idle 2000000
 worker_before=$worker
 worker=$quiet
 for _ in 1 2 3 4 5 6; do
@@ -170,14 +161,14 @@ for _ in 1 2 3 4 5 6; do
 	wait $recorder
 	until_true gone "$guard" || fail "the guard of a killed recorder stays"
 done
-all_free "recorders of a quiet program killed"
+all_free "recorders of an idle program killed"
 kill -9 $quiet
 worker=$worker_before
 
-# A disk that is full: the recording fails, and that is all.
+# A full disk: the recording fails.
 if is_root && unshare -m true 2>/dev/null; then
 	mkdir disk
-	code_of timeout 20 unshare -m sh -c 'mount -t tmpfs -o size=64k none disk && exec "$@"' - "$spoor" record -F 999 -p $worker --duration 15s -o disk/x.nettrace
+	code_of timeout 100 unshare -m sh -c 'mount -t tmpfs -o size=64k none disk && exec "$@"' - "$spoor" record -F 999 -p $worker --duration 90s -o disk/x.nettrace
 	[ "$code" = 1 ] || [ "$code" = 0 ] || fail "exit code $code on a full disk"
 	has err 'space|disk'
 	well "disk full"
@@ -185,7 +176,7 @@ else
 	not_here="$not_here; a full disk needs root and a mount namespace"
 fi
 
-# Out of memory: the kernel kills the recorder in its group. A hog takes what there is.
+# Out of memory: a program takes all memory of the control group, and the kernel kills the recorder.
 group=''
 if is_root; then
 	for root in /sys/fs/cgroup /sys/fs/cgroup/memory; do
@@ -193,7 +184,7 @@ if is_root; then
 		[ "$root" = /sys/fs/cgroup ] || limit=memory.limit_in_bytes
 		if mkdir "$root/spoor-test-$$" 2>/dev/null; then
 			group=$root/spoor-test-$$
-			# Where groups of version 1 are mounted, the folder above them is a plain one.
+			# Where control groups of version 1 are mounted, the folder above them has no limits.
 			[ -e "$group/$limit" ] && { echo $((64 << 20)) >"$group/$limit"; } 2>/dev/null && break
 			rmdir "$group"
 			group=''
@@ -201,7 +192,7 @@ if is_root; then
 	done
 fi
 clean_up_more() {
-	[ -z "$group" ] || rmdir "$group" 2>/dev/null || { sleep 0.5 && rmdir "$group"; }
+	[ -z "$group" ] || rmdir "$group" 2>/dev/null || until_true rmdir "$group"
 }
 if [ -n "$group" ]; then
 	record_it x.nettrace
@@ -210,7 +201,7 @@ if [ -n "$group" ]; then
 	echo "$guard" >"$group/cgroup.procs"
 	echo 1000 >"/proc/$recorder/oom_score_adj"
 	sh -c 'echo $$ >"$1/cgroup.procs"; head -c 200000000 /dev/zero | tail >/dev/null' - "$group" 2>/dev/null
-	until_true gone $recorder || fail "the kernel did not kill the recorder for its memory"
+	until_true gone $recorder || fail "the kernel did not kill the recorder"
 	wait $recorder
 	until_true gone "$guard" || fail "the guard stays"
 	well "out of memory"
@@ -218,7 +209,7 @@ if [ -n "$group" ]; then
 else
 	not_here="$not_here; out of memory needs root and a memory control group"
 fi
-# An address space that is used up: malloc and mmap fail from now on.
+# An address space that is used up: malloc and mmap fail from here.
 record_it x.nettrace
 prlimit --pid $recorder --as=1000000
 sleep 1
@@ -228,28 +219,27 @@ wait $recorder
 all_free "no disk, no memory"
 
 gap=$(longest_gap worker)
-echo "the longest time without a sign of the program: $gap ms of $(($(date +%s) - worker_started)) s"
-[ "$gap" -lt 4000 ] || fail "the program stood still for $gap ms"
+echo "the longest time between two lines of the program: $gap ms of $(($(date +%s) - worker_started)) s"
+[ "$gap" -lt 30000 ] || fail "the program did not run for $gap ms"
 kill -9 $worker
 
-# Its end: it tells all sessions that it is the end, and waits until that is read. Here nobody reads but the guard.
-begin worker work 4000
+# A runtime that ends sends its last events to all sessions, and waits until they are read. Here only the guard reads them.
+begin worker work 15000
 record_it x.nettrace
 kill -STOP $recorder
-sleep 6
-gone $worker || fail "the program cannot end while the recorder is stopped"
+until_true gone $worker || fail "the program cannot end while the recorder is stopped"
 kill -CONT $recorder
-wait $recorder || fail "the recording of a program that ended meanwhile fails"
-# Without a guard it would wait for ever. If it did not, this whole test would show nothing.
-begin worker work 4000
+wait $recorder || fail "the recording of a program that ended fails"
+# Without a guard it waits for ever. If a runtime did not wait, the parts above would show nothing.
+begin worker work 8000
 record_it x.nettrace
 kill -STOP "$(guard_of $recorder)" $recorder
-sleep 7
+sleep 12
 if gone $worker; then
-	echo "this runtime ends without its sessions having been read"
+	echo "this runtime ends before its sessions are read"
 fi
 kill -CONT "$(guard_of $recorder)" $recorder
-until_true gone $worker || fail "the program cannot end although all go on"
+until_true gone $worker || fail "the program cannot end although recorder and guard continue"
 wait $recorder
 [ -z "$not_here" ] || skip "${not_here#; } (the rest holds)"
 exit 0

@@ -1,19 +1,19 @@
 #!/bin/sh
-# spoor record, trace, counters, stacks, heap and dump of programs that bring .NET 8 and 9 with them: what comes back is what the program is known to do. (Their packs are
-# fetched once; where that cannot be, it is skipped.)
+# spoor record, trace, counters, stacks, heap and dump of programs with .NET 8 and 9 show what the program does. The runtimes' packs are fetched once; the test is skipped when that
+# fails.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
 hostile=$(dirname "$spoor")/tests/hostile
 
-# dumped TYPE: a core of $posed is written, and it goes on alone and answers itself.
+# dumped TYPE: spoor writes a core of $posed; the program continues and answers, and no copy of it is left.
 dumped() {
-	code_of timeout 100 "$spoor" dump -q -p $posed -o "$PWD/old.core" --type "$1"
+	code_of timeout 250 "$spoor" dump -q -p $posed -o "$PWD/old.core" --type "$1"
 	expect_code 0 "$what, dump: $(cat err)"
 	[ "$(head -c 4 old.core | od -An -tx1 | tr -d ' ')" = 7f454c46 ] || fail "$what: the dump is no ELF file"
 	kill -0 $posed || fail "$what: the program that was dumped is gone"
 	until_true sh -c "! pgrep -P $posed" || fail "$what: a copy of the program stays: $(ps -o pid,stat,comm --ppid $posed)"
-	code_of timeout 20 "$spoor" ps -p $posed --json
-	has out '"reachable":true'
+	code_of timeout 100 "$spoor" ps -p $posed --json
+	json out '.processes[0].reachable'
 	rm -f old.core
 }
 
@@ -24,9 +24,8 @@ for version in 8.0 9.0; do
 	# Counters: of its Meter, of its EventSource, and the runtime's own, with values that are known.
 	begin_old shop meters 600000
 	code_of "$spoor" ps -p $shop --json
-	has out "\"runtime_version\":\"$version\.[0-9]+\"|\"version\":\"$version\.[0-9]+\""
-	has out '"reachable":true'
-	code_of timeout 60 "$spoor" counters -p $shop --counters Shop.Orders,Shop-Counters --count 3
+	json out '.processes[0] | .reachable and (.runtime_version | startswith($a + "."))' $version
+	code_of timeout 250 "$spoor" counters -p $shop --counters Shop.Orders,Shop-Counters --count 3
 	expect_code 0 "$what, counters"
 	meter_tags=region=north
 	[ $version != 8.0 ] || meter_tags='' # it does not tell those of a Meter, only those of a value
@@ -35,16 +34,16 @@ for version in 8.0 9.0; do
 	has out "Shop\.Orders +shop\.orders kind=book${meter_tags:+,}$meter_tags +[0-9.]+ /s"
 	has out 'Shop-Counters +Order Size +5\.50 kg$'
 	has out 'Shop-Counters +Order Rate +[0-9.]+ /s$'
-	code_of timeout 60 "$spoor" counters -p $shop --count 3 --json
+	code_of timeout 250 "$spoor" counters -p $shop --count 3 --json
 	expect_code 0 "$what, the runtime's own counters"
 	if [ $version = 8.0 ]; then # no Meter of the runtime's yet
-		has out '"counter":"(cpu-usage|working-set)"'
+		[ "$(jq -s 'any(.[]; .counter == "cpu-usage" or .counter == "working-set")' out)" = true ] || fail "$what: no counters of the runtime"
 	else
-		has out '"counter":"dotnet\.process\.memory\.working_set"'
+		[ "$(jq -s 'any(.[]; .counter == "dotnet.process.memory.working_set")' out)" = true ] || fail "$what: no counters of the runtime"
 	fi
 	# Started by us: the runtime's EventCounters of .NET 8 come after its start, and it does not lock up.
 	for _ in 1 2 3; do
-		code_of timeout 60 "$spoor" trace --providers System.Runtime:0:4:EventCounterIntervalSec=1,Microsoft-Windows-DotNETRuntime:10:5 --rundown false \
+		code_of timeout 250 "$spoor" trace --providers System.Runtime:0:4:EventCounterIntervalSec=1,Microsoft-Windows-DotNETRuntime:10:5 --rundown false \
 			-o started.nettrace -- "$old" burn 3000
 		expect_code 0 "$what, a start with EventCounters: $(cat err)"
 		has out rounds
@@ -57,28 +56,26 @@ for version in 8.0 9.0; do
 
 	# Events: decoded, with the types and texts that the program throws.
 	begin_old thrower events 200
-	start tracer "$spoor" trace -p $thrower --providers Microsoft-Windows-DotNETRuntime:0x8001:5 -o thrown.nettrace 2>tracer.err
-	until_true test -s thrown.nettrace || fail "$what: no trace"
-	sleep 1
+	record_opened 1 thrown.nettrace trace -p $thrower --providers Microsoft-Windows-DotNETRuntime:0x8001:5
 	touch go
-	until_true grep -q thrown ready.thrower || until_true grep -q thrown ready.thrower || fail "$what: it does not end its work"
+	until_true grep -q thrown ready.thrower || fail "$what: it does not end its work"
 	sleep 0.5
-	kill -INT $tracer
-	wait $tracer || fail "$what: the trace of exceptions"
+	kill -INT $recorder
+	wait $recorder || fail "$what: the trace of exceptions"
 	rm -f go
 	"$spoor" events thrown.nettrace >lines 2>err || fail "events: $(cat err)"
-	has tracer.err ' 1 process in [0-9.]+ s, nothing lost$'
+	has thrown.nettrace.err ' 1 process in [0-9.]+ s, nothing lost$'
 	[ "$(grep -c 'Microsoft-Windows-DotNETRuntime/Exception/Start  ExceptionType="' lines)" = 200 ] || fail "$what: not 200 exceptions: $(grep -c Exception/Start lines)"
 	has lines 'GC/Start  Count=[0-9]+ Depth=[0-9] '
 	has lines 'Microsoft-Windows-DotNETRuntimeRundown/Method/[A-Za-z]+  .*MethodNamespace="Told"'
 	touch end
-	until_true sh -c "! kill -0 $thrower 2>/dev/null" || fail "$what: it does not end"
+	until_true ended_process $thrower || fail "$what: it does not end"
 	rm -f end
 
 	# Stacks: threads by name, managed methods by name, what they wait for.
 	begin_old posed threads 100000
 	until_true grep -q posed ready.posed || fail "$what: the program's threads do not come"
-	code_of timeout 60 "$spoor" stacks -p $posed
+	code_of timeout 250 "$spoor" stacks -p $posed --timeout 60s
 	expect_code 0 "$what, stacks: $(cat err)"
 	has out "^[^ ]+ \([0-9]+\), \.NET $version\.[0-9]+, "
 	has out '^4 threads  '
@@ -90,17 +87,20 @@ for version in 8.0 9.0; do
 
 	# Samples, by the CPUs' clock and, where no perf event may be opened, by the threads' own: its methods have names, and no session stays.
 	begin_old burner burn 600000
-	code_of "$spoor" record -q -F 499 -p $burner --duration 2s -o sampled.nettrace
+	record_until 60 ';Hot\.Burn\(int\)' -F 499 -p $burner
 	expect_code 0 "$what, record: $(cat err)"
-	folded sampled.nettrace folds
-	at_least folds 60 ';Hot\.Burn\(int\)'
-	code_of "$spoor" report --json sampled.nettrace
-	has out "\"runtime_version\":\"$version\.[0-9]+\""
-	has out '"name":"GC/|"kind":"jit"'
+	code_of "$spoor" report --json x.nettrace
+	json out 'any(.processes[]; .runtime_version != null and (.runtime_version | startswith($a + ".")))' $version
+	json out 'any(.processes[].functions[]; .kind == "jit")'
 	if "$hostile" no-perf EPERM true; then
-		before=$(used $burner)
-		code_of timeout 60 "$hostile" no-perf EPERM "$spoor" record -p $burner --duration 3s -o clocks.nettrace
-		after=$(used $burner)
+		# The program uses CPU time while spoor attaches and detaches, too; in a longer recording that matters less.
+		for seconds in 3 12 40; do
+			before=$(used $burner)
+			code_of timeout 250 "$hostile" no-perf EPERM "$spoor" record -p $burner --duration ${seconds}s -o clocks.nettrace
+			after=$(used $burner)
+			"$spoor" report --json clocks.nettrace >clocks.json || fail "no report"
+			[ $(($(of_process clocks.json $burner cpu_ns) / 1000000)) -lt $(((after - before) * 70 / 100 - 20)) ] || break
+		done
 		expect_code 0 "$what, record without perf events: $(cat err)"
 		has err '^cannot sample anything: perf_event_open is forbidden here'
 		"$spoor" report clocks.nettrace >report || fail "no report"
@@ -112,11 +112,11 @@ for version in 8.0 9.0; do
 	else
 		echo "no seccomp filter can be set here: .NET $version without perf events is not tried"
 	fi
-	[ "$("$(dirname "$spoor")/tests/probe" slots $burner 2>err)" = 64 ] || fail "$what: a session stays: $(cat err)"
+	until_true all_slots_free $burner || fail "$what: a session is left: $(free_slots $burner) of 64 slots are free"
 	kill -9 $burner
 
 	# A core. Without what knows the runtime beside it, a single file gives a full one only; and the copy of itself that it leaves behind is ended.
-	code_of timeout 100 "$spoor" dump -q -p $posed -o "$PWD/old.core" --type mini
+	code_of timeout 250 "$spoor" dump -q -p $posed -o "$PWD/old.core" --type mini
 	expect_code 1 "$what, dump of a single file"
 	has err "^process $posed is a single file: only --type full can be had of it without '.*/libmscordaccore\.so'"
 	[ -z "$(pgrep -P $posed)" ] || fail "$what: the program has a child: $(pgrep -P $posed)"
@@ -137,20 +137,19 @@ for version in 8.0 9.0; do
 
 	# The heap: as many objects of its own types as it says it keeps, and why.
 	rm -f orders && mkfifo orders
-	sleep 600 >orders &
+	sleep 6000 >orders &
 	holder=$!
 	started="$started $holder"
 	ORDERS=$PWD/orders begin_old kept heap 20000
-	code_of timeout 60 "$spoor" heap -p $kept -o old.gcdump --json --top 20
+	code_of timeout 250 "$spoor" heap -p $kept -o old.gcdump --json --top 20
 	expect_code 0 "$what, heap: $(cat err)"
-	has out '"whole":true,"missing":"",'
-	has out '"name":"Order","module":"[^"]*Managed[^"]*","count":20000,"size_bytes":640000,'
-	has out '"name":"Note","module":"[^"]*Managed[^"]*","count":10000,'
-	has out '"nameless_bytes":0,'
+	json out '.whole and .missing == "" and .nameless_bytes == 0'
+	json out 'any(.types[]; .name == "Order" and (.module | test("Managed")) and .count == 20000 and .size_bytes == 640000)'
+	json out 'any(.types[]; .name == "Note" and (.module | test("Managed")) and .count == 10000)'
 	code_of "$spoor" heap roots old.gcdump Note
 	has out '^10,000 objects, '
 	has out '^  \[static var all \(System\.Collections\.Generic\.Dictionary<System\.Int32,Order>\)\]$'
-	[ "$("$(dirname "$spoor")/tests/probe" slots $kept 2>err)" = 64 ] || fail "$what: a session stays: $(cat err)"
+	until_true all_slots_free $kept || fail "$what: a session is left: $(free_slots $kept) of 64 slots are free"
 	kill -9 $kept $holder
 done
 exit 0

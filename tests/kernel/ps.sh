@@ -1,5 +1,5 @@
 #!/bin/sh
-# spoor ps of real programs: which kind, which runtime, in a container, and why one cannot be asked; the choosing that all verbs share.
+# spoor ps shows kind, runtime and container of real programs, and why one is not reachable. The selection of processes is that of all verbs.
 . "$(dirname "$(realpath "$0")")/prelude"
 . "$here/managed/prelude"
 
@@ -13,13 +13,13 @@ ps_of() {
 	expect_code 0 "ps $*"
 }
 
-# As `dotnet App.dll`, and as a program of its own.
+# Started as `dotnet App.dll`, and as an executable of its own.
 begin framework burn 600000
 program managed-own
 host=$program
 : >ready.own
 DOTNET_ROOT=$(dirname "$(realpath "$(command -v dotnet)")") start own "$host" burn 600000 >ready.own
-until_true grep -q ready ready.own || fail "the program of its own does not start"
+until_true grep -q ready ready.own || fail "the executable does not start"
 ps_of -p "$framework,$own"
 line $framework >one
 has one ' framework-dependent +10\.[0-9.]+ '
@@ -30,7 +30,7 @@ has one 'burn 600000$'
 has_no out 'not reachable'
 ps_of -p $framework --long
 has out 'dotnet /.*/Managed\.dll burn 600000$'
-# On a small terminal some columns are left out, and every row fits.
+# A small terminal gets fewer columns, and every row fits.
 if command -v script >/dev/null; then
 	script -qec "stty cols 80; $spoor ps -p $framework,$own" /dev/null </dev/null | tr -d '\r' | sed 's/\xe2\x80\xa6/~/g' >out
 	has out ' Managed +.* dotnet .*600000'
@@ -66,21 +66,18 @@ else
 	echo "no single-file program: its runtime pack could not be fetched"
 fi
 
-# JSON tells the same.
+# JSON has the same.
 ps_of -p $framework --json
-has out '"kind":"framework-dependent"'
-has out '"command_line":"dotnet /.*/Managed.dll burn 600000"'
-has out '"runtime_version":"10\.'
-has out '"reachable":true'
-has out '"architecture":"(x64|arm64)"'
+json out '.processes[0] | .kind == "framework-dependent" and .reachable'
+json out '.processes[0] | (.command_line | test("^dotnet /.*/Managed.dll burn 600000$")) and (.runtime_version | test("^10\\.")) and (.architecture | test("^(x64|arm64)$"))'
 
-# The tree of this script: both, and not what is not ours.
+# The process tree of this script has both programs and no others.
 ps_of --tree $$
 [ "$(grep -c burn out)" = 2 ] || fail "the tree has $(grep -c burn out) programs, not 2"
 ps_of --tree $own
 [ "$(grep -c burn out)" = 1 ] || fail "the tree of one has not just it"
 
-# Switched off, and stopped by a signal: why, and what to type.
+# Diagnostics switched off, and a program stopped by a signal: the reason and a remedy.
 export DOTNET_EnableDiagnostics=0
 begin off burn 600000
 unset DOTNET_EnableDiagnostics
@@ -88,12 +85,12 @@ ps_of -p $off
 has out 'not reachable: its diagnostics are switched off \(DOTNET_EnableDiagnostics=0\); spoor record -p'
 has out ' framework-dependent +10\.'
 kill -STOP $own
-until_true grep -q '^State:.T' /proc/$own/status
+until_true grep -q '^State:.T' /proc/$own/status || fail "the program does not stop"
 ps_of -p $own
 has out "not reachable: it is stopped .*; kill -CONT $own"
 kill -CONT $own
 
-# A temporary folder that is not there, and one whose name leaves no room for a socket.
+# A temporary folder that does not exist, and one with too long a name for a socket.
 TMPDIR=/no/such/folder begin homeless burn 600000
 ps_of -p $homeless
 has out "not reachable: cannot open its temporary directory '/no/such/folder/'"
@@ -104,7 +101,7 @@ ps_of -p $longwinded
 has out 'not reachable: its TMPDIR is too long'
 kill -9 $off $homeless $longwinded
 
-# A socket that takes connections and never answers.
+# A socket that accepts connections and does not answer.
 cat >mute.py <<'PY'
 import os, socket, sys, time
 start = open('/proc/self/stat').read().rsplit(')', 1)[1].split()[19]
@@ -116,7 +113,7 @@ fd = os.memfd_create('doublemapper')
 os.ftruncate(fd, 4096)
 m = mmap.mmap(fd, 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC)
 print('ready', flush=True)
-time.sleep(60)
+time.sleep(600)
 PY
 if command -v python3 >/dev/null; then
 	: >ready.mute
@@ -124,19 +121,19 @@ if command -v python3 >/dev/null; then
 	until_true grep -q ready ready.mute || fail "the mute peer does not start"
 	before=$(date +%s)
 	ps_of -p $mute
-	[ $(($(date +%s) - before)) -le 3 ] || fail "a mute peer held us up"
+	[ $(($(date +%s) - before)) -le 60 ] || fail "ps waits for a process that does not answer"
 	has out 'single-file +\? .*not reachable: it takes connections, but does not answer'
 fi
 
-# The end of a name that somebody waits for.
+# A container that does not exist.
 code_of "$spoor" ps --container "no-such-thing"
 expect_code 1 "a container that is not there"
 has err "no .NET process runs in a container 'no-such-thing'"
 
-# In a container of our own making: another pid namespace, another root of mounts, another host name.
+# In a container: another pid namespace, other mounts, another host name.
 if is_root && unshare --pid --mount --uts --fork true 2>/dev/null; then
 	: >ready.inside
-	# Its environment has the host's name of it.
+	# Its environment has another host name.
 	start outer unshare --pid --mount --uts --fork --kill-child --mount-proc sh -c "echo pod-of-ours-$$ >/proc/sys/kernel/hostname; mount -t tmpfs none /tmp; unset TMPDIR
 		HOSTNAME=of-the-host dotnet '$app' burn 600000" >ready.inside
 	until_true grep -q ready ready.inside || fail "the program in a container does not start"
@@ -150,16 +147,18 @@ if is_root && unshare --pid --mount --uts --fork true 2>/dev/null; then
 	ps_of --container "pod-of-ours-$$"
 	[ "$(grep -c burn out)" = 1 ] || fail "by container: $(grep -c burn out) programs"
 
-	# From within: the only one there is the one that is meant, without a word.
+	# From inside the container it is the only process.
 	pid=$(awk 'NR == 2 { print $1 }' out)
 	nsenter --target "$pid" --pid --mount --root "$spoor" ps >out 2>err || fail "ps within"
 	has out "^ *$inner +- .* framework-dependent"
 	[ "$(wc -l <out)" = 2 ] || fail "ps within sees more than its own"
 
-	# A read-only root without a place for sockets: not the same as diagnostics that are switched off.
+	# A read-only root without a folder for sockets has another reason than diagnostics that are switched off.
 	: >ready.sealed
 	start sealed unshare --mount sh -c "mount -t tmpfs none /mnt; mount -o remount,ro /mnt; mount --bind /mnt /tmp; unset TMPDIR; exec dotnet '$app' burn 600000" >ready.sealed
-	if until_true grep -q ready ready.sealed; then
+	ready_or_ended() { grep -q ready ready.sealed || ended_process $sealed; }
+	until_true ready_or_ended
+	if grep -q ready ready.sealed; then
 		ps_of -p $sealed
 		has out "not reachable: its temporary directory '/tmp/' is read-only, so it has no diagnostics socket"
 		kill -9 $sealed
@@ -170,20 +169,20 @@ else
 	echo "no namespaces of our own: containers are not tried"
 fi
 
-# As another user, who may not look into it.
+# As another user without the right to look into it.
 if is_root && id nobody >/dev/null 2>&1 && command -v setpriv >/dev/null; then
 	chmod 755 "$scratch"
 	cp "$spoor" "$scratch/spoor" && chmod 755 "$scratch/spoor"
 	setpriv --reuid nobody --clear-groups "$scratch/spoor" ps -p $framework >out 2>err || fail "ps as nobody"
 	has out "not reachable: another user owns it; sudo spoor ps -p $framework"
 	has out ' \? +\? '
-	# More rights do not make a native program one of .NET.
+	# For a native program there is no message about missing rights.
 	code=0
 	setpriv --reuid nobody --clear-groups "$scratch/spoor" stacks -p $sleeper >out 2>err || code=$?
 	[ $code = 1 ] || fail "stacks of a native program as nobody: $code, not 1"
 	has out 'it is no .NET process, by the names of its threads'
 	has_no err 'sudo'
-	# A socket that a dead runtime of that number left behind makes no .NET process of another user's program.
+	# A native program of another user, with the socket of an earlier .NET process of that id, is no .NET process.
 	left=/tmp/dotnet-diagnostic-$sleeper-1-socket
 	TMPDIR=/tmp begin earlier burn 600000
 	kill -9 $earlier

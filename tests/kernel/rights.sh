@@ -83,7 +83,7 @@ has err 'sudo'
 [ ! -e own/x ] || fail "a file is left"
 
 # No target and no rights: the processes of this user are recorded.
-nobody ./target spin 600000 &
+setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --no-new-privs ./target spin 600000 & # not the function, whose id would be that of a shell
 own_pid=$!
 started="$started $own_pid"
 is_nobodys() {
