@@ -1,6 +1,6 @@
 #!/bin/sh
-# graphite.sh BUILD-FOLDER: examples/graphite against a real carbon, which is stopped while events are fired, then killed and started again. What carbon says it received is what
-# the example says it sent; what did not fit is counted; the program's threads waited for nobody. Skipped without carbon (Debian: graphite-carbon).
+# graphite.sh BUILD-FOLDER: examples/graphite with a real carbon, which is stopped while events are fired, then killed and started again. Carbon has received as many lines as the
+# example has sent; lines without room are counted; the program's threads do not wait. Skipped without carbon (Debian: graphite-carbon).
 set -eu
 build=$(realpath "$1")
 # The interpreter that carbon itself names has its modules.
@@ -28,7 +28,7 @@ fail() {
 	exit 1
 }
 
-# Ports that were free a moment ago.
+# Free ports.
 set -- $("$python" -c '
 import socket
 held = [socket.socket() for _ in range(3)]
@@ -76,7 +76,7 @@ start_carbon() {
 
 # send OUT EVENTS CLOSE-SECONDS
 send() {
-	timeout 100 "$build/examples/graphite" 127.0.0.1 "$port" "$2" "$3" >"$work/$1" 2>&1 &
+	timeout 200 "$build/examples/graphite" 127.0.0.1 "$port" "$2" "$3" >"$work/$1" 2>&1 &
 	sender=$!
 	for _ in $(seq 600); do
 		grep -q '^fired' "$work/$1" && return
@@ -127,7 +127,7 @@ for _ in $(seq 300); do
 done
 [ -e "$work/data/example/Shop/Orders/price/p99.wsp" ] || fail "no quantiles: $(find "$work/data/example")"
 
-# 2. One that does not read: the program fires on, memory is bounded, what has no room is counted, the rest arrives when it reads again.
+# 2. A Graphite that does not read: the program continues to fire, its memory is bounded, lines without room are counted, the rest arrives when Graphite reads again.
 kill -STOP "$carbon"
 send stopped 200000 60
 kill -CONT "$carbon"
@@ -139,7 +139,7 @@ lost=$(said stopped 'events lost')
 [ "$(said stopped lines)" -ge $((2 * $(said stopped events))) ] || fail "an event has two numbers: $(cat "$work/stopped")"
 wanted=$(($(said calm lines) + $(said stopped lines)))
 got=0
-for _ in $(seq 40); do
+for _ in $(seq 120); do
 	for file in "$work"/data/carbon/agents/*/metricsReceived.wsp; do
 		[ ! -e "$file" ] || got=$(ask "${file#"$work/data/"}" sum)
 	done
@@ -148,7 +148,7 @@ for _ in $(seq 40); do
 done
 [ "$(printf '%.0f' "$got")" = "$wanted" ] || fail "carbon received $got lines, the example sent $wanted"
 
-# 3. One that is not there, and comes late.
+# 3. A Graphite that starts later.
 kill -9 "$carbon"
 wait "$carbon" 2>/dev/null || :
 send late 700 60
@@ -157,7 +157,7 @@ ended late
 [ "$(said late events)" = 700 ] && [ "$(said late 'lines lost')" = 0 ] && [ "$(said late connections)" -ge 1 ] || fail "$(cat "$work/late")"
 last_is example/Shop/Order/Number.wsp 700
 
-# 4. One that never comes: the program ends when it was told to, and counts.
+# 4. A Graphite that never starts: the program ends after its time limit, and counts the lost lines.
 kill -9 "$carbon"
 wait "$carbon" 2>/dev/null || :
 carbon=''

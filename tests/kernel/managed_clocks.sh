@@ -20,8 +20,7 @@ until_true used_more $posed 0 300 && until_true used_more $burner 0 500 || fail 
 
 # recorded_enough: the recording has most of the CPU time of each process, and samples of a thread that computes and naps.
 recorded_enough() {
-	"$spoor" report --json $error.nettrace >json || return 1
-	folded $error.nettrace folds
+	"$spoor" report --json $error.nettrace >json && "$spoor" flame $error.nettrace --format folded -o - >folds 2>/dev/null || return 1
 	[ "$(frames folds 'Posed\.Spin\(\);Hot\.Burn\(int\)')" -ge 3 ] || return 1
 	for one in posed burner native; do
 		eval "pid=\$$one most=\$((after_$one - before_$one))"

@@ -104,7 +104,7 @@ wait $first || fail "the first tool failed: $(cat first.err)"
 if command -v script >/dev/null; then
 	: >table
 	# Each key waits for the effect of the one before.
-	(until_true grep -q 'rows above' table && printf 'p' && until_true grep -q '(paused)' table && printf 'r' && sleep 0.3 && printf 'q') |
+	(until_true grep -q 'GC pause' table && printf 'p' && until_true grep -q '(paused)' table && printf 'r' && sleep 0.3 && printf 'q') |
 		timeout 200 script -fqec "stty cols 60 rows 12; '$spoor' counters -p $shop" table >/dev/null || fail "the table's end"
 	grep -q "$(printf '\033')\[?1049h" table || fail "no table"
 	grep -q "$(printf '\033')\[?1049l" table || fail "the earlier screen was not restored"
@@ -327,7 +327,7 @@ json limited.json '.Events | length > 3'
 
 # More sessions than a runtime has slots (64), one after the other; some of them are killed.
 for i in $(seq 66); do
-	"$spoor" counters -q -p $shop --duration 200ms >/dev/null 2>err || fail "session $i"
+	"$spoor" counters -q -p $shop --counters Shop.Orders --refresh-interval 0.1 --count 1 >/dev/null 2>err || fail "session $i"
 done
 slots_used() {
 	[ "$(free_slots $shop)" -lt 64 ]

@@ -1,6 +1,6 @@
 #!/bin/sh
-# events.sh BUILD-FOLDER: spoor record of two programs that count what they throw and collect; TraceEvent must find as many, with the right process, in the one file
-# (Counted.cs), packed and unpacked again too. Skipped as run.sh is.
+# events.sh BUILD-FOLDER: TraceEvent finds as many exceptions and collections in a recording of two programs as these count themselves, with the right process
+# (Counted.cs); also in a recording that was packed and unpacked. Skipped as run.sh is.
 set -eu
 . "$(dirname "$(realpath "$0")")/prelude"
 work=$out/events

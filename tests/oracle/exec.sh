@@ -1,5 +1,5 @@
 #!/bin/sh
-# exec.sh BUILD-FOLDER: a shell that computes, and then becomes a .NET program, as entry-point scripts do. TraceEvent finds the names of both, as many as spoor report does. Skipped
+# exec.sh BUILD-FOLDER: TraceEvent finds as many names as spoor report in a recording of a shell that computes and then executes a .NET program, as entry-point scripts do. Skipped
 # without a .NET SDK, and where its one package cannot be fetched.
 set -eu
 . "$(dirname "$(realpath "$0")")/prelude"
@@ -25,9 +25,9 @@ for ms in 1000 4000 16000; do
 	[ "${burnt:-0}" -le 50 ] || break
 done
 
-# number FILE KEY
+# number FILE FILTER
 number() {
-	grep -oE "\"$2\":[0-9]+" "$1" | head -n 1 | cut -d: -f2
+	jq -r "$2" "$1"
 }
 
 same() {
@@ -35,9 +35,10 @@ same() {
 	echo "  same  $1: $2"
 }
 
-[ "$(grep -oE '"pid":[0-9]+,[^{}]*"cpu_ns"' "$out/exec.json" | wc -l)" = 2 ] || { echo "the shell has no sample of its own" && exit 1; }
-same samples "$(number "$out/exec.theirs" samples)" "$(number "$out/exec.json" samples)"
-same frames "$(number "$out/exec.theirs" frames)" "$(number "$out/exec.json" frames)"
-same 'frames without a name' "$(number "$out/exec.theirs" frames_unnamed)" $(($(number "$out/exec.json" frames) - $(number "$out/exec.json" named_frames)))
-same processes "$(grep -oE '"known_processes":\[[^]]*\]' "$out/exec.theirs" | grep -oE '"name":"(dotnet|Managed)"' | wc -l)" 1
+[ "$(number "$out/exec.json" '.processes | length')" = 2 ] || { echo "the shell has no sample of its own" && exit 1; }
+same samples "$(number "$out/exec.theirs" .samples)" "$(number "$out/exec.json" .samples)"
+same frames "$(number "$out/exec.theirs" .frames)" "$(number "$out/exec.json" .names.frames)"
+same 'frames without a name' "$(number "$out/exec.theirs" .frames_unnamed)" "$(number "$out/exec.json" '.names | .frames - .named_frames')"
+same processes "$(number "$out/exec.theirs" '[.known_processes[] | select(.name == "dotnet" or .name == "Managed")] | length')" 1
+burnt=$(number "$out/exec.theirs" '[.functions[] | select(.name | test("^managed!Hot::Burn"; "i")) | .self] | add // 0')
 [ "${burnt:-0}" -gt 50 ] || { echo "TraceEvent has ${burnt:-0} samples in Hot.Burn" && exit 1; }

@@ -353,7 +353,7 @@ static void turns_to_the_end(struct talk *talk)
 static void finish(struct talk *talk)
 {
 	dotnet_client_free(talk->client);
-	/* What was sent without waiting still arrives. */
+	/* Bytes that were sent before the end still arrive. */
 	for (unsigned i = 0; talk->peer.listener >= 0 && i < 3; i++)
 		serve(&talk->peer);
 	tear_down_peer(&talk->peer);
@@ -490,7 +490,7 @@ static void test_bad_sessions(void **state)
 	}
 }
 
-/* The rundown is refused: what comes is streamed none the less, and the reason is kept. */
+/* The rundown is refused: the live session still streams, and the reason is stored. */
 static void test_rundown_refused(void **state)
 {
 	struct talk t;
@@ -511,7 +511,7 @@ static void test_rundown_refused(void **state)
 	finish(&t);
 }
 
-/* New methods are not told of; then a second rundown says what there is, and a session of their own tells of them after all. All are ended. */
+/* The live session has no events of new methods. A second rundown names the methods, then a session for methods sends events of new ones. All sessions are ended. */
 static void test_untold(void **state)
 {
 	struct talk t;
@@ -533,7 +533,7 @@ static void test_untold(void **state)
 	assert_int_equal(t.told.ends[DOTNET_STREAM_RUNDOWN], 2);
 	assert_true(dotnet_client_methods(t.client));
 	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
-	assert_false(dotnet_client_methods(t.client)); /* it is there */
+	assert_false(dotnet_client_methods(t.client)); /* it exists */
 	assert_string_equal(dotnet_client_session(t.client, DOTNET_STREAM_METHODS), "methods Microsoft-Windows-DotNETRuntime:0x38:5, 16 MB, no stacks");
 	assert_string_equal(t.peer.log, "408 205 205 201 205 201 205 ");
 	dotnet_client_stop(t.client, t.now_ns);
@@ -546,7 +546,7 @@ static void test_untold(void **state)
 	finish(&t);
 }
 
-/* What is asked for at level 5 comes at level 5, new methods and all. */
+/* Providers that were requested at level 5 are enabled at level 5, with events of new methods. */
 static void test_untold_but_asked(void **state)
 {
 	static const struct ipc_provider wanted = { .name = "Microsoft-Windows-DotNETRuntime", .keywords = 1, .level = 5 };
@@ -563,7 +563,7 @@ static void test_untold_but_asked(void **state)
 	finish(&t);
 }
 
-/* It wakes up after a minute, and everything is as if it had answered at once. */
+/* The runtime answers after a minute, and the result is the same as without the delay. */
 static void test_wakes_up(void **state)
 {
 	struct talk t;
@@ -583,7 +583,7 @@ static void test_wakes_up(void **state)
 	finish(&t);
 }
 
-/* Hung at one moment or another, the end is bounded, and whatever session there is was told to stop. */
+/* A runtime that does not answer at different steps: the end has a time limit, and each open session got a stop request. */
 static void test_hung_at_stop(void **state)
 {
 	(void)state;
@@ -643,7 +643,7 @@ static void test_torn(void **state)
 	struct talk t;
 
 	(void)state;
-	/* The rundown ends by itself: no stop for a session that is no more, whose id may be another's. */
+	/* The runtime ends the rundown: no stop is sent for a session that has ended, because its id may belong to another session. */
 	begin(&t);
 	t.peer.cut_stream = true;
 	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
@@ -669,7 +669,7 @@ static void test_torn(void **state)
 	finish(&t);
 }
 
-/* The bytes make no sense to the decoder: the sessions are stopped, and a stream that goes on for ever is left. */
+/* The decoder rejects the bytes: the sessions are stopped, and a stream without end is closed. */
 static void test_refused_bytes(void **state)
 {
 	struct talk t;
@@ -900,7 +900,7 @@ static void test_no_socket(void **state)
 	(void)state;
 	begin(&t);
 	assert_int_equal(unlink(t.peer.path), 0);
-	/* It may be young: asked again for five seconds. */
+	/* The process may be starting: it is asked repeatedly for five seconds. */
 	assert_int_equal(turns(&t, 10, 100 * MS), DOTNET_ASKING);
 	assert_int_equal(turns(&t, 50, 100 * MS), DOTNET_ENDED);
 	assert_string_equal(dotnet_client_reason_code(t.client), "no-socket");
