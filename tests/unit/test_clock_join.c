@@ -1,4 +1,4 @@
-/* clock_join.c: samples get what their thread's clock says, to the nanosecond; who stood still gets nothing. */
+/* clock_join.c: samples get the time of their thread's clock, to the nanosecond; a thread whose clock does not advance gets none. */
 #include "unit/test.h"
 
 #include "trace/clock_join.h"
@@ -6,7 +6,7 @@
 
 #define MS UINT64_C(1000000)
 
-/* What was told, by stack. */
+/* The reported time, by stack. */
 struct told {
 	uint64_t by_stack[64];
 	uint64_t by_thread[64];
@@ -148,7 +148,7 @@ static void test_native_call(void **state)
 	clock_join_done(&join);
 }
 
-/* A thread that no runtime knows, and one that is not sampled for a while. */
+/* A thread that no runtime knows, and one without samples between two clocks. */
 static void test_without_samples(void **state)
 {
 	struct clock_join join = { 0 };
@@ -175,7 +175,7 @@ static void test_without_samples(void **state)
 	clock_join_done(&join);
 }
 
-/* Whatever comes: what is told of a thread is what its clock went on by. Clocks that go back and samples out of order do no harm. */
+/* With any input, the reported time of a thread is the advance of its clock. Clocks that go back and samples out of order are harmless. */
 static void test_sums(void **state)
 {
 	struct clock_join join = { 0 };
@@ -223,7 +223,7 @@ static void test_forget(void **state)
 		clock_at(&join, thread, 1000 * MS, 0);
 		clock_at(&join, thread, 1020 * MS, 20 * MS);
 	}
-	clock_join_forget(&join, has_ended, &gone); /* it has something to be told still */
+	clock_join_forget(&join, has_ended, &gone); /* it has time that is not reported yet */
 	assert_int_equal(join.threads.count, 3);
 	clock_join_settle(&join, UINT64_MAX, each, &told);
 	clock_join_forget(&join, has_ended, &gone);

@@ -1,4 +1,4 @@
-/* codemap.c: who owned an address when, in whatever order the news of it comes, and the text of a symbol. */
+/* codemap.c: the owner of an address at a time, with events in any order, and the text of a symbol. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -62,7 +62,7 @@ static void test_ranges(void **state)
 	codemap_done(&map);
 }
 
-/* Asked again after a while in which nobody listened: what was known stays, what is new came in that while. */
+/* A second rundown after a gap between sessions: known methods keep their times, new methods begin in the gap. */
 static void test_asked_again(void **state)
 {
 	struct codemap map = { 0 };
@@ -104,7 +104,7 @@ static void test_shared(void **state)
 	assert_ptr_equal(codemap_find(&maps[0], 0x1000, S)->name, codemap_find(&maps[1], 0x1000, S)->name);
 	codemap_trim(&maps[0]);
 	assert_string_equal(owner(&maps[0], 0x2000, S), "B");
-	codemap_remove(&maps[0], 0x1000, 5 * S); /* what was dropped is made again */
+	codemap_remove(&maps[0], 0x1000, 5 * S); /* dropped entries are made again */
 	assert_string_equal(owner(&maps[0], 0x1000, 6 * S), "-");
 	assert_string_equal(owner(&maps[0], 0x1000, 4 * S), "A");
 	codemap_trim(&maps[0]);
@@ -168,7 +168,7 @@ static void test_any_order(void **state)
 	}
 }
 
-/* A rundown is read before the stream that tells of what came and went before it, in the same place. */
+/* A rundown is read before the stream with earlier load and unload events of the same address. */
 static void test_stood(void **state)
 {
 	struct codemap map = { 0 };
@@ -267,7 +267,7 @@ static void test_limit(void **state)
 	codemap_done(&map);
 }
 
-/* A process that tells of 30,000 ranges around one address does not make the search slow; the newest is still found. */
+/* 30,000 ranges around one address do not make the search slow; the newest range is found. */
 static void test_nested(void **state)
 {
 	struct codemap map = { 0 };
@@ -336,7 +336,7 @@ static void test_assembly(void **state)
 	assert_int_equal(len, 0);
 	(void)codemap_assembly(&map, 99, &len);
 	assert_int_equal(len, 0);
-	/* The id is an address: another module may come to have it. */
+	/* The id is an address: another module may get the same id later. */
 	assert_int_equal(codemap_add_module(&map, 1, "/b/Other.dll", S), 0);
 	assert_memory_equal(codemap_assembly(&map, 1, &len), "Other", 5);
 	assert_int_equal(map.modules.items[0].until_ns, S);

@@ -207,7 +207,7 @@ static enum eventpipe_state turns(struct talk *talk, unsigned count, uint64_t st
 	for (unsigned i = 0; i < count; i++) {
 		struct pollfd fds[EVENTPIPE_FDS_MAX];
 		(void)eventpipe_advance(talk->pipe, talk->now_ns);
-		/* Whoever sleeps until the wake-up or a descriptor is not forgotten. */
+		/* A caller that sleeps until the wake-up time or a descriptor misses nothing. */
 		size_t n = eventpipe_fds(talk->pipe, fds);
 		assert_true(n || eventpipe_wake_ns(talk->pipe) != UINT64_MAX ||
 			    eventpipe_state(talk->pipe) == EVENTPIPE_ENDED);
@@ -406,7 +406,7 @@ static void test_ends_by_themselves(void **state)
 	end(&exited);
 	assert_int_equal(exited.peer.stops, 0); /* its id may be another session's by now */
 
-	/* The handler cannot make sense of it: stopped, read to its end, told nothing. */
+	/* The handler rejects the bytes: the session is stopped and read to its end, and the handler gets no more. */
 	begin(&refused, NULL);
 	assert_int_equal(turns(&refused, 14, 1), EVENTPIPE_ENDED);
 	assert_int_equal(refused.peer.stops, 1);
@@ -415,7 +415,7 @@ static void test_ends_by_themselves(void **state)
 	end(&refused);
 }
 
-/* The end is asked for at every moment of the talk: whatever was opened is stopped. */
+/* The end is requested at every step of the exchange: each open session is stopped. */
 static void test_stopped_at_any_time(void **state)
 {
 	(void)state;

@@ -62,7 +62,7 @@ static uint64_t place(void)
 	return (uint64_t)(uintptr_t)function_to_be_named - own.begin + own.offset;
 }
 
-/* The other thread of this program; 0 none. A sanitizer has one of its own, which runs as all do. */
+/* The other thread of this program, or 0. A sanitizer's thread has the default policy. */
 static int other_thread(int policy)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -454,7 +454,7 @@ static void test_second_try(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	struct name_question *gone = question(ASK_SYMBOL, 1, place());
 	gone->pid = (uint32_t)child;
-	gone->inode++; /* nor is it what stands there on this machine */
+	gone->inode++; /* nor is it the file at this path on this machine */
 	name_tables_answer(tables, gone, &answer);
 	assert_true(answer.error < 0);
 	struct name_question *here = question(ASK_SYMBOL, 1, place());

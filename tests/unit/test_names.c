@@ -281,7 +281,7 @@ static void test_module_never_comes(void **state)
 	assert_int_equal(names_finish(&f->names), 0);
 }
 
-/* Code that no rundown has told of asks for another one, if it was hit after the last was begun; what one tells then names it. */
+/* Code that is in no rundown needs another rundown if it has samples after the start of the last one; that rundown names it. */
 static void test_untold(void **state)
 {
 	struct fixture *f = *state;
@@ -342,7 +342,7 @@ static void test_three_owners(void **state)
 	symbolmap_done(&map);
 }
 
-/* What ran at an address before anybody listened has no name; those who come there later have theirs. */
+/* Code at an address before the first session has no name; later code at that address has one. */
 static void test_nobody_told_of_the_first(void **state)
 {
 	static const char *const names[] = { "Second", "Third", "Fourth" };

@@ -1,4 +1,4 @@
-/* nettrace_write.c: what is written reads back equal, at every instant, into files, pipes and full disks. */
+/* nettrace_write.c: events read back equal to those that were written, at every time, with files, pipes and full disks. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -67,7 +67,7 @@ static void see(struct seen *seen, const struct trace *trace, const struct event
 	}
 }
 
-/* 0 or the source's error; what was seen and the tables it left. */
+/* 0 or the source's error; the events that were read and the tables. */
 static int read_bytes(const uint8_t *data, size_t size, struct seen *seen, struct trace *trace, struct diag *diag)
 {
 	struct input in;
@@ -169,7 +169,7 @@ static void test_round_trip(void **state)
 	assert_int_equal(trace.losses.count, 2);
 	assert_int_equal(trace.losses.items[1].count, DEMO_LOST);
 	assert_int_equal(absorb_end(&trace, DEMO_LOST, 1, 2), 0);
-	assert_int_equal(trace.losses.count, 2); /* told of already */
+	assert_int_equal(trace.losses.count, 2); /* announced before */
 	assert_int_equal(trace.clock_offsets.count, 2);
 	assert_int_equal(trace.clock_offsets.items[1].process, web);
 	assert_int_equal(trace.clock_offsets.items[1].offset_ns, -1234567);
@@ -266,7 +266,7 @@ static void check_disk(void)
 	trace_done(&trace);
 }
 
-/* A kill stops a write between pages, so each page's part is a state of its own. */
+/* SIGKILL stops a write between pages, so the file can end at each page. */
 static ssize_t write_pages(int fd, const void *data, size_t size, off_t offset)
 {
 	const uint8_t *from = data;
@@ -305,7 +305,7 @@ static void test_every_instant(void **state)
 	close(fd);
 }
 
-/* Short writes; and the room ends: the file must still be whole, and go on when there is room again. */
+/* Short writes and a full disk: the file stays valid, and writing continues when there is room. */
 static ssize_t write_stingy(int fd, const void *data, size_t size, off_t offset)
 {
 	if (disk.fail_after && (size_t)offset + size > disk.fail_after) {

@@ -1,4 +1,4 @@
-/* output_file.c: a new file is whole, ours and nobody else's; what stood there stays or becomes FILE.old; never through a link. */
+/* output_file.c: a new file is complete and belongs to its user alone; an earlier file stays or becomes FILE.old; links are not followed. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -114,7 +114,7 @@ static void test_new_and_old(void **state)
 	assert_holds("x.old", "two");
 	assert_int_equal(names(), 2);
 
-	/* What can only be put beside a folder of that name stays as it was. */
+	/* A file beside a folder of its name is not changed. */
 	assert_int_equal(unlink(at("x.old")), 0);
 	assert_int_equal(mkdir(at("x.old"), 0700), 0);
 	struct output_file out;
@@ -273,7 +273,7 @@ static void test_race(void **state)
 	put("secret", "secret");
 	atomic_store(&stop, false);
 	assert_int_equal(pthread_create(&thread, NULL, disturb, NULL), 0);
-	/* The other thread may not run for a while. */
+	/* The other thread may get no CPU time. */
 	for (unsigned i = 0; i < 3000 || ((!kept || !refused) && i < 2000000); i++) {
 		if (output_file_open(&out, at("x"), NULL) < 0) {
 			refused++;
@@ -342,7 +342,7 @@ static void test_sudo(void **state)
 	write_new("x", "x", true);
 	assert_int_equal(lstat(at("x"), &st), 0);
 	if (geteuid() != 0) {
-		assert_int_equal(st.st_uid, geteuid()); /* nobody else is believed */
+		assert_int_equal(st.st_uid, geteuid()); /* other users are not believed */
 		return;
 	}
 	assert_int_equal(st.st_uid, 1234);
@@ -367,7 +367,7 @@ static void test_others_file(void **state)
 
 	(void)state;
 	if (geteuid() != 0)
-		skip(); /* only root can be another user for a moment */
+		skip(); /* only root can become another user and back */
 	assert_int_equal(chmod(folder, 01777), 0);
 	put("x", "root's");
 	pid_t pid = fork();

@@ -176,8 +176,8 @@ static void test_recording_at_every_instant(void **state)
 /* ---- bytes of all kinds and sizes ---- */
 
 static uint8_t expected[CONTENT_MAX];
-static size_t expected_size; /* of what has been put */
-static size_t before_size;   /* of what had been put before that */
+static size_t expected_size; /* of the bytes that were put */
+static size_t before_size;   /* of the bytes that were put before that */
 
 static void check_bytes(const uint8_t *content, size_t size)
 {
@@ -228,7 +228,7 @@ static void test_bytes_at_every_instant(void **state)
 	packed_file_free(file);
 }
 
-/* No room, at each place where there may be none: what was there stays whole, and it goes on when there is room again. */
+/* No room, at each possible place: the earlier bytes stay whole, and writing continues when there is room. */
 static void test_no_room(void **state)
 {
 	unsigned failures = 0;
@@ -258,7 +258,7 @@ static void test_no_room(void **state)
 				if (disk.size)
 					check_disk();
 				expected_size = all;
-				if (round % 4 == 0) /* what could not be put goes with what comes */
+				if (round % 4 == 0) /* the rest is written with the next bytes */
 					continue;
 				assert_int_equal(packed_file_put(file, -1, write_pages), 0);
 			}
@@ -374,7 +374,7 @@ static void test_pipe(void **state)
 	disk.size = size;
 	check_disk();
 	uint32_t all = last_events;
-	/* Cut anywhere: what came before is there, and never less than at a shorter cut. */
+	/* Cut anywhere: the bytes before the cut can be read, and never fewer than with a shorter cut. */
 	uint32_t most = 0;
 	for (size_t cut = 5; cut < size; cut += 61) {
 		struct diag diag = { 0 };

@@ -169,7 +169,7 @@ static void test_time_namespace(void **state)
 	close(fd);
 	close(ends[0]);
 	waitpid(child, &status, 0);
-	/* Nobody listens there any more; and the process is not there to be asked. */
+	/* No process listens at the socket, and the process has ended. */
 	assert_true(dotnet_port_connect(&target, NULL) < 0);
 }
 
@@ -259,7 +259,7 @@ static void test_spoofed(void **state)
 }
 
 /* A file or a link with that name is not followed. */
-/* The pid is the target's, given out anew; the socket was another user's. */
+/* The kernel uses the id again for the target; the socket belongs to another user. */
 static void test_other_user(void **state)
 {
 	struct dotnet_target target = self();
@@ -268,7 +268,7 @@ static void test_other_user(void **state)
 
 	(void)state;
 	if (geteuid() != 0)
-		skip(); /* only root can be another user for a moment */
+		skip(); /* only root can become another user and back */
 	assert_int_equal(chmod(folder, 0777), 0);
 	socket_path(&target, folder, path);
 	assert_int_equal(seteuid(65534), 0);
@@ -283,7 +283,7 @@ static void test_other_user(void **state)
 	close(fd);
 	close(listener);
 	unlink(path);
-	/* Who began to listen as root and gave it up is itself. */
+	/* A process that started to listen as root and then dropped its rights is accepted. */
 	int ready[2], go[2];
 	char byte = 0;
 	assert_int_equal(pipe(ready), 0);

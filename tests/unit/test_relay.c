@@ -13,7 +13,7 @@
 
 #define PLENTY    ((size_t)64 << 20)
 #define ROOM      ((size_t)4096)
-#define PID       4000000u /* nobody's: ids are above what a kernel gives */
+#define PID       4000000u /* no process has it: it is above the ids that a kernel gives */
 #define OTHER_PID 4000001u
 
 struct session {
@@ -189,7 +189,7 @@ static void test_pick(void **state)
 	free(data);
 }
 
-/* What has no room is counted, and shows as a gap before the next event that has; nothing else is lost. */
+/* Events without room are counted, and are a sequence gap before the next event; no other event is lost. */
 static void test_bounded(void **state)
 {
 	struct session s;
@@ -209,7 +209,7 @@ static void test_bounded(void **state)
 	drain(&s);
 	uint64_t dropped = relay_stream_dropped(s.relay, stream);
 	assert_int_equal(dropped + s.drained, s.wanted);
-	/* What was dropped before the room was free again stands before the first event behind that. */
+	/* The gap of dropped events is before the first event after them. */
 	assert_true(s.gaps > 50);
 	assert_true(s.gaps <= dropped);
 	assert_int_equal(relay_pending_bytes(s.relay), 0);
@@ -270,7 +270,7 @@ static void test_settled(void **state)
 	assert_int_equal(relay_settled_ns(s.relay, now_ns), 0);
 	push(&s, first, data, size);
 	assert_true(s.last_ns > 0);
-	assert_int_equal(relay_settled_ns(s.relay, now_ns), 0); /* the other one may still tell of anything */
+	assert_int_equal(relay_settled_ns(s.relay, now_ns), 0); /* the other stream may still have earlier events */
 	relay_caught_up(s.relay, second, now_ns);
 	uint64_t settled_ns = relay_settled_ns(s.relay, now_ns);
 

@@ -1,4 +1,4 @@
-/* reverse.c: a port of ours, and runtimes that are this test. */
+/* reverse.c: a listen port, and runtimes that this test plays. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ static void test_comes_again(void **state)
 	assert_int_equal(st.st_mode & 0777, 0600);
 	int fd = runtime_connect();
 	reverse_advance(reverse);
-	assert_false(reverse_next(reverse, &peer)); /* it has not said who it is */
+	assert_false(reverse_next(reverse, &peer)); /* it has not sent its id */
 	advertise(fd, 'a', 42, true);
 	reverse_advance(reverse);
 	assert_true(reverse_next(reverse, &peer));
@@ -67,7 +67,7 @@ static void test_comes_again(void **state)
 	assert_int_equal(reverse_peer(reverse, peer)->inner_pid, 42);
 	assert_int_equal(reverse_peer(reverse, peer)->pid, getpid());
 
-	/* Its connection is given out once; then it must come again, as itself. */
+	/* Its connection is returned one time; then the runtime connects again with the same id. */
 	struct dotnet_door door = reverse_door(reverse, peer);
 	int ours = door.connect(door.context, NULL);
 
@@ -96,7 +96,7 @@ static void test_strangers(void **state)
 	uint32_t peer;
 
 	(void)state;
-	/* Not a runtime; one that goes at once; one that goes after it has said who it is. */
+	/* Connections of no runtime, of one that closes immediately, and of one that closes after its id. */
 	int liar = runtime_connect();
 	assert_int_equal(send(liar, "GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n", 35, MSG_NOSIGNAL), 35);
 	close(runtime_connect());
@@ -114,7 +114,7 @@ static void test_strangers(void **state)
 	assert_true(n == 0 || (n < 0 && errno == ECONNRESET)); /* hung up on */
 	close(liar);
 
-	/* The place is taken while we listen, and free when nobody does. */
+	/* The path is in use while the port listens, and free afterwards. */
 	struct diag diag = { 0 };
 	assert_int_equal(reverse_listen(path, &second, &diag), -EADDRINUSE);
 	assert_non_null(strstr(diag.text, path));

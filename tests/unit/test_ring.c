@@ -57,7 +57,7 @@ static void test_all_come_out_whole(void **state)
 			for (uint32_t i = sizeof(struct perf_event_header); i < size; i++)
 				assert_int_equal(record[i], seen);
 			seen++;
-			/* What is not done with is not given back; an eighth and a record later it is. */
+			/* Space is returned to the kernel in steps of one eighth of the ring and a record. */
 			assert_true(fake->control.data_tail <= fake->ring.tail - size);
 			assert_true(fake->ring.tail - fake->control.data_tail <= SIZE / 8 + 2 * size);
 		}
@@ -69,7 +69,7 @@ static void test_all_come_out_whole(void **state)
 	free(fake);
 }
 
-/* What comes in while draining waits for the next drain. */
+/* Records that arrive during a drain are read by the next one. */
 static void test_drain_has_an_end(void **state)
 {
 	struct fake *fake = fake_new();
@@ -91,7 +91,7 @@ static void test_drain_has_an_end(void **state)
 	free(fake);
 }
 
-/* Nothing can be found behind a broken size: it is thrown away and counted, and the ring goes on with what comes after. */
+/* No record can be found after a broken size: the bytes are dropped and counted, and the ring continues with later records. */
 static void tear_with(uint16_t size)
 {
 	struct fake *fake = fake_new();

@@ -1,4 +1,4 @@
-/* strangers.c: whose records are dropped, by what the kernel tells of forks and ends. */
+/* strangers.c: which processes' records are dropped, by the kernel's events of forks and exits. */
 #include "unit/test.h"
 
 #include "perf/perf_record.h"
@@ -47,7 +47,7 @@ static void test_sift(void **unused)
 	assert_true(sift(&strangers, PERF_TYPE_MMAP2, 10, 11, 0));
 	assert_true(sift(&strangers, PERF_TYPE_COMM, 10, 11, 0));
 	assert_false(sift(&strangers, PERF_TYPE_SAMPLE, 20, 20, 0));
-	/* Of the CPU, whoever ran there. */
+	/* A record of the CPU, of any process. */
 	assert_false(sift(&strangers, PERF_TYPE_LOST, 10, 10, 0));
 	assert_false(sift(&strangers, PERF_TYPE_LOST_SAMPLES, 10, 10, 0));
 	assert_false(sift(&strangers, PERF_TYPE_THROTTLE, 10, 10, 0));
@@ -58,12 +58,12 @@ static void test_sift(void **unused)
 	assert_true(sift(&strangers, PERF_TYPE_FORK, 13, 13, 10));
 	assert_true(sift(&strangers, PERF_TYPE_FORK, 14, 14, 13));
 	assert_true(sift(&strangers, PERF_TYPE_SAMPLE, 14, 14, 0));
-	/* A thread's end, then that of the process: its number is nobody's. */
+	/* The exit of a thread, then of its process: the id belongs to no process. */
 	assert_true(sift(&strangers, PERF_TYPE_EXIT, 14, 15, 13));
 	assert_true(strangers_has(&strangers, 14));
 	assert_true(sift(&strangers, PERF_TYPE_EXIT, 14, 14, 13));
 	assert_false(sift(&strangers, PERF_TYPE_SAMPLE, 14, 14, 0));
-	/* A number given out anew, by one of ours, whose end nobody told of. */
+	/* An id that the kernel uses again, for a child of a recorded process, without an event of the first one's exit. */
 	assert_false(sift(&strangers, PERF_TYPE_FORK, 13, 13, 20));
 	assert_false(sift(&strangers, PERF_TYPE_SAMPLE, 13, 13, 0));
 	assert_false(sift(&strangers, PERF_TYPE_EXIT, 20, 20, 1));

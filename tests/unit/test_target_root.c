@@ -165,7 +165,7 @@ static pid_t run_inside(const char *folder)
 	return 0;
 }
 
-/* What a link means inside a root of its own: never our file of that name. */
+/* A link inside another root is resolved there: it never leads to a file of this root. */
 static void test_links_stay_inside(void **state)
 {
 	static const char *const links[][2] = {
@@ -210,7 +210,7 @@ static void test_links_stay_inside(void **state)
 		close(fd);
 	}
 	assert_int_equal(target_root_open_file(&root, "/ours", 100, &fd, &size, NULL), -ENOENT);
-	/* The naive way gives ours: this is what is kept out. */
+	/* A plain open leads to this root's file: the module must not do that. */
 	snprintf(path, sizeof(path), "/proc/%d/root/ours", pid);
 	fd = open(path, O_RDONLY);
 	assert_true(fd >= 0);
@@ -242,7 +242,7 @@ static void test_devices_and_sizes(void **state)
 	assert_int_equal(ftruncate(fd, (off_t)100 << 30), 0);
 	close(fd);
 	assert_int_equal(open_in(&place, "sparse", UINT64_C(4) << 30, &size), -EFBIG);
-	/* A pipe that somebody writes to, and one nobody has at the other end: no wait, and no byte is taken. */
+	/* A pipe with a writer, and one without: no wait, and no byte is read. */
 	at(&place, "pipe", path);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(open_in(&place, "pipe", UINT64_MAX, &size), -EINVAL);
@@ -251,7 +251,7 @@ static void test_devices_and_sizes(void **state)
 	assert_int_equal(open_in(&place, "pipe", UINT64_MAX, &size), -EINVAL);
 	assert_int_equal(read(ends, &size, 1), 1);
 	close(ends);
-	/* A lease: the one who holds it is told, we do not wait the 45 s it may take its time. */
+	/* A lease: its holder gets the signal, and the open does not wait the 45 s that the holder has. */
 	at(&place, "leased", path);
 	put(place.folder, "leased", "l");
 	int held = open(path, O_RDWR);
@@ -427,7 +427,7 @@ static void test_without_openat2(void **state)
 	}
 }
 
-/* The file behind a mapping: the one that was mapped, although another stands at its path; never memory. */
+/* The file of a mapping: the mapped one, although another file is at its path; never memory. */
 static void test_behind_a_mapping(void **state)
 {
 	struct place place = { .folder = "/tmp/spoor-test-XXXXXX" };

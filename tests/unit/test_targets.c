@@ -20,7 +20,7 @@ struct family {
 	pid_t grandchild;
 };
 
-/* A child called `unique` with a child of its own called `unique` and "x". Both sleep until they are killed. */
+/* A child named `unique`, whose child is named `unique` and "x". Both sleep until they are killed. */
 static void family_begin(struct family *family)
 {
 	int pipes[2];
@@ -155,7 +155,7 @@ static void test_by_pid(void **state)
 	assert_int_equal(target->kind, DOTNET_NOT);
 	assert_false(target->reachable);
 	assert_true(target->start_ticks > 0 && target->machine);
-	/* A sanitizer has a thread of its own in every process. */
+	/* A sanitizer starts a thread in every process. */
 	assert_in_range(target->thread_count, 1, 2);
 	assert_non_null(strstr(target->command_line, "test_targets"));
 	struct bytes out = { 0 };
@@ -180,7 +180,7 @@ static void test_dotnet_only(void **state)
 	snprintf(text, sizeof(text), "no .NET process is named '%s'", unique);
 	expect_none(&(struct target_query){ .names = names, .name_count = 1, .dotnet_only = true },
 		text);
-	/* Who is chosen by pid is taken as it is. */
+	/* A process that is selected by id needs no other property. */
 	expect_pids(&(struct target_query){ .pids = (uint32_t[]){ (uint32_t)family.child },
 			    .pid_count = 1,
 			    .dotnet_only = true },
