@@ -231,10 +231,10 @@ until_true gone $worker || fail "the program cannot end while the recorder is st
 kill -CONT $recorder
 wait $recorder || fail "the recording of a program that ended fails"
 # Without a guard it waits for ever. If a runtime did not wait, the parts above would show nothing.
-begin worker work 8000
+begin worker work 12000
 record_it x.nettrace
 kill -STOP "$(guard_of $recorder)" $recorder
-sleep 12
+sleep 16
 if gone $worker; then
 	echo "this runtime ends before its sessions are read"
 fi
