@@ -18,7 +18,7 @@ static const struct {
 	{ "//anon", MAPPING_JIT },   /* anonymous memory in an mmap record */
 	{ "/dev/zero", MAPPING_JIT },
 	{ "/memfd:", MAPPING_JIT },
-	{ "memfd:", MAPPING_JIT },   /* as other writers of recordings have it */
+	{ "memfd:", MAPPING_JIT },   /* the spelling of other writers of recordings */
 };
 
 static bool ends_with(const char *path, size_t len, const char *suffix)

@@ -1,5 +1,5 @@
 /*
- * What is mapped at a range of addresses, by the name that the kernel gives the mapping. The recorder, the reader of recordings and the thread dump use the
+ * The kind of a mapping, by the name that the kernel gives the mapping. The recorder, the reader of recordings and the thread dump use the
  * same rule, so an address has the same kind of name in all of them.
  */
 #ifndef SPOOR_CODE_MAPPING_KIND_H

@@ -405,7 +405,7 @@ static uint32_t put_fields(struct bytes *out, const struct description *d, uint3
 }
 
 /*
- * The runtime's own events travel without a description; their rows get one from the list, for readers that do not have it. It ends
+ * The runtime's own events travel without a description; their rows get one from the list, for readers without that list. It ends
  * before the first field that the format cannot describe: an array whose count is another field, or a text of 8-bit characters.
  */
 static bool put_known_event(struct bytes *out, const struct schema *schema)

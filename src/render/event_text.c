@@ -448,7 +448,7 @@ static bool walk_characters(
 	return true;
 }
 
-/* What stands before element n in a line. Behind ARRAY_MAX elements nothing is shown until end_elements(). */
+/* Separates element n from the one before it in a line. After ARRAY_MAX elements nothing is shown until end_elements(). */
 static void before_element(struct walk *walk, bool in_line, uint32_t n)
 {
 	if (in_line && n == ARRAY_MAX) {

@@ -1,4 +1,4 @@
-/* What is mapped, by the name of the mapping. */
+/* The kind of a mapping, by its name. */
 #include "unit/test.h"
 
 #include "code/mapping_kind.h"
