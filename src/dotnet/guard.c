@@ -4,7 +4,7 @@
  * Two processes share one page: the owner counts beats in it, the guard counts rounds. Connections reach the guard over a socket pair, with a
  * message for each change. The owner keeps the same list, so that a guard started later finds all of it in the memory it was forked with.
  *
- * The guard does not compare clocks. It counts ticks without a beat of the owner, and of each wait for the runtimes no more than was asked for.
+ * The guard does not compare clocks. It counts ticks without a beat of the owner, and of each wait for the runtimes no more than its timeout.
  * So a pause of the whole machine (a paused guest) or of the guard (stopped, frozen, no CPU) is neither silence of the owner nor time in which a
  * runtime could have ended its sessions.
  *
@@ -264,12 +264,12 @@ static void wait_for_streams(struct guard *guard, bool owner_lives, int wait_ms)
 			(void)poll(NULL, 0, TURN_MS); /* cannot be; never spin */
 }
 
-/* How much of a turn counts: what is beyond the wait that was asked for may be a pause of the guard. */
+/* How much of a turn counts: the time beyond the timeout may be a pause of the guard. */
 static uint64_t counted_ns(uint64_t took_ns, int wait_ms)
 {
-	uint64_t asked_ns = (uint64_t)wait_ms * 1000000u;
+	uint64_t timeout_ns = (uint64_t)wait_ms * 1000000u;
 
-	return took_ns < asked_ns ? took_ns : asked_ns;
+	return took_ns < timeout_ns ? took_ns : timeout_ns;
 }
 
 /* A round: all sessions of now are ended, politely first. */

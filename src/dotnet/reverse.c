@@ -39,7 +39,7 @@
 
 #define HELPER_TURN_MS  500
 #define HELPER_LOOK_NS  UINT64_C(5000000000) /* between two searches for processes that may connect, while there are some */
-#define HELPER_LOOKS    2u                   /* in succession that find none: a process that executes a program has no environment for a moment */
+#define HELPER_LOOKS    2u                   /* in succession that find none: a process has no readable environment while it executes a program */
 #define ENVIRONMENT_MAX (128u << 10) /* of a process; the variable of a longer one may be missed */
 
 struct connection {

@@ -44,7 +44,7 @@ enum output_limit_kind output_limit_check(struct output_limit *limit, uint64_t s
 /* A file of this size has room for names and the last words only: samples and events are left out. */
 bool output_limit_is_full(const struct output_limit *limit, uint64_t size_bytes);
 
-/* A file of this size has reached the size that was asked for: names are left out too. */
+/* A file of this size has reached the requested size: names are left out too. */
 bool output_limit_is_over(const struct output_limit *limit, uint64_t size_bytes);
 
 #endif

@@ -81,7 +81,7 @@ struct name_desk {
 	uint64_t asked;              /* questions so far */
 	uint64_t answered;
 	uint64_t watched;            /* the number of a question; 0: none */
-	uint64_t watched_ns;         /* when it was there at the latest */
+	uint64_t watched_ns;         /* the latest time at which it was asked */
 	uint64_t watched_cpu_ns;     /* the thread's CPU time then */
 	const struct box *box;       /* borrowed, as what follows: for tables of a thread that replaces another one */
 	const char *const *symbol_paths;
@@ -398,7 +398,7 @@ static void take_out_of_hand(struct name_desk *desk, struct clerk *clerk)
 	}
 }
 
-/* Waits for the thread's end, for `bound_ns` at most. Then it is left where it is, and its current question is asked again if it only waited for a CPU. */
+/* Waits for the thread's end, for `bound_ns` at most. Then it is left where it is, and its current question is queued again if it only waited for a CPU. */
 static void dismiss(struct name_desk *desk, uint64_t bound_ns)
 {
 	struct name_question *const wake = NULL;

@@ -1,5 +1,5 @@
 /*
- * Questions about names, answered by one thread that runs when nobody else wants the CPU or the disk.
+ * Questions about names, answered by one thread at idle priority.
  *
  * Opening and parsing the images of a target can take seconds of CPU; none of that may be taken from the target, nor keep the recorder from its
  * rings. So name_tables.h works in a thread with the policies SCHED_IDLE and "idle" I/O. Once a question has waited for 500 ms the thread has ordinary

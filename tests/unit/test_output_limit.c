@@ -46,7 +46,7 @@ static void test_size(void **state)
 	close(ends[1]);
 }
 
-/* However large the flushes are, half of the size is used; and what goes on being written ends at the size. */
+/* However large the flushes are, half of the size is used. The samples and names of later flushes end at the size. */
 static void test_large_flushes(void **state)
 {
 	static const uint64_t flushes[] = { 1000, 20000, 45000, 90000, 130000, 200000, 300000, 600000 };

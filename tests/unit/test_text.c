@@ -141,8 +141,8 @@ static void test_things(void **state)
 	assert_string_equal(text_put_things(room, 0, "process", "processes"), "0 processes");
 	assert_string_equal(text_put_things(room, 1000, "process", "processes"), "1,000 processes");
 	assert_string_equal(text_put_things(room, 2, "",
-				    "a word that is much longer than any of those that stand behind a number"),
-		"2 a word that is much longer than any of those that stand behin");
+				    "a phrase that is much longer than the room for a number and its noun"),
+		"2 a phrase that is much longer than the room for a number and i");
 	assert_string_equal(bytes_z(&out), "0 events, 1 event, 12,345 events");
 	bytes_done(&out);
 }
