@@ -4,7 +4,7 @@
 # with #include is a C program and is left out. A comment right before an example is its rule for tests/kernel/man_examples.sh:
 #
 #   .\" test: dotnet         needs a .NET process
-#   .\" test: ctrl-c         runs until it is interrupted; may follow dotnet
+#   .\" test: ctrl-c         runs until it is interrupted, and prints on standard output; may follow dotnet
 #   .\" test: not run, WHY   cannot run in a test
 function plain(text) {
 	gsub(/\\-/, "-", text)

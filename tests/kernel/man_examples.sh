@@ -89,15 +89,16 @@ missing() {
 	done | head -n 1
 }
 
-# Waits until the command has printed something, then sends SIGINT. A program that is interrupted during its start exits with 130.
+# Waits for a line on standard output, an event or the web API's port, which comes after the session was opened, then sends SIGINT. Before the session is open
+# the command would end with "nothing was traced".
 interrupted() {
 	: >out
 	: >err
 	sh -c "exec $1" >out 2>err </dev/null &
 	running=$!
 	started="$started $running"
-	for i in $(seq 1200); do
-		[ ! -s out ] && [ ! -s err ] || break
+	for i in $(seq 2400); do
+		[ ! -s out ] || break
 		kill -0 $running 2>/dev/null || break
 		sleep 0.05
 	done
