@@ -39,7 +39,7 @@ struct dump_values {
 
 const struct option dump_options[] = {
 	TARGET_OPTIONS(struct dump_values, targets),
-	{ 'o', "output", "FILE", "where to, as the process sees it (/tmp/NAME_DATE_TIME.core)", OPTION_TEXT,
+	{ 'o', "output", "FILE", "where to, as the process sees it (/tmp/NAME_PID_DATE_TIME.core)", OPTION_TEXT,
 		INTO(struct dump_values, output) },
 	{ 0, "type", "heap|full|mini|triage", "how much: all managed objects (heap), everything, stacks only, stacks without private data",
 		OPTION_CHOICE, INTO(struct dump_values, type) },
