@@ -1,6 +1,7 @@
 /* See managed.h. */
 #include "recording/managed.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -46,6 +47,24 @@ struct texts {
 	uint32_t users;
 };
 
+/* How far the names of one process are. */
+enum connection_state {
+	CONNECTION_WAITING, /* no client: the next try is at retry_ns */
+	CONNECTION_ASKING,  /* the first rundown since the start of this client is under way */
+	CONNECTION_NAMED,   /* that rundown is over, and so is each later one */
+	CONNECTION_AGAIN,   /* another rundown is under way */
+	CONNECTION_OVER,    /* no client, and none will follow */
+};
+
+/* Whether the runtime announces the methods that it compiles from now on. */
+enum methods_state {
+	METHODS_ANNOUNCED, /* its live session does */
+	METHODS_QUIET,     /* it does not: rundowns name them */
+	METHODS_WANTED,    /* it does not, but it should: code of its assemblies can be removed */
+	METHODS_ASKED,     /* a session of their own was asked for */
+	METHODS_REPORTED,  /* that session is open, and managed_report was called for it */
+};
+
 struct conversation {
 	struct managed *managed;
 	struct texts *texts;                  /* of its code map */
@@ -68,18 +87,13 @@ struct conversation {
 	uint64_t again_ns;                    /* not before then another one */
 	unsigned retries;
 	uint32_t stopper;                     /* the thread that stops the others for a sample, while it does; 0 */
-	bool untold;                          /* it does not tell of new methods; */
-	bool methods_wanted;                  /* it should, for code of its can be unloaded: */
-	bool methods_asked;                   /* it does now, in another session, */
-	bool methods_told;                    /* which was reported */
-	bool again;                           /* another rundown is under way */
-	bool rested;                          /* the last one was begun */
-	bool was_named;                       /* its names were known once */
-	bool known;                           /* and are, as far as it goes: nothing is being asked */
-	bool reported;
+	enum connection_state state;
+	enum methods_state methods;
+	bool rested;                          /* once-flag: the rundown before the end of the recording was begun */
+	bool was_named;                       /* once-flag: its names were known */
+	bool reported;                        /* once-flag: managed_report was called */
 	bool process_ended;
 	bool names_only;                      /* the caller has no rights over it: no events, and borrowed rights reach it */
-	bool over;
 	struct held_runtime held;
 	uint64_t held_ns;                     /* since when it waits */
 };
@@ -139,6 +153,25 @@ void managed_relay(struct managed *managed, struct relay *relay, const struct ip
 void managed_sample(struct managed *managed, managed_sampled *sampled)
 {
 	managed->sampled = sampled;
+}
+
+/* The one place where the state changes. */
+static void enter(struct conversation *talk, enum connection_state state)
+{
+	static const unsigned next[] = {
+		[CONNECTION_WAITING] = 1u << CONNECTION_ASKING | 1u << CONNECTION_OVER,
+		[CONNECTION_ASKING] = 1u << CONNECTION_NAMED | 1u << CONNECTION_WAITING | 1u << CONNECTION_OVER,
+		[CONNECTION_NAMED] = 1u << CONNECTION_AGAIN | 1u << CONNECTION_WAITING | 1u << CONNECTION_OVER,
+		[CONNECTION_AGAIN] = 1u << CONNECTION_NAMED | 1u << CONNECTION_WAITING | 1u << CONNECTION_OVER,
+		[CONNECTION_OVER] = 0,
+	};
+	bool has_client = state != CONNECTION_WAITING && state != CONNECTION_OVER;
+
+	(void)next; /* without assertions */
+	(void)has_client;
+	assert(next[talk->state] & 1u << state);
+	assert(has_client == (talk->client != NULL));
+	talk->state = state;
 }
 
 static void set_state(struct conversation *talk, enum managed_state state)
@@ -240,7 +273,7 @@ bool managed_hold(struct managed *managed, uint32_t process, const struct held_r
 		return false;
 	talk->held = *held;
 	talk->held_ns = now_ns;
-	if (!talk->client && !talk->over)
+	if (talk->state == CONNECTION_WAITING)
 		talk->retry_ns = now_ns;
 	return true;
 }
@@ -259,7 +292,7 @@ bool managed_is_busy(const struct managed *managed, uint32_t process)
 
 	if (!at)
 		return false;
-	return !managed->list.items[at - 1]->over || managed->list.items[at - 1]->held.waits || (managed->relay && relay_waits(managed->relay, process));
+	return managed->list.items[at - 1]->state != CONNECTION_OVER || managed->list.items[at - 1]->held.waits || (managed->relay && relay_waits(managed->relay, process));
 }
 
 void managed_forget(struct managed *managed, uint32_t process)
@@ -380,7 +413,8 @@ static void absorb(struct conversation *talk, bool rundown, const struct schema 
 		event->payload_size);
 	if (!process->unloads_code)
 		process->unloads_code = clr_is_collectible(rundown, schema->event_id, event->payload, event->payload_size);
-	talk->methods_wanted = talk->untold && process->unloads_code;
+	if (talk->methods == METHODS_QUIET && process->unloads_code)
+		talk->methods = METHODS_WANTED;
 }
 
 /* An event of the live stream, on its way through the relay: into the codemap, and further if it was asked for. */
@@ -618,7 +652,7 @@ static void start(struct conversation *talk, uint64_t now_ns)
 	if (dotnet_target_read(talk->pid, &target, &diag) < 0) {
 		set_state(talk, MANAGED_REFUSED);
 		report(talk, false, "it ended before it could be asked", reason_word(REASON_KIND_ENDED));
-		talk->over = true;
+		enter(talk, CONNECTION_OVER);
 		return;
 	}
 	talk->inner_pid = target.inner_pid;
@@ -626,21 +660,21 @@ static void start(struct conversation *talk, uint64_t now_ns)
 	need_guard(talk->managed);
 	if (dotnet_client_new(&target, &handler, now_ns, &talk->client) < 0) {
 		set_state(talk, MANAGED_REFUSED);
-		talk->over = true;
+		enter(talk, CONNECTION_OVER);
 		return;
 	}
+	enter(talk, CONNECTION_ASKING);
 	note_reported(talk, DOTNET_STREAM_METHODS, UINT64_MAX);
 	note_reported(talk, DOTNET_STREAM_LIVE, 0);
 	dotnet_client_guard(talk->client, talk->managed->guard);
 	dotnet_client_ask(talk->client, talk->managed->providers, talk->names_only ? 0 : talk->managed->provider_count);
-	talk->untold = !talk->held.waits && dotnet_target_age_ns(&target) >= GROWN_UP_NS;
-	if (talk->untold)
+	talk->methods = !talk->held.waits && dotnet_target_age_ns(&target) >= GROWN_UP_NS ? METHODS_QUIET : METHODS_ANNOUNCED;
+	if (talk->methods == METHODS_QUIET)
 		dotnet_client_untold(talk->client);
 	if (talk->held.waits)
 		dotnet_client_from_start(talk->client);
 	talk->rundown_ns = now_ns;
 	talk->again_ns = now_ns + FIRST_AGAIN_NS;
-	talk->again = talk->methods_asked = talk->methods_told = false;
 	if (talk->managed->sampled)
 		dotnet_client_sample(talk->client);
 }
@@ -654,7 +688,7 @@ void managed_miss(struct managed *managed, uint32_t process)
 		return;
 	set_state(talk, MANAGED_REFUSED);
 	report(talk, false, "the recording ended before it could be asked", reason_word(REASON_KIND_ENDED));
-	talk->over = true;
+	enter(talk, CONNECTION_OVER);
 }
 
 /* The runtime waits for its session, or for the word that there is none. */
@@ -662,7 +696,7 @@ static void advance_hold(struct conversation *talk, uint64_t now_ns)
 {
 	const struct dotnet_client *client = talk->client;
 	bool opening = client ? dotnet_client_state(client) == DOTNET_ASKING && !dotnet_client_session(client, DOTNET_STREAM_LIVE)
-			      : !talk->over && !talk->reported;
+			      : talk->state != CONNECTION_OVER && !talk->reported;
 
 	if (!talk->held.waits)
 		return;
@@ -678,10 +712,10 @@ static void begin_again(struct conversation *talk, uint64_t since_ns, uint64_t n
 
 	drop_client(talk);
 	if (talk->process_ended) {
-		talk->over = true;
+		enter(talk, CONNECTION_OVER);
 		return;
 	}
-	talk->known = false;
+	enter(talk, CONNECTION_WAITING);
 	talk->retries = 0;
 	talk->retry_ns = now_ns;
 	set_state(talk, MANAGED_ASKING);
@@ -707,7 +741,7 @@ static void begin_another_rundown(struct conversation *talk, uint64_t now_ns)
 		return; /* in the next turn */
 	if (process)
 		process->codemap.since_ns = talk->rundown_ns; /* of the last one */
-	talk->again = true;
+	enter(talk, CONNECTION_AGAIN);
 	talk->rundown_ns = now_ns;
 	talk->again_ns = now_ns + NEXT_AGAIN_NS;
 }
@@ -717,10 +751,10 @@ static void end_rundown(struct conversation *talk)
 {
 	struct names_process *process = names_process(talk->managed->names, talk->process);
 
-	talk->again = false;
+	enter(talk, CONNECTION_NAMED);
 	if (!process)
 		return;
-	process->untold = talk->untold && !talk->methods_asked;
+	process->untold = talk->methods == METHODS_QUIET || talk->methods == METHODS_WANTED;
 	process->untold_hit = false;
 	process->rundown_ns = talk->rundown_ns;
 	codemap_trim(&process->codemap);
@@ -732,20 +766,19 @@ static void look(struct conversation *talk, enum dotnet_state state, uint64_t no
 {
 	const char *code = dotnet_client_reason_code(talk->client);
 
-	if (dotnet_client_named(talk->client) && !talk->known) {
-		talk->known = true;
+	if (dotnet_client_named(talk->client) && talk->state == CONNECTION_ASKING) {
 		end_rundown(talk);
 		set_state(talk, MANAGED_KNOWN);
 		if (!talk->was_named)
 			report(talk, true, "", "");
 		talk->was_named = true;
 	}
-	if (talk->methods_asked && !talk->methods_told && dotnet_client_session(talk->client, DOTNET_STREAM_METHODS)) {
-		talk->methods_told = true;
+	if (talk->methods == METHODS_ASKED && dotnet_client_session(talk->client, DOTNET_STREAM_METHODS)) {
+		talk->methods = METHODS_REPORTED;
 		report(talk, true, "", "");
 	}
 	/* Also when it was refused, or cut short. */
-	if (talk->again && (state == DOTNET_LIVE || state == DOTNET_ENDED))
+	if (talk->state == CONNECTION_AGAIN && (state == DOTNET_LIVE || state == DOTNET_ENDED))
 		end_rundown(talk);
 	if (state == DOTNET_HUNG && !talk->reported) {
 		set_state(talk, MANAGED_REFUSED);
@@ -758,6 +791,7 @@ static void look(struct conversation *talk, enum dotnet_state state, uint64_t no
 		return;
 	if (!talk->was_named && !talk->names_only && talk->managed->provider_count && rights_are_borrowed() && reason_word_is(code, REASON_KIND_PERMISSION)) {
 		drop_client(talk);
+		enter(talk, CONNECTION_WAITING);
 		talk->names_only = true;
 		talk->managed->withheld++;
 		talk->retry_ns = now_ns;
@@ -768,6 +802,7 @@ static void look(struct conversation *talk, enum dotnet_state state, uint64_t no
 	if (!talk->was_named && young && talk->retries < RETRY_COUNT && !talk->process_ended &&
 		!talk->managed->stopping) {
 		drop_client(talk);
+		enter(talk, CONNECTION_WAITING);
 		talk->retries++;
 		talk->retry_ns = now_ns + RETRY_NS;
 		return;
@@ -779,7 +814,7 @@ static void look(struct conversation *talk, enum dotnet_state state, uint64_t no
 		set_state(talk, MANAGED_KNOWN); /* what was known before it was asked again */
 	}
 	drop_client(talk);
-	talk->over = true;
+	enter(talk, CONNECTION_OVER);
 }
 
 /* The guard has done its work: we did not run for too long. */
@@ -824,14 +859,15 @@ static void look_at_guard(struct managed *managed, uint64_t now_ns)
 /* Of a process that does not tell of its methods: what was hit since the last rundown. True when another one was begun for it. */
 static bool ask_again(struct conversation *talk, uint64_t now_ns)
 {
-	struct names_process *process = talk->untold && talk->known && !talk->again ? names_process(talk->managed->names, talk->process) : NULL;
+	bool quiet = talk->methods != METHODS_ANNOUNCED && talk->state == CONNECTION_NAMED;
+	struct names_process *process = quiet ? names_process(talk->managed->names, talk->process) : NULL;
 
 	if (!process)
 		return false;
-	if (talk->methods_wanted && !talk->methods_asked) {
-		talk->methods_asked = dotnet_client_methods(talk->client);
+	if (talk->methods == METHODS_WANTED) {
 		/* What came before is told by one more rundown. */
-		if (talk->methods_asked) {
+		if (dotnet_client_methods(talk->client)) {
+			talk->methods = METHODS_ASKED;
 			note_reported(talk, DOTNET_STREAM_METHODS, 0);
 			process->untold_hit = true;
 		}
@@ -839,7 +875,7 @@ static bool ask_again(struct conversation *talk, uint64_t now_ns)
 	} else if (process->untold_hit && now_ns >= talk->again_ns) {
 		begin_another_rundown(talk, now_ns);
 	}
-	return talk->again;
+	return talk->state == CONNECTION_AGAIN;
 }
 
 void managed_advance(struct managed *managed, uint64_t now_ns)
@@ -869,7 +905,7 @@ void managed_advance(struct managed *managed, uint64_t now_ns)
 			continue;
 		if (talk->client)
 			asking += ask_again(talk, now_ns);
-		if (talk->client || talk->over || talk->retry_ns > now_ns)
+		if (talk->state != CONNECTION_WAITING || talk->retry_ns > now_ns)
 			continue;
 		start(talk, now_ns);
 		asking++;
@@ -892,19 +928,18 @@ bool managed_names_rest(struct managed *managed, uint64_t now_ns)
 	bool some = false;
 
 	for (uint32_t i = 0; i < managed->list.count; i++)
-		running += managed->list.items[i]->again;
+		running += managed->list.items[i]->state == CONNECTION_AGAIN;
 	for (uint32_t i = 0; i < managed->list.count; i++) {
 		struct conversation *talk = managed->list.items[i];
-		if (talk->client && talk->again)
-			some = true;
-		if (!talk->client || !talk->known || talk->again || talk->rested || !is_hit_untold(talk))
+		some |= talk->state == CONNECTION_AGAIN;
+		if (talk->state != CONNECTION_NAMED || talk->rested || !is_hit_untold(talk))
 			continue;
 		some = true;
 		if (running >= MANAGED_RUNDOWNS_MAX)
 			continue;
 		begin_another_rundown(talk, now_ns);
-		talk->rested = talk->again;
-		running += talk->again;
+		talk->rested = talk->state == CONNECTION_AGAIN;
+		running += talk->rested;
 	}
 	return some;
 }
@@ -931,7 +966,7 @@ uint64_t managed_wake_ns(const struct managed *managed)
 	for (uint32_t i = 0; i < managed->list.count; i++) {
 		const struct conversation *talk = managed->list.items[i];
 		uint64_t own_ns = talk->client ? dotnet_client_wake_ns(talk->client)
-				: talk->over || managed->stopping || managed->pause_ns ? UINT64_MAX
+				: talk->state == CONNECTION_OVER || managed->stopping || managed->pause_ns ? UINT64_MAX
 								  : talk->retry_ns;
 		if (own_ns < wake_ns)
 			wake_ns = own_ns;
@@ -971,14 +1006,14 @@ void managed_stop(struct managed *managed, uint64_t now_ns)
 		struct conversation *talk = managed->list.items[i];
 		if (talk->client) {
 			dotnet_client_stop(talk->client, now_ns);
-		} else if (!talk->over) {
+		} else if (talk->state == CONNECTION_WAITING) {
 			if (!talk->reported) {
 				set_state(talk, MANAGED_REFUSED);
 				report(talk, false, talk->retries ? reason_text(REASON_NO_SOCKET_YET)
 								 : "there was no time to ask it",
 					reason_word(talk->retries ? REASON_KIND_NO_SOCKET : REASON_KIND_ENDED));
 			}
-			talk->over = true;
+			enter(talk, CONNECTION_OVER);
 		}
 	}
 }
