@@ -15,9 +15,9 @@
 #include "recording/throttling.h"
 #include "trace/spoor_payload.h"
 
-#define AWAIT_MAX      256u /* ended processes whose names are still waited for */
+#define AWAIT_MAX      256u /* ended processes that are kept because the symbol worker still resolves their names */
 #define BURY_COUNT 512u
-#define PORT_GRACE_NS  UINT64_C(1000000000) /* a runtime comes to the listen port some 20 ms after its start */
+#define PORT_GRACE_NS  UINT64_C(1000000000) /* a starting runtime connects to the listen port about 20 ms after its start */
 
 struct live_process *census_entry(struct live *live, uint32_t process)
 {
@@ -34,11 +34,11 @@ static bool is_wanted_pid(const struct live *live, uint32_t pid)
 	for (size_t i = 0; i < live->options.pid_count; i++)
 		if (live->options.pids[i] == pid)
 			return true;
-	/* Beside other targets the command only sets the time. */
+	/* With other targets, the command is not recorded; its exit only ends the recording. */
 	return !live->options.pid_count && live->child.pid && pid == live->child.pid;
 }
 
-/* A new life of a pid; a slot of a process that came and went unseen is used again. */
+/* Creates the entry of a new process with this pid. The slot of a freed process is reused. */
 static uint32_t new_process(struct live *live, uint32_t pid)
 {
 	struct trace *trace = &live->trace;
@@ -71,7 +71,7 @@ uint32_t census_find(const struct live *live, uint32_t pid)
 {
 	uint32_t index = trace_find_process(&live->trace, pid);
 
-	/* A slot that was given to another pid since is not this one. */
+	/* The slot may have been reused for another pid. */
 	return index && live->trace.processes.items[index].pid == pid ? index : 0;
 }
 
@@ -86,7 +86,10 @@ static void watch_if_managed(struct live *live, uint32_t process, const char *pa
 {
 	if (live->options.no_dotnet || live->options.no_names || !dotnet_signs_worth_asking(dotnet_signs_of_path(path)))
 		return;
-	/* A process that was started while we record may still be on its way to the listen port. A session that was opened before does not begin with its start. */
+	/*
+	 * A process that starts during the recording may still connect to the listen port. A session opened before that would miss the start of its
+	 * runtime.
+	 */
 	const struct process *facts = &live->trace.processes.items[process];
 	bool may_come = live->reverse && (facts->begin_ns >= live->begin_ns || facts->pid == live->child.pid);
 
@@ -103,12 +106,12 @@ void census_add_mapping(struct live *live, uint32_t process, const struct pendin
 	uint32_t index = 0;
 
 	if (live->names.full)
-		return; /* nobody asks for it any more */
+		return; /* the memory limit is reached: no more addresses are named */
 	for (uint32_t i = owner->mappings.count; i-- > 0;) {
 		const struct mapping *old = &trace->mappings.items[owner->mappings.items[i]];
 		if (old->begin == in->begin && old->end == in->end && old->path == in->path &&
 			old->file_offset == in->file_offset)
-			return; /* told twice: by /proc and by the ring, or by mprotect */
+			return; /* reported twice: by /proc and by the ring, or again after mprotect */
 		if (old->begin < in->end && in->begin < old->end)
 			break;
 	}
@@ -155,12 +158,12 @@ static int on_mapping(void *user, const struct proc_mapping *mapping)
 	};
 
 	if (!mapping->path_len)
-		in.path = trace_add_text(&scan->live->trace, "//anon"); /* as the kernel's records call it */
+		in.path = trace_add_text(&scan->live->trace, "//anon"); /* the name that kernel records use */
 	census_add_mapping(scan->live, scan->process, &in, scan->time_ns);
 	return 0;
 }
 
-/* What /proc says of a process goes into the tables: identity and mappings. */
+/* Copies a process's identity and mappings from /proc into the tables. */
 static void take_process(struct live *live, uint32_t pid, const struct proc_process *facts)
 {
 	uint32_t index = census_process(live, pid);
@@ -186,10 +189,10 @@ static void take_process(struct live *live, uint32_t pid, const struct proc_proc
 		return;
 	struct scan scan = { .live = live, .process = index, .time_ns = now_ns };
 
-	(void)proc_read_maps(&live->proc, pid, on_mapping, &scan); /* not ours to see, or gone: its frames stay unnamed, counted */
+	(void)proc_read_maps(&live->proc, pid, on_mapping, &scan); /* without permission, or after its exit, its frames stay unnamed and are counted */
 }
 
-/* One that is gone meanwhile is not in the tables: the ring says so. */
+/* A process that has ended meanwhile gets no entry. */
 static void read_process(struct live *live, uint32_t pid)
 {
 	struct proc_process facts;
@@ -202,10 +205,10 @@ void census_read_mappings(struct live *live, uint32_t process)
 {
 	struct scan scan = { .live = live, .process = process, .time_ns = clock_monotonic_ns() };
 
-	(void)proc_read_maps(&live->proc, live->trace.processes.items[process].pid, on_mapping, &scan); /* as in take_process() */
+	(void)proc_read_maps(&live->proc, live->trace.processes.items[process].pid, on_mapping, &scan); /* ignored as in take_process() */
 }
 
-/* It is taken if it is one of ours; 0: it is not. */
+/* Adds the process to the tables if it is a target or the child of a recorded process. Returns 0 if it is neither. */
 static uint32_t take_if_wanted(struct live *live, uint32_t pid, const struct proc_process *facts)
 {
 	uint32_t parent = census_find(live, facts->parent_pid);
@@ -226,8 +229,8 @@ uint32_t census_look(struct live *live, uint32_t pid)
 }
 
 /*
- * The rings told nothing of it, or of its beginning: a process that was there before them, or whose record was lost. What one of ours has started since is
- * ours; all others are strangers from now on.
+ * Decides about a process that has no fork record: it started before the rings, or its record was lost. A target or a child of a recorded process
+ * that started after the recording began is recorded. Every other process is added to the pid filter.
  */
 static uint32_t judge(struct live *live, uint32_t pid)
 {
@@ -252,7 +255,7 @@ uint32_t census_owner(struct live *live, uint32_t pid)
 	return process && live->processes.items[process].wanted ? process : 0;
 }
 
-/* What a command that already runs has started, and what that has: until a look finds nobody new. */
+/* Adds the descendants of a command that already runs. Repeats until a pass adds no process. */
 static void find_descendants(struct live *live, const struct id_list *list)
 {
 	bool found;
@@ -282,7 +285,7 @@ void census_scan(struct live *live)
 	vec_done(&list.ids);
 }
 
-/* A .NET host goes by the application that it runs: what people call it. */
+/* A process named "dotnet" is renamed to the application that it runs. */
 static void choose_name(struct live *live, struct process *process, const char *args, size_t len)
 {
 	const char *name;
@@ -293,7 +296,7 @@ static void choose_name(struct live *live, struct process *process, const char *
 		process->name = live_text(live, name, name_len);
 }
 
-/* The process's first appearance in the file: who it is. */
+/* Writes the process's first events: name, facts and command line. */
 void census_announce(struct live *live, uint32_t index)
 {
 	if (live->processes.items[index].announced)
@@ -338,10 +341,10 @@ void census_announce(struct live *live, uint32_t index)
 				process->container = trace_add_text(trace, id);
 		}
 		(void)proc_read_namespaces(&live->proc, process->pid, &out.pid_namespace,
-			&out.mount_namespace); /* stays 0: not ours to see */
+			&out.mount_namespace); /* stay 0 without permission */
 	}
 	if (live->options.no_arguments)
-		args_len = 0; /* the name was chosen: it may be that of the application, not of what it was told */
+		args_len = 0; /* the name that was taken from the arguments is kept; the arguments are not written */
 	for (size_t at = 0; at < args_len && out.argument_count < PAYLOAD_ARGUMENTS_MAX;
 		at += strlen(args + at) + 1) {
 		arguments[out.argument_count++] = args + at;
@@ -381,7 +384,7 @@ void census_announce(struct live *live, uint32_t index)
 		throttling_look(live, index, groups_hash);
 }
 
-/* The mapping that a forked process still shares with its parent becomes its own when it is hit. */
+/* Copies to a process the mappings that it has shared with its parent since fork. */
 void census_adopt_mappings(struct live *live, uint32_t index)
 {
 	struct live_process *own = &live->processes.items[index];
@@ -393,7 +396,7 @@ void census_adopt_mappings(struct live *live, uint32_t index)
 	for (uint32_t i = 0; i < own->fork_end; i++) {
 		const struct process *from = &live->trace.processes.items[parent];
 		if (i >= from->mappings.count)
-			break; /* the parent has ended and its tables went */
+			break; /* the parent's mapping list was cleared */
 		const struct mapping *mapping = &live->trace.mappings.items[from->mappings.items[i]];
 		struct pending_mapping in = {
 			.begin = mapping->begin,
@@ -408,7 +411,7 @@ void census_adopt_mappings(struct live *live, uint32_t index)
 	}
 }
 
-/* The process is over in the tables; its pid may have another life already. */
+/* Marks the process as ended in the tables. Its pid may already belong to another process. */
 static void end_life(struct live *live, uint32_t index, uint64_t time_ns)
 {
 	struct process *process = &live->trace.processes.items[index];
@@ -416,10 +419,10 @@ static void end_life(struct live *live, uint32_t index, uint64_t time_ns)
 	process->ended = true;
 	process->end_ns = time_ns;
 	managed_process_ended(live->managed, index);
-	(void)vec_add(&live->ended, index); /* no memory: its tables stay, that is all */
+	(void)vec_add(&live->ended, index); /* without memory its slot is not reused */
 }
 
-/* As end_life(), and in the file. */
+/* As end_life(); an announced process also gets its exit event in the file. */
 static void end_process(struct live *live, uint32_t index, uint64_t time_ns)
 {
 	end_life(live, index, time_ns);
@@ -433,17 +436,17 @@ void census_fork(struct live *live, const struct pending *item)
 {
 	uint32_t parent_pid = (uint32_t)(item->value >> 32);
 
-	if (item->pid == parent_pid) /* a thread */
+	if (item->pid == parent_pid) /* a new thread */
 		return;
 	uint32_t old = census_find(live, item->pid);
 
 	if (old && (live->processes.items[old].read_ns >= item->time_ns))
-		return; /* /proc showed it already */
+		return; /* the /proc reading is newer */
 	uint32_t parent = census_find(live, parent_pid);
 
 	if (recorder_info(live->recorder)->filter_by_pid && !(parent && live->processes.items[parent].wanted)) {
 		strangers_add(&live->strangers, item->pid);
-		if (old) /* one of ours had this number */
+		if (old) /* a recorded process had this pid before */
 			map_remove(&live->trace.by_pid, item->pid, old);
 		if (old && !live->trace.processes.items[old].ended)
 			end_process(live, old, item->time_ns);
@@ -467,7 +470,7 @@ void census_fork(struct live *live, const struct pending *item)
 	own->wanted |= live->processes.items[parent].wanted;
 	const struct live_process *parents = &live->processes.items[parent];
 
-	if (parents->fork_parent) { /* which has looked at none of its own yet: what it shares, we share */
+	if (parents->fork_parent) { /* the parent shares its own parent's mappings, so the child shares those */
 		own->fork_parent = parents->fork_parent;
 		own->fork_end = parents->fork_end;
 	} else {
@@ -476,12 +479,12 @@ void census_fork(struct live *live, const struct pending *item)
 	}
 }
 
-/* Its mappings' places may be used again. No memory for that: they are not, and that is all. */
+/* Frees the process's mapping slots for reuse. Without memory a slot is not reused. */
 static void give_up_mappings(struct live *live, uint32_t index)
 {
 	struct process *process;
 
-	for (uint32_t i = 1; i < live->processes.count; i++) /* who still shares them */
+	for (uint32_t i = 1; i < live->processes.count; i++) /* forked processes that share them */
 		if (live->processes.items[i].fork_parent == index)
 			census_adopt_mappings(live, i);
 	process = &live->trace.processes.items[index];
@@ -491,11 +494,11 @@ static void give_up_mappings(struct live *live, uint32_t index)
 }
 
 /*
- * exec in a process that has samples: what runs from now on is another program, whose code may stand where the old one's did. So it
- * is a process of its own that has the same pid. 0: no memory.
+ * Creates a second process with the same pid after an exec in a process that has samples, because the new program's code may occupy the old program's
+ * addresses. Returns 0 without memory.
  *
- * In the file it is no second process but the same one once more, on a thread row of its own: TraceEvent makes two processes of two creations, and looks up the frames of
- * the second one in the first one's modules.
+ * In the file it is written as an existing process with a new thread row, not as a second creation: TraceEvent would make two processes of two
+ * creations, and look up the frames of the second one in the modules of the first one.
  */
 static uint32_t next_life(struct live *live, uint32_t old, const struct pending *item)
 {
@@ -532,7 +535,7 @@ void census_comm(struct live *live, const struct pending *item)
 		index = next_life(live, index, item);
 		if (!index)
 			return;
-	} else if (item->flag) { /* nobody has seen the program it was */
+	} else if (item->flag) { /* no sample of the old program was written */
 		give_up_mappings(live, index);
 		own->fork_parent = 0;
 		process->executable = 0;
@@ -555,7 +558,7 @@ void census_exit(struct live *live, const struct pending *item)
 	if (item->pid != item->tid) {
 		uint32_t thread = map_get(&live->trace.by_tid, item->tid);
 		if (thread && live->trace.threads.items[thread].process == index)
-			(void)vec_add(&live->ended_threads, thread); /* no memory: its place stays taken */
+			(void)vec_add(&live->ended_threads, thread); /* without memory its slot is not reused */
 		return;
 	}
 	struct process *process = &live->trace.processes.items[index];
@@ -565,7 +568,7 @@ void census_exit(struct live *live, const struct pending *item)
 	end_process(live, index, item->time_ns);
 }
 
-/* The thread's place in the tables; one that an ended thread has left is used again. */
+/* The thread's slot; the slot of an ended thread is reused. */
 static uint32_t thread_of(struct live *live, uint32_t process, uint32_t pid, uint32_t tid)
 {
 	struct trace *trace = &live->trace;
@@ -612,17 +615,17 @@ static void forget_thread(struct live *live, uint32_t thread)
 	trace_forget_thread(&live->trace, thread);
 }
 
-/* Its place may be used again, as its mappings' may. */
+/* Frees the slots of the process and its mappings for reuse. */
 static void free_process(struct live *live, uint32_t index)
 {
 	give_up_mappings(live, index);
 	forget_thread(live, live->trace.processes.items[index].main_thread);
 	trace_forget_process(&live->trace, index);
 	managed_forget(live->managed, index);
-	(void)vec_add(&live->free_processes, index); /* no memory: it stays taken */
+	(void)vec_add(&live->free_processes, index); /* without memory the slot is not reused */
 }
 
-/* Threads whose process lives on. */
+/* Frees the slots of ended threads whose process still runs. */
 static void bury_threads(struct live *live, const bool *dead)
 {
 	for (uint32_t i = 0; i < live->ended_threads.count; i++) {
@@ -632,14 +635,14 @@ static void bury_threads(struct live *live, const bool *dead)
 			continue;
 		forget_thread(live, thread);
 		row->process = 0;
-		(void)vec_add(&live->free_threads, thread); /* as above */
+		(void)vec_add(&live->free_threads, thread); /* ignored as in free_process() */
 	}
 	vec_reset(&live->ended_threads);
 }
 
 /*
- * Places of what has ended, so that memory does not grow with every process that ever ran. Those that never had a sample go at each flush,
- * which costs nothing; the others in lots, because everything that knows them must be gone through. Called right after a flush.
+ * Frees the slots of ended processes and threads. Ended processes that were never written to the file are freed at each flush. The others are freed
+ * in batches of at least BURY_COUNT, because every table that refers to them must be scanned.
  */
 void census_bury(struct live *live)
 {
@@ -669,7 +672,7 @@ void census_bury(struct live *live)
 			dead[index] = true;
 	}
 	names_forget_processes(&live->names, dead, count);
-	if (!live->sink_error) /* last answers are events */
+	if (!live->sink_error) /* names that were resolved just now are events of these processes */
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
 	if (live->sink_error)
 		return;
@@ -681,7 +684,7 @@ void census_bury(struct live *live)
 			continue;
 		forget_thread(live, i);
 		row->process = 0;
-		(void)vec_add(&live->free_threads, i); /* as above */
+		(void)vec_add(&live->free_threads, i); /* ignored as in free_process() */
 	}
 	for (uint32_t i = 1; i < count; i++)
 		if (dead[i])

@@ -1,9 +1,9 @@
 /*
- * The process table of a live session: who lives, what is mapped where, what has been told of it.
+ * The process table of a live session: running processes, their threads and mappings, and which of them are already in the file.
  *
- * It begins with /proc, read while the rings already run, and goes on with the kernel's records as they leave the window, in order of time;
- * what a process's reading from /proc has shown already is passed over. A process becomes part of the file when a sample first hits it.
- * Places of ended processes and threads are given to others, so that memory does not grow with every process that ever ran.
+ * The table starts with a reading of /proc, made while the rings already run. After that the kernel's records update it as they leave the reorder
+ * window, in time order; a record older than the process's /proc reading is skipped. A process is written to the file with its first sample. Slots of
+ * ended processes and threads are reused, so that memory does not grow with every process that ever ran.
  */
 #ifndef SPOOR_RECORDING_CENSUS_H
 #define SPOOR_RECORDING_CENSUS_H
@@ -14,7 +14,7 @@ struct live;
 struct live_process;
 struct pending;
 
-/* Side of PENDING_MAPPING. */
+/* Attached to an item of kind PENDING_MAPPING (pending.side). */
 struct pending_mapping {
 	uint64_t begin;
 	uint64_t end;
@@ -25,48 +25,51 @@ struct pending_mapping {
 	uint32_t build_id; /* strtab */
 };
 
-/* What is known of the newest process with this pid, made when there is none; 0 when there is no memory. */
+/* The entry of the newest process with this pid; created if there is none. Returns 0 without memory. */
 uint32_t census_process(struct live *live, uint32_t pid);
 
-/* The same, without making one. */
+/* As census_process(), but returns 0 instead of creating an entry. */
 uint32_t census_find(const struct live *live, uint32_t pid);
 
 /*
- * Whom a record of the kernel belongs to: as census_process() does, but 0 for a process that is not to be recorded. Where the CPUs are sampled for some
- * processes, one that nobody told of is looked at once.
+ * The process of a kernel record: as census_process(), but returns 0 for a process that is not recorded. In CPU-wide sampling with a pid filter, an
+ * unknown process is looked up in /proc one time.
  */
 uint32_t census_owner(struct live *live, uint32_t pid);
 
-/* The session's own entry of a process; NULL when there is no memory. Valid until the next process appears. */
+/* The session's own data of a process; NULL without memory. Valid until the next process is added. */
 struct live_process *census_entry(struct live *live, uint32_t process);
 
-/* Reads all that is to be recorded from /proc. The rings run. */
+/* Reads the processes to record from /proc. The rings must run already. */
 void census_scan(struct live *live);
 
 /*
- * Without rings: looks at a process that nobody told of. It is in the tables then if it is to be recorded: one of the targets, or a child of one that is. 0: it is
- * not, or has ended.
+ * Looks up an unknown process in /proc. If it is a target or the child of a recorded process, it is added to the tables and its index is returned.
+ * Returns 0 if it is neither or has ended.
  */
 uint32_t census_look(struct live *live, uint32_t pid);
 
-/* Its mappings, as they are now. */
+/* Reads the process's current mappings from /proc. */
 void census_read_mappings(struct live *live, uint32_t process);
 
-/* The kernel's records, in order of time. */
+/* Apply one kernel record each, in time order. */
 void census_fork(struct live *live, const struct pending *item);
 void census_comm(struct live *live, const struct pending *item);
 void census_exit(struct live *live, const struct pending *item);
 void census_add_mapping(struct live *live, uint32_t process, const struct pending_mapping *in,
 	uint64_t time_ns);
 
-/* Before a process's sample: it is in the file from now on, and what it shares with the process it was forked from is its own. */
+/*
+ * Called before a process's sample is written: census_announce() writes the process to the file, census_adopt_mappings() copies the mappings that it
+ * shares with its parent since fork.
+ */
 void census_announce(struct live *live, uint32_t process);
 void census_adopt_mappings(struct live *live, uint32_t process);
 
-/* The row of a sampled thread; that of the main thread when there is no memory. */
+/* The row of a sampled thread; the main thread's row without memory. */
 uint32_t census_thread(struct live *live, uint32_t process, uint32_t pid, uint32_t tid);
 
-/* Right after a flush: gives up the places of what has ended. */
+/* Frees the slots of ended processes and threads. Called right after a flush. */
 void census_bury(struct live *live);
 
 #endif

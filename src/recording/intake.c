@@ -61,7 +61,7 @@ static void take_sample(struct live *live, const struct perf_record *record)
 {
 	const struct recorder_info *info = recorder_info(live->recorder);
 
-	if (!record->pid || record->pid == UINT32_MAX) /* idle, or a thread that is past its end */
+	if (!record->pid || record->pid == UINT32_MAX) /* the idle task, or a thread that has exited */
 		return;
 	struct perf_callchain chain = perf_callchain_flatten(record, live->arch->kernel_begin,
 		info->max_stack, live->frames, LIVE_FRAMES_MAX);

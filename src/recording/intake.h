@@ -1,12 +1,13 @@
 /*
- * From the rings into the window: records are decoded in place, callchains interned, and ring space goes back at once.
+ * Moves records from the perf rings into the reorder window: they are decoded in place, their call chains are interned, and the ring space is
+ * released immediately.
  */
 #ifndef SPOOR_RECORDING_INTAKE_H
 #define SPOOR_RECORDING_INTAKE_H
 
 struct live;
 
-/* All that waits in the rings. */
+/* Reads all records that are in the rings now. */
 void intake_drain(struct live *live);
 
 #endif

@@ -33,24 +33,24 @@
 #include "trace/spoor_payload.h"
 
 #define FLUSH_NS        UINT64_C(500000000)
-#define SYNC_LEAD_NS    UINT64_C(10000000) /* PerfView mislabels what comes within 5 ms of the sync time */
-#define FOLLOW_NS       UINT64_C(1000000000) /* CPUs that come and go, clocks that are set */
+#define SYNC_LEAD_NS    UINT64_C(10000000) /* PerfView mislabels events that are less than 5 ms after the sync time */
+#define FOLLOW_NS       UINT64_C(1000000000) /* interval of checks for CPU hotplug and clock changes */
 #define STACKS_MAX      65536u
 #define STACK_BYTES_MAX (16u << 20)
 #ifdef SPOOR_HOSTILE
 #define TABLE_BYTES_MAX (256u << 10)
 #else
-#define TABLE_BYTES_MAX (40u << 20) /* of 64 MiB: the rest is code, file images, buffers */
+#define TABLE_BYTES_MAX (40u << 20) /* of the process's limit of 64 MiB; the rest is for code, file images and buffers */
 #endif
 #define LARGE_BLOCK_BYTES (128 << 10)
 #define SLOW_HZ         1000u
-#define SLOW_RING_BYTES (1u << 20) /* two seconds of deep stacks at that rate; larger ones cost page clearing at the start */
+#define SLOW_RING_BYTES (1u << 20) /* two seconds of deep stacks at SLOW_HZ; larger rings take longer to clear at the start */
 #define POLL_MAX        1024u
-#define PORT_POLL_MAX   64u /* of them for the listen port */
-#define REST_BOUND_NS   UINT64_C(3000000000) /* for the names that are still to be asked for */
+#define PORT_POLL_MAX   64u /* of these, for the listen port */
+#define REST_BOUND_NS   UINT64_C(3000000000) /* for the rundowns that name the remaining methods */
 #define END_BOUND_NS    UINT64_C(8000000000)
 #define PAUSE_TOLD_NS   UINT64_C(10000000)
-#define PAUSE_BOUND_NS  UINT64_C(2000000000) /* who pressed Ctrl-Z waits; what has not ended by then the guard ends */
+#define PAUSE_BOUND_NS  UINT64_C(2000000000) /* the user waits after Ctrl-Z; the guard ends sessions that are still open after this */
 
 static void emit_about_recording(struct live *live, enum known_event known)
 {
@@ -86,7 +86,7 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 	};
 
 	if (outcome->info) {
-		/* "10.0.12+hash": the hash says nothing to a person */
+		/* The version is "10.0.12+hash"; the hash is removed. */
 		process->runtime_version = live_text(live, runtime.version, strcspn(runtime.version, "+"));
 		runtime.version = trace_text(&live->trace, process->runtime_version);
 		memcpy(runtime.cookie, outcome->info->cookie, sizeof(runtime.cookie));
@@ -108,7 +108,7 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 	if (outcome->reachable)
 		return;
 	bytes_reset(&live->text);
-	bytes_printf(&live->text, "no names from its runtime: %s", outcome->reason); /* whose, the event says */
+	bytes_printf(&live->text, "no names from its runtime: %s", outcome->reason); /* the event's thread row identifies the process */
 	live_notice(live, outcome->process, 2, outcome->reason_code, bytes_z(&live->text),
 		reason_remedy(reason_kind_of(outcome->reason_code)));
 }
@@ -130,7 +130,7 @@ static struct live_cpu *live_cpu(struct live *live, int32_t cpu)
 	return &live->cpus.items[index];
 }
 
-/* Between fork and exec the command is a copy of us. Events of its own begin with the exec, those of CPUs do not. */
+/* Between fork and exec the command is a copy of spoor. Per-task events begin at its exec, but CPU-wide events do not. */
 static bool is_before_exec(const struct live *live, const struct pending *item)
 {
 	return item->pid == live->child.pid && recorder_info(live->recorder)->filter_by_pid && item->time_ns < live->child_exec_ns;
@@ -154,7 +154,7 @@ static void on_sample(struct live *live, const struct pending *item, uint64_t la
 	uint32_t stack = item->stack_index;
 	uint64_t flags = item->value;
 
-	(void)names_hit(&live->names, process, stack, item->time_ns, &stack); /* no memory: counted there */
+	(void)names_hit(&live->names, process, stack, item->time_ns, &stack); /* without memory the name is missing, and counted */
 	if (stack != item->stack_index)
 		flags |= SAMPLE_WALK_STOPPED;
 	struct event event = {
@@ -205,7 +205,7 @@ static void on_throttle(struct live *live, const struct pending *item)
 		return;
 	struct pending missing = *item;
 
-	/* The kernel does not say how many; as many as would have come in that time. */
+	/* The kernel does not report the number of suppressed samples; it is estimated from the duration. */
 	missing.value = period_ns ? (item->time_ns - cpu->throttle_ns) / period_ns : 0;
 	if (missing.value)
 		on_lost(live, &missing, cpu->throttle_ns, "throttle");
@@ -268,15 +268,15 @@ void live_give_out(struct live *live, uint64_t until_ns)
 		case PENDING_CODE_REMOVED:
 			on_code_removed(live, item);
 			break;
-		case PENDING_CLOCK: /* of traces only */
+		case PENDING_CLOCK: /* only in traces */
 			break;
 		case PENDING_SHARE:
 			live->late += late_ns != 0;
 			live_clocks_hand_over(live, item);
-			continue; /* as below */
+			continue; /* the CPU's ring did not produce it */
 		case PENDING_EVENT:
 			live_events_hand_over(live, item, late_ns);
-			continue; /* the CPU's ring has nothing to do with it */
+			continue; /* the CPU's ring did not produce it */
 		}
 		struct live_cpu *cpu = live_cpu(live, item->cpu);
 		if (cpu)
@@ -293,7 +293,7 @@ static void on_removed_code(void *context, uint32_t process, uint32_t code, cons
 	struct pending *item = merge_add(&live->merge);
 
 	if (!item)
-		return; /* its names stay where they are: wrong only if other code comes there */
+		return; /* the names of the removed code stay: wrong only if other code is placed there */
 	item->kind = PENDING_CODE_REMOVED;
 	item->time_ns = body->until_ns;
 	item->pid = process;
@@ -316,14 +316,14 @@ static uint64_t table_bytes(const struct live *live)
 		live->merge.items.capacity * sizeof(struct pending);
 }
 
-/* The stack table has grown large: all of it goes, but what is still in the window. */
+/* The stack table has grown too large: drops all stacks except those that the reorder window still uses. */
 static void forget_stacks(struct live *live)
 {
 	struct stack_table fresh = { 0 };
 
 	if (live->relay && !relay_move_stacks(live->relay, &fresh)) {
 		stack_table_done(&fresh);
-		return; /* it grows on; there may be memory later */
+		return; /* the table grows on; the next flush tries again */
 	}
 	if (live->cpu_clocks)
 		live_clocks_move_stacks(live, &fresh);
@@ -354,7 +354,7 @@ static void say_files_skipped(struct live *live)
 		"Linux 5.6 or newer has it; an old container runtime may forbid it");
 }
 
-/* Samples that were left out because the file had no room for them. */
+/* Reports the samples that were dropped because the file size limit was reached. */
 static void tell_samples_cut(struct live *live)
 {
 	if (!live->samples_cut)
@@ -370,7 +370,7 @@ static void flush(struct live *live, uint64_t until_ns)
 	live_give_out(live, until_ns);
 	live_events_tell_losses(live);
 	tell_samples_cut(live);
-	(void)names_resolve(&live->names, clock_monotonic_ns()); /* what fails stays unnamed, counted */
+	(void)names_resolve(&live->names, clock_monotonic_ns()); /* unresolved addresses stay unnamed and are counted */
 	say_files_skipped(live);
 	live->unflushed_bytes = live->unflushed_most = 0;
 	if (!live->sink_error)
@@ -382,7 +382,7 @@ static void flush(struct live *live, uint64_t until_ns)
 		forget_stacks(live);
 	bool large = !live->names.full && table_bytes(live) > TABLE_BYTES_MAX;
 
-	/* First what can be read again goes; that takes until the next flush. */
+	/* Caches are dropped first, which takes effect by the next flush. If the tables are still too large then, naming stops. */
 	if (large && !live->room_wanted)
 		names_make_room(&live->names);
 	if (large && live->room_wanted) {
@@ -411,14 +411,15 @@ static void describe(struct live *live)
 }
 
 /*
- * Tables double and are freed. The allocator learns from the first large one that is freed to take the next ones from its heap, where they leave holes between older blocks: with a packed
- * recording of a process storm the heap had twice the memory that was in use. With a fixed threshold a large table is a mapping, and the system gets it back.
+ * Large tables grow by doubling. By default glibc raises its mmap threshold when a large block is freed and takes later large blocks from the heap,
+ * where they leave holes: recording a process storm with compression took twice the memory in use. With a fixed threshold each large table is a
+ * separate mapping, which is returned to the system when it is freed.
  */
 static void keep_large_blocks_apart(void)
 {
 #ifdef __GLIBC__
-	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES); /* a hint: without it the heap is larger */
-	(void)mallopt(M_TRIM_THRESHOLD, 2 * LARGE_BLOCK_BYTES); /* as above */
+	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES); /* a hint: the heap is only larger without it */
+	(void)mallopt(M_TRIM_THRESHOLD, 2 * LARGE_BLOCK_BYTES); /* as for M_MMAP_THRESHOLD */
 #endif
 }
 
@@ -523,16 +524,16 @@ uint32_t live_child_pid(const struct live *live)
 uint32_t live_rights(const struct live *live)
 {
 	const struct live_options *options = &live->options;
-	uint32_t rights = RIGHT_SYS_PTRACE; /* maps, environment, root of processes to come */
+	uint32_t rights = RIGHT_SYS_PTRACE; /* read maps, environment and root of later processes */
 
 	if (options->machine || recorder_info(live->recorder)->filter_by_pid)
-		rights |= RIGHT_PERFMON | RIGHT_IPC_LOCK; /* CPUs that come online */
+		rights |= RIGHT_PERFMON | RIGHT_IPC_LOCK; /* open events on CPUs that come online */
 	if (options->command)
-		rights |= RIGHT_KILL; /* it may have become another user */
+		rights |= RIGHT_KILL; /* the command may run as another user */
 	if (!options->no_names)
-		rights |= RIGHT_DAC_READ_SEARCH | RIGHT_CHECKPOINT_RESTORE; /* images */
+		rights |= RIGHT_DAC_READ_SEARCH | RIGHT_CHECKPOINT_RESTORE; /* read images */
 	if (!options->no_names && !options->no_dotnet)
-		rights |= RIGHT_DAC_OVERRIDE; /* connecting to a socket is writing to it */
+		rights |= RIGHT_DAC_OVERRIDE; /* connecting to a socket requires write permission */
 	if (live->names.kernel_asked && live->names.kernel_needs_right)
 		rights |= RIGHT_BPF;
 	return rights;
@@ -563,7 +564,7 @@ int live_write_to(struct live *live, int fd, const char *name, bool packed, stru
 	return nettrace_sink_open(&options, &live->trace, &live->sink, diag);
 }
 
-/* How it was asked for, as JSON for the file. */
+/* Writes the recording options as JSON for the file. */
 static void options_json(const struct live *live, struct bytes *out)
 {
 	const struct recorder_info *info = recorder_info(live->recorder);
@@ -641,7 +642,7 @@ static void emit_head(struct live *live)
 		live_notice(live, live->recorder_process, 2, "rights", info->limit.text, info->limit.remedy);
 }
 
-/* A CPU came or went. What it had recorded stays; what it does from now on is followed. */
+/* A CPU came online or went offline. Its earlier samples are kept; the change is written to the file. */
 static void on_cpu(void *context, uint32_t cpu, bool online)
 {
 	struct live *live = context;
@@ -661,7 +662,7 @@ static void measure_perf_clock(struct live *live)
 	struct clock_probe probe;
 
 	if (clock_probe_perf(&probe) < 0)
-		return; /* not measured is not written */
+		return; /* without a measurement no event is written */
 	bytes_reset(&live->payload);
 	payload_clock_offset(&live->payload,
 		&(struct payload_clock_offset){
@@ -698,13 +699,13 @@ int live_run_command(struct live *live, struct diag *diag)
 	live->child_waits = false;
 	int result = record_child_go(&live->child, live->options.command[0], diag);
 
-	live->child_exec_ns = clock_monotonic_ns(); /* unless census_comm() knows better */
+	live->child_exec_ns = clock_monotonic_ns(); /* replaced by the time of the exec record in census_comm() */
 	return result;
 }
 
 int live_start(struct live *live, struct diag *diag)
 {
-	scheduling_wait_ones_turn(); /* what is read waits in rings */
+	scheduling_wait_ones_turn(); /* unread records stay in the rings */
 	live->begin_ns = clock_monotonic_ns();
 	live->flush_ns = live->begin_ns;
 	live->follow_ns = live->begin_ns;
@@ -726,7 +727,7 @@ int live_start(struct live *live, struct diag *diag)
 		return result;
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
-	(void)output_limit_check(&live->output, nettrace_sink_counts(live->sink)->bytes); /* asked for by live_step() */
+	(void)output_limit_check(&live->output, nettrace_sink_counts(live->sink)->bytes); /* live_step() checks the result */
 	managed_advance(live->managed, clock_monotonic_ns());
 	return 0;
 }
@@ -797,13 +798,13 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 	if (now_ns >= due_ns) {
 		flush(live, live_events_limit_ns(live, now_ns));
 		live->flush_ns = now_ns;
-		(void)output_limit_check(&live->output, nettrace_sink_counts(live->sink)->bytes); /* looked at below */
+		(void)output_limit_check(&live->output, nettrace_sink_counts(live->sink)->bytes); /* the result is checked below */
 	} else if (live_events_press(live, now_ns)) {
 		live_give_out(live, live_events_limit_ns(live, now_ns));
 	}
 	if (now_ns >= live->follow_ns + FOLLOW_NS) {
 		live->follow_ns = now_ns;
-		(void)recorder_follow_cpus(live->recorder, on_cpu, live, NULL); /* one we can't follow is one without samples */
+		(void)recorder_follow_cpus(live->recorder, on_cpu, live, NULL); /* a CPU that cannot be opened has no samples */
 		look_at_clocks(live);
 		throttling_tell(live, now_ns);
 	}
@@ -848,7 +849,7 @@ void live_resume(struct live *live, uint64_t paused_ns)
 	bytes_done(&text);
 }
 
-/* True when one of the caller's descriptors asks for the end. */
+/* Returns true if one of the caller's descriptors is ready. */
 static bool turn_managed(struct live *live, struct pollfd *fds, size_t fd_count)
 {
 	bool asked = false;
@@ -860,7 +861,7 @@ static bool turn_managed(struct live *live, struct pollfd *fds, size_t fd_count)
 	return asked;
 }
 
-/* The .NET sessions' end: bounded, and cut short when one of the caller's descriptors asks for it. */
+/* Ends the .NET sessions, within a time limit, or earlier if one of the caller's descriptors becomes ready. */
 static void end_managed(struct live *live, struct pollfd *fds, size_t fd_count)
 {
 	uint64_t bound_ns = clock_monotonic_ns() + REST_BOUND_NS;
@@ -892,7 +893,7 @@ void live_command_used(struct live *live, uint64_t user_ns, uint64_t system_ns)
 	live->command_ns = (live->options.kernel_only ? 0 : user_ns) + (info->kernel_excluded ? 0 : system_ns);
 }
 
-/* When all samples have left the window. */
+/* Called when all samples have left the reorder window. */
 static void tell_unsampled(struct live *live)
 {
 	const struct recorder_info *info = recorder_info(live->recorder);
@@ -904,7 +905,7 @@ static void tell_unsampled(struct live *live)
 	uint64_t missing_ns = live->command_ns - seen_ns;
 	double expected = (double)live->command_ns / (double)info->period_ns;
 
-	/* Three standard deviations of a count, and a tenth for what the kernel's own account rounds. */
+	/* Three standard deviations of a count, and a tenth for rounding in the kernel's accounting. */
 	if ((double)missing_ns <= 3 * sqrt(expected) * (double)info->period_ns + (double)live->command_ns / 10)
 		return;
 	live->unsampled_ns = missing_ns;
@@ -932,7 +933,7 @@ static void emit_end(struct live *live, const char *reason)
 		{ "unnamed_kernel_hidden", live->names.frames_unnamed[UNNAMED_KERNEL_HIDDEN] },
 		{ "unnamed_no_memory", live->names.frames_unnamed[UNNAMED_NO_MEMORY] },
 		{ "events", sink->events },
-		/* Times of the recording's clock, not counts: what comes later in the file was not sampled. */
+		/* Times on the recording's clock, not counts: events after sampled_to_ns were written when sampling had stopped. */
 		{ "sampled_from_ns", live->begin_ns },
 		{ "sampled_to_ns", live->end_ns },
 	};
@@ -964,7 +965,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	live->end_ns = clock_monotonic_ns();
 	live_port_leave(live);
 	if (!live->sink_error)
-		flush(live, live->cpu_clocks ? live_clocks_limit_ns(live) : live->end_ns - MERGE_WINDOW_NS); /* so that a second signal finds a good file */
+		flush(live, live->cpu_clocks ? live_clocks_limit_ns(live) : live->end_ns - MERGE_WINDOW_NS); /* so that a second signal leaves a valid file */
 	end_managed(live, fds, fd_count);
 	if (live->cpu_clocks)
 		live_clocks_finish(live);
@@ -972,7 +973,7 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	live_give_out(live, UINT64_MAX);
 	if (live->merge.reached_ns < live->end_ns)
 		live->merge.reached_ns = live->end_ns;
-	(void)names_finish(&live->names); /* as in flush() */
+	(void)names_finish(&live->names); /* errors are ignored as in flush() */
 	say_files_skipped(live);
 	throttling_tell(live, UINT64_MAX);
 	say_withheld(live);

@@ -1,17 +1,20 @@
 /*
- * A live session: the kernel's rings and the .NET processes' streams, brought into one order, named, and handed to a sink.
+ * A live session: merges the kernel's perf rings and the .NET processes' event streams in time order, names their addresses, and writes them to a
+ * sink.
  *
- *   live_open(&options, &live, &diag);           opens the events; nothing runs yet
- *   live_write_to(live, fd, name, packed, &diag); the file sink
+ *   live_open(&options, &live, &diag);           opens the perf events; nothing runs yet
+ *   live_write_to(live, fd, name, packed, &diag); opens the file sink
  *   live_start(live, &diag);
  *   while (live_step(live, fds, count, until_ns, &diag) > 0) ...     until the caller has a reason to end
- *   live_end(live, "reason", &diag);             bounded; live_end_now() makes it quicker from a second signal
+ *   live_end(live, "reason", fds, count, &diag); bounded; shorter once one of the caller's fds is ready
  *   live_close(live);
  *
- * Where no perf event may be opened there are no rings (options.instead), and what threads do is known by their CPU clocks and their runtimes' samples.
+ * If no perf event can be opened (options.instead), there are no rings: the threads' CPU clocks give CPU time and the .NET runtimes' samples give
+ * stacks.
  *
- * One thread, and one at idle priority that reads the files behind names (name_desk.h). Samples wait 250 ms (merge.h), a flush comes every 500 ms,
- * so what a kill costs is below a second. Losses, limits and processes that could not be asked become events.
+ * The caller's thread does all the work but reading symbol files, for which a second thread runs at idle priority (name_desk.h). Samples wait 250 ms
+ * in the reorder window (merge.h) and the sink is flushed every 500 ms, so a SIGKILL loses less than one second of data. Losses, limits and .NET
+ * processes that did not answer are written as events.
  */
 #ifndef SPOOR_RECORDING_LIVE_H
 #define SPOOR_RECORDING_LIVE_H
@@ -29,82 +32,84 @@ struct live;
 struct pollfd;
 struct recorder_info;
 
-/* What a progress line and a summary show. */
-/* What live_counts.dotnet_withheld means: "1 .NET process", "its", or "2 .NET processes", "their". */
+/* The message for live_counts.dotnet_withheld. */
+/* Its arguments are "1 .NET process", "its" or "2 .NET processes", "their". */
 #define LIVE_WITHHELD                                                                                                 \
 	"the events of %s of other users were left out: the capabilities of spoor's file are for %s names and stacks only"
 #define LIVE_WITHHELD_REMEDY "record with sudo to have the events too, or choose --no-events"
 
+/* Counters for the progress line and the summary. */
 struct live_counts {
 	uint64_t samples;
-	uint64_t lost;                   /* samples, by the kernel's word */
+	uint64_t lost;                   /* samples that the kernel reported as lost */
 	uint64_t late;
 	uint64_t events;                 /* of .NET runtimes */
-	uint64_t events_lost;            /* by a runtime, or here for want of room */
+	uint64_t events_lost;            /* by a runtime, or here because a memory or size limit was reached */
 	uint64_t bytes;                  /* in the file */
-	uint64_t unsampled_ns;           /* CPU time of the command that no sample stands for, as far as that is known, */
-	uint64_t command_ns;             /* of so much */
+	uint64_t unsampled_ns;           /* estimated CPU time of the command that no sample covers */
+	uint64_t command_ns;             /* total CPU time of the command */
 	uint64_t frames;                 /* of samples; counted at the end */
 	uint64_t unnamed[UNNAMED_CAUSE_COUNT];
 	uint64_t begin_ns;
 	uint64_t end_ns;
 	uint32_t dotnet_asked;
 	uint32_t dotnet_known;
-	uint32_t dotnet_withheld;        /* whose events were left out, as managed_withheld() counts them */
+	uint32_t dotnet_withheld;        /* processes whose events were not recorded (managed_withheld()) */
 	uint32_t targets_left;
 	bool memory_full;
-	enum output_limit_kind limit;    /* that has been reached */
+	enum output_limit_kind limit;    /* the limit that was reached */
 };
 
 int live_open(const struct live_options *options, struct live **ret_live, struct diag *diag);
 
-/* What is recorded, and the sentence on what is not (info->limit). */
+/* The opened perf events; info->limit describes the part that cannot be recorded. */
 const struct recorder_info *live_recorder_info(const struct live *live);
 
-/* Writes the head of the recording, packed with zstd if so wanted, to `fd`, which stays the caller's. */
+/* Writes the file header to `fd`, which the caller keeps owning. `packed`: compressed with zstd. */
 int live_write_to(struct live *live, int fd, const char *name, bool packed, struct diag *diag);
 
-/* Lets the command run, before live_start(). For late_start only. */
+/* Starts the command, before live_start(). Only with options.late_start. */
 int live_run_command(struct live *live, struct diag *diag);
 
-/* Starts rings, reads the process table, lets the command run if it does not yet. */
+/* Starts the rings, reads the process table, and starts the command if it does not run yet. */
 int live_start(struct live *live, struct diag *diag);
 
-/* Of enum right: what a started session still needs, for rights_reduce(). */
+/* The rights that a started session still needs (a set of enum right), for rights_reduce(). */
 uint32_t live_rights(const struct live *live);
 
 /*
- * The command and the children that it waited for used that much CPU time, by the kernel's own account. Where each task has events of its own (info->filter_by_pid is false) those
- * that lived for less than a sampling period were never sampled: what is missing is written with the recording's end. Before live_end().
+ * Reports the CPU time of the command and of the children that it waited for, as accounted by the kernel. With events for each task
+ * (info->filter_by_pid is false), tasks that lived for less than a sampling period have no samples; the missing CPU time is written at the end of the
+ * recording. Called before live_end().
  */
 void live_command_used(struct live *live, uint64_t user_ns, uint64_t system_ns);
 
-/* 127 or 126 as of a shell, when the command could not be run; else 0. */
+/* 127 or 126, as a shell returns, if the command could not be run; else 0. */
 int live_command_code(const struct live *live);
 
-/* The command's process; 0 when there is none. The caller waits for it. */
+/* The command's pid; 0 without a command. The caller waits for the process. */
 uint32_t live_child_pid(const struct live *live);
 
 /*
- * Waits until something is to be done (at most until `until_ns`, or until one of the caller's `fds` is ready, whose revents are then set) and does it. 1: goes on. 0: it
- * is to end, and live_end_reason() says why. Negative: the sink failed, and what it holds up to then is valid.
+ * Waits until work is due, until `until_ns`, or until one of the caller's `fds` is ready (its revents are then set), then does the work. Returns 1 to
+ * continue, 0 to end (live_end_reason() names the reason), or a negative errno if the sink failed; the data written before the failure is valid.
  */
 int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t until_ns,
 	struct diag *diag);
 
-/* Why it ends by itself: all targets have ended, or a limit (live_count() says which) is reached. */
+/* The reason for ending: all targets have ended, or a limit (live_counts.limit) is reached. */
 const char *live_end_reason(const struct live *live);
 
 /*
- * Before the caller stops itself (Ctrl-Z): ends the .NET sessions, within 2 s, and flushes. Afterwards they are opened again, and the file
- * says how long it was.
+ * live_pause() ends the .NET sessions, within 2 s, and flushes; called before the caller stops itself (Ctrl-Z). live_resume() opens the sessions
+ * again and writes a notice with the duration of the pause.
  */
 void live_pause(struct live *live);
 void live_resume(struct live *live, uint64_t paused_ns);
 
 /*
- * Stops the rings, ends the .NET sessions, names what can still be named, and ends the file. `fds` are watched as in live_step(): when one becomes
- * ready, the rest is cut short.
+ * Stops the rings, ends the .NET sessions, resolves the remaining names, and ends the file. `fds` are polled as in live_step(): when one becomes
+ * ready, waiting for the .NET sessions is cut short.
  */
 int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t fd_count,
 	struct diag *diag);

@@ -17,11 +17,11 @@
 #include "trace/event.h"
 #include "trace/spoor_payload.h"
 
-#define SETTLE_NS     UINT64_C(250000000)  /* runtimes send what they have sampled every 100 ms */
-#define INTERVAL_NS   UINT64_C(100000000)  /* of a clock's readings, and then some: a share is not older than that before what was settled */
-#define SCAN_NS       UINT64_C(100000000)  /* processes that came; less often where looking takes 2 % of that */
-#define YOUNG_NS      UINT64_C(2000000000) /* so long a process may be about to become another program, */
-#define YOUNG_LOOK_NS UINT64_C(50000000)   /* and is looked at so often */
+#define SETTLE_NS     UINT64_C(250000000)  /* samples older than this are complete: runtimes send them every 100 ms */
+#define INTERVAL_NS   UINT64_C(100000000)  /* of a clock's readings: a share may be older than the last settled time by at most this */
+#define SCAN_NS       UINT64_C(100000000)  /* of looking for new processes; longer if a scan takes more than 2 % of it */
+#define YOUNG_NS      UINT64_C(2000000000) /* age below which a process may be about to exec */
+#define YOUNG_LOOK_NS UINT64_C(50000000)   /* interval of checking such a process */
 #define MAPS_GAP_NS   UINT64_C(20000000)
 #define LOOK_MIN_NS   UINT64_C(100000000)
 #define LOOK_MAX_NS   UINT64_C(60000000000)
@@ -37,8 +37,8 @@ struct young {
 struct live_clocks {
 	struct thread_clocks *reader;
 	struct clock_join join;
-	struct map ended;       /* thread -> 1: forgotten by the join when it has nothing left of it */
-	struct map passed_over; /* pid -> 1, 2: how often it was looked at and found to be nobody's */
+	struct map ended;       /* thread -> 1: the join frees it when it has no data left */
+	struct map passed_over; /* pid -> 1, 2: number of lookups that found it is not to be recorded */
 	VEC(struct young) young;
 	struct id_list ids;     /* scratch */
 	uint64_t scan_ns;
@@ -64,10 +64,12 @@ static void on_clock(void *context, uint32_t pid, uint32_t tid, uint64_t time_ns
 	struct live *live = context;
 
 	if (is_chosen_thread(live, tid))
-		(void)clock_join_clock(&live->cpu_clocks->join, key_of(pid, tid), time_ns, cpu_ns); /* no memory: a longer interval */
+		(void)clock_join_clock(&live->cpu_clocks->join, key_of(pid, tid), time_ns, cpu_ns); /* without memory: one longer interval */
 }
 
-/* A stack that is new: code that has come since the mappings were read needs them to be read again, while the process is there. */
+/*
+ * Checks a new stack for code that was mapped after the last reading of the mappings; if there is any, they are read again while the process lives.
+ */
 static void look_at_stack(struct live *live, uint32_t process, uint32_t stack)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -76,7 +78,7 @@ static void look_at_stack(struct live *live, uint32_t process, uint32_t stack)
 	bool mapped = true;
 
 	if (now_ns < live->processes.items[process].looked_ns + MAPS_GAP_NS)
-		return; /* looked at with the next sample that it is on */
+		return; /* a later sample with this stack checks it */
 	for (uint32_t i = 0; mapped && i < count; i++)
 		mapped = trace_find_mapping(&live->trace, process, frames[i]) != 0;
 	if (!mapped) {
@@ -86,7 +88,7 @@ static void look_at_stack(struct live *live, uint32_t process, uint32_t stack)
 	live->processes.items[process].stacks_seen = stack + 1;
 }
 
-/* A sample of a runtime. The first one of a process: its clocks are worth reading often. */
+/* Handles a sample of a runtime. After the first one of a process, its clocks are read more often. */
 static void on_sampled(void *context, uint32_t process, uint32_t tid, uint64_t time_ns, uint32_t stack, bool runs)
 {
 	struct live *live = context;
@@ -99,7 +101,7 @@ static void on_sampled(void *context, uint32_t process, uint32_t tid, uint64_t t
 		own->sampled = thread_clocks_add(live->cpu_clocks->reader, pid, true, clock_monotonic_ns(), false) == 0;
 	if (stack >= own->stacks_seen)
 		look_at_stack(live, process, stack);
-	(void)clock_join_sample(&live->cpu_clocks->join, key_of(pid, tid), time_ns, stack, runs); /* no memory: the others get its share */
+	(void)clock_join_sample(&live->cpu_clocks->join, key_of(pid, tid), time_ns, stack, runs); /* without memory: its CPU time goes to the thread's other samples */
 }
 
 /* ---- processes ---- */
@@ -112,7 +114,7 @@ static uint64_t exe_hash(struct live *live, uint32_t pid)
 	return proc_read_exe(&live->proc, pid, &path, &len) == 0 ? hash_bytes(path, len) : 0;
 }
 
-/* It has become another program. */
+/* Records that the process has executed another program. */
 static void become(struct live *live, uint32_t pid, const char *comm)
 {
 	struct pending item = { .time_ns = clock_monotonic_ns(), .pid = pid, .tid = pid, .value = live_text(live, comm, strlen(comm)), .flag = true };
@@ -123,8 +125,8 @@ static void become(struct live *live, uint32_t pid, const char *comm)
 }
 
 /*
- * exec() is seen by name and executable; libraries that were loaded since, a runtime's above all, by the mappings, which are read again after times that double, as long as
- * the process works.
+ * Called for a running process. An exec is detected by its changed name and executable. Libraries that were loaded later, such as a .NET runtime, are
+ * found by reading the mappings again, at intervals that double while the process uses CPU time.
  */
 static void on_alive(void *context, uint32_t pid, const char *comm, bool worked)
 {
@@ -169,9 +171,9 @@ static void on_ended(void *context, uint32_t pid, uint32_t tid)
 	struct live *live = context;
 	struct pending *item = merge_add(&live->merge);
 
-	(void)map_put(&live->cpu_clocks->ended, key_of(pid, tid), 1); /* no memory: it is kept a little longer */
+	(void)map_put(&live->cpu_clocks->ended, key_of(pid, tid), 1); /* without memory: its data is kept a little longer */
 	if (!item)
-		return; /* its place stays taken */
+		return; /* its slot is not reused */
 	item->kind = PENDING_EXIT;
 	item->time_ns = clock_monotonic_ns();
 	item->pid = pid;
@@ -193,16 +195,19 @@ static void add_process(struct live *live, uint32_t process, bool newborn, uint6
 	own->looked_ns = now_ns;
 	own->look_gap_ns = newborn || pid == live->child.pid ? LOOK_MIN_NS : LOOK_MAX_NS / 2;
 	if (newborn || pid == live->child.pid)
-		(void)vec_add(&clocks->young, ((struct young){ .pid = pid, .since_ns = now_ns })); /* no memory: seen later */
+		(void)vec_add(&clocks->young, ((struct young){ .pid = pid, .since_ns = now_ns })); /* without memory: an exec is noticed later */
 }
 
-/* /proc tells its begin in ticks, rounded down; what was there before us by as much was found before us too. */
+/*
+ * /proc gives the start time in clock ticks, rounded down. Two ticks of tolerance count a process as new if it started at about the begin of the
+ * recording.
+ */
 static bool is_newborn(const struct live *live, uint32_t process)
 {
 	return live->trace.processes.items[process].begin_ns + 2 * live->proc.tick_ns >= live->begin_ns;
 }
 
-/* What came since the last time. A process that is nobody's is looked at twice: whose child it is may be known a little later. */
+/* Adds new processes. A process that is not to be recorded is looked up two times, because its parent may become known only after the first. */
 static void scan(struct live *live, uint64_t now_ns)
 {
 	struct live_clocks *clocks = live->cpu_clocks;
@@ -220,7 +225,7 @@ static void scan(struct live *live, uint64_t now_ns)
 		if (process)
 			add_process(live, process, is_newborn(live, process), now_ns);
 		else
-			(void)map_put(&passed_over, pid, looks < 2 ? looks + 1 : looks); /* no memory: it is looked at again */
+			(void)map_put(&passed_over, pid, looks < 2 ? looks + 1 : looks); /* without memory it is looked up again */
 	}
 	map_done(&clocks->passed_over);
 	clocks->passed_over = passed_over;
@@ -242,7 +247,7 @@ static void look_at_young(struct live *live, uint64_t now_ns)
 	}
 }
 
-/* ---- turns ---- */
+/* ---- steps ---- */
 
 int live_clocks_open(struct live *live)
 {
@@ -291,7 +296,7 @@ static void on_share(void *context, const struct clock_share *share)
 	struct pending *item = merge_add(&live->merge);
 
 	if (!item)
-		return; /* as a perf sample in the same need */
+		return; /* dropped, as a perf sample without memory is */
 	item->kind = PENDING_SHARE;
 	item->time_ns = share->time_ns;
 	item->pid = (uint32_t)(share->thread >> 32);
@@ -317,7 +322,7 @@ static void settle(struct live *live, uint64_t until_ns)
 	if (clocks->ended.count < 64)
 		return;
 	clock_join_forget(&clocks->join, has_ended, live);
-	map_reset(&clocks->ended); /* of one that still has something the rest is told; its place stays */
+	map_reset(&clocks->ended); /* a thread that still has data is settled normally; its slot in the join stays */
 }
 
 void live_clocks_turn(struct live *live, uint64_t now_ns, bool soon)
@@ -359,7 +364,7 @@ void live_clocks_finish(struct live *live)
 	settle(live, UINT64_MAX);
 }
 
-/* ---- out of the window ---- */
+/* ---- leaving the window ---- */
 
 void live_clocks_hand_over(struct live *live, const struct pending *item)
 {
@@ -378,7 +383,7 @@ void live_clocks_hand_over(struct live *live, const struct pending *item)
 	uint32_t thread = census_thread(live, process, item->pid, item->tid ? item->tid : item->pid);
 
 	if (stack)
-		(void)names_hit(&live->names, process, stack, item->time_ns, &stack); /* no memory: counted there */
+		(void)names_hit(&live->names, process, stack, item->time_ns, &stack); /* without memory the name is missing, and counted */
 	struct event event = {
 		.time_ns = item->time_ns,
 		.value = weight_ns,

@@ -12,10 +12,13 @@
 #include "trace/event.h"
 #include "trace/spoor_payload.h"
 
-/* What may wait, whatever the programs do: a third of a second of some 150,000 events. Samples and names have their own room. */
+/*
+ * Limit of the bytes of events that wait: 12 MiB hold about 150,000 events, one third of a second at the highest rates. Samples and names have limits
+ * of their own.
+ */
 #define WAITING_MAX   ((size_t)12 << 20)
 #define WAITING_MUCH  ((size_t)2 << 20)
-#define BEHIND_MAX_NS UINT64_C(500000000) /* samples wait for a stream no longer than this */
+#define BEHIND_MAX_NS UINT64_C(500000000) /* samples wait at most this long for a stream that lags */
 #define GIVE_OUT_NS   UINT64_C(50000000)
 #define UNFLUSHED_MAX ((size_t)512 << 10)
 #define EVENT_COST    48u
@@ -36,8 +39,9 @@ int live_events_open(struct live *live)
 }
 
 /*
- * The row of the thread that an event came from. A stream may say what it likes: another process's thread is not taken from it, and what came so late that its
- * thread's end has left the window already makes no row that nobody would bury. Those are shown on the main thread's row.
+ * The row of the thread that produced an event. The stream's thread id is not trusted: a thread of another process is not taken over. If the event is
+ * so late that its thread's exit has already left the window, no row is created, because no later exit would free it. In both cases the main thread's
+ * row is returned.
  */
 static uint32_t thread_row(struct live *live, uint32_t process, uint32_t tid, bool late)
 {
@@ -57,7 +61,7 @@ void live_events_hand_over(struct live *live, struct pending *item, uint64_t lat
 	uint32_t process = item->pid;
 	struct event event;
 
-	if (live->end_ns && item->time_ns - late_ns > live->end_ns) { /* of the time in which the session was being stopped */
+	if (live->end_ns && item->time_ns - late_ns > live->end_ns) { /* produced while the session was being stopped */
 		relay_give_back(live->relay, item);
 		return;
 	}
@@ -74,7 +78,7 @@ void live_events_hand_over(struct live *live, struct pending *item, uint64_t lat
 	live->late += late_ns != 0;
 	live->unflushed_bytes += event.payload_size + EVENT_COST;
 	if (live->unflushed_bytes > UNFLUSHED_MAX && !live->sink_error) {
-		live->unflushed_bytes = live->unflushed_most = 0; /* memory stays small; names come with the next flush */
+		live->unflushed_bytes = live->unflushed_most = 0; /* keeps memory small; the next flush resolves the names */
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
 	}
 	relay_give_back(live->relay, item);

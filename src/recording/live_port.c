@@ -7,7 +7,7 @@
 #include "recording/live_state.h"
 #include "recording/managed.h"
 
-/* By then a record of another CPU is in its ring, too. */
+/* After this delay, records of other CPUs are in their rings as well. */
 #define RING_SKEW_NS UINT64_C(10000000)
 
 size_t live_port_fds(const struct live *live, struct pollfd *fds, size_t room)
@@ -20,7 +20,7 @@ size_t live_port_fds(const struct live *live, struct pollfd *fds, size_t room)
 	return count;
 }
 
-/* How long after its coming a runtime's process is in the tables at the latest. A stream may tell of what is older than what the rings have. */
+/* The delay after which a connected runtime's process is in the tables. Events of a stream may be older than records that have left the rings. */
 static uint64_t settling_ns(const struct live *live)
 {
 	return managed_is_streaming(live->managed) ? MERGE_WINDOW_NS : RING_SKEW_NS;
@@ -46,11 +46,11 @@ static void take_newcomers(struct live *live, uint64_t now_ns)
 	reverse_advance(live->reverse);
 	while (reverse_next(live->reverse, &peer)) {
 		const struct live_newcomer newcomer = { .came_ns = now_ns, .held = held_runtime_of(live->reverse, peer) };
-		(void)vec_add(&live->newcomers, newcomer); /* no memory: live_port_leave() is its last chance */
+		(void)vec_add(&live->newcomers, newcomer); /* without memory: live_port_leave() resumes the runtime */
 	}
 }
 
-/* The process table has what is older than `until_ns`. */
+/* Releases the reorder window up to `until_ns` if a runtime waits whose connection is not newer. */
 static void reach(struct live *live, uint64_t until_ns)
 {
 	for (uint32_t i = 0; i < live->newcomers.count; i++) {
@@ -62,14 +62,17 @@ static void reach(struct live *live, uint64_t until_ns)
 	}
 }
 
-/* True when its session names its methods from now on. Without perf events the tables lag behind: it is resumed, and found as all others are. */
+/*
+ * Returns true if managed_hold() took the runtime over, to open its session before resuming it. Without perf events the process table lags, so the
+ * runtime is resumed; it is found by its mappings, as any other.
+ */
 static bool is_held_for_session(struct live *live, const struct live_newcomer *newcomer, uint64_t now_ns)
 {
 	uint32_t pid = reverse_peer(live->reverse, newcomer->held.peer)->pid;
 	uint32_t process = pid && !live->cpu_clocks ? census_find(live, pid) : 0;
 
 	if (pid && !process && !live->cpu_clocks)
-		process = census_look(live, pid); /* its records were lost */
+		process = census_look(live, pid); /* its fork record was lost */
 	if (!process || !live->processes.items[process].wanted || live->trace.processes.items[process].ended)
 		return false;
 	return managed_hold(live->managed, process, &newcomer->held, now_ns);

@@ -7,7 +7,7 @@
 #include "trace/spoor_payload.h"
 
 #define EVENT_COST  48u
-#define FLUSH_LEAST 512u /* less is not written for its own sake */
+#define FLUSH_LEAST 512u /* fewer bytes are not worth a flush */
 
 uint32_t live_text(struct live *live, const char *text, size_t len)
 {
@@ -26,7 +26,7 @@ void live_to_sink(struct live *live, const struct event *event)
 	live->sink_error = live->sink_ops->event(live->sink, event, &live->sink_diag);
 }
 
-/* What the sink holds is written first if it could matter: packed, it is much less than what it was. */
+/* Near the limit the sink is flushed first: compressed data is much smaller than its unflushed bytes. */
 static bool has_reached(struct live *live, bool (*reached)(const struct output_limit *limit, uint64_t size_bytes))
 {
 	if (!live->output.ceiling_bytes || !reached(&live->output, nettrace_sink_counts(live->sink)->bytes + live->unflushed_most))
@@ -48,7 +48,7 @@ bool live_is_over(struct live *live)
 	return has_reached(live, output_limit_is_over);
 }
 
-/* An event about a thread, at the place the stream has reached. */
+/* See live_state.h. */
 void live_emit(struct live *live, enum known_event known, uint32_t thread,
 	const struct bytes *payload, int32_t cpu, uint32_t lost_before)
 {

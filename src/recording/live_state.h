@@ -1,8 +1,8 @@
 /*
- * What the files of a live session share: its state, and how events leave it.
+ * The state that the files of a live session share, and the functions that write events to its sink.
  *
- * live.c drives; intake.c brings the rings' records into the window; census.c keeps the process table as they leave it. Nobody else includes
- * this.
+ * live.c is the main loop; intake.c moves the rings' records into the reorder window; census.c keeps the process table as records leave it. Only
+ * files of src/recording include this header.
  */
 #ifndef SPOOR_RECORDING_LIVE_STATE_H
 #define SPOOR_RECORDING_LIVE_STATE_H
@@ -40,24 +40,24 @@ struct reverse;
 
 #define LIVE_FRAMES_MAX 2048u
 
-/* What a live session knows of a process beyond the model. Parallel to trace.processes. */
+/* A live session's own data of a process, in addition to the trace's. Parallel to trace.processes. */
 struct live_process {
-	uint64_t read_ns;     /* its tables were read from /proc at this time: older sideband is in them */
-	uint32_t fork_parent; /* shares the first fork_end mappings of this process's list until its own exec */
+	uint64_t read_ns;     /* when its tables were read from /proc: older sideband records are already included */
+	uint32_t fork_parent; /* it shares the first fork_end mappings of this process's list; 0: none */
 	uint32_t fork_end;
-	bool wanted;          /* one of the targets or started by one */
-	bool announced;       /* in the file */
-	bool follows_exec;    /* the same process was another program before, which is in the file */
-	bool sampled;         /* its runtime samples it: live_clocks.c, as what follows */
-	uint64_t events_cut;  /* that would have made the file larger than it may become; told and begun anew */
-	uint64_t comm_hash;   /* of the program it was when it was looked at last */
+	bool wanted;          /* a target or started by one */
+	bool announced;       /* written to the file */
+	bool follows_exec;    /* an entry for the same pid before its exec is in the file */
+	bool sampled;         /* its runtime sends samples; live_clocks.c, also for comm_hash to stacks_seen */
+	uint64_t events_cut;  /* events dropped because the file size limit was reached, since the last report */
+	uint64_t comm_hash;   /* of its program at the last check */
 	uint64_t exe_hash;
-	uint64_t looked_ns;   /* at its mappings */
-	uint64_t look_gap_ns; /* to the next look */
-	uint32_t stacks_seen; /* stacks below this number were looked at */
+	uint64_t looked_ns;   /* last reading of its mappings */
+	uint64_t look_gap_ns; /* interval to the next reading */
+	uint32_t stacks_seen; /* stacks with lower indexes were checked for unknown mappings */
 };
 
-/* A runtime that has come to the listen port. */
+/* A runtime that has connected to the listen port. */
 struct live_newcomer {
 	struct held_runtime held;
 	uint64_t came_ns;
@@ -65,9 +65,9 @@ struct live_newcomer {
 };
 
 struct live_cpu {
-	uint64_t carry_ns;    /* of sample weights, below a millisecond */
+	uint64_t carry_ns;    /* remainder of sample weights below one millisecond */
 	uint64_t last_ns;     /* time of the last record */
-	uint64_t throttle_ns; /* since when; 0 not throttled */
+	uint64_t throttle_ns; /* since when the CPU is throttled; 0: it is not */
 };
 
 struct live {
@@ -76,7 +76,7 @@ struct live {
 	struct recorder *recorder;
 	struct managed *managed;
 	struct relay *relay;
-	struct live_clocks *cpu_clocks; /* instead of perf events; NULL: there are those */
+	struct live_clocks *cpu_clocks; /* used instead of perf events; NULL: perf events are used */
 	struct names names;
 	struct merge merge;
 	struct proc_reader proc;
@@ -88,7 +88,7 @@ struct live {
 	struct output_limit output;
 	struct record_child child;
 	VEC(struct live_process) processes;
-	struct strangers strangers; /* where the CPUs are sampled for some processes */
+	struct strangers strangers; /* pid filter of CPU-wide sampling with some processes as targets */
 	VEC(struct live_cpu) cpus;
 	struct reverse *reverse;    /* the listen port, borrowed; NULL: none */
 	VEC(struct live_newcomer) newcomers;
@@ -96,64 +96,72 @@ struct live {
 	VEC(uint32_t) free_processes;
 	VEC(uint32_t) free_threads;
 	VEC(uint32_t) free_mappings;
-	VEC(uint32_t) ended;         /* processes whose places may be given to others after a flush */
-	VEC(uint32_t) ended_threads; /* likewise */
+	VEC(uint32_t) ended;         /* processes whose slots may be reused after a flush */
+	VEC(uint32_t) ended_threads; /* threads, likewise */
 	struct bytes payload;
 	struct bytes text;
 	uint64_t frames[LIVE_FRAMES_MAX];
 	uint64_t begin_ns;
-	uint64_t end_ns;        /* rings stopped; 0 they run */
+	uint64_t end_ns;        /* when the rings were stopped; 0: they run */
 	uint64_t flush_ns;      /* of the last flush */
 	uint64_t follow_ns;
 	struct clock_watch clocks;
 	struct throttling throttling;
 	uint64_t samples;
-	uint64_t carry_ns;      /* of shares of CPU time, below a millisecond */
+	uint64_t carry_ns;      /* remainder of CPU time shares below one millisecond */
 	uint64_t lost;
 	uint64_t late;
 	uint64_t events;        /* of runtimes */
-	uint64_t events_lost;   /* told, of their streams and of our window */
+	uint64_t events_lost;   /* reported losses, of the streams and of the reorder window */
 	uint64_t losses_told_ns;
-	uint64_t give_out_ns;   /* of the last give-out */
-	size_t unflushed_bytes; /* of events in the sink, about */
-	size_t unflushed_most;  /* of all that the sink has not written, at most; where the size of the file is limited */
-	uint64_t samples_cut;   /* for which the file had no room; reported and begun anew */
+	uint64_t give_out_ns;   /* when the reorder window was last released */
+	size_t unflushed_bytes; /* estimate, of events in the sink */
+	size_t unflushed_most;  /* upper bound of the bytes that the sink has not written; only with a file size limit */
+	uint64_t samples_cut;   /* samples dropped because the file size limit was reached, since the last report */
 	uint32_t recorder_process;
 	bool started;
 	bool room_wanted;       /* the tables were too large at the last flush */
 	bool child_waits;
-	uint64_t child_exec_ns; /* from then on the command is no copy of us */
-	uint64_t command_ns;    /* CPU time of the command and the children it waited for; 0 not known */
-	uint64_t unsampled_ns;  /* CPU time of the command that no sample stands for, as far as that is known */
-	bool files_said;        /* that files of targets are skipped */
+	uint64_t child_exec_ns; /* time of the command's exec; before it the command is a copy of spoor */
+	uint64_t command_ns;    /* CPU time of the command and the children it waited for; 0: unknown */
+	uint64_t unsampled_ns;  /* estimated CPU time of the command that no sample covers */
+	bool files_said;        /* skipped symbol files were reported */
 	int sink_error;
 	struct diag sink_diag;
 };
 
-/* A text's index in the trace. */
+/* The index of a text in the trace's string table. */
 uint32_t live_text(struct live *live, const char *text, size_t len);
 
 uint32_t live_main_thread(const struct live *live, uint32_t process);
 
-/* To the sink; its error is kept in sink_error, and nothing more is given to it then. */
+/* Writes an event to the sink. After a failure, kept in sink_error, no more events are written. */
 void live_to_sink(struct live *live, const struct event *event);
 
-/* Whether the file has room for names and the last words only, or (over) not even for names. May flush the sink, to know its size. */
+/*
+ * live_is_full(): the file has room for names and final events only. live_is_over(): not even for names. Both may flush the sink to learn its size.
+ */
 bool live_is_full(struct live *live);
 bool live_is_over(struct live *live);
 
-/* An event about a thread, at the place that the stream has reached. The payload is borrowed; one that ran out of memory is not written. */
+/*
+ * Writes an event about a thread, at the time that the reorder window has reached. The payload is borrowed; a payload that ran out of memory is not
+ * written.
+ */
 void live_emit(struct live *live, enum known_event known, uint32_t thread, const struct bytes *payload,
 	int32_t cpu, uint32_t lost_before);
 
-/* What limits the recording, on the row of a process (the recorder's for the whole). Severity: 1 note, 2 limited, 3 failed. */
+/*
+ * Writes a notice about a limit of the recording to the row of a process (the recorder's for the whole recording). Severity: 1 note, 2 limited, 3
+ * failed.
+ */
 void live_notice(struct live *live, uint32_t process, uint64_t severity, const char *code,
 	const char *text, const char *remedy);
 
-/* Releases the items of the window up to that time. */
+/* Releases the items of the reorder window up to `until_ns`. */
 void live_give_out(struct live *live, uint64_t until_ns);
 
-/* A loss; `gap`: the count shows in the sequence numbers too. */
+/* Writes a loss event. `gap`: the count also appears as a gap in the sequence numbers. */
 void live_loss(struct live *live, const char *source, const char *unit, uint64_t count, int32_t cpu,
 	uint64_t first_ns, uint64_t last_ns, bool gap);
 

@@ -27,21 +27,21 @@
 #include "trace/event.h"
 #include "trace/trace.h"
 
-/* A runtime makes its socket some 20 ms after exec; a slow machine takes longer. */
+/* A runtime creates its socket about 20 ms after exec; a slow machine takes longer. The retries end after 5 s. */
 #define RETRY_NS       UINT64_C(50000000)
 #define RETRY_COUNT    100u
 
-/* By then most of what a program runs is compiled. */
+/* The age at which most of a program's code is compiled. */
 #define GROWN_UP_NS    UINT64_C(10000000000)
 
-/* A rundown takes a runtime tens of milliseconds of one CPU. */
+/* A rundown uses tens of milliseconds of one CPU in the runtime: the first other rundown is made after 5 s, later ones after 30 s. */
 #define FIRST_AGAIN_NS UINT64_C(5000000000)
 #define NEXT_AGAIN_NS  UINT64_C(30000000000)
 
 #define TEXTS_BYTES_MAX (4u << 20)
 #define RUNDOWNS_A_TRIM 16u
 
-/* Names of methods, for several processes. A table that has grown large takes no new processes, and goes with its last one. */
+/* Method names shared by several processes. A table larger than TEXTS_BYTES_MAX accepts no new processes, and is freed with its last one. */
 struct texts {
 	struct strtab table;
 	uint32_t users;
@@ -67,33 +67,33 @@ enum methods_state {
 
 struct conversation {
 	struct managed *managed;
-	struct texts *texts;                  /* of its code map */
-	struct dotnet_client *client;         /* NULL: waiting for its turn, or over */
+	struct texts *texts;                  /* shared by its code map */
+	struct dotnet_client *client;         /* NULL: waiting to connect, or over */
 	struct nettrace_decoder *decoders[DOTNET_STREAM_COUNT];
-	struct trace streams[DOTNET_STREAM_COUNT]; /* schemas of each stream, nothing else */
-	uint64_t retry_ns;                    /* when to try (again); UINT64_MAX never */
-	uint64_t lost;                        /* of decoders that are gone */
+	struct trace streams[DOTNET_STREAM_COUNT]; /* the schemas of each stream only */
+	uint64_t retry_ns;                    /* when to connect (again); UINT64_MAX: never */
+	uint64_t lost;                        /* by decoders that were freed */
 	uint64_t lost_told;
-	uint64_t dropped;                     /* of relayed streams that are gone */
+	uint64_t dropped;                     /* by relayed streams that were closed */
 	uint64_t dropped_told;
-	uint64_t reported_ns[DOTNET_STREAM_COUNT]; /* the stream has all events up to this time; UINT64_MAX: it has ended, or was not asked for */
-	int relayed[DOTNET_STREAM_COUNT];     /* a stream's number in the relay; -1: there is none, or it does not go there */
+	uint64_t reported_ns[DOTNET_STREAM_COUNT]; /* all events up to this time have been read; UINT64_MAX: the stream has ended, or was not requested */
+	int relayed[DOTNET_STREAM_COUNT];     /* the stream's number in the relay; -1: not relayed */
 	uint32_t process;
 	uint32_t pid;
-	uint32_t inner_pid;                   /* its own number for itself */
+	uint32_t inner_pid;                   /* its pid in its own namespace */
 	int64_t clock_offset_ns;
 	uint64_t clock_error_ns;              /* 0: not measured */
-	uint64_t rundown_ns;                  /* when the present or the last one was begun */
-	uint64_t again_ns;                    /* not before then another one */
+	uint64_t rundown_ns;                  /* begin of the current or last rundown */
+	uint64_t again_ns;                    /* earliest time of the next rundown */
 	unsigned retries;
-	uint32_t stopper;                     /* the thread that stops the others for a sample, while it does; 0 */
+	uint32_t stopper;                     /* the thread that suspends the others for a sample, until it has resumed them; 0: none */
 	enum connection_state state;
 	enum methods_state methods;
 	bool rested;                          /* once-flag: the rundown before the end of the recording was begun */
 	bool was_named;                       /* once-flag: its names were known */
 	bool reported;                        /* once-flag: managed_report was called */
 	bool process_ended;
-	bool names_only;                      /* the caller has no rights over it: no events, and borrowed rights reach it */
+	bool names_only;                      /* the caller has no rights over the process: names only, with borrowed rights */
 	struct held_runtime held;
 	uint64_t held_ns;                     /* since when it waits */
 };
@@ -110,18 +110,18 @@ struct managed {
 	size_t pending_max;
 	managed_sampled *sampled;        /* NULL: no samples */
 	VEC(uint8_t) wanted;             /* by schema: enum wish */
-	struct guard *guard;             /* NULL: not needed yet, or not to be had */
-	uint32_t guard_rounds;           /* that we know of */
-	uint64_t pause_ns;               /* since when; 0 not paused */
-	VEC(struct conversation *) list; /* conversations don't move: clients point at them */
+	struct guard *guard;             /* NULL: not started yet, or not available */
+	uint32_t guard_rounds;           /* number of the guard's interventions already handled */
+	uint64_t pause_ns;               /* since when; 0: not paused */
+	VEC(struct conversation *) list; /* entries are not moved: clients point to them */
 	struct map by_process;           /* process -> list index + 1 */
-	VEC(struct texts *) texts;       /* the last one is for who comes next */
-	uint64_t past_lost;              /* of conversations that were forgotten */
+	VEC(struct texts *) texts;       /* the last table is used for new processes */
+	uint64_t past_lost;              /* of connections that were freed */
 	uint32_t past_asked;
 	uint32_t past_known;
-	uint32_t rundowns;               /* that were read to their end */
-	uint32_t withheld;               /* conversations that became names_only */
-	bool unguarded;                  /* and it was told */
+	uint32_t rundowns;               /* rundowns read to their end */
+	uint32_t withheld;               /* connections that became names_only */
+	bool unguarded;                  /* this was reported */
 	bool stopping;
 };
 
@@ -182,7 +182,7 @@ static void set_state(struct conversation *talk, enum managed_state state)
 		process->managed = (uint8_t)state;
 }
 
-/* The process's code map is still empty. Without memory it keeps its texts itself. */
+/* Lets the process's code map, which must be empty, share a table of names. Without memory the code map keeps its own names. */
 static void share_texts(struct conversation *talk)
 {
 	struct managed *managed = talk->managed;
@@ -203,7 +203,7 @@ static void share_texts(struct conversation *talk)
 	process->codemap.shared = &texts->table;
 }
 
-/* The process is no more: nobody reads its map, whose names go now if they were the last one's. */
+/* Called when the process's code map is no longer read. Frees the shared table with its last process. */
 static void give_up_texts(struct conversation *talk)
 {
 	struct managed *managed = talk->managed;
@@ -221,7 +221,7 @@ static void give_up_texts(struct conversation *talk)
 	for (uint32_t i = 0; i < managed->texts.count; i++) {
 		if (managed->texts.items[i] != texts)
 			continue;
-		/* The order matters for the last one only. */
+		/* Only the position of the last table matters. */
 		memmove(&managed->texts.items[i], &managed->texts.items[i + 1],
 			(managed->texts.count - i - 1) * sizeof(managed->texts.items[0]));
 		managed->texts.count--;
@@ -231,7 +231,7 @@ static void give_up_texts(struct conversation *talk)
 	free(texts);
 }
 
-/* The conversation with a process, an existing or a new one. NULL: no memory. */
+/* The runtime connection of a process, created if there is none. NULL without memory. */
 static struct conversation *conversation_of(struct managed *managed, uint32_t process, uint64_t from_ns)
 {
 	uint32_t at = map_get(&managed->by_process, process);
@@ -262,7 +262,7 @@ static struct conversation *conversation_of(struct managed *managed, uint32_t pr
 void managed_watch(struct managed *managed, uint32_t process, uint64_t from_ns)
 {
 	if (!managed->stopping)
-		(void)conversation_of(managed, process, from_ns); /* no memory: its methods stay without names, counted */
+		(void)conversation_of(managed, process, from_ns); /* without memory its methods stay unnamed and are counted */
 }
 
 bool managed_hold(struct managed *managed, uint32_t process, const struct held_runtime *held, uint64_t now_ns)
@@ -314,14 +314,17 @@ void managed_forget(struct managed *managed, uint32_t process)
 	map_remove(&managed->by_process, process, at);
 	if (last != talk) {
 		map_remove(&managed->by_process, last->process, managed->list.count + 1);
-		(void)map_add(&managed->by_process, last->process, at); /* there is room: two were taken out */
+		(void)map_add(&managed->by_process, last->process, at); /* there is room: two entries were removed */
 	}
 	free(talk);
 }
 
 enum wish { WISH_UNKNOWN, WISH_KEEP, WISH_PASS };
 
-/* The runtime tells of methods because of us, at a level of its own; whoever asks for level 5 of the JIT's events asked for them. */
+/*
+ * True for method events, which spoor enables for names at a level that the user did not choose. A user who enables the provider at level 5 gets them
+ * too.
+ */
 static bool is_for_names(const struct schema *schema)
 {
 	switch (schema->event_id) {
@@ -346,7 +349,10 @@ static bool is_left_out(const struct ipc_provider *provider, uint32_t event_id)
 	return false;
 }
 
-/* Whether events of this kind were asked for, by the runtime's own rule; one before .NET 10 knows no ids that are left out. */
+/*
+ * True if the user enabled events of this kind, by the runtime's own rule. Excluded ids are also checked here, because runtimes before .NET 10 do not
+ * support them.
+ */
 static bool is_asked_for(const struct managed *managed, const struct schema *schema)
 {
 	const char *name = trace_text(managed->trace, schema->provider);
@@ -373,8 +379,8 @@ static bool is_kept(struct managed *managed, uint32_t schema)
 }
 
 /*
- * To take a sample the runtime stops its threads and tells of it, in four events each time: they are of our own making and say nothing. Of the stops those for
- * no particular reason are taken to be these; a collector's and a debugger's have theirs.
+ * True for the four events with which a runtime reports the suspension of its threads for a sample. They are caused by spoor and are not recorded. A
+ * suspension with the reason "other" is taken as one for a sample; those of a garbage collection or a debugger have other reasons.
  */
 static bool is_stop_to_sample(struct conversation *talk, const struct schema *schema, const struct event *event)
 {
@@ -401,14 +407,14 @@ static bool is_stop_to_sample(struct conversation *talk, const struct schema *sc
 	}
 }
 
-/* An event of the runtime: its method into the codemap, and whether methods are to be told of. */
+/* Adds the method of a runtime event to the codemap, and checks whether new methods must be reported. */
 static void absorb(struct conversation *talk, bool rundown, const struct schema *schema, const struct event *event)
 {
 	struct names_process *process = names_process(talk->managed->names, talk->process);
 
 	if (!process || talk->managed->names->full)
 		return;
-	/* A body that cannot be taken (no memory, malformed) costs its own name only: codemap counts it. */
+	/* A method that cannot be added (no memory, malformed) only loses its own name: codemap counts it. */
 	(void)clr_absorb_method(&process->codemap, rundown, schema->event_id, schema->version, event->time_ns, event->payload,
 		event->payload_size);
 	if (!process->unloads_code)
@@ -417,7 +423,7 @@ static void absorb(struct conversation *talk, bool rundown, const struct schema 
 		talk->methods = METHODS_WANTED;
 }
 
-/* An event of the live stream, on its way through the relay: into the codemap, and further if it was asked for. */
+/* Handles an event of the live stream, called by the relay: adds its method to the codemap. Returns true if the user enabled the event. */
 static bool on_event(void *context, const struct event *event)
 {
 	struct conversation *talk = context;
@@ -429,7 +435,7 @@ static bool on_event(void *context, const struct event *event)
 	return !talk->names_only && is_kept(managed, event->schema_index) && !is_stop_to_sample(talk, schema, event);
 }
 
-/* Events of one stream into the codemap. */
+/* Adds the methods of one stream's events to the codemap. */
 static int take_events(struct conversation *talk, enum dotnet_stream stream)
 {
 	struct nettrace_decoder *decoder = talk->decoders[stream];
@@ -448,7 +454,10 @@ static int take_events(struct conversation *talk, enum dotnet_stream stream)
 	return result;
 }
 
-/* The runtime read its clock for the head of the stream after it was asked for the session, and before these bytes came. */
+/*
+ * The runtime read its clock for the stream header after the session was requested and before these bytes arrived. The middle of that interval gives
+ * the offset, half of it the error.
+ */
 static void measure_clock(struct conversation *talk, enum dotnet_stream stream, const struct nettrace_head *head)
 {
 	uint64_t asked_ns = dotnet_client_asked_ns(talk->client, stream);
@@ -459,7 +468,7 @@ static void measure_clock(struct conversation *talk, enum dotnet_stream stream, 
 	uint64_t error_ns = (now_ns - asked_ns + 1) / 2;
 
 	if (talk->clock_error_ns && talk->clock_error_ns <= error_ns)
-		return; /* known better */
+		return; /* the earlier measurement is more precise */
 	talk->clock_error_ns = error_ns;
 	talk->clock_offset_ns = (int64_t)(head->sync_ns - (asked_ns + (now_ns - asked_ns) / 2));
 }
@@ -477,7 +486,7 @@ static void close_relayed(struct conversation *talk, enum dotnet_stream stream)
 	talk->relayed[stream] = -1;
 }
 
-/* A sample of one of its threads: handed on, and nothing of it waits in the window. */
+/* Passes a sample of a thread to the session. Returns false: the event itself does not enter the reorder window. */
 static bool on_sample(void *context, const struct event *event)
 {
 	struct conversation *talk = context;
@@ -521,7 +530,7 @@ static int relay_through(struct conversation *talk, enum dotnet_stream stream, c
 	return result;
 }
 
-/* Up to which time the streams that announce methods and their removal have reported all: names_process.reported_ns. */
+/* Updates names_process.reported_ns: the time up to which the streams that report method loads and unloads have been read. */
 static void note_reported(struct conversation *talk, enum dotnet_stream stream, uint64_t reported_ns)
 {
 	struct names_process *process = names_process(talk->managed->names, talk->process);
@@ -621,7 +630,7 @@ static void drop_client(struct conversation *talk)
 		(void)on_bytes(talk, (enum dotnet_stream)i, NULL, 0); /* freeing cannot fail */
 }
 
-/* Told once; the recording goes on. */
+/* Reports a missing guard, one time; the recording continues without it. */
 static void tell_unguarded(struct managed *managed, const char *why)
 {
 	struct bytes text = { 0 };
@@ -691,7 +700,7 @@ void managed_miss(struct managed *managed, uint32_t process)
 	enter(talk, CONNECTION_OVER);
 }
 
-/* The runtime waits for its session, or for the word that there is none. */
+/* Resumes a held runtime when its session is open, when no session will be opened, or after MANAGED_HOLD_NS. */
 static void advance_hold(struct conversation *talk, uint64_t now_ns)
 {
 	const struct dotnet_client *client = talk->client;
@@ -705,7 +714,7 @@ static void advance_hold(struct conversation *talk, uint64_t now_ns)
 	held_runtime_advance(&talk->held, now_ns);
 }
 
-/* Its sessions were ended although the recording goes on: they are opened again, and what came meanwhile is asked for. */
+/* Opens the sessions again after they were ended during the recording. Its rundown reports the methods that were compiled meanwhile. */
 static void begin_again(struct conversation *talk, uint64_t since_ns, uint64_t now_ns)
 {
 	struct names_process *process = names_process(talk->managed->names, talk->process);
@@ -723,13 +732,13 @@ static void begin_again(struct conversation *talk, uint64_t since_ns, uint64_t n
 		process->codemap.since_ns = since_ns;
 }
 
-/* A rundown leaves holes behind between what stays: after some of them the system gets them back. */
+/* A rundown leaves freed blocks between used ones: after every RUNDOWNS_A_TRIM rundowns they are returned to the system. */
 static void give_back(struct managed *managed)
 {
 	if (++managed->rundowns % RUNDOWNS_A_TRIM != 0)
 		return;
 #ifdef __GLIBC__
-	(void)malloc_trim(0); /* that there was nothing to give is no failure */
+	(void)malloc_trim(0); /* nothing to release is no failure */
 #endif
 }
 
@@ -738,15 +747,15 @@ static void begin_another_rundown(struct conversation *talk, uint64_t now_ns)
 	struct names_process *process = names_process(talk->managed->names, talk->process);
 
 	if (!dotnet_client_rundown(talk->client))
-		return; /* in the next turn */
+		return; /* managed_advance() tries again in the next step */
 	if (process)
-		process->codemap.since_ns = talk->rundown_ns; /* of the last one */
+		process->codemap.since_ns = talk->rundown_ns; /* begin of the last rundown */
 	enter(talk, CONNECTION_AGAIN);
 	talk->rundown_ns = now_ns;
 	talk->again_ns = now_ns + NEXT_AGAIN_NS;
 }
 
-/* A rundown is over: code that was hit before its begin and that it does not have is no method. */
+/* Ends a rundown: unknown code that was sampled before its begin and that it did not report is no method. */
 static void end_rundown(struct conversation *talk)
 {
 	struct names_process *process = names_process(talk->managed->names, talk->process);
@@ -761,7 +770,7 @@ static void end_rundown(struct conversation *talk)
 	give_back(talk->managed);
 }
 
-/* The client has come to its end, or to a state worth telling. */
+/* Handles the client's new state: names known, refused, hung or ended. */
 static void look(struct conversation *talk, enum dotnet_state state, uint64_t now_ns)
 {
 	const char *code = dotnet_client_reason_code(talk->client);
@@ -777,7 +786,7 @@ static void look(struct conversation *talk, enum dotnet_state state, uint64_t no
 		talk->methods = METHODS_REPORTED;
 		report(talk, true, "", "");
 	}
-	/* Also when it was refused, or cut short. */
+	/* Also when the rundown was refused or cut short. */
 	if (talk->state == CONNECTION_AGAIN && (state == DOTNET_LIVE || state == DOTNET_ENDED))
 		end_rundown(talk);
 	if (state == DOTNET_HUNG && !talk->reported) {
@@ -786,7 +795,7 @@ static void look(struct conversation *talk, enum dotnet_state state, uint64_t no
 	}
 	if (state != DOTNET_ENDED || talk->managed->pause_ns)
 		return;
-	/* A round of the guard in the middle of a turn: look_at_guard() begins again in the next turn. */
+	/* If the guard intervenes between two checks, look_at_guard() opens the session again in the next step. */
 	if (!talk->managed->stopping && reason_word_is(code, REASON_KIND_GUARDED))
 		return;
 	if (!talk->was_named && !talk->names_only && talk->managed->provider_count && rights_are_borrowed() && reason_word_is(code, REASON_KIND_PERMISSION)) {
@@ -811,13 +820,13 @@ static void look(struct conversation *talk, enum dotnet_state state, uint64_t no
 		set_state(talk, MANAGED_REFUSED);
 		report(talk, false, dotnet_client_reason(talk->client), code);
 	} else if (talk->was_named) {
-		set_state(talk, MANAGED_KNOWN); /* what was known before it was asked again */
+		set_state(talk, MANAGED_KNOWN); /* the names known before stay valid */
 	}
 	drop_client(talk);
 	enter(talk, CONNECTION_OVER);
 }
 
-/* The guard has done its work: we did not run for too long. */
+/* Sends the guard a heartbeat, and opens the sessions again that it ended because this process was not running. */
 static void look_at_guard(struct managed *managed, uint64_t now_ns)
 {
 	struct bytes text = { 0 };
@@ -834,7 +843,7 @@ static void look_at_guard(struct managed *managed, uint64_t now_ns)
 	guard_last_round(managed->guard, &seen_ns, &state);
 	for (uint32_t i = 0; i < managed->list.count; i++) {
 		struct conversation *talk = managed->list.items[i];
-		/* Bytes from before the round are no longer taken either; the client knows. */
+		/* Bytes from before the guard's intervention are not read any more; the client checks that. */
 		if (!talk->client || dotnet_client_advance(talk->client, now_ns) != DOTNET_ENDED ||
 			!reason_word_is(dotnet_client_reason_code(talk->client), REASON_KIND_GUARDED))
 			continue;
@@ -856,7 +865,10 @@ static void look_at_guard(struct managed *managed, uint64_t now_ns)
 	bytes_done(&text);
 }
 
-/* Of a process that does not tell of its methods: what was hit since the last rundown. True when another one was begun for it. */
+/*
+ * Requests another rundown, or a session that reports methods, for a process whose session does not report new methods and in which samples fell into
+ * unknown code. Returns true if another rundown was started.
+ */
 static bool ask_again(struct conversation *talk, uint64_t now_ns)
 {
 	bool quiet = talk->methods != METHODS_ANNOUNCED && talk->state == CONNECTION_NAMED;
@@ -865,7 +877,7 @@ static bool ask_again(struct conversation *talk, uint64_t now_ns)
 	if (!process)
 		return false;
 	if (talk->methods == METHODS_WANTED) {
-		/* What came before is told by one more rundown. */
+		/* One more rundown reports the methods compiled before this session. */
 		if (dotnet_client_methods(talk->client)) {
 			talk->methods = METHODS_ASKED;
 			note_reported(talk, DOTNET_STREAM_METHODS, 0);
@@ -1114,7 +1126,7 @@ void managed_free(struct managed *managed)
 	}
 	guard_free(managed->guard);
 	for (uint32_t i = 0; i < managed->texts.count; i++) {
-		strtab_done(&managed->texts.items[i]->table); /* what points into it is not read any more */
+		strtab_done(&managed->texts.items[i]->table); /* no code map reads these names any more */
 		free(managed->texts.items[i]);
 	}
 	vec_done(&managed->texts);

@@ -37,7 +37,7 @@ bool strangers_sift(struct strangers *strangers, const struct perf_record *recor
 
 	switch (record->type) {
 	case PERF_TYPE_FORK:
-		if (record->pid == record->parent_pid) /* a thread */
+		if (record->pid == record->parent_pid) /* a new thread */
 			return known;
 		known = strangers_has(strangers, record->parent_pid);
 		if (known)
@@ -54,7 +54,7 @@ bool strangers_sift(struct strangers *strangers, const struct perf_record *recor
 	case PERF_TYPE_MMAP:
 	case PERF_TYPE_MMAP2:
 		return known;
-	default: /* of the CPU, whoever ran there */
+	default: /* about the CPU, not about a process */
 		return false;
 	}
 }

@@ -1,8 +1,8 @@
 /*
- * The pids of processes that are not recorded, where the CPUs are sampled and only some processes are wanted: a bit each, so that their records are dropped
- * before they cost anything. A pid that is not in it is one of ours, or not judged yet.
+ * The pid filter of CPU-wide sampling with some processes as targets: one bit for each pid of a process that is not recorded, so that its records are
+ * dropped before they are processed. A pid without the bit is recorded, or not yet decided.
  *
- * A pid is a stranger's until the kernel tells of the end of that process, or gives the number out anew. All zero is empty.
+ * The bit is cleared when the kernel reports the exit of the process, or a fork that reuses the pid. All zero is an empty filter.
  */
 #ifndef SPOOR_RECORDING_STRANGERS_H
 #define SPOOR_RECORDING_STRANGERS_H
@@ -22,12 +22,15 @@ void strangers_done(struct strangers *strangers);
 
 bool strangers_has(const struct strangers *strangers, uint32_t pid);
 
-/* Without memory it stays unjudged: it is looked at again with its next record. */
+/* Without memory the bit is not set; the next record of the pid decides again. */
 void strangers_add(struct strangers *strangers, uint32_t pid);
 
 void strangers_remove(struct strangers *strangers, uint32_t pid);
 
-/* A record as it comes from a ring: true when nobody wants it. Whom strangers start is one; what anybody else starts is not judged here. */
+/*
+ * Filters a record from a ring: true if it belongs to a process that is not recorded. Children of filtered processes are added; other new processes
+ * are left undecided.
+ */
 bool strangers_sift(struct strangers *strangers, const struct perf_record *record);
 
 #endif

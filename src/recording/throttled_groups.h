@@ -12,14 +12,14 @@
 #define THROTTLING_EVERY_NS   UINT64_C(10000000000)
 
 struct throttled_group {
-	struct cpu_limit first;    /* as found */
-	uint32_t pid;              /* somebody who lives there */
-	uint32_t container;        /* strtab; 0 none */
+	struct cpu_limit first;    /* first reading */
+	uint32_t pid;              /* of a process in the group */
+	uint32_t container;        /* strtab; 0: none */
 };
 
 struct throttling {
 	VEC(struct throttled_group) groups;
-	struct map known;          /* hash of a process's control groups -> 1: looked at */
+	struct map known;          /* hash of a process's control groups -> 1: was looked up */
 	uint64_t told_ns;
 };
 

@@ -31,7 +31,7 @@ void throttling_look(struct live *live, uint32_t process, uint64_t groups_hash)
 	if (map_get(&t->known, groups_hash) || !map_put(&t->known, groups_hash, 1) ||
 		t->groups.count == THROTTLING_LIMITS_MAX || cpu_limit_read("", row->pid, &group.first) < 0)
 		return;
-	/* Different groups may live under one limit. */
+	/* Different control groups may share the limit of one ancestor. */
 	for (uint32_t i = 0; i < t->groups.count; i++)
 		if (strcmp(t->groups.items[i].first.path, group.first.path) == 0)
 			return;
@@ -49,7 +49,7 @@ void throttling_tell(struct live *live, uint64_t now_ns)
 	for (uint32_t i = 0; i < t->groups.count; i++) {
 		struct throttled_group *group = &t->groups.items[i];
 		struct cpu_limit now;
-		/* Its process may have ended, and the group with it, or moved: then what was told last stands. */
+		/* The process may have ended with its group, or moved to another group: then the last event remains the latest. */
 		if (cpu_limit_read("", group->pid, &now) == 0 && strcmp(now.path, group->first.path) == 0 &&
 			now.periods >= group->first.periods)
 			tell(live, group, &now);

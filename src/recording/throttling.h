@@ -1,8 +1,8 @@
 /*
- * The CPU limits that recorded processes live under, and how much they were throttled while the recording ran.
+ * The CPU limits (cgroup quotas) of recorded processes, and how much they were throttled during the recording.
  *
- * A limit is looked for when a process is first hit by a sample, once for all processes of the same control groups; it is told when it is found, every ten seconds,
- * and at the end, each time with what has added up since it was found.
+ * The limit is looked up at a process's first sample, one time for all processes of the same control groups. An event is written when the limit is
+ * found, then every ten seconds and at the end, each with the totals since the limit was found.
  */
 #ifndef SPOOR_RECORDING_THROTTLING_H
 #define SPOOR_RECORDING_THROTTLING_H
@@ -12,10 +12,10 @@
 struct live;
 struct throttling;
 
-/* A process that is now part of the recording. `groups_hash` is of its /proc/PID/cgroup. */
+/* Looks up the limit of a process that was just written to the file. `groups_hash` is the hash of its /proc/PID/cgroup. */
 void throttling_look(struct live *live, uint32_t process, uint64_t groups_hash);
 
-/* Tells again what is due at `now_ns`; UINT64_MAX: all of it, at the end. */
+/* Writes the events that are due at `now_ns`; UINT64_MAX: all of them, at the end. */
 void throttling_tell(struct live *live, uint64_t now_ns);
 
 void throttling_done(struct throttling *throttling);
