@@ -1,10 +1,10 @@
 /*
- * See name_desk.h. What passes between the two threads are pointers, through two pipes: whoever has read one owns what it points to. There is no
- * lock, since a thread that only runs when nobody else does could be stopped for long while it holds one. What it has in hand lies in slots that
- * either side can empty, so that a thread that never gets the CPU keeps nothing. At most IN_FLIGHT_MAX questions are
- * on their way, so that neither pipe is ever full; the others wait in a list on this side.
+ * See name_desk.h. The two threads pass pointers through two pipes; the thread that has read a pointer owns the object. There is no lock, because a
+ * thread at idle priority could be preempted for long while it holds one. Questions and answers that the worker holds are in slots that both threads
+ * can empty atomically, so that a worker that gets no CPU time does not keep them. At most IN_FLIGHT_MAX questions are sent at a time, so that
+ * neither pipe is ever full; the others wait in a list of the caller's thread.
  *
- * Tables belong to the thread that works with them, and go to the next one with its last word.
+ * The tables belong to the running worker. When it leaves, they pass to the next worker.
  */
 #include "symbolize/name_desk.h"
 
@@ -28,15 +28,15 @@
 #include "machine/proc.h"
 #include "symbolize/name_tables.h"
 
-#define IN_FLIGHT_MAX  250u /* pointers; the smallest pipe there is has a page */
-#define BATCH_MAX      64u  /* pointers that are written or read at a time: what is cheap to answer should not cost four system calls */
-#define BATCH_NS       UINT64_C(2000000) /* an answer is held back for others no longer than this */
+#define IN_FLIGHT_MAX  250u /* pointers; the smallest pipe holds one page */
+#define BATCH_MAX      64u  /* pointers written or read at a time, so that a cheap answer does not cost four system calls */
+#define BATCH_NS       UINT64_C(2000000) /* an answer waits at most this long to be sent with others */
 #define LEAVE_BOUND_NS UINT64_C(1000000000)
-#define REPLACE_BOUND_NS UINT64_C(20000000) /* during a recording: rings have to be read */
+#define REPLACE_BOUND_NS UINT64_C(20000000) /* during a recording, whose rings must be read */
 #define LOOK_NS        1000000L
-#define WAIT_MAX_NS    UINT64_C(500000000) /* a question that waits for longer is answered at ordinary priority */
+#define WAIT_MAX_NS    UINT64_C(500000000) /* a question that has waited longer is answered at ordinary priority */
 
-/* <linux/ioprio.h> came late; these are the kernel's numbers. */
+/* Old kernel headers have no <linux/ioprio.h>; these are its values. */
 #define IOPRIO_WHO_PROCESS 1
 #define IOPRIO_CLASS_SHIFT 13
 #define IOPRIO_IDLE        (3 << IOPRIO_CLASS_SHIFT)
@@ -44,53 +44,56 @@
 
 enum clerk_state {
 	CLERK_SERVES,
-	CLERK_LEFT,      /* touches nothing any more: the desk cleans up */
-	CLERK_ABANDONED, /* nobody waits for it: it cleans up itself */
+	CLERK_LEFT,      /* touches nothing any more; the desk frees it */
+	CLERK_ABANDONED, /* no desk uses it; it frees itself */
 };
 
-/* One thread and what it shares with the desk. */
+/* One worker thread and the data that it shares with the desk. */
 struct clerk {
-	int questions[2];           /* pipes of pointers, not blocking */
+	int questions[2];           /* pipes of pointers, non-blocking */
 	int answers[2];
 	atomic_int state;           /* enum clerk_state */
-	atomic_int tid;             /* 0: has not begun */
-	atomic_bool leave;          /* it is to go, after the question it is at */
-	atomic_bool room_wanted;    /* it is to drop most of its tables */
+	atomic_int tid;             /* 0: has not started */
+	atomic_bool leave;          /* it must leave after the current question */
+	atomic_bool room_wanted;    /* it must drop most of its tables */
 	atomic_uint_fast64_t size_bytes; /* of the tables */
-	struct name_tables *tables; /* its own, until it has left */
-	bool idle;                  /* begins at idle priority */
-	bool replaced;              /* has taken over from a thread that could not be raised */
-	/* What it has read and not begun, what it has answered and not sent: whoever takes one out has it. The desk does when it leaves the thread behind. */
+	struct name_tables *tables; /* owned by the thread until it has left */
+	bool idle;                  /* starts at idle priority */
+	bool replaced;              /* has replaced a thread whose priority could not be raised */
+	/*
+	 * hand: questions read but not started. done: answers not sent. The thread that takes an entry out owns it; the desk does so when it abandons the
+	 * worker.
+	 */
 	_Atomic(struct name_question *) hand[BATCH_MAX];
 	_Atomic(struct name_answer *) done[BATCH_MAX];
-	_Atomic(struct name_question *) current; /* what it is at: not sent back as long as this points to it */
+	_Atomic(struct name_question *) current; /* the question being answered; not sent back while this points to it */
 };
 
 struct name_desk {
-	struct name_question *first; /* not on their way yet */
+	struct name_question *first; /* list of questions not sent yet */
 	struct name_question **last;
 	struct name_answer *ready;
 	struct name_answer **ready_last;
 	struct name_answer *spent;
-	struct name_tables *tables;  /* nobody's at the moment; */
-	struct name_tables *spare;   /* empty, for the time when the others are left behind */
-	struct clerk *clerk;         /* NULL: none at the moment */
+	struct name_tables *tables;  /* while no worker uses them */
+	struct name_tables *spare;   /* empty tables, used after a worker was abandoned with its own */
+	struct clerk *clerk;         /* NULL: none now */
 	uint32_t queued;
 	uint32_t in_flight;
-	/* Questions are answered in order, so one time is enough to know that one of them has waited for too long. */
-	uint64_t asked;              /* questions so far */
+	/* Questions are answered in order, so one time stamp is enough to detect that one of them has waited too long. */
+	uint64_t asked;              /* number of questions so far */
 	uint64_t answered;
-	uint64_t watched;            /* the number of a question; 0: none */
-	uint64_t watched_ns;         /* the latest time at which it was asked */
+	uint64_t watched;            /* number of a question; 0: none */
+	uint64_t watched_ns;         /* the latest time at which it was sent */
 	uint64_t watched_cpu_ns;     /* the thread's CPU time then */
-	const struct box *box;       /* borrowed, as what follows: for tables of a thread that replaces another one */
+	const struct box *box;       /* borrowed, as is symbol_paths: for the tables of a replacement thread */
 	const char *const *symbol_paths;
-	bool raised;                 /* the thread has ordinary priority until it has answered all */
+	bool raised;                 /* the thread has ordinary priority until all questions are answered */
 	bool hurried;
 	bool raise_forbidden;
 };
 
-/* How many pointers there were to read. They are written in wholes (PIPE_BUF), and so read. */
+/* Reads up to `max` pointers and returns their number. Writes of up to PIPE_BUF bytes are atomic, so no pointer is ever split. */
 static size_t read_pointers(int fd, void *ret_pointers, size_t max)
 {
 	ssize_t got;
@@ -111,9 +114,9 @@ static bool write_pointers(int fd, const void *pointers, size_t count)
 	return put == (ssize_t)(count * sizeof(void *));
 }
 
-/* ---- the thread ---- */
+/* ---- the worker thread ---- */
 
-/* Nobody else has it any more. */
+/* Frees a worker that no thread uses any more, with the unread contents of its pipes. */
 static void free_clerk(struct clerk *clerk)
 {
 	struct name_question *question;
@@ -131,7 +134,10 @@ static void free_clerk(struct clerk *clerk)
 	free(clerk);
 }
 
-/* Room for the answer. NULL: no memory, which is an answer too; the question is gone then. */
+/*
+ * Allocates the answer. Returns NULL without memory; the question is freed then. Also frees the answers that come back with the question, because
+ * this thread allocated them.
+ */
 static struct name_answer *new_answer(struct name_question *question)
 {
 	struct name_answer *answer = calloc(1, sizeof(*answer));
@@ -146,21 +152,21 @@ static struct name_answer *new_answer(struct name_question *question)
 	return answer;
 }
 
-/* The question comes back with its answer. */
+/* Fills in the answer and attaches the question, which its allocating thread frees. */
 static void look_up(struct name_tables *tables, struct name_question *question, struct name_answer *answer)
 {
 	name_tables_answer(tables, question, answer);
 	answer->question = question;
 }
 
-/* Only what the others leave. Each of these may be forbidden; then it runs as others do. */
+/* Uses only CPU time and I/O that no other thread wants. Each call may be forbidden; then the thread keeps ordinary priority. */
 static void become_idle(void)
 {
 	(void)sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){ 0 });
 	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_IDLE);
 }
 
-/* What is done goes back. There is room, see IN_FLIGHT_MAX. */
+/* Sends the finished answers. The pipe has room for them, see IN_FLIGHT_MAX. */
 static void send_answers(struct clerk *clerk)
 {
 	struct name_answer *answers[BATCH_MAX];
@@ -184,7 +190,7 @@ static void serve(struct clerk *clerk, struct name_question *const *questions, s
 	if (atomic_exchange(&clerk->room_wanted, false))
 		name_tables_make_room(clerk->tables);
 	for (size_t i = 0; i < count; i++)
-		atomic_store(&clerk->hand[i], questions[i]); /* NULL: only to wake it */
+		atomic_store(&clerk->hand[i], questions[i]); /* NULL: only wakes the thread */
 	for (size_t i = 0; i < count && !atomic_load(&clerk->leave); i++) {
 		struct name_question *question = atomic_exchange(&clerk->hand[i], NULL);
 		struct name_answer *answer = question ? new_answer(question) : NULL;
@@ -209,7 +215,7 @@ static void serve(struct clerk *clerk, struct name_question *const *questions, s
 			left[rest++] = question;
 	}
 	if (rest)
-		(void)write_pointers(clerk->questions[1], left, rest); /* they have just come from there */
+		(void)write_pointers(clerk->questions[1], left, rest); /* there is room: they were just read from this pipe */
 }
 
 static void *clerk_main(void *argument)
@@ -226,14 +232,14 @@ static void *clerk_main(void *argument)
 		if (count)
 			serve(clerk, questions, count);
 		else
-			(void)poll(&waits, 1, -1); /* woken without reason: looked at again */
+			(void)poll(&waits, 1, -1); /* after a wake-up without data the loop polls again */
 	}
 	if (atomic_exchange(&clerk->state, CLERK_LEFT) == CLERK_ABANDONED)
 		free_clerk(clerk);
 	return NULL;
 }
 
-/* ---- the desk ---- */
+/* ---- the desk, in the caller's thread ---- */
 
 static void free_list(struct name_desk *desk)
 {
@@ -257,7 +263,7 @@ static void queue(struct name_desk *desk, struct name_question *question)
 static void put_ready(struct name_desk *desk, struct name_answer *answer)
 {
 	desk->answered++;
-	if (!answer) /* no memory for it: there is none */
+	if (!answer) /* there was no memory for it */
 		return;
 	answer->next = NULL;
 	*desk->ready_last = answer;
@@ -276,7 +282,7 @@ static void take_ready(struct name_desk *desk, const struct clerk *clerk)
 	}
 }
 
-/* What the thread has not begun goes back to the list. */
+/* Moves the questions that the worker has not read back to the list. */
 static void take_back(struct name_desk *desk, const struct clerk *clerk)
 {
 	struct name_question *question;
@@ -289,7 +295,7 @@ static void take_back(struct name_desk *desk, const struct clerk *clerk)
 	}
 }
 
-/* Reads what has been answered, and sends what there is room for. */
+/* Reads the answers, and sends as many questions as the pipe has room for. */
 static void transfer(struct name_desk *desk)
 {
 	struct clerk *clerk = desk->clerk;
@@ -308,7 +314,7 @@ static void transfer(struct name_desk *desk)
 			desk->spent = NULL;
 		}
 		if (!write_pointers(clerk->questions[1], batch, count))
-			break; /* they are still the list's */
+			break; /* they stay in the list */
 		desk->first = question;
 		if (!desk->first)
 			desk->last = &desk->first;
@@ -334,7 +340,7 @@ static struct clerk *new_clerk(struct name_desk *desk)
 	return clerk;
 }
 
-/* Where there is none. Without a thread to be had there stays none. */
+/* Starts a worker thread. If no thread can be created, desk->clerk stays NULL. */
 static void employ(struct name_desk *desk)
 {
 	struct clerk *clerk = desk->tables ? new_clerk(desk) : NULL;
@@ -345,7 +351,7 @@ static void employ(struct name_desk *desk)
 
 	if (!clerk)
 		return;
-	/* Signals are the caller's. */
+	/* Signals are handled by the caller's thread. */
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	(void)pthread_attr_init(&detached);
@@ -363,7 +369,7 @@ static void employ(struct name_desk *desk)
 	desk->clerk = clerk;
 }
 
-/* Whether the thread only waits for a CPU. One that hangs in a file would hang there again. */
+/* True if the thread only waits for a CPU. A thread that hangs in reading a file would hang there again. */
 static bool is_starved(const struct clerk *clerk)
 {
 	struct proc_process thread = { 0 };
@@ -377,7 +383,7 @@ static bool is_starved(const struct clerk *clerk)
 	return got > 0 && proc_parse_stat(text, (size_t)got, &thread) && thread.state == 'R';
 }
 
-/* A copy of the question that the thread is answering. NULL: it answers none, or no memory. */
+/* A copy of the question that the thread is answering. NULL if there is none, or without memory. */
 static struct name_question *current_again(struct clerk *clerk)
 {
 	const struct name_question *current = atomic_load(&clerk->current);
@@ -385,7 +391,7 @@ static struct name_question *current_again(struct clerk *clerk)
 	return current ? name_question_copy(current) : NULL;
 }
 
-/* Out of the thread's hands: what it has answered, and what it has not begun. */
+/* Takes the answers and the questions out of the worker's slots. */
 static void take_out_of_hand(struct name_desk *desk, struct clerk *clerk)
 {
 	for (size_t i = 0; i < BATCH_MAX; i++) {
@@ -398,7 +404,10 @@ static void take_out_of_hand(struct name_desk *desk, struct clerk *clerk)
 	}
 }
 
-/* Waits for the thread's end, for `bound_ns` at most. Then it is left where it is, and its current question is queued again if it only waited for a CPU. */
+/*
+ * Waits at most `bound_ns` for the thread to leave. If it does not, it is abandoned; its current question is queued again if the thread only waited
+ * for a CPU.
+ */
 static void dismiss(struct name_desk *desk, uint64_t bound_ns)
 {
 	struct name_question *const wake = NULL;
@@ -408,24 +417,24 @@ static void dismiss(struct name_desk *desk, uint64_t bound_ns)
 	if (!clerk)
 		return;
 	atomic_store(&clerk->leave, true);
-	(void)write_pointers(clerk->questions[1], &wake, 1); /* full: then it is awake */
+	(void)write_pointers(clerk->questions[1], &wake, 1); /* if the pipe is full, the thread is awake */
 	while (atomic_load(&clerk->state) == CLERK_SERVES && clock_monotonic_ns() < until_ns)
 		(void)nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
 	struct name_question *again = atomic_load(&clerk->state) == CLERK_SERVES && is_starved(clerk) ? current_again(clerk) : NULL;
 
-	/* Before it is left behind: what it does from then on is its own. */
+	/* Before the worker is abandoned; the desk does not read its later answers. */
 	take_ready(desk, clerk);
 	take_back(desk, clerk);
 	take_out_of_hand(desk, clerk);
-	take_ready(desk, clerk); /* sent in the meantime */
-	(void)write_pointers(clerk->questions[1], &wake, 1); /* the first one has just been taken back */
+	take_ready(desk, clerk); /* sent since the first call */
+	(void)write_pointers(clerk->questions[1], &wake, 1); /* take_back() may have removed the first wake-up */
 	desk->clerk = NULL;
 	if (atomic_exchange(&clerk->state, CLERK_ABANDONED) == CLERK_LEFT) {
 		take_ready(desk, clerk);
 		take_back(desk, clerk);
 		desk->tables = TAKE(clerk->tables);
 		free_clerk(clerk);
-		name_question_free(TAKE(again)); /* it has its answer */
+		name_question_free(TAKE(again)); /* the thread has answered it */
 	} else {
 		desk->tables = desk->spare;
 		desk->spare = NULL;
@@ -450,11 +459,11 @@ static bool raise_clerk(struct name_desk *desk)
 
 	if (!tid || desk->raise_forbidden || sched_setscheduler(tid, SCHED_OTHER, &(struct sched_param){ 0 }) < 0)
 		return false;
-	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid, IOPRIO_NONE); /* slower at worst */
+	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid, IOPRIO_NONE); /* if it fails, lookups are slower */
 	return true;
 }
 
-/* The thread's CPU time; 0 where the kernel does not count it. */
+/* The thread's CPU time; 0 if the kernel does not account it. */
 static uint64_t clerk_cpu_ns(const struct clerk *clerk)
 {
 	char path[64];
@@ -469,8 +478,8 @@ static uint64_t clerk_cpu_ns(const struct clerk *clerk)
 }
 
 /*
- * Without the right to raise the thread another one takes over if the first one waits for a CPU most of the time. The new thread keeps ordinary
- * priority: it could not leave idle priority again.
+ * Without the right to raise the worker's priority, a new thread replaces it if it waits for a CPU most of the time. The new thread keeps ordinary
+ * priority, because it could not leave idle priority again.
  */
 static void replace(struct name_desk *desk, uint64_t waited_ns)
 {
@@ -479,14 +488,14 @@ static void replace(struct name_desk *desk, uint64_t waited_ns)
 	if (!desk->spare)
 		desk->spare = name_tables_new(desk->box, desk->symbol_paths);
 	if (!desk->spare)
-		return; /* no memory: names come late */
+		return; /* no memory: names are resolved late */
 	desk->raised = true;
 	dismiss(desk, REPLACE_BOUND_NS);
 	employ(desk);
 	transfer(desk);
 }
 
-/* All is answered: the thread runs again only when no other one wants the CPU. */
+/* Returns the thread to idle priority when all questions are answered. */
 static void lower(struct name_desk *desk)
 {
 	int tid = atomic_load(&desk->clerk->tid);
@@ -498,13 +507,13 @@ static void lower(struct name_desk *desk)
 	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid, IOPRIO_IDLE);
 }
 
-/* Raises the thread's priority once a question has waited for WAIT_MAX_NS, and lowers it when all are answered. */
+/* Raises the thread's priority when a question has waited for WAIT_MAX_NS, and lowers it when all are answered. */
 static void watch(struct name_desk *desk)
 {
 	uint64_t now = clock_monotonic_ns();
 
 	if (!name_desk_open_count(desk)) {
-		desk->answered = desk->asked; /* also those that have lost their answer */
+		desk->answered = desk->asked; /* includes questions whose answer was lost */
 		desk->watched = 0;
 		if (desk->raised && !desk->hurried)
 			lower(desk);
@@ -564,7 +573,7 @@ void name_desk_ask(struct name_desk *desk, struct name_question *question)
 	if (desk->clerk)
 		queue(desk, question);
 	else if (desk->tables)
-		answer_here(desk, question); /* no thread is to be had: here and now */
+		answer_here(desk, question); /* no thread can be created: answer in the caller's thread */
 	else
 		name_question_free(question);
 }
@@ -606,7 +615,7 @@ bool name_desk_wait(struct name_desk *desk, uint64_t until_ns)
 			break;
 		struct pollfd waits = { .fd = desk->clerk->answers[0], .events = POLLIN };
 		struct timespec left = clock_left(until_ns, now);
-		(void)ppoll(&waits, 1, &left, NULL); /* whatever woke it is looked at above */
+		(void)ppoll(&waits, 1, &left, NULL); /* the loop above checks the cause */
 	}
 	return !name_desk_open_count(desk);
 }
@@ -633,7 +642,7 @@ void name_desk_make_room(struct name_desk *desk)
 		return;
 	}
 	atomic_store(&desk->clerk->room_wanted, true);
-	(void)write_pointers(desk->clerk->questions[1], &nothing, 1); /* full: then it is awake */
+	(void)write_pointers(desk->clerk->questions[1], &nothing, 1); /* if the pipe is full, the thread is awake */
 }
 
 uint64_t name_desk_size_bytes(const struct name_desk *desk)
@@ -648,7 +657,7 @@ void name_desk_free(struct name_desk *desk)
 	if (!desk)
 		return;
 	if (desk->clerk)
-		(void)raise_clerk(desk); /* so that it leaves soon; at worst it is left behind */
+		(void)raise_clerk(desk); /* so that it leaves within LEAVE_BOUND_NS; otherwise it is abandoned */
 	dismiss(desk, LEAVE_BOUND_NS);
 	free_list(desk);
 	for (struct name_answer *answer; (answer = name_desk_take(desk));)

@@ -28,18 +28,18 @@
 
 #define MAPPED_SIZE_MAX    (UINT64_C(4) << 30)
 #define MAP_FILE_SIZE_MAX  (64u << 20)
-#define IMAGE_BYTES_MAX    (20u << 20)    /* symbol tables kept; beyond it the least recently used go */
-#define IMAGE_BYTES_LEAST  (4u << 20)     /* kept when the memory is wanted for what cannot be read again */
-#define OPEN_TRIES_MAX     8u             /* for one image, each with another process, as long as they end before it is opened */
+#define IMAGE_BYTES_MAX    (20u << 20)    /* limit of cached symbol tables; above it the least recently used are dropped */
+#define IMAGE_BYTES_LEAST  (4u << 20)     /* limit when the memory is needed for data that cannot be read again */
+#define OPEN_TRIES_MAX     8u             /* attempts for one image, each with another process, if processes end before the image is opened */
 #define KALLSYMS_CACHE     "kallsyms"
 
 /* The tables of one file, for all processes that map it. */
 struct image_tables {
-	struct symbol_file *file;    /* NULL: not opened, or not to be opened */
-	struct image_search *search; /* of `file`, which needs it as long as it lives */
+	struct symbol_file *file;    /* NULL: not opened, or cannot be opened */
+	struct image_search *search; /* used by `file` during its lifetime */
 	struct r2r *r2r;
 	uint64_t tick;               /* last use */
-	uint32_t tried_pid;          /* in whose root it was looked for last, in vain */
+	uint32_t tried_pid;          /* the process in whose root it was last searched without success */
 	uint32_t tries;
 };
 
@@ -50,13 +50,13 @@ struct name_tables {
 	VEC(struct image_tables) images;
 	uint64_t tick;
 	struct kallsyms *kernel;
-	void *kernel_data;           /* what a cached one stands on: the mapped file */
+	void *kernel_data;           /* the mapped cache file that `kernel` refers to; NULL: not cached */
 	size_t kernel_data_size;
-	int kernel_error;            /* why `kernel` is not there; 1 not tried */
-	bool skipped;                /* while the question at hand is answered */
+	int kernel_error;            /* why `kernel` is NULL; 1: not tried */
+	bool skipped;                /* set while a question is being answered, if a file was skipped */
 };
 
-/* How the tables of one image find their debug file: in the root of a process that maps it, then in ours. */
+/* How the tables of one image find their debug file: in the root of a process that maps it, then in the recorder's own root. */
 struct image_search {
 	struct symbol_search search;
 	struct symbol_root root;
@@ -105,7 +105,7 @@ static int load_kernel_cache(struct name_tables *tables)
 		return -errno;
 	if (!S_ISREG(status.st_mode) || status.st_size <= 0 || status.st_size > KALLSYMS_TEXT_MAX)
 		return -EBADMSG;
-	/* Our own file in our own folder, only ever replaced whole: it does not shrink under us. */
+	/* Spoor's own file in its own folder, only ever replaced by rename: it does not shrink while it is mapped. */
 	void *data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 
 	if (data == MAP_FAILED)
@@ -115,7 +115,7 @@ static int load_kernel_cache(struct name_tables *tables)
 	return kallsyms_load(data, tables->kernel_data_size, &tables->kernel);
 }
 
-/* For the next recording of this boot. Failing costs that one 40 ms. */
+/* Saves the symbols for later recordings of this boot. If it fails, the next recording takes 40 ms longer. */
 static void save_kernel_cache(const struct name_tables *tables)
 {
 	cleanup(closep) int folder = -1;
@@ -134,7 +134,7 @@ static void save_kernel_cache(const struct name_tables *tables)
 	ssize_t written = write(fd, image.data, image.len);
 
 	if (written != (ssize_t)image.len || renameat(folder, name, folder, KALLSYMS_CACHE) < 0)
-		(void)unlinkat(folder, name, 0); /* what is left is a name in a cache */
+		(void)unlinkat(folder, name, 0); /* if this fails too, an unused file stays in the cache */
 }
 
 static void load_kernel(struct name_tables *tables)
@@ -160,7 +160,7 @@ void name_tables_open_kernel(struct name_tables *tables)
 		load_kernel(tables);
 }
 
-/* A name of ours, from text that was put together. */
+/* Copies a generated text into the answer as its name. */
 static void take_name(struct name_answer *answer, struct bytes *text)
 {
 	if (!text->failed)
@@ -189,7 +189,7 @@ static void answer_kernel(struct name_tables *tables, struct name_answer *answer
 
 /* ---- files ---- */
 
-/* Without the call (openat2) nothing that a target names is opened. */
+/* Notes a file that was skipped: without openat2 no file whose path comes from a target is opened. */
 static int take_note(struct name_tables *tables, int result)
 {
 	if (result == -ENOSYS)
@@ -223,7 +223,10 @@ static int open_there(struct name_tables *tables, uint32_t pid, const char *path
 	return take_note(tables, result);
 }
 
-/* In a folder that the user named, with the user's rights. Links there are the user's affair; the name may be the target's. */
+/*
+ * Opens a file in a folder that the user named, with the user's own rights. Symbolic links are followed, since the folder is the user's, but only
+ * regular files are opened, since the file name may come from the target.
+ */
 static int open_for_user(void *context, const char *path)
 {
 	uint64_t before = rights_lower();
@@ -255,7 +258,7 @@ static int open_for_symbols(void *context, const char *path)
 	return result < 0 ? result : fd;
 }
 
-/* Is this file the one that was mapped? Where the kernel told a build id instead, is_same_image() compares that. */
+/* True if this file is the mapped one, by its inode. If the kernel reported a build id instead of the inode, is_same_image() compares that. */
 static bool is_same_file(const struct name_question *question, int fd)
 {
 	struct stat status;
@@ -275,10 +278,10 @@ static bool is_same_image(const struct name_question *question, const struct elf
 	return strcmp(text, question->build_id) == 0;
 }
 
-/* Where a mapped file is looked for, in this order. */
+/* The places where a mapped file is searched, in this order. */
 enum file_place { FILE_IN_TARGET, FILE_BEHIND_MAPPING, FILE_HERE, FILE_PLACE_COUNT };
 
-/* Ended, perhaps since the question was asked, and a process that is not ours to look into have none. */
+/* False for a process that has ended, perhaps since the question was created, and for one that the recorder may not access. */
 static bool has_root(uint32_t pid)
 {
 	struct target_root root = { .fd = -1 };
@@ -289,7 +292,7 @@ static bool has_root(uint32_t pid)
 	return has;
 }
 
-/* *gone: the process has no root to look into; set with the last place. */
+/* *gone is set at the last place: true if the process has no accessible root. */
 static int open_mapped_file(struct name_tables *tables, const struct name_question *question, enum file_place place,
 	bool *gone)
 {
@@ -318,7 +321,7 @@ static int open_mapped_file(struct name_tables *tables, const struct name_questi
 	}
 	if (result < 0)
 		return result;
-	/* What stands behind the mapping is what was mapped. */
+	/* /proc/PID/map_files leads to the mapped file itself. */
 	if (place == FILE_BEHIND_MAPPING || is_same_file(question, fd))
 		return fd;
 	closep(&fd);
@@ -340,7 +343,7 @@ static uint64_t image_size_bytes(const struct image_tables *image)
 	return (image->file ? symbol_file_size_bytes(image->file) : 0) + (image->r2r ? r2r_size_bytes(image->r2r) : 0);
 }
 
-/* Symbol tables are a cache: the least recently used go when they are too many. */
+/* Drops the least recently used symbol tables until at most `most` bytes are left. */
 static void bound_images(struct name_tables *tables, uint64_t most)
 {
 	for (;;) {
@@ -361,7 +364,7 @@ static void bound_images(struct name_tables *tables, uint64_t most)
 	}
 }
 
-/* Whether to look for it: not once more with the process it was not found with, nor where a process that lives could not show it. */
+/* Whether to try to open the image: not again with the process that failed last, and not after a running process could not provide it. */
 static bool is_to_be_tried(struct image_tables *image, const struct name_question *question)
 {
 	if (image->tries >= OPEN_TRIES_MAX || (image->tries && image->tried_pid == question->pid))
@@ -390,8 +393,8 @@ static void open_image(struct name_tables *tables, struct image_tables *image, c
 	for (int place = 0; place < FILE_PLACE_COUNT && !image->file; place++) {
 		int fd = open_mapped_file(tables, question, (enum file_place)place, &gone);
 		if (fd < 0 || symbol_file_open(fd, question->path, &search->search, &image->file, &quiet) < 0)
-			continue; /* none: offsets are shown */
-		/* Another file stands at that path since. */
+			continue; /* no symbols: names show offsets */
+		/* Another file has replaced the mapped one at that path. */
 		if (!is_same_image(question, symbol_file_elf(image->file))) {
 			symbol_file_close(image->file);
 			image->file = NULL;
@@ -413,7 +416,7 @@ static void open_r2r(struct name_tables *tables, struct image_tables *image, con
 	for (int place = 0; place < FILE_PLACE_COUNT && !image->r2r; place++) {
 		int fd = open_mapped_file(tables, question, (enum file_place)place, &gone);
 		if (fd >= 0)
-			(void)r2r_open(fd, &image->r2r, &quiet); /* none: offsets are shown */
+			(void)r2r_open(fd, &image->r2r, &quiet); /* no methods: names show offsets */
 	}
 	if (!image->r2r && !gone)
 		image->tries = OPEN_TRIES_MAX;
@@ -468,7 +471,7 @@ static void answer_symbol(struct name_tables *tables, const struct name_question
 			bytes_add(&text, symbol.name, symbol.name_len);
 		take_name(answer, &text);
 	}
-	bound_images(tables, IMAGE_BYTES_MAX); /* tables are read with the first question that needs them */
+	bound_images(tables, IMAGE_BYTES_MAX); /* the lookup may have loaded more tables */
 }
 
 static void answer_method(struct name_tables *tables, const struct name_question *question,
@@ -490,7 +493,7 @@ static void answer_method(struct name_tables *tables, const struct name_question
 	bound_images(tables, IMAGE_BYTES_MAX);
 }
 
-/* ---- what other runtimes (and .NET, told so by its environment) leave behind for perf ---- */
+/* ---- files that other runtimes (and .NET, if its environment enables it) write for perf ---- */
 
 static void answer_maps(struct name_tables *tables, const struct name_question *question, struct name_answer *answer)
 {
@@ -514,7 +517,7 @@ static void answer_maps(struct name_tables *tables, const struct name_question *
 		if (input_from_fd(&in, fd, path) < 0)
 			continue;
 		if (i == 0)
-			(void)perf_map_read(&in, answer->codemap, &quiet); /* what came before a fault counts */
+			(void)perf_map_read(&in, answer->codemap, &quiet); /* the entries before an error are used */
 		else
 			(void)jitdump_read(&in, answer->codemap, NULL, &quiet); /* as above */
 		input_close(&in);
@@ -571,7 +574,7 @@ void name_tables_free(struct name_tables *tables)
 	free(tables->symbol_paths);
 	kallsyms_free(tables->kernel);
 	if (tables->kernel_data)
-		(void)munmap(tables->kernel_data, tables->kernel_data_size); /* cannot fail for what was mapped */
+		(void)munmap(tables->kernel_data, tables->kernel_data_size); /* cannot fail for a mapped range */
 	free(tables);
 }
 

@@ -1,11 +1,11 @@
 /*
- * The files that names come from: opened, kept, asked.
+ * Opens the files that contain names, caches their symbol tables, and looks up names in them.
  *
- * A question names an image and a place in it, and says where the image is to be found; the answer has the symbol there. Tables of images are a cache:
- * when they grow large, those that were not asked for longest go, and come again with the next question. Also answered here: what other
- * runtimes leave behind for perf (/tmp/perf-PID.map, jitdump), and kernel addresses from /proc/kallsyms.
+ * A question names an image, an offset in it, and where to find the image; the answer contains the symbol at that offset. When the cached tables grow
+ * too large, the least recently used ones are dropped; a later question reads them again. The module also reads the files that other runtimes write
+ * for perf (/tmp/perf-PID.map, jitdump), and looks up kernel addresses in /proc/kallsyms.
  *
- * Slow (files are read and parsed), and not for two threads at once: name_desk.h gives it a thread of its own.
+ * The functions are slow (they read and parse files) and not thread-safe: name_desk.h runs them in a separate thread.
  */
 #ifndef SPOOR_SYMBOLIZE_NAME_TABLES_H
 #define SPOOR_SYMBOLIZE_NAME_TABLES_H
@@ -21,32 +21,32 @@ struct codemap;
 struct name_tables;
 
 enum name_question_kind {
-	ASK_SYMBOL, /* the ELF symbol that covers `place`, an offset in the file */
-	ASK_METHOD, /* the same of a precompiled managed image */
-	ASK_MAPS,   /* all that a process has left for perf */
-	ASK_KERNEL, /* the kernel's symbol that covers `place`, an address */
+	ASK_SYMBOL, /* the ELF symbol that covers `place`, a file offset */
+	ASK_METHOD, /* the method of a precompiled managed image that covers `place` */
+	ASK_MAPS,   /* all symbols that a process has written for perf */
+	ASK_KERNEL, /* the kernel symbol that covers `place`, an address */
 };
 
 struct name_question {
 	struct name_question *next;
-	struct name_answer *spent; /* the desk's: answers that go back to whoever allocated them */
+	struct name_answer *spent; /* used by name_desk.c: answers on their way back to the thread that allocated them */
 	enum name_question_kind kind;
-	uint32_t image;       /* the asker's number of the file: the same number is the same file */
-	uint64_t place;       /* with ASK_MAPS whatever the asker wants to know it by */
-	/* A process that maps it, and the mapping. */
+	uint32_t image;       /* the caller's number of the file: equal numbers mean the same file */
+	uint64_t place;       /* with ASK_MAPS any value that identifies the question for the caller */
+	/* A process that maps the image, and the mapping. */
 	uint32_t pid;
 	uint32_t inner_pid;
 	uint64_t begin;
 	uint64_t end;
-	uint64_t inode;       /* 0: not known */
-	bool ended;           /* the process, when the question was asked */
+	uint64_t inode;       /* 0: unknown */
+	bool ended;           /* the process had ended when the question was created */
 	bool wants_facts;
-	/* Of a file, so ASK_MAPS and ASK_KERNEL may have NULL here. */
-	char *path;           /* owned; "" none */
-	char *build_id;       /* owned; hexadecimal, "" not known */
+	/* May be NULL for ASK_MAPS and ASK_KERNEL, which do not concern an image. */
+	char *path;           /* owned; "" for none */
+	char *build_id;       /* owned; hexadecimal, "" if unknown */
 };
 
-/* What identifies an ELF image. */
+/* The properties that identify an ELF image. */
 struct name_facts {
 	uint64_t text_vaddr;
 	uint64_t text_offset;
@@ -59,34 +59,34 @@ struct name_answer {
 	enum name_question_kind kind;
 	uint32_t image;
 	uint64_t place;
-	int error;               /* why there is no file to look into; 0 there is */
+	int error;               /* negative errno if the file could not be opened; else 0 */
 	bool found;
-	bool skipped;            /* a file could not be opened safely here, so it was not */
-	uint64_t begin;          /* offset in the file, or address in the kernel */
+	bool skipped;            /* a file was not opened because the kernel offers no safe way */
+	uint64_t begin;          /* file offset, or kernel address */
 	uint64_t size_bytes;
-	char *name;              /* owned; readable, of the kernel with its module */
-	struct name_facts *facts; /* owned; NULL not asked for, or no ELF image */
-	struct codemap *codemap; /* owned; of ASK_MAPS; NULL none */
-	struct name_question *question; /* the desk's: goes back to whoever allocated it */
+	char *name;              /* owned; demangled; for a kernel symbol with its module */
+	struct name_facts *facts; /* owned; NULL: not requested, or no ELF image */
+	struct codemap *codemap; /* owned; of ASK_MAPS; NULL: none */
+	struct name_question *question; /* used by name_desk.c: goes back to the thread that allocated it */
 };
 
-/* What is given is copied. NULL: no memory. */
+/* Copies its arguments. NULL without memory. */
 struct name_tables *name_tables_new(const struct box *box, const char *const *symbol_paths);
 
-/* Reads the kernel's names, which is else done with the first question for one: while the right is there. */
+/* Reads the kernel's symbols now, while the process still has the right to; otherwise the first ASK_KERNEL question reads them. */
 void name_tables_open_kernel(struct name_tables *tables);
 
-/* `answer` is zeroed before. No memory is an error like any other. */
+/* Answers one question; overwrites *answer. A lack of memory is reported in answer->error. */
 void name_tables_answer(struct name_tables *tables, const struct name_question *question,
 	struct name_answer *answer);
 
-/* Drops tables until few are left. */
+/* Drops the least recently used tables until at most 4 MiB are left. */
 void name_tables_make_room(struct name_tables *tables);
 
 uint64_t name_tables_size_bytes(const struct name_tables *tables);
 void name_tables_free(struct name_tables *tables);
 
-/* The same question, in no list. NULL: no memory. */
+/* A copy of the question that is in no list. NULL without memory. */
 struct name_question *name_question_copy(const struct name_question *question);
 
 void name_question_free(struct name_question *question);

@@ -24,15 +24,15 @@
 #include "trace/spoor_payload.h"
 #include "trace/trace.h"
 
-#define STUB_AROUND_BYTES  0x60u          /* read before an address in JIT memory, and as much behind it */
-#define STUB_SETTLE_NS     UINT64_C(750000000) /* by then a method would have told of itself */
-#define REMOVAL_WAIT_NS    UINT64_C(30000000000) /* longer than a runtime that works at all delays its events */
+#define STUB_AROUND_BYTES  0x60u          /* read before an address in JIT memory; as many bytes are read after it */
+#define STUB_SETTLE_NS     UINT64_C(750000000) /* a runtime has reported a method by then */
+#define REMOVAL_WAIT_NS    UINT64_C(30000000000) /* longer than the event delay of any working runtime */
 #define ANSWERS_KEPT_MAX   8192u
-#define PATIENCE_NS        UINT64_C(20000000)   /* of a flush: four hundredths of the time between two */
+#define PATIENCE_NS        UINT64_C(20000000)   /* wait for answers in a flush: 4 % of the flush interval */
 #define FINISH_BOUND_NS    UINT64_C(5000000000)
-#define VDSO_BYTES         8192u /* two pages: what every kernel maps at least */
+#define VDSO_BYTES         8192u /* two pages: every kernel maps at least that */
 
-/* struct names_hit_entry.state: below HIT_WAITING a cause. */
+/* struct names_hit_entry.state: values below HIT_WAITING are enum unnamed_cause. */
 enum hit_state { HIT_WAITING = UNNAMED_CAUSE_COUNT, HIT_NAMED };
 
 int names_init(struct names *names, const struct names_options *options)
@@ -66,7 +66,7 @@ static bool is_managed_image(const char *path)
 	return mapping_kind_of(path) == MAPPING_MANAGED_IMAGE;
 }
 
-/* ---- what goes into the file ---- */
+/* ---- writing to the file ---- */
 
 static int emit(struct names *names, enum known_event known, uint32_t process)
 {
@@ -78,7 +78,7 @@ static int emit(struct names *names, enum known_event known, uint32_t process)
 static uint32_t image_of(struct names *names, const struct mapping *mapping);
 static uint64_t image_key(struct names *names, const struct mapping *mapping);
 
-/* The mapping, and before it what identifies its image, at its first hit. */
+/* Writes a mapping when an address in it is first named, and before it the metadata of its image. */
 static int write_mapping(struct names *names, uint32_t index)
 {
 	struct trace *trace = names->options.trace;
@@ -94,9 +94,9 @@ static int write_mapping(struct names *names, uint32_t index)
 		const struct name_facts *facts = image ? names->images.items[image].facts : NULL;
 		if (facts && *facts->build_id) {
 			mapping->build_id = trace_add_text(trace, facts->build_id);
-			/* The same file under the name that others may know it by. */
+			/* The same file, under the key that includes its build id. */
 			if (!map_get(&names->image_index, image_key(names, mapping)))
-				(void)map_add(&names->image_index, image_key(names, mapping), image); /* else it is opened again */
+				(void)map_add(&names->image_index, image_key(names, mapping), image); /* without memory the file is opened again */
 		}
 		if (mapping->build_id) {
 			bytes_reset(&names->text);
@@ -112,7 +112,7 @@ static int write_mapping(struct names *names, uint32_t index)
 				return result;
 		}
 	}
-	/* Viewers know a runtime's code heap by this name only; without W^X it is anonymous. */
+	/* Viewers recognize a runtime's code heap only by this name; without W^X the heap is anonymous memory. */
 	if (process && process->managed != MANAGED_NONE && strncmp(path, "//anon", strlen("//anon")) == 0)
 		path = "/memfd:doublemapper";
 	mapping->id = names->next_id++;
@@ -127,7 +127,7 @@ static int write_mapping(struct names *names, uint32_t index)
 	return emit(names, SYSTEM_PROCESS_MAPPING, mapping->process);
 }
 
-/* What symbol_index has of a mapping. No mapping gets an id twice, and 0 is no value. */
+/* The value of a mapping in symbol_index. Mapping ids are unique, and 0 is no valid value. */
 static uint32_t symbol_value(uint64_t mapping_id)
 {
 	uint32_t value = (uint32_t)mapping_id;
@@ -160,7 +160,7 @@ static int write_symbol(struct names *names, uint32_t process, uint64_t mapping_
 	return emit(names, SYSTEM_PROCESS_SYMBOL, process);
 }
 
-/* A managed body: its name as a symbol, and what a symbol cannot say (kind, tier, lifetime). */
+/* Writes a managed method: its name as a symbol, then the other properties (kind, tier, lifetime) as a code event. */
 static int write_code(struct names *names, const struct names_hit_entry *hit, struct code *code)
 {
 	struct trace *trace = names->options.trace;
@@ -176,7 +176,7 @@ static int write_code(struct names *names, const struct names_hit_entry *hit, st
 		return result;
 	mapping = &trace->mappings.items[hit->mapping];
 	bytes_reset(&names->text);
-	/* What perf maps tell of other runtimes is a whole name, with no type and no assembly to it. */
+	/* Names from perf maps are complete, without a separate type or assembly. */
 	if (!*code->name_space && (code->kind == CODE_UNKNOWN || code->kind == CODE_STUB))
 		bytes_text(&names->text, code->name);
 	else
@@ -195,7 +195,7 @@ static int write_code(struct names *names, const struct names_hit_entry *hit, st
 		if (result < 0)
 			return result;
 	}
-	/* An image's name is its module; a single-file program's image holds many. */
+	/* A managed image is its own module, but a single-file program's image contains many modules. */
 	if (in_image && !is_managed_image(path)) {
 		const char *assembly = codemap_assembly(&process->codemap, code->module_id, &module_len);
 		module = malloc(module_len + 5);
@@ -216,14 +216,14 @@ static int write_code(struct names *names, const struct names_hit_entry *hit, st
 	return emit(names, SPOOR_CODE_ADDED, hit->process);
 }
 
-/* ---- what is asked at the desk ---- */
+/* ---- questions to the symbol worker ---- */
 
 static uint64_t question_key(enum name_question_kind kind, uint32_t image, uint64_t place)
 {
 	return hash_u64(place) ^ hash_u64((uint64_t)kind << 32 | image);
 }
 
-/* NULL: no memory. */
+/* NULL without memory. */
 static struct name_desk *names_desk(struct names *names)
 {
 	if (!names->desk && name_desk_new(names->options.box, names->options.symbol_paths, &names->desk) < 0)
@@ -231,7 +231,7 @@ static struct name_desk *names_desk(struct names *names)
 	return names->desk;
 }
 
-/* Who has the file, as it is known now. NULL: no memory. */
+/* Allocates a question about a file of the process. NULL without memory. */
 static struct name_question *new_question(struct names *names, enum name_question_kind kind, uint32_t process)
 {
 	const struct process *owner = &names->options.trace->processes.items[process];
@@ -247,7 +247,8 @@ static struct name_question *new_question(struct names *names, enum name_questio
 }
 
 /*
- * The answer to a question, if it is there in this pass; else NULL, and the question is asked unless that has been done. What is waited for keeps the process's place.
+ * Returns the answer to a question if it has arrived; else NULL, and the question is sent unless it was sent before. Until the answer arrives the
+ * process's slot is kept.
  */
 static const struct name_answer *ask(struct names *names, enum name_question_kind kind, uint32_t image, uint64_t place,
 	uint32_t mapping_index)
@@ -290,7 +291,7 @@ static const struct name_answer *ask(struct names *names, enum name_question_kin
 
 static void take_maps(struct names *names, const struct name_answer *answer);
 
-/* What the desk has ready, for one pass over what waits. */
+/* Fetches the answers that are ready, for one pass over the waiting addresses. */
 static void take_answers(struct names *names)
 {
 	struct name_answer *answer;
@@ -309,17 +310,17 @@ static void take_answers(struct names *names)
 				image->facts = TAKE(answer->facts);
 		}
 		if (answer->kind == ASK_MAPS || !vec_add(&names->answers, answer)) {
-			name_desk_give_back(names->desk, answer); /* no memory: it is asked for again */
+			name_desk_give_back(names->desk, answer); /* without memory the question is sent again */
 			continue;
 		}
 		name_question_free(TAKE(answer->question));
-		(void)map_add(&names->answer_index, key, names->answers.count); /* as above */
+		(void)map_add(&names->answer_index, key, names->answers.count); /* without memory, as above */
 	}
 }
 
 /*
- * After a pass. What was found, or is not to be found, is kept for others that hit the same place (a program that is started again and again), up to
- * a bound; failures are not, since another process may show the file.
+ * Called after a pass. Answers about a file, with or without a symbol, are kept for other processes with the same address (a program that is started
+ * repeatedly), at most ANSWERS_KEPT_MAX. Failures to open a file are dropped, because another process may provide the file.
  */
 static void drop_answers(struct names *names, bool all)
 {
@@ -347,7 +348,7 @@ void names_open_kernel(struct names *names)
 	if (names->kernel_error == 1)
 		names->kernel_error = kernel_symbols_open(&names->kernel_asked);
 	if (!names->kernel_asked) {
-		/* Its list of names is read now: later the right may be gone. */
+		/* Reads the kernel's symbols now: the process may lose the right later. */
 		if (names_desk(names))
 			name_desk_open_kernel(names->desk);
 		return;
@@ -357,7 +358,7 @@ void names_open_kernel(struct names *names)
 	rights_restore(before);
 }
 
-/* The kernel's mapping: one id for all processes that have kernel frames, told to each. */
+/* Writes the kernel's mapping to each process with kernel frames, with the same id for all. */
 static int map_kernel(struct names *names, uint32_t process)
 {
 	struct names_process *own = names_process(names, process);
@@ -383,7 +384,7 @@ static uint8_t write_kernel_symbol(struct names *names, uint64_t begin, uint64_t
 												: HIT_NAMED;
 }
 
-/* The kernel itself names what is hit, at once; where it does not, its list of names is read at the desk. */
+/* Names a kernel address: by a query to the kernel if it supports that, else by the symbol worker, which reads /proc/kallsyms. */
 static uint8_t answer_kernel(struct names *names, const struct names_hit_entry *hit)
 {
 	struct kernel_symbol symbol;
@@ -413,9 +414,9 @@ static uint8_t answer_kernel(struct names *names, const struct names_hit_entry *
 /* ---- images ---- */
 
 /*
- * Who shares tables. A build id is the target's own claim, and a forged one must not name the code of others; so files are taken to be the same for
- * processes of one user in one mount namespace, who could change each other's anyway. 0: not to be known, as for a process that has ended;
- * its files are looked for at their path on this machine, and that is what it shares.
+ * Identifies the processes that may share symbol tables. A build id is a claim of the target, and a forged one must not change the names of other
+ * users' code. So files with the same identity are treated as one only between processes of the same user in the same mount namespace, which could
+ * modify each other anyway. 0: unknown, as for an ended process; its files are searched by their path on this machine, so the path identifies them.
  */
 static uint64_t sharing_of(struct names *names, uint32_t index)
 {
@@ -451,7 +452,7 @@ static uint64_t image_key(struct names *names, const struct mapping *mapping)
 	return of_path ^ hash_u64(mapping->process + 1);
 }
 
-/* The number of a mapping's image; 0 when there is no memory. */
+/* The index of a mapping's image; 0 without memory. */
 static uint32_t image_of(struct names *names, const struct mapping *mapping)
 {
 	uint64_t key = image_key(names, mapping);
@@ -471,8 +472,8 @@ static uint64_t offset_of(const struct mapping *mapping, uint64_t address)
 }
 
 /*
- * Whether the mapping's image is known as far as it will be, so that the mapping can be written with what identifies it. Else it is asked for,
- * with the hit's own place, whose symbol will be wanted next.
+ * True if the facts of the mapping's image are known or will never be, so that the mapping can be written with its metadata. Otherwise a question is
+ * sent for the sampled address, whose symbol is needed next.
  */
 static bool mapping_is_ready(struct names *names, const struct names_hit_entry *hit)
 {
@@ -485,11 +486,11 @@ static bool mapping_is_ready(struct names *names, const struct names_hit_entry *
 
 	if (!image || names->images.items[image].known)
 		return true;
-	(void)ask(names, ASK_SYMBOL, image, offset_of(mapping, hit->address), hit->mapping); /* comes with the next pass */
+	(void)ask(names, ASK_SYMBOL, image, offset_of(mapping, hit->address), hit->mapping); /* the answer is used by the next pass */
 	return names->asking_ended;
 }
 
-/* A symbol of a file, with the addresses it has in this mapping; `offset_of_mapping` is the file offset of its begin. */
+/* Writes a symbol of a file, with its addresses in this mapping; `offset_of_mapping` is the file offset of the mapping's begin. */
 static uint8_t write_native(struct names *names, const struct names_hit_entry *hit, uint64_t symbol_offset,
 	uint64_t size, uint64_t offset_of_mapping, const char *name)
 {
@@ -506,7 +507,7 @@ static uint8_t write_native(struct names *names, const struct names_hit_entry *h
 	return HIT_NAMED;
 }
 
-/* The vdso is the same in all processes of a kind: ours is read, which takes no time. */
+/* Names a vdso address. All processes of one architecture have the same vdso, so the recorder's own is read. */
 static uint8_t answer_vdso(struct names *names, const struct names_hit_entry *hit)
 {
 	const struct mapping *mapping = &names->options.trace->mappings.items[hit->mapping];
@@ -515,7 +516,7 @@ static uint8_t answer_vdso(struct names *names, const struct names_hit_entry *hi
 	struct symbol_hit symbol;
 
 	if (vdso && !names->vdso_tried)
-		(void)symbol_file_open_memory(vdso, VDSO_BYTES, &names->vdso, &quiet); /* none: offsets are shown */
+		(void)symbol_file_open_memory(vdso, VDSO_BYTES, &names->vdso, &quiet); /* without symbols names show offsets */
 	names->vdso_tried = true;
 	if (!names->vdso)
 		return UNNAMED_NO_IMAGE;
@@ -524,7 +525,7 @@ static uint8_t answer_vdso(struct names *names, const struct names_hit_entry *hi
 	return write_native(names, hit, symbol.begin_vaddr, symbol.end_vaddr - symbol.begin_vaddr, 0, symbol.name);
 }
 
-/* From the mapped file: a symbol of an ELF image, or a method of a precompiled one whose process cannot be asked. */
+/* Names an address from the mapped file: by a symbol of an ELF image, or by a method of a precompiled managed image. */
 static uint8_t answer_file(struct names *names, const struct names_hit_entry *hit, enum name_question_kind kind)
 {
 	const struct mapping *mapping = &names->options.trace->mappings.items[hit->mapping];
@@ -545,7 +546,10 @@ static uint8_t answer_file(struct names *names, const struct names_hit_entry *hi
 
 /* ---- managed code ---- */
 
-/* What other runtimes (and .NET, told so by its environment) leave behind for perf. True once it is in the codemap. */
+/*
+ * Requests the files that other runtimes (and .NET, if its environment enables it) write for perf. True when they are in the codemap or cannot be
+ * read.
+ */
 static bool maps_are_read(struct names *names, uint32_t index)
 {
 	struct names_process *own = names_process(names, index);
@@ -578,12 +582,12 @@ static void take_maps(struct names *names, const struct name_answer *answer)
 		codemap_settle(answer->codemap);
 		for (uint32_t c = 0; c < answer->codemap->codes.count; c++)
 			if (codemap_add(&own->codemap, &answer->codemap->codes.items[c]) == -ENOMEM)
-				return; /* what is missing stays unnamed */
+				return; /* the missing symbols stay unnamed */
 		return;
 	}
 }
 
-/* The bytes around an address in JIT memory, while the process is there to be read. */
+/* Reads the bytes around an address in JIT memory and recognizes stubs, while the process exists. */
 static void look_for_stub(struct names *names, struct names_hit_entry *hit)
 {
 	const struct process *process = &names->options.trace->processes.items[hit->process];
@@ -597,14 +601,14 @@ static void look_for_stub(struct names *names, struct names_hit_entry *hit)
 	uint64_t begin = hit->address - STUB_AROUND_BYTES;
 	ssize_t got = target_memory_read(fd, begin, code, sizeof(code));
 
-	if (got <= (ssize_t)STUB_AROUND_BYTES) { /* the page before may not be there */
+	if (got <= (ssize_t)STUB_AROUND_BYTES) { /* the preceding page may not be mapped */
 		begin = hit->address & ~UINT64_C(0xfff);
 		got = target_memory_read(fd, begin, code, sizeof(code));
 	}
 	closep(&fd);
 	if (got <= 0 || hit->address - begin >= (uint64_t)got)
 		return;
-	hit->stub_tried = 2; /* read */
+	hit->stub_tried = 2; /* the bytes were read */
 	hit->stub = arch_find_stub(arch_here(), code, (size_t)got, (size_t)(hit->address - begin), &at);
 	if (hit->stub)
 		hit->stub_offset = (uint8_t)(hit->address - begin - at);
@@ -644,7 +648,7 @@ static uint8_t answer_jit(struct names *names, struct names_hit_entry *hit, uint
 
 	if (own->managed == MANAGED_NONE || own->managed == MANAGED_REFUSED) {
 		if (!maps_are_read(names, hit->process))
-			return HIT_WAITING; /* what they have is looked for before this is asked again */
+			return HIT_WAITING; /* the perf files are read before the state is decided */
 		if (own->managed == MANAGED_NONE)
 			return UNNAMED_NO_SYMBOLS;
 	}
@@ -662,21 +666,24 @@ static uint8_t answer_jit(struct names *names, struct names_hit_entry *hit, uint
 		return own->managed == MANAGED_REFUSED ? UNNAMED_NOT_ASKED : HIT_WAITING;
 	if (own->managed != MANAGED_KNOWN)
 		return UNNAMED_NOT_ASKED;
-	/* One that came later may have been hit too: for what was there before nobody has a name. */
+	/* The next code loaded at this address may have been sampled too; there is no name for any earlier code. */
 	struct code *next = hit->gone ? NULL : codemap_find_next(&own->codemap, hit->address, hit->time_ns);
 
 	if (next)
 		return write_code(names, hit, next) < 0 ? UNNAMED_NO_MEMORY : HIT_NAMED;
-	/* All methods are known and none owns it: what the runtime made itself. Without the right to read it that is all there is to say. */
+	/*
+	 * All methods are known and none contains the address: the runtime generated the code itself. Without the right to read it, it is named "JIT
+	 * stub".
+	 */
 	if (hit->stub_tried == 1 && !hit->gone)
-		(void)write_stub(names, hit); /* counted as unnamed all the same */
-	return names->full ? UNNAMED_NO_MEMORY : UNNAMED_NO_METHOD; /* at the cap methods are taken no more */
+		(void)write_stub(names, hit); /* also counted as unnamed */
+	return names->full ? UNNAMED_NO_MEMORY : UNNAMED_NO_METHOD; /* above the memory limit no more methods are added */
 }
 
 /*
- * A rundown sends the modules after the methods, and the live session announces methods of modules that were loaded before it began. Until the
- * first rundown has ended such a body has no module yet; its symbol is written once and must not lack it. A body that has ended is written without:
- * its end must stand behind it in the file.
+ * A rundown sends the modules after the methods, and the live session announces methods of modules that were loaded before it began. Until the first
+ * rundown has ended, such a body has no module yet. Its symbol is written only one time and must include the module, so it waits. A body that was
+ * removed does not wait, because its removal event must follow its symbol in the file.
  */
 static bool module_may_come(const struct names_process *own, const struct code *code)
 {
@@ -686,8 +693,8 @@ static bool module_may_come(const struct names_process *own, const struct code *
 
 /*
  * A runtime may send its events seconds late. Until it has reported the time of the sample, it may still report that this code was removed before the
- * sample, and that other code was loaded at the address. Only dynamic methods and those of collectible assemblies are ever removed. A runtime
- * without events reports no time at all; after REMOVAL_WAIT_NS the code counts as not removed.
+ * sample, and that other code was loaded at the address. Only dynamic methods and those of collectible assemblies are ever removed. A runtime without
+ * events reports no time at all; after REMOVAL_WAIT_NS the code counts as not removed.
  */
 static bool removal_may_come(const struct names_process *own, const struct code *code, const struct names_hit_entry *hit, uint64_t now_ns)
 {
@@ -698,7 +705,7 @@ static bool removal_may_come(const struct names_process *own, const struct code 
 		now_ns < hit->time_ns + REMOVAL_WAIT_NS;
 }
 
-/* One hit: named, not to be named (and why), or still waited for. */
+/* Names one sampled address. Returns its new state: named, the cause why it has no name, or waiting. */
 static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t now_ns, bool last)
 {
 	struct trace *trace = names->options.trace;
@@ -740,16 +747,16 @@ static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t
 	}
 	if (*path != '/')
 		return UNNAMED_NO_SYMBOLS;
-	/* A single-file program's own image holds ReadyToRun code that only the runtime can name. */
+	/* A single-file program's own image contains ReadyToRun code that only the runtime can name. */
 	if (own->managed == MANAGED_ASKING && !last &&
 		trace->mappings.items[hit->mapping].path == trace->processes.items[hit->process].executable)
 		return HIT_WAITING;
 	return answer_file(names, hit, ASK_SYMBOL);
 }
 
-/* ---- hits ---- */
+/* ---- sampled addresses ---- */
 
-/* The standing hit; when there is none and `gone` will do, one whose code has ended. */
+/* The current entry of an address. If there is none and `gone` is true: the entry of removed code. */
 static uint32_t find_hit(const struct names *names, uint32_t process, uint64_t address, bool gone)
 {
 	uint64_t key = hash_u64(address) ^ process;
@@ -788,7 +795,7 @@ static int add_hit(struct names *names, uint32_t process, uint32_t mapping, uint
 	return 0;
 }
 
-/* Frames at the root that this stack shares with the one before, which were looked at then: most of them, usually. */
+/* Number of frames at the root that this stack shares with the previous one, usually most of them. They need no second lookup. */
 static uint32_t common_root(const struct names *names, uint32_t process, const uint64_t *frames,
 	uint32_t count)
 {
@@ -803,7 +810,7 @@ static uint32_t common_root(const struct names *names, uint32_t process, const u
 	return same;
 }
 
-/* Looks at each frame of a stack that is new to the process. *ret_sound: how many of them are code. */
+/* Adds each frame of a new stack as a sampled address. *ret_sound: number of frames before the first one that is no code. */
 static int hit_frames(struct names *names, uint32_t process, const uint64_t *frames, uint32_t count,
 	uint64_t time_ns, uint32_t *ret_sound)
 {
@@ -879,7 +886,7 @@ int names_hit(struct names *names, uint32_t process, uint32_t stack_index, uint6
 	if (result < 0)
 		return result;
 	if (sound < count) {
-		/* Interning may move the table, so not from its own memory. */
+		/* Interning may move the table, so its own memory cannot be the source. */
 		vec_reset(&names->frames);
 		if (!vec_reserve(&names->frames, sound))
 			return -ENOMEM;
@@ -915,21 +922,22 @@ static void answer_waiting(struct names *names, uint64_t now_ns, bool last)
 }
 
 /*
- * Where nobody else wants the CPU an answer comes in no time: then a name is in the file with the flush that hit it first. Else with a later one.
+ * If a CPU is idle, the symbol worker answers within PATIENCE_NS, and the name is written with the first flush after the sample. Otherwise a later
+ * flush writes it.
  */
 int names_resolve(struct names *names, uint64_t now_ns)
 {
 	answer_waiting(names, now_ns, false);
 	if (names->desk && name_desk_open_count(names->desk)) {
 		uint32_t open = name_desk_open_count(names->desk);
-		(void)name_desk_wait(names->desk, clock_monotonic_ns() + PATIENCE_NS); /* what is not ready comes later */
+		(void)name_desk_wait(names->desk, clock_monotonic_ns() + PATIENCE_NS); /* later answers are used by the next flush */
 		if (name_desk_open_count(names->desk) < open)
 			answer_waiting(names, now_ns, false);
 	}
 	return 0;
 }
 
-/* Frames of the pairs so far, by whether they have a name. */
+/* Counts the frames of all pairs, with or without a name, and drops the pairs. */
 static void count_frames(struct names *names)
 {
 	const struct trace *trace = names->options.trace;
@@ -952,7 +960,7 @@ static void count_frames(struct names *names)
 	map_reset(&names->pair_index);
 }
 
-/* Bodies on ranges that had another owner before need an end event, or viewers give them the first owner's name. */
+/* Methods at addresses that another method used before need an unload event; otherwise viewers show the first method's name for them. */
 static void end_reused_code(struct names *names)
 {
 	for (uint32_t p = 1; p < names->processes.count; p++) {
@@ -963,7 +971,7 @@ static void end_reused_code(struct names *names)
 				continue;
 			bytes_reset(&names->payload);
 			clr_method_unload_payload(code, &names->payload);
-			(void)emit(names, CLR_METHOD_UNLOAD_VERBOSE, p); /* the sink keeps its own error */
+			(void)emit(names, CLR_METHOD_UNLOAD_VERBOSE, p); /* the sink keeps its error */
 		}
 	}
 }
@@ -976,7 +984,7 @@ int names_finish(struct names *names)
 	while (names->desk && name_desk_open_count(names->desk)) {
 		name_desk_hurry(names->desk);
 		bool all = name_desk_wait(names->desk, until_ns);
-		answer_waiting(names, UINT64_MAX, true); /* which may ask for more */
+		answer_waiting(names, UINT64_MAX, true); /* may send more questions */
 		if (!all)
 			break;
 	}
@@ -1006,7 +1014,10 @@ void names_removed_codes(struct names *names,
 	}
 }
 
-/* Who asks for an address in the range from now on asks anew. Of what was there, the last is kept findable, to be counted by. */
+/*
+ * Turns the entries of a removed code range into tombstones, so that later samples there are looked up again. For each address only the last
+ * tombstone stays in the index, for the frame counts.
+ */
 static void forget_range(struct names *names, uint32_t process, uint64_t begin, uint64_t end)
 {
 	names->previous_process = 0;
@@ -1019,7 +1030,7 @@ static void forget_range(struct names *names, uint32_t process, uint64_t begin, 
 		uint32_t before = find_hit(names, process, hit->address, true);
 		if (before)
 			map_remove(&names->hit_index, key, before);
-		(void)map_add(&names->hit_index, key, i); /* there is room: one was taken out */
+		(void)map_add(&names->hit_index, key, i); /* there is room: one entry was removed */
 		hit->gone = true;
 	}
 }
@@ -1029,7 +1040,7 @@ const struct code *names_end_code(struct names *names, uint32_t process, uint32_
 	struct codemap *codemap = process < names->processes.count ? &names->processes.items[process].codemap : NULL;
 
 	if (!codemap || code >= codemap->codes.count || codemap->codes.items[code].begin != begin)
-		return NULL; /* another process has the place by now */
+		return NULL; /* the slot belongs to another process now */
 	struct code *body = &codemap->codes.items[code];
 	const struct names_hit_entry *hidden = NULL;
 
@@ -1041,7 +1052,10 @@ const struct code *names_end_code(struct names *names, uint32_t process, uint32_
 		if (hit->state == HIT_WAITING && !hit->gone && hit->mapping && hit->time_ns < body->from_ns)
 			hidden = hit;
 	}
-	/* A hit before it, whose code nobody told of, stands for the address: this body may have been hit as well, and who comes next is asked for anew. */
+	/*
+	 * An earlier sample at this address found no method. This body may have been sampled as well, so it is written; later samples are looked up
+	 * again.
+	 */
 	if (!body->written && (!hidden || write_code(names, hidden, body) < 0))
 		return NULL;
 	forget_range(names, process, begin, body->end);
@@ -1050,7 +1064,7 @@ const struct code *names_end_code(struct names *names, uint32_t process, uint32_
 
 bool names_awaits(const struct names *names, uint32_t process)
 {
-	/* At the cap nothing is waited for. */
+	/* Above the memory limit no address waits. */
 	return !names->full && process < names->processes.count && names->processes.items[process].awaits;
 }
 
@@ -1059,10 +1073,10 @@ void names_forget_stacks(struct names *names)
 	count_frames(names);
 }
 
-/* Symbols of mappings that are gone are never asked for again, but cannot be told from the others: all go, and a few are written twice. */
+/* Limit of symbol_index; above it the index is emptied, and some symbols are written again. */
 #define SYMBOLS_KEPT_MAX 200000u
 
-/* Symbols in the mappings of ended processes are never looked for again. Without memory they stay, and the index is emptied at its limit. */
+/* Removes the symbols in the mappings of ended processes from the index, because they are not looked up again. Without memory they stay. */
 static void forget_symbols(struct names *names, const bool *dead, uint32_t count)
 {
 	const struct trace *trace = names->options.trace;
@@ -1096,7 +1110,7 @@ void names_forget_processes(struct names *names, const bool *dead, uint32_t coun
 	uint32_t kept = 0;
 	bool asking_ended = names->asking_ended;
 
-	names->asking_ended = true; /* for these it has */
+	names->asking_ended = true; /* for the addresses of the ended processes */
 	for (uint32_t i = 0; i < names->waiting.count; i++) {
 		uint32_t index = names->waiting.items[i];
 		struct names_hit_entry *hit = &names->hits.items[index];
@@ -1106,7 +1120,7 @@ void names_forget_processes(struct names *names, const bool *dead, uint32_t coun
 	names->asking_ended = asking_ended;
 	count_frames(names);
 	names->previous_process = 0;
-	/* The table without the dead; what waits finds its new place through its state. */
+	/* Rebuilds the table without the ended processes. Waiting entries are recognized by their state. */
 	vec_reset(&names->waiting);
 	map_reset(&names->hit_index);
 	for (uint32_t i = 1; i < names->hits.count; i++) {
@@ -1114,7 +1128,7 @@ void names_forget_processes(struct names *names, const bool *dead, uint32_t coun
 		if ((hit.process < count && dead[hit.process]) || (hit.gone && hit.state != HIT_WAITING))
 			continue;
 		names->hits.items[++kept] = hit;
-		/* Both have held at least as many before: no memory is asked for. */
+		/* Both have had at least this capacity: no allocation is needed. */
 		(void)map_add(&names->hit_index, hash_u64(hit.address) ^ hit.process, kept);
 		if (hit.state == HIT_WAITING)
 			(void)vec_add(&names->waiting, kept);

@@ -1,16 +1,16 @@
 /*
- * Names for what samples hit, while recording.
+ * Names the addresses of samples while recording.
  *
- * For each address that occurs in a stack of a process, once: find what it belongs to (kernel, an ELF image, managed code, the vdso, a
- * stub), and hand out the mapping and the symbol as events, so that the file names itself and a killed recording keeps its names.
- * Names that may still come (the runtime tells of a method some 100 ms after it first ran) are waited for; what stays unnamed keeps
- * module, build id and offset, and is counted by cause.
+ * Each address that occurs in a stack of a process is looked up one time: the mapping that it belongs to (kernel, ELF image, managed code, vdso,
+ * stub) and its symbol are emitted as events. So the file contains its own names, and a killed recording keeps those written so far. If a name may
+ * still arrive (a runtime reports a method about 100 ms after it first ran), the address waits for it. An address without a name keeps module, build
+ * id and offset, and is counted by cause.
  *
- * Files are opened and read elsewhere (name_desk.h); a name from there is in the file a moment later, and at the end it is waited for, five
- * seconds at most.
+ * Files are opened and read by the symbol worker (name_desk.h), so their names are written with a later flush. At the end they are waited for, at
+ * most five seconds.
  *
- * Order of calls: names_init(); then for each sample, in time order, names_hit(); names_resolve() at each flush; names_finish() once at
- * the end; names_done(). Not thread-safe.
+ * Order of calls: names_init(); then for each sample, in time order, names_hit(); names_resolve() at each flush; names_finish() one time at the end;
+ * names_done(). Not thread-safe.
  */
 #ifndef SPOOR_SYMBOLIZE_NAMES_H
 #define SPOOR_SYMBOLIZE_NAMES_H
@@ -36,40 +36,40 @@ struct trace;
 
 /* Why a frame has no name. */
 enum unnamed_cause {
-	UNNAMED_NO_SYMBOLS,    /* the image has none for it */
+	UNNAMED_NO_SYMBOLS,    /* the image has no symbol there */
 	UNNAMED_NO_IMAGE,      /* the image could not be opened */
-	UNNAMED_NO_MAPPING,    /* the address is in no mapping we know */
-	UNNAMED_NO_METHOD,     /* managed memory without a method and without a known stub */
-	UNNAMED_NOT_ASKED,     /* managed, and its process could not be asked */
-	UNNAMED_KERNEL_HIDDEN, /* the kernel does not show its symbols to this user */
-	UNNAMED_NO_MEMORY,     /* at the cap */
+	UNNAMED_NO_MAPPING,    /* the address is in no known mapping */
+	UNNAMED_NO_METHOD,     /* code memory of a runtime, without a method and without a known stub */
+	UNNAMED_NOT_ASKED,     /* managed code of a process without a runtime connection */
+	UNNAMED_KERNEL_HIDDEN, /* the kernel hides its symbols from this user */
+	UNNAMED_NO_MEMORY,     /* the memory limit was reached */
 	UNNAMED_CAUSE_COUNT
 };
 
-/* How far the names of a process's managed code are known. managed.c sets it. */
+/* The state of the names of a process's managed code. Set by managed.c. */
 enum managed_state {
-	MANAGED_NONE,     /* not a .NET process, as far as known */
-	MANAGED_ASKING,   /* names are on their way */
-	MANAGED_KNOWN,    /* everything up to now is in the codemap */
-	MANAGED_REFUSED,  /* it cannot be asked */
+	MANAGED_NONE,     /* no .NET process found so far */
+	MANAGED_ASKING,   /* its runtime is sending the names */
+	MANAGED_KNOWN,    /* all methods up to now are in the codemap */
+	MANAGED_REFUSED,  /* there is no runtime connection */
 };
 
 struct names_process {
 	struct codemap codemap;
-	uint32_t changes_seen;    /* codemap.changes when removed bodies were last looked for */
+	uint32_t changes_seen;    /* codemap.changes when removed bodies were last searched */
 	uint8_t managed;          /* enum managed_state */
-	bool untold;              /* its runtime does not tell of new methods: another rundown does, */
-	bool untold_hit;          /* and is wanted, as code was hit that the last one did not have */
-	uint64_t rundown_ns;      /* when the last one was begun */
+	bool untold;              /* its runtime does not report new methods; another rundown does */
+	bool untold_hit;          /* samples fell into code that the last rundown did not report, so another one is needed */
+	uint64_t rundown_ns;      /* begin of the last rundown */
 	uint64_t reported_ns;     /* its runtime has sent all load and unload events up to this time; UINT64_MAX: it will send no more */
 	bool unloads_code;        /* it has a collectible assembly, so that any compiled method may be removed */
-	bool maps_read;           /* perf map, jitdump: what they had is in the codemap, */
-	uint64_t maps_asked;      /* and the question for it; 0 none yet */
-	bool awaits;              /* an answer about one of its addresses */
-	bool kernel_mapped;       /* the kernel's mapping is written for it */
-	bool unmapped;            /* an address was hit that lies in none of its mappings; whoever reads them anew takes it back */
+	bool maps_read;           /* perf map and jitdump were read into the codemap */
+	uint64_t maps_asked;      /* number of the question for them; 0: none yet */
+	bool awaits;              /* a question about one of its addresses has no answer yet */
+	bool kernel_mapped;       /* the kernel's mapping was written for it */
+	bool unmapped;            /* a sampled address is in none of its known mappings; the code that reads its mappings again clears this */
 	bool sharing_asked;
-	uint64_t sharing;         /* with whom it shares symbol tables; 0 not to be known */
+	uint64_t sharing;         /* processes with the same value share symbol tables; 0: unknown */
 };
 
 /* Emits one known event about a process; the payload is borrowed. */
@@ -82,33 +82,33 @@ struct names_options {
 	names_emit *emit;
 	void *context;
 	const char *const *symbol_paths; /* folders with separate debug files, NULL-terminated, or NULL */
-	bool mappings_only;              /* no names: what is hit keeps module, build id and offset */
-	bool sound;                      /* who walked the stacks knew the way: they are not cut where no mapping is known yet */
+	bool mappings_only;              /* write no names: addresses keep module, build id and offset */
+	bool sound;                      /* the stacks were walked reliably: they are not cut at a frame without a known mapping */
 };
 
-/* A distinct address of a process (process 0: the kernel's). */
+/* A distinct sampled address of a process (process 0: of the kernel). */
 struct names_hit_entry {
 	uint64_t address;
-	uint64_t time_ns;     /* first hit */
+	uint64_t time_ns;     /* of the first sample */
 	uint32_t process;
-	uint32_t mapping;     /* in trace.mappings; 0 none known */
-	uint8_t state;        /* names.c: waiting, named, or why not */
+	uint32_t mapping;     /* index in trace.mappings; 0: unknown */
+	uint8_t state;        /* enum hit_state in names.c: waiting, named, or the cause */
 	uint8_t stub_tried;
-	bool gone;            /* the code it was in has ended: a new sample there asks anew */
-	uint8_t stub_offset;  /* how far before the address the stub begins */
+	bool gone;            /* tombstone: the code there was removed, and a new sample is looked up again */
+	uint8_t stub_offset;  /* bytes from the begin of the stub to the address */
 	const struct arch_stub *stub;
 };
 
-/* A distinct (process, stack, epoch) and how often it was sampled. */
+/* A distinct (process, stack, epoch) and its number of samples. */
 struct names_pair {
 	uint32_t process;
 	uint32_t stack_index;
 	uint32_t epoch;
 	uint32_t count;
-	uint32_t sound_index; /* the stack without what is no code; often stack_index itself */
+	uint32_t sound_index; /* the stack without the frames that are no code; often stack_index itself */
 };
 
-/* One file, for all processes that map it. Its number is what the desk knows it by. */
+/* One file, for all processes that map it. Its index is name_question.image. */
 struct names_image {
 	struct name_facts *facts; /* NULL: none, or not known yet */
 	bool known;
@@ -117,85 +117,83 @@ struct names_image {
 struct names {
 	struct names_options options;
 	VEC(struct names_process) processes;   /* parallel to trace.processes */
-	VEC(struct names_hit_entry) hits;      /* every distinct (process, address); item 0 unused */
+	VEC(struct names_hit_entry) hits;      /* every distinct sampled (process, address); item 0 unused */
 	VEC(struct names_pair) pairs;          /* item 0 unused */
 	VEC(struct names_image) images;        /* item 0 unused */
-	VEC(uint32_t) waiting;                 /* hits without an answer yet */
+	VEC(uint32_t) waiting;                 /* indexes of entries without an answer yet */
 	VEC(uint64_t) frames;                  /* scratch */
-	VEC(uint64_t) previous;                /* the stack that was looked at last, */
-	uint32_t previous_process;             /* and whose; 0 none */
+	VEC(uint64_t) previous;                /* the last stack that was processed */
+	uint32_t previous_process;             /* its process; 0: none */
 	struct map hit_index;                  /* hash of (process, address) -> hits */
 	struct map pair_index;                 /* hash of (process, stack, epoch) -> pairs */
 	struct map image_index;                /* file identity -> images */
-	struct map symbol_index;               /* hash of (mapping id, begin) that is written -> the mapping id's low half */
-	struct kernel_symbols *kernel_asked;   /* the kernel names what is hit; NULL: it cannot, or not for us */
+	struct map symbol_index;               /* hash of (mapping id, begin) of a written symbol -> the mapping id's low half */
+	struct kernel_symbols *kernel_asked;   /* names kernel addresses; NULL: not available to this process */
 	uint64_t kernel_mapping_id;
-	int kernel_error;                      /* why the kernel's names are not to be had; 1 not tried */
-	struct symbol_file *vdso;              /* ours, which is everybody's; NULL: none, or not tried */
+	int kernel_error;                      /* negative errno if kernel_asked could not be opened; 1: not tried */
+	struct symbol_file *vdso;              /* the recorder's own vdso, used for all processes; NULL: none, or not tried */
 	bool vdso_tried;
-	struct name_desk *desk;                /* where files are opened and read; NULL until something is asked */
-	struct map asked;                      /* hash of a question -> 1, until its answer is there */
-	VEC(struct name_answer *) answers;     /* that the present pass goes by, and some of earlier ones */
+	struct name_desk *desk;                /* the symbol worker; NULL until the first question */
+	struct map asked;                      /* hash of a question -> 1, until its answer arrives */
+	VEC(struct name_answer *) answers;     /* used by the current pass, and some of earlier passes */
 	struct map answer_index;               /* hash of a question -> answers, plus one */
-	uint64_t maps_asked;                   /* number of the last such question */
-	bool asking_ended;                     /* what has no answer yet will have none */
-	bool kernel_needs_right;               /* asking it takes CAP_BPF each time (before Linux 5.19) */
+	uint64_t maps_asked;                   /* number of the last ASK_MAPS question */
+	bool asking_ended;                     /* questions without an answer will not get one */
+	bool kernel_needs_right;               /* each kernel lookup needs CAP_BPF (before Linux 5.19) */
 	uint64_t next_id;                      /* of mappings, symbols and metadata */
-	uint64_t frames_total;                 /* frames of samples, repeated ones too; complete after names_finish() */
+	uint64_t frames_total;                 /* frames of all samples, counted again for each sample; complete after names_finish() */
 	uint64_t frames_unnamed[UNNAMED_CAUSE_COUNT];
 	struct bytes text;                     /* scratch */
 	struct bytes payload;
-	bool full;                             /* the cap was reached: nothing new is named */
-	bool files_skipped;                    /* files of targets cannot be opened safely here, so they are not */
+	bool full;                             /* the memory limit was reached: no more addresses are named */
+	bool files_skipped;                    /* files of targets were skipped because the kernel offers no safe way to open them */
 };
 
 int names_init(struct names *names, const struct names_options *options);
 
-/* Opens what names the kernel, while the rights for it are there. Else it is done at the first hit. */
+/* Opens the source of kernel symbols while the process has the rights for it. Otherwise the first kernel address opens it. */
 void names_open_kernel(struct names *names);
 
-/* The state of a process; NULL when there is no memory. Valid until the next process appears. */
+/* The state of a process; NULL without memory. Valid until the next process is added. */
 struct names_process *names_process(struct names *names, uint32_t process);
 
 /*
- * A sample's stack. Cheap when the pair was seen before. *ret_stack_index is the stack to write: a walk along frame pointers that has gone astray
- * (libc keeps none) is cut at the first user frame that lies in no executable mapping, because what follows was found through it.
+ * Processes a sample's stack. This is cheap for a known pair of process and stack. *ret_stack_index is the stack to write: it is cut at the first
+ * user frame that is in no executable mapping. There the frame-pointer walk has failed (libc keeps no frame pointers), and the later frames were
+ * found through that frame.
  */
 int names_hit(struct names *names, uint32_t process, uint32_t stack_index, uint64_t time_ns,
 	uint32_t *ret_stack_index);
 
 /*
- * Tells of bodies that have ended since the last call. `each` gets them in no order; `code` is an index in the process's codemap, the body is
- * borrowed. Whether it matters is known when its end has its turn among the samples: names_end_code().
+ * Calls `each` for every body that was removed since the last call, in no order. `code` is an index in the process's codemap; the body is borrowed.
+ * The caller puts the removal into the reorder window and then calls names_end_code().
  */
 void names_removed_codes(struct names *names,
 	void (*each)(void *context, uint32_t process, uint32_t code, const struct code *body), void *context);
 
 /*
- * All samples from before the body's end have been hit: what waits for a name in its range gets it now, and addresses there will be asked for
- * again. Gives the body when it is in the file (borrowed), else NULL.
+ * Removes a body when all samples before its end have been processed. Addresses in its range that wait get their names, and later samples there are
+ * looked up again. Returns the body (borrowed) if it is in the file, else NULL.
  */
 const struct code *names_end_code(struct names *names, uint32_t process, uint32_t code, uint64_t begin);
 
-/* Answers what can be answered now. `now_ns` is CLOCK_MONOTONIC. */
+/* Names those waiting addresses whose answers are available. `now_ns` is CLOCK_MONOTONIC. */
 int names_resolve(struct names *names, uint64_t now_ns);
 
-/* Last answers: what still waits gets what the fallbacks know, or is counted. */
+/* Waits for the last answers. Addresses without one are named by the fallbacks, or counted by cause. */
 int names_finish(struct names *names);
 
-/* An answer about one of the process's addresses is still to come: its place must stay. */
+/* True while a question about one of the process's addresses has no answer: its slot must not be reused. */
 bool names_awaits(const struct names *names, uint32_t process);
 
-/* The trace's stack table is being emptied: pairs are forgotten, addresses and symbols are not. */
+/* Called before the trace's stack table is emptied: drops the pairs, keeps addresses and symbols. */
 void names_forget_stacks(struct names *names);
 
-/*
- * Processes that have ended are given up: `dead` has a true for each. What still waits for them gets its last answer, their frames are counted, and
- * their places may be given to others.
- */
+/* Frees the data of ended processes: `dead` is true for each. Their waiting addresses are named or counted now, then their slots may be reused. */
 void names_forget_processes(struct names *names, const bool *dead, uint32_t count);
 
-/* Drops what can be read again from files, symbol tables; in a while, by the desk's thread. */
+/* Drops symbol tables that can be read again from files; done by the symbol worker's thread, after this call returns. */
 void names_make_room(struct names *names);
 
 /* Memory of all tables. */
