@@ -10,7 +10,7 @@
 #include "machine/proc.h"
 
 #define COUNTERS_ARGUMENT "EventCounterIntervalSec"
-/* Made behind the place where a runtime waits to be told to go on. */
+/* A thread that a runtime creates only after the point where it waits to be resumed. */
 #define LATER_THREAD ".NET Finalizer"
 
 bool late_providers_has(const struct ipc_provider *provider)

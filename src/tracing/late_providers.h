@@ -1,11 +1,12 @@
 /*
- * Providers that a runtime must not be asked for before it has started.
+ * Separates the providers that must not be enabled before a runtime has started.
  *
- * EventCounters that are asked for then can lock it up for good: its first thread holds the list of EventSources while the thread that reads the counters makes
- * some of these (dotnet/runtime issues 119014 and 105682). So what asks for them goes into a session of its own, which is opened once the start is over.
+ * EventCounters that are enabled during the start can deadlock a runtime permanently: its first thread holds the lock of the list of EventSources
+ * while the thread that reads the counters creates some of these (dotnet/runtime issues 119014 and 105682). So the providers with EventCounters get a
+ * second session, which is opened after the start.
  *
  *   late_providers_split(&late, providers, count);
- *   ... late.early, late.late ...                 for a runtime that is to start; for all others `providers` as they are
+ *   ... late.early, late.late ...                 for a runtime that is starting; for all others `providers` unchanged
  *   late_providers_done(&late);
  */
 #ifndef SPOOR_TRACING_LATE_PROVIDERS_H
@@ -16,7 +17,7 @@
 
 struct ipc_provider;
 
-/* How long after it was told to go on a runtime's start is taken for over. */
+/* How long after it was resumed a runtime is assumed to have started. */
 #define LATE_PROVIDERS_NS UINT64_C(1000000000)
 
 struct late_providers {
@@ -26,13 +27,13 @@ struct late_providers {
 	uint32_t late_count;
 };
 
-/* It is asked for EventCounters. */
+/* True if the provider's EventCounters are requested. */
 bool late_providers_has(const struct ipc_provider *provider);
 
-/* What the providers point to is borrowed. -ENOMEM. */
+/* The strings of the providers are borrowed. Returns 0 or -ENOMEM. */
 int late_providers_split(struct late_providers *late, const struct ipc_provider *providers, uint32_t count);
 
-/* Whether the runtime of the process, whose id is one of here, is past its own beginning: one that waits to be told to go on is not. */
+/* True if the runtime of a process has started; false while it waits to be resumed. `pid` is in the recorder's pid namespace. */
 bool late_providers_has_begun(uint32_t pid);
 
 void late_providers_done(struct late_providers *late);

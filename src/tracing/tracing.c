@@ -1,8 +1,8 @@
 /*
  * See tracing.h.
  *
- * Each process has an eventpipe; what it streams goes through the relay into the window and from there, in time order, into the sink. In a trace of raw
- * bytes there is neither: they are written as they come. Everything is driven by tracing_step().
+ * Each process has an eventpipe. The relay decodes its stream and puts the events into the reorder window, from where they are written to the sink in
+ * time order. In a trace of raw bytes, the streams are written to their files unchanged, without relay and window. tracing_step() drives everything.
  */
 #include "tracing/tracing.h"
 
@@ -49,9 +49,9 @@
 #define GIVE_OUT_NS UINT64_C(100000000)
 #define BEAT_NS     UINT64_C(250000000)
 #define SYNC_LEAD_NS                                                                               \
-	UINT64_C(10000000) /* PerfView mislabels what comes within 5 ms of the sync time */
+	UINT64_C(10000000) /* PerfView mislabels events that are less than 5 ms after the sync time */
 #define APPEAR_NS       UINT64_C(5000000000)
-#define START_NS        UINT64_C(5000000000) /* for a runtime's start, when its session has to wait for it */
+#define START_NS        UINT64_C(5000000000) /* limit for a runtime's start when its session must wait for it */
 #define GIVE_OUT_BYTES  (1u << 20)
 #define UNFLUSHED_MAX   (128u << 10)
 #define UNGUARDED       ".NET processes may have to wait for spoor if it is stopped or hangs: "
@@ -60,38 +60,38 @@
 #define STACK_BYTES_MAX (16u << 20)
 #define REVERSE_FDS_MAX (REVERSE_CONNECTIONS_MAX + 1)
 
-/* A session in a process; one that starts while we are there may have a second one, for what must not be asked for before it runs. */
+/* A session in a process. A process that starts during the trace may have a second one, for the providers that must not be enabled before it runs. */
 struct traced {
 	struct tracing *tracing;
-	struct traced *later;   /* the second one; NULL none */
-	struct traced *earlier; /* of a second one: the first */
-	uint64_t open_ns;       /* when it is to be opened; UINT64_MAX: some time after the runtime goes on; 0: it was, or will not be */
-	uint64_t asked_ns;      /* when its session was begun to be opened */
-	uint64_t look_ns;       /* when to look again whether it has gone on by itself */
-	bool waited;            /* it was not opened at once */
+	struct traced *later;   /* the second session; NULL: none */
+	struct traced *earlier; /* of a second session: the first */
+	uint64_t open_ns;       /* when to open it; UINT64_MAX: LATE_PROVIDERS_NS after the runtime is resumed; 0: it was opened, or will not be */
+	uint64_t asked_ns;      /* when its opening began */
+	uint64_t look_ns;       /* when to check again whether another program has resumed the runtime */
+	bool waited;            /* its opening was delayed until after the start */
 	char *name;
 	uint32_t pid;
-	bool seen; /* its pid is one of here */
+	bool seen; /* its pid is in the recorder's pid namespace */
 	struct dotnet_target port;
-	bool has_port; /* the guard can reach it by itself */
+	bool has_port; /* the guard can connect to it */
 	struct dotnet_door door;
-	struct eventpipe *pipe; /* NULL: over, or never begun */
-	uint32_t process;       /* in the trace */
-	int stream;             /* of the relay; -1 none yet */
+	struct eventpipe *pipe; /* NULL: ended, or never begun */
+	uint32_t process;       /* index in the trace */
+	int stream;             /* number in the relay; -1: none yet */
 	bool stream_ended;
 	bool stream_cut; /* it ended in the middle, or was empty */
 	int raw_fd;                       /* -1: none */
-	struct nettrace_decoder *watcher; /* of raw bytes that are looked at too */
+	struct nettrace_decoder *watcher; /* decoder of raw bytes, for options.event */
 	struct trace watched;
 	uint64_t events;
 	uint64_t lost_told;
-	uint64_t bytes; /* of sessions before this one */
-	int peer;       /* of the port of ours; -1 none */
+	uint64_t bytes; /* of the process's earlier sessions */
+	int peer;       /* index in the listen port; -1: none */
 	struct held_runtime held;
 	bool runtime_told;
-	bool opened; /* a session, at any time */
+	bool opened; /* a session was open at some time */
 	bool whole;
-	bool paused; /* its session was ended to be opened again */
+	bool paused; /* its session was ended by tracing_pause(), to be opened again */
 	int write_error;
 	char write_reason[640];
 	const char *reason_code;
@@ -101,12 +101,12 @@ struct traced {
 
 struct tracing {
 	struct tracing_options options;
-	struct late_providers split; /* of options.providers, for runtimes that start */
+	struct late_providers split; /* options.providers, split for runtimes that are starting */
 	struct trace trace;
 	struct merge merge;
 	struct relay *relay;
 	struct box box;
-	struct thread_clocks *clocks; /* NULL: no samples are asked for that they would tell about */
+	struct thread_clocks *clocks; /* NULL: no samples are requested that need them */
 	struct guard *guard;
 	uint32_t guard_rounds;
 	struct reverse *reverse;
@@ -114,7 +114,7 @@ struct tracing {
 	struct sink *sink;
 	int sink_error;
 	struct diag sink_diag;
-	VEC(struct traced *) list; /* they do not move: handlers point at them */
+	VEC(struct traced *) list; /* entries are not moved: handlers point to them */
 	VEC(struct pollfd) poll_fds;
 	struct bytes payload;
 	struct bytes text;
@@ -125,8 +125,8 @@ struct tracing {
 	uint64_t end_ns;
 	uint64_t flush_ns;
 	uint64_t give_out_ns;
-	size_t unflushed_bytes;    /* about what the sink holds */
-	size_t give_out_bytes; /* so much waiting is a reason to look */
+	size_t unflushed_bytes;    /* estimate of the bytes in the sink */
+	size_t give_out_bytes; /* the window is released early when more bytes than this wait */
 	uint64_t events;
 	uint64_t late;
 	uint64_t raw_bytes;
@@ -136,7 +136,7 @@ struct tracing {
 	bool ending;
 	bool wants_end;
 	bool unguarded_emitted;
-	char unguarded[768]; /* why nothing is guarded; "" while all is well */
+	char unguarded[768]; /* why there is no guard; "" if there is one */
 };
 
 static bool is_raw(const struct tracing *tracing)
@@ -144,7 +144,7 @@ static bool is_raw(const struct tracing *tracing)
 	return tracing->options.open_raw != NULL;
 }
 
-/* ---- what goes into the file ---- */
+/* ---- writing to the file ---- */
 
 static void to_sink(struct tracing *tracing, const struct event *event)
 {
@@ -153,7 +153,7 @@ static void to_sink(struct tracing *tracing, const struct event *event)
 			tracing->sink_ops->event(tracing->sink, event, &tracing->sink_diag);
 }
 
-/* An event of ours about a process, at the place that has been reached. `lost` shows in the sequence numbers. */
+/* Writes an event about a process, at the time that the reorder window has reached. `lost` becomes a gap in the sequence numbers. */
 static void emit(struct tracing *tracing, enum known_event known, uint32_t process, uint32_t lost)
 {
 	struct event event = {
@@ -199,7 +199,7 @@ static void emit_loss(struct tracing *tracing, const struct traced *traced, uint
 		gap ? (uint32_t)(count < INT32_MAX ? count : INT32_MAX) : 0);
 }
 
-/* A process is in the file before its first event. */
+/* Writes the facts of a process, before its first event. */
 static void emit_process(struct tracing *tracing, uint32_t process, const struct target *target)
 {
 	const char *arguments[1] = { target->command_line };
@@ -221,7 +221,7 @@ static void emit_process(struct tracing *tracing, uint32_t process, const struct
 			.container = target->container,
 			.cgroup = target->cgroup });
 	emit(tracing, SPOOR_PROCESS_FACTS, process, 0);
-	/* Viewers take the command line from here. */
+	/* Viewers take the command line from this event. */
 	payload_process_info(&tracing->payload,
 		&(struct payload_process_info){ .command_line = target->command_line[0]
 									? target->command_line
@@ -249,7 +249,7 @@ static void emit_runtime(
 	emit(tracing, SPOOR_RUNTIME, traced->process, 0);
 }
 
-/* What the session in a runtime is, in a line. */
+/* Describes a runtime's session in one line. */
 static void describe_session(struct tracing *tracing)
 {
 	bytes_reset(&tracing->text);
@@ -297,9 +297,9 @@ static void emit_head(struct tracing *tracing)
 	emit(tracing, SPOOR_MACHINE, tracing->recorder_process, 0);
 }
 
-/* ---- out of the window ---- */
+/* ---- leaving the window ---- */
 
-/* Whose event it is; of a session that was opened again since, its process. */
+/* The session that an event came from. If it was replaced by a new one, any session of its process. */
 static struct traced *traced_of(struct tracing *tracing, const struct pending *item)
 {
 	struct traced *found = NULL;
@@ -334,7 +334,7 @@ static void hand_over(struct tracing *tracing, struct pending *item, uint64_t la
 	to_sink(tracing, &event);
 	tracing->unflushed_bytes += event.payload_size + EVENT_COST;
 	if (tracing->unflushed_bytes > UNFLUSHED_MAX && tracing->sink && !tracing->sink_error) {
-		tracing->unflushed_bytes = 0; /* memory stays small; names and stacks are looked at by flush() */
+		tracing->unflushed_bytes = 0; /* keeps memory small; flush() also limits the stack table */
 		tracing->sink_error = tracing->sink_ops->flush(tracing->sink, &tracing->sink_diag);
 	}
 	if (tracing->options.event &&
@@ -343,7 +343,10 @@ static void hand_over(struct tracing *tracing, struct pending *item, uint64_t la
 	relay_give_back(tracing->relay, item);
 }
 
-/* Up to which time events may leave: what a session that is being opened has to tell is not older than its beginning. */
+/*
+ * The watermark: events up to this time may leave the window. The events of a session that is being opened are not older than the begin of its
+ * opening.
+ */
 static uint64_t limit_of(const struct tracing *tracing, uint64_t now_ns)
 {
 	uint64_t limit_ns = relay_settled_ns(tracing->relay, now_ns);
@@ -361,7 +364,7 @@ static uint64_t limit_of(const struct tracing *tracing, uint64_t now_ns)
 	return limit_ns;
 }
 
-/* How far a thread's CPU clock has come: beside the samples, which say nothing of it. */
+/* Writes the CPU time of a thread, which the runtime's samples do not contain. */
 static void hand_over_clock(struct tracing *tracing, const struct pending *item)
 {
 	const struct process *process = &tracing->trace.processes.items[item->pid];
@@ -401,14 +404,14 @@ static void give_out(struct tracing *tracing, uint64_t until_ns)
 		tracing->give_out_bytes = GIVE_OUT_BYTES;
 }
 
-/* The stack table has grown large: all of it goes, but what streams and window still refer to. */
+/* The stack table has grown too large: drops all stacks except those that the streams and the window still use. */
 static void forget_stacks(struct tracing *tracing)
 {
 	struct stack_table fresh = { 0 };
 
 	if (!relay_move_stacks(tracing->relay, &fresh)) {
 		stack_table_done(&fresh);
-		return; /* it grows on; there may be memory later */
+		return; /* the table grows on; the next flush tries again */
 	}
 	if (tracing->sink && !tracing->sink_error)
 		tracing->sink_error =
@@ -435,9 +438,9 @@ static void flush(struct tracing *tracing)
 	tracing->flush_ns = clock_monotonic_ns();
 }
 
-/* ---- into the window ---- */
+/* ---- entering the window ---- */
 
-/* Its file, with the first bytes; and what looks at the events on their way into it. */
+/* Opens the file of a raw stream with its first bytes, and the decoder for options.event. */
 static int open_raw(struct traced *traced)
 {
 	struct tracing *tracing = traced->tracing;
@@ -447,7 +450,7 @@ static int open_raw(struct traced *traced)
 
 	if (fd < 0) {
 		traced->write_error = fd;
-		(void)snprintf(traced->write_reason, sizeof(traced->write_reason), "%s", diag.text); /* as long */
+		(void)snprintf(traced->write_reason, sizeof(traced->write_reason), "%s", diag.text); /* the buffers have the same size */
 		return fd;
 	}
 	traced->raw_fd = fd;
@@ -457,7 +460,7 @@ static int open_raw(struct traced *traced)
 	return 0;
 }
 
-/* Raw: all of it, or the process is given up. */
+/* Writes raw bytes. After an error the session is ended. */
 static int write_raw(struct traced *traced, const uint8_t *data, size_t size)
 {
 	while (size) {
@@ -477,7 +480,7 @@ static int write_raw(struct traced *traced, const uint8_t *data, size_t size)
 	return 0;
 }
 
-/* Events of raw bytes are looked at when somebody asked for it: without stacks. What cannot be read is in the file all the same. */
+/* Passes the events of raw bytes to options.event, without stacks. Bytes that cannot be decoded are still written to the file. */
 static void watch_raw(struct traced *traced, const uint8_t *data, size_t size)
 {
 	struct tracing *tracing = traced->tracing;
@@ -518,11 +521,11 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 	if (!size) {
 		traced->stream_ended = true;
 		traced->stream_cut = r < 0;
-		tracing->give_out_ns = 0; /* nothing waits for it any more */
+		tracing->give_out_ns = 0; /* no event waits for this stream any more */
 	}
 	if (r < 0 && size)
 		(void)snprintf(traced->reason, sizeof(traced->reason), "%s",
-			diag.text); /* a cut end is fine */
+			diag.text); /* may be truncated */
 	return r < 0 && size ? r : 0;
 }
 
@@ -542,7 +545,7 @@ static void on_clock(void *context, uint32_t pid, uint32_t tid, uint64_t time_ns
 	struct pending *item = process ? merge_add(&tracing->merge) : NULL;
 
 	if (!item)
-		return; /* no memory: a longer interval */
+		return; /* without memory: one longer interval */
 	item->kind = PENDING_CLOCK;
 	item->time_ns = time_ns;
 	item->pid = process;
@@ -552,7 +555,7 @@ static void on_clock(void *context, uint32_t pid, uint32_t tid, uint64_t time_ns
 	item->cpu = EVENT_CPU_UNKNOWN;
 }
 
-/* The runtime's samples say where threads are and not whether they run: so their clocks are read as long as the session is open. */
+/* The runtime's samples show where threads are but not whether they run. So the threads' CPU clocks are read while the session is open. */
 static int open_clocks(struct tracing *tracing)
 {
 	static const struct thread_clocks_told told = { .clock = on_clock };
@@ -563,11 +566,11 @@ static int open_clocks(struct tracing *tracing)
 	return sampled && !is_raw(tracing) ? thread_clocks_new(&told, tracing, &tracing->clocks) : 0;
 }
 
-/* From the opening of its session on, if it is one of here. */
+/* Reads the clocks of a process from the opening of its session, if its pid is in the recorder's pid namespace. */
 static void read_clocks_of(struct traced *traced, uint64_t now_ns)
 {
 	if (traced->tracing->clocks && traced->has_port && !traced->tracing->ending)
-		(void)thread_clocks_add(traced->tracing->clocks, traced->pid, true, now_ns, false); /* gone, or no memory: thread time */
+		(void)thread_clocks_add(traced->tracing->clocks, traced->pid, true, now_ns, false); /* after its end, or without memory, the file has no CPU time of it */
 }
 
 /* ---- processes ---- */
@@ -581,7 +584,7 @@ static void need_guard(struct tracing *tracing)
 	tracing->guard_rounds = guard_rounds(tracing->guard);
 }
 
-/* That nothing is guarded, or no more: into the file, once. */
+/* Writes a notice to the file, one time, if there is no guard or it has stopped working. */
 static void look_at_guard(struct tracing *tracing)
 {
 	const char *problem = tracing->guard ? guard_problem(tracing->guard) : NULL;
@@ -631,9 +634,9 @@ static void open_session(struct traced *traced, uint64_t now_ns)
 	}
 }
 
-/* ---- what is not asked for during a start ---- */
+/* ---- sessions that wait for a runtime's start ---- */
 
-/* Which of its sessions waits for the runtime to go on; NULL none. */
+/* The session of a process that waits for the runtime's start; NULL: none. */
 static struct traced *waiting_of(struct traced *traced)
 {
 	struct traced *last = traced->later ? traced->later : traced;
@@ -641,14 +644,14 @@ static struct traced *waiting_of(struct traced *traced)
 	return last->open_ns ? last : NULL;
 }
 
-/* The runtime goes on now. */
+/* The runtime is resumed now: sets the time of opening the waiting session. */
 static void begin_wait(struct traced *waiting, uint64_t now_ns)
 {
 	if (waiting && waiting->open_ns == UINT64_MAX)
 		waiting->open_ns = now_ns + LATE_PROVIDERS_NS;
 }
 
-/* It is somebody else who lets it go on. */
+/* True if spoor does not resume the runtime: it did not connect to the listen port, or options.hold is set. */
 static bool goes_on_by_itself(const struct traced *traced)
 {
 	return traced->peer < 0 || traced->tracing->options.hold;
@@ -682,7 +685,7 @@ static void advance_wait(struct traced *traced, uint64_t now_ns)
 
 	if (tracing->ending || !state || state == 'Z' || state == 'X') {
 		if (traced->earlier)
-			traced->open_ns = 0; /* its other session says what there is to say */
+			traced->open_ns = 0; /* its first session reports the reason */
 		else
 			not_asked(traced, reason_word(REASON_KIND_ENDED), "it ended before it could be asked for EventCounters, which is not done during its start");
 		return;
@@ -706,7 +709,7 @@ static void begin_resume(struct traced *traced, uint64_t now_ns)
 	held_runtime_resume(&traced->held, now_ns);
 }
 
-/* What it said of itself, once. */
+/* Reports what the runtime answered about itself, one time. */
 static void tell_runtime(struct traced *traced)
 {
 	const struct ipc_process_info *info = eventpipe_info(traced->pipe);
@@ -717,7 +720,7 @@ static void tell_runtime(struct traced *traced)
 	if (info)
 		(void)snprintf(traced->runtime_version, sizeof(traced->runtime_version), "%.*s",
 			(int)strcspn(info->runtime_version, "+"),
-			info->runtime_version); /* a cut end is fine */
+			info->runtime_version); /* may be truncated */
 	if (is_raw(traced->tracing))
 		return;
 	struct process *process = &traced->tracing->trace.processes.items[traced->process];
@@ -726,7 +729,7 @@ static void tell_runtime(struct traced *traced)
 	describe_session(traced->tracing);
 	emit_runtime(traced->tracing, traced, info);
 	traced->tracing->flush_ns =
-		0; /* soon in the file, for whoever reads one that was cut short */
+		0; /* flush in the next step, so that a truncated file contains it */
 	if (traced->opened)
 		return;
 	bytes_reset(&traced->tracing->text);
@@ -735,7 +738,7 @@ static void tell_runtime(struct traced *traced)
 		bytes_z(&traced->tracing->text));
 }
 
-/* Events that were lost behind the last one that came. */
+/* Reports events that were lost after the last one that arrived. */
 static void tell_rest_of_loss(struct traced *traced)
 {
 	struct tracing *tracing = traced->tracing;
@@ -754,12 +757,12 @@ static void close_session(struct traced *traced)
 {
 	if (!*traced->reason || !reason_word_is(eventpipe_reason_code(traced->pipe), REASON_KIND_LIED))
 		(void)snprintf(traced->reason, sizeof(traced->reason), "%s",
-			eventpipe_reason(traced->pipe)); /* as long */
+			eventpipe_reason(traced->pipe)); /* the buffers have the same size */
 	traced->reason_code = eventpipe_reason_code(traced->pipe);
 	traced->whole = eventpipe_whole(traced->pipe);
 	if (traced->write_error) {
 		traced->reason_code = reason_word(REASON_KIND_WRITE);
-		(void)snprintf(traced->reason, sizeof(traced->reason), "%s", traced->write_reason); /* as long */
+		(void)snprintf(traced->reason, sizeof(traced->reason), "%s", traced->write_reason); /* the buffers have the same size */
 	}
 	traced->bytes += eventpipe_bytes(traced->pipe);
 	tell_runtime(traced);
@@ -773,7 +776,7 @@ static void close_session(struct traced *traced)
 	}
 }
 
-/* The process is there to be asked again. */
+/* True if the process still exists, so that a session can be opened. */
 static bool door_is_open(const struct traced *traced)
 {
 	char state = traced->door.state(traced->door.context);
@@ -786,13 +789,13 @@ static bool is_over(const struct traced *traced)
 	return !traced->pipe && !traced->open_ns && !traced->paused;
 }
 
-/* A runtime whose sessions are over gets no further request, so the port may give its place to another one. */
+/* Frees the port's slot of a runtime whose sessions have ended, because it gets no further request. */
 static void leave_place(struct traced *traced, uint64_t now_ns)
 {
 	if (!traced->held.reverse || !is_over(traced) || (traced->later && !is_over(traced->later)))
 		return;
 	if (!traced->tracing->ending)
-		begin_resume(traced, now_ns); /* once more, if its connection was lost */
+		begin_resume(traced, now_ns); /* again, if the earlier connection was lost */
 	if (held_runtime_is_resuming(&traced->held) || (traced->held.waits && door_is_open(traced)))
 		return;
 	held_runtime_done(&traced->held);
@@ -805,7 +808,7 @@ static void advance_one(struct traced *traced, uint64_t now_ns)
 	held_runtime_advance(&traced->held, now_ns);
 	leave_place(traced, now_ns);
 	if (traced->open_ns == UINT64_MAX && !traced->earlier)
-		begin_resume(traced, now_ns); /* it has nothing to observe the start with */
+		begin_resume(traced, now_ns); /* no session is opened before its start, so it is resumed now */
 	advance_wait(traced, now_ns);
 	if (!traced->pipe)
 		return;
@@ -866,13 +869,13 @@ static struct traced *new_traced(struct tracing *tracing, const char *name, uint
 	return traced;
 }
 
-/* It waits before its first instruction, or has only just begun. */
+/* True if the runtime waits before its first instruction, or has just begun. */
 static bool is_starting(const struct traced *traced)
 {
 	return traced->held.waits || (traced->seen && !late_providers_has_begun(traced->pid));
 }
 
-/* What must not be asked for during its start goes into a session of its own, or that is all there is and the only one waits. */
+/* Makes the providers that must not be enabled during the start wait: in a second session, or in the only one if there are no other providers. */
 static int wait_for_start(struct traced *traced, struct traced **ret_waiting)
 {
 	struct tracing *tracing = traced->tracing;
@@ -890,7 +893,7 @@ static int wait_for_start(struct traced *traced, struct traced **ret_waiting)
 			waiting->door = dotnet_target_door(&waiting->port);
 		waiting->process = traced->process;
 		waiting->peer = traced->peer;
-		waiting->runtime_told = true; /* by the first */
+		waiting->runtime_told = true; /* the first session reports it */
 		waiting->earlier = traced;
 		traced->later = waiting;
 	}
@@ -901,7 +904,7 @@ static int wait_for_start(struct traced *traced, struct traced **ret_waiting)
 	return 0;
 }
 
-/* `seen`: its pid is one of here, so the guard can reach it by itself. */
+/* `seen`: its pid is in the recorder's pid namespace, so the guard can connect to it. */
 static int add(struct tracing *tracing, const struct target *target, bool seen, const struct dotnet_door *door,
 	int peer, struct diag *diag)
 {
@@ -966,7 +969,7 @@ void tracing_listen(struct tracing *tracing, struct reverse *reverse)
 	tracing->reverse = reverse;
 }
 
-/* Who has connected to our port: taken, or (at the end) only let go on. */
+/* Adds the runtimes that have connected to the listen port. When the trace is ending they are only resumed. */
 static void take_newcomers(struct tracing *tracing)
 {
 	uint32_t peer;
@@ -979,7 +982,7 @@ static void take_newcomers(struct tracing *tracing)
 		struct port_peer newcomer;
 
 		port_peer_read(reverse_peer(tracing->reverse, peer), TARGET_PLACE, &newcomer);
-		/* Without memory it is let go on at the end, untraced. */
+		/* Without memory the runtime is not traced; it is resumed at the end. */
 		(void)add(tracing, &newcomer.target, newcomer.seen, &door, (int)peer, NULL);
 		port_peer_done(&newcomer);
 	}
@@ -987,7 +990,7 @@ static void take_newcomers(struct tracing *tracing)
 		reverse_release(tracing->reverse, 0, 0);
 }
 
-/* ---- the whole ---- */
+/* ---- the trace ---- */
 
 int tracing_new(
 	const struct tracing_options *options, struct tracing **ret_tracing, struct diag *diag)
@@ -1053,7 +1056,7 @@ int tracing_write_to(struct tracing *tracing, int fd, const char *name, struct d
 
 int tracing_start(struct tracing *tracing, struct diag *diag)
 {
-	scheduling_wait_ones_turn(); /* what is read waits in the runtime */
+	scheduling_wait_ones_turn(); /* unread events stay in the runtime's buffer */
 	tracing->begin_ns = clock_monotonic_ns();
 	tracing->flush_ns = tracing->begin_ns;
 	tracing->give_out_ns = tracing->begin_ns;
@@ -1070,7 +1073,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Waits for streams, newcomers and the caller's descriptors. */
+/* Waits for streams, runtimes that connect, and the caller's descriptors. */
 static void wait_for(
 	struct tracing *tracing, struct pollfd *fds, size_t fd_count, uint64_t until_ns)
 {
@@ -1158,7 +1161,7 @@ int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, u
 	}
 	if (tracing->sink_error)
 		return tell_sink_error(tracing, diag);
-	/* No session that could end and make room: a runtime would wait for us for ever. */
+	/* No session can end and free a descriptor: the runtime would wait forever. */
 	if (tracing->reverse && !tracing->ending && reverse_error(tracing->reverse) && !anything_open(tracing)) {
 		char reason[160];
 		descriptors_explain(reason, sizeof(reason));
@@ -1177,7 +1180,7 @@ bool tracing_wants_end(const struct tracing *tracing)
 	return tracing->wants_end;
 }
 
-/* It has a session that ends, and can: one that a signal has stopped ends nothing until it goes on. */
+/* True if a session is still ending. A process that a signal has stopped cannot end its session until it continues, so it does not count. */
 static bool still_ends(const struct traced *traced)
 {
 	char state = traced->pipe ? traced->door.state(traced->door.context) : 0;
@@ -1231,7 +1234,7 @@ void tracing_resume(struct tracing *tracing, uint64_t paused_ns)
 		struct traced *traced = tracing->list.items[i];
 		if (!traced->paused)
 			continue;
-		if (traced->pipe) /* what the guard has ended meanwhile, or was stopped as we were */
+		if (traced->pipe) /* ended by the guard, or stopped together with this process */
 			advance_one(traced, now_ns);
 		if (traced->pipe)
 			continue; /* it is opened again when it has ended */
@@ -1276,7 +1279,7 @@ static void emit_end(struct tracing *tracing)
 		{ "lost", relayed.lost },
 		{ "late", tracing->late },
 		{ "processes", tracing_process_count(tracing) },
-		/* As in a recording: times of its clock. */
+		/* Times of the trace's clock, as in a recording. */
 		{ "sampled_from_ns", tracing->first_open_ns },
 		{ "sampled_to_ns", tracing->end_ns },
 	};
@@ -1360,7 +1363,7 @@ static enum tracing_state state_of(const struct traced *traced)
 	}
 }
 
-/* What a session adds to what is said of its process. */
+/* Adds the counts and reasons of one session to those of its process. */
 static void add_facts(const struct traced *traced, struct tracing_process *facts)
 {
 	bool live = traced->pipe != NULL;
@@ -1369,7 +1372,7 @@ static void add_facts(const struct traced *traced, struct tracing_process *facts
 		facts->reason = live ? eventpipe_reason(traced->pipe) : traced->reason;
 		facts->reason_code = live ? eventpipe_reason_code(traced->pipe) : traced->reason_code;
 	}
-	/* A process that is killed later leaves a cut stream too, with the events up to then. */
+	/* A process that is killed later also leaves a cut stream, but with the events before its end. */
 	if (!*facts->reason && !live && traced->opened && !traced->events && (is_raw(traced->tracing) ? !traced->bytes : traced->stream_cut)) {
 		facts->reason = "it closed its stream before it sent an event";
 		facts->reason_code = reason_word(REASON_KIND_CLOSED);
