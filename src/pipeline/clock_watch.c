@@ -17,7 +17,7 @@ struct clock_reading clock_watch_read(void)
 	struct clock_reading best = { 0 };
 	int64_t least = INT64_MAX;
 
-	/* Somebody else may run between two of the readings; the closest set counts. */
+	/* Another thread may run between two readings; the set with the shortest delay is used. */
 	for (int i = 0; i < TRIES; i++) {
 		struct clock_reading reading;
 		reading.monotonic_ns = read_clock(CLOCK_MONOTONIC);
@@ -43,7 +43,7 @@ enum clock_change clock_watch_look(struct clock_watch *watch, struct clock_readi
 	int64_t set = (now.real_ns - now.boot_ns) - (watch->last.real_ns - watch->last.boot_ns);
 
 	if (slept >= CLOCK_WATCH_STEP_NS) {
-		/* What the time of day did beyond it is left to be seen: it goes on as boot time does. */
+		/* The time of day advances with boot time; a further change of it is left for the next call. */
 		watch->last.boot_ns += slept;
 		watch->last.real_ns += slept;
 		*ret_by_ns = slept;

@@ -1,22 +1,22 @@
 /*
- * What happens to the machine's clocks while a recording runs: it was suspended, or somebody set the time of day. CLOCK_MONOTONIC, which
- * everything is stamped with, stands still in the first case and takes no notice of the second; a reader wants to know of both.
+ * Detects changes of the machine's clocks during a recording: the machine was suspended, or the time of day was set. Events are stamped with
+ * CLOCK_MONOTONIC, which stops during a suspend and ignores the time of day; so the recording reports both.
  *
  *   clock_watch_begin(&watch, clock_watch_read());
- *   now and then:  switch (clock_watch_look(&watch, clock_watch_read(), &by_ns)) ...
+ *   regularly:  switch (clock_watch_look(&watch, clock_watch_read(), &by_ns)) ...
  */
 #ifndef SPOOR_PIPELINE_CLOCK_WATCH_H
 #define SPOOR_PIPELINE_CLOCK_WATCH_H
 
 #include <stdint.h>
 
-/* Less is taken for the time between reading one clock and the next. */
+/* A smaller change is attributed to the delay between reading two clocks. */
 #define CLOCK_WATCH_STEP_NS INT64_C(20000000)
 
-/* The three clocks as of (nearly) the same moment. */
+/* The three clocks at nearly the same time. */
 struct clock_reading {
 	int64_t monotonic_ns;
-	int64_t boot_ns;         /* goes on while the machine sleeps */
+	int64_t boot_ns;         /* continues while the machine is suspended */
 	int64_t real_ns;
 };
 
@@ -27,14 +27,14 @@ struct clock_watch {
 enum clock_change {
 	CLOCK_STEADY,
 	CLOCK_SLEPT,             /* the machine was suspended for by_ns */
-	CLOCK_SET,               /* the time of day was set by by_ns, negative: back */
+	CLOCK_SET,               /* the time of day was set by by_ns; negative: back */
 };
 
 struct clock_reading clock_watch_read(void);
 
 void clock_watch_begin(struct clock_watch *watch, struct clock_reading now);
 
-/* What happened since the last look. Both: the sleep now, the rest at the next look. */
+/* The change since the last call. If both happened, this call returns the suspend and the next one the rest. */
 enum clock_change clock_watch_look(struct clock_watch *watch, struct clock_reading now, int64_t *ret_by_ns);
 
 #endif

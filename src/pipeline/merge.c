@@ -13,7 +13,7 @@ struct pending *merge_add(struct merge *merge)
 	return item;
 }
 
-/* Takes the items that have left out of the array. */
+/* Removes the items that have left from the array. */
 static void compact(struct merge *merge)
 {
 	uint32_t left = merge->items.count - merge->taken;
@@ -33,7 +33,7 @@ static bool is_before(const struct pending *x, const struct pending *y)
 					: (int32_t)(x->sequence - y->sequence) < 0;
 }
 
-/* Where the run of ordered items that begins at `at` ends. */
+/* The end of the sorted run that begins at `at`. */
 static uint32_t run_end(const struct pending *items, uint32_t at, uint32_t count)
 {
 	do
@@ -42,7 +42,7 @@ static uint32_t run_end(const struct pending *items, uint32_t at, uint32_t count
 	return at;
 }
 
-/* Where in the run [begin, end) the first item stands that is behind `item`. */
+/* The index of the first item in the run [begin, end) that sorts after `item`. */
 static uint32_t place_of(const struct pending *items, uint32_t begin, uint32_t end, const struct pending *item)
 {
 	while (begin < end) {
@@ -56,8 +56,8 @@ static uint32_t place_of(const struct pending *items, uint32_t begin, uint32_t e
 }
 
 /*
- * The runs [begin, middle) and [middle, end) become one. Only what they share of time is touched: of the left one what is behind the right one's first item stands
- * aside meanwhile. False when there is no memory for that; then nothing has changed.
+ * Merges the sorted runs [begin, middle) and [middle, end). Only the part where they overlap in time is moved: items of the left run that sort after
+ * the first item of the right run are copied to `spare`. Returns false without memory; then nothing has changed.
  */
 static bool merge_runs(struct merge *merge, uint32_t begin, uint32_t middle, uint32_t end)
 {
@@ -82,8 +82,8 @@ static bool merge_runs(struct merge *merge, uint32_t begin, uint32_t middle, uin
 }
 
 /*
- * What has come since the last time is put in order, then goes into what was. Each source gives one ordered run at a time, so there are few of them: neighbours are
- * merged until one is left. False when there is no memory for it.
+ * Sorts the items that were added since the last call, then merges them into the sorted ones. Each source adds one sorted run at a time, so there are
+ * few runs: neighbors are merged until one is left. Returns false without memory.
  */
 static bool order(struct merge *merge)
 {
@@ -115,10 +115,10 @@ void merge_sort(struct merge *merge, uint64_t until_ns)
 	compact(merge);
 	high = merge->items.count;
 	if (!order(merge))
-		return; /* nothing becomes ready now; there may be memory at the next flush */
+		return; /* no item becomes ready; the next flush tries again */
 	const struct pending *items = merge->items.items;
 
-	while (low < high) { /* the first item beyond until_ns */
+	while (low < high) { /* find the first item after until_ns */
 		uint32_t middle = low + (high - low) / 2;
 		if (items[middle].time_ns <= until_ns)
 			low = middle + 1;
@@ -146,7 +146,7 @@ struct pending *merge_next(struct merge *merge, uint64_t *ret_late_ns)
 void merge_done(struct merge *merge)
 {
 	for (uint32_t i = merge->taken; i < merge->items.count; i++)
-		if (merge->items.items[i].kind != PENDING_EVENT) /* those are the relay's */
+		if (merge->items.items[i].kind != PENDING_EVENT) /* the relay owns those */
 			free(merge->items.items[i].side);
 	vec_done(&merge->items);
 	vec_done(&merge->spare);

@@ -1,9 +1,9 @@
 /*
- * The window in which all live sources are brought into one order.
+ * The reorder window: sorts the records and events of all live sources by time.
  *
- * Each CPU's ring is in order, but rings are drained one after the other, and EventPipe delivers late. So what is decoded waits here,
- * 48 bytes an item, and leaves in time order once it is older than the window. What comes later than that is given out
- * at the place reached, marked with how late it was: moved, not lost.
+ * Each CPU's ring is sorted, but rings are drained one after the other, and EventPipe delivers events late. So decoded items wait here, 48 bytes
+ * each, and leave in time order when they are older than the window. An item that arrives after later items have left gets the time of the last one,
+ * and is marked with its delay: it is moved, not lost.
  */
 #ifndef SPOOR_PIPELINE_MERGE_H
 #define SPOOR_PIPELINE_MERGE_H
@@ -21,19 +21,19 @@ enum pending_kind {
 	PENDING_COMM,         /* value: strtab index of the name; flag: exec */
 	PENDING_FORK,         /* value: parent pid and tid */
 	PENDING_EXIT,
-	PENDING_LOST,         /* value: how many */
+	PENDING_LOST,         /* value: number of lost samples */
 	PENDING_THROTTLE,
 	PENDING_UNTHROTTLE,
-	PENDING_EVENT,        /* of a stream: relay.h knows what it carries */
-	PENDING_SHARE,        /* of CPU time, by a thread's clock: value: ns, and samples in the upper 16 bits */
-	PENDING_CLOCK,        /* pid: process index; value: ns of CPU time; flag: of no thread, but the rest of the process */
-	PENDING_CODE_REMOVED, /* pid: process index; stack_index: code index; value: where it begins */
+	PENDING_EVENT,        /* of a stream; side: see relay.c */
+	PENDING_SHARE,        /* CPU time by a thread's clock; value: ns, and number of samples in the upper 16 bits */
+	PENDING_CLOCK,        /* pid: process index; value: ns of CPU time; flag: not of a thread, but the rest of the process */
+	PENDING_CODE_REMOVED, /* pid: process index; stack_index: code index; value: its begin address */
 };
 
 struct pending {
 	uint64_t time_ns;
 	uint64_t value;
-	void *side;           /* on the heap, owned by the item, freed by its taker */
+	void *side;           /* on the heap, owned by the item, freed by the code that takes the item */
 	uint32_t sequence;    /* order of arrival, for equal times */
 	uint32_t pid;
 	uint32_t tid;
@@ -45,27 +45,27 @@ struct pending {
 
 struct merge {
 	VEC(struct pending) items;
-	VEC(struct pending) spare; /* what stands aside while two runs are merged */
-	uint32_t taken;       /* items before this one have left */
-	uint32_t ordered;     /* items before this one are in order: only what came behind them is looked at */
-	uint32_t ready;       /* items before this one are in order and may leave */
+	VEC(struct pending) spare; /* scratch: holds items while two runs are merged */
+	uint32_t taken;       /* items before this index have left */
+	uint32_t ordered;     /* items before this index are sorted; only later ones need sorting */
+	uint32_t ready;       /* items before this index are sorted and may leave */
 	uint32_t sequence;
 	uint64_t reached_ns;  /* time of the last item that left */
 };
 
-/* A new item to be filled in, or NULL when there is no memory. Its sequence is set. */
+/* A new item for the caller to fill in, with its sequence set; NULL without memory. */
 struct pending *merge_add(struct merge *merge);
 
-/* All items up to `until_ns` become ready, in order; none when there is no memory to order them. */
+/* Makes all items up to `until_ns` ready, sorted by time. Without memory for sorting no item becomes ready. */
 void merge_sort(struct merge *merge, uint64_t until_ns);
 
 /*
- * The next ready item, borrowed until the next call of any kind, or NULL. *ret_late_ns is how much earlier than the place reached it happened;
- * its time_ns is then moved there.
+ * The next ready item, borrowed until the next call of any function here; NULL if there is none. If the item is older than the last one that left,
+ * its time_ns is moved to that time, and *ret_late_ns is the difference.
  */
 struct pending *merge_next(struct merge *merge, uint64_t *ret_late_ns);
 
-/* Frees the items and what hangs on them. */
+/* Frees the items and their side data, except that of PENDING_EVENT. */
 void merge_done(struct merge *merge);
 
 #endif

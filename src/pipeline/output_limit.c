@@ -14,12 +14,12 @@
 #include "base/diag.h"
 #include "base/text.h"
 
-#define FLUSHES_AHEAD 2u           /* what waits and the last words take about as much as the largest flush, twice that at most; and at most half of the size */
+#define FLUSHES_AHEAD 2u           /* room for the waiting data and the final events: this many times the largest flush, at most half of the requested size */
 #define MARGIN_MIN    (16u << 10)
-#define LAST_WORDS    (256u << 10) /* names of what was hit last, and how it ended; of a small file an eighth */
-#define GIVE_BACK_BYTES (1u << 20) /* pages are given back in pieces of at least this size */
+#define LAST_WORDS    (256u << 10) /* room for the names of the last samples and the final events; at most an eighth of the file size */
+#define GIVE_BACK_BYTES (1u << 20) /* cached pages are released in pieces of at least this size */
 
-/* Bytes that others than root may still use, and how many of them are to stay free. */
+/* Free bytes on the file's disk (for users other than root), and the number of bytes that must stay free. */
 static bool read_disk(int fd, uint64_t *ret_free, uint64_t *ret_reserve)
 {
 	struct statvfs disk;
@@ -38,7 +38,7 @@ static uint64_t last_words(uint64_t size_max)
 	return size_max / 8 < LAST_WORDS ? size_max / 8 : LAST_WORDS;
 }
 
-/* BEFORE SIZE AFTER, all of it fits. */
+/* Writes `before`, the size as text, and `after` to `out`, which is large enough. */
 static void say_size(char *out, size_t room, const char *before, uint64_t size_bytes, const char *after)
 {
 	cleanup(bytes_done) struct bytes size = { 0 };
@@ -73,12 +73,12 @@ int output_limit_init(struct output_limit *limit, int fd, const char *name, uint
 	return -ENOSPC;
 }
 
-/* The kernel starts writing the new part now, and by the next time it is on the disk. */
+/* Asks the kernel to start writing the new part of the file, and releases the pages of the part before, which is on disk by now. */
 static void give_back(struct output_limit *limit, uint64_t size_bytes)
 {
 	if (size_bytes < limit->started_bytes + GIVE_BACK_BYTES)
 		return;
-	/* Both are advice: what they cannot do costs memory, not data. */
+	/* Both calls are hints: if they fail, memory is used longer, but no data is lost. */
 	(void)sync_file_range(limit->fd, (off_t)limit->started_bytes, (off_t)(size_bytes - limit->started_bytes),
 		SYNC_FILE_RANGE_WRITE);
 	(void)posix_fadvise(limit->fd, (off_t)limit->given_bytes, (off_t)(limit->started_bytes - limit->given_bytes),
@@ -101,7 +101,7 @@ enum output_limit_kind output_limit_check(struct output_limit *limit, uint64_t s
 
 	if (limit->reached)
 		return limit->reached;
-	/* The first flush has the head of the file, which comes once. */
+	/* The first flush contains the header of the file, which is written only one time. */
 	if (limit->size_bytes && flushed > limit->largest_flush)
 		limit->largest_flush = flushed;
 	limit->size_bytes = size_bytes;
@@ -116,7 +116,7 @@ enum output_limit_kind output_limit_check(struct output_limit *limit, uint64_t s
 			limit->size_max, "");
 		return limit->reached;
 	}
-	/* What is behind the check goes into an eighth of the file, or LAST_WORDS, as for a size that was asked for. */
+	/* The data written after this check fits into an eighth of the file size, or LAST_WORDS, as for a requested size. */
 	if (limit->file_max && size_bytes + margin + last_words(limit->file_max) >= limit->file_max) {
 		limit->reached = OUTPUT_DISK_LIMIT;
 		lower_ceiling(limit, limit->file_max - last_words(limit->file_max));

@@ -16,7 +16,7 @@ int pump(const struct source_ops *source_ops, struct source *source, const struc
 		int r = absorb_event(trace, &event, NULL);
 		if (r == -ENOMEM)
 			return r;
-		/* A payload that does not read is its writer's fault; it goes on as it is. */
+		/* A payload that cannot be decoded is the error of its writer; it is copied unchanged. */
 		r = sink_ops->event(sink, &event, diag);
 		if (r < 0)
 			return r;

@@ -1,14 +1,12 @@
-/*
- * The loop that pumps a source into a sink. It exists once.
- */
+/* The loop that copies all events of a source to a sink. It exists only here. */
 #ifndef SPOOR_PIPELINE_PUMP_H
 #define SPOOR_PIPELINE_PUMP_H
 
 #include "trace/flow.h"
 
 /*
- * All events of the source through absorb.c into the sink, then the sink's end(). Neither is closed. When the source tears, the sink is still ended
- * (what came before is whole) and the source's error is returned; a failing sink stops it.
+ * Passes all events of the source through absorb.c to the sink, then calls the sink's end(). Neither is closed. If the source fails, the sink is
+ * still ended, with all events before the failure, and the source's error is returned. If the sink fails, the loop stops.
  */
 int pump(const struct source_ops *source_ops, struct source *source, const struct sink_ops *sink_ops,
 	struct sink *sink, struct trace *trace, struct diag *diag);

@@ -18,20 +18,20 @@
 
 #define CHUNK_SIZE   (256u << 10)
 #define CHUNKS_SPARE 8u
-/* A clock that is further away than this is another one; nearer, it is the coarse time of the stream's head. */
+/* A larger clock difference means another time namespace; a smaller one is caused by the coarse time in the stream's header. */
 #define CLOCK_APART_NS INT64_C(50000000)
 #define RESCAN_NS                                                                                  \
-	UINT64_C(100000000) /* threads of another pid namespace: not for every unknown one */
+	UINT64_C(100000000) /* shortest interval of looking for threads of another pid namespace */
 
 struct chunk {
-	struct chunk *next; /* in the list of spare ones */
+	struct chunk *next; /* in the list of spare chunks */
 	size_t size;
 	size_t used;
-	uint32_t waiting; /* carried items that have not been given back */
+	uint32_t waiting; /* number of items not yet returned with relay_give_back() */
 	_Alignas(8) uint8_t data[];
 };
 
-/* What an item carries beside what is in it: thread in tid, stack in stack_index. */
+/* The data of an event that struct pending does not contain. The item has the thread in tid and the stack in stack_index. */
 struct carried {
 	struct chunk *chunk;
 	uint32_t schema_index;
@@ -45,35 +45,35 @@ struct carried {
 struct stream {
 	struct relay *relay;
 	struct nettrace_decoder *decoder; /* NULL: closed */
-	struct relay_picking picking;     /* `wants` NULL: all of it, threads and stacks placed */
+	struct relay_picking picking;     /* `wants` NULL: all events, with rows for threads and stacks */
 	uint32_t process;
 	uint32_t number;
 	uint32_t waiting;  /* events in the window */
-	uint32_t lost_before; /* to be told with the next one that is kept */
+	uint32_t lost_before; /* to be reported with the next event that is kept */
 	uint64_t dropped;
-	bool inner_ids; /* it tells of thread ids of another pid namespace */
+	bool inner_ids; /* it sends thread ids of another pid namespace */
 	bool clock_known;
 	bool open;
-	uint8_t *room;           /* that was given out by relay_room() */
+	uint8_t *room;           /* returned by relay_room() */
 	int64_t offset_ns; /* added to its times */
 	uint64_t caught_up_ns;
 	uint64_t scanned_ns;
-	struct map tids; /* inner -> outer */
+	struct map tids; /* inner thread id -> outer thread id */
 };
 
 struct relay {
 	struct trace *trace;
 	struct merge *merge;
 	struct proc_reader proc;
-	VEC(struct stream *) streams; /* they do not move: decoders point at them */
-	struct chunk *chunk;          /* the one being filled */
+	VEC(struct stream *) streams; /* entries are not moved: decoders point to them */
+	struct chunk *chunk;          /* the chunk being filled */
 	struct chunk *spare;
 	uint32_t spare_count;
 	size_t pending_bytes;
 	uint32_t pending_count;
 	uint64_t events;
 	uint64_t bytes;
-	uint64_t past_lost; /* of streams that were closed */
+	uint64_t past_lost; /* of closed streams */
 };
 
 int relay_new(struct trace *trace, struct merge *merge, struct relay **ret_relay)
@@ -95,7 +95,7 @@ int relay_new(struct trace *trace, struct merge *merge, struct relay **ret_relay
 
 /* ---- threads ---- */
 
-/* All threads of a process of another pid namespace: which inner id is which of ours. */
+/* Reads the inner and outer ids of all threads of a process in another pid namespace. */
 static void scan_threads(struct stream *stream, uint32_t pid)
 {
 	struct relay *relay = stream->relay;
@@ -108,7 +108,7 @@ static void scan_threads(struct stream *stream, uint32_t pid)
 			if (proc_read_thread(&relay->proc, pid, list.ids.items[i], &thread) == 0 &&
 				map_get(&stream->tids, thread.inner_tid) != thread.tid)
 				(void)map_put(&stream->tids, thread.inner_tid,
-					thread.tid); /* unknown then: shown by its inner id */
+					thread.tid); /* without memory the thread is shown by its inner id */
 		}
 	}
 	vec_done(&list.ids);
@@ -151,7 +151,7 @@ static uint32_t place_thread(void *context, uint64_t thread_id)
 
 /* ---- streams ---- */
 
-/* Of a picked stream: the id, whose row is looked for when the event leaves. */
+/* For a picked stream: returns the thread's id; its row is found when the event leaves. */
 static uint32_t thread_by_id(void *context, uint64_t thread_id)
 {
 	struct stream *stream = context;
@@ -160,7 +160,7 @@ static uint32_t thread_by_id(void *context, uint64_t thread_id)
 	return thread_id && thread_id <= INT32_MAX ? outer_tid(stream, pid, (uint32_t)thread_id) : pid;
 }
 
-/* The place of a stream that was closed, and of which nothing waits any more. */
+/* The slot of a closed stream without waiting events; NULL: none. */
 static struct stream *free_place(struct relay *relay)
 {
 	for (uint32_t i = 0; i < relay->streams.count; i++) {
@@ -244,7 +244,7 @@ const struct nettrace_head *relay_head(const struct relay *relay, int stream)
 	return nettrace_decoder_head(relay->streams.items[stream]->decoder);
 }
 
-/* Its head says what time it was by both clocks; so do we. */
+/* Sets offset_ns: compares the difference of the two clocks in the stream's header with the same difference on this machine. */
 static void compare_clocks(struct stream *stream)
 {
 	const struct nettrace_head *head = nettrace_decoder_head(stream->decoder);
@@ -270,13 +270,13 @@ static size_t cost(size_t size)
 	return (sizeof(struct carried) + size + 7) & ~(size_t)7;
 }
 
-/* All that waits, with the places in the window, which are there twice while it is sorted. */
+/* All waiting bytes, with the items in the window, which may exist twice while it is sorted. */
 static size_t whole_cost(const struct relay *relay)
 {
 	return relay->pending_bytes + 2 * sizeof(struct pending) * (size_t)relay->pending_count;
 }
 
-/* Room for an item's load in the chunk being filled. */
+/* Allocates space for an event's data in the chunk being filled. */
 static struct carried *carry(struct relay *relay, size_t size)
 {
 	size_t room = cost(size);
@@ -285,7 +285,7 @@ static struct carried *carry(struct relay *relay, size_t size)
 	if (!chunk || chunk->size - chunk->used < room) {
 		size_t wanted = room > CHUNK_SIZE ? room : CHUNK_SIZE;
 		if (chunk && !chunk->waiting && chunk->size >= wanted) {
-			chunk->used = 0; /* all of it has left */
+			chunk->used = 0; /* all its events have left */
 		} else if (relay->spare && wanted == CHUNK_SIZE) {
 			chunk = relay->spare;
 			relay->spare = chunk->next;
@@ -382,7 +382,7 @@ int relay_bytes(
 	if (!size) {
 		stream->open = false;
 		r = nettrace_decoder_finish(stream->decoder, diag);
-		nettrace_decoder_rest(stream->decoder); /* others may go on for long */
+		nettrace_decoder_rest(stream->decoder); /* frees buffers, because the other streams may run much longer */
 		return r;
 	}
 	relay->bytes += size;
@@ -402,7 +402,7 @@ int relay_bytes(
 	if (r < 0)
 		stream->open = false;
 	else if (stream->picking.wants)
-		nettrace_decoder_rest(stream->decoder); /* many of these, and silent most of the time */
+		nettrace_decoder_rest(stream->decoder); /* frees buffers: there are many such streams, mostly idle */
 	return r;
 }
 
@@ -410,7 +410,7 @@ uint8_t *relay_room(struct relay *relay, int number, size_t size)
 {
 	struct stream *stream = relay->streams.items[number];
 
-	/* Behind its end mark nothing is kept. */
+	/* Bytes after the end mark are ignored. */
 	stream->room = nettrace_decoder_ended(stream->decoder) ? NULL : nettrace_decoder_room(stream->decoder, size);
 	return stream->room;
 }
@@ -425,7 +425,7 @@ uint64_t relay_sorted_ns(const struct relay *relay, int stream)
 	return nettrace_decoder_sorted_ns(relay->streams.items[stream]->decoder);
 }
 
-/* What is at least as old, and what the streams say, if it is less. */
+/* The lowest watermark of the open streams, at most `limit_ns`. */
 static uint64_t limit_by_streams(const struct relay *relay, uint64_t limit_ns)
 {
 	for (uint32_t i = 0; i < relay->streams.count; i++) {
@@ -463,7 +463,7 @@ size_t relay_pending_bytes(const struct relay *relay)
 	return relay->pending_bytes;
 }
 
-/* ---- what leaves ---- */
+/* ---- leaving the window ---- */
 
 int relay_stream(const struct pending *item)
 {
@@ -532,7 +532,7 @@ void relay_stacks_moved(struct relay *relay)
 			nettrace_decoder_stacks_moved(relay->streams.items[i]->decoder);
 }
 
-/* ---- the whole ---- */
+/* ---- the relay ---- */
 
 uint64_t relay_stream_lost(const struct relay *relay, int stream)
 {

@@ -36,7 +36,7 @@ int saved_read(const char *path, struct trace *trace,
 		return r;
 	}
 	while ((r = nettrace_source.next(source, &event, diag)) > 0) {
-		/* An event of ours that does not read is passed over: the rest of the file is good. */
+		/* A spoor event that cannot be decoded is ignored: the rest of the file is valid. */
 		r = absorb_event(trace, &event, NULL);
 		if (r == -ENOMEM) {
 			diag_set(diag, r, "cannot read '%s': %m", path);

@@ -14,15 +14,15 @@
 #include "trace/event.h"
 #include "trace/trace.h"
 
-#define LOOK_BYTES (1u << 20) /* so much more waiting is a reason to put it in order */
+#define LOOK_BYTES (1u << 20) /* the window is sorted again after so many more bytes */
 
-/* An event that waits, with all it points at. */
+/* A waiting event, with copies of all data that it points to. */
 struct kept {
 	struct event event;
 	struct event_labels labels;
 	uint32_t code_epoch;
 	size_t size_bytes;
-	uint8_t bytes[]; /* activity, if any, then the payload, then the list of labels */
+	uint8_t bytes[]; /* activity, if any, then payload, then list of labels */
 };
 
 struct window {
@@ -66,11 +66,11 @@ static int keep(struct window *window, const struct event *event, uint32_t code_
 	return 0;
 }
 
-/* What is ready, until no more than `least_bytes` wait. A callback that wants no more is heard, and the rest is let go. */
+/* Passes ready items to the callback until at most `least_bytes` wait. After the callback has failed, the rest is freed without a call. */
 static int give_out(struct window *window, size_t least_bytes)
 {
 	struct pending *item;
-	uint64_t late_ns; /* the event's own time is shown */
+	uint64_t late_ns; /* unused: the event's own time is shown */
 	int r = 0;
 
 	while (window->bytes > least_bytes && (item = merge_next(&window->merge, &late_ns))) {
@@ -102,7 +102,7 @@ static int look(struct window *window, uint64_t sorted_ns)
 	return r;
 }
 
-/* 1 event, 0 end. */
+/* Returns 1 for an event, 0 at the end. */
 static int next_event(
 	struct input *in, struct nettrace_decoder *decoder, struct event *ret_event, struct diag *diag)
 {
@@ -129,7 +129,7 @@ static uint32_t epoch_of(const struct trace *trace, const struct event *event)
 	return process ? trace->processes.items[process].code_epoch : 0;
 }
 
-/* `facts` is `trace` where all that events state about it is kept; NULL: only the date of its begin is. */
+/* `facts` is `trace` if the facts that events state are to be collected; NULL: only the data that turns times into dates is. */
 static int read_events(struct input *in, struct nettrace_decoder *decoder, struct window *window, struct trace *trace, struct trace *facts,
 	struct diag *diag)
 {
@@ -137,7 +137,7 @@ static int read_events(struct input *in, struct nettrace_decoder *decoder, struc
 	int r;
 
 	while ((r = next_event(in, decoder, &event, diag)) > 0) {
-		/* As in saved.c: a payload that does not read is passed over. */
+		/* A payload that cannot be decoded is ignored, as in saved.c. */
 		r = facts ? absorb_event(facts, &event, NULL) : absorb_clock(trace, &event);
 		if (r != -ENOMEM)
 			r = keep(window, &event, facts ? epoch_of(facts, &event) : 0);
@@ -150,7 +150,7 @@ static int read_events(struct input *in, struct nettrace_decoder *decoder, struc
 	merge_sort(&window->merge, UINT64_MAX);
 	int given = give_out(window, 0);
 
-	if (r == 0 && given == 0 && window->bytes) /* no memory to put them in order */
+	if (r == 0 && given == 0 && window->bytes) /* no memory to sort them */
 		given = diag_set(diag, -ENOMEM, "cannot read '%s': %m", in->name);
 	return r < 0 ? r : given;
 }

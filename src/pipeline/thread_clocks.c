@@ -1,8 +1,8 @@
 /*
  * See thread_clocks.h.
  *
- * Invariants: `base_ns` of a thread is where its clock stood when its process was added (0 for one that came later), so the sum of what threads have used since, those
- * that have ended too, is never more than what the process's own clock says, but for the ticks in which that one counts.
+ * Invariants: `base_ns` of a thread is the value of its clock when its process was added (0 for a thread that started later). So the CPU time of all
+ * threads since then, including ended ones, is never more than that of the process's own clock, apart from the resolution of that clock (ticks).
  */
 #include "pipeline/thread_clocks.h"
 
@@ -18,13 +18,13 @@
 #include "machine/cpu_clock.h"
 #include "machine/proc.h"
 
-#define LIST_NS        UINT64_C(100000000)  /* threads that came */
+#define LIST_NS        UINT64_C(100000000)  /* interval of looking for new threads */
 #define NEAR_MAX_NS    UINT64_C(200000000)
 #define FAR_MAX_NS     UINT64_C(5000000000)
 #define NEWBORN_NS     UINT64_C(2000000000)
-#define COST_SHARE     50u                  /* a round may take this part of the time to the next */
+#define COST_SHARE     50u                  /* the interval to the next round is at least this many times the cost of a round */
 #define KEPT_OPEN_MAX  1024u
-#define REST_MIN_TICKS 2u                   /* what a process used beyond its threads: less is the grain of its clock */
+#define REST_MIN_TICKS 2u                   /* CPU time of a process beyond that of its threads; less is within the resolution of its clock */
 
 struct clocked_thread {
 	uint32_t tid;
@@ -33,28 +33,28 @@ struct clocked_thread {
 	uint64_t cpu_ns;
 	uint64_t read_ns;
 	uint64_t told_ns;
-	bool seen;              /* in the listing under way */
+	bool seen;              /* in the current listing */
 };
 
 struct clocked {
 	uint32_t pid;
 	bool near;
 	bool gone;
-	bool over;              /* its end was reported, and its parent has not waited for it: in the list so that it is not added again */
-	uint64_t near_until_ns; /* a newborn one may be short-lived */
+	bool over;              /* its end was reported, but its parent has not waited for it: stays in the list so that it is not added again */
+	uint64_t near_until_ns; /* read often until then, because it may be short-lived */
 	uint64_t start_ticks;
 	uint64_t base_ns;
-	uint64_t cpu_ns;        /* by its own clock */
+	uint64_t cpu_ns;        /* by the process's own clock */
 	uint64_t ended_ns;      /* used by threads that have ended */
-	uint64_t rest_ns;       /* told as thread 0's, */
-	uint64_t unseen_ns;     /* with what ended children used unseen */
+	uint64_t rest_ns;       /* reported for thread 0: not covered by other threads */
+	uint64_t unseen_ns;     /* reported for thread 0: used by ended children between readings */
 	uint64_t rest_read_ns;
 	uint64_t added_ns;
 	uint32_t parent_pid;
 	uint64_t children_base_ns;
-	uint64_t children_ns;   /* of children that it waited for, by its own clock */
-	uint64_t children_before_ns; /* the same a reading ago: what was waited for then is gone now */
-	uint64_t children_seen_ns; /* what was told of them */
+	uint64_t children_ns;   /* of children that it has waited for, by its own clock */
+	uint64_t children_before_ns; /* children_ns one reading earlier: the children counted there have been removed */
+	uint64_t children_seen_ns; /* CPU time that was reported for those children */
 	uint64_t listed_ns;
 	VEC(struct clocked_thread) threads;
 };
@@ -64,12 +64,12 @@ struct thread_clocks {
 	void *context;
 	struct proc_reader proc;
 	VEC(struct clocked) list;
-	struct map by_pid;      /* -> list + 1 */
+	struct map by_pid;      /* pid -> list index + 1 */
 	struct id_list ids;     /* scratch */
 	uint32_t open_count;
 	uint32_t open_max;
 	uint32_t cpu_count;
-	uint64_t near_ns;       /* next rounds */
+	uint64_t near_ns;       /* time of the next round of each kind */
 	uint64_t far_ns;
 };
 
@@ -89,7 +89,7 @@ int thread_clocks_new(const struct thread_clocks_told *told, void *context, stru
 	clocks->context = context;
 	clocks->open_max = KEPT_OPEN_MAX;
 	clocks->cpu_count = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
-	/* Sockets and files of targets need their share. */
+	/* Leaves descriptors for the sockets and files of targets. */
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 4 < clocks->open_max)
 		clocks->open_max = (uint32_t)(limit.rlim_cur / 4);
 	int result = proc_open(&clocks->proc, NULL);
@@ -130,7 +130,7 @@ static bool is_near(const struct clocked *process, uint64_t now_ns)
 	return !process->over && (process->near || now_ns < process->near_until_ns);
 }
 
-/* Its clock; one that is opened is kept open where there is room. */
+/* Reads a thread's clock. Keeps its descriptor open if it is near and open_max allows it. */
 static int read_thread(struct thread_clocks *clocks, const struct clocked *process, struct clocked_thread *thread, uint64_t *ret_cpu_ns)
 {
 	int fd = thread->fd;
@@ -181,19 +181,19 @@ static void read_threads(struct thread_clocks *clocks, struct clocked *process)
 	}
 }
 
-/* A thread that was not there before. `from_ns`: since when all it has used counts; 0: from now on. */
+/* Adds a new thread. `from_ns`: all its CPU time counts, as used since then; 0: only CPU time from now on. */
 static void add_thread(struct thread_clocks *clocks, struct clocked *process, uint32_t tid, uint64_t from_ns)
 {
 	struct clocked_thread thread = { .tid = tid, .fd = -1, .seen = true };
 	uint64_t cpu_ns;
 
 	if (read_thread(clocks, process, &thread, &cpu_ns) < 0)
-		return; /* it has gone already: its process's clock has what it used */
+		return; /* it has ended; the process's own clock contains its CPU time */
 	uint64_t now_ns = clock_monotonic_ns();
 
 	if (!vec_reserve(&process->threads, 1)) {
 		close_thread(clocks, &thread);
-		return; /* as above */
+		return; /* without memory, as above */
 	}
 	thread.base_ns = thread.cpu_ns = from_ns ? 0 : cpu_ns;
 	thread.read_ns = thread.told_ns = from_ns ? from_ns : now_ns;
@@ -202,7 +202,7 @@ static void add_thread(struct thread_clocks *clocks, struct clocked *process, ui
 	process->threads.items[process->threads.count++] = thread;
 }
 
-/* Both lists are in the order of the threads' begins, most of the time. */
+/* Adds new threads and removes ended ones. Both lists are usually in the order of the threads' starts. */
 static void list_threads(struct thread_clocks *clocks, struct clocked *process, uint64_t from_ns)
 {
 	uint32_t known = process->threads.count;
@@ -210,7 +210,7 @@ static void list_threads(struct thread_clocks *clocks, struct clocked *process, 
 
 	vec_reset(&clocks->ids.ids);
 	if (proc_list_threads(&clocks->proc, process->pid, &clocks->ids) < 0)
-		return; /* it has ended, which its own clock will tell */
+		return; /* it has ended; the next reading of its own clock finds out */
 	process->listed_ns = clock_monotonic_ns();
 	for (uint32_t i = 0; i < known; i++)
 		process->threads.items[i].seen = false;
@@ -278,7 +278,7 @@ int thread_clocks_add(struct thread_clocks *clocks, uint32_t pid, bool near, uin
 	return 0;
 }
 
-/* All that was told of its threads, those that have ended too. */
+/* CPU time reported for the process, including its ended threads. */
 static uint64_t seen_of(const struct clocked *process)
 {
 	uint64_t seen_ns = process->ended_ns + process->rest_ns;
@@ -288,13 +288,13 @@ static uint64_t seen_of(const struct clocked *process)
 	return seen_ns;
 }
 
-/* What a clock says beyond what was seen; less than its grain is nothing. */
+/* CPU time of a clock beyond the reported time; 0 if it is within the clock's resolution. */
 static uint64_t beyond(const struct thread_clocks *clocks, uint64_t own_ns, uint64_t seen_ns)
 {
 	return own_ns >= seen_ns + REST_MIN_TICKS * clocks->proc.tick_ns ? own_ns - seen_ns : 0;
 }
 
-/* What it used beyond its threads, and its children beyond what was seen of them: told, and how much it is. */
+/* Reports the CPU time of a process beyond that of its threads, and of its children beyond the time reported for them. Returns the sum. */
 static uint64_t tell_rest(struct thread_clocks *clocks, struct clocked *process, uint64_t now_ns)
 {
 	uint64_t rest_ns = beyond(clocks, process->cpu_ns - process->base_ns, seen_of(process));
@@ -302,7 +302,7 @@ static uint64_t tell_rest(struct thread_clocks *clocks, struct clocked *process,
 
 	if (clocks->told.children && process->children_before_ns > process->children_base_ns)
 		unseen_ns = beyond(clocks, process->children_before_ns - process->children_base_ns, process->children_seen_ns + process->unseen_ns);
-	/* A child may have been there before us, and gone before it was seen: no more than all CPUs could do since then. */
+	/* A child may have started before the recording and ended before it was found; its CPU time is limited to the capacity of all CPUs since then. */
 	uint64_t most_ns = (now_ns - process->added_ns) * clocks->cpu_count;
 	if (process->unseen_ns + unseen_ns > most_ns)
 		unseen_ns = most_ns > process->unseen_ns ? most_ns - process->unseen_ns : 0;
@@ -318,7 +318,7 @@ static uint64_t tell_rest(struct thread_clocks *clocks, struct clocked *process,
 	return rest_ns + unseen_ns;
 }
 
-/* It has ended: its parent's clock has what it used, or will have when it has waited for it. */
+/* Called for an ended process: adds its CPU time to the time reported for its parent's children. */
 static void tell_parent(const struct thread_clocks *clocks, const struct clocked *process)
 {
 	struct clocked *parent = find(clocks, process->parent_pid);
@@ -328,7 +328,10 @@ static void tell_parent(const struct thread_clocks *clocks, const struct clocked
 			process->children_seen_ns;
 }
 
-/* Reads a process's own clock, and its threads if that has advanced. False: its end was reported before, and its parent has waited for it now. */
+/*
+ * Reads a process's own clock, and its threads if that has advanced. Returns false if its end was reported before and its parent has waited for it
+ * now.
+ */
 static bool read_far(struct thread_clocks *clocks, struct clocked *process)
 {
 	struct process_clock clock;
@@ -351,12 +354,12 @@ static bool read_far(struct thread_clocks *clocks, struct clocked *process)
 	process->children_before_ns = process->children_ns;
 	process->children_ns = clock.children_ns;
 	for (uint32_t i = 0; i < process->threads.count && !is_near(process, clock_monotonic_ns()); i++)
-		close_thread(clocks, &process->threads.items[i]); /* it was a newborn one */
-	/* The main thread may end before the others: the process is a zombie then, and works. */
+		close_thread(clocks, &process->threads.items[i]); /* its time as a newborn process is over */
+	/* The main thread may end before the others: the process is a zombie then, but still runs. */
 	if ((clock.state == 'Z' || clock.state == 'X') && clock.thread_count <= 1) {
 		process->gone = true;
 		process->over = true;
-		process->children_before_ns = process->children_ns; /* there are no more to come */
+		process->children_before_ns = process->children_ns; /* its children are complete now */
 	}
 	if (!process->gone && clocks->told.alive)
 		clocks->told.alive(clocks->context, process->pid, clock.comm, worked);
@@ -379,7 +382,7 @@ static void forget(struct thread_clocks *clocks, uint32_t at)
 	map_remove(&clocks->by_pid, process->pid, at + 1);
 	if (last != process) {
 		map_remove(&clocks->by_pid, last->pid, clocks->list.count);
-		(void)map_add(&clocks->by_pid, last->pid, at + 1); /* there is room: two were taken out */
+		(void)map_add(&clocks->by_pid, last->pid, at + 1); /* there is room: two entries were removed */
 	}
 	*process = *last;
 	clocks->list.count--;
@@ -406,7 +409,7 @@ static void read_near_ones(struct thread_clocks *clocks, uint64_t now_ns)
 
 static void read_all_far(struct thread_clocks *clocks)
 {
-	/* What it is told may add processes: the list moves, its places do not. */
+	/* Callbacks may add processes: the list may be reallocated, but its indexes stay valid. */
 	for (uint32_t i = clocks->list.count; i-- > 0;)
 		if (!read_far(clocks, &clocks->list.items[i]))
 			forget(clocks, i);
@@ -432,7 +435,7 @@ static void read_all_far(struct thread_clocks *clocks)
 	}
 	for (uint32_t i = 0; i < clocks->list.count; i++)
 		if (!clocks->list.items[i].over)
-			(void)tell_rest(clocks, &clocks->list.items[i], clock_monotonic_ns()); /* when all that have ended are known */
+			(void)tell_rest(clocks, &clocks->list.items[i], clock_monotonic_ns()); /* after all ended processes have been handled */
 }
 
 uint64_t thread_clocks_wake_ns(const struct thread_clocks *clocks)
@@ -468,7 +471,7 @@ void thread_clocks_read_all(struct thread_clocks *clocks, uint64_t now_ns)
 void thread_clocks_read_last(struct thread_clocks *clocks, uint64_t now_ns)
 {
 	thread_clocks_read_all(clocks, now_ns);
-	read_all_far(clocks); /* children that were waited for just before are known to be gone by now */
+	read_all_far(clocks); /* the parents may have waited for children between two readings; those are removed now */
 }
 
 void thread_clocks_free(struct thread_clocks *clocks)
