@@ -1,4 +1,4 @@
-/* A suspended machine and a time of day that was set, from made-up readings; and that nothing is seen where nothing happened. */
+/* clock_watch.c with invented readings: a suspended machine, a changed time of day, and no change. */
 #include "unit/test.h"
 
 #include "pipeline/clock_watch.h"
@@ -19,7 +19,7 @@ static void test_steady(void **state)
 
 	(void)state;
 	clock_watch_begin(&watch, reading(S, 0, 0));
-	for (int i = 2; i < 100; i++) /* a reading is never of quite one moment */
+	for (int i = 2; i < 100; i++) /* the clocks of a reading are not read at exactly the same time */
 		assert_int_equal(clock_watch_look(&watch, reading(i * S, i * 1000, -i * 900), &by), CLOCK_STEADY);
 	clock_watch_begin(&watch, clock_watch_read());
 	assert_int_equal(clock_watch_look(&watch, clock_watch_read(), &by), CLOCK_STEADY);

@@ -1,4 +1,4 @@
-/* late_providers.c: what asks for EventCounters is parted from the rest, in order, and nothing is missing. */
+/* late_providers.c: separates the providers with EventCounters from the others, keeps their order, and loses none. */
 #include "unit/test.h"
 
 #include <unistd.h>
@@ -50,7 +50,7 @@ static void test_all_of_one_kind(void **state)
 	late_providers_done(&split);
 }
 
-/* This is no runtime at all, so none has begun in it. */
+/* This process is not a runtime, so no runtime has started in it. */
 static void test_no_runtime(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /*
- * managed.c against a runtime that this process plays itself: its diagnostics socket, its sessions and the nettrace bytes of their streams. The
- * process is started again with a TMPDIR of its own, so that managed.c finds the socket where it looks for that of any process.
+ * managed.c against a runtime that this process simulates: its diagnostics socket, its sessions and the nettrace bytes of their streams. The process
+ * executes itself again with a separate TMPDIR, because managed.c searches the socket in the TMPDIR of the process's environment.
  */
 #include "unit/test.h"
 
@@ -82,7 +82,7 @@ static void reply(int fd, const void *payload, size_t size)
 	message[14] = (uint8_t)(20 + size);
 	message[16] = 0xff;
 	memcpy(message + 20, payload, size);
-	(void)send(fd, message, 20 + size, MSG_NOSIGNAL); /* the client may have gone */
+	(void)send(fd, message, 20 + size, MSG_NOSIGNAL); /* the client may have closed the socket */
 }
 
 static void put_text(struct bytes *out, const char *text)
@@ -127,7 +127,7 @@ static void open_session(struct peer *peer, int fd, const uint8_t *request)
 	uint64_t rundown_keywords;
 
 	assert_true(peer->opened < SESSIONS);
-	memcpy(&rundown_keywords, request + 20 + 4 + 4, 8); /* behind buffer and format */
+	memcpy(&rundown_keywords, request + 20 + 4 + 4, 8); /* after buffer size and format */
 	reply(fd, &id, 8);
 	peer->sessions[peer->opened++] = (struct session){ .fd = fd, .rundown = rundown_keywords != 0 };
 }
@@ -337,7 +337,7 @@ static int on_event(void *context, enum known_event known, uint32_t process, con
 	(void)process;
 	if (known != SYSTEM_PROCESS_SYMBOL)
 		return 0;
-	/* The text is the last member: behind its length, which is below 128. */
+	/* The text is the last member. Its length before it is below 128, so it is one byte. */
 	size_t size = 0;
 	while (size + 1 < payload->len && payload->data[payload->len - size - 1] >= ' ')
 		size++;
@@ -353,7 +353,7 @@ static void on_told(void *context, const char *code, const char *text)
 	snprintf(f->notices + used, sizeof(f->notices) - used, "%s: %s\n", code, text);
 }
 
-/* Until the guard, which sees that this process stands still, has asked for the end of a session. */
+/* Waits until the guard, which detects that this process does not run, has requested the end of a session. */
 static void stall(struct fixture *f)
 {
 	uint64_t until_ns = now() + LIMIT_NS;
@@ -424,7 +424,7 @@ static void turn(struct fixture *f)
 	(void)poll(fds, count, 10);
 }
 
-/* The next ones cost a limit of time, not of turns. */
+/* Limits the waiting time, not the number of steps. */
 #define turns_until(f, condition) \
 	do { \
 		uint64_t until_ns = now() + LIMIT_NS; \
@@ -462,7 +462,7 @@ static void end_code(void *context, uint32_t process, uint32_t code, const struc
 {
 	struct fixture *f = context;
 
-	(void)names_end_code(&f->names, process, code, body->begin); /* whether its name was written is looked at elsewhere */
+	(void)names_end_code(&f->names, process, code, body->begin); /* other tests check whether its name was written */
 }
 
 static void flush_names(struct fixture *f, uint64_t now_ns)
@@ -472,8 +472,8 @@ static void flush_names(struct fixture *f, uint64_t now_ns)
 }
 
 /*
- * The runtime sends its events seconds late. A sample of new code must not get the name of the code that was there before: it waits for what the runtime
- * reports.
+ * The runtime sends its events seconds late. A sample of new code must not get the name of the code that was at that address before: it waits for the
+ * runtime's reports.
  */
 static void test_late_stream(void **state)
 {
@@ -483,7 +483,7 @@ static void test_late_stream(void **state)
 
 	send_method(f, fd, METADATA_LOAD, "Old", JIT_BEGIN, METHOD_DYNAMIC, from_ns);
 	turns_until(f, codemap_of(f)->codes.count == 1);
-	/* At 1 s Old goes, at 2 s New comes, at 3 s it is sampled; the runtime reports none of this before 5 s. */
+	/* Old is removed after 1 s, New is loaded after 2 s and sampled after 3 s; the runtime reports none of this before 5 s. */
 	sample(f, JIT_BEGIN + 0x40, from_ns + 3 * S);
 	flush_names(f, from_ns + 4 * S);
 	assert_string_equal(f->codes, "");
@@ -501,7 +501,7 @@ static void test_late_stream(void **state)
 		assert_int_equal(f->names.frames_unnamed[i], 0);
 }
 
-/* The same where an assembly can be unloaded: its methods go without an event, and the next ones at their place end them. */
+/* The same with a collectible assembly: its methods are removed without an event; the next methods at their addresses end them. */
 static void test_late_stream_collectible(void **state)
 {
 	struct fixture *f = *state;
@@ -516,7 +516,7 @@ static void test_late_stream_collectible(void **state)
 	assert_string_equal(f->codes, "");
 	send_method(f, fd, METADATA_LOAD, "New", JIT_BEGIN, METHOD_JITTED, from_ns + 2 * S);
 	turns_until(f, codemap_of(f)->codes.count == 2);
-	/* Nothing newer is reported: it is named at the end, by time. */
+	/* The runtime reports nothing newer: after REMOVAL_WAIT_NS the code is named anyway. */
 	flush_names(f, from_ns + 5 * S);
 	assert_null(strstr(f->codes, "Old"));
 	assert_int_equal(names_finish(&f->names), 0);
@@ -524,7 +524,7 @@ static void test_late_stream_collectible(void **state)
 	assert_null(strstr(f->codes, "Old"));
 }
 
-/* What does not have to wait: code that cannot be removed, and code that the runtime had reported until after the sample. */
+/* Code that cannot be removed, and code that the runtime has reported up to a time after the sample, is named without waiting. */
 static void test_named_without_waiting(void **state)
 {
 	struct fixture *f = *state;
@@ -543,7 +543,7 @@ static void test_named_without_waiting(void **state)
 	turns_until(f, codemap_of(f)->codes.count == 3);
 	flush_names(f, from_ns + 3 * S);
 	assert_non_null(strstr(f->codes, "Shop::Dynamic()"));
-	/* A runtime that has nothing to report is not waited for without end: a recording that is killed later keeps the name. */
+	/* The wait for a runtime without events has a limit, so that a recording that is killed later contains the name. */
 	sample(f, JIT_BEGIN + 0x2040, from_ns + 4 * S);
 	flush_names(f, from_ns + 5 * S);
 	assert_null(strstr(f->codes, "Shop::Later()"));
@@ -551,7 +551,7 @@ static void test_named_without_waiting(void **state)
 	assert_non_null(strstr(f->codes, "Shop::Later()"));
 }
 
-/* No stream is open any more, so that nothing more is reported. */
+/* No stream is open, so no further report can come. */
 static void test_named_after_the_end_of_the_stream(void **state)
 {
 	struct fixture *f = *state;
@@ -571,8 +571,8 @@ static void test_named_after_the_end_of_the_stream(void **state)
 }
 
 /*
- * The guard ends the sessions while a turn is under way: in the report about one process, after the turn has looked at the guard and before it
- * comes to the other process.
+ * The guard ends the sessions in the middle of a step: during the report about one process, after the step has checked the guard and before it
+ * handles the other process.
  */
 static void test_guard_in_mid_turn(void **state)
 {
@@ -584,7 +584,7 @@ static void test_guard_in_mid_turn(void **state)
 	f->trace.processes.items[second].pid = (uint32_t)getpid();
 	managed_watch(f->managed, second, far_ns);
 	(void)begin_stream(f);
-	/* The process that comes first in each turn is asked now. Its names are known while the other one's session is open. */
+	/* The process that is handled first in each step is connected now. Its names become known while the other process's session is open. */
 	f->stalls = true;
 	uint64_t until_ns = now() + LIMIT_NS;
 	while (f->stalls && now() < until_ns) {
@@ -608,14 +608,14 @@ static void test_guard_in_mid_turn(void **state)
 	assert_non_null(strstr(f->notices, "in 2 .NET processes were ended"));
 }
 
-/* Its environment is read from /proc, which shows the one that it was started with. */
+/* /proc shows the environment that the process was executed with. */
 static void start_again(char **arguments)
 {
 	char folder[] = FOLDER "XXXXXX";
 
 	if (!mkdtemp(folder) || setenv("TMPDIR", folder, 1) < 0)
 		exit(99);
-	(void)execv("/proc/self/exe", arguments); /* returns only when it fails */
+	(void)execv("/proc/self/exe", arguments); /* returns only on failure */
 	exit(99);
 }
 
@@ -635,6 +635,6 @@ int main(int count, char **arguments)
 		start_again(arguments);
 	int result = cmocka_run_group_tests_name("managed", tests, NULL, NULL);
 
-	(void)rmdir(folder); /* empty when all went well */
+	(void)rmdir(folder); /* empty if the test passed */
 	return result;
 }

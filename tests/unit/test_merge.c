@@ -1,4 +1,4 @@
-/* merge.c: whatever order items come in, they leave in time order; what is too late is moved and marked. */
+/* merge.c: items leave in time order, whatever their order of arrival; items that are too late are moved and marked. */
 #include "unit/test.h"
 
 #include "pipeline/merge.h"
@@ -51,7 +51,7 @@ static void test_equal_times_keep_their_order(void **state)
 	merge_done(&merge);
 }
 
-/* Runs of several sources that overlap in part, sorted again and again with some left each time: nothing is lost, late or out of order. */
+/* Runs of several sources that overlap in part, sorted several times with some items released each time: no item is lost, late or out of order. */
 static void test_in_parts(void **state)
 {
 	struct merge merge = { 0 };
@@ -77,7 +77,7 @@ static void test_in_parts(void **state)
 				least_ns = next_ns[source];
 		}
 		merge_sort(&merge, round == 299 ? UINT64_MAX : least_ns - 1);
-		/* Some that are ready stay. */
+		/* Some ready items stay in the window. */
 		for (uint32_t n = round % 7 == 3 ? 5 : UINT32_MAX; n; n--) {
 			const struct pending *item = merge_next(&merge, &late);
 			if (!item)

@@ -1,6 +1,6 @@
 /*
- * name_desk.c: questions come back answered, by a thread at idle priority; at the end at the caller's, with and without the right to raise it, and past
- * a thread that does not move any more.
+ * name_desk.c: a thread at idle priority answers the questions, at the end at the caller's priority, with and without the right to raise it, and
+ * after a thread has stopped working.
  */
 #include "unit/test.h"
 
@@ -105,8 +105,8 @@ static void test_answers(void **state)
 	name_desk_ask(desk, question(ASK_SYMBOL, 1, place()));
 	name_desk_ask(desk, question(ASK_SYMBOL, 1, 1));         /* the ELF header is no function */
 	name_desk_ask(desk, question(ASK_METHOD, 2, place()));   /* no managed image */
-	name_desk_ask(desk, question(ASK_MAPS, 0, 77));          /* none here */
-	name_desk_hurry(desk); /* at idle priority it may take any time */
+	name_desk_ask(desk, question(ASK_MAPS, 0, 77));          /* this process has none */
+	name_desk_hurry(desk); /* at idle priority it could take any time */
 	assert_true(name_desk_wait(desk, now() + 60 * SECOND_NS));
 	assert_int_equal(name_desk_open_count(desk), 0);
 	assert_true(name_desk_size_bytes(desk) > 0);
@@ -129,7 +129,7 @@ static void test_answers(void **state)
 	name_desk_free(desk);
 }
 
-/* More than can be on their way at a time, and some that nobody fetches. */
+/* More questions than can be sent at a time, and answers that are not fetched. */
 static void test_many(void **state)
 {
 	struct name_desk *desk;
@@ -149,7 +149,7 @@ static void test_many(void **state)
 	name_desk_free(NULL);
 }
 
-/* Waits until there is a thread at idle priority, or none; its number. It becomes so before anything else. */
+/* Waits until there is (or is not) a thread at idle priority; returns its id. A thread sets that priority before anything else. */
 static int await_idle_thread(bool there)
 {
 	uint64_t bound = now() + 30 * SECOND_NS;
@@ -195,7 +195,9 @@ static void *keep_busy(void *argument)
 	return NULL;
 }
 
-/* On a machine whose CPUs are all busy a thread at idle priority hardly runs: whoever may not raise it gets all its answers anyway. */
+/*
+ * On a machine whose CPUs are all busy, a thread at idle priority hardly runs. A process without the right to raise it gets all answers nevertheless.
+ */
 static void test_starved(void **state)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -210,7 +212,7 @@ static void test_starved(void **state)
 	for (int round = 0; round < 3; round++) {
 		assert_int_equal(name_desk_new(&box, NULL, &desk), 0);
 		name_desk_forbid_raise(desk);
-		/* Each image is a table of its own to be read. */
+		/* Each image needs a table to be read. */
 		for (uint32_t i = 0; i < 200; i++)
 			name_desk_ask(desk, question(ASK_SYMBOL, 1 + i, place()));
 		(void)name_desk_wait(desk, now() + SECOND_NS / 20);
@@ -231,7 +233,7 @@ static void test_starved(void **state)
 	(void)await_idle_thread(false);
 }
 
-/* A thread that is stopped, as one that hangs in a file, or never gets the CPU. */
+/* A stopped thread is handled like one that hangs in reading a file or gets no CPU time. */
 static void test_left_behind(void **state)
 {
 	struct name_desk *desk;
@@ -281,7 +283,7 @@ static void test_left_behind(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	if (!stopped)
 		print_message("skipped: a thread may not be stopped here; one that is left behind was not tried\n");
-	(void)await_idle_thread(false); /* it cleans up behind itself */
+	(void)await_idle_thread(false); /* it frees its own data */
 }
 
 static bool has_open(const char *path)
@@ -302,7 +304,7 @@ static bool has_open(const char *path)
 	return found;
 }
 
-/* A perf map that takes a CPU about a second to read. */
+/* A perf map that takes about one second of CPU time to read. */
 static void write_perf_map(const char *path, unsigned line_count)
 {
 	FILE *map = fopen(path, "w");
@@ -314,8 +316,8 @@ static void write_perf_map(const char *path, unsigned line_count)
 }
 
 /*
- * The thread is in the middle of a perf map, a question without a path, when it loses its CPU to another thread: the one that follows reads the map again.
- * The name of the map has a pid that no process can have.
+ * The thread loses its CPU while it reads a perf map, for a question without a path: the thread that replaces it reads the map again. The pid in the
+ * map's name is above the greatest possible pid.
  */
 static void test_starved_in_perf_map(void **state)
 {
@@ -382,8 +384,8 @@ static bool may_raise(void)
 }
 
 /*
- * During a recording: the thread is at a perf map, on a CPU that another thread keeps busy. It gets its answer without name_desk_hurry(), and is back at idle
- * priority afterwards if it may be raised again.
+ * During a recording the thread reads a perf map on a CPU that another thread keeps busy. The answer arrives without name_desk_hurry(). Afterwards
+ * the thread has idle priority again, if the process may raise it later.
  */
 static void test_waits_too_long(void **state)
 {
@@ -441,7 +443,7 @@ static void test_waits_too_long(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-/* An image that was not found with one process is looked for with another. */
+/* An image that was not found through one process is searched through another one. */
 static void test_second_try(void **state)
 {
 	struct name_tables *tables = name_tables_new(&box, NULL);
@@ -454,7 +456,7 @@ static void test_second_try(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	struct name_question *gone = question(ASK_SYMBOL, 1, place());
 	gone->pid = (uint32_t)child;
-	gone->inode++; /* nor is it the file at this path on this machine */
+	gone->inode++; /* nor does the inode match the file at this path on this machine */
 	name_tables_answer(tables, gone, &answer);
 	assert_true(answer.error < 0);
 	struct name_question *here = question(ASK_SYMBOL, 1, place());
@@ -463,7 +465,7 @@ static void test_second_try(void **state)
 	assert_true(answer.found);
 	free(answer.name);
 	free(answer.facts);
-	/* Gone since, but known by its inode. */
+	/* The process has ended, but the inode identifies the file. */
 	gone->inode--;
 	gone->image = 2;
 	name_tables_answer(tables, gone, &answer);

@@ -1,6 +1,6 @@
 /*
- * names.c: what samples hit gets a mapping and a name in the file, and a reader (absorb.c, symbolmap.c) finds the same name again, also where
- * memory of a compiler had several owners one after the other.
+ * names.c: sampled addresses get a mapping and a name in the file, and a reader (absorb.c, symbolmap.c) finds the same name again, also when several
+ * methods used the same JIT memory one after the other.
  */
 #include "unit/test.h"
 
@@ -18,7 +18,7 @@
 #define JIT_BEGIN UINT64_C(0x7f0000100000)
 #define JIT_END   UINT64_C(0x7f0000200000)
 
-/* Two traces: what the recorder knows, and what a reader makes of the events. */
+/* Two traces: the recorder's, and the one that a reader builds from the events. */
 struct fixture {
 	struct trace trace;
 	struct trace read;
@@ -123,7 +123,7 @@ static const char *name_at(struct fixture *f, struct symbolmap *map, uint64_t ad
 	return trace_text(&f->read, map->functions.items[function].name);
 }
 
-/* Any function of this program will do: this one. */
+/* Any function of this program can be used. */
 static void test_native(void **state)
 {
 	struct fixture *f = *state;
@@ -168,8 +168,8 @@ static void test_walk_gone_astray(void **state)
 
 	stack_table_get(&f->trace.stacks, sound, &count);
 	assert_int_equal(count, 2);
-	assert_int_equal(hit(f, frames, 4, 11), sound); /* the same the second time */
-	uint64_t leaf[] = { 0x1234000 };                /* never down to nothing */
+	assert_int_equal(hit(f, frames, 4, 11), sound); /* the same at the second time */
+	uint64_t leaf[] = { 0x1234000 };                /* a stack keeps at least its leaf */
 	stack_table_get(&f->trace.stacks, hit(f, leaf, 1, 12), &count);
 	assert_int_equal(count, 1);
 	assert_int_equal(names_finish(&f->names), 0);
@@ -251,7 +251,7 @@ static void test_module_comes_late(void **state)
 	symbolmap_done(&map);
 }
 
-/* A runtime that ends during its rundown leaves modules without a name: the methods' names are written all the same. */
+/* The runtime ends during its rundown, so modules stay without a name: the names of the methods are written nevertheless. */
 static void test_module_never_comes(void **state)
 {
 	struct fixture *f = *state;
@@ -269,7 +269,7 @@ static void test_module_never_comes(void **state)
 	own->managed = MANAGED_REFUSED;
 	assert_int_equal(names_resolve(&f->names, 300), 0);
 	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 1);
-	/* So is one that ends before its module is known. */
+	/* A body that ends before its module is known is written, too. */
 	own->managed = MANAGED_ASKING;
 	add_method(f, "Freed", JIT_BEGIN + 0x200, 0x100, 90);
 	own->codemap.codes.items[1].module_id = 77;
@@ -335,7 +335,7 @@ static void test_three_owners(void **state)
 	assert_int_equal(f->names.frames_total, 3);
 	for (int i = 0; i < UNNAMED_CAUSE_COUNT; i++)
 		assert_int_equal(f->names.frames_unnamed[i], 0);
-	assert_int_equal(f->counts[CLR_METHOD_UNLOAD_VERBOSE], 1); /* for the last owner, so that viewers see it */
+	assert_int_equal(f->counts[CLR_METHOD_UNLOAD_VERBOSE], 1); /* for the last method, so that viewers show it */
 	assert_int_equal(symbolmap_init(&map, &f->read, METHOD_NAME_LONG), 0);
 	for (uint32_t epoch = 0; epoch < 3; epoch++)
 		assert_string_equal(name_at(f, &map, JIT_BEGIN + 0x40, epoch), shown[epoch]);
@@ -403,11 +403,13 @@ static void test_forgetting_a_process(void **state)
 	assert_int_equal(f->names.hits.count, 1); /* item 0 */
 	assert_int_equal(f->names.frames_total, 2);
 	assert_int_equal(f->names.frames_unnamed[UNNAMED_NO_SYMBOLS], 2);
-	hit(f, frames, 2, 20); /* the place's next owner begins anew */
+	hit(f, frames, 2, 20); /* the next process in that slot starts empty */
 	assert_int_equal(f->names.waiting.count, 2);
 }
 
-/* However many processes end: what their mappings had is not kept. What others have is, and is not written twice. */
+/*
+ * Symbols in the mappings of ended processes are not kept, however many processes end. Those of other processes are kept, and are not written twice.
+ */
 static void test_many_processes(void **state)
 {
 	struct fixture *f = *state;

@@ -1,4 +1,4 @@
-/* output_limit.c: when a recording ends for its size; what the disk has to say is in tests/kernel/output.sh. */
+/* output_limit.c: when a recording ends because of its size; tests/kernel/output.sh covers the space on the disk. */
 #include "unit/test.h"
 
 #include <sys/mman.h>
@@ -22,7 +22,7 @@ static void test_no_limit(void **state)
 	close(ends[1]);
 }
 
-/* The end comes while two more flushes as large as the largest would fit; the file's head is none of them. */
+/* The recording ends while two more flushes as large as the largest still fit; the first flush, with the file's header, does not count. */
 static void test_size(void **state)
 {
 	struct output_limit limit;
@@ -39,14 +39,14 @@ static void test_size(void **state)
 	assert_int_equal(size, 880000);
 	assert_string_equal(limit.reason, "the recording has reached its greatest size, 1.00 MB");
 	assert_int_equal(output_limit_check(&limit, 1), OUTPUT_SIZE_LIMIT);
-	/* An eighth of a small file is for the last words. */
+	/* An eighth of a small file is reserved for the final events. */
 	assert_false(output_limit_is_full(&limit, 874999));
 	assert_true(output_limit_is_full(&limit, 875000));
 	close(ends[0]);
 	close(ends[1]);
 }
 
-/* However large the flushes are, half of the size is used. The samples and names of later flushes end at the size. */
+/* However large the flushes are, at least half of the size is used. Samples and names of later flushes stop at the limit. */
 static void test_large_flushes(void **state)
 {
 	static const uint64_t flushes[] = { 1000, 20000, 45000, 90000, 130000, 200000, 300000, 600000 };
@@ -62,7 +62,7 @@ static void test_large_flushes(void **state)
 			for (uint64_t n = 0; n < flushes[i] && !output_limit_is_full(&limit, size); n += 100)
 				size += 100; /* a sample */
 		assert_in_range(size, 150000, 300000);
-		/* What waits then, and its names. */
+		/* The data that waits then, and its names. */
 		for (unsigned n = 0; n < 10000 && !output_limit_is_full(&limit, size); n++)
 			size += 100;
 		assert_in_range(size, 150000, 270000);
@@ -74,7 +74,7 @@ static void test_large_flushes(void **state)
 	close(ends[1]);
 }
 
-/* Advice to the kernel only: the content stays. */
+/* These are hints to the kernel: the content of the file stays. */
 static void test_give_back(void **state)
 {
 	struct output_limit limit;

@@ -1,4 +1,4 @@
-/* relay.c with a runtime's own stream, as a live session takes it: beside samples, in one order of time, bounded. */
+/* relay.c with a recorded runtime stream, as a live session uses it: together with samples, in one time order, within a memory limit. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #define PLENTY    ((size_t)64 << 20)
 #define ROOM      ((size_t)4096)
-#define PID       4000000u /* no process has it: it is above the ids that a kernel gives */
+#define PID       4000000u /* above the greatest pid of a kernel, so no process has it */
 #define OTHER_PID 4000001u
 
 struct session {
@@ -25,7 +25,7 @@ struct session {
 	uint64_t first_ns;
 	uint64_t last_ns;
 	bool methods_only;
-	uint32_t drain_at;    /* when so many were seen */
+	uint32_t drain_at;    /* when `wants` has been called so often */
 	uint32_t drained;
 	uint64_t gaps;
 };
@@ -41,7 +41,7 @@ static uint8_t *stream_of_a_runtime(size_t *ret_size)
 	return data;
 }
 
-/* All that waits leaves. */
+/* Releases all waiting items. */
 static void drain(struct session *s)
 {
 	struct pending *item;
@@ -128,7 +128,7 @@ static void test_beside_samples(void **state)
 	push(&s, two, data, size);
 	uint64_t step_ns = (s.last_ns - s.first_ns) / 1000;
 	assert_true(step_ns > 0);
-	/* It was recorded under another boot's clock, which is seen and made good. */
+	/* The stream was recorded with the clock of another boot; the relay detects and corrects the offset. */
 	uint64_t offset_ns = (uint64_t)relay_clock_offset_ns(s.relay, one);
 	for (uint64_t at_ns = s.first_ns; at_ns < s.last_ns; at_ns += step_ns) {
 		struct pending *sample = merge_add(&s.merge);
@@ -165,7 +165,7 @@ static void test_beside_samples(void **state)
 	assert_true(turns > 20);
 	assert_int_equal(relay_pending_bytes(s.relay), 0);
 	assert_false(relay_waits(s.relay, first));
-	/* No row was made for a thread: whose it is at that time the caller knows. Nor was a stack kept. */
+	/* No thread row was created: the caller finds it when the event leaves. No stack was kept either. */
 	assert_int_equal(s.trace.threads.count, 3);
 	assert_int_equal(s.trace.stacks.stacks.count <= 1, true);
 	end(&s);
@@ -217,7 +217,7 @@ static void test_bounded(void **state)
 	free(data);
 }
 
-/* A stream that was closed gives its place to another, once nothing of it waits. */
+/* The slot of a closed stream is reused when none of its events wait. */
 static void test_places(void **state)
 {
 	struct session s;
@@ -242,22 +242,22 @@ static void test_places(void **state)
 	uint32_t before = s.wanted;
 	push(&s, again, data, size);
 	assert_int_equal(s.wanted, 2 * before);
-	/* A stream that lies ends; what waits of it is freed with the rest. */
+	/* A stream with invalid data ends; its waiting events are freed with the others. */
 	assert_int_equal(relay_bytes(s.relay, open_one(&s, PID, PLENTY), (const uint8_t *)"Nettrace, not", 13, NULL) <= 0, true);
 	end(&s);
 	free(data);
 }
 
 /*
- * What may leave goes by the streams' own word: nothing while one has said nothing, then as far as its sorted events reach, or to 250 ms before it was last read
- * empty; and once all have ended, to now.
+ * The watermark is that of the streams: 0 while a stream has sent nothing; then the time of its last sorted event, or 250 ms before its socket was
+ * last read empty; and the current time when all have ended.
  */
 static void test_settled(void **state)
 {
 	struct session s;
 	size_t size;
 	uint8_t *data = stream_of_a_runtime(&size);
-	uint64_t now_ns = UINT64_C(1) << 62; /* far behind the stream */
+	uint64_t now_ns = UINT64_C(1) << 62; /* far after the stream's times */
 
 	(void)state;
 	begin(&s);

@@ -1,4 +1,4 @@
-/* saved.c and pump.c: a file on disk, whole and torn; the newest one; a file pumped into another. */
+/* saved.c and pump.c: a complete and a truncated file on disk, the newest file of a folder, and a file copied into another. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -87,7 +87,7 @@ static void test_torn(void **state)
 	assert_int_equal(samples, DEMO_SAMPLES);
 	assert_non_null(strstr(diag.text, "inside a block"));
 	assert_non_null(strstr(diag.text, path));
-	/* The Loss event was in the torn block: the gap tells of it now. */
+	/* The Loss event was in the truncated block; the sequence gap reports the loss now. */
 	assert_int_equal(trace.losses.count, 2);
 	assert_string_equal(trace_text(&trace, trace.losses.items[1].source), "sequence");
 	assert_int_equal(trace.losses.items[1].count, DEMO_LOST);
@@ -160,7 +160,7 @@ int main(void)
 		cmocka_unit_test(test_read),
 		cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_newest_and_pump),
-		cmocka_unit_test(test_torn), /* last: it cuts the file */
+		cmocka_unit_test(test_torn), /* last, because it truncates the file */
 	};
 
 	return cmocka_run_group_tests_name("saved", tests, set_up, tear_down);

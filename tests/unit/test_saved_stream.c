@@ -1,4 +1,4 @@
-/* saved_stream.c: all events of a file, in the order of their times, with what was lost; torn files, and a callback that has had enough. */
+/* saved_stream.c: all events of a file in time order, with the number of lost ones; truncated files; and a callback that ends the reading. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -94,7 +94,7 @@ static struct seen read_whole(const char *file)
 	return seen;
 }
 
-/* What a runtime wrote is in order per thread only. */
+/* A runtime's file is sorted by thread only. */
 static void test_runtime(void **state)
 {
 	uint64_t lost;
@@ -132,7 +132,7 @@ struct naming {
 	struct trace facts;
 	struct trace trace;
 	struct symbolmap names;
-	VEC(struct event) read; /* by saved_read(), in the order of the file */
+	VEC(struct event) read; /* by saved_read(), in file order */
 	uint32_t at;
 	uint32_t stacks;
 	struct bytes lines;
@@ -159,7 +159,7 @@ static int name_stack(void *context, const struct event *event, uint32_t code_ep
 	return 0;
 }
 
-/* Stacks on request: the tables get the same indexes as in another reading, whose names so fit. */
+/* Stacks on request: the tables get the same indexes as in another reading, so that its names apply to them. */
 static void test_stacks(void **state)
 {
 	struct naming naming = { 0 };
@@ -184,7 +184,7 @@ static void test_stacks(void **state)
 	bytes_done(&naming.lines);
 }
 
-/* More than the window holds: it moves on, and nothing is left behind or told twice. */
+/* More events than the window holds: all are released, each one time. */
 static void test_large(void **state)
 {
 	const uint32_t count = 3 * SAVED_STREAM_WINDOW_MAX / 200;
@@ -230,7 +230,7 @@ static void test_large(void **state)
 	trace_done(&trace);
 }
 
-/* Of a torn file all that is whole is seen, once. */
+/* All complete events of a truncated file are delivered, each one time. */
 static void test_torn(void **state)
 {
 	struct stat whole;

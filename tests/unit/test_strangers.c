@@ -1,4 +1,4 @@
-/* strangers.c: which processes' records are dropped, by the kernel's events of forks and exits. */
+/* strangers.c: drops the records of processes outside the pid filter, according to the kernel's fork and exit records. */
 #include "unit/test.h"
 
 #include "perf/perf_record.h"
@@ -29,7 +29,7 @@ static void test_bits(void **unused)
 	strangers_remove(&strangers, 64);
 	assert_false(strangers_has(&strangers, 64));
 	assert_true(strangers_has(&strangers, 63));
-	/* No pid of the kernel's: no memory for it. */
+	/* Above the kernel's greatest pid: uses no memory. */
 	strangers_add(&strangers, UINT32_MAX);
 	strangers_add(&strangers, 4194304);
 	assert_false(strangers_has(&strangers, UINT32_MAX));
@@ -47,23 +47,23 @@ static void test_sift(void **unused)
 	assert_true(sift(&strangers, PERF_TYPE_MMAP2, 10, 11, 0));
 	assert_true(sift(&strangers, PERF_TYPE_COMM, 10, 11, 0));
 	assert_false(sift(&strangers, PERF_TYPE_SAMPLE, 20, 20, 0));
-	/* A record of the CPU, of any process. */
+	/* A record of a CPU, not of a process. */
 	assert_false(sift(&strangers, PERF_TYPE_LOST, 10, 10, 0));
 	assert_false(sift(&strangers, PERF_TYPE_LOST_SAMPLES, 10, 10, 0));
 	assert_false(sift(&strangers, PERF_TYPE_THROTTLE, 10, 10, 0));
 	assert_false(sift(&strangers, PERF_TYPE_UNTHROTTLE, 10, 10, 0));
-	/* A thread of a stranger; what a stranger starts; what that starts. */
+	/* A thread of a filtered process; a child of it; a grandchild. */
 	assert_true(sift(&strangers, PERF_TYPE_FORK, 10, 12, 10));
 	assert_true(strangers_has(&strangers, 10));
 	assert_true(sift(&strangers, PERF_TYPE_FORK, 13, 13, 10));
 	assert_true(sift(&strangers, PERF_TYPE_FORK, 14, 14, 13));
 	assert_true(sift(&strangers, PERF_TYPE_SAMPLE, 14, 14, 0));
-	/* The exit of a thread, then of its process: the id belongs to no process. */
+	/* The exit of a thread, then of its process: now the pid belongs to no process. */
 	assert_true(sift(&strangers, PERF_TYPE_EXIT, 14, 15, 13));
 	assert_true(strangers_has(&strangers, 14));
 	assert_true(sift(&strangers, PERF_TYPE_EXIT, 14, 14, 13));
 	assert_false(sift(&strangers, PERF_TYPE_SAMPLE, 14, 14, 0));
-	/* An id that the kernel uses again, for a child of a recorded process, without an event of the first one's exit. */
+	/* The kernel reuses a pid for a child of a recorded process, without an exit record of the first process. */
 	assert_false(sift(&strangers, PERF_TYPE_FORK, 13, 13, 20));
 	assert_false(sift(&strangers, PERF_TYPE_SAMPLE, 13, 13, 0));
 	assert_false(sift(&strangers, PERF_TYPE_EXIT, 20, 20, 1));

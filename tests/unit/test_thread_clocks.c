@@ -234,7 +234,7 @@ static void *work_without_main_thread(void *context)
 	_exit(read(*(int *)context, &c, 1) == 1 ? 0 : 1);
 }
 
-/* Its main thread has ended, another one works: the kernel calls the process a zombie. */
+/* The main thread has ended and another thread runs: the kernel reports the process as a zombie. */
 static void test_main_thread_ended(void **state)
 {
 	struct told told;
@@ -249,7 +249,7 @@ static void test_main_thread_ended(void **state)
 	assert_true(pid >= 0);
 	if (!pid) {
 		pthread_t thread;
-		close(go[1]); /* it ends with the test */
+		close(go[1]); /* the process ends when this test closes the pipe */
 		if (pthread_create(&thread, NULL, work_without_main_thread, &go[0]) != 0)
 			_exit(1);
 		pthread_exit(NULL);
@@ -285,7 +285,7 @@ static void *wait_for_end(void *context)
 	return NULL;
 }
 
-/* A thread that was read, and has ended. */
+/* A thread that was read before it ended. */
 static void test_ended_thread(void **state)
 {
 	struct told told;
