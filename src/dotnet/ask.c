@@ -59,7 +59,7 @@ int ask_process(uint32_t pid, const struct ipc_request *request, uint64_t bound_
 	result = exchange_begin(&exchange, &door, request, clock_monotonic_ns(), 0, diag);
 	if (result < 0)
 		return result;
-	(void)exchange_run(&exchange, 1, clock_monotonic_ns() + bound_ns, watched); /* what came of it is looked at */
+	(void)exchange_run(&exchange, 1, clock_monotonic_ns() + bound_ns, watched); /* exchange.state, read below, has the result */
 	if (exchange.state != EXCHANGE_ANSWERED || !exchange.ok)
 		result = explain(&exchange, pid, watched, diag);
 	if (result == 0 || result == -EIO)

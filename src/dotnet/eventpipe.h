@@ -7,14 +7,16 @@
  *   at the end: eventpipe_stop(pipe, now_ns);  the same turns, until EVENTPIPE_ENDED
  *   always:     eventpipe_free(pipe);
  *
- * A state machine that never blocks; the caller's poll loop drives any number of them. The bytes are nettrace version 4, from "Nettrace" on, and go to the
- * handler as they come; nothing is parsed here.
+ * A state machine that never blocks; the caller's poll loop drives any number of them. The bytes are nettrace version 4, from "Nettrace" on, and go
+ * to the handler in order, as soon as they are read; nothing is parsed here.
  *
  * Promises: a session that was opened is ended by StopTracing, whatever happens; its stream is
- * read until its end meanwhile, under the guard's eyes if there is one; a peer that hangs, lies or dies costs only itself; nothing is sent to a process that a signal has stopped.
+ * read until its end meanwhile, and the guard process, if there is one, watches it; a runtime that hangs, sends wrong data or exits disturbs no other
+ * session; nothing is sent to a process that a signal has stopped.
  * After a stop the stream is read while it makes progress: a large program's rundown takes its time. The session is given up after EVENTPIPE_SILENCE_NS
  * with less than EVENTPIPE_PROGRESS_BYTES, after EVENTPIPE_RUNDOWN_NS in all (without a rundown EVENTPIPE_END_NS), or when it has sent more than the
- * runtime can have buffered and EVENTPIPE_RUNDOWN_BYTES. So a hostile peer cannot hold a verb up. The caller may give up earlier: eventpipe_free() never
+ * runtime can have buffered and EVENTPIPE_RUNDOWN_BYTES. So a hostile process cannot delay a verb without limit. The caller may give up earlier:
+ * eventpipe_free() never
  * waits for more than 100 ms.
  */
 #ifndef SPOOR_DOTNET_EVENTPIPE_H
@@ -53,14 +55,14 @@ struct eventpipe_options {
 	uint32_t buffer_mb;                   /* in the target, taken on demand */
 	uint64_t rundown_keywords;            /* 0: none. IPC_RUNDOWN_WHOLE is what every runtime knows */
 	bool no_stacks;                       /* .NET 9 and later; earlier ones send them all the same */
-	bool no_info;                         /* do not ask who it is */
+	bool no_info;                         /* no ProcessInfo request before the session */
 	bool strict_info;                     /* no session with a process whose answer about itself cannot be decoded */
 	bool stop_at_once;                    /* StopTracing follows the opening: for a rundown alone */
 	bool filters_optional;                /* a runtime before .NET 10 gets the request without the ids of events to leave out, instead of none */
 	enum ipc_command collect_command;     /* the first to try; 0: the oldest one that can express the request */
 	uint64_t end_limit_ns;                /* the session is given up so long after eventpipe_stop(), whatever comes; 0: as above */
 	struct eventpipe_queue *queue;        /* NULL: requests do not wait for other sessions. Borrowed */
-	uint64_t appear_ns;                   /* until when its socket may still come; 0: it is there or is not */
+	uint64_t appear_ns;                   /* CLOCK_MONOTONIC: until then a missing diagnostics socket may still appear; 0: a missing socket is a failure */
 	struct guard *guard;                  /* NULL: none. Borrowed; the caller beats it (guard.h) */
 	const struct dotnet_target *target;   /* of the guard, and only with one; borrowed */
 };
@@ -75,19 +77,19 @@ enum eventpipe_state {
 
 struct eventpipe_handler {
 	/*
-	 * Bytes of the stream, in order. size 0 = its end, told once if the session was opened. A negative return gives the stream up: it is
-	 * stopped and read to its end, but no more is told of it, the end neither.
+	 * Bytes of the stream, in order. size 0 is the end of the stream, reported once if the session was opened. After a negative return the
+	 * session is stopped and its stream read to the end, but the handler is not called again, not even for the end.
 	 */
 	int (*bytes)(void *user, const uint8_t *data, size_t size);
 	/*
-	 * Where the next bytes (at most `size`) are to be read to, so that they need no copy: `bytes` is then told of them there. NULL: no memory. May be
-	 * NULL itself.
+	 * Returns the memory into which the next bytes (at most `size`) are read, so that they need no copy: `bytes` is then called with a pointer
+	 * into it. NULL: no memory. The function pointer itself may be NULL.
 	 */
 	uint8_t *(*room)(void *user, size_t size);
 	void *user;
 };
 
-/* The door is copied, what it points to is borrowed. -ENOMEM. Whatever else fails is told by state and reason. */
+/* The struct dotnet_door is copied; its context is borrowed. -ENOMEM. All other failures show in the state and the reason. */
 int eventpipe_new(const struct dotnet_door *door, const struct eventpipe_options *options,
 	const struct eventpipe_handler *handler, uint64_t now_ns, struct eventpipe **ret_pipe);
 
@@ -97,7 +99,7 @@ size_t eventpipe_fds(const struct eventpipe *pipe, struct pollfd fds[EVENTPIPE_F
 /* When to call eventpipe_advance() although no descriptor is ready; UINT64_MAX for never. */
 uint64_t eventpipe_wake_ns(const struct eventpipe *pipe);
 
-/* Does what can be done without waiting; at most about a megabyte is read. */
+/* Takes all steps that need no waiting; reads about a megabyte at most. */
 enum eventpipe_state eventpipe_advance(struct eventpipe *pipe, uint64_t now_ns);
 
 /* Begins the end. */

@@ -108,7 +108,7 @@ static bool try_connect(struct exchange *exchange, uint64_t now_ns)
 	bool alive = state && state != 'Z' && state != 'X';
 	bool young =
 		(fd == -ENOENT || fd == -ECONNREFUSED) && now_ns < exchange->appear_ns && alive;
-	/* Our own want of descriptors or memory may pass, and a stop must go out. */
+	/* Spoor itself lacks descriptors or memory: that may pass, and StopTracing must still be sent. */
 	bool poor = (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS) &&
 		    exchange->command == IPC_STOP_TRACING;
 	if (fd == -EAGAIN || young || poor) {
@@ -200,7 +200,7 @@ static bool receive(struct exchange *exchange, uint64_t now_ns)
 		ssize_t n = recv(exchange->fd, to + exchange->got, size - exchange->got, 0);
 		int error = errno;
 		if (exchange->guard && guard_rounds(exchange->guard) != exchange->guard_rounds) {
-			/* The guard has read in our place; what we got is not what comes next. */
+			/* The guard has read from this connection in our place, so these bytes do not follow the ones that we read before. */
 			fail(exchange, -ECANCELED,
 				"its session was ended because its reader had stood still");
 			return true;
@@ -279,7 +279,7 @@ size_t exchange_run(struct exchange *list, size_t count, uint64_t until_ns, stru
 		nfds_t n = 0;
 
 		for (size_t i = 0; i < count; i++) {
-			(void)exchange_advance(&list[i], now_ns); /* its state tells */
+			(void)exchange_advance(&list[i], now_ns); /* its state shows a failure */
 			if (exchange_is_over(&list[i]))
 				continue;
 			left++;

@@ -1,5 +1,5 @@
 /*
- * One question to a .NET process and its answer, on a connection of its own, without ever waiting.
+ * One request to a .NET process and its reply, on a separate connection, without ever blocking.
  *
  *   struct dotnet_door door = dotnet_target_door(&target);
  *   struct exchange exchange = { 0 };
@@ -8,10 +8,11 @@
  *               if (exchange_advance(&exchange, now_ns) == EXCHANGE_ANSWERED) ... exchange.ok, exchange.payload ...
  *   exchange_done(&exchange);
  *
- * exchange_run() is that loop for those who have nothing else to do, for any number at a time. After a successful CollectTracing the
+ * exchange_run() is that loop for callers without a poll loop; it takes any number of exchanges. After a successful CollectTracing the
  * connection is the stream: TAKE_FD(exchange.fd).
  *
- * Nothing but a stop is sent to a process that is stopped by a signal: it would be done when it goes on, perhaps long after we have gone.
+ * No request but StopTracing is sent to a process that is stopped by a signal: the runtime would execute it when the process continues, perhaps long
+ * after Spoor has exited.
  */
 #ifndef SPOOR_DOTNET_EXCHANGE_H
 #define SPOOR_DOTNET_EXCHANGE_H
@@ -32,12 +33,12 @@ struct pollfd;
 struct dotnet_door {
 	/* A new connection, non-blocking. -EAGAIN: none now, try again soon. Anything else negative is final but for young processes. */
 	int (*connect)(void *context, struct diag *diag);
-	/* State of the process as /proc tells it; 0 it is gone, '?' not known. */
+	/* State of the process from /proc/PID/stat; 0 when the process has exited, '?' when it is not known. */
 	char (*state)(void *context);
 	void *context;
 };
 
-/* The door of a process's own socket. The target is borrowed as long as the door is used. */
+/* Connects to the diagnostics socket of a process. The target is borrowed as long as the struct is used. */
 struct dotnet_door dotnet_target_door(const struct dotnet_target *target);
 
 enum exchange_state {
@@ -46,17 +47,17 @@ enum exchange_state {
 	EXCHANGE_SENDING,
 	EXCHANGE_HEADER,
 	EXCHANGE_PAYLOAD,
-	EXCHANGE_FOLLOW,   /* what comes behind the reply of ProcessEnvironment */
+	EXCHANGE_FOLLOW,   /* the bytes that follow the reply to ProcessEnvironment */
 	EXCHANGE_ANSWERED, /* ok, payload, error, fd */
 	EXCHANGE_FAILED,   /* failure, text */
 };
 
 struct exchange {
 	enum exchange_state state;
-	/* A session that is asked for is guarded from before it exists (guard.h): NULL, or set behind exchange_begin(). */
+	/* The guard process (guard.h) that takes over a session, from before the request for it is sent. NULL, or set after exchange_begin(). */
 	struct guard *guard;
 	const struct dotnet_target *guard_target;
-	uint32_t guard_key;        /* of the connection; 0 none. Who takes fd takes it too */
+	uint32_t guard_key;        /* the guard's key of the connection; 0 none. A caller that takes over fd takes over the key too */
 	uint32_t guard_rounds;
 	enum ipc_command command;
 	struct dotnet_door door;
@@ -83,13 +84,13 @@ struct exchange {
 int exchange_begin(struct exchange *exchange, const struct dotnet_door *door,
 	const struct ipc_request *request, uint64_t now_ns, uint64_t appear_ns, struct diag *diag);
 
-/* Does what can be done without waiting. */
+/* Takes all steps that need no waiting. */
 enum exchange_state exchange_advance(struct exchange *exchange, uint64_t now_ns);
 
 /* Answered, failed, or never begun. */
 bool exchange_is_over(const struct exchange *exchange);
 
-/* Once a byte is out the peer may do what was asked; the answer tells. */
+/* The first byte of the request was sent: from then on the runtime may execute it. Only the reply shows whether it did. */
 bool exchange_is_sent(const struct exchange *exchange);
 
 /* What to wait for: false when there is no descriptor, but a time. */

@@ -94,7 +94,7 @@ struct guard {
 	VEC(struct pollfd) fds;
 	struct guard_message message; /* that is being received, */
 	size_t message_got;
-	int message_fd;         /* and what came with it; -1 nothing */
+	int message_fd;         /* the descriptor that came with it; -1 none */
 };
 
 static struct guarded *find(struct guard *guard, uint32_t key)
@@ -116,7 +116,7 @@ static void drop(struct guard *guard, struct guarded *item)
 
 static void let_go(struct guard *guard, struct guarded *item)
 {
-	(void)close(item->fd); /* there is nobody to tell */
+	(void)close(item->fd); /* a failure of close() has no consequence here */
 	drop(guard, item);
 }
 
@@ -150,7 +150,7 @@ static int take_message(struct guard *guard)
 		char room[CMSG_SPACE(sizeof(int))];
 	} control;
 
-	/* A stream: what was sent in one piece mostly comes in one, but its size must be known first. */
+	/* A stream socket: a message that was sent in one piece mostly arrives in one piece, but its size must be read first. */
 	for (;;) {
 		int form = guard_message_needed(message, guard->message_got, &needed);
 		if (form < 0)
@@ -189,7 +189,7 @@ static int take_message(struct guard *guard)
 	return 1;
 }
 
-/* A session whose id nobody has read yet: it stands in the reply, if this is the first byte of it that comes. */
+/* A session whose id the owner has not read yet: the id is in the reply to CollectTracing, provided that these are the reply's first bytes. */
 static void look_for_id(struct guarded *item, const uint8_t *data, size_t size)
 {
 	if (item->reply_len == REPLY_SIZE)
@@ -343,7 +343,7 @@ static void close_others(struct guard *guard, int owner_fd)
 	for (uint32_t i = 0; i < guard->list.count; i++)
 		all &= vec_add(&kept, guard->list.items[i].fd);
 	if (!all)
-		_exit(1); /* no guard is better than one that holds what is not its own */
+		_exit(1); /* without this list it would keep descriptors open that are none of its business: better no guard */
 	qsort(kept.items, kept.count, sizeof(kept.items[0]), compare_ints);
 	for (uint32_t i = 0; i < kept.count; i++) {
 		if (kept.items[i])
@@ -366,7 +366,7 @@ static void be_by_itself(void)
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);      /* as above */
 	(void)setsid();                                   /* a forked child leads no group: cannot fail */
-	(void)prctl(PR_SET_NAME, "spoor-guard");          /* only for those who look */
+	(void)prctl(PR_SET_NAME, "spoor-guard");          /* the name that ps and top show */
 	(void)rights_reduce(0);                           /* shutting a connection down takes none */
 	if (chdir("/") < 0)
 		return;                                   /* then a folder is held a little longer */
@@ -525,7 +525,7 @@ void guard_beat(struct guard *guard, uint64_t now)
 	if (result == 0)
 		return;
 	if (result > 0 && WIFSTOPPED(status))
-		(void)kill(guard->pid, SIGCONT); /* who stops us with it continues both */
+		(void)kill(guard->pid, SIGCONT); /* this process runs, so the guard must not stay stopped */
 	else
 		replace(guard);
 }
@@ -560,7 +560,7 @@ static void send_message(struct guard *guard, struct guard_message *message, siz
 	}
 	if (n == (ssize_t)size)
 		return;
-	/* Gone, or so far behind that it no longer keeps guard. The one that follows is forked with the list as it is now. */
+	/* The guard has exited, or takes messages so slowly that it no longer protects the sessions. The next one is forked with the present list. */
 	kill_guard(guard);
 	replace(guard);
 }

@@ -1,23 +1,26 @@
 /*
- * The guard of open diagnostics sessions: a small process that ends them when their reader cannot.
+ * The guard of open diagnostics sessions: a small process that ends them when the Spoor process that reads them cannot.
  *
- * A session whose reader stands still (stopped by a signal, held by a debugger, waiting for a dead disk) hurts its target: the next stop of
- * any session, the next tool, and the target's own exit wait in the runtime until somebody reads. A reader that was killed leaves sessions
- * that keep one of the 64 places of a quiet target for good. So the guard, forked into a session of its own where neither Ctrl-Z nor the
- * terminal's end reaches it, has a copy of each session's socket and watches who made it. When that process has gone, or has not run for
- * 2 s (8 s when it runs but does not come by), it reads the streams in its place, asks the runtimes to stop, and shuts down what has not ended 2 s later.
+ * A session whose reader does not run (stopped by a signal or a debugger, blocked by a failed disk) hurts its target: the next stop of
+ * any session, the next tool, and the target's own exit wait in the runtime until the stream is read. A reader that was killed leaves its sessions
+ * open: a runtime that sends no events does not notice, and each of them permanently takes one of the runtime's 64 session slots. So the guard,
+ * forked into a separate terminal session (setsid()), where neither Ctrl-Z nor the hangup of the terminal reaches it, has a duplicate of each
+ * connection's descriptor and watches the process that forked it, the owner. When the owner has exited, or has used no CPU for 2 s (8 s when it uses
+ * CPU but does not call guard_beat()), the guard reads the streams in its place, sends StopTracing to the runtimes, and shuts down the connections
+ * whose streams have not ended 2 s later.
  *
  *   guard_start(&guard, &diag);                        one for all sessions of a program
- *   key = guard_add(guard, fd, &target);               before a session is asked for on this connection
- *   guard_session(guard, key, session_id);             once its id is known; 0 once it was asked to stop
+ *   key = guard_add(guard, fd, &target);               before CollectTracing is sent on this connection
+ *   guard_session(guard, key, session_id);             once its id is known; 0 once StopTracing was sent
  *   guard_remove(guard, key);                          before the connection is closed
  *   guard_beat(guard, now_ns);                         in each turn, at least once a second
- *   guard_rounds(guard)                                has grown: every session of before was ended. Bytes that are read from one
- *                                                      after that are not its next ones: look again behind each read
- *   guard_free(guard);                                 ends what is left, and the guard
+ *   guard_rounds(guard)                                has grown: the guard has ended every session it had. Bytes that are read after that are not
+ *   the next ones of the stream: compare after each read
+ *   guard_free(guard);                                 ends the sessions that are still listed, and the guard
  *
- * A struct dotnet_client does all of this but start, beat and free (dotnet_client_guard()). A guard that dies is started again. Limit: what
- * stops or ends both processes at once (a frozen cgroup, the end of the first process of a container) is not helped. SECURITY.md and spoor doctor say so.
+ * A struct dotnet_client does all of this but start, beat and free (dotnet_client_guard()). A guard that dies is started again. Limit: a cause that
+ * stops or ends both processes together (a frozen cgroup, the end of a container's first process) leaves the sessions open. SECURITY.md and spoor
+ * doctor say so.
  */
 #ifndef SPOOR_DOTNET_GUARD_H
 #define SPOOR_DOTNET_GUARD_H
@@ -33,7 +36,7 @@ struct guard;
 #define GUARD_PATIENCE_NS UINT64_C(2000000000)
 #define GUARD_BUSY_NS     UINT64_C(8000000000)
 
-/* The same in ticks of a watching process's own: while it stands still itself, no time passes. */
+/* The same in ticks of the watching process: while that process is stopped itself, it counts no ticks. */
 #define GUARD_TICK_MS      250
 #define GUARD_SILENT_TICKS (GUARD_PATIENCE_NS / (GUARD_TICK_MS * UINT64_C(1000000)))
 #define GUARD_BUSY_TICKS   (GUARD_BUSY_NS / (GUARD_TICK_MS * UINT64_C(1000000)))

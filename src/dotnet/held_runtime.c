@@ -30,10 +30,10 @@ void held_runtime_advance(struct held_runtime *held, uint64_t now_ns)
 {
 	if (!held_runtime_is_resuming(held))
 		return;
-	(void)exchange_advance(&held->resume, now_ns); /* its state tells */
+	(void)exchange_advance(&held->resume, now_ns); /* its state shows a failure */
 	if (!exchange_is_over(&held->resume))
 		return;
-	/* A connection that was lost on the way: the runtime comes back with another one, and is asked again. */
+	/* The connection was lost before the reply: the runtime connects again, and ResumeRuntime is sent again. */
 	held->waits = held->resume.state == EXCHANGE_FAILED && held->door.state(held->door.context);
 	exchange_done(&held->resume);
 }

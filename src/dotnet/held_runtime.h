@@ -1,5 +1,5 @@
 /*
- * A runtime that waits at a listen port of ours before its first instruction, and the exchange that resumes it.
+ * A runtime that has connected to Spoor's diagnostics port and waits before its first instruction, and the exchange that resumes it.
  *
  *   struct held_runtime held = held_runtime_of(reverse, peer);
  *   held_runtime_resume(&held, now_ns);      when its sessions are open, or cannot be
@@ -21,7 +21,7 @@ struct pollfd;
 struct reverse;
 
 struct held_runtime {
-	struct reverse *reverse; /* NULL: it did not come to a port of ours */
+	struct reverse *reverse; /* NULL: the runtime did not connect to Spoor's port */
 	uint32_t peer;
 	struct dotnet_door door; /* the connection that it waits at */
 	bool waits;

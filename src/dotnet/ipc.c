@@ -252,7 +252,7 @@ static void put_collect(const struct ipc_request *request, struct bytes *out)
 		put_text(out, provider->arguments);
 		if (request->command != IPC_COLLECT_TRACING_5)
 			continue;
-		/* The runtime does not check that this is there. */
+		/* The runtime reads these fields without checking that the message has them. */
 		bytes_u8(out, provider->only_event_ids);
 		bytes_u32(out, provider->event_id_count);
 		for (uint32_t k = 0; k < provider->event_id_count; k++)
@@ -360,7 +360,10 @@ int ipc_decode_session(
 	struct cursor c = cursor_of(payload, size);
 	uint64_t session_id = cursor_u64(&c);
 
-	/* What came behind it would be missing from the stream, so the size must be right to the byte. */
+	/*
+	 * The bytes that follow the session id belong to the stream: read as part of the reply, they would be missing there. So the size must be
+	 * exact.
+	 */
 	if (c.short_read || cursor_left(&c))
 		return diag_set(
 			diag, -EPROTO, "the reply has %zu bytes where a session id has 8", size);

@@ -108,9 +108,9 @@ struct ipc_request {
 bool ipc_is_collect(enum ipc_command command);
 
 /*
- * The least CollectTracing that can say all of a request: 2 where it will do, since every runtime knows it; 5 with event ids, 4 with rundown keywords that are neither
- * none nor the ones 2 implies, 3 without stacks. And what to fall back to when a runtime does not know `command`: 0 when there is nothing (event ids cannot
- * be left out), else the next older one, which has stacks or a whole rundown where the request asked for less.
+ * The oldest CollectTracing that can express the whole request: 2 where it is enough, since every runtime knows it; 5 with event ids, 4 with rundown
+ * keywords that are neither none nor the ones 2 implies, 3 without stacks. And the command to fall back to when a runtime does not know `command`: 0
+ * when there is none (event ids cannot be left out), else the next older one, which sends stacks or a whole rundown where the request wanted less.
  */
 enum ipc_command ipc_collect_command(const struct ipc_request *request);
 enum ipc_command ipc_collect_fallback(enum ipc_command command);
@@ -125,7 +125,7 @@ enum ipc_command ipc_collect_fallback(enum ipc_command command);
 int ipc_encode(const struct ipc_request *request, struct bytes *out, struct diag *diag);
 
 /*
- * The header of a reply. *ret_size is that of the payload behind it; *ret_ok tells a success from an error. -EPROTO when it is no reply.
+ * The header of a reply. *ret_size is the size of the payload that follows; *ret_ok is false for an error reply. -EPROTO when it is no reply.
  */
 int ipc_decode_header(const uint8_t header[IPC_HEADER_SIZE], size_t *ret_size, bool *ret_ok,
 	struct diag *diag);
@@ -146,7 +146,7 @@ int ipc_decode_session(const uint8_t *payload, size_t size, uint64_t *ret_sessio
 /* "all 64 sessions are in use", ...; never NULL. */
 const char *ipc_error_words(uint32_t error);
 
-/* Who the peer says it is. Texts are UTF-8, never NULL after a success, freed by ipc_process_info_done(). */
+/* The runtime's answer to ProcessInfo. Texts are UTF-8, never NULL after a success, freed by ipc_process_info_done(). */
 struct ipc_process_info {
 	uint64_t pid;            /* as the peer sees itself */
 	uint8_t cookie[16];      /* of this run of the runtime */

@@ -1,5 +1,5 @@
 /*
- * Which kind of .NET a process runs, from what can be seen of it without asking: the paths of its mappings and what its program exports.
+ * Which kind of .NET a process runs, found without sending it anything: by the paths of its mappings and the symbols that its program exports.
  */
 #ifndef SPOOR_DOTNET_KIND_H
 #define SPOOR_DOTNET_KIND_H
@@ -9,7 +9,7 @@
 enum dotnet_kind {
 	DOTNET_NOT,            /* no sign of .NET */
 	DOTNET_FRAMEWORK,      /* dotnet App.dll: the shared runtime, started by its host */
-	DOTNET_APPHOST,        /* a program of its own that uses the shared runtime */
+	DOTNET_APPHOST,        /* its own executable (apphost), with the shared runtime */
 	DOTNET_SELF_CONTAINED, /* ... that has the runtime in its folder */
 	DOTNET_SINGLE_FILE,    /* ... that has it inside */
 	DOTNET_NATIVEAOT,      /* compiled ahead of time */

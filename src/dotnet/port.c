@@ -3,7 +3,8 @@
  *
  * What the target calls TMPDIR is resolved inside its root (openat2 with RESOLVE_IN_ROOT), because an absolute symbolic link in a
  * container means a place in the container. Without the right to look into the root it is resolved in ours, which is the same place for a
- * process of our own mount namespace. Without openat2 nothing that a target names is opened. Who listens is the kernel's word.
+ * process of our own mount namespace. Without openat2 nothing that a target names is opened. The listening process is taken from the socket's peer
+ * credentials (SO_PEERCRED), which the kernel fills in.
  */
 #include "dotnet/port.h"
 
@@ -47,7 +48,7 @@
 
 #define TASKS_LOOKED_AT 1024u
 
-/* A whole small file of /proc, with a NUL behind it. */
+/* A whole small file of /proc; a NUL is appended. */
 static int read_proc(uint32_t pid, const char *file, size_t limit, char **ret_text, size_t *ret_size)
 {
 	char path[64];
@@ -278,9 +279,9 @@ static bool other_time_namespace(uint32_t pid)
 }
 
 /*
- * Where the key is not what /proc says (a time namespace shifts start times): any socket of this pid, the newest. Whether it is the
- * target's own, its peer credentials tell later. Not where the key must be right: a /tmp that fourteen thousand dead runtimes left their
- * sockets in takes 5 ms to read, and a process without a socket is looked at again and again.
+ * For a target whose key differs from /proc/PID/stat (a time namespace shifts start times): the newest socket of this pid. Its peer credentials show
+ * later whether the target owns it. Not used where the key must be right: reading a /tmp with the sockets of 14,000 exited runtimes takes 5 ms, and a
+ * process without a socket is checked repeatedly.
  */
 static bool scan_for_name(int directory, uint32_t inner_pid, char name[NAME_ROOM])
 {
@@ -480,7 +481,7 @@ bool dotnet_port_exists(const struct dotnet_target *target)
 	return directory >= 0;
 }
 
-/* Real, effective, saved and file system user of a process: any of them, or root, may be who it was when it began to listen. */
+/* Real, effective, saved and file system user ids of a process: it may have been any of these users, or root, when it began to listen. */
 static bool is_user_of(uint32_t pid, uid_t uid)
 {
 	cleanup(freep) char *text = NULL;
@@ -504,8 +505,8 @@ static bool is_user_of(uint32_t pid, uid_t uid)
 }
 
 /*
- * Whoever may write to /tmp can put a socket there with any pid in its name. The listener's pid is the kernel's word; its user is compared
- * too, because a pid that was given out anew may be that of an old listener whose socket another process has kept.
+ * Every user with write access to /tmp can put a socket there with any pid in its name. The listener's pid comes from the kernel (SO_PEERCRED). Its
+ * user is compared too: the pid may have been reused since, while another process keeps the old listener's socket open.
  */
 static int check_peer(int fd, const struct dotnet_target *target, struct diag *diag)
 {

@@ -54,10 +54,10 @@ enum dotnet_sign {
 	DOTNET_SIGN_SOCKET = 1 << 0,      /* it has a diagnostics socket: sure, set by the caller */
 	DOTNET_SIGN_CORECLR = 1 << 1,     /* libcoreclr.so is mapped: sure */
 	DOTNET_SIGN_JIT_MEMORY = 1 << 2,  /* /memfd:doublemapper is mapped: sure (single-file programs have only this) */
-	DOTNET_SIGN_MONO = 1 << 3,        /* libmonosgen or libcoreclr's Mono twin: runs .NET, has no rundown of ours */
+	DOTNET_SIGN_MONO = 1 << 3,        /* libmonosgen or libcoreclr's Mono twin: runs .NET, but Spoor cannot get a rundown from it */
 };
 
-/* The signs in the path of one mapping; 0 for most. " (deleted)" behind it does no harm. */
+/* The signs in the path of one mapping; 0 for most. A " (deleted)" at its end does no harm. */
 unsigned dotnet_signs_of_path(const char *path);
 
 /* Whether these signs make a process worth asking. */
@@ -67,8 +67,9 @@ bool dotnet_signs_worth_asking(unsigned signs);
 bool dotnet_port_exists(const struct dotnet_target *target);
 
 /*
- * A new connection, non-blocking, close-on-exec: its descriptor. -ENOENT no socket, -ECONNREFUSED nobody listens any more, -EACCES the
- * process is another user's (also where its socket cannot be looked for), -EAGAIN its queue is full (try again later), -EPERM the peer is not the target, -ENAMETOOLONG TMPDIR is so
+ * A new connection, non-blocking, close-on-exec: its descriptor. -ENOENT no socket, -ECONNREFUSED no process listens at it any more, -EACCES the
+ * process is another user's (also where its socket cannot be looked for), -EAGAIN its queue is full (try again later), -EPERM the peer is not the
+ * target, -ENAMETOOLONG TMPDIR is so
  * long that there can be no socket. Never blocks.
  */
 int dotnet_port_connect(const struct dotnet_target *target, struct diag *diag);

@@ -15,7 +15,7 @@
 #define COMMON_KEYWORDS UINT64_C(0x100003801d)
 #define LEVEL_DEFAULT   4u
 
-/* What the database libraries tell their diagnostic listeners, as activities with the command and its connection. */
+/* The activities that database libraries write to their DiagnosticListeners, with the command and its connection. */
 #define DATABASE_CONNECTION                                                                        \
 	"Command.Connection.ServerVersion;Command.CommandTimeout;Command.CommandType;"             \
 	"Command.Connection.ConnectionString;Command.Connection.Database;"                         \
@@ -245,7 +245,7 @@ static int add_one(struct provider_list *list, char *text, const char *from, str
 	return add(list, &choice, diag);
 }
 
-/* Length of what stands before the next comma that is not within quotes. */
+/* Length of the text before the next comma outside quotes. */
 static size_t provider_len(const char *text)
 {
 	bool quoted = false;

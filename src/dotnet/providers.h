@@ -1,5 +1,5 @@
 /*
- * Which events a session asks for, in the words that dotnet-trace's users know: providers, profiles, CLR event names.
+ * Which events a session requests, in the syntax of dotnet-trace: providers, profiles, CLR event names.
  *
  *   struct provider_list list = { 0 };
  *   provider_list_add_profiles(&list, "gc-verbose", &diag);
@@ -8,10 +8,11 @@
  *   provider_list_request(&list, &ipc_providers);       borrowed from the list
  *   provider_list_done(&list);
  *
- * What one way names, a later way does not change unless it replaces it: --providers go before profiles, and --clrevents are taken only when nothing else
+ * An option does not change a provider that an earlier one has named, unless it replaces it: --providers go before profiles, and --clrevents are
+ * taken only when nothing else
  * names the runtime's provider, as dotnet-trace has it. Within one way keywords add up and the higher level counts.
  *
- * A name alone asks for all keywords at level 4: events that were declared without keywords carry bits that a mask of 0 would silently leave
+ * A name alone selects all keywords at level 4: events that were declared without keywords carry bits that a mask of 0 would silently leave
  * out. The runtime's own providers are the exception, since some of their keywords start a garbage collection or a walk of the heap: there it
  * means what dotnet-common means.
  */
@@ -52,7 +53,7 @@ struct provider_profile {
 	uint64_t rundown_keywords; /* 0: the whole */
 };
 
-/* Ends with a row of zeros. The first two are what is taken without any choice. */
+/* Ends with a row of zeros. The first two are the default when no option chooses. */
 extern const struct provider_profile provider_profiles[];
 
 /* "dotnet-common,gc-verbose". -EINVAL and a sentence for a name that is none. */

@@ -45,8 +45,8 @@
 struct connection {
 	int fd;
 	uint32_t pid;
-	uint32_t peer; /* index plus 1, once it has said who it is */
-	bool unplaced; /* its advertisement has come; it was resumed for want of a place */
+	uint32_t peer; /* index plus 1, once its advertisement is complete; 0 before */
+	bool unplaced; /* its advertisement is complete; the peer table was full, so it was resumed */
 	size_t got;
 	uint8_t advertise[REVERSE_ADVERTISE_SIZE];
 };
@@ -54,7 +54,7 @@ struct connection {
 struct peer {
 	struct reverse *reverse;
 	uint32_t index;
-	bool resumed; /* told to go on; asking again does no harm, but it comes back each time */
+	bool resumed; /* ResumeRuntime was sent; sending it again does no harm, but the runtime then connects again */
 	bool given;   /* by reverse_next() */
 	bool spare;   /* reverse_forget() was called */
 	uint64_t left_ns; /* its last connection was closed or taken */
@@ -74,10 +74,10 @@ struct reverse {
 	int helper_fd;            /* its end of a pipe: a byte in it says that all is well; -1 no helper */
 	pid_t helper;
 	struct shared_page *page; /* NULL: no helper */
-	bool counts_missed;       /* in the helper: the recorder stands still */
+	bool counts_missed;       /* in the helper: the recorder is stopped or hangs */
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	VEC(struct connection) waiting;
-	VEC(struct peer *) peers; /* they do not move: doors point at them */
+	VEC(struct peer *) peers; /* pointers, because each struct dotnet_door has one to its peer */
 	uint32_t seen;            /* runtimes so far */
 	uint32_t not_given;       /* how many peers */
 	uint64_t closed_ns;       /* connections, to make room */
@@ -96,7 +96,7 @@ static int make_address(const char *path, struct sockaddr_un *address, struct di
 	return 0;
 }
 
-/* A socket's file whose owner has gone is in the way; one that somebody listens at is his. */
+/* Removes the file of a socket at which no process listens any more; it would make bind() fail. One that accepts connections stays. */
 static void remove_stale(const struct sockaddr_un *address)
 {
 	struct stat st;
@@ -105,7 +105,7 @@ static void remove_stale(const struct sockaddr_un *address)
 	if (lstat(address->sun_path, &st) == 0 && S_ISSOCK(st.st_mode) && fd >= 0 &&
 		connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 &&
 		errno == ECONNREFUSED)
-		(void)unlink(address->sun_path); /* then binding tells */
+		(void)unlink(address->sun_path); /* a failure shows in the bind() that follows */
 }
 
 static int listen_at(const char *path, struct reverse **ret_reverse, struct diag *diag)
@@ -122,7 +122,7 @@ static int listen_at(const char *path, struct reverse **ret_reverse, struct diag
 	if (!reverse)
 		return diag_set(
 			diag, fd < 0 ? -errno : -ENOMEM, "cannot make a diagnostics port: %m");
-	/* Before it is bound nobody can reach it, afterwards only its owner. */
+	/* The mask counts from the creation of the file: so there is no time at which other users could connect. */
 	mode_t mask = umask(0177);
 	r = bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
 	(void)umask(mask); /* always succeeds */
@@ -174,7 +174,7 @@ static char state_of_pid(uint32_t pid)
 	return at && at[1] == ' ' ? at[2] : '?';
 }
 
-/* ---- who connects ---- */
+/* ---- connections that runtimes make ---- */
 
 /* Its descriptor is the caller's. */
 static int take_connection(struct reverse *reverse, uint32_t i)
@@ -429,7 +429,7 @@ uint64_t reverse_unplaced(const struct reverse *reverse)
 	return reverse->unplaced;
 }
 
-/* ---- doors ---- */
+/* ---- the endpoint of one runtime ---- */
 
 static char peer_state(void *context)
 {
@@ -520,7 +520,7 @@ void reverse_forget(struct reverse *reverse, uint32_t peer)
 	reverse->peers.items[peer]->spare = true;
 }
 
-/* A connection of a runtime that was not told to go on; -1 none. */
+/* A connection of a runtime that has not been resumed; -1 none. */
 static int find_held(const struct reverse *reverse)
 {
 	for (uint32_t i = 0; i < reverse->waiting.count; i++) {
@@ -555,7 +555,7 @@ static void release_held(struct reverse *reverse)
 		count_missed(reverse, reverse->peers.items[peer]->facts.cookie);
 		if (exchange_begin(&exchange, &door, &request, now_ns, 0, NULL) == 0)
 			(void)exchange_run(&exchange, 1, now_ns + ANSWER_NS,
-				NULL); /* it goes on, or is gone */
+				NULL); /* it is resumed, or its process has exited */
 		exchange_done(&exchange);
 		reverse_advance(reverse);
 	}
@@ -737,7 +737,7 @@ static ssize_t wait_for_word(struct reverse *reverse, int pipe_fd, uint32_t reco
 	return n;
 }
 
-/* The helper: nothing of ours is open in it but the port and the pipe. */
+/* The helper process: of the recorder's descriptors it keeps only the port, the pipe and the pidfd. */
 static void stand_in(struct reverse *reverse, int pipe_fd, int pidfd, uint32_t recorder)
 {
 	const int kept[] = { reverse->fd, pipe_fd, pidfd };
@@ -758,7 +758,7 @@ static void stand_in(struct reverse *reverse, int pipe_fd, int pidfd, uint32_t r
 	}
 	if (!resume_all(reverse, &pipe_fd, pidfd))
 		return;
-	(void)rights_lower(); /* as in reverse_close(), and for good */
+	(void)rights_lower(); /* as in reverse_close(), but not restored: the helper exits next */
 	(void)unlink(reverse->path); /* ours, or gone already */
 }
 

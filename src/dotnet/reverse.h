@@ -1,14 +1,14 @@
 /*
- * A diagnostics port that is ours: runtimes that were told of it (DOTNET_DiagnosticPorts) connect to it, and by default wait there before their first
- * instruction, until they are told to go on.
+ * A diagnostics port that Spoor listens at: runtimes with its path in DOTNET_DiagnosticPorts connect to it, and by default wait before their first
+ * instruction until they are resumed.
  *
  *   reverse_listen(path, &reverse, &diag);
  *   each turn:  reverse_fds(), poll, reverse_advance(reverse);
- *   while (reverse_next(reverse, &peer)) ...        a runtime that was not seen before: ask it through reverse_door(reverse, peer)
- *   reverse_close(reverse);                         also takes the socket's file away
+ *   while (reverse_next(reverse, &peer)) ...        a runtime that was not seen before: send requests through reverse_door(reverse, peer)
+ *   reverse_close(reverse);                         also removes the socket's file
  *
- * A runtime connects and says who it is (34 bytes), waits for one request, and connects again once it has answered: one connection, one
- * exchange. So a door gives the connection that waits, or says to try again soon.
+ * A runtime connects and sends an advertisement (34 bytes: its cookie and pid), waits for one request, and connects again once it has replied: one
+ * connection, one exchange. So the connect function of reverse_door() returns the connection that waits, or -EAGAIN.
  */
 #ifndef SPOOR_DOTNET_REVERSE_H
 #define SPOOR_DOTNET_REVERSE_H
@@ -29,7 +29,7 @@ struct reverse;
 struct reverse_peer {
 	uint8_t cookie[16];  /* of this run of the runtime */
 	uint64_t inner_pid;  /* as it sees itself */
-	uint32_t pid;        /* as the kernel tells us; 0: of a pid namespace that we cannot see */
+	uint32_t pid;        /* from the socket's peer credentials; 0: of a pid namespace that we cannot see */
 };
 
 /* What a runtime sends when it has connected. False: it is no runtime. pid, which it does not say, is 0. */
@@ -41,13 +41,13 @@ int reverse_listen(const char *path, struct reverse **ret_reverse, struct diag *
 
 const char *reverse_path(const struct reverse *reverse);
 
-/* How many descriptors there are to wait for; written as far as `room` goes. */
+/* The number of descriptors to wait for; at most `room` of them are written to `fds`. */
 size_t reverse_fds(const struct reverse *reverse, struct pollfd *fds, size_t room);
 
-/* Takes who connects, hears who they are. Never blocks. */
+/* Accepts connections and reads the advertisements. Never blocks. */
 void reverse_advance(struct reverse *reverse);
 
-/* The next runtime that has not been given out yet. */
+/* The next runtime that this function has not returned yet. */
 bool reverse_next(struct reverse *reverse, uint32_t *ret_peer);
 
 const struct reverse_peer *reverse_peer(const struct reverse *reverse, uint32_t peer);
@@ -55,15 +55,15 @@ const struct reverse_peer *reverse_peer(const struct reverse *reverse, uint32_t 
 /* Lives as long as the port. */
 struct dotnet_door reverse_door(struct reverse *reverse, uint32_t peer);
 
-/* It was told to go on. */
+/* The caller has resumed this runtime. */
 void reverse_resumed(struct reverse *reverse, uint32_t peer);
 
 /* The caller uses its number and its endpoint no more. When its process has ended, another runtime may get them. */
 void reverse_forget(struct reverse *reverse, uint32_t peer);
 
 /*
- * Lets every runtime go on that was not told to and waits or comes, without asking it anything else, until `until_ns` (CLOCK_MONOTONIC) or until nobody has come for
- * `quiet_ns`.
+ * Resumes every runtime that waits or connects and was not resumed, and sends it nothing else, until `until_ns` (CLOCK_MONOTONIC) or until no runtime
+ * has connected for `quiet_ns`.
  */
 void reverse_release(struct reverse *reverse, uint64_t until_ns, uint64_t quiet_ns);
 
@@ -95,10 +95,13 @@ int reverse_error(const struct reverse *reverse);
 /* Runtimes that came while REVERSE_PEERS_MAX others ran or were not forgotten: they were resumed immediately, and reverse_next() does not return them. */
 uint64_t reverse_unplaced(const struct reverse *reverse);
 
-/* The door of a socket at a path, at which a runtime listens. *ret_path is borrowed by it. */
+/* Connects to the socket at a path, at which a runtime listens. `path` is borrowed. */
 struct dotnet_door path_door(const char *path);
 
-/* The process that listens there, by the kernel's word; 0: nobody, or one of a pid namespace that we cannot see. Connects, and sends nothing. */
+/*
+ * The process that listens at the socket, from the peer credentials; 0: no process, or one of a pid namespace that we cannot see. Connects, and sends
+ * nothing.
+ */
 uint32_t path_owner(const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The talk with one .NET process: who it is, which methods exist, which ones come.
+ * All requests and sessions of one .NET process: its name and version, the methods that exist, the methods that it compiles later.
  *
  * A client is a state machine that never blocks; the caller's poll loop drives any number of them:
  *
@@ -9,19 +9,20 @@
  *   at the end: dotnet_client_stop(client, now_ns);  the same turns, until DOTNET_ENDED
  *   always:     dotnet_client_free(client);
  *
- * What it does: ask who it is (ProcessInfo3, 2, 1); open the live session, which tells of methods that come; open one with the runtime's own sampler, if that was
- * asked for (dotnet_client_sample()), so that what it floods is its own buffer; open another one for the
- * rundown, which is stopped at once and thereby tells of all that exist; at its end the names are known, and the live one goes on until
- * the stop. Another rundown can be had at any time (dotnet_client_rundown()). Nettrace bytes of all go to the handler as they come; no event is parsed here.
+ * Its steps: send ProcessInfo (3, 2 or 1); open the live session, which reports the methods that are compiled from now on; after
+ * dotnet_client_sample(), open a session with the runtime's own sampler, separate so that its many events fill only their own buffer; open a session
+ * for the rundown and stop it immediately, which makes the runtime report all methods that exist. At the end of the rundown the names are known; the
+ * live session runs until the stop. dotnet_client_rundown() begins another rundown at any time. The nettrace bytes of all sessions go to the handler
+ * in order; no event is parsed here.
  *
  * Promises: a session that was opened is ended by StopTracing, whatever happens (each process has only 64); its stream is read until its
- * end meanwhile, because the runtime would stand still otherwise. A peer that hangs, lies or dies costs only itself. A peer that does not
- * answer is not given up while it is connected, only reported (DOTNET_HUNG): when it wakes up, the talk goes on.
+ * end meanwhile, because the runtime would block otherwise. A process that hangs, sends wrong data or exits disturbs no other client. A peer that does not
+ * answer is not given up while it is connected, only reported (DOTNET_HUNG): once it answers, the client continues.
  *
- * With a guard (guard.h) its sessions are ended too when this process is stopped, hangs or is killed. When that has happened the client is
- * at its end, with "guarded" for its reason: what is to go on is begun anew.
+ * With a guard (guard.h) its sessions are ended too when this process is stopped, hangs or is killed. After that the client is in state DOTNET_ENDED
+ * with the reason "guarded"; to continue, the caller makes a new client.
  *
- * Times are CLOCK_MONOTONIC in nanoseconds. How many rundowns run at a time is the caller's business.
+ * Times are CLOCK_MONOTONIC in nanoseconds. How many rundowns run at a time is up to the caller.
  */
 #ifndef SPOOR_DOTNET_RUNTIME_CLIENT_H
 #define SPOOR_DOTNET_RUNTIME_CLIENT_H
@@ -45,30 +46,30 @@ struct ipc_provider;
 
 enum dotnet_stream {
 	DOTNET_STREAM_LIVE,
-	DOTNET_STREAM_SAMPLES, /* the runtime's sampled stacks, when they were asked for */
+	DOTNET_STREAM_SAMPLES, /* the runtime's sampled stacks, after dotnet_client_sample() */
 	DOTNET_STREAM_RUNDOWN,
-	DOTNET_STREAM_METHODS, /* methods that come, when the live one does not tell of them */
+	DOTNET_STREAM_METHODS, /* methods that are compiled during the session, when the live session does not report them */
 	DOTNET_STREAM_COUNT,
 };
 
 enum dotnet_state {
 	DOTNET_ASKING,   /* the names of what exists are on their way */
 	DOTNET_HUNG,     /* as before, but the peer has been silent for too long; dotnet_client_reason() says so. May get better */
-	DOTNET_LIVE,     /* what exists is known (or cannot be: the reason), what comes is streamed */
+	DOTNET_LIVE,     /* all existing methods are known (or cannot be: the reason), the live session runs */
 	DOTNET_STOPPING, /* dotnet_client_stop() was called */
 	DOTNET_ENDED,    /* nothing is open any more */
 };
 
 struct dotnet_handler {
 	/*
-	 * Bytes of a stream, in order, from its first ("Nettrace") on. size 0 = the end of the stream, told once for each that was opened.
-	 * A negative return gives the stream up: it is stopped and read to its end, but no more is told of it, the end neither.
+	 * Bytes of a stream, in order, from its first ("Nettrace") on. size 0 is the end of the stream, reported once for each that was opened. After
+	 * a negative return the session is stopped and its stream read to the end, but the handler is not called for it again, not even for the end.
 	 */
 	int (*bytes)(void *user, enum dotnet_stream stream, const uint8_t *data, size_t size);
 	void *user;
 };
 
-/* The target is copied. -ENOMEM. Whatever else fails is told by the client's state and reason. */
+/* The target is copied. -ENOMEM. All other failures show in the client's state and reason. */
 int dotnet_client_new(const struct dotnet_target *target, const struct dotnet_handler *handler,
 	uint64_t now_ns, struct dotnet_client **ret_client);
 
@@ -76,15 +77,16 @@ int dotnet_client_new(const struct dotnet_target *target, const struct dotnet_ha
 void dotnet_client_guard(struct dotnet_client *client, struct guard *guard);
 
 /*
- * What the live session asks for beside the methods that come: borrowed until the client is freed. Before its first turn. Of the runtime's own provider
- * methods are told at level 5 (but see dotnet_client_untold()); where the level asked for here is lower, what else comes at 5 is left out in the runtime where it can be (.NET 10), and
- * comes, for the caller to pass over, where not.
+ * The providers that the live session requests beside the method events: borrowed until the client is freed. Before its first turn. Methods need
+ * level 5 of the runtime's own provider (but see dotnet_client_untold()). Where the level given here is lower, the other events of level 5 are left
+ * out by the runtime if it can (.NET 10), else they arrive and the caller must ignore them.
  */
 void dotnet_client_ask(struct dotnet_client *client, const struct ipc_provider *providers, uint32_t count);
 
 /*
- * New methods are not told of, unless level 5 was asked for, which takes that: at 5 a runtime makes events of its allocations and of the joins of its collector ready too,
- * whether they are sent or not. At 4 it still says, by name, which ones made at run time (LCG) were freed, and which modules come and go. Before its first turn.
+ * No events for newly compiled methods, unless dotnet_client_ask() requests level 5, which includes them: at level 5 a runtime also prepares events
+ * of its allocations and of the joins of its collector, whether they are sent or not. At level 4 it still reports, by name, which methods made at run
+ * time (LCG) were freed, and which modules were loaded and unloaded. Before its first turn.
  */
 void dotnet_client_untold(struct dotnet_client *client);
 
@@ -103,7 +105,7 @@ size_t dotnet_client_fds(const struct dotnet_client *client, struct pollfd fds[D
 /* When to call dotnet_client_advance() although no descriptor is ready; UINT64_MAX for never. */
 uint64_t dotnet_client_wake_ns(const struct dotnet_client *client);
 
-/* Does what can be done without waiting; at most about a megabyte is read from each stream. */
+/* Takes all steps that need no waiting; reads about a megabyte at most from each stream. */
 enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t now_ns);
 
 /*
@@ -112,32 +114,32 @@ enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t n
  */
 bool dotnet_client_rundown(struct dotnet_client *client);
 
-/* After dotnet_client_untold(): from now on new methods are told of, in a session of its own. False: not now. */
+/* After dotnet_client_untold(): from now on newly compiled methods are reported, in an additional session. False: not possible now. */
 bool dotnet_client_methods(struct dotnet_client *client);
 
 /* There was more to read in the last turn than was taken. */
 bool dotnet_client_behind(const struct dotnet_client *client);
 
-/* Begins the end. Both streams are still told until they end, which takes 100 ms or so, at most DOTNET_STOP_NS. */
+/* Begins the end. The streams still go to the handler until they end, which takes 100 ms or so, at most DOTNET_STOP_NS. */
 void dotnet_client_stop(struct dotnet_client *client, uint64_t now_ns);
 
 /*
- * Frees it. When it has not ended, open sessions are told to stop first, without waiting for the answer, within 100 ms at most.
+ * Frees it. When it has not ended, StopTracing is sent for the open sessions first, without waiting for the reply, within 100 ms at most.
  */
 void dotnet_client_free(struct dotnet_client *client);
 
 enum dotnet_state dotnet_client_state(const struct dotnet_client *client);
 
 /*
- * What was opened in the process: "live Microsoft-Windows-DotNETRuntime:0x38:5, 16 MB, no stacks", with the most memory that its events
- * may take in there. NULL when none of this kind was.
+ * The session of this kind in the process, as text: "live Microsoft-Windows-DotNETRuntime:0x38:5, 16 MB, no stacks"; the size is the limit of the
+ * runtime's event buffer. NULL when none was opened.
  */
 const char *dotnet_client_session(const struct dotnet_client *client, enum dotnet_stream stream);
 
-/* When a stream's session was asked for; 0: it was not opened. Its first bytes are from after that. */
+/* When CollectTracing was sent for a stream, CLOCK_MONOTONIC; 0: it was not opened. The first bytes of the stream are newer. */
 uint64_t dotnet_client_asked_ns(const struct dotnet_client *client, enum dotnet_stream stream);
 
-/* True once the rundown was read to its end: all methods that existed have been told. */
+/* True once the rundown was read to its end: all methods that existed have been reported. */
 bool dotnet_client_named(const struct dotnet_client *client);
 
 /*
