@@ -1,5 +1,6 @@
 /*
- * What .NET asks of this machine and this user beyond recording: rows of `spoor doctor`. Found by trying and by looking; nothing is sent to a process.
+ * The requirements of the .NET features beyond those of recording, on this machine and for this user: rows of `spoor doctor`. Found by trying system
+ * calls and reading files; nothing is sent to a process.
  */
 #ifndef SPOOR_TARGET_DOTNET_NEEDS_H
 #define SPOOR_TARGET_DOTNET_NEEDS_H

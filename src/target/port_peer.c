@@ -73,7 +73,7 @@ int port_peer_ask(const char *path, unsigned details, struct port_peer *ret_peer
 	const char *name = slash ? slash + 1 : info.command_line;
 
 	(void)snprintf(ret_peer->name, sizeof(ret_peer->name), "%.*s", (int)strcspn(name, " "), name); /* a cut end is fine */
-	/* Who made the socket, if it is nobody's who only passes on. */
+	/* The process that listens at the path, if its own pid is the one that the runtime reports; a process that only forwards connections has another. */
 	read_by_pid(path_owner(path), (uint32_t)info.pid, details, ret_peer);
 	ipc_process_info_done(&info);
 	return 0;

@@ -1,8 +1,8 @@
 /*
- * Who a runtime is that came to a port of ours, or listens at a path: as a target, as far as /proc shows it.
+ * The process of a runtime that has connected to Spoor's diagnostics port, or listens at a path: a struct target with the facts that /proc shows.
  *
- *   port_peer_read(facts, TARGET_PLACE, &peer);             of one that came
- *   port_peer_ask(path, TARGET_PLACE, &peer, &diag);        of one that listens: it is asked
+ *   port_peer_read(facts, TARGET_PLACE, &peer);             of one that has connected
+ *   port_peer_ask(path, TARGET_PLACE, &peer, &diag);        of one that listens: sends it ProcessInfo
  *   ... peer.target ...
  *   port_peer_done(&peer);
  */

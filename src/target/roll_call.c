@@ -117,7 +117,7 @@ static int ask_all(
 	for (bool again = true; result == 0 && again;) {
 		again = false;
 		(void)exchange_run(exchanges, count, now_ns + bound_ns,
-			NULL); /* who is late has not answered */
+			NULL); /* a process that is late counts as one without an answer */
 		for (size_t i = 0; result == 0 && i < count; i++) {
 			if (exchanges[i].state == EXCHANGE_NONE)
 				continue;

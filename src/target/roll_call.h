@@ -1,5 +1,5 @@
 /*
- * The chosen .NET processes, asked who they are: runtime version, architecture, and why one does not answer.
+ * Sends ProcessInfo to the chosen .NET processes: runtime version, architecture, and why one does not answer.
  */
 #ifndef SPOOR_TARGET_ROLL_CALL_H
 #define SPOOR_TARGET_ROLL_CALL_H
@@ -10,9 +10,10 @@ struct target;
 struct targets;
 
 /*
- * Asks all that are reachable at once, for `bound_ns` at most (ProcessInfo: harmless, answered within milliseconds). What they say goes into runtime_version and
- * architecture. One that does not answer is not reachable. For those that are not, the reason becomes as exact as their environment tells, and `remedy` says what to
- * type. The targets were chosen with TARGET_REACH. -ENOMEM, or 0.
+ * Sends ProcessInfo to all reachable processes simultaneously (it changes nothing in them and is answered within milliseconds) and waits for
+ * `bound_ns` at most. The replies fill runtime_version and architecture. A process that does not answer is marked as not reachable. For each that is
+ * not, the reason becomes as exact as its environment variables allow, and `remedy` is a command to type. The targets were chosen with TARGET_REACH.
+ * -ENOMEM, or 0.
  */
 int roll_call(struct targets *targets, uint64_t bound_ns);
 

@@ -1,7 +1,7 @@
 /*
  * See targets.h.
  *
- * One walk over /proc. What a query does not ask for is not read: names need stat and status (and the arguments of what is called "dotnet"), containers the
+ * One walk over /proc. Only files that the query needs are read: names need stat and status (and the arguments of processes called "dotnet"), containers the
  * control group, .NET the mappings.
  */
 #include "target/targets.h"
@@ -33,7 +33,7 @@
 #define HOST_NAME_MAX_BYTES 256u
 #define ID_PREFIX_MIN       4u /* shorter beginnings of a container's id mean too much */
 
-/* What is known of one process while it is judged. */
+/* The facts about one process, read when a condition needs them. */
 struct candidate {
 	struct proc_process process;
 	char name[256];
@@ -43,7 +43,7 @@ struct candidate {
 	bool placed;
 	char host_name[HOST_NAME_MAX_BYTES];
 	bool host_known;
-	char uts_name[HOST_NAME_MAX_BYTES]; /* "" unless it has one of its own */
+	char uts_name[HOST_NAME_MAX_BYTES]; /* "" unless it is in another UTS namespace, with its own host name */
 	bool uts_own;
 	bool uts_known;
 	unsigned signs;
@@ -68,7 +68,7 @@ struct choosing {
 	struct proc_reader proc;
 	struct id_list pids;
 	VEC(struct proc_process)
-	processes; /* parallel to pids, when trees are asked for; pid 0: gone */
+	processes; /* parallel to pids, when the query has trees; pid 0: the process has exited */
 	VEC(struct known_program) programs;
 	VEC(bool) fits;  /* per pattern, in the order of fits_any(): the process at hand */
 	VEC(bool) found; /* ... any process that was taken */
@@ -364,7 +364,7 @@ static bool fits_pod(struct choosing *c, const char *pattern)
 	return fits_host_name(c, pattern);
 }
 
-/* "/system.slice/shop.service", "shop.service", and what stands below them. */
+/* The pattern is "/system.slice/shop.service" or "shop.service"; control groups below them fit too. */
 static bool fits_cgroup(struct choosing *c, const char *pattern)
 {
 	char path[sizeof(c->now.cgroup)];
@@ -566,7 +566,7 @@ static int take(struct choosing *c)
 
 static void begin_candidate(struct choosing *c, const struct proc_process *process)
 {
-	/* Not all of it at once: its texts are long, and the machine has many processes. */
+	/* Field by field, not the whole struct: its texts are long, and the machine has many processes. */
 	c->now.process = *process;
 	c->now.named = c->now.placed = c->now.host_known = c->now.uts_known = c->now.looked = c->now.hidden = false;
 	c->now.cgroup[0] = c->now.container[0] = c->now.host_name[0] = c->now.uts_name[0] = c->now.coreclr[0] = '\0';
@@ -661,7 +661,7 @@ static int tell_missing(
 	return -ESRCH;
 }
 
-/* A pattern that found nothing is a mistake that somebody wants to know of. */
+/* A pattern that no process fits is an error, so that a typing mistake is noticed. */
 static int check_found(const struct choosing *c, struct diag *diag)
 {
 	const struct target_query *query = c->query;
@@ -733,7 +733,7 @@ bool target_query_chooses(const struct target_query *query)
 
 int targets_choose(const struct target_query *query, struct targets *ret_targets, struct diag *diag)
 {
-	/* Large, and borrowed by nobody: not for the stack of a signal-happy program. */
+	/* Large, so it is allocated, and does not take the room on the stack that signal handlers need. */
 	cleanup(freep) struct choosing *c = calloc(1, sizeof(*c));
 	int result;
 

@@ -1,5 +1,5 @@
 /*
- * Which processes a verb is about: the one way to choose them, and what is known of each.
+ * The processes that a verb works on: every verb chooses them here, with the facts about each.
  *
  *   struct target_query query = { .names = names, .name_count = 1, .dotnet_only = true, .details = TARGET_REACH };
  *   struct targets targets;
@@ -10,7 +10,7 @@
  * The ways of choosing add up: a process that any of them means is taken, once. A pid that is no process, and a name, container, pod, control
  * group or tree that no process fits, is a failure with a sentence. The caller itself is never taken but by its pid.
  *
- * A pid may be another process's by the time it is used: start_ticks tells.
+ * A pid may have been reused by the time the caller uses it: then start_ticks differs.
  */
 #ifndef SPOOR_TARGET_TARGETS_H
 #define SPOOR_TARGET_TARGETS_H
@@ -44,11 +44,11 @@ struct target_query {
 	size_t container_count;
 	const char *const *pods;       /* host names */
 	size_t pod_count;
-	const char *const *cgroups;    /* paths or their ends; patterns; what is below them too */
+	const char *const *cgroups;    /* paths, ends of paths, or patterns; control groups below them fit too */
 	size_t cgroup_count;
-	bool all;                      /* every process that is no kernel thread */
+	bool all;                      /* every process except kernel threads */
 	bool own;                      /* every process of this user */
-	bool dotnet_only;              /* only .NET processes; not asked of those chosen by pid */
+	bool dotnet_only;              /* only .NET processes; those chosen by pid need not be */
 	bool single;                   /* when nothing is chosen, inside a container: its only .NET process */
 	unsigned details;              /* enum target_detail */
 };
