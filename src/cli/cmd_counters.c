@@ -1,8 +1,8 @@
 /*
- * spoor counters: what .NET processes count of themselves, live, into a file, or out of the machine.
+ * spoor counters: the counters of .NET processes, shown live, written into a file, or sent to a monitoring system.
  *
- * Parses, drives the sessions until there is a reason to end, and gives each interval to what was asked for: the screen, lines, a file, the scraper that
- * comes by, the collector that listens elsewhere.
+ * Parses, drives the sessions until there is a reason to end, and passes each interval's values to the chosen outputs: the screen, lines, a file, a
+ * Prometheus server that fetches a page, a collector that receives them over the network.
  */
 #include "base/clocks.h"
 #include "cli/verbs.h"
@@ -163,7 +163,7 @@ static void on_ready(void *context, uint32_t index)
 
 	if (!show->broken.error && look(show))
 		(void)counters_outlets_interval(&show->outlets, show->views.items, show->views.count, index,
-			&show->broken); /* asked for in each turn */
+			&show->broken); /* show->broken is checked in each turn */
 }
 
 static void on_tell(void *context, uint32_t index, const char *sentence)
@@ -177,7 +177,7 @@ static void on_tell(void *context, uint32_t index, const char *sentence)
 	counters_outlets_say(&show->outlets, line);
 }
 
-/* Seconds, as dotnet-counters takes them, or any time of ours. */
+/* A number of seconds, as dotnet-counters takes it, or a time with a unit, as Spoor's other options take it. */
 static int read_interval(const struct counters_values *values, const struct verb *verb, uint64_t *ret_ns)
 {
 	char *end;
@@ -596,7 +596,7 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 		result = diag->error;
 	}
 	counting_free(show->counting);
-	guard_free(guard); /* no session stays open while the command goes on */
+	guard_free(guard); /* no session stays open while the command keeps running */
 	run_control_pass_signal(&show->control);
 	if (show->stops && show->args->command)
 		(void)run_control_pause();
@@ -609,7 +609,7 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 	return result;
 }
 
-/* `--prometheus` may stand alone: the address is then put behind it, as if it had been typed. The copy is the caller's. */
+/* `--prometheus` needs no address: the default address is then inserted after it in argv. The caller frees the returned copy. */
 static char **complete_arguments(int *argc, char **argv)
 {
 	static char address[] = DEFAULT_ADDRESS;
@@ -630,7 +630,7 @@ static char **complete_arguments(int *argc, char **argv)
 	return copy;
 }
 
-/* What does not go together. */
+/* Options that contradict each other. */
 static int check(const struct counters_values *values, const struct arguments *args, const struct verb *verb)
 {
 	bool rows = values->csv || values->json || values->format == FORMAT_CSV || values->format == FORMAT_JSON;

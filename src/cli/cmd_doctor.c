@@ -1,5 +1,5 @@
 /*
- * spoor doctor: what this machine and this user can record, and what to grant for what can't. Everything is found by trying.
+ * spoor doctor: the things that this user can record on this machine, and the rights to grant for the others. Everything is found by trying.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -39,7 +39,7 @@ static const char *const answers[] = {
 #define ROW_COUNT   (CAPABILITY_COUNT + 3 + DOTNET_NEEDS_COUNT)
 #define GRANT_COUNT 5u
 
-/* How a group gets a spoor with rights of its own. */
+/* The commands that give a group of users a copy of spoor with file capabilities. */
 struct grant {
 	char missing[256];                 /* "CAP_PERFMON, CAP_SYSLOG"; "" when nothing is */
 	char commands[GRANT_COUNT][4352];

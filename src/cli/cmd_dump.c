@@ -1,5 +1,5 @@
 /*
- * spoor dump: a core dump that the runtime of a .NET process writes of it, with what can go wrong looked at before.
+ * spoor dump: a core dump of a .NET process, written by its runtime; free space and access rights are checked before.
  */
 #include "cli/verbs.h"
 

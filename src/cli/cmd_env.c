@@ -1,5 +1,5 @@
 /*
- * spoor env: the environment of .NET processes as their runtimes have it now, which may differ from what they were started with.
+ * spoor env: the environment of .NET processes as their runtimes have it now, which may differ from the environment that the processes were started with.
  */
 #include "cli/verbs.h"
 

@@ -1,8 +1,8 @@
 /*
- * spoor events: what is in a recording or trace, one event a line, or counted.
+ * spoor events: the events of a recording or trace, one a line, or counted.
  *
- * The file flows through: nothing of it is kept but names and the window in which its events are put in order (pipeline/saved_stream.h). Only JSON has
- * stacks, for whose names the whole file is read first. Losses are shown whatever was chosen.
+ * The file is read as a stream: memory holds only names and the window in which its events are put in order (pipeline/saved_stream.h). Only JSON has
+ * stacks, for whose names the whole file is read first. Losses are shown whichever events are chosen.
  */
 #include "cli/verbs.h"
 
@@ -32,7 +32,7 @@
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
 
-#define LINES_SIZE (64u << 10) /* written at once */
+#define LINES_SIZE (64u << 10) /* bytes in one write */
 #define LOST_KINDS 16u
 
 struct events_values {
@@ -73,10 +73,10 @@ const struct option events_options[] = {
 	{ 0 },
 };
 
-/* Whether a schema's events are chosen, as far as that is known without looking into them. */
+/* Whether a schema's events are chosen, as far as the schema alone decides it; BY_EVENT: each event's fields decide. */
 enum choice { NOT_LOOKED_AT, CHOSEN, LEFT_OUT, BY_EVENT };
 
-/* What Loss events tell, added up by source and unit. */
+/* The counts of the Loss events, added up by source and unit. */
 struct lost_kind {
 	char words[64]; /* "samples (ring)" */
 	uint64_t count;
@@ -205,7 +205,7 @@ static bool time_is_chosen(struct events_run *run, const struct event *event)
 	return since_ns >= run->values->from_ns && (!run->values->to_ns || since_ns <= run->values->to_ns);
 }
 
-/* ---- what was lost ---- */
+/* ---- lost events ---- */
 
 static bool is_loss(const struct events_run *run, const struct event *event)
 {
@@ -243,7 +243,7 @@ static void note_loss(struct events_run *run, const struct event *event)
 	bytes_done(&text);
 }
 
-/* A file that tells of its losses has told of those that its numbers show. */
+/* Prints the losses. If the file has Loss events, these include the events that are missing by the sequence numbers (`by_sequence`). */
 static void say_lost(const struct events_run *run, uint64_t by_sequence)
 {
 	struct bytes text = { 0 };

@@ -96,7 +96,7 @@ static void heap_done(struct heap *heap)
 
 /* ---- reports ---- */
 
-/* Everything that is asked of one heap; `type_name` NULL: its types. */
+/* All results that the options request of one heap; `type_name` NULL: its types. */
 static int analyse(const struct heap_values *values, struct heap *heap, const char *type_name, struct diag *diag)
 {
 	struct heap_order order;

@@ -74,7 +74,7 @@ const struct option ps_options[] = {
 	{ 0 },
 };
 
-/* From /etc/passwd alone: who is known elsewhere, and who lives in a container, has a number. */
+/* From /etc/passwd alone: users of a directory service, and users that exist only in a container, are shown by number. */
 static void add_user(struct bytes *out, uint32_t uid)
 {
 	cleanup(fclosep) FILE *file = fopen("/etc/passwd", "re");
@@ -360,7 +360,7 @@ static void print_json(const struct targets *targets)
 	bytes_done(&out);
 }
 
-/* What the table cannot say: what was not seen, and where to go from here. */
+/* Sentences below the table: the processes that could not be seen, and a command to try next. */
 static void say_rest(const struct targets *targets, bool everything)
 {
 	const struct target *best = NULL;

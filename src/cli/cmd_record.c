@@ -1,7 +1,7 @@
 /*
  * spoor record: the machine, some processes or a command, sampled into one file.
  *
- * Parses, opens the file, drives the live session until there is a reason to end, and says what came of it. Words go to stderr.
+ * Parses, opens the file, drives the live session until there is a reason to end, and prints a summary. Messages go to stderr.
  */
 #include "base/clocks.h"
 #include "cli/verbs.h"
@@ -44,9 +44,9 @@
 #define DEFAULT_HZ      99u
 #define PROVIDERS_MAX   60u
 /*
- * dotnet-common, and contention, but for what comes many times as often as what it is about: each wait of a pool thread, and of an exception all but its throw
- * (catch, finally, filter, their ends). The throw alone is what the monitoring keyword (0x200000000) has: with the one of exceptions (0x8000) the runtime would put the
- * names of methods together for the others even if their ids were left out.
+ * The keywords of dotnet-common and of contention, without those whose events are many times as frequent as the thing they describe: each wait of a
+ * pool thread, and all events of an exception but its throw (catch, finally, filter, their ends). The monitoring keyword (0x200000000) has the throw
+ * alone. With the exceptions keyword (0x8000) the runtime would format method names for the other events even if their ids were left out.
  */
 #define COMMON_EVENTS   PROVIDER_CLR_NAME ":0x120003401D:4"
 #define COMMON_WITHOUT  PROVIDER_CLR_NAME ":-57"
@@ -242,7 +242,10 @@ static int choose_own_processes(struct recording_run *run, struct diag *diag)
 	return result < 0 ? result : list_pids(run, diag);
 }
 
-/* What .NET processes are asked for beside their names. What --providers says of the runtime's own provider stands. */
+/*
+ * The providers that .NET processes are asked to enable beside the method names. For the runtime's own provider the choice of --providers replaces
+ * the default.
+ */
 static int choose_providers(struct recording_run *run, struct diag *diag)
 {
 	const struct record_values *values = run->values;
@@ -345,7 +348,7 @@ static void say_begin(struct recording_run *run)
 	const struct recorder_info *info = live_recorder_info(run->live);
 
 	if (info->limit.error && !run->limit_said)
-		(void)words_fail(&info->limit); /* the recording goes on with less: its code is not ours */
+		(void)words_fail(&info->limit); /* the recording continues with fewer events: its exit code is not that of words_fail() */
 	if (run->values->quiet)
 		return;
 	if (info->cpu_max > VIEWER_CPU_MAX)
@@ -487,7 +490,7 @@ static void say_end(struct recording_run *run)
 	fputs(bytes_z(&text), stderr);
 }
 
-/* A size that was asked for is an end like any other; a disk that is nearly full is a failure. */
+/* A size limit from the command line is a normal end; a disk that is nearly full is a failure. */
 static int say_limit(struct recording_run *run, struct diag *diag)
 {
 	struct live_counts counts;
@@ -582,7 +585,7 @@ static bool wait_delay(struct recording_run *run)
 	return !control->reason;
 }
 
-/* What there is to record without any perf event, behind what is refused and why. */
+/* Adds to the refusal the things that can be recorded without any perf event. */
 static void say_instead(const struct live_options *options, struct diag *refusal)
 {
 	const struct diag all = *refusal;
@@ -596,7 +599,7 @@ static void say_instead(const struct live_options *options, struct diag *refusal
 	diag_remedy(refusal, "%s", all.remedy);
 }
 
-/* Perf events are refused altogether: the threads' clocks are there for all to read. What only perf events can do fails as it did. */
+/* Perf events are refused altogether, but the threads' CPU clocks in /proc can be read. Options that need perf events fail as before. */
 static bool open_without_events(struct recording_run *run, struct live_options *options, struct diag *diag)
 {
 	struct diag refusal = { 0 };
@@ -639,7 +642,7 @@ static int open_live(struct recording_run *run, struct live_options *options, st
 		return 0;
 	if (result != -EACCES || !options->machine || run->values->targets.all || run->values->kernel_only)
 		return result;
-	/* Nobody asked for the whole machine by name: then what this user runs, and a sentence about the rest. */
+	/* The whole machine was the default, not an option: record this user's processes instead, and print a sentence about the rest. */
 	struct diag machine = *diag;
 
 	options->machine = false;
@@ -658,7 +661,7 @@ static int open_live(struct recording_run *run, struct live_options *options, st
 		*diag = machine;
 		return result;
 	}
-	(void)words_fail(&machine); /* said once; the recording goes on with less */
+	(void)words_fail(&machine); /* printed once; the recording continues with fewer processes */
 	run->limit_said = true;
 	bytes_reset(&run->subject);
 	bytes_text(&run->subject, "this user's ");
@@ -666,7 +669,10 @@ static int open_live(struct recording_run *run, struct live_options *options, st
 	return 0;
 }
 
-/* What is made of the recording at the end: below sudo as the user who called it, whose folder it may be. Borrowed rights serve no file. */
+/*
+ * The rights for making reports and pictures at the end: below sudo, those of the user who called sudo, whose folder it may be. File capabilities are
+ * not used to write files.
+ */
 static uint32_t rights_to_make(const struct recording_run *run)
 {
 	if (rights_are_borrowed())
@@ -815,7 +821,7 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 		code = options_misused(self, "%s", record_outputs_problem(&values.outputs));
 	} else if ((code = target_options_query(&values.targets, self, &choice)) != EXIT_DONE ||
 		(code = target_options_ids(&values.tids, "-t", "thread", self, &run.tids)) != EXIT_DONE) {
-		/* It was told. */
+		/* target_options_ids() has printed the error */
 	} else if (values.providers.list.count && (values.no_events || values.no_dotnet || values.no_symbols)) {
 		code = options_misused(self, "--providers asks for events, and %s leaves them out",
 			values.no_events ? "--no-events" : values.no_dotnet ? "--no-dotnet" : "--no-symbols");
@@ -838,7 +844,7 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	}
 	bool made = run.live && !command_code && code != EXIT_MISUSED && code != EXIT_MISSING;
 
-	live_close(run.live); /* no session and no ring stays open while the command goes on */
+	live_close(run.live); /* no session and no ring buffer stays open while the command keeps running */
 	if (run.port.reverse)
 		reverse_leave(run.port.reverse);
 	if (!values.quiet)

@@ -27,7 +27,7 @@
 #include "stacks/thread_waits.h"
 #include "stacks/threads_text.h"
 
-#define PROCESSES_MAX 256u /* at once; more are refused */
+#define PROCESSES_MAX 256u /* in one run; more are refused */
 
 struct stacks_values {
 	struct target_values targets;
@@ -60,7 +60,7 @@ const struct option stacks_options[] = {
 	{ 0 },
 };
 
-/* One process, one time. EXIT_FAILED when its managed frames are missing, EXIT_MISSING for want of rights. */
+/* One process, one time. EXIT_FAILED when its managed frames are missing, EXIT_MISSING when the user lacks the rights. */
 static int print_dump(const struct stacks_values *values, struct thread_dump *dump, unsigned columns, struct bytes *out)
 {
 	if (thread_waits_find(dump) < 0 || thread_groups_make(dump) < 0) {

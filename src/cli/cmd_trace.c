@@ -1,7 +1,7 @@
 /*
- * spoor trace: what .NET runtimes tell of themselves, of one process or of many, into one file.
+ * spoor trace: the events of .NET runtimes, of one process or of many, written into one file.
  *
- * Parses, opens the file, drives the trace until there is a reason to end, and says what came of it. Words go to stderr; events, with --print,
+ * Parses, opens the file, drives the trace until there is a reason to end, and prints a summary. Messages go to stderr; events, with --print,
  * to stdout.
  */
 #include "base/clocks.h"
@@ -157,10 +157,10 @@ struct trace_run {
 	bool unguarded_said;
 	bool print_failed;
 	bool reader_gone;
-	bool refused; /* a process was not traced for want of rights */
+	bool refused; /* a process was not traced because the user lacks the rights */
 };
 
-/* ---- what is asked for ---- */
+/* ---- the providers to request ---- */
 
 static int choose_providers(struct trace_run *run, struct diag *diag)
 {
@@ -268,7 +268,7 @@ static bool is_stopping_event(
 	return payload_fits(run, trace, event);
 }
 
-/* A reader that has gone is no failure; the trace has nobody to print for. */
+/* A reader that closed the pipe is no failure, but printing ends. */
 static void note_print_failure(struct trace_run *run)
 {
 	run->print_failed = true;
@@ -312,7 +312,7 @@ static int on_event(void *context, const struct trace *trace, const struct event
 {
 	struct trace_run *run = context;
 
-	if (!run->values->raw) /* there each process has schemas of its own */
+	if (!run->values->raw) /* raw: each process has its own schemas, so events are not counted here */
 		count_event(run, trace, event);
 	if (run->values->print && !run->print_failed)
 		print_event(run, trace, event);
@@ -492,7 +492,7 @@ static void say_failures(struct trace_run *run, uint32_t *ret_traced)
 		words_say("run it as that user, or with sudo");
 }
 
-/* What came of each provider that was chosen; of one that sent nothing, whether its name is known. */
+/* The number of events of each chosen provider; for one that sent none, whether its name is known. */
 static void add_provider_counts(struct bytes *text, const struct trace_run *run)
 {
 	size_t width = 0;
@@ -598,7 +598,7 @@ static int print_profiles(void)
 		for (const char *at = profile->providers; *at;) {
 			size_t len = strcspn(at, ",");
 			const char *arguments =
-				memchr(at, '"', len); /* what a listener is told is long */
+				memchr(at, '"', len); /* the specs of a DiagnosticSource listener are long: cut */
 			printf("%-27s   %.*s%s\n", "", arguments ? (int)(arguments - at) : (int)len,
 				at, arguments ? "..." : "");
 			if (arguments)
@@ -629,7 +629,7 @@ static void flush_lines(struct trace_run *run)
 		note_print_failure(run);
 }
 
-/* Once a session is open the file stands at its path, whatever becomes of us. */
+/* Once a session is open the file is linked to its path, so that it stays there however this process ends. */
 static int keep_file(struct trace_run *run, struct diag *diag)
 {
 	struct tracing_counts counts;
@@ -868,7 +868,7 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 	return result < 0 ? result : end_result;
 }
 
-/* What cannot be asked for, as a sentence; NULL nothing. */
+/* Combinations of options that are refused, as a sentence; NULL: none. */
 static const char *find_misuse(const struct trace_values *values, const struct arguments *args)
 {
 	const char *port_misuse = own_port_misuse(args->command, values->port,
@@ -929,7 +929,7 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 							 : EXIT_DONE;
 	}
 	output_file_close(&run.out); /* one without a session is gone */
-	tracing_close(run.tracing); /* no session stays open while the command goes on */
+	tracing_close(run.tracing); /* no session stays open while the command keeps running */
 	run_control_pass_signal(&run.control);
 	if (run.wants_pause && args.command) /* Ctrl-Z during the end: it has stopped the command already */
 		(void)run_control_pause();

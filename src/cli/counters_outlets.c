@@ -60,7 +60,7 @@ int counters_outlets_open(struct counters_outlets *o, const struct counters_outl
 
 	if (result == 0 && options->file) {
 		result = output_file_open(&o->file, options->file, diag);
-		/* From its first byte on it is what it will be: whoever kills us leaves all there is. */
+		/* The file has its final name from the first byte on: if this process is killed, the rows written so far remain. */
 		if (result == 0)
 			result = output_file_keep(&o->file, diag);
 	}
@@ -102,8 +102,8 @@ static int write_at(struct counters_outlets *o, const void *data, size_t size, s
 }
 
 /*
- * A write failed half-way, as on a full disk: the file ends with the last whole row again. The tail has its place on the disk already, and what is cut takes
- * none. Pipes and devices cannot be mended.
+ * A write failed half-way, as on a full disk: the file is cut back to its last whole row. Rewriting the tail needs no new disk space, and neither
+ * does cutting. Pipes and devices cannot be repaired.
  */
 static int mend(struct counters_outlets *o, bool document, int error)
 {
@@ -186,7 +186,7 @@ static int add_rows(struct counters_outlets *o, const struct counters_view *view
 		bytes_text(&o->scratch, "\n");
 		o->first = true;
 	}
-	(void)output_queue_add(&o->out, o->scratch.data, o->scratch.len); /* what was left out is told at the end */
+	(void)output_queue_add(&o->out, o->scratch.data, o->scratch.len); /* rows that did not fit the queue are reported at the end */
 	return 0;
 }
 
@@ -197,14 +197,14 @@ static void draw(struct counters_outlets *o, const struct counters_view *views, 
 	if (!o->drawn || !o->dirty || !count)
 		return;
 	if (!output_queue_is_empty(&o->out))
-		return; /* the screen before is not out yet: this one, then, a moment later */
+		return; /* the previous screen is not written completely yet: this one follows in a later turn */
 	terminal_size(&o->table.columns, &o->table.lines);
 	o->table.color = o->screen.color;
 	o->table.notice = o->notice;
 	if (!o->table.paused)
 		o->table.utc_ns = clock_utc_ns();
 	bytes_reset(&o->scratch);
-	bytes_text(&o->scratch, "\x1b[?2026h\x1b[H"); /* terminals that know the first show it all at once */
+	bytes_text(&o->scratch, "\x1b[?2026h\x1b[H"); /* synchronized update: terminals that know it show the whole screen in one step */
 	counters_table_draw(&o->table, views, count, &o->scratch);
 	bytes_text(&o->scratch, "\x1b[J\x1b[?2026l");
 	(void)output_queue_add(&o->out, o->scratch.data, o->scratch.len); /* nothing waits */
@@ -262,7 +262,7 @@ void counters_outlets_say(struct counters_outlets *o, const char *sentence)
 
 /* ---- all of them ---- */
 
-/* Whether another of them has its name: then its process id tells them apart. */
+/* Whether another process has the same name: then the output adds the process id. */
 static bool has_namesake(const struct counters_view *views, size_t count, size_t index)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -300,7 +300,7 @@ int counters_outlets_interval(struct counters_outlets *o, const struct counters_
 	case COUNTERS_LINES:
 		bytes_reset(&o->scratch);
 		counters_lines(&views[index], &o->scratch);
-		(void)output_queue_add(&o->out, o->scratch.data, o->scratch.len); /* what was left out is told at the end */
+		(void)output_queue_add(&o->out, o->scratch.data, o->scratch.len); /* lines that did not fit the queue are reported at the end */
 		return 0;
 	case COUNTERS_CSV:
 	case COUNTERS_JSON:
@@ -382,7 +382,7 @@ void counters_outlets_advance(struct counters_outlets *o, const struct counters_
 	}
 }
 
-/* What is still on its way to a collector that is there gets a second. */
+/* Waits up to PUSH_WAIT_NS (a second) for the last lines to be sent to a collector that is connected. */
 static void finish_push(struct counters_outlets *o, struct counting_push *to, const char *what)
 {
 	uint64_t until_ns = clock_monotonic_ns() + PUSH_WAIT_NS;

@@ -37,7 +37,7 @@ enum counters_form {
 struct counters_outlet_options {
 	enum counters_form form;
 	const char *file;       /* CSV and JSON go there; NULL: to stdout */
-	const char *prometheus; /* addresses; NULL: not asked for */
+	const char *prometheus; /* addresses; NULL: not requested */
 	const char *graphite;
 	const char *statsd;
 	const char *host;       /* what collectors call this machine */
@@ -51,7 +51,7 @@ struct counters_outlets {
 	struct counters_outlet_options options;
 	struct output_queue out;
 	struct output_file file;
-	uint64_t file_end;      /* where the next row goes: JSON's tail stands there */
+	uint64_t file_end;      /* where the next row is written: at JSON's tail, which then moves */
 	bool begun;             /* the head is written */
 	bool first;             /* no row has been */
 	struct counting_http *http;
@@ -64,7 +64,7 @@ struct counters_outlets {
 	struct counters_table table;
 	bool drawn;             /* the terminal is ours */
 	bool dirty;             /* it is to be drawn anew */
-	bool wants_end;         /* q, or nobody reads any more */
+	bool wants_end;         /* the key q was pressed, or the output pipe was closed */
 	char notice[512];
 	struct bytes scratch;
 	const struct counters_view *views; /* while a page is made */

@@ -1,5 +1,5 @@
 /*
- * spoor VERB ...: finds the verb and hands over. All else is the verb's.
+ * spoor VERB ...: finds the verb and calls its function, which does all the rest.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -23,8 +23,9 @@ static int unknown_option(const char *text)
 int main(int argc, char **argv)
 {
 	/*
-	 * A reader that goes away (| head) is seen as EPIPE where it is written to, not as a death half-way. A verb that runs a child gives
-	 * the child SIG_DFL back: exec keeps what is ignored.
+	 * When the reader of a pipe exits (| head), write() returns EPIPE; the default, death by SIGPIPE, could come half-way through a file. A verb
+	 * that runs a child gives
+	 * the child SIG_DFL back: exec keeps ignored signals ignored.
 	 */
 	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail for SIGPIPE */
 	(void)signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error of the write (EFBIG), as a full disk is */

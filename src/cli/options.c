@@ -1,5 +1,5 @@
 /*
- * See options.h. One pass over argv: long options, bundles of letters, words; all told with the same sentences.
+ * See options.h. One pass over argv: long options, bundles of letters, words; errors have the same wording in every verb.
  */
 #include "cli/options.h"
 
@@ -139,7 +139,7 @@ static bool choice_find(const char *words, const char *text, unsigned *ret_index
 	}
 }
 
-/* Puts what was given into the verb's values; 0 or the exit code. */
+/* Stores the option's argument into the verb's values; 0 or the exit code. */
 static int take(const struct verb *verb, const struct option *row, const char *text, void *values)
 {
 	void *field = (char *)values + row->offset;
@@ -313,7 +313,7 @@ void options_done(const struct verb *verb, void *values, struct arguments *argum
 	vec_done(&arguments->words);
 }
 
-/* "  -p, --pid PID           only this process": the text on a line of its own when the left side is long. */
+/* "  -p, --pid PID           only this process": the text is on a separate line when the left side is long. */
 static void print_row(const struct option *row)
 {
 	char letter[] = "    ";

@@ -18,13 +18,13 @@
  *           int code;
  *
  *           if (!options_parse(self, argc, argv, &values, &args, &code))
- *                   return code;                                  --help was printed, or the misuse was told
+ *                   return code;                                  --help was printed, or the misuse was reported
  *
  * Understood: `--pid 4711`, `--pid=4711`, `-p 4711`, `-p4711`, short flags in a bundle (`-ab`); the beginning of a long name is
  * not (scripts would break when options are added). Options and other words may be mixed; `--` ends the options, and what follows it is
- * the command; of a verb that takes a command the first word begins it too. `-` alone is a word. Every table has -h, --help without a row of its own.
+ * the command; of a verb that takes a command the first word begins it too. `-` alone is a word. Every table has -h, --help without a row in it.
  *
- * One meaning everywhere, so the letters are given out here:
+ * Letters mean the same in every verb, so this is their only list:
  *
  *   -a --all         -p --pid PID      -n --name NAME   -t --thread TID   -m --module NAME
  *   -F --freq HZ     -o --output FILE  -f --format F        -q --quiet       -h --help
@@ -71,7 +71,7 @@ struct option {
 #define INTO(values_type, field)                                                                   \
 	(uint16_t) offsetof(values_type, field), (uint16_t)sizeof(((values_type *)NULL)->field)
 
-/* What is left of argv: borrowed pointers; `words` ends before `--`, `command` is what stands behind it. */
+/* The arguments that are not options: borrowed pointers; `words` ends before `--`, `command` has the arguments after it. */
 struct arguments {
 	VEC(const char *) words;
 	char **command; /* NULL-terminated, as execvp() wants it; NULL when there was no `--` */
@@ -79,8 +79,8 @@ struct arguments {
 };
 
 /*
- * Parses argv[1..] of a verb into `values`. True: go on, and free with options_done(). False: --help has been printed to stdout or the misuse
- * told on stderr, nothing is to be freed, *ret_code is the exit code.
+ * Parses argv[1..] of a verb into `values`. True: the caller continues, and frees with options_done(). False: --help was printed to stdout or the
+ * misuse reported on stderr, nothing is to be freed, *ret_code is the exit code.
  */
 bool options_parse(const struct verb *verb, int argc, char **argv, void *values,
 	struct arguments *ret_arguments, int *ret_code);
@@ -88,7 +88,7 @@ bool options_parse(const struct verb *verb, int argc, char **argv, void *values,
 /* Frees the lists (struct texts) in `values` and in `arguments`. */
 void options_done(const struct verb *verb, void *values, struct arguments *arguments);
 
-/* For a verb that finds its words wrong: tells the sentence and "spoor VERB --help shows what it takes.", returns EXIT_MISUSED. */
+/* For a verb that finds its arguments wrong: prints the sentence and "spoor VERB --help shows what it takes.", returns EXIT_MISUSED. */
 int options_misused(const struct verb *verb, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -90,6 +90,6 @@ void output_queue_close(struct output_queue *queue, int wait_ms)
 		output_queue_advance(queue);
 	}
 	if (queue->own)
-		(void)close(queue->fd); /* the other descriptor of it tells */
+		(void)close(queue->fd); /* an error shows when the original descriptor is closed */
 	bytes_done(&queue->waiting);
 }

@@ -135,7 +135,7 @@ int selection_choose_file(const char *input, const struct arguments *arguments, 
 	return EXIT_DONE;
 }
 
-/* A torn file is reported as far as it could be read; one that gives nothing is a failure. */
+/* A damaged file is reported up to the damage; a file without any readable event is a failure. */
 static int read_file(struct selection *s, struct diag *diag)
 {
 	int error = saved_read(s->path, &s->trace, profile_event, &s->profile, diag);
@@ -257,8 +257,8 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 	struct diag diag = { 0 };
 
 	/*
-	 * Reading what anybody may have written takes no right but to read and write files; KILL is for a command of `record` that goes on while this is
-	 * made. What fails leaves more.
+	 * Any user may have written the file, so it is read with no rights but those to read and write files; KILL is for a command of `record` that
+	 * keeps running meanwhile. If reducing fails, more rights remain, and the report is still made.
 	 */
 	(void)rights_reduce(rights_are_borrowed() ? 0 : RIGHTS_OF_FILES | RIGHT_KILL);
 	memset(s, 0, sizeof(*s));

@@ -1,10 +1,10 @@
 /*
- * What report and flame have in common: which file, which samples, read and named.
+ * The parts that report and flame share: they choose the file and the samples, read them and find the names.
  *
  *   struct report_values { struct selection_values selection; ... };
  *   options: SELECTION_OPTIONS(struct report_values, selection),
  *
- *   code = selection_open(&values.selection, &args, self, &s)   EXIT_DONE: go on; else it was told, return it
+ *   code = selection_open(&values.selection, &args, self, &s)   EXIT_DONE: continue; else the error was printed, return the code
  *   ... s.profile, s.names, s.report ...
  *   selection_close(&s)                                          in any case
  */
@@ -63,17 +63,21 @@ struct selection {
 	char path[4096];
 };
 
-/* Methods are named in `form`; raw names that were asked for go before it. */
+/* Method names are shown in `form`; the option for raw names overrides it. */
 int selection_open(const struct selection_values *values, enum method_name_form form, const struct arguments *arguments,
 	const struct verb *verb, struct selection *ret_selection);
 
 /*
- * The numbers given to `option`, appended to `vec_of_u32` (VEC(uint32_t)), and to `words` (may be NULL) as they were given. Not EXIT_DONE: it was told.
+ * The numbers given to `option`, appended to `vec_of_u32` (VEC(uint32_t)), and to `words` (may be NULL) as they were given. Any code but EXIT_DONE:
+ * the error was printed.
  */
 int selection_numbers(const struct texts *texts, const char *option, const struct verb *verb, void *vec_of_u32,
 	struct bytes *words);
 
-/* Which file: the option's, else the only word, else the newest here, which is said. EXIT_DONE, or it was told. */
+/*
+ * The file to read: the option's, else the only word, else the newest in this folder, whose name is then printed. Any code but EXIT_DONE: the error
+ * was printed.
+ */
 int selection_choose_file(const char *input, const struct arguments *arguments, const struct verb *verb,
 	char *path, size_t room);
 

@@ -4,11 +4,11 @@
  *   struct trace_values { struct target_values targets; ... };
  *   options: TARGET_OPTIONS(struct trace_values, targets), TARGET_ALL_OPTION(struct trace_values, targets, "every .NET process"),
  *
- *   code = target_options_query(&values.targets, self, &query)       EXIT_DONE: go on; else it was told
+ *   code = target_options_query(&values.targets, self, &query)       EXIT_DONE: continue; else the error was printed
  *   ... targets_choose(&query.query, ...) ...
  *   target_options_done(&query)
  *
- * -a, --all means another thing for record (the machine) than for the verbs that ask .NET processes, so its row takes its own words.
+ * -a, --all has another meaning for record (the machine) than for the verbs that work on .NET processes, so the macro of its row takes the text.
  */
 #ifndef SPOOR_CLI_TARGET_OPTIONS_H
 #define SPOOR_CLI_TARGET_OPTIONS_H
@@ -57,7 +57,7 @@ struct target_choice {
 	VEC(uint32_t) trees;
 };
 
-/* EXIT_DONE, or the exit code of what was told. target_options_done() ends it in any case. */
+/* EXIT_DONE, or the exit code after the error was printed. The caller ends the choice with target_options_done() in any case. */
 int target_options_query(const struct target_values *values, const struct verb *verb,
 	struct target_choice *ret_choice);
 
@@ -74,7 +74,7 @@ int target_options_dotnet(const struct target_values *values, const struct verb 
  */
 int target_options_choose_own(const struct target_query *query, struct targets *ret_targets, struct diag *diag);
 
-/* Reads "12,34" and the like of an option into a VEC(uint32_t); `what` is of process or thread. EXIT_DONE, or the exit code of what was told. */
+/* Reads an option's "12,34" into a VEC(uint32_t); `what` is "process" or "thread". EXIT_DONE, or the exit code after the error was printed. */
 int target_options_ids(const struct texts *texts, const char *option, const char *what,
 	const struct verb *verb, void *vec_of_u32);
 

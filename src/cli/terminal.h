@@ -1,12 +1,12 @@
 /*
  * A terminal that is drawn on as a whole, and its keys.
  *
- *   terminal_open(&terminal, &out);          the screen of before is kept aside; keys come one by one, unseen
+ *   terminal_open(&terminal, &out);          switches to the alternate screen; keys arrive one by one, without echo
  *   terminal_size(&columns, &lines);         as often as it may have changed (SIGWINCH)
  *   while ((key = terminal_key(&terminal))) ...
  *   terminal_close(&terminal, &out);         all as it was
  *
- * Keys come from stdin if that is a terminal of ours, else there are none.
+ * Keys are read from stdin if it is a terminal and this process is in its foreground; else there are none.
  */
 #ifndef SPOOR_CLI_TERMINAL_H
 #define SPOOR_CLI_TERMINAL_H
@@ -36,7 +36,7 @@ struct terminal {
 	unsigned pending_count;
 };
 
-/* `out` gets what is to be written to the screen. */
+/* The escape sequences to write to the screen are appended to `out`. */
 void terminal_open(struct terminal *terminal, struct bytes *out);
 void terminal_close(struct terminal *terminal, struct bytes *out);
 

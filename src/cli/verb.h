@@ -20,7 +20,7 @@ struct verb {
 	const char *synopsis;         /* what follows the name: "[FILE] [options]" */
 	const char *summary;          /* "what a recording holds, and where its CPU time went" */
 	const struct option *options; /* ends with a row of zeros; NULL when there are none */
-	bool takes_command;           /* its first word begins a command, as if -- stood before it */
+	bool takes_command;           /* the first argument that is no option begins a command, as after -- */
 };
 
 extern const struct verb verbs[]; /* ends with a row of zeros */

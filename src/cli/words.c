@@ -41,7 +41,7 @@ void screen_look(FILE *stream, enum color_when when, struct screen *ret_screen)
 	};
 }
 
-/* A line that ends like a sentence. What was asked ends with its own mark. */
+/* Prints a line that ends with a full stop, unless the text has a full stop, question mark, exclamation mark or colon at its end. */
 static void print_sentence(const char *text)
 {
 	size_t len = strlen(text);

@@ -31,7 +31,7 @@ int words_fail(const struct diag *diag);
 /* EXIT_MISSING for a right or feature that is missing (EPERM, EACCES, ENOSYS, EOPNOTSUPP), else EXIT_FAILED. */
 int words_exit_code(int error);
 
-/* One sentence to stderr with a full stop behind it if it has none; foreign text in it is made safe. */
+/* Prints one sentence to stderr and appends a full stop if it has none; control characters in foreign text are made safe. */
 void words_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* One line: the earlier file at this path is now PATH.old. */
@@ -41,7 +41,8 @@ void words_say_replaced(const char *path);
 void words_next(uint32_t pid, const char *const *names);
 
 /*
- * Flushes stdout and checks that everything got there: EXIT_DONE, or the failure is told. A reader that went away (EPIPE) is no failure. Every
+ * Flushes stdout and checks that everything got there: EXIT_DONE, or an exit code after the failure was printed. A reader that closed the pipe
+ * (EPIPE) is no failure. Every
  * verb that prints results ends with it.
  */
 int words_finish_output(void);
