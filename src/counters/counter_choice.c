@@ -57,7 +57,7 @@ static struct counter_provider *find_or_add(struct counter_choice *choice, const
 	return provider;
 }
 
-/* What stands in the brackets. */
+/* The counter names between the brackets. */
 static int take_counters(struct counter_choice *choice, struct counter_provider *provider, const char *text, size_t len,
 	struct diag *diag)
 {
@@ -95,7 +95,7 @@ static int take_provider(struct counter_choice *choice, const char *text, size_t
 	if (!provider)
 		return -ENOMEM;
 	if (!counters) {
-		vec_reset(&provider->counters); /* all of it: more than what was named before */
+		vec_reset(&provider->counters); /* the provider's whole set, which includes the counters named before */
 		return 0;
 	}
 	if (!is_new && !provider->counters.count)
@@ -139,7 +139,7 @@ static bool names_it(const struct counter_provider *provider, const char *counte
 	return false;
 }
 
-/* As the runtime does it: a * at the end stands for anything. */
+/* The runtime's own rule: a * at the end of a pattern matches any text. */
 static bool fits(const char *pattern, const char *name)
 {
 	size_t len = strlen(pattern);

@@ -119,7 +119,7 @@ static struct counter_instrument *instrument_of(struct counter_feed *e, int32_t 
 	return index ? &e->instruments.items[index - 1] : NULL;
 }
 
-/* Runtimes before .NET 8 tell no id: the same names are the same instrument. */
+/* Events of runtimes before .NET 8 carry no instrument id: equal names mean the same instrument. */
 static struct counter_instrument *find_instrument(struct counter_feed *e, const struct counter_instrument *wanted)
 {
 	if (wanted->id)
@@ -133,7 +133,7 @@ static struct counter_instrument *find_instrument(struct counter_feed *e, const 
 	return NULL;
 }
 
-/* A session that is joined by another client tells of all its instruments again. */
+/* Keeps a new instrument, or updates a known one: when another client joins a session, the runtime sends the events of all its instruments again. */
 static int keep_instrument(struct counter_feed *e, const struct counter_instrument *instrument)
 {
 	struct counter_instrument *known = find_instrument(e, instrument);
@@ -164,12 +164,12 @@ static int take_instrument(struct counter_feed *e, const struct schema *schema, 
 	struct counter_instrument instrument = { 0 };
 
 	for (size_t i = 0; i <= OF_DESCRIPTION; i++)
-		(void)read_text(c, &e->texts[i]); /* asked for below */
+		(void)read_text(c, &e->texts[i]); /* c->short_read is checked below */
 	bytes_reset(&e->texts[OF_TAGS]);
 	if (schema->version >= 1) {
 		(void)read_text(c, &e->texts[OF_TAGS]);
 		(void)read_text(c, &e->texts[OF_METER_TAGS]);
-		(void)read_text(c, &e->texts[OF_METER_TAGS + 1]); /* its scope's hash tells nobody anything */
+		(void)read_text(c, &e->texts[OF_METER_TAGS + 1]); /* the hash of the meter's scope: not used */
 		join(&e->texts[OF_TAGS], &e->texts[OF_METER_TAGS]);
 	}
 	if (schema->version >= 2)
@@ -215,7 +215,7 @@ static uint32_t tags_of(struct counter_feed *e, const struct counter_instrument 
 	return intern(e, &e->texts[TAGS]);
 }
 
-/* The runtime has made counters of what goes up and down. */
+/* Instruments that the runtime publishes as counters although their values rise and fall. */
 static bool is_level(struct counter_feed *e)
 {
 	return is_text(&e->texts[METER], "System.Runtime") && (is_text(&e->texts[NAME], "dotnet.thread_pool.thread.count") ||
@@ -256,9 +256,9 @@ static bool is_needed(const struct counters *counters, const char *meter, const 
 }
 
 /*
- * An observable instrument reports a total of the program's; its first interval has a value and no rate. Of another one the runtime adds up what came since its
- * session began: the first total we see equals the increment, unless the session is older than ours. Without an id, and when the beginning of the
- * instrument was not seen, the type is unknown and the numbers decide.
+ * An observable instrument reports a total since the program's start; its first interval has a value and no rate. For any other instrument the
+ * runtime adds up the increments since the metrics session began: the first total that we see equals the increment, unless another tool began the
+ * session earlier. Without an id, or when the instrument's first event was missed, its type is unknown, and these numbers decide.
  */
 static enum counter_since since_of(struct counter_feed *e, int32_t id, double delta, double value)
 {
@@ -273,8 +273,8 @@ static enum counter_since since_of(struct counter_feed *e, int32_t id, double de
 }
 
 /*
- * Counters and gauges: meter, version, instrument, unit, tags, rate or last value, [value], [id]. No value: an observable that no longer tells anything. (No
- * rate but a value: its first interval.)
+ * Counters and gauges: meter, version, instrument, unit, tags, rate or last value, [value], [id]. No value: an observable instrument that reports
+ * nothing any more. (No rate but a value: its first interval.)
  */
 static int take_value(struct counter_feed *e, const struct schema *schema, struct cursor *c, bool wanted)
 {
@@ -284,7 +284,7 @@ static int take_value(struct counter_feed *e, const struct schema *schema, struc
 	int32_t id = 0;
 
 	bytes_reset(&e->texts[NUMBER_2]);
-	(void)read_text(c, &e->texts[NUMBER]); /* asked for below */
+	(void)read_text(c, &e->texts[NUMBER]); /* c->short_read is checked below */
 	if (!gauge && schema->version >= 1)
 		(void)read_text(c, &e->texts[NUMBER_2]);
 	if (schema->version >= 2)
@@ -318,7 +318,7 @@ static int take_histogram(struct counter_feed *e, const struct schema *schema, s
 	bool counted = schema->version >= 1;
 	int32_t id = 0;
 
-	(void)read_text(c, &e->texts[NUMBER]); /* asked for below */
+	(void)read_text(c, &e->texts[NUMBER]); /* c->short_read is checked below */
 	int32_t count = counted ? (int32_t)cursor_u32(c) : 0;
 	uint64_t bits = counted ? cursor_u64(c) : 0;
 	double sum;
@@ -342,7 +342,7 @@ static int take_histogram(struct counter_feed *e, const struct schema *schema, s
 static int take_measurement(struct counter_feed *e, const struct schema *schema, struct cursor *c)
 {
 	for (size_t i = 0; i <= TAGS; i++)
-		(void)read_text(c, &e->texts[i]); /* asked for below */
+		(void)read_text(c, &e->texts[i]); /* c->short_read is checked below */
 	if (c->short_read)
 		return -EBADMSG;
 	const char *meter = bytes_z(&e->texts[METER]);
@@ -356,7 +356,7 @@ static int take_measurement(struct counter_feed *e, const struct schema *schema,
 							   : take_value(e, schema, c, wanted);
 }
 
-/* ---- what goes wrong with Meters ---- */
+/* ---- errors of the metrics session ---- */
 
 static void keep_message(struct counter_feed *e, struct bytes *text)
 {
@@ -379,7 +379,7 @@ static int take_conflict(struct counter_feed *e, const struct schema *schema, st
 		return 0;
 	/* Expected and actual, each as text: histograms, time series, interval. */
 	for (size_t i = 1; i <= 6; i++)
-		(void)read_text(c, &e->texts[i]); /* asked for below */
+		(void)read_text(c, &e->texts[i]); /* c->short_read is checked below */
 	double histograms = number_of(&e->texts[1]);
 	double series = number_of(&e->texts[3]);
 	double interval_s = number_of(&e->texts[5]);
@@ -516,7 +516,7 @@ static int read_fields(struct counter_feed *e, const struct strtab *strings, con
 		case FIELD_OBJECT:
 			break;
 		case FIELD_TEXT16:
-			(void)read_text(c, place_of(e, name)); /* asked for below */
+			(void)read_text(c, place_of(e, name)); /* c->short_read is checked by the caller */
 			break;
 		case FIELD_F64:
 			keep_number(out, name, read_f64(c));

@@ -1,5 +1,5 @@
 /*
- * What a runtime says of counters, put into a table of series.
+ * Fills a table of series from the counter events of a runtime.
  *
  *   struct counter_feed events = { .counters = &counters, .choice = &choice, .session_id = "SHARED", .client_id = "..." };
  *   for each event of the stream:
@@ -7,12 +7,12 @@
  *   counter_feed_done(&events)
  *
  * Two kinds of events: "EventCounters" of any EventSource, which describe themselves and are read by the names of their fields; and those of
- * System.Diagnostics.Metrics, read by their ids. In a shared metrics session everybody gets what anybody asked for, errors meant for others too: what is
- * not of our session or not chosen is left.
+ * System.Diagnostics.Metrics, read by their ids. In a shared metrics session each client receives the instruments of all clients, and their errors
+ * too: events of other sessions and counters that are not chosen are ignored.
  *
- * A Meter is preferred to an EventSource of the same name, which says the same with less.
+ * A Meter is preferred to an EventSource of the same name, which has the same values with less detail.
  *
- * Layouts: facts tried against .NET 8.0.31, 9.0.20 and 10.0.12.
+ * Layouts: checked against .NET 8.0.31, 9.0.20 and 10.0.12.
  */
 #ifndef SPOOR_COUNTERS_COUNTER_FEED_H
 #define SPOOR_COUNTERS_COUNTER_FEED_H
@@ -66,7 +66,7 @@ struct counter_feed {
 	VEC(struct counter_instrument) instruments;
 	struct map by_id;            /* id to index + 1 */
 	struct map meters;           /* names (indexes of counters.strings) of those that have instruments */
-	unsigned trouble;            /* enum counter_trouble, that the caller clears when it was told */
+	unsigned trouble;            /* enum counter_trouble; the caller clears it after reporting it */
 	char message[256];
 	uint32_t expected_max_histograms;
 	uint32_t expected_max_time_series;
@@ -79,7 +79,7 @@ struct counter_feed {
 	struct bytes texts[10];      /* the fields of the event at hand */
 };
 
-/* 1: taken. 0: not a counter of ours. -EBADMSG: its payload is torn. -ENOMEM. `strings` are those the schema refers to. */
+/* 1: used. 0: not a chosen counter. -EBADMSG: the payload is truncated. -ENOMEM. `strings` is the table of the schema's names. */
 int counter_feed_take(struct counter_feed *events, const struct strtab *strings, const struct schema *schema,
 	const uint8_t *payload, size_t size);
 

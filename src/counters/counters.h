@@ -1,16 +1,16 @@
 /*
- * The counters of one process: a table of series, each with what it was in the last interval.
+ * The counters of one process: a table of series, each with its values in the last interval.
  *
  *   counters_init(&counters);
  *   index = counters_series(&counters, &id);            found or made; 0: the table is full
- *   counters_take_value(&counters, index, ...)           what the runtime says, as often as it says it
+ *   counters_take_value(&counters, index, ...)           each value that the runtime sends
  *   ...
  *   counters_close(&counters, now_ns);                   our interval is over: series.items[i].value, .rate, ...
  *
- * Intervals: the runtime's own need not be ours (another tool may have asked for shorter ones). What comes within one of ours is put together: increments and
- * their seconds are added up, of levels the last one counts. So a rate is always increments by the time they took.
+ * Intervals: the runtime's interval may differ from ours (another tool may have requested a shorter one). The values that arrive within one of ours
+ * are combined: increments and their seconds are added up, of levels the last one counts. So a rate is always increments by the time they took.
  *
- * Bounded: at most COUNTERS_SERIES_MAX series, texts cut at COUNTERS_TEXT_MAX; what does not fit is counted in `refused`.
+ * Bounded: at most COUNTERS_SERIES_MAX series, texts cut at COUNTERS_TEXT_MAX; values of further series are counted in `refused`.
  */
 #ifndef SPOOR_COUNTERS_COUNTERS_H
 #define SPOOR_COUNTERS_COUNTERS_H
@@ -56,7 +56,7 @@ struct counter_quantile {
 	double value;
 };
 
-/* What tells a series from another. Texts are indexes of counters.strings. */
+/* The fields that identify a series. Texts are indexes of counters.strings. */
 struct counter_id {
 	enum counter_source source;
 	uint32_t provider;
@@ -73,7 +73,7 @@ struct counter_series {
 	uint32_t description;
 	uint8_t kind;          /* enum counter_kind */
 	uint8_t since;         /* enum counter_since */
-	bool hidden;           /* not asked for, but something is derived from it */
+	bool hidden;           /* not chosen, but another series is derived from it */
 	bool ended;
 	bool fresh;            /* something came in the last interval */
 	bool known;            /* something came ever: the figures below mean something */
@@ -124,17 +124,17 @@ uint32_t counters_series(struct counters *counters, const struct counter_id *id,
 /* The value of a level, or since a counter's start. */
 void counters_take_value(struct counters *counters, uint32_t series, double value);
 
-/* What came on top in `seconds` (0: of the Meters' interval, which counters_take_interval() tells). */
+/* An increment within `seconds` (0: within the Meters' interval, see counters_take_interval()). */
 void counters_take_delta(struct counters *counters, uint32_t series, double delta, double seconds);
 
 void counters_take_quantiles(struct counters *counters, uint32_t series, const struct counter_quantile *quantiles,
 	uint32_t count);
 void counters_take_count(struct counters *counters, uint32_t series, double count, double sum);
 
-/* The Meters have begun to tell of an interval of so many seconds. */
+/* The Meters have begun to report an interval of so many seconds. */
 void counters_take_interval(struct counters *counters, double seconds);
 
-/* CPU time the process has used, as the kernel tells it. */
+/* CPU time that the process has used, from its CPU clock in the kernel. */
 void counters_take_cpu(struct counters *counters, uint64_t cpu_ns, uint64_t now_ns);
 
 /* True when something came since the last counters_close(). */

@@ -14,7 +14,7 @@
 
 #define LABELS_MAX 24u
 
-/* The next of "key=value,key=value"; a comma inside a value (no '=' behind it) belongs to it. */
+/* The next of "key=value,key=value"; a comma that is followed by no '=' belongs to the value. */
 struct tag {
 	const char *key;
 	size_t key_len;
@@ -154,7 +154,7 @@ static void add_escaped(const char *text, size_t len, bool label, struct bytes *
 		if (c == '\n')
 			bytes_text(out, "\\n");
 		else if (text_is_control(c))
-			bytes_printf(out, "\\\\u%04x", (unsigned)c); /* a person who fetches the page has a terminal */
+			bytes_printf(out, "\\\\u%04x", (unsigned)c); /* the page may be printed on a terminal (curl) */
 		else
 			bytes_add(out, utf8, text_put_char(utf8, c));
 	}
@@ -423,7 +423,7 @@ void counters_graphite(const struct counters_view *view, const char *host, bool 
 	each_line(view, host, with_pid, graphite_line, out);
 }
 
-/* A sign before a gauge means "so much more": a negative one is set to 0 first. The path stands in front already. */
+/* In StatsD a signed gauge value is a change: a negative gauge is set to 0 first. The path is in `out` already. */
 static void statsd_line(const struct counters_view *view, const char *suffix, double value, double delta, struct bytes *out)
 {
 	size_t begin = out->len;

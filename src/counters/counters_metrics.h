@@ -2,7 +2,7 @@
  * Counters as collectors take them: Prometheus (a page that is fetched), Graphite (lines of its plaintext protocol) and StatsD (datagrams).
  *
  * Names: Prometheus has dotnet_gc_pause_time_seconds_total{process="shop",pid="4711",meter="System.Runtime"}; Graphite and StatsD
- * spoor.HOST.PROCESS.System_Runtime.dotnet.gc.pause.time, the tags' values behind it. Counters are totals in Prometheus, rates a second in Graphite,
+ * spoor.HOST.PROCESS.System_Runtime.dotnet.gc.pause.time, followed by the tags' values. Counters are totals in Prometheus, rates a second in Graphite,
  * increments in StatsD.
  */
 #ifndef SPOOR_COUNTERS_COUNTERS_METRICS_H
@@ -16,7 +16,7 @@ struct counters_view;
 
 #define COUNTERS_PROMETHEUS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-/* What is known of all of them, each family together. */
+/* The values of the last interval. `host` is the machine's name; `with_pid`: several processes have this name. */
 void counters_prometheus(const struct counters_view *views, size_t count, struct bytes *out);
 
 /* What the last interval has brought. `host` is the machine's name; `with_pid`: several processes have this name. */

@@ -1,8 +1,8 @@
 /*
  * Counters as rows: a file for dotnet-counters' readers (CSV, JSON), and lines for people.
  *
- * One row a fresh series and interval; a histogram has one a quantile ("Percentile=95" among its tags) and one for how many there were. Rates are
- * what came in an interval of the length that was asked for.
+ * One row a fresh series and interval; a histogram has one a quantile ("Percentile=95" among its tags) and one for the number of its values. Rates
+ * are increments per interval of the length on the command line.
  */
 #ifndef SPOOR_COUNTERS_COUNTERS_ROWS_H
 #define SPOOR_COUNTERS_COUNTERS_ROWS_H
@@ -38,7 +38,7 @@ void counters_lines(const struct counters_view *view, struct bytes *out);
 /* The number and its unit, "171 %", "212 MB/s", "1.09 ms". */
 void counter_add_figure(double value, const char *unit, bool per_second, struct bytes *out);
 
-/* What stands for the series in one figure: a rate, a level, the highest quantile. Nothing when there is none. */
+/* The rest of a series: the total, the other quantiles, the number a second. */
 void counter_add_level(const struct counters_view *view, const struct counter_series *series, struct bytes *out);
 
 /* What else there is to say: the total, the other quantiles, how many a second. */

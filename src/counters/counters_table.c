@@ -21,7 +21,7 @@
 #define NOTE_LEAST      16u
 #define KEYS            "p pause  r resume  q quit"
 
-/* A row of the screen: a series by its names, of whichever processes have it; or a provider's heading. */
+/* A row of the screen: a series by its names, with the values of all processes that have it; or a provider's heading. */
 struct row {
 	const struct counters_view *view; /* the first that has it */
 	const struct counter_series *series;
@@ -67,7 +67,7 @@ static unsigned add_cut(const char *text, size_t len, unsigned columns, struct b
 	return used;
 }
 
-/* At most `columns` characters: the beginning and the end, for what tells names apart may be either. */
+/* At most `columns` characters, cut in the middle: the difference between two names may be at the beginning or at the end. */
 static unsigned add_cut_middle(const char *text, size_t len, unsigned columns, struct bytes *out)
 {
 	size_t wide = text_columns(text, len);
@@ -109,7 +109,7 @@ static void add_right(const struct bytes *text, unsigned columns, struct bytes *
 		(void)add_cut((const char *)text->data, text->len, columns, out); /* as wide as it is */
 }
 
-/* A line of one piece, in a colour of its own. */
+/* A line in a single colour. */
 static void add_line(struct screen_text *s, const struct bytes *text, const char *color)
 {
 	if (!begin_line(s))
@@ -419,7 +419,7 @@ static void draw_heading(struct screen_text *s, const struct widths *w, const st
 	bytes_done(&line);
 }
 
-/* What is not on the screen, and how to come to it. */
+/* The number of rows and counters that are not on the screen, and the keys that show them. */
 static void draw_rest(struct screen_text *s, uint32_t above, uint32_t below, size_t hidden)
 {
 	struct bytes text = { 0 };

@@ -1,7 +1,7 @@
 /*
- * Counters as a screen: what is known of one process with its last minute, or of several side by side.
+ * Counters as a screen: one process with its last minute, or several processes side by side.
  *
- * Fits what screen there is: lines are cut at its right edge, columns that have no room are left out (the last minute first, then notes, then whole processes), rows
+ * Fits any screen: lines are cut at the right edge, columns that have no room are left out (the last minute first, then notes, then whole processes), rows
  * that have none are reached by scrolling. A screen of a few columns and lines shows little, but nothing wrong.
  */
 #ifndef SPOOR_COUNTERS_COUNTERS_TABLE_H
@@ -25,7 +25,7 @@ struct counters_table {
 	const char *notice;    /* said below the heading; "" */
 };
 
-/* Whole lines, each ended by "\x1b[K\r\n" but the last, which has no line end: no screen scrolls by itself. */
+/* Whole lines; each but the last ends with "\x1b[K\r\n". The last has no line end, so the screen never scrolls. */
 void counters_table_draw(struct counters_table *table, const struct counters_view *views, size_t count, struct bytes *out);
 
 #endif

@@ -54,9 +54,9 @@ struct counted {
 	bool seen;                        /* the pid is one of here: `target` is known */
 	struct dotnet_target target;
 	struct dotnet_door door;
-	int peer;                         /* of the port of ours; -1 none */
-	bool held;                        /* it waits to be told to go on */
-	bool left;                        /* its place at the port was given back */
+	int peer;                         /* its number at Spoor's diagnostics port; -1: it did not connect there */
+	bool held;                        /* it waits before its first instruction for ResumeRuntime */
+	bool left;                        /* reverse_forget() was called for its peer number */
 	struct exchange resume;
 	uint64_t resumed_ns;              /* 0: not by us */
 	uint64_t open_ns;                 /* when its session is to be opened; 0: it was */
@@ -75,7 +75,7 @@ struct counted {
 	char reason[256];
 	char reason_code[24];
 	enum counting_state state;
-	double interval_s;                /* asked of the Meters */
+	double interval_s;                /* requested of the Meters */
 	uint32_t max_histograms;
 	uint32_t max_time_series;
 	uint32_t joins;                   /* times it was opened again by another's rule */
@@ -143,7 +143,7 @@ static uint32_t count_event_sources(const struct counter_choice *choice)
 	return count;
 }
 
-/* The runtime's limit of providers is far above ours. A name that is given in two ways is asked for once. */
+/* The runtime's limit of providers is far above ours. A name that is given in two ways is requested once. */
 static int make_request(const struct counting *counting, struct counted *p, uint32_t *ret_count)
 {
 	const struct counting_options *o = &counting->options;
@@ -204,12 +204,12 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 		return 0;
 	p->bytes += size;
 	if (p->broken.error)
-		return 0; /* read on, so that the runtime can go on */
+		return 0; /* read on, so that the runtime does not block on a full socket */
 	if (nettrace_decoder_push(p->decoder, data, size) < 0)
 		return diag_set(&p->broken, -ENOMEM, "there is no memory for its stream: %m"), 0;
 	while ((result = nettrace_decoder_next(p->decoder, &event, &p->broken)) > 0) {
 		const struct schema *schema = &p->trace.schemas.items[event.schema_index];
-		/* A torn event is one counter less; the stream itself has told its length. */
+		/* A truncated event loses one counter value; the stream has the event's length, so the next events are readable. */
 		if (counter_feed_take(&p->events, &p->trace.strings, schema, event.payload, event.payload_size) == -ENOMEM)
 			return diag_set(&p->broken, -ENOMEM, "there is no memory for its counters: %m"), 0;
 	}
@@ -260,14 +260,15 @@ int counting_new(const struct counting_options *options, struct counting **ret_c
 
 	if (!counting)
 		return diag_set(diag, -ENOMEM, "out of memory");
-	scheduling_wait_ones_turn(); /* what is read waits in the runtimes */
+	scheduling_wait_ones_turn(); /* data that is not read yet waits in the runtimes */
 	counting->options = *options;
 	*ret_counting = counting;
 	return 0;
 }
 
 /*
- * The runtime's own EventCounters that are asked for before it has started can lock it up for good: its first thread holds the list of EventSources while the thread that
+ * The runtime's own EventCounters that are requested before it has started can deadlock it permanently: its first thread holds the list of
+ * EventSources while the thread that
  * reads the counters makes some of these (dotnet/runtime issues 119014 and 105682). From .NET 9 on there is a Meter with the same figures; else the
  * session has to wait until the start is over.
  */
@@ -283,7 +284,7 @@ static bool can_begin_early(const struct counting *counting, const struct target
 	return strtoul(target->runtime_version, NULL, 10) >= 9;
 }
 
-/* `seen`: its pid is one of here. `door` NULL: its own socket. */
+/* `seen`: its pid is valid in our pid namespace. `door` NULL: its own diagnostics socket. */
 static int add(struct counting *counting, const struct target *target, bool seen, const struct dotnet_door *door, int peer,
 	struct diag *diag)
 {
@@ -295,7 +296,7 @@ static int add(struct counting *counting, const struct target *target, bool seen
 	if (p)
 		p->seen = seen && result == 0;
 	if (door && result < 0 && result != -ENOMEM)
-		result = 0; /* it has a door all the same */
+		result = 0; /* the diagnostics connection works without it */
 	if (result == 0) {
 		p->pid = target->pid;
 		p->door = door ? *door : dotnet_target_door(&p->target);
@@ -354,7 +355,7 @@ void counting_listen(struct counting *counting, struct reverse *reverse)
 	counting->reverse = reverse;
 }
 
-/* Who has connected to our port: counted, or (at the end) only let go on. */
+/* Runtimes that have connected to Spoor's port: they are counted; once counting is stopping, they are only resumed. */
 static void take_newcomers(struct counting *counting)
 {
 	uint32_t peer;
@@ -367,7 +368,7 @@ static void take_newcomers(struct counting *counting)
 		struct port_peer newcomer;
 
 		port_peer_read(reverse_peer(counting->reverse, peer), TARGET_DOTNET, &newcomer);
-		/* Without memory it is let go on at the end, uncounted. */
+		/* Out of memory: the runtime is resumed at the end, without having been counted. */
 		(void)add(counting, &newcomer.target, newcomer.seen, &door, (int)peer, NULL);
 		port_peer_done(&newcomer);
 	}
@@ -375,7 +376,7 @@ static void take_newcomers(struct counting *counting)
 		reverse_release(counting->reverse, 0, 0);
 }
 
-/* Tells it to go on: once its session is open, or will not be. */
+/* Sends ResumeRuntime: once the session of the process is open, or has failed. */
 static void begin_resume(const struct counting *counting, struct counted *p, uint64_t now)
 {
 	const struct ipc_request request = { .command = IPC_RESUME_RUNTIME };
@@ -394,7 +395,7 @@ static void advance_resume(struct counted *p, uint64_t now)
 {
 	if (p->resume.state == EXCHANGE_NONE)
 		return;
-	(void)exchange_advance(&p->resume, now); /* its state tells */
+	(void)exchange_advance(&p->resume, now); /* its state shows a failure */
 	if (!exchange_is_over(&p->resume))
 		return;
 	/* A connection that was lost on the way: the runtime connects again, and the request is repeated. */
@@ -491,7 +492,10 @@ static void take_cpu(struct counted *p)
 	counters_take_cpu(&p->counters, (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec, clock_monotonic_ns());
 }
 
-/* Our interval ends a moment behind the runtime's. When nothing came in one, the next values set the beat anew. */
+/*
+ * Ends an interval SETTLE_NS (at most a quarter of the interval) after the time at which the runtime's own interval is expected to end. After an
+ * interval without values the next values set that time anew.
+ */
 static void close_interval(struct counting *counting, uint32_t index, uint64_t now)
 {
 	struct counted *p = counting->processes.items[index];

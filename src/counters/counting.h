@@ -4,18 +4,19 @@
  *   counting_new(&options, &counting, &diag);
  *   counting_add(counting, target, &diag);                  each chosen process
  *   counting_add_path(counting, path, &diag);               a runtime that listens at a path
- *   counting_listen(counting, reverse);                     those that come to a port of ours, as they come: counted from their first instruction on
+ *   counting_listen(counting, reverse);                     runtimes that connect to Spoor's port: counted from their first instruction on
  *   while (counting_step(counting, fds, count, until_ns) > 0) ...   until the caller has a reason to end
  *   counting_stop(counting);                                begins the end; then further steps until it returns 0
  *   counting_free(counting);
  *
  * options.ready() is called each time an interval of a process is over: its series hold the figures of that interval until the next call.
  *
- * The interval is ours: the runtime's may be shorter (another tool asked for that) or longer, and starts when it likes. A process's first values
- * set its beat; from there on its intervals end at ours, a moment behind the runtime's own, so that each holds what belongs to it.
+ * The interval is set by the caller: the runtime's may be shorter (another tool requested that) or longer, and begins at its own time. The arrival of
+ * a process's first values sets the time at which its intervals end: SETTLE_NS (counting.c) after the runtime's own, so that each holds the values of
+ * one runtime interval.
  *
- * The Meters' session is shared (SessionId SHARED, a client id of ours): tools that came before us keep theirs, and when theirs has other limits we take
- * part by them. One thread, nothing blocks.
+ * The Meters' session is shared (SessionId SHARED, and our own client id): the session of a tool that started earlier continues, and when it has
+ * other limits we join it with these. One thread, nothing blocks.
  */
 #ifndef SPOOR_COUNTERS_COUNTING_H
 #define SPOOR_COUNTERS_COUNTING_H
@@ -77,33 +78,36 @@ struct counting_options {
 	uint32_t max_histograms;
 	uint32_t max_time_series;
 	bool list;                  /* instruments that there are, not their values */
-	bool hold;                  /* runtimes of counting_listen() are not told to go on */
+	bool hold;                  /* runtimes of counting_listen() are not resumed */
 	bool derive;                /* CPU, GC pause, allocations are worked out */
 	struct guard *guard;
 	void (*ready)(void *context, uint32_t process);
-	/* A sentence about a process that is said once: what is missing, and why. */
+	/* A sentence about a process, reported once: the missing values, and the reason. */
 	void (*tell)(void *context, uint32_t process, const char *sentence);
 	void *context;
 };
 
 int counting_new(const struct counting_options *options, struct counting **ret_counting, struct diag *diag);
 
-/* -ENOMEM, or what dotnet_target_read() finds wrong. Whatever else fails is told by the process's state. */
+/* -ENOMEM, or an error of dotnet_target_read(). All other failures show in the state of the process. */
 int counting_add(struct counting *counting, const struct target *target, struct diag *diag);
 
 /* A runtime that listens at a path; its pid is what it says. `path` is borrowed until counting_free(). */
 int counting_add_path(struct counting *counting, const char *path, struct diag *diag);
 
-/* Takes the runtimes that connect there; each goes on once its session is open. The port stays the caller's and outlives this. */
+/*
+ * Counts the runtimes that connect to this port; each is resumed once its session is open. The port belongs to the caller and must outlive
+ * `counting`.
+ */
 void counting_listen(struct counting *counting, struct reverse *reverse);
 
 /*
- * One turn: waits until there is something to do, `until_ns` (CLOCK_MONOTONIC), or one of the caller's own descriptors is ready, whose revents are then set. The
- * number of processes that have not ended, and one more while somebody can come to the port; negative errno.
+ * One turn: waits until there is something to do, `until_ns` (CLOCK_MONOTONIC), or one of the caller's own descriptors is ready, whose revents are
+ * then set. Returns the number of processes that have not ended, plus one while runtimes can still connect to the port; negative errno.
  */
 int counting_step(struct counting *counting, struct pollfd *fds, size_t fd_count, uint64_t until_ns);
 
-/* Runtimes that come from now on go on without a session. */
+/* Begins the end of all sessions. Runtimes that connect from now on are resumed without a session. */
 void counting_stop(struct counting *counting);
 
 uint32_t counting_count(const struct counting *counting);

@@ -19,7 +19,7 @@
 #define BACKLOG      16
 
 struct peer {
-	int fd;                  /* -1: nobody */
+	int fd;                  /* -1: free */
 	uint64_t until_ns;
 	char request[COUNTING_HTTP_REQUEST - 1];
 	size_t got;
@@ -86,7 +86,7 @@ size_t counting_http_fds(const struct counting_http *http, struct pollfd fds[COU
 				.events = peer->answering && !peer->said ? POLLOUT : POLLIN,
 			};
 	}
-	/* Who comes when all places are taken waits in the kernel's queue. */
+	/* While all slots are in use, new connections wait in the kernel's queue. */
 	if (count < COUNTING_HTTP_PEERS)
 		fds[count++] = (struct pollfd){ .fd = http->fd, .events = POLLIN };
 	return count;
@@ -125,7 +125,7 @@ static void answer(struct bytes *out, const char *status, const char *type, cons
 		bytes_add(out, body->data, body->len);
 }
 
-/* "GET /metrics HTTP/1.1": the path, without what stands behind a question mark, is that of the page. */
+/* "GET /metrics HTTP/1.1": whether the path, up to a question mark, is that of the page. */
 static bool asks_for_page(const char *path, size_t len)
 {
 	const char *question = memchr(path, '?', len);

@@ -5,8 +5,8 @@
  *   each turn:  n = counting_http_fds(http, fds); poll them; counting_http_advance(http, now_ns, page, context);
  *   counting_http_free(http);
  *
- * GET and HEAD of /metrics; everything else is refused. Never blocks: at most COUNTING_HTTP_PEERS at a time, each with COUNTING_HTTP_NS to say
- * what it wants and take it, in COUNTING_HTTP_REQUEST bytes. The page is made when it is asked for.
+ * GET and HEAD of /metrics; everything else is refused. Never blocks: at most COUNTING_HTTP_PEERS connections at a time; a request may have
+ * COUNTING_HTTP_REQUEST bytes, and each connection is closed after COUNTING_HTTP_NS. The page is made when it is requested.
  */
 #ifndef SPOOR_COUNTERS_COUNTING_HTTP_H
 #define SPOOR_COUNTERS_COUNTING_HTTP_H

@@ -152,7 +152,7 @@ static void finish_connect(struct counting_push *push, uint64_t now_ns)
 	}
 }
 
-/* How much goes out at once: all of it, or of whole lines what fits a datagram. */
+/* The size of the next send: for Graphite all of the queue, for StatsD as many whole lines as fit one datagram. */
 static size_t next_size(const struct counting_push *push)
 {
 	const uint8_t *at = push->queue.data + push->sent;
@@ -196,7 +196,7 @@ static void send_lines(struct counting_push *push, uint64_t now_ns)
 	forget(push, push->line);
 }
 
-/* A collector says nothing; what can be read is its end of the connection. */
+/* Collectors send nothing: a read returns bytes to ignore, or the end of the connection. */
 static bool has_ended(const struct counting_push *push)
 {
 	char byte[256];
