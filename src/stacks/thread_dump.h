@@ -1,7 +1,7 @@
 /*
- * The threads of one process at one moment: what stacks/thread_stacks finds out and export/ shows.
+ * The threads of one process at one moment: filled by stacks/thread_stacks, printed by stacks/threads_text.
  *
- * A frame is kept once, and a stack is a list of frames in `stacks`, so that threads that stand at the same place have the same stack number.
+ * A frame is kept once, and a stack is a list of frames in `stacks`, so that threads with the same stack have the same stack number.
  */
 #ifndef SPOOR_STACKS_THREAD_DUMP_H
 #define SPOOR_STACKS_THREAD_DUMP_H
@@ -26,7 +26,7 @@ struct dump_frame {
 	uint32_t short_name; /* strtab: a method's, without all but the last part of its namespace; 0: as `name` */
 	uint32_t module;  /* strtab: "Shop", "libc.so.6", "kernel"; 0 unknown */
 	uint8_t kind;     /* enum function_kind */
-	bool gap;         /* stands for frames that are not known */
+	bool gap;         /* in place of frames that are not known */
 };
 
 struct dump_thread {

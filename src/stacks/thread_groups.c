@@ -38,7 +38,7 @@ static int compare_place(const struct dump_thread *a, const struct dump_thread *
 	order = order ? order : compare_u64(a->function, b->function);
 	order = order ? order : compare_u64(a->lock, b->lock);
 	order = order ? order : compare_u64(a->lock_owner, b->lock_owner);
-	/* Where nothing else is known, a name is what tells threads apart. */
+	/* Threads without a known stack: only those with the same name are grouped. */
 	return order || a->stack ? order : compare_u64(a->name, b->name);
 }
 

@@ -1,5 +1,5 @@
 /*
- * Threads that stand at the same place and wait for the same, in one group.
+ * Threads with the same stack that wait for the same thing form one group.
  */
 #ifndef SPOOR_STACKS_THREAD_GROUPS_H
 #define SPOOR_STACKS_THREAD_GROUPS_H

@@ -45,7 +45,7 @@
 #define TURN_NS            UINT64_C(250000000)
 #define INTERRUPTED_NS     UINT64_C(1000000000) /* for sessions to end after an interruption */
 #define THREADS_MAX        65536u /* that are looked at; of a process with more, the rest is left out */
-#define TICKS_STALE        4u     /* every thread in managed code is in every tick: who is not has left it */
+#define TICKS_STALE        4u     /* a tick of the sampler has every thread in managed code: one that is missing has left it */
 #define FRAMES_ROOM        512u
 #define STACK_BYTES_MAX    (256u << 10) /* of a thread's stack that are read */
 #define CALL_BYTES         8u           /* before an address: room for a call */
@@ -99,7 +99,7 @@ struct code_mapping {
 struct walked {
 	uint32_t first;
 	uint32_t count;
-	uint32_t skipped;              /* managed frames that stand before them */
+	uint32_t skipped;              /* managed frames nearer to the leaf than these */
 	struct moment moment;          /* of the managed frames that were found in the stack */
 };
 
@@ -162,7 +162,7 @@ static struct seen *seen_of(struct taking *t, uint64_t inner_tid)
 	return seen;
 }
 
-/* What is known of a thread at the time it was looked at; NULL: it has no managed frames, or none any more. */
+/* The runtime's samples of a thread, for the time when /proc was read; NULL: it has no managed frames, or has left them. */
 static const struct seen *seen_now(const struct taking *t, uint64_t inner_tid)
 {
 	uint32_t at = map_get(&t->seen_index, inner_tid);
@@ -207,7 +207,7 @@ static void take_sample(struct taking *t, struct seen *seen, const struct event 
 	seen->before = moment;
 }
 
-/* It begins to wait for a lock: the event's own stack says where, and it says who has the lock (.NET 7 and later). */
+/* The thread begins to wait for a lock: the event's stack shows where, and its payload has the lock's owner (.NET 7 and later). */
 static void take_contention(struct taking *t, struct seen *seen, const struct event *event)
 {
 	struct cursor c = cursor_of(event->payload, event->payload_size);
@@ -269,7 +269,7 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 	struct event event;
 
 	if (!size || t->broken.error)
-		return 0; /* read on, so that the runtime can go on */
+		return 0; /* read on, so that the runtime does not block on a full socket */
 	if (nettrace_decoder_push(t->decoder, data, size) < 0)
 		return diag_set(&t->broken, -ENOMEM, "there is no memory for the stream: %m"), 0;
 	while (nettrace_decoder_next(t->decoder, &event, &t->broken) > 0)
@@ -349,7 +349,7 @@ static bool is_start(void *context, uint64_t address)
 		strncmp(name, "ld-musl", 7) == 0;
 }
 
-/* A thread that stands in a system call, before and after its stack was read, has had that stack. */
+/* The stack is valid if the thread was in the same system call before and after it was read: then the thread did not run in between. */
 static void walk(struct taking *t, const struct thread_state *state, struct walked *walked)
 {
 	const struct seen *seen = seen_now(t, state->thread.inner_tid);
@@ -470,7 +470,7 @@ static void settle(struct taking *t)
 	}
 }
 
-/* Every thread as it stands now. What has ended meanwhile is not there; that is no failure. */
+/* Reads every thread of the process. One that has ended meanwhile is left out; that is no failure. */
 static void look(struct taking *t)
 {
 	struct thread_stacks *stacks = t->stacks;
@@ -852,7 +852,7 @@ static int begin(struct taking *t)
 	if (!t->decoder)
 		return -ENOMEM;
 	if (dotnet_target_read(t->target->pid, &t->port, &diag) < 0)
-		return 0; /* told by its lack of threads */
+		return 0; /* shows in the dump, which then has no threads */
 	read_first_switches(t);
 	return open_pipe(t);
 }
@@ -863,7 +863,7 @@ static bool is_over(const struct taking *t)
 		(t->stopping && eventpipe_state(t->pipe) == EVENTPIPE_HUNG);
 }
 
-/* What is to be done about a process after its pipe has been advanced. */
+/* The next step for a process after its EventPipe session has been advanced. */
 static void step(struct taking *t, bool interrupted, uint64_t now)
 {
 	uint64_t timeout_ns = t->stacks->options.timeout_ns ? t->stacks->options.timeout_ns : TIMEOUT_NS;
@@ -917,7 +917,7 @@ static bool turn(struct thread_stacks *stacks, struct taking *takings, size_t co
 	for (size_t i = 0; i < count; i++) {
 		if (is_over(&takings[i]))
 			continue;
-		(void)eventpipe_advance(takings[i].pipe, now); /* asked for in step() */
+		(void)eventpipe_advance(takings[i].pipe, now); /* the state is checked in step() */
 		step(&takings[i], *interrupted, now);
 	}
 	return true;

@@ -1,9 +1,10 @@
 /*
- * All threads of some .NET processes as they stand now: managed frames asked of the runtime, the rest read from /proc.
+ * The stacks of all threads of some .NET processes: managed frames from the runtime, the rest read from /proc.
  *
- * One short EventPipe session a process: the runtime's sampler sends the managed stacks of all its threads at once, and when the first of them are here the session is
- * stopped; its rundown names the methods. Threads are stopped by nobody but the runtime, for the sampler's tick. At the same moment /proc tells of each thread
- * its state, its system call and where in the kernel it waits. Sessions end by StopTracing whatever happens, under the guard.
+ * One short EventPipe session a process: the runtime's sampler sends the managed stacks of all threads in one tick, and when the first of them have
+ * arrived the session is stopped; its rundown names the methods. Only the runtime stops threads, for the sampler's tick. At the same time the state
+ * of each thread, its system call and the kernel function in which it waits are read from /proc. Sessions end by StopTracing whatever happens, under
+ * the guard.
  */
 #ifndef SPOOR_STACKS_THREAD_STACKS_H
 #define SPOOR_STACKS_THREAD_STACKS_H

@@ -1,7 +1,7 @@
 /*
  * See thread_waits.h.
  *
- * The frames are read from the leaf outwards, as long as they are System.Threading's: the outermost wait among them is the one the program asked for. They
+ * The frames are read from the leaf outwards, as long as they are System.Threading's: the outermost wait among them is the one that the program called. They
  * end at the frame that runs a work item, a timer or a thread's start, because the frames beyond it only started what waits. So a pool worker waits
  * for work only where no work item is on its stack, whichever code that item is of.
  */

@@ -79,7 +79,7 @@ static void add_head(struct thread_dump *dump, struct bytes *out)
 	text_add_things(out, dump->groups.count, "different stack\n", "different stacks\n");
 }
 
-/* What is missing. */
+/* The data that is missing in the dump, and the reasons. */
 static void add_trust(const struct thread_dump *dump, struct bytes *out)
 {
 	size_t before = out->len;
@@ -150,7 +150,7 @@ static void add_lock(const struct thread_dump *dump, const struct dump_thread *t
 	}
 }
 
-/* "12 threads  waiting in futex (futex_do_wait)", then who they are. */
+/* "12 threads  waiting in futex (futex_do_wait)", then their ids and names. */
 static void add_group_head(const struct thread_dump *dump, const struct dump_group *group, struct bytes *out)
 {
 	const uint32_t *members = &dump->members.items[group->first];
