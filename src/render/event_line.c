@@ -112,8 +112,8 @@ static void begin_json(
 }
 
 /*
- * An event that travels without a description has 0 for want of an opcode; the runtime's events have theirs in their names, where it is one that all
- * providers share. -1: not known.
+ * Events without a description have opcode 0. The names of the runtime's events end with the opcode, if it is one that all providers share. -1: not
+ * known.
  */
 static int opcode_of(const struct trace *trace, const struct schema *schema, const char *name)
 {

@@ -1,5 +1,5 @@
 /*
- * One event with when and who, as one line: for people, or as a JSON object. And the line that stands where events were lost.
+ * One event with its time, process and thread as one line: for people, or as a JSON object. And the line in the place of events that were lost.
  */
 #ifndef SPOOR_RENDER_EVENT_LINE_H
 #define SPOOR_RENDER_EVENT_LINE_H
@@ -27,7 +27,7 @@ struct event_frames {
 void event_line_json(struct bytes *out, const struct trace *trace, const struct event *event, int64_t utc_offset_ns,
 	const struct event_frames *frames);
 
-/* What was lost right before this event, by the sequence numbers: event->lost_before, which is not 0. */
+/* The number of events lost right before this one, by the sequence numbers: event->lost_before, which is not 0. */
 void event_line_lost(struct bytes *out, const struct trace *trace, const struct event *event, int64_t utc_offset_ns);
 void event_line_lost_json(struct bytes *out, const struct trace *trace, const struct event *event, int64_t utc_offset_ns);
 

@@ -32,7 +32,7 @@
 #define TICKS_TO_1970   UINT64_C(116444736000000000) /* 100 ns since 1601 */
 #define TICKS_OF_DATES  UINT64_C(2650467744000000000) /* the year 10000, which ISO 8601 does not have */
 
-/* What is done with each field: into a line, or into a JSON object. */
+/* How each field is printed: into a line, or into a JSON object. */
 struct walk {
 	struct bytes *out;
 	struct json *json;  /* NULL: a line */
@@ -104,7 +104,7 @@ static struct value of_f64(double f)
 	return (struct value){ .kind = VALUE_F64, .f = f };
 }
 
-/* False: of a type whose length is not known, so that nothing behind it can be read. Whether the bytes were there, the cursor knows. */
+/* False: the type's length is not known, so that no field after it can be read. A payload that is too short shows in c->short_read. */
 static bool read_value(unsigned type, struct cursor *c, struct value *ret_value)
 {
 	struct value value = { 0 };
@@ -212,7 +212,7 @@ static void add_utf8(struct bytes *out, const struct value *value, size_t most)
 		bytes_add(out, value->bytes, count);
 }
 
-/* Bare: as it is compared with what somebody asked for. */
+/* Bare: without quotes and whole, for the comparison with text from the command line. */
 static void add_quoted(struct bytes *out, const struct value *value, bool bare)
 {
 	struct bytes utf8 = { 0 };
@@ -594,7 +594,7 @@ static unsigned type_of_letter(const struct clr_field *field)
 	return field->type == 'V' || field->type == 'H' ? FIELD_VARUINT : clr_field_type(&single);
 }
 
-/* Whether the bytes are there, the cursor knows. */
+/* A payload that is too short shows in c->short_read. */
 static struct value read_letter(const struct clr_field *field, struct cursor *c)
 {
 	struct value value = { .kind = VALUE_TEXT8 };
@@ -882,7 +882,7 @@ bool event_text_field(
 {
 	struct walk walk = { .out = out, .trace = trace, .wanted = name };
 
-	(void)walk_event(&walk, event); /* what stands before the end is there */
+	(void)walk_event(&walk, event); /* a failure at a later field does not matter */
 	return walk.found;
 }
 

@@ -31,8 +31,9 @@ bool event_text_is_dynamic(const struct trace *trace, const struct event *event)
 void event_text_fields(struct bytes *out, const struct trace *trace, const struct event *event);
 
 /*
- * The member "fields", an object: numbers, true and false, texts whole, arrays, objects; addresses and guids are texts; bytes that nothing describes are hexadecimal
- * digits in "payload" or "Data". False: the payload does not fit its description, and what could be read is there.
+ * The member "fields", an object: numbers, true and false, texts whole, arrays, objects; addresses and guids are texts; bytes without a description
+ * are hexadecimal
+ * digits in "payload" or "Data". False: the payload does not fit its description, and the object has the fields before the mismatch.
  */
 bool event_text_json(struct json *j, const struct trace *trace, const struct event *event);
 

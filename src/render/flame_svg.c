@@ -1,7 +1,7 @@
 /*
  * See flame_svg.h.
  *
- * The picture stands in the file twice: drawn, for viewers and printers that run no scripts, and as numbers, from which the script
+ * The file has the picture twice: drawn, for viewers and printers that run no scripts, and as numbers, from which the script
  * (flame_script.h) draws it anew at every zoom. Both follow the same rules of layout: rows of ROW pixels, monospaced labels of at most CHAR
  * pixels a column, and a nested <svg> around each label, which cuts off what a wider font might make of it.
  */
@@ -268,7 +268,7 @@ static void add_fitted(struct bytes *out, const struct label *label, const char 
 	bytes_text(out, "\xe2\x80\xa6");
 }
 
-/* The root is on top: what is wide is seen first, however deep the deepest stack goes. */
+/* The root is at the top of the picture: wide frames near the root are visible without scrolling, however deep the stacks are. */
 static uint64_t row_y(const struct picture *p, uint32_t depth)
 {
 	return p->top + (uint64_t)depth * ROW;
@@ -366,7 +366,7 @@ static void add_data(struct picture *p, const struct flame_options *options, con
 			strtab_len(&p->report->trace->strings, label->module));
 		bytes_text(out, "]");
 	}
-	/* Name, depth, begin and width in microseconds, samples, time of its own. */
+	/* Name, depth, begin and width in microseconds, samples, self time. */
 	bytes_text(out, "],\nframes:[\n");
 	for (uint32_t i = 0; i < p->frames.count; i++) {
 		const struct drawn *drawn = &p->frames.items[i];
@@ -492,7 +492,7 @@ static void add_line(struct picture *p, const char *class_name, const char *id, 
 	bytes_text(p->out, "</text>\n");
 }
 
-/* Of the time, what was spent in code of this kind itself. */
+/* The share of CPU time that was spent in code of this kind itself, without callees. */
 static double key_percent(const struct report *report, unsigned kind)
 {
 	return report->cpu_ns ? 100.0 * (double)report->kind_ns[kind] / (double)report->cpu_ns : 0.0;
@@ -509,7 +509,7 @@ static unsigned add_legend(struct picture *p, bool draw)
 	double x = MARGIN;
 
 	for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
-		/* What has no name comes last. */
+		/* Frames without a name come last. */
 		unsigned shown = kind < FUNCTION_STUB ? kind + 1 : kind == FUNCTION_STUB ? 0 : kind;
 		if (!p->has_kind[shown] || !kinds[shown].words)
 			continue;

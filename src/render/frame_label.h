@@ -1,5 +1,5 @@
 /*
- * How processes, functions and the recording are called on every output. What goes out is fit for a terminal and a line.
+ * The labels of processes, functions and the recording in every output. They contain no control characters and no line ends.
  */
 #ifndef SPOOR_RENDER_FRAME_LABEL_H
 #define SPOOR_RENDER_FRAME_LABEL_H
