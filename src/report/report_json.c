@@ -190,7 +190,7 @@ static void add_function(struct json *j, const struct report *report, uint32_t i
 	enum function_tier tier = main_tier(tiers, tier_ns);
 	uint8_t kind = function->kind;
 
-	/* The function stands for several: of this process's the heaviest decides. */
+	/* The function may have been compiled several times: the kind is that of the tier with the most time in this process. */
 	if (tier < FUNCTION_TIER_COUNT)
 		kind = tier == FUNCTION_TIER_R2R ? FUNCTION_READYTORUN : FUNCTION_JIT;
 	add_text(j, report->trace, "name", function->name);

@@ -1,8 +1,8 @@
 /*
  * See report_text.h.
  *
- * Tables are laid out in two passes: widths first, then lines, so that columns stand under each other. In a pipe the columns are as wide as what is
- * in them; on a terminal they fit its width, and long names are cut in the middle.
+ * Tables are laid out in two passes: widths first, then lines, so that columns are aligned. In a pipe the columns are as wide as their widest cell;
+ * on a terminal they fit its width, and long names are cut in the middle.
  */
 #include "report/report_text.h"
 
@@ -257,7 +257,7 @@ static void add_unnamed(struct page *page)
 	}
 }
 
-/* What was opened in the processes for this recording, each kind once. */
+/* The diagnostics sessions that the recorder opened in the processes, each kind once. */
 static void add_sessions(struct page *page)
 {
 	const struct trace *trace = page->report->trace;
@@ -355,7 +355,7 @@ static void add_grants(struct page *page)
 	}
 }
 
-#define FOLDED UINT32_MAX /* in the counts below: an earlier notice stands for this one */
+#define FOLDED UINT32_MAX /* in the counts below: printed together with an earlier notice */
 
 /* One that says the same of another process. 0: there is none. */
 static uint32_t find_same_notice(const struct trace *trace, const struct map *index, uint64_t key, const struct notice *notice)
@@ -434,7 +434,7 @@ static void add_trust(struct page *page)
 	label_loss(out, report);
 	if (report->frames) {
 		double named = share_of(report->named_frames, report->frames);
-		/* What is not all must not read as all. */
+		/* A share below 100 % is not rounded up to 100 %. */
 		if (named < 1 && named > 0.9995)
 			named = 0.9995 - 0.00001;
 		bytes_printf(out, "; names for %.*f %% of ", named < 1 ? 1 : 0, 100 * named);
@@ -528,7 +528,7 @@ struct widths {
 	size_t tiers;
 };
 
-/* What fits: `fixed` columns stand before the name. */
+/* Reduces the widths to the columns of the terminal; `fixed` columns are before the name. */
 static void fit_widths(const struct page *page, struct widths *widths, size_t fixed)
 {
 	size_t columns = page->options->columns;
@@ -857,7 +857,7 @@ static void add_step(struct tree_page *t, const struct call_node *node, const ch
 	}
 	add_percent(out, share_of(node->total_ns, t->whole_ns), false);
 	bytes_text(out, "  ");
-	/* Where a chain of callers ends is nobody's own time. */
+	/* In a tree of callers the last frame of a branch is a caller: it has no self time. */
 	add_percent(out, t->tree->reversed ? 0 : share_of(node->self_ns, t->whole_ns), true);
 	bytes_text(out, "  ");
 	paint(t->page, color_dim);
@@ -871,8 +871,8 @@ static void add_step(struct tree_page *t, const struct call_node *node, const ch
 }
 
 /*
- * Below `node`, whose line is out. A step that leads to only one other stands under it without indenting: stacks are deep, and most of them
- * do not branch.
+ * The steps below `node`, whose line was printed before. A step that is its parent's only child is printed without further indenting: stacks are deep,
+ * and most of them do not branch.
  */
 static void add_steps(struct tree_page *t, const struct call_node *node, unsigned branches)
 {
