@@ -59,7 +59,10 @@ static int absorb_mapping(struct trace *trace, const struct event *event)
 	uint32_t index = map_get(&trace->mapping_by_id, key);
 	struct mapping *mapping = index ? &trace->mappings.items[index] : NULL;
 	if (mapping && mapping->begin == read.begin) {
-		/* Told again: grown, or, by another process, everybody's: the kernel's. */
+		/*
+		 * A second event of a known mapping: it has grown, or, if it names another process, the mapping belongs to the kernel and thus to all
+		 * processes.
+		 */
 		if (read.end > mapping->end)
 			mapping->end = read.end;
 		if (mapping->process && mapping->process != process) {
@@ -315,7 +318,7 @@ static int absorb_clock_offset(struct trace *trace, const struct event *event)
 	return 1;
 }
 
-/* Told again and again, each time of the whole time so far: the last one counts. */
+/* Sent repeatedly, each time with the counts of the whole time so far: the last event counts. */
 static int absorb_cpu_limit(struct trace *trace, const struct event *event)
 {
 	struct payload_cpu_limit read;
@@ -446,7 +449,7 @@ static uint64_t module_key(uint32_t process, uint64_t module_id)
 	return KEY_MODULE | (hash_u64(module_id ^ hash_u64(process)) & ID_MASK);
 }
 
-/* ModuleLoad, ModuleDCEnd: which file the methods are of, those too that were told before it. */
+/* ModuleLoad, ModuleDCEnd: the file of the methods of this module, including those whose events came earlier. */
 static int absorb_module(struct trace *trace, const struct event *event)
 {
 	struct cursor c = cursor_of(event->payload, event->payload_size);
@@ -597,7 +600,7 @@ int absorb_event(struct trace *trace, const struct event *event, struct diag *di
 
 int absorb_end(struct trace *trace, uint64_t gap_count, uint64_t first_ns, uint64_t last_ns)
 {
-	/* Item 0 is unused: a file that tells of its losses has told of these, too. */
+	/* Item 0 is unused. The Loss events of a file include the events that are missing by the sequence numbers. */
 	if (!gap_count || trace->losses.count > 1)
 		return 0;
 	struct loss *loss = vec_push(&trace->losses);

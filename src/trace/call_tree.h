@@ -1,8 +1,9 @@
 /*
- * A call tree: what was on the stacks, merged from one end.
+ * A call tree: stacks merged from the root or from the leaf.
  *
- * `analysis/tree.c` builds it, `export/` draws it. Nodes are in order of creation, so a parent stands before its children; node 1 is the
- * root, which is everything. Children are a list, in no particular order until call_tree_sort(). With `by_process` the nodes at depth 1 are
+ * `analysis/tree.c` builds it, `report/` and `render/` print it. Nodes are in order of creation, so a parent's index is lower than its children's;
+ * node 1 is the root, which has all samples. Children are a list, in no particular order until call_tree_sort(). With `by_process` the nodes at depth
+ * 1 are
  * processes, and `what` is an index in trace.processes; everywhere else it is a function of the symbolmap.
  */
 #ifndef SPOOR_TRACE_CALL_TREE_H

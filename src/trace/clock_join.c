@@ -90,7 +90,10 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The interval's first `count` samples get all that the thread has used and nobody has got yet, but for what is held. */
+/*
+ * Divides the CPU time that the thread has used and no sample has received yet among the interval's first `count` samples, except the time that is
+ * held back for the next interval.
+ */
 static void spread(struct clock_join *join, struct clock_thread *own, uint32_t count, const struct join_reading *from, const struct join_reading *to)
 {
 	const struct join_sample *samples = own->samples.items;
@@ -195,7 +198,7 @@ static void settle_thread(struct clock_join *join, struct clock_thread *own, uin
 		own->readings.count -= settled;
 		memmove(own->readings.items, own->readings.items + settled, own->readings.count * sizeof(own->readings.items[0]));
 	}
-	/* With a later reading to come they wait for it; else its clock has stood still. */
+	/* If the next reading is still to come, the samples wait for it; if there is none, the clock has not advanced. */
 	if (own->readings.count < 2)
 		drop_samples(join, own, samples_until(own, until_ns));
 	give_up_waiting(join, own, until_ns, each, context);

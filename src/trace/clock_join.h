@@ -1,23 +1,27 @@
 /*
- * Stacks that somebody sampled by the clock on the wall, joined with the CPU clocks of their threads: which of them cost CPU time, and how much.
+ * Stacks sampled at intervals of wall-clock time, joined with the CPU clocks of their threads: the CPU time of each sample.
  *
- * A sampler that stops a program every millisecond and walks all its threads says where they are, not whether they run. A thread's clock says how much it ran, not
- * where. Between two readings of its clock, what a thread has used is spread over its samples in between; where it has used nothing they are worth nothing, so a thread
- * that waits is never shown as one that works.
+ * A sampler that stops a program every millisecond and walks all its threads shows their stacks, not whether they run. A thread's CPU clock shows how
+ * long it ran, not with which stack. Between two readings of its clock, what a thread has used is divided among its samples in between; samples of an
+ * interval without CPU time get 0, so a waiting thread is never shown as a running one.
  *
- *   clock_join_clock(&join, thread, time_ns, cpu_ns);       readings of a thread's clock, in order of time; the first one is where it begins
+ *   clock_join_clock(&join, thread, time_ns, cpu_ns);       readings of a thread's clock, in order of time; time before the first one does not count
  *   clock_join_sample(&join, thread, time_ns, stack, runs); its samples, in order of time, earlier or later than the readings around them
- *   clock_join_settle(&join, until_ns, each, context);      when nothing from before until_ns comes any more: what the samples are worth
+ *   clock_join_settle(&join, until_ns, each, context);      when no reading or sample from before until_ns will follow: passes the CPU time of the
+ *   samples to `each`
  *   clock_join_done(&join);
  *
- * A sample that says that its thread was running comes first: it is taken to have run for all of its share of the interval, as far as there is time for it, and the others, most
- * of which wait, get what is left. A few samples an interval are a coarse measure: one interval has too many of those that ran, the next one too few. So what those could not take
- * is held for CLOCK_JOIN_HELD_NS of CPU time at most, and what they could have taken is remembered for as much, as long as the thread was seen running within CLOCK_JOIN_PATIENCE_NS.
- * What a thread used in intervals without a sample is kept until the next one, for CLOCK_JOIN_KEEP_NS; then it is told without a stack. So all that is
- * told of a thread adds up to what its clock went on by between its first reading and the last one that was settled, to the nanosecond.
+ * A sample that says that its thread was running comes first: it is taken to have run for all of its share of the interval, as far as there is time
+ * for it, and the others, most
+ * of which wait, get what is left. A few samples an interval are a coarse measure: one interval has too many of those that ran, the next one too few.
+ * So what those could not take
+ * is held for CLOCK_JOIN_HELD_NS of CPU time at most, and what they could have taken is remembered for as much, as long as the thread was seen
+ * running within CLOCK_JOIN_PATIENCE_NS.
+ * What a thread used in intervals without a sample is kept until the next one, for CLOCK_JOIN_KEEP_NS; then it is reported without a stack. So the
+ * shares reported for a thread add up, to the nanosecond, to the advance of its clock between its first reading and the last one that was settled.
  *
- * A thread whose clock stands still need not be read in: of a thread without a later reading samples from before until_ns are dropped. So a clock that goes on after it had
- * stood still must be read in twice: as it was when it was last seen standing, and as it is.
+ * A clock that has not advanced needs no reading: samples from before until_ns are dropped if their thread has no later reading. So when a clock
+ * advances again, the caller must add two readings: the last time at which the clock still had its old value, and the new one.
  */
 #ifndef SPOOR_TRACE_CLOCK_JOIN_H
 #define SPOOR_TRACE_CLOCK_JOIN_H
@@ -36,12 +40,12 @@ struct stack_table;
 #define CLOCK_JOIN_PATIENCE_NS UINT64_C(1000000000)
 #define CLOCK_JOIN_SAMPLES_MAX (4u << 20) /* that wait; more are left out, and their threads' time goes to the others */
 
-/* What came of one or several samples of one stack in one interval. */
+/* The CPU time of one or several samples of one stack in one interval. */
 struct clock_share {
 	uint64_t thread;
 	uint64_t time_ns;        /* of the first of them; of the interval's end without a stack */
 	uint64_t cpu_ns;         /* never 0 */
-	uint32_t stack;          /* 0: used where no sample tells */
+	uint32_t stack;          /* 0: used in an interval without samples */
 	uint32_t count;          /* samples; 0: of time that was kept or held */
 };
 
@@ -58,7 +62,7 @@ struct join_sample {
 	bool runs;
 };
 
-/* One thread; the first reading is where what is settled ends. */
+/* One thread; the first reading is the end of the time that is settled. */
 struct clock_thread {
 	uint64_t thread;
 	uint64_t kept_ns;        /* CPU time of intervals without a sample */
@@ -66,7 +70,7 @@ struct clock_thread {
 	uint64_t held_ns;        /* ... of intervals with samples, for those that say that they ran */
 	uint64_t credit_ns;      /* what such samples could have taken beyond what there was */
 	uint64_t ran_ns;         /* time of the last one; 0 none */
-	uint32_t held_stack;     /* who gets what is held when none comes */
+	uint32_t held_stack;     /* the stack that gets the held time when no running sample follows */
 	VEC(struct join_reading) readings;
 	VEC(struct join_sample) samples;
 };
@@ -86,10 +90,10 @@ int clock_join_clock(struct clock_join *join, uint64_t thread, uint64_t time_ns,
 /* `stack` is the caller's number, not 0. -ENOMEM. */
 int clock_join_sample(struct clock_join *join, uint64_t thread, uint64_t time_ns, uint32_t stack, bool runs);
 
-/* UINT64_MAX: all there is, what was kept too. */
+/* UINT64_MAX: settles everything, including the time that was kept. */
 void clock_join_settle(struct clock_join *join, uint64_t until_ns, clock_join_fn *each, void *context);
 
-/* Threads that have ended and have nothing left to be settled are forgotten; `ended` is asked of each. */
+/* Forgets threads that have ended and have nothing left to be settled; `ended` is called for each thread. */
 void clock_join_forget(struct clock_join *join, bool (*ended)(void *context, uint64_t thread), void *context);
 
 /* The stacks are numbers in `from`, which is given up: they are numbers in `fresh` from now on. */

@@ -71,7 +71,7 @@ static uint8_t method_kind(uint32_t flags, unsigned tier)
 	return tier == TIER_1_OSR ? CODE_OSR : CODE_JIT;
 }
 
-/* `from_ns` is 0 where it is not known; it stood at `stood_ns` then. */
+/* `from_ns` is 0 where the time of compilation is not known; the code existed at `stood_ns`. */
 static int absorb_method(struct codemap *map, uint64_t from_ns, uint64_t until_ns, uint64_t stood_ns, struct cursor *c)
 {
 	struct method method = read_method(c);
@@ -82,7 +82,7 @@ static int absorb_method(struct codemap *map, uint64_t from_ns, uint64_t until_n
 	if (!method.size)
 		return 0;
 
-	/* The three texts one behind the other, each with its NUL. */
+	/* The three texts, each followed by its NUL. */
 	struct bytes text = { 0 };
 	size_t at[3];
 	for (unsigned i = 0; i < 3; i++) {
@@ -107,7 +107,7 @@ static int absorb_method(struct codemap *map, uint64_t from_ns, uint64_t until_n
 			.kind = method_kind(method.flags, tier),
 			.tier = (uint8_t)tier,
 		};
-		/* Precompiled code stood in its image before the event that says it is used. */
+		/* Precompiled code was in its image before the event that reports its first use. */
 		if (code.kind == CODE_READYTORUN)
 			code.from_ns = 0;
 		r = codemap_add(map, &code);
@@ -139,7 +139,7 @@ int clr_absorb_method(struct codemap *map, int rundown, uint32_t event_id, uint3
 {
 	struct cursor c = cursor_of(payload, size);
 
-	(void)version; /* versions 1 and 2 differ only behind what is read */
+	(void)version; /* versions 1 and 2 differ only in fields that are not read */
 	if (rundown) {
 		if (event_id == CLR_ID_MethodDCEndVerbose)
 			return absorb_method(map, 0, UINT64_MAX, time_ns, &c);

@@ -1,5 +1,5 @@
 /*
- * What the CLR's own events mean, as far as names need it: method load, unload and rundown, module load and rundown.
+ * Decodes the CLR's own events that method names need: method load, unload and rundown, module load and rundown.
  *
  * Payload layouts: the ETW manifest of the runtime; checked against .NET 10.0.12 (facts: diagnostics-ipc.md 3.1a).
  */
@@ -32,7 +32,7 @@ struct codemap;
 int clr_absorb_method(struct codemap *map, int rundown, uint32_t event_id, uint32_t version,
 	uint64_t time_ns, const uint8_t *payload, size_t size);
 
-/* Whether the event (`rundown` as above) tells of an assembly that can be unloaded, and its methods with it. */
+/* Whether the event (`rundown` as above) is of an assembly that can be unloaded, and its methods with it. */
 bool clr_is_collectible(int rundown, uint32_t event_id, const uint8_t *payload, size_t size);
 
 /* The payload of MethodUnloadVerbose (version 1) for a body, as the runtime would write it. */

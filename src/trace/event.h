@@ -1,8 +1,8 @@
 /*
- * The event: what flows from every source to every sink.
+ * The event: the unit that every source yields and every sink takes.
  *
- * An event says when, on which thread and CPU, with which stack, and carries its payload exactly as its schema lays it out, so a
- * sink may copy it and a printer may decode it. Everything it refers to stands in the tables of `struct trace`.
+ * An event has a time, thread, CPU and stack, and its payload exactly in the layout of its schema, so a sink may copy it and a printer may decode it.
+ * All indexes in it refer to the tables of `struct trace`.
  */
 #ifndef SPOOR_TRACE_EVENT_H
 #define SPOOR_TRACE_EVENT_H

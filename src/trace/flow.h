@@ -23,7 +23,7 @@ struct source_ops {
 	bool (*probe)(const uint8_t *head, size_t len);  /* is it yours? takes nothing */
 	/* Takes the input over on success. `trace` outlives the source. */
 	int (*open)(struct input *in, struct trace *trace, struct source **ret_source, struct diag *diag);
-	/* 1 event, 0 end, negative errno: what came before stands, and the diagnosis says where it tore. */
+	/* 1 event, 0 end, negative errno: the events before remain valid, and the diagnosis gives the place of the damage. */
 	int (*next)(struct source *source, struct event *ret_event, struct diag *diag);
 	void (*close)(struct source *source);
 };

@@ -1,5 +1,5 @@
 /*
- * The table comes from the collectors' own list, with each event's fields as the text that stands there; the text is read as fields are asked for.
+ * The table comes from the collectors' own list, with each event's fields as one text; a field's text is parsed when the field is read.
  */
 #include "trace/gc_dynamic.h"
 
@@ -108,7 +108,7 @@ int gc_dynamic_open(const uint8_t *payload, size_t size, struct gc_dynamic *ret_
 	return 0;
 }
 
-/* Takes "(type, Name)" and the comma behind it off the list; false at its end. */
+/* Removes "(type, Name)" and the comma after it from the list; false at its end. */
 static bool next_entry(const char **list, struct gc_dynamic_field *field)
 {
 	const char *type = *list + strspn(*list, " ,(");

@@ -27,7 +27,7 @@ struct bytes;
 struct gc_dynamic_event {
 	const char *name;
 	uint16_t version;
-	const char *what;   /* a sentence's worth: what it tells */
+	const char *what;   /* one sentence: the contents of the event */
 	const char *fields; /* "(u32, Collection), (u64, PauseNs)" */
 };
 
@@ -38,7 +38,7 @@ extern const size_t gc_dynamic_event_count;
 
 struct gc_dynamic {
 	char name[GC_DYNAMIC_NAME_MAX];       /* as it was fired, cut to this size */
-	const struct gc_dynamic_event *event; /* NULL: not one of ours */
+	const struct gc_dynamic_event *event; /* NULL: not in the table */
 	const uint8_t *data;
 	size_t size;
 	uint16_t version; /* 0 when there are not even two bytes */

@@ -196,7 +196,7 @@ static int compare_blocks(const void *left, const void *right, void *context)
 	return a->base < b->base ? -1 : a->base > b->base;
 }
 
-/* The nodes of a block from the one at `address` or behind it on become a block of their own. False when there is no memory. */
+/* Splits a block: the nodes from the first one with an address of at least `address` on become a new block. False when there is no memory. */
 static bool split_block(struct heap_graph *graph, uint32_t index, uint64_t address)
 {
 	struct heap_block *block = &graph->blocks.items[index];
@@ -268,7 +268,7 @@ static int sort_blocks(struct heap_graph *graph)
 			if (graph->blocks.items[index].last < next || graph->blocks.items[index].base == next)
 				continue;
 			split = true;
-			/* A stream that jumps to and fro all the time: then each node by itself. */
+			/* After many rounds the addresses still alternate: then each node becomes a block. */
 			if (round < SPLIT_ROUNDS ? !split_block(graph, index, next) : !crumble_block(graph, index))
 				error = -ENOMEM;
 		}
@@ -349,7 +349,7 @@ static uint32_t find_near(const struct heap_graph *graph, uint64_t address, uint
 	return place ? find_in(graph, block_at(graph, place), address) : 0;
 }
 
-/* In place: each number is written where an address at or behind it was read. */
+/* In place: a node number takes 4 bytes where an address took 8, so each is written at or before the address just read. */
 static void resolve_edges(struct heap_graph *graph)
 {
 	uint64_t *told = graph->told_edges.items;
@@ -374,7 +374,7 @@ static const char *const root_kinds[] = {
 	[HEAP_ROOT_OVERFLOW] = "[other Handles]",
 };
 
-/* The group that a root stands under, as viewers of .gcdump name them. */
+/* The group node above a root, with the name that viewers of .gcdump use. */
 static const char *group_of(const struct heap_root *root)
 {
 	if (root->is_static)
@@ -420,7 +420,7 @@ static int add_object(struct root_tree *tree, uint32_t parent, uint32_t object)
 	return vec_add(&tree->nodes, node) ? 0 : -ENOMEM;
 }
 
-/* "[static var all (Shop.Order[])]": which class it belongs to the runtime does not tell. */
+/* "[static var all (Shop.Order[])]": the runtime does not report the class of a static variable. */
 static uint32_t name_static(struct heap_graph *graph, const struct heap_root *root)
 {
 	struct bytes name = { 0 };
@@ -629,7 +629,7 @@ int heap_graph_resolve(struct heap_graph *graph)
 	return error;
 }
 
-/* The block that a node stands in; NULL for a root. */
+/* The block that contains a node; NULL for a root. */
 static const struct heap_block *block_of(const struct heap_graph *graph, uint32_t node)
 {
 	uint32_t low = 0;

@@ -1,15 +1,17 @@
 /*
- * The objects of a managed heap and who refers to whom, as one snapshot told of them.
+ * The objects of a managed heap and their references, from one snapshot.
  *
  *   heap_graph_init(&graph);
  *   heap_graph_add_node(), heap_graph_add_edge(), heap_graph_add_root(), ...     in the order of the stream
  *   heap_graph_resolve(&graph);                                                  addresses become node numbers
  *
- * Made for tens of millions of objects: 14 bytes a node (address, size and first reference 4 each, type 2) and 4 a reference once it is resolved (8 before). Nodes are kept in the order in which they came, which
+ * Made for tens of millions of objects: 14 bytes a node (address, size and first reference 4 each, type 2) and 4 a reference once it is resolved (8
+ * before). Nodes are kept in the order in which they came, which
  * is nearly that of their addresses: a block is a run of nodes with consecutive numbers and rising addresses, each within 16 GiB of the first, so that
- * an address takes four bytes. In a foreign file, nodes without an address stand between the objects and belong to no block. References are not keyed: node n owns those from edge_at[n] to edge_at[n + 1].
+ * an address takes four bytes. In a foreign file, nodes without an address may be between the objects; they belong to no block. References are not
+ * keyed: node n owns those from edge_at[n] to edge_at[n + 1].
  *
- * Node 0 is "none". Behind the objects stand the roots as nodes of their own, without address and size, HEAP_ROOT above all of them.
+ * Node 0 is "none". After the objects come the roots as additional nodes, without address and size; HEAP_ROOT is the parent of all of them.
  */
 #ifndef SPOOR_TRACE_HEAP_GRAPH_H
 #define SPOOR_TRACE_HEAP_GRAPH_H
@@ -25,9 +27,9 @@
 #define HEAP_BLOCK_NODES 4096u /* at most; keeps the search within a block short */
 
 struct heap_type {
-	uint64_t id;           /* the runtime's; 0 for types of ours */
+	uint64_t id;           /* the runtime's; 0 for types that Spoor has added */
 	uint64_t module_id;
-	uint32_t name;         /* strtab; 0: the runtime never told it */
+	uint32_t name;         /* strtab; 0: no event named it */
 	uint32_t module;       /* strtab: path of its file; filled by heap_graph_resolve() */
 	uint32_t flags;        /* enum heap_type_flag */
 	uint32_t first_size;   /* of its first object */
@@ -59,12 +61,12 @@ enum heap_root_flag {
 	HEAP_ROOT_REFCOUNTED = 8,
 };
 
-/* A root as it was told: kept until heap_graph_resolve(). */
+/* A root as its event describes it: kept until heap_graph_resolve(). */
 struct heap_root {
 	uint64_t object;
 	uint64_t key;          /* of a conditional weak table: this object refers to `object`; else 0 */
 	uint32_t name;         /* strtab: the field, of a static variable; else 0 */
-	uint32_t type;         /* of the static variable, whose name may be told later; 0 unknown */
+	uint32_t type;         /* of the static variable, whose name may come in a later event; 0 unknown */
 	uint8_t kind;          /* enum heap_root_kind */
 	bool is_static;
 	bool thread_static;
@@ -81,7 +83,7 @@ struct heap_graph {
 	/* Columns of nodes, item 0 unused; node_count includes it. */
 	VEC(uint32_t) address;          /* from the block's base, in units of 4 bytes; 0 for roots */
 	VEC(uint16_t) type_low;         /* heap_graph_node_type() */
-	VEC(uint8_t) type_high;         /* as far as there were types beyond the 16 bits: nearly never */
+	VEC(uint8_t) type_high;         /* the bits above 16; shorter than type_low, because types beyond 65,535 are rare */
 	VEC(uint32_t) size;             /* bytes; HEAP_SIZE_LARGE: in large_sizes */
 	VEC(uint32_t) edge_at;          /* one more than nodes after heap_graph_resolve() */
 	VEC(uint64_t) told_edges;       /* addresses, before heap_graph_resolve() */
@@ -141,7 +143,7 @@ uint32_t heap_graph_node_type(const struct heap_graph *graph, uint32_t node);
 /* Objects, roots, and the unused node 0. */
 uint32_t heap_graph_node_count(const struct heap_graph *graph);
 
-/* The nodes it refers to, in the order of its fields; 0 among them for what is no object. */
+/* The nodes that a node refers to, in the order of its fields; 0 for an address that is not an object's. */
 const uint32_t *heap_graph_edges(const struct heap_graph *graph, uint32_t node, uint32_t *ret_count);
 
 /* "Shop.Order[]", readable; "UNKNOWN 0x7f.." for one without a name. */

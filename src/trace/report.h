@@ -83,7 +83,7 @@ struct report_group {
 /* What the weights of samples are. */
 enum report_weighing {
 	REPORT_CPU,              /* CPU time as the kernel samples it */
-	REPORT_CPU_CLOCKS,       /* ... as the threads' clocks tell it, of stacks that runtimes sampled */
+	REPORT_CPU_CLOCKS,       /* ... by the threads' CPU clocks, divided among stacks that runtimes sampled */
 	REPORT_THREAD_TIME,      /* time that threads were there, whether they ran or waited */
 };
 
@@ -98,7 +98,7 @@ enum report_scope {
 struct report {
 	enum report_weighing weighing;
 	enum report_scope scope;
-	bool no_stacks;          /* REPORT_CPU_CLOCKS: no runtime was asked for any */
+	bool no_stacks;          /* REPORT_CPU_CLOCKS: the recorder requested no stacks from a runtime */
 	const struct trace *trace;
 	const struct symbolmap *names;
 	const char *file;        /* borrowed; as it is to be named to a person, or NULL */
@@ -125,7 +125,7 @@ struct report {
 	VEC(struct report_process) processes;/* most CPU first */
 	VEC(struct report_row) rows;
 	VEC(struct report_event) events;     /* most first */
-	unsigned group_keys;     /* enum report_group_key; 0: no groups were asked for */
+	unsigned group_keys;     /* enum report_group_key; 0: no groups were requested */
 	VEC(struct report_group) groups;     /* sorted as asked */
 };
 

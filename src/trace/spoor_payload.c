@@ -115,7 +115,10 @@ bool payload_symbol(struct bytes *out, const struct payload_symbol *symbol)
 	bytes_varuint(out, symbol->id);
 	bytes_varuint(out, symbol->mapping_id);
 	bytes_varuint(out, symbol->begin);
-	/* TraceEvent passes over a symbol that ends where it begins: a lone `ret`, such as Object's constructor, takes in the padding behind it. */
+	/*
+	 * TraceEvent ignores a symbol whose end equals its begin. So a method of one byte, such as Object's constructor (a single `ret`), is extended
+	 * by one byte of the padding after it.
+	 */
 	bytes_varuint(out, symbol->end - symbol->begin > 1 && symbol->end > symbol->begin ? symbol->end - 1 : symbol->begin + 1);
 	return put_utf8(out, symbol->name ? symbol->name : "", symbol->name ? symbol->name_len : 0,
 		NAME_UTF8_MAX);

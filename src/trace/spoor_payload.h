@@ -1,12 +1,12 @@
 /*
- * The payloads of our own events and of the universal ones: one place for both directions.
+ * The payloads of Spoor's own events and of the universal ones: encoding and decoding in one file.
  *
  * payload_X() appends the payload of an event to `out` in the layout of its schema; payload_read_X() reads it back, filling the same struct.
- * Texts are UTF-8, may hold anything (what is broken becomes U+FFFD in the file), and NULL is the empty one. They are cut so that no
+ * Texts are UTF-8 with any content (invalid bytes become U+FFFD in the file), and NULL is the empty one. They are cut so that no
  * payload passes EVENT_PAYLOAD_MAX; writers return true when something was cut. Memory that runs out shows in out->failed.
  *
- * Readers return 0 or -EBADMSG. Texts read live in the string table given (which keeps what it has, so they stay valid as long as
- * it does); fields that a later version of ours appended are passed over.
+ * Readers return 0 or -EBADMSG. Decoded texts are in the string table given (which never removes any, so they stay valid as long as the table);
+ * fields that a later version of Spoor appended are ignored.
  */
 #ifndef SPOOR_TRACE_SPOOR_PAYLOAD_H
 #define SPOOR_TRACE_SPOOR_PAYLOAD_H
@@ -63,7 +63,7 @@ enum sample_flag {
 struct payload_cpu {
 	uint64_t value;             /* whole milliseconds; the caller carries the rest */
 	uint64_t weight_ns;
-	uint64_t count;             /* samples it stands for */
+	uint64_t count;             /* samples that this event represents */
 	uint64_t flags;             /* enum sample_flag */
 };
 
@@ -98,7 +98,7 @@ struct payload_cpu_state {
 	bool online;
 };
 
-/* Of a control group, since its limit was first told. */
+/* Of a control group, since the first event of its limit. */
 struct payload_cpu_limit {
 	const char *path;
 	const char *container;
@@ -225,7 +225,7 @@ bool payload_process(struct bytes *out, const struct payload_process *process);
 bool payload_mapping(struct bytes *out, const struct payload_mapping *mapping);
 bool payload_mapping_metadata(struct bytes *out, const struct payload_mapping_metadata *metadata);
 bool payload_symbol(struct bytes *out, const struct payload_symbol *symbol);
-/* What goes without saying ({period_ns, 1, 0}) is left out. */
+/* The default values {period_ns, 1, 0} are left out. */
 void payload_cpu(struct bytes *out, const struct payload_cpu *sample, uint64_t period_ns);
 void payload_cswitch(struct bytes *out, const struct payload_cswitch *change);
 bool payload_session(struct bytes *out, const struct payload_session *session);

@@ -1,9 +1,9 @@
 /*
  * See symbolmap.h.
  *
- * Mappings, symbols and code ranges are three tables of spans, each sorted by (owner, begin) and carrying the largest end so far, so that
- * "what covers this address" is a binary search and a short walk back, overlaps included. What an address came to is kept, because the
- * same addresses stand in thousands of stacks: in front a small direct-mapped cache, behind it a map.
+ * Mappings, symbols and code ranges are three tables of spans, each sorted by (owner, begin) and carrying the largest end so far, so that the spans
+ * that cover an address are found by a binary search and a short walk back, overlaps included. The function of an address is kept, because the same
+ * addresses are in thousands of stacks: first in a small direct-mapped cache, then in a map.
  */
 #include "trace/symbolmap.h"
 
@@ -33,7 +33,7 @@ struct spans {
 	VEC(struct span) list;
 };
 
-/* Where a mapping's code comes from, told by its path. */
+/* The origin of a mapping's code, derived from its path. */
 enum origin { ORIGIN_NONE, ORIGIN_KERNEL, ORIGIN_NATIVE, ORIGIN_JIT, ORIGIN_IMAGE };
 
 #ifdef SPOOR_HOSTILE
@@ -166,8 +166,8 @@ static uint32_t symbol_at(const struct names_state *state, uint64_t mapping_id, 
 }
 
 /*
- * Who owned the address: of the ranges that cover it, the one whose removal comes first after the sample. *ret_any tells whether any covers
- * it: then a symbol of the same place belongs to one of them and must not be taken for the owner's.
+ * The code range that owned the address: of the ranges that cover it, the one that is removed first after the sample. *ret_any: whether any range
+ * covers it; then a symbol at the same place belongs to one of them, and must not name another range's samples.
  */
 static const struct code_range *find_code(const struct symbolmap *map,
 	const struct names_state *state, uint32_t process, uint64_t address, uint32_t epoch,
@@ -259,7 +259,7 @@ static uint32_t mapping_module(const struct symbolmap *map, const struct names_s
 	return strtab_add(&map->trace->strings, name, len);
 }
 
-/* What has a name in one form only leaves full_name to this. */
+/* Functions with a name in one form only leave full_name at 0; it is set here. */
 static uint32_t function_intern(struct symbolmap *map, struct function *function)
 {
 	if (!function->full_name)
@@ -324,7 +324,7 @@ static bool span_is_text(const char *text, size_t len, const char *word)
 }
 
 /*
- * A function from the text of managed or runtime-made code. `range` tells kind, tier and module where the file has a CodeAdded; `mapping`
+ * A function from the text of managed or runtime-made code. `range` has kind, tier and module if the file has a CodeAdded; `mapping`
  * may be NULL.
  */
 static uint32_t managed_function(struct symbolmap *map, struct names_state *state, uint32_t text,
@@ -598,7 +598,7 @@ static bool is_method(const struct function *function)
 	return function->named && (function->kind == FUNCTION_JIT || function->kind == FUNCTION_READYTORUN);
 }
 
-/* The first method with this name; of several the first in a module that is known. 0 none. */
+/* The first method with this name; of several, the first one whose module is known. 0 none. */
 static uint32_t method_named(const struct symbolmap *map, const struct map *by_name, uint32_t full_name)
 {
 	const struct names_state *state = map->state;
@@ -626,7 +626,7 @@ struct joining {
 	VEC(struct method_group) groups;
 	struct map by_name;      /* full name -> function */
 	struct map by_method;    /* (full name, module) -> group + 1 */
-	uint32_t *group_of;      /* of each function, plus one; 0 for what is no method */
+	uint32_t *group_of;      /* of each function, plus one; 0 for a function that is not a method */
 };
 
 static bool group_method(struct symbolmap *map, struct joining *joining, uint32_t index, const uint64_t *weights)

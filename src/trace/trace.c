@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* A chain longer than this is cut at the root's end by whoever reads it; the file cannot hold more than 8190 frames. */
+/* The reader cuts a longer chain at the root's end; the file cannot hold more than 8190 frames. */
 #define STACK_FRAMES_MAX (1u << 16)
 
 int trace_init(struct trace *trace)
@@ -64,8 +64,8 @@ uint32_t trace_add_text(struct trace *trace, const char *text)
 }
 
 /*
- * by_tid has two kinds of keys: the tid alone for the newest thread of that number, and, told apart by a process index that is never 0,
- * (process, tid) for the thread of one process. So tids that are the same in two pid namespaces don't take turns in making new threads.
+ * by_tid has two kinds of keys: the tid alone for the newest thread of that number, and (process, tid), where the process index is never 0, for the
+ * thread of one process. So equal tids in two pid namespaces do not replace each other's thread at every event.
  */
 static uint64_t thread_key(uint32_t process, uint32_t tid)
 {

@@ -18,7 +18,7 @@
 #include "trace/event.h"
 #include "trace/schema.h"
 
-/* What runs managed code in a process, as far as known. */
+/* The kind of runtime that executes managed code in a process. */
 enum runtime_kind { RUNTIME_NONE, RUNTIME_CORECLR, RUNTIME_NATIVEAOT, RUNTIME_MONO, RUNTIME_LIBSPOOR };
 
 struct process {
@@ -32,7 +32,7 @@ struct process {
 	uint32_t container;      /* strtab: id, or 0 */
 	uint32_t main_thread;    /* index in threads; created with the process */
 	uint32_t runtime_version;/* strtab: "10.0.12" */
-	uint32_t runtime_reason; /* strtab: why its names could not be asked for; 0 = they could */
+	uint32_t runtime_reason; /* strtab: why no names could be requested from its runtime; 0 = they could */
 	uint32_t runtime_sessions; /* strtab: diagnostics sessions that were opened in it, one a line */
 	uint8_t runtime_kind;    /* enum runtime_kind */
 	bool existed;            /* before the recording began */
@@ -71,7 +71,7 @@ struct symbol {
 	uint32_t name;           /* strtab */
 };
 
-/* One managed body as CodeAdded and CodeRemoved tell of it. */
+/* One managed method body, from CodeAdded and CodeRemoved. */
 struct code_range {
 	uint64_t begin;
 	uint64_t end;            /* exclusive */
@@ -80,12 +80,12 @@ struct code_range {
 	uint64_t module_id;      /* as the runtime numbers them; 0 when `module` says it */
 	uint32_t name;           /* strtab; 0: the ProcessSymbol of the same mapping and begin has it */
 	uint32_t module;         /* strtab */
-	uint32_t removed_epoch;  /* process.code_epoch after its removal; UINT32_MAX while it stands */
+	uint32_t removed_epoch;  /* process.code_epoch after its removal; UINT32_MAX while it exists */
 	uint8_t kind;            /* enum code_kind */
 	uint8_t tier;            /* enum code_tier */
 };
 
-/* Loss and notices as the file tells of them. */
+/* Losses and notices from the events of the file. */
 struct loss {
 	uint32_t source;         /* strtab: ring, throttle, eventpipe, late, ... */
 	uint32_t unit;           /* strtab: samples, events, bytes */
