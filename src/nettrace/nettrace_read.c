@@ -1,9 +1,8 @@
 /*
  * Reading nettrace. See nettrace_read.h for how it is used, docs/formats/nettrace.md for the layout.
  *
- * Bytes are collected until a whole block is there; a block of events is then decoded in place, one event a call, with nothing allocated. Version 4
- * wraps its blocks in objects, names threads by id and carries activity ids where version 6 has rows and label lists;
- * everything else is the same code.
+ * Bytes are collected until a whole block has arrived; a block of events is then decoded in place, one event a call, with nothing allocated. Version 4
+ * wraps its blocks in objects, names threads by id and carries activity ids where version 6 has rows and label lists; everything else is common code.
  *
  * `buffer[begin..end)` are the bytes not yet done with; `base` is the offset in the stream of buffer[0].
  */
@@ -45,7 +44,7 @@ enum state { STATE_HEAD, STATE_BLOCK, STATE_EVENTS, STATE_ENDED, STATE_BROKEN };
 
 /* A thread or a capture row: version 6 defines it in a Thread block, version 4 by its first use. */
 struct row {
-	uint32_t thread_index; /* in trace.threads; 0 none, or not asked for yet */
+	uint32_t thread_index; /* in trace.threads; 0: none, or not looked up yet */
 	uint32_t last_sequence;
 	bool seen;             /* last_sequence counts */
 	bool no_cpu;
@@ -92,7 +91,7 @@ struct nettrace_decoder {
 	uint64_t events_end;
 	bool compressed;
 
-	/* Delta state, and what its ids stand for. */
+	/* The state from which the next delta is decoded, and the trace's indexes for its ids. */
 	uint32_t metadata_id;
 	uint32_t sequence;
 	uint64_t capture;
@@ -128,7 +127,7 @@ struct nettrace_decoder {
 	VEC(uint32_t) moved;         /* of nettrace_decoder_move_stacks(): parallel to stack_indexes */
 	VEC(uint64_t) frames;
 	struct bytes scratch;
-	uint64_t pending_lost;       /* to be told with the next event */
+	uint64_t pending_lost;       /* reported with the next event */
 	uint64_t lost;
 };
 
@@ -173,7 +172,7 @@ void nettrace_decoder_free(struct nettrace_decoder *d)
 
 uint8_t *nettrace_decoder_room(struct nettrace_decoder *d, size_t size)
 {
-	if (d->begin == d->end) { /* from the front again: what is warm, and as little as is needed */
+	if (d->begin == d->end) { /* reuse the front of the buffer: it is in the CPU cache, and the buffer stays small */
 		d->base += d->begin;
 		d->begin = d->end = 0;
 	}
@@ -186,7 +185,10 @@ uint8_t *nettrace_decoder_room(struct nettrace_decoder *d, size_t size)
 		d->begin = 0;
 	}
 	if (!d->buffer || d->capacity - d->end < size) {
-		/* One block and what is read at a time, not twice that: there may be many decoders. A larger block is moved no further while it grows. */
+		/*
+		 * Room for one block and one read, not twice that: there may be many decoders. A block that is larger is not moved while the buffer
+		 * grows.
+		 */
 		size_t capacity = (d->end + size) + (d->end + size) / 8;
 		if (capacity < BUFFER_LEAST)
 			capacity = BUFFER_LEAST;
@@ -492,7 +494,7 @@ static bool is_of_code(uint32_t id)
 		(id >= CLR_ID_DomainModuleLoad && id <= CLR_ID_AppDomainLoad) || id == CLR_ID_RuntimeInformationStart;
 }
 
-/* What analyses switch on. Universal.Events go by name, all others of ours by id. */
+/* The event kind that the analyses select by. Universal.Events go by name, Spoor's other events by id. */
 static uint8_t kind_of(const struct trace *trace, const struct schema *schema)
 {
 	const char *name = trace_text(trace, schema->name);
@@ -554,7 +556,7 @@ static int add_schema(struct nettrace_decoder *d, uint32_t id, struct schema *sc
 	struct trace *trace = d->trace;
 
 	schema->provider_kind = (uint8_t)provider_kind_of(trace_text(trace, schema->provider));
-	/* A second layout of an event of ours stands under id + 0x8000. */
+	/* The second layout of a Spoor event has id + 0x8000. */
 	if (schema->provider_kind == PROVIDER_SPOOR && schema->event_id >= 0x8000)
 		schema->event_id -= 0x8000;
 	if (d->head.version == 6)
@@ -747,7 +749,7 @@ static bool read_fields_v4(struct nettrace_decoder *d, struct cursor *c, struct 
 	return !c->short_read;
 }
 
-/* The second list, which has arrays: each field in a size of its own, the name before the type. */
+/* The second list, which has arrays: each field is preceded by its size, and its name precedes its type. */
 static bool read_fields_v4_sized(struct nettrace_decoder *d, struct cursor *c, struct schema *schema,
 	unsigned depth)
 {
@@ -827,7 +829,7 @@ static int read_metadata_v4(struct nettrace_decoder *d, struct cursor c, struct 
 
 /* Stacks */
 
-/* Where a range that begins with `first` belongs; *ret_at. False when it overlaps one that is there. */
+/* The place of a range that begins with `first` in the sorted list: *ret_at. False when it overlaps one in the list. */
 static bool place_range(const struct nettrace_decoder *d, uint32_t first, uint32_t count, uint32_t *ret_at)
 {
 	uint32_t low = 0;
@@ -1014,7 +1016,7 @@ static int read_threads(struct nettrace_decoder *d, struct cursor c, struct diag
 				(void)read_string(&row);
 				break;
 			default:
-				known = false; /* of unknown length; what came before serves */
+				known = false; /* a tag of unknown length: the fields before it are used */
 			}
 		}
 		if (row.short_read)
@@ -1027,7 +1029,7 @@ static int read_threads(struct nettrace_decoder *d, struct cursor c, struct diag
 			return d->rows.count > ROWS_MAX
 				? broken(d, offset_of(d, at), diag, "more than %u thread rows", ROWS_MAX)
 				: no_memory(d, diag);
-		/* Numbers of version 6 begin with 1 for every row, so what is missing before the first event is lost too. */
+		/* Numbers of version 6 begin with 1 for every row, so numbers missing before the first event count as lost too. */
 		d->rows.items[index].seen = true;
 		d->rows.items[index].no_cpu = !pid && !tid && span_is(name, THREAD_NO_CPU_NAME);
 		if ((!pid && !tid) || d->names_only)
@@ -1305,7 +1307,7 @@ static uint64_t value_of(const struct nettrace_decoder *d, const struct schema *
 	struct cursor c = cursor_of(payload, size);
 	if (schema->kind == EVENT_LOSS) {
 		size_t units;
-		(void)cursor_utf16z(&c, &units); /* source and unit stand before the count */
+		(void)cursor_utf16z(&c, &units); /* source and unit precede the count */
 		(void)cursor_utf16z(&c, &units);
 	}
 	return cursor_varuint(&c);

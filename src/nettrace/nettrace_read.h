@@ -2,17 +2,17 @@
  * Reading nettrace: version 4 (what runtimes send over their sockets) and version 6 (what this program writes, and other universal
  * writers), with one decoder.
  *
- * The decoder is pushed bytes, as many or few as there are, and asked for events:
+ * The caller pushes bytes, in pieces of any size, and takes the events out:
  *
  *   nettrace_decoder_push(decoder, data, size);
  *   while ((r = nettrace_decoder_next(decoder, &event, diag)) > 0)
  *           ...                     r == 0: push more (or, at the end of the bytes: nettrace_decoder_finish())
  *
- * An event is yielded when its whole block is there. So every prefix of a good file yields the events of its whole blocks and then one
- * diagnosis. Events come in file order, which in version 6 files of ours is time order; streams of a runtime are in order per thread only.
+ * An event is yielded when its whole block has arrived. So every prefix of a good file yields the events of its whole blocks and then one
+ * diagnosis. Events come in file order, which in version 6 files of Spoor is time order; streams of a runtime are in order per thread only.
  *
- * It fills trace.schemas, trace.threads (with their processes), trace.stacks and the clock and machine facts of trace.recording. What the events
- * mean is absorb.c's part.
+ * It fills trace.schemas, trace.threads (with their processes), trace.stacks and the clock and machine facts of trace.recording. trace/absorb.c
+ * interprets the events.
  */
 #ifndef SPOOR_NETTRACE_NETTRACE_READ_H
 #define SPOOR_NETTRACE_NETTRACE_READ_H
@@ -28,8 +28,9 @@ struct stack_table;
 
 enum nettrace_flag {
 	/*
-	 * For method names only: stacks and threads are not decoded (stack_index and thread_index stay 0), and trace.recording is left alone. Only schemas and
-	 * strings of the trace are added to; give each stream a trace of its own, or its schemas pile up.
+	 * For method names only: stacks and threads are not decoded (stack_index and thread_index stay 0), and trace.recording is left alone. Only
+	 * schemas and
+	 * strings of the trace are added to; give each stream a separate trace, or the schemas of all streams accumulate.
 	 */
 	NETTRACE_NAMES_ONLY = 1 << 0,
 	/* Stacks are passed over (stack_index stays 0), so that a stream of any length takes no more memory for them. */
@@ -89,8 +90,8 @@ typedef uint32_t nettrace_thread_fn(void *context, uint64_t thread_id);
 void nettrace_decoder_place(struct nettrace_decoder *decoder, nettrace_thread_fn *thread, void *context);
 
 /*
- * Time of the last event that came with its writer's word that none of those behind it is older; 0 before there was one. Versions that sort nothing
- * (version 6 of others) may never have one.
+ * Time of the last event whose writer guarantees that no later event in the stream is older; 0 before the first such event. Writers that do not sort
+ * (version 6 of others) may never give this guarantee.
  */
 uint64_t nettrace_decoder_sorted_ns(const struct nettrace_decoder *decoder);
 

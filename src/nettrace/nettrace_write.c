@@ -1,11 +1,11 @@
 /*
  * Writing nettrace version 6. See nettrace_write.h for what the sink promises, docs/formats/nettrace.md for the layout.
  *
- * A flush becomes one piece of bytes: [SequencePoint] Metadata Thread LabelList Stack Event... . It is encoded once; the ids it gives out are
- * taken as written from then on, so when the disk refuses the piece it is kept and tried again, never encoded anew.
+ * A flush becomes one piece of bytes: [SequencePoint] Metadata Thread LabelList Stack Event... . It is encoded once; the ids assigned in it count as
+ * written from then on, so when write() fails the piece is kept and written again later, never encoded again.
  *
- * There are two capture rows, whose sequence numbers carry the losses: one for everything that has a CPU, one for the rest. One row a CPU would say
- * more in theory, but a change of row costs up to seven bytes (the number's difference is taken modulo 2^32, so every
+ * There are two capture rows, whose sequence numbers carry the losses: one for everything that has a CPU, one for the rest. One row a CPU would be
+ * more exact in theory, but a change of row costs up to seven bytes (the number's difference is taken modulo 2^32, so every
  * second change costs five for it alone), a change of CPU within a row three. Which CPU lost what is in the Loss events.
  */
 #include "nettrace/nettrace_write.h"
@@ -32,7 +32,7 @@
 #include "trace/payload_layout.h"
 #include "trace/trace.h"
 
-/* What is buffered at most between two flushes; more flushes by itself. */
+/* The most that is buffered between two flushes; one event more, and the sink flushes without being called for it. */
 #define BUFFER_EVENTS_MAX 65536u
 #define BUFFER_PAYLOAD_MAX (4u << 20)
 
@@ -92,8 +92,8 @@ struct nettrace_sink {
 	ssize_t (*write_at)(int fd, const void *data, size_t size, off_t offset);
 	bool in_place;           /* a regular file that we may write into behind its end */
 	bool regular;
-	int dead;                /* the error that ended it for good, or 0 */
-	uint64_t offset;         /* of the next block: where the zero word stands now */
+	int dead;                /* the error that ended the sink permanently, or 0 */
+	uint64_t offset;         /* of the next block: the zero word is at this place now */
 	uint64_t append_start;   /* of a regular file that had something before us */
 	uint64_t last_ns;        /* time of the last event taken */
 	uint64_t lost_total;
@@ -166,7 +166,7 @@ static int write_all(struct nettrace_sink *s, const uint8_t *data, size_t size, 
 	return 0;
 }
 
-/* What has been encoded is in the file now. */
+/* The encoded piece was written to the file: adds its counts to the totals. */
 static void count_out(struct nettrace_sink *s)
 {
 	s->counts.bytes = s->offset;
@@ -196,7 +196,7 @@ static int put_in_place(struct nettrace_sink *s, struct bytes *out)
 
 	if (r == 0)
 		r = write_all(s, out->data, 4, s->offset, &done);
-	/* The zero word still stands at `offset`; without what lies behind it the file only looks better. */
+	/* The zero word is still at `offset`, so the file is valid with or without the bytes after it; cutting them is not essential. */
 	if (r < 0 && ftruncate(s->fd, (off_t)s->offset + 4) < 0)
 		errno = 0;
 	return r;
@@ -338,7 +338,7 @@ static void put_head(struct nettrace_sink *s, const struct nettrace_sink_options
 		put_z(out, options->keys[i].key);
 		put_z(out, options->keys[i].value);
 	}
-	/* Tells our reader that a second row of one main thread is a second life of its pid. */
+	/* Spoor's reader takes a second row of a main thread for a reused pid, if the file has this key. */
 	put_z(out, KEY_WRITER);
 	put_z(out, KEY_WRITER_OURS);
 	/* Fills the head up to a multiple of 4: see commit(). */
@@ -384,7 +384,7 @@ static uint32_t put_type(struct bytes *out, const struct description *d, uint32_
 	return i;
 }
 
-/* Fields of an object are those that follow it one deeper. Returns the index behind them. */
+/* The fields of an object follow it, one level deeper. Returns the index after the last of them. */
 static uint32_t put_fields(struct bytes *out, const struct description *d, uint32_t i, uint16_t depth)
 {
 	const struct schema *schema = d->schema;
@@ -505,7 +505,7 @@ static bool list_bools(const struct schema *schema, char list[BYTE_BOOLS_MAX])
 	return len > 0;
 }
 
-/* Runtimes give Booleans of one byte and of four the same type; the payloads tell. Event `at` is the first one of its schema. */
+/* Runtimes give Booleans of one byte and of four the same type; the size of the payloads decides. Event `at` is the first one of its schema. */
 static bool has_byte_bools(const struct nettrace_sink *s, uint32_t at)
 {
 	uint32_t schema_index = s->events.items[at].schema_index;
@@ -780,7 +780,7 @@ static int find_new_stacks(struct nettrace_sink *s, size_t *ret_bytes)
 	return 0;
 }
 
-/* By the frames from the root on; a stack before those that go on from it. */
+/* Compares stacks by their frames from the root on; a stack that is the beginning of another one comes first. */
 static int compare_from_root(const void *a, const void *b, void *context)
 {
 	const struct stack_table *table = context;
@@ -1040,7 +1040,7 @@ static int nettrace_flush(struct sink *sink, struct diag *diag)
 		return r;
 	r = encode(s);
 	if (r < 0) {
-		/* Ids given out half-way cannot be taken back; the file stays as the last flush left it. */
+		/* Ids that were already assigned cannot be taken back; the file stays as the last flush left it. */
 		s->dead = r;
 		bytes_reset(&s->out);
 		return diag_set(diag, r, "cannot write '%s': %m", s->name);
@@ -1139,8 +1139,8 @@ static int nettrace_end(struct sink *sink, struct diag *diag)
 		return r;
 	if (s->in_place) {
 		if (s->packed && packed_file_cut(s->packed, s->fd) < 0)
-			errno = 0; /* it is whole with the room behind it too */
-		/* Whoever writes behind us into the same open file (a shell's group) goes on at the end. */
+			errno = 0; /* the file is valid with the room after the frame, too */
+		/* A process that writes next through the same open file (as in a shell's group of commands) continues at the end. */
 		if (lseek(s->fd, (off_t)s->offset + (s->packed ? 0 : 4), SEEK_SET) < 0)
 			errno = 0;
 		return 0;

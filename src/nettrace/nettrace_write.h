@@ -59,7 +59,7 @@ struct nettrace_sink_counts {
 extern const struct sink_ops nettrace_sink;
 
 /*
- * Writes the head of the file at once. `trace` must have its recording.sync_ns and utc_ns by then (no event may be earlier than sync_ns), and
+ * Writes the head of the file immediately. `trace` must have its recording.sync_ns and utc_ns by then (no event may be earlier than sync_ns), and
  * cpu_possible, page_size_bytes, period_ns and recorder_process if they are known.
  */
 int nettrace_sink_open(const struct nettrace_sink_options *options, struct trace *trace,

@@ -125,7 +125,10 @@ static bool is_tail(uint64_t offset)
 	return offset % 8 == 1 && offset % PAGE_BYTES <= PAGE_BYTES - TAIL_BYTES;
 }
 
-/* Makes the file longer by whole pages, each a skippable frame of its own. A kill leaves some of them, all whole. */
+/*
+ * Extends the file by whole pages, each with its own skippable frame. If this process is killed meanwhile, the file has some of these pages, all
+ * complete.
+ */
 static int grow(struct packed_file *file, int fd, packed_file_write *write_at, uint64_t end)
 {
 	struct bytes pages = { 0 };
@@ -161,7 +164,7 @@ int packed_file_put(struct packed_file *file, int fd, packed_file_write *write_a
 	struct bytes *pending = &file->pending;
 	size_t size = pending->len;
 	uint64_t tail = file->tail + size;
-	/* Aligned: the kernel copies each of these from one page of ours. */
+	/* Aligned: then none of these writes crosses a page of this process, so the kernel copies each in one step. */
 	_Alignas(16) uint8_t head[16];
 	_Alignas(4) uint8_t room_size[4];
 	int result;
@@ -181,7 +184,7 @@ int packed_file_put(struct packed_file *file, int fd, packed_file_write *write_a
 	bytes_u32(pending, (uint32_t)(end - (tail + TAIL_BYTES)));
 	size_t image = pending->len;
 
-	pending->len = size; /* what stands behind it is written now, or anew the next time */
+	pending->len = size; /* the bytes after it are written now, or encoded again the next time */
 	if (pending->failed || end - file->tail > UINT32_MAX)
 		return pending->failed ? -ENOMEM : -EFBIG;
 	if (!file->end) {

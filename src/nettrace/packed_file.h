@@ -1,14 +1,14 @@
 /*
- * A file packed with zstd that stock `zstd -d` takes whole at every instant, also after we were killed while writing it.
+ * A file packed with zstd that stock `zstd -d` can unpack at any time, also after Spoor was killed while writing it.
  *
- * All of it is one zstd frame, which never ends before its file does: what is added is packed with what came before in view. Behind the
- * last block that was flushed always stand the frame's last block, raw, with the four zero bytes that end a nettrace file, and then a skippable frame
- * over the room up to the end of the file. New blocks are written into that room, where no reader looks; then fifteen bytes, which
+ * All of it is one zstd frame, which never ends before its file does: new data is packed with references to the data before it. After the last block
+ * that was flushed always follow the frame's last block, raw, with the four zero bytes that end a nettrace file, and then a skippable frame over the
+ * room up to the end of the file. New blocks are written into that room, which readers skip; then fifteen bytes, which
  * never lie in two pages, turn the old last block into the first of the new ones (docs/formats/spoor-nettrace.md, "Packed").
  *
  *   packed_file_new(&file);
  *   packed_file_add(file, data, size);       packs; nothing is written
- *   packed_file_put(file, fd, pwrite);       puts all that was added into the file, or nothing and why
+ *   packed_file_put(file, fd, pwrite);       writes all that was added into the file, or nothing and returns the error
  *   packed_file_cut(file, fd);               at the end: without the room
  *
  * For a pipe nothing can be rewritten: the caller takes packed_file_pending() instead and writes it out, after packed_file_finish() at the end.
@@ -28,18 +28,18 @@ typedef ssize_t packed_file_write(int fd, const void *data, size_t size, off_t o
 
 int packed_file_new(struct packed_file **ret_file);
 
-/* Packs and flushes. After a failure what was added before is as it was, and nothing more can be added. */
+/* Packs and flushes. After a failure the data that was added before is unchanged, and nothing more can be added. */
 int packed_file_add(struct packed_file *file, const void *data, size_t size);
 
 /* Ends the frame. */
 int packed_file_finish(struct packed_file *file);
 
-/* What is packed and not yet in a file. Who writes it out himself resets it. */
+/* The packed data that is not yet in a file. A caller that writes it out must reset it. */
 struct bytes *packed_file_pending(struct packed_file *file);
 
 /*
- * Puts what is pending into the file, which nobody else writes and which was empty at the first call. After a failure the file is as it was (the
- * first time: empty), all is still pending, and the next call tries again.
+ * Writes the pending data into the file, which has no other writer and was empty at the first call. After a failure the file is unchanged (the first
+ * time: empty), all data is still pending, and the next call tries again.
  */
 int packed_file_put(struct packed_file *file, int fd, packed_file_write *write_at);
 
