@@ -1,7 +1,7 @@
 /*
- * What is in a file: how many events of each provider and name, and how many bytes their payloads take.
+ * The events of a file, counted: how many of each provider and name, and how many bytes their payloads take.
  *
- *   row = event_counts_of_schema(&counts, schema_index)            the row of an event whose name goes by its schema; 0 not known yet
+ *   row = event_counts_of_schema(&counts, schema_index)            the row of an event whose name depends on its schema alone; 0 not known yet
  *   row = event_counts_row(&counts, provider, provider_len, name, name_len)
  *   event_counts_remember(&counts, schema_index, row)
  *   event_counts_add(&counts, row, size_bytes)

@@ -1,5 +1,5 @@
 /*
- * CPU time by what a person asks for: process name, process, module, function, in any combination. perf's `--sort comm,dso,sym`.
+ * CPU time by the keys on the command line: process name, process, module, function, in any combination. perf's `--sort comm,dso,sym`.
  */
 #ifndef SPOOR_ANALYSIS_GROUP_H
 #define SPOOR_ANALYSIS_GROUP_H
@@ -15,7 +15,8 @@ enum group_form {
 };
 
 /*
- * Fills report->groups by report->group_keys (enum report_group_key), most time first. A group that stands several times on a stack counts once towards its total. 0 or -ENOMEM.
+ * Fills report->groups by report->group_keys (enum report_group_key), most time first. A group that is several times on a stack counts once towards
+ * its total. 0 or -ENOMEM.
  */
 int group_count(struct report *report, const struct profile *profile, const struct symbolmap *names,
 	enum group_form form);

@@ -4,7 +4,7 @@
  *   struct profile profile = { .trace = &trace, .filter = filter };
  *   saved_read(path, &trace, profile_event, &profile, &diag);
  *   symbolmap_init(&names, &trace, METHOD_NAME_SHORT);
- *   profile_name(&profile, &names);               names may stand in the file behind the samples they name
+ *   profile_name(&profile, &names);               names may follow, in the file, the samples they name
  *   recording_describe(...), top_count(...), tree_build(...)
  *   profile_done(&profile);
  *

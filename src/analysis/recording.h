@@ -1,5 +1,5 @@
 /*
- * What was recorded and how far it can be trusted: time, rate, CPU use, loss, names.
+ * Facts about a recording and its quality: time, rate, CPU use, losses, names.
  */
 #ifndef SPOOR_ANALYSIS_RECORDING_H
 #define SPOOR_ANALYSIS_RECORDING_H

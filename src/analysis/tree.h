@@ -1,6 +1,6 @@
 /*
- * Call trees of a profile: from the root (who called what), from the leaf (what the CPU was in, and who led there), or from one function
- * to its callers.
+ * Call trees of a profile: from the root (callers before callees), from the leaf (the running function, then its callers), or from one function to
+ * its callers.
  */
 #ifndef SPOOR_ANALYSIS_TREE_H
 #define SPOOR_ANALYSIS_TREE_H
@@ -29,8 +29,8 @@ int tree_build(struct call_tree *tree, const struct profile *profile,
 	const struct symbolmap *names, enum tree_form form, const char *pattern);
 
 /*
- * Whether a person who wrote `pattern` means the function called `name`: the whole name, a glob, or its last parts ("Burn" and "Pricing.Burn" mean
- * "Shop.Pricing.Burn(int)").
+ * Whether `pattern` from the command line matches the function called `name`: the whole name, a glob, or its last parts ("Burn" and "Pricing.Burn"
+ * match "Shop.Pricing.Burn(int)").
  */
 bool tree_name_matches(const char *pattern, const char *name);
 
