@@ -1,10 +1,10 @@
 /*
- * Where the dump of a process goes: a path as that process sees it, written by its runtime.
+ * The file for the dump of a process: a path as that process sees it, written by its runtime.
  *
- *   dump_place_open(&place, &question, &diag);      looks at the place; the process is not asked anything
+ *   dump_place_open(&place, &question, &diag);      checks the folder; nothing is sent to the process
  *   ... the runtime writes to place.path ...
  *   dump_place_keep(&place, &size, &diag);          the dump gets its name; an earlier file there becomes NAME.old
- *   dump_place_close(&place);                       always; what was not kept is removed
+ *   dump_place_close(&place);                       always; a dump that was not kept is removed
  *
  * The folder is opened below the root of the process. The runtime writes under a random name there, so that no link, pipe or file that waits at the
  * dump's own name is opened by it. Names are given and taken with the caller's own rights.
@@ -23,7 +23,7 @@ struct diag;
 
 struct dump_place_question {
 	uint32_t pid;
-	uint32_t uid;           /* of the process: a dump of its own may be replaced */
+	uint32_t uid;           /* of the process: an earlier dump of this user may be replaced */
 	const char *path;       /* absolute, as the process sees it */
 	bool crash_report;      /* FILE.crashreport.json beside it */
 };

@@ -4,11 +4,14 @@
  *   struct heap_events heap = { .graph = &graph };
  *   for each event of Microsoft-Windows-DotNETRuntime and of its rundown provider, in the stream's order:
  *           heap_events_take(&heap, rundown, event_id, payload, size);
- *   heap_events_missing(&heap)       what is missing, as far as the events themselves show it
+ *   heap_events_missing(&heap)       the parts that are missing, by the events themselves
  *
- * The collection of the snapshot is the first induced, blocking one of the oldest generation that has blocks of objects. A collection that the program induces
- * itself has none: the runtime walks the heap for the session's collection only. Blocks of nodes and of references are numbered by the runtime: a gap makes the
- * pairing wrong from there on, so later blocks are not taken. The event that ends the collection can be lost as well; a collection with a higher number then ends it.
+ * The collection of the snapshot is the first induced, blocking one of the oldest generation that has blocks of objects. A collection that the
+ * program induces
+ * itself has none: the runtime walks the heap for the session's collection only. Blocks of nodes and of references are numbered by the runtime: a gap
+ * makes the
+ * pairing wrong from there on, so later blocks are not taken. The event that ends the collection can be lost as well; a collection with a higher
+ * number then ends it.
  *
  * Layouts: the ETW manifest of the runtime; checked to the byte against .NET 10.0.12 (facts: counters-and-heap.md 3).
  */

@@ -237,9 +237,10 @@ static uint32_t look_for_readers(struct taking *t, bool new_ones)
 }
 
 /*
- * Whether the collection may begin. The data's session has a thread in the runtime that sends what the collection writes; on a busy machine the session is open well before
- * that thread has run, and a thread that has not begun by then has to wait for the collection's end: then only what fits into the buffer comes. So it is waited
- * for until it is seen asleep in its loop, twice; where threads have other names, or are hidden, for three seconds at the most.
+ * Whether the collection may begin. The runtime has a thread for the data session that sends the events of the collection. On a busy machine the
+ * session is open well before that thread has run. A thread that has not begun by then waits for the collection's end, and only the events that fit
+ * into the buffer are sent. So this waits until the thread was seen asleep in its loop twice; where threads have other names, or are hidden, for
+ * three seconds at most.
  */
 static bool may_collect(struct taking *t)
 {

@@ -1,12 +1,13 @@
 /*
- * A heap snapshot of one .NET process: asked for, streamed while the collection runs, made into a graph.
+ * A heap snapshot of one .NET process: requested, streamed while the collection runs, made into a graph.
  *
  * Two sessions: one for the data, and, once it streams, one that triggers the collection. With a single one the collection would run inside the opening of
- * the session, before anything streams, and a heap larger than the session's buffer would lose its rest; this way the buffer only bridges
- * what the reader is behind. Both end by StopTracing whatever happens, under the guard.
+ * the session, before anything streams, and a heap larger than the session's buffer would lose the events beyond it; with two sessions the buffer
+ * only holds the events that the reader has not read yet. Both end by StopTracing whatever happens, under the guard.
  *
  * A process that collects again and again sends events without end, and on a busy machine any event can be lost. So the time-out counts from the last
- * event of the snapshot's collection, a later collection ends the wait, and HEAP_SNAPSHOT_LIMIT time-outs end everything. When blocks were lost and the caller has
+ * event of the snapshot's collection, a later collection ends the wait, and HEAP_SNAPSHOT_LIMIT time-outs end everything. When blocks were lost and
+ * the caller has
  * not limited the buffer, one more attempt is made with a buffer of HEAP_SNAPSHOT_RETRY_FACTOR times the size, where the target's memory has room for it.
  */
 #ifndef SPOOR_HEAP_HEAP_SNAPSHOT_H
@@ -39,7 +40,7 @@ struct heap_snapshot_result {
 	char runtime_version[64];     /* "10.0.12" */
 	uint64_t bytes;               /* of the stream */
 	uint64_t lost_events;         /* by the stream's sequence numbers */
-	uint64_t pause_ns;            /* from the collection's begin to its end, as the events tell; 0 unknown */
+	uint64_t pause_ns;            /* from the collection's begin to its end, by the times of its events; 0 unknown */
 	uint64_t took_ns;
 	uint32_t collection;          /* number of the collection */
 	const char *missing;          /* "" when it is whole, else the sentence part that says why it is not; static */

@@ -11,8 +11,8 @@
 #include "trace/heap_graph.h"
 
 /*
- * Group by group below the root: what it leads to that those before it do not. Nearly everything static is held by a handle too, so what each group
- * keeps alive by itself would say little.
+ * For each group of roots in turn: the objects it leads to that no earlier group leads to. Nearly all static variables are held by a handle too, so
+ * the objects that a group alone keeps alive would be few.
  */
 static int count_roots(struct heap_report *report)
 {
