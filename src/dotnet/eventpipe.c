@@ -360,6 +360,7 @@ static bool advance_exchange(struct eventpipe *pipe, uint64_t now_ns)
 		if (is_stop(pipe) && exchange->sent == exchange->out.len && pipe->guard_stops) {
 			guard_session(pipe->options.guard, pipe->guard_key, 0);
 			pipe->guard_stops = false;
+			pipe->end_bytes = pipe->bytes; /* until now the program was sending as before */
 		}
 		return false;
 	}
@@ -498,7 +499,7 @@ static bool sends_too_much(const struct eventpipe *pipe)
 {
 	uint64_t buffered = (uint64_t)pipe->options.buffer_mb << 21;
 
-	return pipe->end_ns && pipe->bytes - pipe->end_bytes >
+	return pipe->end_ns && (pipe->stopped || pipe->deaf || !pipe->guard_stops) && pipe->bytes - pipe->end_bytes >
 		buffered + (pipe->options.rundown_keywords ? EVENTPIPE_RUNDOWN_BYTES : EVENTPIPE_PROGRESS_BYTES);
 }
 

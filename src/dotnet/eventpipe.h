@@ -146,7 +146,7 @@ bool eventpipe_behind(const struct eventpipe *pipe);
 uint64_t eventpipe_bytes(const struct eventpipe *pipe);
 
 /*
- * Why there is no session or no whole stream: a sentence part, "it belongs to another user"; "" when nothing is wrong. Its kind in one word: those of
+ * Why there is no session or no whole stream: a sentence part, "it belongs to another user"; "" when nothing is wrong. Its kind in one word, one of
  * those of reasons.def.
  */
 const char *eventpipe_reason(const struct eventpipe *pipe);

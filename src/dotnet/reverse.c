@@ -687,7 +687,8 @@ static bool resume_all(struct reverse *reverse, int *pipe_fd, int pidfd)
 		looks = is_inherited(reverse) ? 0 : looks + 1;
 		if (looks == HELPER_LOOKS)
 			return true;
-		look_ns = looks ? 0 : clock_monotonic_ns() + HELPER_LOOK_NS;
+		/* A process has no readable environment during its exec, so the looks are some time apart. */
+		look_ns = clock_monotonic_ns() + (looks ? HELPER_TURN_MS * UINT64_C(1000000) : HELPER_LOOK_NS);
 	}
 }
 

@@ -202,7 +202,15 @@ static uint32_t live_level(const struct dotnet_client *client)
 	return level;
 }
 
-/* Which events of the runtime's own provider are not wanted: those that come at our level only, and what the caller leaves out. Their number. */
+static bool is_denied(const struct dotnet_client *client, uint32_t count, uint32_t id)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (client->denied[i] == id)
+			return true;
+	return false;
+}
+
+/* Fills client->denied with the ids of the runtime's events that are not wanted: those of a higher level than the caller's, and those that the caller excludes. Returns their number. */
 static uint32_t denied_ids(struct dotnet_client *client, const struct ipc_provider *wanted)
 {
 	uint32_t count = 0;
@@ -211,7 +219,8 @@ static uint32_t denied_ids(struct dotnet_client *client, const struct ipc_provid
 		for (uint32_t i = 0; i < sizeof(verbose_ids) / sizeof(verbose_ids[0]); i++)
 			client->denied[count++] = verbose_ids[i];
 	for (uint32_t i = 0; !wanted->only_event_ids && i < wanted->event_id_count && count < DENIED_MAX; i++)
-		client->denied[count++] = wanted->event_ids[i];
+		if (!is_denied(client, count, wanted->event_ids[i])) /* .NET 10 sends nothing of a provider whose filter has an id twice */
+			client->denied[count++] = wanted->event_ids[i];
 	return count;
 }
 
@@ -616,6 +625,8 @@ uint64_t dotnet_client_wake_ns(const struct dotnet_client *client)
 		return wake_ns;
 	if (may_open(client))
 		return 0;
+	if (client->state == DOTNET_STOPPING && !is_open(client))
+		return 0; /* the next step enters DOTNET_ENDED */
 	if (client->state < DOTNET_STOPPING && client->state != DOTNET_HUNG && awaits_peer(client))
 		wake_ns = heard_ns(client) + DOTNET_ANSWER_NS;
 	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
@@ -650,6 +661,8 @@ enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t n
 		return client->state;
 	advance_sessions(client, now_ns);
 	take_step(client);
+	if (take_round(client, now_ns))
+		return client->state;
 	if (may_open(client)) {
 		open_next(client, now_ns);
 		take_step(client);

@@ -63,6 +63,7 @@ enum methods_state {
 	METHODS_WANTED,    /* it does not, but it should: code of its assemblies can be removed */
 	METHODS_ASKED,     /* a session of their own was asked for */
 	METHODS_REPORTED,  /* that session is open, and managed_report was called for it */
+	METHODS_REFUSED,   /* that session could not be opened: rundowns name them */
 };
 
 struct conversation {
@@ -763,7 +764,7 @@ static void end_rundown(struct conversation *talk)
 	enter(talk, CONNECTION_NAMED);
 	if (!process)
 		return;
-	process->untold = talk->methods == METHODS_QUIET || talk->methods == METHODS_WANTED;
+	process->untold = talk->methods == METHODS_QUIET || talk->methods == METHODS_WANTED || talk->methods == METHODS_REFUSED;
 	process->untold_hit = false;
 	process->rundown_ns = talk->rundown_ns;
 	codemap_trim(&process->codemap);
@@ -785,6 +786,13 @@ static void look(struct conversation *talk, enum dotnet_state state, uint64_t no
 	if (talk->methods == METHODS_ASKED && dotnet_client_session(talk->client, DOTNET_STREAM_METHODS)) {
 		talk->methods = METHODS_REPORTED;
 		report(talk, true, "", "");
+	}
+	/* A session that could not be opened reports nothing, so no sampled address waits for it. */
+	if (state == DOTNET_LIVE && !dotnet_client_session(talk->client, DOTNET_STREAM_LIVE))
+		note_reported(talk, DOTNET_STREAM_LIVE, UINT64_MAX);
+	if (state == DOTNET_LIVE && talk->methods == METHODS_ASKED) {
+		talk->methods = METHODS_REFUSED;
+		note_reported(talk, DOTNET_STREAM_METHODS, UINT64_MAX);
 	}
 	/* Also when the rundown was refused or cut short. */
 	if (talk->state == CONNECTION_AGAIN && (state == DOTNET_LIVE || state == DOTNET_ENDED))

@@ -483,7 +483,9 @@ static uint64_t clerk_cpu_ns(const struct clerk *clerk)
  */
 static void replace(struct name_desk *desk, uint64_t waited_ns)
 {
-	if (clerk_cpu_ns(desk->clerk) - desk->watched_cpu_ns >= waited_ns / 2 || !is_starved(desk->clerk))
+	/* Without a thread id it has not run at all. */
+	if (atomic_load(&desk->clerk->tid) &&
+		(clerk_cpu_ns(desk->clerk) - desk->watched_cpu_ns >= waited_ns / 2 || !is_starved(desk->clerk)))
 		return;
 	if (!desk->spare)
 		desk->spare = name_tables_new(desk->box, desk->symbol_paths);

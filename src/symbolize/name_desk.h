@@ -4,14 +4,14 @@
  * Opening and parsing the images of a target can take seconds of CPU time. That time must not be taken from the target, and must not keep the
  * recorder from reading its rings. So name_tables.h runs in a thread with the policies SCHED_IDLE and "idle" I/O. When a question has waited for 500
  * ms, the thread gets ordinary priority until all questions are answered; otherwise a recording on a fully busy machine would have no names until its
- * end.
+ * end. Without CAP_SYS_NICE the kernel does not allow that: then a second thread takes over, and keeps ordinary priority.
  *
  * Ownership of each question and answer passes between the caller's thread and the worker thread, and each is freed by the thread that allocated it.
  * Nothing else is shared, and no thread waits for a lock that the other one holds.
  *
  *   name_desk_new(&box, symbol_paths, &desk);
  *   name_desk_ask(desk, question);                 at any time; takes ownership of the question
- *   while ((answer = name_desk_take(desk))) ...    the answers so far, in the order of the questions
+ *   while ((answer = name_desk_take(desk))) ...    the answers so far; in the order of the questions, unless a thread took over
  *   name_desk_give_back(desk, answer);             when it has been read
  *   name_desk_wait(desk, until_ns);                until all questions are answered
  *   name_desk_hurry(desk);                         at the end: from now on at the priority of the caller

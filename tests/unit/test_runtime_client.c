@@ -623,6 +623,20 @@ static void test_stop_at_once(void **state)
 	}
 }
 
+/* Stopped before its first step, a client is due at once: it has nothing else that could wake the caller. */
+static void test_stop_before_first_turn(void **state)
+{
+	struct talk t;
+
+	(void)state;
+	begin(&t);
+	dotnet_client_stop(t.client, t.now_ns);
+	assert_int_equal(dotnet_client_wake_ns(t.client), 0);
+	assert_int_equal(dotnet_client_advance(t.client, t.now_ns), DOTNET_ENDED);
+	assert_int_equal(t.peer.opened, 0);
+	finish(&t);
+}
+
 /* The same without the patience to wait for it. */
 static void test_free_at_once(void **state)
 {
@@ -751,6 +765,26 @@ static void test_exact_requests(void **state)
 			assert_int_equal(t.peer.stop_requests[s], 1);
 		finish(&t);
 	}
+}
+
+/* An id that the client excludes itself and the caller too is sent one time: .NET 10 sends nothing of a provider whose filter has an id twice. */
+static void test_denied_id_twice(void **state)
+{
+	static const uint32_t ids[] = { 10, 250 };
+	uint64_t sums[2];
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct ipc_provider wanted = { .name = "Microsoft-Windows-DotNETRuntime", .keywords = 0x8001, .level = 4,
+			.event_ids = ids + i, .event_id_count = 2 - i };
+		struct talk t;
+		begin(&t);
+		dotnet_client_ask(t.client, &wanted, 1);
+		assert_int_equal(turns(&t, 60, MS), DOTNET_LIVE);
+		sums[i] = t.peer.sum;
+		finish(&t);
+	}
+	assert_true(sums[0] == sums[1]);
 }
 
 /* Whatever comes of a StopTracing, it was sent once for each session, and the end is bounded. */
@@ -927,6 +961,8 @@ int main(void)
 		cmocka_unit_test(test_wakes_up),
 		cmocka_unit_test(test_hung_at_stop),
 		cmocka_unit_test(test_stop_at_once),
+		cmocka_unit_test(test_stop_before_first_turn),
+		cmocka_unit_test(test_denied_id_twice),
 		cmocka_unit_test(test_free_at_once),
 		cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_refused_bytes),
