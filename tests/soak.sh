@@ -75,6 +75,9 @@ start spinner nice -n 19 "$target" spin $(((seconds + 60) * 1000))
 rm -f x.nettrace
 start recorder "$spoor" record -q -a -F 99 -o x.nettrace
 until_true test -s x.nettrace || fail "no file appears"
+clean_up_more() {
+	rm -f "$scratch/going" # ends churn and managed
+}
 (churn) &
 churning=$!
 managing=''

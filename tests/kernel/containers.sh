@@ -29,6 +29,7 @@ box() {
 	until_true grep -q posed "ready.$number" || fail "the program in a container does not start: $(cat "err.$number")"
 	inside=$(pid_of "$number")
 	[ -n "$inside" ] || fail "the program in a container is not found"
+	started="$started $inside"
 	inner=$(awk '$1 == "NSpid:" { print $NF }' "/proc/$inside/status")
 	[ "$inner" != "$inside" ] || fail "the program is in no pid namespace of its own"
 }

@@ -322,7 +322,7 @@ for form in json csv; do
 	[ "$(cat code)" = 1 ] || fail "exit code $(cat code) at the limit of file sizes"
 	has err "^cannot write 'limited\.$form': File too large"
 done
-[ "$(tail -c 1 limited.csv)" = "" ] || fail "the last row is torn"
+[ -s limited.csv ] && [ "$(tail -c 1 limited.csv)" = "" ] || fail "the last row is torn"
 json limited.json '.Events | length > 3'
 
 # More sessions than a runtime has slots (64), one after the other; some of them are killed.

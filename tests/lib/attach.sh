@@ -6,12 +6,13 @@ build=$(realpath "$1")
 part=$2
 here=$(realpath "$(dirname "$0")")
 top=$(realpath "$here/../..")
-server=''
+server='' collector=''
 TMPDIR=$(mktemp -d)
 export TMPDIR SPOOR_TEST_WORD='a=b; c'
 
 stop() {
 	[ -z "$server" ] || kill "$server" 2>/dev/null || :
+	[ -z "$collector" ] || kill -9 "$collector" 2>/dev/null || :
 	wait
 	rm -rf "$TMPDIR"
 }
