@@ -389,7 +389,7 @@ static void flush(struct live *live, uint64_t until_ns)
 		live->names.full = true;
 		live->trace.strings.full = true;
 		live_notice(live, live->recorder_process, 2, "memory",
-			"the recorder's memory is used up: what is first hit from now on stays without a name", "");
+			"the recorder's memory limit is reached: addresses that are first sampled from now on stay without a name", "");
 	}
 	live->room_wanted = large;
 }
@@ -843,8 +843,8 @@ void live_resume(struct live *live, uint64_t paused_ns)
 		return;
 	bytes_text(&text, "spoor was stopped for ");
 	text_add_duration(&text, (double)paused_ns / 1e9);
-	bytes_text(&text, " (Ctrl-Z, SIGTSTP): samples were kept as far as the kernel's buffers go, and what .NET processes compiled "
-			  "meanwhile is asked for again");
+	bytes_text(&text, " (Ctrl-Z, SIGTSTP): samples were kept until the kernel's buffers were full, and the methods that .NET processes "
+			  "compiled meanwhile are requested again");
 	live_notice(live, live->recorder_process, 2, "paused", bytes_z(&text), "");
 	bytes_done(&text);
 }

@@ -1030,7 +1030,7 @@ void managed_stop(struct managed *managed, uint64_t now_ns)
 			if (!talk->reported) {
 				set_state(talk, MANAGED_REFUSED);
 				report(talk, false, talk->retries ? reason_text(REASON_NO_SOCKET_YET)
-								 : "there was no time to ask it",
+								 : "there was no time to connect to it",
 					reason_word(talk->retries ? REASON_KIND_NO_SOCKET : REASON_KIND_ENDED));
 			}
 			enter(talk, CONNECTION_OVER);
