@@ -40,7 +40,7 @@
 #ifdef SPOOR_HOSTILE
 #define TABLE_BYTES_MAX (256u << 10)
 #else
-#define TABLE_BYTES_MAX (40u << 20) /* of the process's limit of 64 MiB; the rest is for code, file images and buffers */
+#define TABLE_BYTES_MAX (40u << 20) /* of a budget of 64 MiB for the recorder; the rest is for code, file images and buffers */
 #endif
 #define LARGE_BLOCK_BYTES (128 << 10)
 #define SLOW_HZ         1000u

@@ -13,7 +13,7 @@
 #include "trace/spoor_payload.h"
 
 /*
- * Limit of the bytes of events that wait: 12 MiB hold about 150,000 events, one third of a second at the highest rates. Samples and names have limits
+ * Limit of the bytes of events that wait: 12 MiB hold about a third of a second at 150,000 events a second. Samples and names have limits
  * of their own.
  */
 #define WAITING_MAX   ((size_t)12 << 20)

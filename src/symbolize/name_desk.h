@@ -6,8 +6,8 @@
  * ms, the thread gets ordinary priority until all questions are answered; otherwise a recording on a fully busy machine would have no names until its
  * end. Without CAP_SYS_NICE the kernel does not allow that: then a second thread takes over, and keeps ordinary priority.
  *
- * Ownership of each question and answer passes between the caller's thread and the worker thread, and each is freed by the thread that allocated it.
- * Nothing else is shared, and no thread waits for a lock that the other one holds.
+ * Ownership of each question and answer passes between the caller's thread and the worker thread, and each is normally freed by the thread that
+ * allocated it. Nothing else is shared, and no thread waits for a lock that the other one holds.
  *
  *   name_desk_new(&box, symbol_paths, &desk);
  *   name_desk_ask(desk, question);                 at any time; takes ownership of the question

@@ -13,8 +13,8 @@
  * Runtimes that connect to the listen port (tracing_listen()) are added when they connect: their session is opened before their first instruction,
  * then they are resumed. Providers that must not be enabled during the start (late_providers.h) get a second session, which is opened after it.
  *
- * Not thread-safe; no call blocks except tracing_step(). If a session could not be opened, or broke off, tracing_process() reports it; the other
- * sessions continue. Lost events are written as an event, and as a gap in the file's sequence numbers.
+ * Not thread-safe. Only tracing_step() waits for events, and no session can hold it up. If a session could not be opened, or broke off,
+ * tracing_process() reports it; the other sessions continue. Lost events are written as an event, and as a gap in the file's sequence numbers.
  */
 #ifndef SPOOR_TRACING_TRACING_H
 #define SPOOR_TRACING_TRACING_H
