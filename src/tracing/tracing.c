@@ -671,7 +671,7 @@ static void tell_wait(struct traced *traced)
 	bytes_reset(&tracing->text);
 	bytes_printf(&tracing->text, "%s was asked for its EventCounters ", traced->name);
 	text_add_duration(&tracing->text, (double)LATE_PROVIDERS_NS / 1e9);
-	bytes_text(&tracing->text, " after its start: before that they can lock a runtime up for good");
+	bytes_text(&tracing->text, " after its start: requested earlier, they can deadlock a runtime");
 	emit_notice(tracing, traced->process, "late-counters", bytes_z(&tracing->text));
 }
 
@@ -899,7 +899,7 @@ static int wait_for_start(struct traced *traced, struct traced **ret_waiting)
 	}
 	waiting->open_ns = UINT64_MAX;
 	if (goes_on_by_itself(waiting) && !waiting->seen)
-		not_asked(waiting, "starting", "when its start is over, and it may be asked for EventCounters, cannot be seen from here");
+		not_asked(waiting, "starting", "its EventCounters must not be requested before its start is over, which cannot be observed from here");
 	*ret_waiting = waiting;
 	return 0;
 }
