@@ -81,6 +81,6 @@ int ask_may(uint32_t pid, struct diag *diag)
 
 	if (fd >= 0)
 		(void)close(fd); /* nothing was written to it */
-	/* Its queue is full: it may have room when it is asked. */
+	/* The queue of its socket is full: there may be room for the later request. */
 	return fd >= 0 || fd == -EAGAIN ? 0 : explain_failure(pid, fd, failure.text, diag);
 }

@@ -22,7 +22,7 @@ struct pollfd;
 int ask_process(uint32_t pid, const struct ipc_request *request, uint64_t bound_ns, struct pollfd *watched,
 	struct exchange *ret_exchange, struct diag *diag);
 
-/* Whether it may be asked at all: connects and sends nothing. 0, or negative with a sentence that names the process. */
+/* Whether this user may send requests to the process: connects and sends nothing. 0, or negative with a sentence that names the process. */
 int ask_may(uint32_t pid, struct diag *diag);
 
 #endif

@@ -10,14 +10,12 @@
  * A state machine that never blocks; the caller's poll loop drives any number of them. The bytes are nettrace version 4, from "Nettrace" on, and go
  * to the handler in order, as soon as they are read; nothing is parsed here.
  *
- * Promises: a session that was opened is ended by StopTracing, whatever happens; its stream is
- * read until its end meanwhile, and the guard process, if there is one, watches it; a runtime that hangs, sends wrong data or exits disturbs no other
- * session; nothing is sent to a process that a signal has stopped.
- * After a stop the stream is read while it makes progress: a large program's rundown takes its time. The session is given up after EVENTPIPE_SILENCE_NS
- * with less than EVENTPIPE_PROGRESS_BYTES, after EVENTPIPE_RUNDOWN_NS in all (without a rundown EVENTPIPE_END_NS), or when it has sent more than the
- * runtime can have buffered and EVENTPIPE_RUNDOWN_BYTES. So a hostile process cannot delay a verb without limit. The caller may give up earlier:
- * eventpipe_free() never
- * waits for more than 100 ms.
+ * Promises: a session that was opened is ended by StopTracing, whatever happens; its stream is read until its end meanwhile, and the guard process,
+ * if there is one, watches it; a runtime that hangs, sends wrong data or exits disturbs no other session; nothing is sent to a process that a signal
+ * has stopped. After a stop the stream is read while it makes progress: a large program's rundown takes its time. The session is given up after
+ * EVENTPIPE_SILENCE_NS with less than EVENTPIPE_PROGRESS_BYTES, after EVENTPIPE_RUNDOWN_NS in all (without a rundown EVENTPIPE_END_NS), or when it
+ * has sent more than the runtime can have buffered and EVENTPIPE_RUNDOWN_BYTES. So a hostile process cannot delay a verb without limit. The caller
+ * may give up earlier: eventpipe_free() never waits for more than 100 ms.
  */
 #ifndef SPOOR_DOTNET_EVENTPIPE_H
 #define SPOOR_DOTNET_EVENTPIPE_H
@@ -60,10 +58,10 @@ struct eventpipe_options {
 	bool stop_at_once;                    /* StopTracing follows the opening: for a rundown alone */
 	bool filters_optional;                /* a runtime before .NET 10 gets the request without the ids of events to leave out, instead of none */
 	enum ipc_command collect_command;     /* the first to try; 0: the oldest one that can express the request */
-	uint64_t end_limit_ns;                /* the session is given up so long after eventpipe_stop(), whatever comes; 0: as above */
+	uint64_t end_limit_ns;                /* the session is given up so long after eventpipe_stop(), even while data arrives; 0: as above */
 	struct eventpipe_queue *queue;        /* NULL: requests do not wait for other sessions. Borrowed */
 	uint64_t appear_ns;                   /* CLOCK_MONOTONIC: until then a missing diagnostics socket may still appear; 0: a missing socket is a failure */
-	struct guard *guard;                  /* NULL: none. Borrowed; the caller beats it (guard.h) */
+	struct guard *guard;                  /* NULL: none. Borrowed; the caller calls guard_beat() (guard.h) */
 	const struct dotnet_target *target;   /* of the guard, and only with one; borrowed */
 };
 
@@ -152,7 +150,7 @@ uint64_t eventpipe_bytes(const struct eventpipe *pipe);
 const char *eventpipe_reason(const struct eventpipe *pipe);
 const char *eventpipe_reason_code(const struct eventpipe *pipe);
 
-/* What the peer said of itself; NULL until it has, or when it was not asked. */
+/* The process's answer to ProcessInfo; NULL before it arrives, or with no_info. */
 const struct ipc_process_info *eventpipe_info(const struct eventpipe *pipe);
 
 #endif

@@ -213,7 +213,7 @@ static bool receive(struct exchange *exchange, uint64_t now_ns)
 			return true;
 		}
 		exchange->got += (size_t)n;
-		/* A part that comes byte by byte is no progress: each has its time. */
+		/* Single bytes are no progress: the header and the payload must each arrive whole within a time limit. */
 		if (exchange->got == size)
 			exchange->progress_ns = now_ns;
 	}

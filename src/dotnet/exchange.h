@@ -29,7 +29,7 @@ struct dotnet_target;
 struct guard;
 struct pollfd;
 
-/* Where connections come from: a process's own socket, one that is named, or runtimes that connect to ours. */
+/* How to connect to a runtime: at the diagnostics socket of a process, at a named socket, or through a runtime's own connection to Spoor's port. */
 struct dotnet_door {
 	/* A new connection, non-blocking. -EAGAIN: none now, try again soon. Anything else negative is final but for young processes. */
 	int (*connect)(void *context, struct diag *diag);
@@ -70,7 +70,7 @@ struct exchange {
 	char text[640];            /* the same as a sentence part; as long as a diagnosis */
 	uint64_t progress_ns;      /* when the peer last did something */
 	uint64_t retry_ns;
-	uint64_t appear_ns;        /* until when a socket that is not there may still come */
+	uint64_t appear_ns;        /* until then a missing socket may still appear */
 	struct bytes out;
 	size_t sent;
 	size_t got;                /* of the header, then of the payload */

@@ -9,10 +9,10 @@
  * runtime could have ended its sessions.
  *
  * Invariants:
- * - `rounds` grows before the guard takes the first byte from a stream, so an owner that looks behind each read never takes a stream with a
- *   hole for a whole one;
- * - a connection that is doomed (a round has begun for it) is the guard's alone: what the owner says of it afterwards no longer matters;
- * - a session that has ended is never stopped: its id, an address, may be another's by then.
+ * - `rounds` grows before the guard takes the first byte from a stream, so an owner that compares it after each read never takes a stream
+ *   with a gap for a complete one;
+ * - a connection that is doomed (a round has begun for it) belongs to the guard alone: later messages of the owner about it are ignored;
+ * - a session that has ended is never stopped: its id, an address, may belong to another session by then.
  */
 #include "dotnet/guard.h"
 
@@ -168,7 +168,7 @@ static int take_message(struct guard *guard)
 			return -EPIPE;
 		const struct cmsghdr *with = CMSG_FIRSTHDR(&head);
 		if (with && with->cmsg_level == SOL_SOCKET && with->cmsg_type == SCM_RIGHTS) {
-			closep(&guard->message_fd); /* one comes with a message */
+			closep(&guard->message_fd); /* a message brings one descriptor at most */
 			memcpy(&guard->message_fd, CMSG_DATA(with), sizeof(guard->message_fd));
 		}
 		guard->message_got += (size_t)n;
@@ -387,7 +387,7 @@ uint64_t guard_cpu_ns(uint32_t pid)
 	return strtoull(text, NULL, 10);
 }
 
-/* `owner_fd` becomes readable when the owner has gone; -1 where the kernel has no such thing. */
+/* `owner_fd` becomes readable when the owner exits; -1 where the kernel has no pidfd. */
 static _Noreturn void stand_guard(struct guard *guard, int owner_fd)
 {
 	pid_t owner = (pid_t)guard->owner.pid;

@@ -14,8 +14,8 @@
  *   guard_session(guard, key, session_id);             once its id is known; 0 once StopTracing was sent
  *   guard_remove(guard, key);                          before the connection is closed
  *   guard_beat(guard, now_ns);                         in each turn, at least once a second
- *   guard_rounds(guard)                                has grown: the guard has ended every session it had. Bytes that are read after that are not
- *   the next ones of the stream: compare after each read
+ *   guard_rounds(guard)                                has grown: the guard has ended every session it had. Bytes read since may follow a gap, so
+ *                                                      compare after each read
  *   guard_free(guard);                                 ends the sessions that are still listed, and the guard
  *
  * A struct dotnet_client does all of this but start, beat and free (dotnet_client_guard()). A guard that dies is started again. Limit: a cause that

@@ -1,5 +1,5 @@
 /*
- * What the owner of sessions sends to the guard: the form of a message, apart from the socket it comes through (dotnet/guard.c).
+ * The messages that the owner of sessions sends to the guard: their layout, without the socket (dotnet/guard.c).
  */
 #ifndef SPOOR_DOTNET_GUARD_MESSAGE_H
 #define SPOOR_DOTNET_GUARD_MESSAGE_H

@@ -393,7 +393,7 @@ const char *ipc_error_words(uint32_t error)
 	}
 }
 
-/* A text of a reply as UTF-8; its NUL is among the units. NULL when it lies about its length or memory ran out. */
+/* A text of a reply as UTF-8; its length includes the NUL. NULL when the length is wrong or memory ran out. */
 static char *take_text(struct cursor *c)
 {
 	uint32_t units = cursor_u32(c);

@@ -1,9 +1,9 @@
 /*
- * The words of the .NET diagnostics protocol: requests made, replies understood.
+ * The messages of the .NET diagnostics protocol: encodes requests, decodes replies.
  *
- * The runtime does not guard its parsers: a request that is too short or malformed crashes the process that is being observed. So
- * every request of this program is made by ipc_encode(), which works the exact size out beforehand and holds the result against it; nothing
- * else writes to a diagnostics socket. Replies come from a peer that may lie: each length is checked before it is used.
+ * The runtime's parsers do not check their input: a request that is too short or malformed crashes the process that is being observed. So
+ * every request of this program is made by ipc_encode(), which computes the exact size beforehand and compares it with the result; nothing
+ * else writes to a diagnostics socket. Replies may come from a hostile process: each length is checked before it is used.
  *
  * Layouts: docs/formats/diagnostics-ipc.md.
  */
@@ -134,7 +134,7 @@ int ipc_decode_header(const uint8_t header[IPC_HEADER_SIZE], size_t *ret_size, b
 int ipc_decode_error(const uint8_t *payload, size_t size, uint32_t *ret_error, struct diag *diag);
 
 /*
- * The text behind the HRESULT of a refused IPC_CORE_DUMP_3: what createdump wrote, lines and all, as UTF-8; "" when there is none. The caller frees
+ * The text after the HRESULT of a refused IPC_CORE_DUMP_3: the output of createdump, with its line ends, as UTF-8; "" when there is none. The caller frees
  * it; NULL when memory ran out.
  */
 char *ipc_decode_error_text(const uint8_t *payload, size_t size);
@@ -157,7 +157,7 @@ struct ipc_process_info {
 	char *runtime_version;   /* "10.0.12"; "" before ProcessInfo2 */
 };
 
-/* The payload of the reply to `command`, one of the three ProcessInfo. -EPROTO when it is too short or lies. */
+/* The payload of the reply to `command`, one of the three ProcessInfo. -EPROTO when it is too short or a length in it is wrong. */
 int ipc_decode_process_info(enum ipc_command command, const uint8_t *payload, size_t size,
 	struct ipc_process_info *ret_info, struct diag *diag);
 

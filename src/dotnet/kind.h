@@ -23,7 +23,7 @@ enum dotnet_kind {
  */
 enum dotnet_kind dotnet_kind_of(unsigned signs, const char *program, const char *coreclr);
 
-/* What the export of this name says of a program; DOTNET_NOT for all but two names. */
+/* The kind of .NET that an exported symbol of this name proves; DOTNET_NOT for all but two names. */
 enum dotnet_kind dotnet_kind_of_export(const char *name);
 
 /* "10.0.12" of ".../shared/Microsoft.NETCore.App/10.0.12/libcoreclr.so": where it begins, and its length; NULL when the path does not say. */

@@ -66,7 +66,7 @@ static int read_proc(uint32_t pid, const char *file, size_t limit, char **ret_te
 	return r;
 }
 
-/* State and start time: fields 3 and 22, counted behind the last ')', because a command name may hold blanks and parentheses. */
+/* State and start time: fields 3 and 22, counted after the last ')', because a command name may have blanks and parentheses. */
 int dotnet_parse_stat(const char *text, char *ret_state, uint64_t *ret_start_ticks)
 {
 	const char *at = strrchr(text, ')');
@@ -265,8 +265,7 @@ static bool is_socket(int directory, const char *name)
 }
 
 /*
- * Does it see another start time than we do? False also if that is unknown: otherwise a socket that an earlier process with this pid left behind would
- * match.
+ * Does it see another start time than we do? False also if that is unknown: otherwise a socket of an earlier process with this pid would match.
  */
 static bool other_time_namespace(uint32_t pid)
 {
@@ -316,7 +315,7 @@ static bool scan_for_name(int directory, uint32_t inner_pid, char name[NAME_ROOM
 	return found;
 }
 
-/* The fourth number behind "Uid:" or "Gid:": by which the kernel judges access to files. */
+/* The fourth number after "Uid:" or "Gid:", which the kernel uses for access to files. */
 static unsigned long filesystem_id(const char *status, const char *key)
 {
 	const char *line = strstr(status, key);
@@ -545,7 +544,7 @@ static int connect_to(const struct dotnet_target *target, struct diag *diag)
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", place);
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
 		int error = errno;
-		/* Left behind by one that had this pid before: runtimes that are killed do that. */
+		/* The socket file of an exited process with this pid: runtimes that are killed do not remove theirs. */
 		if (error == ECONNREFUSED && guessed)
 			return reason_set(diag, -ENOENT, REASON_NO_SOCKET);
 		if (error == ECONNREFUSED)

@@ -43,7 +43,7 @@ int dotnet_parse_stat(const char *text, char *ret_state, uint64_t *ret_start_tic
 uint32_t dotnet_parse_inner_pid(const char *text, uint32_t pid);
 void dotnet_parse_tmpdir(const char *environment, size_t size, char tmpdir[DOTNET_DIR_MAX]);
 
-/* 'R', 'S', 'T' (stopped), 't' (traced), 'Z', ...; 0 when the process is gone or is not the one it was. */
+/* 'R', 'S', 'T' (stopped), 't' (traced), 'Z', ...; 0 when the process has exited or its pid was reused. */
 char dotnet_target_state(const struct dotnet_target *target);
 
 /* How long ago it was started. */
@@ -69,8 +69,7 @@ bool dotnet_port_exists(const struct dotnet_target *target);
 /*
  * A new connection, non-blocking, close-on-exec: its descriptor. -ENOENT no socket, -ECONNREFUSED no process listens at it any more, -EACCES the
  * process is another user's (also where its socket cannot be looked for), -EAGAIN its queue is full (try again later), -EPERM the peer is not the
- * target, -ENAMETOOLONG TMPDIR is so
- * long that there can be no socket. Never blocks.
+ * target, -ENAMETOOLONG TMPDIR is so long that there can be no socket. Never blocks.
  */
 int dotnet_port_connect(const struct dotnet_target *target, struct diag *diag);
 

@@ -178,7 +178,7 @@ static struct provider_choice *find(struct provider_list *list, const char *name
 	return NULL;
 }
 
-/* The same way again adds up; another way that comes later changes nothing. */
+/* The same option again adds keywords; a different option that comes later changes nothing. */
 static int add(struct provider_list *list, const struct provider_choice *choice, struct diag *diag)
 {
 	struct provider_choice *same = find(list, choice->name);

@@ -9,8 +9,7 @@
  *   provider_list_done(&list);
  *
  * An option does not change a provider that an earlier one has named, unless it replaces it: --providers go before profiles, and --clrevents are
- * taken only when nothing else
- * names the runtime's provider, as dotnet-trace has it. Within one way keywords add up and the higher level counts.
+ * taken only when nothing else names the runtime's provider, as dotnet-trace has it. Within one way keywords add up and the higher level counts.
  *
  * A name alone selects all keywords at level 4: events that were declared without keywords carry bits that a mask of 0 would silently leave
  * out. The runtime's own providers are the exception, since some of their keywords start a garbage collection or a walk of the heap: there it
@@ -72,7 +71,7 @@ int provider_list_add_clr_events(struct provider_list *list, const char *names, 
 /* "Name:1,2,5" only these events of a provider that is in the list, "Name:-1,-2" all but these. */
 int provider_list_add_event_ids(struct provider_list *list, const char *text, struct diag *diag);
 
-/* EventSources that have EventCounters, of the runtime and of its web server: a runtime cannot be asked which it has. */
+/* EventSources that have EventCounters, of the runtime and of its web server: no request returns this list. */
 #define PROVIDERS_OF_EVENT_COUNTERS \
 	"System.Runtime,Microsoft.AspNetCore.Hosting,Microsoft-AspNetCore-Server-Kestrel,Microsoft.AspNetCore.Http.Connections," \
 	"System.Net.Http,System.Net.NameResolution,System.Net.Security,System.Net.Sockets,Grpc.AspNetCore.Server," \

@@ -71,7 +71,7 @@ struct shared_page {
 struct reverse {
 	int fd;
 	int error;                /* of the last accept4(): no descriptor; 0 none */
-	int helper_fd;            /* its end of a pipe: a byte in it says that all is well; -1 no helper */
+	int helper_fd;            /* of the pipe to the helper, for HELPER_WORK or HELPER_END; -1 no helper */
 	pid_t helper;
 	struct shared_page *page; /* NULL: no helper */
 	bool counts_missed;       /* in the helper: the recorder is stopped or hangs */
@@ -228,7 +228,7 @@ static void accept_all(struct reverse *reverse)
 			credentials.pid = 0;
 		struct connection *connection = vec_push(&reverse->waiting);
 		if (!connection) {
-			close(fd); /* it comes again */
+			close(fd); /* the runtime connects again */
 			return;
 		}
 		connection->fd = fd;
@@ -316,7 +316,7 @@ static bool resume_unplaced(struct reverse *reverse, struct connection *connecti
 	connection->unplaced = true;
 	for (uint32_t i = 0; i < UNPLACED_MAX && i < reverse->unplaced; i++)
 		if (memcmp(reverse->unplaced_cookies[i], cookie, 16) == 0)
-			return true; /* it has come again */
+			return true; /* the runtime has connected again */
 	/* A few bytes into an empty buffer: they go out whole. */
 	if (ipc_encode(&request, &message, NULL) < 0 ||
 		send(connection->fd, message.data, message.len, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)message.len)
@@ -357,7 +357,7 @@ void reverse_advance(struct reverse *reverse)
 	for (uint32_t i = 0; i < reverse->waiting.count;) {
 		struct connection *connection = &reverse->waiting.items[i];
 		uint8_t byte;
-		/* After its advertisement a runtime sends nothing before it is asked: only the end of the connection can be read. */
+		/* After its advertisement a runtime sends nothing until it gets a request: only the end of the connection can be read. */
 		bool known = connection->peer != 0 || connection->unplaced;
 		ssize_t n = known ? recv(connection->fd, &byte, 1, MSG_PEEK)
 				  : recv(connection->fd, connection->advertise + connection->got,
@@ -452,7 +452,7 @@ static int peer_connect(void *context, struct diag *diag)
 	}
 	if (peer->facts.pid && !peer_state(peer))
 		return diag_set(diag, -ESRCH, "the process has ended");
-	return -EAGAIN; /* it comes again once it has dealt with what it was asked */
+	return -EAGAIN; /* the runtime connects again once it has replied to the previous request */
 }
 
 struct dotnet_door reverse_door(struct reverse *reverse, uint32_t peer)
@@ -578,7 +578,10 @@ void reverse_release(struct reverse *reverse, uint64_t until_ns, uint64_t quiet_
 	}
 }
 
-/* A process has the port in its environment: it, or what it starts, may come. Environments that we may not read do not count. */
+/*
+ * Whether a process has the port in its environment: it, or a process that it starts, may connect. Environments that this user may not read do not
+ * count.
+ */
 static bool is_inherited(const struct reverse *reverse)
 {
 	DIR *processes = opendir("/proc");
@@ -622,7 +625,7 @@ static bool write_word(const struct reverse *reverse, enum helper_word word)
 	return n == 1;
 }
 
-/* Whether the process has ended; `pidfd` -1: it was gone already. */
+/* Whether the process has ended; `pidfd` -1: it had ended before. */
 static bool has_ended(int pidfd)
 {
 	struct pollfd fd = { .fd = pidfd, .events = POLLIN };
@@ -656,7 +659,7 @@ static void detach(void)
 	(void)!chdir("/"); /* as above */
 }
 
-/* Resumes runtimes until no process is left that may come. *pipe_fd becomes -1 when the recorder ends. False: the recorder says HELPER_END. */
+/* Resumes runtimes until no process is left that may connect. *pipe_fd becomes -1 when the recorder ends. False: the recorder sent HELPER_END. */
 static bool resume_all(struct reverse *reverse, int *pipe_fd, int pidfd)
 {
 	uint64_t look_ns = 0;
@@ -692,13 +695,13 @@ static bool resume_all(struct reverse *reverse, int *pipe_fd, int pidfd)
 	}
 }
 
-/* The recorder is stopped or hangs: until it continues, runtimes that come are resumed. `cpu_ns`: of its last turn; UINT64_MAX: it has run all the time. */
+/* The recorder is stopped or hangs: until it continues, runtimes that connect are resumed. `cpu_ns`: of its last turn; UINT64_MAX: it has run all the time. */
 static void resume_meanwhile(struct reverse *reverse, int pipe_fd, uint32_t recorder, uint64_t beats, uint64_t cpu_ns)
 {
 	struct pollfd fds[REVERSE_CONNECTIONS_MAX + 2] = { { .fd = pipe_fd, .events = POLLIN } };
 
 	reverse->counts_missed = true;
-	/* It may have continued during the wait: then the runtimes that have come are its own. */
+	/* The recorder may have continued during the wait: then it takes the new connections itself. */
 	while (__atomic_load_n(&reverse->page->beats, __ATOMIC_SEQ_CST) == beats && !fds[0].revents &&
 		(cpu_ns == UINT64_MAX || guard_cpu_ns(recorder) == cpu_ns)) {
 		release_held(reverse);
@@ -760,7 +763,7 @@ static void stand_in(struct reverse *reverse, int pipe_fd, int pidfd, uint32_t r
 	if (!resume_all(reverse, &pipe_fd, pidfd))
 		return;
 	(void)rights_lower(); /* as in reverse_close(), but not restored: the helper exits next */
-	(void)unlink(reverse->path); /* ours, or gone already */
+	(void)unlink(reverse->path); /* it is ours, or removed already */
 }
 
 int reverse_stand_in(struct reverse *reverse, uint32_t pid, struct diag *diag)
@@ -838,7 +841,7 @@ void reverse_close(struct reverse *reverse)
 	closep(&reverse->fd);
 	if (!stays) {
 		uint64_t before = rights_lower();
-		(void)unlink(reverse->path); /* ours, or gone already */
+		(void)unlink(reverse->path); /* it is ours, or removed already */
 		rights_restore(before);
 	}
 	if (reverse->page)

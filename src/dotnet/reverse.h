@@ -68,19 +68,22 @@ void reverse_forget(struct reverse *reverse, uint32_t peer);
 void reverse_release(struct reverse *reverse, uint64_t until_ns, uint64_t quiet_ns);
 
 /*
- * For a command that has the port in its environment: forks a helper which, when we are killed or call reverse_leave(), resumes every runtime that waits or comes, and takes the socket
- * away in the end. It stays as long as the process `pid` runs and for 5 s more, and as long as any process has the port in its environment. Without it these
- * runtimes would wait for ever. Call it early, as guard_start().
+ * For a command that has the port in its environment: forks a helper which, when this process is killed or calls reverse_leave(), resumes every
+ * runtime that waits or connects, and removes the socket in the end. The helper stays as long as the process `pid` runs and for 5 s more, and as long
+ * as any process has the port in its environment. Without it these runtimes would wait for ever. Call it early, as guard_start().
  *
- * When we are stopped or hang (no reverse_advance() for GUARD_PATIENCE_NS without having run, or for GUARD_BUSY_NS), it resumes the runtimes that connect until we continue. A connection that we
- * had accepted by then is ours: it waits for us.
+ * When this process is stopped or hangs (no reverse_advance() for GUARD_PATIENCE_NS without using CPU, or for GUARD_BUSY_NS), the helper resumes the
+ * runtimes that connect until it continues. A connection that this process has accepted before waits for it.
  */
 int reverse_stand_in(struct reverse *reverse, uint32_t pid, struct diag *diag);
 
 /* Closes the connections that wait: their runtimes connect again. Before a stop of our own, so that the helper gets them. */
 void reverse_hang_up(struct reverse *reverse);
 
-/* Runtimes that the helper has resumed while we were stopped, and that we did not know. One that still runs comes to the port as a new one. */
+/*
+ * Runtimes that the helper has resumed while this process was stopped, and that it had not seen. One that still runs connects to the port as a new
+ * one.
+ */
 uint64_t reverse_missed(const struct reverse *reverse);
 
 /* From now on the helper resumes runtimes, and we take none. A runtime that we are resuming may be resumed twice, which does no harm. Without a helper nothing happens. */
@@ -92,7 +95,7 @@ void reverse_close(struct reverse *reverse);
 /* Why runtimes that connect cannot be accepted now: a negative errno (-EMFILE, -ENFILE), 0 while all is well. */
 int reverse_error(const struct reverse *reverse);
 
-/* Runtimes that came while REVERSE_PEERS_MAX others ran or were not forgotten: they were resumed immediately, and reverse_next() does not return them. */
+/* Runtimes that connected while REVERSE_PEERS_MAX others ran or were not forgotten: they were resumed immediately, and reverse_next() does not return them. */
 uint64_t reverse_unplaced(const struct reverse *reverse);
 
 /* Connects to the socket at a path, at which a runtime listens. `path` is borrowed. */

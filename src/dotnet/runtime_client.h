@@ -109,8 +109,8 @@ uint64_t dotnet_client_wake_ns(const struct dotnet_client *client);
 enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t now_ns);
 
 /*
- * Begins another rundown: while it runs the state is DOTNET_ASKING, dotnet_client_named() says at its end whether all came. False: not now, an exchange is under way,
- * or the client is at its end.
+ * Begins another rundown: while it runs the state is DOTNET_ASKING, dotnet_client_named() is true at its end if all methods were reported. False: not
+ * possible now, an exchange is under way, or the client is at its end.
  */
 bool dotnet_client_rundown(struct dotnet_client *client);
 
@@ -145,8 +145,8 @@ bool dotnet_client_named(const struct dotnet_client *client);
 /*
  * Why names are missing: a sentence part, "it belongs to another user"; "" when nothing is. And its kind for counting and Notice.Code,
  * one word with dashes: "no-socket", "refused", "permission", "hung", "stopped", "cut-name", "spoofed", "lied", "slots", "ended" (the process,
- * before its names were known), "closed" (the stream, although it lives), "cut-short" (by dotnet_client_stop()), "guarded" (the guard ended it),
- * "error".
+ * before its names were known), "closed" (the stream, although the process runs), "cut-short" (by dotnet_client_stop()), "guarded" (ended by
+ * the guard), "error".
  */
 const char *dotnet_client_reason(const struct dotnet_client *client);
 const char *dotnet_client_reason_code(const struct dotnet_client *client);
