@@ -11,7 +11,7 @@
 #include "dotnet/ipc.h"
 #include "dotnet/reverse.h"
 
-/* Of a process that /proc does not show us: what it says is all there is. */
+/* A process that /proc does not show: the only facts are those that its runtime sent. */
 static void read_without_facts(uint32_t pid, struct port_peer *peer)
 {
 	peer->target = (struct target){ .pid = pid,

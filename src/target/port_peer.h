@@ -18,7 +18,7 @@ struct reverse_peer;
 
 struct port_peer {
 	struct target target;   /* texts live as long as this */
-	bool seen;              /* its pid is one of here. Else it is the runtime's own word, and another process may have that number here */
+	bool seen;              /* its pid is valid in our pid namespace. Else it is the pid that the runtime reported, and another process here may have that number */
 	struct targets targets;
 	char name[64];
 };

@@ -50,7 +50,7 @@ static const char *architecture_of(uint16_t machine)
 
 /* ---- asking ---- */
 
-/* What each target is asked, and what it needs meanwhile. */
+/* The request to each target, and the data that is needed until the reply. */
 struct question {
 	struct dotnet_target port;
 	struct target *target;
@@ -95,7 +95,7 @@ static bool take_answer(
 		    exchange->command, exchange->payload, exchange->payload_size, &info, NULL) < 0)
 		return false;
 	info.runtime_version[strcspn(info.runtime_version, "+")] =
-		'\0'; /* the hash says nothing to a person */
+		'\0'; /* cuts off the commit hash */
 	if (info.runtime_version[0])
 		target->runtime_version = keep(targets, info.runtime_version);
 	target->architecture = keep(targets, info.architecture);

@@ -217,7 +217,7 @@ static void read_program(int fd, struct known_program *program)
 	elf_done(&elf);
 }
 
-/* The program behind a process, read once for all processes of it. */
+/* The program of a process, read once for all processes that run it. */
 static const struct known_program *find_program(struct choosing *c)
 {
 	char path[64];
@@ -394,7 +394,7 @@ static bool fits_tree(const struct choosing *c, uint32_t root)
 {
 	const struct proc_process *process = &c->now.process;
 
-	/* Parents were read one after the other while processes come and go: a ring among them is possible. */
+	/* Parents were read one after the other while processes started and ended: a ring among them is possible. */
 	for (uint32_t steps = 0; process && steps < c->processes.count; steps++) {
 		if (process->pid == root)
 			return true;

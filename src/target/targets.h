@@ -75,7 +75,7 @@ struct target {
 	const char *command_line;      /* arguments with blanks between them */
 	const char *short_command;     /* the same as proc_shorten_command() has it */
 	const char *runtime_path;      /* of libcoreclr.so, as the target sees it */
-	const char *runtime_version;   /* what its path says; roll_call() knows better */
+	const char *runtime_version;   /* from its path; roll_call() replaces it by the runtime's own answer */
 	const char *architecture;      /* "x64": roll_call() */
 	const char *remedy;            /* what to type: roll_call() */
 	const char *reason;            /* why it is not reachable: a sentence part */
