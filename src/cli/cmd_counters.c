@@ -130,7 +130,7 @@ struct show {
 	struct diag broken;              /* the file cannot be written any more */
 	uint64_t interval_ns;
 	bool missing_looked_for;
-	uint32_t missing_count;          /* names of --counters that no counter came of */
+	uint32_t missing_count;          /* names of --counters that no counter has */
 	int code;
 };
 
@@ -278,7 +278,7 @@ static void say_missing(struct show *show)
 	}
 }
 
-/* Those that could not be asked, or broke off. All of them: a failure, or a missing right. */
+/* Prints the processes that could not be connected to, or whose session ended early. If these are all of them: a failure, or a missing right. */
 static int tell_ends(const struct show *show)
 {
 	uint32_t failed = 0;
@@ -361,7 +361,7 @@ static bool has_enough(const struct show *show, uint64_t end_ns)
 			process.wait == COUNTING_ON_TIME)
 			return false;
 	}
-	return show->values->count && count; /* to a port they may still come */
+	return show->values->count && count; /* runtimes may still connect to the port */
 }
 
 static void take_requests(struct show *show)
@@ -430,7 +430,7 @@ static void run(struct show *show)
 		size_t count = counters_outlets_fds(&show->outlets, fds + 1);
 		uint64_t wake_ns = counters_outlets_wake_ns(&show->outlets);
 		fds[0] = show->control.watched[0];
-		/* At a port the time counts from the first session on: a runtime that starts has to come up first. */
+		/* With a port the duration counts from the first session on: a new runtime needs time to start. */
 		if (end_ns == UINT64_MAX && values->duration_ns && (!show->port.reverse || any_running(show) || any_late(show)))
 			end_ns = clock_monotonic_ns() + values->duration_ns;
 		wake_ns = wake_ns < end_ns ? wake_ns : end_ns;

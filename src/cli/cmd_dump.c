@@ -81,7 +81,7 @@ static int name_file(const struct dump_values *values, const struct target *targ
 	return 0;
 }
 
-/* What such a dump will take, from what the process has in memory; measured: half a dozen programs came to less. */
+/* The expected size of such a dump, from the memory of the process; half a dozen measured programs had smaller dumps. */
 static uint64_t expected_bytes(const struct dump_values *values, const struct target *target)
 {
 	if (values->type == TYPE_MINI || values->type == TYPE_TRIAGE)
@@ -125,7 +125,7 @@ static int check(const struct dump_values *values, const struct target *target, 
 	return 0;
 }
 
-/* What createdump said, line by line, behind our own sentence. */
+/* The output of createdump, line by line, after our own sentence. */
 static int refused(const struct exchange *exchange, const struct target *target, struct diag *diag)
 {
 	cleanup(freep) char *text = ipc_decode_error_text(exchange->payload, exchange->payload_size);
@@ -141,7 +141,7 @@ static int refused(const struct exchange *exchange, const struct target *target,
 	return diag_set(diag, error, "process %u could not write its dump: %.400s", target->pid, text);
 }
 
-/* Also after a dump that failed or was broken off: the copy is left behind then, too. */
+/* Also after a dump that failed or was interrupted: then, too, the copy of the process that its runtime forked for the dump remains. */
 static void end_copy(const struct target *target, uint64_t since_ticks)
 {
 	uint32_t copy_pid = 0;

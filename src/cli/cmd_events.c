@@ -107,7 +107,7 @@ struct events_run {
 	bool any;
 	struct lost_kind lost[LOST_KINDS];
 	unsigned lost_kinds;
-	int write_error; /* negative errno; -EPIPE: the reader has gone, which is no failure */
+	int write_error; /* negative errno; -EPIPE: the reader has closed the pipe, which is no failure */
 	bool done; /* as many as were wanted */
 };
 
@@ -452,8 +452,8 @@ static void say_unmatched(const struct events_run *run)
 }
 
 /*
- * Names of code may be behind the events, so the file is read once for them and once more for the events. A pipe can be read once only: its frames are addresses.
- * A file that is torn, or of no format, is reported by the second reading.
+ * Names of code may follow the events, so the file is read once for them and once more for the events. A pipe can be read once only: its frames are
+ * addresses. A file that is damaged, or of an unknown format, is reported by the second reading.
  */
 static int read_names(struct events_run *run, const char *path, struct diag *diag)
 {

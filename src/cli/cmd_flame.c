@@ -162,7 +162,7 @@ static const char *foreign_suffix(const char *path)
 	return NULL;
 }
 
-/* A file is what its name says: SVG under another name opens nowhere. */
+/* A suffix of another format is refused: viewers would not open an SVG file under it. */
 static int refuse_suffix(const char *path, const char *suffix)
 {
 	int stem_len = (int)(strlen(path) - strlen(suffix)); /* of a command line's word: it fits */

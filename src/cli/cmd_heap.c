@@ -1,7 +1,7 @@
 /*
- * spoor heap: what lives in the heap of a .NET process, and why.
+ * spoor heap: the objects in the heap of a .NET process, and the references that keep them alive.
  *
- * Takes a snapshot, saves it as .gcdump, reports; or reports on, compares, and asks saved ones.
+ * Takes a snapshot, saves it as .gcdump, reports; or reports on and compares saved ones.
  */
 #include "base/clocks.h"
 #include "cli/verbs.h"
@@ -230,7 +230,7 @@ static int compare_files(const struct heap_values *values, const char *before_pa
 
 /* ---- live ---- */
 
-/* The process is stopped for the collection, for about a second a GiB: said, and asked, before a large one. */
+/* The process is stopped for the collection, for about a second a GiB: before a large one this is printed, and the user asked. */
 static bool may_stop(const struct heap_values *values, const struct target *target, const struct pollfd *watched)
 {
 	struct bytes size = { 0 };

@@ -1,5 +1,5 @@
 /*
- * spoor ps: the .NET processes of this machine, and whether they can be asked; with -a all others too.
+ * spoor ps: the .NET processes of this machine, and whether their runtimes can be reached; with -a all others too.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,7 +106,7 @@ static void add_short_ids(struct bytes *out, const char *text, size_t len)
 	}
 }
 
-/* The container's id as people know it, else the last part of the control group that says something. */
+/* The container's short id, else the last part of the control group's path. */
 static void add_place(struct bytes *out, const struct target *target)
 {
 	const char *slash = strrchr(target->cgroup, '/');

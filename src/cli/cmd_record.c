@@ -319,7 +319,7 @@ static bool parse_delay(const char *text, uint64_t *ret_ns)
 
 /* ---- words ---- */
 
-/* What -v says of the events that were opened. */
+/* The details that -v prints of the events that were opened. */
 static void add_details(const struct recorder_info *info, struct bytes *out)
 {
 	if (info->clock == RECORD_CLOCK_NONE) {
@@ -570,7 +570,7 @@ static void wait_for_command(struct recording_run *run)
 	run_control_wait(control, RUN_WAIT_INSIST);
 }
 
-/* -D: the command runs, the recording does not yet. False: a signal came first, or the command has ended. */
+/* -D: the command runs, the recording does not yet. False: a signal arrived, or the command has ended. */
 static bool wait_delay(struct recording_run *run)
 {
 	struct run_control *control = &run->control;

@@ -201,7 +201,7 @@ static void list_providers(struct trace_run *run)
 	}
 }
 
-/* The chosen providers for people, each with the option it came from. */
+/* Prints the chosen providers, each with the option that chose it. */
 static void say_providers(const struct trace_run *run)
 {
 	bool chosen = run->values->providers.list.count || run->values->profiles.list.count ||
@@ -376,7 +376,7 @@ static int open_raw(void *context, const char *name, uint32_t pid, bool second, 
 
 /* ---- words ---- */
 
-/* EventCounters come later where a runtime starts under our eyes. */
+/* A runtime that starts during the trace sends EventCounters only later: prints that. */
 static void say_late(const struct trace_run *run, const struct ipc_provider *providers)
 {
 	if (!run->args->command && !run->port.reverse)
@@ -694,7 +694,10 @@ static int run_until_end(struct trace_run *run, struct diag *diag)
 			return diag->error;
 		uint64_t at_ns = clock_monotonic_ns();
 		if (duration_ns) {
-			/* The time counts from the first session on: a runtime that starts has to come up first. One that does not answer gets no more. */
+			/*
+			 * The duration counts from the first session on: a new runtime needs time to start. One that does not answer gets no extra
+			 * time.
+			 */
 			tracing_count(run->tracing, &counts);
 			uint64_t from_ns = counts.first_open_ns ? counts.first_open_ns : counts.due_open_ns;
 			end_ns = from_ns && duration_ns < UINT64_MAX - from_ns ? from_ns + duration_ns : UINT64_MAX;
@@ -928,7 +931,7 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 			: result < 0                     ? words_fail(&diag)
 							 : EXIT_DONE;
 	}
-	output_file_close(&run.out); /* one without a session is gone */
+	output_file_close(&run.out); /* a file without a session is removed */
 	tracing_close(run.tracing); /* no session stays open while the command keeps running */
 	run_control_pass_signal(&run.control);
 	if (run.wants_pause && args.command) /* Ctrl-Z during the end: it has stopped the command already */

@@ -411,7 +411,7 @@ void counters_outlets_close(struct counters_outlets *o)
 	if (o->drawn) {
 		bytes_reset(&o->scratch);
 		terminal_close(&o->terminal, &o->scratch);
-		(void)output_queue_add(&o->out, o->scratch.data, o->scratch.len); /* the terminal may have gone */
+		(void)output_queue_add(&o->out, o->scratch.data, o->scratch.len); /* the terminal may have been closed */
 		o->drawn = false;
 	}
 	output_queue_close(&o->out, CLOSE_WAIT_MS);

@@ -63,7 +63,7 @@ struct counters_outlets {
 	struct screen screen;
 	struct counters_table table;
 	bool drawn;             /* the terminal is ours */
-	bool dirty;             /* it is to be drawn anew */
+	bool dirty;             /* it is to be drawn again */
 	bool wants_end;         /* the key q was pressed, or the output pipe was closed */
 	char notice[512];
 	struct bytes scratch;

@@ -169,7 +169,7 @@ void interrupt_watch(unsigned kinds)
 	for (int i = 0; i < SIGNAL_COUNT; i++)
 		if (state.marks[i])
 			return;
-	/* A signal that comes between the two lines is marked, and the next interrupt_take() finds it. */
+	/* A signal between the two lines is marked, and the next interrupt_take() finds it. */
 	uint64_t count;
 	(void)!read(state.event_fd, &count, sizeof(count)); /* empty: as wanted */
 }

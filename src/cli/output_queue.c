@@ -76,7 +76,7 @@ bool output_queue_poll(const struct output_queue *queue, struct pollfd *ret_fd)
 {
 	if (queue->error)
 		return false;
-	/* Without anything to write: whether the reader has gone (POLLERR). */
+	/* With nothing to write: poll() still reports that the reader has closed the pipe (POLLERR). */
 	*ret_fd = (struct pollfd){ .fd = queue->fd, .events = output_queue_is_empty(queue) ? 0 : POLLOUT };
 	return true;
 }

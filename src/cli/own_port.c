@@ -80,7 +80,7 @@ int own_port_offer(struct own_port *own, const char *verb, struct diag *diag)
 static void restore_environment(struct own_port *own)
 {
 	if (own->offered && own->ports_before)
-		(void)setenv(PORTS_VARIABLE, own->ports_before, 1); /* no memory: what we start ourselves would come to our port */
+		(void)setenv(PORTS_VARIABLE, own->ports_before, 1); /* no memory: the processes that Spoor starts itself would connect to its port */
 	else if (own->offered)
 		(void)unsetenv(PORTS_VARIABLE); /* a name that is none: cannot fail */
 	own->offered = false;

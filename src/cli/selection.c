@@ -334,7 +334,7 @@ int selection_write(const struct selection *s, const char *path, const struct by
 	struct stat input;
 	int known = strcmp(s->path, "-") == 0 ? fstat(STDIN_FILENO, &input) : stat(s->path, &input);
 
-	/* A recording that is gone meanwhile cannot be taken away. */
+	/* The output must not replace the recording; one that was deleted meanwhile needs no check. */
 	if (known == 0 && output_file_spares(path, &input, &diag) < 0)
 		return words_fail(&diag);
 	return write_file(path, out, quiet, &diag) < 0 ? words_fail(&diag) : EXIT_DONE;

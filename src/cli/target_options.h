@@ -62,8 +62,8 @@ int target_options_query(const struct target_values *values, const struct verb *
 	struct target_choice *ret_choice);
 
 /*
- * For verbs that ask .NET processes: as target_options_query(), of .NET processes only. Nothing chosen means the only one of a container; outside of
- * one it is a misuse.
+ * For verbs that send requests to .NET processes: as target_options_query(), of .NET processes only. With nothing chosen, the only .NET process of
+ * the container is taken; outside a container that is a misuse.
  */
 int target_options_dotnet(const struct target_values *values, const struct verb *verb,
 	struct target_choice *ret_choice);

@@ -21,7 +21,7 @@ void terminal_abandon(void)
 	if (!opened)
 		return;
 	if (poll(&screen, 1, 0) == 1) /* a terminal that was stopped with Ctrl-S would block */
-		(void)!write(STDOUT_FILENO, SCREEN_CLOSE, sizeof(SCREEN_CLOSE) - 1); /* it has gone, else; so below */
+		(void)!write(STDOUT_FILENO, SCREEN_CLOSE, sizeof(SCREEN_CLOSE) - 1); /* a failure means that the terminal was closed; so below */
 	if (opened->keys)
 		(void)tcsetattr(STDIN_FILENO, TCSANOW, &opened->saved);
 }
@@ -46,7 +46,7 @@ void terminal_close(struct terminal *terminal, struct bytes *out)
 	bytes_text(out, SCREEN_CLOSE);
 	opened = NULL;
 	if (terminal->keys)
-		(void)tcsetattr(STDIN_FILENO, TCSANOW, &terminal->saved); /* it has gone, else */
+		(void)tcsetattr(STDIN_FILENO, TCSANOW, &terminal->saved); /* a failure means that the terminal was closed */
 	terminal->keys = false;
 }
 

@@ -45,7 +45,7 @@ void terminal_abandon(void);
 
 void terminal_size(unsigned *ret_columns, unsigned *ret_lines);
 
-/* Never waits: KEY_NONE when there is none. Call it when stdin is readable, until it says so. */
+/* Never waits: KEY_NONE when no key is left. Call it when stdin is readable, until it returns KEY_NONE. */
 int terminal_key(struct terminal *terminal);
 
 #endif

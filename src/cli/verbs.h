@@ -19,7 +19,7 @@ const struct verb *verb_nearest(const char *name);
 
 int cmd_ps(const struct verb *self, int argc, char **argv);
 extern const struct option ps_options[];
-/* Says that there is no such verb, the nearest one, and where all are listed. EXIT_MISUSED. */
+/* Prints that there is no such verb, the nearest one, and how to list all. EXIT_MISUSED. */
 int verb_say_unknown(const char *name);
 
 int cmd_record(const struct verb *self, int argc, char **argv);

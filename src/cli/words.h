@@ -1,7 +1,7 @@
 /*
- * How spoor speaks: sentences for a person on stderr, and what the terminal behind a stream can show.
+ * Messages: sentences for a person on stderr, and the width and colours of the terminal that a stream writes to.
  *
- * A sentence that failed comes as a struct diag: what and why, then what to do, each on its own line.
+ * A failure arrives as a struct diag: what failed and why, then the remedy, each on its own line.
  */
 #ifndef SPOOR_CLI_WORDS_H
 #define SPOOR_CLI_WORDS_H
@@ -20,7 +20,7 @@ struct screen {
 	bool terminal;
 	bool color; /* --color, else NO_COLOR and TERM, else whether it is a terminal */
 	unsigned
-		columns; /* COLUMNS, else what the terminal says, else 0: lines are never cut in a pipe */
+		columns; /* COLUMNS, else the terminal's width, else 0: lines are never cut in a pipe */
 };
 
 void screen_look(FILE *stream, enum color_when when, struct screen *ret_screen);
@@ -42,8 +42,7 @@ void words_next(uint32_t pid, const char *const *names);
 
 /*
  * Flushes stdout and checks that everything got there: EXIT_DONE, or an exit code after the failure was printed. A reader that closed the pipe
- * (EPIPE) is no failure. Every
- * verb that prints results ends with it.
+ * (EPIPE) is no failure. Every verb that prints results ends with it.
  */
 int words_finish_output(void);
 
