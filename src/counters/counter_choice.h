@@ -37,13 +37,13 @@ struct counter_choice {
 /* Whether its name, or its pattern with a * at the end, is that of a provider. */
 bool counter_provider_fits(const struct counter_provider *provider, const char *name);
 
-/* Adds what a list says. -EINVAL with a sentence, -ENOMEM. */
+/* Adds the providers and counters of a list. -EINVAL with a sentence, -ENOMEM. */
 int counter_choice_add(struct counter_choice *choice, const char *text, struct diag *diag);
 
 /* Whether a Meter's instrument is wanted. */
 bool counter_choice_has_instrument(const struct counter_choice *choice, const char *meter, const char *instrument);
 
-/* Whether an EventCounter is wanted; `meter_exists`: there is a Meter of its provider's name, which says the same better. */
+/* Whether an EventCounter is chosen; `meter_exists`: a Meter has its provider's name, and publishes the same values with more detail. */
 bool counter_choice_has_event_counter(const struct counter_choice *choice, const char *provider, const char *counter,
 	bool meter_exists);
 

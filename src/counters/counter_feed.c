@@ -363,7 +363,7 @@ static void keep_message(struct counter_feed *e, struct bytes *text)
 	(void)text_make_safe(bytes_z(text), text->len, e->message, sizeof(e->message)); /* cut if it is long */
 }
 
-/* The ids of both are the first text of their events: the one that runs, and the client that came too late. */
+/* Both events begin with an id: of the session that runs, or of the client whose limits differ from those of the session. */
 static int take_conflict(struct counter_feed *e, const struct schema *schema, struct cursor *c)
 {
 	if (!read_text(c, &e->texts[0]))

@@ -35,9 +35,9 @@ enum counter_source {
 
 enum counter_kind {
 	COUNTER_GAUGE,         /* value */
-	COUNTER_SUM,           /* delta, rate; value since its start where the runtime says it */
+	COUNTER_SUM,           /* delta, rate; value since its start if the runtime sends it */
 	COUNTER_UPDOWN,        /* the same, may fall: the value counts */
-	COUNTER_HISTOGRAM,     /* quantiles; count, sum and rate of the interval where the runtime says them */
+	COUNTER_HISTOGRAM,     /* quantiles; count, sum and rate of the interval if the runtime sends them */
 };
 
 /* From when on the value of a COUNTER_SUM or COUNTER_UPDOWN counts. */
@@ -75,9 +75,9 @@ struct counter_series {
 	uint8_t since;         /* enum counter_since */
 	bool hidden;           /* not chosen, but another series is derived from it */
 	bool ended;
-	bool fresh;            /* something came in the last interval */
-	bool known;            /* something came ever: the figures below mean something */
-	/* Of the last interval in which something came. NAN: not known. */
+	bool fresh;            /* a value arrived in the last interval */
+	bool known;            /* a value has arrived at some time: the figures below are valid */
+	/* Of the last interval in which a value arrived. NAN: not known. */
 	double value;
 	double delta;
 	double rate;           /* a second */
@@ -137,7 +137,7 @@ void counters_take_interval(struct counters *counters, double seconds);
 /* CPU time that the process has used, from its CPU clock in the kernel. */
 void counters_take_cpu(struct counters *counters, uint64_t cpu_ns, uint64_t now_ns);
 
-/* True when something came since the last counters_close(). */
+/* True when a value has arrived since the last counters_close(). */
 bool counters_any(const struct counters *counters);
 
 /* Ends the interval; how many series are fresh. */

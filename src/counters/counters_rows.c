@@ -17,7 +17,7 @@ const char counters_json_tail[] = "\n]}\n";
 struct row {
 	const struct counters_view *view;
 	const struct counter_series *series;
-	const char *suffix;  /* behind its name; "" */
+	const char *suffix;  /* appended to its name; "" */
 	double percentile;   /* NAN: no quantile */
 	bool rate;
 	double value;

@@ -24,7 +24,7 @@ void counters_csv_head(const struct counters_csv_options *options, struct bytes 
 void counters_csv(const struct counters_view *view, const struct counters_csv_options *options, struct bytes *out);
 
 /*
- * One JSON object a row. `separator` comes in front of each; *first leaves out the first one's.
+ * One JSON object a row. `separator` precedes each; *first leaves out the first one's.
  */
 void counters_json(const struct counters_view *view, const char *separator, bool *first, struct bytes *out);
 

@@ -321,7 +321,7 @@ static struct widths measure(const struct counters_table *table, const struct ro
 	unsigned least = figures + NAME_LEAST;
 
 	if (count == 1 && table->columns >= least + SPARK_COLUMNS + 2 && w.name + figures + SPARK_COLUMNS + 2 > table->columns)
-		w.name = table->columns - figures - SPARK_COLUMNS - 2; /* the last minute says more than the end of a name */
+		w.name = table->columns - figures - SPARK_COLUMNS - 2; /* the columns of the last minute are worth more than the end of a name */
 	else if (w.name + figures > table->columns)
 		w.name = table->columns > least ? table->columns - figures : NAME_LEAST;
 	unsigned left = table->columns > w.name + figures ? table->columns - w.name - figures : 0;

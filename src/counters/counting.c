@@ -36,22 +36,22 @@
 #define SESSION_ID     "SHARED"
 #define LEVEL          4u
 #define TURN_NS        UINT64_C(250000000)
-#define SETTLE_NS      UINT64_C(50000000) /* values come within 15 ms of the runtime's own interval */
-#define LIST_WAIT_NS   UINT64_C(1300000000) /* for the first EventCounters, which come after a second */
+#define SETTLE_NS      UINT64_C(50000000) /* values arrive within 15 ms of the end of the runtime's own interval */
+#define LIST_WAIT_NS   UINT64_C(1300000000) /* for the first EventCounters, which arrive after a second */
 #define LIST_SECONDS   1.0
 #define LATE_NS        UINT64_C(1000000000)
 #define JOINS_MAX      3u
 #define RUNTIME_SOURCE "System.Runtime"
 #define VERSION_ROOM   64u
 #define APPEAR_NS      UINT64_C(5000000000)
-#define UNANSWERED_NS  UINT64_C(6000000000) /* behind the silence that the pipe reports itself */
+#define UNANSWERED_NS  UINT64_C(6000000000) /* longer than the silence that the EventPipe session reports itself */
 #define SILENT_NS      UINT64_C(5000000000) /* before the first values, on top of three intervals */
 #define STOPPED_NS     UINT64_C(30000000000) /* between later ones, on top of ten */
 #define PORT_FDS_MAX   (REVERSE_CONNECTIONS_MAX + 1)
 
 struct counted {
 	uint32_t pid;
-	bool seen;                        /* the pid is one of here: `target` is known */
+	bool seen;                        /* the pid is valid in our pid namespace: `target` is known */
 	struct dotnet_target target;
 	struct dotnet_door door;
 	int peer;                         /* its number at Spoor's diagnostics port; -1: it did not connect there */
@@ -81,7 +81,7 @@ struct counted {
 	uint32_t joins;                   /* times it was opened again by another's rule */
 	bool again;                       /* to be opened again once it has ended */
 	bool listed;
-	uint64_t next_ns;                 /* when our interval ends; 0: not before something has come */
+	uint64_t next_ns;                 /* when our interval ends; 0: not known before the first value */
 	uint64_t asked_ns;
 	uint64_t opened_ns;
 	uint64_t utc_ns;
@@ -268,9 +268,8 @@ int counting_new(const struct counting_options *options, struct counting **ret_c
 
 /*
  * The runtime's own EventCounters that are requested before it has started can deadlock it permanently: its first thread holds the list of
- * EventSources while the thread that
- * reads the counters makes some of these (dotnet/runtime issues 119014 and 105682). From .NET 9 on there is a Meter with the same figures; else the
- * session has to wait until the start is over.
+ * EventSources while the thread that reads the counters makes some of these (dotnet/runtime issues 119014 and 105682). From .NET 9 on there is a
+ * Meter with the same figures; else the session has to wait until the start is over.
  */
 static bool can_begin_early(const struct counting *counting, const struct target *target)
 {
@@ -549,7 +548,10 @@ static void end_process(struct counting *counting, struct counted *p)
 	if (p->again && !counting->stopping && eventpipe_whole(p->pipe)) {
 		p->again = false;
 		eventpipe_free(TAKE(p->pipe));
-		/* The runtime counts clients up by their ids, but down at each end: one that came twice would take another's share with it. */
+		/*
+		 * The runtime adds clients by their ids, but subtracts one at each end: a client that joined twice with one id would end another
+		 * client's share too. So each join gets a new id.
+		 */
 		make_client_id(p->client_id);
 		if (open_process(counting, p) < 0)
 			fail(p, "error", "there is no memory");

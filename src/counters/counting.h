@@ -50,7 +50,7 @@ enum counting_state {
 enum counting_wait {
 	COUNTING_ON_TIME,
 	COUNTING_UNANSWERED,     /* its session is not open: reason */
-	COUNTING_SILENT,         /* its session is open, and no values come */
+	COUNTING_SILENT,         /* its session is open, but no values arrive */
 };
 
 struct counting_process {
@@ -92,7 +92,7 @@ int counting_new(const struct counting_options *options, struct counting **ret_c
 /* -ENOMEM, or an error of dotnet_target_read(). All other failures show in the state of the process. */
 int counting_add(struct counting *counting, const struct target *target, struct diag *diag);
 
-/* A runtime that listens at a path; its pid is what it says. `path` is borrowed until counting_free(). */
+/* A runtime that listens at a path; its pid is the one in its reply to ProcessInfo. `path` is borrowed until counting_free(). */
 int counting_add_path(struct counting *counting, const char *path, struct diag *diag);
 
 /*

@@ -26,7 +26,7 @@ struct peer {
 	struct bytes answer;
 	size_t sent;
 	bool answering;
-	bool said;               /* all of the answer is out: what still comes is read, so that it is not lost with a reset */
+	bool said;               /* all of the answer was sent: unread bytes would reset the connection and lose it, so they are read */
 };
 
 struct counting_http {
@@ -53,7 +53,7 @@ int counting_http_open(const char *address, struct counting_http **ret_http, str
 	}
 	http->fd = socket(http->endpoint.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (http->fd >= 0)
-		(void)setsockopt(http->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)); /* else bind says so */
+		(void)setsockopt(http->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)); /* on failure bind() reports an address in use */
 	if (http->fd < 0 || bind(http->fd, (struct sockaddr *)&http->endpoint.address, http->endpoint.size) < 0 ||
 		listen(http->fd, BACKLOG) < 0) {
 		result = diag_set(diag, -errno, "cannot listen at %s: %m", http->endpoint.text);
@@ -202,7 +202,7 @@ static bool advance_peer(struct peer *peer, void (*page)(void *context, struct b
 		peer->sent += (size_t)n;
 	}
 	if (!peer->said)
-		(void)shutdown(peer->fd, SHUT_WR); /* it has gone already, then */
+		(void)shutdown(peer->fd, SHUT_WR); /* a failure means that the client has closed already */
 	peer->said = true;
 	for (;;) {
 		ssize_t n = read(peer->fd, rest, sizeof(rest));

@@ -133,7 +133,7 @@ static void connect_to(struct counting_push *push, uint64_t now_ns)
 		give_up(push, errno, now_ns);
 }
 
-/* A connection that is being made: has it come about? */
+/* Checks whether a connection in progress was established. */
 static void finish_connect(struct counting_push *push, uint64_t now_ns)
 {
 	struct pollfd ready = { .fd = push->fd, .events = POLLOUT };
@@ -178,7 +178,7 @@ static void send_lines(struct counting_push *push, uint64_t now_ns)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n < 0 && push->kind == COUNTING_PUSH_STATSD && errno == ECONNREFUSED)
-			continue; /* an earlier datagram came back; this one has not been tried yet */
+			continue; /* the error is of an earlier datagram; this one was not sent yet */
 		if (n < 0) {
 			give_up(push, errno, now_ns);
 			return;

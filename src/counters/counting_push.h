@@ -3,12 +3,12 @@
  *
  *   counting_push_open(COUNTING_PUSH_GRAPHITE, "collector:2003", &push, &diag);
  *   counting_push_add(push, lines, size, now_ns);           whole lines
- *   each turn:  if (counting_push_poll(push, &fd)) poll it; counting_push_advance(push, now_ns) when it is ready or counting_push_wake_ns() has come
+ *   each turn:  if (counting_push_poll(push, &fd)) poll it; counting_push_advance(push, now_ns) when it is ready or at counting_push_wake_ns()
  *   counting_push_free(push);
  *
- * Never blocks. A collector that is away is tried again, every second at first, every 30 s later; meanwhile up to COUNTING_PUSH_QUEUE bytes wait, and
- * beyond that the oldest lines are dropped and counted. A connection that breaks may have taken the lines on their way with it: the ones not whole on it
- * are sent again.
+ * Never blocks. A collector that cannot be reached is tried again, every second at first, every 30 s later; meanwhile up to COUNTING_PUSH_QUEUE bytes
+ * wait, and beyond that the oldest lines are dropped and counted. When a connection breaks, lines in the kernel's buffers may be lost; the lines that
+ * were not sent completely are sent again.
  */
 #ifndef SPOOR_COUNTERS_COUNTING_PUSH_H
 #define SPOOR_COUNTERS_COUNTING_PUSH_H
