@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct frame_evidence {
-	bool runs;            /* the kernel says that the thread is running */
+	bool runs;            /* the thread is running, by its state in /proc */
 	bool walked;          /* native frames were found in its stack, while it did not run */
 	bool walked_managed;  /* with them the managed frames of the sample before, */
 	uint32_t skipped;     /* but for so many at the leaf */

@@ -16,7 +16,7 @@
 
 /* What the runtime said of a thread at its sample. */
 enum thread_mode {
-	THREAD_UNSAMPLED, /* no managed frames, or the runtime was not asked */
+	THREAD_UNSAMPLED, /* no managed frames, or no session was opened in the runtime */
 	THREAD_NATIVE,    /* outside of managed code: waiting, or in the runtime; its managed callers are known */
 	THREAD_MANAGED,   /* in managed code */
 };
@@ -73,7 +73,7 @@ struct thread_dump {
 	uint64_t took_ns;
 	uint64_t lost_events;
 	bool native;                     /* what it waits for could be read */
-	bool refused;                    /* the rights to ask its runtime are missing */
+	bool refused;                    /* the rights to connect to its runtime are missing */
 	bool values_withheld;            /* the caller has no rights over it: no locks, and no files that it waits at */
 };
 

@@ -19,7 +19,7 @@ static int compare_u64(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* They come last: not the program's. */
+/* The runtime's own threads are listed after those of the program. */
 static bool is_of_runtime(const struct dump_thread *thread)
 {
 	return thread->idle || thread->serves_session;

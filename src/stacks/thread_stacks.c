@@ -131,7 +131,7 @@ struct taking {
 	VEC(struct code_mapping) mappings;
 	struct bytes text;             /* scratch */
 	uint64_t *stack;               /* scratch: STACK_BYTES_MAX */
-	uint32_t tick;                 /* of the sampler: begins anew when a thread comes again */
+	uint32_t tick;                 /* of the sampler: a new one begins when a thread is sampled again */
 	uint32_t looked_tick;
 	int memory_fd;                 /* while it is looked at */
 	bool sampled;
@@ -199,7 +199,10 @@ static void take_sample(struct taking *t, struct seen *seen, const struct event 
 			seen->after = moment;
 		return;
 	}
-	/* The last one is nearest to what /proc shows. The thread's own events come in other buffers, so the times may cross. */
+	/*
+	 * The last one is nearest to what /proc shows. The runtime sends the thread's own events in other buffers, so their order may differ from
+	 * that of their times.
+	 */
 	if (event->time_ns < seen->before.time_ns)
 		return;
 	moment.lock = seen->before.lock;
@@ -413,7 +416,7 @@ static void read_first_switches(struct taking *t)
 {
 	struct id_list tids = { 0 };
 
-	(void)proc_list_threads(&t->stacks->proc, t->target->pid, &tids); /* gone: then there are none */
+	(void)proc_list_threads(&t->stacks->proc, t->target->pid, &tids); /* the process has exited: then the list is empty */
 	for (uint32_t i = 0; i < tids.ids.count && i < THREADS_MAX; i++) {
 		struct first_steps *first = vec_push(&t->first);
 		if (!first || !map_put(&t->first_index, tids.ids.items[i], t->first.count))
@@ -481,7 +484,7 @@ static void look(struct taking *t)
 	t->own_clock = sync_ns < t->begin_ns || sync_ns > clock_monotonic_ns();
 	t->looked_tick = t->tick;
 	t->dump->native = true;
-	(void)proc_list_threads(&stacks->proc, t->target->pid, &tids); /* gone: then there are none */
+	(void)proc_list_threads(&stacks->proc, t->target->pid, &tids); /* the process has exited: then the list is empty */
 	for (uint32_t i = 0; i < tids.ids.count && i < THREADS_MAX; i++) {
 		struct thread_state *state = vec_push(&t->states);
 		struct steps *steps = vec_push(&t->steps);
@@ -582,7 +585,7 @@ static uint32_t native_frame(struct taking *t, uint64_t address)
 	enum mapping_kind mapped = mapping_kind_of(path);
 
 	if (mapped == MAPPING_JIT) {
-		/* What the runtime has no event for is a stub, if it was asked. */
+		/* Code in runtime memory for which the sampled runtime sent no method is a stub. */
 		frame.name = mapping ? add_text(t, t->sampled ? "(stub)" : "(compiled at run time)") : unnamed(t, address);
 		frame.kind = !mapping ? FUNCTION_UNKNOWN : t->sampled ? FUNCTION_STUB : FUNCTION_JIT;
 		return thread_dump_frame(t->dump, &frame);
@@ -824,7 +827,7 @@ static int open_pipe(struct taking *t)
 	return eventpipe_new(&door, &options, &handler, clock_monotonic_ns(), &t->pipe);
 }
 
-/* The caller's own rights do not reach it, those of spoor's file may. True when it is asked once more. */
+/* The caller's own rights are not enough to connect; those of Spoor's file capabilities may be. True when a second session was begun. */
 static bool borrow(struct taking *t)
 {
 	if (t->port.borrows || !rights_are_borrowed() || !reason_word_is(eventpipe_reason_code(t->pipe), REASON_KIND_PERMISSION))

@@ -31,9 +31,9 @@ struct thread_stacks_options {
 int thread_stacks_new(const struct thread_stacks_options *options, struct thread_stacks **ret_stacks, struct diag *diag);
 
 /*
- * Fills `dumps`, one a target, not initialised before; the caller ends them with thread_dump_done(), also after a failure. A process whose runtime cannot be asked has
- * what /proc says, and unsampled_reason; one that is gone has no thread and a reason. Negative: no memory, or -EINTR (`watched`): then only
- * the dumps of processes that had been sampled have threads.
+ * Fills `dumps`, one a target, not initialised before; the caller ends them with thread_dump_done(), also after a failure. A process whose runtime
+ * cannot be reached has the frames from /proc, and unsampled_reason; one that has exited has no thread and a reason. Negative: no memory, or -EINTR
+ * (`watched`): then only the dumps of processes that had been sampled have threads.
  */
 int thread_stacks_take(struct thread_stacks *stacks, const struct target *targets, size_t count, struct thread_dump *dumps,
 	struct diag *diag);

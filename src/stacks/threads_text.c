@@ -109,7 +109,7 @@ static void add_trust(const struct thread_dump *dump, struct bytes *out)
 /* "waiting for a task, in futex (futex_do_wait)", "waiting in recvmsg at socket:[17]". */
 static void add_wait(const struct thread_dump *dump, const struct dump_thread *thread, bool alone, struct bytes *out)
 {
-	const char *words = thread->lock ? "" : text_of(dump, thread->waits_for); /* of a lock add_lock() says more */
+	const char *words = thread->lock ? "" : text_of(dump, thread->waits_for); /* for a lock, add_lock() prints more */
 
 	bytes_text(out, state_words(thread));
 	if (thread->state == 'R')
