@@ -618,7 +618,7 @@ static struct value read_letter(const struct clr_field *field, struct cursor *c)
 
 static bool walk_clr_field(struct walk *walk, struct clr_walk *clr, unsigned i, struct cursor *c);
 
-/* The index behind field i, and behind its members. */
+/* The index after field i and its members. */
 static unsigned clr_fields_end(const struct clr_field *fields, unsigned i)
 {
 	if (fields[i].type == '{')
@@ -902,7 +902,7 @@ static struct value value_of_label(const struct event_label *label)
 	return (struct value){ .kind = VALUE_TEXT8, .bytes = (const uint8_t *)label->text, .count = label->text_len };
 }
 
-/* An id as W3C writes it; false: all zero says none. */
+/* An id in W3C's form; false: it is all zero, which means none. */
 static bool id_of_label(const struct event_label *label, char text[2 * LABEL_TRACE_ID_SIZE + 1])
 {
 	static const uint8_t none[LABEL_TRACE_ID_SIZE];

@@ -1,5 +1,5 @@
 /*
- * One event as one line of text: provider, name, and each field by its name, as its schema says; the runtime's own events by trace/clr_event.h,
+ * One event as one line of text: provider, name, and each field by its name in the schema; the runtime's own events by trace/clr_event.h,
  * a collector's dynamic ones by trace/gc_dynamic.h. The same fields as JSON.
  */
 #ifndef SPOOR_RENDER_EVENT_TEXT_H
@@ -25,15 +25,14 @@ void event_text_bare_name(struct bytes *out, const struct trace *trace, const st
 bool event_text_is_dynamic(const struct trace *trace, const struct event *event);
 
 /*
- * "Count=12 Reason=\"AllocSmall\"" appended; "(12 bytes)" when the payload has no known layout, and a ? behind the last field that can be read when there should be
- * more. Texts are made safe and cut at 200 characters, arrays at 16 elements (those of dynamic events are whole).
+ * "Count=12 Reason=\"AllocSmall\"" appended; "(12 bytes)" when the payload has no known layout, and a ? after the last field that can be decoded when
+ * the schema has more. Texts are made safe and cut at 200 characters, arrays at 16 elements (those of dynamic events are whole).
  */
 void event_text_fields(struct bytes *out, const struct trace *trace, const struct event *event);
 
 /*
  * The member "fields", an object: numbers, true and false, texts whole, arrays, objects; addresses and guids are texts; bytes without a description
- * are hexadecimal
- * digits in "payload" or "Data". False: the payload does not fit its description, and the object has the fields before the mismatch.
+ * are hexadecimal digits in "payload" or "Data". False: the payload does not fit its description, and the object has the fields before the mismatch.
  */
 bool event_text_json(struct json *j, const struct trace *trace, const struct event *event);
 

@@ -2,7 +2,7 @@
  * See flame_svg.h.
  *
  * The file has the picture twice: drawn, for viewers and printers that run no scripts, and as numbers, from which the script
- * (flame_script.h) draws it anew at every zoom. Both follow the same rules of layout: rows of ROW pixels, monospaced labels of at most CHAR
+ * (flame_script.h) draws it again at every zoom. Both follow the same rules of layout: rows of ROW pixels, monospaced labels of at most CHAR
  * pixels a column, and a nested <svg> around each label, which cuts off what a wider font might make of it.
  */
 #include "render/flame_svg.h"
@@ -499,8 +499,8 @@ static double key_percent(const struct report *report, unsigned kind)
 }
 
 /*
- * The legend in as many lines as the width needs. With `draw` false only the number of lines counts. The script places the keys anew, by the width
- * that each has here.
+ * The legend in as many lines as the width needs. With `draw` false only the number of lines counts. The script places the keys again, with the
+ * widths computed here.
  */
 static unsigned add_legend(struct picture *p, bool draw)
 {

@@ -20,7 +20,7 @@ struct flame_options {
 };
 
 /*
- * The tree gets sorted by name. Frames narrower than a tenth of a pixel are left out, and the picture says how many.
+ * The tree gets sorted by name. Frames narrower than a tenth of a pixel are left out, and the picture has a line with their number.
  */
 void flame_svg(struct call_tree *tree, const struct report *report,
 	const struct flame_options *options, struct bytes *out);

@@ -21,7 +21,7 @@ const char *label_weight(const struct report *report);
 /* "shop". */
 void label_process_name(struct bytes *out, const struct trace *trace, uint32_t process);
 
-/* "tier 0, tier 1", "R2R", or nothing, of a set of 1 << enum function_tier: what the last column of a table says. */
+/* "tier 0, tier 1", "R2R", or nothing, of a set of 1 << enum function_tier: the text of a table's last column. */
 void label_tiers(struct bytes *out, uint32_t tiers);
 
 /* "kernel", "native", "jit", "r2r", "stub", "unknown": the words of JSON and of the picture's classes. */
