@@ -357,7 +357,7 @@ static void add_grants(struct page *page)
 
 #define FOLDED UINT32_MAX /* in the counts below: printed together with an earlier notice */
 
-/* One that says the same of another process. 0: there is none. */
+/* The notice with the same text about another process. 0: there is none. */
 static uint32_t find_same_notice(const struct trace *trace, const struct map *index, uint64_t key, const struct notice *notice)
 {
 	for (struct map_walk w = map_find(index, key); w.value; map_next(&w)) {
@@ -505,7 +505,7 @@ static void add_processes(struct page *page)
 	for (; shown < report->processes.count && shown < PROCESS_ROWS_MAX; shown++) {
 		const struct report_process *process = &report->processes.items[shown];
 		double share = share_of(process->cpu_ns, report->cpu_ns);
-		/* One more is not worth a line that only says so. */
+		/* A single remaining process is printed: the line with the number of the others would be as long. */
 		if (share < PROCESS_SHARE_MIN && shown + 1 < report->processes.count)
 			break;
 		bytes_printf(out, "%7.*f  ", digits, (double)process->cpu_ns / NS_PER_S);
@@ -824,7 +824,7 @@ struct tree_page {
 	bool measuring;
 };
 
-/* The children worth a line, and what the others come to. */
+/* The number of children with enough time for a line, and the number and time of the others. */
 static uint32_t count_children(const struct tree_page *t, const struct call_node *node,
 	uint32_t *ret_more, uint64_t *ret_more_ns)
 {
