@@ -88,7 +88,7 @@ static int absorb_mapping(struct trace *trace, const struct event *event)
 	return 1;
 }
 
-/* The hexadecimal text behind "build_id" in the JSON, as long as it is one. */
+/* The hexadecimal text after "build_id" in the JSON, if it is a valid one. */
 static uint32_t find_build_id(struct trace *trace, const char *json)
 {
 	static const char key[] = "\"build_id\"";
@@ -514,7 +514,7 @@ static int absorb_method(struct trace *trace, const struct event *event)
 	return add_code(trace, process_of(trace, event), &range);
 }
 
-/* By the schema's provider and id. 0: says nothing about the trace. */
+/* Selects by the schema's provider and id. 0: the event does not change the tables. */
 static int absorb_known(struct trace *trace, const struct event *event, const struct schema *schema)
 {
 	struct process *process = &trace->processes.items[process_of(trace, event)];

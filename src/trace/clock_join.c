@@ -173,7 +173,7 @@ static void settle_interval(struct clock_join *join, struct clock_thread *own, c
 		tell_alone(own, to->time_ns, 0, &own->kept_ns, each, context);
 }
 
-/* What waits for a sample that does not come. */
+/* Reports CPU time that was kept or held for later samples, if these have not arrived in time. */
 static void give_up_waiting(const struct clock_join *join, struct clock_thread *own, uint64_t until_ns, clock_join_fn *each, void *context)
 {
 	bool all = until_ns == UINT64_MAX;

@@ -7,18 +7,15 @@
  *
  *   clock_join_clock(&join, thread, time_ns, cpu_ns);       readings of a thread's clock, in order of time; time before the first one does not count
  *   clock_join_sample(&join, thread, time_ns, stack, runs); its samples, in order of time, earlier or later than the readings around them
- *   clock_join_settle(&join, until_ns, each, context);      when no reading or sample from before until_ns will follow: passes the CPU time of the
- *   samples to `each`
+ *   clock_join_settle(&join, until_ns, each, context);      once all readings and samples from before until_ns are added: CPU times go to `each`
  *   clock_join_done(&join);
  *
  * A sample that says that its thread was running comes first: it is taken to have run for all of its share of the interval, as far as there is time
- * for it, and the others, most
- * of which wait, get what is left. A few samples an interval are a coarse measure: one interval has too many of those that ran, the next one too few.
- * So what those could not take
- * is held for CLOCK_JOIN_HELD_NS of CPU time at most, and what they could have taken is remembered for as much, as long as the thread was seen
- * running within CLOCK_JOIN_PATIENCE_NS.
- * What a thread used in intervals without a sample is kept until the next one, for CLOCK_JOIN_KEEP_NS; then it is reported without a stack. So the
- * shares reported for a thread add up, to the nanosecond, to the advance of its clock between its first reading and the last one that was settled.
+ * for it, and the others, most of which wait, get what is left. A few samples an interval are a coarse measure: one interval has too many of those
+ * that ran, the next one too few. So what those could not take is held for CLOCK_JOIN_HELD_NS of CPU time at most, and what they could have taken is
+ * remembered for as much, as long as the thread was seen running within CLOCK_JOIN_PATIENCE_NS. What a thread used in intervals without a sample is
+ * kept until the next one, for CLOCK_JOIN_KEEP_NS; then it is reported without a stack. So the shares reported for a thread add up, to the
+ * nanosecond, to the advance of its clock between its first reading and the last one that was settled.
  *
  * A clock that has not advanced needs no reading: samples from before until_ns are dropped if their thread has no later reading. So when a clock
  * advances again, the caller must add two readings: the last time at which the clock still had its old value, and the new one.

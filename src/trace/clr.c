@@ -149,7 +149,10 @@ int clr_absorb_method(struct codemap *map, int rundown, uint32_t event_id, uint3
 	case CLR_ID_MethodLoadVerbose:
 		return absorb_method(map, time_ns, UINT64_MAX, 0, &c);
 	case CLR_ID_MethodUnloadVerbose:
-		/* Ends the body, or names one that was made before we came and went before the rundown. */
+		/*
+		 * Ends the method body; if the body was compiled before the session began and freed before the rundown, this event is the only one
+		 * with its name.
+		 */
 		return absorb_method(map, 0, time_ns, time_ns, &c);
 	case CLR_ID_ModuleLoad:
 		return absorb_module(map, time_ns, &c);

@@ -28,7 +28,7 @@ enum event_kind {
 #define EVENT_CPU_UNKNOWN   (-1)
 #define EVENT_ACTIVITY_SIZE 32u
 
-/* The reader dies on events above about 65,440 bytes (facts: perfview-contract B.6). */
+/* Stock readers (TraceEvent) fail on events above about 65,440 bytes (facts: perfview-contract B.6). */
 #define EVENT_PAYLOAD_MAX 65000u
 
 /* What a file states for one event: in place of its schema, or beside it. */

@@ -1,7 +1,7 @@
 /*
- * What a garbage collector's dynamic event says, by name and field.
+ * Decodes the dynamic events of a garbage collector, by name and field.
  *
- * A collector that is its own library (gc/) adds events that the runtime has never heard of: they all come as the runtime's event 39, GCDynamicEvent,
+ * A collector that is its own library (gc/) adds events that the runtime does not know: they are all sent as the runtime's event 39, GCDynamicEvent,
  * with a name and packed bytes inside. The table here is made from the list that fires them, gc/gc_events.def. Use:
  *
  *   struct gc_dynamic e;
@@ -42,7 +42,7 @@ struct gc_dynamic {
 	const uint8_t *data;
 	size_t size;
 	uint16_t version; /* 0 when there are not even two bytes */
-	size_t rest;      /* bytes behind the last field, once gc_dynamic_next() has returned 0 */
+	size_t rest;      /* bytes after the last field, once gc_dynamic_next() has returned 0 */
 	struct cursor at;
 	const char *next_field;
 };

@@ -337,7 +337,7 @@ uint32_t heap_graph_find(const struct heap_graph *graph, uint64_t address)
 	return place ? find_in(graph, block_at(graph, place), address) : 0;
 }
 
-/* Objects refer to what lies near: the block of the last find is tried before all are searched. */
+/* Most references are to nearby addresses: the block of the last find is tried before all are searched. */
 static uint32_t find_near(const struct heap_graph *graph, uint64_t address, uint32_t *near)
 {
 	uint32_t place = *near;
@@ -436,7 +436,7 @@ static uint32_t name_static(struct heap_graph *graph, const struct heap_root *ro
 	return index;
 }
 
-/* The value of a conditional weak table lives as long as its key: in the graph, the key refers to it. */
+/* The value of a conditional weak table is alive as long as its key: in the graph, the key refers to it. */
 struct dependent {
 	uint32_t key;
 	uint32_t value;
@@ -522,7 +522,7 @@ static int grow_roots(struct heap_graph *graph, struct root_tree *tree)
 	return error;
 }
 
-/* The root tree's groups become nodes behind the objects; the list is in order of arrival, so children are gathered by counting. */
+/* The root tree's groups become nodes after the objects; the list is in order of arrival, so children are gathered by counting. */
 static int place_roots(struct heap_graph *graph, const struct root_tree *tree, uint32_t first_edge)
 {
 	uint32_t count = tree->nodes.count;

@@ -6,10 +6,9 @@
  *   heap_graph_resolve(&graph);                                                  addresses become node numbers
  *
  * Made for tens of millions of objects: 14 bytes a node (address, size and first reference 4 each, type 2) and 4 a reference once it is resolved (8
- * before). Nodes are kept in the order in which they came, which
- * is nearly that of their addresses: a block is a run of nodes with consecutive numbers and rising addresses, each within 16 GiB of the first, so that
- * an address takes four bytes. In a foreign file, nodes without an address may be between the objects; they belong to no block. References are not
- * keyed: node n owns those from edge_at[n] to edge_at[n + 1].
+ * before). Nodes are kept in the order of the stream, which is nearly that of their addresses: a block is a run of nodes with consecutive
+ * numbers and rising addresses, each within 16 GiB of the first, so that an address takes four bytes. In a foreign file, nodes without an address may
+ * be between the objects; they belong to no block. References are not keyed: node n owns those from edge_at[n] to edge_at[n + 1].
  *
  * Node 0 is "none". After the objects come the roots as additional nodes, without address and size; HEAP_ROOT is the parent of all of them.
  */

@@ -15,7 +15,7 @@
 #define PAYLOAD_DEPTH_MAX                                                                          \
 	12u /* objects and arrays within one another; twice that, with those around, is below JSON_DEPTH_MAX */
 #define PAYLOAD_WIDE_MAX 6u /* integers of one and two bytes, in payloads where some are wide */
-#define PAYLOAD_PAD_MAX  7u /* bytes that fill up the record of a tracepoint, behind elements at an offset */
+#define PAYLOAD_PAD_MAX  7u /* padding bytes of a tracepoint's record, after the elements at an offset */
 #define PAYLOAD_LOCATED_MAX                                                                        \
 	(256u << 10) /* bytes of one event that are reached through offsets: many may lead to the same */
 

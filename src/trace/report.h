@@ -1,7 +1,8 @@
 /*
- * What a report says, as plain data: filled by `analyze/`, written by `export/`.
+ * The contents of a report, as plain data: filled by `analysis/`, printed by `report/` and `render/`.
  *
- * All times are of the recording's clock; all weights are nanoseconds of CPU. "All" is the whole recording, the rest is what the filter left.
+ * All times are of the recording's clock; all weights are nanoseconds of CPU. Fields with "all" are of the whole recording, the others of the samples
+ * that pass the filter.
  */
 #ifndef SPOOR_TRACE_REPORT_H
 #define SPOOR_TRACE_REPORT_H
@@ -46,7 +47,7 @@ struct report_row {
 };
 
 struct report_process {
-	uint64_t stackless_ns;   /* of cpu_ns: where no stack says what it was used for */
+	uint64_t stackless_ns;   /* of cpu_ns: time without a stack */
 	uint32_t process;        /* index in trace.processes */
 	uint32_t row_at;         /* its rows, sorted, in report.rows */
 	uint32_t row_count;
@@ -104,7 +105,7 @@ struct report {
 	const char *file;        /* borrowed; as it is to be named to a person, or NULL */
 	const char *arguments;   /* borrowed: options that make the same selection, " -p 4711", for a shell; NULL when there is none */
 	bool one_process;        /* they have a -p */
-	const char *selection;   /* borrowed: what the filter says, "-p 4711"; NULL when there is none */
+	const char *selection;   /* borrowed: the filter's options, "-p 4711"; NULL when there is none */
 	uint64_t begin_ns;
 	uint64_t duration_ns;    /* sampled time: without what the recorder did afterwards */
 	uint64_t cpu_count;      /* 0 unknown */

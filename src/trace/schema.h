@@ -69,7 +69,7 @@ struct schema {
 	VEC(struct field) fields;
 };
 
-/* The index behind field i and the fields that describe it. */
+/* The index after field i and the fields that describe it. */
 uint32_t schema_fields_end(const struct schema *schema, uint32_t i);
 
 /* The ids of `spoor_events.def`: SPOOR_SESSION, SYSTEM_PROCESS_MAPPING, EVENTS_CPU, ... */

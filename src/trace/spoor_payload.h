@@ -1,9 +1,9 @@
 /*
  * The payloads of Spoor's own events and of the universal ones: encoding and decoding in one file.
  *
- * payload_X() appends the payload of an event to `out` in the layout of its schema; payload_read_X() reads it back, filling the same struct.
- * Texts are UTF-8 with any content (invalid bytes become U+FFFD in the file), and NULL is the empty one. They are cut so that no
- * payload passes EVENT_PAYLOAD_MAX; writers return true when something was cut. Memory that runs out shows in out->failed.
+ * payload_X() appends the payload of an event to `out` in the layout of its schema; payload_read_X() reads it back, filling the same struct. Texts
+ * are UTF-8 with any content (invalid bytes become U+FFFD in the file), and NULL is the empty one. They are cut so that no payload passes
+ * EVENT_PAYLOAD_MAX; writers return true when something was cut. Memory that runs out shows in out->failed.
  *
  * Readers return 0 or -EBADMSG. Decoded texts are in the string table given (which never removes any, so they stay valid as long as the table);
  * fields that a later version of Spoor appended are ignored.
@@ -188,7 +188,7 @@ struct payload_runtime {
 /* How much CPU time a thread has used so far, from a begin of the writer's choice on. */
 struct payload_thread_clock {
 	uint64_t run_ns;
-	bool rest;                  /* not the thread itself: what its process used in threads that came and went unseen */
+	bool rest;                  /* not the thread itself: CPU time of its process in threads that began and ended between two readings */
 };
 
 struct payload_process_end {
@@ -257,7 +257,7 @@ int payload_read_mapping_metadata(const uint8_t *payload, size_t size, struct st
 	struct payload_mapping_metadata *ret_metadata);
 int payload_read_symbol(const uint8_t *payload, size_t size, struct strtab *strings,
 	struct payload_symbol *ret_symbol);
-/* period_ns 0: the weight of a sample that says nothing is its value in milliseconds. */
+/* period_ns 0: a sample without a weight has a weight of its value in milliseconds. */
 int payload_read_cpu(const uint8_t *payload, size_t size, uint64_t period_ns,
 	struct payload_cpu *ret_sample);
 int payload_read_cswitch(const uint8_t *payload, size_t size, struct payload_cswitch *ret_change);

@@ -324,8 +324,7 @@ static bool span_is_text(const char *text, size_t len, const char *word)
 }
 
 /*
- * A function from the text of managed or runtime-made code. `range` has kind, tier and module if the file has a CodeAdded; `mapping`
- * may be NULL.
+ * A function from the text of managed or runtime-made code. `range` has kind, tier and module if the file has a CodeAdded; `mapping` may be NULL.
  */
 static uint32_t managed_function(struct symbolmap *map, struct names_state *state, uint32_t text,
 	const struct code_range *range, const struct mapping *mapping, enum origin origin)
@@ -382,7 +381,7 @@ static uint32_t unnamed_function(struct symbolmap *map, struct names_state *stat
 		bool kernel = address >= state->kernel_begin;
 		function.kind = kernel ? FUNCTION_KERNEL : FUNCTION_UNKNOWN;
 		function.module = kernel ? state->kernel_module : 0;
-		/* Such addresses come from broken chains, mostly: one row for all of them, not thousands. */
+		/* Such addresses are mostly from broken frame chains: one row for all of them, not thousands. */
 		bytes_text(&state->scratch, "[unknown]");
 		if (map->form == METHOD_NAME_RAW)
 			bytes_printf(&state->scratch, " 0x%" PRIx64, address);

@@ -1,8 +1,8 @@
 /*
  * Names as a file carries them: from (process, address, epoch) to a function.
  *
- * Built once, when a file has been read to its end (names may follow the samples they name); then each address of each distinct
- * stack is looked up once. Functions are numbered: two addresses of one function give the same index.
+ * Built once, when a file has been read to its end (names may follow the samples they name); then each address of each distinct stack is looked up
+ * once. Functions are numbered: two addresses of one function give the same index.
  *
  * A method that the runtime compiled several times has a function for each way (kind and tier); symbolmap_join_methods() makes one function that
  * represents all of them.
@@ -19,7 +19,7 @@
 
 struct trace;
 
-/* Where a function's code comes from: what colours and columns show. */
+/* The origin of a function's code, which colours and columns show. */
 enum function_kind {
 	FUNCTION_UNKNOWN,
 	FUNCTION_KERNEL,
@@ -80,9 +80,9 @@ uint32_t symbolmap_unnamed(struct symbolmap *map, uint32_t module, enum function
 /*
  * On-stack replacement, in a stack that was walked by frame pointers. The code that replaces a method runs in a new frame above the frame of the code
  * it replaces. It returns into the replaced code, but its saved frame pointer is that of the method's caller. So the walk finds the method twice, and
- * then the
- * caller of the caller: the caller's own frame is lost. symbolmap_is_replaced() is true for these two frames of the method, `upper` nearer to the leaf;
- * symbolmap_lost_caller() is what to show in place of the lower one (0 when there is no memory). Stacks that a runtime walked have no such frames.
+ * then the caller of the caller: the caller's own frame is lost. symbolmap_is_replaced() is true for these two frames of the method, `upper` nearer
+ * to the leaf; symbolmap_lost_caller() is what to show in place of the lower one (0 when there is no memory). Stacks that a runtime walked have no
+ * such frames.
  */
 bool symbolmap_is_replaced(const struct symbolmap *map, uint32_t upper, uint32_t lower);
 uint32_t symbolmap_lost_caller(struct symbolmap *map);

@@ -38,7 +38,7 @@ struct process {
 	bool existed;            /* before the recording began */
 	bool ended;
 	uint64_t begin_ns;       /* first seen */
-	uint64_t end_ns;         /* exit; 0 while it lives */
+	uint64_t end_ns;         /* exit; 0 while it runs */
 	uint32_t code_epoch;     /* grows with each CodeRemoved: an address may have a new owner */
 	VEC(uint32_t) mappings;  /* indexes, in order of arrival */
 	VEC(struct code_range) codes; /* CodeAdded, in order of arrival */
@@ -77,7 +77,7 @@ struct code_range {
 	uint64_t end;            /* exclusive */
 	uint64_t mapping_id;
 	uint64_t method_id;
-	uint64_t module_id;      /* as the runtime numbers them; 0 when `module` says it */
+	uint64_t module_id;      /* the runtime's number; 0 when `module` has the name */
 	uint32_t name;           /* strtab; 0: the ProcessSymbol of the same mapping and begin has it */
 	uint32_t module;         /* strtab */
 	uint32_t removed_epoch;  /* process.code_epoch after its removal; UINT32_MAX while it exists */
