@@ -535,8 +535,8 @@ static uint32_t find_same_schema(const struct trace *trace, const struct schema 
 }
 
 /*
- * Our writer describes events of the runtime for readers without the runtime's list. That description says nothing that the list does not
- * say, and less for arrays, so the schema becomes what it was before it was written: one without a description.
+ * Our writer describes events of the runtime for readers without the runtime's list. That description has no information beyond the list, and less
+ * for arrays, so it is removed from the schema, as before the file was written.
  */
 static void forget_known_layout(const struct trace *trace, struct schema *schema)
 {
@@ -729,7 +729,7 @@ static int read_metadata_v6(struct nettrace_decoder *d, struct cursor c, struct 
 	return 0;
 }
 
-/* Version 4: the type comes before the name, and as 32 bits. */
+/* Version 4: the type precedes the name, and has 32 bits. */
 static bool read_fields_v4(struct nettrace_decoder *d, struct cursor *c, struct schema *schema,
 	unsigned depth)
 {
@@ -960,7 +960,7 @@ static int read_sequence_point(struct nettrace_decoder *d, struct cursor c, stru
 	if (c.short_read)
 		return broken(d, offset_of(d, at), diag, "a sequence point for %u threads is too short", count);
 	forget_stacks(d);
-	/* No event after it is older than it. A time beyond all events so far is not believed: events may still come before it. */
+	/* No event after it is older than it. A time that is later than all events so far is not believed: older events may still follow. */
 	if (ticks > d->sorted_ticks)
 		d->sorted_ticks = ticks < d->last_ticks ? ticks : d->last_ticks;
 	if (flags & SEQUENCE_POINT_FORGETS_THREADS)
@@ -971,8 +971,7 @@ static int read_sequence_point(struct nettrace_decoder *d, struct cursor c, stru
 }
 
 /*
- * The thread of a new row. The rows of a flush come before its events, so a pid that is used again shows in the rows first: as a second row of
- * the main thread.
+ * The thread of a new row. The rows of a flush precede its events, so a reused pid shows in the rows first: as a second row of the main thread.
  */
 static uint32_t row_thread(struct nettrace_decoder *d, uint32_t pid, uint32_t tid)
 {
@@ -1286,7 +1285,7 @@ static void take_label(struct nettrace_decoder *d)
 		memcpy(d->activity, list->activity, sizeof(d->activity));
 }
 
-/* Version 4 has the guids in the event; all zero says none. */
+/* Version 4 has the guids in the event; all zero means none. */
 static void take_activity(struct nettrace_decoder *d)
 {
 	static const uint8_t none[EVENT_ACTIVITY_SIZE];
@@ -1479,7 +1478,7 @@ static int read_event(struct nettrace_decoder *d, struct event *ret_event, struc
 	return 1;
 }
 
-/* Version 4: metadata comes as events, too. */
+/* Version 4: metadata is sent as events, too. */
 static int read_metadata_events(struct nettrace_decoder *d, struct cursor c, struct diag *diag)
 {
 	size_t content_end = (size_t)(c.end - d->buffer);
@@ -1586,7 +1585,7 @@ static int read_block_v6(struct nettrace_decoder *d, struct diag *diag)
 		r = read_labels(d, body, diag);
 		break;
 	default:
-		/* Unknown kinds are passed over by rule; a removed row's index is never used again, so nothing is lost by keeping it. */
+		/* The format requires readers to skip unknown kinds; a removed row's index is never used again, so nothing is lost by keeping it. */
 		break;
 	}
 	return r < 0 ? r : 1;
@@ -1655,7 +1654,7 @@ static int read_object_v4(struct nettrace_decoder *d, struct diag *diag)
 		r = begin_events(d, body, diag);
 		if (r == 0)
 			d->state = STATE_EVENTS;
-		return r < 0 ? r : 1; /* the end tag is passed behind the last event */
+		return r < 0 ? r : 1; /* the end tag is read after the last event */
 	} else if (span_is(name, "MetadataBlock")) {
 		r = read_metadata_events(d, body, diag);
 	} else if (span_is(name, "StackBlock")) {

@@ -29,15 +29,14 @@ struct stack_table;
 enum nettrace_flag {
 	/*
 	 * For method names only: stacks and threads are not decoded (stack_index and thread_index stay 0), and trace.recording is left alone. Only
-	 * schemas and
-	 * strings of the trace are added to; give each stream a separate trace, or the schemas of all streams accumulate.
+	 * schemas and strings of the trace are added to; give each stream a separate trace, or the schemas of all streams accumulate.
 	 */
 	NETTRACE_NAMES_ONLY = 1 << 0,
-	/* Stacks are passed over (stack_index stays 0), so that a stream of any length takes no more memory for them. */
+	/* Stacks are skipped (stack_index stays 0), so that a stream of any length takes no more memory for them. */
 	NETTRACE_NO_STACKS = 1 << 1,
 };
 
-/* What the head of the stream says. Zero until it has come. */
+/* The contents of the stream's head. Zero until it has arrived. */
 struct nettrace_head {
 	uint32_t version;        /* 4 or 6 */
 	uint32_t process_id;
@@ -67,10 +66,10 @@ void nettrace_decoder_rest(struct nettrace_decoder *decoder);
  */
 int nettrace_decoder_next(struct nettrace_decoder *decoder, struct event *ret_event, struct diag *diag);
 
-/* The stream has come to its end mark; further bytes are ignored. */
+/* The stream's end mark was read; further bytes are ignored. */
 bool nettrace_decoder_ended(const struct nettrace_decoder *decoder);
 
-/* When no more bytes come: 0 after an end mark, -EBADMSG and a diagnosis when the stream is torn. */
+/* Call it when no more bytes will follow: 0 after an end mark, -EBADMSG and a diagnosis when the stream is cut. */
 int nettrace_decoder_finish(struct nettrace_decoder *decoder, struct diag *diag);
 
 const struct nettrace_head *nettrace_decoder_head(const struct nettrace_decoder *decoder);

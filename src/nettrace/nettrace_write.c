@@ -5,8 +5,8 @@
  * written from then on, so when write() fails the piece is kept and written again later, never encoded again.
  *
  * There are two capture rows, whose sequence numbers carry the losses: one for everything that has a CPU, one for the rest. One row a CPU would be
- * more exact in theory, but a change of row costs up to seven bytes (the number's difference is taken modulo 2^32, so every
- * second change costs five for it alone), a change of CPU within a row three. Which CPU lost what is in the Loss events.
+ * more exact in theory, but a change of row costs up to seven bytes (the number's difference is taken modulo 2^32, so every second change costs five
+ * for it alone), a change of CPU within a row three. Which CPU lost what is in the Loss events.
  */
 #include "nettrace/nettrace_write.h"
 
@@ -39,7 +39,7 @@
 /* Content of a block stays below this plus one event or stack; the format's limit is 16 MiB - 1. */
 #define BLOCK_SIZE_AIM (1u << 20)
 
-/* Then the stacks of the file are forgotten and numbered anew. */
+/* At this size the stacks of the file are forgotten, and the next ones numbered from the start. */
 #define STACKS_MAX 65536u
 #define STACK_BYTES_MAX (16u << 20)
 
@@ -49,7 +49,7 @@
 /* A gap in the sequence numbers, and all of them together, must stay below 2^31 for the stock reader. */
 #define LOST_MAX (1u << 30)
 
-/* Activities that are looked for among those of this flush, and lists after which the file begins anew. */
+/* Slots of the cache of recently used label lists, and the number of lists after which the file numbers them from the start. */
 #define LABELS_RECENT 64u
 #define LABELS_MAX    (1u << 20)
 
@@ -90,7 +90,7 @@ struct nettrace_sink {
 	const char *name;
 	struct trace *trace;
 	ssize_t (*write_at)(int fd, const void *data, size_t size, off_t offset);
-	bool in_place;           /* a regular file that we may write into behind its end */
+	bool in_place;           /* a regular file that was empty: its end is rewritten at each flush */
 	bool regular;
 	int dead;                /* the error that ended the sink permanently, or 0 */
 	uint64_t offset;         /* of the next block: the zero word is at this place now */
@@ -181,8 +181,8 @@ static void count_out(struct nettrace_sink *s)
 }
 
 /*
- * In place: bytes behind the first word, with a new zero word at the end; then the word itself, over the old zero word. It
- * lies at a multiple of 4, so it can't be torn between two pages.
+ * In place: first the bytes after the first word, with a new zero word at the end; then the first word, over the old zero word. Its offset is a
+ * multiple of 4, so it is never split between two pages.
  */
 static int put_in_place(struct nettrace_sink *s, struct bytes *out)
 {
@@ -362,7 +362,7 @@ static uint8_t type_in_file(const struct description *d, uint8_t type)
 
 static uint32_t put_fields(struct bytes *out, const struct description *d, uint32_t i, uint16_t depth);
 
-/* The type of field i. Returns the index behind the fields that describe it. */
+/* The type of field i. Returns the index after the fields that describe it. */
 static uint32_t put_type(struct bytes *out, const struct description *d, uint32_t i, uint16_t depth)
 {
 	const struct schema *schema = d->schema;

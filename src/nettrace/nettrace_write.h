@@ -1,19 +1,18 @@
 /*
- * The file sink: nettrace version 6 (docs/formats/nettrace.md; what we put in: docs/formats/spoor-nettrace.md).
+ * The file sink: nettrace version 6 (docs/formats/nettrace.md; Spoor's events in it: docs/formats/spoor-nettrace.md).
  *
  * Events are buffered; flush() numbers the new stacks (sorted from the root, so that neighbours share bytes when the file is packed),
  * threads and metadata, and writes whole blocks. On a regular file that starts empty the blocks' bytes and a final zero word go in first, the
- * word that opens them last: whenever we are killed, the file reads without an error up to the last flush. On anything else (pipe,
+ * word that opens them last: whenever Spoor is killed, the file can be read without an error up to the last flush. On anything else (pipe,
  * O_APPEND) blocks follow one another and end() writes the end mark.
  *
- * Packed with zstd (packed_file.h) it is the same file to every reader here, and to others after `zstd -d`; the same promises hold for what that
- * gives.
+ * Packed with zstd (packed_file.h) it is the same file to every reader here, and to others after `zstd -d`; the same promises hold for the unpacked file.
  *
  * When a write fails (disk full), the file is cut back to the last complete flush, the error says why, and nothing is forgotten: the next
- * flush() tries again. After a failure in the middle of a pipe nothing can follow; every later call fails the same way. Writing into
+ * flush() tries again. After a failure in the middle of a write to a pipe nothing more can be written; every later call fails the same way. Writing into
  * a closed pipe raises SIGPIPE; the program ignores it.
  *
- * The events' times must not step back; one that does is written at the time reached, and counted.
+ * The events' times must not decrease; an event with an earlier time is written with the latest time so far, and counted.
  */
 #ifndef SPOOR_NETTRACE_NETTRACE_WRITE_H
 #define SPOOR_NETTRACE_NETTRACE_WRITE_H

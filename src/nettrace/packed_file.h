@@ -3,8 +3,8 @@
  *
  * All of it is one zstd frame, which never ends before its file does: new data is packed with references to the data before it. After the last block
  * that was flushed always follow the frame's last block, raw, with the four zero bytes that end a nettrace file, and then a skippable frame over the
- * room up to the end of the file. New blocks are written into that room, which readers skip; then fifteen bytes, which
- * never lie in two pages, turn the old last block into the first of the new ones (docs/formats/spoor-nettrace.md, "Packed").
+ * room up to the end of the file. New blocks are written into that room, which readers skip; then fifteen bytes, which never lie in two pages, turn
+ * the old last block into the first of the new ones (docs/formats/spoor-nettrace.md, "Packed").
  *
  *   packed_file_new(&file);
  *   packed_file_add(file, data, size);       packs; nothing is written
