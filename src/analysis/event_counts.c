@@ -62,7 +62,7 @@ static int compare(const void *left, const void *right)
 
 	if (a->count != b->count)
 		return a->count > b->count ? -1 : 1;
-	if (a->provider != b->provider) /* in the order in which they came */
+	if (a->provider != b->provider) /* in the order of their first events */
 		return a->provider < b->provider ? -1 : 1;
 	return a->name < b->name ? -1 : a->name > b->name;
 }

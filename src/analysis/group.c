@@ -19,7 +19,7 @@ struct grouping {
 	struct map owners;         /* (process name or 0, pid or 0) -> owner */
 	struct map groups;         /* (owner, place) -> group + 1 */
 	VEC(uint32_t) marks;       /* of each group: the last stack that counted towards its total, plus one */
-	uint32_t *place_of;        /* of each function; 0 not asked yet */
+	uint32_t *place_of;        /* of each function; 0: not looked up yet */
 	bool with_callers;
 };
 

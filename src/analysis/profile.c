@@ -18,7 +18,7 @@
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
 
-/* What a sample weighs when neither it nor the recording says: the unit of this format's samples. */
+/* The weight of a sample when neither it nor the recording has one: the unit of this format's samples. */
 #define WEIGHT_UNKNOWN_NS 1000000u
 #define THREAD_TIME_MAX_NS UINT64_C(1000000000) /* a thread that was not sampled for longer was not there */
 #define SETTLE_NS          UINT64_C(1000000000)
@@ -305,7 +305,7 @@ static bool module_is_wanted(const struct profile_filter *filter, const char *mo
 	return false;
 }
 
-/* Answers of module_is_wanted() by function: 0 not asked yet, 1 yes, 2 no. */
+/* Results of module_is_wanted() by function: 0 not computed yet, 1 yes, 2 no. */
 struct module_answers {
 	VEC(uint8_t) by_function;
 };
@@ -343,7 +343,7 @@ static int compare_stacks(const void *left, const void *right)
 	return a->epoch < b->epoch ? -1 : a->epoch > b->epoch;
 }
 
-/* Names the frames of one stack behind those of all before. `previous` may be NULL. */
+/* Appends the names of one stack's frames after those of all stacks before it. `previous` may be NULL. */
 static int name_frames(struct profile *profile, struct symbolmap *names,
 	struct profile_stack *stack, const struct profile_stack *previous)
 {

@@ -58,7 +58,7 @@ struct profile_stack {
 
 /* What the runtime's own samples of its managed threads are worth. */
 enum profile_samples {
-	PROFILE_UNDECIDED,       /* none has come yet */
+	PROFILE_UNDECIDED,       /* no sample has arrived yet */
 	PROFILE_UNUSED,          /* nothing: the file has CPU samples */
 	PROFILE_BY_CLOCKS,       /* CPU time, by the threads' clocks beside them */
 	PROFILE_THREAD_TIME,     /* the time to their thread's next sample; of the last one, which has no successor, the median of these times */
@@ -100,15 +100,15 @@ struct profile {
 	uint64_t named_frame_count;
 };
 
-/* Takes an event; those that are no samples, and no runtime's samples either, are passed over. `context` is the profile. 0, or -ENOMEM. */
+/* Takes an event; events that are no samples, of the recorder or of a runtime, are ignored. `context` is the profile. 0, or -ENOMEM. */
 int profile_event(void *context, const struct event *event);
 
 /* Names the stacks and drops those that the filter refuses. Once. */
 int profile_name(struct profile *profile, struct symbolmap *names);
 
 /*
- * Makes one frame of the frames without a symbol that follow each other in one module: their addresses say little to a reader, and split what belongs
- * together. What counts frames comes before it. 0 or -ENOMEM.
+ * Merges adjacent frames without a symbol in one module into one frame: their addresses mean little to a reader, and would split equal stacks.
+ * Functions that count frames must be called before it. 0 or -ENOMEM.
  */
 int profile_fold_unnamed(struct profile *profile, struct symbolmap *names);
 

@@ -160,7 +160,7 @@ static int count_events(struct report *report, const struct trace *trace, const 
 	return 0;
 }
 
-/* As the recorder says of itself in the options of the session. */
+/* A number that the recorder has stored in the options of the session. */
 static uint64_t count_named(const struct trace *trace, const char *name)
 {
 	for (uint32_t i = 0; i < trace->recording.counts.count; i++)
@@ -186,7 +186,7 @@ static uint64_t sampled_ns(const struct trace *trace, const struct profile *prof
 	return end_ns > begin_ns ? end_ns - begin_ns : 0;
 }
 
-/* Which part of the machine was recorded, as the recorder says in the options of the session. */
+/* The part of the machine that was recorded, from the options of the session. */
 static enum report_scope scope_of(const struct trace *trace)
 {
 	static const struct {

@@ -29,7 +29,7 @@ struct paths {
 	VEC(uint32_t) nodes;        /* of the path before, by step */
 };
 
-/* Whether name[0..len) is `pattern`, or ends in it behind a separator. */
+/* Whether name[0..len) is `pattern`, or ends in it after a separator. */
 static bool ends_as(const char *pattern, const char *name, size_t len)
 {
 	size_t pattern_len = strlen(pattern);
