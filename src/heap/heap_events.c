@@ -173,7 +173,7 @@ static int take_roots(struct heap_events *heap, struct cursor *c)
 		struct heap_root root = { .object = cursor_u64(c) };
 		root.kind = cursor_u8(c);
 		root.flags = cursor_u32(c);
-		(void)cursor_u64(c); /* where the root itself lies */
+		(void)cursor_u64(c); /* the address of the root itself */
 		int error = heap_graph_add_root(heap->graph, &root);
 		if (error)
 			return error;
@@ -209,7 +209,7 @@ static int take_static_vars(struct heap_events *heap, struct cursor *c)
 	(void)cursor_u16(c); /* runtime instance */
 	for (uint32_t i = 0; i < count && !error; i++) {
 		struct heap_root root = { .is_static = true };
-		(void)cursor_u64(c); /* where the variable lies */
+		(void)cursor_u64(c); /* the address of the variable */
 		root.object = cursor_u64(c);
 		uint64_t type_id = cursor_u64(c);
 		root.thread_static = cursor_u32(c) & STATIC_THREAD_LOCAL;
@@ -321,7 +321,7 @@ int heap_events_take(struct heap_events *heap, int rundown, uint32_t event_id, c
 		return take_start(heap, &c);
 	case CLR_ID_GCEnd:
 		return take_end(heap, &c);
-	/* Types and modules are the process's, whatever collection they came with. */
+	/* Types and modules are valid for the whole process, whichever collection they were sent with. */
 	case CLR_ID_BulkType:
 		error = take_types(heap, &c);
 		break;

@@ -7,11 +7,9 @@
  *   heap_events_missing(&heap)       the parts that are missing, by the events themselves
  *
  * The collection of the snapshot is the first induced, blocking one of the oldest generation that has blocks of objects. A collection that the
- * program induces
- * itself has none: the runtime walks the heap for the session's collection only. Blocks of nodes and of references are numbered by the runtime: a gap
- * makes the
- * pairing wrong from there on, so later blocks are not taken. The event that ends the collection can be lost as well; a collection with a higher
- * number then ends it.
+ * program induces itself has none: the runtime walks the heap for the session's collection only. Blocks of nodes and of references are numbered by
+ * the runtime: a gap makes the pairing wrong from there on, so later blocks are not taken. The event that ends the collection can be lost as well; a
+ * collection with a higher number then ends it.
  *
  * Layouts: the ETW manifest of the runtime; checked to the byte against .NET 10.0.12 (facts: counters-and-heap.md 3).
  */
@@ -43,7 +41,7 @@ struct heap_events {
 		blocks; /* events with objects, references or roots of the collection, lost numbers not counted */
 	bool begun;               /* GCStart was seen */
 	bool ended;               /* GCEnd of the same collection too */
-	bool end_lost;            /* another collection came before that GCEnd */
+	bool end_lost;            /* another collection began before that GCEnd */
 	bool gap;                 /* a block was missing */
 };
 

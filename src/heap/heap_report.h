@@ -1,5 +1,5 @@
 /*
- * What a heap report says, as plain data: filled by `analyze/`, written by `export/`.
+ * The contents of a heap report, as plain data: filled by heap_types.c, heap_retained.c and heap_paths.c, printed by heap_text.c.
  */
 #ifndef SPOOR_HEAP_HEAP_REPORT_H
 #define SPOOR_HEAP_HEAP_REPORT_H
@@ -15,7 +15,7 @@ struct heap_type_row {
 	uint32_t type;          /* of the graph */
 	uint64_t count;
 	uint64_t size_bytes;
-	uint64_t retained_bytes;/* what no root would lead to if all of them were gone (heap/heap_retained.h) */
+	uint64_t retained_bytes;/* size of the objects that no root would reach without those of this type (heap/heap_retained.h) */
 };
 
 /* One group of the root tree: what it leads to and none of those before it does. */

@@ -6,14 +6,11 @@
  *   heap_order_done(&order);
  *
  * A group retains the objects that could not be reached from a root any more without the group: its own reachable objects, and those that are reached
- * through them only. An object that
- * two objects of a group refer to, and nothing else, counts, although neither of the two retains it alone.
+ * through them only. An object that two objects of a group refer to, and nothing else, counts, although neither of the two retains it alone.
  *
  * An object is retained by the groups that lie on every way from the roots to it. That is its own group, and the groups that retain all objects that
- * refer to it. So each
- * object passes its set of groups to those it refers to, which keep the common part, until nothing changes. Few sets differ: they are stored once and
- * have a number. 4 bytes a
- * node for the order, 4 for the sets.
+ * refer to it. So each object passes its set of groups to those it refers to, which keep the common part, until nothing changes. Few sets differ:
+ * they are stored once and have a number. 4 bytes a node for the order, 4 for the sets.
  */
 #ifndef SPOOR_HEAP_HEAP_RETAINED_H
 #define SPOOR_HEAP_HEAP_RETAINED_H

@@ -45,7 +45,7 @@ struct taking {
 	uint64_t begin_ns;
 	uint64_t deadline_ns; /* of all attempts */
 	uint64_t heard_ns; /* of the last event of the collection, or of the last step towards it */
-	bool stopping;     /* any byte counts as heard: all that is left comes now */
+	bool stopping;     /* any byte counts as progress: the runtime now sends only the rest */
 	uint64_t gc_begin_ns;
 	struct id_list readers;        /* threads of this name that were there before the data's session */
 	uint64_t open_ns;              /* when that was open; 0 not yet */
@@ -286,8 +286,8 @@ static int collect(struct taking *t, struct ipc_provider *trigger, struct diag *
 }
 
 /*
- * The trigger first, and all of it: a session that ends makes the runtime look at what the others want, and a trigger that is still there would
- * make it collect once more. Module names come with the end of the data's session.
+ * Stops the trigger session first, and waits for its end: when a session ends, the runtime looks at the keywords of the others, and a trigger session
+ * that is still open would start another collection. Module names are sent at the end of the data session.
  */
 static void stop(struct taking *t)
 {

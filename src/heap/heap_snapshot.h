@@ -7,8 +7,8 @@
  *
  * A process that collects again and again sends events without end, and on a busy machine any event can be lost. So the time-out counts from the last
  * event of the snapshot's collection, a later collection ends the wait, and HEAP_SNAPSHOT_LIMIT time-outs end everything. When blocks were lost and
- * the caller has
- * not limited the buffer, one more attempt is made with a buffer of HEAP_SNAPSHOT_RETRY_FACTOR times the size, where the target's memory has room for it.
+ * the caller has not limited the buffer, one more attempt is made with a buffer of HEAP_SNAPSHOT_RETRY_FACTOR times the size, where the target's
+ * memory has room for it.
  */
 #ifndef SPOOR_HEAP_HEAP_SNAPSHOT_H
 #define SPOOR_HEAP_HEAP_SNAPSHOT_H
@@ -43,7 +43,7 @@ struct heap_snapshot_result {
 	uint64_t pause_ns;            /* from the collection's begin to its end, by the times of its events; 0 unknown */
 	uint64_t took_ns;
 	uint32_t collection;          /* number of the collection */
-	const char *missing;          /* "" when it is whole, else the sentence part that says why it is not; static */
+	const char *missing;          /* "" when it is complete, else a sentence part with the reason why it is not; static */
 	uint32_t buffer_mb;           /* of the last attempt */
 	bool lost;                    /* blocks were lost: a larger buffer may hold them */
 	bool interrupted;             /* by `watched` */
@@ -51,7 +51,7 @@ struct heap_snapshot_result {
 
 /*
  * Fills `graph`, which is initialised and not resolved. 0 also for a snapshot that is not whole (result->missing). Negative with a diagnosis when there is
- * none at all: the process is gone, cannot be asked, no collection came, or all of its objects were lost.
+ * none at all: the process has exited, cannot be reached, did not collect, or all objects were lost.
  */
 int heap_snapshot_take(const struct heap_snapshot_options *options, struct heap_graph *graph,
 	struct heap_snapshot_result *ret_result, struct diag *diag);
