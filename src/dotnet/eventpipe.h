@@ -44,7 +44,7 @@ struct ipc_process_info;
 
 /* Several sessions of one process: requests of those that share a queue are made one at a time. All zero is an empty queue. */
 struct eventpipe_queue {
-	const struct eventpipe *holder; /* whose request is under way; NULL: none */
+	const struct eventpipe *holder; /* the session whose request is being sent or answered; NULL: none */
 };
 
 struct eventpipe_options {
@@ -52,9 +52,9 @@ struct eventpipe_options {
 	uint32_t provider_count;
 	uint32_t buffer_mb;                   /* in the target, taken on demand */
 	uint64_t rundown_keywords;            /* 0: none. IPC_RUNDOWN_WHOLE is what every runtime knows */
-	bool no_stacks;                       /* .NET 9 and later; earlier ones send them all the same */
+	bool no_stacks;                       /* .NET 9 and later; earlier runtimes send stacks in any case */
 	bool no_info;                         /* no ProcessInfo request before the session */
-	bool strict_info;                     /* no session with a process whose answer about itself cannot be decoded */
+	bool strict_info;                     /* no session with a process whose reply to ProcessInfo cannot be decoded */
 	bool stop_at_once;                    /* StopTracing follows the opening: for a rundown alone */
 	bool filters_optional;                /* a runtime before .NET 10 gets the request without the ids of events to leave out, instead of none */
 	enum ipc_command collect_command;     /* the first to try; 0: the oldest one that can express the request */
@@ -110,7 +110,7 @@ void eventpipe_free(struct eventpipe *pipe);
 
 enum eventpipe_state eventpipe_state(const struct eventpipe *pipe);
 
-/* True when the stream ended as its writer ends it: after the stop, or because the process ended. */
+/* True when the stream ended properly: after the stop, or because the process ended. */
 bool eventpipe_whole(const struct eventpipe *pipe);
 
 /* When the session was opened; 0: it was not. */

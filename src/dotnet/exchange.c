@@ -79,7 +79,7 @@ static void fail(struct exchange *exchange, int failure, const char *text)
 		exchange->text, sizeof(exchange->text), "%s", text); /* as long as a diagnosis */
 }
 
-/* True when something happened, so that another look is worth while; so with the next ones. */
+/* True when the state has changed, so that the next step can be tried; so in the functions below. */
 static bool try_connect(struct exchange *exchange, uint64_t now_ns)
 {
 	struct diag diag = { 0 };
@@ -93,7 +93,7 @@ static bool try_connect(struct exchange *exchange, uint64_t now_ns)
 	}
 	int fd = exchange->door.connect(exchange->door.context, &diag);
 
-	/* A session that cannot be stopped is worse than none. */
+	/* A session that cannot be stopped is worse than none: no session unless StopTracing would have descriptors. */
 	if (fd >= 0 && ipc_is_collect(exchange->command) && !descriptors_are_free(STOP_FDS)) {
 		close(fd);
 		fd = -EMFILE;
@@ -189,7 +189,7 @@ static void take_payload(struct exchange *exchange)
 		exchange->state = EXCHANGE_ANSWERED;
 }
 
-/* Exactly as many bytes as the answer has: what follows that of CollectTracing is the stream. */
+/* Reads exactly the bytes of the reply: those that follow the reply to CollectTracing belong to the stream. */
 static bool receive(struct exchange *exchange, uint64_t now_ns)
 {
 	bool header = exchange->state == EXCHANGE_HEADER;

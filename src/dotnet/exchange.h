@@ -31,7 +31,10 @@ struct pollfd;
 
 /* How to connect to a runtime: at the diagnostics socket of a process, at a named socket, or through a runtime's own connection to Spoor's port. */
 struct dotnet_door {
-	/* A new connection, non-blocking. -EAGAIN: none now, try again soon. Anything else negative is final but for young processes. */
+	/*
+	 * A new connection, non-blocking. -EAGAIN: none now, try again soon. Any other error is final, except that a missing socket may still appear
+	 * until appear_ns.
+	 */
 	int (*connect)(void *context, struct diag *diag);
 	/* State of the process from /proc/PID/stat; 0 when the process has exited, '?' when it is not known. */
 	char (*state)(void *context);

@@ -46,13 +46,13 @@
 #define TICK_MS        GUARD_TICK_MS
 #define SILENT_TICKS   GUARD_SILENT_TICKS
 #define BUSY_TICKS     GUARD_BUSY_TICKS
-#define LOOK_NS        UINT64_C(250000000)  /* between two looks whether the guard lives */
-#define END_NS         UINT64_C(2000000000) /* for a runtime to end its sessions, before they are shut down */
-#define ROOM_MS        250                  /* for the guard to take a message: hundreds may wait */
-#define TURN_MS        20                   /* of the ending, while a stop cannot be sent yet */
-#define LEAVE_MS       200                  /* for the guard to leave */
+#define LOOK_NS        UINT64_C(250000000)  /* between two checks whether the guard runs */
+#define END_NS         UINT64_C(2000000000) /* for the runtimes to end their sessions; then the connections are shut down */
+#define ROOM_MS        250                  /* for the guard to read messages until the next one fits: hundreds may wait */
+#define TURN_MS        20                   /* between two attempts to send StopTracing */
+#define LEAVE_MS       200                  /* for the guard to exit */
 #define RESTARTS_MAX   5u
-#define LATE_MS        (2 * TICK_MS)        /* a tick that takes longer was a pause of the guard's own */
+#define LATE_MS        (2 * TICK_MS)        /* a tick that took longer includes a pause of the guard itself */
 #define READ_SIZE      (64u << 10)
 #define READ_MAX       (1u << 20)           /* of one stream in one turn */
 #define REPLY_SIZE     (IPC_HEADER_SIZE + 8u)
@@ -60,7 +60,7 @@
 
 struct page {
 	uint64_t beats;    /* written by the owner */
-	uint32_t rounds;   /* written by the guard, as what follows */
+	uint32_t rounds;   /* this and the fields below are written by the guard */
 	uint32_t state;
 	uint64_t seen_ns;
 };
@@ -68,7 +68,7 @@ struct page {
 struct guarded {
 	uint32_t key;
 	int fd;
-	uint64_t session_id;   /* 0: not known, or not to be stopped any more */
+	uint64_t session_id;   /* 0: not known, or StopTracing must not be sent any more */
 	uint64_t start_ticks;
 	uint32_t pid;
 	uint32_t inner_pid;
@@ -105,7 +105,7 @@ static struct guarded *find(struct guard *guard, uint32_t key)
 	return NULL;
 }
 
-/* Takes it off the list; the descriptor stays open. */
+/* Removes it from the list; the descriptor stays open. */
 static void drop(struct guard *guard, struct guarded *item)
 {
 	free(item->tmpdir);
@@ -136,11 +136,11 @@ static void take_add(struct guard *guard, const struct guard_message *message, i
 		.inner_pid = message->inner_pid,
 		.tmpdir = strdup(message->tmpdir),
 	};
-	if (!item->tmpdir) /* it can still be shut down */
+	if (!item->tmpdir) /* without it no StopTracing can be sent, but the connection can be shut down */
 		item->pid = 0;
 }
 
-/* One message of the owner. 1, 0 when there is none, -EPIPE when the owner has closed its end or does not keep to the form. */
+/* Reads one message of the owner. 1; 0 when there is none; -EPIPE when the owner has closed its end or the message is malformed. */
 static int take_message(struct guard *guard)
 {
 	struct guard_message *message = &guard->message;
@@ -209,7 +209,7 @@ static void look_for_id(struct guarded *item, const uint8_t *data, size_t size)
 		item->session_id = id;
 }
 
-/* Reads what there is. True when the stream has ended. */
+/* Reads all bytes that are available. True when the stream has ended. */
 static bool drain(struct guarded *item)
 {
 	static uint8_t buffer[READ_SIZE];
@@ -226,7 +226,7 @@ static bool drain(struct guarded *item)
 	return false;
 }
 
-/* A request of 28 bytes goes out whole, or the connection has no room for it yet and it is tried again. */
+/* Sends StopTracing. Its 28 bytes fit into an empty socket buffer; when the connection is not possible yet, a later turn tries again. */
 static void ask_to_stop(struct guarded *item)
 {
 	static struct dotnet_target target;
@@ -242,18 +242,18 @@ static void ask_to_stop(struct guarded *item)
 	if (fd == -EAGAIN)
 		return;
 	if (fd >= 0 && ipc_encode(&request, &out, NULL) == 0)
-		(void)send(fd, out.data, out.len, MSG_NOSIGNAL | MSG_DONTWAIT); /* else it is shut down at the end */
+		(void)send(fd, out.data, out.len, MSG_NOSIGNAL | MSG_DONTWAIT); /* after a failure the connection is shut down at the end of the round */
 	item->asked = true;
 	closep(&fd);
 	bytes_done(&out);
 }
 
-/* Waits until a doomed stream or the owner has something to say. */
+/* Waits until bytes arrive on a doomed stream or from the owner. */
 static void wait_for_streams(struct guard *guard, bool owner_lives, int wait_ms)
 {
 	vec_reset(&guard->fds);
 	if (owner_lives)
-		(void)vec_add(&guard->fds, ((struct pollfd){ .fd = guard->channel, .events = POLLIN })); /* then time alone wakes */
+		(void)vec_add(&guard->fds, ((struct pollfd){ .fd = guard->channel, .events = POLLIN })); /* no memory: then only the timeout ends the wait */
 	for (uint32_t i = 0; i < guard->list.count; i++)
 		if (guard->list.items[i].doomed)
 			(void)vec_add(&guard->fds,
@@ -261,10 +261,10 @@ static void wait_for_streams(struct guard *guard, bool owner_lives, int wait_ms)
 	(void)poll(guard->fds.items, guard->fds.count, wait_ms);
 	for (uint32_t i = 0; i < guard->fds.count; i++)
 		if (guard->fds.items[i].revents & POLLNVAL)
-			(void)poll(NULL, 0, TURN_MS); /* cannot be; never spin */
+			(void)poll(NULL, 0, TURN_MS); /* an invalid descriptor, which cannot happen: waits, so as not to use a whole CPU */
 }
 
-/* How much of a turn counts: the time beyond the timeout may be a pause of the guard. */
+/* The part of a turn that counts: time beyond the timeout may be a pause of the guard. */
 static uint64_t counted_ns(uint64_t took_ns, int wait_ms)
 {
 	uint64_t timeout_ns = (uint64_t)wait_ms * 1000000u;
@@ -272,7 +272,7 @@ static uint64_t counted_ns(uint64_t took_ns, int wait_ms)
 	return took_ns < timeout_ns ? took_ns : timeout_ns;
 }
 
-/* A round: all sessions of now are ended, politely first. */
+/* A round: ends all sessions that are listed now, first by StopTracing, then by shutting down their connections. */
 static void end_sessions(struct guard *guard, bool owner_lives)
 {
 	uint64_t waited_ns = 0;
@@ -310,7 +310,7 @@ static void end_sessions(struct guard *guard, bool owner_lives)
 		struct guarded *item = &guard->list.items[i];
 		if (!item->doomed)
 			continue;
-		(void)shutdown(item->fd, SHUT_RDWR); /* the owner's copy and the runtime's end feel it; closing ours would not do that */
+		(void)shutdown(item->fd, SHUT_RDWR); /* ends the connection for the owner's descriptor and the runtime too, which close() of ours would not do */
 		let_go(guard, item);
 	}
 }
@@ -367,7 +367,7 @@ static void be_by_itself(void)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);      /* as above */
 	(void)setsid();                                   /* a forked child leads no group: cannot fail */
 	(void)prctl(PR_SET_NAME, "spoor-guard");          /* the name that ps and top show */
-	(void)rights_reduce(0);                           /* shutting a connection down takes none */
+	(void)rights_reduce(0);                           /* shutting a connection down needs no rights */
 	if (chdir("/") < 0)
 		return;                                   /* then a folder is held a little longer */
 }
@@ -394,7 +394,7 @@ static _Noreturn void stand_guard(struct guard *guard, int owner_fd)
 	uint64_t beats = 0;
 	uint64_t cpu_ns = 0;
 	unsigned silent = 0; /* ticks without a beat, */
-	unsigned still = 0;  /* and without a nanosecond of CPU */
+	unsigned still = 0;  /* and without CPU time */
 
 	be_by_itself();
 	close_others(guard, owner_fd);
@@ -448,7 +448,7 @@ static int spawn(struct guard *guard, struct diag *diag)
 
 	guard->pid = fork();
 	if (guard->pid == 0) {
-		guard->channel = pair[1]; /* ours is among the others, which are closed */
+		guard->channel = pair[1]; /* ours is closed with the others */
 		stand_guard(guard, owner_fd);
 	}
 	int error = -errno;
@@ -491,7 +491,7 @@ int guard_start(struct guard **ret_guard, struct diag *diag)
 	return 0;
 }
 
-/* It has ended, or does not take its messages: another one takes its place, with all that is open. */
+/* The guard has ended, or does not read its messages: forks another one, with the present list. */
 static void replace(struct guard *guard)
 {
 	closep(&guard->channel);
@@ -505,7 +505,7 @@ static void replace(struct guard *guard)
 
 static void kill_guard(struct guard *guard)
 {
-	(void)kill(guard->pid, SIGKILL); /* our child that was not waited for: it is still the same */
+	(void)kill(guard->pid, SIGKILL); /* our child, not waited for yet, so its pid was not reused */
 	while (waitpid(guard->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 }
@@ -648,10 +648,10 @@ void guard_free(struct guard *guard)
 	if (!guard)
 		return;
 	if (guard->pid) {
-		/* The end of the channel is the end of its work. It needs a while only when sessions were left open. */
+		/* The guard exits when the channel is closed. That takes time only when sessions were left open. */
 		struct pollfd end = { .fd = guard->channel, .events = POLLIN };
 		(void)shutdown(guard->channel, SHUT_WR);
-		/* Once its end of the channel is closed it is as good as over; if it is slow it becomes init's. */
+		/* After the guard has closed its end of the channel it exits very soon; if it takes longer, init becomes its parent. */
 		bool leaves = !guard->list.count && poll(&end, 1, LEAVE_MS) > 0;
 		(void)waitpid(guard->pid, NULL, leaves ? 0 : WNOHANG);
 	}

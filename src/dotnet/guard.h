@@ -32,7 +32,10 @@ struct diag;
 struct dotnet_target;
 struct guard;
 
-/* For so long the sessions' owner may stay away without having run, and for so long when it runs: it may be busy, but not for ever. */
+/*
+ * The sessions' owner may use no CPU for the first of these times, and may use CPU without calling guard_beat() for the second; then the guard ends
+ * its sessions.
+ */
 #define GUARD_PATIENCE_NS UINT64_C(2000000000)
 #define GUARD_BUSY_NS     UINT64_C(8000000000)
 
@@ -44,10 +47,10 @@ struct guard;
 /* Nanoseconds of CPU time that the process's main thread has had; 0 where the kernel does not count them. */
 uint64_t guard_cpu_ns(uint32_t pid);
 
-/* Forks it. Call it early: what memory the process has by then, the guard has too (shared until it is written to). */
+/* Forks the guard. Call it early: the guard keeps a copy of the memory that the process has by then (shared until it is written to). */
 int guard_start(struct guard **ret_guard, struct diag *diag);
 
-/* I am still here. Costs a memory access, and a system call every quarter of a second. */
+/* Signals that the owner runs. Costs a memory access, and a system call every quarter of a second. */
 void guard_beat(struct guard *guard, uint64_t now_ns);
 
 /* The key of a connection that is now guarded; 0 when it is not (no guard, no memory). `guard` may be NULL here and below. */
@@ -58,7 +61,7 @@ void guard_session(struct guard *guard, uint32_t key, uint64_t session_id);
 /* 0 is no key, and ignored. */
 void guard_remove(struct guard *guard, uint32_t key);
 
-/* How many times it has ended the sessions; 0 without a guard. */
+/* The number of rounds, in each of which the guard ended the sessions; 0 without a guard. */
 uint32_t guard_rounds(const struct guard *guard);
 
 /* About the last round: the process was last seen at *ret_seen_ns (CLOCK_MONOTONIC), in this state of /proc/PID/stat ('T' stopped). */

@@ -25,7 +25,7 @@ struct diag;
 #define IPC_VALUE_MAX     24000u /* ... of a variable's value */
 #define IPC_EVENT_IDS_MAX 4096u  /* of one provider */
 
-/* What an environment may take; the kernel allows 6 MiB of arguments and environment in UTF-8. */
+/* The largest environment that is read; the kernel allows 6 MiB of arguments and environment in UTF-8. */
 #define IPC_ENVIRONMENT_MAX (16u << 20)
 
 /* Command set in the high byte, id in the low one. */
@@ -56,7 +56,7 @@ enum ipc_dump_type {
 };
 
 enum ipc_dump_flag {
-	IPC_DUMP_LOG = 1 << 0,            /* all that IPC_CORE_DUMP knows */
+	IPC_DUMP_LOG = 1 << 0,            /* the only flag of IPC_CORE_DUMP */
 	IPC_DUMP_VERBOSE = 1 << 1,
 	IPC_DUMP_CRASH_REPORT = 1 << 2,
 };
@@ -67,7 +67,7 @@ enum ipc_perf_map {
 	IPC_PERF_MAP_PERFMAP = 3,
 };
 
-/* What the runtime answers when it refuses (HRESULT). */
+/* The runtime's error codes (HRESULT). */
 enum ipc_error {
 	IPC_ERROR_BAD_ENCODING = 0x80131384,
 	IPC_ERROR_UNKNOWN_COMMAND = 0x80131385,
@@ -83,7 +83,7 @@ struct ipc_provider {
 	const char *arguments; /* NULL: none */
 	uint64_t keywords;
 	uint32_t level;
-	/* Which of its events: 5 only, any other command refuses a request that has such a list. */
+	/* The ids of some of its events: CollectTracing5 only; with any other command a request with such a list is refused. */
 	const uint32_t *event_ids;
 	uint32_t event_id_count;
 	bool only_event_ids;   /* these alone (without any: none); else all but these */
@@ -92,8 +92,8 @@ struct ipc_provider {
 struct ipc_request {
 	enum ipc_command command;
 	uint64_t session_id;                  /* stop */
-	uint32_t buffer_mb;                   /* collect, the rest too; not 0 */
-	uint64_t rundown_keywords;            /* 4 and 5: as it is; 2 and 3 only know whether it is 0 */
+	uint32_t buffer_mb;                   /* CollectTracing, as the fields up to provider_count; not 0 */
+	uint64_t rundown_keywords;            /* 4 and 5: sent unchanged; 2 and 3 send only whether it is 0 */
 	bool stacks;                          /* 3 and later; 2 always has them */
 	const struct ipc_provider *providers; /* at least one */
 	uint32_t provider_count;

@@ -10,11 +10,11 @@ enum dotnet_kind {
 	DOTNET_NOT,            /* no sign of .NET */
 	DOTNET_FRAMEWORK,      /* dotnet App.dll: the shared runtime, started by its host */
 	DOTNET_APPHOST,        /* its own executable (apphost), with the shared runtime */
-	DOTNET_SELF_CONTAINED, /* ... that has the runtime in its folder */
-	DOTNET_SINGLE_FILE,    /* ... that has it inside */
+	DOTNET_SELF_CONTAINED, /* ... with the runtime in the program's folder */
+	DOTNET_SINGLE_FILE,    /* ... with the runtime inside the executable */
 	DOTNET_NATIVEAOT,      /* compiled ahead of time */
 	DOTNET_MONO,
-	DOTNET_UNKNOWN,        /* .NET by its socket or arguments, but we may not look into it */
+	DOTNET_UNKNOWN,        /* .NET by its socket or arguments, but this user may not read its mappings */
 };
 
 /*

@@ -202,7 +202,7 @@ static bool is_runtime(const char *name)
 	return strncmp(name, PROVIDER_CLR_NAME, strlen(PROVIDER_CLR_NAME)) == 0;
 }
 
-/* The next of the parts that colons part; the last one keeps its colons. NULL when there is none, "" when it is empty. */
+/* The next of the parts between colons; the last one keeps its colons. NULL when there is none, "" when it is empty. */
 static char *next_part(char **at, bool last)
 {
 	char *part = *at;
@@ -217,7 +217,7 @@ static char *next_part(char **at, bool last)
 	return part;
 }
 
-/* One provider; `text` is the list's own and is cut into its parts. */
+/* One provider; `text` belongs to the list and is cut into its parts. */
 static int add_one(struct provider_list *list, char *text, const char *from, struct diag *diag)
 {
 	struct provider_choice choice = { .from = from, .level = LEVEL_DEFAULT };

@@ -42,7 +42,7 @@ struct provider_choice {
 struct provider_list {
 	struct arena arena;      /* of the texts */
 	VEC(struct provider_choice) items;
-	uint64_t rundown_keywords; /* what the profiles need of the rundown; 0 they say nothing */
+	uint64_t rundown_keywords; /* the rundown keywords that the profiles need; 0: no profile names any */
 };
 
 struct provider_profile {

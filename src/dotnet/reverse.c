@@ -30,8 +30,8 @@
 
 #define BACKLOG        64
 #define ANSWER_NS      UINT64_C(1000000000)
-#define ABSENT_NS      UINT64_C(5000000000) /* a runtime of an invisible process that has had no connection for so long has ended */
-#define UNPLACED_MAX   1024u                /* runtimes without a place that are remembered */
+#define ABSENT_NS      UINT64_C(5000000000) /* without a connection for so long, a runtime whose process we cannot see counts as ended */
+#define UNPLACED_MAX   1024u                /* cookies of runtimes that were resumed because the peer table was full */
 
 /* At the limit of connections: how many of them are closed, and how often. Their runtimes have been resumed, and connect again. */
 #define CLOSE_COUNT 64u
@@ -61,7 +61,7 @@ struct peer {
 	struct reverse_peer facts;
 };
 
-/* Of the recorder and its helper. */
+/* Memory that the recorder and its helper share. */
 struct shared_page {
 	uint64_t beats;  /* written by the recorder */
 	uint64_t missed; /* written by the helper: runtimes that it resumed while the recorder was stopped, and that the recorder does not know */
@@ -70,7 +70,7 @@ struct shared_page {
 
 struct reverse {
 	int fd;
-	int error;                /* of the last accept4(): no descriptor; 0 none */
+	int error;                /* of the last accept4(), when no descriptor was free; 0 none */
 	int helper_fd;            /* of the pipe to the helper, for HELPER_WORK or HELPER_END; -1 no helper */
 	pid_t helper;
 	struct shared_page *page; /* NULL: no helper */
@@ -80,8 +80,8 @@ struct reverse {
 	VEC(struct peer *) peers; /* pointers, because each struct dotnet_door has one to its peer */
 	uint32_t seen;            /* runtimes so far */
 	uint32_t not_given;       /* how many peers */
-	uint64_t closed_ns;       /* connections, to make room */
-	uint64_t unplaced;        /* runtimes that were resumed because there was no place */
+	uint64_t closed_ns;       /* when connections were last closed to make room */
+	uint64_t unplaced;        /* runtimes that were resumed because the peer table was full */
 	uint8_t unplaced_cookies[UNPLACED_MAX][16]; /* of the last ones */
 };
 
@@ -139,7 +139,7 @@ static int listen_at(const char *path, struct reverse **ret_reverse, struct diag
 	return 0;
 }
 
-/* The user names the path: his own rights decide. */
+/* The user names the path, so it is opened with the user's own rights. */
 int reverse_listen(const char *path, struct reverse **ret_reverse, struct diag *diag)
 {
 	uint64_t before = rights_lower();
@@ -154,7 +154,7 @@ const char *reverse_path(const struct reverse *reverse)
 	return reverse->path;
 }
 
-/* As /proc has it; '?' not known, 0 there is none. */
+/* The process's state in /proc/PID/stat; '?' not known, 0 no such process. */
 static char state_of_pid(uint32_t pid)
 {
 	char path[32];
@@ -176,7 +176,7 @@ static char state_of_pid(uint32_t pid)
 
 /* ---- connections that runtimes make ---- */
 
-/* Its descriptor is the caller's. */
+/* Removes a connection from the list and returns its descriptor, which the caller then owns. */
 static int take_connection(struct reverse *reverse, uint32_t i)
 {
 	struct connection *connection = &reverse->waiting.items[i];
@@ -252,7 +252,7 @@ static bool is_connected(const struct reverse *reverse, const struct peer *peer)
 	return false;
 }
 
-/* A process that we cannot see has ended when it no longer connects: a runtime does so as long as it runs. */
+/* A running runtime always connects again. So a process that we cannot see has ended when it no longer does. */
 static bool has_gone(const struct reverse *reverse, const struct peer *peer)
 {
 	if (peer->facts.pid)
@@ -260,7 +260,7 @@ static bool has_gone(const struct reverse *reverse, const struct peer *peer)
 	return clock_monotonic_ns() >= peer->left_ns + ABSENT_NS && !is_connected(reverse, peer);
 }
 
-/* The place of a runtime whose process has ended, when there are no more new ones. NULL: there is none. */
+/* A free place in the peer table: that of a runtime whose process has ended. NULL: there is none. */
 static struct peer *spare_peer(struct reverse *reverse)
 {
 	for (uint32_t i = 0; i < reverse->peers.count; i++) {
@@ -307,7 +307,7 @@ bool reverse_parse_advertise(const uint8_t *data, size_t size, struct reverse_pe
 	return true;
 }
 
-/* A runtime without a place would wait for ever: it is resumed immediately. False: this connection takes no request. */
+/* Resumes a runtime for which the peer table has no place; it would wait for ever. False: this connection takes no request. */
 static bool resume_unplaced(struct reverse *reverse, struct connection *connection, const uint8_t cookie[16])
 {
 	const struct ipc_request request = { .command = IPC_RESUME_RUNTIME };
@@ -317,7 +317,7 @@ static bool resume_unplaced(struct reverse *reverse, struct connection *connecti
 	for (uint32_t i = 0; i < UNPLACED_MAX && i < reverse->unplaced; i++)
 		if (memcmp(reverse->unplaced_cookies[i], cookie, 16) == 0)
 			return true; /* the runtime has connected again */
-	/* A few bytes into an empty buffer: they go out whole. */
+	/* a few bytes into an empty socket buffer: sent in one piece */
 	if (ipc_encode(&request, &message, NULL) < 0 ||
 		send(connection->fd, message.data, message.len, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)message.len)
 		return false;
@@ -325,7 +325,7 @@ static bool resume_unplaced(struct reverse *reverse, struct connection *connecti
 	return true;
 }
 
-/* False: it is no runtime, or the connection is of no use. */
+/* False: the peer is no runtime, or the connection cannot be used. */
 static bool take_advertise(struct reverse *reverse, struct connection *connection)
 {
 	struct reverse_peer facts;
@@ -382,7 +382,7 @@ size_t reverse_fds(const struct reverse *reverse, struct pollfd *fds, size_t roo
 {
 	size_t count = 1 + reverse->waiting.count;
 
-	/* One that cannot be accepted now would make each poll return immediately. The next turn tries again. */
+	/* While connections cannot be accepted, the port is not polled: it would end each poll immediately. The next turn tries again. */
 	bool full = reverse->error || reverse->waiting.count >= REVERSE_CONNECTIONS_MAX;
 
 	if (room)
@@ -608,10 +608,10 @@ static bool is_inherited(const struct reverse *reverse)
 	return found;
 }
 
-/* What the recorder writes to its helper. The end of the pipe means that the recorder was killed, or that the helper stays. */
+/* The bytes that the recorder writes to its helper. The end of the pipe means that the recorder was killed, or that the helper has to stay. */
 enum helper_word {
 	HELPER_END,  /* no process needs the port any more */
-	HELPER_WORK, /* it resumes runtimes from now on */
+	HELPER_WORK, /* the helper resumes runtimes from now on */
 };
 
 static bool write_word(const struct reverse *reverse, enum helper_word word)
@@ -633,7 +633,7 @@ static bool has_ended(int pidfd)
 	return pidfd < 0 || poll(&fd, 1, 0) != 0;
 }
 
-/* Everything is closed but what the helper works with. In order, since descriptors are few and close_range() takes ranges. */
+/* Closes every descriptor but those in `kept`, in ascending order, since close_range() takes ranges. */
 static void close_others(const int *kept, size_t count)
 {
 	for (int last = STDERR_FILENO;;) {
@@ -712,14 +712,14 @@ static void resume_meanwhile(struct reverse *reverse, int pipe_fd, uint32_t reco
 	reverse_hang_up(reverse);
 }
 
-/* Until the recorder writes or ends: what read() returns. */
+/* Waits until the recorder writes a word, or ends. Returns the result of read(). */
 static ssize_t wait_for_word(struct reverse *reverse, int pipe_fd, uint32_t recorder, char *ret_word)
 {
 	struct pollfd fd = { .fd = pipe_fd, .events = POLLIN };
 	uint64_t beats = 0;
 	uint64_t cpu_ns = 0;
 	unsigned silent = 0; /* ticks without a beat, */
-	unsigned still = 0;  /* and without a nanosecond of CPU */
+	unsigned still = 0;  /* and without CPU time */
 
 	while (poll(&fd, 1, GUARD_TICK_MS) == 0) {
 		uint64_t beats_before = beats;
@@ -748,7 +748,7 @@ static void stand_in(struct reverse *reverse, int pipe_fd, int pidfd, uint32_t r
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
 	char word = HELPER_WORK;
 
-	(void)setsid(); /* Ctrl-C and the terminal's end are not for us */
+	(void)setsid(); /* so Ctrl-C and the hangup of the terminal do not reach the helper */
 	for (int signal = 1; signal < SIGRTMIN; signal++)
 		(void)sigaction(signal, &ignore, NULL); /* those that cannot be ignored are not */
 	close_others(kept, sizeof(kept) / sizeof(kept[0]));
@@ -810,7 +810,7 @@ void reverse_leave(struct reverse *reverse)
 	reverse->fd = -1;
 }
 
-/* True when it stays, and the port with it. */
+/* True when the helper stays, and the port with it. */
 static bool end_helper(struct reverse *reverse)
 {
 	if (reverse->helper_fd < 0)
@@ -818,7 +818,7 @@ static bool end_helper(struct reverse *reverse)
 	bool stays = is_inherited(reverse);
 
 	if (!stays)
-		(void)write_word(reverse, HELPER_END); /* else it takes us for dead, and does its work for nothing */
+		(void)write_word(reverse, HELPER_END); /* without this word the helper takes the recorder for killed, and waits for runtimes in vain */
 	closep(&reverse->helper_fd);
 	if (stays)
 		return true;

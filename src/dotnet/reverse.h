@@ -32,7 +32,7 @@ struct reverse_peer {
 	uint32_t pid;        /* from the socket's peer credentials; 0: of a pid namespace that we cannot see */
 };
 
-/* What a runtime sends when it has connected. False: it is no runtime. pid, which it does not say, is 0. */
+/* Decodes the advertisement that a runtime sends when it has connected. False: it is none. pid, which it does not contain, is 0. */
 #define REVERSE_ADVERTISE_SIZE 34u
 bool reverse_parse_advertise(const uint8_t *data, size_t size, struct reverse_peer *ret_peer);
 
@@ -58,7 +58,7 @@ struct dotnet_door reverse_door(struct reverse *reverse, uint32_t peer);
 /* The caller has resumed this runtime. */
 void reverse_resumed(struct reverse *reverse, uint32_t peer);
 
-/* The caller uses its number and its endpoint no more. When its process has ended, another runtime may get them. */
+/* The caller no longer uses this peer number and its endpoint. When its process has ended, another runtime may get the number. */
 void reverse_forget(struct reverse *reverse, uint32_t peer);
 
 /*
@@ -77,7 +77,7 @@ void reverse_release(struct reverse *reverse, uint64_t until_ns, uint64_t quiet_
  */
 int reverse_stand_in(struct reverse *reverse, uint32_t pid, struct diag *diag);
 
-/* Closes the connections that wait: their runtimes connect again. Before a stop of our own, so that the helper gets them. */
+/* Closes the connections that wait: their runtimes connect again. Call it before this process stops itself, so that the helper gets them. */
 void reverse_hang_up(struct reverse *reverse);
 
 /*
@@ -86,10 +86,13 @@ void reverse_hang_up(struct reverse *reverse);
  */
 uint64_t reverse_missed(const struct reverse *reverse);
 
-/* From now on the helper resumes runtimes, and we take none. A runtime that we are resuming may be resumed twice, which does no harm. Without a helper nothing happens. */
+/*
+ * From now on the helper resumes runtimes, and this process accepts none. A runtime that is being resumed here may be resumed twice, which does no
+ * harm. Without a helper nothing happens.
+ */
 void reverse_leave(struct reverse *reverse);
 
-/* Ends the helper, unless some process has the port in its environment still. */
+/* Ends the helper, unless a process still has the port in its environment. */
 void reverse_close(struct reverse *reverse);
 
 /* Why runtimes that connect cannot be accepted now: a negative errno (-EMFILE, -ENFILE), 0 while all is well. */

@@ -40,7 +40,7 @@ struct ipc_provider;
 
 #define DOTNET_FDS_MAX 5u
 
-/* Silence for longer than this is a hung peer; a stop that takes longer than the second is cut short. */
+/* A process that is silent for longer than the first time counts as hung; a stop that takes longer than the second is cut short. */
 #define DOTNET_ANSWER_NS UINT64_C(5000000000)
 #define DOTNET_STOP_NS   UINT64_C(5000000000)
 
@@ -53,7 +53,7 @@ enum dotnet_stream {
 };
 
 enum dotnet_state {
-	DOTNET_ASKING,   /* the names of what exists are on their way */
+	DOTNET_ASKING,   /* the names of the existing methods are being requested */
 	DOTNET_HUNG,     /* as before, but the peer has been silent for too long; dotnet_client_reason() says so. May get better */
 	DOTNET_LIVE,     /* all existing methods are known (or cannot be: the reason), the live session runs */
 	DOTNET_STOPPING, /* dotnet_client_stop() was called */
@@ -151,7 +151,7 @@ bool dotnet_client_named(const struct dotnet_client *client);
 const char *dotnet_client_reason(const struct dotnet_client *client);
 const char *dotnet_client_reason_code(const struct dotnet_client *client);
 
-/* What the peer said of itself; NULL until it has. */
+/* The process's reply to ProcessInfo; NULL before it arrives. */
 const struct ipc_process_info *dotnet_client_info(const struct dotnet_client *client);
 
 #endif
