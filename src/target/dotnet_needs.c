@@ -32,7 +32,7 @@
 #define LIBRARY_MAX     (UINT64_C(256) << 20)
 #define SOCKET_NAME_MAX 64u /* "/dotnet-diagnostic-4194304-18446744073709551615-socket" */
 
-/* What the rows are found out with. */
+/* The data from which the rows are made. */
 struct look {
 	struct rights rights;
 	struct targets targets; /* the .NET processes that we may look into, and those that we may not */
@@ -118,7 +118,7 @@ static void switched_on(struct capability *row, const struct look *look)
 	(void)snprintf(row->remedy, sizeof(row->remedy), "start %s without it; CPU samples are had all the same", off == 1 ? "it" : "them"); /* fits */
 }
 
-/* Where runtimes that are started here put their sockets, and where ours for a command goes. */
+/* The folder in which runtimes that are started here put their sockets, and in which Spoor's port for a command is. */
 static void socket_folder(struct capability *row, const struct look *look)
 {
 	const char *folder = getenv("TMPDIR");
@@ -177,7 +177,7 @@ static void dump(struct capability *row, const struct look *look)
 		asked++;
 		struct dump_question question = { .pid = target->pid, .folder = "/tmp", .runtime_path = target->runtime_path,
 			.single_file = target->kind == DOTNET_SINGLE_FILE };
-		/* Where the runtime writes if nothing is said; -o names another. */
+		/* The default folder of a dump; -o names another. */
 		if (target->reachable && dump_check(&question, &facts, &diag) == 0)
 			good++;
 		else if (!first.text[0] && diag.text[0])
@@ -192,7 +192,7 @@ static void dump(struct capability *row, const struct look *look)
 		(void)snprintf(row->remedy, sizeof(row->remedy), "%.200s", first.remedy[0] ? first.remedy : "spoor ps says of each whether it can be asked"); /* fits */
 }
 
-/* A stopped or killed spoor is no burden for its targets, a frozen one is: its guard is in the same control group. */
+/* The sessions of a stopped or killed spoor are ended by its guard; those of a frozen one are not, because the guard is in the same control group. */
 static void guarded(struct capability *row, const struct look *look)
 {
 	struct cgroup group;
@@ -223,7 +223,7 @@ static bool needed_of(int fd, char *ret_name, size_t room)
 	return found;
 }
 
-/* Beside the runtime of a process, as the process sees it. */
+/* The LTTng provider in the folder of a process's runtime, as the process sees it. */
 static bool provider_of_target(const struct target *target, char *ret_name, size_t room)
 {
 	char path[4096];
@@ -242,7 +242,7 @@ static bool provider_of_target(const struct target *target, char *ret_name, size
 	return found;
 }
 
-/* Beside the newest runtime that is installed here. */
+/* The LTTng provider in the folder of the newest runtime that is installed here. */
 static bool provider_of_machine(char *ret_name, size_t room)
 {
 	static const char *const places[] = { "/usr/share/dotnet", "/usr/lib/dotnet", "/usr/lib64/dotnet" };

@@ -28,7 +28,7 @@ static void read_without_facts(uint32_t pid, struct port_peer *peer)
 		.reason = "" };
 }
 
-/* By its pid here, which is the one that calls itself `inner_pid`. */
+/* By its pid in our pid namespace; `inner_pid` is the pid in its own namespace. */
 static void read_by_pid(uint32_t pid, uint32_t inner_pid, unsigned details, struct port_peer *peer)
 {
 	const struct target_query query = { .pids = &pid, .pid_count = 1, .details = details };

@@ -23,7 +23,7 @@ static const char *keep(struct targets *targets, const char *text)
 	return copy ? copy : "";
 }
 
-/* As the runtime names them; by ELF's numbers. */
+/* The runtime's names, by ELF's numbers. */
 static const char *architecture_of(uint16_t machine)
 {
 	switch (machine) {
@@ -65,7 +65,7 @@ static int ask(struct exchange *exchange, struct question *question, uint64_t no
 	return exchange_begin(exchange, &door, &request, now_ns, 0, NULL);
 }
 
-/* True when an older question is to be tried. */
+/* True when an older version of the request is to be tried. */
 static bool take_answer(
 	struct targets *targets, struct exchange *exchange, struct question *question)
 {
@@ -185,7 +185,7 @@ static void explain(struct targets *targets, struct target *target)
 	case EACCES:
 	case EPERM:
 		if (geteuid() != 0 && target->uid != geteuid()) {
-			target->reason = reason_text(REASON_OTHER_USER); /* whose name is in its own column */
+			target->reason = reason_text(REASON_OTHER_USER); /* the user's name is in its own column */
 			(void)snprintf(
 				text, sizeof(text), "sudo spoor ps -p %u", target->pid); /* fits */
 			target->remedy = keep(targets, text);

@@ -31,7 +31,7 @@
 	0xeffffffcu /* PROC_PID_INIT_INO: the kernel's number for the machine's own */
 #define EXPORTS_MAX         (4u << 20)
 #define HOST_NAME_MAX_BYTES 256u
-#define ID_PREFIX_MIN       4u /* shorter beginnings of a container's id mean too much */
+#define ID_PREFIX_MIN       4u /* shorter beginnings of a container's id fit too many */
 
 /* The facts about one process, read when a condition needs them. */
 struct candidate {
@@ -54,7 +54,7 @@ struct candidate {
 	uint16_t machine;
 };
 
-/* A program whose exports were looked at, so that the next process of it needs no reading. */
+/* A program whose exports were read, so that they need not be read again for its next process. */
 struct known_program {
 	uint64_t device;
 	uint64_t inode;
@@ -85,7 +85,7 @@ static void copy_text(char *out, size_t room, const char *text, size_t len)
 	out[len] = '\0';
 }
 
-/* What people call a process: the application for a .NET host, else the program. */
+/* The application for a .NET host, else the program. */
 static const char *candidate_name(struct choosing *c)
 {
 	struct candidate *now = &c->now;
@@ -122,7 +122,7 @@ static void candidate_place(struct choosing *c)
 	(void)container_id_from_cgroup(path, len, now->container); /* none: stays empty */
 }
 
-/* The host name that its container has: what its environment began with, else its /etc/hostname. */
+/* The host name of its container: from its environment at its start, else from its /etc/hostname. */
 static const char *candidate_host_name(struct choosing *c)
 {
 	struct candidate *now = &c->now;
@@ -161,11 +161,11 @@ static bool has_own_uts(struct choosing *c)
 	now->uts_known = true;
 	now->uts_own = container_has_host_name(now->process.pid);
 	if (now->uts_own)
-		(void)container_host_name(now->process.pid, now->uts_name); /* without the right for it: stays empty */
+		(void)container_host_name(now->process.pid, now->uts_name); /* without the right to read it: stays empty */
 	return now->uts_own;
 }
 
-/* Any of its host names: the kernel's, and what its environment and files say. */
+/* Any of its host names: the kernel's, and those in its environment and files. */
 static bool fits_host_name(struct choosing *c, const char *pattern)
 {
 	return (has_own_uts(c) && c->now.uts_name[0] && text_glob(pattern, c->now.uts_name)) || text_glob(pattern, candidate_host_name(c));
@@ -184,7 +184,7 @@ static int on_mapping(void *user, const struct proc_mapping *mapping)
 	return 0;
 }
 
-/* Whether one of the names that end with a NUL in an ELF file's table of them speaks for .NET. */
+/* The kind of .NET that a name in an ELF file's string table proves; each name ends with a NUL. DOTNET_NOT: no name does. */
 static enum dotnet_kind kind_of_names(const char *names, size_t size)
 {
 	for (size_t at = 0; at < size;) {
@@ -242,7 +242,7 @@ static const struct known_program *find_program(struct choosing *c)
 	return program;
 }
 
-/* Of a process that we may not look into: its arguments and the names in /tmp are for everybody to see. */
+/* For a process whose mappings this user may not read: its arguments and the names in /tmp are readable for every user. */
 static bool hidden_looks_dotnet(struct choosing *c)
 {
 	struct candidate *now = &c->now;
@@ -296,7 +296,7 @@ static void candidate_look(struct choosing *c)
 		now->kind = known->kind;
 }
 
-/* ---- what fits ---- */
+/* ---- conditions ---- */
 
 /* By the program's name, its command's (which comm cuts after 15 characters), or the application's. */
 static bool fits_name(struct choosing *c, const char *pattern)
@@ -409,7 +409,7 @@ static size_t pattern_count(const struct target_query *query)
 	       query->tree_count;
 }
 
-/* Does any pattern mean the process at hand? All are tried, so that each knows whether it found something. */
+/* Does any pattern fit the present process? All are tried, so that each records whether it fitted any. */
 static bool fits_any(struct choosing *c)
 {
 	const struct target_query *query = c->query;
@@ -452,7 +452,7 @@ static const char *keep_z(struct targets *targets, const char *text)
 	return keep_text(targets, text, strlen(text));
 }
 
-/* The arguments with blanks where their NULs were; *ret_short as a table shows them. Either is NULL without memory. */
+/* The arguments, with blanks for their NULs; *ret_short is the form for a table. Either is NULL when there is no memory. */
 static const char *keep_command_line(struct choosing *c, const char **ret_short)
 {
 	struct bytes command = { 0 };
@@ -475,7 +475,7 @@ static const char *keep_command_line(struct choosing *c, const char **ret_short)
 	return copy;
 }
 
-/* Whether it takes connections. Nothing is sent, and nothing a target could wait for. */
+/* Whether its socket takes connections. Nothing is sent, so the target does not wait for anything. */
 static int try_to_reach(struct choosing *c, struct target *target)
 {
 	struct dotnet_target port;
@@ -624,7 +624,7 @@ static int walk(struct choosing *c, struct diag *diag)
 		(void)vec_add(&c->fits, false); /* there is room */
 		(void)vec_add(&c->found, false);
 	}
-	/* A tree needs all parents before the first process can be judged. */
+	/* A tree needs the parents of all processes before the first process can be checked. */
 	for (uint32_t i = 0; c->query->tree_count && i < c->pids.ids.count; i++) {
 		struct proc_process process;
 		if (proc_read(&c->proc, c->pids.ids.items[i], &process) < 0)
@@ -702,7 +702,7 @@ static int choose(struct choosing *c, struct diag *diag)
 	return result;
 }
 
-/* Nothing was chosen: a container's only .NET process is meant. */
+/* Nothing was chosen: takes the container's only .NET process. */
 static int choose_single(struct choosing *c, struct diag *diag)
 {
 	struct target_query query = *c->query;
@@ -767,7 +767,7 @@ void targets_done(struct targets *targets)
 	*targets = (struct targets){ 0 };
 }
 
-/* ---- what they are called ---- */
+/* ---- names ---- */
 
 void targets_add_subject(const struct targets *targets, struct bytes *out)
 {

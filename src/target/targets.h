@@ -26,7 +26,7 @@
 struct bytes;
 struct diag;
 
-/* What to find out of each chosen process beyond its names; each costs some reading. */
+/* The facts to read of each chosen process beyond its names; each needs further files. */
 enum target_detail {
 	TARGET_DOTNET = 1 << 0, /* kind, runtime_path, runtime_version: from its mappings and its program */
 	TARGET_REACH = 1 << 1,  /* reachable: connects to the diagnostics socket; nothing is sent. Includes TARGET_DOTNET */
@@ -59,25 +59,25 @@ struct target {
 	uint32_t parent_pid;
 	uint32_t uid;                  /* effective */
 	uint32_t thread_count;
-	uint64_t start_ticks;          /* with pid: which process this is */
+	uint64_t start_ticks;          /* with pid: identifies the process, because pids are reused */
 	uint64_t start_ns;             /* CLOCK_MONOTONIC */
 	uint64_t resident_bytes;
 	char state;                    /* R S D T t Z X I */
-	bool hidden;                   /* this user may not look into it */
+	bool hidden;                   /* this user may not read its mappings */
 	bool reachable;                /* its diagnostics socket takes connections */
 	enum dotnet_kind kind;         /* DOTNET_NOT: no sign of .NET, or not looked for */
-	uint16_t machine;              /* of its program, as ELF numbers them; 0 unknown */
+	uint16_t machine;              /* architecture of its program, ELF's e_machine; 0 unknown */
 	/* Texts live as long as the list; "" when they are not known. */
-	const char *name;              /* what people call it: the application, else the program */
+	const char *name;              /* the application, else the program */
 	const char *program;           /* comm */
 	const char *container;         /* id */
 	const char *cgroup;
 	const char *command_line;      /* arguments with blanks between them */
-	const char *short_command;     /* the same as proc_shorten_command() has it */
+	const char *short_command;     /* the same, shortened by proc_shorten_command() */
 	const char *runtime_path;      /* of libcoreclr.so, as the target sees it */
 	const char *runtime_version;   /* from its path; roll_call() replaces it by the runtime's own answer */
 	const char *architecture;      /* "x64": roll_call() */
-	const char *remedy;            /* what to type: roll_call() */
+	const char *remedy;            /* a command that helps: roll_call() */
 	const char *reason;            /* why it is not reachable: a sentence part */
 	int reach_error;               /* the same as a negative errno */
 	unsigned reach_reason;         /* enum reason of dotnet/reason.h; 0 where only reach_error is known */
@@ -86,7 +86,7 @@ struct target {
 struct targets {
 	struct arena arena;
 	VEC(struct target) list;       /* in order of their pids, but those chosen by pid first, as given */
-	uint32_t hidden_count;         /* processes looked at that this user may not look into */
+	uint32_t hidden_count;         /* processes whose mappings this user may not read */
 };
 
 /* -ESRCH: none fits. On failure *ret_targets is empty; targets_done() does no harm. */
@@ -95,14 +95,14 @@ int targets_choose(const struct target_query *query, struct targets *ret_targets
 
 void targets_done(struct targets *targets);
 
-/* True when the query names anything. */
+/* True when the query has at least one condition. */
 bool target_query_chooses(const struct target_query *query);
 
 /* "shop (4711), worker (4802)" appended. */
 void targets_add_subject(const struct targets *targets, struct bytes *out);
 
 /*
- * What a file about it is called: letters, digits, dots, dashes and underlines of `name`, at most `room` - 1; "recording" when none are left.
+ * A file name for the process: letters, digits, dots, dashes and underlines of `name`, at most `room` - 1; "recording" when none are left.
  */
 void target_file_stem(const char *name, char *out, size_t room);
 
