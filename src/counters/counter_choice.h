@@ -1,5 +1,5 @@
 /*
- * Which counters are wanted: providers (EventSources and Meters), each whole or by names.
+ * The counters that the user has chosen: providers (EventSources and Meters), each whole or by names.
  *
  *   System.Runtime                              all of it
  *   System.Runtime[cpu-usage,gc-heap-size]      two of it
@@ -40,14 +40,14 @@ bool counter_provider_fits(const struct counter_provider *provider, const char *
 /* Adds the providers and counters of a list. -EINVAL with a sentence, -ENOMEM. */
 int counter_choice_add(struct counter_choice *choice, const char *text, struct diag *diag);
 
-/* Whether a Meter's instrument is wanted. */
+/* Whether a Meter's instrument is chosen. */
 bool counter_choice_has_instrument(const struct counter_choice *choice, const char *meter, const char *instrument);
 
 /* Whether an EventCounter is chosen; `meter_exists`: a Meter has its provider's name, and publishes the same values with more detail. */
 bool counter_choice_has_event_counter(const struct counter_choice *choice, const char *provider, const char *counter,
 	bool meter_exists);
 
-/* Whether anything of a provider of this name is wanted. */
+/* Whether a provider of this name, or any of its counters, is chosen. */
 bool counter_choice_has_provider(const struct counter_choice *choice, const char *provider);
 
 /* The Meters, with commas between them; nothing when there is none. */

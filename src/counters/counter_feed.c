@@ -516,7 +516,7 @@ static int read_fields(struct counter_feed *e, const struct strtab *strings, con
 		case FIELD_OBJECT:
 			break;
 		case FIELD_TEXT16:
-			(void)read_text(c, place_of(e, name)); /* c->short_read is checked by the caller */
+			(void)read_text(c, place_of(e, name)); /* c->short_read is checked below */
 			break;
 		case FIELD_F64:
 			keep_number(out, name, read_f64(c));

@@ -48,11 +48,11 @@ struct counter_instrument {
 	bool ended;
 };
 
-/* What the metrics session of the runtime has said of itself. */
+/* Problems that the runtime's metrics session has reported. */
 enum counter_trouble {
 	COUNTER_TROUBLE_ERROR = 1 << 0,       /* Error: the session is over; `message` */
 	COUNTER_TROUBLE_BUSY = 1 << 1,        /* another tool has the only session: no data of Meters */
-	COUNTER_TROUBLE_OTHERS_RULE = 1 << 2, /* a shared session with other values runs: `expected` are the ones that would do */
+	COUNTER_TROUBLE_OTHERS_RULE = 1 << 2, /* a shared session with other limits runs: `expected` are the ones with which we can join it */
 	COUNTER_TROUBLE_SERIES = 1 << 3,      /* the limit of time series was reached: incomplete */
 	COUNTER_TROUBLE_HISTOGRAMS = 1 << 4,
 	COUNTER_TROUBLE_CALLBACK = 1 << 5,    /* an observable instrument of the program failed; `message` */
@@ -72,11 +72,11 @@ struct counter_feed {
 	uint32_t expected_max_time_series;
 	double expected_interval_s;
 	bool enumerated;             /* InitialInstrumentEnumerationComplete */
-	bool collecting;             /* between CollectionStart and CollectionStop: the interval's values are coming */
-	bool from_start;             /* until the caller clears it: what counters have, came on top in this interval. They began when the process did */
-	bool list_all;               /* instruments that are published, whatever is chosen */
+	bool collecting;             /* between CollectionStart and CollectionStop: the interval's values are being sent */
+	bool from_start;             /* until the caller clears it: totals are increments of this interval, as the process has just begun */
+	bool list_all;               /* keep every instrument that is published, chosen or not */
 	uint64_t taken;              /* values */
-	struct bytes texts[10];      /* the fields of the event at hand */
+	struct bytes texts[10];      /* the fields of the present event */
 };
 
 /* 1: used. 0: not a chosen counter. -EBADMSG: the payload is truncated. -ENOMEM. `strings` is the table of the schema's names. */

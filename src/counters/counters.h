@@ -108,7 +108,7 @@ struct counters {
 	double meter_seconds;              /* of the open interval: how long the Meters' intervals in it were */
 	uint64_t refused;                  /* new series that had no room */
 	bool derive;                       /* figures are worked out of others */
-	uint64_t cpu_ns;                   /* as the kernel has it; what it was, and when */
+	uint64_t cpu_ns;                   /* CPU time of the process at its last reading; the next field is the time of that */
 	uint64_t cpu_seen_ns;
 	double cpu_percent;                /* from these; NAN: not known */
 };
@@ -147,7 +147,7 @@ uint32_t counters_close(struct counters *counters);
 void counters_end_instrument(struct counters *counters, int32_t instrument_id);
 void counters_end_event_source(struct counters *counters, uint32_t provider);
 
-/* What one would draw of it: a rate, a level, the highest quantile. NAN: nothing. */
+/* The one number to draw for a series: a rate, a level, the highest quantile. NAN: none. */
 double counter_series_level(const struct counter_series *series);
 
 /* "Counter Name" as dotnet-counters writes it: "CPU Usage (%)", "Exception Count (Count / 1 sec)". `interval_s` of the rates. */
@@ -161,10 +161,10 @@ const char *counter_since_words(const struct counter_series *series);
 /* The value is a sum since some time, not a level: a COUNTER_SUM, and a COUNTER_UPDOWN whose changes the runtime adds up. */
 bool counter_series_adds_up(const struct counter_series *series);
 
-/* Whether people are shown it: not hidden, not ended, something is known. */
+/* Whether the table shows it: not hidden, not ended, with a value. */
 bool counter_series_shows(const struct counter_series *series);
 
-/* A process's counters as exports take them. */
+/* A process's counters, for all outputs. */
 struct counters_view {
 	const char *process;
 	uint32_t pid;

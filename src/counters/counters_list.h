@@ -1,5 +1,5 @@
 /*
- * What a process offers to count: the instruments of its Meters, and the EventCounters that answered.
+ * The counters that a process offers: the instruments of its Meters, and the EventCounters that answered.
  */
 #ifndef SPOOR_COUNTERS_COUNTERS_LIST_H
 #define SPOOR_COUNTERS_COUNTERS_LIST_H

@@ -16,10 +16,10 @@ struct counters_view;
 
 #define COUNTERS_PROMETHEUS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-/* The values of the last interval. `host` is the machine's name; `with_pid`: several processes have this name. */
+/* All series of all processes; those with the same metric name follow one another. */
 void counters_prometheus(const struct counters_view *views, size_t count, struct bytes *out);
 
-/* What the last interval has brought. `host` is the machine's name; `with_pid`: several processes have this name. */
+/* The values of the last interval. `host` is the machine's name; `with_pid`: several processes have this name. */
 void counters_graphite(const struct counters_view *view, const char *host, bool with_pid, struct bytes *out);
 void counters_statsd(const struct counters_view *view, const char *host, bool with_pid, struct bytes *out);
 

@@ -68,7 +68,7 @@ struct counting_process {
 	uint64_t lost;              /* events, by its sequence numbers */
 	const struct counter_instrument *instruments; /* of its Meters */
 	uint32_t instrument_count;
-	bool listed;                /* options.list: all has been said */
+	bool listed;                /* options.list: all instruments were reported */
 	enum counting_wait wait;
 };
 
@@ -77,7 +77,7 @@ struct counting_options {
 	uint64_t interval_ns;
 	uint32_t max_histograms;
 	uint32_t max_time_series;
-	bool list;                  /* instruments that there are, not their values */
+	bool list;                  /* report the instruments, not their values */
 	bool hold;                  /* runtimes of counting_listen() are not resumed */
 	bool derive;                /* CPU, GC pause, allocations are worked out */
 	struct guard *guard;

@@ -37,10 +37,10 @@ bool counting_push_poll(const struct counting_push *push, struct pollfd *ret_fd)
 uint64_t counting_push_wake_ns(const struct counting_push *push);
 void counting_push_advance(struct counting_push *push, uint64_t now_ns);
 
-/* Everything that was added is out. */
+/* Everything that was added was sent. */
 bool counting_push_is_empty(const struct counting_push *push);
 
-/* Why nothing gets out: a sentence part; NULL while all is well. And the lines that were dropped. */
+/* Why nothing can be sent: a sentence part; NULL while all is well. And the number of dropped lines. */
 const char *counting_push_problem(const struct counting_push *push);
 uint64_t counting_push_dropped(const struct counting_push *push);
 
