@@ -821,7 +821,7 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 		code = options_misused(self, "%s", record_outputs_problem(&values.outputs));
 	} else if ((code = target_options_query(&values.targets, self, &choice)) != EXIT_DONE ||
 		(code = target_options_ids(&values.tids, "-t", "thread", self, &run.tids)) != EXIT_DONE) {
-		/* target_options_ids() has printed the error */
+		/* the failed function has printed the error */
 	} else if (values.providers.list.count && (values.no_events || values.no_dotnet || values.no_symbols)) {
 		code = options_misused(self, "--providers asks for events, and %s leaves them out",
 			values.no_events ? "--no-events" : values.no_dotnet ? "--no-dotnet" : "--no-symbols");

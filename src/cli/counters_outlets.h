@@ -1,5 +1,5 @@
 /*
- * Where `spoor counters` puts what it reads: a screen or lines on stdout, a file, a page that is fetched, collectors.
+ * The outputs of `spoor counters`: a screen or lines on stdout, a file, a page that is fetched, collectors.
  *
  *   counters_outlets_open(&outlets, &options, &diag);
  *   each interval of a process:  counters_outlets_interval(&outlets, views, count, index, &diag)
@@ -27,7 +27,7 @@ struct counting_push;
 struct diag;
 
 enum counters_form {
-	COUNTERS_NOTHING, /* on stdout: it goes elsewhere */
+	COUNTERS_NOTHING, /* on stdout: the values go to other outputs */
 	COUNTERS_TABLE,
 	COUNTERS_LINES,
 	COUNTERS_CSV,
@@ -40,7 +40,7 @@ struct counters_outlet_options {
 	const char *prometheus; /* addresses; NULL: not requested */
 	const char *graphite;
 	const char *statsd;
-	const char *host;       /* what collectors call this machine */
+	const char *host;       /* this machine's name for collectors */
 	bool several;           /* processes */
 	bool quiet;
 };
@@ -62,7 +62,7 @@ struct counters_outlets {
 	struct terminal terminal;
 	struct screen screen;
 	struct counters_table table;
-	bool drawn;             /* the terminal is ours */
+	bool drawn;             /* the alternate screen is open */
 	bool dirty;             /* it is to be drawn again */
 	bool wants_end;         /* the key q was pressed, or the output pipe was closed */
 	char notice[512];

@@ -81,7 +81,7 @@ int selection_numbers(const struct texts *texts, const char *option, const struc
 int selection_choose_file(const char *input, const struct arguments *arguments, const struct verb *verb,
 	char *path, size_t room);
 
-/* Why --from leaves nothing: it lies after the end of a recording of this length. */
+/* Prints why --from leaves no samples: it is after the end of a recording of this length. */
 void selection_say_late(uint64_t from_ns, uint64_t duration_ns);
 
 /* Prints the result and ends the output as words_finish_output() does. A reader that left early is no failure. */

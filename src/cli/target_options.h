@@ -50,7 +50,7 @@ struct target_values {
 #define TARGET_ALL_OPTION(type, field, help)                                                       \
 	{ 'a', "all", NULL, help, OPTION_FLAG, INTO(type, field.all) }
 
-/* What the options say, as targets_choose() takes it. The lists in `query` are borrowed from here and from the values. */
+/* The query from the options, for targets_choose(). The lists in `query` are borrowed from here and from the values. */
 struct target_choice {
 	struct target_query query;
 	VEC(uint32_t) pids;

@@ -16,7 +16,7 @@
 
 struct bytes;
 
-/* What a key is, if it is not a character. */
+/* Keys that are not characters. */
 enum terminal_key {
 	KEY_NONE = 0,
 	KEY_UP = 0x100,
@@ -26,7 +26,7 @@ enum terminal_key {
 	KEY_PAGE_UP,
 	KEY_PAGE_DOWN,
 	KEY_HOME,
-	KEY_ENDED, /* there will be no more */
+	KEY_ENDED, /* no more keys will follow */
 };
 
 struct terminal {

@@ -1,4 +1,4 @@
-/* What a verb is, and the exit codes. verbs.h has the functions on the table of verbs. */
+/* The struct of a verb, and the exit codes. verbs.h has the functions on the table of verbs. */
 #ifndef SPOOR_CLI_VERB_H
 #define SPOOR_CLI_VERB_H
 
@@ -6,12 +6,12 @@
 
 struct option;
 
-/* What spoor exits with. `record -- CMD` gives CMD's own code when the recording itself succeeded. */
+/* The exit codes. `record -- CMD` exits with CMD's own code when the recording itself succeeded. */
 enum exit_code {
 	EXIT_DONE = 0,
 	EXIT_FAILED = 1,
 	EXIT_MISUSED = 2,
-	EXIT_MISSING = 3, /* a right or a feature of this machine */
+	EXIT_MISSING = 3, /* a right or a feature of this machine is missing */
 };
 
 struct verb {

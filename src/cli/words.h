@@ -15,7 +15,7 @@ struct diag;
 /* The values of `--color auto|always|never`, in this order. */
 enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
-/* What a stream can show. */
+/* The size and colours of a stream's terminal. */
 struct screen {
 	bool terminal;
 	bool color; /* --color, else NO_COLOR and TERM, else whether it is a terminal */
@@ -37,7 +37,10 @@ void words_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* One line: the earlier file at this path is now PATH.old. */
 void words_say_replaced(const char *path);
 
-/* Which verbs (by name) to use next about a process, a command a line, on stderr; nothing where stdout or stderr is no terminal. NULL ends them. */
+/*
+ * Prints commands to run next on a process, one a line, by the names of their verbs (NULL ends the list), on stderr; nothing if stdout or stderr is
+ * no terminal.
+ */
 void words_next(uint32_t pid, const char *const *names);
 
 /*
