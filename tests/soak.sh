@@ -160,13 +160,15 @@ json json '.recording.complete and .lost_exact'
 [ "$churned" -ge $((elapsed * 25)) ] || echo "the machine is too busy for 50 processes a second"
 if ! is_sanitized; then
 	[ "$most" -lt 65536 ] || fail "the recorder takes $most kB"
-	# Half of the processes ended between the two medians, so a leak of half a kilobyte a process would be found.
-	[ "$storm_late" -le $((storm_early + 2048 + stormed / 6)) ] || fail "the packed recording of $stormed processes grows from $storm_early kB to $storm_late kB"
-	[ "$storm_late" -lt 49152 ] || fail "the packed recording takes $storm_late kB"
-	[ "$late" -le $((early + early / 10 + 2048)) ] || fail "its memory grows from $early kB to $late kB"
+	# Tables still fill in the first minutes: 50,000 ended processes take 8 MB more than 1,000 do, and stay below 19 MB.
+	slack=2048
+	[ "$elapsed" -ge 900 ] || slack=6144
+	[ "$storm_late" -le $((storm_early + slack + stormed / 16)) ] || fail "the packed recording of $stormed processes grows from $storm_early kB to $storm_late kB"
+	[ "$storm_late" -lt 24576 ] || fail "the packed recording takes $storm_late kB"
+	[ "$late" -le $((early + early / 10 + slack)) ] || fail "its memory grows from $early kB to $late kB"
 fi
-# Files of symbols stay open, up to a limit.
-[ "$late_fds" -le 96 ] || fail "it has $late_fds descriptors"
+# Files of symbols stay open, up to a limit; other .NET processes of the machine take some, too.
+[ "$late_fds" -le 128 ] || fail "it has $late_fds descriptors"
 [ "$elapsed" -lt 900 ] || [ "$late_fds" -le $((early_fds + 4)) ] || fail "its descriptors grow from $early_fds to $late_fds"
 # Two seconds of slack for begin and end, 3 % for sampling, and the time that the host of a virtual machine has taken: there are no samples in it.
 if [ "$lost" = 0 ]; then

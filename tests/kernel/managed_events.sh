@@ -43,7 +43,7 @@ until_true grep -q thrown ready.one || fail "the first program does not end its 
 until_true grep -q thrown ready.two || fail "the second program does not end its work"
 sleep 0.5
 ended both
-has both.nettrace.err 'samples and [0-9,]+ \.NET events in [0-9.]+ s, nothing lost'
+has both.nettrace.err 'samples and [0-9,]+ \.NET events in [0-9.]+ m?s, nothing lost'
 has both.report 'nothing lost'
 has both.report '^opened in 2 \.NET processes: live Microsoft-Windows-DotNETRuntime:0x120003403d:[45], 16 MB, no stacks; rundown 0x18'
 has both.report '^ +800  Microsoft-Windows-DotNETRuntime/Exception/Start'

@@ -64,7 +64,7 @@ for version in 8.0 9.0; do
 	wait $recorder || fail "$what: the trace of exceptions"
 	rm -f go
 	"$spoor" events thrown.nettrace >lines 2>err || fail "events: $(cat err)"
-	has thrown.nettrace.err ' 1 process in [0-9.]+ s, nothing lost$'
+	has thrown.nettrace.err ' 1 process in [0-9.]+ m?s, nothing lost$'
 	[ "$(grep -c 'Microsoft-Windows-DotNETRuntime/Exception/Start  ExceptionType="' lines)" = 200 ] || fail "$what: not 200 exceptions: $(grep -c Exception/Start lines)"
 	has lines 'GC/Start  Count=[0-9]+ Depth=[0-9] '
 	has lines 'Microsoft-Windows-DotNETRuntimeRundown/Method/[A-Za-z]+  .*MethodNamespace="Told"'

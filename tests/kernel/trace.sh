@@ -34,7 +34,7 @@ has err '^next +spoor events both\.nettrace --summary$'
 paste_next err
 has step.out 'Microsoft-DotNETCore-SampleProfiler'
 has err '^tracing +Managed \([0-9]+\), Managed \([0-9]+\)'
-has err 'both\.nettrace .* events and [0-9,]+ of the rundown, of 2 processes in [0-9.]+ s, nothing lost'
+has err 'both\.nettrace .* events and [0-9,]+ of the rundown, of 2 processes in [0-9.]+ m?s, nothing lost'
 has err '^events +Microsoft-Windows-DotNETRuntime +[1-9][0-9,]*$'
 has err '^ +Microsoft-DotNETCore-SampleProfiler +[1-9][0-9,]*$'
 # The number of events is the sum of the lines of the providers; the rundown is counted separately.
@@ -234,7 +234,7 @@ for each in $one $two; do
 done
 kill -INT "$suspended"
 wait $limiter || fail "one that was stopped by Ctrl-Z: $(cat err)"
-has err 'z\.nettrace .* events and [0-9,]+ of the rundown, of 2 processes in [0-9.]+ s \(stopped for [0-9.]+ m?s\), nothing lost'
+has err 'z\.nettrace .* events and [0-9,]+ of the rundown, of 2 processes in [0-9.]+ m?s \(stopped for [0-9.]+ m?s\), nothing lost'
 traced z.nettrace 2
 has report '^spoor was stopped for [0-9.]+ m?s \(Ctrl-Z, SIGTSTP\): '
 [ "$("$probe" slots $one 2>err)" = 64 ] || fail "a session stays after Ctrl-Z"
