@@ -735,7 +735,7 @@ static void build_thread(struct taking *t, uint32_t number)
 	thread->object = add_text(t, state->object);
 	thread->managed_count = managed_count;
 	thread->moved = moved;
-	if (moment && moment != &t->walks.items[number].moment)
+	if (moment && (number >= t->walks.count || moment != &t->walks.items[number].moment))
 		walked.count = walked.skipped = 0; /* native frames found without these managed ones */
 	if (moment)
 		thread->mode = moment->mode;
