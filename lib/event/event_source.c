@@ -9,6 +9,7 @@
 
 #include <spoor/spoor.h>
 
+#include "lib/event/field_size.h"
 #include "lib/event/provider.h"
 
 #define KINDS_MAX   4096u
@@ -256,37 +257,9 @@ void spoor_write_text16(struct spoor_writer *writer, const char *name, const spo
 	add_field(writer, name, SPOOR_TYPE_TEXT16);
 }
 
-static size_t element_size(enum spoor_type type)
-{
-	switch (type) {
-	case SPOOR_TYPE_I8:
-	case SPOOR_TYPE_U8:
-		return 1;
-	case SPOOR_TYPE_I16:
-	case SPOOR_TYPE_U16:
-	case SPOOR_TYPE_CHAR16:
-		return 2;
-	case SPOOR_TYPE_BOOLEAN:
-	case SPOOR_TYPE_I32:
-	case SPOOR_TYPE_U32:
-	case SPOOR_TYPE_F32:
-		return 4;
-	case SPOOR_TYPE_I64:
-	case SPOOR_TYPE_U64:
-	case SPOOR_TYPE_F64:
-	case SPOOR_TYPE_TIME:
-	case SPOOR_TYPE_POINTER:
-		return 8;
-	case SPOOR_TYPE_GUID:
-		return 16;
-	default:
-		return 0;
-	}
-}
-
 void spoor_write_array(struct spoor_writer *writer, const char *name, enum spoor_type type, const void *elements, size_t count)
 {
-	size_t size = element_size(type);
+	size_t size = field_fixed_size(type);
 
 	count = elements ? spoor_count_cut(count) : 0;
 	uint8_t *at = size ? room_for(writer, 2 + size * count) : NULL;

@@ -7,6 +7,8 @@
 
 #include <spoor/spoor.h>
 
+#include "lib/event/field_size.h"
+
 #define DEPTH_MAX 10u
 
 struct bytes_left {
@@ -17,34 +19,6 @@ struct bytes_left {
 static size_t left(const struct bytes_left *b)
 {
 	return (size_t)(b->end - b->at);
-}
-
-static size_t fixed_size(uint32_t type)
-{
-	switch (type) {
-	case SPOOR_TYPE_I8:
-	case SPOOR_TYPE_U8:
-		return 1;
-	case SPOOR_TYPE_I16:
-	case SPOOR_TYPE_U16:
-	case SPOOR_TYPE_CHAR16:
-		return 2;
-	case SPOOR_TYPE_BOOLEAN:
-	case SPOOR_TYPE_I32:
-	case SPOOR_TYPE_U32:
-	case SPOOR_TYPE_F32:
-		return 4;
-	case SPOOR_TYPE_I64:
-	case SPOOR_TYPE_U64:
-	case SPOOR_TYPE_F64:
-	case SPOOR_TYPE_TIME:
-	case SPOOR_TYPE_POINTER:
-		return 8;
-	case SPOOR_TYPE_GUID:
-		return 16;
-	default:
-		return 0;
-	}
 }
 
 static int take(const struct spoor_field *field, uint32_t type, struct bytes_left *b, struct spoor_value *ret_value, unsigned depth);
@@ -71,7 +45,7 @@ static int take_array(const struct spoor_field *field, uint32_t element, struct 
 	ret_value->is_array = true;
 	ret_value->count = count;
 	ret_value->bytes = b->at;
-	size_t size = fixed_size(element);
+	size_t size = field_fixed_size(element);
 	if (size) {
 		if (left(b) < size * count)
 			return -EBADMSG;
@@ -136,7 +110,7 @@ static int take(const struct spoor_field *field, uint32_t type, struct bytes_lef
 		b->at += 2;
 		return 0;
 	}
-	size_t size = fixed_size(type);
+	size_t size = field_fixed_size(type);
 	if (!size || left(b) < size)
 		return -EBADMSG;
 	memcpy(number.bytes, b->at, size);
