@@ -1,6 +1,7 @@
 /*
- * The cost of adding to a counter, in ns of the adding thread's CPU time: medians of ROUNDS, alone and with a second thread that does the same simultaneously. The peer is one
- * shared atomic number to which both threads add.
+ * The cost of adding to a counter, in ns of the adding thread's CPU time: medians of ROUNDS, alone
+ * and with a second thread that does the same simultaneously. The peer is one shared atomic number
+ * to which both threads add.
  *
  *   counter_add        prints lines "NAME ONE-THREAD TWO-THREADS"
  */
@@ -39,13 +40,13 @@ static void pin(size_t cpu)
 }
 
 /* One loop each, so that the compiler sees what it calls. */
-#define LOOP(name, statement)                                                                                                      \
-	static void name(void)                                                                                                     \
-	{                                                                                                                          \
-		for (int i = 0; i < ADDS; i++) {                                                                                   \
-			statement;                                                                                                 \
-			__asm__ volatile("" ::: "memory");                                                                         \
-		}                                                                                                                  \
+#define LOOP(name, statement)                              \
+	static void name(void)                             \
+	{                                                  \
+		for (int i = 0; i < ADDS; i++) {           \
+			statement;                         \
+			__asm__ volatile("" ::: "memory"); \
+		}                                          \
 	}
 LOOP(empty, (void)0)
 LOOP(add, spoor_counter_add(counter, 1))

@@ -1,6 +1,8 @@
 /*
- * Runs a command and writes what it cost: one line "CPU_S WALL_S RSS_KIB" is added to FILE, CPU time being user and system time of the command and of
- * all its children that it waited for (wait4). The command's own exit code is passed on. Ctrl-C reaches the command, whose cost is still written.
+ * Runs a command and writes what it cost: one line "CPU_S WALL_S RSS_KIB" is added to FILE, CPU
+ * time being user and system time of the command and of all its children that it waited for
+ * (wait4). The command's own exit code is passed on. Ctrl-C reaches the command, whose cost is
+ * still written.
  *
  *   cputime FILE COMMAND [ARGUMENT]...
  */
@@ -58,8 +60,8 @@ int main(int argc, char **argv)
 	while (wait4(pid, &status, 0, &cost) < 0)
 		if (errno != EINTR)
 			return 1;
-	fprintf(file, "%.6f %.6f %ld\n", seconds(&cost.ru_utime) + seconds(&cost.ru_stime), now_s() - begin_s,
-		cost.ru_maxrss);
+	fprintf(file, "%.6f %.6f %ld\n", seconds(&cost.ru_utime) + seconds(&cost.ru_stime),
+		now_s() - begin_s, cost.ru_maxrss);
 	if (fclose(file) != 0)
 		return 1;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -1,12 +1,15 @@
 /*
- * What a recording is made of: bytes by kind of block and event, and which frames have no name, by kind, module and address.
+ * What a recording is made of: bytes by kind of block and event, and which frames have no name, by
+ * kind, module and address.
  *
  *   dissect FILE [PID]
  *
- * Prints "NAME VALUE" lines for scripts, then each word of a runtime ("runtime SECONDS_SINCE_BEGIN reachable|refused PID"), then the frames without a name ("unnamed KIND FRAMES MODULE PID ADDRESS NAME", managed ones and
- * most frames first). With PID, a process
- * of the recording that still runs, the code around its unnamed addresses in managed memory follows as hexadecimal ("code ADDRESS BYTES", with a bar before
- * the address itself): from these, patterns for code/arch.c are made. Managed frames are those in JIT memory and in ReadyToRun images.
+ * Prints "NAME VALUE" lines for scripts, then each word of a runtime ("runtime SECONDS_SINCE_BEGIN
+ * reachable|refused PID"), then the frames without a name ("unnamed KIND FRAMES MODULE PID ADDRESS
+ * NAME", managed ones and most frames first). With PID, a process of the recording that still runs,
+ * the code around its unnamed addresses in managed memory follows as hexadecimal ("code ADDRESS
+ * BYTES", with a bar before the address itself): from these, patterns for code/arch.c are made.
+ * Managed frames are those in JIT memory and in ReadyToRun images.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,11 +29,11 @@
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
 
-#define KIND_COUNT    16u
-#define LIST_MAX      200u
-#define CODE_AROUND   64u
-#define HEAD_BYTES    20u /* "Nettrace", a reserved word, the two halves of the version */
-#define BLOCK_COUNT   9u
+#define KIND_COUNT  16u
+#define LIST_MAX    200u
+#define CODE_AROUND 64u
+#define HEAD_BYTES  20u /* "Nettrace", a reserved word, the two halves of the version */
+#define BLOCK_COUNT 9u
 
 struct dissection {
 	struct profile profile;
@@ -46,13 +49,21 @@ struct unnamed {
 	bool managed;
 };
 
-static const char *const event_kinds[KIND_COUNT] = { [EVENT_OTHER] = "other", [EVENT_SAMPLE] = "sample",
-	[EVENT_SWITCH] = "switch", [EVENT_WAKEUP] = "wakeup", [EVENT_SYSCALL] = "syscall",
-	[EVENT_PROCESS] = "process", [EVENT_MAPPING] = "mapping", [EVENT_SYMBOL] = "symbol",
-	[EVENT_CODE] = "code", [EVENT_LOSS] = "loss", [EVENT_COUNTER] = "counter", [EVENT_SESSION] = "session",
+static const char *const event_kinds[KIND_COUNT] = { [EVENT_OTHER] = "other",
+	[EVENT_SAMPLE] = "sample",
+	[EVENT_SWITCH] = "switch",
+	[EVENT_WAKEUP] = "wakeup",
+	[EVENT_SYSCALL] = "syscall",
+	[EVENT_PROCESS] = "process",
+	[EVENT_MAPPING] = "mapping",
+	[EVENT_SYMBOL] = "symbol",
+	[EVENT_CODE] = "code",
+	[EVENT_LOSS] = "loss",
+	[EVENT_COUNTER] = "counter",
+	[EVENT_SESSION] = "session",
 	[EVENT_METHOD] = "method" };
-static const char *const block_kinds[BLOCK_COUNT] = { "end", "trace", "event", "metadata", "sequence_point", "stack",
-	"thread", "remove_thread", "label_list" };
+static const char *const block_kinds[BLOCK_COUNT] = { "end", "trace", "event", "metadata",
+	"sequence_point", "stack", "thread", "remove_thread", "label_list" };
 
 static int on_event(void *context, const struct event *event)
 {
@@ -64,10 +75,13 @@ static int on_event(void *context, const struct event *event)
 
 	/* Few events: printed immediately. */
 	if (schema->provider_kind == PROVIDER_SPOOR && schema->event_id == 17 &&
-		payload_read_runtime(event->payload, event->payload_size, &trace->strings, &runtime) >= 0)
-		printf("runtime %.3f %s %u\n", (double)(event->time_ns - trace->recording.sync_ns) / 1e9,
+		payload_read_runtime(event->payload, event->payload_size, &trace->strings,
+			&runtime) >= 0)
+		printf("runtime %.3f %s %u\n",
+			(double)(event->time_ns - trace->recording.sync_ns) / 1e9,
 			runtime.reachable ? "reachable" : "refused",
-			trace->processes.items[trace->threads.items[event->thread_index].process].pid);
+			trace->processes.items[trace->threads.items[event->thread_index].process]
+				.pid);
 
 	d->events[kind]++;
 	d->payload_bytes[kind] += event->payload_size;
@@ -98,8 +112,8 @@ static void print_blocks(const char *path)
 	printf("bytes_all %ld\n", ftell(file));
 	for (unsigned i = 0; i < BLOCK_COUNT; i++)
 		if (count[i])
-			printf("bytes_%s_blocks %" PRIu64 "\nblocks_%s %" PRIu64 "\n", block_kinds[i], bytes[i],
-				block_kinds[i], count[i]);
+			printf("bytes_%s_blocks %" PRIu64 "\nblocks_%s %" PRIu64 "\n",
+				block_kinds[i], bytes[i], block_kinds[i], count[i]);
 	(void)fclose(file); /* only read */
 }
 
@@ -128,7 +142,8 @@ static bool is_named(const struct trace *trace, const struct function *function)
 	return function->named && strcmp(trace_text(trace, function->name), "(JIT stub)") != 0;
 }
 
-static void print_code(const struct trace *trace, const struct unnamed *list, uint32_t count, uint32_t pid)
+static void print_code(const struct trace *trace, const struct unnamed *list, uint32_t count,
+	uint32_t pid)
 {
 	char path[64];
 	uint8_t code[2 * CODE_AROUND];
@@ -142,7 +157,8 @@ static void print_code(const struct trace *trace, const struct unnamed *list, ui
 	}
 	for (uint32_t i = 0; i < count && i < LIST_MAX; i++) {
 		if (trace->processes.items[list[i].process].pid != pid ||
-			pread(fd, code, sizeof(code), (off_t)(list[i].address - CODE_AROUND)) != sizeof(code))
+			pread(fd, code, sizeof(code), (off_t)(list[i].address - CODE_AROUND)) !=
+				sizeof(code))
 			continue;
 		printf("code %" PRIx64 " ", list[i].address);
 		for (unsigned b = 0; b < sizeof(code); b++)
@@ -194,18 +210,21 @@ static void print_frames(struct dissection *d, struct symbolmap *names, uint32_t
 	if (kept)
 		qsort(list.items, kept, sizeof(list.items[0]), by_frames);
 	for (uint8_t kind = 0; kind <= FUNCTION_STUB; kind++)
-		printf("frames_%s %" PRIu64 "\nnamed_%s %" PRIu64 "\n", label_kind(kind), frames[kind],
-			label_kind(kind), named[kind]);
-	uint64_t managed = frames[FUNCTION_JIT] + frames[FUNCTION_READYTORUN] + frames[FUNCTION_STUB];
-	uint64_t managed_named = named[FUNCTION_JIT] + named[FUNCTION_READYTORUN] + named[FUNCTION_STUB];
+		printf("frames_%s %" PRIu64 "\nnamed_%s %" PRIu64 "\n", label_kind(kind),
+			frames[kind], label_kind(kind), named[kind]);
+	uint64_t managed =
+		frames[FUNCTION_JIT] + frames[FUNCTION_READYTORUN] + frames[FUNCTION_STUB];
+	uint64_t managed_named =
+		named[FUNCTION_JIT] + named[FUNCTION_READYTORUN] + named[FUNCTION_STUB];
 
 	printf("frames_managed %" PRIu64 "\nnamed_managed %" PRIu64 "\n", managed, managed_named);
 	for (uint32_t i = 0; i < kept && i < LIST_MAX; i++) {
 		const struct unnamed *u = &list.items[i];
 		const struct function *function = &names->functions.items[u->function];
-		printf("unnamed %s %" PRIu64 " %s %u %" PRIx64 " %s\n", label_kind(function->kind), u->frames,
-			function->module ? trace_text(trace, function->module) : "-",
-			trace->processes.items[u->process].pid, u->address, trace_text(trace, function->name));
+		printf("unnamed %s %" PRIu64 " %s %u %" PRIx64 " %s\n", label_kind(function->kind),
+			u->frames, function->module ? trace_text(trace, function->module) : "-",
+			trace->processes.items[u->process].pid, u->address,
+			trace_text(trace, function->name));
 	}
 	if (pid)
 		print_code(trace, list.items, kept, pid);
@@ -224,20 +243,22 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (trace_init(&trace) < 0 || saved_read(argv[1], &trace, on_event, &d, &diag) < 0 ||
-		symbolmap_init(&names, &trace, METHOD_NAME_LONG) < 0 || profile_name(&d.profile, &names) < 0) {
+		symbolmap_init(&names, &trace, METHOD_NAME_LONG) < 0 ||
+		profile_name(&d.profile, &names) < 0) {
 		fprintf(stderr, "%s\n", diag.error ? diag.text : "out of memory");
 		return 1;
 	}
 	print_blocks(argv[1]);
 	for (unsigned i = 0; i < KIND_COUNT; i++)
 		if (d.events[i])
-			printf("events_%s %" PRIu64 "\npayload_bytes_%s %" PRIu64 "\n", event_kinds[i], d.events[i],
-				event_kinds[i], d.payload_bytes[i]);
+			printf("events_%s %" PRIu64 "\npayload_bytes_%s %" PRIu64 "\n",
+				event_kinds[i], d.events[i], event_kinds[i], d.payload_bytes[i]);
 	for (uint32_t i = 0; i < trace.recording.counts.count; i++)
-		printf("count_%s %" PRIu64 "\n", trace_text(&trace, trace.recording.counts.items[i].name),
+		printf("count_%s %" PRIu64 "\n",
+			trace_text(&trace, trace.recording.counts.items[i].name),
 			trace.recording.counts.items[i].count);
-	printf("samples %" PRIu64 "\nframes %" PRIu64 "\nstacks %u\n", d.profile.count, d.profile.frame_count,
-		trace.stacks.stacks.count);
+	printf("samples %" PRIu64 "\nframes %" PRIu64 "\nstacks %u\n", d.profile.count,
+		d.profile.frame_count, trace.stacks.stacks.count);
 	print_frames(&d, &names, argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0);
 	symbolmap_done(&names);
 	profile_done(&d.profile);

@@ -6,18 +6,20 @@
  *   fire cost CLOCK SESSIONS KIND THREADS        an event: firing thread; CLOCK counter or clock, KIND file memory rings
  *   fire sessions CLOCK KIND COUNT               an event that one session enabled and one that COUNT sessions enabled, in turns
  *   fire threads CLOCK KIND                      one thread that fires and two, in turns
- *   fire rate KIND THREADS MILLION SECONDS RING  MILLION events a second in total, for SECONDS, with rings of RING MiB: how many were lost
+ *   fire rate KIND THREADS MILLION SECONDS RING  MILLION events a second in total, for SECONDS,
+ *   with rings of RING MiB: how many were lost
  *   fire accuracy                                how far converted counter stamps are off
  */
 #include <spoor/spoor.h>
 
 SPOOR_PROVIDER(bench, "Bench")
-SPOOR_EVENT(bench, four, 1, SPOOR_INFO, 0x1, (u32, number), (u64, bytes), (f64, price), (text, name))
+SPOOR_EVENT(bench, four, 1, SPOOR_INFO, 0x1, (u32, number), (u64, bytes), (f64, price),
+	(text, name))
 /* Enabled by every session, while only the first session enables the other event. */
 SPOOR_EVENT(bench, all, 2, SPOOR_INFO, 0x2, (u32, number), (u64, bytes), (f64, price), (text, name))
 
-#define FIRE(i, text) bench_four((i), (uint64_t)(i) * 3, (i) * 0.5, (text))
-#define FIRE_REST() rest()
+#define FIRE(i, text) bench_four((i), (uint64_t)(i)*3, (i)*0.5, (text))
+#define FIRE_REST()   rest()
 static void rest(void);
 #include "fire.h"
 
@@ -27,7 +29,10 @@ static void rest(void);
 static const char *folder = "/tmp";
 static struct spoor_session *resting; /* what it is waited for between bursts */
 
-/* Until all that was fired is with the sink: on a busy machine the library's thread may need a while. */
+/*
+ * Until all that was fired is with the sink: on a busy machine the library's thread may need a
+ * while.
+ */
 static void rest(void)
 {
 	if (resting)
@@ -46,8 +51,13 @@ static void note(const struct spoor_notice *notice, void *context)
 
 static struct spoor_session *session_start(const char *kind, unsigned index, uint64_t keywords)
 {
-	struct spoor_want want = { .size = sizeof(want), .name = "Bench", .keywords = keywords, .level = SPOOR_VERBOSE };
-	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1, .buffer_bytes = 64 << 20,
+	struct spoor_want want = {
+		.size = sizeof(want), .name = "Bench", .keywords = keywords, .level = SPOOR_VERBOSE
+	};
+	struct spoor_session_options options = { .size = sizeof(options),
+		.wants = &want,
+		.want_count = 1,
+		.buffer_bytes = 64 << 20,
 		.notice = note };
 	struct spoor_session *session = NULL;
 	char path[256];
@@ -73,7 +83,9 @@ static struct spoor_session *session_start(const char *kind, unsigned index, uin
 
 static void library_start(const char *clock, size_t ring_bytes)
 {
-	struct spoor_options options = { .size = sizeof(options), .flags = SPOOR_START_NO_SERVER, .ring_bytes = ring_bytes,
+	struct spoor_options options = { .size = sizeof(options),
+		.flags = SPOOR_START_NO_SERVER,
+		.ring_bytes = ring_bytes,
 		.clock = strcmp(clock, "clock") == 0 ? SPOOR_CLOCK_MONOTONIC : SPOOR_CLOCK_AUTO };
 	int r = spoor_start(&options);
 
@@ -114,7 +126,8 @@ static void machine(void)
 			}
 			costs[b] = (double)(__rdtsc() - before) / 100;
 		}
-		printf("%s %.2f\n", k ? "counter_ns" : "clock_ns", fire_median(costs, 2000) * fire_ns_per_tick());
+		printf("%s %.2f\n", k ? "counter_ns" : "clock_ns",
+			fire_median(costs, 2000) * fire_ns_per_tick());
 	}
 	/* In pieces, the median of which: the other thread may be taken off its CPU. */
 	pthread_create(&thread, NULL, bounce, NULL);
@@ -148,10 +161,12 @@ static int session_finish(struct spoor_session *session, uint64_t fired, bool pr
 	spoor_session_stop(session);
 	spoor_session_count(session, &counts);
 	if (print)
-		printf("written %llu\nlost %llu\n", (unsigned long long)counts.written, (unsigned long long)counts.lost);
+		printf("written %llu\nlost %llu\n", (unsigned long long)counts.written,
+			(unsigned long long)counts.lost);
 	if (counts.written + counts.lost != fired) {
-		fprintf(stderr, "fire: %llu written and %llu lost are not %llu fired\n", (unsigned long long)counts.written,
-			(unsigned long long)counts.lost, (unsigned long long)fired);
+		fprintf(stderr, "fire: %llu written and %llu lost are not %llu fired\n",
+			(unsigned long long)counts.written, (unsigned long long)counts.lost,
+			(unsigned long long)fired);
 		bad = 1;
 	}
 	spoor_session_free(session);
@@ -188,7 +203,9 @@ static int cost(const char *clock, unsigned session_count, const char *kind, uns
 	return finish(sessions, session_count, (uint64_t)thread_count * BATCH * BURST * ROUNDS);
 }
 
-/* ---- Pairs: two costs in turns, within a millisecond of each other, and how near the cores were just then ---- */
+/*
+ * ---- Pairs: two costs in turns, within a millisecond of each other, and how near the cores were just then ----
+ */
 
 #define MOMENTS 250u
 #define NEAR_NS 150.0 /* round trips are of 50 to 80 ns or of some 300; */
@@ -294,8 +311,9 @@ static void moments_print(const struct moment *moments, const char *name, double
 	}
 	printf("%s_moments %zu\n", name, count);
 	if (count)
-		printf("%s_one_ns %.2f\n%s_many_ns %.2f\n%s_ratio %.3f\n%s_round_trip_ns %.0f\n", name, fire_median(one, count), name,
-			fire_median(many, count), name, fire_median(ratios, count), name, fire_median(trips, count));
+		printf("%s_one_ns %.2f\n%s_many_ns %.2f\n%s_ratio %.3f\n%s_round_trip_ns %.0f\n",
+			name, fire_median(one, count), name, fire_median(many, count), name,
+			fire_median(ratios, count), name, fire_median(trips, count));
 }
 
 static void moments_end(const struct moment *moments, pthread_t thread)
@@ -344,7 +362,8 @@ static int sessions(const char *clock, const char *kind, unsigned count)
 	}
 	moments_end(moments, thread);
 	for (unsigned i = 0; i < count; i++)
-		bad |= session_finish(started[i], (uint64_t)(i ? 1 : 2) * MOMENTS * BURST * BATCH, !i);
+		bad |= session_finish(started[i], (uint64_t)(i ? 1 : 2) * MOMENTS * BURST * BATCH,
+			!i);
 	return bad;
 }
 
@@ -397,13 +416,19 @@ static uint64_t cpu_now_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Batches at fixed times, with sleep between them (the library's thread needs a CPU too); after a late batch the next one follows without sleep. */
+/*
+ * Batches at fixed times, with sleep between them (the library's thread needs a CPU too); after a
+ * late batch the next one follows without sleep.
+ */
 static void *pace_thread(void *context)
 {
 	struct pace *pace = context;
 	uint32_t n = 0;
 
-	/* Fill the ring once, slowly: its memory is new, and the cost of its first use is not part of the result. */
+	/*
+	 * Fill the ring once, slowly: its memory is new, and the cost of its first use is not part
+	 * of the result.
+	 */
 	while (pace->first < pace->ring_bytes / 48) {
 		for (unsigned i = 0; i < 1000; i++, n++)
 			FIRE(n, fire_texts[n & 3]);
@@ -427,7 +452,8 @@ static void *pace_thread(void *context)
 	return NULL;
 }
 
-static int rate(const char *kind, unsigned thread_count, double millions, double seconds, size_t ring_mib)
+static int rate(const char *kind, unsigned thread_count, double millions, double seconds,
+	size_t ring_mib)
 {
 	struct spoor_session *session;
 	pthread_t threads[16];
@@ -440,7 +466,8 @@ static int rate(const char *kind, unsigned thread_count, double millions, double
 	session = session_start(kind, 0, UINT64_MAX);
 	uint64_t reader_ns = cpu_now_ns(CLOCK_PROCESS_CPUTIME_ID);
 	for (unsigned i = 0; i < thread_count && i < 16; i++) {
-		paces[i] = (struct pace){ millions * 1e6 / thread_count, seconds, ring_mib << 20, 0, 0, 0 };
+		paces[i] = (struct pace){ millions * 1e6 / thread_count, seconds, ring_mib << 20, 0,
+			0, 0 };
 		pthread_create(&threads[i], NULL, pace_thread, &paces[i]);
 	}
 	for (unsigned i = 0; i < thread_count && i < 16; i++) {
@@ -451,7 +478,8 @@ static int rate(const char *kind, unsigned thread_count, double millions, double
 	}
 	(void)spoor_session_flush(session, 10000);
 	reader_ns = cpu_now_ns(CLOCK_PROCESS_CPUTIME_ID) - reader_ns;
-	printf("fired %llu\nmillions_per_second %.2f\n", (unsigned long long)fired, (double)fired / seconds * 1e-6);
+	printf("fired %llu\nmillions_per_second %.2f\n", (unsigned long long)fired,
+		(double)fired / seconds * 1e-6);
 	int bad = finish(&session, 1, fired + first);
 	printf("lost_on_the_way %llu\n", (unsigned long long)lost_on_the_way);
 	/* What the library's thread took for each event that came through. */
@@ -463,8 +491,13 @@ static int rate(const char *kind, unsigned thread_count, double millions, double
 
 static int accuracy(void)
 {
-	struct spoor_want want = { .size = sizeof(want), .name = "Bench", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE };
-	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1 };
+	struct spoor_want want = { .size = sizeof(want),
+		.name = "Bench",
+		.keywords = UINT64_MAX,
+		.level = SPOOR_VERBOSE };
+	struct spoor_session_options options = {
+		.size = sizeof(options), .wants = &want, .want_count = 1
+	};
 	struct spoor_session *session = NULL;
 	struct spoor_event_view view = { .size = sizeof(view) };
 	static uint64_t before[20000], after[20000];
@@ -483,12 +516,14 @@ static int accuracy(void)
 	}
 	spoor_session_stop(session);
 	for (unsigned i = 0; i < 20000 && spoor_listener_read(session, &view, 0) == 1; i++) {
-		double error = view.time_ns < before[i] ? (double)(before[i] - view.time_ns) : view.time_ns > after[i] ? (double)(view.time_ns - after[i]) : 0;
+		double error = view.time_ns < before[i]  ? (double)(before[i] - view.time_ns)
+			       : view.time_ns > after[i] ? (double)(view.time_ns - after[i])
+							 : 0;
 		errors[count++] = error;
 	}
 	qsort(errors, count, sizeof(*errors), fire_compare);
-	printf("events %zu\noutside_median_ns %.0f\noutside_p99_ns %.0f\noutside_most_ns %.0f\n", count, errors[count / 2], errors[count * 99 / 100],
-		errors[count - 1]);
+	printf("events %zu\noutside_median_ns %.0f\noutside_p99_ns %.0f\noutside_most_ns %.0f\n",
+		count, errors[count / 2], errors[count * 99 / 100], errors[count - 1]);
 	spoor_session_free(session);
 	return 0;
 }
@@ -515,9 +550,11 @@ int main(int argc, char **argv)
 	if (strcmp(verb, "threads") == 0 && argc == 4)
 		return threads(argv[2], argv[3]);
 	if (strcmp(verb, "rate") == 0 && argc == 7)
-		return rate(argv[2], (unsigned)atoi(argv[3]), atof(argv[4]), atof(argv[5]), (size_t)atoi(argv[6]));
+		return rate(argv[2], (unsigned)atoi(argv[3]), atof(argv[4]), atof(argv[5]),
+			(size_t)atoi(argv[6]));
 	if (strcmp(verb, "accuracy") == 0)
 		return accuracy();
-	fprintf(stderr, "fire machine | disabled | cost CLOCK SESSIONS KIND THREADS | sessions CLOCK KIND COUNT | threads CLOCK KIND | rate KIND THREADS MILLION SECONDS RING | accuracy\n");
+	fprintf(stderr,
+		"fire machine | disabled | cost CLOCK SESSIONS KIND THREADS | sessions CLOCK KIND COUNT | threads CLOCK KIND | rate KIND THREADS MILLION SECONDS RING | accuracy\n");
 	return 2;
 }

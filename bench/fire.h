@@ -1,6 +1,7 @@
 /*
- * What both firing programs (fire.c, fire_lttng.c) share: timing. Costs are taken a batch at a time by the time stamp counter, and the median of many batches
- * is the figure: batches that were interrupted, or waited, are outliers. Each program defines FIRE(i, text) and includes this.
+ * What both firing programs (fire.c, fire_lttng.c) share: timing. Costs are taken a batch at a time
+ * by the time stamp counter, and the median of many batches is the figure: batches that were
+ * interrupted, or waited, are outliers. Each program defines FIRE(i, text) and includes this.
  */
 #ifndef SPOOR_BENCH_FIRE_H
 #define SPOOR_BENCH_FIRE_H
@@ -19,7 +20,8 @@
 #define BURST  8u
 #define ROUNDS 250u
 
-static const char *volatile fire_texts[4] = { "abcdefghijklmn", "bbcdefghijklmn", "cbcdefghijklmn", "dbcdefghijklmn" };
+static const char *volatile fire_texts[4] = { "abcdefghijklmn", "bbcdefghijklmn", "cbcdefghijklmn",
+	"dbcdefghijklmn" };
 
 static inline uint64_t fire_now_ns(void)
 {
@@ -58,7 +60,10 @@ static inline double fire_median(double *values, size_t count)
 }
 
 #ifdef FIRE
-/* Cost of an event in ns: bursts of batches with a pause between (FIRE_REST), so that no buffer is full. */
+/*
+ * Cost of an event in ns: bursts of batches with a pause between (FIRE_REST), so that no buffer is
+ * full.
+ */
 static double fire_cost(void)
 {
 	static __thread double costs[BURST * ROUNDS];
@@ -78,40 +83,46 @@ static double fire_cost(void)
 }
 
 /*
- * Cost of an event that nobody wants, over the empty loop: the median over sixteen places in the code, since a loop of one cycle is faster or slower by a
- * whole one with its alignment.
+ * Cost of an event that nobody wants, over the empty loop: the median over sixteen places in the
+ * code, since a loop of one cycle is faster or slower by a whole one with its alignment.
  */
-#define FIRE_SITE(n)                                                                                                  \
-	static __attribute__((noinline)) double fire_site_##n(bool with)                                              \
-	{                                                                                                             \
-		double best = 1e9;                                                                                    \
-		for (int r = 0; r < 30; r++) {                                                                        \
-			uint64_t before = __rdtsc();                                                                  \
-			if (with) {                                                                                   \
-				__asm__ volatile(".skip " #n ", 0x90");                                               \
-				for (uint32_t i = 0; i < 20000; i++) {                                                \
-					__asm__ volatile("" : "+r"(i));                                               \
-					FIRE(i, fire_texts[0]);                                                       \
-				}                                                                                     \
-			} else {                                                                                      \
-				__asm__ volatile(".skip " #n ", 0x90");                                               \
-				for (uint32_t i = 0; i < 20000; i++)                                                  \
-					__asm__ volatile("" : "+r"(i));                                               \
-			}                                                                                             \
-			double cost = (double)(__rdtsc() - before) / 20000;                                           \
-			if (cost < best)                                                                              \
-				best = cost;                                                                          \
-		}                                                                                                     \
-		return best;                                                                                          \
+#define FIRE_SITE(n)                                                        \
+	static __attribute__((noinline)) double fire_site_##n(bool with)    \
+	{                                                                   \
+		double best = 1e9;                                          \
+		for (int r = 0; r < 30; r++) {                              \
+			uint64_t before = __rdtsc();                        \
+			if (with) {                                         \
+				__asm__ volatile(".skip " #n ", 0x90");     \
+				for (uint32_t i = 0; i < 20000; i++) {      \
+					__asm__ volatile("" : "+r"(i));     \
+					FIRE(i, fire_texts[0]);             \
+				}                                           \
+			} else {                                            \
+				__asm__ volatile(".skip " #n ", 0x90");     \
+				for (uint32_t i = 0; i < 20000; i++)        \
+					__asm__ volatile("" : "+r"(i));     \
+			}                                                   \
+			double cost = (double)(__rdtsc() - before) / 20000; \
+			if (cost < best)                                    \
+				best = cost;                                \
+		}                                                           \
+		return best;                                                \
 	}
 
-FIRE_SITE(0) FIRE_SITE(3) FIRE_SITE(5) FIRE_SITE(8) FIRE_SITE(11) FIRE_SITE(14) FIRE_SITE(17) FIRE_SITE(21)
-FIRE_SITE(24) FIRE_SITE(27) FIRE_SITE(32) FIRE_SITE(36) FIRE_SITE(41) FIRE_SITE(45) FIRE_SITE(50) FIRE_SITE(57)
+/* clang-format off */
+FIRE_SITE(0) FIRE_SITE(3) FIRE_SITE(5) FIRE_SITE(8)
+FIRE_SITE(11) FIRE_SITE(14) FIRE_SITE(17) FIRE_SITE(21)
+FIRE_SITE(24) FIRE_SITE(27) FIRE_SITE(32) FIRE_SITE(36)
+FIRE_SITE(41) FIRE_SITE(45) FIRE_SITE(50) FIRE_SITE(57)
+	/* clang-format on */
 
-static double fire_disabled(void)
+	static double fire_disabled(void)
 {
-	static double (*const sites[])(bool) = { fire_site_0, fire_site_3, fire_site_5, fire_site_8, fire_site_11, fire_site_14, fire_site_17,
-		fire_site_21, fire_site_24, fire_site_27, fire_site_32, fire_site_36, fire_site_41, fire_site_45, fire_site_50, fire_site_57 };
+	static double (*const sites[])(bool) = { fire_site_0, fire_site_3, fire_site_5, fire_site_8,
+		fire_site_11, fire_site_14, fire_site_17, fire_site_21, fire_site_24, fire_site_27,
+		fire_site_32, fire_site_36, fire_site_41, fire_site_45, fire_site_50,
+		fire_site_57 };
 	double costs[16];
 
 	for (int i = 0; i < 16; i++)

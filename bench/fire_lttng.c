@@ -1,4 +1,7 @@
-/* LTTng-UST's side of bench/run lib: the same event, the same loops. fire_lttng cost THREADS | disabled. Prints "NAME VALUE" lines. */
+/*
+ * LTTng-UST's side of bench/run lib: the same event, the same loops. fire_lttng cost THREADS |
+ * disabled. Prints "NAME VALUE" lines.
+ */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -7,8 +10,8 @@
 #pragma GCC diagnostic ignored "-Wcast-qual"
 #include "fire_lttng_events.h"
 
-#define FIRE(i, text) lttng_ust_tracepoint(spoor_bench, four, (i), (uint64_t)(i) * 3, (i) * 0.5, (text))
-#define FIRE_REST() nanosleep(&(struct timespec){ 0, 2000000 }, NULL)
+#define FIRE(i, text) lttng_ust_tracepoint(spoor_bench, four, (i), (uint64_t)(i)*3, (i)*0.5, (text))
+#define FIRE_REST()   nanosleep(&(struct timespec){ 0, 2000000 }, NULL)
 #include "fire.h"
 
 static void *cost_thread(void *result)

@@ -10,9 +10,12 @@
 
 #include <lttng/tracepoint.h>
 
-LTTNG_UST_TRACEPOINT_EVENT(spoor_bench, four, LTTNG_UST_TP_ARGS(uint32_t, number, uint64_t, bytes, double, price, const char *, name),
-	LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint32_t, number, number) lttng_ust_field_integer(uint64_t, bytes, bytes)
-			lttng_ust_field_float(double, price, price) lttng_ust_field_string(name, name)))
+LTTNG_UST_TRACEPOINT_EVENT(spoor_bench, four,
+	LTTNG_UST_TP_ARGS(uint32_t, number, uint64_t, bytes, double, price, const char *, name),
+	LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint32_t, number, number)
+			lttng_ust_field_integer(uint64_t, bytes, bytes)
+				lttng_ust_field_float(double, price, price)
+					lttng_ust_field_string(name, name)))
 
 #endif
 

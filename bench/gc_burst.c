@@ -1,6 +1,8 @@
 /*
- * Linked into a separate proxy (libgcburst.so). When a session enables GC events, a thread fires bursts of a dynamic event of four fields and of a known event, and prints the CPU time of that
- * thread for each. A burst fits into the session's buffer; the reader empties it between two bursts.
+ * Linked into a separate proxy (libgcburst.so). When a session enables GC events, a thread fires
+ * bursts of a dynamic event of four fields and of a known event, and prints the CPU time of that
+ * thread for each. A burst fits into the session's buffer; the reader empties it between two
+ * bursts.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,10 +1,12 @@
 /*
- * The cost of an event for the collector that fires it: Spoor's collector beside the runtime's (libclrgc.so), both in this process with the same mock of a runtime, whose sink only
- * counts. So only the collector's part is measured: test and call.
+ * The cost of an event for the collector that fires it: Spoor's collector beside the runtime's
+ * (libclrgc.so), both in this process with the same mock of a runtime, whose sink only counts. So
+ * only the collector's part is measured: test and call.
  *
  *   gc_fire COLLECTOR ROUNDS     prints "NAME NANOSECONDS" lines: medians over the rounds, which alternate, of CPU time
  *
- * The event is DestroyGCHandle, which libclrgc fires for each handle that is destroyed: time with the event on less time with it off.
+ * The event is DestroyGCHandle, which libclrgc fires for each handle that is destroyed: time with
+ * the event on less time with it off.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -104,7 +106,10 @@ static double median(double *values, int count)
 	return values[count / 2];
 }
 
-/* Not inlined, and with a result that depends on the test: as in a collector, where other code stands around. */
+/*
+ * Not inlined, and with a result that depends on the test: as in a collector, where other code
+ * stands around.
+ */
 __attribute__((noinline)) static unsigned test_many(unsigned count)
 {
 	unsigned on = 0;
@@ -143,8 +148,8 @@ __attribute__((noinline)) static void fire_dynamic(unsigned count)
 }
 
 /* Nanoseconds for one handle to be destroyed. */
-static double destroy_ns(
-	struct gc_handle_manager *handles, struct gc_handle_store *store, unsigned times)
+static double destroy_ns(struct gc_handle_manager *handles, struct gc_handle_store *store,
+	unsigned times)
 {
 	static struct gc_object **made[HANDLES];
 	double spent = 0;

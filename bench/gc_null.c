@@ -1,4 +1,7 @@
-/* libgcnull.so: a collector that does nothing. Behind the proxy, the whole time of a call is the proxy's. */
+/*
+ * libgcnull.so: a collector that does nothing. Behind the proxy, the whole time of a call is the
+ * proxy's.
+ */
 #include "gc/interface.h"
 
 static int64_t nothing(void)
@@ -34,11 +37,12 @@ static struct gc_object **create(struct gc_handle_store *self, struct gc_object 
 
 void GC_VersionInfo(struct gc_version_info *version)
 {
-	*version = (struct gc_version_info){ .major = GC_ANSWER_MAJOR, .minor = 5, .name = "nothing" };
+	*version =
+		(struct gc_version_info){ .major = GC_ANSWER_MAJOR, .minor = 5, .name = "nothing" };
 }
 
-int32_t GC_Initialize(struct gc_to_clr *ee, struct gc_heap **ret_heap, struct gc_handle_manager **ret_handles,
-	struct gc_dac_vars *dac)
+int32_t GC_Initialize(struct gc_to_clr *ee, struct gc_heap **ret_heap,
+	struct gc_handle_manager **ret_handles, struct gc_dac_vars *dac)
 {
 	(void)ee;
 	(void)dac;

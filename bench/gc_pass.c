@@ -1,10 +1,12 @@
 /*
- * The cost of a call through the proxy: with a collector that does nothing (libgcnull.so), called directly and through the proxy, in one process.
+ * The cost of a call through the proxy: with a collector that does nothing (libgcnull.so), called
+ * directly and through the proxy, in one process.
  *
  *   gc_pass NULL-COLLECTOR PROXY ROUNDS     SPOOR_GC_COLLECTOR must name the same null collector. Prints "NAME NANOSECONDS", medians of CPU time.
  *
- * An allocation is one that reaches the collector (JIT-compiled code requests an allocation context and uses it without calls), a handle is one creation and one destruction, a
- * forwarder is any call that the proxy only passes on.
+ * An allocation is one that reaches the collector (JIT-compiled code requests an allocation context
+ * and uses it without calls), a handle is one creation and one destruction, a forwarder is any call
+ * that the proxy only passes on.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -52,13 +54,15 @@ static bool load(const char *path, struct collector *ret_collector)
 	}
 	void (*ask)(struct gc_version_info *) =
 		(void (*)(struct gc_version_info *))(uintptr_t)dlsym(library, "GC_VersionInfo");
-	int32_t (*initialize)(struct gc_to_clr *, struct gc_heap **, struct gc_handle_manager **, struct gc_dac_vars *) =
-		(int32_t(*)(struct gc_to_clr *, struct gc_heap **, struct gc_handle_manager **, struct gc_dac_vars *))(
-			uintptr_t)dlsym(library, "GC_Initialize");
+	int32_t (*initialize)(struct gc_to_clr *, struct gc_heap **, struct gc_handle_manager **,
+		struct gc_dac_vars *) =
+		(int32_t(*)(struct gc_to_clr *, struct gc_heap **, struct gc_handle_manager **,
+			struct gc_dac_vars *))(uintptr_t)dlsym(library, "GC_Initialize");
 	ask(&version);
 	if (initialize(&ee, &ret_collector->heap, &ret_collector->handles, &dac))
 		return false;
-	ret_collector->store = ret_collector->handles->table->GetGlobalHandleStore(ret_collector->handles);
+	ret_collector->store =
+		ret_collector->handles->table->GetGlobalHandleStore(ret_collector->handles);
 	return true;
 }
 
@@ -85,7 +89,8 @@ static double handles(const struct collector *c)
 	double begin = cpu_ns();
 
 	for (unsigned i = 0; i < CALLS; i++) {
-		struct gc_object **handle = c->store->table->CreateHandleOfType(c->store, NULL, GC_HANDLE_STRONG);
+		struct gc_object **handle =
+			c->store->table->CreateHandleOfType(c->store, NULL, GC_HANDLE_STRONG);
 		c->handles->table->DestroyHandleOfType(c->handles, handle, GC_HANDLE_STRONG);
 	}
 	return (cpu_ns() - begin) / CALLS;
@@ -112,7 +117,8 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		double (*of)(const struct collector *);
-	} kinds[] = { { "allocation", allocations }, { "handle", handles }, { "forwarder", forwarders } };
+	} kinds[] = { { "allocation", allocations }, { "handle", handles },
+		{ "forwarder", forwarders } };
 	int rounds = argc == 4 ? atoi(argv[3]) : 0;
 	struct collector direct, proxied;
 	double added[ROUNDS_MAX];

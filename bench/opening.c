@@ -1,6 +1,8 @@
 /*
- * The time of a tool from its exec to its request for a session: opening COMMAND [ARGUMENT]..., where PID stands for the process to trace, which is this one. This process
- * listens on the socket that a runtime would have, answers ProcessInfo, and prints the milliseconds from the exec to the request for a session. Then the tool is ended.
+ * The time of a tool from its exec to its request for a session: opening COMMAND [ARGUMENT]...,
+ * where PID stands for the process to trace, which is this one. This process listens on the socket
+ * that a runtime would have, answers ProcessInfo, and prints the milliseconds from the exec to the
+ * request for a session. Then the tool is ended.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,11 +57,13 @@ static int listen_as_runtime(char path[108])
 	const char *folder = getenv("TMPDIR");
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s/dotnet-diagnostic-%d-%" PRIu64 "-socket",
-		folder && *folder ? folder : "/tmp", getpid(), start_ticks());
+	snprintf(address.sun_path, sizeof(address.sun_path),
+		"%s/dotnet-diagnostic-%d-%" PRIu64 "-socket", folder && *folder ? folder : "/tmp",
+		getpid(), start_ticks());
 	memcpy(path, address.sun_path, sizeof(address.sun_path));
 	unlink(path);
-	if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, 16) < 0)
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+		listen(fd, 16) < 0)
 		die(path);
 	return fd;
 }
@@ -100,7 +104,8 @@ static void answer_info(int fd, unsigned id)
 		size += put_text(reply + size, "linux-x64");
 	reply[14] = (uint8_t)size;
 	reply[15] = (uint8_t)(size >> 8);
-	(void)send(fd, reply, size, MSG_NOSIGNAL); /* a peer that has disconnected needs no answer */
+	/* a peer that has disconnected needs no answer */
+	(void)send(fd, reply, size, MSG_NOSIGNAL);
 }
 
 /* True when it was a request for a session. */

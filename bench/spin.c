@@ -3,9 +3,10 @@
  *
  *   spin SECONDS [THREADS [DEPTH [PATHS]]]
  *
- * As many threads as CPUs (or THREADS), each calling itself down through sixteen functions to a depth of two thirds of DEPTH (16) to all of it,
- * computing a little on the way and more at the end. A thread takes one of PATHS (16) ways down, by turns: that bounds how many distinct
- * stacks there are. Build it with -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls.
+ * As many threads as CPUs (or THREADS), each calling itself down through sixteen functions to a
+ * depth of two thirds of DEPTH (16) to all of it, computing a little on the way and more at the
+ * end. A thread takes one of PATHS (16) ways down, by turns: that bounds how many distinct stacks
+ * there are. Build it with -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -54,13 +55,13 @@ static inline uint64_t compute(uint64_t rounds)
 }
 
 /* A frame: some work, and below it one more, until the depth is used up; the leaves work longer. */
-#define STEP(name)                                                                                 \
-	__attribute__((noinline)) static uint64_t name(struct walk *walk, unsigned depth)          \
-	{                                                                                          \
-		uint64_t sum = compute(20);                                                        \
-		if (!depth)                                                                        \
-			return sum + compute(2000);                                                \
-		return sum + steps[next(walk) % STEP_COUNT](walk, depth - 1);                    \
+#define STEP(name)                                                                        \
+	__attribute__((noinline)) static uint64_t name(struct walk *walk, unsigned depth) \
+	{                                                                                 \
+		uint64_t sum = compute(20);                                               \
+		if (!depth)                                                               \
+			return sum + compute(2000);                                       \
+		return sum + steps[next(walk) % STEP_COUNT](walk, depth - 1);             \
 	}
 
 STEP(apple)
@@ -80,8 +81,8 @@ STEP(nutmeg)
 STEP(oak)
 STEP(pine)
 
-static step *const steps[STEP_COUNT] = { apple, birch, cedar, dogwood, elm, fir, ginkgo, hazel, ivy, juniper, kapok, larch,
-	maple, nutmeg, oak, pine };
+static step *const steps[STEP_COUNT] = { apple, birch, cedar, dogwood, elm, fir, ginkgo, hazel, ivy,
+	juniper, kapok, larch, maple, nutmeg, oak, pine };
 
 _Static_assert(sizeof(steps) / sizeof(steps[0]) == STEP_COUNT, "all of them");
 
@@ -126,13 +127,15 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	for (; started < count; started++) {
-		int error = pthread_create(&threads[started], NULL, run, (void *)(uintptr_t)(started + 1));
+		int error = pthread_create(&threads[started], NULL, run,
+			(void *)(uintptr_t)(started + 1));
 		if (error) {
 			fprintf(stderr, "cannot start a thread: %s.\n", strerror(error));
 			break;
 		}
 	}
-	(void)nanosleep(&(struct timespec){ .tv_sec = (time_t)seconds }, NULL); /* a signal ends it early */
+	/* a signal ends it early */
+	(void)nanosleep(&(struct timespec){ .tv_sec = (time_t)seconds }, NULL);
 	stopped = true;
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);

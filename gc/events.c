@@ -1,8 +1,10 @@
 /*
- * The part of eventing that is not inline: the status of providers, the serializers of the dynamic events, and losses.
+ * The part of eventing that is not inline: the status of providers, the serializers of the dynamic
+ * events, and losses.
  *
- * A dynamic payload is built on the stack of the thread that fires: u16 version, then the fields, packed and little-endian. The types of the fields are known
- * at compile time, so an event without texts or arrays uses exactly its size and cannot fail; the others have GC_EVENT_DATA_MAX bytes.
+ * A dynamic payload is built on the stack of the thread that fires: u16 version, then the fields,
+ * packed and little-endian. The types of the fields are known at compile time, so an event without
+ * texts or arrays uses exactly its size and cannot fail; the others have GC_EVENT_DATA_MAX bytes.
  */
 #include "gc/events.h"
 
@@ -18,7 +20,10 @@ struct gc_event_status gc_event_status[GC_EVENT_PROVIDERS];
 struct gc_sink *gc_event_sink;
 
 static struct gc_to_clr *runtime;
-/* The last status from the runtime, unchanged. gc_events_poll() sends it back, and the runtime answers only if it is no longer valid. */
+/*
+ * The last status from the runtime, unchanged. gc_events_poll() sends it back, and the runtime
+ * answers only if it is no longer valid.
+ */
 static struct gc_event_status last_status[GC_EVENT_PROVIDERS];
 static struct gc_events_lost lost;
 /* The losses that SpoorGCLost events have reported so far. */
@@ -41,9 +46,11 @@ static int32_t load(const int32_t *word)
 }
 
 /*
- * Two threads may set the status at the same time: the diagnostics server's thread when a session ends (with an outdated union of sessions), and the
- * collecting thread inside its poll (with the current one). If their stores were mixed, the next poll would send a status that is not in force, and the
- * runtime would not correct it. The known runtimes hold a lock meanwhile; this code does not rely on that.
+ * Two threads may set the status at the same time: the diagnostics server's thread when a session
+ * ends (with an outdated union of sessions), and the collecting thread inside its poll (with the
+ * current one). If their stores were mixed, the next poll would send a status that is not in force,
+ * and the runtime would not correct it. The known runtimes hold a lock meanwhile; this code does
+ * not rely on that.
  */
 static bool status_writer;
 
@@ -89,7 +96,8 @@ void gc_events_tell_lost(void)
 void gc_events_poll(void)
 {
 	runtime->table->UpdateGCEventStatus(runtime, load(&last_status[GC_EVENT_DEFAULT].level),
-		load(&last_status[GC_EVENT_DEFAULT].keyword), load(&last_status[GC_EVENT_PRIVATE].level),
+		load(&last_status[GC_EVENT_DEFAULT].keyword),
+		load(&last_status[GC_EVENT_PRIVATE].level),
 		load(&last_status[GC_EVENT_PRIVATE].keyword));
 	gc_events_tell_lost();
 }
@@ -100,7 +108,10 @@ static int lose(uint64_t *count, int error)
 	return error;
 }
 
-/* The number of UTF-16 units that the runtime will make of this text: one or two for each character, one for each invalid byte. */
+/*
+ * The number of UTF-16 units that the runtime will make of this text: one or two for each
+ * character, one for each invalid byte.
+ */
 static size_t utf16_units(const char *name)
 {
 	const unsigned char *p = (const unsigned char *)name;
@@ -127,8 +138,8 @@ int gc_event_send(int32_t level, int32_t keyword, const char *name, const void *
 		return lose(&lost.long_names, -ENAMETOOLONG);
 	if (size > GC_EVENT_WIRE_MAX - 6 - 2 * (units + 1))
 		return lose(&lost.long_payloads, -EMSGSIZE);
-	gc_event_sink->table->FireDynamicEvent(
-		gc_event_sink, name, (void *)(uintptr_t)data, (uint32_t)size);
+	gc_event_sink->table->FireDynamicEvent(gc_event_sink, name, (void *)(uintptr_t)data,
+		(uint32_t)size);
 	return 0;
 }
 
@@ -151,8 +162,8 @@ static inline void put(struct packed *out, const void *data, size_t size)
 	out->at += size;
 }
 
-__attribute__((unused)) static void put_array(
-	struct packed *out, const void *values, size_t count, size_t size)
+__attribute__((unused)) static void put_array(struct packed *out, const void *values, size_t count,
+	size_t size)
 {
 	uint16_t count16 = (uint16_t)count;
 
@@ -234,26 +245,25 @@ __attribute__((unused)) static void put_text16(struct packed *out, const char16_
 #define PUT_f32s(name)   PUT_ARRAY(name)
 #define PUT_f64s(name)   PUT_ARRAY(name)
 
-#define GC_DYNAMIC(symbol, version_, level_, keyword_, what, ...)                                  \
-	static_assert(                                                                             \
-		(version_) >= 1 && (version_) <= UINT16_MAX, #symbol ": versions are 1 to 65535"); \
-	static_assert(sizeof(#symbol "_V" #version_) <= GC_EVENT_NAME_UNITS_MAX + 1,               \
-		#symbol ": the runtime drops longer names");                                       \
-	void gc_event_send_##symbol GC_PARAMETERS(__VA_ARGS__)                                     \
-	{                                                                                          \
-		enum { FIXED_SIZE = 2 GC_EACH(FIXED, __VA_ARGS__) };                               \
-		uint8_t data[FIXED_SIZE < MORE ? FIXED_SIZE : GC_EVENT_DATA_MAX];                  \
-		struct packed out = { .at = data, .end = data + sizeof(data) };                    \
-		const uint16_t version = version_;                                                 \
-		put(&out, &version, sizeof(version));                                              \
-		GC_EACH(PUT, __VA_ARGS__)                                                          \
-		if (FIXED_SIZE >= MORE && out.full) {                                              \
-			(void)lose(                                                                \
-				&lost.long_payloads, 0); /* a failure is counted inside */  \
-			return;                                                                    \
-		}                                                                                  \
-		gc_event_sink->table->FireDynamicEvent(gc_event_sink,                              \
-			(version_) > 1 ? #symbol "_V" #version_ : #symbol, data,                   \
-			(uint32_t)(out.at - data));                                                \
+#define GC_DYNAMIC(symbol, version_, level_, keyword_, what, ...)                             \
+	static_assert((version_) >= 1 && (version_) <= UINT16_MAX,                            \
+		#symbol ": versions are 1 to 65535");                                         \
+	static_assert(sizeof(#symbol "_V" #version_) <= GC_EVENT_NAME_UNITS_MAX + 1,          \
+		#symbol ": the runtime drops longer names");                                  \
+	void gc_event_send_##symbol GC_PARAMETERS(__VA_ARGS__)                                \
+	{                                                                                     \
+		enum { FIXED_SIZE = 2 GC_EACH(FIXED, __VA_ARGS__) };                          \
+		uint8_t data[FIXED_SIZE < MORE ? FIXED_SIZE : GC_EVENT_DATA_MAX];             \
+		struct packed out = { .at = data, .end = data + sizeof(data) };               \
+		const uint16_t version = version_;                                            \
+		put(&out, &version, sizeof(version));                                         \
+		GC_EACH(PUT, __VA_ARGS__)                                                     \
+		if (FIXED_SIZE >= MORE && out.full) {                                         \
+			(void)lose(&lost.long_payloads, 0); /* a failure is counted inside */ \
+			return;                                                               \
+		}                                                                             \
+		gc_event_sink->table->FireDynamicEvent(gc_event_sink,                         \
+			(version_) > 1 ? #symbol "_V" #version_ : #symbol, data,              \
+			(uint32_t)(out.at - data));                                           \
 	}
 #include GC_EVENTS_DEF

@@ -48,8 +48,8 @@ const struct gc_runtime *gc_runtime_of(uint32_t ee_major, bool *ret_known)
 	return &runtimes[RUNTIMES - 1];
 }
 
-bool gc_runtime_accept(
-	const char *library, uint32_t ee_major, const struct gc_runtime **ret_runtime)
+bool gc_runtime_accept(const char *library, uint32_t ee_major,
+	const struct gc_runtime **ret_runtime)
 {
 	const char *setting = getenv("SPOOR_GC_UNKNOWN");
 	bool refuse = setting && strcmp(setting, "refuse") == 0;
@@ -67,7 +67,10 @@ bool gc_runtime_accept(
 			 "start with the runtime's own collector."
 		       : "It continues as for .NET 10; set SPOOR_GC_UNKNOWN=refuse to stop instead.");
 	if (len > 0) {
-		/* The runtime's own way to report errors needs its table, whose layout is unknown here. A failed write cannot be reported. */
+		/*
+		 * The runtime's own way to report errors needs its table, whose layout is unknown
+		 * here. A failed write cannot be reported.
+		 */
 		ssize_t written = write(STDERR_FILENO, text, (size_t)len);
 		(void)written;
 	}

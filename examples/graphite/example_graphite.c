@@ -3,7 +3,8 @@
  *
  *   graphite HOST PORT [EVENTS [CLOSE-SECONDS]]
  *
- * Fires so many orders (1000) as fast as it can, says "fired", gives Graphite up to CLOSE-SECONDS (5) to take what waits, and says what arrived and what was lost.
+ * Fires so many orders (1000) as fast as it can, says "fired", gives Graphite up to CLOSE-SECONDS
+ * (5) to take what waits, and says what arrived and what was lost.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -23,9 +24,18 @@ int main(int count, char **arguments)
 	}
 	unsigned long events = count > 3 ? strtoul(arguments[3], NULL, 10) : 1000;
 	struct spoor_options start = { .size = sizeof(start), .flags = SPOOR_START_NO_SERVER };
-	struct spoor_want want = { .size = sizeof(want), .name = "Shop", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE };
-	struct graphite_options options = { .host = arguments[1], .port = arguments[2], .prefix = "example", .wants = &want, .want_count = 1, .meters = "Shop.*",
-		.interval_ms = 200, .buffer_bytes = 1 << 20, .close_ms = count > 4 ? (uint32_t)strtoul(arguments[4], NULL, 10) * 1000 : 0 };
+	struct spoor_want want = {
+		.size = sizeof(want), .name = "Shop", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE
+	};
+	struct graphite_options options = { .host = arguments[1],
+		.port = arguments[2],
+		.prefix = "example",
+		.wants = &want,
+		.want_count = 1,
+		.meters = "Shop.*",
+		.interval_ms = 200,
+		.buffer_bytes = 1 << 20,
+		.close_ms = count > 4 ? (uint32_t)strtoul(arguments[4], NULL, 10) * 1000 : 0 };
 	struct graphite *graphite;
 	struct graphite_counts counts;
 
@@ -35,7 +45,8 @@ int main(int count, char **arguments)
 	if (!error)
 		error = graphite_open(&options, &graphite);
 	if (error) {
-		fprintf(stderr, "graphite: cannot listen to this program's events: %s\n", strerror(-error));
+		fprintf(stderr, "graphite: cannot listen to this program's events: %s\n",
+			strerror(-error));
 		return 1;
 	}
 	struct spoor_meter *meter = spoor_meter_open("Shop.Orders", NULL);
@@ -49,14 +60,18 @@ int main(int count, char **arguments)
 	}
 	printf("fired %lu\n", events);
 	fflush(stdout);
-	/* Business goes on for a few intervals of the counters; the first one only begins once they have been looked at. */
+	/*
+	 * Business goes on for a few intervals of the counters; the first one only begins once they
+	 * have been looked at.
+	 */
 	for (unsigned i = 0; i < 10; i++) {
 		spoor_histogram_record(price, i);
 		(void)poll(NULL, 0, 100);
 	}
 	graphite_close(graphite, &counts);
-	printf("events %llu\nevents lost %llu\nlines %llu\nlines lost %llu\nconnections %llu\n", (unsigned long long)counts.events,
-		(unsigned long long)counts.events_lost, (unsigned long long)counts.lines_sent, (unsigned long long)counts.lines_lost,
+	printf("events %llu\nevents lost %llu\nlines %llu\nlines lost %llu\nconnections %llu\n",
+		(unsigned long long)counts.events, (unsigned long long)counts.events_lost,
+		(unsigned long long)counts.lines_sent, (unsigned long long)counts.lines_lost,
 		(unsigned long long)counts.connections);
 	spoor_meter_close(meter);
 	spoor_stop();

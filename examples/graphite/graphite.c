@@ -26,7 +26,10 @@ struct graphite {
 	uint64_t deadline_ns; /* 0: not closing; atomic */
 	struct graphite_counts counts;
 
-	/* The thread's own. Lines from whole on are not wholly taken by the socket; bytes from sent on are not. */
+	/*
+	 * The thread's own. Lines from whole on are not wholly taken by the socket; bytes from sent
+	 * on are not.
+	 */
 	char out[OUT_BYTES];
 	size_t whole, sent, end;
 	int fd;
@@ -66,7 +69,8 @@ static void reach(struct graphite *g)
 	}
 	if (getaddrinfo(g->options.host, g->options.port, &hints, &list) == 0) {
 		for (struct addrinfo *at = list; at && g->fd < 0; at = at->ai_next) {
-			int fd = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol);
+			int fd = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC,
+				at->ai_protocol);
 
 			if (fd < 0)
 				continue;
@@ -89,7 +93,10 @@ static void reach(struct graphite *g)
 	g->retry_ns = spoor_now_ns() + g->retry_ms * UINT64_C(1000000);
 }
 
-/* Sends until `room` bytes are free in out; with room 0 only what goes without waiting. False: the time of graphite_close() is over. */
+/*
+ * Sends until `room` bytes are free in out; with room 0 only what goes without waiting. False: the
+ * time of graphite_close() is over.
+ */
 static bool push(struct graphite *g, size_t room)
 {
 	for (;;) {
@@ -119,7 +126,8 @@ static bool push(struct graphite *g, size_t room)
 			disconnect(g);
 			continue;
 		}
-		ssize_t n = send(g->fd, g->out + g->sent, g->end - g->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+		ssize_t n = send(g->fd, g->out + g->sent, g->end - g->sent,
+			MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (n > 0) {
 			for (size_t i = g->sent; i < g->sent + (size_t)n; i++)
 				if (g->out[i] == '\n') {
@@ -145,7 +153,8 @@ static size_t put_path(char *line, size_t at, const char *text)
 {
 	for (; *text && at < LINE_MAX_ / 2; text++) {
 		unsigned char c = (unsigned char)*text;
-		bool plain = (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_' || c == '-' || c == '.';
+		bool plain = (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') ||
+			     c == '_' || c == '-' || c == '.';
 
 		line[at++] = plain ? (char)c : '_';
 	}
@@ -168,7 +177,8 @@ static void put_line(struct graphite *g, const char *path, const char *value, ui
 		g->counts.lines_lost++;
 		return;
 	}
-	g->end += (size_t)snprintf(g->out + g->end, LINE_MAX_, "%s %s %llu\n", path, value, (unsigned long long)seconds);
+	g->end += (size_t)snprintf(g->out + g->end, LINE_MAX_, "%s %s %llu\n", path, value,
+		(unsigned long long)seconds);
 }
 
 static bool value_text(const struct spoor_value *value, char text[32])
@@ -196,8 +206,12 @@ static bool value_text(const struct spoor_value *value, char text[32])
 	}
 }
 
-/* One field at the end `at` of the path: a line for a number, the fields of a struct in turn. How many lines. */
-static unsigned put_value(struct graphite *g, char *path, size_t at, const struct spoor_value *value, uint64_t seconds)
+/*
+ * One field at the end `at` of the path: a line for a number, the fields of a struct in turn. How
+ * many lines.
+ */
+static unsigned put_value(struct graphite *g, char *path, size_t at,
+	const struct spoor_value *value, uint64_t seconds)
 {
 	char text[32];
 	unsigned lines = 0;
@@ -242,13 +256,15 @@ static void put_event(struct graphite *g, const struct spoor_event_view *event)
 
 /* ---- Counters: handed over by the thread that collects them, which must not wait ---- */
 
-static void keep_line(struct graphite *g, const char *path, const char *suffix, const char *tags, double value, uint64_t seconds)
+static void keep_line(struct graphite *g, const char *path, const char *suffix, const char *tags,
+	double value, uint64_t seconds)
 {
 	char line[LINE_MAX_ + 128];
 
 	if (!isfinite(value))
 		return;
-	size_t size = (size_t)snprintf(line, sizeof(line), "%s%s%s %.17g %llu\n", path, suffix, tags, value, (unsigned long long)seconds);
+	size_t size = (size_t)snprintf(line, sizeof(line), "%s%s%s %.17g %llu\n", path, suffix,
+		tags, value, (unsigned long long)seconds);
 	(void)pthread_mutex_lock(&g->lock);
 	if (size < LINE_MAX_ && g->values_end + size <= VALUES_BYTES) {
 		memcpy(g->values + g->values_end, line, size);
@@ -286,7 +302,8 @@ static void take_value(void *context, const struct spoor_counter_value *value)
 	if (!value->count)
 		return;
 	keep_line(g, path, ".mean", tags, value->mean, seconds);
-	for (size_t i = 0; i < value->quantile_count && i < sizeof(quantiles) / sizeof(quantiles[0]); i++)
+	for (size_t i = 0;
+		i < value->quantile_count && i < sizeof(quantiles) / sizeof(quantiles[0]); i++)
 		keep_line(g, path, quantiles[i], tags, value->quantile_values[i], seconds);
 }
 
@@ -303,7 +320,8 @@ static void send_values(struct graphite *g)
 	}
 	(void)pthread_mutex_unlock(&g->lock);
 	for (size_t at = 0; at < size;) {
-		size_t length = (size_t)((char *)memchr(copy + at, '\n', size - at) - (copy + at)) + 1;
+		size_t length =
+			(size_t)((char *)memchr(copy + at, '\n', size - at) - (copy + at)) + 1;
 
 		if (push(g, LINE_MAX_)) {
 			memcpy(g->out + g->end, copy + at, length);
@@ -346,10 +364,16 @@ static void *carry(void *context)
 int graphite_open(const struct graphite_options *options, struct graphite **ret_graphite)
 {
 	struct graphite *g = calloc(1, sizeof(*g));
-	struct spoor_session_options session = { .size = sizeof(session), .wants = options->wants, .want_count = options->want_count,
+	struct spoor_session_options session = { .size = sizeof(session),
+		.wants = options->wants,
+		.want_count = options->want_count,
 		.buffer_bytes = options->buffer_bytes };
-	struct spoor_counter_listener_options counters = { .size = sizeof(counters), .interval_ns = (options->interval_ms ? options->interval_ms : 1000) * UINT64_C(1000000),
-		.meters = options->meters, .value = take_value, .context = g };
+	struct spoor_counter_listener_options counters = { .size = sizeof(counters),
+		.interval_ns =
+			(options->interval_ms ? options->interval_ms : 1000) * UINT64_C(1000000),
+		.meters = options->meters,
+		.value = take_value,
+		.context = g };
 	int r;
 
 	if (!g)
@@ -387,7 +411,10 @@ void graphite_close(struct graphite *g, struct graphite_counts *ret_counts)
 	struct spoor_session_counts counts = { .size = sizeof(counts) };
 
 	spoor_counter_listener_close(g->listener);
-	__atomic_store_n(&g->deadline_ns, spoor_now_ns() + (g->options.close_ms ? g->options.close_ms : 5000) * UINT64_C(1000000), __ATOMIC_RELEASE);
+	__atomic_store_n(&g->deadline_ns,
+		spoor_now_ns() +
+			(g->options.close_ms ? g->options.close_ms : 5000) * UINT64_C(1000000),
+		__ATOMIC_RELEASE);
 	(void)spoor_session_stop(g->session);
 	(void)pthread_join(g->thread, NULL);
 	spoor_session_count(g->session, &counts);

@@ -1,5 +1,6 @@
 /*
- * A listener that prints: every event of this process, with its fields by name and type, whoever declared it.
+ * A listener that prints: every event of this process, with its fields by name and type, whoever
+ * declared it.
  *
  * Fires a few events of several kinds, which come back as lines:
  *
@@ -14,8 +15,10 @@
 
 SPOOR_PROVIDER(shop, "Shop")
 SPOOR_STRUCT(shop_place, (text, Host), (u16, Port))
-SPOOR_EVENT(shop, Order, 1, SPOOR_INFO, 0x1, (u32, Number), (f64, Price), (text, Item), (object, Where, shop_place), (i32_array, Codes))
-SPOOR_EVENT(shop, Refused, 2, SPOOR_WARNING, 0x1, (u32, Number), (boolean, Final), (text16, Reason), (blob, Card))
+SPOOR_EVENT(shop, Order, 1, SPOOR_INFO, 0x1, (u32, Number), (f64, Price), (text, Item),
+	(object, Where, shop_place), (i32_array, Codes))
+SPOOR_EVENT(shop, Refused, 2, SPOOR_WARNING, 0x1, (u32, Number), (boolean, Final), (text16, Reason),
+	(blob, Card))
 SPOOR_EVENT(shop, Closed, 3, SPOOR_INFO, 0x2)
 
 /* UTF-16 that may stand at any address, as UTF-8; what is no character becomes a question mark. */
@@ -41,9 +44,11 @@ static void print_text16(const void *bytes, size_t size)
 		else if (c < 0x800)
 			printf("%c%c", (int)(0xc0 | c >> 6), (int)(0x80 | (c & 0x3f)));
 		else if (c < 0x10000)
-			printf("%c%c%c", (int)(0xe0 | c >> 12), (int)(0x80 | (c >> 6 & 0x3f)), (int)(0x80 | (c & 0x3f)));
+			printf("%c%c%c", (int)(0xe0 | c >> 12), (int)(0x80 | (c >> 6 & 0x3f)),
+				(int)(0x80 | (c & 0x3f)));
 		else
-			printf("%c%c%c%c", (int)(0xf0 | c >> 18), (int)(0x80 | (c >> 12 & 0x3f)), (int)(0x80 | (c >> 6 & 0x3f)), (int)(0x80 | (c & 0x3f)));
+			printf("%c%c%c%c", (int)(0xf0 | c >> 18), (int)(0x80 | (c >> 12 & 0x3f)),
+				(int)(0x80 | (c >> 6 & 0x3f)), (int)(0x80 | (c & 0x3f)));
 	}
 	putchar('"');
 }
@@ -96,7 +101,10 @@ static void print_value(const struct spoor_value *value)
 	}
 }
 
-/* On the listener's own thread, never under a lock: it may take its time, and only this session waits. */
+/*
+ * On the listener's own thread, never under a lock: it may take its time, and only this session
+ * waits.
+ */
 static void print_event(const struct spoor_event_view *event, void *context)
 {
 	struct spoor_value value;
@@ -123,10 +131,18 @@ int main(void)
 	const struct shop_place place = { "localhost", 8080 };
 	struct spoor_options start = { .size = sizeof(start), .flags = SPOOR_START_NO_SERVER };
 	const struct spoor_want wants[] = {
-		{ .size = sizeof(wants[0]), .name = "Shop", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE },
-		{ .size = sizeof(wants[0]), .name = "Shop-Live", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE },
+		{ .size = sizeof(wants[0]),
+			.name = "Shop",
+			.keywords = UINT64_MAX,
+			.level = SPOOR_VERBOSE },
+		{ .size = sizeof(wants[0]),
+			.name = "Shop-Live",
+			.keywords = UINT64_MAX,
+			.level = SPOOR_VERBOSE },
 	};
-	struct spoor_session_options options = { .size = sizeof(options), .wants = wants, .want_count = 2 };
+	struct spoor_session_options options = {
+		.size = sizeof(options), .wants = wants, .want_count = 2
+	};
 	struct spoor_session *session;
 	struct spoor_activity activity;
 	struct spoor_writer w;
@@ -137,7 +153,8 @@ int main(void)
 	if (!error)
 		error = spoor_session_start_callback(&options, print_event, NULL, &session);
 	if (error) {
-		fprintf(stderr, "listener: cannot listen to this program's events: %s\n", strerror(-error));
+		fprintf(stderr, "listener: cannot listen to this program's events: %s\n",
+			strerror(-error));
 		return 1;
 	}
 

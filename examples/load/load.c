@@ -1,12 +1,14 @@
 /*
- * Load for a web server on this machine: a few connections, each asking for one path after the other over HTTP/1.1 keep-alive, until the time is
- * over. No dependency but libc.
+ * Load for a web server on this machine: a few connections, each asking for one path after the
+ * other over HTTP/1.1 keep-alive, until the time is over. No dependency but libc.
  *
  *   load [-p MICROSECONDS] [-l FILE] PORT SECONDS PATH[=CONNECTIONS]...      load 5000 8 /cpu=1 /wait=4 /alloc /throw
  *
- * One thread a connection, at most one request in flight on each, and a pause between requests (2 ms, or what -p says), so that it stays small
- * beside what it loads. Prints per path how many were answered, how many failed, and the mean time. With -l each answer is a line of FILE:
- * CLOCK_MONOTONIC of its request and the time it took, in microseconds. Exit 1 when a path was never answered.
+ * One thread a connection, at most one request in flight on each, and a pause between requests (2
+ * ms, or what -p says), so that it stays small beside what it loads. Prints per path how many were
+ * answered, how many failed, and the mean time. With -l each answer is a line of FILE:
+ * CLOCK_MONOTONIC of its request and the time it took, in microseconds. Exit 1 when a path was
+ * never answered.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -111,7 +113,10 @@ static bool skip(int fd, size_t size)
 	return true;
 }
 
-/* Reads up to and with `\r\n`, byte by byte as far as a head line goes; false at a line that is too long. */
+/*
+ * Reads up to and with `\r\n`, byte by byte as far as a head line goes; false at a line that is too
+ * long.
+ */
 static bool read_line(int fd, char *line, size_t room)
 {
 	size_t len = 0;
@@ -177,8 +182,8 @@ static bool read_answer(int fd)
 static bool ask(int fd, const char *path)
 {
 	char request[256];
-	int len = snprintf(
-		request, sizeof(request), "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", path);
+	int len = snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		path);
 
 	return send(fd, request, (size_t)len, MSG_NOSIGNAL) == len && read_answer(fd);
 }
@@ -276,7 +281,8 @@ static bool write_log(void)
 
 	for (size_t i = 0; good && i < connection_count; i++)
 		for (size_t a = 0; a < connections[i].answer_count; a++)
-			good = fprintf(file, "%.0f %.1f\n", (double)connections[i].answers[a].begin_ns / 1e3,
+			good = fprintf(file, "%.0f %.1f\n",
+				       (double)connections[i].answers[a].begin_ns / 1e3,
 				       (double)connections[i].answers[a].time_ns / 1e3) > 0;
 	good = file && fclose(file) == 0 && good;
 	if (!good)
@@ -305,7 +311,8 @@ int main(int argc, char **argv)
 	for (int i = 3; good && i < argc; i++)
 		good = add_path(argv[i]);
 	if (!good) {
-		fprintf(stderr, "load [-p MICROSECONDS] [-l FILE] PORT SECONDS PATH[=CONNECTIONS]...\n");
+		fprintf(stderr,
+			"load [-p MICROSECONDS] [-l FILE] PORT SECONDS PATH[=CONNECTIONS]...\n");
 		return 2;
 	}
 	(void)sigaction(SIGINT, &action, NULL);

@@ -1,8 +1,11 @@
 /*
- * A native library in a .NET process: threads that the runtime knows nothing of, which fire events until they are told to stop, or have fired so many. Program.cs reads them.
+ * A native library in a .NET process: threads that the runtime knows nothing of, which fire events
+ * until they are told to stop, or have fired so many. Program.cs reads them.
  *
- * What a firing thread must never do is enter managed code: the collector would stop it, and it the collector. Whether one did can be seen from here: a thread that
- * comes into the runtime gets an alternate signal stack from it. firing_control() shows that this is so, with a thread that does go in.
+ * What a firing thread must never do is enter managed code: the collector would stop it, and it the
+ * collector. Whether one did can be seen from here: a thread that comes into the runtime gets an
+ * alternate signal stack from it. firing_control() shows that this is so, with a thread that does
+ * go in.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -10,11 +13,12 @@
 
 #include <spoor/spoor.h>
 
-#define API __attribute__((visibility("default")))
+#define API         __attribute__((visibility("default")))
 #define THREADS_MAX 16
 
 SPOOR_PROVIDER(firing, "Firing")
-SPOOR_EVENT(firing, shot, 1, SPOOR_INFO, 0x1, (u32, Thread), (u64, Number), (f64, Half), (text, Text))
+SPOOR_EVENT(firing, shot, 1, SPOOR_INFO, 0x1, (u32, Thread), (u64, Number), (f64, Half),
+	(text, Text))
 
 static pthread_t threads[THREADS_MAX];
 static unsigned thread_count;
@@ -70,8 +74,10 @@ API int firing_begin(unsigned wanted_threads, uint64_t events_per_thread)
 	if (error)
 		return error;
 	per_thread = events_per_thread;
-	for (thread_count = 0; thread_count < wanted_threads && thread_count < THREADS_MAX; thread_count++)
-		if ((error = pthread_create(&threads[thread_count], NULL, fire, (void *)(uintptr_t)thread_count)))
+	for (thread_count = 0; thread_count < wanted_threads && thread_count < THREADS_MAX;
+		thread_count++)
+		if ((error = pthread_create(&threads[thread_count], NULL, fire,
+			     (void *)(uintptr_t)thread_count)))
 			return -error;
 	return 0;
 }

@@ -3,8 +3,9 @@
  *
  *   native [SECONDS]
  *
- * Three threads: `price_burn` computes (it must own the CPU samples: about 70 %), `tree_walk` recurses 40 deep, `text_sort` spends
- * its time in libc's qsort, and both rest four fifths of the time. Build it with -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls.
+ * Three threads: `price_burn` computes (it must own the CPU samples: about 70 %), `tree_walk`
+ * recurses 40 deep, `text_sort` spends its time in libc's qsort, and both rest four fifths of the
+ * time. Build it with -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls.
  */
 #include <math.h>
 #include <pthread.h>

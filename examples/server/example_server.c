@@ -1,5 +1,6 @@
 /*
- * A small server that does nothing but be watched: it fires every kind of event and counter for as long as it is told.
+ * A small server that does nothing but be watched: it fires every kind of event and counter for as
+ * long as it is told.
  *
  *   server [SECONDS]          0, the default: until it is killed; prints its process id, then "ready"
  *
@@ -7,8 +8,9 @@
  *   dotnet-trace collect -p PID --providers Example:0xf:5 --duration 00:00:05
  *   dotnet-counters monitor -p PID --counters Example.Counters
  *
- * Thread "work" answers made-up requests: a static event with a field of each type, one made at run time, an activity with one inside it, counters. Thread "burn"
- * uses the CPU in functions with names to be found in a flame graph; one of them is code made at run time.
+ * Thread "work" answers made-up requests: a static event with a field of each type, one made at run
+ * time, an activity with one inside it, counters. Thread "burn" uses the CPU in functions with
+ * names to be found in a flame graph; one of them is code made at run time.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -31,14 +33,18 @@ SPOOR_PROVIDER(example, "Example")
 SPOOR_STRUCT(example_address, (text, Host), (u16, Port))
 
 /* Each type there is, with the same values each time, so that a reader can be held to them. */
-SPOOR_EVENT(example, Everything, 1, SPOOR_INFO, 0x1, (boolean, Boolean), (i8, I8), (u8, U8), (i16, I16), (u16, U16), (i32, I32), (u32, U32), (i64, I64),
-	(u64, U64), (f32, F32), (f64, F64), (char16, Char), (guid, Guid), (time, Time), (pointer, Pointer), (text, Text), (text16, Text16))
-SPOOR_EVENT(example, Arrays, 2, SPOOR_INFO, 0x1, (blob, Blob), (i32_array, Integers), (f64_array, Doubles), (text_array, Texts),
-	(object, Address, example_address), (u32, Last))
+SPOOR_EVENT(example, Everything, 1, SPOOR_INFO, 0x1, (boolean, Boolean), (i8, I8), (u8, U8),
+	(i16, I16), (u16, U16), (i32, I32), (u32, U32), (i64, I64), (u64, U64), (f32, F32),
+	(f64, F64), (char16, Char), (guid, Guid), (time, Time), (pointer, Pointer), (text, Text),
+	(text16, Text16))
+SPOOR_EVENT(example, Arrays, 2, SPOOR_INFO, 0x1, (blob, Blob), (i32_array, Integers),
+	(f64_array, Doubles), (text_array, Texts), (object, Address, example_address), (u32, Last))
 SPOOR_EVENT(example, Request, 3, SPOOR_INFO, 0x2, (u32, Number), (text, Path), (f64, Milliseconds))
 SPOOR_EVENT(example, Detail, 4, SPOOR_VERBOSE, 0x4, (u32, Number))
-SPOOR_EVENT_NAMED(example, work_start, "WorkStart", 5, 0, SPOOR_INFO, SPOOR_OPCODE_START, 0x8, (u32, Number))
-SPOOR_EVENT_NAMED(example, work_stop, "WorkStop", 6, 0, SPOOR_INFO, SPOOR_OPCODE_STOP, 0x8, (u32, Number))
+SPOOR_EVENT_NAMED(example, work_start, "WorkStart", 5, 0, SPOOR_INFO, SPOOR_OPCODE_START, 0x8,
+	(u32, Number))
+SPOOR_EVENT_NAMED(example, work_stop, "WorkStop", 6, 0, SPOOR_INFO, SPOOR_OPCODE_STOP, 0x8,
+	(u32, Number))
 SPOOR_EVENT(example, Empty, 7, SPOOR_ALWAYS, 0x0)
 
 static struct spoor_event_source *source;
@@ -64,7 +70,8 @@ static double observe_half(void *context)
 
 static void fire_everything(void)
 {
-	static const struct spoor_guid guid = { { 0x33, 0x22, 0x11, 0x00, 0x55, 0x44, 0x77, 0x66, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff } };
+	static const struct spoor_guid guid = { { 0x33, 0x22, 0x11, 0x00, 0x55, 0x44, 0x77, 0x66,
+		0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff } };
 	static const spoor_char16 wide[] = { 'w', 'i', 'd', 0xe9, 0xd83d, 0xde00, 0 };
 	static const uint8_t blob[] = { 1, 2, 254, 255 };
 	static const int32_t integers[] = { -1, 0, INT32_MAX };
@@ -72,7 +79,8 @@ static void fire_everything(void)
 	static const char *const texts[] = { "one", "", "dr\xc3\xa9i" };
 	const struct example_address address = { "localhost", 8080 };
 
-	example_Everything(true, -8, 8, -16, 16, -32, 32, -64, UINT64_MAX, 0.25f, 1.0 / 3, 0x20ac, &guid, INT64_C(1700000000000000000), (const void *)0x1234,
+	example_Everything(true, -8, 8, -16, 16, -32, 32, -64, UINT64_MAX, 0.25f, 1.0 / 3, 0x20ac,
+		&guid, INT64_C(1700000000000000000), (const void *)0x1234,
 		"na\xc3\xafve \xf0\x9f\x98\x80", wide);
 	example_Arrays(blob, sizeof(blob), integers, 3, doubles, 2, texts, 3, &address, 42);
 }
@@ -144,18 +152,21 @@ __attribute__((noinline)) static uint64_t burn_inner(uint64_t value)
 
 typedef uint64_t made_function(uint64_t (*inner)(uint64_t), uint64_t value);
 
-/* Code made at run time: calls inner(value), with a frame of its own. NULL where this processor's is not known. */
+/*
+ * Code made at run time: calls inner(value), with a frame of its own. NULL where this processor's
+ * is not known.
+ */
 static made_function *make_code(void)
 {
 #if defined(__x86_64__)
 	static const uint8_t code[] = {
-		0x55,                   /* push rbp */
-		0x48, 0x89, 0xe5,       /* mov rbp, rsp */
-		0x48, 0x89, 0xf8,       /* mov rax, rdi */
-		0x48, 0x89, 0xf7,       /* mov rdi, rsi */
-		0xff, 0xd0,             /* call rax */
-		0x5d,                   /* pop rbp */
-		0xc3,                   /* ret */
+		0x55,             /* push rbp */
+		0x48, 0x89, 0xe5, /* mov rbp, rsp */
+		0x48, 0x89, 0xf8, /* mov rax, rdi */
+		0x48, 0x89, 0xf7, /* mov rdi, rsi */
+		0xff, 0xd0,       /* call rax */
+		0x5d,             /* pop rbp */
+		0xc3,             /* ret */
 	};
 	made_function *made;
 	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -211,20 +222,32 @@ int main(int count, char **arguments)
 	source = spoor_source_new("Example-Dynamic");
 
 	struct spoor_meter *meter = spoor_meter_open("Example.Counters", "1.0");
-	struct spoor_counter_options options = { .size = sizeof(options), .unit = "{request}", .description = "Requests" };
+	struct spoor_counter_options options = {
+		.size = sizeof(options), .unit = "{request}", .description = "Requests"
+	};
 	counters.requests = spoor_counter_open(meter, SPOOR_COUNTER, "requests", &options);
 	counters.requests_post = spoor_counter_tagged(counters.requests, &post, 1);
 	counters.open = spoor_counter_open(meter, SPOOR_UP_DOWN_COUNTER, "open", NULL);
-	options = (struct spoor_counter_options){ .size = sizeof(options), .unit = "Cel", .description = "Temperature" };
+	options = (struct spoor_counter_options){
+		.size = sizeof(options), .unit = "Cel", .description = "Temperature"
+	};
 	counters.temperature = spoor_counter_open(meter, SPOOR_GAUGE, "temperature", &options);
-	options = (struct spoor_counter_options){ .size = sizeof(options), .unit = "ms", .description = "Latency" };
+	options = (struct spoor_counter_options){
+		.size = sizeof(options), .unit = "ms", .description = "Latency"
+	};
 	counters.latency = spoor_counter_open(meter, SPOOR_HISTOGRAM, "latency", &options);
-	options = (struct spoor_counter_options){ .size = sizeof(options), .unit = "s", .description = "Uptime", .observe = observe_uptime };
+	options = (struct spoor_counter_options){ .size = sizeof(options),
+		.unit = "s",
+		.description = "Uptime",
+		.observe = observe_uptime };
 	(void)spoor_counter_open(meter, SPOOR_COUNTER, "uptime", &options);
-	options = (struct spoor_counter_options){ .size = sizeof(options), .unit = "1", .description = "Half", .observe = observe_half };
+	options = (struct spoor_counter_options){
+		.size = sizeof(options), .unit = "1", .description = "Half", .observe = observe_half
+	};
 	(void)spoor_counter_open(meter, SPOOR_GAUGE, "half", &options);
 
-	if (pthread_create(&worker, NULL, work, NULL) || pthread_create(&burner, NULL, burn, make_code())) {
+	if (pthread_create(&worker, NULL, work, NULL) ||
+		pthread_create(&burner, NULL, burn, make_code())) {
 		fprintf(stderr, "server: cannot create a thread\n");
 		return 1;
 	}

@@ -1,4 +1,7 @@
-/* Opening, allocating, collecting. collector_heap.h has the memory, collector_mark.h finds the live objects. */
+/*
+ * Opening, allocating, collecting. collector_heap.h has the memory, collector_mark.h finds the live
+ * objects.
+ */
 #include "gc/collector/collector.h"
 
 #include <errno.h>
@@ -11,7 +14,10 @@
 
 enum {
 	MIB = 1 << 20,
-	/* The minimum allocated between two collections, so that a small heap is not collected all the time. */
+	/*
+	 * The minimum allocated between two collections, so that a small heap is not collected all
+	 * the time.
+	 */
 	BUDGET_LEAST = 32 * MIB,
 	RANGE_LEAST = 128 * MIB,
 	TICK_BYTES =
@@ -66,8 +72,8 @@ static int open_size(struct collector *c, size_t size)
 }
 
 /*
- * Opens heap and marker. A range that was configured is used or fails; otherwise a smaller one will do, and half of the maximum leaves address space for the
- * runtime.
+ * Opens heap and marker. A range that was configured is used or fails; otherwise a smaller one will
+ * do, and half of the maximum leaves address space for the runtime.
  */
 static int open_range(struct collector *c)
 {
@@ -130,8 +136,8 @@ int32_t collector_start(struct collector *c)
 {
 	struct heap *h = &c->heap;
 	/*
-	 * The cards are not read, but the write barrier of System.GC.Server writes them at each store. No address is ephemeral, so the other barriers write
-	 * none.
+	 * The cards are not read, but the write barrier of System.GC.Server writes them at each
+	 * store. No address is ephemeral, so the other barriers write none.
 	 */
 	struct gc_write_barrier barrier = {
 		.operation = GC_BARRIER_INITIALIZE,
@@ -181,7 +187,10 @@ void collector_retire(struct collector *c, struct gc_alloc_context *context)
 	context->limit = NULL;
 }
 
-/* A new piece for the context. If it follows the old one directly, it is added to that, but no cell crosses the border of a region. */
+/*
+ * A new piece for the context. If it follows the old one directly, it is added to that, but no cell
+ * crosses the border of a region.
+ */
 static void give_piece(struct collector *c, struct gc_alloc_context *context, struct run piece)
 {
 	uint8_t *limit = piece.end - PIECE_RESERVE + CELL_HEADER;
@@ -217,7 +226,10 @@ static bool budget_is_used_up(struct collector *c)
 	if (__atomic_load_n(&c->no_gc.is_active, __ATOMIC_ACQUIRE)) {
 		if (allocated <= c->no_gc.bytes)
 			return false;
-		/* More was allocated than requested: the no-GC region is over, which EndNoGCRegion() will report. */
+		/*
+		 * More was allocated than requested: the no-GC region is over, which
+		 * EndNoGCRegion() will report.
+		 */
 		__atomic_store_n(&c->no_gc.ended_by, 3, __ATOMIC_RELAXED);
 		__atomic_store_n(&c->no_gc.is_active, false, __ATOMIC_RELEASE);
 	}
@@ -235,8 +247,8 @@ static void count_tick(struct collector *c, uint32_t kind, uint64_t bytes, void 
 	gc_event_GCAllocationTick_V4(now, kind, 0, o, size);
 }
 
-struct gc_object *collector_alloc(
-	struct collector *c, struct gc_alloc_context *context, size_t size, uint32_t flags)
+struct gc_object *collector_alloc(struct collector *c, struct gc_alloc_context *context,
+	size_t size, uint32_t flags)
 {
 	enum heap_shortage shortage;
 	struct run taken;
@@ -262,8 +274,8 @@ struct gc_object *collector_alloc(
 					.only_if_count = true,
 					.count = count });
 		count = __atomic_load_n(&c->count, __ATOMIC_ACQUIRE);
-		heap_take(
-			&c->heap, size, kind, flags & GC_ALLOC_ZEROING_OPTIONAL, &taken, &shortage);
+		heap_take(&c->heap, size, kind, flags & GC_ALLOC_ZEROING_OPTIONAL, &taken,
+			&shortage);
 		if (shortage == HEAP_ENOUGH) {
 			bytes = (uint64_t)(taken.end - taken.at);
 			if (kind == REGION_SMALL && bytes >= size + PIECE_RESERVE) {
@@ -276,7 +288,10 @@ struct gc_object *collector_alloc(
 			}
 			break;
 		}
-		/* No memory is left: dead objects must be freed. A second collection directly after one of this thread would find no more. */
+		/*
+		 * No memory is left: dead objects must be freed. A second collection directly after
+		 * one of this thread would find no more.
+		 */
 		if (tries == ALLOC_TRIES - 1)
 			return NULL;
 		collector_collect(c,
@@ -385,8 +400,8 @@ static void mark_async_pinned(void *context, struct gc_object **handle, struct g
 	struct root_scan *scan = context;
 
 	mark_pinned(scan->collector, handle, o);
-	scan->collector->ee->table->WalkAsyncPinnedForPromotion(
-		scan->collector->ee, o, &scan->context, promote);
+	scan->collector->ee->table->WalkAsyncPinnedForPromotion(scan->collector->ee, o,
+		&scan->context, promote);
 }
 
 static void mark_counted(void *context, struct gc_object **handle, struct gc_object *o)
@@ -439,8 +454,8 @@ static void clear_dependent(void *context, struct gc_object **handle, struct gc_
 	__atomic_store_n(handle, NULL, __ATOMIC_RELAXED);
 }
 
-static void clear_sync_block(
-	struct gc_object **slot, uintptr_t *extra, uintptr_t first, uintptr_t second)
+static void clear_sync_block(struct gc_object **slot, uintptr_t *extra, uintptr_t first,
+	uintptr_t second)
 {
 	struct collector *c = (struct collector *)first;
 
@@ -565,7 +580,10 @@ static void fire_end(struct collector *c, const struct course *course,
 	uint32_t index = (uint32_t)r->index;
 
 	if (gc_event_on_GCGlobalHeapHistory_V4()) {
-		/* Mechanisms: 4, all live objects are promoted. Times: nothing, then roots to sweeping. */
+		/*
+		 * Mechanisms: 4, all live objects are promoted. Times: nothing, then roots to
+		 * sweeping.
+		 */
 		uint32_t times[7] = {
 			0,
 			microseconds(course->stopped, course->roots),
@@ -613,17 +631,17 @@ static void fire_regions(struct collector *c)
 		of[REGION_FREE], c->heap.committed, c->heap.commit_limit, c->budget);
 }
 
-static void fire_generation_range(
-	void *context, int32_t generation, uint8_t *begin, uint8_t *end, uint8_t *reserved)
+static void fire_generation_range(void *context, int32_t generation, uint8_t *begin, uint8_t *end,
+	uint8_t *reserved)
 {
 	(void)context;
-	gc_event_GCGenerationRange(
-		(uint8_t)generation, begin, (uint64_t)(end - begin), (uint64_t)(reserved - begin));
+	gc_event_GCGenerationRange((uint8_t)generation, begin, (uint64_t)(end - begin),
+		(uint64_t)(reserved - begin));
 }
 
 /* All threads are suspended. */
-static void collect_stopped(
-	struct collector *c, struct collect_request *request, struct course *course)
+static void collect_stopped(struct collector *c, struct collect_request *request,
+	struct course *course)
 {
 	struct gc_to_clr *ee = c->ee;
 	struct heap *h = &c->heap;
@@ -653,8 +671,8 @@ static void collect_stopped(
 	r->pending_count = finalizers_waiting(&c->finalizers);
 	note_sizes(c, r);
 	tell_memory_load(c, r, course->swept);
-	__atomic_store_n(
-		&c->budget, budget_after(c, r->live_bytes, r->memory_load), __ATOMIC_RELAXED);
+	__atomic_store_n(&c->budget, budget_after(c, r->live_bytes, r->memory_load),
+		__ATOMIC_RELAXED);
 	if (gc_event_on_GCGenerationRange())
 		collector_describe(c, fire_generation_range, NULL);
 
@@ -674,7 +692,10 @@ void collector_collect(struct collector *c, struct collect_request request)
 {
 	struct gc_to_clr *ee = c->ee;
 	struct course course = { 0 };
-	/* A thread that waits for the lock must not prevent a collection from suspending all threads. */
+	/*
+	 * A thread that waits for the lock must not prevent a collection from suspending all
+	 * threads.
+	 */
 	bool was_cooperative = ee->table->EnablePreemptiveGC(ee);
 
 	pthread_mutex_lock(&c->collecting);

@@ -1,15 +1,17 @@
 /*
- * The reference collector: suspends all threads, marks reachable objects and frees the others in place. It does not move objects and has no generations.
+ * The reference collector: suspends all threads, marks reachable objects and frees the others in
+ * place. It does not move objects and has no generations.
  *
- * One object holds all of its state; struct gc_heap, which the runtime calls, is its first member. spoorgc.c makes it and fills the tables; the tables'
- * functions use the functions of this header.
+ * One object holds all of its state; struct gc_heap, which the runtime calls, is its first member.
+ * spoorgc.c makes it and fills the tables; the tables' functions use the functions of this header.
  *
  *   collector_alloc()     what Alloc() does: from the context, else a new piece, else a collection, else NULL
  *   collector_collect()   one collection
  *   collector_walk...()   for heap snapshots, profilers and debuggers
  *
- * Locks, in the order in which they may be taken: `collecting` (one collection at a time; never held by a thread that the collection must wait for), then one
- * of the heap's, the finalizers', the handles' or `frozen_lock`. A thread that holds one of the latter waits for memory only.
+ * Locks, in the order in which they may be taken: `collecting` (one collection at a time; never
+ * held by a thread that the collection must wait for), then one of the heap's, the finalizers', the
+ * handles' or `frozen_lock`. A thread that holds one of the latter waits for memory only.
  */
 #ifndef SPOOR_GC_COLLECTOR_COLLECTOR_H
 #define SPOOR_GC_COLLECTOR_COLLECTOR_H
@@ -61,7 +63,10 @@ struct collect_request {
 	uint32_t count;
 };
 
-/* Results of a collection, for events and GC.GetGCMemoryInfo(). Sizes in bytes, by generation (0 and 1 are always empty). */
+/*
+ * Results of a collection, for events and GC.GetGCMemoryInfo(). Sizes in bytes, by generation (0
+ * and 1 are always empty).
+ */
 struct collect_record {
 	uint64_t index;
 	uint64_t heap_bytes; /* regions in use */
@@ -86,7 +91,10 @@ struct gc_segment {
 	uint8_t *reserved;
 };
 
-/* A gate that is open or closed. Threads that wait at it do not delay the suspension of the runtime. */
+/*
+ * A gate that is open or closed. Threads that wait at it do not delay the suspension of the
+ * runtime.
+ */
 struct gate {
 	pthread_mutex_t mutex;
 	pthread_cond_t opened;
@@ -96,7 +104,8 @@ struct gate {
 struct no_gc_region {
 	bool is_active; /* atomic; `bytes` is set before it */
 	uint64_t bytes; /* number of bytes that may be allocated until it ends */
-	int32_t ended_by; /* atomic; the result of EndNoGCRegion() if another event has ended the region; else 0 */
+	/* atomic; the result of EndNoGCRegion() if another event has ended the region; else 0 */
+	int32_t ended_by;
 };
 
 struct collector {
@@ -118,11 +127,12 @@ struct collector {
 	pthread_mutex_t collecting;
 	struct gate gate;
 	bool is_in_progress; /* as SetGCInProgress() says; atomic */
-	bool is_stopped;     /* this collector has suspended all threads: walks may read everything */
-	uint32_t count;      /* number of collections; atomic */
-	uint64_t budget;     /* bytes to allocate until the next collection; atomic */
-	uint64_t live;       /* bytes after the last collection; atomic */
-	uint64_t ticks[3];   /* bytes since the last GCAllocationTick, by kind; atomic */
+	/* this collector has suspended all threads: walks may read everything */
+	bool is_stopped;
+	uint32_t count;    /* number of collections; atomic */
+	uint64_t budget;   /* bytes to allocate until the next collection; atomic */
+	uint64_t live;     /* bytes after the last collection; atomic */
+	uint64_t ticks[3]; /* bytes since the last GCAllocationTick, by kind; atomic */
 	struct collect_record last;
 	int64_t paused_ns; /* total time of all pauses */
 	int64_t started_ns;
@@ -133,21 +143,26 @@ struct collector {
 	uint64_t pinned_count; /* roots that pin, in the current collection */
 };
 
-/* GC_OK, or GC_E_FAIL or GC_E_OUTOFMEMORY after a message to the host: what failed and what to do. */
+/*
+ * GC_OK, or GC_E_FAIL or GC_E_OUTOFMEMORY after a message to the host: what failed and what to do.
+ */
 int32_t collector_open(struct collector *c, struct gc_to_clr *ee, const struct gc_runtime *runtime);
 /* The part of the start that needs the runtime: the type of free objects, its write barrier. */
 int32_t collector_start(struct collector *c);
 void collector_close(struct collector *c);
 
-struct gc_object *collector_alloc(
-	struct collector *c, struct gc_alloc_context *context, size_t size, uint32_t flags);
+struct gc_object *collector_alloc(struct collector *c, struct gc_alloc_context *context,
+	size_t size, uint32_t flags);
 
 /* The rest of a context's piece becomes a free cell; the context is empty. */
 void collector_retire(struct collector *c, struct gc_alloc_context *context);
 
 void collector_collect(struct collector *c, struct collect_request request);
 
-/* 0: done, else enum start_no_gc_region_status of the runtime: 1 no memory, 2 too large, 3 in progress. */
+/*
+ * 0: done, else enum start_no_gc_region_status of the runtime: 1 no memory, 2 too large, 3 in
+ * progress.
+ */
 int32_t collector_no_gc_begin(struct collector *c, uint64_t bytes);
 /* 0: done, else: 1 not in progress, 2 a collection was induced, 3 more was allocated. */
 int32_t collector_no_gc_end(struct collector *c);
@@ -157,17 +172,17 @@ int64_t collector_now_ns(void);
 
 /* ---- collector_walk.c; all threads are suspended ---- */
 
-void collector_walk_heap(
-	struct collector *c, gc_walk_object_fn *walk, void *context, bool walk_large);
+void collector_walk_heap(struct collector *c, gc_walk_object_fn *walk, void *context,
+	bool walk_large);
 void collector_walk_references(struct gc_object *o, gc_walk_object_fn *walk, void *context);
 void collector_walk_slots(struct gc_object *o, gc_walk_object2_fn *walk, void *context);
 void collector_walk_handles(struct collector *c, gc_scan_handle_fn *scan,
 	struct gc_scan_context *context, bool is_dependent);
-void collector_walk_ready(
-	struct collector *c, gc_promote_fn *scan, struct gc_scan_context *context);
+void collector_walk_ready(struct collector *c, gc_promote_fn *scan,
+	struct gc_scan_context *context);
 void collector_walk_ready_kinds(struct collector *c, gc_walk_finalizer_fn *walk);
 void collector_describe(struct collector *c, gc_generation_fn *describe, void *context);
-uint32_t collector_generation_range(
-	struct collector *c, struct gc_object *o, uint8_t **ret_begin, uint8_t **ret_end);
+uint32_t collector_generation_range(struct collector *c, struct gc_object *o, uint8_t **ret_begin,
+	uint8_t **ret_end);
 
 #endif

@@ -1,15 +1,18 @@
 /*
  * Memory for objects: pieces that threads fill, and single cells for larger objects.
  *
- * Pieces are cut from the front of one run after the other: free stretches of swept regions, in the order of addresses; then free regions. Larger objects
- * take the first run that fits in regions of their own kind; huge ones take whole regions.
+ * Pieces are cut from the front of one run after the other: free stretches of swept regions, in the
+ * order of addresses; then free regions. Larger objects take the first run that fits in regions of
+ * their own kind; huge ones take whole regions.
  */
 #include <string.h>
 
 #include "gc/collector/collector_heap.h"
 #include "gc/collector/collector_regions.h"
 
-/* The cell of a run is a free object with one more word: the offset of the next run in the region. */
+/*
+ * The cell of a run is a free object with one more word: the offset of the next run in the region.
+ */
 struct run_cell {
 	uint64_t header;
 	struct method_table *type;
@@ -77,7 +80,10 @@ void heap_note_begin(struct heap *h, uint8_t *cell)
 		__atomic_store_n(brick, value, __ATOMIC_RELAXED);
 }
 
-/* A stretch that was taken from [run begin, ...): the part that must be cleared, after the region's `dirty_end` was advanced. */
+/*
+ * A stretch that was taken from [run begin, ...): the part that must be cleared, after the region's
+ * `dirty_end` was advanced.
+ */
 struct clearing {
 	uint8_t *begin;
 	size_t length;
@@ -141,8 +147,8 @@ static enum heap_shortage next_run(struct heap *h, size_t length)
 	return HEAP_ENOUGH;
 }
 
-static enum heap_shortage take_piece(
-	struct heap *h, size_t size, struct run *ret, struct clearing *ret_clearing)
+static enum heap_shortage take_piece(struct heap *h, size_t size, struct run *ret,
+	struct clearing *ret_clearing)
 {
 	size_t least = size + PIECE_RESERVE;
 
@@ -163,8 +169,8 @@ static enum heap_shortage take_piece(
 }
 
 /* Takes a cell from a run of a region, if one fits. */
-static bool take_from_region(
-	struct heap *h, uint32_t index, size_t size, struct run *ret, struct clearing *ret_clearing)
+static bool take_from_region(struct heap *h, uint32_t index, size_t size, struct run *ret,
+	struct clearing *ret_clearing)
 {
 	struct region *r = heap_region(h, index);
 	uint8_t *begin = heap_region_begin(h, index);
@@ -299,14 +305,17 @@ void heap_take(struct heap *h, size_t size, enum region_kind kind, bool dirty_ok
 		shortage = take_cell(h, size, kind, ret, &clearing);
 	}
 	/* Read without the lock by threads that check whether a collection is due. */
-	__atomic_store_n(
-		&h->allocated, h->allocated + (uint64_t)(ret->end - ret->at), __ATOMIC_RELAXED);
+	__atomic_store_n(&h->allocated, h->allocated + (uint64_t)(ret->end - ret->at),
+		__ATOMIC_RELAXED);
 	pthread_mutex_unlock(&h->lock);
 
 	*ret_shortage = shortage;
 	if (shortage != HEAP_ENOUGH)
 		return;
-	/* Outside of the lock: the memory belongs to this thread, and no collection reads it before this thread reaches a safe point. */
+	/*
+	 * Outside of the lock: the memory belongs to this thread, and no collection reads it before
+	 * this thread reaches a safe point.
+	 */
 	if (kind == REGION_HUGE)
 		clear_huge(h, *ret, dirty_ok);
 	else

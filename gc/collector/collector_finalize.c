@@ -117,8 +117,8 @@ void finalizers_mark_ready(struct finalizers *f, struct marker *m)
 }
 
 /* The list for an object that is not reachable; NULL: none. */
-static struct object_list *destination(
-	struct finalizers *f, struct marker *m, struct gc_object *o, uint32_t critical_flag)
+static struct object_list *destination(struct finalizers *f, struct marker *m, struct gc_object *o,
+	uint32_t critical_flag)
 {
 	uint32_t *header = object_header(o);
 
@@ -142,8 +142,8 @@ void finalizers_find_dead(struct finalizers *f, struct marker *m, uint32_t criti
 	uint64_t bytes_before = m->sums.bytes;
 
 	/*
-	 * All threads that use the lists are suspended. No lock is taken, because EagerFinalized() calls back. finalizers_add() has reserved room in all
-	 * lists.
+	 * All threads that use the lists are suspended. No lock is taken, because EagerFinalized()
+	 * calls back. finalizers_add() has reserved room in all lists.
 	 */
 	ready_before = f->ready.count;
 	critical_before = f->ready_critical.count;
@@ -159,7 +159,10 @@ void finalizers_find_dead(struct finalizers *f, struct marker *m, uint32_t criti
 			list_push(list, o);
 	}
 	registered->count = kept;
-	/* Marked after all were found: objects that are reachable only from a dead one are dead too, and their finalizers run in the same round. */
+	/*
+	 * Marked after all were found: objects that are reachable only from a dead one are dead
+	 * too, and their finalizers run in the same round.
+	 */
 	mark_list(&f->ready, ready_before, m);
 	mark_list(&f->ready_critical, critical_before, m);
 	f->promoted_count =

@@ -1,9 +1,11 @@
 /*
- * Objects with finalizers: those that are alive, and those that are dead and wait for their finalizer.
+ * Objects with finalizers: those that are alive, and those that are dead and wait for their
+ * finalizer.
  *
- * There are three lists. `registered` has every object whose finalizer has not run. A collection moves those that are otherwise unreachable into one of the
- * other two; critical ones have a list of their own, because they run last. Both lists are roots from then on. The runtime's finalizer thread takes objects
- * from them.
+ * There are three lists. `registered` has every object whose finalizer has not run. A collection
+ * moves those that are otherwise unreachable into one of the other two; critical ones have a list
+ * of their own, because they run last. Both lists are roots from then on. The runtime's finalizer
+ * thread takes objects from them.
  */
 #ifndef SPOOR_GC_COLLECTOR_COLLECTOR_FINALIZE_H
 #define SPOOR_GC_COLLECTOR_COLLECTOR_FINALIZE_H
@@ -31,7 +33,9 @@ struct finalizers {
 void finalizers_init(struct finalizers *f);
 void finalizers_done(struct finalizers *f);
 
-/* false: no memory. Reserves room in the other lists as well, so that a collection needs no memory. */
+/*
+ * false: no memory. Reserves room in the other lists as well, so that a collection needs no memory.
+ */
 bool finalizers_add(struct finalizers *f, struct gc_object *o);
 
 /* The next object whose finalizer is to run, or NULL. */
@@ -44,8 +48,9 @@ size_t finalizers_waiting(struct finalizers *f);
 void finalizers_mark_ready(struct finalizers *f, struct marker *m);
 
 /*
- * Moves the dead objects of `registered`, and marks them and all objects they reach. Suppressed ones are only removed, and so are those that the runtime
- * finalizes eagerly. `critical_flag` is one of a method table, valid for types without elements.
+ * Moves the dead objects of `registered`, and marks them and all objects they reach. Suppressed
+ * ones are only removed, and so are those that the runtime finalizes eagerly. `critical_flag` is
+ * one of a method table, valid for types without elements.
  */
 void finalizers_find_dead(struct finalizers *f, struct marker *m, uint32_t critical_flag);
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static_assert(
-	sizeof(struct handle_block) <= HANDLE_BLOCK_SIZE, "a block is found by its alignment");
+static_assert(sizeof(struct handle_block) <= HANDLE_BLOCK_SIZE,
+	"a block is found by its alignment");
 
 void handles_init(struct handles *hs)
 {
@@ -51,8 +51,8 @@ static struct gc_object **take_word(struct handle_kind *kind, int32_t type)
 	return handle;
 }
 
-struct gc_object **handle_new(
-	struct handles *hs, int32_t type, struct gc_object *object, uintptr_t extra)
+struct gc_object **handle_new(struct handles *hs, int32_t type, struct gc_object *object,
+	uintptr_t extra)
 {
 	if (type < 0 || type >= GC_HANDLE_TYPES)
 		return NULL;

@@ -1,12 +1,15 @@
 /*
- * Handles: words outside of the heap that refer to an object. The kind of a handle determines what a collection does with it.
+ * Handles: words outside of the heap that refer to an object. The kind of a handle determines what
+ * a collection does with it.
  *
- * A handle is the address of its word; code of the runtime reads and writes the word directly. Words are in blocks of one kind, and the block of a handle is
- * found by its alignment. Each word has an extra word: the secondary of a dependent handle, data of the runtime, or the next free word while it is free.
- * Blocks are never freed.
+ * A handle is the address of its word; code of the runtime reads and writes the word directly.
+ * Words are in blocks of one kind, and the block of a handle is found by its alignment. Each word
+ * has an extra word: the secondary of a dependent handle, data of the runtime, or the next free
+ * word while it is free. Blocks are never freed.
  *
- * Creating and destroying takes a lock; scanning takes none: a handle may be destroyed during a collection (by a thread that runs native code, or by the
- * runtime). So words are read once, and a word that becomes NULL is skipped.
+ * Creating and destroying takes a lock; scanning takes none: a handle may be destroyed during a
+ * collection (by a thread that runs native code, or by the runtime). So words are read once, and a
+ * word that becomes NULL is skipped.
  */
 #ifndef SPOOR_GC_COLLECTOR_COLLECTOR_HANDLES_H
 #define SPOOR_GC_COLLECTOR_COLLECTOR_HANDLES_H
@@ -45,8 +48,8 @@ void handles_init(struct handles *hs);
 void handles_done(struct handles *hs);
 
 /* NULL: no memory, or no such kind. */
-struct gc_object **handle_new(
-	struct handles *hs, int32_t type, struct gc_object *object, uintptr_t extra);
+struct gc_object **handle_new(struct handles *hs, int32_t type, struct gc_object *object,
+	uintptr_t extra);
 void handle_free(struct handles *hs, struct gc_object **handle);
 
 uint32_t handles_count(struct handles *hs);

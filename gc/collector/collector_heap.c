@@ -1,4 +1,7 @@
-/* The range, its tables, and which regions of it are in use. collector_alloc.c cuts memory out of regions, collector_sweep.c finds free memory in them. */
+/*
+ * The range, its tables, and which regions of it are in use. collector_alloc.c cuts memory out of
+ * regions, collector_sweep.c finds free memory in them.
+ */
 #include "gc/collector/collector_heap.h"
 
 #include <errno.h>
@@ -10,7 +13,10 @@
 
 enum { PAGE = 4096 };
 
-/* Offsets of the tables in the mapping that contains all of them; each part for a group of regions is whole pages. */
+/*
+ * Offsets of the tables in the mapping that contains all of them; each part for a group of regions
+ * is whole pages.
+ */
 struct table_layout {
 	size_t marks, bricks, cards, regions, bundles, size;
 };
@@ -111,8 +117,8 @@ static bool open_tables(struct heap *h, uint32_t region)
 		size_t cards = (size_t)(REGION_SIZE >> CARD_SHIFT) << GROUP_SHIFT;
 
 		if (!open_access(h->marks + first * REGION_MARK_WORDS, marks * sizeof(uint64_t)) ||
-			!open_access(
-				h->bricks + first * REGION_BRICKS, bricks * sizeof(uint16_t)) ||
+			!open_access(h->bricks + first * REGION_BRICKS,
+				bricks * sizeof(uint16_t)) ||
 			!open_access(h->cards + (first << REGION_SHIFT >> CARD_SHIFT), cards) ||
 			!open_access(heap_region(h, (uint32_t)first), PAGE))
 			return false;
@@ -150,7 +156,10 @@ static void decommit(struct heap *h, uint32_t index)
 	struct region *r = heap_region(h, index);
 	uint8_t *begin = heap_region_begin(h, index);
 
-	/* A region that cannot be returned to the system stays allocated; other processes have less memory. */
+	/*
+	 * A region that cannot be returned to the system stays allocated; other processes have less
+	 * memory.
+	 */
 	if (madvise(begin, REGION_SIZE, MADV_DONTNEED) != 0)
 		return;
 	r->dirty_end = 0;
@@ -176,14 +185,16 @@ static void make_room_under_limit(struct heap *h, uint64_t wanted)
 	}
 }
 
-enum heap_shortage heap_take_regions(
-	struct heap *h, uint32_t count, enum region_kind kind, uint32_t *ret_first)
+enum heap_shortage heap_take_regions(struct heap *h, uint32_t count, enum region_kind kind,
+	uint32_t *ret_first)
 {
 	uint32_t first = h->free_hint;
 	uint32_t found = 0;
 	bool any_before = false;
 
-	/* The lowest regions that fit: memory that was touched before is reused before new memory. */
+	/*
+	 * The lowest regions that fit: memory that was touched before is reused before new memory.
+	 */
 	for (uint32_t i = first; found < count; i++) {
 		if (i >= h->region_count)
 			return HEAP_RANGE_FULL;
@@ -296,8 +307,8 @@ uint64_t heap_release(struct heap *h)
 		h->region_end--;
 	h->free_hint = 0;
 	memset(h->cursor, 0, sizeof(h->cursor));
-	__atomic_store_n(
-		&h->allocated_before, h->allocated_before + h->allocated, __ATOMIC_RELAXED);
+	__atomic_store_n(&h->allocated_before, h->allocated_before + h->allocated,
+		__ATOMIC_RELAXED);
 	__atomic_store_n(&h->allocated, 0, __ATOMIC_RELAXED);
 	return free_bytes;
 }
@@ -329,7 +340,9 @@ struct gc_object *heap_object_at(struct heap *h, const void *address)
 
 		return o->type && at < ((size_t)first << REGION_SHIFT) + object_size(o) ? o : NULL;
 	}
-	/* Walks cells from the nearest one that a brick refers to, or from the begin of the region. */
+	/*
+	 * Walks cells from the nearest one that a brick refers to, or from the begin of the region.
+	 */
 	size_t region_at = (size_t)index << REGION_SHIFT;
 	size_t cell = region_at;
 	for (size_t brick = at >> BRICK_SHIFT; brick >= region_at >> BRICK_SHIFT; brick--) {

@@ -1,6 +1,7 @@
 /*
- * The data structures of the reference collector's heap, and the functions that only read these. Functions that change the heap are in collector_heap.h
- * (for every user of the heap) and collector_regions.h (for the parts of the heap).
+ * The data structures of the reference collector's heap, and the functions that only read these.
+ * Functions that change the heap are in collector_heap.h (for every user of the heap) and
+ * collector_regions.h (for the parts of the heap).
  */
 #ifndef SPOOR_GC_COLLECTOR_COLLECTOR_LAYOUT_H
 #define SPOOR_GC_COLLECTOR_COLLECTOR_LAYOUT_H
@@ -18,14 +19,24 @@ enum {
 	REGION_BRICKS = REGION_SIZE >> BRICK_SHIFT,
 	CARD_SHIFT = 11,
 	BUNDLE_SHIFT = 21,
-	/* Tables are made accessible for this many regions at a time, so that each part of a table is whole pages. */
+	/*
+	 * Tables are made accessible for this many regions at a time, so that each part of a table
+	 * is whole pages.
+	 */
 	GROUP_SHIFT = 7,
 	GROUP_REGIONS = 1 << GROUP_SHIFT,
-	/* A thread gets pieces of this size, zeroed directly before: small enough to stay in the first-level cache until the thread fills them. */
+	/*
+	 * A thread gets pieces of this size, zeroed directly before: small enough to stay in the
+	 * first-level cache until the thread fills them.
+	 */
 	PIECE_SIZE = 8 << 10,
-	/* Reserved at the end of a thread's piece, so that its rest can always become a free cell. */
+	/*
+	 * Reserved at the end of a thread's piece, so that its rest can always become a free cell.
+	 */
 	PIECE_RESERVE = CELL_MIN,
-	/* Larger objects go into regions of their own kind if a thread's run has no room for them. */
+	/*
+	 * Larger objects go into regions of their own kind if a thread's run has no room for them.
+	 */
 	SMALL_MAX = 2 << 10,
 	/* Shorter free stretches are not used until their neighbours die. */
 	SMALL_RUN_MIN = 128,
@@ -55,7 +66,11 @@ struct region {
 	uint32_t run_largest; /* no run is longer */
 	uint32_t dirty_end;
 	uint32_t
-		live; /* bytes marked by the last collection; of a huge object the part in its first region */
+		/*
+		 * bytes marked by the last collection; of a huge object the part in its first
+		 * region
+		 */
+		live;
 	uint32_t count; /* regions of a huge object; in a tail: distance to the first */
 	uint32_t spare[2];
 };

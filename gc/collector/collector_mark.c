@@ -60,8 +60,8 @@ static bool grow(struct marker *m)
 }
 
 /*
- * The state of the loop, in a variable that stays in registers: every function that takes it is inlined, and its address is not stored. The marker is
- * outdated while a loop runs.
+ * The state of the loop, in a variable that stays in registers: every function that takes it is
+ * inlined, and its address is not stored. The marker is outdated while a loop runs.
  */
 struct loop {
 	uintptr_t base;
@@ -133,7 +133,10 @@ INLINE bool see_slot(void *context, struct gc_object **slot)
 	return true;
 }
 
-/* A type that can be unloaded lives as long as its objects: the object by which the runtime keeps it alive. */
+/*
+ * A type that can be unloaded lives as long as its objects: the object by which the runtime keeps
+ * it alive.
+ */
 static struct gc_object *loader_of(struct marker *m, struct gc_object *o)
 {
 	return m->ee->table->GetLoaderAllocatorObjectForGC(m->ee, o);
@@ -174,7 +177,10 @@ static void drain_once(struct marker *m)
 	uint32_t first = 0, waiting = 0;
 
 	for (;;) {
-		/* The queue is filled, so that each visited object was prefetched QUEUE objects earlier. */
+		/*
+		 * The queue is filled, so that each visited object was prefetched QUEUE objects
+		 * earlier.
+		 */
 		if (l.most < l.top)
 			l.most = l.top;
 		while (waiting < QUEUE && l.top > m->stack) {
@@ -282,7 +288,10 @@ void marker_end(struct marker *m)
 					      m->sums.bytes_of_kind[REGION_LARGE] -
 					      m->sums.bytes_of_kind[REGION_PINNED] -
 					      m->sums.bytes_of_kind[REGION_HUGE];
-	/* A deep graph leaves a large stack, which would be part of a core dump. If it cannot be returned to the system, it stays. */
+	/*
+	 * A deep graph leaves a large stack, which would be part of a core dump. If it cannot be
+	 * returned to the system, it stays.
+	 */
 	if (have > STACK_STEP) {
 		uint8_t *from = (uint8_t *)m->stack + STACK_FIRST;
 

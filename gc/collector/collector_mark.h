@@ -1,13 +1,16 @@
 /*
  * Marking: finds all objects that are reachable from roots, with an explicit stack.
  *
- * An object is marked and pushed when it is first seen. When it is popped, its memory is prefetched and it waits in a short queue; then its references are
- * visited. So deep graphs need no deep recursion, and cache misses overlap.
+ * An object is marked and pushed when it is first seen. When it is popped, its memory is prefetched
+ * and it waits in a short queue; then its references are visited. So deep graphs need no deep
+ * recursion, and cache misses overlap.
  *
- * If the stack cannot grow (no memory), the object's mark is removed and a flag set; when the stack is empty, all marked objects are visited again, until the
- * flag stays clear. That is slow, and correct.
+ * If the stack cannot grow (no memory), the object's mark is removed and a flag set; when the stack
+ * is empty, all marked objects are visited again, until the flag stays clear. That is slow, and
+ * correct.
  *
- * Order of calls: marker_begin(), for each root marker_root() or marker_pointer(), marker_end(). Each call returns with an empty stack.
+ * Order of calls: marker_begin(), for each root marker_root() or marker_pointer(), marker_end().
+ * Each call returns with an empty stack.
  */
 #ifndef SPOOR_GC_COLLECTOR_COLLECTOR_MARK_H
 #define SPOOR_GC_COLLECTOR_COLLECTOR_MARK_H
@@ -27,7 +30,8 @@ struct marker {
 	struct gc_to_clr *ee;
 	uint32_t collectible_flag;
 	bool is_overflowed;
-	struct gc_object **stack; /* address space for the worst case, accessible up to `stack_ready` */
+	/* address space for the worst case, accessible up to `stack_ready` */
+	struct gc_object **stack;
 	struct gc_object **stack_ready;
 	struct gc_object **top;
 	size_t stack_reserved; /* bytes */

@@ -6,9 +6,10 @@
  *   o        method table
  *   o + 8    number of elements (u32), if the type has elements
  *
- * An object of `size` bytes takes the cell [o - 8, o + size - 8). Cells are consecutive, multiples of 8 and at least 24 bytes; an unused stretch is a cell of
- * the runtime's "free object" type, an array of bytes. The method table begins with flags (low half: bytes for each element) and base size; the words before
- * it describe the references:
+ * An object of `size` bytes takes the cell [o - 8, o + size - 8). Cells are consecutive, multiples
+ * of 8 and at least 24 bytes; an unused stretch is a cell of the runtime's "free object" type, an
+ * array of bytes. The method table begins with flags (low half: bytes for each element) and base
+ * size; the words before it describe the references:
  *
  *   mt - 8   n. n > 0: n pairs, the i-th at mt - 24 - 16 i: length less the object's size (i64), offset of the first reference (i64).
  *            n < 0: an array of structs: at mt - 16 offset of the first element's first reference; then -n items downward from mt - 24, each
@@ -75,8 +76,9 @@ static inline struct gc_object *cell_object(uint8_t *cell)
 }
 
 /*
- * Calls visit(context, slot) for every word of `o` that holds a reference. Only for a type with TYPE_HAS_REFERENCES. Always inlined with `visit`, because
- * marking spends most of its time here. A `visit` that returns false ends the walk.
+ * Calls visit(context, slot) for every word of `o` that holds a reference. Only for a type with
+ * TYPE_HAS_REFERENCES. Always inlined with `visit`, because marking spends most of its time here. A
+ * `visit` that returns false ends the walk.
  */
 static inline __attribute__((always_inline)) bool object_each_reference(struct gc_object *o,
 	const struct method_table *type, size_t size,

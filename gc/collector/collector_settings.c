@@ -1,4 +1,7 @@
-/* Reads the settings. Sizes of the machine come from /proc/meminfo and from files of the control group, which contain a number or "max". */
+/*
+ * Reads the settings. Sizes of the machine come from /proc/meminfo and from files of the control
+ * group, which contain a number or "max".
+ */
 #include "gc/collector/collector_settings.h"
 
 #include <fcntl.h>
@@ -57,7 +60,10 @@ static uint64_t cgroup_number(const char *folder, const char *file)
 	return strtoull(text, NULL, 10);
 }
 
-/* The control group (version 2) of this process as a folder; false: none. The root of a namespace is shown as "/". */
+/*
+ * The control group (version 2) of this process as a folder; false: none. The root of a namespace
+ * is shown as "/".
+ */
 static bool cgroup_folder(char *folder, size_t size)
 {
 	char text[512];
@@ -119,9 +125,7 @@ int32_t settings_read(struct settings *s, struct gc_to_clr *ee, char *text, size
 	if (read_text("/proc/meminfo", info, sizeof(info)))
 		machine = meminfo(info, "MemTotal:");
 	if (machine == 0)
-		machine =
-			8 *
-			GIB; /* if the size is unknown: a guess, which only affects budgets */
+		machine = 8 * GIB; /* if the size is unknown: a guess, which only affects budgets */
 	uint64_t container = container_limit();
 	if (container >= machine)
 		container = 0;
@@ -176,7 +180,10 @@ uint32_t settings_memory_load(const struct settings *s)
 
 		if (total > available && available)
 			used = total - available;
-		/* In a container with less memory than the machine, the container's usage is relevant. */
+		/*
+		 * In a container with less memory than the machine, the container's usage is
+		 * relevant.
+		 */
 		if (s->physical_bytes < total && cgroup_folder(folder, sizeof(folder))) {
 			uint64_t current = cgroup_number(folder, "memory.current");
 			if (current)

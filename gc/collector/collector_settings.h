@@ -1,5 +1,6 @@
 /*
- * The settings of the collector: the runtime's (DOTNET_GC..., System.GC... of runtimeconfig.json), and the memory of the machine and of the control group.
+ * The settings of the collector: the runtime's (DOTNET_GC..., System.GC... of runtimeconfig.json),
+ * and the memory of the machine and of the control group.
  *
  *   GCHeapHardLimit, GCHeapHardLimitPercent   limit of memory for the heap's regions; in a container with a limit 75 % of that by default
  *   GCgen0size                                collect when so much was allocated; not set: half of the live bytes, at least 32 MB
@@ -48,7 +49,10 @@ struct settings {
 	size_t mark_stack_bytes; /* 0: no limit */
 };
 
-/* Reads the settings from the runtime and the machine. GC_OK, or GC_E_FAIL and the reason in `text`. */
+/*
+ * Reads the settings from the runtime and the machine. GC_OK, or GC_E_FAIL and the reason in
+ * `text`.
+ */
 int32_t settings_read(struct settings *s, struct gc_to_clr *ee, char *text, size_t text_size);
 
 /* Memory in use of the machine or the container, in percent of `physical_bytes`; 0: unknown. */

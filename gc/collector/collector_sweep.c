@@ -1,8 +1,10 @@
 /*
  * Converts marks to free cells, a region at a time, without reading an object.
  *
- * A marked object has two bits, at the first and at the last word of its cell. So, in ascending order, bits come in pairs, and the exclusive-or of all bits
- * up to a place (its parity) tells whether the place is inside of an object. For a whole word of marks, 512 bytes of heap, that takes six shifts:
+ * A marked object has two bits, at the first and at the last word of its cell. So, in ascending
+ * order, bits come in pairs, and the exclusive-or of all bits up to a place (its parity) tells
+ * whether the place is inside of an object. For a whole word of marks, 512 bytes of heap, that
+ * takes six shifts:
  *
  *   bits     ..1...1..11..   an object, a gap, an object of ... (first, last, first, last)
  *   parity   ..1111.... 1.   1 from a first bit to just before its last
@@ -93,7 +95,10 @@ void heap_sweep(struct heap *h, uint32_t index)
 				run = w * 64;
 			continue;
 		}
-		/* Each round ends the open run, if there is one, and opens the next one in this word. */
+		/*
+		 * Each round ends the open run, if there is one, and opens the next one in this
+		 * word.
+		 */
 		int32_t at = 0;
 		for (;;) {
 			if (run == NO_RUN) {

@@ -1,12 +1,15 @@
-/* Walks over the heap while all threads are suspended, for heap snapshots, profilers and the runtime. */
+/*
+ * Walks over the heap while all threads are suspended, for heap snapshots, profilers and the
+ * runtime.
+ */
 #include "gc/collector/collector.h"
 
 /* The kind of a root in the snapshot's events. */
 enum root_flag { ROOT_PINNING = 1, ROOT_WEAK = 2, ROOT_REF_COUNTED = 8 };
 
 /* Walks consecutive cells; false: `walk` has ended the walk. */
-static bool walk_cells(
-	struct collector *c, uint8_t *begin, uint8_t *end, gc_walk_object_fn *walk, void *context)
+static bool walk_cells(struct collector *c, uint8_t *begin, uint8_t *end, gc_walk_object_fn *walk,
+	void *context)
 {
 	for (uint8_t *cell = begin; cell < end;) {
 		struct gc_object *o = cell_object(cell);
@@ -20,8 +23,8 @@ static bool walk_cells(
 	return true;
 }
 
-void collector_walk_heap(
-	struct collector *c, gc_walk_object_fn *walk, void *context, bool walk_large)
+void collector_walk_heap(struct collector *c, gc_walk_object_fn *walk, void *context,
+	bool walk_large)
 {
 	struct heap *h = &c->heap;
 	enum region_kind kind;
@@ -40,8 +43,8 @@ void collector_walk_heap(
 	}
 	/* Frozen segments belong to the oldest generation. */
 	for (struct gc_segment *s = c->frozen; s; s = s->next) {
-		if (!walk_cells(
-			    c, s->begin, __atomic_load_n(&s->end, __ATOMIC_ACQUIRE), walk, context))
+		if (!walk_cells(c, s->begin, __atomic_load_n(&s->end, __ATOMIC_ACQUIRE), walk,
+			    context))
 			return;
 	}
 }
@@ -96,8 +99,8 @@ static void call_scan(void *context, struct gc_object **handle, struct gc_object
 	uint32_t flags = call->flags;
 
 	if (flags & ROOT_REF_COUNTED)
-		flags |= call->collector->ee->table->RefCountedHandleCallbacks(
-				 call->collector->ee, o)
+		flags |= call->collector->ee->table->RefCountedHandleCallbacks(call->collector->ee,
+				 o)
 				 ? 0
 				 : ROOT_WEAK;
 	call->scan(handle, NULL, flags, call->context, false);
@@ -176,8 +179,8 @@ void collector_describe(struct collector *c, gc_generation_fn *describe, void *c
 		describe(context, GENERATION_OLDEST, s->begin, s->end, s->reserved);
 }
 
-uint32_t collector_generation_range(
-	struct collector *c, struct gc_object *o, uint8_t **ret_begin, uint8_t **ret_end)
+uint32_t collector_generation_range(struct collector *c, struct gc_object *o, uint8_t **ret_begin,
+	uint8_t **ret_end)
 {
 	enum region_kind kind;
 	uint8_t *begin, *end;

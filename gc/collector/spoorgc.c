@@ -1,5 +1,6 @@
 /*
- * libspoorgc.so: the reference collector as the runtime loads it. Two exports; the tables are spoorgc_heap.c and spoorgc_handles.c.
+ * libspoorgc.so: the reference collector as the runtime loads it. Two exports; the tables are
+ * spoorgc_heap.c and spoorgc_handles.c.
  */
 #include "gc/collector/spoorgc.h"
 
@@ -29,7 +30,10 @@ void GC_VersionInfo(struct gc_version_info *version)
 
 static void fill_dac(struct gc_dac_vars *dac, const struct gc_runtime *runtime)
 {
-	/* Words that this runtime's own collector sets; further ones do not belong to the collector. */
+	/*
+	 * Words that this runtime's own collector sets; further ones do not belong to the
+	 * collector.
+	 */
 	enum { POINTERS = 30, GENERATION_SIZE = 264 };
 
 	dac->major = GC_DAC_MAJOR;

@@ -14,8 +14,8 @@ static struct collector *of_store(struct gc_handle_store *self)
 	return (struct collector *)((uint8_t *)self - offsetof(struct collector, store));
 }
 
-static struct gc_object **make(
-	struct collector *c, int32_t type, struct gc_object *object, uintptr_t extra)
+static struct gc_object **make(struct collector *c, int32_t type, struct gc_object *object,
+	uintptr_t extra)
 {
 	struct gc_object **handle = handle_new(&c->handles, type, object, extra);
 
@@ -48,27 +48,27 @@ static bool store_contains(struct gc_handle_store *self, struct gc_object **hand
 	return handle != NULL;
 }
 
-static struct gc_object **store_create(
-	struct gc_handle_store *self, struct gc_object *object, int32_t type)
+static struct gc_object **store_create(struct gc_handle_store *self, struct gc_object *object,
+	int32_t type)
 {
 	return make(of_store(self), type, object, 0);
 }
 
-static struct gc_object **store_create_on_heap(
-	struct gc_handle_store *self, struct gc_object *object, int32_t type, int32_t heap)
+static struct gc_object **store_create_on_heap(struct gc_handle_store *self,
+	struct gc_object *object, int32_t type, int32_t heap)
 {
 	(void)heap;
 	return make(of_store(self), type, object, 0);
 }
 
-static struct gc_object **store_create_with_extra(
-	struct gc_handle_store *self, struct gc_object *object, int32_t type, void *extra)
+static struct gc_object **store_create_with_extra(struct gc_handle_store *self,
+	struct gc_object *object, int32_t type, void *extra)
 {
 	return make(of_store(self), type, object, (uintptr_t)extra);
 }
 
-static struct gc_object **store_create_dependent(
-	struct gc_handle_store *self, struct gc_object *primary, struct gc_object *secondary)
+static struct gc_object **store_create_dependent(struct gc_handle_store *self,
+	struct gc_object *primary, struct gc_object *secondary)
 {
 	return make(of_store(self), GC_HANDLE_DEPENDENT, primary, (uintptr_t)secondary);
 }
@@ -108,17 +108,17 @@ static void manager_destroy_store(struct gc_handle_manager *self, struct gc_hand
 	(void)store;
 }
 
-static struct gc_object **manager_create(
-	struct gc_handle_manager *self, struct gc_object *object, int32_t type)
+static struct gc_object **manager_create(struct gc_handle_manager *self, struct gc_object *object,
+	int32_t type)
 {
 	return make(of_manager(self), type, object, 0);
 }
 
-static struct gc_object **manager_duplicate(
-	struct gc_handle_manager *self, struct gc_object **handle)
+static struct gc_object **manager_duplicate(struct gc_handle_manager *self,
+	struct gc_object **handle)
 {
-	return make(
-		of_manager(self), handle_type(handle), handle_load(handle), *handle_extra(handle));
+	return make(of_manager(self), handle_type(handle), handle_load(handle),
+		*handle_extra(handle));
 }
 
 static void manager_destroy(struct gc_handle_manager *self, struct gc_object **handle, int32_t type)
@@ -132,8 +132,8 @@ static void manager_destroy_unknown(struct gc_handle_manager *self, struct gc_ob
 	destroy(of_manager(self), handle);
 }
 
-static void manager_set_extra(
-	struct gc_handle_manager *self, struct gc_object **handle, int32_t type, void *extra)
+static void manager_set_extra(struct gc_handle_manager *self, struct gc_object **handle,
+	int32_t type, void *extra)
 {
 	(void)self;
 	(void)type;
@@ -154,8 +154,8 @@ static void note_store(struct collector *c, struct gc_object **handle, struct gc
 	gc_event_PrvSetGCHandle(handle, object, (uint32_t)handle_type(handle), generation);
 }
 
-static void manager_store_object(
-	struct gc_handle_manager *self, struct gc_object **handle, struct gc_object *object)
+static void manager_store_object(struct gc_handle_manager *self, struct gc_object **handle,
+	struct gc_object *object)
 {
 	note_store(of_manager(self), handle, object);
 	__atomic_store_n(handle, object, __ATOMIC_RELEASE);
@@ -164,27 +164,27 @@ static void manager_store_object(
 static struct gc_object *manager_exchange(struct gc_handle_manager *self, struct gc_object **handle,
 	struct gc_object *object, struct gc_object *expected)
 {
-	if (__atomic_compare_exchange_n(
-		    handle, &expected, object, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (__atomic_compare_exchange_n(handle, &expected, object, false, __ATOMIC_ACQ_REL,
+		    __ATOMIC_ACQUIRE))
 		note_store(of_manager(self), handle, object);
 	return expected;
 }
 
-static bool manager_store_if_null(
-	struct gc_handle_manager *self, struct gc_object **handle, struct gc_object *object)
+static bool manager_store_if_null(struct gc_handle_manager *self, struct gc_object **handle,
+	struct gc_object *object)
 {
 	return manager_exchange(self, handle, object, NULL) == NULL;
 }
 
-static void manager_set_secondary(
-	struct gc_handle_manager *self, struct gc_object **handle, struct gc_object *object)
+static void manager_set_secondary(struct gc_handle_manager *self, struct gc_object **handle,
+	struct gc_object *object)
 {
 	(void)self;
 	__atomic_store_n(handle_extra(handle), (uintptr_t)object, __ATOMIC_RELEASE);
 }
 
-static struct gc_object *manager_get_secondary(
-	struct gc_handle_manager *self, struct gc_object **handle)
+static struct gc_object *manager_get_secondary(struct gc_handle_manager *self,
+	struct gc_object **handle)
 {
 	(void)self;
 	return (struct gc_object *)__atomic_load_n(handle_extra(handle), __ATOMIC_ACQUIRE);
@@ -210,8 +210,8 @@ static void call_counted(void *context, struct gc_object **handle, struct gc_obj
 	call->call(handle, handle_extra(handle), call->first, call->second);
 }
 
-static void manager_trace_counted(
-	struct gc_handle_manager *self, void *call, uintptr_t first, uintptr_t second)
+static void manager_trace_counted(struct gc_handle_manager *self, void *call, uintptr_t first,
+	uintptr_t second)
 {
 	struct counted_call counted = {
 		.call = (gc_weak_scan_fn *)call, .first = first, .second = second

@@ -1,6 +1,8 @@
 /*
- * IGCHeap: 89 functions that the runtime may call. Those with more than a few lines are in collector.c and collector_walk.c. Functions without a meaning for
- * a collector without generations, compaction or background threads return the value with which the runtime works, and have a comment about that.
+ * IGCHeap: 89 functions that the runtime may call. Those with more than a few lines are in
+ * collector.c and collector_walk.c. Functions without a meaning for a collector without
+ * generations, compaction or background threads return the value with which the runtime works, and
+ * have a comment about that.
  */
 #include <stdlib.h>
 
@@ -73,8 +75,8 @@ static void set_finalization_run(struct gc_heap *self, struct gc_object *object)
 	__atomic_or_fetch(object_header(object), HEADER_FINALIZER_RUN, __ATOMIC_RELAXED);
 }
 
-static bool register_for_finalization(
-	struct gc_heap *self, int32_t generation, struct gc_object *object)
+static bool register_for_finalization(struct gc_heap *self, int32_t generation,
+	struct gc_object *object)
 {
 	(void)generation;
 	uint32_t *header = object_header(object);
@@ -174,8 +176,8 @@ static void set_compaction_mode(struct gc_heap *self, int32_t mode)
 	of(self)->compaction_mode = mode;
 }
 
-static bool register_for_notification(
-	struct gc_heap *self, uint32_t gen2_percent, uint32_t large_percent)
+static bool register_for_notification(struct gc_heap *self, uint32_t gen2_percent,
+	uint32_t large_percent)
 {
 	(void)self;
 	(void)gen2_percent;
@@ -203,8 +205,8 @@ static uint32_t which_generation(struct gc_heap *self, struct gc_object *object)
 	return collector_generation(of(self), object);
 }
 
-static int32_t collection_count(
-	struct gc_heap *self, int32_t generation, int32_t get_background_full_count)
+static int32_t collection_count(struct gc_heap *self, int32_t generation,
+	int32_t get_background_full_count)
 {
 	(void)generation;
 	return get_background_full_count
@@ -242,8 +244,8 @@ static uint64_t total_allocated_bytes(struct gc_heap *self)
 	       __atomic_load_n(&c->heap.allocated, __ATOMIC_RELAXED);
 }
 
-static int32_t garbage_collect(
-	struct gc_heap *self, int32_t generation, bool low_memory, int32_t mode)
+static int32_t garbage_collect(struct gc_heap *self, int32_t generation, bool low_memory,
+	int32_t mode)
 {
 	struct collector *c = of(self);
 	struct collect_request request = {
@@ -255,7 +257,10 @@ static int32_t garbage_collect(
 		request.reason = COLLECT_LOW_MEMORY;
 		request.mode |= COLLECT_AGGRESSIVE;
 	} else if (mode & COLLECT_OPTIMIZED) {
-		/* Only after a quarter of the budget was allocated: before, a collection would free little. */
+		/*
+		 * Only after a quarter of the budget was allocated: before, a collection would free
+		 * little.
+		 */
 		if (__atomic_load_n(&c->heap.allocated, __ATOMIC_RELAXED) <
 			__atomic_load_n(&c->budget, __ATOMIC_RELAXED) / 4)
 			return GC_OK;
@@ -368,7 +373,10 @@ static bool is_promoted(struct gc_heap *self, struct gc_object *object)
 {
 	struct collector *c = of(self);
 
-	/* Called while all threads are suspended; at other times every object that the runtime can refer to is alive. */
+	/*
+	 * Called while all threads are suspended; at other times every object that the runtime can
+	 * refer to is alive.
+	 */
 	return !c->is_stopped || marker_lives(&c->marker, object);
 }
 
@@ -396,8 +404,8 @@ static uint32_t gc_count(struct gc_heap *self)
 	return __atomic_load_n(&of(self)->count, __ATOMIC_RELAXED);
 }
 
-static bool uses_context_heap(
-	struct gc_heap *self, struct gc_alloc_context *context, int32_t thread_number)
+static bool uses_context_heap(struct gc_heap *self, struct gc_alloc_context *context,
+	int32_t thread_number)
 {
 	(void)self;
 	(void)context;
@@ -450,8 +458,8 @@ static void close_gate(struct gc_heap *self)
 	pthread_mutex_unlock(&gate->mutex);
 }
 
-static void fix_context(
-	struct gc_heap *self, struct gc_alloc_context *context, void *argument, void *heap)
+static void fix_context(struct gc_heap *self, struct gc_alloc_context *context, void *argument,
+	void *heap)
 {
 	(void)argument;
 	(void)heap;
@@ -494,8 +502,8 @@ static size_t now(struct gc_heap *self)
 	return (size_t)collector_now_ns() / 1000000;
 }
 
-static struct gc_object *alloc(
-	struct gc_heap *self, struct gc_alloc_context *context, size_t size, uint32_t flags)
+static struct gc_object *alloc(struct gc_heap *self, struct gc_alloc_context *context, size_t size,
+	uint32_t flags)
 {
 	return collector_alloc(of(self), context, size, flags);
 }
@@ -532,8 +540,8 @@ static struct gc_object *next_object(struct gc_heap *self, struct gc_object *obj
 	return next;
 }
 
-static struct gc_object *containing_object(
-	struct gc_heap *self, void *interior, bool collected_only)
+static struct gc_object *containing_object(struct gc_heap *self, void *interior,
+	bool collected_only)
 {
 	struct collector *c = of(self);
 
@@ -543,15 +551,15 @@ static struct gc_object *containing_object(
 
 /* ---- walks ---- */
 
-static void walk_object(
-	struct gc_heap *self, struct gc_object *object, gc_walk_object_fn *walk, void *context)
+static void walk_object(struct gc_heap *self, struct gc_object *object, gc_walk_object_fn *walk,
+	void *context)
 {
 	(void)self;
 	collector_walk_references(object, walk, context);
 }
 
-static void walk_object2(
-	struct gc_heap *self, struct gc_object *object, gc_walk_object2_fn *walk, void *context)
+static void walk_object2(struct gc_heap *self, struct gc_object *object, gc_walk_object2_fn *walk,
+	void *context)
 {
 	(void)self;
 	collector_walk_slots(object, walk, context);
@@ -598,8 +606,8 @@ static void walk_finalize_queue(struct gc_heap *self, void *gc_context, gc_walk_
 	collector_walk_ready_kinds(of(self), walk);
 }
 
-static void scan_finalize_queue(
-	struct gc_heap *self, gc_scan_finalizer_fn *scan, struct gc_scan_context *context)
+static void scan_finalize_queue(struct gc_heap *self, gc_scan_finalizer_fn *scan,
+	struct gc_scan_context *context)
 {
 	/* Called as a promote function: slot, context, flags. */
 	collector_walk_ready(of(self), (gc_promote_fn *)(void *)scan, context);
@@ -624,8 +632,8 @@ static void describe_generations(struct gc_heap *self, gc_generation_fn *describ
 	collector_describe(of(self), describe, context);
 }
 
-static void trace_segment(
-	void *context, int32_t generation, uint8_t *begin, uint8_t *end, uint8_t *reserved)
+static void trace_segment(void *context, int32_t generation, uint8_t *begin, uint8_t *end,
+	uint8_t *reserved)
 {
 	enum { SEGMENT_SMALL = 0, SEGMENT_LARGE = 1, SEGMENT_PINNED = 3 };
 
@@ -713,11 +721,14 @@ static void unregister_frozen(struct gc_heap *self, struct gc_segment *segment)
 	if (*link)
 		__atomic_store_n(link, segment->next, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&c->frozen_lock);
-	/* Not freed: another thread may be reading the list without a lock. This occurs when code is unloaded, and loses 32 bytes. */
+	/*
+	 * Not freed: another thread may be reading the list without a lock. This occurs when code
+	 * is unloaded, and loses 32 bytes.
+	 */
 }
 
-static void update_frozen(
-	struct gc_heap *self, struct gc_segment *segment, uint8_t *allocated, uint8_t *committed)
+static void update_frozen(struct gc_heap *self, struct gc_segment *segment, uint8_t *allocated,
+	uint8_t *committed)
 {
 	(void)self;
 	(void)committed;

@@ -1,9 +1,9 @@
 /*
- * Loads the runtime's own collector, and makes the objects through which runtime and collector call each other: tables of forwarders, in which observed slots
- * have functions of their own.
+ * Loads the runtime's own collector, and makes the objects through which runtime and collector call
+ * each other: tables of forwarders, in which observed slots have functions of their own.
  *
- * Settings: SPOOR_GC_COLLECTOR names the collector (a file in the folder of libcoreclr.so, or a path); libclrgc.so if it is not set. SPOOR_GC_UNKNOWN:
- * interface.h. SPOOR_GC_LOG: proxy_log.c.
+ * Settings: SPOOR_GC_COLLECTOR names the collector (a file in the folder of libcoreclr.so, or a
+ * path); libclrgc.so if it is not set. SPOOR_GC_UNKNOWN: interface.h. SPOOR_GC_LOG: proxy_log.c.
  */
 #include "gc/proxy/proxy.h"
 
@@ -108,7 +108,10 @@ static int find_coreclr(struct dl_phdr_info *info, size_t size, void *context)
 	return 1;
 }
 
-/* The collector's path: unchanged if it has a slash, else in the folder of the runtime, which in a single-file program is the program. */
+/*
+ * The collector's path: unchanged if it has a slash, else in the folder of the runtime, which in a
+ * single-file program is the program.
+ */
 static void collector_path(char *path, size_t size, const void *called_from)
 {
 	const char *name = getenv("SPOOR_GC_COLLECTOR");
@@ -155,7 +158,10 @@ static version_info_fn *load_collector(const void *called_from)
 	return version;
 }
 
-/* Called first, with the runtime's version. Errors are printed here, and returned by GC_Initialize(). */
+/*
+ * Called first, with the runtime's version. Errors are printed here, and returned by
+ * GC_Initialize().
+ */
 void GC_VersionInfo(struct gc_version_info *version)
 {
 	version_info_fn *collector_version = load_collector(__builtin_return_address(0));
@@ -207,8 +213,8 @@ int32_t GC_Initialize(struct gc_to_clr *ee, struct gc_heap **ret_heap,
 
 	ee_front = (struct gc_forward){ .table = ee_table.slots, .behind = ee };
 	sink_front = (struct gc_forward){ .table = sink_table.slots, .behind = proxy.sink };
-	int32_t result = collector_initialize(
-		(struct gc_to_clr *)(void *)&ee_front, &proxy.heap, &proxy.handles, dac);
+	int32_t result = collector_initialize((struct gc_to_clr *)(void *)&ee_front, &proxy.heap,
+		&proxy.handles, dac);
 	if (result != GC_OK) {
 		(void)fprintf(stderr,
 			"libspoorgcproxy: the collector '%s' could not start: 0x%08x. The same "

@@ -1,5 +1,6 @@
 /*
- * libspoorgcproxy.so: a proxy between the runtime and its own collector. It changes nothing, and fires events with facts that the collector does not report.
+ * libspoorgcproxy.so: a proxy between the runtime and its own collector. It changes nothing, and
+ * fires events with facts that the collector does not report.
  *
  * proxy.c        loads the collector, makes the objects through which both sides call each other, exports
  * proxy_forward  forwards slots that are not observed
@@ -7,7 +8,8 @@
  * proxy_count    counts allocations and handles
  * proxy_log      statistics without a session: one line for each pause in the file that SPOOR_GC_LOG names
  *
- * docs/gc.md and docs/gc-events.md describe when the functions here are called, the latter for each event.
+ * docs/gc.md and docs/gc-events.md describe when the functions here are called, the latter for each
+ * event.
  */
 #ifndef SPOOR_GC_PROXY_PROXY_H
 #define SPOOR_GC_PROXY_PROXY_H
@@ -41,7 +43,11 @@ struct gc_handle_store *proxy_store_behind(struct gc_handle_store *store);
 /* Counts since the start, over all threads. */
 struct proxy_counts {
 	uint64_t
-		refills; /* allocations that reached the collector: mostly an empty context that needs its next piece */
+		/*
+		 * allocations that reached the collector: mostly an empty context that needs its
+		 * next piece
+		 */
+		refills;
 	uint64_t large_objects;
 	uint64_t large_bytes;
 	uint64_t pinned_objects;
@@ -63,7 +69,10 @@ enum proxy_trigger {
 	TRIGGER_BACKGROUND, /* a later pause of a background collection */
 };
 
-/* A pause after its end. Phases follow one another and add up to `pause_ns`; one that did not occur is 0. */
+/*
+ * A pause after its end. Phases follow one another and add up to `pause_ns`; one that did not occur
+ * is 0.
+ */
 struct proxy_pause {
 	uint32_t collection;
 	uint32_t threads; /* number of threads whose roots were scanned */

@@ -1,7 +1,8 @@
 /*
  * Counts allocations and handles.
  *
- * Counts are distributed over shards in separate cache lines, so that threads do not contend; each thread uses one shard. They are summed up once per pause.
+ * Counts are distributed over shards in separate cache lines, so that threads do not contend; each
+ * thread uses one shard. They are summed up once per pause.
  */
 #include "gc/proxy/proxy.h"
 
@@ -15,7 +16,10 @@ struct shard {
 
 static struct shard shards[SHARDS];
 static unsigned next_shard;
-/* 0 before the thread's first count. The library is loaded at the start of the process, so static thread-local memory is available. */
+/*
+ * 0 before the thread's first count. The library is loaded at the start of the process, so static
+ * thread-local memory is available.
+ */
 static _Thread_local unsigned own_shard __attribute__((tls_model("initial-exec")));
 
 static struct proxy_counts *own(void)
@@ -71,16 +75,16 @@ static void destroyed(int32_t type)
 
 /* ---- the handle manager ---- */
 
-static struct gc_object **manager_create(
-	struct gc_handle_manager *self, struct gc_object *object, int32_t type)
+static struct gc_object **manager_create(struct gc_handle_manager *self, struct gc_object *object,
+	int32_t type)
 {
 	(void)self;
-	return created(
-		proxy.handles->table->CreateGlobalHandleOfType(proxy.handles, object, type), type);
+	return created(proxy.handles->table->CreateGlobalHandleOfType(proxy.handles, object, type),
+		type);
 }
 
-static struct gc_object **manager_duplicate(
-	struct gc_handle_manager *self, struct gc_object **handle)
+static struct gc_object **manager_duplicate(struct gc_handle_manager *self,
+	struct gc_object **handle)
 {
 	(void)self;
 	return created(proxy.handles->table->CreateDuplicateHandle(proxy.handles, handle),
@@ -111,32 +115,32 @@ void proxy_count_watch_handles(struct gc_handle_manager_table *table)
 
 /* ---- a handle store ---- */
 
-static struct gc_object **store_create(
-	struct gc_handle_store *self, struct gc_object *object, int32_t type)
+static struct gc_object **store_create(struct gc_handle_store *self, struct gc_object *object,
+	int32_t type)
 {
 	struct gc_handle_store *store = proxy_store_behind(self);
 
 	return created(store->table->CreateHandleOfType(store, object, type), type);
 }
 
-static struct gc_object **store_create_on_heap(
-	struct gc_handle_store *self, struct gc_object *object, int32_t type, int32_t heap)
+static struct gc_object **store_create_on_heap(struct gc_handle_store *self,
+	struct gc_object *object, int32_t type, int32_t heap)
 {
 	struct gc_handle_store *store = proxy_store_behind(self);
 
 	return created(store->table->CreateHandleOfTypeOnHeap(store, object, type, heap), type);
 }
 
-static struct gc_object **store_create_with_extra(
-	struct gc_handle_store *self, struct gc_object *object, int32_t type, void *extra)
+static struct gc_object **store_create_with_extra(struct gc_handle_store *self,
+	struct gc_object *object, int32_t type, void *extra)
 {
 	struct gc_handle_store *store = proxy_store_behind(self);
 
 	return created(store->table->CreateHandleWithExtraInfo(store, object, type, extra), type);
 }
 
-static struct gc_object **store_create_dependent(
-	struct gc_handle_store *self, struct gc_object *primary, struct gc_object *secondary)
+static struct gc_object **store_create_dependent(struct gc_handle_store *self,
+	struct gc_object *primary, struct gc_object *secondary)
 {
 	struct gc_handle_store *store = proxy_store_behind(self);
 

@@ -12,15 +12,15 @@ static_assert(GC_FORWARD_SLOTS == 128, "the .rept below says 128");
 
 #if defined(__x86_64__)
 /* rdi is the object; r11 is free between a call and its function. */
-#define FORWARD \
+#define FORWARD                \
 	"	mov 8(%rdi), %rdi\n" \
-	"	mov (%rdi), %r11\n" \
+	"	mov (%rdi), %r11\n"  \
 	"	jmp *8 * .Lslot(%r11)\n"
 #elif defined(__aarch64__)
 /* x0 is the object; x16 is the linker's scratch register between a call and its function. */
-#define FORWARD \
-	"	ldr x0, [x0, #8]\n" \
-	"	ldr x16, [x0]\n" \
+#define FORWARD                            \
+	"	ldr x0, [x0, #8]\n"              \
+	"	ldr x16, [x0]\n"                 \
 	"	ldr x16, [x16, #(8 * .Lslot)]\n" \
 	"	br x16\n"
 #else
@@ -34,8 +34,7 @@ __asm__("	.text\n"
 	"	.cfi_startproc\n"
 	"	.set .Lslot, 0\n"
 	"	.rept 128\n"
-	"	.balign 16\n" FORWARD
-	"	.set .Lslot, .Lslot + 1\n"
+	"	.balign 16\n" FORWARD "	.set .Lslot, .Lslot + 1\n"
 	"	.endr\n"
 	"	.balign 16\n"
 	"	.cfi_endproc\n"

@@ -1,9 +1,10 @@
 /*
  * Forwards calls between two objects without knowing their signatures.
  *
- * A forwarder of slot n replaces the first argument, the proxy's object, by the object behind it, and jumps through slot n of that object's table. All other
- * registers and the stack are unchanged, so any arguments and results pass, also for slots that a later runtime adds. Only slots that the proxy observes have
- * a function of their own.
+ * A forwarder of slot n replaces the first argument, the proxy's object, by the object behind it,
+ * and jumps through slot n of that object's table. All other registers and the stack are unchanged,
+ * so any arguments and results pass, also for slots that a later runtime adds. Only slots that the
+ * proxy observes have a function of their own.
  */
 #ifndef SPOOR_GC_PROXY_PROXY_FORWARD_H
 #define SPOOR_GC_PROXY_PROXY_FORWARD_H

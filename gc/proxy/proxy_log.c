@@ -1,8 +1,10 @@
 /*
- * Statistics without a session: SPOOR_GC_LOG=FILE, one line for each pause, one word for each column; %p in the name is the process id.
+ * Statistics without a session: SPOOR_GC_LOG=FILE, one line for each pause, one word for each
+ * column; %p in the name is the process id.
  *
- * Each line is one write at the end of the file, so several processes may share it and a killed one leaves whole lines. It is written after the threads run
- * again. The last line has the sums; it is missing if a process ends without running destructors.
+ * Each line is one write at the end of the file, so several processes may share it and a killed one
+ * leaves whole lines. It is written after the threads run again. The last line has the sums; it is
+ * missing if a process ends without running destructors.
  */
 #include "gc/proxy/proxy.h"
 
@@ -68,8 +70,8 @@ void proxy_log_open(void)
 		return;
 	for (const char *p = setting; *p && len < sizeof(path) - 16; p++) {
 		if (p[0] == '%' && p[1] == 'p') {
-			len += (size_t)snprintf(
-				path + len, sizeof(path) - len, "%d", (int)getpid());
+			len += (size_t)snprintf(path + len, sizeof(path) - len, "%d",
+				(int)getpid());
 			p++;
 		} else {
 			path[len++] = *p;

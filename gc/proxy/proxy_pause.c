@@ -11,8 +11,9 @@
  *   GcDone                    | finish     the collector's own end
  *   RestartEE called
  *
- * If a call does not occur, its phase is 0 and its time belongs to the next one. Pauses never overlap: the runtime lets one thread suspend it. Between two
- * pauses no thread uses `now`; inside one the collecting threads do, and several may write milestones.
+ * If a call does not occur, its phase is 0 and its time belongs to the next one. Pauses never
+ * overlap: the runtime lets one thread suspend it. Between two pauses no thread uses `now`; inside
+ * one the collecting threads do, and several may write milestones.
  */
 #include "gc/proxy/proxy.h"
 
@@ -37,7 +38,10 @@ struct trigger {
 /* The allocation that this thread currently requests of the collector. */
 static _Thread_local struct trigger asked __attribute__((tls_model("initial-exec")));
 
-/* The trigger for which GCTriggered is fired: on the triggering thread, if another thread collects (server GC). */
+/*
+ * The trigger for which GCTriggered is fired: on the triggering thread, if another thread collects
+ * (server GC).
+ */
 static struct {
 	uint64_t bytes;
 	uint32_t thread;
@@ -85,8 +89,8 @@ static void first(uint64_t *milestone)
 {
 	uint64_t none = 0;
 
-	__atomic_compare_exchange_n(
-		milestone, &none, clock_ns(), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(milestone, &none, clock_ns(), false, __ATOMIC_RELAXED,
+		__ATOMIC_RELAXED);
 }
 
 static void last(uint64_t *milestone)
@@ -110,8 +114,8 @@ static void add(uint64_t *count, uint64_t n)
 
 /* ---- why ---- */
 
-static struct gc_object *heap_alloc(
-	struct gc_heap *self, struct gc_alloc_context *context, size_t size, uint32_t flags)
+static struct gc_object *heap_alloc(struct gc_heap *self, struct gc_alloc_context *context,
+	size_t size, uint32_t flags)
 {
 	(void)self;
 	struct trigger before = asked;
@@ -145,8 +149,8 @@ static void sink_triggered(struct gc_sink *self, uint32_t reason)
 	proxy.sink->table->FireGCTriggered(proxy.sink, reason);
 }
 
-static void sink_start(
-	struct gc_sink *self, uint32_t count, uint32_t depth, uint32_t reason, uint32_t type)
+static void sink_start(struct gc_sink *self, uint32_t count, uint32_t depth, uint32_t reason,
+	uint32_t type)
 {
 	(void)self;
 	set(&now.reason, reason < REASON_UNKNOWN ? reason : REASON_UNKNOWN - 1);
@@ -180,7 +184,10 @@ static void ee_suspend(struct gc_to_clr *self, int32_t reason)
 	set(&announced.kind, TRIGGER_UNKNOWN);
 }
 
-/* If another thread collects than the one that requested it, and no session enables GCTriggered, only this is known. */
+/*
+ * If another thread collects than the one that requested it, and no session enables GCTriggered,
+ * only this is known.
+ */
 static void ee_diag_start(struct gc_to_clr *self, int32_t generation, bool is_induced)
 {
 	(void)self;
@@ -196,8 +203,8 @@ static void ee_start_work(struct gc_to_clr *self, int32_t condemned, int32_t max
 	proxy.ee->table->GcStartWork(proxy.ee, condemned, max_generation);
 }
 
-static void ee_before_roots(
-	struct gc_to_clr *self, int32_t condemned, bool is_background, bool is_concurrent)
+static void ee_before_roots(struct gc_to_clr *self, int32_t condemned, bool is_background,
+	bool is_concurrent)
 {
 	(void)self;
 	if (is_background || is_concurrent)
@@ -214,8 +221,8 @@ static _Thread_local struct {
 	uint64_t pinned;
 } scanned __attribute__((tls_model("initial-exec")));
 
-static void promote_counted(
-	struct gc_object **slot, struct gc_scan_context *context, uint32_t flags)
+static void promote_counted(struct gc_object **slot, struct gc_scan_context *context,
+	uint32_t flags)
 {
 	scanned.roots++;
 	scanned.interior += flags & GC_ROOT_INTERIOR ? 1 : 0;
@@ -249,12 +256,12 @@ static void ee_scan_roots(struct gc_to_clr *self, gc_promote_fn *promote, int32_
 	last(&now.roots_end_ns);
 }
 
-static bool heap_uses_context(
-	struct gc_heap *self, struct gc_alloc_context *context, int32_t thread_number)
+static bool heap_uses_context(struct gc_heap *self, struct gc_alloc_context *context,
+	int32_t thread_number)
 {
 	(void)self;
-	bool uses = proxy.heap->table->IsThreadUsingAllocationContextHeap(
-		proxy.heap, context, thread_number);
+	bool uses = proxy.heap->table->IsThreadUsingAllocationContextHeap(proxy.heap, context,
+		thread_number);
 
 	/* Called once for each thread and scan; scans after moving are not counted. */
 	if (uses && !__atomic_load_n(&now.marked_ns, __ATOMIC_RELAXED))
@@ -262,8 +269,8 @@ static bool heap_uses_context(
 	return uses;
 }
 
-static void ee_weak_scan(
-	struct gc_to_clr *self, gc_weak_scan_fn *scan, uintptr_t one, uintptr_t two)
+static void ee_weak_scan(struct gc_to_clr *self, gc_weak_scan_fn *scan, uintptr_t one,
+	uintptr_t two)
 {
 	(void)self;
 	proxy.ee->table->SyncBlockCacheWeakPtrScan(proxy.ee, scan, one, two);
@@ -292,7 +299,8 @@ static void context_seen(struct gc_alloc_context *context, void *argument)
 
 	if (context->ptr) {
 		walk->contexts++;
-		if (context->limit > context->ptr) /* during a background collection its thread may be using it */
+		/* during a background collection its thread may be using it */
+		if (context->limit > context->ptr)
 			walk->bytes += (uint64_t)(context->limit - context->ptr);
 	}
 	walk->call(context, walk->argument);
@@ -304,7 +312,10 @@ static void ee_enum_contexts(struct gc_to_clr *self, gc_context_fn *call, void *
 
 	(void)self;
 	proxy.ee->table->GcEnumAllocContexts(proxy.ee, context_seen, &walk);
-	/* The walk that finds contexts in use also retires them; later walks of the pause find them empty. */
+	/*
+	 * The walk that finds contexts in use also retires them; later walks of the pause find them
+	 * empty.
+	 */
 	__atomic_fetch_add(&now.contexts, walk.contexts, __ATOMIC_RELAXED);
 	add(&now.context_bytes, walk.bytes);
 }
@@ -415,8 +426,9 @@ static void ee_restart(struct gc_to_clr *self, bool finished_gc)
 /* ---- the status ---- */
 
 /*
- * Two threads may set the status at the same time (see events.c). The collector behind the proxy must have the same status as the proxy: it polls with its
- * own, so the runtime would not correct the proxy's.
+ * Two threads may set the status at the same time (see events.c). The collector behind the proxy
+ * must have the same status as the proxy: it polls with its own, so the runtime would not correct
+ * the proxy's.
  */
 static bool status_writer;
 

@@ -3,11 +3,13 @@
  *
  *   SPOOR_PROVIDER(shop, "Shop")
  *   SPOOR_EVENT(shop, NAME, ID, LEVEL, KEYWORDS, (TYPE, FIELD), ...)          at most 24 fields
- *   SPOOR_EVENT_NAMED(shop, NAME, "Name in traces", ID, VERSION, LEVEL, OPCODE, KEYWORDS, (TYPE, FIELD), ...)
+ *   SPOOR_EVENT_NAMED(shop, NAME, "Name in traces", ID, VERSION, LEVEL, OPCODE, KEYWORDS, (TYPE,
+ *   FIELD), ...)
  *
- * make `bool shop_NAME_enabled(void)` and `void shop_NAME(FIELD, ...)`, both inline. The macros may be used in a header that many files of one program or shared
- * object include: the object then has one provider and one event of each name, hidden from other objects. spoor_provider_register(&shop) registers all events of
- * the provider in that object.
+ * make `bool shop_NAME_enabled(void)` and `void shop_NAME(FIELD, ...)`, both inline. The macros may
+ * be used in a header that many files of one program or shared object include: the object then has
+ * one provider and one event of each name, hidden from other objects.
+ * spoor_provider_register(&shop) registers all events of the provider in that object.
  *
  *   TYPE                                    parameter of the fire function
  *   boolean i8 u8 i16 u16 i32 u32 i64 u64   bool, int8_t ... uint64_t
@@ -21,9 +23,10 @@
  *   (object, FIELD, TAG)                    const struct TAG * of SPOOR_STRUCT(TAG, (TYPE, MEMBER), ...)
  *   (object_array, FIELD, TAG)              const struct TAG *, size_t
  *
- * Rules. Both functions may be called from any thread, in signal handlers, and before spoor_start() (then the event is off). Neither fails: an event whose payload
- * exceeds SPOOR_PAYLOAD_MAX bytes, or that finds no room, is not written and counts as lost. Arguments are evaluated whether the event is enabled or not; the data
- * they point to is copied before the return.
+ * Rules. Both functions may be called from any thread, in signal handlers, and before spoor_start()
+ * (then the event is off). Neither fails: an event whose payload exceeds SPOOR_PAYLOAD_MAX bytes,
+ * or that finds no room, is not written and counts as lost. Arguments are evaluated whether the
+ * event is enabled or not; the data they point to is copied before the return.
  */
 #ifndef SPOOR_EVENT_MACROS_H
 #define SPOOR_EVENT_MACROS_H
@@ -43,7 +46,11 @@ struct spoor_ring_front {
 };
 
 struct spoor_slot {
-	uint8_t *at; /* NULL: no session enables the event any more, or there is no room (the event is counted as lost) */
+	/*
+	 * NULL: no session enables the event any more, or there is no room (the event is counted as
+	 * lost)
+	 */
+	uint8_t *at;
 	struct spoor_ring_front *front;
 };
 
@@ -52,8 +59,9 @@ extern "C" {
 #endif
 
 /*
- * Reserves room for a payload of exactly `payload_size` bytes. If `at` is not NULL, the caller must fill it and call spoor_fire_end() without delay: the
- * library's thread waits up to 50 ms for it. Any thread, signal handlers.
+ * Reserves room for a payload of exactly `payload_size` bytes. If `at` is not NULL, the caller must
+ * fill it and call spoor_fire_end() without delay: the library's thread waits up to 50 ms for it.
+ * Any thread, signal handlers.
  */
 SPOOR_API struct spoor_slot spoor_fire_begin(struct spoor_event *event, size_t payload_size);
 
@@ -98,7 +106,10 @@ static inline uint8_t *spoor_put(uint8_t *at, const void *bytes, size_t size)
 	return at + size;
 }
 
-/* Another thread may change the text at the same time: exactly the measured number of bytes is written. */
+/*
+ * Another thread may change the text at the same time: exactly the measured number of bytes is
+ * written.
+ */
 static inline uint8_t *spoor_put_text(uint8_t *at, const char *text, size_t length)
 {
 	uint16_t prefix = (uint16_t)length;
@@ -120,7 +131,8 @@ static inline uint8_t *spoor_put_text16(uint8_t *at, const spoor_char16 *text, s
 	return at + 2;
 }
 
-static inline uint8_t *spoor_put_array(uint8_t *at, const void *elements, size_t element_size, size_t count)
+static inline uint8_t *spoor_put_array(uint8_t *at, const void *elements, size_t element_size,
+	size_t count)
 {
 	uint16_t prefix = (uint16_t)count;
 
@@ -137,8 +149,12 @@ static inline size_t spoor_text_array_size(const char *const *texts, size_t coun
 	return size;
 }
 
-/* As spoor_put_text(), inside structs and arrays, whose texts are measured twice: another thread may have made a text longer in between. */
-static inline uint8_t *spoor_put_within(uint8_t *at, const uint8_t *end, const void *bytes, size_t size)
+/*
+ * As spoor_put_text(), inside structs and arrays, whose texts are measured twice: another thread
+ * may have made a text longer in between.
+ */
+static inline uint8_t *spoor_put_within(uint8_t *at, const uint8_t *end, const void *bytes,
+	size_t size)
 {
 	return size > (size_t)(end - at) ? at : spoor_put(at, bytes, size);
 }
@@ -153,7 +169,8 @@ static inline uint8_t *spoor_put_text_within(uint8_t *at, const uint8_t *end, co
 	return spoor_put_text(at, text, length < room - 3 ? length : room - 3);
 }
 
-static inline uint8_t *spoor_put_text16_within(uint8_t *at, const uint8_t *end, const spoor_char16 *text)
+static inline uint8_t *spoor_put_text16_within(uint8_t *at, const uint8_t *end,
+	const spoor_char16 *text)
 {
 	size_t length = spoor_text16_length(text);
 	size_t room = (size_t)(end - at);
@@ -163,12 +180,16 @@ static inline uint8_t *spoor_put_text16_within(uint8_t *at, const uint8_t *end, 
 	return spoor_put_text16(at, text, length < room / 2 - 1 ? length : room / 2 - 1);
 }
 
-static inline uint8_t *spoor_put_array_within(uint8_t *at, const uint8_t *end, const void *elements, size_t element_size, size_t count)
+static inline uint8_t *spoor_put_array_within(uint8_t *at, const uint8_t *end, const void *elements,
+	size_t element_size, size_t count)
 {
-	return 2 + element_size * count > (size_t)(end - at) ? at : spoor_put_array(at, elements, element_size, count);
+	return 2 + element_size * count > (size_t)(end - at)
+		       ? at
+		       : spoor_put_array(at, elements, element_size, count);
 }
 
-static inline uint8_t *spoor_put_text_array(uint8_t *at, const uint8_t *end, const char *const *texts, size_t count)
+static inline uint8_t *spoor_put_text_array(uint8_t *at, const uint8_t *end,
+	const char *const *texts, size_t count)
 {
 	uint16_t prefix = (uint16_t)count;
 
@@ -185,15 +206,15 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 
 /* ---- Lists of fields: m(x, field) for each, with or without commas between ---- */
 
-#define SPOOR_EACH_1(m, x, a) m(x, a)
-#define SPOOR_EACH_2(m, x, a, ...) m(x, a) SPOOR_EACH_1(m, x, __VA_ARGS__)
-#define SPOOR_EACH_3(m, x, a, ...) m(x, a) SPOOR_EACH_2(m, x, __VA_ARGS__)
-#define SPOOR_EACH_4(m, x, a, ...) m(x, a) SPOOR_EACH_3(m, x, __VA_ARGS__)
-#define SPOOR_EACH_5(m, x, a, ...) m(x, a) SPOOR_EACH_4(m, x, __VA_ARGS__)
-#define SPOOR_EACH_6(m, x, a, ...) m(x, a) SPOOR_EACH_5(m, x, __VA_ARGS__)
-#define SPOOR_EACH_7(m, x, a, ...) m(x, a) SPOOR_EACH_6(m, x, __VA_ARGS__)
-#define SPOOR_EACH_8(m, x, a, ...) m(x, a) SPOOR_EACH_7(m, x, __VA_ARGS__)
-#define SPOOR_EACH_9(m, x, a, ...) m(x, a) SPOOR_EACH_8(m, x, __VA_ARGS__)
+#define SPOOR_EACH_1(m, x, a)       m(x, a)
+#define SPOOR_EACH_2(m, x, a, ...)  m(x, a) SPOOR_EACH_1(m, x, __VA_ARGS__)
+#define SPOOR_EACH_3(m, x, a, ...)  m(x, a) SPOOR_EACH_2(m, x, __VA_ARGS__)
+#define SPOOR_EACH_4(m, x, a, ...)  m(x, a) SPOOR_EACH_3(m, x, __VA_ARGS__)
+#define SPOOR_EACH_5(m, x, a, ...)  m(x, a) SPOOR_EACH_4(m, x, __VA_ARGS__)
+#define SPOOR_EACH_6(m, x, a, ...)  m(x, a) SPOOR_EACH_5(m, x, __VA_ARGS__)
+#define SPOOR_EACH_7(m, x, a, ...)  m(x, a) SPOOR_EACH_6(m, x, __VA_ARGS__)
+#define SPOOR_EACH_8(m, x, a, ...)  m(x, a) SPOOR_EACH_7(m, x, __VA_ARGS__)
+#define SPOOR_EACH_9(m, x, a, ...)  m(x, a) SPOOR_EACH_8(m, x, __VA_ARGS__)
 #define SPOOR_EACH_10(m, x, a, ...) m(x, a) SPOOR_EACH_9(m, x, __VA_ARGS__)
 #define SPOOR_EACH_11(m, x, a, ...) m(x, a) SPOOR_EACH_10(m, x, __VA_ARGS__)
 #define SPOOR_EACH_12(m, x, a, ...) m(x, a) SPOOR_EACH_11(m, x, __VA_ARGS__)
@@ -209,15 +230,15 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_EACH_22(m, x, a, ...) m(x, a) SPOOR_EACH_21(m, x, __VA_ARGS__)
 #define SPOOR_EACH_23(m, x, a, ...) m(x, a) SPOOR_EACH_22(m, x, __VA_ARGS__)
 #define SPOOR_EACH_24(m, x, a, ...) m(x, a) SPOOR_EACH_23(m, x, __VA_ARGS__)
-#define SPOOR_LIST_1(m, x, a) m(x, a)
-#define SPOOR_LIST_2(m, x, a, ...) m(x, a), SPOOR_LIST_1(m, x, __VA_ARGS__)
-#define SPOOR_LIST_3(m, x, a, ...) m(x, a), SPOOR_LIST_2(m, x, __VA_ARGS__)
-#define SPOOR_LIST_4(m, x, a, ...) m(x, a), SPOOR_LIST_3(m, x, __VA_ARGS__)
-#define SPOOR_LIST_5(m, x, a, ...) m(x, a), SPOOR_LIST_4(m, x, __VA_ARGS__)
-#define SPOOR_LIST_6(m, x, a, ...) m(x, a), SPOOR_LIST_5(m, x, __VA_ARGS__)
-#define SPOOR_LIST_7(m, x, a, ...) m(x, a), SPOOR_LIST_6(m, x, __VA_ARGS__)
-#define SPOOR_LIST_8(m, x, a, ...) m(x, a), SPOOR_LIST_7(m, x, __VA_ARGS__)
-#define SPOOR_LIST_9(m, x, a, ...) m(x, a), SPOOR_LIST_8(m, x, __VA_ARGS__)
+#define SPOOR_LIST_1(m, x, a)       m(x, a)
+#define SPOOR_LIST_2(m, x, a, ...)  m(x, a), SPOOR_LIST_1(m, x, __VA_ARGS__)
+#define SPOOR_LIST_3(m, x, a, ...)  m(x, a), SPOOR_LIST_2(m, x, __VA_ARGS__)
+#define SPOOR_LIST_4(m, x, a, ...)  m(x, a), SPOOR_LIST_3(m, x, __VA_ARGS__)
+#define SPOOR_LIST_5(m, x, a, ...)  m(x, a), SPOOR_LIST_4(m, x, __VA_ARGS__)
+#define SPOOR_LIST_6(m, x, a, ...)  m(x, a), SPOOR_LIST_5(m, x, __VA_ARGS__)
+#define SPOOR_LIST_7(m, x, a, ...)  m(x, a), SPOOR_LIST_6(m, x, __VA_ARGS__)
+#define SPOOR_LIST_8(m, x, a, ...)  m(x, a), SPOOR_LIST_7(m, x, __VA_ARGS__)
+#define SPOOR_LIST_9(m, x, a, ...)  m(x, a), SPOOR_LIST_8(m, x, __VA_ARGS__)
 #define SPOOR_LIST_10(m, x, a, ...) m(x, a), SPOOR_LIST_9(m, x, __VA_ARGS__)
 #define SPOOR_LIST_11(m, x, a, ...) m(x, a), SPOOR_LIST_10(m, x, __VA_ARGS__)
 #define SPOOR_LIST_12(m, x, a, ...) m(x, a), SPOOR_LIST_11(m, x, __VA_ARGS__)
@@ -233,9 +254,13 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_LIST_22(m, x, a, ...) m(x, a), SPOOR_LIST_21(m, x, __VA_ARGS__)
 #define SPOOR_LIST_23(m, x, a, ...) m(x, a), SPOOR_LIST_22(m, x, __VA_ARGS__)
 #define SPOOR_LIST_24(m, x, a, ...) m(x, a), SPOOR_LIST_23(m, x, __VA_ARGS__)
-#define SPOOR_PICK(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, pick, ...) pick
+#define SPOOR_PICK(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, \
+	a18, a19, a20, a21, a22, a23, a24, pick, ...)                                              \
+	pick
 /* The number of fields after the keywords: 0 to 24. */
-#define SPOOR_COUNT(...) SPOOR_PICK(__VA_ARGS__, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0)
+#define SPOOR_COUNT(...)                                                                          \
+	SPOOR_PICK(__VA_ARGS__, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, \
+		7, 6, 5, 4, 3, 2, 1, 0, 0)
 
 /*
  * ---- What each TYPE means ----
@@ -247,50 +272,50 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
  *   PUT     writes it at p_                         FIELD its description
  *   MEMBER, MSIZE, MPUT  the same as a member of the struct s_, written no further than end_
  */
-#define SPOOR_KIND_boolean BOOLEAN
-#define SPOOR_KIND_i8      SCALAR
-#define SPOOR_KIND_u8      SCALAR
-#define SPOOR_KIND_i16     SCALAR
-#define SPOOR_KIND_u16     SCALAR
-#define SPOOR_KIND_i32     SCALAR
-#define SPOOR_KIND_u32     SCALAR
-#define SPOOR_KIND_i64     SCALAR
-#define SPOOR_KIND_u64     SCALAR
-#define SPOOR_KIND_f32     SCALAR
-#define SPOOR_KIND_f64     SCALAR
-#define SPOOR_KIND_char16  SCALAR
-#define SPOOR_KIND_guid    GUID
-#define SPOOR_KIND_time    TIME
-#define SPOOR_KIND_pointer POINTER
-#define SPOOR_KIND_text    TEXT
-#define SPOOR_KIND_text16  TEXT16
-#define SPOOR_KIND_blob    ARRAY
-#define SPOOR_KIND_i8_array   ARRAY
-#define SPOOR_KIND_u8_array   ARRAY
-#define SPOOR_KIND_i16_array  ARRAY
-#define SPOOR_KIND_u16_array  ARRAY
-#define SPOOR_KIND_i32_array  ARRAY
-#define SPOOR_KIND_u32_array  ARRAY
-#define SPOOR_KIND_i64_array  ARRAY
-#define SPOOR_KIND_u64_array  ARRAY
-#define SPOOR_KIND_f32_array  ARRAY
-#define SPOOR_KIND_f64_array  ARRAY
-#define SPOOR_KIND_text_array TEXTS
+#define SPOOR_KIND_boolean      BOOLEAN
+#define SPOOR_KIND_i8           SCALAR
+#define SPOOR_KIND_u8           SCALAR
+#define SPOOR_KIND_i16          SCALAR
+#define SPOOR_KIND_u16          SCALAR
+#define SPOOR_KIND_i32          SCALAR
+#define SPOOR_KIND_u32          SCALAR
+#define SPOOR_KIND_i64          SCALAR
+#define SPOOR_KIND_u64          SCALAR
+#define SPOOR_KIND_f32          SCALAR
+#define SPOOR_KIND_f64          SCALAR
+#define SPOOR_KIND_char16       SCALAR
+#define SPOOR_KIND_guid         GUID
+#define SPOOR_KIND_time         TIME
+#define SPOOR_KIND_pointer      POINTER
+#define SPOOR_KIND_text         TEXT
+#define SPOOR_KIND_text16       TEXT16
+#define SPOOR_KIND_blob         ARRAY
+#define SPOOR_KIND_i8_array     ARRAY
+#define SPOOR_KIND_u8_array     ARRAY
+#define SPOOR_KIND_i16_array    ARRAY
+#define SPOOR_KIND_u16_array    ARRAY
+#define SPOOR_KIND_i32_array    ARRAY
+#define SPOOR_KIND_u32_array    ARRAY
+#define SPOOR_KIND_i64_array    ARRAY
+#define SPOOR_KIND_u64_array    ARRAY
+#define SPOOR_KIND_f32_array    ARRAY
+#define SPOOR_KIND_f64_array    ARRAY
+#define SPOOR_KIND_text_array   TEXTS
 #define SPOOR_KIND_object       OBJECT
 #define SPOOR_KIND_object_array OBJECTS
 
-#define SPOOR_C_i8     int8_t
-#define SPOOR_C_u8     uint8_t
-#define SPOOR_C_i16    int16_t
-#define SPOOR_C_u16    uint16_t
-#define SPOOR_C_i32    int32_t
-#define SPOOR_C_u32    uint32_t
-#define SPOOR_C_i64    int64_t
-#define SPOOR_C_u64    uint64_t
-#define SPOOR_C_f32    float
-#define SPOOR_C_f64    double
-#define SPOOR_C_char16 spoor_char16
-#define SPOOR_C_blob   void
+#define SPOOR_C_i8        int8_t
+#define SPOOR_C_u8        uint8_t
+#define SPOOR_C_i16       int16_t
+#define SPOOR_C_u16       uint16_t
+#define SPOOR_C_i32       int32_t
+#define SPOOR_C_u32       uint32_t
+#define SPOOR_C_i64       int64_t
+#define SPOOR_C_u64       uint64_t
+#define SPOOR_C_f32       float
+#define SPOOR_C_f64       double
+#define SPOOR_C_char16    spoor_char16
+#define SPOOR_C_blob      void
 #define SPOOR_C_i8_array  int8_t
 #define SPOOR_C_u8_array  uint8_t
 #define SPOOR_C_i16_array int16_t
@@ -314,17 +339,17 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_BYTES_f32_array 4u
 #define SPOOR_BYTES_f64_array 8u
 
-#define SPOOR_CODE_i8     SPOOR_TYPE_I8
-#define SPOOR_CODE_u8     SPOOR_TYPE_U8
-#define SPOOR_CODE_i16    SPOOR_TYPE_I16
-#define SPOOR_CODE_u16    SPOOR_TYPE_U16
-#define SPOOR_CODE_i32    SPOOR_TYPE_I32
-#define SPOOR_CODE_u32    SPOOR_TYPE_U32
-#define SPOOR_CODE_i64    SPOOR_TYPE_I64
-#define SPOOR_CODE_u64    SPOOR_TYPE_U64
-#define SPOOR_CODE_f32    SPOOR_TYPE_F32
-#define SPOOR_CODE_f64    SPOOR_TYPE_F64
-#define SPOOR_CODE_char16 SPOOR_TYPE_CHAR16
+#define SPOOR_CODE_i8        SPOOR_TYPE_I8
+#define SPOOR_CODE_u8        SPOOR_TYPE_U8
+#define SPOOR_CODE_i16       SPOOR_TYPE_I16
+#define SPOOR_CODE_u16       SPOOR_TYPE_U16
+#define SPOOR_CODE_i32       SPOOR_TYPE_I32
+#define SPOOR_CODE_u32       SPOOR_TYPE_U32
+#define SPOOR_CODE_i64       SPOOR_TYPE_I64
+#define SPOOR_CODE_u64       SPOOR_TYPE_U64
+#define SPOOR_CODE_f32       SPOOR_TYPE_F32
+#define SPOOR_CODE_f64       SPOOR_TYPE_F64
+#define SPOOR_CODE_char16    SPOOR_TYPE_CHAR16
 #define SPOOR_CODE_blob      SPOOR_TYPE_U8
 #define SPOOR_CODE_i8_array  SPOOR_TYPE_I8
 #define SPOOR_CODE_u8_array  SPOOR_TYPE_U8
@@ -338,153 +363,222 @@ static inline uint64_t spoor_time_of(int64_t unix_ns)
 #define SPOOR_CODE_f64_array SPOOR_TYPE_F64
 
 #define SPOOR_PARAM_SCALAR(t, n) SPOOR_C_##t n
-#define SPOOR_ARG_SCALAR(t, n) n
+#define SPOOR_ARG_SCALAR(t, n)   n
 #define SPOOR_MEASURE_SCALAR(t, n)
-#define SPOOR_SIZE_SCALAR(t, n) + sizeof(n)
-#define SPOOR_PUT_SCALAR(t, n) p_ = spoor_put(p_, &n, sizeof(n));
-#define SPOOR_FIELD_SCALAR(t, n) { #n, SPOOR_CODE_##t, 0, 0 }
+#define SPOOR_SIZE_SCALAR(t, n) +sizeof(n)
+#define SPOOR_PUT_SCALAR(t, n)  p_ = spoor_put(p_, &n, sizeof(n));
+#define SPOOR_FIELD_SCALAR(t, n)         \
+	{                                \
+#n, SPOOR_CODE_##t, 0, 0 \
+	}
 #define SPOOR_MEMBER_SCALAR(t, n) SPOOR_C_##t n;
-#define SPOOR_MSIZE_SCALAR(t, n) + sizeof(s_->n)
-#define SPOOR_MPUT_SCALAR(t, n) p_ = spoor_put_within(p_, end_, &s_->n, sizeof(s_->n));
+#define SPOOR_MSIZE_SCALAR(t, n)  +sizeof(s_->n)
+#define SPOOR_MPUT_SCALAR(t, n)   p_ = spoor_put_within(p_, end_, &s_->n, sizeof(s_->n));
 
-#define SPOOR_PARAM_BOOLEAN(t, n) bool n
-#define SPOOR_ARG_BOOLEAN(t, n) n
+#define SPOOR_PARAM_BOOLEAN(t, n)   bool n
+#define SPOOR_ARG_BOOLEAN(t, n)     n
 #define SPOOR_MEASURE_BOOLEAN(t, n) const uint32_t n##_measure_ = n ? 1 : 0;
-#define SPOOR_SIZE_BOOLEAN(t, n) + 4u
-#define SPOOR_PUT_BOOLEAN(t, n) p_ = spoor_put(p_, &n##_measure_, 4);
-#define SPOOR_FIELD_BOOLEAN(t, n) { #n, SPOOR_TYPE_BOOLEAN, 0, 0 }
+#define SPOOR_SIZE_BOOLEAN(t, n)    +4u
+#define SPOOR_PUT_BOOLEAN(t, n)     p_ = spoor_put(p_, &n##_measure_, 4);
+#define SPOOR_FIELD_BOOLEAN(t, n)            \
+	{                                    \
+#n, SPOOR_TYPE_BOOLEAN, 0, 0 \
+	}
 #define SPOOR_MEMBER_BOOLEAN(t, n) bool n;
-#define SPOOR_MSIZE_BOOLEAN(t, n) + 4u
-#define SPOOR_MPUT_BOOLEAN(t, n) { const uint32_t v_ = s_->n ? 1 : 0; p_ = spoor_put_within(p_, end_, &v_, 4); }
+#define SPOOR_MSIZE_BOOLEAN(t, n)  +4u
+#define SPOOR_MPUT_BOOLEAN(t, n)                         \
+	{                                                \
+		const uint32_t v_ = s_->n ? 1 : 0;       \
+		p_ = spoor_put_within(p_, end_, &v_, 4); \
+	}
 
 #define SPOOR_PARAM_GUID(t, n) const struct spoor_guid *n
-#define SPOOR_ARG_GUID(t, n) n
+#define SPOOR_ARG_GUID(t, n)   n
 #define SPOOR_MEASURE_GUID(t, n)
-#define SPOOR_SIZE_GUID(t, n) + 16u
-#define SPOOR_PUT_GUID(t, n) p_ = spoor_put(p_, n, 16);
-#define SPOOR_FIELD_GUID(t, n) { #n, SPOOR_TYPE_GUID, 0, 0 }
+#define SPOOR_SIZE_GUID(t, n) +16u
+#define SPOOR_PUT_GUID(t, n)  p_ = spoor_put(p_, n, 16);
+#define SPOOR_FIELD_GUID(t, n)            \
+	{                                 \
+#n, SPOOR_TYPE_GUID, 0, 0 \
+	}
 #define SPOOR_MEMBER_GUID(t, n) struct spoor_guid n;
-#define SPOOR_MSIZE_GUID(t, n) + 16u
-#define SPOOR_MPUT_GUID(t, n) p_ = spoor_put_within(p_, end_, &s_->n, 16);
+#define SPOOR_MSIZE_GUID(t, n)  +16u
+#define SPOOR_MPUT_GUID(t, n)   p_ = spoor_put_within(p_, end_, &s_->n, 16);
 
-#define SPOOR_PARAM_TIME(t, n) int64_t n
-#define SPOOR_ARG_TIME(t, n) n
+#define SPOOR_PARAM_TIME(t, n)   int64_t n
+#define SPOOR_ARG_TIME(t, n)     n
 #define SPOOR_MEASURE_TIME(t, n) const uint64_t n##_measure_ = spoor_time_of(n);
-#define SPOOR_SIZE_TIME(t, n) + 8u
-#define SPOOR_PUT_TIME(t, n) p_ = spoor_put(p_, &n##_measure_, 8);
-#define SPOOR_FIELD_TIME(t, n) { #n, SPOOR_TYPE_TIME, 0, 0 }
+#define SPOOR_SIZE_TIME(t, n)    +8u
+#define SPOOR_PUT_TIME(t, n)     p_ = spoor_put(p_, &n##_measure_, 8);
+#define SPOOR_FIELD_TIME(t, n)            \
+	{                                 \
+#n, SPOOR_TYPE_TIME, 0, 0 \
+	}
 #define SPOOR_MEMBER_TIME(t, n) int64_t n;
-#define SPOOR_MSIZE_TIME(t, n) + 8u
-#define SPOOR_MPUT_TIME(t, n) { const uint64_t v_ = spoor_time_of(s_->n); p_ = spoor_put_within(p_, end_, &v_, 8); }
+#define SPOOR_MSIZE_TIME(t, n)  +8u
+#define SPOOR_MPUT_TIME(t, n)                             \
+	{                                                 \
+		const uint64_t v_ = spoor_time_of(s_->n); \
+		p_ = spoor_put_within(p_, end_, &v_, 8);  \
+	}
 
-#define SPOOR_PARAM_POINTER(t, n) const void *n
-#define SPOOR_ARG_POINTER(t, n) n
+#define SPOOR_PARAM_POINTER(t, n)   const void *n
+#define SPOOR_ARG_POINTER(t, n)     n
 #define SPOOR_MEASURE_POINTER(t, n) const uint64_t n##_measure_ = (uintptr_t)n;
-#define SPOOR_SIZE_POINTER(t, n) + 8u
-#define SPOOR_PUT_POINTER(t, n) p_ = spoor_put(p_, &n##_measure_, 8);
-#define SPOOR_FIELD_POINTER(t, n) { #n, SPOOR_TYPE_POINTER, 0, 0 }
+#define SPOOR_SIZE_POINTER(t, n)    +8u
+#define SPOOR_PUT_POINTER(t, n)     p_ = spoor_put(p_, &n##_measure_, 8);
+#define SPOOR_FIELD_POINTER(t, n)            \
+	{                                    \
+#n, SPOOR_TYPE_POINTER, 0, 0 \
+	}
 #define SPOOR_MEMBER_POINTER(t, n) const void *n;
-#define SPOOR_MSIZE_POINTER(t, n) + 8u
-#define SPOOR_MPUT_POINTER(t, n) { const uint64_t v_ = (uintptr_t)s_->n; p_ = spoor_put_within(p_, end_, &v_, 8); }
+#define SPOOR_MSIZE_POINTER(t, n)  +8u
+#define SPOOR_MPUT_POINTER(t, n)                         \
+	{                                                \
+		const uint64_t v_ = (uintptr_t)s_->n;    \
+		p_ = spoor_put_within(p_, end_, &v_, 8); \
+	}
 
-#define SPOOR_PARAM_TEXT(t, n) const char *n
-#define SPOOR_ARG_TEXT(t, n) n
+#define SPOOR_PARAM_TEXT(t, n)   const char *n
+#define SPOOR_ARG_TEXT(t, n)     n
 #define SPOOR_MEASURE_TEXT(t, n) const size_t n##_measure_ = spoor_text_length(n);
-#define SPOOR_SIZE_TEXT(t, n) + 3u + n##_measure_
-#define SPOOR_PUT_TEXT(t, n) p_ = spoor_put_text(p_, n, n##_measure_);
-#define SPOOR_FIELD_TEXT(t, n) { #n, SPOOR_TYPE_TEXT, 0, 0 }
+#define SPOOR_SIZE_TEXT(t, n)    +3u + n##_measure_
+#define SPOOR_PUT_TEXT(t, n)     p_ = spoor_put_text(p_, n, n##_measure_);
+#define SPOOR_FIELD_TEXT(t, n)            \
+	{                                 \
+#n, SPOOR_TYPE_TEXT, 0, 0 \
+	}
 #define SPOOR_MEMBER_TEXT(t, n) const char *n;
-#define SPOOR_MSIZE_TEXT(t, n) + 3u + spoor_text_length(s_->n)
-#define SPOOR_MPUT_TEXT(t, n) p_ = spoor_put_text_within(p_, end_, s_->n);
+#define SPOOR_MSIZE_TEXT(t, n)  +3u + spoor_text_length(s_->n)
+#define SPOOR_MPUT_TEXT(t, n)   p_ = spoor_put_text_within(p_, end_, s_->n);
 
-#define SPOOR_PARAM_TEXT16(t, n) const spoor_char16 *n
-#define SPOOR_ARG_TEXT16(t, n) n
+#define SPOOR_PARAM_TEXT16(t, n)   const spoor_char16 *n
+#define SPOOR_ARG_TEXT16(t, n)     n
 #define SPOOR_MEASURE_TEXT16(t, n) const size_t n##_measure_ = spoor_text16_length(n);
-#define SPOOR_SIZE_TEXT16(t, n) + 2u + 2u * n##_measure_
-#define SPOOR_PUT_TEXT16(t, n) p_ = spoor_put_text16(p_, n, n##_measure_);
-#define SPOOR_FIELD_TEXT16(t, n) { #n, SPOOR_TYPE_TEXT16, 0, 0 }
+#define SPOOR_SIZE_TEXT16(t, n)    +2u + 2u * n##_measure_
+#define SPOOR_PUT_TEXT16(t, n)     p_ = spoor_put_text16(p_, n, n##_measure_);
+#define SPOOR_FIELD_TEXT16(t, n)            \
+	{                                   \
+#n, SPOOR_TYPE_TEXT16, 0, 0 \
+	}
 #define SPOOR_MEMBER_TEXT16(t, n) const spoor_char16 *n;
-#define SPOOR_MSIZE_TEXT16(t, n) + 2u + 2u * spoor_text16_length(s_->n)
-#define SPOOR_MPUT_TEXT16(t, n) p_ = spoor_put_text16_within(p_, end_, s_->n);
+#define SPOOR_MSIZE_TEXT16(t, n)  +2u + 2u * spoor_text16_length(s_->n)
+#define SPOOR_MPUT_TEXT16(t, n)   p_ = spoor_put_text16_within(p_, end_, s_->n);
 
-#define SPOOR_PARAM_ARRAY(t, n) const SPOOR_C_##t *n, size_t n##_count
-#define SPOOR_ARG_ARRAY(t, n) n, n##_count
+#define SPOOR_PARAM_ARRAY(t, n)   const SPOOR_C_##t *n, size_t n##_count
+#define SPOOR_ARG_ARRAY(t, n)     n, n##_count
 #define SPOOR_MEASURE_ARRAY(t, n) const size_t n##_measure_ = n ? spoor_count_cut(n##_count) : 0;
-#define SPOOR_SIZE_ARRAY(t, n) + 2u + SPOOR_BYTES_##t * n##_measure_
-#define SPOOR_PUT_ARRAY(t, n) p_ = spoor_put_array(p_, n, SPOOR_BYTES_##t, n##_measure_);
-#define SPOOR_FIELD_ARRAY(t, n) { #n, SPOOR_CODE_##t | SPOOR_TYPE_ARRAY, 0, 0 }
-#define SPOOR_MEMBER_ARRAY(t, n) const SPOOR_C_##t *n; size_t n##_count;
-#define SPOOR_MSIZE_ARRAY(t, n) + 2u + SPOOR_BYTES_##t * spoor_count_cut(s_->n##_count)
-#define SPOOR_MPUT_ARRAY(t, n) p_ = spoor_put_array_within(p_, end_, s_->n, SPOOR_BYTES_##t, spoor_count_cut(s_->n##_count));
+#define SPOOR_SIZE_ARRAY(t, n)    +2u + SPOOR_BYTES_##t *n##_measure_
+#define SPOOR_PUT_ARRAY(t, n)     p_ = spoor_put_array(p_, n, SPOOR_BYTES_##t, n##_measure_);
+#define SPOOR_FIELD_ARRAY(t, n)                             \
+	{                                                   \
+#n, SPOOR_CODE_##t | SPOOR_TYPE_ARRAY, 0, 0 \
+	}
+#define SPOOR_MEMBER_ARRAY(t, n) \
+	const SPOOR_C_##t *n;    \
+	size_t n##_count;
+#define SPOOR_MSIZE_ARRAY(t, n) +2u + SPOOR_BYTES_##t *spoor_count_cut(s_->n##_count)
+#define SPOOR_MPUT_ARRAY(t, n)                                        \
+	p_ = spoor_put_array_within(p_, end_, s_->n, SPOOR_BYTES_##t, \
+		spoor_count_cut(s_->n##_count));
 
 #define SPOOR_PARAM_TEXTS(t, n) const char *const *n, size_t n##_count
-#define SPOOR_ARG_TEXTS(t, n) n, n##_count
-#define SPOOR_MEASURE_TEXTS(t, n) const size_t n##_measure_ = spoor_text_array_size(n, spoor_count_cut(n##_count));
-#define SPOOR_SIZE_TEXTS(t, n) + n##_measure_
-#define SPOOR_PUT_TEXTS(t, n) p_ = spoor_put_text_array(p_, p_ + n##_measure_, n, spoor_count_cut(n##_count));
-#define SPOOR_FIELD_TEXTS(t, n) { #n, SPOOR_TYPE_TEXT | SPOOR_TYPE_ARRAY, 0, 0 }
-#define SPOOR_MEMBER_TEXTS(t, n) const char *const *n; size_t n##_count;
-#define SPOOR_MSIZE_TEXTS(t, n) + spoor_text_array_size(s_->n, spoor_count_cut(s_->n##_count))
-#define SPOOR_MPUT_TEXTS(t, n) p_ = spoor_put_text_array(p_, end_, s_->n, spoor_count_cut(s_->n##_count));
+#define SPOOR_ARG_TEXTS(t, n)   n, n##_count
+#define SPOOR_MEASURE_TEXTS(t, n) \
+	const size_t n##_measure_ = spoor_text_array_size(n, spoor_count_cut(n##_count));
+#define SPOOR_SIZE_TEXTS(t, n) +n##_measure_
+#define SPOOR_PUT_TEXTS(t, n) \
+	p_ = spoor_put_text_array(p_, p_ + n##_measure_, n, spoor_count_cut(n##_count));
+#define SPOOR_FIELD_TEXTS(t, n)                              \
+	{                                                    \
+#n, SPOOR_TYPE_TEXT | SPOOR_TYPE_ARRAY, 0, 0 \
+	}
+#define SPOOR_MEMBER_TEXTS(t, n) \
+	const char *const *n;    \
+	size_t n##_count;
+#define SPOOR_MSIZE_TEXTS(t, n) +spoor_text_array_size(s_->n, spoor_count_cut(s_->n##_count))
+#define SPOOR_MPUT_TEXTS(t, n) \
+	p_ = spoor_put_text_array(p_, end_, s_->n, spoor_count_cut(s_->n##_count));
 
-#define SPOOR_PARAM_OBJECT(t, n, c) const struct c *n
-#define SPOOR_ARG_OBJECT(t, n, c) n
+#define SPOOR_PARAM_OBJECT(t, n, c)   const struct c *n
+#define SPOOR_ARG_OBJECT(t, n, c)     n
 #define SPOOR_MEASURE_OBJECT(t, n, c) const size_t n##_measure_ = c##_size_(n);
-#define SPOOR_SIZE_OBJECT(t, n, c) + n##_measure_
-#define SPOOR_PUT_OBJECT(t, n, c) p_ = c##_put_(p_, p_ + n##_measure_, n);
-#define SPOOR_FIELD_OBJECT(t, n, c) { #n, SPOOR_TYPE_STRUCT, (uint32_t)(sizeof(c##_fields_) / sizeof(c##_fields_[0])), c##_fields_ }
+#define SPOOR_SIZE_OBJECT(t, n, c)    +n##_measure_
+#define SPOOR_PUT_OBJECT(t, n, c)     p_ = c##_put_(p_, p_ + n##_measure_, n);
+#define SPOOR_FIELD_OBJECT(t, n, c)                                                              \
+	{                                                                                        \
+#n, SPOOR_TYPE_STRUCT, (uint32_t)(sizeof(c##_fields_) / sizeof(c##_fields_[0])), \
+			c##_fields_                                                              \
+	}
 #define SPOOR_MEMBER_OBJECT(t, n, c) struct c n;
-#define SPOOR_MSIZE_OBJECT(t, n, c) + c##_size_(&s_->n)
-#define SPOOR_MPUT_OBJECT(t, n, c) p_ = c##_put_(p_, end_, &s_->n);
+#define SPOOR_MSIZE_OBJECT(t, n, c)  +c##_size_(&s_->n)
+#define SPOOR_MPUT_OBJECT(t, n, c)   p_ = c##_put_(p_, end_, &s_->n);
 
 #define SPOOR_PARAM_OBJECTS(t, n, c) const struct c *n, size_t n##_count
-#define SPOOR_ARG_OBJECTS(t, n, c) n, n##_count
-#define SPOOR_MEASURE_OBJECTS(t, n, c) size_t n##_measure_ = 2; for (size_t i_ = 0; i_ < spoor_count_cut(n##_count); i_++) n##_measure_ += c##_size_(&n[i_]);
-#define SPOOR_SIZE_OBJECTS(t, n, c) + n##_measure_
-#define SPOOR_PUT_OBJECTS(t, n, c) { const uint8_t *const e_ = p_ + n##_measure_; const uint16_t v_ = (uint16_t)spoor_count_cut(n##_count); p_ = spoor_put(p_, &v_, 2); for (size_t i_ = 0; i_ < v_; i_++) p_ = c##_put_(p_, e_, &n[i_]); }
-#define SPOOR_FIELD_OBJECTS(t, n, c) { #n, SPOOR_TYPE_STRUCT | SPOOR_TYPE_ARRAY, (uint32_t)(sizeof(c##_fields_) / sizeof(c##_fields_[0])), c##_fields_ }
+#define SPOOR_ARG_OBJECTS(t, n, c)   n, n##_count
+#define SPOOR_MEASURE_OBJECTS(t, n, c)                             \
+	size_t n##_measure_ = 2;                                   \
+	for (size_t i_ = 0; i_ < spoor_count_cut(n##_count); i_++) \
+		n##_measure_ += c##_size_(&n[i_]);
+#define SPOOR_SIZE_OBJECTS(t, n, c) +n##_measure_
+#define SPOOR_PUT_OBJECTS(t, n, c)                                        \
+	{                                                                 \
+		const uint8_t *const e_ = p_ + n##_measure_;              \
+		const uint16_t v_ = (uint16_t)spoor_count_cut(n##_count); \
+		p_ = spoor_put(p_, &v_, 2);                               \
+		for (size_t i_ = 0; i_ < v_; i_++)                        \
+			p_ = c##_put_(p_, e_, &n[i_]);                    \
+	}
+#define SPOOR_FIELD_OBJECTS(t, n, c)                                                          \
+	{                                                                                     \
+#n, SPOOR_TYPE_STRUCT | SPOOR_TYPE_ARRAY,                                     \
+			(uint32_t)(sizeof(c##_fields_) / sizeof(c##_fields_[0])), c##_fields_ \
+	}
 
 /* From the tuple (TYPE, NAME, ...) to the macro of its kind. */
-#define SPOOR_PARAM(x, tuple) SPOOR_PARAM_1 tuple
-#define SPOOR_PARAM_1(t, ...) SPOOR_PARAM_2(SPOOR_KIND_##t, t, __VA_ARGS__)
-#define SPOOR_PARAM_2(k, ...) SPOOR_PARAM_3(k, __VA_ARGS__)
-#define SPOOR_PARAM_3(k, ...) SPOOR_PARAM_##k(__VA_ARGS__)
-#define SPOOR_ARG(x, tuple) SPOOR_ARG_1 tuple
-#define SPOOR_ARG_1(t, ...) SPOOR_ARG_2(SPOOR_KIND_##t, t, __VA_ARGS__)
-#define SPOOR_ARG_2(k, ...) SPOOR_ARG_3(k, __VA_ARGS__)
-#define SPOOR_ARG_3(k, ...) SPOOR_ARG_##k(__VA_ARGS__)
+#define SPOOR_PARAM(x, tuple)   SPOOR_PARAM_1 tuple
+#define SPOOR_PARAM_1(t, ...)   SPOOR_PARAM_2(SPOOR_KIND_##t, t, __VA_ARGS__)
+#define SPOOR_PARAM_2(k, ...)   SPOOR_PARAM_3(k, __VA_ARGS__)
+#define SPOOR_PARAM_3(k, ...)   SPOOR_PARAM_##k(__VA_ARGS__)
+#define SPOOR_ARG(x, tuple)     SPOOR_ARG_1 tuple
+#define SPOOR_ARG_1(t, ...)     SPOOR_ARG_2(SPOOR_KIND_##t, t, __VA_ARGS__)
+#define SPOOR_ARG_2(k, ...)     SPOOR_ARG_3(k, __VA_ARGS__)
+#define SPOOR_ARG_3(k, ...)     SPOOR_ARG_##k(__VA_ARGS__)
 #define SPOOR_MEASURE(x, tuple) SPOOR_MEASURE_1 tuple
 #define SPOOR_MEASURE_1(t, ...) SPOOR_MEASURE_2(SPOOR_KIND_##t, t, __VA_ARGS__)
 #define SPOOR_MEASURE_2(k, ...) SPOOR_MEASURE_3(k, __VA_ARGS__)
 #define SPOOR_MEASURE_3(k, ...) SPOOR_MEASURE_##k(__VA_ARGS__)
-#define SPOOR_SIZE(x, tuple) SPOOR_SIZE_1 tuple
-#define SPOOR_SIZE_1(t, ...) SPOOR_SIZE_2(SPOOR_KIND_##t, t, __VA_ARGS__)
-#define SPOOR_SIZE_2(k, ...) SPOOR_SIZE_3(k, __VA_ARGS__)
-#define SPOOR_SIZE_3(k, ...) SPOOR_SIZE_##k(__VA_ARGS__)
-#define SPOOR_PUT(x, tuple) SPOOR_PUT_1 tuple
-#define SPOOR_PUT_1(t, ...) SPOOR_PUT_2(SPOOR_KIND_##t, t, __VA_ARGS__)
-#define SPOOR_PUT_2(k, ...) SPOOR_PUT_3(k, __VA_ARGS__)
-#define SPOOR_PUT_3(k, ...) SPOOR_PUT_##k(__VA_ARGS__)
-#define SPOOR_FIELD(x, tuple) SPOOR_FIELD_1 tuple
-#define SPOOR_FIELD_1(t, ...) SPOOR_FIELD_2(SPOOR_KIND_##t, t, __VA_ARGS__)
-#define SPOOR_FIELD_2(k, ...) SPOOR_FIELD_3(k, __VA_ARGS__)
-#define SPOOR_FIELD_3(k, ...) SPOOR_FIELD_##k(__VA_ARGS__)
-#define SPOOR_MEMBER(x, tuple) SPOOR_MEMBER_1 tuple
-#define SPOOR_MEMBER_1(t, ...) SPOOR_MEMBER_2(SPOOR_KIND_##t, t, __VA_ARGS__)
-#define SPOOR_MEMBER_2(k, ...) SPOOR_MEMBER_3(k, __VA_ARGS__)
-#define SPOOR_MEMBER_3(k, ...) SPOOR_MEMBER_##k(__VA_ARGS__)
-#define SPOOR_MSIZE(x, tuple) SPOOR_MSIZE_1 tuple
-#define SPOOR_MSIZE_1(t, ...) SPOOR_MSIZE_2(SPOOR_KIND_##t, t, __VA_ARGS__)
-#define SPOOR_MSIZE_2(k, ...) SPOOR_MSIZE_3(k, __VA_ARGS__)
-#define SPOOR_MSIZE_3(k, ...) SPOOR_MSIZE_##k(__VA_ARGS__)
-#define SPOOR_MPUT(x, tuple) SPOOR_MPUT_1 tuple
-#define SPOOR_MPUT_1(t, ...) SPOOR_MPUT_2(SPOOR_KIND_##t, t, __VA_ARGS__)
-#define SPOOR_MPUT_2(k, ...) SPOOR_MPUT_3(k, __VA_ARGS__)
-#define SPOOR_MPUT_3(k, ...) SPOOR_MPUT_##k(__VA_ARGS__)
+#define SPOOR_SIZE(x, tuple)    SPOOR_SIZE_1 tuple
+#define SPOOR_SIZE_1(t, ...)    SPOOR_SIZE_2(SPOOR_KIND_##t, t, __VA_ARGS__)
+#define SPOOR_SIZE_2(k, ...)    SPOOR_SIZE_3(k, __VA_ARGS__)
+#define SPOOR_SIZE_3(k, ...)    SPOOR_SIZE_##k(__VA_ARGS__)
+#define SPOOR_PUT(x, tuple)     SPOOR_PUT_1 tuple
+#define SPOOR_PUT_1(t, ...)     SPOOR_PUT_2(SPOOR_KIND_##t, t, __VA_ARGS__)
+#define SPOOR_PUT_2(k, ...)     SPOOR_PUT_3(k, __VA_ARGS__)
+#define SPOOR_PUT_3(k, ...)     SPOOR_PUT_##k(__VA_ARGS__)
+#define SPOOR_FIELD(x, tuple)   SPOOR_FIELD_1 tuple
+#define SPOOR_FIELD_1(t, ...)   SPOOR_FIELD_2(SPOOR_KIND_##t, t, __VA_ARGS__)
+#define SPOOR_FIELD_2(k, ...)   SPOOR_FIELD_3(k, __VA_ARGS__)
+#define SPOOR_FIELD_3(k, ...)   SPOOR_FIELD_##k(__VA_ARGS__)
+#define SPOOR_MEMBER(x, tuple)  SPOOR_MEMBER_1 tuple
+#define SPOOR_MEMBER_1(t, ...)  SPOOR_MEMBER_2(SPOOR_KIND_##t, t, __VA_ARGS__)
+#define SPOOR_MEMBER_2(k, ...)  SPOOR_MEMBER_3(k, __VA_ARGS__)
+#define SPOOR_MEMBER_3(k, ...)  SPOOR_MEMBER_##k(__VA_ARGS__)
+#define SPOOR_MSIZE(x, tuple)   SPOOR_MSIZE_1 tuple
+#define SPOOR_MSIZE_1(t, ...)   SPOOR_MSIZE_2(SPOOR_KIND_##t, t, __VA_ARGS__)
+#define SPOOR_MSIZE_2(k, ...)   SPOOR_MSIZE_3(k, __VA_ARGS__)
+#define SPOOR_MSIZE_3(k, ...)   SPOOR_MSIZE_##k(__VA_ARGS__)
+#define SPOOR_MPUT(x, tuple)    SPOOR_MPUT_1 tuple
+#define SPOOR_MPUT_1(t, ...)    SPOOR_MPUT_2(SPOOR_KIND_##t, t, __VA_ARGS__)
+#define SPOOR_MPUT_2(k, ...)    SPOOR_MPUT_3(k, __VA_ARGS__)
+#define SPOOR_MPUT_3(k, ...)    SPOOR_MPUT_##k(__VA_ARGS__)
 
 /* ---- Declarations ---- */
 
-/* The events of one program or shared object: each puts its address into this section; the linker defines symbols for its two ends. */
+/*
+ * The events of one program or shared object: each puts its address into this section; the linker
+ * defines symbols for its two ends.
+ */
 #define SPOOR_SECTION "spoor_events"
 #define SPOOR_HIDDEN  __attribute__((visibility("hidden")))
 
@@ -500,101 +594,118 @@ extern struct spoor_event *const __stop_spoor_events[] SPOOR_HIDDEN __attribute_
 #define SPOOR_PROVIDER(provider, name) SPOOR_PROVIDER_WITH(provider, name, NULL, NULL)
 
 /* A provider with an enable callback (spoor_enable_function). */
-#define SPOOR_PROVIDER_WITH(provider, name, enable, context)                                                                       \
-	SPOOR_HIDDEN __attribute__((weak)) struct spoor_provider provider = { sizeof(struct spoor_provider), name,                 \
-		__start_spoor_events, __stop_spoor_events, enable, context, NULL };
+#define SPOOR_PROVIDER_WITH(provider, name, enable, context)                                    \
+	SPOOR_HIDDEN __attribute__((weak)) struct spoor_provider provider = {                   \
+		sizeof(struct spoor_provider), name, __start_spoor_events, __stop_spoor_events, \
+		enable, context, NULL                                                           \
+	};
 
-/* In one file of a shared object: registers its providers at dlopen() and unregisters them at dlclose(), in a constructor and a destructor of that object. */
-#define SPOOR_PROVIDER_OF_OBJECT(provider)                                                                                         \
-	__attribute__((constructor)) static void provider##_come_(void)                                                            \
-	{                                                                                                                          \
-		(void)spoor_provider_register(&provider);                                                                          \
-	}                                                                                                                          \
-	__attribute__((destructor)) static void provider##_go_(void)                                                               \
-	{                                                                                                                          \
-		spoor_provider_unregister(&provider);                                                                              \
+/*
+ * In one file of a shared object: registers its providers at dlopen() and unregisters them at
+ * dlclose(), in a constructor and a destructor of that object.
+ */
+#define SPOOR_PROVIDER_OF_OBJECT(provider)                              \
+	__attribute__((constructor)) static void provider##_come_(void) \
+	{                                                               \
+		(void)spoor_provider_register(&provider);               \
+	}                                                               \
+	__attribute__((destructor)) static void provider##_go_(void)    \
+	{                                                               \
+		spoor_provider_unregister(&provider);                   \
 	}
 
-#define SPOOR_EVENT(provider, name, id, level, ...)                                                                                \
+#define SPOOR_EVENT(provider, name, id, level, ...) \
 	SPOOR_EVENT_NAMED(provider, name, #name, id, 0, level, SPOOR_OPCODE_INFO, __VA_ARGS__)
 
-#define SPOOR_EVENT_NAMED(provider, name, text, id, version, level, opcode, ...)                                                   \
-	SPOOR_EVENT_1(SPOOR_COUNT(__VA_ARGS__), provider, provider##_##name, text, id, version, level, opcode, __VA_ARGS__)
-#define SPOOR_EVENT_1(n, ...) SPOOR_EVENT_2(n, __VA_ARGS__)
-#define SPOOR_EVENT_2(n, ...) SPOOR_EVENT_3(SPOOR_SOME_##n, n, __VA_ARGS__)
+#define SPOOR_EVENT_NAMED(provider, name, text, id, version, level, opcode, ...)                \
+	SPOOR_EVENT_1(SPOOR_COUNT(__VA_ARGS__), provider, provider##_##name, text, id, version, \
+		level, opcode, __VA_ARGS__)
+#define SPOOR_EVENT_1(n, ...)       SPOOR_EVENT_2(n, __VA_ARGS__)
+#define SPOOR_EVENT_2(n, ...)       SPOOR_EVENT_3(SPOOR_SOME_##n, n, __VA_ARGS__)
 #define SPOOR_EVENT_3(some, n, ...) SPOOR_EVENT_4(some, n, __VA_ARGS__)
 #define SPOOR_EVENT_4(some, n, ...) SPOOR_EVENT_##some(n, __VA_ARGS__)
 
-#define SPOOR_EVENT_OBJECT_(provider, full, text, id, version, level, opcode, keywords, fields, field_count)                       \
-	SPOOR_HIDDEN __attribute__((weak)) struct spoor_event full##_event = { 0, 0, (uint32_t)sizeof(struct spoor_event),         \
-		&provider, text, keywords, fields, field_count, id, version, level, opcode, 0, 0 };                                \
-	__attribute__((used, section(SPOOR_SECTION))) static struct spoor_event *const full##_listed_ = &full##_event;             \
-	__attribute__((unused)) static inline bool full##_enabled(void)                                                                                   \
-	{                                                                                                                          \
-		return spoor_event_enabled(&full##_event);                                                                         \
+#define SPOOR_EVENT_OBJECT_(provider, full, text, id, version, level, opcode, keywords, fields, \
+	field_count)                                                                            \
+	SPOOR_HIDDEN __attribute__((weak)) struct spoor_event full##_event = { 0, 0,            \
+		(uint32_t)sizeof(struct spoor_event), &provider, text, keywords, fields,        \
+		field_count, id, version, level, opcode, 0, 0 };                                \
+	__attribute__((used,                                                                    \
+		section(SPOOR_SECTION))) static struct spoor_event *const full##_listed_ =      \
+		&full##_event;                                                                  \
+	__attribute__((unused)) static inline bool full##_enabled(void)                         \
+	{                                                                                       \
+		return spoor_event_enabled(&full##_event);                                      \
 	}
 
-#define SPOOR_EVENT_NONE(n, provider, full, text, id, version, level, opcode, keywords)                                            \
-	SPOOR_EVENT_OBJECT_(provider, full, text, id, version, level, opcode, keywords, NULL, 0)                                   \
-	__attribute__((unused)) static inline void full(void)                                                                                              \
-	{                                                                                                                          \
-		if (full##_enabled()) {                                                                                            \
-			const struct spoor_slot slot_ = spoor_fire_begin(&full##_event, 0);                                        \
-			if (slot_.at)                                                                                              \
-				spoor_fire_end(slot_);                                                                             \
-		}                                                                                                                  \
+#define SPOOR_EVENT_NONE(n, provider, full, text, id, version, level, opcode, keywords)          \
+	SPOOR_EVENT_OBJECT_(provider, full, text, id, version, level, opcode, keywords, NULL, 0) \
+	__attribute__((unused)) static inline void full(void)                                    \
+	{                                                                                        \
+		if (full##_enabled()) {                                                          \
+			const struct spoor_slot slot_ = spoor_fire_begin(&full##_event, 0);      \
+			if (slot_.at)                                                            \
+				spoor_fire_end(slot_);                                           \
+		}                                                                                \
 	}
 
-#define SPOOR_EVENT_SOME(n, provider, full, text, id, version, level, opcode, keywords, ...)                                       \
-	static const struct spoor_field full##_fields_[] = { SPOOR_LIST_##n(SPOOR_FIELD, , __VA_ARGS__) };                         \
-	SPOOR_EVENT_OBJECT_(provider, full, text, id, version, level, opcode, keywords, full##_fields_, n)                         \
-	__attribute__((noinline, unused)) static void full##_write_(SPOOR_LIST_##n(SPOOR_PARAM, , __VA_ARGS__))                    \
-	{                                                                                                                          \
-		SPOOR_EACH_##n(SPOOR_MEASURE, , __VA_ARGS__)                                                                       \
-		const struct spoor_slot slot_ =                                                                                    \
-			spoor_fire_begin(&full##_event, (size_t)0 SPOOR_EACH_##n(SPOOR_SIZE, , __VA_ARGS__));                      \
-		uint8_t *p_ = slot_.at;                                                                                            \
-		if (p_) {                                                                                                          \
-			SPOOR_EACH_##n(SPOOR_PUT, , __VA_ARGS__)                                                                   \
-			(void)p_;                                                                                                  \
-			spoor_fire_end(slot_);                                                                                     \
-		}                                                                                                                  \
-	}                                                                                                                          \
-	__attribute__((unused)) static inline void full(SPOOR_LIST_##n(SPOOR_PARAM, , __VA_ARGS__))                                                        \
-	{                                                                                                                          \
-		if (full##_enabled())                                                                                              \
-			full##_write_(SPOOR_LIST_##n(SPOOR_ARG, , __VA_ARGS__));                                                   \
+#define SPOOR_EVENT_SOME(n, provider, full, text, id, version, level, opcode, keywords, ...)      \
+	static const struct spoor_field full##_fields_[] = { SPOOR_LIST_##n(SPOOR_FIELD, ,        \
+		__VA_ARGS__) };                                                                   \
+	SPOOR_EVENT_OBJECT_(provider, full, text, id, version, level, opcode, keywords,           \
+		full##_fields_, n)                                                                \
+	__attribute__((noinline, unused)) static void full##_write_(SPOOR_LIST_##n(SPOOR_PARAM, , \
+		__VA_ARGS__))                                                                     \
+	{                                                                                         \
+		SPOOR_EACH_##n(SPOOR_MEASURE, , __VA_ARGS__) const struct spoor_slot slot_ =      \
+			spoor_fire_begin(&full##_event,                                           \
+				(size_t)0 SPOOR_EACH_##n(SPOOR_SIZE, , __VA_ARGS__));             \
+		uint8_t *p_ = slot_.at;                                                           \
+		if (p_) {                                                                         \
+			SPOOR_EACH_##n(SPOOR_PUT, , __VA_ARGS__)(void) p_;                        \
+			spoor_fire_end(slot_);                                                    \
+		}                                                                                 \
+	}                                                                                         \
+	__attribute__((unused)) static inline void full(SPOOR_LIST_##n(SPOOR_PARAM, ,             \
+		__VA_ARGS__))                                                                     \
+	{                                                                                         \
+		if (full##_enabled())                                                             \
+			full##_write_(SPOOR_LIST_##n(SPOOR_ARG, , __VA_ARGS__));                  \
 	}
 
-/* Declares struct TAG with these members, for fields of events. Arrays of structs cannot be members. */
+/*
+ * Declares struct TAG with these members, for fields of events. Arrays of structs cannot be
+ * members.
+ */
 #define SPOOR_STRUCT(tag, ...) SPOOR_STRUCT_1(SPOOR_COUNT(0, __VA_ARGS__), tag, __VA_ARGS__)
 #define SPOOR_STRUCT_1(n, ...) SPOOR_STRUCT_2(n, __VA_ARGS__)
-#define SPOOR_STRUCT_2(n, tag, ...)                                                                                                \
-	struct tag {                                                                                                               \
-		SPOOR_EACH_##n(SPOOR_MEMBER, , __VA_ARGS__)                                                                        \
-	};                                                                                                                         \
-	static const struct spoor_field tag##_fields_[] = { SPOOR_LIST_##n(SPOOR_FIELD, , __VA_ARGS__) };                          \
-	__attribute__((unused)) static inline size_t tag##_size_(const struct tag *s_)                                             \
-	{                                                                                                                          \
-		(void)s_;                                                                                                          \
-		return (size_t)0 SPOOR_EACH_##n(SPOOR_MSIZE, , __VA_ARGS__);                                                       \
-	}                                                                                                                          \
-	__attribute__((unused)) static inline uint8_t *tag##_put_(uint8_t *p_, const uint8_t *end_, const struct tag *s_)          \
-	{                                                                                                                          \
-		SPOOR_EACH_##n(SPOOR_MPUT, , __VA_ARGS__)                                                                          \
-		return p_;                                                                                                         \
+#define SPOOR_STRUCT_2(n, tag, ...)                                                       \
+	struct tag {                                                                      \
+		SPOOR_EACH_##n(SPOOR_MEMBER, , __VA_ARGS__)                               \
+	};                                                                                \
+	static const struct spoor_field tag##_fields_[] = { SPOOR_LIST_##n(SPOOR_FIELD, , \
+		__VA_ARGS__) };                                                           \
+	__attribute__((unused)) static inline size_t tag##_size_(const struct tag *s_)    \
+	{                                                                                 \
+		(void)s_;                                                                 \
+		return (size_t)0 SPOOR_EACH_##n(SPOOR_MSIZE, , __VA_ARGS__);              \
+	}                                                                                 \
+	__attribute__((unused)) static inline uint8_t *tag##_put_(uint8_t *p_,            \
+		const uint8_t *end_, const struct tag *s_)                                \
+	{                                                                                 \
+		SPOOR_EACH_##n(SPOOR_MPUT, , __VA_ARGS__) return p_;                      \
 	}
 
-#define SPOOR_SOME_0 NONE
-#define SPOOR_SOME_1 SOME
-#define SPOOR_SOME_2 SOME
-#define SPOOR_SOME_3 SOME
-#define SPOOR_SOME_4 SOME
-#define SPOOR_SOME_5 SOME
-#define SPOOR_SOME_6 SOME
-#define SPOOR_SOME_7 SOME
-#define SPOOR_SOME_8 SOME
-#define SPOOR_SOME_9 SOME
+#define SPOOR_SOME_0  NONE
+#define SPOOR_SOME_1  SOME
+#define SPOOR_SOME_2  SOME
+#define SPOOR_SOME_3  SOME
+#define SPOOR_SOME_4  SOME
+#define SPOOR_SOME_5  SOME
+#define SPOOR_SOME_6  SOME
+#define SPOOR_SOME_7  SOME
+#define SPOOR_SOME_8  SOME
+#define SPOOR_SOME_9  SOME
 #define SPOOR_SOME_10 SOME
 #define SPOOR_SOME_11 SOME
 #define SPOOR_SOME_12 SOME

@@ -8,18 +8,24 @@
  *   spoor_provider_register(&shop);
  *   shop_order(7, "tea");                                                    one load and a branch while no session enables it
  *
- * A session enables providers (by keywords, level, single events) and has one destination: a nettrace file, a callback, a queue that the program reads, or a tool
- * on the diagnostics socket. An event is written once, for all sessions, into memory of the thread that fires it. The library's own thread copies it to the
- * sessions. Firing takes no lock, allocates nothing and makes no system call; exceptions are the first event of a thread, which maps its memory, and sessions with
- * SPOOR_BLOCK, for which the thread may wait.
+ * A session enables providers (by keywords, level, single events) and has one destination: a
+ * nettrace file, a callback, a queue that the program reads, or a tool on the diagnostics socket.
+ * An event is written once, for all sessions, into memory of the thread that fires it. The
+ * library's own thread copies it to the sessions. Firing takes no lock, allocates nothing and makes
+ * no system call; exceptions are the first event of a thread, which maps its memory, and sessions
+ * with SPOOR_BLOCK, for which the thread may wait.
  *
  * Rules. Unless a function says otherwise:
  * - Threads: it may be called from any thread.
- * - Signal handlers: only firing is safe there (shop_order(), shop_order_enabled(), spoor_fire(), spoor_fire_begin() with spoor_fire_end()).
+ * - Signal handlers: only firing is safe there (shop_order(), shop_order_enabled(), spoor_fire(),
+ *   spoor_fire_begin() with spoor_fire_end()).
  * - Errors: it returns 0 or a negative errno.
- * - Ownership: the caller keeps what it passes; texts and tables are copied. Providers and events are not copied: they exist until they are unregistered.
- * - fork(): the child has no sessions and no library thread until it calls spoor_start(). Handles of the parent's sessions read as ended there.
- * - Process end: exit() ends sessions and completes their files. After exec(), _exit() or a crash the files are valid up to the last flush.
+ * - Ownership: the caller keeps what it passes; texts and tables are copied. Providers and events
+ *   are not copied: they exist until they are unregistered.
+ * - fork(): the child has no sessions and no library thread until it calls spoor_start(). Handles
+ *   of the parent's sessions read as ended there.
+ * - Process end: exit() ends sessions and completes their files. After exec(), _exit() or a crash
+ *   the files are valid up to the last flush.
  */
 #ifndef SPOOR_SPOOR_H
 #define SPOOR_SPOOR_H
@@ -59,7 +65,10 @@ enum spoor_opcode {
 	SPOOR_OPCODE_STOP = 2,
 };
 
-/* The type of a field, and its bytes in a payload. Fields follow one another without padding, little-endian. */
+/*
+ * The type of a field, and its bytes in a payload. Fields follow one another without padding,
+ * little-endian.
+ */
 enum spoor_type {
 	SPOOR_TYPE_BOOLEAN = 1, /* 4 bytes, 0 or 1 */
 	SPOOR_TYPE_I8,
@@ -100,11 +109,17 @@ typedef uint_least16_t spoor_char16;
 #endif
 
 enum spoor_event_flag {
-	/* Readers know this event by provider and id: streams contain neither its name nor its fields. */
+	/*
+	 * Readers know this event by provider and id: streams contain neither its name nor its
+	 * fields.
+	 */
 	SPOOR_EVENT_WELL_KNOWN = 1 << 0,
 };
 
-/* One kind of event. Members that are not set may be zero. The first two members belong to the library. */
+/*
+ * One kind of event. Members that are not set may be zero. The first two members belong to the
+ * library.
+ */
 struct spoor_event {
 	uint64_t sessions; /* bit mask of the sessions that enable it */
 	uint32_t index;
@@ -128,11 +143,13 @@ struct spoor_session;
 struct spoor_enable {
 	size_t size;
 	struct spoor_provider *provider;
-	uint64_t session_id;   /* unique in the process, never 0 */
-	bool enabled;          /* true: the session enables this provider from now on; false: no longer */
-	uint8_t level;         /* of this session */
+	uint64_t session_id; /* unique in the process, never 0 */
+	/* true: the session enables this provider from now on; false: no longer */
+	bool enabled;
+	uint8_t level; /* of this session */
 	uint64_t keywords;
-	const char *arguments; /* this session's filter arguments, or NULL; borrowed during the call */
+	/* this session's filter arguments, or NULL; borrowed during the call */
+	const char *arguments;
 	/* All sessions together, after the change. */
 	bool any_enabled;
 	uint8_t any_level;
@@ -140,16 +157,19 @@ struct spoor_enable {
 };
 
 /*
- * Called when a session that enables the provider starts or ends, and, for each running session, when the provider is registered. The calls are in the order
- * of the changes, never two at a time, and without a lock held. They are made on the thread that made the change, or on another thread that made a change at
- * the same time. The callback may call any function of the library; spoor_provider_unregister() of its own provider then does not wait for it.
+ * Called when a session that enables the provider starts or ends, and, for each running session,
+ * when the provider is registered. The calls are in the order of the changes, never two at a time,
+ * and without a lock held. They are made on the thread that made the change, or on another thread
+ * that made a change at the same time. The callback may call any function of the library;
+ * spoor_provider_unregister() of its own provider then does not wait for it.
  */
 typedef void spoor_enable_function(const struct spoor_enable *what, void *context);
 
 struct spoor_provider {
 	size_t size; /* sizeof(struct spoor_provider) */
 	const char *name;
-	struct spoor_event *const *events; /* may contain events of other providers, which are ignored */
+	/* may contain events of other providers, which are ignored */
+	struct spoor_event *const *events;
 	struct spoor_event *const *events_end;
 	spoor_enable_function *enable; /* or NULL */
 	void *enable_context;
@@ -157,9 +177,11 @@ struct spoor_provider {
 };
 
 /*
- * Registers a provider: sessions that enable it get its events from here on, running ones too. Registering twice has no effect. May be called before
- * spoor_start(). A shared object that may be unloaded has to unregister its providers before (SPOOR_PROVIDER_OF_OBJECT does both). Unregistering waits for a
- * running enable callback; events that were fired before keep their names. Neither is for signal handlers.
+ * Registers a provider: sessions that enable it get its events from here on, running ones too.
+ * Registering twice has no effect. May be called before spoor_start(). A shared object that may be
+ * unloaded has to unregister its providers before (SPOOR_PROVIDER_OF_OBJECT does both).
+ * Unregistering waits for a running enable callback; events that were fired before keep their
+ * names. Neither is for signal handlers.
  */
 SPOOR_API int spoor_provider_register(struct spoor_provider *provider);
 SPOOR_API void spoor_provider_unregister(struct spoor_provider *provider);
@@ -169,35 +191,50 @@ static inline bool spoor_event_enabled(const struct spoor_event *event)
 	return __builtin_expect(__atomic_load_n(&event->sessions, __ATOMIC_RELAXED) != 0, 0);
 }
 
-/* Fires an event whose payload is already in bytes (layouts: enum spoor_type). For generated code and other languages. Any thread, signal handlers. */
+/*
+ * Fires an event whose payload is already in bytes (layouts: enum spoor_type). For generated code
+ * and other languages. Any thread, signal handlers.
+ */
 SPOOR_API void spoor_fire(struct spoor_event *event, const void *payload, size_t size);
 
 /* ---- The library as a whole ---- */
 
 enum spoor_clock {
-	SPOOR_CLOCK_AUTO = 0,  /* the time stamp counter if the kernel keeps time with it, else CLOCK_MONOTONIC */
+	/* the time stamp counter if the kernel keeps time with it, else CLOCK_MONOTONIC */
+	SPOOR_CLOCK_AUTO = 0,
 	SPOOR_CLOCK_MONOTONIC, /* one clock_gettime() for each event */
-	SPOOR_CLOCK_COUNTER,   /* the time stamp counter; -ENOTSUP if the kernel does not keep time with it */
+	/* the time stamp counter; -ENOTSUP if the kernel does not keep time with it */
+	SPOOR_CLOCK_COUNTER,
 };
 
 enum spoor_start_flag {
-	SPOOR_START_NO_SERVER = 1 << 0,  /* no diagnostics socket: only this program starts sessions */
-	SPOOR_START_RECOVERABLE = 1 << 1, /* the rings are in one memory file, from which the last events can be read after a crash (recover.h) */
+	/* no diagnostics socket: only this program starts sessions */
+	SPOOR_START_NO_SERVER = 1 << 0,
+	/*
+	 * the rings are in one memory file, from which the last events can be read after a crash
+	 * (recover.h)
+	 */
+	SPOOR_START_RECOVERABLE = 1 << 1,
 };
 
 struct spoor_options {
 	size_t size; /* sizeof(struct spoor_options); members beyond it read as 0 */
 	uint32_t flags;
 	uint32_t clock;
-	size_t ring_bytes;        /* of one thread's ring: a power of two from 64 KiB to 1 GiB; 0: 4 MiB */
-	size_t memory_bytes;      /* of all rings together; beyond half of it new threads get smaller rings; 0: 256 MiB */
-	const char *recover_path; /* with SPOOR_START_RECOVERABLE: a file that outlives the process, in place of a memfd */
+	/* of one thread's ring: a power of two from 64 KiB to 1 GiB; 0: 4 MiB */
+	size_t ring_bytes;
+	/* of all rings together; beyond half of it new threads get smaller rings; 0: 256 MiB */
+	size_t memory_bytes;
+	/* with SPOOR_START_RECOVERABLE: a file that outlives the process, in place of a memfd */
+	const char *recover_path;
 };
 
 /*
- * Starts the library's thread, which blocks all signals, and the diagnostics server. Returns 0 also if the library runs already, else a negative errno.
- * Before, no session can exist and every event is off. spoor_stop() ends all sessions and the thread, and waits for both; exit() calls it. spoor_stop() in a
- * callback on the library's own thread does nothing. Neither is for signal handlers.
+ * Starts the library's thread, which blocks all signals, and the diagnostics server. Returns 0 also
+ * if the library runs already, else a negative errno. Before, no session can exist and every event
+ * is off. spoor_stop() ends all sessions and the thread, and waits for both; exit() calls it.
+ * spoor_stop() in a callback on the library's own thread does nothing. Neither is for signal
+ * handlers.
  */
 SPOOR_API int spoor_start(const struct spoor_options *options);
 SPOOR_API void spoor_stop(void);
@@ -209,26 +246,42 @@ SPOOR_API uint64_t spoor_now_ns(void);
 
 enum spoor_policy {
 	SPOOR_DROP_NEWEST = 0,
-	SPOOR_OVERWRITE_OLDEST, /* flight recorder: keeps the newest buffer_bytes; spoor_session_snapshot() or the session's end writes them */
-	SPOOR_BLOCK,            /* the firing thread waits for room, for at most block_ms; then the event is lost */
+	/*
+	 * flight recorder: keeps the newest buffer_bytes; spoor_session_snapshot() or the session's
+	 * end writes them
+	 */
+	SPOOR_OVERWRITE_OLDEST,
+	/* the firing thread waits for room, for at most block_ms; then the event is lost */
+	SPOOR_BLOCK,
 };
 
-/* A provider that a session enables. An event is enabled when its level is SPOOR_ALWAYS or at most `level`, and its keywords are 0 or have a bit in common. */
+/*
+ * A provider that a session enables. An event is enabled when its level is SPOOR_ALWAYS or at most
+ * `level`, and its keywords are 0 or have a bit in common.
+ */
 struct spoor_want {
-	size_t size;         /* sizeof(struct spoor_want) */
-	const char *name;    /* compared without regard to ASCII case; "*" with level 5 and all keywords: every provider */
+	size_t size; /* sizeof(struct spoor_want) */
+	/*
+	 * compared without regard to ASCII case; "*" with level 5 and all keywords: every provider
+	 */
+	const char *name;
 	uint64_t keywords;
-	uint32_t level;      /* 0 to 5 */
+	uint32_t level;        /* 0 to 5 */
 	const char *arguments; /* for the provider's enable callback; NULL: none */
-	const uint32_t *ids; /* ids of single events, applied after level and keywords */
+	const uint32_t *ids;   /* ids of single events, applied after level and keywords */
 	size_t id_count;
-	bool ids_allowed;    /* true: only the events in `ids`; false: all but these */
+	bool ids_allowed; /* true: only the events in `ids`; false: all but these */
 };
 
 enum spoor_notice_kind {
-	SPOOR_NOTICE_LOST = 1, /* `count` events of this session were lost since the previous notice */
-	SPOOR_NOTICE_FAILED,   /* the sink failed with `error` (for example, a full disk or a closed connection) and the session has stopped */
-	SPOOR_NOTICE_ENDED,    /* the session has ended; no notice follows */
+	/* `count` events of this session were lost since the previous notice */
+	SPOOR_NOTICE_LOST = 1,
+	/*
+	 * the sink failed with `error` (for example, a full disk or a closed connection) and the
+	 * session has stopped
+	 */
+	SPOOR_NOTICE_FAILED,
+	SPOOR_NOTICE_ENDED, /* the session has ended; no notice follows */
 };
 
 struct spoor_notice {
@@ -239,51 +292,64 @@ struct spoor_notice {
 	uint64_t count;
 };
 
-/* Called on the library's thread, without a lock held. It must not block; it may call spoor_session_stop(). */
+/*
+ * Called on the library's thread, without a lock held. It must not block; it may call
+ * spoor_session_stop().
+ */
 typedef void spoor_notice_function(const struct spoor_notice *notice, void *context);
 
 struct spoor_session_options {
 	size_t size; /* sizeof(struct spoor_session_options) */
 	const struct spoor_want *wants;
 	size_t want_count;
-	uint32_t policy;       /* enum spoor_policy */
-	bool stacks;           /* record the call stack of the thread with each event, by frame pointers */
-	uint32_t block_ms;     /* SPOOR_BLOCK: 0 means 100 */
-	uint32_t flush_ms;     /* files: the maximum time until an event is written; 0 means 100 */
-	size_t buffer_bytes;   /* memory for events that are not written yet, or that the flight recorder keeps; 0 means 64 MiB */
+	uint32_t policy; /* enum spoor_policy */
+	/* record the call stack of the thread with each event, by frame pointers */
+	bool stacks;
+	uint32_t block_ms; /* SPOOR_BLOCK: 0 means 100 */
+	uint32_t flush_ms; /* files: the maximum time until an event is written; 0 means 100 */
+	/*
+	 * memory for events that are not written yet, or that the flight recorder keeps; 0 means 64
+	 * MiB
+	 */
+	size_t buffer_bytes;
 	spoor_notice_function *notice;
 	void *notice_context;
 };
 
 struct spoor_file_options {
-	size_t size;           /* sizeof(struct spoor_file_options) */
-	const char *path;      /* nettrace 4; with rotation NAME.nettrace, NAME.1.nettrace, NAME.2.nettrace, ... */
+	size_t size; /* sizeof(struct spoor_file_options) */
+	/* nettrace 4; with rotation NAME.nettrace, NAME.1.nettrace, NAME.2.nettrace, ... */
+	const char *path;
 	uint64_t rotate_bytes; /* start a new file when this one has so many bytes; 0: never */
 	uint32_t rotate_ms;    /* start a new file after this time; 0: never */
 	uint32_t keep;         /* number of files to keep, the oldest is removed; 0: all */
 };
 
 /*
- * Starts a session that writes a file. With SPOOR_OVERWRITE_OLDEST the file is written by a snapshot or at the end. The caller owns *ret_session and frees
- * it with spoor_session_free().
+ * Starts a session that writes a file. With SPOOR_OVERWRITE_OLDEST the file is written by a
+ * snapshot or at the end. The caller owns *ret_session and frees it with spoor_session_free().
  */
 SPOOR_API int spoor_session_start_file(const struct spoor_session_options *options,
 	const struct spoor_file_options *file, struct spoor_session **ret_session);
 
 /*
- * Ends a session: events fired before are written and the file is closed. Waits for that (a few ms), except on the library's thread and in a callback of
- * this session, where it returns before the end. Returns the error of the sink, if it failed. The handle stays valid until spoor_session_free(), which may
- * be called directly afterwards.
+ * Ends a session: events fired before are written and the file is closed. Waits for that (a few
+ * ms), except on the library's thread and in a callback of this session, where it returns before
+ * the end. Returns the error of the sink, if it failed. The handle stays valid until
+ * spoor_session_free(), which may be called directly afterwards.
  */
 SPOOR_API int spoor_session_stop(struct spoor_session *session);
 SPOOR_API void spoor_session_free(struct spoor_session *session);
 
-/* Writes the events that a SPOOR_OVERWRITE_OLDEST session holds into another file; the session continues. -EINVAL: the session holds none. */
+/*
+ * Writes the events that a SPOOR_OVERWRITE_OLDEST session holds into another file; the session
+ * continues. -EINVAL: the session holds none.
+ */
 SPOOR_API int spoor_session_snapshot(struct spoor_session *session, const char *path);
 
 /*
- * Waits until all events that the calling thread has fired are with the sink (for a file: written). -ETIMEDOUT after timeout_ms; -EDEADLK on the library's
- * thread.
+ * Waits until all events that the calling thread has fired are with the sink (for a file: written).
+ * -ETIMEDOUT after timeout_ms; -EDEADLK on the library's thread.
  */
 SPOOR_API int spoor_session_flush(struct spoor_session *session, uint32_t timeout_ms);
 
@@ -295,7 +361,8 @@ struct spoor_session_counts {
 	uint64_t written;
 	uint64_t lost;
 };
-SPOOR_API void spoor_session_count(const struct spoor_session *session, struct spoor_session_counts *ret_counts);
+SPOOR_API void spoor_session_count(const struct spoor_session *session,
+	struct spoor_session_counts *ret_counts);
 
 /* ---- Listeners: events inside the process ---- */
 
@@ -313,7 +380,10 @@ struct spoor_event_info {
 	uint8_t opcode;
 };
 
-/* One event. All pointers are borrowed: until the callback returns, or until the next spoor_listener_read(). */
+/*
+ * One event. All pointers are borrowed: until the callback returns, or until the next
+ * spoor_listener_read().
+ */
 struct spoor_event_view {
 	size_t size;
 	const struct spoor_event_info *info;
@@ -326,33 +396,43 @@ struct spoor_event_view {
 	size_t stack_count;
 	const void *payload;
 	size_t payload_size;
-	uint64_t lost_before; /* number of events of this thread that this session lost directly before this one */
+	/* number of events of this thread that this session lost directly before this one */
+	uint64_t lost_before;
 };
 
 /*
- * Called on the listener's dispatch thread, without a lock held. Events of one thread arrive in order; events of different threads arrive in batches of a
- * few milliseconds. If it blocks, only this session is delayed.
+ * Called on the listener's dispatch thread, without a lock held. Events of one thread arrive in
+ * order; events of different threads arrive in batches of a few milliseconds. If it blocks, only
+ * this session is delayed.
  */
 typedef void spoor_listener_function(const struct spoor_event_view *event, void *context);
 
-/* Starts a session that calls a function with each event. spoor_session_stop() returns after the last call. */
+/*
+ * Starts a session that calls a function with each event. spoor_session_stop() returns after the
+ * last call.
+ */
 SPOOR_API int spoor_session_start_callback(const struct spoor_session_options *options,
 	spoor_listener_function *function, void *context, struct spoor_session **ret_session);
 
 /*
  * Starts a session whose events wait until the program reads them, one thread at a time.
  *
- * spoor_listener_read(), for which ret_event->size must be set: 1 an event, 0 no event within timeout_ms, -ESHUTDOWN the session has ended and all events were
- * read. Each call ends the lifetime of the previous event.
+ * spoor_listener_read(), for which ret_event->size must be set: 1 an event, 0 no event within
+ * timeout_ms, -ESHUTDOWN the session has ended and all events were read. Each call ends the
+ * lifetime of the previous event.
  */
-SPOOR_API int spoor_session_start_listener(const struct spoor_session_options *options, struct spoor_session **ret_session);
-SPOOR_API int spoor_listener_read(struct spoor_session *session, struct spoor_event_view *ret_event, uint32_t timeout_ms);
+SPOOR_API int spoor_session_start_listener(const struct spoor_session_options *options,
+	struct spoor_session **ret_session);
+SPOOR_API int spoor_listener_read(struct spoor_session *session, struct spoor_event_view *ret_event,
+	uint32_t timeout_ms);
 
 /*
- * Starts a session without a destination: its events are only in the rings, until later ones overwrite them. With SPOOR_START_RECOVERABLE they can be read
- * after a crash (recover.h). It costs no more than firing.
+ * Starts a session without a destination: its events are only in the rings, until later ones
+ * overwrite them. With SPOOR_START_RECOVERABLE they can be read after a crash (recover.h). It costs
+ * no more than firing.
  */
-SPOOR_API int spoor_session_start_rings(const struct spoor_session_options *options, struct spoor_session **ret_session);
+SPOOR_API int spoor_session_start_rings(const struct spoor_session_options *options,
+	struct spoor_session **ret_session);
 
 /* The value of one field of an event's payload. Borrowed from the event. */
 struct spoor_value {
@@ -360,31 +440,42 @@ struct spoor_value {
 	uint32_t type; /* enum spoor_type of the value; for an array, of its elements */
 	bool is_array;
 	/* The member that is set depends on the type; integers are widened. */
-	uint64_t u64;  /* unsigned integers, BOOLEAN, CHAR16, POINTER, TIME */
-	int64_t i64;   /* signed integers */
-	double f64;    /* F32, F64 */
-	const void *bytes;      /* TEXT: NUL-terminated UTF-8; TEXT16: ended by a 16-bit zero, unaligned; GUID; STRUCT and arrays: their bytes */
-	size_t byte_count;      /* without the final zero */
-	size_t count;           /* elements of an array */
+	uint64_t u64; /* unsigned integers, BOOLEAN, CHAR16, POINTER, TIME */
+	int64_t i64;  /* signed integers */
+	double f64;   /* F32, F64 */
+	/*
+	 * TEXT: NUL-terminated UTF-8; TEXT16: ended by a 16-bit zero, unaligned; GUID; STRUCT and
+	 * arrays: their bytes
+	 */
+	const void *bytes;
+	size_t byte_count; /* without the final zero */
+	size_t count;      /* elements of an array */
 };
 
 /*
- * Reads the fields in order; *position is 0 before the first call. 1 a field, 0 no more, -EBADMSG the payload does not match the fields. No lock, no
- * allocation.
+ * Reads the fields in order; *position is 0 before the first call. 1 a field, 0 no more, -EBADMSG
+ * the payload does not match the fields. No lock, no allocation.
  */
-SPOOR_API int spoor_event_next_field(const struct spoor_event_view *event, size_t *position, struct spoor_value *ret_value);
+SPOOR_API int spoor_event_next_field(const struct spoor_event_view *event, size_t *position,
+	struct spoor_value *ret_value);
 
 /* Finds the field `name`; "outer.inner" inside structs. -ENOENT: the event has no such field. */
-SPOOR_API int spoor_event_field(const struct spoor_event_view *event, const char *name, struct spoor_value *ret_value);
+SPOOR_API int spoor_event_field(const struct spoor_event_view *event, const char *name,
+	struct spoor_value *ret_value);
 
-/* Reads the fields of a struct or the elements of an array in order; *position and *offset are 0 before the first call. Returns as spoor_event_next_field(). */
-SPOOR_API int spoor_value_next(const struct spoor_value *value, size_t *position, size_t *offset, struct spoor_value *ret_value);
+/*
+ * Reads the fields of a struct or the elements of an array in order; *position and *offset are 0
+ * before the first call. Returns as spoor_event_next_field().
+ */
+SPOOR_API int spoor_value_next(const struct spoor_value *value, size_t *position, size_t *offset,
+	struct spoor_value *ret_value);
 
 /* ---- Events made at run time ---- */
 
 /*
- * The event is not declared before: each call describes it. Two events of one name with different fields are two kinds of event. All functions may be called from
- * any thread, but not in signal handlers; a writer belongs to one thread.
+ * The event is not declared before: each call describes it. Two events of one name with different
+ * fields are two kinds of event. All functions may be called from any thread, but not in signal
+ * handlers; a writer belongs to one thread.
  *
  *   struct spoor_writer w;
  *   if (spoor_source_begin(source, "Checkout", SPOOR_INFO, 0, &w)) {
@@ -395,15 +486,21 @@ SPOOR_API int spoor_value_next(const struct spoor_value *value, size_t *position
  */
 struct spoor_event_source;
 
-/* A source has at most 4096 kinds of event; further kinds are not written (spoor_source_end() returns -ENOSPC). */
+/*
+ * A source has at most 4096 kinds of event; further kinds are not written (spoor_source_end()
+ * returns -ENOSPC).
+ */
 SPOOR_API struct spoor_event_source *spoor_source_new(const char *provider_name);
 SPOOR_API void spoor_source_free(struct spoor_event_source *source);
-SPOOR_API void spoor_source_set_enable(struct spoor_event_source *source, spoor_enable_function *function, void *context);
+SPOOR_API void spoor_source_set_enable(struct spoor_event_source *source,
+	spoor_enable_function *function, void *context);
 
 /* Does a session enable such an event? One load while no session enables the source. */
-SPOOR_API bool spoor_source_enabled(const struct spoor_event_source *source, enum spoor_level level, uint64_t keywords);
+SPOOR_API bool spoor_source_enabled(const struct spoor_event_source *source, enum spoor_level level,
+	uint64_t keywords);
 
-#define SPOOR_WRITER_BYTES  2048 /* an event of up to this many bytes is written without an allocation */
+/* an event of up to this many bytes is written without an allocation */
+#define SPOOR_WRITER_BYTES  2048
 #define SPOOR_WRITER_FIELDS 64
 #define SPOOR_WRITER_DEPTH  8
 
@@ -428,10 +525,14 @@ struct spoor_writer {
 	uint8_t inline_payload[SPOOR_WRITER_BYTES];
 };
 
-/* False: no session enables the event, and spoor_source_end() must not be called. Names of fields are borrowed until spoor_source_end(). */
-SPOOR_API bool spoor_source_begin(struct spoor_event_source *source, const char *name, enum spoor_level level,
-	uint64_t keywords, struct spoor_writer *ret_writer);
-SPOOR_API int spoor_source_end(struct spoor_writer *writer); /* 0, -EINVAL: too many or too large fields, or a struct without its end; -ENOSPC */
+/*
+ * False: no session enables the event, and spoor_source_end() must not be called. Names of fields
+ * are borrowed until spoor_source_end().
+ */
+SPOOR_API bool spoor_source_begin(struct spoor_event_source *source, const char *name,
+	enum spoor_level level, uint64_t keywords, struct spoor_writer *ret_writer);
+/* 0, -EINVAL: too many or too large fields, or a struct without its end; -ENOSPC */
+SPOOR_API int spoor_source_end(struct spoor_writer *writer);
 static inline void spoor_writer_set_opcode(struct spoor_writer *writer, enum spoor_opcode opcode)
 {
 	writer->opcode = (uint8_t)opcode;
@@ -448,17 +549,27 @@ SPOOR_API void spoor_write_i64(struct spoor_writer *writer, const char *name, in
 SPOOR_API void spoor_write_u64(struct spoor_writer *writer, const char *name, uint64_t value);
 SPOOR_API void spoor_write_f32(struct spoor_writer *writer, const char *name, float value);
 SPOOR_API void spoor_write_f64(struct spoor_writer *writer, const char *name, double value);
-SPOOR_API void spoor_write_char16(struct spoor_writer *writer, const char *name, spoor_char16 value);
-SPOOR_API void spoor_write_guid(struct spoor_writer *writer, const char *name, const struct spoor_guid *value);
+SPOOR_API void spoor_write_char16(struct spoor_writer *writer, const char *name,
+	spoor_char16 value);
+SPOOR_API void spoor_write_guid(struct spoor_writer *writer, const char *name,
+	const struct spoor_guid *value);
 SPOOR_API void spoor_write_time(struct spoor_writer *writer, const char *name, int64_t unix_ns);
-SPOOR_API void spoor_write_pointer(struct spoor_writer *writer, const char *name, const void *value);
+SPOOR_API void spoor_write_pointer(struct spoor_writer *writer, const char *name,
+	const void *value);
 SPOOR_API void spoor_write_text(struct spoor_writer *writer, const char *name, const char *value);
-SPOOR_API void spoor_write_text16(struct spoor_writer *writer, const char *name, const spoor_char16 *value);
-SPOOR_API void spoor_write_blob(struct spoor_writer *writer, const char *name, const void *bytes, size_t count);
+SPOOR_API void spoor_write_text16(struct spoor_writer *writer, const char *name,
+	const spoor_char16 *value);
+SPOOR_API void spoor_write_blob(struct spoor_writer *writer, const char *name, const void *bytes,
+	size_t count);
 /* Elements of a fixed size, with the layout of a C array; BOOLEAN as 32-bit values. */
-SPOOR_API void spoor_write_array(struct spoor_writer *writer, const char *name, enum spoor_type type, const void *elements, size_t count);
-SPOOR_API void spoor_write_text_array(struct spoor_writer *writer, const char *name, const char *const *texts, size_t count);
-/* Fields that are written between these two calls are members of a struct; structs nest up to SPOOR_WRITER_DEPTH deep. */
+SPOOR_API void spoor_write_array(struct spoor_writer *writer, const char *name,
+	enum spoor_type type, const void *elements, size_t count);
+SPOOR_API void spoor_write_text_array(struct spoor_writer *writer, const char *name,
+	const char *const *texts, size_t count);
+/*
+ * Fields that are written between these two calls are members of a struct; structs nest up to
+ * SPOOR_WRITER_DEPTH deep.
+ */
 SPOOR_API void spoor_write_struct_begin(struct spoor_writer *writer, const char *name);
 SPOOR_API void spoor_write_struct_end(struct spoor_writer *writer);
 

@@ -1,6 +1,7 @@
 /*
- * The ranges of generated code, sorted by address; no two overlap. A removed range stays until another one takes its place, so that the rundown can name
- * earlier samples in it. When removed ranges fill half of the room, all of them are freed.
+ * The ranges of generated code, sorted by address; no two overlap. A removed range stays until
+ * another one takes its place, so that the rundown can name earlier samples in it. When removed
+ * ranges fill half of the room, all of them are freed.
  */
 #include "lib/code/code.h"
 
@@ -21,10 +22,26 @@ static size_t gone_count;
 static uint64_t range_births;
 
 static struct spoor_provider runtime_provider;
-static struct spoor_event method_load = { .size = sizeof(struct spoor_event), .provider = &runtime_provider, .name = "MethodLoadVerbose", .keywords = 0x30,
-	.fields = method_fields, .field_count = METHOD_FIELDS, .id = 143, .version = 1, .level = SPOOR_VERBOSE, .flags = SPOOR_EVENT_WELL_KNOWN };
-static struct spoor_event method_unload = { .size = sizeof(struct spoor_event), .provider = &runtime_provider, .name = "MethodUnloadVerbose", .keywords = 0x30,
-	.fields = method_fields, .field_count = METHOD_FIELDS, .id = 144, .version = 1, .level = SPOOR_INFO, .flags = SPOOR_EVENT_WELL_KNOWN };
+static struct spoor_event method_load = { .size = sizeof(struct spoor_event),
+	.provider = &runtime_provider,
+	.name = "MethodLoadVerbose",
+	.keywords = 0x30,
+	.fields = method_fields,
+	.field_count = METHOD_FIELDS,
+	.id = 143,
+	.version = 1,
+	.level = SPOOR_VERBOSE,
+	.flags = SPOOR_EVENT_WELL_KNOWN };
+static struct spoor_event method_unload = { .size = sizeof(struct spoor_event),
+	.provider = &runtime_provider,
+	.name = "MethodUnloadVerbose",
+	.keywords = 0x30,
+	.fields = method_fields,
+	.field_count = METHOD_FIELDS,
+	.id = 144,
+	.version = 1,
+	.level = SPOOR_INFO,
+	.flags = SPOOR_EVENT_WELL_KNOWN };
 static struct spoor_event *const runtime_events[] = { &method_load, &method_unload };
 
 void code_range_done(struct code_range *range)
@@ -62,7 +79,8 @@ static void code_tell(struct spoor_event *event, const struct code_range *range)
 
 	if (!spoor_event_enabled(event))
 		return;
-	method_payload(&out, range->id, 1, range->begin, range->size, range->name, range->signature);
+	method_payload(&out, range->id, 1, range->begin, range->size, range->name,
+		range->signature);
 	if (!out.failed)
 		spoor_fire(event, out.data, out.size);
 	outbuf_done(&out);
@@ -124,7 +142,10 @@ static int code_insert(struct code_range *range)
 	return 0;
 }
 
-/* Copies lines and their texts into one block; an entry without a file has that of the previous one. NULL: no lines, or no memory. */
+/*
+ * Copies lines and their texts into one block; an entry without a file has that of the previous
+ * one. NULL: no lines, or no memory.
+ */
 static struct code_lines *code_lines_copy(const struct spoor_code_line *lines, size_t count)
 {
 	size_t bytes = 1;
@@ -149,18 +170,22 @@ static struct code_lines *code_lines_copy(const struct spoor_code_line *lines, s
 			to[length] = '\0';
 			to += length + 1;
 		}
-		copy->line[i] = (struct spoor_code_line){ .offset = lines[i].offset, .line = lines[i].line, .file = file };
+		copy->line[i] = (struct spoor_code_line){
+			.offset = lines[i].offset, .line = lines[i].line, .file = file
+		};
 	}
 	return copy;
 }
 
-int spoor_code_add(const void *address, size_t size, const char *name, const struct spoor_code_options *options)
+int spoor_code_add(const void *address, size_t size, const char *name,
+	const struct spoor_code_options *options)
 {
 	struct spoor_code_options given = { 0 };
 	uint64_t begin = (uintptr_t)address;
 
 	if (options)
-		memcpy(&given, options, options->size < sizeof(given) ? options->size : sizeof(given));
+		memcpy(&given, options,
+			options->size < sizeof(given) ? options->size : sizeof(given));
 	if (!address || !size || !name || !*name || size > UINT64_MAX - begin)
 		return -EINVAL;
 	struct code_range range = {
@@ -191,7 +216,8 @@ static struct code_range *code_at(const void *address)
 	uint64_t begin = (uintptr_t)address;
 	size_t at = code_place(begin);
 
-	return at < range_count && ranges[at].begin == begin && !ranges[at].gone ? &ranges[at] : NULL;
+	return at < range_count && ranges[at].begin == begin && !ranges[at].gone ? &ranges[at]
+										 : NULL;
 }
 
 int spoor_code_move(const void *from, const void *to)

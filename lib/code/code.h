@@ -5,7 +5,10 @@
 #include "lib/code/code_range.h"
 #include "lib/platform/module.h"
 
-/* Copies the first range that ends after `address`; the caller frees it with code_range_done(). 1, 0: no such range, -ENOMEM. */
+/*
+ * Copies the first range that ends after `address`; the caller frees it with code_range_done(). 1,
+ * 0: no such range, -ENOMEM.
+ */
 int code_after(uint64_t address, struct code_range *ret_range);
 void code_range_done(struct code_range *range);
 

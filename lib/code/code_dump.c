@@ -1,6 +1,6 @@
 /*
- * perf-PID.map and jit-PID.dump. Each record is written by one write(), so a reader sees whole records unless the disk is full. A write that fails or is
- * short closes the file.
+ * perf-PID.map and jit-PID.dump. Each record is written by one write(), so a reader sees whole
+ * records unless the disk is full. A write that fails or is short closes the file.
  */
 #include "lib/code/code_dump.h"
 
@@ -13,11 +13,11 @@
 #include "lib/event/payload.h"
 #include "lib/platform/platform.h"
 
-#define JITDUMP_MAGIC    0x4a695444u
-#define JITDUMP_LOAD     0u
-#define JITDUMP_MOVE     1u
-#define JITDUMP_LINES    2u
-#define JITDUMP_CLOSE    3u
+#define JITDUMP_MAGIC 0x4a695444u
+#define JITDUMP_LOAD  0u
+#define JITDUMP_MOVE  1u
+#define JITDUMP_LINES 2u
+#define JITDUMP_CLOSE 3u
 #if defined(__x86_64__)
 #define JITDUMP_MACHINE 62u
 #elif defined(__aarch64__)
@@ -49,7 +49,8 @@ static void dump_end(int *fd)
 /* Writes the content of `record`. */
 static void dump_write(int *fd)
 {
-	if (*fd >= 0 && (record.failed || write(*fd, record.data, record.size) != (ssize_t)record.size))
+	if (*fd >= 0 &&
+		(record.failed || write(*fd, record.data, record.size) != (ssize_t)record.size))
 		dump_end(fd);
 	if (record.failed)
 		outbuf_done(&record);
@@ -79,10 +80,14 @@ static int dump_create(const char *folder, const char *before, const char *behin
 {
 	char path[4096];
 
-	if ((size_t)snprintf(path, sizeof(path), "%s/%s%llu%s", folder, before, (unsigned long long)platform_process_id(), behind) >=
-		sizeof(path))
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s%llu%s", folder, before,
+		    (unsigned long long)platform_process_id(), behind) >= sizeof(path))
 		return -ENAMETOOLONG;
-	(void)unlink(path); /* left by a process with the same id; a file of another user stays, and the open below fails */
+	/*
+	 * left by a process with the same id; a file of another user stays, and the open below
+	 * fails
+	 */
+	(void)unlink(path);
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
@@ -152,7 +157,8 @@ void code_dump_close(uint32_t files)
 static void dump_map_line(const struct code_range *range)
 {
 	char head[64];
-	int length = snprintf(head, sizeof(head), "%llx %llx ", (unsigned long long)range->begin, (unsigned long long)range->size);
+	int length = snprintf(head, sizeof(head), "%llx %llx ", (unsigned long long)range->begin,
+		(unsigned long long)range->size);
 
 	outbuf_reset(&record);
 	outbuf_add(&record, head, (size_t)length);

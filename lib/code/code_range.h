@@ -16,12 +16,13 @@ struct code_lines {
 struct code_range {
 	uint64_t begin;
 	uint64_t size;
-	uint64_t id;       /* unique in the process; not used again */
+	uint64_t id; /* unique in the process; not used again */
 	char *name;
 	char *module;
 	char *signature;
 	struct code_lines *lines;
-	bool gone;         /* removed by the program; still resolves addresses until another range replaces it */
+	/* removed by the program; still resolves addresses until another range replaces it */
+	bool gone;
 };
 
 #endif

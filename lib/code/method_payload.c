@@ -14,7 +14,8 @@ const struct spoor_field method_fields[METHOD_FIELDS] = {
 	{ "ClrInstanceID", SPOOR_TYPE_U16, 0, NULL },
 };
 
-void method_payload(struct outbuf *out, uint64_t id, uint64_t module, uint64_t begin, uint64_t size, const char *name, const char *signature)
+void method_payload(struct outbuf *out, uint64_t id, uint64_t module, uint64_t begin, uint64_t size,
+	const char *name, const char *signature)
 {
 	payload_u64(out, id);
 	payload_u64(out, module);

@@ -1,4 +1,7 @@
-/* The layout of the events for a method's code in .NET (MethodLoadVerbose and similar ones), version 1. Readers know them by provider and id. */
+/*
+ * The layout of the events for a method's code in .NET (MethodLoadVerbose and similar ones),
+ * version 1. Readers know them by provider and id.
+ */
 #ifndef SPOOR_LIB_CODE_METHOD_PAYLOAD_H
 #define SPOOR_LIB_CODE_METHOD_PAYLOAD_H
 
@@ -9,7 +12,10 @@
 
 extern const struct spoor_field method_fields[METHOD_FIELDS];
 
-/* Readers show namespace, a dot and the name. The namespace stays empty, and the name is complete. */
-void method_payload(struct outbuf *out, uint64_t id, uint64_t module, uint64_t begin, uint64_t size, const char *name, const char *signature);
+/*
+ * Readers show namespace, a dot and the name. The namespace stays empty, and the name is complete.
+ */
+void method_payload(struct outbuf *out, uint64_t id, uint64_t module, uint64_t begin, uint64_t size,
+	const char *name, const char *signature);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * A rundown is made in steps, because the loop also has to drain rings: begin; then each object (read some of its symbols; when all were read, write the
- * functions found); then generated code; then the end. An event for which there is no room is written again by the next step.
+ * A rundown is made in steps, because the loop also has to drain rings: begin; then each object
+ * (read some of its symbols; when all were read, write the functions found); then generated code;
+ * then the end. An event for which there is no room is written again by the next step.
  */
 #include "lib/code/rundown.h"
 
@@ -21,9 +22,9 @@
 
 enum rundown_phase {
 	RUNDOWN_BEGIN,
-	RUNDOWN_OBJECTS,   /* find the next object with a sampled address */
-	RUNDOWN_SYMBOLS,   /* read its symbols */
-	RUNDOWN_WRITE,     /* write the functions that were found */
+	RUNDOWN_OBJECTS, /* find the next object with a sampled address */
+	RUNDOWN_SYMBOLS, /* read its symbols */
+	RUNDOWN_WRITE,   /* write the functions that were found */
 	RUNDOWN_GENERATED,
 	RUNDOWN_END,
 	RUNDOWN_DONE,
@@ -45,38 +46,69 @@ struct rundown {
 	struct rundown_find *finds; /* one for each sampled address */
 	struct object *objects;
 	size_t object_count;
-	size_t object;              /* index of the current object */
-	size_t first;               /* index of its first sampled address */
+	size_t object; /* index of the current object */
+	size_t first;  /* index of its first sampled address */
 	size_t last;
-	size_t next;                /* index of the next address to write */
+	size_t next; /* index of the next address to write */
 	bool module_written;
 	struct object_symbols *symbols;
 	uint64_t code_address;
-	uint32_t code_module;       /* number of modules of generated code that were written */
+	uint32_t code_module; /* number of modules of generated code that were written */
 	struct outbuf payload;
-	struct spoor_event *pending; /* the event for which there was no room; `payload` is its payload; NULL: none */
+	/* the event for which there was no room; `payload` is its payload; NULL: none */
+	struct spoor_event *pending;
 };
 
-static struct spoor_provider rundown_provider = { .size = sizeof(rundown_provider), .name = "Microsoft-Windows-DotNETRuntimeRundown" };
+static struct spoor_provider rundown_provider = { .size = sizeof(rundown_provider),
+	.name = "Microsoft-Windows-DotNETRuntimeRundown" };
 
-#define U16(n)  { n, SPOOR_TYPE_U16, 0, NULL }
-#define U32(n)  { n, SPOOR_TYPE_U32, 0, NULL }
-#define U64(n)  { n, SPOOR_TYPE_U64, 0, NULL }
-#define U8(n)   { n, SPOOR_TYPE_U8, 0, NULL }
-#define TEXT(n) { n, SPOOR_TYPE_TEXT, 0, NULL }
-#define GUID(n) { n, SPOOR_TYPE_GUID, 0, NULL }
+#define U16(n)                             \
+	{                                  \
+		n, SPOOR_TYPE_U16, 0, NULL \
+	}
+#define U32(n)                             \
+	{                                  \
+		n, SPOOR_TYPE_U32, 0, NULL \
+	}
+#define U64(n)                             \
+	{                                  \
+		n, SPOOR_TYPE_U64, 0, NULL \
+	}
+#define U8(n)                             \
+	{                                 \
+		n, SPOOR_TYPE_U8, 0, NULL \
+	}
+#define TEXT(n)                             \
+	{                                   \
+		n, SPOOR_TYPE_TEXT, 0, NULL \
+	}
+#define GUID(n)                             \
+	{                                   \
+		n, SPOOR_TYPE_GUID, 0, NULL \
+	}
 
 static const struct spoor_field fields_mark[] = { U16("ClrInstanceID") };
-static const struct spoor_field fields_runtime[] = { U16("ClrInstanceID"), U16("Sku"), U16("BclMajorVersion"), U16("BclMinorVersion"),
-	U16("BclBuildNumber"), U16("BclQfeNumber"), U16("VMMajorVersion"), U16("VMMinorVersion"), U16("VMBuildNumber"), U16("VMQfeNumber"),
-	U32("StartupFlags"), U8("StartupMode"), TEXT("CommandLine"), GUID("ComObjectGuid"), TEXT("RuntimeDllPath") };
-static const struct spoor_field fields_module[] = { U64("ModuleID"), U64("AssemblyID"), U32("ModuleFlags"), U32("Reserved1"), TEXT("ModuleILPath"),
-	TEXT("ModuleNativePath"), U16("ClrInstanceID"), GUID("ManagedPdbSignature"), U32("ManagedPdbAge"), TEXT("ManagedPdbBuildPath"),
-	GUID("NativePdbSignature"), U32("NativePdbAge"), TEXT("NativePdbBuildPath") };
-#define RUNDOWN_EVENT(variable, id_, version_, text, keywords_, list)                                                              \
-	static struct spoor_event variable = { .size = sizeof(struct spoor_event), .provider = &rundown_provider, .name = text,    \
-		.keywords = keywords_, .fields = list, .field_count = sizeof(list) / sizeof((list)[0]), .id = id_,                 \
-		.version = version_, .level = SPOOR_INFO, .flags = SPOOR_EVENT_WELL_KNOWN }
+static const struct spoor_field fields_runtime[] = { U16("ClrInstanceID"), U16("Sku"),
+	U16("BclMajorVersion"), U16("BclMinorVersion"), U16("BclBuildNumber"), U16("BclQfeNumber"),
+	U16("VMMajorVersion"), U16("VMMinorVersion"), U16("VMBuildNumber"), U16("VMQfeNumber"),
+	U32("StartupFlags"), U8("StartupMode"), TEXT("CommandLine"), GUID("ComObjectGuid"),
+	TEXT("RuntimeDllPath") };
+static const struct spoor_field fields_module[] = { U64("ModuleID"), U64("AssemblyID"),
+	U32("ModuleFlags"), U32("Reserved1"), TEXT("ModuleILPath"), TEXT("ModuleNativePath"),
+	U16("ClrInstanceID"), GUID("ManagedPdbSignature"), U32("ManagedPdbAge"),
+	TEXT("ManagedPdbBuildPath"), GUID("NativePdbSignature"), U32("NativePdbAge"),
+	TEXT("NativePdbBuildPath") };
+#define RUNDOWN_EVENT(variable, id_, version_, text, keywords_, list)              \
+	static struct spoor_event variable = { .size = sizeof(struct spoor_event), \
+		.provider = &rundown_provider,                                     \
+		.name = text,                                                      \
+		.keywords = keywords_,                                             \
+		.fields = list,                                                    \
+		.field_count = sizeof(list) / sizeof((list)[0]),                   \
+		.id = id_,                                                         \
+		.version = version_,                                               \
+		.level = SPOOR_INFO,                                               \
+		.flags = SPOOR_EVENT_WELL_KNOWN }
 
 RUNDOWN_EVENT(rundown_event_runtime, 187, 0, "RuntimeInformationDCStart", 0, fields_runtime);
 RUNDOWN_EVENT(rundown_event_begin, 148, 1, "DCEndInit", RUNDOWN_METHODS, fields_mark);
@@ -86,7 +118,8 @@ RUNDOWN_EVENT(rundown_event_end, 146, 1, "DCEndComplete", RUNDOWN_METHODS, field
 
 struct rundown *rundown_new(uint64_t keywords)
 {
-	struct rundown *rundown = keywords & (RUNDOWN_METHODS | RUNDOWN_LOADER) ? calloc(1, sizeof(*rundown)) : NULL;
+	struct rundown *rundown =
+		keywords & (RUNDOWN_METHODS | RUNDOWN_LOADER) ? calloc(1, sizeof(*rundown)) : NULL;
 
 	if (!rundown)
 		return NULL;
@@ -119,7 +152,8 @@ static int rundown_emit(struct rundown *rundown, struct session *session, struct
 	if (rundown->payload.failed)
 		return -ENOMEM;
 	entry = registry_entry(event->index);
-	error = entry ? session_emit(session, entry, platform_now_ns(), platform_thread_id(), rundown->payload.data, (uint32_t)rundown->payload.size)
+	error = entry ? session_emit(session, entry, platform_now_ns(), platform_thread_id(),
+				rundown->payload.data, (uint32_t)rundown->payload.size)
 		      : -ENOMEM;
 	if (error == -ENOBUFS) {
 		rundown->pending = event;
@@ -145,7 +179,8 @@ static int rundown_begin(struct rundown *rundown, struct session *session)
 	rundown->hits = code_hits_sorted(&rundown->hit_count);
 	if (rundown->hit_count) {
 		rundown->finds = calloc(rundown->hit_count, sizeof(*rundown->finds));
-		if (!rundown->hits || !rundown->finds || objects_list(&rundown->objects, &rundown->object_count) < 0)
+		if (!rundown->hits || !rundown->finds ||
+			objects_list(&rundown->objects, &rundown->object_count) < 0)
 			rundown->hit_count = 0;
 	}
 	platform_command_line(command_line, sizeof(command_line));
@@ -165,7 +200,8 @@ static int rundown_begin(struct rundown *rundown, struct session *session)
 	return 0;
 }
 
-static int rundown_module(struct rundown *rundown, struct session *session, uint64_t id, const char *path)
+static int rundown_module(struct rundown *rundown, struct session *session, uint64_t id,
+	const char *path)
 {
 	struct outbuf *out = &rundown->payload;
 
@@ -225,10 +261,15 @@ static void rundown_symbols(struct rundown *rundown)
 	int got;
 
 	while ((got = object_symbols_next(rundown->symbols, &symbol)) == 1) {
-		for (size_t i = rundown_hit(rundown, symbol.begin); i < rundown->last && rundown->hits[i] - symbol.begin < symbol.size; i++) {
+		for (size_t i = rundown_hit(rundown, symbol.begin);
+			i < rundown->last && rundown->hits[i] - symbol.begin < symbol.size; i++) {
 			struct rundown_find *find = &rundown->finds[i];
-			if (!find->size || symbol.begin > find->begin || (symbol.begin == find->begin && symbol.rank < find->rank))
-				*find = (struct rundown_find){ .begin = symbol.begin, .size = symbol.size, .name = symbol.name, .rank = symbol.rank };
+			if (!find->size || symbol.begin > find->begin ||
+				(symbol.begin == find->begin && symbol.rank < find->rank))
+				*find = (struct rundown_find){ .begin = symbol.begin,
+					.size = symbol.size,
+					.name = symbol.name,
+					.rank = symbol.rank };
 		}
 	}
 	if (got == 0)
@@ -248,21 +289,29 @@ static int rundown_function(struct rundown *rundown, struct session *session)
 		return rundown_module(rundown, session, object->begin, object->path);
 	}
 	rundown->next++;
-	if (find->size && rundown->symbols && object_symbol_name(rundown->symbols, find->name, name)) {
+	if (find->size && rundown->symbols &&
+		object_symbol_name(rundown->symbols, find->name, name)) {
 		uint64_t begin = find->begin, size = find->size;
 		char *readable = object_demangle(name);
-		while (rundown->next < rundown->last && rundown->hits[rundown->next] - begin < size && rundown->finds[rundown->next].begin == begin)
+		while (rundown->next < rundown->last &&
+			rundown->hits[rundown->next] - begin < size &&
+			rundown->finds[rundown->next].begin == begin)
 			rundown->next++;
-		method_payload(&rundown->payload, begin, object->begin, begin, size, readable ? readable : name, "");
+		method_payload(&rundown->payload, begin, object->begin, begin, size,
+			readable ? readable : name, "");
 		free(readable);
 	} else {
-		(void)snprintf(name, sizeof(name), "+0x%llx", (unsigned long long)(hit - object->base));
+		(void)snprintf(name, sizeof(name), "+0x%llx",
+			(unsigned long long)(hit - object->base));
 		method_payload(&rundown->payload, hit, object->begin, hit, 1, name, "");
 	}
 	return rundown_emit(rundown, session, &rundown_event_method);
 }
 
-/* Writes the next piece of generated code. All of it is written, sampled or not, because programs announce few pieces. */
+/*
+ * Writes the next piece of generated code. All of it is written, sampled or not, because programs
+ * announce few pieces.
+ */
 static int rundown_generated(struct rundown *rundown, struct session *session)
 {
 	struct code_range range;
@@ -272,7 +321,10 @@ static int rundown_generated(struct rundown *rundown, struct session *session)
 		rundown->phase = RUNDOWN_END;
 		return found;
 	}
-	/* Module ids below all objects, whose ids are addresses. The module event precedes its first method. */
+	/*
+	 * Module ids below all objects, whose ids are addresses. The module event precedes its
+	 * first method.
+	 */
 	uint64_t module = 1;
 	for (const char *c = range.module; *c; c++)
 		module = (module ^ (uint8_t)*c) * 1099511628211u;
@@ -282,7 +334,8 @@ static int rundown_generated(struct rundown *rundown, struct session *session)
 		found = rundown_module(rundown, session, module, range.module);
 	} else {
 		rundown->code_address = range.begin + range.size;
-		method_payload(&rundown->payload, range.id, module, range.begin, range.size, range.name, range.signature);
+		method_payload(&rundown->payload, range.id, module, range.begin, range.size,
+			range.name, range.signature);
 		found = rundown_emit(rundown, session, &rundown_event_method);
 	}
 	code_range_done(&range);

@@ -1,9 +1,11 @@
 /*
- * The rundown of a session: at its end, the names of all code that occurred in its stacks. They are written as the events with which .NET names methods
- * (provider Microsoft-Windows-DotNETRuntimeRundown), so that tools for .NET also name C functions.
+ * The rundown of a session: at its end, the names of all code that occurred in its stacks. They are
+ * written as the events with which .NET names methods (provider
+ * Microsoft-Windows-DotNETRuntimeRundown), so that tools for .NET also name C functions.
  *
- * Names come from the ELF objects of the process and from spoor_code_add(). A C++ name is demangled if the process has a C++ runtime. An address without a
- * symbol is named "+0x..." in its module. Loop thread only.
+ * Names come from the ELF objects of the process and from spoor_code_add(). A C++ name is demangled
+ * if the process has a C++ runtime. An address without a symbol is named "+0x..." in its module.
+ * Loop thread only.
  */
 #ifndef SPOOR_LIB_CODE_RUNDOWN_H
 #define SPOOR_LIB_CODE_RUNDOWN_H
@@ -13,14 +15,19 @@
 struct session;
 struct rundown;
 
-#define RUNDOWN_LOADER  0x8u  /* modules */
+#define RUNDOWN_LOADER  0x8u /* modules */
 #define RUNDOWN_METHODS 0x30u
 
-/* Makes a rundown and starts to store the addresses of stacks. NULL: the keywords contain none of a rundown, or no memory. */
+/*
+ * Makes a rundown and starts to store the addresses of stacks. NULL: the keywords contain none of a
+ * rundown, or no memory.
+ */
 struct rundown *rundown_new(uint64_t keywords);
 void rundown_free(struct rundown *rundown);
 
-/* Writes a part of it. 1: call again; 0: done; negative: failed. Takes a few hundred microseconds. */
+/*
+ * Writes a part of it. 1: call again; 0: done; negative: failed. Takes a few hundred microseconds.
+ */
 int rundown_step(struct rundown *rundown, struct session *session);
 
 #endif

@@ -1,9 +1,11 @@
 /*
- * The registry of counters: meters, their instruments, the series of an instrument. Opening, closing and looking up are rare and take the one lock. Adding is inline in
+ * The registry of counters: meters, their instruments, the series of an instrument. Opening,
+ * closing and looking up are rare and take the one lock. Adding is inline in
  * include/spoor/counter.h and takes none.
  *
- * Invariants, under the lock: a series is in its instrument's list exactly while its refs are above 0; an instrument is in its meter's list exactly while it has a
- * series; no two series of the process have the same index and birth.
+ * Invariants, under the lock: a series is in its instrument's list exactly while its refs are above
+ * 0; an instrument is in its meter's list exactly while it has a series; no two series of the
+ * process have the same index and birth.
  */
 #include "lib/counter/counter_registry.h"
 
@@ -31,10 +33,11 @@ unsigned spoor_counter_stripe_take_(void)
 	static unsigned taken;
 
 	/*
-	 * A signal handler in between takes another number and is overwritten. That is harmless: a stripe may have several threads, and the addition is
-	 * atomic.
+	 * A signal handler in between takes another number and is overwritten. That is harmless: a
+	 * stripe may have several threads, and the addition is atomic.
 	 */
-	spoor_counter_stripe_ = __atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED) % SPOOR_COUNTER_STRIPES + 1;
+	spoor_counter_stripe_ =
+		__atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED) % SPOOR_COUNTER_STRIPES + 1;
 	return spoor_counter_stripe_;
 }
 
@@ -77,12 +80,14 @@ static char *counter_text(const char *text)
 	return copy;
 }
 
-static bool counter_tags_equal(const struct counter_series *series, const struct spoor_tag *tags, size_t count)
+static bool counter_tags_equal(const struct counter_series *series, const struct spoor_tag *tags,
+	size_t count)
 {
 	if (series->tag_count != count)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		if (strcmp(series->tags[i].name, tags[i].name) != 0 || strcmp(series->tags[i].value, tags[i].value) != 0)
+		if (strcmp(series->tags[i].name, tags[i].name) != 0 ||
+			strcmp(series->tags[i].value, tags[i].value) != 0)
 			return false;
 	return true;
 }
@@ -104,7 +109,8 @@ static int counter_tags_check(const struct spoor_tag *tags, size_t count)
 }
 
 /* Copies the tags and their line, one block each. */
-static int counter_tags_copy(struct counter_series *series, const struct spoor_tag *tags, size_t count)
+static int counter_tags_copy(struct counter_series *series, const struct spoor_tag *tags,
+	size_t count)
 {
 	size_t bytes = 1;
 
@@ -143,7 +149,10 @@ static void counter_series_release(struct counter_series *series)
 
 void counter_series_free(struct counter_series *series)
 {
-	/* No memory to store the free index: it is not used again, and its place in the tables of readers is lost. */
+	/*
+	 * No memory to store the free index: it is not used again, and its place in the tables of
+	 * readers is lost.
+	 */
 	if (free_count == free_capacity) {
 		uint32_t capacity = free_capacity ? free_capacity * 2 : 64;
 		uint32_t *grown = realloc(free_index, capacity * sizeof(*grown));
@@ -183,7 +192,8 @@ void counter_instrument_unref(struct counter_instrument *instrument)
 }
 
 /* A new series at the end of the instrument's list. The lock is held. */
-static struct counter_series *counter_series_new(struct counter_instrument *instrument, const struct spoor_tag *tags, size_t count)
+static struct counter_series *counter_series_new(struct counter_instrument *instrument,
+	const struct spoor_tag *tags, size_t count)
 {
 	struct counter_series *series = aligned_alloc(64, (sizeof(*series) + 63) & ~(size_t)63);
 
@@ -219,7 +229,8 @@ static struct counter_series *counter_series_new(struct counter_instrument *inst
 }
 
 /* Finds or makes the series with these tags. The lock is held. */
-static struct counter_series *counter_series_get(struct counter_instrument *instrument, const struct spoor_tag *tags, size_t count)
+static struct counter_series *counter_series_get(struct counter_instrument *instrument,
+	const struct spoor_tag *tags, size_t count)
 {
 	static const struct spoor_tag overflow_tag = { "otel.metric.overflow", "true" };
 	struct counter_series *series;
@@ -293,7 +304,8 @@ struct spoor_meter *spoor_meter_open(const char *name, const char *version)
 /* Removes an instrument from its meter. The lock is held. */
 static void counter_instrument_close(struct counter_instrument *instrument)
 {
-	for (struct counter_instrument **at = &instrument->meter->instruments; *at; at = &(*at)->next)
+	for (struct counter_instrument **at = &instrument->meter->instruments; *at;
+		at = &(*at)->next)
 		if (*at == instrument) {
 			*at = instrument->next;
 			break;
@@ -302,7 +314,9 @@ static void counter_instrument_close(struct counter_instrument *instrument)
 	instrument->closed = true;
 }
 
-/* Removes a series from its instrument, and the instrument with its last series. The lock is held. */
+/*
+ * Removes a series from its instrument, and the instrument with its last series. The lock is held.
+ */
 static void counter_series_close(struct counter_series *series)
 {
 	struct counter_instrument *instrument = series->instrument;
@@ -357,16 +371,18 @@ void spoor_meter_close(struct spoor_meter *handle)
 	counter_registry_unlock();
 }
 
-struct spoor_counter *spoor_counter_open(struct spoor_meter *handle, enum spoor_counter_kind kind, const char *name,
-	const struct spoor_counter_options *options)
+struct spoor_counter *spoor_counter_open(struct spoor_meter *handle, enum spoor_counter_kind kind,
+	const char *name, const struct spoor_counter_options *options)
 {
 	struct counter_meter *meter = (struct counter_meter *)handle;
 	struct spoor_counter_options given = { 0 };
 	struct counter_instrument *instrument;
 
 	if (options)
-		memcpy(&given, options, options->size < sizeof(given) ? options->size : sizeof(given));
-	if (!meter || !name || !*name || kind < SPOOR_COUNTER || kind > SPOOR_HISTOGRAM || (given.observe && kind == SPOOR_HISTOGRAM))
+		memcpy(&given, options,
+			options->size < sizeof(given) ? options->size : sizeof(given));
+	if (!meter || !name || !*name || kind < SPOOR_COUNTER || kind > SPOOR_HISTOGRAM ||
+		(given.observe && kind == SPOOR_HISTOGRAM))
 		return counter_give(NULL, EINVAL);
 	int error = counter_tags_check(given.tags, given.tag_count);
 	if (error < 0)
@@ -374,7 +390,8 @@ struct spoor_counter *spoor_counter_open(struct spoor_meter *handle, enum spoor_
 
 	counter_registry_lock();
 	for (instrument = meter->instruments; instrument; instrument = instrument->next)
-		if (instrument->kind == kind && strncmp(instrument->name, name, COUNTER_NAME_MAX) == 0)
+		if (instrument->kind == kind &&
+			strncmp(instrument->name, name, COUNTER_NAME_MAX) == 0)
 			break;
 	if (!instrument) {
 		instrument = calloc(1, sizeof(*instrument));
@@ -413,7 +430,8 @@ struct spoor_counter *spoor_counter_open(struct spoor_meter *handle, enum spoor_
 	return counter_give(series, ENOMEM);
 }
 
-struct spoor_counter *spoor_counter_tagged(struct spoor_counter *counter, const struct spoor_tag *tags, size_t tag_count)
+struct spoor_counter *spoor_counter_tagged(struct spoor_counter *counter,
+	const struct spoor_tag *tags, size_t tag_count)
 {
 	int error = counter_tags_check(tags, tag_count);
 
@@ -422,7 +440,8 @@ struct spoor_counter *spoor_counter_tagged(struct spoor_counter *counter, const 
 	if (counter == &counter_nowhere)
 		return counter_give(NULL, ENOMEM);
 	counter_registry_lock();
-	struct counter_series *series = counter_series_get(((struct counter_series *)counter)->instrument, tags, tag_count);
+	struct counter_series *series =
+		counter_series_get(((struct counter_series *)counter)->instrument, tags, tag_count);
 	counter_registry_unlock();
 	return counter_give(series, ENOMEM);
 }

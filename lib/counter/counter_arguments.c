@@ -1,4 +1,7 @@
-/* Filter arguments: pairs separated by semicolons. A key or value that contains a semicolon or an equals sign is in quotation marks. */
+/*
+ * Filter arguments: pairs separated by semicolons. A key or value that contains a semicolon or an
+ * equals sign is in quotation marks.
+ */
 #include "lib/counter/counter_arguments.h"
 
 #include <math.h>
@@ -7,7 +10,8 @@
 #include <string.h>
 
 /* One word: up to `stop` or a semicolon; in quotation marks up to the next one. Returns its end. */
-static const char *argument_word(const char *at, char stop, const char **ret_begin, size_t *ret_length)
+static const char *argument_word(const char *at, char stop, const char **ret_begin,
+	size_t *ret_length)
 {
 	if (*at == '"') {
 		const char *end = strchr(at + 1, '"');

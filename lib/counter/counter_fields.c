@@ -1,6 +1,8 @@
 /*
- * A meter as EventCounters: the provider with its name, whose event "EventCounters" carries one reading. It has the two layouts of .NET: a value with its
- * spread ("Mean") and an increment ("Sum"). The event ids are high, so that a provider of the program with the same name may use the ids from 1 up.
+ * A meter as EventCounters: the provider with its name, whose event "EventCounters" carries one
+ * reading. It has the two layouts of .NET: a value with its spread ("Mean") and an increment
+ * ("Sum"). The event ids are high, so that a provider of the program with the same name may use the
+ * ids from 1 up.
  */
 #include "lib/counter/counter_session.h"
 
@@ -15,18 +17,34 @@
 #define EVENT_ID_MEAN 65280u
 #define EVENT_ID_SUM  65281u
 
-#define TEXT(n) { n, SPOOR_TYPE_TEXT, 0, NULL }
-#define I32(n)  { n, SPOOR_TYPE_I32, 0, NULL }
-#define F32(n)  { n, SPOOR_TYPE_F32, 0, NULL }
-#define F64(n)  { n, SPOOR_TYPE_F64, 0, NULL }
+#define TEXT(n)                             \
+	{                                   \
+		n, SPOOR_TYPE_TEXT, 0, NULL \
+	}
+#define I32(n)                             \
+	{                                  \
+		n, SPOOR_TYPE_I32, 0, NULL \
+	}
+#define F32(n)                             \
+	{                                  \
+		n, SPOOR_TYPE_F32, 0, NULL \
+	}
+#define F64(n)                             \
+	{                                  \
+		n, SPOOR_TYPE_F64, 0, NULL \
+	}
 
-static const struct spoor_field fields_mean[] = { TEXT("Name"), TEXT("DisplayName"), F64("Mean"), F64("StandardDeviation"), I32("Count"), F64("Min"),
-	F64("Max"), F32("IntervalSec"), TEXT("Series"), TEXT("CounterType"), TEXT("Metadata"), TEXT("DisplayUnits") };
-static const struct spoor_field fields_sum[] = { TEXT("Name"), TEXT("DisplayName"), TEXT("DisplayRateTimeScale"), F64("Increment"), F32("IntervalSec"),
-	TEXT("Metadata"), TEXT("Series"), TEXT("CounterType"), TEXT("DisplayUnits") };
+static const struct spoor_field fields_mean[] = { TEXT("Name"), TEXT("DisplayName"), F64("Mean"),
+	F64("StandardDeviation"), I32("Count"), F64("Min"), F64("Max"), F32("IntervalSec"),
+	TEXT("Series"), TEXT("CounterType"), TEXT("Metadata"), TEXT("DisplayUnits") };
+static const struct spoor_field fields_sum[] = { TEXT("Name"), TEXT("DisplayName"),
+	TEXT("DisplayRateTimeScale"), F64("Increment"), F32("IntervalSec"), TEXT("Metadata"),
+	TEXT("Series"), TEXT("CounterType"), TEXT("DisplayUnits") };
 /* As EventSource writes it: an unnamed object that contains the object "Payload". */
-static const struct spoor_field payload_mean[] = { { "Payload", SPOOR_TYPE_STRUCT, sizeof(fields_mean) / sizeof(*fields_mean), fields_mean } };
-static const struct spoor_field payload_sum[] = { { "Payload", SPOOR_TYPE_STRUCT, sizeof(fields_sum) / sizeof(*fields_sum), fields_sum } };
+static const struct spoor_field payload_mean[] = { { "Payload", SPOOR_TYPE_STRUCT,
+	sizeof(fields_mean) / sizeof(*fields_mean), fields_mean } };
+static const struct spoor_field payload_sum[] = { { "Payload", SPOOR_TYPE_STRUCT,
+	sizeof(fields_sum) / sizeof(*fields_sum), fields_sum } };
 static const struct spoor_field event_mean[] = { { "", SPOOR_TYPE_STRUCT, 1, payload_mean } };
 static const struct spoor_field event_sum[] = { { "", SPOOR_TYPE_STRUCT, 1, payload_sum } };
 
@@ -52,12 +70,16 @@ static void meter_provider_unref(struct meter_provider *provider)
 		free(provider);
 }
 
-static bool events_want(struct counter_consumer *consumer, const struct counter_instrument *instrument)
+static bool events_want(struct counter_consumer *consumer,
+	const struct counter_instrument *instrument)
 {
 	return instrument->meter == ((struct events_session *)consumer)->provider->meter;
 }
 
-/* Tags as "name:value,name:value". A comma or colon inside a tag would make the reader reject all tags. */
+/*
+ * Tags as "name:value,name:value". A comma or colon inside a tag would make the reader reject all
+ * tags.
+ */
 static void events_metadata(struct outbuf *out, const struct counter_series *series)
 {
 	char text[4096];
@@ -77,7 +99,8 @@ static void events_metadata(struct outbuf *out, const struct counter_series *ser
 	payload_text_of(out, text, length);
 }
 
-static void events_reading(struct counter_consumer *consumer, const struct counter_reading *reading, uint64_t elapsed_ns)
+static void events_reading(struct counter_consumer *consumer, const struct counter_reading *reading,
+	uint64_t elapsed_ns)
 {
 	struct events_session *session = (struct events_session *)consumer;
 	const struct counter_series *series = reading->series;
@@ -106,7 +129,9 @@ static void events_reading(struct counter_consumer *consumer, const struct count
 	bool empty = histogram && !reading->count;
 	payload_f64(out, histogram ? reading->mean : reading->value);
 	payload_f64(out, histogram ? reading->deviation : 0);
-	payload_u32(out, !histogram ? 1 : reading->count < INT32_MAX ? (uint32_t)reading->count : INT32_MAX);
+	payload_u32(out, !histogram                   ? 1
+			 : reading->count < INT32_MAX ? (uint32_t)reading->count
+						      : INT32_MAX);
 	payload_f64(out, empty ? INFINITY : histogram ? reading->least : reading->value);
 	payload_f64(out, empty ? -INFINITY : histogram ? reading->greatest : reading->value);
 	payload_f32(out, seconds);
@@ -131,7 +156,8 @@ static void events_enable(const struct spoor_enable *what, void *context)
 	double seconds = 0;
 
 	counter_session_end(what->session_id, provider);
-	char *interval = what->enabled ? argument_find(what->arguments, "EventCounterIntervalSec") : NULL;
+	char *interval =
+		what->enabled ? argument_find(what->arguments, "EventCounterIntervalSec") : NULL;
 	bool wanted = interval && argument_number(interval, &seconds) && seconds > 0;
 	free(interval);
 	if (!wanted)
@@ -145,7 +171,8 @@ static void events_enable(const struct spoor_enable *what, void *context)
 	session->base.release = events_release;
 	session->provider = provider;
 	(void)__atomic_add_fetch(&provider->refs, 1, __ATOMIC_ACQ_REL);
-	(void)snprintf(session->series, sizeof(session->series), "Interval=%u", (unsigned)(seconds * 1000 + 0.5));
+	(void)snprintf(session->series, sizeof(session->series), "Interval=%u",
+		(unsigned)(seconds * 1000 + 0.5));
 	session->base.consumer = (struct counter_consumer){
 		.interval_ns = (uint64_t)(seconds * 1e9),
 		.wants = events_want,
@@ -163,10 +190,20 @@ void counter_meter_opened(struct counter_meter *meter)
 		return;
 	provider->refs = 1;
 	provider->meter = meter;
-	provider->mean = (struct spoor_event){ .size = sizeof(provider->mean), .provider = &provider->provider, .name = "EventCounters",
-		.fields = event_mean, .field_count = 1, .id = EVENT_ID_MEAN, .level = SPOOR_ALWAYS };
-	provider->sum = (struct spoor_event){ .size = sizeof(provider->sum), .provider = &provider->provider, .name = "EventCounters",
-		.fields = event_sum, .field_count = 1, .id = EVENT_ID_SUM, .level = SPOOR_ALWAYS };
+	provider->mean = (struct spoor_event){ .size = sizeof(provider->mean),
+		.provider = &provider->provider,
+		.name = "EventCounters",
+		.fields = event_mean,
+		.field_count = 1,
+		.id = EVENT_ID_MEAN,
+		.level = SPOOR_ALWAYS };
+	provider->sum = (struct spoor_event){ .size = sizeof(provider->sum),
+		.provider = &provider->provider,
+		.name = "EventCounters",
+		.fields = event_sum,
+		.field_count = 1,
+		.id = EVENT_ID_SUM,
+		.level = SPOOR_ALWAYS };
 	provider->events[0] = &provider->mean;
 	provider->events[1] = &provider->sum;
 	provider->provider = (struct spoor_provider){

@@ -1,7 +1,8 @@
 /*
- * Histograms in bounded memory. The bucket of a value is determined by its exponent and the first five bits of its mantissa, so a quantile is accurate to
- * 1/64 of its value, whatever the number of values. Bucket counts only grow. Each reader stores the last counts and takes the difference, so readers need no
- * synchronization with recording threads or with other readers.
+ * Histograms in bounded memory. The bucket of a value is determined by its exponent and the first
+ * five bits of its mantissa, so a quantile is accurate to 1/64 of its value, whatever the number of
+ * values. Bucket counts only grow. Each reader stores the last counts and takes the difference, so
+ * readers need no synchronization with recording threads or with other readers.
  */
 #include "lib/counter/counter_registry.h"
 
@@ -37,13 +38,15 @@ static unsigned histogram_bucket(double value)
 		return 0;
 	if (exponent > HISTOGRAM_EXPONENT_MAX)
 		return HISTOGRAM_BUCKETS - 1;
-	return 1 + (unsigned)(exponent - HISTOGRAM_EXPONENT_MIN) * HISTOGRAM_PARTS + (unsigned)(bits >> 47 & (HISTOGRAM_PARTS - 1));
+	return 1 + (unsigned)(exponent - HISTOGRAM_EXPONENT_MIN) * HISTOGRAM_PARTS +
+	       (unsigned)(bits >> 47 & (HISTOGRAM_PARTS - 1));
 }
 
 /* Square root by Newton's method: the library would need libm for this one use only. */
 static double histogram_root(double square)
 {
-	double root = histogram_value((histogram_bits(square) >> 1) + (UINT64_C(1023) << 51)); /* half the exponent */
+	/* half the exponent */
+	double root = histogram_value((histogram_bits(square) >> 1) + (UINT64_C(1023) << 51));
 
 	if (!(square > 0) || square > 1e300)
 		return square > 0 ? square : 0;
@@ -63,8 +66,10 @@ static double histogram_middle(unsigned bucket, double least, double greatest)
 		value = greatest;
 	} else {
 		unsigned n = bucket - 1;
-		uint64_t exponent = (uint64_t)((int)(n / HISTOGRAM_PARTS) + HISTOGRAM_EXPONENT_MIN + 1023);
-		value = histogram_value(exponent << 52 | (uint64_t)(n % HISTOGRAM_PARTS) << 47 | UINT64_C(1) << 46);
+		uint64_t exponent =
+			(uint64_t)((int)(n / HISTOGRAM_PARTS) + HISTOGRAM_EXPONENT_MIN + 1023);
+		value = histogram_value(exponent << 52 | (uint64_t)(n % HISTOGRAM_PARTS) << 47 |
+					UINT64_C(1) << 46);
 	}
 	return value < least ? least : value > greatest ? greatest : value;
 }
@@ -90,17 +95,23 @@ void counter_histogram_record(struct counter_histogram *h, unsigned stripe, doub
 		return;
 	seen = __atomic_load_n(&h->least, __ATOMIC_RELAXED);
 	while (value < histogram_value(seen) &&
-		!__atomic_compare_exchange_n(&h->least, &seen, histogram_bits(value), true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		!__atomic_compare_exchange_n(&h->least, &seen, histogram_bits(value), true,
+			__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 	seen = __atomic_load_n(&h->greatest, __ATOMIC_RELAXED);
 	while (value > histogram_value(seen) &&
-		!__atomic_compare_exchange_n(&h->greatest, &seen, histogram_bits(value), true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		!__atomic_compare_exchange_n(&h->greatest, &seen, histogram_bits(value), true,
+			__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 	seen = __atomic_load_n(sum, __ATOMIC_RELAXED);
 	do
 		next = histogram_bits(histogram_value(seen) + value);
-	while (!__atomic_compare_exchange_n(sum, &seen, next, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	/* The last store, with release: a reader that sees the value in its bucket also sees a range that contains it. */
+	while (!__atomic_compare_exchange_n(sum, &seen, next, true, __ATOMIC_RELAXED,
+		__ATOMIC_RELAXED));
+	/*
+	 * The last store, with release: a reader that sees the value in its bucket also sees a
+	 * range that contains it.
+	 */
 	(void)__atomic_fetch_add(&h->bucket[histogram_bucket(value)], 1, __ATOMIC_RELEASE);
 }
 
@@ -142,7 +153,8 @@ void counter_histogram_read(const struct counter_histogram *h, uint32_t *last, d
 		double value = histogram_middle(i, least, greatest);
 		square += (value - ret_reading->mean) * (value - ret_reading->mean) * fresh[i];
 		below += fresh[i];
-		while (quantile < COUNTER_QUANTILES && (double)below >= counter_quantiles[quantile] * (double)count)
+		while (quantile < COUNTER_QUANTILES &&
+			(double)below >= counter_quantiles[quantile] * (double)count)
 			ret_reading->quantile[quantile++] = value;
 	}
 	ret_reading->deviation = histogram_root(square / (double)count);

@@ -11,12 +11,15 @@ struct spoor_counter_listener {
 	char *filter;
 };
 
-static bool listener_wants(struct counter_consumer *consumer, const struct counter_instrument *instrument)
+static bool listener_wants(struct counter_consumer *consumer,
+	const struct counter_instrument *instrument)
 {
-	return counter_filter_wants(((struct spoor_counter_listener *)consumer)->filter, instrument);
+	return counter_filter_wants(((struct spoor_counter_listener *)consumer)->filter,
+		instrument);
 }
 
-static void listener_reading(struct counter_consumer *consumer, const struct counter_reading *reading, uint64_t elapsed_ns)
+static void listener_reading(struct counter_consumer *consumer,
+	const struct counter_reading *reading, uint64_t elapsed_ns)
 {
 	struct spoor_counter_listener *listener = (struct spoor_counter_listener *)consumer;
 	const struct counter_series *series = reading->series;
@@ -46,7 +49,9 @@ static void listener_reading(struct counter_consumer *consumer, const struct cou
 		.quantile_values = reading->quantile,
 	};
 
-	/* False for a gauge that was never set, and for an observable instrument without a value. */
+	/*
+	 * False for a gauge that was never set, and for an observable instrument without a value.
+	 */
 	if (reading->has_value && listener->options.value)
 		listener->options.value(listener->options.context, &value);
 }
@@ -59,17 +64,20 @@ static void listener_pass_end(struct counter_consumer *consumer, uint64_t begin_
 		listener->options.interval_end(listener->options.context, begin_ns, end_ns);
 }
 
-struct spoor_counter_listener *spoor_counter_listener_open(const struct spoor_counter_listener_options *options)
+struct spoor_counter_listener *
+spoor_counter_listener_open(const struct spoor_counter_listener_options *options)
 {
 	struct spoor_counter_listener *listener = options ? calloc(1, sizeof(*listener)) : NULL;
 	int error = options ? -ENOMEM : -EINVAL;
 
 	if (listener) {
-		memcpy(&listener->options, options, options->size < sizeof(*options) ? options->size : sizeof(*options));
+		memcpy(&listener->options, options,
+			options->size < sizeof(*options) ? options->size : sizeof(*options));
 		if (listener->options.meters)
 			listener->filter = strdup(listener->options.meters);
 		listener->consumer = (struct counter_consumer){
-			.interval_ns = listener->options.interval_ns ? listener->options.interval_ns : 1000000000u,
+			.interval_ns = listener->options.interval_ns ? listener->options.interval_ns
+								     : 1000000000u,
 			.wants = listener_wants,
 			.reading = listener_reading,
 			.pass_end = listener_pass_end,

@@ -1,7 +1,8 @@
 /*
- * The provider System.Diagnostics.Metrics. Events, ids, versions and fields are those of .NET 10, so dotnet-counters and dotnet-monitor read these
- * instruments like those of a .NET program. Unlike in .NET, sessions are independent: they share no interval, and a second client is not refused. So the
- * events that report such conflicts (15, 17) are never sent.
+ * The provider System.Diagnostics.Metrics. Events, ids, versions and fields are those of .NET 10,
+ * so dotnet-counters and dotnet-monitor read these instruments like those of a .NET program. Unlike
+ * in .NET, sessions are independent: they share no interval, and a second client is not refused. So
+ * the events that report such conflicts (15, 17) are never sent.
  */
 #include "lib/counter/counter_session.h"
 
@@ -23,49 +24,87 @@
 
 static struct spoor_provider metrics_provider;
 
-#define TEXT(n)   { n, SPOOR_TYPE_TEXT, 0, NULL }
-#define TIME(n)   { n, SPOOR_TYPE_TIME, 0, NULL }
-#define I32(n)    { n, SPOOR_TYPE_I32, 0, NULL }
-#define F64(n)    { n, SPOOR_TYPE_F64, 0, NULL }
-#define SERIES    TEXT("sessionId"), TEXT("meterName"), TEXT("meterVersion"), TEXT("instrumentName"), TEXT("unit"), TEXT("tags")
+#define TEXT(n)                             \
+	{                                   \
+		n, SPOOR_TYPE_TEXT, 0, NULL \
+	}
+#define TIME(n)                             \
+	{                                   \
+		n, SPOOR_TYPE_TIME, 0, NULL \
+	}
+#define I32(n)                             \
+	{                                  \
+		n, SPOOR_TYPE_I32, 0, NULL \
+	}
+#define F64(n)                             \
+	{                                  \
+		n, SPOOR_TYPE_F64, 0, NULL \
+	}
+#define SERIES                                                                              \
+	TEXT("sessionId"), TEXT("meterName"), TEXT("meterVersion"), TEXT("instrumentName"), \
+		TEXT("unit"), TEXT("tags")
 
 static const struct spoor_field fields_message[] = { TEXT("Message") };
-static const struct spoor_field fields_collection[] = { TEXT("sessionId"), TIME("intervalStartTime"), TIME("intervalEndTime") };
-static const struct spoor_field fields_rate[] = { SERIES, TEXT("rate"), TEXT("value"), I32("instrumentId") };
+static const struct spoor_field fields_collection[] = { TEXT("sessionId"),
+	TIME("intervalStartTime"), TIME("intervalEndTime") };
+static const struct spoor_field fields_rate[] = { SERIES, TEXT("rate"), TEXT("value"),
+	I32("instrumentId") };
 static const struct spoor_field fields_gauge[] = { SERIES, TEXT("lastValue"), I32("instrumentId") };
-static const struct spoor_field fields_histogram[] = { SERIES, TEXT("quantiles"), I32("count"), F64("sum"), I32("instrumentId") };
-static const struct spoor_field fields_instrument[] = { TEXT("sessionId"), TEXT("meterName"), TEXT("meterVersion"), TEXT("instrumentName"),
-	TEXT("instrumentType"), TEXT("unit"), TEXT("description"), TEXT("instrumentTags"), TEXT("meterTags"), TEXT("meterScopeHash"),
+static const struct spoor_field fields_histogram[] = { SERIES, TEXT("quantiles"), I32("count"),
+	F64("sum"), I32("instrumentId") };
+static const struct spoor_field fields_instrument[] = { TEXT("sessionId"), TEXT("meterName"),
+	TEXT("meterVersion"), TEXT("instrumentName"), TEXT("instrumentType"), TEXT("unit"),
+	TEXT("description"), TEXT("instrumentTags"), TEXT("meterTags"), TEXT("meterScopeHash"),
 	I32("instrumentId"), TEXT("meterTelemetrySchemaUrl") };
 static const struct spoor_field fields_error[] = { TEXT("sessionId"), TEXT("errorMessage") };
 static const struct spoor_field fields_session[] = { TEXT("sessionId") };
 static const struct spoor_field fields_version[] = { I32("Major"), I32("Minor"), I32("Patch") };
 
 #define METRICS_EVENT(variable, id_, text, version_, level_, keywords_, list, ...) \
-	static struct spoor_event variable = { .size = sizeof(struct spoor_event), .provider = &metrics_provider, .name = text,    \
-		.keywords = keywords_, .fields = list, .field_count = sizeof(list) / sizeof((list)[0]), .id = id_,                 \
-		.version = version_, .level = level_, __VA_ARGS__ }
+	static struct spoor_event variable = { .size = sizeof(struct spoor_event), \
+		.provider = &metrics_provider,                                     \
+		.name = text,                                                      \
+		.keywords = keywords_,                                             \
+		.fields = list,                                                    \
+		.field_count = sizeof(list) / sizeof((list)[0]),                   \
+		.id = id_,                                                         \
+		.version = version_,                                               \
+		.level = level_,                                                   \
+		__VA_ARGS__ }
 
 METRICS_EVENT(event_message, 1, "Message", 0, SPOOR_INFO, METRICS_MESSAGES, fields_message);
-METRICS_EVENT(event_collection_start, 2, "CollectionStart", 0, SPOOR_INFO, METRICS_VALUES, fields_collection, .opcode = SPOOR_OPCODE_START);
-METRICS_EVENT(event_collection_stop, 3, "CollectionStop", 0, SPOOR_INFO, METRICS_VALUES, fields_collection, .opcode = SPOOR_OPCODE_STOP);
-METRICS_EVENT(event_rate, 4, "CounterRateValuePublished", 2, SPOOR_INFO, METRICS_VALUES, fields_rate);
+METRICS_EVENT(event_collection_start, 2, "CollectionStart", 0, SPOOR_INFO, METRICS_VALUES,
+	fields_collection, .opcode = SPOOR_OPCODE_START);
+METRICS_EVENT(event_collection_stop, 3, "CollectionStop", 0, SPOOR_INFO, METRICS_VALUES,
+	fields_collection, .opcode = SPOOR_OPCODE_STOP);
+METRICS_EVENT(event_rate, 4, "CounterRateValuePublished", 2, SPOOR_INFO, METRICS_VALUES,
+	fields_rate);
 METRICS_EVENT(event_gauge, 5, "GaugeValuePublished", 2, SPOOR_INFO, METRICS_VALUES, fields_gauge);
-METRICS_EVENT(event_histogram, 6, "HistogramValuePublished", 2, SPOOR_INFO, METRICS_VALUES, fields_histogram);
-METRICS_EVENT(event_begin, 7, "BeginInstrumentReporting", 3, SPOOR_INFO, METRICS_VALUES, fields_instrument);
-METRICS_EVENT(event_end, 8, "EndInstrumentReporting", 3, SPOOR_INFO, METRICS_VALUES, fields_instrument);
-METRICS_EVENT(event_error, 9, "Error", 0, SPOOR_INFO, METRICS_MESSAGES | METRICS_VALUES | METRICS_PUBLISHING, fields_error);
-METRICS_EVENT(event_enumerated, 10, "InitialInstrumentEnumerationComplete", 0, SPOOR_INFO, METRICS_VALUES | METRICS_PUBLISHING,
+METRICS_EVENT(event_histogram, 6, "HistogramValuePublished", 2, SPOOR_INFO, METRICS_VALUES,
+	fields_histogram);
+METRICS_EVENT(event_begin, 7, "BeginInstrumentReporting", 3, SPOOR_INFO, METRICS_VALUES,
+	fields_instrument);
+METRICS_EVENT(event_end, 8, "EndInstrumentReporting", 3, SPOOR_INFO, METRICS_VALUES,
+	fields_instrument);
+METRICS_EVENT(event_error, 9, "Error", 0, SPOOR_INFO,
+	METRICS_MESSAGES | METRICS_VALUES | METRICS_PUBLISHING, fields_error);
+METRICS_EVENT(event_enumerated, 10, "InitialInstrumentEnumerationComplete", 0, SPOOR_INFO,
+	METRICS_VALUES | METRICS_PUBLISHING, fields_session);
+METRICS_EVENT(event_published, 11, "InstrumentPublished", 3, SPOOR_INFO, METRICS_PUBLISHING,
+	fields_instrument);
+METRICS_EVENT(event_series_limit, 12, "TimeSeriesLimitReached", 0, SPOOR_INFO, METRICS_VALUES,
 	fields_session);
-METRICS_EVENT(event_published, 11, "InstrumentPublished", 3, SPOOR_INFO, METRICS_PUBLISHING, fields_instrument);
-METRICS_EVENT(event_series_limit, 12, "TimeSeriesLimitReached", 0, SPOOR_INFO, METRICS_VALUES, fields_session);
-METRICS_EVENT(event_histogram_limit, 13, "HistogramLimitReached", 0, SPOOR_INFO, METRICS_VALUES, fields_session);
-METRICS_EVENT(event_callback_error, 14, "ObservableInstrumentCallbackError", 0, SPOOR_INFO, METRICS_VALUES, fields_error);
-METRICS_EVENT(event_up_down, 16, "UpDownCounterRateValuePublished", 2, SPOOR_INFO, METRICS_VALUES, fields_rate);
+METRICS_EVENT(event_histogram_limit, 13, "HistogramLimitReached", 0, SPOOR_INFO, METRICS_VALUES,
+	fields_session);
+METRICS_EVENT(event_callback_error, 14, "ObservableInstrumentCallbackError", 0, SPOOR_INFO,
+	METRICS_VALUES, fields_error);
+METRICS_EVENT(event_up_down, 16, "UpDownCounterRateValuePublished", 2, SPOOR_INFO, METRICS_VALUES,
+	fields_rate);
 METRICS_EVENT(event_version, 18, "Version", 0, SPOOR_INFO, METRICS_MESSAGES, fields_version);
 
-static struct spoor_event *const metrics_events[] = { &event_message, &event_collection_start, &event_collection_stop, &event_rate, &event_gauge,
-	&event_histogram, &event_begin, &event_end, &event_error, &event_enumerated, &event_published, &event_series_limit,
+static struct spoor_event *const metrics_events[] = { &event_message, &event_collection_start,
+	&event_collection_stop, &event_rate, &event_gauge, &event_histogram, &event_begin,
+	&event_end, &event_error, &event_enumerated, &event_published, &event_series_limit,
 	&event_histogram_limit, &event_callback_error, &event_up_down, &event_version };
 
 struct metrics_session {
@@ -75,7 +114,10 @@ struct metrics_session {
 	uint64_t keywords;
 	uint32_t series_max;
 	uint32_t histograms_max;
-	/* Births of the series that count against a limit, in ascending order. Series that were shown first are shown until the session ends. */
+	/*
+	 * Births of the series that count against a limit, in ascending order. Series that were
+	 * shown first are shown until the session ends.
+	 */
 	uint32_t *shown;
 	uint32_t shown_count;
 	uint32_t shown_room;
@@ -98,7 +140,8 @@ static void metrics_fire(struct metrics_session *session, struct spoor_event *ev
 	counter_session_fire(&session->base, event);
 }
 
-static void metrics_error(struct metrics_session *session, struct spoor_event *event, const char *sentence)
+static void metrics_error(struct metrics_session *session, struct spoor_event *event,
+	const char *sentence)
 {
 	payload_text(metrics_begin(session), sentence);
 	metrics_fire(session, event);
@@ -119,13 +162,15 @@ static const char *metrics_type(const struct counter_instrument *instrument)
 	}
 }
 
-static bool metrics_listens(const struct metrics_session *session, const struct counter_instrument *instrument)
+static bool metrics_listens(const struct metrics_session *session,
+	const struct counter_instrument *instrument)
 {
-	return (session->keywords & METRICS_VALUES) && session->filter && counter_filter_wants(session->filter, instrument);
+	return (session->keywords & METRICS_VALUES) && session->filter &&
+	       counter_filter_wants(session->filter, instrument);
 }
 
-static void metrics_instrument(struct metrics_session *session, struct spoor_event *event, const struct counter_instrument *instrument,
-	uint32_t id)
+static void metrics_instrument(struct metrics_session *session, struct spoor_event *event,
+	const struct counter_instrument *instrument, uint32_t id)
 {
 	struct outbuf *out = metrics_begin(session);
 
@@ -135,7 +180,8 @@ static void metrics_instrument(struct metrics_session *session, struct spoor_eve
 	payload_text(out, metrics_type(instrument));
 	payload_text(out, instrument->unit);
 	payload_text(out, instrument->description);
-	payload_text(out, ""); /* tags of the instrument and of the meter, hash of its scope: not used here */
+	/* tags of the instrument and of the meter, hash of its scope: not used here */
+	payload_text(out, "");
 	payload_text(out, "");
 	payload_text(out, "");
 	payload_u32(out, id);
@@ -143,25 +189,29 @@ static void metrics_instrument(struct metrics_session *session, struct spoor_eve
 	metrics_fire(session, event);
 }
 
-static bool metrics_wants(struct counter_consumer *consumer, const struct counter_instrument *instrument)
+static bool metrics_wants(struct counter_consumer *consumer,
+	const struct counter_instrument *instrument)
 {
 	struct metrics_session *session = (struct metrics_session *)consumer;
 
 	return (session->keywords & METRICS_PUBLISHING) || metrics_listens(session, instrument);
 }
 
-static void metrics_instrument_begin(struct counter_consumer *consumer, const struct counter_instrument *instrument)
+static void metrics_instrument_begin(struct counter_consumer *consumer,
+	const struct counter_instrument *instrument)
 {
 	struct metrics_session *session = (struct metrics_session *)consumer;
 	bool listens = metrics_listens(session, instrument);
 
 	if (session->keywords & METRICS_PUBLISHING)
-		metrics_instrument(session, &event_published, instrument, listens ? instrument->id : 0);
+		metrics_instrument(session, &event_published, instrument,
+			listens ? instrument->id : 0);
 	if (listens)
 		metrics_instrument(session, &event_begin, instrument, instrument->id);
 }
 
-static void metrics_instrument_end(struct counter_consumer *consumer, const struct counter_instrument *instrument)
+static void metrics_instrument_end(struct counter_consumer *consumer,
+	const struct counter_instrument *instrument)
 {
 	struct metrics_session *session = (struct metrics_session *)consumer;
 
@@ -177,7 +227,8 @@ static void metrics_told(struct counter_consumer *consumer)
 	metrics_fire(session, &event_enumerated);
 }
 
-static void metrics_collection(struct counter_consumer *consumer, struct spoor_event *event, uint64_t begin_ns, uint64_t end_ns)
+static void metrics_collection(struct counter_consumer *consumer, struct spoor_event *event,
+	uint64_t begin_ns, uint64_t end_ns)
 {
 	struct metrics_session *session = (struct metrics_session *)consumer;
 	uint64_t utc_ns = platform_utc_ns(), now_ns = platform_now_ns();
@@ -190,7 +241,8 @@ static void metrics_collection(struct counter_consumer *consumer, struct spoor_e
 	metrics_fire(session, event);
 }
 
-static void metrics_pass_begin(struct counter_consumer *consumer, uint64_t begin_ns, uint64_t end_ns)
+static void metrics_pass_begin(struct counter_consumer *consumer, uint64_t begin_ns,
+	uint64_t end_ns)
 {
 	metrics_collection(consumer, &event_collection_start, begin_ns, end_ns);
 }
@@ -239,7 +291,8 @@ static bool metrics_room(struct metrics_session *session, const struct counter_s
 		session->shown = grown;
 		session->shown_room = room;
 	}
-	memmove(session->shown + low + 1, session->shown + low, (session->shown_count - low) * sizeof(*session->shown));
+	memmove(session->shown + low + 1, session->shown + low,
+		(session->shown_count - low) * sizeof(*session->shown));
 	session->shown[low] = series->birth;
 	session->shown_count++;
 	session->histogram_count += histogram;
@@ -264,12 +317,14 @@ static void metrics_quantiles(struct outbuf *out, const struct counter_reading *
 		char quantile[ARGUMENT_NUMBER_MAX], value[ARGUMENT_NUMBER_MAX];
 		argument_print(counter_quantiles[i], quantile);
 		argument_print(reading->quantile[i], value);
-		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s=%s", i ? ";" : "", quantile, value);
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s=%s",
+			i ? ";" : "", quantile, value);
 	}
 	payload_text(out, text);
 }
 
-static void metrics_reading(struct counter_consumer *consumer, const struct counter_reading *reading, uint64_t elapsed_ns)
+static void metrics_reading(struct counter_consumer *consumer,
+	const struct counter_reading *reading, uint64_t elapsed_ns)
 {
 	struct metrics_session *session = (struct metrics_session *)consumer;
 	const struct counter_series *series = reading->series;
@@ -321,7 +376,10 @@ static void metrics_release(struct counter_session *base)
 	free(session);
 }
 
-/* Reads a limit such as "1000", between 1 and 10 million; a missing or malformed one is the default. */
+/*
+ * Reads a limit such as "1000", between 1 and 10 million; a missing or malformed one is the
+ * default.
+ */
 static uint32_t metrics_limit(const char *arguments, const char *key, uint32_t usual)
 {
 	char *text = argument_find(arguments, key);
@@ -340,8 +398,12 @@ static void metrics_enable(const struct spoor_enable *what, void *context)
 	(void)context;
 	/* The session has new arguments: its consumer ends and another one starts. */
 	counter_session_end(what->session_id, &metrics_provider);
-	/* A session that enables every provider does not want metrics: sessions for metrics name the instruments. */
-	if (!what->enabled || !what->arguments || what->level < SPOOR_INFO || !(what->keywords & (METRICS_VALUES | METRICS_PUBLISHING | METRICS_MESSAGES)))
+	/*
+	 * A session that enables every provider does not want metrics: sessions for metrics name
+	 * the instruments.
+	 */
+	if (!what->enabled || !what->arguments || what->level < SPOOR_INFO ||
+		!(what->keywords & (METRICS_VALUES | METRICS_PUBLISHING | METRICS_MESSAGES)))
 		return;
 	session = calloc(1, sizeof(*session));
 	if (!session)
@@ -352,8 +414,10 @@ static void metrics_enable(const struct spoor_enable *what, void *context)
 	session->keywords = what->keywords;
 	session->id = argument_find(what->arguments, "SessionId");
 	session->filter = argument_find(what->arguments, "Metrics");
-	session->series_max = metrics_limit(what->arguments, "MaxTimeSeries", METRICS_SERIES_DEFAULT);
-	session->histograms_max = metrics_limit(what->arguments, "MaxHistograms", METRICS_HISTOGRAMS_DEFAULT);
+	session->series_max =
+		metrics_limit(what->arguments, "MaxTimeSeries", METRICS_SERIES_DEFAULT);
+	session->histograms_max =
+		metrics_limit(what->arguments, "MaxHistograms", METRICS_HISTOGRAMS_DEFAULT);
 	if (!session->id) {
 		char id[40];
 		(void)snprintf(id, sizeof(id), "spoor-%llu", (unsigned long long)what->session_id);
@@ -394,7 +458,8 @@ int counter_metrics_start(void)
 	metrics_provider.size = sizeof(metrics_provider);
 	metrics_provider.name = "System.Diagnostics.Metrics";
 	metrics_provider.events = metrics_events;
-	metrics_provider.events_end = metrics_events + sizeof(metrics_events) / sizeof(metrics_events[0]);
+	metrics_provider.events_end =
+		metrics_events + sizeof(metrics_events) / sizeof(metrics_events[0]);
 	metrics_provider.enable = metrics_enable;
 	return spoor_provider_register(&metrics_provider);
 }

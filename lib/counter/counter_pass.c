@@ -1,9 +1,11 @@
 /*
- * The thread that reads counters. A pass lists all series under the lock. Then, without the lock, each consumer that is due gets the instruments that were
- * opened and closed, and its readings. During a pass, series on its list are not freed: those that are closed meanwhile wait in `trash`.
+ * The thread that reads counters. A pass lists all series under the lock. Then, without the lock,
+ * each consumer that is due gets the instruments that were opened and closed, and its readings.
+ * During a pass, series on its list are not freed: those that are closed meanwhile wait in `trash`.
  *
- * Invariants, under the lock: `counter_current` is the consumer whose callbacks may run, `observing` the instrument whose `observe` may run; NULL if none. A
- * thread of an older `generation` takes the lock, changes nothing and ends.
+ * Invariants, under the lock: `counter_current` is the consumer whose callbacks may run,
+ * `observing` the instrument whose `observe` may run; NULL if none. A thread of an older
+ * `generation` takes the lock, changes nothing and ends.
  */
 #include "lib/counter/counter_registry.h"
 
@@ -16,7 +18,7 @@
 
 /* The last values of a series that a consumer has seen. */
 struct counter_slot {
-	uint32_t birth;         /* of the series; 0: none */
+	uint32_t birth; /* of the series; 0: none */
 	bool seen;
 	double value;
 	double sum;
@@ -26,13 +28,15 @@ struct counter_slot {
 struct counter_memory {
 	struct counter_slot *slot;
 	uint32_t slot_count;
-	struct counter_instrument **announced; /* instruments that were announced, sorted by id; each is a reference */
+	/* instruments that were announced, sorted by id; each is a reference */
+	struct counter_instrument **announced;
 	uint32_t announced_count;
 	uint32_t announced_capacity;
 };
 
-static pthread_cond_t counter_wake;    /* for the thread: a consumer was added or removed */
-static pthread_cond_t counter_calm;    /* for other threads: counter_current or observing has changed */
+static pthread_cond_t counter_wake; /* for the thread: a consumer was added or removed */
+/* for other threads: counter_current or observing has changed */
+static pthread_cond_t counter_calm;
 static bool conditions_ready;
 static pthread_t counter_thread;
 static bool counter_thread_there;
@@ -118,9 +122,12 @@ bool counter_filter_wants(const char *filter, const struct counter_instrument *i
 		while (end > filter && end[-1] == ' ')
 			end--;
 		const char *slash = memchr(filter, '\\', (size_t)(end - filter));
-		if (slash ? counter_pattern_fits(filter, (size_t)(slash - filter), instrument->meter->name) &&
-				counter_pattern_fits(slash + 1, (size_t)(end - slash - 1), instrument->name)
-			  : end > filter && counter_pattern_fits(filter, (size_t)(end - filter), instrument->meter->name))
+		if (slash ? counter_pattern_fits(filter, (size_t)(slash - filter),
+				    instrument->meter->name) &&
+					counter_pattern_fits(slash + 1, (size_t)(end - slash - 1),
+						instrument->name)
+			  : end > filter && counter_pattern_fits(filter, (size_t)(end - filter),
+						    instrument->meter->name))
 			return true;
 		filter += strcspn(filter, ",;\r\n");
 		filter += *filter != '\0';
@@ -128,16 +135,22 @@ bool counter_filter_wants(const char *filter, const struct counter_instrument *i
 	return false;
 }
 
-/* Lists all series in the order of meters, instruments and series. The lock is held. False: no memory. */
+/*
+ * Lists all series in the order of meters, instruments and series. The lock is held. False: no
+ * memory.
+ */
 static bool counter_pass_list(void)
 {
 	pass_count = 0;
 	for (struct counter_meter *meter = counter_meter_list(); meter; meter = meter->next)
-		for (struct counter_instrument *instrument = meter->instruments; instrument; instrument = instrument->next)
-			for (struct counter_series *series = instrument->series; series; series = series->next) {
+		for (struct counter_instrument *instrument = meter->instruments; instrument;
+			instrument = instrument->next)
+			for (struct counter_series *series = instrument->series; series;
+				series = series->next) {
 				if (pass_count == pass_capacity) {
 					uint32_t capacity = pass_capacity ? pass_capacity * 2 : 256;
-					struct counter_series **grown = realloc(pass_list, capacity * sizeof(*grown));
+					struct counter_series **grown =
+						realloc(pass_list, capacity * sizeof(*grown));
 					if (!grown)
 						return false;
 					pass_list = grown;
@@ -164,21 +177,25 @@ static uint32_t counter_announced_place(const struct counter_memory *memory, uin
 }
 
 /* Adds an instrument to the announced ones; false: it was announced already, or no memory. */
-static bool counter_announced_add(struct counter_memory *memory, struct counter_instrument *instrument)
+static bool counter_announced_add(struct counter_memory *memory,
+	struct counter_instrument *instrument)
 {
 	uint32_t place = counter_announced_place(memory, instrument->id);
 
 	if (place < memory->announced_count && memory->announced[place] == instrument)
 		return false;
 	if (memory->announced_count == memory->announced_capacity) {
-		uint32_t capacity = memory->announced_capacity ? memory->announced_capacity * 2 : 64;
-		struct counter_instrument **grown = realloc(memory->announced, capacity * sizeof(*grown));
+		uint32_t capacity =
+			memory->announced_capacity ? memory->announced_capacity * 2 : 64;
+		struct counter_instrument **grown =
+			realloc(memory->announced, capacity * sizeof(*grown));
 		if (!grown)
 			return false;
 		memory->announced = grown;
 		memory->announced_capacity = capacity;
 	}
-	memmove(memory->announced + place + 1, memory->announced + place, (memory->announced_count - place) * sizeof(*memory->announced));
+	memmove(memory->announced + place + 1, memory->announced + place,
+		(memory->announced_count - place) * sizeof(*memory->announced));
 	memory->announced[place] = instrument;
 	memory->announced_count++;
 	counter_registry_lock();
@@ -212,14 +229,16 @@ static void counter_announced_sweep(struct counter_consumer *consumer)
 }
 
 /* The slot of a series, made when it is first seen; NULL: no memory. */
-static struct counter_slot *counter_slot_get(struct counter_memory *memory, const struct counter_series *series)
+static struct counter_slot *counter_slot_get(struct counter_memory *memory,
+	const struct counter_series *series)
 {
 	if (series->index >= memory->slot_count) {
 		uint32_t count = series->index + 64;
 		struct counter_slot *grown = realloc(memory->slot, count * sizeof(*grown));
 		if (!grown)
 			return NULL;
-		memset(grown + memory->slot_count, 0, (count - memory->slot_count) * sizeof(*grown));
+		memset(grown + memory->slot_count, 0,
+			(count - memory->slot_count) * sizeof(*grown));
 		memory->slot = grown;
 		memory->slot_count = count;
 	}
@@ -241,7 +260,8 @@ static int64_t counter_sum(const struct counter_series *series)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < SPOOR_COUNTER_STRIPES; i++)
-		sum += (uint64_t)__atomic_load_n(&series->counter.stripe[i].value, __ATOMIC_RELAXED);
+		sum += (uint64_t)__atomic_load_n(&series->counter.stripe[i].value,
+			__ATOMIC_RELAXED);
 	return (int64_t)sum;
 }
 
@@ -273,7 +293,8 @@ static double counter_observe(struct counter_instrument *instrument)
 	return value;
 }
 
-static void counter_read(const struct counter_series *series, struct counter_slot *slot, struct counter_reading *ret_reading)
+static void counter_read(const struct counter_series *series, struct counter_slot *slot,
+	struct counter_reading *ret_reading)
 {
 	struct counter_instrument *instrument = series->instrument;
 	struct counter_reading reading = { .series = series };
@@ -289,7 +310,10 @@ static void counter_read(const struct counter_series *series, struct counter_slo
 		else
 			reading.value = (double)counter_sum(series);
 		reading.has_value = !isnan(reading.value);
-		/* The sums of a new series start at 0. An observable instrument has no difference in its first interval. */
+		/*
+		 * The sums of a new series start at 0. An observable instrument has no difference
+		 * in its first interval.
+		 */
 		reading.has_delta = reading.has_value && (slot->seen || !instrument->observe);
 		if (reading.has_delta)
 			reading.delta = reading.value - slot->value;
@@ -306,7 +330,10 @@ static bool counter_consumer_gone(const struct counter_consumer *consumer)
 	return __atomic_load_n(&consumer->gone, __ATOMIC_RELAXED);
 }
 
-/* One pass of one consumer, without the lock. The consumer stays valid: counter_consumer_remove() waits for `counter_current`. */
+/*
+ * One pass of one consumer, without the lock. The consumer stays valid: counter_consumer_remove()
+ * waits for `counter_current`.
+ */
 static void counter_consumer_run(struct counter_consumer *consumer, uint64_t now_ns)
 {
 	struct counter_memory *memory = consumer->memory;
@@ -326,12 +353,15 @@ static void counter_consumer_run(struct counter_consumer *consumer, uint64_t now
 		slot = counter_slot_get(memory, series);
 		if (!slot) {
 			if (consumer->failed)
-				consumer->failed(consumer, "no memory for a time series: it is not shown");
+				consumer->failed(consumer,
+					"no memory for a time series: it is not shown");
 			continue;
 		}
 		if (counter_announced_add(memory, series->instrument) && consumer->instrument_begin)
 			consumer->instrument_begin(consumer, series->instrument);
-		/* The first pass only stores the current values and calls no observable instrument. */
+		/*
+		 * The first pass only stores the current values and calls no observable instrument.
+		 */
 		if (first && series->instrument->observe)
 			continue;
 		counter_read(series, slot, &reading);
@@ -358,7 +388,10 @@ static void counter_memory_free(struct counter_memory *memory)
 	free(memory);
 }
 
-/* Removes a consumer from the list and frees the memory that the thread has for it. The lock is held. */
+/*
+ * Removes a consumer from the list and frees the memory that the thread has for it. The lock is
+ * held.
+ */
 static void counter_consumer_unlink(struct counter_consumer *consumer)
 {
 	struct counter_memory *memory = consumer->memory;
@@ -422,7 +455,8 @@ static void *counter_thread_main(void *argument)
 		}
 		consumer = counter_consumer_next(now_ns, &due_ns);
 		if (!consumer) {
-			struct timespec until = { .tv_sec = (time_t)(due_ns / 1000000000u), .tv_nsec = (long)(due_ns % 1000000000u) };
+			struct timespec until = { .tv_sec = (time_t)(due_ns / 1000000000u),
+				.tv_nsec = (long)(due_ns % 1000000000u) };
 			if (due_ns == UINT64_MAX)
 				(void)pthread_cond_wait(&counter_wake, &counter_mutex);
 			else
@@ -437,7 +471,8 @@ static void *counter_thread_main(void *argument)
 		if (listed)
 			counter_consumer_run(consumer, now_ns);
 		else if (consumer->failed)
-			consumer->failed(consumer, "no memory for the list of time series: an interval is left out");
+			consumer->failed(consumer,
+				"no memory for the list of time series: an interval is left out");
 
 		counter_registry_lock();
 		pass_runs = false;
@@ -463,26 +498,32 @@ static int counter_thread_start(void)
 	/* All signals are blocked: the program does not expect a handler to run on this thread. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	int error = pthread_create(&counter_thread, NULL, counter_thread_main, (void *)(uintptr_t)counter_generation);
+	int error = pthread_create(&counter_thread, NULL, counter_thread_main,
+		(void *)(uintptr_t)counter_generation);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	counter_thread_there = !error;
 	return -error;
 }
 
 /*
- * Stores the current values of all series for a consumer without begin callbacks: its first interval begins here, independent of the collecting thread.
- * Observable instruments are not called. The lock is held. False: no memory.
+ * Stores the current values of all series for a consumer without begin callbacks: its first
+ * interval begins here, independent of the collecting thread. Observable instruments are not
+ * called. The lock is held. False: no memory.
  */
 static bool counter_baseline(struct counter_consumer *consumer)
 {
 	struct counter_reading reading;
 
 	for (struct counter_meter *meter = counter_meter_list(); meter; meter = meter->next)
-		for (struct counter_instrument *instrument = meter->instruments; instrument; instrument = instrument->next) {
-			if (instrument->observe || (consumer->wants && !consumer->wants(consumer, instrument)))
+		for (struct counter_instrument *instrument = meter->instruments; instrument;
+			instrument = instrument->next) {
+			if (instrument->observe ||
+				(consumer->wants && !consumer->wants(consumer, instrument)))
 				continue;
-			for (struct counter_series *series = instrument->series; series; series = series->next) {
-				struct counter_slot *slot = counter_slot_get(consumer->memory, series);
+			for (struct counter_series *series = instrument->series; series;
+				series = series->next) {
+				struct counter_slot *slot =
+					counter_slot_get(consumer->memory, series);
 				if (!slot)
 					return false;
 				counter_read(series, slot, &reading);
@@ -599,7 +640,10 @@ static void counter_fork_parent(void)
 
 static void counter_fork_child(void)
 {
-	/* The thread is in the parent only. The memory of the pass that it may have been making is lost. */
+	/*
+	 * The thread is in the parent only. The memory of the pass that it may have been making is
+	 * lost.
+	 */
 	counter_generation++;
 	counter_thread_there = false;
 	conditions_ready = false;

@@ -1,11 +1,15 @@
 /*
- * The implementation of include/spoor/counter.h: the registry of meters, instruments and series, and the thread that reads them for all consumers.
+ * The implementation of include/spoor/counter.h: the registry of meters, instruments and series,
+ * and the thread that reads them for all consumers.
  *
- * One lock guards the registry. It is never held while a function of the program runs: the collecting thread makes a list of all series under the lock, and
- * calls `observe` and the consumers without it. Series on the list are freed at the end of the pass.
+ * One lock guards the registry. It is never held while a function of the program runs: the
+ * collecting thread makes a list of all series under the lock, and calls `observe` and the
+ * consumers without it. Series on the list are freed at the end of the pass.
  *
- * A consumer is a session that enables EventCounters, a session that enables System.Diagnostics.Metrics, or a listener of the program. Each has an interval
- * and the last values it has seen, so consumers are independent of each other. The thread exists while a consumer exists.
+ * A consumer is a session that enables EventCounters, a session that enables
+ * System.Diagnostics.Metrics, or a listener of the program. Each has an interval and the last
+ * values it has seen, so consumers are independent of each other. The thread exists while a
+ * consumer exists.
  */
 #ifndef SPOOR_LIB_COUNTER_COUNTER_REGISTRY_H
 #define SPOOR_LIB_COUNTER_COUNTER_REGISTRY_H
@@ -22,11 +26,15 @@
 #define COUNTER_INTERVAL_MAX   86400000000000u
 #define COUNTER_QUANTILES      3u
 
-/* Buckets of a histogram: 0 for all values that are not above 0, then 32 for each power of two from 2^-34 to 2^46, one for all larger values. 10 KiB. */
+/*
+ * Buckets of a histogram: 0 for all values that are not above 0, then 32 for each power of two from
+ * 2^-34 to 2^46, one for all larger values. 10 KiB.
+ */
 #define HISTOGRAM_EXPONENT_MIN (-34)
 #define HISTOGRAM_EXPONENT_MAX 46
 #define HISTOGRAM_PARTS        32u
-#define HISTOGRAM_BUCKETS      (2u + (HISTOGRAM_EXPONENT_MAX - HISTOGRAM_EXPONENT_MIN + 1) * HISTOGRAM_PARTS)
+#define HISTOGRAM_BUCKETS \
+	(2u + (HISTOGRAM_EXPONENT_MAX - HISTOGRAM_EXPONENT_MIN + 1) * HISTOGRAM_PARTS)
 
 struct counter_histogram {
 	/* The stripes of the series are not used; these sums are. As bits of a double. */
@@ -34,7 +42,8 @@ struct counter_histogram {
 		uint64_t sum;
 		uint64_t apart[7];
 	} stripe[SPOOR_COUNTER_STRIPES];
-	uint64_t least;  /* of all values so far, as bits of a double: the values of an interval are within these */
+	/* of all values so far, as bits of a double: the values of an interval are within these */
+	uint64_t least;
 	uint64_t greatest;
 	uint32_t bucket[HISTOGRAM_BUCKETS];
 };
@@ -43,10 +52,10 @@ struct counter_meter {
 	struct counter_meter *next;
 	char *name;
 	char *version;
-	uint32_t opened;              /* how often it was opened and not closed */
-	uint32_t refs;                /* one while it is open, and one of each instrument */
+	uint32_t opened; /* how often it was opened and not closed */
+	uint32_t refs;   /* one while it is open, and one of each instrument */
 	struct counter_instrument *instruments;
-	void *provider;               /* struct meter_provider of counter_fields.c */
+	void *provider; /* struct meter_provider of counter_fields.c */
 };
 
 struct counter_instrument {
@@ -58,12 +67,13 @@ struct counter_instrument {
 	enum spoor_counter_kind kind;
 	double (*observe)(void *context);
 	void *context;
-	uint32_t id;                  /* from 1 up; not used again */
+	uint32_t id; /* from 1 up; not used again */
 	uint32_t series_max;
 	uint32_t series_count;
 	struct counter_series *series;
 	struct counter_series *overflow;
-	uint32_t refs;                /* of its open series, and of consumers to which it was announced */
+	/* of its open series, and of consumers to which it was announced */
+	uint32_t refs;
 	bool closed;
 };
 
@@ -72,10 +82,11 @@ struct counter_series {
 	struct counter_series *next;
 	struct counter_instrument *instrument;
 	struct counter_histogram *histogram;
-	struct spoor_tag *tags;       /* one block, with their texts */
+	struct spoor_tag *tags; /* one block, with their texts */
 	uint32_t tag_count;
-	char *tags_text;              /* "k=v,k=v" */
-	uint32_t index;               /* below counter_series_limit; a free index is used again with a new `birth` */
+	char *tags_text; /* "k=v,k=v" */
+	/* below counter_series_limit; a free index is used again with a new `birth` */
+	uint32_t index;
 	uint32_t birth;
 	uint32_t refs;
 };
@@ -85,8 +96,8 @@ struct counter_reading {
 	const struct counter_series *series;
 	double value;
 	double delta;
-	bool has_value;    /* an observable instrument has returned one */
-	bool has_delta;    /* not in the first interval of an observable instrument */
+	bool has_value; /* an observable instrument has returned one */
+	bool has_delta; /* not in the first interval of an observable instrument */
 	uint64_t count;
 	double sum, mean, deviation, least, greatest;
 	double quantile[COUNTER_QUANTILES];
@@ -107,13 +118,17 @@ struct counter_meter *counter_meter_list(void);
 struct counter_consumer {
 	uint64_t interval_ns;
 	/* Called with the lock held; must not call functions of the program. */
-	bool (*wants)(struct counter_consumer *consumer, const struct counter_instrument *instrument);
+	bool (*wants)(struct counter_consumer *consumer,
+		const struct counter_instrument *instrument);
 	/* Called on the collecting thread, without the lock. All but `reading` may be NULL. */
 	void (*pass_begin)(struct counter_consumer *consumer, uint64_t begin_ns, uint64_t end_ns);
-	void (*instrument_begin)(struct counter_consumer *consumer, const struct counter_instrument *instrument);
-	void (*instrument_end)(struct counter_consumer *consumer, const struct counter_instrument *instrument);
+	void (*instrument_begin)(struct counter_consumer *consumer,
+		const struct counter_instrument *instrument);
+	void (*instrument_end)(struct counter_consumer *consumer,
+		const struct counter_instrument *instrument);
 	void (*instruments_told)(struct counter_consumer *consumer);
-	void (*reading)(struct counter_consumer *consumer, const struct counter_reading *reading, uint64_t elapsed_ns);
+	void (*reading)(struct counter_consumer *consumer, const struct counter_reading *reading,
+		uint64_t elapsed_ns);
 	void (*pass_end)(struct counter_consumer *consumer, uint64_t begin_ns, uint64_t end_ns);
 	void (*failed)(struct counter_consumer *consumer, const char *sentence);
 	/* The last call, after counter_consumer_retire(); may free the consumer. */
@@ -123,33 +138,43 @@ struct counter_consumer {
 	struct counter_memory *memory;
 	uint64_t begin_ns;
 	uint64_t due_ns;
-	bool told;         /* the instruments that existed at its start were announced */
+	bool told; /* the instruments that existed at its start were announced */
 	bool gone;
 };
 
 /*
- * Starts to read for a consumer, which the caller keeps until counter_consumer_remove() has returned. The first pass, with all begin callbacks and no
- * readings, follows without delay; the first readings follow one interval later. A consumer without begin callbacks has no such pass: the current values are
- * stored before this returns. 0, -ENOMEM, -EAGAIN (no thread).
+ * Starts to read for a consumer, which the caller keeps until counter_consumer_remove() has
+ * returned. The first pass, with all begin callbacks and no readings, follows without delay; the
+ * first readings follow one interval later. A consumer without begin callbacks has no such pass:
+ * the current values are stored before this returns. 0, -ENOMEM, -EAGAIN (no thread).
  */
 int counter_consumer_add(struct counter_consumer *consumer);
 
 /*
- * After the return no callback of the consumer is running and none will be called. On the collecting thread itself (from a callback) it is only marked, and
- * removed at the end of the pass.
+ * After the return no callback of the consumer is running and none will be called. On the
+ * collecting thread itself (from a callback) it is only marked, and removed at the end of the pass.
  */
 void counter_consumer_remove(struct counter_consumer *consumer);
 
-/* As counter_consumer_remove(), without waiting, for threads that must not wait: the last callback, `retired`, follows on the collecting thread. */
+/*
+ * As counter_consumer_remove(), without waiting, for threads that must not wait: the last callback,
+ * `retired`, follows on the collecting thread.
+ */
 void counter_consumer_retire(struct counter_consumer *consumer);
 
-/* Ends the thread if only retired consumers are left, after their last callbacks. Waits; not on the collecting thread. */
+/*
+ * Ends the thread if only retired consumers are left, after their last callbacks. Waits; not on the
+ * collecting thread.
+ */
 void counter_thread_end(void);
 
 /* Is this the collecting thread? */
 bool counter_thread_is_self(void);
 
-/* A filter is a list of "*", "Prefix*", "Meter", "Meter\\Instrument", separated by commas, semicolons or line ends. NULL: all. */
+/*
+ * A filter is a list of "*", "Prefix*", "Meter", "Meter\\Instrument", separated by commas,
+ * semicolons or line ends. NULL: all.
+ */
 bool counter_filter_wants(const char *filter, const struct counter_instrument *instrument);
 
 /* For the registry itself: references, and what is freed with the last one. The lock is held. */
@@ -160,7 +185,10 @@ bool counter_pass_keep(struct counter_series *series);
 /* Waits until `observe` of a closed instrument is not running; releases the lock meanwhile. */
 void counter_observe_wait(const struct counter_instrument *instrument);
 
-/* counter_fields.c: a meter was opened or closed, and so is the provider with its name. Called without the lock. */
+/*
+ * counter_fields.c: a meter was opened or closed, and so is the provider with its name. Called
+ * without the lock.
+ */
 void counter_meter_opened(struct counter_meter *meter);
 void counter_meter_closed(struct counter_meter *meter);
 
@@ -173,7 +201,10 @@ void counter_series_free(struct counter_series *series);
 /* counter_histogram.c */
 struct counter_histogram *counter_histogram_new(void);
 void counter_histogram_record(struct counter_histogram *h, unsigned stripe, double value);
-/* The counts since `last` (HISTOGRAM_BUCKETS, and the sum in last_sum), which are set to the current ones. */
+/*
+ * The counts since `last` (HISTOGRAM_BUCKETS, and the sum in last_sum), which are set to the
+ * current ones.
+ */
 void counter_histogram_read(const struct counter_histogram *h, uint32_t *last, double *last_sum,
 	struct counter_reading *ret_reading);
 

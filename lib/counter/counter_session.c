@@ -37,7 +37,8 @@ void counter_session_end(uint64_t session_id, const void *owner)
 	(void)pthread_mutex_lock(&counter_sessions_lock);
 	for (struct counter_session **at = &counter_sessions; *at;) {
 		struct counter_session *session = *at;
-		if (session->owner == owner && (session_id == 0 || session->session_id == session_id)) {
+		if (session->owner == owner &&
+			(session_id == 0 || session->session_id == session_id)) {
 			*at = session->next;
 			counter_consumer_retire(&session->consumer);
 		} else {
@@ -52,7 +53,8 @@ void counter_session_fire(struct counter_session *session, struct spoor_event *e
 	uint64_t bit = session_bit(session->session_id);
 
 	if (bit && !session->payload.failed)
-		pipe_fire(event, bit, session->payload.data, (uint32_t)session->payload.size, NULL, 0);
+		pipe_fire(event, bit, session->payload.data, (uint32_t)session->payload.size, NULL,
+			0);
 	outbuf_reset(&session->payload);
 }
 
@@ -65,7 +67,10 @@ static int counter_module_start(const struct spoor_options *options)
 static void counter_module_stop(void)
 {
 	counter_metrics_stop();
-	/* Meters exist longer than the library runs. Their sessions have ended with the pipe's sessions; listeners of the program remain. */
+	/*
+	 * Meters exist longer than the library runs. Their sessions have ended with the pipe's
+	 * sessions; listeners of the program remain.
+	 */
 	counter_thread_end();
 }
 

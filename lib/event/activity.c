@@ -1,6 +1,7 @@
 /*
- * Activities of threads. `current_activity` is the activity of the calling thread; pipe_activity() has its ids, 32 bytes that every event of the thread carries.
- * The related id is set only while ActivityStart is fired.
+ * Activities of threads. `current_activity` is the activity of the calling thread; pipe_activity()
+ * has its ids, 32 bytes that every event of the thread carries. The related id is set only while
+ * ActivityStart is fired.
  */
 #include "lib/event/activity.h"
 
@@ -19,9 +20,10 @@ static __thread uint32_t random_birth;
 static uint32_t process_birth = 1; /* a child of fork() seeds its numbers anew */
 
 SPOOR_PROVIDER(spoor_activities, "Spoor-Activity")
-SPOOR_EVENT_NAMED(spoor_activities, started, "ActivityStart", 1, 0, SPOOR_INFO, SPOOR_OPCODE_START, 0x1, (text, Name), (text, TraceId), (text, SpanId),
-	(text, ParentSpanId), (u8, TraceFlags))
-SPOOR_EVENT_NAMED(spoor_activities, stopped, "ActivityStop", 2, 0, SPOOR_INFO, SPOOR_OPCODE_STOP, 0x1, (text, Name), (u64, DurationNs))
+SPOOR_EVENT_NAMED(spoor_activities, started, "ActivityStart", 1, 0, SPOOR_INFO, SPOOR_OPCODE_START,
+	0x1, (text, Name), (text, TraceId), (text, SpanId), (text, ParentSpanId), (u8, TraceFlags))
+SPOOR_EVENT_NAMED(spoor_activities, stopped, "ActivityStop", 2, 0, SPOOR_INFO, SPOOR_OPCODE_STOP,
+	0x1, (text, Name), (u64, DurationNs))
 
 /* Unique numbers, not secret ones: xoroshiro128+, seeded by the system once per thread. */
 static uint64_t random_number(void)
@@ -60,14 +62,19 @@ static void hex_write(char *to, const uint8_t *bytes, size_t size)
 	to[2 * size] = '\0';
 }
 
-/* Lower-case digits, as the standard requires. False for other characters, and for all zeroes if may_be_zero is false. */
+/*
+ * Lower-case digits, as the standard requires. False for other characters, and for all zeroes if
+ * may_be_zero is false.
+ */
 static bool hex_bytes(const char *text, uint8_t *bytes, size_t size, bool may_be_zero)
 {
 	uint8_t any = 0;
 
 	for (size_t i = 0; i < 2 * size; i++) {
 		char c = text[i];
-		unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
+		unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+				 : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+							: 16;
 		if (digit > 15)
 			return false;
 		bytes[i / 2] = (uint8_t)(i % 2 ? bytes[i / 2] | digit : digit << 4);
@@ -83,13 +90,17 @@ static bool hex_bytes(const char *text, uint8_t *bytes, size_t size, bool may_be
  *   36      16    span id
  *   53      2     flags
  */
-bool traceparent_read(const char *text, uint8_t ret_trace_id[16], uint8_t ret_span_id[8], uint8_t *ret_flags)
+bool traceparent_read(const char *text, uint8_t ret_trace_id[16], uint8_t ret_span_id[8],
+	uint8_t *ret_flags)
 {
 	uint8_t version, trace_id[16], span_id[8], flags;
 
-	if (strnlen(text, SPOOR_TRACEPARENT_SIZE) < SPOOR_TRACEPARENT_SIZE - 1 || text[2] != '-' || text[35] != '-' || text[52] != '-' ||
-		!hex_bytes(text, &version, 1, true) || !hex_bytes(text + 3, trace_id, 16, false) || !hex_bytes(text + 36, span_id, 8, false) ||
-		!hex_bytes(text + 53, &flags, 1, true) || version == 0xff || (text[55] && (version == 0 || text[55] != '-')))
+	if (strnlen(text, SPOOR_TRACEPARENT_SIZE) < SPOOR_TRACEPARENT_SIZE - 1 || text[2] != '-' ||
+		text[35] != '-' || text[52] != '-' || !hex_bytes(text, &version, 1, true) ||
+		!hex_bytes(text + 3, trace_id, 16, false) ||
+		!hex_bytes(text + 36, span_id, 8, false) ||
+		!hex_bytes(text + 53, &flags, 1, true) || version == 0xff ||
+		(text[55] && (version == 0 || text[55] != '-')))
 		return false;
 	memcpy(ret_trace_id, trace_id, sizeof(trace_id));
 	memcpy(ret_span_id, span_id, sizeof(span_id));
@@ -98,8 +109,9 @@ bool traceparent_read(const char *text, uint8_t ret_trace_id[16], uint8_t ret_sp
 }
 
 /*
- * Sets the activity that every event of this thread carries from here on. `set` is false while the ids change, so a signal handler that fires meanwhile
- * fires without an activity. Compiler fences suffice, because the reader is the same thread.
+ * Sets the activity that every event of this thread carries from here on. `set` is false while the
+ * ids change, so a signal handler that fires meanwhile fires without an activity. Compiler fences
+ * suffice, because the reader is the same thread.
  */
 static void activity_carry(const struct spoor_activity *activity, const struct spoor_guid *related)
 {
@@ -128,7 +140,8 @@ int spoor_activity_start(struct spoor_activity *activity, const char *name, cons
 	int error = 0;
 
 	memset(activity, 0, sizeof(*activity));
-	if (given && !traceparent_read(traceparent, activity->trace_id, activity->parent_span_id, &activity->trace_flags)) {
+	if (given && !traceparent_read(traceparent, activity->trace_id, activity->parent_span_id,
+			     &activity->trace_flags)) {
 		error = -EINVAL;
 		given = false;
 	}
@@ -158,7 +171,8 @@ int spoor_activity_start(struct spoor_activity *activity, const char *name, cons
 		hex_write(trace, activity->trace_id, 16);
 		hex_write(span, activity->span_id, 8);
 		hex_write(above, activity->parent_span_id, 8);
-		spoor_activities_started(activity->name, trace, span, has_related ? above : "", activity->trace_flags);
+		spoor_activities_started(activity->name, trace, span, has_related ? above : "",
+			activity->trace_flags);
 	}
 	if (has_related)
 		activity_carry(activity, NULL);
@@ -169,7 +183,10 @@ void spoor_activity_stop(struct spoor_activity *activity)
 {
 	const struct spoor_activity *now = current_activity;
 
-	/* The activity was stopped on another thread or out of order. Its stop event still carries its own id. */
+	/*
+	 * The activity was stopped on another thread or out of order. Its stop event still carries
+	 * its own id.
+	 */
 	if (now != activity)
 		activity_carry(activity, NULL);
 	if (spoor_activities_stopped_enabled())
@@ -193,7 +210,8 @@ const struct spoor_activity *spoor_activity_current(void)
 	return current_activity;
 }
 
-void spoor_activity_traceparent(const struct spoor_activity *activity, char ret_text[SPOOR_TRACEPARENT_SIZE])
+void spoor_activity_traceparent(const struct spoor_activity *activity,
+	char ret_text[SPOOR_TRACEPARENT_SIZE])
 {
 	memcpy(ret_text, "00-", 3);
 	hex_write(ret_text + 3, activity->trace_id, 16);

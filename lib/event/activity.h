@@ -9,6 +9,7 @@
 extern const struct module activity_module;
 
 /* Reads a traceparent header. False, and nothing written, when it is none. */
-bool traceparent_read(const char *text, uint8_t ret_trace_id[16], uint8_t ret_span_id[8], uint8_t *ret_flags);
+bool traceparent_read(const char *text, uint8_t ret_trace_id[16], uint8_t ret_span_id[8],
+	uint8_t *ret_flags);
 
 #endif

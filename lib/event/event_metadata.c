@@ -10,9 +10,23 @@
 static uint32_t type_code(uint32_t type)
 {
 	static const uint8_t codes[] = {
-		[SPOOR_TYPE_BOOLEAN] = 3, [SPOOR_TYPE_CHAR16] = 4, [SPOOR_TYPE_I8] = 5, [SPOOR_TYPE_U8] = 6, [SPOOR_TYPE_I16] = 7, [SPOOR_TYPE_U16] = 8,
-		[SPOOR_TYPE_I32] = 9, [SPOOR_TYPE_U32] = 10, [SPOOR_TYPE_I64] = 11, [SPOOR_TYPE_U64] = 12, [SPOOR_TYPE_F32] = 13, [SPOOR_TYPE_F64] = 14,
-		[SPOOR_TYPE_TIME] = 16, [SPOOR_TYPE_GUID] = 17, [SPOOR_TYPE_TEXT] = 18, [SPOOR_TYPE_TEXT16] = 18, [SPOOR_TYPE_POINTER] = 12,
+		[SPOOR_TYPE_BOOLEAN] = 3,
+		[SPOOR_TYPE_CHAR16] = 4,
+		[SPOOR_TYPE_I8] = 5,
+		[SPOOR_TYPE_U8] = 6,
+		[SPOOR_TYPE_I16] = 7,
+		[SPOOR_TYPE_U16] = 8,
+		[SPOOR_TYPE_I32] = 9,
+		[SPOOR_TYPE_U32] = 10,
+		[SPOOR_TYPE_I64] = 11,
+		[SPOOR_TYPE_U64] = 12,
+		[SPOOR_TYPE_F32] = 13,
+		[SPOOR_TYPE_F64] = 14,
+		[SPOOR_TYPE_TIME] = 16,
+		[SPOOR_TYPE_GUID] = 17,
+		[SPOOR_TYPE_TEXT] = 18,
+		[SPOOR_TYPE_TEXT16] = 18,
+		[SPOOR_TYPE_POINTER] = 12,
 		[SPOOR_TYPE_STRUCT] = 1,
 	};
 
@@ -31,7 +45,8 @@ static void add_text16(struct outbuf *out, const char *text)
 static bool any_array(const struct spoor_field *fields, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
-		if ((fields[i].type & SPOOR_TYPE_ARRAY) || any_array(fields[i].fields, fields[i].field_count))
+		if ((fields[i].type & SPOOR_TYPE_ARRAY) ||
+			any_array(fields[i].fields, fields[i].field_count))
 			return true;
 	return false;
 }
@@ -66,7 +81,8 @@ static void add_fields_v2(struct outbuf *out, const struct spoor_field *fields, 
 	}
 }
 
-int event_metadata_make(const struct spoor_event_info *info, bool well_known, uint8_t **ret_record, uint32_t *ret_size)
+int event_metadata_make(const struct spoor_event_info *info, bool well_known, uint8_t **ret_record,
+	uint32_t *ret_size)
 {
 	bool arrays = !well_known && any_array(info->fields, info->field_count);
 	struct outbuf out = { 0 };

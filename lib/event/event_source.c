@@ -1,6 +1,7 @@
 /*
- * Events that are described while they are written. Name, level, keywords, opcode and the names and types of the fields determine the kind of event. The first event
- * of a kind registers it (with a lock and an allocation); later ones find it in a table that is read without a lock.
+ * Events that are described while they are written. Name, level, keywords, opcode and the names and
+ * types of the fields determine the kind of event. The first event of a kind registers it (with a
+ * lock and an allocation); later ones find it in a table that is read without a lock.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -12,9 +13,9 @@
 #include "lib/event/field_size.h"
 #include "lib/event/provider.h"
 
-#define KINDS_MAX   4096u
-#define TABLE_ROOM  (2u * KINDS_MAX)
-#define TYPE_END    0xffffffffu /* end of a struct in a writer's list of fields */
+#define KINDS_MAX  4096u
+#define TABLE_ROOM (2u * KINDS_MAX)
+#define TYPE_END   0xffffffffu /* end of a struct in a writer's list of fields */
 
 struct kind {
 	struct spoor_event event;
@@ -24,7 +25,7 @@ struct kind {
 	struct {
 		char *name;
 		uint32_t type;
-	} *list; /* the list of fields from the writer */
+	} * list; /* the list of fields from the writer */
 };
 
 struct spoor_event_source {
@@ -34,7 +35,9 @@ struct spoor_event_source {
 	struct kind *table[TABLE_ROOM]; /* atomic; open addressing */
 };
 
-/* One lock for all sources, so that fork() has one lock to hold. Taken before the registry's lock. */
+/*
+ * One lock for all sources, so that fork() has one lock to hold. Taken before the registry's lock.
+ */
 static pthread_mutex_t kinds_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void event_sources_lock(void)
@@ -54,7 +57,8 @@ void event_sources_lock_reset(void)
 
 struct spoor_event_source *spoor_source_new(const char *provider_name)
 {
-	struct spoor_event_source *source = provider_name && provider_name[0] ? calloc(1, sizeof(*source)) : NULL;
+	struct spoor_event_source *source =
+		provider_name && provider_name[0] ? calloc(1, sizeof(*source)) : NULL;
 
 	if (!source)
 		return NULL;
@@ -99,9 +103,12 @@ void spoor_source_free(struct spoor_event_source *source)
 	free(source);
 }
 
-void spoor_source_set_enable(struct spoor_event_source *source, spoor_enable_function *function, void *context)
+void spoor_source_set_enable(struct spoor_event_source *source, spoor_enable_function *function,
+	void *context)
 {
-	/* Registered again, so that the provider's enable callback is called for running sessions. */
+	/*
+	 * Registered again, so that the provider's enable callback is called for running sessions.
+	 */
 	spoor_provider_unregister(&source->provider);
 	source->provider.enable = function;
 	source->provider.enable_context = context;
@@ -113,7 +120,8 @@ void spoor_source_set_enable(struct spoor_event_source *source, spoor_enable_fun
 	pthread_mutex_unlock(&kinds_lock);
 }
 
-bool spoor_source_enabled(const struct spoor_event_source *source, enum spoor_level level, uint64_t keywords)
+bool spoor_source_enabled(const struct spoor_event_source *source, enum spoor_level level,
+	uint64_t keywords)
 {
 	return source && registry_provider_wanted(&source->provider, (uint32_t)level, keywords);
 }
@@ -127,8 +135,8 @@ static uint64_t mix(uint64_t hash, const char *text)
 	return (hash ^ 0xff) * UINT64_C(0x100000001b3);
 }
 
-bool spoor_source_begin(struct spoor_event_source *source, const char *name, enum spoor_level level, uint64_t keywords,
-	struct spoor_writer *ret_writer)
+bool spoor_source_begin(struct spoor_event_source *source, const char *name, enum spoor_level level,
+	uint64_t keywords, struct spoor_writer *ret_writer)
 {
 	if (!spoor_source_enabled(source, level, keywords))
 		return false;
@@ -140,7 +148,8 @@ bool spoor_source_begin(struct spoor_event_source *source, const char *name, enu
 	ret_writer->depth = 0;
 	ret_writer->failed = 0;
 	ret_writer->field_count = 0;
-	ret_writer->hash = mix(UINT64_C(0xcbf29ce484222325) ^ keywords * UINT64_C(0x9e3779b97f4a7c15), name);
+	ret_writer->hash =
+		mix(UINT64_C(0xcbf29ce484222325) ^ keywords * UINT64_C(0x9e3779b97f4a7c15), name);
 	ret_writer->payload = ret_writer->inline_payload;
 	ret_writer->payload_size = 0;
 	ret_writer->payload_room = sizeof(ret_writer->inline_payload);
@@ -184,7 +193,8 @@ static uint8_t *room_for(struct spoor_writer *writer, size_t size)
 	return at;
 }
 
-static void add(struct spoor_writer *writer, const char *name, uint32_t type, const void *value, size_t size)
+static void add(struct spoor_writer *writer, const char *name, uint32_t type, const void *value,
+	size_t size)
 {
 	uint8_t *at = room_for(writer, size);
 
@@ -200,10 +210,10 @@ void spoor_write_boolean(struct spoor_writer *writer, const char *name, bool val
 	add(writer, name, SPOOR_TYPE_BOOLEAN, &number, sizeof(number));
 }
 
-#define NUMBER(suffix, c_type, code)                                                                      \
-	void spoor_write_##suffix(struct spoor_writer *writer, const char *name, c_type value)             \
-	{                                                                                                  \
-		add(writer, name, code, &value, sizeof(value));                                            \
+#define NUMBER(suffix, c_type, code)                                                           \
+	void spoor_write_##suffix(struct spoor_writer *writer, const char *name, c_type value) \
+	{                                                                                      \
+		add(writer, name, code, &value, sizeof(value));                                \
 	}
 
 NUMBER(i8, int8_t, SPOOR_TYPE_I8)
@@ -257,7 +267,8 @@ void spoor_write_text16(struct spoor_writer *writer, const char *name, const spo
 	add_field(writer, name, SPOOR_TYPE_TEXT16);
 }
 
-void spoor_write_array(struct spoor_writer *writer, const char *name, enum spoor_type type, const void *elements, size_t count)
+void spoor_write_array(struct spoor_writer *writer, const char *name, enum spoor_type type,
+	const void *elements, size_t count)
 {
 	size_t size = field_fixed_size(type);
 
@@ -270,12 +281,14 @@ void spoor_write_array(struct spoor_writer *writer, const char *name, enum spoor
 	add_field(writer, name, (uint32_t)type | SPOOR_TYPE_ARRAY);
 }
 
-void spoor_write_blob(struct spoor_writer *writer, const char *name, const void *bytes, size_t count)
+void spoor_write_blob(struct spoor_writer *writer, const char *name, const void *bytes,
+	size_t count)
 {
 	spoor_write_array(writer, name, SPOOR_TYPE_U8, bytes, count);
 }
 
-void spoor_write_text_array(struct spoor_writer *writer, const char *name, const char *const *texts, size_t count)
+void spoor_write_text_array(struct spoor_writer *writer, const char *name, const char *const *texts,
+	size_t count)
 {
 	count = texts ? spoor_count_cut(count) : 0;
 	size_t size = spoor_text_array_size(texts, count);
@@ -305,11 +318,13 @@ void spoor_write_struct_end(struct spoor_writer *writer)
 
 static bool kind_is(const struct kind *kind, const struct spoor_writer *writer)
 {
-	if (kind->hash != writer->hash || kind->event.level != writer->level || kind->event.opcode != writer->opcode ||
-		kind->event.keywords != writer->keywords || kind->list_count != writer->field_count || strcmp(kind->name, writer->name) != 0)
+	if (kind->hash != writer->hash || kind->event.level != writer->level ||
+		kind->event.opcode != writer->opcode || kind->event.keywords != writer->keywords ||
+		kind->list_count != writer->field_count || strcmp(kind->name, writer->name) != 0)
 		return false;
 	for (uint32_t i = 0; i < kind->list_count; i++)
-		if (kind->list[i].type != writer->fields[i].type || strcmp(kind->list[i].name, writer->fields[i].name) != 0)
+		if (kind->list[i].type != writer->fields[i].type ||
+			strcmp(kind->list[i].name, writer->fields[i].name) != 0)
 			return false;
 	return true;
 }
@@ -327,7 +342,8 @@ static struct kind **kind_find(struct spoor_event_source *source, const struct s
 }
 
 /* Makes the fields of the list from *at to the end of the struct they are in. */
-static int fields_make(const struct kind *kind, uint32_t *at, const struct spoor_field **ret_fields, uint32_t *ret_count)
+static int fields_make(const struct kind *kind, uint32_t *at, const struct spoor_field **ret_fields,
+	uint32_t *ret_count)
 {
 	struct spoor_field *fields = calloc(kind->list_count + 1 - *at, sizeof(*fields));
 	uint32_t count = 0;
@@ -350,7 +366,8 @@ static int fields_make(const struct kind *kind, uint32_t *at, const struct spoor
 	return r;
 }
 
-static int kind_make(struct spoor_event_source *source, const struct spoor_writer *writer, struct kind **ret_kind)
+static int kind_make(struct spoor_event_source *source, const struct spoor_writer *writer,
+	struct kind **ret_kind)
 {
 	struct kind *kind = calloc(1, sizeof(*kind));
 	uint32_t at = 0;
@@ -371,8 +388,12 @@ static int kind_make(struct spoor_event_source *source, const struct spoor_write
 			r = -ENOMEM;
 	}
 	if (r == 0) {
-		kind->event = (struct spoor_event){ .size = sizeof(kind->event), .provider = &source->provider, .name = kind->name,
-			.keywords = writer->keywords, .level = writer->level, .opcode = writer->opcode };
+		kind->event = (struct spoor_event){ .size = sizeof(kind->event),
+			.provider = &source->provider,
+			.name = kind->name,
+			.keywords = writer->keywords,
+			.level = writer->level,
+			.opcode = writer->opcode };
 		r = fields_make(kind, &at, &kind->event.fields, &kind->event.field_count);
 	}
 	if (r == 0)

@@ -7,7 +7,10 @@
 
 #include <spoor/spoor.h>
 
-/* In bytes; 0 for a type whose values differ in size. `type` is an enum spoor_type. Any thread, signal handlers too. */
+/*
+ * In bytes; 0 for a type whose values differ in size. `type` is an enum spoor_type. Any thread,
+ * signal handlers too.
+ */
 static inline size_t field_fixed_size(uint32_t type)
 {
 	switch (type) {

@@ -1,6 +1,6 @@
 /*
- * Reads fields from payloads by the event's description. Every step checks the remaining size: the program may have written the payload byte by byte
- * (spoor_fire()).
+ * Reads fields from payloads by the event's description. Every step checks the remaining size: the
+ * program may have written the payload byte by byte (spoor_fire()).
  */
 #include <errno.h>
 #include <string.h>
@@ -21,9 +21,11 @@ static size_t left(const struct bytes_left *b)
 	return (size_t)(b->end - b->at);
 }
 
-static int take(const struct spoor_field *field, uint32_t type, struct bytes_left *b, struct spoor_value *ret_value, unsigned depth);
+static int take(const struct spoor_field *field, uint32_t type, struct bytes_left *b,
+	struct spoor_value *ret_value, unsigned depth);
 
-static int take_fields(const struct spoor_field *fields, uint32_t count, struct bytes_left *b, unsigned depth)
+static int take_fields(const struct spoor_field *fields, uint32_t count, struct bytes_left *b,
+	unsigned depth)
 {
 	struct spoor_value skipped;
 	int r = 0;
@@ -33,7 +35,8 @@ static int take_fields(const struct spoor_field *fields, uint32_t count, struct 
 	return r;
 }
 
-static int take_array(const struct spoor_field *field, uint32_t element, struct bytes_left *b, struct spoor_value *ret_value, unsigned depth)
+static int take_array(const struct spoor_field *field, uint32_t element, struct bytes_left *b,
+	struct spoor_value *ret_value, unsigned depth)
 {
 	struct spoor_value skipped;
 	uint16_t count;
@@ -62,7 +65,8 @@ static int take_array(const struct spoor_field *field, uint32_t element, struct 
 }
 
 /* Reads the value of this type at b->at and advances b->at past it. */
-static int take(const struct spoor_field *field, uint32_t type, struct bytes_left *b, struct spoor_value *ret_value, unsigned depth)
+static int take(const struct spoor_field *field, uint32_t type, struct bytes_left *b,
+	struct spoor_value *ret_value, unsigned depth)
 {
 	uint16_t length;
 	union {
@@ -78,7 +82,9 @@ static int take(const struct spoor_field *field, uint32_t type, struct bytes_lef
 		double f64;
 	} number;
 
-	*ret_value = (struct spoor_value){ .field = field, .type = type & ~(uint32_t)SPOOR_TYPE_ARRAY, .bytes = b->at };
+	*ret_value = (struct spoor_value){
+		.field = field, .type = type & ~(uint32_t)SPOOR_TYPE_ARRAY, .bytes = b->at
+	};
 	if (depth > DEPTH_MAX)
 		return -EBADMSG;
 	if (type & SPOOR_TYPE_ARRAY)
@@ -156,11 +162,11 @@ static int take(const struct spoor_field *field, uint32_t type, struct bytes_lef
 }
 
 /*
- * The low 16 bits of *position are 1 + the index of the next field, the bits above them the offset of its bytes; 0 before the first field. One number is all
- * that a caller has to store.
+ * The low 16 bits of *position are 1 + the index of the next field, the bits above them the offset
+ * of its bytes; 0 before the first field. One number is all that a caller has to store.
  */
-static int next_in(const struct spoor_field *fields, uint32_t count, const uint8_t *bytes, size_t size, size_t *index, size_t *offset,
-	struct spoor_value *ret_value)
+static int next_in(const struct spoor_field *fields, uint32_t count, const uint8_t *bytes,
+	size_t size, size_t *index, size_t *offset, struct spoor_value *ret_value)
 {
 	struct bytes_left b = { bytes + *offset, bytes + size };
 
@@ -176,18 +182,21 @@ static int next_in(const struct spoor_field *fields, uint32_t count, const uint8
 	return 1;
 }
 
-int spoor_event_next_field(const struct spoor_event_view *event, size_t *position, struct spoor_value *ret_value)
+int spoor_event_next_field(const struct spoor_event_view *event, size_t *position,
+	struct spoor_value *ret_value)
 {
 	size_t index = *position & 0xffff;
 	size_t offset = *position >> 16;
-	int r = next_in(event->info->fields, event->info->field_count, event->payload, event->payload_size, &index, &offset, ret_value);
+	int r = next_in(event->info->fields, event->info->field_count, event->payload,
+		event->payload_size, &index, &offset, ret_value);
 
 	if (r == 1)
 		*position = index | offset << 16;
 	return r;
 }
 
-int spoor_value_next(const struct spoor_value *value, size_t *position, size_t *offset, struct spoor_value *ret_value)
+int spoor_value_next(const struct spoor_value *value, size_t *position, size_t *offset,
+	struct spoor_value *ret_value)
 {
 	const uint8_t *bytes = value->bytes;
 
@@ -204,10 +213,12 @@ int spoor_value_next(const struct spoor_value *value, size_t *position, size_t *
 	}
 	if (value->type != SPOOR_TYPE_STRUCT)
 		return -EINVAL;
-	return next_in(value->field->fields, value->field->field_count, bytes, value->byte_count, position, offset, ret_value);
+	return next_in(value->field->fields, value->field->field_count, bytes, value->byte_count,
+		position, offset, ret_value);
 }
 
-int spoor_event_field(const struct spoor_event_view *event, const char *name, struct spoor_value *ret_value)
+int spoor_event_field(const struct spoor_event_view *event, const char *name,
+	struct spoor_value *ret_value)
 {
 	struct spoor_value value;
 	size_t position = 0;
@@ -228,7 +239,8 @@ int spoor_event_field(const struct spoor_event_view *event, const char *name, st
 		dot = strchr(name, '.');
 		length = dot ? (size_t)(dot - name) : strlen(name);
 		while ((r = spoor_value_next(&outer, &index, &offset, &value)) == 1)
-			if (strncmp(value.field->name, name, length) == 0 && !value.field->name[length])
+			if (strncmp(value.field->name, name, length) == 0 &&
+				!value.field->name[length])
 				break;
 	}
 	if (r != 1)

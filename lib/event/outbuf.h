@@ -1,6 +1,6 @@
 /*
- * A growable buffer of bytes. All zero is empty. Out of memory is sticky: `failed` stays true and further writes do nothing, until outbuf_reset(). Belongs to
- * one thread at a time.
+ * A growable buffer of bytes. All zero is empty. Out of memory is sticky: `failed` stays true and
+ * further writes do nothing, until outbuf_reset(). Belongs to one thread at a time.
  */
 #ifndef SPOOR_LIB_EVENT_OUTBUF_H
 #define SPOOR_LIB_EVENT_OUTBUF_H
@@ -16,10 +16,14 @@ struct outbuf {
 	bool failed;
 };
 
-/* Returns where at least `size` more bytes can be written; the caller adds what it wrote to `size`. NULL: no memory. */
+/*
+ * Returns where at least `size` more bytes can be written; the caller adds what it wrote to `size`.
+ * NULL: no memory.
+ */
 uint8_t *outbuf_reserve(struct outbuf *out, size_t size);
 void outbuf_add(struct outbuf *out, const void *data, size_t size);
 void outbuf_reset(struct outbuf *out); /* empty; keeps its memory */
-void outbuf_done(struct outbuf *out);  /* frees the memory; the buffer is empty and can be used again */
+/* frees the memory; the buffer is empty and can be used again */
+void outbuf_done(struct outbuf *out);
 
 #endif

@@ -1,4 +1,7 @@
-/* Writes payloads field by field, in the layouts of enum spoor_type, for events of the library itself. */
+/*
+ * Writes payloads field by field, in the layouts of enum spoor_type, for events of the library
+ * itself.
+ */
 #ifndef SPOOR_LIB_EVENT_PAYLOAD_H
 #define SPOOR_LIB_EVENT_PAYLOAD_H
 

@@ -1,9 +1,11 @@
 /*
- * See provider.h. Two tables that only grow: entries (kinds of event, found by their description) and nodes (registered providers). A third table has the 64 slots of
- * sessions with the providers that each enables. An event's mask is a pure function of its entry and the slots: mask_of().
+ * See provider.h. Two tables that only grow: entries (kinds of event, found by their description)
+ * and nodes (registered providers). A third table has the 64 slots of sessions with the providers
+ * that each enables. An event's mask is a pure function of its entry and the slots: mask_of().
  *
- * Enable callbacks are queued in the order of the changes. The thread that made a change empties the queue before it returns, without the lock held and one thread at
- * a time. A change inside a callback is only queued; the thread that runs the callback calls it afterwards.
+ * Enable callbacks are queued in the order of the changes. The thread that made a change empties
+ * the queue before it returns, without the lock held and one thread at a time. A change inside a
+ * callback is only queued; the thread that runs the callback calls it afterwards.
  */
 #include "lib/event/provider.h"
 
@@ -15,13 +17,15 @@
 #include "lib/event/event_metadata.h"
 #include "lib/platform/loop.h"
 
-#define CHUNK       1024u
+#define CHUNK        1024u
 #define NAME_MAX_LEN 1024u
 
 struct node {
 	struct node *next;
-	struct spoor_provider *provider; /* NULL: unregistered; the node can be used for another provider */
-	uint64_t sessions;               /* slots of the sessions that enable it; atomic, for registry_provider_wanted() */
+	/* NULL: unregistered; the node can be used for another provider */
+	struct spoor_provider *provider;
+	/* slots of the sessions that enable it; atomic, for registry_provider_wanted() */
+	uint64_t sessions;
 	uint64_t any_keywords;
 	uint32_t any_level;
 	bool calling; /* an enable callback of it is running, on `registry.calling_thread` */
@@ -107,7 +111,8 @@ bool provider_name_matches(const char *wanted, const char *name)
 
 bool want_is_everything(const struct spoor_want *want)
 {
-	return want->name[0] == '*' && !want->name[1] && want->keywords == UINT64_MAX && want->level >= SPOOR_VERBOSE;
+	return want->name[0] == '*' && !want->name[1] && want->keywords == UINT64_MAX &&
+	       want->level >= SPOOR_VERBOSE;
 }
 
 bool want_admits(const struct spoor_want *want, uint32_t level, uint64_t keywords, uint32_t id)
@@ -133,7 +138,8 @@ static bool slot_wants(const struct slot *slot, const struct spoor_event_info *i
 		return false;
 	for (size_t i = 0; i < slot->wants->count; i++) {
 		const struct spoor_want *want = &slot->wants->wants[i];
-		if (want_names(want, info->provider) && want_admits(want, info->level, info->keywords, info->id))
+		if (want_names(want, info->provider) &&
+			want_admits(want, info->level, info->keywords, info->id))
 			return true;
 	}
 	return false;
@@ -201,7 +207,8 @@ static uint64_t hash_info(const struct spoor_event_info *info, uint32_t flags)
 static bool same_fields(const struct spoor_field *a, const struct spoor_field *b, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
-		if (strcmp(a[i].name, b[i].name) != 0 || a[i].type != b[i].type || a[i].field_count != b[i].field_count ||
+		if (strcmp(a[i].name, b[i].name) != 0 || a[i].type != b[i].type ||
+			a[i].field_count != b[i].field_count ||
 			!same_fields(a[i].fields, b[i].fields, a[i].field_count))
 			return false;
 	return true;
@@ -209,23 +216,29 @@ static bool same_fields(const struct spoor_field *a, const struct spoor_field *b
 
 static bool same_info(const struct spoor_event_info *a, const struct spoor_event_info *b)
 {
-	return a->id == b->id && a->version == b->version && a->level == b->level && a->opcode == b->opcode &&
-		a->keywords == b->keywords && a->field_count == b->field_count && strcmp(a->provider, b->provider) == 0 &&
-		strcmp(a->name, b->name) == 0 && same_fields(a->fields, b->fields, a->field_count);
+	return a->id == b->id && a->version == b->version && a->level == b->level &&
+	       a->opcode == b->opcode && a->keywords == b->keywords &&
+	       a->field_count == b->field_count && strcmp(a->provider, b->provider) == 0 &&
+	       strcmp(a->name, b->name) == 0 && same_fields(a->fields, b->fields, a->field_count);
 }
 
 /* Checks that every sink can write these fields, and counts them. */
-static int check_fields(const struct spoor_field *fields, uint32_t count, uint32_t depth, uint32_t *total)
+static int check_fields(const struct spoor_field *fields, uint32_t count, uint32_t depth,
+	uint32_t *total)
 {
 	if (depth > REGISTRY_FIELD_DEPTH || count > REGISTRY_FIELDS_MAX || (count && !fields))
 		return -EINVAL;
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t type = fields[i].type & ~(uint32_t)SPOOR_TYPE_ARRAY;
-		if (++*total > REGISTRY_FIELDS_MAX || !fields[i].name || strlen(fields[i].name) > NAME_MAX_LEN)
+		if (++*total > REGISTRY_FIELDS_MAX || !fields[i].name ||
+			strlen(fields[i].name) > NAME_MAX_LEN)
 			return -EINVAL;
-		if (type < SPOOR_TYPE_BOOLEAN || type > SPOOR_TYPE_STRUCT || (type != SPOOR_TYPE_STRUCT && fields[i].field_count))
+		if (type < SPOOR_TYPE_BOOLEAN || type > SPOOR_TYPE_STRUCT ||
+			(type != SPOOR_TYPE_STRUCT && fields[i].field_count))
 			return -EINVAL;
-		int r = type == SPOOR_TYPE_STRUCT ? check_fields(fields[i].fields, fields[i].field_count, depth + 1, total) : 0;
+		int r = type == SPOOR_TYPE_STRUCT ? check_fields(fields[i].fields,
+							    fields[i].field_count, depth + 1, total)
+						  : 0;
 		if (r)
 			return r;
 	}
@@ -243,7 +256,8 @@ static void free_fields(const struct spoor_field *fields, uint32_t count)
 	free((void *)(uintptr_t)fields);
 }
 
-static int copy_fields(const struct spoor_field *fields, uint32_t count, const struct spoor_field **ret_fields)
+static int copy_fields(const struct spoor_field *fields, uint32_t count,
+	const struct spoor_field **ret_fields)
 {
 	struct spoor_field *copy = calloc(count ? count : 1, sizeof(*copy));
 
@@ -252,7 +266,8 @@ static int copy_fields(const struct spoor_field *fields, uint32_t count, const s
 	for (uint32_t i = 0; i < count; i++) {
 		copy[i].type = fields[i].type;
 		copy[i].name = strdup(fields[i].name);
-		if (!copy[i].name || copy_fields(fields[i].fields, fields[i].field_count, &copy[i].fields)) {
+		if (!copy[i].name ||
+			copy_fields(fields[i].fields, fields[i].field_count, &copy[i].fields)) {
 			free_fields(copy, count);
 			return -ENOMEM;
 		}
@@ -288,8 +303,12 @@ static uint32_t type_size(uint32_t type)
 	}
 }
 
-/* Appends the steps of these fields. Consecutive fields of fixed size become one step, but not across the border of an array of structs. */
-static uint32_t plan_fields(const struct spoor_field *fields, uint32_t count, struct plan_step *plan, uint32_t at, uint32_t from)
+/*
+ * Appends the steps of these fields. Consecutive fields of fixed size become one step, but not
+ * across the border of an array of structs.
+ */
+static uint32_t plan_fields(const struct spoor_field *fields, uint32_t count,
+	struct plan_step *plan, uint32_t at, uint32_t from)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t type = fields[i].type & ~(uint32_t)SPOOR_TYPE_ARRAY;
@@ -297,18 +316,24 @@ static uint32_t plan_fields(const struct spoor_field *fields, uint32_t count, st
 		if (fields[i].type & SPOOR_TYPE_ARRAY) {
 			if (type == SPOOR_TYPE_STRUCT) {
 				uint32_t own = at++;
-				at = plan_fields(fields[i].fields, fields[i].field_count, plan, at, at);
+				at = plan_fields(fields[i].fields, fields[i].field_count, plan, at,
+					at);
 				plan[own] = (struct plan_step){ PLAN_STRUCTS, at - own - 1 };
 				from = at;
 			} else {
-				plan[at++] = (struct plan_step){
-					type == SPOOR_TYPE_TEXT ? PLAN_TEXTS : type == SPOOR_TYPE_TEXT16 ? PLAN_TEXT16S : PLAN_ARRAY, size
-				};
+				plan[at++] =
+					(struct plan_step){ type == SPOOR_TYPE_TEXT ? PLAN_TEXTS
+							    : type == SPOOR_TYPE_TEXT16
+								    ? PLAN_TEXT16S
+								    : PLAN_ARRAY,
+						size };
 			}
 		} else if (type == SPOOR_TYPE_STRUCT) {
 			at = plan_fields(fields[i].fields, fields[i].field_count, plan, at, from);
 		} else if (type == SPOOR_TYPE_TEXT || type == SPOOR_TYPE_TEXT16) {
-			plan[at++] = (struct plan_step){ type == SPOOR_TYPE_TEXT ? PLAN_TEXT : PLAN_TEXT16, 0 };
+			plan[at++] = (struct plan_step){
+				type == SPOOR_TYPE_TEXT ? PLAN_TEXT : PLAN_TEXT16, 0
+			};
 		} else if (at > from && plan[at - 1].op == PLAN_FIXED) {
 			plan[at - 1].size += size;
 		} else {
@@ -321,7 +346,8 @@ static uint32_t plan_fields(const struct spoor_field *fields, uint32_t count, st
 static bool has_text(const struct spoor_field *fields, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
-		if ((fields[i].type & ~(uint32_t)SPOOR_TYPE_ARRAY) == SPOOR_TYPE_TEXT || has_text(fields[i].fields, fields[i].field_count))
+		if ((fields[i].type & ~(uint32_t)SPOOR_TYPE_ARRAY) == SPOOR_TYPE_TEXT ||
+			has_text(fields[i].fields, fields[i].field_count))
 			return true;
 	return false;
 }
@@ -338,8 +364,8 @@ static void entry_free(struct event_entry *entry)
 	free(entry);
 }
 
-static int entry_new(const struct spoor_event_info *info, uint32_t flags, uint32_t fields_total, uint64_t hash,
-	struct event_entry **ret_entry)
+static int entry_new(const struct spoor_event_info *info, uint32_t flags, uint32_t fields_total,
+	uint64_t hash, struct event_entry **ret_entry)
 {
 	struct event_entry *entry = calloc(1, sizeof(*entry));
 	struct plan_step *plan = NULL;
@@ -356,7 +382,8 @@ static int entry_new(const struct spoor_event_info *info, uint32_t flags, uint32
 	entry->flags = flags;
 	plan = calloc(fields_total + 1, sizeof(*plan));
 	entry->plan = plan;
-	if (!entry->info.provider || !entry->info.name || !plan || copy_fields(info->fields, info->field_count, &entry->info.fields))
+	if (!entry->info.provider || !entry->info.name || !plan ||
+		copy_fields(info->fields, info->field_count, &entry->info.fields))
 		goto failed;
 	entry->info.field_count = info->field_count;
 	entry->plan_count = plan_fields(entry->info.fields, entry->info.field_count, plan, 0, 0);
@@ -364,7 +391,8 @@ static int entry_new(const struct spoor_event_info *info, uint32_t flags, uint32
 		entry->flags |= ENTRY_VERBATIM;
 	if (entry->plan_count == 1 && plan[0].op == PLAN_FIXED)
 		entry->fixed_size = plan[0].size;
-	if (event_metadata_make(&entry->info, (entry->flags & ENTRY_WELL_KNOWN) != 0, &metadata, &entry->metadata_size))
+	if (event_metadata_make(&entry->info, (entry->flags & ENTRY_WELL_KNOWN) != 0, &metadata,
+		    &entry->metadata_size))
 		goto failed;
 	entry->metadata = metadata;
 	*ret_entry = entry;
@@ -394,12 +422,14 @@ static int table_grow(void)
 }
 
 /* Finds or makes the entry with this description. The lock is held. */
-static int entry_find(const struct spoor_event_info *info, uint32_t flags, struct event_entry **ret_entry)
+static int entry_find(const struct spoor_event_info *info, uint32_t flags,
+	struct event_entry **ret_entry)
 {
 	uint32_t total = 0;
 	struct event_entry *entry;
 
-	if (!info->provider || !info->name || !info->provider[0] || strlen(info->provider) > NAME_MAX_LEN || strlen(info->name) > NAME_MAX_LEN)
+	if (!info->provider || !info->name || !info->provider[0] ||
+		strlen(info->provider) > NAME_MAX_LEN || strlen(info->name) > NAME_MAX_LEN)
 		return -EINVAL;
 	int r = check_fields(info->fields, info->field_count, 0, &total);
 	if (r)
@@ -438,7 +468,8 @@ static int entry_find(const struct spoor_event_info *info, uint32_t flags, struc
 	return 0;
 }
 
-static int event_describe(struct spoor_event *event, const char *provider, uint32_t flags, struct event_entry **ret_entry)
+static int event_describe(struct spoor_event *event, const char *provider, uint32_t flags,
+	struct event_entry **ret_entry)
 {
 	struct spoor_event_info info = {
 		.size = sizeof(info),
@@ -499,7 +530,8 @@ static void node_sum_up(struct node *node)
 }
 
 /* The union of what a slot enables of a provider; false: nothing. */
-static bool slot_sum_up(const struct slot *slot, const char *name, uint64_t *ret_keywords, uint32_t *ret_level, const char **ret_arguments)
+static bool slot_sum_up(const struct slot *slot, const char *name, uint64_t *ret_keywords,
+	uint32_t *ret_level, const char **ret_arguments)
 {
 	bool any = false;
 
@@ -526,7 +558,10 @@ static void queue_change(struct node *node, uint32_t slot, bool enabled, const c
 		return;
 	struct change *change = calloc(1, sizeof(*change));
 	if (!change)
-		return; /* If memory runs out, the enable callback is skipped; events are still delivered. */
+		/*
+		 * If memory runs out, the enable callback is skipped; events are still delivered.
+		 */
+		return;
 	change->node = node;
 	change->ticket = ++registry.tickets;
 	change->arguments = arguments ? strdup(arguments) : NULL;
@@ -552,7 +587,8 @@ static void node_enable(struct node *node, uint32_t slot)
 	uint32_t level;
 	const char *arguments;
 
-	if (!slot_sum_up(&registry.slots[slot], node->provider->name, &keywords, &level, &arguments))
+	if (!slot_sum_up(&registry.slots[slot], node->provider->name, &keywords, &level,
+		    &arguments))
 		return;
 	node->slots[slot].session_id = registry.slots[slot].session_id;
 	node->slots[slot].keywords = keywords;
@@ -566,14 +602,15 @@ static void node_disable(struct node *node, uint32_t slot)
 {
 	if (!(node->sessions >> slot & 1))
 		return;
-	__atomic_store_n(&node->sessions, node->sessions & ~(UINT64_C(1) << slot), __ATOMIC_RELAXED);
+	__atomic_store_n(&node->sessions, node->sessions & ~(UINT64_C(1) << slot),
+		__ATOMIC_RELAXED);
 	node_sum_up(node);
 	queue_change(node, slot, false, NULL);
 }
 
 /*
- * Empties the queue up to now, or waits for the thread that does. The lock is held at the begin and at the end. Inside a callback of this thread it returns
- * without waiting.
+ * Empties the queue up to now, or waits for the thread that does. The lock is held at the begin and
+ * at the end. Inside a callback of this thread it returns without waiting.
  */
 static void changes_deliver(void)
 {
@@ -582,10 +619,12 @@ static void changes_deliver(void)
 	while (registry.done_tickets < upto || (registry.first_change && !registry.calling)) {
 		if (registry.calling) {
 			/*
-			 * The loop thread does not wait for a callback, because the callback may wait for the loop. The calling thread delivers the changes that were
+			 * The loop thread does not wait for a callback, because the callback may
+			 * wait for the loop. The calling thread delivers the changes that were
 			 * queued.
 			 */
-			if (pthread_equal(registry.calling_thread, pthread_self()) || loop_is_self())
+			if (pthread_equal(registry.calling_thread, pthread_self()) ||
+				loop_is_self())
 				return;
 			pthread_cond_wait(&registry.called, &registry.lock);
 			continue;
@@ -602,7 +641,8 @@ static void changes_deliver(void)
 		registry.calling_thread = pthread_self();
 		change->node->calling = true;
 		/* The provider may have been unregistered meanwhile, and its memory freed. */
-		if (change->node->provider == change->what.provider && change->what.provider->enable) {
+		if (change->node->provider == change->what.provider &&
+			change->what.provider->enable) {
 			spoor_enable_function *function = change->what.provider->enable;
 			void *context = change->what.provider->enable_context;
 			registry_unlock();
@@ -622,7 +662,8 @@ static void changes_deliver(void)
 
 static struct node *node_of(const struct spoor_provider *provider)
 {
-	return __atomic_load_n((struct node *const *)(const void *)&provider->registered, __ATOMIC_ACQUIRE);
+	return __atomic_load_n((struct node *const *)(const void *)&provider->registered,
+		__ATOMIC_ACQUIRE);
 }
 
 static int node_add_event(struct node *node, struct spoor_event *event)
@@ -634,7 +675,8 @@ static int node_add_event(struct node *node, struct spoor_event *event)
 			return 0;
 	if (node->event_count == node->event_room) {
 		uint32_t room = node->event_room ? node->event_room * 2 : 16;
-		struct spoor_event **events = realloc(node->events, room * sizeof(struct spoor_event *));
+		struct spoor_event **events =
+			realloc(node->events, room * sizeof(struct spoor_event *));
 		if (!events)
 			return -ENOMEM;
 		node->events = events;
@@ -667,7 +709,8 @@ int spoor_provider_register(struct spoor_provider *provider)
 	int r = 0;
 	struct node *node;
 
-	if (!provider || provider->size < sizeof(*provider) || !provider->name || !provider->name[0])
+	if (!provider || provider->size < sizeof(*provider) || !provider->name ||
+		!provider->name[0])
 		return -EINVAL;
 	registry_lock();
 	if (provider->registered) {
@@ -687,9 +730,13 @@ int spoor_provider_register(struct spoor_provider *provider)
 	}
 	node->provider = provider;
 	node->last_id = 0;
-	/* The callback is queued after this, but a caller sees both the provider and its events when the function returns. */
+	/*
+	 * The callback is queued after this, but a caller sees both the provider and its events
+	 * when the function returns.
+	 */
 	__atomic_store_n((struct node **)(void *)&provider->registered, node, __ATOMIC_RELEASE);
-	for (struct spoor_event *const *event = provider->events; event && event != provider->events_end && r == 0; event++)
+	for (struct spoor_event *const *event = provider->events;
+		event && event != provider->events_end && r == 0; event++)
 		if (*event && (*event)->provider == provider)
 			r = node_add_event(node, *event);
 	if (r) {
@@ -740,7 +787,8 @@ int registry_add_event(struct spoor_provider *provider, struct spoor_event *even
 	return r;
 }
 
-bool registry_provider_wanted(const struct spoor_provider *provider, uint32_t level, uint64_t keywords)
+bool registry_provider_wanted(const struct spoor_provider *provider, uint32_t level,
+	uint64_t keywords)
 {
 	const struct node *node = node_of(provider);
 
@@ -748,12 +796,14 @@ bool registry_provider_wanted(const struct spoor_provider *provider, uint32_t le
 		return false;
 	if (keywords && !(keywords & __atomic_load_n(&node->any_keywords, __ATOMIC_RELAXED)))
 		return false;
-	return level == SPOOR_ALWAYS || level <= __atomic_load_n(&node->any_level, __ATOMIC_RELAXED);
+	return level == SPOOR_ALWAYS ||
+	       level <= __atomic_load_n(&node->any_level, __ATOMIC_RELAXED);
 }
 
 /* ---- Sessions ---- */
 
-int session_wants_copy(struct session_wants *ret_wants, const struct spoor_want *wants, size_t count)
+int session_wants_copy(struct session_wants *ret_wants, const struct spoor_want *wants,
+	size_t count)
 {
 	struct session_wants copy = { calloc(count ? count : 1, sizeof(struct spoor_want)), 0 };
 	const char *at = (const char *)wants;
@@ -769,7 +819,8 @@ int session_wants_copy(struct session_wants *ret_wants, const struct spoor_want 
 		}
 		memcpy(&want, from, from->size < sizeof(want) ? from->size : sizeof(want));
 		at += from->size;
-		if (!want.name || !want.name[0] || want.level > SPOOR_VERBOSE || (want.id_count && !want.ids)) {
+		if (!want.name || !want.name[0] || want.level > SPOOR_VERBOSE ||
+			(want.id_count && !want.ids)) {
 			session_wants_done(&copy);
 			return -EINVAL;
 		}
@@ -805,7 +856,8 @@ void session_wants_done(struct session_wants *wants)
 int registry_session_set(uint32_t slot, uint64_t session_id, const struct session_wants *wants)
 {
 	registry_lock();
-	registry.slots[slot] = (struct slot){ .used = true, .session_id = session_id, .wants = wants };
+	registry.slots[slot] =
+		(struct slot){ .used = true, .session_id = session_id, .wants = wants };
 	for (struct node *node = registry.nodes; node; node = node->next) {
 		if (!node->provider)
 			continue;
@@ -813,7 +865,8 @@ int registry_session_set(uint32_t slot, uint64_t session_id, const struct sessio
 		for (uint32_t i = 0; i < node->event_count; i++) {
 			const struct event_entry *entry = registry_entry(node->events[i]->index);
 			if (slot_wants(&registry.slots[slot], &entry->info))
-				__atomic_fetch_or(&node->events[i]->sessions, UINT64_C(1) << slot, __ATOMIC_RELEASE);
+				__atomic_fetch_or(&node->events[i]->sessions, UINT64_C(1) << slot,
+					__ATOMIC_RELEASE);
 		}
 	}
 	changes_deliver();
@@ -829,7 +882,8 @@ void registry_session_clear(uint32_t slot)
 		if (!node->provider)
 			continue;
 		for (uint32_t i = 0; i < node->event_count; i++)
-			__atomic_fetch_and(&node->events[i]->sessions, ~(UINT64_C(1) << slot), __ATOMIC_RELAXED);
+			__atomic_fetch_and(&node->events[i]->sessions, ~(UINT64_C(1) << slot),
+				__ATOMIC_RELAXED);
 		node_disable(node, slot);
 	}
 	changes_deliver();

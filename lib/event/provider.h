@@ -1,23 +1,28 @@
 /*
  * The registry: the providers, their events, and which sessions enable them.
  *
- * An event gets an entry when its provider is registered: a copy of its description at a stable index. The entry stays when the provider is unregistered, because
- * rings and files may still contain such events. If the same event is registered again (dlopen after dlclose), it gets the same entry. Entries are read without a
- * lock; the rest of the registry is guarded by registry_lock(). Any thread; functions return 0 or a negative errno.
+ * An event gets an entry when its provider is registered: a copy of its description at a stable
+ * index. The entry stays when the provider is unregistered, because rings and files may still
+ * contain such events. If the same event is registered again (dlopen after dlclose), it gets the
+ * same entry. Entries are read without a lock; the rest of the registry is guarded by
+ * registry_lock(). Any thread; functions return 0 or a negative errno.
  *
- * The mask `sessions` of each event is computed here, at registration and whenever a session starts or ends.
+ * The mask `sessions` of each event is computed here, at registration and whenever a session starts
+ * or ends.
  */
 #ifndef SPOOR_LIB_EVENT_PROVIDER_H
 #define SPOOR_LIB_EVENT_PROVIDER_H
 
 #include <spoor/spoor.h>
 
-/* The maximum number of sessions at a time. Each has a slot, which is its bit in an event's mask. */
+/*
+ * The maximum number of sessions at a time. Each has a slot, which is its bit in an event's mask.
+ */
 #define SESSIONS_MAX 64u
 
-#define REGISTRY_EVENTS_MAX   (1u << 20)
-#define REGISTRY_FIELD_DEPTH  8
-#define REGISTRY_FIELDS_MAX   1024 /* of one event, nested fields included */
+#define REGISTRY_EVENTS_MAX  (1u << 20)
+#define REGISTRY_FIELD_DEPTH 8
+#define REGISTRY_FIELDS_MAX  1024 /* of one event, nested fields included */
 
 enum entry_flag {
 	ENTRY_WELL_KNOWN = 1 << 0,
@@ -25,12 +30,15 @@ enum entry_flag {
 	ENTRY_OWN = 1 << 2,      /* an event of the library: only session_emit() writes it */
 };
 
-/* One step of reading a payload from the front to the end. Consecutive fields of fixed size are one step. */
+/*
+ * One step of reading a payload from the front to the end. Consecutive fields of fixed size are one
+ * step.
+ */
 enum plan_op {
-	PLAN_FIXED,  /* `size` bytes */
+	PLAN_FIXED, /* `size` bytes */
 	PLAN_TEXT,
 	PLAN_TEXT16,
-	PLAN_ARRAY,  /* of elements of `size` bytes */
+	PLAN_ARRAY, /* of elements of `size` bytes */
 	PLAN_TEXTS,
 	PLAN_TEXT16S,
 	PLAN_STRUCTS, /* array of structs: the next `size` steps, once for each element */
@@ -46,38 +54,47 @@ struct event_entry {
 	uint32_t index;
 	uint32_t flags;
 	uint64_t hash;
-	uint32_t fixed_size;          /* of the payload, when all fields have a fixed size, else 0 */
+	/* of the payload, when all fields have a fixed size, else 0 */
+	uint32_t fixed_size;
 	uint32_t plan_count;
 	const struct plan_step *plan;
 	uint32_t metadata_size;
-	const uint8_t *metadata;      /* nettrace 4: the record that follows the metadata id */
+	const uint8_t *metadata; /* nettrace 4: the record that follows the metadata id */
 };
 
 /* The entry of an index, without a lock. NULL: no entry has this index. */
 const struct event_entry *registry_entry(uint32_t index);
 
 /*
- * Makes an entry for an event that only session_emit() writes: it is not registered with a provider, and no session can enable it. The entry is permanent.
- * `event` needs provider->name, name, id and so on, as for registration; its index is set. -ENOMEM, -EINVAL, -ENOSPC.
+ * Makes an entry for an event that only session_emit() writes: it is not registered with a
+ * provider, and no session can enable it. The entry is permanent. `event` needs provider->name,
+ * name, id and so on, as for registration; its index is set. -ENOMEM, -EINVAL, -ENOSPC.
  */
 int registry_describe(struct spoor_event *event);
 
 /*
- * Calls `record` for each entry, and from here on for each new one, with the lock held. The file of the rings keeps the entries, with which its events can
- * be read (recover_file.h).
+ * Calls `record` for each entry, and from here on for each new one, with the lock held. The file of
+ * the rings keeps the entries, with which its events can be read (recover_file.h).
  */
 void registry_record_entries(void (*record)(const struct event_entry *entry));
 
 /* Registers one more event of a registered provider (events that are made at run time). */
 int registry_add_event(struct spoor_provider *provider, struct spoor_event *event);
 
-/* Does any session enable events of this level and these keywords? May return true although no single event is enabled. Any thread, no lock. */
-bool registry_provider_wanted(const struct spoor_provider *provider, uint32_t level, uint64_t keywords);
+/*
+ * Does any session enable events of this level and these keywords? May return true although no
+ * single event is enabled. Any thread, no lock.
+ */
+bool registry_provider_wanted(const struct spoor_provider *provider, uint32_t level,
+	uint64_t keywords);
 
 /* Compares provider names as tools do: without regard to ASCII case. */
 bool provider_name_matches(const char *wanted, const char *name);
 
-/* Does `want` enable an event of this level, keywords and id? The name is not compared. This is the only implementation of the rule. */
+/*
+ * Does `want` enable an event of this level, keywords and id? The name is not compared. This is the
+ * only implementation of the rule.
+ */
 bool want_admits(const struct spoor_want *want, uint32_t level, uint64_t keywords, uint32_t id);
 bool want_is_everything(const struct spoor_want *want); /* "*", level 5, all keywords */
 
@@ -88,12 +105,13 @@ struct session_wants {
 	size_t count;
 };
 
-int session_wants_copy(struct session_wants *ret_wants, const struct spoor_want *wants, size_t count);
+int session_wants_copy(struct session_wants *ret_wants, const struct spoor_want *wants,
+	size_t count);
 void session_wants_done(struct session_wants *wants);
 
 /*
- * registry_session_set() sets the session's bit in the masks of the events that it enables, and runs enable callbacks. registry_session_clear() reverts
- * that.
+ * registry_session_set() sets the session's bit in the masks of the events that it enables, and
+ * runs enable callbacks. registry_session_clear() reverts that.
  */
 int registry_session_set(uint32_t slot, uint64_t session_id, const struct session_wants *wants);
 void registry_session_clear(uint32_t slot);

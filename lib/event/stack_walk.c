@@ -1,6 +1,7 @@
 /*
- * A frame is two words: the caller's frame pointer and the return address, on x86-64 and arm64. Each frame must be at a higher address than the one before,
- * aligned, and in the mapping of the stack. The mapping is looked up once per thread, and again when a frame is outside of it.
+ * A frame is two words: the caller's frame pointer and the return address, on x86-64 and arm64.
+ * Each frame must be at a higher address than the one before, aligned, and in the mapping of the
+ * stack. The mapping is looked up once per thread, and again when a frame is outside of it.
  */
 #include "lib/event/stack_walk.h"
 
@@ -9,8 +10,8 @@
 #define FRAME_ALIGNMENT (sizeof(uintptr_t) - 1)
 
 /* Reads frames of other functions, and the red zones that sanitizers put between them. */
-__attribute__((no_sanitize("address", "thread", "undefined"))) size_t stack_walk(struct stack_bounds *bounds, uintptr_t frame,
-	uint64_t *frames, size_t frames_max)
+__attribute__((no_sanitize("address", "thread", "undefined"))) size_t
+stack_walk(struct stack_bounds *bounds, uintptr_t frame, uint64_t *frames, size_t frames_max)
 {
 	size_t count = 0;
 

@@ -1,8 +1,9 @@
 /*
  * See thread_ring.h: firing, and the begin and end of a thread.
  *
- * The fast path is spoor_fire_begin() down to the stamp. Unusual cases (no ring yet, no room, stacks, activities, unreported losses, a signal inside a record) leave it
- * at one of two branches. On the slow path the thread is inside its record (`turn` is odd) except while it waits.
+ * The fast path is spoor_fire_begin() down to the stamp. Unusual cases (no ring yet, no room,
+ * stacks, activities, unreported losses, a signal inside a record) leave it at one of two branches.
+ * On the slow path the thread is inside its record (`turn` is odd) except while it waits.
  */
 #include "lib/event/thread_ring.h"
 
@@ -13,10 +14,14 @@
 #include "lib/platform/loop.h"
 #include "lib/platform/platform.h"
 
-/* glibc reserves memory for this many keys in each thread; for later ones pthread_setspecific() allocates. */
+/*
+ * glibc reserves memory for this many keys in each thread; for later ones pthread_setspecific()
+ * allocates.
+ */
 #define KEYS_WITHOUT_ALLOCATION 32u
 
-_Static_assert(offsetof(struct ring_front, front) == 0, "what the header's fire_end() gets is a ring's front");
+_Static_assert(offsetof(struct ring_front, front) == 0,
+	"what the header's fire_end() gets is a ring's front");
 
 struct pipe_hot pipe_hot;
 
@@ -48,7 +53,10 @@ static void thread_ends(void *value)
 {
 	struct thread_state *state = value;
 
-	/* Events that later destructors fire go into a new ring of this thread. This destructor then runs again for that ring. */
+	/*
+	 * Events that later destructors fire go into a new ring of this thread. This destructor
+	 * then runs again for that ring.
+	 */
 	current = NULL;
 	__atomic_store_n(&state->status, THREAD_DEAD, __ATOMIC_RELEASE);
 }
@@ -56,16 +64,21 @@ static void thread_ends(void *value)
 static size_t ring_bytes_now(void)
 {
 	uint64_t total = __atomic_load_n(&rings.ring_total, __ATOMIC_RELAXED);
-	uint64_t left = rings.settings.memory_bytes > total ? rings.settings.memory_bytes - total : 0;
+	uint64_t left =
+		rings.settings.memory_bytes > total ? rings.settings.memory_bytes - total : 0;
 	size_t size = rings.settings.ring_bytes;
 
-	/* The first half of the memory is used for rings of full size, the second half for smaller and smaller ones. */
+	/*
+	 * The first half of the memory is used for rings of full size, the second half for smaller
+	 * and smaller ones.
+	 */
 	while (left < rings.settings.memory_bytes / 2 && size > left / 8 && size > RING_BYTES_MIN)
 		size /= 2;
 	return size;
 }
 
-static bool ring_map(struct thread_ring *ring, struct ring_front *own_front, size_t size, uint64_t thread_id)
+static bool ring_map(struct thread_ring *ring, struct ring_front *own_front, size_t size,
+	uint64_t thread_id)
 {
 	struct ring_front *front = own_front;
 	uint8_t *base;
@@ -82,7 +95,10 @@ static bool ring_map(struct thread_ring *ring, struct ring_front *own_front, siz
 	return true;
 }
 
-/* The previous owner of the ring ended inside a record (a handler called pthread_exit()). The record was never published. */
+/*
+ * The previous owner of the ring ended inside a record (a handler called pthread_exit()). The
+ * record was never published.
+ */
 static void record_abandon(struct thread_ring *ring)
 {
 	uint64_t turn = ring->front->front.turn;
@@ -97,7 +113,8 @@ static struct thread_state *state_take(void)
 	for (struct thread_state *state = thread_state_first(); state; state = state->next) {
 		uint32_t expected = THREAD_FREE;
 		if (__atomic_load_n(&state->status, __ATOMIC_RELAXED) == THREAD_FREE &&
-			__atomic_compare_exchange_n(&state->status, &expected, THREAD_TAKEN, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			__atomic_compare_exchange_n(&state->status, &expected, THREAD_TAKEN, false,
+				__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			return state;
 	}
 	return NULL;
@@ -125,8 +142,9 @@ static struct thread_state *state_make(uint64_t thread_id)
 }
 
 /*
- * The calling thread's state, made if it does not exist. Signals are blocked meanwhile, and everything in it may be called in a handler: mmap() and a few
- * atomics. The destructor is set only if that needs no allocation; for other threads the loop thread checks whether they still exist.
+ * The calling thread's state, made if it does not exist. Signals are blocked meanwhile, and
+ * everything in it may be called in a handler: mmap() and a few atomics. The destructor is set only
+ * if that needs no allocation; for other threads the loop thread checks whether they still exist.
  */
 static struct thread_state *thread_attach(void)
 {
@@ -148,19 +166,23 @@ static struct thread_state *thread_attach(void)
 		}
 		if (state) {
 			__atomic_store_n(&state->thread_id, thread_id, __ATOMIC_RELAXED);
-			__atomic_store_n(&state->main.front->thread_id, thread_id, __ATOMIC_RELAXED);
-			__atomic_store_n(&state->nested.front->thread_id, thread_id, __ATOMIC_RELAXED);
+			__atomic_store_n(&state->main.front->thread_id, thread_id,
+				__ATOMIC_RELAXED);
+			__atomic_store_n(&state->nested.front->thread_id, thread_id,
+				__ATOMIC_RELAXED);
 			state->stack = (struct stack_bounds){ 0 };
 			record_abandon(&state->main);
 			record_abandon(&state->nested);
-			state->has_destructor = rings.key < KEYS_WITHOUT_ALLOCATION && pthread_setspecific(rings.key, state) == 0;
+			state->has_destructor = rings.key < KEYS_WITHOUT_ALLOCATION &&
+						pthread_setspecific(rings.key, state) == 0;
 			current = state;
 			__atomic_store_n(&state->status, THREAD_LIVE, __ATOMIC_RELEASE);
 			if (!taken) {
 				struct thread_state *first = thread_state_first();
 				do
 					state->next = first;
-				while (!__atomic_compare_exchange_n(&rings.first, &first, state, true, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE));
+				while (!__atomic_compare_exchange_n(&rings.first, &first, state,
+					true, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE));
 			}
 		}
 	}
@@ -182,7 +204,10 @@ int rings_set_up(const struct ring_settings *settings)
 
 void rings_child(void)
 {
-	/* The states read as zero in the child, and the rings are not mapped there: only addresses are left. */
+	/*
+	 * The states read as zero in the child, and the rings are not mapped there: only addresses
+	 * are left.
+	 */
 	current = NULL;
 	if (rings.key_made)
 		(void)pthread_setspecific(rings.key, NULL);
@@ -227,7 +252,10 @@ static inline uint32_t units_of(size_t size)
 	return (uint32_t)((size + RECORD_UNIT - 1) / RECORD_UNIT);
 }
 
-/* Counts this event as lost for these sessions. The next record on this ring that finds room is preceded by a loss record. */
+/*
+ * Counts this event as lost for these sessions. The next record on this ring that finds room is
+ * preceded by a loss record.
+ */
 static void lose(struct thread_state *state, struct thread_ring *ring, uint64_t sessions)
 {
 	uint64_t now = stamp();
@@ -254,16 +282,20 @@ static bool has_room(struct thread_ring *ring, size_t size)
 	return limit - at >= size;
 }
 
-/* Writes the header of a record of `size` bytes at the end of the ring, where room was found. Returns where the data after the header goes. */
-static inline uint8_t *header_write(struct thread_ring *ring, uint64_t now, uint64_t at, size_t size, uint32_t flags, uint32_t event,
-	uint64_t sessions)
+/*
+ * Writes the header of a record of `size` bytes at the end of the ring, where room was found.
+ * Returns where the data after the header goes.
+ */
+static inline uint8_t *header_write(struct thread_ring *ring, uint64_t now, uint64_t at,
+	size_t size, uint32_t flags, uint32_t event, uint64_t sessions)
 {
 	struct record *record = (struct record *)(void *)(ring->base + (at & ring->mask));
 	uint32_t units = units_of(size);
 	uint32_t padding = units * RECORD_UNIT - (uint32_t)size;
 
 	record->stamp = now;
-	record->sizes = units | ring->before << RECORD_BEFORE_SHIFT | padding << RECORD_PADDING_SHIFT | flags << RECORD_FLAG_SHIFT;
+	record->sizes = units | ring->before << RECORD_BEFORE_SHIFT |
+			padding << RECORD_PADDING_SHIFT | flags << RECORD_FLAG_SHIFT;
 	record->event = event;
 	record->sessions = sessions;
 	ring->before = units;
@@ -273,17 +305,22 @@ static inline uint8_t *header_write(struct thread_ring *ring, uint64_t now, uint
 
 static size_t loss_record_size(const struct thread_ring *ring)
 {
-	return ring->loss_sessions ? RECORD_HEADER + 8u * ((size_t)__builtin_popcountll(ring->loss_sessions) + 2) : 0;
+	return ring->loss_sessions
+		       ? RECORD_HEADER +
+				 8u * ((size_t)__builtin_popcountll(ring->loss_sessions) + 2)
+		       : 0;
 }
 
 /* Writes a loss record, for which room was found. */
 static void loss_write(struct thread_state *state, struct thread_ring *ring)
 {
 	uint64_t sessions = ring->loss_sessions;
-	uint8_t *at = header_write(ring, stamp(), ring->front->front.published, loss_record_size(ring), 0, RECORD_LOSS, sessions);
+	uint8_t *at = header_write(ring, stamp(), ring->front->front.published,
+		loss_record_size(ring), 0, RECORD_LOSS, sessions);
 
 	for (uint64_t left = sessions; left; left &= left - 1) {
-		uint64_t lost = __atomic_load_n(&state->lost[__builtin_ctzll(left)], __ATOMIC_RELAXED);
+		uint64_t lost =
+			__atomic_load_n(&state->lost[__builtin_ctzll(left)], __ATOMIC_RELAXED);
 		memcpy(at, &lost, sizeof(lost));
 		at += sizeof(lost);
 	}
@@ -302,7 +339,10 @@ static bool wait_for_room(uint64_t until_ns)
 	if (now >= until_ns || !__atomic_load_n(&pipe_hot.running, __ATOMIC_RELAXED))
 		return false;
 	__atomic_fetch_add(&pipe_hot.waiters, 1, __ATOMIC_SEQ_CST);
-	/* The loop thread wakes waiting threads, but may have checked for them just before this one was counted. So each sleep is at most 2 ms. */
+	/*
+	 * The loop thread wakes waiting threads, but may have checked for them just before this one
+	 * was counted. So each sleep is at most 2 ms.
+	 */
 	uint64_t left = until_ns - now;
 	platform_wait(&pipe_hot.room_word, word, left < 2000000 ? left : 2000000);
 	__atomic_fetch_sub(&pipe_hot.waiters, 1, __ATOMIC_RELAXED);
@@ -314,7 +354,8 @@ static uint64_t longest_block_ns(uint64_t sessions)
 	uint64_t longest = 0;
 
 	for (uint64_t left = sessions; left; left &= left - 1) {
-		uint64_t ns = __atomic_load_n(&pipe_hot.block_ns[__builtin_ctzll(left)], __ATOMIC_RELAXED);
+		uint64_t ns = __atomic_load_n(&pipe_hot.block_ns[__builtin_ctzll(left)],
+			__ATOMIC_RELAXED);
 		if (ns > longest)
 			longest = ns;
 	}
@@ -331,10 +372,12 @@ struct firing {
 };
 
 /*
- * The slow path. The thread is inside a record (`turn` odd) when this is called, and stays inside if a slot is returned; otherwise it is outside. It may
- * leave and enter the record while it waits, and then reads the event's mask again, because sessions may have started or ended.
+ * The slow path. The thread is inside a record (`turn` odd) when this is called, and stays inside
+ * if a slot is returned; otherwise it is outside. It may leave and enter the record while it waits,
+ * and then reads the event's mask again, because sessions may have started or ended.
  */
-static struct spoor_slot fire_slow(struct thread_state *state, struct thread_ring *ring, const struct firing *firing)
+static struct spoor_slot fire_slow(struct thread_state *state, struct thread_ring *ring,
+	const struct firing *firing)
 {
 	uint64_t walked[RECORD_FRAMES_MAX];
 	const uint64_t *frames = firing->frames;
@@ -344,7 +387,8 @@ static struct spoor_slot fire_slow(struct thread_state *state, struct thread_rin
 	uint64_t deadline = 0;
 
 	for (;;) {
-		uint64_t wanted = __atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) & firing->only;
+		uint64_t wanted =
+			__atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) & firing->only;
 		if (!wanted)
 			break;
 		if (firing->payload_size > SPOOR_PAYLOAD_MAX) {
@@ -366,15 +410,18 @@ static struct spoor_slot fire_slow(struct thread_state *state, struct thread_rin
 			if (again)
 				continue;
 			__atomic_fetch_or(&pipe_hot.given_up, stalled, __ATOMIC_RELAXED);
-			wanted = __atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) & firing->only;
+			wanted = __atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) &
+				 firing->only;
 			stalled &= wanted;
 		}
 
 		bool activity_set = activity.set;
-		bool with_stack = (wanted & __atomic_load_n(&pipe_hot.stacks, __ATOMIC_RELAXED)) != 0;
+		bool with_stack =
+			(wanted & __atomic_load_n(&pipe_hot.stacks, __ATOMIC_RELAXED)) != 0;
 		if (with_stack && !stack_done) {
 			frames = walked;
-			frame_count = stack_walk(&state->stack, firing->walk_from, walked, RECORD_FRAMES_MAX);
+			frame_count = stack_walk(&state->stack, firing->walk_from, walked,
+				RECORD_FRAMES_MAX);
 			stack_done = true;
 		}
 		size_t size = RECORD_HEADER + (activity_set ? 32u : 0u) + firing->payload_size;
@@ -388,7 +435,8 @@ static struct spoor_slot fire_slow(struct thread_state *state, struct thread_rin
 
 		size_t needed = units_of(size) * RECORD_UNIT + loss_record_size(ring);
 		if (!has_room(ring, needed)) {
-			uint64_t blocking = wanted & __atomic_load_n(&pipe_hot.blocking, __ATOMIC_RELAXED);
+			uint64_t blocking =
+				wanted & __atomic_load_n(&pipe_hot.blocking, __ATOMIC_RELAXED);
 			if (blocking && may_wait) {
 				if (!deadline)
 					deadline = platform_now_ns() + longest_block_ns(blocking);
@@ -398,7 +446,9 @@ static struct spoor_slot fire_slow(struct thread_state *state, struct thread_rin
 				enter(ring->front);
 				if (again)
 					continue;
-				wanted = __atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) & firing->only;
+				wanted = __atomic_load_n(&firing->event->sessions,
+						 __ATOMIC_ACQUIRE) &
+					 firing->only;
 			}
 			lose(state, ring, wanted);
 			break;
@@ -408,7 +458,10 @@ static struct spoor_slot fire_slow(struct thread_state *state, struct thread_rin
 		if (!wanted)
 			break;
 		if (ring->loss_sessions) {
-			/* Losses are recorded before this event: in this step if there is room, else before the next event. */
+			/*
+			 * Losses are recorded before this event: in this step if there is room,
+			 * else before the next event.
+			 */
 			if (has_room(ring, units_of(size) * RECORD_UNIT + loss_record_size(ring)))
 				loss_write(state, ring);
 			(void)has_room(ring, size);
@@ -437,7 +490,8 @@ static struct spoor_slot fire_slow(struct thread_state *state, struct thread_rin
 }
 
 /* A signal handler has interrupted this thread inside a record, or the thread has no ring. */
-static __attribute__((noinline)) struct spoor_slot fire_unusual(struct thread_state *state, const struct firing *firing)
+static __attribute__((noinline)) struct spoor_slot fire_unusual(struct thread_state *state,
+	const struct firing *firing)
 {
 	if (!state) {
 		state = thread_attach();
@@ -452,12 +506,14 @@ static __attribute__((noinline)) struct spoor_slot fire_unusual(struct thread_st
 		ring = &state->nested;
 	if (__atomic_load_n(&ring->front->front.turn, __ATOMIC_RELAXED) & 1) {
 		/*
-		 * A handler has interrupted another handler inside a record. The event is only counted as lost; the next record of the nested ring reports
-		 * it.
+		 * A handler has interrupted another handler inside a record. The event is only
+		 * counted as lost; the next record of the nested ring reports it.
 		 */
-		uint64_t wanted = __atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) & firing->only;
+		uint64_t wanted =
+			__atomic_load_n(&firing->event->sessions, __ATOMIC_ACQUIRE) & firing->only;
 		for (; wanted; wanted &= wanted - 1)
-			__atomic_fetch_add(&state->lost[__builtin_ctzll(wanted)], 1, __ATOMIC_RELEASE);
+			__atomic_fetch_add(&state->lost[__builtin_ctzll(wanted)], 1,
+				__ATOMIC_RELEASE);
 		__atomic_fetch_add(&state->losses, 1, __ATOMIC_RELEASE);
 		return no_slot;
 	}
@@ -465,25 +521,35 @@ static __attribute__((noinline)) struct spoor_slot fire_unusual(struct thread_st
 	return fire_slow(state, ring, firing);
 }
 
-static __attribute__((noinline)) struct spoor_slot fire_inside(struct thread_state *state, struct spoor_event *event, size_t payload_size, uintptr_t walk_from)
+static __attribute__((noinline)) struct spoor_slot fire_inside(struct thread_state *state,
+	struct spoor_event *event, size_t payload_size, uintptr_t walk_from)
 {
-	struct firing firing = { .event = event, .only = UINT64_MAX, .payload_size = payload_size, .walk_from = walk_from };
+	struct firing firing = { .event = event,
+		.only = UINT64_MAX,
+		.payload_size = payload_size,
+		.walk_from = walk_from };
 
 	return fire_slow(state, &state->main, &firing);
 }
 
-static __attribute__((noinline)) struct spoor_slot fire_outside(struct thread_state *state, struct spoor_event *event, size_t payload_size, uintptr_t walk_from)
+static __attribute__((noinline)) struct spoor_slot fire_outside(struct thread_state *state,
+	struct spoor_event *event, size_t payload_size, uintptr_t walk_from)
 {
-	struct firing firing = { .event = event, .only = UINT64_MAX, .payload_size = payload_size, .walk_from = walk_from };
+	struct firing firing = { .event = event,
+		.only = UINT64_MAX,
+		.payload_size = payload_size,
+		.walk_from = walk_from };
 
 	return fire_unusual(state, &firing);
 }
 
-static __attribute__((noinline)) struct spoor_slot fire_clocked(struct thread_ring *ring, struct spoor_event *event, size_t size, uint64_t wanted)
+static __attribute__((noinline)) struct spoor_slot fire_clocked(struct thread_ring *ring,
+	struct spoor_event *event, size_t size, uint64_t wanted)
 {
 	uint64_t now = platform_now_ns();
 	struct ring_front *front = ring->front;
-	uint8_t *payload = header_write(ring, now, front->front.published, size, 0, __atomic_load_n(&event->index, __ATOMIC_RELAXED), wanted);
+	uint8_t *payload = header_write(ring, now, front->front.published, size, 0,
+		__atomic_load_n(&event->index, __ATOMIC_RELAXED), wanted);
 
 	return (struct spoor_slot){ payload, &front->front };
 }
@@ -494,22 +560,29 @@ struct spoor_slot spoor_fire_begin(struct spoor_event *event, size_t payload_siz
 	struct ring_front *front = state ? state->main.front : NULL;
 
 	if (__builtin_expect(!front || (front->front.turn & 1), 0))
-		return fire_outside(state, event, payload_size, (uintptr_t)__builtin_frame_address(0));
+		return fire_outside(state, event, payload_size,
+			(uintptr_t)__builtin_frame_address(0));
 	enter(front);
 
 	struct thread_ring *ring = &state->main;
 	uint64_t wanted = __atomic_load_n(&event->sessions, __ATOMIC_ACQUIRE);
 	uint64_t at = front->front.published;
 	size_t size = RECORD_HEADER + payload_size;
-	bool unusual = (wanted & __atomic_load_n(&pipe_hot.special, __ATOMIC_RELAXED)) || !wanted || activity.set ||
-		payload_size > SPOOR_PAYLOAD_MAX || at + units_of(size) * RECORD_UNIT > ring->limit;
+	bool unusual = (wanted & __atomic_load_n(&pipe_hot.special, __ATOMIC_RELAXED)) || !wanted ||
+		       activity.set || payload_size > SPOOR_PAYLOAD_MAX ||
+		       at + units_of(size) * RECORD_UNIT > ring->limit;
 	if (__builtin_expect(unusual, 0))
-		return fire_inside(state, event, payload_size, (uintptr_t)__builtin_frame_address(0));
+		return fire_inside(state, event, payload_size,
+			(uintptr_t)__builtin_frame_address(0));
 
-	/* In a function of its own: a call here would cost the path with the counter some registers. */
+	/*
+	 * In a function of its own: a call here would cost the path with the counter some
+	 * registers.
+	 */
 	if (__builtin_expect(!pipe_hot.counter, 0))
 		return fire_clocked(ring, event, size, wanted);
-	uint8_t *payload = header_write(ring, ticks_read(), at, size, 0, __atomic_load_n(&event->index, __ATOMIC_RELAXED), wanted);
+	uint8_t *payload = header_write(ring, ticks_read(), at, size, 0,
+		__atomic_load_n(&event->index, __ATOMIC_RELAXED), wanted);
 	return (struct spoor_slot){ payload, &front->front };
 }
 
@@ -525,8 +598,8 @@ void spoor_fire(struct spoor_event *event, const void *payload, size_t size)
 	spoor_fire_end(slot);
 }
 
-void pipe_fire(struct spoor_event *event, uint64_t sessions, const void *payload, uint32_t payload_size, const uint64_t *frames,
-	uint32_t frame_count)
+void pipe_fire(struct spoor_event *event, uint64_t sessions, const void *payload,
+	uint32_t payload_size, const uint64_t *frames, uint32_t frame_count)
 {
 	struct firing firing = {
 		.event = event,

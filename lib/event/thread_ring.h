@@ -1,8 +1,10 @@
 /*
  * The rings. Each thread has one, which only this thread writes and only the loop thread reads.
  *
- * A record is a header, then, each if its flag is set, activity ids and stack, then the payload, padded to 8 bytes. A ring's memory is mapped twice, at
- * consecutive addresses, so a record never wraps. Positions only grow; their low bits are the offset in the ring. tail <= published <= next <= tail + size.
+ * A record is a header, then, each if its flag is set, activity ids and stack, then the payload,
+ * padded to 8 bytes. A ring's memory is mapped twice, at consecutive addresses, so a record never
+ * wraps. Positions only grow; their low bits are the offset in the ring. tail <= published <= next
+ * <= tail + size.
  *
  *   offset  size  record header
  *   0       8     stamp: counter or nanoseconds
@@ -13,14 +15,17 @@
  *                 RECORD_STACK: u64 frame count, u64 each, leaf first
  *                 the payload
  *
- * A loss record's payload is, for each slot in its mask, lowest first, the u64 number of events lost so far, then the first and last stamp of the losses.
+ * A loss record's payload is, for each slot in its mask, lowest first, the u64 number of events
+ * lost so far, then the first and last stamp of the losses.
  *
- * Signals: `turn` is odd while the thread is inside a record. A handler that fires then writes into the thread's second, small ring (`nested`). An event of a
- * handler that interrupts that one as well is counted as lost. A session ends after no thread is inside a record that it began before (pipe.c). So `turn` is
- * the read-side mark of a kind of RCU: no fence when an event is fired, membarrier() when a session ends.
+ * Signals: `turn` is odd while the thread is inside a record. A handler that fires then writes into
+ * the thread's second, small ring (`nested`). An event of a handler that interrupts that one as
+ * well is counted as lost. A session ends after no thread is inside a record that it began before
+ * (pipe.c). So `turn` is the read-side mark of a kind of RCU: no fence when an event is fired,
+ * membarrier() when a session ends.
  *
- * fork(): rings are not mapped in the child, and the thread's state (private memory) reads as zero there. So a child in which no fork handler ran also finds
- * no ring.
+ * fork(): rings are not mapped in the child, and the thread's state (private memory) reads as zero
+ * there. So a child in which no fork handler ran also finds no ring.
  */
 #ifndef SPOOR_LIB_EVENT_THREAD_RING_H
 #define SPOOR_LIB_EVENT_THREAD_RING_H
@@ -34,17 +39,17 @@
 #include "lib/event/provider.h"
 #include "lib/event/stack_walk.h"
 
-#define RECORD_HEADER   24u
-#define RECORD_LOSS     UINT32_MAX
-#define RECORD_UNIT     8u
-#define RECORD_UNITS_MAX 0x1fffu
-#define RECORD_BEFORE_SHIFT 13
+#define RECORD_HEADER        24u
+#define RECORD_LOSS          UINT32_MAX
+#define RECORD_UNIT          8u
+#define RECORD_UNITS_MAX     0x1fffu
+#define RECORD_BEFORE_SHIFT  13
 #define RECORD_PADDING_SHIFT 26
-#define RECORD_FLAG_SHIFT 29
-#define RECORD_BYTES_MAX (RECORD_UNITS_MAX * RECORD_UNIT)
-#define RECORD_FRAMES_MAX 100u
+#define RECORD_FLAG_SHIFT    29
+#define RECORD_BYTES_MAX     (RECORD_UNITS_MAX * RECORD_UNIT)
+#define RECORD_FRAMES_MAX    100u
 
-#define RING_BYTES_MIN  (64u << 10)
+#define RING_BYTES_MIN    (64u << 10)
 #define RING_NESTED_BYTES (64u << 10)
 
 enum record_flag {
@@ -60,11 +65,15 @@ struct record {
 };
 _Static_assert(sizeof(struct record) == RECORD_HEADER, "the header of a record");
 
-/* The part of a ring that a reader needs after a crash, besides the records. In the file of the rings if there is one. */
+/*
+ * The part of a ring that a reader needs after a crash, besides the records. In the file of the
+ * rings if there is one.
+ */
 struct ring_front {
 	struct spoor_ring_front front;
-	uint64_t tail;      /* written by the loop thread: all records before it were read */
-	uint64_t tail_last; /* start of the last record before tail (tail itself if there is none) */
+	uint64_t tail; /* written by the loop thread: all records before it were read */
+	/* start of the last record before tail (tail itself if there is none) */
+	uint64_t tail_last;
 	uint64_t thread_id;
 	uint64_t reserved[2];
 } __attribute__((aligned(64)));
@@ -74,8 +83,12 @@ struct thread_ring {
 	/* Cache line of the writer. */
 	struct ring_front *front; /* NULL in a child in which no fork handler ran: no ring */
 	uint8_t *base;
-	uint64_t mask;  /* size - 1 */
-	uint64_t limit; /* the writer may write up to here; lower than the free room if the next event has to take the slow path */
+	uint64_t mask; /* size - 1 */
+	/*
+	 * the writer may write up to here; lower than the free room if the next event has to take
+	 * the slow path
+	 */
+	uint64_t limit;
 	uint32_t before; /* size of the last record, in units */
 	uint32_t pad;
 	uint64_t loss_sessions; /* slots with losses that no record contains yet */
@@ -84,11 +97,11 @@ struct thread_ring {
 	/* The reader's line: written by the loop thread only. */
 	uint64_t seen_published; /* `published` at the begin of this pass */
 	uint64_t tail;
-	uint64_t tail_stamp;     /* stamp of the last record before the tail */
+	uint64_t tail_stamp; /* stamp of the last record before the tail */
 };
 
 enum thread_status {
-	THREAD_FREE, /* has no thread; may be taken */
+	THREAD_FREE,  /* has no thread; may be taken */
 	THREAD_TAKEN, /* being set up; the reader skips it */
 	THREAD_LIVE,
 	THREAD_DEAD, /* its thread has ended; it is drained, then free */
@@ -100,23 +113,28 @@ struct thread_state {
 	struct thread_ring main;
 	struct thread_ring nested;
 	struct ring_front own_fronts[2]; /* if the rings are not in a file */
-	uint64_t magic; /* zero in a child of fork() */
+	uint64_t magic;                  /* zero in a child of fork() */
 	uint64_t thread_id;
 	uint32_t status; /* enum thread_status */
 	bool has_destructor;
-	struct stack_bounds stack; /* bounds of the writer's stack */
+	struct stack_bounds stack;   /* bounds of the writer's stack */
 	uint64_t lost[SESSIONS_MAX]; /* events lost, by slot; only grows; atomic */
 	uint64_t losses;             /* how often any element of `lost` grew; atomic */
 
 	/* Used by the loop thread only. */
-	uint64_t quiet_ticks;   /* at this stamp the thread was outside of any record, and had published all earlier records */
+	/*
+	 * at this stamp the thread was outside of any record, and had published all earlier records
+	 */
+	uint64_t quiet_ticks;
 	uint64_t held_since_ns; /* the thread has been inside a record since then; 0: it is not */
 	uint64_t losses_seen;
 	uint64_t lost_seen[SESSIONS_MAX];
 	uint64_t last_ns;
 	uint64_t checked_ns; /* time of the last check whether the thread exists */
-	uint32_t session_thread[SESSIONS_MAX]; /* its index in the session's table of threads, by slot */
-	uint64_t session_serial[SESSIONS_MAX]; /* id of the session for which session_thread is valid, by slot; 0: not looked up */
+	/* its index in the session's table of threads, by slot */
+	uint32_t session_thread[SESSIONS_MAX];
+	/* id of the session for which session_thread is valid, by slot; 0: not looked up */
+	uint64_t session_serial[SESSIONS_MAX];
 	struct thread_state *next;
 };
 
@@ -126,11 +144,13 @@ struct pipe_hot {
 	uint64_t stacks;   /* slots whose sessions record stacks */
 	uint64_t blocking; /* slots of sessions with SPOOR_BLOCK */
 	uint64_t stalled;  /* of `blocking`: the sink is full */
-	uint64_t given_up; /* of `stalled`: a thread has waited for block_ns; the others do not wait */
+	/* of `stalled`: a thread has waited for block_ns; the others do not wait */
+	uint64_t given_up;
 	uint64_t block_ns[SESSIONS_MAX];
-	uint32_t room_word; /* futex word: changes when blocked threads should look for room again */
+	/* futex word: changes when blocked threads should look for room again */
+	uint32_t room_word;
 	uint32_t waiters;
-	bool counter;      /* stamps are of the processor's counter */
+	bool counter; /* stamps are of the processor's counter */
 	bool running;
 };
 extern struct pipe_hot pipe_hot;
@@ -143,8 +163,9 @@ struct ring_settings {
 	size_t ring_bytes;   /* of one ring: a power of two */
 	size_t memory_bytes; /* of all rings together; new rings become smaller as it fills */
 	/*
-	 * Returns a ring of `size` bytes, mapped twice, in a file that outlives the process, and where its front is (recover_file_ring()). Lock-free, safe in
-	 * signal handlers. NULL: rings are private memory.
+	 * Returns a ring of `size` bytes, mapped twice, in a file that outlives the process, and
+	 * where its front is (recover_file_ring()). Lock-free, safe in signal handlers. NULL: rings
+	 * are private memory.
 	 */
 	uint8_t *(*map_in_file)(size_t size, uint64_t thread_id, struct ring_front **ret_front);
 };
@@ -153,22 +174,26 @@ struct ring_settings {
 int rings_set_up(const struct ring_settings *settings);
 void rings_child(void); /* in the child of fork(): forgets all rings */
 
-/* Makes the state of an ended thread, whose rings were drained, available to other threads. Loop thread. */
+/*
+ * Makes the state of an ended thread, whose rings were drained, available to other threads. Loop
+ * thread.
+ */
 void thread_state_release(struct thread_state *state);
 /* Returns the memory of the ring's content to the system. Loop thread, when no session exists. */
 void thread_state_trim(struct thread_state *state);
 
 /*
- * Fires an event for those of `sessions` (a mask of slots) that enable it now. For providers that answer one session (its own filter arguments). `frames`
- * (leaf first) is the event's call stack for sessions that record stacks; NULL: the stack of the calling thread is walked. Safe in signal handlers, also in a
- * thread that has never fired.
+ * Fires an event for those of `sessions` (a mask of slots) that enable it now. For providers that
+ * answer one session (its own filter arguments). `frames` (leaf first) is the event's call stack
+ * for sessions that record stacks; NULL: the stack of the calling thread is walked. Safe in signal
+ * handlers, also in a thread that has never fired.
  */
-void pipe_fire(struct spoor_event *event, uint64_t sessions, const void *payload, uint32_t payload_size, const uint64_t *frames,
-	uint32_t frame_count);
+void pipe_fire(struct spoor_event *event, uint64_t sessions, const void *payload,
+	uint32_t payload_size, const uint64_t *frames, uint32_t frame_count);
 
 /*
- * The calling thread's activity, which every event it fires carries while `set` is true (activity.c writes it; 16 bytes each, zeroes mean none). In
- * thread-local memory, without an allocation.
+ * The calling thread's activity, which every event it fires carries while `set` is true (activity.c
+ * writes it; 16 bytes each, zeroes mean none). In thread-local memory, without an allocation.
  */
 struct pipe_activity {
 	uint8_t current[16];

@@ -34,13 +34,15 @@ uint8_t *utf16z_put(uint8_t *out, const uint8_t *text, size_t size)
 
 	while (text < end) {
 		uint64_t eight;
-		if ((size_t)(end - text) >= 8 && (memcpy(&eight, text, 8), !(eight & UINT64_C(0x8080808080808080)))) {
+		if ((size_t)(end - text) >= 8 &&
+			(memcpy(&eight, text, 8), !(eight & UINT64_C(0x8080808080808080)))) {
 			bytes8 narrow;
 			memcpy(&narrow, text, 8);
 			units8 wide = __builtin_convertvector(narrow, units8);
 			memcpy(out, &wide, 16);
 			/* All eight characters are converted, unless one of them is zero. */
-			if (!((eight - UINT64_C(0x0101010101010101)) & ~eight & UINT64_C(0x8080808080808080))) {
+			if (!((eight - UINT64_C(0x0101010101010101)) & ~eight &
+				    UINT64_C(0x8080808080808080))) {
 				text += 8;
 				out += 16;
 				continue;
@@ -54,7 +56,8 @@ uint8_t *utf16z_put(uint8_t *out, const uint8_t *text, size_t size)
 		else
 			text = decode(text, end, &code);
 		if (code >= 0x10000) {
-			uint16_t pair[2] = { (uint16_t)(0xd800 + ((code - 0x10000) >> 10)), (uint16_t)(0xdc00 + (code & 0x3ff)) };
+			uint16_t pair[2] = { (uint16_t)(0xd800 + ((code - 0x10000) >> 10)),
+				(uint16_t)(0xdc00 + (code & 0x3ff)) };
 			memcpy(out, pair, 4);
 			out += 4;
 		} else {

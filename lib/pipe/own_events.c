@@ -10,8 +10,8 @@
 #define COMMAND_MAX 4096u
 
 SPOOR_PROVIDER(spoor_library, "Spoor-Library")
-SPOOR_EVENT_NAMED(spoor_library, session_failed, "SessionFailed", 2, 0, SPOOR_ERROR, SPOOR_OPCODE_INFO, 0x1, (u64, SessionId), (i32, Error),
-	(text, Reason), (text, Sink))
+SPOOR_EVENT_NAMED(spoor_library, session_failed, "SessionFailed", 2, 0, SPOOR_ERROR,
+	SPOOR_OPCODE_INFO, 0x1, (u64, SessionId), (i32, Error), (text, Reason), (text, Sink))
 
 static const struct spoor_field loss_fields[] = {
 	{ "Count", SPOOR_TYPE_U64, 0, NULL },
@@ -31,7 +31,8 @@ static struct spoor_event loss_event = {
 	.level = SPOOR_WARNING,
 };
 
-static struct spoor_provider event_pipe = { .size = sizeof(event_pipe), .name = "Microsoft-DotNETCore-EventPipe" };
+static struct spoor_provider event_pipe = { .size = sizeof(event_pipe),
+	.name = "Microsoft-DotNETCore-EventPipe" };
 
 static const struct spoor_field process_fields[] = {
 	{ "CommandLine", SPOOR_TYPE_TEXT, 0, NULL },
@@ -62,9 +63,11 @@ int own_events_register(void)
 
 int own_event_loss(struct session *session, const struct session_loss *loss)
 {
-	uint64_t values[5] = { loss->count, loss->first_ns, loss->last_ns, session->lost, session->written };
+	uint64_t values[5] = { loss->count, loss->first_ns, loss->last_ns, session->lost,
+		session->written };
 
-	return session_emit(session, registry_entry(loss_event.index), 0, platform_thread_id(), values, sizeof(values));
+	return session_emit(session, registry_entry(loss_event.index), 0, platform_thread_id(),
+		values, sizeof(values));
 }
 
 void own_event_session_failed(uint64_t id, int error, const char *sink)
@@ -84,7 +87,8 @@ int own_event_failure(struct session *session, int error)
 	at = spoor_put(at, &error, sizeof(error));
 	at = spoor_put_text(at, reason, strnlen(reason, 256));
 	at = spoor_put_text(at, name, strlen(name));
-	return session_emit(session, registry_entry(spoor_library_session_failed_event.index), 0, platform_thread_id(), payload, (uint32_t)(at - payload));
+	return session_emit(session, registry_entry(spoor_library_session_failed_event.index), 0,
+		platform_thread_id(), payload, (uint32_t)(at - payload));
 }
 
 int own_event_process_info(struct session *session)
@@ -100,5 +104,6 @@ int own_event_process_info(struct session *session)
 	at = spoor_put_text(at, command, strlen(command));
 	at = spoor_put_text(at, system, strlen(system));
 	at = spoor_put_text(at, architecture, strlen(architecture));
-	return session_emit(session, registry_entry(process_event.index), platform_now_ns(), platform_thread_id(), payload, (uint32_t)(at - payload));
+	return session_emit(session, registry_entry(process_event.index), platform_now_ns(),
+		platform_thread_id(), payload, (uint32_t)(at - payload));
 }

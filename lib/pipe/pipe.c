@@ -12,14 +12,19 @@
 #include "lib/platform/loop.h"
 #include "lib/platform/platform.h"
 
-#define HOLD_MAX_NS   UINT64_C(50000000)
-#define ALIVE_NS      UINT64_C(1000000000)
-#define SPINS         200
-#define NAP_NS        UINT64_C(1000000) /* events were found: the next pass is this soon */
-#define IDLE_NS       UINT64_C(5000000) /* no events were found: a ring of 4 MiB fills within 6 ms */
-#define BUSY_NS       UINT64_C(20000000) /* events come in bursts: for this long after the last one, passes follow one another after NAP_NS */
+#define HOLD_MAX_NS UINT64_C(50000000)
+#define ALIVE_NS    UINT64_C(1000000000)
+#define SPINS       200
+#define NAP_NS      UINT64_C(1000000) /* events were found: the next pass is this soon */
+/* no events were found: a ring of 4 MiB fills within 6 ms */
+#define IDLE_NS UINT64_C(5000000)
+/*
+ * events come in bursts: for this long after the last one, passes follow one another after NAP_NS
+ */
+#define BUSY_NS       UINT64_C(20000000)
 #define RELEASE_PARTS 8u
-#define RUN_BYTES     (16u << 10) /* written to one session after the other while it is in the nearest cache */
+/* written to one session after the other while it is in the nearest cache */
+#define RUN_BYTES (16u << 10)
 
 struct pending {
 	uint64_t first_stamp;
@@ -35,10 +40,12 @@ static struct {
 	uint64_t last_ticks; /* of the previous pass */
 	uint64_t cutoff_ticks;
 	uint64_t cutoff_ns;
-	uint64_t before_ns;  /* cutoff of the previous pass: no event is delivered with an earlier time */
-	bool quiet;          /* every thread was seen outside of records in this pass */
+	/* cutoff of the previous pass: no event is delivered with an earlier time */
+	uint64_t before_ns;
+	bool quiet; /* every thread was seen outside of records in this pass */
 	bool barrier;
-	void (*clock_taken)(const struct clock_line *line, struct clock_pair newest); /* see pipe_set_up() */
+	/* see pipe_set_up() */
+	void (*clock_taken)(const struct clock_line *line, struct clock_pair newest);
 	struct pending *pending;
 	uint32_t pending_count;
 	uint32_t pending_room;
@@ -57,13 +64,15 @@ uint64_t pipe_clock_error_ns(void)
 	return pipe_state.clock.width_ns / 2;
 }
 
-int pipe_set_up(bool counter, void (*clock_taken)(const struct clock_line *line, struct clock_pair newest))
+int pipe_set_up(bool counter,
+	void (*clock_taken)(const struct clock_line *line, struct clock_pair newest))
 {
 	pipe_state.clock_taken = clock_taken;
 	clock_line_init(&pipe_state.clock, counter);
 	/* The program may crash before the first pass. */
 	if (clock_taken)
-		clock_taken(&pipe_state.clock, pipe_state.clock.pairs[(pipe_state.clock.count - 1) % CLOCK_PAIRS]);
+		clock_taken(&pipe_state.clock,
+			pipe_state.clock.pairs[(pipe_state.clock.count - 1) % CLOCK_PAIRS]);
 	pipe_state.last_ticks = 0;
 	pipe_state.before_ns = pipe_state.cutoff_ns = 0;
 	pipe_state.cutoff_ticks = 0;
@@ -75,7 +84,10 @@ int pipe_set_up(bool counter, void (*clock_taken)(const struct clock_line *line,
 
 void pipe_child(void)
 {
-	/* The loop thread of the parent may have been inside realloc(), so this pointer may be invalid. It is not freed. */
+	/*
+	 * The loop thread of the parent may have been inside realloc(), so this pointer may be
+	 * invalid. It is not freed.
+	 */
 	void *forgotten = pipe_state.pending;
 
 	memset(&pipe_state, 0, sizeof(pipe_state));
@@ -92,8 +104,8 @@ static inline void spin_pause(void)
 }
 
 /*
- * Is the thread outside of a record, or inside one that it began after the barrier? A record takes some 10 ns, so this spins until the record ends, SPINS
- * times at most.
+ * Is the thread outside of a record, or inside one that it began after the barrier? A record takes
+ * some 10 ns, so this spins until the record ends, SPINS times at most.
  */
 static bool ring_quiet(const struct thread_ring *ring)
 {
@@ -145,8 +157,9 @@ static inline uint32_t record_size(const struct record *record)
 }
 
 /*
- * A lower bound for the stamp of the record that the thread is writing. It is at least that of the last published record, which may be much later than the
- * last time the thread was seen outside: a thread that fires without pause is often descheduled inside a record.
+ * A lower bound for the stamp of the record that the thread is writing. It is at least that of the
+ * last published record, which may be much later than the last time the thread was seen outside: a
+ * thread that fires without pause is often descheduled inside a record.
  */
 static uint64_t stamp_at_least(const struct thread_ring *ring, uint64_t quiet_ticks)
 {
@@ -154,7 +167,8 @@ static uint64_t stamp_at_least(const struct thread_ring *ring, uint64_t quiet_ti
 	uint64_t at = ring->tail;
 
 	while (at != ring->seen_published) {
-		const struct record *record = (const struct record *)(const void *)(ring->base + (at & ring->mask));
+		const struct record *record =
+			(const struct record *)(const void *)(ring->base + (at & ring->mask));
 		uint32_t size = record_size(record);
 		if (size < RECORD_HEADER || size > ring->seen_published - at)
 			break; /* overwritten by an error of the program */
@@ -173,27 +187,37 @@ static void threads_inspect(uint64_t now_ns)
 
 		if (status == THREAD_FREE || status == THREAD_TAKEN)
 			continue;
-		if (status == THREAD_LIVE && !state->has_destructor && now_ns - state->checked_ns > ALIVE_NS) {
+		if (status == THREAD_LIVE && !state->has_destructor &&
+			now_ns - state->checked_ns > ALIVE_NS) {
 			state->checked_ns = now_ns;
-			if (!platform_thread_alive(__atomic_load_n(&state->thread_id, __ATOMIC_RELAXED)))
-				__atomic_store_n(&state->status, status = THREAD_DEAD, __ATOMIC_RELEASE);
+			if (!platform_thread_alive(__atomic_load_n(&state->thread_id,
+				    __ATOMIC_RELAXED)))
+				__atomic_store_n(&state->status, status = THREAD_DEAD,
+					__ATOMIC_RELEASE);
 		}
 		bool main_quiet = status == THREAD_DEAD || ring_quiet(&state->main);
 		bool nested_quiet = status == THREAD_DEAD || ring_quiet(&state->nested);
-		state->main.seen_published = __atomic_load_n(&state->main.front->front.published, __ATOMIC_ACQUIRE);
-		state->nested.seen_published = __atomic_load_n(&state->nested.front->front.published, __ATOMIC_ACQUIRE);
+		state->main.seen_published =
+			__atomic_load_n(&state->main.front->front.published, __ATOMIC_ACQUIRE);
+		state->nested.seen_published =
+			__atomic_load_n(&state->nested.front->front.published, __ATOMIC_ACQUIRE);
 		if (main_quiet && nested_quiet) {
 			state->quiet_ticks = pipe_state.last_ticks;
 			state->held_since_ns = 0;
 		} else {
-			uint64_t since = main_quiet ? UINT64_MAX : stamp_at_least(&state->main, state->quiet_ticks);
-			uint64_t nested_since = nested_quiet ? UINT64_MAX : stamp_at_least(&state->nested, state->quiet_ticks);
+			uint64_t since = main_quiet
+						 ? UINT64_MAX
+						 : stamp_at_least(&state->main, state->quiet_ticks);
+			uint64_t nested_since =
+				nested_quiet ? UINT64_MAX
+					     : stamp_at_least(&state->nested, state->quiet_ticks);
 			if (nested_since < since)
 				since = nested_since;
 			pipe_state.quiet = false;
 			if (!state->held_since_ns)
 				state->held_since_ns = now_ns;
-			if (now_ns - state->held_since_ns < HOLD_MAX_NS && since < pipe_state.cutoff_ticks)
+			if (now_ns - state->held_since_ns < HOLD_MAX_NS &&
+				since < pipe_state.cutoff_ticks)
 				pipe_state.cutoff_ticks = since;
 		}
 		uint64_t first = UINT64_MAX;
@@ -202,10 +226,12 @@ static void threads_inspect(uint64_t now_ns)
 		if (ring_pending(&state->nested) && ring_record(&state->nested)->stamp < first)
 			first = ring_record(&state->nested)->stamp;
 		if (first != UINT64_MAX)
-			(void)pending_add(state, first); /* no memory: its events wait for the next pass */
+			/* no memory: its events wait for the next pass */
+			(void)pending_add(state, first);
 	}
 	if (pipe_state.pending_count > 1)
-		qsort(pipe_state.pending, pipe_state.pending_count, sizeof(*pipe_state.pending), by_first_stamp);
+		qsort(pipe_state.pending, pipe_state.pending_count, sizeof(*pipe_state.pending),
+			by_first_stamp);
 }
 
 /* ---- Delivering ---- */
@@ -238,14 +264,16 @@ static inline void delivered(struct session *session, struct session_thread *thr
 	__atomic_store_n(&session->written, session->written + count, __ATOMIC_RELAXED);
 }
 
-static void not_delivered(struct session *session, struct session_thread *thread, uint32_t count, uint64_t first_ns, uint64_t last_ns, int error)
+static void not_delivered(struct session *session, struct session_thread *thread, uint32_t count,
+	uint64_t first_ns, uint64_t last_ns, int error)
 {
 	session_lose(session, thread, count, first_ns, last_ns);
 	if (error && error != -ENOBUFS && error != -EMSGSIZE)
 		session->failure = session->failure ? session->failure : error;
 }
 
-static void deliver_whole(struct session *session, struct session_thread *thread, struct record_run *run)
+static void deliver_whole(struct session *session, struct session_thread *thread,
+	struct record_run *run)
 {
 	uint32_t count = run->count;
 	int r = session->sink->ops->records(session->sink, run);
@@ -253,10 +281,12 @@ static void deliver_whole(struct session *session, struct session_thread *thread
 	if (run->count < count)
 		delivered(session, thread, count - run->count);
 	if (__builtin_expect(run->count > 0, 0))
-		not_delivered(session, thread, run->count, record_run_first_ns(run), record_run_last_ns(run), r);
+		not_delivered(session, thread, run->count, record_run_first_ns(run),
+			record_run_last_ns(run), r);
 }
 
-static void deliver_single(struct session *session, struct session_thread *thread, struct record_run *run)
+static void deliver_single(struct session *session, struct session_thread *thread,
+	struct record_run *run)
 {
 	struct pipe_event event;
 
@@ -272,7 +302,8 @@ static void deliver_single(struct session *session, struct session_thread *threa
 	}
 }
 
-static void deliver(struct session *session, struct thread_state *state, const struct record_run *run)
+static void deliver(struct session *session, struct thread_state *state,
+	const struct record_run *run)
 {
 	struct session_thread *thread = thread_in(session, state);
 	struct record_run own = *run;
@@ -292,7 +323,8 @@ static void deliver(struct session *session, struct thread_state *state, const s
 }
 
 /* The thread has lost `lost` events in all for the session in a slot. */
-static void lost_upto(struct thread_state *state, uint32_t slot, uint64_t lost, uint64_t first_ns, uint64_t last_ns)
+static void lost_upto(struct thread_state *state, uint32_t slot, uint64_t lost, uint64_t first_ns,
+	uint64_t last_ns)
 {
 	struct session *session = session_active[slot];
 	uint64_t seen = state->lost_seen[slot];
@@ -326,11 +358,11 @@ static void loss_record(struct thread_state *state, const struct record *record)
 }
 
 /*
- * Gathers the run at a ring's tail: at least one record (which is not a loss record), at most `count_max`, none stamped after the cutoff. Returns the last
- * record of the run.
+ * Gathers the run at a ring's tail: at least one record (which is not a loss record), at most
+ * `count_max`, none stamped after the cutoff. Returns the last record of the run.
  */
-static const struct record *run_gather(struct thread_state *state, const struct thread_ring *ring, uint32_t count_max, uint64_t next_stamp,
-	struct record_run *ret_run)
+static const struct record *run_gather(struct thread_state *state, const struct thread_ring *ring,
+	uint32_t count_max, uint64_t next_stamp, struct record_run *ret_run)
 {
 	const struct record *first = ring_record(ring);
 	const struct record *record = first;
@@ -344,7 +376,8 @@ static const struct record *run_gather(struct thread_state *state, const struct 
 	uint32_t count = 0;
 
 	if (first->stamp < pipe_state.segment.from_ticks || first->stamp >= pipe_state.segment_end)
-		pipe_state.segment_end = clock_line_segment(&pipe_state.clock, first->stamp, &pipe_state.segment);
+		pipe_state.segment_end =
+			clock_line_segment(&pipe_state.clock, first->stamp, &pipe_state.segment);
 	if (latest >= pipe_state.segment_end)
 		latest = pipe_state.segment_end - 1;
 	if (room > RUN_BYTES)
@@ -363,11 +396,16 @@ static const struct record *run_gather(struct thread_state *state, const struct 
 				break;
 			event = record->event;
 		}
-	} while (record->sessions == sessions && record->stamp <= latest && record->stamp >= last->stamp && record_size(record) >= RECORD_HEADER &&
-		bytes + record_size(record) <= room);
+	} while (record->sessions == sessions && record->stamp <= latest &&
+		 record->stamp >= last->stamp && record_size(record) >= RECORD_HEADER &&
+		 bytes + record_size(record) <= room);
 
-	/* Events that were held back for longer than HOLD_MAX_NS get a later time, so that time never decreases. */
-	uint64_t floor_ns = state->last_ns > pipe_state.before_ns ? state->last_ns : pipe_state.before_ns;
+	/*
+	 * Events that were held back for longer than HOLD_MAX_NS get a later time, so that time
+	 * never decreases.
+	 */
+	uint64_t floor_ns =
+		state->last_ns > pipe_state.before_ns ? state->last_ns : pipe_state.before_ns;
 	*ret_run = (struct record_run){
 		.records = (const uint8_t *)first,
 		.bytes = bytes,
@@ -384,7 +422,8 @@ static const struct record *run_gather(struct thread_state *state, const struct 
 	return last;
 }
 
-static inline void deliver_to_sessions(struct thread_state *state, const struct record_run *run, uint64_t sessions)
+static inline void deliver_to_sessions(struct thread_state *state, const struct record_run *run,
+	uint64_t sessions)
 {
 	state->last_ns = record_run_last_ns(run);
 	if (__builtin_expect(!run->entry, 0))
@@ -408,7 +447,10 @@ static inline void ring_free_upto_tail(struct thread_ring *ring, struct drained 
 	__atomic_store_n(&ring->front->tail, ring->tail, __ATOMIC_RELEASE);
 }
 
-/* Room is returned to the writer in large parts, not for each record: the cache line is the writer's. */
+/*
+ * Room is returned to the writer in large parts, not for each record: the cache line is the
+ * writer's.
+ */
 static inline void ring_release(struct thread_ring *ring, struct drained *drained)
 {
 	if (ring->tail - drained->given < (ring->mask + 1) / RELEASE_PARTS)
@@ -420,7 +462,10 @@ static inline void ring_release(struct thread_ring *ring, struct drained *draine
 	}
 }
 
-/* Delivers all records of this thread up to the cutoff, from both rings in the order of time. next_stamp: the first stamp of the next thread. */
+/*
+ * Delivers all records of this thread up to the cutoff, from both rings in the order of time.
+ * next_stamp: the first stamp of the next thread.
+ */
 static void drain(struct thread_state *state, uint64_t next_stamp)
 {
 	struct thread_ring *rings[2] = { &state->main, &state->nested };
@@ -443,7 +488,8 @@ static void drain(struct thread_state *state, uint64_t next_stamp)
 		if (record->stamp > pipe_state.cutoff_ticks)
 			break;
 		if (__builtin_expect(size < RECORD_HEADER, 0)) {
-			ring->tail = ring->seen_published; /* overwritten by an error of the program: the rest cannot be read */
+			/* overwritten by an error of the program: the rest cannot be read */
+			ring->tail = ring->seen_published;
 			continue;
 		}
 		drained[which].last = ring->tail;
@@ -452,8 +498,10 @@ static void drain(struct thread_state *state, uint64_t next_stamp)
 			ring->tail_stamp = record->stamp;
 		} else {
 			struct record_run run;
-			const struct record *last = run_gather(state, ring, both ? 1 : UINT32_MAX, next_stamp, &run);
-			drained[which].last += (uint64_t)((const uint8_t *)last - (const uint8_t *)record);
+			const struct record *last =
+				run_gather(state, ring, both ? 1 : UINT32_MAX, next_stamp, &run);
+			drained[which].last +=
+				(uint64_t)((const uint8_t *)last - (const uint8_t *)record);
 			deliver_to_sessions(state, &run, record->sessions);
 			ring->tail_stamp = run.last_stamp;
 			size = run.bytes;
@@ -478,13 +526,17 @@ static void losses_and_ends(void)
 			continue;
 		uint64_t losses = __atomic_load_n(&state->losses, __ATOMIC_ACQUIRE);
 		/* Read after the losses: events in the ring now precede them. */
-		bool drained = state->main.tail == __atomic_load_n(&state->main.front->front.published, __ATOMIC_ACQUIRE) &&
-			state->nested.tail == __atomic_load_n(&state->nested.front->front.published, __ATOMIC_ACQUIRE);
+		bool drained =
+			state->main.tail == __atomic_load_n(&state->main.front->front.published,
+						    __ATOMIC_ACQUIRE) &&
+			state->nested.tail == __atomic_load_n(&state->nested.front->front.published,
+						      __ATOMIC_ACQUIRE);
 		if (drained && losses != state->losses_seen) {
 			state->losses_seen = losses;
 			for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++)
-				lost_upto(state, slot, __atomic_load_n(&state->lost[slot], __ATOMIC_ACQUIRE), pipe_state.cutoff_ns,
-					pipe_state.cutoff_ns);
+				lost_upto(state, slot,
+					__atomic_load_n(&state->lost[slot], __ATOMIC_ACQUIRE),
+					pipe_state.cutoff_ns, pipe_state.cutoff_ns);
 		}
 		if (status != THREAD_DEAD || !drained)
 			continue;
@@ -511,7 +563,8 @@ void pipe_slot_begin(uint32_t slot)
 void pipe_slot_end(uint32_t slot)
 {
 	for (struct thread_state *state = thread_state_first(); state; state = state->next)
-		lost_upto(state, slot, __atomic_load_n(&state->lost[slot], __ATOMIC_ACQUIRE), pipe_state.cutoff_ns, pipe_state.cutoff_ns);
+		lost_upto(state, slot, __atomic_load_n(&state->lost[slot], __ATOMIC_ACQUIRE),
+			pipe_state.cutoff_ns, pipe_state.cutoff_ns);
 }
 
 void pipe_trim(void)
@@ -519,7 +572,8 @@ void pipe_trim(void)
 	if (pipe_state.clock_taken)
 		return;
 	for (struct thread_state *state = thread_state_first(); state; state = state->next)
-		if (state->main.tail == __atomic_load_n(&state->main.front->front.published, __ATOMIC_ACQUIRE))
+		if (state->main.tail ==
+			__atomic_load_n(&state->main.front->front.published, __ATOMIC_ACQUIRE))
 			thread_state_trim(state);
 }
 
@@ -532,12 +586,17 @@ void pipe_pass(struct pipe_pass *ret_pass)
 	pipe_state.pass++;
 	for (uint32_t slot = 0; slot < SESSIONS_MAX; slot++) {
 		struct session *session = session_active[slot];
-		if (session && __atomic_load_n(&session->status, __ATOMIC_ACQUIRE) == SESSION_CLEARED && !session->cleared_pass)
+		if (session &&
+			__atomic_load_n(&session->status, __ATOMIC_ACQUIRE) == SESSION_CLEARED &&
+			!session->cleared_pass)
 			session->cleared_pass = pipe_state.pass;
 	}
 
 	pipe_state.barrier = platform_barrier_everywhere();
-	/* Without a barrier: stores made before the previous pass are visible by now, because a nap is far longer than a store takes. */
+	/*
+	 * Without a barrier: stores made before the previous pass are visible by now, because a nap
+	 * is far longer than a store takes.
+	 */
 	uint64_t ticks = pipe_state.barrier ? now.ticks : pipe_state.last_ticks;
 	pipe_state.last_ticks = pipe_state.barrier ? now.ticks : pipe_state.last_ticks;
 	pipe_state.before_ns = pipe_state.cutoff_ns;
@@ -553,7 +612,9 @@ void pipe_pass(struct pipe_pass *ret_pass)
 	pipe_state.segment_end = 0; /* the conversion has a new segment */
 	uint64_t runs_before = pipe_state.run;
 	for (uint32_t i = 0; i < pipe_state.pending_count; i++) {
-		uint64_t next = i + 1 < pipe_state.pending_count ? pipe_state.pending[i + 1].first_stamp : UINT64_MAX;
+		uint64_t next = i + 1 < pipe_state.pending_count
+					? pipe_state.pending[i + 1].first_stamp
+					: UINT64_MAX;
 		if (pipe_state.pending[i].first_stamp > pipe_state.cutoff_ticks)
 			break;
 		drain(pipe_state.pending[i].state, next);

@@ -1,12 +1,16 @@
 /*
- * The pass over all rings: writes the events that threads have fired to the sinks of the sessions, ordered by time.
+ * The pass over all rings: writes the events that threads have fired to the sinks of the sessions,
+ * ordered by time.
  *
- * A pass takes a point in time T and then executes a memory barrier in every thread (membarrier). A thread that is outside of any record afterwards has
- * published all records that it stamped before T. If a thread is inside a record, the pass waits for some 200 reads, and then lowers its cutoff (watermark)
- * to the last time at which the thread was outside, or to its last published record. After 50 ms it no longer does, and events that the thread then still
- * publishes get a later time. So each pass delivers exactly the events up to its cutoff, and no event follows a later one.
+ * A pass takes a point in time T and then executes a memory barrier in every thread (membarrier). A
+ * thread that is outside of any record afterwards has published all records that it stamped before
+ * T. If a thread is inside a record, the pass waits for some 200 reads, and then lowers its cutoff
+ * (watermark) to the last time at which the thread was outside, or to its last published record.
+ * After 50 ms it no longer does, and events that the thread then still publishes get a later time.
+ * So each pass delivers exactly the events up to its cutoff, and no event follows a later one.
  *
- * Within a pass events are delivered thread by thread, in the order of each thread's first pending event.
+ * Within a pass events are delivered thread by thread, in the order of each thread's first pending
+ * event.
  *
  * All functions are called on the loop thread, except pipe_set_up() and pipe_child().
  */
@@ -24,29 +28,33 @@ struct pipe_pass {
 	uint64_t now_ns;
 	uint64_t cutoff_ns; /* all events up to this time have been written to the sinks */
 	bool quiet;         /* every thread was seen outside of a record */
-	bool barrier;       /* every thread has passed a memory barrier (platform_barrier_everywhere()) */
-	bool idle;          /* no event was found */
+	/* every thread has passed a memory barrier (platform_barrier_everywhere()) */
+	bool barrier;
+	bool idle; /* no event was found */
 };
 
 /* Makes one pass. Loop thread. */
 void pipe_pass(struct pipe_pass *ret_pass);
 
 /*
- * The time in ns until the next pass: at most sessions_ns, and 0 while threads wait for room or a ring fills fast. Wakes threads that wait for room. Called
- * after pipe_pass().
+ * The time in ns until the next pass: at most sessions_ns, and 0 while threads wait for room or a
+ * ring fills fast. Wakes threads that wait for room. Called after pipe_pass().
  */
 uint64_t pipe_next_pass_ns(const struct pipe_pass *pass, uint64_t sessions_ns);
 
 /*
- * `counter`: stamps are of the processor's counter. `clock_taken`, if not NULL, gets the newest pair of counter and clock here and at each pass; the content
- * of the rings is then not returned to the system between sessions, because another process may read it (recover.h). 0 or a negative errno.
+ * `counter`: stamps are of the processor's counter. `clock_taken`, if not NULL, gets the newest
+ * pair of counter and clock here and at each pass; the content of the rings is then not returned to
+ * the system between sessions, because another process may read it (recover.h). 0 or a negative
+ * errno.
  */
-int pipe_set_up(bool counter, void (*clock_taken)(const struct clock_line *line, struct clock_pair newest));
+int pipe_set_up(bool counter,
+	void (*clock_taken)(const struct clock_line *line, struct clock_pair newest));
 void pipe_child(void);
 
 /*
- * pipe_slot_begin(): a session starts in this slot, and losses before are not counted for it. pipe_slot_end(): a session ends; losses that no record reports
- * yet are counted.
+ * pipe_slot_begin(): a session starts in this slot, and losses before are not counted for it.
+ * pipe_slot_end(): a session ends; losses that no record reports yet are counted.
  */
 void pipe_slot_begin(uint32_t slot);
 void pipe_slot_end(uint32_t slot);
@@ -57,7 +65,10 @@ void pipe_trim(void);
 /* The cutoff of the last pass. */
 uint64_t pipe_cutoff_ns(void);
 
-/* The maximum error of a converted stamp: half of the time that reading the newest pair of counter and clock took. 0 with CLOCK_MONOTONIC. */
+/*
+ * The maximum error of a converted stamp: half of the time that reading the newest pair of counter
+ * and clock took. 0 with CLOCK_MONOTONIC.
+ */
 uint64_t pipe_clock_error_ns(void);
 
 #endif

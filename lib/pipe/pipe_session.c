@@ -5,8 +5,9 @@
  *   RUNNING -> STOPPING -> CLEARED         session_stop(), or the loop thread when the sink fails
  *   CLEARED -> RUNDOWN -> ENDING -> ENDED  the loop thread, pass by pass
  *
- * After CLEARED no thread begins an event for the session. Events that were begun before are complete after two passes in which every thread was outside of a
- * record: an event that was begun before the first of them is stamped before the second.
+ * After CLEARED no thread begins an event for the session. Events that were begun before are
+ * complete after two passes in which every thread was outside of a record: an event that was begun
+ * before the first of them is stamped before the second.
  */
 #include "lib/pipe/pipe_session.h"
 
@@ -22,10 +23,11 @@
 #include "lib/platform/loop.h"
 #include "lib/platform/platform.h"
 
-#define STOP_MAX_NS   UINT64_C(1000000000) /* for a thread that is inside a record for longer, the end of a session does not wait */
-#define END_MAX_NS    UINT64_C(5000000000) /* nor for a peer that reads nothing for longer */
-#define NAP_NS        UINT64_C(1000000)
-#define BUFFER_BYTES  (UINT64_C(64) << 20)
+/* for a thread that is inside a record for longer, the end of a session does not wait */
+#define STOP_MAX_NS  UINT64_C(1000000000)
+#define END_MAX_NS   UINT64_C(5000000000) /* nor for a peer that reads nothing for longer */
+#define NAP_NS       UINT64_C(1000000)
+#define BUFFER_BYTES (UINT64_C(64) << 20)
 
 static struct {
 	pthread_mutex_t lock;
@@ -36,8 +38,8 @@ static struct {
 	uint32_t quiet_passes;
 	bool made; /* `changed` is initialized, with CLOCK_MONOTONIC */
 	/*
-	 * All sessions with memory. In a child of fork() those of the parent stay here: their references may be held by threads that the child does not
-	 * have.
+	 * All sessions with memory. In a child of fork() those of the parent stay here: their
+	 * references may be held by threads that the child does not have.
 	 */
 	struct session *all;
 } sessions = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -169,8 +171,11 @@ uint64_t session_bit(uint64_t id)
 
 static void notify(struct session *session, uint32_t kind, uint64_t count, int error)
 {
-	struct spoor_notice notice = { .size = sizeof(notice), .session = session->config.options.notice ? (struct spoor_session *)session : NULL,
-		.kind = kind, .error = error, .count = count };
+	struct spoor_notice notice = { .size = sizeof(notice),
+		.session = session->config.options.notice ? (struct spoor_session *)session : NULL,
+		.kind = kind,
+		.error = error,
+		.count = count };
 
 	if (session->config.options.notice)
 		session->config.options.notice(&notice, session->config.options.notice_context);
@@ -198,7 +203,8 @@ int session_new(const struct session_config *config, struct session **ret_sessio
 		if (!session->config.options.block_ms)
 			session->config.options.block_ms = 100;
 		session->references = 1;
-		r = session_wants_copy(&session->wants, config->options.wants, config->options.want_count);
+		r = session_wants_copy(&session->wants, config->options.wants,
+			config->options.want_count);
 		if (r == 0)
 			session->config.options.wants = session->wants.wants;
 	}
@@ -247,13 +253,15 @@ static void activate(void *context)
 	struct session *session = activation->session;
 	uint64_t bit = UINT64_C(1) << session->slot;
 
-	activation->result = session->sink->ops->begin ? session->sink->ops->begin(session->sink, session) : 0;
+	activation->result =
+		session->sink->ops->begin ? session->sink->ops->begin(session->sink, session) : 0;
 	if (activation->result)
 		return;
 	pipe_slot_begin(session->slot);
 	session_active[session->slot] = session;
 	bool block = session->config.options.policy == SPOOR_BLOCK;
-	__atomic_store_n(&pipe_hot.block_ns[session->slot], session->config.options.block_ms * UINT64_C(1000000), __ATOMIC_RELAXED);
+	__atomic_store_n(&pipe_hot.block_ns[session->slot],
+		session->config.options.block_ms * UINT64_C(1000000), __ATOMIC_RELAXED);
 	flags_set(&pipe_hot.blocking, bit, block);
 	flags_set(&pipe_hot.stalled, bit, false);
 	flags_set(&pipe_hot.given_up, bit, false);
@@ -358,7 +366,8 @@ static void session_over(struct session *session)
 		sessions_unlock();
 	}
 	(void)session_ref(session);
-	notify(session, SPOOR_NOTICE_ENDED, __atomic_load_n(&session->lost, __ATOMIC_RELAXED), session->error);
+	notify(session, SPOOR_NOTICE_ENDED, __atomic_load_n(&session->lost, __ATOMIC_RELAXED),
+		session->error);
 	slot_leave(session);
 	if (session->config.ended)
 		session->config.ended(session, session->error, session->config.context);
@@ -374,8 +383,9 @@ static void session_over(struct session *session)
 /* Reports losses: an event in the stream, a notice to the program. */
 static void report_losses(struct session *session)
 {
-	if (session->loss_event.count && (!session->sink->ops->takes_own || session->error ||
-						 own_event_loss(session, &session->loss_event) != -ENOBUFS))
+	if (session->loss_event.count &&
+		(!session->sink->ops->takes_own || session->error ||
+			own_event_loss(session, &session->loss_event) != -ENOBUFS))
 		session->loss_event = (struct session_loss){ 0 };
 	if (session->loss_notice.count) {
 		uint64_t count = session->loss_notice.count;
@@ -389,7 +399,8 @@ static void update_stall(struct session *session)
 {
 	uint64_t bit = UINT64_C(1) << session->slot;
 	bool was = (__atomic_load_n(&pipe_hot.stalled, __ATOMIC_RELAXED) & bit) != 0;
-	bool is = status_of(session) == SESSION_RUNNING && session->sink->ops->full && session->sink->ops->full(session->sink);
+	bool is = status_of(session) == SESSION_RUNNING && session->sink->ops->full &&
+		  session->sink->ops->full(session->sink);
 
 	if (session->config.options.policy != SPOOR_BLOCK || was == is)
 		return;
@@ -417,13 +428,17 @@ static uint64_t stop_turn(struct session *session, uint64_t now_ns, bool quiet)
 	}
 	bool late = now_ns - session->end_since_ns > END_MAX_NS;
 	if (status_of(session) == SESSION_RUNDOWN) {
-		if (session->config.rundown && !aborted && !late && session->config.rundown(session, session->config.context) == 1)
+		if (session->config.rundown && !aborted && !late &&
+			session->config.rundown(session, session->config.context) == 1)
 			return NAP_NS;
 		__atomic_store_n(&session->status, SESSION_ENDING, __ATOMIC_RELEASE);
 		session->end_since_ns = now_ns;
 	}
 	report_losses(session);
-	int r = session->sink->ops->end ? session->sink->ops->end(session->sink, aborted || now_ns - session->end_since_ns > END_MAX_NS) : 0;
+	int r = session->sink->ops->end
+			? session->sink->ops->end(session->sink,
+				  aborted || now_ns - session->end_since_ns > END_MAX_NS)
+			: 0;
 	if (r > 0)
 		return NAP_NS;
 	if (r < 0 && !session->error)
@@ -434,7 +449,8 @@ static uint64_t stop_turn(struct session *session, uint64_t now_ns, bool quiet)
 	return 0;
 }
 
-uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_ns, bool quiet, bool idle)
+uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_ns, bool quiet,
+	bool idle)
 {
 	if (session->failure)
 		session_fail(session, session->failure);
@@ -454,7 +470,8 @@ uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_
 	sessions_unlock();
 	if (!session->error) {
 		int r = session->sink->ops->turn
-				? session->sink->ops->turn(session->sink, now_ns, cutoff_ns, (flush ? SINK_FLUSH : 0u) | (idle ? SINK_IDLE : 0u))
+				? session->sink->ops->turn(session->sink, now_ns, cutoff_ns,
+					  (flush ? SINK_FLUSH : 0u) | (idle ? SINK_IDLE : 0u))
 				: 0;
 		if (r < 0)
 			session_fail(session, r);
@@ -471,13 +488,15 @@ uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_
 /* An absolute time for pthread_cond_timedwait(). */
 static struct timespec deadline_of(uint64_t ns)
 {
-	return (struct timespec){ .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
+	return (struct timespec){ .tv_sec = (time_t)(ns / 1000000000u),
+		.tv_nsec = (long)(ns % 1000000000u) };
 }
 
 int session_wait(struct session *session, uint64_t timeout_ns)
 {
 	uint64_t now = platform_now_ns();
-	struct timespec deadline = deadline_of(timeout_ns > UINT64_MAX / 2 - now ? UINT64_MAX / 2 : now + timeout_ns);
+	struct timespec deadline =
+		deadline_of(timeout_ns > UINT64_MAX / 2 - now ? UINT64_MAX / 2 : now + timeout_ns);
 	int r = 0;
 
 	sessions_lock();
@@ -536,12 +555,14 @@ static struct session *of(const struct spoor_session *session)
 	return (struct session *)(uintptr_t)session;
 }
 
-int session_start_public(const struct spoor_session_options *options, struct sink *sink, struct spoor_session **ret_session)
+int session_start_public(const struct spoor_session_options *options, struct sink *sink,
+	struct spoor_session **ret_session)
 {
 	struct session_config config = { .sink = sink };
 	struct session *session;
 
-	memcpy(&config.options, options, options->size < sizeof(config.options) ? options->size : sizeof(config.options));
+	memcpy(&config.options, options,
+		options->size < sizeof(config.options) ? options->size : sizeof(config.options));
 	int r = session_new(&config, &session);
 	if (r)
 		return r;
@@ -624,7 +645,8 @@ static void snapshot_call(void *context)
 	struct snapshot *snapshot = context;
 	struct session *session = snapshot->session;
 
-	snapshot->result = status_of(session) >= SESSION_ENDING || !session->sink || !session->sink->ops->snapshot
+	snapshot->result = status_of(session) >= SESSION_ENDING || !session->sink ||
+					   !session->sink->ops->snapshot
 				   ? -EINVAL
 				   : session->sink->ops->snapshot(session->sink, snapshot->path);
 }
@@ -647,7 +669,8 @@ uint64_t spoor_session_id(const struct spoor_session *session)
 	return of(session)->id;
 }
 
-void spoor_session_count(const struct spoor_session *session, struct spoor_session_counts *ret_counts)
+void spoor_session_count(const struct spoor_session *session,
+	struct spoor_session_counts *ret_counts)
 {
 	struct spoor_session_counts counts = {
 		.size = ret_counts->size,

@@ -1,13 +1,15 @@
 /*
- * Sessions: a session enables events of some providers, has a policy for full buffers, and writes to one sink.
+ * Sessions: a session enables events of some providers, has a policy for full buffers, and writes
+ * to one sink.
  *
  *   session_new()      allocates it and takes the sink; its id is assigned, no event flows
  *   session_enable()   events flow from here on; enable callbacks of providers are called
  *   session_stop()     no further event is fired; events in the rings still reach the sink, then `rundown`, then the sink ends, then `ended` is called
  *   session_unref()    releases the caller's reference; the last one frees the session and its sink
  *
- * session_new(), session_enable(), session_stop() and the functions on references may be called from any thread, except in signal handlers; session_enable() waits for
- * the loop thread. The rest happens on the loop thread. Errors are a negative errno; -EBUSY: all 64 slots are in use.
+ * session_new(), session_enable(), session_stop() and the functions on references may be called
+ * from any thread, except in signal handlers; session_enable() waits for the loop thread. The rest
+ * happens on the loop thread. Errors are a negative errno; -EBUSY: all 64 slots are in use.
  */
 #ifndef SPOOR_LIB_PIPE_PIPE_SESSION_H
 #define SPOOR_LIB_PIPE_PIPE_SESSION_H
@@ -23,7 +25,10 @@
 int session_new(const struct session_config *config, struct session **ret_session);
 int session_enable(struct session *session);
 
-/* Ends a session; does not wait. A second call has no effect. `aborted`: close the connection of a slow peer instead of waiting for it. */
+/*
+ * Ends a session; does not wait. A second call has no effect. `aborted`: close the connection of a
+ * slow peer instead of waiting for it.
+ */
 void session_stop(struct session *session, bool aborted);
 
 /* Waits until the session has ended. 0 or -ETIMEDOUT. Not on the loop thread. */
@@ -34,7 +39,7 @@ void session_unref(struct session *session);
 
 uint64_t session_id(const struct session *session);
 struct sink *session_sink(const struct session *session);
-uint32_t session_slot(const struct session *session);  /* its bit in an event's mask */
+uint32_t session_slot(const struct session *session); /* its bit in an event's mask */
 bool session_wants_stacks(const struct session *session);
 
 /* A session that has not ended, by id, with a reference; NULL: none. */
@@ -52,14 +57,20 @@ void sessions_stop_all(void); /* stops all sessions and waits for their ends */
 void sessions_child(void);    /* after fork() */
 
 /* Makes and enables a session of the public interface. Owns the sink, also on failure. */
-int session_start_public(const struct spoor_session_options *options, struct sink *sink, struct spoor_session **ret_session);
-
-/* One step of a session after each pass: flushes, and advances a session that ends. Returns the time in ns until the next step is due. */
-uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_ns, bool quiet, bool idle);
+int session_start_public(const struct spoor_session_options *options, struct sink *sink,
+	struct spoor_session **ret_session);
 
 /*
- * A slot is quarantined if its session had to end while a thread was inside a record (for example, stopped by a debugger). It is not used again until that
- * thread was seen outside. sessions_quiet() reports whether the last pass has seen all threads outside of a record.
+ * One step of a session after each pass: flushes, and advances a session that ends. Returns the
+ * time in ns until the next step is due.
+ */
+uint64_t session_turn(struct session *session, uint64_t now_ns, uint64_t cutoff_ns, bool quiet,
+	bool idle);
+
+/*
+ * A slot is quarantined if its session had to end while a thread was inside a record (for example,
+ * stopped by a debugger). It is not used again until that thread was seen outside. sessions_quiet()
+ * reports whether the last pass has seen all threads outside of a record.
  */
 bool sessions_quarantined(void);
 void sessions_quiet(bool quiet);

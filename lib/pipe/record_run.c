@@ -91,7 +91,8 @@ bool record_run_take(struct record_run *run, size_t room, struct record_run *ret
 	if (run->bytes > room) {
 		head.bytes = head.count = 0;
 		for (;;) {
-			const struct record *record = (const struct record *)(const void *)(run->records + head.bytes);
+			const struct record *record =
+				(const struct record *)(const void *)(run->records + head.bytes);
 			if (size_of(record) > room - head.bytes)
 				break;
 			head.bytes += size_of(record);

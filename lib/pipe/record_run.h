@@ -1,8 +1,10 @@
 /*
- * A run: consecutive records in one thread's ring that are for the same sessions. The loop thread passes a run to a sink as a whole: a sink that only stores
- * events copies the bytes, and decodes them when they are read; other sinks decode each event with record_run_next().
+ * A run: consecutive records in one thread's ring that are for the same sessions. The loop thread
+ * passes a run to a sink as a whole: a sink that only stores events copies the bytes, and decodes
+ * them when they are read; other sinks decode each event with record_run_next().
  *
- * Invariants: a run has no loss records; its stamps do not decrease and lie in one segment of the clock; the entries of its events exist.
+ * Invariants: a run has no loss records; its stamps do not decrease and lie in one segment of the
+ * clock; the entries of its events exist.
  */
 #ifndef SPOOR_LIB_PIPE_RECORD_RUN_H
 #define SPOOR_LIB_PIPE_RECORD_RUN_H
@@ -21,7 +23,8 @@ struct record_run {
 	uint64_t thread_id;
 	uint64_t last_stamp; /* of the last record */
 	uint64_t next_stamp; /* no pending record of another thread has an earlier stamp */
-	uint64_t floor_ns;   /* no event of the run has an earlier time: the time of a thread never decreases */
+	/* no event of the run has an earlier time: the time of a thread never decreases */
+	uint64_t floor_ns;
 	struct clock_segment clock;
 	const struct event_entry *entry; /* entry of entry_index; the last one that was looked up */
 	uint32_t entry_index;
@@ -29,10 +32,13 @@ struct record_run {
 	uint64_t lost_before; /* events lost before the first record */
 	bool run_start;       /* of the first record (struct pipe_event) */
 	bool any_stack;
-	bool stacks;          /* this session records stacks */
+	bool stacks; /* this session records stacks */
 };
 
-/* Removes the first event from the run. False: the run is empty. Pointers of the event point into the records. */
+/*
+ * Removes the first event from the run. False: the run is empty. Pointers of the event point into
+ * the records.
+ */
 bool record_run_next(struct record_run *run, struct pipe_event *ret_event);
 
 /* Removes as many records as `room` bytes hold, from the front. False: not even one. */

@@ -6,20 +6,25 @@
 #include "lib/pipe/pipe.h"
 #include "lib/pipe/session_state.h"
 
-int session_emit(struct session *session, const struct event_entry *entry, uint64_t time_ns, uint64_t thread_id, const void *payload,
-	uint32_t payload_size)
+int session_emit(struct session *session, const struct event_entry *entry, uint64_t time_ns,
+	uint64_t thread_id, const void *payload, uint32_t payload_size)
 {
-	return session_emit_stack(session, entry, time_ns, thread_id, payload, payload_size, NULL, 0);
+	return session_emit_stack(session, entry, time_ns, thread_id, payload, payload_size, NULL,
+		0);
 }
 
-int session_emit_stack(struct session *session, const struct event_entry *entry, uint64_t time_ns, uint64_t thread_id, const void *payload,
-	uint32_t payload_size, const uint64_t *frames, uint32_t frame_count)
+int session_emit_stack(struct session *session, const struct event_entry *entry, uint64_t time_ns,
+	uint64_t thread_id, const void *payload, uint32_t payload_size, const uint64_t *frames,
+	uint32_t frame_count)
 {
 	struct session_thread *thread = session_thread_of(session, thread_id);
 
 	if (!thread)
 		return -ENOMEM;
-	/* Not earlier than events that were written from the rings, nor than earlier events of this function. */
+	/*
+	 * Not earlier than events that were written from the rings, nor than earlier events of this
+	 * function.
+	 */
 	if (time_ns < pipe_cutoff_ns())
 		time_ns = pipe_cutoff_ns();
 	if (time_ns < session->last_emit_ns)

@@ -1,4 +1,7 @@
-/* Events that the library itself writes into one session, without a ring: rundown, process information, losses, samples of sleeping threads. Loop thread only. */
+/*
+ * Events that the library itself writes into one session, without a ring: rundown, process
+ * information, losses, samples of sleeping threads. Loop thread only.
+ */
 #ifndef SPOOR_LIB_PIPE_SESSION_EMIT_H
 #define SPOOR_LIB_PIPE_SESSION_EMIT_H
 
@@ -8,14 +11,16 @@ struct event_entry;
 struct session;
 
 /*
- * Writes an event into the session's stream, with the session's next sequence number. `entry` is of registry_describe() or of a registered event. The
- * payload is borrowed during the call. 0 or a negative errno; -ENOBUFS: no room now, try again after the next pass.
+ * Writes an event into the session's stream, with the session's next sequence number. `entry` is of
+ * registry_describe() or of a registered event. The payload is borrowed during the call. 0 or a
+ * negative errno; -ENOBUFS: no room now, try again after the next pass.
  */
-int session_emit(struct session *session, const struct event_entry *entry, uint64_t time_ns, uint64_t thread_id, const void *payload,
-	uint32_t payload_size);
+int session_emit(struct session *session, const struct event_entry *entry, uint64_t time_ns,
+	uint64_t thread_id, const void *payload, uint32_t payload_size);
 
 /* The same with a call stack (leaf first), for sessions that record stacks. */
-int session_emit_stack(struct session *session, const struct event_entry *entry, uint64_t time_ns, uint64_t thread_id, const void *payload,
-	uint32_t payload_size, const uint64_t *frames, uint32_t frame_count);
+int session_emit_stack(struct session *session, const struct event_entry *entry, uint64_t time_ns,
+	uint64_t thread_id, const void *payload, uint32_t payload_size, const uint64_t *frames,
+	uint32_t frame_count);
 
 #endif

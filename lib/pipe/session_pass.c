@@ -22,8 +22,10 @@ uint64_t sessions_pass(void)
 	sessions_quiet(pass.quiet);
 	for (uint32_t i = 0; i < count; i++) {
 		/* Without a barrier an event may become visible one pass later. */
-		bool quiet = pass.quiet && sessions[i]->cleared_pass && (pass.barrier || pass.number >= sessions[i]->cleared_pass + 2);
-		uint64_t due = session_turn(sessions[i], pass.now_ns, pass.cutoff_ns, quiet, pass.idle);
+		bool quiet = pass.quiet && sessions[i]->cleared_pass &&
+			     (pass.barrier || pass.number >= sessions[i]->cleared_pass + 2);
+		uint64_t due =
+			session_turn(sessions[i], pass.now_ns, pass.cutoff_ns, quiet, pass.idle);
 		if (due < sleep_ns)
 			sleep_ns = due;
 	}

@@ -15,7 +15,10 @@ static bool thread_table_grow(struct session *session)
 	if (!table)
 		return false;
 	for (uint32_t i = 0; i < session->thread_count; i++) {
-		uint32_t at = (uint32_t)(session->threads[i].thread_id * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (room - 1);
+		uint32_t at =
+			(uint32_t)(session->threads[i].thread_id * UINT64_C(0x9e3779b97f4a7c15) >>
+				   32) &
+			(room - 1);
 		while (table[at])
 			at = (at + 1) & (room - 1);
 		table[at] = i + 1;
@@ -67,7 +70,8 @@ static void loss_add(struct session_loss *loss, uint64_t count, uint64_t first_n
 	loss->count += count;
 }
 
-void session_lose(struct session *session, struct session_thread *thread, uint64_t count, uint64_t first_ns, uint64_t last_ns)
+void session_lose(struct session *session, struct session_thread *thread, uint64_t count,
+	uint64_t first_ns, uint64_t last_ns)
 {
 	__atomic_store_n(&session->lost, session->lost + count, __ATOMIC_RELAXED);
 	thread->lost_pending += count;
@@ -76,7 +80,8 @@ void session_lose(struct session *session, struct session_thread *thread, uint64
 	loss_add(&session->loss_notice, count, first_ns, last_ns);
 }
 
-void session_unwrite(struct session *session, uint64_t count, bool tell, uint64_t first_ns, uint64_t last_ns)
+void session_unwrite(struct session *session, uint64_t count, bool tell, uint64_t first_ns,
+	uint64_t last_ns)
 {
 	__atomic_store_n(&session->written, session->written - count, __ATOMIC_RELAXED);
 	__atomic_store_n(&session->lost, session->lost + count, __ATOMIC_RELAXED);

@@ -1,4 +1,7 @@
-/* The state of a session, its threads and its losses: shared by pipe_session.c (start and end), pipe.c (events) and the sinks. Functions are called on the loop thread. */
+/*
+ * The state of a session, its threads and its losses: shared by pipe_session.c (start and end),
+ * pipe.c (events) and the sinks. Functions are called on the loop thread.
+ */
 #ifndef SPOOR_LIB_PIPE_SESSION_STATE_H
 #define SPOOR_LIB_PIPE_SESSION_STATE_H
 
@@ -10,19 +13,23 @@ enum session_status {
 	SESSION_STARTING,
 	SESSION_RUNNING,
 	SESSION_STOPPING, /* session_stop() was called; masks may still have its bit */
-	SESSION_CLEARED,  /* no mask has its bit; waits for passes that see every thread outside of a record */
+	/* no mask has its bit; waits for passes that see every thread outside of a record */
+	SESSION_CLEARED,
 	SESSION_RUNDOWN,
 	SESSION_ENDING,
 	SESSION_ENDED,
 };
 
-/* A thread in this session. The entry exists as long as the session: if the thread id is used again, its sequence continues. */
+/*
+ * A thread in this session. The entry exists as long as the session: if the thread id is used
+ * again, its sequence continues.
+ */
 struct session_thread {
 	uint64_t thread_id;
 	uint64_t lost_pending; /* events lost since the last one that was written */
 	uint32_t sequence;
-	bool gone;             /* ended, and a sequence point without it was written */
-	bool going;            /* ended; not yet left out of a sequence point */
+	bool gone;  /* ended, and a sequence point without it was written */
+	bool going; /* ended; not yet left out of a sequence point */
 };
 
 /* Losses that were not reported yet. */
@@ -49,18 +56,22 @@ struct session {
 	uint32_t thread_room;
 	uint32_t *thread_table; /* open addressing by thread id: index in `threads` + 1 */
 	uint32_t thread_table_room;
-	uint64_t run;           /* number of the run that its last event belonged to */
+	uint64_t run; /* number of the run that its last event belonged to */
 	uint64_t last_emit_ns;
 	struct session_loss loss_event;
 	struct session_loss loss_notice;
 	uint64_t cleared_pass; /* the first pass that began when no mask had its bit */
 	uint64_t cleared_ns;
-	uint32_t quiet_passes; /* passes since cleared_pass that saw every thread outside of a record */
+	/* passes since cleared_pass that saw every thread outside of a record */
+	uint32_t quiet_passes;
 	uint64_t end_since_ns;
 	int failure; /* first error of the sink in this pass; session_turn() stops the session */
 	int error;   /* why it has stopped; 0: no error */
 
-	/* spoor_session_flush(): all events up to this time shall be with the sink; done when flushed_ns has reached it. Guarded by sessions_lock(). */
+	/*
+	 * spoor_session_flush(): all events up to this time shall be with the sink; done when
+	 * flushed_ns has reached it. Guarded by sessions_lock().
+	 */
 	uint64_t flush_ns;
 	uint64_t flushed_ns;
 
@@ -77,13 +88,15 @@ extern struct session *session_active[SESSIONS_MAX];
 struct session_thread *session_thread_of(struct session *session, uint64_t thread_id);
 
 /* Counts `count` events of this thread as lost. */
-void session_lose(struct session *session, struct session_thread *thread, uint64_t count, uint64_t first_ns, uint64_t last_ns);
+void session_lose(struct session *session, struct session_thread *thread, uint64_t count,
+	uint64_t first_ns, uint64_t last_ns);
 
 /*
- * Counts events as lost that the sink had taken (overwritten, or not written before the disk was full). `tell`: report them in the stream and to the
- * program.
+ * Counts events as lost that the sink had taken (overwritten, or not written before the disk was
+ * full). `tell`: report them in the stream and to the program.
  */
-void session_unwrite(struct session *session, uint64_t count, bool tell, uint64_t first_ns, uint64_t last_ns);
+void session_unwrite(struct session *session, uint64_t count, bool tell, uint64_t first_ns,
+	uint64_t last_ns);
 
 /* The threads for a sequence point; those with `gone` are left out. */
 struct session_thread *session_threads(struct session *session, uint32_t *ret_count);

@@ -1,7 +1,8 @@
 /*
- * A sink: the destination of a session's events. Each kind has one ops table (lib/sink/sinks.h lists the kinds). Unless noted, the operations are called on
- * the loop thread, so a sink needs no lock against the pipe. They must not block: a file is written, a socket takes the bytes it has room for, a listener has
- * a queue and a thread.
+ * A sink: the destination of a session's events. Each kind has one ops table (lib/sink/sinks.h
+ * lists the kinds). Unless noted, the operations are called on the loop thread, so a sink needs no
+ * lock against the pipe. They must not block: a file is written, a socket takes the bytes it has
+ * room for, a listener has a queue and a thread.
  */
 #ifndef SPOOR_LIB_PIPE_SINK_H
 #define SPOOR_LIB_PIPE_SINK_H
@@ -21,17 +22,21 @@ struct pipe_event {
 	const struct event_entry *entry;
 	uint64_t time_ns;
 	uint64_t thread_id;
-	uint64_t capture_thread_id; /* the thread that wrote it; differs from thread_id for samples of other threads */
-	uint32_t sequence;          /* counts the events of this session and capture thread, lost ones included */
+	/* the thread that wrote it; differs from thread_id for samples of other threads */
+	uint64_t capture_thread_id;
+	/* counts the events of this session and capture thread, lost ones included */
+	uint32_t sequence;
 	uint32_t stack_count;
 	const uint64_t *stack;      /* NULL unless this session records stacks */
 	const uint8_t *activity_id; /* NULL, or 16 bytes; so is the related one */
 	const uint8_t *related_activity_id;
-	const uint8_t *payload;     /* in the layout of enum spoor_type */
+	const uint8_t *payload; /* in the layout of enum spoor_type */
 	uint32_t payload_size;
-	uint64_t lost_before;       /* events of this thread that were lost directly before this one */
-	bool run_start;             /* first of a run: the previous event, if any, was of another thread or pass */
-	bool sorted;                /* of a run's first event: no later event has an earlier time */
+	/* events of this thread that were lost directly before this one */
+	uint64_t lost_before;
+	/* first of a run: the previous event, if any, was of another thread or pass */
+	bool run_start;
+	bool sorted; /* of a run's first event: no later event has an earlier time */
 };
 
 enum sink_turn_flag {
@@ -44,34 +49,48 @@ struct sink_ops {
 	/* Called before the first event. An error makes the session's start fail. */
 	int (*begin)(struct sink *sink, struct session *session);
 	/*
-	 * Writes one event. 0: taken; -ENOBUFS: no room now (the session counts it as lost; not with SPOOR_BLOCK); -EMSGSIZE: too large for this sink
-	 * (lost); other errors: the sink has failed.
+	 * Writes one event. 0: taken; -ENOBUFS: no room now (the session counts it as lost; not
+	 * with SPOOR_BLOCK); -EMSGSIZE: too large for this sink (lost); other errors: the sink has
+	 * failed.
 	 */
 	int (*event)(struct sink *sink, const struct pipe_event *event);
-	/* Writes a run of records (record_run.h): removes events from its front; those that remain are lost. NULL: each event is written by event(). */
+	/*
+	 * Writes a run of records (record_run.h): removes events from its front; those that remain
+	 * are lost. NULL: each event is written by event().
+	 */
 	int (*records)(struct sink *sink, struct record_run *run);
 	/*
-	 * Called after each pass over the rings, when all events up to cutoff_ns were written to the sink. Flushes what is due; with SINK_FLUSH, everything.
-	 * SINK_IDLE: the pass found no event. Negative: the sink has failed.
+	 * Called after each pass over the rings, when all events up to cutoff_ns were written to
+	 * the sink. Flushes what is due; with SINK_FLUSH, everything. SINK_IDLE: the pass found no
+	 * event. Negative: the sink has failed.
 	 */
 	int (*turn)(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, unsigned flags);
-	/* For sessions with SPOOR_BLOCK: is the buffer so full that firing threads have to wait? Called after each pass. NULL: never. */
+	/*
+	 * For sessions with SPOOR_BLOCK: is the buffer so full that firing threads have to wait?
+	 * Called after each pass. NULL: never.
+	 */
 	bool (*full)(struct sink *sink);
 	/* Writes the events it holds into another file (flight recorder). NULL: it holds none. */
 	int (*snapshot)(struct sink *sink, const char *path);
-	/* Takes events of the library (losses) besides those of the session. False: it reports losses in another way. */
+	/*
+	 * Takes events of the library (losses) besides those of the session. False: it reports
+	 * losses in another way.
+	 */
 	bool takes_own;
-	/* Ends the stream. 1: not done, call again after the next pass; 0: done; negative: failed. `aborted`: do not wait for the peer. */
+	/*
+	 * Ends the stream. 1: not done, call again after the next pass; 0: done; negative: failed.
+	 * `aborted`: do not wait for the peer.
+	 */
 	int (*end)(struct sink *sink, bool aborted);
 	void (*free)(struct sink *sink);
 	/*
-	 * In the child of fork(): closes fds. Its memory is not freed, because threads that the child does not have may have held its locks. NULL: it has no
-	 * fds.
+	 * In the child of fork(): closes fds. Its memory is not freed, because threads that the
+	 * child does not have may have held its locks. NULL: it has no fds.
 	 */
 	void (*child)(struct sink *sink);
 	/*
-	 * Any thread: is the calling thread one of this sink, which calls a listener? Such a thread must not wait for the session's end. NULL: the sink has
-	 * no thread.
+	 * Any thread: is the calling thread one of this sink, which calls a listener? Such a thread
+	 * must not wait for the session's end. NULL: the sink has no thread.
 	 */
 	bool (*is_own_thread)(const struct sink *sink);
 };

@@ -1,4 +1,7 @@
-/* See clock.h. Invariant once initialized: count >= 2, and both ticks and ns of the pairs strictly grow. */
+/*
+ * See clock.h. Invariant once initialized: count >= 2, and both ticks and ns of the pairs strictly
+ * grow.
+ */
 #include "lib/platform/clock.h"
 
 #include "lib/platform/platform.h"
@@ -7,7 +10,8 @@
 
 static uint64_t scale_of(const struct clock_pair *from, const struct clock_pair *to)
 {
-	return (uint64_t)(((unsigned __int128)(to->ns - from->ns) << 32) / (to->ticks - from->ticks));
+	return (uint64_t)(((unsigned __int128)(to->ns - from->ns) << 32) /
+			  (to->ticks - from->ticks));
 }
 
 /* The clock, and the counter halfway through reading it. Of several tries the shortest is used. */
@@ -45,7 +49,10 @@ void clock_line_init(struct clock_line *line, bool counter)
 		line->pairs[1] = line->pairs[0];
 		return;
 	}
-	/* The first two pairs are 2 ms apart, so that two reading errors of some 20 ns do not change the slope. */
+	/*
+	 * The first two pairs are 2 ms apart, so that two reading errors of some 20 ns do not
+	 * change the slope.
+	 */
 	platform_sleep_ns(2000000);
 	while (line->count < 2)
 		(void)clock_line_advance(line);
@@ -67,11 +74,14 @@ struct clock_pair clock_line_advance(struct clock_line *line)
 	line->width_ns = (uint64_t)(((unsigned __int128)width * line->scale) >> 32);
 	line->pairs[line->count % CLOCK_PAIRS] = pair;
 	/* `count` is only used to find the newest pair. It must not wrap to a value below two. */
-	line->count = line->count == UINT32_MAX - CLOCK_PAIRS ? line->count % CLOCK_PAIRS + CLOCK_PAIRS + 1 : line->count + 1;
+	line->count = line->count == UINT32_MAX - CLOCK_PAIRS
+			      ? line->count % CLOCK_PAIRS + CLOCK_PAIRS + 1
+			      : line->count + 1;
 	return pair;
 }
 
-uint64_t clock_line_segment(const struct clock_line *line, uint64_t ticks, struct clock_segment *ret_segment)
+uint64_t clock_line_segment(const struct clock_line *line, uint64_t ticks,
+	struct clock_segment *ret_segment)
 {
 	uint32_t known = line->count < CLOCK_PAIRS ? line->count : CLOCK_PAIRS;
 	const struct clock_pair *from = NULL;
@@ -87,11 +97,13 @@ uint64_t clock_line_segment(const struct clock_line *line, uint64_t ticks, struc
 		if (ticks < from->ticks)
 			continue;
 		/* The segment of the newest pair has no end. */
-		*ret_segment = (struct clock_segment){ from->ticks, from->ns, i == 2 ? line->scale : scale_of(from, to) };
+		*ret_segment = (struct clock_segment){ from->ticks, from->ns,
+			i == 2 ? line->scale : scale_of(from, to) };
 		return i == 2 ? UINT64_MAX : to->ticks;
 	}
 	/* The oldest segment is extended backwards: this stamp gets a segment of its own. */
-	uint64_t back = (uint64_t)(((unsigned __int128)(from->ticks - ticks) * scale_of(from, to)) >> 32);
+	uint64_t back =
+		(uint64_t)(((unsigned __int128)(from->ticks - ticks) * scale_of(from, to)) >> 32);
 	*ret_segment = (struct clock_segment){ ticks, back < from->ns ? from->ns - back : 0, 0 };
 	return ticks + 1;
 }

@@ -1,4 +1,7 @@
-/* See loop.h. One turn of the loop: posted functions, expired timers, a pass over the rings, then poll() until the next of them is due. */
+/*
+ * See loop.h. One turn of the loop: posted functions, expired timers, a pass over the rings, then
+ * poll() until the next of them is due.
+ */
 #include "lib/platform/loop.h"
 
 #include <errno.h>
@@ -21,7 +24,8 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t called;
 	pthread_t thread;
-	uint64_t (*pass)(void); /* one pass over the rings; returns the time until the next, in ns */
+	/* one pass over the rings; returns the time until the next, in ns */
+	uint64_t (*pass)(void);
 	bool running; /* atomic */
 	bool stop;    /* atomic */
 	int wake_fds[2];
@@ -35,7 +39,10 @@ static struct {
 	struct loop_watch **order;
 	uint32_t fd_room;
 	void *forgotten[2]; /* buffers of the parent process, kept for the leak checker */
-} loop = { .lock = PTHREAD_MUTEX_INITIALIZER, .called = PTHREAD_COND_INITIALIZER, .last = &loop.first, .wake_fds = { -1, -1 } };
+} loop = { .lock = PTHREAD_MUTEX_INITIALIZER,
+	.called = PTHREAD_COND_INITIALIZER,
+	.last = &loop.first,
+	.wake_fds = { -1, -1 } };
 
 static __thread bool is_loop;
 
@@ -160,7 +167,10 @@ void loop_watch_remove(struct loop_watch *watch)
 	}
 	watch->watched = false;
 	loop.watch_count--;
-	/* A watch whose fd is ready in this turn but whose function was not called yet: do not call it. */
+	/*
+	 * A watch whose fd is ready in this turn but whose function was not called yet: do not call
+	 * it.
+	 */
 	for (uint32_t i = 0; i < loop.fd_room; i++)
 		if (loop.order[i] == watch)
 			loop.order[i] = NULL;
@@ -238,7 +248,8 @@ static void wait_for_work(uint64_t wait_ns)
 	int timeout = wait_ns > UINT64_C(1000000000000) ? -1 : (int)((wait_ns + 999999) / 1000000);
 
 	if (!room_for_fds(loop.watch_count + 1)) {
-		platform_sleep_ns(1000000); /* no memory for the list of fds: the rings are still drained */
+		/* no memory for the list of fds: the rings are still drained */
+		platform_sleep_ns(1000000);
 		return;
 	}
 	loop.fds[0] = (struct pollfd){ .fd = loop.wake_fds[0], .events = POLLIN };
@@ -330,7 +341,10 @@ void loop_forget(void)
 	loop.watch_count = 0;
 	loop.timers = NULL;
 	is_loop = false;
-	/* The loop thread of the parent may have been inside realloc(), so these pointers may be invalid. They are not freed. */
+	/*
+	 * The loop thread of the parent may have been inside realloc(), so these pointers may be
+	 * invalid. They are not freed.
+	 */
 	loop.forgotten[0] = loop.fds;
 	loop.forgotten[1] = loop.order;
 	loop.fds = NULL;

@@ -1,4 +1,7 @@
-/* Objects from dl_iterate_phdr(), their functions from .symtab, or from .dynsym if the file is stripped. */
+/*
+ * Objects from dl_iterate_phdr(), their functions from .symtab, or from .dynsym if the file is
+ * stripped.
+ */
 #include "lib/platform/objects.h"
 
 #include <dlfcn.h>
@@ -9,10 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define OBJECTS_MAX      65536u
-#define OBJECT_STEP      256u /* symbols per read; one call of object_symbols_next() reads at most OBJECT_STEPS times */
-#define OBJECT_STEPS     64u
-#define OBJECT_NOTE_MAX  4096u
+#define OBJECTS_MAX 65536u
+/* symbols per read; one call of object_symbols_next() reads at most OBJECT_STEPS times */
+#define OBJECT_STEP     256u
+#define OBJECT_STEPS    64u
+#define OBJECT_NOTE_MAX 4096u
 
 struct object_build {
 	struct object *objects;
@@ -21,9 +25,11 @@ struct object_build {
 	bool failed;
 };
 
-static size_t object_note_size(const ElfW(Phdr) *header)
+static size_t object_note_size(const ElfW(Phdr) * header)
 {
-	return header->p_type != PT_NOTE ? 0 : header->p_filesz < OBJECT_NOTE_MAX ? header->p_filesz : OBJECT_NOTE_MAX;
+	return header->p_type != PT_NOTE            ? 0
+	       : header->p_filesz < OBJECT_NOTE_MAX ? header->p_filesz
+						    : OBJECT_NOTE_MAX;
 }
 
 /* The loader has mapped notes as part of a PT_LOAD. */
@@ -37,7 +43,10 @@ static bool object_notes(const struct dl_phdr_info *info, struct object *object)
 	for (unsigned i = 0; to && i < info->dlpi_phnum; i++) {
 		size = object_note_size(&info->dlpi_phdr[i]);
 		if (size)
-			memcpy(to, (const void *)(uintptr_t)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr), size);
+			memcpy(to,
+				(const void *)(uintptr_t)(info->dlpi_addr +
+							  info->dlpi_phdr[i].p_vaddr),
+				size);
 		to += size;
 	}
 	return object->notes != NULL;
@@ -46,7 +55,9 @@ static bool object_notes(const struct dl_phdr_info *info, struct object *object)
 static int object_add(struct dl_phdr_info *info, size_t size, void *argument)
 {
 	struct object_build *build = argument;
-	struct object object = { .base = info->dlpi_addr, .begin = UINT64_MAX, .header_count = info->dlpi_phnum };
+	struct object object = {
+		.base = info->dlpi_addr, .begin = UINT64_MAX, .header_count = info->dlpi_phnum
+	};
 	const char *path = info->dlpi_name;
 	uint64_t first = UINT64_MAX, last = 0;
 	char self[4096];
@@ -68,7 +79,8 @@ static int object_add(struct dl_phdr_info *info, size_t size, void *argument)
 		return 0;
 	if (!path || !*path) {
 		/* The program itself, which is the first object and has no name here. */
-		ssize_t length = build->count == 0 ? readlink("/proc/self/exe", self, sizeof(self) - 1) : -1;
+		ssize_t length =
+			build->count == 0 ? readlink("/proc/self/exe", self, sizeof(self) - 1) : -1;
 		if (length <= 0)
 			return 0;
 		self[length] = '\0';
@@ -80,7 +92,8 @@ static int object_add(struct dl_phdr_info *info, size_t size, void *argument)
 	}
 	if (build->count == build->room) {
 		size_t room = build->room ? build->room * 2 : 32;
-		struct object *grown = room <= OBJECTS_MAX ? realloc(build->objects, room * sizeof(*grown)) : NULL;
+		struct object *grown =
+			room <= OBJECTS_MAX ? realloc(build->objects, room * sizeof(*grown)) : NULL;
 		if (!grown) {
 			build->failed = true;
 			return 1;
@@ -139,7 +152,7 @@ struct object_symbols {
 	const uint8_t *image; /* the file in memory; NULL: read from fd */
 	size_t image_size;
 	uint64_t base;
-	uint64_t at;          /* of the next symbol in the file */
+	uint64_t at; /* of the next symbol in the file */
 	uint64_t end;
 	uint64_t names;
 	uint64_t names_size;
@@ -150,7 +163,8 @@ struct object_symbols {
 };
 
 /* `size` bytes at `offset` of the file; false when they are not all there. */
-static bool object_read(const struct object_symbols *symbols, uint64_t offset, void *to, size_t size)
+static bool object_read(const struct object_symbols *symbols, uint64_t offset, void *to,
+	size_t size)
 {
 	if (symbols->image) {
 		if (offset > symbols->image_size || size > symbols->image_size - offset)
@@ -159,7 +173,10 @@ static bool object_read(const struct object_symbols *symbols, uint64_t offset, v
 		return true;
 	}
 	for (size_t got = 0; got < size;) {
-		ssize_t count = offset + got <= INT64_MAX ? pread(symbols->fd, (char *)to + got, size - got, (off_t)(offset + got)) : -1;
+		ssize_t count = offset + got <= INT64_MAX
+					? pread(symbols->fd, (char *)to + got, size - got,
+						  (off_t)(offset + got))
+					: -1;
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count <= 0)
@@ -170,7 +187,8 @@ static bool object_read(const struct object_symbols *symbols, uint64_t offset, v
 }
 
 /* Is the file the one that was loaded? It has the same program headers and the same notes. */
-static bool object_is_file(const struct object_symbols *symbols, const struct object *object, const ElfW(Ehdr) *head)
+static bool object_is_file(const struct object_symbols *symbols, const struct object *object,
+	const ElfW(Ehdr) * head)
 {
 	const ElfW(Phdr) *loaded = object->headers;
 	const uint8_t *loaded_note = object->notes;
@@ -180,12 +198,15 @@ static bool object_is_file(const struct object_symbols *symbols, const struct ob
 		return false;
 	for (unsigned i = 0; i < object->header_count; i++) {
 		ElfW(Phdr) there;
-		if (!object_read(symbols, head->e_phoff + i * sizeof(there), &there, sizeof(there)) || memcmp(&there, &loaded[i], sizeof(there)) != 0)
+		if (!object_read(symbols, head->e_phoff + i * sizeof(there), &there,
+			    sizeof(there)) ||
+			memcmp(&there, &loaded[i], sizeof(there)) != 0)
 			return false;
 		size_t size = object_note_size(&there);
 		if (size == 0)
 			continue;
-		if (!object_read(symbols, there.p_offset, note, size) || memcmp(note, loaded_note, size) != 0)
+		if (!object_read(symbols, there.p_offset, note, size) ||
+			memcmp(note, loaded_note, size) != 0)
 			return false;
 		loaded_note += size;
 	}
@@ -193,20 +214,24 @@ static bool object_is_file(const struct object_symbols *symbols, const struct ob
 }
 
 /* The symbol section: .symtab has all symbols, .dynsym those for other objects. */
-static bool object_find_symbols(struct object_symbols *symbols, const ElfW(Ehdr) *head)
+static bool object_find_symbols(struct object_symbols *symbols, const ElfW(Ehdr) * head)
 {
 	ElfW(Shdr) best = { 0 }, section, names;
 
 	if (head->e_shentsize != sizeof(section))
 		return false;
 	for (unsigned i = 0; i < head->e_shnum; i++) {
-		if (!object_read(symbols, head->e_shoff + (uint64_t)i * sizeof(section), &section, sizeof(section)))
+		if (!object_read(symbols, head->e_shoff + (uint64_t)i * sizeof(section), &section,
+			    sizeof(section)))
 			return false;
-		if (section.sh_type == SHT_SYMTAB || (section.sh_type == SHT_DYNSYM && best.sh_type != SHT_SYMTAB))
+		if (section.sh_type == SHT_SYMTAB ||
+			(section.sh_type == SHT_DYNSYM && best.sh_type != SHT_SYMTAB))
 			best = section;
 	}
-	if (!best.sh_type || best.sh_link >= head->e_shnum || best.sh_entsize != sizeof(ElfW(Sym)) ||
-		!object_read(symbols, head->e_shoff + (uint64_t)best.sh_link * sizeof(names), &names, sizeof(names)) ||
+	if (!best.sh_type || best.sh_link >= head->e_shnum ||
+		best.sh_entsize != sizeof(ElfW(Sym)) ||
+		!object_read(symbols, head->e_shoff + (uint64_t)best.sh_link * sizeof(names),
+			&names, sizeof(names)) ||
 		best.sh_offset > UINT64_MAX - best.sh_size)
 		return false;
 	symbols->at = best.sh_offset;
@@ -226,9 +251,12 @@ struct object_symbols *object_symbols_open(const struct object *object)
 	symbols->base = object->base;
 	symbols->image = object->image;
 	symbols->image_size = object->image_size;
-	symbols->fd = object->image ? -1 : open(object->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	symbols->fd = object->image
+			      ? -1
+			      : open(object->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if ((symbols->fd >= 0 || symbols->image) && object_read(symbols, 0, &head, sizeof(head)) &&
-		memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && object_is_file(symbols, object, &head) && object_find_symbols(symbols, &head))
+		memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
+		object_is_file(symbols, object, &head) && object_find_symbols(symbols, &head))
 		return symbols;
 	object_symbols_close(symbols);
 	return NULL;
@@ -240,7 +268,8 @@ int object_symbols_next(struct object_symbols *symbols, struct object_symbol *re
 		if (symbols->chunk_next == symbols->chunk_count) {
 			uint64_t left = (symbols->end - symbols->at) / sizeof(symbols->chunk[0]);
 			unsigned count = left < OBJECT_STEP ? (unsigned)left : OBJECT_STEP;
-			if (count == 0 || !object_read(symbols, symbols->at, symbols->chunk, count * sizeof(symbols->chunk[0])))
+			if (count == 0 || !object_read(symbols, symbols->at, symbols->chunk,
+						  count * sizeof(symbols->chunk[0])))
 				return 0;
 			symbols->at += count * sizeof(symbols->chunk[0]);
 			symbols->chunk_count = count;
@@ -252,13 +281,16 @@ int object_symbols_next(struct object_symbols *symbols, struct object_symbol *re
 		}
 		const ElfW(Sym) *symbol = &symbols->chunk[symbols->chunk_next++];
 		unsigned type = symbol->st_info & 0xf, binding = symbol->st_info >> 4;
-		if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol->st_shndx == SHN_UNDEF || !symbol->st_size)
+		if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol->st_shndx == SHN_UNDEF ||
+			!symbol->st_size)
 			continue;
 		*ret_symbol = (struct object_symbol){
 			.begin = symbols->base + symbol->st_value,
 			.size = symbol->st_size,
 			.name = symbol->st_name,
-			.rank = binding == STB_GLOBAL ? 0 : binding == STB_WEAK ? 1 : 2,
+			.rank = binding == STB_GLOBAL ? 0
+				: binding == STB_WEAK ? 1
+						      : 2,
 		};
 		return 1;
 	}
@@ -293,7 +325,8 @@ char *object_demangle(const char *name)
 {
 	typedef char *demangle_function(const char *, char *, size_t *, int *);
 	demangle_function *demangle;
-	void *found = name[0] == '_' && name[1] == 'Z' ? dlsym(RTLD_DEFAULT, "__cxa_demangle") : NULL;
+	void *found =
+		name[0] == '_' && name[1] == 'Z' ? dlsym(RTLD_DEFAULT, "__cxa_demangle") : NULL;
 	int status = 0;
 
 	if (!found)

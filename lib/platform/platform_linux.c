@@ -1,6 +1,6 @@
 /*
- * Linux: all system calls of the pipe. Works with glibc and musl. Features of newer kernels (membarrier 4.14, memfd 3.17, MADV_WIPEONFORK 4.14) have a
- * fallback.
+ * Linux: all system calls of the pipe. Works with glibc and musl. Features of newer kernels
+ * (membarrier 4.14, memfd 3.17, MADV_WIPEONFORK 4.14) have a fallback.
  */
 #include "lib/platform/platform.h"
 
@@ -68,12 +68,14 @@ bool platform_counter_is_clock(void)
 {
 #if defined(__x86_64__)
 	char name[16];
-	size_t len = read_small("/sys/devices/system/clocksource/clocksource0/current_clocksource", name, sizeof(name));
+	size_t len = read_small("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+		name, sizeof(name));
 
 	return len >= 4 && memcmp(name, "tsc\n", 4) == 0;
 #elif defined(__aarch64__)
 	char name[24];
-	size_t len = read_small("/sys/devices/system/clocksource/clocksource0/current_clocksource", name, sizeof(name));
+	size_t len = read_small("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+		name, sizeof(name));
 
 	return len >= 17 && memcmp(name, "arch_sys_counter\n", 17) == 0;
 #else
@@ -85,7 +87,10 @@ void platform_random(uint8_t *bytes, size_t size)
 {
 	if (getrandom(bytes, size, GRND_NONBLOCK) == (ssize_t)size)
 		return;
-	/* Early in the boot the system has no random bytes yet. Then the result only has to differ between processes. */
+	/*
+	 * Early in the boot the system has no random bytes yet. Then the result only has to differ
+	 * between processes.
+	 */
 	uint64_t seed = (uint64_t)getpid() << 32 ^ platform_now_ns();
 	for (size_t i = 0; i < size; i++) {
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -95,7 +100,8 @@ void platform_random(uint8_t *bytes, size_t size)
 
 void platform_sleep_ns(uint64_t ns)
 {
-	struct timespec left = { .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
+	struct timespec left = { .tv_sec = (time_t)(ns / 1000000000u),
+		.tv_nsec = (long)(ns % 1000000000u) };
 
 	while (nanosleep(&left, &left) && errno == EINTR)
 		;
@@ -127,7 +133,9 @@ int platform_cpu_count(void)
 
 static bool hex_digit(char c, uintptr_t *value)
 {
-	unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
+	unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+			 : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+						: 16;
 
 	if (digit > 15)
 		return false;
@@ -135,7 +143,10 @@ static bool hex_digit(char c, uintptr_t *value)
 	return true;
 }
 
-/* Lines of /proc/self/maps begin with "LOW-HIGH rwxp". Only that part of a line is read, so no line is too long. */
+/*
+ * Lines of /proc/self/maps begin with "LOW-HIGH rwxp". Only that part of a line is read, so no line
+ * is too long.
+ */
 bool platform_memory_around(uintptr_t address, uintptr_t *ret_low, uintptr_t *ret_high)
 {
 	int before = errno;
@@ -147,7 +158,8 @@ bool platform_memory_around(uintptr_t address, uintptr_t *ret_low, uintptr_t *re
 	char buffer[1024];
 	ssize_t n;
 
-	while (fd >= 0 && !found && ((n = read(fd, buffer, sizeof(buffer))) > 0 || (n < 0 && errno == EINTR))) {
+	while (fd >= 0 && !found &&
+		((n = read(fd, buffer, sizeof(buffer))) > 0 || (n < 0 && errno == EINTR))) {
 		for (ssize_t i = 0; i < n && !found; i++) {
 			char c = buffer[i];
 			if (c == '\n') {
@@ -175,17 +187,22 @@ bool platform_memory_around(uintptr_t address, uintptr_t *ret_low, uintptr_t *re
 
 bool platform_barrier_everywhere(void)
 {
-	/* Registering is idempotent, and a child of fork() may not inherit it. So the process registers when the barrier is refused. */
+	/*
+	 * Registering is idempotent, and a child of fork() may not inherit it. So the process
+	 * registers when the barrier is refused.
+	 */
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
 		return true;
-	if (errno == EPERM && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0)
+	if (errno == EPERM &&
+		syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0)
 		return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 	return false;
 }
 
 void platform_wait(const uint32_t *word, uint32_t expected, uint64_t timeout_ns)
 {
-	struct timespec timeout = { .tv_sec = (time_t)(timeout_ns / 1000000000u), .tv_nsec = (long)(timeout_ns % 1000000000u) };
+	struct timespec timeout = { .tv_sec = (time_t)(timeout_ns / 1000000000u),
+		.tv_nsec = (long)(timeout_ns % 1000000000u) };
 	int before = errno;
 
 	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, &timeout, NULL, 0);
@@ -204,7 +221,8 @@ void platform_signals_block(struct platform_signals *ret_before)
 {
 	sigset_t all;
 
-	_Static_assert(sizeof(sigset_t) <= sizeof(*ret_before), "the signal mask of this libc fits");
+	_Static_assert(sizeof(sigset_t) <= sizeof(*ret_before),
+		"the signal mask of this libc fits");
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, (sigset_t *)(void *)ret_before);
 }
@@ -228,7 +246,8 @@ void *platform_map_private(size_t size)
 	if (memory == MAP_FAILED)
 		return NULL;
 #ifdef MADV_WIPEONFORK
-	(void)madvise(memory, size, MADV_WIPEONFORK); /* an older kernel: a child that is not made by fork() reads the parent's values */
+	/* an older kernel: a child that is not made by fork() reads the parent's values */
+	(void)madvise(memory, size, MADV_WIPEONFORK);
 #endif
 	return memory;
 }
@@ -237,7 +256,8 @@ void *platform_map_large(size_t size)
 {
 	uintptr_t page = UINT64_C(2) << 20;
 	size_t more = size >= 2 * page ? page : 0; /* to align the begin to a huge page */
-	char *memory = mmap(NULL, size + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *memory = mmap(NULL, size + more, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (memory == MAP_FAILED)
 		return NULL;
@@ -252,7 +272,10 @@ void *platform_map_large(size_t size)
 		(void)madvise(memory, size, MADV_HUGEPAGE);
 #endif
 	}
-	/* More than 256 MiB, a kernel before 5.14, or a memory limit: pages are allocated when they are touched. */
+	/*
+	 * More than 256 MiB, a kernel before 5.14, or a memory limit: pages are allocated when they
+	 * are touched.
+	 */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -262,25 +285,29 @@ void *platform_map_large(size_t size)
 }
 
 /*
- * Without a file: shared anonymous memory, which mremap() with an old size of 0 maps a second time. This needs no fd and is not subject to the program's
- * limit on file sizes (RLIMIT_FSIZE, which kills by a signal).
+ * Without a file: shared anonymous memory, which mremap() with an old size of 0 maps a second time.
+ * This needs no fd and is not subject to the program's limit on file sizes (RLIMIT_FSIZE, which
+ * kills by a signal).
  */
 void *platform_map_twice(int fd, uint64_t offset, size_t size)
 {
 	int flags = MAP_SHARED | MAP_FIXED | (fd < 0 ? MAP_ANONYMOUS : 0);
-	char *memory = mmap(NULL, 2 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *memory =
+		mmap(NULL, 2 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	void *second;
 
 	if (memory == MAP_FAILED)
 		return NULL;
-	if (mmap(memory, size, PROT_READ | PROT_WRITE, flags, fd, fd < 0 ? 0 : (off_t)offset) == MAP_FAILED) {
+	if (mmap(memory, size, PROT_READ | PROT_WRITE, flags, fd, fd < 0 ? 0 : (off_t)offset) ==
+		MAP_FAILED) {
 		munmap(memory, 2 * size);
 		return NULL;
 	}
 	if (fd < 0)
 		second = mremap(memory, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED, memory + size);
 	else
-		second = mmap(memory + size, size, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset);
+		second =
+			mmap(memory + size, size, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset);
 	if (second == MAP_FAILED) {
 		munmap(memory, 2 * size);
 		return NULL;
@@ -295,7 +322,8 @@ int platform_file_grow(int fd, uint64_t size)
 	struct stat facts;
 
 	/* ftruncate() beyond this limit would kill the program. */
-	if (getrlimit(RLIMIT_FSIZE, &limit) || (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < size))
+	if (getrlimit(RLIMIT_FSIZE, &limit) ||
+		(limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < size))
 		return -EFBIG;
 	/* Two threads may extend the file at the same time: its size never shrinks. */
 	while (fstat(fd, &facts) == 0 && (uint64_t)facts.st_size < size)

@@ -1,4 +1,7 @@
-/* The processor's time stamp counter, with which events may be stamped. platform_counter_is_clock() tells whether it can be converted to time. */
+/*
+ * The processor's time stamp counter, with which events may be stamped. platform_counter_is_clock()
+ * tells whether it can be converted to time.
+ */
 #ifndef SPOOR_LIB_PLATFORM_TICKS_H
 #define SPOOR_LIB_PLATFORM_TICKS_H
 

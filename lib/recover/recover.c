@@ -1,6 +1,7 @@
 /*
- * See recover.h and recover_file.h: the reading side. Every offset, size and count is checked when it is read. From each ring it takes the records that were
- * not yet drained (tail to published) and, backwards by the sizes in the records, drained ones that were not overwritten.
+ * See recover.h and recover_file.h: the reading side. Every offset, size and count is checked when
+ * it is read. From each ring it takes the records that were not yet drained (tail to published)
+ * and, backwards by the sizes in the records, drained ones that were not overwritten.
  */
 #include <spoor/recover.h>
 
@@ -15,10 +16,10 @@
 #include "lib/recover/recover_file.h"
 #include "lib/sink/nettrace4.h"
 
-#define RING_MIN    4096u
-#define RING_MAX    (UINT64_C(1) << 30)
-#define KINDS_MAX   (1u << 20)
-#define PLAN_MAX    4096u
+#define RING_MIN     4096u
+#define RING_MAX     (UINT64_C(1) << 30)
+#define KINDS_MAX    (1u << 20)
+#define PLAN_MAX     4096u
 #define METADATA_MAX 65536u
 
 struct kind {
@@ -27,7 +28,8 @@ struct kind {
 
 struct found {
 	uint64_t time_ns;
-	uint64_t order; /* of the ring and of the record in it: keeps the order of records with the same time */
+	/* of the ring and of the record in it: keeps the order of records with the same time */
+	uint64_t order;
 	uint32_t ring;
 	uint32_t padding;
 	const struct record *record;
@@ -79,7 +81,8 @@ static int read_at(const struct recovery *r, uint64_t offset, void *data, size_t
 static bool plan_good(const struct plan_step *plan, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
-		if (plan[i].op > PLAN_STRUCTS || plan[i].size > (1u << 20) || (plan[i].op == PLAN_STRUCTS && plan[i].size > count - i - 1))
+		if (plan[i].op > PLAN_STRUCTS || plan[i].size > (1u << 20) ||
+			(plan[i].op == PLAN_STRUCTS && plan[i].size > count - i - 1))
 			return false;
 	return true;
 }
@@ -99,12 +102,16 @@ static int read_kinds(struct recovery *r)
 		struct recover_event event;
 		memcpy(&event, r->metadata + at, sizeof(event));
 		uint64_t metadata_bytes = ((uint64_t)event.metadata_size + 7) & ~UINT64_C(7);
-		if (event.bytes < sizeof(event) || event.bytes > used - at || (event.bytes & 7) || event.metadata_size > METADATA_MAX ||
-			event.plan_count > PLAN_MAX || !event.index || event.index >= KINDS_MAX ||
-			sizeof(event) + metadata_bytes + event.plan_count * sizeof(struct plan_step) != event.bytes)
+		if (event.bytes < sizeof(event) || event.bytes > used - at || (event.bytes & 7) ||
+			event.metadata_size > METADATA_MAX || event.plan_count > PLAN_MAX ||
+			!event.index || event.index >= KINDS_MAX ||
+			sizeof(event) + metadata_bytes +
+					event.plan_count * sizeof(struct plan_step) !=
+				event.bytes)
 			break; /* the record that was being written when the program ended */
 		const uint8_t *metadata = r->metadata + at + sizeof(event);
-		const struct plan_step *plan = (const struct plan_step *)(const void *)(metadata + metadata_bytes);
+		const struct plan_step *plan =
+			(const struct plan_step *)(const void *)(metadata + metadata_bytes);
 		at += event.bytes;
 		if (!plan_good(plan, event.plan_count))
 			continue;
@@ -113,7 +120,8 @@ static int read_kinds(struct recovery *r)
 			uint32_t *by_index = realloc(r->by_index, room * sizeof(*by_index));
 			if (!by_index)
 				return -ENOMEM;
-			memset(by_index + r->index_room, 0, (room - r->index_room) * sizeof(*by_index));
+			memset(by_index + r->index_room, 0,
+				(room - r->index_room) * sizeof(*by_index));
 			r->by_index = by_index;
 			r->index_room = room;
 		}
@@ -123,8 +131,13 @@ static int read_kinds(struct recovery *r)
 		if (!kinds)
 			return -ENOMEM;
 		r->kinds = kinds;
-		kinds[r->kind_count] = (struct kind){ .entry = { .index = event.index, .flags = event.flags & ENTRY_VERBATIM, .plan = plan,
-							      .plan_count = event.plan_count, .metadata = metadata, .metadata_size = event.metadata_size } };
+		kinds[r->kind_count] =
+			(struct kind){ .entry = { .index = event.index,
+					       .flags = event.flags & ENTRY_VERBATIM,
+					       .plan = plan,
+					       .plan_count = event.plan_count,
+					       .metadata = metadata,
+					       .metadata_size = event.metadata_size } };
 		r->by_index[event.index] = ++r->kind_count;
 	}
 	return e;
@@ -132,7 +145,8 @@ static int read_kinds(struct recovery *r)
 
 static const struct event_entry *entry_of(const struct recovery *r, uint32_t index)
 {
-	return index < r->index_room && r->by_index[index] ? &r->kinds[r->by_index[index] - 1].entry : NULL;
+	return index < r->index_room && r->by_index[index] ? &r->kinds[r->by_index[index] - 1].entry
+							   : NULL;
 }
 
 /* ---- Records ---- */
@@ -144,34 +158,47 @@ static uint64_t ns_of(const struct recover_head *head, uint64_t stamp)
 
 	if (!head->counter || b->ticks <= a->ticks || b->ns <= a->ns)
 		return stamp;
-	/* Linear interpolation between the first and the newest pair, and extrapolation beyond them. */
-	__int128 ns = (__int128)a->ns + (__int128)(int64_t)(stamp - a->ticks) * (__int128)(b->ns - a->ns) / (__int128)(b->ticks - a->ticks);
+	/*
+	 * Linear interpolation between the first and the newest pair, and extrapolation beyond
+	 * them.
+	 */
+	__int128 ns = (__int128)a->ns + (__int128)(int64_t)(stamp - a->ticks) *
+						(__int128)(b->ns - a->ns) /
+						(__int128)(b->ticks - a->ticks);
 	return ns < 0 ? 0 : ns > (__int128)INT64_MAX ? INT64_MAX : (uint64_t)ns;
 }
 
 static uint32_t units_at(const uint8_t *ring, uint64_t mask, uint64_t at)
 {
-	return ((const struct record *)(const void *)(ring + (at & mask)))->sizes & RECORD_UNITS_MAX;
+	return ((const struct record *)(const void *)(ring + (at & mask)))->sizes &
+	       RECORD_UNITS_MAX;
 }
 
 static uint32_t units_before(const uint8_t *ring, uint64_t mask, uint64_t at)
 {
-	return ((const struct record *)(const void *)(ring + (at & mask)))->sizes >> RECORD_BEFORE_SHIFT & RECORD_UNITS_MAX;
+	return ((const struct record *)(const void *)(ring + (at & mask)))->sizes >>
+		       RECORD_BEFORE_SHIFT &
+	       RECORD_UNITS_MAX;
 }
 
 /* The begin of the oldest record that is not overwritten. */
 static uint64_t oldest(const uint8_t *ring, uint64_t size, const struct ring_front *front)
 {
-	uint64_t next = front->front.next > front->front.published ? front->front.next : front->front.published;
+	uint64_t next = front->front.next > front->front.published ? front->front.next
+								   : front->front.published;
 	uint64_t lowest = next > size ? next - size : 0;
 	uint64_t at = front->tail_last;
 
-	/* The record before the tail may be partly overwritten by the one that was being written. */
-	if (at >= front->tail || at < lowest || front->tail - at != units_at(ring, size - 1, at) * RECORD_UNIT || front->tail == at)
+	/*
+	 * The record before the tail may be partly overwritten by the one that was being written.
+	 */
+	if (at >= front->tail || at < lowest ||
+		front->tail - at != units_at(ring, size - 1, at) * RECORD_UNIT || front->tail == at)
 		return front->tail;
 	for (;;) {
 		uint64_t before = units_before(ring, size - 1, at) * UINT64_C(8);
-		if (before < RECORD_HEADER || before > at || at - before < lowest || units_at(ring, size - 1, at - before) * UINT64_C(8) != before)
+		if (before < RECORD_HEADER || before > at || at - before < lowest ||
+			units_at(ring, size - 1, at - before) * UINT64_C(8) != before)
 			return at;
 		at -= before;
 	}
@@ -187,7 +214,8 @@ static int note_record(struct recovery *r, uint32_t ring, const struct record *r
 		r->found = found;
 		r->found_room = room;
 	}
-	r->found[r->found_count] = (struct found){ ns_of(&r->head, record->stamp), r->found_count, ring, 0, record };
+	r->found[r->found_count] =
+		(struct found){ ns_of(&r->head, record->stamp), r->found_count, ring, 0, record };
 	r->found_count++;
 	return 0;
 }
@@ -199,21 +227,25 @@ static int read_ring(struct recovery *r, uint32_t index)
 	int e = read_at(r, r->head.rings_offset + index * sizeof(place), &place, sizeof(place));
 
 	if (e == 0)
-		e = read_at(r, r->head.fronts_offset + index * sizeof(front), &front, sizeof(front));
+		e = read_at(r, r->head.fronts_offset + index * sizeof(front), &front,
+			sizeof(front));
 	if (e)
 		return e;
 	if (!place.size)
 		return 0; /* its thread was still setting it up */
 	uint64_t published = front.front.published;
-	if (place.size < RING_MIN || place.size > RING_MAX || (place.size & (place.size - 1)) || (published & 7) || (front.tail & 7) || (front.tail_last & 7) ||
-		front.tail > published || published - front.tail > place.size || place.offset > r->file_size ||
-		r->file_size - place.offset < place.size) {
+	if (place.size < RING_MIN || place.size > RING_MAX || (place.size & (place.size - 1)) ||
+		(published & 7) || (front.tail & 7) || (front.tail_last & 7) ||
+		front.tail > published || published - front.tail > place.size ||
+		place.offset > r->file_size || r->file_size - place.offset < place.size) {
 		r->broken++;
 		return 0;
 	}
 	if (!published)
 		return 0;
-	/* The ring is copied twice in a row, as it was mapped, because a record may cross its end. */
+	/*
+	 * The ring is copied twice in a row, as it was mapped, because a record may cross its end.
+	 */
 	uint8_t *ring = malloc(2 * place.size);
 	if (!ring)
 		return -ENOMEM;
@@ -224,7 +256,8 @@ static int read_ring(struct recovery *r, uint32_t index)
 		return e;
 	memcpy(ring + place.size, ring, place.size);
 	for (uint64_t at = oldest(ring, place.size, &front); at < published;) {
-		const struct record *record = (const struct record *)(const void *)(ring + (at & (place.size - 1)));
+		const struct record *record =
+			(const struct record *)(const void *)(ring + (at & (place.size - 1)));
 		uint64_t size = (record->sizes & RECORD_UNITS_MAX) * UINT64_C(8);
 		if (size < RECORD_HEADER || size > published - at) {
 			r->broken++;
@@ -256,13 +289,15 @@ static int by_time(const void *a, const void *b)
 
 /* ---- Writing ---- */
 
-static int write_event(struct recovery *r, const struct found *found, bool run_start, uint32_t sequence)
+static int write_event(struct recovery *r, const struct found *found, bool run_start,
+	uint32_t sequence)
 {
 	const struct record *record = found->record;
 	size_t size = (record->sizes & RECORD_UNITS_MAX) * RECORD_UNIT;
 	uint32_t flags = record->sizes >> RECORD_FLAG_SHIFT;
 	const uint8_t *at = (const uint8_t *)record + RECORD_HEADER;
-	const uint8_t *end = (const uint8_t *)record + size - (record->sizes >> RECORD_PADDING_SHIFT & 7);
+	const uint8_t *end =
+		(const uint8_t *)record + size - (record->sizes >> RECORD_PADDING_SHIFT & 7);
 	struct pipe_event event = {
 		.entry = entry_of(r, record->event),
 		.time_ns = found->time_ns,
@@ -320,7 +355,8 @@ static int write_file(struct recovery *r, const char *path, struct spoor_recover
 	int e = !sequences ? -ENOMEM : fd < 0 ? -errno : 0;
 
 	if (e == 0) {
-		nettrace4_set_process(r->encoder, r->head.process_id ? r->head.process_id : 1, r->head.utc_ns, r->head.pairs[0].ns);
+		nettrace4_set_process(r->encoder, r->head.process_id ? r->head.process_id : 1,
+			r->head.utc_ns, r->head.pairs[0].ns);
 		e = nettrace4_begin(r->encoder);
 	}
 	for (size_t i = 0; i < r->found_count && e == 0; i++) {
@@ -373,12 +409,15 @@ int spoor_recover(int fd, const char *out_path, struct spoor_recovered *ret_reco
 		return -errno;
 	r.file_size = (uint64_t)facts.st_size;
 	int e = read_at(&r, 0, &r.head, sizeof(r.head));
-	if (e == 0 && (memcmp(r.head.magic, RECOVER_MAGIC, sizeof(r.head.magic)) != 0 || r.head.head_bytes < sizeof(r.head) || r.head.pointer_bytes != sizeof(void *)))
+	if (e == 0 && (memcmp(r.head.magic, RECOVER_MAGIC, sizeof(r.head.magic)) != 0 ||
+			      r.head.head_bytes < sizeof(r.head) ||
+			      r.head.pointer_bytes != sizeof(void *)))
 		e = -EBADMSG;
 	if (e == 0)
 		e = read_kinds(&r);
 	if (e == 0) {
-		r.ring_count = r.head.ring_count < RECOVER_RINGS_MAX ? (uint32_t)r.head.ring_count : RECOVER_RINGS_MAX;
+		r.ring_count = r.head.ring_count < RECOVER_RINGS_MAX ? (uint32_t)r.head.ring_count
+								     : RECOVER_RINGS_MAX;
 		r.rings = calloc(r.ring_count + 1u, sizeof(*r.rings));
 		r.thread_ids = calloc(r.ring_count + 1u, sizeof(*r.thread_ids));
 		r.encoder = nettrace4_new(&r.out);
@@ -399,7 +438,8 @@ int spoor_recover(int fd, const char *out_path, struct spoor_recovered *ret_reco
 	memcpy(recovered.command_line, r.head.command_line, sizeof(recovered.command_line) - 1);
 	if (ret_recovered && e == 0) {
 		size_t size = ret_recovered->size;
-		memcpy(ret_recovered, &recovered, size && size < sizeof(recovered) ? size : sizeof(recovered));
+		memcpy(ret_recovered, &recovered,
+			size && size < sizeof(recovered) ? size : sizeof(recovered));
 	}
 	for (uint32_t i = 0; i < r.ring_count && r.rings; i++)
 		free(r.rings[i]);

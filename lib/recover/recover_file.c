@@ -1,4 +1,7 @@
-/* See recover_file.h: the writing side. Space in the file is allocated by atomic additions, so that a ring can be made in a signal handler. */
+/*
+ * See recover_file.h: the writing side. Space in the file is allocated by atomic additions, so that
+ * a ring can be made in a signal handler.
+ */
 #include "lib/recover/recover_file.h"
 
 #include <errno.h>
@@ -20,7 +23,8 @@ static struct recover_head *head(void)
 
 int recover_file_make(const char *path)
 {
-	int fd = path ? open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : platform_memory_file("spoor-rings");
+	int fd = path ? open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600)
+		      : platform_memory_file("spoor-rings");
 
 	if (fd < 0)
 		return path ? -errno : fd;

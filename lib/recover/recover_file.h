@@ -1,10 +1,12 @@
 /*
- * The file of the rings (SPOOR_START_RECOVERABLE): all that another process needs to read the last events of this process when it crashed or hangs. Written
- * by the library, read by recover.c, which uses nothing else of this process.
+ * The file of the rings (SPOOR_START_RECOVERABLE): all that another process needs to read the last
+ * events of this process when it crashed or hangs. Written by the library, read by recover.c, which
+ * uses nothing else of this process.
  *
  *   offset            content
  *   0                 struct recover_head
- *   RECOVER_METADATA  metadata log: records of struct recover_event, metadata (nettrace 4), plan; the first `metadata_used` bytes are complete
+ *   RECOVER_METADATA  metadata log: records of struct recover_event, metadata (nettrace 4), plan;
+ *   the first `metadata_used` bytes are complete
  *   RECOVER_RINGS     struct recover_ring, `ring_count` of them
  *   RECOVER_FRONTS    struct ring_front, one for each ring
  *   after these       the rings' bytes, page-aligned
@@ -17,13 +19,13 @@
 
 #include "lib/platform/clock.h"
 
-#define RECOVER_MAGIC      "spoor rings 1\n\0" /* 15 bytes and a NUL */
-#define RECOVER_RINGS_MAX  8192u
-#define RECOVER_METADATA   UINT64_C(4096)
+#define RECOVER_MAGIC          "spoor rings 1\n\0" /* 15 bytes and a NUL */
+#define RECOVER_RINGS_MAX      8192u
+#define RECOVER_METADATA       UINT64_C(4096)
 #define RECOVER_METADATA_BYTES UINT64_C(0x2000000) /* 32 MiB, sparse */
-#define RECOVER_RINGS      (RECOVER_METADATA + RECOVER_METADATA_BYTES)
-#define RECOVER_FRONTS     (RECOVER_RINGS + RECOVER_RINGS_MAX * 32u)
-#define RECOVER_BYTES      (RECOVER_FRONTS + RECOVER_RINGS_MAX * 64u)
+#define RECOVER_RINGS          (RECOVER_METADATA + RECOVER_METADATA_BYTES)
+#define RECOVER_FRONTS         (RECOVER_RINGS + RECOVER_RINGS_MAX * 32u)
+#define RECOVER_BYTES          (RECOVER_FRONTS + RECOVER_RINGS_MAX * 64u)
 
 struct recover_head {
 	char magic[16];
@@ -33,12 +35,12 @@ struct recover_head {
 	uint64_t metadata_offset; /* offsets of the parts: RECOVER_METADATA, ... */
 	uint64_t rings_offset;
 	uint64_t fronts_offset;
-	uint64_t counter;    /* 1: stamps are of the processor's counter */
-	uint64_t utc_ns;     /* at pairs[0] */
+	uint64_t counter;           /* 1: stamps are of the processor's counter */
+	uint64_t utc_ns;            /* at pairs[0] */
 	struct clock_pair pairs[2]; /* the first pair of this process, and the newest */
-	uint64_t metadata_used;  /* atomic */
-	uint64_t ring_count;     /* atomic: allocated; a ring whose size is 0 is not ready */
-	uint64_t bytes_used;     /* atomic: of the file, including rings */
+	uint64_t metadata_used;     /* atomic */
+	uint64_t ring_count;        /* atomic: allocated; a ring whose size is 0 is not ready */
+	uint64_t bytes_used;        /* atomic: of the file, including rings */
 	char command_line[1024];
 };
 
@@ -62,16 +64,25 @@ struct recover_event {
 struct ring_front;
 struct event_entry;
 
-/* Makes the file (path NULL: a memfd) and maps the part before the rings. 0 or a negative errno. It stays open until the process ends. */
+/*
+ * Makes the file (path NULL: a memfd) and maps the part before the rings. 0 or a negative errno. It
+ * stays open until the process ends.
+ */
 int recover_file_make(const char *path);
 
 /* In the child of fork(): closes the file and forgets it. */
 void recover_file_done(void);
 
-/* ring_settings.map_in_file: a ring of `size` bytes in the file, mapped twice, and its front. Lock-free, safe in signal handlers. NULL: no room. */
+/*
+ * ring_settings.map_in_file: a ring of `size` bytes in the file, mapped twice, and its front.
+ * Lock-free, safe in signal handlers. NULL: no room.
+ */
 uint8_t *recover_file_ring(size_t size, uint64_t thread_id, struct ring_front **ret_front);
 
-/* For registry_record_entries(): appends the entry to the metadata log. The registry's lock is held. */
+/*
+ * For registry_record_entries(): appends the entry to the metadata log. The registry's lock is
+ * held.
+ */
 void recover_file_entry(const struct event_entry *entry);
 
 /* For pipe_set_up(): notes the newest pair of counter and clock. Loop thread, at each pass. */

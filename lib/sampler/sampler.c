@@ -1,7 +1,8 @@
 /*
- * Each sampled thread has a slot. A slot belongs to the loop thread, except for the members that the thread's signal handler writes: the frames of the last
- * sample, guarded by `version` (odd while they change), and `samples`. A slot is never freed, because a signal for it may be pending; with `thread_id` 0 it
- * is free.
+ * Each sampled thread has a slot. A slot belongs to the loop thread, except for the members that
+ * the thread's signal handler writes: the frames of the last sample, guarded by `version` (odd
+ * while they change), and `samples`. A slot is never freed, because a signal for it may be pending;
+ * with `thread_id` 0 it is free.
  */
 #include "lib/sampler/sampler.h"
 
@@ -33,8 +34,8 @@ struct sampler_slot {
 	/* Used by the loop thread only. */
 	uint64_t samples_seen;
 	uint64_t cpu_ns;
-	uint64_t external_ns;    /* time of its last sample as external; 0: it is running */
-	bool alive;          /* seen by the current scan */
+	uint64_t external_ns; /* time of its last sample as external; 0: it is running */
+	bool alive;           /* seen by the current scan */
 };
 
 static struct sampler_slot *slots[SAMPLER_THREADS_MAX];
@@ -46,39 +47,56 @@ static uint64_t loop_thread_id;
 
 static struct spoor_provider sampler_provider;
 static const struct spoor_field sample_fields[] = { { "Type", SPOOR_TYPE_U32, 0, NULL } };
-static struct spoor_event sample_event = { .size = sizeof(struct spoor_event), .provider = &sampler_provider, .name = "ThreadSample", .fields = sample_fields,
-	.field_count = 1, .id = 0, .level = SPOOR_INFO, .flags = SPOOR_EVENT_WELL_KNOWN };
+static struct spoor_event sample_event = { .size = sizeof(struct spoor_event),
+	.provider = &sampler_provider,
+	.name = "ThreadSample",
+	.fields = sample_fields,
+	.field_count = 1,
+	.id = 0,
+	.level = SPOOR_INFO,
+	.flags = SPOOR_EVENT_WELL_KNOWN };
 static struct spoor_event *const sampler_events[] = { &sample_event };
 
 /*
- * Walks the interrupted thread's stack by frame pointers. Each frame must be at a higher address than the one before, aligned, and in the mapping of the
- * stack. In the first instructions of a function, and in a function without a frame, the caller's address is on top of the stack.
+ * Walks the interrupted thread's stack by frame pointers. Each frame must be at a higher address
+ * than the one before, aligned, and in the mapping of the stack. In the first instructions of a
+ * function, and in a function without a frame, the caller's address is on top of the stack.
  */
-__attribute__((no_sanitize("address", "thread", "undefined"))) static uint32_t sampler_walk(struct sampler_slot *slot,
-	const struct sampler_registers *registers, uint64_t frames[SAMPLER_FRAMES_MAX])
+__attribute__((no_sanitize("address", "thread", "undefined"))) static uint32_t
+sampler_walk(struct sampler_slot *slot, const struct sampler_registers *registers,
+	uint64_t frames[SAMPLER_FRAMES_MAX])
 {
 	uintptr_t frame = (uintptr_t)registers->frame;
 	uintptr_t stack = (uintptr_t)registers->stack;
 	uint32_t count = 0;
 
 	frames[count++] = registers->instruction;
-	/* The mapping is that of the stack pointer, so a register with another value is neither followed nor looked up. */
-	if ((stack < slot->stack_low || stack >= slot->stack_high) && !platform_memory_around(stack, &slot->stack_low, &slot->stack_high)) {
+	/*
+	 * The mapping is that of the stack pointer, so a register with another value is neither
+	 * followed nor looked up.
+	 */
+	if ((stack < slot->stack_low || stack >= slot->stack_high) &&
+		!platform_memory_around(stack, &slot->stack_low, &slot->stack_high)) {
 		slot->stack_low = slot->stack_high = 0;
 		return count;
 	}
-	/* A function without calls may have no frame. Its caller is then on top of the stack and not in the chain. */
+	/*
+	 * A function without calls may have no frame. Its caller is then on top of the stack and
+	 * not in the chain.
+	 */
 	if (!(stack & (sizeof(uintptr_t) - 1)) && stack <= slot->stack_high - sizeof(uintptr_t)) {
 		uintptr_t top = *(const uintptr_t *)stack;
-		bool chained = frame > stack && frame <= slot->stack_high - 2 * sizeof(uintptr_t) && !(frame & (sizeof(uintptr_t) - 1)) &&
-			((const uintptr_t *)frame)[1] == top;
+		bool chained = frame > stack && frame <= slot->stack_high - 2 * sizeof(uintptr_t) &&
+			       !(frame & (sizeof(uintptr_t) - 1)) &&
+			       ((const uintptr_t *)frame)[1] == top;
 		if (!chained && sampler_system_called_from(top, registers->instruction))
 			frames[count++] = top;
 	}
 	if (frame < stack || slot->stack_high - slot->stack_low < 2 * sizeof(uintptr_t))
 		return count;
 	uintptr_t end = slot->stack_high - 2 * sizeof(uintptr_t);
-	while (count < SAMPLER_FRAMES_MAX && frame && !(frame & (sizeof(uintptr_t) - 1)) && frame <= end) {
+	while (count < SAMPLER_FRAMES_MAX && frame && !(frame & (sizeof(uintptr_t) - 1)) &&
+		frame <= end) {
 		uintptr_t caller = ((const uintptr_t *)frame)[0];
 		uintptr_t address = ((const uintptr_t *)frame)[1];
 		if (address < 4096)
@@ -98,13 +116,17 @@ static void sampler_sample(void *context, const struct sampler_registers *regist
 	uint64_t frames[SAMPLER_FRAMES_MAX];
 	static const uint32_t kind = SAMPLE_RUNNING;
 
-	if (!spoor_event_enabled(&sample_event) || __atomic_load_n(&slot->thread_id, __ATOMIC_ACQUIRE) == 0)
+	if (!spoor_event_enabled(&sample_event) ||
+		__atomic_load_n(&slot->thread_id, __ATOMIC_ACQUIRE) == 0)
 		return;
 	uint32_t count = sampler_walk(slot, registers, frames);
 	pipe_fire(&sample_event, UINT64_MAX, &kind, sizeof(kind), frames, count);
 
 	uint32_t version = __atomic_load_n(&slot->version, __ATOMIC_RELAXED);
-	/* The release stores keep the odd version before the guarded data; the acquire loads in slot_frames() keep the second read of the version after it. */
+	/*
+	 * The release stores keep the odd version before the guarded data; the acquire loads in
+	 * slot_frames() keep the second read of the version after it.
+	 */
 	__atomic_store_n(&slot->version, version + 1, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < count; i++)
 		__atomic_store_n(&slot->frames[i], frames[i], __ATOMIC_RELEASE);
@@ -164,7 +186,8 @@ static void sampler_thread(uint64_t thread_id, void *context)
 	slot->alive = true;
 	if (!sampler_system_cpu(thread_id, &slot->cpu_ns))
 		return;
-	__atomic_store_n(&slot->thread_id, thread_id, __ATOMIC_RELEASE); /* the handler sees the stores above */
+	/* the handler sees the stores above */
+	__atomic_store_n(&slot->thread_id, thread_id, __ATOMIC_RELEASE);
 	/* The thread has ended meanwhile, or no timer is available: the next scan tries again. */
 	if (sampler_system_start(thread_id, SAMPLER_PERIOD_NS, slot, &slot->timer) < 0)
 		slot_stop(slot);
@@ -183,7 +206,8 @@ static void sampler_external(struct sampler_slot *slot, uint64_t now_ns)
 		struct session *session = sessions >> bit & 1 ? session_active[bit] : NULL;
 		const struct event_entry *entry = registry_entry(sample_event.index);
 		if (session && entry)
-			(void)session_emit_stack(session, entry, now_ns, slot->thread_id, &kind, sizeof(kind), frames, count);
+			(void)session_emit_stack(session, entry, now_ns, slot->thread_id, &kind,
+				sizeof(kind), frames, count);
 	}
 	slot->external_ns = now_ns;
 }
@@ -201,9 +225,13 @@ static void sampler_look(struct loop_timer *timer)
 		for (unsigned i = 0; i < slot_count; i++)
 			if (slots[i]->thread_id && !slots[i]->alive)
 				slot_stop(slots[i]);
-		/* With thousands of threads a scan takes long: at most 1/20 of the loop's time is used for scans. */
+		/*
+		 * With thousands of threads a scan takes long: at most 1/20 of the loop's time is
+		 * used for scans.
+		 */
 		uint64_t took_ns = platform_now_ns() - now_ns;
-		scan_due_ns = now_ns + (took_ns * 20 > SAMPLER_SCAN_NS ? took_ns * 20 : SAMPLER_SCAN_NS);
+		scan_due_ns =
+			now_ns + (took_ns * 20 > SAMPLER_SCAN_NS ? took_ns * 20 : SAMPLER_SCAN_NS);
 	}
 	for (unsigned i = 0; i < slot_count; i++) {
 		struct sampler_slot *slot = slots[i];
@@ -216,7 +244,8 @@ static void sampler_look(struct loop_timer *timer)
 			slot->samples_seen = samples;
 			slot->external_ns = 0;
 		}
-		if (!ran && samples && (!slot->external_ns || now_ns - slot->external_ns >= SAMPLER_AGAIN_NS))
+		if (!ran && samples &&
+			(!slot->external_ns || now_ns - slot->external_ns >= SAMPLER_AGAIN_NS))
 			sampler_external(slot, now_ns);
 	}
 	loop_timer_set(timer, now_ns + SAMPLER_LOOK_NS);

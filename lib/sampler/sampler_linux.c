@@ -16,7 +16,10 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-/* The kernel's id of a thread's CPU clock: the complement of the thread id, with the bits for "a thread" and "scheduled time". */
+/*
+ * The kernel's id of a thread's CPU clock: the complement of the thread id, with the bits for "a
+ * thread" and "scheduled time".
+ */
 #define THREAD_CLOCK(thread_id) ((clockid_t)(~(unsigned)(thread_id) << 3 | 6u))
 
 #define LEAF_BYTES_MAX 4096u /* how far a function without a frame is searched */
@@ -42,7 +45,10 @@ static void sampler_handle(int signal, siginfo_t *info, void *context)
 #else
 	(void)at;
 #endif
-	/* Any process of the user may send this signal. Only that of a timer carries the timer's context. */
+	/*
+	 * Any process of the user may send this signal. Only that of a timer carries the timer's
+	 * context.
+	 */
 	if (info->si_code == SI_TIMER && info->si_value.sival_ptr)
 		sampler_function(info->si_value.sival_ptr, &registers);
 	errno = before;
@@ -53,7 +59,8 @@ int sampler_system_prepare(void (*sample)(void *context, const struct sampler_re
 	if (sampler_signal)
 		return 0;
 	for (int signal = SIGRTMAX - 2; signal > SIGRTMIN + 2; signal--) {
-		struct sigaction before, ours = { .sa_sigaction = sampler_handle, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK };
+		struct sigaction before, ours = { .sa_sigaction = sampler_handle,
+			.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK };
 		if (sigaction(signal, NULL, &before) < 0 || before.sa_handler != SIG_DFL)
 			continue;
 		sampler_function = sample;
@@ -68,8 +75,11 @@ int sampler_system_prepare(void (*sample)(void *context, const struct sampler_re
 
 int sampler_system_start(uint64_t thread_id, uint64_t period_ns, void *context, void **ret_timer)
 {
-	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = sampler_signal, .sigev_value = { .sival_ptr = context } };
-	struct timespec period = { .tv_sec = (time_t)(period_ns / 1000000000u), .tv_nsec = (long)(period_ns % 1000000000u) };
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID,
+		.sigev_signo = sampler_signal,
+		.sigev_value = { .sival_ptr = context } };
+	struct timespec period = { .tv_sec = (time_t)(period_ns / 1000000000u),
+		.tv_nsec = (long)(period_ns % 1000000000u) };
 	struct itimerspec spec = { .it_interval = period, .it_value = period };
 	timer_t *timer = malloc(sizeof(*timer));
 	int error = 0;
@@ -99,7 +109,10 @@ void sampler_system_stop(void *timer)
 }
 
 #if defined(__x86_64__)
-/* Copies bytes of this process that may be unmapped or unreadable. False also if the system lacks or forbids the call. */
+/*
+ * Copies bytes of this process that may be unmapped or unreadable. False also if the system lacks
+ * or forbids the call.
+ */
 static bool code_read(uint64_t address, void *to, size_t size)
 {
 	struct iovec here = { to, size }, there = { (void *)(uintptr_t)address, size };
@@ -107,14 +120,17 @@ static bool code_read(uint64_t address, void *to, size_t size)
 	return syscall(SYS_process_vm_readv, getpid(), &here, 1ul, &there, 1ul, 0ul) == (long)size;
 }
 
-/* Is `instruction` in a function that begins at `begin` and has no frame, or has not made it yet? */
+/*
+ * Is `instruction` in a function that begins at `begin` and has no frame, or has not made it yet?
+ */
 static bool code_frameless(uint64_t begin, uint64_t instruction)
 {
 	static const uint8_t landing[4] = { 0xf3, 0x0f, 0x1e, 0xfa }; /* endbr64 */
 	static const uint8_t frame[4] = { 0x55, 0x48, 0x89, 0xe5 };   /* push rbp; mov rbp, rsp */
 	uint8_t code[8];
 
-	if (instruction < begin || instruction - begin >= LEAF_BYTES_MAX || !code_read(begin, code, sizeof(code)))
+	if (instruction < begin || instruction - begin >= LEAF_BYTES_MAX ||
+		!code_read(begin, code, sizeof(code)))
 		return false;
 	unsigned at = memcmp(code, landing, 4) == 0 ? 4 : 0;
 	return memcmp(code + at, frame, 4) != 0 || instruction <= begin + at;
@@ -141,7 +157,8 @@ bool sampler_system_called_from(uint64_t word, uint64_t instruction)
 	if (code[at] != 0xff || code[at + 1] != 0x25)
 		return false;
 	memcpy(&distance, code + at + 2, sizeof(distance));
-	return code_read(target + at + 6 + (uint64_t)(int64_t)distance, &target, sizeof(target)) && code_frameless(target, instruction);
+	return code_read(target + at + 6 + (uint64_t)(int64_t)distance, &target, sizeof(target)) &&
+	       code_frameless(target, instruction);
 }
 #else
 bool sampler_system_called_from(uint64_t word, uint64_t instruction)

@@ -1,12 +1,16 @@
 /*
- * Connections, ports and sessions of the diagnostics server. All of it runs on the loop thread, except start() and stop().
+ * Connections, ports and sessions of the diagnostics server. All of it runs on the loop thread,
+ * except start() and stop().
  *
- * A connection is in one of three states: it receives its request (until SERVER_REQUEST_NS), sends its reply (until SERVER_REPLY_NS), or waits for a session
- * to end (which is bounded as well). When the table is full, the connection that has been receiving its request for longest is closed: a working client sends
- * its request without delay. A connection that starts a session leaves the table; the session owns its fd from then on.
+ * A connection is in one of three states: it receives its request (until SERVER_REQUEST_NS), sends
+ * its reply (until SERVER_REPLY_NS), or waits for a session to end (which is bounded as well). When
+ * the table is full, the connection that has been receiving its request for longest is closed: a
+ * working client sends its request without delay. A connection that starts a session leaves the
+ * table; the session owns its fd from then on.
  *
- * For a port of DOTNET_DiagnosticPorts the server connects to the tool: it sends an advertise message and then receives a request as on any connection, but
- * without a time limit. After each request it connects again.
+ * For a port of DOTNET_DiagnosticPorts the server connects to the tool: it sends an advertise
+ * message and then receives a request as on any connection, but without a time limit. After each
+ * request it connects again.
  */
 #include "lib/server/server.h"
 
@@ -31,11 +35,12 @@
 #include "lib/server/server_request.h"
 #include "lib/sink/sinks.h"
 
-#define PORT_RETRY_MIN_NS  10000000u  /* as in the runtime: 10 ms, 1.25 times as long after each failure, at most 500 ms */
-#define PORT_RETRY_MAX_NS  500000000u
-#define ACCEPT_PAUSE_NS    100000000u /* no file descriptors left: accept again after this time */
-#define STOP_LOOK_NS       500000000u
-#define READ_STEP          4096u
+/* as in the runtime: 10 ms, 1.25 times as long after each failure, at most 500 ms */
+#define PORT_RETRY_MIN_NS 10000000u
+#define PORT_RETRY_MAX_NS 500000000u
+#define ACCEPT_PAUSE_NS   100000000u /* no file descriptors left: accept again after this time */
+#define STOP_LOOK_NS      500000000u
+#define READ_STEP         4096u
 
 enum connection_state {
 	CONNECTION_FREE,
@@ -48,16 +53,16 @@ struct connection {
 	struct loop_watch watch; /* first */
 	struct loop_timer timer;
 	enum connection_state state;
-	struct port *port;             /* NULL: a peer has connected to the socket */
+	struct port *port; /* NULL: a peer has connected to the socket */
 	uint64_t began_ns;
 	uint8_t header[SERVER_HEADER_SIZE];
-	uint8_t *payload;              /* exactly as long as the header says */
+	uint8_t *payload; /* exactly as long as the header says */
 	size_t payload_size;
-	size_t got;                    /* bytes of header and payload */
+	size_t got; /* bytes of header and payload */
 	enum server_command command;
 	struct server_reply reply;
 	size_t sent;
-	uint64_t session_id;           /* the session that CONNECTION_WAIT waits for */
+	uint64_t session_id; /* the session that CONNECTION_WAIT waits for */
 };
 
 struct port {
@@ -70,11 +75,12 @@ struct port {
 };
 
 struct server_session {
-	struct session *session;       /* NULL: free */
+	struct session *session; /* NULL: free */
 	uint64_t id;
 	struct rundown *rundown;
 	bool stopping;
-	uint64_t written;              /* number of bytes at the last check, and the time when it last changed */
+	/* number of bytes at the last check, and the time when it last changed */
+	uint64_t written;
 	uint64_t progress_ns;
 	struct loop_timer timer;
 };
@@ -84,7 +90,8 @@ static struct {
 	enum server_runtime runtime;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	char directory[4096];
-	struct stat bound;             /* of the socket's file, so that only the own file is removed */
+	/* of the socket's file, so that only the own file is removed */
+	struct stat bound;
 	struct loop_watch listener;
 	struct loop_timer accept_timer;
 	struct connection connections[SERVER_CONNECTIONS_MAX];
@@ -131,7 +138,10 @@ static void connection_expired(struct loop_timer *timer)
 	connection_close((struct connection *)((char *)timer - offsetof(struct connection, timer)));
 }
 
-/* A free entry of the table; if there is none, the connection that has been idle for longest is closed. NULL: all entries are sending replies. */
+/*
+ * A free entry of the table; if there is none, the connection that has been idle for longest is
+ * closed. NULL: all entries are sending replies.
+ */
 static struct connection *connection_new(int fd)
 {
 	struct connection *oldest = NULL, *found = NULL;
@@ -140,7 +150,8 @@ static struct connection *connection_new(int fd)
 		struct connection *connection = &server.connections[i];
 		if (connection->state == CONNECTION_FREE)
 			found = connection;
-		else if (connection->state == CONNECTION_REQUEST && !connection->port && (!oldest || connection->began_ns < oldest->began_ns))
+		else if (connection->state == CONNECTION_REQUEST && !connection->port &&
+			 (!oldest || connection->began_ns < oldest->began_ns))
 			oldest = connection;
 	}
 	if (!found && oldest) {
@@ -163,7 +174,8 @@ static struct connection *connection_new(int fd)
 static void connection_send(struct connection *connection)
 {
 	while (connection->sent < connection->reply.size) {
-		ssize_t sent = send(connection->watch.fd, connection->reply.bytes + connection->sent,
+		ssize_t sent = send(connection->watch.fd,
+			connection->reply.bytes + connection->sent,
 			connection->reply.size - connection->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (sent < 0 && errno == EINTR)
 			continue;
@@ -210,7 +222,11 @@ static void server_session_ended(struct session *session, int error, void *conte
 {
 	struct server_session *entry = context;
 
-	(void)error; /* the peer has closed the connection, or has the whole stream: no connection can report the error */
+	/*
+	 * the peer has closed the connection, or has the whole stream: no connection can report the
+	 * error
+	 */
+	(void)error;
 	loop_timer_clear(&entry->timer);
 	rundown_free(entry->rundown);
 	entry->rundown = NULL;
@@ -232,10 +248,14 @@ static int server_session_rundown(struct session *session, void *context)
 	return entry->rundown ? rundown_step(entry->rundown, session) : 0;
 }
 
-/* Checks a session that is ending: if its peer reads nothing for SERVER_STOP_NS, the connection is closed. */
+/*
+ * Checks a session that is ending: if its peer reads nothing for SERVER_STOP_NS, the connection is
+ * closed.
+ */
 static void server_session_watch(struct loop_timer *timer)
 {
-	struct server_session *entry = (struct server_session *)((char *)timer - offsetof(struct server_session, timer));
+	struct server_session *entry =
+		(struct server_session *)((char *)timer - offsetof(struct server_session, timer));
 	uint64_t now_ns = platform_now_ns();
 	uint64_t written = sink_socket_sent(session_sink(entry->session));
 
@@ -305,7 +325,10 @@ static void server_collect(struct connection *connection, const struct server_re
 		.ended = server_session_ended,
 		.context = entry,
 	};
-	/* From here on the fd belongs to the session. The connection keeps a copy for the reply, if the session is refused. */
+	/*
+	 * From here on the fd belongs to the session. The connection keeps a copy for the reply, if
+	 * the session is refused.
+	 */
 	int stream = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	int error = stream < 0 ? -errno : sink_socket_new(stream, (size_t)buffer, &config.sink);
 	if (!error)
@@ -317,10 +340,16 @@ static void server_collect(struct connection *connection, const struct server_re
 	}
 	entry->id = session_id(session);
 	server_reply_session(&connection->reply, entry->id);
-	/* 28 bytes into the empty buffer of a socket: a short write means that the peer has closed it. */
+	/*
+	 * 28 bytes into the empty buffer of a socket: a short write means that the peer has closed
+	 * it.
+	 */
 	if (connection->reply.failed ||
-		send(fd, connection->reply.bytes, connection->reply.size, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)connection->reply.size) {
-		/* A session that is stopped before its start releases its slot when it is started. */
+		send(fd, connection->reply.bytes, connection->reply.size,
+			MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)connection->reply.size) {
+		/*
+		 * A session that is stopped before its start releases its slot when it is started.
+		 */
 		session_stop(session, true);
 		(void)session_enable(session);
 		session_unref(session);
@@ -348,7 +377,10 @@ static void server_stop_tracing(struct connection *connection, uint64_t id)
 		connection_reply(connection);
 		return;
 	}
-	/* The reply follows the last byte of the stream, but not later than the time limit for a reader that has stopped. */
+	/*
+	 * The reply follows the last byte of the stream, but not later than the time limit for a
+	 * reader that has stopped.
+	 */
 	connection->state = CONNECTION_WAIT;
 	connection->session_id = id;
 	connection->watch.events = 0;
@@ -377,7 +409,8 @@ static void server_resume(const struct connection *connection)
 static void server_answer(struct connection *connection)
 {
 	struct server_request request;
-	uint32_t error = server_request_read(connection->command, connection->payload, connection->payload_size, &request);
+	uint32_t error = server_request_read(connection->command, connection->payload,
+		connection->payload_size, &request);
 
 	loop_timer_clear(&connection->timer);
 	if (error) {
@@ -419,9 +452,11 @@ static void connection_receive(struct connection *connection)
 {
 	for (;;) {
 		bool head = connection->got < SERVER_HEADER_SIZE;
-		uint8_t *to = head ? connection->header + connection->got : connection->payload + (connection->got - SERVER_HEADER_SIZE);
-		size_t want = head ? SERVER_HEADER_SIZE - connection->got
-				   : connection->payload_size - (connection->got - SERVER_HEADER_SIZE);
+		uint8_t *to = head ? connection->header + connection->got
+				   : connection->payload + (connection->got - SERVER_HEADER_SIZE);
+		size_t want =
+			head ? SERVER_HEADER_SIZE - connection->got
+			     : connection->payload_size - (connection->got - SERVER_HEADER_SIZE);
 		ssize_t got = want ? recv(connection->watch.fd, to, want, MSG_DONTWAIT) : 0;
 
 		if (got < 0 && errno == EINTR)
@@ -436,12 +471,14 @@ static void connection_receive(struct connection *connection)
 		if (connection->got < SERVER_HEADER_SIZE)
 			continue;
 		if (head) {
-			uint32_t error = server_request_header(connection->header, &connection->command, &connection->payload_size);
+			uint32_t error = server_request_header(connection->header,
+				&connection->command, &connection->payload_size);
 			if (error) {
 				connection_refuse(connection, error);
 				return;
 			}
-			connection->payload = malloc(connection->payload_size ? connection->payload_size : 1);
+			connection->payload =
+				malloc(connection->payload_size ? connection->payload_size : 1);
 			if (!connection->payload) {
 				connection_close(connection);
 				return;
@@ -466,7 +503,10 @@ static void connection_ready(struct loop_watch *watch, short revents)
 		connection_send(connection);
 		break;
 	case CONNECTION_WAIT:
-		/* The peer that requested the stop has closed the connection; the session ends nevertheless. */
+		/*
+		 * The peer that requested the stop has closed the connection; the session ends
+		 * nevertheless.
+		 */
 		if (revents & (POLLHUP | POLLERR | POLLNVAL))
 			connection_close(connection);
 		break;
@@ -491,31 +531,41 @@ static void listener_ready(struct loop_watch *watch, short revents)
 		uint32_t uid;
 		int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0) {
-			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
+				errno == ENOBUFS) {
 				watch->events = 0;
-				loop_timer_set(&server.accept_timer, platform_now_ns() + ACCEPT_PAUSE_NS);
+				loop_timer_set(&server.accept_timer,
+					platform_now_ns() + ACCEPT_PAUSE_NS);
 			}
 			return;
 		}
-		/* The file's mode excludes other users. This check also holds where the mode is ignored or was changed. root can inspect any process. */
+		/*
+		 * The file's mode excludes other users. This check also holds where the mode is
+		 * ignored or was changed. root can inspect any process.
+		 */
 		if (server_system_peer(fd, &uid) < 0 || (uid != geteuid() && uid != 0)) {
 			platform_close(fd);
 			continue;
 		}
 		struct connection *connection = connection_new(fd);
 		if (connection)
-			loop_timer_set(&connection->timer, connection->began_ns + SERVER_REQUEST_NS);
+			loop_timer_set(&connection->timer,
+				connection->began_ns + SERVER_REQUEST_NS);
 		else
 			platform_close(fd);
 	}
 }
 
-/* Removes the socket's file if it is still the one that was bound. Another one may be in its place, for example a runtime's. */
+/*
+ * Removes the socket's file if it is still the one that was bound. Another one may be in its place,
+ * for example a runtime's.
+ */
 static void server_unlink(void)
 {
 	struct stat now;
 
-	if (*server.path && lstat(server.path, &now) == 0 && now.st_ino == server.bound.st_ino && now.st_dev == server.bound.st_dev)
+	if (*server.path && lstat(server.path, &now) == 0 && now.st_ino == server.bound.st_ino &&
+		now.st_dev == server.bound.st_dev)
 		(void)unlink(server.path);
 	server.path[0] = '\0';
 }
@@ -526,14 +576,17 @@ static void server_listen(void)
 	int fd;
 
 	(void)snprintf(path, sizeof(path), "%s%s-diagnostic-%llu-%s%llu-socket", server.directory,
-		server.runtime == SERVER_RUNTIME_HERE ? "spoor" : "dotnet", (unsigned long long)server.identity.pid,
-		server.runtime == SERVER_RUNTIME_MAY_COME ? "0" : "", (unsigned long long)server_system_key());
+		server.runtime == SERVER_RUNTIME_HERE ? "spoor" : "dotnet",
+		(unsigned long long)server.identity.pid,
+		server.runtime == SERVER_RUNTIME_MAY_COME ? "0" : "",
+		(unsigned long long)server_system_key());
 	if (server_system_listen(path, &fd) < 0)
 		return;
 	/* Cut like the socket's name. */
 	memcpy(server.path, path, strnlen(path, sizeof(server.path) - 1));
 	(void)lstat(server.path, &server.bound);
-	server.listener = (struct loop_watch){ .fd = fd, .events = POLLIN, .ready = listener_ready };
+	server.listener =
+		(struct loop_watch){ .fd = fd, .events = POLLIN, .ready = listener_ready };
 	loop_watch_add(&server.listener);
 }
 
@@ -551,12 +604,15 @@ static void port_connect(struct port *port)
 	size_t length = strlen(port->path);
 	struct connection *connection = NULL;
 
-	int fd = length < sizeof(address.sun_path) ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
+	int fd = length < sizeof(address.sun_path)
+			 ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)
+			 : -1;
 	if (fd >= 0) {
 		memcpy(address.sun_path, port->path, length);
 		server_advertise(advertise, &server.identity);
 		if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
-			send(fd, advertise, sizeof(advertise), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(advertise))
+			send(fd, advertise, sizeof(advertise), MSG_NOSIGNAL | MSG_DONTWAIT) ==
+				(ssize_t)sizeof(advertise))
 			connection = connection_new(fd);
 		if (!connection)
 			platform_close(fd);
@@ -573,10 +629,15 @@ static void port_connect(struct port *port)
 		port->retry_ns = PORT_RETRY_MAX_NS;
 }
 
-/* PATH[,TAG]... of DOTNET_DiagnosticPorts. The first tag of a kind is used; a port with "listen" is ignored, as in the runtime. */
+/*
+ * PATH[,TAG]... of DOTNET_DiagnosticPorts. The first tag of a kind is used; a port with "listen" is
+ * ignored, as in the runtime.
+ */
 static void port_parse(const char *text, size_t length)
 {
-	struct port port = { .suspend = true, .retry_ns = PORT_RETRY_MIN_NS, .timer = { .expired = port_retry } };
+	struct port port = {
+		.suspend = true, .retry_ns = PORT_RETRY_MIN_NS, .timer = { .expired = port_retry }
+	};
 	bool has_path = false, has_suspend = false, has_kind = false, listens = false;
 
 	for (size_t at = 0; at <= length;) {
@@ -670,18 +731,21 @@ static int server_start(const struct spoor_options *options)
 
 	memset(&server, 0, sizeof(server));
 	server.listener.fd = -1;
-	if ((options->flags & SPOOR_START_NO_SERVER) || platform_is_secure() || server_setting_is("EnableDiagnostics", 0) ||
+	if ((options->flags & SPOOR_START_NO_SERVER) || platform_is_secure() ||
+		server_setting_is("EnableDiagnostics", 0) ||
 		server_setting_is("EnableDiagnostics_IPC", 0))
 		return 0;
 	server.runtime = server_system_runtime();
-	server.default_suspend = server.runtime != SERVER_RUNTIME_HERE && server_setting_is("DefaultDiagnosticPortSuspend", 1);
+	server.default_suspend = server.runtime != SERVER_RUNTIME_HERE &&
+				 server_setting_is("DefaultDiagnosticPortSuspend", 1);
 	directory = getenv("TMPDIR");
 	if (!directory || !*directory)
 		directory = "/tmp/";
 	size_t length = strlen(directory);
 	if (length + 2 > sizeof(server.directory))
 		return 0;
-	(void)snprintf(server.directory, sizeof(server.directory), "%s%s", directory, directory[length - 1] == '/' ? "" : "/");
+	(void)snprintf(server.directory, sizeof(server.directory), "%s%s", directory,
+		directory[length - 1] == '/' ? "" : "/");
 
 	platform_command_line(server.command_line, sizeof(server.command_line));
 	const char *end = strchrnul(server.command_line, ' ');
@@ -714,7 +778,9 @@ static int server_start(const struct spoor_options *options)
 	return 0;
 }
 
-/* On the loop thread: accepts no further connection and no further request, and stops all sessions. */
+/*
+ * On the loop thread: accepts no further connection and no further request, and stops all sessions.
+ */
 static void server_close(void *context)
 {
 	(void)context;
@@ -735,7 +801,10 @@ static void server_close(void *context)
 			server_session_stop(&server.sessions[i]);
 }
 
-/* On the loop thread: `context` gets the number of sessions that have not ended; those beyond their time limit are aborted. */
+/*
+ * On the loop thread: `context` gets the number of sessions that have not ended; those beyond their
+ * time limit are aborted.
+ */
 static void server_count(void *context)
 {
 	unsigned *count = context;
@@ -764,7 +833,10 @@ static void server_forget(void *context)
 	server.port_count = 0;
 }
 
-/* Ends all sessions of the server. Their last bytes have two seconds: exit() does not wait longer for a peer. */
+/*
+ * Ends all sessions of the server. Their last bytes have two seconds: exit() does not wait longer
+ * for a peer.
+ */
 static void server_stop(void)
 {
 	unsigned count = 1;

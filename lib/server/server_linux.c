@@ -1,4 +1,6 @@
-/* What the diagnostics server needs of Linux: /proc, peer credentials, the list of loaded objects. */
+/*
+ * What the diagnostics server needs of Linux: /proc, peer credentials, the list of loaded objects.
+ */
 #include "lib/server/server.h"
 
 #include <dlfcn.h>
@@ -57,7 +59,10 @@ uint64_t server_system_key(void)
 	char *at = text ? strrchr(text, ')') : NULL;
 	uint64_t key = 0;
 
-	/* After the name in parentheses, which may contain any character, the 20th word is field 22: the start time in clock ticks since boot. */
+	/*
+	 * After the name in parentheses, which may contain any character, the 20th word is field
+	 * 22: the start time in clock ticks since boot.
+	 */
 	for (int i = 0; at && i < 20; i++) {
 		at = strchr(at, ' ');
 		at = at ? at + 1 : NULL;
@@ -92,7 +97,10 @@ int server_system_listen(const char *path, int *ret_fd)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	/* The socket gets its file's mode when it is bound, so no other user can connect in between. */
+	/*
+	 * The socket gets its file's mode when it is bound, so no other user can connect in
+	 * between.
+	 */
 	if (fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
 		error = -errno;
 	} else if (listen(fd, 255) < 0) {
@@ -100,12 +108,18 @@ int server_system_listen(const char *path, int *ret_fd)
 		(void)unlink(address.sun_path);
 	}
 	if (error == -EADDRINUSE) {
-		/* The socket of another listener, or left by the program that ran in this process before exec(). */
+		/*
+		 * The socket of another listener, or left by the program that ran in this process
+		 * before exec().
+		 */
 		int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		bool stale = probe >= 0 && connect(probe, (struct sockaddr *)&address, sizeof(address)) < 0 && errno == ECONNREFUSED;
+		bool stale = probe >= 0 &&
+			     connect(probe, (struct sockaddr *)&address, sizeof(address)) < 0 &&
+			     errno == ECONNREFUSED;
 		if (probe >= 0)
 			(void)close(probe);
-		if (stale && unlink(address.sun_path) == 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+		if (stale && unlink(address.sun_path) == 0 &&
+			bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
 			listen(fd, 255) == 0)
 			error = 0;
 	}
@@ -143,14 +157,22 @@ const char *server_system_rid(void)
 #endif
 }
 
-/* A value of the dynamic section that is an address: some loaders have added the base to it, others have not. */
+/*
+ * A value of the dynamic section that is an address: some loaders have added the base to it, others
+ * have not.
+ */
 static const void *dynamic_address(const struct dl_phdr_info *info, uint64_t value)
 {
-	return (const void *)(uintptr_t)(value >= info->dlpi_addr ? value : info->dlpi_addr + value);
+	return (const void *)(uintptr_t)(value >= info->dlpi_addr ? value
+								  : info->dlpi_addr + value);
 }
 
-/* The number of symbols before those that the object defines in its table: the GNU hash table contains only the latter. */
-static uint32_t dynamic_imports(const struct dl_phdr_info *info, const ElfW(Dyn) *dynamic, const ElfW(Sym) **ret_symbols, const char **ret_names)
+/*
+ * The number of symbols before those that the object defines in its table: the GNU hash table
+ * contains only the latter.
+ */
+static uint32_t dynamic_imports(const struct dl_phdr_info *info, const ElfW(Dyn) * dynamic,
+	const ElfW(Sym) * *ret_symbols, const char **ret_names)
 {
 	const uint32_t *hash = NULL, *gnu_hash = NULL;
 
@@ -177,7 +199,8 @@ static uint32_t dynamic_imports(const struct dl_phdr_info *info, const ElfW(Dyn)
 
 static int runtime_look(struct dl_phdr_info *info, size_t size, void *argument)
 {
-	static const char *const names[] = { "libcoreclr.so", "libhostfxr.so", "libhostpolicy.so", "libmonosgen-2.0.so", "libnethost.so" };
+	static const char *const names[] = { "libcoreclr.so", "libhostfxr.so", "libhostpolicy.so",
+		"libmonosgen-2.0.so", "libnethost.so" };
 	enum server_runtime *found = argument;
 	const char *file = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
 
@@ -190,10 +213,14 @@ static int runtime_look(struct dl_phdr_info *info, size_t size, void *argument)
 		const char *text = NULL;
 		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
 			continue;
-		uint32_t count = dynamic_imports(info, (const void *)(uintptr_t)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr), &symbols, &text);
-		for (uint32_t symbol = 1; symbol < count && *found == SERVER_RUNTIME_NEVER; symbol++)
+		uint32_t count = dynamic_imports(info,
+			(const void *)(uintptr_t)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr),
+			&symbols, &text);
+		for (uint32_t symbol = 1; symbol < count && *found == SERVER_RUNTIME_NEVER;
+			symbol++)
 			if (symbols[symbol].st_shndx == SHN_UNDEF &&
-				(strcmp(text + symbols[symbol].st_name, "dlopen") == 0 || strcmp(text + symbols[symbol].st_name, "dlmopen") == 0))
+				(strcmp(text + symbols[symbol].st_name, "dlopen") == 0 ||
+					strcmp(text + symbols[symbol].st_name, "dlmopen") == 0))
 				*found = SERVER_RUNTIME_MAY_COME;
 	}
 	return *found == SERVER_RUNTIME_HERE;

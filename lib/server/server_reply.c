@@ -1,4 +1,7 @@
-/* Replies: a header of 20 bytes whose size is set last, then the reply of the command. A text that would make the message too long is cut. */
+/*
+ * Replies: a header of 20 bytes whose size is set last, then the reply of the command. A text that
+ * would make the message too long is cut.
+ */
 #include "lib/server/server_reply.h"
 
 #include <stdlib.h>
@@ -34,11 +37,17 @@ static void reply_number(struct server_reply *reply, uint64_t value, size_t size
 	reply_put(reply, bytes, size);
 }
 
-/* Reads one UTF-8 character of at most `left` bytes; a byte that is not valid UTF-8 becomes U+FFFD. */
+/*
+ * Reads one UTF-8 character of at most `left` bytes; a byte that is not valid UTF-8 becomes U+FFFD.
+ */
 static uint32_t reply_character(const char *text, size_t left, size_t *ret_length)
 {
 	const uint8_t *s = (const uint8_t *)text;
-	size_t length = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+	size_t length = s[0] < 0x80                   ? 1
+			: s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+			: s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+			: s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+						      : 0;
 	uint32_t c = length == 1 ? s[0] : length ? s[0] & (0x7fu >> length) : 0;
 
 	*ret_length = 1;
@@ -49,7 +58,8 @@ static uint32_t reply_character(const char *text, size_t left, size_t *ret_lengt
 			return 0xfffd;
 		c = c << 6 | (s[i] & 0x3f);
 	}
-	if ((length == 3 && c < 0x800) || (length == 4 && (c < 0x10000 || c > 0x10ffff)) || (c >= 0xd800 && c < 0xe000))
+	if ((length == 3 && c < 0x800) || (length == 4 && (c < 0x10000 || c > 0x10ffff)) ||
+		(c >= 0xd800 && c < 0xe000))
 		return 0xfffd;
 	*ret_length = length;
 	return c;
@@ -130,9 +140,13 @@ static void reply_words(struct server_reply *reply, const char *text, size_t uni
 	reply_text(reply, text, strlen(text), unit_max);
 }
 
-void server_reply_info(struct server_reply *reply, enum server_command command, const struct server_identity *identity)
+void server_reply_info(struct server_reply *reply, enum server_command command,
+	const struct server_identity *identity)
 {
-	/* 20 + 4 + 8 + 16 bytes and six texts of at most 1,024 units (2,052 bytes each) leave more than 50,000 bytes for the command line. */
+	/*
+	 * 20 + 4 + 8 + 16 bytes and six texts of at most 1,024 units (2,052 bytes each) leave more
+	 * than 50,000 bytes for the command line.
+	 */
 	reply_begin(reply, SERVER_REPLY_OK);
 	if (command == SERVER_PROCESS_INFO_3)
 		reply_number(reply, 1, 4);
@@ -157,7 +171,10 @@ void server_reply_environment(struct server_reply *reply, const char *environmen
 	reply_begin(reply, SERVER_REPLY_OK);
 	reply_number(reply, 0, 4);
 	reply_number(reply, 0, 2);
-	/* The message ends here. The data that follows has its own length in the first number, and may be longer than a message. */
+	/*
+	 * The message ends here. The data that follows has its own length in the first number, and
+	 * may be longer than a message.
+	 */
 	reply_end(reply);
 	size_t begin = reply->size;
 	reply_number(reply, 0, 4);

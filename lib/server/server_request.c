@@ -1,6 +1,7 @@
 /*
- * Reads requests. A view of the payload with a sticky failure reads each command's fields in wire order. Values that the runtime refuses are refused after
- * the last field they belong to, so that a message is either accepted or refused as a whole.
+ * Reads requests. A view of the payload with a sticky failure reads each command's fields in wire
+ * order. Values that the runtime refuses are refused after the last field they belong to, so that a
+ * message is either accepted or refused as a whole.
  */
 #include "lib/server/server_request.h"
 
@@ -52,7 +53,10 @@ static bool request_view_bool(struct request_view *v)
 	return request_view_number(v, 1) != 0;
 }
 
-/* Converts UTF-16 to UTF-8; a lone surrogate becomes U+FFFD. `to` has room for 3 bytes for each unit, and the NUL. */
+/*
+ * Converts UTF-16 to UTF-8; a lone surrogate becomes U+FFFD. `to` has room for 3 bytes for each
+ * unit, and the NUL.
+ */
 static void request_text_from_utf16(const uint8_t *units, size_t count, char *to)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -86,8 +90,8 @@ static void request_text_from_utf16(const uint8_t *units, size_t count, char *to
 }
 
 /*
- * A text: the number of UTF-16 units with the final NUL, then the units; a NUL inside ends the text. NULL: it is absent (no units), or it cannot be read,
- * which sets `failed`.
+ * A text: the number of UTF-16 units with the final NUL, then the units; a NUL inside ends the
+ * text. NULL: it is absent (no units), or it cannot be read, which sets `failed`.
  */
 static char *request_view_text(struct request_view *v)
 {
@@ -140,7 +144,8 @@ static void request_view_ids(struct request_view *v, struct server_provider *pro
 		provider->ids[i] = request_view_u32(v);
 }
 
-static void request_view_providers(struct request_view *v, bool filtered, struct server_request *request)
+static void request_view_providers(struct request_view *v, bool filtered,
+	struct server_request *request)
 {
 	uint32_t count = request_view_u32(v);
 
@@ -170,8 +175,8 @@ static void request_view_providers(struct request_view *v, bool filtered, struct
 	}
 }
 
-uint32_t server_request_header(const uint8_t header[SERVER_HEADER_SIZE], enum server_command *ret_command,
-	size_t *ret_payload_size)
+uint32_t server_request_header(const uint8_t header[SERVER_HEADER_SIZE],
+	enum server_command *ret_command, size_t *ret_payload_size)
 {
 	uint32_t size = header[14] | (uint32_t)header[15] << 8;
 
@@ -184,7 +189,10 @@ uint32_t server_request_header(const uint8_t header[SERVER_HEADER_SIZE], enum se
 	return 0;
 }
 
-/* Reads the fields of the five commands that start a session; newer ones have more fields between the format and the providers. */
+/*
+ * Reads the fields of the five commands that start a session; newer ones have more fields between
+ * the format and the providers.
+ */
 static uint32_t request_read_collect(struct request_view *v, struct server_request *request)
 {
 	if (request->command == SERVER_COLLECT_TRACING_5) {
@@ -192,7 +200,8 @@ static uint32_t request_read_collect(struct request_view *v, struct server_reque
 		if (v->failed || kind > 1)
 			return SERVER_BAD_ENCODING;
 		if (kind == 1)
-			return SERVER_NOT_SUPPORTED; /* user_events: the kernel writes these, there is no stream */
+			/* user_events: the kernel writes these, there is no stream */
+			return SERVER_NOT_SUPPORTED;
 	}
 	request->buffer_mb = request_view_u32(v);
 	uint32_t format = request_view_u32(v);
@@ -217,7 +226,10 @@ static uint32_t request_read_collect(struct request_view *v, struct server_reque
 	request_view_providers(v, request->command == SERVER_COLLECT_TRACING_5, request);
 	if (v->failed || request->buffer_mb == 0 || format > 1)
 		return SERVER_BAD_ENCODING;
-	/* Format 0 is nettrace before .NET Core 3.0, which the library does not write and current tools do not request. */
+	/*
+	 * Format 0 is nettrace before .NET Core 3.0, which the library does not write and current
+	 * tools do not request.
+	 */
 	return format == 1 ? 0 : SERVER_NOT_SUPPORTED;
 }
 

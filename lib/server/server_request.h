@@ -1,9 +1,11 @@
 /*
  * Reads requests of the diagnostics protocol from the bytes that a peer sent.
  *
- * The bytes are not trusted: every count is compared with the remaining bytes before it is used, memory is allocated only for data that the message contains,
- * and requests that the runtime refuses are refused with the runtime's code. Where the runtime crashes (an empty payload, a truncated provider), the answer
- * is SERVER_BAD_ENCODING. Functions use their arguments only, so they may be called from any thread.
+ * The bytes are not trusted: every count is compared with the remaining bytes before it is used,
+ * memory is allocated only for data that the message contains, and requests that the runtime
+ * refuses are refused with the runtime's code. Where the runtime crashes (an empty payload, a
+ * truncated provider), the answer is SERVER_BAD_ENCODING. Functions use their arguments only, so
+ * they may be called from any thread.
  *
  * Layouts: docs/formats/diagnostics-ipc.md.
  */
@@ -14,11 +16,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SERVER_MAGIC          "DOTNET_IPC_V1" /* 14 bytes with its NUL */
-#define SERVER_HEADER_SIZE    20u
-#define SERVER_MESSAGE_MAX    65535u
-#define SERVER_PROVIDERS_MAX  1000u
-#define SERVER_LEVEL_MAX      5u
+#define SERVER_MAGIC         "DOTNET_IPC_V1" /* 14 bytes with its NUL */
+#define SERVER_HEADER_SIZE   20u
+#define SERVER_MESSAGE_MAX   65535u
+#define SERVER_PROVIDERS_MAX 1000u
+#define SERVER_LEVEL_MAX     5u
 
 /* Command set in the high byte, id in the low one. */
 enum server_command {
@@ -52,9 +54,9 @@ enum server_error {
 struct server_provider {
 	uint64_t keywords;
 	uint32_t level;
-	bool ids_only;        /* true: only `ids`; false: all but `ids` */
-	char *name;           /* UTF-8, not empty */
-	char *arguments;      /* UTF-8; NULL: none */
+	bool ids_only;   /* true: only `ids`; false: all but `ids` */
+	char *name;      /* UTF-8, not empty */
+	char *arguments; /* UTF-8; NULL: none */
 	uint32_t *ids;
 	uint32_t id_count;
 };
@@ -70,15 +72,16 @@ struct server_request {
 };
 
 /*
- * Reads the header of a message. Returns 0 and the size of the payload, or the error to reply: a message without the magic, or with a size below that of its
- * header, has no payload.
+ * Reads the header of a message. Returns 0 and the size of the payload, or the error to reply: a
+ * message without the magic, or with a size below that of its header, has no payload.
  */
-uint32_t server_request_header(const uint8_t header[SERVER_HEADER_SIZE], enum server_command *ret_command,
-	size_t *ret_payload_size);
+uint32_t server_request_header(const uint8_t header[SERVER_HEADER_SIZE],
+	enum server_command *ret_command, size_t *ret_payload_size);
 
 /*
- * Reads the payload of a command. Returns 0 and fills `ret_request`, which the caller frees with server_request_done(), or returns the error to reply. Bytes
- * after the command's fields are ignored, as in the runtime.
+ * Reads the payload of a command. Returns 0 and fills `ret_request`, which the caller frees with
+ * server_request_done(), or returns the error to reply. Bytes after the command's fields are
+ * ignored, as in the runtime.
  */
 uint32_t server_request_read(enum server_command command, const uint8_t *payload, size_t size,
 	struct server_request *ret_request);

@@ -1,4 +1,7 @@
-/* A set of addresses: open addressing with a power of two of places, at most half of them used. 0 is a free place; no code is at address 0. */
+/*
+ * A set of addresses: open addressing with a power of two of places, at most half of them used. 0
+ * is a free place; no code is at address 0.
+ */
 #include "lib/sink/code_hits.h"
 
 #include <stdlib.h>

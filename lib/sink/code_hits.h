@@ -1,7 +1,9 @@
 /*
- * The addresses that occurred in stacks. A rundown names only these, so that it stays small in a program with a million functions.
+ * The addresses that occurred in stacks. A rundown names only these, so that it stays small in a
+ * program with a million functions.
  *
- * Loop thread only. The set exists while a session will end with a rundown. Addresses beyond CODE_HITS_MAX are not stored and have no name.
+ * Loop thread only. The set exists while a session will end with a rundown. Addresses beyond
+ * CODE_HITS_MAX are not stored and have no name.
  */
 #ifndef SPOOR_LIB_SINK_CODE_HITS_H
 #define SPOOR_LIB_SINK_CODE_HITS_H

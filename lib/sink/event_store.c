@@ -8,7 +8,10 @@
 
 #define RUN_LEAST 4u /* fewer records take less room as single events */
 
-/* The head of an entry in a chunk: a single event or a run. `size` includes the data that follows; a multiple of 8. */
+/*
+ * The head of an entry in a chunk: a single event or a run. `size` includes the data that follows;
+ * a multiple of 8.
+ */
 struct stored_head {
 	uint32_t size;
 	uint32_t run_count; /* 0: a single event */
@@ -40,7 +43,8 @@ struct stored_run {
 	struct stored_head head;
 	struct record_run run; /* without the address of its records: a chunk may be moved */
 };
-_Static_assert(sizeof(struct stored_run) % 8 == 0 && sizeof(struct stored_event) % 8 == 0, "what follows holds numbers of eight bytes");
+_Static_assert(sizeof(struct stored_run) % 8 == 0 && sizeof(struct stored_event) % 8 == 0,
+	"what follows holds numbers of eight bytes");
 
 struct store_chunk *store_chunk_new(size_t room)
 {
@@ -58,7 +62,8 @@ static uint8_t *end_of(struct store_chunk *chunk)
 
 static size_t plain_size(const struct pipe_event *event)
 {
-	return sizeof(struct stored_event) + 8u * (event->stack ? event->stack_count : 0u) + (event->activity_id ? 32u : 0u) + event->payload_size;
+	return sizeof(struct stored_event) + 8u * (event->stack ? event->stack_count : 0u) +
+	       (event->activity_id ? 32u : 0u) + event->payload_size;
 }
 
 size_t store_size(const struct pipe_event *event)
@@ -74,7 +79,8 @@ size_t store_run_size(const struct record_run *run)
 	return record_run_next(&rest, &event) ? store_size(&event) : 0;
 }
 
-static void chunk_filled(struct store_chunk *chunk, size_t size, uint64_t events, uint64_t first_ns, uint64_t last_ns)
+static void chunk_filled(struct store_chunk *chunk, size_t size, uint64_t events, uint64_t first_ns,
+	uint64_t last_ns)
 {
 	if (!chunk->used)
 		chunk->first_ns = first_ns;
@@ -99,8 +105,10 @@ bool store_append(struct store_chunk *chunk, const struct pipe_event *event)
 		.lost_before = event->lost_before,
 		.sequence = event->sequence,
 		.stack_count = (uint16_t)(event->stack ? event->stack_count : 0),
-		.flags = (uint8_t)((event->stack ? STORED_STACK : 0) | (event->activity_id ? STORED_ACTIVITY : 0) |
-			(event->run_start ? STORED_RUN_START : 0) | (event->sorted ? STORED_SORTED : 0)),
+		.flags = (uint8_t)((event->stack ? STORED_STACK : 0) |
+				   (event->activity_id ? STORED_ACTIVITY : 0) |
+				   (event->run_start ? STORED_RUN_START : 0) |
+				   (event->sorted ? STORED_SORTED : 0)),
 		.padding = (uint8_t)(size - plain_size(event)),
 	};
 
@@ -117,7 +125,8 @@ bool store_append(struct store_chunk *chunk, const struct pipe_event *event)
 	}
 	if (event->payload_size)
 		memcpy(at, event->payload, event->payload_size);
-	chunk_filled(chunk, size, event->entry->flags & ENTRY_OWN ? 0 : 1, event->time_ns, event->time_ns);
+	chunk_filled(chunk, size, event->entry->flags & ENTRY_OWN ? 0 : 1, event->time_ns,
+		event->time_ns);
 	return true;
 }
 
@@ -128,10 +137,12 @@ static bool append_whole(struct store_chunk *chunk, struct record_run *run)
 
 	if (left <= sizeof(stored) || !record_run_take(run, left - sizeof(stored), &stored.run))
 		return false;
-	stored.head = (struct stored_head){ (uint32_t)sizeof(stored) + stored.run.bytes, stored.run.count };
+	stored.head = (struct stored_head){ (uint32_t)sizeof(stored) + stored.run.bytes,
+		stored.run.count };
 	memcpy(end_of(chunk), &stored, sizeof(stored));
 	memcpy(end_of(chunk) + sizeof(stored), stored.run.records, stored.run.bytes);
-	chunk_filled(chunk, stored.head.size, stored.run.count, record_run_first_ns(&stored.run), record_run_last_ns(&stored.run));
+	chunk_filled(chunk, stored.head.size, stored.run.count, record_run_first_ns(&stored.run),
+		record_run_last_ns(&stored.run));
 	return true;
 }
 
@@ -150,7 +161,8 @@ bool store_append_run(struct store_chunk *chunk, struct record_run *run)
 	}
 }
 
-static void event_of(const struct stored_event *stored, const uint8_t *at, struct pipe_event *ret_event)
+static void event_of(const struct stored_event *stored, const uint8_t *at,
+	struct pipe_event *ret_event)
 {
 	const uint8_t *end = at + stored->head.size - sizeof(*stored) - stored->padding;
 
@@ -177,7 +189,8 @@ static void event_of(const struct stored_event *stored, const uint8_t *at, struc
 	ret_event->payload_size = (uint32_t)(end - at);
 }
 
-bool store_next(const struct store_chunk *chunk, struct store_cursor *cursor, struct pipe_event *ret_event)
+bool store_next(const struct store_chunk *chunk, struct store_cursor *cursor,
+	struct pipe_event *ret_event)
 {
 	const uint8_t *at = (const uint8_t *)(chunk + 1) + cursor->offset;
 	struct stored_head head;

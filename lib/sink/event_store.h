@@ -1,9 +1,11 @@
 /*
- * Copies of events in chunks, from the loop thread to a reader: a listener (queue) or the flight recorder. One thread writes; a reader takes whole chunks.
- * Chunks are counted, waited for and dropped as a whole.
+ * Copies of events in chunks, from the loop thread to a reader: a listener (queue) or the flight
+ * recorder. One thread writes; a reader takes whole chunks. Chunks are counted, waited for and
+ * dropped as a whole.
  *
- * A run of records is copied unchanged from its ring, with what is needed to decode it (struct stored_run); the reader decodes it. Single events, and runs
- * with stacks that the session does not record, are stored one by one.
+ * A run of records is copied unchanged from its ring, with what is needed to decode it (struct
+ * stored_run); the reader decodes it. Single events, and runs with stacks that the session does not
+ * record, are stored one by one.
  *
  * No function locks; the caller makes sure that a chunk is used by one thread at a time.
  */
@@ -35,7 +37,10 @@ size_t store_run_size(const struct record_run *run);
 /* Appends an event; false: no room. */
 bool store_append(struct store_chunk *chunk, const struct pipe_event *event);
 
-/* Appends as many events of the run as there is room for, and removes them from its front. False: no room for the first one. */
+/*
+ * Appends as many events of the run as there is room for, and removes them from its front. False:
+ * no room for the first one.
+ */
 bool store_append_run(struct store_chunk *chunk, struct record_run *run);
 
 /* The position of a reader in a chunk; all zero: at the begin. */
@@ -45,6 +50,7 @@ struct store_cursor {
 };
 
 /* The next event, borrowed from the chunk; false: no more. */
-bool store_next(const struct store_chunk *chunk, struct store_cursor *cursor, struct pipe_event *ret_event);
+bool store_next(const struct store_chunk *chunk, struct store_cursor *cursor,
+	struct pipe_event *ret_event);
 
 #endif

@@ -1,11 +1,15 @@
 /*
- * See nettrace4.h. docs/formats/nettrace.md has the format. Readers require more than the format does:
+ * See nettrace4.h. docs/formats/nettrace.md has the format. Readers require more than the format
+ * does:
  *
- * - A reader notices a change of the capturing thread at an event marked "sorted", or at the first event of a block. So each run begins with the mark if no
- *   later event has an earlier time (the meaning of the mark), and in a new block otherwise.
- * - Stack ids are valid until the next sequence point. A point is written when the table of stacks is full, after POINT_BYTES, and when the stream becomes
- *   idle: only then does a live reader release the last events.
- * - The padding before a block's content depends on the offset in the stream, so the encoder counts its bytes.
+ * - A reader notices a change of the capturing thread at an event marked "sorted", or at the first
+ *   event of a block. So each run begins with the mark if no later event has an earlier time (the
+ *   meaning of the mark), and in a new block otherwise.
+ * - Stack ids are valid until the next sequence point. A point is written when the table of stacks
+ *   is full, after POINT_BYTES, and when the stream becomes idle: only then does a live reader
+ *   release the last events.
+ * - The padding before a block's content depends on the offset in the stream, so the encoder counts
+ *   its bytes.
  */
 #include "lib/sink/nettrace4.h"
 
@@ -21,13 +25,14 @@
 #include "lib/pipe/session_state.h"
 #include "lib/platform/platform.h"
 
-#define BLOCK_BYTES       (100u << 10)
-#define HEADER_MAX        96u /* maximum size of an event's header: 1 + 5 + 5 + 10 + 5 + 10 + 5 + 10 + 32 + 5 */
-#define BLOCK_HEADER      20u
-#define STACKS_MAX        16384u
-#define STACK_BYTES_MAX   (4u << 20)
-#define POINT_BYTES       (10u << 20)
-#define DEPTH_MAX         8u
+#define BLOCK_BYTES (100u << 10)
+/* maximum size of an event's header: 1 + 5 + 5 + 10 + 5 + 10 + 5 + 10 + 32 + 5 */
+#define HEADER_MAX      96u
+#define BLOCK_HEADER    20u
+#define STACKS_MAX      16384u
+#define STACK_BYTES_MAX (4u << 20)
+#define POINT_BYTES     (10u << 20)
+#define DEPTH_MAX       8u
 
 enum blob_flag {
 	BLOB_METADATA = 0x01,
@@ -198,7 +203,8 @@ static void object_end(struct nettrace4 *encoder)
 }
 
 /* Writes a block with `head` and `content`. */
-static void block(struct nettrace4 *encoder, const char *name, const void *head, size_t head_size, const struct outbuf *content)
+static void block(struct nettrace4 *encoder, const char *name, const void *head, size_t head_size,
+	const struct outbuf *content)
 {
 	static const uint8_t zeroes[4];
 
@@ -221,7 +227,8 @@ static void block_head(uint8_t head[BLOCK_HEADER], uint64_t min_ns, uint64_t max
 	memcpy(head + 12, &max_ns, 8);
 }
 
-void nettrace4_set_process(struct nettrace4 *encoder, uint64_t process_id, uint64_t utc_ns, uint64_t sync_ns)
+void nettrace4_set_process(struct nettrace4 *encoder, uint64_t process_id, uint64_t utc_ns,
+	uint64_t sync_ns)
 {
 	encoder->process_id = process_id;
 	encoder->utc_ns = utc_ns;
@@ -236,9 +243,9 @@ int nettrace4_begin(struct nettrace4 *encoder)
 	time_t seconds = (time_t)(utc_ns / 1000000000u);
 	struct tm utc;
 	uint16_t date[8];
-	uint32_t rest[4] = { sizeof(void *), (uint32_t)(encoder->process_id ? encoder->process_id : platform_process_id()),
-		(uint32_t)platform_cpu_count(),
-		__atomic_load_n(&sampling_ns, __ATOMIC_RELAXED) };
+	uint32_t rest[4] = { sizeof(void *),
+		(uint32_t)(encoder->process_id ? encoder->process_id : platform_process_id()),
+		(uint32_t)platform_cpu_count(), __atomic_load_n(&sampling_ns, __ATOMIC_RELAXED) };
 	uint64_t ticks[2] = { now_ns, 1000000000u };
 
 	memset(&utc, 0, sizeof(utc));
@@ -261,7 +268,8 @@ int nettrace4_begin(struct nettrace4 *encoder)
 	if (encoder->described)
 		memset(encoder->described, 0, encoder->described_words * sizeof(uint64_t));
 	if (encoder->described_safe)
-		memset(encoder->described_safe, 0, encoder->described_safe_words * sizeof(uint64_t));
+		memset(encoder->described_safe, 0,
+			encoder->described_safe_words * sizeof(uint64_t));
 	encoder->position_safe = 0;
 	emit(encoder, prefix, sizeof(prefix) - 1);
 	object_begin(encoder, "Trace", 4);
@@ -351,7 +359,7 @@ size_t nettrace4_pending(const struct nettrace4 *encoder)
 bool nettrace4_wants_point(const struct nettrace4 *encoder)
 {
 	return encoder->stack_count >= STACKS_MAX || encoder->frames.size >= STACK_BYTES_MAX ||
-		encoder->position - encoder->point_position >= POINT_BYTES;
+	       encoder->position - encoder->point_position >= POINT_BYTES;
 }
 
 bool nettrace4_since_point(const struct nettrace4 *encoder)
@@ -367,20 +375,22 @@ uint64_t nettrace4_last_ns(const struct nettrace4 *encoder)
 int nettrace4_safe(struct nettrace4 *encoder)
 {
 	/*
-	 * Pending events have their metadata marked as written, but neither is in `out` yet. Both are flushed together, so only a flushed state can be
-	 * restored.
+	 * Pending events have their metadata marked as written, but neither is in `out` yet. Both
+	 * are flushed together, so only a flushed state can be restored.
 	 */
 	if (encoder->metadata.size)
 		return 0;
 	if (encoder->described_safe_words != encoder->described_words) {
-		uint64_t *safe = realloc(encoder->described_safe, encoder->described_words * sizeof(*safe));
+		uint64_t *safe =
+			realloc(encoder->described_safe, encoder->described_words * sizeof(*safe));
 		if (!safe)
 			return -ENOMEM;
 		encoder->described_safe = safe;
 		encoder->described_safe_words = encoder->described_words;
 	}
 	if (encoder->described_words)
-		memcpy(encoder->described_safe, encoder->described, encoder->described_words * sizeof(uint64_t));
+		memcpy(encoder->described_safe, encoder->described,
+			encoder->described_words * sizeof(uint64_t));
 	encoder->position_safe = encoder->position;
 	return 0;
 }
@@ -390,10 +400,14 @@ void nettrace4_roll_back(struct nettrace4 *encoder)
 	if (encoder->described)
 		memset(encoder->described, 0, encoder->described_words * sizeof(uint64_t));
 	if (encoder->described_safe_words)
-		memcpy(encoder->described, encoder->described_safe, encoder->described_safe_words * sizeof(uint64_t));
+		memcpy(encoder->described, encoder->described_safe,
+			encoder->described_safe_words * sizeof(uint64_t));
 	encoder->position = encoder->position_safe;
 	pending_forget(encoder);
-	/* The ids of the reader's stacks are not those of the table any more: new ids start after them, until the next sequence point. */
+	/*
+	 * The ids of the reader's stacks are not those of the table any more: new ids start after
+	 * them, until the next sequence point.
+	 */
 	uint32_t next = encoder->stacks_first + STACKS_MAX;
 	stacks_forget(encoder);
 	encoder->stacks_first = next;
@@ -414,11 +428,15 @@ static int describe(struct nettrace4 *encoder, const struct event_entry *entry)
 		uint64_t *described = realloc(encoder->described, words * sizeof(*described));
 		if (!described)
 			return -ENOMEM;
-		memset(described + encoder->described_words, 0, (words - encoder->described_words) * sizeof(*described));
+		memset(described + encoder->described_words, 0,
+			(words - encoder->described_words) * sizeof(*described));
 		encoder->described = described;
 		encoder->described_words = words;
 	}
-	/* Each blob is complete, because delta encoding would depend on the previous one. Time and sequence stay 0. */
+	/*
+	 * Each blob is complete, because delta encoding would depend on the previous one. Time and
+	 * sequence stay 0.
+	 */
 	uint8_t head[16] = { BLOB_METADATA | BLOB_SORTED | BLOB_SIZE, 0, 0 };
 	uint8_t *at = put_varuint(head + 3, 4 + entry->metadata_size);
 	outbuf_add(&encoder->metadata, head, (size_t)(at - head));
@@ -447,11 +465,13 @@ static uint32_t stack_intern(struct nettrace4 *encoder, const uint64_t *frames, 
 	for (; encoder->table[at].id; at = (at + 1) & (2 * STACKS_MAX - 1)) {
 		const struct stack_slot *slot = &encoder->table[at];
 		if (slot->hash == hash && slot->count == count &&
-			memcmp(encoder->frames.data + slot->offset, frames, count * sizeof(*frames)) == 0)
+			memcmp(encoder->frames.data + slot->offset, frames,
+				count * sizeof(*frames)) == 0)
 			return slot->id;
 	}
 	if (encoder->stack_count >= STACKS_MAX + STACKS_MAX / 2)
-		return 0; /* no sequence point was written in time: the event is written without its stack */
+		/* no sequence point was written in time: the event is written without its stack */
+		return 0;
 	uint32_t id = encoder->stacks_first + encoder->stacks_pending;
 	encoder->table[at] = (struct stack_slot){ hash, id, (uint32_t)encoder->frames.size, count };
 	outbuf_add(&encoder->frames, frames, count * sizeof(*frames));
@@ -512,7 +532,8 @@ static bool convert_bytes(struct conversion *c, size_t size)
 	return true;
 }
 
-static bool convert(struct conversion *c, const struct plan_step *plan, uint32_t count, unsigned depth)
+static bool convert(struct conversion *c, const struct plan_step *plan, uint32_t count,
+	unsigned depth)
 {
 	uint16_t elements;
 
@@ -536,7 +557,8 @@ static bool convert(struct conversion *c, const struct plan_step *plan, uint32_t
 			memcpy(&elements, c->at, 2);
 			if (!convert_bytes(c, 2))
 				return false;
-			if (plan[i].op == PLAN_ARRAY && !convert_bytes(c, (size_t)elements * plan[i].size))
+			if (plan[i].op == PLAN_ARRAY &&
+				!convert_bytes(c, (size_t)elements * plan[i].size))
 				return false;
 			for (uint16_t e = 0; plan[i].op == PLAN_TEXTS && e < elements; e++)
 				if (!convert_text(c))
@@ -557,7 +579,8 @@ static bool convert(struct conversion *c, const struct plan_step *plan, uint32_t
 }
 
 /* Writes an activity id if it differs from that of the previous event; NULL is all zero. */
-static uint8_t *put_activity(uint8_t *at, uint8_t *flags, enum blob_flag flag, uint8_t *previous, const uint8_t *id)
+static uint8_t *put_activity(uint8_t *at, uint8_t *flags, enum blob_flag flag, uint8_t *previous,
+	const uint8_t *id)
 {
 	static const uint8_t none[16];
 
@@ -583,14 +606,18 @@ int nettrace4_event(struct nettrace4 *encoder, const struct pipe_event *event)
 		if (payload_size > SPOOR_PAYLOAD_MAX)
 			return -EMSGSIZE;
 	} else {
-		struct conversion c = { payload, payload + payload_size, encoder->scratch, encoder->scratch + sizeof(encoder->scratch) };
-		if (!convert(&c, entry->plan, entry->plan_count, 0) || c.out - encoder->scratch > SPOOR_PAYLOAD_MAX)
+		struct conversion c = { payload, payload + payload_size, encoder->scratch,
+			encoder->scratch + sizeof(encoder->scratch) };
+		if (!convert(&c, entry->plan, entry->plan_count, 0) ||
+			c.out - encoder->scratch > SPOOR_PAYLOAD_MAX)
 			return -EMSGSIZE;
 		payload = encoder->scratch;
 		payload_size = (size_t)(c.out - encoder->scratch);
 	}
 	/* The block is full, or the run must not be marked sorted. */
-	if (encoder->events.size && (encoder->events.size + payload_size + HEADER_MAX + BLOCK_HEADER > BLOCK_BYTES || (event->run_start && !event->sorted))) {
+	if (encoder->events.size &&
+		(encoder->events.size + payload_size + HEADER_MAX + BLOCK_HEADER > BLOCK_BYTES ||
+			(event->run_start && !event->sorted))) {
 		r = nettrace4_flush(encoder);
 		if (r)
 			return r;
@@ -604,13 +631,16 @@ int nettrace4_event(struct nettrace4 *encoder, const struct pipe_event *event)
 
 	uint8_t *at = start + 1;
 	uint8_t flags = event->run_start && event->sorted ? BLOB_SORTED : 0;
-	uint32_t stack_id = event->stack ? stack_intern(encoder, event->stack, event->stack_count) : 0;
+	uint32_t stack_id =
+		event->stack ? stack_intern(encoder, event->stack, event->stack_count) : 0;
 	if (entry->index != previous->metadata_id) {
 		flags |= BLOB_METADATA;
 		at = put_varuint(at, entry->index);
 		previous->metadata_id = entry->index;
 	}
-	if (event->sequence != previous->sequence + 1 || event->capture_thread_id != previous->capture_thread_id || previous->processor != UINT32_MAX) {
+	if (event->sequence != previous->sequence + 1 ||
+		event->capture_thread_id != previous->capture_thread_id ||
+		previous->processor != UINT32_MAX) {
 		flags |= BLOB_CAPTURE;
 		at = put_varuint(at, (uint32_t)(event->sequence - previous->sequence - 1));
 		at = put_varuint(at, event->capture_thread_id);
@@ -632,8 +662,10 @@ int nettrace4_event(struct nettrace4 *encoder, const struct pipe_event *event)
 	at = put_varuint(at, event->time_ns - previous->time_ns);
 	previous->time_ns = event->time_ns;
 	if (__builtin_expect(event->activity_id || previous->activity, 0)) {
-		at = put_activity(at, &flags, BLOB_ACTIVITY, previous->activity_id, event->activity_id);
-		at = put_activity(at, &flags, BLOB_RELATED, previous->related_activity_id, event->related_activity_id);
+		at = put_activity(at, &flags, BLOB_ACTIVITY, previous->activity_id,
+			event->activity_id);
+		at = put_activity(at, &flags, BLOB_RELATED, previous->related_activity_id,
+			event->related_activity_id);
 		previous->activity = event->activity_id != NULL;
 	}
 	if (payload_size != previous->payload_size) {

@@ -1,6 +1,7 @@
 /*
- * Writes nettrace version 4: what .NET runtimes send over their sockets, and what every reader accepts. An encoder turns events into blocks in `out`, from
- * which its owner writes them to a file, a socket or memory.
+ * Writes nettrace version 4: what .NET runtimes send over their sockets, and what every reader
+ * accepts. An encoder turns events into blocks in `out`, from which its owner writes them to a
+ * file, a socket or memory.
  *
  *   nettrace4_begin()      head of the stream: 32 bytes of prefix, the Trace object
  *   nettrace4_event()      ...
@@ -8,8 +9,8 @@
  *   nettrace4_point()      flush and a sequence point: stacks are forgotten, readers can compute losses
  *   nettrace4_end()        flush, a last sequence point, the end tag
  *
- * Offsets count from the first byte of the stream, also when the owner has emptied `out`. An encoder belongs to one thread at a time. Functions return 0 or a
- * negative errno.
+ * Offsets count from the first byte of the stream, also when the owner has emptied `out`. An
+ * encoder belongs to one thread at a time. Functions return 0 or a negative errno.
  */
 #ifndef SPOOR_LIB_SINK_NETTRACE4_H
 #define SPOOR_LIB_SINK_NETTRACE4_H
@@ -22,13 +23,22 @@ struct nettrace4;
 struct nettrace4 *nettrace4_new(struct outbuf *out);
 void nettrace4_free(struct nettrace4 *encoder);
 
-/* For a stream about another process (recover.c): the values in its head. Before nettrace4_begin(). */
-void nettrace4_set_process(struct nettrace4 *encoder, uint64_t process_id, uint64_t utc_ns, uint64_t sync_ns);
+/*
+ * For a stream about another process (recover.c): the values in its head. Before nettrace4_begin().
+ */
+void nettrace4_set_process(struct nettrace4 *encoder, uint64_t process_id, uint64_t utc_ns,
+	uint64_t sync_ns);
 
-/* Begins a new stream (also the next file of a rotation): metadata is written again; sequence numbers continue. */
+/*
+ * Begins a new stream (also the next file of a rotation): metadata is written again; sequence
+ * numbers continue.
+ */
 int nettrace4_begin(struct nettrace4 *encoder);
 
-/* 0; -EMSGSIZE: more than SPOOR_PAYLOAD_MAX bytes in this format, or a payload that does not match its fields; -ENOMEM. */
+/*
+ * 0; -EMSGSIZE: more than SPOOR_PAYLOAD_MAX bytes in this format, or a payload that does not match
+ * its fields; -ENOMEM.
+ */
 int nettrace4_event(struct nettrace4 *encoder, const struct pipe_event *event);
 int nettrace4_flush(struct nettrace4 *encoder);
 
@@ -36,14 +46,17 @@ int nettrace4_flush(struct nettrace4 *encoder);
 int nettrace4_point(struct nettrace4 *encoder, uint64_t time_ns, struct session *session);
 int nettrace4_end(struct nettrace4 *encoder, uint64_t time_ns, struct session *session);
 
-size_t nettrace4_pending(const struct nettrace4 *encoder);   /* bytes of events that are not flushed */
-bool nettrace4_wants_point(const struct nettrace4 *encoder); /* the table of stacks is full, or POINT_BYTES were written since the last point */
+/* bytes of events that are not flushed */
+size_t nettrace4_pending(const struct nettrace4 *encoder);
+/* the table of stacks is full, or POINT_BYTES were written since the last point */
+bool nettrace4_wants_point(const struct nettrace4 *encoder);
 bool nettrace4_since_point(const struct nettrace4 *encoder); /* any event since the last point */
 uint64_t nettrace4_last_ns(const struct nettrace4 *encoder); /* latest time written */
 
 /*
- * nettrace4_safe() marks all that was flushed into `out` as written. nettrace4_roll_back() restores that state: later events, pending ones too, are
- * forgotten, and the next bytes follow the marked ones.
+ * nettrace4_safe() marks all that was flushed into `out` as written. nettrace4_roll_back() restores
+ * that state: later events, pending ones too, are forgotten, and the next bytes follow the marked
+ * ones.
  */
 int nettrace4_safe(struct nettrace4 *encoder);
 void nettrace4_roll_back(struct nettrace4 *encoder);

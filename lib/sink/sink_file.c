@@ -1,10 +1,12 @@
 /*
- * A session that writes a nettrace file, which is valid at any time. The file ends with the end tag (one byte). To append, all bytes after the tag and a new
- * end tag are written first; then the old tag is overwritten with the first byte of the next object. One byte is written completely or not at all, so a
- * process that is killed leaves a file that opens and lacks at most the last flush interval.
+ * A session that writes a nettrace file, which is valid at any time. The file ends with the end tag
+ * (one byte). To append, all bytes after the tag and a new end tag are written first; then the old
+ * tag is overwritten with the first byte of the next object. One byte is written completely or not
+ * at all, so a process that is killed leaves a file that opens and lacks at most the last flush
+ * interval.
  *
- * If the disk is full, events that were not written are counted as lost, the file is cut after its end tag, and the session stops. A last event reports that,
- * if it still fits.
+ * If the disk is full, events that were not written are counted as lost, the file is cut after its
+ * end tag, and the session stops. A last event reports that, if it still fits.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +23,8 @@
 #include "lib/sink/nettrace4.h"
 #include "lib/sink/sinks.h"
 
-#define PUT_BYTES (512u << 10) /* written when so many bytes are pending, before the flush interval has passed */
+/* written when so many bytes are pending, before the flush interval has passed */
+#define PUT_BYTES (512u << 10)
 
 struct file_sink {
 	struct sink sink;
@@ -31,9 +34,9 @@ struct file_sink {
 	char *path;
 	int fd;
 	bool regular;
-	uint64_t end;      /* offset of the end tag; 0: no byte was written yet */
+	uint64_t end;       /* offset of the end tag; 0: no byte was written yet */
 	uint64_t unwritten; /* events taken since the last write */
-	uint64_t first_ns; /* time of the first unwritten event */
+	uint64_t first_ns;  /* time of the first unwritten event */
 	uint64_t flush_ns;
 	uint64_t flushed_ns;
 	uint64_t rotate_bytes;
@@ -170,7 +173,10 @@ static int file_event(struct sink *sink, const struct pipe_event *event)
 		if (!file->unwritten++)
 			file->first_ns = event->time_ns;
 	}
-	/* This event is taken. If the write fails, file_turn() reports it, when the number of lost events is known. */
+	/*
+	 * This event is taken. If the write fails, file_turn() reports it, when the number of lost
+	 * events is known.
+	 */
 	if (__builtin_expect(file->out.size >= PUT_BYTES, 0) && !file->failed)
 		file->failed = flush(file);
 	return 0;
@@ -208,18 +214,23 @@ static int file_turn(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, uns
 
 	if (r)
 		return r;
-	if (nettrace4_wants_point(file->encoder) || (due && (flags & SINK_IDLE) && nettrace4_since_point(file->encoder)))
+	if (nettrace4_wants_point(file->encoder) ||
+		(due && (flags & SINK_IDLE) && nettrace4_since_point(file->encoder)))
 		r = nettrace4_point(file->encoder, cutoff_ns, file->session);
 	if (r == 0 && (due || file->out.size >= PUT_BYTES))
 		r = flush(file);
 	if (r == 0 && file->regular &&
-		((file->rotate_bytes && file->end >= file->rotate_bytes) || (file->rotate_ns && now_ns - file->opened_ns >= file->rotate_ns)))
+		((file->rotate_bytes && file->end >= file->rotate_bytes) ||
+			(file->rotate_ns && now_ns - file->opened_ns >= file->rotate_ns)))
 		r = rotate(file, cutoff_ns);
 	file->failed = r;
 	return r;
 }
 
-/* After a failure: counts the events that are not in the file as lost, and writes an event about that if it fits. */
+/*
+ * After a failure: counts the events that are not in the file as lost, and writes an event about
+ * that if it fits.
+ */
 static void give_up(struct file_sink *file)
 {
 	uint64_t now = nettrace4_last_ns(file->encoder);
@@ -298,7 +309,8 @@ static const struct sink_ops file_ops = {
 	.child = file_child,
 };
 
-int sink_file_new(const struct spoor_file_options *options, const struct spoor_session_options *session, struct sink **ret_sink)
+int sink_file_new(const struct spoor_file_options *options,
+	const struct spoor_session_options *session, struct sink **ret_sink)
 {
 	struct file_sink *file = calloc(1, sizeof(*file));
 

@@ -1,8 +1,11 @@
 /*
- * Listeners inside the process: a queue of chunks, and either a dispatch thread that calls a function, or spoor_listener_read().
+ * Listeners inside the process: a queue of chunks, and either a dispatch thread that calls a
+ * function, or spoor_listener_read().
  *
- * The loop thread fills a chunk and appends it to the queue once per pass. The lock is held while chunks are moved, never while a function is called. A slow
- * listener only makes its own queue grow: beyond the session's buffer events are lost, the oldest are dropped, or firing threads wait, as the policy says.
+ * The loop thread fills a chunk and appends it to the queue once per pass. The lock is held while
+ * chunks are moved, never while a function is called. A slow listener only makes its own queue
+ * grow: beyond the session's buffer events are lost, the oldest are dropped, or firing threads
+ * wait, as the policy says.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -36,7 +39,8 @@ struct queue_sink {
 	size_t bytes; /* of chunks in the queue, until they are read; atomic for reading */
 
 	struct store_chunk *filling; /* used by the loop thread only */
-	struct store_chunk *spare;   /* guarded by the lock: a dropped chunk of CHUNK_BYTES for reuse; or NULL */
+	/* guarded by the lock: a dropped chunk of CHUNK_BYTES for reuse; or NULL */
+	struct store_chunk *spare;
 	struct store_chunk *reading; /* used by the reader only */
 	struct store_cursor cursor;
 };
@@ -75,10 +79,14 @@ static void queue_unref(struct queue_sink *queue)
 	free(queue);
 }
 
-/* The next event, from the current chunk or the next one. Called by the one reader, without the lock held. */
+/*
+ * The next event, from the current chunk or the next one. Called by the one reader, without the
+ * lock held.
+ */
 static bool queue_next(struct queue_sink *queue, uint64_t deadline_ns, struct pipe_event *ret_event)
 {
-	struct timespec deadline = { .tv_sec = (time_t)(deadline_ns / 1000000000u), .tv_nsec = (long)(deadline_ns % 1000000000u) };
+	struct timespec deadline = { .tv_sec = (time_t)(deadline_ns / 1000000000u),
+		.tv_nsec = (long)(deadline_ns % 1000000000u) };
 
 	while (!queue->reading || !store_next(queue->reading, &queue->cursor, ret_event)) {
 		struct store_chunk *old = queue->reading;
@@ -90,8 +98,10 @@ static bool queue_next(struct queue_sink *queue, uint64_t deadline_ns, struct pi
 		if (old)
 			__atomic_store_n(&queue->bytes, queue->bytes - old->room, __ATOMIC_RELAXED);
 		while (!queue->first && !queue->closing && !queue->abandoned && r == 0)
-			r = deadline_ns == UINT64_MAX ? pthread_cond_wait(&queue->changed, &queue->lock)
-						      : pthread_cond_timedwait(&queue->changed, &queue->lock, &deadline);
+			r = deadline_ns == UINT64_MAX
+				    ? pthread_cond_wait(&queue->changed, &queue->lock)
+				    : pthread_cond_timedwait(&queue->changed, &queue->lock,
+					      &deadline);
 		if (queue->first && !queue->abandoned) {
 			queue->reading = queue->first;
 			queue->first = queue->first->next;
@@ -106,7 +116,8 @@ static bool queue_next(struct queue_sink *queue, uint64_t deadline_ns, struct pi
 	return true;
 }
 
-static void view_of(struct queue_sink *queue, const struct pipe_event *event, struct spoor_event_view *ret_view)
+static void view_of(struct queue_sink *queue, const struct pipe_event *event,
+	struct spoor_event_view *ret_view)
 {
 	*ret_view = (struct spoor_event_view){
 		.size = sizeof(*ret_view),
@@ -211,7 +222,8 @@ static void drop_oldest(struct queue_sink *queue)
 	}
 	pthread_mutex_unlock(&queue->lock);
 	if (oldest) {
-		session_unwrite(queue->session, oldest->events, true, oldest->first_ns, oldest->last_ns);
+		session_unwrite(queue->session, oldest->events, true, oldest->first_ns,
+			oldest->last_ns);
 		if (oldest->room == CHUNK_BYTES && !queue->spare)
 			queue->spare = oldest;
 		else
@@ -221,7 +233,8 @@ static void drop_oldest(struct queue_sink *queue)
 
 static size_t held(const struct queue_sink *queue)
 {
-	return __atomic_load_n(&queue->bytes, __ATOMIC_RELAXED) + (queue->filling ? queue->filling->used : 0);
+	return __atomic_load_n(&queue->bytes, __ATOMIC_RELAXED) +
+	       (queue->filling ? queue->filling->used : 0);
 }
 
 /* A chunk with room for at least `size` bytes; the filled one is appended to the queue. */
@@ -230,9 +243,11 @@ static int chunk_add(struct queue_sink *queue, size_t size)
 	const struct spoor_session_options *options = &queue->session->config.options;
 
 	chunk_publish(queue);
-	if (options->policy == SPOOR_DROP_NEWEST && held(queue) + CHUNK_BYTES > options->buffer_bytes && held(queue))
+	if (options->policy == SPOOR_DROP_NEWEST &&
+		held(queue) + CHUNK_BYTES > options->buffer_bytes && held(queue))
 		return -ENOBUFS;
-	while (options->policy == SPOOR_OVERWRITE_OLDEST && held(queue) + CHUNK_BYTES > options->buffer_bytes && queue->first)
+	while (options->policy == SPOOR_OVERWRITE_OLDEST &&
+		held(queue) + CHUNK_BYTES > options->buffer_bytes && queue->first)
 		drop_oldest(queue);
 	/* It is empty, and too small. */
 	free(queue->filling);
@@ -296,7 +311,10 @@ static int queue_end(struct sink *sink, bool aborted)
 	queue->closing = true;
 	bool done = !queue->has_thread || queue->done;
 	if (!done && aborted) {
-		/* The function does not return: its current event is delivered, the others are lost. */
+		/*
+		 * The function does not return: its current event is delivered, the others are
+		 * lost.
+		 */
 		queue->abandoned = true;
 		for (const struct store_chunk *chunk = queue->first; chunk; chunk = chunk->next)
 			left += chunk->events;
@@ -327,7 +345,8 @@ static const struct sink_ops queue_ops = {
 	.is_own_thread = queue_is_own_thread,
 };
 
-int sink_queue_new(const struct spoor_session_options *options, spoor_listener_function *function, void *context, struct sink **ret_sink)
+int sink_queue_new(const struct spoor_session_options *options, spoor_listener_function *function,
+	void *context, struct sink **ret_sink)
 {
 	struct queue_sink *queue = calloc(1, sizeof(*queue));
 	pthread_condattr_t attributes;
@@ -348,13 +367,15 @@ int sink_queue_new(const struct spoor_session_options *options, spoor_listener_f
 	return 0;
 }
 
-int spoor_listener_read(struct spoor_session *handle, struct spoor_event_view *ret_event, uint32_t timeout_ms)
+int spoor_listener_read(struct spoor_session *handle, struct spoor_event_view *ret_event,
+	uint32_t timeout_ms)
 {
 	struct session *session = (struct session *)(void *)handle;
 	struct pipe_event event;
 	struct spoor_event_view view;
 
-	if (!session || !session->sink || session->sink->ops != &queue_ops || of(session->sink)->function || !ret_event)
+	if (!session || !session->sink || session->sink->ops != &queue_ops ||
+		of(session->sink)->function || !ret_event)
 		return -EINVAL;
 	struct queue_sink *queue = of(session->sink);
 	if (!queue_next(queue, platform_now_ns() + timeout_ms * UINT64_C(1000000), &event)) {
@@ -364,6 +385,7 @@ int spoor_listener_read(struct spoor_session *handle, struct spoor_event_view *r
 		return ended ? -ESHUTDOWN : 0;
 	}
 	view_of(queue, &event, &view);
-	memcpy(ret_event, &view, ret_event->size && ret_event->size < sizeof(view) ? ret_event->size : sizeof(view));
+	memcpy(ret_event, &view,
+		ret_event->size && ret_event->size < sizeof(view) ? ret_event->size : sizeof(view));
 	return 1;
 }

@@ -1,9 +1,11 @@
 /*
- * The flight recorder: stores the newest events of a session in memory, in chunks, and drops the oldest chunk when the memory is full. A snapshot and the
- * session's end write them as a nettrace file.
+ * The flight recorder: stores the newest events of a session in memory, in chunks, and drops the
+ * oldest chunk when the memory is full. A snapshot and the session's end write them as a nettrace
+ * file.
  *
- * The chunks are in one piece of memory, which the thread that starts the session populates: touching 64 MiB for the first time takes longer than a ring
- * needs to fill. Only an event that is too large for such a chunk gets one from malloc().
+ * The chunks are in one piece of memory, which the thread that starts the session populates:
+ * touching 64 MiB for the first time takes longer than a ring needs to fill. Only an event that is
+ * too large for such a chunk gets one from malloc().
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,9 +28,9 @@ struct recorder_sink {
 	struct store_chunk *first, *last;
 	struct store_chunk *spare; /* chunks of `memory` that are not in use */
 	uint8_t *memory;
-	size_t touched;            /* number of its chunks that were ever used */
-	size_t bytes;              /* of the chunks in use */
-	size_t bytes_max;          /* of `memory`; a multiple of CHUNK_BYTES */
+	size_t touched;   /* number of its chunks that were ever used */
+	size_t bytes;     /* of the chunks in use */
+	size_t bytes_max; /* of `memory`; a multiple of CHUNK_BYTES */
 	bool ended;
 };
 
@@ -73,7 +75,8 @@ static struct store_chunk *chunk_take(struct recorder_sink *recorder)
 	if (chunk)
 		recorder->spare = chunk->next;
 	else
-		chunk = (struct store_chunk *)(void *)(recorder->memory + recorder->touched++ * CHUNK_BYTES);
+		chunk = (struct store_chunk *)(void *)(recorder->memory +
+						       recorder->touched++ * CHUNK_BYTES);
 	*chunk = (struct store_chunk){ .room = CHUNK_ROOM };
 	return chunk;
 }
@@ -83,9 +86,11 @@ static int chunk_add(struct recorder_sink *recorder, size_t size)
 {
 	size_t room = size > CHUNK_ROOM ? size : CHUNK_ROOM;
 
-	while (recorder->first && recorder->bytes + sizeof(struct store_chunk) + room > recorder->bytes_max)
+	while (recorder->first &&
+		recorder->bytes + sizeof(struct store_chunk) + room > recorder->bytes_max)
 		drop_oldest(recorder);
-	struct store_chunk *chunk = room == CHUNK_ROOM ? chunk_take(recorder) : store_chunk_new(room);
+	struct store_chunk *chunk =
+		room == CHUNK_ROOM ? chunk_take(recorder) : store_chunk_new(room);
 	if (!chunk)
 		return -ENOBUFS;
 	if (recorder->last)
@@ -123,7 +128,10 @@ static int recorder_records(struct sink *sink, struct record_run *run)
 	return 0;
 }
 
-/* Writes the stored events as a file: with a sink for the file, and this session's threads and losses. */
+/*
+ * Writes the stored events as a file: with a sink for the file, and this session's threads and
+ * losses.
+ */
 static int write_out(struct recorder_sink *recorder, const char *path)
 {
 	struct spoor_file_options file = { .size = sizeof(file), .path = path };
@@ -134,13 +142,17 @@ static int write_out(struct recorder_sink *recorder, const char *path)
 
 	if (r)
 		return r;
-	/* Losses up to here are reported in the file. They are emitted through the session, so the file's sink takes the place of the session's meanwhile. */
+	/*
+	 * Losses up to here are reported in the file. They are emitted through the session, so the
+	 * file's sink takes the place of the session's meanwhile.
+	 */
 	struct sink *own = session->sink;
 	uint64_t written = session->written;
 	uint64_t lost = session->lost;
 	__atomic_store_n(&session->sink, out, __ATOMIC_RELAXED);
 	r = out->ops->begin(out, session);
-	for (const struct store_chunk *chunk = recorder->first; chunk && r == 0; chunk = chunk->next) {
+	for (const struct store_chunk *chunk = recorder->first; chunk && r == 0;
+		chunk = chunk->next) {
 		struct store_cursor cursor = { 0 };
 		while (r == 0 && store_next(chunk, &cursor, &event))
 			r = out->ops->event(out, &event);
@@ -197,7 +209,8 @@ static const struct sink_ops recorder_ops = {
 	.free = recorder_free,
 };
 
-int sink_recorder_new(const struct spoor_file_options *file, const struct spoor_session_options *session, struct sink **ret_sink)
+int sink_recorder_new(const struct spoor_file_options *file,
+	const struct spoor_session_options *session, struct sink **ret_sink)
 {
 	struct recorder_sink *recorder = calloc(1, sizeof(*recorder));
 
@@ -239,7 +252,9 @@ static void rings_free(struct sink *sink)
 	free(sink);
 }
 
-static const struct sink_ops rings_ops = { .name = "rings", .event = rings_event, .records = rings_records, .free = rings_free };
+static const struct sink_ops rings_ops = {
+	.name = "rings", .event = rings_event, .records = rings_records, .free = rings_free
+};
 
 int sink_rings_new(struct sink **ret_sink)
 {

@@ -1,6 +1,7 @@
 /*
- * A session whose nettrace stream goes into a socket (or a pipe). Bytes that the peer has not read are buffered, up to the session's buffer; beyond that
- * events are lost, or threads wait, as the policy says. If the peer closes the connection, the session ends.
+ * A session whose nettrace stream goes into a socket (or a pipe). Bytes that the peer has not read
+ * are buffered, up to the session's buffer; beyond that events are lost, or threads wait, as the
+ * policy says. If the peer closes the connection, the session ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 #include "lib/sink/nettrace4.h"
 #include "lib/sink/sinks.h"
 
-#define FLUSH_NS UINT64_C(100000000)
+#define FLUSH_NS   UINT64_C(100000000)
 #define PUSH_BYTES (256u << 10)
 
 struct socket_sink {
@@ -51,7 +52,8 @@ static void push(struct socket_sink *socket)
 {
 	while (!socket->failed && waiting(socket)) {
 		const uint8_t *data = socket->out.data + socket->sent;
-		ssize_t n = socket->is_socket ? send(socket->watch.fd, data, waiting(socket), MSG_DONTWAIT | MSG_NOSIGNAL)
+		ssize_t n = socket->is_socket ? send(socket->watch.fd, data, waiting(socket),
+							MSG_DONTWAIT | MSG_NOSIGNAL)
 					      : write(socket->watch.fd, data, waiting(socket));
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -79,7 +81,8 @@ static void push(struct socket_sink *socket)
 
 static void socket_ready(struct loop_watch *watch, short revents)
 {
-	struct socket_sink *socket = (struct socket_sink *)(void *)((char *)watch - offsetof(struct socket_sink, watch));
+	struct socket_sink *socket =
+		(struct socket_sink *)(void *)((char *)watch - offsetof(struct socket_sink, watch));
 
 	if (revents & POLLOUT)
 		push(socket);
@@ -113,7 +116,8 @@ static int socket_event(struct sink *sink, const struct pipe_event *event)
 
 	if (socket->failed)
 		return -ENOBUFS;
-	if (waiting(socket) + nettrace4_pending(socket->encoder) >= socket->buffer_bytes && socket->session->config.options.policy != SPOOR_BLOCK)
+	if (waiting(socket) + nettrace4_pending(socket->encoder) >= socket->buffer_bytes &&
+		socket->session->config.options.policy != SPOOR_BLOCK)
 		return -ENOBUFS;
 	return nettrace4_event(socket->encoder, event);
 }
@@ -131,7 +135,8 @@ static int socket_turn(struct sink *sink, uint64_t now_ns, uint64_t cutoff_ns, u
 
 	if (r)
 		return r;
-	if (nettrace4_wants_point(socket->encoder) || (due && (flags & SINK_IDLE) && nettrace4_since_point(socket->encoder)))
+	if (nettrace4_wants_point(socket->encoder) ||
+		(due && (flags & SINK_IDLE) && nettrace4_since_point(socket->encoder)))
 		r = nettrace4_point(socket->encoder, cutoff_ns, socket->session);
 	else if (due)
 		r = nettrace4_flush(socket->encoder);

@@ -8,8 +8,8 @@
 #include "lib/server/server.h"
 
 /*
- * The server starts last: it may suspend the program until a tool resumes it, and all other modules run by then. It stops first, while sessions can still
- * write the names of their addresses.
+ * The server starts last: it may suspend the program until a tool resumes it, and all other modules
+ * run by then. It stops first, while sessions can still write the names of their addresses.
  */
 const struct module *const modules[] = {
 	&activity_module,

@@ -1,8 +1,9 @@
 /*
  * The library as a whole: starting, stopping, fork(), exit().
  *
- * fork(): the handlers hold the locks of the registry and of the sessions, so that the child's copies are consistent. The child then forgets sessions, fds and the loop
- * thread, which it does not have. exit(): sessions end as with spoor_stop().
+ * fork(): the handlers hold the locks of the registry and of the sessions, so that the child's
+ * copies are consistent. The child then forgets sessions, fds and the loop thread, which it does
+ * not have. exit(): sessions end as with spoor_stop().
  */
 #include <errno.h>
 #include <pthread.h>
@@ -143,7 +144,8 @@ int spoor_start(const struct spoor_options *given)
 	if (given && given->size < sizeof(given->size))
 		return -EINVAL;
 	if (given)
-		memcpy(&options, given, given->size < sizeof(options) ? given->size : sizeof(options));
+		memcpy(&options, given,
+			given->size < sizeof(options) ? given->size : sizeof(options));
 	pthread_mutex_lock(&library.lock);
 	if (!library.started) {
 		if (!library.handlers) {
@@ -161,7 +163,11 @@ int spoor_start(const struct spoor_options *given)
 void spoor_stop(void)
 {
 	if (loop_is_self())
-		return; /* The program ends in a callback on the loop thread, which cannot wait for its own end. */
+		/*
+		 * The program ends in a callback on the loop thread, which cannot wait for its own
+		 * end.
+		 */
+		return;
 	pthread_mutex_lock(&library.lock);
 	bool mine = library.started && !library.stopping;
 	library.stopping = mine || library.stopping;

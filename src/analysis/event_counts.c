@@ -70,7 +70,8 @@ static int compare(const void *left, const void *right)
 void event_counts_sort(struct event_counts *counts)
 {
 	if (counts->rows.count > 1)
-		qsort(counts->rows.items + 1, counts->rows.count - 1, sizeof(struct event_count), compare);
+		qsort(counts->rows.items + 1, counts->rows.count - 1, sizeof(struct event_count),
+			compare);
 }
 
 void event_counts_done(struct event_counts *counts)

@@ -1,5 +1,6 @@
 /*
- * The events of a file, counted: how many of each provider and name, and how many bytes their payloads take.
+ * The events of a file, counted: how many of each provider and name, and how many bytes their
+ * payloads take.
  *
  *   row = event_counts_of_schema(&counts, schema_index)            the row of an event whose name depends on its schema alone; 0 not known yet
  *   row = event_counts_row(&counts, provider, provider_len, name, name_len)
@@ -7,7 +8,8 @@
  *   event_counts_add(&counts, row, size_bytes)
  *   event_counts_sort(&counts)                                      once, then rows 1 .. count - 1, the most frequent first
  *
- * All zero is empty. A file may invent names: beyond EVENT_COUNTS_MAX of them the rest is one row without a name.
+ * All zero is empty. A file may invent names: beyond EVENT_COUNTS_MAX of them the rest is one row
+ * without a name.
  */
 #ifndef SPOOR_ANALYSIS_EVENT_COUNTS_H
 #define SPOOR_ANALYSIS_EVENT_COUNTS_H
@@ -23,7 +25,7 @@
 #define EVENT_COUNTS_MAX 16384u
 
 struct event_count {
-	uint32_t provider;   /* strtab; 0 with name 0: all that found no row */
+	uint32_t provider; /* strtab; 0 with name 0: all that found no row */
 	uint32_t name;
 	uint64_t count;
 	uint64_t size_bytes;

@@ -15,11 +15,12 @@ struct grouping {
 	struct report *report;
 	const struct profile *profile;
 	const struct symbolmap *names;
-	struct map places;         /* (name or 0, module or 0) -> place */
-	struct map owners;         /* (process name or 0, pid or 0) -> owner */
-	struct map groups;         /* (owner, place) -> group + 1 */
-	VEC(uint32_t) marks;       /* of each group: the last stack that counted towards its total, plus one */
-	uint32_t *place_of;        /* of each function; 0: not looked up yet */
+	struct map places; /* (name or 0, module or 0) -> place */
+	struct map owners; /* (process name or 0, pid or 0) -> owner */
+	struct map groups; /* (owner, place) -> group + 1 */
+	/* of each group: the last stack that counted towards its total, plus one */
+	VEC(uint32_t) marks;
+	uint32_t *place_of; /* of each function; 0: not looked up yet */
 	bool with_callers;
 };
 
@@ -86,15 +87,17 @@ static int count_stack(struct grouping *g, uint32_t at)
 	const struct profile_stack *stack = &g->profile->stacks.items[at];
 	const struct process *process = &g->profile->trace->processes.items[stack->process];
 	unsigned keys = g->report->group_keys;
-	uint32_t owner = number_of(&g->owners,
-		(uint64_t)(keys & GROUP_NAME ? process->name : 0) << 32 | (keys & GROUP_PID ? process->pid : 0));
+	uint32_t owner =
+		number_of(&g->owners, (uint64_t)(keys & GROUP_NAME ? process->name : 0) << 32 |
+					      (keys & GROUP_PID ? process->pid : 0));
 
 	if (!owner)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < (g->with_callers ? stack->frame_count : stack->frame_count != 0); i++) {
+	for (uint32_t i = 0; i < (g->with_callers ? stack->frame_count : stack->frame_count != 0);
+		i++) {
 		uint32_t index;
-		struct report_group *group = group_of(
-			g, stack->process, owner, g->profile->functions.items[stack->at + i], &index);
+		struct report_group *group = group_of(g, stack->process, owner,
+			g->profile->functions.items[stack->at + i], &index);
 		if (!group)
 			return -ENOMEM;
 		if (!i) {
@@ -115,7 +118,9 @@ static int compare_numbers(uint64_t a, uint64_t b)
 	return a > b ? -1 : a < b;
 }
 
-/* Equal numbers are ordered by the printed text, so that the same recording gives the same report. */
+/*
+ * Equal numbers are ordered by the printed text, so that the same recording gives the same report.
+ */
 static int compare_groups(const void *left, const void *right, void *context)
 {
 	const struct sort_context *sort = context;
@@ -130,7 +135,8 @@ static int compare_groups(const void *left, const void *right, void *context)
 	if (!order)
 		order = strcmp(trace_text(sort->trace, a->name), trace_text(sort->trace, b->name));
 	if (!order)
-		order = strcmp(trace_text(sort->trace, a->module), trace_text(sort->trace, b->module));
+		order = strcmp(trace_text(sort->trace, a->module),
+			trace_text(sort->trace, b->module));
 	if (!order)
 		order = a->pid < b->pid ? -1 : a->pid > b->pid;
 	return order ? order : a->function < b->function ? -1 : a->function > b->function;
@@ -139,7 +145,10 @@ static int compare_groups(const void *left, const void *right, void *context)
 int group_count(struct report *report, const struct profile *profile, const struct symbolmap *names,
 	enum group_form form)
 {
-	struct grouping g = { .report = report, .profile = profile, .names = names, .with_callers = form != GROUP_SELF_ONLY };
+	struct grouping g = { .report = report,
+		.profile = profile,
+		.names = names,
+		.with_callers = form != GROUP_SELF_ONLY };
 	struct sort_context sort = { .trace = profile->trace, .by_total = form == GROUP_BY_TOTAL };
 	int error = 0;
 

@@ -1,8 +1,9 @@
 /*
  * See profile.h.
  *
- * Invariant after profile_name(): `stacks` is sorted by (process, stack, epoch). Stacks that follow each other share most of their callers, as
- * files hold them sorted from the root, so the shared part is copied instead of named again.
+ * Invariant after profile_name(): `stacks` is sorted by (process, stack, epoch). Stacks that follow
+ * each other share most of their callers, as files hold them sorted from the root, so the shared
+ * part is copied instead of named again.
  */
 #include "analysis/profile.h"
 
@@ -18,16 +19,21 @@
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
 
-/* The weight of a sample when neither it nor the recording has one: the unit of this format's samples. */
+/*
+ * The weight of a sample when neither it nor the recording has one: the unit of this format's
+ * samples.
+ */
 #define WEIGHT_UNKNOWN_NS 1000000u
-#define THREAD_TIME_MAX_NS UINT64_C(1000000000) /* a thread that was not sampled for longer was not there */
+/* a thread that was not sampled for longer was not there */
+#define THREAD_TIME_MAX_NS UINT64_C(1000000000)
 #define SETTLE_NS          UINT64_C(1000000000)
-#define THREAD_REST        (UINT64_C(1) << 32)  /* beside a thread: the clock of its process's others */
+/* beside a thread: the clock of its process's others */
+#define THREAD_REST (UINT64_C(1) << 32)
 
 bool profile_filter_is_empty(const struct profile_filter *filter)
 {
 	return !filter->pids.count && !filter->tids.count && !filter->process_names.count &&
-		!filter->modules.count && !filter->from_ns && !filter->to_ns;
+	       !filter->modules.count && !filter->from_ns && !filter->to_ns;
 }
 
 void profile_filter_done(struct profile_filter *filter)
@@ -52,9 +58,8 @@ static bool is_wanted(const struct profile *profile, const struct event *event)
 	const struct profile_filter *filter = &profile->filter;
 	const struct trace *trace = profile->trace;
 
-	if (filter->tids.count &&
-		!has_number(filter->tids.items, filter->tids.count,
-			trace->threads.items[event->thread_index].tid))
+	if (filter->tids.count && !has_number(filter->tids.items, filter->tids.count,
+					  trace->threads.items[event->thread_index].tid))
 		return false;
 	if (!filter->from_ns && !filter->to_ns)
 		return true;
@@ -78,9 +83,8 @@ static int take_sample(struct profile *profile, const struct event *event, uint6
 		return 0;
 
 	uint32_t process = trace->threads.items[event->thread_index].process;
-	uint32_t epoch = process < trace->processes.count
-		? trace->processes.items[process].code_epoch
-		: 0;
+	uint32_t epoch =
+		process < trace->processes.count ? trace->processes.items[process].code_epoch : 0;
 	uint64_t hash = hash_u64((uint64_t)process << 32 | event->stack_index) + epoch;
 
 	for (struct map_walk w = map_find(&profile->index, hash); w.value; map_next(&w)) {
@@ -95,8 +99,11 @@ static int take_sample(struct profile *profile, const struct event *event, uint6
 	struct profile_stack *stack = vec_push(&profile->stacks);
 	if (!stack)
 		return -ENOMEM;
-	*stack = (struct profile_stack){ .process = process, .stack = event->stack_index,
-		.epoch = epoch, .weight_ns = weight_ns, .count = 1 };
+	*stack = (struct profile_stack){ .process = process,
+		.stack = event->stack_index,
+		.epoch = epoch,
+		.weight_ns = weight_ns,
+		.count = 1 };
 	return map_add(&profile->index, hash, profile->stacks.count) ? 0 : -ENOMEM;
 }
 
@@ -109,17 +116,25 @@ static enum profile_samples what_samples_are(const struct profile *profile)
 	if (trace_options_say(trace, "\"thread_clocks\":true"))
 		return PROFILE_BY_CLOCKS;
 	/* A recording has its own samples, whichever events were requested. */
-	return trace->recording.period_ns || profile->all_count || trace_options_say(trace, "\"event\":") ? PROFILE_UNUSED : PROFILE_THREAD_TIME;
+	return trace->recording.period_ns || profile->all_count ||
+			       trace_options_say(trace, "\"event\":")
+		       ? PROFILE_UNUSED
+		       : PROFILE_THREAD_TIME;
 }
 
-static int take_latest(struct profile *profile, uint32_t thread, const struct profile_latest *latest, uint64_t until_ns)
+static int take_latest(struct profile *profile, uint32_t thread,
+	const struct profile_latest *latest, uint64_t until_ns)
 {
-	const struct event event = { .time_ns = latest->time_ns, .thread_index = thread, .stack_index = latest->stack, .kind = EVENT_SAMPLE };
+	const struct event event = { .time_ns = latest->time_ns,
+		.thread_index = thread,
+		.stack_index = latest->stack,
+		.kind = EVENT_SAMPLE };
 	uint64_t time_ns = until_ns > latest->time_ns ? until_ns - latest->time_ns : 0;
 
 	if (!latest->time_ns)
 		return 0;
-	return take_sample(profile, &event, time_ns < THREAD_TIME_MAX_NS ? time_ns : THREAD_TIME_MAX_NS);
+	return take_sample(profile, &event,
+		time_ns < THREAD_TIME_MAX_NS ? time_ns : THREAD_TIME_MAX_NS);
 }
 
 static void note_interval(struct profile *profile, uint64_t time_ns)
@@ -160,7 +175,8 @@ static int take_thread_time(struct profile *profile, const struct event *event)
 
 	if (before.time_ns && event->time_ns > before.time_ns)
 		note_interval(profile, event->time_ns - before.time_ns);
-	profile->latest.items[event->thread_index] = (struct profile_latest){ .time_ns = event->time_ns, .stack = event->stack_index };
+	profile->latest.items[event->thread_index] =
+		(struct profile_latest){ .time_ns = event->time_ns, .stack = event->stack_index };
 	return take_latest(profile, event->thread_index, &before, event->time_ns);
 }
 
@@ -172,7 +188,9 @@ struct settling {
 static void on_share(void *context, const struct clock_share *share)
 {
 	struct settling *settling = context;
-	const struct event event = { .time_ns = share->time_ns, .thread_index = (uint32_t)share->thread, .stack_index = share->stack,
+	const struct event event = { .time_ns = share->time_ns,
+		.thread_index = (uint32_t)share->thread,
+		.stack_index = share->stack,
 		.kind = EVENT_SAMPLE };
 
 	if (!settling->error)
@@ -198,8 +216,8 @@ static int take_runtime_sample(struct profile *profile, const struct event *even
 		return take_thread_time(profile, event);
 	if (profile->samples != PROFILE_BY_CLOCKS)
 		return 0;
-	return clock_join_sample(&profile->join, event->thread_index, event->time_ns, event->stack_index,
-		cursor_u32(&payload) == CLR_SAMPLE_MANAGED);
+	return clock_join_sample(&profile->join, event->thread_index, event->time_ns,
+		event->stack_index, cursor_u32(&payload) == CLR_SAMPLE_MANAGED);
 }
 
 /* In files, clocks and samples are ordered by time, except for deferred events. */
@@ -230,16 +248,18 @@ int profile_event(void *context, const struct event *event)
 		if (!vec_add(&profile->by_schema, 0))
 			return -ENOMEM;
 	profile->by_schema.items[event->schema_index]++;
-	if (event->schema_index >= trace->schemas.count || !event->thread_index || event->thread_index >= trace->threads.count)
+	if (event->schema_index >= trace->schemas.count || !event->thread_index ||
+		event->thread_index >= trace->threads.count)
 		return 0;
 	const struct schema *schema = &trace->schemas.items[event->schema_index];
 
 	if (schema->provider_kind == PROVIDER_SAMPLE && schema->event_id == CLR_THREAD_SAMPLE)
 		return take_runtime_sample(profile, event);
 	return event->schema_index == trace->known_schemas[SPOOR_THREAD_CLOCK] ||
-			(schema->provider_kind == PROVIDER_SPOOR && schema->event_id == ID_SPOOR_THREAD_CLOCK)
-		? take_clock(profile, event)
-		: 0;
+			       (schema->provider_kind == PROVIDER_SPOOR &&
+				       schema->event_id == ID_SPOOR_THREAD_CLOCK)
+		       ? take_clock(profile, event)
+		       : 0;
 }
 
 /* What still waits when the file has been read. */
@@ -247,21 +267,27 @@ static int take_rest(struct profile *profile)
 {
 	int error = settle(profile, UINT64_MAX);
 
-	/* The last sample of a thread has no successor, so its time is an estimate: the median of all times between samples. */
+	/*
+	 * The last sample of a thread has no successor, so its time is an estimate: the median of
+	 * all times between samples.
+	 */
 	uint64_t time_ns = profile->latest.count ? median_interval(profile) : 0;
 	for (uint32_t i = 0; i < profile->latest.count && !error; i++)
-		error = take_latest(profile, i, &profile->latest.items[i], profile->latest.items[i].time_ns + time_ns);
+		error = take_latest(profile, i, &profile->latest.items[i],
+			profile->latest.items[i].time_ns + time_ns);
 	clock_join_done(&profile->join);
 	vec_done(&profile->latest);
 	return error;
 }
 
-bool profile_matches_process(const struct trace *trace, const struct process *process, const char *pattern)
+bool profile_matches_process(const struct trace *trace, const struct process *process,
+	const char *pattern)
 {
 	const char *path = trace_text(trace, process->executable);
 	const char *base = strrchr(path, '/');
 
-	return text_glob(pattern, trace_text(trace, process->name)) || text_glob(pattern, base ? base + 1 : path);
+	return text_glob(pattern, trace_text(trace, process->name)) ||
+	       text_glob(pattern, base ? base + 1 : path);
 }
 
 static bool process_is_wanted(const struct profile *profile, uint32_t index)
@@ -323,8 +349,8 @@ static int stack_has_module(const struct profile *profile, const struct symbolma
 			*answer = module_is_wanted(&profile->filter,
 					  trace_text(profile->trace,
 						  names->functions.items[function].module))
-				? 1
-				: 2;
+					  ? 1
+					  : 2;
 		if (*answer == 1)
 			return 1;
 	}
@@ -343,7 +369,10 @@ static int compare_stacks(const void *left, const void *right)
 	return a->epoch < b->epoch ? -1 : a->epoch > b->epoch;
 }
 
-/* Appends the names of one stack's frames after those of all stacks before it. `previous` may be NULL. */
+/*
+ * Appends the names of one stack's frames after those of all stacks before it. `previous` may be
+ * NULL.
+ */
 static int name_frames(struct profile *profile, struct symbolmap *names,
 	struct profile_stack *stack, const struct profile_stack *previous)
 {
@@ -360,10 +389,11 @@ static int name_frames(struct profile *profile, struct symbolmap *names,
 	uint32_t *functions = profile->functions.items + stack->at;
 	if (previous && previous->process == stack->process && previous->epoch == stack->epoch) {
 		uint32_t other_count;
-		const uint64_t *other = stack_table_get(&profile->trace->stacks, previous->stack,
-			&other_count);
+		const uint64_t *other =
+			stack_table_get(&profile->trace->stacks, previous->stack, &other_count);
 		uint32_t most = count < other_count ? count : other_count;
-		while (shared < most && frames[count - 1 - shared] == other[other_count - 1 - shared])
+		while (shared < most &&
+			frames[count - 1 - shared] == other[other_count - 1 - shared])
 			shared++;
 		memcpy(functions + count - shared,
 			profile->functions.items + previous->at + other_count - shared,
@@ -382,11 +412,15 @@ static int name_frames(struct profile *profile, struct symbolmap *names,
 static bool by_frame_pointers(const struct profile *profile)
 {
 	return profile->samples != PROFILE_BY_CLOCKS && profile->samples != PROFILE_THREAD_TIME &&
-		!trace_options_say(profile->trace, "\"event\":\"thread-clocks\"");
+	       !trace_options_say(profile->trace, "\"event\":\"thread-clocks\"");
 }
 
-/* A replaced method was called once: its lower frame becomes the mark for the caller that the walk has lost. */
-static int mark_replaced(struct profile *profile, struct symbolmap *names, struct profile_stack *stack)
+/*
+ * A replaced method was called once: its lower frame becomes the mark for the caller that the walk
+ * has lost.
+ */
+static int mark_replaced(struct profile *profile, struct symbolmap *names,
+	struct profile_stack *stack)
 {
 	uint32_t *functions = profile->functions.items + stack->at;
 	uint32_t *bodies = profile->bodies.items + stack->at;
@@ -440,8 +474,8 @@ int profile_name(struct profile *profile, struct symbolmap *names)
 
 	map_done(&profile->index); /* counting is over */
 	if (profile->stacks.count > 1)
-		qsort(profile->stacks.items, profile->stacks.count, sizeof(profile->stacks.items[0]),
-			compare_stacks);
+		qsort(profile->stacks.items, profile->stacks.count,
+			sizeof(profile->stacks.items[0]), compare_stacks);
 	bool wanted = false;
 	uint32_t asked = UINT32_MAX; /* the process that `wanted` is about */
 	for (uint32_t i = 0; !error && i < profile->stacks.count; i++) {
@@ -471,7 +505,8 @@ int profile_name(struct profile *profile, struct symbolmap *names)
 		profile->frame_count += stack.count * stack.frame_count;
 		uint32_t named = 0;
 		for (uint32_t f = 0; f < stack.frame_count; f++)
-			named += names->functions.items[profile->functions.items[stack.at + f]].named;
+			named += names->functions.items[profile->functions.items[stack.at + f]]
+					 .named;
 		profile->named_frame_count += stack.count * named;
 	}
 	profile->stacks.count = kept;
@@ -488,8 +523,11 @@ int profile_fold_unnamed(struct profile *profile, struct symbolmap *names)
 		uint32_t kept = 0;
 		for (uint32_t f = 0; f < stack->frame_count; f++) {
 			struct function function = names->functions.items[functions[f]];
-			bool folds = !function.named && function.module && function.kind != FUNCTION_JIT;
-			uint32_t index = folds ? symbolmap_unnamed(names, function.module, (enum function_kind)function.kind) : functions[f];
+			bool folds =
+				!function.named && function.module && function.kind != FUNCTION_JIT;
+			uint32_t index = folds ? symbolmap_unnamed(names, function.module,
+							 (enum function_kind)function.kind)
+					       : functions[f];
 			if (!index)
 				return -ENOMEM;
 			if (!function.named && kept && functions[kept - 1] == index)

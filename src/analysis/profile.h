@@ -26,23 +26,27 @@ struct symbolmap;
 struct trace;
 
 /*
- * Which samples count. Within a list one match is enough; all lists that are not empty must match. Texts are the caller's.
- * Zero is everything.
+ * Which samples count. Within a list one match is enough; all lists that are not empty must match.
+ * Texts are the caller's. Zero is everything.
  */
 struct profile_filter {
 	VEC(uint32_t) pids;
 	VEC(uint32_t) tids;
-	VEC(const char *) process_names;  /* names or globs */
-	VEC(const char *) modules;        /* globs; a frame of the stack is in such a module */
-	uint64_t from_ns;                 /* since the begin of the recording */
-	uint64_t to_ns;                   /* exclusive; 0 = to the end */
+	VEC(const char *) process_names; /* names or globs */
+	VEC(const char *) modules;       /* globs; a frame of the stack is in such a module */
+	uint64_t from_ns;                /* since the begin of the recording */
+	uint64_t to_ns;                  /* exclusive; 0 = to the end */
 };
 
 bool profile_filter_is_empty(const struct profile_filter *filter);
 void profile_filter_done(struct profile_filter *filter);
 
-/* Whether a name or glob of a filter means this process (its name or the file name of its executable), or this module ("Shop" means "Shop.dll"). */
-bool profile_matches_process(const struct trace *trace, const struct process *process, const char *pattern);
+/*
+ * Whether a name or glob of a filter means this process (its name or the file name of its
+ * executable), or this module ("Shop" means "Shop.dll").
+ */
+bool profile_matches_process(const struct trace *trace, const struct process *process,
+	const char *pattern);
 bool profile_matches_module(const char *module, const char *pattern);
 
 /* One distinct stack of one process. */
@@ -50,23 +54,27 @@ struct profile_stack {
 	uint64_t weight_ns;
 	uint64_t count;
 	uint32_t process;
-	uint32_t stack;        /* in trace.stacks */
-	uint32_t epoch;        /* process.code_epoch when it was sampled */
-	uint32_t at;           /* functions.items[at], leaf first; set by profile_name() */
+	uint32_t stack; /* in trace.stacks */
+	uint32_t epoch; /* process.code_epoch when it was sampled */
+	uint32_t at;    /* functions.items[at], leaf first; set by profile_name() */
 	uint32_t frame_count;
 };
 
 /* What the runtime's own samples of its managed threads are worth. */
 enum profile_samples {
-	PROFILE_UNDECIDED,       /* no sample has arrived yet */
-	PROFILE_UNUSED,          /* nothing: the file has CPU samples */
-	PROFILE_BY_CLOCKS,       /* CPU time, by the threads' clocks beside them */
-	PROFILE_THREAD_TIME,     /* the time to their thread's next sample; of the last one, which has no successor, the median of these times */
+	PROFILE_UNDECIDED, /* no sample has arrived yet */
+	PROFILE_UNUSED,    /* nothing: the file has CPU samples */
+	PROFILE_BY_CLOCKS, /* CPU time, by the threads' clocks beside them */
+	/*
+	 * the time to their thread's next sample; of the last one, which has no successor, the
+	 * median of these times
+	 */
+	PROFILE_THREAD_TIME,
 };
 
 /* A thread's last sample, without clocks. */
 struct profile_latest {
-	uint64_t time_ns;        /* 0: none yet */
+	uint64_t time_ns; /* 0: none yet */
 	uint32_t stack;
 };
 
@@ -79,36 +87,43 @@ struct profile_interval {
 
 struct profile {
 	struct trace *trace;
-	struct profile_filter filter;      /* the caller's lists */
-	VEC(struct profile_stack) stacks;  /* after profile_name(): what passed the filter, by process */
-	VEC(uint32_t) functions;           /* the symbol that represents the method, if there is one */
-	VEC(uint32_t) bodies;              /* the same frames as they were compiled */
+	struct profile_filter filter; /* the caller's lists */
+	/* after profile_name(): what passed the filter, by process */
+	VEC(struct profile_stack) stacks;
+	/* the symbol that represents the method, if there is one */
+	VEC(uint32_t) functions;
+	VEC(uint32_t) bodies; /* the same frames as they were compiled */
 	struct map index;
 	enum profile_samples samples;
 	struct clock_join join;
 	uint64_t settled_ns;
-	VEC(struct profile_latest) latest; /* by thread */
+	VEC(struct profile_latest) latest;                    /* by thread */
 	struct profile_interval intervals[PROFILE_INTERVALS]; /* times between samples, by size */
-	uint64_t first_ns;                 /* of the samples; UINT64_MAX when there are none */
+	uint64_t first_ns; /* of the samples; UINT64_MAX when there are none */
 	uint64_t last_ns;
-	VEC(uint64_t) by_schema;           /* events of the whole recording that are no samples, by schema */
-	uint64_t all_count;                /* the whole recording */
+	/* events of the whole recording that are no samples, by schema */
+	VEC(uint64_t) by_schema;
+	uint64_t all_count; /* the whole recording */
 	uint64_t all_weight_ns;
-	uint64_t count;                    /* after profile_name(): what passed the filter */
+	uint64_t count; /* after profile_name(): what passed the filter */
 	uint64_t weight_ns;
-	uint64_t frame_count;              /* frames of these samples */
+	uint64_t frame_count; /* frames of these samples */
 	uint64_t named_frame_count;
 };
 
-/* Takes an event; events that are no samples, of the recorder or of a runtime, are ignored. `context` is the profile. 0, or -ENOMEM. */
+/*
+ * Takes an event; events that are no samples, of the recorder or of a runtime, are ignored.
+ * `context` is the profile. 0, or -ENOMEM.
+ */
 int profile_event(void *context, const struct event *event);
 
 /* Names the stacks and drops those that the filter refuses. Once. */
 int profile_name(struct profile *profile, struct symbolmap *names);
 
 /*
- * Merges adjacent frames without a symbol in one module into one frame: their addresses mean little to a reader, and would split equal stacks.
- * Functions that count frames must be called before it. 0 or -ENOMEM.
+ * Merges adjacent frames without a symbol in one module into one frame: their addresses mean little
+ * to a reader, and would split equal stacks. Functions that count frames must be called before it.
+ * 0 or -ENOMEM.
  */
 int profile_fold_unnamed(struct profile *profile, struct symbolmap *names);
 

@@ -25,8 +25,11 @@ static struct report_loss *loss_row(struct report *report, const struct loss *lo
 	}
 	struct report_loss *row = vec_push(&report->losses);
 	if (row)
-		*row = (struct report_loss){ .source = loss->source, .unit = loss->unit,
-			.cpu = loss->cpu, .first_ns = loss->first_ns, .last_ns = loss->last_ns };
+		*row = (struct report_loss){ .source = loss->source,
+			.unit = loss->unit,
+			.cpu = loss->cpu,
+			.first_ns = loss->first_ns,
+			.last_ns = loss->last_ns };
 	return row;
 }
 
@@ -102,8 +105,8 @@ static int count_unnamed(struct report *report, const struct symbolmap *names,
 		report->unnamed.items[row - 1].frames += by_function[i];
 	}
 	if (report->unnamed.count)
-		qsort(report->unnamed.items, report->unnamed.count, sizeof(report->unnamed.items[0]),
-			compare_unnamed);
+		qsort(report->unnamed.items, report->unnamed.count,
+			sizeof(report->unnamed.items[0]), compare_unnamed);
 	map_done(&index);
 	free(by_function);
 	return error;
@@ -119,8 +122,12 @@ static int compare_events(const void *left, const void *right)
 	return a->schema < b->schema ? -1 : a->schema > b->schema;
 }
 
-/* The row of this kind of event, which a file may describe several times: each process does, in each of its versions. NULL: no memory. */
-static struct report_event *event_row(struct report *report, const struct trace *trace, uint32_t schema_index, struct map *rows)
+/*
+ * The row of this kind of event, which a file may describe several times: each process does, in
+ * each of its versions. NULL: no memory.
+ */
+static struct report_event *event_row(struct report *report, const struct trace *trace,
+	uint32_t schema_index, struct map *rows)
 {
 	const struct schema *schema = &trace->schemas.items[schema_index];
 	uint64_t key = hash_u64((uint64_t)schema->provider << 32 | schema->name) + schema->event_id;
@@ -128,23 +135,28 @@ static struct report_event *event_row(struct report *report, const struct trace 
 	for (struct map_walk w = map_find(rows, key); w.value; map_next(&w)) {
 		struct report_event *event = &report->events.items[w.value - 1];
 		const struct schema *other = &trace->schemas.items[event->schema];
-		if (other->provider == schema->provider && other->event_id == schema->event_id && other->name == schema->name)
+		if (other->provider == schema->provider && other->event_id == schema->event_id &&
+			other->name == schema->name)
 			return event;
 	}
-	if (!vec_add(&report->events, (struct report_event){ .schema = schema_index }) || !map_add(rows, key, report->events.count))
+	if (!vec_add(&report->events, (struct report_event){ .schema = schema_index }) ||
+		!map_add(rows, key, report->events.count))
 		return NULL;
 	return &report->events.items[report->events.count - 1];
 }
 
-static int count_events(struct report *report, const struct trace *trace, const struct profile *profile)
+static int count_events(struct report *report, const struct trace *trace,
+	const struct profile *profile)
 {
 	struct map rows = { 0 };
 	int result = 0;
 
-	for (uint32_t i = 0; result == 0 && i < profile->by_schema.count && i < trace->schemas.count; i++) {
+	for (uint32_t i = 0;
+		result == 0 && i < profile->by_schema.count && i < trace->schemas.count; i++) {
 		enum provider_kind kind = (enum provider_kind)trace->schemas.items[i].provider_kind;
 		uint64_t count = profile->by_schema.items[i];
-		if (!count || kind == PROVIDER_UNIVERSAL_SYSTEM || kind == PROVIDER_SPOOR || kind == PROVIDER_EVENTPIPE)
+		if (!count || kind == PROVIDER_UNIVERSAL_SYSTEM || kind == PROVIDER_SPOOR ||
+			kind == PROVIDER_EVENTPIPE)
 			continue;
 		struct report_event *event = event_row(report, trace, i, &rows);
 		if (event)
@@ -156,7 +168,8 @@ static int count_events(struct report *report, const struct trace *trace, const 
 	if (result < 0)
 		return result;
 	if (report->events.count)
-		qsort(report->events.items, report->events.count, sizeof(report->events.items[0]), compare_events);
+		qsort(report->events.items, report->events.count, sizeof(report->events.items[0]),
+			compare_events);
 	return 0;
 }
 
@@ -170,10 +183,12 @@ static uint64_t count_named(const struct trace *trace, const char *name)
 }
 
 /*
- * The time that was sampled. A file continues after it: a runtime announces its methods at the end, for seconds where there are many. Files that do not
- * say when sampling ended are taken to end with their last sample, those of a killed recorder with their last event.
+ * The time that was sampled. A file continues after it: a runtime announces its methods at the end,
+ * for seconds where there are many. Files that do not say when sampling ended are taken to end with
+ * their last sample, those of a killed recorder with their last event.
  */
-static uint64_t sampled_ns(const struct trace *trace, const struct profile *profile, uint64_t begin_ns)
+static uint64_t sampled_ns(const struct trace *trace, const struct profile *profile,
+	uint64_t begin_ns)
 {
 	uint64_t from_ns = count_named(trace, "sampled_from_ns");
 	uint64_t to_ns = count_named(trace, "sampled_to_ns");
@@ -181,7 +196,8 @@ static uint64_t sampled_ns(const struct trace *trace, const struct profile *prof
 
 	if (from_ns && to_ns > from_ns)
 		return to_ns - from_ns;
-	if (profile->all_count && (trace->recording.end_reason || !trace->recording.tool_version || end_ns < profile->last_ns))
+	if (profile->all_count && (trace->recording.end_reason || !trace->recording.tool_version ||
+					  end_ns < profile->last_ns))
 		end_ns = profile->last_ns;
 	return end_ns > begin_ns ? end_ns - begin_ns : 0;
 }
@@ -204,13 +220,15 @@ static enum report_scope scope_of(const struct trace *trace)
 	return REPORT_MACHINE;
 }
 
-static void sum_kinds(struct report *report, const struct symbolmap *names, const struct profile *profile)
+static void sum_kinds(struct report *report, const struct symbolmap *names,
+	const struct profile *profile)
 {
 	for (uint32_t i = 0; i < profile->stacks.count; i++) {
 		const struct profile_stack *stack = &profile->stacks.items[i];
 		if (!stack->frame_count)
 			continue;
-		const struct function *leaf = &names->functions.items[profile->bodies.items[stack->at]];
+		const struct function *leaf =
+			&names->functions.items[profile->bodies.items[stack->at]];
 		report->kind_ns[leaf->named ? leaf->kind : FUNCTION_UNKNOWN] += stack->weight_ns;
 	}
 }
@@ -224,21 +242,28 @@ int recording_describe(struct report *report, const struct trace *trace,
 	report->names = names;
 	bool clocks_only = trace_options_say(trace, "\"event\":\"thread-clocks\"");
 
-	report->no_stacks = clocks_only && (trace_options_say(trace, "\"dotnet\":false") || trace_options_say(trace, "\"names\":false"));
+	report->no_stacks = clocks_only && (trace_options_say(trace, "\"dotnet\":false") ||
+						   trace_options_say(trace, "\"names\":false"));
 	report->weighing = clocks_only || profile->samples == PROFILE_BY_CLOCKS ? REPORT_CPU_CLOCKS
-		: profile->samples == PROFILE_THREAD_TIME			       ? REPORT_THREAD_TIME
-										       : REPORT_CPU;
+			   : profile->samples == PROFILE_THREAD_TIME            ? REPORT_THREAD_TIME
+										: REPORT_CPU;
 	report->begin_ns = recording->sync_ns ? recording->sync_ns : profile->first_ns;
 	report->duration_ns = sampled_ns(trace, profile, report->begin_ns);
 	report->scope = scope_of(trace);
-	report->cpu_count = recording->cpu_recorded ? recording->cpu_recorded : recording->cpu_online;
+	report->cpu_count =
+		recording->cpu_recorded ? recording->cpu_recorded : recording->cpu_online;
 	report->rate_hz = recording->period_ns ? 1e9 / (double)recording->period_ns : 0;
 	report->all_samples = profile->all_count;
 	report->all_cpu_ns = profile->all_weight_ns;
-	/* Without a sample nothing is known of the CPUs: a trace does not sample, and a recorder's own work would show on an idle machine. */
-	report->busy = profile->all_count && report->cpu_count && report->duration_ns && report->weighing != REPORT_THREAD_TIME
-		? (double)report->all_cpu_ns / (double)report->cpu_count / (double)report->duration_ns
-		: -1;
+	/*
+	 * Without a sample nothing is known of the CPUs: a trace does not sample, and a recorder's
+	 * own work would show on an idle machine.
+	 */
+	report->busy = profile->all_count && report->cpu_count && report->duration_ns &&
+				       report->weighing != REPORT_THREAD_TIME
+			       ? (double)report->all_cpu_ns / (double)report->cpu_count /
+					 (double)report->duration_ns
+			       : -1;
 	if (report->busy > 1)
 		report->busy = 1; /* the last sample may represent time beyond the end */
 	report->samples = profile->count;

@@ -9,7 +9,10 @@ struct report;
 struct symbolmap;
 struct trace;
 
-/* Fills all of the report but its processes and rows (top_count() does these). 0 or -ENOMEM; report_done() in any case. */
+/*
+ * Fills all of the report but its processes and rows (top_count() does these). 0 or -ENOMEM;
+ * report_done() in any case.
+ */
 int recording_describe(struct report *report, const struct trace *trace,
 	const struct symbolmap *names, const struct profile *profile);
 

@@ -40,7 +40,8 @@ static int compare_rows(const void *left, const void *right, void *context)
 	if (sort->by == TOP_TOTAL)
 		order = compare_numbers(a->total_ns, b->total_ns);
 	if (sort->by == TOP_MODULE && f->module != g->module)
-		order = strcmp(trace_text(sort->trace, f->module), trace_text(sort->trace, g->module));
+		order = strcmp(trace_text(sort->trace, f->module),
+			trace_text(sort->trace, g->module));
 	if (!order && sort->by != TOP_NAME)
 		order = compare_numbers(a->self_ns, b->self_ns);
 	if (!order && sort->by != TOP_NAME)
@@ -48,7 +49,8 @@ static int compare_rows(const void *left, const void *right, void *context)
 	if (!order)
 		order = strcmp(trace_text(sort->trace, f->name), trace_text(sort->trace, g->name));
 	if (!order)
-		order = strcmp(trace_text(sort->trace, f->module), trace_text(sort->trace, g->module));
+		order = strcmp(trace_text(sort->trace, f->module),
+			trace_text(sort->trace, g->module));
 	if (!order)
 		order = a->function < b->function ? -1 : a->function > b->function;
 	return order;
@@ -64,8 +66,8 @@ static int compare_processes(const void *left, const void *right)
 }
 
 /* Adds up the stacks of one process, from *at on, and appends its rows. */
-static int count_process(struct report *report, const struct profile *profile, const struct symbolmap *names,
-	struct sum *sums, uint32_t *at)
+static int count_process(struct report *report, const struct profile *profile,
+	const struct symbolmap *names, struct sum *sums, uint32_t *at)
 {
 	struct report_process process = { .process = profile->stacks.items[*at].process,
 		.row_at = report->rows.count };
@@ -81,11 +83,16 @@ static int count_process(struct report *report, const struct profile *profile, c
 			process.stackless_ns += stack->weight_ns;
 		for (uint32_t i = 0; i < stack->frame_count; i++) {
 			uint32_t function = profile->functions.items[stack->at + i];
-			enum function_tier tier = function_tier(&names->functions.items[profile->bodies.items[stack->at + i]]);
+			enum function_tier tier = function_tier(
+				&names->functions.items[profile->bodies.items[stack->at + i]]);
 			struct sum *sum = &sums[function];
 			if (sum->process_mark != mark) {
-				/* Rows are first only numbered; their sums are copied when the process is through. */
-				*sum = (struct sum){ .process_mark = mark, .row.function = function };
+				/*
+				 * Rows are first only numbered; their sums are copied when the
+				 * process is through.
+				 */
+				*sum = (struct sum){ .process_mark = mark,
+					.row.function = function };
 				if (!vec_add(&report->rows, sum->row))
 					return -ENOMEM;
 			}
@@ -110,8 +117,8 @@ static int count_process(struct report *report, const struct profile *profile, c
 	return vec_add(&report->processes, process) ? 0 : -ENOMEM;
 }
 
-int top_count(struct report *report, const struct profile *profile,
-	const struct symbolmap *names, enum top_sort by)
+int top_count(struct report *report, const struct profile *profile, const struct symbolmap *names,
+	enum top_sort by)
 {
 	struct sort_context sort = { .trace = profile->trace, .names = names, .by = by };
 	struct sum *sums = calloc((size_t)names->functions.count + 1, sizeof(*sums));

@@ -1,8 +1,9 @@
 /*
  * See tree.h.
  *
- * Stacks are put in order from the tree's root first. Then each shares with the one before it all that it shares with any earlier one: where
- * they part, a new node begins, and no node is ever looked up.
+ * Stacks are put in order from the tree's root first. Then each shares with the one before it all
+ * that it shares with any earlier one: where they part, a new node begins, and no node is ever
+ * looked up.
  */
 #include "analysis/tree.h"
 
@@ -17,16 +18,16 @@
 
 /* A stack as the tree sees it: from which end, and from where on. */
 struct path {
-	const uint32_t *functions;  /* leaf first */
-	const uint32_t *bodies;     /* the same, as they were compiled */
+	const uint32_t *functions; /* leaf first */
+	const uint32_t *bodies;    /* the same, as they were compiled */
 	uint32_t count;
-	uint32_t process;           /* the step before all others; 0 when the tree has none */
-	uint32_t stack;             /* in the profile */
+	uint32_t process; /* the step before all others; 0 when the tree has none */
+	uint32_t stack;   /* in the profile */
 };
 
 struct paths {
 	VEC(struct path) list;
-	VEC(uint32_t) nodes;        /* of the path before, by step */
+	VEC(uint32_t) nodes; /* of the path before, by step */
 };
 
 /* Whether name[0..len) is `pattern`, or ends in it after a separator. */
@@ -111,9 +112,12 @@ static int compare_from_root(const void *a, const void *b)
 	return compare_paths(a, b, false);
 }
 
-/* Adds the path after that of `before`; the two share their common prefix. False if memory runs out. */
-static bool add_path(struct call_tree *tree, struct paths *paths, const struct symbolmap *names, const struct path *before,
-	const struct path *path, const struct profile_stack *stack)
+/*
+ * Adds the path after that of `before`; the two share their common prefix. False if memory runs
+ * out.
+ */
+static bool add_path(struct call_tree *tree, struct paths *paths, const struct symbolmap *names,
+	const struct path *before, const struct path *path, const struct profile_stack *stack)
 {
 	uint32_t processes = tree->by_process ? 1 : 0;
 	uint32_t shared = 0;
@@ -123,9 +127,8 @@ static bool add_path(struct call_tree *tree, struct paths *paths, const struct s
 	paths->nodes.count = shared;
 	for (uint32_t at = shared; at < processes + path->count; at++) {
 		uint32_t above = at ? paths->nodes.items[at - 1] : CALL_TREE_ROOT;
-		uint32_t what = at < processes
-			? path->process
-			: path_step(path, at - processes, tree->reversed);
+		uint32_t what = at < processes ? path->process
+					       : path_step(path, at - processes, tree->reversed);
 		uint32_t node = call_tree_add(tree, above, what);
 		if (!node || !vec_add(&paths->nodes, node))
 			return false;
@@ -137,8 +140,8 @@ static bool add_path(struct call_tree *tree, struct paths *paths, const struct s
 		if (tier < FUNCTION_TIER_COUNT)
 			tree->nodes.items[paths->nodes.items[at]].tiers |= 1u << tier;
 	}
-	struct call_node *last = &tree->nodes.items[paths->nodes.count ? *vec_last(&paths->nodes)
-								      : CALL_TREE_ROOT];
+	struct call_node *last =
+		&tree->nodes.items[paths->nodes.count ? *vec_last(&paths->nodes) : CALL_TREE_ROOT];
 	last->self_ns += stack->weight_ns;
 	last->self_count += stack->count;
 	return true;
@@ -152,13 +155,17 @@ static uint8_t *match_functions(const struct profile *profile, const struct symb
 
 	for (uint32_t i = 1; matches && i < names->functions.count; i++) {
 		const struct function *function = &names->functions.items[i];
-		matches[i] = tree_name_matches(pattern, trace_text(profile->trace, function->full_name)) ||
-			tree_name_matches(pattern, trace_text(profile->trace, function->name));
+		matches[i] = tree_name_matches(pattern,
+				     trace_text(profile->trace, function->full_name)) ||
+			     tree_name_matches(pattern, trace_text(profile->trace, function->name));
 	}
 	return matches;
 }
 
-/* For each process the first one with the same name: itself, where it has none. NULL when there is no memory. */
+/*
+ * For each process the first one with the same name: itself, where it has none. NULL when there is
+ * no memory.
+ */
 static uint32_t *first_of_name(const struct trace *trace)
 {
 	uint32_t *first = calloc((size_t)trace->processes.count + 1, sizeof(*first));
@@ -170,15 +177,16 @@ static uint32_t *first_of_name(const struct trace *trace)
 		if (!first[i]) {
 			first[i] = i;
 			if (i && name)
-				(void)map_put(&by_name, name, i); /* without memory they stay apart */
+				/* without memory they stay apart */
+				(void)map_put(&by_name, name, i);
 		}
 	}
 	map_done(&by_name);
 	return first;
 }
 
-int tree_build(struct call_tree *tree, const struct profile *profile,
-	const struct symbolmap *names, enum tree_form form, const char *pattern)
+int tree_build(struct call_tree *tree, const struct profile *profile, const struct symbolmap *names,
+	enum tree_form form, const char *pattern)
 {
 	bool from_leaf = form == TREE_REVERSED || form == TREE_CALLERS;
 	bool by_process = form == TREE_BY_PROCESS || form == TREE_BY_PROCESS_NAME;
@@ -203,7 +211,8 @@ int tree_build(struct call_tree *tree, const struct profile *profile,
 		const struct profile_stack *stack = &profile->stacks.items[i];
 		struct path path = { .functions = profile->functions.items + stack->at,
 			.bodies = profile->bodies.items + stack->at,
-			.count = stack->frame_count, .stack = i };
+			.count = stack->frame_count,
+			.stack = i };
 		if (by_process)
 			path.process = first ? first[stack->process] : stack->process;
 		while (matches && path.count && !matches[*path.functions]) {

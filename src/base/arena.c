@@ -45,7 +45,8 @@ void *arena_alloc(struct arena *arena, size_t size)
 	if (size > SIZE_MAX - 7)
 		return NULL;
 	size = (size + 7) & ~(size_t)7;
-	if ((!arena->block || arena->block->size - arena->used < size) && add_block(arena, size) < 0)
+	if ((!arena->block || arena->block->size - arena->used < size) &&
+		add_block(arena, size) < 0)
 		return NULL;
 	void *piece = arena->block->data + arena->used;
 	arena->used += size;

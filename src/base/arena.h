@@ -1,8 +1,9 @@
 /*
  * Memory for many small pieces that are freed together.
  *
- * All zero is an empty arena. Blocks double in size up to 1 MiB, so a small arena stays small. Pieces are aligned to 8 bytes and never move. arena_reset()
- * keeps the largest block for reuse. An arena belongs to one thread at a time.
+ * All zero is an empty arena. Blocks double in size up to 1 MiB, so a small arena stays small.
+ * Pieces are aligned to 8 bytes and never move. arena_reset() keeps the largest block for reuse. An
+ * arena belongs to one thread at a time.
  */
 #ifndef SPOOR_BASE_ARENA_H
 #define SPOOR_BASE_ARENA_H

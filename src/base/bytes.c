@@ -103,7 +103,8 @@ void bytes_utf16z(struct bytes *b, const char *text, size_t len, size_t units_ma
 			bytes_u16(b, (uint16_t)(0xd800 + ((c - 0x10000) >> 10)));
 			bytes_u16(b, (uint16_t)(0xdc00 + ((c - 0x10000) & 0x3ff)));
 		} else {
-			bytes_u16(b, c ? (uint16_t)c : 0xfffd); /* a NUL inside would end the text */
+			/* a NUL inside would end the text */
+			bytes_u16(b, c ? (uint16_t)c : 0xfffd);
 		}
 	}
 	bytes_u16(b, 0);
@@ -138,7 +139,8 @@ void bytes_vprintf(struct bytes *b, const char *format, va_list args)
 	int need = vsnprintf(NULL, 0, format, args);
 	uint8_t *out = need < 0 ? NULL : bytes_reserve(b, (size_t)need + 1);
 	if (out) {
-		(void)vsnprintf((char *)out, (size_t)need + 1, format, again); /* as long as before */
+		/* as long as before */
+		(void)vsnprintf((char *)out, (size_t)need + 1, format, again);
 		b->len += (size_t)need;
 	}
 	va_end(again);

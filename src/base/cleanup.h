@@ -1,8 +1,8 @@
 /*
  * Local variables that are released when their scope ends.
  *
- * `cleanup(closep) int fd = open(...)` closes fd when the scope is left by any path. TAKE(x) returns the value and leaves the empty value in the variable, so that the
- * cleanup does nothing.
+ * `cleanup(closep) int fd = open(...)` closes fd when the scope is left by any path. TAKE(x)
+ * returns the value and leaves the empty value in the variable, so that the cleanup does nothing.
  */
 #ifndef SPOOR_BASE_CLEANUP_H
 #define SPOOR_BASE_CLEANUP_H
@@ -14,19 +14,19 @@
 #define cleanup(function) __attribute__((cleanup(function)))
 
 /* The value of the pointer `p`; `p` itself becomes NULL. */
-#define TAKE(p)                                                                                    \
-	({                                                                                         \
-		__typeof__(p) taken_ = (p);                                                        \
-		(p) = NULL;                                                                        \
-		taken_;                                                                            \
+#define TAKE(p)                             \
+	({                                  \
+		__typeof__(p) taken_ = (p); \
+		(p) = NULL;                 \
+		taken_;                     \
 	})
 
 /* The descriptor `fd`; `fd` itself becomes -1. */
-#define TAKE_FD(fd)                                                                                \
-	({                                                                                         \
-		int taken_fd_ = (fd);                                                              \
-		(fd) = -1;                                                                         \
-		taken_fd_;                                                                         \
+#define TAKE_FD(fd)                   \
+	({                            \
+		int taken_fd_ = (fd); \
+		(fd) = -1;            \
+		taken_fd_;            \
 	})
 
 static inline void closep(const int *fd)
@@ -43,7 +43,8 @@ static inline void freep(void *pointer_to_pointer)
 static inline void fclosep(FILE **file)
 {
 	if (*file)
-		(void)fclose(*file); /* a failing close of a file that was only read has no remedy */
+		/* a failing close of a file that was only read has no remedy */
+		(void)fclose(*file);
 }
 
 #endif

@@ -33,7 +33,8 @@ struct timespec clock_left(uint64_t deadline_ns, uint64_t now_ns)
 {
 	uint64_t ns = left_ns(deadline_ns, now_ns);
 
-	return (struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S) };
+	return (struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S),
+		.tv_nsec = (long)(ns % NS_PER_S) };
 }
 
 int clock_left_ms(uint64_t deadline_ns, uint64_t now_ns)

@@ -5,8 +5,9 @@
  *   struct timespec timeout = clock_left(deadline_ns, clock_monotonic_ns());
  *   ppoll(fds, count, &timeout, NULL);
  *
- * A deadline is a CLOCK_MONOTONIC time, which does not advance while the machine is suspended. UINT64_MAX is a deadline that never arrives.
- * The functions keep no state: any thread and any signal handler may call them.
+ * A deadline is a CLOCK_MONOTONIC time, which does not advance while the machine is suspended.
+ * UINT64_MAX is a deadline that never arrives. The functions keep no state: any thread and any
+ * signal handler may call them.
  */
 #ifndef SPOOR_BASE_CLOCKS_H
 #define SPOOR_BASE_CLOCKS_H
@@ -25,7 +26,10 @@ uint64_t clock_utc_ns(void);
 /* The timeout of ppoll(): exact, and zero once the deadline has passed. */
 struct timespec clock_left(uint64_t deadline_ns, uint64_t now_ns);
 
-/* The timeout of poll(): rounded up, so that the deadline has passed when poll() returns 0. -1 (no timeout) if the deadline never arrives. */
+/*
+ * The timeout of poll(): rounded up, so that the deadline has passed when poll() returns 0. -1 (no
+ * timeout) if the deadline never arrives.
+ */
 int clock_left_ms(uint64_t deadline_ns, uint64_t now_ns);
 
 #endif

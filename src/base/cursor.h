@@ -1,8 +1,9 @@
 /*
  * Reads untrusted bytes, little-endian, with a sticky failure.
  *
- * When the bytes run out (or a number is malformed) `short_read` is set and every further read returns 0, so the caller reads a whole header and checks once. Data is
- * returned in place, except text that is decoded.
+ * When the bytes run out (or a number is malformed) `short_read` is set and every further read
+ * returns 0, so the caller reads a whole header and checks once. Data is returned in place, except
+ * text that is decoded.
  */
 #ifndef SPOOR_BASE_CURSOR_H
 #define SPOOR_BASE_CURSOR_H
@@ -69,7 +70,7 @@ static inline uint32_t cursor_u32(struct cursor *c)
 	const uint8_t *p = cursor_take(c, 4);
 
 	return p ? (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
-				(uint32_t)p[3] << 24
+			       (uint32_t)p[3] << 24
 		 : 0;
 }
 
@@ -129,7 +130,10 @@ static inline struct cursor cursor_sub(struct cursor *c, size_t size)
 	return sub;
 }
 
-/* UTF-16LE text up to its 16-bit NUL, in place: its units (2 bytes each, not aligned), and `ret_units` without the NUL. NULL and failure: there is no NUL. */
+/*
+ * UTF-16LE text up to its 16-bit NUL, in place: its units (2 bytes each, not aligned), and
+ * `ret_units` without the NUL. NULL and failure: there is no NUL.
+ */
 static inline const uint8_t *cursor_utf16z(struct cursor *c, size_t *ret_units)
 {
 	size_t units = 0;

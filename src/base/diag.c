@@ -55,5 +55,6 @@ void diag_context(struct diag *diag, const char *format, ...)
 	va_end(args);
 	text_make_safe(prefix, strlen(prefix), diag->text, sizeof(diag->text));
 	size_t used = strlen(diag->text);
-	(void)snprintf(diag->text + used, sizeof(diag->text) - used, ": %s", old); /* a truncated end is acceptable */
+	/* a truncated end is acceptable */
+	(void)snprintf(diag->text + used, sizeof(diag->text) - used, ": %s", old);
 }

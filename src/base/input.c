@@ -13,17 +13,20 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 
-/* Unpacking keeps this much of the content for references back: 128 MiB, the default limit of zstd. */
+/*
+ * Unpacking keeps this much of the content for references back: 128 MiB, the default limit of zstd.
+ */
 #define UNPACK_WINDOW_LOG_MAX 27
 #define BLOCK_HEADER_SIZE     3u
 
 struct unpacker {
 	ZSTD_DStream *stream;
-	size_t wanted;           /* bytes up to the end of the next part: a header, or the content of a block */
-	size_t at;               /* index of the next byte in `packed` that zstd has not read */
+	/* bytes up to the end of the next part: a header, or the content of a block */
+	size_t wanted;
+	size_t at; /* index of the next byte in `packed` that zstd has not read */
 	size_t have;
-	bool within;             /* inside a frame */
-	bool more;               /* zstd may have content that did not fit into the last buffer */
+	bool within; /* inside a frame */
+	bool more;   /* zstd may have content that did not fit into the last buffer */
 	uint8_t packed[128 << 10];
 };
 
@@ -106,12 +109,14 @@ static ssize_t read_source(struct input *in, void *buffer, size_t size, struct d
 /* The hint of zstd includes the header of the next block; the size of a part does not. */
 static size_t part_size(size_t hint)
 {
-	return hint > BLOCK_HEADER_SIZE ? hint - BLOCK_HEADER_SIZE : hint ? hint : 1; /* 0: a frame has ended, another may follow */
+	/* 0: a frame has ended, another may follow */
+	return hint > BLOCK_HEADER_SIZE ? hint - BLOCK_HEADER_SIZE : hint ? hint : 1;
 }
 
 /*
- * A call of zstd that finds damage returns none of the content it unpacked before. So each call gets either one part of the frame, or no input and room for
- * content that did not fit. The content up to the damage is then the same for every size of the reads.
+ * A call of zstd that finds damage returns none of the content it unpacked before. So each call
+ * gets either one part of the frame, or no input and room for content that did not fit. The content
+ * up to the damage is then the same for every size of the reads.
  */
 static ssize_t read_unpacked(struct input *in, void *buffer, size_t size, struct diag *diag)
 {
@@ -125,7 +130,8 @@ static ssize_t read_unpacked(struct input *in, void *buffer, size_t size, struct
 			ZSTD_inBuffer packed = { .src = u->packed + u->at, .size = part };
 			size_t wanted = ZSTD_decompressStream(u->stream, &out, &packed);
 			if (ZSTD_isError(wanted))
-				return diag_set(diag, -EBADMSG, "cannot unpack '%s': %s near offset %llu",
+				return diag_set(diag, -EBADMSG,
+					"cannot unpack '%s': %s near offset %llu",
 					in->name ? in->name : "memory", ZSTD_getErrorName(wanted),
 					(unsigned long long)(in->source_offset - left));
 			u->wanted = part_size(wanted);
@@ -141,8 +147,10 @@ static ssize_t read_unpacked(struct input *in, void *buffer, size_t size, struct
 		if (got < 0)
 			return got;
 		if (got == 0 && u->within)
-			return diag_set(diag, -EBADMSG, "cannot unpack '%s' beyond offset %llu: it ends there, in the middle",
-				in->name ? in->name : "memory", (unsigned long long)in->source_offset);
+			return diag_set(diag, -EBADMSG,
+				"cannot unpack '%s' beyond offset %llu: it ends there, in the middle",
+				in->name ? in->name : "memory",
+				(unsigned long long)in->source_offset);
 		if (got == 0)
 			return 0;
 		u->at = 0;
@@ -153,7 +161,8 @@ static ssize_t read_unpacked(struct input *in, void *buffer, size_t size, struct
 
 ssize_t input_read(struct input *in, void *buffer, size_t size, struct diag *diag)
 {
-	ssize_t got = in->unpacker ? read_unpacked(in, buffer, size, diag) : read_source(in, buffer, size, diag);
+	ssize_t got = in->unpacker ? read_unpacked(in, buffer, size, diag)
+				   : read_source(in, buffer, size, diag);
 
 	if (got > 0)
 		in->offset += (uint64_t)got;
@@ -183,12 +192,14 @@ int input_unpack(struct input *in, struct diag *diag)
 
 	if (u)
 		u->stream = ZSTD_createDStream();
-	if (!u || !u->stream || ZSTD_isError(ZSTD_DCtx_setParameter(u->stream, ZSTD_d_windowLogMax,
-					UNPACK_WINDOW_LOG_MAX))) {
+	if (!u || !u->stream ||
+		ZSTD_isError(ZSTD_DCtx_setParameter(u->stream, ZSTD_d_windowLogMax,
+			UNPACK_WINDOW_LOG_MAX))) {
 		if (u)
 			ZSTD_freeDStream(u->stream);
 		free(u);
-		return diag_set(diag, -ENOMEM, "cannot unpack '%s': %m", in->name ? in->name : "memory");
+		return diag_set(diag, -ENOMEM, "cannot unpack '%s': %m",
+			in->name ? in->name : "memory");
 	}
 	u->wanted = 1;
 	u->within = true;
@@ -200,7 +211,8 @@ int input_unpack(struct input *in, struct diag *diag)
 int input_read_all(struct input *in, size_t limit, uint8_t **ret_data, size_t *ret_size,
 	struct diag *diag)
 {
-	size_t capacity = in->size_bytes && in->size_bytes < limit ? (size_t)in->size_bytes + 1 : 4096;
+	size_t capacity =
+		in->size_bytes && in->size_bytes < limit ? (size_t)in->size_bytes + 1 : 4096;
 	cleanup(freep) uint8_t *data = malloc(capacity + 1);
 	size_t len = 0;
 

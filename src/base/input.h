@@ -1,10 +1,12 @@
 /*
  * Sequential input from a file, a pipe, a socket or memory. All formats read through it.
  *
- * Reads go through a window of INPUT_WINDOW bytes, so a large file needs little memory. A signal does not interrupt a read.
+ * Reads go through a window of INPUT_WINDOW bytes, so a large file needs little memory. A signal
+ * does not interrupt a read.
  *
- * After input_unpack(), reads return the content of zstd frames, so formats do not handle compression. Frames are recognised by their first bytes, not by the
- * name of the file, also in a pipe.
+ * After input_unpack(), reads return the content of zstd frames, so formats do not handle
+ * compression. Frames are recognised by their first bytes, not by the name of the file, also in a
+ * pipe.
  */
 #ifndef SPOOR_BASE_INPUT_H
 #define SPOOR_BASE_INPUT_H
@@ -20,16 +22,17 @@ struct diag;
 struct unpacker;
 
 struct input {
-	char *name;              /* for messages */
-	int fd;                  /* -1: memory */
-	const uint8_t *memory;   /* borrowed, when fd is -1 */
+	char *name;            /* for messages */
+	int fd;                /* -1: memory */
+	const uint8_t *memory; /* borrowed, when fd is -1 */
 	size_t memory_size;
-	uint64_t offset;         /* number of bytes returned so far */
-	uint64_t size_bytes;     /* number of bytes that will be returned; 0: unknown */
-	uint64_t source_offset;  /* bytes read from the file or the memory; equal to `offset` if nothing is unpacked */
-	uint8_t head[4];         /* read ahead by input_unpack(), not yet returned */
-	uint8_t head_at;         /* index of the next byte of `head` to return */
-	uint8_t head_len;        /* number of bytes in `head` */
+	uint64_t offset;     /* number of bytes returned so far */
+	uint64_t size_bytes; /* number of bytes that will be returned; 0: unknown */
+	/* bytes read from the file or the memory; equal to `offset` if nothing is unpacked */
+	uint64_t source_offset;
+	uint8_t head[4];           /* read ahead by input_unpack(), not yet returned */
+	uint8_t head_at;           /* index of the next byte of `head` to return */
+	uint8_t head_len;          /* number of bytes in `head` */
 	struct unpacker *unpacker; /* NULL: the bytes are returned unchanged */
 };
 
@@ -43,15 +46,19 @@ int input_from_fd(struct input *in, int fd, const char *name);
 void input_from_memory(struct input *in, const void *data, size_t size);
 
 /*
- * Called before the first read. If the input begins with a zstd frame, its content is read from now on; otherwise nothing changes. Damaged packed bytes, or
- * an end inside a frame, are an error after all the content before them.
+ * Called before the first read. If the input begins with a zstd frame, its content is read from now
+ * on; otherwise nothing changes. Damaged packed bytes, or an end inside a frame, are an error after
+ * all the content before them.
  */
 int input_unpack(struct input *in, struct diag *diag);
 
 /* Reads up to `size` bytes. Returns their number, 0 at the end, or a negative errno. */
 ssize_t input_read(struct input *in, void *buffer, size_t size, struct diag *diag);
 
-/* Reads the rest, at most `limit` bytes (-EFBIG: it has more). The caller frees *ret_data, which has a NUL after the last byte. */
+/*
+ * Reads the rest, at most `limit` bytes (-EFBIG: it has more). The caller frees *ret_data, which
+ * has a NUL after the last byte.
+ */
 int input_read_all(struct input *in, size_t limit, uint8_t **ret_data, size_t *ret_size,
 	struct diag *diag);
 

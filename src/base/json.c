@@ -15,7 +15,8 @@ static void add_quoted(struct bytes *out, const char *text, size_t len)
 	bytes_u8(out, '"');
 	while (at < len) {
 		size_t plain = at; /* characters that need no escape are copied in one piece */
-		while (at < len && text[at] >= 0x20 && text[at] < 0x7f && text[at] != '"' && text[at] != '\\')
+		while (at < len && text[at] >= 0x20 && text[at] < 0x7f && text[at] != '"' &&
+			text[at] != '\\')
 			at++;
 		bytes_add(out, text + plain, at - plain);
 		if (at == len)

@@ -1,8 +1,9 @@
 /*
  * The hash index: 64-bit keys to 32-bit values.
  *
- * A value of 0 means "none", as index 0 does everywhere, so it cannot be stored. One key may have several values
- * (map_add): that is how content is indexed by its hash, with the caller comparing the content:
+ * A value of 0 means "none", as index 0 does everywhere, so it cannot be stored. One key may have
+ * several values (map_add): that is how content is indexed by its hash, with the caller comparing
+ * the content:
  *
  *   for (struct map_walk w = map_find(&m, hash); w.value; map_next(&w))
  *           if (same(w.value, content)) return w.value;
@@ -37,7 +38,10 @@ struct map_walk {
 /* The first value under `key`, or 0. */
 uint32_t map_get(const struct map *map, uint64_t key);
 
-/* Replaces the first value under `key`, or adds it. False when there is no memory. `value` is not 0. */
+/*
+ * Replaces the first value under `key`, or adds it. False when there is no memory. `value` is not
+ * 0.
+ */
 bool map_put(struct map *map, uint64_t key, uint32_t value);
 
 /* Adds a further value under `key`. False when there is no memory. `value` is not 0. */

@@ -77,7 +77,8 @@ static unsigned measure(const char *wanted, const char *name, bool whole)
 		return 2;
 	unsigned distance = text_distance(wanted, name);
 
-	return distance <= most_distance(wanted, name) && distance < wanted_len ? 2 + distance : FAR;
+	return distance <= most_distance(wanted, name) && distance < wanted_len ? 2 + distance
+										: FAR;
 }
 
 void nearest_offer(struct nearest *near, const char *name)
@@ -88,7 +89,8 @@ void nearest_offer(struct nearest *near, const char *name)
 	size_t end;
 	size_t len = strlen(name);
 
-	if (!len || len >= NEAREST_NAME_MAX || !fold(wanted, near->wanted, strlen(near->wanted)) || !*wanted || !fold(folded, name, len))
+	if (!len || len >= NEAREST_NAME_MAX || !fold(wanted, near->wanted, strlen(near->wanted)) ||
+		!*wanted || !fold(folded, name, len))
 		return;
 	unsigned distance = measure(wanted, folded, true);
 
@@ -110,7 +112,8 @@ void nearest_offer(struct nearest *near, const char *name)
 		return;
 	if (near->count < NEAREST_MAX)
 		near->count++;
-	memmove(&near->found[at + 1], &near->found[at], (near->count - 1 - at) * sizeof(near->found[0]));
+	memmove(&near->found[at + 1], &near->found[at],
+		(near->count - 1 - at) * sizeof(near->found[0]));
 	memcpy(near->found[at].name, name, len + 1);
 	near->found[at].distance = distance;
 }

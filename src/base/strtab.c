@@ -51,7 +51,7 @@ size_t strtab_len(const struct strtab *table, uint32_t index)
 size_t strtab_size_bytes(const struct strtab *table)
 {
 	return table->arena.total_bytes + map_size_bytes(&table->index) +
-		table->entries.capacity * sizeof(struct strtab_entry);
+	       table->entries.capacity * sizeof(struct strtab_entry);
 }
 
 void strtab_done(struct strtab *table)

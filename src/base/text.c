@@ -22,8 +22,9 @@ size_t text_put_hex(char *out, const uint8_t *bytes, size_t size)
 
 bool text_is_control(uint32_t c)
 {
-	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x61c || c == 0x200e || c == 0x200f || c == 0x2028 || c == 0x2029 ||
-		(c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb);
+	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x61c || c == 0x200e || c == 0x200f ||
+	       c == 0x2028 || c == 0x2029 || (c >= 0x202a && c <= 0x202e) ||
+	       (c >= 0x2066 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb);
 }
 
 /* One character as shown: at most 8 bytes. */
@@ -134,7 +135,7 @@ void text_add_utf16(struct bytes *out, const uint8_t *units, size_t unit_count)
 		}
 		if (c >= 0xd800 && c <= 0xdfff) {
 			uint32_t low = i + 1 < unit_count ? (uint32_t)units[2 * i + 2] |
-						(uint32_t)units[2 * i + 3] << 8
+								    (uint32_t)units[2 * i + 3] << 8
 							  : 0;
 			if (c <= 0xdbff && low >= 0xdc00 && low <= 0xdfff) {
 				c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
@@ -281,7 +282,10 @@ void text_add_f64(struct bytes *out, double value)
 
 	if (add_plain(out, value))
 		return;
-	/* 15 digits are always exact in a double; 17 always suffice. The program never leaves the locale "C". */
+	/*
+	 * 15 digits are always exact in a double; 17 always suffice. The program never leaves the
+	 * locale "C".
+	 */
 	for (int digits = 15; digits <= 17; digits++) {
 		(void)snprintf(text, sizeof(text), "%.*g", digits, value); /* fits */
 		if (strtod(text, NULL) == value)
@@ -311,8 +315,7 @@ bool text_parse_u64(const char *text, uint64_t *ret_value)
 	if (!*text)
 		return false;
 	for (; *text; text++) {
-		if (*text < '0' || *text > '9' ||
-			__builtin_mul_overflow(value, 10u, &value) ||
+		if (*text < '0' || *text > '9' || __builtin_mul_overflow(value, 10u, &value) ||
 			__builtin_add_overflow(value, (uint64_t)(*text - '0'), &value))
 			return false;
 	}
@@ -392,7 +395,11 @@ bool text_parse_size(const char *text, uint64_t *ret_bytes)
 	double value = strtod(text, &end);
 
 	end += strspn(end, " ");
-	const char *letter = *end ? strchr(letters, *end == 'K' ? 'k' : *end == 'm' ? 'M' : *end == 'g' ? 'G' : *end) : NULL;
+	const char *letter = *end ? strchr(letters, *end == 'K'   ? 'k'
+						    : *end == 'm' ? 'M'
+						    : *end == 'g' ? 'G'
+								  : *end)
+				  : NULL;
 
 	if (letter) {
 		double unit = end[1] == 'i' ? 1024 : 1000;

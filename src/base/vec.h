@@ -15,33 +15,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define VEC(type)                                                                                  \
-	struct {                                                                                   \
-		type *items;                                                                       \
-		uint32_t count;                                                                    \
-		uint32_t capacity;                                                                 \
+#define VEC(type)                  \
+	struct {                   \
+		type *items;       \
+		uint32_t count;    \
+		uint32_t capacity; \
 	}
 
-/* Makes room for `extra` elements behind the last: false when there is no memory or the count would pass 2^31. */
-#define vec_reserve(v, extra)                                                                      \
+/*
+ * Makes room for `extra` elements behind the last: false when there is no memory or the count would
+ * pass 2^31.
+ */
+#define vec_reserve(v, extra) \
 	vec_grow_((void **)&(v)->items, &(v)->capacity, (v)->count, (extra), sizeof(*(v)->items))
 
 /* A new last element, all zero, to be filled in place; NULL when there is no memory. */
-#define vec_push(v)                                                                                \
-	(vec_reserve((v), 1) ? (__typeof__((v)->items))vec_zero_(&(v)->items[(v)->count++],        \
-				       sizeof(*(v)->items))                                        \
+#define vec_push(v)                                                                         \
+	(vec_reserve((v), 1) ? (__typeof__((v)->items))vec_zero_(&(v)->items[(v)->count++], \
+				       sizeof(*(v)->items))                                 \
 			     : (__typeof__((v)->items))NULL)
 
 /* Appends a copy of `value`; false when there is no memory. */
-#define vec_add(v, value)                                                                          \
-	(vec_reserve((v), 1) ? ((v)->items[(v)->count++] = (value), true) : false)
+#define vec_add(v, value) (vec_reserve((v), 1) ? ((v)->items[(v)->count++] = (value), true) : false)
 
 #define vec_last(v) (&(v)->items[(v)->count - 1])
 
 #define vec_reset(v) ((void)((v)->count = 0))
 
-#define vec_done(v)                                                                                \
-	(vec_free_((v)->items), (v)->items = NULL, (v)->count = (v)->capacity = 0)
+#define vec_done(v) (vec_free_((v)->items), (v)->items = NULL, (v)->count = (v)->capacity = 0)
 
 bool vec_grow_(void **items, uint32_t *capacity, uint32_t count, size_t extra, size_t size);
 void *vec_zero_(void *item, size_t size);

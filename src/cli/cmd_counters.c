@@ -1,8 +1,10 @@
 /*
- * spoor counters: the counters of .NET processes, shown live, written into a file, or sent to a monitoring system.
+ * spoor counters: the counters of .NET processes, shown live, written into a file, or sent to a
+ * monitoring system.
  *
- * Parses, drives the sessions until there is a reason to end, and passes each interval's values to the chosen outputs: the screen, lines, a file, a
- * Prometheus server that fetches a page, a collector that receives them over the network.
+ * Parses, drives the sessions until there is a reason to end, and passes each interval's values to
+ * the chosen outputs: the screen, lines, a file, a Prometheus server that fetches a page, a
+ * collector that receives them over the network.
  */
 #include "base/clocks.h"
 #include "cli/verbs.h"
@@ -38,10 +40,12 @@
 #include "machine/descriptors.h"
 #include "target/targets.h"
 
-#define SECOND_NS        UINT64_C(1000000000)
-#define STOP_NS          UINT64_C(6000000000)
-#define STOPPED_NS       UINT64_C(500000000) /* a command that Ctrl-Z has stopped ends no session; the guard does */
-#define MISSING_NS       UINT64_C(3000000000) /* a provider that has sent nothing for so long is said to be missing */
+#define SECOND_NS UINT64_C(1000000000)
+#define STOP_NS   UINT64_C(6000000000)
+/* a command that Ctrl-Z has stopped ends no session; the guard does */
+#define STOPPED_NS UINT64_C(500000000)
+/* a provider that has sent nothing for so long is said to be missing */
+#define MISSING_NS       UINT64_C(3000000000)
 #define MAX_TIME_SERIES  1000u
 #define MAX_HISTOGRAMS   100u
 #define LIMIT_MAX        1000000u
@@ -79,40 +83,49 @@ struct counters_values {
 const struct option counters_options[] = {
 	TARGET_OPTIONS(struct counters_values, targets),
 	TARGET_ALL_OPTION(struct counters_values, targets, "every .NET process"),
-	{ 0, "process-id", "PID", "the same as --pid", OPTION_TEXTS, INTO(struct counters_values, targets.pids) },
-	{ 0, "counters", "LIST", "what to read: Provider,Other[counter,counter]; may be repeated", OPTION_TEXTS,
-		INTO(struct counters_values, counters) },
+	{ 0, "process-id", "PID", "the same as --pid", OPTION_TEXTS,
+		INTO(struct counters_values, targets.pids) },
+	{ 0, "counters", "LIST", "what to read: Provider,Other[counter,counter]; may be repeated",
+		OPTION_TEXTS, INTO(struct counters_values, counters) },
 	{ 0, "refresh-interval", "SECONDS", "seconds, or a time such as 100ms (1)", OPTION_TEXT,
 		INTO(struct counters_values, interval) },
 	{ 0, "maxHistograms", "N", "the most histograms a runtime keeps for us (100)", OPTION_COUNT,
 		INTO(struct counters_values, max_histograms) },
-	{ 0, "maxTimeSeries", "N", "the most time series a runtime keeps for us (1000)", OPTION_COUNT,
-		INTO(struct counters_values, max_time_series) },
-	{ 0, "duration", "TIME", "end after so long", OPTION_DURATION, INTO(struct counters_values, duration_ns) },
-	{ 0, "count", "N", "end after so many intervals", OPTION_POSITIVE, INTO(struct counters_values, count) },
-	{ 'f', "format", "auto|table|lines|csv|json", "table on a terminal, lines in a pipe (auto)", OPTION_CHOICE,
-		INTO(struct counters_values, format) },
-	{ 0, "csv", NULL, "the same as --format csv", OPTION_FLAG, INTO(struct counters_values, csv) },
-	{ 0, "json", NULL, "the same as --format json", OPTION_FLAG, INTO(struct counters_values, json) },
+	{ 0, "maxTimeSeries", "N", "the most time series a runtime keeps for us (1000)",
+		OPTION_COUNT, INTO(struct counters_values, max_time_series) },
+	{ 0, "duration", "TIME", "end after so long", OPTION_DURATION,
+		INTO(struct counters_values, duration_ns) },
+	{ 0, "count", "N", "end after so many intervals", OPTION_POSITIVE,
+		INTO(struct counters_values, count) },
+	{ 'f', "format", "auto|table|lines|csv|json", "table on a terminal, lines in a pipe (auto)",
+		OPTION_CHOICE, INTO(struct counters_values, format) },
+	{ 0, "csv", NULL, "the same as --format csv", OPTION_FLAG,
+		INTO(struct counters_values, csv) },
+	{ 0, "json", NULL, "the same as --format json", OPTION_FLAG,
+		INTO(struct counters_values, json) },
 	{ 'o', "output", "FILE", "into a file: JSON if its name ends so, else CSV", OPTION_TEXT,
 		INTO(struct counters_values, output) },
 	{ 0, "prometheus", "[ADDRESS]", "serve a page for Prometheus (127.0.0.1:9464)", OPTION_TEXT,
 		INTO(struct counters_values, prometheus) },
-	{ 0, "graphite", "HOST:PORT", "send to a Graphite collector, by TCP (port 2003)", OPTION_TEXT,
-		INTO(struct counters_values, graphite) },
+	{ 0, "graphite", "HOST:PORT", "send to a Graphite collector, by TCP (port 2003)",
+		OPTION_TEXT, INTO(struct counters_values, graphite) },
 	{ 0, "statsd", "HOST:PORT", "send to a StatsD collector, by UDP (port 8125)", OPTION_TEXT,
 		INTO(struct counters_values, statsd) },
 	{ 0, "list", NULL, "what the processes offer to count, instead of counting", OPTION_FLAG,
 		INTO(struct counters_values, list) },
 	{ 0, "diagnostic-port", "PATH[,listen|connect]",
-		"count the runtimes that connect to this socket, or the one that listens there", OPTION_TEXT,
-		INTO(struct counters_values, port) },
-	{ 0, "dport", "PATH[,listen|connect]", "as --diagnostic-port", OPTION_TEXT, INTO(struct counters_values, dport) },
-	{ 0, "resume-runtime", "true|false", "let runtimes that wait go on once they are counted (true)", OPTION_CHOICE,
+		"count the runtimes that connect to this socket, or the one that listens there",
+		OPTION_TEXT, INTO(struct counters_values, port) },
+	{ 0, "dport", "PATH[,listen|connect]", "as --diagnostic-port", OPTION_TEXT,
+		INTO(struct counters_values, dport) },
+	{ 0, "resume-runtime", "true|false",
+		"let runtimes that wait go on once they are counted (true)", OPTION_CHOICE,
 		INTO(struct counters_values, resume) },
-	{ 0, "show-child-io", NULL, "a command's output is always shown: taken for the habit's sake", OPTION_FLAG,
+	{ 0, "show-child-io", NULL,
+		"a command's output is always shown: taken for the habit's sake", OPTION_FLAG,
 		INTO(struct counters_values, child_io) },
-	{ 'q', "quiet", NULL, "only errors on standard error", OPTION_FLAG, INTO(struct counters_values, quiet) },
+	{ 'q', "quiet", NULL, "only errors on standard error", OPTION_FLAG,
+		INTO(struct counters_values, quiet) },
 	{ 0 },
 };
 
@@ -121,7 +134,7 @@ struct show {
 	const struct arguments *args;
 	struct own_port port;
 	struct run_control control;
-	bool stops;                      /* Ctrl-Z, which ends the counting and stops the program */
+	bool stops; /* Ctrl-Z, which ends the counting and stops the program */
 	struct counting *counting;
 	struct counter_choice choice;
 	struct counters_outlets outlets;
@@ -130,7 +143,7 @@ struct show {
 	struct diag broken;              /* the file cannot be written any more */
 	uint64_t interval_ns;
 	bool missing_looked_for;
-	uint32_t missing_count;          /* names of --counters that no counter has */
+	uint32_t missing_count; /* names of --counters that no counter has */
 	int code;
 };
 
@@ -162,7 +175,8 @@ static void on_ready(void *context, uint32_t index)
 	struct show *show = context;
 
 	if (!show->broken.error && look(show))
-		(void)counters_outlets_interval(&show->outlets, show->views.items, show->views.count, index,
+		(void)counters_outlets_interval(&show->outlets, show->views.items,
+			show->views.count, index,
 			&show->broken); /* show->broken is checked in each turn */
 }
 
@@ -173,12 +187,17 @@ static void on_tell(void *context, uint32_t index, const char *sentence)
 	char line[700];
 
 	counting_process(show->counting, index, &process);
-	(void)snprintf(line, sizeof(line), "%s (%u): %s", process.name, process.pid, sentence); /* cut if it is long */
+	/* cut if it is long */
+	(void)snprintf(line, sizeof(line), "%s (%u): %s", process.name, process.pid, sentence);
 	counters_outlets_say(&show->outlets, line);
 }
 
-/* A number of seconds, as dotnet-counters takes it, or a time with a unit, as Spoor's other options take it. */
-static int read_interval(const struct counters_values *values, const struct verb *verb, uint64_t *ret_ns)
+/*
+ * A number of seconds, as dotnet-counters takes it, or a time with a unit, as Spoor's other options
+ * take it.
+ */
+static int read_interval(const struct counters_values *values, const struct verb *verb,
+	uint64_t *ret_ns)
 {
 	char *end;
 
@@ -190,13 +209,16 @@ static int read_interval(const struct counters_values *values, const struct verb
 	if (end != values->interval && !*end && seconds > 0 && seconds < 1e6)
 		*ret_ns = (uint64_t)(seconds * 1e9 + 0.5);
 	else if (!text_parse_duration(values->interval, ret_ns))
-		return options_misused(verb, "--refresh-interval takes seconds or a time such as 500ms, not '%s'", values->interval);
+		return options_misused(verb,
+			"--refresh-interval takes seconds or a time such as 500ms, not '%s'",
+			values->interval);
 	if (*ret_ns < COUNTING_INTERVAL_MIN_NS)
 		return options_misused(verb, "--refresh-interval is 100ms at the least");
 	return EXIT_DONE;
 }
 
-static int read_choice(const struct counters_values *values, struct counter_choice *choice, struct diag *diag)
+static int read_choice(const struct counters_values *values, struct counter_choice *choice,
+	struct diag *diag)
 {
 	int result = 0;
 
@@ -209,9 +231,11 @@ static int read_choice(const struct counters_values *values, struct counter_choi
 	return result;
 }
 
-/* A counter's name within a provider, "" for any of its counters. `near` gets the names that exist. */
-static bool has_counter(const struct counting_process *process, const struct counter_provider *provider, const char *name,
-	struct nearest *near)
+/*
+ * A counter's name within a provider, "" for any of its counters. `near` gets the names that exist.
+ */
+static bool has_counter(const struct counting_process *process,
+	const struct counter_provider *provider, const char *name, struct nearest *near)
 {
 	const struct strtab *strings = &process->counters->strings;
 	bool found = false;
@@ -233,8 +257,8 @@ static bool has_counter(const struct counting_process *process, const struct cou
 	return found;
 }
 
-static void say_one_missing(struct show *show, const struct counting_process *process, const char *what, const char *of,
-	const struct nearest *near)
+static void say_one_missing(struct show *show, const struct counting_process *process,
+	const char *what, const char *of, const struct nearest *near)
 {
 	struct bytes line = { 0 };
 
@@ -246,13 +270,17 @@ static void say_one_missing(struct show *show, const struct counting_process *pr
 		(void)nearest_add(near, &line); /* there are some */
 		bytes_text(&line, "?");
 	} else {
-		bytes_printf(&line, "; spoor counters -p %u --list shows which it has", process->pid);
+		bytes_printf(&line, "; spoor counters -p %u --list shows which it has",
+			process->pid);
 	}
 	counters_outlets_say(&show->outlets, bytes_z(&line));
 	bytes_done(&line);
 }
 
-/* The providers and counters of --counters that a process has sent nothing of, once. The default names some that need not be there. */
+/*
+ * The providers and counters of --counters that a process has sent nothing of, once. The default
+ * names some that need not be there.
+ */
 static void say_missing(struct show *show)
 {
 	if (show->missing_looked_for || !show->values->counters.list.count || show->values->list)
@@ -271,14 +299,19 @@ static void say_missing(struct show *show)
 			}
 			for (uint32_t c = 0; c < provider->counters.count; c++) {
 				near = (struct nearest){ .wanted = provider->counters.items[c] };
-				if (!has_counter(&process, provider, provider->counters.items[c], &near))
-					say_one_missing(show, &process, provider->counters.items[c], provider->name, &near);
+				if (!has_counter(&process, provider, provider->counters.items[c],
+					    &near))
+					say_one_missing(show, &process, provider->counters.items[c],
+						provider->name, &near);
 			}
 		}
 	}
 }
 
-/* Prints the processes that could not be connected to, or whose session ended early. If these are all of them: a failure, or a missing right. */
+/*
+ * Prints the processes that could not be connected to, or whose session ended early. If these are
+ * all of them: a failure, or a missing right.
+ */
 static int tell_ends(const struct show *show)
 {
 	uint32_t failed = 0;
@@ -289,19 +322,22 @@ static int tell_ends(const struct show *show)
 		struct counting_process process;
 		counting_process(show->counting, i, &process);
 		if (process.lost && !show->values->quiet)
-			words_say("%s (%u): %llu %s lost on the way", process.name, process.pid, (unsigned long long)process.lost,
+			words_say("%s (%u): %llu %s lost on the way", process.name, process.pid,
+				(unsigned long long)process.lost,
 				process.lost == 1 ? "event was" : "events were");
 		bool late = i < show->told.count && show->told.items[i];
-		if (process.state != COUNTING_FAILED && !process.intervals && !show->values->list && !show->values->quiet &&
-			!show->missing_count && !late)
-			words_say("no counters of %s (%u): the end came before its first interval was over", process.name,
-				process.pid);
-		if (!process.intervals && !process.listed && (late || process.state == COUNTING_FAILED))
+		if (process.state != COUNTING_FAILED && !process.intervals && !show->values->list &&
+			!show->values->quiet && !show->missing_count && !late)
+			words_say(
+				"no counters of %s (%u): the end came before its first interval was over",
+				process.name, process.pid);
+		if (!process.intervals && !process.listed &&
+			(late || process.state == COUNTING_FAILED))
 			failed++;
 		if (process.state != COUNTING_FAILED || late)
 			continue;
-		words_say("%s counters of %s (%u): %s", process.intervals ? "no more" : "no", process.name, process.pid,
-			process.reason);
+		words_say("%s counters of %s (%u): %s", process.intervals ? "no more" : "no",
+			process.name, process.pid, process.reason);
 		refused |= reason_word_is(process.reason_code, REASON_KIND_PERMISSION);
 	}
 	if (refused)
@@ -324,7 +360,10 @@ static void say_next(const struct show *show)
 	words_next(process.pid, (const char *const[]){ "record", "stacks", NULL });
 }
 
-/* A process that is late is reported once. That its names match nothing is reported by say_missing(). */
+/*
+ * A process that is late is reported once. That its names match nothing is reported by
+ * say_missing().
+ */
 static void tell_late(struct show *show, uint32_t index, const struct counting_process *process)
 {
 	struct bytes text = { 0 };
@@ -337,17 +376,22 @@ static void tell_late(struct show *show, uint32_t index, const struct counting_p
 	show->told.items[index] = 1;
 	bytes_printf(&text, "%s (%u) ", process->name, process->pid);
 	if (process->wait == COUNTING_UNANSWERED)
-		bytes_printf(&text, "is not counted: %s", *process->reason ? process->reason : "it does not answer");
+		bytes_printf(&text, "is not counted: %s",
+			*process->reason ? process->reason : "it does not answer");
 	else if (process->intervals)
 		bytes_text(&text, "has sent no values for long: it may be stopped");
 	else
 		bytes_text(&text, "has sent no values");
-	if (!text.failed && (process->wait == COUNTING_UNANSWERED || process->intervals || !show->missing_count))
+	if (!text.failed && (process->wait == COUNTING_UNANSWERED || process->intervals ||
+				    !show->missing_count))
 		counters_outlets_say(&show->outlets, bytes_z(&text));
 	bytes_done(&text);
 }
 
-/* Each process that still counts has had its intervals, or no more time to have them; or the time is over. */
+/*
+ * Each process that still counts has had its intervals, or no more time to have them; or the time
+ * is over.
+ */
 static bool has_enough(const struct show *show, uint64_t end_ns)
 {
 	uint32_t count = counting_count(show->counting);
@@ -357,8 +401,8 @@ static bool has_enough(const struct show *show, uint64_t end_ns)
 	for (uint32_t i = 0; show->values->count && i < count; i++) {
 		struct counting_process process;
 		counting_process(show->counting, i, &process);
-		if (process.intervals < show->values->count && process.state != COUNTING_ENDED && process.state != COUNTING_FAILED &&
-			process.wait == COUNTING_ON_TIME)
+		if (process.intervals < show->values->count && process.state != COUNTING_ENDED &&
+			process.state != COUNTING_FAILED && process.wait == COUNTING_ON_TIME)
 			return false;
 	}
 	return show->values->count && count; /* runtimes may still connect to the port */
@@ -381,8 +425,8 @@ static bool all_listed(const struct show *show)
 	for (uint32_t i = 0; i < counting_count(show->counting); i++) {
 		struct counting_process process;
 		counting_process(show->counting, i, &process);
-		if (!process.listed && process.state != COUNTING_FAILED && process.state != COUNTING_ENDED &&
-			process.wait == COUNTING_ON_TIME)
+		if (!process.listed && process.state != COUNTING_FAILED &&
+			process.state != COUNTING_ENDED && process.wait == COUNTING_ON_TIME)
 			return false;
 	}
 	return true;
@@ -425,27 +469,34 @@ static void run(struct show *show)
 	uint64_t missing_ns = clock_monotonic_ns() + MISSING_NS + 2 * show->interval_ns;
 	int running = 1;
 
-	while (running > 0 && !has_enough(show, end_ns) && !show->broken.error && !show->outlets.wants_end && !show->control.reason &&
-		!show->stops) {
+	while (running > 0 && !has_enough(show, end_ns) && !show->broken.error &&
+		!show->outlets.wants_end && !show->control.reason && !show->stops) {
 		size_t count = counters_outlets_fds(&show->outlets, fds + 1);
 		uint64_t wake_ns = counters_outlets_wake_ns(&show->outlets);
 		fds[0] = show->control.watched[0];
-		/* With a port the duration counts from the first session on: a new runtime needs time to start. */
-		if (end_ns == UINT64_MAX && values->duration_ns && (!show->port.reverse || any_running(show) || any_late(show)))
+		/*
+		 * With a port the duration counts from the first session on: a new runtime needs
+		 * time to start.
+		 */
+		if (end_ns == UINT64_MAX && values->duration_ns &&
+			(!show->port.reverse || any_running(show) || any_late(show)))
 			end_ns = clock_monotonic_ns() + values->duration_ns;
 		wake_ns = wake_ns < end_ns ? wake_ns : end_ns;
-		running = counting_step(show->counting, fds, count + 1, wake_ns < missing_ns ? wake_ns : missing_ns);
+		running = counting_step(show->counting, fds, count + 1,
+			wake_ns < missing_ns ? wake_ns : missing_ns);
 		take_requests(show);
 		tell_all_late(show);
 		if (values->list && all_listed(show))
 			break;
 		if (clock_monotonic_ns() >= missing_ns) {
-			missing_ns = any_running(show) ? UINT64_MAX : clock_monotonic_ns() + MISSING_NS;
+			missing_ns =
+				any_running(show) ? UINT64_MAX : clock_monotonic_ns() + MISSING_NS;
 			if (missing_ns == UINT64_MAX)
 				say_missing(show);
 		}
 		if (look(show))
-			counters_outlets_advance(&show->outlets, show->views.items, show->views.count);
+			counters_outlets_advance(&show->outlets, show->views.items,
+				show->views.count);
 	}
 	if (any_running(show) && !show->stops)
 		say_missing(show);
@@ -457,13 +508,19 @@ static void run(struct show *show)
 	counting_stop(show->counting);
 	uint64_t until_ns = clock_monotonic_ns() + (show->stops ? STOPPED_NS : STOP_NS);
 
-	/* A second signal does not wait for runtimes that do not end their session: the guard does. What the others sent is printed. */
-	for (bool open = true; open && clock_monotonic_ns() < until_ns && show->control.end_signals < 2; take_requests(show)) {
+	/*
+	 * A second signal does not wait for runtimes that do not end their session: the guard does.
+	 * What the others sent is printed.
+	 */
+	for (bool open = true;
+		open && clock_monotonic_ns() < until_ns && show->control.end_signals < 2;
+		take_requests(show)) {
 		fds[0] = show->control.watched[0];
 		open = counting_step(show->counting, fds, 1, until_ns) > 0;
 	}
 	if (show->control.end_signals > 1)
-		words_say("not every runtime has ended its session before the second signal; the guard ends the rest");
+		words_say(
+			"not every runtime has ended its session before the second signal; the guard ends the rest");
 }
 
 /* ---- --list ---- */
@@ -538,13 +595,15 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 	struct guard *guard = NULL;
 	const struct counters_values *values = show->values;
 	struct box box;
-	int result = run_control_start(&show->control, INTERRUPT_CHILD | INTERRUPT_PAUSE | INTERRUPT_RESIZE, false, diag);
+	int result = run_control_start(&show->control,
+		INTERRUPT_CHILD | INTERRUPT_PAUSE | INTERRUPT_RESIZE, false, diag);
 
 	box_read(&box);
 	if (result == 0)
 		result = guard_start(&guard, diag);
 	if (result == 0)
-		result = own_port_open(&show->port, "counters", values->port, show->args->command, diag);
+		result = own_port_open(&show->port, "counters", values->port, show->args->command,
+			diag);
 	const struct counters_outlet_options outlets = {
 		.form = form_of(values, show->args->command != NULL),
 		.file = values->output,
@@ -552,7 +611,8 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 		.graphite = values->graphite,
 		.statsd = values->statsd,
 		.host = box.host,
-		.several = targets->list.count > 1 || show->args->command || (values->port && !show->port.connect_path),
+		.several = targets->list.count > 1 || show->args->command ||
+			   (values->port && !show->port.connect_path),
 		.quiet = values->quiet,
 	};
 	const struct counting_options options = {
@@ -562,7 +622,8 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 		.max_time_series = (uint32_t)values->max_time_series,
 		.list = values->list,
 		.hold = values->resume == NO,
-		.derive = !values->list && counter_choice_has_provider(&show->choice, "System.Runtime"),
+		.derive = !values->list &&
+			  counter_choice_has_provider(&show->choice, "System.Runtime"),
 		.guard = guard,
 		.ready = on_ready,
 		.tell = on_tell,
@@ -582,13 +643,16 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 		run(show);
 	if (opened)
 		counters_outlets_close(&show->outlets);
-	if (opened && show->outlets.out.error && show->outlets.out.error != -EPIPE && !show->broken.error)
-		diag_set(&show->broken, show->outlets.out.error, "cannot write the result to standard output: %m");
+	if (opened && show->outlets.out.error && show->outlets.out.error != -EPIPE &&
+		!show->broken.error)
+		diag_set(&show->broken, show->outlets.out.error,
+			"cannot write the result to standard output: %m");
 	if (result == 0) {
 		show->code = values->list ? print_list(show) : EXIT_DONE;
 		int ends = tell_ends(show);
 		show->code = show->code ? show->code : ends;
-		if (show->code == EXIT_DONE && !values->list && !values->output && !show->args->command)
+		if (show->code == EXIT_DONE && !values->list && !values->output &&
+			!show->args->command)
 			say_next(show);
 	}
 	if (result == 0 && show->broken.error) {
@@ -609,7 +673,10 @@ static int count_targets(struct show *show, const struct targets *targets, struc
 	return result;
 }
 
-/* `--prometheus` needs no address: the default address is then inserted after it in argv. The caller frees the returned copy. */
+/*
+ * `--prometheus` needs no address: the default address is then inserted after it in argv. The
+ * caller frees the returned copy.
+ */
 static char **complete_arguments(int *argc, char **argv)
 {
 	static char address[] = DEFAULT_ADDRESS;
@@ -623,7 +690,8 @@ static char **complete_arguments(int *argc, char **argv)
 				copy[count++] = argv[i];
 			break;
 		}
-		if (strcmp(argv[i], "--prometheus") == 0 && (i + 1 == *argc || argv[i + 1][0] == '-'))
+		if (strcmp(argv[i], "--prometheus") == 0 &&
+			(i + 1 == *argc || argv[i + 1][0] == '-'))
 			copy[count++] = address;
 	}
 	*argc = count;
@@ -631,30 +699,38 @@ static char **complete_arguments(int *argc, char **argv)
 }
 
 /* Options that contradict each other. */
-static int check(const struct counters_values *values, const struct arguments *args, const struct verb *verb)
+static int check(const struct counters_values *values, const struct arguments *args,
+	const struct verb *verb)
 {
-	bool rows = values->csv || values->json || values->format == FORMAT_CSV || values->format == FORMAT_JSON;
+	bool rows = values->csv || values->json || values->format == FORMAT_CSV ||
+		    values->format == FORMAT_JSON;
 	const char *port_misuse = own_port_misuse(args->command, values->port,
 		target_options_given(&values->targets) || values->targets.all);
 
 	if (args->words.count)
-		return options_misused(verb, "'%s' is no option; a command to count stands behind --", args->words.items[0]);
+		return options_misused(verb,
+			"'%s' is no option; a command to count stands behind --",
+			args->words.items[0]);
 	if (port_misuse)
 		return options_misused(verb, "%s", port_misuse);
 	if (values->max_histograms > LIMIT_MAX || values->max_time_series > LIMIT_MAX)
-		return options_misused(verb, "--maxHistograms and --maxTimeSeries take %u at the most", LIMIT_MAX);
+		return options_misused(verb,
+			"--maxHistograms and --maxTimeSeries take %u at the most", LIMIT_MAX);
 	if (values->csv && values->json)
 		return options_misused(verb, "--csv and --json do not go together");
 	if (values->output && !rows && values->format != FORMAT_AUTO)
 		return options_misused(verb, "-o takes CSV or JSON");
-	if (values->list && (values->output || values->prometheus || values->graphite || values->statsd || values->csv))
-		return options_misused(verb, "--list prints what there is to count; it goes with --json only");
+	if (values->list && (values->output || values->prometheus || values->graphite ||
+				    values->statsd || values->csv))
+		return options_misused(verb,
+			"--list prints what there is to count; it goes with --json only");
 	return EXIT_DONE;
 }
 
 int cmd_counters(const struct verb *self, int argc, char **argv)
 {
-	struct counters_values values = { .max_histograms = MAX_HISTOGRAMS, .max_time_series = MAX_TIME_SERIES };
+	struct counters_values values = { .max_histograms = MAX_HISTOGRAMS,
+		.max_time_series = MAX_TIME_SERIES };
 	struct show show = { .values = &values, .control = { .watched = { { .fd = -1 } } } };
 	struct target_choice choice = { 0 };
 	struct targets targets = { 0 };

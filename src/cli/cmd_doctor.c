@@ -1,5 +1,6 @@
 /*
- * spoor doctor: the things that this user can record on this machine, and the rights to grant for the others. Everything is found by trying.
+ * spoor doctor: the things that this user can record on this machine, and the rights to grant for
+ * the others. Everything is found by trying.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -41,7 +42,7 @@ static const char *const answers[] = {
 
 /* The commands that give a group of users a copy of spoor with file capabilities. */
 struct grant {
-	char missing[256];                 /* "CAP_PERFMON, CAP_SYSLOG"; "" when nothing is */
+	char missing[256]; /* "CAP_PERFMON, CAP_SYSLOG"; "" when nothing is */
 	char commands[GRANT_COUNT][4352];
 };
 
@@ -75,20 +76,28 @@ static void look_for_dotnet(struct capability *row)
 			survey.hidden == 1 ? "process may" : "processes may");
 		if (survey.likely)
 			bytes_printf(&reason, ", %u of them .NET by %s", survey.likely,
-				survey.likely == 1 ? "its command or socket" : "their commands or sockets");
+				survey.likely == 1 ? "its command or socket"
+						   : "their commands or sockets");
 	}
 	struct rights rights;
 
-	/* Another user's socket takes both: to look at its folder, and to connect, which is writing to it. */
+	/*
+	 * Another user's socket takes both: to look at its folder, and to connect, which is writing
+	 * to it.
+	 */
 	rights_read(&rights);
 	if ((survey.refused_pid || survey.hidden) &&
-		(rights.effective & (RIGHT_SYS_PTRACE | RIGHT_DAC_OVERRIDE)) != (RIGHT_SYS_PTRACE | RIGHT_DAC_OVERRIDE))
+		(rights.effective & (RIGHT_SYS_PTRACE | RIGHT_DAC_OVERRIDE)) !=
+			(RIGHT_SYS_PTRACE | RIGHT_DAC_OVERRIDE))
 		(void)snprintf(row->remedy, sizeof(row->remedy),
 			"other users' processes need CAP_SYS_PTRACE and CAP_DAC_OVERRIDE: %s",
-			geteuid() ? "sudo, or a spoor for one group" : "--cap-add, or run it on the host"); /* fits */
+			/* fits */
+			geteuid() ? "sudo, or a spoor for one group"
+				  : "--cap-add, or run it on the host");
 	if (survey.refused_pid || survey.hidden)
 		row->answer = CAPABILITY_LIMITED;
-	(void)snprintf(row->reason, sizeof(row->reason), "%s", bytes_z(&reason)); /* a cut end is fine */
+	/* a cut end is fine */
+	(void)snprintf(row->reason, sizeof(row->reason), "%s", bytes_z(&reason));
 	bytes_done(&reason);
 }
 
@@ -109,9 +118,11 @@ static void look_for_files(struct capability *row)
 	if (target_root_open_file(&root, "/", 0, &fd, &size, &diag) == -ENOSYS) {
 		row->answer = CAPABILITY_NO;
 		(void)snprintf(row->reason, sizeof(row->reason),
-			"there is no openat2 here: they are skipped, and the names in them"); /* fits */
+			/* fits */
+			"there is no openat2 here: they are skipped, and the names in them");
 		(void)snprintf(row->remedy, sizeof(row->remedy),
-			"Linux 5.6 or newer has it; an old container runtime may forbid it"); /* fits */
+			/* fits */
+			"Linux 5.6 or newer has it; an old container runtime may forbid it");
 	}
 	target_root_close(&root);
 }
@@ -124,7 +135,8 @@ static void look_for_clocks(struct capability *row, const struct capability *sam
 		.answer = CAPABILITY_YES };
 	if (samples->answer == CAPABILITY_NO)
 		(void)snprintf(row->reason, sizeof(row->reason),
-			"spoor record goes by these: .NET runtimes sample their managed stacks, other programs have no stacks"); /* fits */
+			/* fits */
+			"spoor record goes by these: .NET runtimes sample their managed stacks, other programs have no stacks");
 }
 
 /* The program itself, to be copied. */
@@ -138,7 +150,10 @@ static void own_path(char *path, size_t room)
 
 	if (n > 0)
 		text_add_safe_z(&safe, path);
-	/* A quote would end the shell's word. A character that is shown in another form would name another file. */
+	/*
+	 * A quote would end the shell's word. A character that is shown in another form would name
+	 * another file.
+	 */
 	if (n <= 0 || strchr(path, '\'') || strcmp(bytes_z(&safe), path) != 0)
 		(void)snprintf(path, room, "spoor"); /* fits */
 	bytes_done(&safe);
@@ -163,9 +178,12 @@ static void make_grant(struct grant *grant)
 		if (!(right & RIGHTS_WANTED))
 			continue;
 		const char *name = right_name((enum right)right);
-		listed += (size_t)snprintf(list + listed, sizeof(list) - listed, "%s%s", listed ? "," : "", name); /* fits */
+		/* fits */
+		listed += (size_t)snprintf(list + listed, sizeof(list) - listed, "%s%s",
+			listed ? "," : "", name);
 		if (!(rights.effective & right))
-			used += (size_t)snprintf(grant->missing + used, sizeof(grant->missing) - used, "%s%s", used ? ", " : "",
+			used += (size_t)snprintf(grant->missing + used,
+				sizeof(grant->missing) - used, "%s%s", used ? ", " : "",
 				name); /* fits */
 	}
 	for (char *c = list; *c; c++)
@@ -174,11 +192,15 @@ static void make_grant(struct grant *grant)
 	own_path(path, sizeof(path));
 	int i = 0;
 
-	(void)snprintf(grant->commands[i++], sizeof(grant->commands[0]), "sudo groupadd --system spoor");
 	(void)snprintf(grant->commands[i++], sizeof(grant->commands[0]),
-		"sudo install -o root -g spoor -m 0750 '%s' /usr/local/bin/spoor-group", path); /* fits */
-	(void)snprintf(grant->commands[i++], sizeof(grant->commands[0]), "sudo setcap %s=p /usr/local/bin/spoor-group", list);
-	(void)snprintf(grant->commands[i++], sizeof(grant->commands[0]), "sudo usermod -a -G spoor USER");
+		"sudo groupadd --system spoor");
+	(void)snprintf(grant->commands[i++], sizeof(grant->commands[0]),
+		/* fits */
+		"sudo install -o root -g spoor -m 0750 '%s' /usr/local/bin/spoor-group", path);
+	(void)snprintf(grant->commands[i++], sizeof(grant->commands[0]),
+		"sudo setcap %s=p /usr/local/bin/spoor-group", list);
+	(void)snprintf(grant->commands[i++], sizeof(grant->commands[0]),
+		"sudo usermod -a -G spoor USER");
 	(void)snprintf(grant->commands[i], sizeof(grant->commands[0]), "spoor-group record");
 }
 

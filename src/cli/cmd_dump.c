@@ -1,5 +1,6 @@
 /*
- * spoor dump: a core dump of a .NET process, written by its runtime; free space and access rights are checked before.
+ * spoor dump: a core dump of a .NET process, written by its runtime; free space and access rights
+ * are checked before.
  */
 #include "cli/verbs.h"
 
@@ -39,12 +40,15 @@ struct dump_values {
 
 const struct option dump_options[] = {
 	TARGET_OPTIONS(struct dump_values, targets),
-	{ 'o', "output", "FILE", "where to, as the process sees it (/tmp/NAME_PID_DATE_TIME.core)", OPTION_TEXT,
-		INTO(struct dump_values, output) },
-	{ 0, "type", "heap|full|mini|triage", "how much: all managed objects (heap), everything, stacks only, stacks without private data",
+	{ 'o', "output", "FILE", "where to, as the process sees it (/tmp/NAME_PID_DATE_TIME.core)",
+		OPTION_TEXT, INTO(struct dump_values, output) },
+	{ 0, "type", "heap|full|mini|triage",
+		"how much: all managed objects (heap), everything, stacks only, stacks without private data",
 		OPTION_CHOICE, INTO(struct dump_values, type) },
-	{ 0, "crash-report", NULL, "FILE.crashreport.json beside it", OPTION_FLAG, INTO(struct dump_values, crash_report) },
-	{ 'y', "yes", NULL, "even where the disk looks too small", OPTION_FLAG, INTO(struct dump_values, yes) },
+	{ 0, "crash-report", NULL, "FILE.crashreport.json beside it", OPTION_FLAG,
+		INTO(struct dump_values, crash_report) },
+	{ 'y', "yes", NULL, "even where the disk looks too small", OPTION_FLAG,
+		INTO(struct dump_values, yes) },
 	{ 'q', "quiet", NULL, "only errors", OPTION_FLAG, INTO(struct dump_values, quiet) },
 	{ 0 },
 };
@@ -52,8 +56,8 @@ const struct option dump_options[] = {
 enum { TYPE_HEAP, TYPE_FULL, TYPE_MINI, TYPE_TRIAGE };
 
 /* The path as the process sees it, absolute; its folder's length in *ret_folder_len. */
-static int name_file(const struct dump_values *values, const struct target *target, char path[DUMP_PATH_ROOM],
-	size_t *ret_folder_len, struct diag *diag)
+static int name_file(const struct dump_values *values, const struct target *target,
+	char path[DUMP_PATH_ROOM], size_t *ret_folder_len, struct diag *diag)
 {
 	char stem[64];
 	char stamp[32];
@@ -66,7 +70,8 @@ static int name_file(const struct dump_values *values, const struct target *targ
 	gmtime_r(&now, &utc);
 	(void)strftime(stamp, sizeof(stamp), "%Y%m%d_%H%M%S", &utc); /* fits */
 	if (!values->output)
-		n = snprintf(path, DUMP_PATH_ROOM, "/tmp/%s_%u_%s.core", stem, target->inner_pid, stamp);
+		n = snprintf(path, DUMP_PATH_ROOM, "/tmp/%s_%u_%s.core", stem, target->inner_pid,
+			stamp);
 	else if (values->output[0] == '/')
 		n = snprintf(path, DUMP_PATH_ROOM, "%s", values->output);
 	else if (getcwd(here, sizeof(here)))
@@ -81,7 +86,10 @@ static int name_file(const struct dump_values *values, const struct target *targ
 	return 0;
 }
 
-/* The expected size of such a dump, from the memory of the process; half a dozen measured programs had smaller dumps. */
+/*
+ * The expected size of such a dump, from the memory of the process; half a dozen measured programs
+ * had smaller dumps.
+ */
 static uint64_t expected_bytes(const struct dump_values *values, const struct target *target)
 {
 	if (values->type == TYPE_MINI || values->type == TYPE_TRIAGE)
@@ -89,23 +97,28 @@ static uint64_t expected_bytes(const struct dump_values *values, const struct ta
 	return target->resident_bytes * (values->type == TYPE_FULL ? 3 : 2);
 }
 
-static int check(const struct dump_values *values, const struct target *target, const char *path, size_t folder_len,
-	bool *ret_other_mounts, struct diag *diag)
+static int check(const struct dump_values *values, const struct target *target, const char *path,
+	size_t folder_len, bool *ret_other_mounts, struct diag *diag)
 {
 	struct dump_facts facts;
 	char folder[DUMP_PATH_ROOM];
 
 	memcpy(folder, path, folder_len);
 	folder[folder_len] = '\0';
-	int result = dump_check(&(struct dump_question){ .pid = target->pid, .folder = folder, .runtime_path = target->runtime_path,
-		.single_file = target->kind == DOTNET_SINGLE_FILE, .all_memory = values->type == TYPE_FULL }, &facts, diag);
+	int result = dump_check(&(struct dump_question){ .pid = target->pid,
+					.folder = folder,
+					.runtime_path = target->runtime_path,
+					.single_file = target->kind == DOTNET_SINGLE_FILE,
+					.all_memory = values->type == TYPE_FULL },
+		&facts, diag);
 
 	if (result < 0)
 		return result;
 	*ret_other_mounts = facts.other_mounts;
 	if (facts.other_mounts && values->output && values->output[0] != '/') {
-		diag_set(diag, -EINVAL, "process %u sees other files than this shell: '%s' needs to be a path from its root on", target->pid,
-			values->output);
+		diag_set(diag, -EINVAL,
+			"process %u sees other files than this shell: '%s' needs to be a path from its root on",
+			target->pid, values->output);
 		return -EINVAL;
 	}
 	if (facts.free_bytes < expected_bytes(values, target) && !values->yes) {
@@ -116,19 +129,23 @@ static int check(const struct dump_values *values, const struct target *target, 
 		bytes_text(&text, "', and a dump may take ");
 		text_add_size(&text, expected_bytes(values, target));
 		diag_set(diag, -ENOSPC, "%s", bytes_z(&text));
-		diag_remedy(diag, "name another place with -o, take less with --type mini, or say --yes");
+		diag_remedy(diag,
+			"name another place with -o, take less with --type mini, or say --yes");
 		bytes_done(&text);
 		return -ENOSPC;
 	}
 	if (facts.seccomp && !values->quiet)
-		words_say("process %u has a seccomp filter: should the dump fail, let it allow ptrace and process_vm_readv", target->pid);
+		words_say(
+			"process %u has a seccomp filter: should the dump fail, let it allow ptrace and process_vm_readv",
+			target->pid);
 	return 0;
 }
 
 /* The output of createdump, line by line, after our own sentence. */
 static int refused(const struct exchange *exchange, const struct target *target, struct diag *diag)
 {
-	cleanup(freep) char *text = ipc_decode_error_text(exchange->payload, exchange->payload_size);
+	cleanup(freep) char *text =
+		ipc_decode_error_text(exchange->payload, exchange->payload_size);
 
 	if (!text || !*text)
 		return diag->error;
@@ -138,17 +155,22 @@ static int refused(const struct exchange *exchange, const struct target *target,
 	int error = diag->error;
 
 	*diag = (struct diag){ 0 };
-	return diag_set(diag, error, "process %u could not write its dump: %.400s", target->pid, text);
+	return diag_set(diag, error, "process %u could not write its dump: %.400s", target->pid,
+		text);
 }
 
-/* Also after a dump that failed or was interrupted: then, too, the copy of the process that its runtime forked for the dump remains. */
+/*
+ * Also after a dump that failed or was interrupted: then, too, the copy of the process that its
+ * runtime forked for the dump remains.
+ */
 static void end_copy(const struct target *target, uint64_t since_ticks)
 {
 	uint32_t copy_pid = 0;
 	int ended = dump_end_copy(target->pid, since_ticks, &copy_pid);
 
 	if (ended < 0)
-		words_say("the runtime of process %u left a copy of it behind, process %u, which answers in its place: end it with kill -9 %u",
+		words_say(
+			"the runtime of process %u left a copy of it behind, process %u, which answers in its place: end it with kill -9 %u",
 			target->pid, copy_pid, copy_pid);
 }
 
@@ -166,19 +188,24 @@ static int check_answers(const struct target *target, struct pollfd *watched, st
 	return 0;
 }
 
-static int dump(const struct dump_values *values, const struct target *target, const char *path, struct pollfd *watched,
-	struct diag *diag)
+static int dump(const struct dump_values *values, const struct target *target, const char *path,
+	struct pollfd *watched, struct diag *diag)
 {
-	static const enum ipc_dump_type types[] = { [TYPE_HEAP] = IPC_DUMP_HEAP, [TYPE_FULL] = IPC_DUMP_FULL,
-		[TYPE_MINI] = IPC_DUMP_MINI, [TYPE_TRIAGE] = IPC_DUMP_TRIAGE };
-	static const enum ipc_command commands[] = { IPC_CORE_DUMP_3, IPC_CORE_DUMP_2, IPC_CORE_DUMP };
-	struct ipc_request request = { .path = path, .dump_type = types[values->type],
+	static const enum ipc_dump_type types[] = { [TYPE_HEAP] = IPC_DUMP_HEAP,
+		[TYPE_FULL] = IPC_DUMP_FULL,
+		[TYPE_MINI] = IPC_DUMP_MINI,
+		[TYPE_TRIAGE] = IPC_DUMP_TRIAGE };
+	static const enum ipc_command commands[] = { IPC_CORE_DUMP_3, IPC_CORE_DUMP_2,
+		IPC_CORE_DUMP };
+	struct ipc_request request = { .path = path,
+		.dump_type = types[values->type],
 		.dump_flags = values->crash_report ? IPC_DUMP_CRASH_REPORT : 0 };
 	struct exchange exchange = { 0 };
 	uint64_t began_ticks = proc_now_ticks();
 	int result = -EOPNOTSUPP;
 
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]) && result == -EOPNOTSUPP; i++) {
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]) && result == -EOPNOTSUPP;
+		i++) {
 		*diag = (struct diag){ 0 };
 		request.command = commands[i];
 		if (commands[i] == IPC_CORE_DUMP)
@@ -209,13 +236,16 @@ static void tell(const struct target *target, const char *path, uint64_t size_by
 	bytes_done(&line);
 }
 
-static int dump_to(const struct dump_values *values, const struct target *target, struct dump_place *place, struct pollfd *watched,
-	uint64_t *ret_size_bytes, struct diag *diag)
+static int dump_to(const struct dump_values *values, const struct target *target,
+	struct dump_place *place, struct pollfd *watched, uint64_t *ret_size_bytes,
+	struct diag *diag)
 {
 	int result = dump(values, target, place->path, watched, diag);
 
 	if (result == 0 && !dump_place_is_written(place))
-		return diag_set(diag, -EIO, "process %u says that its dump is written, but there is no file '%s'", target->pid, place->path);
+		return diag_set(diag, -EIO,
+			"process %u says that its dump is written, but there is no file '%s'",
+			target->pid, place->path);
 	if (result == 0)
 		return dump_place_keep(place, ret_size_bytes, diag);
 	/* A runtime that has not answered may begin to write after this. */
@@ -224,13 +254,15 @@ static int dump_to(const struct dump_values *values, const struct target *target
 	return result;
 }
 
-static int dump_one(const struct dump_values *values, const struct target *target, struct pollfd *watched)
+static int dump_one(const struct dump_values *values, const struct target *target,
+	struct pollfd *watched)
 {
 	char path[DUMP_PATH_ROOM];
 	size_t folder_len = 0;
 	bool elsewhere = false;
 	uint64_t size_bytes = 0;
-	struct dump_place place = { .core = { .fd = -1, .folder = -1 }, .report = { .fd = -1, .folder = -1 } };
+	struct dump_place place = { .core = { .fd = -1, .folder = -1 },
+		.report = { .fd = -1, .folder = -1 } };
 	struct diag diag = { 0 };
 	int result = ask_may(target->pid, &diag);
 
@@ -238,7 +270,10 @@ static int dump_one(const struct dump_values *values, const struct target *targe
 		result = name_file(values, target, path, &folder_len, &diag);
 	if (result == 0)
 		result = check(values, target, path, folder_len, &elsewhere, &diag);
-	const struct dump_place_question question = { .pid = target->pid, .uid = target->uid, .path = path, .crash_report = values->crash_report };
+	const struct dump_place_question question = { .pid = target->pid,
+		.uid = target->uid,
+		.path = path,
+		.crash_report = values->crash_report };
 
 	if (result == 0)
 		result = check_answers(target, watched, &diag);
@@ -276,7 +311,8 @@ int cmd_dump(const struct verb *self, int argc, char **argv)
 	if (code == EXIT_DONE && target_options_choose_own(&choice.query, &targets, &diag) < 0)
 		code = words_fail(&diag);
 	if (code == EXIT_DONE && values.output && targets.list.count > 1)
-		code = options_misused(self, "-o names one file, and %u processes were chosen", targets.list.count);
+		code = options_misused(self, "-o names one file, and %u processes were chosen",
+			targets.list.count);
 	if (code == EXIT_DONE && interrupt_start(0, &watched, &diag) < 0)
 		code = words_fail(&diag);
 	for (uint32_t i = 0; code != EXIT_MISUSED && i < targets.list.count; i++) {

@@ -1,5 +1,6 @@
 /*
- * spoor env: the environment of .NET processes as their runtimes have it now, which may differ from the environment that the processes were started with.
+ * spoor env: the environment of .NET processes as their runtimes have it now, which may differ from
+ * the environment that the processes were started with.
  */
 #include "cli/verbs.h"
 
@@ -34,8 +35,12 @@ const struct option env_options[] = {
 /* One process's variables, on their way out. */
 struct listing {
 	const struct arguments *wanted; /* names or patterns; none: all */
-	VEC(struct nearest) missing;    /* of those that no variable has been found for so far, in the same order; `wanted` is NULL for a found one */
-	VEC(char *) variables;          /* "NAME=value", owned */
+	/*
+	 * of those that no variable has been found for so far, in the same order; `wanted` is NULL
+	 * for a found one
+	 */
+	VEC(struct nearest) missing;
+	VEC(char *) variables; /* "NAME=value", owned */
 };
 
 static bool listing_begin(struct listing *listing)
@@ -84,9 +89,11 @@ static int say_missing(const struct listing *listing, const struct target *targe
 		if (!near->wanted)
 			continue;
 		if (nearest_add(near, &names))
-			words_say("%s (%u) has no variable '%s'; did you mean %s?", target->name, target->pid, near->wanted, bytes_z(&names));
+			words_say("%s (%u) has no variable '%s'; did you mean %s?", target->name,
+				target->pid, near->wanted, bytes_z(&names));
 		else
-			words_say("%s (%u) has no variable '%s'", target->name, target->pid, near->wanted);
+			words_say("%s (%u) has no variable '%s'", target->name, target->pid,
+				near->wanted);
 		bytes_done(&names);
 		code = EXIT_FAILED;
 	}
@@ -126,16 +133,19 @@ static int read_environment(const struct target *target, struct listing *listing
 	int result = ask_process(target->pid, &request, ASK_ANSWER_NS, NULL, &exchange, diag);
 
 	if (result == 0)
-		result = ipc_decode_environment(exchange.payload, exchange.payload_size, keep, listing, diag);
+		result = ipc_decode_environment(exchange.payload, exchange.payload_size, keep,
+			listing, diag);
 	if (result == -ENOMEM && !diag->error)
 		diag_set(diag, result, "cannot list the environment: %m");
 	exchange_done(&exchange);
 	if (result == 0 && listing->variables.count)
-		qsort(listing->variables.items, listing->variables.count, sizeof(listing->variables.items[0]), compare_texts);
+		qsort(listing->variables.items, listing->variables.count,
+			sizeof(listing->variables.items[0]), compare_texts);
 	return result;
 }
 
-static void add_lines(const struct listing *listing, const struct target *target, bool several, struct bytes *out)
+static void add_lines(const struct listing *listing, const struct target *target, bool several,
+	struct bytes *out)
 {
 	if (several) {
 		bytes_text(out, out->len ? "\n" : "");
@@ -143,7 +153,8 @@ static void add_lines(const struct listing *listing, const struct target *target
 		bytes_printf(out, " (%u)\n", target->pid);
 	}
 	for (uint32_t i = 0; i < listing->variables.count; i++) {
-		text_add_safe(out, listing->variables.items[i], strlen(listing->variables.items[i]));
+		text_add_safe(out, listing->variables.items[i],
+			strlen(listing->variables.items[i]));
 		bytes_text(out, "\n");
 	}
 }
@@ -167,7 +178,8 @@ static void add_json(struct json *j, const struct listing *listing, const struct
 	json_end(j);
 }
 
-static int list(const struct env_values *values, const struct arguments *args, const struct targets *targets)
+static int list(const struct env_values *values, const struct arguments *args,
+	const struct targets *targets)
 {
 	struct bytes out = { 0 };
 	struct json json = { .out = &out };
@@ -223,7 +235,9 @@ int cmd_env(const struct verb *self, int argc, char **argv)
 	if (code == EXIT_DONE && args.command)
 		code = options_misused(self, "no command can be started here");
 	if (code == EXIT_DONE)
-		code = target_options_choose_own(&choice.query, &targets, &diag) < 0 ? words_fail(&diag) : list(&values, &args, &targets);
+		code = target_options_choose_own(&choice.query, &targets, &diag) < 0
+			       ? words_fail(&diag)
+			       : list(&values, &args, &targets);
 	targets_done(&targets);
 	target_options_done(&choice);
 	options_done(self, &values, &args);

@@ -1,8 +1,9 @@
 /*
  * spoor events: the events of a recording or trace, one a line, or counted.
  *
- * The file is read as a stream: memory holds only names and the window in which its events are put in order (pipeline/saved_stream.h). Only JSON has
- * stacks, for whose names the whole file is read first. Losses are shown whichever events are chosen.
+ * The file is read as a stream: memory holds only names and the window in which its events are put
+ * in order (pipeline/saved_stream.h). Only JSON has stacks, for whose names the whole file is read
+ * first. Losses are shown whichever events are chosen.
  */
 #include "cli/verbs.h"
 
@@ -52,8 +53,8 @@ struct events_values {
 const struct option events_options[] = {
 	{ 'i', "input", "FILE", "the recording, as FILE without the option; - is standard input",
 		OPTION_TEXT, INTO(struct events_values, input) },
-	{ 0, "provider", "NAME", "only events of this provider; a pattern with * and ?", OPTION_TEXTS,
-		INTO(struct events_values, providers) },
+	{ 0, "provider", "NAME", "only events of this provider; a pattern with * and ?",
+		OPTION_TEXTS, INTO(struct events_values, providers) },
 	{ 0, "event", "NAME", "only events of this name, such as GC/Start; a pattern", OPTION_TEXTS,
 		INTO(struct events_values, events) },
 	{ 'p', "pid", "PID", "only this process; may be repeated", OPTION_TEXTS,
@@ -62,18 +63,23 @@ const struct option events_options[] = {
 		INTO(struct events_values, from_ns) },
 	{ 0, "to", "TIME", "only up to this time, since the begin", OPTION_DURATION,
 		INTO(struct events_values, to_ns) },
-	{ 0, "limit", "N", "end after so many events", OPTION_POSITIVE, INTO(struct events_values, limit) },
+	{ 0, "limit", "N", "end after so many events", OPTION_POSITIVE,
+		INTO(struct events_values, limit) },
 	{ 0, "summary", NULL, "which events are in it, how many, and how large", OPTION_FLAG,
 		INTO(struct events_values, summary) },
 	{ 0, "json", NULL, "one JSON object a line, as spoor-events(1) describes it", OPTION_FLAG,
 		INTO(struct events_values, json) },
-	{ 0, "no-stacks", NULL, "with --json: leave out stacks, and read the file once", OPTION_FLAG,
-		INTO(struct events_values, no_stacks) },
-	{ 'q', "quiet", NULL, "only errors on standard error", OPTION_FLAG, INTO(struct events_values, quiet) },
+	{ 0, "no-stacks", NULL, "with --json: leave out stacks, and read the file once",
+		OPTION_FLAG, INTO(struct events_values, no_stacks) },
+	{ 'q', "quiet", NULL, "only errors on standard error", OPTION_FLAG,
+		INTO(struct events_values, quiet) },
 	{ 0 },
 };
 
-/* Whether a schema's events are chosen, as far as the schema alone decides it; BY_EVENT: each event's fields decide. */
+/*
+ * Whether a schema's events are chosen, as far as the schema alone decides it; BY_EVENT: each
+ * event's fields decide.
+ */
 enum choice { NOT_LOOKED_AT, CHOSEN, LEFT_OUT, BY_EVENT };
 
 /* The counts of the Loss events, added up by source and unit. */
@@ -85,7 +91,7 @@ struct lost_kind {
 /* One --provider or --event, and the names in the file that are like it. */
 struct asked {
 	struct nearest near;
-	bool event;   /* of an event, not a provider */
+	bool event; /* of an event, not a provider */
 	bool matched;
 };
 
@@ -93,8 +99,8 @@ struct events_run {
 	const struct events_values *values;
 	VEC(struct asked) asked;
 	struct trace trace;
-	struct trace facts;      /* of the whole file: its names of code may be at its end */
-	struct symbolmap names;  /* over facts */
+	struct trace facts;     /* of the whole file: its names of code may be at its end */
+	struct symbolmap names; /* over facts */
 	bool has_names;
 	VEC(uint32_t) pids;
 	VEC(uint8_t) choices; /* enum choice, by schema */
@@ -107,7 +113,8 @@ struct events_run {
 	bool any;
 	struct lost_kind lost[LOST_KINDS];
 	unsigned lost_kinds;
-	int write_error; /* negative errno; -EPIPE: the reader has closed the pipe, which is no failure */
+	/* negative errno; -EPIPE: the reader has closed the pipe, which is no failure */
+	int write_error;
 	bool done; /* as many as were wanted */
 };
 
@@ -128,10 +135,14 @@ static bool name_fits(struct events_run *run, const struct event *event)
 	return fits(&run->values->events, bytes_z(&run->name));
 }
 
-/* What exists, for a name that does not. Called once a schema, and for each event whose name is in its payload. */
+/*
+ * What exists, for a name that does not. Called once a schema, and for each event whose name is in
+ * its payload.
+ */
 static void note_names(struct events_run *run, const struct event *event)
 {
-	const char *provider = trace_text(&run->trace, run->trace.schemas.items[event->schema_index].provider);
+	const char *provider =
+		trace_text(&run->trace, run->trace.schemas.items[event->schema_index].provider);
 
 	bytes_reset(&run->name);
 	event_text_bare_name(&run->name, &run->trace, event);
@@ -182,7 +193,8 @@ static bool process_is_chosen(const struct events_run *run, const struct event *
 		return true;
 	if (!event->thread_index)
 		return false;
-	uint32_t pid = trace->processes.items[trace->threads.items[event->thread_index].process].pid;
+	uint32_t pid =
+		trace->processes.items[trace->threads.items[event->thread_index].process].pid;
 
 	for (uint32_t i = 0; i < run->pids.count; i++)
 		if (run->pids.items[i] == pid)
@@ -202,7 +214,8 @@ static bool time_is_chosen(struct events_run *run, const struct event *event)
 
 	if (since_ns > run->last_since_ns)
 		run->last_since_ns = since_ns;
-	return since_ns >= run->values->from_ns && (!run->values->to_ns || since_ns <= run->values->to_ns);
+	return since_ns >= run->values->from_ns &&
+	       (!run->values->to_ns || since_ns <= run->values->to_ns);
 }
 
 /* ---- lost events ---- */
@@ -210,7 +223,7 @@ static bool time_is_chosen(struct events_run *run, const struct event *event)
 static bool is_loss(const struct events_run *run, const struct event *event)
 {
 	return event->kind == EVENT_LOSS &&
-		run->trace.schemas.items[event->schema_index].provider_kind == PROVIDER_SPOOR;
+	       run->trace.schemas.items[event->schema_index].provider_kind == PROVIDER_SPOOR;
 }
 
 /* The recorder's own word on what it lost, where and how many. */
@@ -220,7 +233,8 @@ static void note_loss(struct events_run *run, const struct event *event)
 	uint64_t count = 0;
 	unsigned i = 0;
 
-	if (!event_text_field(&text, &run->trace, event, "Count") || !text_parse_u64(bytes_z(&text), &count))
+	if (!event_text_field(&text, &run->trace, event, "Count") ||
+		!text_parse_u64(bytes_z(&text), &count))
 		count = 0; /* not known how many */
 	bytes_reset(&text);
 	(void)event_text_field(&text, &run->trace, event, "Unit"); /* without: without */
@@ -236,14 +250,18 @@ static void note_loss(struct events_run *run, const struct event *event)
 	if (i == LOST_KINDS)
 		i--; /* a foreign file with more kinds than there are: among the last */
 	if (i == run->lost_kinds) {
-		(void)snprintf(run->lost[i].words, sizeof(run->lost[i].words), "%s", words); /* fits */
+		/* fits */
+		(void)snprintf(run->lost[i].words, sizeof(run->lost[i].words), "%s", words);
 		run->lost_kinds++;
 	}
 	run->lost[i].count += count;
 	bytes_done(&text);
 }
 
-/* Prints the losses. If the file has Loss events, these include the events that are missing by the sequence numbers (`by_sequence`). */
+/*
+ * Prints the losses. If the file has Loss events, these include the events that are missing by the
+ * sequence numbers (`by_sequence`).
+ */
 static void say_lost(const struct events_run *run, uint64_t by_sequence)
 {
 	struct bytes text = { 0 };
@@ -257,7 +275,8 @@ static void say_lost(const struct events_run *run, uint64_t by_sequence)
 		bytes_printf(&text, " %s", run->lost[i].words);
 	}
 	if (!run->lost_kinds && by_sequence) {
-		text_add_things(&text, by_sequence, "event, by its sequence number", "events, by their sequence numbers");
+		text_add_things(&text, by_sequence, "event, by its sequence number",
+			"events, by their sequence numbers");
 	}
 	if (text.len)
 		words_say("Lost: %s", bytes_z(&text));
@@ -270,7 +289,8 @@ static void write_lines(struct events_run *run)
 {
 	errno = 0;
 	if (run->lines.len && !run->write_error &&
-		(fwrite(run->lines.data, 1, run->lines.len, stdout) != run->lines.len || fflush(stdout) != 0))
+		(fwrite(run->lines.data, 1, run->lines.len, stdout) != run->lines.len ||
+			fflush(stdout) != 0))
 		run->write_error = errno ? -errno : -EIO;
 	bytes_reset(&run->lines);
 }
@@ -285,8 +305,8 @@ static int count_event(struct events_run *run, const struct event *event)
 		const char *provider = trace_text(&run->trace, schema->provider);
 		bytes_reset(&run->name);
 		event_text_bare_name(&run->name, &run->trace, event);
-		row = event_counts_row(&run->counts, provider, strlen(provider), bytes_z(&run->name),
-			run->name.len);
+		row = event_counts_row(&run->counts, provider, strlen(provider),
+			bytes_z(&run->name), run->name.len);
 		if (!row)
 			return -ENOMEM;
 		if (!dynamic)
@@ -296,7 +316,8 @@ static int count_event(struct events_run *run, const struct event *event)
 	return 0;
 }
 
-static int print_event(struct events_run *run, const struct event *event, uint32_t code_epoch, bool shown)
+static int print_event(struct events_run *run, const struct event *event, uint32_t code_epoch,
+	bool shown)
 {
 	const struct event_frames frames = { .names = &run->names, .code_epoch = code_epoch };
 	int64_t utc_offset_ns =
@@ -307,7 +328,8 @@ static int print_event(struct events_run *run, const struct event *event, uint32
 	else if (event->lost_before)
 		event_line_lost(&run->lines, &run->trace, event, utc_offset_ns);
 	if (shown && run->values->json)
-		event_line_json(&run->lines, &run->trace, event, utc_offset_ns, run->has_names ? &frames : NULL);
+		event_line_json(&run->lines, &run->trace, event, utc_offset_ns,
+			run->has_names ? &frames : NULL);
 	else if (shown)
 		event_line(&run->lines, &run->trace, event, utc_offset_ns);
 	if (run->lines.failed)
@@ -350,7 +372,8 @@ static void add_number(struct bytes *out, uint64_t number, int columns)
 	bytes_done(&cell);
 }
 
-static void add_row(struct bytes *out, const struct event_counts *counts, const struct event_count *row, int width)
+static void add_row(struct bytes *out, const struct event_counts *counts,
+	const struct event_count *row, int width)
 {
 	char name[256];
 	size_t len;
@@ -362,14 +385,17 @@ static void add_row(struct bytes *out, const struct event_counts *counts, const 
 		return;
 	}
 	len = text_make_safe(strtab_get(&counts->strings, row->provider),
-		strtab_len(&counts->strings, row->provider), name, sizeof(name)); /* a cut end is fine */
+		/* a cut end is fine */
+		strtab_len(&counts->strings, row->provider), name, sizeof(name));
 	bytes_printf(out, "%s%*s  ", name,
-		width > (int)text_columns(name, len) ? width - (int)text_columns(name, len) : 0, "");
+		width > (int)text_columns(name, len) ? width - (int)text_columns(name, len) : 0,
+		"");
 	bytes_text(out, strtab_get(&counts->strings, row->name)); /* made safe as it was made */
 	bytes_text(out, "\n");
 }
 
-static void add_row_json(struct bytes *out, const struct event_counts *counts, const struct event_count *row)
+static void add_row_json(struct bytes *out, const struct event_counts *counts,
+	const struct event_count *row)
 {
 	struct json j = { .out = out };
 
@@ -397,7 +423,8 @@ static void add_summary(struct events_run *run)
 			width = columns < PROVIDER_COLUMNS_MAX ? columns : PROVIDER_COLUMNS_MAX;
 	}
 	if (!run->values->json && counts->rows.count)
-		bytes_printf(&run->lines, "%12s  %14s  %-*s  event\n", "count", "bytes", width, "provider");
+		bytes_printf(&run->lines, "%12s  %14s  %-*s  event\n", "count", "bytes", width,
+			"provider");
 	for (uint32_t i = 1; i < counts->rows.count; i++) {
 		const struct event_count *row = &counts->rows.items[i];
 		if (!row->count)
@@ -412,7 +439,8 @@ static void add_summary(struct events_run *run)
 static bool ask_for(struct events_run *run, const struct texts *names, bool event)
 {
 	for (uint32_t i = 0; i < names->list.count; i++) {
-		const struct asked asked = { .near = { .wanted = names->list.items[i] }, .event = event };
+		const struct asked asked = { .near = { .wanted = names->list.items[i] },
+			.event = event };
 		if (!vec_add(&run->asked, asked))
 			return false;
 	}
@@ -422,10 +450,14 @@ static bool ask_for(struct events_run *run, const struct texts *names, bool even
 /* There is a selection, and it leaves nothing. */
 static bool selection_failed(const struct events_run *run)
 {
-	return !run->chosen && (run->asked.count || run->pids.count || run->values->from_ns || run->values->to_ns);
+	return !run->chosen &&
+	       (run->asked.count || run->pids.count || run->values->from_ns || run->values->to_ns);
 }
 
-/* Names that no event in the file has. Names that exist but not together, not in time, or not in a process: that nothing was chosen. */
+/*
+ * Names that no event in the file has. Names that exist but not together, not in time, or not in a
+ * process: that nothing was chosen.
+ */
 static void say_unmatched(const struct events_run *run)
 {
 	bool said = run->values->from_ns > run->last_since_ns;
@@ -439,11 +471,12 @@ static void say_unmatched(const struct events_run *run)
 		if (asked->matched)
 			continue;
 		if (nearest_add(&asked->near, &names))
-			words_say("no %s in it is called '%s'; did you mean %s?", asked->event ? "event" : "provider", asked->near.wanted,
+			words_say("no %s in it is called '%s'; did you mean %s?",
+				asked->event ? "event" : "provider", asked->near.wanted,
 				bytes_z(&names));
 		else
-			words_say("no %s in it is called '%s'; --summary lists all", asked->event ? "event" : "provider",
-				asked->near.wanted);
+			words_say("no %s in it is called '%s'; --summary lists all",
+				asked->event ? "event" : "provider", asked->near.wanted);
 		said = true;
 		bytes_done(&names);
 	}
@@ -452,8 +485,9 @@ static void say_unmatched(const struct events_run *run)
 }
 
 /*
- * Names of code may follow the events, so the file is read once for them and once more for the events. A pipe can be read once only: its frames are
- * addresses. A file that is damaged, or of an unknown format, is reported by the second reading.
+ * Names of code may follow the events, so the file is read once for them and once more for the
+ * events. A pipe can be read once only: its frames are addresses. A file that is damaged, or of an
+ * unknown format, is reported by the second reading.
  */
 static int read_names(struct events_run *run, const char *path, struct diag *diag)
 {
@@ -481,7 +515,9 @@ static int show_file(struct events_run *run, const char *path)
 	int r = stacks ? read_names(run, path, &diag) : 0;
 
 	if (r == 0)
-		r = saved_stream(path, &run->trace, stacks ? SAVED_STREAM_STACKS : SAVED_STREAM_NO_STACKS, on_event, run, &lost, &diag);
+		r = saved_stream(path, &run->trace,
+			stacks ? SAVED_STREAM_STACKS : SAVED_STREAM_NO_STACKS, on_event, run, &lost,
+			&diag);
 
 	if (r == -ECANCELED)
 		r = 0;
@@ -535,7 +571,8 @@ int cmd_events(const struct verb *self, int argc, char **argv)
 		struct diag diag = { 0 };
 		diag_set(&diag, -ENOMEM, "cannot read a recording: %m");
 		code = words_fail(&diag);
-	} else if (code == EXIT_DONE && (!ask_for(&run, &values.providers, false) || !ask_for(&run, &values.events, true))) {
+	} else if (code == EXIT_DONE && (!ask_for(&run, &values.providers, false) ||
+						!ask_for(&run, &values.events, true))) {
 		code = EXIT_FAILED;
 	} else if (code == EXIT_DONE) {
 		code = show_file(&run, path);

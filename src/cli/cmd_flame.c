@@ -34,15 +34,19 @@ struct flame_values {
 };
 
 const struct option flame_options[] = {
-	{ 'o', "output", "FILE", "where to (the recording's name with .svg or .folded); - is standard output",
+	{ 'o', "output", "FILE",
+		"where to (the recording's name with .svg or .folded); - is standard output",
 		OPTION_TEXT, INTO(struct flame_values, output) },
-	{ 'f', "format", "svg|folded", "a picture, or lines for other tools (what --output ends with, or svg)", OPTION_CHOICE,
-		INTO(struct flame_values, format) },
+	{ 'f', "format", "svg|folded",
+		"a picture, or lines for other tools (what --output ends with, or svg)",
+		OPTION_CHOICE, INTO(struct flame_values, format) },
 	{ 0, "reverse", NULL, "from the leaf: what the CPU was in, and who led there", OPTION_FLAG,
 		INTO(struct flame_values, reverse) },
-	{ 0, "offsets", NULL, "frames without a symbol each by its own address, not one frame a module", OPTION_FLAG,
-		INTO(struct flame_values, offsets) },
-	{ 0, "title", "TEXT", "title of the picture", OPTION_TEXT, INTO(struct flame_values, title) },
+	{ 0, "offsets", NULL,
+		"frames without a symbol each by its own address, not one frame a module",
+		OPTION_FLAG, INTO(struct flame_values, offsets) },
+	{ 0, "title", "TEXT", "title of the picture", OPTION_TEXT,
+		INTO(struct flame_values, title) },
 	{ 0, "width", "PIXELS", "width of the picture (that of the window; 1200)", OPTION_COUNT,
 		INTO(struct flame_values, width) },
 	SELECTION_OPTIONS(struct flame_values, selection),
@@ -56,7 +60,10 @@ static enum flame_format chosen_format(const struct flame_values *values)
 
 	if (values->format != FORMAT_BY_NAME)
 		return (enum flame_format)values->format;
-	return values->output && strlen(values->output) >= sizeof(folded) && text_ends_with(values->output, folded) ? FORMAT_FOLDED : FORMAT_SVG;
+	return values->output && strlen(values->output) >= sizeof(folded) &&
+			       text_ends_with(values->output, folded)
+		       ? FORMAT_FOLDED
+		       : FORMAT_SVG;
 }
 
 /* "x.nettrace" and "x.nettrace.zst" become "x.svg", in the current folder. */
@@ -72,15 +79,20 @@ static void default_output(const char *recording, enum flame_format format, stru
 
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
 		size_t suffix_len = strlen(suffixes[i]);
-		if (len > suffix_len && strncmp(base + len - suffix_len, suffixes[i], suffix_len) == 0)
+		if (len > suffix_len &&
+			strncmp(base + len - suffix_len, suffixes[i], suffix_len) == 0)
 			len -= suffix_len;
 	}
 	bytes_add(out, base, len);
 	bytes_text(out, format == FORMAT_SVG ? ".svg" : ".folded");
 }
 
-/* Where it went and how much it is. A browser opens the picture: by a command where there is a desktop. */
-static void tell(const char *path, const struct report *report, size_t size, enum flame_format format)
+/*
+ * Where it went and how much it is. A browser opens the picture: by a command where there is a
+ * desktop.
+ */
+static void tell(const char *path, const struct report *report, size_t size,
+	enum flame_format format)
 {
 	bool desktop = getenv("DISPLAY") || getenv("WAYLAND_DISPLAY");
 
@@ -109,9 +121,9 @@ static int write_flame(const struct flame_values *values, struct selection *s)
 	struct bytes path = { 0 };
 	struct diag diag = { 0 };
 	int code = EXIT_DONE;
-	enum tree_form form = values->reverse ? TREE_REVERSED
-		: format == FORMAT_FOLDED     ? TREE_BY_PROCESS_NAME
-					      : TREE_BY_PROCESS;
+	enum tree_form form = values->reverse           ? TREE_REVERSED
+			      : format == FORMAT_FOLDED ? TREE_BY_PROCESS_NAME
+							: TREE_BY_PROCESS;
 	int error = values->offsets ? 0 : profile_fold_unnamed(&s->profile, &s->names);
 
 	if (!error)
@@ -151,7 +163,8 @@ static int write_flame(const struct flame_values *values, struct selection *s)
 /* What other tools make of a picture; NULL for other names. */
 static const char *foreign_suffix(const char *path)
 {
-	static const char *const suffixes[] = { ".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".pdf", ".ps", ".eps", ".html", ".htm" };
+	static const char *const suffixes[] = { ".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp",
+		".pdf", ".ps", ".eps", ".html", ".htm" };
 
 	for (size_t i = 0; path && i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
 		size_t len = strlen(path);
@@ -168,13 +181,16 @@ static int refuse_suffix(const char *path, const char *suffix)
 	int stem_len = (int)(strlen(path) - strlen(suffix)); /* of a command line's word: it fits */
 	struct diag diag = { 0 };
 
-	diag_set(&diag, -EINVAL, "spoor flame writes SVG pictures and folded lines, not '%s'", suffix);
+	diag_set(&diag, -EINVAL, "spoor flame writes SVG pictures and folded lines, not '%s'",
+		suffix);
 	if (strcmp(suffix, ".png") == 0)
 		diag_remedy(&diag,
 			"spoor flame -o %.*s.svg makes the picture; chromium --headless --window-size=1200,800 --screenshot=%s %.*s.svg makes a PNG of it",
 			stem_len, path, path, stem_len, path);
 	else
-		diag_remedy(&diag, "spoor flame -o %.*s.svg makes a picture that every browser opens and prints", stem_len, path);
+		diag_remedy(&diag,
+			"spoor flame -o %.*s.svg makes a picture that every browser opens and prints",
+			stem_len, path);
 	(void)words_fail(&diag); /* a misuse has its own code */
 	return EXIT_MISUSED;
 }
@@ -191,11 +207,13 @@ int cmd_flame(const struct verb *self, int argc, char **argv)
 		return code;
 	if ((suffix = foreign_suffix(values.output))) {
 		code = refuse_suffix(values.output, suffix);
-	} else if (values.width && (values.width < FLAME_WIDTH_MIN || values.width > FLAME_WIDTH_MAX)) {
+	} else if (values.width &&
+		   (values.width < FLAME_WIDTH_MIN || values.width > FLAME_WIDTH_MAX)) {
 		code = options_misused(self, "--width is a number of pixels from %u to %u",
 			FLAME_WIDTH_MIN, FLAME_WIDTH_MAX);
 	} else {
-		code = selection_open(&values.selection, METHOD_NAME_LONG, &arguments, self, &selection);
+		code = selection_open(&values.selection, METHOD_NAME_LONG, &arguments, self,
+			&selection);
 		if (code == EXIT_DONE && selection_is_empty(&selection))
 			code = EXIT_FAILED; /* selection_open() said why */
 		if (code == EXIT_DONE)

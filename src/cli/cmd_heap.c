@@ -63,18 +63,23 @@ const struct option heap_options[] = {
 	TARGET_OPTIONS(struct heap_values, targets),
 	{ 'o', "output", "FILE", "where to save it (NAME_DATE_TIME.gcdump)", OPTION_TEXT,
 		INTO(struct heap_values, output) },
-	{ 0, "no-file", NULL, "report only, save nothing", OPTION_FLAG, INTO(struct heap_values, no_file) },
-	{ 0, "by", "size|retained|count", "order of the types", OPTION_CHOICE, INTO(struct heap_values, sort) },
-	{ 0, "top", "N", "so many rows (30; JSON: all)", OPTION_COUNT, INTO(struct heap_values, top) },
-	{ 0, "buffersize", "MB", "the most the target may buffer (256, and 1024 in a second attempt)", OPTION_COUNT,
+	{ 0, "no-file", NULL, "report only, save nothing", OPTION_FLAG,
+		INTO(struct heap_values, no_file) },
+	{ 0, "by", "size|retained|count", "order of the types", OPTION_CHOICE,
+		INTO(struct heap_values, sort) },
+	{ 0, "top", "N", "so many rows (30; JSON: all)", OPTION_COUNT,
+		INTO(struct heap_values, top) },
+	{ 0, "buffersize", "MB",
+		"the most the target may buffer (256, and 1024 in a second attempt)", OPTION_COUNT,
 		INTO(struct heap_values, buffer_mb) },
-	{ 0, "timeout", "TIME", "give up when nothing of the heap comes for so long (30s)", OPTION_DURATION,
-		INTO(struct heap_values, timeout_ns) },
-	{ 'y', "yes", NULL, "do not ask before a large process is stopped for a collection", OPTION_FLAG,
-		INTO(struct heap_values, yes) },
+	{ 0, "timeout", "TIME", "give up when nothing of the heap comes for so long (30s)",
+		OPTION_DURATION, INTO(struct heap_values, timeout_ns) },
+	{ 'y', "yes", NULL, "do not ask before a large process is stopped for a collection",
+		OPTION_FLAG, INTO(struct heap_values, yes) },
 	{ 0, "json", NULL, "one JSON object a heap, as spoor-heap(1) describes it", OPTION_FLAG,
 		INTO(struct heap_values, json) },
-	{ 'q', "quiet", NULL, "only errors on standard error", OPTION_FLAG, INTO(struct heap_values, quiet) },
+	{ 'q', "quiet", NULL, "only errors on standard error", OPTION_FLAG,
+		INTO(struct heap_values, quiet) },
 	{ 0 },
 };
 
@@ -97,7 +102,8 @@ static void heap_done(struct heap *heap)
 /* ---- reports ---- */
 
 /* All results that the options request of one heap; `type_name` NULL: its types. */
-static int analyse(const struct heap_values *values, struct heap *heap, const char *type_name, struct diag *diag)
+static int analyse(const struct heap_values *values, struct heap *heap, const char *type_name,
+	struct diag *diag)
 {
 	struct heap_order order;
 	uint32_t matches = 1;
@@ -114,19 +120,25 @@ static int analyse(const struct heap_values *values, struct heap *heap, const ch
 	if (matches && (!type_name || heap->report.paths.count))
 		return 0;
 	diag_set(diag, -ENOENT,
-		matches ? "no root leads to an object of type '%s'" : "the heap has no objects of a type '%s'", type_name);
-	diag_remedy(diag, "give the whole name as the report has it, its last part, or a pattern with *");
+		matches ? "no root leads to an object of type '%s'"
+			: "the heap has no objects of a type '%s'",
+		type_name);
+	diag_remedy(diag,
+		"give the whole name as the report has it, its last part, or a pattern with *");
 	return -ENOENT;
 }
 
-static int print_heap(const struct heap_values *values, const struct heap *heap, const char *type_name)
+static int print_heap(const struct heap_values *values, const struct heap *heap,
+	const char *type_name)
 {
 	uint32_t top = values->top > UINT32_MAX ? UINT32_MAX : (uint32_t)values->top;
 	struct bytes out = { 0 };
 	struct screen screen;
 
 	screen_look(stdout, COLOR_AUTO, &screen);
-	const struct heap_text_options options = { .columns = screen.columns, .row_count = top, .type_name = type_name };
+	const struct heap_text_options options = {
+		.columns = screen.columns, .row_count = top, .type_name = type_name
+	};
 	if (values->json)
 		heap_json(&heap->report, NULL, top, &out);
 	else
@@ -193,7 +205,8 @@ static int report_file(const struct heap_values *values, const char *path, const
 	return code;
 }
 
-static int compare_files(const struct heap_values *values, const char *before_path, const char *after_path)
+static int compare_files(const struct heap_values *values, const char *before_path,
+	const char *after_path)
 {
 	struct heap before = { 0 };
 	struct heap after = { 0 };
@@ -230,8 +243,12 @@ static int compare_files(const struct heap_values *values, const char *before_pa
 
 /* ---- live ---- */
 
-/* The process is stopped for the collection, for about a second a GiB: before a large one this is printed, and the user asked. */
-static bool may_stop(const struct heap_values *values, const struct target *target, const struct pollfd *watched)
+/*
+ * The process is stopped for the collection, for about a second a GiB: before a large one this is
+ * printed, and the user asked.
+ */
+static bool may_stop(const struct heap_values *values, const struct target *target,
+	const struct pollfd *watched)
 {
 	struct bytes size = { 0 };
 	char answer[16] = "";
@@ -241,9 +258,11 @@ static bool may_stop(const struct heap_values *values, const struct target *targ
 	text_add_size(&size, target->resident_bytes);
 	if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO)) {
 		char name[256];
-		(void)text_make_safe(target->name, strlen(target->name), name, sizeof(name)); /* a cut end is fine */
-		fprintf(stderr, "%s (%u) uses %s: a full collection may stop it for seconds. Go on? [y/N] ", name, target->pid,
-			bytes_z(&size));
+		/* a cut end is fine */
+		(void)text_make_safe(target->name, strlen(target->name), name, sizeof(name));
+		fprintf(stderr,
+			"%s (%u) uses %s: a full collection may stop it for seconds. Go on? [y/N] ",
+			name, target->pid, bytes_z(&size));
 		struct pollfd fds[2] = { { .fd = STDIN_FILENO, .events = POLLIN }, *watched };
 		while (poll(fds, 2, -1) < 0 && errno == EINTR)
 			;
@@ -251,7 +270,8 @@ static bool may_stop(const struct heap_values *values, const struct target *targ
 		if (fds[1].revents || !fgets(answer, sizeof(answer), stdin))
 			answer[0] = '\0';
 	} else {
-		words_say("%s (%u) uses %s: a full collection may stop it for seconds; --yes takes the snapshot all the same",
+		words_say(
+			"%s (%u) uses %s: a full collection may stop it for seconds; --yes takes the snapshot all the same",
 			target->name, target->pid, bytes_z(&size));
 	}
 	bytes_done(&size);
@@ -280,8 +300,8 @@ static void on_progress(void *context, uint32_t objects, uint64_t stream_bytes)
 	bytes_done(&line);
 }
 
-static int name_file(const struct heap_values *values, const struct target *target, bool several, struct heap *heap,
-	struct diag *diag)
+static int name_file(const struct heap_values *values, const struct target *target, bool several,
+	struct heap *heap, struct diag *diag)
 {
 	char stem[64];
 	char stamp[32];
@@ -295,7 +315,8 @@ static int name_file(const struct heap_values *values, const struct target *targ
 	if (values->output)
 		n = snprintf(heap->path, sizeof(heap->path), "%s", values->output);
 	else if (several)
-		n = snprintf(heap->path, sizeof(heap->path), "%s_%u_%s.gcdump", stem, target->pid, stamp);
+		n = snprintf(heap->path, sizeof(heap->path), "%s_%u_%s.gcdump", stem, target->pid,
+			stamp);
 	else
 		n = snprintf(heap->path, sizeof(heap->path), "%s_%s.gcdump", stem, stamp);
 	if (n < 0 || (size_t)n >= sizeof(heap->path))
@@ -304,8 +325,8 @@ static int name_file(const struct heap_values *values, const struct target *targ
 }
 
 /*
- * "shop.gcdump" becomes "shop.incomplete.gcdump", so that the name of the file shows that it is not the whole heap. An existing path that is no regular
- * file (a pipe, /dev/stdout) keeps its name.
+ * "shop.gcdump" becomes "shop.incomplete.gcdump", so that the name of the file shows that it is not
+ * the whole heap. An existing path that is no regular file (a pipe, /dev/stdout) keeps its name.
  */
 static int mark_name(struct heap *heap, struct diag *diag)
 {
@@ -368,8 +389,8 @@ static void tell_saved(const struct heap *heap)
 	bytes_done(&line);
 }
 
-static int take(const struct heap_values *values, const struct target *target, bool several, struct guard *guard,
-	struct pollfd *watched, const char *type_name)
+static int take(const struct heap_values *values, const struct target *target, bool several,
+	struct guard *guard, struct pollfd *watched, const char *type_name)
 {
 	struct heap heap = { 0 };
 	struct diag diag = { 0 };
@@ -425,7 +446,10 @@ static int take(const struct heap_values *values, const struct target *target, b
 		code = print_heap(values, &heap, type_name);
 	if (code == EXIT_DONE && *snapshot.missing) {
 		code = EXIT_FAILED; /* reported, but not to be taken for the whole */
-		/* Neither the runtime's thread that sends nor we got the CPU while the collection filled the buffer. */
+		/*
+		 * Neither the runtime's thread that sends nor we got the CPU while the collection
+		 * filled the buffer.
+		 */
 		if (snapshot.lost && snapshot.buffer_mb <= BUFFER_MAX / HEAP_SNAPSHOT_RETRY_FACTOR)
 			words_say("the machine was too busy to read the heap while the collection "
 				  "ran; try again with --buffersize %u",
@@ -435,7 +459,8 @@ static int take(const struct heap_values *values, const struct target *target, b
 	return code;
 }
 
-static int take_all(const struct heap_values *values, const struct verb *verb, const char *type_name)
+static int take_all(const struct heap_values *values, const struct verb *verb,
+	const char *type_name)
 {
 	struct target_choice choice;
 	struct targets targets = { 0 };
@@ -450,9 +475,11 @@ static int take_all(const struct heap_values *values, const struct verb *verb, c
 	}
 	int result = target_options_choose_own(&choice.query, &targets, &diag);
 	if (result == 0 && values->output && targets.list.count > 1)
-		code = options_misused(verb, "-o names one file, and %u processes were chosen", targets.list.count);
+		code = options_misused(verb, "-o names one file, and %u processes were chosen",
+			targets.list.count);
 	if (result == 0 && code == EXIT_DONE)
-		result = interrupt_start(INTERRUPT_PAUSE, &watched, &diag); /* stopped, it would hold up the process: Ctrl-Z ends it */
+		/* stopped, it would hold up the process: Ctrl-Z ends it */
+		result = interrupt_start(INTERRUPT_PAUSE, &watched, &diag);
 	if (result == 0 && code == EXIT_DONE)
 		result = guard_start(&guard, &diag);
 	if (result < 0)
@@ -460,8 +487,9 @@ static int take_all(const struct heap_values *values, const struct verb *verb, c
 	for (uint32_t i = 0; result == 0 && code != EXIT_MISUSED && i < targets.list.count; i++) {
 		const struct target *target = &targets.list.items[i];
 		int each = may_stop(values, target, &watched)
-			? take(values, target, targets.list.count > 1, guard, &watched, type_name)
-			: EXIT_FAILED;
+				   ? take(values, target, targets.list.count > 1, guard, &watched,
+					     type_name)
+				   : EXIT_FAILED;
 		code = code ? code : each;
 	}
 	guard_free(guard);
@@ -485,8 +513,10 @@ int cmd_heap(const struct verb *self, int argc, char **argv)
 	bool live = target_options_given(&values.targets);
 
 	if (args.command || values.buffer_mb > BUFFER_MAX)
-		code = options_misused(self, args.command ? "no command can be started here"
-							  : "--buffersize takes at most %u", BUFFER_MAX);
+		code = options_misused(self,
+			args.command ? "no command can be started here"
+				     : "--buffersize takes at most %u",
+			BUFFER_MAX);
 	else if (!count)
 		code = take_all(&values, self, NULL);
 	else if (strcmp(what, "report") == 0 && count == 2 && !live)

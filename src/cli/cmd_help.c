@@ -1,11 +1,12 @@
 /*
- * spoor help: what there is, from the tables. `spoor help --completion` emits the same as words for completion/spoor.bash and for the test that every
- * verb has its page and every option one meaning:
+ * spoor help: what there is, from the tables. `spoor help --completion` emits the same as words for
+ * completion/spoor.bash and for the test that every verb has its page and every option one meaning:
  *
  *   verb help what a verb does and takes
  *   option help --completion - - the words for a shell's completion
  *
- * An option line holds the verb, the long name, the letter or -, the argument (without spaces) or -, and the help.
+ * An option line holds the verb, the long name, the letter or -, the argument (without spaces) or
+ * -, and the help.
  */
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
 /*
- * spoor perfmap: lets .NET runtimes write perf maps or jitdumps for other tools, and takes the files away again. Spoor itself needs neither.
+ * spoor perfmap: lets .NET runtimes write perf maps or jitdumps for other tools, and takes the
+ * files away again. Spoor itself needs neither.
  */
 #include "cli/verbs.h"
 
@@ -24,16 +25,20 @@ struct perfmap_values {
 const struct option perfmap_options[] = {
 	TARGET_ALL_OPTION(struct perfmap_values, targets, "every .NET process"),
 	TARGET_OPTIONS(struct perfmap_values, targets),
-	{ 0, "kind", "perfmap|jitdump|all", "what is written (perfmap)", OPTION_CHOICE, INTO(struct perfmap_values, what) },
-	{ 0, "keep", NULL, "with off: leave the files", OPTION_FLAG, INTO(struct perfmap_values, keep) },
+	{ 0, "kind", "perfmap|jitdump|all", "what is written (perfmap)", OPTION_CHOICE,
+		INTO(struct perfmap_values, what) },
+	{ 0, "keep", NULL, "with off: leave the files", OPTION_FLAG,
+		INTO(struct perfmap_values, keep) },
 	{ 'q', "quiet", NULL, "only errors", OPTION_FLAG, INTO(struct perfmap_values, quiet) },
 	{ 0 },
 };
 
 static int switch_one(const struct perfmap_values *values, const struct target *target, bool on)
 {
-	static const enum ipc_perf_map kinds[] = { IPC_PERF_MAP_PERFMAP, IPC_PERF_MAP_JITDUMP, IPC_PERF_MAP_ALL };
-	const struct ipc_request request = { .command = on ? IPC_ENABLE_PERF_MAP : IPC_DISABLE_PERF_MAP,
+	static const enum ipc_perf_map kinds[] = { IPC_PERF_MAP_PERFMAP, IPC_PERF_MAP_JITDUMP,
+		IPC_PERF_MAP_ALL };
+	const struct ipc_request request = { .command = on ? IPC_ENABLE_PERF_MAP
+							   : IPC_DISABLE_PERF_MAP,
 		.perf_map = kinds[values->what] };
 	struct exchange exchange = { 0 };
 	struct diag diag = { 0 };
@@ -42,19 +47,23 @@ static int switch_one(const struct perfmap_values *values, const struct target *
 
 	exchange_done(&exchange);
 	if (result == 0 && !on && !values->keep)
-		result = removed = map_files_remove(target->pid, target->inner_pid, target->uid, &diag);
+		result = removed =
+			map_files_remove(target->pid, target->inner_pid, target->uid, &diag);
 	if (result < 0)
 		return words_fail(&diag);
 	if (values->quiet)
 		return EXIT_DONE;
 	if (!on)
 		words_say("%s (%u): off; %s removed", target->name, target->pid,
-			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, (uint64_t)removed, "file", "files"));
+			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, (uint64_t)removed, "file",
+				"files"));
 	else if (values->what == 0)
-		words_say("%s (%u): on, /tmp/perf-%u.map as it sees it; spoor perfmap off -p %u ends it and removes the file",
+		words_say(
+			"%s (%u): on, /tmp/perf-%u.map as it sees it; spoor perfmap off -p %u ends it and removes the file",
 			target->name, target->pid, target->inner_pid, target->pid);
 	else
-		words_say("%s (%u): on, /tmp/jit-%u.dump as it sees it; spoor perfmap off -p %u ends it and removes the files",
+		words_say(
+			"%s (%u): on, /tmp/jit-%u.dump as it sees it; spoor perfmap off -p %u ends it and removes the files",
 			target->name, target->pid, target->inner_pid, target->pid);
 	return EXIT_DONE;
 }

@@ -1,5 +1,6 @@
 /*
- * spoor ps: the .NET processes of this machine, and whether their runtimes can be reached; with -a all others too.
+ * spoor ps: the .NET processes of this machine, and whether their runtimes can be reached; with -a
+ * all others too.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,10 +21,11 @@
 #include "target/targets.h"
 
 #define ANSWER_NS   UINT64_C(1000000000)
-#define ID_SHOWN     12u
-#define PASSWD_LINE  4096u
-#define NAME_ROOM    24u /* columns of a name or place on a terminal */
-#define COMMAND_ROOM 20u /* on a terminal, other columns are left out until the command has as many */
+#define ID_SHOWN    12u
+#define PASSWD_LINE 4096u
+#define NAME_ROOM   24u /* columns of a name or place on a terminal */
+/* on a terminal, other columns are left out until the command has as many */
+#define COMMAND_ROOM 20u
 
 struct ps_values {
 	struct target_values targets;
@@ -64,17 +66,22 @@ static const struct {
 };
 
 /* What a narrow terminal does without, in this order. */
-static const uint8_t dispensable[] = { COLUMN_ARCHITECTURE, COLUMN_KIND, COLUMN_INNER, COLUMN_AGE, COLUMN_USER, COLUMN_PLACE };
+static const uint8_t dispensable[] = { COLUMN_ARCHITECTURE, COLUMN_KIND, COLUMN_INNER, COLUMN_AGE,
+	COLUMN_USER, COLUMN_PLACE };
 
 const struct option ps_options[] = {
 	TARGET_ALL_OPTION(struct ps_values, targets, "native programs too"),
 	TARGET_OPTIONS(struct ps_values, targets),
-	{ 0, "long", NULL, "whole commands, with their folders", OPTION_FLAG, INTO(struct ps_values, whole_names) },
+	{ 0, "long", NULL, "whole commands, with their folders", OPTION_FLAG,
+		INTO(struct ps_values, whole_names) },
 	{ 0, "json", NULL, "one JSON object", OPTION_FLAG, INTO(struct ps_values, json) },
 	{ 0 },
 };
 
-/* From /etc/passwd alone: users of a directory service, and users that exist only in a container, are shown by number. */
+/*
+ * From /etc/passwd alone: users of a directory service, and users that exist only in a container,
+ * are shown by number.
+ */
 static void add_user(struct bytes *out, uint32_t uid)
 {
 	cleanup(fclosep) FILE *file = fopen("/etc/passwd", "re");
@@ -236,7 +243,8 @@ struct layout {
 	size_t before;              /* columns before the command */
 };
 
-static void make_layout(struct row *rows, uint32_t count, const struct screen *screen, bool whole, struct layout *ret_layout)
+static void make_layout(struct row *rows, uint32_t count, const struct screen *screen, bool whole,
+	struct layout *ret_layout)
 {
 	struct layout layout = { .before = 0 };
 
@@ -265,19 +273,22 @@ static void add_head(const struct layout *layout, struct bytes *out)
 {
 	for (unsigned c = 0; c < COLUMN_COMMAND; c++) {
 		if (layout->width[c])
-			bytes_printf(out, columns[c].right ? "%*s  " : "%-*s  ", (int)layout->width[c], columns[c].head);
+			bytes_printf(out, columns[c].right ? "%*s  " : "%-*s  ",
+				(int)layout->width[c], columns[c].head);
 	}
 	bytes_printf(out, "%s\n", columns[COLUMN_COMMAND].head);
 }
 
-static void add_row(struct row *row, const struct layout *layout, const struct screen *screen, bool whole, struct bytes *out)
+static void add_row(struct row *row, const struct layout *layout, const struct screen *screen,
+	bool whole, struct bytes *out)
 {
 	for (unsigned c = 0; c < COLUMN_COMMAND; c++) {
 		struct bytes *cell = &row->cell[c];
 		if (!layout->width[c])
 			continue;
 		int pad = (int)(layout->width[c] - text_columns(bytes_z(cell), cell->len));
-		bytes_printf(out, "%*s%s%*s  ", columns[c].right ? pad : 0, "", bytes_z(cell), columns[c].right ? 0 : pad, "");
+		bytes_printf(out, "%*s%s%*s  ", columns[c].right ? pad : 0, "", bytes_z(cell),
+			columns[c].right ? 0 : pad, "");
 	}
 	struct bytes *command = &row->cell[COLUMN_COMMAND];
 
@@ -290,7 +301,8 @@ static void add_row(struct row *row, const struct layout *layout, const struct s
 		return;
 	}
 	size_t used = layout->before + text_columns(bytes_z(command), command->len) + 2;
-	bool fits = !screen->terminal || !screen->columns || used + text_columns(bytes_z(&row->note), row->note.len) <= screen->columns;
+	bool fits = !screen->terminal || !screen->columns ||
+		    used + text_columns(bytes_z(&row->note), row->note.len) <= screen->columns;
 
 	bytes_printf(out, fits ? "  %s\n" : "\n       %s\n", bytes_z(&row->note));
 }

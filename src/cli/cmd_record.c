@@ -1,7 +1,8 @@
 /*
  * spoor record: the machine, some processes or a command, sampled into one file.
  *
- * Parses, opens the file, drives the live session until there is a reason to end, and prints a summary. Messages go to stderr.
+ * Parses, opens the file, drives the live session until there is a reason to end, and prints a
+ * summary. Messages go to stderr.
  */
 #include "base/clocks.h"
 #include "cli/verbs.h"
@@ -41,12 +42,14 @@
 #include "trace/trace.h"
 #include "tracing/late_providers.h"
 
-#define DEFAULT_HZ      99u
-#define PROVIDERS_MAX   60u
+#define DEFAULT_HZ    99u
+#define PROVIDERS_MAX 60u
 /*
- * The keywords of dotnet-common and of contention, without those whose events are many times as frequent as the thing they describe: each wait of a
- * pool thread, and all events of an exception but its throw (catch, finally, filter, their ends). The monitoring keyword (0x200000000) has the throw
- * alone. With the exceptions keyword (0x8000) the runtime would format method names for the other events even if their ids were left out.
+ * The keywords of dotnet-common and of contention, without those whose events are many times as
+ * frequent as the thing they describe: each wait of a pool thread, and all events of an exception
+ * but its throw (catch, finally, filter, their ends). The monitoring keyword (0x200000000) has the
+ * throw alone. With the exceptions keyword (0x8000) the runtime would format method names for the
+ * other events even if their ids were left out.
  */
 #define COMMON_EVENTS   PROVIDER_CLR_NAME ":0x120003401D:4"
 #define COMMON_WITHOUT  PROVIDER_CLR_NAME ":-57"
@@ -87,33 +90,37 @@ const struct option record_options[] = {
 	TARGET_OPTIONS(struct record_values, targets),
 	{ 't', "thread", "TID", "this thread alone; may be repeated, or TID,TID", OPTION_TEXTS,
 		INTO(struct record_values, tids) },
-	{ 'C', "cpu", "LIST", "these CPUs only, such as 0,2-3", OPTION_TEXT, INTO(struct record_values, cpus) },
+	{ 'C', "cpu", "LIST", "these CPUs only, such as 0,2-3", OPTION_TEXT,
+		INTO(struct record_values, cpus) },
 	{ 'F', "freq", "HZ", "samples a second and CPU (99)", OPTION_COUNT,
 		INTO(struct record_values, frequency_hz) },
-	{ 0, "duration", "TIME", "end after 30s, 500ms, 5m or dd:hh:mm:ss; a bare number is seconds",
+	{ 0, "duration", "TIME",
+		"end after 30s, 500ms, 5m or dd:hh:mm:ss; a bare number is seconds",
 		OPTION_DURATION, INTO(struct record_values, duration_ns) },
-	{ 'D', "delay", "MS", "begin so many milliseconds after the command has started, or 5s", OPTION_TEXT,
-		INTO(struct record_values, delay) },
+	{ 'D', "delay", "MS", "begin so many milliseconds after the command has started, or 5s",
+		OPTION_TEXT, INTO(struct record_values, delay) },
 	{ 'o', "output", "FILE",
 		"the recording (NAME_DATE_TIME.nettrace); - is standard output; also .svg, .folded, .txt, .json; may be repeated",
 		OPTION_TEXTS, INTO(struct record_values, outputs) },
-	{ 'd', "folder", "DIR", "everything into DIR/<date_time>/: recording, flame graph, folded stacks, report",
+	{ 'd', "folder", "DIR",
+		"everything into DIR/<date_time>/: recording, flame graph, folded stacks, report",
 		OPTION_TEXT, INTO(struct record_values, folder) },
-	{ 'z', "compress", NULL, "pack it with zstd (.nettrace.zst; so does -o FILE.zst)", OPTION_FLAG,
-		INTO(struct record_values, packed) },
+	{ 'z', "compress", NULL, "pack it with zstd (.nettrace.zst; so does -o FILE.zst)",
+		OPTION_FLAG, INTO(struct record_values, packed) },
 	{ 0, "max-size", "SIZE", "end when the recording has about 64M, 1.5G, 512MiB", OPTION_SIZE,
 		INTO(struct record_values, size_max) },
 	{ 'y', "yes", NULL, "go on where little memory is left to the target", OPTION_FLAG,
 		INTO(struct record_values, yes) },
-	{ 0, "report", NULL, "print the report at the end", OPTION_FLAG, INTO(struct record_values, report) },
+	{ 0, "report", NULL, "print the report at the end", OPTION_FLAG,
+		INTO(struct record_values, report) },
 	{ 0, "all-user", NULL, "user code only, without the kernel", OPTION_FLAG,
 		INTO(struct record_values, user_only) },
 	{ 0, "all-kernel", NULL, "the kernel only, without user code", OPTION_FLAG,
 		INTO(struct record_values, kernel_only) },
-	{ 'g', "call-graph", NULL, "stacks; they are always recorded: taken for the habit's sake", OPTION_FLAG,
-		INTO(struct record_values, call_graph) },
-	{ 0, "symbol-path", "DIR", "look for separate debug files here too; may be repeated", OPTION_TEXTS,
-		INTO(struct record_values, symbol_paths) },
+	{ 'g', "call-graph", NULL, "stacks; they are always recorded: taken for the habit's sake",
+		OPTION_FLAG, INTO(struct record_values, call_graph) },
+	{ 0, "symbol-path", "DIR", "look for separate debug files here too; may be repeated",
+		OPTION_TEXTS, INTO(struct record_values, symbol_paths) },
 	{ 0, "no-symbols", NULL, "addresses only, no names", OPTION_FLAG,
 		INTO(struct record_values, no_symbols) },
 	{ 0, "no-dotnet", NULL, "open no diagnostics session in .NET processes", OPTION_FLAG,
@@ -121,12 +128,13 @@ const struct option record_options[] = {
 	{ 0, "no-events", NULL, "no events of .NET runtimes, only samples and names", OPTION_FLAG,
 		INTO(struct record_values, no_events) },
 	{ 0, "providers", "NAME:KEYWORDS:LEVEL:ARGUMENTS",
-		"more .NET events; several with commas, may be repeated",
-		OPTION_TEXTS, INTO(struct record_values, providers) },
-	{ 0, "no-arguments", NULL, "keep command lines out of the recording: they may hold secrets", OPTION_FLAG,
-		INTO(struct record_values, no_arguments) },
+		"more .NET events; several with commas, may be repeated", OPTION_TEXTS,
+		INTO(struct record_values, providers) },
+	{ 0, "no-arguments", NULL, "keep command lines out of the recording: they may hold secrets",
+		OPTION_FLAG, INTO(struct record_values, no_arguments) },
 	{ 'q', "quiet", NULL, "only errors", OPTION_FLAG, INTO(struct record_values, quiet) },
-	{ 'v', "verbose", NULL, "say what is opened and how", OPTION_FLAG, INTO(struct record_values, verbose) },
+	{ 'v', "verbose", NULL, "say what is opened and how", OPTION_FLAG,
+		INTO(struct record_values, verbose) },
 	{ 0 },
 };
 
@@ -135,24 +143,24 @@ struct recording_run {
 	const struct target_query *query;
 	struct arguments *args;
 	struct targets targets;
-	VEC(uint32_t) pids;        /* of the targets */
+	VEC(uint32_t) pids; /* of the targets */
 	VEC(uint32_t) tids;
-	VEC(uint32_t) owners;      /* of these threads */
+	VEC(uint32_t) owners; /* of these threads */
 	struct cpu_list cpus;
 	uint64_t delay_ns;
 	struct provider_list providers;
 	struct bytes providers_text;
 	struct ipc_provider *requested;
-	struct bytes subject;      /* "shop (4711)" */
-	char name[64];             /* for the file's default name */
+	struct bytes subject; /* "shop (4711)" */
+	char name[64];        /* for the file's default name */
 	struct record_outputs outputs;
-	struct own_port port;      /* of the command's runtimes */
+	struct own_port port; /* of the command's runtimes */
 	struct live *live;
 	struct screen screen;
 	struct run_control control;
-	bool timer;                /* the command is not recorded; its end ends the recording */
-	bool limit_said;           /* what this user cannot record */
-	bool memory_limited;       /* together with the target */
+	bool timer;          /* the command is not recorded; its end ends the recording */
+	bool limit_said;     /* what this user cannot record */
+	bool memory_limited; /* together with the target */
 };
 
 /* ---- targets ---- */
@@ -199,7 +207,8 @@ static int find_owners(struct recording_run *run, struct diag *diag)
 	for (uint32_t i = 0; result == 0 && i < run->tids.count; i++) {
 		uint32_t pid;
 		if (proc_read_thread_owner(&proc, run->tids.items[i], &pid) < 0)
-			result = diag_set(diag, -ESRCH, "no thread has the id %u", run->tids.items[i]);
+			result = diag_set(diag, -ESRCH, "no thread has the id %u",
+				run->tids.items[i]);
 		else if (!vec_add(&run->owners, pid))
 			result = diag_set(diag, -ENOMEM, "cannot record: %m");
 	}
@@ -243,8 +252,8 @@ static int choose_own_processes(struct recording_run *run, struct diag *diag)
 }
 
 /*
- * The providers that .NET processes are asked to enable beside the method names. For the runtime's own provider the choice of --providers replaces
- * the default.
+ * The providers that .NET processes are asked to enable beside the method names. For the runtime's
+ * own provider the choice of --providers replaces the default.
  */
 static int choose_providers(struct recording_run *run, struct diag *diag)
 {
@@ -255,19 +264,22 @@ static int choose_providers(struct recording_run *run, struct diag *diag)
 	if (values->no_dotnet || values->no_events || values->no_symbols)
 		return 0;
 	for (uint32_t i = 0; result == 0 && i < values->providers.list.count; i++)
-		result = provider_list_add_text(&run->providers, values->providers.list.items[i], "--providers", diag);
+		result = provider_list_add_text(&run->providers, values->providers.list.items[i],
+			"--providers", diag);
 	for (uint32_t i = 0; i < run->providers.items.count; i++)
 		own_choice |= strcmp(run->providers.items.items[i].name, PROVIDER_CLR_NAME) == 0;
 	if (result == 0)
-		result = provider_list_add_text(&run->providers, COMMON_EVENTS, "the default", diag);
+		result =
+			provider_list_add_text(&run->providers, COMMON_EVENTS, "the default", diag);
 	if (result == 0 && !own_choice)
 		result = provider_list_add_event_ids(&run->providers, COMMON_WITHOUT, diag);
 	if (result == 0 && run->providers.items.count > PROVIDERS_MAX)
-		result = diag_set(diag, -EINVAL, "--providers takes at most %u providers", PROVIDERS_MAX);
+		result = diag_set(diag, -EINVAL, "--providers takes at most %u providers",
+			PROVIDERS_MAX);
 	for (uint32_t i = 0; i < run->providers.items.count; i++) {
 		const struct provider_choice *choice = &run->providers.items.items[i];
-		bytes_printf(&run->providers_text, "%s%s:0x%" PRIx64 ":%u", i ? "," : "", choice->name, choice->keywords,
-			choice->level);
+		bytes_printf(&run->providers_text, "%s%s:0x%" PRIx64 ":%u", i ? "," : "",
+			choice->name, choice->keywords, choice->level);
 	}
 	return result;
 }
@@ -295,13 +307,15 @@ static int look_at_memory(struct recording_run *run, struct diag *diag)
 	bytes_text(&left, " of ");
 	text_add_size(&left, group.limit_bytes);
 	if (group.left_bytes < MEMORY_LEFT_MIN && !run->values->yes) {
-		diag_set(diag, -ENOMEM, "only %s of memory are left to the control group that the recorder shares with its target",
+		diag_set(diag, -ENOMEM,
+			"only %s of memory are left to the control group that the recorder shares with its target",
 			bytes_z(&left));
 		diag_remedy(diag, "record from outside of that container, or go on with --yes");
 		return -ENOMEM;
 	}
 	if (!run->values->quiet)
-		fprintf(stderr, "memory     %s left to the control group shared with the target\n", bytes_z(&left));
+		fprintf(stderr, "memory     %s left to the control group shared with the target\n",
+			bytes_z(&left));
 	return 0;
 }
 
@@ -323,10 +337,12 @@ static bool parse_delay(const char *text, uint64_t *ret_ns)
 static void add_details(const struct recorder_info *info, struct bytes *out)
 {
 	if (info->clock == RECORD_CLOCK_NONE) {
-		bytes_text(out, "\nclocks     of threads that .NET runtimes sample every 20 ms, of others every 500 ms; less often where that would take 2 % of a CPU");
+		bytes_text(out,
+			"\nclocks     of threads that .NET runtimes sample every 20 ms, of others every 500 ms; less often where that would take 2 % of a CPU");
 		return;
 	}
-	bytes_printf(out, "\nevents     %s every ", info->clock == RECORD_CLOCK_CYCLES ? "cycles" : "cpu-clock");
+	bytes_printf(out, "\nevents     %s every ",
+		info->clock == RECORD_CLOCK_CYCLES ? "cycles" : "cpu-clock");
 	text_add_duration(out, (double)info->period_ns / 1e9);
 	bytes_printf(out, ", %s; idle %s; stacks of at most %u frames",
 		info->kernel_excluded ? "user code only" : "kernel and user code",
@@ -338,8 +354,11 @@ static void add_details(const struct recorder_info *info, struct bytes *out)
 	if (info->filter_by_pid)
 		bytes_text(out, " of whole CPUs, of which other processes' records are dropped");
 	else if (info->thread_count)
-		bytes_printf(out, ", %s", text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, info->thread_count, "thread", "threads"));
-	bytes_printf(out, "; build ids %s the kernel, lost records %s", info->build_ids ? "from" : "not from",
+		bytes_printf(out, ", %s",
+			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, info->thread_count, "thread",
+				"threads"));
+	bytes_printf(out, "; build ids %s the kernel, lost records %s",
+		info->build_ids ? "from" : "not from",
 		info->lost_counts ? "counted by it" : "told in the ring");
 }
 
@@ -348,11 +367,16 @@ static void say_begin(struct recording_run *run)
 	const struct recorder_info *info = live_recorder_info(run->live);
 
 	if (info->limit.error && !run->limit_said)
-		(void)words_fail(&info->limit); /* the recording continues with fewer events: its exit code is not that of words_fail() */
+		/*
+		 * the recording continues with fewer events: its exit code is not that of
+		 * words_fail()
+		 */
+		(void)words_fail(&info->limit);
 	if (run->values->quiet)
 		return;
 	if (info->cpu_max > VIEWER_CPU_MAX)
-		words_say("CPU numbers go to %u here: spoor's own reports are right, viewers made with TraceEvent keep the low 8 bits of them",
+		words_say(
+			"CPU numbers go to %u here: spoor's own reports are right, viewers made with TraceEvent keep the low 8 bits of them",
 			info->cpu_max);
 	cleanup(bytes_done) struct bytes line = { 0 };
 
@@ -360,7 +384,9 @@ static void say_begin(struct recording_run *run)
 	if (info->kernel_excluded && info->clock != RECORD_CLOCK_NONE)
 		bytes_text(&line, ", user code only,");
 	else if (info->ring_count && !run->pids.count && !run->args->command)
-		bytes_printf(&line, ": %s", text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, info->ring_count, "CPU", "CPUs"));
+		bytes_printf(&line, ": %s",
+			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, info->ring_count, "CPU",
+				"CPUs"));
 	if (info->clock == RECORD_CLOCK_NONE)
 		bytes_text(&line, " by the threads' CPU clocks");
 	else
@@ -420,7 +446,8 @@ static void say_names(const struct live_counts *counts, struct bytes *out)
 		double percent = 100.0 * (double)counts->unnamed[i] / (double)counts->frames;
 		if (!counts->unnamed[i])
 			continue;
-		bytes_printf(out, "%s%.*f %% %s", separator, percent < 0.1 ? 2 : 1, percent, words[i]);
+		bytes_printf(out, "%s%.*f %% %s", separator, percent < 0.1 ? 2 : 1, percent,
+			words[i]);
 		separator = ", ";
 	}
 	bytes_text(out, "\n");
@@ -456,11 +483,13 @@ static void say_end(struct recording_run *run)
 		bytes_text(&text, ", ");
 		text_add_things(&text, counts.events_lost, ".NET event lost", ".NET events lost");
 		bytes_printf(&text, " (%.1f %%)",
-			100.0 * (double)counts.events_lost / (double)(counts.events + counts.events_lost));
+			100.0 * (double)counts.events_lost /
+				(double)(counts.events + counts.events_lost));
 	}
 	if (counts.unsampled_ns) {
-		bytes_printf(&text, ", %.2f of %.2f CPU s not sampled (short-lived processes; sudo or a higher -F samples them)", (double)counts.unsampled_ns / 1e9,
-			(double)counts.command_ns / 1e9);
+		bytes_printf(&text,
+			", %.2f of %.2f CPU s not sampled (short-lived processes; sudo or a higher -F samples them)",
+			(double)counts.unsampled_ns / 1e9, (double)counts.command_ns / 1e9);
 		bytes_text(&text, counts.lost ? "" : "\n");
 	}
 	if (counts.unsampled_ns && !counts.lost) {
@@ -476,14 +505,18 @@ static void say_end(struct recording_run *run)
 		bytes_text(&text, ", nothing lost\n");
 	}
 	if (counts.dotnet_withheld) {
-		bytes_printf(&text, LIVE_WITHHELD, text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, counts.dotnet_withheld, ".NET process", ".NET processes"),
+		bytes_printf(&text, LIVE_WITHHELD,
+			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, counts.dotnet_withheld,
+				".NET process", ".NET processes"),
 			counts.dotnet_withheld == 1 ? "its" : "their");
 		bytes_text(&text, ".\n" LIVE_WITHHELD_REMEDY ".\n");
 	}
 	say_names(&counts, &text);
-	if (strcmp(run->outputs.path, "-") != 0 && !run->values->report && !run->outputs.temporary) {
+	if (strcmp(run->outputs.path, "-") != 0 && !run->values->report &&
+		!run->outputs.temporary) {
 		bool events_only = !counts.samples && counts.events;
-		bytes_text(&text, events_only ? "next       spoor events " : "next       spoor report ");
+		bytes_text(&text,
+			events_only ? "next       spoor events " : "next       spoor report ");
 		text_add_shell_word(&text, run->outputs.path);
 		bytes_text(&text, events_only ? " --summary\n" : "\n");
 	}
@@ -501,7 +534,8 @@ static int say_limit(struct recording_run *run, struct diag *diag)
 	if (counts.limit != OUTPUT_DISK_LIMIT)
 		return 0;
 	diag_set(diag, -ENOSPC, "the recording was ended: %s", live_end_reason(run->live));
-	diag_remedy(diag, "what was recorded up to then is whole; make room on the disk, or write to another one with -o");
+	diag_remedy(diag,
+		"what was recorded up to then is whole; make room on the disk, or write to another one with -o");
 	return -ENOSPC;
 }
 
@@ -527,14 +561,18 @@ static int run_until_end(struct recording_run *run, struct diag *diag)
 {
 	uint64_t duration_ns = run->values->duration_ns;
 	uint64_t begin_ns = clock_monotonic_ns();
-	uint64_t end_ns = duration_ns && duration_ns < UINT64_MAX - begin_ns ? begin_ns + duration_ns : UINT64_MAX;
+	uint64_t end_ns = duration_ns && duration_ns < UINT64_MAX - begin_ns
+				  ? begin_ns + duration_ns
+				  : UINT64_MAX;
 	uint64_t progress_ns = begin_ns;
 
 	while (!run->control.reason) {
 		uint64_t until_ns = end_ns;
-		if (run->screen.terminal && !run->values->quiet && progress_ns + RUN_PROGRESS_NS < until_ns)
+		if (run->screen.terminal && !run->values->quiet &&
+			progress_ns + RUN_PROGRESS_NS < until_ns)
 			until_ns = progress_ns + RUN_PROGRESS_NS;
-		int result = live_step(run->live, run->control.watched, run->control.watched_count, until_ns, diag);
+		int result = live_step(run->live, run->control.watched, run->control.watched_count,
+			until_ns, diag);
 		if (result < 0)
 			return result;
 		take_requests(run);
@@ -543,7 +581,8 @@ static int run_until_end(struct recording_run *run, struct diag *diag)
 			run->control.reason = "the time was up";
 		if (!run->control.reason && result == 0) {
 			run_control_reap(&run->control);
-			run->control.reason = run->control.reason ? run->control.reason : live_end_reason(run->live);
+			run->control.reason = run->control.reason ? run->control.reason
+								  : live_end_reason(run->live);
 		}
 		if (now_ns >= progress_ns + RUN_PROGRESS_NS) {
 			progress_ns = now_ns;
@@ -554,7 +593,8 @@ static int run_until_end(struct recording_run *run, struct diag *diag)
 }
 
 /*
- * The recording is over and its file complete; the command may continue as long as it likes. Signals are passed on to it.
+ * The recording is over and its file complete; the command may continue as long as it likes.
+ * Signals are passed on to it.
  */
 static void wait_for_command(struct recording_run *run)
 {
@@ -564,13 +604,18 @@ static void wait_for_command(struct recording_run *run)
 	if (!control->command.pid)
 		return;
 	if (run->timer && !control->signal)
-		run_command_signal(&control->command, SIGTERM); /* its only purpose was to end the recording */
+		/* its only purpose was to end the recording */
+		run_command_signal(&control->command, SIGTERM);
 	if (!control->command.ended && !run->timer && !control->signal && !run->values->quiet)
-		words_say("'%s' (%u) goes on; Ctrl-C ends it", run->args->command[0], control->command.pid);
+		words_say("'%s' (%u) goes on; Ctrl-C ends it", run->args->command[0],
+			control->command.pid);
 	run_control_wait(control, RUN_WAIT_INSIST);
 }
 
-/* -D: the command runs, the recording does not yet. False: a signal arrived, or the command has ended. */
+/*
+ * -D: the command runs, the recording does not yet. False: a signal arrived, or the command has
+ * ended.
+ */
 static bool wait_delay(struct recording_run *run)
 {
 	struct run_control *control = &run->control;
@@ -578,7 +623,8 @@ static bool wait_delay(struct recording_run *run)
 
 	for (uint64_t now_ns; !control->reason && (now_ns = clock_monotonic_ns()) < end_ns;) {
 		uint64_t wake_ns = now_ns + RUN_REAP_NS < end_ns ? now_ns + RUN_REAP_NS : end_ns;
-		if (poll(control->watched, (nfds_t)control->watched_count, clock_left_ms(wake_ns, now_ns)) > 0)
+		if (poll(control->watched, (nfds_t)control->watched_count,
+			    clock_left_ms(wake_ns, now_ns)) > 0)
 			take_requests(run);
 		run_control_reap(control);
 	}
@@ -599,8 +645,12 @@ static void say_instead(const struct live_options *options, struct diag *refusal
 	diag_remedy(refusal, "%s", all.remedy);
 }
 
-/* Perf events are refused altogether, but the threads' CPU clocks in /proc can be read. Options that need perf events fail as before. */
-static bool open_without_events(struct recording_run *run, struct live_options *options, struct diag *diag)
+/*
+ * Perf events are refused altogether, but the threads' CPU clocks in /proc can be read. Options
+ * that need perf events fail as before.
+ */
+static bool open_without_events(struct recording_run *run, struct live_options *options,
+	struct diag *diag)
 {
 	struct diag refusal = { 0 };
 	struct diag failure = { 0 };
@@ -619,14 +669,16 @@ static bool open_without_events(struct recording_run *run, struct live_options *
 }
 
 /*
- * The command is recorded, so its .NET runtimes name their methods from the first one on. Exceptions: no names are wanted; -D, since the recording begins after the
- * start; EventCounters, which may lock up a runtime whose session has them during its start.
+ * The command is recorded, so its .NET runtimes name their methods from the first one on.
+ * Exceptions: no names are wanted; -D, since the recording begins after the start; EventCounters,
+ * which may lock up a runtime whose session has them during its start.
  */
 static bool wants_port(const struct recording_run *run)
 {
 	const struct record_values *values = run->values;
 
-	if (!run->args->command || run->pids.count || run->delay_ns || values->no_dotnet || values->no_symbols)
+	if (!run->args->command || run->pids.count || run->delay_ns || values->no_dotnet ||
+		values->no_symbols)
 		return false;
 	for (uint32_t i = 0; i < run->providers.items.count; i++)
 		if (late_providers_has(&run->requested[i]))
@@ -638,11 +690,16 @@ static int open_live(struct recording_run *run, struct live_options *options, st
 {
 	int result = live_open(options, &run->live, diag);
 
-	if ((result == -EACCES || result == -EPERM || result == -ENOSYS || result == -ENOENT) && open_without_events(run, options, diag))
+	if ((result == -EACCES || result == -EPERM || result == -ENOSYS || result == -ENOENT) &&
+		open_without_events(run, options, diag))
 		return 0;
-	if (result != -EACCES || !options->machine || run->values->targets.all || run->values->kernel_only)
+	if (result != -EACCES || !options->machine || run->values->targets.all ||
+		run->values->kernel_only)
 		return result;
-	/* The whole machine was the default, not an option: record this user's processes instead, and print a sentence about the rest. */
+	/*
+	 * The whole machine was the default, not an option: record this user's processes instead,
+	 * and print a sentence about the rest.
+	 */
 	struct diag machine = *diag;
 
 	options->machine = false;
@@ -670,14 +727,16 @@ static int open_live(struct recording_run *run, struct live_options *options, st
 }
 
 /*
- * The rights for making reports and pictures at the end: below sudo, those of the user who called sudo, whose folder it may be. File capabilities are
- * not used to write files.
+ * The rights for making reports and pictures at the end: below sudo, those of the user who called
+ * sudo, whose folder it may be. File capabilities are not used to write files.
  */
 static uint32_t rights_to_make(const struct recording_run *run)
 {
 	if (rights_are_borrowed())
 		return 0;
-	return run->outputs.made.count ? RIGHTS_OF_FILES : run->values->report ? RIGHT_DAC_READ_SEARCH : 0u;
+	return run->outputs.made.count ? RIGHTS_OF_FILES
+	       : run->values->report   ? RIGHT_DAC_READ_SEARCH
+				       : 0u;
 }
 
 static int record(struct recording_run *run, int argc, char **argv, struct diag *diag)
@@ -695,7 +754,8 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		return diag_set(diag, -ENOMEM, "cannot record: %m");
 	used = (size_t)snprintf(command_line, sizeof(command_line), "spoor");
 	for (int i = 0; i < (values->no_arguments ? 1 : argc) && used < sizeof(command_line); i++)
-		used += (size_t)snprintf(command_line + used, sizeof(command_line) - used, " %s", argv[i]);
+		used += (size_t)snprintf(command_line + used, sizeof(command_line) - used, " %s",
+			argv[i]);
 	struct live_options options = {
 		.machine = values->targets.all || (!run->pids.count && !run->args->command),
 		.pids = run->pids.items,
@@ -720,7 +780,9 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		.command_line = command_line,
 		.version = SPOOR_VERSION,
 	};
-	const struct record_outputs_wish wish = { .files = &values->outputs, .folder = values->folder, .name = run->name,
+	const struct record_outputs_wish wish = { .files = &values->outputs,
+		.folder = values->folder,
+		.name = run->name,
 		.packed = values->packed };
 
 	result = look_at_memory(run, diag);
@@ -733,7 +795,8 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 		result = record_outputs_open(&run->outputs, &out, diag);
 	if (result < 0)
 		return result;
-	result = run_control_start(&run->control, INTERRUPT_CHILD | INTERRUPT_PAUSE, !run->args->command, diag);
+	result = run_control_start(&run->control, INTERRUPT_CHILD | INTERRUPT_PAUSE,
+		!run->args->command, diag);
 	if (result == 0 && wants_port(run))
 		result = own_port_offer(&run->port, "record", diag);
 	options.reverse = run->port.reverse;
@@ -750,7 +813,8 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 			strcmp(run->outputs.path, "-") == 0 ? "standard output" : run->outputs.path,
 			run->outputs.packed, diag);
 	else if (result == 0)
-		result = diag_set(diag, -ECANCELED, "nothing was recorded: %s before the delay was over", run->control.reason);
+		result = diag_set(diag, -ECANCELED,
+			"nothing was recorded: %s before the delay was over", run->control.reason);
 	if (result == 0)
 		result = live_start(run->live, diag);
 	if (result == 0)
@@ -767,9 +831,11 @@ static int record(struct recording_run *run, int argc, char **argv, struct diag 
 	result = run_until_end(run, diag);
 	run_control_watch_end(&run->control);
 	if (run->control.command.ended)
-		live_command_used(run->live, run->control.command.user_ns, run->control.command.system_ns);
-	int end_result = live_end(run->live, run->control.reason ? run->control.reason : "a failed write", run->control.watched,
-		run->control.watched_count, result < 0 ? NULL : diag);
+		live_command_used(run->live, run->control.command.user_ns,
+			run->control.command.system_ns);
+	int end_result =
+		live_end(run->live, run->control.reason ? run->control.reason : "a failed write",
+			run->control.watched, run->control.watched_count, result < 0 ? NULL : diag);
 
 	run_control_pass_signal(&run->control);
 	say_end(run);
@@ -802,29 +868,37 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 		return code;
 	rights_raise();
 	if (args.words.count) {
-		code = options_misused(self, "'%s' is no option; a command to record stands behind --",
+		code = options_misused(self,
+			"'%s' is no option; a command to record stands behind --",
 			args.words.items[0]);
 	} else if (!values.frequency_hz || values.frequency_hz > RECORDER_HZ_MAX) {
 		code = options_misused(self, "-F takes 1 to %u samples a second", RECORDER_HZ_MAX);
 	} else if (values.tids.list.count && target_options_given(&values.targets)) {
-		code = options_misused(self, "-t names threads and -p, -n and the like processes: one of them");
+		code = options_misused(self,
+			"-t names threads and -p, -n and the like processes: one of them");
 	} else if (values.user_only && values.kernel_only) {
 		code = options_misused(self, "--all-user and --all-kernel exclude each other");
-	} else if (values.cpus && (box_parse_cpu_list(values.cpus, strlen(values.cpus), &run.cpus) < 0 ||
-					  !run.cpus.cpus.count)) {
+	} else if (values.cpus &&
+		   (box_parse_cpu_list(values.cpus, strlen(values.cpus), &run.cpus) < 0 ||
+			   !run.cpus.cpus.count)) {
 		code = options_misused(self, "-C takes CPUs such as 0,2-3, not '%s'", values.cpus);
 	} else if (values.delay && !parse_delay(values.delay, &run.delay_ns)) {
-		code = options_misused(self, "-D takes milliseconds or a time such as 5s, not '%s'", values.delay);
+		code = options_misused(self, "-D takes milliseconds or a time such as 5s, not '%s'",
+			values.delay);
 	} else if (values.folder && values.outputs.list.count) {
 		code = options_misused(self, "-d makes its own files; -o cannot stand beside it");
 	} else if (record_outputs_problem(&values.outputs)) {
 		code = options_misused(self, "%s", record_outputs_problem(&values.outputs));
 	} else if ((code = target_options_query(&values.targets, self, &choice)) != EXIT_DONE ||
-		(code = target_options_ids(&values.tids, "-t", "thread", self, &run.tids)) != EXIT_DONE) {
+		   (code = target_options_ids(&values.tids, "-t", "thread", self, &run.tids)) !=
+			   EXIT_DONE) {
 		/* the failed function has printed the error */
-	} else if (values.providers.list.count && (values.no_events || values.no_dotnet || values.no_symbols)) {
+	} else if (values.providers.list.count &&
+		   (values.no_events || values.no_dotnet || values.no_symbols)) {
 		code = options_misused(self, "--providers asks for events, and %s leaves them out",
-			values.no_events ? "--no-events" : values.no_dotnet ? "--no-dotnet" : "--no-symbols");
+			values.no_events   ? "--no-events"
+			: values.no_dotnet ? "--no-dotnet"
+					   : "--no-symbols");
 	} else if (choose_providers(&run, &diag) < 0) {
 		(void)words_fail(&diag);
 		code = EXIT_MISUSED;
@@ -844,7 +918,8 @@ int cmd_record(const struct verb *self, int argc, char **argv)
 	}
 	bool made = run.live && !command_code && code != EXIT_MISUSED && code != EXIT_MISSING;
 
-	live_close(run.live); /* no session and no ring buffer stays open while the command keeps running */
+	/* no session and no ring buffer stays open while the command keeps running */
+	live_close(run.live);
 	if (run.port.reverse)
 		reverse_leave(run.port.reverse);
 	if (!values.quiet)

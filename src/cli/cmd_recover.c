@@ -1,5 +1,6 @@
 /*
- * spoor recover: the last events of a program that links libspoor and crashed, hangs or was killed, out of its rings (<spoor/recover.h>).
+ * spoor recover: the last events of a program that links libspoor and crashed, hangs or was killed,
+ * out of its rings (<spoor/recover.h>).
  */
 #include "cli/verbs.h"
 
@@ -29,8 +30,10 @@ struct recover_values {
 };
 
 const struct option recover_options[] = {
-	{ 'p', "pid", "PID", "this process, which still exists", OPTION_COUNT, INTO(struct recover_values, pid) },
-	{ 'o', "output", "FILE", "the recording (recovered.nettrace)", OPTION_TEXT, INTO(struct recover_values, output) },
+	{ 'p', "pid", "PID", "this process, which still exists", OPTION_COUNT,
+		INTO(struct recover_values, pid) },
+	{ 'o', "output", "FILE", "the recording (recovered.nettrace)", OPTION_TEXT,
+		INTO(struct recover_values, output) },
 	{ 'q', "quiet", NULL, "failures only", OPTION_FLAG, INTO(struct recover_values, quiet) },
 	{ 0 },
 };
@@ -65,9 +68,12 @@ static int open_process(uint64_t pid, struct diag *diag)
 		if (error == ENOENT)
 			diag_set(diag, -ESRCH, "no process has the id %" PRIu64, pid);
 		else
-			diag_set(diag, -error, "cannot look at the files of process %" PRIu64 ": %m", pid);
-		diag_remedy(diag, error == ENOENT ? "what a program leaves behind is the file its recover_path names: spoor recover FILE."
-						  : "its own user or root may.");
+			diag_set(diag, -error,
+				"cannot look at the files of process %" PRIu64 ": %m", pid);
+		diag_remedy(diag,
+			error == ENOENT
+				? "what a program leaves behind is the file its recover_path names: spoor recover FILE."
+				: "its own user or root may.");
 		return -1;
 	}
 	for (struct dirent *entry; found < 0 && (entry = readdir(fds));) {
@@ -80,12 +86,14 @@ static int open_process(uint64_t pid, struct diag *diag)
 	closedir(fds);
 	if (found < 0 && !diag->error) {
 		diag_set(diag, -ENOENT, "process %" PRIu64 " has no rings to be recovered", pid);
-		diag_remedy(diag, "a program has them that starts libspoor with SPOOR_START_RECOVERABLE and no recover_path.");
+		diag_remedy(diag,
+			"a program has them that starts libspoor with SPOOR_START_RECOVERABLE and no recover_path.");
 	}
 	return found;
 }
 
-static int recover(int rings, const char *name, const char *output, bool quiet, struct spoor_recovered *recovered, struct diag *diag)
+static int recover(int rings, const char *name, const char *output, bool quiet,
+	struct spoor_recovered *recovered, struct diag *diag)
 {
 	struct output_file out = { .fd = -1 };
 	char path[64];
@@ -104,13 +112,15 @@ static int recover(int rings, const char *name, const char *output, bool quiet, 
 	else if (result == -ENODATA)
 		diag_set(diag, result, "the rings in '%s' hold no event", name);
 	else if (result < 0)
-		diag_set(diag, result, "cannot recover '%s' into '%s': %s", name, output, strerror(-result));
+		diag_set(diag, result, "cannot recover '%s' into '%s': %s", name, output,
+			strerror(-result));
 	else
 		result = output_file_keep(&out, diag);
 	if (result == 0 && out.replaced && !quiet)
 		words_say_replaced(output);
 	if (result == -ENODATA)
-		diag_remedy(diag, "events get there while a session wants them; spoor_session_start_rings() is the cheapest.");
+		diag_remedy(diag,
+			"events get there while a session wants them; spoor_session_start_rings() is the cheapest.");
 	output_file_close(&out);
 	return result;
 }
@@ -128,7 +138,8 @@ static void tell(const struct spoor_recovered *recovered, const char *output)
 		text_add_safe(&line, recovered->command_line, strlen(recovered->command_line));
 		bytes_text(&line, ")");
 	}
-	bytes_printf(&line, ", its last %.3g s", (double)(recovered->last_ns - recovered->first_ns) / 1e9);
+	bytes_printf(&line, ", its last %.3g s",
+		(double)(recovered->last_ns - recovered->first_ns) / 1e9);
 	if (recovered->broken) {
 		bytes_text(&line, ", ");
 		text_add_things(&line, recovered->broken, "record broken", "records broken");
@@ -158,8 +169,12 @@ int cmd_recover(const struct verb *self, int argc, char **argv)
 	if (args.command || args.words.count + (values.pid != 0) != 1) {
 		code = options_misused(self, "one file, or one process with -p");
 	} else {
-		/* Rings hold payloads, and a file is the user's choice: his own rights decide, and none are borrowed. */
-		cleanup(closep) int rings = values.pid ? open_process(values.pid, &diag) : open_rings(name, &diag);
+		/*
+		 * Rings hold payloads, and a file is the user's choice: his own rights decide, and
+		 * none are borrowed.
+		 */
+		cleanup(closep) int rings =
+			values.pid ? open_process(values.pid, &diag) : open_rings(name, &diag);
 		if (rings < 0 || recover(rings, name, output, values.quiet, &recovered, &diag) < 0)
 			code = words_fail(&diag);
 		else if (!values.quiet)

@@ -37,26 +37,31 @@ struct report_values {
 const struct option report_options[] = {
 	{ 0, "tree", NULL, "who called what, with the share of each step", OPTION_FLAG,
 		INTO(struct report_values, tree) },
-	{ 0, "callers", "FUNCTION", "who called this function: its name, its last part, or a pattern",
-		OPTION_TEXT, INTO(struct report_values, callers) },
+	{ 0, "callers", "FUNCTION",
+		"who called this function: its name, its last part, or a pattern", OPTION_TEXT,
+		INTO(struct report_values, callers) },
 	SELECTION_OPTIONS(struct report_values, selection),
-	{ 's', "sort", "KEY[,KEY...]", "order of the functions: self, total, name or module; or add up by comm, pid, dso, sym",
+	{ 's', "sort", "KEY[,KEY...]",
+		"order of the functions: self, total, name or module; or add up by comm, pid, dso, sym",
 		OPTION_TEXT, INTO(struct report_values, sort) },
-	{ 0, "no-children", NULL, "what functions took themselves, without what they called", OPTION_FLAG,
-		INTO(struct report_values, no_children) },
+	{ 0, "no-children", NULL, "what functions took themselves, without what they called",
+		OPTION_FLAG, INTO(struct report_values, no_children) },
 	{ 0, "percent-limit", "N", "only rows of at least N per cent", OPTION_TEXT,
 		INTO(struct report_values, percent_limit) },
 	{ 0, "top", "N", "functions a process, or branches a step (10; JSON: all)", OPTION_COUNT,
 		INTO(struct report_values, top) },
-	{ 0, "long", NULL, "names with their whole namespace", OPTION_FLAG, INTO(struct report_values, long_names) },
+	{ 0, "long", NULL, "names with their whole namespace", OPTION_FLAG,
+		INTO(struct report_values, long_names) },
 	{ 0, "json", NULL, "one JSON object, as spoor-report(1) describes it", OPTION_FLAG,
 		INTO(struct report_values, json) },
 	{ 'o', "output", "FILE", "into a file; - is standard output", OPTION_TEXT,
 		INTO(struct report_values, output) },
-	{ 'v', "verbose", NULL, "more of how it was recorded: clocks, sessions, every limit", OPTION_FLAG,
-		INTO(struct report_values, verbose) },
-	{ 'q', "quiet", NULL, "only errors on standard error", OPTION_FLAG, INTO(struct report_values, quiet) },
-	{ 0, "color", "auto|always|never", "colour", OPTION_CHOICE, INTO(struct report_values, color) },
+	{ 'v', "verbose", NULL, "more of how it was recorded: clocks, sessions, every limit",
+		OPTION_FLAG, INTO(struct report_values, verbose) },
+	{ 'q', "quiet", NULL, "only errors on standard error", OPTION_FLAG,
+		INTO(struct report_values, quiet) },
+	{ 0, "color", "auto|always|never", "colour", OPTION_CHOICE,
+		INTO(struct report_values, color) },
 	{ 0 },
 };
 
@@ -93,7 +98,8 @@ static const char *parse_sort(const char *text, struct sorting *ret_sorting, siz
 		size_t i = 0;
 		*ret_len = strcspn(at, ",");
 		while (i < sizeof(words) / sizeof(words[0]) &&
-			(strlen(words[i].word) != *ret_len || strncmp(words[i].word, at, *ret_len) != 0))
+			(strlen(words[i].word) != *ret_len ||
+				strncmp(words[i].word, at, *ret_len) != 0))
 			i++;
 		if (i == sizeof(words) / sizeof(words[0]))
 			return at;
@@ -126,8 +132,8 @@ static void tell(const char *path, size_t size)
 	bytes_done(&words);
 }
 
-static int write_report(const struct report_values *values, const struct sorting *sorting, double least_share,
-	struct selection *s)
+static int write_report(const struct report_values *values, const struct sorting *sorting,
+	double least_share, struct selection *s)
 {
 	struct call_tree tree = { 0 };
 	struct bytes out = { 0 };
@@ -140,7 +146,9 @@ static int write_report(const struct report_values *values, const struct sorting
 	s->report.group_keys = sorting->keys;
 	if (!error && sorting->keys)
 		error = group_count(&s->report, &s->profile, &s->names,
-			values->no_children ? GROUP_SELF_ONLY : by_total ? GROUP_BY_TOTAL : GROUP_BY_SELF);
+			values->no_children ? GROUP_SELF_ONLY
+			: by_total          ? GROUP_BY_TOTAL
+					    : GROUP_BY_SELF);
 
 	if (!error && with_tree)
 		error = tree_build(&tree, &s->profile, &s->names,
@@ -172,10 +180,13 @@ static int write_report(const struct report_values *values, const struct sorting
 		diag_set(&diag, error, "cannot report on '%s': %m", s->path);
 		code = words_fail(&diag);
 	} else {
-		code = to_file ? selection_write(s, values->output, &out, values->quiet) : selection_print(&out);
+		code = to_file ? selection_write(s, values->output, &out, values->quiet)
+			       : selection_print(&out);
 		if (to_file && code == EXIT_DONE && !values->quiet)
 			tell(values->output, out.len);
-		if (code == EXIT_DONE && (selection_is_empty(s) || (values->callers && !tree.nodes.items[CALL_TREE_ROOT].total_ns)))
+		if (code == EXIT_DONE &&
+			(selection_is_empty(s) ||
+				(values->callers && !tree.nodes.items[CALL_TREE_ROOT].total_ns)))
 			code = EXIT_FAILED;
 	}
 	call_tree_done(&tree);
@@ -201,11 +212,14 @@ int cmd_report(const struct verb *self, int argc, char **argv)
 			"--sort takes self, total, name, module, or any of comm, pid, dso, sym with commas between, not '%.*s'",
 			(int)len, bad_key);
 	} else if (values.percent_limit && !parse_percent(values.percent_limit, &least_share)) {
-		code = options_misused(self, "--percent-limit takes a number from 0 to 100, not '%s'",
+		code = options_misused(self,
+			"--percent-limit takes a number from 0 to 100, not '%s'",
 			values.percent_limit);
 	} else {
 		/* Programs get names that are distinct, people those that fit. */
-		code = selection_open(&values.selection, values.long_names || values.json ? METHOD_NAME_LONG : METHOD_NAME_SHORT, &arguments, self, &selection);
+		code = selection_open(&values.selection,
+			values.long_names || values.json ? METHOD_NAME_LONG : METHOD_NAME_SHORT,
+			&arguments, self, &selection);
 		if (code == EXIT_DONE)
 			code = write_report(&values, &sorting, least_share, &selection);
 		selection_close(&selection);

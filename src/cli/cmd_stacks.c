@@ -44,24 +44,32 @@ struct stacks_values {
 const struct option stacks_options[] = {
 	TARGET_ALL_OPTION(struct stacks_values, targets, "every .NET process"),
 	TARGET_OPTIONS(struct stacks_values, targets),
-	{ 0, "every", "TIME", "again and again, so often", OPTION_DURATION, INTO(struct stacks_values, every_ns) },
+	{ 0, "every", "TIME", "again and again, so often", OPTION_DURATION,
+		INTO(struct stacks_values, every_ns) },
 	{ 0, "count", "N", "so many times (1; with --every until it is ended)", OPTION_POSITIVE,
 		INTO(struct stacks_values, count) },
-	{ 0, "managed", NULL, "managed frames only, as any user of the process may ask for", OPTION_FLAG,
-		INTO(struct stacks_values, managed) },
-	{ 0, "long", NULL, "whole names: namespaces too", OPTION_FLAG, INTO(struct stacks_values, long_names) },
-	{ 0, "whole", NULL, "every frame of the kernel and of files without symbols, and idle threads of the runtime", OPTION_FLAG,
-		INTO(struct stacks_values, whole) },
+	{ 0, "managed", NULL, "managed frames only, as any user of the process may ask for",
+		OPTION_FLAG, INTO(struct stacks_values, managed) },
+	{ 0, "long", NULL, "whole names: namespaces too", OPTION_FLAG,
+		INTO(struct stacks_values, long_names) },
+	{ 0, "whole", NULL,
+		"every frame of the kernel and of files without symbols, and idle threads of the runtime",
+		OPTION_FLAG, INTO(struct stacks_values, whole) },
 	{ 0, "timeout", "TIME", "give a runtime so long to answer (5s)", OPTION_DURATION,
 		INTO(struct stacks_values, timeout_ns) },
-	{ 0, "dotnet-stack", NULL, "in the form of dotnet-stack report", OPTION_FLAG, INTO(struct stacks_values, dotnet_stack) },
-	{ 0, "json", NULL, "one JSON object a process and time, as spoor-stacks(1) describes it", OPTION_FLAG,
-		INTO(struct stacks_values, json) },
+	{ 0, "dotnet-stack", NULL, "in the form of dotnet-stack report", OPTION_FLAG,
+		INTO(struct stacks_values, dotnet_stack) },
+	{ 0, "json", NULL, "one JSON object a process and time, as spoor-stacks(1) describes it",
+		OPTION_FLAG, INTO(struct stacks_values, json) },
 	{ 0 },
 };
 
-/* One process, one time. EXIT_FAILED when its managed frames are missing, EXIT_MISSING when the user lacks the rights. */
-static int print_dump(const struct stacks_values *values, struct thread_dump *dump, unsigned columns, struct bytes *out)
+/*
+ * One process, one time. EXIT_FAILED when its managed frames are missing, EXIT_MISSING when the
+ * user lacks the rights.
+ */
+static int print_dump(const struct stacks_values *values, struct thread_dump *dump,
+	unsigned columns, struct bytes *out)
 {
 	if (thread_waits_find(dump) < 0 || thread_groups_make(dump) < 0) {
 		out->failed = true;
@@ -72,10 +80,15 @@ static int print_dump(const struct stacks_values *values, struct thread_dump *du
 	else if (values->dotnet_stack)
 		threads_dotnet_stack(dump, out);
 	else
-		threads_text(dump, &(struct threads_text_options){ .columns = columns, .long_names = values->long_names, .whole = values->whole }, out);
+		threads_text(dump,
+			&(struct threads_text_options){ .columns = columns,
+				.long_names = values->long_names,
+				.whole = values->whole },
+			out);
 	if (!dump->unsampled_reason)
 		return EXIT_DONE;
-	words_say("the runtime of %s (%u) tells no managed frames: %s", strtab_get(&dump->texts, dump->name), dump->pid,
+	words_say("the runtime of %s (%u) tells no managed frames: %s",
+		strtab_get(&dump->texts, dump->name), dump->pid,
 		strtab_get(&dump->texts, dump->unsampled_reason));
 	return dump->refused ? EXIT_MISSING : EXIT_FAILED;
 }
@@ -87,12 +100,16 @@ static void say_withheld(const struct thread_dump *dumps, uint32_t count)
 	for (uint32_t i = 0; i < count; i++)
 		withheld += dumps[i].values_withheld;
 	if (withheld)
-		words_say("the locks and files that %s of other users wait%s at were left out: the capabilities of spoor's file are "
-			  "for names and stacks only; sudo spoor stacks shows them",
-			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, withheld, "process", "processes"), withheld == 1 ? "s" : "");
+		words_say(
+			"the locks and files that %s of other users wait%s at were left out: the capabilities of spoor's file are "
+			"for names and stacks only; sudo spoor stacks shows them",
+			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, withheld, "process",
+				"processes"),
+			withheld == 1 ? "s" : "");
 }
 
-static int print_round(const struct stacks_values *values, struct thread_dump *dumps, uint32_t count, bool first)
+static int print_round(const struct stacks_values *values, struct thread_dump *dumps,
+	uint32_t count, bool first)
 {
 	struct bytes out = { 0 };
 	struct screen screen;
@@ -136,8 +153,8 @@ static uint32_t keep_taken(struct thread_dump *dumps, uint32_t count)
 	return taken;
 }
 
-static int take_rounds(const struct stacks_values *values, const struct targets *targets, struct thread_stacks *stacks,
-	struct pollfd *watched)
+static int take_rounds(const struct stacks_values *values, const struct targets *targets,
+	struct thread_stacks *stacks, struct pollfd *watched)
 {
 	uint64_t rounds = values->count ? values->count : values->every_ns ? UINT64_MAX : 1;
 	struct thread_dump *dumps = calloc(targets->list.count + 1, sizeof(*dumps));
@@ -151,17 +168,22 @@ static int take_rounds(const struct stacks_values *values, const struct targets 
 			if (!wait_until(watched, next_ns))
 				break;
 		}
-		int result = thread_stacks_take(stacks, targets->list.items, targets->list.count, dumps, &diag);
+		int result = thread_stacks_take(stacks, targets->list.items, targets->list.count,
+			dumps, &diag);
 		uint32_t taken = targets->list.count;
 		if (result == -EINTR)
 			taken = values->every_ns ? 0 : keep_taken(dumps, targets->list.count);
-		int each = result == 0 || result == -EINTR ? print_round(values, dumps, taken, !round) : EXIT_FAILED;
+		int each = result == 0 || result == -EINTR
+				   ? print_round(values, dumps, taken, !round)
+				   : EXIT_FAILED;
 		for (uint32_t i = 0; i < targets->list.count; i++)
 			thread_dump_done(&dumps[i]);
 		if (result == -EINTR) {
 			if (!values->every_ns)
-				words_say("it was interrupted: the stacks of %u of %s were taken", taken,
-					text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, targets->list.count, "process", "processes"));
+				words_say("it was interrupted: the stacks of %u of %s were taken",
+					taken,
+					text_put_things((char[TEXT_THINGS_ROOM]){ 0 },
+						targets->list.count, "process", "processes"));
 			code = values->every_ns ? code : EXIT_FAILED;
 			break;
 		}
@@ -175,7 +197,8 @@ static int take_rounds(const struct stacks_values *values, const struct targets 
 	return code;
 }
 
-static int take(const struct stacks_values *values, const struct target_choice *choice, const struct verb *verb)
+static int take(const struct stacks_values *values, const struct target_choice *choice,
+	const struct verb *verb)
 {
 	struct targets targets = { 0 };
 	struct guard *guard = NULL;
@@ -186,10 +209,12 @@ static int take(const struct stacks_values *values, const struct target_choice *
 	int result = targets_choose(&choice->query, &targets, &diag);
 
 	if (result == 0 && targets.list.count > PROCESSES_MAX)
-		code = options_misused(verb, "%u processes were chosen; it takes at most %u at once", targets.list.count,
+		code = options_misused(verb,
+			"%u processes were chosen; it takes at most %u at once", targets.list.count,
 			PROCESSES_MAX);
 	if (result == 0 && code == EXIT_DONE)
-		result = interrupt_start(INTERRUPT_PAUSE, &watched, &diag); /* stopped, it would hold up the processes: Ctrl-Z ends it */
+		/* stopped, it would hold up the processes: Ctrl-Z ends it */
+		result = interrupt_start(INTERRUPT_PAUSE, &watched, &diag);
 	if (result == 0 && code == EXIT_DONE)
 		result = guard_start(&guard, &diag);
 	const struct thread_stacks_options options = {
@@ -205,8 +230,10 @@ static int take(const struct stacks_values *values, const struct target_choice *
 		code = words_fail(&diag);
 	else if (code == EXIT_DONE)
 		code = take_rounds(values, &targets, stacks, &watched);
-	if (result == 0 && code == EXIT_DONE && targets.list.count == 1 && !values->json && !values->dotnet_stack && !values->every_ns)
-		words_next(targets.list.items[0].pid, (const char *const[]){ "record", "counters", NULL });
+	if (result == 0 && code == EXIT_DONE && targets.list.count == 1 && !values->json &&
+		!values->dotnet_stack && !values->every_ns)
+		words_next(targets.list.items[0].pid,
+			(const char *const[]){ "record", "counters", NULL });
 	thread_stacks_free(stacks);
 	guard_free(guard);
 	interrupt_end(&watched);
@@ -225,7 +252,8 @@ int cmd_stacks(const struct verb *self, int argc, char **argv)
 		return code;
 	rights_raise();
 	if (args.words.count || args.command)
-		code = options_misused(self, "it takes no words; -p PID or -n NAME chooses processes");
+		code = options_misused(self,
+			"it takes no words; -p PID or -n NAME chooses processes");
 	else if (values.count > 1 && !values.every_ns)
 		code = options_misused(self, "--count needs --every, which says how often");
 	else

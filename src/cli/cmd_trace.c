@@ -1,8 +1,8 @@
 /*
  * spoor trace: the events of .NET runtimes, of one process or of many, written into one file.
  *
- * Parses, opens the file, drives the trace until there is a reason to end, and prints a summary. Messages go to stderr; events, with --print,
- * to stdout.
+ * Parses, opens the file, drives the trace until there is a reason to end, and prints a summary.
+ * Messages go to stderr; events, with --print, to stdout.
  */
 #include "base/clocks.h"
 #include "cli/verbs.h"
@@ -40,11 +40,11 @@
 #include "tracing/late_providers.h"
 #include "tracing/tracing.h"
 
-#define PAUSE_BOUND_NS   UINT64_C(10000000000)
-#define PAUSE_LOOK_NS    UINT64_C(50000000)
-#define BUFFER_MB        256u
-#define BUFFER_MB_MAX    UINT32_MAX
-#define COMMAND_TEXT     8192u
+#define PAUSE_BOUND_NS UINT64_C(10000000000)
+#define PAUSE_LOOK_NS  UINT64_C(50000000)
+#define BUFFER_MB      256u
+#define BUFFER_MB_MAX  UINT32_MAX
+#define COMMAND_TEXT   8192u
 
 enum yes_no { YES, NO };
 
@@ -150,9 +150,11 @@ struct trace_run {
 	uint64_t paused_ns;
 	struct bytes line;
 	int64_t utc_offset_ns; /* CLOCK_REALTIME less CLOCK_MONOTONIC */
-	VEC(uint32_t) provider_of_schema;  /* index + 1 in `providers`; 0: not looked up, UINT32_MAX: of no chosen one */
-	VEC(uint64_t) events_of_provider;  /* as `providers` */
-	uint64_t rundown_events;           /* of the runtimes' rundown provider, which was not chosen itself */
+	/* index + 1 in `providers`; 0: not looked up, UINT32_MAX: of no chosen one */
+	VEC(uint32_t) provider_of_schema;
+	VEC(uint64_t) events_of_provider; /* as `providers` */
+	/* of the runtimes' rundown provider, which was not chosen itself */
+	uint64_t rundown_events;
 	bool stopping_event_seen;
 	bool unguarded_said;
 	bool print_failed;
@@ -171,20 +173,20 @@ static int choose_providers(struct trace_run *run, struct diag *diag)
 	int result = 0;
 
 	for (uint32_t i = 0; result == 0 && i < values->providers.list.count; i++)
-		result = provider_list_add_text(
-			&run->providers, values->providers.list.items[i], "--providers", diag);
+		result = provider_list_add_text(&run->providers, values->providers.list.items[i],
+			"--providers", diag);
 	for (uint32_t i = 0; result == 0 && i < values->profiles.list.count; i++)
-		result = provider_list_add_profiles(
-			&run->providers, values->profiles.list.items[i], diag);
+		result = provider_list_add_profiles(&run->providers, values->profiles.list.items[i],
+			diag);
 	if (result == 0 && values->clr_events)
-		result = provider_list_add_clr_events(
-			&run->providers, values->clr_events, values->clr_level, &ignored, diag);
+		result = provider_list_add_clr_events(&run->providers, values->clr_events,
+			values->clr_level, &ignored, diag);
 	if (result == 0 && !chosen)
-		result = provider_list_add_profiles(
-			&run->providers, "dotnet-common,dotnet-sampled-thread-time", diag);
+		result = provider_list_add_profiles(&run->providers,
+			"dotnet-common,dotnet-sampled-thread-time", diag);
 	for (uint32_t i = 0; result == 0 && i < values->event_ids.list.count; i++)
-		result = provider_list_add_event_ids(
-			&run->providers, values->event_ids.list.items[i], diag);
+		result = provider_list_add_event_ids(&run->providers,
+			values->event_ids.list.items[i], diag);
 	if (result == 0 && ignored && !values->quiet)
 		words_say("--clrevents is left out: the runtime's events were chosen otherwise "
 			  "already");
@@ -205,7 +207,7 @@ static void list_providers(struct trace_run *run)
 static void say_providers(const struct trace_run *run)
 {
 	bool chosen = run->values->providers.list.count || run->values->profiles.list.count ||
-		run->values->clr_events;
+		      run->values->clr_events;
 	int width = 0;
 
 	for (uint32_t i = 0; i < run->providers.items.count; i++) {
@@ -215,16 +217,17 @@ static void say_providers(const struct trace_run *run)
 	for (uint32_t i = 0; i < run->providers.items.count; i++) {
 		const struct provider_choice *choice = &run->providers.items.items[i];
 		char name[128];
-		(void)text_make_safe(choice->name, strlen(choice->name), name, sizeof(name)); /* a cut end is fine */
-		fprintf(stderr, "%-11s%-*s  0x%016" PRIx64 "  %-13s  %s\n", i ? "" : "providers", width,
-			name, choice->keywords, provider_level_name(choice->level),
+		/* a cut end is fine */
+		(void)text_make_safe(choice->name, strlen(choice->name), name, sizeof(name));
+		fprintf(stderr, "%-11s%-*s  0x%016" PRIx64 "  %-13s  %s\n", i ? "" : "providers",
+			width, name, choice->keywords, provider_level_name(choice->level),
 			chosen ? choice->from : "--profile (the default)");
 	}
 }
 
 /* "NAME:VALUE,NAME:VALUE" against the event. */
-static bool payload_fits(
-	struct trace_run *run, const struct trace *trace, const struct event *event)
+static bool payload_fits(struct trace_run *run, const struct trace *trace,
+	const struct event *event)
 {
 	const char *at = run->values->stop_payload;
 
@@ -248,8 +251,8 @@ static bool payload_fits(
 	return true;
 }
 
-static bool is_stopping_event(
-	struct trace_run *run, const struct trace *trace, const struct event *event)
+static bool is_stopping_event(struct trace_run *run, const struct trace *trace,
+	const struct event *event)
 {
 	const struct trace_values *values = run->values;
 	const struct schema *schema = &trace->schemas.items[event->schema_index];
@@ -298,7 +301,8 @@ static void count_event(struct trace_run *run, const struct trace *trace, const 
 	uint32_t *place = &run->provider_of_schema.items[event->schema_index];
 	for (uint32_t i = 0; !*place && i < run->events_of_provider.count; i++)
 		if (strcasecmp(run->providers.items.items[i].name,
-			    trace_text(trace, trace->schemas.items[event->schema_index].provider)) == 0)
+			    trace_text(trace,
+				    trace->schemas.items[event->schema_index].provider)) == 0)
 			*place = i + 1;
 	if (!*place)
 		*place = UINT32_MAX;
@@ -312,7 +316,8 @@ static int on_event(void *context, const struct trace *trace, const struct event
 {
 	struct trace_run *run = context;
 
-	if (!run->values->raw) /* raw: each process has its own schemas, so events are not counted here */
+	/* raw: each process has its own schemas, so events are not counted here */
+	if (!run->values->raw)
 		count_event(run, trace, event);
 	if (run->values->print && !run->print_failed)
 		print_event(run, trace, event);
@@ -345,7 +350,8 @@ static int open_raw(void *context, const char *name, uint32_t pid, bool second, 
 
 	(void)name;
 	if (single && second && strcmp(run->outputs.path, "-") == 0)
-		return diag_set(diag, -EINVAL, "its EventCounters come in a stream of their own, and standard output takes one only");
+		return diag_set(diag, -EINVAL,
+			"its EventCounters come in a stream of their own, and standard output takes one only");
 	run->raw_files++;
 	if (single && strcmp(run->outputs.path, "-") == 0) {
 		int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -357,9 +363,13 @@ static int open_raw(void *context, const char *name, uint32_t pid, bool second, 
 	if (single && !second)
 		(void)snprintf(path, sizeof(path), "%s", run->outputs.path); /* fits */
 	else if (single)
-		(void)snprintf(path, sizeof(path), "%.*s%s%s", stem, run->outputs.path, part, suffix); /* fits */
+		/* fits */
+		(void)snprintf(path, sizeof(path), "%.*s%s%s", stem, run->outputs.path, part,
+			suffix);
 	else
-		(void)snprintf(path, sizeof(path), "%.*s_%u%s%s", stem, run->outputs.path, pid, part, suffix); /* fits */
+		/* fits */
+		(void)snprintf(path, sizeof(path), "%.*s_%u%s%s", stem, run->outputs.path, pid,
+			part, suffix);
 	cleanup(output_file_close) struct output_file out = { .fd = -1, .folder = -1 };
 	int result = output_file_open(&out, path, diag);
 
@@ -383,7 +393,8 @@ static void say_late(const struct trace_run *run, const struct ipc_provider *pro
 		return;
 	for (uint32_t i = 0; i < run->providers.items.count; i++)
 		if (late_providers_has(&providers[i])) {
-			words_say("EventCounters are asked for 1 s after a runtime's start: before that they can lock it up for good");
+			words_say(
+				"EventCounters are asked for 1 s after a runtime's start: before that they can lock it up for good");
 			return;
 		}
 }
@@ -400,16 +411,16 @@ static void say_begin(struct trace_run *run, const struct ipc_provider *provider
 			: "");
 }
 
-static void add_counts(
-	struct bytes *line, const struct trace_run *run, const struct tracing_counts *counts)
+static void add_counts(struct bytes *line, const struct trace_run *run,
+	const struct tracing_counts *counts)
 {
 	if (!run->values->raw) {
 		text_add_things(line, counts->events, "event  ", "events  ");
 		text_add_count(line, counts->lost);
 		bytes_text(line, " lost  ");
 	}
-	text_add_size(
-		line, run->to_file || run->values->raw ? counts->file_bytes : counts->stream_bytes);
+	text_add_size(line,
+		run->to_file || run->values->raw ? counts->file_bytes : counts->stream_bytes);
 }
 
 static void say_progress(struct trace_run *run, bool ending)
@@ -424,9 +435,9 @@ static void say_progress(struct trace_run *run, bool ending)
 	run_progress_begin(&line, clock_monotonic_ns() - counts.begin_ns);
 	add_counts(&line, run, &counts);
 	if (ending)
-		bytes_printf(&line,
-			"  names of %s are being written; Ctrl-C leaves them out",
-			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, counts.running, "process", "processes"));
+		bytes_printf(&line, "  names of %s are being written; Ctrl-C leaves them out",
+			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, counts.running, "process",
+				"processes"));
 	else if (counts.opening)
 		bytes_printf(&line, "  %u not open yet", counts.opening);
 	run_progress_print(&line);
@@ -444,10 +455,14 @@ static void say_unguarded(struct trace_run *run)
 
 static bool ended_untraced(const struct tracing_process *process)
 {
-	return !process->bytes && *process->reason && reason_word_is(process->reason_code, REASON_KIND_ENDED);
+	return !process->bytes && *process->reason &&
+	       reason_word_is(process->reason_code, REASON_KIND_ENDED);
 }
 
-/* Processes that ended before they could be traced, as a child does between fork and exec: one line for all. */
+/*
+ * Processes that ended before they could be traced, as a child does between fork and exec: one line
+ * for all.
+ */
 static void say_ended(const struct trace_run *run)
 {
 	struct tracing_process first = { 0 };
@@ -463,8 +478,10 @@ static void say_ended(const struct trace_run *run)
 	if (count == 1)
 		words_say("%s (%u) was not traced: %s", first.name, first.pid, first.reason);
 	else if (count)
-		words_say("%s (%u) and %s were not traced: each ended before it could be", first.name, first.pid,
-			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, count - 1, "more process", "more processes"));
+		words_say("%s (%u) and %s were not traced: each ended before it could be",
+			first.name, first.pid,
+			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, count - 1, "more process",
+				"more processes"));
 }
 
 /* The processes that were not traced, or not to their end. */
@@ -475,7 +492,8 @@ static void say_failures(struct trace_run *run, uint32_t *ret_traced)
 	for (size_t i = 0; i < tracing_process_count(run->tracing); i++) {
 		struct tracing_process process;
 		tracing_process(run->tracing, i, &process);
-		bool traced = process.bytes && !reason_word_is(process.reason_code, REASON_KIND_CLOSED);
+		bool traced =
+			process.bytes && !reason_word_is(process.reason_code, REASON_KIND_CLOSED);
 		if (traced)
 			(*ret_traced)++;
 		if (!*process.reason || ended_untraced(&process))
@@ -484,15 +502,18 @@ static void say_failures(struct trace_run *run, uint32_t *ret_traced)
 			traced ? "not traced to its end" : "not traced", process.reason);
 		if (reason_word_is(process.reason_code, REASON_KIND_PERMISSION))
 			run->refused = true;
-		else if (!process.bytes && !reason_word_is(process.reason_code, REASON_KIND_CLOSED) &&
-			!reason_word_is(process.reason_code, REASON_KIND_TOO_OLD))
+		else if (!process.bytes &&
+			 !reason_word_is(process.reason_code, REASON_KIND_CLOSED) &&
+			 !reason_word_is(process.reason_code, REASON_KIND_TOO_OLD))
 			words_say("spoor ps -p %u says more", process.pid);
 	}
 	if (run->refused)
 		words_say("run it as that user, or with sudo");
 }
 
-/* The number of events of each chosen provider; for one that sent none, whether its name is known. */
+/*
+ * The number of events of each chosen provider; for one that sent none, whether its name is known.
+ */
 static void add_provider_counts(struct bytes *text, const struct trace_run *run)
 {
 	size_t width = 0;
@@ -550,7 +571,8 @@ static void say_end(struct trace_run *run, uint32_t traced)
 		bytes_text(&text, ", ");
 	}
 	if (!run->values->raw) {
-		uint64_t rundown = run->rundown_events < counts.events ? run->rundown_events : counts.events;
+		uint64_t rundown =
+			run->rundown_events < counts.events ? run->rundown_events : counts.events;
 		text_add_things(&text, counts.events - rundown, "event", "events");
 		if (rundown) {
 			bytes_text(&text, " and ");
@@ -583,7 +605,8 @@ static void say_end(struct trace_run *run, uint32_t traced)
 		add_provider_counts(&text, run);
 	if (run->values->stop_provider && !run->stopping_event_seen)
 		bytes_text(&text, "the stopping event did not occur\n");
-	if ((run->to_file || (run->values->raw && run->raw_files == 1)) && strcmp(run->outputs.path, "-") != 0) {
+	if ((run->to_file || (run->values->raw && run->raw_files == 1)) &&
+		strcmp(run->outputs.path, "-") != 0) {
 		bytes_text(&text, "next       spoor events ");
 		text_add_shell_word(&text, run->outputs.path);
 		bytes_text(&text, " --summary\n");
@@ -597,8 +620,8 @@ static int print_profiles(void)
 		printf("%-27s %s\n", profile->name, profile->text);
 		for (const char *at = profile->providers; *at;) {
 			size_t len = strcspn(at, ",");
-			const char *arguments =
-				memchr(at, '"', len); /* the specs of a DiagnosticSource listener are long: cut */
+			const char *arguments = memchr(at, '"',
+				len); /* the specs of a DiagnosticSource listener are long: cut */
 			printf("%-27s   %.*s%s\n", "", arguments ? (int)(arguments - at) : (int)len,
 				at, arguments ? "..." : "");
 			if (arguments)
@@ -629,7 +652,10 @@ static void flush_lines(struct trace_run *run)
 		note_print_failure(run);
 }
 
-/* Once a session is open the file is linked to its path, so that it stays there however this process ends. */
+/*
+ * Once a session is open the file is linked to its path, so that it stays there however this
+ * process ends.
+ */
 static int keep_file(struct trace_run *run, struct diag *diag)
 {
 	struct tracing_counts counts;
@@ -651,8 +677,10 @@ static int pause_tracing(struct trace_run *run, struct diag *diag)
 	int result = 0;
 
 	tracing_pause(run->tracing);
-	while (result >= 0 && !run->control.reason && !tracing_paused(run->tracing) && clock_monotonic_ns() < bound_ns) {
-		result = tracing_step(run->tracing, run->control.watched, run->control.watched_count, clock_monotonic_ns() + PAUSE_LOOK_NS, diag);
+	while (result >= 0 && !run->control.reason && !tracing_paused(run->tracing) &&
+		clock_monotonic_ns() < bound_ns) {
+		result = tracing_step(run->tracing, run->control.watched,
+			run->control.watched_count, clock_monotonic_ns() + PAUSE_LOOK_NS, diag);
 		(void)take_requests(run); /* it sets the reason */
 	}
 	if (result >= 0)
@@ -681,8 +709,10 @@ static int run_until_end(struct trace_run *run, struct diag *diag)
 
 	while (!run->control.reason) {
 		struct tracing_counts counts;
-		int result = tracing_step(run->tracing, run->control.watched, run->control.watched_count,
-			end_ns < progress_ns + RUN_PROGRESS_NS ? end_ns : progress_ns + RUN_PROGRESS_NS,
+		int result = tracing_step(run->tracing, run->control.watched,
+			run->control.watched_count,
+			end_ns < progress_ns + RUN_PROGRESS_NS ? end_ns
+							       : progress_ns + RUN_PROGRESS_NS,
 			diag);
 		int kept = result < 0 ? result : keep_file(run, diag);
 		if (kept < 0)
@@ -695,12 +725,15 @@ static int run_until_end(struct trace_run *run, struct diag *diag)
 		uint64_t at_ns = clock_monotonic_ns();
 		if (duration_ns) {
 			/*
-			 * The duration counts from the first session on: a new runtime needs time to start. One that does not answer gets no extra
-			 * time.
+			 * The duration counts from the first session on: a new runtime needs time
+			 * to start. One that does not answer gets no extra time.
 			 */
 			tracing_count(run->tracing, &counts);
-			uint64_t from_ns = counts.first_open_ns ? counts.first_open_ns : counts.due_open_ns;
-			end_ns = from_ns && duration_ns < UINT64_MAX - from_ns ? from_ns + duration_ns : UINT64_MAX;
+			uint64_t from_ns =
+				counts.first_open_ns ? counts.first_open_ns : counts.due_open_ns;
+			end_ns = from_ns && duration_ns < UINT64_MAX - from_ns
+					 ? from_ns + duration_ns
+					 : UINT64_MAX;
 		}
 		if (run->control.reason)
 			break;
@@ -708,7 +741,7 @@ static int run_until_end(struct trace_run *run, struct diag *diag)
 			run->control.reason = "the time was up";
 		else if (tracing_wants_end(run->tracing))
 			run->control.reason = run->print_failed ? "nobody reads the events"
-							: "the stopping event";
+								: "the stopping event";
 		else if (result == 0)
 			run->control.reason = "all targets ended";
 		if (at_ns >= progress_ns + RUN_PROGRESS_NS) {
@@ -719,7 +752,10 @@ static int run_until_end(struct trace_run *run, struct diag *diag)
 	return 0;
 }
 
-/* The runtimes write what they still hold, and the names of their methods. A second Ctrl-C leaves that out. */
+/*
+ * The runtimes write what they still hold, and the names of their methods. A second Ctrl-C leaves
+ * that out.
+ */
 static int run_the_end(struct trace_run *run, struct diag *diag)
 {
 	uint64_t progress_ns = clock_monotonic_ns();
@@ -727,8 +763,8 @@ static int run_the_end(struct trace_run *run, struct diag *diag)
 
 	tracing_end(run->tracing, run->control.reason);
 	while (result >= 0 && !tracing_ended(run->tracing)) {
-		result = tracing_step(run->tracing, run->control.watched, run->control.watched_count,
-			progress_ns + RUN_PROGRESS_NS, diag);
+		result = tracing_step(run->tracing, run->control.watched,
+			run->control.watched_count, progress_ns + RUN_PROGRESS_NS, diag);
 		flush_lines(run);
 		if (take_requests(run))
 			break;
@@ -746,8 +782,8 @@ static int run_the_end(struct trace_run *run, struct diag *diag)
 	return result < 0 ? result : finished;
 }
 
-static int choose_targets(
-	struct trace_run *run, const struct target_query *asked, struct diag *diag)
+static int choose_targets(struct trace_run *run, const struct target_query *asked,
+	struct diag *diag)
 {
 	struct target_query query = *asked;
 
@@ -821,7 +857,8 @@ static int trace_them(struct trace_run *run, const struct target_query *query, i
 	if (result == 0 && run->to_file)
 		result = record_outputs_open(&run->outputs, &run->out, diag);
 	if (result == 0)
-		result = run_control_start(&run->control, INTERRUPT_CHILD | INTERRUPT_PAUSE, !run->args->command, diag);
+		result = run_control_start(&run->control, INTERRUPT_CHILD | INTERRUPT_PAUSE,
+			!run->args->command, diag);
 	if (result == 0)
 		result = own_port_open(&run->port, "trace", values->port, run->args->command, diag);
 	if (result < 0)
@@ -924,17 +961,17 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 	} else if (code == EXIT_DONE &&
 		   (code = target_options_query(&values.targets, self, &choice)) == EXIT_DONE) {
 		screen_look(stderr, COLOR_AUTO, &run.screen);
-		run.utc_offset_ns =
-			(int64_t)(clock_utc_ns() - clock_monotonic_ns());
+		run.utc_offset_ns = (int64_t)(clock_utc_ns() - clock_monotonic_ns());
 		int result = trace_them(&run, &choice.query, argc, argv, &diag);
 		code = result == -EINVAL && !run.tracing ? (void)words_fail(&diag), EXIT_MISUSED
 			: result < 0                     ? words_fail(&diag)
 							 : EXIT_DONE;
 	}
 	output_file_close(&run.out); /* a file without a session is removed */
-	tracing_close(run.tracing); /* no session stays open while the command keeps running */
+	tracing_close(run.tracing);  /* no session stays open while the command keeps running */
 	run_control_pass_signal(&run.control);
-	if (run.wants_pause && args.command) /* Ctrl-Z during the end: it has stopped the command already */
+	/* Ctrl-Z during the end: it has stopped the command already */
+	if (run.wants_pause && args.command)
 		(void)run_control_pause();
 	if (!values.quiet)
 		own_port_say_missed(&run.port);
@@ -943,7 +980,8 @@ int cmd_trace(const struct verb *self, int argc, char **argv)
 	own_port_close(&run.port);
 	if (values.print && code == EXIT_DONE && !run.reader_gone)
 		code = words_finish_output();
-	code = code && !run.control.command.exec_code ? code : run_command_code(&run.control.command);
+	code = code && !run.control.command.exec_code ? code
+						      : run_command_code(&run.control.command);
 	run_control_end(&run.control);
 	record_outputs_done(&run.outputs);
 	vec_done(&run.provider_of_schema);

@@ -33,17 +33,21 @@ static int open_network(struct counters_outlets *o, struct diag *diag)
 		result = counting_http_open(options->prometheus, &o->http, diag);
 		if (result < 0)
 			return result;
-		(void)snprintf(url, sizeof(url), "http://%s/metrics", counting_http_address(o->http)); /* fits */
+		/* fits */
+		(void)snprintf(url, sizeof(url), "http://%s/metrics",
+			counting_http_address(o->http));
 		say_where(o, "metrics", url);
 	}
 	if (options->graphite) {
-		result = counting_push_open(COUNTING_PUSH_GRAPHITE, options->graphite, &o->graphite, diag);
+		result = counting_push_open(COUNTING_PUSH_GRAPHITE, options->graphite, &o->graphite,
+			diag);
 		if (result < 0)
 			return result;
 		say_where(o, "graphite", counting_push_address(o->graphite));
 	}
 	if (options->statsd) {
-		result = counting_push_open(COUNTING_PUSH_STATSD, options->statsd, &o->statsd, diag);
+		result =
+			counting_push_open(COUNTING_PUSH_STATSD, options->statsd, &o->statsd, diag);
 		if (result < 0)
 			return result;
 		say_where(o, "statsd", counting_push_address(o->statsd));
@@ -51,7 +55,8 @@ static int open_network(struct counters_outlets *o, struct diag *diag)
 	return 0;
 }
 
-int counters_outlets_open(struct counters_outlets *o, const struct counters_outlet_options *options, struct diag *diag)
+int counters_outlets_open(struct counters_outlets *o, const struct counters_outlet_options *options,
+	struct diag *diag)
 {
 	*o = (struct counters_outlets){ .options = *options, .first = true };
 	o->file.fd = o->file.folder = -1;
@@ -60,7 +65,10 @@ int counters_outlets_open(struct counters_outlets *o, const struct counters_outl
 
 	if (result == 0 && options->file) {
 		result = output_file_open(&o->file, options->file, diag);
-		/* The file has its final name from the first byte on: if this process is killed, the rows written so far remain. */
+		/*
+		 * The file has its final name from the first byte on: if this process is killed,
+		 * the rows written so far remain.
+		 */
 		if (result == 0)
 			result = output_file_keep(&o->file, diag);
 	}
@@ -69,7 +77,8 @@ int counters_outlets_open(struct counters_outlets *o, const struct counters_outl
 	screen_look(stdout, COLOR_AUTO, &o->screen);
 	if (options->form == COUNTERS_TABLE) {
 		terminal_open(&o->terminal, &o->scratch);
-		(void)output_queue_add(&o->out, o->scratch.data, o->scratch.len); /* nothing waits yet */
+		/* nothing waits yet */
+		(void)output_queue_add(&o->out, o->scratch.data, o->scratch.len);
 		o->drawn = o->dirty = true;
 	}
 	return 0;
@@ -102,14 +111,15 @@ static int write_at(struct counters_outlets *o, const void *data, size_t size, s
 }
 
 /*
- * A write failed half-way, as on a full disk: the file is cut back to its last whole row. Rewriting the tail needs no new disk space, and neither
- * does cutting. Pipes and devices cannot be repaired.
+ * A write failed half-way, as on a full disk: the file is cut back to its last whole row. Rewriting
+ * the tail needs no new disk space, and neither does cutting. Pipes and devices cannot be repaired.
  */
 static int mend(struct counters_outlets *o, bool document, int error)
 {
 	size_t tail = document && o->file_end ? strlen(counters_json_tail) : 0;
 
-	if (tail && pwrite(o->file.fd, counters_json_tail, tail, (off_t)o->file_end) != (ssize_t)tail)
+	if (tail &&
+		pwrite(o->file.fd, counters_json_tail, tail, (off_t)o->file_end) != (ssize_t)tail)
 		return error;
 	(void)!ftruncate(o->file.fd, (off_t)(o->file_end + tail)); /* then the torn row stays */
 	return error;
@@ -122,7 +132,10 @@ static int write_json_rows(struct counters_outlets *o, struct diag *diag)
 	struct bytes piece = { 0 };
 	int result = 0;
 
-	/* Rows begin with their separator, ",\n"; the first of all has none. A row holds no line end itself. */
+	/*
+	 * Rows begin with their separator, ",\n"; the first of all has none. A row holds no line
+	 * end itself.
+	 */
 	while (result == 0 && at < o->scratch.len) {
 		const uint8_t *begin = o->scratch.data + at;
 		const uint8_t *next = memchr(begin + 2, '\n', o->scratch.len - at - 2);
@@ -151,7 +164,8 @@ static int add_rows(struct counters_outlets *o, const struct counters_view *view
 
 	bytes_reset(&o->scratch);
 	if (!o->begun && document) {
-		counters_json_head(o->options.several ? "several" : view->process, clock_utc_ns(), &o->scratch);
+		counters_json_head(o->options.several ? "several" : view->process, clock_utc_ns(),
+			&o->scratch);
 		bytes_text(&o->scratch, counters_json_tail);
 		result = write_at(o, o->scratch.data, o->scratch.len, diag);
 		o->file_end = result == 0 ? o->scratch.len - tail : 0;
@@ -186,7 +200,8 @@ static int add_rows(struct counters_outlets *o, const struct counters_view *view
 		bytes_text(&o->scratch, "\n");
 		o->first = true;
 	}
-	(void)output_queue_add(&o->out, o->scratch.data, o->scratch.len); /* rows that did not fit the queue are reported at the end */
+	/* rows that did not fit the queue are reported at the end */
+	(void)output_queue_add(&o->out, o->scratch.data, o->scratch.len);
 	return 0;
 }
 
@@ -197,14 +212,19 @@ static void draw(struct counters_outlets *o, const struct counters_view *views, 
 	if (!o->drawn || !o->dirty || !count)
 		return;
 	if (!output_queue_is_empty(&o->out))
-		return; /* the previous screen is not written completely yet: this one follows in a later turn */
+		/*
+		 * the previous screen is not written completely yet: this one follows in a later
+		 * turn
+		 */
+		return;
 	terminal_size(&o->table.columns, &o->table.lines);
 	o->table.color = o->screen.color;
 	o->table.notice = o->notice;
 	if (!o->table.paused)
 		o->table.utc_ns = clock_utc_ns();
 	bytes_reset(&o->scratch);
-	bytes_text(&o->scratch, "\x1b[?2026h\x1b[H"); /* synchronized update: terminals that know it show the whole screen in one step */
+	/* synchronized update: terminals that know it show the whole screen in one step */
+	bytes_text(&o->scratch, "\x1b[?2026h\x1b[H");
 	counters_table_draw(&o->table, views, count, &o->scratch);
 	bytes_text(&o->scratch, "\x1b[J\x1b[?2026l");
 	(void)output_queue_add(&o->out, o->scratch.data, o->scratch.len); /* nothing waits */
@@ -272,8 +292,8 @@ static bool has_namesake(const struct counters_view *views, size_t count, size_t
 	return false;
 }
 
-static void push(struct counters_outlets *o, struct counting_push *to, const struct counters_view *views, size_t count,
-	size_t index)
+static void push(struct counters_outlets *o, struct counting_push *to,
+	const struct counters_view *views, size_t count, size_t index)
 {
 	bool with_pid = has_namesake(views, count, index);
 
@@ -286,8 +306,8 @@ static void push(struct counters_outlets *o, struct counting_push *to, const str
 		counting_push_add(to, o->scratch.data, o->scratch.len, clock_monotonic_ns());
 }
 
-int counters_outlets_interval(struct counters_outlets *o, const struct counters_view *views, size_t count, size_t index,
-	struct diag *diag)
+int counters_outlets_interval(struct counters_outlets *o, const struct counters_view *views,
+	size_t count, size_t index, struct diag *diag)
 {
 	if (o->graphite)
 		push(o, o->graphite, views, count, index);
@@ -300,7 +320,8 @@ int counters_outlets_interval(struct counters_outlets *o, const struct counters_
 	case COUNTERS_LINES:
 		bytes_reset(&o->scratch);
 		counters_lines(&views[index], &o->scratch);
-		(void)output_queue_add(&o->out, o->scratch.data, o->scratch.len); /* lines that did not fit the queue are reported at the end */
+		/* lines that did not fit the queue are reported at the end */
+		(void)output_queue_add(&o->out, o->scratch.data, o->scratch.len);
 		return 0;
 	case COUNTERS_CSV:
 	case COUNTERS_JSON:
@@ -343,7 +364,8 @@ static void page(void *context, struct bytes *out)
 }
 
 /* A collector that is away is said once, and again after it was back. */
-static void advance_push(struct counters_outlets *o, struct counting_push *to, const char *what, bool *told)
+static void advance_push(struct counters_outlets *o, struct counting_push *to, const char *what,
+	bool *told)
 {
 	char sentence[512];
 
@@ -351,20 +373,22 @@ static void advance_push(struct counters_outlets *o, struct counting_push *to, c
 	const char *problem = counting_push_problem(to);
 
 	if (problem && !*told) {
-		(void)snprintf(sentence, sizeof(sentence), "%s at %s takes nothing: %s. It is tried again, and lines wait meanwhile",
+		(void)snprintf(sentence, sizeof(sentence),
+			"%s at %s takes nothing: %s. It is tried again, and lines wait meanwhile",
 			what, counting_push_address(to), problem);
 		counters_outlets_say(o, sentence);
 	}
 	*told = problem != NULL;
 }
 
-void counters_outlets_advance(struct counters_outlets *o, const struct counters_view *views, size_t count)
+void counters_outlets_advance(struct counters_outlets *o, const struct counters_view *views,
+	size_t count)
 {
 	struct pollfd reader;
 
 	output_queue_advance(&o->out);
-	if (output_queue_poll(&o->out, &reader) && o->options.form != COUNTERS_NOTHING && poll(&reader, 1, 0) == 1 &&
-		(reader.revents & POLLERR))
+	if (output_queue_poll(&o->out, &reader) && o->options.form != COUNTERS_NOTHING &&
+		poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR))
 		o->wants_end = true;
 	if (o->out.error)
 		o->wants_end = true;
@@ -382,26 +406,31 @@ void counters_outlets_advance(struct counters_outlets *o, const struct counters_
 	}
 }
 
-/* Waits up to PUSH_WAIT_NS (a second) for the last lines to be sent to a collector that is connected. */
+/*
+ * Waits up to PUSH_WAIT_NS (a second) for the last lines to be sent to a collector that is
+ * connected.
+ */
 static void finish_push(struct counters_outlets *o, struct counting_push *to, const char *what)
 {
 	uint64_t until_ns = clock_monotonic_ns() + PUSH_WAIT_NS;
 	struct pollfd fd;
 	char sentence[256];
 
-	while (!counting_push_is_empty(to) && !counting_push_problem(to) && clock_monotonic_ns() < until_ns &&
-		counting_push_poll(to, &fd)) {
+	while (!counting_push_is_empty(to) && !counting_push_problem(to) &&
+		clock_monotonic_ns() < until_ns && counting_push_poll(to, &fd)) {
 		(void)poll(&fd, 1, 50); /* tried in any case */
 		counting_push_advance(to, clock_monotonic_ns());
 	}
 	if (counting_push_dropped(to)) {
-		(void)snprintf(sentence, sizeof(sentence), "%llu %s for %s at %s dropped: it was away for too long",
-			(unsigned long long)counting_push_dropped(to), counting_push_dropped(to) == 1 ? "line" : "lines", what,
+		(void)snprintf(sentence, sizeof(sentence),
+			"%llu %s for %s at %s dropped: it was away for too long",
+			(unsigned long long)counting_push_dropped(to),
+			counting_push_dropped(to) == 1 ? "line" : "lines", what,
 			counting_push_address(to));
 		counters_outlets_say(o, sentence);
 	} else if (!counting_push_is_empty(to)) {
-		(void)snprintf(sentence, sizeof(sentence), "the last lines did not get to %s at %s", what,
-			counting_push_address(to));
+		(void)snprintf(sentence, sizeof(sentence), "the last lines did not get to %s at %s",
+			what, counting_push_address(to));
 		counters_outlets_say(o, sentence);
 	}
 }
@@ -411,12 +440,14 @@ void counters_outlets_close(struct counters_outlets *o)
 	if (o->drawn) {
 		bytes_reset(&o->scratch);
 		terminal_close(&o->terminal, &o->scratch);
-		(void)output_queue_add(&o->out, o->scratch.data, o->scratch.len); /* the terminal may have been closed */
+		/* the terminal may have been closed */
+		(void)output_queue_add(&o->out, o->scratch.data, o->scratch.len);
 		o->drawn = false;
 	}
 	output_queue_close(&o->out, CLOSE_WAIT_MS);
 	if (o->out.refused && !o->options.quiet)
-		words_say("%llu %s not printed: the reader did not take them", (unsigned long long)o->out.refused,
+		words_say("%llu %s not printed: the reader did not take them",
+			(unsigned long long)o->out.refused,
 			o->out.refused == 1 ? "interval was" : "intervals were");
 	if (o->graphite)
 		finish_push(o, o->graphite, "graphite");

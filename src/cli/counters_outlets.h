@@ -1,9 +1,10 @@
 /*
- * The outputs of `spoor counters`: a screen or lines on stdout, a file, a page that is fetched, collectors.
+ * The outputs of `spoor counters`: a screen or lines on stdout, a file, a page that is fetched,
+ * collectors.
  *
- *   counters_outlets_open(&outlets, &options, &diag);
- *   each interval of a process:  counters_outlets_interval(&outlets, views, count, index, &diag)
- *   each turn:  n = counters_outlets_fds(&outlets, fds); poll; counters_outlets_advance(&outlets, views, count)
+ *   counters_outlets_open(&outlets, &options, &diag); each interval of a process:
+ *   counters_outlets_interval(&outlets, views, count, index, &diag) each turn:  n =
+ *   counters_outlets_fds(&outlets, fds); poll; counters_outlets_advance(&outlets, views, count)
  *   counters_outlets_close(&outlets);
  */
 #ifndef SPOOR_CLI_COUNTERS_OUTLETS_H
@@ -40,8 +41,8 @@ struct counters_outlet_options {
 	const char *prometheus; /* addresses; NULL: not requested */
 	const char *graphite;
 	const char *statsd;
-	const char *host;       /* this machine's name for collectors */
-	bool several;           /* processes */
+	const char *host; /* this machine's name for collectors */
+	bool several;     /* processes */
 	bool quiet;
 };
 
@@ -51,9 +52,10 @@ struct counters_outlets {
 	struct counters_outlet_options options;
 	struct output_queue out;
 	struct output_file file;
-	uint64_t file_end;      /* where the next row is written: at JSON's tail, which then moves */
-	bool begun;             /* the head is written */
-	bool first;             /* no row has been */
+	/* where the next row is written: at JSON's tail, which then moves */
+	uint64_t file_end;
+	bool begun; /* the head is written */
+	bool first; /* no row has been */
 	struct counting_http *http;
 	struct counting_push *graphite;
 	struct counting_push *statsd;
@@ -62,25 +64,27 @@ struct counters_outlets {
 	struct terminal terminal;
 	struct screen screen;
 	struct counters_table table;
-	bool drawn;             /* the alternate screen is open */
-	bool dirty;             /* it is to be drawn again */
-	bool wants_end;         /* the key q was pressed, or the output pipe was closed */
+	bool drawn;     /* the alternate screen is open */
+	bool dirty;     /* it is to be drawn again */
+	bool wants_end; /* the key q was pressed, or the output pipe was closed */
 	char notice[512];
 	struct bytes scratch;
 	const struct counters_view *views; /* while a page is made */
 	size_t view_count;
 };
 
-int counters_outlets_open(struct counters_outlets *outlets, const struct counters_outlet_options *options,
-	struct diag *diag);
+int counters_outlets_open(struct counters_outlets *outlets,
+	const struct counters_outlet_options *options, struct diag *diag);
 
 /* Negative: the file cannot be written any more. */
-int counters_outlets_interval(struct counters_outlets *outlets, const struct counters_view *views, size_t count,
-	size_t index, struct diag *diag);
+int counters_outlets_interval(struct counters_outlets *outlets, const struct counters_view *views,
+	size_t count, size_t index, struct diag *diag);
 
-size_t counters_outlets_fds(struct counters_outlets *outlets, struct pollfd fds[COUNTERS_OUTLET_FDS]);
+size_t counters_outlets_fds(struct counters_outlets *outlets,
+	struct pollfd fds[COUNTERS_OUTLET_FDS]);
 uint64_t counters_outlets_wake_ns(const struct counters_outlets *outlets);
-void counters_outlets_advance(struct counters_outlets *outlets, const struct counters_view *views, size_t count);
+void counters_outlets_advance(struct counters_outlets *outlets, const struct counters_view *views,
+	size_t count);
 
 /* The size of the terminal has changed. */
 void counters_outlets_resized(struct counters_outlets *outlets);

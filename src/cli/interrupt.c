@@ -1,4 +1,7 @@
-/* See interrupt.h. The handler marks the signal, then makes the event descriptor readable: a reader that reads the descriptor first misses no mark. */
+/*
+ * See interrupt.h. The handler marks the signal, then makes the event descriptor readable: a reader
+ * that reads the descriptor first misses no mark.
+ */
 #include "cli/interrupt.h"
 
 #include <errno.h>
@@ -18,7 +21,10 @@
 
 enum mark { MARK_NONE, MARK_SENT, MARK_KEYBOARD };
 
-/* In the order in which they are reported: the end first. The first ENDER_COUNT end a verb. SIGALRM is the deadline's. */
+/*
+ * In the order in which they are reported: the end first. The first ENDER_COUNT end a verb. SIGALRM
+ * is the deadline's.
+ */
 static const struct {
 	int signal;
 	unsigned kind;
@@ -35,11 +41,12 @@ enum { ENDER_COUNT = 3, SIGNAL_COUNT = sizeof(watched_signals) / sizeof(watched_
 
 static struct {
 	int event_fd; /* valid while `owner` is set */
-	pid_t owner;  /* 0: not started. A forked child is not the owner: its copy of the handler does nothing */
+	/* 0: not started. A forked child is not the owner: its copy of the handler does nothing */
+	pid_t owner;
 	volatile sig_atomic_t marks[SIGNAL_COUNT];
 	volatile sig_atomic_t kinds;
 	volatile sig_atomic_t passes_on;
-	volatile sig_atomic_t asked; /* signals that ended something, without copies */
+	volatile sig_atomic_t asked;           /* signals that ended something, without copies */
 	volatile sig_atomic_t deadline_signal; /* 0: no deadline runs */
 	volatile sig_atomic_t deadline_is_keyboards;
 	pid_t deadline_owner;
@@ -72,7 +79,8 @@ static void on_deadline(int number)
 /* False: a copy of the one before. */
 static bool count_ender(int number, bool keyboard)
 {
-	const struct itimerval deadline = { .it_value = { .tv_usec = INTERRUPT_DEADLINE_MS * 1000 } };
+	const struct itimerval deadline = { .it_value = {
+						    .tv_usec = INTERRUPT_DEADLINE_MS * 1000 } };
 
 	uint64_t now_ns = clock_monotonic_ns();
 	bool soon = state.asked && now_ns < state.last_ns + INTERRUPT_COPY_MS * UINT64_C(1000000);
@@ -86,7 +94,8 @@ static bool count_ender(int number, bool keyboard)
 		if (state.asked == 2) {
 			state.deadline_signal = number;
 			state.deadline_is_keyboards = keyboard;
-			(void)setitimer(ITIMER_REAL, &deadline, NULL); /* a valid time: cannot fail */
+			/* a valid time: cannot fail */
+			(void)setitimer(ITIMER_REAL, &deadline, NULL);
 		}
 	}
 	state.last_signal = number;
@@ -103,23 +112,27 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	(void)context;
 	while (i < SIGNAL_COUNT - 1 && watched_signals[i].signal != number)
 		i++;
-	bool wanted = state.owner == getpid() && (i < ENDER_COUNT || (watched_signals[i].kind & (unsigned)state.kinds));
+	bool wanted = state.owner == getpid() &&
+		      (i < ENDER_COUNT || (watched_signals[i].kind & (unsigned)state.kinds));
 
 	if (wanted && i < ENDER_COUNT && !(state.passes_on && keyboard))
 		wanted = count_ender(number, keyboard);
 	if (wanted) {
 		state.marks[i] = keyboard ? MARK_KEYBOARD : MARK_SENT;
-		(void)!write(state.event_fd, &one, sizeof(one)); /* a full counter is readable already */
+		/* a full counter is readable already */
+		(void)!write(state.event_fd, &one, sizeof(one));
 	}
 	errno = error;
 }
 
 static void handle(int number, struct sigaction *ret_before)
 {
-	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART };
+	struct sigaction action = { .sa_sigaction = on_signal,
+		.sa_flags = SA_SIGINFO | SA_RESTART };
 
 	sigfillset(&action.sa_mask);
-	(void)sigaction(number, &action, ret_before); /* valid arguments: cannot fail, as elsewhere here */
+	/* valid arguments: cannot fail, as elsewhere here */
+	(void)sigaction(number, &action, ret_before);
 }
 
 /* Only these signals are touched, so that a mask that was inherited cannot block them. */
@@ -182,10 +195,12 @@ bool interrupt_take(struct interrupt *ret_taken)
 		return false;
 	(void)!read(state.event_fd, &count, sizeof(count)); /* empty: the marks decide */
 	for (int i = 0; i < SIGNAL_COUNT; i++) {
-		sig_atomic_t mark = __atomic_exchange_n(&state.marks[i], MARK_NONE, __ATOMIC_SEQ_CST);
+		sig_atomic_t mark =
+			__atomic_exchange_n(&state.marks[i], MARK_NONE, __ATOMIC_SEQ_CST);
 		if (!mark)
 			continue;
-		*ret_taken = (struct interrupt){ .signal = watched_signals[i].signal, .from_keyboard = mark == MARK_KEYBOARD };
+		*ret_taken = (struct interrupt){ .signal = watched_signals[i].signal,
+			.from_keyboard = mark == MARK_KEYBOARD };
 		return true;
 	}
 	return false;

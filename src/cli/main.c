@@ -23,11 +23,13 @@ static int unknown_option(const char *text)
 int main(int argc, char **argv)
 {
 	/*
-	 * When the reader of a pipe exits (| head), write() returns EPIPE; the default, death by SIGPIPE, could come half-way through a file. A verb
-	 * that runs a child gives the child SIG_DFL back: exec keeps ignored signals ignored.
+	 * When the reader of a pipe exits (| head), write() returns EPIPE; the default, death by
+	 * SIGPIPE, could come half-way through a file. A verb that runs a child gives the child
+	 * SIG_DFL back: exec keeps ignored signals ignored.
 	 */
 	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail for SIGPIPE */
-	(void)signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error of the write (EFBIG), as a full disk is */
+	/* a limit of file sizes is an error of the write (EFBIG), as a full disk is */
+	(void)signal(SIGXFSZ, SIG_IGN);
 
 	struct diag diag = { 0 };
 

@@ -1,5 +1,6 @@
 /*
- * See options.h. One pass over argv: long options, bundles of letters, words; errors have the same wording in every verb.
+ * See options.h. One pass over argv: long options, bundles of letters, words; errors have the same
+ * wording in every verb.
  */
 #include "cli/options.h"
 
@@ -162,12 +163,13 @@ static int take(const struct verb *verb, const struct option *row, const char *t
 	case OPTION_COUNT:
 		if (text_parse_u64(text, field))
 			return 0;
-		return options_misused(
-			verb, "--%s takes a whole number, not '%s'", row->name, text);
+		return options_misused(verb, "--%s takes a whole number, not '%s'", row->name,
+			text);
 	case OPTION_POSITIVE:
 		if (text_parse_u64(text, field) && *(uint64_t *)field)
 			return 0;
-		return options_misused(verb, "--%s takes a whole number of 1 or more, not '%s'", row->name, text);
+		return options_misused(verb, "--%s takes a whole number of 1 or more, not '%s'",
+			row->name, text);
 	case OPTION_DURATION:
 		if (text_parse_duration(text, field))
 			return 0;
@@ -177,12 +179,13 @@ static int take(const struct verb *verb, const struct option *row, const char *t
 	case OPTION_SIZE:
 		if (text_parse_size(text, field))
 			return 0;
-		return options_misused(verb, "--%s takes a size such as 64M or 1.5G, not '%s'", row->name, text);
+		return options_misused(verb, "--%s takes a size such as 64M or 1.5G, not '%s'",
+			row->name, text);
 	case OPTION_CHOICE:
 		if (choice_find(row->argument, text, field))
 			return 0;
-		return options_misused(
-			verb, "--%s takes %s, not '%s'", row->name, row->argument, text);
+		return options_misused(verb, "--%s takes %s, not '%s'", row->name, row->argument,
+			text);
 	}
 	return 0;
 }
@@ -213,8 +216,8 @@ static int take_long(struct parse *p)
 	if (row->argument && !text) {
 		text = *p->argv;
 		if (!text)
-			return options_misused(
-				p->verb, "--%s needs a value: %s", row->name, row->argument);
+			return options_misused(p->verb, "--%s needs a value: %s", row->name,
+				row->argument);
 		p->argv++;
 	}
 	return take(p->verb, row, text ? text : "", p->values); /* a flag has no text */
@@ -228,8 +231,8 @@ static int take_letters(struct parse *p)
 	for (; *letters; letters++) {
 		const struct option *row = find_letter(p->verb->options, *letters);
 		if (!row)
-			return options_misused(
-				p->verb, "spoor %s has no option '-%c'", p->verb->name, *letters);
+			return options_misused(p->verb, "spoor %s has no option '-%c'",
+				p->verb->name, *letters);
 		if (row == &help_row) {
 			p->help = true;
 			continue;
@@ -242,8 +245,8 @@ static int take_letters(struct parse *p)
 		}
 		const char *text = letters[1] ? letters + 1 : *p->argv;
 		if (!text)
-			return options_misused(
-				p->verb, "-%c needs a value: %s", row->letter, row->argument);
+			return options_misused(p->verb, "-%c needs a value: %s", row->letter,
+				row->argument);
 		if (!letters[1])
 			p->argv++;
 		return take(p->verb, row, text, p->values);
@@ -257,7 +260,8 @@ static int parse(struct parse *p, struct arguments *arguments)
 		const char *text = *p->argv;
 		int code = 0;
 
-		if (strcmp(text, "--") == 0 || (p->verb->takes_command && (text[0] != '-' || !text[1]))) {
+		if (strcmp(text, "--") == 0 ||
+			(p->verb->takes_command && (text[0] != '-' || !text[1]))) {
 			p->argv += text[0] == '-' && text[1];
 			arguments->command = p->argv;
 			while (p->argv[arguments->command_count])
@@ -313,7 +317,9 @@ void options_done(const struct verb *verb, void *values, struct arguments *argum
 	vec_done(&arguments->words);
 }
 
-/* "  -p, --pid PID           only this process": the text is on a separate line when the left side is long. */
+/*
+ * "  -p, --pid PID           only this process": the text is on a separate line when the left side is long.
+ */
 static void print_row(const struct option *row)
 {
 	char letter[] = "    ";

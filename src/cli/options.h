@@ -1,5 +1,6 @@
 /*
- * Options of a verb: one static table, from which they are parsed, `--help` is printed and completion is made.
+ * Options of a verb: one static table, from which they are parsed, `--help` is printed and
+ * completion is made.
  *
  *   struct report_values { bool tree; uint64_t top; struct texts pids; unsigned color; };
  *
@@ -20,9 +21,11 @@
  *           if (!options_parse(self, argc, argv, &values, &args, &code))
  *                   return code;                                  --help was printed, or the misuse was reported
  *
- * Understood: `--pid 4711`, `--pid=4711`, `-p 4711`, `-p4711`, short flags in a bundle (`-ab`); the beginning of a long name is
- * not (scripts would break when options are added). Options and other words may be mixed; `--` ends the options, and what follows it is
- * the command; of a verb that takes a command the first word begins it too. `-` alone is a word. Every table has -h, --help without a row in it.
+ * Understood: `--pid 4711`, `--pid=4711`, `-p 4711`, `-p4711`, short flags in a bundle (`-ab`); the
+ * beginning of a long name is not (scripts would break when options are added). Options and other
+ * words may be mixed; `--` ends the options, and what follows it is the command; of a verb that
+ * takes a command the first word begins it too. `-` alone is a word. Every table has -h, --help
+ * without a row in it.
  *
  * Letters mean the same in every verb, so this is their only list:
  *
@@ -50,7 +53,8 @@ enum option_kind {
 	OPTION_POSITIVE, /* the same, 1 or more */
 	OPTION_DURATION, /* uint64_t of nanoseconds: 30s 500ms 5m 00:01:30 */
 	OPTION_SIZE,     /* uint64_t of bytes: 64M 1.5G 512KiB */
-	OPTION_CHOICE, /* unsigned: which of the words in `argument`, "auto|always|never", counted from 0 */
+	/* unsigned: which of the words in `argument`, "auto|always|never", counted from 0 */
+	OPTION_CHOICE,
 };
 
 struct texts {
@@ -68,10 +72,13 @@ struct option {
 };
 
 /* The last two members of a row. */
-#define INTO(values_type, field)                                                                   \
+#define INTO(values_type, field) \
 	(uint16_t) offsetof(values_type, field), (uint16_t)sizeof(((values_type *)NULL)->field)
 
-/* The arguments that are not options: borrowed pointers; `words` ends before `--`, `command` has the arguments after it. */
+/*
+ * The arguments that are not options: borrowed pointers; `words` ends before `--`, `command` has
+ * the arguments after it.
+ */
 struct arguments {
 	VEC(const char *) words;
 	char **command; /* NULL-terminated, as execvp() wants it; NULL when there was no `--` */
@@ -79,8 +86,9 @@ struct arguments {
 };
 
 /*
- * Parses argv[1..] of a verb into `values`. True: the caller continues, and frees with options_done(). False: --help was printed to stdout or the
- * misuse reported on stderr, nothing is to be freed, *ret_code is the exit code.
+ * Parses argv[1..] of a verb into `values`. True: the caller continues, and frees with
+ * options_done(). False: --help was printed to stdout or the misuse reported on stderr, nothing is
+ * to be freed, *ret_code is the exit code.
  */
 bool options_parse(const struct verb *verb, int argc, char **argv, void *values,
 	struct arguments *ret_arguments, int *ret_code);
@@ -88,7 +96,10 @@ bool options_parse(const struct verb *verb, int argc, char **argv, void *values,
 /* Frees the lists (struct texts) in `values` and in `arguments`. */
 void options_done(const struct verb *verb, void *values, struct arguments *arguments);
 
-/* For a verb that finds its arguments wrong: prints the sentence and "spoor VERB --help shows what it takes.", returns EXIT_MISUSED. */
+/*
+ * For a verb that finds its arguments wrong: prints the sentence and "spoor VERB --help shows what
+ * it takes.", returns EXIT_MISUSED.
+ */
 int options_misused(const struct verb *verb, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -34,7 +34,8 @@ bool output_queue_is_empty(const struct output_queue *queue)
 void output_queue_advance(struct output_queue *queue)
 {
 	while (!queue->error && queue->sent < queue->waiting.len) {
-		ssize_t n = write(queue->fd, queue->waiting.data + queue->sent, queue->waiting.len - queue->sent);
+		ssize_t n = write(queue->fd, queue->waiting.data + queue->sent,
+			queue->waiting.len - queue->sent);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n < 0)
@@ -55,7 +56,8 @@ bool output_queue_add(struct output_queue *queue, const void *data, size_t size)
 		return false;
 	}
 	if (queue->sent) {
-		memmove(queue->waiting.data, queue->waiting.data + queue->sent, queue->waiting.len - queue->sent);
+		memmove(queue->waiting.data, queue->waiting.data + queue->sent,
+			queue->waiting.len - queue->sent);
 		queue->waiting.len -= queue->sent;
 		queue->sent = 0;
 	}
@@ -76,8 +78,12 @@ bool output_queue_poll(const struct output_queue *queue, struct pollfd *ret_fd)
 {
 	if (queue->error)
 		return false;
-	/* With nothing to write: poll() still reports that the reader has closed the pipe (POLLERR). */
-	*ret_fd = (struct pollfd){ .fd = queue->fd, .events = output_queue_is_empty(queue) ? 0 : POLLOUT };
+	/*
+	 * With nothing to write: poll() still reports that the reader has closed the pipe
+	 * (POLLERR).
+	 */
+	*ret_fd = (struct pollfd){ .fd = queue->fd,
+		.events = output_queue_is_empty(queue) ? 0 : POLLOUT };
 	return true;
 }
 

@@ -1,8 +1,9 @@
 /*
  * Output that never blocks: bytes that a slow reader does not read yet are kept in a bounded queue.
  *
- * A pager that is not scrolled, a terminal that was stopped with Ctrl-S: a blocking write to them would delay the sessions that are open in other
- * processes. So a pipe or a terminal is opened a second time, non-blocking, without changing the first descriptor, which other processes share.
+ * A pager that is not scrolled, a terminal that was stopped with Ctrl-S: a blocking write to them
+ * would delay the sessions that are open in other processes. So a pipe or a terminal is opened a
+ * second time, non-blocking, without changing the first descriptor, which other processes share.
  *
  *   output_queue_open(&queue, STDOUT_FILENO);
  *   output_queue_add(&queue, data, size);                 false: no room, nothing of it is taken
@@ -24,11 +25,12 @@ struct pollfd;
 
 struct output_queue {
 	int fd;
-	bool own;              /* opened by us */
+	bool own; /* opened by us */
 	struct bytes waiting;
 	size_t sent;
-	int error;             /* negative errno: no more can be written. -EPIPE: the reader went away */
-	uint64_t refused;      /* additions refused because the queue was full */
+	/* negative errno: no more can be written. -EPIPE: the reader went away */
+	int error;
+	uint64_t refused; /* additions refused because the queue was full */
 };
 
 void output_queue_open(struct output_queue *queue, int fd);

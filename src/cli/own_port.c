@@ -63,14 +63,18 @@ int own_port_offer(struct own_port *own, const char *verb, struct diag *diag)
 
 	if (result < 0)
 		return result;
-	/* A command of root's may change its user; it must reach us then, too, or it would wait for ever. */
+	/*
+	 * A command of root's may change its user; it must reach us then, too, or it would wait for
+	 * ever.
+	 */
 	if (geteuid() == 0)
 		(void)chmod(path, 0666);
 	if (before && *before)
 		bytes_printf(&ports, "%s;", before);
 	bytes_text(&ports, path);
 	own->ports_before = before ? strdup(before) : NULL;
-	if (ports.failed || (before && !own->ports_before) || setenv(PORTS_VARIABLE, bytes_z(&ports), 1) < 0)
+	if (ports.failed || (before && !own->ports_before) ||
+		setenv(PORTS_VARIABLE, bytes_z(&ports), 1) < 0)
 		return diag_set(diag, -ENOMEM, "cannot start the command: %m");
 	own->offered = true;
 	return 0;
@@ -80,7 +84,8 @@ int own_port_offer(struct own_port *own, const char *verb, struct diag *diag)
 static void restore_environment(struct own_port *own)
 {
 	if (own->offered && own->ports_before)
-		(void)setenv(PORTS_VARIABLE, own->ports_before, 1); /* no memory: the processes that Spoor starts itself would connect to its port */
+		/* no memory: the processes that Spoor starts itself would connect to its port */
+		(void)setenv(PORTS_VARIABLE, own->ports_before, 1);
 	else if (own->offered)
 		(void)unsetenv(PORTS_VARIABLE); /* a name that is none: cannot fail */
 	own->offered = false;
@@ -104,7 +109,8 @@ static int open_for_command(struct own_port *own, const char *verb, struct diag 
 	return result == 0 ? own_port_watch(own, own->child.pid, diag) : result;
 }
 
-int own_port_open(struct own_port *own, const char *verb, const char *port, char *const command[], struct diag *diag)
+int own_port_open(struct own_port *own, const char *verb, const char *port, char *const command[],
+	struct diag *diag)
 {
 	bool connect;
 
@@ -144,12 +150,17 @@ void own_port_say_missed(const struct own_port *own)
 	uint64_t count = own->reverse ? reverse_unplaced(own->reverse) : 0;
 
 	if (count)
-		words_say("%s resumed immediately and not observed from the start: the port has places for %u at a time",
-			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, count, "runtime was", "runtimes were"), REVERSE_PEERS_MAX);
+		words_say(
+			"%s resumed immediately and not observed from the start: the port has places for %u at a time",
+			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, count, "runtime was",
+				"runtimes were"),
+			REVERSE_PEERS_MAX);
 	count = own->reverse ? reverse_missed(own->reverse) : 0;
 	if (count)
-		words_say("%s resumed while spoor was stopped or hung, and not observed from the start",
-			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, count, "runtime was", "runtimes were"));
+		words_say(
+			"%s resumed while spoor was stopped or hung, and not observed from the start",
+			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, count, "runtime was",
+				"runtimes were"));
 }
 
 void own_port_close(struct own_port *own)

@@ -80,10 +80,11 @@ static int too_long(struct diag *diag)
 }
 
 /* Into outputs->path; false when it does not fit. */
-static bool set_path(struct record_outputs *outputs, const char *folder, size_t folder_len, const char *name,
-	const char *suffix)
+static bool set_path(struct record_outputs *outputs, const char *folder, size_t folder_len,
+	const char *name, const char *suffix)
 {
-	int n = snprintf(outputs->path, sizeof(outputs->path), "%.*s%s%s", (int)folder_len, folder, name, suffix);
+	int n = snprintf(outputs->path, sizeof(outputs->path), "%.*s%s%s", (int)folder_len, folder,
+		name, suffix);
 
 	return n >= 0 && (size_t)n < sizeof(outputs->path);
 }
@@ -96,7 +97,8 @@ static int fill_folder(struct record_outputs *outputs, const struct record_outpu
 
 	while (len > 1 && wish->folder[len - 1] == '/')
 		len--;
-	if ((size_t)snprintf(path, sizeof(path), "%.*s", (int)len, wish->folder) >= sizeof(path) - 80)
+	if ((size_t)snprintf(path, sizeof(path), "%.*s", (int)len, wish->folder) >=
+		sizeof(path) - 80)
 		return too_long(diag);
 	int result = output_folder_make(path, false, diag);
 	if (result < 0)
@@ -108,13 +110,15 @@ static int fill_folder(struct record_outputs *outputs, const struct record_outpu
 		return result;
 	len = strlen(path);
 	for (size_t i = 0; result == 0 && i < sizeof(folder_files) / sizeof(folder_files[0]); i++) {
-		(void)snprintf(path + len, sizeof(path) - len, "/%s", folder_files[i].name); /* fits, as above */
+		/* fits, as above */
+		(void)snprintf(path + len, sizeof(path) - len, "/%s", folder_files[i].name);
 		result = add_made(outputs, path, folder_files[i].kind);
 	}
 	if (result < 0)
 		return diag_set(diag, result, "cannot record: %m");
 	path[len] = '/';
-	if (!set_path(outputs, path, len + 1, "recording", outputs->packed ? ".nettrace.zst" : ".nettrace"))
+	if (!set_path(outputs, path, len + 1, "recording",
+		    outputs->packed ? ".nettrace.zst" : ".nettrace"))
 		return too_long(diag);
 	return 0;
 }
@@ -156,7 +160,8 @@ int record_outputs_choose(struct record_outputs *outputs, const struct record_ou
 	return 0;
 }
 
-int record_outputs_open(const struct record_outputs *outputs, struct output_file *ret_out, struct diag *diag)
+int record_outputs_open(const struct record_outputs *outputs, struct output_file *ret_out,
+	struct diag *diag)
 {
 	if (strcmp(outputs->path, "-") == 0) {
 		if (isatty(STDOUT_FILENO)) {
@@ -183,23 +188,29 @@ static int run_verb(const char *name, char **words)
 	return verb->run(verb, count, words);
 }
 
-static int make(const struct record_outputs *outputs, const struct record_output *output, bool quiet)
+static int make(const struct record_outputs *outputs, const struct record_output *output,
+	bool quiet)
 {
-	char *recording = (char *)outputs->path; /* a verb's argv is not const; it does not write there */
+	/* a verb's argv is not const; it does not write there */
+	char *recording = (char *)outputs->path;
 
 	switch (output->kind) {
 	case RECORD_OUTPUT_RECORDING:
 		break;
 	case RECORD_OUTPUT_FLAME:
-		return run_verb("flame", (char *[]){ "flame", "--output", output->path, "--input", recording, quiet ? "--quiet" : NULL, NULL });
+		return run_verb("flame", (char *[]){ "flame", "--output", output->path, "--input",
+						 recording, quiet ? "--quiet" : NULL, NULL });
 	case RECORD_OUTPUT_FOLDED:
 		return run_verb("flame",
-			(char *[]){ "flame", "--format", "folded", "--output", output->path, "--input", recording, quiet ? "--quiet" : NULL, NULL });
+			(char *[]){ "flame", "--format", "folded", "--output", output->path,
+				"--input", recording, quiet ? "--quiet" : NULL, NULL });
 	case RECORD_OUTPUT_REPORT:
-		return run_verb("report", (char *[]){ "report", "--output", output->path, "--input", recording, quiet ? "--quiet" : NULL, NULL });
+		return run_verb("report", (char *[]){ "report", "--output", output->path, "--input",
+						  recording, quiet ? "--quiet" : NULL, NULL });
 	case RECORD_OUTPUT_JSON:
 		return run_verb("report",
-			(char *[]){ "report", "--json", "--output", output->path, "--input", recording, quiet ? "--quiet" : NULL, NULL });
+			(char *[]){ "report", "--json", "--output", output->path, "--input",
+				recording, quiet ? "--quiet" : NULL, NULL });
 	}
 	return EXIT_DONE;
 }

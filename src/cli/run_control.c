@@ -20,7 +20,8 @@ static bool owns_terminal(void)
 	return isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
 }
 
-int run_control_start(struct run_control *control, unsigned kinds, bool reads_terminal, struct diag *diag)
+int run_control_start(struct run_control *control, unsigned kinds, bool reads_terminal,
+	struct diag *diag)
 {
 	int result = interrupt_start(kinds, &control->watched[0], diag);
 
@@ -28,7 +29,8 @@ int run_control_start(struct run_control *control, unsigned kinds, bool reads_te
 		return result;
 	control->watched_count = 1;
 	if (reads_terminal && owns_terminal())
-		control->watched[control->watched_count++] = (struct pollfd){ .fd = STDIN_FILENO, .events = POLLIN };
+		control->watched[control->watched_count++] =
+			(struct pollfd){ .fd = STDIN_FILENO, .events = POLLIN };
 	return 0;
 }
 
@@ -47,7 +49,10 @@ static void take_end_signal(struct run_control *control, const struct interrupt 
 	set_reason(control, taken->signal == SIGINT ? "Ctrl-C" : "a signal");
 }
 
-/* False: the line is not Enter but the end of the input, after which the terminal is not watched any more. */
+/*
+ * False: the line is not Enter but the end of the input, after which the terminal is not watched
+ * any more.
+ */
 static bool take_line(struct run_control *control)
 {
 	char line[256];
@@ -145,7 +150,8 @@ void run_control_wait(struct run_control *control, enum run_wait how)
 			kill_ns = UINT64_MAX;
 		}
 		uint64_t wake_ns = now_ns + RUN_REAP_NS < kill_ns ? now_ns + RUN_REAP_NS : kill_ns;
-		(void)poll(control->watched, 1, clock_left_ms(wake_ns, now_ns)); /* the marks of the signals are checked in any case */
+		/* the marks of the signals are checked in any case */
+		(void)poll(control->watched, 1, clock_left_ms(wake_ns, now_ns));
 		while (interrupt_take(&taken)) {
 			if (taken.signal == SIGCHLD || taken.signal == SIGWINCH)
 				continue;
@@ -195,7 +201,8 @@ bool run_command_reap(struct run_command *command)
 void run_command_signal(const struct run_command *command, int signal)
 {
 	if (runs(command))
-		(void)kill((pid_t)command->pid, signal); /* fails only if the command has ended, which wait4() reports */
+		/* fails only if the command has ended, which wait4() reports */
+		(void)kill((pid_t)command->pid, signal);
 }
 
 int run_command_code(const struct run_command *command)

@@ -25,8 +25,8 @@ static void add_words(struct bytes *words, const char *option, const char *value
 	bytes_printf(words, "%s%s %s", words->len ? " " : "", option, value);
 }
 
-int selection_numbers(const struct texts *texts, const char *option, const struct verb *verb, void *vec_of_u32,
-	struct bytes *words)
+int selection_numbers(const struct texts *texts, const char *option, const struct verb *verb,
+	void *vec_of_u32, struct bytes *words)
 {
 	VEC(uint32_t) *numbers = vec_of_u32;
 
@@ -111,8 +111,8 @@ static int make_filter(const struct selection_values *values, const struct verb 
 	return EXIT_DONE;
 }
 
-int selection_choose_file(const char *input, const struct arguments *arguments, const struct verb *verb,
-	char *path, size_t room)
+int selection_choose_file(const char *input, const struct arguments *arguments,
+	const struct verb *verb, char *path, size_t room)
 {
 	struct diag diag = { 0 };
 
@@ -126,7 +126,8 @@ int selection_choose_file(const char *input, const struct arguments *arguments, 
 		return EXIT_DONE;
 	}
 	if (saved_newest(".", path, room, &diag) < 0) {
-		diag_remedy(&diag, "name one: spoor %s FILE; or make one: spoor record", verb->name);
+		diag_remedy(&diag, "name one: spoor %s FILE; or make one: spoor record",
+			verb->name);
 		return words_fail(&diag);
 	}
 	if (strncmp(path, "./", 2) == 0)
@@ -176,13 +177,17 @@ static bool explain_pids(const struct selection *s)
 		for (uint32_t p = 1; p < s->trace.processes.count && !found; p++)
 			found = s->trace.processes.items[p].pid == s->profile.filter.pids.items[i];
 		if (!found)
-			words_say("process %u is not in this recording", s->profile.filter.pids.items[i]);
+			words_say("process %u is not in this recording",
+				s->profile.filter.pids.items[i]);
 		said |= !found;
 	}
 	return said;
 }
 
-/* A filter that matches nothing leaves an empty result: the names that it could have meant explain it. */
+/*
+ * A filter that matches nothing leaves an empty result: the names that it could have meant explain
+ * it.
+ */
 static bool explain_process_names(const struct selection *s)
 {
 	bool said = false;
@@ -192,8 +197,10 @@ static bool explain_process_names(const struct selection *s)
 		struct nearest near = { .wanted = pattern };
 		bool found = false;
 		for (uint32_t p = 1; p < s->trace.processes.count && !found; p++) {
-			found = profile_matches_process(&s->trace, &s->trace.processes.items[p], pattern);
-			nearest_offer(&near, trace_text(&s->trace, s->trace.processes.items[p].name));
+			found = profile_matches_process(&s->trace, &s->trace.processes.items[p],
+				pattern);
+			nearest_offer(&near,
+				trace_text(&s->trace, s->trace.processes.items[p].name));
 		}
 		if (!found)
 			say_unmatched("process", pattern, &near);
@@ -206,13 +213,18 @@ static bool explain_modules(const struct selection *s)
 {
 	bool said = false;
 
-	/* Functions are known for the chosen processes only: without any, the processes were the reason. */
-	for (uint32_t i = 0; i < s->profile.filter.modules.count && s->names.functions.count > 1; i++) {
+	/*
+	 * Functions are known for the chosen processes only: without any, the processes were the
+	 * reason.
+	 */
+	for (uint32_t i = 0; i < s->profile.filter.modules.count && s->names.functions.count > 1;
+		i++) {
 		const char *pattern = s->profile.filter.modules.items[i];
 		struct nearest near = { .wanted = pattern };
 		bool found = false;
 		for (uint32_t f = 1; f < s->names.functions.count && !found; f++) {
-			const char *module = trace_text(&s->trace, s->names.functions.items[f].module);
+			const char *module =
+				trace_text(&s->trace, s->names.functions.items[f].module);
 			found = profile_matches_module(module, pattern);
 			nearest_offer(&near, module);
 		}
@@ -251,14 +263,15 @@ bool selection_is_empty(const struct selection *s)
 	return s->words.len && !s->profile.count && (s->profile.all_count || s->unmatched);
 }
 
-int selection_open(const struct selection_values *values, enum method_name_form form, const struct arguments *arguments,
-	const struct verb *verb, struct selection *s)
+int selection_open(const struct selection_values *values, enum method_name_form form,
+	const struct arguments *arguments, const struct verb *verb, struct selection *s)
 {
 	struct diag diag = { 0 };
 
 	/*
-	 * Any user may have written the file, so it is read with no rights but those to read and write files; KILL is for a command of `record` that
-	 * keeps running meanwhile. If reducing fails, more rights remain, and the report is still made.
+	 * Any user may have written the file, so it is read with no rights but those to read and
+	 * write files; KILL is for a command of `record` that keeps running meanwhile. If reducing
+	 * fails, more rights remain, and the report is still made.
 	 */
 	(void)rights_reduce(rights_are_borrowed() ? 0 : RIGHTS_OF_FILES | RIGHT_KILL);
 	memset(s, 0, sizeof(*s));
@@ -269,13 +282,15 @@ int selection_open(const struct selection_values *values, enum method_name_form 
 	s->profile.trace = &s->trace;
 	int code = make_filter(values, verb, s);
 	if (code == EXIT_DONE)
-		code = selection_choose_file(values->input, arguments, verb, s->path, sizeof(s->path));
+		code = selection_choose_file(values->input, arguments, verb, s->path,
+			sizeof(s->path));
 	if (code == EXIT_DONE)
 		code = read_file(s, &diag);
 	if (code != EXIT_DONE)
 		return code;
 
-	int error = symbolmap_init(&s->names, &s->trace, values->raw_names ? METHOD_NAME_RAW : form);
+	int error =
+		symbolmap_init(&s->names, &s->trace, values->raw_names ? METHOD_NAME_RAW : form);
 	if (!error)
 		error = profile_name(&s->profile, &s->names);
 	if (!error)
@@ -328,13 +343,16 @@ static int write_file(const char *path, const struct bytes *content, bool quiet,
 	return result;
 }
 
-int selection_write(const struct selection *s, const char *path, const struct bytes *out, bool quiet)
+int selection_write(const struct selection *s, const char *path, const struct bytes *out,
+	bool quiet)
 {
 	struct diag diag = { 0 };
 	struct stat input;
 	int known = strcmp(s->path, "-") == 0 ? fstat(STDIN_FILENO, &input) : stat(s->path, &input);
 
-	/* The output must not replace the recording; one that was deleted meanwhile needs no check. */
+	/*
+	 * The output must not replace the recording; one that was deleted meanwhile needs no check.
+	 */
 	if (known == 0 && output_file_spares(path, &input, &diag) < 0)
 		return words_fail(&diag);
 	return write_file(path, out, quiet, &diag) < 0 ? words_fail(&diag) : EXIT_DONE;

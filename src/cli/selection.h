@@ -1,5 +1,6 @@
 /*
- * The parts that report and flame share: they choose the file and the samples, read them and find the names.
+ * The parts that report and flame share: they choose the file and the samples, read them and find
+ * the names.
  *
  *   struct report_values { struct selection_values selection; ... };
  *   options: SELECTION_OPTIONS(struct report_values, selection),
@@ -34,65 +35,76 @@ struct selection_values {
 };
 
 /* The rows of a verb's option table that fill the selection_values `field` of `type`. */
-#define SELECTION_OPTIONS(type, field)                                                             \
-	{ 'i', "input", "FILE", "the recording, as FILE without the option; - is standard input",  \
-		OPTION_TEXT, INTO(type, field.input) },                                            \
-	{ 'p', "pid", "PID", "only this process; may be repeated", OPTION_TEXTS,                   \
-		INTO(type, field.pids) },                                                          \
-		{ 'n', "name", "NAME", "only processes of this name; a pattern with * and ?",      \
-			OPTION_TEXTS, INTO(type, field.names) },                                   \
-		{ 't', "thread", "TID", "only this thread; may be repeated", OPTION_TEXTS,         \
-			INTO(type, field.tids) },                                                  \
-		{ 'm', "module", "NAME", "only stacks with a frame in such a module; a pattern",   \
-			OPTION_TEXTS, INTO(type, field.modules) },                                 \
-		{ 0, "from", "TIME", "only from this time on, since the begin", OPTION_DURATION,   \
-			INTO(type, field.from_ns) },                                               \
-		{ 0, "to", "TIME", "only up to this time, since the begin", OPTION_DURATION,       \
-			INTO(type, field.to_ns) },                                                 \
-		{ 0, "raw-names", NULL, "names as the compiler made them", OPTION_FLAG,            \
-			INTO(type, field.raw_names) }
+#define SELECTION_OPTIONS(type, field)                                                            \
+	{ 'i', "input", "FILE", "the recording, as FILE without the option; - is standard input", \
+		OPTION_TEXT, INTO(type, field.input) },                                           \
+		{ 'p', "pid", "PID", "only this process; may be repeated", OPTION_TEXTS,          \
+			INTO(type, field.pids) },                                                 \
+		{ 'n', "name", "NAME", "only processes of this name; a pattern with * and ?",     \
+			OPTION_TEXTS, INTO(type, field.names) },                                  \
+		{ 't', "thread", "TID", "only this thread; may be repeated", OPTION_TEXTS,        \
+			INTO(type, field.tids) },                                                 \
+		{ 'm', "module", "NAME", "only stacks with a frame in such a module; a pattern",  \
+			OPTION_TEXTS, INTO(type, field.modules) },                                \
+		{ 0, "from", "TIME", "only from this time on, since the begin", OPTION_DURATION,  \
+			INTO(type, field.from_ns) },                                              \
+		{ 0, "to", "TIME", "only up to this time, since the begin", OPTION_DURATION,      \
+			INTO(type, field.to_ns) },                                                \
+	{                                                                                         \
+		0, "raw-names", NULL, "names as the compiler made them", OPTION_FLAG,             \
+			INTO(type, field.raw_names)                                               \
+	}
 
 struct selection {
 	struct trace trace;
 	struct profile profile;
 	struct symbolmap names;
-	struct report report;      /* described; not yet counted */
-	bool unmatched;            /* a process, module or time of the filter is not in the recording; stderr has it */
-	struct bytes words;        /* of the filter, for report.selection */
-	struct bytes arguments;    /* likewise, for report.arguments */
+	struct report report; /* described; not yet counted */
+	/* a process, module or time of the filter is not in the recording; stderr has it */
+	bool unmatched;
+	struct bytes words;     /* of the filter, for report.selection */
+	struct bytes arguments; /* likewise, for report.arguments */
 	char path[4096];
 };
 
 /* Method names are shown in `form`; the option for raw names overrides it. */
-int selection_open(const struct selection_values *values, enum method_name_form form, const struct arguments *arguments,
-	const struct verb *verb, struct selection *ret_selection);
+int selection_open(const struct selection_values *values, enum method_name_form form,
+	const struct arguments *arguments, const struct verb *verb,
+	struct selection *ret_selection);
 
 /*
- * The numbers given to `option`, appended to `vec_of_u32` (VEC(uint32_t)), and to `words` (may be NULL) as they were given. Any code but EXIT_DONE:
- * the error was printed.
+ * The numbers given to `option`, appended to `vec_of_u32` (VEC(uint32_t)), and to `words` (may be
+ * NULL) as they were given. Any code but EXIT_DONE: the error was printed.
  */
-int selection_numbers(const struct texts *texts, const char *option, const struct verb *verb, void *vec_of_u32,
-	struct bytes *words);
+int selection_numbers(const struct texts *texts, const char *option, const struct verb *verb,
+	void *vec_of_u32, struct bytes *words);
 
 /*
- * The file to read: the option's, else the only word, else the newest in this folder, whose name is then printed. Any code but EXIT_DONE: the error
- * was printed.
+ * The file to read: the option's, else the only word, else the newest in this folder, whose name is
+ * then printed. Any code but EXIT_DONE: the error was printed.
  */
-int selection_choose_file(const char *input, const struct arguments *arguments, const struct verb *verb,
-	char *path, size_t room);
+int selection_choose_file(const char *input, const struct arguments *arguments,
+	const struct verb *verb, char *path, size_t room);
 
 /* Prints why --from leaves no samples: it is after the end of a recording of this length. */
 void selection_say_late(uint64_t from_ns, uint64_t duration_ns);
 
-/* Prints the result and ends the output as words_finish_output() does. A reader that left early is no failure. */
+/*
+ * Prints the result and ends the output as words_finish_output() does. A reader that left early is
+ * no failure.
+ */
 int selection_print(const struct bytes *out);
 
-/* Writes the result into a file: EXIT_DONE, or the failure is printed. A path that names the recording itself is refused. */
-int selection_write(const struct selection *selection, const char *path, const struct bytes *out, bool quiet);
+/*
+ * Writes the result into a file: EXIT_DONE, or the failure is printed. A path that names the
+ * recording itself is refused.
+ */
+int selection_write(const struct selection *selection, const char *path, const struct bytes *out,
+	bool quiet);
 
 /*
- * Whether a filter was given that no sample passes. In a recording without samples: whether one was given that matches no process, module or time.
- * selection_open() has printed the reason.
+ * Whether a filter was given that no sample passes. In a recording without samples: whether one was
+ * given that matches no process, module or time. selection_open() has printed the reason.
  */
 bool selection_is_empty(const struct selection *selection);
 

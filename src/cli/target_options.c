@@ -8,7 +8,10 @@
 #include "cli/words.h"
 #include "machine/rights.h"
 
-/* The next of "12,34". False at the end, and where there is no process id: then *at is not at the end. */
+/*
+ * The next of "12,34". False at the end, and where there is no process id: then *at is not at the
+ * end.
+ */
 static bool next_pid(const char **at, uint32_t *ret_pid)
 {
 	char number[24];
@@ -46,8 +49,8 @@ int target_options_ids(const struct texts *texts, const char *option, const char
 			}
 		}
 		if (!any || *at)
-			return options_misused(verb,
-				"%s takes %s ids, not '%s'%s", option, what, texts->list.items[i],
+			return options_misused(verb, "%s takes %s ids, not '%s'%s", option, what,
+				texts->list.items[i],
 				strcmp(option, "-p") == 0 ? "; use -n NAME for a name" : "");
 	}
 	return EXIT_DONE;
@@ -62,7 +65,8 @@ int target_options_query(const struct target_values *values, const struct verb *
 	int code = target_options_ids(&values->pids, "-p", "process", verb, &choice->pids);
 
 	if (code == EXIT_DONE)
-		code = target_options_ids(&values->trees, "--tree", "process", verb, &choice->trees);
+		code = target_options_ids(&values->trees, "--tree", "process", verb,
+			&choice->trees);
 	choice->query = (struct target_query){
 		.pids = choice->pids.items,
 		.pid_count = choice->pids.count,
@@ -91,11 +95,13 @@ int target_options_dotnet(const struct target_values *values, const struct verb 
 	ret_choice->query.single = true;
 	ret_choice->query.dotnet_only = true;
 	if (!values->all && !target_options_given(values) && !targets_in_container())
-		return options_misused(verb, "which process? -p PID or -n NAME; spoor ps lists them");
+		return options_misused(verb,
+			"which process? -p PID or -n NAME; spoor ps lists them");
 	return EXIT_DONE;
 }
 
-int target_options_choose_own(const struct target_query *query, struct targets *ret_targets, struct diag *diag)
+int target_options_choose_own(const struct target_query *query, struct targets *ret_targets,
+	struct diag *diag)
 {
 	rights_raise();
 	int result = targets_choose(query, ret_targets, diag);

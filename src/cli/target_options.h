@@ -1,14 +1,15 @@
 /*
  * The options that choose processes, the same in every verb that is about processes.
  *
- *   struct trace_values { struct target_values targets; ... };
- *   options: TARGET_OPTIONS(struct trace_values, targets), TARGET_ALL_OPTION(struct trace_values, targets, "every .NET process"),
+ *   struct trace_values { struct target_values targets; ... }; options: TARGET_OPTIONS(struct
+ *   trace_values, targets), TARGET_ALL_OPTION(struct trace_values, targets, "every .NET process"),
  *
  *   code = target_options_query(&values.targets, self, &query)       EXIT_DONE: continue; else the error was printed
  *   ... targets_choose(&query.query, ...) ...
  *   target_options_done(&query)
  *
- * -a, --all has another meaning for record (the machine) than for the verbs that work on .NET processes, so the macro of its row takes the text.
+ * -a, --all has another meaning for record (the machine) than for the verbs that work on .NET
+ * processes, so the macro of its row takes the text.
  */
 #ifndef SPOOR_CLI_TARGET_OPTIONS_H
 #define SPOOR_CLI_TARGET_OPTIONS_H
@@ -35,8 +36,9 @@ struct target_values {
 #define TARGET_OPTIONS(type, field)                                                                \
 	{ 'p', "pid", "PID", "this process; may be repeated, or PID,PID", OPTION_TEXTS,            \
 		INTO(type, field.pids) },                                                          \
-		{ 'n', "name", "NAME", "processes of this name (* and ? allowed); may be repeated", \
-			OPTION_TEXTS, INTO(type, field.names) },                                   \
+		{ 'n', "name", "NAME",                                                             \
+			"processes of this name (* and ? allowed); may be repeated", OPTION_TEXTS, \
+			INTO(type, field.names) },                                                 \
 		{ 0, "container", "CONTAINER",                                                     \
 			"processes of this container: its id or the beginning of it, or its name", \
 			OPTION_TEXTS, INTO(type, field.containers) },                              \
@@ -44,37 +46,53 @@ struct target_values {
 			INTO(type, field.pods) },                                                  \
 		{ 0, "cgroup", "CGROUP", "processes of this control group and those below it",     \
 			OPTION_TEXTS, INTO(type, field.cgroups) },                                 \
-		{ 0, "tree", "PID", "this process and all that descend from it", OPTION_TEXTS,      \
-			INTO(type, field.trees) }
+	{                                                                                          \
+		0, "tree", "PID", "this process and all that descend from it", OPTION_TEXTS,       \
+			INTO(type, field.trees)                                                    \
+	}
 
-#define TARGET_ALL_OPTION(type, field, help)                                                       \
-	{ 'a', "all", NULL, help, OPTION_FLAG, INTO(type, field.all) }
+#define TARGET_ALL_OPTION(type, field, help)                               \
+	{                                                                  \
+		'a', "all", NULL, help, OPTION_FLAG, INTO(type, field.all) \
+	}
 
-/* The query from the options, for targets_choose(). The lists in `query` are borrowed from here and from the values. */
+/*
+ * The query from the options, for targets_choose(). The lists in `query` are borrowed from here and
+ * from the values.
+ */
 struct target_choice {
 	struct target_query query;
 	VEC(uint32_t) pids;
 	VEC(uint32_t) trees;
 };
 
-/* EXIT_DONE, or the exit code after the error was printed. The caller ends the choice with target_options_done() in any case. */
+/*
+ * EXIT_DONE, or the exit code after the error was printed. The caller ends the choice with
+ * target_options_done() in any case.
+ */
 int target_options_query(const struct target_values *values, const struct verb *verb,
 	struct target_choice *ret_choice);
 
 /*
- * For verbs that send requests to .NET processes: as target_options_query(), of .NET processes only. With nothing chosen, the only .NET process of
- * the container is taken; outside a container that is a misuse.
+ * For verbs that send requests to .NET processes: as target_options_query(), of .NET processes
+ * only. With nothing chosen, the only .NET process of the container is taken; outside a container
+ * that is a misuse.
  */
 int target_options_dotnet(const struct target_values *values, const struct verb *verb,
 	struct target_choice *ret_choice);
 
 /*
- * targets_choose() for verbs that make a process act or that show its memory, environment or payloads. All may be chosen that spoor may look at, then
- * rights borrowed from the program's file are dropped permanently: the rest of the run takes the caller's own.
+ * targets_choose() for verbs that make a process act or that show its memory, environment or
+ * payloads. All may be chosen that spoor may look at, then rights borrowed from the program's file
+ * are dropped permanently: the rest of the run takes the caller's own.
  */
-int target_options_choose_own(const struct target_query *query, struct targets *ret_targets, struct diag *diag);
+int target_options_choose_own(const struct target_query *query, struct targets *ret_targets,
+	struct diag *diag);
 
-/* Reads an option's "12,34" into a VEC(uint32_t); `what` is "process" or "thread". EXIT_DONE, or the exit code after the error was printed. */
+/*
+ * Reads an option's "12,34" into a VEC(uint32_t); `what` is "process" or "thread". EXIT_DONE, or
+ * the exit code after the error was printed.
+ */
 int target_options_ids(const struct texts *texts, const char *option, const char *what,
 	const struct verb *verb, void *vec_of_u32);
 

@@ -21,7 +21,8 @@ void terminal_abandon(void)
 	if (!opened)
 		return;
 	if (poll(&screen, 1, 0) == 1) /* a terminal that was stopped with Ctrl-S would block */
-		(void)!write(STDOUT_FILENO, SCREEN_CLOSE, sizeof(SCREEN_CLOSE) - 1); /* a failure means that the terminal was closed; so below */
+		/* a failure means that the terminal was closed; so below */
+		(void)!write(STDOUT_FILENO, SCREEN_CLOSE, sizeof(SCREEN_CLOSE) - 1);
 	if (opened->keys)
 		(void)tcsetattr(STDIN_FILENO, TCSANOW, &opened->saved);
 }
@@ -31,7 +32,8 @@ void terminal_open(struct terminal *terminal, struct bytes *out)
 	*terminal = (struct terminal){ .keys = false };
 	opened = terminal;
 	/* In the background a change of the terminal would stop us. */
-	if (isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp() && tcgetattr(STDIN_FILENO, &terminal->saved) == 0) {
+	if (isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp() &&
+		tcgetattr(STDIN_FILENO, &terminal->saved) == 0) {
 		struct termios raw = terminal->saved;
 		raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
 		raw.c_cc[VMIN] = 0;
@@ -46,7 +48,8 @@ void terminal_close(struct terminal *terminal, struct bytes *out)
 	bytes_text(out, SCREEN_CLOSE);
 	opened = NULL;
 	if (terminal->keys)
-		(void)tcsetattr(STDIN_FILENO, TCSANOW, &terminal->saved); /* a failure means that the terminal was closed */
+		/* a failure means that the terminal was closed */
+		(void)tcsetattr(STDIN_FILENO, TCSANOW, &terminal->saved);
 	terminal->keys = false;
 }
 
@@ -72,9 +75,18 @@ int terminal_key(struct terminal *terminal)
 		const char *bytes;
 		int key;
 	} keys[] = {
-		{ "\x1b[A", KEY_UP }, { "\x1b[B", KEY_DOWN }, { "\x1b[C", KEY_RIGHT }, { "\x1b[D", KEY_LEFT },
-		{ "\x1bOA", KEY_UP }, { "\x1bOB", KEY_DOWN }, { "\x1bOC", KEY_RIGHT }, { "\x1bOD", KEY_LEFT },
-		{ "\x1b[5~", KEY_PAGE_UP }, { "\x1b[6~", KEY_PAGE_DOWN }, { "\x1b[H", KEY_HOME }, { "\x1b[1~", KEY_HOME },
+		{ "\x1b[A", KEY_UP },
+		{ "\x1b[B", KEY_DOWN },
+		{ "\x1b[C", KEY_RIGHT },
+		{ "\x1b[D", KEY_LEFT },
+		{ "\x1bOA", KEY_UP },
+		{ "\x1bOB", KEY_DOWN },
+		{ "\x1bOC", KEY_RIGHT },
+		{ "\x1bOD", KEY_LEFT },
+		{ "\x1b[5~", KEY_PAGE_UP },
+		{ "\x1b[6~", KEY_PAGE_DOWN },
+		{ "\x1b[H", KEY_HOME },
+		{ "\x1b[1~", KEY_HOME },
 	};
 	struct pollfd ready = { .fd = STDIN_FILENO, .events = POLLIN };
 
@@ -91,7 +103,8 @@ int terminal_key(struct terminal *terminal)
 		return KEY_NONE;
 	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		unsigned len = (unsigned)strlen(keys[i].bytes);
-		if (terminal->pending_count >= len && memcmp(terminal->pending, keys[i].bytes, len) == 0) {
+		if (terminal->pending_count >= len &&
+			memcmp(terminal->pending, keys[i].bytes, len) == 0) {
 			drop(terminal, len);
 			return keys[i].key;
 		}

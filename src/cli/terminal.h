@@ -6,7 +6,8 @@
  *   while ((key = terminal_key(&terminal))) ...
  *   terminal_close(&terminal, &out);         all as it was
  *
- * Keys are read from stdin if it is a terminal and this process is in its foreground; else there are none.
+ * Keys are read from stdin if it is a terminal and this process is in its foreground; else there
+ * are none.
  */
 #ifndef SPOOR_CLI_TERMINAL_H
 #define SPOOR_CLI_TERMINAL_H
@@ -40,12 +41,18 @@ struct terminal {
 void terminal_open(struct terminal *terminal, struct bytes *out);
 void terminal_close(struct terminal *terminal, struct bytes *out);
 
-/* Restores the terminal before a signal ends the program. Async-signal-safe. An open terminal does not move in memory. */
+/*
+ * Restores the terminal before a signal ends the program. Async-signal-safe. An open terminal does
+ * not move in memory.
+ */
 void terminal_abandon(void);
 
 void terminal_size(unsigned *ret_columns, unsigned *ret_lines);
 
-/* Never waits: KEY_NONE when no key is left. Call it when stdin is readable, until it returns KEY_NONE. */
+/*
+ * Never waits: KEY_NONE when no key is left. Call it when stdin is readable, until it returns
+ * KEY_NONE.
+ */
 int terminal_key(struct terminal *terminal);
 
 #endif

@@ -20,7 +20,8 @@ struct verb {
 	const char *synopsis;         /* what follows the name: "[FILE] [options]" */
 	const char *summary;          /* "what a recording holds, and where its CPU time went" */
 	const struct option *options; /* ends with a row of zeros; NULL when there are none */
-	bool takes_command;           /* the first argument that is no option begins a command, as after -- */
+	/* the first argument that is no option begins a command, as after -- */
+	bool takes_command;
 };
 
 extern const struct verb verbs[]; /* ends with a row of zeros */

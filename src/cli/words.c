@@ -41,7 +41,10 @@ void screen_look(FILE *stream, enum color_when when, struct screen *ret_screen)
 	};
 }
 
-/* Prints a line that ends with a full stop, unless the text has a full stop, question mark, exclamation mark or colon at its end. */
+/*
+ * Prints a line that ends with a full stop, unless the text has a full stop, question mark,
+ * exclamation mark or colon at its end.
+ */
 static void print_sentence(const char *text)
 {
 	size_t len = strlen(text);
@@ -113,7 +116,7 @@ int words_finish_output(void)
 		return EXIT_DONE;
 	if (errno == EPIPE)
 		return EXIT_DONE;
-	(void)diag_set(
-		&diag, errno ? -errno : -EIO, "cannot write the result to standard output: %m");
+	(void)diag_set(&diag, errno ? -errno : -EIO,
+		"cannot write the result to standard output: %m");
 	return words_fail(&diag);
 }

@@ -1,5 +1,6 @@
 /*
- * Messages: sentences for a person on stderr, and the width and colours of the terminal that a stream writes to.
+ * Messages: sentences for a person on stderr, and the width and colours of the terminal that a
+ * stream writes to.
  *
  * A failure arrives as a struct diag: what failed and why, then the remedy, each on its own line.
  */
@@ -20,7 +21,8 @@ struct screen {
 	bool terminal;
 	bool color; /* --color, else NO_COLOR and TERM, else whether it is a terminal */
 	unsigned
-		columns; /* COLUMNS, else the terminal's width, else 0: lines are never cut in a pipe */
+		/* COLUMNS, else the terminal's width, else 0: lines are never cut in a pipe */
+		columns;
 };
 
 void screen_look(FILE *stream, enum color_when when, struct screen *ret_screen);
@@ -28,24 +30,31 @@ void screen_look(FILE *stream, enum color_when when, struct screen *ret_screen);
 /* Prints the diagnosis to stderr; returns the exit code that fits its error (words_exit_code()). */
 int words_fail(const struct diag *diag);
 
-/* EXIT_MISSING for a right or feature that is missing (EPERM, EACCES, ENOSYS, EOPNOTSUPP), else EXIT_FAILED. */
+/*
+ * EXIT_MISSING for a right or feature that is missing (EPERM, EACCES, ENOSYS, EOPNOTSUPP), else
+ * EXIT_FAILED.
+ */
 int words_exit_code(int error);
 
-/* Prints one sentence to stderr and appends a full stop if it has none; control characters in foreign text are made safe. */
+/*
+ * Prints one sentence to stderr and appends a full stop if it has none; control characters in
+ * foreign text are made safe.
+ */
 void words_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* One line: the earlier file at this path is now PATH.old. */
 void words_say_replaced(const char *path);
 
 /*
- * Prints commands to run next on a process, one a line, by the names of their verbs (NULL ends the list), on stderr; nothing if stdout or stderr is
- * no terminal.
+ * Prints commands to run next on a process, one a line, by the names of their verbs (NULL ends the
+ * list), on stderr; nothing if stdout or stderr is no terminal.
  */
 void words_next(uint32_t pid, const char *const *names);
 
 /*
- * Flushes stdout and checks that everything got there: EXIT_DONE, or an exit code after the failure was printed. A reader that closed the pipe
- * (EPIPE) is no failure. Every verb that prints results ends with it.
+ * Flushes stdout and checks that everything got there: EXIT_DONE, or an exit code after the failure
+ * was printed. A reader that closed the pipe (EPIPE) is no failure. Every verb that prints results
+ * ends with it.
  */
 int words_finish_output(void);
 

@@ -1,23 +1,25 @@
 /*
  * See arch.h.
  *
- * The byte patterns of x86-64 were read from live .NET 10.0 processes (System V calling convention): code that the runtime writes
- * itself and announces by no event. A zero in a mask is a byte of an address or a displacement.
+ * The byte patterns of x86-64 were read from live .NET 10.0 processes (System V calling
+ * convention): code that the runtime writes itself and announces by no event. A zero in a mask is a
+ * byte of an address or a displacement.
  */
 #include "code/arch.h"
 
 #include <string.h>
 
 /* Bytes that must be equal, and bytes that may have any value. */
-#define X 0xff
+#define X    0xff
 #define ANY4 0, 0, 0, 0
 #define ANY8 0, 0, 0, 0, 0, 0, 0, 0
 
 /* "movabs REGISTER, imm64" is ten bytes, of which two are fixed. */
 static const struct arch_stub x86_64_stubs[] = {
 	/*
-	 * The copied write barriers: one block of 272 bytes, patched in place for the collector in use. Its parts begin like this: the checked
-	 * barrier, then mov [rdi], rsi followed by the instructions for the kind of collector.
+	 * The copied write barriers: one block of 272 bytes, patched in place for the collector in
+	 * use. Its parts begin like this: the checked barrier, then mov [rdi], rsi followed by the
+	 * instructions for the kind of collector.
 	 */
 	{
 		.kind = "write barrier", /* lea rax, [rip + x]; cmp rdi, [rax]; jb */
@@ -121,12 +123,14 @@ static const struct arch_stub x86_64_stubs[] = {
 		.size_bytes = 16,
 	},
 	/*
-	 * Instantiating stubs move the arguments up by one register, the last first, and put the hidden one in its place: then movabs rax, target;
-	 * jmp rax. One pattern for each number of moves, the longest first.
+	 * Instantiating stubs move the arguments up by one register, the last first, and put the
+	 * hidden one in its place: then movabs rax, target; jmp rax. One pattern for each number of
+	 * moves, the longest first.
 	 */
 	{
 		.kind = "instantiating stub",
-		.bytes = { 0x4d, 0x89, 0xc1, 0x49, 0x89, 0xc8, 0x48, 0x89, 0xd1, 0x48, 0x89, 0xf2, 0x48, 0xbe },
+		.bytes = { 0x4d, 0x89, 0xc1, 0x49, 0x89, 0xc8, 0x48, 0x89, 0xd1, 0x48, 0x89, 0xf2,
+			0x48, 0xbe },
 		.mask = { X, X, X, X, X, X, X, X, X, X, X, X, X, X },
 		.len = 14,
 		.size_bytes = 40,
@@ -174,7 +178,10 @@ static const struct arch_stub x86_64_stubs[] = {
 		.len = 6,
 		.size_bytes = 96,
 	},
-	/* What precompiled code calls through its import cells: load one or two constants, jump to the runtime's helper. */
+	/*
+	 * What precompiled code calls through its import cells: load one or two constants, jump to
+	 * the runtime's helper.
+	 */
 	{
 		.kind = "ReadyToRun helper", /* mov rsi, rdi; movabs rdi; jmp */
 		.bytes = { 0x48, 0x8b, 0xf7, 0x48, 0xbf, ANY8, 0xe9 },
@@ -212,14 +219,18 @@ static const struct arch_stub x86_64_stubs[] = {
 	},
 };
 
-/* call rel32 (e8), or call of a register or of memory (ff /2) in one of its lengths, with a REX prefix or without. */
+/*
+ * call rel32 (e8), or call of a register or of memory (ff /2) in one of its lengths, with a REX
+ * prefix or without.
+ */
 static bool x86_64_ends_with_call(const uint8_t *code, size_t size, int64_t *ret_offset)
 {
 	const uint8_t *end = code + size;
 
 	*ret_offset = 0;
 	if (size >= 5 && end[-5] == 0xe8) {
-		*ret_offset = (int32_t)((uint32_t)end[-4] | (uint32_t)end[-3] << 8 | (uint32_t)end[-2] << 16 | (uint32_t)end[-1] << 24);
+		*ret_offset = (int32_t)((uint32_t)end[-4] | (uint32_t)end[-3] << 8 |
+					(uint32_t)end[-2] << 16 | (uint32_t)end[-1] << 24);
 		return true;
 	}
 	for (size_t len = 2; len <= 7 && len <= size; len++) {
@@ -245,7 +256,8 @@ static bool aarch64_ends_with_call(const uint8_t *code, size_t size, int64_t *re
 	if (size < 4)
 		return false;
 	const uint8_t *at = code + size - 4;
-	uint32_t word = (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+	uint32_t word = (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
+			(uint32_t)at[3] << 24;
 
 	if (word >> 26 == 0x25) {
 		int64_t words = word & 0x3ffffff;
@@ -265,7 +277,10 @@ static const struct arch archs[] = {
 		.ends_with_call = x86_64_ends_with_call,
 	},
 	{
-		/* The kernel's half begins at 2^64 - 2^52 with 52-bit addresses, higher with 48: user addresses stay far below either. */
+		/*
+		 * The kernel's half begins at 2^64 - 2^52 with 52-bit addresses, higher with 48:
+		 * user addresses stay far below either.
+		 */
 		.name = "aarch64",
 		.kernel_begin = UINT64_C(0xfff0000000000000),
 		.ends_with_call = aarch64_ends_with_call,
@@ -317,7 +332,8 @@ const struct arch_stub *arch_find_stub(const struct arch *arch, const uint8_t *c
 	for (size_t back = 0; back <= at && back <= arch->stub_search_back_bytes; back++) {
 		for (size_t i = 0; i < arch->stub_count; i++) {
 			const struct arch_stub *stub = &arch->stubs[i];
-			if (back < stub->size_bytes && begins_with(code + at - back, size - at + back, stub)) {
+			if (back < stub->size_bytes &&
+				begins_with(code + at - back, size - at + back, stub)) {
 				*ret_begin = at - back;
 				return stub;
 			}
@@ -326,7 +342,8 @@ const struct arch_stub *arch_find_stub(const struct arch *arch, const uint8_t *c
 	return NULL;
 }
 
-bool arch_ends_with_call(const struct arch *arch, const uint8_t *code, size_t size, int64_t *ret_offset)
+bool arch_ends_with_call(const struct arch *arch, const uint8_t *code, size_t size,
+	int64_t *ret_offset)
 {
 	return arch->ends_with_call && arch->ends_with_call(code, size, ret_offset);
 }

@@ -1,11 +1,13 @@
 /*
  * See codemap.h.
  *
- * Events of two streams (live and rundown) arrive in any order relative to each other, so nothing here depends on the order of arrival: from_ns and
- * until_ns say which body owned an address. `codes` only grows. The search order is updated, and overlaps are resolved, at the next lookup, because
- * additions come by the thousand and lookups in between are rare.
+ * Events of two streams (live and rundown) arrive in any order relative to each other, so nothing
+ * here depends on the order of arrival: from_ns and until_ns say which body owned an address.
+ * `codes` only grows. The search order is updated, and overlaps are resolved, at the next lookup,
+ * because additions come by the thousand and lookups in between are rare.
  *
- * Invariants of `order`: sorted by (begin, code); reach[i] = the greatest end of items 0..i, so a search walks back only while reach > address.
+ * Invariants of `order`: sorted by (begin, code); reach[i] = the greatest end of items 0..i, so a
+ * search walks back only while reach > address.
  */
 #include "code/codemap.h"
 
@@ -16,12 +18,15 @@
 
 #include "base/bytes.h"
 
-/* Events are stamped shortly after the code has begun to run, and the clocks of two sources are compared here. */
+/*
+ * Events are stamped shortly after the code has begun to run, and the clocks of two sources are
+ * compared here.
+ */
 #define SLACK_NS UINT64_C(250000000)
 
 /*
- * The maximum number of bodies that one search examines. A normal process reuses an address a few times; a process that reports 100,000 nested
- * ranges must not make each search that long.
+ * The maximum number of bodies that one search examines. A normal process reuses an address a few
+ * times; a process that reports 100,000 nested ranges must not make each search that long.
  */
 #define WALK_MAX 4096u
 
@@ -33,7 +38,7 @@ static uint64_t code_end_time(const struct code *code)
 static bool is_same_body(const struct code *a, const struct code *b)
 {
 	return a->end == b->end && a->method_id == b->method_id && a->name == b->name &&
-		a->name_space == b->name_space && a->signature == b->signature;
+	       a->name_space == b->name_space && a->signature == b->signature;
 }
 
 /* NULL if memory runs out. */
@@ -50,7 +55,8 @@ static const char *intern(struct codemap *map, const char *text)
 static bool index_begins(struct codemap *map)
 {
 	for (; map->indexed < map->codes.count; map->indexed++)
-		if (!map_put(&map->begin_index, map->codes.items[map->indexed].begin, map->indexed + 1))
+		if (!map_put(&map->begin_index, map->codes.items[map->indexed].begin,
+			    map->indexed + 1))
 			return false;
 	return true;
 }
@@ -64,8 +70,9 @@ static struct code *find_known(struct codemap *map, const struct code *code)
 		walked++) {
 		struct code *known = &map->codes.items[i - 1];
 		/*
-		 * A rundown describes the code at the time of the rundown. If the end of the same body is known, it came from the live stream,
-		 * which would also have reported a new begin.
+		 * A rundown describes the code at the time of the rundown. If the end of the same
+		 * body is known, it came from the live stream, which would also have reported a new
+		 * begin.
 		 */
 		if (is_same_body(known, code) && known->from_ns < code->until_ns &&
 			(known->until_ns == UINT64_MAX || !code->from_ns))
@@ -105,7 +112,8 @@ int codemap_add(struct codemap *map, const struct code *code)
 		map->changes++;
 		return 0;
 	}
-	if (!added.from_ns && added.kind != CODE_READYTORUN) /* precompiled code exists before its event */
+	/* precompiled code exists before its event */
+	if (!added.from_ns && added.kind != CODE_READYTORUN)
 		added.from_ns = map->since_ns;
 	added.older = map_get(&map->begin_index, added.begin);
 	if (!vec_add(&map->codes, added))
@@ -126,7 +134,8 @@ void codemap_remove(struct codemap *map, uint64_t begin, uint64_t until_ns)
 		return; /* the name remains valid until another body takes the address */
 	for (uint32_t i = map_get(&map->begin_index, begin); i && walked < WALK_MAX; walked++) {
 		struct code *code = &map->codes.items[i - 1];
-		if (code->until_ns > until_ns && code->from_ns <= until_ns) { /* the body still exists, or its end was derived from a later body */
+		/* the body still exists, or its end was derived from a later body */
+		if (code->until_ns > until_ns && code->from_ns <= until_ns) {
 			code->until_ns = until_ns;
 			map->changes++;
 		}
@@ -181,13 +190,19 @@ static void end_at(struct code *a, struct code *b)
 		a->until_ns = b->from_ns;
 		return;
 	}
-	/* The begin of `a` is unknown, and `a` existed after `b` had begun: so `b` existed before it. */
+	/*
+	 * The begin of `a` is unknown, and `a` existed after `b` had begun: so `b` existed before
+	 * it.
+	 */
 	if (b->until_ns > a->stood_ns)
 		b->until_ns = a->stood_ns;
 	a->from_ns = b->until_ns;
 }
 
-/* Of two overlapping bodies, the earlier one ends where the later one begins. Two that existed before the recording both remain. */
+/*
+ * Of two overlapping bodies, the earlier one ends where the later one begins. Two that existed
+ * before the recording both remain.
+ */
 static void end_earlier(struct code *a, struct code *b)
 {
 	if (a->from_ns < b->from_ns)
@@ -229,7 +244,8 @@ void codemap_settle(struct codemap *map)
 	if (!tail)
 		return;
 	for (uint32_t i = 0; i < fresh; i++)
-		tail[i] = (struct code_order){ .begin = map->codes.items[old + i].begin, .code = old + i };
+		tail[i] = (struct code_order){ .begin = map->codes.items[old + i].begin,
+			.code = old + i };
 	qsort(tail, fresh, sizeof(*tail), compare_order);
 
 	/* Merges from the back, so that only items after the first new one move. */
@@ -258,7 +274,10 @@ void codemap_settle(struct codemap *map)
 	}
 }
 
-/* Of two bodies that covered an address at the same time: the one whose times are known more exactly. */
+/*
+ * Of two bodies that covered an address at the same time: the one whose times are known more
+ * exactly.
+ */
 static bool owns_rather(const struct code *code, const struct code *other)
 {
 	if (code->from_ns != other->from_ns)
@@ -266,8 +285,12 @@ static bool owns_rather(const struct code *code, const struct code *other)
 	return code->until_ns != other->until_ns ? code->until_ns < other->until_ns : code > other;
 }
 
-/* The body that owned the address, and the first one that came there later; each NULL if there is none. */
-static struct code *find_both(struct codemap *map, uint64_t address, uint64_t time_ns, struct code **ret_next)
+/*
+ * The body that owned the address, and the first one that came there later; each NULL if there is
+ * none.
+ */
+static struct code *find_both(struct codemap *map, uint64_t address, uint64_t time_ns,
+	struct code **ret_next)
 {
 	struct code *owner = NULL;
 	struct code *next = NULL;
@@ -329,7 +352,10 @@ const char *codemap_assembly(const struct codemap *map, uint64_t module_id, size
 	const char *path = newest ? map->modules.items[newest - 1].path : "";
 	const char *name = path;
 
-	/* The path may be of another system: an image that was built there keeps the path of its pdb. */
+	/*
+	 * The path may be of another system: an image that was built there keeps the path of its
+	 * pdb.
+	 */
 	for (const char *c = path; *c; c++) {
 		if (*c == '/' || *c == '\\')
 			name = c + 1;
@@ -341,7 +367,10 @@ const char *codemap_assembly(const struct codemap *map, uint64_t module_id, size
 	return name;
 }
 
-/* The form that the runtime writes: "instance void  (int32,class System.String)". Either part may be missing or malformed. */
+/*
+ * The form that the runtime writes: "instance void  (int32,class System.String)". Either part may
+ * be missing or malformed.
+ */
 struct signature {
 	const char *return_type;
 	size_t return_len;
@@ -357,7 +386,10 @@ static struct signature take_apart(const char *text)
 	size_t open = len;
 	int depth = 0;
 
-	/* The arguments are the last balanced pair: return types of function pointers have parentheses too. */
+	/*
+	 * The arguments are the last balanced pair: return types of function pointers have
+	 * parentheses too.
+	 */
 	if (len && text[len - 1] == ')') {
 		for (size_t i = len; i-- > 0 && open == len;) {
 			if (text[i] == ')')
@@ -381,8 +413,9 @@ static struct signature take_apart(const char *text)
 }
 
 /*
- * PerfView splits "RETURN [Assembly] REST[Tier]", which is one line, at the first bracketed word between blanks. So the return type must not
- * contain such a word, and no part may contain a line break.
+ * PerfView splits "RETURN [Assembly] REST[Tier]", which is one line, at the first bracketed word
+ * between blanks. So the return type must not contain such a word, and no part may contain a line
+ * break.
  */
 static bool is_plain_return(const char *text, size_t len)
 {
@@ -453,7 +486,8 @@ static const char *const tier_tags[] = {
 
 const char *code_tier_tag(enum code_tier tier)
 {
-	return tier_tags[(unsigned)tier < sizeof(tier_tags) / sizeof(*tier_tags) ? tier : TIER_UNKNOWN];
+	return tier_tags[(unsigned)tier < sizeof(tier_tags) / sizeof(*tier_tags) ? tier
+										 : TIER_UNKNOWN];
 }
 
 void codemap_trim(struct codemap *map)
@@ -475,9 +509,9 @@ void codemap_trim(struct codemap *map)
 size_t codemap_size_bytes(const struct codemap *map)
 {
 	return strtab_size_bytes(&map->texts) + map->codes.capacity * sizeof(*map->codes.items) +
-		map->order.capacity * sizeof(*map->order.items) +
-		map->modules.capacity * sizeof(*map->modules.items) +
-		map_size_bytes(&map->begin_index) + map_size_bytes(&map->module_index);
+	       map->order.capacity * sizeof(*map->order.items) +
+	       map->modules.capacity * sizeof(*map->modules.items) +
+	       map_size_bytes(&map->begin_index) + map_size_bytes(&map->module_index);
 }
 
 void codemap_done(struct codemap *map)

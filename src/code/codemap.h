@@ -1,8 +1,10 @@
 /*
- * The managed code of one live process: the address range of each method, with the time of its begin and end.
+ * The managed code of one live process: the address range of each method, with the time of its
+ * begin and end.
  *
- * Filled from the CLR's method and module events (clr_absorb_method()), searched by (address, time). Old bodies remain, because samples before
- * their end need them. Names are stored as UTF-8 parts; a full name is composed only for sampled code.
+ * Filled from the CLR's method and module events (clr_absorb_method()), searched by (address,
+ * time). Old bodies remain, because samples before their end need them. Names are stored as UTF-8
+ * parts; a full name is composed only for sampled code.
  */
 #ifndef SPOOR_CODE_CODEMAP_H
 #define SPOOR_CODE_CODEMAP_H
@@ -34,26 +36,28 @@ enum code_kind { CODE_UNKNOWN, CODE_JIT, CODE_READYTORUN, CODE_STUB, CODE_DYNAMI
 
 struct code {
 	uint64_t begin;
-	uint64_t end;            /* exclusive */
+	uint64_t end; /* exclusive */
 	uint64_t method_id;
 	uint64_t module_id;
-	uint64_t from_ns;        /* 0: it existed before the session */
-	uint64_t until_ns;       /* UINT64_MAX while it exists */
-	uint64_t stood_ns;       /* if from_ns is unknown: a time at which it existed; 0: unknown too */
-	const char *name_space;  /* the three are in the codemap's texts; never NULL */
+	uint64_t from_ns;  /* 0: it existed before the session */
+	uint64_t until_ns; /* UINT64_MAX while it exists */
+	/* if from_ns is unknown: a time at which it existed; 0: unknown too */
+	uint64_t stood_ns;
+	const char *name_space; /* the three are in the codemap's texts; never NULL */
 	const char *name;
 	const char *signature;
-	uint32_t older;          /* for the codemap: index + 1 of the previous body with the same begin */
-	uint8_t kind;            /* enum code_kind */
-	uint8_t tier;            /* enum code_tier */
-	bool written;            /* for the caller: its CodeAdded event has been written */
-	bool removal_told;       /* for the caller: its end has been noticed */
-	bool reused;             /* for the caller: its address was used by another body before */
+	/* for the codemap: index + 1 of the previous body with the same begin */
+	uint32_t older;
+	uint8_t kind;      /* enum code_kind */
+	uint8_t tier;      /* enum code_tier */
+	bool written;      /* for the caller: its CodeAdded event has been written */
+	bool removal_told; /* for the caller: its end has been noticed */
+	bool reused;       /* for the caller: its address was used by another body before */
 };
 
 struct code_module {
 	uint64_t id;
-	const char *path;        /* of the IL image; "" if it has none */
+	const char *path; /* of the IL image; "" if it has none */
 	uint64_t from_ns;
 	uint64_t until_ns;
 };
@@ -61,29 +65,42 @@ struct code_module {
 /* One item of the search order. */
 struct code_order {
 	uint64_t begin;
-	uint64_t reach;                 /* greatest end of this and all earlier items: how far back a search must go */
-	uint32_t code;                  /* index */
+	/* greatest end of this and all earlier items: how far back a search must go */
+	uint64_t reach;
+	uint32_t code; /* index */
 };
 
 struct codemap {
-	struct strtab texts;            /* names, signatures and paths, each stored once */
-	struct strtab *shared;          /* if not NULL, used instead of `texts`: a table that several maps share and that outlives them */
-	VEC(struct code) codes;         /* in order of arrival */
-	VEC(struct code_order) order;   /* by begin, then arrival; of the first `order.count` codes */
-	struct map begin_index;         /* begin -> index + 1 of the newest body with that begin; of the first `indexed` codes */
+	struct strtab texts; /* names, signatures and paths, each stored once */
+	/*
+	 * if not NULL, used instead of `texts`: a table that several maps share and that outlives
+	 * them
+	 */
+	struct strtab *shared;
+	VEC(struct code) codes; /* in order of arrival */
+	/* by begin, then arrival; of the first `order.count` codes */
+	VEC(struct code_order) order;
+	/* begin -> index + 1 of the newest body with that begin; of the first `indexed` codes */
+	struct map begin_index;
 	uint32_t indexed;
 	VEC(struct code_module) modules;
-	struct map module_index;        /* module id -> index + 1 of the newest item of modules */
-	uint64_t max_size_bytes;        /* the map does not grow beyond this (0: no limit) */
-	uint64_t refused_count;         /* methods that were rejected because of that limit */
-	uint64_t since_ns;              /* a body that was not reported before came after this time, when no session was open; 0 at first */
-	uint32_t changes;               /* number of methods added or removed so far */
+	struct map module_index; /* module id -> index + 1 of the newest item of modules */
+	uint64_t max_size_bytes; /* the map does not grow beyond this (0: no limit) */
+	uint64_t refused_count;  /* methods that were rejected because of that limit */
+	/*
+	 * a body that was not reported before came after this time, when no session was open; 0 at
+	 * first
+	 */
+	uint64_t since_ns;
+	uint32_t changes; /* number of methods added or removed so far */
 };
 
 /*
- * Adds a body; its texts are copied. Adding the same range and method again only refreshes it. Of two overlapping bodies, the one that came first
- * (by from_ns) ends where the other begins; one whose begin is unknown came after all bodies that came before its stood_ns. until_ns may be known
- * already; 0 and UINT64_MAX mean that the body exists. -EINVAL for an empty range, -ENOMEM, or -ENOSPC at max_size_bytes.
+ * Adds a body; its texts are copied. Adding the same range and method again only refreshes it. Of
+ * two overlapping bodies, the one that came first (by from_ns) ends where the other begins; one
+ * whose begin is unknown came after all bodies that came before its stood_ns. until_ns may be known
+ * already; 0 and UINT64_MAX mean that the body exists. -EINVAL for an empty range, -ENOMEM, or
+ * -ENOSPC at max_size_bytes.
  */
 int codemap_add(struct codemap *map, const struct code *code);
 
@@ -92,16 +109,22 @@ void codemap_remove(struct codemap *map, uint64_t begin, uint64_t until_ns);
 
 int codemap_add_module(struct codemap *map, uint64_t module_id, const char *path, uint64_t from_ns);
 
-/* Sorts the new bodies into the order. Afterwards every until_ns is as exact as the events allow. */
+/*
+ * Sorts the new bodies into the order. Afterwards every until_ns is as exact as the events allow.
+ */
 void codemap_settle(struct codemap *map);
 
 /*
- * The body that owned `address` at `time_ns`. If there is none, the body that came to the address within the next 250 ms, because events are
- * stamped after the code has begun to run. NULL: none. Valid until something is added to the map.
+ * The body that owned `address` at `time_ns`. If there is none, the body that came to the address
+ * within the next 250 ms, because events are stamped after the code has begun to run. NULL: none.
+ * Valid until something is added to the map.
  */
 struct code *codemap_find(struct codemap *map, uint64_t address, uint64_t time_ns);
 
-/* The first body that covers `address` and came later than `time_ns`. NULL: none. Valid until something is added to the map. */
+/*
+ * The first body that covers `address` and came later than `time_ns`. NULL: none. Valid until
+ * something is added to the map.
+ */
 struct code *codemap_find_next(struct codemap *map, uint64_t address, uint64_t time_ns);
 
 /* Whether an event announced this module, with or without a path. */
@@ -111,15 +134,19 @@ bool codemap_has_module(const struct codemap *map, uint64_t module_id);
 const char *codemap_assembly(const struct codemap *map, uint64_t module_id, size_t *ret_len);
 
 /*
- * The text of a ProcessSymbol: "RETURN [Assembly] Namespace.Type::Method(args)[Tier]" for JIT code (what PerfView takes apart), and
- * "Namespace.Type::Method(args)" for ReadyToRun code in an image, whose module is its mapping.
+ * The text of a ProcessSymbol: "RETURN [Assembly] Namespace.Type::Method(args)[Tier]" for JIT code
+ * (what PerfView takes apart), and "Namespace.Type::Method(args)" for ReadyToRun code in an image,
+ * whose module is its mapping.
  */
 void codemap_symbol_text(const struct codemap *map, const struct code *code, bool in_image,
 	struct bytes *out);
 
-const char *code_tier_tag(enum code_tier tier);   /* "OptimizedTier1" */
+const char *code_tier_tag(enum code_tier tier); /* "OptimizedTier1" */
 
-/* Releases memory that was reserved for growth or can be rebuilt: for a map that will rarely grow again. */
+/*
+ * Releases memory that was reserved for growth or can be rebuilt: for a map that will rarely grow
+ * again.
+ */
 void codemap_trim(struct codemap *map);
 
 /* Does not include a shared table of texts. */

@@ -1,8 +1,8 @@
 /*
  * See demangle.h.
  *
- * libiberty does the work. Its limit on recursion stays enabled, and the input is limited in length, so that a name that was crafted to be
- * expensive is cheap.
+ * libiberty does the work. Its limit on recursion stays enabled, and the input is limited in
+ * length, so that a name that was crafted to be expensive is cheap.
  */
 #include "code/demangle.h"
 
@@ -14,7 +14,10 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 
-/* The position of "17h0123456789abcdef" at the end of "crate::function::h0123456789abcdef"; `len` if it is not there. */
+/*
+ * The position of "17h0123456789abcdef" at the end of "crate::function::h0123456789abcdef"; `len`
+ * if it is not there.
+ */
 static size_t rust_hash(const char *name, size_t len)
 {
 	if (len < 20 || memcmp(name + len - 19, "::h", 3) != 0)
@@ -31,7 +34,10 @@ bool demangle(const char *name, size_t len, struct bytes *out)
 {
 	char buffer[DEMANGLE_INPUT_MAX + 1];
 
-	/* "_Z", "_R" and the prefixed forms of macOS. Other names are not mangled, even if the demangler would accept them. */
+	/*
+	 * "_Z", "_R" and the prefixed forms of macOS. Other names are not mangled, even if the
+	 * demangler would accept them.
+	 */
 	if (len < 3 || len > DEMANGLE_INPUT_MAX || name[0] != '_' ||
 		(name[1] != 'Z' && name[1] != 'R' && memcmp(name, "__Z", 3) != 0))
 		return false;
@@ -40,7 +46,8 @@ bool demangle(const char *name, size_t len, struct bytes *out)
 	memcpy(buffer, name, len);
 	buffer[len] = 0;
 	const char *mangled = buffer[1] == '_' ? buffer + 1 : buffer;
-	cleanup(freep) char *readable = cplus_demangle(mangled, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO);
+	cleanup(freep) char *readable =
+		cplus_demangle(mangled, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO);
 	if (!readable || !*readable)
 		return false;
 	size_t size = rust_hash(readable, strlen(readable));

@@ -1,8 +1,9 @@
 /*
  * Demangles names of C++ and Rust.
  *
- * "_ZN4llvm5Value7getTypeEv" -> "llvm::Value::getType()", "_RNvC5crate4main" -> "crate::main". The hash of Rust is dropped. Suffixes of partial
- * functions are kept: "foo.isra.0" is not changed, "_Z3foov.cold" -> "foo() [clone .cold]".
+ * "_ZN4llvm5Value7getTypeEv" -> "llvm::Value::getType()", "_RNvC5crate4main" -> "crate::main". The
+ * hash of Rust is dropped. Suffixes of partial functions are kept: "foo.isra.0" is not changed,
+ * "_Z3foov.cold" -> "foo() [clone .cold]".
  */
 #ifndef SPOOR_CODE_DEMANGLE_H
 #define SPOOR_CODE_DEMANGLE_H
@@ -12,10 +13,13 @@
 
 struct bytes;
 
-#define DEMANGLE_INPUT_MAX 4096u    /* longer names are not demangled */
-#define DEMANGLE_OUTPUT_MAX 8192u   /* longer results are truncated, with "..." */
+#define DEMANGLE_INPUT_MAX  4096u /* longer names are not demangled */
+#define DEMANGLE_OUTPUT_MAX 8192u /* longer results are truncated, with "..." */
 
-/* Appends the demangled name and returns true; false, and nothing appended, if it is not a mangled name. */
+/*
+ * Appends the demangled name and returns true; false, and nothing appended, if it is not a mangled
+ * name.
+ */
 bool demangle(const char *name, size_t len, struct bytes *out);
 
 #endif

@@ -1,9 +1,9 @@
 /* See frame_chain.h. */
 #include "code/frame_chain.h"
 
-#define LENGTH_MAX 512u
-#define NONE       SIZE_MAX
-#define REACH      (UINT64_C(1) << 16) /* no function is longer than this */
+#define LENGTH_MAX  512u
+#define NONE        SIZE_MAX
+#define REACH       (UINT64_C(1) << 16) /* no function is longer than this */
 #define SKIPPED_MAX 3u
 
 /* The next record of the chain after the one at `at`; NONE if it is not in the copy. */
@@ -11,7 +11,8 @@ static size_t next_of(const struct frame_chain *chain, size_t at)
 {
 	uint64_t offset = chain->words[at] - chain->sp;
 
-	if (chain->words[at] <= chain->sp || offset % 8 || offset / 8 <= at + 1 || offset / 8 + 1 >= chain->count)
+	if (chain->words[at] <= chain->sp || offset % 8 || offset / 8 <= at + 1 ||
+		offset / 8 + 1 >= chain->count)
 		return NONE;
 	return (size_t)(offset / 8);
 }
@@ -21,7 +22,10 @@ static bool returns(const struct frame_chain *chain, size_t at, uint64_t *ret_ta
 	return chain->is_return(chain->context, chain->words[at + 1], ret_target);
 }
 
-/* The number of records from `at` towards the begin of the thread, which are stored. Ends at the first record without a next one. */
+/*
+ * The number of records from `at` towards the begin of the thread, which are stored. Ends at the
+ * first record without a next one.
+ */
 static uint32_t follow(const struct frame_chain *chain, size_t at, size_t *records)
 {
 	uint64_t target;
@@ -47,19 +51,22 @@ static void add_place(struct places *places, size_t at)
 }
 
 /*
- * Whether the chain of these records passes through all managed frames except those before the first record's. Small methods have no record; they
- * are found by their return address between the neighbouring records.
+ * Whether the chain of these records passes through all managed frames except those before the
+ * first record's. Small methods have no record; they are found by their return address between the
+ * neighbouring records.
  */
-static bool passes_through(const struct frame_chain *chain, const size_t *records, uint32_t count, const uint64_t *managed,
-	uint32_t managed_count, struct places *places)
+static bool passes_through(const struct frame_chain *chain, const size_t *records, uint32_t count,
+	const uint64_t *managed, uint32_t managed_count, struct places *places)
 {
 	uint32_t next = 1; /* the first record is that of managed[0] */
 
 	places->count = 0;
 	add_place(places, records[0] + 1);
 	for (uint32_t i = 1; i < count; i++) {
-		for (size_t at = records[i - 1] + 2; at < records[i] && next < managed_count; at++) {
-			if (chain->words[at] != managed[next] || chain->words[records[i] + 1] == managed[next])
+		for (size_t at = records[i - 1] + 2; at < records[i] && next < managed_count;
+			at++) {
+			if (chain->words[at] != managed[next] ||
+				chain->words[records[i] + 1] == managed[next])
 				continue;
 			add_place(places, at);
 			next++;
@@ -70,7 +77,10 @@ static bool passes_through(const struct frame_chain *chain, const size_t *record
 	return next == managed_count;
 }
 
-/* The only record whose next record is at `at` and whose call leads to the frame of `at`. NONE: there is none, or more than one. */
+/*
+ * The only record whose next record is at `at` and whose call leads to the frame of `at`. NONE:
+ * there is none, or more than one.
+ */
 static size_t previous_of(const struct frame_chain *chain, size_t at)
 {
 	uint64_t address = chain->sp + at * 8;
@@ -93,20 +103,24 @@ static size_t previous_of(const struct frame_chain *chain, size_t at)
 }
 
 /*
- * Finds the record that certainly belongs to the chain. For a leaf that called native code, the runtime reports an address shortly before the
- * call's return address (where it left managed code); for other frames it reports the exact address.
+ * Finds the record that certainly belongs to the chain. For a leaf that called native code, the
+ * runtime reports an address shortly before the call's return address (where it left managed code);
+ * for other frames it reports the exact address.
  */
-static bool find_managed(const struct frame_chain *chain, const uint64_t *managed, uint32_t managed_count, struct places *places,
-	uint32_t *ret_skipped)
+static bool find_managed(const struct frame_chain *chain, const uint64_t *managed,
+	uint32_t managed_count, struct places *places, uint32_t *ret_skipped)
 {
 	size_t records[LENGTH_MAX];
 
 	for (uint32_t skipped = 0; skipped < SKIPPED_MAX && skipped < managed_count; skipped++) {
 		for (size_t i = 0; i + 1 < chain->count; i++) {
-			if (chain->words[i + 1] - managed[skipped] >= (skipped ? 1 : FRAME_CHAIN_LEAF_REACH) || next_of(chain, i) == NONE)
+			if (chain->words[i + 1] - managed[skipped] >=
+					(skipped ? 1 : FRAME_CHAIN_LEAF_REACH) ||
+				next_of(chain, i) == NONE)
 				continue;
 			uint32_t count = follow(chain, i, records);
-			if (!count || !passes_through(chain, records, count, managed + skipped, managed_count - skipped, places))
+			if (!count || !passes_through(chain, records, count, managed + skipped,
+					      managed_count - skipped, places))
 				continue;
 			*ret_skipped = skipped;
 			return true;
@@ -119,8 +133,9 @@ static bool find_start(const struct frame_chain *chain, struct places *places)
 {
 	for (size_t i = chain->count < 2 ? 0 : chain->count - 2; i > 0; i--) {
 		uint64_t target;
-		if (next_of(chain, i) != NONE || !chain->is_start(chain->context, chain->words[i + 1]) || !returns(chain, i, &target) ||
-			previous_of(chain, i) == NONE)
+		if (next_of(chain, i) != NONE ||
+			!chain->is_start(chain->context, chain->words[i + 1]) ||
+			!returns(chain, i, &target) || previous_of(chain, i) == NONE)
 			continue;
 		places->at[0] = i + 1;
 		places->count = 1;
@@ -129,8 +144,8 @@ static bool find_start(const struct frame_chain *chain, struct places *places)
 	return false;
 }
 
-uint32_t frame_chain_find(const struct frame_chain *chain, const uint64_t *managed, uint32_t managed_count, uint64_t *ret_frames,
-	uint32_t room, uint32_t *ret_skipped)
+uint32_t frame_chain_find(const struct frame_chain *chain, const uint64_t *managed,
+	uint32_t managed_count, uint64_t *ret_frames, uint32_t room, uint32_t *ret_skipped)
 {
 	struct places places = { .count = 0 };
 	size_t before[LENGTH_MAX];
@@ -138,7 +153,8 @@ uint32_t frame_chain_find(const struct frame_chain *chain, const uint64_t *manag
 	uint32_t used = 0;
 
 	*ret_skipped = 0;
-	if (managed_count ? !find_managed(chain, managed, managed_count, &places, ret_skipped) : !find_start(chain, &places))
+	if (managed_count ? !find_managed(chain, managed, managed_count, &places, ret_skipped)
+			  : !find_start(chain, &places))
 		return 0;
 	for (size_t at = places.at[0] - 1; !*ret_skipped && before_count < LENGTH_MAX;) {
 		at = previous_of(chain, at);

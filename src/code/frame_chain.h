@@ -1,11 +1,13 @@
 /*
  * Unwinds a waiting thread from a copy of its stack, without its registers.
  *
- * Code that keeps frame pointers (the runtime's own, and all managed code) has a record in each frame: the address of the caller's record, and the
- * return address. The address of the first record is unknown, and remains of earlier calls look like records too. So the walk begins at a record
- * that is certain: the one that returns to a managed frame that the runtime reported, if the rest of the chain contains all other reported frames;
- * for a thread without managed frames, the record that returns to the place where libc starts threads. From there it continues towards the leaf as
- * long as exactly one record points to the current one.
+ * Code that keeps frame pointers (the runtime's own, and all managed code) has a record in each
+ * frame: the address of the caller's record, and the return address. The address of the first
+ * record is unknown, and remains of earlier calls look like records too. So the walk begins at a
+ * record that is certain: the one that returns to a managed frame that the runtime reported, if the
+ * rest of the chain contains all other reported frames; for a thread without managed frames, the
+ * record that returns to the place where libc starts threads. From there it continues towards the
+ * leaf as long as exactly one record points to the current one.
  */
 #ifndef SPOOR_CODE_FRAME_CHAIN_H
 #define SPOOR_CODE_FRAME_CHAIN_H
@@ -14,13 +16,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* the distance between the point where managed code was left, as the runtime reports it, and the return address; at most 29 bytes were observed */
+/*
+ * the distance between the point where managed code was left, as the runtime reports it, and the
+ * return address; at most 29 bytes were observed
+ */
 #define FRAME_CHAIN_LEAF_REACH 64u
 
 struct frame_chain {
-	const uint64_t *words;  /* the stack, beginning at the stack pointer */
+	const uint64_t *words; /* the stack, beginning at the stack pointer */
 	size_t count;
-	uint64_t sp;            /* the address of words[0] */
+	uint64_t sp; /* the address of words[0] */
 	/* Whether a call ends at the address; *ret_target is its target, 0 if unknown. */
 	bool (*is_return)(void *context, uint64_t address, uint64_t *ret_target);
 	bool (*is_start)(void *context, uint64_t address);
@@ -28,10 +33,11 @@ struct frame_chain {
 };
 
 /*
- * Stores return addresses, leaf first, at most `room`. Returns their number; 0 if no record is certain. `managed` are the frames that the runtime
- * reported, leaf first. The first *ret_skipped of them (few) are not in the chain.
+ * Stores return addresses, leaf first, at most `room`. Returns their number; 0 if no record is
+ * certain. `managed` are the frames that the runtime reported, leaf first. The first *ret_skipped
+ * of them (few) are not in the chain.
  */
-uint32_t frame_chain_find(const struct frame_chain *chain, const uint64_t *managed, uint32_t managed_count, uint64_t *ret_frames,
-	uint32_t room, uint32_t *ret_skipped);
+uint32_t frame_chain_find(const struct frame_chain *chain, const uint64_t *managed,
+	uint32_t managed_count, uint64_t *ret_frames, uint32_t room, uint32_t *ret_skipped);
 
 #endif

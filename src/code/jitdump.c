@@ -1,5 +1,6 @@
 /*
- * See jitdump.h. The layout is that of the kernel's tools/perf/Documentation/jitdump-specification.txt:
+ * See jitdump.h. The layout is that of the kernel's
+ * tools/perf/Documentation/jitdump-specification.txt:
  *
  *   header   u32 magic 0x4a695444 ("DTiJ" in the file), u32 version 1, u32 header size, u32 ELF machine, u32 0, u32 pid, u64 time, u64 flags
  *   record   u32 type, u32 size (with these 16 bytes), u64 time, then by type:
@@ -20,11 +21,11 @@
 #include "code/codemap.h"
 #include "code/perf_map.h"
 
-#define MAGIC 0x4a695444u
-#define HEADER_SIZE 40u
+#define MAGIC           0x4a695444u
+#define HEADER_SIZE     40u
 #define HEADER_SIZE_MAX 4096u
-#define RECORD_HEAD 16u
-#define LOAD_HEAD 40u
+#define RECORD_HEAD     16u
+#define LOAD_HEAD       40u
 
 enum record_type { RECORD_LOAD = 0, RECORD_MOVE = 1, RECORD_CLOSE = 3 };
 
@@ -50,7 +51,8 @@ static int skip(struct input *in, size_t size, struct diag *diag)
 	uint8_t waste[4096];
 
 	while (size) {
-		ssize_t got = input_read(in, waste, size < sizeof(waste) ? size : sizeof(waste), diag);
+		ssize_t got =
+			input_read(in, waste, size < sizeof(waste) ? size : sizeof(waste), diag);
 		if (got <= 0)
 			return (int)got;
 		size -= (size_t)got;
@@ -79,9 +81,11 @@ static int read_header(struct input *in, struct jitdump_header *ret_header, stru
 	ret_header->time_ns = cursor_u64(&c);
 	ret_header->flags = cursor_u64(&c);
 	if (c.short_read || size < HEADER_SIZE || size > HEADER_SIZE_MAX)
-		return diag_set(diag, -EBADMSG, "the jitdump's header is cut or of an impossible size");
+		return diag_set(diag, -EBADMSG,
+			"the jitdump's header is cut or of an impossible size");
 	if (ret_header->version != 1)
-		return diag_set(diag, -ENOTSUP, "jitdump version %u: not supported", ret_header->version);
+		return diag_set(diag, -ENOTSUP, "jitdump version %u: not supported",
+			ret_header->version);
 	return skip(in, size - HEADER_SIZE, diag);
 }
 
@@ -131,7 +135,8 @@ int jitdump_read(struct input *in, struct codemap *map, struct jitdump_header *r
 	int result = read_header(in, &header, diag);
 
 	if (result <= 0)
-		return result < 0 ? result : diag_set(diag, -EBADMSG, "the jitdump's header is cut");
+		return result < 0 ? result
+				  : diag_set(diag, -EBADMSG, "the jitdump's header is cut");
 	if (ret_header)
 		*ret_header = header;
 	while (result >= 0) {
@@ -147,7 +152,8 @@ int jitdump_read(struct input *in, struct codemap *map, struct jitdump_header *r
 		if (type == RECORD_CLOSE)
 			break;
 		if (size < RECORD_HEAD || size > JITDUMP_RECORD_MAX) {
-			result = diag_set(diag, -EBADMSG, "jitdump record of %u bytes at offset %llu", size,
+			result = diag_set(diag, -EBADMSG,
+				"jitdump record of %u bytes at offset %llu", size,
 				(unsigned long long)in->offset - RECORD_HEAD);
 			break;
 		}
@@ -168,9 +174,9 @@ int jitdump_read(struct input *in, struct codemap *map, struct jitdump_header *r
 		if (got < (ssize_t)want)
 			break;
 		c = cursor_of(to, want);
-		int taken = type == RECORD_LOAD ? load(map, &c, time_ns)
-			: type == RECORD_MOVE   ? move(map, &c, time_ns)
-						: 0;
+		int taken = type == RECORD_LOAD   ? load(map, &c, time_ns)
+			    : type == RECORD_MOVE ? move(map, &c, time_ns)
+						  : 0;
 		if (taken < 0) {
 			result = diag_set(diag, taken, "cannot keep a name of the jitdump: %m");
 			break;

@@ -1,8 +1,9 @@
 /*
  * Jitdump: the binary file in which runtimes record compiled code with times (jit-PID.dump).
  *
- * Reads CODE_LOAD, CODE_MOVE and CODE_CLOSE; other records (debug info, unwinding) are skipped. Little-endian. The times are those of the file,
- * usually CLOCK_MONOTONIC in nanoseconds. If .NET begins the file late, code that exists already has the time of that begin.
+ * Reads CODE_LOAD, CODE_MOVE and CODE_CLOSE; other records (debug info, unwinding) are skipped.
+ * Little-endian. The times are those of the file, usually CLOCK_MONOTONIC in nanoseconds. If .NET
+ * begins the file late, code that exists already has the time of that begin.
  */
 #ifndef SPOOR_CODE_JITDUMP_H
 #define SPOOR_CODE_JITDUMP_H
@@ -14,19 +15,20 @@ struct diag;
 struct input;
 
 #define JITDUMP_RECORD_MAX (64u << 20)
-#define JITDUMP_NAME_MAX (32u << 10)
+#define JITDUMP_NAME_MAX   (32u << 10)
 
 struct jitdump_header {
 	uint32_t version;
 	uint32_t elf_machine;
-	uint32_t pid;            /* in the writer's pid namespace */
-	uint64_t time_ns;        /* when the file was created */
-	uint64_t flags;          /* bit 0: times are the processor's counter */
+	uint32_t pid;     /* in the writer's pid namespace */
+	uint64_t time_ns; /* when the file was created */
+	uint64_t flags;   /* bit 0: times are the processor's counter */
 };
 
 /*
- * Adds every body to the map. Returns their number, or a negative errno (the bodies before the error remain). A file that ends inside a record is
- * still being written and is no error. `ret_header` may be NULL. The input stays the caller's.
+ * Adds every body to the map. Returns their number, or a negative errno (the bodies before the
+ * error remain). A file that ends inside a record is still being written and is no error.
+ * `ret_header` may be NULL. The input stays the caller's.
  */
 int jitdump_read(struct input *in, struct codemap *map, struct jitdump_header *ret_header,
 	struct diag *diag);

@@ -1,7 +1,8 @@
 /*
  * See kallsyms.h.
  *
- * The compact form and the form in memory are the same bytes, in this machine's byte order, so loading is checking:
+ * The compact form and the form in memory are the same bytes, in this machine's byte order, so
+ * loading is checking:
  *
  *   offset  size        field
  *   0       8           magic "SPKSYM1\0"
@@ -16,7 +17,8 @@
  *   ..      4 x N       names (offset in texts); 0 = "": a mark where code ends
  *   ..      2 x N       ranges they belong to
  *
- * Texts come first because they are two thirds of it: the parser writes them directly to their final place.
+ * Texts come first because they are two thirds of it: the parser writes them directly to their
+ * final place.
  */
 #include "code/kallsyms.h"
 
@@ -30,12 +32,12 @@
 #include "base/input.h"
 #include "base/vec.h"
 
-#define MAGIC "SPKSYM1"
-#define LAYOUT 0x01020304u
-#define HEADER_SIZE 32u
-#define RANGES_MAX 8192u
+#define MAGIC          "SPKSYM1"
+#define LAYOUT         0x01020304u
+#define HEADER_SIZE    32u
+#define RANGES_MAX     8192u
 #define LINE_MAX_BYTES 4096u
-#define CODE_PAGE UINT64_C(4096)
+#define CODE_PAGE      UINT64_C(4096)
 
 struct range {
 	uint64_t begin;
@@ -55,7 +57,7 @@ struct kallsyms {
 	const uint16_t *owners;
 	const char *texts;
 	size_t texts_size;
-	uint8_t *memory;         /* the compact form, if this struct owns it */
+	uint8_t *memory; /* the compact form, if this struct owns it */
 	size_t memory_size;
 };
 
@@ -63,7 +65,7 @@ struct kallsyms {
 struct item {
 	uint64_t address;
 	uint32_t name;
-	uint16_t module;         /* 0 the kernel */
+	uint16_t module; /* 0 the kernel */
 	uint8_t rank;
 };
 
@@ -75,19 +77,44 @@ struct module {
 struct reader {
 	VEC(struct item) items;
 	VEC(struct module) modules;
-	struct bytes form;       /* room for the header, then the texts */
+	struct bytes form; /* room for the header, then the texts */
 	bool sorted;
-	bool saw_symbol;         /* of any kind, hidden ones too */
+	bool saw_symbol; /* of any kind, hidden ones too */
 	bool saw_address;
 };
 
-/* Text ----------------------------------------------------------------------------------------------------------------- */
+/*
+ * Text
+ * -----------------------------------------------------------------------------------------------------------------
+ */
 
-/* Value of a hexadecimal digit plus one, 0 for other characters. One table load a character keeps the parsing of 5 MB cheap. */
+/*
+ * Value of a hexadecimal digit plus one, 0 for other characters. One table load a character keeps
+ * the parsing of 5 MB cheap.
+ */
 static const uint8_t digits[256] = {
-	['0'] = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
-	['a'] = 11, 12, 13, 14, 15, 16,
-	['A'] = 11, 12, 13, 14, 15, 16,
+	['0'] = 1,
+	2,
+	3,
+	4,
+	5,
+	6,
+	7,
+	8,
+	9,
+	10,
+	['a'] = 11,
+	12,
+	13,
+	14,
+	15,
+	16,
+	['A'] = 11,
+	12,
+	13,
+	14,
+	15,
+	16,
 };
 
 static bool ends_with(const char *name, size_t len, const char *end, size_t end_len)
@@ -117,7 +144,9 @@ static uint8_t rank_of(char type, const char *name, size_t len)
 	return (uint8_t)(rank + (type == 'T' ? 32 : type == 't' ? 16 : 0));
 }
 
-/* Appends a text and returns its offset among the texts. A lack of memory is reported at the end. */
+/*
+ * Appends a text and returns its offset among the texts. A lack of memory is reported at the end.
+ */
 static uint32_t add_text(struct reader *r, const char *text, size_t len)
 {
 	uint32_t at = (uint32_t)(r->form.len - HEADER_SIZE);
@@ -137,7 +166,8 @@ static uint16_t module_number(struct reader *r, const char *name, size_t len)
 	/* Lines of a module are consecutive, so it is nearly always the last one. */
 	for (uint32_t i = r->modules.count; i-- > 0;) {
 		const struct module *known = &r->modules.items[i];
-		if (known->len == len && !memcmp(r->form.data + HEADER_SIZE + known->name, name, len))
+		if (known->len == len &&
+			!memcmp(r->form.data + HEADER_SIZE + known->name, name, len))
 			return (uint16_t)(i + 1);
 	}
 	if (r->modules.count + 1 >= RANGES_MAX || r->form.failed)
@@ -153,7 +183,10 @@ static int take_line(struct reader *r, const char *line, size_t len)
 	const char *at = line;
 	uint64_t address = 0;
 
-	/* Kernel addresses of x86-64 begin with these digits: one comparison replaces half of the parsing. */
+	/*
+	 * Kernel addresses of x86-64 begin with these digits: one comparison replaces half of the
+	 * parsing.
+	 */
 	if (len > 16 && !memcmp(line, "ffffffff", 8)) {
 		address = UINT32_MAX;
 		at += 8;
@@ -216,7 +249,8 @@ static int read_text(struct reader *r, struct input *in, struct diag *diag)
 			break;
 		total += (uint64_t)got;
 		if (total > KALLSYMS_TEXT_MAX)
-			return diag_set(diag, -EFBIG, "cannot read the kernel's symbols: over %u MiB",
+			return diag_set(diag, -EFBIG,
+				"cannot read the kernel's symbols: over %u MiB",
 				KALLSYMS_TEXT_MAX >> 20);
 		char *at = window;
 		char *end = window + have + got;
@@ -226,7 +260,8 @@ static int read_text(struct reader *r, struct input *in, struct diag *diag)
 		while ((newline = memchr(from, '\n', (size_t)(end - from)))) {
 			int error = skipping ? 0 : take_line(r, at, (size_t)(newline - at));
 			if (error)
-				return diag_set(diag, error, "cannot keep the kernel's symbols: %m");
+				return diag_set(diag, error,
+					"cannot keep the kernel's symbols: %m");
 			skipping = false;
 			at = from = newline + 1;
 		}
@@ -270,7 +305,10 @@ static void sort_items(struct reader *r)
 	r->items.count = kept;
 }
 
-/* The compact form ----------------------------------------------------------------------------------------------------- */
+/*
+ * The compact form
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static uint64_t sum_of(const uint8_t *data, size_t size)
 {
@@ -351,7 +389,10 @@ static uint32_t make_ranges(const struct reader *r, struct range *ranges, uint16
 		struct range *range = &ranges[number];
 		if (!range->begin)
 			range->begin = item->address;
-		/* A mark ends the code before it; any other symbol extends at least to the end of its page. */
+		/*
+		 * A mark ends the code before it; any other symbol extends at least to the end of
+		 * its page.
+		 */
 		range->end = item->rank ? page_end(item->address) : item->address;
 		owners[i] = number;
 	}
@@ -425,14 +466,19 @@ int kallsyms_load(const void *data, size_t size, struct kallsyms **ret_kallsyms)
 		return -EBADMSG;
 	memcpy(numbers, (const uint8_t *)data + 8, sizeof(numbers));
 	memcpy(&sum, (const uint8_t *)data + 24, sizeof(sum));
-	if (numbers[0] != LAYOUT || !numbers[1] || numbers[1] > KALLSYMS_SYMBOLS_MAX || !numbers[2] ||
-		numbers[2] > RANGES_MAX || !numbers[3] || numbers[3] > 2 * KALLSYMS_TEXT_MAX ||
-		numbers[3] % 8 ||
+	if (numbers[0] != LAYOUT || !numbers[1] || numbers[1] > KALLSYMS_SYMBOLS_MAX ||
+		!numbers[2] || numbers[2] > RANGES_MAX || !numbers[3] ||
+		numbers[3] > 2 * KALLSYMS_TEXT_MAX || numbers[3] % 8 ||
 		form_size(numbers[1], numbers[2], numbers[3]) != size ||
 		sum_of((const uint8_t *)data + HEADER_SIZE, size - HEADER_SIZE) != sum)
 		return -EBADMSG;
-	/* The sum is not a signature: it can be forged with the rest of the file. So every number is checked too. */
-	struct kallsyms k = { .count = numbers[1], .range_count = numbers[2], .texts_size = numbers[3] };
+	/*
+	 * The sum is not a signature: it can be forged with the rest of the file. So every number
+	 * is checked too.
+	 */
+	struct kallsyms k = {
+		.count = numbers[1], .range_count = numbers[2], .texts_size = numbers[3]
+	};
 	lay_out(&k, data);
 	if (k.texts[0] || k.texts[k.texts_size - 1])
 		return -EBADMSG;
@@ -483,8 +529,7 @@ bool kallsyms_find(const struct kallsyms *k, uint64_t address, struct kallsyms_h
 	uint32_t at = low - 1;
 	uint64_t end = page_end(k->addresses[at]);
 	/* The next symbol is the end, unless it is far away or of another module. */
-	if (low < k->count &&
-		(k->owners[low] == k->owners[at] || k->addresses[low] < end))
+	if (low < k->count && (k->owners[low] == k->owners[at] || k->addresses[low] < end))
 		end = k->addresses[low];
 	if (address >= end)
 		return false;

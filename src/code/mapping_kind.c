@@ -10,15 +10,11 @@ static const struct {
 	const char *prefix;
 	enum mapping_kind kind;
 } prefixes[] = {
-	{ "[kernel", MAPPING_KERNEL },
-	{ "[vdso]", MAPPING_VDSO },
-	{ "[stack", MAPPING_STACK },
-	{ "[heap", MAPPING_JIT },
-	{ "[anon", MAPPING_JIT },
-	{ "//anon", MAPPING_JIT },   /* anonymous memory in an mmap record */
-	{ "/dev/zero", MAPPING_JIT },
-	{ "/memfd:", MAPPING_JIT },
-	{ "memfd:", MAPPING_JIT },   /* the spelling of other writers of recordings */
+	{ "[kernel", MAPPING_KERNEL }, { "[vdso]", MAPPING_VDSO }, { "[stack", MAPPING_STACK },
+	{ "[heap", MAPPING_JIT }, { "[anon", MAPPING_JIT },
+	{ "//anon", MAPPING_JIT }, /* anonymous memory in an mmap record */
+	{ "/dev/zero", MAPPING_JIT }, { "/memfd:", MAPPING_JIT },
+	{ "memfd:", MAPPING_JIT }, /* the spelling of other writers of recordings */
 };
 
 static bool ends_with(const char *path, size_t len, const char *suffix)
@@ -42,5 +38,6 @@ enum mapping_kind mapping_kind_of(const char *path)
 		len -= sizeof(deleted) - 1;
 	if (!len || path[len - 1] == '/')
 		return MAPPING_JIT;
-	return ends_with(path, len, ".dll") || ends_with(path, len, ".exe") ? MAPPING_MANAGED_IMAGE : MAPPING_NATIVE;
+	return ends_with(path, len, ".dll") || ends_with(path, len, ".exe") ? MAPPING_MANAGED_IMAGE
+									    : MAPPING_NATIVE;
 }

@@ -9,25 +9,62 @@
 #include "base/bytes.h"
 #include "base/cursor.h"
 
-#define STREAMS_MAX 32u
-#define NESTED_MAX 16u
+#define STREAMS_MAX    32u
+#define NESTED_MAX     16u
 #define TYPE_DEPTH_MAX 24u
-#define ARGUMENTS_MAX 512u
-#define TEXT_MAX 6000u       /* limit of one name; the rest is truncated with "..." */
+#define ARGUMENTS_MAX  512u
+#define TEXT_MAX       6000u /* limit of one name; the rest is truncated with "..." */
 
 /*
- * Columns of each table: 2 and 4 = numbers; s g b = string, guid and blob heap; A to M = coded index; other columns "xNN" = row of table NN.
+ * Columns of each table: 2 and 4 = numbers; s g b = string, guid and blob heap; A to M = coded
+ * index; other columns "xNN" = row of table NN.
  */
 static const char *const schemas[METADATA_TABLES] = {
-	[0x00] = "2sggg", [0x01] = "Lss", [0x02] = "4ssAx04x06", [0x03] = "x04", [0x04] = "2sb",
-	[0x05] = "x06", [0x06] = "422sbx08", [0x07] = "x08", [0x08] = "22s", [0x09] = "x02A",
-	[0x0a] = "Fsb", [0x0b] = "2Bb", [0x0c] = "CKb", [0x0d] = "Db", [0x0e] = "2Eb",
-	[0x0f] = "24x02", [0x10] = "4x04", [0x11] = "b", [0x12] = "x02x14", [0x13] = "x14",
-	[0x14] = "2sA", [0x15] = "x02x17", [0x16] = "x17", [0x17] = "2sb", [0x18] = "2x06G",
-	[0x19] = "x02HH", [0x1a] = "s", [0x1b] = "b", [0x1c] = "2Isx1a", [0x1d] = "4x04",
-	[0x1e] = "44", [0x1f] = "4", [0x20] = "422224bss", [0x21] = "4", [0x22] = "444",
-	[0x23] = "22224bssb", [0x24] = "4x23", [0x25] = "444x23", [0x26] = "4sb", [0x27] = "44ssJ",
-	[0x28] = "44sJ", [0x29] = "x02x02", [0x2a] = "22Ms", [0x2b] = "Hb", [0x2c] = "x2aA",
+	[0x00] = "2sggg",
+	[0x01] = "Lss",
+	[0x02] = "4ssAx04x06",
+	[0x03] = "x04",
+	[0x04] = "2sb",
+	[0x05] = "x06",
+	[0x06] = "422sbx08",
+	[0x07] = "x08",
+	[0x08] = "22s",
+	[0x09] = "x02A",
+	[0x0a] = "Fsb",
+	[0x0b] = "2Bb",
+	[0x0c] = "CKb",
+	[0x0d] = "Db",
+	[0x0e] = "2Eb",
+	[0x0f] = "24x02",
+	[0x10] = "4x04",
+	[0x11] = "b",
+	[0x12] = "x02x14",
+	[0x13] = "x14",
+	[0x14] = "2sA",
+	[0x15] = "x02x17",
+	[0x16] = "x17",
+	[0x17] = "2sb",
+	[0x18] = "2x06G",
+	[0x19] = "x02HH",
+	[0x1a] = "s",
+	[0x1b] = "b",
+	[0x1c] = "2Isx1a",
+	[0x1d] = "4x04",
+	[0x1e] = "44",
+	[0x1f] = "4",
+	[0x20] = "422224bss",
+	[0x21] = "4",
+	[0x22] = "444",
+	[0x23] = "22224bssb",
+	[0x24] = "4x23",
+	[0x25] = "444x23",
+	[0x26] = "4sb",
+	[0x27] = "44ssJ",
+	[0x28] = "44sJ",
+	[0x29] = "x02x02",
+	[0x2a] = "22Ms",
+	[0x2b] = "Hb",
+	[0x2c] = "x2aA",
 };
 
 #define NO_TABLE 0xff
@@ -38,25 +75,28 @@ static const struct {
 	uint8_t count;
 	uint8_t tables[22];
 } coded[] = {
-	{ 2, 3, { 0x02, 0x01, 0x1b } },                    /* A TypeDefOrRef */
-	{ 2, 3, { 0x04, 0x08, 0x17 } },                    /* B HasConstant */
-	{ 5, 22, { 0x06, 0x04, 0x01, 0x02, 0x08, 0x09, 0x0a, 0x00, 0x0e, 0x17, 0x14, 0x11, 0x1a, 0x1b,
-			 0x20, 0x23, 0x26, 0x27, 0x28, 0x2a, 0x2c, 0x2b } }, /* C HasCustomAttribute */
-	{ 1, 2, { 0x04, 0x08 } },                          /* D HasFieldMarshal */
-	{ 2, 3, { 0x02, 0x06, 0x20 } },                    /* E HasDeclSecurity */
-	{ 3, 5, { 0x02, 0x01, 0x1a, 0x06, 0x1b } },        /* F MemberRefParent */
-	{ 1, 2, { 0x14, 0x17 } },                          /* G HasSemantics */
-	{ 1, 2, { 0x06, 0x0a } },                          /* H MethodDefOrRef */
-	{ 1, 2, { 0x04, 0x06 } },                          /* I MemberForwarded */
-	{ 2, 3, { 0x26, 0x23, 0x27 } },                    /* J Implementation */
+	{ 2, 3, { 0x02, 0x01, 0x1b } }, /* A TypeDefOrRef */
+	{ 2, 3, { 0x04, 0x08, 0x17 } }, /* B HasConstant */
+	{ 5, 22,
+		{ 0x06, 0x04, 0x01, 0x02, 0x08, 0x09, 0x0a, 0x00, 0x0e, 0x17, 0x14, 0x11, 0x1a,
+			0x1b,
+			/* C HasCustomAttribute */
+			0x20, 0x23, 0x26, 0x27, 0x28, 0x2a, 0x2c, 0x2b } },
+	{ 1, 2, { 0x04, 0x08 } },                               /* D HasFieldMarshal */
+	{ 2, 3, { 0x02, 0x06, 0x20 } },                         /* E HasDeclSecurity */
+	{ 3, 5, { 0x02, 0x01, 0x1a, 0x06, 0x1b } },             /* F MemberRefParent */
+	{ 1, 2, { 0x14, 0x17 } },                               /* G HasSemantics */
+	{ 1, 2, { 0x06, 0x0a } },                               /* H MethodDefOrRef */
+	{ 1, 2, { 0x04, 0x06 } },                               /* I MemberForwarded */
+	{ 2, 3, { 0x26, 0x23, 0x27 } },                         /* J Implementation */
 	{ 3, 5, { NO_TABLE, NO_TABLE, 0x06, 0x0a, NO_TABLE } }, /* K CustomAttributeType */
-	{ 2, 4, { 0x00, 0x1a, 0x23, 0x01 } },              /* L ResolutionScope */
-	{ 1, 2, { 0x02, 0x06 } },                          /* M TypeOrMethodDef */
+	{ 2, 4, { 0x00, 0x1a, 0x23, 0x01 } },                   /* L ResolutionScope */
+	{ 1, 2, { 0x02, 0x06 } },                               /* M TypeOrMethodDef */
 };
 
-#define CODED_TYPE 0         /* A */
-#define CODED_SCOPE 11       /* L */
-#define CODED_PARENT 5       /* F */
+#define CODED_TYPE   0  /* A */
+#define CODED_SCOPE  11 /* L */
+#define CODED_PARENT 5  /* F */
 
 static unsigned digit_of(char c)
 {
@@ -231,11 +271,12 @@ static uint32_t outer_type(const struct metadata *m, uint32_t inner)
 			high = middle;
 	}
 	return cell(m, METADATA_NESTED_CLASS, low, 0) == inner
-		? cell(m, METADATA_NESTED_CLASS, low, 1)
-		: 0;
+		       ? cell(m, METADATA_NESTED_CLASS, low, 1)
+		       : 0;
 }
 
-static bool add_type_name(const struct metadata *m, uint32_t token, unsigned depth, struct bytes *out)
+static bool add_type_name(const struct metadata *m, uint32_t token, unsigned depth,
+	struct bytes *out)
 {
 	unsigned table = token >> 24;
 	uint32_t row = token & 0xffffff;
@@ -247,7 +288,8 @@ static bool add_type_name(const struct metadata *m, uint32_t token, unsigned dep
 		struct cursor c = blob_at(m, cell(m, table, row, 0));
 		return depth < NESTED_MAX && metadata_add_signature_type(m, &c, false, out);
 	}
-	if ((table != METADATA_TYPE_DEF && !is_ref) || !row || row > m->rows[table] || depth > NESTED_MAX)
+	if ((table != METADATA_TYPE_DEF && !is_ref) || !row || row > m->rows[table] ||
+		depth > NESTED_MAX)
 		return false;
 	const char *name = string_at(m, cell(m, table, row, 1), &len);
 	const char *space = string_at(m, cell(m, table, row, 2), &space_len);
@@ -292,11 +334,12 @@ uint32_t metadata_owner(const struct metadata *m, uint32_t method_token)
 
 	if (method_token >> 24 == METADATA_MEMBER_REF)
 		return decode(CODED_PARENT, cell(m, METADATA_MEMBER_REF, method, 0));
-	if (method_token >> 24 != METADATA_METHOD_DEF || !method || method > m->rows[METADATA_METHOD_DEF])
+	if (method_token >> 24 != METADATA_METHOD_DEF || !method ||
+		method > m->rows[METADATA_METHOD_DEF])
 		return 0;
 	/*
-	 * The methods of a type begin where its column says and end where the next type's begin: the last type that begins at or before this
-	 * method.
+	 * The methods of a type begin where its column says and end where the next type's begin:
+	 * the last type that begins at or before this method.
 	 */
 	for (uint32_t high = m->rows[METADATA_TYPE_DEF] + 1; low < high;) {
 		uint32_t middle = low + (high - low) / 2;
@@ -318,14 +361,18 @@ bool metadata_add_method(const struct metadata *m, uint32_t token, struct bytes 
 	uint32_t row = token & 0xffffff;
 	if (!row || row > m->rows[table])
 		return false;
-	const char *name = string_at(m, cell(m, table, row, table == METADATA_METHOD_DEF ? 3 : 1), &len);
+	const char *name =
+		string_at(m, cell(m, table, row, table == METADATA_METHOD_DEF ? 3 : 1), &len);
 	if (!name || !len)
 		return false;
 	add_text(out, name, len);
 	return true;
 }
 
-/* Signatures ----------------------------------------------------------------------------------------------------------- */
+/*
+ * Signatures
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 enum element_type {
 	ELEMENT_PTR = 0x0f,
@@ -348,10 +395,24 @@ enum element_type {
 };
 
 static const char *const simple_types[0x20] = {
-	[0x01] = "void", [0x02] = "bool", [0x03] = "char", [0x04] = "int8", [0x05] = "uint8",
-	[0x06] = "int16", [0x07] = "uint16", [0x08] = "int32", [0x09] = "uint32", [0x0a] = "int64",
-	[0x0b] = "uint64", [0x0c] = "float32", [0x0d] = "float64", [0x0e] = "string",
-	[0x16] = "typedref", [0x18] = "native int", [0x19] = "native uint", [0x1c] = "object",
+	[0x01] = "void",
+	[0x02] = "bool",
+	[0x03] = "char",
+	[0x04] = "int8",
+	[0x05] = "uint8",
+	[0x06] = "int16",
+	[0x07] = "uint16",
+	[0x08] = "int32",
+	[0x09] = "uint32",
+	[0x0a] = "int64",
+	[0x0b] = "uint64",
+	[0x0c] = "float32",
+	[0x0d] = "float64",
+	[0x0e] = "string",
+	[0x16] = "typedref",
+	[0x18] = "native int",
+	[0x19] = "native uint",
+	[0x1c] = "object",
 };
 
 static void add_z(struct bytes *out, const char *text)
@@ -431,7 +492,10 @@ static bool add_generic(const struct metadata *m, struct cursor *c, bool foreign
 static bool add_element(const struct metadata *m, struct cursor *c, bool foreign, unsigned depth,
 	struct bytes *out)
 {
-	/* Modifiers that do not appear in a name are skipped in a loop, so that they do not count as depth. */
+	/*
+	 * Modifiers that do not appear in a name are skipped in a loop, so that they do not count
+	 * as depth.
+	 */
 	for (;;) {
 		unsigned type = cursor_u8(c);
 

@@ -1,8 +1,8 @@
 /*
  * See method_name.h.
  *
- * Names come from files and other processes, so the text may have any form. Each part is found by its brackets, the depth is limited, and unknown
- * forms are copied unchanged.
+ * Names come from files and other processes, so the text may have any form. Each part is found by
+ * its brackets, the depth is limited, and unknown forms are copied unchanged.
  */
 #include "code/method_name.h"
 
@@ -13,7 +13,8 @@
 
 #define DEPTH_MAX 16u
 #define PARTS_MAX 32u
-#define SHARED_TYPE "__Canon" /* the runtime's placeholder in code that is shared by all reference types */
+/* the runtime's placeholder in code that is shared by all reference types */
+#define SHARED_TYPE "__Canon"
 
 /* A piece of text, not NUL-terminated. */
 struct span {
@@ -76,7 +77,10 @@ static char closer_of(char c)
 	return c == '<' ? '>' : c == '[' ? ']' : c == '(' ? ')' : 0;
 }
 
-/* Offset of the bracket that closes the one at `at`, or s.len. Other kinds of brackets inside need not be paired: only the depth counts. */
+/*
+ * Offset of the bracket that closes the one at `at`, or s.len. Other kinds of brackets inside need
+ * not be paired: only the depth counts.
+ */
 static size_t span_close(struct span s, size_t at)
 {
 	unsigned depth = 0;
@@ -109,7 +113,10 @@ bool method_name_parse(const char *text, size_t len, struct method_name *ret_nam
 	if (!rest.len || rest.text[rest.len - 1] != ')')
 		return false;
 
-	/* The arguments are the last balanced pair: function pointers among them have parentheses of their own. */
+	/*
+	 * The arguments are the last balanced pair: function pointers among them have parentheses
+	 * of their own.
+	 */
 	size_t open = rest.len;
 	unsigned depth = 0;
 	for (size_t i = rest.len; i-- > 0;) {
@@ -168,34 +175,70 @@ bool method_name_parse(const char *text, size_t len, struct method_name *ret_nam
 	return true;
 }
 
-/* Types ------------------------------------------------------------------------------------------------------------ */
+/*
+ * Types
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 static const struct {
 	const char *il;
 	const char *csharp;
 } keywords[] = {
-	{ "bool", "bool" }, { "char", "char" }, { "wchar", "char" },
-	{ "int8", "sbyte" }, { "uint8", "byte" }, { "unsigned int8", "byte" },
-	{ "int16", "short" }, { "uint16", "ushort" }, { "unsigned int16", "ushort" },
-	{ "int32", "int" }, { "uint32", "uint" }, { "unsigned int32", "uint" },
-	{ "int64", "long" }, { "uint64", "ulong" }, { "unsigned int64", "ulong" },
-	{ "float32", "float" }, { "float64", "double" },
-	{ "native int", "nint" }, { "native uint", "nuint" }, { "unsigned native int", "nuint" },
-	{ "native unsigned int", "nuint" }, { "void", "void" }, { "string", "string" }, { "object", "object" },
-	{ "refany", "TypedReference" }, { "typedref", "TypedReference" },
-	{ "System.Boolean", "bool" }, { "System.Char", "char" }, { "System.SByte", "sbyte" },
-	{ "System.Byte", "byte" }, { "System.Int16", "short" }, { "System.UInt16", "ushort" },
-	{ "System.Int32", "int" }, { "System.UInt32", "uint" }, { "System.Int64", "long" },
-	{ "System.UInt64", "ulong" }, { "System.Single", "float" }, { "System.Double", "double" },
-	{ "System.IntPtr", "nint" }, { "System.UIntPtr", "nuint" }, { "System.Decimal", "decimal" },
-	{ "System.String", "string" }, { "System.Object", "object" }, { "System.Void", "void" },
-	{ SHARED_TYPE, "_" }, { "System." SHARED_TYPE, "_" },
+	{ "bool", "bool" },
+	{ "char", "char" },
+	{ "wchar", "char" },
+	{ "int8", "sbyte" },
+	{ "uint8", "byte" },
+	{ "unsigned int8", "byte" },
+	{ "int16", "short" },
+	{ "uint16", "ushort" },
+	{ "unsigned int16", "ushort" },
+	{ "int32", "int" },
+	{ "uint32", "uint" },
+	{ "unsigned int32", "uint" },
+	{ "int64", "long" },
+	{ "uint64", "ulong" },
+	{ "unsigned int64", "ulong" },
+	{ "float32", "float" },
+	{ "float64", "double" },
+	{ "native int", "nint" },
+	{ "native uint", "nuint" },
+	{ "unsigned native int", "nuint" },
+	{ "native unsigned int", "nuint" },
+	{ "void", "void" },
+	{ "string", "string" },
+	{ "object", "object" },
+	{ "refany", "TypedReference" },
+	{ "typedref", "TypedReference" },
+	{ "System.Boolean", "bool" },
+	{ "System.Char", "char" },
+	{ "System.SByte", "sbyte" },
+	{ "System.Byte", "byte" },
+	{ "System.Int16", "short" },
+	{ "System.UInt16", "ushort" },
+	{ "System.Int32", "int" },
+	{ "System.UInt32", "uint" },
+	{ "System.Int64", "long" },
+	{ "System.UInt64", "ulong" },
+	{ "System.Single", "float" },
+	{ "System.Double", "double" },
+	{ "System.IntPtr", "nint" },
+	{ "System.UIntPtr", "nuint" },
+	{ "System.Decimal", "decimal" },
+	{ "System.String", "string" },
+	{ "System.Object", "object" },
+	{ "System.Void", "void" },
+	{ SHARED_TYPE, "_" },
+	{ "System." SHARED_TYPE, "_" },
 };
 
 static void add_type(struct bytes *out, struct span type, unsigned depth);
 static void add_path(struct bytes *out, struct span type, unsigned depth);
 
-/* Short form of a type's name: its namespace is dropped. The last dot before the nested part, arity or arguments. */
+/*
+ * Short form of a type's name: its namespace is dropped. The last dot before the nested part, arity
+ * or arguments.
+ */
 static struct span without_namespace(struct span name)
 {
 	size_t begin = 0;
@@ -241,7 +284,8 @@ static bool is_shared_list(struct span list)
 {
 	for (;;) {
 		size_t comma = span_find(list, ',');
-		struct span type = without_namespace(without_words((struct span){ list.text, comma }));
+		struct span type =
+			without_namespace(without_words((struct span){ list.text, comma }));
 		if (!span_is(type, SHARED_TYPE))
 			return false;
 		if (comma == list.len)
@@ -275,8 +319,9 @@ static void add_types(struct bytes *out, struct span list, unsigned depth)
 }
 
 /*
- * A name without arity marks and with its generic arguments in angle brackets: "Dictionary`2[System.Int32,System.__Canon]". What begins a
- * part with '<' is the compiler's ("<Get>d__3"), not a generic argument.
+ * A name without arity marks and with its generic arguments in angle brackets:
+ * "Dictionary`2[System.Int32,System.__Canon]". What begins a part with '<' is the compiler's
+ * ("<Get>d__3"), not a generic argument.
  */
 static void add_generic_from(struct bytes *out, struct span name, bool part_begins, unsigned depth)
 {
@@ -354,7 +399,10 @@ static void add_type(struct bytes *out, struct span type, unsigned depth)
 		bytes_text(out, "delegate*");
 		return;
 	}
-	/* "pMT: 0x7fbcc97736a8": the runtime prints the address of a type that it has no name for at hand. */
+	/*
+	 * "pMT: 0x7fbcc97736a8": the runtime prints the address of a type that it has no name for
+	 * at hand.
+	 */
 	if (span_begins(type, "pMT: ")) {
 		bytes_u8(out, '?');
 		return;
@@ -409,9 +457,14 @@ static void add_type(struct bytes *out, struct span type, unsigned depth)
 	add_path(out, without_namespace(type), depth);
 }
 
-/* What the compiler made -------------------------------------------------------------------------------------------- */
+/*
+ * What the compiler made
+ * --------------------------------------------------------------------------------------------
+ */
 
-/* Splits "<Get>d__3" into the text in the brackets and the text after them. False for other names. */
+/*
+ * Splits "<Get>d__3" into the text in the brackets and the text after them. False for other names.
+ */
 static bool compiler_name(struct span name, struct span *ret_inside, struct span *ret_behind)
 {
 	if (!span_begins(name, "<"))
@@ -433,13 +486,17 @@ static struct span without_generics(struct span name)
 	return name;
 }
 
-/* What numbers a lambda within its method: "1" of "0_1" (method and lambda) and of "1" (the lambda alone, in a class that holds variables). */
+/*
+ * What numbers a lambda within its method: "1" of "0_1" (method and lambda) and of "1" (the lambda
+ * alone, in a class that holds variables).
+ */
 static struct span lambda_number(struct span numbers)
 {
 	size_t begin = 0;
 	size_t end = 0;
 
-	for (; end < numbers.len && (is_digit(numbers.text[end]) || numbers.text[end] == '_'); end++) {
+	for (; end < numbers.len && (is_digit(numbers.text[end]) || numbers.text[end] == '_');
+		end++) {
 		if (numbers.text[end] == '_')
 			begin = end + 1;
 	}
@@ -447,8 +504,9 @@ static struct span lambda_number(struct span numbers)
 }
 
 /*
- * A member's name made readable: "<Main>b__0_1" is Main.lambda#1, "<Main>g__Add|0_1" is Main.Add, "<Main>$" is Main. Nested ones
- * ("<<Main>b__0>g__Add|1") are undone from the inside. Explicit implementations and the rest stay.
+ * A member's name made readable: "<Main>b__0_1" is Main.lambda#1, "<Main>g__Add|0_1" is Main.Add,
+ * "<Main>$" is Main. Nested ones ("<<Main>b__0>g__Add|1") are undone from the inside. Explicit
+ * implementations and the rest stay.
  */
 static void add_member(struct bytes *out, struct span name, unsigned depth)
 {
@@ -597,7 +655,10 @@ static const char *machine_words(const struct method_name *name, struct span met
 {
 	struct span result = { name->return_type, name->return_type_len };
 
-	/* MoveNext of an iterator says whether there is more; that of an async method returns nothing. */
+	/*
+	 * MoveNext of an iterator says whether there is more; that of an async method returns
+	 * nothing.
+	 */
 	if (span_is(result, "bool") || span_ends(result, " bool"))
 		return " (iterator)";
 	if (span_is(result, "void") || span_ends(result, " void") || span_ends(method, "Async"))
@@ -605,7 +666,10 @@ static const char *machine_words(const struct method_name *name, struct span met
 	return " (state machine)";
 }
 
-/* The last part of the namespace and the type: "Generic.List`1" of "System.Collections.Generic.List`1". */
+/*
+ * The last part of the namespace and the type: "Generic.List`1" of
+ * "System.Collections.Generic.List`1".
+ */
 static struct span with_last_namespace(struct span type)
 {
 	size_t type_begin = (size_t)(without_namespace(type).text - type.text);
@@ -625,15 +689,21 @@ static struct span without_interface_namespace(struct span method)
 	for (size_t i = 1; i < method.len; i++) {
 		if (closer_of(method.text[i]))
 			depth++;
-		else if ((method.text[i] == '>' || method.text[i] == ']' || method.text[i] == ')') && depth)
+		else if ((method.text[i] == '>' || method.text[i] == ']' ||
+				 method.text[i] == ')') &&
+			 depth)
 			depth--;
 		else if (method.text[i] == '.' && !depth)
 			interface.len = i;
 	}
-	return method.text[0] == '<' ? method : span_from(method, (size_t)(without_namespace(interface).text - method.text));
+	return method.text[0] == '<'
+		       ? method
+		       : span_from(method,
+				 (size_t)(without_namespace(interface).text - method.text));
 }
 
-void method_name_format(const struct method_name *name, enum method_name_form form, struct bytes *out)
+void method_name_format(const struct method_name *name, enum method_name_form form,
+	struct bytes *out)
 {
 	struct span type = { name->type, name->type_len };
 	struct span method = { name->method, name->method_len };

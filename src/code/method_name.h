@@ -1,8 +1,9 @@
 /*
  * Parses the name of a managed method and formats it for people.
  *
- * The file carries "RETURN [Assembly] Namespace.Type::Method(args)[Tier]" or "Namespace.Type::Method(args)", with types as IL spells them
- * ("class System.String", "int32", "!!0", "Dictionary`2<...>"). People read "Shop.Pricing.Burn(int)".
+ * The file carries "RETURN [Assembly] Namespace.Type::Method(args)[Tier]" or
+ * "Namespace.Type::Method(args)", with types as IL spells them ("class System.String", "int32",
+ * "!!0", "Dictionary`2<...>"). People read "Shop.Pricing.Burn(int)".
  */
 #ifndef SPOOR_CODE_METHOD_NAME_H
 #define SPOOR_CODE_METHOD_NAME_H
@@ -13,30 +14,41 @@
 struct bytes;
 
 struct method_name {
-	const char *return_type; size_t return_type_len;  /* all point into the text given; length 0 = absent */
-	const char *assembly;    size_t assembly_len;
-	const char *type;        size_t type_len;         /* with namespace */
-	const char *method;      size_t method_len;
-	const char *arguments;   size_t arguments_len;    /* without the parentheses */
-	const char *tier;        size_t tier_len;         /* "OptimizedTier1", without the brackets */
+	/* all point into the text given; length 0 = absent */
+	const char *return_type;
+	size_t return_type_len;
+	const char *assembly;
+	size_t assembly_len;
+	const char *type;
+	size_t type_len; /* with namespace */
+	const char *method;
+	size_t method_len;
+	const char *arguments;
+	size_t arguments_len; /* without the parentheses */
+	/* "OptimizedTier1", without the brackets */
+	const char *tier;
+	size_t tier_len;
 };
 
 /* False when the text is not a managed name ("::" and parentheses are its mark). */
 bool method_name_parse(const char *text, size_t len, struct method_name *ret_name);
 
 enum method_name_form {
-	METHOD_NAME_SHORT,       /* "Generic.List<int>.Add(T0)": of the namespace its last part */
-	METHOD_NAME_LONG,        /* "System.Collections.Generic.List<int>.Add(T0)" */
-	METHOD_NAME_RAW,         /* "System.Collections.Generic.List`1[System.Int32].Add(!0)" */
+	METHOD_NAME_SHORT, /* "Generic.List<int>.Add(T0)": of the namespace its last part */
+	METHOD_NAME_LONG,  /* "System.Collections.Generic.List<int>.Add(T0)" */
+	METHOD_NAME_RAW,   /* "System.Collections.Generic.List`1[System.Int32].Add(!0)" */
 };
 
 /*
- * Appends the name in one of the forms. Every output names methods by this function. All but the raw form undo what the C# compiler made:
+ * Appends the name in one of the forms. Every output names methods by this function. All but the
+ * raw form undo what the C# compiler made:
  *   async and iterator state machines   "<Get>d__3.MoveNext" -> "Get (async)"
  *   lambdas                             "<>c.<Main>b__0_1" -> "Main.lambda#1", numbered within their method as the compiler does
  *   local functions, generic arity marks, files of file-local types
- * Code that is shared by all reference types has no type argument to name: a list of only such arguments is left out, one beside others is "_".
+ * Code that is shared by all reference types has no type argument to name: a list of only such
+ * arguments is left out, one beside others is "_".
  */
-void method_name_format(const struct method_name *name, enum method_name_form form, struct bytes *out);
+void method_name_format(const struct method_name *name, enum method_name_form form,
+	struct bytes *out);
 
 #endif

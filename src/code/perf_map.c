@@ -41,7 +41,10 @@ static void end_text(const char *text, size_t len, char **at, const char **ret_t
 	*at += len + 1;
 }
 
-/* A module id derived from the assembly's name, as maps have no ids. The top bit distinguishes it from real ids, which are addresses. */
+/*
+ * A module id derived from the assembly's name, as maps have no ids. The top bit distinguishes it
+ * from real ids, which are addresses.
+ */
 static uint64_t module_of(struct codemap *map, const char *assembly)
 {
 	uint64_t id = hash_bytes(assembly, strlen(assembly)) | UINT64_C(1) << 63;
@@ -49,11 +52,14 @@ static uint64_t module_of(struct codemap *map, const char *assembly)
 	return codemap_add_module(map, id, assembly, 0) < 0 ? 0 : id;
 }
 
-/* Splits "RETURN [Assembly] Type::Method(arguments)[Tier]" into the parts that the runtime's events have. */
+/*
+ * Splits "RETURN [Assembly] Type::Method(arguments)[Tier]" into the parts that the runtime's events
+ * have.
+ */
 static int add_managed(struct codemap *map, struct code *code, const struct method_name *m)
 {
 	size_t room = m->type_len + m->method_len + m->arguments_len + m->return_type_len +
-		m->assembly_len + 16;
+		      m->assembly_len + 16;
 	cleanup(freep) char *buffer = malloc(room);
 	char *at = buffer;
 	const char *assembly;
@@ -77,7 +83,8 @@ static int add_managed(struct codemap *map, struct code *code, const struct meth
 		code->module_id = module_of(map, assembly);
 	code->kind = CODE_JIT;
 	for (size_t i = 0; i < sizeof(tags) / sizeof(tags[0]); i++) {
-		if (strlen(tags[i].tag) == m->tier_len && !memcmp(tags[i].tag, m->tier, m->tier_len)) {
+		if (strlen(tags[i].tag) == m->tier_len &&
+			!memcmp(tags[i].tag, m->tier, m->tier_len)) {
 			code->tier = (uint8_t)tags[i].tier;
 			code->kind = (uint8_t)tags[i].kind;
 		}
@@ -85,8 +92,8 @@ static int add_managed(struct codemap *map, struct code *code, const struct meth
 	return codemap_add(map, code);
 }
 
-int perf_map_add(struct codemap *map, uint64_t begin, uint64_t size, const char *name, size_t name_len,
-	uint64_t from_ns)
+int perf_map_add(struct codemap *map, uint64_t begin, uint64_t size, const char *name,
+	size_t name_len, uint64_t from_ns)
 {
 	struct code code = {
 		.begin = begin,
@@ -101,7 +108,8 @@ int perf_map_add(struct codemap *map, uint64_t begin, uint64_t size, const char 
 	if (!size || size > RANGE_SIZE_MAX || begin + size < begin || !name_len)
 		return -EINVAL;
 	/* Only .NET names have an assembly; names of other runtimes are kept unchanged. */
-	if (!memchr(name, 0, name_len) && method_name_parse(name, name_len, &parts) && parts.assembly_len)
+	if (!memchr(name, 0, name_len) && method_name_parse(name, name_len, &parts) &&
+		parts.assembly_len)
 		return add_managed(map, &code, &parts);
 	cleanup(freep) char *whole = strndup(name, name_len);
 	if (!whole)
@@ -176,12 +184,16 @@ int perf_map_read(struct input *in, struct codemap *map, struct diag *diag)
 		while (at < end) {
 			const char *newline = memchr(at, '\n', (size_t)(end - at));
 			const char *line_end = newline ? newline : end;
-			/* A line without a newline is still being written, unless it is longer than the limit. */
+			/*
+			 * A line without a newline is still being written, unless it is longer than
+			 * the limit.
+			 */
 			if (!newline && more && end - at < (ptrdiff_t)PERF_MAP_LINE_MAX)
 				break;
 			int taken = skipping ? 0 : take_line(map, at, (size_t)(line_end - at));
 			if (taken < 0)
-				return diag_set(diag, taken, "cannot keep a name of the perf map: %m");
+				return diag_set(diag, taken,
+					"cannot keep a name of the perf map: %m");
 			count += taken;
 			skipping = !newline;
 			at = newline ? newline + 1 : end;

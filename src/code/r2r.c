@@ -1,13 +1,15 @@
 /*
- * See r2r.h. The ReadyToRun layout is that of the runtime's docs/design/coreclr/botr/readytorun-format.md:
+ * See r2r.h. The ReadyToRun layout is that of the runtime's
+ * docs/design/coreclr/botr/readytorun-format.md:
  *
  *   header     u32 "RTR\0", u16 major, u16 minor, u32 flags, u32 section count, then a section each: u32 type, u32 RVA, u32 size
  *   102        runtime functions: u32 begin, u32 end, u32 unwind (amd64); u32 begin, u32 unwind (others)
  *   103        entry points of MethodDefs: a NativeArray by row, of runtime function numbers
  *   109        entry points of generic instances: a NativeHashtable of (signature, runtime function number)
  *
- * A method owns the runtime functions from its entry up to the next entry: funclets follow their method. That is valid only if all entries are
- * known. So if one instance cannot be read, each method is reduced to its first function.
+ * A method owns the runtime functions from its entry up to the next entry: funclets follow their
+ * method. That is valid only if all entries are known. So if one instance cannot be read, each
+ * method is reduced to its first function.
  *
  * Invariant: `methods` is sorted by function, no two have the same.
  */
@@ -26,11 +28,11 @@
 #include "image/image_file.h"
 #include "image/pe.h"
 
-#define SECTIONS_MAX 256u
+#define SECTIONS_MAX     256u
 #define SECTION_SIZE_MAX (256u << 20)
-#define FUNCTIONS_MAX (16u << 20)
-#define INSTANCES_MAX (4u << 20)
-#define BUCKET_BITS_MAX 22u
+#define FUNCTIONS_MAX    (16u << 20)
+#define INSTANCES_MAX    (4u << 20)
+#define BUCKET_BITS_MAX  22u
 
 #define MACHINE_AMD64 0x8664u
 
@@ -46,13 +48,14 @@ enum signature_flag {
 	SIGNATURE_MEMBER_REF = 0x10,
 	SIGNATURE_CONSTRAINED = 0x20,
 	SIGNATURE_OWNER = 0x40,
-	SIGNATURE_CONTEXT = 0x80,    /* another assembly's tokens */
+	SIGNATURE_CONTEXT = 0x80, /* another assembly's tokens */
 };
 
 struct method {
 	uint32_t function;
-	uint32_t token;      /* 0: a method of another assembly, which has no name here */
-	uint32_t signature;  /* of an instance: offset in `instances`, plus one; 0 for a plain method */
+	uint32_t token; /* 0: a method of another assembly, which has no name here */
+	/* of an instance: offset in `instances`, plus one; 0 for a plain method */
+	uint32_t signature;
 };
 
 struct function {
@@ -122,8 +125,8 @@ static struct cursor section_at(const struct section *section, uint64_t offset)
 	struct cursor c = { .short_read = true };
 
 	return offset < section->size
-		? cursor_of(section->data + offset, section->size - (size_t)offset)
-		: c;
+		       ? cursor_of(section->data + offset, section->size - (size_t)offset)
+		       : c;
 }
 
 static uint32_t sized_number(struct cursor *c, unsigned size_code)
@@ -140,8 +143,8 @@ static uint32_t function_number(struct cursor *c)
 }
 
 /*
- * NativeArray: header (count << 2 | size of the index), then an index of blocks of 16, each a small binary tree whose nodes say which
- * halves exist (bits 0 and 1) and where the right one begins.
+ * NativeArray: header (count << 2 | size of the index), then an index of blocks of 16, each a small
+ * binary tree whose nodes say which halves exist (bits 0 and 1) and where the right one begins.
  */
 static bool array_get(const struct section *section, uint32_t index, uint32_t count, uint32_t base,
 	unsigned size_code, struct cursor *ret_cursor)
@@ -202,7 +205,8 @@ static int read_methods(struct r2r *image, const struct section *section)
 		uint32_t function = function_number(&c);
 		if (c.short_read)
 			continue;
-		int error = add_method(image, function, (uint32_t)METADATA_METHOD_DEF << 24 | (i + 1), 0);
+		int error = add_method(image, function,
+			(uint32_t)METADATA_METHOD_DEF << 24 | (i + 1), 0);
 		if (error)
 			return error;
 	}
@@ -211,9 +215,9 @@ static int read_methods(struct r2r *image, const struct section *section)
 
 struct instance {
 	uint32_t flags;
-	uint32_t token;              /* 0: of another assembly */
+	uint32_t token; /* 0: of another assembly */
 	uint32_t argument_count;
-	struct cursor owner;         /* the type's signature; at NULL if there is none */
+	struct cursor owner; /* the type's signature; at NULL if there is none */
 	struct cursor arguments;
 };
 
@@ -231,17 +235,17 @@ static bool read_instance(const struct r2r *image, struct cursor *c, struct inst
 		if (!metadata_add_signature_type(&image->metadata, c, foreign, NULL))
 			return false;
 		foreign = foreign || instance.owner.at[0] == 0x3f ||
-			(instance.owner.at[0] == 0x15 && instance.owner.at + 1 < c->at &&
-				instance.owner.at[1] == 0x3f);
+			  (instance.owner.at[0] == 0x15 && instance.owner.at + 1 < c->at &&
+				  instance.owner.at[1] == 0x3f);
 	}
 	if (instance.flags & SIGNATURE_SLOT)
 		return false;
 	uint32_t row = metadata_compressed(c);
 	if (!foreign && row <= 0xffffff)
-		instance.token = row |
-			(instance.flags & SIGNATURE_MEMBER_REF ? (uint32_t)METADATA_MEMBER_REF
-							       : (uint32_t)METADATA_METHOD_DEF)
-				<< 24;
+		instance.token = row | (instance.flags & SIGNATURE_MEMBER_REF
+						       ? (uint32_t)METADATA_MEMBER_REF
+						       : (uint32_t)METADATA_METHOD_DEF)
+					       << 24;
 	if (instance.flags & SIGNATURE_INSTANTIATION) {
 		instance.argument_count = metadata_compressed(c);
 		instance.arguments = *c;
@@ -258,8 +262,9 @@ static bool read_instance(const struct r2r *image, struct cursor *c, struct inst
 }
 
 /*
- * NativeHashtable: u8 (bits of the bucket count << 2 | size of the index), index of buckets, then in each bucket pairs of a hash byte and a
- * signed distance to the entry, counted from the distance's own place.
+ * NativeHashtable: u8 (bits of the bucket count << 2 | size of the index), index of buckets, then
+ * in each bucket pairs of a hash byte and a signed distance to the entry, counted from the
+ * distance's own place.
  */
 static int read_instances(struct r2r *image)
 {
@@ -293,7 +298,8 @@ static int read_instances(struct r2r *image)
 			uint32_t function = function_number(&c);
 			if (c.short_read)
 				return -EBADMSG;
-			int error = add_method(image, function, instance.token, (uint32_t)entry + 1);
+			int error =
+				add_method(image, function, instance.token, (uint32_t)entry + 1);
 			if (error)
 				return error;
 		}
@@ -328,13 +334,15 @@ static void sort_methods(struct r2r *image)
 	image->methods.count = kept;
 }
 
-static int load_rva(const struct r2r *image, uint32_t rva, uint32_t size, struct section *ret_section)
+static int load_rva(const struct r2r *image, uint32_t rva, uint32_t size,
+	struct section *ret_section)
 {
 	uint64_t offset;
 
 	if (!pe_offset_of_rva(&image->pe, rva, &offset))
 		return -EBADMSG;
-	int error = image_file_load(&image->file, offset, size, SECTION_SIZE_MAX, &ret_section->data);
+	int error =
+		image_file_load(&image->file, offset, size, SECTION_SIZE_MAX, &ret_section->data);
 	if (!error)
 		ret_section->size = size;
 	return error;
@@ -343,7 +351,8 @@ static int load_rva(const struct r2r *image, uint32_t rva, uint32_t size, struct
 /* They must be ascending for the search; the list ends with all ones. */
 static int read_functions(struct r2r *image, const struct section *section)
 {
-	bool has_end = image->pe.machine == MACHINE_AMD64 || (image->pe.machine ^ 0x7b79) == MACHINE_AMD64;
+	bool has_end =
+		image->pe.machine == MACHINE_AMD64 || (image->pe.machine ^ 0x7b79) == MACHINE_AMD64;
 	struct cursor c = section_at(section, 0);
 	size_t size = has_end ? 12 : 8;
 
@@ -393,10 +402,10 @@ static int read_all(struct r2r *image, struct diag *diag)
 		uint32_t type = cursor_u32(&c);
 		uint32_t rva = cursor_u32(&c);
 		uint32_t size = cursor_u32(&c);
-		struct section *section = type == SECTION_FUNCTIONS ? &functions
-			: type == SECTION_METHODS                   ? &methods
-			: type == SECTION_INSTANCES                 ? &image->instances
-								    : NULL;
+		struct section *section = type == SECTION_FUNCTIONS   ? &functions
+					  : type == SECTION_METHODS   ? &methods
+					  : type == SECTION_INSTANCES ? &image->instances
+								      : NULL;
 		if (section && !section->data && size)
 			error = load_rva(image, rva, size, section);
 	}
@@ -428,8 +437,9 @@ static int read_all(struct r2r *image, struct diag *diag)
 static int open_image(struct r2r *image, struct r2r **ret_image, struct diag *diag)
 {
 	int error = image->file.size_bytes > R2R_FILE_MAX
-		? diag_set(diag, -EFBIG, "the assembly is larger than %u MiB", R2R_FILE_MAX >> 20)
-		: read_all(image, diag);
+			    ? diag_set(diag, -EFBIG, "the assembly is larger than %u MiB",
+				      R2R_FILE_MAX >> 20)
+			    : read_all(image, diag);
 
 	if (error) {
 		r2r_close(image);
@@ -499,7 +509,8 @@ static bool make_name(struct r2r *image, const struct method *method)
 	if (instance.argument_count)
 		bytes_text(out, "]");
 	bytes_text(out, "(");
-	(void)metadata_add_arguments(m, method->token, out); /* on failure the name has no arguments */
+	/* on failure the name has no arguments */
+	(void)metadata_add_arguments(m, method->token, out);
 	bytes_text(out, ")");
 	return !out->failed;
 }
@@ -557,8 +568,8 @@ uint32_t r2r_method_count(const struct r2r *image)
 size_t r2r_size_bytes(const struct r2r *image)
 {
 	return sizeof(*image) + image->instances.size + image->metadata_bytes.size +
-		image->functions.capacity * sizeof(struct function) +
-		image->methods.capacity * sizeof(struct method) + image->name.capacity;
+	       image->functions.capacity * sizeof(struct function) +
+	       image->methods.capacity * sizeof(struct method) + image->name.capacity;
 }
 
 void r2r_close(struct r2r *image)

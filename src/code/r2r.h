@@ -1,12 +1,14 @@
 /*
- * Names of precompiled (ReadyToRun) managed code, read from the assembly file: for processes whose runtime cannot be queried.
+ * Names of precompiled (ReadyToRun) managed code, read from the assembly file: for processes whose
+ * runtime cannot be queried.
  *
  *   r2r_open(fd, &image, diag)        takes fd over, also when it fails; -ENODATA when the assembly holds no precompiled code
  *   r2r_find_rva(image, rva, &hit)    rva = address - where the image is mapped
  *
- * Sources: the ReadyToRun header's tables of runtime functions and method entry points, and the ECMA-335 metadata (docs: ECMA-335 II.22 to II.24).
- * The range of a method reaches from its entry to the next method's: handlers are inside. Generic instances come from the instance
- * table, named without their type arguments.
+ * Sources: the ReadyToRun header's tables of runtime functions and method entry points, and the
+ * ECMA-335 metadata (docs: ECMA-335 II.22 to II.24). The range of a method reaches from its entry
+ * to the next method's: handlers are inside. Generic instances come from the instance table, named
+ * without their type arguments.
  */
 #ifndef SPOOR_CODE_R2R_H
 #define SPOOR_CODE_R2R_H
@@ -23,15 +25,17 @@ struct r2r;
 
 struct r2r_hit {
 	uint32_t begin_rva;
-	uint32_t end_rva;            /* exclusive */
-	uint64_t begin_offset;       /* of the same byte in the file */
-	uint32_t token;              /* MethodDef token */
-	const char *name;            /* "Namespace.Type+Nested::Method(int32, string)"; valid until the next call */
+	uint32_t end_rva;      /* exclusive */
+	uint64_t begin_offset; /* of the same byte in the file */
+	uint32_t token;        /* MethodDef token */
+	/* "Namespace.Type+Nested::Method(int32, string)"; valid until the next call */
+	const char *name;
 	size_t name_len;
 };
 
 int r2r_open(int fd, struct r2r **ret_image, struct diag *diag);
-int r2r_open_memory(const void *data, size_t size, struct r2r **ret_image, struct diag *diag); /* borrowed */
+/* borrowed */
+int r2r_open_memory(const void *data, size_t size, struct r2r **ret_image, struct diag *diag);
 
 /* True if a method covers the address. */
 bool r2r_find_rva(struct r2r *image, uint32_t rva, struct r2r_hit *ret_hit);

@@ -1,10 +1,12 @@
 /*
  * See symbol_file.h.
  *
- * One sorted array of functions, made of up to two tables: the exports (.dynsym), and the best of .symtab, the debug file's .symtab and the table
- * in .gnu_debugdata. Names stay in the files and are read at a lookup, so a large table costs 24 bytes a function.
+ * One sorted array of functions, made of up to two tables: the exports (.dynsym), and the best of
+ * .symtab, the debug file's .symtab and the table in .gnu_debugdata. Names stay in the files and
+ * are read at a lookup, so a large table costs 24 bytes a function.
  *
- * Invariant: `functions` is sorted by begin; among equal begins the better name comes later, so a search walks backwards.
+ * Invariant: `functions` is sorted by begin; among equal begins the better name comes later, so a
+ * search walks backwards.
  */
 #include "code/symbol_file.h"
 
@@ -26,16 +28,23 @@
 #include "image/image_file.h"
 
 #define FUNCTIONS_MAX (4u << 20)
-#define CRC_FILE_MAX (UINT64_C(256) << 20) /* the checksum covers the whole file, which may be sparse */
+/* the checksum covers the whole file, which may be sparse */
+#define CRC_FILE_MAX    (UINT64_C(256) << 20)
 #define MINI_PACKED_MAX (32u << 20)
-#define MINI_MAX (64u << 20)
+#define MINI_MAX        (64u << 20)
 #define LZMA_MEMORY_MAX (128u << 20)
-/* Up to this size a string table is in memory while symbols with equal ranges are compared by name; beyond it, the first in the table wins. */
+/*
+ * Up to this size a string table is in memory while symbols with equal ranges are compared by name;
+ * beyond it, the first in the table wins.
+ */
 #define STRINGS_LOAD_MAX (32u << 20)
-#define CHUNK_SYMBOLS 16384u
-#define PATH_LEN_MAX 4096u
-#define NAME_READ_FIRST 192u
-/* How many items before an address a search examines: a symbol that covers it may have others nested inside. */
+#define CHUNK_SYMBOLS    16384u
+#define PATH_LEN_MAX     4096u
+#define NAME_READ_FIRST  192u
+/*
+ * How many items before an address a search examines: a symbol that covers it may have others
+ * nested inside.
+ */
 #define WALK_MAX 64u
 /* A symbol without a size (hand-written assembly) extends to the next one, at most this far. */
 #define UNSIZED_MAX 4096u
@@ -45,16 +54,16 @@ enum { STB_LOCAL = 0, STB_GLOBAL = 1, STB_WEAK = 2, STB_UNIQUE = 10 };
 enum { SHN_UNDEF = 0, SHN_LORESERVE = 0xff00, SHN_XINDEX = 0xffff };
 
 /* Parts of a rank, most significant first. */
-#define RANK_SIZED 0x80u
-#define RANK_EXPORTED 0x40u
-#define RANK_TYPED 0x20u
+#define RANK_SIZED       0x80u
+#define RANK_EXPORTED    0x40u
+#define RANK_TYPED       0x20u
 #define RANK_UNDERSCORES 0x02u /* multiplied by 7 minus the number of leading underscores */
-#define RANK_GLOBAL 0x01u
+#define RANK_GLOBAL      0x01u
 
 struct function {
 	uint64_t begin;
 	uint32_t size;
-	uint32_t name;        /* in the strings of its table */
+	uint32_t name; /* in the strings of its table */
 	uint16_t section;
 	uint8_t table;
 	uint8_t rank;
@@ -63,8 +72,8 @@ struct function {
 /* The source of a table's names. */
 struct table {
 	struct image_file file;
-	int fd;               /* owned; -1 */
-	uint8_t *memory;      /* owned; NULL */
+	int fd;          /* owned; -1 */
+	uint8_t *memory; /* owned; NULL */
 	uint64_t strings_offset;
 	uint64_t strings_size;
 };
@@ -99,7 +108,10 @@ static struct symbol_file *new_file(void)
 	return file;
 }
 
-/* One symbol table into the array -------------------------------------------------------------------------------------- */
+/*
+ * One symbol table into the array
+ * --------------------------------------------------------------------------------------
+ */
 
 static uint8_t rank_of(uint8_t type, uint8_t bind, uint64_t size, const char *name)
 {
@@ -196,7 +208,10 @@ static const struct elf_section *section_of_type(const struct elf *elf, uint32_t
 	return NULL;
 }
 
-/* Items from `first` on are of one table. Of several names for one range only the best remains; among equals the first in alphabetical order. */
+/*
+ * Items from `first` on are of one table. Of several names for one range only the best remains;
+ * among equals the first in alphabetical order.
+ */
 static void settle_equals(struct symbol_file *file, uint32_t first, const uint8_t *strings)
 {
 	struct function *f = file->functions.items;
@@ -207,9 +222,9 @@ static void settle_equals(struct symbol_file *file, uint32_t first, const uint8_
 		if (!last || last->begin != f[i].begin || last->size != f[i].size) {
 			f[kept++] = f[i];
 		} else if (f[i].rank > last->rank ||
-			(f[i].rank == last->rank && strings &&
-				strcmp((const char *)strings + f[i].name,
-					(const char *)strings + last->name) < 0)) {
+			   (f[i].rank == last->rank && strings &&
+				   strcmp((const char *)strings + f[i].name,
+					   (const char *)strings + last->name) < 0)) {
 			*last = f[i];
 		}
 	}
@@ -245,8 +260,7 @@ static int compare_for_search(const void *a, const void *b)
 	return compare_functions(a, b);
 }
 
-static void sort(struct function *items, uint32_t count,
-	int (*compare)(const void *, const void *))
+static void sort(struct function *items, uint32_t count, int (*compare)(const void *, const void *))
 {
 	for (uint32_t i = 1; i < count; i++) {
 		if (compare(&items[i - 1], &items[i]) > 0) {
@@ -257,7 +271,8 @@ static void sort(struct function *items, uint32_t count,
 }
 
 /* Reads the table of `type` from `table->file`. False if it does not exist or cannot be read. */
-static bool take_table(struct symbol_file *file, uint8_t number, const struct elf *from, uint32_t type)
+static bool take_table(struct symbol_file *file, uint8_t number, const struct elf *from,
+	uint32_t type)
 {
 	struct table *table = &file->tables[number];
 	const struct elf_section *symbols = section_of_type(from, type);
@@ -273,7 +288,8 @@ static bool take_table(struct symbol_file *file, uint8_t number, const struct el
 		return false;
 	table->strings_offset = names->offset;
 	table->strings_size = names->size;
-	int error = image_file_load(&table->file, names->offset, names->size, STRINGS_LOAD_MAX, &strings);
+	int error = image_file_load(&table->file, names->offset, names->size, STRINGS_LOAD_MAX,
+		&strings);
 	if (error && error != -EFBIG)
 		return false;
 
@@ -310,7 +326,10 @@ static bool take_table(struct symbol_file *file, uint8_t number, const struct el
 	return true;
 }
 
-/* The table packed inside ---------------------------------------------------------------------------------------------- */
+/*
+ * The table packed inside
+ * ----------------------------------------------------------------------------------------------
+ */
 
 static bool take_mini(struct symbol_file *file)
 {
@@ -322,8 +341,8 @@ static bool take_mini(struct symbol_file *file)
 	size_t room = 1u << 20;
 	struct elf elf;
 
-	if (!section ||
-		image_file_load(&file->file, section->offset, section->size, MINI_PACKED_MAX, &packed) < 0)
+	if (!section || image_file_load(&file->file, section->offset, section->size,
+				MINI_PACKED_MAX, &packed) < 0)
 		return false;
 	if (lzma_stream_decoder(&stream, LZMA_MEMORY_MAX, 0) != LZMA_OK)
 		return false;
@@ -356,7 +375,10 @@ static bool take_mini(struct symbol_file *file)
 	return taken;
 }
 
-/* The separate debug file ---------------------------------------------------------------------------------------------- */
+/*
+ * The separate debug file
+ * ----------------------------------------------------------------------------------------------
+ */
 
 /* The checksum of the whole debug file, as in .gnu_debuglink. */
 static bool has_crc(const struct image_file *file, uint32_t crc)
@@ -386,7 +408,7 @@ static bool is_debug_file_of(const struct symbol_file *file, const struct elf *d
 		return false;
 	if (file->elf.build_id_len && debug->build_id_len)
 		return file->elf.build_id_len == debug->build_id_len &&
-			!memcmp(file->elf.build_id, debug->build_id, debug->build_id_len);
+		       !memcmp(file->elf.build_id, debug->build_id, debug->build_id_len);
 	return *file->elf.debug_link && has_crc(bytes, file->elf.debug_link_crc);
 }
 
@@ -397,10 +419,11 @@ static bool take_debug_file(struct symbol_file *file, int opened, const char *pa
 	struct table *table = &file->tables[TABLE_FULL];
 	struct elf elf;
 
-	if (image_file_from_fd(&table->file, fd, NULL) < 0 || elf_read(&elf, &table->file, NULL) < 0)
+	if (image_file_from_fd(&table->file, fd, NULL) < 0 ||
+		elf_read(&elf, &table->file, NULL) < 0)
 		return false;
 	bool taken = is_debug_file_of(file, &elf, &table->file) &&
-		take_table(file, TABLE_FULL, &elf, ELF_SECTION_SYMTAB);
+		     take_table(file, TABLE_FULL, &elf, ELF_SECTION_SYMTAB);
 	elf_done(&elf);
 	if (taken) {
 		table->fd = TAKE_FD(fd);
@@ -451,12 +474,16 @@ static bool try_dirs(struct symbol_file *file, const char *build_id)
 	for (size_t i = 0; i < file->search->dir_count; i++) {
 		const char *dir = file->search->dirs[i];
 		if (strlen(build_id) > 2 &&
-			((make_path(path, "%s/.build-id/%.2s/%s.debug", dir, build_id, build_id + 2) &&
+			((make_path(path, "%s/.build-id/%.2s/%s.debug", dir, build_id,
+				  build_id + 2) &&
 				 try_here(file, path)) ||
 				(make_path(path, "%s/%.2s/%s.debug", dir, build_id, build_id + 2) &&
 					try_here(file, path))))
 			return true;
-		/* A debug link is defined as a name without a folder; with a slash it would leave the searched folders. */
+		/*
+		 * A debug link is defined as a name without a folder; with a slash it would leave
+		 * the searched folders.
+		 */
 		if (*file->elf.debug_link && !strchr(file->elf.debug_link, '/') &&
 			make_path(path, "%s/%s", dir, file->elf.debug_link) && try_here(file, path))
 			return true;
@@ -488,13 +515,16 @@ static bool find_debug_file(struct symbol_file *file)
 	const char *link = file->elf.debug_link;
 	int folder_len = (int)(slash - file->path);
 	return (make_path(path, "%.*s/%s", folder_len, file->path, link) && try_path(file, path)) ||
-		(make_path(path, "%.*s/.debug/%s", folder_len, file->path, link) &&
-			try_path(file, path)) ||
-		(make_path(path, "/usr/lib/debug%.*s/%s", folder_len, file->path, link) &&
-			try_path(file, path));
+	       (make_path(path, "%.*s/.debug/%s", folder_len, file->path, link) &&
+		       try_path(file, path)) ||
+	       (make_path(path, "/usr/lib/debug%.*s/%s", folder_len, file->path, link) &&
+		       try_path(file, path));
 }
 
-/* Exports are in the full table too: of neighbours with the same range the later, better one remains. */
+/*
+ * Exports are in the full table too: of neighbours with the same range the later, better one
+ * remains.
+ */
 static void drop_doubles(struct symbol_file *file)
 {
 	struct function *f = file->functions.items;
@@ -509,7 +539,10 @@ static void drop_doubles(struct symbol_file *file)
 	file->functions.count = kept;
 }
 
-/* All tables together -------------------------------------------------------------------------------------------------- */
+/*
+ * All tables together
+ * --------------------------------------------------------------------------------------------------
+ */
 
 /* Symbols without a size extend to the next symbol of their section. */
 static void close_unsized(struct symbol_file *file)
@@ -625,7 +658,7 @@ bool symbol_file_find_offset(struct symbol_file *file, uint64_t offset, struct s
 	uint64_t vaddr;
 
 	return elf_vaddr_of_offset(&file->elf, offset, &vaddr) &&
-		symbol_file_find_vaddr(file, vaddr, ret_hit);
+	       symbol_file_find_vaddr(file, vaddr, ret_hit);
 }
 
 int symbol_file_open(int fd, const char *path, const struct symbol_search *search,
@@ -695,7 +728,8 @@ const char *symbol_file_debug_path(const struct symbol_file *file)
 
 size_t symbol_file_size_bytes(const struct symbol_file *file)
 {
-	size_t size = sizeof(*file) + file->functions.capacity * sizeof(struct function) + file->name_room;
+	size_t size = sizeof(*file) + file->functions.capacity * sizeof(struct function) +
+		      file->name_room;
 
 	if (file->memory)
 		size += (size_t)file->file.size_bytes;

@@ -1,15 +1,17 @@
 /*
- * The function names of one ELF image: from the file itself, from the table packed inside it, and from its separate debug file.
+ * The function names of one ELF image: from the file itself, from the table packed inside it, and
+ * from its separate debug file.
  *
  *   struct symbol_file *file;
  *   symbol_file_open(fd, "/usr/lib/x86_64-linux-gnu/libc.so.6", &search, &file, diag);    takes fd over, also when it fails
- *   if (symbol_file_find_offset(file, address - mapping_begin + mapping_file_offset, &hit)) ... hit.name ...
- *   symbol_file_close(file);
+ *   if (symbol_file_find_offset(file, address - mapping_begin + mapping_file_offset, &hit)) ...
+ *   hit.name ... symbol_file_close(file);
  *
- * Opening reads the headers only; the tables are read at the first lookup. A name is returned only if its symbol covers the address; the nearest
- * symbol is not enough. Of several symbols at an address the choice is deterministic: with a size, exported before local, fewer leading underscores
- * ("read", not "__read"), global before weak, then by name. A version ("@@GLIBC_2.2.5") is dropped. Names are mangled as in the file; see
- * code/demangle.h.
+ * Opening reads the headers only; the tables are read at the first lookup. A name is returned only
+ * if its symbol covers the address; the nearest symbol is not enough. Of several symbols at an
+ * address the choice is deterministic: with a size, exported before local, fewer leading
+ * underscores ("read", not "__read"), global before weak, then by name. A version ("@@GLIBC_2.2.5")
+ * is dropped. Names are mangled as in the file; see code/demangle.h.
  *
  * Not thread-safe.
  */
@@ -24,7 +26,7 @@ struct diag;
 struct elf;
 struct symbol_file;
 
-#define SYMBOL_NAME_MAX 8192u       /* longer names are truncated */
+#define SYMBOL_NAME_MAX 8192u /* longer names are truncated */
 
 /* A root folder in which debug files are searched: the target's, or our own. */
 struct symbol_root {
@@ -33,28 +35,32 @@ struct symbol_root {
 	void *context;
 };
 
-/* May be all zero: then only the file itself is read. The struct and what it points to must outlive the symbol_file. */
+/*
+ * May be all zero: then only the file itself is read. The struct and what it points to must outlive
+ * the symbol_file.
+ */
 struct symbol_search {
 	const struct symbol_root *roots; /* searched in this order for each path */
 	size_t root_count;
-	const char *const *dirs;         /* --symbol-path: searched before the roots */
+	const char *const *dirs; /* --symbol-path: searched before the roots */
 	size_t dir_count;
-	struct symbol_root dir_root;     /* opens files in `dirs` */
+	struct symbol_root dir_root; /* opens files in `dirs` */
 };
 
 /* vaddr: addresses in the file's own numbering; offset: the position of that byte in the file. */
 struct symbol_hit {
 	uint64_t begin_vaddr;
-	uint64_t end_vaddr;              /* exclusive */
-	uint64_t begin_offset;           /* offset + (end - begin) is the end */
-	const char *name;                /* NUL-terminated; valid until the next call on this symbol_file */
+	uint64_t end_vaddr;    /* exclusive */
+	uint64_t begin_offset; /* offset + (end - begin) is the end */
+	/* NUL-terminated; valid until the next call on this symbol_file */
+	const char *name;
 	size_t name_len;
 };
 
 enum symbol_origin {
-	SYMBOL_ORIGIN_NONE,              /* no table, or none read yet */
-	SYMBOL_ORIGIN_DYNSYM,            /* exports only: most functions have no name */
-	SYMBOL_ORIGIN_MINI,              /* .gnu_debugdata */
+	SYMBOL_ORIGIN_NONE,   /* no table, or none read yet */
+	SYMBOL_ORIGIN_DYNSYM, /* exports only: most functions have no name */
+	SYMBOL_ORIGIN_MINI,   /* .gnu_debugdata */
 	SYMBOL_ORIGIN_SYMTAB,
 	SYMBOL_ORIGIN_DEBUG_FILE,
 };

@@ -9,9 +9,12 @@
 
 #define ONLY_EVENT_COUNTERS "EventCounters\\"
 
-/* A name may hold what it likes but what the lists of the request and of the command line are made of. */
-static int take_name(struct counter_choice *choice, const char *text, size_t len, const char **ret_name,
-	struct diag *diag)
+/*
+ * A name may hold what it likes but what the lists of the request and of the command line are made
+ * of.
+ */
+static int take_name(struct counter_choice *choice, const char *text, size_t len,
+	const char **ret_name, struct diag *diag)
 {
 	while (len && *text == ' ') {
 		text++;
@@ -20,13 +23,15 @@ static int take_name(struct counter_choice *choice, const char *text, size_t len
 	while (len && text[len - 1] == ' ')
 		len--;
 	if (!len || len > COUNTER_TEXT_MAX) {
-		diag_set(diag, -EINVAL, len ? "a name in --counters is too long" : "--counters has an empty name");
+		diag_set(diag, -EINVAL,
+			len ? "a name in --counters is too long" : "--counters has an empty name");
 		diag_remedy(diag, "write it as --counters 'Provider,Other[counter,counter]'");
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < len; i++) {
 		if ((unsigned char)text[i] < ' ' || strchr("[];=\"", text[i]))
-			return diag_set(diag, -EINVAL, "no counter has a '%c' in its name: '%.*s'", text[i], (int)len, text);
+			return diag_set(diag, -EINVAL, "no counter has a '%c' in its name: '%.*s'",
+				text[i], (int)len, text);
 	}
 	char *name = arena_alloc(&choice->arena, len + 1);
 
@@ -38,7 +43,8 @@ static int take_name(struct counter_choice *choice, const char *text, size_t len
 	return 0;
 }
 
-static struct counter_provider *find_or_add(struct counter_choice *choice, const char *name, bool only, bool *ret_new)
+static struct counter_provider *find_or_add(struct counter_choice *choice, const char *name,
+	bool only, bool *ret_new)
 {
 	for (uint32_t i = 0; i < choice->providers.count; i++) {
 		struct counter_provider *provider = &choice->providers.items[i];
@@ -58,8 +64,8 @@ static struct counter_provider *find_or_add(struct counter_choice *choice, const
 }
 
 /* The counter names between the brackets. */
-static int take_counters(struct counter_choice *choice, struct counter_provider *provider, const char *text, size_t len,
-	struct diag *diag)
+static int take_counters(struct counter_choice *choice, struct counter_provider *provider,
+	const char *text, size_t len, struct diag *diag)
 {
 	for (;;) {
 		const char *comma = memchr(text, ',', len);
@@ -77,25 +83,28 @@ static int take_counters(struct counter_choice *choice, struct counter_provider 
 	}
 }
 
-static int take_provider(struct counter_choice *choice, const char *text, size_t len, const char *counters,
-	size_t counters_len, struct diag *diag)
+static int take_provider(struct counter_choice *choice, const char *text, size_t len,
+	const char *counters, size_t counters_len, struct diag *diag)
 {
 	size_t prefix = strlen(ONLY_EVENT_COUNTERS);
 	bool only = len > prefix && strncmp(text, ONLY_EVENT_COUNTERS, prefix) == 0;
 	const char *name;
 	bool is_new;
-	int result = take_name(choice, only ? text + prefix : text, only ? len - prefix : len, &name, diag);
+	int result = take_name(choice, only ? text + prefix : text, only ? len - prefix : len,
+		&name, diag);
 
 	if (result < 0)
 		return result;
 	if (choice->providers.count >= COUNTER_PROVIDERS_MAX)
-		return diag_set(diag, -EINVAL, "--counters names more than %u providers", COUNTER_PROVIDERS_MAX);
+		return diag_set(diag, -EINVAL, "--counters names more than %u providers",
+			COUNTER_PROVIDERS_MAX);
 	struct counter_provider *provider = find_or_add(choice, name, only, &is_new);
 
 	if (!provider)
 		return -ENOMEM;
 	if (!counters) {
-		vec_reset(&provider->counters); /* the provider's whole set, which includes the counters named before */
+		/* the provider's whole set, which includes the counters named before */
+		vec_reset(&provider->counters);
 		return 0;
 	}
 	if (!is_new && !provider->counters.count)
@@ -114,8 +123,10 @@ int counter_choice_add(struct counter_choice *choice, const char *text, struct d
 			counters = next + 1;
 			const char *end = strchr(counters, ']');
 			if (!end || (end[1] && end[1] != ',')) {
-				diag_set(diag, -EINVAL, "--counters has no ']' that ends a list: '%s'", text);
-				diag_remedy(diag, "write it as --counters 'Provider,Other[counter,counter]'");
+				diag_set(diag, -EINVAL,
+					"--counters has no ']' that ends a list: '%s'", text);
+				diag_remedy(diag,
+					"write it as --counters 'Provider,Other[counter,counter]'");
 				return -EINVAL;
 			}
 			counters_len = (size_t)(end - counters);
@@ -154,7 +165,8 @@ bool counter_provider_fits(const struct counter_provider *provider, const char *
 	return fits(provider->name, name);
 }
 
-bool counter_choice_has_instrument(const struct counter_choice *choice, const char *meter, const char *instrument)
+bool counter_choice_has_instrument(const struct counter_choice *choice, const char *meter,
+	const char *instrument)
 {
 	for (uint32_t i = 0; i < choice->providers.count; i++) {
 		const struct counter_provider *provider = &choice->providers.items[i];
@@ -165,14 +177,15 @@ bool counter_choice_has_instrument(const struct counter_choice *choice, const ch
 	return false;
 }
 
-bool counter_choice_has_event_counter(const struct counter_choice *choice, const char *provider, const char *counter,
-	bool meter_exists)
+bool counter_choice_has_event_counter(const struct counter_choice *choice, const char *provider,
+	const char *counter, bool meter_exists)
 {
 	for (uint32_t i = 0; i < choice->providers.count; i++) {
 		const struct counter_provider *p = &choice->providers.items[i];
 		if (strcmp(p->name, provider) != 0)
 			continue;
-		if (p->counters.count ? names_it(p, counter) : p->only_event_counters || !meter_exists)
+		if (p->counters.count ? names_it(p, counter)
+				      : p->only_event_counters || !meter_exists)
 			return true;
 	}
 	return false;

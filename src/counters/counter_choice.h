@@ -1,5 +1,6 @@
 /*
- * The counters that the user has chosen: providers (EventSources and Meters), each whole or by names.
+ * The counters that the user has chosen: providers (EventSources and Meters), each whole or by
+ * names.
  *
  *   System.Runtime                              all of it
  *   System.Runtime[cpu-usage,gc-heap-size]      two of it
@@ -41,11 +42,15 @@ bool counter_provider_fits(const struct counter_provider *provider, const char *
 int counter_choice_add(struct counter_choice *choice, const char *text, struct diag *diag);
 
 /* Whether a Meter's instrument is chosen. */
-bool counter_choice_has_instrument(const struct counter_choice *choice, const char *meter, const char *instrument);
+bool counter_choice_has_instrument(const struct counter_choice *choice, const char *meter,
+	const char *instrument);
 
-/* Whether an EventCounter is chosen; `meter_exists`: a Meter has its provider's name, and publishes the same values with more detail. */
-bool counter_choice_has_event_counter(const struct counter_choice *choice, const char *provider, const char *counter,
-	bool meter_exists);
+/*
+ * Whether an EventCounter is chosen; `meter_exists`: a Meter has its provider's name, and publishes
+ * the same values with more detail.
+ */
+bool counter_choice_has_event_counter(const struct counter_choice *choice, const char *provider,
+	const char *counter, bool meter_exists);
 
 /* Whether a provider of this name, or any of its counters, is chosen. */
 bool counter_choice_has_provider(const struct counter_choice *choice, const char *provider);

@@ -37,7 +37,10 @@ enum {
 	METRICS_OTHERS_RULE = 17,
 };
 
-/* The texts of an event of values, in their order; of an instrument, the first seven and three more. */
+/*
+ * The texts of an event of values, in their order; of an instrument, the first seven and three
+ * more.
+ */
 enum { METER, VERSION, NAME, UNIT, TAGS, NUMBER, NUMBER_2 };
 enum { OF_TYPE = 3, OF_UNIT, OF_DESCRIPTION, OF_TAGS, OF_METER_TAGS };
 
@@ -54,7 +57,8 @@ static bool read_text(struct cursor *c, struct bytes *out)
 
 static bool is_text(struct bytes *text, const char *expected)
 {
-	return text->len == strlen(expected) && (!text->len || memcmp(text->data, expected, text->len) == 0);
+	return text->len == strlen(expected) &&
+	       (!text->len || memcmp(text->data, expected, text->len) == 0);
 }
 
 static uint32_t intern(struct counter_feed *e, const struct bytes *text)
@@ -83,7 +87,8 @@ static double number_of(const struct bytes *text)
 }
 
 /* "0.5=7.1E-05;0.95=..." */
-static uint32_t read_quantiles(const struct bytes *text, struct counter_quantile out[COUNTERS_QUANTILES_MAX])
+static uint32_t read_quantiles(const struct bytes *text,
+	struct counter_quantile out[COUNTERS_QUANTILES_MAX])
 {
 	const char *at = (const char *)text->data;
 	size_t left = text->len;
@@ -99,7 +104,8 @@ static uint32_t read_quantiles(const struct bytes *text, struct counter_quantile
 				.quantile = read_number(at, name),
 				.value = read_number(equals + 1, len - name - 1),
 			};
-			if (quantile.quantile >= 0 && quantile.quantile <= 1 && isfinite(quantile.value))
+			if (quantile.quantile >= 0 && quantile.quantile <= 1 &&
+				isfinite(quantile.value))
 				out[count++] = quantile;
 		}
 		if (!semicolon)
@@ -120,20 +126,24 @@ static struct counter_instrument *instrument_of(struct counter_feed *e, int32_t 
 }
 
 /* Events of runtimes before .NET 8 carry no instrument id: equal names mean the same instrument. */
-static struct counter_instrument *find_instrument(struct counter_feed *e, const struct counter_instrument *wanted)
+static struct counter_instrument *find_instrument(struct counter_feed *e,
+	const struct counter_instrument *wanted)
 {
 	if (wanted->id)
 		return instrument_of(e, wanted->id);
 	for (uint32_t i = 0; i < e->instruments.count; i++) {
 		struct counter_instrument *each = &e->instruments.items[i];
-		if (!each->id && each->meter == wanted->meter && each->version == wanted->version && each->name == wanted->name &&
-			each->tags == wanted->tags)
+		if (!each->id && each->meter == wanted->meter && each->version == wanted->version &&
+			each->name == wanted->name && each->tags == wanted->tags)
 			return each;
 	}
 	return NULL;
 }
 
-/* Keeps a new instrument, or updates a known one: when another client joins a session, the runtime sends the events of all its instruments again. */
+/*
+ * Keeps a new instrument, or updates a known one: when another client joins a session, the runtime
+ * sends the events of all its instruments again.
+ */
 static int keep_instrument(struct counter_feed *e, const struct counter_instrument *instrument)
 {
 	struct counter_instrument *known = find_instrument(e, instrument);
@@ -158,7 +168,10 @@ static void join(struct bytes *list, const struct bytes *more)
 	bytes_add(list, more->data, more->len);
 }
 
-/* Events 7, 8 and 11: meter, version, instrument, type, unit, description, [tags, meter's tags, scope, [id]]. */
+/*
+ * Events 7, 8 and 11: meter, version, instrument, type, unit, description, [tags, meter's tags,
+ * scope, [id]].
+ */
 static int take_instrument(struct counter_feed *e, const struct schema *schema, struct cursor *c)
 {
 	struct counter_instrument instrument = { 0 };
@@ -169,7 +182,8 @@ static int take_instrument(struct counter_feed *e, const struct schema *schema, 
 	if (schema->version >= 1) {
 		(void)read_text(c, &e->texts[OF_TAGS]);
 		(void)read_text(c, &e->texts[OF_METER_TAGS]);
-		(void)read_text(c, &e->texts[OF_METER_TAGS + 1]); /* the hash of the meter's scope: not used */
+		/* the hash of the meter's scope: not used */
+		(void)read_text(c, &e->texts[OF_METER_TAGS + 1]);
 		join(&e->texts[OF_TAGS], &e->texts[OF_METER_TAGS]);
 	}
 	if (schema->version >= 2)
@@ -193,7 +207,8 @@ static int take_instrument(struct counter_feed *e, const struct schema *schema, 
 		return find_instrument(e, &instrument) ? keep_instrument(e, &instrument) : 1;
 	}
 	/* What its EventSource of the same name has said so far is said better from here on. */
-	if (instrument.meter && schema->event_id == METRICS_BEGIN_INSTRUMENT && !map_get(&e->meters, instrument.meter)) {
+	if (instrument.meter && schema->event_id == METRICS_BEGIN_INSTRUMENT &&
+		!map_get(&e->meters, instrument.meter)) {
 		if (!map_put(&e->meters, instrument.meter, 1))
 			return -ENOMEM;
 		counters_end_event_source(e->counters, instrument.meter);
@@ -218,8 +233,9 @@ static uint32_t tags_of(struct counter_feed *e, const struct counter_instrument 
 /* Instruments that the runtime publishes as counters although their values rise and fall. */
 static bool is_level(struct counter_feed *e)
 {
-	return is_text(&e->texts[METER], "System.Runtime") && (is_text(&e->texts[NAME], "dotnet.thread_pool.thread.count") ||
-		is_text(&e->texts[NAME], "dotnet.thread_pool.queue.length"));
+	return is_text(&e->texts[METER], "System.Runtime") &&
+	       (is_text(&e->texts[NAME], "dotnet.thread_pool.thread.count") ||
+		       is_text(&e->texts[NAME], "dotnet.thread_pool.queue.length"));
 }
 
 static uint32_t series_of(struct counter_feed *e, int32_t instrument_id, enum counter_kind kind)
@@ -246,9 +262,12 @@ static uint32_t series_of(struct counter_feed *e, int32_t instrument_id, enum co
 
 static bool is_needed(const struct counters *counters, const char *meter, const char *name)
 {
-	static const char *const needed[] = { "dotnet.process.cpu.time", "dotnet.gc.pause.time", "dotnet.gc.heap.total_allocated" };
+	static const char *const needed[] = { "dotnet.process.cpu.time", "dotnet.gc.pause.time",
+		"dotnet.gc.heap.total_allocated" };
 
-	for (size_t i = 0; counters->derive && strcmp(meter, "System.Runtime") == 0 && i < sizeof(needed) / sizeof(needed[0]); i++) {
+	for (size_t i = 0; counters->derive && strcmp(meter, "System.Runtime") == 0 &&
+			   i < sizeof(needed) / sizeof(needed[0]);
+		i++) {
 		if (strcmp(name, needed[i]) == 0)
 			return true;
 	}
@@ -256,9 +275,11 @@ static bool is_needed(const struct counters *counters, const char *meter, const 
 }
 
 /*
- * An observable instrument reports a total since the program's start; its first interval has a value and no rate. For any other instrument the
- * runtime adds up the increments since the metrics session began: the first total that we see equals the increment, unless another tool began the
- * session earlier. Without an id, or when the instrument's first event was missed, its type is unknown, and these numbers decide.
+ * An observable instrument reports a total since the program's start; its first interval has a
+ * value and no rate. For any other instrument the runtime adds up the increments since the metrics
+ * session began: the first total that we see equals the increment, unless another tool began the
+ * session earlier. Without an id, or when the instrument's first event was missed, its type is
+ * unknown, and these numbers decide.
  */
 static enum counter_since since_of(struct counter_feed *e, int32_t id, double delta, double value)
 {
@@ -269,18 +290,24 @@ static enum counter_since since_of(struct counter_feed *e, int32_t id, double de
 		return COUNTER_SINCE_UNKNOWN;
 	if (isnan(delta) || strncmp(type, "Observable", 10) == 0)
 		return COUNTER_SINCE_PROCESS;
-	return delta == value ? COUNTER_SINCE_SESSION : *type ? COUNTER_SINCE_EARLIER : COUNTER_SINCE_UNKNOWN;
+	return delta == value ? COUNTER_SINCE_SESSION
+	       : *type        ? COUNTER_SINCE_EARLIER
+			      : COUNTER_SINCE_UNKNOWN;
 }
 
 /*
- * Counters and gauges: meter, version, instrument, unit, tags, rate or last value, [value], [id]. No value: an observable instrument that reports
- * nothing any more. (No rate but a value: its first interval.)
+ * Counters and gauges: meter, version, instrument, unit, tags, rate or last value, [value], [id].
+ * No value: an observable instrument that reports nothing any more. (No rate but a value: its first
+ * interval.)
  */
-static int take_value(struct counter_feed *e, const struct schema *schema, struct cursor *c, bool wanted)
+static int take_value(struct counter_feed *e, const struct schema *schema, struct cursor *c,
+	bool wanted)
 {
 	bool gauge = schema->event_id == METRICS_GAUGE_VALUE;
-	enum counter_kind kind = gauge ? COUNTER_GAUGE :
-		schema->event_id == METRICS_UPDOWN_VALUE || is_level(e) ? COUNTER_UPDOWN : COUNTER_SUM;
+	enum counter_kind kind = gauge ? COUNTER_GAUGE
+				 : schema->event_id == METRICS_UPDOWN_VALUE || is_level(e)
+					 ? COUNTER_UPDOWN
+					 : COUNTER_SUM;
 	int32_t id = 0;
 
 	bytes_reset(&e->texts[NUMBER_2]);
@@ -298,9 +325,11 @@ static int take_value(struct counter_feed *e, const struct schema *schema, struc
 	if (!index)
 		return 1;
 	e->counters->series.items[index].hidden = !wanted;
-	if (!gauge && !e->counters->series.items[index].known && !e->counters->series.items[index].open.any)
+	if (!gauge && !e->counters->series.items[index].known &&
+		!e->counters->series.items[index].open.any)
 		e->counters->series.items[index].since = (uint8_t)since_of(e, id, first, second);
-	if (e->from_start && kind == COUNTER_SUM && isnan(first) && !e->counters->series.items[index].known)
+	if (e->from_start && kind == COUNTER_SUM && isnan(first) &&
+		!e->counters->series.items[index].known)
 		first = second;
 	if (!gauge && !isnan(first))
 		counters_take_delta(e->counters, index, first, 0);
@@ -312,7 +341,8 @@ static int take_value(struct counter_feed *e, const struct schema *schema, struc
 }
 
 /* meter, version, instrument, unit, tags, quantiles, [count i32, sum f64], [id]. */
-static int take_histogram(struct counter_feed *e, const struct schema *schema, struct cursor *c, bool wanted)
+static int take_histogram(struct counter_feed *e, const struct schema *schema, struct cursor *c,
+	bool wanted)
 {
 	struct counter_quantile quantiles[COUNTERS_QUANTILES_MAX];
 	bool counted = schema->version >= 1;
@@ -333,7 +363,8 @@ static int take_histogram(struct counter_feed *e, const struct schema *schema, s
 	if (!index)
 		return 1;
 	e->counters->series.items[index].hidden = !wanted;
-	counters_take_quantiles(e->counters, index, quantiles, read_quantiles(&e->texts[NUMBER], quantiles));
+	counters_take_quantiles(e->counters, index, quantiles,
+		read_quantiles(&e->texts[NUMBER], quantiles));
 	if (counted)
 		counters_take_count(e->counters, index, count, sum);
 	return 1;
@@ -360,10 +391,14 @@ static int take_measurement(struct counter_feed *e, const struct schema *schema,
 
 static void keep_message(struct counter_feed *e, struct bytes *text)
 {
-	(void)text_make_safe(bytes_z(text), text->len, e->message, sizeof(e->message)); /* cut if it is long */
+	/* cut if it is long */
+	(void)text_make_safe(bytes_z(text), text->len, e->message, sizeof(e->message));
 }
 
-/* Both events begin with an id: of the session that runs, or of the client whose limits differ from those of the session. */
+/*
+ * Both events begin with an id: of the session that runs, or of the client whose limits differ from
+ * those of the session.
+ */
 static int take_conflict(struct counter_feed *e, const struct schema *schema, struct cursor *c)
 {
 	if (!read_text(c, &e->texts[0]))
@@ -384,8 +419,8 @@ static int take_conflict(struct counter_feed *e, const struct schema *schema, st
 	double series = number_of(&e->texts[3]);
 	double interval_s = number_of(&e->texts[5]);
 
-	if (c->short_read || !(histograms >= 0 && histograms <= UINT32_MAX) || !(series >= 0 && series <= UINT32_MAX) ||
-		!(interval_s > 0 && interval_s < 1e9))
+	if (c->short_read || !(histograms >= 0 && histograms <= UINT32_MAX) ||
+		!(series >= 0 && series <= UINT32_MAX) || !(interval_s > 0 && interval_s < 1e9))
 		return -EBADMSG;
 	e->expected_max_histograms = (uint32_t)histograms;
 	e->expected_max_time_series = (uint32_t)series;
@@ -411,7 +446,8 @@ static int take_metrics(struct counter_feed *e, const struct schema *schema, str
 		if (c->short_read)
 			return -EBADMSG;
 		if (end > begin)
-			counters_take_interval(e->counters, (double)(end - begin) / FILETIME_SECOND);
+			counters_take_interval(e->counters,
+				(double)(end - begin) / FILETIME_SECOND);
 		e->collecting = true;
 		return 1;
 	}
@@ -441,7 +477,8 @@ static int take_metrics(struct counter_feed *e, const struct schema *schema, str
 		if (!read_text(c, &e->texts[1]))
 			return -EBADMSG;
 		keep_message(e, &e->texts[1]);
-		e->trouble |= schema->event_id == METRICS_ERROR ? COUNTER_TROUBLE_ERROR : COUNTER_TROUBLE_CALLBACK;
+		e->trouble |= schema->event_id == METRICS_ERROR ? COUNTER_TROUBLE_ERROR
+								: COUNTER_TROUBLE_CALLBACK;
 		return 1;
 	default:
 		return 0;
@@ -505,9 +542,11 @@ static struct bytes *place_of(struct counter_feed *e, const char *name)
 	return &e->texts[EC_OTHER];
 }
 
-/* Reads the fields in their order; those of the object that holds them all follow it in the schema. */
-static int read_fields(struct counter_feed *e, const struct strtab *strings, const struct schema *schema,
-	struct cursor *c, struct event_counter *out)
+/*
+ * Reads the fields in their order; those of the object that holds them all follow it in the schema.
+ */
+static int read_fields(struct counter_feed *e, const struct strtab *strings,
+	const struct schema *schema, struct cursor *c, struct event_counter *out)
 {
 	for (uint32_t i = 0; i < schema->fields.count; i++) {
 		const struct field *field = &schema->fields.items[i];
@@ -540,7 +579,10 @@ static int read_fields(struct counter_feed *e, const struct strtab *strings, con
 	return c->short_read ? -EBADMSG : 1;
 }
 
-/* "key:value,key:value" as the tags of Meters are written; one pair without a colon and there are none. */
+/*
+ * "key:value,key:value" as the tags of Meters are written; one pair without a colon and there are
+ * none.
+ */
 static uint32_t metadata_tags(struct counter_feed *e)
 {
 	struct bytes *text = &e->texts[EC_METADATA];
@@ -559,8 +601,8 @@ static uint32_t metadata_tags(struct counter_feed *e)
 	return in_key ? 0 : intern(e, text);
 }
 
-static int take_event_counter(struct counter_feed *e, const struct strtab *strings, const struct schema *schema,
-	struct cursor *c)
+static int take_event_counter(struct counter_feed *e, const struct strtab *strings,
+	const struct schema *schema, struct cursor *c)
 {
 	struct counters *counters = e->counters;
 	const char *provider = strtab_get(strings, schema->provider);
@@ -582,7 +624,8 @@ static int take_event_counter(struct counter_feed *e, const struct strtab *strin
 	};
 	bool meter = map_get(&e->meters, id.provider) != 0;
 
-	if (!counter_choice_has_event_counter(e->choice, provider, bytes_z(&e->texts[EC_NAME]), meter))
+	if (!counter_choice_has_event_counter(e->choice, provider, bytes_z(&e->texts[EC_NAME]),
+		    meter))
 		return 0;
 	e->taken++;
 	id.name = intern(e, &e->texts[EC_NAME]);
@@ -607,8 +650,8 @@ static int take_event_counter(struct counter_feed *e, const struct strtab *strin
 	return 1;
 }
 
-int counter_feed_take(struct counter_feed *events, const struct strtab *strings, const struct schema *schema,
-	const uint8_t *payload, size_t size)
+int counter_feed_take(struct counter_feed *events, const struct strtab *strings,
+	const struct schema *schema, const uint8_t *payload, size_t size)
 {
 	struct cursor c = cursor_of(payload, size);
 	int result = 0;

@@ -20,7 +20,8 @@ static const struct {
 	[DERIVED_ALLOCATED] = { "allocated", "allocated", "By/s" },
 };
 
-static struct counter_series *add_series(struct counters *counters, const struct counter_id *id, enum counter_kind kind)
+static struct counter_series *add_series(struct counters *counters, const struct counter_id *id,
+	enum counter_kind kind)
 {
 	struct counter_series *series = vec_push(&counters->series);
 
@@ -43,7 +44,8 @@ int counters_init(struct counters *counters)
 			.provider = provider,
 			.name = strtab_add_z(&counters->strings, derived[i].name),
 		};
-		struct counter_series *series = provider ? add_series(counters, &id, COUNTER_GAUGE) : NULL;
+		struct counter_series *series =
+			provider ? add_series(counters, &id, COUNTER_GAUGE) : NULL;
 		if (!series) {
 			counters_done(counters);
 			return -ENOMEM;
@@ -63,24 +65,26 @@ void counters_done(struct counters *counters)
 
 uint32_t counters_text(struct counters *counters, const char *text, size_t len)
 {
-	return strtab_add(&counters->strings, text, len < COUNTERS_TEXT_MAX ? len : COUNTERS_TEXT_MAX);
+	return strtab_add(&counters->strings, text,
+		len < COUNTERS_TEXT_MAX ? len : COUNTERS_TEXT_MAX);
 }
 
 static uint64_t id_hash(const struct counter_id *id)
 {
-	const uint32_t words[] = { (uint32_t)id->source, id->provider, id->version, id->name, id->tags,
-		(uint32_t)id->instrument_id };
+	const uint32_t words[] = { (uint32_t)id->source, id->provider, id->version, id->name,
+		id->tags, (uint32_t)id->instrument_id };
 
 	return hash_bytes(words, sizeof(words));
 }
 
 static bool same_id(const struct counter_id *a, const struct counter_id *b)
 {
-	return a->source == b->source && a->provider == b->provider && a->version == b->version && a->name == b->name &&
-		a->tags == b->tags && a->instrument_id == b->instrument_id;
+	return a->source == b->source && a->provider == b->provider && a->version == b->version &&
+	       a->name == b->name && a->tags == b->tags && a->instrument_id == b->instrument_id;
 }
 
-uint32_t counters_series(struct counters *counters, const struct counter_id *id, enum counter_kind kind)
+uint32_t counters_series(struct counters *counters, const struct counter_id *id,
+	enum counter_kind kind)
 {
 	uint64_t hash = id_hash(id);
 
@@ -140,8 +144,8 @@ static int by_quantile(const void *a, const void *b)
 	return one->quantile < other->quantile ? -1 : one->quantile > other->quantile;
 }
 
-void counters_take_quantiles(struct counters *counters, uint32_t series, const struct counter_quantile *quantiles,
-	uint32_t count)
+void counters_take_quantiles(struct counters *counters, uint32_t series,
+	const struct counter_quantile *quantiles, uint32_t count)
 {
 	struct counter_open *open = open_of(counters, series);
 
@@ -149,7 +153,8 @@ void counters_take_quantiles(struct counters *counters, uint32_t series, const s
 		return;
 	open->quantile_count = count < COUNTERS_QUANTILES_MAX ? count : COUNTERS_QUANTILES_MAX;
 	memcpy(open->quantiles, quantiles, open->quantile_count * sizeof(*quantiles));
-	qsort(open->quantiles, open->quantile_count, sizeof(*quantiles), by_quantile); /* the last one is the series' level */
+	/* the last one is the series' level */
+	qsort(open->quantiles, open->quantile_count, sizeof(*quantiles), by_quantile);
 }
 
 void counters_take_count(struct counters *counters, uint32_t series, double count, double sum)
@@ -169,8 +174,8 @@ void counters_take_interval(struct counters *counters, double seconds)
 void counters_take_cpu(struct counters *counters, uint64_t cpu_ns, uint64_t now_ns)
 {
 	if (counters->cpu_seen_ns && now_ns > counters->cpu_seen_ns && cpu_ns >= counters->cpu_ns)
-		counters->cpu_percent =
-			100 * (double)(cpu_ns - counters->cpu_ns) / (double)(now_ns - counters->cpu_seen_ns);
+		counters->cpu_percent = 100 * (double)(cpu_ns - counters->cpu_ns) /
+					(double)(now_ns - counters->cpu_seen_ns);
 	counters->cpu_ns = cpu_ns;
 	counters->cpu_seen_ns = now_ns;
 }
@@ -187,7 +192,8 @@ bool counters_any(const struct counters *counters)
 double counter_series_level(const struct counter_series *series)
 {
 	if (series->kind == COUNTER_HISTOGRAM)
-		return series->quantile_count ? series->quantiles[series->quantile_count - 1].value : NAN;
+		return series->quantile_count ? series->quantiles[series->quantile_count - 1].value
+					      : NAN;
 	if (series->kind == COUNTER_SUM)
 		return series->rate;
 	return series->value;
@@ -228,7 +234,9 @@ static void close_series(struct counter_series *series, double meter_seconds)
 	remember(series);
 }
 
-/* The sum of the rates of the series of this name, of all tags; NAN when none is fresh and has one. */
+/*
+ * The sum of the rates of the series of this name, of all tags; NAN when none is fresh and has one.
+ */
 static double rate_of(const struct counters *counters, enum counter_source source, const char *name)
 {
 	double rate = NAN;
@@ -257,8 +265,9 @@ static double level_of(const struct counters *counters, const char *name)
 }
 
 /*
- * CPU as the kernel has it, which knows it to the nanosecond and for every runtime. time-in-gc is the share of the time since the last collection but
- * one, not of the interval: taken where there is nothing better.
+ * CPU as the kernel has it, which knows it to the nanosecond and for every runtime. time-in-gc is
+ * the share of the time since the last collection but one, not of the interval: taken where there
+ * is nothing better.
  */
 static void derive(struct counters *counters)
 {
@@ -342,7 +351,8 @@ const char *counter_since_words(const struct counter_series *series)
 
 bool counter_series_adds_up(const struct counter_series *series)
 {
-	return series->kind == COUNTER_SUM || (series->kind == COUNTER_UPDOWN && series->since > COUNTER_SINCE_PROCESS);
+	return series->kind == COUNTER_SUM ||
+	       (series->kind == COUNTER_UPDOWN && series->since > COUNTER_SINCE_PROCESS);
 }
 
 bool counter_series_shows(const struct counter_series *series)
@@ -350,12 +360,13 @@ bool counter_series_shows(const struct counter_series *series)
 	return series->known && !series->hidden && !series->ended;
 }
 
-void counters_add_label(const struct counters *counters, const struct counter_series *series, double interval_s,
-	struct bytes *out)
+void counters_add_label(const struct counters *counters, const struct counter_series *series,
+	double interval_s, struct bytes *out)
 {
 	const char *unit = strtab_get(&counters->strings, series->unit);
 
-	bytes_text(out, strtab_get(&counters->strings, series->title ? series->title : series->id.name));
+	bytes_text(out,
+		strtab_get(&counters->strings, series->title ? series->title : series->id.name));
 	if (series->kind == COUNTER_SUM)
 		bytes_printf(out, " (%s / %g sec)", *unit ? unit : "Count", interval_s);
 	else if (*unit)

@@ -81,7 +81,9 @@ static void add_column(const char *text, size_t wide, struct bytes *out)
 	size_t before = out->len;
 
 	text_add_safe_z(out, text);
-	size_t used = out->len > before ? text_columns((const char *)out->data + before, out->len - before) : 0;
+	size_t used = out->len > before
+			      ? text_columns((const char *)out->data + before, out->len - before)
+			      : 0;
 
 	for (; used < wide; used++)
 		bytes_text(out, " ");
@@ -119,7 +121,9 @@ static struct widths measure(const struct entries *entries)
 /* Fit to be pasted: a program may call its Meter what it likes. */
 static bool is_plain(const char *name)
 {
-	return *name && !name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")];
+	return *name &&
+	       !name[strspn(name,
+		       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")];
 }
 
 void counters_list_text(const struct counters_offer *offer, struct bytes *out)
@@ -144,7 +148,8 @@ void counters_list_text(const struct counters_offer *offer, struct bytes *out)
 
 	for (uint32_t i = 0; i < entries.list.count; i++) {
 		const struct entry *entry = &entries.list.items[i];
-		if (!last || last->meter != entry->meter || strcmp(last->provider, entry->provider) != 0) {
+		if (!last || last->meter != entry->meter ||
+			strcmp(last->provider, entry->provider) != 0) {
 			bytes_text(out, "\n");
 			text_add_safe(out, entry->provider, strlen(entry->provider));
 			bytes_text(out, entry->meter ? "\n" : " (EventCounters)\n");
@@ -168,7 +173,8 @@ void counters_list_text(const struct counters_offer *offer, struct bytes *out)
 		bytes_text(out, "\n");
 	}
 	if (entries.list.count && is_plain(entries.list.items[0].provider))
-		bytes_printf(out, "\nnext   spoor counters -p %u --counters %s\n", offer->pid, entries.list.items[0].provider);
+		bytes_printf(out, "\nnext   spoor counters -p %u --counters %s\n", offer->pid,
+			entries.list.items[0].provider);
 	vec_done(&entries.list);
 }
 

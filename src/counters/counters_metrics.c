@@ -61,10 +61,10 @@ static void add_number(double value, struct bytes *out)
 /* ---- Prometheus ---- */
 
 struct sample {
-	size_t name;         /* of the family, an offset into the names; NUL-terminated */
+	size_t name; /* of the family, an offset into the names; NUL-terminated */
 	uint32_t view;
 	uint32_t series;
-	const char *names;   /* set before they are sorted */
+	const char *names; /* set before they are sorted */
 };
 
 struct families {
@@ -89,10 +89,25 @@ static void add_name(const char *text, struct bytes *out)
 static const char *unit_word(const char *unit)
 {
 	static const char *const words[][2] = {
-		{ "s", "seconds" }, { "ms", "milliseconds" }, { "us", "microseconds" }, { "ns", "nanoseconds" },
-		{ "min", "minutes" }, { "h", "hours" }, { "d", "days" }, { "By", "bytes" }, { "B", "bytes" }, { "KiBy", "kibibytes" },
-		{ "MiBy", "mebibytes" }, { "KB", "kilobytes" }, { "MB", "megabytes" }, { "%", "percent" }, { "Cel", "celsius" },
-		{ "Hz", "hertz" }, { "V", "volts" }, { "W", "watts" }, { "By/s", "bytes_per_second" },
+		{ "s", "seconds" },
+		{ "ms", "milliseconds" },
+		{ "us", "microseconds" },
+		{ "ns", "nanoseconds" },
+		{ "min", "minutes" },
+		{ "h", "hours" },
+		{ "d", "days" },
+		{ "By", "bytes" },
+		{ "B", "bytes" },
+		{ "KiBy", "kibibytes" },
+		{ "MiBy", "mebibytes" },
+		{ "KB", "kilobytes" },
+		{ "MB", "megabytes" },
+		{ "%", "percent" },
+		{ "Cel", "celsius" },
+		{ "Hz", "hertz" },
+		{ "V", "volts" },
+		{ "W", "watts" },
+		{ "By/s", "bytes_per_second" },
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -109,7 +124,8 @@ static bool ends_with(const struct bytes *text, size_t begin, const char *end)
 	return text->len - begin >= len && memcmp(text->data + text->len - len, end, len) == 0;
 }
 
-static void add_family(const struct counters *counters, const struct counter_series *series, struct bytes *out)
+static void add_family(const struct counters *counters, const struct counter_series *series,
+	struct bytes *out)
 {
 	const char *name = strtab_get(&counters->strings, series->id.name);
 	const char *unit = unit_word(strtab_get(&counters->strings, series->unit));
@@ -154,7 +170,8 @@ static void add_escaped(const char *text, size_t len, bool label, struct bytes *
 		if (c == '\n')
 			bytes_text(out, "\\n");
 		else if (text_is_control(c))
-			bytes_printf(out, "\\\\u%04x", (unsigned)c); /* the page may be printed on a terminal (curl) */
+			/* the page may be printed on a terminal (curl) */
+			bytes_printf(out, "\\\\u%04x", (unsigned)c);
 		else
 			bytes_add(out, utf8, text_put_char(utf8, c));
 	}
@@ -169,7 +186,8 @@ struct labels {
 };
 
 /* No two labels of a sample may have one name. */
-static void add_label(struct labels *labels, const char *name, size_t name_len, const char *value, size_t value_len)
+static void add_label(struct labels *labels, const char *name, size_t name_len, const char *value,
+	size_t value_len)
 {
 	char room[64];
 	size_t len = 0;
@@ -180,7 +198,8 @@ static void add_label(struct labels *labels, const char *name, size_t name_len, 
 		room[len++] = '_';
 	for (size_t i = 0; i < name_len && len + 2 < sizeof(room); i++) {
 		char c = name[i];
-		bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+		bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			    (c >= '0' && c <= '9') || c == '_';
 		room[len++] = fits ? c : '_';
 	}
 	room[len] = '\0';
@@ -200,8 +219,8 @@ static void add_label(struct labels *labels, const char *name, size_t name_len, 
 	labels->count++;
 }
 
-static void add_sample(const struct counters_view *view, const struct counter_series *series, const char *name,
-	const char *suffix, double quantile, double value, struct bytes *out)
+static void add_sample(const struct counters_view *view, const struct counter_series *series,
+	const char *name, const char *suffix, double quantile, double value, struct bytes *out)
 {
 	const struct strtab *strings = &view->counters->strings;
 	const char *provider = strtab_get(strings, series->id.provider);
@@ -234,8 +253,8 @@ static void add_sample(const struct counters_view *view, const struct counter_se
 	bytes_done(&number);
 }
 
-static void add_series(const struct counters_view *view, const struct counter_series *series, const char *name,
-	struct bytes *out)
+static void add_series(const struct counters_view *view, const struct counter_series *series,
+	const char *name, struct bytes *out)
 {
 	if (series->kind != COUNTER_HISTOGRAM) {
 		double value = series->value;
@@ -245,7 +264,8 @@ static void add_series(const struct counters_view *view, const struct counter_se
 		return;
 	}
 	for (uint32_t i = 0; i < series->quantile_count; i++)
-		add_sample(view, series, name, "", series->quantiles[i].quantile, series->quantiles[i].value, out);
+		add_sample(view, series, name, "", series->quantiles[i].quantile,
+			series->quantiles[i].value, out);
 	if (isnan(series->count))
 		return;
 	add_sample(view, series, name, "_sum", NAN, series->total_sum, out);
@@ -264,18 +284,20 @@ static const char *type_of(const struct counter_series *series)
 	return types[series->kind];
 }
 
-static const struct counter_series *series_of(const struct counters_view *views, const struct sample *sample)
+static const struct counter_series *series_of(const struct counters_view *views,
+	const struct sample *sample)
 {
 	return &views[sample->view].counters->series.items[sample->series];
 }
 
 /* Two Meters may give one name to different things: then the family has no type. */
-static void add_head(const struct counters_view *views, const struct sample *first, size_t count, const char *name,
-	struct bytes *out)
+static void add_head(const struct counters_view *views, const struct sample *first, size_t count,
+	const char *name, struct bytes *out)
 {
 	const struct counter_series *series = series_of(views, first);
 	const struct counters *counters = views[first->view].counters;
-	const char *help = strtab_get(&counters->strings, series->description ? series->description : series->title);
+	const char *help = strtab_get(&counters->strings,
+		series->description ? series->description : series->title);
 	const char *type = type_of(series);
 
 	for (size_t i = 1; i < count; i++) {
@@ -298,10 +320,13 @@ void counters_prometheus(const struct counters_view *views, size_t count, struct
 		const struct counters *counters = views[v].counters;
 		for (uint32_t i = 0; i < counters->series.count; i++) {
 			const struct counter_series *series = &counters->series.items[i];
-			struct sample *sample = counter_series_shows(series) ? vec_push(&families.samples) : NULL;
+			struct sample *sample =
+				counter_series_shows(series) ? vec_push(&families.samples) : NULL;
 			if (!sample)
 				continue;
-			*sample = (struct sample){ .name = families.names.len, .view = v, .series = i };
+			*sample = (struct sample){
+				.name = families.names.len, .view = v, .series = i
+			};
 			add_family(counters, series, &families.names);
 		}
 	}
@@ -310,13 +335,15 @@ void counters_prometheus(const struct counters_view *views, size_t count, struct
 	for (uint32_t i = 0; i < families.samples.count; i++)
 		families.samples.items[i].names = (const char *)families.names.data;
 	if (families.samples.count && !out->failed)
-		qsort(families.samples.items, families.samples.count, sizeof(struct sample), by_family);
+		qsort(families.samples.items, families.samples.count, sizeof(struct sample),
+			by_family);
 	for (uint32_t i = 0; i < families.samples.count && !out->failed;) {
 		const struct sample *first = &families.samples.items[i];
 		const char *name = first->names + first->name;
 		uint32_t end = i + 1;
 		while (end < families.samples.count &&
-			strcmp(families.samples.items[end].names + families.samples.items[end].name, name) == 0)
+			strcmp(families.samples.items[end].names + families.samples.items[end].name,
+				name) == 0)
 			end++;
 		add_head(views, first, end - i, name, out);
 		for (; i < end; i++) {
@@ -337,14 +364,15 @@ static void add_part(const char *text, size_t len, bool dots, struct bytes *out)
 		bytes_text(out, "_");
 	for (size_t i = 0; i < len; i++) {
 		char c = text[i];
-		bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-			(c == '.' && dots && i && i + 1 < len && text[i - 1] != '.');
+		bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			    (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+			    (c == '.' && dots && i && i + 1 < len && text[i - 1] != '.');
 		bytes_u8(out, (uint8_t)(fits ? c : '_'));
 	}
 }
 
-static void add_path(const struct counters_view *view, const struct counter_series *series, const char *host, bool with_pid,
-	struct bytes *out)
+static void add_path(const struct counters_view *view, const struct counter_series *series,
+	const char *host, bool with_pid, struct bytes *out)
 {
 	const struct strtab *strings = &view->counters->strings;
 	const char *provider = strtab_get(strings, series->id.provider);
@@ -366,14 +394,17 @@ static void add_path(const struct counters_view *view, const struct counter_seri
 	add_part(name, strlen(name), true, out);
 	while (next_tag(&tags, &tag)) {
 		bytes_text(out, ".");
-		add_part(tag.value_len ? tag.value : tag.key, tag.value_len ? tag.value_len : tag.key_len, false, out);
+		add_part(tag.value_len ? tag.value : tag.key,
+			tag.value_len ? tag.value_len : tag.key_len, false, out);
 	}
 }
 
-typedef void line_fn(const struct counters_view *view, const char *suffix, double value, double delta, struct bytes *out);
+typedef void line_fn(const struct counters_view *view, const char *suffix, double value,
+	double delta, struct bytes *out);
 
 /* `delta` NAN: a level. Each line is the path and what `line` makes of it. */
-static void each_line(const struct counters_view *view, const char *host, bool with_pid, line_fn *line, struct bytes *out)
+static void each_line(const struct counters_view *view, const char *host, bool with_pid,
+	line_fn *line, struct bytes *out)
 {
 	for (uint32_t i = 0; i < view->counters->series.count; i++) {
 		const struct counter_series *series = &view->counters->series.items[i];
@@ -387,7 +418,8 @@ static void each_line(const struct counters_view *view, const char *host, bool w
 				if (!isfinite(series->quantiles[k].value))
 					continue; /* neither of them has a word for it */
 				/* "p99", "p99_9": a dot would part it. */
-				int len = snprintf(suffix, sizeof(suffix), ".p%g", series->quantiles[k].quantile * 100);
+				int len = snprintf(suffix, sizeof(suffix), ".p%g",
+					series->quantiles[k].quantile * 100);
 				for (int c = 2; c < len && c < (int)sizeof(suffix); c++)
 					suffix[c] = suffix[c] == '.' ? '_' : suffix[c];
 				bytes_add(out, path.data, path.len);
@@ -410,7 +442,8 @@ static void each_line(const struct counters_view *view, const char *host, bool w
 	}
 }
 
-static void graphite_line(const struct counters_view *view, const char *suffix, double value, double delta, struct bytes *out)
+static void graphite_line(const struct counters_view *view, const char *suffix, double value,
+	double delta, struct bytes *out)
 {
 	(void)delta;
 	bytes_printf(out, "%s ", suffix);
@@ -418,13 +451,18 @@ static void graphite_line(const struct counters_view *view, const char *suffix, 
 	bytes_printf(out, " %" PRIu64 "\n", view->utc_ns / 1000000000u);
 }
 
-void counters_graphite(const struct counters_view *view, const char *host, bool with_pid, struct bytes *out)
+void counters_graphite(const struct counters_view *view, const char *host, bool with_pid,
+	struct bytes *out)
 {
 	each_line(view, host, with_pid, graphite_line, out);
 }
 
-/* In StatsD a signed gauge value is a change: a negative gauge is set to 0 first. The path is in `out` already. */
-static void statsd_line(const struct counters_view *view, const char *suffix, double value, double delta, struct bytes *out)
+/*
+ * In StatsD a signed gauge value is a change: a negative gauge is set to 0 first. The path is in
+ * `out` already.
+ */
+static void statsd_line(const struct counters_view *view, const char *suffix, double value,
+	double delta, struct bytes *out)
 {
 	size_t begin = out->len;
 
@@ -447,7 +485,8 @@ static void statsd_line(const struct counters_view *view, const char *suffix, do
 	bytes_text(out, isnan(delta) ? "|g\n" : "|c\n");
 }
 
-void counters_statsd(const struct counters_view *view, const char *host, bool with_pid, struct bytes *out)
+void counters_statsd(const struct counters_view *view, const char *host, bool with_pid,
+	struct bytes *out)
 {
 	each_line(view, host, with_pid, statsd_line, out);
 }

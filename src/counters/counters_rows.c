@@ -17,8 +17,8 @@ const char counters_json_tail[] = "\n]}\n";
 struct row {
 	const struct counters_view *view;
 	const struct counter_series *series;
-	const char *suffix;  /* appended to its name; "" */
-	double percentile;   /* NAN: no quantile */
+	const char *suffix; /* appended to its name; "" */
+	double percentile;  /* NAN: no quantile */
 	bool rate;
 	double value;
 };
@@ -29,7 +29,9 @@ static void each_row(const struct counters_view *view, row_fn *each, void *conte
 {
 	for (uint32_t i = 0; i < view->counters->series.count; i++) {
 		const struct counter_series *series = &view->counters->series.items[i];
-		struct row row = { .view = view, .series = series, .suffix = "", .percentile = NAN };
+		struct row row = {
+			.view = view, .series = series, .suffix = "", .percentile = NAN
+		};
 		if (!series->fresh || !counter_series_shows(series))
 			continue;
 		if (series->kind == COUNTER_HISTOGRAM) {
@@ -98,7 +100,8 @@ static void add_millis(const struct counters_view *view, struct bytes *out)
 /* Quoted only where it must be: commas in tags are semicolons there, as dotnet-counters has it. */
 static void add_csv_field(const char *text, size_t len, struct bytes *out)
 {
-	bool quote = memchr(text, ',', len) || memchr(text, '"', len) || memchr(text, '\n', len) || memchr(text, '\r', len);
+	bool quote = memchr(text, ',', len) || memchr(text, '"', len) || memchr(text, '\n', len) ||
+		     memchr(text, '\r', len);
 
 	if (!quote) {
 		bytes_add(out, text, len);
@@ -115,7 +118,8 @@ static void add_csv_field(const char *text, size_t len, struct bytes *out)
 
 void counters_csv_head(const struct counters_csv_options *options, struct bytes *out)
 {
-	bytes_printf(out, "Timestamp,Provider,Counter Name,Counter Type,Mean/Increment%s\n", options->several ? ",Process" : "");
+	bytes_printf(out, "Timestamp,Provider,Counter Name,Counter Type,Mean/Increment%s\n",
+		options->several ? ",Process" : "");
 }
 
 struct csv {
@@ -146,8 +150,8 @@ static void csv_row(void *context, const struct row *row)
 	struct bytes tags = { 0 };
 
 	split_time(row->view->utc_ns, &utc);
-	bytes_printf(csv->out, "%02d/%02d/%04d %02d:%02d:%02d", utc.tm_mon + 1, utc.tm_mday, utc.tm_year + 1900, utc.tm_hour,
-		utc.tm_min, utc.tm_sec);
+	bytes_printf(csv->out, "%02d/%02d/%04d %02d:%02d:%02d", utc.tm_mon + 1, utc.tm_mday,
+		utc.tm_year + 1900, utc.tm_hour, utc.tm_min, utc.tm_sec);
 	add_millis(row->view, csv->out);
 	bytes_text(csv->out, ",");
 	add_csv_text(csv, provider_of(row), strlen(provider_of(row)));
@@ -174,7 +178,8 @@ static void csv_row(void *context, const struct row *row)
 	bytes_done(&tags);
 }
 
-void counters_csv(const struct counters_view *view, const struct counters_csv_options *options, struct bytes *out)
+void counters_csv(const struct counters_view *view, const struct counters_csv_options *options,
+	struct bytes *out)
 {
 	struct csv csv = { .out = out, .options = options };
 
@@ -189,8 +194,8 @@ static void add_timestamp(const struct counters_view *view, uint64_t utc_ns, str
 	struct tm utc;
 
 	split_time(utc_ns, &utc);
-	bytes_printf(out, "%04d-%02d-%02d %02d:%02d:%02d", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour,
-		utc.tm_min, utc.tm_sec);
+	bytes_printf(out, "%04d-%02d-%02d %02d:%02d:%02d", utc.tm_year + 1900, utc.tm_mon + 1,
+		utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
 	if (view)
 		add_millis(view, out);
 	bytes_text(out, "Z");
@@ -263,7 +268,8 @@ static void json_row(void *context, const struct row *row)
 	bytes_done(&text);
 }
 
-void counters_json(const struct counters_view *view, const char *separator, bool *first, struct bytes *out)
+void counters_json(const struct counters_view *view, const char *separator, bool *first,
+	struct bytes *out)
 {
 	struct json_rows rows = { .out = out, .separator = separator, .first = first };
 
@@ -306,7 +312,8 @@ void counter_add_figure(double value, const char *unit, bool per_second, struct 
 		bytes_text(out, isnan(value) ? "-" : value > 0 ? "infinite" : "-infinite");
 		return;
 	}
-	if ((strcmp(unit, "By") == 0 || strcmp(unit, "B") == 0 || strcmp(unit, "By/s") == 0) && size < 1e18) {
+	if ((strcmp(unit, "By") == 0 || strcmp(unit, "B") == 0 || strcmp(unit, "By/s") == 0) &&
+		size < 1e18) {
 		if (value < 0)
 			bytes_text(out, "-");
 		text_add_size(out, (uint64_t)(size + 0.5));
@@ -335,7 +342,8 @@ static const char *unit_of(const struct counters_view *view, const struct counte
 	return strtab_get(&view->counters->strings, series->unit);
 }
 
-void counter_add_level(const struct counters_view *view, const struct counter_series *series, struct bytes *out)
+void counter_add_level(const struct counters_view *view, const struct counter_series *series,
+	struct bytes *out)
 {
 	double level = counter_series_level(series);
 
@@ -349,7 +357,8 @@ static void add_quantile_name(double quantile, struct bytes *out)
 	bytes_printf(out, "p%g", quantile * 100);
 }
 
-void counter_add_note(const struct counters_view *view, const struct counter_series *series, struct bytes *out)
+void counter_add_note(const struct counters_view *view, const struct counter_series *series,
+	struct bytes *out)
 {
 	const char *unit = unit_of(view, series);
 
@@ -371,7 +380,10 @@ void counter_add_note(const struct counters_view *view, const struct counter_ser
 		counter_add_figure(series->rate, "", true, out);
 }
 
-/* The values of "key=value,key=value" with blanks between them: on a screen the keys say nothing new. */
+/*
+ * The values of "key=value,key=value" with blanks between them: on a screen the keys say nothing
+ * new.
+ */
 static void add_tag_values(const char *tags, struct bytes *out)
 {
 	while (*tags) {
@@ -384,7 +396,8 @@ static void add_tag_values(const char *tags, struct bytes *out)
 	}
 }
 
-void counter_add_name(const struct counters_view *view, const struct counter_series *series, bool whole, struct bytes *out)
+void counter_add_name(const struct counters_view *view, const struct counter_series *series,
+	bool whole, struct bytes *out)
 {
 	const struct strtab *strings = &view->counters->strings;
 	uint32_t index = series->title ? series->title : series->id.name;
@@ -415,12 +428,14 @@ struct line_cells {
 	struct bytes cell[LINE_CELLS];
 };
 
-static void fill_cells(const struct counters_view *view, const struct counter_series *series, struct line_cells *line)
+static void fill_cells(const struct counters_view *view, const struct counter_series *series,
+	struct line_cells *line)
 {
 	for (size_t c = 0; c < LINE_CELLS; c++)
 		bytes_reset(&line->cell[c]);
 	if (series->id.source != COUNTER_DERIVED)
-		text_add_safe_z(&line->cell[0], strtab_get(&view->counters->strings, series->id.provider));
+		text_add_safe_z(&line->cell[0],
+			strtab_get(&view->counters->strings, series->id.provider));
 	counter_add_name(view, series, true, &line->cell[1]);
 	counter_add_level(view, series, &line->cell[2]);
 	counter_add_note(view, series, &line->cell[3]);
@@ -431,7 +446,10 @@ static size_t columns_of(struct bytes *cell)
 	return text_columns(bytes_z(cell), cell->len);
 }
 
-/* An interval's lines have the same columns; names of any length have room, for nothing is cut in a pipe. */
+/*
+ * An interval's lines have the same columns; names of any length have room, for nothing is cut in a
+ * pipe.
+ */
 void counters_lines(const struct counters_view *view, struct bytes *out)
 {
 	struct line_cells line = { 0 };
@@ -444,7 +462,8 @@ void counters_lines(const struct counters_view *view, struct bytes *out)
 			continue;
 		fill_cells(view, &view->counters->series.items[i], &line);
 		for (size_t c = 0; c < LINE_CELLS; c++)
-			width[c] = columns_of(&line.cell[c]) > width[c] ? columns_of(&line.cell[c]) : width[c];
+			width[c] = columns_of(&line.cell[c]) > width[c] ? columns_of(&line.cell[c])
+									: width[c];
 	}
 	for (uint32_t i = 0; i < view->counters->series.count; i++) {
 		if (!has_line(&view->counters->series.items[i]))
@@ -460,7 +479,8 @@ void counters_lines(const struct counters_view *view, struct bytes *out)
 			bool figure = c == 2;
 			if (!width[c])
 				continue;
-			bytes_printf(out, "  %*s%s%*s", figure ? blanks : 0, "", bytes_z(&line.cell[c]), figure ? 0 : blanks, "");
+			bytes_printf(out, "  %*s%s%*s", figure ? blanks : 0, "",
+				bytes_z(&line.cell[c]), figure ? 0 : blanks, "");
 		}
 		while (out->data && out->data[out->len - 1] == ' ')
 			out->len--;

@@ -21,7 +21,10 @@
 #define NOTE_LEAST      16u
 #define KEYS            "p pause  r resume  q quit"
 
-/* A row of the screen: a series by its names, with the values of all processes that have it; or a provider's heading. */
+/*
+ * A row of the screen: a series by its names, with the values of all processes that have it; or a
+ * provider's heading.
+ */
 struct row {
 	const struct counters_view *view; /* the first that has it */
 	const struct counter_series *series;
@@ -35,7 +38,7 @@ struct row {
 struct screen_text {
 	struct counters_table *table;
 	struct bytes *out;
-	unsigned lines;        /* drawn */
+	unsigned lines; /* drawn */
 };
 
 static bool begin_line(struct screen_text *s)
@@ -67,7 +70,10 @@ static unsigned add_cut(const char *text, size_t len, unsigned columns, struct b
 	return used;
 }
 
-/* At most `columns` characters, cut in the middle: the difference between two names may be at the beginning or at the end. */
+/*
+ * At most `columns` characters, cut in the middle: the difference between two names may be at the
+ * beginning or at the end.
+ */
 static unsigned add_cut_middle(const char *text, size_t len, unsigned columns, struct bytes *out)
 {
 	size_t wide = text_columns(text, len);
@@ -95,7 +101,8 @@ static void add_blanks(unsigned count, struct bytes *out)
 
 static void add_left(const struct bytes *text, unsigned columns, struct bytes *out)
 {
-	unsigned used = text->len ? add_cut_middle((const char *)text->data, text->len, columns, out) : 0;
+	unsigned used =
+		text->len ? add_cut_middle((const char *)text->data, text->len, columns, out) : 0;
 
 	add_blanks(columns - used, out);
 }
@@ -106,7 +113,8 @@ static void add_right(const struct bytes *text, unsigned columns, struct bytes *
 
 	add_blanks(wide < columns ? columns - (unsigned)wide : 0, out);
 	if (text->len)
-		(void)add_cut((const char *)text->data, text->len, columns, out); /* as wide as it is */
+		/* as wide as it is */
+		(void)add_cut((const char *)text->data, text->len, columns, out);
 }
 
 /* A line in a single colour. */
@@ -117,7 +125,8 @@ static void add_line(struct screen_text *s, const struct bytes *text, const char
 	if (s->table->color && *color)
 		bytes_text(s->out, color);
 	if (text->len)
-		(void)add_cut((const char *)text->data, text->len, s->table->columns, s->out); /* as wide as it is */
+		/* as wide as it is */
+		(void)add_cut((const char *)text->data, text->len, s->table->columns, s->out);
 	if (s->table->color && *color)
 		bytes_text(s->out, "\x1b[0m");
 }
@@ -131,7 +140,8 @@ static int by_names(const void *a, const void *b)
 		return one->source == COUNTER_DERIVED ? -1 : 1;
 	if (one->source == COUNTER_DERIVED) {
 		uint32_t one_index = (uint32_t)(one->series - one->view->counters->series.items);
-		uint32_t other_index = (uint32_t)(other->series - other->view->counters->series.items);
+		uint32_t other_index =
+			(uint32_t)(other->series - other->view->counters->series.items);
 		return one_index < other_index ? -1 : one_index > other_index;
 	}
 	int order = strcmp(one->provider, other->provider);
@@ -149,7 +159,8 @@ struct rows {
 	VEC(struct row) list;
 };
 
-static void add_row(struct rows *rows, const struct counters_view *view, const struct counter_series *series)
+static void add_row(struct rows *rows, const struct counters_view *view,
+	const struct counter_series *series)
 {
 	const struct strtab *strings = &view->counters->strings;
 	const struct row row = {
@@ -219,10 +230,14 @@ static const struct counter_series *find(const struct counters_view *view, const
 	return NULL;
 }
 
-/* The last minute in eighths of a line, the greatest of it as the whole. Several intervals share a column: the greatest counts. */
+/*
+ * The last minute in eighths of a line, the greatest of it as the whole. Several intervals share a
+ * column: the greatest counts.
+ */
 static void add_spark(const struct counter_series *series, struct bytes *out)
 {
-	static const char *const bars[] = { "\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588" };
+	static const char *const bars[] = { "\u2581", "\u2582", "\u2583", "\u2584", "\u2585",
+		"\u2586", "\u2587", "\u2588" };
 	float columns[SPARK_COLUMNS];
 	uint32_t share = COUNTERS_HISTORY / SPARK_COLUMNS;
 	uint32_t used = (series->history_count + share - 1) / share;
@@ -234,7 +249,8 @@ static void add_spark(const struct counter_series *series, struct bytes *out)
 		/* The newest ends the last column; older ones fill it and those before. */
 		uint32_t age = series->history_count - 1u - i;
 		float *column = &columns[used - 1 - age / share];
-		uint32_t at = (series->history_next + COUNTERS_HISTORY - 1u - age) % COUNTERS_HISTORY;
+		uint32_t at =
+			(series->history_next + COUNTERS_HISTORY - 1u - age) % COUNTERS_HISTORY;
 		float value = series->history[at];
 		if (isfinite(value) && (isnan(*column) || value > *column))
 			*column = value;
@@ -247,7 +263,9 @@ static void add_spark(const struct counter_series *series, struct bytes *out)
 		if (isnan(columns[i]))
 			bytes_text(out, " ");
 		else
-			bytes_text(out, bars[part <= 0 ? 0 : part >= 1 ? 7 : (size_t)(part * 7 + 0.5)]);
+			bytes_text(out, bars[part <= 0      ? 0
+						: part >= 1 ? 7
+							    : (size_t)(part * 7 + 0.5)]);
 	}
 }
 
@@ -291,8 +309,8 @@ static void add_title(struct screen_text *s, const struct counters_view *views, 
 struct widths {
 	unsigned name;
 	bool spark;
-	unsigned note;         /* 0: none */
-	uint32_t processes;    /* side by side; one process has the other form */
+	unsigned note;      /* 0: none */
+	uint32_t processes; /* side by side; one process has the other form */
 };
 
 static unsigned widest_name(const struct rows *rows)
@@ -306,7 +324,8 @@ static unsigned widest_name(const struct rows *rows)
 			continue;
 		bytes_reset(&name);
 		counter_add_name(row->view, row->series, false, &name);
-		size_t wide = (name.len ? text_columns((const char *)name.data, name.len) : 0) + (row->source != COUNTER_DERIVED);
+		size_t wide = (name.len ? text_columns((const char *)name.data, name.len) : 0) +
+			      (row->source != COUNTER_DERIVED);
 		if (wide > most)
 			most = wide;
 	}
@@ -314,14 +333,17 @@ static unsigned widest_name(const struct rows *rows)
 	return most < NAME_MOST ? (unsigned)most : NAME_MOST;
 }
 
-static struct widths measure(const struct counters_table *table, const struct rows *rows, size_t count)
+static struct widths measure(const struct counters_table *table, const struct rows *rows,
+	size_t count)
 {
 	struct widths w = { .name = widest_name(rows), .processes = 1 };
 	unsigned figures = count == 1 ? FIGURE_COLUMNS : PROCESS_COLUMNS;
 	unsigned least = figures + NAME_LEAST;
 
-	if (count == 1 && table->columns >= least + SPARK_COLUMNS + 2 && w.name + figures + SPARK_COLUMNS + 2 > table->columns)
-		w.name = table->columns - figures - SPARK_COLUMNS - 2; /* the columns of the last minute are worth more than the end of a name */
+	if (count == 1 && table->columns >= least + SPARK_COLUMNS + 2 &&
+		w.name + figures + SPARK_COLUMNS + 2 > table->columns)
+		/* the columns of the last minute are worth more than the end of a name */
+		w.name = table->columns - figures - SPARK_COLUMNS - 2;
 	else if (w.name + figures > table->columns)
 		w.name = table->columns > least ? table->columns - figures : NAME_LEAST;
 	unsigned left = table->columns > w.name + figures ? table->columns - w.name - figures : 0;
@@ -338,8 +360,8 @@ static struct widths measure(const struct counters_table *table, const struct ro
 	return w;
 }
 
-static void draw_row(struct screen_text *s, const struct widths *w, const struct row *row, const struct counters_view *views,
-	size_t count)
+static void draw_row(struct screen_text *s, const struct widths *w, const struct row *row,
+	const struct counters_view *views, size_t count)
 {
 	struct bytes text = { 0 };
 	struct bytes line = { 0 };
@@ -355,8 +377,10 @@ static void draw_row(struct screen_text *s, const struct widths *w, const struct
 		bytes_text(&text, " ");
 	counter_add_name(row->view, row->series, false, &text);
 	add_left(&text, w->name, &line);
-	for (uint32_t k = 0; k < (several ? w->processes : 1) && s->table->first_process + k < count; k++) {
-		const struct counters_view *view = &views[several ? s->table->first_process + k : 0];
+	for (uint32_t k = 0;
+		k < (several ? w->processes : 1) && s->table->first_process + k < count; k++) {
+		const struct counters_view *view =
+			&views[several ? s->table->first_process + k : 0];
 		const struct counter_series *series = find(view, row);
 		bytes_reset(&text);
 		if (series)
@@ -372,14 +396,16 @@ static void draw_row(struct screen_text *s, const struct widths *w, const struct
 		counter_add_note(row->view, row->series, &text);
 		bytes_text(&line, "  ");
 		if (text.len)
-			(void)add_cut((const char *)text.data, text.len, w->note, &line); /* as wide as it is */
+			/* as wide as it is */
+			(void)add_cut((const char *)text.data, text.len, w->note, &line);
 	}
 	add_line(s, &line, "");
 	bytes_done(&text);
 	bytes_done(&line);
 }
 
-static void draw_heading(struct screen_text *s, const struct widths *w, const struct counters_view *views, size_t count)
+static void draw_heading(struct screen_text *s, const struct widths *w,
+	const struct counters_view *views, size_t count)
 {
 	struct bytes text = { 0 };
 	struct bytes line = { 0 };
@@ -408,7 +434,9 @@ static void draw_heading(struct screen_text *s, const struct widths *w, const st
 			bytes_reset(&text);
 			text_add_safe(&name, view->process, strlen(view->process));
 			if (name.len)
-				(void)add_cut((const char *)name.data, name.len, PROCESS_COLUMNS - 1 - (unsigned)pid_len, &text); /* any */
+				/* any */
+				(void)add_cut((const char *)name.data, name.len,
+					PROCESS_COLUMNS - 1 - (unsigned)pid_len, &text);
 			bytes_text(&text, pid);
 			add_right(&text, PROCESS_COLUMNS, &line);
 			bytes_done(&name);
@@ -429,12 +457,14 @@ static void draw_rest(struct screen_text *s, uint32_t above, uint32_t below, siz
 	if (above || below)
 		bytes_printf(&text, " above, %u below: arrows up and down. ", below);
 	if (hidden)
-		text_add_things(&text, hidden, "more process: arrows left and right.", "more processes: arrows left and right.");
+		text_add_things(&text, hidden, "more process: arrows left and right.",
+			"more processes: arrows left and right.");
 	add_line(s, &text, "\x1b[2m");
 	bytes_done(&text);
 }
 
-void counters_table_draw(struct counters_table *table, const struct counters_view *views, size_t count, struct bytes *out)
+void counters_table_draw(struct counters_table *table, const struct counters_view *views,
+	size_t count, struct bytes *out)
 {
 	struct screen_text s = { .table = table, .out = out };
 	struct rows series = { 0 };
@@ -447,13 +477,16 @@ void counters_table_draw(struct counters_table *table, const struct counters_vie
 	if (table->first_process >= count)
 		table->first_process = (uint32_t)count - 1;
 	const struct widths w = measure(table, &rows, count);
-	size_t shown = count == 1 ? 1 : w.processes < count - table->first_process ? w.processes : count - table->first_process;
+	size_t shown = count == 1                                   ? 1
+		       : w.processes < count - table->first_process ? w.processes
+								    : count - table->first_process;
 
 	add_title(&s, views, count);
 	draw_heading(&s, &w, views, count);
 	if (!rows.list.count) {
 		struct bytes text = { 0 };
-		text_add_safe_z(&text, *views->trouble ? views->trouble : "waiting for the first values");
+		text_add_safe_z(&text,
+			*views->trouble ? views->trouble : "waiting for the first values");
 		add_line(&s, &text, "");
 		bytes_done(&text);
 	}
@@ -466,7 +499,8 @@ void counters_table_draw(struct counters_table *table, const struct counters_vie
 
 	if (table->first_row > last)
 		table->first_row = last;
-	uint32_t end = rows.list.count - table->first_row < room ? rows.list.count : table->first_row + room;
+	uint32_t end = rows.list.count - table->first_row < room ? rows.list.count
+								 : table->first_row + room;
 
 	for (uint32_t i = table->first_row; i < end; i++)
 		draw_row(&s, &w, &rows.list.items[i], views, count);

@@ -33,55 +33,62 @@
 #include "trace/schema.h"
 #include "trace/trace.h"
 
-#define SESSION_ID     "SHARED"
-#define LEVEL          4u
-#define TURN_NS        UINT64_C(250000000)
-#define SETTLE_NS      UINT64_C(50000000) /* values arrive within 15 ms of the end of the runtime's own interval */
-#define LIST_WAIT_NS   UINT64_C(1300000000) /* for the first EventCounters, which arrive after a second */
+#define SESSION_ID "SHARED"
+#define LEVEL      4u
+#define TURN_NS    UINT64_C(250000000)
+/* values arrive within 15 ms of the end of the runtime's own interval */
+#define SETTLE_NS UINT64_C(50000000)
+/* for the first EventCounters, which arrive after a second */
+#define LIST_WAIT_NS   UINT64_C(1300000000)
 #define LIST_SECONDS   1.0
 #define LATE_NS        UINT64_C(1000000000)
 #define JOINS_MAX      3u
 #define RUNTIME_SOURCE "System.Runtime"
 #define VERSION_ROOM   64u
 #define APPEAR_NS      UINT64_C(5000000000)
-#define UNANSWERED_NS  UINT64_C(6000000000) /* longer than the silence that the EventPipe session reports itself */
-#define SILENT_NS      UINT64_C(5000000000) /* before the first values, on top of three intervals */
-#define STOPPED_NS     UINT64_C(30000000000) /* between later ones, on top of ten */
-#define PORT_FDS_MAX   (REVERSE_CONNECTIONS_MAX + 1)
+/* longer than the silence that the EventPipe session reports itself */
+#define UNANSWERED_NS UINT64_C(6000000000)
+#define SILENT_NS     UINT64_C(5000000000)  /* before the first values, on top of three intervals */
+#define STOPPED_NS    UINT64_C(30000000000) /* between later ones, on top of ten */
+#define PORT_FDS_MAX  (REVERSE_CONNECTIONS_MAX + 1)
 
 struct counted {
 	uint32_t pid;
-	bool seen;                        /* the pid is valid in our pid namespace: `target` is known */
+	/* the pid is valid in our pid namespace: `target` is known */
+	bool seen;
 	struct dotnet_target target;
 	struct dotnet_door door;
-	int peer;                         /* its number at Spoor's diagnostics port; -1: it did not connect there */
-	bool held;                        /* it waits before its first instruction for ResumeRuntime */
-	bool left;                        /* reverse_forget() was called for its peer number */
+	/* its number at Spoor's diagnostics port; -1: it did not connect there */
+	int peer;
+	/* it waits before its first instruction for ResumeRuntime */
+	bool held;
+	bool left; /* reverse_forget() was called for its peer number */
 	struct exchange resume;
-	uint64_t resumed_ns;              /* 0: not by us */
-	uint64_t open_ns;                 /* when its session is to be opened; 0: it was */
+	uint64_t resumed_ns; /* 0: not by us */
+	uint64_t open_ns;    /* when its session is to be opened; 0: it was */
 	char name[256];
 	char client_id[40];
 	char version[VERSION_ROOM];
-	struct trace trace;               /* schemas of the stream only */
+	struct trace trace; /* schemas of the stream only */
 	struct nettrace_decoder *decoder;
 	struct counters counters;
 	struct counter_feed events;
-	struct eventpipe *pipe;           /* NULL: ended, or about to be opened again */
+	struct eventpipe *pipe; /* NULL: ended, or about to be opened again */
 	struct ipc_provider *providers;
 	struct bytes metrics_arguments;
 	struct bytes event_counter_arguments;
-	struct diag broken;               /* the stream cannot be read */
+	struct diag broken; /* the stream cannot be read */
 	char reason[256];
 	char reason_code[24];
 	enum counting_state state;
-	double interval_s;                /* requested of the Meters */
+	double interval_s; /* requested of the Meters */
 	uint32_t max_histograms;
 	uint32_t max_time_series;
-	uint32_t joins;                   /* times it was opened again by another's rule */
-	bool again;                       /* to be opened again once it has ended */
+	uint32_t joins; /* times it was opened again by another's rule */
+	bool again;     /* to be opened again once it has ended */
 	bool listed;
-	uint64_t next_ns;                 /* when our interval ends; 0: not known before the first value */
+	/* when our interval ends; 0: not known before the first value */
+	uint64_t next_ns;
 	uint64_t asked_ns;
 	uint64_t opened_ns;
 	uint64_t utc_ns;
@@ -90,7 +97,7 @@ struct counted {
 	uint64_t bytes;
 	uint64_t lost;
 	uint64_t told_refused;
-	unsigned told;                    /* enum counter_trouble */
+	unsigned told; /* enum counter_trouble */
 };
 
 struct counting {
@@ -143,7 +150,10 @@ static uint32_t count_event_sources(const struct counter_choice *choice)
 	return count;
 }
 
-/* The runtime's limit of providers is far above ours. A name that is given in two ways is requested once. */
+/*
+ * The runtime's limit of providers is far above ours. A name that is given in two ways is requested
+ * once.
+ */
 static int make_request(const struct counting *counting, struct counted *p, uint32_t *ret_count)
 {
 	const struct counting_options *o = &counting->options;
@@ -160,12 +170,15 @@ static int make_request(const struct counting *counting, struct counted *p, uint
 		bytes_text(&p->metrics_arguments, p->client_id);
 	} else if (meters.len) {
 		bytes_printf(&p->metrics_arguments,
-			"SessionId=" SESSION_ID ";ClientId=%s;Metrics=%s;RefreshInterval=%.9g;MaxTimeSeries=%u;MaxHistograms=%u",
-			p->client_id, bytes_z(&meters), p->interval_s, p->max_time_series, p->max_histograms);
+			"SessionId=" SESSION_ID
+			";ClientId=%s;Metrics=%s;RefreshInterval=%.9g;MaxTimeSeries=%u;MaxHistograms=%u",
+			p->client_id, bytes_z(&meters), p->interval_s, p->max_time_series,
+			p->max_histograms);
 	}
 	bytes_printf(&p->event_counter_arguments, "EventCounterIntervalSec=%.9g",
 		o->list ? LIST_SECONDS : (double)o->interval_ns / 1e9);
-	bool failed = !p->providers || p->metrics_arguments.failed || p->event_counter_arguments.failed || meters.failed;
+	bool failed = !p->providers || p->metrics_arguments.failed ||
+		      p->event_counter_arguments.failed || meters.failed;
 
 	bytes_done(&meters);
 	if (failed)
@@ -181,12 +194,14 @@ static int make_request(const struct counting *counting, struct counted *p, uint
 		};
 	for (uint32_t i = 0; i < o->choice->providers.count; i++) {
 		const char *name = o->choice->providers.items[i].name;
-		bool asked = strchr(name, '*') != NULL || (p->held && strcmp(name, RUNTIME_SOURCE) == 0);
+		bool asked =
+			strchr(name, '*') != NULL || (p->held && strcmp(name, RUNTIME_SOURCE) == 0);
 		for (uint32_t k = 0; k < count && !asked; k++)
 			asked = strcmp(p->providers[k].name, name) == 0;
 		if (!asked)
-			p->providers[count++] =
-				(struct ipc_provider){ .name = name, .arguments = event_counters, .level = LEVEL };
+			p->providers[count++] = (struct ipc_provider){
+				.name = name, .arguments = event_counters, .level = LEVEL
+			};
 	}
 	*ret_count = count;
 	return p->metrics_arguments.failed || p->event_counter_arguments.failed ? -ENOMEM : 0;
@@ -209,9 +224,15 @@ static int on_bytes(void *user, const uint8_t *data, size_t size)
 		return diag_set(&p->broken, -ENOMEM, "there is no memory for its stream: %m"), 0;
 	while ((result = nettrace_decoder_next(p->decoder, &event, &p->broken)) > 0) {
 		const struct schema *schema = &p->trace.schemas.items[event.schema_index];
-		/* A truncated event loses one counter value; the stream has the event's length, so the next events are readable. */
-		if (counter_feed_take(&p->events, &p->trace.strings, schema, event.payload, event.payload_size) == -ENOMEM)
-			return diag_set(&p->broken, -ENOMEM, "there is no memory for its counters: %m"), 0;
+		/*
+		 * A truncated event loses one counter value; the stream has the event's length, so
+		 * the next events are readable.
+		 */
+		if (counter_feed_take(&p->events, &p->trace.strings, schema, event.payload,
+			    event.payload_size) == -ENOMEM)
+			return diag_set(&p->broken, -ENOMEM,
+				       "there is no memory for its counters: %m"),
+			       0;
 	}
 	return 0;
 }
@@ -220,7 +241,8 @@ static void fail(struct counted *p, const char *code, const char *reason)
 {
 	p->state = COUNTING_FAILED;
 	(void)snprintf(p->reason, sizeof(p->reason), "%.*s", (int)sizeof(p->reason) - 1, reason);
-	(void)snprintf(p->reason_code, sizeof(p->reason_code), "%.*s", (int)sizeof(p->reason_code) - 1, code);
+	(void)snprintf(p->reason_code, sizeof(p->reason_code), "%.*s",
+		(int)sizeof(p->reason_code) - 1, code);
 }
 
 /* Opens the session; also once more, by another tool's rule. */
@@ -243,8 +265,11 @@ static int open_process(const struct counting *counting, struct counted *p)
 	if (result == 0)
 		result = trace_init(&p->trace);
 	if (result == 0) {
-		p->decoder = nettrace_decoder_new(&p->trace, "the counters' events", NETTRACE_NAMES_ONLY);
-		result = p->decoder ? eventpipe_new(&p->door, &options, &handler, clock_monotonic_ns(), &p->pipe) : -ENOMEM;
+		p->decoder = nettrace_decoder_new(&p->trace, "the counters' events",
+			NETTRACE_NAMES_ONLY);
+		result = p->decoder ? eventpipe_new(&p->door, &options, &handler,
+					      clock_monotonic_ns(), &p->pipe)
+				    : -ENOMEM;
 	}
 	if (result < 0)
 		return result;
@@ -254,7 +279,8 @@ static int open_process(const struct counting *counting, struct counted *p)
 	return 0;
 }
 
-int counting_new(const struct counting_options *options, struct counting **ret_counting, struct diag *diag)
+int counting_new(const struct counting_options *options, struct counting **ret_counting,
+	struct diag *diag)
 {
 	struct counting *counting = calloc(1, sizeof(*counting));
 
@@ -267,8 +293,9 @@ int counting_new(const struct counting_options *options, struct counting **ret_c
 }
 
 /*
- * The runtime's own EventCounters that are requested before it has started can deadlock it permanently: its first thread holds the list of
- * EventSources while the thread that reads the counters makes some of these (dotnet/runtime issues 119014 and 105682). From .NET 9 on there is a
+ * The runtime's own EventCounters that are requested before it has started can deadlock it
+ * permanently: its first thread holds the list of EventSources while the thread that reads the
+ * counters makes some of these (dotnet/runtime issues 119014 and 105682). From .NET 9 on there is a
  * Meter with the same figures; else the session has to wait until the start is over.
  */
 static bool can_begin_early(const struct counting *counting, const struct target *target)
@@ -278,14 +305,15 @@ static bool can_begin_early(const struct counting *counting, const struct target
 	if (!counter_choice_has_provider(choice, RUNTIME_SOURCE))
 		return true;
 	for (uint32_t i = 0; i < choice->providers.count; i++)
-		if (choice->providers.items[i].only_event_counters && strcmp(choice->providers.items[i].name, RUNTIME_SOURCE) == 0)
+		if (choice->providers.items[i].only_event_counters &&
+			strcmp(choice->providers.items[i].name, RUNTIME_SOURCE) == 0)
 			return false;
 	return strtoul(target->runtime_version, NULL, 10) >= 9;
 }
 
 /* `seen`: its pid is valid in our pid namespace. `door` NULL: its own diagnostics socket. */
-static int add(struct counting *counting, const struct target *target, bool seen, const struct dotnet_door *door, int peer,
-	struct diag *diag)
+static int add(struct counting *counting, const struct target *target, bool seen,
+	const struct dotnet_door *door, int peer, struct diag *diag)
 {
 	struct counted *p = calloc(1, sizeof(*p));
 	int result = p ? counters_init(&p->counters) : -ENOMEM;
@@ -301,7 +329,8 @@ static int add(struct counting *counting, const struct target *target, bool seen
 		p->door = door ? *door : dotnet_target_door(&p->target);
 		p->peer = peer;
 		p->held = peer >= 0;
-		(void)snprintf(p->name, sizeof(p->name), "%s", target->name); /* cut if it is long */
+		/* cut if it is long */
+		(void)snprintf(p->name, sizeof(p->name), "%s", target->name);
 		(void)snprintf(p->version, sizeof(p->version), "%s", target->runtime_version);
 		make_client_id(p->client_id);
 		p->counters.derive = counting->options.derive;
@@ -327,7 +356,8 @@ static int add(struct counting *counting, const struct target *target, bool seen
 		result = -ENOMEM;
 	if (result < 0) {
 		process_free(p);
-		return diag_set(diag, result, "cannot read counters of process %u: %m", target->pid);
+		return diag_set(diag, result, "cannot read counters of process %u: %m",
+			target->pid);
 	}
 	return 0;
 }
@@ -354,7 +384,10 @@ void counting_listen(struct counting *counting, struct reverse *reverse)
 	counting->reverse = reverse;
 }
 
-/* Runtimes that have connected to Spoor's port: they are counted; once counting is stopping, they are only resumed. */
+/*
+ * Runtimes that have connected to Spoor's port: they are counted; once counting is stopping, they
+ * are only resumed.
+ */
 static void take_newcomers(struct counting *counting)
 {
 	uint32_t peer;
@@ -397,12 +430,18 @@ static void advance_resume(struct counted *p, uint64_t now)
 	(void)exchange_advance(&p->resume, now); /* its state shows a failure */
 	if (!exchange_is_over(&p->resume))
 		return;
-	/* A connection that was lost on the way: the runtime connects again, and the request is repeated. */
+	/*
+	 * A connection that was lost on the way: the runtime connects again, and the request is
+	 * repeated.
+	 */
 	p->held = p->resume.state == EXCHANGE_FAILED && p->door.state(p->door.context);
 	exchange_done(&p->resume);
 }
 
-/* A runtime whose session is over gets no further request, so the port may give its place to another one. */
+/*
+ * A runtime whose session is over gets no further request, so the port may give its place to
+ * another one.
+ */
 static void leave_place(const struct counting *counting, struct counted *p, uint64_t now)
 {
 	if (p->peer < 0 || p->left || p->pipe || p->open_ns)
@@ -431,7 +470,8 @@ static void join_others(struct counting *counting, uint32_t index)
 	char sentence[256];
 
 	if (p->joins++ >= JOINS_MAX) {
-		tell(counting, index, "another tool's metrics session has other limits, which changed time and again: no values of Meters");
+		tell(counting, index,
+			"another tool's metrics session has other limits, which changed time and again: no values of Meters");
 		return;
 	}
 	p->interval_s = p->events.expected_interval_s;
@@ -453,29 +493,36 @@ static void look_for_trouble(struct counting *counting, uint32_t index)
 
 	p->events.trouble = 0;
 	p->told |= trouble & ~(unsigned)COUNTER_TROUBLE_OTHERS_RULE;
-	if ((trouble & COUNTER_TROUBLE_OTHERS_RULE) && !counting->stopping && p->state == COUNTING_RUNNING)
+	if ((trouble & COUNTER_TROUBLE_OTHERS_RULE) && !counting->stopping &&
+		p->state == COUNTING_RUNNING)
 		join_others(counting, index);
 	if (trouble & COUNTER_TROUBLE_BUSY)
-		tell(counting, index, "another tool has its only metrics session: EventCounters only, no values of Meters");
+		tell(counting, index,
+			"another tool has its only metrics session: EventCounters only, no values of Meters");
 	if (trouble & COUNTER_TROUBLE_SERIES) {
 		(void)snprintf(sentence, sizeof(sentence),
-			"it has more than %u time series: those beyond are missing; --maxTimeSeries takes more", p->max_time_series);
+			"it has more than %u time series: those beyond are missing; --maxTimeSeries takes more",
+			p->max_time_series);
 		tell(counting, index, sentence);
 	}
 	if (trouble & COUNTER_TROUBLE_HISTOGRAMS) {
 		(void)snprintf(sentence, sizeof(sentence),
-			"it has more than %u histograms: those beyond are missing; --maxHistograms takes more", p->max_histograms);
+			"it has more than %u histograms: those beyond are missing; --maxHistograms takes more",
+			p->max_histograms);
 		tell(counting, index, sentence);
 	}
 	if (trouble & (COUNTER_TROUBLE_ERROR | COUNTER_TROUBLE_CALLBACK)) {
-		(void)snprintf(sentence, sizeof(sentence), trouble & COUNTER_TROUBLE_ERROR
+		(void)snprintf(sentence, sizeof(sentence),
+			trouble & COUNTER_TROUBLE_ERROR
 				? "its metrics session has ended with an error: %s"
-				: "an instrument of it failed: %s", p->events.message);
+				: "an instrument of it failed: %s",
+			p->events.message);
 		tell(counting, index, sentence);
 	}
 	if (p->counters.refused && !p->told_refused) {
 		p->told_refused = p->counters.refused;
-		(void)snprintf(sentence, sizeof(sentence), "it has more than %u counters: those beyond are left out",
+		(void)snprintf(sentence, sizeof(sentence),
+			"it has more than %u counters: those beyond are left out",
 			COUNTERS_SERIES_MAX);
 		tell(counting, index, sentence);
 	}
@@ -486,14 +533,17 @@ static void take_cpu(struct counted *p)
 	struct timespec used;
 	clockid_t clock;
 
-	if (!p->seen || clock_getcpuclockid((pid_t)p->pid, &clock) != 0 || clock_gettime(clock, &used) < 0)
+	if (!p->seen || clock_getcpuclockid((pid_t)p->pid, &clock) != 0 ||
+		clock_gettime(clock, &used) < 0)
 		return;
-	counters_take_cpu(&p->counters, (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec, clock_monotonic_ns());
+	counters_take_cpu(&p->counters,
+		(uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec, clock_monotonic_ns());
 }
 
 /*
- * Ends an interval SETTLE_NS (at most a quarter of the interval) after the time at which the runtime's own interval is expected to end. After an
- * interval without values the next values set that time anew.
+ * Ends an interval SETTLE_NS (at most a quarter of the interval) after the time at which the
+ * runtime's own interval is expected to end. After an interval without values the next values set
+ * that time anew.
  */
 static void close_interval(struct counting *counting, uint32_t index, uint64_t now)
 {
@@ -537,7 +587,8 @@ static void note_version(struct counted *p)
 	const struct ipc_process_info *info = eventpipe_info(p->pipe);
 
 	if (info && *info->runtime_version)
-		(void)snprintf(p->version, sizeof(p->version), "%.*s", (int)strcspn(info->runtime_version, "+"),
+		(void)snprintf(p->version, sizeof(p->version), "%.*s",
+			(int)strcspn(info->runtime_version, "+"),
 			info->runtime_version); /* cut if it is long */
 }
 
@@ -549,8 +600,9 @@ static void end_process(struct counting *counting, struct counted *p)
 		p->again = false;
 		eventpipe_free(TAKE(p->pipe));
 		/*
-		 * The runtime adds clients by their ids, but subtracts one at each end: a client that joined twice with one id would end another
-		 * client's share too. So each join gets a new id.
+		 * The runtime adds clients by their ids, but subtracts one at each end: a client
+		 * that joined twice with one id would end another client's share too. So each join
+		 * gets a new id.
 		 */
 		make_client_id(p->client_id);
 		if (open_process(counting, p) < 0)
@@ -596,7 +648,8 @@ static void advance(struct counting *counting, uint32_t index, uint64_t now)
 	look_for_trouble(counting, index);
 	if (p->state == COUNTING_RUNNING && !counting->options.list)
 		close_interval(counting, index, now);
-	if (counting->options.list && p->opened_ns && now >= p->opened_ns + LIST_WAIT_NS && !p->listed) {
+	if (counting->options.list && p->opened_ns && now >= p->opened_ns + LIST_WAIT_NS &&
+		!p->listed) {
 		(void)counters_close(&p->counters); /* what there is is listed, new or not */
 		p->listed = true;
 	}
@@ -617,7 +670,8 @@ static uint64_t wake_of(const struct counting *counting, const struct counted *p
 
 	if (p->next_ns && p->next_ns < wake_ns && p->state == COUNTING_RUNNING)
 		wake_ns = p->next_ns;
-	if (counting->options.list && p->opened_ns && !p->listed && p->opened_ns + LIST_WAIT_NS < wake_ns)
+	if (counting->options.list && p->opened_ns && !p->listed &&
+		p->opened_ns + LIST_WAIT_NS < wake_ns)
 		wake_ns = p->opened_ns + LIST_WAIT_NS;
 	return wake_ns;
 }
@@ -629,20 +683,24 @@ int counting_step(struct counting *counting, struct pollfd *fds, size_t fd_count
 	int running = 0;
 
 	vec_reset(&counting->fds);
-	if (!vec_reserve(&counting->fds, counting->processes.count * (EVENTPIPE_FDS_MAX + 1) + PORT_FDS_MAX + fd_count))
+	if (!vec_reserve(&counting->fds,
+		    counting->processes.count * (EVENTPIPE_FDS_MAX + 1) + PORT_FDS_MAX + fd_count))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < counting->processes.count; i++) {
 		const struct counted *p = counting->processes.items[i];
 		if (p->resume.state != EXCHANGE_NONE)
-			counting->fds.count += (uint32_t)exchange_poll(&p->resume, counting->fds.items + counting->fds.count);
+			counting->fds.count += (uint32_t)exchange_poll(&p->resume,
+				counting->fds.items + counting->fds.count);
 		if (p->pipe)
-			counting->fds.count += (uint32_t)eventpipe_fds(p->pipe, counting->fds.items + counting->fds.count);
+			counting->fds.count += (uint32_t)eventpipe_fds(p->pipe,
+				counting->fds.items + counting->fds.count);
 		uint64_t wake = wake_of(counting, p);
 		if (wake < wake_ns)
 			wake_ns = wake;
 	}
 	if (counting->reverse) {
-		size_t peers = reverse_fds(counting->reverse, counting->fds.items + counting->fds.count, PORT_FDS_MAX);
+		size_t peers = reverse_fds(counting->reverse,
+			counting->fds.items + counting->fds.count, PORT_FDS_MAX);
 		counting->fds.count += (uint32_t)(peers < PORT_FDS_MAX ? peers : PORT_FDS_MAX);
 	}
 	uint32_t own = counting->fds.count;
@@ -659,12 +717,14 @@ int counting_step(struct counting *counting, struct pollfd *fds, size_t fd_count
 		guard_beat(counting->options.guard, now);
 	take_newcomers(counting);
 	/* No session that could end and make room: a runtime would wait for us for ever. */
-	if (counting->reverse && !counting->stopping && reverse_error(counting->reverse) && !counting->processes.count)
+	if (counting->reverse && !counting->stopping && reverse_error(counting->reverse) &&
+		!counting->processes.count)
 		return reverse_error(counting->reverse);
 	for (uint32_t i = 0; i < counting->processes.count; i++) {
 		const struct counted *p = counting->processes.items[i];
 		advance(counting, i, now);
-		running += p->pipe || p->resume.state != EXCHANGE_NONE || (p->open_ns && !counting->stopping);
+		running += p->pipe || p->resume.state != EXCHANGE_NONE ||
+			   (p->open_ns && !counting->stopping);
 	}
 	return running + (counting->reverse && !counting->stopping);
 }
@@ -690,7 +750,8 @@ uint32_t counting_count(const struct counting *counting)
 	return counting->processes.count;
 }
 
-static enum counting_wait wait_of(const struct counting *counting, const struct counted *p, uint64_t now)
+static enum counting_wait wait_of(const struct counting *counting, const struct counted *p,
+	uint64_t now)
 {
 	uint64_t interval_ns = counting->options.interval_ns;
 
@@ -698,12 +759,14 @@ static enum counting_wait wait_of(const struct counting *counting, const struct 
 		return now >= p->asked_ns + UNANSWERED_NS ? COUNTING_UNANSWERED : COUNTING_ON_TIME;
 	if (p->state != COUNTING_RUNNING || counting->options.list)
 		return COUNTING_ON_TIME;
-	uint64_t due_ns = p->intervals ? p->closed_ns + 10 * interval_ns + STOPPED_NS : p->opened_ns + 3 * interval_ns + SILENT_NS;
+	uint64_t due_ns = p->intervals ? p->closed_ns + 10 * interval_ns + STOPPED_NS
+				       : p->opened_ns + 3 * interval_ns + SILENT_NS;
 
 	return now >= due_ns ? COUNTING_SILENT : COUNTING_ON_TIME;
 }
 
-void counting_process(const struct counting *counting, uint32_t index, struct counting_process *ret_process)
+void counting_process(const struct counting *counting, uint32_t index,
+	struct counting_process *ret_process)
 {
 	const struct counted *p = counting->processes.items[index];
 

@@ -1,5 +1,6 @@
 /*
- * Counters of any number of .NET processes: one EventPipe session each, their events made into a table of series a process.
+ * Counters of any number of .NET processes: one EventPipe session each, their events made into a
+ * table of series a process.
  *
  *   counting_new(&options, &counting, &diag);
  *   counting_add(counting, target, &diag);                  each chosen process
@@ -9,14 +10,17 @@
  *   counting_stop(counting);                                begins the end; then further steps until it returns 0
  *   counting_free(counting);
  *
- * options.ready() is called each time an interval of a process is over: its series hold the figures of that interval until the next call.
+ * options.ready() is called each time an interval of a process is over: its series hold the figures
+ * of that interval until the next call.
  *
- * The interval is set by the caller: the runtime's may be shorter (another tool requested that) or longer, and begins at its own time. The arrival of
- * a process's first values sets the time at which its intervals end: SETTLE_NS (counting.c) after the runtime's own, so that each holds the values of
- * one runtime interval.
+ * The interval is set by the caller: the runtime's may be shorter (another tool requested that) or
+ * longer, and begins at its own time. The arrival of a process's first values sets the time at
+ * which its intervals end: SETTLE_NS (counting.c) after the runtime's own, so that each holds the
+ * values of one runtime interval.
  *
- * The Meters' session is shared (SessionId SHARED, and our own client id): the session of a tool that started earlier continues, and when it has
- * other limits we join it with these. One thread, nothing blocks.
+ * The Meters' session is shared (SessionId SHARED, and our own client id): the session of a tool
+ * that started earlier continues, and when it has other limits we join it with these. One thread,
+ * nothing blocks.
  */
 #ifndef SPOOR_COUNTERS_COUNTING_H
 #define SPOOR_COUNTERS_COUNTING_H
@@ -43,32 +47,32 @@ enum counting_state {
 	COUNTING_RUNNING,
 	COUNTING_STOPPING,
 	COUNTING_ENDED,
-	COUNTING_FAILED,         /* no session, or it broke off: the reason */
+	COUNTING_FAILED, /* no session, or it broke off: the reason */
 };
 
 /* Whether a process has had more time for its next values than any runtime needs. */
 enum counting_wait {
 	COUNTING_ON_TIME,
-	COUNTING_UNANSWERED,     /* its session is not open: reason */
-	COUNTING_SILENT,         /* its session is open, but no values arrive */
+	COUNTING_UNANSWERED, /* its session is not open: reason */
+	COUNTING_SILENT,     /* its session is open, but no values arrive */
 };
 
 struct counting_process {
 	uint32_t pid;
 	const char *name;
 	enum counting_state state;
-	const char *reason;         /* sentence part; "" */
+	const char *reason; /* sentence part; "" */
 	const char *reason_code;
 	const char *runtime_version; /* "10.0.12"; "" not known */
 	const struct counters *counters;
-	uint64_t utc_ns;            /* when the last interval ended */
-	uint64_t monotonic_ns;      /* the same */
-	uint64_t intervals;         /* that are over */
-	uint64_t bytes;             /* of the stream */
-	uint64_t lost;              /* events, by its sequence numbers */
+	uint64_t utc_ns;                              /* when the last interval ended */
+	uint64_t monotonic_ns;                        /* the same */
+	uint64_t intervals;                           /* that are over */
+	uint64_t bytes;                               /* of the stream */
+	uint64_t lost;                                /* events, by its sequence numbers */
 	const struct counter_instrument *instruments; /* of its Meters */
 	uint32_t instrument_count;
-	bool listed;                /* options.list: all instruments were reported */
+	bool listed; /* options.list: all instruments were reported */
 	enum counting_wait wait;
 };
 
@@ -77,9 +81,9 @@ struct counting_options {
 	uint64_t interval_ns;
 	uint32_t max_histograms;
 	uint32_t max_time_series;
-	bool list;                  /* report the instruments, not their values */
-	bool hold;                  /* runtimes of counting_listen() are not resumed */
-	bool derive;                /* CPU, GC pause, allocations are worked out */
+	bool list;   /* report the instruments, not their values */
+	bool hold;   /* runtimes of counting_listen() are not resumed */
+	bool derive; /* CPU, GC pause, allocations are worked out */
 	struct guard *guard;
 	void (*ready)(void *context, uint32_t process);
 	/* A sentence about a process, reported once: the missing values, and the reason. */
@@ -87,31 +91,43 @@ struct counting_options {
 	void *context;
 };
 
-int counting_new(const struct counting_options *options, struct counting **ret_counting, struct diag *diag);
+int counting_new(const struct counting_options *options, struct counting **ret_counting,
+	struct diag *diag);
 
-/* -ENOMEM, or an error of dotnet_target_read(). All other failures show in the state of the process. */
+/*
+ * -ENOMEM, or an error of dotnet_target_read(). All other failures show in the state of the
+ * process.
+ */
 int counting_add(struct counting *counting, const struct target *target, struct diag *diag);
 
-/* A runtime that listens at a path; its pid is the one in its reply to ProcessInfo. `path` is borrowed until counting_free(). */
+/*
+ * A runtime that listens at a path; its pid is the one in its reply to ProcessInfo. `path` is
+ * borrowed until counting_free().
+ */
 int counting_add_path(struct counting *counting, const char *path, struct diag *diag);
 
 /*
- * Counts the runtimes that connect to this port; each is resumed once its session is open. The port belongs to the caller and must outlive
- * `counting`.
+ * Counts the runtimes that connect to this port; each is resumed once its session is open. The port
+ * belongs to the caller and must outlive `counting`.
  */
 void counting_listen(struct counting *counting, struct reverse *reverse);
 
 /*
- * One turn: waits until there is something to do, `until_ns` (CLOCK_MONOTONIC), or one of the caller's own descriptors is ready, whose revents are
- * then set. Returns the number of processes that have not ended, plus one while runtimes can still connect to the port; negative errno.
+ * One turn: waits until there is something to do, `until_ns` (CLOCK_MONOTONIC), or one of the
+ * caller's own descriptors is ready, whose revents are then set. Returns the number of processes
+ * that have not ended, plus one while runtimes can still connect to the port; negative errno.
  */
-int counting_step(struct counting *counting, struct pollfd *fds, size_t fd_count, uint64_t until_ns);
+int counting_step(struct counting *counting, struct pollfd *fds, size_t fd_count,
+	uint64_t until_ns);
 
-/* Begins the end of all sessions. Runtimes that connect from now on are resumed without a session. */
+/*
+ * Begins the end of all sessions. Runtimes that connect from now on are resumed without a session.
+ */
 void counting_stop(struct counting *counting);
 
 uint32_t counting_count(const struct counting *counting);
-void counting_process(const struct counting *counting, uint32_t index, struct counting_process *ret_process);
+void counting_process(const struct counting *counting, uint32_t index,
+	struct counting_process *ret_process);
 
 void counting_free(struct counting *counting);
 

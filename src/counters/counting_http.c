@@ -19,14 +19,18 @@
 #define BACKLOG      16
 
 struct peer {
-	int fd;                  /* -1: free */
+	int fd; /* -1: free */
 	uint64_t until_ns;
 	char request[COUNTING_HTTP_REQUEST - 1];
 	size_t got;
 	struct bytes answer;
 	size_t sent;
 	bool answering;
-	bool said;               /* all of the answer was sent: unread bytes would reset the connection and lose it, so they are read */
+	/*
+	 * all of the answer was sent: unread bytes would reset the connection and lose it, so they
+	 * are read
+	 */
+	bool said;
 };
 
 struct counting_http {
@@ -45,16 +49,21 @@ int counting_http_open(const char *address, struct counting_http **ret_http, str
 	http->fd = -1;
 	for (size_t i = 0; i < COUNTING_HTTP_PEERS; i++)
 		http->peers[i].fd = -1;
-	int result = endpoint_parse(address, DEFAULT_HOST, DEFAULT_PORT, SOCK_STREAM, &http->endpoint, diag);
+	int result = endpoint_parse(address, DEFAULT_HOST, DEFAULT_PORT, SOCK_STREAM,
+		&http->endpoint, diag);
 
 	if (result < 0) {
 		counting_http_free(http);
 		return result;
 	}
-	http->fd = socket(http->endpoint.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	http->fd = socket(http->endpoint.address.ss_family,
+		SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (http->fd >= 0)
-		(void)setsockopt(http->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)); /* on failure bind() reports an address in use */
-	if (http->fd < 0 || bind(http->fd, (struct sockaddr *)&http->endpoint.address, http->endpoint.size) < 0 ||
+		/* on failure bind() reports an address in use */
+		(void)setsockopt(http->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (http->fd < 0 ||
+		bind(http->fd, (struct sockaddr *)&http->endpoint.address, http->endpoint.size) <
+			0 ||
 		listen(http->fd, BACKLOG) < 0) {
 		result = diag_set(diag, -errno, "cannot listen at %s: %m", http->endpoint.text);
 		diag_remedy(diag, "choose another one with --prometheus HOST:PORT");
@@ -115,7 +124,8 @@ static void welcome(struct counting_http *http, uint64_t now_ns)
 	}
 }
 
-static void answer(struct bytes *out, const char *status, const char *type, const struct bytes *body, bool with_body)
+static void answer(struct bytes *out, const char *status, const char *type,
+	const struct bytes *body, bool with_body)
 {
 	bytes_printf(out,
 		"HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nCache-Control: no-store\r\n"
@@ -139,8 +149,8 @@ static bool is_whole(const char *request, size_t size)
 	return memmem(request, size, "\r\n\r\n", 4) || memmem(request, size, "\n\n", 2);
 }
 
-bool counting_http_answer(const char *request, size_t size, void (*page)(void *context, struct bytes *out), void *context,
-	struct bytes *out)
+bool counting_http_answer(const char *request, size_t size,
+	void (*page)(void *context, struct bytes *out), void *context, struct bytes *out)
 {
 	const char *line = request;
 	size_t len = 0;
@@ -152,7 +162,8 @@ bool counting_http_answer(const char *request, size_t size, void (*page)(void *c
 		answer(out, "431 Request Header Fields Too Large", "text/plain", &nothing, false);
 		return true;
 	}
-	while (line[len] != '\r' && line[len] != '\n') /* there is an end, as the request is whole */
+	/* there is an end, as the request is whole */
+	while (line[len] != '\r' && line[len] != '\n')
 		len++;
 	const char *path = memchr(line, ' ', len);
 	const char *version = path ? memchr(path + 1, ' ', len - (size_t)(path + 1 - line)) : NULL;
@@ -174,35 +185,42 @@ bool counting_http_answer(const char *request, size_t size, void (*page)(void *c
 		bytes_done(&body);
 		status = "503 Service Unavailable";
 	}
-	answer(out, status, status[0] == '2' ? COUNTERS_PROMETHEUS_TYPE : "text/plain; charset=utf-8", &body, !head);
+	answer(out, status,
+		status[0] == '2' ? COUNTERS_PROMETHEUS_TYPE : "text/plain; charset=utf-8", &body,
+		!head);
 	bytes_done(&body);
 	return true;
 }
 
 /* False when the peer is to be left. */
-static bool advance_peer(struct peer *peer, void (*page)(void *context, struct bytes *out), void *context)
+static bool advance_peer(struct peer *peer, void (*page)(void *context, struct bytes *out),
+	void *context)
 {
 	char rest[1024];
 
 	while (!peer->answering) {
-		ssize_t n = read(peer->fd, peer->request + peer->got, sizeof(peer->request) - peer->got);
+		ssize_t n = read(peer->fd, peer->request + peer->got,
+			sizeof(peer->request) - peer->got);
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR;
 		if (n == 0)
 			return false;
 		peer->got += (size_t)n;
-		peer->answering = counting_http_answer(peer->request, peer->got, page, context, &peer->answer);
+		peer->answering = counting_http_answer(peer->request, peer->got, page, context,
+			&peer->answer);
 	}
 	if (peer->answer.failed)
 		return false;
 	while (peer->sent < peer->answer.len) {
-		ssize_t n = send(peer->fd, peer->answer.data + peer->sent, peer->answer.len - peer->sent, MSG_NOSIGNAL);
+		ssize_t n = send(peer->fd, peer->answer.data + peer->sent,
+			peer->answer.len - peer->sent, MSG_NOSIGNAL);
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR;
 		peer->sent += (size_t)n;
 	}
 	if (!peer->said)
-		(void)shutdown(peer->fd, SHUT_WR); /* a failure means that the client has closed already */
+		/* a failure means that the client has closed already */
+		(void)shutdown(peer->fd, SHUT_WR);
 	peer->said = true;
 	for (;;) {
 		ssize_t n = read(peer->fd, rest, sizeof(rest));
@@ -211,13 +229,14 @@ static bool advance_peer(struct peer *peer, void (*page)(void *context, struct b
 	}
 }
 
-void counting_http_advance(struct counting_http *http, uint64_t now_ns, void (*page)(void *context, struct bytes *out),
-	void *context)
+void counting_http_advance(struct counting_http *http, uint64_t now_ns,
+	void (*page)(void *context, struct bytes *out), void *context)
 {
 	welcome(http, now_ns);
 	for (size_t i = 0; i < COUNTING_HTTP_PEERS; i++) {
 		struct peer *peer = &http->peers[i];
-		if (peer->fd >= 0 && (now_ns >= peer->until_ns || !advance_peer(peer, page, context)))
+		if (peer->fd >= 0 &&
+			(now_ns >= peer->until_ns || !advance_peer(peer, page, context)))
 			leave(peer);
 	}
 }

@@ -24,20 +24,21 @@
 struct counting_push {
 	enum counting_push_kind kind;
 	struct endpoint endpoint;
-	int fd;                /* -1: not connected */
+	int fd; /* -1: not connected */
 	bool connected;
 	struct bytes queue;
-	size_t sent;           /* of the queue */
-	size_t line;           /* where the first line that is not whole on the connection begins; <= sent */
-	uint64_t retry_ns;     /* when to connect again */
+	size_t sent; /* of the queue */
+	/* where the first line that is not whole on the connection begins; <= sent */
+	size_t line;
+	uint64_t retry_ns; /* when to connect again */
 	uint64_t pause_ns;
-	uint64_t until_ns;     /* by when a connection must stand */
+	uint64_t until_ns; /* by when a connection must stand */
 	uint64_t dropped;
 	char problem[160];
 };
 
-int counting_push_open(enum counting_push_kind kind, const char *address, struct counting_push **ret_push,
-	struct diag *diag)
+int counting_push_open(enum counting_push_kind kind, const char *address,
+	struct counting_push **ret_push, struct diag *diag)
 {
 	struct counting_push *push = calloc(1, sizeof(*push));
 	bool udp = kind == COUNTING_PUSH_STATSD;
@@ -47,8 +48,8 @@ int counting_push_open(enum counting_push_kind kind, const char *address, struct
 	push->kind = kind;
 	push->fd = -1;
 	push->pause_ns = RETRY_NS;
-	int result = endpoint_parse(address, "127.0.0.1", udp ? STATSD_PORT : GRAPHITE_PORT, udp ? SOCK_DGRAM : SOCK_STREAM,
-		&push->endpoint, diag);
+	int result = endpoint_parse(address, "127.0.0.1", udp ? STATSD_PORT : GRAPHITE_PORT,
+		udp ? SOCK_DGRAM : SOCK_STREAM, &push->endpoint, diag);
 
 	if (result < 0) {
 		counting_push_free(push);
@@ -80,11 +81,14 @@ static void make_room(struct counting_push *push, size_t size)
 
 	if (push->line < begin) {
 		/* The one on its way is finished first. */
-		const uint8_t *newline = memchr(push->queue.data + begin, '\n', push->queue.len - begin);
+		const uint8_t *newline =
+			memchr(push->queue.data + begin, '\n', push->queue.len - begin);
 		begin = end = newline ? (size_t)(newline - push->queue.data) + 1 : push->queue.len;
 	}
-	while (end < push->queue.len && push->queue.len - (end - begin) + size > COUNTING_PUSH_QUEUE) {
-		const uint8_t *newline = memchr(push->queue.data + end, '\n', push->queue.len - end);
+	while (end < push->queue.len &&
+		push->queue.len - (end - begin) + size > COUNTING_PUSH_QUEUE) {
+		const uint8_t *newline =
+			memchr(push->queue.data + end, '\n', push->queue.len - end);
 		end = newline ? (size_t)(newline - push->queue.data) + 1 : push->queue.len;
 		push->dropped++;
 	}
@@ -109,7 +113,8 @@ static void give_up(struct counting_push *push, int error, uint64_t now_ns)
 {
 	const char *words = strerrordesc_np(error);
 
-	(void)snprintf(push->problem, sizeof(push->problem), "%s", words ? words : "it cannot be reached");
+	(void)snprintf(push->problem, sizeof(push->problem), "%s",
+		words ? words : "it cannot be reached");
 	if (push->fd >= 0)
 		(void)close(push->fd); /* nothing to be done about it */
 	push->fd = -1;
@@ -127,7 +132,8 @@ static void connect_to(struct counting_push *push, uint64_t now_ns)
 	push->until_ns = now_ns + CONNECT_NS;
 	if (push->fd < 0)
 		give_up(push, errno, now_ns);
-	else if (connect(push->fd, (struct sockaddr *)&push->endpoint.address, push->endpoint.size) == 0)
+	else if (connect(push->fd, (struct sockaddr *)&push->endpoint.address,
+			 push->endpoint.size) == 0)
 		push->connected = true;
 	else if (errno != EINPROGRESS)
 		give_up(push, errno, now_ns);
@@ -152,7 +158,10 @@ static void finish_connect(struct counting_push *push, uint64_t now_ns)
 	}
 }
 
-/* The size of the next send: for Graphite all of the queue, for StatsD as many whole lines as fit one datagram. */
+/*
+ * The size of the next send: for Graphite all of the queue, for StatsD as many whole lines as fit
+ * one datagram.
+ */
 static size_t next_size(const struct counting_push *push)
 {
 	const uint8_t *at = push->queue.data + push->sent;
@@ -174,11 +183,13 @@ static size_t next_size(const struct counting_push *push)
 static void send_lines(struct counting_push *push, uint64_t now_ns)
 {
 	while (push->sent < push->queue.len) {
-		ssize_t n = send(push->fd, push->queue.data + push->sent, next_size(push), MSG_NOSIGNAL);
+		ssize_t n = send(push->fd, push->queue.data + push->sent, next_size(push),
+			MSG_NOSIGNAL);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n < 0 && push->kind == COUNTING_PUSH_STATSD && errno == ECONNREFUSED)
-			continue; /* the error is of an earlier datagram; this one was not sent yet */
+			/* the error is of an earlier datagram; this one was not sent yet */
+			continue;
 		if (n < 0) {
 			give_up(push, errno, now_ns);
 			return;
@@ -228,7 +239,8 @@ bool counting_push_poll(const struct counting_push *push, struct pollfd *ret_fd)
 
 	if (push->fd < 0)
 		return false;
-	*ret_fd = (struct pollfd){ .fd = push->fd, .events = (short)(POLLIN | (!push->connected || waits ? POLLOUT : 0)) };
+	*ret_fd = (struct pollfd){ .fd = push->fd,
+		.events = (short)(POLLIN | (!push->connected || waits ? POLLOUT : 0)) };
 	return true;
 }
 

@@ -23,30 +23,37 @@ static int explain_failure(uint32_t pid, int failure, const char *text, struct d
 /* Nothing is sent to a process that is stopped, so it cannot have answered. */
 static int explain_stop(uint32_t pid, struct diag *diag)
 {
-	diag_set(diag, -ETIMEDOUT, "process %u is stopped (by a signal or a debugger), so it does not answer", pid);
+	diag_set(diag, -ETIMEDOUT,
+		"process %u is stopped (by a signal or a debugger), so it does not answer", pid);
 	diag_remedy(diag, "kill -CONT %u lets it continue", pid);
 	return -ETIMEDOUT;
 }
 
-static int explain(const struct exchange *exchange, uint32_t pid, const struct pollfd *watched, struct diag *diag)
+static int explain(const struct exchange *exchange, uint32_t pid, const struct pollfd *watched,
+	struct diag *diag)
 {
 	if (exchange->state == EXCHANGE_FAILED)
 		return explain_failure(pid, exchange->failure, exchange->text, diag);
 	if (exchange->state != EXCHANGE_ANSWERED) {
 		if (watched && watched->revents)
-			return diag_set(diag, -EINTR, "process %u has not answered yet; what it was asked for may still be done", pid);
+			return diag_set(diag, -EINTR,
+				"process %u has not answered yet; what it was asked for may still be done",
+				pid);
 		char state = exchange->door.state(exchange->door.context);
 		if (state == 'T' || state == 't')
 			return explain_stop(pid, diag);
-		return diag_set(diag, -ETIMEDOUT, "process %u takes connections, but does not answer", pid);
+		return diag_set(diag, -ETIMEDOUT,
+			"process %u takes connections, but does not answer", pid);
 	}
 	if (exchange->error == IPC_ERROR_UNKNOWN_COMMAND)
-		return diag_set(diag, -EOPNOTSUPP, "the runtime of process %u is too old for that", pid);
-	return diag_set(diag, -EIO, "process %u refused: %s", pid, ipc_error_words(exchange->error));
+		return diag_set(diag, -EOPNOTSUPP, "the runtime of process %u is too old for that",
+			pid);
+	return diag_set(diag, -EIO, "process %u refused: %s", pid,
+		ipc_error_words(exchange->error));
 }
 
-int ask_process(uint32_t pid, const struct ipc_request *request, uint64_t bound_ns, struct pollfd *watched,
-	struct exchange *ret_exchange, struct diag *diag)
+int ask_process(uint32_t pid, const struct ipc_request *request, uint64_t bound_ns,
+	struct pollfd *watched, struct exchange *ret_exchange, struct diag *diag)
 {
 	struct exchange exchange = { 0 };
 	struct dotnet_target port;
@@ -59,7 +66,8 @@ int ask_process(uint32_t pid, const struct ipc_request *request, uint64_t bound_
 	result = exchange_begin(&exchange, &door, request, clock_monotonic_ns(), 0, diag);
 	if (result < 0)
 		return result;
-	(void)exchange_run(&exchange, 1, clock_monotonic_ns() + bound_ns, watched); /* exchange.state, read below, has the result */
+	/* exchange.state, read below, has the result */
+	(void)exchange_run(&exchange, 1, clock_monotonic_ns() + bound_ns, watched);
 	if (exchange.state != EXCHANGE_ANSWERED || !exchange.ok)
 		result = explain(&exchange, pid, watched, diag);
 	if (result == 0 || result == -EIO)

@@ -1,10 +1,12 @@
 /*
  * See eventpipe.h.
  *
- * One exchange is under way at a time: who it is, then CollectTracing, then, once the end is asked for or has become due, StopTracing. The connection
- * of the successful CollectTracing becomes the stream, which is read whatever the exchange is doing.
+ * One exchange is under way at a time: who it is, then CollectTracing, then, once the end is asked
+ * for or has become due, StopTracing. The connection of the successful CollectTracing becomes the
+ * stream, which is read whatever the exchange is doing.
  *
- * Invariant: a session whose id is known has been asked to stop, or has ended by itself, before its descriptor is closed.
+ * Invariant: a session whose id is known has been asked to stop, or has ended by itself, before its
+ * descriptor is closed.
  */
 #include "dotnet/eventpipe.h"
 
@@ -44,22 +46,24 @@ struct eventpipe {
 	uint32_t guard_rounds; /* that were over when this began */
 	bool guard_stops;      /* the guard knows the session and would stop it */
 	uint64_t session_id;
-	uint64_t now_ns;      /* of the last turn */
-	uint64_t asked_ns;    /* when the present or last CollectTracing was begun */
-	uint64_t opened_ns;   /* when its answer had come */
-	uint64_t read_ns;     /* when bytes of the stream, or its end, were last read */
-	uint64_t rest_ns;     /* until then the stream is not waited for */
-	uint64_t progress_ns; /* after the end began: when another EVENTPIPE_PROGRESS_BYTES were complete */
+	uint64_t now_ns;    /* of the last turn */
+	uint64_t asked_ns;  /* when the present or last CollectTracing was begun */
+	uint64_t opened_ns; /* when its answer had come */
+	uint64_t read_ns;   /* when bytes of the stream, or its end, were last read */
+	uint64_t rest_ns;   /* until then the stream is not waited for */
+	/* after the end began: when another EVENTPIPE_PROGRESS_BYTES were complete */
+	uint64_t progress_ns;
 	uint64_t progress_bytes; /* of the stream at that time */
-	uint64_t end_ns;      /* when the end began: the stop, or the handler's refusal; 0 not yet */
-	uint64_t end_bytes;   /* of the stream at that time */
+	/* when the end began: the stop, or the handler's refusal; 0 not yet */
+	uint64_t end_ns;
+	uint64_t end_bytes; /* of the stream at that time */
 	uint64_t bytes;
-	uint32_t refusal;     /* HRESULT; 0 none */
+	uint32_t refusal; /* HRESULT; 0 none */
 	bool behind;
 	bool opened;
 	bool stopping; /* eventpipe_stop() was called */
 	bool stop_due;
-	bool stopped; /* it was asked to stop, or there is nobody left to ask */
+	bool stopped;      /* it was asked to stop, or there is nobody left to ask */
 	bool acknowledged; /* the stop was answered with a success */
 	bool whole;
 	bool deaf; /* the handler wants no more of it */
@@ -101,7 +105,10 @@ static bool is_stop(const struct eventpipe *pipe)
 	return pipe->exchange.state != EXCHANGE_NONE && pipe->exchange.command == IPC_STOP_TRACING;
 }
 
-/* Once a byte of it is out, the runtime may make the session, and only the answer tells which one must be stopped. */
+/*
+ * Once a byte of it is out, the runtime may make the session, and only the answer tells which one
+ * must be stopped.
+ */
 static bool may_have_session(const struct eventpipe *pipe)
 {
 	return !exchange_is_over(&pipe->exchange) && ipc_is_collect(pipe->exchange.command) &&
@@ -126,7 +133,8 @@ int eventpipe_new(const struct dotnet_door *door, const struct eventpipe_options
 	pipe->handler = *handler;
 	pipe->step = options->no_info ? STEP_COLLECT : STEP_INFO;
 	pipe->info_command = IPC_PROCESS_INFO_3;
-	pipe->collect_command = options->collect_command ? options->collect_command : ipc_collect_command(&request);
+	pipe->collect_command =
+		options->collect_command ? options->collect_command : ipc_collect_command(&request);
 	pipe->fd = -1;
 	pipe->now_ns = pipe->read_ns = now_ns;
 	pipe->guard_rounds = guard_rounds(options->guard);
@@ -206,14 +214,16 @@ static struct ipc_provider *without_filters(const struct eventpipe_options *opti
 
 static void begin_collect(struct eventpipe *pipe, uint64_t now_ns)
 {
-	bool filters = pipe->collect_command == IPC_COLLECT_TRACING_5 || !pipe->options.filters_optional;
+	bool filters =
+		pipe->collect_command == IPC_COLLECT_TRACING_5 || !pipe->options.filters_optional;
 	struct ipc_provider *plain = filters ? NULL : without_filters(&pipe->options);
 	const struct ipc_request request = {
 		.command = pipe->collect_command,
 		.buffer_mb = pipe->options.buffer_mb,
 		.rundown_keywords = pipe->options.rundown_keywords,
 		.stacks = !pipe->options.no_stacks,
-		.providers = plain ? plain : pipe->options.providers, /* without memory the request cannot be encoded either */
+		/* without memory the request cannot be encoded either */
+		.providers = plain ? plain : pipe->options.providers,
 		.provider_count = pipe->options.provider_count,
 	};
 
@@ -269,11 +279,15 @@ static void take_info(struct eventpipe *pipe)
 									      : IPC_PROCESS_INFO;
 		return;
 	}
-	/* Its events matter more than who it says it is (a command line above 64 KiB cannot be told at all). */
+	/*
+	 * Its events matter more than who it says it is (a command line above 64 KiB cannot be told
+	 * at all).
+	 */
 	pipe->step = STEP_COLLECT;
 	if (!exchange->ok)
 		return;
-	int result = ipc_decode_process_info(exchange->command, exchange->payload, exchange->payload_size, &pipe->info, &diag);
+	int result = ipc_decode_process_info(exchange->command, exchange->payload,
+		exchange->payload_size, &pipe->info, &diag);
 
 	pipe->has_info = result == 0;
 	if (result < 0 && pipe->options.strict_info) {
@@ -289,7 +303,8 @@ static void refuse(struct eventpipe *pipe, uint32_t error)
 	pipe->step = STEP_DONE;
 	pipe->refusal = error;
 	if (error == IPC_ERROR_UNKNOWN_COMMAND) {
-		set_reason(pipe, REASON_KIND_TOO_OLD, "its runtime cannot choose events by id (.NET 10 can)");
+		set_reason(pipe, REASON_KIND_TOO_OLD,
+			"its runtime cannot choose events by id (.NET 10 can)");
 		return;
 	}
 	(void)snprintf(text, sizeof(text), "%s (0x%08x)", ipc_error_words(error), error); /* fits */
@@ -318,8 +333,8 @@ static void take_collect(struct eventpipe *pipe, uint64_t now_ns)
 		return;
 	}
 	pipe->step = STEP_DONE;
-	if (ipc_decode_session(
-		    exchange->payload, exchange->payload_size, &pipe->session_id, &diag) < 0) {
+	if (ipc_decode_session(exchange->payload, exchange->payload_size, &pipe->session_id,
+		    &diag) < 0) {
 		set_reason(pipe, REASON_KIND_LIED, diag.text);
 		return;
 	}
@@ -349,7 +364,10 @@ static bool advance_exchange(struct eventpipe *pipe, uint64_t now_ns)
 		if (ipc_is_collect(exchange->command)) {
 			take_collect(pipe, now_ns);
 		} else if (exchange->command == IPC_STOP_TRACING) {
-			/* Success or not, the runtime has dealt with it. A success comes after the whole stream was written. */
+			/*
+			 * Success or not, the runtime has dealt with it. A success comes after the
+			 * whole stream was written.
+			 */
 			pipe->stopped = true;
 			pipe->acknowledged = exchange->ok;
 		} else {
@@ -360,7 +378,8 @@ static bool advance_exchange(struct eventpipe *pipe, uint64_t now_ns)
 		if (is_stop(pipe) && exchange->sent == exchange->out.len && pipe->guard_stops) {
 			guard_session(pipe->options.guard, pipe->guard_key, 0);
 			pipe->guard_stops = false;
-			pipe->end_bytes = pipe->bytes; /* until now the program was sending as before */
+			/* until now the program was sending as before */
+			pipe->end_bytes = pipe->bytes;
 		}
 		return false;
 	}
@@ -402,8 +421,8 @@ static void end_stream(struct eventpipe *pipe)
 }
 
 /*
- * The guard has ended the session, because we did not come by for too long. What is read after its round began may have a hole before it:
- * the stream ends here. True when it is so.
+ * The guard has ended the session, because we did not come by for too long. What is read after its
+ * round began may have a hole before it: the stream ends here. True when it is so.
  */
 static bool is_guarded_off(struct eventpipe *pipe)
 {
@@ -412,7 +431,8 @@ static bool is_guarded_off(struct eventpipe *pipe)
 	end_exchange(pipe);
 	pipe->ended = true;
 	pipe->stopped = true;
-	set_reason(pipe, REASON_KIND_GUARDED, "its session was ended because its reader had stood still");
+	set_reason(pipe, REASON_KIND_GUARDED,
+		"its session was ended because its reader had stood still");
 	end_stream(pipe);
 	return true;
 }
@@ -427,7 +447,9 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 	pipe->behind = !*budget;
 	if (pipe->behind)
 		return false;
-	uint8_t *to = pipe->handler.room && !pipe->deaf ? pipe->handler.room(pipe->handler.user, READ_SIZE) : buffer;
+	uint8_t *to = pipe->handler.room && !pipe->deaf
+			      ? pipe->handler.room(pipe->handler.user, READ_SIZE)
+			      : buffer;
 	if (!to)
 		to = buffer; /* the handler will see what to do without memory */
 	ssize_t n = recv(pipe->fd, to, READ_SIZE, 0);
@@ -450,8 +472,8 @@ static bool read_stream(struct eventpipe *pipe, size_t *budget, uint64_t now_ns)
 	}
 	pipe->whole = n == 0 && !pipe->deaf;
 	/*
-	 * At its end the session is gone, and its id, an address, may be another's already: no stop for it. After an error it may still be
-	 * there.
+	 * At its end the session is gone, and its id, an address, may be another's already: no stop
+	 * for it. After an error it may still be there.
 	 */
 	if (n < 0) {
 		pipe->stop_due = true;
@@ -479,28 +501,39 @@ static void judge_silence(struct eventpipe *pipe, uint64_t now_ns)
 			set_reason(pipe, REASON_KIND_HUNG, reason_text(REASON_HUNG));
 	} else if (!silent && pipe->hung) {
 		pipe->hung = false;
-		if (pipe->reason_kind == REASON_KIND_HUNG || pipe->reason_kind == REASON_KIND_STOPPED)
+		if (pipe->reason_kind == REASON_KIND_HUNG ||
+			pipe->reason_kind == REASON_KIND_STOPPED)
 			set_reason(pipe, REASON_KIND_NONE, "");
 	}
 }
 
-/* When a session that ends is given up. A stream that cannot be decoded has no rundown to wait for. */
+/*
+ * When a session that ends is given up. A stream that cannot be decoded has no rundown to wait for.
+ */
 static uint64_t patience_end_ns(const struct eventpipe *pipe)
 {
 	uint64_t silence_ns = pipe->progress_ns + EVENTPIPE_SILENCE_NS;
-	uint64_t whole_ns = pipe->end_ns + (pipe->deaf ? EVENTPIPE_SILENCE_NS : pipe->options.end_limit_ns ? pipe->options.end_limit_ns
-		: pipe->options.rundown_keywords ? EVENTPIPE_RUNDOWN_NS : EVENTPIPE_END_NS);
+	uint64_t whole_ns =
+		pipe->end_ns + (pipe->deaf                              ? EVENTPIPE_SILENCE_NS
+				       : pipe->options.end_limit_ns     ? pipe->options.end_limit_ns
+				       : pipe->options.rundown_keywords ? EVENTPIPE_RUNDOWN_NS
+									: EVENTPIPE_END_NS);
 
 	return silence_ns < whole_ns ? silence_ns : whole_ns;
 }
 
-/* The runtime had its buffer and its rundown to send. Its buffer may be full of blocks that were not full themselves. */
+/*
+ * The runtime had its buffer and its rundown to send. Its buffer may be full of blocks that were
+ * not full themselves.
+ */
 static bool sends_too_much(const struct eventpipe *pipe)
 {
 	uint64_t buffered = (uint64_t)pipe->options.buffer_mb << 21;
 
-	return pipe->end_ns && (pipe->stopped || pipe->deaf || !pipe->guard_stops) && pipe->bytes - pipe->end_bytes >
-		buffered + (pipe->options.rundown_keywords ? EVENTPIPE_RUNDOWN_BYTES : EVENTPIPE_PROGRESS_BYTES);
+	return pipe->end_ns && (pipe->stopped || pipe->deaf || !pipe->guard_stops) &&
+	       pipe->bytes - pipe->end_bytes >
+		       buffered + (pipe->options.rundown_keywords ? EVENTPIPE_RUNDOWN_BYTES
+								  : EVENTPIPE_PROGRESS_BYTES);
 }
 
 static bool is_ending(const struct eventpipe *pipe)
@@ -520,7 +553,10 @@ static void send_stop(struct eventpipe *pipe)
 	if (ipc_encode(&request, &out, NULL) == 0) {
 		int fd = pipe->door.connect(pipe->door.context, NULL);
 		if (fd >= 0) {
-			/* Whole or not at all; when not, the session ends with the next event that cannot be written. */
+			/*
+			 * Whole or not at all; when not, the session ends with the next event that
+			 * cannot be written.
+			 */
 			(void)send(fd, out.data, out.len, MSG_NOSIGNAL);
 			close(fd);
 		}
@@ -549,9 +585,13 @@ static void judge_end(struct eventpipe *pipe, uint64_t now_ns)
 	if (open && is_ending(pipe) && (now_ns >= patience_end_ns(pipe) || sends_too_much(pipe))) {
 		char text[64];
 		(void)snprintf(text, sizeof(text), "it did not end the session within %llu s",
-			(unsigned long long)((patience_end_ns(pipe) - pipe->end_ns) / 1000000000u)); /* fits */
+			/* fits */
+			(unsigned long long)((patience_end_ns(pipe) - pipe->end_ns) / 1000000000u));
 		if (!*pipe->reason)
-			set_reason(pipe, REASON_KIND_CUT_SHORT, sends_too_much(pipe) ? "it sent more than a session can hold after its end" : text);
+			set_reason(pipe, REASON_KIND_CUT_SHORT,
+				sends_too_much(pipe)
+					? "it sent more than a session can hold after its end"
+					: text);
 		let_go(pipe);
 		open = false;
 	}
@@ -584,10 +624,14 @@ void eventpipe_stop(struct eventpipe *pipe, uint64_t now_ns)
 		return;
 	pipe->stopping = true;
 	begin_end(pipe, now_ns);
-	/* A stop goes on, a session that may be on its way must be awaited; all else has become pointless. */
+	/*
+	 * A stop goes on, a session that may be on its way must be awaited; all else has become
+	 * pointless.
+	 */
 	if (!is_stop(pipe) && !may_have_session(pipe)) {
 		if (!pipe->opened && !*pipe->reason)
-			set_reason(pipe, REASON_KIND_CUT_SHORT, "the end came before its session was open");
+			set_reason(pipe, REASON_KIND_CUT_SHORT,
+				"the end came before its session was open");
 		end_exchange(pipe);
 	}
 }
@@ -724,7 +768,8 @@ uint64_t eventpipe_heard_ns(const struct eventpipe *pipe)
 {
 	bool asking = pipe->exchange.state != EXCHANGE_NONE;
 
-	return asking && pipe->exchange.progress_ns > pipe->read_ns ? pipe->exchange.progress_ns : pipe->read_ns;
+	return asking && pipe->exchange.progress_ns > pipe->read_ns ? pipe->exchange.progress_ns
+								    : pipe->read_ns;
 }
 
 bool eventpipe_behind(const struct eventpipe *pipe)

@@ -1,21 +1,25 @@
 /*
  * One EventPipe session of one process: opened with given providers, streamed, stopped.
  *
- *   eventpipe_new(&door, &options, &handler, now_ns, &pipe);
- *   each turn:  n = eventpipe_fds(pipe, fds);  poll them no longer than until eventpipe_wake_ns(pipe);
+ *   eventpipe_new(&door, &options, &handler, now_ns, &pipe); each turn:  n = eventpipe_fds(pipe,
+ *   fds);  poll them no longer than until eventpipe_wake_ns(pipe);
  *               eventpipe_advance(pipe, now_ns);     when one of them is ready or that time has come (more often does no harm)
  *   at the end: eventpipe_stop(pipe, now_ns);  the same turns, until EVENTPIPE_ENDED
  *   always:     eventpipe_free(pipe);
  *
- * A state machine that never blocks; the caller's poll loop drives any number of them. The bytes are nettrace version 4, from "Nettrace" on, and go
- * to the handler in order, as soon as they are read; nothing is parsed here.
+ * A state machine that never blocks; the caller's poll loop drives any number of them. The bytes
+ * are nettrace version 4, from "Nettrace" on, and go to the handler in order, as soon as they are
+ * read; nothing is parsed here.
  *
- * Promises: a session that was opened is ended by StopTracing, whatever happens; its stream is read until its end meanwhile, and the guard process,
- * if there is one, watches it; a runtime that hangs, sends wrong data or exits disturbs no other session; nothing is sent to a process that a signal
- * has stopped. After a stop the stream is read while it makes progress: a large program's rundown takes its time. The session is given up after
- * EVENTPIPE_SILENCE_NS with less than EVENTPIPE_PROGRESS_BYTES, after EVENTPIPE_RUNDOWN_NS in all (without a rundown EVENTPIPE_END_NS), or when it
- * has sent more than the runtime can have buffered and EVENTPIPE_RUNDOWN_BYTES. So a hostile process cannot delay a verb without limit. The caller
- * may give up earlier: eventpipe_free() never waits for more than 100 ms.
+ * Promises: a session that was opened is ended by StopTracing, whatever happens; its stream is read
+ * until its end meanwhile, and the guard process, if there is one, watches it; a runtime that
+ * hangs, sends wrong data or exits disturbs no other session; nothing is sent to a process that a
+ * signal has stopped. After a stop the stream is read while it makes progress: a large program's
+ * rundown takes its time. The session is given up after EVENTPIPE_SILENCE_NS with less than
+ * EVENTPIPE_PROGRESS_BYTES, after EVENTPIPE_RUNDOWN_NS in all (without a rundown EVENTPIPE_END_NS),
+ * or when it has sent more than the runtime can have buffered and EVENTPIPE_RUNDOWN_BYTES. So a
+ * hostile process cannot delay a verb without limit. The caller may give up earlier:
+ * eventpipe_free() never waits for more than 100 ms.
  */
 #ifndef SPOOR_DOTNET_EVENTPIPE_H
 #define SPOOR_DOTNET_EVENTPIPE_H
@@ -34,60 +38,93 @@ struct guard;
 struct ipc_provider;
 struct ipc_process_info;
 
-#define EVENTPIPE_FDS_MAX    2u
-#define EVENTPIPE_ANSWER_NS  UINT64_C(5000000000)
-#define EVENTPIPE_SILENCE_NS UINT64_C(5000000000)
-#define EVENTPIPE_END_NS     UINT64_C(10000000000)
-#define EVENTPIPE_RUNDOWN_NS UINT64_C(30000000000)
+#define EVENTPIPE_FDS_MAX        2u
+#define EVENTPIPE_ANSWER_NS      UINT64_C(5000000000)
+#define EVENTPIPE_SILENCE_NS     UINT64_C(5000000000)
+#define EVENTPIPE_END_NS         UINT64_C(10000000000)
+#define EVENTPIPE_RUNDOWN_NS     UINT64_C(30000000000)
 #define EVENTPIPE_PROGRESS_BYTES (16u << 10)
 #define EVENTPIPE_RUNDOWN_BYTES  (UINT64_C(256) << 20)
 
-/* Several sessions of one process: requests of those that share a queue are made one at a time. All zero is an empty queue. */
+/*
+ * Several sessions of one process: requests of those that share a queue are made one at a time. All
+ * zero is an empty queue.
+ */
 struct eventpipe_queue {
-	const struct eventpipe *holder; /* the session whose request is being sent or answered; NULL: none */
+	/* the session whose request is being sent or answered; NULL: none */
+	const struct eventpipe *holder;
 };
 
 struct eventpipe_options {
 	const struct ipc_provider *providers; /* borrowed until eventpipe_free() */
 	uint32_t provider_count;
-	uint32_t buffer_mb;                   /* in the target, taken on demand */
-	uint64_t rundown_keywords;            /* 0: none. IPC_RUNDOWN_WHOLE is what every runtime knows */
-	bool no_stacks;                       /* .NET 9 and later; earlier runtimes send stacks in any case */
-	bool no_info;                         /* no ProcessInfo request before the session */
-	bool strict_info;                     /* no session with a process whose reply to ProcessInfo cannot be decoded */
-	bool stop_at_once;                    /* StopTracing follows the opening: for a rundown alone */
-	bool filters_optional;                /* a runtime before .NET 10 gets the request without the ids of events to leave out, instead of none */
-	enum ipc_command collect_command;     /* the first to try; 0: the oldest one that can express the request */
-	uint64_t end_limit_ns;                /* the session is given up so long after eventpipe_stop(), even while data arrives; 0: as above */
-	struct eventpipe_queue *queue;        /* NULL: requests do not wait for other sessions. Borrowed */
-	uint64_t appear_ns;                   /* CLOCK_MONOTONIC: until then a missing diagnostics socket may still appear; 0: a missing socket is a failure */
-	struct guard *guard;                  /* NULL: none. Borrowed; the caller calls guard_beat() (guard.h) */
-	const struct dotnet_target *target;   /* of the guard, and only with one; borrowed */
+	uint32_t buffer_mb; /* in the target, taken on demand */
+	/* 0: none. IPC_RUNDOWN_WHOLE is what every runtime knows */
+	uint64_t rundown_keywords;
+	/* .NET 9 and later; earlier runtimes send stacks in any case */
+	bool no_stacks;
+	bool no_info; /* no ProcessInfo request before the session */
+	/* no session with a process whose reply to ProcessInfo cannot be decoded */
+	bool strict_info;
+	/* StopTracing follows the opening: for a rundown alone */
+	bool stop_at_once;
+	/*
+	 * a runtime before .NET 10 gets the request without the ids of events to leave out, instead
+	 * of none
+	 */
+	bool filters_optional;
+	/* the first to try; 0: the oldest one that can express the request */
+	enum ipc_command collect_command;
+	/*
+	 * the session is given up so long after eventpipe_stop(), even while data arrives; 0: as
+	 * above
+	 */
+	uint64_t end_limit_ns;
+	/* NULL: requests do not wait for other sessions. Borrowed */
+	struct eventpipe_queue *queue;
+	/*
+	 * CLOCK_MONOTONIC: until then a missing diagnostics socket may still appear; 0: a missing
+	 * socket is a failure
+	 */
+	uint64_t appear_ns;
+	/* NULL: none. Borrowed; the caller calls guard_beat() (guard.h) */
+	struct guard *guard;
+	const struct dotnet_target *target; /* of the guard, and only with one; borrowed */
 };
 
 enum eventpipe_state {
 	EVENTPIPE_OPENING,
-	EVENTPIPE_HUNG,      /* as before, but the peer has been silent for too long: eventpipe_reason() says so. May get better */
+	/*
+	 * as before, but the peer has been silent for too long: eventpipe_reason() says so. May get
+	 * better
+	 */
+	EVENTPIPE_HUNG,
 	EVENTPIPE_STREAMING,
 	EVENTPIPE_STOPPING,
-	EVENTPIPE_ENDED,     /* nothing is open any more: the stream was read to its end, or the reason says why not */
+	/* nothing is open any more: the stream was read to its end, or the reason says why not */
+	EVENTPIPE_ENDED,
 };
 
 struct eventpipe_handler {
 	/*
-	 * Bytes of the stream, in order. size 0 is the end of the stream, reported once if the session was opened. After a negative return the
-	 * session is stopped and its stream read to the end, but the handler is not called again, not even for the end.
+	 * Bytes of the stream, in order. size 0 is the end of the stream, reported once if the
+	 * session was opened. After a negative return the session is stopped and its stream read to
+	 * the end, but the handler is not called again, not even for the end.
 	 */
 	int (*bytes)(void *user, const uint8_t *data, size_t size);
 	/*
-	 * Returns the memory into which the next bytes (at most `size`) are read, so that they need no copy: `bytes` is then called with a pointer
-	 * into it. NULL: no memory. The function pointer itself may be NULL.
+	 * Returns the memory into which the next bytes (at most `size`) are read, so that they need
+	 * no copy: `bytes` is then called with a pointer into it. NULL: no memory. The function
+	 * pointer itself may be NULL.
 	 */
 	uint8_t *(*room)(void *user, size_t size);
 	void *user;
 };
 
-/* The struct dotnet_door is copied; its context is borrowed. -ENOMEM. All other failures show in the state and the reason. */
+/*
+ * The struct dotnet_door is copied; its context is borrowed. -ENOMEM. All other failures show in
+ * the state and the reason.
+ */
 int eventpipe_new(const struct dotnet_door *door, const struct eventpipe_options *options,
 	const struct eventpipe_handler *handler, uint64_t now_ns, struct eventpipe **ret_pipe);
 
@@ -103,7 +140,10 @@ enum eventpipe_state eventpipe_advance(struct eventpipe *pipe, uint64_t now_ns);
 /* Begins the end. */
 void eventpipe_stop(struct eventpipe *pipe, uint64_t now_ns);
 
-/* Until this time, or eventpipe_stop(), the stream's descriptor is not among those to wait for, so that many small pieces are read in one turn. */
+/*
+ * Until this time, or eventpipe_stop(), the stream's descriptor is not among those to wait for, so
+ * that many small pieces are read in one turn.
+ */
 void eventpipe_rest(struct eventpipe *pipe, uint64_t until_ns);
 
 void eventpipe_free(struct eventpipe *pipe);
@@ -119,7 +159,10 @@ uint64_t eventpipe_opened_ns(const struct eventpipe *pipe);
 /* When the present or last CollectTracing was begun, before its connection; 0: none was. */
 uint64_t eventpipe_asked_ns(const struct eventpipe *pipe);
 
-/* The collect command of the last request: the one that the runtime knows, once the session is open. */
+/*
+ * The collect command of the last request: the one that the runtime knows, once the session is
+ * open.
+ */
 enum ipc_command eventpipe_collect_command(const struct eventpipe *pipe);
 
 /* The HRESULT with which the runtime refused the session; 0: it did not. */
@@ -144,8 +187,8 @@ bool eventpipe_behind(const struct eventpipe *pipe);
 uint64_t eventpipe_bytes(const struct eventpipe *pipe);
 
 /*
- * Why there is no session or no whole stream: a sentence part, "it belongs to another user"; "" when nothing is wrong. Its kind in one word, one of
- * those of reasons.def.
+ * Why there is no session or no whole stream: a sentence part, "it belongs to another user"; ""
+ * when nothing is wrong. Its kind in one word, one of those of reasons.def.
  */
 const char *eventpipe_reason(const struct eventpipe *pipe);
 const char *eventpipe_reason_code(const struct eventpipe *pipe);

@@ -18,7 +18,8 @@
 #define RETRY_NS UINT64_C(50000000)
 #define CROWD_NS UINT64_C(10000000)
 #define RUN_MAX  256u /* descriptors in one poll */
-#define STOP_FDS 4u   /* open at a time while a session is stopped: the socket, folders on the way to it */
+/* open at a time while a session is stopped: the socket, folders on the way to it */
+#define STOP_FDS 4u
 
 static int target_connect(void *context, struct diag *diag)
 {
@@ -75,11 +76,13 @@ static void fail(struct exchange *exchange, int failure, const char *text)
 	exchange->fd = -1;
 	exchange->state = EXCHANGE_FAILED;
 	exchange->failure = failure;
-	(void)snprintf(
-		exchange->text, sizeof(exchange->text), "%s", text); /* as long as a diagnosis */
+	(void)snprintf(exchange->text, sizeof(exchange->text), "%s",
+		text); /* as long as a diagnosis */
 }
 
-/* True when the state has changed, so that the next step can be tried; so in the functions below. */
+/*
+ * True when the state has changed, so that the next step can be tried; so in the functions below.
+ */
 static bool try_connect(struct exchange *exchange, uint64_t now_ns)
 {
 	struct diag diag = { 0 };
@@ -93,7 +96,10 @@ static bool try_connect(struct exchange *exchange, uint64_t now_ns)
 	}
 	int fd = exchange->door.connect(exchange->door.context, &diag);
 
-	/* A session that cannot be stopped is worse than none: no session unless StopTracing would have descriptors. */
+	/*
+	 * A session that cannot be stopped is worse than none: no session unless StopTracing would
+	 * have descriptors.
+	 */
 	if (fd >= 0 && ipc_is_collect(exchange->command) && !descriptors_are_free(STOP_FDS)) {
 		close(fd);
 		fd = -EMFILE;
@@ -102,13 +108,18 @@ static bool try_connect(struct exchange *exchange, uint64_t now_ns)
 		exchange->fd = fd;
 		exchange->state = EXCHANGE_SENDING;
 		exchange->guard_rounds = guard_rounds(exchange->guard);
-		exchange->guard_key = exchange->guard ? guard_add(exchange->guard, fd, exchange->guard_target) : 0;
+		exchange->guard_key =
+			exchange->guard ? guard_add(exchange->guard, fd, exchange->guard_target)
+					: 0;
 		return true;
 	}
 	bool alive = state && state != 'Z' && state != 'X';
 	bool young =
 		(fd == -ENOENT || fd == -ECONNREFUSED) && now_ns < exchange->appear_ns && alive;
-	/* Spoor itself lacks descriptors or memory: that may pass, and StopTracing must still be sent. */
+	/*
+	 * Spoor itself lacks descriptors or memory: that may pass, and StopTracing must still be
+	 * sent.
+	 */
 	bool poor = (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS) &&
 		    exchange->command == IPC_STOP_TRACING;
 	if (fd == -EAGAIN || young || poor) {
@@ -171,12 +182,12 @@ static void take_payload(struct exchange *exchange)
 	int r = 0;
 
 	if (!exchange->ok) {
-		r = ipc_decode_error(
-			exchange->payload, exchange->payload_size, &exchange->error, &diag);
+		r = ipc_decode_error(exchange->payload, exchange->payload_size, &exchange->error,
+			&diag);
 	} else if (exchange->command == IPC_PROCESS_ENVIRONMENT &&
 		   exchange->state == EXCHANGE_PAYLOAD) {
-		r = ipc_decode_environment_size(
-			exchange->payload, exchange->payload_size, &follow, &diag);
+		r = ipc_decode_environment_size(exchange->payload, exchange->payload_size, &follow,
+			&diag);
 		if (r == 0) {
 			if (make_room(exchange, follow))
 				exchange->state = EXCHANGE_FOLLOW;
@@ -189,7 +200,10 @@ static void take_payload(struct exchange *exchange)
 		exchange->state = EXCHANGE_ANSWERED;
 }
 
-/* Reads exactly the bytes of the reply: those that follow the reply to CollectTracing belong to the stream. */
+/*
+ * Reads exactly the bytes of the reply: those that follow the reply to CollectTracing belong to the
+ * stream.
+ */
 static bool receive(struct exchange *exchange, uint64_t now_ns)
 {
 	bool header = exchange->state == EXCHANGE_HEADER;
@@ -200,7 +214,10 @@ static bool receive(struct exchange *exchange, uint64_t now_ns)
 		ssize_t n = recv(exchange->fd, to + exchange->got, size - exchange->got, 0);
 		int error = errno;
 		if (exchange->guard && guard_rounds(exchange->guard) != exchange->guard_rounds) {
-			/* The guard has read from this connection in our place, so these bytes do not follow the ones that we read before. */
+			/*
+			 * The guard has read from this connection in our place, so these bytes do
+			 * not follow the ones that we read before.
+			 */
 			fail(exchange, -ECANCELED,
 				"its session was ended because its reader had stood still");
 			return true;
@@ -213,7 +230,10 @@ static bool receive(struct exchange *exchange, uint64_t now_ns)
 			return true;
 		}
 		exchange->got += (size_t)n;
-		/* Single bytes are no progress: the header and the payload must each arrive whole within a time limit. */
+		/*
+		 * Single bytes are no progress: the header and the payload must each arrive whole
+		 * within a time limit.
+		 */
 		if (exchange->got == size)
 			exchange->progress_ns = now_ns;
 	}

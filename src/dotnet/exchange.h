@@ -1,18 +1,17 @@
 /*
  * One request to a .NET process and its reply, on a separate connection, without ever blocking.
  *
- *   struct dotnet_door door = dotnet_target_door(&target);
- *   struct exchange exchange = { 0 };
- *   exchange_begin(&exchange, &door, &request, now_ns, &diag);
- *   each turn:  exchange_poll(&exchange, &fd), poll no longer than until exchange_wake_ns(&exchange);
+ *   struct dotnet_door door = dotnet_target_door(&target); struct exchange exchange = { 0 };
+ *   exchange_begin(&exchange, &door, &request, now_ns, &diag); each turn:  exchange_poll(&exchange,
+ *   &fd), poll no longer than until exchange_wake_ns(&exchange);
  *               if (exchange_advance(&exchange, now_ns) == EXCHANGE_ANSWERED) ... exchange.ok, exchange.payload ...
  *   exchange_done(&exchange);
  *
- * exchange_run() is that loop for callers without a poll loop; it takes any number of exchanges. After a successful CollectTracing the
- * connection is the stream: TAKE_FD(exchange.fd).
+ * exchange_run() is that loop for callers without a poll loop; it takes any number of exchanges.
+ * After a successful CollectTracing the connection is the stream: TAKE_FD(exchange.fd).
  *
- * No request but StopTracing is sent to a process that is stopped by a signal: the runtime would execute it when the process continues, perhaps long
- * after Spoor has exited.
+ * No request but StopTracing is sent to a process that is stopped by a signal: the runtime would
+ * execute it when the process continues, perhaps long after Spoor has exited.
  */
 #ifndef SPOOR_DOTNET_EXCHANGE_H
 #define SPOOR_DOTNET_EXCHANGE_H
@@ -29,24 +28,33 @@ struct dotnet_target;
 struct guard;
 struct pollfd;
 
-/* How to connect to a runtime: at the diagnostics socket of a process, at a named socket, or through a runtime's own connection to Spoor's port. */
+/*
+ * How to connect to a runtime: at the diagnostics socket of a process, at a named socket, or
+ * through a runtime's own connection to Spoor's port.
+ */
 struct dotnet_door {
 	/*
-	 * A new connection, non-blocking. -EAGAIN: none now, try again soon. Any other error is final, except that a missing socket may still appear
-	 * until appear_ns.
+	 * A new connection, non-blocking. -EAGAIN: none now, try again soon. Any other error is
+	 * final, except that a missing socket may still appear until appear_ns.
 	 */
 	int (*connect)(void *context, struct diag *diag);
-	/* State of the process from /proc/PID/stat; 0 when the process has exited, '?' when it is not known. */
+	/*
+	 * State of the process from /proc/PID/stat; 0 when the process has exited, '?' when it is
+	 * not known.
+	 */
 	char (*state)(void *context);
 	void *context;
 };
 
-/* Connects to the diagnostics socket of a process. The target is borrowed as long as the struct is used. */
+/*
+ * Connects to the diagnostics socket of a process. The target is borrowed as long as the struct is
+ * used.
+ */
 struct dotnet_door dotnet_target_door(const struct dotnet_target *target);
 
 enum exchange_state {
-	EXCHANGE_NONE,     /* nothing was begun, or exchange_done() was called */
-	EXCHANGE_WAITING,  /* for a connection: try again at retry_ns */
+	EXCHANGE_NONE,    /* nothing was begun, or exchange_done() was called */
+	EXCHANGE_WAITING, /* for a connection: try again at retry_ns */
 	EXCHANGE_SENDING,
 	EXCHANGE_HEADER,
 	EXCHANGE_PAYLOAD,
@@ -57,32 +65,40 @@ enum exchange_state {
 
 struct exchange {
 	enum exchange_state state;
-	/* The guard process (guard.h) that takes over a session, from before the request for it is sent. NULL, or set after exchange_begin(). */
+	/*
+	 * The guard process (guard.h) that takes over a session, from before the request for it is
+	 * sent. NULL, or set after exchange_begin().
+	 */
 	struct guard *guard;
 	const struct dotnet_target *guard_target;
-	uint32_t guard_key;        /* the guard's key of the connection; 0 none. A caller that takes over fd takes over the key too */
+	/*
+	 * the guard's key of the connection; 0 none. A caller that takes over fd takes over the key
+	 * too
+	 */
+	uint32_t guard_key;
 	uint32_t guard_rounds;
 	enum ipc_command command;
 	struct dotnet_door door;
-	int fd;                    /* -1: none */
-	bool ok;                   /* the answer is a success */
-	uint32_t error;            /* else the HRESULT */
-	uint8_t *payload;          /* of the answer; what follows it, of ProcessEnvironment */
+	int fd;           /* -1: none */
+	bool ok;          /* the answer is a success */
+	uint32_t error;   /* else the HRESULT */
+	uint8_t *payload; /* of the answer; what follows it, of ProcessEnvironment */
 	size_t payload_size;
-	int failure;               /* negative errno */
-	char text[640];            /* the same as a sentence part; as long as a diagnosis */
-	uint64_t progress_ns;      /* when the peer last did something */
+	int failure;          /* negative errno */
+	char text[640];       /* the same as a sentence part; as long as a diagnosis */
+	uint64_t progress_ns; /* when the peer last did something */
 	uint64_t retry_ns;
-	uint64_t appear_ns;        /* until then a missing socket may still appear */
+	uint64_t appear_ns; /* until then a missing socket may still appear */
 	struct bytes out;
 	size_t sent;
-	size_t got;                /* of the header, then of the payload */
+	size_t got; /* of the header, then of the payload */
 	uint8_t header[IPC_HEADER_SIZE];
 };
 
 /*
- * Encodes the request; nothing is sent yet. A process may have its socket only in a while: until `appear_ns` its absence is no failure (0: it is).
- * -EINVAL, -ENOMEM as ipc_encode(). `exchange` is all zero or was ended by exchange_done().
+ * Encodes the request; nothing is sent yet. A process may have its socket only in a while: until
+ * `appear_ns` its absence is no failure (0: it is). -EINVAL, -ENOMEM as ipc_encode(). `exchange` is
+ * all zero or was ended by exchange_done().
  */
 int exchange_begin(struct exchange *exchange, const struct dotnet_door *door,
 	const struct ipc_request *request, uint64_t now_ns, uint64_t appear_ns, struct diag *diag);
@@ -93,7 +109,10 @@ enum exchange_state exchange_advance(struct exchange *exchange, uint64_t now_ns)
 /* Answered, failed, or never begun. */
 bool exchange_is_over(const struct exchange *exchange);
 
-/* The first byte of the request was sent: from then on the runtime may execute it. Only the reply shows whether it did. */
+/*
+ * The first byte of the request was sent: from then on the runtime may execute it. Only the reply
+ * shows whether it did.
+ */
 bool exchange_is_sent(const struct exchange *exchange);
 
 /* What to wait for: false when there is no descriptor, but a time. */
@@ -101,8 +120,8 @@ bool exchange_poll(const struct exchange *exchange, struct pollfd *ret_fd);
 uint64_t exchange_wake_ns(const struct exchange *exchange);
 
 /*
- * Advances all until they are over, `until_ns` has come, or `watched` (may be NULL) is ready: its revents are then set. The number of those that are not over.
- * CLOCK_MONOTONIC.
+ * Advances all until they are over, `until_ns` has come, or `watched` (may be NULL) is ready: its
+ * revents are then set. The number of those that are not over. CLOCK_MONOTONIC.
  */
 size_t exchange_run(struct exchange *list, size_t count, uint64_t until_ns, struct pollfd *watched);
 

@@ -1,18 +1,22 @@
 /*
  * See guard.h.
  *
- * Two processes share one page: the owner counts beats in it, the guard counts rounds. Connections reach the guard over a socket pair, with a
- * message for each change. The owner keeps the same list, so that a guard started later finds all of it in the memory it was forked with.
+ * Two processes share one page: the owner counts beats in it, the guard counts rounds. Connections
+ * reach the guard over a socket pair, with a message for each change. The owner keeps the same
+ * list, so that a guard started later finds all of it in the memory it was forked with.
  *
- * The guard does not compare clocks. It counts ticks without a beat of the owner, and of each wait for the runtimes no more than its timeout.
- * So a pause of the whole machine (a paused guest) or of the guard (stopped, frozen, no CPU) is neither silence of the owner nor time in which a
- * runtime could have ended its sessions.
+ * The guard does not compare clocks. It counts ticks without a beat of the owner, and of each wait
+ * for the runtimes no more than its timeout. So a pause of the whole machine (a paused guest) or of
+ * the guard (stopped, frozen, no CPU) is neither silence of the owner nor time in which a runtime
+ * could have ended its sessions.
  *
  * Invariants:
- * - `rounds` grows before the guard takes the first byte from a stream, so an owner that compares it after each read never takes a stream
- *   with a gap for a complete one;
- * - a connection that is doomed (a round has begun for it) belongs to the guard alone: later messages of the owner about it are ignored;
- * - a session that has ended is never stopped: its id, an address, may belong to another session by then.
+ * - `rounds` grows before the guard takes the first byte from a stream, so an owner that compares
+ *   it after each read never takes a stream with a gap for a complete one;
+ * - a connection that is doomed (a round has begun for it) belongs to the guard alone: later
+ *   messages of the owner about it are ignored;
+ * - a session that has ended is never stopped: its id, an address, may belong to another session by
+ *   then.
  */
 #include "dotnet/guard.h"
 
@@ -43,24 +47,28 @@
 #include "dotnet/port.h"
 #include "machine/rights.h"
 
-#define TICK_MS        GUARD_TICK_MS
-#define SILENT_TICKS   GUARD_SILENT_TICKS
-#define BUSY_TICKS     GUARD_BUSY_TICKS
-#define LOOK_NS        UINT64_C(250000000)  /* between two checks whether the guard runs */
-#define END_NS         UINT64_C(2000000000) /* for the runtimes to end their sessions; then the connections are shut down */
-#define ROOM_MS        250                  /* for the guard to read messages until the next one fits: hundreds may wait */
-#define TURN_MS        20                   /* between two attempts to send StopTracing */
-#define LEAVE_MS       200                  /* for the guard to exit */
-#define RESTARTS_MAX   5u
-#define LATE_MS        (2 * TICK_MS)        /* a tick that took longer includes a pause of the guard itself */
-#define READ_SIZE      (64u << 10)
-#define READ_MAX       (1u << 20)           /* of one stream in one turn */
-#define REPLY_SIZE     (IPC_HEADER_SIZE + 8u)
-#define DESCRIPTORS_MAX 65536u              /* closed one by one where the kernel has no close_range */
+#define TICK_MS      GUARD_TICK_MS
+#define SILENT_TICKS GUARD_SILENT_TICKS
+#define BUSY_TICKS   GUARD_BUSY_TICKS
+#define LOOK_NS      UINT64_C(250000000) /* between two checks whether the guard runs */
+/* for the runtimes to end their sessions; then the connections are shut down */
+#define END_NS UINT64_C(2000000000)
+/* for the guard to read messages until the next one fits: hundreds may wait */
+#define ROOM_MS      250
+#define TURN_MS      20  /* between two attempts to send StopTracing */
+#define LEAVE_MS     200 /* for the guard to exit */
+#define RESTARTS_MAX 5u
+/* a tick that took longer includes a pause of the guard itself */
+#define LATE_MS    (2 * TICK_MS)
+#define READ_SIZE  (64u << 10)
+#define READ_MAX   (1u << 20) /* of one stream in one turn */
+#define REPLY_SIZE (IPC_HEADER_SIZE + 8u)
+/* closed one by one where the kernel has no close_range */
+#define DESCRIPTORS_MAX 65536u
 
 struct page {
-	uint64_t beats;    /* written by the owner */
-	uint32_t rounds;   /* this and the fields below are written by the guard */
+	uint64_t beats;  /* written by the owner */
+	uint32_t rounds; /* this and the fields below are written by the guard */
 	uint32_t state;
 	uint64_t seen_ns;
 };
@@ -68,14 +76,14 @@ struct page {
 struct guarded {
 	uint32_t key;
 	int fd;
-	uint64_t session_id;   /* 0: not known, or StopTracing must not be sent any more */
+	uint64_t session_id; /* 0: not known, or StopTracing must not be sent any more */
 	uint64_t start_ticks;
 	uint32_t pid;
 	uint32_t inner_pid;
 	char *tmpdir;
 	/* the guard's alone */
 	bool doomed;
-	bool asked;            /* the stop is out */
+	bool asked; /* the stop is out */
 	uint8_t reply[REPLY_SIZE];
 	uint8_t reply_len;
 };
@@ -84,7 +92,7 @@ struct guard {
 	VEC(struct guarded) list;
 	struct page *page;
 	int channel;
-	pid_t pid;               /* 0: none */
+	pid_t pid; /* 0: none */
 	uint64_t looked_ns;
 	uint32_t last_key;
 	uint32_t starts;
@@ -94,7 +102,7 @@ struct guard {
 	VEC(struct pollfd) fds;
 	struct guard_message message; /* that is being received, */
 	size_t message_got;
-	int message_fd;         /* the descriptor that came with it; -1 none */
+	int message_fd; /* the descriptor that came with it; -1 none */
 };
 
 static struct guarded *find(struct guard *guard, uint32_t key)
@@ -112,7 +120,10 @@ static void drop(struct guard *guard, struct guarded *item)
 	*item = guard->list.items[--guard->list.count];
 }
 
-/* --- the guard's own process ----------------------------------------------------------------------------------- */
+/*
+ * --- the guard's own process
+ * -----------------------------------------------------------------------------------
+ */
 
 static void let_go(struct guard *guard, struct guarded *item)
 {
@@ -136,11 +147,15 @@ static void take_add(struct guard *guard, const struct guard_message *message, i
 		.inner_pid = message->inner_pid,
 		.tmpdir = strdup(message->tmpdir),
 	};
-	if (!item->tmpdir) /* without it no StopTracing can be sent, but the connection can be shut down */
+	/* without it no StopTracing can be sent, but the connection can be shut down */
+	if (!item->tmpdir)
 		item->pid = 0;
 }
 
-/* Reads one message of the owner. 1; 0 when there is none; -EPIPE when the owner has closed its end or the message is malformed. */
+/*
+ * Reads one message of the owner. 1; 0 when there is none; -EPIPE when the owner has closed its end
+ * or the message is malformed.
+ */
 static int take_message(struct guard *guard)
 {
 	struct guard_message *message = &guard->message;
@@ -150,7 +165,10 @@ static int take_message(struct guard *guard)
 		char room[CMSG_SPACE(sizeof(int))];
 	} control;
 
-	/* A stream socket: a message that was sent in one piece mostly arrives in one piece, but its size must be read first. */
+	/*
+	 * A stream socket: a message that was sent in one piece mostly arrives in one piece, but
+	 * its size must be read first.
+	 */
 	for (;;) {
 		int form = guard_message_needed(message, guard->message_got, &needed);
 		if (form < 0)
@@ -159,7 +177,9 @@ static int take_message(struct guard *guard)
 			break;
 		struct iovec part = { .iov_base = (char *)message + guard->message_got,
 			.iov_len = needed };
-		struct msghdr head = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+		struct msghdr head = { .msg_iov = &part,
+			.msg_iovlen = 1,
+			.msg_control = &control,
 			.msg_controllen = sizeof(control) };
 		ssize_t n = recvmsg(guard->channel, &head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -189,7 +209,10 @@ static int take_message(struct guard *guard)
 	return 1;
 }
 
-/* A session whose id the owner has not read yet: the id is in the reply to CollectTracing, provided that these are the reply's first bytes. */
+/*
+ * A session whose id the owner has not read yet: the id is in the reply to CollectTracing, provided
+ * that these are the reply's first bytes.
+ */
 static void look_for_id(struct guarded *item, const uint8_t *data, size_t size)
 {
 	if (item->reply_len == REPLY_SIZE)
@@ -204,7 +227,8 @@ static void look_for_id(struct guarded *item, const uint8_t *data, size_t size)
 	uint64_t id;
 	bool ok;
 
-	if (ipc_decode_header(item->reply, &payload_size, &ok, NULL) == 0 && ok && payload_size == 8 &&
+	if (ipc_decode_header(item->reply, &payload_size, &ok, NULL) == 0 && ok &&
+		payload_size == 8 &&
 		ipc_decode_session(item->reply + IPC_HEADER_SIZE, 8, &id, NULL) == 0)
 		item->session_id = id;
 }
@@ -226,23 +250,29 @@ static bool drain(struct guarded *item)
 	return false;
 }
 
-/* Sends StopTracing. Its 28 bytes fit into an empty socket buffer; when the connection is not possible yet, a later turn tries again. */
+/*
+ * Sends StopTracing. Its 28 bytes fit into an empty socket buffer; when the connection is not
+ * possible yet, a later turn tries again.
+ */
 static void ask_to_stop(struct guarded *item)
 {
 	static struct dotnet_target target;
-	const struct ipc_request request = { .command = IPC_STOP_TRACING, .session_id = item->session_id };
+	const struct ipc_request request = { .command = IPC_STOP_TRACING,
+		.session_id = item->session_id };
 	struct bytes out = { 0 };
 
 	target.pid = item->pid;
 	target.inner_pid = item->inner_pid;
 	target.start_ticks = item->start_ticks;
-	(void)snprintf(target.tmpdir, sizeof(target.tmpdir), "%s", item->tmpdir); /* was as long before */
+	/* was as long before */
+	(void)snprintf(target.tmpdir, sizeof(target.tmpdir), "%s", item->tmpdir);
 	int fd = dotnet_port_connect(&target, NULL);
 
 	if (fd == -EAGAIN)
 		return;
 	if (fd >= 0 && ipc_encode(&request, &out, NULL) == 0)
-		(void)send(fd, out.data, out.len, MSG_NOSIGNAL | MSG_DONTWAIT); /* after a failure the connection is shut down at the end of the round */
+		/* after a failure the connection is shut down at the end of the round */
+		(void)send(fd, out.data, out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	item->asked = true;
 	closep(&fd);
 	bytes_done(&out);
@@ -253,15 +283,23 @@ static void wait_for_streams(struct guard *guard, bool owner_lives, int wait_ms)
 {
 	vec_reset(&guard->fds);
 	if (owner_lives)
-		(void)vec_add(&guard->fds, ((struct pollfd){ .fd = guard->channel, .events = POLLIN })); /* no memory: then only the timeout ends the wait */
+		/* no memory: then only the timeout ends the wait */
+		(void)vec_add(&guard->fds,
+			((struct pollfd){ .fd = guard->channel, .events = POLLIN }));
 	for (uint32_t i = 0; i < guard->list.count; i++)
 		if (guard->list.items[i].doomed)
 			(void)vec_add(&guard->fds,
-				((struct pollfd){ .fd = guard->list.items[i].fd, .events = POLLIN })); /* as above */
+				/* as above */
+				((struct pollfd){
+					.fd = guard->list.items[i].fd, .events = POLLIN }));
 	(void)poll(guard->fds.items, guard->fds.count, wait_ms);
 	for (uint32_t i = 0; i < guard->fds.count; i++)
 		if (guard->fds.items[i].revents & POLLNVAL)
-			(void)poll(NULL, 0, TURN_MS); /* an invalid descriptor, which cannot happen: waits, so as not to use a whole CPU */
+			/*
+			 * an invalid descriptor, which cannot happen: waits, so as not to use a
+			 * whole CPU
+			 */
+			(void)poll(NULL, 0, TURN_MS);
 }
 
 /* The part of a turn that counts: time beyond the timeout may be a pause of the guard. */
@@ -272,13 +310,17 @@ static uint64_t counted_ns(uint64_t took_ns, int wait_ms)
 	return took_ns < timeout_ns ? took_ns : timeout_ns;
 }
 
-/* A round: ends all sessions that are listed now, first by StopTracing, then by shutting down their connections. */
+/*
+ * A round: ends all sessions that are listed now, first by StopTracing, then by shutting down their
+ * connections.
+ */
 static void end_sessions(struct guard *guard, bool owner_lives)
 {
 	uint64_t waited_ns = 0;
 	bool left = false;
 
-	__atomic_store_n(&guard->page->state, (uint32_t)dotnet_target_state(&guard->owner), __ATOMIC_SEQ_CST);
+	__atomic_store_n(&guard->page->state, (uint32_t)dotnet_target_state(&guard->owner),
+		__ATOMIC_SEQ_CST);
 	__atomic_add_fetch(&guard->page->rounds, 1, __ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < guard->list.count; i++)
 		left = guard->list.items[i].doomed = true;
@@ -310,7 +352,11 @@ static void end_sessions(struct guard *guard, bool owner_lives)
 		struct guarded *item = &guard->list.items[i];
 		if (!item->doomed)
 			continue;
-		(void)shutdown(item->fd, SHUT_RDWR); /* ends the connection for the owner's descriptor and the runtime too, which close() of ours would not do */
+		/*
+		 * ends the connection for the owner's descriptor and the runtime too, which close()
+		 * of ours would not do
+		 */
+		(void)shutdown(item->fd, SHUT_RDWR);
 		let_go(guard, item);
 	}
 }
@@ -343,7 +389,11 @@ static void close_others(struct guard *guard, int owner_fd)
 	for (uint32_t i = 0; i < guard->list.count; i++)
 		all &= vec_add(&kept, guard->list.items[i].fd);
 	if (!all)
-		_exit(1); /* without this list it would keep descriptors open that are none of its business: better no guard */
+		/*
+		 * without this list it would keep descriptors open that are none of its business:
+		 * better no guard
+		 */
+		_exit(1);
 	qsort(kept.items, kept.count, sizeof(kept.items[0]), compare_ints);
 	for (uint32_t i = 0; i < kept.count; i++) {
 		if (kept.items[i])
@@ -356,20 +406,23 @@ static void close_others(struct guard *guard, int owner_fd)
 
 static void be_by_itself(void)
 {
-	static const int ignored[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE,
-		SIGUSR1, SIGUSR2 };
+	static const int ignored[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU,
+		SIGPIPE, SIGUSR1, SIGUSR2 };
 	sigset_t none;
 
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		(void)signal(ignored[i], SIG_IGN); /* valid arguments: cannot fail */
 	(void)signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);      /* as above */
-	(void)setsid();                                   /* a forked child leads no group: cannot fail */
-	(void)prctl(PR_SET_NAME, "spoor-guard");          /* the name that ps and top show */
-	(void)rights_reduce(0);                           /* shutting a connection down needs no rights */
+	(void)sigprocmask(SIG_SETMASK, &none, NULL); /* as above */
+	/* a forked child leads no group: cannot fail */
+	(void)setsid();
+	(void)prctl(PR_SET_NAME, "spoor-guard"); /* the name that ps and top show */
+	/* shutting a connection down needs no rights */
+	(void)rights_reduce(0);
 	if (chdir("/") < 0)
-		return;                                   /* then a folder is held a little longer */
+		/* then a folder is held a little longer */
+		return;
 }
 
 uint64_t guard_cpu_ns(uint32_t pid)
@@ -420,7 +473,8 @@ static _Noreturn void stand_guard(struct guard *guard, int owner_fd)
 		if (seen != beats) {
 			beats = seen;
 			silent = still = 0;
-			__atomic_store_n(&guard->page->seen_ns, clock_monotonic_ns(), __ATOMIC_SEQ_CST);
+			__atomic_store_n(&guard->page->seen_ns, clock_monotonic_ns(),
+				__ATOMIC_SEQ_CST);
 		} else if (ready == 0 && !late) {
 			uint64_t before_ns = cpu_ns;
 			cpu_ns = guard_cpu_ns(guard->owner.pid);
@@ -434,7 +488,10 @@ static _Noreturn void stand_guard(struct guard *guard, int owner_fd)
 	}
 }
 
-/* --- the owner's side ------------------------------------------------------------------------------------------ */
+/*
+ * --- the owner's side
+ * ------------------------------------------------------------------------------------------
+ */
 
 static int spawn(struct guard *guard, struct diag *diag)
 {
@@ -472,7 +529,8 @@ int guard_start(struct guard **ret_guard, struct diag *diag)
 	if (!guard)
 		return diag_set(diag, -ENOMEM, "cannot guard .NET sessions: %m");
 	guard->channel = -1;
-	guard->page = mmap(NULL, sizeof(*guard->page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	guard->page = mmap(NULL, sizeof(*guard->page), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (guard->page == MAP_FAILED) {
 		int error = -errno;
 		free(guard);
@@ -505,7 +563,8 @@ static void replace(struct guard *guard)
 
 static void kill_guard(struct guard *guard)
 {
-	(void)kill(guard->pid, SIGKILL); /* our child, not waited for yet, so its pid was not reused */
+	/* our child, not waited for yet, so its pid was not reused */
+	(void)kill(guard->pid, SIGKILL);
 	while (waitpid(guard->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 }
@@ -525,7 +584,8 @@ void guard_beat(struct guard *guard, uint64_t now)
 	if (result == 0)
 		return;
 	if (result > 0 && WIFSTOPPED(status))
-		(void)kill(guard->pid, SIGCONT); /* this process runs, so the guard must not stay stopped */
+		/* this process runs, so the guard must not stay stopped */
+		(void)kill(guard->pid, SIGCONT);
 	else
 		replace(guard);
 }
@@ -552,7 +612,8 @@ static void send_message(struct guard *guard, struct guard_message *message, siz
 		with->cmsg_len = CMSG_LEN(sizeof(fd));
 		memcpy(CMSG_DATA(with), &fd, sizeof(fd));
 	}
-	for (unsigned tries = 0; (n = sendmsg(guard->channel, &head, MSG_DONTWAIT | MSG_NOSIGNAL)) < 0 && tries < 2;
+	for (unsigned tries = 0;
+		(n = sendmsg(guard->channel, &head, MSG_DONTWAIT | MSG_NOSIGNAL)) < 0 && tries < 2;
 		tries++) {
 		struct pollfd room = { .fd = guard->channel, .events = POLLOUT };
 		if (errno == EAGAIN)
@@ -560,7 +621,10 @@ static void send_message(struct guard *guard, struct guard_message *message, siz
 	}
 	if (n == (ssize_t)size)
 		return;
-	/* The guard has exited, or takes messages so slowly that it no longer protects the sessions. The next one is forked with the present list. */
+	/*
+	 * The guard has exited, or takes messages so slowly that it no longer protects the
+	 * sessions. The next one is forked with the present list.
+	 */
 	kill_guard(guard);
 	replace(guard);
 }
@@ -602,7 +666,9 @@ uint32_t guard_add(struct guard *guard, int fd, const struct dotnet_target *targ
 void guard_session(struct guard *guard, uint32_t key, uint64_t session_id)
 {
 	struct guarded *item = guard && key ? find(guard, key) : NULL;
-	struct guard_message message = { .order = GUARD_ORDER_SESSION, .key = key, .session_id = session_id };
+	struct guard_message message = {
+		.order = GUARD_ORDER_SESSION, .key = key, .session_id = session_id
+	};
 
 	if (!item)
 		return;
@@ -648,10 +714,16 @@ void guard_free(struct guard *guard)
 	if (!guard)
 		return;
 	if (guard->pid) {
-		/* The guard exits when the channel is closed. That takes time only when sessions were left open. */
+		/*
+		 * The guard exits when the channel is closed. That takes time only when sessions
+		 * were left open.
+		 */
 		struct pollfd end = { .fd = guard->channel, .events = POLLIN };
 		(void)shutdown(guard->channel, SHUT_WR);
-		/* After the guard has closed its end of the channel it exits very soon; if it takes longer, init becomes its parent. */
+		/*
+		 * After the guard has closed its end of the channel it exits very soon; if it takes
+		 * longer, init becomes its parent.
+		 */
 		bool leaves = !guard->list.count && poll(&end, 1, LEAVE_MS) > 0;
 		(void)waitpid(guard->pid, NULL, leaves ? 0 : WNOHANG);
 	}

@@ -1,13 +1,17 @@
 /*
- * The guard of open diagnostics sessions: a small process that ends them when the Spoor process that reads them cannot.
+ * The guard of open diagnostics sessions: a small process that ends them when the Spoor process
+ * that reads them cannot.
  *
- * A session whose reader does not run (stopped by a signal or a debugger, blocked by a failed disk) hurts its target: the next stop of
- * any session, the next tool, and the target's own exit wait in the runtime until the stream is read. A reader that was killed leaves its sessions
- * open: a runtime that sends no events does not notice, and each of them permanently takes one of the runtime's 64 session slots. So the guard,
- * forked into a separate terminal session (setsid()), where neither Ctrl-Z nor the hangup of the terminal reaches it, has a duplicate of each
- * connection's descriptor and watches the process that forked it, the owner. When the owner has exited, or has used no CPU for 2 s (8 s when it uses
- * CPU but does not call guard_beat()), the guard reads the streams in its place, sends StopTracing to the runtimes, and shuts down the connections
- * whose streams have not ended 2 s later.
+ * A session whose reader does not run (stopped by a signal or a debugger, blocked by a failed disk)
+ * hurts its target: the next stop of any session, the next tool, and the target's own exit wait in
+ * the runtime until the stream is read. A reader that was killed leaves its sessions open: a
+ * runtime that sends no events does not notice, and each of them permanently takes one of the
+ * runtime's 64 session slots. So the guard, forked into a separate terminal session (setsid()),
+ * where neither Ctrl-Z nor the hangup of the terminal reaches it, has a duplicate of each
+ * connection's descriptor and watches the process that forked it, the owner. When the owner has
+ * exited, or has used no CPU for 2 s (8 s when it uses CPU but does not call guard_beat()), the
+ * guard reads the streams in its place, sends StopTracing to the runtimes, and shuts down the
+ * connections whose streams have not ended 2 s later.
  *
  *   guard_start(&guard, &diag);                        one for all sessions of a program
  *   key = guard_add(guard, fd, &target);               before CollectTracing is sent on this connection
@@ -18,8 +22,9 @@
  *                                                      compare after each read
  *   guard_free(guard);                                 ends the sessions that are still listed, and the guard
  *
- * A struct dotnet_client does all of this but start, beat and free (dotnet_client_guard()). A guard that dies is started again. Limit: a cause that
- * stops or ends both processes together (a frozen cgroup, the end of a container's first process) leaves the sessions open. SECURITY.md and spoor
+ * A struct dotnet_client does all of this but start, beat and free (dotnet_client_guard()). A guard
+ * that dies is started again. Limit: a cause that stops or ends both processes together (a frozen
+ * cgroup, the end of a container's first process) leaves the sessions open. SECURITY.md and spoor
  * doctor say so.
  */
 #ifndef SPOOR_DOTNET_GUARD_H
@@ -33,27 +38,41 @@ struct dotnet_target;
 struct guard;
 
 /*
- * The sessions' owner may use no CPU for the first of these times, and may use CPU without calling guard_beat() for the second; then the guard ends
- * its sessions.
+ * The sessions' owner may use no CPU for the first of these times, and may use CPU without calling
+ * guard_beat() for the second; then the guard ends its sessions.
  */
 #define GUARD_PATIENCE_NS UINT64_C(2000000000)
 #define GUARD_BUSY_NS     UINT64_C(8000000000)
 
-/* The same in ticks of the watching process: while that process is stopped itself, it counts no ticks. */
+/*
+ * The same in ticks of the watching process: while that process is stopped itself, it counts no
+ * ticks.
+ */
 #define GUARD_TICK_MS      250
 #define GUARD_SILENT_TICKS (GUARD_PATIENCE_NS / (GUARD_TICK_MS * UINT64_C(1000000)))
 #define GUARD_BUSY_TICKS   (GUARD_BUSY_NS / (GUARD_TICK_MS * UINT64_C(1000000)))
 
-/* Nanoseconds of CPU time that the process's main thread has had; 0 where the kernel does not count them. */
+/*
+ * Nanoseconds of CPU time that the process's main thread has had; 0 where the kernel does not count
+ * them.
+ */
 uint64_t guard_cpu_ns(uint32_t pid);
 
-/* Forks the guard. Call it early: the guard keeps a copy of the memory that the process has by then (shared until it is written to). */
+/*
+ * Forks the guard. Call it early: the guard keeps a copy of the memory that the process has by then
+ * (shared until it is written to).
+ */
 int guard_start(struct guard **ret_guard, struct diag *diag);
 
-/* Signals that the owner runs. Costs a memory access, and a system call every quarter of a second. */
+/*
+ * Signals that the owner runs. Costs a memory access, and a system call every quarter of a second.
+ */
 void guard_beat(struct guard *guard, uint64_t now_ns);
 
-/* The key of a connection that is now guarded; 0 when it is not (no guard, no memory). `guard` may be NULL here and below. */
+/*
+ * The key of a connection that is now guarded; 0 when it is not (no guard, no memory). `guard` may
+ * be NULL here and below.
+ */
 uint32_t guard_add(struct guard *guard, int fd, const struct dotnet_target *target);
 
 void guard_session(struct guard *guard, uint32_t key, uint64_t session_id);
@@ -64,7 +83,10 @@ void guard_remove(struct guard *guard, uint32_t key);
 /* The number of rounds, in each of which the guard ended the sessions; 0 without a guard. */
 uint32_t guard_rounds(const struct guard *guard);
 
-/* About the last round: the process was last seen at *ret_seen_ns (CLOCK_MONOTONIC), in this state of /proc/PID/stat ('T' stopped). */
+/*
+ * About the last round: the process was last seen at *ret_seen_ns (CLOCK_MONOTONIC), in this state
+ * of /proc/PID/stat ('T' stopped).
+ */
 void guard_last_round(const struct guard *guard, uint64_t *ret_seen_ns, char *ret_state);
 
 /* Why nothing is guarded any more: a sentence part; NULL while all is well. */

@@ -12,7 +12,8 @@ int guard_message_needed(const struct guard_message *message, size_t got, size_t
 	}
 	size_t text_size = message->size - GUARD_MESSAGE_MIN;
 
-	if (message->size < GUARD_MESSAGE_MIN || text_size > sizeof(message->tmpdir) || got > message->size)
+	if (message->size < GUARD_MESSAGE_MIN || text_size > sizeof(message->tmpdir) ||
+		got > message->size)
 		return -EBADMSG;
 	if (message->order < GUARD_ORDER_ADD || message->order > GUARD_ORDER_REMOVE)
 		return -EBADMSG;

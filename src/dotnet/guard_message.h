@@ -1,5 +1,6 @@
 /*
- * The messages that the owner of sessions sends to the guard: their layout, without the socket (dotnet/guard.c).
+ * The messages that the owner of sessions sends to the guard: their layout, without the socket
+ * (dotnet/guard.c).
  */
 #ifndef SPOOR_DOTNET_GUARD_MESSAGE_H
 #define SPOOR_DOTNET_GUARD_MESSAGE_H
@@ -16,8 +17,8 @@ enum guard_order {
 };
 
 struct guard_message {
-	uint32_t size;               /* bytes of the whole message */
-	uint32_t order;              /* enum guard_order */
+	uint32_t size;  /* bytes of the whole message */
+	uint32_t order; /* enum guard_order */
 	uint32_t key;
 	uint64_t session_id;
 	uint64_t start_ticks;
@@ -29,8 +30,8 @@ struct guard_message {
 #define GUARD_MESSAGE_MIN offsetof(struct guard_message, tmpdir)
 
 /*
- * How many bytes are missing from a message of which `got` have arrived; 0: it is whole, and its text ends. They fit into the struct. -EBADMSG: it is no
- * message.
+ * How many bytes are missing from a message of which `got` have arrived; 0: it is whole, and its
+ * text ends. They fit into the struct. -EBADMSG: it is no message.
  */
 int guard_message_needed(const struct guard_message *message, size_t got, size_t *ret_needed);
 

@@ -21,7 +21,8 @@ void held_runtime_resume(struct held_runtime *held, uint64_t now_ns)
 	if (!held->waits || held_runtime_is_resuming(held))
 		return;
 	if (exchange_begin(&held->resume, &held->door, &request, now_ns, 0, NULL) < 0)
-		held->waits = false; /* no memory: the release of the whole port is its last chance */
+		/* no memory: the release of the whole port is its last chance */
+		held->waits = false;
 	else
 		reverse_resumed(held->reverse, held->peer);
 }
@@ -33,7 +34,10 @@ void held_runtime_advance(struct held_runtime *held, uint64_t now_ns)
 	(void)exchange_advance(&held->resume, now_ns); /* its state shows a failure */
 	if (!exchange_is_over(&held->resume))
 		return;
-	/* The connection was lost before the reply: the runtime connects again, and ResumeRuntime is sent again. */
+	/*
+	 * The connection was lost before the reply: the runtime connects again, and ResumeRuntime
+	 * is sent again.
+	 */
 	held->waits = held->resume.state == EXCHANGE_FAILED && held->door.state(held->door.context);
 	exchange_done(&held->resume);
 }

@@ -1,10 +1,11 @@
 /*
- * A runtime that has connected to Spoor's diagnostics port and waits before its first instruction, and the exchange that resumes it.
+ * A runtime that has connected to Spoor's diagnostics port and waits before its first instruction,
+ * and the exchange that resumes it.
  *
  *   struct held_runtime held = held_runtime_of(reverse, peer);
  *   held_runtime_resume(&held, now_ns);      when its sessions are open, or cannot be
- *   each turn:  held_runtime_poll(&held, &fd), poll no longer than until held_runtime_wake_ns(&held); held_runtime_advance(&held, now_ns);
- *   held_runtime_done(&held);
+ *   each turn:  held_runtime_poll(&held, &fd), poll no longer than until
+ *   held_runtime_wake_ns(&held); held_runtime_advance(&held, now_ns); held_runtime_done(&held);
  *
  * An object of zeros is a runtime that does not wait. Nothing here blocks.
  */
@@ -30,7 +31,10 @@ struct held_runtime {
 
 struct held_runtime held_runtime_of(struct reverse *reverse, uint32_t peer);
 
-/* Begins to resume it, if it waits and is not being resumed. To be called in each turn: where a connection was lost, the next call tries again. */
+/*
+ * Begins to resume it, if it waits and is not being resumed. To be called in each turn: where a
+ * connection was lost, the next call tries again.
+ */
 void held_runtime_resume(struct held_runtime *held, uint64_t now_ns);
 
 void held_runtime_advance(struct held_runtime *held, uint64_t now_ns);

@@ -113,8 +113,8 @@ static int check_collect(const struct ipc_request *request, struct diag *diag)
 				provider->level, IPC_LEVEL_MAX);
 		int r = check_text("a provider's name", provider->name, IPC_TEXT_MAX, diag);
 		if (r == 0)
-			r = check_text(
-				"what a provider is told", provider->arguments, IPC_TEXT_MAX, diag);
+			r = check_text("what a provider is told", provider->arguments, IPC_TEXT_MAX,
+				diag);
 		if (r < 0)
 			return r;
 		if (provider->event_id_count > IPC_EVENT_IDS_MAX)
@@ -145,8 +145,8 @@ static int check_dump(const struct ipc_request *request, struct diag *diag)
 				 : IPC_DUMP_LOG | IPC_DUMP_VERBOSE | IPC_DUMP_CRASH_REPORT;
 
 	if (request->dump_type < IPC_DUMP_MINI || request->dump_type > IPC_DUMP_FULL)
-		return diag_set(
-			diag, -EINVAL, "there is no dump of type %d", (int)request->dump_type);
+		return diag_set(diag, -EINVAL, "there is no dump of type %d",
+			(int)request->dump_type);
 	if (request->dump_flags & ~flags)
 		return diag_set(diag, -EINVAL, "this runtime's dump knows no such option");
 	return check_text("the dump's path", request->path, IPC_TEXT_MAX, diag);
@@ -183,7 +183,10 @@ static const char *dump_path(const struct ipc_request *request)
 	return request->path ? request->path : "";
 }
 
-/* The exact size of the whole message, worked out from the layout alone; 0 for a command that is not ours to send. */
+/*
+ * The exact size of the whole message, worked out from the layout alone; 0 for a command that is
+ * not ours to send.
+ */
 static size_t request_size(const struct ipc_request *request)
 {
 	size_t size = IPC_HEADER_SIZE;
@@ -312,7 +315,10 @@ int ipc_encode(const struct ipc_request *request, struct bytes *out, struct diag
 		out->len = at;
 		return diag_set(diag, -ENOMEM, "no memory for a diagnostics request");
 	}
-	/* Not a matter of assert() alone: a message of another size would kill the process it is sent to. */
+	/*
+	 * Not a matter of assert() alone: a message of another size would kill the process it is
+	 * sent to.
+	 */
 	assert(out->len - at == size);
 	if (out->len - at != size) {
 		out->len = at;
@@ -321,8 +327,8 @@ int ipc_encode(const struct ipc_request *request, struct bytes *out, struct diag
 	return 0;
 }
 
-int ipc_decode_header(
-	const uint8_t header[IPC_HEADER_SIZE], size_t *ret_size, bool *ret_ok, struct diag *diag)
+int ipc_decode_header(const uint8_t header[IPC_HEADER_SIZE], size_t *ret_size, bool *ret_ok,
+	struct diag *diag)
 {
 	struct cursor c = cursor_of(header, IPC_HEADER_SIZE);
 	const uint8_t *magic = cursor_take(&c, MAGIC_SIZE);
@@ -354,19 +360,19 @@ int ipc_decode_error(const uint8_t *payload, size_t size, uint32_t *ret_error, s
 	return 0;
 }
 
-int ipc_decode_session(
-	const uint8_t *payload, size_t size, uint64_t *ret_session_id, struct diag *diag)
+int ipc_decode_session(const uint8_t *payload, size_t size, uint64_t *ret_session_id,
+	struct diag *diag)
 {
 	struct cursor c = cursor_of(payload, size);
 	uint64_t session_id = cursor_u64(&c);
 
 	/*
-	 * The bytes that follow the session id belong to the stream: read as part of the reply, they would be missing there. So the size must be
-	 * exact.
+	 * The bytes that follow the session id belong to the stream: read as part of the reply,
+	 * they would be missing there. So the size must be exact.
 	 */
 	if (c.short_read || cursor_left(&c))
-		return diag_set(
-			diag, -EPROTO, "the reply has %zu bytes where a session id has 8", size);
+		return diag_set(diag, -EPROTO, "the reply has %zu bytes where a session id has 8",
+			size);
 	*ret_session_id = session_id;
 	return 0;
 }
@@ -393,7 +399,10 @@ const char *ipc_error_words(uint32_t error)
 	}
 }
 
-/* A text of a reply as UTF-8; its length includes the NUL. NULL when the length is wrong or memory ran out. */
+/*
+ * A text of a reply as UTF-8; its length includes the NUL. NULL when the length is wrong or memory
+ * ran out.
+ */
 static char *take_text(struct cursor *c)
 {
 	uint32_t units = cursor_u32(c);
@@ -467,8 +476,8 @@ char *ipc_decode_error_text(const uint8_t *payload, size_t size)
 }
 
 /* u32 bytes that follow, u16 0. */
-int ipc_decode_environment_size(
-	const uint8_t *payload, size_t size, size_t *ret_size, struct diag *diag)
+int ipc_decode_environment_size(const uint8_t *payload, size_t size, size_t *ret_size,
+	struct diag *diag)
 {
 	struct cursor c = cursor_of(payload, size);
 	uint32_t follow = cursor_u32(&c);
@@ -478,8 +487,8 @@ int ipc_decode_environment_size(
 		return diag_set(diag, -EPROTO,
 			"the reply has %zu bytes where 6 tell the size of an environment", size);
 	if (follow < 4 || follow > IPC_ENVIRONMENT_MAX)
-		return diag_set(
-			diag, -EPROTO, "it claims an environment of %" PRIu32 " bytes", follow);
+		return diag_set(diag, -EPROTO, "it claims an environment of %" PRIu32 " bytes",
+			follow);
 	*ret_size = follow;
 	return 0;
 }

@@ -1,9 +1,11 @@
 /*
  * The messages of the .NET diagnostics protocol: encodes requests, decodes replies.
  *
- * The runtime's parsers do not check their input: a request that is too short or malformed crashes the process that is being observed. So
- * every request of this program is made by ipc_encode(), which computes the exact size beforehand and compares it with the result; nothing
- * else writes to a diagnostics socket. Replies may come from a hostile process: each length is checked before it is used.
+ * The runtime's parsers do not check their input: a request that is too short or malformed crashes
+ * the process that is being observed. So every request of this program is made by ipc_encode(),
+ * which computes the exact size beforehand and compares it with the result; nothing else writes to
+ * a diagnostics socket. Replies may come from a hostile process: each length is checked before it
+ * is used.
  *
  * Layouts: docs/formats/diagnostics-ipc.md.
  */
@@ -21,30 +23,34 @@ struct diag;
 #define IPC_MESSAGE_MAX   65535u
 #define IPC_PROVIDERS_MAX 1000u
 #define IPC_LEVEL_MAX     5u
-#define IPC_TEXT_MAX      4096u  /* UTF-16 units of a provider's name or arguments, of a path, of a variable's name */
+/* UTF-16 units of a provider's name or arguments, of a path, of a variable's name */
+#define IPC_TEXT_MAX      4096u
 #define IPC_VALUE_MAX     24000u /* ... of a variable's value */
 #define IPC_EVENT_IDS_MAX 4096u  /* of one provider */
 
-/* The largest environment that is read; the kernel allows 6 MiB of arguments and environment in UTF-8. */
+/*
+ * The largest environment that is read; the kernel allows 6 MiB of arguments and environment in
+ * UTF-8.
+ */
 #define IPC_ENVIRONMENT_MAX (16u << 20)
 
 /* Command set in the high byte, id in the low one. */
 enum ipc_command {
 	IPC_CORE_DUMP = 0x0101,
 	IPC_CORE_DUMP_2 = 0x0102,
-	IPC_CORE_DUMP_3 = 0x0103,         /* .NET 7 */
+	IPC_CORE_DUMP_3 = 0x0103, /* .NET 7 */
 	IPC_STOP_TRACING = 0x0201,
 	IPC_COLLECT_TRACING_2 = 0x0203,
-	IPC_COLLECT_TRACING_3 = 0x0204,   /* .NET 9 */
-	IPC_COLLECT_TRACING_4 = 0x0205,   /* .NET 9 */
-	IPC_COLLECT_TRACING_5 = 0x0206,   /* .NET 10 */
+	IPC_COLLECT_TRACING_3 = 0x0204, /* .NET 9 */
+	IPC_COLLECT_TRACING_4 = 0x0205, /* .NET 9 */
+	IPC_COLLECT_TRACING_5 = 0x0206, /* .NET 10 */
 	IPC_PROCESS_INFO = 0x0400,
 	IPC_RESUME_RUNTIME = 0x0401,
 	IPC_PROCESS_ENVIRONMENT = 0x0402,
 	IPC_SET_ENVIRONMENT = 0x0403,
 	IPC_PROCESS_INFO_2 = 0x0404,
-	IPC_ENABLE_PERF_MAP = 0x0405,     /* .NET 8 */
-	IPC_DISABLE_PERF_MAP = 0x0406,    /* .NET 8 */
+	IPC_ENABLE_PERF_MAP = 0x0405,  /* .NET 8 */
+	IPC_DISABLE_PERF_MAP = 0x0406, /* .NET 8 */
 	IPC_PROCESS_INFO_3 = 0x0408,
 };
 
@@ -56,7 +62,7 @@ enum ipc_dump_type {
 };
 
 enum ipc_dump_flag {
-	IPC_DUMP_LOG = 1 << 0,            /* the only flag of IPC_CORE_DUMP */
+	IPC_DUMP_LOG = 1 << 0, /* the only flag of IPC_CORE_DUMP */
 	IPC_DUMP_VERBOSE = 1 << 1,
 	IPC_DUMP_CRASH_REPORT = 1 << 2,
 };
@@ -73,7 +79,8 @@ enum ipc_error {
 	IPC_ERROR_UNKNOWN_COMMAND = 0x80131385,
 	IPC_ERROR_UNKNOWN_MAGIC = 0x80131386,
 	IPC_ERROR_NOT_SUPPORTED = 0x80131515,
-	IPC_ERROR_FAIL = 0x80004005, /* no session could be made: all 64 are taken; or the dump failed */
+	/* no session could be made: all 64 are taken; or the dump failed */
+	IPC_ERROR_FAIL = 0x80004005,
 	IPC_ERROR_INVALID_ARGUMENT = 0x80070057,
 	IPC_ERROR_NO_SUCH_VARIABLE = 0x800000cb,
 };
@@ -83,34 +90,43 @@ struct ipc_provider {
 	const char *arguments; /* NULL: none */
 	uint64_t keywords;
 	uint32_t level;
-	/* The ids of some of its events: CollectTracing5 only; with any other command a request with such a list is refused. */
+	/*
+	 * The ids of some of its events: CollectTracing5 only; with any other command a request
+	 * with such a list is refused.
+	 */
 	const uint32_t *event_ids;
 	uint32_t event_id_count;
-	bool only_event_ids;   /* these alone (without any: none); else all but these */
+	bool only_event_ids; /* these alone (without any: none); else all but these */
 };
 
 struct ipc_request {
 	enum ipc_command command;
-	uint64_t session_id;                  /* stop */
-	uint32_t buffer_mb;                   /* CollectTracing, as the fields up to provider_count; not 0 */
-	uint64_t rundown_keywords;            /* 4 and 5: sent unchanged; 2 and 3 send only whether it is 0 */
+	uint64_t session_id; /* stop */
+	/* CollectTracing, as the fields up to provider_count; not 0 */
+	uint32_t buffer_mb;
+	/* 4 and 5: sent unchanged; 2 and 3 send only whether it is 0 */
+	uint64_t rundown_keywords;
 	bool stacks;                          /* 3 and later; 2 always has them */
 	const struct ipc_provider *providers; /* at least one */
 	uint32_t provider_count;
-	const char *path;                     /* dump, as the target sees it; NULL or "": a default name in its /tmp */
+	/* dump, as the target sees it; NULL or "": a default name in its /tmp */
+	const char *path;
 	enum ipc_dump_type dump_type;
-	unsigned dump_flags;                  /* enum ipc_dump_flag */
+	unsigned dump_flags; /* enum ipc_dump_flag */
 	enum ipc_perf_map perf_map;
-	const char *variable;                 /* set environment: a name, not empty and without '=' */
-	const char *value;                    /* NULL removes it */
+	/* set environment: a name, not empty and without '=' */
+	const char *variable;
+	const char *value; /* NULL removes it */
 };
 
 bool ipc_is_collect(enum ipc_command command);
 
 /*
- * The oldest CollectTracing that can express the whole request: 2 where it is enough, since every runtime knows it; 5 with event ids, 4 with rundown
- * keywords that are neither none nor the ones 2 implies, 3 without stacks. And the command to fall back to when a runtime does not know `command`: 0
- * when there is none (event ids cannot be left out), else the next older one, which sends stacks or a whole rundown where the request wanted less.
+ * The oldest CollectTracing that can express the whole request: 2 where it is enough, since every
+ * runtime knows it; 5 with event ids, 4 with rundown keywords that are neither none nor the ones 2
+ * implies, 3 without stacks. And the command to fall back to when a runtime does not know
+ * `command`: 0 when there is none (event ids cannot be left out), else the next older one, which
+ * sends stacks or a whole rundown where the request wanted less.
  */
 enum ipc_command ipc_collect_command(const struct ipc_request *request);
 enum ipc_command ipc_collect_fallback(enum ipc_command command);
@@ -119,13 +135,15 @@ enum ipc_command ipc_collect_fallback(enum ipc_command command);
 #define IPC_RUNDOWN_WHOLE UINT64_C(0x80020139)
 
 /*
- * Appends the message to `out`. -EINVAL for a request that the runtime must never see (no provider, an empty name, level above 5, a dump of no type, a message
- * above IPC_MESSAGE_MAX), -ENOMEM; `out` is then as before.
+ * Appends the message to `out`. -EINVAL for a request that the runtime must never see (no provider,
+ * an empty name, level above 5, a dump of no type, a message above IPC_MESSAGE_MAX), -ENOMEM; `out`
+ * is then as before.
  */
 int ipc_encode(const struct ipc_request *request, struct bytes *out, struct diag *diag);
 
 /*
- * The header of a reply. *ret_size is the size of the payload that follows; *ret_ok is false for an error reply. -EPROTO when it is no reply.
+ * The header of a reply. *ret_size is the size of the payload that follows; *ret_ok is false for an
+ * error reply. -EPROTO when it is no reply.
  */
 int ipc_decode_header(const uint8_t header[IPC_HEADER_SIZE], size_t *ret_size, bool *ret_ok,
 	struct diag *diag);
@@ -134,8 +152,8 @@ int ipc_decode_header(const uint8_t header[IPC_HEADER_SIZE], size_t *ret_size, b
 int ipc_decode_error(const uint8_t *payload, size_t size, uint32_t *ret_error, struct diag *diag);
 
 /*
- * The text after the HRESULT of a refused IPC_CORE_DUMP_3: the output of createdump, with its line ends, as UTF-8; "" when there is none. The caller frees
- * it; NULL when memory ran out.
+ * The text after the HRESULT of a refused IPC_CORE_DUMP_3: the output of createdump, with its line
+ * ends, as UTF-8; "" when there is none. The caller frees it; NULL when memory ran out.
  */
 char *ipc_decode_error_text(const uint8_t *payload, size_t size);
 
@@ -146,27 +164,34 @@ int ipc_decode_session(const uint8_t *payload, size_t size, uint64_t *ret_sessio
 /* "all 64 sessions are in use", ...; never NULL. */
 const char *ipc_error_words(uint32_t error);
 
-/* The runtime's answer to ProcessInfo. Texts are UTF-8, never NULL after a success, freed by ipc_process_info_done(). */
+/*
+ * The runtime's answer to ProcessInfo. Texts are UTF-8, never NULL after a success, freed by
+ * ipc_process_info_done().
+ */
 struct ipc_process_info {
-	uint64_t pid;            /* as the peer sees itself */
-	uint8_t cookie[16];      /* of this run of the runtime */
+	uint64_t pid;       /* as the peer sees itself */
+	uint8_t cookie[16]; /* of this run of the runtime */
 	char *command_line;
-	char *system;            /* "Linux" */
-	char *architecture;      /* "x64" */
-	char *entry_assembly;    /* "" before ProcessInfo2 */
-	char *runtime_version;   /* "10.0.12"; "" before ProcessInfo2 */
+	char *system;          /* "Linux" */
+	char *architecture;    /* "x64" */
+	char *entry_assembly;  /* "" before ProcessInfo2 */
+	char *runtime_version; /* "10.0.12"; "" before ProcessInfo2 */
 };
 
-/* The payload of the reply to `command`, one of the three ProcessInfo. -EPROTO when it is too short or a length in it is wrong. */
+/*
+ * The payload of the reply to `command`, one of the three ProcessInfo. -EPROTO when it is too short
+ * or a length in it is wrong.
+ */
 int ipc_decode_process_info(enum ipc_command command, const uint8_t *payload, size_t size,
 	struct ipc_process_info *ret_info, struct diag *diag);
 
 void ipc_process_info_done(struct ipc_process_info *info);
 
 /*
- * The reply to IPC_PROCESS_ENVIRONMENT says how many bytes follow it on the connection; -EPROTO when they are more than IPC_ENVIRONMENT_MAX. Then these bytes hold
- * the variables, each of which goes to `each` as "NAME=value" (UTF-8, NUL-terminated, borrowed for the call); a return other than 0 ends it and is
- * returned.
+ * The reply to IPC_PROCESS_ENVIRONMENT says how many bytes follow it on the connection; -EPROTO
+ * when they are more than IPC_ENVIRONMENT_MAX. Then these bytes hold the variables, each of which
+ * goes to `each` as "NAME=value" (UTF-8, NUL-terminated, borrowed for the call); a return other
+ * than 0 ends it and is returned.
  */
 int ipc_decode_environment_size(const uint8_t *payload, size_t size, size_t *ret_size,
 	struct diag *diag);

@@ -1,10 +1,11 @@
 /*
  * See port.h.
  *
- * What the target calls TMPDIR is resolved inside its root (openat2 with RESOLVE_IN_ROOT), because an absolute symbolic link in a
- * container means a place in the container. Without the right to look into the root it is resolved in ours, which is the same place for a
- * process of our own mount namespace. Without openat2 nothing that a target names is opened. The listening process is taken from the socket's peer
- * credentials (SO_PEERCRED), which the kernel fills in.
+ * What the target calls TMPDIR is resolved inside its root (openat2 with RESOLVE_IN_ROOT), because
+ * an absolute symbolic link in a container means a place in the container. Without the right to
+ * look into the root it is resolved in ours, which is the same place for a process of our own mount
+ * namespace. Without openat2 nothing that a target names is opened. The listening process is taken
+ * from the socket's peer credentials (SO_PEERCRED), which the kernel fills in.
  */
 #include "dotnet/port.h"
 
@@ -34,9 +35,12 @@
 
 #define STAT_MAX    4096u
 #define STATUS_MAX  (64u << 10)
-#define ENVIRON_MAX (8u << 20)  /* the kernel allows 6 MiB of arguments and environment */
+#define ENVIRON_MAX (8u << 20) /* the kernel allows 6 MiB of arguments and environment */
 
-/* Directory entries looked at when the name cannot be worked out. A full /tmp must not hold the recorder up. */
+/*
+ * Directory entries looked at when the name cannot be worked out. A full /tmp must not hold the
+ * recorder up.
+ */
 #define SCAN_MAX 20000u
 
 /* What the runtime keeps of a path that does not fit: sun_path without its NUL. */
@@ -49,7 +53,8 @@
 #define TASKS_LOOKED_AT 1024u
 
 /* A whole small file of /proc; a NUL is appended. */
-static int read_proc(uint32_t pid, const char *file, size_t limit, char **ret_text, size_t *ret_size)
+static int read_proc(uint32_t pid, const char *file, size_t limit, char **ret_text,
+	size_t *ret_size)
 {
 	char path[64];
 	struct input in;
@@ -66,7 +71,10 @@ static int read_proc(uint32_t pid, const char *file, size_t limit, char **ret_te
 	return r;
 }
 
-/* State and start time: fields 3 and 22, counted after the last ')', because a command name may have blanks and parentheses. */
+/*
+ * State and start time: fields 3 and 22, counted after the last ')', because a command name may
+ * have blanks and parentheses.
+ */
 int dotnet_parse_stat(const char *text, char *ret_state, uint64_t *ret_start_ticks)
 {
 	const char *at = strrchr(text, ')');
@@ -116,7 +124,9 @@ static uint32_t read_inner_pid(uint32_t pid)
 	cleanup(freep) char *text = NULL;
 	size_t size;
 
-	return read_proc(pid, "status", STATUS_MAX, &text, &size) < 0 ? pid : dotnet_parse_inner_pid(text, pid);
+	return read_proc(pid, "status", STATUS_MAX, &text, &size) < 0
+		       ? pid
+		       : dotnet_parse_inner_pid(text, pid);
 }
 
 void dotnet_parse_tmpdir(const char *environment, size_t size, char tmpdir[DOTNET_DIR_MAX])
@@ -208,8 +218,12 @@ bool dotnet_signs_worth_asking(unsigned signs)
 	return signs & (DOTNET_SIGN_SOCKET | DOTNET_SIGN_CORECLR | DOTNET_SIGN_JIT_MEMORY);
 }
 
-/* The directory as the target names it, with a slash at its end. False when it is longer than any path of a socket. */
-static bool target_directory(const struct dotnet_target *target, char directory[SOCKET_PATH_MAX + 1])
+/*
+ * The directory as the target names it, with a slash at its end. False when it is longer than any
+ * path of a socket.
+ */
+static bool target_directory(const struct dotnet_target *target,
+	char directory[SOCKET_PATH_MAX + 1])
 {
 	const char *dir = target->tmpdir[0] ? target->tmpdir : "/tmp/";
 	size_t len = strlen(dir);
@@ -235,8 +249,9 @@ static int open_below(int folder, const char *path, uint64_t resolve)
 }
 
 /*
- * An O_PATH descriptor of the target's directory. A relative TMPDIR is relative to where the target was when it started; where it is now
- * is the best guess. *ret_hidden: the target's root may not be looked into, and our own is used.
+ * An O_PATH descriptor of the target's directory. A relative TMPDIR is relative to where the target
+ * was when it started; where it is now is the best guess. *ret_hidden: the target's root may not be
+ * looked into, and our own is used.
  */
 static int open_directory(uint32_t pid, const char *directory, bool *ret_hidden)
 {
@@ -265,7 +280,8 @@ static bool is_socket(int directory, const char *name)
 }
 
 /*
- * Does it see another start time than we do? False also if that is unknown: otherwise a socket of an earlier process with this pid would match.
+ * Does it see another start time than we do? False also if that is unknown: otherwise a socket of
+ * an earlier process with this pid would match.
  */
 static bool other_time_namespace(uint32_t pid)
 {
@@ -274,13 +290,14 @@ static bool other_time_namespace(uint32_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/ns/time", pid);
 	return stat(path, &its) == 0 && stat("/proc/self/ns/time", &ours) == 0 &&
-		(its.st_ino != ours.st_ino || its.st_dev != ours.st_dev);
+	       (its.st_ino != ours.st_ino || its.st_dev != ours.st_dev);
 }
 
 /*
- * For a target whose key differs from /proc/PID/stat (a time namespace shifts start times): the newest socket of this pid. Its peer credentials show
- * later whether the target owns it. Not used where the key must be right: reading a /tmp with the sockets of 14,000 exited runtimes takes 5 ms, and a
- * process without a socket is checked repeatedly.
+ * For a target whose key differs from /proc/PID/stat (a time namespace shifts start times): the
+ * newest socket of this pid. Its peer credentials show later whether the target owns it. Not used
+ * where the key must be right: reading a /tmp with the sockets of 14,000 exited runtimes takes 5
+ * ms, and a process without a socket is checked repeatedly.
  */
 static bool scan_for_name(int directory, uint32_t inner_pid, char name[NAME_ROOM])
 {
@@ -305,7 +322,8 @@ static bool scan_for_name(int directory, uint32_t inner_pid, char name[NAME_ROOM
 			!S_ISSOCK(st.st_mode))
 			continue;
 		if (!found || st.st_mtim.tv_sec > newest.tv_sec ||
-			(st.st_mtim.tv_sec == newest.tv_sec && st.st_mtim.tv_nsec > newest.tv_nsec)) {
+			(st.st_mtim.tv_sec == newest.tv_sec &&
+				st.st_mtim.tv_nsec > newest.tv_nsec)) {
 			newest = st.st_mtim;
 			strcpy(name, entry->d_name);
 			found = true;
@@ -353,30 +371,41 @@ static bool may_make_sockets(uint32_t pid, int directory)
 		return true;
 	const char *capabilities = strstr(text, "\nCapEff:");
 
-	if (!capabilities || strtoull(capabilities + strlen("\nCapEff:"), NULL, 16) >> CAP_DAC_OVERRIDE & 1)
+	if (!capabilities ||
+		strtoull(capabilities + strlen("\nCapEff:"), NULL, 16) >> CAP_DAC_OVERRIDE & 1)
 		return true;
-	mode_t needed = filesystem_id(text, "\nUid:") == st.st_uid ? 0300 : has_group(text, st.st_gid) ? 0030 : 0003;
+	mode_t needed = filesystem_id(text, "\nUid:") == st.st_uid ? 0300
+			: has_group(text, st.st_gid)               ? 0030
+								   : 0003;
 
 	return (st.st_mode & needed) == needed;
 }
 
 /* Why there may be no socket in a directory that could be opened. */
-static int explain_none(const struct dotnet_target *target, int directory, const char *path, struct diag *diag)
+static int explain_none(const struct dotnet_target *target, int directory, const char *path,
+	struct diag *diag)
 {
 	struct statvfs space;
 
 	if (fstatvfs(directory, &space) == 0 && space.f_flag & ST_RDONLY)
-		return diag_set(diag, -ENOENT, "its temporary directory '%s' is read-only, so it has no diagnostics socket", path);
+		return diag_set(diag, -ENOENT,
+			"its temporary directory '%s' is read-only, so it has no diagnostics socket",
+			path);
 	if (!may_make_sockets(target->pid, directory))
-		return diag_set(diag, -ENOENT, "its user may not write to its temporary directory '%s', so it has no diagnostics socket", path);
+		return diag_set(diag, -ENOENT,
+			"its user may not write to its temporary directory '%s', so it has no diagnostics socket",
+			path);
 	return reason_set(diag, -ENOENT, REASON_NO_SOCKET);
 }
 
 /*
- * Its temporary directory, with the caller's own rights if they suffice. *ret_borrowed: they do not, and the capabilities of spoor's file were used.
- * The caller chooses the TMPDIR of a process that he starts. So what these capabilities find there is no answer for him, except the socket itself.
+ * Its temporary directory, with the caller's own rights if they suffice. *ret_borrowed: they do
+ * not, and the capabilities of spoor's file were used. The caller chooses the TMPDIR of a process
+ * that he starts. So what these capabilities find there is no answer for him, except the socket
+ * itself.
  */
-static int open_temporary(const struct dotnet_target *target, const char *path, bool *ret_hidden, bool *ret_borrowed)
+static int open_temporary(const struct dotnet_target *target, const char *path, bool *ret_hidden,
+	bool *ret_borrowed)
 {
 	*ret_borrowed = false;
 	if (!rights_are_borrowed())
@@ -385,7 +414,8 @@ static int open_temporary(const struct dotnet_target *target, const char *path, 
 	int fd = open_directory(target->pid, path, ret_hidden);
 
 	rights_restore(before);
-	if (!target->borrows || (fd >= 0 && !*ret_hidden) || (fd < 0 && fd != -EACCES && fd != -EPERM && !*ret_hidden))
+	if (!target->borrows || (fd >= 0 && !*ret_hidden) ||
+		(fd < 0 && fd != -EACCES && fd != -EPERM && !*ret_hidden))
 		return fd;
 	if (fd >= 0)
 		(void)close(fd); /* it was only looked at */
@@ -393,7 +423,10 @@ static int open_temporary(const struct dotnet_target *target, const char *path, 
 	return open_directory(target->pid, path, ret_hidden);
 }
 
-/* By the names of its threads, which every user may read: .NET 6 and later names those of the runtime ".NET ...". True also if they are unknown. */
+/*
+ * By the names of its threads, which every user may read: .NET 6 and later names those of the
+ * runtime ".NET ...". True also if they are unknown.
+ */
 static bool has_runtime_threads(uint32_t pid)
 {
 	char path[64];
@@ -419,7 +452,10 @@ static bool has_runtime_threads(uint32_t pid)
 	return found || !looked || looked == TASKS_LOOKED_AT;
 }
 
-/* Its files may not be looked into. Where nothing speaks for .NET, more rights would not help either. */
+/*
+ * Its files may not be looked into. Where nothing speaks for .NET, more rights would not help
+ * either.
+ */
 static int explain_hidden(const struct dotnet_target *target, struct diag *diag)
 {
 	if (!rights_are_borrowed() && !has_runtime_threads(target->pid))
@@ -427,7 +463,10 @@ static int explain_hidden(const struct dotnet_target *target, struct diag *diag)
 	return reason_set(diag, -EACCES, geteuid() == 0 ? REASON_HIDDEN_FROM_ROOT : REASON_HIDDEN);
 }
 
-/* The directory's descriptor and the socket's name in it, or a negative errno. *ret_guessed: the name is not the one it must have. */
+/*
+ * The directory's descriptor and the socket's name in it, or a negative errno. *ret_guessed: the
+ * name is not the one it must have.
+ */
 static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM], bool *ret_guessed,
 	struct diag *diag)
 {
@@ -443,13 +482,16 @@ static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM],
 	if (fd < 0 && borrowed)
 		return reason_set(diag, -ENOENT, REASON_NO_SOCKET);
 	if (fd == -ENOSYS)
-		return diag_set(diag, fd, "its files cannot be looked into safely: there is no openat2 here (Linux 5.6)");
+		return diag_set(diag, fd,
+			"its files cannot be looked into safely: there is no openat2 here (Linux 5.6)");
 	if (fd == -EACCES || fd == -EPERM)
-		return diag_set(diag, -EACCES, "its temporary directory may not be looked into: %m");
+		return diag_set(diag, -EACCES,
+			"its temporary directory may not be looked into: %m");
 	if (fd < 0 && hidden)
 		return explain_hidden(target, diag);
 	if (fd < 0)
-		return diag_set(diag, fd, "cannot open its temporary directory '%s': %m", directory);
+		return diag_set(diag, fd, "cannot open its temporary directory '%s': %m",
+			directory);
 
 	snprintf(name, NAME_ROOM, NAME_FORMAT, target->inner_pid, target->start_ticks);
 	/* The runtime cuts the whole path; a name cut to nothing was never bound. */
@@ -460,7 +502,8 @@ static int find_socket(const struct dotnet_target *target, char name[NAME_ROOM],
 	if (name[0] && is_socket(fd, name))
 		return TAKE_FD(fd);
 	*ret_guessed = true;
-	if (room >= NAME_ROOM && other_time_namespace(target->pid) && scan_for_name(fd, target->inner_pid, name))
+	if (room >= NAME_ROOM && other_time_namespace(target->pid) &&
+		scan_for_name(fd, target->inner_pid, name))
 		return TAKE_FD(fd);
 	if (borrowed)
 		return reason_set(diag, -ENOENT, REASON_NO_SOCKET);
@@ -480,7 +523,10 @@ bool dotnet_port_exists(const struct dotnet_target *target)
 	return directory >= 0;
 }
 
-/* Real, effective, saved and file system user ids of a process: it may have been any of these users, or root, when it began to listen. */
+/*
+ * Real, effective, saved and file system user ids of a process: it may have been any of these
+ * users, or root, when it began to listen.
+ */
 static bool is_user_of(uint32_t pid, uid_t uid)
 {
 	cleanup(freep) char *text = NULL;
@@ -504,8 +550,9 @@ static bool is_user_of(uint32_t pid, uid_t uid)
 }
 
 /*
- * Every user with write access to /tmp can put a socket there with any pid in its name. The listener's pid comes from the kernel (SO_PEERCRED). Its
- * user is compared too: the pid may have been reused since, while another process keeps the old listener's socket open.
+ * Every user with write access to /tmp can put a socket there with any pid in its name. The
+ * listener's pid comes from the kernel (SO_PEERCRED). Its user is compared too: the pid may have
+ * been reused since, while another process keeps the old listener's socket open.
  */
 static int check_peer(int fd, const struct dotnet_target *target, struct diag *diag)
 {
@@ -514,9 +561,13 @@ static int check_peer(int fd, const struct dotnet_target *target, struct diag *d
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
 		return diag_set(diag, -errno, "cannot tell who listens at its socket: %m");
-	/* 0: a pid that our pid namespace has no number for. Then it cannot be the target, which has one. */
+	/*
+	 * 0: a pid that our pid namespace has no number for. Then it cannot be the target, which
+	 * has one.
+	 */
 	if (peer.pid != (pid_t)target->pid)
-		return diag_set(diag, -EPERM, "another process (pid %d) listens at its socket", peer.pid);
+		return diag_set(diag, -EPERM, "another process (pid %d) listens at its socket",
+			peer.pid);
 	if (!is_user_of(target->pid, peer.uid))
 		return diag_set(diag, -EPERM, "another user (%u) listens at its socket", peer.uid);
 	return 0;
@@ -534,7 +585,10 @@ static int connect_to(const struct dotnet_target *target, struct diag *diag)
 	cleanup(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return diag_set(diag, -errno, "cannot make a socket: %m");
-	/* The socket that was looked at, not what its name leads to by now; and this path is never too long for sun_path. */
+	/*
+	 * The socket that was looked at, not what its name leads to by now; and this path is never
+	 * too long for sun_path.
+	 */
 	cleanup(closep) int place = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 	if (place < 0 && errno != ENOENT)
@@ -544,7 +598,10 @@ static int connect_to(const struct dotnet_target *target, struct diag *diag)
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", place);
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
 		int error = errno;
-		/* The socket file of an exited process with this pid: runtimes that are killed do not remove theirs. */
+		/*
+		 * The socket file of an exited process with this pid: runtimes that are killed do
+		 * not remove theirs.
+		 */
 		if (error == ECONNREFUSED && guessed)
 			return reason_set(diag, -ENOENT, REASON_NO_SOCKET);
 		if (error == ECONNREFUSED)

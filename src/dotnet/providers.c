@@ -15,20 +15,23 @@
 #define COMMON_KEYWORDS UINT64_C(0x100003801d)
 #define LEVEL_DEFAULT   4u
 
-/* The activities that database libraries write to their DiagnosticListeners, with the command and its connection. */
-#define DATABASE_CONNECTION                                                                        \
-	"Command.Connection.ServerVersion;Command.CommandTimeout;Command.CommandType;"             \
-	"Command.Connection.ConnectionString;Command.Connection.Database;"                         \
+/*
+ * The activities that database libraries write to their DiagnosticListeners, with the command and
+ * its connection.
+ */
+#define DATABASE_CONNECTION                                                            \
+	"Command.Connection.ServerVersion;Command.CommandTimeout;Command.CommandType;" \
+	"Command.Connection.ConnectionString;Command.Connection.Database;"             \
 	"Command.Connection.DataSource;Command.Connection.PacketSize"
-#define DATABASE_SPECS                                                                             \
-	"SqlClientDiagnosticListener/System.Data.SqlClient.WriteCommandBefore@Activity1Start:"     \
-	"-Command;Command.CommandText;ConnectionId;Operation;" DATABASE_CONNECTION "\r\n"          \
-	"SqlClientDiagnosticListener/System.Data.SqlClient.WriteCommandAfter@Activity1Stop:\r\n"   \
-	"Microsoft.EntityFrameworkCore/"                                                           \
-	"Microsoft.EntityFrameworkCore.Database.Command.CommandExecuting@Activity2Start:"          \
-	"-Command.CommandText;Command;ConnectionId;IsAsync;Command.Connection."                    \
-	"ClientConnectionId;" DATABASE_CONNECTION "\r\n"                                           \
-	"Microsoft.EntityFrameworkCore/"                                                           \
+#define DATABASE_SPECS                                                                           \
+	"SqlClientDiagnosticListener/System.Data.SqlClient.WriteCommandBefore@Activity1Start:"   \
+	"-Command;Command.CommandText;ConnectionId;Operation;" DATABASE_CONNECTION "\r\n"        \
+	"SqlClientDiagnosticListener/System.Data.SqlClient.WriteCommandAfter@Activity1Stop:\r\n" \
+	"Microsoft.EntityFrameworkCore/"                                                         \
+	"Microsoft.EntityFrameworkCore.Database.Command.CommandExecuting@Activity2Start:"        \
+	"-Command.CommandText;Command;ConnectionId;IsAsync;Command.Connection."                  \
+	"ClientConnectionId;" DATABASE_CONNECTION "\r\n"                                         \
+	"Microsoft.EntityFrameworkCore/"                                                         \
 	"Microsoft.EntityFrameworkCore.Database.Command.CommandExecuted@Activity2Stop:"
 
 const struct provider_profile provider_profiles[] = {
@@ -110,8 +113,10 @@ const char *provider_level_name(uint32_t level)
 
 void provider_offer_known(struct nearest *near)
 {
-	static const char known[] = PROVIDERS_OF_EVENT_COUNTERS "," PROVIDER_CLR_NAME "," PROVIDER_CLR_PRIVATE_NAME ","
-		PROVIDER_CLR_RUNDOWN_NAME "," PROVIDER_CLR_STRESS_NAME "," PROVIDER_SAMPLE_NAME "," PROVIDER_EVENTPIPE_NAME ","
+	static const char known[] = PROVIDERS_OF_EVENT_COUNTERS
+		"," PROVIDER_CLR_NAME "," PROVIDER_CLR_PRIVATE_NAME "," PROVIDER_CLR_RUNDOWN_NAME
+		"," PROVIDER_CLR_STRESS_NAME "," PROVIDER_SAMPLE_NAME "," PROVIDER_EVENTPIPE_NAME
+		","
 		"Microsoft-Diagnostics-DiagnosticSource,Microsoft-Extensions-Logging,Microsoft-Extensions-DependencyInjection,"
 		"System.Buffers.ArrayPoolEventSource,System.Collections.Concurrent.ConcurrentCollectionsEventSource,"
 		"System.Data.DataCommonEventSource,System.Diagnostics.Metrics,System.Linq.Parallel.PlinqEventSource,"
@@ -202,7 +207,10 @@ static bool is_runtime(const char *name)
 	return strncmp(name, PROVIDER_CLR_NAME, strlen(PROVIDER_CLR_NAME)) == 0;
 }
 
-/* The next of the parts between colons; the last one keeps its colons. NULL when there is none, "" when it is empty. */
+/*
+ * The next of the parts between colons; the last one keeps its colons. NULL when there is none, ""
+ * when it is empty.
+ */
 static char *next_part(char **at, bool last)
 {
 	char *part = *at;
@@ -256,8 +264,8 @@ static size_t provider_len(const char *text)
 	return len;
 }
 
-int provider_list_add_text(
-	struct provider_list *list, const char *text, const char *from, struct diag *diag)
+int provider_list_add_text(struct provider_list *list, const char *text, const char *from,
+	struct diag *diag)
 {
 	for (;;) {
 		size_t len = provider_len(text);
@@ -385,7 +393,8 @@ int provider_list_add_event_ids(struct provider_list *list, const char *text, st
 				text);
 		choice->only_event_ids = !without;
 		/* .NET 10 sends no event of a provider whose filter has an id twice. */
-		if (!has_event_id(choice, (uint32_t)id) && !vec_add(&choice->event_ids, (uint32_t)id))
+		if (!has_event_id(choice, (uint32_t)id) &&
+			!vec_add(&choice->event_ids, (uint32_t)id))
 			return diag_set(diag, -ENOMEM, "cannot choose events: %m");
 		if (!at[len])
 			return 0;

@@ -1,5 +1,6 @@
 /*
- * Which events a session requests, in the syntax of dotnet-trace: providers, profiles, CLR event names.
+ * Which events a session requests, in the syntax of dotnet-trace: providers, profiles, CLR event
+ * names.
  *
  *   struct provider_list list = { 0 };
  *   provider_list_add_profiles(&list, "gc-verbose", &diag);
@@ -8,12 +9,15 @@
  *   provider_list_request(&list, &ipc_providers);       borrowed from the list
  *   provider_list_done(&list);
  *
- * An option does not change a provider that an earlier one has named, unless it replaces it: --providers go before profiles, and --clrevents are
- * taken only when nothing else names the runtime's provider, as dotnet-trace has it. Within one way keywords add up and the higher level counts.
+ * An option does not change a provider that an earlier one has named, unless it replaces it:
+ * --providers go before profiles, and --clrevents are taken only when nothing else names the
+ * runtime's provider, as dotnet-trace has it. Within one way keywords add up and the higher level
+ * counts.
  *
- * A name alone selects all keywords at level 4: events that were declared without keywords carry bits that a mask of 0 would silently leave
- * out. The runtime's own providers are the exception, since some of their keywords start a garbage collection or a walk of the heap: there it
- * means what dotnet-common means.
+ * A name alone selects all keywords at level 4: events that were declared without keywords carry
+ * bits that a mask of 0 would silently leave out. The runtime's own providers are the exception,
+ * since some of their keywords start a garbage collection or a walk of the heap: there it means
+ * what dotnet-common means.
  */
 #ifndef SPOOR_DOTNET_PROVIDERS_H
 #define SPOOR_DOTNET_PROVIDERS_H
@@ -31,8 +35,8 @@ struct nearest;
 
 struct provider_choice {
 	const char *name;
-	const char *arguments;   /* NULL none */
-	const char *from;        /* "--profile", ...: borrowed */
+	const char *arguments; /* NULL none */
+	const char *from;      /* "--profile", ...: borrowed */
 	uint64_t keywords;
 	uint32_t level;
 	VEC(uint32_t) event_ids;
@@ -40,15 +44,16 @@ struct provider_choice {
 };
 
 struct provider_list {
-	struct arena arena;      /* of the texts */
+	struct arena arena; /* of the texts */
 	VEC(struct provider_choice) items;
-	uint64_t rundown_keywords; /* the rundown keywords that the profiles need; 0: no profile names any */
+	/* the rundown keywords that the profiles need; 0: no profile names any */
+	uint64_t rundown_keywords;
 };
 
 struct provider_profile {
 	const char *name;
-	const char *text;        /* what it is for */
-	const char *providers;   /* as --providers takes them */
+	const char *text;          /* what it is for */
+	const char *providers;     /* as --providers takes them */
 	uint64_t rundown_keywords; /* 0: the whole */
 };
 
@@ -63,7 +68,8 @@ int provider_list_add_text(struct provider_list *list, const char *text, const c
 	struct diag *diag);
 
 /*
- * "gc+jit", with a level by number or name (NULL: informational). *ret_ignored is set when the runtime's provider had been chosen already.
+ * "gc+jit", with a level by number or name (NULL: informational). *ret_ignored is set when the
+ * runtime's provider had been chosen already.
  */
 int provider_list_add_clr_events(struct provider_list *list, const char *names, const char *level,
 	bool *ret_ignored, struct diag *diag);
@@ -71,10 +77,13 @@ int provider_list_add_clr_events(struct provider_list *list, const char *names, 
 /* "Name:1,2,5" only these events of a provider that is in the list, "Name:-1,-2" all but these. */
 int provider_list_add_event_ids(struct provider_list *list, const char *text, struct diag *diag);
 
-/* EventSources that have EventCounters, of the runtime and of its web server: no request returns this list. */
-#define PROVIDERS_OF_EVENT_COUNTERS \
+/*
+ * EventSources that have EventCounters, of the runtime and of its web server: no request returns
+ * this list.
+ */
+#define PROVIDERS_OF_EVENT_COUNTERS                                                                                              \
 	"System.Runtime,Microsoft.AspNetCore.Hosting,Microsoft-AspNetCore-Server-Kestrel,Microsoft.AspNetCore.Http.Connections," \
-	"System.Net.Http,System.Net.NameResolution,System.Net.Security,System.Net.Sockets,Grpc.AspNetCore.Server," \
+	"System.Net.Http,System.Net.NameResolution,System.Net.Security,System.Net.Sockets,Grpc.AspNetCore.Server,"               \
 	"Grpc.Net.Client,Microsoft.EntityFrameworkCore"
 
 /* Offers the names of providers that come with .NET. */
@@ -84,7 +93,10 @@ void provider_offer_known(struct nearest *near);
 bool provider_parse_level(const char *text, uint32_t *ret_level);
 const char *provider_level_name(uint32_t level);
 
-/* As a request takes them: an array of items.count, which the caller frees; NULL when there is no memory. It borrows from the list. */
+/*
+ * As a request takes them: an array of items.count, which the caller frees; NULL when there is no
+ * memory. It borrows from the list.
+ */
 struct ipc_provider *provider_list_request(const struct provider_list *list);
 
 void provider_list_done(struct provider_list *list);

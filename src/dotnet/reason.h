@@ -1,6 +1,7 @@
 /*
- * Why a runtime cannot be reached, as data (reasons.def): a kind with its code word, and the sentence part for people. Callers compare kinds, and never the
- * words of a sentence. All of it is constant data.
+ * Why a runtime cannot be reached, as data (reasons.def): a kind with its code word, and the
+ * sentence part for people. Callers compare kinds, and never the words of a sentence. All of it is
+ * constant data.
  */
 #ifndef SPOOR_DOTNET_REASON_H
 #define SPOOR_DOTNET_REASON_H
@@ -29,7 +30,10 @@ enum reason {
 	REASON_COUNT
 };
 
-/* "no-socket"; "" for REASON_KIND_NONE. And back; REASON_KIND_NONE for a word that is not in the list. */
+/*
+ * "no-socket"; "" for REASON_KIND_NONE. And back; REASON_KIND_NONE for a word that is not in the
+ * list.
+ */
 const char *reason_word(enum reason_kind kind);
 enum reason_kind reason_kind_of(const char *word);
 

@@ -28,25 +28,35 @@
 #include "dotnet/ipc.h"
 #include "machine/rights.h"
 
-#define BACKLOG        64
-#define ANSWER_NS      UINT64_C(1000000000)
-#define ABSENT_NS      UINT64_C(5000000000) /* without a connection for so long, a runtime whose process we cannot see counts as ended */
-#define UNPLACED_MAX   1024u                /* cookies of runtimes that were resumed because the peer table was full */
+#define BACKLOG   64
+#define ANSWER_NS UINT64_C(1000000000)
+/* without a connection for so long, a runtime whose process we cannot see counts as ended */
+#define ABSENT_NS UINT64_C(5000000000)
+/* cookies of runtimes that were resumed because the peer table was full */
+#define UNPLACED_MAX 1024u
 
-/* At the limit of connections: how many of them are closed, and how often. Their runtimes have been resumed, and connect again. */
+/*
+ * At the limit of connections: how many of them are closed, and how often. Their runtimes have been
+ * resumed, and connect again.
+ */
 #define CLOSE_COUNT 64u
 #define CLOSE_NS    UINT64_C(250000000)
 
-#define HELPER_TURN_MS  500
-#define HELPER_LOOK_NS  UINT64_C(5000000000) /* between two searches for processes that may connect, while there are some */
-#define HELPER_LOOKS    2u                   /* in succession that find none: a process has no readable environment while it executes a program */
+#define HELPER_TURN_MS 500
+/* between two searches for processes that may connect, while there are some */
+#define HELPER_LOOK_NS UINT64_C(5000000000)
+/*
+ * in succession that find none: a process has no readable environment while it executes a program
+ */
+#define HELPER_LOOKS    2u
 #define ENVIRONMENT_MAX (128u << 10) /* of a process; the variable of a longer one may be missed */
 
 struct connection {
 	int fd;
 	uint32_t pid;
 	uint32_t peer; /* index plus 1, once its advertisement is complete; 0 before */
-	bool unplaced; /* its advertisement is complete; the peer table was full, so it was resumed */
+	/* its advertisement is complete; the peer table was full, so it was resumed */
+	bool unplaced;
 	size_t got;
 	uint8_t advertise[REVERSE_ADVERTISE_SIZE];
 };
@@ -54,34 +64,45 @@ struct connection {
 struct peer {
 	struct reverse *reverse;
 	uint32_t index;
-	bool resumed; /* ResumeRuntime was sent; sending it again does no harm, but the runtime then connects again */
-	bool given;   /* by reverse_next() */
-	bool spare;   /* reverse_forget() was called */
+	/*
+	 * ResumeRuntime was sent; sending it again does no harm, but the runtime then connects
+	 * again
+	 */
+	bool resumed;
+	bool given;       /* by reverse_next() */
+	bool spare;       /* reverse_forget() was called */
 	uint64_t left_ns; /* its last connection was closed or taken */
 	struct reverse_peer facts;
 };
 
 /* Memory that the recorder and its helper share. */
 struct shared_page {
-	uint64_t beats;  /* written by the recorder */
-	uint64_t missed; /* written by the helper: runtimes that it resumed while the recorder was stopped, and that the recorder does not know */
-	uint8_t known[REVERSE_PEERS_MAX][16]; /* written by the recorder: the cookies of its peers */
+	uint64_t beats; /* written by the recorder */
+	/*
+	 * written by the helper: runtimes that it resumed while the recorder was stopped, and that
+	 * the recorder does not know
+	 */
+	uint64_t missed;
+	/* written by the recorder: the cookies of its peers */
+	uint8_t known[REVERSE_PEERS_MAX][16];
 };
 
 struct reverse {
 	int fd;
-	int error;                /* of the last accept4(), when no descriptor was free; 0 none */
-	int helper_fd;            /* of the pipe to the helper, for HELPER_WORK or HELPER_END; -1 no helper */
+	int error; /* of the last accept4(), when no descriptor was free; 0 none */
+	/* of the pipe to the helper, for HELPER_WORK or HELPER_END; -1 no helper */
+	int helper_fd;
 	pid_t helper;
 	struct shared_page *page; /* NULL: no helper */
 	bool counts_missed;       /* in the helper: the recorder is stopped or hangs */
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	VEC(struct connection) waiting;
-	VEC(struct peer *) peers; /* pointers, because each struct dotnet_door has one to its peer */
-	uint32_t seen;            /* runtimes so far */
-	uint32_t not_given;       /* how many peers */
-	uint64_t closed_ns;       /* when connections were last closed to make room */
-	uint64_t unplaced;        /* runtimes that were resumed because the peer table was full */
+	/* pointers, because each struct dotnet_door has one to its peer */
+	VEC(struct peer *) peers;
+	uint32_t seen;      /* runtimes so far */
+	uint32_t not_given; /* how many peers */
+	uint64_t closed_ns; /* when connections were last closed to make room */
+	uint64_t unplaced;  /* runtimes that were resumed because the peer table was full */
 	uint8_t unplaced_cookies[UNPLACED_MAX][16]; /* of the last ones */
 };
 
@@ -96,7 +117,10 @@ static int make_address(const char *path, struct sockaddr_un *address, struct di
 	return 0;
 }
 
-/* Removes the file of a socket at which no process listens any more; it would make bind() fail. One that accepts connections stays. */
+/*
+ * Removes the file of a socket at which no process listens any more; it would make bind() fail. One
+ * that accepts connections stays.
+ */
 static void remove_stale(const struct sockaddr_un *address)
 {
 	struct stat st;
@@ -120,9 +144,12 @@ static int listen_at(const char *path, struct reverse **ret_reverse, struct diag
 	struct reverse *reverse = fd < 0 ? NULL : calloc(1, sizeof(*reverse));
 
 	if (!reverse)
-		return diag_set(
-			diag, fd < 0 ? -errno : -ENOMEM, "cannot make a diagnostics port: %m");
-	/* The mask counts from the creation of the file: so there is no time at which other users could connect. */
+		return diag_set(diag, fd < 0 ? -errno : -ENOMEM,
+			"cannot make a diagnostics port: %m");
+	/*
+	 * The mask counts from the creation of the file: so there is no time at which other users
+	 * could connect.
+	 */
 	mode_t mask = umask(0177);
 	r = bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
 	(void)umask(mask); /* always succeeds */
@@ -194,18 +221,23 @@ static void drop(struct reverse *reverse, uint32_t i)
 	close(take_connection(reverse, i));
 }
 
-/* Each runtime that runs keeps a connection. At the limit some connections of resumed runtimes are closed, so that the next runtime is accepted. */
+/*
+ * Each runtime that runs keeps a connection. At the limit some connections of resumed runtimes are
+ * closed, so that the next runtime is accepted.
+ */
 static void make_room(struct reverse *reverse)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 	uint32_t closed = 0;
 
-	if (reverse->waiting.count < REVERSE_CONNECTIONS_MAX || now_ns < reverse->closed_ns + CLOSE_NS)
+	if (reverse->waiting.count < REVERSE_CONNECTIONS_MAX ||
+		now_ns < reverse->closed_ns + CLOSE_NS)
 		return;
 	reverse->closed_ns = now_ns;
 	for (uint32_t i = 0; i < reverse->waiting.count && closed < CLOSE_COUNT;) {
 		const struct connection *connection = &reverse->waiting.items[i];
-		if (connection->unplaced || (connection->peer && reverse->peers.items[connection->peer - 1]->resumed)) {
+		if (connection->unplaced ||
+			(connection->peer && reverse->peers.items[connection->peer - 1]->resumed)) {
 			drop(reverse, i);
 			closed++;
 		} else {
@@ -252,7 +284,10 @@ static bool is_connected(const struct reverse *reverse, const struct peer *peer)
 	return false;
 }
 
-/* A running runtime always connects again. So a process that we cannot see has ended when it no longer does. */
+/*
+ * A running runtime always connects again. So a process that we cannot see has ended when it no
+ * longer does.
+ */
 static bool has_gone(const struct reverse *reverse, const struct peer *peer)
 {
 	if (peer->facts.pid)
@@ -260,7 +295,9 @@ static bool has_gone(const struct reverse *reverse, const struct peer *peer)
 	return clock_monotonic_ns() >= peer->left_ns + ABSENT_NS && !is_connected(reverse, peer);
 }
 
-/* A free place in the peer table: that of a runtime whose process has ended. NULL: there is none. */
+/*
+ * A free place in the peer table: that of a runtime whose process has ended. NULL: there is none.
+ */
 static struct peer *spare_peer(struct reverse *reverse)
 {
 	for (uint32_t i = 0; i < reverse->peers.count; i++) {
@@ -273,7 +310,8 @@ static struct peer *spare_peer(struct reverse *reverse)
 
 static struct peer *new_peer(struct reverse *reverse)
 {
-	struct peer *peer = reverse->peers.count < REVERSE_PEERS_MAX ? calloc(1, sizeof(*peer)) : spare_peer(reverse);
+	struct peer *peer = reverse->peers.count < REVERSE_PEERS_MAX ? calloc(1, sizeof(*peer))
+								     : spare_peer(reverse);
 
 	if (!peer || reverse->peers.count == REVERSE_PEERS_MAX)
 		return peer;
@@ -307,8 +345,12 @@ bool reverse_parse_advertise(const uint8_t *data, size_t size, struct reverse_pe
 	return true;
 }
 
-/* Resumes a runtime for which the peer table has no place; it would wait for ever. False: this connection takes no request. */
-static bool resume_unplaced(struct reverse *reverse, struct connection *connection, const uint8_t cookie[16])
+/*
+ * Resumes a runtime for which the peer table has no place; it would wait for ever. False: this
+ * connection takes no request.
+ */
+static bool resume_unplaced(struct reverse *reverse, struct connection *connection,
+	const uint8_t cookie[16])
 {
 	const struct ipc_request request = { .command = IPC_RESUME_RUNTIME };
 	cleanup(bytes_done) struct bytes message = { 0 };
@@ -319,7 +361,8 @@ static bool resume_unplaced(struct reverse *reverse, struct connection *connecti
 			return true; /* the runtime has connected again */
 	/* a few bytes into an empty socket buffer: sent in one piece */
 	if (ipc_encode(&request, &message, NULL) < 0 ||
-		send(connection->fd, message.data, message.len, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)message.len)
+		send(connection->fd, message.data, message.len, MSG_NOSIGNAL | MSG_DONTWAIT) !=
+			(ssize_t)message.len)
 		return false;
 	memcpy(reverse->unplaced_cookies[reverse->unplaced++ % UNPLACED_MAX], cookie, 16);
 	return true;
@@ -357,7 +400,10 @@ void reverse_advance(struct reverse *reverse)
 	for (uint32_t i = 0; i < reverse->waiting.count;) {
 		struct connection *connection = &reverse->waiting.items[i];
 		uint8_t byte;
-		/* After its advertisement a runtime sends nothing until it gets a request: only the end of the connection can be read. */
+		/*
+		 * After its advertisement a runtime sends nothing until it gets a request: only the
+		 * end of the connection can be read.
+		 */
 		bool known = connection->peer != 0 || connection->unplaced;
 		ssize_t n = known ? recv(connection->fd, &byte, 1, MSG_PEEK)
 				  : recv(connection->fd, connection->advertise + connection->got,
@@ -382,7 +428,10 @@ size_t reverse_fds(const struct reverse *reverse, struct pollfd *fds, size_t roo
 {
 	size_t count = 1 + reverse->waiting.count;
 
-	/* While connections cannot be accepted, the port is not polled: it would end each poll immediately. The next turn tries again. */
+	/*
+	 * While connections cannot be accepted, the port is not polled: it would end each poll
+	 * immediately. The next turn tries again.
+	 */
 	bool full = reverse->error || reverse->waiting.count >= REVERSE_CONNECTIONS_MAX;
 
 	if (room)
@@ -567,8 +616,8 @@ void reverse_release(struct reverse *reverse, uint64_t until_ns, uint64_t quiet_
 	uint32_t seen = reverse->seen;
 
 	release_held(reverse);
-	for (uint64_t now_ns = clock_monotonic_ns(); now_ns < until_ns && now_ns < last_ns + quiet_ns;
-		now_ns = clock_monotonic_ns()) {
+	for (uint64_t now_ns = clock_monotonic_ns();
+		now_ns < until_ns && now_ns < last_ns + quiet_ns; now_ns = clock_monotonic_ns()) {
 		struct pollfd fd = { .fd = reverse->fd, .events = POLLIN };
 		(void)poll(&fd, 1, 20);
 		release_held(reverse);
@@ -579,8 +628,8 @@ void reverse_release(struct reverse *reverse, uint64_t until_ns, uint64_t quiet_
 }
 
 /*
- * Whether a process has the port in its environment: it, or a process that it starts, may connect. Environments that this user may not read do not
- * count.
+ * Whether a process has the port in its environment: it, or a process that it starts, may connect.
+ * Environments that this user may not read do not count.
  */
 static bool is_inherited(const struct reverse *reverse)
 {
@@ -608,7 +657,10 @@ static bool is_inherited(const struct reverse *reverse)
 	return found;
 }
 
-/* The bytes that the recorder writes to its helper. The end of the pipe means that the recorder was killed, or that the helper has to stay. */
+/*
+ * The bytes that the recorder writes to its helper. The end of the pipe means that the recorder was
+ * killed, or that the helper has to stay.
+ */
 enum helper_word {
 	HELPER_END,  /* no process needs the port any more */
 	HELPER_WORK, /* the helper resumes runtimes from now on */
@@ -633,7 +685,10 @@ static bool has_ended(int pidfd)
 	return pidfd < 0 || poll(&fd, 1, 0) != 0;
 }
 
-/* Closes every descriptor but those in `kept`, in ascending order, since close_range() takes ranges. */
+/*
+ * Closes every descriptor but those in `kept`, in ascending order, since close_range() takes
+ * ranges.
+ */
 static void close_others(const int *kept, size_t count)
 {
 	for (int last = STDERR_FILENO;;) {
@@ -642,24 +697,32 @@ static void close_others(const int *kept, size_t count)
 			if (kept[i] > last && kept[i] < next)
 				next = kept[i];
 		if (next - last > 1)
-			(void)close_range((unsigned)last + 1, next == INT_MAX ? UINT_MAX : (unsigned)next - 1, 0); /* old kernels: they stay open */
+			/* old kernels: they stay open */
+			(void)close_range((unsigned)last + 1,
+				next == INT_MAX ? UINT_MAX : (unsigned)next - 1, 0);
 		if (next == INT_MAX)
 			return;
 		last = next;
 	}
 }
 
-/* The recorder has ended: a reader of its standard streams must not wait for the helper, and its folder can be unmounted. */
+/*
+ * The recorder has ended: a reader of its standard streams must not wait for the helper, and its
+ * folder can be unmounted.
+ */
 static void detach(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
 		(void)dup2(null, fd); /* cannot fail for these */
-	(void)!chdir("/"); /* as above */
+	(void)!chdir("/");            /* as above */
 }
 
-/* Resumes runtimes until no process is left that may connect. *pipe_fd becomes -1 when the recorder ends. False: the recorder sent HELPER_END. */
+/*
+ * Resumes runtimes until no process is left that may connect. *pipe_fd becomes -1 when the recorder
+ * ends. False: the recorder sent HELPER_END.
+ */
 static bool resume_all(struct reverse *reverse, int *pipe_fd, int pidfd)
 {
 	uint64_t look_ns = 0;
@@ -667,7 +730,8 @@ static bool resume_all(struct reverse *reverse, int *pipe_fd, int pidfd)
 	unsigned looks = 0;
 
 	for (;;) {
-		struct pollfd fds[REVERSE_CONNECTIONS_MAX + 2] = { { .fd = *pipe_fd, .events = POLLIN } };
+		struct pollfd fds[REVERSE_CONNECTIONS_MAX + 2] = { { .fd = *pipe_fd,
+			.events = POLLIN } };
 		size_t count = 1 + reverse_fds(reverse, fds + 1, REVERSE_CONNECTIONS_MAX + 1);
 		char word;
 		(void)poll(fds, (nfds_t)count, HELPER_TURN_MS);
@@ -690,20 +754,31 @@ static bool resume_all(struct reverse *reverse, int *pipe_fd, int pidfd)
 		looks = is_inherited(reverse) ? 0 : looks + 1;
 		if (looks == HELPER_LOOKS)
 			return true;
-		/* A process has no readable environment during its exec, so the looks are some time apart. */
-		look_ns = clock_monotonic_ns() + (looks ? HELPER_TURN_MS * UINT64_C(1000000) : HELPER_LOOK_NS);
+		/*
+		 * A process has no readable environment during its exec, so the looks are some time
+		 * apart.
+		 */
+		look_ns = clock_monotonic_ns() +
+			  (looks ? HELPER_TURN_MS * UINT64_C(1000000) : HELPER_LOOK_NS);
 	}
 }
 
-/* The recorder is stopped or hangs: until it continues, runtimes that connect are resumed. `cpu_ns`: of its last turn; UINT64_MAX: it has run all the time. */
-static void resume_meanwhile(struct reverse *reverse, int pipe_fd, uint32_t recorder, uint64_t beats, uint64_t cpu_ns)
+/*
+ * The recorder is stopped or hangs: until it continues, runtimes that connect are resumed.
+ * `cpu_ns`: of its last turn; UINT64_MAX: it has run all the time.
+ */
+static void resume_meanwhile(struct reverse *reverse, int pipe_fd, uint32_t recorder,
+	uint64_t beats, uint64_t cpu_ns)
 {
 	struct pollfd fds[REVERSE_CONNECTIONS_MAX + 2] = { { .fd = pipe_fd, .events = POLLIN } };
 
 	reverse->counts_missed = true;
-	/* The recorder may have continued during the wait: then it takes the new connections itself. */
-	while (__atomic_load_n(&reverse->page->beats, __ATOMIC_SEQ_CST) == beats && !fds[0].revents &&
-		(cpu_ns == UINT64_MAX || guard_cpu_ns(recorder) == cpu_ns)) {
+	/*
+	 * The recorder may have continued during the wait: then it takes the new connections
+	 * itself.
+	 */
+	while (__atomic_load_n(&reverse->page->beats, __ATOMIC_SEQ_CST) == beats &&
+		!fds[0].revents && (cpu_ns == UINT64_MAX || guard_cpu_ns(recorder) == cpu_ns)) {
 		release_held(reverse);
 		size_t count = 1 + reverse_fds(reverse, fds + 1, REVERSE_CONNECTIONS_MAX + 1);
 		(void)poll(fds, (nfds_t)count, GUARD_TICK_MS);
@@ -713,7 +788,8 @@ static void resume_meanwhile(struct reverse *reverse, int pipe_fd, uint32_t reco
 }
 
 /* Waits until the recorder writes a word, or ends. Returns the result of read(). */
-static ssize_t wait_for_word(struct reverse *reverse, int pipe_fd, uint32_t recorder, char *ret_word)
+static ssize_t wait_for_word(struct reverse *reverse, int pipe_fd, uint32_t recorder,
+	char *ret_word)
 {
 	struct pollfd fd = { .fd = pipe_fd, .events = POLLIN };
 	uint64_t beats = 0;
@@ -730,7 +806,8 @@ static ssize_t wait_for_word(struct reverse *reverse, int pipe_fd, uint32_t reco
 		still = silent && cpu_ns == before_ns ? still + 1 : 0;
 		if (still < GUARD_SILENT_TICKS && silent < GUARD_BUSY_TICKS)
 			continue;
-		resume_meanwhile(reverse, pipe_fd, recorder, beats, still < GUARD_SILENT_TICKS ? UINT64_MAX : cpu_ns);
+		resume_meanwhile(reverse, pipe_fd, recorder, beats,
+			still < GUARD_SILENT_TICKS ? UINT64_MAX : cpu_ns);
 		silent = still = 0;
 	}
 	ssize_t n;
@@ -741,7 +818,9 @@ static ssize_t wait_for_word(struct reverse *reverse, int pipe_fd, uint32_t reco
 	return n;
 }
 
-/* The helper process: of the recorder's descriptors it keeps only the port, the pipe and the pidfd. */
+/*
+ * The helper process: of the recorder's descriptors it keeps only the port, the pipe and the pidfd.
+ */
 static void stand_in(struct reverse *reverse, int pipe_fd, int pidfd, uint32_t recorder)
 {
 	const int kept[] = { reverse->fd, pipe_fd, pidfd };
@@ -771,7 +850,8 @@ int reverse_stand_in(struct reverse *reverse, uint32_t pid, struct diag *diag)
 	const uint32_t recorder = (uint32_t)getpid();
 	int fds[2];
 
-	void *page = mmap(NULL, sizeof(*reverse->page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *page = mmap(NULL, sizeof(*reverse->page), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (page == MAP_FAILED)
 		return diag_set(diag, -errno, "cannot watch over the command: %m");
 	reverse->page = page;
@@ -818,7 +898,11 @@ static bool end_helper(struct reverse *reverse)
 	bool stays = is_inherited(reverse);
 
 	if (!stays)
-		(void)write_word(reverse, HELPER_END); /* without this word the helper takes the recorder for killed, and waits for runtimes in vain */
+		/*
+		 * without this word the helper takes the recorder for killed, and waits for
+		 * runtimes in vain
+		 */
+		(void)write_word(reverse, HELPER_END);
 	closep(&reverse->helper_fd);
 	if (stays)
 		return true;

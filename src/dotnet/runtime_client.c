@@ -1,14 +1,18 @@
 /*
  * See runtime_client.h.
  *
- * Each session is a struct eventpipe: opening, streaming, StopTracing, the guard and the deadlines are implemented there. Here is decided which session is
- * opened when, and with what. The sessions share a queue, so that one request is under way at a time: the runtime serves one request at a time anyway, and
- * a session is opened only when no other one has a request to make. Stops that are due therefore go before everything else.
+ * Each session is a struct eventpipe: opening, streaming, StopTracing, the guard and the deadlines
+ * are implemented there. Here is decided which session is opened when, and with what. The sessions
+ * share a queue, so that one request is under way at a time: the runtime serves one request at a
+ * time anyway, and a session is opened only when no other one has a request to make. Stops that are
+ * due therefore go before everything else.
  *
  * Invariants:
- * - `step` is the session that is being opened, or is to be opened next: it is under way if sessions[step] has a pipe;
+ * - `step` is the session that is being opened, or is to be opened next: it is under way if
+ *   sessions[step] has a pipe;
  * - streams are read whatever the requests are doing;
- * - `reason` is about missing names, so a target that ends after its names are known leaves it empty.
+ * - `reason` is about missing names, so a target that ends after its names are known leaves it
+ *   empty.
  */
 #include "dotnet/runtime_client.h"
 
@@ -29,31 +33,52 @@
 #include "dotnet/reason.h"
 #include "trace/clr.h"
 
-/* A process that has just started gets its socket some 20 to 50 ms later; a slow machine takes longer. */
-#define APPEAR_NS      UINT64_C(5000000000)
-
-#define REST_NS        UINT64_C(50000000) /* a runtime sends what it has some 80 times a second: waking for each costs more than what is in it */
-#define BRIEF_NS       UINT64_C(2000000000) /* a program that was just started may end at any time, and waits then until its methods were read */
-#define REST_BYTES     (64u << 10)  /* a stream that brings more in one turn is read as it comes: the socket holds some 200 KB */
-
-#define BUFFER_MB      16u          /* in the target, taken on demand */
-#define LIVE_KEYWORDS  (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT | CLR_KEYWORD_NGEN)
-#define UNTOLD_LEVEL   4u           /* freed methods, modules */
-#define METHODS_LEVEL  5u           /* method loads come at no lower one */
-#define RUNDOWN_KEYWORDS (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT)
-#define SAMPLE_LEVEL   4u
-#define PROVIDERS_MAX  64u
-#define DENIED_MAX     64u
+/*
+ * A process that has just started gets its socket some 20 to 50 ms later; a slow machine takes
+ * longer.
+ */
+#define APPEAR_NS UINT64_C(5000000000)
 
 /*
- * What the runtime's own provider tells at level 5 only, and methods need not: allocations, finalized and pinned objects, joins of a server's collector, each
- * work item of the thread pool, the begin of a compilation and its memory, IL maps.
+ * a runtime sends what it has some 80 times a second: waking for each costs more than what is in it
+ */
+#define REST_NS UINT64_C(50000000)
+/*
+ * a program that was just started may end at any time, and waits then until its methods were read
+ */
+#define BRIEF_NS UINT64_C(2000000000)
+/* a stream that brings more in one turn is read as it comes: the socket holds some 200 KB */
+#define REST_BYTES (64u << 10)
+
+#define BUFFER_MB        16u /* in the target, taken on demand */
+#define LIVE_KEYWORDS    (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT | CLR_KEYWORD_NGEN)
+#define UNTOLD_LEVEL     4u /* freed methods, modules */
+#define METHODS_LEVEL    5u /* method loads come at no lower one */
+#define RUNDOWN_KEYWORDS (CLR_KEYWORD_LOADER | CLR_KEYWORD_JIT)
+#define SAMPLE_LEVEL     4u
+#define PROVIDERS_MAX    64u
+#define DENIED_MAX       64u
+
+/*
+ * What the runtime's own provider tells at level 5 only, and methods need not: allocations,
+ * finalized and pinned objects, joins of a server's collector, each work item of the thread pool,
+ * the begin of a compilation and its memory, IL maps.
  */
 static const uint32_t verbose_ids[] = {
-	CLR_ID_GCAllocationTick, CLR_ID_FinalizeObject, CLR_ID_PinObjectAtGCTime, CLR_ID_ThreadPoolWorkerThreadAdjustmentStats,
-	CLR_ID_ThreadPoolWorkingThreadCount, CLR_ID_ThreadPoolEnqueue, CLR_ID_ThreadPoolDequeue, CLR_ID_ThreadPoolIOEnqueue,
-	CLR_ID_ThreadPoolIODequeue, CLR_ID_ThreadPoolIOPack, CLR_ID_MethodJittingStarted,
-	CLR_ID_MethodJitMemoryAllocatedForCode, CLR_ID_MethodILToNativeMap, CLR_ID_GCJoin_V2,
+	CLR_ID_GCAllocationTick,
+	CLR_ID_FinalizeObject,
+	CLR_ID_PinObjectAtGCTime,
+	CLR_ID_ThreadPoolWorkerThreadAdjustmentStats,
+	CLR_ID_ThreadPoolWorkingThreadCount,
+	CLR_ID_ThreadPoolEnqueue,
+	CLR_ID_ThreadPoolDequeue,
+	CLR_ID_ThreadPoolIOEnqueue,
+	CLR_ID_ThreadPoolIODequeue,
+	CLR_ID_ThreadPoolIOPack,
+	CLR_ID_MethodJittingStarted,
+	CLR_ID_MethodJitMemoryAllocatedForCode,
+	CLR_ID_MethodILToNativeMap,
+	CLR_ID_GCJoin_V2,
 };
 
 /* Which session is opened: the values below STEP_DONE are those of enum dotnet_stream. */
@@ -68,47 +93,52 @@ enum step {
 struct session {
 	struct dotnet_client *client;
 	enum dotnet_stream stream;
-	struct eventpipe *pipe;    /* NULL: not begun */
-	char text[512];            /* what was opened; "" nothing */
+	struct eventpipe *pipe; /* NULL: not begun */
+	char text[512];         /* what was opened; "" nothing */
 };
 
 struct dotnet_client {
 	struct dotnet_target target;
 	struct dotnet_handler handler;
-	struct guard *guard;       /* NULL: none */
-	uint32_t guard_rounds;     /* that were over when this client began */
+	struct guard *guard;   /* NULL: none */
+	uint32_t guard_rounds; /* that were over when this client began */
 	enum dotnet_state state;
 	enum step step;
 	struct eventpipe_queue queue;
 	struct session sessions[DOTNET_STREAM_COUNT];
-	enum ipc_command collect_command; /* the newest that is not known to be unknown */
+	enum ipc_command collect_command;  /* the newest that is not known to be unknown */
 	const struct ipc_provider *wanted; /* beside methods */
 	uint32_t wanted_count;
-	bool sampled;              /* the runtime's own sampler is wanted */
-	bool untold;               /* methods that come need not be told of */
-	bool from_start;           /* the live session is opened before the first method is compiled */
-	bool named;                /* all methods that existed have been told */
-	bool behind;               /* there was more to read than was taken */
-	bool connected;            /* its socket was there once */
-	int refused;               /* what the last try to connect came to; 0 a connection */
-	uint64_t begin_ns;         /* of the client */
-	uint64_t appear_ns;        /* until when its socket may still come */
-	uint64_t stop_ns;          /* when the end was asked for */
-	uint64_t now_ns;           /* of the last turn */
+	bool sampled; /* the runtime's own sampler is wanted */
+	bool untold;  /* methods that come need not be told of */
+	/* the live session is opened before the first method is compiled */
+	bool from_start;
+	bool named;         /* all methods that existed have been told */
+	bool behind;        /* there was more to read than was taken */
+	bool connected;     /* its socket was there once */
+	int refused;        /* what the last try to connect came to; 0 a connection */
+	uint64_t begin_ns;  /* of the client */
+	uint64_t appear_ns; /* until when its socket may still come */
+	uint64_t stop_ns;   /* when the end was asked for */
+	uint64_t now_ns;    /* of the last turn */
 	struct ipc_provider live[PROVIDERS_MAX]; /* of the live session */
-	uint32_t denied[DENIED_MAX]; /* events of the runtime's own provider */
+	uint32_t denied[DENIED_MAX];             /* events of the runtime's own provider */
 	enum reason_kind reason_kind;
-	bool silent;               /* the reason is that the peer has not answered: taken back when it does */
-	char reason[640];          /* as long as a diagnosis */
+	/* the reason is that the peer has not answered: taken back when it does */
+	bool silent;
+	char reason[640]; /* as long as a diagnosis */
 };
 
 /* The one place where the state changes. */
 static void enter(struct dotnet_client *client, enum dotnet_state state)
 {
 	static const unsigned next[] = {
-		[DOTNET_ASKING] = 1u << DOTNET_HUNG | 1u << DOTNET_LIVE | 1u << DOTNET_STOPPING | 1u << DOTNET_ENDED,
-		[DOTNET_HUNG] = 1u << DOTNET_ASKING | 1u << DOTNET_LIVE | 1u << DOTNET_STOPPING | 1u << DOTNET_ENDED,
-		[DOTNET_LIVE] = 1u << DOTNET_ASKING | 1u << DOTNET_HUNG | 1u << DOTNET_STOPPING | 1u << DOTNET_ENDED,
+		[DOTNET_ASKING] = 1u << DOTNET_HUNG | 1u << DOTNET_LIVE | 1u << DOTNET_STOPPING |
+				  1u << DOTNET_ENDED,
+		[DOTNET_HUNG] = 1u << DOTNET_ASKING | 1u << DOTNET_LIVE | 1u << DOTNET_STOPPING |
+				1u << DOTNET_ENDED,
+		[DOTNET_LIVE] = 1u << DOTNET_ASKING | 1u << DOTNET_HUNG | 1u << DOTNET_STOPPING |
+				1u << DOTNET_ENDED,
 		[DOTNET_STOPPING] = 1u << DOTNET_ENDED,
 		[DOTNET_ENDED] = 0,
 	};
@@ -156,7 +186,10 @@ static bool is_opened(const struct dotnet_client *client, enum dotnet_stream str
 
 /* ---- the way to the process ---- */
 
-/* In the middle of its exec a process has no environment: no TMPDIR may mean that it was looked for too early. */
+/*
+ * In the middle of its exec a process has no environment: no TMPDIR may mean that it was looked for
+ * too early.
+ */
 static void read_target_again(struct dotnet_client *client)
 {
 	struct dotnet_target target;
@@ -175,8 +208,9 @@ static int door_connect(void *context, struct diag *diag)
 
 	client->refused = fd < 0 ? fd : 0;
 	client->connected |= fd >= 0;
-	bool young = (fd == -ENOENT || fd == -ECONNREFUSED) && !client->connected && client->state != DOTNET_STOPPING &&
-		client->now_ns < client->appear_ns && target_is_alive(client);
+	bool young = (fd == -ENOENT || fd == -ECONNREFUSED) && !client->connected &&
+		     client->state != DOTNET_STOPPING && client->now_ns < client->appear_ns &&
+		     target_is_alive(client);
 
 	if (!young)
 		return fd;
@@ -197,7 +231,8 @@ static uint32_t live_level(const struct dotnet_client *client)
 	uint32_t level = client->untold ? UNTOLD_LEVEL : METHODS_LEVEL;
 
 	for (uint32_t i = 0; i < client->wanted_count; i++)
-		if (client->wanted[i].level > level && strcmp(client->wanted[i].name, PROVIDER_CLR_NAME) == 0)
+		if (client->wanted[i].level > level &&
+			strcmp(client->wanted[i].name, PROVIDER_CLR_NAME) == 0)
 			level = client->wanted[i].level;
 	return level;
 }
@@ -210,7 +245,10 @@ static bool is_denied(const struct dotnet_client *client, uint32_t count, uint32
 	return false;
 }
 
-/* Fills client->denied with the ids of the runtime's events that are not wanted: those of a higher level than the caller's, and those that the caller excludes. Returns their number. */
+/*
+ * Fills client->denied with the ids of the runtime's events that are not wanted: those of a higher
+ * level than the caller's, and those that the caller excludes. Returns their number.
+ */
 static uint32_t denied_ids(struct dotnet_client *client, const struct ipc_provider *wanted)
 {
 	uint32_t count = 0;
@@ -218,18 +256,26 @@ static uint32_t denied_ids(struct dotnet_client *client, const struct ipc_provid
 	if (wanted->level < METHODS_LEVEL && live_level(client) >= METHODS_LEVEL)
 		for (uint32_t i = 0; i < sizeof(verbose_ids) / sizeof(verbose_ids[0]); i++)
 			client->denied[count++] = verbose_ids[i];
-	for (uint32_t i = 0; !wanted->only_event_ids && i < wanted->event_id_count && count < DENIED_MAX; i++)
-		if (!is_denied(client, count, wanted->event_ids[i])) /* .NET 10 sends nothing of a provider whose filter has an id twice */
+	for (uint32_t i = 0;
+		!wanted->only_event_ids && i < wanted->event_id_count && count < DENIED_MAX; i++)
+		/* .NET 10 sends nothing of a provider whose filter has an id twice */
+		if (!is_denied(client, count, wanted->event_ids[i]))
 			client->denied[count++] = wanted->event_ids[i];
 	return count;
 }
 
-/* The providers of the live session: methods, and what else was asked for, in the runtime's one entry for its own provider. Their number. */
-static uint32_t live_providers(struct dotnet_client *client, struct ipc_provider providers[PROVIDERS_MAX])
+/*
+ * The providers of the live session: methods, and what else was asked for, in the runtime's one
+ * entry for its own provider. Their number.
+ */
+static uint32_t live_providers(struct dotnet_client *client,
+	struct ipc_provider providers[PROVIDERS_MAX])
 {
 	uint32_t count = 1;
 
-	providers[0] = (struct ipc_provider){ .name = PROVIDER_CLR_NAME, .keywords = LIVE_KEYWORDS, .level = live_level(client) };
+	providers[0] = (struct ipc_provider){
+		.name = PROVIDER_CLR_NAME, .keywords = LIVE_KEYWORDS, .level = live_level(client)
+	};
 	for (uint32_t i = 0; i < client->wanted_count; i++) {
 		const struct ipc_provider *wanted = &client->wanted[i];
 		if (strcmp(wanted->name, PROVIDER_CLR_NAME) != 0) {
@@ -249,7 +295,8 @@ static uint32_t live_providers(struct dotnet_client *client, struct ipc_provider
 static void describe_session(struct dotnet_client *client, struct session *session)
 {
 	enum dotnet_stream stream = session->stream;
-	bool stacked = eventpipe_collect_command(session->pipe) == IPC_COLLECT_TRACING_2 || stream == DOTNET_STREAM_SAMPLES;
+	bool stacked = eventpipe_collect_command(session->pipe) == IPC_COLLECT_TRACING_2 ||
+		       stream == DOTNET_STREAM_SAMPLES;
 	const char *stacks = stacked ? "with stacks" : "no stacks";
 	uint32_t live_count = live_providers(client, client->live);
 	struct bytes text = { 0 };
@@ -259,14 +306,17 @@ static void describe_session(struct dotnet_client *client, struct session *sessi
 	if (stream == DOTNET_STREAM_SAMPLES)
 		bytes_printf(&text, "samples %s:0x0:%u", PROVIDER_SAMPLE_NAME, SAMPLE_LEVEL);
 	if (stream == DOTNET_STREAM_METHODS)
-		bytes_printf(&text, "methods %s:0x%x:%u", PROVIDER_CLR_NAME, (unsigned)LIVE_KEYWORDS, METHODS_LEVEL);
+		bytes_printf(&text, "methods %s:0x%x:%u", PROVIDER_CLR_NAME,
+			(unsigned)LIVE_KEYWORDS, METHODS_LEVEL);
 	for (uint32_t i = 0; stream == DOTNET_STREAM_LIVE && i < live_count; i++)
-		bytes_printf(&text, "%s%s:0x%" PRIx64 ":%" PRIu32, i ? ", " : "live ", client->live[i].name, client->live[i].keywords,
-			client->live[i].level);
+		bytes_printf(&text, "%s%s:0x%" PRIx64 ":%" PRIu32, i ? ", " : "live ",
+			client->live[i].name, client->live[i].keywords, client->live[i].level);
 	if (stream == DOTNET_STREAM_LIVE && client->from_start)
-		bytes_printf(&text, ", from the start, rundown 0x%x at its end", (unsigned)RUNDOWN_KEYWORDS);
+		bytes_printf(&text, ", from the start, rundown 0x%x at its end",
+			(unsigned)RUNDOWN_KEYWORDS);
 	bytes_printf(&text, ", %u MB, %s", BUFFER_MB, stacks);
-	(void)snprintf(session->text, sizeof(session->text), "%s", bytes_z(&text)); /* a cut end is fine */
+	/* a cut end is fine */
+	(void)snprintf(session->text, sizeof(session->text), "%s", bytes_z(&text));
 	bytes_done(&text);
 }
 
@@ -340,7 +390,8 @@ static struct eventpipe_options session_options(struct dotnet_client *client)
 /* The next session can be opened: no request is under way or due. */
 static bool may_open(const struct dotnet_client *client)
 {
-	if (client->state >= DOTNET_STOPPING || client->step == STEP_DONE || client->sessions[client->step].pipe)
+	if (client->state >= DOTNET_STOPPING || client->step == STEP_DONE ||
+		client->sessions[client->step].pipe)
 		return false;
 	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
 		if (client->sessions[i].pipe && eventpipe_is_asking(client->sessions[i].pipe))
@@ -351,7 +402,9 @@ static bool may_open(const struct dotnet_client *client)
 static void open_next(struct dotnet_client *client, uint64_t now_ns)
 {
 	struct session *session = &client->sessions[client->step];
-	const struct dotnet_door door = { .connect = door_connect, .state = door_state, .context = client };
+	const struct dotnet_door door = {
+		.connect = door_connect, .state = door_state, .context = client
+	};
 	const struct eventpipe_options options = session_options(client);
 	const struct eventpipe_handler handler = { .bytes = on_bytes, .user = session };
 
@@ -392,7 +445,8 @@ static void take_refusal(struct dotnet_client *client, uint32_t error)
 /* The session that is being opened: whether it is open by now, or why not. */
 static void take_step(struct dotnet_client *client)
 {
-	struct session *session = client->step == STEP_DONE ? NULL : &client->sessions[client->step];
+	struct session *session =
+		client->step == STEP_DONE ? NULL : &client->sessions[client->step];
 
 	if (!session || !session->pipe)
 		return;
@@ -411,12 +465,16 @@ static void take_step(struct dotnet_client *client)
 	}
 	client->step = STEP_DONE;
 	if (target_is_alive(client))
-		set_reason(client, reason_kind_of(eventpipe_reason_code(session->pipe)), eventpipe_reason(session->pipe));
+		set_reason(client, reason_kind_of(eventpipe_reason_code(session->pipe)),
+			eventpipe_reason(session->pipe));
 	else
 		set_reason(client, REASON_KIND_ENDED, "it ended before its methods were known");
 }
 
-/* All that existed was told when the whole rundown was read, and it was not the end of the process that ended it. */
+/*
+ * All that existed was told when the whole rundown was read, and it was not the end of the process
+ * that ended it.
+ */
 static void take_rundown(struct dotnet_client *client)
 {
 	const struct eventpipe *pipe = client->sessions[DOTNET_STREAM_RUNDOWN].pipe;
@@ -431,16 +489,21 @@ static void advance_sessions(struct dotnet_client *client, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
 		if (client->sessions[i].pipe)
-			(void)eventpipe_advance(client->sessions[i].pipe, now_ns); /* its state is looked at where it matters */
+			/* its state is looked at where it matters */
+			(void)eventpipe_advance(client->sessions[i].pipe, now_ns);
 }
 
-/* The guard has ended all sessions, because we did not come by for too long. Each session finds that by itself, and takes no more bytes. */
+/*
+ * The guard has ended all sessions, because we did not come by for too long. Each session finds
+ * that by itself, and takes no more bytes.
+ */
 static bool take_round(struct dotnet_client *client, uint64_t now_ns)
 {
 	if (guard_rounds(client->guard) == client->guard_rounds)
 		return false;
 	advance_sessions(client, now_ns);
-	set_reason(client, REASON_KIND_GUARDED, "its sessions were ended because their reader had stood still");
+	set_reason(client, REASON_KIND_GUARDED,
+		"its sessions were ended because their reader had stood still");
 	enter(client, DOTNET_ENDED);
 	return true;
 }
@@ -448,7 +511,8 @@ static bool take_round(struct dotnet_client *client, uint64_t now_ns)
 static bool is_open(const struct dotnet_client *client)
 {
 	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
-		if (client->sessions[i].pipe && eventpipe_state(client->sessions[i].pipe) != EVENTPIPE_ENDED)
+		if (client->sessions[i].pipe &&
+			eventpipe_state(client->sessions[i].pipe) != EVENTPIPE_ENDED)
 			return true;
 	return false;
 }
@@ -496,7 +560,8 @@ static void judge_state(struct dotnet_client *client, uint64_t now_ns)
 	}
 	if (client->silent)
 		set_reason(client, REASON_KIND_NONE, "");
-	enter(client, client->step != STEP_DONE || is_rundown_read(client) ? DOTNET_ASKING : DOTNET_LIVE);
+	enter(client,
+		client->step != STEP_DONE || is_rundown_read(client) ? DOTNET_ASKING : DOTNET_LIVE);
 }
 
 static void judge_end(struct dotnet_client *client, uint64_t now_ns)
@@ -505,12 +570,15 @@ static void judge_end(struct dotnet_client *client, uint64_t now_ns)
 
 	if (is_open(client) || (!stopping && client->step != STEP_DONE))
 		return;
-	if (stopping && !client->named && now_ns >= client->stop_ns + DOTNET_STOP_NS && is_silent(client, now_ns))
+	if (stopping && !client->named && now_ns >= client->stop_ns + DOTNET_STOP_NS &&
+		is_silent(client, now_ns))
 		set_silence(client);
 	if (!stopping && !client->named && client->reason_kind == REASON_KIND_NONE)
 		set_reason(client, REASON_KIND_ENDED, "it ended before its methods were known");
-	else if (!stopping && is_opened(client, DOTNET_STREAM_LIVE) && client->reason_kind == REASON_KIND_NONE && target_is_alive(client))
-		set_reason(client, REASON_KIND_CLOSED, "its event stream ended before the recording");
+	else if (!stopping && is_opened(client, DOTNET_STREAM_LIVE) &&
+		 client->reason_kind == REASON_KIND_NONE && target_is_alive(client))
+		set_reason(client, REASON_KIND_CLOSED,
+			"its event stream ended before the recording");
 	enter(client, DOTNET_ENDED);
 }
 
@@ -532,7 +600,8 @@ int dotnet_client_new(const struct dotnet_target *target, const struct dotnet_ha
 	client->target = *target;
 	client->handler = *handler;
 	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
-		client->sessions[i] = (struct session){ .client = client, .stream = (enum dotnet_stream)i };
+		client->sessions[i] =
+			(struct session){ .client = client, .stream = (enum dotnet_stream)i };
 	client->state = DOTNET_ASKING;
 	client->step = STEP_LIVE;
 	client->collect_command = IPC_COLLECT_TRACING_4;
@@ -548,7 +617,8 @@ void dotnet_client_guard(struct dotnet_client *client, struct guard *guard)
 	client->guard_rounds = guard_rounds(guard);
 }
 
-void dotnet_client_ask(struct dotnet_client *client, const struct ipc_provider *providers, uint32_t count)
+void dotnet_client_ask(struct dotnet_client *client, const struct ipc_provider *providers,
+	uint32_t count)
 {
 	client->wanted = providers;
 	client->wanted_count = count;
@@ -571,7 +641,10 @@ void dotnet_client_sample(struct dotnet_client *client)
 	client->sampled = true;
 }
 
-/* Nothing is under way, and nothing is left of the last session of this kind: what was left of it is freed. */
+/*
+ * Nothing is under way, and nothing is left of the last session of this kind: what was left of it
+ * is freed.
+ */
 static bool begin_step(struct dotnet_client *client, enum step step)
 {
 	struct session *session = &client->sessions[step];
@@ -605,7 +678,8 @@ size_t dotnet_client_fds(const struct dotnet_client *client, struct pollfd fds[D
 
 	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++) {
 		struct pollfd own[EVENTPIPE_FDS_MAX];
-		size_t own_count = client->sessions[i].pipe ? eventpipe_fds(client->sessions[i].pipe, own) : 0;
+		size_t own_count =
+			client->sessions[i].pipe ? eventpipe_fds(client->sessions[i].pipe, own) : 0;
 		for (size_t k = 0; k < own_count && count < DOTNET_FDS_MAX; k++)
 			fds[count++] = own[k];
 	}
@@ -669,7 +743,8 @@ enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t n
 	}
 	if (take_round(client, now_ns))
 		return client->state;
-	client->behind = is_behind(client, DOTNET_STREAM_LIVE) || is_behind(client, DOTNET_STREAM_SAMPLES);
+	client->behind =
+		is_behind(client, DOTNET_STREAM_LIVE) || is_behind(client, DOTNET_STREAM_SAMPLES);
 	rest(client, before, now_ns);
 	take_rundown(client);
 	judge_state(client, now_ns);
@@ -690,10 +765,12 @@ void dotnet_client_stop(struct dotnet_client *client, uint64_t now_ns)
 		return;
 	if (target_is_stopped(client))
 		set_reason(client, REASON_KIND_STOPPED, reason_text(REASON_STOPPED));
-	else if (!client->connected && target_is_alive(client) && (client->refused == -ENOENT || !dotnet_port_exists(&client->target)))
+	else if (!client->connected && target_is_alive(client) &&
+		 (client->refused == -ENOENT || !dotnet_port_exists(&client->target)))
 		set_reason(client, REASON_KIND_NO_SOCKET, reason_text(REASON_NO_SOCKET_YET));
 	else
-		set_reason(client, REASON_KIND_CUT_SHORT, "the recording ended before its methods were known");
+		set_reason(client, REASON_KIND_CUT_SHORT,
+			"the recording ended before its methods were known");
 }
 
 void dotnet_client_free(struct dotnet_client *client)

@@ -1,26 +1,32 @@
 /*
- * All requests and sessions of one .NET process: its name and version, the methods that exist, the methods that it compiles later.
+ * All requests and sessions of one .NET process: its name and version, the methods that exist, the
+ * methods that it compiles later.
  *
  * A client is a state machine that never blocks; the caller's poll loop drives any number of them:
  *
- *   dotnet_client_new(&target, &handler, now_ns, &client);
- *   each turn:  n = dotnet_client_fds(client, fds);  poll them no longer than until dotnet_client_wake_ns(client);
+ *   dotnet_client_new(&target, &handler, now_ns, &client); each turn:  n =
+ *   dotnet_client_fds(client, fds);  poll them no longer than until dotnet_client_wake_ns(client);
  *               dotnet_client_advance(client, now_ns);   when one of them is ready or that time has come (more often does no harm)
  *   at the end: dotnet_client_stop(client, now_ns);  the same turns, until DOTNET_ENDED
  *   always:     dotnet_client_free(client);
  *
- * Its steps: send ProcessInfo (3, 2 or 1); open the live session, which reports the methods that are compiled from now on; after
- * dotnet_client_sample(), open a session with the runtime's own sampler, separate so that its many events fill only their own buffer; open a session
- * for the rundown and stop it immediately, which makes the runtime report all methods that exist. At the end of the rundown the names are known; the
- * live session runs until the stop. dotnet_client_rundown() begins another rundown at any time. The nettrace bytes of all sessions go to the handler
- * in order; no event is parsed here.
+ * Its steps: send ProcessInfo (3, 2 or 1); open the live session, which reports the methods that
+ * are compiled from now on; after dotnet_client_sample(), open a session with the runtime's own
+ * sampler, separate so that its many events fill only their own buffer; open a session for the
+ * rundown and stop it immediately, which makes the runtime report all methods that exist. At the
+ * end of the rundown the names are known; the live session runs until the stop.
+ * dotnet_client_rundown() begins another rundown at any time. The nettrace bytes of all sessions go
+ * to the handler in order; no event is parsed here.
  *
- * Promises: a session that was opened is ended by StopTracing, whatever happens (each process has only 64); its stream is read until its
- * end meanwhile, because the runtime would block otherwise. A process that hangs, sends wrong data or exits disturbs no other client. A peer that does not
- * answer is not given up while it is connected, only reported (DOTNET_HUNG): once it answers, the client continues.
+ * Promises: a session that was opened is ended by StopTracing, whatever happens (each process has
+ * only 64); its stream is read until its end meanwhile, because the runtime would block otherwise.
+ * A process that hangs, sends wrong data or exits disturbs no other client. A peer that does not
+ * answer is not given up while it is connected, only reported (DOTNET_HUNG): once it answers, the
+ * client continues.
  *
- * With a guard (guard.h) its sessions are ended too when this process is stopped, hangs or is killed. After that the client is in state DOTNET_ENDED
- * with the reason "guarded"; to continue, the caller makes a new client.
+ * With a guard (guard.h) its sessions are ended too when this process is stopped, hangs or is
+ * killed. After that the client is in state DOTNET_ENDED with the reason "guarded"; to continue,
+ * the caller makes a new client.
  *
  * Times are CLOCK_MONOTONIC in nanoseconds. How many rundowns run at a time is up to the caller.
  */
@@ -40,7 +46,10 @@ struct ipc_provider;
 
 #define DOTNET_FDS_MAX 5u
 
-/* A process that is silent for longer than the first time counts as hung; a stop that takes longer than the second is cut short. */
+/*
+ * A process that is silent for longer than the first time counts as hung; a stop that takes longer
+ * than the second is cut short.
+ */
 #define DOTNET_ANSWER_NS UINT64_C(5000000000)
 #define DOTNET_STOP_NS   UINT64_C(5000000000)
 
@@ -48,22 +57,32 @@ enum dotnet_stream {
 	DOTNET_STREAM_LIVE,
 	DOTNET_STREAM_SAMPLES, /* the runtime's sampled stacks, after dotnet_client_sample() */
 	DOTNET_STREAM_RUNDOWN,
-	DOTNET_STREAM_METHODS, /* methods that are compiled during the session, when the live session does not report them */
+	/*
+	 * methods that are compiled during the session, when the live session does not report them
+	 */
+	DOTNET_STREAM_METHODS,
 	DOTNET_STREAM_COUNT,
 };
 
 enum dotnet_state {
-	DOTNET_ASKING,   /* the names of the existing methods are being requested */
-	DOTNET_HUNG,     /* as before, but the peer has been silent for too long; dotnet_client_reason() says so. May get better */
-	DOTNET_LIVE,     /* all existing methods are known (or cannot be: the reason), the live session runs */
+	DOTNET_ASKING, /* the names of the existing methods are being requested */
+	/*
+	 * as before, but the peer has been silent for too long; dotnet_client_reason() says so. May
+	 * get better
+	 */
+	DOTNET_HUNG,
+	/* all existing methods are known (or cannot be: the reason), the live session runs */
+	DOTNET_LIVE,
 	DOTNET_STOPPING, /* dotnet_client_stop() was called */
 	DOTNET_ENDED,    /* nothing is open any more */
 };
 
 struct dotnet_handler {
 	/*
-	 * Bytes of a stream, in order, from its first ("Nettrace") on. size 0 is the end of the stream, reported once for each that was opened. After
-	 * a negative return the session is stopped and its stream read to the end, but the handler is not called for it again, not even for the end.
+	 * Bytes of a stream, in order, from its first ("Nettrace") on. size 0 is the end of the
+	 * stream, reported once for each that was opened. After a negative return the session is
+	 * stopped and its stream read to the end, but the handler is not called for it again, not
+	 * even for the end.
 	 */
 	int (*bytes)(void *user, enum dotnet_stream stream, const uint8_t *data, size_t size);
 	void *user;
@@ -77,26 +96,33 @@ int dotnet_client_new(const struct dotnet_target *target, const struct dotnet_ha
 void dotnet_client_guard(struct dotnet_client *client, struct guard *guard);
 
 /*
- * The providers that the live session requests beside the method events: borrowed until the client is freed. Before its first turn. Methods need
- * level 5 of the runtime's own provider (but see dotnet_client_untold()). Where the level given here is lower, the other events of level 5 are left
- * out by the runtime if it can (.NET 10), else they arrive and the caller must ignore them.
+ * The providers that the live session requests beside the method events: borrowed until the client
+ * is freed. Before its first turn. Methods need level 5 of the runtime's own provider (but see
+ * dotnet_client_untold()). Where the level given here is lower, the other events of level 5 are
+ * left out by the runtime if it can (.NET 10), else they arrive and the caller must ignore them.
  */
-void dotnet_client_ask(struct dotnet_client *client, const struct ipc_provider *providers, uint32_t count);
+void dotnet_client_ask(struct dotnet_client *client, const struct ipc_provider *providers,
+	uint32_t count);
 
 /*
- * No events for newly compiled methods, unless dotnet_client_ask() requests level 5, which includes them: at level 5 a runtime also prepares events
- * of its allocations and of the joins of its collector, whether they are sent or not. At level 4 it still reports, by name, which methods made at run
- * time (LCG) were freed, and which modules were loaded and unloaded. Before its first turn.
+ * No events for newly compiled methods, unless dotnet_client_ask() requests level 5, which includes
+ * them: at level 5 a runtime also prepares events of its allocations and of the joins of its
+ * collector, whether they are sent or not. At level 4 it still reports, by name, which methods made
+ * at run time (LCG) were freed, and which modules were loaded and unloaded. Before its first turn.
  */
 void dotnet_client_untold(struct dotnet_client *client);
 
 /*
- * The runtime waits before its first instruction until it is resumed. So its live session reports every method that is compiled, and the precompiled ones at its end; there
- * is no other rundown. The names are known once the session is open. Before its first turn.
+ * The runtime waits before its first instruction until it is resumed. So its live session reports
+ * every method that is compiled, and the precompiled ones at its end; there is no other rundown.
+ * The names are known once the session is open. Before its first turn.
  */
 void dotnet_client_from_start(struct dotnet_client *client);
 
-/* The runtime samples the stacks of its managed threads, which it stops for that some hundred times a second. Before its first turn. */
+/*
+ * The runtime samples the stacks of its managed threads, which it stops for that some hundred times
+ * a second. Before its first turn.
+ */
 void dotnet_client_sample(struct dotnet_client *client);
 
 /* The descriptors to wait for, and how many they are. */
@@ -109,44 +135,57 @@ uint64_t dotnet_client_wake_ns(const struct dotnet_client *client);
 enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t now_ns);
 
 /*
- * Begins another rundown: while it runs the state is DOTNET_ASKING, dotnet_client_named() is true at its end if all methods were reported. False: not
- * possible now, an exchange is under way, or the client is at its end.
+ * Begins another rundown: while it runs the state is DOTNET_ASKING, dotnet_client_named() is true
+ * at its end if all methods were reported. False: not possible now, an exchange is under way, or
+ * the client is at its end.
  */
 bool dotnet_client_rundown(struct dotnet_client *client);
 
-/* After dotnet_client_untold(): from now on newly compiled methods are reported, in an additional session. False: not possible now. */
+/*
+ * After dotnet_client_untold(): from now on newly compiled methods are reported, in an additional
+ * session. False: not possible now.
+ */
 bool dotnet_client_methods(struct dotnet_client *client);
 
 /* There was more to read in the last turn than was taken. */
 bool dotnet_client_behind(const struct dotnet_client *client);
 
-/* Begins the end. The streams still go to the handler until they end, which takes 100 ms or so, at most DOTNET_STOP_NS. */
+/*
+ * Begins the end. The streams still go to the handler until they end, which takes 100 ms or so, at
+ * most DOTNET_STOP_NS.
+ */
 void dotnet_client_stop(struct dotnet_client *client, uint64_t now_ns);
 
 /*
- * Frees it. When it has not ended, StopTracing is sent for the open sessions first, without waiting for the reply, within 100 ms at most.
+ * Frees it. When it has not ended, StopTracing is sent for the open sessions first, without waiting
+ * for the reply, within 100 ms at most.
  */
 void dotnet_client_free(struct dotnet_client *client);
 
 enum dotnet_state dotnet_client_state(const struct dotnet_client *client);
 
 /*
- * The session of this kind in the process, as text: "live Microsoft-Windows-DotNETRuntime:0x38:5, 16 MB, no stacks"; the size is the limit of the
- * runtime's event buffer. NULL when none was opened.
+ * The session of this kind in the process, as text: "live Microsoft-Windows-DotNETRuntime:0x38:5,
+ * 16 MB, no stacks"; the size is the limit of the runtime's event buffer. NULL when none was
+ * opened.
  */
 const char *dotnet_client_session(const struct dotnet_client *client, enum dotnet_stream stream);
 
-/* When CollectTracing was sent for a stream, CLOCK_MONOTONIC; 0: it was not opened. The first bytes of the stream are newer. */
+/*
+ * When CollectTracing was sent for a stream, CLOCK_MONOTONIC; 0: it was not opened. The first bytes
+ * of the stream are newer.
+ */
 uint64_t dotnet_client_asked_ns(const struct dotnet_client *client, enum dotnet_stream stream);
 
 /* True once the rundown was read to its end: all methods that existed have been reported. */
 bool dotnet_client_named(const struct dotnet_client *client);
 
 /*
- * Why names are missing: a sentence part, "it belongs to another user"; "" when nothing is. And its kind for counting and Notice.Code,
- * one word with dashes: "no-socket", "refused", "permission", "hung", "stopped", "cut-name", "spoofed", "lied", "slots", "ended" (the process,
- * before its names were known), "closed" (the stream, although the process runs), "cut-short" (by dotnet_client_stop()), "guarded" (ended by
- * the guard), "error".
+ * Why names are missing: a sentence part, "it belongs to another user"; "" when nothing is. And its
+ * kind for counting and Notice.Code, one word with dashes: "no-socket", "refused", "permission",
+ * "hung", "stopped", "cut-name", "spoofed", "lied", "slots", "ended" (the process, before its names
+ * were known), "closed" (the stream, although the process runs), "cut-short" (by
+ * dotnet_client_stop()), "guarded" (ended by the guard), "error".
  */
 const char *dotnet_client_reason(const struct dotnet_client *client);
 const char *dotnet_client_reason_code(const struct dotnet_client *client);

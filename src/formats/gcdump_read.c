@@ -34,7 +34,10 @@ static int broken(struct file *f, const char *what)
 		(size_t)(f->c.at - f->begin));
 }
 
-/* Reads a text into f->text as UTF-8. The count is in UTF-16 units, each written as one to three bytes; surrogate pairs are combined. */
+/*
+ * Reads a text into f->text as UTF-8. The count is in UTF-16 units, each written as one to three
+ * bytes; surrogate pairs are combined.
+ */
 static bool take_text(struct file *f)
 {
 	uint32_t units = cursor_u32(&f->c);
@@ -111,19 +114,24 @@ static int64_t take_compressed(struct cursor *c)
 	return value;
 }
 
-static int take_types(struct file *f, struct heap_graph *graph, uint32_t **ret_sizes, uint32_t *ret_count)
+static int take_types(struct file *f, struct heap_graph *graph, uint32_t **ret_sizes,
+	uint32_t *ret_count)
 {
 	uint32_t count = cursor_u32(&f->c);
 	uint32_t *sizes = count && count <= TYPES_MAX ? calloc(count, sizeof(*sizes)) : NULL;
 
 	if (!sizes)
-		return count && count <= TYPES_MAX ? -ENOMEM : broken(f, "an impossible number of types");
+		return count && count <= TYPES_MAX ? -ENOMEM
+						   : broken(f, "an impossible number of types");
 	*ret_sizes = sizes;
 	*ret_count = count;
 	for (uint32_t i = 0; i < count; i++) {
 		if (!take_text(f))
 			return broken(f, "a type that ends too early");
-		/* Type 0 of the file, UNDEFINED, is handled like other types. Only objects that are referred to but not described use it. */
+		/*
+		 * Type 0 of the file, UNDEFINED, is handled like other types. Only objects that are
+		 * referred to but not described use it.
+		 */
 		struct heap_type *type = vec_push(&graph->types);
 		if (!type)
 			return -ENOMEM;
@@ -140,7 +148,7 @@ static int take_types(struct file *f, struct heap_graph *graph, uint32_t **ret_s
 }
 
 struct nodes {
-	const uint8_t *offsets;   /* 4 bytes each */
+	const uint8_t *offsets; /* 4 bytes each */
 	const uint8_t *blob;
 	size_t blob_size;
 	const uint8_t *addresses; /* 8 bytes each */
@@ -149,7 +157,8 @@ struct nodes {
 	uint32_t count;
 };
 
-static int take_node(struct file *f, struct heap_graph *graph, const struct nodes *nodes, uint32_t index)
+static int take_node(struct file *f, struct heap_graph *graph, const struct nodes *nodes,
+	uint32_t index)
 {
 	struct cursor offset = cursor_of(nodes->offsets + 4 * (size_t)index, 4);
 	struct cursor address = cursor_of(nodes->addresses + 8 * (size_t)index, 8);
@@ -166,11 +175,14 @@ static int take_node(struct file *f, struct heap_graph *graph, const struct node
 	int64_t children = take_compressed(&c);
 	if (c.short_read || size < 0 || children < 0 || (uint64_t)children > cursor_left(&c))
 		return broken(f, "a node that is torn");
-	/* An object that is referred to but not described has only an address. It is not counted as an object. */
+	/*
+	 * An object that is referred to but not described has only an address. It is not counted as
+	 * an object.
+	 */
 	bool seen = type || size;
 	/* Item 0 of our types is unused; roots have no address. */
-	int error = heap_graph_add_resolved(
-		graph, seen ? cursor_u64(&address) : 0, (uint64_t)size, type + 1);
+	int error = heap_graph_add_resolved(graph, seen ? cursor_u64(&address) : 0, (uint64_t)size,
+		type + 1);
 	for (int64_t i = 0; i < children && !error; i++) {
 		int64_t child = (int64_t)index + take_compressed(&c);
 		if (c.short_read || child < 0 || child >= nodes->count)
@@ -203,12 +215,16 @@ static int take_graph(struct file *f, struct heap_graph *graph)
 	nodes.type_sizes = type_sizes;
 	if (!error) {
 		nodes.count = cursor_u32(&f->c);
-		nodes.offsets = nodes.count < UINT32_MAX / 4 ? cursor_take(&f->c, 4 * (size_t)nodes.count) : NULL;
+		nodes.offsets = nodes.count < UINT32_MAX / 4
+					? cursor_take(&f->c, 4 * (size_t)nodes.count)
+					: NULL;
 		nodes.blob_size = cursor_u32(&f->c);
 		nodes.blob = cursor_take(&f->c, nodes.blob_size);
 		uint32_t addresses = cursor_u32(&f->c);
-		nodes.addresses = addresses == nodes.count ? cursor_take(&f->c, 8 * (size_t)addresses) : NULL;
-		if (!nodes.count || !nodes.offsets || !nodes.addresses || f->c.short_read || root >= nodes.count)
+		nodes.addresses =
+			addresses == nodes.count ? cursor_take(&f->c, 8 * (size_t)addresses) : NULL;
+		if (!nodes.count || !nodes.offsets || !nodes.addresses || f->c.short_read ||
+			root >= nodes.count)
 			error = broken(f, "the lists of nodes are torn");
 	}
 	for (uint32_t i = 0; i < nodes.count && !error; i++)
@@ -227,7 +243,10 @@ static int take_graph(struct file *f, struct heap_graph *graph)
 	return error;
 }
 
-/* Null, or DotNetHeapInfo: the size of all segments, then an object with seven addresses for each segment. */
+/*
+ * Null, or DotNetHeapInfo: the size of all segments, then an object with seven addresses for each
+ * segment.
+ */
 static bool skip_segments(struct file *f)
 {
 	uint8_t tag = cursor_u8(&f->c);

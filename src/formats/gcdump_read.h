@@ -1,5 +1,6 @@
 /*
- * Reads `.gcdump` files of spoor, PerfView, dotnet-gcdump and Visual Studio into a heap graph (docs/formats/gcdump.md).
+ * Reads `.gcdump` files of spoor, PerfView, dotnet-gcdump and Visual Studio into a heap graph
+ * (docs/formats/gcdump.md).
  */
 #ifndef SPOOR_FORMATS_GCDUMP_READ_H
 #define SPOOR_FORMATS_GCDUMP_READ_H
@@ -15,13 +16,13 @@ struct gcdump_origin {
 	char machine[256];
 	char process_name[256];
 	uint32_t pid;
-	uint64_t utc_ns;      /* since 1970 */
-	char missing[256];    /* why the heap is incomplete, in files of spoor */
+	uint64_t utc_ns;   /* since 1970 */
+	char missing[256]; /* why the heap is incomplete, in files of spoor */
 };
 
 /*
- * Fills `graph`, which is initialised; the caller resolves it afterwards. `name` is for messages. -EBADMSG: malformed or truncated; the caller then
- * discards the graph. -ENOMEM.
+ * Fills `graph`, which is initialised; the caller resolves it afterwards. `name` is for messages.
+ * -EBADMSG: malformed or truncated; the caller then discards the graph. -ENOMEM.
  */
 int gcdump_read(const uint8_t *data, size_t size, const char *name, struct heap_graph *graph,
 	struct gcdump_origin *ret_origin, struct diag *diag);

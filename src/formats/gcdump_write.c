@@ -1,6 +1,7 @@
 /*
- * FastSerialization, as its readers expect it: objects between tags, each type defined at its first use. The graph is a list of types, a list of
- * offsets, and one blob. In the blob each node has its type, its children as differences of numbers, and its size if it differs from its type's.
+ * FastSerialization, as its readers expect it: objects between tags, each type defined at its first
+ * use. The graph is a list of types, a list of offsets, and one blob. In the blob each node has its
+ * type, its children as differences of numbers, and its size if it differs from its type's.
  */
 #include "formats/gcdump_write.h"
 
@@ -30,7 +31,7 @@ enum tag {
 struct out {
 	int fd;
 	const char *name;
-	uint64_t offset;      /* in the file, of the next byte */
+	uint64_t offset; /* in the file, of the next byte */
 	int error;
 	size_t len;
 	uint8_t *buffer;
@@ -77,7 +78,8 @@ static void put_u8(struct out *out, uint8_t value)
 
 static void put_u32(struct out *out, uint32_t value)
 {
-	const uint8_t bytes[] = { (uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16), (uint8_t)(value >> 24) };
+	const uint8_t bytes[] = { (uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16),
+		(uint8_t)(value >> 24) };
 
 	put(out, bytes, sizeof(bytes));
 }
@@ -106,7 +108,10 @@ static void put_unit(struct out *out, uint32_t unit)
 	put(out, bytes, len);
 }
 
-/* The count is in UTF-16 units, and each unit is encoded separately: a character beyond the first plane as its two surrogates. */
+/*
+ * The count is in UTF-16 units, and each unit is encoded separately: a character beyond the first
+ * plane as its two surrogates.
+ */
 static void put_text(struct out *out, const char *text)
 {
 	size_t len = strlen(text);
@@ -126,12 +131,16 @@ static void put_text(struct out *out, const char *text)
 	}
 }
 
-/* Writes a signed number in groups of 7 bits, the highest first, 0x80 on all but the last. Returns its length, at most 5. */
+/*
+ * Writes a signed number in groups of 7 bits, the highest first, 0x80 on all but the last. Returns
+ * its length, at most 5.
+ */
 static size_t make_compressed(int32_t value, uint8_t bytes[5])
 {
 	size_t len = 1;
 
-	while (len < 5 && (value < -(INT64_C(1) << (7 * len - 1)) || value >= INT64_C(1) << (7 * len - 1)))
+	while (len < 5 &&
+		(value < -(INT64_C(1) << (7 * len - 1)) || value >= INT64_C(1) << (7 * len - 1)))
 		len++;
 	for (size_t i = 0; i < len; i++) {
 		unsigned shift = (unsigned)(7 * (len - 1 - i));
@@ -242,7 +251,8 @@ static void put_graph(struct out *out, const struct heap_graph *graph, uint64_t 
 	put_u8(out, TAG_END_OBJECT);
 }
 
-static void put_file(struct out *out, const struct heap_graph *graph, const struct gcdump_info *info, uint64_t blob_bytes)
+static void put_file(struct out *out, const struct heap_graph *graph,
+	const struct gcdump_info *info, uint64_t blob_bytes)
 {
 	static const uint8_t one[] = { 0, 0, 0x80, 0x3f }; /* 1.0f */
 	char log[256];
@@ -250,11 +260,11 @@ static void put_file(struct out *out, const struct heap_graph *graph, const stru
 	put_text(out, "!FastSerialization.1");
 	begin_object(out, "GCHeapDump", 10, 8);
 	put_graph(out, graph, blob_bytes);
-	put_u8(out, 1);                         /* 64-bit */
-	put(out, one, sizeof(one));             /* averages: nothing was sampled */
+	put_u8(out, 1);             /* 64-bit */
+	put(out, one, sizeof(one)); /* averages: nothing was sampled */
 	put(out, one, sizeof(one));
-	put_u8(out, TAG_NULL);                  /* no JavaScript heap */
-	put_u8(out, TAG_NULL);                  /* no segments */
+	put_u8(out, TAG_NULL); /* no JavaScript heap */
+	put_u8(out, TAG_NULL); /* no segments */
 	(void)snprintf(log, sizeof(log), "%s%s", *info->missing ? GCDUMP_NOT_WHOLE : "",
 		info->missing); /* truncated if it is too long */
 	put_text(out, log);
@@ -264,10 +274,10 @@ static void put_file(struct out *out, const struct heap_graph *graph, const stru
 	put_u32(out, info->pid);
 	put_u64(out, info->committed_bytes);
 	put_u64(out, info->working_set_bytes);
-	put_u32(out, 0);                        /* no multipliers */
+	put_u32(out, 0); /* no multipliers */
 	put_u8(out, TAG_SKIP_REGION);
-	put_u32(out, 0);                        /* the first forward reference */
-	put_u8(out, TAG_NULL);                  /* no COM */
+	put_u32(out, 0);       /* the first forward reference */
+	put_u8(out, TAG_NULL); /* no COM */
 	uint64_t forward = out->offset;
 	put_u8(out, TAG_STRING);
 	put_text(out, info->tool);
@@ -280,8 +290,8 @@ static void put_file(struct out *out, const struct heap_graph *graph, const stru
 	put_u32(out, (uint32_t)where);
 }
 
-int gcdump_write(const struct heap_graph *graph, const struct gcdump_info *info, int fd, const char *name,
-	struct diag *diag)
+int gcdump_write(const struct heap_graph *graph, const struct gcdump_info *info, int fd,
+	const char *name, struct diag *diag)
 {
 	struct out out = { .fd = fd, .name = name, .buffer = malloc(BUFFER_BYTES) };
 	uint64_t blob_bytes = 0;
@@ -290,11 +300,16 @@ int gcdump_write(const struct heap_graph *graph, const struct gcdump_info *info,
 		return diag_set(diag, -ENOMEM, "cannot write '%s': %m", name);
 	for (uint32_t node = 0; node < heap_graph_node_count(graph); node++)
 		blob_bytes += node_record(graph, node, NULL);
-	/* Offsets in the file are 32-bit too. Beside the blob the file has 12 bytes for each node, and the types. */
-	if (blob_bytes > INT32_MAX || blob_bytes + 12 * (uint64_t)heap_graph_node_count(graph) > UINT32_MAX - (UINT64_C(64) << 20)) {
+	/*
+	 * Offsets in the file are 32-bit too. Beside the blob the file has 12 bytes for each node,
+	 * and the types.
+	 */
+	if (blob_bytes > INT32_MAX || blob_bytes + 12 * (uint64_t)heap_graph_node_count(graph) >
+					      UINT32_MAX - (UINT64_C(64) << 20)) {
 		free(out.buffer);
 		return diag_set(diag, -EFBIG,
-			"cannot write '%s': %u objects are more than a .gcdump file can hold", name, graph->object_count);
+			"cannot write '%s': %u objects are more than a .gcdump file can hold", name,
+			graph->object_count);
 	}
 	put_file(&out, graph, info, blob_bytes);
 	flush(&out);

@@ -1,5 +1,6 @@
 /*
- * Writes heap snapshots as `.gcdump` files, which PerfView, Visual Studio and dotnet-gcdump open (docs/formats/gcdump.md).
+ * Writes heap snapshots as `.gcdump` files, which PerfView, Visual Studio and dotnet-gcdump open
+ * (docs/formats/gcdump.md).
  *
  * The file is written sequentially through a small buffer: nothing of the graph is copied.
  */
@@ -18,8 +19,12 @@ struct gcdump_info {
 	const char *machine;
 	const char *process_name;
 	const char *
-		missing; /* why the heap is incomplete, which is stored in the file's log; "" if it is complete */
-	const char *tool;         /* "spoor 1.0" */
+		/*
+		 * why the heap is incomplete, which is stored in the file's log; "" if it is
+		 * complete
+		 */
+		missing;
+	const char *tool; /* "spoor 1.0" */
 	uint32_t pid;
 	uint64_t utc_ns;          /* since 1970 */
 	uint64_t committed_bytes; /* 0 unknown */
@@ -27,10 +32,10 @@ struct gcdump_info {
 };
 
 /*
- * Writes a resolved graph to `fd`, which stays the caller's; `name` is for messages. -EFBIG: the records of the objects would exceed 2 GiB, the
- * limit of the format.
+ * Writes a resolved graph to `fd`, which stays the caller's; `name` is for messages. -EFBIG: the
+ * records of the objects would exceed 2 GiB, the limit of the format.
  */
-int gcdump_write(const struct heap_graph *graph, const struct gcdump_info *info, int fd, const char *name,
-	struct diag *diag);
+int gcdump_write(const struct heap_graph *graph, const struct gcdump_info *info, int fd,
+	const char *name, struct diag *diag);
 
 #endif

@@ -14,7 +14,8 @@
 static const char report_suffix[] = ".crashreport.json"; /* createdump's own */
 
 /* The folder and a slash, with "%" doubled: to createdump "%p" is the pid, "%%" the sign itself. */
-static int name_for_runtime(const char *folder, size_t len, const char *name, char out[DUMP_PATH_ROOM])
+static int name_for_runtime(const char *folder, size_t len, const char *name,
+	char out[DUMP_PATH_ROOM])
 {
 	size_t used = 0;
 
@@ -29,7 +30,8 @@ static int name_for_runtime(const char *folder, size_t len, const char *name, ch
 	return n < 0 || (size_t)n >= DUMP_PATH_ROOM - used ? -ENAMETOOLONG : 0;
 }
 
-static int reserve_report(struct dump_place *place, const char *path, uint32_t uid, struct diag *diag)
+static int reserve_report(struct dump_place *place, const char *path, uint32_t uid,
+	struct diag *diag)
 {
 	char report[DUMP_PATH_ROOM + sizeof(report_suffix)];
 	int folder = fcntl(place->core.folder, F_DUPFD_CLOEXEC, 0);
@@ -40,11 +42,14 @@ static int reserve_report(struct dump_place *place, const char *path, uint32_t u
 	int result = output_file_reserve(&place->report, folder, report, uid, diag);
 
 	if (result == 0)
-		(void)snprintf(place->report.temporary, sizeof(place->report.temporary), "%.40s%s", place->core.temporary, report_suffix); /* fits */
+		/* fits */
+		(void)snprintf(place->report.temporary, sizeof(place->report.temporary), "%.40s%s",
+			place->core.temporary, report_suffix);
 	return result;
 }
 
-int dump_place_open(const struct dump_place_question *question, struct dump_place *ret_place, struct diag *diag)
+int dump_place_open(const struct dump_place_question *question, struct dump_place *ret_place,
+	struct diag *diag)
 {
 	const char *slash = strrchr(question->path, '/');
 	size_t len = slash ? (size_t)(slash - question->path) : 0;
@@ -52,7 +57,8 @@ int dump_place_open(const struct dump_place_question *question, struct dump_plac
 	struct target_root root;
 	int fd = -1;
 
-	*ret_place = (struct dump_place){ .core = { .fd = -1, .folder = -1 }, .report = { .fd = -1, .folder = -1 } };
+	*ret_place = (struct dump_place){ .core = { .fd = -1, .folder = -1 },
+		.report = { .fd = -1, .folder = -1 } };
 	if (!slash || len + 1 >= sizeof(folder))
 		return diag_set(diag, -ENAMETOOLONG, "the name of the file is too long");
 	memcpy(folder, question->path, len);
@@ -64,10 +70,12 @@ int dump_place_open(const struct dump_place_question *question, struct dump_plac
 	result = target_root_open_folder(&root, folder, &fd, diag);
 	target_root_close(&root);
 	if (result == 0)
-		result = output_file_reserve(&ret_place->core, fd, question->path, question->uid, diag);
+		result = output_file_reserve(&ret_place->core, fd, question->path, question->uid,
+			diag);
 	if (result == 0 && question->crash_report)
 		result = reserve_report(ret_place, question->path, question->uid, diag);
-	if (result == 0 && name_for_runtime(folder, len, ret_place->core.temporary, ret_place->path) < 0)
+	if (result == 0 &&
+		name_for_runtime(folder, len, ret_place->core.temporary, ret_place->path) < 0)
 		result = diag_set(diag, -ENAMETOOLONG, "the name of the file is too long");
 	if (result < 0)
 		dump_place_close(ret_place);
@@ -76,8 +84,9 @@ int dump_place_open(const struct dump_place_question *question, struct dump_plac
 
 static bool is_written(const struct output_file *file, struct stat *ret_status)
 {
-	return file->folder >= 0 && file->temporary[0] && fstatat(file->folder, file->temporary, ret_status, AT_SYMLINK_NOFOLLOW) == 0 &&
-		S_ISREG(ret_status->st_mode);
+	return file->folder >= 0 && file->temporary[0] &&
+	       fstatat(file->folder, file->temporary, ret_status, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(ret_status->st_mode);
 }
 
 bool dump_place_is_written(const struct dump_place *place)

@@ -6,8 +6,9 @@
  *   dump_place_keep(&place, &size, &diag);          the dump gets its name; an earlier file there becomes NAME.old
  *   dump_place_close(&place);                       always; a dump that was not kept is removed
  *
- * The folder is opened below the root of the process. The runtime writes under a random name there, so that no link, pipe or file that waits at the
- * dump's own name is opened by it. Names are given and taken with the caller's own rights.
+ * The folder is opened below the root of the process. The runtime writes under a random name there,
+ * so that no link, pipe or file that waits at the dump's own name is opened by it. Names are given
+ * and taken with the caller's own rights.
  */
 #ifndef SPOOR_HEAP_DUMP_PLACE_H
 #define SPOOR_HEAP_DUMP_PLACE_H
@@ -23,19 +24,24 @@ struct diag;
 
 struct dump_place_question {
 	uint32_t pid;
-	uint32_t uid;           /* of the process: an earlier dump of this user may be replaced */
-	const char *path;       /* absolute, as the process sees it */
-	bool crash_report;      /* FILE.crashreport.json beside it */
+	uint32_t uid;      /* of the process: an earlier dump of this user may be replaced */
+	const char *path;  /* absolute, as the process sees it */
+	bool crash_report; /* FILE.crashreport.json beside it */
 };
 
 struct dump_place {
 	struct output_file core;
 	struct output_file report;
-	char path[DUMP_PATH_ROOM]; /* for the runtime, which replaces what begins with a percent sign: those of the folder are doubled */
+	/*
+	 * for the runtime, which replaces what begins with a percent sign: those of the folder are
+	 * doubled
+	 */
+	char path[DUMP_PATH_ROOM];
 };
 
 /* On failure *ret_place is closed. */
-int dump_place_open(const struct dump_place_question *question, struct dump_place *ret_place, struct diag *diag);
+int dump_place_open(const struct dump_place_question *question, struct dump_place *ret_place,
+	struct diag *diag);
 
 /* -ENOENT: the runtime wrote none there. */
 int dump_place_keep(struct dump_place *place, uint64_t *ret_size_bytes, struct diag *diag);

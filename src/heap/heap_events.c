@@ -9,9 +9,9 @@
 #include "trace/clr_event.h"
 #include "trace/heap_graph.h"
 
-#define DEPTH_OLDEST   2u
-#define TYPE_BLOCKING  0u
-#define REASON_INDUCED 1u
+#define DEPTH_OLDEST        2u
+#define TYPE_BLOCKING       0u
+#define REASON_INDUCED      1u
 #define STATIC_THREAD_LOCAL 1u
 
 /* UTF-16 up to its zero, as UTF-8 into `out`. */
@@ -29,7 +29,10 @@ static void take_utf16z(struct cursor *c, struct bytes *out)
 
 #define NESTING_MAX 64u
 
-/* "Dictionary`2[System.String,Shop.Order[]]" as people write it: "Dictionary<System.String,Shop.Order[]>". In place: it only gets shorter. */
+/*
+ * "Dictionary`2[System.String,Shop.Order[]]" as people write it:
+ * "Dictionary<System.String,Shop.Order[]>". In place: it only gets shorter.
+ */
 static void make_readable(struct bytes *text)
 {
 	uint64_t generic = 0; /* a bit a bracket that is open: it is a list of types */
@@ -39,7 +42,8 @@ static void make_readable(struct bytes *text)
 	for (size_t i = 0; i < text->len; i++) {
 		char c = (char)text->data[i];
 		if (c == '`') {
-			while (i + 1 < text->len && text->data[i + 1] >= '0' && text->data[i + 1] <= '9')
+			while (i + 1 < text->len && text->data[i + 1] >= '0' &&
+				text->data[i + 1] <= '9')
 				i++;
 			continue;
 		}
@@ -61,7 +65,8 @@ static void make_readable(struct bytes *text)
 
 static int add_text(struct heap_graph *graph, const struct bytes *text, uint32_t *ret_index)
 {
-	*ret_index = text->len ? strtab_add(&graph->strings, (const char *)text->data, text->len) : 0;
+	*ret_index =
+		text->len ? strtab_add(&graph->strings, (const char *)text->data, text->len) : 0;
 	return text->failed || (text->len && !*ret_index) ? -ENOMEM : 0;
 }
 
@@ -101,9 +106,12 @@ static int take_types(struct heap_events *heap, struct cursor *c)
 	return error;
 }
 
-/* "Index, Count, instance", then `item_size` bytes each. True: the next block of its kind, with *ret_count items that the payload contains. */
-static bool begin_block(struct heap_events *heap, struct cursor *c, size_t item_size, uint32_t *next,
-	uint32_t *ret_count)
+/*
+ * "Index, Count, instance", then `item_size` bytes each. True: the next block of its kind, with
+ * *ret_count items that the payload contains.
+ */
+static bool begin_block(struct heap_events *heap, struct cursor *c, size_t item_size,
+	uint32_t *next, uint32_t *ret_count)
 {
 	uint32_t index = cursor_u32(c);
 	uint32_t count = cursor_u32(c);
@@ -243,7 +251,8 @@ static int take_module(struct heap_events *heap, struct cursor *c)
 	if (c->short_read)
 		error = -EBADMSG;
 	else if (path->len)
-		error = heap_graph_add_module(heap->graph, module, (const char *)path->data, path->len);
+		error = heap_graph_add_module(heap->graph, module, (const char *)path->data,
+			path->len);
 	bytes_done(&il);
 	bytes_done(&native);
 	return error;
@@ -265,7 +274,10 @@ static int take_block(struct heap_events *heap, uint32_t event_id, struct cursor
 	}
 }
 
-/* A collection with another number begins or ends while ours has not ended: our end was lost, or it was not the one that is walked. */
+/*
+ * A collection with another number begins or ends while ours has not ended: our end was lost, or it
+ * was not the one that is walked.
+ */
 static void take_other(struct heap_events *heap, uint32_t count)
 {
 	if (!heap->begun || heap->ended || (int32_t)(count - heap->collection) <= 0)
@@ -308,7 +320,8 @@ static int take_end(struct heap_events *heap, struct cursor *c)
 	return heap->ended;
 }
 
-int heap_events_take(struct heap_events *heap, int rundown, uint32_t event_id, const uint8_t *payload, size_t size)
+int heap_events_take(struct heap_events *heap, int rundown, uint32_t event_id,
+	const uint8_t *payload, size_t size)
 {
 	struct cursor c = cursor_of(payload, size);
 	bool inside = heap->begun && !heap->ended && !heap->end_lost;
@@ -321,7 +334,10 @@ int heap_events_take(struct heap_events *heap, int rundown, uint32_t event_id, c
 		return take_start(heap, &c);
 	case CLR_ID_GCEnd:
 		return take_end(heap, &c);
-	/* Types and modules are valid for the whole process, whichever collection they were sent with. */
+	/*
+	 * Types and modules are valid for the whole process, whichever collection they were sent
+	 * with.
+	 */
 	case CLR_ID_BulkType:
 		error = take_types(heap, &c);
 		break;

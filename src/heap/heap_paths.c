@@ -17,10 +17,11 @@
 struct paths {
 	struct heap_report *report;
 	const struct heap_order *order;
-	uint32_t *row;       /* of each node: its row of report->paths + 1 */
-	uint32_t *from;      /* of each place: the place that it was first reached from */
-	uint64_t *hash;      /* of each place: of the types on the way to it; runs of one type count once */
-	struct map index;    /* hash -> row + 1 */
+	uint32_t *row;  /* of each node: its row of report->paths + 1 */
+	uint32_t *from; /* of each place: the place that it was first reached from */
+	/* of each place: of the types on the way to it; runs of one type count once */
+	uint64_t *hash;
+	struct map index; /* hash -> row + 1 */
 };
 
 static uint32_t type_at(const struct paths *p, uint32_t at)
@@ -28,7 +29,10 @@ static uint32_t type_at(const struct paths *p, uint32_t at)
 	return heap_graph_node_type(p->report->graph, p->order->node[at]);
 }
 
-/* The places are in breadth-first order: the first that refers to a place is on a shortest way to it. */
+/*
+ * The places are in breadth-first order: the first that refers to a place is on a shortest way to
+ * it.
+ */
 static int walk(struct paths *p)
 {
 	const struct heap_graph *graph = p->report->graph;
@@ -46,9 +50,11 @@ static int walk(struct paths *p)
 			uint32_t to = edges[i] ? place[edges[i]] : 0;
 			if (to && !p->from[to] && p->hash[to] == 0) {
 				p->from[to] = at;
-				p->hash[to] = type_at(p, to) == type_at(p, at) && at
-					? p->hash[at]
-					: hash_u64(p->hash[at] ^ hash_u64(type_at(p, to))) | 1;
+				p->hash[to] =
+					type_at(p, to) == type_at(p, at) && at
+						? p->hash[at]
+						: hash_u64(p->hash[at] ^ hash_u64(type_at(p, to))) |
+							  1;
 			}
 		}
 	}
@@ -91,7 +97,8 @@ static int count_object(struct paths *p, uint32_t at)
 		int error = add_path(p, at, &row);
 		if (error)
 			return error;
-		if (!vec_add(&report->paths, row) || !map_put(&p->index, p->hash[at], report->paths.count))
+		if (!vec_add(&report->paths, row) ||
+			!map_put(&p->index, p->hash[at], report->paths.count))
 			return -ENOMEM;
 		index = report->paths.count;
 	}
@@ -147,7 +154,7 @@ static bool fits(const char *pattern, const char *name)
 	if (text_glob(pattern, name))
 		return true;
 	return len > last && strcmp(name + len - last, pattern) == 0 &&
-		(name[len - last - 1] == '.' || name[len - last - 1] == '+');
+	       (name[len - last - 1] == '.' || name[len - last - 1] == '+');
 }
 
 int heap_paths_find(struct heap_report *report, const struct heap_order *order,
@@ -178,7 +185,8 @@ int heap_paths_find(struct heap_report *report, const struct heap_order *order,
 	if (!error && report->paths.count)
 		error = count_retained(&p);
 	if (report->paths.count)
-		qsort(report->paths.items, report->paths.count, sizeof(report->paths.items[0]), compare_paths);
+		qsort(report->paths.items, report->paths.count, sizeof(report->paths.items[0]),
+			compare_paths);
 	free(wanted);
 	free(p.from);
 	free(p.hash);

@@ -10,8 +10,8 @@ struct heap_order;
 struct heap_report;
 
 /*
- * Fills report->paths for all types whose name fits (a name, its last part, or a pattern with * and ?): most bytes first.
- * *ret_matches is the number of types that fit. -ENOMEM.
+ * Fills report->paths for all types whose name fits (a name, its last part, or a pattern with * and
+ * ?): most bytes first. *ret_matches is the number of types that fit. -ENOMEM.
  */
 int heap_paths_find(struct heap_report *report, const struct heap_order *order,
 	const char *type_name, uint32_t *ret_matches);

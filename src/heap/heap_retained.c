@@ -80,7 +80,9 @@ void heap_order_done(struct heap_order *order)
 	*order = (struct heap_order){ 0 };
 }
 
-/* The number of the set in `scratch`, made when it is new. 0 without memory, or beyond the limit. */
+/*
+ * The number of the set in `scratch`, made when it is new. 0 without memory, or beyond the limit.
+ */
 static uint32_t intern(struct retaining *r)
 {
 	uint32_t count = r->scratch.count;
@@ -105,9 +107,12 @@ static uint32_t intern(struct retaining *r)
 	return r->sets.count - 1;
 }
 
-/* What `own` and `passed` have in common, and the node's own group. Of a node that was not reached before: all that is passed. */
-static int combine(
-	struct retaining *r, uint32_t own, uint32_t passed, uint32_t group, uint32_t *ret_set)
+/*
+ * What `own` and `passed` have in common, and the node's own group. Of a node that was not reached
+ * before: all that is passed.
+ */
+static int combine(struct retaining *r, uint32_t own, uint32_t passed, uint32_t group,
+	uint32_t *ret_set)
 {
 	uint64_t key = hash_u64((uint64_t)own << 32 | passed) ^ hash_u64(group);
 	struct combined *cached = &r->cache[key % CACHE_SLOTS];
@@ -152,7 +157,10 @@ static int combine(
 	return 0;
 }
 
-/* One pass in the order: the sets that changed are passed on. *ret_changed: a set changed that comes earlier in the order. */
+/*
+ * One pass in the order: the sets that changed are passed on. *ret_changed: a set changed that
+ * comes earlier in the order.
+ */
 static int pass_on(struct retaining *r, bool *ret_changed)
 {
 	int error = 0;
@@ -168,7 +176,10 @@ static int pass_on(struct retaining *r, bool *ret_changed)
 		for (uint32_t i = 0; i < count && !error; i++) {
 			uint32_t to = edges[i];
 			uint32_t set = 0;
-			/* Nothing retains the root. A set that is equal has all common groups and its own. */
+			/*
+			 * Nothing retains the root. A set that is equal has all common groups and
+			 * its own.
+			 */
 			if (!to || to == r->graph->root || r->set[to] == r->set[from])
 				continue;
 			error = combine(r, r->set[to], r->set[from],

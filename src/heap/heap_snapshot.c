@@ -24,33 +24,35 @@
 #include "trace/schema.h"
 #include "trace/trace.h"
 
-#define RUNDOWN_LOADER  UINT64_C(0x8) /* module names */
-#define TRIGGER_MB      1u
-#define TIMEOUT_NS      UINT64_C(30000000000)
-#define AFTER_NS        UINT64_C(10000000000) /* without an event of the collection once it is over */
-#define TURN_NS         UINT64_C(250000000)
-#define READER_LOOK_NS  UINT64_C(10000000)
-#define READER_WAIT_NS  UINT64_C(3000000000)
-#define READER_NAME     ".NET EventPipe"
+#define RUNDOWN_LOADER UINT64_C(0x8) /* module names */
+#define TRIGGER_MB     1u
+#define TIMEOUT_NS     UINT64_C(30000000000)
+/* without an event of the collection once it is over */
+#define AFTER_NS       UINT64_C(10000000000)
+#define TURN_NS        UINT64_C(250000000)
+#define READER_LOOK_NS UINT64_C(10000000)
+#define READER_WAIT_NS UINT64_C(3000000000)
+#define READER_NAME    ".NET EventPipe"
 
 struct taking {
 	const struct heap_snapshot_options *options;
 	struct heap_snapshot_result *result;
-	struct trace trace;            /* schemas of the stream only */
+	struct trace trace; /* schemas of the stream only */
 	struct nettrace_decoder *decoder;
 	struct heap_events heap;
 	struct eventpipe *data;
 	struct eventpipe *trigger;
-	struct diag broken;            /* the stream, or memory */
+	struct diag broken; /* the stream, or memory */
 	uint64_t begin_ns;
 	uint64_t deadline_ns; /* of all attempts */
 	uint64_t heard_ns; /* of the last event of the collection, or of the last step towards it */
 	bool stopping;     /* any byte counts as progress: the runtime now sends only the rest */
 	uint64_t gc_begin_ns;
-	struct id_list readers;        /* threads of this name that were there before the data's session */
-	uint64_t open_ns;              /* when that was open; 0 not yet */
-	uint64_t look_ns;              /* when to look for its thread again */
-	uint32_t seen;                 /* looks in a row at which it slept */
+	/* threads of this name that were there before the data's session */
+	struct id_list readers;
+	uint64_t open_ns; /* when that was open; 0 not yet */
+	uint64_t look_ns; /* when to look for its thread again */
+	uint32_t seen;    /* looks in a row at which it slept */
 };
 
 static int take_event(struct taking *t, const struct event *event)
@@ -63,14 +65,18 @@ static int take_event(struct taking *t, const struct event *event)
 
 	if (schema->provider_kind != PROVIDER_CLR && schema->provider_kind != PROVIDER_CLR_RUNDOWN)
 		return 0;
-	int result = heap_events_take(&t->heap, schema->provider_kind == PROVIDER_CLR_RUNDOWN, schema->event_id, event->payload, event->payload_size);
+	int result = heap_events_take(&t->heap, schema->provider_kind == PROVIDER_CLR_RUNDOWN,
+		schema->event_id, event->payload, event->payload_size);
 
 	if (result == -EBADMSG)
-		return diag_set(&t->broken, result, "the runtime's event %u does not have the layout it should", schema->event_id);
+		return diag_set(&t->broken, result,
+			"the runtime's event %u does not have the layout it should",
+			schema->event_id);
 	if (result == -ENOMEM)
 		return diag_set(&t->broken, result, "there is no memory for so large a heap: %m");
 	if (result < 0)
-		return diag_set(&t->broken, result, "the heap has more objects or references than 2^31");
+		return diag_set(&t->broken, result,
+			"the heap has more objects or references than 2^31");
 	if (t->heap.blocks != blocks)
 		t->heard_ns = clock_monotonic_ns();
 	if (t->heap.begun && (!begun || t->heap.collection != collection))
@@ -95,7 +101,8 @@ static int on_data(void *user, const uint8_t *data, size_t size)
 		return 0; /* read on, so that the runtime can continue */
 	if (nettrace_decoder_push(t->decoder, data, size) < 0)
 		return diag_set(&t->broken, -ENOMEM, "there is no memory for the stream: %m"), 0;
-	while (!t->broken.error && (result = nettrace_decoder_next(t->decoder, &event, &t->broken)) > 0)
+	while (!t->broken.error &&
+		(result = nettrace_decoder_next(t->decoder, &event, &t->broken)) > 0)
 		(void)take_event(t, &event); /* kept in t->broken */
 	return 0;
 }
@@ -112,10 +119,13 @@ static int on_trigger(void *user, const uint8_t *data, size_t size)
 	return 0;
 }
 
-static int open_pipe(struct taking *t, uint64_t keywords, uint8_t level, uint32_t buffer_mb, uint64_t rundown,
-	struct ipc_provider *provider, int (*bytes)(void *, const uint8_t *, size_t), struct eventpipe **ret_pipe)
+static int open_pipe(struct taking *t, uint64_t keywords, uint8_t level, uint32_t buffer_mb,
+	uint64_t rundown, struct ipc_provider *provider,
+	int (*bytes)(void *, const uint8_t *, size_t), struct eventpipe **ret_pipe)
 {
-	*provider = (struct ipc_provider){ .keywords = keywords, .level = level, .name = PROVIDER_CLR_NAME };
+	*provider = (struct ipc_provider){
+		.keywords = keywords, .level = level, .name = PROVIDER_CLR_NAME
+	};
 	const struct dotnet_door door = dotnet_target_door(t->options->target);
 	const struct eventpipe_options options = {
 		.providers = provider,
@@ -132,7 +142,10 @@ static int open_pipe(struct taking *t, uint64_t keywords, uint8_t level, uint32_
 	return eventpipe_new(&door, &options, &handler, clock_monotonic_ns(), ret_pipe);
 }
 
-/* One turn: waits for either session or the watched descriptor, for a limited time, then advances both sessions. */
+/*
+ * One turn: waits for either session or the watched descriptor, for a limited time, then advances
+ * both sessions.
+ */
 static void turn(struct taking *t)
 {
 	struct pollfd fds[2 * EVENTPIPE_FDS_MAX + 1];
@@ -179,7 +192,10 @@ static uint64_t timeout_of(const struct heap_snapshot_options *options)
 	return options->timeout_ns ? options->timeout_ns : TIMEOUT_NS;
 }
 
-/* The trigger's session opens when the collection is over: its events have been sent by then, or wait in the buffer, or are lost. */
+/*
+ * The trigger's session opens when the collection is over: its events have been sent by then, or
+ * wait in the buffer, or are lost.
+ */
 static bool timed_out(const struct taking *t)
 {
 	uint64_t timeout_ns = timeout_of(t->options);
@@ -199,14 +215,18 @@ static int fail(const struct taking *t, const struct eventpipe *pipe, struct dia
 {
 	bool refused = reason_word_is(eventpipe_reason_code(pipe), REASON_KIND_PERMISSION);
 
-	diag_set(diag, refused ? -EACCES : -EIO, "no heap snapshot of process %u: %s", t->options->target->pid,
+	diag_set(diag, refused ? -EACCES : -EIO, "no heap snapshot of process %u: %s",
+		t->options->target->pid,
 		*eventpipe_reason(pipe) ? eventpipe_reason(pipe) : "its stream ended at once");
 	if (refused)
 		diag_remedy(diag, "run it as that user, or with sudo");
 	return diag->error;
 }
 
-/* Threads of the runtime that send a session's events, or that answer at its socket; `asleep` counts those that are new and wait for something. */
+/*
+ * Threads of the runtime that send a session's events, or that answer at its socket; `asleep`
+ * counts those that are new and wait for something.
+ */
 static uint32_t look_for_readers(struct taking *t, bool new_ones)
 {
 	struct proc_reader proc;
@@ -222,12 +242,14 @@ static uint32_t look_for_readers(struct taking *t, bool new_ones)
 	for (uint32_t i = 0; i < list.ids.count; i++) {
 		uint32_t tid = list.ids.items[i];
 		bool known = false;
-		if (thread_state_read(&proc, pid, tid, &state) < 0 || strcmp(state.thread.comm, READER_NAME) != 0)
+		if (thread_state_read(&proc, pid, tid, &state) < 0 ||
+			strcmp(state.thread.comm, READER_NAME) != 0)
 			continue;
 		for (uint32_t k = 0; k < t->readers.ids.count && !known; k++)
 			known = t->readers.ids.items[k] == tid;
 		if (!new_ones)
-			(void)vec_add(&t->readers.ids, tid); /* without memory an old one counts as new */
+			/* without memory an old one counts as new */
+			(void)vec_add(&t->readers.ids, tid);
 		else if (!known && state.state == 'S')
 			asleep++;
 	}
@@ -237,10 +259,11 @@ static uint32_t look_for_readers(struct taking *t, bool new_ones)
 }
 
 /*
- * Whether the collection may begin. The runtime has a thread for the data session that sends the events of the collection. On a busy machine the
- * session is open well before that thread has run. A thread that has not begun by then waits for the collection's end, and only the events that fit
- * into the buffer are sent. So this waits until the thread was seen asleep in its loop twice; where threads have other names, or are hidden, for
- * three seconds at most.
+ * Whether the collection may begin. The runtime has a thread for the data session that sends the
+ * events of the collection. On a busy machine the session is open well before that thread has run.
+ * A thread that has not begun by then waits for the collection's end, and only the events that fit
+ * into the buffer are sent. So this waits until the thread was seen asleep in its loop twice; where
+ * threads have other names, or are hidden, for three seconds at most.
  */
 static bool may_collect(struct taking *t)
 {
@@ -275,7 +298,8 @@ static int collect(struct taking *t, struct ipc_provider *trigger, struct diag *
 		}
 		if (!t->trigger && may_collect(t)) {
 			t->heard_ns = clock_monotonic_ns();
-			int result = open_pipe(t, HEAP_KEYWORD_COLLECT, 4, TRIGGER_MB, 0, trigger, on_trigger, &t->trigger);
+			int result = open_pipe(t, HEAP_KEYWORD_COLLECT, 4, TRIGGER_MB, 0, trigger,
+				on_trigger, &t->trigger);
 			if (result < 0)
 				return diag_set(diag, result, "cannot take a heap snapshot: %m");
 		}
@@ -286,8 +310,9 @@ static int collect(struct taking *t, struct ipc_provider *trigger, struct diag *
 }
 
 /*
- * Stops the trigger session first, and waits for its end: when a session ends, the runtime looks at the keywords of the others, and a trigger session
- * that is still open would start another collection. Module names are sent at the end of the data session.
+ * Stops the trigger session first, and waits for its end: when a session ends, the runtime looks at
+ * the keywords of the others, and a trigger session that is still open would start another
+ * collection. Module names are sent at the end of the data session.
  */
 static void stop(struct taking *t)
 {
@@ -309,8 +334,10 @@ static int finish(struct taking *t, int result, struct diag *diag)
 	const struct ipc_process_info *info = eventpipe_info(t->data);
 
 	if (info)
-		(void)snprintf(t->result->runtime_version, sizeof(t->result->runtime_version), "%.*s",
-			(int)strcspn(info->runtime_version, "+"), info->runtime_version); /* cut if it is long */
+		(void)snprintf(t->result->runtime_version, sizeof(t->result->runtime_version),
+			"%.*s",
+			/* cut if it is long */
+			(int)strcspn(info->runtime_version, "+"), info->runtime_version);
 	t->result->lost_events = nettrace_decoder_lost(t->decoder);
 	t->result->took_ns = clock_monotonic_ns() - t->begin_ns;
 	t->result->collection = t->heap.collection;
@@ -355,15 +382,18 @@ static int attempt(const struct heap_snapshot_options *options, uint32_t buffer_
 
 	*ret_result = (struct heap_snapshot_result){ .missing = "", .buffer_mb = buffer_mb };
 	if (result == 0)
-		t.decoder = nettrace_decoder_new(&t.trace, "the heap's events", NETTRACE_NAMES_ONLY);
+		t.decoder =
+			nettrace_decoder_new(&t.trace, "the heap's events", NETTRACE_NAMES_ONLY);
 	t.begin_ns = t.heard_ns = clock_monotonic_ns();
 	if (!t.decoder)
 		result = -ENOMEM;
 	if (result == 0)
 		(void)look_for_readers(&t, false);
 	if (result == 0)
-		result = open_pipe(&t, HEAP_KEYWORD_GC | HEAP_KEYWORD_TYPE | HEAP_KEYWORD_DUMP | HEAP_KEYWORD_TYPENAMES, 5,
-			buffer_mb, RUNDOWN_LOADER, &providers[0], on_data, &t.data);
+		result = open_pipe(&t,
+			HEAP_KEYWORD_GC | HEAP_KEYWORD_TYPE | HEAP_KEYWORD_DUMP |
+				HEAP_KEYWORD_TYPENAMES,
+			5, buffer_mb, RUNDOWN_LOADER, &providers[0], on_data, &t.data);
 	if (result < 0) {
 		diag_set(diag, result, "cannot take a heap snapshot: %m");
 	} else {
@@ -379,7 +409,10 @@ static int attempt(const struct heap_snapshot_options *options, uint32_t buffer_
 	return result;
 }
 
-/* Whether the target's memory has room for a larger buffer, and for what the process itself allocates meanwhile. */
+/*
+ * Whether the target's memory has room for a larger buffer, and for what the process itself
+ * allocates meanwhile.
+ */
 static bool may_grow(const struct heap_snapshot_options *options, uint32_t buffer_mb)
 {
 	uint64_t left_bytes = memory_cgroup_left("", options->target->pid);

@@ -38,7 +38,8 @@ static void add_module(struct bytes *out, const struct heap_graph *graph, uint32
 	text_add_safe(out, path, strlen(path));
 }
 
-static void add_more(struct bytes *out, const char *before, uint32_t count, const char *one, const char *many)
+static void add_more(struct bytes *out, const char *before, uint32_t count, const char *one,
+	const char *many)
 {
 	bytes_printf(out, "%s\xe2\x80\xa6 ", before);
 	text_add_things(out, count, one, many);
@@ -73,7 +74,8 @@ static void add_head(const struct heap_report *report, struct bytes *out)
 		time_t seconds = (time_t)(report->utc_ns / 1000000000);
 		struct tm utc;
 		char stamp[40];
-		if (gmtime_r(&seconds, &utc) && strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S UTC", &utc))
+		if (gmtime_r(&seconds, &utc) &&
+			strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S UTC", &utc))
 			bytes_printf(out, "%s: ", stamp);
 	}
 	text_add_things(out, graph->object_count, "object, ", "objects, ");
@@ -130,7 +132,8 @@ static void add_trust(const struct heap_report *report, struct bytes *out)
 	bytes_text(out, "\n");
 }
 
-static void add_types(const struct heap_report *report, const struct heap_text_options *options, struct bytes *out)
+static void add_types(const struct heap_report *report, const struct heap_text_options *options,
+	struct bytes *out)
 {
 	const struct heap_graph *graph = report->graph;
 	uint32_t limit = options->row_count ? options->row_count : ROWS_DEFAULT;
@@ -176,12 +179,14 @@ static void add_types(const struct heap_report *report, const struct heap_text_o
 		add_right(out, &cell, 8);
 		text_add_count(&cell, rest_count);
 		add_right(out, &cell, 12);
-		add_more(out, "                     ", report->types.count - shown, "more type", "more types");
+		add_more(out, "                     ", report->types.count - shown, "more type",
+			"more types");
 	}
 	bytes_done(&cell);
 }
 
-static void add_paths(const struct heap_report *report, const struct heap_text_options *options, struct bytes *out)
+static void add_paths(const struct heap_report *report, const struct heap_text_options *options,
+	struct bytes *out)
 {
 	uint32_t limit = options->row_count ? options->row_count : PATHS_DEFAULT;
 
@@ -205,12 +210,14 @@ static void add_paths(const struct heap_report *report, const struct heap_text_o
 		add_more(out, "\n", report->paths.count - limit, "more way", "more ways");
 }
 
-static void add_next(const struct heap_report *report, const struct heap_text_options *options, struct bytes *out)
+static void add_next(const struct heap_report *report, const struct heap_text_options *options,
+	struct bytes *out)
 {
 	if (!report->file || options->type_name || !report->types.count)
 		return;
 	char room[32];
-	const char *name = heap_graph_type_name(report->graph, report->types.items[0].type, room, sizeof(room));
+	const char *name = heap_graph_type_name(report->graph, report->types.items[0].type, room,
+		sizeof(room));
 
 	bytes_text(out, "\nnext   spoor heap roots ");
 	text_add_shell_word(out, report->file);
@@ -219,7 +226,8 @@ static void add_next(const struct heap_report *report, const struct heap_text_op
 	bytes_text(out, "\n");
 }
 
-void heap_text(const struct heap_report *report, const struct heap_text_options *options, struct bytes *out)
+void heap_text(const struct heap_report *report, const struct heap_text_options *options,
+	struct bytes *out)
 {
 	add_head(report, out);
 	add_trust(report, out);
@@ -242,8 +250,8 @@ static void add_signed(struct bytes *cell, int64_t value, bool is_size)
 }
 
 /* Which heap: its file, its process, its date, and how many objects it has. */
-static void add_side(
-	const char *side, const struct heap_report *report, size_t file_columns, struct bytes *out)
+static void add_side(const char *side, const struct heap_report *report, size_t file_columns,
+	struct bytes *out)
 {
 	bytes_text(out, side);
 	text_add_safe_z(out, report->file);
@@ -304,13 +312,15 @@ void heap_diff_text(const struct heap_report *report, const struct heap_report *
 		bytes_text(out, "\n");
 	}
 	if (report->diff.count > limit)
-		add_more(out, "                       ", report->diff.count - limit, "more type", "more types");
+		add_more(out, "                       ", report->diff.count - limit, "more type",
+			"more types");
 	if (!report->diff.count)
 		bytes_text(out, "no type has more or fewer objects\n");
 	bytes_done(&cell);
 }
 
-static void json_type(struct json *j, const char *member, const struct heap_graph *graph, uint32_t type)
+static void json_type(struct json *j, const char *member, const struct heap_graph *graph,
+	uint32_t type)
 {
 	char room[32];
 
@@ -358,7 +368,8 @@ void heap_json(const struct heap_report *report, const struct heap_report *befor
 	json_array(j, "roots");
 	for (uint32_t i = 0; i < report->roots.count; i++) {
 		json_object(j, NULL);
-		json_type(j, "name", graph, heap_graph_node_type(graph, report->roots.items[i].node));
+		json_type(j, "name", graph,
+			heap_graph_node_type(graph, report->roots.items[i].node));
 		json_u64(j, "reached_bytes", report->roots.items[i].reached_bytes);
 		json_end(j);
 	}
@@ -368,7 +379,8 @@ void heap_json(const struct heap_report *report, const struct heap_report *befor
 		const struct heap_type_row *row = &report->types.items[i];
 		json_object(j, NULL);
 		json_type(j, "name", graph, row->type);
-		json_z(j, "module", strtab_get(&graph->strings, graph->types.items[row->type].module));
+		json_z(j, "module",
+			strtab_get(&graph->strings, graph->types.items[row->type].module));
 		json_u64(j, "count", row->count);
 		json_u64(j, "size_bytes", row->size_bytes);
 		json_retained(j, report, row->retained_bytes);

@@ -11,8 +11,9 @@
 #include "trace/heap_graph.h"
 
 /*
- * For each group of roots in turn: the objects it leads to that no earlier group leads to. Nearly all static variables are held by a handle too, so
- * the objects that a group alone keeps alive would be few.
+ * For each group of roots in turn: the objects it leads to that no earlier group leads to. Nearly
+ * all static variables are held by a handle too, so the objects that a group alone keeps alive
+ * would be few.
  */
 static int count_roots(struct heap_report *report)
 {
@@ -87,7 +88,8 @@ static int compare_types(const void *left, const void *right, void *context)
 	if (!order)
 		order = compare_u64(a->count, b->count);
 	if (!order)
-		order = strcmp(heap_graph_type_name(sorting->graph, a->type, room_a, sizeof(room_a)),
+		order = strcmp(heap_graph_type_name(sorting->graph, a->type, room_a,
+				       sizeof(room_a)),
 			heap_graph_type_name(sorting->graph, b->type, room_b, sizeof(room_b)));
 	return order ? order : a->type < b->type ? -1 : a->type > b->type;
 }
@@ -114,13 +116,16 @@ int heap_types_count(struct heap_report *report, const struct heap_order *order,
 		error = count_roots(report);
 	for (uint32_t i = 1; i < graph->types.count && !error; i++) {
 		const struct heap_type *type = &graph->types.items[i];
-		struct heap_type_row row = { .type = i, .count = type->count, .size_bytes = type->size_bytes,
+		struct heap_type_row row = { .type = i,
+			.count = type->count,
+			.size_bytes = type->size_bytes,
 			.retained_bytes = retained[i] };
 		if (type->count && !(type->flags & HEAP_TYPE_ROOT) && !vec_add(&report->types, row))
 			error = -ENOMEM;
 	}
 	if (report->types.count)
-		qsort_r(report->types.items, report->types.count, sizeof(report->types.items[0]), compare_types, &sorting);
+		qsort_r(report->types.items, report->types.count, sizeof(report->types.items[0]),
+			compare_types, &sorting);
 	free(retained);
 	return error;
 }
@@ -133,11 +138,11 @@ static uint64_t name_key(const struct heap_graph *graph, const struct heap_type 
 	return hash_bytes(name, strlen(name)) ^ hash_u64(hash_bytes(module, strlen(module)));
 }
 
-static bool same_type(const struct heap_graph *a, const struct heap_type *x, const struct heap_graph *b,
-	const struct heap_type *y)
+static bool same_type(const struct heap_graph *a, const struct heap_type *x,
+	const struct heap_graph *b, const struct heap_type *y)
 {
 	return strcmp(strtab_get(&a->strings, x->name), strtab_get(&b->strings, y->name)) == 0 &&
-		strcmp(strtab_get(&a->strings, x->module), strtab_get(&b->strings, y->module)) == 0;
+	       strcmp(strtab_get(&a->strings, x->module), strtab_get(&b->strings, y->module)) == 0;
 }
 
 static uint64_t magnitude(int64_t value)
@@ -159,15 +164,17 @@ static int compare_changes(const void *left, const void *right)
 }
 
 /* The row of a type, by name and module: two of one name (a type loaded twice) are one row. */
-static struct heap_diff_row *diff_row(struct heap_report *report, struct map *index, const struct heap_graph *before,
-	const struct heap_graph *graph, const struct heap_type *type)
+static struct heap_diff_row *diff_row(struct heap_report *report, struct map *index,
+	const struct heap_graph *before, const struct heap_graph *graph,
+	const struct heap_type *type)
 {
 	uint64_t key = name_key(graph, type);
 
 	for (struct map_walk walk = map_find(index, key); walk.value; map_next(&walk)) {
 		struct heap_diff_row *row = &report->diff.items[walk.value - 1];
 		const struct heap_graph *owner = row->before ? before : report->graph;
-		const struct heap_type *other = &owner->types.items[row->before ? row->before : row->after];
+		const struct heap_type *other =
+			&owner->types.items[row->before ? row->before : row->after];
 		if (same_type(graph, type, owner, other))
 			return row;
 	}
@@ -194,7 +201,8 @@ int heap_types_compare(struct heap_report *report, const struct heap_graph *befo
 			}
 			*(pass ? &row->after : &row->before) = i;
 			row->count += pass ? (int64_t)type->count : -(int64_t)type->count;
-			row->size_bytes += pass ? (int64_t)type->size_bytes : -(int64_t)type->size_bytes;
+			row->size_bytes +=
+				pass ? (int64_t)type->size_bytes : -(int64_t)type->size_bytes;
 		}
 	}
 	uint32_t kept = 0;

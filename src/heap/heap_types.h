@@ -11,10 +11,13 @@ struct heap_report;
 enum heap_sort { HEAP_BY_SIZE, HEAP_BY_RETAINED, HEAP_BY_COUNT };
 
 /* Fills report->types, roots and the sums from report->graph. -ENOMEM. */
-int heap_types_count(
-	struct heap_report *report, const struct heap_order *order, enum heap_sort sort);
+int heap_types_count(struct heap_report *report, const struct heap_order *order,
+	enum heap_sort sort);
 
-/* Fills report->diff: `graph` of the report against an earlier one, type by type, by name and module. -ENOMEM. */
+/*
+ * Fills report->diff: `graph` of the report against an earlier one, type by type, by name and
+ * module. -ENOMEM.
+ */
 int heap_types_compare(struct heap_report *report, const struct heap_graph *before);
 
 #endif

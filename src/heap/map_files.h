@@ -1,5 +1,6 @@
 /*
- * The perf map and jitdump that a runtime leaves in its /tmp: found and taken away, as the target sees them.
+ * The perf map and jitdump that a runtime leaves in its /tmp: found and taken away, as the target
+ * sees them.
  */
 #ifndef SPOOR_HEAP_MAP_FILES_H
 #define SPOOR_HEAP_MAP_FILES_H
@@ -9,8 +10,9 @@
 struct diag;
 
 /*
- * Removes perf-PID.map, perfinfo-PID.map and jit-PID.dump of a process, in its own terms, from its own /tmp: regular files that belong to its user only. `uid` is the
- * process's. Returns how many, or a negative errno.
+ * Removes perf-PID.map, perfinfo-PID.map and jit-PID.dump of a process, in its own terms, from its
+ * own /tmp: regular files that belong to its user only. `uid` is the process's. Returns how many,
+ * or a negative errno.
  */
 int map_files_remove(uint32_t pid, uint32_t inner_pid, uint32_t uid, struct diag *diag);
 

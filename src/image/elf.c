@@ -1,8 +1,9 @@
 /*
  * See elf.h.
  *
- * Each table is read by one pread: file header, program headers, section headers, section names, notes. Segments are read first, because the loader
- * uses them. Sections are optional: they may be missing, truncated or wrong, and the file is still useful.
+ * Each table is read by one pread: file header, program headers, section headers, section names,
+ * notes. Segments are read first, because the loader uses them. Sections are optional: they may be
+ * missing, truncated or wrong, and the file is still useful.
  */
 #include "image/elf.h"
 
@@ -17,21 +18,21 @@
 #include "base/json.h"
 #include "image/image_file.h"
 
-#define HEADER_SIZE_MAX 64u
-#define SEGMENTS_MAX 4096u
-#define SECTIONS_MAX 65536u
+#define HEADER_SIZE_MAX   64u
+#define SEGMENTS_MAX      4096u
+#define SECTIONS_MAX      65536u
 #define SECTION_NAMES_MAX (4u << 20)
-#define NOTES_SIZE_MAX (64u << 10)
+#define NOTES_SIZE_MAX    (64u << 10)
 
-#define DYNAMIC_MAX (64u << 10)
+#define DYNAMIC_MAX       (64u << 10)
 #define DYNAMIC_TEXTS_MAX (16u << 20)
 
-#define DYNAMIC_NEEDED 1u
-#define PT_LOAD 1u
-#define PT_NOTE 4u
-#define PF_X 1u
+#define DYNAMIC_NEEDED  1u
+#define PT_LOAD         1u
+#define PT_NOTE         4u
+#define PF_X            1u
 #define NT_GNU_BUILD_ID 3u
-#define SHN_XINDEX 0xffffu
+#define SHN_XINDEX      0xffffu
 
 /*
  * File header (System V ABI, "ELF Header"); 64-bit offsets, 32-bit ones in brackets.
@@ -69,11 +70,14 @@ static int read_header(struct elf *elf, const struct image_file *file, struct he
 
 	if (error)
 		return diag_set(diag, error, "cannot read the ELF header: %m");
-	if (size < 52 || memcmp(bytes, "\x7f" "ELF", 4) != 0)
+	if (size < 52 || memcmp(bytes,
+				 "\x7f"
+				 "ELF",
+				 4) != 0)
 		return diag_set(diag, -EBADMSG, "not an ELF file");
 	if (bytes[5] != 1 || (bytes[4] != 1 && bytes[4] != 2))
-		return diag_set(diag, -ENOTSUP, "ELF class %u, byte order %u: not supported", bytes[4],
-			bytes[5]);
+		return diag_set(diag, -ENOTSUP, "ELF class %u, byte order %u: not supported",
+			bytes[4], bytes[5]);
 	elf->is_64 = bytes[4] == 2;
 
 	struct cursor c = cursor_of(bytes, size);
@@ -112,8 +116,8 @@ static void read_notes(struct elf *elf, const struct image_file *file, uint64_t 
 		const uint8_t *data = cursor_take(&c, data_size);
 		if (c.short_read)
 			return;
-		if (type == NT_GNU_BUILD_ID && name_size == 4 && !memcmp(name, "GNU", 4) && data_size &&
-			data_size <= ELF_BUILD_ID_MAX) {
+		if (type == NT_GNU_BUILD_ID && name_size == 4 && !memcmp(name, "GNU", 4) &&
+			data_size && data_size <= ELF_BUILD_ID_MAX) {
 			memcpy(elf->build_id, data, data_size);
 			elf->build_id_len = (uint8_t)data_size;
 			return;
@@ -123,8 +127,8 @@ static void read_notes(struct elf *elf, const struct image_file *file, uint64_t 
 	}
 }
 
-static int read_segments(struct elf *elf, const struct image_file *file, const struct header *header,
-	struct diag *diag)
+static int read_segments(struct elf *elf, const struct image_file *file,
+	const struct header *header, struct diag *diag)
 {
 	size_t least = elf->is_64 ? 56 : 32;
 	cleanup(freep) uint8_t *table = NULL;
@@ -192,7 +196,8 @@ static void read_debug_link(struct elf *elf, const struct image_file *file)
 }
 
 /* Errors from here on only cost the sections. */
-static int read_sections(struct elf *elf, const struct image_file *file, const struct header *header)
+static int read_sections(struct elf *elf, const struct image_file *file,
+	const struct header *header)
 {
 	size_t least = elf->is_64 ? 64 : 40;
 	cleanup(freep) uint8_t *table = NULL;
@@ -243,7 +248,8 @@ static int read_sections(struct elf *elf, const struct image_file *file, const s
 		/* `name` holds the offset of the name until the names have been read. */
 		section.name = NULL;
 		elf->sections.items[elf->sections.count++] = section;
-		memcpy(table + (size_t)i * 4, &name, 4); /* entry i was read, so its bytes can be overwritten */
+		/* entry i was read, so its bytes can be overwritten */
+		memcpy(table + (size_t)i * 4, &name, 4);
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t name;
@@ -319,7 +325,8 @@ const struct elf_section *elf_find_section(const struct elf *elf, const char *na
 	return NULL;
 }
 
-bool elf_find_needed(const struct elf *elf, const struct image_file *file, const char *prefix, char *ret_name, size_t room)
+bool elf_find_needed(const struct elf *elf, const struct image_file *file, const char *prefix,
+	char *ret_name, size_t room)
 {
 	const struct elf_section *dynamic = elf_find_section(elf, ".dynamic");
 	const struct elf_section *texts = elf_find_section(elf, ".dynstr");
@@ -328,7 +335,8 @@ bool elf_find_needed(const struct elf *elf, const struct image_file *file, const
 	uint8_t *names = NULL;
 	bool found = false;
 
-	if (dynamic && texts && image_file_load(file, dynamic->offset, dynamic->size, DYNAMIC_MAX, &entries) == 0 &&
+	if (dynamic && texts &&
+		image_file_load(file, dynamic->offset, dynamic->size, DYNAMIC_MAX, &entries) == 0 &&
 		image_file_load(file, texts->offset, texts->size, DYNAMIC_TEXTS_MAX, &names) == 0) {
 		struct cursor c = cursor_of(entries, dynamic->size);
 		for (uint64_t i = 0; i < dynamic->size / (2 * word) && !found; i++) {
@@ -336,7 +344,8 @@ bool elf_find_needed(const struct elf *elf, const struct image_file *file, const
 			uint64_t at = elf->is_64 ? cursor_u64(&c) : cursor_u32(&c);
 			if (tag != DYNAMIC_NEEDED || at >= texts->size)
 				continue;
-			const char *name = (const char *)names + at; /* the byte after the last one is NUL */
+			/* the byte after the last one is NUL */
+			const char *name = (const char *)names + at;
 			size_t len = strlen(name);
 			found = strncmp(name, prefix, strlen(prefix)) == 0 && len < room;
 			if (found)

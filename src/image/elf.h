@@ -1,8 +1,9 @@
 /*
- * The parts of an ELF file that symbolization needs: segments, sections, build id, link to the separate debug file.
+ * The parts of an ELF file that symbolization needs: segments, sections, build id, link to the
+ * separate debug file.
  *
- * Little-endian, 32 and 64 bits. A file without a valid section table still has its segments; a file without usable segments is refused. Its
- * symbols are read by code/symbol_file.h.
+ * Little-endian, 32 and 64 bits. A file without a valid section table still has its segments; a
+ * file without usable segments is refused. Its symbols are read by code/symbol_file.h.
  */
 #ifndef SPOOR_IMAGE_ELF_H
 #define SPOOR_IMAGE_ELF_H
@@ -17,7 +18,7 @@ struct bytes;
 struct diag;
 struct image_file;
 
-#define ELF_BUILD_ID_MAX 64u
+#define ELF_BUILD_ID_MAX   64u
 #define ELF_DEBUG_LINK_MAX 256u
 
 enum elf_section_type {
@@ -45,28 +46,28 @@ struct elf_segment {
 };
 
 struct elf_section {
-	const char *name;        /* in memory of the struct elf; "" if it has no name */
-	uint64_t flags;          /* enum elf_section_flag */
+	const char *name; /* in memory of the struct elf; "" if it has no name */
+	uint64_t flags;   /* enum elf_section_flag */
 	uint64_t vaddr;
 	uint64_t offset;
 	uint64_t size;
 	uint64_t entry_size;
-	uint32_t type;           /* enum elf_section_type */
+	uint32_t type; /* enum elf_section_type */
 	uint32_t link;
 };
 
 struct elf {
 	bool is_64;
-	uint16_t type;           /* 2 executable, 3 shared object */
+	uint16_t type; /* 2 executable, 3 shared object */
 	uint16_t machine;
 	VEC(struct elf_segment) segments;
 	VEC(struct elf_section) sections;
 	char *section_names;
 	uint8_t build_id[ELF_BUILD_ID_MAX];
-	uint8_t build_id_len;    /* 0: none */
+	uint8_t build_id_len;                /* 0: none */
 	char debug_link[ELF_DEBUG_LINK_MAX]; /* file name; "" if it has none */
 	uint32_t debug_link_crc;
-	uint64_t text_vaddr;     /* of the first executable segment, for the SymbolMetadata JSON */
+	uint64_t text_vaddr; /* of the first executable segment, for the SymbolMetadata JSON */
 	uint64_t text_offset;
 };
 
@@ -80,13 +81,19 @@ bool elf_offset_of_vaddr(const struct elf *elf, uint64_t vaddr, uint64_t *ret_of
 /* The first section of that name that has bytes in the file, or NULL. */
 const struct elf_section *elf_find_section(const struct elf *elf, const char *name);
 
-/* The first library in the NEEDED list whose name begins with this prefix; false if there is none that fits into `room`. */
-bool elf_find_needed(const struct elf *elf, const struct image_file *file, const char *prefix, char *ret_name, size_t room);
+/*
+ * The first library in the NEEDED list whose name begins with this prefix; false if there is none
+ * that fits into `room`.
+ */
+bool elf_find_needed(const struct elf *elf, const struct image_file *file, const char *prefix,
+	char *ret_name, size_t room);
 
 /* Lower-case hexadecimal, into room for 2 * ELF_BUILD_ID_MAX + 1; "" if there is no build id. */
 void elf_build_id_text(const struct elf *elf, char *ret_text);
 
-/* The SymbolMetadata JSON of ProcessMappingMetadata: type, build_id, debug_link, p_vaddr, p_offset. */
+/*
+ * The SymbolMetadata JSON of ProcessMappingMetadata: type, build_id, debug_link, p_vaddr, p_offset.
+ */
 void elf_metadata_json(const struct elf *elf, struct bytes *out);
 
 void elf_done(struct elf *elf);

@@ -9,7 +9,8 @@
  *   8            4    time stamp
  *   20           2    size of the optional header, which follows at 24
  *   24           2    0x10b PE32, 0x20b PE32+
- *   then the image base, sizes, number of data directories, the directories (RVA, size), and the section table (40 bytes each)
+ *   then the image base, sizes, number of data directories, the directories (RVA, size), and the
+ *   section table (40 bytes each)
  */
 #include "image/pe.h"
 
@@ -25,15 +26,15 @@
 #include "base/json.h"
 #include "image/image_file.h"
 
-#define SECTIONS_MAX 96u
+#define SECTIONS_MAX      96u
 #define OPTIONAL_SIZE_MAX 4096u
-#define DIRECTORIES_MAX 16u
+#define DIRECTORIES_MAX   16u
 #define DEBUG_ENTRIES_MAX 32u
-#define DIRECTORY_DEBUG 6
-#define DIRECTORY_CLI 14
-#define DEBUG_CODEVIEW 2u
-#define DEBUG_PERFMAP 21u
-#define R2R_SIGNATURE 0x00525452u /* "RTR\0" */
+#define DIRECTORY_DEBUG   6
+#define DIRECTORY_CLI     14
+#define DEBUG_CODEVIEW    2u
+#define DEBUG_PERFMAP     21u
+#define R2R_SIGNATURE     0x00525452u /* "RTR\0" */
 
 struct directory {
 	uint32_t rva;
@@ -132,7 +133,8 @@ static void read_debug(struct pe *pe, const struct image_file *file, struct dire
 }
 
 /*
- * CLI header (ECMA-335 II.25.3.3): 8 metadata (RVA, size), 64 managed-native header, which is ReadyToRun's when it begins "RTR\0".
+ * CLI header (ECMA-335 II.25.3.3): 8 metadata (RVA, size), 64 managed-native header, which is
+ * ReadyToRun's when it begins "RTR\0".
  */
 static void read_cli(struct pe *pe, const struct image_file *file, struct directory directory)
 {
@@ -166,7 +168,8 @@ int pe_read(struct pe *pe, const struct image_file *file, struct diag *diag)
 	uint8_t optional[OPTIONAL_SIZE_MAX];
 
 	*pe = (struct pe){ 0 };
-	if (image_file_read(file, 0, start, sizeof(start)) < 0 || start[0] != 'M' || start[1] != 'Z')
+	if (image_file_read(file, 0, start, sizeof(start)) < 0 || start[0] != 'M' ||
+		start[1] != 'Z')
 		return diag_set(diag, -EBADMSG, "not a PE file");
 	struct cursor c = cursor_of(start + 0x3c, 4);
 	uint64_t at = cursor_u32(&c);
@@ -180,7 +183,8 @@ int pe_read(struct pe *pe, const struct image_file *file, struct diag *diag)
 	cursor_skip(&c, 8);
 	uint32_t optional_size = cursor_u16(&c);
 	if (optional_size > sizeof(optional))
-		return diag_set(diag, -EBADMSG, "PE header of %u bytes: not possible", optional_size);
+		return diag_set(diag, -EBADMSG, "PE header of %u bytes: not possible",
+			optional_size);
 	int error = image_file_read(file, at + 24, optional, optional_size);
 	if (error)
 		return diag_set(diag, error, "cannot read the PE header: %m");

@@ -1,5 +1,6 @@
 /*
- * The parts of a PE file that symbolization needs: sections, the identity of its symbols, and whether it contains precompiled managed code.
+ * The parts of a PE file that symbolization needs: sections, the identity of its symbols, and
+ * whether it contains precompiled managed code.
  *
  * .NET assemblies are PE files on every system. PE32 and PE32+.
  */
@@ -36,33 +37,42 @@ struct pe {
 	uint64_t image_base;
 	VEC(struct pe_section) sections;
 
-	bool has_pdb;            /* CodeView entry of the debug directory */
-	uint8_t pdb_guid[16];    /* mixed-endian, as in the file */
+	bool has_pdb;         /* CodeView entry of the debug directory */
+	uint8_t pdb_guid[16]; /* mixed-endian, as in the file */
 	uint32_t pdb_age;
 	char pdb_name[PE_NAME_MAX];
 
-	bool has_perfmap;        /* the perf map that describes the precompiled code (R2RM entry) */
+	bool has_perfmap; /* the perf map that describes the precompiled code (R2RM entry) */
 	uint8_t perfmap_signature[16];
 	uint32_t perfmap_version;
 	char perfmap_name[PE_NAME_MAX];
 
-	uint32_t metadata_rva;   /* of the ECMA-335 root; 0: not a managed assembly */
+	uint32_t metadata_rva; /* of the ECMA-335 root; 0: not a managed assembly */
 	uint32_t metadata_size;
-	uint32_t r2r_rva;        /* of the ReadyToRun header; 0: none */
+	uint32_t r2r_rva; /* of the ReadyToRun header; 0: none */
 	uint32_t r2r_size;
 };
 
 /* Reads the parts. On failure `pe` is empty. In both cases pe_done() frees it. */
 int pe_read(struct pe *pe, const struct image_file *file, struct diag *diag);
 
-/* Converts an RVA to a file offset, and back. False if no section holds it (or it is not in the file). */
+/*
+ * Converts an RVA to a file offset, and back. False if no section holds it (or it is not in the
+ * file).
+ */
 bool pe_offset_of_rva(const struct pe *pe, uint32_t rva, uint64_t *ret_offset);
 bool pe_rva_of_offset(const struct pe *pe, uint64_t offset, uint32_t *ret_rva);
 
-/* RVA of the lowest executable section: `text_offset` of the metadata. 0 if no section is executable. */
+/*
+ * RVA of the lowest executable section: `text_offset` of the metadata. 0 if no section is
+ * executable.
+ */
 uint32_t pe_text_rva(const struct pe *pe);
 
-/* The SymbolMetadata JSON of ProcessMappingMetadata: type, name, signature, age, date_time, perfmap_*. */
+/*
+ * The SymbolMetadata JSON of ProcessMappingMetadata: type, name, signature, age, date_time,
+ * perfmap_*.
+ */
 void pe_metadata_json(const struct pe *pe, struct bytes *out);
 
 void pe_done(struct pe *pe);

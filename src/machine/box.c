@@ -1,8 +1,10 @@
 /*
- * Facts about the machine come from uname, /proc and /sys. A container may hide any of them; the field is then empty.
+ * Facts about the machine come from uname, /proc and /sys. A container may hide any of them; the
+ * field is then empty.
  *
- * The cache folder holds kernel symbols, which name every frame of a recording, so only our own user may be able to write them. Nothing about its
- * path is trusted: each component is opened without following links and checked on the open descriptor.
+ * The cache folder holds kernel symbols, which name every frame of a recording, so only our own
+ * user may be able to write them. Nothing about its path is trusted: each component is opened
+ * without following links and checked on the open descriptor.
  */
 #include "machine/box.h"
 
@@ -21,7 +23,8 @@
 #include "base/diag.h"
 #include "machine/kernel_file.h"
 
-#define FILE_ROOM 16384u /* size limit of a file that is read; the values that we need are at its begin */
+/* size limit of a file that is read; the values that we need are at its begin */
+#define FILE_ROOM 16384u
 
 /* The first line of a file, sanitized for a terminal. Empty if the file cannot be read. */
 static void read_line(const char *path, char *out, size_t room)
@@ -45,7 +48,8 @@ static void find_value(const char *text, const char *key, char *out, size_t room
 
 	for (const char *line = text; line && *line;) {
 		if (!strncmp(line, key, key_len)) {
-			for (const char *p = line + key_len; *p && *p != '\n' && len + 1 < room; p++)
+			for (const char *p = line + key_len; *p && *p != '\n' && len + 1 < room;
+				p++)
 				if (*p != '"')
 					out[len++] = *p;
 			break;
@@ -68,11 +72,15 @@ static void read_system(char *out, size_t room)
 		snprintf(out, room, "Linux");
 }
 
-/* The processor model, whose key differs between architectures, and whether a hypervisor runs this machine. */
+/*
+ * The processor model, whose key differs between architectures, and whether a hypervisor runs this
+ * machine.
+ */
 static void read_processor(struct box *box)
 {
-	static const char *const keys[] = { "model name\t: ", "Model\t\t: ", "cpu\t\t: ",
-		"uarch\t\t: " };
+	static const char *const keys[] = {
+		"model name\t: ", "Model\t\t: ", "cpu\t\t: ", "uarch\t\t: "
+	};
 	char text[FILE_ROOM];
 	char flags[4096];
 
@@ -108,8 +116,7 @@ int box_parse_cpu_list(const char *text, size_t len, struct cpu_list *list)
 		} while (n < 2 && at < end && *at == '-' && at++);
 		if (n == 1)
 			range[1] = range[0];
-		if (range[1] < range[0] ||
-			(list->cpus.count && *vec_last(&list->cpus) >= range[0]))
+		if (range[1] < range[0] || (list->cpus.count && *vec_last(&list->cpus) >= range[0]))
 			return -EBADMSG;
 		for (uint32_t cpu = range[0]; cpu <= range[1]; cpu++)
 			if (!vec_add(&list->cpus, cpu))
@@ -138,7 +145,10 @@ int box_read_online_cpus(struct cpu_list *list, struct diag *diag)
 		return diag_set(diag, r, "no memory for the list of CPUs");
 	if (r >= 0 && list->cpus.count)
 		return 0;
-	/* This container has no /sys: the processors are counted, and assumed to be numbered from 0. */
+	/*
+	 * This container has no /sys: the processors are counted, and assumed to be numbered from
+	 * 0.
+	 */
 	vec_reset(&list->cpus);
 	long count = sysconf(_SC_NPROCESSORS_ONLN);
 	if (count < 1 || count > (long)BOX_CPUS_MAX)
@@ -182,7 +192,10 @@ void box_read(struct box *ret_box)
 	box->memory_bytes = page > 0 && pages > 0 ? (uint64_t)page * (uint64_t)pages : 0;
 }
 
-/* Opens a folder inside `parent` and creates it if it is missing. Fails if another user owns it or may write to it. */
+/*
+ * Opens a folder inside `parent` and creates it if it is missing. Fails if another user owns it or
+ * may write to it.
+ */
 static int open_own_folder(int parent, const char *name)
 {
 	struct stat st;
@@ -205,7 +218,10 @@ static bool is_boot_id(const char *name)
 	return strlen(name) == 36 && strspn(name, "0123456789abcdef-") == 36;
 }
 
-/* Removes the folders of earlier boots, whose kernel symbols are no longer valid. A folder that cannot be removed is harmless. */
+/*
+ * Removes the folders of earlier boots, whose kernel symbols are no longer valid. A folder that
+ * cannot be removed is harmless.
+ */
 static void remove_old(int parent, const char *boot_id)
 {
 	int fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -237,7 +253,10 @@ static void remove_old(int parent, const char *boot_id)
 int box_open_cache(const struct box *box, int *ret_fd, struct diag *diag)
 {
 	char base[PATH_MAX];
-	/* With borrowed capabilities there is no cache folder: it would be created wherever the user says. */
+	/*
+	 * With borrowed capabilities there is no cache folder: it would be created wherever the
+	 * user says.
+	 */
 	const char *xdg = secure_getenv("XDG_CACHE_HOME");
 	const char *home = secure_getenv("HOME");
 

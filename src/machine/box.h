@@ -1,5 +1,6 @@
 /*
- * This machine: its name, system and processors, and a cache folder that is valid until the next boot.
+ * This machine: its name, system and processors, and a cache folder that is valid until the next
+ * boot.
  */
 #ifndef SPOOR_MACHINE_BOX_H
 #define SPOOR_MACHINE_BOX_H
@@ -15,12 +16,12 @@ struct diag;
 
 struct box {
 	char host[256];
-	char kernel[128];          /* "6.18.44" as uname says it */
-	char system[256];          /* PRETTY_NAME of os-release, or "Linux" */
-	char architecture[72];     /* "x86_64" */
-	char cpu_model[128];       /* "" unknown */
-	char boot_id[40];          /* "" unknown */
-	char virtualization[64];   /* "", "hypervisor", or the vendor's product name */
+	char kernel[128];        /* "6.18.44" as uname says it */
+	char system[256];        /* PRETTY_NAME of os-release, or "Linux" */
+	char architecture[72];   /* "x86_64" */
+	char cpu_model[128];     /* "" unknown */
+	char boot_id[40];        /* "" unknown */
+	char virtualization[64]; /* "", "hypervisor", or the vendor's product name */
 	uint32_t cpu_online;
 	uint32_t cpu_possible;
 	uint64_t memory_bytes;
@@ -31,7 +32,7 @@ struct box {
 void box_read(struct box *ret_box);
 
 struct cpu_list {
-	VEC(uint32_t) cpus;        /* ascending */
+	VEC(uint32_t) cpus; /* ascending */
 };
 
 /* CPUs online now. Ended with vec_done(&list.cpus). */
@@ -41,9 +42,11 @@ int box_read_online_cpus(struct cpu_list *list, struct diag *diag);
 int box_parse_cpu_list(const char *text, size_t len, struct cpu_list *list);
 
 /*
- * Opens the cache folder of this boot: /var/cache/spoor/<boot id> for root, else $XDG_CACHE_HOME/spoor/... or ~/.cache/spoor/.... A missing folder
- * is created with mode 0700. Fails if another user owns the folder or may write to it, or if one of the last two components of its path is a link.
- * The caller closes *ret_fd, and uses openat() on it (with O_NOFOLLOW) and never the path. Folders of earlier boots are removed.
+ * Opens the cache folder of this boot: /var/cache/spoor/<boot id> for root, else
+ * $XDG_CACHE_HOME/spoor/... or ~/.cache/spoor/.... A missing folder is created with mode 0700.
+ * Fails if another user owns the folder or may write to it, or if one of the last two components of
+ * its path is a link. The caller closes *ret_fd, and uses openat() on it (with O_NOFOLLOW) and
+ * never the path. Folders of earlier boots are removed.
  */
 int box_open_cache(const struct box *box, int *ret_fd, struct diag *diag);
 

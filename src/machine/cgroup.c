@@ -13,7 +13,10 @@
 
 #define TEXT_MAX (256u << 10) /* mountinfo is the largest */
 
-/* The content of a file, cut after `room` - 1 bytes. Returns its length, or -1 if it cannot be read. */
+/*
+ * The content of a file, cut after `room` - 1 bytes. Returns its length, or -1 if it cannot be
+ * read.
+ */
 static ssize_t read_file(const char *path, char *text, size_t room)
 {
 	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
@@ -93,7 +96,8 @@ int cgroup_parse_path(char *text, const char *controller, struct cgroup *group)
 		bool unified = names + 1 == path;
 		if (!unified && !has_word(names + 1, (size_t)(path - names - 1), controller))
 			continue;
-		(void)snprintf(group->path, sizeof(group->path), "%s", path + 1); /* fits, as above */
+		/* fits, as above */
+		(void)snprintf(group->path, sizeof(group->path), "%s", path + 1);
 		group->unified = unified;
 		result = 0;
 		if (!unified)
@@ -126,7 +130,10 @@ static const char *word(const char *line, unsigned n, size_t *ret_len)
 	return line;
 }
 
-/* "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 none rw": root and mount point, and after the dash the type and the options. */
+/*
+ * "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 none rw": root and mount point, and after the dash the
+ * type and the options.
+ */
 int cgroup_parse_mount(char *text, const char *controller, struct cgroup *group)
 {
 	char *at = text;
@@ -145,9 +152,12 @@ int cgroup_parse_mount(char *text, const char *controller, struct cgroup *group)
 			continue;
 		const char *mounted = word(line, 3, &len);
 		size_t hidden = len == 1 ? 0 : len; /* "/" hides nothing */
-		/* A container may mount only a part of the hierarchy; /proc/PID/cgroup names groups from the root of the whole hierarchy. */
+		/*
+		 * A container may mount only a part of the hierarchy; /proc/PID/cgroup names groups
+		 * from the root of the whole hierarchy.
+		 */
 		bool below = strncmp(group->path, mounted, hidden) == 0 &&
-			(group->path[hidden] == '/' || !group->path[hidden]);
+			     (group->path[hidden] == '/' || !group->path[hidden]);
 		const char *place = word(line, 4, &len);
 		if (!len || len >= CGROUP_PATH_MAX)
 			continue;
@@ -201,13 +211,16 @@ bool cgroup_read(const struct cgroup *group, const char *file, char *text, size_
 {
 	char path[3 * CGROUP_PATH_MAX];
 
-	if ((size_t)snprintf(path, sizeof(path), "%s%s%s/%s", group->root, group->mount, group->path + group->hidden, file) >=
-		sizeof(path))
+	if ((size_t)snprintf(path, sizeof(path), "%s%s%s/%s", group->root, group->mount,
+		    group->path + group->hidden, file) >= sizeof(path))
 		return false;
 	return read_file(path, text, room) >= 0;
 }
 
-/* Version 1 has a hierarchy for this. In version 2 each group has the file, except for the topmost one. */
+/*
+ * Version 1 has a hierarchy for this. In version 2 each group has the file, except for the topmost
+ * one.
+ */
 bool cgroup_find_freezable(const char *root, uint32_t pid, struct cgroup *ret_group)
 {
 	static const char *const controllers[] = { "freezer", "" };
@@ -215,7 +228,9 @@ bool cgroup_find_freezable(const char *root, uint32_t pid, struct cgroup *ret_gr
 
 	for (size_t i = 0; i < sizeof(controllers) / sizeof(controllers[0]); i++)
 		if (cgroup_find(root, pid, controllers[i], ret_group) == 0 &&
-			cgroup_read(ret_group, ret_group->unified ? "cgroup.freeze" : "freezer.state", text, sizeof(text)))
+			cgroup_read(ret_group,
+				ret_group->unified ? "cgroup.freeze" : "freezer.state", text,
+				sizeof(text)))
 			return true;
 	return false;
 }
@@ -225,9 +240,11 @@ bool cgroup_holds(const struct cgroup *group, uint32_t pid)
 	struct cgroup other;
 	size_t len = strlen(group->path);
 
-	if (cgroup_find(group->root, pid, group->unified ? "" : "freezer", &other) < 0 || other.unified != group->unified)
+	if (cgroup_find(group->root, pid, group->unified ? "" : "freezer", &other) < 0 ||
+		other.unified != group->unified)
 		return false;
-	return strncmp(other.path, group->path, len) == 0 && (!other.path[len] || other.path[len] == '/');
+	return strncmp(other.path, group->path, len) == 0 &&
+	       (!other.path[len] || other.path[len] == '/');
 }
 
 bool cgroup_read_number(const struct cgroup *group, const char *file, uint64_t *ret_value)
@@ -237,7 +254,8 @@ bool cgroup_read_number(const struct cgroup *group, const char *file, uint64_t *
 	if (!cgroup_read(group, file, text, sizeof(text)))
 		return false;
 	text[strcspn(text, "\n")] = '\0';
-	return text_parse_u64(text, ret_value); /* "max" and "-1" are not numbers: they mean that there is no limit */
+	/* "max" and "-1" are not numbers: they mean that there is no limit */
+	return text_parse_u64(text, ret_value);
 }
 
 bool cgroup_parse_key(const char *text, const char *key, uint64_t *ret_value)

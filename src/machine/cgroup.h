@@ -1,5 +1,6 @@
 /*
- * Control groups of both versions, in a container or not: the group of a process, and the files of that group and its ancestors.
+ * Control groups of both versions, in a container or not: the group of a process, and the files of
+ * that group and its ancestors.
  *
  *   if (cgroup_find(root, pid, "cpu", &group) == 0)
  *           do
@@ -18,22 +19,23 @@
 #define CGROUP_PATH_MAX 1024u
 
 struct cgroup {
-	const char *root;              /* borrowed */
-	bool unified;                  /* version 2, whose files have other names */
-	char path[CGROUP_PATH_MAX];    /* as /proc/PID/cgroup would name it */
-	char mount[CGROUP_PATH_MAX];   /* where the hierarchy is mounted */
-	size_t hidden;                 /* length of the prefix of `path` that is above the mount */
+	const char *root;            /* borrowed */
+	bool unified;                /* version 2, whose files have other names */
+	char path[CGROUP_PATH_MAX];  /* as /proc/PID/cgroup would name it */
+	char mount[CGROUP_PATH_MAX]; /* where the hierarchy is mounted */
+	size_t hidden;               /* length of the prefix of `path` that is above the mount */
 };
 
 /*
- * Finds the group of a process (0: of this process) in the hierarchy of a controller: in the hierarchy of version 1 if it exists, else in the
- * unified one. -ENOENT: the hierarchy does not exist or is not mounted here.
+ * Finds the group of a process (0: of this process) in the hierarchy of a controller: in the
+ * hierarchy of version 1 if it exists, else in the unified one. -ENOENT: the hierarchy does not
+ * exist or is not mounted here.
  */
 int cgroup_find(const char *root, uint32_t pid, const char *controller, struct cgroup *ret_group);
 
 /*
- * The two parsers of cgroup_find(), which work on text and change it: /proc/PID/cgroup, then /proc/self/mountinfo for the group that was found.
- * NULL is an empty text.
+ * The two parsers of cgroup_find(), which work on text and change it: /proc/PID/cgroup, then
+ * /proc/self/mountinfo for the group that was found. NULL is an empty text.
  */
 int cgroup_parse_path(char *text, const char *controller, struct cgroup *group);
 int cgroup_parse_mount(char *text, const char *controller, struct cgroup *group);
@@ -48,12 +50,16 @@ bool cgroup_read(const struct cgroup *group, const char *file, char *text, size_
 bool cgroup_read_number(const struct cgroup *group, const char *file, uint64_t *ret_value);
 
 /*
- * Finds the group of a process (0: of this process) that can be frozen. A process in a frozen group does not run and cannot observe it. False for
- * the topmost group of the machine, and if groups cannot be frozen here.
+ * Finds the group of a process (0: of this process) that can be frozen. A process in a frozen group
+ * does not run and cannot observe it. False for the topmost group of the machine, and if groups
+ * cannot be frozen here.
  */
 bool cgroup_find_freezable(const char *root, uint32_t pid, struct cgroup *ret_group);
 
-/* Whether a process (0: this process) is in this group or in one below it. False also if that is unknown. */
+/*
+ * Whether a process (0: this process) is in this group or in one below it. False also if that is
+ * unknown.
+ */
 bool cgroup_holds(const struct cgroup *group, uint32_t pid);
 
 /* The number after "key " at the begin of a line of the text. */

@@ -23,7 +23,8 @@ bool container_has_host_name(uint32_t pid)
 	struct stat its, ours;
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/ns/uts", pid); /* fits */
-	return stat(path, &its) == 0 && stat("/proc/self/ns/uts", &ours) == 0 && (its.st_ino != ours.st_ino || its.st_dev != ours.st_dev);
+	return stat(path, &its) == 0 && stat("/proc/self/ns/uts", &ours) == 0 &&
+	       (its.st_ino != ours.st_ino || its.st_dev != ours.st_dev);
 }
 
 struct host_name {
@@ -38,7 +39,8 @@ static void *read_host_name(void *context)
 	struct utsname facts;
 
 	if (setns(host->namespace_fd, CLONE_NEWUTS) == 0 && uname(&facts) == 0) {
-		(void)snprintf(host->name, CONTAINER_NAME_ROOM, "%s", facts.nodename); /* 64 characters at most */
+		/* 64 characters at most */
+		(void)snprintf(host->name, CONTAINER_NAME_ROOM, "%s", facts.nodename);
 		host->found = true;
 	}
 	return NULL;
@@ -121,8 +123,8 @@ static char *read_file(const char *path, size_t *ret_len)
 }
 
 /* docker: {"Name":"/web", ...} */
-static bool docker_name(
-	const char *root, const char *id, bool (*each)(void *, const char *), void *user)
+static bool docker_name(const char *root, const char *id, bool (*each)(void *, const char *),
+	void *user)
 {
 	char path[PATH_ROOM];
 	char name[CONTAINER_NAME_ROOM];
@@ -141,8 +143,8 @@ static bool docker_name(
 }
 
 /* containerd: the annotations of the bundle. */
-static bool containerd_name(
-	const char *root, const char *id, bool (*each)(void *, const char *), void *user)
+static bool containerd_name(const char *root, const char *id, bool (*each)(void *, const char *),
+	void *user)
 {
 	static const char *const keys[] = { "io.kubernetes.cri.container-name", "nerdctl/name",
 		"io.kubernetes.container.name" };
@@ -171,8 +173,8 @@ static bool containerd_name(
 }
 
 /* podman and cri-o: [{"id":"...","names":["web", "web_default_0"], ...}] */
-static bool podman_name(
-	const char *root, const char *id, bool (*each)(void *, const char *), void *user)
+static bool podman_name(const char *root, const char *id, bool (*each)(void *, const char *),
+	void *user)
 {
 	char path[PATH_ROOM];
 	char text[CONTAINER_NAME_ROOM];
@@ -214,8 +216,8 @@ static bool podman_name(
 	return false;
 }
 
-bool container_names(
-	const char *root, const char *id, bool (*each)(void *user, const char *name), void *user)
+bool container_names(const char *root, const char *id, bool (*each)(void *user, const char *name),
+	void *user)
 {
 	return docker_name(root, id, each, user) || containerd_name(root, id, each, user) ||
 	       podman_name(root, id, each, user);

@@ -9,10 +9,10 @@
 
 #include "base/cleanup.h"
 
-#define PATH_ROOM   64u  /* "4194304/task/4194304/schedstat" */
+#define PATH_ROOM   64u /* "4194304/task/4194304/schedstat" */
 #define TEXT_ROOM   1024u
 #define DIGITS_MAX  20u
-#define FIELD_UTIME 14u  /* of stat, counted from 1; the third follows the name */
+#define FIELD_UTIME 14u /* of stat, counted from 1; the third follows the name */
 
 /* A decimal number after blanks. */
 static bool scan_number(const char **at, const char *end, uint64_t *ret_value)
@@ -45,7 +45,8 @@ static bool scan_ticks(const char **at, const char *end, uint64_t tick_ns, uint6
 	uint64_t user;
 	uint64_t system;
 
-	if (!scan_number(at, end, &user) || !scan_number(at, end, &system) || user > UINT64_MAX / 2 - system)
+	if (!scan_number(at, end, &user) || !scan_number(at, end, &system) ||
+		user > UINT64_MAX / 2 - system)
 		return false;
 	if (tick_ns && user + system > UINT64_MAX / tick_ns)
 		return false;
@@ -53,7 +54,8 @@ static bool scan_ticks(const char **at, const char *end, uint64_t tick_ns, uint6
 	return true;
 }
 
-bool cpu_clock_parse_stat(const char *text, size_t len, uint64_t tick_ns, uint64_t *ret_cpu_ns, uint64_t *ret_children_ns)
+bool cpu_clock_parse_stat(const char *text, size_t len, uint64_t tick_ns, uint64_t *ret_cpu_ns,
+	uint64_t *ret_children_ns)
 {
 	const char *end = text + len;
 	const char *at = end;
@@ -69,10 +71,12 @@ bool cpu_clock_parse_stat(const char *text, size_t len, uint64_t tick_ns, uint64
 			return false;
 		at++;
 	}
-	return scan_ticks(&at, end, tick_ns, ret_cpu_ns) && scan_ticks(&at, end, tick_ns, ret_children_ns);
+	return scan_ticks(&at, end, tick_ns, ret_cpu_ns) &&
+	       scan_ticks(&at, end, tick_ns, ret_children_ns);
 }
 
-int process_clock_read(const struct proc_reader *proc, uint32_t pid, struct process_clock *ret_clock)
+int process_clock_read(const struct proc_reader *proc, uint32_t pid,
+	struct process_clock *ret_clock)
 {
 	char path[PATH_ROOM];
 	char text[TEXT_ROOM];
@@ -86,7 +90,8 @@ int process_clock_read(const struct proc_reader *proc, uint32_t pid, struct proc
 	if (n < 0)
 		return -errno;
 	if (!proc_parse_stat(text, (size_t)n, &stat) ||
-		!cpu_clock_parse_stat(text, (size_t)n, proc->tick_ns, &ret_clock->cpu_ns, &ret_clock->children_ns))
+		!cpu_clock_parse_stat(text, (size_t)n, proc->tick_ns, &ret_clock->cpu_ns,
+			&ret_clock->children_ns))
 		return -ESRCH;
 	ret_clock->parent_pid = stat.parent_pid;
 	ret_clock->start_ticks = stat.start_ticks;
@@ -102,7 +107,8 @@ int thread_clock_open(const struct proc_reader *proc, uint32_t pid, uint32_t tid
 
 	(void)snprintf(path, sizeof(path), "%u/task/%u/schedstat", pid, tid); /* fits */
 	int fd = openat(proc->fd, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT) { /* a kernel without schedstat, or a thread that has ended */
+	/* a kernel without schedstat, or a thread that has ended */
+	if (fd < 0 && errno == ENOENT) {
 		(void)snprintf(path, sizeof(path), "%u/task/%u/stat", pid, tid); /* as above */
 		fd = openat(proc->fd, path, O_RDONLY | O_CLOEXEC);
 	}
@@ -122,6 +128,9 @@ int thread_clock_read(const struct proc_reader *proc, int fd, uint64_t *ret_cpu_
 		return -errno;
 	/* Only stat has a name in parentheses. */
 	if (memchr(text, ')', (size_t)n))
-		return cpu_clock_parse_stat(text, (size_t)n, proc->tick_ns, ret_cpu_ns, &children_ns) ? 0 : -ESRCH;
+		return cpu_clock_parse_stat(text, (size_t)n, proc->tick_ns, ret_cpu_ns,
+			       &children_ns)
+			       ? 0
+			       : -ESRCH;
 	return cpu_clock_parse_schedstat(text, (size_t)n, ret_cpu_ns) ? 0 : -ESRCH;
 }

@@ -1,10 +1,11 @@
 /*
- * The CPU time that a thread or a process has used, read from /proc. Nothing is sent to the process, and visibility is the only right that this
- * needs.
+ * The CPU time that a thread or a process has used, read from /proc. Nothing is sent to the
+ * process, and visibility is the only right that this needs.
  *
- * The clock of a thread is that of schedstat, in nanoseconds. It does not advance while the thread is blocked; for a running thread it is as old as
- * the kernel's last tick. Kernels without schedstat offer the ticks of stat (10 ms). The clock of a process is that of stat: it includes threads
- * that have ended, and exists until the parent has reaped the process.
+ * The clock of a thread is that of schedstat, in nanoseconds. It does not advance while the thread
+ * is blocked; for a running thread it is as old as the kernel's last tick. Kernels without
+ * schedstat offer the ticks of stat (10 ms). The clock of a process is that of stat: it includes
+ * threads that have ended, and exists until the parent has reaped the process.
  */
 #ifndef SPOOR_MACHINE_CPU_CLOCK_H
 #define SPOOR_MACHINE_CPU_CLOCK_H
@@ -17,18 +18,22 @@
 
 struct process_clock {
 	uint64_t cpu_ns;
-	uint64_t children_ns;  /* of its reaped children and their descendants */
+	uint64_t children_ns; /* of its reaped children and their descendants */
 	uint32_t parent_pid;
-	uint64_t start_ticks;  /* with the pid, it identifies the process */
+	uint64_t start_ticks; /* with the pid, it identifies the process */
 	uint32_t thread_count;
 	char state;
 	char comm[PROC_COMM_MAX];
 };
 
 /* -ESRCH: the process does not exist or was reaped. */
-int process_clock_read(const struct proc_reader *proc, uint32_t pid, struct process_clock *ret_clock);
+int process_clock_read(const struct proc_reader *proc, uint32_t pid,
+	struct process_clock *ret_clock);
 
-/* Opens a thread's clock, so that a reading is one system call. The descriptor stays bound to its thread, even if the thread id is reused. */
+/*
+ * Opens a thread's clock, so that a reading is one system call. The descriptor stays bound to its
+ * thread, even if the thread id is reused.
+ */
 int thread_clock_open(const struct proc_reader *proc, uint32_t pid, uint32_t tid, int *ret_fd);
 
 /* From a descriptor of thread_clock_open(). -ESRCH: the thread has ended. */
@@ -40,6 +45,7 @@ int thread_clock_read(const struct proc_reader *proc, int fd, uint64_t *ret_cpu_
 bool cpu_clock_parse_schedstat(const char *text, size_t len, uint64_t *ret_cpu_ns);
 
 /* stat: utime and stime, cutime and cstime, fields 14 to 17, in ticks of `tick_ns`. */
-bool cpu_clock_parse_stat(const char *text, size_t len, uint64_t tick_ns, uint64_t *ret_cpu_ns, uint64_t *ret_children_ns);
+bool cpu_clock_parse_stat(const char *text, size_t len, uint64_t tick_ns, uint64_t *ret_cpu_ns,
+	uint64_t *ret_children_ns);
 
 #endif

@@ -8,17 +8,22 @@
 
 #define TEXT_ROOM 4096u
 
-/* Version 2: "200000 100000" or "max 100000" in one file, in microseconds. Version 1: two files, -1 for no limit. */
+/*
+ * Version 2: "200000 100000" or "max 100000" in one file, in microseconds. Version 1: two files, -1
+ * for no limit.
+ */
 static bool read_quota(const struct cgroup *group, uint64_t *ret_quota_us, uint64_t *ret_period_us)
 {
 	char text[64];
 
 	if (!group->unified)
 		return cgroup_read_number(group, "cpu.cfs_quota_us", ret_quota_us) &&
-			cgroup_read_number(group, "cpu.cfs_period_us", ret_period_us) && *ret_period_us;
+		       cgroup_read_number(group, "cpu.cfs_period_us", ret_period_us) &&
+		       *ret_period_us;
 	if (!cgroup_read(group, "cpu.max", text, sizeof(text)) || strncmp(text, "max", 3) == 0)
 		return false;
-	return sscanf(text, "%" SCNu64 " %" SCNu64, ret_quota_us, ret_period_us) == 2 && *ret_period_us;
+	return sscanf(text, "%" SCNu64 " %" SCNu64, ret_quota_us, ret_period_us) == 2 &&
+	       *ret_period_us;
 }
 
 static void read_throttling(const struct cgroup *group, struct cpu_limit *limit)
@@ -28,7 +33,8 @@ static void read_throttling(const struct cgroup *group, struct cpu_limit *limit)
 
 	if (!cgroup_read(group, "cpu.stat", text, sizeof(text)))
 		return;
-	(void)cgroup_parse_key(text, "nr_periods", &limit->periods);             /* if it is missing: stays 0 */
+	/* if it is missing: stays 0 */
+	(void)cgroup_parse_key(text, "nr_periods", &limit->periods);
 	(void)cgroup_parse_key(text, "nr_throttled", &limit->throttled_periods); /* likewise */
 	if (cgroup_parse_key(text, "throttled_usec", &value))
 		limit->throttled_ns = value * 1000;
@@ -53,8 +59,10 @@ int cpu_limit_read(const char *root, uint32_t pid, struct cpu_limit *ret_limit)
 		if (least > 0 && cpus >= least)
 			continue;
 		least = cpus;
-		best = (struct cpu_limit){ .quota_ns = quota_us * 1000, .period_ns = period_us * 1000 };
-		(void)snprintf(best.path, sizeof(best.path), "%s", *group.path ? group.path : "/"); /* as long as group.path */
+		best = (struct cpu_limit){ .quota_ns = quota_us * 1000,
+			.period_ns = period_us * 1000 };
+		/* as long as group.path */
+		(void)snprintf(best.path, sizeof(best.path), "%s", *group.path ? group.path : "/");
 		read_throttling(&group, &best);
 	} while (cgroup_up(&group));
 	if (least <= 0)

@@ -1,6 +1,6 @@
 /*
- * The CPU time that a control group grants its processes, and how often it throttled them: a throttled container at 100 % of its limit looks idle
- * to a profiler.
+ * The CPU time that a control group grants its processes, and how often it throttled them: a
+ * throttled container at 100 % of its limit looks idle to a profiler.
  */
 #ifndef SPOOR_MACHINE_CPU_LIMIT_H
 #define SPOOR_MACHINE_CPU_LIMIT_H
@@ -10,15 +10,21 @@
 #include "machine/cgroup.h"
 
 struct cpu_limit {
-	char path[CGROUP_PATH_MAX]; /* of the group with the limit: the process's group or an ancestor */
-	uint64_t quota_ns;          /* CPU time in each period */
+	/* of the group with the limit: the process's group or an ancestor */
+	char path[CGROUP_PATH_MAX];
+	uint64_t quota_ns; /* CPU time in each period */
 	uint64_t period_ns;
-	uint64_t periods;           /* periods since the group was created in which a process was runnable */
-	uint64_t throttled_periods; /* of these: the quota was used up while a process was runnable */
-	uint64_t throttled_ns;      /* throttled time, summed over CPUs */
+	/* periods since the group was created in which a process was runnable */
+	uint64_t periods;
+	/* of these: the quota was used up while a process was runnable */
+	uint64_t throttled_periods;
+	uint64_t throttled_ns; /* throttled time, summed over CPUs */
 };
 
-/* The tightest limit that applies to a process (0: this process). -ENOENT: none. `root` as in cgroup.h. */
+/*
+ * The tightest limit that applies to a process (0: this process). -ENOENT: none. `root` as in
+ * cgroup.h.
+ */
 int cpu_limit_read(const char *root, uint32_t pid, struct cpu_limit *ret_limit);
 
 #endif

@@ -6,8 +6,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define FREE_MAX      8u
-#define LIMIT_ENOUGH  1024u
+#define FREE_MAX     8u
+#define LIMIT_ENOUGH 1024u
 
 bool descriptors_are_free(unsigned count)
 {
@@ -26,8 +26,11 @@ bool descriptors_are_free(unsigned count)
 void descriptors_explain(char *out, size_t room)
 {
 	struct rlimit limit;
-	unsigned long long now = getrlimit(RLIMIT_NOFILE, &limit) == 0 ? (unsigned long long)limit.rlim_cur : 0;
+	unsigned long long now =
+		getrlimit(RLIMIT_NOFILE, &limit) == 0 ? (unsigned long long)limit.rlim_cur : 0;
 
-	(void)snprintf(out, room, "the limit of open files of spoor, %llu, is reached: ulimit -n %llu raises it", now,
-		now < LIMIT_ENOUGH ? LIMIT_ENOUGH : 4 * now); /* truncated if there is little room */
+	(void)snprintf(out, room,
+		"the limit of open files of spoor, %llu, is reached: ulimit -n %llu raises it", now,
+		/* truncated if there is little room */
+		now < LIMIT_ENOUGH ? LIMIT_ENOUGH : 4 * now);
 }

@@ -42,21 +42,24 @@ static bool has_filter(uint32_t pid)
 
 static int open_below(const struct target_root *root, const char *path, int flags)
 {
-	struct open_how how = { .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC), .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	struct open_how how = { .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 
 	while (*path == '/')
 		path++;
 	return (int)syscall(SYS_openat2, root->fd, *path ? path : ".", &how, sizeof(how));
 }
 
-static int check_folder(const struct target_root *root, const char *folder, struct dump_facts *facts, struct diag *diag)
+static int check_folder(const struct target_root *root, const char *folder,
+	struct dump_facts *facts, struct diag *diag)
 {
 	struct statvfs space;
 	cleanup(closep) int fd = -1;
 	int result = target_root_open_folder(root, folder, &fd, NULL);
 
 	if (result < 0) {
-		diag_set(diag, result, "process %u has no folder '%s' for its dump: %m", root->pid, folder);
+		diag_set(diag, result, "process %u has no folder '%s' for its dump: %m", root->pid,
+			folder);
 		diag_remedy(diag, "name another with -o, as the process sees it");
 		return result;
 	}
@@ -66,8 +69,8 @@ static int check_folder(const struct target_root *root, const char *folder, stru
 }
 
 /*
- * Translates a path from /proc to the target's view. If the target is in another mount namespace and its root is not the root of that namespace,
- * /proc shows the path from the namespace's root.
+ * Translates a path from /proc to the target's view. If the target is in another mount namespace
+ * and its root is not the root of that namespace, /proc shows the path from the namespace's root.
  */
 static const char *below_root(const struct target_root *root, const char *file)
 {
@@ -77,15 +80,23 @@ static const char *below_root(const struct target_root *root, const char *file)
 	(void)snprintf(path, sizeof(path), "/proc/%u/root", root->pid); /* fits */
 	ssize_t len = readlink(path, top, sizeof(top));
 
-	return len > 1 && (size_t)len < sizeof(top) && strncmp(file, top, (size_t)len) == 0 && file[len] == '/' ? file + len : file;
+	return len > 1 && (size_t)len < sizeof(top) && strncmp(file, top, (size_t)len) == 0 &&
+			       file[len] == '/'
+		       ? file + len
+		       : file;
 }
 
-/* Whether `name` is missing in the folder of `file`; *ret is its path then. False also if that folder cannot be read. */
-static bool is_missing_beside(const struct target_root *root, const char *file, const char *name, char ret_path[TEXT_ROOM])
+/*
+ * Whether `name` is missing in the folder of `file`; *ret is its path then. False also if that
+ * folder cannot be read.
+ */
+static bool is_missing_beside(const struct target_root *root, const char *file, const char *name,
+	char ret_path[TEXT_ROOM])
 {
 	const char *slash = strrchr(file, '/');
 
-	if (!slash || (size_t)snprintf(ret_path, TEXT_ROOM, "%.*s/%s", (int)(slash - file), file, name) >= TEXT_ROOM)
+	if (!slash || (size_t)snprintf(ret_path, TEXT_ROOM, "%.*s/%s", (int)(slash - file), file,
+			      name) >= TEXT_ROOM)
 		return false;
 	cleanup(closep) int fd = open_below(root, ret_path, O_PATH);
 
@@ -99,12 +110,14 @@ static int check_writer(const struct target_root *root, const char *runtime_path
 
 	if (!is_missing_beside(root, below_root(root, runtime_path), "createdump", path))
 		return 0;
-	return diag_set(diag, -ENOENT, "process %u cannot be dumped: its runtime comes without '%s'", root->pid, path);
+	return diag_set(diag, -ENOENT,
+		"process %u cannot be dumped: its runtime comes without '%s'", root->pid, path);
 }
 
 /*
- * A single-file program contains the dump writer, but not the library that knows the runtime's structures, which is searched for in its folder.
- * Without that library .NET 8 and 9 report a written dump although they wrote none.
+ * A single-file program contains the dump writer, but not the library that knows the runtime's
+ * structures, which is searched for in its folder. Without that library .NET 8 and 9 report a
+ * written dump although they wrote none.
  */
 static int check_dac_library(const struct target_root *root, struct diag *diag)
 {
@@ -117,12 +130,16 @@ static int check_dac_library(const struct target_root *root, struct diag *diag)
 	program[len > 0 ? len : 0] = '\0';
 	if (!is_missing_beside(root, below_root(root, program), "libmscordaccore.so", path))
 		return 0;
-	diag_set(diag, -ENOENT, "process %u is a single file: only --type full can be had of it without '%s'", root->pid, path);
-	diag_remedy(diag, "take --type full, or put libmscordaccore.so of the same runtime version there");
+	diag_set(diag, -ENOENT,
+		"process %u is a single file: only --type full can be had of it without '%s'",
+		root->pid, path);
+	diag_remedy(diag,
+		"take --type full, or put libmscordaccore.so of the same runtime version there");
 	return diag->error;
 }
 
-int dump_check(const struct dump_question *question, struct dump_facts *ret_facts, struct diag *diag)
+int dump_check(const struct dump_question *question, struct dump_facts *ret_facts,
+	struct diag *diag)
 {
 	struct target_root root;
 	char text[TEXT_ROOM];
@@ -130,8 +147,11 @@ int dump_check(const struct dump_question *question, struct dump_facts *ret_fact
 	*ret_facts = (struct dump_facts){ .seccomp = has_filter(question->pid) };
 	read_text("/proc/sys/kernel/yama/ptrace_scope", text);
 	if (text[0] == '3') {
-		diag_set(diag, -EPERM, "process %u cannot be dumped: this machine forbids ptrace altogether", question->pid);
-		diag_remedy(diag, "kernel.yama.ptrace_scope is 3, which only a new start can change");
+		diag_set(diag, -EPERM,
+			"process %u cannot be dumped: this machine forbids ptrace altogether",
+			question->pid);
+		diag_remedy(diag,
+			"kernel.yama.ptrace_scope is 3, which only a new start can change");
 		return -EPERM;
 	}
 	int result = target_root_open(&root, question->pid, diag);
@@ -149,13 +169,14 @@ int dump_check(const struct dump_question *question, struct dump_facts *ret_fact
 }
 
 /*
- * A copy made by the runtime has one thread, with the name of the runtime's thread that forked it. Children that the program starts have another
- * name.
+ * A copy made by the runtime has one thread, with the name of the runtime's thread that forked it.
+ * Children that the program starts have another name.
  */
 static bool is_copy(const struct proc_process *process, uint32_t pid, uint64_t since_ticks)
 {
-	return process->parent_pid == pid && process->thread_count == 1 && process->start_ticks >= since_ticks && process->state != 'Z' &&
-		strcmp(process->comm, ".NET EventPipe") == 0;
+	return process->parent_pid == pid && process->thread_count == 1 &&
+	       process->start_ticks >= since_ticks && process->state != 'Z' &&
+	       strcmp(process->comm, ".NET EventPipe") == 0;
 }
 
 int dump_end_copy(uint32_t pid, uint64_t since_ticks, uint32_t *ret_copy_pid)
@@ -169,12 +190,17 @@ int dump_end_copy(uint32_t pid, uint64_t since_ticks, uint32_t *ret_copy_pid)
 		return 0;
 	(void)proc_list(&proc, &pids, NULL); /* an invisible process cannot be ended */
 	for (uint32_t i = 0; i < pids.ids.count && ended >= 0; i++) {
-		/* Opens the pidfd before it reads the facts: otherwise the pid could be reused in between. */
+		/*
+		 * Opens the pidfd before it reads the facts: otherwise the pid could be reused in
+		 * between.
+		 */
 		cleanup(closep) int fd = (int)syscall(SYS_pidfd_open, pids.ids.items[i], 0);
-		if (fd < 0 || proc_read(&proc, pids.ids.items[i], &process) < 0 || !is_copy(&process, pid, since_ticks))
+		if (fd < 0 || proc_read(&proc, pids.ids.items[i], &process) < 0 ||
+			!is_copy(&process, pid, since_ticks))
 			continue;
 		*ret_copy_pid = process.pid;
-		ended = syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0) == 0 ? ended + 1 : -errno;
+		ended = syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0) == 0 ? ended + 1
+										  : -errno;
 	}
 	vec_done(&pids.ids);
 	proc_close(&proc);

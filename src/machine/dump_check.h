@@ -1,5 +1,6 @@
 /*
- * Whether a .NET process can write a core dump of itself. The runtime would detect these failures late, or report them in misleading words.
+ * Whether a .NET process can write a core dump of itself. The runtime would detect these failures
+ * late, or report them in misleading words.
  */
 #ifndef SPOOR_MACHINE_DUMP_CHECK_H
 #define SPOOR_MACHINE_DUMP_CHECK_H
@@ -10,9 +11,9 @@
 struct diag;
 
 struct dump_facts {
-	uint64_t free_bytes;      /* in the folder of the dump */
-	bool seccomp;             /* the process has a seccomp filter, which may forbid ptrace */
-	bool other_mounts;        /* the process is in another mount namespace */
+	uint64_t free_bytes; /* in the folder of the dump */
+	bool seccomp;        /* the process has a seccomp filter, which may forbid ptrace */
+	bool other_mounts;   /* the process is in another mount namespace */
 };
 
 struct dump_question {
@@ -20,18 +21,21 @@ struct dump_question {
 	const char *folder;       /* of the dump, as the process sees it */
 	const char *runtime_path; /* of its libcoreclr.so; "" unknown */
 	bool single_file;         /* the runtime is part of the program file */
-	bool all_memory;          /* a full dump, which does not need the library that knows the runtime's structures */
+	/* a full dump, which does not need the library that knows the runtime's structures */
+	bool all_memory;
 };
 
 /*
- * -ENOENT: the folder does not exist, or the dump writer is missing in the runtime's folder. -EPERM: ptrace is forbidden on this machine. -EACCES:
- * we may not inspect the process.
+ * -ENOENT: the folder does not exist, or the dump writer is missing in the runtime's folder.
+ * -EPERM: ptrace is forbidden on this machine. -EACCES: we may not inspect the process.
  */
-int dump_check(const struct dump_question *question, struct dump_facts *ret_facts, struct diag *diag);
+int dump_check(const struct dump_question *question, struct dump_facts *ret_facts,
+	struct diag *diag);
 
 /*
- * Single-file programs of .NET 8 and 9 write their dump in a fork of the process. That copy does not exit: it answers at the same socket and holds
- * every descriptor. Ends such copies that started at or after `since_ticks` (proc_now_ticks()) and returns their number; -EPERM if we may not, with
+ * Single-file programs of .NET 8 and 9 write their dump in a fork of the process. That copy does
+ * not exit: it answers at the same socket and holds every descriptor. Ends such copies that started
+ * at or after `since_ticks` (proc_now_ticks()) and returns their number; -EPERM if we may not, with
  * the pid in *ret_copy_pid.
  */
 int dump_end_copy(uint32_t pid, uint64_t since_ticks, uint32_t *ret_copy_pid);

@@ -89,21 +89,25 @@ static int resolve(const char *host, int type, struct endpoint *endpoint, struct
 {
 	(void)type;
 	(void)endpoint;
-	diag_set(diag, -EHOSTUNREACH, "this spoor is linked statically and resolves no names: '%s'", host);
+	diag_set(diag, -EHOSTUNREACH, "this spoor is linked statically and resolves no names: '%s'",
+		host);
 	diag_remedy(diag, "give the address in numbers");
 	return -EHOSTUNREACH;
 }
 #else
 static int resolve(const char *host, int type, struct endpoint *endpoint, struct diag *diag)
 {
-	const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = type, .ai_flags = AI_ADDRCONFIG };
+	const struct addrinfo hints = {
+		.ai_family = AF_UNSPEC, .ai_socktype = type, .ai_flags = AI_ADDRCONFIG
+	};
 	struct addrinfo *found = NULL;
 	int error = getaddrinfo(host, NULL, &hints, &found);
 
 	if (error || !found || found->ai_addrlen > sizeof(endpoint->address)) {
 		if (found)
 			freeaddrinfo(found);
-		return diag_set(diag, -EHOSTUNREACH, "no address is known of '%s': %s", host, gai_strerror(error));
+		return diag_set(diag, -EHOSTUNREACH, "no address is known of '%s': %s", host,
+			gai_strerror(error));
 	}
 	memcpy(&endpoint->address, found->ai_addr, found->ai_addrlen);
 	endpoint->size = found->ai_addrlen;
@@ -120,15 +124,17 @@ void endpoint_describe(struct endpoint *endpoint)
 	const struct sockaddr_in6 *six_address = (const struct sockaddr_in6 *)&endpoint->address;
 
 	if (six)
-		(void)inet_ntop(AF_INET6, &six_address->sin6_addr, host, sizeof(host)); /* has room */
+		/* has room */
+		(void)inet_ntop(AF_INET6, &six_address->sin6_addr, host, sizeof(host));
 	else
-		(void)inet_ntop(AF_INET, &four_address->sin_addr, host, sizeof(host)); /* has room */
+		/* has room */
+		(void)inet_ntop(AF_INET, &four_address->sin_addr, host, sizeof(host));
 	(void)snprintf(endpoint->text, sizeof(endpoint->text), six ? "[%s]:%u" : "%s:%u", host,
 		ntohs(six ? six_address->sin6_port : four_address->sin_port));
 }
 
-int endpoint_parse(const char *text, const char *host, uint16_t port, int type, struct endpoint *ret_endpoint,
-	struct diag *diag)
+int endpoint_parse(const char *text, const char *host, uint16_t port, int type,
+	struct endpoint *ret_endpoint, struct diag *diag)
 {
 	struct endpoint endpoint = { 0 };
 	char name[HOST_ROOM];

@@ -3,8 +3,9 @@
  *
  *   "9464"  ":9464"  "127.0.0.1:9464"  "[::1]:9464"  "collector.example"  "collector.example:2003"
  *
- * The caller supplies defaults for the missing parts. The system resolves names, which may take seconds: resolve once, at the start. A statically
- * linked program resolves only numbers and "localhost", because the resolver is a plugin of the C library.
+ * The caller supplies defaults for the missing parts. The system resolves names, which may take
+ * seconds: resolve once, at the start. A statically linked program resolves only numbers and
+ * "localhost", because the resolver is a plugin of the C library.
  */
 #ifndef SPOOR_MACHINE_ENDPOINT_H
 #define SPOOR_MACHINE_ENDPOINT_H
@@ -22,9 +23,12 @@ struct endpoint {
 	char text[ENDPOINT_TEXT_MAX]; /* the address in numbers: "127.0.0.1:9464" */
 };
 
-/* `type` is SOCK_STREAM or SOCK_DGRAM. -EINVAL: malformed. -EHOSTUNREACH: the name cannot be resolved. */
-int endpoint_parse(const char *text, const char *host, uint16_t port, int type, struct endpoint *ret_endpoint,
-	struct diag *diag);
+/*
+ * `type` is SOCK_STREAM or SOCK_DGRAM. -EINVAL: malformed. -EHOSTUNREACH: the name cannot be
+ * resolved.
+ */
+int endpoint_parse(const char *text, const char *host, uint16_t port, int type,
+	struct endpoint *ret_endpoint, struct diag *diag);
 
 /* Writes endpoint.text from the address, for example of a socket that was bound to port 0. */
 void endpoint_describe(struct endpoint *endpoint);

@@ -1,5 +1,6 @@
 /*
- * One open, reads until the end, one close. The kernel may return a file in pieces of a page, so a short read is not the end.
+ * One open, reads until the end, one close. The kernel may return a file in pieces of a page, so a
+ * short read is not the end.
  */
 #include "machine/kernel_file.h"
 

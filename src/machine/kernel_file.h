@@ -9,7 +9,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Reads a file, at most `room` - 1 bytes, and appends a NUL. Returns the length, or a negative errno. `folder` is a descriptor or AT_FDCWD. */
+/*
+ * Reads a file, at most `room` - 1 bytes, and appends a NUL. Returns the length, or a negative
+ * errno. `folder` is a descriptor or AT_FDCWD.
+ */
 ssize_t kernel_file_read(int folder, const char *path, char *buffer, size_t room);
 
 /* A file that holds one integer. */

@@ -13,7 +13,8 @@
 
 #include "base/cleanup.h"
 
-#define TEXT_BYTES   1024u /* the sum of a name (at most 512), the offsets, and a module (at most 56) with its build id */
+/* the sum of a name (at most 512), the offsets, and a module (at most 56) with its build id */
+#define TEXT_BYTES   1024u
 #define FORMAT_BYTES 8u
 
 /* The program reads and writes one element of a map, which is mapped here. */
@@ -100,7 +101,8 @@ static int make_program(int question_fd, int format_fd)
 		insn(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_6, 0, 0),
 		insn(BPF_STX | BPF_MEM | BPF_DW, BPF_REG_10, BPF_REG_1, -8, 0),
 		insn(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_1, BPF_REG_6, 0, 0),
-		insn(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_1, 0, 0, (int)offsetof(struct question, text)),
+		insn(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_1, 0, 0,
+			(int)offsetof(struct question, text)),
 		insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, (int)TEXT_BYTES),
 		insn(load_64, BPF_REG_3, BPF_PSEUDO_MAP_VALUE, 0, format_fd),
 		insn(0, 0, 0, 0, 0),
@@ -118,7 +120,8 @@ static int make_program(int question_fd, int format_fd)
 	attr.prog_flags = BPF_F_SLEEPABLE; /* required for this program type */
 	attr.insns = (uint64_t)(uintptr_t)program;
 	attr.insn_cnt = sizeof(program) / sizeof(program[0]);
-	attr.license = (uint64_t)(uintptr_t)"Dual MIT/GPL"; /* the helper is available only to programs with such a license */
+	/* the helper is available only to programs with such a license */
+	attr.license = (uint64_t)(uintptr_t) "Dual MIT/GPL";
 	return bpf(BPF_PROG_LOAD, &attr);
 }
 
@@ -136,9 +139,11 @@ int kernel_symbols_open(struct kernel_symbols **ret_symbols)
 	if (result >= 0)
 		result = symbols->format_fd = make_format();
 	if (result >= 0)
-		result = symbols->program_fd = make_program(symbols->question_fd, symbols->format_fd);
+		result = symbols->program_fd =
+			make_program(symbols->question_fd, symbols->format_fd);
 	if (result >= 0) {
-		symbols->mapped_bytes = (sizeof(struct question) + (size_t)page - 1) / (size_t)page * (size_t)page;
+		symbols->mapped_bytes =
+			(sizeof(struct question) + (size_t)page - 1) / (size_t)page * (size_t)page;
 		void *memory = mmap(NULL, symbols->mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
 			symbols->question_fd, 0);
 		if (memory == MAP_FAILED)
@@ -173,8 +178,8 @@ int kernel_symbol_parse(char *text, uint64_t address, struct kernel_symbol *ret_
 	uint64_t offset;
 	uint64_t size;
 
-	if (!plus || plus == text || !take_number(&at, '+', &offset) || !take_number(&at, '/', &size) ||
-		offset >= size || offset > address)
+	if (!plus || plus == text || !take_number(&at, '+', &offset) ||
+		!take_number(&at, '/', &size) || offset >= size || offset > address)
 		return 0;
 	*plus = '\0';
 	ret_symbol->name = text;

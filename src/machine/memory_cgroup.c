@@ -17,7 +17,8 @@ static uint64_t read_reclaimable(const struct cgroup *group)
 	uint64_t value;
 
 	if (!cgroup_read(group, "memory.stat", text, sizeof(text)) ||
-		!cgroup_parse_key(text, group->unified ? "inactive_file" : "total_inactive_file", &value))
+		!cgroup_parse_key(text, group->unified ? "inactive_file" : "total_inactive_file",
+			&value))
 		return 0;
 	return value;
 }
@@ -56,8 +57,11 @@ static int read_group(const char *root, uint32_t pid, struct memory_cgroup *ret_
 	do {
 		uint64_t limit;
 		uint64_t used;
-		if (!cgroup_read_number(&group, group.unified ? "memory.max" : "memory.limit_in_bytes", &limit) ||
-			!cgroup_read_number(&group, group.unified ? "memory.current" : "memory.usage_in_bytes", &used) ||
+		if (!cgroup_read_number(&group,
+			    group.unified ? "memory.max" : "memory.limit_in_bytes", &limit) ||
+			!cgroup_read_number(&group,
+				group.unified ? "memory.current" : "memory.usage_in_bytes",
+				&used) ||
 			limit >= memory)
 			continue;
 		uint64_t reclaimable = read_reclaimable(&group);
@@ -65,7 +69,9 @@ static int read_group(const char *root, uint32_t pid, struct memory_cgroup *ret_
 		uint64_t left = limit > used ? limit - used : 0;
 		if (left >= best.left_bytes)
 			continue;
-		best = (struct memory_cgroup){ .limit_bytes = limit, .used_bytes = used, .left_bytes = left };
+		best = (struct memory_cgroup){
+			.limit_bytes = limit, .used_bytes = used, .left_bytes = left
+		};
 		_Static_assert(sizeof(best.path) >= sizeof(group.path), "a path fits");
 		memcpy(best.path, group.path, sizeof(group.path));
 	} while (cgroup_up(&group));
@@ -96,5 +102,6 @@ bool memory_cgroup_holds(const char *root, const struct memory_cgroup *group, ui
 
 	if (cgroup_find(root, pid, "memory", &theirs) < 0)
 		return false;
-	return strncmp(theirs.path, group->path, len) == 0 && (theirs.path[len] == '/' || !theirs.path[len]);
+	return strncmp(theirs.path, group->path, len) == 0 &&
+	       (theirs.path[len] == '/' || !theirs.path[len]);
 }

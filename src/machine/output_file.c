@@ -1,9 +1,11 @@
 /*
- * See output_file.h. At most three names in one folder: a temporary one, the path's own, and PATH.old.
+ * See output_file.h. At most three names in one folder: a temporary one, the path's own, and
+ * PATH.old.
  *
- * A file at the path is first linked to PATH.old; then the path gets the new file in one step. So the path always names a whole file, and a
- * temporary name never is the only name of that file: it may be removed at any time. On file systems without hard links, the path does not exist
- * for an instant.
+ * A file at the path is first linked to PATH.old; then the path gets the new file in one step. So
+ * the path always names a whole file, and a temporary name never is the only name of that file: it
+ * may be removed at any time. On file systems without hard links, the path does not exist for an
+ * instant.
  */
 #include "machine/output_file.h"
 
@@ -27,9 +29,14 @@
 
 #define FLAGS (O_WRONLY | O_CLOEXEC | O_NOCTTY)
 #define TRIES 8
-#define OPEN_MAX_COUNT 4       /* files with a temporary name at a time; beyond that, a signal leaves the name in place until the next start */
-#define SWEEP_ENTRIES  65536u  /* the number of folder entries that are examined */
-#define SWEEP_AGE_S    600     /* a younger file may not be locked yet, or another process writes it (output_file_reserve()) */
+/*
+ * files with a temporary name at a time; beyond that, a signal leaves the name in place until the
+ * next start
+ */
+#define OPEN_MAX_COUNT 4
+#define SWEEP_ENTRIES  65536u /* the number of folder entries that are examined */
+/* a younger file may not be locked yet, or another process writes it (output_file_reserve()) */
+#define SWEEP_AGE_S 600
 
 static const char old_suffix[] = ".old";
 static const char part_prefix[] = ".spoor-";
@@ -58,17 +65,22 @@ void output_file_abandon(void)
 {
 	for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
 		if (named[i])
-			(void)unlinkat(named[i]->folder, named[i]->temporary, 0); /* on failure the next start removes it */
+			/* on failure the next start removes it */
+			(void)unlinkat(named[i]->folder, named[i]->temporary, 0);
 }
 
-/* The user who called sudo; false if there was none. The variables are trusted only if root runs us: other users could name anybody. */
+/*
+ * The user who called sudo; false if there was none. The variables are trusted only if root runs
+ * us: other users could name anybody.
+ */
 static bool sudo_user(uid_t *ret_uid, gid_t *ret_gid)
 {
 	const char *uid = getenv("SUDO_UID");
 	const char *gid = getenv("SUDO_GID");
 	char *end;
 
-	if (getuid() != 0 || geteuid() != 0 || !uid || !gid || *uid < '0' || *uid > '9' || *gid < '0' || *gid > '9')
+	if (getuid() != 0 || geteuid() != 0 || !uid || !gid || *uid < '0' || *uid > '9' ||
+		*gid < '0' || *gid > '9')
 		return false;
 	errno = 0;
 	unsigned long u = strtoul(uid, &end, 10);
@@ -102,7 +114,8 @@ static int open_folder(struct output_file *out, const char *path)
 
 	if (result < 0)
 		return result;
-	cleanup(freep) char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	cleanup(freep) char *folder =
+		slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
 	if (!folder)
 		return -ENOMEM;
 	out->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -110,8 +123,9 @@ static int open_folder(struct output_file *out, const char *path)
 }
 
 /*
- * Opens a pipe, a device or the like. In a folder that others may write to, another user's pipe could intercept our output, so the file must belong
- * to the user or root. It is opened through the descriptor that was checked.
+ * Opens a pipe, a device or the like. In a folder that others may write to, another user's pipe
+ * could intercept our output, so the file must belong to the user or root. It is opened through the
+ * descriptor that was checked.
  */
 static int open_special(struct output_file *out, int place, const struct stat *st)
 {
@@ -137,7 +151,9 @@ static int choose_temporary(struct output_file *out)
 
 	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return -EIO;
-	(void)snprintf(out->temporary, sizeof(out->temporary), "%s%016" PRIx64 "%s", part_prefix, random, part_suffix); /* fits */
+	/* fits */
+	(void)snprintf(out->temporary, sizeof(out->temporary), "%s%016" PRIx64 "%s", part_prefix,
+		random, part_suffix);
 	return 0;
 }
 
@@ -149,7 +165,8 @@ static int make_temporary(struct output_file *out)
 		result = choose_temporary(out);
 		if (result < 0)
 			break;
-		out->fd = openat(out->folder, out->temporary, FLAGS | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+		out->fd = openat(out->folder, out->temporary, FLAGS | O_CREAT | O_EXCL | O_NOFOLLOW,
+			0600);
 		result = out->fd < 0 ? -errno : 0;
 	}
 	if (result < 0)
@@ -159,7 +176,10 @@ static int make_temporary(struct output_file *out)
 	return result;
 }
 
-/* An unnamed file, which the kernel removes with its last descriptor. It is linked to a name through /proc. */
+/*
+ * An unnamed file, which the kernel removes with its last descriptor. It is linked to a name
+ * through /proc.
+ */
 static bool make_unnamed(struct output_file *out)
 {
 	if (access("/proc/self/fd", X_OK) < 0)
@@ -173,18 +193,24 @@ static bool is_temporary_name(const char *name)
 {
 	size_t prefix = strlen(part_prefix);
 
-	return strncmp(name, part_prefix, prefix) == 0 && strspn(name + prefix, "0123456789abcdef") == 16 &&
-		strcmp(name + prefix + 16, part_suffix) == 0;
+	return strncmp(name, part_prefix, prefix) == 0 &&
+	       strspn(name + prefix, "0123456789abcdef") == 16 &&
+	       strcmp(name + prefix + 16, part_suffix) == 0;
 }
 
-/* A temporary file whose writer has ended: no process holds its lock. The lock works across pid namespaces; a pid in the name would not. */
+/*
+ * A temporary file whose writer has ended: no process holds its lock. The lock works across pid
+ * namespaces; a pid in the name would not.
+ */
 static bool is_abandoned(int folder, const char *name, uid_t user)
 {
 	struct stat st;
-	cleanup(closep) int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	cleanup(closep) int fd =
+		openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 
-	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_uid == user || st.st_uid == getuid()) &&
-		time(NULL) >= st.st_mtime + SWEEP_AGE_S && flock(fd, LOCK_EX | LOCK_NB) == 0;
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	       (st.st_uid == user || st.st_uid == getuid()) &&
+	       time(NULL) >= st.st_mtime + SWEEP_AGE_S && flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
 /* Removes temporary files of killed programs from the folder. */
@@ -204,7 +230,7 @@ static void sweep(int folder)
 	for (unsigned i = 0; i < SWEEP_ENTRIES && (entry = readdir(entries)); i++)
 		if (is_temporary_name(entry->d_name) && is_abandoned(folder, entry->d_name, user))
 			(void)unlinkat(folder, entry->d_name, 0); /* on failure it remains */
-	(void)closedir(entries); /* read only */
+	(void)closedir(entries);                                  /* read only */
 }
 
 static int open_new(struct output_file *out)
@@ -217,7 +243,8 @@ static int open_new(struct output_file *out)
 
 	if (result < 0)
 		return result;
-	(void)flock(out->fd, LOCK_EX | LOCK_NB); /* is_abandoned() tests it; on a file system without locks such files remain */
+	/* is_abandoned() tests it; on a file system without locks such files remain */
+	(void)flock(out->fd, LOCK_EX | LOCK_NB);
 	/* The umask may have cleared bits. Other users get no rights. */
 	if (fchmod(out->fd, 0600) < 0 && errno != EPERM && errno != EOPNOTSUPP && errno != ENOTSUP)
 		return -errno;
@@ -249,7 +276,9 @@ static int open_at(struct output_file *out, const char *path)
 static int tell(int error, const char *path, struct diag *diag)
 {
 	if (error == -ELOOP) {
-		diag_set(diag, error, "cannot write '%s': it is a link, and nothing is written through one", path);
+		diag_set(diag, error,
+			"cannot write '%s': it is a link, and nothing is written through one",
+			path);
 		diag_remedy(diag, "name the file itself, or - for standard output");
 	} else if (error == -EPERM) {
 		diag_set(diag, error, "cannot write '%s': it is another user's", path);
@@ -294,7 +323,8 @@ static int check_place(const struct output_file *out, uid_t also)
 	return st.st_uid == user || st.st_uid == getuid() || st.st_uid == also ? 0 : -EPERM;
 }
 
-int output_file_reserve(struct output_file *out, int folder, const char *path, uint32_t also_uid, struct diag *diag)
+int output_file_reserve(struct output_file *out, int folder, const char *path, uint32_t also_uid,
+	struct diag *diag)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -372,16 +402,24 @@ static int replace(struct output_file *out)
 	(void)snprintf(old, sizeof(old), "%s%s", out->name, old_suffix); /* fits */
 	(void)unlinkat(out->folder, old, 0); /* if an old file remains, the link fails */
 	if (linkat(out->folder, out->name, out->folder, old, 0) == 0) {
-		/* Exchanged, not replaced: for a replaced file, ext4 writes the new one to disk before the rename returns. */
-		if (renameat2(out->folder, out->temporary, out->folder, out->name, RENAME_EXCHANGE) == 0)
+		/*
+		 * Exchanged, not replaced: for a replaced file, ext4 writes the new one to disk
+		 * before the rename returns.
+		 */
+		if (renameat2(out->folder, out->temporary, out->folder, out->name,
+			    RENAME_EXCHANGE) == 0)
 			return unlinkat(out->folder, out->temporary, 0) < 0 ? -errno : 0;
 		if (errno != EINVAL && errno != ENOSYS)
 			return -errno;
-		return renameat(out->folder, out->temporary, out->folder, out->name) < 0 ? -errno : 0;
+		return renameat(out->folder, out->temporary, out->folder, out->name) < 0 ? -errno
+											 : 0;
 	}
 	if (errno == EEXIST || errno == ENOENT)
 		return -errno;
-	/* The file system has no hard links, or this file must not be linked (fs.protected_hardlinks). */
+	/*
+	 * The file system has no hard links, or this file must not be linked
+	 * (fs.protected_hardlinks).
+	 */
 	if (renameat(out->folder, out->name, out->folder, old) < 0)
 		return -errno;
 	return put_in_place(out);
@@ -391,7 +429,10 @@ static int keep(struct output_file *out)
 {
 	int result = -EEXIST;
 
-	/* Other processes may create and remove files at the path meanwhile, so the number of tries is limited. */
+	/*
+	 * Other processes may create and remove files at the path meanwhile, so the number of tries
+	 * is limited.
+	 */
 	for (int i = 0; i < TRIES && (result == -EEXIST || result == -ENOENT); i++) {
 		struct stat st;
 		if (fstatat(out->folder, out->name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
@@ -428,7 +469,8 @@ static bool is_file(const char *path, const struct stat *file)
 {
 	struct stat st;
 
-	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
+	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_dev == file->st_dev &&
+	       st.st_ino == file->st_ino;
 }
 
 int output_file_spares(const char *path, const struct stat *input, struct diag *diag)
@@ -443,7 +485,9 @@ int output_file_spares(const char *path, const struct stat *input, struct diag *
 	if (is_file(path, input))
 		r = diag_set(diag, -EEXIST, "cannot write '%s': it is the file that is read", path);
 	else if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) && is_file(old, input))
-		r = diag_set(diag, -EEXIST, "cannot write '%s': the file there would become '%s', which is the file that is read", path, old);
+		r = diag_set(diag, -EEXIST,
+			"cannot write '%s': the file there would become '%s', which is the file that is read",
+			path, old);
 	if (r < 0)
 		diag_remedy(diag, "choose another name with -o");
 	return r;
@@ -466,7 +510,8 @@ static int make_folder(const char *path, bool own)
 		return -errno;
 	if (made && sudo)
 		(void)!fchown(fd, uid, gid); /* as in open_new() */
-	if (!made && (fstat(fd, &st) < 0 || (st.st_uid != 0 && st.st_uid != uid && st.st_uid != getuid())))
+	if (!made && (fstat(fd, &st) < 0 ||
+			     (st.st_uid != 0 && st.st_uid != uid && st.st_uid != getuid())))
 		return -EPERM;
 	return 0;
 }
@@ -480,7 +525,8 @@ int output_folder_make(const char *path, bool own, struct diag *diag)
 	if (result == 0)
 		return 0;
 	if (result == -EPERM)
-		diag_set(diag, result, "cannot make the folder '%s': it is there, and another user's", path);
+		diag_set(diag, result,
+			"cannot make the folder '%s': it is there, and another user's", path);
 	else
 		diag_set(diag, result, "cannot make the folder '%s': %m", path);
 	diag_remedy(diag, "choose another place with -d DIR");
@@ -491,7 +537,8 @@ void output_file_close(struct output_file *out)
 {
 	if (out->temporary[0]) {
 		uint64_t before = rights_lower();
-		(void)unlinkat(out->folder, out->temporary, 0); /* on failure it remains, empty or incomplete */
+		/* on failure it remains, empty or incomplete */
+		(void)unlinkat(out->folder, out->temporary, 0);
 		rights_restore(before);
 	}
 	forget(out);

@@ -10,10 +10,12 @@
  *   output_file_reserve(&out, folder, path, its_user, &diag);   out.temporary is the name to be made
  *   output_file_keep(&out, &diag), output_file_close(&out)       as above
  *
- * A new file has mode 0600 and, under sudo, belongs to the user who called sudo. It has no name until output_file_keep(), so a killed program
- * leaves nothing. On a file system without unnamed files (O_TMPFILE) it is `.spoor-RANDOM.part` and locked while its writer lives; the next
- * output_file_open() in that folder removes those that no process locks. A link at the path is refused. A pipe, a device or /dev/null is written
- * directly, if it belongs to the user or to root. The user's own rights apply (rights_lower()).
+ * A new file has mode 0600 and, under sudo, belongs to the user who called sudo. It has no name
+ * until output_file_keep(), so a killed program leaves nothing. On a file system without unnamed
+ * files (O_TMPFILE) it is `.spoor-RANDOM.part` and locked while its writer lives; the next
+ * output_file_open() in that folder removes those that no process locks. A link at the path is
+ * refused. A pipe, a device or /dev/null is written directly, if it belongs to the user or to root.
+ * The user's own rights apply (rights_lower()).
  */
 #ifndef SPOOR_MACHINE_OUTPUT_FILE_H
 #define SPOOR_MACHINE_OUTPUT_FILE_H
@@ -28,43 +30,47 @@ struct stat;
 #define OUTPUT_NAME_ROOM 256u
 
 struct output_file {
-	int fd;                           /* -1: not open */
-	int folder;                       /* O_PATH; -1: a pipe, a device or the like */
+	int fd;     /* -1: not open */
+	int folder; /* O_PATH; -1: a pipe, a device or the like */
 	bool kept;
-	bool replaced;                    /* an earlier file at the path is now PATH.old */
-	bool unnamed;                     /* O_TMPFILE: the file has no name yet */
-	char name[OUTPUT_NAME_ROOM];      /* in the folder */
-	char temporary[64];               /* its temporary name, or "" */
+	bool replaced;               /* an earlier file at the path is now PATH.old */
+	bool unnamed;                /* O_TMPFILE: the file has no name yet */
+	char name[OUTPUT_NAME_ROOM]; /* in the folder */
+	char temporary[64];          /* its temporary name, or "" */
 };
 
 /* The message names `path`. -ELOOP: the path is a link. */
 int output_file_open(struct output_file *out, const char *path, struct diag *diag);
 
 /*
- * Takes ownership of `folder` (O_PATH), also on failure. The name is the last component of `path`; it must be free in that folder, or be a regular
- * file of the caller or of `also_uid`. No file is created: out->fd stays -1. -ELOOP: a link is at the name. -EEXIST: a pipe, a device or the like.
+ * Takes ownership of `folder` (O_PATH), also on failure. The name is the last component of `path`;
+ * it must be free in that folder, or be a regular file of the caller or of `also_uid`. No file is
+ * created: out->fd stays -1. -ELOOP: a link is at the name. -EEXIST: a pipe, a device or the like.
  * -EPERM: the file is another user's.
  */
-int output_file_reserve(struct output_file *out, int folder, const char *path, uint32_t also_uid, struct diag *diag);
+int output_file_reserve(struct output_file *out, int folder, const char *path, uint32_t also_uid,
+	struct diag *diag);
 
 int output_file_keep(struct output_file *out, struct diag *diag);
 
 /*
- * Whether writing `path` would remove the file whose status is `input`: because it is that file, under any name, or the PATH.old that would be
- * replaced. -EEXIST: it would, and `diag` names a remedy. Standard output ("-") never does.
+ * Whether writing `path` would remove the file whose status is `input`: because it is that file,
+ * under any name, or the PATH.old that would be replaced. -EEXIST: it would, and `diag` names a
+ * remedy. Standard output ("-") never does.
  */
 int output_file_spares(const char *path, const struct stat *input, struct diag *diag);
 
 /*
- * Creates a folder (0700, owned by the caller of sudo) unless it exists. `own`: an existing folder must be no link and belong to the user or root,
- * because only that user may read its content.
+ * Creates a folder (0700, owned by the caller of sudo) unless it exists. `own`: an existing folder
+ * must be no link and belong to the user or root, because only that user may read its content.
  */
 int output_folder_make(const char *path, bool own, struct diag *diag);
 
 void output_file_close(struct output_file *out);
 
 /*
- * Removes the temporary names of all open files, before a signal ends the program. Async-signal-safe. An open struct output_file must not be moved.
+ * Removes the temporary names of all open files, before a signal ends the program.
+ * Async-signal-safe. An open struct output_file must not be moved.
  */
 void output_file_abandon(void);
 

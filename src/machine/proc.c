@@ -1,6 +1,6 @@
 /*
- * Reads /proc without stdio: one buffer, one open, and as few reads a file as the kernel allows. Every recording begins with a scan of the whole
- * machine, so each user pays for its cost.
+ * Reads /proc without stdio: one buffer, one open, and as few reads a file as the kernel allows.
+ * Every recording begins with a scan of the whole machine, so each user pays for its cost.
  *
  * The parsers trust nothing: a process chooses its comm, its arguments and the names of its files.
  */
@@ -29,8 +29,8 @@
 #define NS_PER_SECOND 1000000000ull
 
 /*
- * PROCMAP_QUERY of <linux/fs.h>, which Debian 12's headers do not have yet. Input: the address to look for and the buffer for the name. Output: one
- * mapping.
+ * PROCMAP_QUERY of <linux/fs.h>, which Debian 12's headers do not have yet. Input: the address to
+ * look for and the buffer for the name. Output: one mapping.
  */
 struct map_query {
 	uint64_t size;
@@ -284,7 +284,8 @@ static void parse_status(const char *text, size_t len, struct proc_process *proc
 		} else if ((value = line_value(line, stop, "Gid:"))) {
 			second_number(value, stop, &process->gid);
 		} else if ((value = line_value(line, stop, "NSpid:"))) {
-			(void)last_number(value, stop, &process->inner_pid); /* if it is missing: unchanged */
+			/* if it is missing: unchanged */
+			(void)last_number(value, stop, &process->inner_pid);
 			return; /* all values that we need have been read */
 		}
 		line = stop + 1;
@@ -371,7 +372,10 @@ const char *proc_parse_cgroup(const char *text, size_t len, size_t *ret_len)
 				best = path;
 				best_len = path_len;
 			}
-			/* On a hybrid machine the group of the unified hierarchy may be "/", which carries no information. */
+			/*
+			 * On a hybrid machine the group of the unified hierarchy may be "/", which
+			 * carries no information.
+			 */
 			if (unified && path_len > 1)
 				break;
 		}
@@ -520,7 +524,10 @@ int proc_read(struct proc_reader *proc, uint32_t pid, struct proc_process *ret_p
 		return (int)n;
 	if (!proc_parse_stat((const char *)proc->buffer, (size_t)n, &process))
 		return n ? -EBADMSG : -ESRCH;
-	/* Most processes of a machine are kernel threads: they belong to root and are in the initial namespaces. */
+	/*
+	 * Most processes of a machine are kernel threads: they belong to root and are in the
+	 * initial namespaces.
+	 */
 	if (!process.kernel_thread) {
 		n = read_once(proc, pid, 0, "status");
 		if (n < 0)
@@ -552,7 +559,8 @@ int proc_read_thread(struct proc_reader *proc, uint32_t pid, uint32_t tid,
 
 int proc_read_thread_owner(struct proc_reader *proc, uint32_t tid, uint32_t *ret_pid)
 {
-	ssize_t n = read_once(proc, tid, 0, "status"); /* /proc lists processes only, but also opens threads */
+	/* /proc lists processes only, but also opens threads */
+	ssize_t n = read_once(proc, tid, 0, "status");
 
 	if (n < 0)
 		return (int)n;
@@ -618,8 +626,8 @@ int proc_read_variable(struct proc_reader *proc, uint32_t pid, const char *name,
 	return -ENOENT;
 }
 
-int proc_read_cgroup(struct proc_reader *proc, uint32_t pid, const char **ret_path,
-	size_t *ret_len, uint64_t *ret_hash)
+int proc_read_cgroup(struct proc_reader *proc, uint32_t pid, const char **ret_path, size_t *ret_len,
+	uint64_t *ret_hash)
 {
 	ssize_t n = read_whole(proc, pid, "cgroup");
 
@@ -660,9 +668,12 @@ static bool line_executable(const char *line, size_t len)
 	return blank && len - (size_t)(blank - line) > 4 && blank[3] == 'x';
 }
 
-/* Emits the whole lines of the buffer, and moves the remainder to the begin of the buffer; *len becomes its length. */
-static int walk_lines(struct proc_reader *proc, size_t *len, uint32_t *count,
-	proc_mapping_fn *each, void *user)
+/*
+ * Emits the whole lines of the buffer, and moves the remainder to the begin of the buffer; *len
+ * becomes its length.
+ */
+static int walk_lines(struct proc_reader *proc, size_t *len, uint32_t *count, proc_mapping_fn *each,
+	void *user)
 {
 	char *line = (char *)proc->buffer;
 	char *end = line + *len;
@@ -686,8 +697,8 @@ static int walk_lines(struct proc_reader *proc, size_t *len, uint32_t *count,
 }
 
 /*
- * Queries the executable mappings one by one (Linux 6.11), so that the kernel does not print the other three quarters. -ENOTTY if the kernel does
- * not have this request.
+ * Queries the executable mappings one by one (Linux 6.11), so that the kernel does not print the
+ * other three quarters. -ENOTTY if the kernel does not have this request.
  */
 static int query_maps(struct proc_reader *proc, int fd, proc_mapping_fn *each, void *user)
 {
@@ -720,7 +731,9 @@ static int query_maps(struct proc_reader *proc, int fd, proc_mapping_fn *each, v
 			.writable = query.vma_flags & MAP_QUERY_WRITABLE,
 			.executable = true,
 			.shared = query.vma_flags & MAP_QUERY_SHARED };
-		size_t len = query.name_size && query.name_size <= proc->capacity ? query.name_size - 1 : 0;
+		size_t len = query.name_size && query.name_size <= proc->capacity
+				     ? query.name_size - 1
+				     : 0;
 		len = proc_strip_deleted((const char *)proc->buffer, len, &mapping.deleted);
 		proc->buffer[len] = 0;
 		mapping.path = (const char *)proc->buffer;
@@ -796,8 +809,8 @@ bool proc_parse_application(const char *args, size_t len, const char **ret_name,
 		const char *slash = memrchr(args + at, '/', arg_len);
 		const char *base = slash ? slash + 1 : args + at;
 		size_t base_len = arg_len - (size_t)(base - (args + at));
-		if (base_len >= sizeof(suffix) &&
-			memcmp(base + base_len - (sizeof(suffix) - 1), suffix, sizeof(suffix) - 1) == 0) {
+		if (base_len >= sizeof(suffix) && memcmp(base + base_len - (sizeof(suffix) - 1),
+							  suffix, sizeof(suffix) - 1) == 0) {
 			*ret_name = base;
 			*ret_len = base_len - (sizeof(suffix) - 1);
 			return true;
@@ -807,7 +820,10 @@ bool proc_parse_application(const char *args, size_t len, const char **ret_name,
 	return false;
 }
 
-/* Where the name of the file begins in the program's path. A title that a program has set ("sshd: root@pts/0") is not a path. */
+/*
+ * Where the name of the file begins in the program's path. A title that a program has set ("sshd:
+ * root@pts/0") is not a path.
+ */
 static size_t program_name_begin(const char *program, size_t len)
 {
 	const char *blank = memchr(program, ' ', len);

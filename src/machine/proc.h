@@ -1,8 +1,9 @@
 /*
  * Processes as /proc shows them.
  *
- * A reader owns one buffer that every call reuses, so returned texts are borrowed until the next call. A process may end at any time: calls then
- * return -ESRCH (or -ENOENT if it does not have the requested item any more). -EACCES and -EPERM mean that a right is missing. Only links that the
+ * A reader owns one buffer that every call reuses, so returned texts are borrowed until the next
+ * call. A process may end at any time: calls then return -ESRCH (or -ENOENT if it does not have the
+ * requested item any more). -EACCES and -EPERM mean that a right is missing. Only links that the
  * kernel makes itself are followed; a target cannot redirect them.
  *
  *   struct proc_reader proc;
@@ -25,18 +26,21 @@ struct bytes;
 
 struct diag;
 
-#define PROC_COMM_MAX      64u          /* with NUL; 15 characters for a program, more for a kernel worker */
-#define PROC_TEXT_MAX      (64u << 10)  /* longest command line, environment or path that is read */
-#define PROC_MAPPINGS_MAX  (1u << 20)   /* executable mappings of a process that are read */
-#define CONTAINER_ID_ROOM  65u          /* 64 hexadecimal digits and NUL */
+/* with NUL; 15 characters for a program, more for a kernel worker */
+#define PROC_COMM_MAX     64u
+#define PROC_TEXT_MAX     (64u << 10) /* longest command line, environment or path that is read */
+#define PROC_MAPPINGS_MAX (1u << 20)  /* executable mappings of a process that are read */
+#define CONTAINER_ID_ROOM 65u         /* 64 hexadecimal digits and NUL */
 
 struct proc_reader {
 	uint8_t *buffer;
 	size_t capacity;
-	int fd;                  /* of /proc */
-	uint64_t tick_ns;        /* length of a clock tick of stat's fields */
-	int64_t boot_offset_ns;  /* CLOCK_BOOTTIME minus CLOCK_MONOTONIC: the time that the machine was suspended */
-	bool maps_as_text;       /* the kernel does not support queries of single mappings (before 6.11) */
+	int fd;           /* of /proc */
+	uint64_t tick_ns; /* length of a clock tick of stat's fields */
+	/* CLOCK_BOOTTIME minus CLOCK_MONOTONIC: the time that the machine was suspended */
+	int64_t boot_offset_ns;
+	/* the kernel does not support queries of single mappings (before 6.11) */
+	bool maps_as_text;
 };
 
 struct id_list {
@@ -46,14 +50,22 @@ struct id_list {
 struct proc_process {
 	uint32_t pid;
 	uint32_t parent_pid;
-	uint32_t inner_pid;      /* the last number of NSpid: its pid in its own namespace; equal to pid in the initial namespace */
-	uint32_t uid;            /* effective */
+	/*
+	 * the last number of NSpid: its pid in its own namespace; equal to pid in the initial
+	 * namespace
+	 */
+	uint32_t inner_pid;
+	uint32_t uid; /* effective */
 	uint32_t gid;
 	uint32_t thread_count;
-	uint64_t start_ticks;    /* field 22 of stat, since boot: part of the name of its diagnostics socket */
-	uint64_t start_ns;       /* the same on CLOCK_MONOTONIC, to within a tick; 0 if it is before the begin of that clock */
+	/* field 22 of stat, since boot: part of the name of its diagnostics socket */
+	uint64_t start_ticks;
+	/*
+	 * the same on CLOCK_MONOTONIC, to within a tick; 0 if it is before the begin of that clock
+	 */
+	uint64_t start_ns;
 	uint64_t resident_bytes;
-	char state;              /* R S D T t Z X I */
+	char state; /* R S D T t Z X I */
 	bool kernel_thread;
 	char comm[PROC_COMM_MAX];
 };
@@ -66,27 +78,34 @@ struct proc_thread {
 
 struct proc_mapping {
 	uint64_t begin;
-	uint64_t end;            /* exclusive */
+	uint64_t end; /* exclusive */
 	uint64_t file_offset;
-	uint64_t inode;          /* 0: no file */
+	uint64_t inode; /* 0: no file */
 	uint32_t device_major;
 	uint32_t device_minor;
 	bool readable;
 	bool writable;
 	bool executable;
 	bool shared;
-	bool deleted;            /* the file was unlinked: path is its last name */
-	const char *path;        /* "", "[vdso]", "/usr/bin/x": NUL-terminated, borrowed for the call */
+	bool deleted; /* the file was unlinked: path is its last name */
+	/* "", "[vdso]", "/usr/bin/x": NUL-terminated, borrowed for the call */
+	const char *path;
 	size_t path_len;
 };
 
-/* Called for each mapping; a result other than 0 ends the walk and is returned. It must not use the reader. */
+/*
+ * Called for each mapping; a result other than 0 ends the walk and is returned. It must not use the
+ * reader.
+ */
 typedef int proc_mapping_fn(void *user, const struct proc_mapping *mapping);
 
 int proc_open(struct proc_reader *proc, struct diag *diag);
 void proc_close(struct proc_reader *proc);
 
-/* Appends every process id, in the order of /proc. The caller frees the list with vec_done(&list.ids). */
+/*
+ * Appends every process id, in the order of /proc. The caller frees the list with
+ * vec_done(&list.ids).
+ */
 int proc_list(struct proc_reader *proc, struct id_list *list, struct diag *diag);
 
 /* Appends the thread ids of a process. */
@@ -101,10 +120,12 @@ int proc_read_thread(struct proc_reader *proc, uint32_t pid, uint32_t tid,
 int proc_read_thread_owner(struct proc_reader *proc, uint32_t tid, uint32_t *ret_pid);
 
 /* Target of the exe link without " (deleted)". A kernel thread has none: -ENOENT. */
-int proc_read_exe(struct proc_reader *proc, uint32_t pid, const char **ret_path,
-	size_t *ret_len);
+int proc_read_exe(struct proc_reader *proc, uint32_t pid, const char **ret_path, size_t *ret_len);
 
-/* The arguments, each with a NUL, at most PROC_TEXT_MAX bytes. Length 0 for a kernel thread or a zombie. */
+/*
+ * The arguments, each with a NUL, at most PROC_TEXT_MAX bytes. Length 0 for a kernel thread or a
+ * zombie.
+ */
 int proc_read_arguments(struct proc_reader *proc, uint32_t pid, const char **ret_args,
 	size_t *ret_len);
 
@@ -113,11 +134,12 @@ int proc_read_variable(struct proc_reader *proc, uint32_t pid, const char *name,
 	const char **ret_value, size_t *ret_len);
 
 /*
- * The control group of a process: the path in the unified hierarchy, or else the longest path of the others. *ret_hash (may be NULL) covers all of
- * them: it is equal for processes in the same groups.
+ * The control group of a process: the path in the unified hierarchy, or else the longest path of
+ * the others. *ret_hash (may be NULL) covers all of them: it is equal for processes in the same
+ * groups.
  */
-int proc_read_cgroup(struct proc_reader *proc, uint32_t pid, const char **ret_path,
-	size_t *ret_len, uint64_t *ret_hash);
+int proc_read_cgroup(struct proc_reader *proc, uint32_t pid, const char **ret_path, size_t *ret_len,
+	uint64_t *ret_hash);
 
 /* The inodes of its pid and mount namespaces. Needs the right to inspect the process. */
 int proc_read_namespaces(struct proc_reader *proc, uint32_t pid, uint64_t *ret_pid_namespace,
@@ -134,33 +156,40 @@ int proc_alive(struct proc_reader *proc, uint32_t pid);
 
 /* The parsers, separate from the files. They accept any bytes. */
 
-/* The line of stat: all fields except uid, gid, inner_pid and start_ns. False if it is malformed. */
+/*
+ * The line of stat: all fields except uid, gid, inner_pid and start_ns. False if it is malformed.
+ */
 bool proc_parse_stat(const char *text, size_t len, struct proc_process *ret_process);
 
 /* status: uid, gid and inner_pid. A missing line leaves its field unchanged. */
 void proc_parse_status(const char *text, size_t len, struct proc_process *process);
 
-/* One line of maps without its newline. `line` is changed in place: the path is unescaped and terminated. */
+/*
+ * One line of maps without its newline. `line` is changed in place: the path is unescaped and
+ * terminated.
+ */
 bool proc_parse_mapping(char *line, size_t len, struct proc_mapping *ret_mapping);
 
 /* Picks the path of a cgroup file as proc_read_cgroup() does; NULL if it has none. In place. */
 const char *proc_parse_cgroup(const char *text, size_t len, size_t *ret_len);
 
 /*
- * The id of the container that owns this cgroup: the last run of 64 hexadecimal digits, as docker, podman, containerd and cri-o write it, bare or
- * between a prefix and ".scope". False if there is none.
+ * The id of the container that owns this cgroup: the last run of 64 hexadecimal digits, as docker,
+ * podman, containerd and cri-o write it, bare or between a prefix and ".scope". False if there is
+ * none.
  */
 bool container_id_from_cgroup(const char *path, size_t len, char ret_id[CONTAINER_ID_ROOM]);
 
 /*
- * The application that a .NET host runs, from its arguments (each ended by NUL): "Shop" for `dotnet /app/Shop.dll`. False when no argument
- * is an assembly. *ret_name points into the arguments.
+ * The application that a .NET host runs, from its arguments (each ended by NUL): "Shop" for `dotnet
+ * /app/Shop.dll`. False when no argument is an assembly. *ret_name points into the arguments.
  */
 bool proc_parse_application(const char *args, size_t len, const char **ret_name, size_t *ret_len);
 
 /*
- * The arguments as one line of a table, separated by blanks. Of the program only the name of the file is shown, and likewise of the application of
- * a .NET host: "dotnet Shop.dll --urls URL". Options between the two are shown as an ellipsis.
+ * The arguments as one line of a table, separated by blanks. Of the program only the name of the
+ * file is shown, and likewise of the application of a .NET host: "dotnet Shop.dll --urls URL".
+ * Options between the two are shown as an ellipsis.
  */
 void proc_shorten_command(const char *args, size_t len, struct bytes *out);
 

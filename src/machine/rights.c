@@ -1,5 +1,6 @@
 /*
- * capget(2) and capset(2) directly: two system calls with a struct whose layout never changes. libcap would add a library to a static program.
+ * capget(2) and capset(2) directly: two system calls with a struct whose layout never changes.
+ * libcap would add a library to a static program.
  */
 #include "machine/rights.h"
 
@@ -171,17 +172,20 @@ bool rights_are_borrowed(void)
 int rights_begin(struct diag *diag)
 {
 	if (getuid() != geteuid() || getgid() != getegid()) {
-		diag_set(diag, -EPERM, "spoor is not made to run setuid or setgid: what its user names would be opened as another");
-		diag_remedy(diag, "chmod ug-s SPOOR; man spoor-doctor shows how a group gets the rights");
+		diag_set(diag, -EPERM,
+			"spoor is not made to run setuid or setgid: what its user names would be opened as another");
+		diag_remedy(diag,
+			"chmod ug-s SPOOR; man spoor-doctor shows how a group gets the rights");
 		return -EPERM;
 	}
 	if (rights_are_borrowed()) {
 		/*
-		 * The kernel clears this flag for a program that gains capabilities by exec, but not if its caller held them already. The guard
-		 * and other children inherit it: they hold sockets that the user may not have.
+		 * The kernel clears this flag for a program that gains capabilities by exec, but
+		 * not if its caller held them already. The guard and other children inherit it:
+		 * they hold sockets that the user may not have.
 		 */
 		(void)prctl(PR_SET_DUMPABLE, 0); /* cannot fail for 0 */
-		(void)rights_lower(); /* until a verb needs them */
+		(void)rights_lower();            /* until a verb needs them */
 	}
 	return 0;
 }
@@ -249,7 +253,8 @@ int rights_reduce(uint32_t keep)
 		kept |= sets.permitted & mask_of(RIGHT_SYS_ADMIN);
 	if ((keep & RIGHT_SYS_PTRACE) && geteuid() == 0 && !(kept & mask_of(RIGHT_SYS_PTRACE)))
 		kept = sets.permitted;
-	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* Linux 4.3; older kernels have no ambient capabilities */
+	/* Linux 4.3; older kernels have no ambient capabilities */
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	result = set(&(struct sets){ .effective = kept, .permitted = kept });
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 && result == 0)
 		result = -errno;

@@ -1,8 +1,9 @@
 /*
  * The rights of this process, the kernel settings that they depend on, and how rights are given up.
  *
- * A program whose file has capabilities has rights that its user lacks: they are called borrowed here. A path that the user names (outputs, debug
- * files, recordings) must be opened with the user's own rights, or spoor would read and write files for a user who may not. So:
+ * A program whose file has capabilities has rights that its user lacks: they are called borrowed
+ * here. A path that the user names (outputs, debug files, recordings) must be opened with the
+ * user's own rights, or spoor would read and write files for a user who may not. So:
  *
  *   rights_begin(&diag)           first in main(): drops borrowed rights, refuses setuid
  *   rights_raise()                in verbs that inspect targets; the others never have these rights
@@ -10,8 +11,9 @@
  *   rights_return()               in a child, before it becomes the user's command
  *   rights_reduce(keep)           permanently: when only `keep` is still needed, as before reading a recording
  *
- * For root, and for rights that the user has without the file, rights_raise(), rights_lower() and rights_return() do nothing. The kernel keeps
- * capabilities per thread, so these functions are called before other threads start; new threads inherit.
+ * For root, and for rights that the user has without the file, rights_raise(), rights_lower() and
+ * rights_return() do nothing. The kernel keeps capabilities per thread, so these functions are
+ * called before other threads start; new threads inherit.
  */
 #ifndef SPOOR_MACHINE_RIGHTS_H
 #define SPOOR_MACHINE_RIGHTS_H
@@ -20,18 +22,18 @@
 #include <stdint.h>
 
 enum right {
-	RIGHT_DAC_OVERRIDE = 1 << 0,    /* read any file */
+	RIGHT_DAC_OVERRIDE = 1 << 0, /* read any file */
 	RIGHT_DAC_READ_SEARCH = 1 << 1,
-	RIGHT_SYS_PTRACE = 1 << 2,      /* inspect processes of other users */
+	RIGHT_SYS_PTRACE = 1 << 2, /* inspect processes of other users */
 	RIGHT_SYS_ADMIN = 1 << 3,
-	RIGHT_SYSLOG = 1 << 4,          /* kernel addresses */
-	RIGHT_PERFMON = 1 << 5,         /* perf events; SYS_ADMIN implies it */
-	RIGHT_IPC_LOCK = 1 << 6,        /* exempts ring memory from the limit */
+	RIGHT_SYSLOG = 1 << 4,   /* kernel addresses */
+	RIGHT_PERFMON = 1 << 5,  /* perf events; SYS_ADMIN implies it */
+	RIGHT_IPC_LOCK = 1 << 6, /* exempts ring memory from the limit */
 	RIGHT_SYS_NICE = 1 << 7,
 	RIGHT_CHOWN = 1 << 8,
-	RIGHT_FOWNER = 1 << 9,          /* rename others' files in a sticky folder */
+	RIGHT_FOWNER = 1 << 9, /* rename others' files in a sticky folder */
 	RIGHT_KILL = 1 << 10,
-	RIGHT_BPF = 1 << 11,            /* implied by SYS_ADMIN */
+	RIGHT_BPF = 1 << 11,                /* implied by SYS_ADMIN */
 	RIGHT_CHECKPOINT_RESTORE = 1 << 12, /* /proc/PID/map_files; SYS_ADMIN implies it */
 };
 
@@ -39,9 +41,9 @@ enum right {
 #define RIGHTS_OF_FILES (RIGHT_DAC_OVERRIDE | RIGHT_DAC_READ_SEARCH | RIGHT_CHOWN | RIGHT_FOWNER)
 
 /* All capabilities that a recording of the whole machine can use. */
-#define RIGHTS_WANTED                                                                              \
-	(RIGHT_PERFMON | RIGHT_BPF | RIGHT_SYSLOG | RIGHT_SYS_PTRACE | RIGHT_DAC_OVERRIDE | RIGHT_DAC_READ_SEARCH |     \
-		RIGHT_IPC_LOCK | RIGHT_CHECKPOINT_RESTORE)
+#define RIGHTS_WANTED                                                                       \
+	(RIGHT_PERFMON | RIGHT_BPF | RIGHT_SYSLOG | RIGHT_SYS_PTRACE | RIGHT_DAC_OVERRIDE | \
+		RIGHT_DAC_READ_SEARCH | RIGHT_IPC_LOCK | RIGHT_CHECKPOINT_RESTORE)
 
 struct diag;
 
@@ -49,14 +51,18 @@ struct diag;
 
 struct rights {
 	uint32_t euid;
-	uint32_t effective;             /* of enum right */
-	int perf_event_paranoid;        /* RIGHTS_PARANOID_UNKNOWN: the file does not exist, so the kernel may not support perf events */
+	uint32_t effective; /* of enum right */
+	/*
+	 * RIGHTS_PARANOID_UNKNOWN: the file does not exist, so the kernel may not support perf
+	 * events
+	 */
+	int perf_event_paranoid;
 	int kptr_restrict;
 	uint32_t perf_event_mlock_kb;
 	uint32_t perf_event_max_stack;
 	uint32_t perf_event_max_sample_rate;
-	uint64_t open_files_max;        /* RLIMIT_NOFILE, soft */
-	uint64_t locked_bytes_max;      /* RLIMIT_MEMLOCK, soft; UINT64_MAX no limit */
+	uint64_t open_files_max;   /* RLIMIT_NOFILE, soft */
+	uint64_t locked_bytes_max; /* RLIMIT_MEMLOCK, soft; UINT64_MAX no limit */
 };
 
 /* Never fails: a value that cannot be read gets the kernel's default. */
@@ -65,7 +71,10 @@ void rights_read(struct rights *ret_rights);
 /* CAP_PERFMON, or CAP_SYS_ADMIN, which implies it. */
 bool rights_perfmon(const struct rights *rights);
 
-/* May sample the kernel; may sample the whole machine. Derived from sysctls and capabilities; a seccomp filter may still forbid it. */
+/*
+ * May sample the kernel; may sample the whole machine. Derived from sysctls and capabilities; a
+ * seccomp filter may still forbid it.
+ */
 bool rights_allow_kernel(const struct rights *rights);
 bool rights_allow_machine(const struct rights *rights);
 
@@ -79,7 +88,10 @@ bool rights_are_borrowed(void);
 int rights_begin(struct diag *diag);
 void rights_raise(void);
 
-/* Drops borrowed capabilities from the effective set; rights_restore() restores the set that it returned. */
+/*
+ * Drops borrowed capabilities from the effective set; rights_restore() restores the set that it
+ * returned.
+ */
 uint64_t rights_lower(void);
 
 /* Drops some capabilities, borrowed or not, to find out whether they are needed. */
@@ -90,9 +102,10 @@ void rights_restore(uint64_t before);
 void rights_return(void);
 
 /*
- * Gives up all capabilities except `keep` (of enum right) permanently, and sets no_new_privs, so that programs that we start cannot gain any. If
- * PERFMON is missing, SYS_ADMIN is kept in its place. Root without SYS_PTRACE keeps all capabilities if it needs to inspect processes, because the
- * kernel lets it inspect only processes with no more capabilities than its own.
+ * Gives up all capabilities except `keep` (of enum right) permanently, and sets no_new_privs, so
+ * that programs that we start cannot gain any. If PERFMON is missing, SYS_ADMIN is kept in its
+ * place. Root without SYS_PTRACE keeps all capabilities if it needs to inspect processes, because
+ * the kernel lets it inspect only processes with no more capabilities than its own.
  */
 int rights_reduce(uint32_t keep);
 

@@ -8,5 +8,6 @@ void scheduling_wait_ones_turn(void)
 {
 	/* A program with a raised priority would lose it. */
 	if (sched_getscheduler(0) == SCHED_OTHER && getpriority(PRIO_PROCESS, 0) >= 0)
-		(void)sched_setscheduler(0, SCHED_BATCH | SCHED_RESET_ON_FORK, &(struct sched_param){ 0 });
+		(void)sched_setscheduler(0, SCHED_BATCH | SCHED_RESET_ON_FORK,
+			&(struct sched_param){ 0 });
 }

@@ -1,9 +1,11 @@
 /*
- * /proc/PID/root is a link that only the kernel makes, so it is safe to follow. Everything below it belongs to the target. openat2() with
- * RESOLVE_IN_ROOT resolves links inside that root and never leaves it; magic links (another /proc) are refused.
+ * /proc/PID/root is a link that only the kernel makes, so it is safe to follow. Everything below it
+ * belongs to the target. openat2() with RESOLVE_IN_ROOT resolves links inside that root and never
+ * leaves it; magic links (another /proc) are refused.
  *
- * A path is opened twice: first with O_PATH, which has no effect on a device or a pipe, to check the kind of the file; then through that
- * descriptor, so that a file that replaced it meanwhile is not opened.
+ * A path is opened twice: first with O_PATH, which has no effect on a device or a pipe, to check
+ * the kind of the file; then through that descriptor, so that a file that replaced it meanwhile is
+ * not opened.
  */
 #include "machine/target_root.h"
 
@@ -27,8 +29,8 @@
 #define STATUS_ROOM 8192u
 
 /*
- * openat2() returns EAGAIN for a path with ".." if any file on the machine was renamed meanwhile. The tries are limited: a target that renames all
- * the time loses its own names only.
+ * openat2() returns EAGAIN for a path with ".." if any file on the machine was renamed meanwhile.
+ * The tries are limited: a target that renames all the time loses its own names only.
  */
 #define TRIES 16
 
@@ -70,16 +72,20 @@ bool target_root_is_ours(const struct target_root *root)
 	struct stat theirs, ours;
 	uint64_t space = target_mount_namespace(root->pid);
 
-	return fstat(root->fd, &theirs) == 0 && stat("/", &ours) == 0 && theirs.st_dev == ours.st_dev &&
-		theirs.st_ino == ours.st_ino && space && space == target_mount_namespace((uint32_t)getpid());
+	return fstat(root->fd, &theirs) == 0 && stat("/", &ours) == 0 &&
+	       theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino && space &&
+	       space == target_mount_namespace((uint32_t)getpid());
 }
 
-/* Files that the kernel generates (/proc, /sys) are never program images, and a link of the target could lead to one that only we may read. */
+/*
+ * Files that the kernel generates (/proc, /sys) are never program images, and a link of the target
+ * could lead to one that only we may read.
+ */
 static bool is_made_up(int fd)
 {
-	static const unsigned long kinds[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC,
-		SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, BPF_FS_MAGIC, EFIVARFS_MAGIC,
-		PSTOREFS_MAGIC, SELINUX_MAGIC };
+	static const unsigned long kinds[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC,
+		TRACEFS_MAGIC, SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
+		BPF_FS_MAGIC, EFIVARFS_MAGIC, PSTOREFS_MAGIC, SELINUX_MAGIC };
 	struct statfs fs;
 
 	if (fstatfs(fd, &fs) < 0)
@@ -90,7 +96,10 @@ static bool is_made_up(int fd)
 	return false;
 }
 
-/* Takes ownership of `looked`, an O_PATH descriptor. Opens its file for reading if it is a regular file of bounded size. */
+/*
+ * Takes ownership of `looked`, an O_PATH descriptor. Opens its file for reading if it is a regular
+ * file of bounded size.
+ */
 static int open_looked_at(int looked, uint64_t size_max, int *ret_fd, uint64_t *ret_size_bytes)
 {
 	cleanup(closep) int place = looked;
@@ -120,7 +129,8 @@ static int refuse(int error, const char *path, uint32_t pid, struct diag *diag)
 		return diag_set(diag, error, "'%s' of process %u is too large", path, pid);
 	if (error == -ENOSYS)
 		return diag_set(diag, error,
-			"cannot open '%s' of process %u safely: there is no openat2 here (Linux 5.6)", path, pid);
+			"cannot open '%s' of process %u safely: there is no openat2 here (Linux 5.6)",
+			path, pid);
 	return diag_set(diag, error, "cannot open '%s' of process %u: %m", path, pid);
 }
 
@@ -136,7 +146,10 @@ static int look(const struct target_root *root, const char *path, uint64_t more_
 		int fd = (int)syscall(SYS_openat2, root->fd, path, &how, sizeof(how));
 		if (fd >= 0)
 			return fd;
-		/* Seccomp filters of old container runtimes return EPERM for unknown system calls; a file system returns EACCES. */
+		/*
+		 * Seccomp filters of old container runtimes return EPERM for unknown system calls;
+		 * a file system returns EACCES.
+		 */
 		if (errno == EPERM)
 			return -ENOSYS;
 		if (errno != EAGAIN || i == TRIES)
@@ -153,7 +166,8 @@ int target_root_open_file(const struct target_root *root, const char *path, uint
 	return r < 0 ? refuse(r, path, root->pid, diag) : 0;
 }
 
-int target_root_open_folder(const struct target_root *root, const char *path, int *ret_fd, struct diag *diag)
+int target_root_open_folder(const struct target_root *root, const char *path, int *ret_fd,
+	struct diag *diag)
 {
 	int fd = look(root, path, O_DIRECTORY);
 
@@ -198,8 +212,9 @@ int target_root_open_word(const struct target_root *root, const char *path, uint
 	if (r < 0)
 		return refuse(r, path, root->pid, diag);
 	if (st.st_uid != uid && st.st_uid != 0)
-		return diag_set(diag, -EPERM, "'%s' of process %u belongs to user %u, not to its own", path,
-			root->pid, st.st_uid);
+		return diag_set(diag, -EPERM,
+			"'%s' of process %u belongs to user %u, not to its own", path, root->pid,
+			st.st_uid);
 	*ret_fd = TAKE_FD(fd);
 	*ret_size_bytes = size;
 	return 0;

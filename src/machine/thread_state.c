@@ -64,7 +64,7 @@ static const struct {
 	{ SYS_sendfile, "sendfile", true },
 	{ SYS_semtimedop, "semtimedop", false },
 	{ SYS_msgrcv, "msgrcv", false },
-	/* System calls that newer architectures have only in their later forms. */
+/* System calls that newer architectures have only in their later forms. */
 #ifdef SYS_poll
 	{ SYS_poll, "poll", false },
 #endif
@@ -96,9 +96,9 @@ static bool scan_number(const char **at, const char *end, unsigned base, uint64_
 	}
 	for (begin = *at; *at < end; (*at)++) {
 		char c = **at;
-		unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0')
-			: base == 16 && c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
-							     : 16;
+		unsigned digit = c >= '0' && c <= '9'                 ? (unsigned)(c - '0')
+				 : base == 16 && c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+								      : 16;
 		if (digit >= base)
 			break;
 		if (*at - begin >= 16)
@@ -119,7 +119,8 @@ bool thread_state_parse_syscall(const char *text, size_t len, struct thread_stat
 	state->sp = state->pc = 0;
 	if (len >= 7 && memcmp(text, "running", 7) == 0)
 		return true;
-	bool blocked = len >= 2 && memcmp(text, "-1", 2) == 0; /* in the kernel, but not in a system call */
+	/* in the kernel, but not in a system call */
+	bool blocked = len >= 2 && memcmp(text, "-1", 2) == 0;
 	struct thread_state read = { 0 };
 
 	if (blocked)
@@ -153,7 +154,8 @@ void thread_state_parse_stack(const char *text, size_t len, char *out, size_t ro
 		size_t name_len = plus ? (size_t)(plus - name) : 0;
 		if (name_len && used + name_len + 2 <= room) {
 			for (size_t i = 0; i < name_len; i++)
-				out[used++] = name[i] ? name[i] : '?'; /* a zero byte would end the list */
+				/* a zero byte would end the list */
+				out[used++] = name[i] ? name[i] : '?';
 			out[used++] = '\n';
 		}
 		text = newline ? newline + 1 : end;
@@ -163,7 +165,8 @@ void thread_state_parse_stack(const char *text, size_t len, char *out, size_t ro
 
 uint64_t thread_state_parse_switches(const char *text, size_t len)
 {
-	static const char *const keys[] = { "voluntary_ctxt_switches:", "nonvoluntary_ctxt_switches:" };
+	static const char *const keys[] = { "voluntary_ctxt_switches:",
+		"nonvoluntary_ctxt_switches:" };
 	const char *end = text + len;
 	uint64_t sum = 0;
 	unsigned found = 0;
@@ -190,7 +193,8 @@ uint64_t thread_state_parse_switches(const char *text, size_t len)
 }
 
 /* Reads a file about the thread, in one read. */
-static ssize_t read_file(const struct proc_reader *proc, uint32_t pid, uint32_t tid, const char *file, char *out, size_t room)
+static ssize_t read_file(const struct proc_reader *proc, uint32_t pid, uint32_t tid,
+	const char *file, char *out, size_t room)
 {
 	char path[PATH_ROOM];
 
@@ -205,7 +209,8 @@ static ssize_t read_file(const struct proc_reader *proc, uint32_t pid, uint32_t 
 	return n;
 }
 
-static void read_call(struct proc_reader *proc, uint32_t pid, uint32_t tid, struct thread_state *state)
+static void read_call(struct proc_reader *proc, uint32_t pid, uint32_t tid,
+	struct thread_state *state)
 {
 	char text[512];
 	ssize_t n = read_file(proc, pid, tid, "syscall", text, sizeof(text));
@@ -221,7 +226,8 @@ static void read_call(struct proc_reader *proc, uint32_t pid, uint32_t tid, stru
 		state->name = calls[i].name;
 		if (!calls[i].takes_descriptor || state->arguments[0] > INT32_MAX)
 			return;
-		(void)snprintf(text, sizeof(text), "%u/fd/%u", pid, (unsigned)state->arguments[0]); /* fits */
+		/* fits */
+		(void)snprintf(text, sizeof(text), "%u/fd/%u", pid, (unsigned)state->arguments[0]);
 		uint64_t before = rights_lower();
 		n = readlinkat(proc->fd, text, state->object, sizeof(state->object) - 1);
 		rights_restore(before);
@@ -238,7 +244,8 @@ uint64_t thread_state_switches(const struct proc_reader *proc, uint32_t pid, uin
 	return n > 0 ? thread_state_parse_switches(text, (size_t)n) : 0;
 }
 
-int thread_state_read(struct proc_reader *proc, uint32_t pid, uint32_t tid, struct thread_state *ret_state)
+int thread_state_read(struct proc_reader *proc, uint32_t pid, uint32_t tid,
+	struct thread_state *ret_state)
 {
 	char text[TEXT_ROOM];
 	struct proc_process stat;
@@ -254,14 +261,16 @@ int thread_state_read(struct proc_reader *proc, uint32_t pid, uint32_t tid, stru
 		ret_state->state = stat.state;
 	n = read_file(proc, pid, tid, "schedstat", text, sizeof(text));
 	if (n > 0)
-		(void)cpu_clock_parse_schedstat(text, (size_t)n, &ret_state->cpu_ns); /* 0 if schedstat does not exist */
+		/* 0 if schedstat does not exist */
+		(void)cpu_clock_parse_schedstat(text, (size_t)n, &ret_state->cpu_ns);
 	read_call(proc, pid, tid, ret_state);
 	n = read_file(proc, pid, tid, "wchan", ret_state->function, sizeof(ret_state->function));
 	if (n <= 0 || strcmp(ret_state->function, "0") == 0)
 		ret_state->function[0] = '\0';
 	n = read_file(proc, pid, tid, "stack", text, sizeof(text));
 	if (n > 0)
-		thread_state_parse_stack(text, (size_t)n, ret_state->kernel, sizeof(ret_state->kernel));
+		thread_state_parse_stack(text, (size_t)n, ret_state->kernel,
+			sizeof(ret_state->kernel));
 	/* The thread ran while its files were read, so they may be inconsistent. */
 	if (thread_state_switches(proc, pid, tid) != ret_state->switches)
 		ret_state->switches = 0;
@@ -274,7 +283,12 @@ bool thread_state_stands(struct proc_reader *proc, uint32_t pid, const struct th
 	char text[512];
 	ssize_t n = read_file(proc, pid, state->thread.tid, "syscall", text, sizeof(text));
 
-	/* A loop returns to the same call with the same stack pointer, so the number of switches is compared as well. */
-	return n > 0 && thread_state_parse_syscall(text, (size_t)n, &now) && now.syscall == state->syscall && now.sp == state->sp &&
-		now.pc == state->pc && state->switches && thread_state_switches(proc, pid, state->thread.tid) == state->switches;
+	/*
+	 * A loop returns to the same call with the same stack pointer, so the number of switches is
+	 * compared as well.
+	 */
+	return n > 0 && thread_state_parse_syscall(text, (size_t)n, &now) &&
+	       now.syscall == state->syscall && now.sp == state->sp && now.pc == state->pc &&
+	       state->switches &&
+	       thread_state_switches(proc, pid, state->thread.tid) == state->switches;
 }

@@ -1,9 +1,10 @@
 /*
- * The current state of a thread, read from /proc: its state, its system call, its position in the kernel. The thread is not stopped, and nothing is
- * sent to it.
+ * The current state of a thread, read from /proc: its state, its system call, its position in the
+ * kernel. The thread is not stopped, and nothing is sent to it.
  *
- * Without the right to trace the process, the system call and the kernel's function are empty and `denied` is true. The kernel's whole stack is
- * available to root only. `object` is data of the process, and is read with the caller's own rights (machine/rights.h).
+ * Without the right to trace the process, the system call and the kernel's function are empty and
+ * `denied` is true. The kernel's whole stack is available to root only. `object` is data of the
+ * process, and is read with the caller's own rights (machine/rights.h).
  */
 #ifndef SPOOR_MACHINE_THREAD_STATE_H
 #define SPOOR_MACHINE_THREAD_STATE_H
@@ -20,22 +21,31 @@
 
 struct thread_state {
 	struct proc_thread thread;
-	uint64_t cpu_ns;       /* used so far; 0: unknown */
-	uint64_t switches;     /* context switches so far; a waiting thread has not run if the number is the same as before; 0: unknown */
+	uint64_t cpu_ns; /* used so far; 0: unknown */
+	/*
+	 * context switches so far; a waiting thread has not run if the number is the same as
+	 * before; 0: unknown
+	 */
+	uint64_t switches;
 	uint64_t arguments[6]; /* of the system call */
-	uint64_t sp;           /* of the user stack; 0: unknown, as it runs or we may not inspect it */
+	/* of the user stack; 0: unknown, as it runs or we may not inspect it */
+	uint64_t sp;
 	uint64_t pc;
-	int64_t syscall;       /* its number; -1: none or unknown */
-	const char *name;      /* of the system call, for example "futex"; "": none, or one that is not in the list */
-	char state;            /* R S D T t X Z; '?' */
-	bool denied;           /* a right is missing for the fields below */
+	int64_t syscall; /* its number; -1: none or unknown */
+	/* of the system call, for example "futex"; "": none, or one that is not in the list */
+	const char *name;
+	char state;                               /* R S D T t X Z; '?' */
+	bool denied;                              /* a right is missing for the fields below */
 	char function[THREAD_STATE_FUNCTION_MAX]; /* the kernel function in which it waits; "" */
-	char kernel[THREAD_STATE_STACK_MAX];      /* the kernel's frames, leaf first, each ended by a newline; "" */
-	char object[THREAD_STATE_OBJECT_MAX];     /* the object of the call's descriptor: "socket:[1234]", a path; "" */
+	/* the kernel's frames, leaf first, each ended by a newline; "" */
+	char kernel[THREAD_STATE_STACK_MAX];
+	/* the object of the call's descriptor: "socket:[1234]", a path; "" */
+	char object[THREAD_STATE_OBJECT_MAX];
 };
 
 /* -ESRCH: the thread has ended. */
-int thread_state_read(struct proc_reader *proc, uint32_t pid, uint32_t tid, struct thread_state *ret_state);
+int thread_state_read(struct proc_reader *proc, uint32_t pid, uint32_t tid,
+	struct thread_state *ret_state);
 
 /* Whether the thread is in the same call at the same place, and has not run since. */
 bool thread_state_stands(struct proc_reader *proc, uint32_t pid, const struct thread_state *state);
@@ -45,13 +55,22 @@ uint64_t thread_state_switches(const struct proc_reader *proc, uint32_t pid, uin
 
 /* The parsers, separate from the files. They accept any bytes. */
 
-/* "202 0x7f.. .. 0x7ffe.. 0x7f3a..", "-1 0x7ffe.. 0x7f3a.." or "running"; false if it has another form. */
+/*
+ * "202 0x7f.. .. 0x7ffe.. 0x7f3a..", "-1 0x7ffe.. 0x7f3a.." or "running"; false if it has another
+ * form.
+ */
 bool thread_state_parse_syscall(const char *text, size_t len, struct thread_state *state);
 
-/* The sum of "voluntary_ctxt_switches:" and "nonvoluntary_ctxt_switches:" in status; 0 if one of them is missing. */
+/*
+ * The sum of "voluntary_ctxt_switches:" and "nonvoluntary_ctxt_switches:" in status; 0 if one of
+ * them is missing.
+ */
 uint64_t thread_state_parse_switches(const char *text, size_t len);
 
-/* Lines "[<0>] futex_wait+0x12/0x80 [module]": the function names into `out`, each with a newline. Lines of another form are omitted. */
+/*
+ * Lines "[<0>] futex_wait+0x12/0x80 [module]": the function names into `out`, each with a newline.
+ * Lines of another form are omitted.
+ */
 void thread_state_parse_stack(const char *text, size_t len, char *out, size_t room);
 
 #endif

@@ -1,10 +1,14 @@
 /*
- * Reading nettrace. See nettrace_read.h for how it is used, docs/formats/nettrace.md for the layout.
+ * Reading nettrace. See nettrace_read.h for how it is used, docs/formats/nettrace.md for the
+ * layout.
  *
- * Bytes are collected until a whole block has arrived; a block of events is then decoded in place, one event a call, with nothing allocated. Version 4
- * wraps its blocks in objects, names threads by id and carries activity ids where version 6 has rows and label lists; everything else is common code.
+ * Bytes are collected until a whole block has arrived; a block of events is then decoded in place,
+ * one event a call, with nothing allocated. Version 4 wraps its blocks in objects, names threads by
+ * id and carries activity ids where version 6 has rows and label lists; everything else is common
+ * code.
  *
- * `buffer[begin..end)` are the bytes not yet done with; `base` is the offset in the stream of buffer[0].
+ * `buffer[begin..end)` are the bytes not yet done with; `base` is the offset in the stream of
+ * buffer[0].
  */
 #include "nettrace/nettrace_read.h"
 
@@ -28,17 +32,18 @@
 #include "trace/trace.h"
 
 #define BUFFER_LEAST  4096u
-#define RESTING_BYTES (8u << 10)       /* of buffer that a decoder without work keeps */
-#define V4_BLOCK_SIZE_MAX (64u << 20)  /* runtimes write 100 KiB; version 6 has 24 bits for the size */
+#define RESTING_BYTES (8u << 10) /* of buffer that a decoder without work keeps */
+/* runtimes write 100 KiB; version 6 has 24 bits for the size */
+#define V4_BLOCK_SIZE_MAX (64u << 20)
 #define METADATA_ID_MAX   (1u << 20)
 #define ROWS_MAX          (1u << 20)
-#define FIELDS_MAX        4096u        /* of one event */
+#define FIELDS_MAX        4096u /* of one event */
 #define FIELD_DEPTH_MAX   8u
 #define STACK_SIZE_MAX    (1u << 19)
-#define DIRECT_ROWS       65536u       /* rows below are found without hashing, */
-#define DIRECT_GAP        256u         /* if they are dense, which thread ids are not */
-#define LABEL_BYTES_MAX   (64u << 20)  /* of labels between two sequence points, which end them */
-#define V4_NAME_MAX       38u          /* of an object's type, as in the stock reader */
+#define DIRECT_ROWS       65536u      /* rows below are found without hashing, */
+#define DIRECT_GAP        256u        /* if they are dense, which thread ids are not */
+#define LABEL_BYTES_MAX   (64u << 20) /* of labels between two sequence points, which end them */
+#define V4_NAME_MAX       38u         /* of an object's type, as in the stock reader */
 
 enum state { STATE_HEAD, STATE_BLOCK, STATE_EVENTS, STATE_ENDED, STATE_BROKEN };
 
@@ -46,7 +51,7 @@ enum state { STATE_HEAD, STATE_BLOCK, STATE_EVENTS, STATE_ENDED, STATE_BROKEN };
 struct row {
 	uint32_t thread_index; /* in trace.threads; 0: none, or not looked up yet */
 	uint32_t last_sequence;
-	bool seen;             /* last_sequence counts */
+	bool seen; /* last_sequence counts */
 	bool no_cpu;
 };
 
@@ -54,10 +59,13 @@ struct row {
 struct id_range {
 	uint32_t first;
 	uint32_t count;
-	uint32_t at;           /* in stack_indexes */
+	uint32_t at; /* in stack_indexes */
 };
 
-/* A list of labels. `labels.list` is set only in the decoded event, as label_bytes may move while lists are read. */
+/*
+ * A list of labels. `labels.list` is set only in the decoded event, as label_bytes may move while
+ * lists are read.
+ */
 struct label_list {
 	uint32_t late_ns;
 	uint32_t bytes_at; /* in label_bytes, labels.list_size of them */
@@ -71,15 +79,16 @@ struct nettrace_decoder {
 	char *name;
 	bool names_only;
 	bool no_stacks;
-	bool placed;           /* nettrace_decoder_place() */
+	bool placed; /* nettrace_decoder_place() */
 	nettrace_thread_fn *place;
 	void *place_context;
 	enum state state;
-	struct diag broken;    /* why, when the state is STATE_BROKEN */
+	struct diag broken; /* why, when the state is STATE_BROKEN */
 	struct nettrace_head head;
 	uint32_t pointer_size;
-	bool plain_ns;         /* ticks are nanoseconds */
-	bool ours;             /* written by Spoor: one row a thread, a new one for a new life of a pid */
+	bool plain_ns; /* ticks are nanoseconds */
+	/* written by Spoor: one row a thread, a new one for a new life of a pid */
+	bool ours;
 
 	uint8_t *buffer;
 	size_t capacity;
@@ -110,24 +119,25 @@ struct nettrace_decoder {
 	uint8_t activity[EVENT_ACTIVITY_SIZE];
 	bool has_labels;
 	struct event_labels event_labels;
-	bool sorted;           /* no event after this one in the stream is older */
+	bool sorted; /* no event after this one in the stream is older */
 	uint64_t sorted_ticks;
-	uint64_t last_ticks;   /* of the newest event so far */
+	uint64_t last_ticks; /* of the newest event so far */
 
-	VEC(uint32_t) schema_of;     /* by metadata id */
-	VEC(struct row) rows;        /* item 0 unused */
-	VEC(uint8_t) has_row;        /* by thread index */
-	VEC(uint32_t) direct_rows;   /* by row index below DIRECT_ROWS; 0: see other_rows */
+	VEC(uint32_t) schema_of;   /* by metadata id */
+	VEC(struct row) rows;      /* item 0 unused */
+	VEC(uint8_t) has_row;      /* by thread index */
+	VEC(uint32_t) direct_rows; /* by row index below DIRECT_ROWS; 0: see other_rows */
 	struct map other_rows;
 	VEC(struct id_range) ranges; /* of stack ids */
 	VEC(uint32_t) stack_indexes;
-	struct map labels;           /* label list -> index in label_lists plus 1 */
+	struct map labels; /* label list -> index in label_lists plus 1 */
 	VEC(struct label_list) label_lists;
-	struct bytes label_bytes;    /* labels that trace/event_label.h reads, list by list */
-	VEC(uint32_t) moved;         /* of nettrace_decoder_move_stacks(): parallel to stack_indexes */
+	struct bytes label_bytes; /* labels that trace/event_label.h reads, list by list */
+	/* of nettrace_decoder_move_stacks(): parallel to stack_indexes */
+	VEC(uint32_t) moved;
 	VEC(uint64_t) frames;
 	struct bytes scratch;
-	uint64_t pending_lost;       /* reported with the next event */
+	uint64_t pending_lost; /* reported with the next event */
 	uint64_t lost;
 };
 
@@ -172,7 +182,8 @@ void nettrace_decoder_free(struct nettrace_decoder *d)
 
 uint8_t *nettrace_decoder_room(struct nettrace_decoder *d, size_t size)
 {
-	if (d->begin == d->end) { /* reuse the front of the buffer: it is in the CPU cache, and the buffer stays small */
+	/* reuse the front of the buffer: it is in the CPU cache, and the buffer stays small */
+	if (d->begin == d->end) {
 		d->base += d->begin;
 		d->begin = d->end = 0;
 	}
@@ -186,8 +197,8 @@ uint8_t *nettrace_decoder_room(struct nettrace_decoder *d, size_t size)
 	}
 	if (!d->buffer || d->capacity - d->end < size) {
 		/*
-		 * Room for one block and one read, not twice that: there may be many decoders. A block that is larger is not moved while the buffer
-		 * grows.
+		 * Room for one block and one read, not twice that: there may be many decoders. A
+		 * block that is larger is not moved while the buffer grows.
 		 */
 		size_t capacity = (d->end + size) + (d->end + size) / 8;
 		if (capacity < BUFFER_LEAST)
@@ -310,7 +321,10 @@ static void count_lost(struct nettrace_decoder *d, struct row *row, uint32_t att
 {
 	uint32_t lost = attempted - row->last_sequence;
 
-	/* Numbers that go back are a restart (a thread id used again), not two thousand million losses. */
+	/*
+	 * Numbers that go back are a restart (a thread id used again), not two thousand million
+	 * losses.
+	 */
 	if (row->seen && lost < 1u << 31) {
 		d->lost += lost;
 		d->pending_lost += lost;
@@ -327,7 +341,8 @@ static uint64_t days_from_civil(uint64_t y, uint64_t m, uint64_t day)
 	y -= m <= 2;
 	uint64_t era_year = y % 400;
 	uint64_t day_of_year = (153 * (m + (m > 2 ? (uint64_t)-3 : 9)) + 2) / 5 + day - 1;
-	return y / 400 * 146097 + era_year * 365 + era_year / 4 - era_year / 100 + day_of_year - 719468;
+	return y / 400 * 146097 + era_year * 365 + era_year / 4 - era_year / 100 + day_of_year -
+	       719468;
 }
 
 static uint64_t read_utc(struct cursor *c)
@@ -343,11 +358,13 @@ static uint64_t read_utc(struct cursor *c)
 
 	if (year < 1970 || year > 2500 || month < 1 || month > 12 || day < 1 || day > 31)
 		return 0;
-	uint64_t seconds = days_from_civil(year, month, day) * 86400 + hour * 3600 + minute * 60 + second;
+	uint64_t seconds =
+		days_from_civil(year, month, day) * 86400 + hour * 3600 + minute * 60 + second;
 	return (seconds * 1000 + millisecond) * 1000000;
 }
 
-static int take_clock(struct nettrace_decoder *d, uint64_t ticks, const uint8_t *at, struct diag *diag)
+static int take_clock(struct nettrace_decoder *d, uint64_t ticks, const uint8_t *at,
+	struct diag *diag)
 {
 	struct nettrace_head *head = &d->head;
 
@@ -487,14 +504,21 @@ static uint32_t read_text16(struct nettrace_decoder *d, struct cursor *c)
 	return strtab_add(&d->trace->strings, (const char *)d->scratch.data, d->scratch.len);
 }
 
-/* Methods, modules and assemblies, and the runtime itself. The rundown provider has the ids of the runtime's provider for these. */
+/*
+ * Methods, modules and assemblies, and the runtime itself. The rundown provider has the ids of the
+ * runtime's provider for these.
+ */
 static bool is_of_code(uint32_t id)
 {
 	return (id >= CLR_ID_MethodLoad && id <= CLR_ID_MethodUnloadVerbose) ||
-		(id >= CLR_ID_DomainModuleLoad && id <= CLR_ID_AppDomainLoad) || id == CLR_ID_RuntimeInformationStart;
+	       (id >= CLR_ID_DomainModuleLoad && id <= CLR_ID_AppDomainLoad) ||
+	       id == CLR_ID_RuntimeInformationStart;
 }
 
-/* The event kind that the analyses select by. Universal.Events go by name, Spoor's other events by id. */
+/*
+ * The event kind that the analyses select by. Universal.Events go by name, Spoor's other events by
+ * id.
+ */
 static uint8_t kind_of(const struct trace *trace, const struct schema *schema)
 {
 	const char *name = trace_text(trace, schema->name);
@@ -535,15 +559,17 @@ static uint32_t find_same_schema(const struct trace *trace, const struct schema 
 }
 
 /*
- * Our writer describes events of the runtime for readers without the runtime's list. That description has no information beyond the list, and less
- * for arrays, so it is removed from the schema, as before the file was written.
+ * Our writer describes events of the runtime for readers without the runtime's list. That
+ * description has no information beyond the list, and less for arrays, so it is removed from the
+ * schema, as before the file was written.
  */
 static void forget_known_layout(const struct trace *trace, struct schema *schema)
 {
 	enum provider_kind provider = (enum provider_kind)schema->provider_kind;
 	struct clr_event event;
 
-	if (!schema->name || !clr_event_provider(provider) || !clr_event_find(provider, schema->event_id, schema->version, &event) ||
+	if (!schema->name || !clr_event_provider(provider) ||
+		!clr_event_find(provider, schema->event_id, schema->version, &event) ||
 		strcmp(trace_text(trace, schema->name), event.symbol) != 0)
 		return;
 	schema->name = 0;
@@ -596,18 +622,22 @@ static struct field *add_field(struct schema *schema, uint32_t name, uint8_t typ
 	return field;
 }
 
-static bool read_fields_v6(struct nettrace_decoder *d, struct cursor *c, struct schema *schema, unsigned depth);
+static bool read_fields_v6(struct nettrace_decoder *d, struct cursor *c, struct schema *schema,
+	unsigned depth);
 
 /* A type, as a field of this name. The type of its elements follows in the same form. */
-static bool read_type_v6(struct nettrace_decoder *d, struct cursor *c, struct schema *schema, uint32_t name, unsigned depth)
+static bool read_type_v6(struct nettrace_decoder *d, struct cursor *c, struct schema *schema,
+	uint32_t name, unsigned depth)
 {
 	uint8_t type = cursor_u8(c);
-	struct field *field = depth <= FIELD_DEPTH_MAX ? add_field(schema, name, type, depth) : NULL;
+	struct field *field =
+		depth <= FIELD_DEPTH_MAX ? add_field(schema, name, type, depth) : NULL;
 	uint32_t at = schema->fields.count - 1;
 	uint8_t innermost = type;
 
 	if (!field || !cursor_left(c))
-		return field && !c->short_read && !field_type_has_element(type) && type != FIELD_OBJECT;
+		return field && !c->short_read && !field_type_has_element(type) &&
+		       type != FIELD_OBJECT;
 	if (field_type_has_element(type)) {
 		innermost = field->element = *c->at;
 		if (!field_type_has_element(innermost))
@@ -639,14 +669,19 @@ static bool read_fields_v6(struct nettrace_decoder *d, struct cursor *c, struct 
 	return !c->short_read;
 }
 
-/* "0,3": the fields that our writer describes as bytes although they are Booleans, or have them as elements. */
+/*
+ * "0,3": the fields that our writer describes as bytes although they are Booleans, or have them as
+ * elements.
+ */
 static void restore_bools(struct schema *schema, struct span list)
 {
 	for (size_t i = 0; i < list.len; i++) {
 		uint32_t index = 0;
 		for (; i < list.len && list.text[i] >= '0' && list.text[i] <= '9'; i++)
-			index = index < FIELDS_MAX ? index * 10 + (uint32_t)(list.text[i] - '0') : index;
-		struct field *field = index < schema->fields.count ? &schema->fields.items[index] : NULL;
+			index = index < FIELDS_MAX ? index * 10 + (uint32_t)(list.text[i] - '0')
+						   : index;
+		struct field *field =
+			index < schema->fields.count ? &schema->fields.items[index] : NULL;
 		if (field && field->type == FIELD_U8)
 			field->type = FIELD_BOOL8;
 		else if (field && field_type_has_element(field->type) && field->element == FIELD_U8)
@@ -725,7 +760,8 @@ static int read_metadata_v6(struct nettrace_decoder *d, struct cursor c, struct 
 			return no_memory(d, diag);
 	}
 	if (c.short_read)
-		return broken(d, offset_of(d, c.end), diag, "the metadata passes the end of its block");
+		return broken(d, offset_of(d, c.end), diag,
+			"the metadata passes the end of its block");
 	return 0;
 }
 
@@ -739,7 +775,8 @@ static bool read_fields_v4(struct nettrace_decoder *d, struct cursor *c, struct 
 		return false;
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t type = cursor_u32(c);
-		if (!add_field(schema, 0, (uint8_t)type, depth) || type > FIELD_TEXT16 || c->short_read)
+		if (!add_field(schema, 0, (uint8_t)type, depth) || type > FIELD_TEXT16 ||
+			c->short_read)
 			return false;
 		uint32_t at = schema->fields.count - 1;
 		if (type == FIELD_OBJECT && !read_fields_v4(d, c, schema, depth + 1))
@@ -749,9 +786,12 @@ static bool read_fields_v4(struct nettrace_decoder *d, struct cursor *c, struct 
 	return !c->short_read;
 }
 
-/* The second list, which has arrays: each field is preceded by its size, and its name precedes its type. */
-static bool read_fields_v4_sized(struct nettrace_decoder *d, struct cursor *c, struct schema *schema,
-	unsigned depth)
+/*
+ * The second list, which has arrays: each field is preceded by its size, and its name precedes its
+ * type.
+ */
+static bool read_fields_v4_sized(struct nettrace_decoder *d, struct cursor *c,
+	struct schema *schema, unsigned depth)
 {
 	uint32_t count = cursor_u32(c);
 
@@ -772,7 +812,9 @@ static bool read_fields_v4_sized(struct nettrace_decoder *d, struct cursor *c, s
 			type = cursor_u32(&sub);
 			field->element = (uint8_t)type;
 			if (type == FIELD_ARRAY)
-				field = at_depth < FIELD_DEPTH_MAX ? add_field(schema, 0, (uint8_t)type, ++at_depth) : NULL;
+				field = at_depth < FIELD_DEPTH_MAX
+						? add_field(schema, 0, (uint8_t)type, ++at_depth)
+						: NULL;
 			if (!field || type > FIELD_ARRAY)
 				return false;
 		}
@@ -829,8 +871,12 @@ static int read_metadata_v4(struct nettrace_decoder *d, struct cursor c, struct 
 
 /* Stacks */
 
-/* The place of a range that begins with `first` in the sorted list: *ret_at. False when it overlaps one in the list. */
-static bool place_range(const struct nettrace_decoder *d, uint32_t first, uint32_t count, uint32_t *ret_at)
+/*
+ * The place of a range that begins with `first` in the sorted list: *ret_at. False when it overlaps
+ * one in the list.
+ */
+static bool place_range(const struct nettrace_decoder *d, uint32_t first, uint32_t count,
+	uint32_t *ret_at)
 {
 	uint32_t low = 0;
 	uint32_t high = d->ranges.count;
@@ -853,7 +899,8 @@ static int add_range(struct nettrace_decoder *d, uint32_t first, uint32_t count,
 {
 	struct id_range *before = at ? &d->ranges.items[at - 1] : NULL;
 
-	if (before && before->first + before->count == first && before->at + before->count == stacks_at) {
+	if (before && before->first + before->count == first &&
+		before->at + before->count == stacks_at) {
 		before->count += count;
 		return 0;
 	}
@@ -894,11 +941,13 @@ static int read_stacks(struct nettrace_decoder *d, struct cursor c, struct diag 
 	if (d->no_stacks)
 		return 0;
 	if (c.short_read || count > cursor_left(&c) / 4 || (uint64_t)first + count > UINT32_MAX)
-		return broken(d, offset_of(d, at), diag, "a stack block for %u stacks is too short", count);
+		return broken(d, offset_of(d, at), diag, "a stack block for %u stacks is too short",
+			count);
 	if (!count)
 		return 0;
 	if (!place_range(d, first, count, &place))
-		return broken(d, offset_of(d, at), diag, "stack ids from %u on are given twice", first);
+		return broken(d, offset_of(d, at), diag, "stack ids from %u on are given twice",
+			first);
 	for (uint32_t i = 0; i < count; i++) {
 		const uint8_t *stack_at = c.at;
 		uint32_t size = cursor_u32(&c);
@@ -958,9 +1007,13 @@ static int read_sequence_point(struct nettrace_decoder *d, struct cursor c, stru
 			count_lost(d, &d->rows.items[row], sequence);
 	}
 	if (c.short_read)
-		return broken(d, offset_of(d, at), diag, "a sequence point for %u threads is too short", count);
+		return broken(d, offset_of(d, at), diag,
+			"a sequence point for %u threads is too short", count);
 	forget_stacks(d);
-	/* No event after it is older than it. A time that is later than all events so far is not believed: older events may still follow. */
+	/*
+	 * No event after it is older than it. A time that is later than all events so far is not
+	 * believed: older events may still follow.
+	 */
 	if (ticks > d->sorted_ticks)
 		d->sorted_ticks = ticks < d->last_ticks ? ticks : d->last_ticks;
 	if (flags & SEQUENCE_POINT_FORGETS_THREADS)
@@ -971,14 +1024,16 @@ static int read_sequence_point(struct nettrace_decoder *d, struct cursor c, stru
 }
 
 /*
- * The thread of a new row. The rows of a flush precede its events, so a reused pid shows in the rows first: as a second row of the main thread.
+ * The thread of a new row. The rows of a flush precede its events, so a reused pid shows in the
+ * rows first: as a second row of the main thread.
  */
 static uint32_t row_thread(struct nettrace_decoder *d, uint32_t pid, uint32_t tid)
 {
 	struct trace *trace = d->trace;
 	uint32_t thread = trace_thread(trace, pid, tid);
 
-	if (thread && d->ours && pid == tid && thread < d->has_row.count && d->has_row.items[thread]) {
+	if (thread && d->ours && pid == tid && thread < d->has_row.count &&
+		d->has_row.items[thread]) {
 		uint32_t process = trace_new_process(trace, pid);
 		thread = process ? trace->processes.items[process].main_thread : 0;
 	}
@@ -1015,7 +1070,8 @@ static int read_threads(struct nettrace_decoder *d, struct cursor c, struct diag
 				(void)read_string(&row);
 				break;
 			default:
-				known = false; /* a tag of unknown length: the fields before it are used */
+				/* a tag of unknown length: the fields before it are used */
+				known = false;
 			}
 		}
 		if (row.short_read)
@@ -1026,9 +1082,13 @@ static int read_threads(struct nettrace_decoder *d, struct cursor c, struct diag
 		uint32_t index = add_row(d, id);
 		if (!index)
 			return d->rows.count > ROWS_MAX
-				? broken(d, offset_of(d, at), diag, "more than %u thread rows", ROWS_MAX)
-				: no_memory(d, diag);
-		/* Numbers of version 6 begin with 1 for every row, so numbers missing before the first event count as lost too. */
+				       ? broken(d, offset_of(d, at), diag,
+						 "more than %u thread rows", ROWS_MAX)
+				       : no_memory(d, diag);
+		/*
+		 * Numbers of version 6 begin with 1 for every row, so numbers missing before the
+		 * first event count as lost too.
+		 */
 		d->rows.items[index].seen = true;
 		d->rows.items[index].no_cpu = !pid && !tid && span_is(name, THREAD_NO_CPU_NAME);
 		if ((!pid && !tid) || d->names_only)
@@ -1043,7 +1103,8 @@ static int read_threads(struct nettrace_decoder *d, struct cursor c, struct diag
 		d->rows.items[index].thread_index = thread;
 	}
 	if (c.short_read)
-		return broken(d, offset_of(d, c.end), diag, "the thread rows pass the end of their block");
+		return broken(d, offset_of(d, c.end), diag,
+			"the thread rows pass the end of their block");
 	return 0;
 }
 
@@ -1063,7 +1124,10 @@ static struct label_list *keep_label(struct nettrace_decoder *d, uint32_t id)
 	return vec_last(&d->label_lists);
 }
 
-/* Labels from LABEL_OPCODE to LABEL_VERSION replace what the event's metadata states. False: no memory. */
+/*
+ * Labels from LABEL_OPCODE to LABEL_VERSION replace what the event's metadata states. False: no
+ * memory.
+ */
 static bool read_override(struct nettrace_decoder *d, struct cursor *c, unsigned kind, uint32_t id)
 {
 	struct label_list none = { 0 };
@@ -1094,7 +1158,10 @@ static bool read_override(struct nettrace_decoder *d, struct cursor *c, unsigned
 	return true;
 }
 
-/* A label with a key, or an id of a trace or span: our own late_ns is a time, of the others the bytes are kept. False: no memory. */
+/*
+ * A label with a key, or an id of a trace or span: our own late_ns is a time, of the others the
+ * bytes are kept. False: no memory.
+ */
 static bool read_label(struct nettrace_decoder *d, struct cursor *c, unsigned kind, uint32_t id)
 {
 	const uint8_t *begin = c->at - 1; /* the kind */
@@ -1102,7 +1169,9 @@ static bool read_label(struct nettrace_decoder *d, struct cursor *c, unsigned ki
 
 	if (!event_label_read(c, kind, &label))
 		return true;
-	bool late = kind == LABEL_NUMBER && span_is((struct span){ label.key, label.key_len }, LABEL_LATE_KEY) && label.number > 0;
+	bool late = kind == LABEL_NUMBER &&
+		    span_is((struct span){ label.key, label.key_len }, LABEL_LATE_KEY) &&
+		    label.number > 0;
 	if (!late && d->names_only)
 		return true;
 	struct label_list *list = keep_label(d, id);
@@ -1112,7 +1181,8 @@ static bool read_label(struct nettrace_decoder *d, struct cursor *c, unsigned ki
 		list->late_ns = label.number > UINT32_MAX ? UINT32_MAX : (uint32_t)label.number;
 		return true;
 	}
-	if (list->bytes_at + list->labels.list_size != d->label_bytes.len) { /* the first one, or of a list that is given again */
+	/* the first one, or of a list that is given again */
+	if (list->bytes_at + list->labels.list_size != d->label_bytes.len) {
 		list->bytes_at = (uint32_t)d->label_bytes.len;
 		list->labels.list_size = 0;
 	}
@@ -1139,13 +1209,15 @@ static int read_labels(struct nettrace_decoder *d, struct cursor c, struct diag 
 					return no_memory(d, diag);
 			} else if (k == LABEL_ACTIVITY || k == LABEL_RELATED_ACTIVITY) {
 				const uint8_t *guid = cursor_take(&c, 16);
-				struct label_list *list = guid && !d->names_only ? keep_label(d, first + i) : NULL;
+				struct label_list *list =
+					guid && !d->names_only ? keep_label(d, first + i) : NULL;
 				if (!list && guid && !d->names_only)
 					return no_memory(d, diag);
 				if (!list)
 					continue;
 				list->has_activity = true;
-				memcpy(list->activity + (k == LABEL_RELATED_ACTIVITY ? 16 : 0), guid, 16);
+				memcpy(list->activity + (k == LABEL_RELATED_ACTIVITY ? 16 : 0),
+					guid, 16);
 			} else if (k >= LABEL_OPCODE && k <= LABEL_VERSION) {
 				if (!c.short_read && !read_override(d, &c, k, first + i))
 					return no_memory(d, diag);
@@ -1154,9 +1226,12 @@ static int read_labels(struct nettrace_decoder *d, struct cursor c, struct diag 
 			}
 		} while (!(kind & LABEL_LAST) && !c.short_read);
 		if (c.short_read)
-			return broken(d, offset_of(d, at), diag, "the label lists pass the end of their block");
+			return broken(d, offset_of(d, at), diag,
+				"the label lists pass the end of their block");
 		if (d->label_bytes.len > LABEL_BYTES_MAX)
-			return broken(d, offset_of(d, at), diag, "more than %u bytes of labels before a sequence point", LABEL_BYTES_MAX);
+			return broken(d, offset_of(d, at), diag,
+				"more than %u bytes of labels before a sequence point",
+				LABEL_BYTES_MAX);
 	}
 	return 0;
 }
@@ -1170,7 +1245,8 @@ static int begin_events(struct nettrace_decoder *d, struct cursor c, struct diag
 	uint16_t flags = cursor_u16(&c);
 
 	if (header < EVENTS_HEADER_SIZE || header > (size_t)(c.end - at))
-		return broken(d, offset_of(d, at), diag, "an event block with a header of %u bytes", header);
+		return broken(d, offset_of(d, at), diag, "an event block with a header of %u bytes",
+			header);
 	d->compressed = flags & EVENTS_COMPRESSED;
 	d->begin = (size_t)(at - d->buffer) + header;
 	d->events_end = offset_of(d, c.end);
@@ -1181,7 +1257,10 @@ static int begin_events(struct nettrace_decoder *d, struct cursor c, struct diag
 	d->has_activity = false;
 	memset(d->activity, 0, sizeof(d->activity));
 	if (d->head.version == 6) {
-		/* Row 0 is a row like any other (other writers use it for capture), and what an event of row 0 doesn't say. */
+		/*
+		 * Row 0 is a row like any other (other writers use it for capture), and what an
+		 * event of row 0 doesn't say.
+		 */
 		d->capture_row = find_row(d, 0);
 		d->thread_index = d->capture_row ? d->rows.items[d->capture_row].thread_index : 0;
 	}
@@ -1189,7 +1268,8 @@ static int begin_events(struct nettrace_decoder *d, struct cursor c, struct diag
 }
 
 /*
- * LEB128. With 10 bytes left no check is needed inside. Sets *failed when it runs out of bytes or of 64 bits.
+ * LEB128. With 10 bytes left no check is needed inside. Sets *failed when it runs out of bytes or
+ * of 64 bits.
  */
 static inline uint64_t varuint(const uint8_t **at, const uint8_t *end, bool *failed)
 {
@@ -1228,7 +1308,10 @@ static inline uint32_t varuint32(const uint8_t **at, const uint8_t *end, bool *f
 	return (uint32_t)value;
 }
 
-/* The row that has captured the event; made for version 4, where it is the thread id. 0: not defined, or no memory. */
+/*
+ * The row that has captured the event; made for version 4, where it is the thread id. 0: not
+ * defined, or no memory.
+ */
 static uint32_t row_for(struct nettrace_decoder *d, uint64_t id)
 {
 	uint32_t row = find_row(d, id);
@@ -1244,13 +1327,14 @@ static int take_thread(struct nettrace_decoder *d, const uint8_t *at, struct dia
 
 	if (!row)
 		return d->head.version == 6 || d->rows.count > ROWS_MAX
-			? broken(d, offset_of(d, at), diag, "an event of thread row %llu, which is not defined",
-				  (unsigned long long)d->thread)
-			: no_memory(d, diag);
+			       ? broken(d, offset_of(d, at), diag,
+					 "an event of thread row %llu, which is not defined",
+					 (unsigned long long)d->thread)
+			       : no_memory(d, diag);
 	if (d->head.version == 4 && !d->rows.items[row].thread_index) {
-		d->rows.items[row].thread_index = d->placed
-			? d->place(d->place_context, d->thread)
-			: trace_thread(d->trace, d->head.process_id, (uint32_t)d->thread);
+		d->rows.items[row].thread_index =
+			d->placed ? d->place(d->place_context, d->thread)
+				  : trace_thread(d->trace, d->head.process_id, (uint32_t)d->thread);
 		if (!d->rows.items[row].thread_index)
 			return no_memory(d, diag);
 	}
@@ -1264,9 +1348,10 @@ static int take_capture(struct nettrace_decoder *d, const uint8_t *at, struct di
 	if (d->capture_row)
 		return 0;
 	return d->head.version == 6 || d->rows.count > ROWS_MAX
-		? broken(d, offset_of(d, at), diag, "an event captured by row %llu, which is not defined",
-			  (unsigned long long)d->capture)
-		: no_memory(d, diag);
+		       ? broken(d, offset_of(d, at), diag,
+				 "an event captured by row %llu, which is not defined",
+				 (unsigned long long)d->capture)
+		       : no_memory(d, diag);
 }
 
 static void take_label(struct nettrace_decoder *d)
@@ -1278,7 +1363,8 @@ static void take_label(struct nettrace_decoder *d)
 	d->has_labels = list && (list->labels.which || list->labels.list_size);
 	if (d->has_labels) {
 		d->event_labels = list->labels;
-		d->event_labels.list = list->labels.list_size ? d->label_bytes.data + list->bytes_at : NULL;
+		d->event_labels.list =
+			list->labels.list_size ? d->label_bytes.data + list->bytes_at : NULL;
 	}
 	d->has_activity = list && list->has_activity;
 	if (d->has_activity)
@@ -1301,8 +1387,8 @@ static uint64_t value_of(const struct nettrace_decoder *d, const struct schema *
 
 	if (schema->kind == EVENT_SAMPLE)
 		return payload_read_cpu(payload, size, d->trace->recording.period_ns, &sample) == 0
-			? sample.weight_ns
-			: 0;
+			       ? sample.weight_ns
+			       : 0;
 	struct cursor c = cursor_of(payload, size);
 	if (schema->kind == EVENT_LOSS) {
 		size_t units;
@@ -1313,7 +1399,8 @@ static uint64_t value_of(const struct nettrace_decoder *d, const struct schema *
 }
 
 /* An event without its compression, both versions. */
-static int read_plain_event(struct nettrace_decoder *d, const uint8_t **ret_payload, struct diag *diag)
+static int read_plain_event(struct nettrace_decoder *d, const uint8_t **ret_payload,
+	struct diag *diag)
 {
 	const uint8_t *at = d->buffer + d->begin;
 	const uint8_t *end = d->buffer + (d->events_end - d->base);
@@ -1339,8 +1426,8 @@ static int read_plain_event(struct nettrace_decoder *d, const uint8_t **ret_payl
 	d->size = cursor_u32(&row);
 	*ret_payload = cursor_take(&row, d->size);
 	if (!*ret_payload || c.short_read)
-		return broken(d, offset_of(d, at), diag, "an event of %u bytes passes the end of its block",
-			size);
+		return broken(d, offset_of(d, at), diag,
+			"an event of %u bytes passes the end of its block", size);
 	if (v4 && cursor_left(&c)) /* each begins at a multiple of 4 */
 		cursor_skip(&c, (size_t)(-offset_of(d, c.at) & 3));
 	d->begin = (size_t)(c.at - d->buffer);
@@ -1394,7 +1481,8 @@ static int read_compressed_event(struct nettrace_decoder *d, const uint8_t **ret
 	}
 	d->ticks += varuint(&p, end, &failed);
 	if (v4) {
-		size_t guids = (flags & HAS_ACTIVITY_V4 ? 16u : 0) + (flags & HAS_RELATED_ACTIVITY_V4 ? 16u : 0);
+		size_t guids = (flags & HAS_ACTIVITY_V4 ? 16u : 0) +
+			       (flags & HAS_RELATED_ACTIVITY_V4 ? 16u : 0);
 		if (guids > (size_t)(end - p)) {
 			failed = true;
 		} else if (guids) {
@@ -1431,16 +1519,21 @@ static int read_event(struct nettrace_decoder *d, struct event *ret_event, struc
 
 	if (r < 0)
 		return r;
-	/* Of events alone: metadata records carry the mark as well, with the time at which they were written, and older events follow them. */
+	/*
+	 * Of events alone: metadata records carry the mark as well, with the time at which they
+	 * were written, and older events follow them.
+	 */
 	if (d->sorted)
 		d->sorted_ticks = d->ticks;
 	if (d->ticks > d->last_ticks)
 		d->last_ticks = d->ticks;
 	if (d->metadata_id != last_metadata || !d->schema_index) {
-		d->schema_index = d->metadata_id < d->schema_of.count ? d->schema_of.items[d->metadata_id] : 0;
+		d->schema_index = d->metadata_id < d->schema_of.count
+					  ? d->schema_of.items[d->metadata_id]
+					  : 0;
 		if (!d->schema_index)
-			return broken(d, at, diag, "an event of metadata id %u, which is not defined",
-				d->metadata_id);
+			return broken(d, at, diag,
+				"an event of metadata id %u, which is not defined", d->metadata_id);
 	}
 	struct row *row = &d->rows.items[d->capture_row];
 	if (row->seen && d->sequence == row->last_sequence + 1) {
@@ -1502,8 +1595,8 @@ static size_t left(const struct nettrace_decoder *d)
 }
 
 static const uint8_t magic[8] = { 'N', 'e', 't', 't', 'r', 'a', 'c', 'e' };
-static const uint8_t serialization[20] = { '!', 'F', 'a', 's', 't', 'S', 'e', 'r', 'i', 'a', 'l', 'i', 'z',
-	'a', 't', 'i', 'o', 'n', '.', '1' };
+static const uint8_t serialization[20] = { '!', 'F', 'a', 's', 't', 'S', 'e', 'r', 'i', 'a', 'l',
+	'i', 'z', 'a', 't', 'i', 'o', 'n', '.', '1' };
 
 /* 1: done, look again; 0: more bytes needed. */
 static int read_head(struct nettrace_decoder *d, struct diag *diag)
@@ -1528,7 +1621,8 @@ static int read_head(struct nettrace_decoder *d, struct diag *diag)
 		const uint8_t *text = cursor_take(&c, sizeof(serialization));
 		if (!text)
 			return 0;
-		if (word != sizeof(serialization) || memcmp(text, serialization, sizeof(serialization)) != 0)
+		if (word != sizeof(serialization) ||
+			memcmp(text, serialization, sizeof(serialization)) != 0)
 			return broken(d, 8, diag, "it does not begin as a nettrace file does");
 		d->head.version = 4;
 	}
@@ -1557,7 +1651,8 @@ static int read_block_v6(struct nettrace_decoder *d, struct diag *diag)
 	if (c.short_read)
 		return 0;
 	if (!d->head.version && kind != BLOCK_TRACE)
-		return broken(d, offset_of(d, at), diag, "a block of kind %u before the head", kind);
+		return broken(d, offset_of(d, at), diag, "a block of kind %u before the head",
+			kind);
 	d->begin = (size_t)(c.at - d->buffer);
 	int r = 0;
 	switch (kind) {
@@ -1585,7 +1680,10 @@ static int read_block_v6(struct nettrace_decoder *d, struct diag *diag)
 		r = read_labels(d, body, diag);
 		break;
 	default:
-		/* The format requires readers to skip unknown kinds; a removed row's index is never used again, so nothing is lost by keeping it. */
+		/*
+		 * The format requires readers to skip unknown kinds; a removed row's index is never
+		 * used again, so nothing is lost by keeping it.
+		 */
 		break;
 	}
 	return r < 0 ? r : 1;
@@ -1618,7 +1716,8 @@ static int read_object_v4(struct nettrace_decoder *d, struct diag *diag)
 	cursor_skip(&c, 4);
 	uint32_t name_len = cursor_u32(&c);
 	if (!c.short_read && name_len > V4_NAME_MAX)
-		return broken(d, offset_of(d, at), diag, "an object whose type has a name of %u bytes", name_len);
+		return broken(d, offset_of(d, at), diag,
+			"an object whose type has a name of %u bytes", name_len);
 	struct span name = { (const char *)cursor_take(&c, name_len), name_len };
 	uint8_t end_tag = cursor_u8(&c);
 	if (c.short_read)
@@ -1628,7 +1727,8 @@ static int read_object_v4(struct nettrace_decoder *d, struct diag *diag)
 	struct cursor body;
 	bool trace = span_is(name, "Trace");
 	if (version > (trace ? 4u : 2u))
-		return broken(d, offset_of(d, at), diag, "an object of version %u is not known here", version);
+		return broken(d, offset_of(d, at), diag,
+			"an object of version %u is not known here", version);
 	if (trace) {
 		body = cursor_sub(&c, 48);
 	} else {
@@ -1645,7 +1745,8 @@ static int read_object_v4(struct nettrace_decoder *d, struct diag *diag)
 	if (end_tag != 6)
 		return broken(d, offset_of(d, at), diag, "an object does not end where it should");
 	if (trace == (d->pointer_size != 0))
-		return broken(d, offset_of(d, at), diag, trace ? "a second head" : "a block before the head");
+		return broken(d, offset_of(d, at), diag,
+			trace ? "a second head" : "a block before the head");
 	size_t next = (size_t)(c.at - d->buffer);
 	int r;
 	if (trace) {
@@ -1662,8 +1763,8 @@ static int read_object_v4(struct nettrace_decoder *d, struct diag *diag)
 	} else if (span_is(name, "SPBlock")) {
 		r = read_sequence_point(d, body, diag);
 	} else {
-		return broken(d, offset_of(d, at), diag, "an object of unknown type '%.*s'", (int)name.len,
-			name.text);
+		return broken(d, offset_of(d, at), diag, "an object of unknown type '%.*s'",
+			(int)name.len, name.text);
 	}
 	d->begin = next;
 	return r < 0 ? r : 1;
@@ -1686,7 +1787,9 @@ int nettrace_decoder_next(struct nettrace_decoder *d, struct event *ret_event, s
 			r = left(d) ? read_head(d, diag) : 0;
 			break;
 		case STATE_BLOCK:
-			r = !left(d) ? 0 : d->head.version == 4 ? read_object_v4(d, diag) : read_block_v6(d, diag);
+			r = !left(d)               ? 0
+			    : d->head.version == 4 ? read_object_v4(d, diag)
+						   : read_block_v6(d, diag);
 			break;
 		case STATE_ENDED:
 			return 0;
@@ -1717,7 +1820,8 @@ int nettrace_decoder_finish(struct nettrace_decoder *d, struct diag *diag)
 		return broken(d, 0, diag, "it ends after %zu bytes, inside its head", left(d));
 	default:
 		if (left(d))
-			return broken(d, at, diag, "it ends %zu bytes later, inside a block", left(d));
+			return broken(d, at, diag, "it ends %zu bytes later, inside a block",
+				left(d));
 		return broken(d, at, diag, "it ends there, without an end mark");
 	}
 }
@@ -1756,7 +1860,8 @@ bool nettrace_decoder_move_stacks(struct nettrace_decoder *d, struct stack_table
 		return false;
 	for (uint32_t i = 0; i < d->stack_indexes.count; i++) {
 		uint32_t count;
-		const uint64_t *frames = stack_table_get(&d->trace->stacks, d->stack_indexes.items[i], &count);
+		const uint64_t *frames =
+			stack_table_get(&d->trace->stacks, d->stack_indexes.items[i], &count);
 		uint32_t index = count ? stack_table_intern(fresh, frames, count) : 0;
 		if (count && !index)
 			return false;

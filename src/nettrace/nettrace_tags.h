@@ -1,10 +1,14 @@
 /*
- * Tags of the nettrace format, for its reader and its writer (docs/formats/nettrace.md). Those of version 6 unless stated otherwise.
+ * Tags of the nettrace format, for its reader and its writer (docs/formats/nettrace.md). Those of
+ * version 6 unless stated otherwise.
  */
 #ifndef SPOOR_NETTRACE_NETTRACE_TAGS_H
 #define SPOOR_NETTRACE_NETTRACE_TAGS_H
 
-/* The upper 8 bits of a block's header word. The reader gives the objects of version 4 the same numbers. */
+/*
+ * The upper 8 bits of a block's header word. The reader gives the objects of version 4 the same
+ * numbers.
+ */
 enum block_kind {
 	BLOCK_END,
 	BLOCK_TRACE,
@@ -27,13 +31,13 @@ enum block_kind {
 /* The flags of a compressed event: which of its fields differ from those of the event before it. */
 enum event_bit {
 	HAS_METADATA = 0x01,
-	HAS_CAPTURE = 0x02,          /* sequence number, capture row and CPU */
+	HAS_CAPTURE = 0x02, /* sequence number, capture row and CPU */
 	HAS_THREAD = 0x04,
 	HAS_STACK = 0x08,
 	HAS_LABELS = 0x10,
 	HAS_ACTIVITY_V4 = 0x10,
 	HAS_RELATED_ACTIVITY_V4 = 0x20,
-	IS_SORTED = 0x40,            /* no event after it in the file is older */
+	IS_SORTED = 0x40, /* no event after it in the file is older */
 	HAS_SIZE = 0x80,
 };
 
@@ -41,14 +45,14 @@ enum event_bit {
 
 /* Optional parts of a metadata row. */
 enum metadata_tag {
-	METADATA_OPCODE = 1,       /* u8 */
-	METADATA_KEYWORDS = 3,     /* u64 */
-	METADATA_MESSAGE = 4,      /* string */
-	METADATA_DESCRIPTION = 5,  /* string */
-	METADATA_KEY_VALUE = 6,    /* two strings */
-	METADATA_GUID = 7,         /* 16 bytes */
-	METADATA_LEVEL = 8,        /* u8 */
-	METADATA_VERSION = 9,      /* u8 */
+	METADATA_OPCODE = 1,      /* u8 */
+	METADATA_KEYWORDS = 3,    /* u64 */
+	METADATA_MESSAGE = 4,     /* string */
+	METADATA_DESCRIPTION = 5, /* string */
+	METADATA_KEY_VALUE = 6,   /* two strings */
+	METADATA_GUID = 7,        /* 16 bytes */
+	METADATA_LEVEL = 8,       /* u8 */
+	METADATA_VERSION = 9,     /* u8 */
 };
 
 /* The key of a metadata row that lists the fields that are Booleans among its bytes: "0,3". */
@@ -76,7 +80,10 @@ enum label_tag {
 	LABEL_LAST = 0x80,          /* of its list; added to the kind */
 };
 
-/* The key of the label that states how many nanoseconds an event happened before the time that it is written with. */
+/*
+ * The key of the label that states how many nanoseconds an event happened before the time that it
+ * is written with.
+ */
 #define LABEL_LATE_KEY "late_ns"
 
 /* Flags of a sequence point. */

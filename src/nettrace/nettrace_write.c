@@ -1,12 +1,16 @@
 /*
- * Writing nettrace version 6. See nettrace_write.h for what the sink promises, docs/formats/nettrace.md for the layout.
+ * Writing nettrace version 6. See nettrace_write.h for what the sink promises,
+ * docs/formats/nettrace.md for the layout.
  *
- * A flush becomes one piece of bytes: [SequencePoint] Metadata Thread LabelList Stack Event... . It is encoded once; the ids assigned in it count as
- * written from then on, so when write() fails the piece is kept and written again later, never encoded again.
+ * A flush becomes one piece of bytes: [SequencePoint] Metadata Thread LabelList Stack Event... . It
+ * is encoded once; the ids assigned in it count as written from then on, so when write() fails the
+ * piece is kept and written again later, never encoded again.
  *
- * There are two capture rows, whose sequence numbers carry the losses: one for everything that has a CPU, one for the rest. One row a CPU would be
- * more exact in theory, but a change of row costs up to seven bytes (the number's difference is taken modulo 2^32, so every second change costs five
- * for it alone), a change of CPU within a row three. Which CPU lost what is in the Loss events.
+ * There are two capture rows, whose sequence numbers carry the losses: one for everything that has
+ * a CPU, one for the rest. One row a CPU would be more exact in theory, but a change of row costs
+ * up to seven bytes (the number's difference is taken modulo 2^32, so every second change costs
+ * five for it alone), a change of CPU within a row three. Which CPU lost what is in the Loss
+ * events.
  */
 #include "nettrace/nettrace_write.h"
 
@@ -32,24 +36,36 @@
 #include "trace/payload_layout.h"
 #include "trace/trace.h"
 
-/* The most that is buffered between two flushes; one event more, and the sink flushes without being called for it. */
-#define BUFFER_EVENTS_MAX 65536u
+/*
+ * The most that is buffered between two flushes; one event more, and the sink flushes without being
+ * called for it.
+ */
+#define BUFFER_EVENTS_MAX  65536u
 #define BUFFER_PAYLOAD_MAX (4u << 20)
 
 /* Content of a block stays below this plus one event or stack; the format's limit is 16 MiB - 1. */
 #define BLOCK_SIZE_AIM (1u << 20)
 
 /* At this size the stacks of the file are forgotten, and the next ones numbered from the start. */
-#define STACKS_MAX 65536u
+#define STACKS_MAX      65536u
 #define STACK_BYTES_MAX (16u << 20)
 
-/* The stock reader keeps a stack's size in 16 bits, and one of exactly 8191 frames ends its process. */
+/*
+ * The stock reader keeps a stack's size in 16 bits, and one of exactly 8191 frames ends its
+ * process.
+ */
 #define STACK_FRAMES_MAX 8190u
 
-/* A gap in the sequence numbers, and all of them together, must stay below 2^31 for the stock reader. */
+/*
+ * A gap in the sequence numbers, and all of them together, must stay below 2^31 for the stock
+ * reader.
+ */
 #define LOST_MAX (1u << 30)
 
-/* Slots of the cache of recently used label lists, and the number of lists after which the file numbers them from the start. */
+/*
+ * Slots of the cache of recently used label lists, and the number of lists after which the file
+ * numbers them from the start.
+ */
 #define LABELS_RECENT 64u
 #define LABELS_MAX    (1u << 20)
 
@@ -60,9 +76,9 @@
 /* A row with a longer list of fields is written without it: its size has 16 bits. */
 #define METADATA_ROW_MAX 65000u
 
-#define ROW_CPUS    1u  /* capture rows */
-#define ROW_OTHERS  2u
-#define ROW_FIRST   3u  /* of a thread; an index is never given twice */
+#define ROW_CPUS   1u /* capture rows */
+#define ROW_OTHERS 2u
+#define ROW_FIRST  3u /* of a thread; an index is never given twice */
 
 /* An event that waits for the flush. */
 struct kept {
@@ -73,7 +89,7 @@ struct kept {
 	uint32_t stack_index;
 	uint32_t schema_index;
 	uint32_t lost_before;
-	uint32_t label;          /* in `labels`, plus 1; 0 none */
+	uint32_t label; /* in `labels`, plus 1; 0 none */
 	int16_t cpu;
 	uint8_t kind;
 };
@@ -90,35 +106,37 @@ struct nettrace_sink {
 	const char *name;
 	struct trace *trace;
 	ssize_t (*write_at)(int fd, const void *data, size_t size, off_t offset);
-	bool in_place;           /* a regular file that was empty: its end is rewritten at each flush */
+	/* a regular file that was empty: its end is rewritten at each flush */
+	bool in_place;
 	bool regular;
-	int dead;                /* the error that ended the sink permanently, or 0 */
-	uint64_t offset;         /* of the next block: the zero word is at this place now */
-	uint64_t append_start;   /* of a regular file that had something before us */
-	uint64_t last_ns;        /* time of the last event taken */
+	int dead;              /* the error that ended the sink permanently, or 0 */
+	uint64_t offset;       /* of the next block: the zero word is at this place now */
+	uint64_t append_start; /* of a regular file that had something before us */
+	uint64_t last_ns;      /* time of the last event taken */
 	uint64_t lost_total;
 
 	VEC(struct kept) events;
 	VEC(struct label) labels;
-	uint32_t recent_labels[LABELS_RECENT]; /* in `labels`, plus 1: events of one activity follow one another */
+	/* in `labels`, plus 1: events of one activity follow one another */
+	uint32_t recent_labels[LABELS_RECENT];
 	struct bytes payloads;
 
 	VEC(uint32_t) stack_ids; /* by trace stack: its id in the file; 0 not there */
 	VEC(uint32_t) new_stacks;
-	VEC(uint32_t) thread_rows; /* by trace thread: its row in the file; 0 not there */
-	uint32_t row_count;        /* rows given to threads */
+	VEC(uint32_t) thread_rows;  /* by trace thread: its row in the file; 0 not there */
+	uint32_t row_count;         /* rows given to threads */
 	VEC(uint32_t) metadata_ids; /* by trace schema; 0 not there */
 	VEC(uint8_t) byte_bools;    /* by trace schema: its Booleans are written as bytes */
 	uint32_t metadata_count;
-	uint32_t stack_count;    /* since the last sequence point */
+	uint32_t stack_count; /* since the last sequence point */
 	uint32_t label_count;
 	size_t stack_bytes;
-	bool rows_written;       /* the two capture rows */
-	bool restart;            /* a sequence point is due before the next block */
-	uint32_t sequence[2];    /* of each capture row: the last number given */
+	bool rows_written;    /* the two capture rows */
+	bool restart;         /* a sequence point is due before the next block */
+	uint32_t sequence[2]; /* of each capture row: the last number given */
 
 	struct packed_file *packed; /* NULL: written as it is */
-	struct bytes out;        /* encoded, not yet in the file; empty most of the time */
+	struct bytes out;           /* encoded, not yet in the file; empty most of the time */
 	struct nettrace_sink_counts out_counts; /* what `out` adds */
 	struct nettrace_sink_counts counts;
 };
@@ -139,7 +157,8 @@ static int write_error(struct nettrace_sink *s, int error, struct diag *diag)
 {
 	diag_set(diag, error, "cannot write '%s': %m", s->name);
 	if (error == -EFBIG)
-		diag_remedy(diag, "ulimit -f unlimited lifts the limit of file sizes; what was written up to then can be read");
+		diag_remedy(diag,
+			"ulimit -f unlimited lifts the limit of file sizes; what was written up to then can be read");
 	if (error == -ENOSPC || error == -EDQUOT)
 		diag_remedy(diag, "make room on the disk, or write to another one with -o");
 	return error;
@@ -153,8 +172,9 @@ static int write_all(struct nettrace_sink *s, const uint8_t *data, size_t size, 
 	while (*ret_done < size) {
 		const uint8_t *from = data + *ret_done;
 		size_t left = size - *ret_done;
-		ssize_t n = s->in_place ? s->write_at(s->fd, from, left, (off_t)(offset + *ret_done))
-					: write(s->fd, from, left);
+		ssize_t n = s->in_place
+				    ? s->write_at(s->fd, from, left, (off_t)(offset + *ret_done))
+				    : write(s->fd, from, left);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -181,8 +201,9 @@ static void count_out(struct nettrace_sink *s)
 }
 
 /*
- * In place: first the bytes after the first word, with a new zero word at the end; then the first word, over the old zero word. Its offset is a
- * multiple of 4, so it is never split between two pages.
+ * In place: first the bytes after the first word, with a new zero word at the end; then the first
+ * word, over the old zero word. Its offset is a multiple of 4, so it is never split between two
+ * pages.
  */
 static int put_in_place(struct nettrace_sink *s, struct bytes *out)
 {
@@ -196,7 +217,10 @@ static int put_in_place(struct nettrace_sink *s, struct bytes *out)
 
 	if (r == 0)
 		r = write_all(s, out->data, 4, s->offset, &done);
-	/* The zero word is still at `offset`, so the file is valid with or without the bytes after it; cutting them is not essential. */
+	/*
+	 * The zero word is still at `offset`, so the file is valid with or without the bytes after
+	 * it; cutting them is not essential.
+	 */
 	if (r < 0 && ftruncate(s->fd, (off_t)s->offset + 4) < 0)
 		errno = 0;
 	return r;
@@ -328,8 +352,7 @@ static void put_head(struct nettrace_sink *s, const struct nettrace_sink_options
 	bytes_u32(out, 8);
 	bytes_u32(out, (uint32_t)(6 + options->key_count));
 	/* The stock reader sizes an array by it and indexes that with the CPU. */
-	put_key_number(out, KEY_CPU_COUNT,
-		recording->cpu_possible ? recording->cpu_possible : 1);
+	put_key_number(out, KEY_CPU_COUNT, recording->cpu_possible ? recording->cpu_possible : 1);
 	put_key_number(out, KEY_PAGE_SIZE,
 		recording->page_size_bytes ? recording->page_size_bytes : 4096);
 	put_key_number(out, KEY_PROCESS_ID, pid);
@@ -338,7 +361,10 @@ static void put_head(struct nettrace_sink *s, const struct nettrace_sink_options
 		put_z(out, options->keys[i].key);
 		put_z(out, options->keys[i].value);
 	}
-	/* Spoor's reader takes a second row of a main thread for a reused pid, if the file has this key. */
+	/*
+	 * Spoor's reader takes a second row of a main thread for a reused pid, if the file has this
+	 * key.
+	 */
 	put_z(out, KEY_WRITER);
 	put_z(out, KEY_WRITER_OURS);
 	/* Fills the head up to a multiple of 4: see commit(). */
@@ -360,7 +386,8 @@ static uint8_t type_in_file(const struct description *d, uint8_t type)
 	return type == FIELD_BOOL && d->byte_bools ? FIELD_U8 : type;
 }
 
-static uint32_t put_fields(struct bytes *out, const struct description *d, uint32_t i, uint16_t depth);
+static uint32_t put_fields(struct bytes *out, const struct description *d, uint32_t i,
+	uint16_t depth);
 
 /* The type of field i. Returns the index after the fields that describe it. */
 static uint32_t put_type(struct bytes *out, const struct description *d, uint32_t i, uint16_t depth)
@@ -385,7 +412,8 @@ static uint32_t put_type(struct bytes *out, const struct description *d, uint32_
 }
 
 /* The fields of an object follow it, one level deeper. Returns the index after the last of them. */
-static uint32_t put_fields(struct bytes *out, const struct description *d, uint32_t i, uint16_t depth)
+static uint32_t put_fields(struct bytes *out, const struct description *d, uint32_t i,
+	uint16_t depth)
 {
 	const struct schema *schema = d->schema;
 	size_t count_at = out->len;
@@ -405,8 +433,9 @@ static uint32_t put_fields(struct bytes *out, const struct description *d, uint3
 }
 
 /*
- * The runtime's own events travel without a description; their rows get one from the list, for readers without that list. It ends
- * before the first field that the format cannot describe: an array whose count is another field, or a text of 8-bit characters.
+ * The runtime's own events travel without a description; their rows get one from the list, for
+ * readers without that list. It ends before the first field that the format cannot describe: an
+ * array whose count is another field, or a text of 8-bit characters.
  */
 static bool put_known_event(struct bytes *out, const struct schema *schema)
 {
@@ -448,8 +477,9 @@ static void put_event_layout(struct bytes *out, const struct description *d, siz
 }
 
 /*
- * The schema whose row was the first of this provider and event id. In one file these have one layout: readers let the last row win for all
- * events. The first one written has the id; any other layout goes under id + 0x8000.
+ * The schema whose row was the first of this provider and event id. In one file these have one
+ * layout: readers let the last row win for all events. The first one written has the id; any other
+ * layout goes under id + 0x8000.
  */
 static uint32_t first_of_event(const struct nettrace_sink *s, uint32_t schema_index)
 {
@@ -469,7 +499,10 @@ static uint32_t first_of_event(const struct nettrace_sink *s, uint32_t schema_in
 	return first;
 }
 
-/* Whether all payloads of the schema that wait, up to LAYOUT_EVENTS_MAX from event `at` on, have Booleans of one byte, or of four. */
+/*
+ * Whether all payloads of the schema that wait, up to LAYOUT_EVENTS_MAX from event `at` on, have
+ * Booleans of one byte, or of four.
+ */
 static bool payloads_fit(const struct nettrace_sink *s, uint32_t at, bool byte_bools)
 {
 	uint32_t schema_index = s->events.items[at].schema_index;
@@ -482,21 +515,30 @@ static bool payloads_fit(const struct nettrace_sink *s, uint32_t at, bool byte_b
 		if (kept->schema_index != schema_index)
 			continue;
 		seen++;
-		if (!payload_layout_fits(schema, (struct payload_layout){ .byte_bools = byte_bools }, payload, kept->payload_size) &&
-			!payload_layout_fits(schema, (struct payload_layout){ .byte_bools = byte_bools, .counted_by_4 = true }, payload, kept->payload_size))
+		if (!payload_layout_fits(schema,
+			    (struct payload_layout){ .byte_bools = byte_bools }, payload,
+			    kept->payload_size) &&
+			!payload_layout_fits(schema,
+				(struct payload_layout){
+					.byte_bools = byte_bools, .counted_by_4 = true },
+				payload, kept->payload_size))
 			return false;
 	}
 	return true;
 }
 
-/* "0,3": the fields that are Booleans, or have them as elements. False: none, or more than BYTE_BOOLS_MAX has room for. */
+/*
+ * "0,3": the fields that are Booleans, or have them as elements. False: none, or more than
+ * BYTE_BOOLS_MAX has room for.
+ */
 static bool list_bools(const struct schema *schema, char list[BYTE_BOOLS_MAX])
 {
 	size_t len = 0;
 
 	for (uint32_t i = 0; i < schema->fields.count; i++) {
 		const struct field *field = &schema->fields.items[i];
-		if (field->type != FIELD_BOOL && (!field_type_has_element(field->type) || field->element != FIELD_BOOL))
+		if (field->type != FIELD_BOOL &&
+			(!field_type_has_element(field->type) || field->element != FIELD_BOOL))
 			continue;
 		len += (size_t)snprintf(list + len, BYTE_BOOLS_MAX - len, len ? ",%u" : "%u", i);
 		if (len >= BYTE_BOOLS_MAX)
@@ -505,7 +547,10 @@ static bool list_bools(const struct schema *schema, char list[BYTE_BOOLS_MAX])
 	return len > 0;
 }
 
-/* Runtimes give Booleans of one byte and of four the same type; the size of the payloads decides. Event `at` is the first one of its schema. */
+/*
+ * Runtimes give Booleans of one byte and of four the same type; the size of the payloads decides.
+ * Event `at` is the first one of its schema.
+ */
 static bool has_byte_bools(const struct nettrace_sink *s, uint32_t at)
 {
 	uint32_t schema_index = s->events.items[at].schema_index;
@@ -513,7 +558,8 @@ static bool has_byte_bools(const struct nettrace_sink *s, uint32_t at)
 	uint32_t first = first_of_event(s, schema_index);
 	char list[BYTE_BOOLS_MAX];
 
-	if (first != schema_index && schema_has_same_fields(schema, &s->trace->schemas.items[first]))
+	if (first != schema_index &&
+		schema_has_same_fields(schema, &s->trace->schemas.items[first]))
 		return s->byte_bools.items[first];
 	return list_bools(schema, list) && !payloads_fit(s, at, false) && payloads_fit(s, at, true);
 }
@@ -530,7 +576,9 @@ static void put_metadata_row(struct nettrace_sink *s, struct bytes *out, uint32_
 	bytes_u16(out, 0);
 	bytes_varuint(out, s->metadata_ids.items[schema_index]);
 	put_index(out, trace, schema->provider);
-	bytes_varuint(out, schema_has_same_fields(schema, first) ? schema->event_id : (schema->event_id + 0x8000) & 0xffff);
+	bytes_varuint(out, schema_has_same_fields(schema, first)
+				   ? schema->event_id
+				   : (schema->event_id + 0x8000) & 0xffff);
 	put_event_layout(out, &description, row_at);
 	size_t optional_at = out->len;
 	bytes_u16(out, 0);
@@ -632,7 +680,8 @@ static int put_threads(struct nettrace_sink *s)
 		s->thread_rows.items[s->thread_rows.count++] = 0;
 	if (!s->rows_written) {
 		put_thread_row(out, ROW_CPUS, "cpus", 4, false, 0, 0);
-		put_thread_row(out, ROW_OTHERS, THREAD_NO_CPU_NAME, strlen(THREAD_NO_CPU_NAME), false, 0, 0);
+		put_thread_row(out, ROW_OTHERS, THREAD_NO_CPU_NAME, strlen(THREAD_NO_CPU_NAME),
+			false, 0, 0);
 		s->rows_written = true;
 	}
 	for (uint32_t i = 0; i < s->events.count; i++) {
@@ -669,7 +718,8 @@ static void put_label(struct bytes *out, const struct label *label)
 	static const uint8_t none[16];
 	const uint8_t *related = label->activity + 16;
 	bool has_related = label->has_activity && memcmp(related, none, sizeof(none)) != 0;
-	bool has_own = label->has_activity && (!has_related || memcmp(label->activity, none, sizeof(none)) != 0);
+	bool has_own = label->has_activity &&
+		       (!has_related || memcmp(label->activity, none, sizeof(none)) != 0);
 
 	if (has_own) {
 		put_label_kind(out, LABEL_ACTIVITY, !has_related && !label->late_ns);
@@ -706,7 +756,10 @@ static void put_labels(struct nettrace_sink *s)
 	}
 }
 
-/* The list for an event that is late or has an activity: a new one, or the one of an event before it. False: no memory. */
+/*
+ * The list for an event that is late or has an activity: a new one, or the one of an event before
+ * it. False: no memory.
+ */
 static bool keep_label(struct nettrace_sink *s, const struct event *event, uint32_t *ret_label)
 {
 	uint32_t *recent = NULL;
@@ -754,7 +807,10 @@ static void restart_stacks(struct nettrace_sink *s)
 	s->restart = true;
 }
 
-/* Lists the stacks of the buffered events that have no id yet. *ret_bytes: what they take in the file. */
+/*
+ * Lists the stacks of the buffered events that have no id yet. *ret_bytes: what they take in the
+ * file.
+ */
 static int find_new_stacks(struct nettrace_sink *s, size_t *ret_bytes)
 {
 	uint32_t count = s->trace->stacks.stacks.count;
@@ -780,7 +836,10 @@ static int find_new_stacks(struct nettrace_sink *s, size_t *ret_bytes)
 	return 0;
 }
 
-/* Compares stacks by their frames from the root on; a stack that is the beginning of another one comes first. */
+/*
+ * Compares stacks by their frames from the root on; a stack that is the beginning of another one
+ * comes first.
+ */
 static int compare_from_root(const void *a, const void *b, void *context)
 {
 	const struct stack_table *table = context;
@@ -878,15 +937,18 @@ struct previous {
 	uint64_t time_ns;
 };
 
-/* The main thread of the recorder speaks for the recording; without one, a row that makes no process. */
+/*
+ * The main thread of the recorder speaks for the recording; without one, a row that makes no
+ * process.
+ */
 static uint32_t nobodys_row(const struct nettrace_sink *s)
 {
 	uint32_t process = s->trace->recording.recorder_process;
 	uint32_t thread = process ? s->trace->processes.items[process].main_thread : 0;
 
 	return thread && thread < s->thread_rows.count && s->thread_rows.items[thread]
-		? s->thread_rows.items[thread]
-		: ROW_OTHERS;
+		       ? s->thread_rows.items[thread]
+		       : ROW_OTHERS;
 }
 
 static uint8_t *put_event(struct nettrace_sink *s, uint8_t *p, const struct kept *event,
@@ -947,7 +1009,10 @@ static int put_event_block(struct nettrace_sink *s, uint32_t *from)
 	uint32_t nobody = nobodys_row(s);
 	size_t block = block_begin(out);
 
-	/* A longer header fills the piece up to a multiple of 4: set at the end, when the size is known. */
+	/*
+	 * A longer header fills the piece up to a multiple of 4: set at the end, when the size is
+	 * known.
+	 */
 	uint8_t *p = bytes_reserve(out, EVENTS_HEADER_SIZE);
 	if (!p)
 		return -ENOMEM;
@@ -1040,7 +1105,10 @@ static int nettrace_flush(struct sink *sink, struct diag *diag)
 		return r;
 	r = encode(s);
 	if (r < 0) {
-		/* Ids that were already assigned cannot be taken back; the file stays as the last flush left it. */
+		/*
+		 * Ids that were already assigned cannot be taken back; the file stays as the last
+		 * flush left it.
+		 */
 		s->dead = r;
 		bytes_reset(&s->out);
 		return diag_set(diag, r, "cannot write '%s': %m", s->name);
@@ -1110,7 +1178,10 @@ static int nettrace_forget_stacks(struct sink *sink, struct diag *diag)
 {
 	struct nettrace_sink *s = nettrace_of(sink);
 
-	/* What still waits refers to the old table. Once encoded it no longer does, even if the disk does not take it yet. */
+	/*
+	 * What still waits refers to the old table. Once encoded it no longer does, even if the
+	 * disk does not take it yet.
+	 */
 	if (s->events.count) {
 		int r = nettrace_flush(sink, diag);
 		if (r < 0 && s->events.count)
@@ -1140,7 +1211,10 @@ static int nettrace_end(struct sink *sink, struct diag *diag)
 	if (s->in_place) {
 		if (s->packed && packed_file_cut(s->packed, s->fd) < 0)
 			errno = 0; /* the file is valid with the room after the frame, too */
-		/* A process that writes next through the same open file (as in a shell's group of commands) continues at the end. */
+		/*
+		 * A process that writes next through the same open file (as in a shell's group of
+		 * commands) continues at the end.
+		 */
 		if (lseek(s->fd, (off_t)s->offset + (s->packed ? 0 : 4), SEEK_SET) < 0)
 			errno = 0;
 		return 0;
@@ -1198,7 +1272,7 @@ int nettrace_sink_open(const struct nettrace_sink_options *options, struct trace
 	s->regular = S_ISREG(status.st_mode);
 	s->append_start = (uint64_t)status.st_size;
 	s->in_place = s->regular && !(flags & O_APPEND) && status.st_size == 0 &&
-		lseek(s->fd, 0, SEEK_CUR) == 0;
+		      lseek(s->fd, 0, SEEK_CUR) == 0;
 	put_head(s, options);
 	if (s->out.failed) {
 		r = -ENOMEM;
@@ -1210,7 +1284,10 @@ int nettrace_sink_open(const struct nettrace_sink_options *options, struct trace
 			goto failed;
 	}
 	if (s->in_place && !s->packed) {
-		/* The head is worth nothing in parts: with its zero word in one write, not in two as later. */
+		/*
+		 * The head is worth nothing in parts: with its zero word in one write, not in two
+		 * as later.
+		 */
 		size_t done;
 		size_t size = s->out.len;
 		bytes_u32(&s->out, 0);

@@ -8,8 +8,9 @@
  *   11      4     its size: up to the end of the file
  *   15            room
  *
- * `tail` is 1 modulo 8, so that the size field is aligned, and all fifteen bytes are in one page: a kill cuts a write between pages only. Raw
- * blocks without content (00 00 00) fill up to such a place. A larger page than PAGE_BYTES only makes it safer.
+ * `tail` is 1 modulo 8, so that the size field is aligned, and all fifteen bytes are in one page: a
+ * kill cuts a write between pages only. Raw blocks without content (00 00 00) fill up to such a
+ * place. A larger page than PAGE_BYTES only makes it safer.
  */
 #include "nettrace/packed_file.h"
 
@@ -24,22 +25,22 @@
 
 #include "base/bytes.h"
 
-#define LEVEL          6
-#define PAGE_BYTES     4096u
-#define BLOCK_BYTES    3u   /* header of a block */
-#define LAST_BYTES     7u   /* the last block */
-#define SKIP_BYTES     8u   /* header of a skippable frame */
-#define TAIL_BYTES     (LAST_BYTES + SKIP_BYTES)
-#define SKIP_SIZE_AT   11u
-#define SKIP_MAGIC     0x184d2a50u
-#define LAST_HEADER    0x21u /* size 4, type raw, last */
-#define GROW_BYTES     (64u << 10) /* room is made in pieces of this size at most */
+#define LEVEL        6
+#define PAGE_BYTES   4096u
+#define BLOCK_BYTES  3u /* header of a block */
+#define LAST_BYTES   7u /* the last block */
+#define SKIP_BYTES   8u /* header of a skippable frame */
+#define TAIL_BYTES   (LAST_BYTES + SKIP_BYTES)
+#define SKIP_SIZE_AT 11u
+#define SKIP_MAGIC   0x184d2a50u
+#define LAST_HEADER  0x21u       /* size 4, type raw, last */
+#define GROW_BYTES   (64u << 10) /* room is made in pieces of this size at most */
 
 struct packed_file {
 	ZSTD_CCtx *context;
 	struct bytes pending;
-	uint64_t tail;   /* in the file: where the last block begins */
-	uint64_t end;    /* of the file, a multiple of PAGE_BYTES; 0 nothing written yet */
+	uint64_t tail;     /* in the file: where the last block begins */
+	uint64_t end;      /* of the file, a multiple of PAGE_BYTES; 0 nothing written yet */
 	uint64_t room_end; /* the first skippable frame goes up to here */
 	bool failed;
 };
@@ -51,7 +52,8 @@ int packed_file_new(struct packed_file **ret_file)
 	if (file)
 		file->context = ZSTD_createCCtx();
 	if (!file || !file->context ||
-		ZSTD_isError(ZSTD_CCtx_setParameter(file->context, ZSTD_c_compressionLevel, LEVEL)) ||
+		ZSTD_isError(ZSTD_CCtx_setParameter(file->context, ZSTD_c_compressionLevel,
+			LEVEL)) ||
 		ZSTD_isError(ZSTD_CCtx_setParameter(file->context, ZSTD_c_checksumFlag, 0)) ||
 		ZSTD_isError(ZSTD_CCtx_setParameter(file->context, ZSTD_c_contentSizeFlag, 0))) {
 		packed_file_free(file);
@@ -61,7 +63,8 @@ int packed_file_new(struct packed_file **ret_file)
 	return 0;
 }
 
-static int compress(struct packed_file *file, const void *data, size_t size, ZSTD_EndDirective directive)
+static int compress(struct packed_file *file, const void *data, size_t size,
+	ZSTD_EndDirective directive)
 {
 	ZSTD_inBuffer in = { .src = data, .size = size };
 	size_t before = file->pending.len;
@@ -104,7 +107,8 @@ uint64_t packed_file_size(const struct packed_file *file)
 	return file->end ? file->tail + LAST_BYTES : 0;
 }
 
-static int write_whole(int fd, packed_file_write *write_at, const uint8_t *data, size_t size, uint64_t offset)
+static int write_whole(int fd, packed_file_write *write_at, const uint8_t *data, size_t size,
+	uint64_t offset)
 {
 	while (size) {
 		ssize_t n = write_at(fd, data, size, (off_t)offset);
@@ -126,8 +130,8 @@ static bool is_tail(uint64_t offset)
 }
 
 /*
- * Extends the file by whole pages, each with its own skippable frame. If this process is killed meanwhile, the file has some of these pages, all
- * complete.
+ * Extends the file by whole pages, each with its own skippable frame. If this process is killed
+ * meanwhile, the file has some of these pages, all complete.
  */
 static int grow(struct packed_file *file, int fd, packed_file_write *write_at, uint64_t end)
 {
@@ -164,7 +168,10 @@ int packed_file_put(struct packed_file *file, int fd, packed_file_write *write_a
 	struct bytes *pending = &file->pending;
 	size_t size = pending->len;
 	uint64_t tail = file->tail + size;
-	/* Aligned: then none of these writes crosses a page of this process, so the kernel copies each in one step. */
+	/*
+	 * Aligned: then none of these writes crosses a page of this process, so the kernel copies
+	 * each in one step.
+	 */
 	_Alignas(16) uint8_t head[16];
 	_Alignas(4) uint8_t room_size[4];
 	int result;
@@ -184,11 +191,14 @@ int packed_file_put(struct packed_file *file, int fd, packed_file_write *write_a
 	bytes_u32(pending, (uint32_t)(end - (tail + TAIL_BYTES)));
 	size_t image = pending->len;
 
-	pending->len = size; /* the bytes after it are written now, or encoded again the next time */
+	/* the bytes after it are written now, or encoded again the next time */
+	pending->len = size;
 	if (pending->failed || end - file->tail > UINT32_MAX)
 		return pending->failed ? -ENOMEM : -EFBIG;
 	if (!file->end) {
-		/* The beginning is worth nothing in parts, but it is less than a page: one write. */
+		/*
+		 * The beginning is worth nothing in parts, but it is less than a page: one write.
+		 */
 		uint8_t *room = bytes_reserve(pending, end - size);
 		if (!room)
 			return -ENOMEM;
@@ -204,13 +214,14 @@ int packed_file_put(struct packed_file *file, int fd, packed_file_write *write_a
 			uint32_t room = (uint32_t)(end - (file->tail + TAIL_BYTES));
 			struct bytes number = { .data = room_size, .capacity = sizeof(room_size) };
 			bytes_u32(&number, room);
-			result = write_whole(fd, write_at, room_size, sizeof(room_size), file->tail + SKIP_SIZE_AT);
+			result = write_whole(fd, write_at, room_size, sizeof(room_size),
+				file->tail + SKIP_SIZE_AT);
 			if (result == 0)
 				file->room_end = end;
 		}
 		if (result == 0)
-			result = write_whole(fd, write_at, pending->data + TAIL_BYTES, image - TAIL_BYTES,
-				file->tail + TAIL_BYTES);
+			result = write_whole(fd, write_at, pending->data + TAIL_BYTES,
+				image - TAIL_BYTES, file->tail + TAIL_BYTES);
 		if (result == 0) {
 			memcpy(head, pending->data, TAIL_BYTES);
 			result = write_whole(fd, write_at, head, TAIL_BYTES, file->tail);

@@ -50,7 +50,7 @@ static bool refused(int error)
 bool attribute_missing(int error)
 {
 	return refused(error) || error == -ENOENT || error == -ENODEV || error == -ENXIO ||
-		error == -EBUSY;
+	       error == -EBUSY;
 }
 
 /* Opens and closes an event on the calling thread, for user code only. */
@@ -82,7 +82,10 @@ uint64_t attribute_clock_period_ns(uint32_t frequency_hz)
 	for (size_t i = 0; i < sizeof(ticks_ns) / sizeof(ticks_ns[0]); i++) {
 		uint64_t longer = period > ticks_ns[i] ? period : ticks_ns[i];
 		uint64_t shorter = period > ticks_ns[i] ? ticks_ns[i] : period;
-		/* In step to within 0.05 %: the two would drift through each other's phase in seconds, longer than many recordings. */
+		/*
+		 * In step to within 0.05 %: the two would drift through each other's phase in
+		 * seconds, longer than many recordings.
+		 */
 		if (distance_to_multiple(longer, shorter) <= longer / 2000)
 			return period + period / 101;
 	}
@@ -96,8 +99,8 @@ int attribute_probe(struct perf_event_attr *ret_attr, bool cycles, uint32_t freq
 
 	memset(&attr, 0, sizeof(attr));
 	attr.size = sizeof(attr);
-	attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-		PERF_SAMPLE_CALLCHAIN;
+	attr.sample_type =
+		PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN;
 	if (cycles) {
 		attr.type = PERF_TYPE_HARDWARE;
 		attr.config = PERF_COUNT_HW_CPU_CYCLES;
@@ -147,7 +150,10 @@ void attribute_anchor(struct perf_event_attr *ret_attr, const struct perf_event_
 	ret_attr->type = PERF_TYPE_SOFTWARE;
 	ret_attr->config = PERF_COUNT_SW_DUMMY;
 	ret_attr->disabled = 1;
-	ret_attr->exclude_kernel = 1; /* the event counts nothing; without this bit it would need the right to sample the kernel */
+	/*
+	 * the event counts nothing; without this bit it would need the right to sample the kernel
+	 */
+	ret_attr->exclude_kernel = 1;
 	/* All events that write into one ring must use the same clock. */
 	ret_attr->use_clockid = 1;
 	ret_attr->clockid = sampling->clockid;

@@ -1,6 +1,6 @@
 /*
- * Every capability is tried: sysctls, capabilities, security modules and the processor all influence perf_event_open(2), so no rule predicts its
- * result.
+ * Every capability is tried: sysctls, capabilities, security modules and the processor all
+ * influence perf_event_open(2), so no rule predicts its result.
  */
 #include "perf/capability.h"
 
@@ -22,10 +22,11 @@
 /* The results that the rows are made from. */
 struct trial {
 	struct rights rights;
-	struct perf_event_attr attr; /* cpu-clock, user code, with all options that the kernel accepts */
-	int own;                     /* result of attribute_probe() */
-	int machine;                 /* for the whole machine, user code only */
-	int kernel;                  /* for the calling thread, including kernel code */
+	/* cpu-clock, user code, with all options that the kernel accepts */
+	struct perf_event_attr attr;
+	int own;     /* result of attribute_probe() */
+	int machine; /* for the whole machine, user code only */
+	int kernel;  /* for the calling thread, including kernel code */
 };
 
 static int try_event(const struct perf_event_attr *attr, pid_t pid, int cpu)
@@ -43,12 +44,13 @@ static void answer(struct capability *row, enum capability_answer value)
 	row->answer = value;
 }
 
-static void from_diag(struct capability *row, enum capability_answer value,
-	const struct diag *diag)
+static void from_diag(struct capability *row, enum capability_answer value, const struct diag *diag)
 {
 	answer(row, value);
-	snprintf(row->reason, sizeof(row->reason), "%.*s", (int)sizeof(row->reason) - 1, diag->text);
-	snprintf(row->remedy, sizeof(row->remedy), "%.*s", (int)sizeof(row->remedy) - 1, diag->remedy);
+	snprintf(row->reason, sizeof(row->reason), "%.*s", (int)sizeof(row->reason) - 1,
+		diag->text);
+	snprintf(row->remedy, sizeof(row->remedy), "%.*s", (int)sizeof(row->remedy) - 1,
+		diag->remedy);
 }
 
 static void refused(struct capability *row, const struct trial *trial, enum explain_what what,
@@ -64,12 +66,12 @@ static void refused(struct capability *row, const struct trial *trial, enum expl
 		snprintf(row->reason, sizeof(row->reason),
 			"needs CAP_PERFMON (perf_event_paranoid is %d)", paranoid);
 		snprintf(row->remedy, sizeof(row->remedy), "%s",
-			trial->rights.euid == 0
-				? "--cap-add PERFMON, or run it on the host"
-				: "sudo, or a spoor for one group");
+			trial->rights.euid == 0 ? "--cap-add PERFMON, or run it on the host"
+						: "sudo, or a spoor for one group");
 		return;
 	}
-	(void)explain_rights(&trial->rights, what, error, &diag); /* fills diag, which is the purpose */
+	/* fills diag, which is the purpose */
+	(void)explain_rights(&trial->rights, what, error, &diag);
 	from_diag(row, CAPABILITY_NO, &diag);
 }
 
@@ -79,7 +81,8 @@ static void own_samples(struct capability *row, const struct trial *trial)
 		refused(row, trial, EXPLAIN_ANY, trial->own);
 	} else if (trial->kernel < 0) {
 		answer(row, CAPABILITY_LIMITED);
-		snprintf(row->reason, sizeof(row->reason), "user code only: perf_event_paranoid is %d",
+		snprintf(row->reason, sizeof(row->reason),
+			"user code only: perf_event_paranoid is %d",
 			trial->rights.perf_event_paranoid);
 	} else {
 		answer(row, CAPABILITY_YES);
@@ -102,9 +105,13 @@ static void kernel_stacks(struct capability *row, const struct trial *trial)
 		refused(row, trial, EXPLAIN_KERNEL, trial->kernel);
 		return;
 	}
-	/* kptr_restrict 1 shows addresses only to processes with CAP_SYSLOG, 2 to no process; 0 leaves the decision to perf_event_paranoid. */
+	/*
+	 * kptr_restrict 1 shows addresses only to processes with CAP_SYSLOG, 2 to no process; 0
+	 * leaves the decision to perf_event_paranoid.
+	 */
 	struct kernel_symbols *asked;
-	if (kernel_symbols_open(&asked) == 0) { /* kernel_symbols does not depend on kptr_restrict */
+	/* kernel_symbols does not depend on kptr_restrict */
+	if (kernel_symbols_open(&asked) == 0) {
 		kernel_symbols_close(asked);
 		answer(row, CAPABILITY_YES);
 		return;
@@ -113,12 +120,12 @@ static void kernel_stacks(struct capability *row, const struct trial *trial)
 		(!(rights->effective & RIGHT_SYSLOG) &&
 			(rights->kptr_restrict == 1 || rights->perf_event_paranoid > 1))) {
 		answer(row, CAPABILITY_LIMITED);
-		snprintf(row->reason, sizeof(row->reason),
-			"without names: kptr_restrict is %d%s", rights->kptr_restrict,
+		snprintf(row->reason, sizeof(row->reason), "without names: kptr_restrict is %d%s",
+			rights->kptr_restrict,
 			rights->effective & RIGHT_SYSLOG ? "" : " and CAP_SYSLOG is missing");
 		snprintf(row->remedy, sizeof(row->remedy), "%s",
 			rights->kptr_restrict >= 2 ? "CAP_BPF and CAP_PERFMON name it all the same"
-			: rights->euid == 0	   ? "--cap-add SYSLOG, or run it on the host"
+			: rights->euid == 0        ? "--cap-add SYSLOG, or run it on the host"
 						   : "sudo, or a spoor for one group");
 		return;
 	}
@@ -237,7 +244,8 @@ static void other_processes(struct capability *row, const struct trial *trial)
 	answer(row, CAPABILITY_LIMITED);
 	snprintf(row->reason, sizeof(row->reason), "of this user only: CAP_SYS_PTRACE is missing");
 	snprintf(row->remedy, sizeof(row->remedy), "%s",
-		rights->euid == 0 ? "--cap-add SYS_PTRACE, or run it on the host" : "sudo, or a spoor for one group");
+		rights->euid == 0 ? "--cap-add SYS_PTRACE, or run it on the host"
+				  : "sudo, or a spoor for one group");
 }
 
 static const struct {

@@ -1,6 +1,7 @@
 /*
- * Two pipes. The parent writes one byte into the first to start the command, or closes it to cancel. The second is closed by a successful exec
- * (O_CLOEXEC), or carries the errno of a failed one.
+ * Two pipes. The parent writes one byte into the first to start the command, or closes it to
+ * cancel. The second is closed by a successful exec (O_CLOEXEC), or carries the errno of a failed
+ * one.
  */
 #include "perf/child.h"
 
@@ -22,7 +23,8 @@ static _Noreturn void wait_and_exec(int go_fd, int error_fd, char *const argv[])
 	ssize_t n;
 
 	for (int number = 1; number < NSIG; number++)
-		(void)signal(number, SIG_DFL); /* SIGKILL and SIGSTOP cannot be set and need not be */
+		/* SIGKILL and SIGSTOP cannot be set and need not be */
+		(void)signal(number, SIG_DFL);
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL); /* a full set cannot fail */
 	rights_return(); /* the user chooses the program, so it runs with the user's rights */
@@ -52,7 +54,8 @@ int record_child_spawn(struct record_child *child, char *const argv[], struct di
 	}
 	pid_t pid = fork();
 	if (pid == 0) {
-		closep(&go[1]); /* otherwise the child would never see the end of file when the parent has ended */
+		/* otherwise the child would never see the end of file when the parent has ended */
+		closep(&go[1]);
 		closep(&error[0]);
 		wait_and_exec(go[0], error[1], argv);
 	}
@@ -64,7 +67,8 @@ int record_child_spawn(struct record_child *child, char *const argv[], struct di
 		closep(&error[0]);
 		return diag_set(diag, code, "cannot start '%s': %m", argv[0]);
 	}
-	*child = (struct record_child){ .pid = (uint32_t)pid, .go_fd = go[1], .error_fd = error[0] };
+	*child =
+		(struct record_child){ .pid = (uint32_t)pid, .go_fd = go[1], .error_fd = error[0] };
 	return 0;
 }
 
@@ -86,7 +90,10 @@ int record_child_go(struct record_child *child, const char *command, struct diag
 	int error = 0;
 	ssize_t n;
 
-	/* MSG_NOSIGNAL is for sockets only. If the child was killed meanwhile, SIGPIPE must not end this process. */
+	/*
+	 * MSG_NOSIGNAL is for sockets only. If the child was killed meanwhile, SIGPIPE must not end
+	 * this process.
+	 */
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
 	(void)sigaction(SIGPIPE, &ignore, &before); /* valid arguments: cannot fail */
 	n = write(child->go_fd, "g", 1);

@@ -1,6 +1,6 @@
 /*
- * A thread that sets its name gets a PERF_RECORD_COMM, even if the name does not change. The last eight bytes of the record are the time
- * (sample_id_all with TIME alone).
+ * A thread that sets its name gets a PERF_RECORD_COMM, even if the name does not change. The last
+ * eight bytes of the record are the time (sample_id_all with TIME alone).
  */
 #include "perf/clock_probe.h"
 
@@ -61,7 +61,8 @@ int clock_probe_perf(struct clock_probe *ret_probe)
 	int r = ring_map(&ring, fd, -1, (size_t)sysconf(_SC_PAGESIZE));
 	if (r < 0)
 		return r;
-	ring.scratch = scratch; /* at most one record wraps at the ring's end, and each is smaller than a page */
+	/* at most one record wraps at the ring's end, and each is smaller than a page */
+	ring.scratch = scratch;
 	if (prctl(PR_GET_NAME, name) < 0)
 		name[0] = '\0';
 	for (int i = 0; i < TRIES; i++) {

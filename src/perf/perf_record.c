@@ -1,11 +1,12 @@
 /*
- * The layouts are those of perf_event_open(2). The fields of a sample follow the header in a fixed order. Every other record has its own body, and
- * with sample_id_all a trailer:
+ * The layouts are those of perf_event_open(2). The fields of a sample follow the header in a fixed
+ * order. Every other record has its own body, and with sample_id_all a trailer:
  *
  *   sample   IDENTIFIER? IP? TID? TIME? ADDR? ID? STREAM_ID? CPU? PERIOD? CALLCHAIN?
  *   trailer  TID? TIME? ID? STREAM_ID? CPU? IDENTIFIER?
  *
- * Each field takes 8 bytes (TID: pid and tid; CPU: cpu and 4 reserved), except for the callchain: a count, and that many 64-bit words.
+ * Each field takes 8 bytes (TID: pid and tid; CPU: cpu and 4 reserved), except for the callchain: a
+ * count, and that many 64-bit words.
  */
 #include "perf/perf_record.h"
 
@@ -25,10 +26,10 @@
 
 #define FIRST_CODE_ADDRESS 4096u /* the first page is never mapped */
 
-#define KNOWN_BITS                                                                                 \
-	((uint64_t)(PERF_BIT_IP | PERF_BIT_TID | PERF_BIT_TIME | PERF_BIT_ADDR | PERF_BIT_CALLCHAIN | \
-		PERF_BIT_ID | PERF_BIT_CPU | PERF_BIT_PERIOD | PERF_BIT_STREAM_ID |              \
-		PERF_BIT_IDENTIFIER))
+#define KNOWN_BITS                                                                      \
+	((uint64_t)(PERF_BIT_IP | PERF_BIT_TID | PERF_BIT_TIME | PERF_BIT_ADDR |        \
+		    PERF_BIT_CALLCHAIN | PERF_BIT_ID | PERF_BIT_CPU | PERF_BIT_PERIOD | \
+		    PERF_BIT_STREAM_ID | PERF_BIT_IDENTIFIER))
 
 static inline uint64_t word(const uint8_t *at)
 {
@@ -51,7 +52,10 @@ bool perf_layout_known(const struct perf_layout *layout)
 	return !(layout->sample_type & ~KNOWN_BITS);
 }
 
-/* Reads the fields that a sample and a trailer share, in their common order. The caller reads IDENTIFIER. */
+/*
+ * Reads the fields that a sample and a trailer share, in their common order. The caller reads
+ * IDENTIFIER.
+ */
 static inline const uint8_t *read_thread_time(uint64_t type, const uint8_t *at,
 	struct perf_record *record)
 {
@@ -76,7 +80,10 @@ static unsigned field_count(uint64_t bits)
 static int decode_sample(uint64_t type, const uint8_t *at, const uint8_t *end,
 	struct perf_record *record)
 {
-	/* All fields but the callchain's words have a fixed size: one check for the fields, and one for the words. */
+	/*
+	 * All fields but the callchain's words have a fixed size: one check for the fields, and one
+	 * for the words.
+	 */
 	if ((size_t)(end - at) < field_count(type) * FIELD)
 		return -EBADMSG;
 	if (type & PERF_BIT_IDENTIFIER) {
@@ -113,8 +120,8 @@ static int decode_trailer(const struct perf_layout *layout, const uint8_t *at, c
 	struct perf_record *record)
 {
 	uint64_t type = layout->sample_type &
-		(PERF_BIT_TID | PERF_BIT_TIME | PERF_BIT_ID | PERF_BIT_STREAM_ID | PERF_BIT_CPU |
-			PERF_BIT_IDENTIFIER);
+			(PERF_BIT_TID | PERF_BIT_TIME | PERF_BIT_ID | PERF_BIT_STREAM_ID |
+				PERF_BIT_CPU | PERF_BIT_IDENTIFIER);
 	size_t size = field_count(type) * FIELD;
 
 	if (!layout->sample_id_all)
@@ -214,7 +221,8 @@ static int decode_task(const uint8_t *at, const uint8_t *end, struct perf_record
 
 static int decode_lost(const uint8_t *at, const uint8_t *end, struct perf_record *record)
 {
-	size_t skip = record->type == PERF_TYPE_LOST ? FIELD : 0; /* LOST begins with the id of the event */
+	/* LOST begins with the id of the event */
+	size_t skip = record->type == PERF_TYPE_LOST ? FIELD : 0;
 
 	if ((size_t)(end - at) < skip + FIELD)
 		return -EBADMSG;
@@ -252,7 +260,8 @@ static int decode_body(const uint8_t *at, const uint8_t *end, struct perf_record
 	case PERF_TYPE_SWITCH_CPU_WIDE:
 		return decode_switch(at, end, record);
 	case PERF_TYPE_THROTTLE:
-	case PERF_TYPE_UNTHROTTLE: /* time, id, stream id: the trailer has all fields that we need */
+	/* time, id, stream id: the trailer has all fields that we need */
+	case PERF_TYPE_UNTHROTTLE:
 	default:
 		return 0;
 	}
@@ -316,7 +325,7 @@ struct perf_callchain perf_callchain_flatten(const struct perf_record *record,
 	uint32_t addresses = 0;
 	uint16_t mode = record->misc & PERF_MISC_CPUMODE;
 	enum part part = mode == PERF_MISC_KERNEL ? PART_KERNEL
-		: mode == PERF_MISC_USER	  ? PART_USER
+			 : mode == PERF_MISC_USER ? PART_USER
 						  : PART_NONE;
 
 	for (uint32_t i = 0; i < record->callchain_count; i++) {
@@ -330,8 +339,11 @@ struct perf_callchain perf_callchain_flatten(const struct perf_record *record,
 			continue;
 		bool kernel_half = kernel_begin && address >= kernel_begin;
 		bool impossible = address < FIRST_CODE_ADDRESS ||
-			(kernel_begin && kernel_half != (part == PART_KERNEL));
-		/* Kernel frames come first; one after user frames would break the order of the flat list. */
+				  (kernel_begin && kernel_half != (part == PART_KERNEL));
+		/*
+		 * Kernel frames come first; one after user frames would break the order of the flat
+		 * list.
+		 */
 		if (impossible || (part == PART_KERNEL && chain.count > chain.kernel_count)) {
 			chain.flags |= PERF_CHAIN_BROKEN;
 			part = PART_NONE;

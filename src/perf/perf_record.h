@@ -1,8 +1,9 @@
 /*
  * One record of the kernel's perf ring (or of perf.data), decoded in place.
  *
- * The layout says which fields exist: the sample_type of the events, which all events of a ring share, and sample_id_all, which appends time,
- * thread and CPU to every record that is not a sample. Bytes are in the order of this machine. Every field is checked against the end of the
+ * The layout says which fields exist: the sample_type of the events, which all events of a ring
+ * share, and sample_id_all, which appends time, thread and CPU to every record that is not a
+ * sample. Bytes are in the order of this machine. Every field is checked against the end of the
  * record; texts and callchains are borrowed from it.
  *
  *   offset  size  field of every record
@@ -17,7 +18,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The kernel's numbers (uapi/linux/perf_event.h); tests/kernel/test_perf_numbers.c proves that they agree. */
+/*
+ * The kernel's numbers (uapi/linux/perf_event.h); tests/kernel/test_perf_numbers.c proves that they
+ * agree.
+ */
 enum perf_record_type {
 	PERF_TYPE_MMAP = 1,
 	PERF_TYPE_LOST = 2,
@@ -64,19 +68,25 @@ struct perf_layout {
 };
 
 struct perf_record {
-	uint32_t type;               /* enum perf_record_type; for other types only pid, tid, time and cpu are set */
+	/* enum perf_record_type; for other types only pid, tid, time and cpu are set */
+	uint32_t type;
 	uint16_t misc;
-	bool has_time;               /* the layout has the fields for time_ns, pid, tid and cpu */
+	bool has_time; /* the layout has the fields for time_ns, pid, tid and cpu */
 	uint64_t time_ns;
-	uint32_t pid;                /* of the sample, or of the process that the record describes; UINT32_MAX for a thread that has ended */
+	/*
+	 * of the sample, or of the process that the record describes; UINT32_MAX for a thread that
+	 * has ended
+	 */
+	uint32_t pid;
 	uint32_t tid;
-	int32_t cpu;                 /* -1 unknown */
-	uint64_t identifier;         /* 0 if the layout has no identifier */
+	int32_t cpu;         /* -1 unknown */
+	uint64_t identifier; /* 0 if the layout has no identifier */
 
 	/* PERF_TYPE_SAMPLE */
 	uint64_t period;
 	uint64_t ip;
-	const uint8_t *callchain;    /* callchain_count native 64-bit words with context markers, for perf_callchain_flatten() */
+	/* callchain_count native 64-bit words with context markers, for perf_callchain_flatten() */
+	const uint8_t *callchain;
 	uint32_t callchain_count;
 
 	/* PERF_TYPE_MMAP, PERF_TYPE_MMAP2 */
@@ -86,17 +96,20 @@ struct perf_record {
 	uint32_t device_major;
 	uint32_t device_minor;
 	uint64_t inode;
-	uint32_t protection;         /* PROT_*; 0 for MMAP */
-	uint32_t flags;              /* MAP_* */
-	const uint8_t *build_id;     /* build_id_size bytes */
-	uint8_t build_id_size;       /* 0: no build id; device and inode are set instead */
-	const char *text;            /* file name, or the comm of PERF_TYPE_COMM; text_len bytes without NUL */
+	uint32_t protection;     /* PROT_*; 0 for MMAP */
+	uint32_t flags;          /* MAP_* */
+	const uint8_t *build_id; /* build_id_size bytes */
+	uint8_t build_id_size;   /* 0: no build id; device and inode are set instead */
+	/* file name, or the comm of PERF_TYPE_COMM; text_len bytes without NUL */
+	const char *text;
 	uint32_t text_len;
 
 	/* PERF_TYPE_COMM */
 	bool exec;
 
-	/* PERF_TYPE_FORK, PERF_TYPE_EXIT; also next or previous thread of PERF_TYPE_SWITCH_CPU_WIDE */
+	/*
+	 * PERF_TYPE_FORK, PERF_TYPE_EXIT; also next or previous thread of PERF_TYPE_SWITCH_CPU_WIDE
+	 */
 	uint32_t parent_pid;
 	uint32_t parent_tid;
 
@@ -111,29 +124,31 @@ struct perf_record {
 bool perf_layout_known(const struct perf_layout *layout);
 
 /*
- * Decodes one record of `size` bytes (its header must have the same size). -EBADMSG if it is malformed. Nothing is copied; the texts of the record
- * are untrusted bytes.
+ * Decodes one record of `size` bytes (its header must have the same size). -EBADMSG if it is
+ * malformed. Nothing is copied; the texts of the record are untrusted bytes.
  */
 int perf_record_decode(const struct perf_layout *layout, const uint8_t *data, size_t size,
 	struct perf_record *ret_record);
 
 enum perf_chain_flag {
-	PERF_CHAIN_CUT = 1 << 0,     /* at the kernel's limit: the outer frames are missing */
-	PERF_CHAIN_BROKEN = 1 << 1,  /* at an address that cannot be code */
-	PERF_CHAIN_GUEST = 1 << 2,   /* frames of a virtual machine's guest were omitted */
+	PERF_CHAIN_CUT = 1 << 0,    /* at the kernel's limit: the outer frames are missing */
+	PERF_CHAIN_BROKEN = 1 << 1, /* at an address that cannot be code */
+	PERF_CHAIN_GUEST = 1 << 2,  /* frames of a virtual machine's guest were omitted */
 };
 
 struct perf_callchain {
-	uint32_t count;              /* frames written */
-	uint32_t kernel_count;       /* the first kernel_count frames are kernel code, the rest is user code */
-	uint32_t flags;              /* of enum perf_chain_flag */
+	uint32_t count; /* frames written */
+	/* the first kernel_count frames are kernel code, the rest is user code */
+	uint32_t kernel_count;
+	uint32_t flags; /* of enum perf_chain_flag */
 };
 
 /*
- * The callchain of a sample as a flat list, leaf first: kernel frames, then user frames, distinguished by the kernel's markers. An address that
- * cannot be code (below the first page; a user frame at or above `kernel_begin`, a kernel frame below it) ends its part of the chain, because the
- * unwinder found the following frames through it. `kernel_begin` is arch->kernel_begin, or 0 to check nothing; `max_stack` is the kernel's limit, 0
- * if unknown.
+ * The callchain of a sample as a flat list, leaf first: kernel frames, then user frames,
+ * distinguished by the kernel's markers. An address that cannot be code (below the first page; a
+ * user frame at or above `kernel_begin`, a kernel frame below it) ends its part of the chain,
+ * because the unwinder found the following frames through it. `kernel_begin` is arch->kernel_begin,
+ * or 0 to check nothing; `max_stack` is the kernel's limit, 0 if unknown.
  */
 struct perf_callchain perf_callchain_flatten(const struct perf_record *record,
 	uint64_t kernel_begin, uint32_t max_stack, uint64_t *frames, uint32_t room);

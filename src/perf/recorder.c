@@ -1,10 +1,11 @@
 /*
- * Opens the events. Machine-wide: one event for each CPU, with its own ring. For processes: one event for each thread and CPU, inherited by the
- * threads and processes that they start. All events of a CPU write into the ring of an event on our own thread, which produces no samples and does
+ * Opens the events. Machine-wide: one event for each CPU, with its own ring. For processes: one
+ * event for each thread and CPU, inherited by the threads and processes that they start. All events
+ * of a CPU write into the ring of an event on our own thread, which produces no samples and does
  * not end with the targets.
  *
- * If the kernel refuses an event, the recorder tries with less: without kernel code, with smaller rings, or machine-wide if a process has too many
- * threads. Each such step is reported in info.
+ * If the kernel refuses an event, the recorder tries with less: without kernel code, with smaller
+ * rings, or machine-wide if a process has too many threads. Each such step is reported in info.
  */
 #include "perf/recorder.h"
 
@@ -29,21 +30,23 @@
 #include "perf/ring.h"
 #include "perf/twins.h"
 
-#define SCAN_ROUNDS_MAX 64u  /* a process that still grows after so many rounds is followed by inheritance only */
-#define WIDE_HZ_MAX     20000u /* limit of samples a second on all CPUs, if only the samples of some processes are kept */
-#define FILES_PART      4u   /* events may use 1/FILES_PART of RLIMIT_NOFILE */
-#define WATERMARK_PART  4u   /* a ring becomes readable when 1/WATERMARK_PART of it is full */
+/* a process that still grows after so many rounds is followed by inheritance only */
+#define SCAN_ROUNDS_MAX 64u
+/* limit of samples a second on all CPUs, if only the samples of some processes are kept */
+#define WIDE_HZ_MAX    20000u
+#define FILES_PART     4u /* events may use 1/FILES_PART of RLIMIT_NOFILE */
+#define WATERMARK_PART 4u /* a ring becomes readable when 1/WATERMARK_PART of it is full */
 
 struct event {
 	int fd;
 	int32_t cpu;
-	uint32_t tid;            /* 0: every process */
+	uint32_t tid; /* 0: every process */
 	bool anchor;
 };
 
 struct target {
 	uint32_t pid;
-	int pidfd;               /* -1: the kernel has no pidfds */
+	int pidfd; /* -1: the kernel has no pidfds */
 	bool ended;
 };
 
@@ -53,14 +56,14 @@ struct recorder {
 	struct rights rights;
 	struct perf_event_attr attr;
 	VEC(struct event) events;
-	VEC(struct ring *) rings;        /* each on the heap, so that its address does not change */
+	VEC(struct ring *) rings; /* each on the heap, so that its address does not change */
 	VEC(struct target) targets;
-	struct cpu_list cpus;            /* the CPUs that have a ring */
-	struct cpu_list online;          /* as of the last recorder_follow_cpus() */
+	struct cpu_list cpus;   /* the CPUs that have a ring */
+	struct cpu_list online; /* as of the last recorder_follow_cpus() */
 	struct twins twins;
 	uint8_t *scratch;
 	size_t ring_bytes;
-	bool machine;                    /* the rings cover the whole machine */
+	bool machine; /* the rings cover the whole machine */
 	bool running;
 };
 
@@ -130,7 +133,10 @@ static struct ring *find_ring(const struct recorder *recorder, int32_t cpu)
 	return NULL;
 }
 
-/* Opens the event of a CPU. A CPU that went offline meanwhile is no failure: returns 0 without an event. */
+/*
+ * Opens the event of a CPU. A CPU that went offline meanwhile is no failure: returns 0 without an
+ * event.
+ */
 static int open_cpu(struct recorder *recorder, int32_t cpu)
 {
 	int fd = event_open(&recorder->attr, -1, cpu);
@@ -187,7 +193,10 @@ static int open_anchors(struct recorder *recorder)
 	return 0;
 }
 
-/* Opens the events of one thread, one for each CPU. -ESRCH: it has ended. `doubtful`: it may have inherited some already. */
+/*
+ * Opens the events of one thread, one for each CPU. -ESRCH: it has ended. `doubtful`: it may have
+ * inherited some already.
+ */
 static int open_thread(struct recorder *recorder, uint32_t tid, bool doubtful)
 {
 	for (uint32_t i = 0; i < recorder->rings.count; i++) {
@@ -235,9 +244,12 @@ static bool too_many(const struct recorder *recorder, uint32_t thread_count)
 	return events > recorder->rights.open_files_max / FILES_PART;
 }
 
-/* Attaches threads until a scan finds no new one. -EMFILE: more events than descriptors; *ret_count is the number of threads. */
-static int attach_threads(struct recorder *recorder, struct proc_reader *proc,
-	struct id_list *list, struct map *attached, uint32_t *ret_count)
+/*
+ * Attaches threads until a scan finds no new one. -EMFILE: more events than descriptors; *ret_count
+ * is the number of threads.
+ */
+static int attach_threads(struct recorder *recorder, struct proc_reader *proc, struct id_list *list,
+	struct map *attached, uint32_t *ret_count)
 {
 	*ret_count = 0;
 	for (unsigned round = 0; round < SCAN_ROUNDS_MAX; round++) {
@@ -296,14 +308,17 @@ static size_t page_bytes(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The initial ring size: the requested one, within our own limit and the user's limit of locked memory. */
+/*
+ * The initial ring size: the requested one, within our own limit and the user's limit of locked
+ * memory.
+ */
 static size_t first_ring_bytes(const struct recorder *recorder)
 {
 	const struct rights *rights = &recorder->rights;
 	size_t count = recorder->cpus.cpus.count;
 	size_t page = page_bytes();
-	size_t wanted = recorder->options.ring_bytes ? recorder->options.ring_bytes
-						     : RECORDER_RING_BYTES;
+	size_t wanted =
+		recorder->options.ring_bytes ? recorder->options.ring_bytes : RECORDER_RING_BYTES;
 	size_t bytes = page;
 
 	while (bytes < wanted)
@@ -313,8 +328,8 @@ static size_t first_ring_bytes(const struct recorder *recorder)
 	if (rights->perf_event_paranoid < 0 || (rights->effective & RIGHT_IPC_LOCK) ||
 		rights->locked_bytes_max == UINT64_MAX)
 		return bytes;
-	uint64_t allowed = (uint64_t)rights->perf_event_mlock_kb * 1024 * count +
-		rights->locked_bytes_max;
+	uint64_t allowed =
+		(uint64_t)rights->perf_event_mlock_kb * 1024 * count + rights->locked_bytes_max;
 	while (bytes > page && (bytes + page) * count > allowed)
 		bytes /= 2;
 	return bytes;
@@ -328,8 +343,8 @@ static int open_once(struct recorder *recorder)
 }
 
 /*
- * Whether the limit on locked memory was exceeded. The kernel returns EPERM for that too; it was the limit if the last event was opened but has no
- * ring.
+ * Whether the limit on locked memory was exceeded. The kernel returns EPERM for that too; it was
+ * the limit if the last event was opened but has no ring.
  */
 static bool rings_too_large(const struct recorder *recorder, int error)
 {
@@ -359,10 +374,12 @@ static bool no_right(int error)
 static int open_with_rights(struct recorder *recorder, struct diag *limit)
 {
 	recorder->attr.exclude_kernel = recorder->attr.exclude_hv = recorder->options.user_only;
-	recorder->attr.exclude_user = recorder->attr.exclude_callchain_user = recorder->options.kernel_only;
+	recorder->attr.exclude_user = recorder->attr.exclude_callchain_user =
+		recorder->options.kernel_only;
 	int r = open_events(recorder);
 	/* With kernel_only nothing would remain without the kernel. */
-	if (!no_right(r) || recorder->options.user_only || recorder->options.kernel_only || rings_too_large(recorder, r))
+	if (!no_right(r) || recorder->options.user_only || recorder->options.kernel_only ||
+		rings_too_large(recorder, r))
 		return r;
 	recorder->attr.exclude_kernel = recorder->attr.exclude_hv = 1;
 	int without = open_events(recorder);
@@ -379,12 +396,14 @@ static int choose_attributes(struct recorder *recorder, bool cycles)
 	if (r < 0)
 		return r;
 	recorder->info.clock = cycles ? RECORD_CLOCK_CYCLES : RECORD_CLOCK_CPU;
-	recorder->info.period_ns =
-		cycles ? 1000000000ull / recorder->options.frequency_hz : recorder->attr.sample_period;
+	recorder->info.period_ns = cycles ? 1000000000ull / recorder->options.frequency_hz
+					  : recorder->attr.sample_period;
 	if (!recorder->machine) {
 		recorder->attr.inherit = recorder->options.scope != RECORD_THREADS;
-		recorder->attr.sample_type |= PERF_SAMPLE_IDENTIFIER; /* for the detection of inherited events (twins.h) */
-		recorder->attr.enable_on_exec = recorder->options.scope == RECORD_CHILD && !recorder->options.late_start;
+		/* for the detection of inherited events (twins.h) */
+		recorder->attr.sample_type |= PERF_SAMPLE_IDENTIFIER;
+		recorder->attr.enable_on_exec =
+			recorder->options.scope == RECORD_CHILD && !recorder->options.late_start;
 	}
 	return 0;
 }
@@ -415,11 +434,14 @@ static int describe_failure(const struct recorder *recorder, int error, struct d
 	if (error == -EMFILE && threads && too_many(recorder, threads)) {
 		diag_set(diag, error,
 			"cannot record %" PRIu32 " threads on %" PRIu32 " CPUs: that takes %" PRIu64
-			" events, and a quarter of the %" PRIu64 " files that may be open is the limit",
+			" events, and a quarter of the %" PRIu64
+			" files that may be open is the limit",
 			threads, recorder->cpus.cpus.count,
-			(uint64_t)threads * recorder->cpus.cpus.count, recorder->rights.open_files_max);
-		diag_remedy(diag, "raise the limit (ulimit -n), or run it with sudo: then the whole "
-				  "machine's rings are used");
+			(uint64_t)threads * recorder->cpus.cpus.count,
+			recorder->rights.open_files_max);
+		diag_remedy(diag,
+			"raise the limit (ulimit -n), or run it with sudo: then the whole "
+			"machine's rings are used");
 		return error;
 	}
 	if (error == -EMFILE || error == -ENFILE) {
@@ -429,16 +451,19 @@ static int describe_failure(const struct recorder *recorder, int error, struct d
 	}
 	if (rings_too_large(recorder, error)) {
 		diag_set(diag, error,
-			"cannot map rings for %" PRIu32 " CPUs: the limit on locked memory is used up (perf_event_mlock_kb is %" PRIu32
+			"cannot map rings for %" PRIu32
+			" CPUs: the limit on locked memory is used up (perf_event_mlock_kb is %" PRIu32
 			")",
 			recorder->cpus.cpus.count, recorder->rights.perf_event_mlock_kb);
-		diag_remedy(diag, "end other recordings of this user, or raise kernel.perf_event_mlock_kb");
+		diag_remedy(diag,
+			"end other recordings of this user, or raise kernel.perf_event_mlock_kb");
 		return error;
 	}
 	if (no_right(error)) {
 		if (options->scope == RECORD_MACHINE)
 			return explain_rights(&recorder->rights, EXPLAIN_MACHINE, error, diag);
-		return explain_target(&recorder->rights, options->pids, options->pid_count, error, diag);
+		return explain_target(&recorder->rights, options->pids, options->pid_count, error,
+			diag);
 	}
 	if (error == -ESRCH && options->pid_count == 1)
 		return diag_set(diag, error, "process %" PRIu32 " has ended", options->pids[0]);
@@ -456,11 +481,13 @@ static int check_options(const struct recorder_options *options, const struct ri
 	struct diag *diag)
 {
 	if (options->frequency_hz < 1 || options->frequency_hz > RECORDER_HZ_MAX)
-		return diag_set(diag, -EINVAL, "cannot sample %" PRIu32 " times a second: 1 to %u is possible",
+		return diag_set(diag, -EINVAL,
+			"cannot sample %" PRIu32 " times a second: 1 to %u is possible",
 			options->frequency_hz, RECORDER_HZ_MAX);
 	if (!options->instead && options->frequency_hz > rights->perf_event_max_sample_rate) {
 		diag_set(diag, -EINVAL,
-			"cannot sample %" PRIu32 " times a second: perf_event_max_sample_rate is %" PRIu32,
+			"cannot sample %" PRIu32
+			" times a second: perf_event_max_sample_rate is %" PRIu32,
 			options->frequency_hz, rights->perf_event_max_sample_rate);
 		diag_remedy(diag, "sample less often, or raise kernel.perf_event_max_sample_rate");
 		return -EINVAL;
@@ -468,14 +495,15 @@ static int check_options(const struct recorder_options *options, const struct ri
 	if (options->scope != RECORD_MACHINE && !options->pid_count)
 		return diag_set(diag, -EINVAL, "no process to record");
 	if (options->pid_count > RECORDER_TARGETS_MAX)
-		return diag_set(diag, -E2BIG, "cannot record %zu processes at once: %u is the limit",
-			options->pid_count, RECORDER_TARGETS_MAX);
+		return diag_set(diag, -E2BIG,
+			"cannot record %zu processes at once: %u is the limit", options->pid_count,
+			RECORDER_TARGETS_MAX);
 	return 0;
 }
 
 /*
- * Opens a pidfd for each target, so that its end is recognized even if its pid is reused. Targets that do not exist stay in the list, marked as
- * ended.
+ * Opens a pidfd for each target, so that its end is recognized even if its pid is reused. Targets
+ * that do not exist stay in the list, marked as ended.
  */
 static int hold_targets(struct recorder *recorder, struct diag *diag)
 {
@@ -489,7 +517,8 @@ static int hold_targets(struct recorder *recorder, struct diag *diag)
 		target->pid = pid;
 		target->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
 		if (target->pidfd < 0)
-			target->ended = errno == ESRCH ||
+			target->ended =
+				errno == ESRCH ||
 				(errno != ENOSYS && kill((pid_t)pid, 0) < 0 && errno == ESRCH);
 		alive += !target->ended;
 	}
@@ -498,7 +527,8 @@ static int hold_targets(struct recorder *recorder, struct diag *diag)
 	if (recorder->options.pid_count == 1)
 		return diag_set(diag, -ESRCH, "there is no process %" PRIu32,
 			recorder->options.pids[0]);
-	return diag_set(diag, -ESRCH, "none of the %zu processes exists", recorder->options.pid_count);
+	return diag_set(diag, -ESRCH, "none of the %zu processes exists",
+		recorder->options.pid_count);
 }
 
 static uint32_t highest_cpu(const struct cpu_list *list)
@@ -546,7 +576,8 @@ static int keep_chosen_cpus(struct recorder *recorder, struct diag *diag)
 		uint32_t cpu = recorder->options.cpus[i];
 		if (!has_cpu(&recorder->cpus, cpu)) {
 			vec_done(&chosen.cpus);
-			diag_set(diag, -ENXIO, "cannot record CPU %" PRIu32 ": it is not online", cpu);
+			diag_set(diag, -ENXIO, "cannot record CPU %" PRIu32 ": it is not online",
+				cpu);
 			diag_remedy(diag, "/sys/devices/system/cpu/online says which are");
 			return -ENXIO;
 		}
@@ -561,16 +592,19 @@ static int keep_chosen_cpus(struct recorder *recorder, struct diag *diag)
 }
 
 /*
- * The kernel restarts the timer of a task's event at each switch to that task: a server that switches 100,000 times a second uses 7 % more CPU. An
- * inherited event begins with a whole period, so a task that lives for less than a period is never sampled. The events of CPUs have neither fault.
- * They are used for single processes too, as long as the samples of other processes are few enough.
+ * The kernel restarts the timer of a task's event at each switch to that task: a server that
+ * switches 100,000 times a second uses 7 % more CPU. An inherited event begins with a whole period,
+ * so a task that lives for less than a period is never sampled. The events of CPUs have neither
+ * fault. They are used for single processes too, as long as the samples of other processes are few
+ * enough.
  */
 static bool prefers_cpus(const struct recorder *recorder)
 {
-	bool processes = recorder->options.scope == RECORD_PIDS || recorder->options.scope == RECORD_CHILD;
+	bool processes =
+		recorder->options.scope == RECORD_PIDS || recorder->options.scope == RECORD_CHILD;
 
 	return processes && rights_allow_machine(&recorder->rights) &&
-		(uint64_t)recorder->options.frequency_hz * recorder->cpus.cpus.count <= WIDE_HZ_MAX;
+	       (uint64_t)recorder->options.frequency_hz * recorder->cpus.cpus.count <= WIDE_HZ_MAX;
 }
 
 static int open_recorder(struct recorder *recorder, struct diag *diag)
@@ -626,7 +660,8 @@ int recorder_open(const struct recorder_options *options, struct recorder **ret_
 	recorder->options = *options;
 	recorder->rights = rights;
 	r = open_recorder(recorder, diag);
-	recorder->options.pids = recorder->options.cpus = NULL; /* they were borrowed for this call */
+	/* they were borrowed for this call */
+	recorder->options.pids = recorder->options.cpus = NULL;
 	recorder->options.instead = NULL;
 	if (r < 0) {
 		recorder_close(recorder);
@@ -677,7 +712,8 @@ void recorder_stop(struct recorder *recorder)
 {
 	recorder->running = false;
 	for (uint32_t i = 0; i < recorder->events.count; i++)
-		(void)ioctl(recorder->events.items[i].fd, PERF_EVENT_IOC_DISABLE, 0); /* an event that has ended is stopped already */
+		/* an event that has ended is stopped already */
+		(void)ioctl(recorder->events.items[i].fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
 struct ring *recorder_ring(struct recorder *recorder, uint32_t index)
@@ -709,7 +745,10 @@ static void note_fd(struct recorder *recorder, const struct pollfd *entry)
 {
 	for (uint32_t i = 0; i < recorder->rings.count; i++) {
 		struct ring *ring = recorder->rings.items[i];
-		/* A ring hangs up when its CPU goes offline. It must not be polled again, as poll() would return immediately each time. */
+		/*
+		 * A ring hangs up when its CPU goes offline. It must not be polled again, as poll()
+		 * would return immediately each time.
+		 */
 		if (ring->fd == entry->fd) {
 			if (entry->revents & (POLLHUP | POLLERR | POLLNVAL))
 				ring->fd = -1;
@@ -745,8 +784,8 @@ uint32_t recorder_targets_left(const struct recorder *recorder)
 static bool same_cpus(const struct cpu_list *a, const struct cpu_list *b)
 {
 	return a->cpus.count == b->cpus.count &&
-		(!a->cpus.count || !memcmp(a->cpus.items, b->cpus.items,
-					   a->cpus.count * sizeof(a->cpus.items[0])));
+	       (!a->cpus.count || !memcmp(a->cpus.items, b->cpus.items,
+					  a->cpus.count * sizeof(a->cpus.items[0])));
 }
 
 int recorder_follow_cpus(struct recorder *recorder, recorder_cpu_fn *changed, void *context,
@@ -771,7 +810,8 @@ int recorder_follow_cpus(struct recorder *recorder, recorder_cpu_fn *changed, vo
 		changed(context, cpu, true);
 		r = open_cpu(recorder, (int32_t)cpu);
 		if (r < 0) {
-			r = diag_set(diag, r, "cannot record CPU %" PRIu32 ", which came online: %m", cpu);
+			r = diag_set(diag, r,
+				"cannot record CPU %" PRIu32 ", which came online: %m", cpu);
 			goto out;
 		}
 		if (r && recorder->running &&
@@ -802,7 +842,8 @@ bool recorder_read_lost(const struct recorder *recorder, uint64_t *ret_lost)
 		uint64_t value[2]; /* count, lost */
 		const struct event *event = &recorder->events.items[i];
 		/* The event of an offline CPU returns nothing. */
-		if (!event->anchor && read(event->fd, value, sizeof(value)) == (ssize_t)sizeof(value))
+		if (!event->anchor &&
+			read(event->fd, value, sizeof(value)) == (ssize_t)sizeof(value))
 			lost += value[1];
 	}
 	*ret_lost = lost;

@@ -1,15 +1,19 @@
 /*
- * The recorder: opens perf events, probes which attributes the kernel accepts, maps the rings. It parses no records.
+ * The recorder: opens perf events, probes which attributes the kernel accepts, maps the rings. It
+ * parses no records.
  *
  *   recorder_open(&options, &recorder, &diag);
  *   recorder_start(recorder);                             (with RECORD_CHILD the child's exec starts it, but for late_start and filter_by_pid)
- *   poll() on recorder_poll_fds() and whatever else; after it recorder_note_poll(); then for each ring: ring_begin/next/end
- *   recorder_stop(recorder); drain once more; recorder_read_lost(); recorder_close(recorder);
+ *   poll() on recorder_poll_fds() and whatever else; after it recorder_note_poll(); then for each
+ *   ring: ring_begin/next/end recorder_stop(recorder); drain once more; recorder_read_lost();
+ *   recorder_close(recorder);
  *
- * One ring for each CPU holds the samples and the sideband (mmap2, comm, fork, exit, lost, throttle) of that CPU, ordered by time. Every record has
- * the layout of info->sample_type (with sample_id_all): a sample is {[IDENTIFIER] TID TIME CPU [PERIOD] CALLCHAIN}, and all other records end with
- * {TID TIME CPU [IDENTIFIER]}. IDENTIFIER exists only if threads are recorded one by one, PERIOD only for hardware cycles. There is no IP: the
- * callchain begins with it. The time is CLOCK_MONOTONIC.
+ * One ring for each CPU holds the samples and the sideband (mmap2, comm, fork, exit, lost,
+ * throttle) of that CPU, ordered by time. Every record has the layout of info->sample_type (with
+ * sample_id_all): a sample is {[IDENTIFIER] TID TIME CPU [PERIOD] CALLCHAIN}, and all other records
+ * end with {TID TIME CPU [IDENTIFIER]}. IDENTIFIER exists only if threads are recorded one by one,
+ * PERIOD only for hardware cycles. There is no IP: the callchain begins with it. The time is
+ * CLOCK_MONOTONIC.
  */
 #ifndef SPOOR_PERF_RECORDER_H
 #define SPOOR_PERF_RECORDER_H
@@ -30,63 +34,82 @@ struct ring;
 #define RECORDER_HZ_MAX          100000u
 
 enum record_scope {
-	RECORD_MACHINE,          /* every CPU, every process */
-	RECORD_PIDS,             /* all threads of some processes, and the threads and processes that they start */
-	RECORD_THREADS,          /* `pids` are thread ids: these threads only, and none that they start */
-	RECORD_CHILD,            /* pids[0] is our own child before its exec: begins at the exec, or earlier with filter_by_pid */
+	RECORD_MACHINE, /* every CPU, every process */
+	/* all threads of some processes, and the threads and processes that they start */
+	RECORD_PIDS,
+	/* `pids` are thread ids: these threads only, and none that they start */
+	RECORD_THREADS,
+	/*
+	 * pids[0] is our own child before its exec: begins at the exec, or earlier with
+	 * filter_by_pid
+	 */
+	RECORD_CHILD,
 };
 
 enum record_clock {
-	RECORD_CLOCK_CYCLES,     /* hardware cycles, a given number a second */
-	RECORD_CLOCK_CPU,        /* the kernel's cpu-clock timer */
-	RECORD_CLOCK_NONE,       /* no samples: there are targets, but no rings */
+	RECORD_CLOCK_CYCLES, /* hardware cycles, a given number a second */
+	RECORD_CLOCK_CPU,    /* the kernel's cpu-clock timer */
+	RECORD_CLOCK_NONE,   /* no samples: there are targets, but no rings */
 };
 
 struct recorder_options {
 	enum record_scope scope;
-	uint32_t frequency_hz;   /* samples a second and CPU, at least 1 */
-	const uint32_t *pids;    /* borrowed during recorder_open() */
+	uint32_t frequency_hz; /* samples a second and CPU, at least 1 */
+	const uint32_t *pids;  /* borrowed during recorder_open() */
 	size_t pid_count;
-	const uint32_t *cpus;    /* only these CPUs; borrowed as `pids` is */
-	size_t cpu_count;        /* 0: all */
-	size_t ring_bytes;       /* 0: RECORDER_RING_BYTES; otherwise a power of two of pages */
-	bool user_only;          /* exclude kernel code even if it is allowed */
-	bool kernel_only;        /* exclude user code and user stacks */
-	bool late_start;         /* RECORD_CHILD: recorder_start() starts it, instead of the child's exec */
-	bool no_hardware;        /* cpu-clock even if there are hardware cycles */
-	const struct diag *instead; /* not NULL: no perf events; targets are tracked, and info->limit becomes this */
+	const uint32_t *cpus; /* only these CPUs; borrowed as `pids` is */
+	size_t cpu_count;     /* 0: all */
+	size_t ring_bytes;    /* 0: RECORDER_RING_BYTES; otherwise a power of two of pages */
+	bool user_only;       /* exclude kernel code even if it is allowed */
+	bool kernel_only;     /* exclude user code and user stacks */
+	/* RECORD_CHILD: recorder_start() starts it, instead of the child's exec */
+	bool late_start;
+	bool no_hardware; /* cpu-clock even if there are hardware cycles */
+	/* not NULL: no perf events; targets are tracked, and info->limit becomes this */
+	const struct diag *instead;
 };
 
 /* The configuration that was opened. */
 struct recorder_info {
 	enum record_clock clock;
-	uint64_t sample_type;    /* PERF_SAMPLE_* bits; struct perf_layout of perf/perf_record.h takes it */
-	uint64_t period_ns;      /* CPU time that a sample represents */
-	uint32_t frequency_hz;   /* the requested frequency */
-	uint32_t max_stack;      /* limit of frames in the kernel's callchains (perf_event_max_stack) */
+	/* PERF_SAMPLE_* bits; struct perf_layout of perf/perf_record.h takes it */
+	uint64_t sample_type;
+	uint64_t period_ns;    /* CPU time that a sample represents */
+	uint32_t frequency_hz; /* the requested frequency */
+	/* limit of frames in the kernel's callchains (perf_event_max_stack) */
+	uint32_t max_stack;
 	uint32_t ring_count;
-	uint32_t cpu_max;        /* the highest number of a CPU that has a ring */
-	uint32_t event_count;    /* open perf events */
-	uint32_t thread_count;   /* RECORD_PIDS without filter_by_pid: threads found when opening */
-	size_t ring_bytes;       /* of each ring */
-	bool kernel_excluded;    /* user code and user stacks only */
-	bool idle_excluded;      /* no samples of idle CPUs */
-	bool build_ids;          /* mmap2 records carry them */
-	bool lost_counts;        /* recorder_read_lost() is supported */
-	bool filter_by_pid;      /* machine-wide rings for RECORD_PIDS or RECORD_CHILD, if allowed and affordable: the caller drops the records of other processes */
-	struct diag limit;       /* limit.error: a right is missing, so less is recorded, as the sentence says; with a remedy */
+	uint32_t cpu_max;      /* the highest number of a CPU that has a ring */
+	uint32_t event_count;  /* open perf events */
+	uint32_t thread_count; /* RECORD_PIDS without filter_by_pid: threads found when opening */
+	size_t ring_bytes;     /* of each ring */
+	bool kernel_excluded;  /* user code and user stacks only */
+	bool idle_excluded;    /* no samples of idle CPUs */
+	bool build_ids;        /* mmap2 records carry them */
+	bool lost_counts;      /* recorder_read_lost() is supported */
+	/*
+	 * machine-wide rings for RECORD_PIDS or RECORD_CHILD, if allowed and affordable: the caller
+	 * drops the records of other processes
+	 */
+	bool filter_by_pid;
+	/*
+	 * limit.error: a right is missing, so less is recorded, as the sentence says; with a remedy
+	 */
+	struct diag limit;
 };
 
 /*
- * -EACCES: rights are missing (the diag says which, and what to do). -ESRCH: the process does not exist or has ended. -ENXIO: one of `cpus` does
- * not exist or is offline. -EMFILE: more events are needed than files may be open, and the right to record machine-wide is missing. The recorder
- * does not run yet.
+ * -EACCES: rights are missing (the diag says which, and what to do). -ESRCH: the process does not
+ * exist or has ended. -ENXIO: one of `cpus` does not exist or is offline. -EMFILE: more events are
+ * needed than files may be open, and the right to record machine-wide is missing. The recorder does
+ * not run yet.
  */
 int recorder_open(const struct recorder_options *options, struct recorder **ret_recorder,
 	struct diag *diag);
 
 /*
- * Whether this process may open any perf event, at least for its own threads: 0, or -EACCES with the reason. It tries independently of a recorder.
+ * Whether this process may open any perf event, at least for its own threads: 0, or -EACCES with
+ * the reason. It tries independently of a recorder.
  */
 int recorder_refusal(struct diag *diag);
 
@@ -101,9 +124,10 @@ void recorder_stop(struct recorder *recorder);
 struct ring *recorder_ring(struct recorder *recorder, uint32_t index);
 
 /*
- * Fills up to `room` entries: one for each ring (readable when a quarter full) and one for each target process (readable when it has ended).
- * Returns the number of all entries, so NULL and 0 query it. recorder_note_poll() gets the same entries after poll() and removes those that hung
- * up, so call recorder_poll_fds() again before the next poll().
+ * Fills up to `room` entries: one for each ring (readable when a quarter full) and one for each
+ * target process (readable when it has ended). Returns the number of all entries, so NULL and 0
+ * query it. recorder_note_poll() gets the same entries after poll() and removes those that hung up,
+ * so call recorder_poll_fds() again before the next poll().
  */
 size_t recorder_poll_fds(const struct recorder *recorder, struct pollfd *fds, size_t room);
 void recorder_note_poll(struct recorder *recorder, const struct pollfd *fds, size_t count);
@@ -112,15 +136,19 @@ void recorder_note_poll(struct recorder *recorder, const struct pollfd *fds, siz
 uint32_t recorder_targets_left(const struct recorder *recorder);
 
 /*
- * Machine-wide only: opens events for CPUs that came online (a CPU that comes back keeps its ring). Call it about once a second; it is cheap if
- * nothing changed. Returns the number of new CPUs; info->ring_count grows, ring pointers stay valid. `changed` is called for each CPU that came
+ * Machine-wide only: opens events for CPUs that came online (a CPU that comes back keeps its ring).
+ * Call it about once a second; it is cheap if nothing changed. Returns the number of new CPUs;
+ * info->ring_count grows, ring pointers stay valid. `changed` is called for each CPU that came
  * online or went offline.
  */
 typedef void recorder_cpu_fn(void *context, uint32_t cpu, bool online);
 int recorder_follow_cpus(struct recorder *recorder, recorder_cpu_fn *changed, void *context,
 	struct diag *diag);
 
-/* Records that the kernel could not write, by its own count. False if the kernel does not count them. */
+/*
+ * Records that the kernel could not write, by its own count. False if the kernel does not count
+ * them.
+ */
 bool recorder_read_lost(const struct recorder *recorder, uint64_t *ret_lost);
 
 #endif

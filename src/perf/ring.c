@@ -1,8 +1,10 @@
 /*
- * The kernel writes at data_head; we read up to it and write data_tail. The head is loaded with acquire before the records are read, the tail is
- * stored with release after them: the pairing that the kernel documents.
+ * The kernel writes at data_head; we read up to it and write data_tail. The head is loaded with
+ * acquire before the records are read, the tail is stored with release after them: the pairing that
+ * the kernel documents.
  *
- * Positions only grow; their low bits are the place in the ring. Invariant: released <= tail <= head, head - released <= size.
+ * Positions only grow; their low bits are the place in the ring. Invariant: released <= tail <=
+ * head, head - released <= size.
  */
 #include "perf/ring.h"
 
@@ -54,7 +56,10 @@ static bool next_record(struct ring *ring, const uint8_t **ret_record, uint32_t 
 
 	uint64_t at = ring->tail & (ring->size_bytes - 1);
 	struct perf_event_header header;
-	/* Records are multiples of 8 bytes, so a header never wraps. A header that seems to wrap is corrupt. */
+	/*
+	 * Records are multiples of 8 bytes, so a header never wraps. A header that seems to wrap is
+	 * corrupt.
+	 */
 	if (left > ring->size_bytes || (at & 7) || left < sizeof(header))
 		return tear(ring);
 	memcpy(&header, ring->data + at, sizeof(header));
@@ -91,8 +96,7 @@ void ring_end(struct ring *ring)
 int ring_map(struct ring *ring, int fd, int32_t cpu, size_t size_bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *area =
-		mmap(NULL, page + size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *area = mmap(NULL, page + size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (area == MAP_FAILED)
 		return -errno;

@@ -1,12 +1,14 @@
 /*
- * One mapped ring of the kernel: returns the records in place, and releases their space as they are consumed.
+ * One mapped ring of the kernel: returns the records in place, and releases their space as they are
+ * consumed.
  *
  *   ring_begin(ring);                                     reads the position of the kernel
  *   while (ring_next(ring, &record, &size)) ...           a whole record each, borrowed until the next call
  *   ring_end(ring);                                       releases the space of the records
  *
- * Records that arrive during a pass are returned after the next ring_begin(), so a pass ends however busy the machine is. Space is released after
- * each eighth of the ring, so the kernel need not wait for the end of the pass. Only the 8-byte header that all records have is parsed.
+ * Records that arrive during a pass are returned after the next ring_begin(), so a pass ends
+ * however busy the machine is. Space is released after each eighth of the ring, so the kernel need
+ * not wait for the end of the pass. Only the 8-byte header that all records have is parsed.
  */
 #ifndef SPOOR_PERF_RING_H
 #define SPOOR_PERF_RING_H
@@ -23,14 +25,16 @@ struct twins;
 struct ring {
 	struct perf_event_mmap_page *control;
 	const uint8_t *data;
-	uint64_t size_bytes;     /* of data, a power of two */
-	uint64_t head;           /* the kernel's, as of ring_begin() */
-	uint64_t tail;           /* position after the last returned record */
-	uint64_t released;       /* position up to which the space was released */
-	uint64_t torn_bytes;     /* dropped after a record of impossible size */
-	uint8_t *scratch;        /* RING_RECORD_MAX bytes, for records that wrap; shared by the rings of a recorder */
-	struct twins *twins;     /* detects duplicate samples, which are omitted; NULL: none. Borrowed */
-	int fd;                  /* to poll; -1 after it hung up; borrowed from the recorder */
+	uint64_t size_bytes; /* of data, a power of two */
+	uint64_t head;       /* the kernel's, as of ring_begin() */
+	uint64_t tail;       /* position after the last returned record */
+	uint64_t released;   /* position up to which the space was released */
+	uint64_t torn_bytes; /* dropped after a record of impossible size */
+	/* RING_RECORD_MAX bytes, for records that wrap; shared by the rings of a recorder */
+	uint8_t *scratch;
+	/* detects duplicate samples, which are omitted; NULL: none. Borrowed */
+	struct twins *twins;
+	int fd; /* to poll; -1 after it hung up; borrowed from the recorder */
 	int32_t cpu;
 };
 

@@ -41,7 +41,8 @@ bool twins_drop(struct twins *twins, int32_t cpu, const uint8_t *record, uint32_
 		return twin->inherited;
 	if (!twin->inherited) {
 		twin->inherited = true;
-		(void)ioctl(twin->fd, PERF_EVENT_IOC_DISABLE, 0); /* otherwise its samples would be dropped one by one */
+		/* otherwise its samples would be dropped one by one */
+		(void)ioctl(twin->fd, PERF_EVENT_IOC_DISABLE, 0);
 	}
 	return false;
 }

@@ -1,8 +1,9 @@
 /*
  * Detects threads that are recorded by two events.
  *
- * While the threads of a process are attached one by one, a thread may start another. Whether the new thread has inherited the event is unknown:
- * attaching it may count it twice, and not attaching it may lose it. So it is attached and noted here. The first sample with the id of an inherited
+ * While the threads of a process are attached one by one, a thread may start another. Whether the
+ * new thread has inherited the event is unknown: attaching it may count it twice, and not attaching
+ * it may lose it. So it is attached and noted here. The first sample with the id of an inherited
  * event proves the inheritance; then the thread's own event on that CPU is stopped.
  */
 #ifndef SPOOR_PERF_TWINS_H
@@ -15,22 +16,24 @@
 #include "base/vec.h"
 
 struct twin {
-	uint64_t own_id;         /* of the event that was opened for the thread itself */
-	int fd;                  /* its descriptor, borrowed */
+	uint64_t own_id; /* of the event that was opened for the thread itself */
+	int fd;          /* its descriptor, borrowed */
 	int32_t cpu;
 	uint32_t tid;
-	bool inherited;          /* proved: samples with own_id are duplicates */
+	bool inherited; /* proved: samples with own_id are duplicates */
 };
 
 struct twins {
-	VEC(struct twin) items;  /* item 0 has value 1 in the index */
-	struct map index;        /* (tid, cpu) */
+	VEC(struct twin) items; /* item 0 has value 1 in the index */
+	struct map index;       /* (tid, cpu) */
 };
 
 /* False if memory runs out. */
 bool twins_add(struct twins *twins, uint32_t tid, int32_t cpu, uint64_t own_id, int fd);
 
-/* Whether this sample is a duplicate, to be dropped. The record begins with header, id, pid, tid. */
+/*
+ * Whether this sample is a duplicate, to be dropped. The record begins with header, id, pid, tid.
+ */
 bool twins_drop(struct twins *twins, int32_t cpu, const uint8_t *record, uint32_t size);
 
 void twins_done(struct twins *twins);

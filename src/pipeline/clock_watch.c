@@ -37,13 +37,18 @@ void clock_watch_begin(struct clock_watch *watch, struct clock_reading now)
 	watch->last = now;
 }
 
-enum clock_change clock_watch_look(struct clock_watch *watch, struct clock_reading now, int64_t *ret_by_ns)
+enum clock_change clock_watch_look(struct clock_watch *watch, struct clock_reading now,
+	int64_t *ret_by_ns)
 {
-	int64_t slept = (now.boot_ns - now.monotonic_ns) - (watch->last.boot_ns - watch->last.monotonic_ns);
+	int64_t slept =
+		(now.boot_ns - now.monotonic_ns) - (watch->last.boot_ns - watch->last.monotonic_ns);
 	int64_t set = (now.real_ns - now.boot_ns) - (watch->last.real_ns - watch->last.boot_ns);
 
 	if (slept >= CLOCK_WATCH_STEP_NS) {
-		/* The time of day advances with boot time; a further change of it is left for the next call. */
+		/*
+		 * The time of day advances with boot time; a further change of it is left for the
+		 * next call.
+		 */
 		watch->last.boot_ns += slept;
 		watch->last.real_ns += slept;
 		*ret_by_ns = slept;

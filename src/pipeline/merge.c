@@ -43,7 +43,8 @@ static uint32_t run_end(const struct pending *items, uint32_t at, uint32_t count
 }
 
 /* The index of the first item in the run [begin, end) that sorts after `item`. */
-static uint32_t place_of(const struct pending *items, uint32_t begin, uint32_t end, const struct pending *item)
+static uint32_t place_of(const struct pending *items, uint32_t begin, uint32_t end,
+	const struct pending *item)
 {
 	while (begin < end) {
 		uint32_t middle = begin + (end - begin) / 2;
@@ -56,8 +57,9 @@ static uint32_t place_of(const struct pending *items, uint32_t begin, uint32_t e
 }
 
 /*
- * Merges the sorted runs [begin, middle) and [middle, end). Only the part where they overlap in time is moved: items of the left run that sort after
- * the first item of the right run are copied to `spare`. Returns false without memory; then nothing has changed.
+ * Merges the sorted runs [begin, middle) and [middle, end). Only the part where they overlap in
+ * time is moved: items of the left run that sort after the first item of the right run are copied
+ * to `spare`. Returns false without memory; then nothing has changed.
  */
 static bool merge_runs(struct merge *merge, uint32_t begin, uint32_t middle, uint32_t end)
 {
@@ -76,14 +78,16 @@ static bool merge_runs(struct merge *merge, uint32_t begin, uint32_t middle, uin
 
 	memcpy(merge->spare.items, items + at, aside * sizeof(*items));
 	while (left < aside && right < end)
-		items[at++] = is_before(&items[right], &moved[left]) ? items[right++] : moved[left++];
+		items[at++] =
+			is_before(&items[right], &moved[left]) ? items[right++] : moved[left++];
 	memcpy(items + at, moved + left, (aside - left) * sizeof(*items));
 	return true;
 }
 
 /*
- * Sorts the items that were added since the last call, then merges them into the sorted ones. Each source adds one sorted run at a time, so there are
- * few runs: neighbors are merged until one is left. Returns false without memory.
+ * Sorts the items that were added since the last call, then merges them into the sorted ones. Each
+ * source adds one sorted run at a time, so there are few runs: neighbors are merged until one is
+ * left. Returns false without memory.
  */
 static bool order(struct merge *merge)
 {
@@ -95,7 +99,8 @@ static bool order(struct merge *merge)
 	while (run_end(merge->items.items, begin, count) < count) {
 		for (uint32_t at = begin; at < count;) {
 			uint32_t middle = run_end(merge->items.items, at, count);
-			uint32_t end = middle < count ? run_end(merge->items.items, middle, count) : count;
+			uint32_t end =
+				middle < count ? run_end(merge->items.items, middle, count) : count;
 			if (middle < count && !merge_runs(merge, at, middle, end))
 				return false;
 			at = end;

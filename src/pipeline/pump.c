@@ -6,8 +6,8 @@
 #include "trace/absorb.h"
 #include "trace/event.h"
 
-int pump(const struct source_ops *source_ops, struct source *source, const struct sink_ops *sink_ops,
-	struct sink *sink, struct trace *trace, struct diag *diag)
+int pump(const struct source_ops *source_ops, struct source *source,
+	const struct sink_ops *sink_ops, struct sink *sink, struct trace *trace, struct diag *diag)
 {
 	struct event event;
 	int torn;
@@ -16,7 +16,10 @@ int pump(const struct source_ops *source_ops, struct source *source, const struc
 		int r = absorb_event(trace, &event, NULL);
 		if (r == -ENOMEM)
 			return r;
-		/* A payload that cannot be decoded is the error of its writer; it is copied unchanged. */
+		/*
+		 * A payload that cannot be decoded is the error of its writer; it is copied
+		 * unchanged.
+		 */
 		r = sink_ops->event(sink, &event, diag);
 		if (r < 0)
 			return r;

@@ -18,9 +18,12 @@
 
 #define CHUNK_SIZE   (256u << 10)
 #define CHUNKS_SPARE 8u
-/* A larger clock difference means another time namespace; a smaller one is caused by the coarse time in the stream's header. */
+/*
+ * A larger clock difference means another time namespace; a smaller one is caused by the coarse
+ * time in the stream's header.
+ */
 #define CLOCK_APART_NS INT64_C(50000000)
-#define RESCAN_NS                                                                                  \
+#define RESCAN_NS \
 	UINT64_C(100000000) /* shortest interval of looking for threads of another pid namespace */
 
 struct chunk {
@@ -31,7 +34,10 @@ struct chunk {
 	_Alignas(8) uint8_t data[];
 };
 
-/* The data of an event that struct pending does not contain. The item has the thread in tid and the stack in stack_index. */
+/*
+ * The data of an event that struct pending does not contain. The item has the thread in tid and the
+ * stack in stack_index.
+ */
 struct carried {
 	struct chunk *chunk;
 	uint32_t schema_index;
@@ -45,16 +51,17 @@ struct carried {
 struct stream {
 	struct relay *relay;
 	struct nettrace_decoder *decoder; /* NULL: closed */
-	struct relay_picking picking;     /* `wants` NULL: all events, with rows for threads and stacks */
+	/* `wants` NULL: all events, with rows for threads and stacks */
+	struct relay_picking picking;
 	uint32_t process;
 	uint32_t number;
-	uint32_t waiting;  /* events in the window */
+	uint32_t waiting;     /* events in the window */
 	uint32_t lost_before; /* to be reported with the next event that is kept */
 	uint64_t dropped;
 	bool inner_ids; /* it sends thread ids of another pid namespace */
 	bool clock_known;
 	bool open;
-	uint8_t *room;           /* returned by relay_room() */
+	uint8_t *room;     /* returned by relay_room() */
 	int64_t offset_ns; /* added to its times */
 	uint64_t caught_up_ns;
 	uint64_t scanned_ns;
@@ -108,7 +115,8 @@ static void scan_threads(struct stream *stream, uint32_t pid)
 			if (proc_read_thread(&relay->proc, pid, list.ids.items[i], &thread) == 0 &&
 				map_get(&stream->tids, thread.inner_tid) != thread.tid)
 				(void)map_put(&stream->tids, thread.inner_tid,
-					thread.tid); /* without memory the thread is shown by its inner id */
+					/* without memory the thread is shown by its inner id */
+					thread.tid);
 		}
 	}
 	vec_done(&list.ids);
@@ -134,7 +142,8 @@ uint32_t relay_place_thread(struct relay *relay, uint32_t process, uint32_t tid)
 	uint32_t index = trace_thread(trace, pid, tid);
 	struct proc_thread facts;
 
-	if (index && !trace->threads.items[index].name && proc_read_thread(&relay->proc, pid, tid, &facts) == 0)
+	if (index && !trace->threads.items[index].name &&
+		proc_read_thread(&relay->proc, pid, tid, &facts) == 0)
 		trace->threads.items[index].name = trace_add_text(trace, facts.comm);
 	return index;
 }
@@ -146,7 +155,8 @@ static uint32_t place_thread(void *context, uint64_t thread_id)
 
 	if (!thread_id || thread_id > INT32_MAX)
 		return process->main_thread;
-	return relay_place_thread(stream->relay, stream->process, outer_tid(stream, process->pid, (uint32_t)thread_id));
+	return relay_place_thread(stream->relay, stream->process,
+		outer_tid(stream, process->pid, (uint32_t)thread_id));
 }
 
 /* ---- streams ---- */
@@ -157,7 +167,8 @@ static uint32_t thread_by_id(void *context, uint64_t thread_id)
 	struct stream *stream = context;
 	uint32_t pid = stream->relay->trace->processes.items[stream->process].pid;
 
-	return thread_id && thread_id <= INT32_MAX ? outer_tid(stream, pid, (uint32_t)thread_id) : pid;
+	return thread_id && thread_id <= INT32_MAX ? outer_tid(stream, pid, (uint32_t)thread_id)
+						   : pid;
 }
 
 /* The slot of a closed stream without waiting events; NULL: none. */
@@ -189,7 +200,8 @@ static struct stream *new_place(struct relay *relay)
 	return stream;
 }
 
-static int open_stream(struct relay *relay, uint32_t process, const char *name, const struct relay_picking *picking)
+static int open_stream(struct relay *relay, uint32_t process, const char *name,
+	const struct relay_picking *picking)
 {
 	const struct process *facts = &relay->trace->processes.items[process];
 	struct stream *stream = new_place(relay);
@@ -201,7 +213,8 @@ static int open_stream(struct relay *relay, uint32_t process, const char *name, 
 	stream->process = process;
 	stream->inner_ids = facts->inner_pid && facts->inner_pid != facts->pid;
 	stream->caught_up_ns = clock_monotonic_ns();
-	stream->decoder = nettrace_decoder_new(relay->trace, name, picking && !picking->stacks ? NETTRACE_NO_STACKS : 0);
+	stream->decoder = nettrace_decoder_new(relay->trace, name,
+		picking && !picking->stacks ? NETTRACE_NO_STACKS : 0);
 	if (!stream->decoder)
 		return -ENOMEM;
 	stream->open = true;
@@ -214,7 +227,8 @@ int relay_open(struct relay *relay, uint32_t process, const char *name)
 	return open_stream(relay, process, name, NULL);
 }
 
-int relay_open_picked(struct relay *relay, uint32_t process, const char *name, const struct relay_picking *picking)
+int relay_open_picked(struct relay *relay, uint32_t process, const char *name,
+	const struct relay_picking *picking)
 {
 	return open_stream(relay, process, name, picking);
 }
@@ -244,7 +258,10 @@ const struct nettrace_head *relay_head(const struct relay *relay, int stream)
 	return nettrace_decoder_head(relay->streams.items[stream]->decoder);
 }
 
-/* Sets offset_ns: compares the difference of the two clocks in the stream's header with the same difference on this machine. */
+/*
+ * Sets offset_ns: compares the difference of the two clocks in the stream's header with the same
+ * difference on this machine.
+ */
 static void compare_clocks(struct stream *stream)
 {
 	const struct nettrace_head *head = nettrace_decoder_head(stream->decoder);
@@ -352,28 +369,31 @@ static int keep_event(struct stream *stream, const struct event *event)
 
 static void add_gap(struct stream *stream, uint32_t count)
 {
-	stream->lost_before = count < UINT32_MAX - stream->lost_before ? stream->lost_before + count : UINT32_MAX;
+	stream->lost_before =
+		count < UINT32_MAX - stream->lost_before ? stream->lost_before + count : UINT32_MAX;
 }
 
 static int take_event(struct stream *stream, const struct event *event)
 {
 	const struct relay_picking *picking = &stream->picking;
-	size_t size = cost(event->payload_size + (event->activity ? EVENT_ACTIVITY_SIZE : 0)) + 2 * sizeof(struct pending);
+	size_t size = cost(event->payload_size + (event->activity ? EVENT_ACTIVITY_SIZE : 0)) +
+		      2 * sizeof(struct pending);
 
 	add_gap(stream, event->lost_before);
 	if (!picking->wants)
 		return keep_event(stream, event);
 	if (!picking->wants(picking->context, event))
 		return 0;
-	if (whole_cost(stream->relay) + size > picking->pending_max || keep_event(stream, event) < 0) {
+	if (whole_cost(stream->relay) + size > picking->pending_max ||
+		keep_event(stream, event) < 0) {
 		stream->dropped++;
 		add_gap(stream, 1);
 	}
 	return 0;
 }
 
-int relay_bytes(
-	struct relay *relay, int number, const uint8_t *data, size_t size, struct diag *diag)
+int relay_bytes(struct relay *relay, int number, const uint8_t *data, size_t size,
+	struct diag *diag)
 {
 	struct stream *stream = relay->streams.items[number];
 	struct event event;
@@ -382,7 +402,8 @@ int relay_bytes(
 	if (!size) {
 		stream->open = false;
 		r = nettrace_decoder_finish(stream->decoder, diag);
-		nettrace_decoder_rest(stream->decoder); /* frees buffers, because the other streams may run much longer */
+		/* frees buffers, because the other streams may run much longer */
+		nettrace_decoder_rest(stream->decoder);
 		return r;
 	}
 	relay->bytes += size;
@@ -402,7 +423,8 @@ int relay_bytes(
 	if (r < 0)
 		stream->open = false;
 	else if (stream->picking.wants)
-		nettrace_decoder_rest(stream->decoder); /* frees buffers: there are many such streams, mostly idle */
+		/* frees buffers: there are many such streams, mostly idle */
+		nettrace_decoder_rest(stream->decoder);
 	return r;
 }
 
@@ -411,7 +433,9 @@ uint8_t *relay_room(struct relay *relay, int number, size_t size)
 	struct stream *stream = relay->streams.items[number];
 
 	/* Bytes after the end mark are ignored. */
-	stream->room = nettrace_decoder_ended(stream->decoder) ? NULL : nettrace_decoder_room(stream->decoder, size);
+	stream->room = nettrace_decoder_ended(stream->decoder)
+			       ? NULL
+			       : nettrace_decoder_room(stream->decoder, size);
 	return stream->room;
 }
 
@@ -448,7 +472,8 @@ uint64_t relay_limit_ns(const struct relay *relay, uint64_t now_ns)
 {
 	uint64_t limit_ns = now_ns - MERGE_WINDOW_NS;
 
-	return relay->pending_bytes > RELAY_PENDING_MAX ? limit_ns : limit_by_streams(relay, limit_ns);
+	return relay->pending_bytes > RELAY_PENDING_MAX ? limit_ns
+							: limit_by_streams(relay, limit_ns);
 }
 
 uint64_t relay_settled_ns(const struct relay *relay, uint64_t now_ns)
@@ -472,8 +497,8 @@ int relay_stream(const struct pending *item)
 	return (int)carried->stream;
 }
 
-void relay_take(
-	struct relay *relay, const struct pending *item, uint64_t late_ns, struct event *ret_event)
+void relay_take(struct relay *relay, const struct pending *item, uint64_t late_ns,
+	struct event *ret_event)
 {
 	const struct carried *carried = item->side;
 	const uint8_t *payload = carried->bytes + (carried->has_activity ? EVENT_ACTIVITY_SIZE : 0);
@@ -548,7 +573,9 @@ uint64_t relay_stream_dropped(const struct relay *relay, int stream)
 
 void relay_count(const struct relay *relay, struct relay_counts *ret_counts)
 {
-	*ret_counts = (struct relay_counts){ .events = relay->events, .bytes = relay->bytes, .lost = relay->past_lost };
+	*ret_counts = (struct relay_counts){
+		.events = relay->events, .bytes = relay->bytes, .lost = relay->past_lost
+	};
 	for (uint32_t i = 0; i < relay->streams.count; i++)
 		ret_counts->lost += relay_stream_lost(relay, (int)i);
 }

@@ -36,7 +36,9 @@ int saved_read(const char *path, struct trace *trace,
 		return r;
 	}
 	while ((r = nettrace_source.next(source, &event, diag)) > 0) {
-		/* A spoor event that cannot be decoded is ignored: the rest of the file is valid. */
+		/*
+		 * A spoor event that cannot be decoded is ignored: the rest of the file is valid.
+		 */
 		r = absorb_event(trace, &event, NULL);
 		if (r == -ENOMEM) {
 			diag_set(diag, r, "cannot read '%s': %m", path);
@@ -87,13 +89,15 @@ int saved_newest(const char *folder, char *path, size_t room, struct diag *diag)
 		if (fstatat(dirfd(d), entry->d_name, &status, 0) < 0 || !S_ISREG(status.st_mode))
 			continue;
 		struct timespec time = status.st_mtim;
-		if (found && (time.tv_sec < newest.tv_sec ||
-				     (time.tv_sec == newest.tv_sec && time.tv_nsec <= newest.tv_nsec)))
+		if (found &&
+			(time.tv_sec < newest.tv_sec ||
+				(time.tv_sec == newest.tv_sec && time.tv_nsec <= newest.tv_nsec)))
 			continue;
 		if (strlen(folder) + 1 + len >= room)
 			continue;
-		int n = strcmp(folder, ".") == 0 ? snprintf(path, room, "%s", entry->d_name)
-						 : snprintf(path, room, "%s/%s", folder, entry->d_name);
+		int n = strcmp(folder, ".") == 0
+				? snprintf(path, room, "%s", entry->d_name)
+				: snprintf(path, room, "%s/%s", folder, entry->d_name);
 		if (n < 0 || (size_t)n >= room)
 			continue;
 		newest = time;
@@ -101,7 +105,8 @@ int saved_newest(const char *folder, char *path, size_t room, struct diag *diag)
 	}
 	(void)closedir(d);
 	if (!found) {
-		diag_set(diag, -ENOENT, "no recording (*.nettrace, *.nettrace.zst) in '%s'", folder);
+		diag_set(diag, -ENOENT, "no recording (*.nettrace, *.nettrace.zst) in '%s'",
+			folder);
 		diag_remedy(diag, "make one with 'spoor record', or name a file");
 		return -ENOENT;
 	}

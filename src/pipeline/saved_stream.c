@@ -55,7 +55,8 @@ static int keep(struct window *window, const struct event *event, uint32_t code_
 	if (event->labels)
 		kept->labels = *event->labels;
 	if (list)
-		kept->labels.list = memcpy(kept->bytes + activity + event->payload_size, event->labels->list, list);
+		kept->labels.list = memcpy(kept->bytes + activity + event->payload_size,
+			event->labels->list, list);
 	kept->event.labels = event->labels ? &kept->labels : NULL;
 	kept->event.activity = activity ? kept->bytes : NULL;
 	kept->event.payload = kept->bytes + activity;
@@ -66,7 +67,10 @@ static int keep(struct window *window, const struct event *event, uint32_t code_
 	return 0;
 }
 
-/* Passes ready items to the callback until at most `least_bytes` wait. After the callback has failed, the rest is freed without a call. */
+/*
+ * Passes ready items to the callback until at most `least_bytes` wait. After the callback has
+ * failed, the rest is freed without a call.
+ */
 static int give_out(struct window *window, size_t least_bytes)
 {
 	struct pending *item;
@@ -103,8 +107,8 @@ static int look(struct window *window, uint64_t sorted_ns)
 }
 
 /* Returns 1 for an event, 0 at the end. */
-static int next_event(
-	struct input *in, struct nettrace_decoder *decoder, struct event *ret_event, struct diag *diag)
+static int next_event(struct input *in, struct nettrace_decoder *decoder, struct event *ret_event,
+	struct diag *diag)
 {
 	for (;;) {
 		int r = nettrace_decoder_next(decoder, ret_event, diag);
@@ -124,14 +128,18 @@ static int next_event(
 
 static uint32_t epoch_of(const struct trace *trace, const struct event *event)
 {
-	uint32_t process = event->thread_index ? trace->threads.items[event->thread_index].process : 0;
+	uint32_t process =
+		event->thread_index ? trace->threads.items[event->thread_index].process : 0;
 
 	return process ? trace->processes.items[process].code_epoch : 0;
 }
 
-/* `facts` is `trace` if the facts that events state are to be collected; NULL: only the data that turns times into dates is. */
-static int read_events(struct input *in, struct nettrace_decoder *decoder, struct window *window, struct trace *trace, struct trace *facts,
-	struct diag *diag)
+/*
+ * `facts` is `trace` if the facts that events state are to be collected; NULL: only the data that
+ * turns times into dates is.
+ */
+static int read_events(struct input *in, struct nettrace_decoder *decoder, struct window *window,
+	struct trace *trace, struct trace *facts, struct diag *diag)
 {
 	struct event event;
 	int r;
@@ -162,18 +170,23 @@ static void forget(struct window *window)
 	merge_done(&window->merge);
 }
 
-int saved_stream_input(struct input *in, struct trace *trace, enum saved_stream_stacks stacks, saved_stream_fn *on_event, void *context,
-	uint64_t *ret_lost, struct diag *diag)
+int saved_stream_input(struct input *in, struct trace *trace, enum saved_stream_stacks stacks,
+	saved_stream_fn *on_event, void *context, uint64_t *ret_lost, struct diag *diag)
 {
-	struct window window = { .look_bytes = LOOK_BYTES, .on_event = on_event, .context = context };
+	struct window window = {
+		.look_bytes = LOOK_BYTES, .on_event = on_event, .context = context
+	};
 	const char *name = in->name ? in->name : "memory";
 	struct nettrace_decoder *decoder;
 	int r = input_unpack(in, diag);
 
 	*ret_lost = 0;
-	decoder = r == 0 ? nettrace_decoder_new(trace, name, stacks == SAVED_STREAM_STACKS ? 0 : NETTRACE_NO_STACKS) : NULL;
+	decoder = r == 0 ? nettrace_decoder_new(trace, name,
+				   stacks == SAVED_STREAM_STACKS ? 0 : NETTRACE_NO_STACKS)
+			 : NULL;
 	if (decoder)
-		r = read_events(in, decoder, &window, trace, stacks == SAVED_STREAM_STACKS ? trace : NULL, diag);
+		r = read_events(in, decoder, &window, trace,
+			stacks == SAVED_STREAM_STACKS ? trace : NULL, diag);
 	else if (r == 0)
 		r = diag_set(diag, -ENOMEM, "cannot read '%s': %m", name);
 	if (decoder)
@@ -183,8 +196,8 @@ int saved_stream_input(struct input *in, struct trace *trace, enum saved_stream_
 	return r;
 }
 
-int saved_stream(const char *path, struct trace *trace, enum saved_stream_stacks stacks, saved_stream_fn *on_event, void *context,
-	uint64_t *ret_lost, struct diag *diag)
+int saved_stream(const char *path, struct trace *trace, enum saved_stream_stacks stacks,
+	saved_stream_fn *on_event, void *context, uint64_t *ret_lost, struct diag *diag)
 {
 	struct input in;
 	int r = input_open(&in, path, diag);

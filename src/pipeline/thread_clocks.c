@@ -1,8 +1,9 @@
 /*
  * See thread_clocks.h.
  *
- * Invariants: `base_ns` of a thread is the value of its clock when its process was added (0 for a thread that started later). So the CPU time of all
- * threads since then, including ended ones, is never more than that of the process's own clock, apart from the resolution of that clock (ticks).
+ * Invariants: `base_ns` of a thread is the value of its clock when its process was added (0 for a
+ * thread that started later). So the CPU time of all threads since then, including ended ones, is
+ * never more than that of the process's own clock, apart from the resolution of that clock (ticks).
  */
 #include "pipeline/thread_clocks.h"
 
@@ -18,42 +19,49 @@
 #include "machine/cpu_clock.h"
 #include "machine/proc.h"
 
-#define LIST_NS        UINT64_C(100000000)  /* interval of looking for new threads */
-#define NEAR_MAX_NS    UINT64_C(200000000)
-#define FAR_MAX_NS     UINT64_C(5000000000)
-#define NEWBORN_NS     UINT64_C(2000000000)
-#define COST_SHARE     50u                  /* the interval to the next round is at least this many times the cost of a round */
-#define KEPT_OPEN_MAX  1024u
-#define REST_MIN_TICKS 2u                   /* CPU time of a process beyond that of its threads; less is within the resolution of its clock */
+#define LIST_NS     UINT64_C(100000000) /* interval of looking for new threads */
+#define NEAR_MAX_NS UINT64_C(200000000)
+#define FAR_MAX_NS  UINT64_C(5000000000)
+#define NEWBORN_NS  UINT64_C(2000000000)
+/* the interval to the next round is at least this many times the cost of a round */
+#define COST_SHARE    50u
+#define KEPT_OPEN_MAX 1024u
+/* CPU time of a process beyond that of its threads; less is within the resolution of its clock */
+#define REST_MIN_TICKS 2u
 
 struct clocked_thread {
 	uint32_t tid;
-	int fd;                 /* -1: opened for each reading */
+	int fd; /* -1: opened for each reading */
 	uint64_t base_ns;
 	uint64_t cpu_ns;
 	uint64_t read_ns;
 	uint64_t told_ns;
-	bool seen;              /* in the current listing */
+	bool seen; /* in the current listing */
 };
 
 struct clocked {
 	uint32_t pid;
 	bool near;
 	bool gone;
-	bool over;              /* its end was reported, but its parent has not waited for it: stays in the list so that it is not added again */
+	/*
+	 * its end was reported, but its parent has not waited for it: stays in the list so that it
+	 * is not added again
+	 */
+	bool over;
 	uint64_t near_until_ns; /* read often until then, because it may be short-lived */
 	uint64_t start_ticks;
 	uint64_t base_ns;
-	uint64_t cpu_ns;        /* by the process's own clock */
-	uint64_t ended_ns;      /* used by threads that have ended */
-	uint64_t rest_ns;       /* reported for thread 0: not covered by other threads */
-	uint64_t unseen_ns;     /* reported for thread 0: used by ended children between readings */
+	uint64_t cpu_ns;    /* by the process's own clock */
+	uint64_t ended_ns;  /* used by threads that have ended */
+	uint64_t rest_ns;   /* reported for thread 0: not covered by other threads */
+	uint64_t unseen_ns; /* reported for thread 0: used by ended children between readings */
 	uint64_t rest_read_ns;
 	uint64_t added_ns;
 	uint32_t parent_pid;
 	uint64_t children_base_ns;
-	uint64_t children_ns;   /* of children that it has waited for, by its own clock */
-	uint64_t children_before_ns; /* children_ns one reading earlier: the children counted there have been removed */
+	uint64_t children_ns; /* of children that it has waited for, by its own clock */
+	/* children_ns one reading earlier: the children counted there have been removed */
+	uint64_t children_before_ns;
 	uint64_t children_seen_ns; /* CPU time that was reported for those children */
 	uint64_t listed_ns;
 	VEC(struct clocked_thread) threads;
@@ -64,12 +72,12 @@ struct thread_clocks {
 	void *context;
 	struct proc_reader proc;
 	VEC(struct clocked) list;
-	struct map by_pid;      /* pid -> list index + 1 */
-	struct id_list ids;     /* scratch */
+	struct map by_pid;  /* pid -> list index + 1 */
+	struct id_list ids; /* scratch */
 	uint32_t open_count;
 	uint32_t open_max;
 	uint32_t cpu_count;
-	uint64_t near_ns;       /* time of the next round of each kind */
+	uint64_t near_ns; /* time of the next round of each kind */
 	uint64_t far_ns;
 };
 
@@ -78,7 +86,8 @@ uint64_t thread_clocks_spent_ns(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-int thread_clocks_new(const struct thread_clocks_told *told, void *context, struct thread_clocks **ret_clocks)
+int thread_clocks_new(const struct thread_clocks_told *told, void *context,
+	struct thread_clocks **ret_clocks)
 {
 	struct thread_clocks *clocks = calloc(1, sizeof(*clocks));
 	struct rlimit limit;
@@ -103,14 +112,16 @@ int thread_clocks_new(const struct thread_clocks_told *told, void *context, stru
 
 /* ---- threads ---- */
 
-static void tell(struct thread_clocks *clocks, const struct clocked *process, struct clocked_thread *thread, uint64_t now_ns, uint64_t cpu_ns)
+static void tell(struct thread_clocks *clocks, const struct clocked *process,
+	struct clocked_thread *thread, uint64_t now_ns, uint64_t cpu_ns)
 {
 	if (cpu_ns <= thread->cpu_ns) {
 		thread->read_ns = now_ns;
 		return;
 	}
 	if (thread->read_ns > thread->told_ns)
-		clocks->told.clock(clocks->context, process->pid, thread->tid, thread->read_ns, thread->cpu_ns);
+		clocks->told.clock(clocks->context, process->pid, thread->tid, thread->read_ns,
+			thread->cpu_ns);
 	clocks->told.clock(clocks->context, process->pid, thread->tid, now_ns, cpu_ns);
 	thread->cpu_ns = cpu_ns;
 	thread->read_ns = thread->told_ns = now_ns;
@@ -131,7 +142,8 @@ static bool is_near(const struct clocked *process, uint64_t now_ns)
 }
 
 /* Reads a thread's clock. Keeps its descriptor open if it is near and open_max allows it. */
-static int read_thread(struct thread_clocks *clocks, const struct clocked *process, struct clocked_thread *thread, uint64_t *ret_cpu_ns)
+static int read_thread(struct thread_clocks *clocks, const struct clocked *process,
+	struct clocked_thread *thread, uint64_t *ret_cpu_ns)
 {
 	int fd = thread->fd;
 
@@ -181,8 +193,12 @@ static void read_threads(struct thread_clocks *clocks, struct clocked *process)
 	}
 }
 
-/* Adds a new thread. `from_ns`: all its CPU time counts, as used since then; 0: only CPU time from now on. */
-static void add_thread(struct thread_clocks *clocks, struct clocked *process, uint32_t tid, uint64_t from_ns)
+/*
+ * Adds a new thread. `from_ns`: all its CPU time counts, as used since then; 0: only CPU time from
+ * now on.
+ */
+static void add_thread(struct thread_clocks *clocks, struct clocked *process, uint32_t tid,
+	uint64_t from_ns)
 {
 	struct clocked_thread thread = { .tid = tid, .fd = -1, .seen = true };
 	uint64_t cpu_ns;
@@ -202,7 +218,10 @@ static void add_thread(struct thread_clocks *clocks, struct clocked *process, ui
 	process->threads.items[process->threads.count++] = thread;
 }
 
-/* Adds new threads and removes ended ones. Both lists are usually in the order of the threads' starts. */
+/*
+ * Adds new threads and removes ended ones. Both lists are usually in the order of the threads'
+ * starts.
+ */
 static void list_threads(struct thread_clocks *clocks, struct clocked *process, uint64_t from_ns)
 {
 	uint32_t known = process->threads.count;
@@ -246,7 +265,8 @@ bool thread_clocks_has(const struct thread_clocks *clocks, uint32_t pid)
 	return find(clocks, pid) != NULL;
 }
 
-int thread_clocks_add(struct thread_clocks *clocks, uint32_t pid, bool near, uint64_t now_ns, bool newborn)
+int thread_clocks_add(struct thread_clocks *clocks, uint32_t pid, bool near, uint64_t now_ns,
+	bool newborn)
 {
 	struct clocked *process = find(clocks, pid);
 	struct process_clock clock;
@@ -294,23 +314,32 @@ static uint64_t beyond(const struct thread_clocks *clocks, uint64_t own_ns, uint
 	return own_ns >= seen_ns + REST_MIN_TICKS * clocks->proc.tick_ns ? own_ns - seen_ns : 0;
 }
 
-/* Reports the CPU time of a process beyond that of its threads, and of its children beyond the time reported for them. Returns the sum. */
+/*
+ * Reports the CPU time of a process beyond that of its threads, and of its children beyond the time
+ * reported for them. Returns the sum.
+ */
 static uint64_t tell_rest(struct thread_clocks *clocks, struct clocked *process, uint64_t now_ns)
 {
 	uint64_t rest_ns = beyond(clocks, process->cpu_ns - process->base_ns, seen_of(process));
 	uint64_t unseen_ns = 0;
 
 	if (clocks->told.children && process->children_before_ns > process->children_base_ns)
-		unseen_ns = beyond(clocks, process->children_before_ns - process->children_base_ns, process->children_seen_ns + process->unseen_ns);
-	/* A child may have started before the recording and ended before it was found; its CPU time is limited to the capacity of all CPUs since then. */
+		unseen_ns = beyond(clocks, process->children_before_ns - process->children_base_ns,
+			process->children_seen_ns + process->unseen_ns);
+	/*
+	 * A child may have started before the recording and ended before it was found; its CPU time
+	 * is limited to the capacity of all CPUs since then.
+	 */
 	uint64_t most_ns = (now_ns - process->added_ns) * clocks->cpu_count;
 	if (process->unseen_ns + unseen_ns > most_ns)
 		unseen_ns = most_ns > process->unseen_ns ? most_ns - process->unseen_ns : 0;
 
 	if (rest_ns || unseen_ns) {
 		uint64_t told_ns = process->rest_ns + process->unseen_ns;
-		clocks->told.clock(clocks->context, process->pid, 0, process->rest_read_ns, told_ns);
-		clocks->told.clock(clocks->context, process->pid, 0, now_ns, told_ns + rest_ns + unseen_ns);
+		clocks->told.clock(clocks->context, process->pid, 0, process->rest_read_ns,
+			told_ns);
+		clocks->told.clock(clocks->context, process->pid, 0, now_ns,
+			told_ns + rest_ns + unseen_ns);
 		process->rest_ns += rest_ns;
 		process->unseen_ns += unseen_ns;
 	}
@@ -324,19 +353,21 @@ static void tell_parent(const struct thread_clocks *clocks, const struct clocked
 	struct clocked *parent = find(clocks, process->parent_pid);
 
 	if (parent)
-		parent->children_seen_ns += process->base_ns + seen_of(process) + process->children_base_ns + process->unseen_ns +
-			process->children_seen_ns;
+		parent->children_seen_ns += process->base_ns + seen_of(process) +
+					    process->children_base_ns + process->unseen_ns +
+					    process->children_seen_ns;
 }
 
 /*
- * Reads a process's own clock, and its threads if that has advanced. Returns false if its end was reported before and its parent has waited for it
- * now.
+ * Reads a process's own clock, and its threads if that has advanced. Returns false if its end was
+ * reported before and its parent has waited for it now.
  */
 static bool read_far(struct thread_clocks *clocks, struct clocked *process)
 {
 	struct process_clock clock;
 
-	if (process_clock_read(&clocks->proc, process->pid, &clock) < 0 || clock.start_ticks != process->start_ticks) {
+	if (process_clock_read(&clocks->proc, process->pid, &clock) < 0 ||
+		clock.start_ticks != process->start_ticks) {
 		process->gone = true;
 		return !process->over;
 	}
@@ -353,13 +384,18 @@ static bool read_far(struct thread_clocks *clocks, struct clocked *process)
 	process->parent_pid = clock.parent_pid;
 	process->children_before_ns = process->children_ns;
 	process->children_ns = clock.children_ns;
-	for (uint32_t i = 0; i < process->threads.count && !is_near(process, clock_monotonic_ns()); i++)
-		close_thread(clocks, &process->threads.items[i]); /* its time as a newborn process is over */
-	/* The main thread may end before the others: the process is a zombie then, but still runs. */
+	for (uint32_t i = 0; i < process->threads.count && !is_near(process, clock_monotonic_ns());
+		i++)
+		/* its time as a newborn process is over */
+		close_thread(clocks, &process->threads.items[i]);
+	/*
+	 * The main thread may end before the others: the process is a zombie then, but still runs.
+	 */
 	if ((clock.state == 'Z' || clock.state == 'X') && clock.thread_count <= 1) {
 		process->gone = true;
 		process->over = true;
-		process->children_before_ns = process->children_ns; /* its children are complete now */
+		/* its children are complete now */
+		process->children_before_ns = process->children_ns;
 	}
 	if (!process->gone && clocks->told.alive)
 		clocks->told.alive(clocks->context, process->pid, clock.comm, worked);
@@ -382,13 +418,15 @@ static void forget(struct thread_clocks *clocks, uint32_t at)
 	map_remove(&clocks->by_pid, process->pid, at + 1);
 	if (last != process) {
 		map_remove(&clocks->by_pid, last->pid, clocks->list.count);
-		(void)map_add(&clocks->by_pid, last->pid, at + 1); /* there is room: two entries were removed */
+		/* there is room: two entries were removed */
+		(void)map_add(&clocks->by_pid, last->pid, at + 1);
 	}
 	*process = *last;
 	clocks->list.count--;
 }
 
-uint64_t thread_clocks_next_ns(uint64_t begin_ns, uint64_t cost_ns, uint64_t least_ns, uint64_t most_ns)
+uint64_t thread_clocks_next_ns(uint64_t begin_ns, uint64_t cost_ns, uint64_t least_ns,
+	uint64_t most_ns)
 {
 	uint64_t wait_ns = cost_ns * COST_SHARE;
 
@@ -435,7 +473,8 @@ static void read_all_far(struct thread_clocks *clocks)
 	}
 	for (uint32_t i = 0; i < clocks->list.count; i++)
 		if (!clocks->list.items[i].over)
-			(void)tell_rest(clocks, &clocks->list.items[i], clock_monotonic_ns()); /* after all ended processes have been handled */
+			/* after all ended processes have been handled */
+			(void)tell_rest(clocks, &clocks->list.items[i], clock_monotonic_ns());
 }
 
 uint64_t thread_clocks_wake_ns(const struct thread_clocks *clocks)
@@ -453,12 +492,14 @@ void thread_clocks_read(struct thread_clocks *clocks, uint64_t now_ns)
 
 	if (now_ns >= clocks->near_ns) {
 		read_near_ones(clocks, now_ns);
-		clocks->near_ns = thread_clocks_next_ns(now_ns, thread_clocks_spent_ns() - before_ns, THREAD_CLOCKS_NEAR_NS, NEAR_MAX_NS);
+		clocks->near_ns = thread_clocks_next_ns(now_ns,
+			thread_clocks_spent_ns() - before_ns, THREAD_CLOCKS_NEAR_NS, NEAR_MAX_NS);
 		before_ns = thread_clocks_spent_ns();
 	}
 	if (now_ns >= clocks->far_ns) {
 		read_all_far(clocks);
-		clocks->far_ns = thread_clocks_next_ns(now_ns, thread_clocks_spent_ns() - before_ns, THREAD_CLOCKS_FAR_NS, FAR_MAX_NS);
+		clocks->far_ns = thread_clocks_next_ns(now_ns, thread_clocks_spent_ns() - before_ns,
+			THREAD_CLOCKS_FAR_NS, FAR_MAX_NS);
 	}
 }
 
@@ -471,7 +512,8 @@ void thread_clocks_read_all(struct thread_clocks *clocks, uint64_t now_ns)
 void thread_clocks_read_last(struct thread_clocks *clocks, uint64_t now_ns)
 {
 	thread_clocks_read_all(clocks, now_ns);
-	read_all_far(clocks); /* the parents may have waited for children between two readings; those are removed now */
+	/* the parents may have waited for children between two readings; those are removed now */
+	read_all_far(clocks);
 }
 
 void thread_clocks_free(struct thread_clocks *clocks)

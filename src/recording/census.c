@@ -15,9 +15,11 @@
 #include "recording/throttling.h"
 #include "trace/spoor_payload.h"
 
-#define AWAIT_MAX      256u /* ended processes that are kept because the symbol worker still resolves their names */
+/* ended processes that are kept because the symbol worker still resolves their names */
+#define AWAIT_MAX  256u
 #define BURY_COUNT 512u
-#define PORT_GRACE_NS  UINT64_C(1000000000) /* a starting runtime connects to the listen port about 20 ms after its start */
+/* a starting runtime connects to the listen port about 20 ms after its start */
+#define PORT_GRACE_NS UINT64_C(1000000000)
 
 struct live_process *census_entry(struct live *live, uint32_t process)
 {
@@ -52,8 +54,11 @@ static uint32_t new_process(struct live *live, uint32_t pid)
 		__typeof__(process->codes) codes = process->codes;
 		mappings.count = 0;
 		codes.count = 0;
-		*process = (struct process){ .pid = pid, .main_thread = thread, .mappings = mappings, .codes = codes };
-		if (!trace_reuse_thread(trace, thread, index, pid) || !map_put(&trace->by_pid, pid, index))
+		*process = (struct process){
+			.pid = pid, .main_thread = thread, .mappings = mappings, .codes = codes
+		};
+		if (!trace_reuse_thread(trace, thread, index, pid) ||
+			!map_put(&trace->by_pid, pid, index))
 			return 0;
 	} else {
 		index = trace_new_process(trace, pid);
@@ -84,22 +89,26 @@ uint32_t census_process(struct live *live, uint32_t pid)
 
 static void watch_if_managed(struct live *live, uint32_t process, const char *path)
 {
-	if (live->options.no_dotnet || live->options.no_names || !dotnet_signs_worth_asking(dotnet_signs_of_path(path)))
+	if (live->options.no_dotnet || live->options.no_names ||
+		!dotnet_signs_worth_asking(dotnet_signs_of_path(path)))
 		return;
 	/*
-	 * A process that starts during the recording may still connect to the listen port. A session opened before that would miss the start of its
-	 * runtime.
+	 * A process that starts during the recording may still connect to the listen port. A
+	 * session opened before that would miss the start of its runtime.
 	 */
 	const struct process *facts = &live->trace.processes.items[process];
-	bool may_come = live->reverse && (facts->begin_ns >= live->begin_ns || facts->pid == live->child.pid);
+	bool may_come = live->reverse &&
+			(facts->begin_ns >= live->begin_ns || facts->pid == live->child.pid);
 
 	if (live->end_ns)
 		managed_miss(live->managed, process);
 	else
-		managed_watch(live->managed, process, clock_monotonic_ns() + (may_come ? PORT_GRACE_NS : 0));
+		managed_watch(live->managed, process,
+			clock_monotonic_ns() + (may_come ? PORT_GRACE_NS : 0));
 }
 
-void census_add_mapping(struct live *live, uint32_t process, const struct pending_mapping *in, uint64_t time_ns)
+void census_add_mapping(struct live *live, uint32_t process, const struct pending_mapping *in,
+	uint64_t time_ns)
 {
 	struct trace *trace = &live->trace;
 	struct process *owner = &trace->processes.items[process];
@@ -111,7 +120,8 @@ void census_add_mapping(struct live *live, uint32_t process, const struct pendin
 		const struct mapping *old = &trace->mappings.items[owner->mappings.items[i]];
 		if (old->begin == in->begin && old->end == in->end && old->path == in->path &&
 			old->file_offset == in->file_offset)
-			return; /* reported twice: by /proc and by the ring, or again after mprotect */
+			/* reported twice: by /proc and by the ring, or again after mprotect */
+			return;
 		if (old->begin < in->end && in->begin < old->end)
 			break;
 	}
@@ -158,7 +168,8 @@ static int on_mapping(void *user, const struct proc_mapping *mapping)
 	};
 
 	if (!mapping->path_len)
-		in.path = trace_add_text(&scan->live->trace, "//anon"); /* the name that kernel records use */
+		/* the name that kernel records use */
+		in.path = trace_add_text(&scan->live->trace, "//anon");
 	census_add_mapping(scan->live, scan->process, &in, scan->time_ns);
 	return 0;
 }
@@ -189,7 +200,8 @@ static void take_process(struct live *live, uint32_t pid, const struct proc_proc
 		return;
 	struct scan scan = { .live = live, .process = index, .time_ns = now_ns };
 
-	(void)proc_read_maps(&live->proc, pid, on_mapping, &scan); /* without permission, or after its exit, its frames stay unnamed and are counted */
+	/* without permission, or after its exit, its frames stay unnamed and are counted */
+	(void)proc_read_maps(&live->proc, pid, on_mapping, &scan);
 }
 
 /* A process that has ended meanwhile gets no entry. */
@@ -205,10 +217,15 @@ void census_read_mappings(struct live *live, uint32_t process)
 {
 	struct scan scan = { .live = live, .process = process, .time_ns = clock_monotonic_ns() };
 
-	(void)proc_read_maps(&live->proc, live->trace.processes.items[process].pid, on_mapping, &scan); /* ignored as in take_process() */
+	/* ignored as in take_process() */
+	(void)proc_read_maps(&live->proc, live->trace.processes.items[process].pid, on_mapping,
+		&scan);
 }
 
-/* Adds the process to the tables if it is a target or the child of a recorded process. Returns 0 if it is neither. */
+/*
+ * Adds the process to the tables if it is a target or the child of a recorded process. Returns 0 if
+ * it is neither.
+ */
 static uint32_t take_if_wanted(struct live *live, uint32_t pid, const struct proc_process *facts)
 {
 	uint32_t parent = census_find(live, facts->parent_pid);
@@ -229,8 +246,9 @@ uint32_t census_look(struct live *live, uint32_t pid)
 }
 
 /*
- * Decides about a process that has no fork record: it started before the rings, or its record was lost. A target or a child of a recorded process
- * that started after the recording began is recorded. Every other process is added to the pid filter.
+ * Decides about a process that has no fork record: it started before the rings, or its record was
+ * lost. A target or a child of a recorded process that started after the recording began is
+ * recorded. Every other process is added to the pid filter.
  */
 static uint32_t judge(struct live *live, uint32_t pid)
 {
@@ -263,7 +281,8 @@ static void find_descendants(struct live *live, const struct id_list *list)
 	do {
 		found = false;
 		for (uint32_t i = 0; i < list->ids.count; i++)
-			found |= !census_find(live, list->ids.items[i]) && census_look(live, list->ids.items[i]);
+			found |= !census_find(live, list->ids.items[i]) &&
+				 census_look(live, list->ids.items[i]);
 	} while (found);
 }
 
@@ -276,7 +295,8 @@ void census_scan(struct live *live)
 			read_process(live, live->options.pids[i]);
 		if (live->child.pid && !live->options.pid_count)
 			read_process(live, live->child.pid);
-		if (live->options.late_start && live->child.pid && !live->options.pid_count && proc_list(&live->proc, &list, NULL) == 0)
+		if (live->options.late_start && live->child.pid && !live->options.pid_count &&
+			proc_list(&live->proc, &list, NULL) == 0)
 			find_descendants(live, &list);
 	} else if (proc_list(&live->proc, &list, NULL) == 0) {
 		for (uint32_t i = 0; i < list.ids.count; i++)
@@ -344,7 +364,10 @@ void census_announce(struct live *live, uint32_t index)
 			&out.mount_namespace); /* stay 0 without permission */
 	}
 	if (live->options.no_arguments)
-		args_len = 0; /* the name that was taken from the arguments is kept; the arguments are not written */
+		/*
+		 * the name that was taken from the arguments is kept; the arguments are not written
+		 */
+		args_len = 0;
 	for (size_t at = 0; at < args_len && out.argument_count < PAYLOAD_ARGUMENTS_MAX;
 		at += strlen(args + at) + 1) {
 		arguments[out.argument_count++] = args + at;
@@ -373,13 +396,15 @@ void census_announce(struct live *live, uint32_t index)
 	out.parent_pid = process->parent_pid;
 	bytes_reset(&live->payload);
 	payload_process_facts(&live->payload, &out);
-	live_emit(live, SPOOR_PROCESS_FACTS, process->main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
+	live_emit(live, SPOOR_PROCESS_FACTS, process->main_thread, &live->payload,
+		EVENT_CPU_UNKNOWN, 0);
 	bytes_reset(&live->payload);
 	payload_process_info(&live->payload,
 		&(struct payload_process_info){ .command_line = command,
 			.system = "Linux",
 			.architecture = live->box.architecture });
-	live_emit(live, EVENTPIPE_PROCESS_INFO, process->main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
+	live_emit(live, EVENTPIPE_PROCESS_INFO, process->main_thread, &live->payload,
+		EVENT_CPU_UNKNOWN, 0);
 	if (groups_hash)
 		throttling_look(live, index, groups_hash);
 }
@@ -397,7 +422,8 @@ void census_adopt_mappings(struct live *live, uint32_t index)
 		const struct process *from = &live->trace.processes.items[parent];
 		if (i >= from->mappings.count)
 			break; /* the parent's mapping list was cleared */
-		const struct mapping *mapping = &live->trace.mappings.items[from->mappings.items[i]];
+		const struct mapping *mapping =
+			&live->trace.mappings.items[from->mappings.items[i]];
 		struct pending_mapping in = {
 			.begin = mapping->begin,
 			.end = mapping->end,
@@ -429,7 +455,8 @@ static void end_process(struct live *live, uint32_t index, uint64_t time_ns)
 	if (!live->processes.items[index].announced)
 		return;
 	bytes_reset(&live->payload);
-	live_emit(live, SYSTEM_PROCESS_EXIT, live->trace.processes.items[index].main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
+	live_emit(live, SYSTEM_PROCESS_EXIT, live->trace.processes.items[index].main_thread,
+		&live->payload, EVENT_CPU_UNKNOWN, 0);
 }
 
 void census_fork(struct live *live, const struct pending *item)
@@ -444,7 +471,8 @@ void census_fork(struct live *live, const struct pending *item)
 		return; /* the /proc reading is newer */
 	uint32_t parent = census_find(live, parent_pid);
 
-	if (recorder_info(live->recorder)->filter_by_pid && !(parent && live->processes.items[parent].wanted)) {
+	if (recorder_info(live->recorder)->filter_by_pid &&
+		!(parent && live->processes.items[parent].wanted)) {
 		strangers_add(&live->strangers, item->pid);
 		if (old) /* a recorded process had this pid before */
 			map_remove(&live->trace.by_pid, item->pid, old);
@@ -470,7 +498,8 @@ void census_fork(struct live *live, const struct pending *item)
 	own->wanted |= live->processes.items[parent].wanted;
 	const struct live_process *parents = &live->processes.items[parent];
 
-	if (parents->fork_parent) { /* the parent shares its own parent's mappings, so the child shares those */
+	/* the parent shares its own parent's mappings, so the child shares those */
+	if (parents->fork_parent) {
 		own->fork_parent = parents->fork_parent;
 		own->fork_end = parents->fork_end;
 	} else {
@@ -494,11 +523,12 @@ static void give_up_mappings(struct live *live, uint32_t index)
 }
 
 /*
- * Creates a second process with the same pid after an exec in a process that has samples, because the new program's code may occupy the old program's
- * addresses. Returns 0 without memory.
+ * Creates a second process with the same pid after an exec in a process that has samples, because
+ * the new program's code may occupy the old program's addresses. Returns 0 without memory.
  *
- * In the file it is written as an existing process with a new thread row, not as a second creation: TraceEvent would make two processes of two
- * creations, and look up the frames of the second one in the modules of the first one.
+ * In the file it is written as an existing process with a new thread row, not as a second creation:
+ * TraceEvent would make two processes of two creations, and look up the frames of the second one in
+ * the modules of the first one.
  */
 static uint32_t next_life(struct live *live, uint32_t old, const struct pending *item)
 {
@@ -558,7 +588,8 @@ void census_exit(struct live *live, const struct pending *item)
 	if (item->pid != item->tid) {
 		uint32_t thread = map_get(&live->trace.by_tid, item->tid);
 		if (thread && live->trace.threads.items[thread].process == index)
-			(void)vec_add(&live->ended_threads, thread); /* without memory its slot is not reused */
+			/* without memory its slot is not reused */
+			(void)vec_add(&live->ended_threads, thread);
 		return;
 	}
 	struct process *process = &live->trace.processes.items[index];
@@ -641,8 +672,9 @@ static void bury_threads(struct live *live, const bool *dead)
 }
 
 /*
- * Frees the slots of ended processes and threads. Ended processes that were never written to the file are freed at each flush. The others are freed
- * in batches of at least BURY_COUNT, because every table that refers to them must be scanned.
+ * Frees the slots of ended processes and threads. Ended processes that were never written to the
+ * file are freed at each flush. The others are freed in batches of at least BURY_COUNT, because
+ * every table that refers to them must be scanned.
  */
 void census_bury(struct live *live)
 {
@@ -666,7 +698,8 @@ void census_bury(struct live *live)
 	kept = 0;
 	for (uint32_t i = 0; i < live->ended.count; i++) {
 		uint32_t index = live->ended.items[i];
-		if (managed_is_busy(live->managed, index) || (kept < AWAIT_MAX && names_awaits(&live->names, index)))
+		if (managed_is_busy(live->managed, index) ||
+			(kept < AWAIT_MAX && names_awaits(&live->names, index)))
 			live->ended.items[kept++] = index;
 		else
 			dead[index] = true;

@@ -1,9 +1,12 @@
 /*
- * The process table of a live session: running processes, their threads and mappings, and which of them are already in the file.
+ * The process table of a live session: running processes, their threads and mappings, and which of
+ * them are already in the file.
  *
- * The table starts with a reading of /proc, made while the rings already run. After that the kernel's records update it as they leave the reorder
- * window, in time order; a record older than the process's /proc reading is skipped. A process is written to the file with its first sample. Slots of
- * ended processes and threads are reused, so that memory does not grow with every process that ever ran.
+ * The table starts with a reading of /proc, made while the rings already run. After that the
+ * kernel's records update it as they leave the reorder window, in time order; a record older than
+ * the process's /proc reading is skipped. A process is written to the file with its first sample.
+ * Slots of ended processes and threads are reused, so that memory does not grow with every process
+ * that ever ran.
  */
 #ifndef SPOOR_RECORDING_CENSUS_H
 #define SPOOR_RECORDING_CENSUS_H
@@ -25,27 +28,33 @@ struct pending_mapping {
 	uint32_t build_id; /* strtab */
 };
 
-/* The entry of the newest process with this pid; created if there is none. Returns 0 without memory. */
+/*
+ * The entry of the newest process with this pid; created if there is none. Returns 0 without
+ * memory.
+ */
 uint32_t census_process(struct live *live, uint32_t pid);
 
 /* As census_process(), but returns 0 instead of creating an entry. */
 uint32_t census_find(const struct live *live, uint32_t pid);
 
 /*
- * The process of a kernel record: as census_process(), but returns 0 for a process that is not recorded. In CPU-wide sampling with a pid filter, an
- * unknown process is looked up in /proc one time.
+ * The process of a kernel record: as census_process(), but returns 0 for a process that is not
+ * recorded. In CPU-wide sampling with a pid filter, an unknown process is looked up in /proc one
+ * time.
  */
 uint32_t census_owner(struct live *live, uint32_t pid);
 
-/* The session's own data of a process; NULL without memory. Valid until the next process is added. */
+/*
+ * The session's own data of a process; NULL without memory. Valid until the next process is added.
+ */
 struct live_process *census_entry(struct live *live, uint32_t process);
 
 /* Reads the processes to record from /proc. The rings must run already. */
 void census_scan(struct live *live);
 
 /*
- * Looks up an unknown process in /proc. If it is a target or the child of a recorded process, it is added to the tables and its index is returned.
- * Returns 0 if it is neither or has ended.
+ * Looks up an unknown process in /proc. If it is a target or the child of a recorded process, it is
+ * added to the tables and its index is returned. Returns 0 if it is neither or has ended.
  */
 uint32_t census_look(struct live *live, uint32_t pid);
 
@@ -60,8 +69,8 @@ void census_add_mapping(struct live *live, uint32_t process, const struct pendin
 	uint64_t time_ns);
 
 /*
- * Called before a process's sample is written: census_announce() writes the process to the file, census_adopt_mappings() copies the mappings that it
- * shares with its parent since fork.
+ * Called before a process's sample is written: census_announce() writes the process to the file,
+ * census_adopt_mappings() copies the mappings that it shares with its parent since fork.
  */
 void census_announce(struct live *live, uint32_t process);
 void census_adopt_mappings(struct live *live, uint32_t process);

@@ -18,7 +18,8 @@ static uint32_t build_id_text(struct live *live, const uint8_t *id, size_t size)
 {
 	char text[2 * PERF_BUILD_ID_MAX];
 
-	return live_text(live, text, text_put_hex(text, id, size < PERF_BUILD_ID_MAX ? size : PERF_BUILD_ID_MAX));
+	return live_text(live, text,
+		text_put_hex(text, id, size < PERF_BUILD_ID_MAX ? size : PERF_BUILD_ID_MAX));
 }
 
 static void take_mapping(struct live *live, const struct perf_record *record)
@@ -61,7 +62,8 @@ static void take_sample(struct live *live, const struct perf_record *record)
 {
 	const struct recorder_info *info = recorder_info(live->recorder);
 
-	if (!record->pid || record->pid == UINT32_MAX) /* the idle task, or a thread that has exited */
+	/* the idle task, or a thread that has exited */
+	if (!record->pid || record->pid == UINT32_MAX)
 		return;
 	struct perf_callchain chain = perf_callchain_flatten(record, live->arch->kernel_begin,
 		info->max_stack, live->frames, LIVE_FRAMES_MAX);
@@ -76,8 +78,8 @@ static void take_sample(struct live *live, const struct perf_record *record)
 	item->cpu = (int16_t)record->cpu;
 	item->stack_index = stack_table_intern(&live->trace.stacks, live->frames, chain.count);
 	item->value = (chain.flags & PERF_CHAIN_CUT ? SAMPLE_STACK_CUT : 0u) |
-		(chain.flags & PERF_CHAIN_BROKEN ? SAMPLE_WALK_STOPPED : 0u) |
-		(chain.flags & PERF_CHAIN_GUEST ? SAMPLE_GUEST : 0u);
+		      (chain.flags & PERF_CHAIN_BROKEN ? SAMPLE_WALK_STOPPED : 0u) |
+		      (chain.flags & PERF_CHAIN_GUEST ? SAMPLE_GUEST : 0u);
 }
 
 static void take_simple(struct live *live, const struct perf_record *record, enum pending_kind kind,
@@ -102,7 +104,8 @@ static void take_record(struct live *live, const uint8_t *data, uint32_t size)
 
 	if (perf_record_decode(&live->layout, data, size, &record) < 0)
 		return;
-	if (recorder_info(live->recorder)->filter_by_pid && strangers_sift(&live->strangers, &record))
+	if (recorder_info(live->recorder)->filter_by_pid &&
+		strangers_sift(&live->strangers, &record))
 		return;
 	switch (record.type) {
 	case PERF_TYPE_SAMPLE:
@@ -113,7 +116,8 @@ static void take_record(struct live *live, const uint8_t *data, uint32_t size)
 		take_mapping(live, &record);
 		break;
 	case PERF_TYPE_COMM:
-		take_simple(live, &record, PENDING_COMM, live_text(live, record.text, record.text_len), record.exec);
+		take_simple(live, &record, PENDING_COMM,
+			live_text(live, record.text, record.text_len), record.exec);
 		break;
 	case PERF_TYPE_FORK:
 		take_simple(live, &record, PENDING_FORK,

@@ -32,25 +32,30 @@
 #include "trace/clr.h"
 #include "trace/spoor_payload.h"
 
-#define FLUSH_NS        UINT64_C(500000000)
-#define SYNC_LEAD_NS    UINT64_C(10000000) /* PerfView mislabels events that are less than 5 ms after the sync time */
-#define FOLLOW_NS       UINT64_C(1000000000) /* interval of checks for CPU hotplug and clock changes */
+#define FLUSH_NS UINT64_C(500000000)
+/* PerfView mislabels events that are less than 5 ms after the sync time */
+#define SYNC_LEAD_NS UINT64_C(10000000)
+/* interval of checks for CPU hotplug and clock changes */
+#define FOLLOW_NS       UINT64_C(1000000000)
 #define STACKS_MAX      65536u
 #define STACK_BYTES_MAX (16u << 20)
 #ifdef SPOOR_HOSTILE
 #define TABLE_BYTES_MAX (256u << 10)
 #else
-#define TABLE_BYTES_MAX (40u << 20) /* of a budget of 64 MiB for the recorder; the rest is for code, file images and buffers */
+/* of a budget of 64 MiB for the recorder; the rest is for code, file images and buffers */
+#define TABLE_BYTES_MAX (40u << 20)
 #endif
 #define LARGE_BLOCK_BYTES (128 << 10)
-#define SLOW_HZ         1000u
-#define SLOW_RING_BYTES (1u << 20) /* two seconds of deep stacks at SLOW_HZ; larger rings take longer to clear at the start */
+#define SLOW_HZ           1000u
+/* two seconds of deep stacks at SLOW_HZ; larger rings take longer to clear at the start */
+#define SLOW_RING_BYTES (1u << 20)
 #define POLL_MAX        1024u
-#define PORT_POLL_MAX   64u /* of these, for the listen port */
+#define PORT_POLL_MAX   64u                  /* of these, for the listen port */
 #define REST_BOUND_NS   UINT64_C(3000000000) /* for the rundowns that name the remaining methods */
 #define END_BOUND_NS    UINT64_C(8000000000)
 #define PAUSE_TOLD_NS   UINT64_C(10000000)
-#define PAUSE_BOUND_NS  UINT64_C(2000000000) /* the user waits after Ctrl-Z; the guard ends sessions that are still open after this */
+/* the user waits after Ctrl-Z; the guard ends sessions that are still open after this */
+#define PAUSE_BOUND_NS UINT64_C(2000000000)
 
 static void emit_about_recording(struct live *live, enum known_event known)
 {
@@ -87,7 +92,8 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 
 	if (outcome->info) {
 		/* The version is "10.0.12+hash"; the hash is removed. */
-		process->runtime_version = live_text(live, runtime.version, strcspn(runtime.version, "+"));
+		process->runtime_version =
+			live_text(live, runtime.version, strcspn(runtime.version, "+"));
 		runtime.version = trace_text(&live->trace, process->runtime_version);
 		memcpy(runtime.cookie, outcome->info->cookie, sizeof(runtime.cookie));
 	}
@@ -103,12 +109,14 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 			&(struct payload_clock_offset){ .source = "eventpipe",
 				.offset_ns = outcome->clock_offset_ns,
 				.error_ns = outcome->clock_error_ns });
-		live_emit(live, SPOOR_CLOCK_OFFSET, process->main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
+		live_emit(live, SPOOR_CLOCK_OFFSET, process->main_thread, &live->payload,
+			EVENT_CPU_UNKNOWN, 0);
 	}
 	if (outcome->reachable)
 		return;
 	bytes_reset(&live->text);
-	bytes_printf(&live->text, "no names from its runtime: %s", outcome->reason); /* the event's thread row identifies the process */
+	/* the event's thread row identifies the process */
+	bytes_printf(&live->text, "no names from its runtime: %s", outcome->reason);
 	live_notice(live, outcome->process, 2, outcome->reason_code, bytes_z(&live->text),
 		reason_remedy(reason_kind_of(outcome->reason_code)));
 }
@@ -130,10 +138,14 @@ static struct live_cpu *live_cpu(struct live *live, int32_t cpu)
 	return &live->cpus.items[index];
 }
 
-/* Between fork and exec the command is a copy of spoor. Per-task events begin at its exec, but CPU-wide events do not. */
+/*
+ * Between fork and exec the command is a copy of spoor. Per-task events begin at its exec, but
+ * CPU-wide events do not.
+ */
 static bool is_before_exec(const struct live *live, const struct pending *item)
 {
-	return item->pid == live->child.pid && recorder_info(live->recorder)->filter_by_pid && item->time_ns < live->child_exec_ns;
+	return item->pid == live->child.pid && recorder_info(live->recorder)->filter_by_pid &&
+	       item->time_ns < live->child_exec_ns;
 }
 
 static void on_sample(struct live *live, const struct pending *item, uint64_t late_ns)
@@ -154,7 +166,8 @@ static void on_sample(struct live *live, const struct pending *item, uint64_t la
 	uint32_t stack = item->stack_index;
 	uint64_t flags = item->value;
 
-	(void)names_hit(&live->names, process, stack, item->time_ns, &stack); /* without memory the name is missing, and counted */
+	/* without memory the name is missing, and counted */
+	(void)names_hit(&live->names, process, stack, item->time_ns, &stack);
 	if (stack != item->stack_index)
 		flags |= SAMPLE_WALK_STOPPED;
 	struct event event = {
@@ -184,7 +197,8 @@ static void on_sample(struct live *live, const struct pending *item, uint64_t la
 	live->late += late_ns != 0;
 }
 
-static void on_lost(struct live *live, const struct pending *item, uint64_t first_ns, const char *source)
+static void on_lost(struct live *live, const struct pending *item, uint64_t first_ns,
+	const char *source)
 {
 	live->lost += item->value;
 	live_loss(live, source, "samples", item->value, item->cpu, first_ns, item->time_ns, true);
@@ -205,7 +219,10 @@ static void on_throttle(struct live *live, const struct pending *item)
 		return;
 	struct pending missing = *item;
 
-	/* The kernel does not report the number of suppressed samples; it is estimated from the duration. */
+	/*
+	 * The kernel does not report the number of suppressed samples; it is estimated from the
+	 * duration.
+	 */
 	missing.value = period_ns ? (item->time_ns - cpu->throttle_ns) / period_ns : 0;
 	if (missing.value)
 		on_lost(live, &missing, cpu->throttle_ns, "throttle");
@@ -215,7 +232,8 @@ static void on_throttle(struct live *live, const struct pending *item)
 static void on_code_removed(struct live *live, const struct pending *item)
 {
 	uint32_t process = item->pid;
-	const struct code *code = names_end_code(&live->names, process, item->stack_index, item->value);
+	const struct code *code =
+		names_end_code(&live->names, process, item->stack_index, item->value);
 
 	if (!code)
 		return;
@@ -223,10 +241,12 @@ static void on_code_removed(struct live *live, const struct pending *item)
 
 	bytes_reset(&live->payload);
 	payload_code_removed(&live->payload, code->begin, code->end);
-	live_emit(live, SPOOR_CODE_REMOVED, owner->main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
+	live_emit(live, SPOOR_CODE_REMOVED, owner->main_thread, &live->payload, EVENT_CPU_UNKNOWN,
+		0);
 	bytes_reset(&live->payload);
 	clr_method_unload_payload(code, &live->payload);
-	live_emit(live, CLR_METHOD_UNLOAD_VERBOSE, owner->main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
+	live_emit(live, CLR_METHOD_UNLOAD_VERBOSE, owner->main_thread, &live->payload,
+		EVENT_CPU_UNKNOWN, 0);
 	owner->code_epoch++;
 }
 
@@ -258,7 +278,8 @@ void live_give_out(struct live *live, uint64_t until_ns)
 			break;
 		case PENDING_LOST: {
 			const struct live_cpu *cpu = live_cpu(live, item->cpu);
-			on_lost(live, item, cpu && cpu->last_ns ? cpu->last_ns : live->begin_ns, "ring");
+			on_lost(live, item, cpu && cpu->last_ns ? cpu->last_ns : live->begin_ns,
+				"ring");
 			break;
 		}
 		case PENDING_THROTTLE:
@@ -293,7 +314,8 @@ static void on_removed_code(void *context, uint32_t process, uint32_t code, cons
 	struct pending *item = merge_add(&live->merge);
 
 	if (!item)
-		return; /* the names of the removed code stay: wrong only if other code is placed there */
+		/* the names of the removed code stay: wrong only if other code is placed there */
+		return;
 	item->kind = PENDING_CODE_REMOVED;
 	item->time_ns = body->until_ns;
 	item->pid = process;
@@ -306,17 +328,20 @@ static uint64_t table_bytes(const struct live *live)
 {
 	const struct trace *trace = &live->trace;
 
-	return names_size_bytes(&live->names) + managed_size_bytes(live->managed) + strtab_size_bytes(&trace->strings) +
-		stack_table_size_bytes(&trace->stacks) +
-		trace->processes.capacity * sizeof(struct process) +
-		trace->threads.capacity * sizeof(struct thread) +
-		trace->mappings.capacity * sizeof(struct mapping) +
-		map_size_bytes(&trace->by_tid) + map_size_bytes(&trace->by_pid) +
-		(live->cpu_clocks ? live_clocks_size_bytes(live) : 0) +
-		live->merge.items.capacity * sizeof(struct pending);
+	return names_size_bytes(&live->names) + managed_size_bytes(live->managed) +
+	       strtab_size_bytes(&trace->strings) + stack_table_size_bytes(&trace->stacks) +
+	       trace->processes.capacity * sizeof(struct process) +
+	       trace->threads.capacity * sizeof(struct thread) +
+	       trace->mappings.capacity * sizeof(struct mapping) + map_size_bytes(&trace->by_tid) +
+	       map_size_bytes(&trace->by_pid) +
+	       (live->cpu_clocks ? live_clocks_size_bytes(live) : 0) +
+	       live->merge.items.capacity * sizeof(struct pending);
 }
 
-/* The stack table has grown too large: drops all stacks except those that the reorder window still uses. */
+/*
+ * The stack table has grown too large: drops all stacks except those that the reorder window still
+ * uses.
+ */
 static void forget_stacks(struct live *live)
 {
 	struct stack_table fresh = { 0 };
@@ -335,7 +360,8 @@ static void forget_stacks(struct live *live)
 		uint32_t count;
 		if (item->kind != PENDING_SAMPLE && item->kind != PENDING_SHARE)
 			continue;
-		const uint64_t *frames = stack_table_get(&live->trace.stacks, item->stack_index, &count);
+		const uint64_t *frames =
+			stack_table_get(&live->trace.stacks, item->stack_index, &count);
 		item->stack_index = stack_table_intern(&fresh, frames, count);
 	}
 	stack_table_done(&live->trace.stacks);
@@ -360,7 +386,8 @@ static void tell_samples_cut(struct live *live)
 	if (!live->samples_cut)
 		return;
 	live->lost += live->samples_cut;
-	live_loss(live, "limit", "samples", live->samples_cut, EVENT_CPU_UNKNOWN, live->begin_ns, live->merge.reached_ns, false);
+	live_loss(live, "limit", "samples", live->samples_cut, EVENT_CPU_UNKNOWN, live->begin_ns,
+		live->merge.reached_ns, false);
 	live->samples_cut = 0;
 }
 
@@ -370,7 +397,8 @@ static void flush(struct live *live, uint64_t until_ns)
 	live_give_out(live, until_ns);
 	live_events_tell_losses(live);
 	tell_samples_cut(live);
-	(void)names_resolve(&live->names, clock_monotonic_ns()); /* unresolved addresses stay unnamed and are counted */
+	/* unresolved addresses stay unnamed and are counted */
+	(void)names_resolve(&live->names, clock_monotonic_ns());
 	say_files_skipped(live);
 	live->unflushed_bytes = live->unflushed_most = 0;
 	if (!live->sink_error)
@@ -382,14 +410,18 @@ static void flush(struct live *live, uint64_t until_ns)
 		forget_stacks(live);
 	bool large = !live->names.full && table_bytes(live) > TABLE_BYTES_MAX;
 
-	/* Caches are dropped first, which takes effect by the next flush. If the tables are still too large then, naming stops. */
+	/*
+	 * Caches are dropped first, which takes effect by the next flush. If the tables are still
+	 * too large then, naming stops.
+	 */
 	if (large && !live->room_wanted)
 		names_make_room(&live->names);
 	if (large && live->room_wanted) {
 		live->names.full = true;
 		live->trace.strings.full = true;
 		live_notice(live, live->recorder_process, 2, "memory",
-			"the recorder's memory limit is reached: addresses that are first sampled from now on stay without a name", "");
+			"the recorder's memory limit is reached: addresses that are first sampled from now on stay without a name",
+			"");
 	}
 	live->room_wanted = large;
 }
@@ -411,14 +443,16 @@ static void describe(struct live *live)
 }
 
 /*
- * Large tables grow by doubling. By default glibc raises its mmap threshold when a large block is freed and takes later large blocks from the heap,
- * where they leave holes: recording a process storm with compression took twice the memory in use. With a fixed threshold each large table is a
+ * Large tables grow by doubling. By default glibc raises its mmap threshold when a large block is
+ * freed and takes later large blocks from the heap, where they leave holes: recording a process
+ * storm with compression took twice the memory in use. With a fixed threshold each large table is a
  * separate mapping, which is returned to the system when it is freed.
  */
 static void keep_large_blocks_apart(void)
 {
 #ifdef __GLIBC__
-	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES); /* a hint: the heap is only larger without it */
+	/* a hint: the heap is only larger without it */
+	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
 	(void)mallopt(M_TRIM_THRESHOLD, 2 * LARGE_BLOCK_BYTES); /* as for M_MMAP_THRESHOLD */
 #endif
 }
@@ -463,15 +497,18 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		goto fail;
 	}
 	struct recorder_options recorder_options = {
-		.scope = options->machine ? RECORD_MACHINE : options->tid_count ? RECORD_THREADS
-			: options->pid_count ? RECORD_PIDS : RECORD_CHILD,
+		.scope = options->machine     ? RECORD_MACHINE
+			 : options->tid_count ? RECORD_THREADS
+			 : options->pid_count ? RECORD_PIDS
+					      : RECORD_CHILD,
 		.frequency_hz = options->frequency_hz,
 		.pids = options->tid_count ? options->tids : options->pids,
 		.pid_count = options->tid_count ? options->tid_count : options->pid_count,
 		.cpus = options->cpus,
 		.cpu_count = options->cpu_count,
 		.late_start = options->late_start,
-		.ring_bytes = options->frequency_hz <= SLOW_HZ ? SLOW_RING_BYTES : RECORDER_RING_BYTES,
+		.ring_bytes =
+			options->frequency_hz <= SLOW_HZ ? SLOW_RING_BYTES : RECORDER_RING_BYTES,
 		.user_only = options->user_only,
 		.kernel_only = options->kernel_only,
 		.instead = options->instead,
@@ -489,8 +526,9 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 	result = recorder_open(&recorder_options, &live->recorder, diag);
 	if (result < 0)
 		goto fail;
-	live->layout = (struct perf_layout){ .sample_type = recorder_info(live->recorder)->sample_type,
-		.sample_id_all = true };
+	live->layout =
+		(struct perf_layout){ .sample_type = recorder_info(live->recorder)->sample_type,
+			.sample_id_all = true };
 	live->recorder_process = trace_process(&live->trace, (uint32_t)getpid());
 	if (!live->recorder_process || !census_entry(live, live->recorder_process)) {
 		result = diag_set(diag, -ENOMEM, "cannot record: %m");
@@ -571,10 +609,11 @@ static void options_json(const struct live *live, struct bytes *out)
 	struct json j = { .out = out };
 
 	json_object(&j, NULL);
-	json_z(&j, "scope", live->options.machine ? "machine"
-			: live->options.tid_count	  ? "threads"
-			: live->options.pid_count	  ? "processes"
-							  : "command");
+	json_z(&j, "scope",
+		live->options.machine     ? "machine"
+		: live->options.tid_count ? "threads"
+		: live->options.pid_count ? "processes"
+					  : "command");
 	json_array(&j, "pids");
 	for (size_t i = 0; i < live->options.pid_count; i++)
 		json_u64(&j, NULL, live->options.pids[i]);
@@ -588,9 +627,10 @@ static void options_json(const struct live *live, struct bytes *out)
 	if (live->options.cpu_count)
 		json_u64(&j, "cpus", info->ring_count);
 	json_u64(&j, "frequency_hz", live->options.frequency_hz);
-	json_z(&j, "event", info->clock == RECORD_CLOCK_CYCLES ? "cycles"
-			: info->clock == RECORD_CLOCK_NONE     ? "thread-clocks"
-							       : "cpu-clock");
+	json_z(&j, "event",
+		info->clock == RECORD_CLOCK_CYCLES ? "cycles"
+		: info->clock == RECORD_CLOCK_NONE ? "thread-clocks"
+						   : "cpu-clock");
 	json_bool(&j, "kernel", !info->kernel_excluded);
 	json_bool(&j, "user", !live->options.kernel_only);
 	json_bool(&j, "idle", !info->idle_excluded);
@@ -639,16 +679,21 @@ static void emit_head(struct live *live)
 			.perf_event_paranoid = rights.perf_event_paranoid });
 	emit_about_recording(live, SPOOR_MACHINE);
 	if (info->limit.error)
-		live_notice(live, live->recorder_process, 2, "rights", info->limit.text, info->limit.remedy);
+		live_notice(live, live->recorder_process, 2, "rights", info->limit.text,
+			info->limit.remedy);
 }
 
-/* A CPU came online or went offline. Its earlier samples are kept; the change is written to the file. */
+/*
+ * A CPU came online or went offline. Its earlier samples are kept; the change is written to the
+ * file.
+ */
 static void on_cpu(void *context, uint32_t cpu, bool online)
 {
 	struct live *live = context;
 
 	bytes_reset(&live->payload);
-	payload_cpu_state(&live->payload, &(struct payload_cpu_state){ .cpu = cpu, .online = online });
+	payload_cpu_state(&live->payload,
+		&(struct payload_cpu_state){ .cpu = cpu, .online = online });
 	emit_about_recording(live, SPOOR_CPU_STATE);
 	bytes_reset(&live->text);
 	bytes_printf(&live->text, "CPU %u %s ", cpu, online ? "came online" : "went offline");
@@ -664,9 +709,9 @@ static void measure_perf_clock(struct live *live)
 	if (clock_probe_perf(&probe) < 0)
 		return; /* without a measurement no event is written */
 	bytes_reset(&live->payload);
-	payload_clock_offset(&live->payload,
-		&(struct payload_clock_offset){
-			.source = "perf", .offset_ns = probe.offset_ns, .error_ns = probe.error_ns });
+	payload_clock_offset(&live->payload, &(struct payload_clock_offset){ .source = "perf",
+						     .offset_ns = probe.offset_ns,
+						     .error_ns = probe.error_ns });
 	emit_about_recording(live, SPOOR_CLOCK_OFFSET);
 }
 
@@ -678,7 +723,8 @@ static void look_at_clocks(struct live *live)
 	if (change == CLOCK_STEADY)
 		return;
 	bytes_reset(&live->text);
-	bytes_text(&live->text, change == CLOCK_SLEPT ? "the machine slept for " : "the time of day was set ");
+	bytes_text(&live->text,
+		change == CLOCK_SLEPT ? "the machine slept for " : "the time of day was set ");
 	if (change == CLOCK_SET)
 		bytes_text(&live->text, by_ns < 0 ? "back by " : "forward by ");
 	text_add_duration(&live->text, (double)(by_ns < 0 ? -by_ns : by_ns) / 1e9);
@@ -686,9 +732,10 @@ static void look_at_clocks(struct live *live)
 	text_add_duration(&live->text, (double)(clock_monotonic_ns() - live->begin_ns) / 1e9);
 	bytes_text(&live->text, " after the begin");
 	if (change == CLOCK_SET)
-		bytes_text(&live->text, "; times of day in this recording go by what it was at the begin");
-	live_notice(live, live->recorder_process, 2, change == CLOCK_SLEPT ? "suspend" : "clock-set",
-		bytes_z(&live->text), "");
+		bytes_text(&live->text,
+			"; times of day in this recording go by what it was at the begin");
+	live_notice(live, live->recorder_process, 2,
+		change == CLOCK_SLEPT ? "suspend" : "clock-set", bytes_z(&live->text), "");
 	measure_perf_clock(live);
 }
 
@@ -699,7 +746,8 @@ int live_run_command(struct live *live, struct diag *diag)
 	live->child_waits = false;
 	int result = record_child_go(&live->child, live->options.command[0], diag);
 
-	live->child_exec_ns = clock_monotonic_ns(); /* replaced by the time of the exec record in census_comm() */
+	/* replaced by the time of the exec record in census_comm() */
+	live->child_exec_ns = clock_monotonic_ns();
 	return result;
 }
 
@@ -727,7 +775,8 @@ int live_start(struct live *live, struct diag *diag)
 		return result;
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
-	(void)output_limit_check(&live->output, nettrace_sink_counts(live->sink)->bytes); /* live_step() checks the result */
+	/* live_step() checks the result */
+	(void)output_limit_check(&live->output, nettrace_sink_counts(live->sink)->bytes);
 	managed_advance(live->managed, clock_monotonic_ns());
 	return 0;
 }
@@ -798,13 +847,15 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 	if (now_ns >= due_ns) {
 		flush(live, live_events_limit_ns(live, now_ns));
 		live->flush_ns = now_ns;
-		(void)output_limit_check(&live->output, nettrace_sink_counts(live->sink)->bytes); /* the result is checked below */
+		/* the result is checked below */
+		(void)output_limit_check(&live->output, nettrace_sink_counts(live->sink)->bytes);
 	} else if (live_events_press(live, now_ns)) {
 		live_give_out(live, live_events_limit_ns(live, now_ns));
 	}
 	if (now_ns >= live->follow_ns + FOLLOW_NS) {
 		live->follow_ns = now_ns;
-		(void)recorder_follow_cpus(live->recorder, on_cpu, live, NULL); /* a CPU that cannot be opened has no samples */
+		/* a CPU that cannot be opened has no samples */
+		(void)recorder_follow_cpus(live->recorder, on_cpu, live, NULL);
 		look_at_clocks(live);
 		throttling_tell(live, now_ns);
 	}
@@ -843,8 +894,9 @@ void live_resume(struct live *live, uint64_t paused_ns)
 		return;
 	bytes_text(&text, "spoor was stopped for ");
 	text_add_duration(&text, (double)paused_ns / 1e9);
-	bytes_text(&text, " (Ctrl-Z, SIGTSTP): samples were kept until the kernel's buffers were full, and the methods that .NET processes "
-			  "compiled meanwhile are requested again");
+	bytes_text(&text,
+		" (Ctrl-Z, SIGTSTP): samples were kept until the kernel's buffers were full, and the methods that .NET processes "
+		"compiled meanwhile are requested again");
 	live_notice(live, live->recorder_process, 2, "paused", bytes_z(&text), "");
 	bytes_done(&text);
 }
@@ -861,13 +913,17 @@ static bool turn_managed(struct live *live, struct pollfd *fds, size_t fd_count)
 	return asked;
 }
 
-/* Ends the .NET sessions, within a time limit, or earlier if one of the caller's descriptors becomes ready. */
+/*
+ * Ends the .NET sessions, within a time limit, or earlier if one of the caller's descriptors
+ * becomes ready.
+ */
 static void end_managed(struct live *live, struct pollfd *fds, size_t fd_count)
 {
 	uint64_t bound_ns = clock_monotonic_ns() + REST_BOUND_NS;
 	bool hurried = false;
 
-	while (!hurried && clock_monotonic_ns() < bound_ns && managed_names_rest(live->managed, clock_monotonic_ns()))
+	while (!hurried && clock_monotonic_ns() < bound_ns &&
+		managed_names_rest(live->managed, clock_monotonic_ns()))
 		hurried = turn_managed(live, fds, fd_count);
 	bound_ns = clock_monotonic_ns() + END_BOUND_NS;
 	managed_stop(live->managed, clock_monotonic_ns());
@@ -882,15 +938,20 @@ static void say_withheld(struct live *live)
 	if (!count)
 		return;
 	bytes_reset(&live->text);
-	bytes_printf(&live->text, LIVE_WITHHELD, text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, count, ".NET process", ".NET processes"), count == 1 ? "its" : "their");
-	live_notice(live, live->recorder_process, 2, "withheld", bytes_z(&live->text), LIVE_WITHHELD_REMEDY);
+	bytes_printf(&live->text, LIVE_WITHHELD,
+		text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, count, ".NET process",
+			".NET processes"),
+		count == 1 ? "its" : "their");
+	live_notice(live, live->recorder_process, 2, "withheld", bytes_z(&live->text),
+		LIVE_WITHHELD_REMEDY);
 }
 
 void live_command_used(struct live *live, uint64_t user_ns, uint64_t system_ns)
 {
 	const struct recorder_info *info = recorder_info(live->recorder);
 
-	live->command_ns = (live->options.kernel_only ? 0 : user_ns) + (info->kernel_excluded ? 0 : system_ns);
+	live->command_ns =
+		(live->options.kernel_only ? 0 : user_ns) + (info->kernel_excluded ? 0 : system_ns);
 }
 
 /* Called when all samples have left the reorder window. */
@@ -898,21 +959,29 @@ static void tell_unsampled(struct live *live)
 {
 	const struct recorder_info *info = recorder_info(live->recorder);
 	uint64_t seen_ns = (live->samples + live->lost) * info->period_ns;
-	bool task_events = info->clock != RECORD_CLOCK_NONE && !info->filter_by_pid && !live->options.machine && !live->options.pid_count;
+	bool task_events = info->clock != RECORD_CLOCK_NONE && !info->filter_by_pid &&
+			   !live->options.machine && !live->options.pid_count;
 
-	if (!task_events || live->options.cpu_count || live->options.late_start || live->command_ns <= seen_ns)
+	if (!task_events || live->options.cpu_count || live->options.late_start ||
+		live->command_ns <= seen_ns)
 		return;
 	uint64_t missing_ns = live->command_ns - seen_ns;
 	double expected = (double)live->command_ns / (double)info->period_ns;
 
-	/* Three standard deviations of a count, and a tenth for rounding in the kernel's accounting. */
-	if ((double)missing_ns <= 3 * sqrt(expected) * (double)info->period_ns + (double)live->command_ns / 10)
+	/*
+	 * Three standard deviations of a count, and a tenth for rounding in the kernel's
+	 * accounting.
+	 */
+	if ((double)missing_ns <=
+		3 * sqrt(expected) * (double)info->period_ns + (double)live->command_ns / 10)
 		return;
 	live->unsampled_ns = missing_ns;
 	bytes_reset(&live->text);
-	bytes_printf(&live->text, "%.2f of the command's %.2f CPU s have no sample: without the right to sample whole CPUs there is none of threads that lived for less than a sampling period",
+	bytes_printf(&live->text,
+		"%.2f of the command's %.2f CPU s have no sample: without the right to sample whole CPUs there is none of threads that lived for less than a sampling period",
 		(double)missing_ns / 1e9, (double)live->command_ns / 1e9);
-	live_notice(live, live->recorder_process, 2, "short-lived", bytes_z(&live->text), "record with sudo, or more often (-F)");
+	live_notice(live, live->recorder_process, 2, "short-lived", bytes_z(&live->text),
+		"record with sudo, or more often (-F)");
 }
 
 static void emit_end(struct live *live, const char *reason)
@@ -933,18 +1002,22 @@ static void emit_end(struct live *live, const char *reason)
 		{ "unnamed_kernel_hidden", live->names.frames_unnamed[UNNAMED_KERNEL_HIDDEN] },
 		{ "unnamed_no_memory", live->names.frames_unnamed[UNNAMED_NO_MEMORY] },
 		{ "events", sink->events },
-		/* Times on the recording's clock, not counts: events after sampled_to_ns were written when sampling had stopped. */
+		/*
+		 * Times on the recording's clock, not counts: events after sampled_to_ns were
+		 * written when sampling had stopped.
+		 */
 		{ "sampled_from_ns", live->begin_ns },
 		{ "sampled_to_ns", live->end_ns },
 	};
 
 	if (live->late)
-		live_loss(live, "late", "events", live->late, EVENT_CPU_UNKNOWN, live->begin_ns, live->end_ns, false);
+		live_loss(live, "late", "events", live->late, EVENT_CPU_UNKNOWN, live->begin_ns,
+			live->end_ns, false);
 	uint64_t stream_lost = managed_lost(live->managed);
 
 	if (stream_lost)
-		live_loss(live, "eventpipe", "events", stream_lost, EVENT_CPU_UNKNOWN, live->begin_ns, live->end_ns,
-			false);
+		live_loss(live, "eventpipe", "events", stream_lost, EVENT_CPU_UNKNOWN,
+			live->begin_ns, live->end_ns, false);
 	bytes_reset(&live->payload);
 	payload_session_end(&live->payload,
 		&(struct payload_session_end){ .reason = reason,
@@ -965,7 +1038,9 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	live->end_ns = clock_monotonic_ns();
 	live_port_leave(live);
 	if (!live->sink_error)
-		flush(live, live->cpu_clocks ? live_clocks_limit_ns(live) : live->end_ns - MERGE_WINDOW_NS); /* so that a second signal leaves a valid file */
+		/* so that a second signal leaves a valid file */
+		flush(live, live->cpu_clocks ? live_clocks_limit_ns(live)
+					     : live->end_ns - MERGE_WINDOW_NS);
 	end_managed(live, fds, fd_count);
 	if (live->cpu_clocks)
 		live_clocks_finish(live);
@@ -993,7 +1068,8 @@ void live_count(const struct live *live, struct live_counts *ret_counts)
 		.lost = live->lost,
 		.late = live->late,
 		.events = live->events,
-		.events_lost = live->events_lost + (live->managed ? managed_lost(live->managed) : 0),
+		.events_lost =
+			live->events_lost + (live->managed ? managed_lost(live->managed) : 0),
 		.bytes = live->sink ? nettrace_sink_counts(live->sink)->bytes : 0,
 		.unsampled_ns = live->unsampled_ns,
 		.command_ns = live->command_ns,

@@ -1,19 +1,20 @@
 /*
- * A live session: merges the kernel's perf rings and the .NET processes' event streams in time order, names their addresses, and writes them to a
- * sink.
+ * A live session: merges the kernel's perf rings and the .NET processes' event streams in time
+ * order, names their addresses, and writes them to a sink.
  *
  *   live_open(&options, &live, &diag);           opens the perf events; nothing runs yet
  *   live_write_to(live, fd, name, packed, &diag); opens the file sink
  *   live_start(live, &diag);
  *   while (live_step(live, fds, count, until_ns, &diag) > 0) ...     until the caller has a reason to end
- *   live_end(live, "reason", fds, count, &diag); bounded; shorter once one of the caller's fds is ready
- *   live_close(live);
+ *   live_end(live, "reason", fds, count, &diag); bounded; shorter once one of the caller's fds is
+ *   ready live_close(live);
  *
- * If no perf event can be opened (options.instead), there are no rings: the threads' CPU clocks give CPU time and the .NET runtimes' samples give
- * stacks.
+ * If no perf event can be opened (options.instead), there are no rings: the threads' CPU clocks
+ * give CPU time and the .NET runtimes' samples give stacks.
  *
- * The caller's thread does all the work but reading symbol files, for which a second thread runs at idle priority (name_desk.h). Samples wait 250 ms
- * in the reorder window (merge.h) and the sink is flushed every 500 ms, so a SIGKILL loses less than one second of data. Losses, limits and .NET
+ * The caller's thread does all the work but reading symbol files, for which a second thread runs at
+ * idle priority (name_desk.h). Samples wait 250 ms in the reorder window (merge.h) and the sink is
+ * flushed every 500 ms, so a SIGKILL loses less than one second of data. Losses, limits and .NET
  * processes that did not answer are written as events.
  */
 #ifndef SPOOR_RECORDING_LIVE_H
@@ -34,30 +35,33 @@ struct recorder_info;
 
 /* The message for live_counts.dotnet_withheld. */
 /* Its arguments are "1 .NET process", "its" or "2 .NET processes", "their". */
-#define LIVE_WITHHELD                                                                                                 \
+#define LIVE_WITHHELD \
 	"the events of %s of other users were left out: the capabilities of spoor's file are for %s names and stacks only"
 #define LIVE_WITHHELD_REMEDY "record with sudo to have the events too, or choose --no-events"
 
 /* Counters for the progress line and the summary. */
 struct live_counts {
 	uint64_t samples;
-	uint64_t lost;                   /* samples that the kernel reported as lost */
+	uint64_t lost; /* samples that the kernel reported as lost */
 	uint64_t late;
-	uint64_t events;                 /* of .NET runtimes */
-	uint64_t events_lost;            /* by a runtime, or here because a memory or size limit was reached */
-	uint64_t bytes;                  /* in the file */
-	uint64_t unsampled_ns;           /* estimated CPU time of the command that no sample covers */
-	uint64_t command_ns;             /* total CPU time of the command */
-	uint64_t frames;                 /* of samples; counted at the end */
+	uint64_t events; /* of .NET runtimes */
+	/* by a runtime, or here because a memory or size limit was reached */
+	uint64_t events_lost;
+	uint64_t bytes; /* in the file */
+	/* estimated CPU time of the command that no sample covers */
+	uint64_t unsampled_ns;
+	uint64_t command_ns; /* total CPU time of the command */
+	uint64_t frames;     /* of samples; counted at the end */
 	uint64_t unnamed[UNNAMED_CAUSE_COUNT];
 	uint64_t begin_ns;
 	uint64_t end_ns;
 	uint32_t dotnet_asked;
 	uint32_t dotnet_known;
-	uint32_t dotnet_withheld;        /* processes whose events were not recorded (managed_withheld()) */
+	/* processes whose events were not recorded (managed_withheld()) */
+	uint32_t dotnet_withheld;
 	uint32_t targets_left;
 	bool memory_full;
-	enum output_limit_kind limit;    /* the limit that was reached */
+	enum output_limit_kind limit; /* the limit that was reached */
 };
 
 int live_open(const struct live_options *options, struct live **ret_live, struct diag *diag);
@@ -78,9 +82,10 @@ int live_start(struct live *live, struct diag *diag);
 uint32_t live_rights(const struct live *live);
 
 /*
- * Reports the CPU time of the command and of the children that it waited for, as accounted by the kernel. With events for each task
- * (info->filter_by_pid is false), tasks that lived for less than a sampling period have no samples; the missing CPU time is written at the end of the
- * recording. Called before live_end().
+ * Reports the CPU time of the command and of the children that it waited for, as accounted by the
+ * kernel. With events for each task (info->filter_by_pid is false), tasks that lived for less than
+ * a sampling period have no samples; the missing CPU time is written at the end of the recording.
+ * Called before live_end().
  */
 void live_command_used(struct live *live, uint64_t user_ns, uint64_t system_ns);
 
@@ -91,8 +96,10 @@ int live_command_code(const struct live *live);
 uint32_t live_child_pid(const struct live *live);
 
 /*
- * Waits until work is due, until `until_ns`, or until one of the caller's `fds` is ready (its revents are then set), then does the work. Returns 1 to
- * continue, 0 to end (live_end_reason() names the reason), or a negative errno if the sink failed; the data written before the failure is valid.
+ * Waits until work is due, until `until_ns`, or until one of the caller's `fds` is ready (its
+ * revents are then set), then does the work. Returns 1 to continue, 0 to end (live_end_reason()
+ * names the reason), or a negative errno if the sink failed; the data written before the failure is
+ * valid.
  */
 int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t until_ns,
 	struct diag *diag);
@@ -101,15 +108,16 @@ int live_step(struct live *live, struct pollfd *fds, size_t fd_count, uint64_t u
 const char *live_end_reason(const struct live *live);
 
 /*
- * live_pause() ends the .NET sessions, within 2 s, and flushes; called before the caller stops itself (Ctrl-Z). live_resume() opens the sessions
- * again and writes a notice with the duration of the pause.
+ * live_pause() ends the .NET sessions, within 2 s, and flushes; called before the caller stops
+ * itself (Ctrl-Z). live_resume() opens the sessions again and writes a notice with the duration of
+ * the pause.
  */
 void live_pause(struct live *live);
 void live_resume(struct live *live, uint64_t paused_ns);
 
 /*
- * Stops the rings, ends the .NET sessions, resolves the remaining names, and ends the file. `fds` are polled as in live_step(): when one becomes
- * ready, waiting for the .NET sessions is cut short.
+ * Stops the rings, ends the .NET sessions, resolves the remaining names, and ends the file. `fds`
+ * are polled as in live_step(): when one becomes ready, waiting for the .NET sessions is cut short.
  */
 int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t fd_count,
 	struct diag *diag);

@@ -17,9 +17,12 @@
 #include "trace/event.h"
 #include "trace/spoor_payload.h"
 
-#define SETTLE_NS     UINT64_C(250000000)  /* samples older than this are complete: runtimes send them every 100 ms */
-#define INTERVAL_NS   UINT64_C(100000000)  /* of a clock's readings: a share may be older than the last settled time by at most this */
-#define SCAN_NS       UINT64_C(100000000)  /* of looking for new processes; longer if a scan takes more than 2 % of it */
+/* samples older than this are complete: runtimes send them every 100 ms */
+#define SETTLE_NS UINT64_C(250000000)
+/* of a clock's readings: a share may be older than the last settled time by at most this */
+#define INTERVAL_NS UINT64_C(100000000)
+/* of looking for new processes; longer if a scan takes more than 2 % of it */
+#define SCAN_NS       UINT64_C(100000000)
 #define YOUNG_NS      UINT64_C(2000000000) /* age below which a process may be about to exec */
 #define YOUNG_LOOK_NS UINT64_C(50000000)   /* interval of checking such a process */
 #define MAPS_GAP_NS   UINT64_C(20000000)
@@ -37,10 +40,11 @@ struct young {
 struct live_clocks {
 	struct thread_clocks *reader;
 	struct clock_join join;
-	struct map ended;       /* thread -> 1: the join frees it when it has no data left */
-	struct map passed_over; /* pid -> 1, 2: number of lookups that found it is not to be recorded */
+	struct map ended; /* thread -> 1: the join frees it when it has no data left */
+	/* pid -> 1, 2: number of lookups that found it is not to be recorded */
+	struct map passed_over;
 	VEC(struct young) young;
-	struct id_list ids;     /* scratch */
+	struct id_list ids; /* scratch */
 	uint64_t scan_ns;
 	uint64_t young_ns;
 	uint64_t settled_ns;
@@ -64,11 +68,13 @@ static void on_clock(void *context, uint32_t pid, uint32_t tid, uint64_t time_ns
 	struct live *live = context;
 
 	if (is_chosen_thread(live, tid))
-		(void)clock_join_clock(&live->cpu_clocks->join, key_of(pid, tid), time_ns, cpu_ns); /* without memory: one longer interval */
+		/* without memory: one longer interval */
+		(void)clock_join_clock(&live->cpu_clocks->join, key_of(pid, tid), time_ns, cpu_ns);
 }
 
 /*
- * Checks a new stack for code that was mapped after the last reading of the mappings; if there is any, they are read again while the process lives.
+ * Checks a new stack for code that was mapped after the last reading of the mappings; if there is
+ * any, they are read again while the process lives.
  */
 static void look_at_stack(struct live *live, uint32_t process, uint32_t stack)
 {
@@ -88,20 +94,26 @@ static void look_at_stack(struct live *live, uint32_t process, uint32_t stack)
 	live->processes.items[process].stacks_seen = stack + 1;
 }
 
-/* Handles a sample of a runtime. After the first one of a process, its clocks are read more often. */
-static void on_sampled(void *context, uint32_t process, uint32_t tid, uint64_t time_ns, uint32_t stack, bool runs)
+/*
+ * Handles a sample of a runtime. After the first one of a process, its clocks are read more often.
+ */
+static void on_sampled(void *context, uint32_t process, uint32_t tid, uint64_t time_ns,
+	uint32_t stack, bool runs)
 {
 	struct live *live = context;
 	uint32_t pid = live->trace.processes.items[process].pid;
 	struct live_process *own = &live->processes.items[process];
 
-	if (!own->wanted || (live->end_ns && time_ns > live->end_ns) || !is_chosen_thread(live, tid))
+	if (!own->wanted || (live->end_ns && time_ns > live->end_ns) ||
+		!is_chosen_thread(live, tid))
 		return;
 	if (!own->sampled && !live->end_ns)
-		own->sampled = thread_clocks_add(live->cpu_clocks->reader, pid, true, clock_monotonic_ns(), false) == 0;
+		own->sampled = thread_clocks_add(live->cpu_clocks->reader, pid, true,
+				       clock_monotonic_ns(), false) == 0;
 	if (stack >= own->stacks_seen)
 		look_at_stack(live, process, stack);
-	(void)clock_join_sample(&live->cpu_clocks->join, key_of(pid, tid), time_ns, stack, runs); /* without memory: its CPU time goes to the thread's other samples */
+	/* without memory: its CPU time goes to the thread's other samples */
+	(void)clock_join_sample(&live->cpu_clocks->join, key_of(pid, tid), time_ns, stack, runs);
 }
 
 /* ---- processes ---- */
@@ -117,7 +129,11 @@ static uint64_t exe_hash(struct live *live, uint32_t pid)
 /* Records that the process has executed another program. */
 static void become(struct live *live, uint32_t pid, const char *comm)
 {
-	struct pending item = { .time_ns = clock_monotonic_ns(), .pid = pid, .tid = pid, .value = live_text(live, comm, strlen(comm)), .flag = true };
+	struct pending item = { .time_ns = clock_monotonic_ns(),
+		.pid = pid,
+		.tid = pid,
+		.value = live_text(live, comm, strlen(comm)),
+		.flag = true };
 
 	if (!live->merge.items.count || live->merge.reached_ns > item.time_ns)
 		item.time_ns = live->merge.reached_ns;
@@ -125,8 +141,9 @@ static void become(struct live *live, uint32_t pid, const char *comm)
 }
 
 /*
- * Called for a running process. An exec is detected by its changed name and executable. Libraries that were loaded later, such as a .NET runtime, are
- * found by reading the mappings again, at intervals that double while the process uses CPU time.
+ * Called for a running process. An exec is detected by its changed name and executable. Libraries
+ * that were loaded later, such as a .NET runtime, are found by reading the mappings again, at
+ * intervals that double while the process uses CPU time.
  */
 static void on_alive(void *context, uint32_t pid, const char *comm, bool worked)
 {
@@ -171,7 +188,8 @@ static void on_ended(void *context, uint32_t pid, uint32_t tid)
 	struct live *live = context;
 	struct pending *item = merge_add(&live->merge);
 
-	(void)map_put(&live->cpu_clocks->ended, key_of(pid, tid), 1); /* without memory: its data is kept a little longer */
+	/* without memory: its data is kept a little longer */
+	(void)map_put(&live->cpu_clocks->ended, key_of(pid, tid), 1);
 	if (!item)
 		return; /* its slot is not reused */
 	item->kind = PENDING_EXIT;
@@ -195,19 +213,24 @@ static void add_process(struct live *live, uint32_t process, bool newborn, uint6
 	own->looked_ns = now_ns;
 	own->look_gap_ns = newborn || pid == live->child.pid ? LOOK_MIN_NS : LOOK_MAX_NS / 2;
 	if (newborn || pid == live->child.pid)
-		(void)vec_add(&clocks->young, ((struct young){ .pid = pid, .since_ns = now_ns })); /* without memory: an exec is noticed later */
+		/* without memory: an exec is noticed later */
+		(void)vec_add(&clocks->young, ((struct young){ .pid = pid, .since_ns = now_ns }));
 }
 
 /*
- * /proc gives the start time in clock ticks, rounded down. Two ticks of tolerance count a process as new if it started at about the begin of the
- * recording.
+ * /proc gives the start time in clock ticks, rounded down. Two ticks of tolerance count a process
+ * as new if it started at about the begin of the recording.
  */
 static bool is_newborn(const struct live *live, uint32_t process)
 {
-	return live->trace.processes.items[process].begin_ns + 2 * live->proc.tick_ns >= live->begin_ns;
+	return live->trace.processes.items[process].begin_ns + 2 * live->proc.tick_ns >=
+	       live->begin_ns;
 }
 
-/* Adds new processes. A process that is not to be recorded is looked up two times, because its parent may become known only after the first. */
+/*
+ * Adds new processes. A process that is not to be recorded is looked up two times, because its
+ * parent may become known only after the first.
+ */
 static void scan(struct live *live, uint64_t now_ns)
 {
 	struct live_clocks *clocks = live->cpu_clocks;
@@ -225,7 +248,8 @@ static void scan(struct live *live, uint64_t now_ns)
 		if (process)
 			add_process(live, process, is_newborn(live, process), now_ns);
 		else
-			(void)map_put(&passed_over, pid, looks < 2 ? looks + 1 : looks); /* without memory it is looked up again */
+			/* without memory it is looked up again */
+			(void)map_put(&passed_over, pid, looks < 2 ? looks + 1 : looks);
 	}
 	map_done(&clocks->passed_over);
 	clocks->passed_over = passed_over;
@@ -238,7 +262,8 @@ static void look_at_young(struct live *live, uint64_t now_ns)
 	for (uint32_t i = clocks->young.count; i-- > 0;) {
 		const struct young *young = &clocks->young.items[i];
 		struct proc_process facts;
-		if (now_ns > young->since_ns + YOUNG_NS || proc_read(&live->proc, young->pid, &facts) < 0 || facts.state == 'Z') {
+		if (now_ns > young->since_ns + YOUNG_NS ||
+			proc_read(&live->proc, young->pid, &facts) < 0 || facts.state == 'Z') {
 			clocks->young.items[i] = *vec_last(&clocks->young);
 			clocks->young.count--;
 			continue;
@@ -251,7 +276,9 @@ static void look_at_young(struct live *live, uint64_t now_ns)
 
 int live_clocks_open(struct live *live)
 {
-	static const struct thread_clocks_told told = { .children = true, .clock = on_clock, .alive = on_alive, .ended = on_ended };
+	static const struct thread_clocks_told told = {
+		.children = true, .clock = on_clock, .alive = on_alive, .ended = on_ended
+	};
 
 	if (!live->options.instead)
 		return 0;
@@ -302,7 +329,8 @@ static void on_share(void *context, const struct clock_share *share)
 	item->pid = (uint32_t)(share->thread >> 32);
 	item->tid = (uint32_t)share->thread;
 	item->stack_index = share->stack;
-	item->value = (share->count < COUNT_MAX ? share->count : COUNT_MAX) << COUNT_SHIFT | (share->cpu_ns < NS_MAX ? share->cpu_ns : NS_MAX);
+	item->value = (share->count < COUNT_MAX ? share->count : COUNT_MAX) << COUNT_SHIFT |
+		      (share->cpu_ns < NS_MAX ? share->cpu_ns : NS_MAX);
 	item->cpu = EVENT_CPU_UNKNOWN;
 }
 
@@ -322,7 +350,8 @@ static void settle(struct live *live, uint64_t until_ns)
 	if (clocks->ended.count < 64)
 		return;
 	clock_join_forget(&clocks->join, has_ended, live);
-	map_reset(&clocks->ended); /* a thread that still has data is settled normally; its slot in the join stays */
+	/* a thread that still has data is settled normally; its slot in the join stays */
+	map_reset(&clocks->ended);
 }
 
 void live_clocks_turn(struct live *live, uint64_t now_ns, bool soon)
@@ -334,7 +363,8 @@ void live_clocks_turn(struct live *live, uint64_t now_ns, bool soon)
 	if (now_ns >= clocks->scan_ns) {
 		uint64_t before_ns = thread_clocks_spent_ns();
 		scan(live, now_ns);
-		clocks->scan_ns = thread_clocks_next_ns(now_ns, thread_clocks_spent_ns() - before_ns, SCAN_NS, UINT64_MAX);
+		clocks->scan_ns = thread_clocks_next_ns(now_ns,
+			thread_clocks_spent_ns() - before_ns, SCAN_NS, UINT64_MAX);
 	}
 	if (clocks->young.count && now_ns >= clocks->young_ns) {
 		look_at_young(live, now_ns);
@@ -380,10 +410,12 @@ void live_clocks_hand_over(struct live *live, const struct pending *item)
 		return;
 	}
 	census_announce(live, process);
-	uint32_t thread = census_thread(live, process, item->pid, item->tid ? item->tid : item->pid);
+	uint32_t thread =
+		census_thread(live, process, item->pid, item->tid ? item->tid : item->pid);
 
 	if (stack)
-		(void)names_hit(&live->names, process, stack, item->time_ns, &stack); /* without memory the name is missing, and counted */
+		/* without memory the name is missing, and counted */
+		(void)names_hit(&live->names, process, stack, item->time_ns, &stack);
 	struct event event = {
 		.time_ns = item->time_ns,
 		.value = weight_ns,
@@ -397,7 +429,11 @@ void live_clocks_hand_over(struct live *live, const struct pending *item)
 	live->carry_ns += weight_ns;
 	bytes_reset(&live->payload);
 	payload_cpu(&live->payload,
-		&(struct payload_cpu){ .value = live->carry_ns / 1000000, .weight_ns = weight_ns, .count = count ? count : 1, .flags = SAMPLE_USER_ONLY }, 0);
+		&(struct payload_cpu){ .value = live->carry_ns / 1000000,
+			.weight_ns = weight_ns,
+			.count = count ? count : 1,
+			.flags = SAMPLE_USER_ONLY },
+		0);
 	live->carry_ns %= 1000000;
 	event.payload = live->payload.data;
 	event.payload_size = (uint32_t)live->payload.len;

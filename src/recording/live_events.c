@@ -13,12 +13,13 @@
 #include "trace/spoor_payload.h"
 
 /*
- * Limit of the bytes of events that wait: 12 MiB hold about a third of a second at 150,000 events a second. Samples and names have limits
- * of their own.
+ * Limit of the bytes of events that wait: 12 MiB hold about a third of a second at 150,000 events a
+ * second. Samples and names have limits of their own.
  */
-#define WAITING_MAX   ((size_t)12 << 20)
-#define WAITING_MUCH  ((size_t)2 << 20)
-#define BEHIND_MAX_NS UINT64_C(500000000) /* samples wait at most this long for a stream that lags */
+#define WAITING_MAX  ((size_t)12 << 20)
+#define WAITING_MUCH ((size_t)2 << 20)
+/* samples wait at most this long for a stream that lags */
+#define BEHIND_MAX_NS UINT64_C(500000000)
 #define GIVE_OUT_NS   UINT64_C(50000000)
 #define UNFLUSHED_MAX ((size_t)512 << 10)
 #define EVENT_COST    48u
@@ -34,14 +35,16 @@ int live_events_open(struct live *live)
 	int result = relay_new(&live->trace, &live->merge, &live->relay);
 
 	if (result == 0)
-		managed_relay(live->managed, live->relay, options->providers, options->provider_count, WAITING_MAX);
+		managed_relay(live->managed, live->relay, options->providers,
+			options->provider_count, WAITING_MAX);
 	return result;
 }
 
 /*
- * The row of the thread that produced an event. The stream's thread id is not trusted: a thread of another process is not taken over. If the event is
- * so late that its thread's exit has already left the window, no row is created, because no later exit would free it. In both cases the main thread's
- * row is returned.
+ * The row of the thread that produced an event. The stream's thread id is not trusted: a thread of
+ * another process is not taken over. If the event is so late that its thread's exit has already
+ * left the window, no row is created, because no later exit would free it. In both cases the main
+ * thread's row is returned.
  */
 static uint32_t thread_row(struct live *live, uint32_t process, uint32_t tid, bool late)
 {
@@ -51,7 +54,8 @@ static uint32_t thread_row(struct live *live, uint32_t process, uint32_t tid, bo
 	uint32_t owner = known ? trace->threads.items[known].process : 0;
 	struct proc_thread facts;
 
-	if (owner != process && (owner || late) && proc_read_thread(&live->proc, pid, tid, &facts) < 0)
+	if (owner != process && (owner || late) &&
+		proc_read_thread(&live->proc, pid, tid, &facts) < 0)
 		return live_main_thread(live, process);
 	return census_thread(live, process, pid, tid);
 }
@@ -61,7 +65,8 @@ void live_events_hand_over(struct live *live, struct pending *item, uint64_t lat
 	uint32_t process = item->pid;
 	struct event event;
 
-	if (live->end_ns && item->time_ns - late_ns > live->end_ns) { /* produced while the session was being stopped */
+	/* produced while the session was being stopped */
+	if (live->end_ns && item->time_ns - late_ns > live->end_ns) {
 		relay_give_back(live->relay, item);
 		return;
 	}
@@ -78,7 +83,8 @@ void live_events_hand_over(struct live *live, struct pending *item, uint64_t lat
 	live->late += late_ns != 0;
 	live->unflushed_bytes += event.payload_size + EVENT_COST;
 	if (live->unflushed_bytes > UNFLUSHED_MAX && !live->sink_error) {
-		live->unflushed_bytes = live->unflushed_most = 0; /* keeps memory small; the next flush resolves the names */
+		/* keeps memory small; the next flush resolves the names */
+		live->unflushed_bytes = live->unflushed_most = 0;
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
 	}
 	relay_give_back(live->relay, item);
@@ -86,7 +92,8 @@ void live_events_hand_over(struct live *live, struct pending *item, uint64_t lat
 
 uint64_t live_events_limit_ns(const struct live *live, uint64_t now_ns)
 {
-	uint64_t limit_ns = live->relay ? relay_limit_ns(live->relay, now_ns) : now_ns - MERGE_WINDOW_NS;
+	uint64_t limit_ns =
+		live->relay ? relay_limit_ns(live->relay, now_ns) : now_ns - MERGE_WINDOW_NS;
 
 	if (live->cpu_clocks && live_clocks_limit_ns(live) < limit_ns)
 		limit_ns = live_clocks_limit_ns(live);
@@ -95,7 +102,8 @@ uint64_t live_events_limit_ns(const struct live *live, uint64_t now_ns)
 
 bool live_events_press(const struct live *live, uint64_t now_ns)
 {
-	return live->relay && relay_pending_bytes(live->relay) > WAITING_MUCH && now_ns >= live->give_out_ns + GIVE_OUT_NS;
+	return live->relay && relay_pending_bytes(live->relay) > WAITING_MUCH &&
+	       now_ns >= live->give_out_ns + GIVE_OUT_NS;
 }
 
 static void tell_loss(struct live *live, uint32_t process, const char *source, uint64_t count)

@@ -1,4 +1,7 @@
-/* The events of .NET runtimes in a live session: writes them from the reorder window to the file, and reports losses. */
+/*
+ * The events of .NET runtimes in a live session: writes them from the reorder window to the file,
+ * and reports losses.
+ */
 #ifndef SPOOR_RECORDING_LIVE_EVENTS_H
 #define SPOOR_RECORDING_LIVE_EVENTS_H
 
@@ -14,7 +17,10 @@ int live_events_open(struct live *live);
 /* Writes an item of kind PENDING_EVENT that leaves the reorder window. */
 void live_events_hand_over(struct live *live, struct pending *item, uint64_t late_ns);
 
-/* The watermark up to which the reorder window is released: 250 ms ago, or earlier while a stream is known to lag. */
+/*
+ * The watermark up to which the reorder window is released: 250 ms ago, or earlier while a stream
+ * is known to lag.
+ */
 uint64_t live_events_limit_ns(const struct live *live, uint64_t now_ns);
 
 /* Back-pressure: so many bytes wait that the window should be released before the next flush. */

@@ -11,31 +11,52 @@ struct ipc_provider;
 struct reverse;
 
 struct live_options {
-	bool machine;                    /* every process; else `pids` or `command` */
-	const uint32_t *pids;            /* borrowed until live_close() */
+	bool machine;         /* every process; else `pids` or `command` */
+	const uint32_t *pids; /* borrowed until live_close() */
 	size_t pid_count;
-	const uint32_t *tids;            /* only these threads of `pids`, without threads and children that they start; borrowed until live_close() */
+	/*
+	 * only these threads of `pids`, without threads and children that they start; borrowed
+	 * until live_close()
+	 */
+	const uint32_t *tids;
 	size_t tid_count;
-	const uint32_t *cpus;            /* only these CPUs; borrowed for live_open() */
-	size_t cpu_count;                /* 0: all CPUs */
-	char *const *command;            /* NULL-terminated; NULL: none. With `machine` or `pids` the command runs but is not a target */
+	const uint32_t *cpus; /* only these CPUs; borrowed for live_open() */
+	size_t cpu_count;     /* 0: all CPUs */
+	/*
+	 * NULL-terminated; NULL: none. With `machine` or `pids` the command runs but is not a
+	 * target
+	 */
+	char *const *command;
 	uint32_t frequency_hz;
 	bool user_only;
 	bool kernel_only;
-	struct reverse *reverse;         /* listen port of the command's runtimes, which connect before their first instruction; NULL: none. Borrowed until live_close() */
-	bool late_start;                 /* the command starts at live_run_command(), recording at live_start() */
-	bool no_names;                   /* write addresses only */
-	bool no_dotnet;                  /* open no diagnostics session */
-	/* Event providers to enable in .NET processes in addition to method names; none: no events. Borrowed until live_close(). */
+	/*
+	 * listen port of the command's runtimes, which connect before their first instruction;
+	 * NULL: none. Borrowed until live_close()
+	 */
+	struct reverse *reverse;
+	/* the command starts at live_run_command(), recording at live_start() */
+	bool late_start;
+	bool no_names;  /* write addresses only */
+	bool no_dotnet; /* open no diagnostics session */
+	/*
+	 * Event providers to enable in .NET processes in addition to method names; none: no events.
+	 * Borrowed until live_close().
+	 */
 	const struct ipc_provider *providers;
 	uint32_t provider_count;
 	const char *providers_text;      /* `providers` as text, for the file */
 	bool no_arguments;               /* write no command lines to the file */
 	const char *const *symbol_paths; /* NULL-terminated, or NULL */
 	uint64_t size_max;               /* approximate limit of the recording; 0: none */
-	const struct diag *instead;      /* why perf events are not used: then CPU time comes from thread clocks (live_clocks.h); NULL: they are used. Borrowed for live_open() */
-	bool spare_page_cache;           /* release the file's cached pages, because they count against the target's memory limit */
-	const char *command_line;        /* the recorder's, for the file */
+	/*
+	 * why perf events are not used: then CPU time comes from thread clocks (live_clocks.h);
+	 * NULL: they are used. Borrowed for live_open()
+	 */
+	const struct diag *instead;
+	/* release the file's cached pages, because they count against the target's memory limit */
+	bool spare_page_cache;
+	const char *command_line; /* the recorder's, for the file */
 	const char *version;
 };
 

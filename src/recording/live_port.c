@@ -20,7 +20,10 @@ size_t live_port_fds(const struct live *live, struct pollfd *fds, size_t room)
 	return count;
 }
 
-/* The delay after which a connected runtime's process is in the tables. Events of a stream may be older than records that have left the rings. */
+/*
+ * The delay after which a connected runtime's process is in the tables. Events of a stream may be
+ * older than records that have left the rings.
+ */
 static uint64_t settling_ns(const struct live *live)
 {
 	return managed_is_streaming(live->managed) ? MERGE_WINDOW_NS : RING_SKEW_NS;
@@ -32,7 +35,8 @@ uint64_t live_port_wake_ns(const struct live *live)
 
 	for (uint32_t i = 0; i < live->newcomers.count; i++) {
 		const struct live_newcomer *newcomer = &live->newcomers.items[i];
-		uint64_t own_ns = newcomer->judged ? held_runtime_wake_ns(&newcomer->held) : newcomer->came_ns + settling_ns(live);
+		uint64_t own_ns = newcomer->judged ? held_runtime_wake_ns(&newcomer->held)
+						   : newcomer->came_ns + settling_ns(live);
 		if (own_ns < wake_ns)
 			wake_ns = own_ns;
 	}
@@ -45,8 +49,10 @@ static void take_newcomers(struct live *live, uint64_t now_ns)
 
 	reverse_advance(live->reverse);
 	while (reverse_next(live->reverse, &peer)) {
-		const struct live_newcomer newcomer = { .came_ns = now_ns, .held = held_runtime_of(live->reverse, peer) };
-		(void)vec_add(&live->newcomers, newcomer); /* without memory: live_port_leave() resumes the runtime */
+		const struct live_newcomer newcomer = { .came_ns = now_ns,
+			.held = held_runtime_of(live->reverse, peer) };
+		/* without memory: live_port_leave() resumes the runtime */
+		(void)vec_add(&live->newcomers, newcomer);
 	}
 }
 
@@ -63,17 +69,20 @@ static void reach(struct live *live, uint64_t until_ns)
 }
 
 /*
- * Returns true if managed_hold() took the runtime over, to open its session before resuming it. Without perf events the process table lags, so the
- * runtime is resumed; it is found by its mappings, as any other.
+ * Returns true if managed_hold() took the runtime over, to open its session before resuming it.
+ * Without perf events the process table lags, so the runtime is resumed; it is found by its
+ * mappings, as any other.
  */
-static bool is_held_for_session(struct live *live, const struct live_newcomer *newcomer, uint64_t now_ns)
+static bool is_held_for_session(struct live *live, const struct live_newcomer *newcomer,
+	uint64_t now_ns)
 {
 	uint32_t pid = reverse_peer(live->reverse, newcomer->held.peer)->pid;
 	uint32_t process = pid && !live->cpu_clocks ? census_find(live, pid) : 0;
 
 	if (pid && !process && !live->cpu_clocks)
 		process = census_look(live, pid); /* its fork record was lost */
-	if (!process || !live->processes.items[process].wanted || live->trace.processes.items[process].ended)
+	if (!process || !live->processes.items[process].wanted ||
+		live->trace.processes.items[process].ended)
 		return false;
 	return managed_hold(live->managed, process, &newcomer->held, now_ns);
 }

@@ -21,21 +21,29 @@ void live_to_sink(struct live *live, const struct event *event)
 	if (live->output.ceiling_bytes) {
 		uint32_t frame_count;
 		(void)stack_table_get(&live->trace.stacks, event->stack_index, &frame_count);
-		live->unflushed_most += event->payload_size + EVENT_COST + frame_count * sizeof(uint64_t);
+		live->unflushed_most +=
+			event->payload_size + EVENT_COST + frame_count * sizeof(uint64_t);
 	}
 	live->sink_error = live->sink_ops->event(live->sink, event, &live->sink_diag);
 }
 
-/* Near the limit the sink is flushed first: compressed data is much smaller than its unflushed bytes. */
-static bool has_reached(struct live *live, bool (*reached)(const struct output_limit *limit, uint64_t size_bytes))
+/*
+ * Near the limit the sink is flushed first: compressed data is much smaller than its unflushed
+ * bytes.
+ */
+static bool has_reached(struct live *live,
+	bool (*reached)(const struct output_limit *limit, uint64_t size_bytes))
 {
-	if (!live->output.ceiling_bytes || !reached(&live->output, nettrace_sink_counts(live->sink)->bytes + live->unflushed_most))
+	if (!live->output.ceiling_bytes ||
+		!reached(&live->output,
+			nettrace_sink_counts(live->sink)->bytes + live->unflushed_most))
 		return false;
 	if (live->unflushed_most > FLUSH_LEAST && !live->sink_error) {
 		live->unflushed_bytes = live->unflushed_most = 0;
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
 	}
-	return reached(&live->output, nettrace_sink_counts(live->sink)->bytes + live->unflushed_most);
+	return reached(&live->output,
+		nettrace_sink_counts(live->sink)->bytes + live->unflushed_most);
 }
 
 bool live_is_full(struct live *live)
@@ -77,22 +85,23 @@ void live_notice(struct live *live, uint32_t process, uint64_t severity, const c
 {
 	bytes_reset(&live->payload);
 	payload_notice(&live->payload,
-		&(struct payload_notice){ .severity = severity, .code = code, .text = text, .remedy = remedy });
-	live_emit(live, SPOOR_NOTICE, live_main_thread(live, process), &live->payload, EVENT_CPU_UNKNOWN, 0);
+		&(struct payload_notice){
+			.severity = severity, .code = code, .text = text, .remedy = remedy });
+	live_emit(live, SPOOR_NOTICE, live_main_thread(live, process), &live->payload,
+		EVENT_CPU_UNKNOWN, 0);
 }
 
 void live_loss(struct live *live, const char *source, const char *unit, uint64_t count, int32_t cpu,
 	uint64_t first_ns, uint64_t last_ns, bool gap)
 {
 	bytes_reset(&live->payload);
-	payload_loss(&live->payload,
-		&(struct payload_loss){ .source = source,
-			.unit = unit,
-			.count = count,
-			.cpu = cpu,
-			.provider = "",
-			.first_ns = first_ns,
-			.last_ns = last_ns });
-	live_emit(live, SPOOR_LOSS, live_main_thread(live, live->recorder_process), &live->payload, cpu,
-		gap ? (uint32_t)(count > INT32_MAX ? INT32_MAX : count) : 0);
+	payload_loss(&live->payload, &(struct payload_loss){ .source = source,
+					     .unit = unit,
+					     .count = count,
+					     .cpu = cpu,
+					     .provider = "",
+					     .first_ns = first_ns,
+					     .last_ns = last_ns });
+	live_emit(live, SPOOR_LOSS, live_main_thread(live, live->recorder_process), &live->payload,
+		cpu, gap ? (uint32_t)(count > INT32_MAX ? INT32_MAX : count) : 0);
 }

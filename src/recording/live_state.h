@@ -1,8 +1,9 @@
 /*
- * The state that the files of a live session share, and the functions that write events to its sink.
+ * The state that the files of a live session share, and the functions that write events to its
+ * sink.
  *
- * live.c is the main loop; intake.c moves the rings' records into the reorder window; census.c keeps the process table as records leave it. Only
- * files of src/recording include this header.
+ * live.c is the main loop; intake.c moves the rings' records into the reorder window; census.c
+ * keeps the process table as records leave it. Only files of src/recording include this header.
  */
 #ifndef SPOOR_RECORDING_LIVE_STATE_H
 #define SPOOR_RECORDING_LIVE_STATE_H
@@ -40,17 +41,23 @@ struct reverse;
 
 #define LIVE_FRAMES_MAX 2048u
 
-/* A live session's own data of a process, in addition to the trace's. Parallel to trace.processes. */
+/*
+ * A live session's own data of a process, in addition to the trace's. Parallel to trace.processes.
+ */
 struct live_process {
-	uint64_t read_ns;     /* when its tables were read from /proc: older sideband records are already included */
-	uint32_t fork_parent; /* it shares the first fork_end mappings of this process's list; 0: none */
+	/* when its tables were read from /proc: older sideband records are already included */
+	uint64_t read_ns;
+	/* it shares the first fork_end mappings of this process's list; 0: none */
+	uint32_t fork_parent;
 	uint32_t fork_end;
-	bool wanted;          /* a target or started by one */
-	bool announced;       /* written to the file */
-	bool follows_exec;    /* an entry for the same pid before its exec is in the file */
-	bool sampled;         /* its runtime sends samples; live_clocks.c, also for comm_hash to stacks_seen */
-	uint64_t events_cut;  /* events dropped because the file size limit was reached, since the last report */
-	uint64_t comm_hash;   /* of its program at the last check */
+	bool wanted;       /* a target or started by one */
+	bool announced;    /* written to the file */
+	bool follows_exec; /* an entry for the same pid before its exec is in the file */
+	/* its runtime sends samples; live_clocks.c, also for comm_hash to stacks_seen */
+	bool sampled;
+	/* events dropped because the file size limit was reached, since the last report */
+	uint64_t events_cut;
+	uint64_t comm_hash; /* of its program at the last check */
 	uint64_t exe_hash;
 	uint64_t looked_ns;   /* last reading of its mappings */
 	uint64_t look_gap_ns; /* interval to the next reading */
@@ -61,7 +68,7 @@ struct live_process {
 struct live_newcomer {
 	struct held_runtime held;
 	uint64_t came_ns;
-	bool judged;          /* it is resumed without a session */
+	bool judged; /* it is resumed without a session */
 };
 
 struct live_cpu {
@@ -76,7 +83,8 @@ struct live {
 	struct recorder *recorder;
 	struct managed *managed;
 	struct relay *relay;
-	struct live_clocks *cpu_clocks; /* used instead of perf events; NULL: perf events are used */
+	/* used instead of perf events; NULL: perf events are used */
+	struct live_clocks *cpu_clocks;
 	struct names names;
 	struct merge merge;
 	struct proc_reader proc;
@@ -88,9 +96,10 @@ struct live {
 	struct output_limit output;
 	struct record_child child;
 	VEC(struct live_process) processes;
-	struct strangers strangers; /* pid filter of CPU-wide sampling with some processes as targets */
+	/* pid filter of CPU-wide sampling with some processes as targets */
+	struct strangers strangers;
 	VEC(struct live_cpu) cpus;
-	struct reverse *reverse;    /* the listen port, borrowed; NULL: none */
+	struct reverse *reverse; /* the listen port, borrowed; NULL: none */
 	VEC(struct live_newcomer) newcomers;
 	VEC(struct pollfd) poll_fds;
 	VEC(uint32_t) free_processes;
@@ -102,30 +111,34 @@ struct live {
 	struct bytes text;
 	uint64_t frames[LIVE_FRAMES_MAX];
 	uint64_t begin_ns;
-	uint64_t end_ns;        /* when the rings were stopped; 0: they run */
-	uint64_t flush_ns;      /* of the last flush */
+	uint64_t end_ns;   /* when the rings were stopped; 0: they run */
+	uint64_t flush_ns; /* of the last flush */
 	uint64_t follow_ns;
 	struct clock_watch clocks;
 	struct throttling throttling;
 	uint64_t samples;
-	uint64_t carry_ns;      /* remainder of CPU time shares below one millisecond */
+	uint64_t carry_ns; /* remainder of CPU time shares below one millisecond */
 	uint64_t lost;
 	uint64_t late;
-	uint64_t events;        /* of runtimes */
-	uint64_t events_lost;   /* reported losses, of the streams and of the reorder window */
+	uint64_t events;      /* of runtimes */
+	uint64_t events_lost; /* reported losses, of the streams and of the reorder window */
 	uint64_t losses_told_ns;
 	uint64_t give_out_ns;   /* when the reorder window was last released */
 	size_t unflushed_bytes; /* estimate, of events in the sink */
-	size_t unflushed_most;  /* upper bound of the bytes that the sink has not written; only with a file size limit */
-	uint64_t samples_cut;   /* samples dropped because the file size limit was reached, since the last report */
+	/* upper bound of the bytes that the sink has not written; only with a file size limit */
+	size_t unflushed_most;
+	/* samples dropped because the file size limit was reached, since the last report */
+	uint64_t samples_cut;
 	uint32_t recorder_process;
 	bool started;
-	bool room_wanted;       /* the tables were too large at the last flush */
+	bool room_wanted; /* the tables were too large at the last flush */
 	bool child_waits;
-	uint64_t child_exec_ns; /* time of the command's exec; before it the command is a copy of spoor */
-	uint64_t command_ns;    /* CPU time of the command and the children it waited for; 0: unknown */
-	uint64_t unsampled_ns;  /* estimated CPU time of the command that no sample covers */
-	bool files_said;        /* skipped symbol files were reported */
+	/* time of the command's exec; before it the command is a copy of spoor */
+	uint64_t child_exec_ns;
+	/* CPU time of the command and the children it waited for; 0: unknown */
+	uint64_t command_ns;
+	uint64_t unsampled_ns; /* estimated CPU time of the command that no sample covers */
+	bool files_said;       /* skipped symbol files were reported */
 	int sink_error;
 	struct diag sink_diag;
 };
@@ -139,21 +152,22 @@ uint32_t live_main_thread(const struct live *live, uint32_t process);
 void live_to_sink(struct live *live, const struct event *event);
 
 /*
- * live_is_full(): the file has room for names and final events only. live_is_over(): not even for names. Both may flush the sink to learn its size.
+ * live_is_full(): the file has room for names and final events only. live_is_over(): not even for
+ * names. Both may flush the sink to learn its size.
  */
 bool live_is_full(struct live *live);
 bool live_is_over(struct live *live);
 
 /*
- * Writes an event about a thread, at the time that the reorder window has reached. The payload is borrowed; a payload that ran out of memory is not
- * written.
+ * Writes an event about a thread, at the time that the reorder window has reached. The payload is
+ * borrowed; a payload that ran out of memory is not written.
  */
-void live_emit(struct live *live, enum known_event known, uint32_t thread, const struct bytes *payload,
-	int32_t cpu, uint32_t lost_before);
+void live_emit(struct live *live, enum known_event known, uint32_t thread,
+	const struct bytes *payload, int32_t cpu, uint32_t lost_before);
 
 /*
- * Writes a notice about a limit of the recording to the row of a process (the recorder's for the whole recording). Severity: 1 note, 2 limited, 3
- * failed.
+ * Writes a notice about a limit of the recording to the row of a process (the recorder's for the
+ * whole recording). Severity: 1 note, 2 limited, 3 failed.
  */
 void live_notice(struct live *live, uint32_t process, uint64_t severity, const char *code,
 	const char *text, const char *remedy);

@@ -27,21 +27,30 @@
 #include "trace/event.h"
 #include "trace/trace.h"
 
-/* A runtime creates its socket about 20 ms after exec; a slow machine takes longer. The retries end after 5 s. */
-#define RETRY_NS       UINT64_C(50000000)
-#define RETRY_COUNT    100u
+/*
+ * A runtime creates its socket about 20 ms after exec; a slow machine takes longer. The retries end
+ * after 5 s.
+ */
+#define RETRY_NS    UINT64_C(50000000)
+#define RETRY_COUNT 100u
 
 /* The age at which most of a program's code is compiled. */
-#define GROWN_UP_NS    UINT64_C(10000000000)
+#define GROWN_UP_NS UINT64_C(10000000000)
 
-/* A rundown uses tens of milliseconds of one CPU in the runtime: the first other rundown is made after 5 s, later ones after 30 s. */
+/*
+ * A rundown uses tens of milliseconds of one CPU in the runtime: the first other rundown is made
+ * after 5 s, later ones after 30 s.
+ */
 #define FIRST_AGAIN_NS UINT64_C(5000000000)
 #define NEXT_AGAIN_NS  UINT64_C(30000000000)
 
 #define TEXTS_BYTES_MAX (4u << 20)
 #define RUNDOWNS_A_TRIM 16u
 
-/* Method names shared by several processes. A table larger than TEXTS_BYTES_MAX accepts no new processes, and is freed with its last one. */
+/*
+ * Method names shared by several processes. A table larger than TEXTS_BYTES_MAX accepts no new
+ * processes, and is freed with its last one.
+ */
 struct texts {
 	struct strtab table;
 	uint32_t users;
@@ -68,35 +77,43 @@ enum methods_state {
 
 struct conversation {
 	struct managed *managed;
-	struct texts *texts;                  /* shared by its code map */
-	struct dotnet_client *client;         /* NULL: waiting to connect, or over */
+	struct texts *texts;          /* shared by its code map */
+	struct dotnet_client *client; /* NULL: waiting to connect, or over */
 	struct nettrace_decoder *decoders[DOTNET_STREAM_COUNT];
 	struct trace streams[DOTNET_STREAM_COUNT]; /* the schemas of each stream only */
-	uint64_t retry_ns;                    /* when to connect (again); UINT64_MAX: never */
-	uint64_t lost;                        /* by decoders that were freed */
+	uint64_t retry_ns;                         /* when to connect (again); UINT64_MAX: never */
+	uint64_t lost;                             /* by decoders that were freed */
 	uint64_t lost_told;
-	uint64_t dropped;                     /* by relayed streams that were closed */
+	uint64_t dropped; /* by relayed streams that were closed */
 	uint64_t dropped_told;
-	uint64_t reported_ns[DOTNET_STREAM_COUNT]; /* all events up to this time have been read; UINT64_MAX: the stream has ended, or was not requested */
-	int relayed[DOTNET_STREAM_COUNT];     /* the stream's number in the relay; -1: not relayed */
+	/*
+	 * all events up to this time have been read; UINT64_MAX: the stream has ended, or was not
+	 * requested
+	 */
+	uint64_t reported_ns[DOTNET_STREAM_COUNT];
+	/* the stream's number in the relay; -1: not relayed */
+	int relayed[DOTNET_STREAM_COUNT];
 	uint32_t process;
 	uint32_t pid;
-	uint32_t inner_pid;                   /* its pid in its own namespace */
+	uint32_t inner_pid; /* its pid in its own namespace */
 	int64_t clock_offset_ns;
-	uint64_t clock_error_ns;              /* 0: not measured */
-	uint64_t rundown_ns;                  /* begin of the current or last rundown */
-	uint64_t again_ns;                    /* earliest time of the next rundown */
+	uint64_t clock_error_ns; /* 0: not measured */
+	uint64_t rundown_ns;     /* begin of the current or last rundown */
+	uint64_t again_ns;       /* earliest time of the next rundown */
 	unsigned retries;
-	uint32_t stopper;                     /* the thread that suspends the others for a sample, until it has resumed them; 0: none */
+	/* the thread that suspends the others for a sample, until it has resumed them; 0: none */
+	uint32_t stopper;
 	enum connection_state state;
 	enum methods_state methods;
-	bool rested;                          /* once-flag: the rundown before the end of the recording was begun */
-	bool was_named;                       /* once-flag: its names were known */
-	bool reported;                        /* once-flag: managed_report was called */
+	/* once-flag: the rundown before the end of the recording was begun */
+	bool rested;
+	bool was_named; /* once-flag: its names were known */
+	bool reported;  /* once-flag: managed_report was called */
 	bool process_ended;
-	bool names_only;                      /* the caller has no rights over the process: names only, with borrowed rights */
+	/* the caller has no rights over the process: names only, with borrowed rights */
+	bool names_only;
 	struct held_runtime held;
-	uint64_t held_ns;                     /* since when it waits */
+	uint64_t held_ns; /* since when it waits */
 };
 
 struct managed {
@@ -105,7 +122,7 @@ struct managed {
 	managed_report *report;
 	managed_told *told;
 	void *context;
-	struct relay *relay;             /* NULL: names only */
+	struct relay *relay; /* NULL: names only */
 	const struct ipc_provider *providers;
 	uint32_t provider_count;
 	size_t pending_max;
@@ -120,14 +137,14 @@ struct managed {
 	uint64_t past_lost;              /* of connections that were freed */
 	uint32_t past_asked;
 	uint32_t past_known;
-	uint32_t rundowns;               /* rundowns read to their end */
-	uint32_t withheld;               /* connections that became names_only */
-	bool unguarded;                  /* this was reported */
+	uint32_t rundowns; /* rundowns read to their end */
+	uint32_t withheld; /* connections that became names_only */
+	bool unguarded;    /* this was reported */
 	bool stopping;
 };
 
-int managed_new(struct trace *trace, struct names *names, managed_report *report, managed_told *told,
-	void *context, struct managed **ret_managed)
+int managed_new(struct trace *trace, struct names *names, managed_report *report,
+	managed_told *told, void *context, struct managed **ret_managed)
 {
 	struct managed *managed = calloc(1, sizeof(*managed));
 
@@ -142,8 +159,8 @@ int managed_new(struct trace *trace, struct names *names, managed_report *report
 	return 0;
 }
 
-void managed_relay(struct managed *managed, struct relay *relay, const struct ipc_provider *providers, uint32_t count,
-	size_t pending_max)
+void managed_relay(struct managed *managed, struct relay *relay,
+	const struct ipc_provider *providers, uint32_t count, size_t pending_max)
 {
 	managed->relay = relay;
 	managed->providers = providers;
@@ -161,9 +178,12 @@ static void enter(struct conversation *talk, enum connection_state state)
 {
 	static const unsigned next[] = {
 		[CONNECTION_WAITING] = 1u << CONNECTION_ASKING | 1u << CONNECTION_OVER,
-		[CONNECTION_ASKING] = 1u << CONNECTION_NAMED | 1u << CONNECTION_WAITING | 1u << CONNECTION_OVER,
-		[CONNECTION_NAMED] = 1u << CONNECTION_AGAIN | 1u << CONNECTION_WAITING | 1u << CONNECTION_OVER,
-		[CONNECTION_AGAIN] = 1u << CONNECTION_NAMED | 1u << CONNECTION_WAITING | 1u << CONNECTION_OVER,
+		[CONNECTION_ASKING] =
+			1u << CONNECTION_NAMED | 1u << CONNECTION_WAITING | 1u << CONNECTION_OVER,
+		[CONNECTION_NAMED] =
+			1u << CONNECTION_AGAIN | 1u << CONNECTION_WAITING | 1u << CONNECTION_OVER,
+		[CONNECTION_AGAIN] =
+			1u << CONNECTION_NAMED | 1u << CONNECTION_WAITING | 1u << CONNECTION_OVER,
 		[CONNECTION_OVER] = 0,
 	};
 	bool has_client = state != CONNECTION_WAITING && state != CONNECTION_OVER;
@@ -183,7 +203,10 @@ static void set_state(struct conversation *talk, enum managed_state state)
 		process->managed = (uint8_t)state;
 }
 
-/* Lets the process's code map, which must be empty, share a table of names. Without memory the code map keeps its own names. */
+/*
+ * Lets the process's code map, which must be empty, share a table of names. Without memory the code
+ * map keeps its own names.
+ */
 static void share_texts(struct conversation *talk)
 {
 	struct managed *managed = talk->managed;
@@ -204,7 +227,10 @@ static void share_texts(struct conversation *talk)
 	process->codemap.shared = &texts->table;
 }
 
-/* Called when the process's code map is no longer read. Frees the shared table with its last process. */
+/*
+ * Called when the process's code map is no longer read. Frees the shared table with its last
+ * process.
+ */
 static void give_up_texts(struct conversation *talk)
 {
 	struct managed *managed = talk->managed;
@@ -233,7 +259,8 @@ static void give_up_texts(struct conversation *talk)
 }
 
 /* The runtime connection of a process, created if there is none. NULL without memory. */
-static struct conversation *conversation_of(struct managed *managed, uint32_t process, uint64_t from_ns)
+static struct conversation *conversation_of(struct managed *managed, uint32_t process,
+	uint64_t from_ns)
 {
 	uint32_t at = map_get(&managed->by_process, process);
 	struct conversation *talk = at ? managed->list.items[at - 1] : calloc(1, sizeof(*talk));
@@ -263,12 +290,15 @@ static struct conversation *conversation_of(struct managed *managed, uint32_t pr
 void managed_watch(struct managed *managed, uint32_t process, uint64_t from_ns)
 {
 	if (!managed->stopping)
-		(void)conversation_of(managed, process, from_ns); /* without memory its methods stay unnamed and are counted */
+		/* without memory its methods stay unnamed and are counted */
+		(void)conversation_of(managed, process, from_ns);
 }
 
-bool managed_hold(struct managed *managed, uint32_t process, const struct held_runtime *held, uint64_t now_ns)
+bool managed_hold(struct managed *managed, uint32_t process, const struct held_runtime *held,
+	uint64_t now_ns)
 {
-	struct conversation *talk = managed->stopping ? NULL : conversation_of(managed, process, now_ns);
+	struct conversation *talk =
+		managed->stopping ? NULL : conversation_of(managed, process, now_ns);
 
 	if (!talk || talk->held.waits)
 		return false;
@@ -293,7 +323,9 @@ bool managed_is_busy(const struct managed *managed, uint32_t process)
 
 	if (!at)
 		return false;
-	return managed->list.items[at - 1]->state != CONNECTION_OVER || managed->list.items[at - 1]->held.waits || (managed->relay && relay_waits(managed->relay, process));
+	return managed->list.items[at - 1]->state != CONNECTION_OVER ||
+	       managed->list.items[at - 1]->held.waits ||
+	       (managed->relay && relay_waits(managed->relay, process));
 }
 
 void managed_forget(struct managed *managed, uint32_t process)
@@ -315,7 +347,8 @@ void managed_forget(struct managed *managed, uint32_t process)
 	map_remove(&managed->by_process, process, at);
 	if (last != talk) {
 		map_remove(&managed->by_process, last->process, managed->list.count + 1);
-		(void)map_add(&managed->by_process, last->process, at); /* there is room: two entries were removed */
+		/* there is room: two entries were removed */
+		(void)map_add(&managed->by_process, last->process, at);
 	}
 	free(talk);
 }
@@ -323,8 +356,8 @@ void managed_forget(struct managed *managed, uint32_t process)
 enum wish { WISH_UNKNOWN, WISH_KEEP, WISH_PASS };
 
 /*
- * True for method events, which spoor enables for names at a level that the user did not choose. A user who enables the provider at level 5 gets them
- * too.
+ * True for method events, which spoor enables for names at a level that the user did not choose. A
+ * user who enables the provider at level 5 gets them too.
  */
 static bool is_for_names(const struct schema *schema)
 {
@@ -351,8 +384,8 @@ static bool is_left_out(const struct ipc_provider *provider, uint32_t event_id)
 }
 
 /*
- * True if the user enabled events of this kind, by the runtime's own rule. Excluded ids are also checked here, because runtimes before .NET 10 do not
- * support them.
+ * True if the user enabled events of this kind, by the runtime's own rule. Excluded ids are also
+ * checked here, because runtimes before .NET 10 do not support them.
  */
 static bool is_asked_for(const struct managed *managed, const struct schema *schema)
 {
@@ -362,7 +395,8 @@ static bool is_asked_for(const struct managed *managed, const struct schema *sch
 		const struct ipc_provider *provider = &managed->providers[i];
 		if (strcmp(provider->name, name) == 0 && schema->level <= provider->level &&
 			(!schema->keywords || schema->keywords & provider->keywords))
-			return !is_left_out(provider, schema->event_id) && (provider->level >= IPC_LEVEL_MAX || !is_for_names(schema));
+			return !is_left_out(provider, schema->event_id) &&
+			       (provider->level >= IPC_LEVEL_MAX || !is_for_names(schema));
 	}
 	return false;
 }
@@ -375,15 +409,18 @@ static bool is_kept(struct managed *managed, uint32_t schema)
 	uint8_t *wish = &managed->wanted.items[schema];
 
 	if (*wish == WISH_UNKNOWN)
-		*wish = is_asked_for(managed, &managed->trace->schemas.items[schema]) ? WISH_KEEP : WISH_PASS;
+		*wish = is_asked_for(managed, &managed->trace->schemas.items[schema]) ? WISH_KEEP
+										      : WISH_PASS;
 	return *wish == WISH_KEEP;
 }
 
 /*
- * True for the four events with which a runtime reports the suspension of its threads for a sample. They are caused by spoor and are not recorded. A
- * suspension with the reason "other" is taken as one for a sample; those of a garbage collection or a debugger have other reasons.
+ * True for the four events with which a runtime reports the suspension of its threads for a sample.
+ * They are caused by spoor and are not recorded. A suspension with the reason "other" is taken as
+ * one for a sample; those of a garbage collection or a debugger have other reasons.
  */
-static bool is_stop_to_sample(struct conversation *talk, const struct schema *schema, const struct event *event)
+static bool is_stop_to_sample(struct conversation *talk, const struct schema *schema,
+	const struct event *event)
 {
 	enum { RESTART_END = 3, RESTART = 7, SUSPEND_END = 8, SUSPEND = 9, REASON_OTHER = 0 };
 	struct cursor payload = cursor_of(event->payload, event->payload_size);
@@ -408,23 +445,34 @@ static bool is_stop_to_sample(struct conversation *talk, const struct schema *sc
 	}
 }
 
-/* Adds the method of a runtime event to the codemap, and checks whether new methods must be reported. */
-static void absorb(struct conversation *talk, bool rundown, const struct schema *schema, const struct event *event)
+/*
+ * Adds the method of a runtime event to the codemap, and checks whether new methods must be
+ * reported.
+ */
+static void absorb(struct conversation *talk, bool rundown, const struct schema *schema,
+	const struct event *event)
 {
 	struct names_process *process = names_process(talk->managed->names, talk->process);
 
 	if (!process || talk->managed->names->full)
 		return;
-	/* A method that cannot be added (no memory, malformed) only loses its own name: codemap counts it. */
-	(void)clr_absorb_method(&process->codemap, rundown, schema->event_id, schema->version, event->time_ns, event->payload,
-		event->payload_size);
+	/*
+	 * A method that cannot be added (no memory, malformed) only loses its own name: codemap
+	 * counts it.
+	 */
+	(void)clr_absorb_method(&process->codemap, rundown, schema->event_id, schema->version,
+		event->time_ns, event->payload, event->payload_size);
 	if (!process->unloads_code)
-		process->unloads_code = clr_is_collectible(rundown, schema->event_id, event->payload, event->payload_size);
+		process->unloads_code = clr_is_collectible(rundown, schema->event_id,
+			event->payload, event->payload_size);
 	if (talk->methods == METHODS_QUIET && process->unloads_code)
 		talk->methods = METHODS_WANTED;
 }
 
-/* Handles an event of the live stream, called by the relay: adds its method to the codemap. Returns true if the user enabled the event. */
+/*
+ * Handles an event of the live stream, called by the relay: adds its method to the codemap. Returns
+ * true if the user enabled the event.
+ */
 static bool on_event(void *context, const struct event *event)
 {
 	struct conversation *talk = context;
@@ -433,7 +481,8 @@ static bool on_event(void *context, const struct event *event)
 
 	if (schema->provider_kind == PROVIDER_CLR || schema->provider_kind == PROVIDER_CLR_RUNDOWN)
 		absorb(talk, schema->provider_kind == PROVIDER_CLR_RUNDOWN, schema, event);
-	return !talk->names_only && is_kept(managed, event->schema_index) && !is_stop_to_sample(talk, schema, event);
+	return !talk->names_only && is_kept(managed, event->schema_index) &&
+	       !is_stop_to_sample(talk, schema, event);
 }
 
 /* Adds the methods of one stream's events to the codemap. */
@@ -446,7 +495,8 @@ static int take_events(struct conversation *talk, enum dotnet_stream stream)
 	if (!names_process(talk->managed->names, talk->process))
 		return -ENOMEM;
 	while ((result = nettrace_decoder_next(decoder, &event, NULL)) > 0) {
-		const struct schema *schema = &talk->streams[stream].schemas.items[event.schema_index];
+		const struct schema *schema =
+			&talk->streams[stream].schemas.items[event.schema_index];
 		bool rundown = schema->provider_kind == PROVIDER_CLR_RUNDOWN;
 		if (rundown || schema->provider_kind == PROVIDER_CLR)
 			absorb(talk, rundown, schema, &event);
@@ -456,10 +506,11 @@ static int take_events(struct conversation *talk, enum dotnet_stream stream)
 }
 
 /*
- * The runtime read its clock for the stream header after the session was requested and before these bytes arrived. The middle of that interval gives
- * the offset, half of it the error.
+ * The runtime read its clock for the stream header after the session was requested and before these
+ * bytes arrived. The middle of that interval gives the offset, half of it the error.
  */
-static void measure_clock(struct conversation *talk, enum dotnet_stream stream, const struct nettrace_head *head)
+static void measure_clock(struct conversation *talk, enum dotnet_stream stream,
+	const struct nettrace_head *head)
 {
 	uint64_t asked_ns = dotnet_client_asked_ns(talk->client, stream);
 	uint64_t now_ns = clock_monotonic_ns();
@@ -487,7 +538,10 @@ static void close_relayed(struct conversation *talk, enum dotnet_stream stream)
 	talk->relayed[stream] = -1;
 }
 
-/* Passes a sample of a thread to the session. Returns false: the event itself does not enter the reorder window. */
+/*
+ * Passes a sample of a thread to the session. Returns false: the event itself does not enter the
+ * reorder window.
+ */
 static bool on_sample(void *context, const struct event *event)
 {
 	struct conversation *talk = context;
@@ -495,17 +549,21 @@ static bool on_sample(void *context, const struct event *event)
 	const struct schema *schema = &managed->trace->schemas.items[event->schema_index];
 	struct cursor payload = cursor_of(event->payload, event->payload_size);
 
-	if (schema->provider_kind != PROVIDER_SAMPLE || schema->event_id != CLR_THREAD_SAMPLE || !event->stack_index)
+	if (schema->provider_kind != PROVIDER_SAMPLE || schema->event_id != CLR_THREAD_SAMPLE ||
+		!event->stack_index)
 		return false;
-	int64_t offset_ns = relay_clock_offset_ns(managed->relay, talk->relayed[DOTNET_STREAM_SAMPLES]);
+	int64_t offset_ns =
+		relay_clock_offset_ns(managed->relay, talk->relayed[DOTNET_STREAM_SAMPLES]);
 	uint32_t type = cursor_u32(&payload);
 
-	managed->sampled(managed->context, talk->process, event->thread_index, event->time_ns + (uint64_t)offset_ns,
-		event->stack_index, type == CLR_SAMPLE_MANAGED);
+	managed->sampled(managed->context, talk->process, event->thread_index,
+		event->time_ns + (uint64_t)offset_ns, event->stack_index,
+		type == CLR_SAMPLE_MANAGED);
 	return false;
 }
 
-static int relay_through(struct conversation *talk, enum dotnet_stream stream, const uint8_t *data, size_t size)
+static int relay_through(struct conversation *talk, enum dotnet_stream stream, const uint8_t *data,
+	size_t size)
 {
 	struct managed *managed = talk->managed;
 	bool samples = stream == DOTNET_STREAM_SAMPLES;
@@ -516,12 +574,15 @@ static int relay_through(struct conversation *talk, enum dotnet_stream stream, c
 		return 0;
 	}
 	if (talk->relayed[stream] < 0) {
-		const struct relay_picking picking = { .wants = samples ? on_sample : on_event, .context = talk,
-			.pending_max = managed->pending_max, .stacks = samples };
+		const struct relay_picking picking = { .wants = samples ? on_sample : on_event,
+			.context = talk,
+			.pending_max = managed->pending_max,
+			.stacks = samples };
 		struct process *process = &managed->trace->processes.items[talk->process];
 		if (!process->inner_pid)
 			process->inner_pid = talk->inner_pid;
-		talk->relayed[stream] = relay_open_picked(managed->relay, talk->process, "diagnostics stream", &picking);
+		talk->relayed[stream] = relay_open_picked(managed->relay, talk->process,
+			"diagnostics stream", &picking);
 		if (talk->relayed[stream] < 0)
 			return -ENOMEM;
 	}
@@ -531,8 +592,12 @@ static int relay_through(struct conversation *talk, enum dotnet_stream stream, c
 	return result;
 }
 
-/* Updates names_process.reported_ns: the time up to which the streams that report method loads and unloads have been read. */
-static void note_reported(struct conversation *talk, enum dotnet_stream stream, uint64_t reported_ns)
+/*
+ * Updates names_process.reported_ns: the time up to which the streams that report method loads and
+ * unloads have been read.
+ */
+static void note_reported(struct conversation *talk, enum dotnet_stream stream,
+	uint64_t reported_ns)
 {
 	struct names_process *process = names_process(talk->managed->names, talk->process);
 
@@ -544,9 +609,11 @@ static void note_reported(struct conversation *talk, enum dotnet_stream stream, 
 		process->reported_ns = talk->reported_ns[DOTNET_STREAM_METHODS];
 }
 
-static int decode_bytes(struct conversation *talk, enum dotnet_stream stream, const uint8_t *data, size_t size)
+static int decode_bytes(struct conversation *talk, enum dotnet_stream stream, const uint8_t *data,
+	size_t size)
 {
-	if ((stream == DOTNET_STREAM_LIVE || stream == DOTNET_STREAM_SAMPLES) && talk->managed->relay)
+	if ((stream == DOTNET_STREAM_LIVE || stream == DOTNET_STREAM_SAMPLES) &&
+		talk->managed->relay)
 		return relay_through(talk, stream, data, size);
 	if (!size) {
 		if (talk->decoders[stream])
@@ -583,7 +650,8 @@ static int on_bytes(void *user, enum dotnet_stream stream, const uint8_t *data, 
 	if (result < 0 || !size)
 		note_reported(talk, stream, UINT64_MAX);
 	else if (talk->relayed[stream] >= 0)
-		note_reported(talk, stream, relay_sorted_ns(talk->managed->relay, talk->relayed[stream]));
+		note_reported(talk, stream,
+			relay_sorted_ns(talk->managed->relay, talk->relayed[stream]));
 	else
 		note_reported(talk, stream, nettrace_decoder_sorted_ns(talk->decoders[stream]));
 	return result;
@@ -639,7 +707,8 @@ static void tell_unguarded(struct managed *managed, const char *why)
 	if (managed->unguarded)
 		return;
 	managed->unguarded = true;
-	bytes_printf(&text, ".NET processes may have to wait for spoor if it is stopped or hangs: %s", why);
+	bytes_printf(&text,
+		".NET processes may have to wait for spoor if it is stopped or hangs: %s", why);
 	managed->told(managed->context, "unguarded", bytes_z(&text));
 	bytes_done(&text);
 }
@@ -661,7 +730,8 @@ static void start(struct conversation *talk, uint64_t now_ns)
 	talk->retry_ns = UINT64_MAX;
 	if (dotnet_target_read(talk->pid, &target, &diag) < 0) {
 		set_state(talk, MANAGED_REFUSED);
-		report(talk, false, "it ended before it could be asked", reason_word(REASON_KIND_ENDED));
+		report(talk, false, "it ended before it could be asked",
+			reason_word(REASON_KIND_ENDED));
 		enter(talk, CONNECTION_OVER);
 		return;
 	}
@@ -677,8 +747,11 @@ static void start(struct conversation *talk, uint64_t now_ns)
 	note_reported(talk, DOTNET_STREAM_METHODS, UINT64_MAX);
 	note_reported(talk, DOTNET_STREAM_LIVE, 0);
 	dotnet_client_guard(talk->client, talk->managed->guard);
-	dotnet_client_ask(talk->client, talk->managed->providers, talk->names_only ? 0 : talk->managed->provider_count);
-	talk->methods = !talk->held.waits && dotnet_target_age_ns(&target) >= GROWN_UP_NS ? METHODS_QUIET : METHODS_ANNOUNCED;
+	dotnet_client_ask(talk->client, talk->managed->providers,
+		talk->names_only ? 0 : talk->managed->provider_count);
+	talk->methods = !talk->held.waits && dotnet_target_age_ns(&target) >= GROWN_UP_NS
+				? METHODS_QUIET
+				: METHODS_ANNOUNCED;
 	if (talk->methods == METHODS_QUIET)
 		dotnet_client_untold(talk->client);
 	if (talk->held.waits)
@@ -697,25 +770,34 @@ void managed_miss(struct managed *managed, uint32_t process)
 	if (!talk || managed->list.count == before)
 		return;
 	set_state(talk, MANAGED_REFUSED);
-	report(talk, false, "the recording ended before it could be asked", reason_word(REASON_KIND_ENDED));
+	report(talk, false, "the recording ended before it could be asked",
+		reason_word(REASON_KIND_ENDED));
 	enter(talk, CONNECTION_OVER);
 }
 
-/* Resumes a held runtime when its session is open, when no session will be opened, or after MANAGED_HOLD_NS. */
+/*
+ * Resumes a held runtime when its session is open, when no session will be opened, or after
+ * MANAGED_HOLD_NS.
+ */
 static void advance_hold(struct conversation *talk, uint64_t now_ns)
 {
 	const struct dotnet_client *client = talk->client;
-	bool opening = client ? dotnet_client_state(client) == DOTNET_ASKING && !dotnet_client_session(client, DOTNET_STREAM_LIVE)
+	bool opening = client ? dotnet_client_state(client) == DOTNET_ASKING &&
+					!dotnet_client_session(client, DOTNET_STREAM_LIVE)
 			      : talk->state != CONNECTION_OVER && !talk->reported;
 
 	if (!talk->held.waits)
 		return;
-	if (!opening || talk->managed->stopping || talk->managed->pause_ns || now_ns >= talk->held_ns + MANAGED_HOLD_NS)
+	if (!opening || talk->managed->stopping || talk->managed->pause_ns ||
+		now_ns >= talk->held_ns + MANAGED_HOLD_NS)
 		held_runtime_resume(&talk->held, now_ns);
 	held_runtime_advance(&talk->held, now_ns);
 }
 
-/* Opens the sessions again after they were ended during the recording. Its rundown reports the methods that were compiled meanwhile. */
+/*
+ * Opens the sessions again after they were ended during the recording. Its rundown reports the
+ * methods that were compiled meanwhile.
+ */
 static void begin_again(struct conversation *talk, uint64_t since_ns, uint64_t now_ns)
 {
 	struct names_process *process = names_process(talk->managed->names, talk->process);
@@ -733,7 +815,10 @@ static void begin_again(struct conversation *talk, uint64_t since_ns, uint64_t n
 		process->codemap.since_ns = since_ns;
 }
 
-/* A rundown leaves freed blocks between used ones: after every RUNDOWNS_A_TRIM rundowns they are returned to the system. */
+/*
+ * A rundown leaves freed blocks between used ones: after every RUNDOWNS_A_TRIM rundowns they are
+ * returned to the system.
+ */
 static void give_back(struct managed *managed)
 {
 	if (++managed->rundowns % RUNDOWNS_A_TRIM != 0)
@@ -756,7 +841,10 @@ static void begin_another_rundown(struct conversation *talk, uint64_t now_ns)
 	talk->again_ns = now_ns + NEXT_AGAIN_NS;
 }
 
-/* Ends a rundown: unknown code that was sampled before its begin and that it did not report is no method. */
+/*
+ * Ends a rundown: unknown code that was sampled before its begin and that it did not report is no
+ * method.
+ */
 static void end_rundown(struct conversation *talk)
 {
 	struct names_process *process = names_process(talk->managed->names, talk->process);
@@ -764,7 +852,8 @@ static void end_rundown(struct conversation *talk)
 	enter(talk, CONNECTION_NAMED);
 	if (!process)
 		return;
-	process->untold = talk->methods == METHODS_QUIET || talk->methods == METHODS_WANTED || talk->methods == METHODS_REFUSED;
+	process->untold = talk->methods == METHODS_QUIET || talk->methods == METHODS_WANTED ||
+			  talk->methods == METHODS_REFUSED;
 	process->untold_hit = false;
 	process->rundown_ns = talk->rundown_ns;
 	codemap_trim(&process->codemap);
@@ -783,11 +872,14 @@ static void look(struct conversation *talk, enum dotnet_state state, uint64_t no
 			report(talk, true, "", "");
 		talk->was_named = true;
 	}
-	if (talk->methods == METHODS_ASKED && dotnet_client_session(talk->client, DOTNET_STREAM_METHODS)) {
+	if (talk->methods == METHODS_ASKED &&
+		dotnet_client_session(talk->client, DOTNET_STREAM_METHODS)) {
 		talk->methods = METHODS_REPORTED;
 		report(talk, true, "", "");
 	}
-	/* A session that could not be opened reports nothing, so no sampled address waits for it. */
+	/*
+	 * A session that could not be opened reports nothing, so no sampled address waits for it.
+	 */
 	if (state == DOTNET_LIVE && !dotnet_client_session(talk->client, DOTNET_STREAM_LIVE))
 		note_reported(talk, DOTNET_STREAM_LIVE, UINT64_MAX);
 	if (state == DOTNET_LIVE && talk->methods == METHODS_ASKED) {
@@ -803,10 +895,14 @@ static void look(struct conversation *talk, enum dotnet_state state, uint64_t no
 	}
 	if (state != DOTNET_ENDED || talk->managed->pause_ns)
 		return;
-	/* If the guard intervenes between two checks, look_at_guard() opens the session again in the next step. */
+	/*
+	 * If the guard intervenes between two checks, look_at_guard() opens the session again in
+	 * the next step.
+	 */
 	if (!talk->managed->stopping && reason_word_is(code, REASON_KIND_GUARDED))
 		return;
-	if (!talk->was_named && !talk->names_only && talk->managed->provider_count && rights_are_borrowed() && reason_word_is(code, REASON_KIND_PERMISSION)) {
+	if (!talk->was_named && !talk->names_only && talk->managed->provider_count &&
+		rights_are_borrowed() && reason_word_is(code, REASON_KIND_PERMISSION)) {
 		drop_client(talk);
 		enter(talk, CONNECTION_WAITING);
 		talk->names_only = true;
@@ -814,7 +910,8 @@ static void look(struct conversation *talk, enum dotnet_state state, uint64_t no
 		talk->retry_ns = now_ns;
 		return;
 	}
-	bool young = reason_word_is(code, REASON_KIND_NO_SOCKET) || reason_word_is(code, REASON_KIND_REFUSED);
+	bool young = reason_word_is(code, REASON_KIND_NO_SOCKET) ||
+		     reason_word_is(code, REASON_KIND_REFUSED);
 
 	if (!talk->was_named && young && talk->retries < RETRY_COUNT && !talk->process_ended &&
 		!talk->managed->stopping) {
@@ -834,7 +931,10 @@ static void look(struct conversation *talk, enum dotnet_state state, uint64_t no
 	enter(talk, CONNECTION_OVER);
 }
 
-/* Sends the guard a heartbeat, and opens the sessions again that it ended because this process was not running. */
+/*
+ * Sends the guard a heartbeat, and opens the sessions again that it ended because this process was
+ * not running.
+ */
 static void look_at_guard(struct managed *managed, uint64_t now_ns)
 {
 	struct bytes text = { 0 };
@@ -851,9 +951,13 @@ static void look_at_guard(struct managed *managed, uint64_t now_ns)
 	guard_last_round(managed->guard, &seen_ns, &state);
 	for (uint32_t i = 0; i < managed->list.count; i++) {
 		struct conversation *talk = managed->list.items[i];
-		/* Bytes from before the guard's intervention are not read any more; the client checks that. */
+		/*
+		 * Bytes from before the guard's intervention are not read any more; the client
+		 * checks that.
+		 */
 		if (!talk->client || dotnet_client_advance(talk->client, now_ns) != DOTNET_ENDED ||
-			!reason_word_is(dotnet_client_reason_code(talk->client), REASON_KIND_GUARDED))
+			!reason_word_is(dotnet_client_reason_code(talk->client),
+				REASON_KIND_GUARDED))
 			continue;
 		ended++;
 		if (!managed->pause_ns && !managed->stopping)
@@ -862,11 +966,14 @@ static void look_at_guard(struct managed *managed, uint64_t now_ns)
 	if (!ended)
 		return;
 	bytes_text(&text, "spoor ");
-	bytes_text(&text, state == 'T' ? "was stopped" : state == 't' ? "was held by a debugger" : "stood still");
+	bytes_text(&text, state == 'T'   ? "was stopped"
+			  : state == 't' ? "was held by a debugger"
+					 : "stood still");
 	bytes_text(&text, " for ");
 	text_add_duration(&text, (double)(now_ns > seen_ns ? now_ns - seen_ns : 0) / 1e9);
-	bytes_printf(&text, ": its sessions in %u .NET process%s were ended after 2 s, so that %s not held up", ended,
-		ended == 1 ? "" : "es", ended == 1 ? "it was" : "they were");
+	bytes_printf(&text,
+		": its sessions in %u .NET process%s were ended after 2 s, so that %s not held up",
+		ended, ended == 1 ? "" : "es", ended == 1 ? "it was" : "they were");
 	if (!managed->pause_ns && !managed->stopping)
 		bytes_text(&text, ", and are opened again");
 	managed->told(managed->context, "guard", bytes_z(&text));
@@ -874,13 +981,15 @@ static void look_at_guard(struct managed *managed, uint64_t now_ns)
 }
 
 /*
- * Requests another rundown, or a session that reports methods, for a process whose session does not report new methods and in which samples fell into
- * unknown code. Returns true if another rundown was started.
+ * Requests another rundown, or a session that reports methods, for a process whose session does not
+ * report new methods and in which samples fell into unknown code. Returns true if another rundown
+ * was started.
  */
 static bool ask_again(struct conversation *talk, uint64_t now_ns)
 {
 	bool quiet = talk->methods != METHODS_ANNOUNCED && talk->state == CONNECTION_NAMED;
-	struct names_process *process = quiet ? names_process(talk->managed->names, talk->process) : NULL;
+	struct names_process *process =
+		quiet ? names_process(talk->managed->names, talk->process) : NULL;
 
 	if (!process)
 		return false;
@@ -919,7 +1028,8 @@ void managed_advance(struct managed *managed, uint64_t now_ns)
 		if (talk->client && state == DOTNET_ASKING)
 			asking++;
 	}
-	for (uint32_t i = 0; i < managed->list.count && !managed->stopping && !managed->pause_ns; i++) {
+	for (uint32_t i = 0; i < managed->list.count && !managed->stopping && !managed->pause_ns;
+		i++) {
 		struct conversation *talk = managed->list.items[i];
 		if (asking >= MANAGED_RUNDOWNS_MAX && !talk->held.waits)
 			continue;
@@ -985,9 +1095,11 @@ uint64_t managed_wake_ns(const struct managed *managed)
 		return 0;
 	for (uint32_t i = 0; i < managed->list.count; i++) {
 		const struct conversation *talk = managed->list.items[i];
-		uint64_t own_ns = talk->client ? dotnet_client_wake_ns(talk->client)
-				: talk->state == CONNECTION_OVER || managed->stopping || managed->pause_ns ? UINT64_MAX
-								  : talk->retry_ns;
+		uint64_t own_ns =
+			talk->client ? dotnet_client_wake_ns(talk->client)
+			: talk->state == CONNECTION_OVER || managed->stopping || managed->pause_ns
+				? UINT64_MAX
+				: talk->retry_ns;
 		if (own_ns < wake_ns)
 			wake_ns = own_ns;
 		own_ns = held_runtime_wake_ns(&talk->held);
@@ -1029,9 +1141,11 @@ void managed_stop(struct managed *managed, uint64_t now_ns)
 		} else if (talk->state == CONNECTION_WAITING) {
 			if (!talk->reported) {
 				set_state(talk, MANAGED_REFUSED);
-				report(talk, false, talk->retries ? reason_text(REASON_NO_SOCKET_YET)
-								 : "there was no time to connect to it",
-					reason_word(talk->retries ? REASON_KIND_NO_SOCKET : REASON_KIND_ENDED));
+				report(talk, false,
+					talk->retries ? reason_text(REASON_NO_SOCKET_YET)
+						      : "there was no time to connect to it",
+					reason_word(talk->retries ? REASON_KIND_NO_SOCKET
+								  : REASON_KIND_ENDED));
 			}
 			enter(talk, CONNECTION_OVER);
 		}
@@ -1069,7 +1183,8 @@ static uint64_t lost_of(const struct conversation *talk)
 	return lost;
 }
 
-bool managed_take_losses(struct managed *managed, uint32_t process, uint64_t *ret_lost, uint64_t *ret_dropped)
+bool managed_take_losses(struct managed *managed, uint32_t process, uint64_t *ret_lost,
+	uint64_t *ret_dropped)
 {
 	uint32_t at = map_get(&managed->by_process, process);
 
@@ -1134,7 +1249,8 @@ void managed_free(struct managed *managed)
 	}
 	guard_free(managed->guard);
 	for (uint32_t i = 0; i < managed->texts.count; i++) {
-		strtab_done(&managed->texts.items[i]->table); /* no code map reads these names any more */
+		/* no code map reads these names any more */
+		strtab_done(&managed->texts.items[i]->table);
 		free(managed->texts.items[i]);
 	}
 	vec_done(&managed->texts);

@@ -1,22 +1,30 @@
 /*
- * The .NET processes of a live session: requests their method names and events over one runtime connection for each process.
+ * The .NET processes of a live session: requests their method names and events over one runtime
+ * connection for each process.
  *
- * For every process passed to managed_watch(), a client (dotnet/runtime_client.h) opens a live and a rundown session. Their streams are decoded
- * (nettrace/nettrace_read.h) and the methods are added (trace/clr.h) to the process's codemap in `names`. At most MANAGED_RUNDOWNS_MAX processes are
- * in their rundown at a time; the others wait. A process without a diagnostics socket (it is starting) is retried for 5 s.
+ * For every process passed to managed_watch(), a client (dotnet/runtime_client.h) opens a live and
+ * a rundown session. Their streams are decoded (nettrace/nettrace_read.h) and the methods are added
+ * (trace/clr.h) to the process's codemap in `names`. At most MANAGED_RUNDOWNS_MAX processes are in
+ * their rundown at a time; the others wait. A process without a diagnostics socket (it is starting)
+ * is retried for 5 s.
  *
- * A guard process (dotnet/guard.h), started with the first session, ends the sessions when this process is stopped or hangs for too long. They are
- * opened again afterwards. Each managed_advance() sends the guard a heartbeat, so it must be called at least once a second.
+ * A guard process (dotnet/guard.h), started with the first session, ends the sessions when this
+ * process is stopped or hangs for too long. They are opened again afterwards. Each
+ * managed_advance() sends the guard a heartbeat, so it must be called at least once a second.
  *
- * Sessions with events use the caller's own rights only. Sessions for names only may also use spoor's file capabilities (dotnet/port.h). So a spoor
- * with file capabilities gets the names of another user's process but no events; managed_withheld() counts such processes.
+ * Sessions with events use the caller's own rights only. Sessions for names only may also use
+ * spoor's file capabilities (dotnet/port.h). So a spoor with file capabilities gets the names of
+ * another user's process but no events; managed_withheld() counts such processes.
  *
- * With managed_relay() the live streams pass through a relay (relay.h). Enabled events wait in its reorder window; other events only name methods.
+ * With managed_relay() the live streams pass through a relay (relay.h). Enabled events wait in its
+ * reorder window; other events only name methods.
  *
- * The session of a runtime that has run for 10 s or more does not report new methods (dotnet_client_untold()), which lowers its overhead: most of its
- * code is compiled already. When samples fall into unknown code (names_process.untold_hit), another rundown names it. Such a runtime still names
- * dynamic methods when it frees them. Methods of collectible assemblies are removed without an event at that level; if the process has any, its
- * methods are reported after all.
+ * The session of a runtime that has run for 10 s or more does not report new methods
+ * (dotnet_client_untold()), which lowers its overhead: most of its code is compiled already. When
+ * samples fall into unknown code (names_process.untold_hit), another rundown names it. Such a
+ * runtime still names dynamic methods when it frees them. Methods of collectible assemblies are
+ * removed without an event at that level; if the process has any, its methods are reported after
+ * all.
  *
  * Many processes run the same code: method names are stored once for all of them.
  *
@@ -41,7 +49,10 @@ struct trace;
 #define MANAGED_RUNDOWNS_MAX 8u
 #define MANAGED_HOLD_NS      UINT64_C(5000000000)
 
-/* The state of one process, reported when its names become known or cannot be obtained, and again when that changes. */
+/*
+ * The state of one process, reported when its names become known or cannot be obtained, and again
+ * when that changes.
+ */
 struct managed_outcome {
 	uint32_t process;
 	bool reachable;
@@ -50,57 +61,76 @@ struct managed_outcome {
 	const struct ipc_process_info *info; /* NULL without an answer */
 	const char *sessions;                /* opened sessions, one a line; "" for none */
 	bool clock_measured;
-	int64_t clock_offset_ns;             /* its events' clock minus CLOCK_MONOTONIC */
-	uint64_t clock_error_ns;             /* maximum error of the offset */
+	int64_t clock_offset_ns; /* its events' clock minus CLOCK_MONOTONIC */
+	uint64_t clock_error_ns; /* maximum error of the offset */
 };
 
 typedef void managed_report(void *context, const struct managed_outcome *outcome);
 
 /*
- * Reports an event that concerns all sessions: the guard ended them ("guard"), or they are not guarded ("unguarded"). `text` is a sentence. Sessions
- * that the guard ended are being opened again.
+ * Reports an event that concerns all sessions: the guard ended them ("guard"), or they are not
+ * guarded ("unguarded"). `text` is a sentence. Sessions that the guard ended are being opened
+ * again.
  */
 typedef void managed_told(void *context, const char *code, const char *text);
 
-int managed_new(struct trace *trace, struct names *names, managed_report *report, managed_told *told,
-	void *context, struct managed **ret_managed);
+int managed_new(struct trace *trace, struct names *names, managed_report *report,
+	managed_told *told, void *context, struct managed **ret_managed);
 
 /*
- * Enables events of these providers and relays them; at most `pending_max` bytes wait in the reorder window. Called before the first managed_watch().
- * The relay and the providers are borrowed and must outlive `managed`.
+ * Enables events of these providers and relays them; at most `pending_max` bytes wait in the
+ * reorder window. Called before the first managed_watch(). The relay and the providers are borrowed
+ * and must outlive `managed`.
  */
-void managed_relay(struct managed *managed, struct relay *relay, const struct ipc_provider *providers, uint32_t count,
-	size_t pending_max);
+void managed_relay(struct managed *managed, struct relay *relay,
+	const struct ipc_provider *providers, uint32_t count, size_t pending_max);
 
 /*
- * Lets the runtimes sample their managed threads, and reports each sample: `stack` is an index of the trace's stack table, `runs` is true if the
- * thread was in managed code. Called after managed_relay(), before the first managed_watch().
+ * Lets the runtimes sample their managed threads, and reports each sample: `stack` is an index of
+ * the trace's stack table, `runs` is true if the thread was in managed code. Called after
+ * managed_relay(), before the first managed_watch().
  */
-typedef void managed_sampled(void *context, uint32_t process, uint32_t tid, uint64_t time_ns, uint32_t stack, bool runs);
+typedef void managed_sampled(void *context, uint32_t process, uint32_t tid, uint64_t time_ns,
+	uint32_t stack, bool runs);
 void managed_sample(struct managed *managed, managed_sampled *sampled);
 
-/* Events of a process lost since the last call: by the runtime (lost), and here because pending_max was reached (dropped). Returns false for none. */
-bool managed_take_losses(struct managed *managed, uint32_t process, uint64_t *ret_lost, uint64_t *ret_dropped);
+/*
+ * Events of a process lost since the last call: by the runtime (lost), and here because pending_max
+ * was reached (dropped). Returns false for none.
+ */
+bool managed_take_losses(struct managed *managed, uint32_t process, uint64_t *ret_lost,
+	uint64_t *ret_dropped);
 
-/* Connects to a process that shows signs of .NET, from time `from_ns` on. A second call has no effect. */
+/*
+ * Connects to a process that shows signs of .NET, from time `from_ns` on. A second call has no
+ * effect.
+ */
 void managed_watch(struct managed *managed, uint32_t process, uint64_t from_ns);
 
 /*
- * A runtime of that process has connected to the listen port and waits before its first instruction. Its session is opened, then the runtime is
- * resumed, within MANAGED_HOLD_NS in any case. Returns true if `held` was taken over. The port must outlive `managed`.
+ * A runtime of that process has connected to the listen port and waits before its first
+ * instruction. Its session is opened, then the runtime is resumed, within MANAGED_HOLD_NS in any
+ * case. Returns true if `held` was taken over. The port must outlive `managed`.
  */
-bool managed_hold(struct managed *managed, uint32_t process, const struct held_runtime *held, uint64_t now_ns);
+bool managed_hold(struct managed *managed, uint32_t process, const struct held_runtime *held,
+	uint64_t now_ns);
 
 /* Reports a process that shows signs of .NET as found too late to connect to. */
 void managed_miss(struct managed *managed, uint32_t process);
 
-/* True while a connection is open: its stream may contain events older than records that have left the rings. */
+/*
+ * True while a connection is open: its stream may contain events older than records that have left
+ * the rings.
+ */
 bool managed_is_streaming(const struct managed *managed);
 
 /* The process has ended: the rest of its streams is read, but no session is opened. */
 void managed_process_ended(struct managed *managed, uint32_t process);
 
-/* True while its streams are read or its events wait in the reorder window: the process's tables must stay. */
+/*
+ * True while its streams are read or its events wait in the reorder window: the process's tables
+ * must stay.
+ */
 bool managed_is_busy(const struct managed *managed, uint32_t process);
 
 /* Frees the connection, because the process's slot will be reused. The process must not be busy. */
@@ -115,28 +145,36 @@ uint64_t managed_wake_ns(const struct managed *managed);
 void managed_advance(struct managed *managed, uint64_t now_ns);
 
 /*
- * managed_pause() ends all sessions before this process is stopped, as managed_stop() does; managed_ended() reports the end. managed_resume() opens
- * them again, even if they have not ended yet.
+ * managed_pause() ends all sessions before this process is stopped, as managed_stop() does;
+ * managed_ended() reports the end. managed_resume() opens them again, even if they have not ended
+ * yet.
  */
 void managed_pause(struct managed *managed, uint64_t now_ns);
 void managed_resume(struct managed *managed, uint64_t now_ns);
 
 /*
- * True while samples fell into code that no rundown has reported, and a rundown that may report it is running or waiting. Called before
- * managed_stop(), in each step until it is false; the caller limits the time.
+ * True while samples fell into code that no rundown has reported, and a rundown that may report it
+ * is running or waiting. Called before managed_stop(), in each step until it is false; the caller
+ * limits the time.
  */
 bool managed_names_rest(struct managed *managed, uint64_t now_ns);
 
-/* managed_stop() begins to end all sessions; managed_ended() is true when they have ended (within DOTNET_STOP_NS). */
+/*
+ * managed_stop() begins to end all sessions; managed_ended() is true when they have ended (within
+ * DOTNET_STOP_NS).
+ */
 void managed_stop(struct managed *managed, uint64_t now_ns);
 bool managed_ended(const struct managed *managed);
 
-/* Events lost according to the streams' sequence numbers, without those that managed_take_losses() has returned. */
+/*
+ * Events lost according to the streams' sequence numbers, without those that managed_take_losses()
+ * has returned.
+ */
 uint64_t managed_lost(const struct managed *managed);
 
 /*
- * Number of processes whose events were not recorded: the file capabilities of spoor reach them, the caller's own rights do not. Their names are
- * recorded.
+ * Number of processes whose events were not recorded: the file capabilities of spoor reach them,
+ * the caller's own rights do not. Their names are recorded.
  */
 uint32_t managed_withheld(const struct managed *managed);
 

@@ -12,7 +12,8 @@ void strangers_done(struct strangers *strangers)
 
 bool strangers_has(const struct strangers *strangers, uint32_t pid)
 {
-	return pid / 64 < strangers->words.count && strangers->words.items[pid / 64] >> pid % 64 & 1;
+	return pid / 64 < strangers->words.count &&
+	       strangers->words.items[pid / 64] >> pid % 64 & 1;
 }
 
 void strangers_add(struct strangers *strangers, uint32_t pid)

@@ -1,8 +1,10 @@
 /*
- * The pid filter of CPU-wide sampling with some processes as targets: one bit for each pid of a process that is not recorded, so that its records are
- * dropped before they are processed. A pid without the bit is recorded, or not yet decided.
+ * The pid filter of CPU-wide sampling with some processes as targets: one bit for each pid of a
+ * process that is not recorded, so that its records are dropped before they are processed. A pid
+ * without the bit is recorded, or not yet decided.
  *
- * The bit is cleared when the kernel reports the exit of the process, or a fork that reuses the pid. All zero is an empty filter.
+ * The bit is cleared when the kernel reports the exit of the process, or a fork that reuses the
+ * pid. All zero is an empty filter.
  */
 #ifndef SPOOR_RECORDING_STRANGERS_H
 #define SPOOR_RECORDING_STRANGERS_H
@@ -28,8 +30,8 @@ void strangers_add(struct strangers *strangers, uint32_t pid);
 void strangers_remove(struct strangers *strangers, uint32_t pid);
 
 /*
- * Filters a record from a ring: true if it belongs to a process that is not recorded. Children of filtered processes are added; other new processes
- * are left undecided.
+ * Filters a record from a ring: true if it belongs to a process that is not recorded. Children of
+ * filtered processes are added; other new processes are left undecided.
  */
 bool strangers_sift(struct strangers *strangers, const struct perf_record *record);
 

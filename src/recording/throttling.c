@@ -6,7 +6,8 @@
 #include "recording/live_state.h"
 #include "trace/spoor_payload.h"
 
-static void tell(struct live *live, const struct throttled_group *group, const struct cpu_limit *now)
+static void tell(struct live *live, const struct throttled_group *group,
+	const struct cpu_limit *now)
 {
 	bytes_reset(&live->payload);
 	payload_cpu_limit(&live->payload,
@@ -16,10 +17,12 @@ static void tell(struct live *live, const struct throttled_group *group, const s
 			.quota_ns = now->quota_ns,
 			.period_ns = now->period_ns,
 			.periods = now->periods - group->first.periods,
-			.throttled_periods = now->throttled_periods - group->first.throttled_periods,
+			.throttled_periods =
+				now->throttled_periods - group->first.throttled_periods,
 			.throttled_ns = now->throttled_ns - group->first.throttled_ns,
 		});
-	live_emit(live, SPOOR_CPU_LIMIT, live_main_thread(live, live->recorder_process), &live->payload, EVENT_CPU_UNKNOWN, 0);
+	live_emit(live, SPOOR_CPU_LIMIT, live_main_thread(live, live->recorder_process),
+		&live->payload, EVENT_CPU_UNKNOWN, 0);
 }
 
 void throttling_look(struct live *live, uint32_t process, uint64_t groups_hash)
@@ -29,7 +32,8 @@ void throttling_look(struct live *live, uint32_t process, uint64_t groups_hash)
 	struct throttled_group group = { .pid = row->pid, .container = row->container };
 
 	if (map_get(&t->known, groups_hash) || !map_put(&t->known, groups_hash, 1) ||
-		t->groups.count == THROTTLING_LIMITS_MAX || cpu_limit_read("", row->pid, &group.first) < 0)
+		t->groups.count == THROTTLING_LIMITS_MAX ||
+		cpu_limit_read("", row->pid, &group.first) < 0)
 		return;
 	/* Different control groups may share the limit of one ancestor. */
 	for (uint32_t i = 0; i < t->groups.count; i++)
@@ -49,8 +53,12 @@ void throttling_tell(struct live *live, uint64_t now_ns)
 	for (uint32_t i = 0; i < t->groups.count; i++) {
 		struct throttled_group *group = &t->groups.items[i];
 		struct cpu_limit now;
-		/* The process may have ended with its group, or moved to another group: then the last event remains the latest. */
-		if (cpu_limit_read("", group->pid, &now) == 0 && strcmp(now.path, group->first.path) == 0 &&
+		/*
+		 * The process may have ended with its group, or moved to another group: then the
+		 * last event remains the latest.
+		 */
+		if (cpu_limit_read("", group->pid, &now) == 0 &&
+			strcmp(now.path, group->first.path) == 0 &&
 			now.periods >= group->first.periods)
 			tell(live, group, &now);
 	}

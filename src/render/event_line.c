@@ -47,8 +47,8 @@ static void add_time(struct bytes *out, const struct tm *utc)
 	bytes_u8(out, '.');
 }
 
-static void begin_line(
-	struct bytes *out, const struct trace *trace, const struct event *event, int64_t utc_offset_ns)
+static void begin_line(struct bytes *out, const struct trace *trace, const struct event *event,
+	int64_t utc_offset_ns)
 {
 	const struct thread *thread = thread_of(trace, event);
 	unsigned ns;
@@ -65,7 +65,8 @@ static void begin_line(
 	bytes_text(out, "  ");
 }
 
-void event_line(struct bytes *out, const struct trace *trace, const struct event *event, int64_t utc_offset_ns)
+void event_line(struct bytes *out, const struct trace *trace, const struct event *event,
+	int64_t utc_offset_ns)
 {
 	begin_line(out, trace, event, utc_offset_ns);
 	event_text_name(out, trace, event);
@@ -75,15 +76,16 @@ void event_line(struct bytes *out, const struct trace *trace, const struct event
 	bytes_text(out, "\n");
 }
 
-void event_line_lost(struct bytes *out, const struct trace *trace, const struct event *event, int64_t utc_offset_ns)
+void event_line_lost(struct bytes *out, const struct trace *trace, const struct event *event,
+	int64_t utc_offset_ns)
 {
 	begin_line(out, trace, event, utc_offset_ns);
 	bytes_printf(out, "-- %" PRIu32 " %s lost before this --\n", event->lost_before,
 		event->lost_before == 1 ? "event was" : "events were");
 }
 
-static void begin_json(
-	struct json *j, const struct trace *trace, const struct event *event, int64_t utc_offset_ns)
+static void begin_json(struct json *j, const struct trace *trace, const struct event *event,
+	int64_t utc_offset_ns)
 {
 	const struct thread *thread = thread_of(trace, event);
 	struct bytes time = { 0 };
@@ -112,8 +114,8 @@ static void begin_json(
 }
 
 /*
- * Events without a description have opcode 0. The names of the runtime's events end with the opcode, if it is one that all providers share. -1: not
- * known.
+ * Events without a description have opcode 0. The names of the runtime's events end with the
+ * opcode, if it is one that all providers share. -1: not known.
  */
 static int opcode_of(const struct trace *trace, const struct schema *schema, const char *name)
 {
@@ -123,12 +125,14 @@ static int opcode_of(const struct trace *trace, const struct schema *schema, con
 		return schema->opcode;
 	if (!last)
 		return -1;
-	return strcmp(last, "/Start") == 0 ? OPCODE_START : strcmp(last, "/Stop") == 0 ? OPCODE_STOP : -1;
+	return strcmp(last, "/Start") == 0  ? OPCODE_START
+	       : strcmp(last, "/Stop") == 0 ? OPCODE_STOP
+					    : -1;
 }
 
 /* Level, keywords, opcode: of the schema, but where the event has its own. */
-static void add_attributes(
-	struct json *j, const struct schema *schema, const struct event_labels *labels, int opcode)
+static void add_attributes(struct json *j, const struct schema *schema,
+	const struct event_labels *labels, int opcode)
 {
 	static const struct event_labels none;
 	const struct event_labels *own = labels ? labels : &none;
@@ -160,15 +164,18 @@ static void add_activity(struct json *j, const char *name, const uint8_t *guid)
 }
 
 /* `function` is NULL where nothing is known. */
-static void add_frame(struct json *j, const struct trace *trace, const struct function *function, uint64_t address)
+static void add_frame(struct json *j, const struct trace *trace, const struct function *function,
+	uint64_t address)
 {
 	char text[24];
 
 	json_object(j, NULL);
 	if (function && (function->named || function->module))
-		json_text(j, "function", trace_text(trace, function->name), strtab_len(&trace->strings, function->name));
+		json_text(j, "function", trace_text(trace, function->name),
+			strtab_len(&trace->strings, function->name));
 	if (function && function->module)
-		json_text(j, "module", trace_text(trace, function->module), strtab_len(&trace->strings, function->module));
+		json_text(j, "module", trace_text(trace, function->module),
+			strtab_len(&trace->strings, function->module));
 	if (!function || !function->named) {
 		(void)snprintf(text, sizeof(text), "0x%" PRIx64, address); /* fits */
 		json_z(j, "address", text);
@@ -176,34 +183,41 @@ static void add_frame(struct json *j, const struct trace *trace, const struct fu
 	json_end(j);
 }
 
-static void add_stack(struct json *j, const struct trace *trace, const struct event *event, const struct event_frames *frames)
+static void add_stack(struct json *j, const struct trace *trace, const struct event *event,
+	const struct event_frames *frames)
 {
 	const struct thread *thread = thread_of(trace, event);
 	uint32_t count;
 	const uint64_t *addresses = stack_table_get(&trace->stacks, event->stack_index, &count);
 
-	bool named = frames && thread && thread->process < frames->names->trace->processes.count; /* less when the file has grown since */
+	/* less when the file has grown since */
+	bool named = frames && thread && thread->process < frames->names->trace->processes.count;
 
 	if (!event->stack_index || !count)
 		return;
 	const struct trace *trace_of_names = named ? frames->names->trace : trace;
 
-	bool by_frame_pointers = event->kind == EVENT_SAMPLE && !trace_options_say(trace, "\"event\":\"thread-clocks\"");
+	bool by_frame_pointers = event->kind == EVENT_SAMPLE &&
+				 !trace_options_say(trace, "\"event\":\"thread-clocks\"");
 	uint32_t above = 0;
 
 	json_array(j, "stack");
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t function = named ? symbolmap_find(frames->names, thread->process, addresses[i], frames->code_epoch) : 0;
-		if (by_frame_pointers && above && function && symbolmap_is_replaced(frames->names, above, function))
+		uint32_t function = named ? symbolmap_find(frames->names, thread->process,
+						    addresses[i], frames->code_epoch)
+					  : 0;
+		if (by_frame_pointers && above && function &&
+			symbolmap_is_replaced(frames->names, above, function))
 			function = symbolmap_lost_caller(frames->names);
 		above = function;
-		add_frame(j, trace_of_names, function ? &frames->names->functions.items[function] : NULL, addresses[i]);
+		add_frame(j, trace_of_names,
+			function ? &frames->names->functions.items[function] : NULL, addresses[i]);
 	}
 	json_end(j);
 }
 
-void event_line_json(struct bytes *out, const struct trace *trace, const struct event *event, int64_t utc_offset_ns,
-	const struct event_frames *frames)
+void event_line_json(struct bytes *out, const struct trace *trace, const struct event *event,
+	int64_t utc_offset_ns, const struct event_frames *frames)
 {
 	const struct schema *schema = &trace->schemas.items[event->schema_index];
 	struct json j = { .out = out };
@@ -230,8 +244,8 @@ void event_line_json(struct bytes *out, const struct trace *trace, const struct 
 	bytes_done(&name);
 }
 
-void event_line_lost_json(
-	struct bytes *out, const struct trace *trace, const struct event *event, int64_t utc_offset_ns)
+void event_line_lost_json(struct bytes *out, const struct trace *trace, const struct event *event,
+	int64_t utc_offset_ns)
 {
 	struct json j = { .out = out };
 

@@ -1,8 +1,10 @@
 /*
  * See event_text.h.
  *
- * A payload is read field by field; one that ends early simply has no more fields. What a schema does not describe well enough (an unknown type, a layout
- * that does not fit the bytes) ends the line with a mark rather than with nonsense. One walk over the fields makes the line, a single field, and JSON.
+ * A payload is read field by field; one that ends early simply has no more fields. What a schema
+ * does not describe well enough (an unknown type, a layout that does not fit the bytes) ends the
+ * line with a mark rather than with nonsense. One walk over the fields makes the line, a single
+ * field, and JSON.
  */
 #include "render/event_text.h"
 
@@ -28,28 +30,41 @@
 #define NAME_MAX_BYTES 64u
 #define BYTES_MAX      32u
 
-#define TICKS_PER_S     10000000u
-#define TICKS_TO_1970   UINT64_C(116444736000000000) /* 100 ns since 1601 */
-#define TICKS_OF_DATES  UINT64_C(2650467744000000000) /* the year 10000, which ISO 8601 does not have */
+#define TICKS_PER_S   10000000u
+#define TICKS_TO_1970 UINT64_C(116444736000000000) /* 100 ns since 1601 */
+/* the year 10000, which ISO 8601 does not have */
+#define TICKS_OF_DATES UINT64_C(2650467744000000000)
 
 /* How each field is printed: into a line, or into a JSON object. */
 struct walk {
 	struct bytes *out;
-	struct json *json;  /* NULL: a line */
+	struct json *json; /* NULL: a line */
 	const struct trace *trace;
 	const char *wanted; /* only this field; NULL all */
 	bool found;
 	bool first;
-	unsigned depth;     /* objects and arrays that are open */
-	unsigned inside;    /* arrays that are shown, with all that is in them */
-	unsigned silent;    /* more than 0: values are read and not shown */
-	size_t located;     /* bytes so far, against PAYLOAD_LOCATED_MAX */
+	unsigned depth;             /* objects and arrays that are open */
+	unsigned inside;            /* arrays that are shown, with all that is in them */
+	unsigned silent;            /* more than 0: values are read and not shown */
+	size_t located;             /* bytes so far, against PAYLOAD_LOCATED_MAX */
 	const uint8_t *located_end; /* of the last ones; NULL: none */
 	struct payload_layout layout;
 	struct cursor payload; /* all of it */
 };
 
-enum value_kind { VALUE_NONE, VALUE_BOOL, VALUE_I64, VALUE_U64, VALUE_HEX, VALUE_F32, VALUE_F64, VALUE_TIME, VALUE_GUID, VALUE_TEXT16, VALUE_TEXT8 };
+enum value_kind {
+	VALUE_NONE,
+	VALUE_BOOL,
+	VALUE_I64,
+	VALUE_U64,
+	VALUE_HEX,
+	VALUE_F32,
+	VALUE_F64,
+	VALUE_TIME,
+	VALUE_GUID,
+	VALUE_TEXT16,
+	VALUE_TEXT8
+};
 
 struct value {
 	enum value_kind kind;
@@ -104,7 +119,10 @@ static struct value of_f64(double f)
 	return (struct value){ .kind = VALUE_F64, .f = f };
 }
 
-/* False: the type's length is not known, so that no field after it can be read. A payload that is too short shows in c->short_read. */
+/*
+ * False: the type's length is not known, so that no field after it can be read. A payload that is
+ * too short shows in c->short_read.
+ */
 static bool read_value(unsigned type, struct cursor *c, struct value *ret_value)
 {
 	struct value value = { 0 };
@@ -240,8 +258,8 @@ static void add_date(struct bytes *out, uint64_t ticks)
 	struct tm utc = { 0 };
 
 	(void)gmtime_r(&seconds, &utc); /* years of four digits */
-	bytes_printf(out, "%04d-%02d-%02dT%02d:%02d:%02d", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
-		utc.tm_hour, utc.tm_min, utc.tm_sec);
+	bytes_printf(out, "%04d-%02d-%02dT%02d:%02d:%02d", utc.tm_year + 1900, utc.tm_mon + 1,
+		utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
 	for (; fraction && fraction % 10 == 0; digits--)
 		fraction /= 10;
 	if (fraction)
@@ -356,15 +374,18 @@ static void show_value(struct walk *walk, const char *name, const struct value *
 		add_value(walk->out, value, walk->wanted && !walk->inside);
 }
 
-static bool walk_fields(
-	struct walk *walk, const struct schema *schema, uint32_t i, uint32_t end, struct cursor *c);
-static bool walk_elements(struct walk *walk, const char *name, const struct schema *schema, uint32_t i, struct cursor *c);
+static bool walk_fields(struct walk *walk, const struct schema *schema, uint32_t i, uint32_t end,
+	struct cursor *c);
+static bool walk_elements(struct walk *walk, const char *name, const struct schema *schema,
+	uint32_t i, struct cursor *c);
 
 /*
- * The fields that follow field i, one deeper: a nested object in JSON, and in braces among elements. Elsewhere in a line they are fields like those around,
- * and so are those of an object whose name is empty: a self-describing event is one.
+ * The fields that follow field i, one deeper: a nested object in JSON, and in braces among
+ * elements. Elsewhere in a line they are fields like those around, and so are those of an object
+ * whose name is empty: a self-describing event is one.
  */
-static bool walk_object(struct walk *walk, const char *name, const struct schema *schema, uint32_t i, struct cursor *c)
+static bool walk_object(struct walk *walk, const char *name, const struct schema *schema,
+	uint32_t i, struct cursor *c)
 {
 	bool shown = !walk->silent;
 	bool braces = shown && !walk->json && !name;
@@ -389,8 +410,8 @@ static bool walk_object(struct walk *walk, const char *name, const struct schema
 }
 
 /* One value of the type. Field i describes it where the type has fields or elements. */
-static bool walk_value(
-	struct walk *walk, const char *name, const struct schema *schema, uint32_t i, unsigned type, struct cursor *c)
+static bool walk_value(struct walk *walk, const char *name, const struct schema *schema, uint32_t i,
+	unsigned type, struct cursor *c)
 {
 	struct value value;
 
@@ -408,12 +429,18 @@ static bool walk_value(
 	return true;
 }
 
-/* Where the elements of field i are, and how many (of those at an offset: as many as there are bytes for). */
-static bool find_elements(struct walk *walk, const struct field *field, struct cursor *c, struct cursor *ret_at, uint32_t *ret_count)
+/*
+ * Where the elements of field i are, and how many (of those at an offset: as many as there are
+ * bytes for).
+ */
+static bool find_elements(struct walk *walk, const struct field *field, struct cursor *c,
+	struct cursor *ret_at, uint32_t *ret_count)
 {
 	if (field->type == FIELD_ARRAY || field->type == FIELD_FIXED_ARRAY) {
 		bool wide = field->element == FIELD_U8 && walk->layout.counted_by_4;
-		*ret_count = field->type == FIELD_FIXED_ARRAY ? field->count : wide ? cursor_u32(c) : cursor_u16(c);
+		*ret_count = field->type == FIELD_FIXED_ARRAY ? field->count
+			     : wide                           ? cursor_u32(c)
+							      : cursor_u16(c);
 		*ret_at = *c;
 		return !c->short_read;
 	}
@@ -428,12 +455,13 @@ static bool find_elements(struct walk *walk, const struct field *field, struct c
 	walk->located += size;
 	if (!walk->located_end || ret_at->end > walk->located_end)
 		walk->located_end = ret_at->end;
-	return !c->short_read && !from.short_read && cursor_left(&from) >= size && walk->located <= PAYLOAD_LOCATED_MAX;
+	return !c->short_read && !from.short_read && cursor_left(&from) >= size &&
+	       walk->located <= PAYLOAD_LOCATED_MAX;
 }
 
 /* Characters are a text. It may be filled up with zeros. */
-static bool walk_characters(
-	struct walk *walk, const char *name, const struct field *field, uint32_t count, struct cursor *at)
+static bool walk_characters(struct walk *walk, const char *name, const struct field *field,
+	uint32_t count, struct cursor *at)
 {
 	size_t unit = field->element == FIELD_CHAR16 ? 2 : 1;
 	struct value value = { .kind = unit == 2 ? VALUE_TEXT16 : VALUE_TEXT8 };
@@ -442,13 +470,17 @@ static bool walk_characters(
 	value.bytes = cursor_take(at, value.count * unit);
 	if (at->short_read)
 		return false;
-	while (value.count && !value.bytes[value.count * unit - 1] && !value.bytes[(value.count - 1) * unit])
+	while (value.count && !value.bytes[value.count * unit - 1] &&
+		!value.bytes[(value.count - 1) * unit])
 		value.count--;
 	show_value(walk, name, &value);
 	return true;
 }
 
-/* Separates element n from the one before it in a line. After ARRAY_MAX elements nothing is shown until end_elements(). */
+/*
+ * Separates element n from the one before it in a line. After ARRAY_MAX elements nothing is shown
+ * until end_elements().
+ */
 static void before_element(struct walk *walk, bool in_line, uint32_t n)
 {
 	if (in_line && n == ARRAY_MAX) {
@@ -492,17 +524,19 @@ static void end_elements(struct walk *walk, const struct elements *elements, boo
 		bytes_text(walk->out, "]");
 }
 
-static bool walk_elements_at(struct walk *walk, const struct elements *elements, const struct schema *schema, uint32_t i, uint32_t count,
-	struct cursor *at)
+static bool walk_elements_at(struct walk *walk, const struct elements *elements,
+	const struct schema *schema, uint32_t i, uint32_t count, struct cursor *at)
 {
 	const struct field *field = &schema->fields.items[i];
 	bool nested = field_type_has_element(field->element);
 	bool whole = !nested || i + 1 < schema_fields_end(schema, i);
 
-	for (uint32_t n = 0; whole && (count == UINT32_MAX ? cursor_left(at) > 0 : n < count); n++) {
+	for (uint32_t n = 0; whole && (count == UINT32_MAX ? cursor_left(at) > 0 : n < count);
+		n++) {
 		const uint8_t *before = at->at;
 		before_element(walk, elements->in_line, n);
-		whole = walk_value(walk, NULL, schema, nested ? i + 1 : i, field->element, at) && !at->short_read;
+		whole = walk_value(walk, NULL, schema, nested ? i + 1 : i, field->element, at) &&
+			!at->short_read;
 		/* Elements without bytes could be any number. */
 		whole &= at->at > before || count == 1;
 	}
@@ -510,7 +544,8 @@ static bool walk_elements_at(struct walk *walk, const struct elements *elements,
 }
 
 /* The value of field i, which has elements. */
-static bool walk_elements(struct walk *walk, const char *name, const struct schema *schema, uint32_t i, struct cursor *c)
+static bool walk_elements(struct walk *walk, const char *name, const struct schema *schema,
+	uint32_t i, struct cursor *c)
 {
 	const struct field *field = &schema->fields.items[i];
 	bool apart = field->type == FIELD_REL_LOC || field->type == FIELD_DATA_LOC;
@@ -540,12 +575,15 @@ static bool can_be_empty(const struct schema *schema, uint32_t i)
 	if (field->type == FIELD_FIXED_ARRAY)
 		return !field->count;
 	return field->type == FIELD_OBJECT &&
-		(i + 1 == schema_fields_end(schema, i) || can_be_empty(schema, i + 1));
+	       (i + 1 == schema_fields_end(schema, i) || can_be_empty(schema, i + 1));
 }
 
-/* Fields [i, end) of one depth, with those below them. False: one cannot be read, or the bytes end before it. */
-static bool walk_fields(
-	struct walk *walk, const struct schema *schema, uint32_t i, uint32_t end, struct cursor *c)
+/*
+ * Fields [i, end) of one depth, with those below them. False: one cannot be read, or the bytes end
+ * before it.
+ */
+static bool walk_fields(struct walk *walk, const struct schema *schema, uint32_t i, uint32_t end,
+	struct cursor *c)
 {
 	for (; i < end; i = schema_fields_end(schema, i)) {
 		const struct field *field = &schema->fields.items[i];
@@ -553,8 +591,8 @@ static bool walk_fields(
 			return false;
 		char name[NAME_MAX_BYTES];
 		const char *text = trace_text(walk->trace, field->name);
-		(void)text_make_safe(
-			text, strlen(text), name, sizeof(name)); /* a cut end is fine */
+		(void)text_make_safe(text, strlen(text), name,
+			sizeof(name)); /* a cut end is fine */
 		if (!walk_value(walk, name, schema, i, field->type, c))
 			return false;
 	}
@@ -652,7 +690,8 @@ static uint32_t clr_count(const struct clr_walk *clr, unsigned i)
 {
 	uint8_t count = clr->fields[i].count;
 
-	return count & CLR_COUNT_FIXED ? count & CLR_COUNT_MASK : clr->values[count & CLR_COUNT_MASK];
+	return count & CLR_COUNT_FIXED ? count & CLR_COUNT_MASK
+				       : clr->values[count & CLR_COUNT_MASK];
 }
 
 /* Each element has at least one byte, so a count that is too large ends with the bytes. */
@@ -702,7 +741,10 @@ static bool walk_clr_field(struct walk *walk, struct clr_walk *clr, unsigned i, 
 	return true;
 }
 
-/* A payload that ends before a field has the fields before it: an event of a version between two of the list. */
+/*
+ * A payload that ends before a field has the fields before it: an event of a version between two of
+ * the list.
+ */
 static bool walk_clr(struct walk *walk, const struct clr_event *event, struct cursor *c)
 {
 	struct clr_walk clr = { .fields = event->fields };
@@ -729,7 +771,9 @@ static void name_of(char name[NAME_MAX_BYTES], const char *text, size_t len)
 static void show_gc_field(struct walk *walk, const char *name, const struct gc_dynamic_field *field)
 {
 	struct cursor c = cursor_of(field->values, field->count * field->value_size);
-	struct value value = { .kind = VALUE_TEXT16, .bytes = field->values, .count = field->count };
+	struct value value = {
+		.kind = VALUE_TEXT16, .bytes = field->values, .count = field->count
+	};
 	bool text = field->type == FIELD_TEXT16;
 
 	if (!begin_field(walk, name))
@@ -769,7 +813,8 @@ static bool walk_gc_dynamic(struct walk *walk, struct gc_dynamic *dynamic)
 	if (r == 0 && dynamic->rest && walk->json)
 		json_u64(walk->json, "more_bytes", dynamic->rest);
 	else if (r == 0 && dynamic->rest && !walk->wanted)
-		bytes_printf(walk->out, " (%zu more byte%s)", dynamic->rest, dynamic->rest == 1 ? "" : "s");
+		bytes_printf(walk->out, " (%zu more byte%s)", dynamic->rest,
+			dynamic->rest == 1 ? "" : "s");
 	return r == 0;
 }
 
@@ -785,14 +830,19 @@ bool event_text_is_dynamic(const struct trace *trace, const struct event *event)
 	return schema->provider_kind == PROVIDER_CLR && schema->event_id == CLR_ID_GCDynamicEvent;
 }
 
-static bool open_dynamic(const struct trace *trace, const struct event *event, struct gc_dynamic *ret_dynamic)
+static bool open_dynamic(const struct trace *trace, const struct event *event,
+	struct gc_dynamic *ret_dynamic)
 {
 	return event_text_is_dynamic(trace, event) &&
-		gc_dynamic_open(event->payload, event->payload_size, ret_dynamic) == 0;
+	       gc_dynamic_open(event->payload, event->payload_size, ret_dynamic) == 0;
 }
 
-/* Events that travel without a description. Those of Universal.Events go by their names, whatever their numbers. */
-static bool find_known(const struct trace *trace, const struct event *event, struct clr_event *ret_known)
+/*
+ * Events that travel without a description. Those of Universal.Events go by their names, whatever
+ * their numbers.
+ */
+static bool find_known(const struct trace *trace, const struct event *event,
+	struct clr_event *ret_known)
 {
 	const struct schema *schema = schema_of(trace, event);
 	uint32_t id = schema->event_id;
@@ -802,8 +852,8 @@ static bool find_known(const struct trace *trace, const struct event *event, str
 		version = event->labels->version;
 	if (schema->provider_kind == PROVIDER_UNIVERSAL_EVENTS)
 		id = strcmp(trace_text(trace, schema->name), known_events[EVENTS_CSWITCH].name) == 0
-			? known_events[EVENTS_CSWITCH].event_id
-			: known_events[EVENTS_CPU].event_id;
+			     ? known_events[EVENTS_CSWITCH].event_id
+			     : known_events[EVENTS_CPU].event_id;
 	return clr_event_find((enum provider_kind)schema->provider_kind, id, version, ret_known);
 }
 
@@ -820,7 +870,7 @@ static bool walk_event(struct walk *walk, const struct event *event)
 		walk->payload = c;
 		walk->layout = payload_layout_of(schema, event->payload, event->payload_size);
 		return walk_fields(walk, schema, 0, schema->fields.count, &c) &&
-			payload_is_used_up(c.at, walk->located_end, c.end);
+		       payload_is_used_up(c.at, walk->located_end, c.end);
 	}
 	struct clr_event known;
 
@@ -829,7 +879,8 @@ static bool walk_event(struct walk *walk, const struct event *event)
 	if (walk->json)
 		show_bytes(walk, "payload", event->payload, event->payload_size);
 	else if (event->payload_size && !walk->wanted)
-		bytes_printf(walk->out, "(%u byte%s)", event->payload_size, event->payload_size == 1 ? "" : "s");
+		bytes_printf(walk->out, "(%u byte%s)", event->payload_size,
+			event->payload_size == 1 ? "" : "s");
 	return true;
 }
 
@@ -877,8 +928,8 @@ bool event_text_json(struct json *j, const struct trace *trace, const struct eve
 	return whole;
 }
 
-bool event_text_field(
-	struct bytes *out, const struct trace *trace, const struct event *event, const char *name)
+bool event_text_field(struct bytes *out, const struct trace *trace, const struct event *event,
+	const char *name)
 {
 	struct walk walk = { .out = out, .trace = trace, .wanted = name };
 
@@ -892,14 +943,17 @@ static struct cursor labels_of(const struct event *event)
 {
 	const struct event_labels *labels = event->labels;
 
-	return labels && labels->list_size ? cursor_of(labels->list, labels->list_size) : cursor_of("", 0);
+	return labels && labels->list_size ? cursor_of(labels->list, labels->list_size)
+					   : cursor_of("", 0);
 }
 
 static struct value value_of_label(const struct event_label *label)
 {
 	if (label->kind == LABEL_NUMBER)
 		return of_i64(label->number);
-	return (struct value){ .kind = VALUE_TEXT8, .bytes = (const uint8_t *)label->text, .count = label->text_len };
+	return (struct value){
+		.kind = VALUE_TEXT8, .bytes = (const uint8_t *)label->text, .count = label->text_len
+	};
 }
 
 /* An id in W3C's form; false: it is all zero, which means none. */
@@ -931,11 +985,13 @@ void event_text_labels(struct bytes *out, const struct event *event)
 		char key[NAME_MAX_BYTES];
 		if (label_has_key(&label)) {
 			struct value value = value_of_label(&label);
-			(void)text_make_safe(label.key, label.key_len, key, sizeof(key)); /* a cut end is fine */
+			/* a cut end is fine */
+			(void)text_make_safe(label.key, label.key_len, key, sizeof(key));
 			bytes_printf(out, "%s%s=", before, key);
 			add_value(out, &value, false);
 		} else if (id_of_label(&label, text)) {
-			bytes_printf(out, "%s%s=%s", before, label.kind == LABEL_SPAN_ID ? "span_id" : "trace_id", text);
+			bytes_printf(out, "%s%s=%s", before,
+				label.kind == LABEL_SPAN_ID ? "span_id" : "trace_id", text);
 		} else {
 			continue;
 		}
@@ -946,7 +1002,8 @@ void event_text_labels(struct bytes *out, const struct event *event)
 }
 
 /* The first one of the kind. */
-static void json_label_id(struct json *j, const char *name, enum event_label_kind kind, const struct event *event)
+static void json_label_id(struct json *j, const char *name, enum event_label_kind kind,
+	const struct event *event)
 {
 	struct cursor c = labels_of(event);
 	struct event_label label;

@@ -1,8 +1,8 @@
 /*
  * The script inside every flame graph: zoom, search, details, keyboard. One array element a line.
  *
- * It knows the data as `D` (written by flame_svg.c) and draws the same picture as the C code, which viewers without scripts show. Single quotes only,
- * so that the C strings need no escapes.
+ * It knows the data as `D` (written by flame_svg.c) and draws the same picture as the C code, which
+ * viewers without scripts show. Single quotes only, so that the C strings need no escapes.
  */
 #ifndef SPOOR_RENDER_FLAME_SCRIPT_H
 #define SPOOR_RENDER_FLAME_SCRIPT_H

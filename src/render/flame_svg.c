@@ -1,9 +1,10 @@
 /*
  * See flame_svg.h.
  *
- * The file has the picture twice: drawn, for viewers and printers that run no scripts, and as numbers, from which the script
- * (flame_script.h) draws it again at every zoom. Both follow the same rules of layout: rows of ROW pixels, monospaced labels of at most CHAR
- * pixels a column, and a nested <svg> around each label, which cuts off what a wider font might make of it.
+ * The file has the picture twice: drawn, for viewers and printers that run no scripts, and as
+ * numbers, from which the script (flame_script.h) draws it again at every zoom. Both follow the
+ * same rules of layout: rows of ROW pixels, monospaced labels of at most CHAR pixels a column, and
+ * a nested <svg> around each label, which cuts off what a wider font might make of it.
  */
 #include "render/flame_svg.h"
 
@@ -21,27 +22,28 @@
 #include "trace/symbolmap.h"
 #include "trace/trace.h"
 
-#define ROW          17u
-#define MARGIN       10u
-#define TOP          116u   /* where the frames begin: title, facts, one line of legend, two lines about a frame */
-#define KEY_Y        60u    /* of the legend's first line, */
-#define KEY_ROW      19u    /* and from one line to the next */
-#define BOTTOM       34u
-#define CHAR         7.3    /* widest column of the usual monospaced fonts at 12 px */
-#define LABEL_MIN    22.0   /* pixels: a narrower frame has no label */
-#define WIDTH_LEAST  0.1    /* pixels */
-#define LABEL_PARTS  4u     /* whole name, without arguments, Type.Method, Method */
+#define ROW    17u
+#define MARGIN 10u
+/* where the frames begin: title, facts, one line of legend, two lines about a frame */
+#define TOP                116u
+#define KEY_Y              60u /* of the legend's first line, */
+#define KEY_ROW            19u /* and from one line to the next */
+#define BOTTOM             34u
+#define CHAR               7.3  /* widest column of the usual monospaced fonts at 12 px */
+#define LABEL_MIN          22.0 /* pixels: a narrower frame has no label */
+#define WIDTH_LEAST        0.1  /* pixels */
+#define LABEL_PARTS        4u   /* whole name, without arguments, Type.Method, Method */
 #define PROCESSES_IN_TITLE 1u
 
 /* A name as it is shown: made safe, and where its shorter forms begin and end. */
 struct label {
-	uint32_t at;          /* in names_text */
+	uint32_t at; /* in names_text */
 	uint32_t len;
-	uint32_t head_len;    /* without arguments */
-	uint32_t type_at;     /* of Type.Method */
+	uint32_t head_len; /* without arguments */
+	uint32_t type_at;  /* of Type.Method */
 	uint32_t method_at;
-	uint32_t module;      /* strtab */
-	uint8_t kind;         /* enum function_kind, or KIND_PROCESS, KIND_ALL */
+	uint32_t module; /* strtab */
+	uint8_t kind;    /* enum function_kind, or KIND_PROCESS, KIND_ALL */
 	uint8_t shade;
 };
 
@@ -58,31 +60,40 @@ struct picture {
 	struct call_tree *tree;
 	struct bytes *out;
 	struct bytes names_text;
-	VEC(struct label) labels;          /* item 0 unused */
-	struct map label_index;            /* function, or process with the top bit -> label */
-	VEC(struct drawn) frames;          /* in preorder */
+	VEC(struct label) labels; /* item 0 unused */
+	struct map label_index;   /* function, or process with the top bit -> label */
+	VEC(struct drawn) frames; /* in preorder */
 	unsigned width;
-	unsigned top;                      /* where the frames begin, with all lines of the legend */
-	uint32_t depth;                    /* of the deepest drawn frame */
-	uint32_t dropped;                  /* frames too narrow */
+	/* where the frames begin, with all lines of the legend */
+	unsigned top;
+	uint32_t depth;   /* of the deepest drawn frame */
+	uint32_t dropped; /* frames too narrow */
 	uint64_t dropped_ns;
 	bool has_kind[KIND_COUNT];
 };
 
 static const struct {
-	const char *letter;    /* begins the CSS class */
-	const char *words;     /* in the legend; NULL: not there */
+	const char *letter; /* begins the CSS class */
+	const char *words;  /* in the legend; NULL: not there */
 	const char *fill[3];
-	const char *dark[3];   /* where the reader prefers a dark page */
+	const char *dark[3]; /* where the reader prefers a dark page */
 } kinds[KIND_COUNT] = {
-	[FUNCTION_UNKNOWN] = { "u", "no name", { "#d9d9d6", "#d0d0cd", "#e0e0de" }, { "#4a4b4d", "#525355", "#434446" } },
-	[FUNCTION_KERNEL] = { "k", "kernel", { "#eeaba2", "#f2b8b0", "#e89d94" }, { "#7d3b34", "#87433b", "#73342d" } },
-	[FUNCTION_NATIVE] = { "n", "native", { "#f2d19c", "#f5dab0", "#ecc78c" }, { "#6e5424", "#785d2b", "#644b1e" } },
-	[FUNCTION_JIT] = { "j", "JIT", { "#a5d6b0", "#b5deb9", "#96cca4" }, { "#2d6240", "#346d48", "#275938" } },
-	[FUNCTION_READYTORUN] = { "r", "ReadyToRun", { "#a3cfe3", "#b4d9ea", "#93c3da" }, { "#285b78", "#306686", "#22506b" } },
-	[FUNCTION_STUB] = { "s", "stub", { "#ccb8e2", "#d6c6e9", "#c1abda" }, { "#58437c", "#624c88", "#4e3a70" } },
-	[KIND_PROCESS] = { "p", NULL, { "#dfe3e8", "#dfe3e8", "#dfe3e8" }, { "#373d45", "#373d45", "#373d45" } },
-	[KIND_ALL] = { "a", NULL, { "#e9ecef", "#e9ecef", "#e9ecef" }, { "#2c3138", "#2c3138", "#2c3138" } },
+	[FUNCTION_UNKNOWN] = { "u", "no name", { "#d9d9d6", "#d0d0cd", "#e0e0de" },
+		{ "#4a4b4d", "#525355", "#434446" } },
+	[FUNCTION_KERNEL] = { "k", "kernel", { "#eeaba2", "#f2b8b0", "#e89d94" },
+		{ "#7d3b34", "#87433b", "#73342d" } },
+	[FUNCTION_NATIVE] = { "n", "native", { "#f2d19c", "#f5dab0", "#ecc78c" },
+		{ "#6e5424", "#785d2b", "#644b1e" } },
+	[FUNCTION_JIT] = { "j", "JIT", { "#a5d6b0", "#b5deb9", "#96cca4" },
+		{ "#2d6240", "#346d48", "#275938" } },
+	[FUNCTION_READYTORUN] = { "r", "ReadyToRun", { "#a3cfe3", "#b4d9ea", "#93c3da" },
+		{ "#285b78", "#306686", "#22506b" } },
+	[FUNCTION_STUB] = { "s", "stub", { "#ccb8e2", "#d6c6e9", "#c1abda" },
+		{ "#58437c", "#624c88", "#4e3a70" } },
+	[KIND_PROCESS] = { "p", NULL, { "#dfe3e8", "#dfe3e8", "#dfe3e8" },
+		{ "#373d45", "#373d45", "#373d45" } },
+	[KIND_ALL] = { "a", NULL, { "#e9ecef", "#e9ecef", "#e9ecef" },
+		{ "#2c3138", "#2c3138", "#2c3138" } },
 };
 
 /* The shorter forms of a name; those of processes and of the kernel have none. */
@@ -169,9 +180,9 @@ static bool place_frames(struct picture *p)
 		next_ns.items[node->depth] += node->total_ns;
 		if (wide || at == CALL_TREE_ROOT) {
 			uint32_t label = add_label(p, node);
-			complete = label &&
-				vec_add(&p->frames, ((struct drawn){ .node = at, .label = label,
-							    .begin_ns = begin_ns }));
+			complete = label && vec_add(&p->frames, ((struct drawn){ .node = at,
+									.label = label,
+									.begin_ns = begin_ns }));
 			if (node->depth > p->depth)
 				p->depth = node->depth;
 			if (node->child && complete) {
@@ -249,7 +260,8 @@ static size_t fitting(const char *text, size_t len, double columns, bool *ret_wh
 }
 
 /* The longest form of the name that fits, else the shortest with its end cut off. */
-static void add_fitted(struct bytes *out, const struct label *label, const char *text, double columns)
+static void add_fitted(struct bytes *out, const struct label *label, const char *text,
+	double columns)
 {
 	const uint32_t begins[LABEL_PARTS] = { 0, 0, label->type_at, label->method_at };
 	const uint32_t ends[LABEL_PARTS] = { label->len, label->head_len, label->head_len,
@@ -268,7 +280,10 @@ static void add_fitted(struct bytes *out, const struct label *label, const char 
 	bytes_text(out, "\xe2\x80\xa6");
 }
 
-/* The root is at the top of the picture: wide frames near the root are visible without scrolling, however deep the stacks are. */
+/*
+ * The root is at the top of the picture: wide frames near the root are visible without scrolling,
+ * however deep the stacks are.
+ */
 static uint64_t row_y(const struct picture *p, uint32_t depth)
 {
 	return p->top + (uint64_t)depth * ROW;
@@ -325,24 +340,28 @@ static void add_script_text(struct bytes *out, struct bytes *scratch, const char
 }
 
 /* A line of the header, whole: the script cuts it to the width of the window. */
-static void add_text_member(struct picture *p, struct bytes *scratch, const char *name, const struct bytes *text)
+static void add_text_member(struct picture *p, struct bytes *scratch, const char *name,
+	const struct bytes *text)
 {
 	bytes_printf(p->out, "%s:", name);
 	add_script_text(p->out, scratch, (const char *)text->data, text->len);
 	bytes_text(p->out, ",\n");
 }
 
-static void add_data(struct picture *p, const struct flame_options *options, const struct bytes *title, const struct bytes *facts)
+static void add_data(struct picture *p, const struct flame_options *options,
+	const struct bytes *title, const struct bytes *facts)
 {
 	struct bytes scratch = { 0 };
 	struct bytes *out = p->out;
 
 	bytes_printf(out,
 		"<script>//<![CDATA[\nconst D={width:%u,fixed:%s,top:%u,row:%u,"
-		"margin:%u,char:%.1f,least:%u,height:%" PRIu64 ",total:%" PRIu64 ",unit:'%s',keys:%u,key:%u,\n",
-		p->width, options->width ? "true" : "false", TOP, ROW, MARGIN, CHAR, FLAME_WIDTH_MIN,
-		TOP + (uint64_t)(p->depth + 1) * ROW + BOTTOM,
-		p->tree->nodes.items[CALL_TREE_ROOT].total_ns / 1000, label_weight(p->report), KEY_Y, KEY_ROW);
+		"margin:%u,char:%.1f,least:%u,height:%" PRIu64 ",total:%" PRIu64
+		",unit:'%s',keys:%u,key:%u,\n",
+		p->width, options->width ? "true" : "false", TOP, ROW, MARGIN, CHAR,
+		FLAME_WIDTH_MIN, TOP + (uint64_t)(p->depth + 1) * ROW + BOTTOM,
+		p->tree->nodes.items[CALL_TREE_ROOT].total_ns / 1000, label_weight(p->report),
+		KEY_Y, KEY_ROW);
 	add_text_member(p, &scratch, "title", title);
 	add_text_member(p, &scratch, "facts", facts);
 	bytes_text(out, "names:[\n");
@@ -355,7 +374,8 @@ static void add_data(struct picture *p, const struct flame_options *options, con
 		for (unsigned part = 1; part < LABEL_PARTS; part++) {
 			bytes_text(out, ",");
 			/* "": the same as the one before it. */
-			if (part == 1 ? label->head_len == label->len : begins[part] == begins[part - 1])
+			if (part == 1 ? label->head_len == label->len
+				      : begins[part] == begins[part - 1])
 				bytes_text(out, "''");
 			else
 				add_script_text(out, &scratch, text + begins[part],
@@ -428,7 +448,8 @@ static void add_style(struct picture *p)
 		"#reset rect{fill:#2b2f35;stroke:#565c63}#reset:focus rect{stroke:#e8eaed}\n");
 	for (unsigned kind = 0; kind < KIND_COUNT; kind++)
 		for (unsigned shade = 0; shade < 3; shade++)
-			bytes_printf(out, ".%s%u{fill:%s}", kinds[kind].letter, shade, kinds[kind].dark[shade]);
+			bytes_printf(out, ".%s%u{fill:%s}", kinds[kind].letter, shade,
+				kinds[kind].dark[shade]);
 	bytes_text(out, "}\n@media print{.live .ui,.note{visibility:hidden}"
 			"*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}\n"
 			"</style>\n");
@@ -470,7 +491,11 @@ static void add_facts(struct bytes *out, const struct report *report)
 	bytes_text(out, dot);
 	text_add_things(out, report->samples, "sample, ", "samples, ");
 	double seconds = (double)report->cpu_ns / 1e9;
-	bytes_printf(out, "%.*f %s s", seconds >= 99.95 ? 0 : seconds >= 9.995 ? 1 : 2, seconds, label_weight(report));
+	bytes_printf(out, "%.*f %s s",
+		seconds >= 99.95   ? 0
+		: seconds >= 9.995 ? 1
+				   : 2,
+		seconds, label_weight(report));
 	bytes_text(out, dot);
 	label_loss(out, report);
 	if (report->selection) {
@@ -480,13 +505,15 @@ static void add_facts(struct bytes *out, const struct report *report)
 }
 
 /* A line that ends within the picture. */
-static void add_line(struct picture *p, const char *class_name, const char *id, unsigned y, double column_pixels,
-	const struct bytes *text)
+static void add_line(struct picture *p, const char *class_name, const char *id, unsigned y,
+	double column_pixels, const struct bytes *text)
 {
 	bool whole;
-	size_t cut = fitting((const char *)text->data, text->len, (p->width - 2 * MARGIN) / column_pixels, &whole);
+	size_t cut = fitting((const char *)text->data, text->len,
+		(p->width - 2 * MARGIN) / column_pixels, &whole);
 
-	bytes_printf(p->out, "<text class=\"%s\" id=\"%s\" x=\"%u\" y=\"%u\">", class_name, id, MARGIN, y);
+	bytes_printf(p->out, "<text class=\"%s\" id=\"%s\" x=\"%u\" y=\"%u\">", class_name, id,
+		MARGIN, y);
 	text_add_xml(p->out, (const char *)text->data, cut);
 	bytes_text(p->out, whole ? "" : "\xe2\x80\xa6");
 	bytes_text(p->out, "</text>\n");
@@ -495,12 +522,13 @@ static void add_line(struct picture *p, const char *class_name, const char *id, 
 /* The share of CPU time that was spent in code of this kind itself, without callees. */
 static double key_percent(const struct report *report, unsigned kind)
 {
-	return report->cpu_ns ? 100.0 * (double)report->kind_ns[kind] / (double)report->cpu_ns : 0.0;
+	return report->cpu_ns ? 100.0 * (double)report->kind_ns[kind] / (double)report->cpu_ns
+			      : 0.0;
 }
 
 /*
- * The legend in as many lines as the width needs. With `draw` false only the number of lines counts. The script places the keys again, with the
- * widths computed here.
+ * The legend in as many lines as the width needs. With `draw` false only the number of lines
+ * counts. The script places the keys again, with the widths computed here.
  */
 static unsigned add_legend(struct picture *p, bool draw)
 {
@@ -514,7 +542,8 @@ static unsigned add_legend(struct picture *p, bool draw)
 		if (!p->has_kind[shown] || !kinds[shown].words)
 			continue;
 		bytes_reset(&words);
-		bytes_printf(&words, "%s %.1f %%", kinds[shown].words, key_percent(p->report, shown));
+		bytes_printf(&words, "%s %.1f %%", kinds[shown].words,
+			key_percent(p->report, shown));
 		double room = 20 + 8.0 * (double)words.len;
 		if (x > MARGIN && x + room > p->width - MARGIN) {
 			x = MARGIN;
@@ -526,7 +555,8 @@ static unsigned add_legend(struct picture *p, bool draw)
 				"<title>%.1f %% of the %s time was spent in this code itself</title>"
 				"<rect class=\"%s0\" width=\"14\" height=\"14\" rx=\"2\"/>"
 				"<text class=\"l\" x=\"20\" y=\"12\">%s</text></g>\n",
-				room, x, KEY_Y + (lines - 1) * KEY_ROW, key_percent(p->report, shown), label_weight(p->report),
+				room, x, KEY_Y + (lines - 1) * KEY_ROW,
+				key_percent(p->report, shown), label_weight(p->report),
 				kinds[shown].letter, bytes_z(&words));
 		x += room + 18;
 	}
@@ -538,7 +568,8 @@ static void add_header(struct picture *p, const struct bytes *title, const struc
 {
 	struct bytes *out = p->out;
 
-	bytes_printf(out, "<g id=\"head\"><rect class=\"wide page\" width=\"%u\" height=\"%u\"/>\n", p->width, p->top - 4);
+	bytes_printf(out, "<g id=\"head\"><rect class=\"wide page\" width=\"%u\" height=\"%u\"/>\n",
+		p->width, p->top - 4);
 	add_line(p, "t", "title", 29, 12, title);
 	add_line(p, "s", "facts", 49, 7.4, facts);
 	(void)add_legend(p, true);
@@ -563,10 +594,11 @@ static void add_note(struct picture *p)
 
 	if (!p->dropped)
 		return;
-	bytes_printf(p->out, "<text class=\"s note\" id=\"note\" x=\"%u\" y=\"%" PRIu64 "\">", MARGIN, y);
-	text_add_things(p->out, p->dropped, "frame narrower than 0.1 pixel is left out", "frames narrower than 0.1 pixel are left out");
-	bytes_printf(p->out,
-		", %.1f %% of the time at their level</text>\n",
+	bytes_printf(p->out, "<text class=\"s note\" id=\"note\" x=\"%u\" y=\"%" PRIu64 "\">",
+		MARGIN, y);
+	text_add_things(p->out, p->dropped, "frame narrower than 0.1 pixel is left out",
+		"frames narrower than 0.1 pixel are left out");
+	bytes_printf(p->out, ", %.1f %% of the time at their level</text>\n",
 		100.0 * (double)p->dropped_ns /
 			(double)p->tree->nodes.items[CALL_TREE_ROOT].total_ns);
 }
@@ -610,8 +642,8 @@ void flame_svg(struct call_tree *tree, const struct report *report,
 	bytes_text(out, "</g>\n");
 	if (!whole_ns)
 		bytes_printf(out,
-			"<text class=\"s\" x=\"%u\" y=\"%u\">There is no sample to draw.</text>\n", MARGIN,
-			p.top + 12);
+			"<text class=\"s\" x=\"%u\" y=\"%u\">There is no sample to draw.</text>\n",
+			MARGIN, p.top + 12);
 	add_note(&p);
 	add_header(&p, &title, &facts);
 	if (whole_ns)

@@ -23,8 +23,8 @@ static const char *node_name(const struct folded *f, const struct call_tree *tre
 {
 	if (tree->by_process && node->depth == 1)
 		return node->what < f->trace->processes.count
-			? trace_text(f->trace, f->trace->processes.items[node->what].name)
-			: "";
+			       ? trace_text(f->trace, f->trace->processes.items[node->what].name)
+			       : "";
 	return trace_text(f->trace, f->names->functions.items[node->what].name);
 }
 
@@ -53,8 +53,8 @@ static void add_name(struct folded *f, const struct call_tree *tree, const struc
 			f->path.data[at] = ':';
 }
 
-void folded_write(struct call_tree *tree, const struct trace *trace,
-	const struct symbolmap *names, struct bytes *out)
+void folded_write(struct call_tree *tree, const struct trace *trace, const struct symbolmap *names,
+	struct bytes *out)
 {
 	struct folded f = { .trace = trace, .names = names };
 	uint32_t at;

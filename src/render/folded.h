@@ -1,5 +1,6 @@
 /*
- * Folded stacks: "process;outermost;...;leaf count", a line for each distinct stack, sorted by text. What other flame graph tools read.
+ * Folded stacks: "process;outermost;...;leaf count", a line for each distinct stack, sorted by
+ * text. What other flame graph tools read.
  */
 #ifndef SPOOR_RENDER_FOLDED_H
 #define SPOOR_RENDER_FOLDED_H
@@ -10,9 +11,10 @@ struct symbolmap;
 struct trace;
 
 /*
- * The tree gets sorted. In names ';' becomes ':' and what would break a line or a terminal is escaped.
+ * The tree gets sorted. In names ';' becomes ':' and what would break a line or a terminal is
+ * escaped.
  */
-void folded_write(struct call_tree *tree, const struct trace *trace,
-	const struct symbolmap *names, struct bytes *out);
+void folded_write(struct call_tree *tree, const struct trace *trace, const struct symbolmap *names,
+	struct bytes *out);
 
 #endif

@@ -19,7 +19,8 @@ void label_process_name(struct bytes *out, const struct trace *trace, uint32_t p
 	const struct process *p = &trace->processes.items[process];
 
 	if (p->name)
-		text_add_safe(out, trace_text(trace, p->name), strtab_len(&trace->strings, p->name));
+		text_add_safe(out, trace_text(trace, p->name),
+			strtab_len(&trace->strings, p->name));
 	else
 		bytes_printf(out, "pid %u", p->pid);
 }
@@ -71,7 +72,8 @@ void label_utc(struct bytes *out, const struct report *report)
 		bytes_text(out, text);
 }
 
-static void add_where(struct bytes *out, const struct report *report, const struct report_loss *loss)
+static void add_where(struct bytes *out, const struct report *report,
+	const struct report_loss *loss)
 {
 	const char *comma = "";
 
@@ -89,11 +91,11 @@ static void add_where(struct bytes *out, const struct report *report, const stru
 		comma = ", ";
 	}
 	double first = loss->first_ns > report->begin_ns
-		? (double)(loss->first_ns - report->begin_ns) / NS_PER_S
-		: 0;
+			       ? (double)(loss->first_ns - report->begin_ns) / NS_PER_S
+			       : 0;
 	double last = loss->last_ns > report->begin_ns
-		? (double)(loss->last_ns - report->begin_ns) / NS_PER_S
-		: 0;
+			      ? (double)(loss->last_ns - report->begin_ns) / NS_PER_S
+			      : 0;
 	bytes_printf(out, "%s%.1f to %.1f s", comma, first, last);
 	const char *source = trace_text(report->trace, loss->source);
 	if (!loss->moved && strcmp(source, "ring") != 0) {
@@ -174,7 +176,10 @@ static size_t head_length(const char *text, size_t len)
 	return len;
 }
 
-/* After the last separator, and after the one before it. Separators within generic arguments do not count. */
+/*
+ * After the last separator, and after the one before it. Separators within generic arguments do not
+ * count.
+ */
 void label_split(const char *text, size_t len, uint8_t function_kind, struct name_parts *ret_parts)
 {
 	bool managed = function_kind == FUNCTION_JIT || function_kind == FUNCTION_READYTORUN;
@@ -182,7 +187,8 @@ void label_split(const char *text, size_t len, uint8_t function_kind, struct nam
 	size_t depth = 0;
 
 	*ret_parts = parts;
-	if (!len || text[0] == '(' || function_kind == FUNCTION_KERNEL || function_kind >= FUNCTION_KIND_COUNT)
+	if (!len || text[0] == '(' || function_kind == FUNCTION_KERNEL ||
+		function_kind >= FUNCTION_KIND_COUNT)
 		return;
 	for (size_t i = 0; i + 1 < parts.head_len; i++) {
 		size_t next = 0;

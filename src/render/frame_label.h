@@ -1,5 +1,6 @@
 /*
- * The labels of processes, functions and the recording in every output. They contain no control characters and no line ends.
+ * The labels of processes, functions and the recording in every output. They contain no control
+ * characters and no line ends.
  */
 #ifndef SPOOR_RENDER_FRAME_LABEL_H
 #define SPOOR_RENDER_FRAME_LABEL_H
@@ -21,10 +22,16 @@ const char *label_weight(const struct report *report);
 /* "shop". */
 void label_process_name(struct bytes *out, const struct trace *trace, uint32_t process);
 
-/* "tier 0, tier 1", "R2R", or nothing, of a set of 1 << enum function_tier: the text of a table's last column. */
+/*
+ * "tier 0, tier 1", "R2R", or nothing, of a set of 1 << enum function_tier: the text of a table's
+ * last column.
+ */
 void label_tiers(struct bytes *out, uint32_t tiers);
 
-/* "kernel", "native", "jit", "r2r", "stub", "unknown": the words of JSON and of the picture's classes. */
+/*
+ * "kernel", "native", "jit", "r2r", "stub", "unknown": the words of JSON and of the picture's
+ * classes.
+ */
 const char *label_kind(uint8_t function_kind);
 
 /* "2026-11-21 08:30:12 UTC"; nothing when the time is not known. */
@@ -33,9 +40,12 @@ void label_utc(struct bytes *out, const struct report *report);
 /* "nothing lost", or "1,204 of 96,332 samples lost (1.2 %, CPU 1, 8.2 to 8.9 s); ...". */
 void label_loss(struct bytes *out, const struct report *report);
 
-/* Where the shorter forms of a function's name begin and end: Type.Method is text[type_at..head_len), Method text[method_at..head_len). */
+/*
+ * Where the shorter forms of a function's name begin and end: Type.Method is
+ * text[type_at..head_len), Method text[method_at..head_len).
+ */
 struct name_parts {
-	size_t head_len;       /* without arguments */
+	size_t head_len; /* without arguments */
 	size_t type_at;
 	size_t method_at;
 };

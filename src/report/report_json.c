@@ -145,7 +145,8 @@ static void add_limits(struct json *j, const struct report *report)
 		json_object(j, NULL);
 		add_text(j, trace, "cgroup", grant->path);
 		add_text(j, trace, "container", grant->container);
-		json_f64(j, "cpus", grant->period_ns ? (double)grant->quota_ns / (double)grant->period_ns : 0);
+		json_f64(j, "cpus",
+			grant->period_ns ? (double)grant->quota_ns / (double)grant->period_ns : 0);
 		json_u64(j, "periods", grant->periods);
 		json_u64(j, "throttled_periods", grant->throttled_periods);
 		json_u64(j, "throttled_ns", grant->throttled_ns);
@@ -172,25 +173,33 @@ static void add_names(struct json *j, const struct report *report)
 	json_end(j);
 }
 
-/* The tier of most of a method's own time; where it has none, the last one, which replaced the others. */
+/*
+ * The tier of most of a method's own time; where it has none, the last one, which replaced the
+ * others.
+ */
 static enum function_tier main_tier(uint32_t tiers, const uint64_t *tier_ns)
 {
 	enum function_tier best = FUNCTION_TIER_COUNT;
 
 	for (unsigned tier = 0; tier < FUNCTION_TIER_COUNT; tier++)
-		if (tiers & 1u << tier && (best == FUNCTION_TIER_COUNT || !tier_ns || tier_ns[tier] >= tier_ns[best]))
+		if (tiers & 1u << tier &&
+			(best == FUNCTION_TIER_COUNT || !tier_ns || tier_ns[tier] >= tier_ns[best]))
 			best = (enum function_tier)tier;
 	return best;
 }
 
 /* `tier_ns` may be NULL: then the tiers have no times. */
-static void add_function(struct json *j, const struct report *report, uint32_t index, uint32_t tiers, const uint64_t *tier_ns)
+static void add_function(struct json *j, const struct report *report, uint32_t index,
+	uint32_t tiers, const uint64_t *tier_ns)
 {
 	const struct function *function = &report->names->functions.items[index];
 	enum function_tier tier = main_tier(tiers, tier_ns);
 	uint8_t kind = function->kind;
 
-	/* The function may have been compiled several times: the kind is that of the tier with the most time in this process. */
+	/*
+	 * The function may have been compiled several times: the kind is that of the tier with the
+	 * most time in this process.
+	 */
 	if (tier < FUNCTION_TIER_COUNT)
 		kind = tier == FUNCTION_TIER_R2R ? FUNCTION_READYTORUN : FUNCTION_JIT;
 	add_text(j, report->trace, "name", function->name);

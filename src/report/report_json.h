@@ -1,5 +1,6 @@
 /*
- * A report for programs: one JSON object on one line. Its members are documented in spoor-report(1); they are only added to.
+ * A report for programs: one JSON object on one line. Its members are documented in
+ * spoor-report(1); they are only added to.
  */
 #ifndef SPOOR_REPORT_REPORT_JSON_H
 #define SPOOR_REPORT_REPORT_JSON_H

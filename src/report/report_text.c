@@ -1,8 +1,9 @@
 /*
  * See report_text.h.
  *
- * Tables are laid out in two passes: widths first, then lines, so that columns are aligned. In a pipe the columns are as wide as their widest cell;
- * on a terminal they fit its width, and long names are cut in the middle.
+ * Tables are laid out in two passes: widths first, then lines, so that columns are aligned. In a
+ * pipe the columns are as wide as their widest cell; on a terminal they fit its width, and long
+ * names are cut in the middle.
  */
 #include "report/report_text.h"
 
@@ -26,7 +27,7 @@
 #define ROWS_DEFAULT        10u
 #define GROUP_ROWS_DEFAULT  40u
 #define EVENT_ROWS_BESIDE   12u
-#define PROCESS_ROWS_MAX    8u    /* the rest is added up in one line */
+#define PROCESS_ROWS_MAX    8u /* the rest is added up in one line */
 #define PROCESS_TABLES_MAX  3u
 #define PROCESS_SHARE_MIN   0.01  /* of the table of processes */
 #define TABLE_SHARE_MIN     0.05  /* a process below it gets no table of functions */
@@ -35,16 +36,17 @@
 #define BRANCHES_MAX        100u  /* nested ones */
 #define NAME_COLUMNS_MIN    20u
 #define GROUP_COLUMNS_MIN   8u
-#define MODULE_PART         5u    /* of the terminal's width, where there is too little room for all */
-#define TIERS_COLUMNS       14u   /* in that case: "tier 1 OSR +2" */
-#define UNNAMED_MAX         3u
-#define CONTAINER_COLUMNS   12u   /* of an id: what people know it by */
+/* of the terminal's width, where there is too little room for all */
+#define MODULE_PART       5u
+#define TIERS_COLUMNS     14u /* in that case: "tier 1 OSR +2" */
+#define UNNAMED_MAX       3u
+#define CONTAINER_COLUMNS 12u /* of an id: what people know it by */
 
 struct page {
 	const struct report *report;
 	const struct report_text_options *options;
 	struct bytes *out;
-	struct bytes cell;     /* the cell in the making */
+	struct bytes cell; /* the cell in the making */
 	uint32_t row_count;
 };
 
@@ -113,7 +115,10 @@ static void add_cut(struct bytes *out, const char *text, size_t len, size_t colu
 	bytes_add(out, text + at, len - at);
 }
 
-/* The cell in the making, cut to the terminal and padded to `columns`. The last cell of a line is not padded. */
+/*
+ * The cell in the making, cut to the terminal and padded to `columns`. The last cell of a line is
+ * not padded.
+ */
 static void add_cell(struct page *page, size_t columns, bool last)
 {
 	const char *text = (const char *)page->cell.data;
@@ -193,7 +198,8 @@ static void add_use(struct page *page)
 		return;
 	}
 	paint(page, color_bold);
-	bytes_printf(out, "%s%.*f %%", who ? "" : "CPU busy ", report->busy < 0.0995 ? 1 : 0, 100 * report->busy);
+	bytes_printf(out, "%s%.*f %%", who ? "" : "CPU busy ", report->busy < 0.0995 ? 1 : 0,
+		100 * report->busy);
 	if (who) {
 		bytes_text(out, " of ");
 		text_add_things(out, report->cpu_count, "CPU", "CPUs");
@@ -300,7 +306,8 @@ static void add_clocks(struct page *page)
 
 	for (uint32_t i = 1; i < trace->clock_offsets.count; i++) {
 		const struct clock_offset *offset = &trace->clock_offsets.items[i];
-		uint64_t by_ns = offset->offset_ns < 0 ? 0 - (uint64_t)offset->offset_ns : (uint64_t)offset->offset_ns;
+		uint64_t by_ns = offset->offset_ns < 0 ? 0 - (uint64_t)offset->offset_ns
+						       : (uint64_t)offset->offset_ns;
 		set_cell(page, offset->source);
 		bytes_text(out, "clock of ");
 		bytes_add(out, page->cell.data, page->cell.len);
@@ -335,21 +342,27 @@ static void add_grants(struct page *page)
 			continue;
 		bytes_text(out, *container ? "container " : "control group ");
 		if (*container)
-			text_add_safe(out, container, strlen(container) < CONTAINER_COLUMNS ? strlen(container) : CONTAINER_COLUMNS);
+			text_add_safe(out, container,
+				strlen(container) < CONTAINER_COLUMNS ? strlen(container)
+								      : CONTAINER_COLUMNS);
 		else
-			text_add_safe(out, trace_text(trace, grant->path), strlen(trace_text(trace, grant->path)));
-		bytes_printf(out, ": limited to %.3g CPUs, ", (double)grant->quota_ns / (double)grant->period_ns);
+			text_add_safe(out, trace_text(trace, grant->path),
+				strlen(trace_text(trace, grant->path)));
+		bytes_printf(out, ": limited to %.3g CPUs, ",
+			(double)grant->quota_ns / (double)grant->period_ns);
 		if (!grant->throttled_periods) {
 			bytes_text(out, "never throttled\n");
 			continue;
 		}
 		paint(page, color_bold);
-		bytes_printf(out, "throttled %.1f %% of the time", 100 * share_of(grant->throttled_periods, grant->periods));
+		bytes_printf(out, "throttled %.1f %% of the time",
+			100 * share_of(grant->throttled_periods, grant->periods));
 		paint(page, color_reset);
 		bytes_text(out, " (in ");
 		text_add_count(out, grant->throttled_periods);
 		bytes_text(out, " of ");
-		text_add_things(out, grant->periods, "period; its threads waited ", "periods; its threads waited ");
+		text_add_things(out, grant->periods, "period; its threads waited ",
+			"periods; its threads waited ");
 		text_add_duration(out, (double)grant->throttled_ns / NS_PER_S);
 		bytes_text(out, ")\n");
 	}
@@ -358,19 +371,21 @@ static void add_grants(struct page *page)
 #define FOLDED UINT32_MAX /* in the counts below: printed together with an earlier notice */
 
 /* The notice with the same text about another process. 0: there is none. */
-static uint32_t find_same_notice(const struct trace *trace, const struct map *index, uint64_t key, const struct notice *notice)
+static uint32_t find_same_notice(const struct trace *trace, const struct map *index, uint64_t key,
+	const struct notice *notice)
 {
 	for (struct map_walk w = map_find(index, key); w.value; map_next(&w)) {
 		const struct notice *known = &trace->notices.items[w.value];
-		if (known->process && known->text == notice->text && known->remedy == notice->remedy)
+		if (known->process && known->text == notice->text &&
+			known->remedy == notice->remedy)
 			return w.value;
 	}
 	return 0;
 }
 
 /*
- * How many more processes each notice is of; NULL: no memory, all are shown. A program that starts many others leaves a notice for each of them that ended
- * between fork and exec.
+ * How many more processes each notice is of; NULL: no memory, all are shown. A program that starts
+ * many others leaves a notice for each of them that ended between fork and exec.
  */
 static uint32_t *count_notices(const struct trace *trace)
 {
@@ -385,7 +400,8 @@ static uint32_t *count_notices(const struct trace *trace)
 			more[same]++;
 			more[i] = FOLDED;
 		} else {
-			(void)map_add(&index, key, i); /* without memory: the next one is shown as well */
+			/* without memory: the next one is shown as well */
+			(void)map_add(&index, key, i);
 		}
 	}
 	map_done(&index);
@@ -400,7 +416,8 @@ static void add_notices(struct page *page)
 
 	for (uint32_t i = 1; i < trace->notices.count; i++) {
 		const struct notice *notice = &trace->notices.items[i];
-		if ((notice->severity < 2 && !page->options->verbose) || !notice->text || (more && more[i] == FOLDED))
+		if ((notice->severity < 2 && !page->options->verbose) || !notice->text ||
+			(more && more[i] == FOLDED))
 			continue;
 		if (notice->process) {
 			label_process(out, trace, notice->process);
@@ -443,16 +460,19 @@ static void add_trust(struct page *page)
 	}
 	bytes_text(out, "\n");
 	if (report->weighing == REPORT_CPU_CLOCKS)
-		bytes_text(out, report->no_stacks
+		bytes_text(out,
+			report->no_stacks
 				? "CPU time by each thread's CPU clock; no stacks\n"
 				: "managed stacks sampled by the runtime, weighted by each thread's CPU clock; no native frames\n");
 	if (report->weighing == REPORT_THREAD_TIME)
-		bytes_text(out, "thread time, not CPU time: the runtime samples threads whether they run or wait, and no thread's CPU clock is in this file\n");
+		bytes_text(out,
+			"thread time, not CPU time: the runtime samples threads whether they run or wait, and no thread's CPU clock is in this file\n");
 	if (page->options->verbose)
 		add_sessions(page);
 	if (report->killed)
-		bytes_text(out, "the recorder was stopped before it could end the recording: the last "
-				"second may be missing\n");
+		bytes_text(out,
+			"the recorder was stopped before it could end the recording: the last "
+			"second may be missing\n");
 	add_notices(page);
 	if (page->options->verbose)
 		add_clocks(page);
@@ -462,7 +482,8 @@ static void add_trust(struct page *page)
 		add_cpu_seconds(out, report->cpu_ns);
 		bytes_printf(out, " %s s", label_weight(report));
 		if (report->all_cpu_ns) {
-			bytes_printf(out, " (%.1f %% of the recording's ", 100 * share_of(report->cpu_ns, report->all_cpu_ns));
+			bytes_printf(out, " (%.1f %% of the recording's ",
+				100 * share_of(report->cpu_ns, report->all_cpu_ns));
 			add_cpu_seconds(out, report->all_cpu_ns);
 			bytes_text(out, ")");
 		}
@@ -478,7 +499,8 @@ static void add_process_words(struct page *page, uint32_t index)
 	const struct process *process = &trace->processes.items[index];
 
 	label_process(page->out, trace, index);
-	if (process->runtime_kind == RUNTIME_CORECLR || process->runtime_kind == RUNTIME_NATIVEAOT) {
+	if (process->runtime_kind == RUNTIME_CORECLR ||
+		process->runtime_kind == RUNTIME_NATIVEAOT) {
 		bytes_text(page->out,
 			process->runtime_kind == RUNTIME_CORECLR ? ", .NET" : ", NativeAOT");
 		if (process->runtime_version) {
@@ -500,12 +522,16 @@ static void add_processes(struct page *page)
 
 	bytes_text(out, "\n");
 	paint(page, color_dim);
-	bytes_text(out, report->weighing == REPORT_THREAD_TIME ? "thread s   share  process\n" : "  CPU s    share  process\n");
+	bytes_text(out, report->weighing == REPORT_THREAD_TIME ? "thread s   share  process\n"
+							       : "  CPU s    share  process\n");
 	paint(page, color_reset);
 	for (; shown < report->processes.count && shown < PROCESS_ROWS_MAX; shown++) {
 		const struct report_process *process = &report->processes.items[shown];
 		double share = share_of(process->cpu_ns, report->cpu_ns);
-		/* A single remaining process is printed: the line with the number of the others would be as long. */
+		/*
+		 * A single remaining process is printed: the line with the number of the others
+		 * would be as long.
+		 */
 		if (share < PROCESS_SHARE_MIN && shown + 1 < report->processes.count)
 			break;
 		bytes_printf(out, "%7.*f  ", digits, (double)process->cpu_ns / NS_PER_S);
@@ -574,7 +600,8 @@ static void set_tiers_cell(struct page *page, uint32_t tiers, size_t columns)
 		bytes_printf(&page->cell, " +%u", count - 1);
 }
 
-static void measure(struct page *page, uint32_t function_index, uint32_t tiers, size_t indent, struct widths *widths)
+static void measure(struct page *page, uint32_t function_index, uint32_t tiers, size_t indent,
+	struct widths *widths)
 {
 	const struct function *function = &page->report->names->functions.items[function_index];
 
@@ -590,7 +617,10 @@ static void measure(struct page *page, uint32_t function_index, uint32_t tiers, 
 		widths->tiers = cell_columns(page);
 }
 
-/* In the cell, the longest form of the function's name that fits: as in a flame graph arguments go first, then the namespace, then the type. */
+/*
+ * In the cell, the longest form of the function's name that fits: as in a flame graph arguments go
+ * first, then the namespace, then the type.
+ */
 static void shorten_cell(struct page *page, uint8_t function_kind, size_t columns)
 {
 	const char *text = (const char *)page->cell.data;
@@ -613,13 +643,14 @@ static void shorten_cell(struct page *page, uint8_t function_kind, size_t column
 }
 
 /* Name, module and tiers, and the end of the line. */
-static void add_function(struct page *page, uint32_t function_index, uint32_t tiers, size_t name_columns,
-	const struct widths *widths)
+static void add_function(struct page *page, uint32_t function_index, uint32_t tiers,
+	size_t name_columns, const struct widths *widths)
 {
 	const struct function *function = &page->report->names->functions.items[function_index];
 
 	set_cell(page, function->name);
-	shorten_cell(page, function->named ? function->kind : (uint8_t)FUNCTION_UNKNOWN, name_columns);
+	shorten_cell(page, function->named ? function->kind : (uint8_t)FUNCTION_UNKNOWN,
+		name_columns);
 	paint(page, kind_color(function->kind));
 	add_cell(page, name_columns, !function->module && !tiers);
 	if (page->options->color && *kind_color(function->kind))
@@ -653,8 +684,8 @@ static void add_table(struct page *page, const struct report_process *process)
 	bytes_text(out, "\n");
 	for (; shown < process->row_count && shown < page->row_count; shown++) {
 		const struct report_row *row = &rows[shown];
-		if (share_of(page->options->by_total ? row->total_ns : row->self_ns, process->cpu_ns) <
-			page->options->least_share)
+		if (share_of(page->options->by_total ? row->total_ns : row->self_ns,
+			    process->cpu_ns) < page->options->least_share)
 			break;
 		measure(page, row->function, row->tiers, 0, &widths);
 	}
@@ -677,7 +708,9 @@ static void add_table(struct page *page, const struct report_process *process)
 		paint(page, color_dim);
 		add_percent(out, share_of(process->stackless_ns, process->cpu_ns), false);
 		bytes_text(out, page->options->without_total ? "  " : "           ");
-		bytes_text(out, report->weighing == REPORT_CPU_CLOCKS ? "(no managed stack: native threads, the runtime's own)\n" : "(no stack)\n");
+		bytes_text(out, report->weighing == REPORT_CPU_CLOCKS
+					? "(no managed stack: native threads, the runtime's own)\n"
+					: "(no stack)\n");
 		paint(page, color_reset);
 		shown_ns += process->stackless_ns;
 	}
@@ -686,13 +719,15 @@ static void add_table(struct page *page, const struct report_process *process)
 		paint(page, color_dim);
 		bytes_text(out, "      \xe2\x80\xa6           ");
 		text_add_things(out, more, "more function", "more functions");
-		bytes_printf(out, ", %.1f %% self\n", 100 * share_of(process->cpu_ns - shown_ns, process->cpu_ns));
+		bytes_printf(out, ", %.1f %% self\n",
+			100 * share_of(process->cpu_ns - shown_ns, process->cpu_ns));
 		paint(page, color_reset);
 	}
 }
 
 /* The text of one key of a group, in page->cell. */
-static void set_group_cell(struct page *page, const struct report_group *group, enum report_group_key key)
+static void set_group_cell(struct page *page, const struct report_group *group,
+	enum report_group_key key)
 {
 	switch (key) {
 	case GROUP_NAME:
@@ -819,8 +854,8 @@ struct tree_page {
 	struct page *page;
 	const struct call_tree *tree;
 	struct widths widths;
-	struct bytes prefix;   /* of the lines below the current branch */
-	uint64_t whole_ns;     /* 100 % */
+	struct bytes prefix; /* of the lines below the current branch */
+	uint64_t whole_ns;   /* 100 % */
 	bool measuring;
 };
 
@@ -849,7 +884,7 @@ static void add_step(struct tree_page *t, const struct call_node *node, const ch
 {
 	struct bytes *out = t->page->out;
 	size_t indent = text_columns((const char *)t->prefix.data, t->prefix.len) +
-		text_columns(branch, strlen(branch));
+			text_columns(branch, strlen(branch));
 
 	if (t->measuring) {
 		measure(t->page, node->what, node->tiers, indent, &t->widths);
@@ -871,8 +906,8 @@ static void add_step(struct tree_page *t, const struct call_node *node, const ch
 }
 
 /*
- * The steps below `node`, whose line was printed before. A step that is its parent's only child is printed without further indenting: stacks are deep,
- * and most of them do not branch.
+ * The steps below `node`, whose line was printed before. A step that is its parent's only child is
+ * printed without further indenting: stacks are deep, and most of them do not branch.
  */
 static void add_steps(struct tree_page *t, const struct call_node *node, unsigned branches)
 {
@@ -892,8 +927,7 @@ static void add_steps(struct tree_page *t, const struct call_node *node, unsigne
 	uint32_t child = node->child;
 	for (uint32_t i = 0; i < shown; i++, child = t->tree->nodes.items[child].sibling) {
 		bool last = i + 1 == shown && !more_line;
-		add_step(t, &t->tree->nodes.items[child],
-			last ? "\xe2\x94\x94 " : "\xe2\x94\x9c ");
+		add_step(t, &t->tree->nodes.items[child], last ? "\xe2\x94\x94 " : "\xe2\x94\x9c ");
 		bytes_text(&t->prefix, last ? "  " : "\xe2\x94\x82 ");
 		add_steps(t, &t->tree->nodes.items[child], branches + 1);
 		t->prefix.len = prefix_len;
@@ -910,7 +944,9 @@ static void add_steps(struct tree_page *t, const struct call_node *node, unsigne
 static void add_tree_below(struct page *page, const struct call_tree *tree,
 	const struct call_node *node)
 {
-	struct tree_page t = { .page = page, .tree = tree, .whole_ns = node->total_ns,
+	struct tree_page t = { .page = page,
+		.tree = tree,
+		.whole_ns = node->total_ns,
 		.widths = { .name = 8, .module = 6 } };
 	uint32_t more;
 	uint64_t more_ns;
@@ -938,11 +974,15 @@ static void add_nearest_functions(struct page *page)
 
 	bytes_text(page->out, " is on no stack; ");
 	for (uint32_t i = 0; i < report->rows.count; i++)
-		nearest_offer(&near, trace_text(report->trace, report->names->functions.items[report->rows.items[i].function].name));
+		nearest_offer(&near,
+			trace_text(report->trace,
+				report->names->functions.items[report->rows.items[i].function]
+					.name));
 	if (nearest_add(&near, &names))
 		bytes_printf(page->out, "did you mean %s?\n", bytes_z(&names));
 	else
-		bytes_text(page->out, "names are compared whole, from their last part (\"Burn\"), or as a pattern (\"*Burn*\")\n");
+		bytes_text(page->out,
+			"names are compared whole, from their last part (\"Burn\"), or as a pattern (\"*Burn*\")\n");
 	page->out->failed |= names.failed;
 	bytes_done(&names);
 }
@@ -993,7 +1033,7 @@ static bool is_told(const struct report *report, uint32_t i)
 	const struct schema *schema = &report->trace->schemas.items[report->events.items[i].schema];
 
 	return !report->all_samples || schema->provider_kind != PROVIDER_CLR ||
-		schema->event_id != CLR_ID_MethodUnloadVerbose;
+	       schema->event_id != CLR_ID_MethodUnloadVerbose;
 }
 
 /* What a trace holds, or a recording beside its samples: events by kind. */
@@ -1001,7 +1041,7 @@ static void add_events(struct page *page)
 {
 	const struct report *report = page->report;
 	uint32_t limit = page->options->row_count ? page->options->row_count
-		: report->samples		  ? EVENT_ROWS_BESIDE
+			 : report->samples        ? EVENT_ROWS_BESIDE
 						  : GROUP_ROWS_DEFAULT;
 	struct bytes *out = page->out;
 	uint32_t rows = 0;
@@ -1016,7 +1056,9 @@ static void add_events(struct page *page)
 			continue;
 		}
 		if (!rows++)
-			bytes_text(out, report->selection ? "\n     events  name, in the whole recording\n" : "\n     events  name\n");
+			bytes_text(out, report->selection
+						? "\n     events  name, in the whole recording\n"
+						: "\n     events  name\n");
 		bytes_reset(&page->cell);
 		text_add_count(&page->cell, report->events.items[i].count);
 		add_spaces(out, cell_columns(page) < 11 ? 11 - cell_columns(page) : 0);
@@ -1039,7 +1081,8 @@ static void begin_next(struct page *page, bool first, const char *verb)
 	bytes_text(page->out, first ? "\nnext   spoor " : "       spoor ");
 	bytes_text(page->out, verb);
 	bytes_text(page->out, " ");
-	text_add_shell_word(page->out, report->file && strcmp(report->file, "-") != 0 ? report->file : "FILE");
+	text_add_shell_word(page->out,
+		report->file && strcmp(report->file, "-") != 0 ? report->file : "FILE");
 }
 
 static void add_next(struct page *page, bool tree)
@@ -1075,7 +1118,9 @@ static void add_next(struct page *page, bool tree)
 void report_text(const struct report *report, struct call_tree *tree,
 	const struct report_text_options *options, struct bytes *out)
 {
-	struct page page = { .report = report, .options = options, .out = out,
+	struct page page = { .report = report,
+		.options = options,
+		.out = out,
 		.row_count = options->row_count ? options->row_count : ROWS_DEFAULT };
 
 	add_head(&page);
@@ -1093,7 +1138,9 @@ void report_text(const struct report *report, struct call_tree *tree,
 			add_tree(&page, tree);
 		if (report->group_keys && !tree)
 			add_groups(&page);
-		for (uint32_t i = 0; !tree && !report->group_keys && i < report->processes.count && i < PROCESS_TABLES_MAX; i++) {
+		for (uint32_t i = 0; !tree && !report->group_keys && i < report->processes.count &&
+				     i < PROCESS_TABLES_MAX;
+			i++) {
 			const struct report_process *process = &report->processes.items[i];
 			if (i && share_of(process->cpu_ns, report->cpu_ns) < TABLE_SHARE_MIN)
 				break;

@@ -14,17 +14,25 @@ struct call_tree;
 struct report;
 
 struct report_text_options {
-	unsigned columns;        /* of the terminal; 0: do not cut */
+	unsigned columns; /* of the terminal; 0: do not cut */
 	bool color;
-	uint32_t row_count;      /* functions a process (or callers a step); 0: the usual number */
-	double least_share;      /* rows with less than this (0.01 is 1 %) are counted, not shown */
-	bool by_total;           /* rows are sorted by their total, and `least_share` means that; else what they took themselves */
-	bool verbose;            /* clocks, and notes that limit nothing */
-	bool without_total;      /* no column for what they called */
-	const char *callers;     /* the NAME whose callers the tree shows; NULL for a tree from the root */
+	uint32_t row_count; /* functions a process (or callers a step); 0: the usual number */
+	double least_share; /* rows with less than this (0.01 is 1 %) are counted, not shown */
+	/*
+	 * rows are sorted by their total, and `least_share` means that; else what they took
+	 * themselves
+	 */
+	bool by_total;
+	bool verbose;       /* clocks, and notes that limit nothing */
+	bool without_total; /* no column for what they called */
+	/* the NAME whose callers the tree shows; NULL for a tree from the root */
+	const char *callers;
 };
 
-/* `tree` NULL: tables of functions. Otherwise the tree, with the share at each step. It gets sorted. */
+/*
+ * `tree` NULL: tables of functions. Otherwise the tree, with the share at each step. It gets
+ * sorted.
+ */
 void report_text(const struct report *report, struct call_tree *tree,
 	const struct report_text_options *options, struct bytes *out);
 

@@ -2,12 +2,14 @@
 #include "stacks/frame_evidence.h"
 
 /*
- * The frames at the leaf that are not in the stack come from the sample alone. Their callers may be those of an earlier wait as well as of this one, so
- * they prove nothing: a loop calls a method that waits at several places.
+ * The frames at the leaf that are not in the stack come from the sample alone. Their callers may be
+ * those of an earlier wait as well as of this one, so they prove nothing: a loop calls a method
+ * that waits at several places.
  */
 static bool is_walk_proved(const struct frame_evidence *evidence)
 {
-	return evidence->walked && evidence->walked_managed && (!evidence->skipped || evidence->before_proved);
+	return evidence->walked && evidence->walked_managed &&
+	       (!evidence->skipped || evidence->before_proved);
 }
 
 enum frame_choice frame_evidence_choose(const struct frame_evidence *evidence, bool *ret_moved)
@@ -27,5 +29,6 @@ enum frame_choice frame_evidence_choose(const struct frame_evidence *evidence, b
 
 bool frame_evidence_needs_more(const struct frame_evidence *evidence)
 {
-	return !evidence->runs && !evidence->before_proved && (!evidence->walked || (evidence->walked_managed && evidence->skipped));
+	return !evidence->runs && !evidence->before_proved &&
+	       (!evidence->walked || (evidence->walked_managed && evidence->skipped));
 }

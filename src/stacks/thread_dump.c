@@ -25,12 +25,13 @@ void thread_dump_done(struct thread_dump *dump)
 
 uint32_t thread_dump_frame(struct thread_dump *dump, const struct dump_frame *frame)
 {
-	uint64_t key = hash_u64(((uint64_t)frame->name << 32 | frame->module) ^ (uint64_t)frame->kind << 57);
+	uint64_t key = hash_u64(((uint64_t)frame->name << 32 | frame->module) ^
+				(uint64_t)frame->kind << 57);
 
 	for (struct map_walk w = map_find(&dump->frame_index, key); w.value; map_next(&w)) {
 		const struct dump_frame *known = &dump->frames.items[w.value];
-		if (known->name == frame->name && known->module == frame->module && known->kind == frame->kind &&
-			known->gap == frame->gap)
+		if (known->name == frame->name && known->module == frame->module &&
+			known->kind == frame->kind && known->gap == frame->gap)
 			return w.value;
 	}
 	if (!vec_add(&dump->frames, *frame))
@@ -43,7 +44,7 @@ uint32_t thread_dump_frame(struct thread_dump *dump, const struct dump_frame *fr
 bool dump_frame_is_managed(const struct dump_frame *frame)
 {
 	return frame->kind == FUNCTION_JIT || frame->kind == FUNCTION_READYTORUN ||
-		(frame->kind == FUNCTION_UNKNOWN && !frame->gap && !frame->module);
+	       (frame->kind == FUNCTION_UNKNOWN && !frame->gap && !frame->module);
 }
 
 struct dump_thread *thread_dump_find(struct thread_dump *dump, uint64_t inner_tid)

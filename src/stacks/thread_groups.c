@@ -57,7 +57,8 @@ static int compare_groups(const void *left, const void *right)
 	const struct item *b = right;
 	int order = compare_u64(is_of_runtime(a->thread), is_of_runtime(b->thread));
 
-	order = order ? order : compare_u64(b->thread->managed_count > 0, a->thread->managed_count > 0);
+	order = order ? order
+		      : compare_u64(b->thread->managed_count > 0, a->thread->managed_count > 0);
 	order = order ? order : compare_u64(b->count, a->count);
 	return order ? order : compare_u64(a->thread->tid, b->thread->tid);
 }
@@ -72,22 +73,26 @@ int thread_groups_make(struct thread_dump *dump)
 
 	vec_reset(&dump->members);
 	vec_reset(&dump->groups);
-	if (!threads || !groups || !vec_reserve(&dump->members, count) || !vec_reserve(&dump->groups, count))
+	if (!threads || !groups || !vec_reserve(&dump->members, count) ||
+		!vec_reserve(&dump->groups, count))
 		goto out;
 	for (uint32_t i = 0; i < count; i++)
 		threads[i] = (struct item){ .thread = &dump->threads.items[i], .index = i };
 	qsort(threads, count, sizeof(*threads), compare_threads);
 	for (uint32_t i = 0; i < count; i++) {
 		if (!i || compare_place(threads[i - 1].thread, threads[i].thread))
-			groups[group_count++] = (struct item){ .thread = threads[i].thread, .index = i };
+			groups[group_count++] =
+				(struct item){ .thread = threads[i].thread, .index = i };
 		groups[group_count - 1].count++;
 	}
 	qsort(groups, group_count, sizeof(*groups), compare_groups);
 	for (uint32_t g = 0; g < group_count; g++) {
 		dump->groups.items[dump->groups.count++] =
-			(struct dump_group){ .first = dump->members.count, .count = groups[g].count };
+			(struct dump_group){ .first = dump->members.count,
+				.count = groups[g].count };
 		for (uint32_t i = 0; i < groups[g].count; i++)
-			dump->members.items[dump->members.count++] = threads[groups[g].index + i].index;
+			dump->members.items[dump->members.count++] =
+				threads[groups[g].index + i].index;
 	}
 	result = 0;
 out:

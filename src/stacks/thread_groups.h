@@ -7,8 +7,9 @@
 struct thread_dump;
 
 /*
- * Fills dump->members and dump->groups: idle ones last, those with managed frames first, larger ones before smaller, then by the lowest thread id; a group's threads in order of
- * their ids. -ENOMEM.
+ * Fills dump->members and dump->groups: idle ones last, those with managed frames first, larger
+ * ones before smaller, then by the lowest thread id; a group's threads in order of their ids.
+ * -ENOMEM.
  */
 int thread_groups_make(struct thread_dump *dump);
 

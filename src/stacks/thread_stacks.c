@@ -44,18 +44,21 @@
 #define TIMEOUT_NS         UINT64_C(5000000000)
 #define TURN_NS            UINT64_C(250000000)
 #define INTERRUPTED_NS     UINT64_C(1000000000) /* for sessions to end after an interruption */
-#define THREADS_MAX        65536u /* that are looked at; of a process with more, the rest is left out */
-#define TICKS_STALE        4u     /* a tick of the sampler has every thread in managed code: one that is missing has left it */
-#define FRAMES_ROOM        512u
-#define STACK_BYTES_MAX    (256u << 10) /* of a thread's stack that are read */
-#define CALL_BYTES         8u           /* before an address: room for a call */
-#define SETTLE_NS          UINT64_C(10000000) /* the sampler ticks each millisecond: ten chances of a sample after /proc was read */
+/* that are looked at; of a process with more, the rest is left out */
+#define THREADS_MAX 65536u
+/* a tick of the sampler has every thread in managed code: one that is missing has left it */
+#define TICKS_STALE     4u
+#define FRAMES_ROOM     512u
+#define STACK_BYTES_MAX (256u << 10) /* of a thread's stack that are read */
+#define CALL_BYTES      8u           /* before an address: room for a call */
+/* the sampler ticks each millisecond: ten chances of a sample after /proc was read */
+#define SETTLE_NS UINT64_C(10000000)
 
 struct thread_stacks {
 	struct thread_stacks_options options;
 	struct proc_reader proc;
 	struct name_tables *tables;
-	struct map image_index;        /* hash of device and inode -> image number */
+	struct map image_index; /* hash of device and inode -> image number */
 	uint32_t image_count;
 };
 
@@ -63,27 +66,32 @@ struct thread_stacks {
 struct moment {
 	uint64_t time_ns;
 	uint64_t lock;
-	uint64_t lock_owner;           /* as the process numbers it */
-	uint32_t stack;                /* in the stream's trace */
-	uint8_t mode;                  /* 0: nothing is known */
-	bool over;                     /* the wait for the lock that it shows has ended: the next sample counts */
+	uint64_t lock_owner; /* as the process numbers it */
+	uint32_t stack;      /* in the stream's trace */
+	uint8_t mode;        /* 0: nothing is known */
+	/* the wait for the lock that it shows has ended: the next sample counts */
+	bool over;
 };
 
 /* What the stream said of a thread. */
 struct seen {
 	uint64_t inner_tid;
-	uint64_t looked_ns;            /* when /proc was read for it; 0: it was not yet */
-	struct moment before;          /* the last one before that */
-	struct moment after;           /* the first one since */
-	uint32_t tick;                 /* of the sampler, when it was last seen */
+	uint64_t looked_ns;   /* when /proc was read for it; 0: it was not yet */
+	struct moment before; /* the last one before that */
+	struct moment after;  /* the first one since */
+	uint32_t tick;        /* of the sampler, when it was last seen */
 };
 
-/* Whether a thread ran while it was looked at: its context switches, beside those in its thread_state. */
+/*
+ * Whether a thread ran while it was looked at: its context switches, beside those in its
+ * thread_state.
+ */
 struct steps {
-	uint64_t first;                /* before the session was opened; 0 not known */
-	uint64_t last;                 /* SETTLE_NS after /proc was read; 0 not known, or not read */
-	uint64_t last_ns;              /* just before `last` was read */
-	uint64_t looked_ns;            /* just after the thread's state was read */
+	uint64_t first; /* before the session was opened; 0 not known */
+	/* SETTLE_NS after /proc was read; 0 not known, or not read */
+	uint64_t last;
+	uint64_t last_ns;   /* just before `last` was read */
+	uint64_t looked_ns; /* just after the thread's state was read */
 };
 
 struct code_mapping {
@@ -92,15 +100,15 @@ struct code_mapping {
 	uint64_t file_offset;
 	uint64_t inode;
 	uint64_t device;
-	uint32_t path;                 /* strtab of the dump */
+	uint32_t path; /* strtab of the dump */
 };
 
 /* Frames that were found in a thread's stack: return addresses. */
 struct walked {
 	uint32_t first;
 	uint32_t count;
-	uint32_t skipped;              /* managed frames nearer to the leaf than these */
-	struct moment moment;          /* of the managed frames that were found in the stack */
+	uint32_t skipped;     /* managed frames nearer to the leaf than these */
+	struct moment moment; /* of the managed frames that were found in the stack */
 };
 
 /* A thread's context switches before the session. */
@@ -117,30 +125,32 @@ struct taking {
 	struct ipc_provider providers[2];
 	struct eventpipe *pipe;
 	struct nettrace_decoder *decoder;
-	struct trace trace;            /* of the stream */
+	struct trace trace; /* of the stream */
 	struct codemap codemap;
 	struct diag broken;
 	VEC(struct seen) seen;
-	struct map seen_index;         /* inner tid -> seen, plus one */
+	struct map seen_index; /* inner tid -> seen, plus one */
 	VEC(struct first_steps) first;
-	struct map first_index;        /* tid -> first, plus one */
+	struct map first_index; /* tid -> first, plus one */
 	VEC(struct thread_state) states;
-	VEC(struct steps) steps;       /* parallel to states */
-	VEC(struct walked) walks;      /* parallel to states */
+	VEC(struct steps) steps;  /* parallel to states */
+	VEC(struct walked) walks; /* parallel to states */
 	VEC(uint64_t) walked_frames;
 	VEC(struct code_mapping) mappings;
-	struct bytes text;             /* scratch */
-	uint64_t *stack;               /* scratch: STACK_BYTES_MAX */
-	uint32_t tick;                 /* of the sampler: a new one begins when a thread is sampled again */
+	struct bytes text; /* scratch */
+	uint64_t *stack;   /* scratch: STACK_BYTES_MAX */
+	/* of the sampler: a new one begins when a thread is sampled again */
+	uint32_t tick;
 	uint32_t looked_tick;
-	int memory_fd;                 /* while it is looked at */
+	int memory_fd; /* while it is looked at */
 	bool sampled;
-	bool looked;                   /* at /proc */
-	bool settled;                  /* the context switches were read again */
-	bool own_clock;                /* its events have another clock than we: it is in a time namespace */
+	bool looked;  /* at /proc */
+	bool settled; /* the context switches were read again */
+	/* its events have another clock than we: it is in a time namespace */
+	bool own_clock;
 	bool stopping;
 	uint64_t begin_ns;
-	uint64_t settle_ns;            /* when they are to be */
+	uint64_t settle_ns; /* when they are to be */
 };
 
 /* ---- the stream ---- */
@@ -162,7 +172,10 @@ static struct seen *seen_of(struct taking *t, uint64_t inner_tid)
 	return seen;
 }
 
-/* The runtime's samples of a thread, for the time when /proc was read; NULL: it has no managed frames, or has left them. */
+/*
+ * The runtime's samples of a thread, for the time when /proc was read; NULL: it has no managed
+ * frames, or has left them.
+ */
 static const struct seen *seen_now(const struct taking *t, uint64_t inner_tid)
 {
 	uint32_t at = map_get(&t->seen_index, inner_tid);
@@ -171,7 +184,9 @@ static const struct seen *seen_now(const struct taking *t, uint64_t inner_tid)
 	return seen && t->looked_tick < seen->tick + TICKS_STALE ? seen : NULL;
 }
 
-/* Whether an event is of a time before /proc was read for its thread. What arrived before that is. */
+/*
+ * Whether an event is of a time before /proc was read for its thread. What arrived before that is.
+ */
 static bool is_before(const struct taking *t, const struct seen *seen, uint64_t time_ns)
 {
 	return !t->looked || (!t->own_clock && seen->looked_ns && time_ns <= seen->looked_ns);
@@ -200,8 +215,8 @@ static void take_sample(struct taking *t, struct seen *seen, const struct event 
 		return;
 	}
 	/*
-	 * The last one is nearest to what /proc shows. The runtime sends the thread's own events in other buffers, so their order may differ from
-	 * that of their times.
+	 * The last one is nearest to what /proc shows. The runtime sends the thread's own events in
+	 * other buffers, so their order may differ from that of their times.
 	 */
 	if (event->time_ns < seen->before.time_ns)
 		return;
@@ -210,7 +225,10 @@ static void take_sample(struct taking *t, struct seen *seen, const struct event 
 	seen->before = moment;
 }
 
-/* The thread begins to wait for a lock: the event's stack shows where, and its payload has the lock's owner (.NET 7 and later). */
+/*
+ * The thread begins to wait for a lock: the event's stack shows where, and its payload has the
+ * lock's owner (.NET 7 and later).
+ */
 static void take_contention(struct taking *t, struct seen *seen, const struct event *event)
 {
 	struct cursor c = cursor_of(event->payload, event->payload_size);
@@ -238,7 +256,8 @@ static void end_contention(struct taking *t, struct seen *seen, const struct eve
 {
 	if (!is_before(t, seen, event->time_ns))
 		return;
-	seen->before.over = seen->before.over || (seen->before.lock && seen->before.time_ns <= event->time_ns);
+	seen->before.over =
+		seen->before.over || (seen->before.lock && seen->before.time_ns <= event->time_ns);
 	seen->before.lock = seen->before.lock_owner = 0;
 }
 
@@ -249,8 +268,8 @@ static void take_event(struct taking *t, const struct event *event)
 
 	if (schema->provider_kind == PROVIDER_CLR_RUNDOWN) {
 		/* A body that cannot be taken costs its own name only. */
-		(void)clr_absorb_method(&t->codemap, 1, schema->event_id, schema->version, event->time_ns, event->payload,
-			event->payload_size);
+		(void)clr_absorb_method(&t->codemap, 1, schema->event_id, schema->version,
+			event->time_ns, event->payload, event->payload_size);
 		return;
 	}
 	if (event->thread_index)
@@ -259,9 +278,11 @@ static void take_event(struct taking *t, const struct event *event)
 		return;
 	if (schema->provider_kind == PROVIDER_SAMPLE && schema->event_id == CLR_THREAD_SAMPLE) {
 		take_sample(t, seen, event);
-	} else if (schema->provider_kind == PROVIDER_CLR && schema->event_id == CLR_ID_ContentionStart_V1) {
+	} else if (schema->provider_kind == PROVIDER_CLR &&
+		   schema->event_id == CLR_ID_ContentionStart_V1) {
 		take_contention(t, seen, event);
-	} else if (schema->provider_kind == PROVIDER_CLR && schema->event_id == CLR_ID_ContentionStop) {
+	} else if (schema->provider_kind == PROVIDER_CLR &&
+		   schema->event_id == CLR_ID_ContentionStop) {
 		end_contention(t, seen, event);
 	}
 }
@@ -312,7 +333,9 @@ static const struct code_mapping *mapping_of(const struct taking *t, uint64_t ad
 		else
 			high = middle;
 	}
-	return low < t->mappings.count && t->mappings.items[low].begin <= address ? &t->mappings.items[low] : NULL;
+	return low < t->mappings.count && t->mappings.items[low].begin <= address
+		       ? &t->mappings.items[low]
+		       : NULL;
 }
 
 /* ---- frames in a stack ---- */
@@ -334,7 +357,8 @@ static bool is_return(void *context, uint64_t address, uint64_t *ret_target)
 
 	*ret_target = 0;
 	if (!mapping || address - mapping->begin < CALL_BYTES ||
-		target_memory_read(t->memory_fd, address - CALL_BYTES, code, CALL_BYTES) != CALL_BYTES ||
+		target_memory_read(t->memory_fd, address - CALL_BYTES, code, CALL_BYTES) !=
+			CALL_BYTES ||
 		!arch_ends_with_call(arch_here(), code, CALL_BYTES, &offset))
 		return false;
 	if (offset)
@@ -348,11 +372,14 @@ static bool is_start(void *context, uint64_t address)
 	const struct code_mapping *mapping = mapping_of(t, address);
 	const char *name = mapping ? base_name(t, mapping) : "";
 
-	return strncmp(name, "libc.", 5) == 0 || strncmp(name, "libc-", 5) == 0 || strncmp(name, "libpthread", 10) == 0 ||
-		strncmp(name, "ld-musl", 7) == 0;
+	return strncmp(name, "libc.", 5) == 0 || strncmp(name, "libc-", 5) == 0 ||
+	       strncmp(name, "libpthread", 10) == 0 || strncmp(name, "ld-musl", 7) == 0;
 }
 
-/* The stack is valid if the thread was in the same system call before and after it was read: then the thread did not run in between. */
+/*
+ * The stack is valid if the thread was in the same system call before and after it was read: then
+ * the thread did not run in between.
+ */
 static void walk(struct taking *t, const struct thread_state *state, struct walked *walked)
 {
 	const struct seen *seen = seen_now(t, state->thread.inner_tid);
@@ -380,8 +407,8 @@ static void walk(struct taking *t, const struct thread_state *state, struct walk
 		.context = t,
 	};
 
-	walked->count = frame_chain_find(&chain, managed, managed_count, t->walked_frames.items + walked->first, FRAMES_ROOM,
-		&walked->skipped);
+	walked->count = frame_chain_find(&chain, managed, managed_count,
+		t->walked_frames.items + walked->first, FRAMES_ROOM, &walked->skipped);
 	t->walked_frames.count += walked->count;
 }
 
@@ -411,18 +438,23 @@ static uint64_t first_switches(const struct taking *t, uint32_t tid)
 	return at ? t->first.items[at - 1].switches : 0;
 }
 
-/* Read before the session is opened: a thread that has not run when /proc is read has waited at one place all the time. */
+/*
+ * Read before the session is opened: a thread that has not run when /proc is read has waited at one
+ * place all the time.
+ */
 static void read_first_switches(struct taking *t)
 {
 	struct id_list tids = { 0 };
 
-	(void)proc_list_threads(&t->stacks->proc, t->target->pid, &tids); /* the process has exited: then the list is empty */
+	/* the process has exited: then the list is empty */
+	(void)proc_list_threads(&t->stacks->proc, t->target->pid, &tids);
 	for (uint32_t i = 0; i < tids.ids.count && i < THREADS_MAX; i++) {
 		struct first_steps *first = vec_push(&t->first);
 		if (!first || !map_put(&t->first_index, tids.ids.items[i], t->first.count))
 			break;
 		first->tid = tids.ids.items[i];
-		first->switches = thread_state_switches(&t->stacks->proc, t->target->pid, first->tid);
+		first->switches =
+			thread_state_switches(&t->stacks->proc, t->target->pid, first->tid);
 	}
 	vec_done(&tids.ids);
 }
@@ -438,7 +470,9 @@ static struct frame_evidence evidence_of(const struct taking *t, uint32_t number
 	const struct thread_state *state = &t->states.items[number];
 	const struct steps *steps = &t->steps.items[number];
 	const struct seen *seen = seen_now(t, state->thread.inner_tid);
-	const struct walked *walked = number < t->walks.count && t->walks.items[number].count ? &t->walks.items[number] : NULL;
+	const struct walked *walked = number < t->walks.count && t->walks.items[number].count
+					      ? &t->walks.items[number]
+					      : NULL;
 
 	return (struct frame_evidence){
 		.runs = state->state == 'R',
@@ -448,17 +482,23 @@ static struct frame_evidence evidence_of(const struct taking *t, uint32_t number
 		.before = seen && seen->before.mode && !seen->before.over,
 		.before_proved = stood_before(state, steps),
 		.after = seen && seen->after.mode,
-		.after_proved = seen && !t->own_clock && state->switches && steps->last == state->switches &&
-			seen->after.time_ns >= steps->looked_ns && seen->after.time_ns <= steps->last_ns,
+		.after_proved = seen && !t->own_clock && state->switches &&
+				steps->last == state->switches &&
+				seen->after.time_ns >= steps->looked_ns &&
+				seen->after.time_ns <= steps->last_ns,
 	};
 }
 
-/* Some thread's frames are not known to be of the moment when /proc was read for it: one more sample could prove it. */
+/*
+ * Some thread's frames are not known to be of the moment when /proc was read for it: one more
+ * sample could prove it.
+ */
 static bool needs_settling(const struct taking *t)
 {
 	for (uint32_t i = 0; i < t->states.count && i < t->steps.count; i++) {
 		const struct frame_evidence evidence = evidence_of(t, i);
-		if (seen_now(t, t->states.items[i].thread.inner_tid) && frame_evidence_needs_more(&evidence))
+		if (seen_now(t, t->states.items[i].thread.inner_tid) &&
+			frame_evidence_needs_more(&evidence))
 			return true;
 	}
 	return false;
@@ -469,11 +509,14 @@ static void settle(struct taking *t)
 	t->settled = true;
 	for (uint32_t i = 0; i < t->states.count && i < t->steps.count; i++) {
 		t->steps.items[i].last_ns = clock_monotonic_ns();
-		t->steps.items[i].last = thread_state_switches(&t->stacks->proc, t->target->pid, t->states.items[i].thread.tid);
+		t->steps.items[i].last = thread_state_switches(&t->stacks->proc, t->target->pid,
+			t->states.items[i].thread.tid);
 	}
 }
 
-/* Reads every thread of the process. One that has ended meanwhile is left out; that is no failure. */
+/*
+ * Reads every thread of the process. One that has ended meanwhile is left out; that is no failure.
+ */
 static void look(struct taking *t)
 {
 	struct thread_stacks *stacks = t->stacks;
@@ -484,7 +527,8 @@ static void look(struct taking *t)
 	t->own_clock = sync_ns < t->begin_ns || sync_ns > clock_monotonic_ns();
 	t->looked_tick = t->tick;
 	t->dump->native = true;
-	(void)proc_list_threads(&stacks->proc, t->target->pid, &tids); /* the process has exited: then the list is empty */
+	/* the process has exited: then the list is empty */
+	(void)proc_list_threads(&stacks->proc, t->target->pid, &tids);
 	for (uint32_t i = 0; i < tids.ids.count && i < THREADS_MAX; i++) {
 		struct thread_state *state = vec_push(&t->states);
 		struct steps *steps = vec_push(&t->steps);
@@ -493,7 +537,8 @@ static void look(struct taking *t)
 			t->states.count -= state != NULL;
 			break;
 		}
-		if (thread_state_read(&stacks->proc, t->target->pid, tids.ids.items[i], state) < 0) {
+		if (thread_state_read(&stacks->proc, t->target->pid, tids.ids.items[i], state) <
+			0) {
 			t->states.count--;
 			t->steps.count--;
 			continue;
@@ -501,12 +546,14 @@ static void look(struct taking *t)
 		struct seen *seen = seen_of(t, state->thread.inner_tid);
 		if (seen)
 			seen->looked_ns = looked_ns;
-		*steps = (struct steps){ .first = first_switches(t, state->thread.tid), .looked_ns = clock_monotonic_ns() };
+		*steps = (struct steps){ .first = first_switches(t, state->thread.tid),
+			.looked_ns = clock_monotonic_ns() };
 		if (state->denied)
 			t->dump->native = false;
 	}
 	vec_done(&tids.ids);
-	(void)proc_read_maps(&stacks->proc, t->target->pid, take_mapping, t); /* without: addresses only */
+	/* without: addresses only */
+	(void)proc_read_maps(&stacks->proc, t->target->pid, take_mapping, t);
 	if (!stacks->options.managed_only)
 		walk_all(t);
 	t->settle_ns = needs_settling(t) ? clock_monotonic_ns() + SETTLE_NS : 0;
@@ -559,7 +606,8 @@ static uint32_t managed_frame(struct taking *t, uint64_t address, uint64_t time_
 
 	frame.name = add_text(t, bytes_z(&t->text));
 	frame.module = module_len ? strtab_add(&t->dump->texts, module, module_len)
-				  : code->kind == CODE_DYNAMIC ? add_text(t, "dynamic") : 0;
+		       : code->kind == CODE_DYNAMIC ? add_text(t, "dynamic")
+						    : 0;
 	frame.kind = code->kind == CODE_READYTORUN ? FUNCTION_READYTORUN : FUNCTION_JIT;
 	bytes_done(&raw);
 	return thread_dump_frame(t->dump, &frame);
@@ -586,8 +634,11 @@ static uint32_t native_frame(struct taking *t, uint64_t address)
 
 	if (mapped == MAPPING_JIT) {
 		/* Code in runtime memory for which the sampled runtime sent no method is a stub. */
-		frame.name = mapping ? add_text(t, t->sampled ? "(stub)" : "(compiled at run time)") : unnamed(t, address);
-		frame.kind = !mapping ? FUNCTION_UNKNOWN : t->sampled ? FUNCTION_STUB : FUNCTION_JIT;
+		frame.name = mapping ? add_text(t, t->sampled ? "(stub)" : "(compiled at run time)")
+				     : unnamed(t, address);
+		frame.kind = !mapping     ? FUNCTION_UNKNOWN
+			     : t->sampled ? FUNCTION_STUB
+					  : FUNCTION_JIT;
 		return thread_dump_frame(t->dump, &frame);
 	}
 	const char *name = base_name(t, mapping);
@@ -619,7 +670,8 @@ static uint32_t native_frame(struct taking *t, uint64_t address)
 	free(answer.name);
 	free(answer.facts);
 	frame.name = add_text(t, bytes_z(&t->text));
-	frame.module = strtab_add(&t->dump->texts, name, managed ? (size_t)(strrchr(name, '.') - name) : strlen(name));
+	frame.module = strtab_add(&t->dump->texts, name,
+		managed ? (size_t)(strrchr(name, '.') - name) : strlen(name));
 	if (managed)
 		frame.kind = FUNCTION_READYTORUN;
 	return thread_dump_frame(t->dump, &frame);
@@ -650,10 +702,11 @@ static void add_frame(struct building *building, uint32_t frame)
 }
 
 /*
- * A method that was replaced while it ran (on-stack replacement) leaves its first body's record below the new one's. The runtime counts the two as one
- * frame, and a recursive call as two.
+ * A method that was replaced while it ran (on-stack replacement) leaves its first body's record
+ * below the new one's. The runtime counts the two as one frame, and a recursive call as two.
  */
-static bool is_replaced(const struct building *building, uint32_t frame, uint64_t address, const uint64_t *managed, uint32_t managed_count)
+static bool is_replaced(const struct building *building, uint32_t frame, uint64_t address,
+	const uint64_t *managed, uint32_t managed_count)
 {
 	for (uint32_t i = 0; i < managed_count; i++) {
 		if (managed[i] == address)
@@ -662,7 +715,8 @@ static bool is_replaced(const struct building *building, uint32_t frame, uint64_
 	return managed_count && building->count && building->frames[building->count - 1] == frame;
 }
 
-static void add_kernel(struct taking *t, const struct thread_state *state, struct building *building)
+static void add_kernel(struct taking *t, const struct thread_state *state,
+	struct building *building)
 {
 	for (const char *at = state->kernel; *at;) {
 		size_t len = strcspn(at, "\n");
@@ -713,13 +767,15 @@ static const struct moment *choose_moment(const struct taking *t, uint32_t numbe
 static void build_thread(struct taking *t, uint32_t number)
 {
 	const struct thread_state *state = &t->states.items[number];
-	struct walked walked = number < t->walks.count ? t->walks.items[number] : (struct walked){ 0 };
+	struct walked walked =
+		number < t->walks.count ? t->walks.items[number] : (struct walked){ 0 };
 	bool moved;
 	const struct moment *moment = choose_moment(t, number, &moved);
 	const struct seen *seen = seen_now(t, state->thread.inner_tid);
 	struct building building = { .count = 0 };
 	uint32_t managed_count = 0;
-	const uint64_t *managed = moment ? stack_table_get(&t->trace.stacks, moment->stack, &managed_count) : NULL;
+	const uint64_t *managed =
+		moment ? stack_table_get(&t->trace.stacks, moment->stack, &managed_count) : NULL;
 	uint64_t time_ns = moment ? moment->time_ns : 0;
 	struct dump_thread *thread = vec_push(&t->dump->threads);
 
@@ -736,19 +792,23 @@ static void build_thread(struct taking *t, uint32_t number)
 	thread->managed_count = managed_count;
 	thread->moved = moved;
 	if (moment && (number >= t->walks.count || moment != &t->walks.items[number].moment))
-		walked.count = walked.skipped = 0; /* native frames found without these managed ones */
+		/* native frames found without these managed ones */
+		walked.count = walked.skipped = 0;
 	if (moment)
 		thread->mode = moment->mode;
 	if (seen && !moved)
 		thread->lock = seen->before.lock;
 	/* The thread was sampled before or after it began this wait: the two are not one stack. */
-	if (!t->stacks->options.managed_only && !moved && (thread->mode != THREAD_MANAGED || walked.count)) {
+	if (!t->stacks->options.managed_only && !moved &&
+		(thread->mode != THREAD_MANAGED || walked.count)) {
 		add_kernel(t, state, &building);
 		if (state->pc)
 			add_frame(&building, native_frame(t, state->pc));
 	}
 	/* Where the walk did not get beyond managed code, native frames are missing before it. */
-	bool gap = !walked.count || walked.skipped || t->walked_frames.items[walked.first] - (managed_count ? managed[0] : 0) < FRAME_CHAIN_LEAF_REACH;
+	bool gap = !walked.count || walked.skipped ||
+		   t->walked_frames.items[walked.first] - (managed_count ? managed[0] : 0) <
+			   FRAME_CHAIN_LEAF_REACH;
 
 	if (gap && thread->mode != THREAD_MANAGED && (building.count || managed_count))
 		add_gap(t, &building);
@@ -769,7 +829,8 @@ static void name_owners(struct taking *t)
 		struct dump_thread *thread = &t->dump->threads.items[i];
 		const struct seen *seen = seen_now(t, thread->inner_tid);
 		const struct dump_thread *owner = NULL;
-		if (thread->lock && seen && seen->before.lock == thread->lock && seen->before.lock_owner)
+		if (thread->lock && seen && seen->before.lock == thread->lock &&
+			seen->before.lock_owner)
 			owner = thread_dump_find(t->dump, seen->before.lock_owner);
 		if (owner)
 			thread->lock_owner = owner->tid;
@@ -787,10 +848,11 @@ static void finish(struct taking *t)
 	if (t->pipe) {
 		const struct ipc_process_info *info = eventpipe_info(t->pipe);
 		if (info)
-			t->dump->runtime_version = strtab_add(&t->dump->texts, info->runtime_version,
-				strcspn(info->runtime_version, "+"));
+			t->dump->runtime_version = strtab_add(&t->dump->texts,
+				info->runtime_version, strcspn(info->runtime_version, "+"));
 		reason = eventpipe_reason(t->pipe);
-		t->dump->refused = reason_word_is(eventpipe_reason_code(t->pipe), REASON_KIND_PERMISSION);
+		t->dump->refused =
+			reason_word_is(eventpipe_reason_code(t->pipe), REASON_KIND_PERMISSION);
 	}
 	codemap_settle(&t->codemap);
 	for (uint32_t i = 0; i < t->states.count; i++)
@@ -808,11 +870,16 @@ static void finish(struct taking *t)
 	t->dump->took_ns = clock_monotonic_ns() - t->begin_ns;
 }
 
-/* Which locks are waited for, the events' payloads say: not of a process that only borrowed rights reach. */
+/*
+ * Which locks are waited for, the events' payloads say: not of a process that only borrowed rights
+ * reach.
+ */
 static int open_pipe(struct taking *t)
 {
 	t->providers[0] = (struct ipc_provider){ .name = PROVIDER_SAMPLE_NAME, .level = 4 };
-	t->providers[1] = (struct ipc_provider){ .name = PROVIDER_CLR_NAME, .keywords = KEYWORD_CONTENTION, .level = 4 };
+	t->providers[1] = (struct ipc_provider){
+		.name = PROVIDER_CLR_NAME, .keywords = KEYWORD_CONTENTION, .level = 4
+	};
 	const struct dotnet_door door = dotnet_target_door(&t->port);
 	const struct eventpipe_options options = {
 		.providers = t->providers,
@@ -827,10 +894,14 @@ static int open_pipe(struct taking *t)
 	return eventpipe_new(&door, &options, &handler, clock_monotonic_ns(), &t->pipe);
 }
 
-/* The caller's own rights are not enough to connect; those of Spoor's file capabilities may be. True when a second session was begun. */
+/*
+ * The caller's own rights are not enough to connect; those of Spoor's file capabilities may be.
+ * True when a second session was begun.
+ */
 static bool borrow(struct taking *t)
 {
-	if (t->port.borrows || !rights_are_borrowed() || !reason_word_is(eventpipe_reason_code(t->pipe), REASON_KIND_PERMISSION))
+	if (t->port.borrows || !rights_are_borrowed() ||
+		!reason_word_is(eventpipe_reason_code(t->pipe), REASON_KIND_PERMISSION))
 		return false;
 	eventpipe_free(t->pipe);
 	t->pipe = NULL;
@@ -863,13 +934,14 @@ static int begin(struct taking *t)
 static bool is_over(const struct taking *t)
 {
 	return !t->pipe || eventpipe_state(t->pipe) == EVENTPIPE_ENDED ||
-		(t->stopping && eventpipe_state(t->pipe) == EVENTPIPE_HUNG);
+	       (t->stopping && eventpipe_state(t->pipe) == EVENTPIPE_HUNG);
 }
 
 /* The next step for a process after its EventPipe session has been advanced. */
 static void step(struct taking *t, bool interrupted, uint64_t now)
 {
-	uint64_t timeout_ns = t->stacks->options.timeout_ns ? t->stacks->options.timeout_ns : TIMEOUT_NS;
+	uint64_t timeout_ns =
+		t->stacks->options.timeout_ns ? t->stacks->options.timeout_ns : TIMEOUT_NS;
 
 	if (t->stopping || (is_over(t) && !borrow(t)))
 		return;
@@ -879,14 +951,16 @@ static void step(struct taking *t, bool interrupted, uint64_t now)
 		return;
 	if (t->settle_ns && !t->settled)
 		settle(t);
-	if (!t->sampled && !interrupted && now < t->begin_ns + timeout_ns && eventpipe_state(t->pipe) != EVENTPIPE_HUNG)
+	if (!t->sampled && !interrupted && now < t->begin_ns + timeout_ns &&
+		eventpipe_state(t->pipe) != EVENTPIPE_HUNG)
 		return;
 	t->stopping = true;
 	eventpipe_stop(t->pipe, now);
 }
 
 /* One turn of all sessions. True while one of them is open. */
-static bool turn(struct thread_stacks *stacks, struct taking *takings, size_t count, struct pollfd *fds, bool *interrupted)
+static bool turn(struct thread_stacks *stacks, struct taking *takings, size_t count,
+	struct pollfd *fds, bool *interrupted)
 {
 	uint64_t now = clock_monotonic_ns();
 	uint64_t wake_ns = now + TURN_NS;
@@ -944,8 +1018,8 @@ static void done(struct taking *t)
 	bytes_done(&t->text);
 }
 
-int thread_stacks_take(struct thread_stacks *stacks, const struct target *targets, size_t count, struct thread_dump *dumps,
-	struct diag *diag)
+int thread_stacks_take(struct thread_stacks *stacks, const struct target *targets, size_t count,
+	struct thread_dump *dumps, struct diag *diag)
 {
 	struct taking *takings = calloc(count + 1, sizeof(*takings));
 	struct pollfd *fds = calloc(count * EVENTPIPE_FDS_MAX + 1, sizeof(*fds));
@@ -962,7 +1036,8 @@ int thread_stacks_take(struct thread_stacks *stacks, const struct target *target
 	}
 	uint64_t until_ns = UINT64_MAX;
 
-	while (result == 0 && clock_monotonic_ns() < until_ns && turn(stacks, takings, count, fds, &interrupted))
+	while (result == 0 && clock_monotonic_ns() < until_ns &&
+		turn(stacks, takings, count, fds, &interrupted))
 		if (interrupted && until_ns == UINT64_MAX)
 			until_ns = clock_monotonic_ns() + INTERRUPTED_NS;
 	for (size_t i = 0; takings && i < count; i++) {
@@ -977,7 +1052,8 @@ int thread_stacks_take(struct thread_stacks *stacks, const struct target *target
 	return interrupted ? -EINTR : 0;
 }
 
-int thread_stacks_new(const struct thread_stacks_options *options, struct thread_stacks **ret_stacks, struct diag *diag)
+int thread_stacks_new(const struct thread_stacks_options *options,
+	struct thread_stacks **ret_stacks, struct diag *diag)
 {
 	struct thread_stacks *stacks = calloc(1, sizeof(*stacks));
 	struct box box;

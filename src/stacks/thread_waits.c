@@ -1,9 +1,10 @@
 /*
  * See thread_waits.h.
  *
- * The frames are read from the leaf outwards, as long as they are System.Threading's: the outermost wait among them is the one that the program called. They
- * end at the frame that runs a work item, a timer or a thread's start, because the frames beyond it only started what waits. So a pool worker waits
- * for work only where no work item is on its stack, whichever code that item is of.
+ * The frames are read from the leaf outwards, as long as they are System.Threading's: the outermost
+ * wait among them is the one that the program called. They end at the frame that runs a work item,
+ * a timer or a thread's start, because the frames beyond it only started what waits. So a pool
+ * worker waits for work only where no work item is on its stack, whichever code that item is of.
  */
 #include "stacks/thread_waits.h"
 
@@ -19,8 +20,8 @@ struct wait {
 	const char *method; /* the beginning of its name */
 	const char *words;
 	bool lock;
-	bool idle;          /* a thread of the runtime without work */
-	bool alone;         /* only where no other wait is nearer to the leaf */
+	bool idle;  /* a thread of the runtime without work */
+	bool alone; /* only where no other wait is nearer to the leaf */
 };
 
 static const struct wait waits[] = {
@@ -39,11 +40,22 @@ static const struct wait waits[] = {
 	{ .method = "System.Threading.Tasks.Task.", .words = "for a task" },
 	{ .method = "System.Threading.Tasks.Task`1", .words = "for a task" },
 	{ .method = "System.Threading.Tasks.Task<", .words = "for a task" },
-	{ .method = "System.Threading.PortableThreadPool.WorkerThread.", .words = "for work (thread pool)", .idle = true, .alone = true },
-	{ .method = "System.Threading.PortableThreadPool.GateThread.", .words = "for its next look (thread pool)", .idle = true },
-	{ .method = "System.Threading.PortableThreadPool.WaitThread.", .words = "for handles (thread pool)", .idle = true },
-	{ .method = "System.Threading.TimerQueue.TimerThread(", .words = "for the next timer", .idle = true },
-	{ .method = "System.Diagnostics.Tracing.CounterGroup.PollForValues(", .words = "for its next look (counters)", .idle = true },
+	{ .method = "System.Threading.PortableThreadPool.WorkerThread.",
+		.words = "for work (thread pool)",
+		.idle = true,
+		.alone = true },
+	{ .method = "System.Threading.PortableThreadPool.GateThread.",
+		.words = "for its next look (thread pool)",
+		.idle = true },
+	{ .method = "System.Threading.PortableThreadPool.WaitThread.",
+		.words = "for handles (thread pool)",
+		.idle = true },
+	{ .method = "System.Threading.TimerQueue.TimerThread(",
+		.words = "for the next timer",
+		.idle = true },
+	{ .method = "System.Diagnostics.Tracing.CounterGroup.PollForValues(",
+		.words = "for its next look (counters)",
+		.idle = true },
 };
 
 /* What runs the code of others. */
@@ -85,7 +97,8 @@ static const struct wait *wait_of(const char *name)
 	return NULL;
 }
 
-static const struct wait *find_wait(const struct thread_dump *dump, const struct dump_thread *thread)
+static const struct wait *find_wait(const struct thread_dump *dump,
+	const struct dump_thread *thread)
 {
 	uint32_t count;
 	const uint64_t *frames = stack_table_get(&dump->stacks, thread->stack, &count);
@@ -107,18 +120,28 @@ static const struct wait *find_wait(const struct thread_dump *dump, const struct
 	return found;
 }
 
-/* Its own threads have no managed frames while they have nothing to do: finalizer, debugger, collector, signal handler. */
-static bool is_idle(const struct thread_dump *dump, const struct dump_thread *thread, const struct wait *wait)
+/*
+ * Its own threads have no managed frames while they have nothing to do: finalizer, debugger,
+ * collector, signal handler.
+ */
+static bool is_idle(const struct thread_dump *dump, const struct dump_thread *thread,
+	const struct wait *wait)
 {
 	if (thread->state != 'S' || thread->moved || dump->unsampled_reason)
 		return false;
-	return wait ? wait->idle : !thread->managed_count && begins_with(strtab_get(&dump->texts, thread->name), ".NET ");
+	return wait ? wait->idle
+		    : !thread->managed_count &&
+			       begins_with(strtab_get(&dump->texts, thread->name), ".NET ");
 }
 
-/* The runtime's thread that sends the events of a session, of this one too: it runs because it is looked at. */
+/*
+ * The runtime's thread that sends the events of a session, of this one too: it runs because it is
+ * looked at.
+ */
 static bool serves_session(const struct thread_dump *dump, const struct dump_thread *thread)
 {
-	return !thread->managed_count && strcmp(strtab_get(&dump->texts, thread->name), ".NET EventPipe") == 0;
+	return !thread->managed_count &&
+	       strcmp(strtab_get(&dump->texts, thread->name), ".NET EventPipe") == 0;
 }
 
 int thread_waits_find(struct thread_dump *dump)

@@ -1,5 +1,6 @@
 /*
- * What each waiting thread of a dump waits for, as its managed frames show it, and which threads of the runtime are idle.
+ * What each waiting thread of a dump waits for, as its managed frames show it, and which threads of
+ * the runtime are idle.
  */
 #ifndef SPOOR_STACKS_THREAD_WAITS_H
 #define SPOOR_STACKS_THREAD_WAITS_H

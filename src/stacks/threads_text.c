@@ -98,7 +98,8 @@ static void add_trust(const struct thread_dump *dump, struct bytes *out)
 		bytes_text(out, " without a name\n");
 	}
 	if (!dump->native)
-		bytes_text(out, "no native frames and no system calls: that needs the right to trace it (root, or CAP_SYS_PTRACE)\n");
+		bytes_text(out,
+			"no native frames and no system calls: that needs the right to trace it (root, or CAP_SYS_PTRACE)\n");
 	if (out->len == before) {
 		bytes_text(out, "whole, taken within ");
 		text_add_duration(out, (double)dump->took_ns / 1e9);
@@ -107,9 +108,11 @@ static void add_trust(const struct thread_dump *dump, struct bytes *out)
 }
 
 /* "waiting for a task, in futex (futex_do_wait)", "waiting in recvmsg at socket:[17]". */
-static void add_wait(const struct thread_dump *dump, const struct dump_thread *thread, bool alone, struct bytes *out)
+static void add_wait(const struct thread_dump *dump, const struct dump_thread *thread, bool alone,
+	struct bytes *out)
 {
-	const char *words = thread->lock ? "" : text_of(dump, thread->waits_for); /* for a lock, add_lock() prints more */
+	/* for a lock, add_lock() prints more */
+	const char *words = thread->lock ? "" : text_of(dump, thread->waits_for);
 
 	bytes_text(out, state_words(thread));
 	if (thread->state == 'R')
@@ -136,7 +139,8 @@ static void add_wait(const struct thread_dump *dump, const struct dump_thread *t
 	}
 }
 
-static void add_lock(const struct thread_dump *dump, const struct dump_thread *thread, struct bytes *out)
+static void add_lock(const struct thread_dump *dump, const struct dump_thread *thread,
+	struct bytes *out)
 {
 	if (!thread->lock)
 		return;
@@ -151,7 +155,8 @@ static void add_lock(const struct thread_dump *dump, const struct dump_thread *t
 }
 
 /* "12 threads  waiting in futex (futex_do_wait)", then their ids and names. */
-static void add_group_head(const struct thread_dump *dump, const struct dump_group *group, struct bytes *out)
+static void add_group_head(const struct thread_dump *dump, const struct dump_group *group,
+	struct bytes *out)
 {
 	const uint32_t *members = &dump->members.items[group->first];
 	const struct dump_thread *first = &dump->threads.items[members[0]];
@@ -166,7 +171,8 @@ static void add_group_head(const struct thread_dump *dump, const struct dump_gro
 	add_wait(dump, first, group->count == 1, out);
 	add_lock(dump, first, out);
 	if (first->moved)
-		bytes_printf(out, "; the frames are of another moment, %s ran in between", group->count > 1 ? "they" : "it");
+		bytes_printf(out, "; the frames are of another moment, %s ran in between",
+			group->count > 1 ? "they" : "it");
 	bytes_text(out, "\n");
 	if (group->count == 1)
 		return;
@@ -182,7 +188,8 @@ static void add_group_head(const struct thread_dump *dump, const struct dump_gro
 }
 
 /* A name of at most `room` columns; cut in its middle. 0: as it is. */
-static size_t add_name(const struct thread_dump *dump, uint32_t name, size_t room, struct bytes *out)
+static size_t add_name(const struct thread_dump *dump, uint32_t name, size_t room,
+	struct bytes *out)
 {
 	struct bytes safe = { 0 };
 	size_t at = 0;
@@ -214,8 +221,9 @@ static bool is_nameless(const struct thread_dump *dump, const struct dump_frame 
 	const char *module = text_of(dump, frame->module);
 	size_t len = strlen(module);
 
-	return frame->module && !dump_frame_is_managed(frame) && strncmp(text_of(dump, frame->name), module, len) == 0 &&
-		strncmp(text_of(dump, frame->name) + len, "+0x", 3) == 0;
+	return frame->module && !dump_frame_is_managed(frame) &&
+	       strncmp(text_of(dump, frame->name), module, len) == 0 &&
+	       strncmp(text_of(dump, frame->name) + len, "+0x", 3) == 0;
 }
 
 /* How many frames from here on are one line: of the kernel, or without names and of one file. */
@@ -229,13 +237,15 @@ static uint32_t count_folded(const struct thread_dump *dump, const uint64_t *fra
 		return 1;
 	for (; n < count; n++) {
 		const struct dump_frame *frame = &dump->frames.items[frames[n]];
-		if (kernel ? frame->kind != FUNCTION_KERNEL : frame->module != first->module || !is_nameless(dump, frame))
+		if (kernel ? frame->kind != FUNCTION_KERNEL
+			   : frame->module != first->module || !is_nameless(dump, frame))
 			break;
 	}
 	return n;
 }
 
-static void add_folded(const struct thread_dump *dump, const struct dump_frame *first, uint32_t count, struct bytes *out)
+static void add_folded(const struct thread_dump *dump, const struct dump_frame *first,
+	uint32_t count, struct bytes *out)
 {
 	bytes_printf(out, "[%" PRIu32 " frames of ", count);
 	if (first->kind == FUNCTION_KERNEL) {
@@ -246,12 +256,14 @@ static void add_folded(const struct thread_dump *dump, const struct dump_frame *
 	bytes_text(out, " without symbols]\n");
 }
 
-static uint32_t shown_name(const struct dump_frame *frame, const struct threads_text_options *options)
+static uint32_t shown_name(const struct dump_frame *frame,
+	const struct threads_text_options *options)
 {
 	return frame->short_name && !options->long_names ? frame->short_name : frame->name;
 }
 
-static void add_frames(const struct thread_dump *dump, uint32_t stack, const struct threads_text_options *options, struct bytes *out)
+static void add_frames(const struct thread_dump *dump, uint32_t stack,
+	const struct threads_text_options *options, struct bytes *out)
 {
 	uint32_t count;
 	const uint64_t *frames = stack_table_get(&dump->stacks, stack, &count);
@@ -260,7 +272,8 @@ static void add_frames(const struct thread_dump *dump, uint32_t stack, const str
 
 	for (uint32_t i = 0; i < count; i += folded) {
 		const struct dump_frame *frame = &dump->frames.items[frames[i]];
-		size_t own = text_columns(text_of(dump, shown_name(frame, options)), strtab_len(&dump->texts, shown_name(frame, options)));
+		size_t own = text_columns(text_of(dump, shown_name(frame, options)),
+			strtab_len(&dump->texts, shown_name(frame, options)));
 		folded = options->whole ? 1 : count_folded(dump, frames + i, count - i);
 		if (own > width && frame->module && folded == 1)
 			width = own;
@@ -288,7 +301,10 @@ static void add_frames(const struct thread_dump *dump, uint32_t stack, const str
 	}
 }
 
-/* "12 threads of the runtime: 4 .NET TP Worker, .NET TP Gate". Their groups are the last ones, from `first` on. */
+/*
+ * "12 threads of the runtime: 4 .NET TP Worker, .NET TP Gate". Their groups are the last ones, from
+ * `first` on.
+ */
 static void add_idle(const struct thread_dump *dump, uint32_t first, struct bytes *out)
 {
 	struct {
@@ -299,7 +315,8 @@ static void add_idle(const struct thread_dump *dump, uint32_t first, struct byte
 	uint32_t threads = 0;
 	uint32_t others = 0;
 
-	for (uint32_t m = dump->groups.items[first].first; m < dump->members.count; m++, threads++) {
+	for (uint32_t m = dump->groups.items[first].first; m < dump->members.count;
+		m++, threads++) {
 		uint32_t name = dump->threads.items[dump->members.items[m]].name;
 		uint32_t n = 0;
 		while (n < name_count && names[n].name != name)
@@ -339,17 +356,20 @@ static void add_unowned(const struct thread_dump *dump, struct bytes *out)
 		unowned |= !thread->lock_owner && thread->waits_for_lock;
 	}
 	if (unowned && !dump->values_withheld)
-		bytes_text(out, "\nlocks without an owner: the runtime announces the owner only when a wait begins; "
-				"these waits began before, or are for no monitor\n");
+		bytes_text(out,
+			"\nlocks without an owner: the runtime announces the owner only when a wait begins; "
+			"these waits began before, or are for no monitor\n");
 }
 
-void threads_text(struct thread_dump *dump, const struct threads_text_options *options, struct bytes *out)
+void threads_text(struct thread_dump *dump, const struct threads_text_options *options,
+	struct bytes *out)
 {
 	add_head(dump, out);
 	add_trust(dump, out);
 	for (uint32_t g = 0; g < dump->groups.count; g++) {
 		const struct dump_group *group = &dump->groups.items[g];
-		const struct dump_thread *thread = &dump->threads.items[dump->members.items[group->first]];
+		const struct dump_thread *thread =
+			&dump->threads.items[dump->members.items[group->first]];
 		if ((thread->idle || thread->serves_session) && !options->whole) {
 			add_idle(dump, g, out);
 			break;
@@ -363,7 +383,9 @@ void threads_text(struct thread_dump *dump, const struct threads_text_options *o
 
 static const char *mode_word(const struct dump_thread *thread)
 {
-	return thread->mode == THREAD_MANAGED ? "managed" : thread->mode == THREAD_NATIVE ? "native" : "";
+	return thread->mode == THREAD_MANAGED  ? "managed"
+	       : thread->mode == THREAD_NATIVE ? "native"
+					       : "";
 }
 
 static void json_frames(const struct thread_dump *dump, uint32_t stack, struct json *json)
@@ -383,7 +405,8 @@ static void json_frames(const struct thread_dump *dump, uint32_t stack, struct j
 	json_end(json);
 }
 
-static void json_thread(const struct thread_dump *dump, const struct dump_thread *thread, struct json *json)
+static void json_thread(const struct thread_dump *dump, const struct dump_thread *thread,
+	struct json *json)
 {
 	const char state[2] = { thread->state, 0 };
 
@@ -447,7 +470,8 @@ void threads_dotnet_stack(const struct thread_dump *dump, struct bytes *out)
 		if (!thread->managed_count)
 			continue;
 		bytes_printf(out, "Thread (0x%" PRIX32 "):\n", thread->inner_tid);
-		bytes_text(out, thread->mode == THREAD_MANAGED ? "  CPU_TIME\n" : "  [Native Frames]\n");
+		bytes_text(out,
+			thread->mode == THREAD_MANAGED ? "  CPU_TIME\n" : "  [Native Frames]\n");
 		for (uint32_t i = 0; i < count; i++) {
 			const struct dump_frame *frame = &dump->frames.items[frames[i]];
 			if (!dump_frame_is_managed(frame))

@@ -1,8 +1,10 @@
 /*
- * See name_desk.h. The two threads pass pointers through two pipes; the thread that has read a pointer owns the object. There is no lock, because a
- * thread at idle priority could be preempted for long while it holds one. Questions and answers that the worker holds are in slots that both threads
- * can empty atomically, so that a worker that gets no CPU time does not keep them. At most IN_FLIGHT_MAX questions are sent at a time, so that
- * neither pipe is ever full; the others wait in a list of the caller's thread.
+ * See name_desk.h. The two threads pass pointers through two pipes; the thread that has read a
+ * pointer owns the object. There is no lock, because a thread at idle priority could be preempted
+ * for long while it holds one. Questions and answers that the worker holds are in slots that both
+ * threads can empty atomically, so that a worker that gets no CPU time does not keep them. At most
+ * IN_FLIGHT_MAX questions are sent at a time, so that neither pipe is ever full; the others wait in
+ * a list of the caller's thread.
  *
  * The tables belong to the running worker. When it leaves, they pass to the next worker.
  */
@@ -28,13 +30,16 @@
 #include "machine/proc.h"
 #include "symbolize/name_tables.h"
 
-#define IN_FLIGHT_MAX  250u /* pointers; the smallest pipe holds one page */
-#define BATCH_MAX      64u  /* pointers written or read at a time, so that a cheap answer does not cost four system calls */
-#define BATCH_NS       UINT64_C(2000000) /* an answer waits at most this long to be sent with others */
-#define LEAVE_BOUND_NS UINT64_C(1000000000)
+#define IN_FLIGHT_MAX 250u /* pointers; the smallest pipe holds one page */
+/* pointers written or read at a time, so that a cheap answer does not cost four system calls */
+#define BATCH_MAX 64u
+/* an answer waits at most this long to be sent with others */
+#define BATCH_NS         UINT64_C(2000000)
+#define LEAVE_BOUND_NS   UINT64_C(1000000000)
 #define REPLACE_BOUND_NS UINT64_C(20000000) /* during a recording, whose rings must be read */
-#define LOOK_NS        1000000L
-#define WAIT_MAX_NS    UINT64_C(500000000) /* a question that has waited longer is answered at ordinary priority */
+#define LOOK_NS          1000000L
+/* a question that has waited longer is answered at ordinary priority */
+#define WAIT_MAX_NS UINT64_C(500000000)
 
 /* Old kernel headers have no <linux/ioprio.h>; these are its values. */
 #define IOPRIO_WHO_PROCESS 1
@@ -50,23 +55,24 @@ enum clerk_state {
 
 /* One worker thread and the data that it shares with the desk. */
 struct clerk {
-	int questions[2];           /* pipes of pointers, non-blocking */
+	int questions[2]; /* pipes of pointers, non-blocking */
 	int answers[2];
-	atomic_int state;           /* enum clerk_state */
-	atomic_int tid;             /* 0: has not started */
-	atomic_bool leave;          /* it must leave after the current question */
-	atomic_bool room_wanted;    /* it must drop most of its tables */
+	atomic_int state;                /* enum clerk_state */
+	atomic_int tid;                  /* 0: has not started */
+	atomic_bool leave;               /* it must leave after the current question */
+	atomic_bool room_wanted;         /* it must drop most of its tables */
 	atomic_uint_fast64_t size_bytes; /* of the tables */
-	struct name_tables *tables; /* owned by the thread until it has left */
-	bool idle;                  /* starts at idle priority */
-	bool replaced;              /* has replaced a thread whose priority could not be raised */
+	struct name_tables *tables;      /* owned by the thread until it has left */
+	bool idle;                       /* starts at idle priority */
+	bool replaced; /* has replaced a thread whose priority could not be raised */
 	/*
-	 * hand: questions read but not started. done: answers not sent. The thread that takes an entry out owns it; the desk does so when it abandons the
-	 * worker.
+	 * hand: questions read but not started. done: answers not sent. The thread that takes an
+	 * entry out owns it; the desk does so when it abandons the worker.
 	 */
 	_Atomic(struct name_question *) hand[BATCH_MAX];
 	_Atomic(struct name_answer *) done[BATCH_MAX];
-	_Atomic(struct name_question *) current; /* the question being answered; not sent back while this points to it */
+	/* the question being answered; not sent back while this points to it */
+	_Atomic(struct name_question *) current;
 };
 
 struct name_desk {
@@ -75,25 +81,34 @@ struct name_desk {
 	struct name_answer *ready;
 	struct name_answer **ready_last;
 	struct name_answer *spent;
-	struct name_tables *tables;  /* while no worker uses them */
-	struct name_tables *spare;   /* empty tables, used after a worker was abandoned with its own */
-	struct clerk *clerk;         /* NULL: none now */
+	struct name_tables *tables; /* while no worker uses them */
+	/* empty tables, used after a worker was abandoned with its own */
+	struct name_tables *spare;
+	struct clerk *clerk; /* NULL: none now */
 	uint32_t queued;
 	uint32_t in_flight;
-	/* Questions are answered in order, so one time stamp is enough to detect that one of them has waited too long. */
-	uint64_t asked;              /* number of questions so far */
+	/*
+	 * Questions are answered in order, so one time stamp is enough to detect that one of them
+	 * has waited too long.
+	 */
+	uint64_t asked; /* number of questions so far */
 	uint64_t answered;
-	uint64_t watched;            /* number of a question; 0: none */
-	uint64_t watched_ns;         /* the latest time at which it was sent */
-	uint64_t watched_cpu_ns;     /* the thread's CPU time then */
-	const struct box *box;       /* borrowed, as is symbol_paths: for the tables of a replacement thread */
+	uint64_t watched;        /* number of a question; 0: none */
+	uint64_t watched_ns;     /* the latest time at which it was sent */
+	uint64_t watched_cpu_ns; /* the thread's CPU time then */
+	/* borrowed, as is symbol_paths: for the tables of a replacement thread */
+	const struct box *box;
 	const char *const *symbol_paths;
-	bool raised;                 /* the thread has ordinary priority until all questions are answered */
+	/* the thread has ordinary priority until all questions are answered */
+	bool raised;
 	bool hurried;
 	bool raise_forbidden;
 };
 
-/* Reads up to `max` pointers and returns their number. Writes of up to PIPE_BUF bytes are atomic, so no pointer is ever split. */
+/*
+ * Reads up to `max` pointers and returns their number. Writes of up to PIPE_BUF bytes are atomic,
+ * so no pointer is ever split.
+ */
 static size_t read_pointers(int fd, void *ret_pointers, size_t max)
 {
 	ssize_t got;
@@ -135,8 +150,8 @@ static void free_clerk(struct clerk *clerk)
 }
 
 /*
- * Allocates the answer. Returns NULL without memory; the question is freed then. Also frees the answers that come back with the question, because
- * this thread allocated them.
+ * Allocates the answer. Returns NULL without memory; the question is freed then. Also frees the
+ * answers that come back with the question, because this thread allocated them.
  */
 static struct name_answer *new_answer(struct name_question *question)
 {
@@ -153,13 +168,17 @@ static struct name_answer *new_answer(struct name_question *question)
 }
 
 /* Fills in the answer and attaches the question, which its allocating thread frees. */
-static void look_up(struct name_tables *tables, struct name_question *question, struct name_answer *answer)
+static void look_up(struct name_tables *tables, struct name_question *question,
+	struct name_answer *answer)
 {
 	name_tables_answer(tables, question, answer);
 	answer->question = question;
 }
 
-/* Uses only CPU time and I/O that no other thread wants. Each call may be forbidden; then the thread keeps ordinary priority. */
+/*
+ * Uses only CPU time and I/O that no other thread wants. Each call may be forbidden; then the
+ * thread keeps ordinary priority.
+ */
 static void become_idle(void)
 {
 	(void)sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){ 0 });
@@ -215,7 +234,8 @@ static void serve(struct clerk *clerk, struct name_question *const *questions, s
 			left[rest++] = question;
 	}
 	if (rest)
-		(void)write_pointers(clerk->questions[1], left, rest); /* there is room: they were just read from this pipe */
+		/* there is room: they were just read from this pipe */
+		(void)write_pointers(clerk->questions[1], left, rest);
 }
 
 static void *clerk_main(void *argument)
@@ -232,7 +252,8 @@ static void *clerk_main(void *argument)
 		if (count)
 			serve(clerk, questions, count);
 		else
-			(void)poll(&waits, 1, -1); /* after a wake-up without data the loop polls again */
+			/* after a wake-up without data the loop polls again */
+			(void)poll(&waits, 1, -1);
 	}
 	if (atomic_exchange(&clerk->state, CLERK_LEFT) == CLERK_ABANDONED)
 		free_clerk(clerk);
@@ -307,7 +328,8 @@ static void transfer(struct name_desk *desk)
 		struct name_question *batch[BATCH_MAX];
 		struct name_question *question = desk->first;
 		size_t count = 0;
-		for (; question && count < BATCH_MAX && desk->in_flight + count < IN_FLIGHT_MAX; question = question->next)
+		for (; question && count < BATCH_MAX && desk->in_flight + count < IN_FLIGHT_MAX;
+			question = question->next)
 			batch[count++] = question;
 		if (!batch[0]->spent) {
 			batch[0]->spent = desk->spent;
@@ -330,7 +352,8 @@ static struct clerk *new_clerk(struct name_desk *desk)
 	if (!clerk)
 		return NULL;
 	clerk->questions[0] = clerk->questions[1] = clerk->answers[0] = clerk->answers[1] = -1;
-	if (pipe2(clerk->questions, O_CLOEXEC | O_NONBLOCK) < 0 || pipe2(clerk->answers, O_CLOEXEC | O_NONBLOCK) < 0) {
+	if (pipe2(clerk->questions, O_CLOEXEC | O_NONBLOCK) < 0 ||
+		pipe2(clerk->answers, O_CLOEXEC | O_NONBLOCK) < 0) {
 		free_clerk(clerk);
 		return NULL;
 	}
@@ -369,14 +392,18 @@ static void employ(struct name_desk *desk)
 	desk->clerk = clerk;
 }
 
-/* True if the thread only waits for a CPU. A thread that hangs in reading a file would hang there again. */
+/*
+ * True if the thread only waits for a CPU. A thread that hangs in reading a file would hang there
+ * again.
+ */
 static bool is_starved(const struct clerk *clerk)
 {
 	struct proc_process thread = { 0 };
 	char path[64];
 	char text[512];
 
-	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/stat", atomic_load(&clerk->tid)); /* fits */
+	/* fits */
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/stat", atomic_load(&clerk->tid));
 	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text));
 
@@ -405,8 +432,8 @@ static void take_out_of_hand(struct name_desk *desk, struct clerk *clerk)
 }
 
 /*
- * Waits at most `bound_ns` for the thread to leave. If it does not, it is abandoned; its current question is queued again if the thread only waited
- * for a CPU.
+ * Waits at most `bound_ns` for the thread to leave. If it does not, it is abandoned; its current
+ * question is queued again if the thread only waited for a CPU.
  */
 static void dismiss(struct name_desk *desk, uint64_t bound_ns)
 {
@@ -417,17 +444,22 @@ static void dismiss(struct name_desk *desk, uint64_t bound_ns)
 	if (!clerk)
 		return;
 	atomic_store(&clerk->leave, true);
-	(void)write_pointers(clerk->questions[1], &wake, 1); /* if the pipe is full, the thread is awake */
+	/* if the pipe is full, the thread is awake */
+	(void)write_pointers(clerk->questions[1], &wake, 1);
 	while (atomic_load(&clerk->state) == CLERK_SERVES && clock_monotonic_ns() < until_ns)
 		(void)nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
-	struct name_question *again = atomic_load(&clerk->state) == CLERK_SERVES && is_starved(clerk) ? current_again(clerk) : NULL;
+	struct name_question *again =
+		atomic_load(&clerk->state) == CLERK_SERVES && is_starved(clerk)
+			? current_again(clerk)
+			: NULL;
 
 	/* Before the worker is abandoned; the desk does not read its later answers. */
 	take_ready(desk, clerk);
 	take_back(desk, clerk);
 	take_out_of_hand(desk, clerk);
 	take_ready(desk, clerk); /* sent since the first call */
-	(void)write_pointers(clerk->questions[1], &wake, 1); /* take_back() may have removed the first wake-up */
+	/* take_back() may have removed the first wake-up */
+	(void)write_pointers(clerk->questions[1], &wake, 1);
 	desk->clerk = NULL;
 	if (atomic_exchange(&clerk->state, CLERK_ABANDONED) == CLERK_LEFT) {
 		take_ready(desk, clerk);
@@ -457,9 +489,11 @@ static bool raise_clerk(struct name_desk *desk)
 {
 	int tid = atomic_load(&desk->clerk->tid);
 
-	if (!tid || desk->raise_forbidden || sched_setscheduler(tid, SCHED_OTHER, &(struct sched_param){ 0 }) < 0)
+	if (!tid || desk->raise_forbidden ||
+		sched_setscheduler(tid, SCHED_OTHER, &(struct sched_param){ 0 }) < 0)
 		return false;
-	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid, IOPRIO_NONE); /* if it fails, lookups are slower */
+	/* if it fails, lookups are slower */
+	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid, IOPRIO_NONE);
 	return true;
 }
 
@@ -470,7 +504,9 @@ static uint64_t clerk_cpu_ns(const struct clerk *clerk)
 	char text[128];
 	uint64_t cpu_ns = 0;
 
-	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", atomic_load(&clerk->tid)); /* fits */
+	/* fits */
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat",
+		atomic_load(&clerk->tid));
 	cleanup(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text));
 
@@ -478,14 +514,16 @@ static uint64_t clerk_cpu_ns(const struct clerk *clerk)
 }
 
 /*
- * Without the right to raise the worker's priority, a new thread replaces it if it waits for a CPU most of the time. The new thread keeps ordinary
- * priority, because it could not leave idle priority again.
+ * Without the right to raise the worker's priority, a new thread replaces it if it waits for a CPU
+ * most of the time. The new thread keeps ordinary priority, because it could not leave idle
+ * priority again.
  */
 static void replace(struct name_desk *desk, uint64_t waited_ns)
 {
 	/* Without a thread id it has not run at all. */
 	if (atomic_load(&desk->clerk->tid) &&
-		(clerk_cpu_ns(desk->clerk) - desk->watched_cpu_ns >= waited_ns / 2 || !is_starved(desk->clerk)))
+		(clerk_cpu_ns(desk->clerk) - desk->watched_cpu_ns >= waited_ns / 2 ||
+			!is_starved(desk->clerk)))
 		return;
 	if (!desk->spare)
 		desk->spare = name_tables_new(desk->box, desk->symbol_paths);
@@ -509,7 +547,10 @@ static void lower(struct name_desk *desk)
 	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid, IOPRIO_IDLE);
 }
 
-/* Raises the thread's priority when a question has waited for WAIT_MAX_NS, and lowers it when all are answered. */
+/*
+ * Raises the thread's priority when a question has waited for WAIT_MAX_NS, and lowers it when all
+ * are answered.
+ */
 static void watch(struct name_desk *desk)
 {
 	uint64_t now = clock_monotonic_ns();
@@ -541,7 +582,8 @@ static void exchange(struct name_desk *desk)
 		watch(desk);
 }
 
-int name_desk_new(const struct box *box, const char *const *symbol_paths, struct name_desk **ret_desk)
+int name_desk_new(const struct box *box, const char *const *symbol_paths,
+	struct name_desk **ret_desk)
 {
 	struct name_desk *desk = calloc(1, sizeof(*desk));
 
@@ -575,7 +617,8 @@ void name_desk_ask(struct name_desk *desk, struct name_question *question)
 	if (desk->clerk)
 		queue(desk, question);
 	else if (desk->tables)
-		answer_here(desk, question); /* no thread can be created: answer in the caller's thread */
+		/* no thread can be created: answer in the caller's thread */
+		answer_here(desk, question);
 	else
 		name_question_free(question);
 }
@@ -644,7 +687,8 @@ void name_desk_make_room(struct name_desk *desk)
 		return;
 	}
 	atomic_store(&desk->clerk->room_wanted, true);
-	(void)write_pointers(desk->clerk->questions[1], &nothing, 1); /* if the pipe is full, the thread is awake */
+	/* if the pipe is full, the thread is awake */
+	(void)write_pointers(desk->clerk->questions[1], &nothing, 1);
 }
 
 uint64_t name_desk_size_bytes(const struct name_desk *desk)
@@ -659,7 +703,8 @@ void name_desk_free(struct name_desk *desk)
 	if (!desk)
 		return;
 	if (desk->clerk)
-		(void)raise_clerk(desk); /* so that it leaves within LEAVE_BOUND_NS; otherwise it is abandoned */
+		/* so that it leaves within LEAVE_BOUND_NS; otherwise it is abandoned */
+		(void)raise_clerk(desk);
 	dismiss(desk, LEAVE_BOUND_NS);
 	free_list(desk);
 	for (struct name_answer *answer; (answer = name_desk_take(desk));)

@@ -1,13 +1,16 @@
 /*
  * The symbol worker: a thread at idle priority that looks up names in symbol files.
  *
- * Opening and parsing the images of a target can take seconds of CPU time. That time must not be taken from the target, and must not keep the
- * recorder from reading its rings. So name_tables.h runs in a thread with the policies SCHED_IDLE and "idle" I/O. When a question has waited for 500
- * ms, the thread gets ordinary priority until all questions are answered; otherwise a recording on a fully busy machine would have no names until its
- * end. Without CAP_SYS_NICE the kernel does not allow that: then a second thread takes over, and keeps ordinary priority.
+ * Opening and parsing the images of a target can take seconds of CPU time. That time must not be
+ * taken from the target, and must not keep the recorder from reading its rings. So name_tables.h
+ * runs in a thread with the policies SCHED_IDLE and "idle" I/O. When a question has waited for 500
+ * ms, the thread gets ordinary priority until all questions are answered; otherwise a recording on
+ * a fully busy machine would have no names until its end. Without CAP_SYS_NICE the kernel does not
+ * allow that: then a second thread takes over, and keeps ordinary priority.
  *
- * Ownership of each question and answer passes between the caller's thread and the worker thread, and each is normally freed by the thread that
- * allocated it. Nothing else is shared, and no thread waits for a lock that the other one holds.
+ * Ownership of each question and answer passes between the caller's thread and the worker thread,
+ * and each is normally freed by the thread that allocated it. Nothing else is shared, and no thread
+ * waits for a lock that the other one holds.
  *
  *   name_desk_new(&box, symbol_paths, &desk);
  *   name_desk_ask(desk, question);                 at any time; takes ownership of the question
@@ -17,8 +20,9 @@
  *   name_desk_hurry(desk);                         at the end: from now on at the priority of the caller
  *   name_desk_free(desk);
  *
- * All calls must come from one thread. If reading a file never returns (for example, on a network file system that hangs), the questions after it
- * stay unanswered and the worker thread is abandoned; nothing else is affected.
+ * All calls must come from one thread. If reading a file never returns (for example, on a network
+ * file system that hangs), the questions after it stay unanswered and the worker thread is
+ * abandoned; nothing else is affected.
  */
 #ifndef SPOOR_SYMBOLIZE_NAME_DESK_H
 #define SPOOR_SYMBOLIZE_NAME_DESK_H
@@ -32,12 +36,16 @@ struct name_desk;
 struct name_question;
 
 /* `box` and `symbol_paths` are borrowed until name_desk_free(). */
-int name_desk_new(const struct box *box, const char *const *symbol_paths, struct name_desk **ret_desk);
+int name_desk_new(const struct box *box, const char *const *symbol_paths,
+	struct name_desk **ret_desk);
 
 /* Reads the kernel's symbols in the caller's thread. Called before the first question. */
 void name_desk_open_kernel(struct name_desk *desk);
 
-/* Takes ownership of the question, which is on the heap. It is sent with the next name_desk_take() or name_desk_wait(). */
+/*
+ * Takes ownership of the question, which is on the heap. It is sent with the next name_desk_take()
+ * or name_desk_wait().
+ */
 void name_desk_ask(struct name_desk *desk, struct name_question *question);
 
 /* The next answer, owned by the caller until name_desk_give_back(); NULL if there is none yet. */
@@ -53,13 +61,17 @@ uint32_t name_desk_open_count(const struct name_desk *desk);
 bool name_desk_wait(struct name_desk *desk, uint64_t until_ns);
 
 /*
- * Gives the worker thread ordinary priority. Without the right to raise it (CAP_SYS_NICE), a new thread replaces it within one second, and repeats
- * the current question if the old thread only waited for a CPU. A thread that hangs in reading a file is abandoned, and its question stays
+ * Gives the worker thread ordinary priority. Without the right to raise it (CAP_SYS_NICE), a new
+ * thread replaces it within one second, and repeats the current question if the old thread only
+ * waited for a CPU. A thread that hangs in reading a file is abandoned, and its question stays
  * unanswered.
  */
 void name_desk_hurry(struct name_desk *desk);
 
-/* Drops most symbol tables, to save memory; later questions read them again. The worker thread does it before its next question. */
+/*
+ * Drops most symbol tables, to save memory; later questions read them again. The worker thread does
+ * it before its next question.
+ */
 void name_desk_make_room(struct name_desk *desk);
 
 /* Memory of the symbol tables. */

@@ -26,37 +26,46 @@
 #include "machine/rights.h"
 #include "machine/target_root.h"
 
-#define MAPPED_SIZE_MAX    (UINT64_C(4) << 30)
-#define MAP_FILE_SIZE_MAX  (64u << 20)
-#define IMAGE_BYTES_MAX    (20u << 20)    /* limit of cached symbol tables; above it the least recently used are dropped */
-#define IMAGE_BYTES_LEAST  (4u << 20)     /* limit when the memory is needed for data that cannot be read again */
-#define OPEN_TRIES_MAX     8u             /* attempts for one image, each with another process, if processes end before the image is opened */
-#define KALLSYMS_CACHE     "kallsyms"
+#define MAPPED_SIZE_MAX   (UINT64_C(4) << 30)
+#define MAP_FILE_SIZE_MAX (64u << 20)
+/* limit of cached symbol tables; above it the least recently used are dropped */
+#define IMAGE_BYTES_MAX (20u << 20)
+/* limit when the memory is needed for data that cannot be read again */
+#define IMAGE_BYTES_LEAST (4u << 20)
+/* attempts for one image, each with another process, if processes end before the image is opened */
+#define OPEN_TRIES_MAX 8u
+#define KALLSYMS_CACHE "kallsyms"
 
 /* The tables of one file, for all processes that map it. */
 struct image_tables {
 	struct symbol_file *file;    /* NULL: not opened, or cannot be opened */
 	struct image_search *search; /* used by `file` during its lifetime */
 	struct r2r *r2r;
-	uint64_t tick;               /* last use */
-	uint32_t tried_pid;          /* the process in whose root it was last searched without success */
+	uint64_t tick; /* last use */
+	/* the process in whose root it was last searched without success */
+	uint32_t tried_pid;
 	uint32_t tries;
 };
 
 struct name_tables {
 	struct box box;
-	char **symbol_paths;         /* NULL-terminated */
+	char **symbol_paths; /* NULL-terminated */
 	size_t symbol_path_count;
 	VEC(struct image_tables) images;
 	uint64_t tick;
 	struct kallsyms *kernel;
-	void *kernel_data;           /* the mapped cache file that `kernel` refers to; NULL: not cached */
+	/* the mapped cache file that `kernel` refers to; NULL: not cached */
+	void *kernel_data;
 	size_t kernel_data_size;
-	int kernel_error;            /* why `kernel` is NULL; 1: not tried */
-	bool skipped;                /* set while a question is being answered, if a file was skipped */
+	int kernel_error; /* why `kernel` is NULL; 1: not tried */
+	/* set while a question is being answered, if a file was skipped */
+	bool skipped;
 };
 
-/* How the tables of one image find their debug file: in the root of a process that maps it, then in the recorder's own root. */
+/*
+ * How the tables of one image find their debug file: in the root of a process that maps it, then in
+ * the recorder's own root.
+ */
 struct image_search {
 	struct symbol_search search;
 	struct symbol_root root;
@@ -82,7 +91,8 @@ struct name_tables *name_tables_new(const struct box *box, const char *const *sy
 			break;
 		tables->symbol_path_count++;
 	}
-	if (!tables->symbol_paths || tables->symbol_path_count != count || !vec_push(&tables->images)) {
+	if (!tables->symbol_paths || tables->symbol_path_count != count ||
+		!vec_push(&tables->images)) {
 		name_tables_free(tables);
 		return NULL;
 	}
@@ -105,7 +115,10 @@ static int load_kernel_cache(struct name_tables *tables)
 		return -errno;
 	if (!S_ISREG(status.st_mode) || status.st_size <= 0 || status.st_size > KALLSYMS_TEXT_MAX)
 		return -EBADMSG;
-	/* Spoor's own file in its own folder, only ever replaced by rename: it does not shrink while it is mapped. */
+	/*
+	 * Spoor's own file in its own folder, only ever replaced by rename: it does not shrink
+	 * while it is mapped.
+	 */
 	void *data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 
 	if (data == MAP_FAILED)
@@ -115,7 +128,10 @@ static int load_kernel_cache(struct name_tables *tables)
 	return kallsyms_load(data, tables->kernel_data_size, &tables->kernel);
 }
 
-/* Saves the symbols for later recordings of this boot. If it fails, the next recording takes 40 ms longer. */
+/*
+ * Saves the symbols for later recordings of this boot. If it fails, the next recording takes 40 ms
+ * longer.
+ */
 static void save_kernel_cache(const struct name_tables *tables)
 {
 	cleanup(closep) int folder = -1;
@@ -127,14 +143,16 @@ static void save_kernel_cache(const struct name_tables *tables)
 	if (image.failed || box_open_cache(&tables->box, &folder, &quiet) < 0)
 		return;
 	(void)snprintf(name, sizeof(name), KALLSYMS_CACHE ".%d", (int)getpid()); /* fits */
-	cleanup(closep) int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	cleanup(closep) int fd =
+		openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	if (fd < 0)
 		return;
 	ssize_t written = write(fd, image.data, image.len);
 
 	if (written != (ssize_t)image.len || renameat(folder, name, folder, KALLSYMS_CACHE) < 0)
-		(void)unlinkat(folder, name, 0); /* if this fails too, an unused file stays in the cache */
+		/* if this fails too, an unused file stays in the cache */
+		(void)unlinkat(folder, name, 0);
 }
 
 static void load_kernel(struct name_tables *tables)
@@ -189,7 +207,9 @@ static void answer_kernel(struct name_tables *tables, struct name_answer *answer
 
 /* ---- files ---- */
 
-/* Notes a file that was skipped: without openat2 no file whose path comes from a target is opened. */
+/*
+ * Notes a file that was skipped: without openat2 no file whose path comes from a target is opened.
+ */
 static int take_note(struct name_tables *tables, int result)
 {
 	if (result == -ENOSYS)
@@ -224,8 +244,9 @@ static int open_there(struct name_tables *tables, uint32_t pid, const char *path
 }
 
 /*
- * Opens a file in a folder that the user named, with the user's own rights. Symbolic links are followed, since the folder is the user's, but only
- * regular files are opened, since the file name may come from the target.
+ * Opens a file in a folder that the user named, with the user's own rights. Symbolic links are
+ * followed, since the folder is the user's, but only regular files are opened, since the file name
+ * may come from the target.
  */
 static int open_for_user(void *context, const char *path)
 {
@@ -258,7 +279,10 @@ static int open_for_symbols(void *context, const char *path)
 	return result < 0 ? result : fd;
 }
 
-/* True if this file is the mapped one, by its inode. If the kernel reported a build id instead of the inode, is_same_image() compares that. */
+/*
+ * True if this file is the mapped one, by its inode. If the kernel reported a build id instead of
+ * the inode, is_same_image() compares that.
+ */
 static bool is_same_file(const struct name_question *question, int fd)
 {
 	struct stat status;
@@ -281,7 +305,10 @@ static bool is_same_image(const struct name_question *question, const struct elf
 /* The places where a mapped file is searched, in this order. */
 enum file_place { FILE_IN_TARGET, FILE_BEHIND_MAPPING, FILE_HERE, FILE_PLACE_COUNT };
 
-/* False for a process that has ended, perhaps since the question was created, and for one that the recorder may not access. */
+/*
+ * False for a process that has ended, perhaps since the question was created, and for one that the
+ * recorder may not access.
+ */
 static bool has_root(uint32_t pid)
 {
 	struct target_root root = { .fd = -1 };
@@ -293,8 +320,8 @@ static bool has_root(uint32_t pid)
 }
 
 /* *gone is set at the last place: true if the process has no accessible root. */
-static int open_mapped_file(struct name_tables *tables, const struct name_question *question, enum file_place place,
-	bool *gone)
+static int open_mapped_file(struct name_tables *tables, const struct name_question *question,
+	enum file_place place, bool *gone)
 {
 	struct diag quiet = { 0 };
 	uint64_t size;
@@ -308,8 +335,8 @@ static int open_mapped_file(struct name_tables *tables, const struct name_questi
 		break;
 	case FILE_BEHIND_MAPPING:
 		if (!question->ended)
-			result = target_map_file_open(question->pid, question->begin, question->end, MAPPED_SIZE_MAX, &fd,
-				&size, &quiet);
+			result = target_map_file_open(question->pid, question->begin, question->end,
+				MAPPED_SIZE_MAX, &fd, &size, &quiet);
 		break;
 	case FILE_HERE:
 		*gone = question->ended || !has_root(question->pid);
@@ -340,7 +367,8 @@ static void drop_tables(struct image_tables *image)
 
 static uint64_t image_size_bytes(const struct image_tables *image)
 {
-	return (image->file ? symbol_file_size_bytes(image->file) : 0) + (image->r2r ? r2r_size_bytes(image->r2r) : 0);
+	return (image->file ? symbol_file_size_bytes(image->file) : 0) +
+	       (image->r2r ? r2r_size_bytes(image->r2r) : 0);
 }
 
 /* Drops the least recently used symbol tables until at most `most` bytes are left. */
@@ -364,7 +392,10 @@ static void bound_images(struct name_tables *tables, uint64_t most)
 	}
 }
 
-/* Whether to try to open the image: not again with the process that failed last, and not after a running process could not provide it. */
+/*
+ * Whether to try to open the image: not again with the process that failed last, and not after a
+ * running process could not provide it.
+ */
 static bool is_to_be_tried(struct image_tables *image, const struct name_question *question)
 {
 	if (image->tries >= OPEN_TRIES_MAX || (image->tries && image->tried_pid == question->pid))
@@ -374,7 +405,8 @@ static bool is_to_be_tried(struct image_tables *image, const struct name_questio
 	return true;
 }
 
-static void open_image(struct name_tables *tables, struct image_tables *image, const struct name_question *question)
+static void open_image(struct name_tables *tables, struct image_tables *image,
+	const struct name_question *question)
 {
 	struct image_search *search = calloc(1, sizeof(*search));
 	struct diag quiet = { 0 };
@@ -392,7 +424,8 @@ static void open_image(struct name_tables *tables, struct image_tables *image, c
 		.dir_root = { .open_file = open_for_user } };
 	for (int place = 0; place < FILE_PLACE_COUNT && !image->file; place++) {
 		int fd = open_mapped_file(tables, question, (enum file_place)place, &gone);
-		if (fd < 0 || symbol_file_open(fd, question->path, &search->search, &image->file, &quiet) < 0)
+		if (fd < 0 || symbol_file_open(fd, question->path, &search->search, &image->file,
+				      &quiet) < 0)
 			continue; /* no symbols: names show offsets */
 		/* Another file has replaced the mapped one at that path. */
 		if (!is_same_image(question, symbol_file_elf(image->file))) {
@@ -408,7 +441,8 @@ static void open_image(struct name_tables *tables, struct image_tables *image, c
 		image->tries = OPEN_TRIES_MAX;
 }
 
-static void open_r2r(struct name_tables *tables, struct image_tables *image, const struct name_question *question)
+static void open_r2r(struct name_tables *tables, struct image_tables *image,
+	const struct name_question *question)
 {
 	struct diag quiet = { 0 };
 	bool gone = false;
@@ -416,13 +450,15 @@ static void open_r2r(struct name_tables *tables, struct image_tables *image, con
 	for (int place = 0; place < FILE_PLACE_COUNT && !image->r2r; place++) {
 		int fd = open_mapped_file(tables, question, (enum file_place)place, &gone);
 		if (fd >= 0)
-			(void)r2r_open(fd, &image->r2r, &quiet); /* no methods: names show offsets */
+			/* no methods: names show offsets */
+			(void)r2r_open(fd, &image->r2r, &quiet);
 	}
 	if (!image->r2r && !gone)
 		image->tries = OPEN_TRIES_MAX;
 }
 
-static struct image_tables *image_of(struct name_tables *tables, const struct name_question *question)
+static struct image_tables *image_of(struct name_tables *tables,
+	const struct name_question *question)
 {
 	while (tables->images.count <= question->image)
 		if (!vec_push(&tables->images))
@@ -495,7 +531,8 @@ static void answer_method(struct name_tables *tables, const struct name_question
 
 /* ---- files that other runtimes (and .NET, if its environment enables it) write for perf ---- */
 
-static void answer_maps(struct name_tables *tables, const struct name_question *question, struct name_answer *answer)
+static void answer_maps(struct name_tables *tables, const struct name_question *question,
+	struct name_answer *answer)
 {
 	struct target_root root = { .fd = -1 };
 	struct diag quiet = { 0 };
@@ -512,12 +549,14 @@ static void answer_maps(struct name_tables *tables, const struct name_question *
 		quiet = (struct diag){ 0 };
 		(void)snprintf(path, sizeof(path), i == 0 ? "/tmp/perf-%u.map" : "/tmp/jit-%u.dump",
 			question->inner_pid ? question->inner_pid : question->pid); /* fits */
-		if (take_note(tables, target_root_open_word(&root, path, MAP_FILE_SIZE_MAX, &fd, &size, &quiet)) < 0)
+		if (take_note(tables, target_root_open_word(&root, path, MAP_FILE_SIZE_MAX, &fd,
+					      &size, &quiet)) < 0)
 			continue;
 		if (input_from_fd(&in, fd, path) < 0)
 			continue;
 		if (i == 0)
-			(void)perf_map_read(&in, answer->codemap, &quiet); /* the entries before an error are used */
+			/* the entries before an error are used */
+			(void)perf_map_read(&in, answer->codemap, &quiet);
 		else
 			(void)jitdump_read(&in, answer->codemap, NULL, &quiet); /* as above */
 		input_close(&in);
@@ -529,7 +568,9 @@ static void answer_maps(struct name_tables *tables, const struct name_question *
 void name_tables_answer(struct name_tables *tables, const struct name_question *question,
 	struct name_answer *answer)
 {
-	*answer = (struct name_answer){ .kind = question->kind, .image = question->image, .place = question->place };
+	*answer = (struct name_answer){
+		.kind = question->kind, .image = question->image, .place = question->place
+	};
 	tables->skipped = false;
 	switch (question->kind) {
 	case ASK_SYMBOL:
@@ -574,7 +615,8 @@ void name_tables_free(struct name_tables *tables)
 	free(tables->symbol_paths);
 	kallsyms_free(tables->kernel);
 	if (tables->kernel_data)
-		(void)munmap(tables->kernel_data, tables->kernel_data_size); /* cannot fail for a mapped range */
+		/* cannot fail for a mapped range */
+		(void)munmap(tables->kernel_data, tables->kernel_data_size);
 	free(tables);
 }
 

@@ -1,11 +1,13 @@
 /*
  * Opens the files that contain names, caches their symbol tables, and looks up names in them.
  *
- * A question names an image, an offset in it, and where to find the image; the answer contains the symbol at that offset. When the cached tables grow
- * too large, the least recently used ones are dropped; a later question reads them again. The module also reads the files that other runtimes write
- * for perf (/tmp/perf-PID.map, jitdump), and looks up kernel addresses in /proc/kallsyms.
+ * A question names an image, an offset in it, and where to find the image; the answer contains the
+ * symbol at that offset. When the cached tables grow too large, the least recently used ones are
+ * dropped; a later question reads them again. The module also reads the files that other runtimes
+ * write for perf (/tmp/perf-PID.map, jitdump), and looks up kernel addresses in /proc/kallsyms.
  *
- * The functions are slow (they read and parse files) and not thread-safe: name_desk.h runs them in a separate thread.
+ * The functions are slow (they read and parse files) and not thread-safe: name_desk.h runs them in
+ * a separate thread.
  */
 #ifndef SPOOR_SYMBOLIZE_NAME_TABLES_H
 #define SPOOR_SYMBOLIZE_NAME_TABLES_H
@@ -29,21 +31,24 @@ enum name_question_kind {
 
 struct name_question {
 	struct name_question *next;
-	struct name_answer *spent; /* used by name_desk.c: answers on their way back to the thread that allocated them */
+	/* used by name_desk.c: answers on their way back to the thread that allocated them */
+	struct name_answer *spent;
 	enum name_question_kind kind;
-	uint32_t image;       /* the caller's number of the file: equal numbers mean the same file */
-	uint64_t place;       /* with ASK_MAPS any value that identifies the question for the caller */
+	/* the caller's number of the file: equal numbers mean the same file */
+	uint32_t image;
+	/* with ASK_MAPS any value that identifies the question for the caller */
+	uint64_t place;
 	/* A process that maps the image, and the mapping. */
 	uint32_t pid;
 	uint32_t inner_pid;
 	uint64_t begin;
 	uint64_t end;
-	uint64_t inode;       /* 0: unknown */
-	bool ended;           /* the process had ended when the question was created */
+	uint64_t inode; /* 0: unknown */
+	bool ended;     /* the process had ended when the question was created */
 	bool wants_facts;
 	/* May be NULL for ASK_MAPS and ASK_KERNEL, which do not concern an image. */
-	char *path;           /* owned; "" for none */
-	char *build_id;       /* owned; hexadecimal, "" if unknown */
+	char *path;     /* owned; "" for none */
+	char *build_id; /* owned; hexadecimal, "" if unknown */
 };
 
 /* The properties that identify an ELF image. */
@@ -59,21 +64,25 @@ struct name_answer {
 	enum name_question_kind kind;
 	uint32_t image;
 	uint64_t place;
-	int error;               /* negative errno if the file could not be opened; else 0 */
+	int error; /* negative errno if the file could not be opened; else 0 */
 	bool found;
-	bool skipped;            /* a file was not opened because the kernel offers no safe way */
-	uint64_t begin;          /* file offset, or kernel address */
+	bool skipped;   /* a file was not opened because the kernel offers no safe way */
+	uint64_t begin; /* file offset, or kernel address */
 	uint64_t size_bytes;
-	char *name;              /* owned; demangled; for a kernel symbol with its module */
+	char *name;               /* owned; demangled; for a kernel symbol with its module */
 	struct name_facts *facts; /* owned; NULL: not requested, or no ELF image */
-	struct codemap *codemap; /* owned; of ASK_MAPS; NULL: none */
-	struct name_question *question; /* used by name_desk.c: goes back to the thread that allocated it */
+	struct codemap *codemap;  /* owned; of ASK_MAPS; NULL: none */
+	/* used by name_desk.c: goes back to the thread that allocated it */
+	struct name_question *question;
 };
 
 /* Copies its arguments. NULL without memory. */
 struct name_tables *name_tables_new(const struct box *box, const char *const *symbol_paths);
 
-/* Reads the kernel's symbols now, while the process still has the right to; otherwise the first ASK_KERNEL question reads them. */
+/*
+ * Reads the kernel's symbols now, while the process still has the right to; otherwise the first
+ * ASK_KERNEL question reads them.
+ */
 void name_tables_open_kernel(struct name_tables *tables);
 
 /* Answers one question; overwrites *answer. A lack of memory is reported in answer->error. */

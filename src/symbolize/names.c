@@ -24,13 +24,16 @@
 #include "trace/spoor_payload.h"
 #include "trace/trace.h"
 
-#define STUB_AROUND_BYTES  0x60u          /* read before an address in JIT memory; as many bytes are read after it */
-#define STUB_SETTLE_NS     UINT64_C(750000000) /* a runtime has reported a method by then */
-#define REMOVAL_WAIT_NS    UINT64_C(30000000000) /* longer than the event delay of any working runtime */
-#define ANSWERS_KEPT_MAX   8192u
-#define PATIENCE_NS        UINT64_C(20000000)   /* wait for answers in a flush: 4 % of the flush interval */
-#define FINISH_BOUND_NS    UINT64_C(5000000000)
-#define VDSO_BYTES         8192u /* two pages: every kernel maps at least that */
+/* read before an address in JIT memory; as many bytes are read after it */
+#define STUB_AROUND_BYTES 0x60u
+#define STUB_SETTLE_NS    UINT64_C(750000000) /* a runtime has reported a method by then */
+/* longer than the event delay of any working runtime */
+#define REMOVAL_WAIT_NS  UINT64_C(30000000000)
+#define ANSWERS_KEPT_MAX 8192u
+/* wait for answers in a flush: 4 % of the flush interval */
+#define PATIENCE_NS     UINT64_C(20000000)
+#define FINISH_BOUND_NS UINT64_C(5000000000)
+#define VDSO_BYTES      8192u /* two pages: every kernel maps at least that */
 
 /* struct names_hit_entry.state: values below HIT_WAITING are enum unnamed_cause. */
 enum hit_state { HIT_WAITING = UNNAMED_CAUSE_COUNT, HIT_NAMED };
@@ -78,7 +81,9 @@ static int emit(struct names *names, enum known_event known, uint32_t process)
 static uint32_t image_of(struct names *names, const struct mapping *mapping);
 static uint64_t image_key(struct names *names, const struct mapping *mapping);
 
-/* Writes a mapping when an address in it is first named, and before it the metadata of its image. */
+/*
+ * Writes a mapping when an address in it is first named, and before it the metadata of its image.
+ */
 static int write_mapping(struct names *names, uint32_t index)
 {
 	struct trace *trace = names->options.trace;
@@ -96,34 +101,40 @@ static int write_mapping(struct names *names, uint32_t index)
 			mapping->build_id = trace_add_text(trace, facts->build_id);
 			/* The same file, under the key that includes its build id. */
 			if (!map_get(&names->image_index, image_key(names, mapping)))
-				(void)map_add(&names->image_index, image_key(names, mapping), image); /* without memory the file is opened again */
+				/* without memory the file is opened again */
+				(void)map_add(&names->image_index, image_key(names, mapping),
+					image);
 		}
 		if (mapping->build_id) {
 			bytes_reset(&names->text);
 			payload_elf_metadata(&names->text, text_at(names, mapping->build_id),
-				facts ? facts->debug_link : NULL, facts ? facts->text_vaddr : 0, facts ? facts->text_offset : 0);
+				facts ? facts->debug_link : NULL, facts ? facts->text_vaddr : 0,
+				facts ? facts->text_offset : 0);
 			metadata_id = names->next_id++;
 			bytes_reset(&names->payload);
 			payload_mapping_metadata(&names->payload,
-				&(struct payload_mapping_metadata){ .id = metadata_id,
-					.symbols = bytes_z(&names->text) });
+				&(struct payload_mapping_metadata){
+					.id = metadata_id, .symbols = bytes_z(&names->text) });
 			int result = emit(names, SYSTEM_MAPPING_METADATA, mapping->process);
 			if (result < 0)
 				return result;
 		}
 	}
-	/* Viewers recognize a runtime's code heap only by this name; without W^X the heap is anonymous memory. */
-	if (process && process->managed != MANAGED_NONE && strncmp(path, "//anon", strlen("//anon")) == 0)
+	/*
+	 * Viewers recognize a runtime's code heap only by this name; without W^X the heap is
+	 * anonymous memory.
+	 */
+	if (process && process->managed != MANAGED_NONE &&
+		strncmp(path, "//anon", strlen("//anon")) == 0)
 		path = "/memfd:doublemapper";
 	mapping->id = names->next_id++;
 	bytes_reset(&names->payload);
-	payload_mapping(&names->payload,
-		&(struct payload_mapping){ .id = mapping->id,
-			.begin = mapping->begin,
-			.end = mapping->end,
-			.file_offset = mapping->file_offset,
-			.path = path,
-			.metadata_id = metadata_id });
+	payload_mapping(&names->payload, &(struct payload_mapping){ .id = mapping->id,
+						 .begin = mapping->begin,
+						 .end = mapping->end,
+						 .file_offset = mapping->file_offset,
+						 .path = path,
+						 .metadata_id = metadata_id });
 	return emit(names, SYSTEM_PROCESS_MAPPING, mapping->process);
 }
 
@@ -150,17 +161,19 @@ static int write_symbol(struct names *names, uint32_t process, uint64_t mapping_
 	if (!first_time(names, mapping_id, begin))
 		return 0;
 	bytes_reset(&names->payload);
-	payload_symbol(&names->payload,
-		&(struct payload_symbol){ .id = names->next_id++,
-			.mapping_id = mapping_id,
-			.begin = begin,
-			.end = end,
-			.name = name,
-			.name_len = name_len });
+	payload_symbol(&names->payload, &(struct payload_symbol){ .id = names->next_id++,
+						.mapping_id = mapping_id,
+						.begin = begin,
+						.end = end,
+						.name = name,
+						.name_len = name_len });
 	return emit(names, SYSTEM_PROCESS_SYMBOL, process);
 }
 
-/* Writes a managed method: its name as a symbol, then the other properties (kind, tier, lifetime) as a code event. */
+/*
+ * Writes a managed method: its name as a symbol, then the other properties (kind, tier, lifetime)
+ * as a code event.
+ */
 static int write_code(struct names *names, const struct names_hit_entry *hit, struct code *code)
 {
 	struct trace *trace = names->options.trace;
@@ -184,23 +197,28 @@ static int write_code(struct names *names, const struct names_hit_entry *hit, st
 	code->reused = !first_time(names, mapping->id, code->begin);
 	if (!code->reused) {
 		bytes_reset(&names->payload);
-		payload_symbol(&names->payload,
-			&(struct payload_symbol){ .id = names->next_id++,
-				.mapping_id = mapping->id,
-				.begin = code->begin,
-				.end = code->end,
-				.name = bytes_z(&names->text),
-				.name_len = names->text.len });
+		payload_symbol(&names->payload, &(struct payload_symbol){ .id = names->next_id++,
+							.mapping_id = mapping->id,
+							.begin = code->begin,
+							.end = code->end,
+							.name = bytes_z(&names->text),
+							.name_len = names->text.len });
 		result = emit(names, SYSTEM_PROCESS_SYMBOL, hit->process);
 		if (result < 0)
 			return result;
 	}
-	/* A managed image is its own module, but a single-file program's image contains many modules. */
+	/*
+	 * A managed image is its own module, but a single-file program's image contains many
+	 * modules.
+	 */
 	if (in_image && !is_managed_image(path)) {
-		const char *assembly = codemap_assembly(&process->codemap, code->module_id, &module_len);
+		const char *assembly =
+			codemap_assembly(&process->codemap, code->module_id, &module_len);
 		module = malloc(module_len + 5);
 		if (module)
-			(void)snprintf(module, module_len + 5, "%.*s.dll", (int)module_len, assembly); /* fits */
+			/* fits */
+			(void)snprintf(module, module_len + 5, "%.*s.dll", (int)module_len,
+				assembly);
 	}
 	code->written = true;
 	bytes_reset(&names->payload);
@@ -226,13 +244,15 @@ static uint64_t question_key(enum name_question_kind kind, uint32_t image, uint6
 /* NULL without memory. */
 static struct name_desk *names_desk(struct names *names)
 {
-	if (!names->desk && name_desk_new(names->options.box, names->options.symbol_paths, &names->desk) < 0)
+	if (!names->desk &&
+		name_desk_new(names->options.box, names->options.symbol_paths, &names->desk) < 0)
 		names->desk = NULL;
 	return names->desk;
 }
 
 /* Allocates a question about a file of the process. NULL without memory. */
-static struct name_question *new_question(struct names *names, enum name_question_kind kind, uint32_t process)
+static struct name_question *new_question(struct names *names, enum name_question_kind kind,
+	uint32_t process)
 {
 	const struct process *owner = &names->options.trace->processes.items[process];
 	struct name_question *question = names_desk(names) ? calloc(1, sizeof(*question)) : NULL;
@@ -247,11 +267,11 @@ static struct name_question *new_question(struct names *names, enum name_questio
 }
 
 /*
- * Returns the answer to a question if it has arrived; else NULL, and the question is sent unless it was sent before. Until the answer arrives the
- * process's slot is kept.
+ * Returns the answer to a question if it has arrived; else NULL, and the question is sent unless it
+ * was sent before. Until the answer arrives the process's slot is kept.
  */
-static const struct name_answer *ask(struct names *names, enum name_question_kind kind, uint32_t image, uint64_t place,
-	uint32_t mapping_index)
+static const struct name_answer *ask(struct names *names, enum name_question_kind kind,
+	uint32_t image, uint64_t place, uint32_t mapping_index)
 {
 	const struct mapping *mapping = &names->options.trace->mappings.items[mapping_index];
 	uint64_t key = question_key(kind, image, place);
@@ -267,7 +287,8 @@ static const struct name_answer *ask(struct names *names, enum name_question_kin
 		names_process(names, mapping->process)->awaits = true;
 	if (map_get(&names->asked, key))
 		return NULL;
-	struct name_question *question = new_question(names, kind, mapping_index ? mapping->process : 0);
+	struct name_question *question =
+		new_question(names, kind, mapping_index ? mapping->process : 0);
 
 	if (!question)
 		return NULL;
@@ -298,7 +319,8 @@ static void take_answers(struct names *names)
 
 	while (names->desk && (answer = name_desk_take(names->desk))) {
 		uint64_t key = question_key(answer->kind, answer->image, answer->place);
-		struct names_image *image = answer->image ? &names->images.items[answer->image] : NULL;
+		struct names_image *image =
+			answer->image ? &names->images.items[answer->image] : NULL;
 		names->files_skipped = names->files_skipped || answer->skipped;
 		if (answer->kind == ASK_MAPS)
 			take_maps(names, answer);
@@ -310,17 +332,20 @@ static void take_answers(struct names *names)
 				image->facts = TAKE(answer->facts);
 		}
 		if (answer->kind == ASK_MAPS || !vec_add(&names->answers, answer)) {
-			name_desk_give_back(names->desk, answer); /* without memory the question is sent again */
+			/* without memory the question is sent again */
+			name_desk_give_back(names->desk, answer);
 			continue;
 		}
 		name_question_free(TAKE(answer->question));
-		(void)map_add(&names->answer_index, key, names->answers.count); /* without memory, as above */
+		/* without memory, as above */
+		(void)map_add(&names->answer_index, key, names->answers.count);
 	}
 }
 
 /*
- * Called after a pass. Answers about a file, with or without a symbol, are kept for other processes with the same address (a program that is started
- * repeatedly), at most ANSWERS_KEPT_MAX. Failures to open a file are dropped, because another process may provide the file.
+ * Called after a pass. Answers about a file, with or without a symbol, are kept for other processes
+ * with the same address (a program that is started repeatedly), at most ANSWERS_KEPT_MAX. Failures
+ * to open a file are dropped, because another process may provide the file.
  */
 static void drop_answers(struct names *names, bool all)
 {
@@ -354,7 +379,8 @@ void names_open_kernel(struct names *names)
 		return;
 	}
 	uint64_t before = rights_pause(RIGHT_BPF | RIGHT_SYS_ADMIN);
-	names->kernel_needs_right = kernel_symbols_find(names->kernel_asked, arch_here()->kernel_begin, &symbol) == -EPERM;
+	names->kernel_needs_right = kernel_symbols_find(names->kernel_asked,
+					    arch_here()->kernel_begin, &symbol) == -EPERM;
 	rights_restore(before);
 }
 
@@ -369,22 +395,25 @@ static int map_kernel(struct names *names, uint32_t process)
 	if (!names->kernel_mapping_id)
 		names->kernel_mapping_id = names->next_id++;
 	bytes_reset(&names->payload);
-	payload_mapping(&names->payload,
-		&(struct payload_mapping){ .id = names->kernel_mapping_id,
-			.begin = arch_here()->kernel_begin,
-			.end = UINT64_MAX,
-			.path = "vmlinux" });
+	payload_mapping(&names->payload, &(struct payload_mapping){ .id = names->kernel_mapping_id,
+						 .begin = arch_here()->kernel_begin,
+						 .end = UINT64_MAX,
+						 .path = "vmlinux" });
 	return emit(names, SYSTEM_PROCESS_MAPPING, process);
 }
 
-static uint8_t write_kernel_symbol(struct names *names, uint64_t begin, uint64_t end, const char *name,
-	size_t name_len)
+static uint8_t write_kernel_symbol(struct names *names, uint64_t begin, uint64_t end,
+	const char *name, size_t name_len)
 {
-	return write_symbol(names, 0, names->kernel_mapping_id, begin, end, name, name_len) < 0 ? UNNAMED_NO_MEMORY
-												: HIT_NAMED;
+	return write_symbol(names, 0, names->kernel_mapping_id, begin, end, name, name_len) < 0
+		       ? UNNAMED_NO_MEMORY
+		       : HIT_NAMED;
 }
 
-/* Names a kernel address: by a query to the kernel if it supports that, else by the symbol worker, which reads /proc/kallsyms. */
+/*
+ * Names a kernel address: by a query to the kernel if it supports that, else by the symbol worker,
+ * which reads /proc/kallsyms.
+ */
 static uint8_t answer_kernel(struct names *names, const struct names_hit_entry *hit)
 {
 	struct kernel_symbol symbol;
@@ -399,8 +428,8 @@ static uint8_t answer_kernel(struct names *names, const struct names_hit_entry *
 			return UNNAMED_KERNEL_HIDDEN;
 		if (!answer->found)
 			return UNNAMED_NO_SYMBOLS;
-		return write_kernel_symbol(names, answer->begin, answer->begin + answer->size_bytes, answer->name,
-			strlen(answer->name));
+		return write_kernel_symbol(names, answer->begin, answer->begin + answer->size_bytes,
+			answer->name, strlen(answer->name));
 	}
 	if (kernel_symbols_find(names->kernel_asked, hit->address, &symbol) != 1)
 		return UNNAMED_NO_SYMBOLS;
@@ -408,15 +437,18 @@ static uint8_t answer_kernel(struct names *names, const struct names_hit_entry *
 	bytes_text(&names->text, symbol.name);
 	if (*symbol.module)
 		bytes_printf(&names->text, " [%s]", symbol.module);
-	return write_kernel_symbol(names, symbol.begin, symbol.end, bytes_z(&names->text), names->text.len);
+	return write_kernel_symbol(names, symbol.begin, symbol.end, bytes_z(&names->text),
+		names->text.len);
 }
 
 /* ---- images ---- */
 
 /*
- * Identifies the processes that may share symbol tables. A build id is a claim of the target, and a forged one must not change the names of other
- * users' code. So files with the same identity are treated as one only between processes of the same user in the same mount namespace, which could
- * modify each other anyway. 0: unknown, as for an ended process; its files are searched by their path on this machine, so the path identifies them.
+ * Identifies the processes that may share symbol tables. A build id is a claim of the target, and a
+ * forged one must not change the names of other users' code. So files with the same identity are
+ * treated as one only between processes of the same user in the same mount namespace, which could
+ * modify each other anyway. 0: unknown, as for an ended process; its files are searched by their
+ * path on this machine, so the path identifies them.
  */
 static uint64_t sharing_of(struct names *names, uint32_t index)
 {
@@ -472,27 +504,33 @@ static uint64_t offset_of(const struct mapping *mapping, uint64_t address)
 }
 
 /*
- * True if the facts of the mapping's image are known or will never be, so that the mapping can be written with its metadata. Otherwise a question is
- * sent for the sampled address, whose symbol is needed next.
+ * True if the facts of the mapping's image are known or will never be, so that the mapping can be
+ * written with its metadata. Otherwise a question is sent for the sampled address, whose symbol is
+ * needed next.
  */
 static bool mapping_is_ready(struct names *names, const struct names_hit_entry *hit)
 {
 	const struct mapping *mapping = &names->options.trace->mappings.items[hit->mapping];
 	const char *path = text_at(names, mapping->path);
 
-	if (mapping->id || names->options.mappings_only || *path != '/' || is_jit_memory(path) || is_managed_image(path))
+	if (mapping->id || names->options.mappings_only || *path != '/' || is_jit_memory(path) ||
+		is_managed_image(path))
 		return true;
 	uint32_t image = image_of(names, mapping);
 
 	if (!image || names->images.items[image].known)
 		return true;
-	(void)ask(names, ASK_SYMBOL, image, offset_of(mapping, hit->address), hit->mapping); /* the answer is used by the next pass */
+	/* the answer is used by the next pass */
+	(void)ask(names, ASK_SYMBOL, image, offset_of(mapping, hit->address), hit->mapping);
 	return names->asking_ended;
 }
 
-/* Writes a symbol of a file, with its addresses in this mapping; `offset_of_mapping` is the file offset of the mapping's begin. */
-static uint8_t write_native(struct names *names, const struct names_hit_entry *hit, uint64_t symbol_offset,
-	uint64_t size, uint64_t offset_of_mapping, const char *name)
+/*
+ * Writes a symbol of a file, with its addresses in this mapping; `offset_of_mapping` is the file
+ * offset of the mapping's begin.
+ */
+static uint8_t write_native(struct names *names, const struct names_hit_entry *hit,
+	uint64_t symbol_offset, uint64_t size, uint64_t offset_of_mapping, const char *name)
 {
 	const struct mapping *mapping = &names->options.trace->mappings.items[hit->mapping];
 	uint64_t begin = mapping->begin;
@@ -507,7 +545,10 @@ static uint8_t write_native(struct names *names, const struct names_hit_entry *h
 	return HIT_NAMED;
 }
 
-/* Names a vdso address. All processes of one architecture have the same vdso, so the recorder's own is read. */
+/*
+ * Names a vdso address. All processes of one architecture have the same vdso, so the recorder's own
+ * is read.
+ */
 static uint8_t answer_vdso(struct names *names, const struct names_hit_entry *hit)
 {
 	const struct mapping *mapping = &names->options.trace->mappings.items[hit->mapping];
@@ -516,24 +557,31 @@ static uint8_t answer_vdso(struct names *names, const struct names_hit_entry *hi
 	struct symbol_hit symbol;
 
 	if (vdso && !names->vdso_tried)
-		(void)symbol_file_open_memory(vdso, VDSO_BYTES, &names->vdso, &quiet); /* without symbols names show offsets */
+		/* without symbols names show offsets */
+		(void)symbol_file_open_memory(vdso, VDSO_BYTES, &names->vdso, &quiet);
 	names->vdso_tried = true;
 	if (!names->vdso)
 		return UNNAMED_NO_IMAGE;
 	if (!symbol_file_find_vaddr(names->vdso, hit->address - mapping->begin, &symbol))
 		return UNNAMED_NO_SYMBOLS;
-	return write_native(names, hit, symbol.begin_vaddr, symbol.end_vaddr - symbol.begin_vaddr, 0, symbol.name);
+	return write_native(names, hit, symbol.begin_vaddr, symbol.end_vaddr - symbol.begin_vaddr,
+		0, symbol.name);
 }
 
-/* Names an address from the mapped file: by a symbol of an ELF image, or by a method of a precompiled managed image. */
-static uint8_t answer_file(struct names *names, const struct names_hit_entry *hit, enum name_question_kind kind)
+/*
+ * Names an address from the mapped file: by a symbol of an ELF image, or by a method of a
+ * precompiled managed image.
+ */
+static uint8_t answer_file(struct names *names, const struct names_hit_entry *hit,
+	enum name_question_kind kind)
 {
 	const struct mapping *mapping = &names->options.trace->mappings.items[hit->mapping];
 	uint32_t image = image_of(names, mapping);
 
 	if (!image)
 		return UNNAMED_NO_MEMORY;
-	const struct name_answer *answer = ask(names, kind, image, offset_of(mapping, hit->address), hit->mapping);
+	const struct name_answer *answer =
+		ask(names, kind, image, offset_of(mapping, hit->address), hit->mapping);
 
 	if (!answer)
 		return names->asking_ended ? (uint8_t)UNNAMED_NO_IMAGE : HIT_WAITING;
@@ -541,14 +589,15 @@ static uint8_t answer_file(struct names *names, const struct names_hit_entry *hi
 		return answer->error == -ENOMEM ? UNNAMED_NO_MEMORY : UNNAMED_NO_IMAGE;
 	if (!answer->found)
 		return UNNAMED_NO_SYMBOLS;
-	return write_native(names, hit, answer->begin, answer->size_bytes, mapping->file_offset, answer->name);
+	return write_native(names, hit, answer->begin, answer->size_bytes, mapping->file_offset,
+		answer->name);
 }
 
 /* ---- managed code ---- */
 
 /*
- * Requests the files that other runtimes (and .NET, if its environment enables it) write for perf. True when they are in the codemap or cannot be
- * read.
+ * Requests the files that other runtimes (and .NET, if its environment enables it) write for perf.
+ * True when they are in the codemap or cannot be read.
  */
 static bool maps_are_read(struct names *names, uint32_t index)
 {
@@ -587,7 +636,9 @@ static void take_maps(struct names *names, const struct name_answer *answer)
 	}
 }
 
-/* Reads the bytes around an address in JIT memory and recognizes stubs, while the process exists. */
+/*
+ * Reads the bytes around an address in JIT memory and recognizes stubs, while the process exists.
+ */
 static void look_for_stub(struct names *names, struct names_hit_entry *hit)
 {
 	const struct process *process = &names->options.trace->processes.items[hit->process];
@@ -609,7 +660,8 @@ static void look_for_stub(struct names *names, struct names_hit_entry *hit)
 	if (got <= 0 || hit->address - begin >= (uint64_t)got)
 		return;
 	hit->stub_tried = 2; /* the bytes were read */
-	hit->stub = arch_find_stub(arch_here(), code, (size_t)got, (size_t)(hit->address - begin), &at);
+	hit->stub =
+		arch_find_stub(arch_here(), code, (size_t)got, (size_t)(hit->address - begin), &at);
 	if (hit->stub)
 		hit->stub_offset = (uint8_t)(hit->address - begin - at);
 }
@@ -626,29 +678,30 @@ static int write_stub(struct names *names, const struct names_hit_entry *hit)
 		end = mapping->end;
 	bytes_reset(&names->text);
 	bytes_printf(&names->text, "(%s)", hit->stub ? hit->stub->kind : "JIT stub");
-	int result = write_symbol(names, hit->process, mapping->id, begin, end, bytes_z(&names->text),
-		names->text.len);
+	int result = write_symbol(names, hit->process, mapping->id, begin, end,
+		bytes_z(&names->text), names->text.len);
 
 	if (result < 0)
 		return result;
 	bytes_reset(&names->payload);
-	payload_code_added(&names->payload,
-		&(struct payload_code){ .begin = begin,
-			.end = end,
-			.name = "",
-			.module = "",
-			.kind = CODE_STUB,
-			.mapping_id = mapping->id });
+	payload_code_added(&names->payload, &(struct payload_code){ .begin = begin,
+						    .end = end,
+						    .name = "",
+						    .module = "",
+						    .kind = CODE_STUB,
+						    .mapping_id = mapping->id });
 	return emit(names, SPOOR_CODE_ADDED, hit->process);
 }
 
-static uint8_t answer_jit(struct names *names, struct names_hit_entry *hit, uint64_t now_ns, bool last)
+static uint8_t answer_jit(struct names *names, struct names_hit_entry *hit, uint64_t now_ns,
+	bool last)
 {
 	struct names_process *own = names_process(names, hit->process);
 
 	if (own->managed == MANAGED_NONE || own->managed == MANAGED_REFUSED) {
 		if (!maps_are_read(names, hit->process))
-			return HIT_WAITING; /* the perf files are read before the state is decided */
+			/* the perf files are read before the state is decided */
+			return HIT_WAITING;
 		if (own->managed == MANAGED_NONE)
 			return UNNAMED_NO_SYMBOLS;
 	}
@@ -666,52 +719,66 @@ static uint8_t answer_jit(struct names *names, struct names_hit_entry *hit, uint
 		return own->managed == MANAGED_REFUSED ? UNNAMED_NOT_ASKED : HIT_WAITING;
 	if (own->managed != MANAGED_KNOWN)
 		return UNNAMED_NOT_ASKED;
-	/* The next code loaded at this address may have been sampled too; there is no name for any earlier code. */
-	struct code *next = hit->gone ? NULL : codemap_find_next(&own->codemap, hit->address, hit->time_ns);
+	/*
+	 * The next code loaded at this address may have been sampled too; there is no name for any
+	 * earlier code.
+	 */
+	struct code *next =
+		hit->gone ? NULL : codemap_find_next(&own->codemap, hit->address, hit->time_ns);
 
 	if (next)
 		return write_code(names, hit, next) < 0 ? UNNAMED_NO_MEMORY : HIT_NAMED;
 	/*
-	 * All methods are known and none contains the address: the runtime generated the code itself. Without the right to read it, it is named "JIT
-	 * stub".
+	 * All methods are known and none contains the address: the runtime generated the code
+	 * itself. Without the right to read it, it is named "JIT stub".
 	 */
 	if (hit->stub_tried == 1 && !hit->gone)
 		(void)write_stub(names, hit); /* also counted as unnamed */
-	return names->full ? UNNAMED_NO_MEMORY : UNNAMED_NO_METHOD; /* above the memory limit no more methods are added */
+	/* above the memory limit no more methods are added */
+	return names->full ? UNNAMED_NO_MEMORY : UNNAMED_NO_METHOD;
 }
 
 /*
- * A rundown sends the modules after the methods, and the live session announces methods of modules that were loaded before it began. Until the first
- * rundown has ended, such a body has no module yet. Its symbol is written only one time and must include the module, so it waits. A body that was
- * removed does not wait, because its removal event must follow its symbol in the file.
+ * A rundown sends the modules after the methods, and the live session announces methods of modules
+ * that were loaded before it began. Until the first rundown has ended, such a body has no module
+ * yet. Its symbol is written only one time and must include the module, so it waits. A body that
+ * was removed does not wait, because its removal event must follow its symbol in the file.
  */
 static bool module_may_come(const struct names_process *own, const struct code *code)
 {
-	return own->managed == MANAGED_ASKING && code->until_ns == UINT64_MAX && code->module_id && code->kind != CODE_DYNAMIC &&
-		!codemap_has_module(&own->codemap, code->module_id);
+	return own->managed == MANAGED_ASKING && code->until_ns == UINT64_MAX && code->module_id &&
+	       code->kind != CODE_DYNAMIC && !codemap_has_module(&own->codemap, code->module_id);
 }
 
 /*
- * A runtime may send its events seconds late. Until it has reported the time of the sample, it may still report that this code was removed before the
- * sample, and that other code was loaded at the address. Only dynamic methods and those of collectible assemblies are ever removed. A runtime without
- * events reports no time at all; after REMOVAL_WAIT_NS the code counts as not removed.
+ * A runtime may send its events seconds late. Until it has reported the time of the sample, it may
+ * still report that this code was removed before the sample, and that other code was loaded at the
+ * address. Only dynamic methods and those of collectible assemblies are ever removed. A runtime
+ * without events reports no time at all; after REMOVAL_WAIT_NS the code counts as not removed.
  */
-static bool removal_may_come(const struct names_process *own, const struct code *code, const struct names_hit_entry *hit, uint64_t now_ns)
+static bool removal_may_come(const struct names_process *own, const struct code *code,
+	const struct names_hit_entry *hit, uint64_t now_ns)
 {
-	bool removable = code->kind == CODE_DYNAMIC || (own->unloads_code && code->kind != CODE_READYTORUN);
+	bool removable =
+		code->kind == CODE_DYNAMIC || (own->unloads_code && code->kind != CODE_READYTORUN);
 	bool reports = own->managed == MANAGED_ASKING || own->managed == MANAGED_KNOWN;
 
-	return removable && reports && code->until_ns == UINT64_MAX && hit->time_ns > code->stood_ns && hit->time_ns > own->reported_ns &&
-		now_ns < hit->time_ns + REMOVAL_WAIT_NS;
+	return removable && reports && code->until_ns == UINT64_MAX &&
+	       hit->time_ns > code->stood_ns && hit->time_ns > own->reported_ns &&
+	       now_ns < hit->time_ns + REMOVAL_WAIT_NS;
 }
 
-/* Names one sampled address. Returns its new state: named, the cause why it has no name, or waiting. */
+/*
+ * Names one sampled address. Returns its new state: named, the cause why it has no name, or
+ * waiting.
+ */
 static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t now_ns, bool last)
 {
 	struct trace *trace = names->options.trace;
 
 	if (!hit->process)
-		return names->options.mappings_only ? (uint8_t)UNNAMED_NO_SYMBOLS : answer_kernel(names, hit);
+		return names->options.mappings_only ? (uint8_t)UNNAMED_NO_SYMBOLS
+						    : answer_kernel(names, hit);
 	struct names_process *own = names_process(names, hit->process);
 
 	if (!own)
@@ -730,7 +797,8 @@ static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t
 
 	if (own->codemap.codes.count) {
 		struct code *code = codemap_find(&own->codemap, hit->address, hit->time_ns);
-		if (code && !last && (module_may_come(own, code) || removal_may_come(own, code, hit, now_ns)))
+		if (code && !last &&
+			(module_may_come(own, code) || removal_may_come(own, code, hit, now_ns)))
 			return HIT_WAITING;
 		if (code)
 			return write_code(names, hit, code) < 0 ? UNNAMED_NO_MEMORY : HIT_NAMED;
@@ -743,20 +811,28 @@ static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t
 		if (!last && (own->managed == MANAGED_ASKING || own->managed == MANAGED_KNOWN))
 			return HIT_WAITING;
 		uint8_t state = answer_file(names, hit, ASK_METHOD);
-		return state == HIT_NAMED || state == HIT_WAITING || own->managed == MANAGED_REFUSED ? state : UNNAMED_NO_METHOD;
+		return state == HIT_NAMED || state == HIT_WAITING || own->managed == MANAGED_REFUSED
+			       ? state
+			       : UNNAMED_NO_METHOD;
 	}
 	if (*path != '/')
 		return UNNAMED_NO_SYMBOLS;
-	/* A single-file program's own image contains ReadyToRun code that only the runtime can name. */
+	/*
+	 * A single-file program's own image contains ReadyToRun code that only the runtime can
+	 * name.
+	 */
 	if (own->managed == MANAGED_ASKING && !last &&
-		trace->mappings.items[hit->mapping].path == trace->processes.items[hit->process].executable)
+		trace->mappings.items[hit->mapping].path ==
+			trace->processes.items[hit->process].executable)
 		return HIT_WAITING;
 	return answer_file(names, hit, ASK_SYMBOL);
 }
 
 /* ---- sampled addresses ---- */
 
-/* The current entry of an address. If there is none and `gone` is true: the entry of removed code. */
+/*
+ * The current entry of an address. If there is none and `gone` is true: the entry of removed code.
+ */
 static uint32_t find_hit(const struct names *names, uint32_t process, uint64_t address, bool gone)
 {
 	uint64_t key = hash_u64(address) ^ process;
@@ -795,7 +871,10 @@ static int add_hit(struct names *names, uint32_t process, uint32_t mapping, uint
 	return 0;
 }
 
-/* Number of frames at the root that this stack shares with the previous one, usually most of them. They need no second lookup. */
+/*
+ * Number of frames at the root that this stack shares with the previous one, usually most of them.
+ * They need no second lookup.
+ */
 static uint32_t common_root(const struct names *names, uint32_t process, const uint64_t *frames,
 	uint32_t count)
 {
@@ -810,7 +889,10 @@ static uint32_t common_root(const struct names *names, uint32_t process, const u
 	return same;
 }
 
-/* Adds each frame of a new stack as a sampled address. *ret_sound: number of frames before the first one that is no code. */
+/*
+ * Adds each frame of a new stack as a sampled address. *ret_sound: number of frames before the
+ * first one that is no code.
+ */
 static int hit_frames(struct names *names, uint32_t process, const uint64_t *frames, uint32_t count,
 	uint64_t time_ns, uint32_t *ret_sound)
 {
@@ -863,7 +945,8 @@ int names_hit(struct names *names, uint32_t process, uint32_t stack_index, uint6
 
 	for (struct map_walk w = map_find(&names->pair_index, key); w.value; map_next(&w)) {
 		struct names_pair *pair = &names->pairs.items[w.value];
-		if (pair->process == process && pair->stack_index == stack_index && pair->epoch == epoch) {
+		if (pair->process == process && pair->stack_index == stack_index &&
+			pair->epoch == epoch) {
 			pair->count++;
 			*ret_stack_index = pair->sound_index;
 			return 0;
@@ -922,15 +1005,16 @@ static void answer_waiting(struct names *names, uint64_t now_ns, bool last)
 }
 
 /*
- * If a CPU is idle, the symbol worker answers within PATIENCE_NS, and the name is written with the first flush after the sample. Otherwise a later
- * flush writes it.
+ * If a CPU is idle, the symbol worker answers within PATIENCE_NS, and the name is written with the
+ * first flush after the sample. Otherwise a later flush writes it.
  */
 int names_resolve(struct names *names, uint64_t now_ns)
 {
 	answer_waiting(names, now_ns, false);
 	if (names->desk && name_desk_open_count(names->desk)) {
 		uint32_t open = name_desk_open_count(names->desk);
-		(void)name_desk_wait(names->desk, clock_monotonic_ns() + PATIENCE_NS); /* later answers are used by the next flush */
+		/* later answers are used by the next flush */
+		(void)name_desk_wait(names->desk, clock_monotonic_ns() + PATIENCE_NS);
 		if (name_desk_open_count(names->desk) < open)
 			answer_waiting(names, now_ns, false);
 	}
@@ -949,9 +1033,10 @@ static void count_frames(struct names *names)
 		const uint64_t *frames = stack_table_get(&trace->stacks, pair->sound_index, &count);
 		names->frames_total += (uint64_t)count * pair->count;
 		for (uint32_t i = 0; i < count; i++) {
-			uint32_t hit = find_hit(names, frames[i] >= kernel_begin ? 0 : pair->process, frames[i],
-				true);
-			uint8_t state = hit ? names->hits.items[hit].state : (uint8_t)UNNAMED_NO_MEMORY;
+			uint32_t hit = find_hit(names,
+				frames[i] >= kernel_begin ? 0 : pair->process, frames[i], true);
+			uint8_t state =
+				hit ? names->hits.items[hit].state : (uint8_t)UNNAMED_NO_MEMORY;
 			if (state < UNNAMED_CAUSE_COUNT)
 				names->frames_unnamed[state] += pair->count;
 		}
@@ -960,7 +1045,10 @@ static void count_frames(struct names *names)
 	map_reset(&names->pair_index);
 }
 
-/* Methods at addresses that another method used before need an unload event; otherwise viewers show the first method's name for them. */
+/*
+ * Methods at addresses that another method used before need an unload event; otherwise viewers show
+ * the first method's name for them.
+ */
 static void end_reused_code(struct names *names)
 {
 	for (uint32_t p = 1; p < names->processes.count; p++) {
@@ -971,7 +1059,8 @@ static void end_reused_code(struct names *names)
 				continue;
 			bytes_reset(&names->payload);
 			clr_method_unload_payload(code, &names->payload);
-			(void)emit(names, CLR_METHOD_UNLOAD_VERBOSE, p); /* the sink keeps its error */
+			/* the sink keeps its error */
+			(void)emit(names, CLR_METHOD_UNLOAD_VERBOSE, p);
 		}
 	}
 }
@@ -996,7 +1085,8 @@ int names_finish(struct names *names)
 }
 
 void names_removed_codes(struct names *names,
-	void (*each)(void *context, uint32_t process, uint32_t code, const struct code *body), void *context)
+	void (*each)(void *context, uint32_t process, uint32_t code, const struct code *body),
+	void *context)
 {
 	for (uint32_t p = 1; p < names->processes.count; p++) {
 		struct names_process *own = &names->processes.items[p];
@@ -1015,8 +1105,8 @@ void names_removed_codes(struct names *names,
 }
 
 /*
- * Turns the entries of a removed code range into tombstones, so that later samples there are looked up again. For each address only the last
- * tombstone stays in the index, for the frame counts.
+ * Turns the entries of a removed code range into tombstones, so that later samples there are looked
+ * up again. For each address only the last tombstone stays in the index, for the frame counts.
  */
 static void forget_range(struct names *names, uint32_t process, uint64_t begin, uint64_t end)
 {
@@ -1024,7 +1114,8 @@ static void forget_range(struct names *names, uint32_t process, uint64_t begin, 
 	for (uint32_t i = 1; i < names->hits.count; i++) {
 		struct names_hit_entry *hit = &names->hits.items[i];
 		uint64_t key = hash_u64(hit->address) ^ process;
-		if (hit->gone || hit->process != process || hit->address < begin || hit->address >= end)
+		if (hit->gone || hit->process != process || hit->address < begin ||
+			hit->address >= end)
 			continue;
 		map_remove(&names->hit_index, key, i);
 		uint32_t before = find_hit(names, process, hit->address, true);
@@ -1035,9 +1126,11 @@ static void forget_range(struct names *names, uint32_t process, uint64_t begin, 
 	}
 }
 
-const struct code *names_end_code(struct names *names, uint32_t process, uint32_t code, uint64_t begin)
+const struct code *names_end_code(struct names *names, uint32_t process, uint32_t code,
+	uint64_t begin)
 {
-	struct codemap *codemap = process < names->processes.count ? &names->processes.items[process].codemap : NULL;
+	struct codemap *codemap =
+		process < names->processes.count ? &names->processes.items[process].codemap : NULL;
 
 	if (!codemap || code >= codemap->codes.count || codemap->codes.items[code].begin != begin)
 		return NULL; /* the slot belongs to another process now */
@@ -1046,15 +1139,17 @@ const struct code *names_end_code(struct names *names, uint32_t process, uint32_
 
 	for (uint32_t i = 0; i < names->waiting.count; i++) {
 		struct names_hit_entry *hit = &names->hits.items[names->waiting.items[i]];
-		if (hit->process != process || hit->address < begin || hit->address >= body->end || hit->state != HIT_WAITING)
+		if (hit->process != process || hit->address < begin || hit->address >= body->end ||
+			hit->state != HIT_WAITING)
 			continue;
 		hit->state = answer(names, hit, hit->time_ns, false);
-		if (hit->state == HIT_WAITING && !hit->gone && hit->mapping && hit->time_ns < body->from_ns)
+		if (hit->state == HIT_WAITING && !hit->gone && hit->mapping &&
+			hit->time_ns < body->from_ns)
 			hidden = hit;
 	}
 	/*
-	 * An earlier sample at this address found no method. This body may have been sampled as well, so it is written; later samples are looked up
-	 * again.
+	 * An earlier sample at this address found no method. This body may have been sampled as
+	 * well, so it is written; later samples are looked up again.
 	 */
 	if (!body->written && (!hidden || write_code(names, hidden, body) < 0))
 		return NULL;
@@ -1065,7 +1160,8 @@ const struct code *names_end_code(struct names *names, uint32_t process, uint32_
 bool names_awaits(const struct names *names, uint32_t process)
 {
 	/* Above the memory limit no address waits. */
-	return !names->full && process < names->processes.count && names->processes.items[process].awaits;
+	return !names->full && process < names->processes.count &&
+	       names->processes.items[process].awaits;
 }
 
 void names_forget_stacks(struct names *names)
@@ -1076,7 +1172,10 @@ void names_forget_stacks(struct names *names)
 /* Limit of symbol_index; above it the index is emptied, and some symbols are written again. */
 #define SYMBOLS_KEPT_MAX 200000u
 
-/* Removes the symbols in the mappings of ended processes from the index, because they are not looked up again. Without memory they stay. */
+/*
+ * Removes the symbols in the mappings of ended processes from the index, because they are not
+ * looked up again. Without memory they stay.
+ */
 static void forget_symbols(struct names *names, const bool *dead, uint32_t count)
 {
 	const struct trace *trace = names->options.trace;
@@ -1086,8 +1185,10 @@ static void forget_symbols(struct names *names, const bool *dead, uint32_t count
 
 	for (uint32_t p = 1; p < count && p < trace->processes.count; p++)
 		for (uint32_t i = 0; dead[p] && i < trace->processes.items[p].mappings.count; i++) {
-			const struct mapping *mapping = &trace->mappings.items[trace->processes.items[p].mappings.items[i]];
-			complete = complete && (!mapping->id || map_put(&gone, symbol_value(mapping->id), 1));
+			const struct mapping *mapping =
+				&trace->mappings.items[trace->processes.items[p].mappings.items[i]];
+			complete = complete &&
+				   (!mapping->id || map_put(&gone, symbol_value(mapping->id), 1));
 		}
 	for (uint32_t i = 0; complete && i < names->symbol_index.capacity; i++) {
 		const struct map_slot *slot = &names->symbol_index.slots[i];
@@ -1120,12 +1221,16 @@ void names_forget_processes(struct names *names, const bool *dead, uint32_t coun
 	names->asking_ended = asking_ended;
 	count_frames(names);
 	names->previous_process = 0;
-	/* Rebuilds the table without the ended processes. Waiting entries are recognized by their state. */
+	/*
+	 * Rebuilds the table without the ended processes. Waiting entries are recognized by their
+	 * state.
+	 */
 	vec_reset(&names->waiting);
 	map_reset(&names->hit_index);
 	for (uint32_t i = 1; i < names->hits.count; i++) {
 		struct names_hit_entry hit = names->hits.items[i];
-		if ((hit.process < count && dead[hit.process]) || (hit.gone && hit.state != HIT_WAITING))
+		if ((hit.process < count && dead[hit.process]) ||
+			(hit.gone && hit.state != HIT_WAITING))
 			continue;
 		names->hits.items[++kept] = hit;
 		/* Both have had at least this capacity: no allocation is needed. */
@@ -1152,10 +1257,11 @@ void names_make_room(struct names *names)
 uint64_t names_size_bytes(const struct names *names)
 {
 	uint64_t total = map_size_bytes(&names->hit_index) + map_size_bytes(&names->pair_index) +
-		map_size_bytes(&names->symbol_index) + map_size_bytes(&names->image_index) +
-		names->hits.capacity * sizeof(struct names_hit_entry) +
-		names->pairs.capacity * sizeof(struct names_pair) +
-		names->processes.capacity * sizeof(struct names_process);
+			 map_size_bytes(&names->symbol_index) +
+			 map_size_bytes(&names->image_index) +
+			 names->hits.capacity * sizeof(struct names_hit_entry) +
+			 names->pairs.capacity * sizeof(struct names_pair) +
+			 names->processes.capacity * sizeof(struct names_process);
 
 	for (uint32_t i = 1; i < names->processes.count; i++)
 		total += codemap_size_bytes(&names->processes.items[i].codemap);

@@ -1,16 +1,17 @@
 /*
  * Names the addresses of samples while recording.
  *
- * Each address that occurs in a stack of a process is looked up one time: the mapping that it belongs to (kernel, ELF image, managed code, vdso,
- * stub) and its symbol are emitted as events. So the file contains its own names, and a killed recording keeps those written so far. If a name may
- * still arrive (a runtime reports a method about 100 ms after it first ran), the address waits for it. An address without a name keeps module, build
- * id and offset, and is counted by cause.
+ * Each address that occurs in a stack of a process is looked up one time: the mapping that it
+ * belongs to (kernel, ELF image, managed code, vdso, stub) and its symbol are emitted as events. So
+ * the file contains its own names, and a killed recording keeps those written so far. If a name may
+ * still arrive (a runtime reports a method about 100 ms after it first ran), the address waits for
+ * it. An address without a name keeps module, build id and offset, and is counted by cause.
  *
- * Files are opened and read by the symbol worker (name_desk.h), so their names are written with a later flush. At the end they are waited for, at
- * most five seconds.
+ * Files are opened and read by the symbol worker (name_desk.h), so their names are written with a
+ * later flush. At the end they are waited for, at most five seconds.
  *
- * Order of calls: names_init(); then for each sample, in time order, names_hit(); names_resolve() at each flush; names_finish() one time at the end;
- * names_done(). Not thread-safe.
+ * Order of calls: names_init(); then for each sample, in time order, names_hit(); names_resolve()
+ * at each flush; names_finish() one time at the end; names_done(). Not thread-safe.
  */
 #ifndef SPOOR_SYMBOLIZE_NAMES_H
 #define SPOOR_SYMBOLIZE_NAMES_H
@@ -36,10 +37,11 @@ struct trace;
 
 /* Why a frame has no name. */
 enum unnamed_cause {
-	UNNAMED_NO_SYMBOLS,    /* the image has no symbol there */
-	UNNAMED_NO_IMAGE,      /* the image could not be opened */
-	UNNAMED_NO_MAPPING,    /* the address is in no known mapping */
-	UNNAMED_NO_METHOD,     /* code memory of a runtime, without a method and without a known stub */
+	UNNAMED_NO_SYMBOLS, /* the image has no symbol there */
+	UNNAMED_NO_IMAGE,   /* the image could not be opened */
+	UNNAMED_NO_MAPPING, /* the address is in no known mapping */
+	/* code memory of a runtime, without a method and without a known stub */
+	UNNAMED_NO_METHOD,
 	UNNAMED_NOT_ASKED,     /* managed code of a process without a runtime connection */
 	UNNAMED_KERNEL_HIDDEN, /* the kernel hides its symbols from this user */
 	UNNAMED_NO_MEMORY,     /* the memory limit was reached */
@@ -48,28 +50,40 @@ enum unnamed_cause {
 
 /* The state of the names of a process's managed code. Set by managed.c. */
 enum managed_state {
-	MANAGED_NONE,     /* no .NET process found so far */
-	MANAGED_ASKING,   /* its runtime is sending the names */
-	MANAGED_KNOWN,    /* all methods up to now are in the codemap */
-	MANAGED_REFUSED,  /* there is no runtime connection */
+	MANAGED_NONE,    /* no .NET process found so far */
+	MANAGED_ASKING,  /* its runtime is sending the names */
+	MANAGED_KNOWN,   /* all methods up to now are in the codemap */
+	MANAGED_REFUSED, /* there is no runtime connection */
 };
 
 struct names_process {
 	struct codemap codemap;
-	uint32_t changes_seen;    /* codemap.changes when removed bodies were last searched */
-	uint8_t managed;          /* enum managed_state */
-	bool untold;              /* its runtime does not report new methods; another rundown does */
-	bool untold_hit;          /* samples fell into code that the last rundown did not report, so another one is needed */
-	uint64_t rundown_ns;      /* begin of the last rundown */
-	uint64_t reported_ns;     /* its runtime has sent all load and unload events up to this time; UINT64_MAX: it will send no more */
-	bool unloads_code;        /* it has a collectible assembly, so that any compiled method may be removed */
-	bool maps_read;           /* perf map and jitdump were read into the codemap */
-	uint64_t maps_asked;      /* number of the question for them; 0: none yet */
-	bool awaits;              /* a question about one of its addresses has no answer yet */
-	bool kernel_mapped;       /* the kernel's mapping was written for it */
-	bool unmapped;            /* a sampled address is in none of its known mappings; the code that reads its mappings again clears this */
+	uint32_t changes_seen; /* codemap.changes when removed bodies were last searched */
+	uint8_t managed;       /* enum managed_state */
+	/* its runtime does not report new methods; another rundown does */
+	bool untold;
+	/* samples fell into code that the last rundown did not report, so another one is needed */
+	bool untold_hit;
+	uint64_t rundown_ns; /* begin of the last rundown */
+	/*
+	 * its runtime has sent all load and unload events up to this time; UINT64_MAX: it will send
+	 * no more
+	 */
+	uint64_t reported_ns;
+	/* it has a collectible assembly, so that any compiled method may be removed */
+	bool unloads_code;
+	bool maps_read;      /* perf map and jitdump were read into the codemap */
+	uint64_t maps_asked; /* number of the question for them; 0: none yet */
+	bool awaits;         /* a question about one of its addresses has no answer yet */
+	bool kernel_mapped;  /* the kernel's mapping was written for it */
+	/*
+	 * a sampled address is in none of its known mappings; the code that reads its mappings
+	 * again clears this
+	 */
+	bool unmapped;
 	bool sharing_asked;
-	uint64_t sharing;         /* processes with the same value share symbol tables; 0: unknown */
+	/* processes with the same value share symbol tables; 0: unknown */
+	uint64_t sharing;
 };
 
 /* Emits one known event about a process; the payload is borrowed. */
@@ -81,21 +95,25 @@ struct names_options {
 	const struct box *box;
 	names_emit *emit;
 	void *context;
-	const char *const *symbol_paths; /* folders with separate debug files, NULL-terminated, or NULL */
-	bool mappings_only;              /* write no names: addresses keep module, build id and offset */
-	bool sound;                      /* the stacks were walked reliably: they are not cut at a frame without a known mapping */
+	/* folders with separate debug files, NULL-terminated, or NULL */
+	const char *const *symbol_paths;
+	/* write no names: addresses keep module, build id and offset */
+	bool mappings_only;
+	/* the stacks were walked reliably: they are not cut at a frame without a known mapping */
+	bool sound;
 };
 
 /* A distinct sampled address of a process (process 0: of the kernel). */
 struct names_hit_entry {
 	uint64_t address;
-	uint64_t time_ns;     /* of the first sample */
+	uint64_t time_ns; /* of the first sample */
 	uint32_t process;
-	uint32_t mapping;     /* index in trace.mappings; 0: unknown */
-	uint8_t state;        /* enum hit_state in names.c: waiting, named, or the cause */
+	uint32_t mapping; /* index in trace.mappings; 0: unknown */
+	uint8_t state;    /* enum hit_state in names.c: waiting, named, or the cause */
 	uint8_t stub_tried;
-	bool gone;            /* tombstone: the code there was removed, and a new sample is looked up again */
-	uint8_t stub_offset;  /* bytes from the begin of the stub to the address */
+	/* tombstone: the code there was removed, and a new sample is looked up again */
+	bool gone;
+	uint8_t stub_offset; /* bytes from the begin of the stub to the address */
 	const struct arch_stub *stub;
 };
 
@@ -105,7 +123,8 @@ struct names_pair {
 	uint32_t stack_index;
 	uint32_t epoch;
 	uint32_t count;
-	uint32_t sound_index; /* the stack without the frames that are no code; often stack_index itself */
+	/* the stack without the frames that are no code; often stack_index itself */
+	uint32_t sound_index;
 };
 
 /* One file, for all processes that map it. Its index is name_question.image. */
@@ -116,84 +135,118 @@ struct names_image {
 
 struct names {
 	struct names_options options;
-	VEC(struct names_process) processes;   /* parallel to trace.processes */
-	VEC(struct names_hit_entry) hits;      /* every distinct sampled (process, address); item 0 unused */
-	VEC(struct names_pair) pairs;          /* item 0 unused */
-	VEC(struct names_image) images;        /* item 0 unused */
-	VEC(uint32_t) waiting;                 /* indexes of entries without an answer yet */
-	VEC(uint64_t) frames;                  /* scratch */
-	VEC(uint64_t) previous;                /* the last stack that was processed */
-	uint32_t previous_process;             /* its process; 0: none */
-	struct map hit_index;                  /* hash of (process, address) -> hits */
-	struct map pair_index;                 /* hash of (process, stack, epoch) -> pairs */
-	struct map image_index;                /* file identity -> images */
-	struct map symbol_index;               /* hash of (mapping id, begin) of a written symbol -> the mapping id's low half */
-	struct kernel_symbols *kernel_asked;   /* names kernel addresses; NULL: not available to this process */
+	VEC(struct names_process) processes; /* parallel to trace.processes */
+	/* every distinct sampled (process, address); item 0 unused */
+	VEC(struct names_hit_entry) hits;
+	VEC(struct names_pair) pairs;   /* item 0 unused */
+	VEC(struct names_image) images; /* item 0 unused */
+	VEC(uint32_t) waiting;          /* indexes of entries without an answer yet */
+	VEC(uint64_t) frames;           /* scratch */
+	VEC(uint64_t) previous;         /* the last stack that was processed */
+	uint32_t previous_process;      /* its process; 0: none */
+	struct map hit_index;           /* hash of (process, address) -> hits */
+	struct map pair_index;          /* hash of (process, stack, epoch) -> pairs */
+	struct map image_index;         /* file identity -> images */
+	/* hash of (mapping id, begin) of a written symbol -> the mapping id's low half */
+	struct map symbol_index;
+	/* names kernel addresses; NULL: not available to this process */
+	struct kernel_symbols *kernel_asked;
 	uint64_t kernel_mapping_id;
-	int kernel_error;                      /* negative errno if kernel_asked could not be opened; 1: not tried */
-	struct symbol_file *vdso;              /* the recorder's own vdso, used for all processes; NULL: none, or not tried */
+	/* negative errno if kernel_asked could not be opened; 1: not tried */
+	int kernel_error;
+	/* the recorder's own vdso, used for all processes; NULL: none, or not tried */
+	struct symbol_file *vdso;
 	bool vdso_tried;
-	struct name_desk *desk;                /* the symbol worker; NULL until the first question */
-	struct map asked;                      /* hash of a question -> 1, until its answer arrives */
-	VEC(struct name_answer *) answers;     /* used by the current pass, and some of earlier passes */
-	struct map answer_index;               /* hash of a question -> answers, plus one */
-	uint64_t maps_asked;                   /* number of the last ASK_MAPS question */
-	bool asking_ended;                     /* questions without an answer will not get one */
-	bool kernel_needs_right;               /* each kernel lookup needs CAP_BPF (before Linux 5.19) */
-	uint64_t next_id;                      /* of mappings, symbols and metadata */
-	uint64_t frames_total;                 /* frames of all samples, counted again for each sample; complete after names_finish() */
+	/* the symbol worker; NULL until the first question */
+	struct name_desk *desk;
+	/* hash of a question -> 1, until its answer arrives */
+	struct map asked;
+	/* used by the current pass, and some of earlier passes */
+	VEC(struct name_answer *) answers;
+	struct map answer_index; /* hash of a question -> answers, plus one */
+	uint64_t maps_asked;     /* number of the last ASK_MAPS question */
+	bool asking_ended;       /* questions without an answer will not get one */
+	/* each kernel lookup needs CAP_BPF (before Linux 5.19) */
+	bool kernel_needs_right;
+	uint64_t next_id; /* of mappings, symbols and metadata */
+	/* frames of all samples, counted again for each sample; complete after names_finish() */
+	uint64_t frames_total;
 	uint64_t frames_unnamed[UNNAMED_CAUSE_COUNT];
-	struct bytes text;                     /* scratch */
+	struct bytes text; /* scratch */
 	struct bytes payload;
-	bool full;                             /* the memory limit was reached: no more addresses are named */
-	bool files_skipped;                    /* files of targets were skipped because the kernel offers no safe way to open them */
+	/* the memory limit was reached: no more addresses are named */
+	bool full;
+	/* files of targets were skipped because the kernel offers no safe way to open them */
+	bool files_skipped;
 };
 
 int names_init(struct names *names, const struct names_options *options);
 
-/* Opens the source of kernel symbols while the process has the rights for it. Otherwise the first kernel address opens it. */
+/*
+ * Opens the source of kernel symbols while the process has the rights for it. Otherwise the first
+ * kernel address opens it.
+ */
 void names_open_kernel(struct names *names);
 
 /* The state of a process; NULL without memory. Valid until the next process is added. */
 struct names_process *names_process(struct names *names, uint32_t process);
 
 /*
- * Processes a sample's stack. This is cheap for a known pair of process and stack. *ret_stack_index is the stack to write: it is cut at the first
- * user frame that is in no executable mapping. There the frame-pointer walk has failed (libc keeps no frame pointers), and the later frames were
- * found through that frame.
+ * Processes a sample's stack. This is cheap for a known pair of process and stack. *ret_stack_index
+ * is the stack to write: it is cut at the first user frame that is in no executable mapping. There
+ * the frame-pointer walk has failed (libc keeps no frame pointers), and the later frames were found
+ * through that frame.
  */
 int names_hit(struct names *names, uint32_t process, uint32_t stack_index, uint64_t time_ns,
 	uint32_t *ret_stack_index);
 
 /*
- * Calls `each` for every body that was removed since the last call, in no order. `code` is an index in the process's codemap; the body is borrowed.
- * The caller puts the removal into the reorder window and then calls names_end_code().
+ * Calls `each` for every body that was removed since the last call, in no order. `code` is an index
+ * in the process's codemap; the body is borrowed. The caller puts the removal into the reorder
+ * window and then calls names_end_code().
  */
 void names_removed_codes(struct names *names,
-	void (*each)(void *context, uint32_t process, uint32_t code, const struct code *body), void *context);
+	void (*each)(void *context, uint32_t process, uint32_t code, const struct code *body),
+	void *context);
 
 /*
- * Removes a body when all samples before its end have been processed. Addresses in its range that wait get their names, and later samples there are
- * looked up again. Returns the body (borrowed) if it is in the file, else NULL.
+ * Removes a body when all samples before its end have been processed. Addresses in its range that
+ * wait get their names, and later samples there are looked up again. Returns the body (borrowed) if
+ * it is in the file, else NULL.
  */
-const struct code *names_end_code(struct names *names, uint32_t process, uint32_t code, uint64_t begin);
+const struct code *names_end_code(struct names *names, uint32_t process, uint32_t code,
+	uint64_t begin);
 
 /* Names those waiting addresses whose answers are available. `now_ns` is CLOCK_MONOTONIC. */
 int names_resolve(struct names *names, uint64_t now_ns);
 
-/* Waits for the last answers. Addresses without one are named by the fallbacks, or counted by cause. */
+/*
+ * Waits for the last answers. Addresses without one are named by the fallbacks, or counted by
+ * cause.
+ */
 int names_finish(struct names *names);
 
-/* True while a question about one of the process's addresses has no answer: its slot must not be reused. */
+/*
+ * True while a question about one of the process's addresses has no answer: its slot must not be
+ * reused.
+ */
 bool names_awaits(const struct names *names, uint32_t process);
 
-/* Called before the trace's stack table is emptied: drops the pairs, keeps addresses and symbols. */
+/*
+ * Called before the trace's stack table is emptied: drops the pairs, keeps addresses and symbols.
+ */
 void names_forget_stacks(struct names *names);
 
-/* Frees the data of ended processes: `dead` is true for each. Their waiting addresses are named or counted now, then their slots may be reused. */
+/*
+ * Frees the data of ended processes: `dead` is true for each. Their waiting addresses are named or
+ * counted now, then their slots may be reused.
+ */
 void names_forget_processes(struct names *names, const bool *dead, uint32_t count);
 
-/* Drops symbol tables that can be read again from files; done by the symbol worker's thread, after this call returns. */
+/*
+ * Drops symbol tables that can be read again from files; done by the symbol worker's thread, after
+ * this call returns.
+ */
 void names_make_room(struct names *names);
 
 /* Memory of all tables. */

@@ -35,11 +35,13 @@
 /* The data from which the rows are made. */
 struct look {
 	struct rights rights;
-	struct targets targets; /* the .NET processes that we may look into, and those that we may not */
+	/* the .NET processes that we may look into, and those that we may not */
+	struct targets targets;
 	bool listed;
 };
 
-__attribute__((format(printf, 3, 4))) static void say(struct capability *row, enum capability_answer answer, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void say(struct capability *row,
+	enum capability_answer answer, const char *format, ...)
 {
 	va_list args;
 
@@ -51,7 +53,8 @@ __attribute__((format(printf, 3, 4))) static void say(struct capability *row, en
 
 static const char *how_to_get_rights(const struct look *look)
 {
-	return look->rights.euid ? "sudo, or a spoor for one group" : "--cap-add, or run it on the host";
+	return look->rights.euid ? "sudo, or a spoor for one group"
+				 : "--cap-add, or run it on the host";
 }
 
 /* ---- the rows ---- */
@@ -66,22 +69,27 @@ static void others(struct capability *row, const struct look *look)
 		return;
 	}
 	if (!trace && !connect)
-		say(row, CAPABILITY_LIMITED, "%s", "of this user only: CAP_SYS_PTRACE (to find a socket) and CAP_DAC_OVERRIDE (to connect) are missing");
+		say(row, CAPABILITY_LIMITED, "%s",
+			"of this user only: CAP_SYS_PTRACE (to find a socket) and CAP_DAC_OVERRIDE (to connect) are missing");
 	else
-		say(row, CAPABILITY_LIMITED, "of this user only: %s is missing", trace ? "CAP_DAC_OVERRIDE (to connect)" : "CAP_SYS_PTRACE (to find a socket)");
+		say(row, CAPABILITY_LIMITED, "of this user only: %s is missing",
+			trace ? "CAP_DAC_OVERRIDE (to connect)"
+			      : "CAP_SYS_PTRACE (to find a socket)");
 	(void)snprintf(row->remedy, sizeof(row->remedy), "%s", how_to_get_rights(look)); /* fits */
 }
 
 /* The variable that switches a process's diagnostics off; NULL none. */
 static const char *switched_off_by(struct proc_reader *proc, uint32_t pid)
 {
-	static const char *const names[] = { "DOTNET_EnableDiagnostics", "DOTNET_EnableDiagnostics_IPC", "COMPlus_EnableDiagnostics",
+	static const char *const names[] = { "DOTNET_EnableDiagnostics",
+		"DOTNET_EnableDiagnostics_IPC", "COMPlus_EnableDiagnostics",
 		"COMPlus_EnableDiagnostics_IPC" };
 	const char *value;
 	size_t len;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (proc_read_variable(proc, pid, names[i], &value, &len) == 0 && len == 1 && *value == '0')
+		if (proc_read_variable(proc, pid, names[i], &value, &len) == 0 && len == 1 &&
+			*value == '0')
 			return names[i];
 	return NULL;
 }
@@ -96,14 +104,17 @@ static void switched_on(struct capability *row, const struct look *look)
 
 	say(row, CAPABILITY_YES, "%s", "");
 	if (own && strcmp(own, "0") == 0) {
-		say(row, CAPABILITY_LIMITED, "%s", "DOTNET_EnableDiagnostics is 0 here: what is started from this shell has no socket");
-		(void)snprintf(row->remedy, sizeof(row->remedy), "unset DOTNET_EnableDiagnostics"); /* fits */
+		say(row, CAPABILITY_LIMITED, "%s",
+			"DOTNET_EnableDiagnostics is 0 here: what is started from this shell has no socket");
+		/* fits */
+		(void)snprintf(row->remedy, sizeof(row->remedy), "unset DOTNET_EnableDiagnostics");
 	}
 	if (proc_open(&proc, NULL) < 0)
 		return;
 	for (uint32_t i = 0; i < look->targets.list.count; i++) {
 		const struct target *target = &look->targets.list.items[i];
-		const char *name = target->kind == DOTNET_UNKNOWN ? NULL : switched_off_by(&proc, target->pid);
+		const char *name =
+			target->kind == DOTNET_UNKNOWN ? NULL : switched_off_by(&proc, target->pid);
 		if (!name)
 			continue;
 		off++;
@@ -114,11 +125,17 @@ static void switched_on(struct capability *row, const struct look *look)
 	if (!off)
 		return;
 	say(row, CAPABILITY_LIMITED, "switched off in %s: %u has %s=0",
-		text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, off, "process", "processes"), first, by);
-	(void)snprintf(row->remedy, sizeof(row->remedy), "start %s without it; CPU samples are had all the same", off == 1 ? "it" : "them"); /* fits */
+		text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, off, "process", "processes"), first,
+		by);
+	/* fits */
+	(void)snprintf(row->remedy, sizeof(row->remedy),
+		"start %s without it; CPU samples are had all the same", off == 1 ? "it" : "them");
 }
 
-/* The folder in which runtimes that are started here put their sockets, and in which Spoor's port for a command is. */
+/*
+ * The folder in which runtimes that are started here put their sockets, and in which Spoor's port
+ * for a command is.
+ */
 static void socket_folder(struct capability *row, const struct look *look)
 {
 	const char *folder = getenv("TMPDIR");
@@ -130,13 +147,17 @@ static void socket_folder(struct capability *row, const struct look *look)
 	if (stat(folder, &status) < 0 || !S_ISDIR(status.st_mode))
 		say(row, CAPABILITY_NO, "'%.200s' is no folder", folder);
 	else if (access(folder, W_OK | X_OK) < 0)
-		say(row, CAPABILITY_NO, "'%.150s' cannot be written to: %s", folder, strerror(errno));
+		say(row, CAPABILITY_NO, "'%.150s' cannot be written to: %s", folder,
+			strerror(errno));
 	else if (strlen(folder) + SOCKET_NAME_MAX > sizeof(((struct sockaddr_un *)0)->sun_path))
-		say(row, CAPABILITY_LIMITED, "the path of '%.150s' may be too long for a socket", folder);
+		say(row, CAPABILITY_LIMITED, "the path of '%.150s' may be too long for a socket",
+			folder);
 	else
 		say(row, CAPABILITY_YES, "%s", strcmp(folder, "/tmp") == 0 ? "" : folder);
 	if (row->answer != CAPABILITY_YES)
-		(void)snprintf(row->remedy, sizeof(row->remedy), "let TMPDIR name a short one that can be written to, here and for the programs"); /* fits */
+		/* fits */
+		(void)snprintf(row->remedy, sizeof(row->remedy),
+			"let TMPDIR name a short one that can be written to, here and for the programs");
 }
 
 static void heap(struct capability *row, const struct look *look)
@@ -151,10 +172,12 @@ static void heap(struct capability *row, const struct look *look)
 	if (reachable == found)
 		say(row, CAPABILITY_YES, "%s", "");
 	else
-		say(row, reachable ? CAPABILITY_LIMITED : CAPABILITY_NO, "a snapshot takes the process's socket: %u of %u can be asked",
-			reachable, found);
+		say(row, reachable ? CAPABILITY_LIMITED : CAPABILITY_NO,
+			"a snapshot takes the process's socket: %u of %u can be asked", reachable,
+			found);
 	if (row->answer != CAPABILITY_YES)
-		(void)snprintf(row->remedy, sizeof(row->remedy), "spoor ps says of each why not"); /* fits */
+		/* fits */
+		(void)snprintf(row->remedy, sizeof(row->remedy), "spoor ps says of each why not");
 }
 
 static void dump(struct capability *row, const struct look *look)
@@ -165,7 +188,8 @@ static void dump(struct capability *row, const struct look *look)
 	struct diag first = { 0 };
 
 	if (kernel_file_number("/proc/sys/kernel/yama/ptrace_scope", &scope) && scope == 3) {
-		say(row, CAPABILITY_NO, "%s", "kernel.yama.ptrace_scope is 3: this machine forbids ptrace until its next start");
+		say(row, CAPABILITY_NO, "%s",
+			"kernel.yama.ptrace_scope is 3: this machine forbids ptrace until its next start");
 		return;
 	}
 	for (uint32_t i = 0; i < look->targets.list.count; i++) {
@@ -175,7 +199,9 @@ static void dump(struct capability *row, const struct look *look)
 		if (target->kind == DOTNET_UNKNOWN)
 			continue;
 		asked++;
-		struct dump_question question = { .pid = target->pid, .folder = "/tmp", .runtime_path = target->runtime_path,
+		struct dump_question question = { .pid = target->pid,
+			.folder = "/tmp",
+			.runtime_path = target->runtime_path,
 			.single_file = target->kind == DOTNET_SINGLE_FILE };
 		/* The default folder of a dump; -o names another. */
 		if (target->reachable && dump_check(&question, &facts, &diag) == 0)
@@ -186,13 +212,20 @@ static void dump(struct capability *row, const struct look *look)
 	if (good == asked)
 		say(row, CAPABILITY_YES, "%s", "");
 	else
-		say(row, good ? CAPABILITY_LIMITED : CAPABILITY_NO, "%u of %u .NET processes%s%.150s", good, asked, first.text[0] ? "; " : "",
+		say(row, good ? CAPABILITY_LIMITED : CAPABILITY_NO,
+			"%u of %u .NET processes%s%.150s", good, asked, first.text[0] ? "; " : "",
 			first.text);
 	if (good != asked)
-		(void)snprintf(row->remedy, sizeof(row->remedy), "%.200s", first.remedy[0] ? first.remedy : "spoor ps says of each whether it can be asked"); /* fits */
+		/* fits */
+		(void)snprintf(row->remedy, sizeof(row->remedy), "%.200s",
+			first.remedy[0] ? first.remedy
+					: "spoor ps says of each whether it can be asked");
 }
 
-/* The sessions of a stopped or killed spoor are ended by its guard; those of a frozen one are not, because the guard is in the same control group. */
+/*
+ * The sessions of a stopped or killed spoor are ended by its guard; those of a frozen one are not,
+ * because the guard is in the same control group.
+ */
 static void guarded(struct capability *row, const struct look *look)
 {
 	struct cgroup group;
@@ -203,7 +236,8 @@ static void guarded(struct capability *row, const struct look *look)
 		return;
 	for (uint32_t i = 0; i < look->targets.list.count; i++)
 		outside += !cgroup_holds(&group, look->targets.list.items[i].pid);
-	say(row, CAPABILITY_YES, "unless the control group '%.100s' is frozen: a .NET process outside of it (%u now) then waits for spoor",
+	say(row, CAPABILITY_YES,
+		"unless the control group '%.100s' is frozen: a .NET process outside of it (%u now) then waits for spoor",
 		group.path[0] ? group.path : "/", outside);
 }
 
@@ -232,11 +266,14 @@ static bool provider_of_target(const struct target *target, char *ret_name, size
 	uint64_t size;
 	cleanup(closep) int fd = -1;
 
-	if (!slash || (size_t)snprintf(path, sizeof(path), "%.*s/" LTTNG_PROVIDER, (int)(slash - target->runtime_path),
-			      target->runtime_path) >= sizeof(path) ||
+	if (!slash ||
+		(size_t)snprintf(path, sizeof(path), "%.*s/" LTTNG_PROVIDER,
+			(int)(slash - target->runtime_path),
+			target->runtime_path) >= sizeof(path) ||
 		target_root_open(&root, target->pid, NULL) < 0)
 		return false;
-	bool found = target_root_open_file(&root, path, LIBRARY_MAX, &fd, &size, NULL) == 0 && needed_of(fd, ret_name, room);
+	bool found = target_root_open_file(&root, path, LIBRARY_MAX, &fd, &size, NULL) == 0 &&
+		     needed_of(fd, ret_name, room);
 
 	target_root_close(&root);
 	return found;
@@ -245,15 +282,18 @@ static bool provider_of_target(const struct target *target, char *ret_name, size
 /* The LTTng provider in the folder of the newest runtime that is installed here. */
 static bool provider_of_machine(char *ret_name, size_t room)
 {
-	static const char *const places[] = { "/usr/share/dotnet", "/usr/lib/dotnet", "/usr/lib64/dotnet" };
+	static const char *const places[] = { "/usr/share/dotnet", "/usr/lib/dotnet",
+		"/usr/lib64/dotnet" };
 	bool found = false;
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !found; i++) {
 		char pattern[128];
 		glob_t paths = { 0 };
-		(void)snprintf(pattern, sizeof(pattern), "%s/shared/Microsoft.NETCore.App/*/" LTTNG_PROVIDER, places[i]); /* fits */
+		(void)snprintf(pattern, sizeof(pattern),
+			"%s/shared/Microsoft.NETCore.App/*/" LTTNG_PROVIDER, places[i]); /* fits */
 		if (glob(pattern, 0, NULL, &paths) == 0 && paths.gl_pathc) {
-			cleanup(closep) int fd = open(paths.gl_pathv[paths.gl_pathc - 1], O_RDONLY | O_CLOEXEC);
+			cleanup(closep) int fd =
+				open(paths.gl_pathv[paths.gl_pathc - 1], O_RDONLY | O_CLOEXEC);
 			found = fd >= 0 && needed_of(fd, ret_name, room);
 		}
 		globfree(&paths);
@@ -263,8 +303,9 @@ static bool provider_of_machine(char *ret_name, size_t room)
 
 static bool library_is_here(const char *name)
 {
-	static const char *const places[] = { "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu",
-		"/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib" };
+	static const char *const places[] = { "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu",
+		"/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64",
+		"/lib", "/usr/lib", "/usr/local/lib" };
 	char path[256];
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
@@ -285,7 +326,8 @@ static void lttng(struct capability *row, const struct look *look)
 	if (!found)
 		found = provider_of_machine(name, sizeof(name));
 	if (!found) {
-		say(row, CAPABILITY_NO, "%s", "no runtime was found that comes with " LTTNG_PROVIDER);
+		say(row, CAPABILITY_NO, "%s",
+			"no runtime was found that comes with " LTTNG_PROVIDER);
 		return;
 	}
 	if (library_is_here(name)) {
@@ -293,15 +335,19 @@ static void lttng(struct capability *row, const struct look *look)
 		return;
 	}
 	say(row, CAPABILITY_NO, "the runtime's provider is linked to %s, which is not here%s", name,
-		library_is_here("liblttng-ust.so.1") && strcmp(name, "liblttng-ust.so.1") != 0 ? " (liblttng-ust.so.1 does not stand in for it)" : "");
-	(void)snprintf(row->remedy, sizeof(row->remedy), "%s", strcmp(name, "liblttng-ust.so.0") == 0
+		library_is_here("liblttng-ust.so.1") && strcmp(name, "liblttng-ust.so.1") != 0
+			? " (liblttng-ust.so.1 does not stand in for it)"
+			: "");
+	(void)snprintf(row->remedy, sizeof(row->remedy), "%s",
+		strcmp(name, "liblttng-ust.so.0") == 0
 			? "Debian 11 and Ubuntu 20.04 have it; it can stand beside a newer one. spoor trace needs neither"
 			: "install it; spoor trace does not need it"); /* fits */
 }
 
 static void user_events(struct capability *row, const struct look *look)
 {
-	static const char *const paths[] = { "/sys/kernel/tracing/user_events_data", "/sys/kernel/debug/tracing/user_events_data" };
+	static const char *const paths[] = { "/sys/kernel/tracing/user_events_data",
+		"/sys/kernel/debug/tracing/user_events_data" };
 	int error = ENOENT;
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
@@ -317,12 +363,19 @@ static void user_events(struct capability *row, const struct look *look)
 
 	if (error != ENOENT) {
 		say(row, CAPABILITY_NO, "user_events_data: %s", strerror(error));
-		(void)snprintf(row->remedy, sizeof(row->remedy), "%s", how_to_get_rights(look)); /* fits */
+		/* fits */
+		(void)snprintf(row->remedy, sizeof(row->remedy), "%s", how_to_get_rights(look));
 	} else if (mounted) {
-		say(row, CAPABILITY_NO, "%s", "this kernel has none (CONFIG_USER_EVENTS, Linux 6.4 or newer)");
+		say(row, CAPABILITY_NO, "%s",
+			"this kernel has none (CONFIG_USER_EVENTS, Linux 6.4 or newer)");
 	} else {
-		say(row, CAPABILITY_NO, "%s", look->rights.euid ? "tracefs can be read by root only" : "tracefs is not mounted");
-		(void)snprintf(row->remedy, sizeof(row->remedy), "%s", look->rights.euid ? "run it with sudo" : "mount -t tracefs tracefs /sys/kernel/tracing"); /* fits */
+		say(row, CAPABILITY_NO, "%s",
+			look->rights.euid ? "tracefs can be read by root only"
+					  : "tracefs is not mounted");
+		/* fits */
+		(void)snprintf(row->remedy, sizeof(row->remedy), "%s",
+			look->rights.euid ? "run it with sudo"
+					  : "mount -t tracefs tracefs /sys/kernel/tracing");
 	}
 }
 
@@ -343,7 +396,9 @@ static const struct {
 
 void dotnet_needs_probe(struct capability ret_table[DOTNET_NEEDS_COUNT])
 {
-	const struct target_query query = { .all = true, .dotnet_only = true, .details = TARGET_REACH };
+	const struct target_query query = {
+		.all = true, .dotnet_only = true, .details = TARGET_REACH
+	};
 	struct look look = { 0 };
 
 	rights_read(&look.rights);

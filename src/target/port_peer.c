@@ -33,8 +33,9 @@ static void read_by_pid(uint32_t pid, uint32_t inner_pid, unsigned details, stru
 {
 	const struct target_query query = { .pids = &pid, .pid_count = 1, .details = details };
 
-	peer->seen = pid && targets_choose(&query, &peer->targets, NULL) == 0 && peer->targets.list.count == 1 &&
-		peer->targets.list.items[0].inner_pid == inner_pid;
+	peer->seen = pid && targets_choose(&query, &peer->targets, NULL) == 0 &&
+		     peer->targets.list.count == 1 &&
+		     peer->targets.list.items[0].inner_pid == inner_pid;
 	if (peer->seen)
 		peer->target = peer->targets.list.items[0];
 	else
@@ -63,17 +64,24 @@ int port_peer_ask(const char *path, unsigned details, struct port_peer *ret_peer
 	else if (exchange.state == EXCHANGE_FAILED)
 		result = diag_set(diag, exchange.failure, "%s", exchange.text);
 	else if (!exchange.ok)
-		result = diag_set(diag, -EPROTO, "the runtime at '%s' does not say who it is", path);
+		result =
+			diag_set(diag, -EPROTO, "the runtime at '%s' does not say who it is", path);
 	else
-		result = ipc_decode_process_info(IPC_PROCESS_INFO, exchange.payload, exchange.payload_size, &info, diag);
+		result = ipc_decode_process_info(IPC_PROCESS_INFO, exchange.payload,
+			exchange.payload_size, &info, diag);
 	exchange_done(&exchange);
 	if (result < 0)
 		return result;
 	const char *slash = strrchr(info.command_line, '/');
 	const char *name = slash ? slash + 1 : info.command_line;
 
-	(void)snprintf(ret_peer->name, sizeof(ret_peer->name), "%.*s", (int)strcspn(name, " "), name); /* a cut end is fine */
-	/* The process that listens at the path, if its own pid is the one that the runtime reports; a process that only forwards connections has another. */
+	/* a cut end is fine */
+	(void)snprintf(ret_peer->name, sizeof(ret_peer->name), "%.*s", (int)strcspn(name, " "),
+		name);
+	/*
+	 * The process that listens at the path, if its own pid is the one that the runtime reports;
+	 * a process that only forwards connections has another.
+	 */
 	read_by_pid(path_owner(path), (uint32_t)info.pid, details, ret_peer);
 	ipc_process_info_done(&info);
 	return 0;

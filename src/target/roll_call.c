@@ -66,8 +66,8 @@ static int ask(struct exchange *exchange, struct question *question, uint64_t no
 }
 
 /* True when an older version of the request is to be tried. */
-static bool take_answer(
-	struct targets *targets, struct exchange *exchange, struct question *question)
+static bool take_answer(struct targets *targets, struct exchange *exchange,
+	struct question *question)
 {
 	struct target *target = question->target;
 	struct ipc_process_info info;
@@ -91,8 +91,8 @@ static bool take_answer(
 		return exchange->error == IPC_ERROR_UNKNOWN_COMMAND &&
 		       exchange->command != IPC_PROCESS_INFO;
 	}
-	if (ipc_decode_process_info(
-		    exchange->command, exchange->payload, exchange->payload_size, &info, NULL) < 0)
+	if (ipc_decode_process_info(exchange->command, exchange->payload, exchange->payload_size,
+		    &info, NULL) < 0)
 		return false;
 	info.runtime_version[strcspn(info.runtime_version, "+")] =
 		'\0'; /* cuts off the commit hash */
@@ -103,8 +103,8 @@ static bool take_answer(
 	return false;
 }
 
-static int ask_all(
-	struct targets *targets, struct question *questions, size_t count, uint64_t bound_ns)
+static int ask_all(struct targets *targets, struct question *questions, size_t count,
+	uint64_t bound_ns)
 {
 	cleanup(freep) struct exchange *exchanges = calloc(count + 1, sizeof(*exchanges));
 	uint64_t now_ns = clock_monotonic_ns();
@@ -173,7 +173,8 @@ static void explain_no_socket(struct targets *targets, struct target *target)
 		proc_close(&proc);
 	}
 	if (target->kind == DOTNET_NATIVEAOT &&
-		(target->reach_reason == REASON_NO_SOCKET || target->reach_reason == REASON_NO_SOCKET_LONG_PATH))
+		(target->reach_reason == REASON_NO_SOCKET ||
+			target->reach_reason == REASON_NO_SOCKET_LONG_PATH))
 		target->reason = reason_text(REASON_NO_DIAGNOSTICS);
 }
 
@@ -185,9 +186,10 @@ static void explain(struct targets *targets, struct target *target)
 	case EACCES:
 	case EPERM:
 		if (geteuid() != 0 && target->uid != geteuid()) {
-			target->reason = reason_text(REASON_OTHER_USER); /* the user's name is in its own column */
-			(void)snprintf(
-				text, sizeof(text), "sudo spoor ps -p %u", target->pid); /* fits */
+			/* the user's name is in its own column */
+			target->reason = reason_text(REASON_OTHER_USER);
+			(void)snprintf(text, sizeof(text), "sudo spoor ps -p %u",
+				target->pid); /* fits */
 			target->remedy = keep(targets, text);
 		}
 		break;

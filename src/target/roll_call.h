@@ -1,5 +1,6 @@
 /*
- * Sends ProcessInfo to the chosen .NET processes: runtime version, architecture, and why one does not answer.
+ * Sends ProcessInfo to the chosen .NET processes: runtime version, architecture, and why one does
+ * not answer.
  */
 #ifndef SPOOR_TARGET_ROLL_CALL_H
 #define SPOOR_TARGET_ROLL_CALL_H
@@ -10,10 +11,11 @@ struct target;
 struct targets;
 
 /*
- * Sends ProcessInfo to all reachable processes simultaneously (it changes nothing in them and is answered within milliseconds) and waits for
- * `bound_ns` at most. The replies fill runtime_version and architecture. A process that does not answer is marked as not reachable. For each that is
- * not, the reason becomes as exact as its environment variables allow, and `remedy` is a command to type. The targets were chosen with TARGET_REACH.
- * -ENOMEM, or 0.
+ * Sends ProcessInfo to all reachable processes simultaneously (it changes nothing in them and is
+ * answered within milliseconds) and waits for `bound_ns` at most. The replies fill runtime_version
+ * and architecture. A process that does not answer is marked as not reachable. For each that is
+ * not, the reason becomes as exact as its environment variables allow, and `remedy` is a command to
+ * type. The targets were chosen with TARGET_REACH. -ENOMEM, or 0.
  */
 int roll_call(struct targets *targets, uint64_t bound_ns);
 

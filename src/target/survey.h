@@ -1,5 +1,6 @@
 /*
- * Counts the .NET processes of the machine, and those whose diagnostics socket takes connections. Nothing is sent to them.
+ * Counts the .NET processes of the machine, and those whose diagnostics socket takes connections.
+ * Nothing is sent to them.
  */
 #ifndef SPOOR_TARGET_SURVEY_H
 #define SPOOR_TARGET_SURVEY_H
@@ -9,12 +10,13 @@
 struct diag;
 
 struct survey {
-	uint32_t found;        /* processes with signs of .NET whose mappings this user may read */
-	uint32_t likely;       /* other processes that look like .NET by their arguments or socket */
-	uint32_t reachable;    /* of them: a socket that takes connections */
-	uint32_t hidden;       /* processes whose mappings this user may not read */
-	uint32_t refused_pid;  /* the first that is not reachable; 0 none */
-	char reason[256];      /* why it is not */
+	uint32_t found; /* processes with signs of .NET whose mappings this user may read */
+	/* other processes that look like .NET by their arguments or socket */
+	uint32_t likely;
+	uint32_t reachable;   /* of them: a socket that takes connections */
+	uint32_t hidden;      /* processes whose mappings this user may not read */
+	uint32_t refused_pid; /* the first that is not reachable; 0 none */
+	char reason[256];     /* why it is not */
 };
 
 int survey_dotnet(struct survey *ret_survey, struct diag *diag);

@@ -1,8 +1,8 @@
 /*
  * See targets.h.
  *
- * One walk over /proc. Only files that the query needs are read: names need stat and status (and the arguments of processes called "dotnet"), containers the
- * control group, .NET the mappings.
+ * One walk over /proc. Only files that the query needs are read: names need stat and status (and
+ * the arguments of processes called "dotnet"), containers the control group, .NET the mappings.
  */
 #include "target/targets.h"
 
@@ -27,7 +27,7 @@
 #include "machine/proc.h"
 #include "machine/target_root.h"
 
-#define FIRST_PID_NAMESPACE                                                                        \
+#define FIRST_PID_NAMESPACE \
 	0xeffffffcu /* PROC_PID_INIT_INO: the kernel's number for the machine's own */
 #define EXPORTS_MAX         (4u << 20)
 #define HOST_NAME_MAX_BYTES 256u
@@ -43,7 +43,8 @@ struct candidate {
 	bool placed;
 	char host_name[HOST_NAME_MAX_BYTES];
 	bool host_known;
-	char uts_name[HOST_NAME_MAX_BYTES]; /* "" unless it is in another UTS namespace, with its own host name */
+	/* "" unless it is in another UTS namespace, with its own host name */
+	char uts_name[HOST_NAME_MAX_BYTES];
 	bool uts_own;
 	bool uts_known;
 	unsigned signs;
@@ -102,8 +103,8 @@ static const char *candidate_name(struct choosing *c)
 		proc_parse_application(args, len, &name, &name_len))
 		copy_text(now->name, sizeof(now->name), name, name_len);
 	else
-		copy_text(
-			now->name, sizeof(now->name), now->process.comm, strlen(now->process.comm));
+		copy_text(now->name, sizeof(now->name), now->process.comm,
+			strlen(now->process.comm));
 	return now->name;
 }
 
@@ -122,7 +123,9 @@ static void candidate_place(struct choosing *c)
 	(void)container_id_from_cgroup(path, len, now->container); /* none: stays empty */
 }
 
-/* The host name of its container: from its environment at its start, else from its /etc/hostname. */
+/*
+ * The host name of its container: from its environment at its start, else from its /etc/hostname.
+ */
 static const char *candidate_host_name(struct choosing *c)
 {
 	struct candidate *now = &c->now;
@@ -161,14 +164,16 @@ static bool has_own_uts(struct choosing *c)
 	now->uts_known = true;
 	now->uts_own = container_has_host_name(now->process.pid);
 	if (now->uts_own)
-		(void)container_host_name(now->process.pid, now->uts_name); /* without the right to read it: stays empty */
+		/* without the right to read it: stays empty */
+		(void)container_host_name(now->process.pid, now->uts_name);
 	return now->uts_own;
 }
 
 /* Any of its host names: the kernel's, and those in its environment and files. */
 static bool fits_host_name(struct choosing *c, const char *pattern)
 {
-	return (has_own_uts(c) && c->now.uts_name[0] && text_glob(pattern, c->now.uts_name)) || text_glob(pattern, candidate_host_name(c));
+	return (has_own_uts(c) && c->now.uts_name[0] && text_glob(pattern, c->now.uts_name)) ||
+	       text_glob(pattern, candidate_host_name(c));
 }
 
 static int on_mapping(void *user, const struct proc_mapping *mapping)
@@ -184,7 +189,10 @@ static int on_mapping(void *user, const struct proc_mapping *mapping)
 	return 0;
 }
 
-/* The kind of .NET that a name in an ELF file's string table proves; each name ends with a NUL. DOTNET_NOT: no name does. */
+/*
+ * The kind of .NET that a name in an ELF file's string table proves; each name ends with a NUL.
+ * DOTNET_NOT: no name does.
+ */
 static enum dotnet_kind kind_of_names(const char *names, size_t size)
 {
 	for (size_t at = 0; at < size;) {
@@ -242,7 +250,10 @@ static const struct known_program *find_program(struct choosing *c)
 	return program;
 }
 
-/* For a process whose mappings this user may not read: its arguments and the names in /tmp are readable for every user. */
+/*
+ * For a process whose mappings this user may not read: its arguments and the names in /tmp are
+ * readable for every user.
+ */
 static bool hidden_looks_dotnet(struct choosing *c)
 {
 	struct candidate *now = &c->now;
@@ -298,7 +309,9 @@ static void candidate_look(struct choosing *c)
 
 /* ---- conditions ---- */
 
-/* By the program's name, its command's (which comm cuts after 15 characters), or the application's. */
+/*
+ * By the program's name, its command's (which comm cuts after 15 characters), or the application's.
+ */
 static bool fits_name(struct choosing *c, const char *pattern)
 {
 	const char *args;
@@ -313,14 +326,17 @@ static bool fits_name(struct choosing *c, const char *pattern)
 	return text_glob(pattern, slash ? slash + 1 : args);
 }
 
-/* The last part of a control group's path without what systemd puts around it: "web" of ".../docker-web.scope". */
+/*
+ * The last part of a control group's path without what systemd puts around it: "web" of
+ * ".../docker-web.scope".
+ */
 static bool fits_last_part(const char *cgroup, const char *pattern)
 {
 	const char *slash = strrchr(cgroup, '/');
 	char part[256];
 
-	copy_text(
-		part, sizeof(part), slash ? slash + 1 : cgroup, strlen(slash ? slash + 1 : cgroup));
+	copy_text(part, sizeof(part), slash ? slash + 1 : cgroup,
+		strlen(slash ? slash + 1 : cgroup));
 	if (!part[0])
 		return false;
 	if (text_glob(pattern, part))
@@ -348,8 +364,8 @@ static bool fits_container(struct choosing *c, const char *pattern)
 	candidate_place(c);
 	if (len >= ID_PREFIX_MIN && strncmp(now->container, pattern, len) == 0)
 		return true;
-	if (now->container[0] &&
-		container_names("", now->container, fits_container_name, (void *)(uintptr_t)pattern))
+	if (now->container[0] && container_names("", now->container, fits_container_name,
+					 (void *)(uintptr_t)pattern))
 		return true;
 	if (!now->container[0] && now->process.inner_pid == now->process.pid && !has_own_uts(c))
 		return false; /* a service's control group is no container */
@@ -359,12 +375,15 @@ static bool fits_container(struct choosing *c, const char *pattern)
 static bool fits_pod(struct choosing *c, const char *pattern)
 {
 	candidate_place(c);
-	if (!c->now.container[0] && c->now.process.inner_pid == c->now.process.pid && !has_own_uts(c))
+	if (!c->now.container[0] && c->now.process.inner_pid == c->now.process.pid &&
+		!has_own_uts(c))
 		return false;
 	return fits_host_name(c, pattern);
 }
 
-/* The pattern is "/system.slice/shop.service" or "shop.service"; control groups below them fit too. */
+/*
+ * The pattern is "/system.slice/shop.service" or "shop.service"; control groups below them fit too.
+ */
 static bool fits_cgroup(struct choosing *c, const char *pattern)
 {
 	char path[sizeof(c->now.cgroup)];
@@ -394,7 +413,10 @@ static bool fits_tree(const struct choosing *c, uint32_t root)
 {
 	const struct proc_process *process = &c->now.process;
 
-	/* Parents were read one after the other while processes started and ended: a ring among them is possible. */
+	/*
+	 * Parents were read one after the other while processes started and ended: a ring among
+	 * them is possible.
+	 */
 	for (uint32_t steps = 0; process && steps < c->processes.count; steps++) {
 		if (process->pid == root)
 			return true;
@@ -409,7 +431,10 @@ static size_t pattern_count(const struct target_query *query)
 	       query->tree_count;
 }
 
-/* Does any pattern fit the present process? All are tried, so that each records whether it fitted any. */
+/*
+ * Does any pattern fit the present process? All are tried, so that each records whether it fitted
+ * any.
+ */
 static bool fits_any(struct choosing *c)
 {
 	const struct target_query *query = c->query;
@@ -452,7 +477,10 @@ static const char *keep_z(struct targets *targets, const char *text)
 	return keep_text(targets, text, strlen(text));
 }
 
-/* The arguments, with blanks for their NULs; *ret_short is the form for a table. Either is NULL when there is no memory. */
+/*
+ * The arguments, with blanks for their NULs; *ret_short is the form for a table. Either is NULL
+ * when there is no memory.
+ */
 static const char *keep_command_line(struct choosing *c, const char **ret_short)
 {
 	struct bytes command = { 0 };
@@ -475,7 +503,9 @@ static const char *keep_command_line(struct choosing *c, const char **ret_short)
 	return copy;
 }
 
-/* Whether its socket takes connections. Nothing is sent, so the target does not wait for anything. */
+/*
+ * Whether its socket takes connections. Nothing is sent, so the target does not wait for anything.
+ */
 static int try_to_reach(struct choosing *c, struct target *target)
 {
 	struct dotnet_target port;
@@ -557,7 +587,8 @@ static int take(struct choosing *c)
 	if (details & TARGET_PLACE)
 		target->command_line = keep_command_line(c, &target->short_command);
 	if (!target->name || !target->program || !target->container || !target->cgroup ||
-		!target->runtime_path || !target->runtime_version || !target->command_line || !target->short_command)
+		!target->runtime_path || !target->runtime_version || !target->command_line ||
+		!target->short_command)
 		return -ENOMEM;
 	if ((details & TARGET_REACH) && target->kind != DOTNET_NOT)
 		return try_to_reach(c, target);
@@ -566,10 +597,15 @@ static int take(struct choosing *c)
 
 static void begin_candidate(struct choosing *c, const struct proc_process *process)
 {
-	/* Field by field, not the whole struct: its texts are long, and the machine has many processes. */
+	/*
+	 * Field by field, not the whole struct: its texts are long, and the machine has many
+	 * processes.
+	 */
 	c->now.process = *process;
-	c->now.named = c->now.placed = c->now.host_known = c->now.uts_known = c->now.looked = c->now.hidden = false;
-	c->now.cgroup[0] = c->now.container[0] = c->now.host_name[0] = c->now.uts_name[0] = c->now.coreclr[0] = '\0';
+	c->now.named = c->now.placed = c->now.host_known = c->now.uts_known = c->now.looked =
+		c->now.hidden = false;
+	c->now.cgroup[0] = c->now.container[0] = c->now.host_name[0] = c->now.uts_name[0] =
+		c->now.coreclr[0] = '\0';
 	c->now.signs = 0;
 	c->now.kind = DOTNET_NOT;
 	c->now.machine = 0;
@@ -653,8 +689,8 @@ static const char *dotnet_word(const struct choosing *c)
 	return c->query->dotnet_only ? ".NET " : "";
 }
 
-static int tell_missing(
-	const struct choosing *c, const char *what, const char *pattern, struct diag *diag)
+static int tell_missing(const struct choosing *c, const char *what, const char *pattern,
+	struct diag *diag)
 {
 	diag_set(diag, -ESRCH, "no %sprocess %s '%s'", dotnet_word(c), what, pattern);
 	diag_remedy(diag, "spoor ps -a lists what runs; * and ? stand for any characters");
@@ -733,7 +769,10 @@ bool target_query_chooses(const struct target_query *query)
 
 int targets_choose(const struct target_query *query, struct targets *ret_targets, struct diag *diag)
 {
-	/* Large, so it is allocated, and does not take the room on the stack that signal handlers need. */
+	/*
+	 * Large, so it is allocated, and does not take the room on the stack that signal handlers
+	 * need.
+	 */
 	cleanup(freep) struct choosing *c = calloc(1, sizeof(*c));
 	int result;
 

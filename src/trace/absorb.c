@@ -14,17 +14,17 @@
 #include "trace/spoor_payload.h"
 #include "trace/trace.h"
 
-#define ID_MASK        (~UINT64_C(0) >> 2)
-#define KEY_METADATA   (UINT64_C(1) << 62)
-#define KEY_MODULE     (UINT64_C(2) << 62)
-#define KEY_CODE       (UINT64_C(3) << 62)
+#define ID_MASK      (~UINT64_C(0) >> 2)
+#define KEY_METADATA (UINT64_C(1) << 62)
+#define KEY_MODULE   (UINT64_C(2) << 62)
+#define KEY_CODE     (UINT64_C(3) << 62)
 
 /* Process of the event's thread; 0 none. */
 static uint32_t process_of(const struct trace *trace, const struct event *event)
 {
 	return event->thread_index < trace->threads.count
-		? trace->threads.items[event->thread_index].process
-		: 0;
+		       ? trace->threads.items[event->thread_index].process
+		       : 0;
 }
 
 static int absorb_process(struct trace *trace, const struct event *event, bool existed)
@@ -60,8 +60,8 @@ static int absorb_mapping(struct trace *trace, const struct event *event)
 	struct mapping *mapping = index ? &trace->mappings.items[index] : NULL;
 	if (mapping && mapping->begin == read.begin) {
 		/*
-		 * A second event of a known mapping: it has grown, or, if it names another process, the mapping belongs to the kernel and thus to all
-		 * processes.
+		 * A second event of a known mapping: it has grown, or, if it names another process,
+		 * the mapping belongs to the kernel and thus to all processes.
 		 */
 		if (read.end > mapping->end)
 			mapping->end = read.end;
@@ -107,12 +107,14 @@ static uint32_t find_build_id(struct trace *trace, const char *json)
 static int absorb_mapping_metadata(struct trace *trace, const struct event *event)
 {
 	struct payload_mapping_metadata read;
-	int r = payload_read_mapping_metadata(event->payload, event->payload_size, &trace->strings, &read);
+	int r = payload_read_mapping_metadata(event->payload, event->payload_size, &trace->strings,
+		&read);
 
 	if (r < 0)
 		return r;
 	uint32_t build_id = find_build_id(trace, read.symbols);
-	if (build_id && !map_put(&trace->mapping_by_id, KEY_METADATA | (read.id & ID_MASK), build_id))
+	if (build_id &&
+		!map_put(&trace->mapping_by_id, KEY_METADATA | (read.id & ID_MASK), build_id))
 		return -ENOMEM;
 	return 1;
 }
@@ -142,8 +144,8 @@ static int absorb_facts(struct trace *trace, const struct event *event)
 	struct payload_process_facts read;
 	const char *arguments[PAYLOAD_ARGUMENTS_MAX];
 	struct bytes joined = { 0 };
-	int r = payload_read_process_facts(event->payload, event->payload_size, &trace->strings, arguments,
-		&read);
+	int r = payload_read_process_facts(event->payload, event->payload_size, &trace->strings,
+		arguments, &read);
 
 	if (r < 0)
 		return r;
@@ -162,15 +164,18 @@ static int absorb_facts(struct trace *trace, const struct event *event)
 		bytes_text(&joined, arguments[i]);
 	}
 	if (joined.len)
-		process->command = strtab_add(&trace->strings, (const char *)joined.data, joined.len);
+		process->command =
+			strtab_add(&trace->strings, (const char *)joined.data, joined.len);
 	bytes_done(&joined);
 	return 1;
 }
 
 static uint8_t runtime_of(const char *kind)
 {
-	static const char *const names[] = { [RUNTIME_CORECLR] = "coreclr", [RUNTIME_NATIVEAOT] = "nativeaot",
-		[RUNTIME_MONO] = "mono", [RUNTIME_LIBSPOOR] = "libspoor" };
+	static const char *const names[] = { [RUNTIME_CORECLR] = "coreclr",
+		[RUNTIME_NATIVEAOT] = "nativeaot",
+		[RUNTIME_MONO] = "mono",
+		[RUNTIME_LIBSPOOR] = "libspoor" };
 
 	for (size_t i = 1; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(names[i], kind) == 0)
@@ -196,7 +201,8 @@ static int absorb_runtime(struct trace *trace, const struct event *event)
 static int absorb_thread_name(struct trace *trace, const struct event *event)
 {
 	struct payload_thread_name read;
-	int r = payload_read_thread_name(event->payload, event->payload_size, &trace->strings, &read);
+	int r = payload_read_thread_name(event->payload, event->payload_size, &trace->strings,
+		&read);
 
 	if (r < 0)
 		return r;
@@ -222,7 +228,8 @@ static int add_code(struct trace *trace, uint32_t process, const struct code_ran
 static int absorb_code_added(struct trace *trace, const struct event *event)
 {
 	struct payload_code read;
-	int r = payload_read_code_added(event->payload, event->payload_size, &trace->strings, &read);
+	int r = payload_read_code_added(event->payload, event->payload_size, &trace->strings,
+		&read);
 
 	if (r < 0)
 		return r;
@@ -303,7 +310,8 @@ static int absorb_clock_offset(struct trace *trace, const struct event *event)
 {
 	struct payload_clock_offset read;
 	uint32_t process = process_of(trace, event);
-	int r = payload_read_clock_offset(event->payload, event->payload_size, &trace->strings, &read);
+	int r = payload_read_clock_offset(event->payload, event->payload_size, &trace->strings,
+		&read);
 
 	if (r < 0)
 		return r;
@@ -388,14 +396,16 @@ static int absorb_session_end(struct trace *trace, const struct event *event)
 	struct recording *recording = &trace->recording;
 	struct payload_count counts[PAYLOAD_COUNTS_MAX];
 	struct payload_session_end read;
-	int r = payload_read_session_end(event->payload, event->payload_size, &trace->strings, counts, &read);
+	int r = payload_read_session_end(event->payload, event->payload_size, &trace->strings,
+		counts, &read);
 
 	if (r < 0)
 		return r;
 	recording->end_reason = trace_add_text(trace, read.reason);
 	vec_reset(&recording->counts);
 	for (size_t i = 0; i < read.count_count; i++) {
-		struct named_count count = { trace_add_text(trace, counts[i].name), counts[i].count };
+		struct named_count count = { trace_add_text(trace, counts[i].name),
+			counts[i].count };
 		if (!vec_add(&recording->counts, count))
 			return -ENOMEM;
 	}
@@ -426,7 +436,8 @@ static int absorb_process_info(struct trace *trace, const struct event *event)
 {
 	struct process *process = &trace->processes.items[process_of(trace, event)];
 	struct payload_process_info read;
-	int r = payload_read_process_info(event->payload, event->payload_size, &trace->strings, &read);
+	int r = payload_read_process_info(event->payload, event->payload_size, &trace->strings,
+		&read);
 
 	if (r < 0)
 		return r;
@@ -449,7 +460,10 @@ static uint64_t module_key(uint32_t process, uint64_t module_id)
 	return KEY_MODULE | (hash_u64(module_id ^ hash_u64(process)) & ID_MASK);
 }
 
-/* ModuleLoad, ModuleDCEnd: the file of the methods of this module, including those whose events came earlier. */
+/*
+ * ModuleLoad, ModuleDCEnd: the file of the methods of this module, including those whose events
+ * came earlier.
+ */
 static int absorb_module(struct trace *trace, const struct event *event)
 {
 	struct cursor c = cursor_of(event->payload, event->payload_size);
@@ -470,16 +484,21 @@ static int absorb_module(struct trace *trace, const struct event *event)
 
 	bytes_done(&path);
 	if (failed || c.short_read || !name)
-		return failed ? -ENOMEM : c.short_read ? -EBADMSG : 1; /* a module without a file has no name */
+		/* a module without a file has no name */
+		return failed ? -ENOMEM : c.short_read ? -EBADMSG : 1;
 	if (!map_put(&trace->mapping_by_id, module_key(index, module_id), name))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < process->codes.count; i++)
-		if (process->codes.items[i].module_id == module_id && !process->codes.items[i].module)
+		if (process->codes.items[i].module_id == module_id &&
+			!process->codes.items[i].module)
 			process->codes.items[i].module = name;
 	return 1;
 }
 
-/* MethodLoadVerbose of other writers' files, and MethodDCEndVerbose of traces, ours too; our recordings have CodeAdded. */
+/*
+ * MethodLoadVerbose of other writers' files, and MethodDCEndVerbose of traces, ours too; our
+ * recordings have CodeAdded.
+ */
 static int absorb_method(struct trace *trace, const struct event *event)
 {
 	struct cursor c = cursor_of(event->payload, event->payload_size);
@@ -488,7 +507,8 @@ static int absorb_method(struct trace *trace, const struct event *event)
 	struct code_range range = { .method_id = cursor_u64(&c), .removed_epoch = UINT32_MAX };
 
 	range.module_id = cursor_u64(&c);
-	range.module = map_get(&trace->mapping_by_id, module_key(process_of(trace, event), range.module_id));
+	range.module = map_get(&trace->mapping_by_id,
+		module_key(process_of(trace, event), range.module_id));
 	range.begin = cursor_u64(&c);
 	uint32_t size = cursor_u32(&c);
 	cursor_skip(&c, 4); /* token */
@@ -573,13 +593,19 @@ static int absorb_known(struct trace *trace, const struct event *event, const st
 			return 0;
 		}
 	case PROVIDER_EVENTPIPE:
-		return schema->event_id == ID_EVENTPIPE_PROCESS_INFO ? absorb_process_info(trace, event) : 0;
+		return schema->event_id == ID_EVENTPIPE_PROCESS_INFO
+			       ? absorb_process_info(trace, event)
+			       : 0;
 	case PROVIDER_CLR:
 		if (trace->recording.tool_version)
 			return 0;
-		return schema->event_id == CLR_ID_MethodLoadVerbose ? absorb_method(trace, event) : schema->event_id == CLR_ID_ModuleLoad ? absorb_module(trace, event) : 0;
+		return schema->event_id == CLR_ID_MethodLoadVerbose ? absorb_method(trace, event)
+		       : schema->event_id == CLR_ID_ModuleLoad      ? absorb_module(trace, event)
+								    : 0;
 	case PROVIDER_CLR_RUNDOWN:
-		return schema->event_id == CLR_ID_MethodDCEndVerbose ? absorb_method(trace, event) : schema->event_id == CLR_ID_ModuleDCEnd ? absorb_module(trace, event) : 0;
+		return schema->event_id == CLR_ID_MethodDCEndVerbose ? absorb_method(trace, event)
+		       : schema->event_id == CLR_ID_ModuleDCEnd      ? absorb_module(trace, event)
+								     : 0;
 	default:
 		return 0;
 	}
@@ -587,7 +613,8 @@ static int absorb_known(struct trace *trace, const struct event *event, const st
 
 int absorb_event(struct trace *trace, const struct event *event, struct diag *diag)
 {
-	if (event->schema_index >= trace->schemas.count || event->thread_index >= trace->threads.count)
+	if (event->schema_index >= trace->schemas.count ||
+		event->thread_index >= trace->threads.count)
 		return 0;
 	const struct schema *schema = &trace->schemas.items[event->schema_index];
 	int r = absorb_known(trace, event, schema);
@@ -600,7 +627,10 @@ int absorb_event(struct trace *trace, const struct event *event, struct diag *di
 
 int absorb_end(struct trace *trace, uint64_t gap_count, uint64_t first_ns, uint64_t last_ns)
 {
-	/* Item 0 is unused. The Loss events of a file include the events that are missing by the sequence numbers. */
+	/*
+	 * Item 0 is unused. The Loss events of a file include the events that are missing by the
+	 * sequence numbers.
+	 */
 	if (!gap_count || trace->losses.count > 1)
 		return 0;
 	struct loss *loss = vec_push(&trace->losses);

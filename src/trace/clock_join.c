@@ -35,10 +35,14 @@ int clock_join_clock(struct clock_join *join, uint64_t thread, uint64_t time_ns,
 		if (time_ns <= last->time_ns || cpu_ns < last->cpu_ns)
 			return 0;
 	}
-	return vec_add(&own->readings, ((struct join_reading){ .time_ns = time_ns, .cpu_ns = cpu_ns })) ? 0 : -ENOMEM;
+	return vec_add(&own->readings,
+		       ((struct join_reading){ .time_ns = time_ns, .cpu_ns = cpu_ns }))
+		       ? 0
+		       : -ENOMEM;
 }
 
-int clock_join_sample(struct clock_join *join, uint64_t thread, uint64_t time_ns, uint32_t stack, bool runs)
+int clock_join_sample(struct clock_join *join, uint64_t thread, uint64_t time_ns, uint32_t stack,
+	bool runs)
 {
 	struct clock_thread *own = thread_of(join, thread);
 
@@ -50,28 +54,36 @@ int clock_join_sample(struct clock_join *join, uint64_t thread, uint64_t time_ns
 	}
 	if (own->samples.count && time_ns < vec_last(&own->samples)->time_ns)
 		time_ns = vec_last(&own->samples)->time_ns;
-	if (!vec_add(&own->samples, ((struct join_sample){ .time_ns = time_ns, .stack = stack, .runs = runs })))
+	if (!vec_add(&own->samples,
+		    ((struct join_sample){ .time_ns = time_ns, .stack = stack, .runs = runs })))
 		return -ENOMEM;
 	join->waiting++;
 	return 0;
 }
 
-static void tell_alone(const struct clock_thread *own, uint64_t time_ns, uint32_t stack, uint64_t *cpu_ns, clock_join_fn *each, void *context)
+static void tell_alone(const struct clock_thread *own, uint64_t time_ns, uint32_t stack,
+	uint64_t *cpu_ns, clock_join_fn *each, void *context)
 {
 	if (*cpu_ns)
-		each(context,
-			&(struct clock_share){ .thread = own->thread, .time_ns = time_ns, .cpu_ns = *cpu_ns, .stack = stack });
+		each(context, &(struct clock_share){ .thread = own->thread,
+				      .time_ns = time_ns,
+				      .cpu_ns = *cpu_ns,
+				      .stack = stack });
 	*cpu_ns = 0;
 }
 
-/* The i-th of `count` parts of a whole: they add up to it, and none differs from another by more than one. */
+/*
+ * The i-th of `count` parts of a whole: they add up to it, and none differs from another by more
+ * than one.
+ */
 static uint64_t part_of(uint64_t whole, uint64_t count, uint64_t i)
 {
 	return whole / count + (i < whole % count);
 }
 
 /* Samples of the same stack are one share. False: no memory for it. */
-static bool add_share(struct clock_join *join, const struct clock_thread *own, const struct join_sample *sample, uint64_t cpu_ns)
+static bool add_share(struct clock_join *join, const struct clock_thread *own,
+	const struct join_sample *sample, uint64_t cpu_ns)
 {
 	for (uint32_t i = 0; i < join->shares.count; i++) {
 		struct clock_share *share = &join->shares.items[i];
@@ -81,8 +93,11 @@ static bool add_share(struct clock_join *join, const struct clock_thread *own, c
 		share->count++;
 		return true;
 	}
-	return vec_add(&join->shares, ((struct clock_share){ .thread = own->thread, .time_ns = sample->time_ns, .cpu_ns = cpu_ns,
-					      .stack = sample->stack, .count = 1 }));
+	return vec_add(&join->shares, ((struct clock_share){ .thread = own->thread,
+					      .time_ns = sample->time_ns,
+					      .cpu_ns = cpu_ns,
+					      .stack = sample->stack,
+					      .count = 1 }));
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -91,10 +106,11 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /*
- * Divides the CPU time that the thread has used and no sample has received yet among the interval's first `count` samples, except the time that is
- * held back for the next interval.
+ * Divides the CPU time that the thread has used and no sample has received yet among the interval's
+ * first `count` samples, except the time that is held back for the next interval.
  */
-static void spread(struct clock_join *join, struct clock_thread *own, uint32_t count, const struct join_reading *from, const struct join_reading *to)
+static void spread(struct clock_join *join, struct clock_thread *own, uint32_t count,
+	const struct join_reading *from, const struct join_reading *to)
 {
 	const struct join_sample *samples = own->samples.items;
 	uint64_t all_ns = to->cpu_ns - from->cpu_ns + own->kept_ns + own->held_ns;
@@ -112,7 +128,8 @@ static void spread(struct clock_join *join, struct clock_thread *own, uint32_t c
 	own->credit_ns += (to->time_ns - from->time_ns) / count * running;
 	uint64_t running_ns = !waiting ? all_ns : running ? least(all_ns, own->credit_ns) : 0;
 
-	own->credit_ns = least(own->credit_ns - least(own->credit_ns, running_ns), CLOCK_JOIN_HELD_NS);
+	own->credit_ns =
+		least(own->credit_ns - least(own->credit_ns, running_ns), CLOCK_JOIN_HELD_NS);
 	bool patient = own->ran_ns && to->time_ns < own->ran_ns + CLOCK_JOIN_PATIENCE_NS;
 	uint64_t waiting_ns = all_ns - running_ns;
 
@@ -124,7 +141,8 @@ static void spread(struct clock_join *join, struct clock_thread *own, uint32_t c
 
 	vec_reset(&join->shares);
 	for (uint32_t i = 0; i < count; i++) {
-		uint64_t part = samples[i].runs ? part_of(running_ns, running, r++) : part_of(waiting_ns, waiting, w++);
+		uint64_t part = samples[i].runs ? part_of(running_ns, running, r++)
+						: part_of(waiting_ns, waiting, w++);
 		if (!part)
 			continue;
 		if (!add_share(join, own, &samples[i], part))
@@ -137,7 +155,8 @@ static void drop_samples(struct clock_join *join, struct clock_thread *own, uint
 	if (!count)
 		return;
 	own->samples.count -= count;
-	memmove(own->samples.items, own->samples.items + count, own->samples.count * sizeof(own->samples.items[0]));
+	memmove(own->samples.items, own->samples.items + count,
+		own->samples.count * sizeof(own->samples.items[0]));
 	join->waiting -= count;
 }
 
@@ -151,8 +170,9 @@ static uint32_t samples_until(const struct clock_thread *own, uint64_t time_ns)
 	return count;
 }
 
-static void settle_interval(struct clock_join *join, struct clock_thread *own, const struct join_reading *from,
-	const struct join_reading *to, clock_join_fn *each, void *context)
+static void settle_interval(struct clock_join *join, struct clock_thread *own,
+	const struct join_reading *from, const struct join_reading *to, clock_join_fn *each,
+	void *context)
 {
 	uint64_t cpu_ns = to->cpu_ns - from->cpu_ns;
 
@@ -174,11 +194,14 @@ static void settle_interval(struct clock_join *join, struct clock_thread *own, c
 }
 
 /* Reports CPU time that was kept or held for later samples, if these have not arrived in time. */
-static void give_up_waiting(const struct clock_join *join, struct clock_thread *own, uint64_t until_ns, clock_join_fn *each, void *context)
+static void give_up_waiting(const struct clock_join *join, struct clock_thread *own,
+	uint64_t until_ns, clock_join_fn *each, void *context)
 {
 	bool all = until_ns == UINT64_MAX;
 	uint64_t reached_ns = own->readings.count ? own->readings.items[0].time_ns : 0;
-	uint64_t time_ns = !all ? until_ns : reached_ns > join->settled_ns ? reached_ns : join->settled_ns;
+	uint64_t time_ns = !all                            ? until_ns
+			   : reached_ns > join->settled_ns ? reached_ns
+							   : join->settled_ns;
 
 	if (all || until_ns >= own->kept_from_ns + 2 * CLOCK_JOIN_KEEP_NS)
 		tell_alone(own, time_ns, 0, &own->kept_ns, each, context);
@@ -186,25 +209,33 @@ static void give_up_waiting(const struct clock_join *join, struct clock_thread *
 		tell_alone(own, time_ns, own->held_stack, &own->held_ns, each, context);
 }
 
-static void settle_thread(struct clock_join *join, struct clock_thread *own, uint64_t until_ns, clock_join_fn *each, void *context)
+static void settle_thread(struct clock_join *join, struct clock_thread *own, uint64_t until_ns,
+	clock_join_fn *each, void *context)
 {
 	uint32_t settled = 0;
 
-	while (settled + 1 < own->readings.count && own->readings.items[settled + 1].time_ns <= until_ns) {
-		settle_interval(join, own, &own->readings.items[settled], &own->readings.items[settled + 1], each, context);
+	while (settled + 1 < own->readings.count &&
+		own->readings.items[settled + 1].time_ns <= until_ns) {
+		settle_interval(join, own, &own->readings.items[settled],
+			&own->readings.items[settled + 1], each, context);
 		settled++;
 	}
 	if (settled) {
 		own->readings.count -= settled;
-		memmove(own->readings.items, own->readings.items + settled, own->readings.count * sizeof(own->readings.items[0]));
+		memmove(own->readings.items, own->readings.items + settled,
+			own->readings.count * sizeof(own->readings.items[0]));
 	}
-	/* If the next reading is still to come, the samples wait for it; if there is none, the clock has not advanced. */
+	/*
+	 * If the next reading is still to come, the samples wait for it; if there is none, the
+	 * clock has not advanced.
+	 */
 	if (own->readings.count < 2)
 		drop_samples(join, own, samples_until(own, until_ns));
 	give_up_waiting(join, own, until_ns, each, context);
 }
 
-void clock_join_settle(struct clock_join *join, uint64_t until_ns, clock_join_fn *each, void *context)
+void clock_join_settle(struct clock_join *join, uint64_t until_ns, clock_join_fn *each,
+	void *context)
 {
 	for (uint32_t i = 0; i < join->threads.count; i++)
 		settle_thread(join, &join->threads.items[i], until_ns, each, context);
@@ -218,19 +249,22 @@ static void thread_done(struct clock_thread *own)
 	vec_done(&own->samples);
 }
 
-void clock_join_forget(struct clock_join *join, bool (*ended)(void *context, uint64_t thread), void *context)
+void clock_join_forget(struct clock_join *join, bool (*ended)(void *context, uint64_t thread),
+	void *context)
 {
 	for (uint32_t i = 0; i < join->threads.count;) {
 		struct clock_thread *own = &join->threads.items[i];
 		struct clock_thread *last = vec_last(&join->threads);
-		if (own->readings.count > 1 || own->samples.count || own->kept_ns || own->held_ns || !ended(context, own->thread)) {
+		if (own->readings.count > 1 || own->samples.count || own->kept_ns || own->held_ns ||
+			!ended(context, own->thread)) {
 			i++;
 			continue;
 		}
 		map_remove(&join->by_thread, own->thread, i + 1);
 		if (last != own) {
 			map_remove(&join->by_thread, last->thread, join->threads.count);
-			(void)map_add(&join->by_thread, last->thread, i + 1); /* there is room: two were taken out */
+			/* there is room: two were taken out */
+			(void)map_add(&join->by_thread, last->thread, i + 1);
 		}
 		thread_done(own);
 		*own = *last;
@@ -238,7 +272,8 @@ void clock_join_forget(struct clock_join *join, bool (*ended)(void *context, uin
 	}
 }
 
-static uint32_t move_stack(uint32_t stack, const struct stack_table *from, struct stack_table *fresh)
+static uint32_t move_stack(uint32_t stack, const struct stack_table *from,
+	struct stack_table *fresh)
 {
 	uint32_t count;
 	const uint64_t *frames = stack_table_get(from, stack, &count);
@@ -246,19 +281,22 @@ static uint32_t move_stack(uint32_t stack, const struct stack_table *from, struc
 	return stack_table_intern(fresh, frames, count);
 }
 
-void clock_join_move_stacks(struct clock_join *join, const struct stack_table *from, struct stack_table *fresh)
+void clock_join_move_stacks(struct clock_join *join, const struct stack_table *from,
+	struct stack_table *fresh)
 {
 	for (uint32_t i = 0; i < join->threads.count; i++) {
 		struct clock_thread *own = &join->threads.items[i];
 		own->held_stack = move_stack(own->held_stack, from, fresh);
 		for (uint32_t s = 0; s < own->samples.count; s++)
-			own->samples.items[s].stack = move_stack(own->samples.items[s].stack, from, fresh);
+			own->samples.items[s].stack =
+				move_stack(own->samples.items[s].stack, from, fresh);
 	}
 }
 
 size_t clock_join_size_bytes(const struct clock_join *join)
 {
-	size_t size = join->threads.capacity * sizeof(struct clock_thread) + map_size_bytes(&join->by_thread);
+	size_t size = join->threads.capacity * sizeof(struct clock_thread) +
+		      map_size_bytes(&join->by_thread);
 
 	for (uint32_t i = 0; i < join->threads.count; i++)
 		size += join->threads.items[i].readings.capacity * sizeof(struct join_reading) +

@@ -13,8 +13,9 @@
  *   36            MethodNamespace, MethodName, MethodSignature: UTF-16 with a NUL
  *                 ClrInstanceID u16 (version 1), ReJITID u64 (version 2)
  *
- * ModuleLoad and ModuleDCEnd: ModuleID u64, AssemblyID u64, ModuleFlags u32, Reserved u32, then the path of the IL image and of the
- * native image as UTF-16 with a NUL; what follows is not needed for names.
+ * ModuleLoad and ModuleDCEnd: ModuleID u64, AssemblyID u64, ModuleFlags u32, Reserved u32, then the
+ * path of the IL image and of the native image as UTF-16 with a NUL; what follows is not needed for
+ * names.
  */
 #include "trace/clr.h"
 
@@ -32,7 +33,10 @@
 #define METHOD_TIER_SHIFT   7
 #define METHOD_TIER_MASK    7u
 
-/* UTF-16 units written at most, so that a payload stays below EVENT_PAYLOAD_MAX: 2 * (2 * 4096 + 20000) + 44 bytes. */
+/*
+ * UTF-16 units written at most, so that a payload stays below EVENT_PAYLOAD_MAX: 2 * (2 * 4096 +
+ * 20000) + 44 bytes.
+ */
 #define UNLOAD_NAME_MAX      4096u
 #define UNLOAD_SIGNATURE_MAX 20000u
 
@@ -72,7 +76,8 @@ static uint8_t method_kind(uint32_t flags, unsigned tier)
 }
 
 /* `from_ns` is 0 where the time of compilation is not known; the code existed at `stood_ns`. */
-static int absorb_method(struct codemap *map, uint64_t from_ns, uint64_t until_ns, uint64_t stood_ns, struct cursor *c)
+static int absorb_method(struct codemap *map, uint64_t from_ns, uint64_t until_ns,
+	uint64_t stood_ns, struct cursor *c)
 {
 	struct method method = read_method(c);
 	uint64_t end;
@@ -150,8 +155,8 @@ int clr_absorb_method(struct codemap *map, int rundown, uint32_t event_id, uint3
 		return absorb_method(map, time_ns, UINT64_MAX, 0, &c);
 	case CLR_ID_MethodUnloadVerbose:
 		/*
-		 * Ends the method body; if the body was compiled before the session began and freed before the rundown, this event is the only one
-		 * with its name.
+		 * Ends the method body; if the body was compiled before the session began and freed
+		 * before the rundown, this event is the only one with its name.
 		 */
 		return absorb_method(map, 0, time_ns, time_ns, &c);
 	case CLR_ID_ModuleLoad:
@@ -161,7 +166,9 @@ int clr_absorb_method(struct codemap *map, int rundown, uint32_t event_id, uint3
 	}
 }
 
-/* AssemblyLoad and AssemblyDCEnd: AssemblyID, AppDomainID and BindingID, u64 each, then the flags. */
+/*
+ * AssemblyLoad and AssemblyDCEnd: AssemblyID, AppDomainID and BindingID, u64 each, then the flags.
+ */
 bool clr_is_collectible(int rundown, uint32_t event_id, const uint8_t *payload, size_t size)
 {
 	enum { ASSEMBLY_COLLECTIBLE = 8 };

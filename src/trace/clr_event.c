@@ -1,8 +1,9 @@
 /*
  * See clr_event.h.
  *
- * The lists become three tables without pointers: all texts, all fields, and all events, which refer to both by
- * 16-bit offsets. That takes a third of what an array of structs with pointers takes, and no relocations.
+ * The lists become three tables without pointers: all texts, all fields, and all events, which
+ * refer to both by 16-bit offsets. That takes a third of what an array of structs with pointers
+ * takes, and no relocations.
  */
 #include "trace/clr_event.h"
 
@@ -59,16 +60,16 @@ struct packed_event {
 	uint16_t fields;
 };
 
-#define PACKED(provider, id, version, symbol, name, layout, count)                                       \
-	{ provider, version, count, id, TEXT_AT(symbol), TEXT_AT(name),                                   \
+#define PACKED(provider, id, version, symbol, name, layout, count)      \
+	{ provider, version, count, id, TEXT_AT(symbol), TEXT_AT(name), \
 		offsetof(struct layouts, layout_##layout) / sizeof(struct clr_field) },
 
 /* Sorted by provider, id and version. */
 static const struct packed_event events[] = {
-#define CLR_EVENT(provider, id, version, level, keywords, symbol, name, layout, count)                   \
+#define CLR_EVENT(provider, id, version, level, keywords, symbol, name, layout, count) \
 	PACKED(provider, id, version, symbol, name, layout, count)
 #include "trace/universal_events.def"
-#define CLR_EVENT(provider, id, version, level, keywords, symbol, name, layout, count)                   \
+#define CLR_EVENT(provider, id, version, level, keywords, symbol, name, layout, count) \
 	PACKED(provider, id, version, symbol, name, layout, count)
 #include "trace/clr_events.def"
 };
@@ -78,7 +79,8 @@ static uint64_t key_of(uint32_t provider, uint32_t id, uint32_t version)
 	return (uint64_t)provider << 40 | (uint64_t)id << 8 | version;
 }
 
-bool clr_event_find(enum provider_kind provider, uint32_t id, uint32_t version, struct clr_event *ret_event)
+bool clr_event_find(enum provider_kind provider, uint32_t id, uint32_t version,
+	struct clr_event *ret_event)
 {
 	uint64_t wanted = key_of((uint32_t)provider, id, version < UINT8_MAX ? version : UINT8_MAX);
 	size_t begin = 0;

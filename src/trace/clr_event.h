@@ -1,8 +1,10 @@
 /*
- * Names and layouts of the events of the .NET runtime, and of the universal ones, which travel without a description.
+ * Names and layouts of the events of the .NET runtime, and of the universal ones, which travel
+ * without a description.
  *
- * The lists are clr_events.def, which is generated from the runtime's manifest, and universal_events.def. All of it is constant data:
- * the functions allocate nothing and may be called from any thread.
+ * The lists are clr_events.def, which is generated from the runtime's manifest, and
+ * universal_events.def. All of it is constant data: the functions allocate nothing and may be
+ * called from any thread.
  */
 #ifndef SPOOR_TRACE_CLR_EVENT_H
 #define SPOOR_TRACE_CLR_EVENT_H
@@ -13,9 +15,13 @@
 
 #include "trace/schema.h"
 
-/* Ids by the runtime's own symbols, which are unique over all of its providers: CLR_ID_MethodLoadVerbose, CLR_ID_MethodDCEndVerbose. */
+/*
+ * Ids by the runtime's own symbols, which are unique over all of its providers:
+ * CLR_ID_MethodLoadVerbose, CLR_ID_MethodDCEndVerbose.
+ */
 enum clr_event_id {
-#define CLR_EVENT(provider, id, version, level, keywords, symbol, name, layout, count) CLR_ID_##symbol = (id),
+#define CLR_EVENT(provider, id, version, level, keywords, symbol, name, layout, count) \
+	CLR_ID_##symbol = (id),
 #include "trace/clr_events.def"
 };
 
@@ -23,13 +29,15 @@ enum clr_event_id {
 enum clr_field_count {
 	CLR_COUNT_BY_FIELD = 0x40, /* as many as the field of this index has as its value */
 	CLR_COUNT_FIXED = 0x80,    /* this number */
-	CLR_COUNT_MASK = 0x3f,     /* the index or the number; all of the byte is 0 for a single value */
+	/* the index or the number; all of the byte is 0 for a single value */
+	CLR_COUNT_MASK = 0x3f,
 };
 
 /*
- * Letters of types: S UTF-16 text with a NUL, A 8-bit text with a NUL, 1 u8, 2 u16, 4 u32, 8 u64, X the same shown in hexadecimal, I i32, L i64,
- * P pointer of 8 bytes, B bool of 4 bytes, D f64, G guid, Y a byte, V varuint, H the same shown in hexadecimal, U u16 length and UTF-8.
- * '{' is an array of structs, whose fields follow it up to the '}'.
+ * Letters of types: S UTF-16 text with a NUL, A 8-bit text with a NUL, 1 u8, 2 u16, 4 u32, 8 u64, X
+ * the same shown in hexadecimal, I i32, L i64, P pointer of 8 bytes, B bool of 4 bytes, D f64, G
+ * guid, Y a byte, V varuint, H the same shown in hexadecimal, U u16 length and UTF-8. '{' is an
+ * array of structs, whose fields follow it up to the '}'.
  */
 struct clr_field {
 	uint16_t name; /* for clr_field_name() */
@@ -38,18 +46,20 @@ struct clr_field {
 };
 
 struct clr_event {
-	const char *symbol;             /* "GCStart_V2", as the runtime has it */
-	const char *name;               /* "GC/Start", as TraceEvent has it */
+	const char *symbol; /* "GCStart_V2", as the runtime has it */
+	const char *name;   /* "GC/Start", as TraceEvent has it */
 	const struct clr_field *fields;
-	uint8_t field_count;            /* entries of `fields`, with those of structs */
+	uint8_t field_count; /* entries of `fields`, with those of structs */
 	uint8_t version;
 };
 
 /*
- * The event of this version; of a version that is not in the list, the newest one before it, whose fields a newer version begins with. False: no
- * such event. Of Universal.Events, ids 1 (cpu) and 2 (cswitch) are known.
+ * The event of this version; of a version that is not in the list, the newest one before it, whose
+ * fields a newer version begins with. False: no such event. Of Universal.Events, ids 1 (cpu) and 2
+ * (cswitch) are known.
  */
-bool clr_event_find(enum provider_kind provider, uint32_t id, uint32_t version, struct clr_event *ret_event);
+bool clr_event_find(enum provider_kind provider, uint32_t id, uint32_t version,
+	struct clr_event *ret_event);
 
 const char *clr_field_name(const struct clr_field *field);
 
@@ -57,8 +67,8 @@ const char *clr_field_name(const struct clr_field *field);
 bool clr_event_provider(enum provider_kind provider);
 
 /*
- * The type that a description in a file has for the field; 0 (no enum field_type): none. The format has no array whose count is another field, and
- * no text of 8-bit characters with a NUL.
+ * The type that a description in a file has for the field; 0 (no enum field_type): none. The format
+ * has no array whose count is another field, and no text of 8-bit characters with a NUL.
  */
 uint8_t clr_field_type(const struct clr_field *field);
 

@@ -1,8 +1,9 @@
 /*
  * The event: the unit that every source yields and every sink takes.
  *
- * An event has a time, thread, CPU and stack, and its payload exactly in the layout of its schema, so a sink may copy it and a printer may decode it.
- * All indexes in it refer to the tables of `struct trace`.
+ * An event has a time, thread, CPU and stack, and its payload exactly in the layout of its schema,
+ * so a sink may copy it and a printer may decode it. All indexes in it refer to the tables of
+ * `struct trace`.
  */
 #ifndef SPOOR_TRACE_EVENT_H
 #define SPOOR_TRACE_EVENT_H
@@ -18,8 +19,8 @@ enum event_kind {
 	EVENT_PROCESS, /* process facts, begin, end, exec */
 	EVENT_MAPPING,
 	EVENT_SYMBOL,
-	EVENT_CODE,    /* managed code added, removed, moved */
-	EVENT_LOSS,    /* value = how many */
+	EVENT_CODE, /* managed code added, removed, moved */
+	EVENT_LOSS, /* value = how many */
 	EVENT_COUNTER,
 	EVENT_SESSION, /* facts about the recording and the machine */
 	EVENT_METHOD,  /* the CLR's own method and module events */
@@ -28,7 +29,10 @@ enum event_kind {
 #define EVENT_CPU_UNKNOWN   (-1)
 #define EVENT_ACTIVITY_SIZE 32u
 
-/* Stock readers (TraceEvent) fail on events above about 65,440 bytes (facts: perfview-contract B.6). */
+/*
+ * Stock readers (TraceEvent) fail on events above about 65,440 bytes (facts: perfview-contract
+ * B.6).
+ */
 #define EVENT_PAYLOAD_MAX 65000u
 
 /* What a file states for one event: in place of its schema, or beside it. */
@@ -40,29 +44,35 @@ enum event_label_member {
 };
 
 struct event_labels {
-	const uint8_t *list;      /* trace id, span id, keys and values: trace/event_label.h reads them; borrowed as the payload is */
+	/*
+	 * trace id, span id, keys and values: trace/event_label.h reads them; borrowed as the
+	 * payload is
+	 */
+	const uint8_t *list;
 	uint64_t keywords;
-	uint32_t list_size;       /* 0 none */
-	unsigned which;           /* enum event_label_member: the members that count */
+	uint32_t list_size; /* 0 none */
+	unsigned which;     /* enum event_label_member: the members that count */
 	uint8_t opcode;
 	uint8_t level;
 	uint8_t version;
 };
 
 struct event {
-	uint64_t time_ns;         /* CLOCK_MONOTONIC of the recorded machine */
-	uint64_t value;           /* of the weighted kinds */
-	const uint8_t *payload;   /* borrowed until the source's next call; so with the next */
-	const uint8_t *activity;  /* EVENT_ACTIVITY_SIZE bytes: the guid of its activity, and of a related one; NULL none */
+	uint64_t time_ns;       /* CLOCK_MONOTONIC of the recorded machine */
+	uint64_t value;         /* of the weighted kinds */
+	const uint8_t *payload; /* borrowed until the source's next call; so with the next */
+	/* EVENT_ACTIVITY_SIZE bytes: the guid of its activity, and of a related one; NULL none */
+	const uint8_t *activity;
 	const struct event_labels *labels; /* NULL none */
 	uint32_t payload_size;
-	uint32_t thread_index;    /* in trace.threads; 0 none */
-	uint32_t stack_index;     /* in trace.stacks; 0 none */
-	uint32_t schema_index;    /* in trace.schemas; 0 none */
-	uint32_t lost_before;     /* events of this CPU's row that were lost right before this one */
-	uint32_t late_ns;         /* written this much later than it happened; 0 in time */
-	int32_t cpu;              /* EVENT_CPU_UNKNOWN */
-	uint8_t kind;             /* enum event_kind */
+	uint32_t thread_index; /* in trace.threads; 0 none */
+	uint32_t stack_index;  /* in trace.stacks; 0 none */
+	uint32_t schema_index; /* in trace.schemas; 0 none */
+	/* events of this CPU's row that were lost right before this one */
+	uint32_t lost_before;
+	uint32_t late_ns; /* written this much later than it happened; 0 in time */
+	int32_t cpu;      /* EVENT_CPU_UNKNOWN */
+	uint8_t kind;     /* enum event_kind */
 };
 
 #endif

@@ -1,8 +1,10 @@
 /*
- * Labels of an event that have no place of their own in `struct event`: trace id, span id, and keys with values.
+ * Labels of an event that have no place of their own in `struct event`: trace id, span id, and keys
+ * with values.
  *
- * `event_labels.list` has them as a nettrace file of version 6 has them (docs/formats/nettrace.md, "Label lists"), kind by kind. They are decoded
- * only where they are shown. Everything decoded is borrowed from the bytes.
+ * `event_labels.list` has them as a nettrace file of version 6 has them (docs/formats/nettrace.md,
+ * "Label lists"), kind by kind. They are decoded only where they are shown. Everything decoded is
+ * borrowed from the bytes.
  */
 #ifndef SPOOR_TRACE_EVENT_LABEL_H
 #define SPOOR_TRACE_EVENT_LABEL_H

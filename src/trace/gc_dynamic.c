@@ -1,5 +1,6 @@
 /*
- * The table comes from the collectors' own list, with each event's fields as one text; a field's text is parsed when the field is read.
+ * The table comes from the collectors' own list, with each event's fields as one text; a field's
+ * text is parsed when the field is read.
  */
 #include "trace/gc_dynamic.h"
 
@@ -11,7 +12,7 @@
 #include "base/text.h"
 
 const struct gc_dynamic_event gc_dynamic_events[] = {
-#define GC_DYNAMIC(symbol, version_, level, keyword, what_, ...)                                   \
+#define GC_DYNAMIC(symbol, version_, level, keyword, what_, ...) \
 	{ .name = #symbol, .version = (version_), .what = (what_), .fields = "" #__VA_ARGS__ },
 #include "gc/gc_events.def"
 };

@@ -9,11 +9,11 @@
 
 #include "base/bytes.h"
 
-#define COUNT_MAX  (UINT32_C(1) << 31)
-#define UNIT       4u /* objects of a 32-bit process are aligned to it, others to 8 */
-#define BLOCK_SPAN (UINT64_C(1) << 34)
+#define COUNT_MAX    (UINT32_C(1) << 31)
+#define UNIT         4u /* objects of a 32-bit process are aligned to it, others to 8 */
+#define BLOCK_SPAN   (UINT64_C(1) << 34)
 #define SPLIT_ROUNDS 8u
-#define BLOCK_GAP  (UINT64_C(1) << 16) /* beyond it another part of the heap may lie between */
+#define BLOCK_GAP    (UINT64_C(1) << 16) /* beyond it another part of the heap may lie between */
 
 int heap_graph_init(struct heap_graph *graph)
 {
@@ -93,7 +93,8 @@ static int push_node(struct heap_graph *graph, uint32_t unit, uint64_t size_byte
 	if (node >= COUNT_MAX || graph->edge_count >= COUNT_MAX || type >> 24)
 		return -EOVERFLOW;
 	if (size_bytes >= HEAP_SIZE_LARGE) {
-		if (!vec_add(&graph->large, size_bytes) || !map_put(&graph->large_sizes, node, graph->large.count))
+		if (!vec_add(&graph->large, size_bytes) ||
+			!map_put(&graph->large_sizes, node, graph->large.count))
 			return -ENOMEM;
 		size_bytes = HEAP_SIZE_LARGE;
 	}
@@ -115,8 +116,8 @@ static void count_object(struct heap_graph *graph, uint64_t size_bytes, uint32_t
 	graph->size_bytes += size_bytes;
 }
 
-int heap_graph_add_node(struct heap_graph *graph, uint64_t address, uint64_t size_bytes, uint32_t type,
-	uint64_t edge_count)
+int heap_graph_add_node(struct heap_graph *graph, uint64_t address, uint64_t size_bytes,
+	uint32_t type, uint64_t edge_count)
 {
 	struct heap_block *block = graph->blocks.count ? vec_last(&graph->blocks) : NULL;
 
@@ -156,14 +157,16 @@ int heap_graph_add_root(struct heap_graph *graph, const struct heap_root *root)
 	return vec_add(&graph->roots, *root) ? 0 : -ENOMEM;
 }
 
-int heap_graph_add_module(struct heap_graph *graph, uint64_t module_id, const char *path, size_t len)
+int heap_graph_add_module(struct heap_graph *graph, uint64_t module_id, const char *path,
+	size_t len)
 {
 	uint32_t text = strtab_add(&graph->strings, path, len);
 
 	return !text || map_put(&graph->module_by_id, module_id, text) ? 0 : -ENOMEM;
 }
 
-int heap_graph_add_resolved(struct heap_graph *graph, uint64_t address, uint64_t size_bytes, uint32_t type)
+int heap_graph_add_resolved(struct heap_graph *graph, uint64_t address, uint64_t size_bytes,
+	uint32_t type)
 {
 	bool is_root = graph->types.items[type].flags & HEAP_TYPE_ROOT;
 
@@ -171,7 +174,10 @@ int heap_graph_add_resolved(struct heap_graph *graph, uint64_t address, uint64_t
 		return heap_graph_add_node(graph, address, size_bytes, type, 0);
 	int error = push_node(graph, 0, size_bytes, type);
 
-	/* Other programs write nodes that have a size and no address. They are objects; nodes with neither are not. */
+	/*
+	 * Other programs write nodes that have a size and no address. They are objects; nodes with
+	 * neither are not.
+	 */
 	if (!error && !is_root && size_bytes)
 		count_object(graph, size_bytes, type);
 	return error;
@@ -196,7 +202,10 @@ static int compare_blocks(const void *left, const void *right, void *context)
 	return a->base < b->base ? -1 : a->base > b->base;
 }
 
-/* Splits a block: the nodes from the first one with an address of at least `address` on become a new block. False when there is no memory. */
+/*
+ * Splits a block: the nodes from the first one with an address of at least `address` on become a
+ * new block. False when there is no memory.
+ */
 static bool split_block(struct heap_graph *graph, uint32_t index, uint64_t address)
 {
 	struct heap_block *block = &graph->blocks.items[index];
@@ -205,8 +214,10 @@ static bool split_block(struct heap_graph *graph, uint32_t index, uint64_t addre
 
 	while (block->base + (uint64_t)units[at] * UNIT < address)
 		at++;
-	struct heap_block rest = { .base = block->base + (uint64_t)units[at] * UNIT, .last = block->last,
-		.first = block->first + at, .count = block->count - at };
+	struct heap_block rest = { .base = block->base + (uint64_t)units[at] * UNIT,
+		.last = block->last,
+		.first = block->first + at,
+		.count = block->count - at };
 	uint32_t shift = units[at];
 
 	block->count = at;
@@ -221,7 +232,9 @@ static bool crumble_block(struct heap_graph *graph, uint32_t index)
 	while (graph->blocks.items[index].count > 1) {
 		const struct heap_block *block = &graph->blocks.items[index];
 		uint32_t last = block->first + block->count - 1;
-		struct heap_block one = { .base = block->last, .last = block->last, .first = last, .count = 1 };
+		struct heap_block one = {
+			.base = block->last, .last = block->last, .first = last, .count = 1
+		};
 		uint64_t base = block->base;
 		graph->address.items[last] = 0;
 		if (!vec_add(&graph->blocks, one))
@@ -253,7 +266,10 @@ static int sort_by_base(struct heap_graph *graph)
 	return 0;
 }
 
-/* A block whose nodes lie on both sides of another's is taken apart: the search goes by where blocks begin. */
+/*
+ * A block whose nodes lie on both sides of another's is taken apart: the search goes by where
+ * blocks begin.
+ */
 static int sort_blocks(struct heap_graph *graph)
 {
 	bool split = true;
@@ -265,17 +281,23 @@ static int sort_blocks(struct heap_graph *graph)
 		for (uint32_t i = 0; i + 1 < graph->by_base.count && !error; i++) {
 			uint32_t index = graph->by_base.items[i];
 			uint64_t next = graph->blocks.items[graph->by_base.items[i + 1]].base;
-			if (graph->blocks.items[index].last < next || graph->blocks.items[index].base == next)
+			if (graph->blocks.items[index].last < next ||
+				graph->blocks.items[index].base == next)
 				continue;
 			split = true;
-			/* After many rounds the addresses still alternate: then each node becomes a block. */
-			if (round < SPLIT_ROUNDS ? !split_block(graph, index, next) : !crumble_block(graph, index))
+			/*
+			 * After many rounds the addresses still alternate: then each node becomes a
+			 * block.
+			 */
+			if (round < SPLIT_ROUNDS ? !split_block(graph, index, next)
+						 : !crumble_block(graph, index))
 				error = -ENOMEM;
 		}
 	}
 	if (error || !graph->blocks.count)
 		return error;
-	qsort(graph->blocks.items, graph->blocks.count, sizeof(graph->blocks.items[0]), compare_first);
+	qsort(graph->blocks.items, graph->blocks.count, sizeof(graph->blocks.items[0]),
+		compare_first);
 	return sort_by_base(graph);
 }
 
@@ -300,7 +322,8 @@ static const struct heap_block *block_at(const struct heap_graph *graph, uint32_
 	return &graph->blocks.items[graph->by_base.items[place - 1]];
 }
 
-static uint32_t find_in(const struct heap_graph *graph, const struct heap_block *block, uint64_t address)
+static uint32_t find_in(const struct heap_graph *graph, const struct heap_block *block,
+	uint64_t address)
 {
 	if (address < block->base || address > block->last || (address - block->base) % UNIT)
 		return 0;
@@ -321,7 +344,8 @@ static uint32_t find_in(const struct heap_graph *graph, const struct heap_block 
 
 int heap_graph_end_resolved(struct heap_graph *graph, uint32_t root)
 {
-	if (!vec_add(&graph->edge_at, (uint32_t)graph->edge_count) || !vec_add(&graph->read_edges, 0))
+	if (!vec_add(&graph->edge_at, (uint32_t)graph->edge_count) ||
+		!vec_add(&graph->read_edges, 0))
 		return -ENOMEM;
 	graph->edges = graph->read_edges.items;
 	graph->read_edges.items = NULL;
@@ -337,7 +361,10 @@ uint32_t heap_graph_find(const struct heap_graph *graph, uint64_t address)
 	return place ? find_in(graph, block_at(graph, place), address) : 0;
 }
 
-/* Most references are to nearby addresses: the block of the last find is tried before all are searched. */
+/*
+ * Most references are to nearby addresses: the block of the last find is tried before all are
+ * searched.
+ */
 static uint32_t find_near(const struct heap_graph *graph, uint64_t address, uint32_t *near)
 {
 	uint32_t place = *near;
@@ -349,7 +376,10 @@ static uint32_t find_near(const struct heap_graph *graph, uint64_t address, uint
 	return place ? find_in(graph, block_at(graph, place), address) : 0;
 }
 
-/* In place: a node number takes 4 bytes where an address took 8, so each is written at or before the address just read. */
+/*
+ * In place: a node number takes 4 bytes where an address took 8, so each is written at or before
+ * the address just read.
+ */
 static void resolve_edges(struct heap_graph *graph)
 {
 	uint64_t *told = graph->told_edges.items;
@@ -386,7 +416,10 @@ static const char *group_of(const struct heap_root *root)
 	return root_kinds[root->kind <= HEAP_ROOT_OVERFLOW ? root->kind : HEAP_ROOT_OVERFLOW];
 }
 
-/* What becomes a node of the root tree: its parent's number in the same list, its name, what it refers to. */
+/*
+ * What becomes a node of the root tree: its parent's number in the same list, its name, what it
+ * refers to.
+ */
 struct root_node {
 	uint32_t parent;
 	uint32_t name;   /* strtab */
@@ -395,17 +428,19 @@ struct root_node {
 
 struct root_tree {
 	VEC(struct root_node) nodes;
-	struct map by_name;    /* (parent, name) -> node of the list + 1 */
+	struct map by_name; /* (parent, name) -> node of the list + 1 */
 };
 
-static int add_root_node(struct root_tree *tree, uint32_t parent, uint32_t name, uint32_t *ret_index)
+static int add_root_node(struct root_tree *tree, uint32_t parent, uint32_t name,
+	uint32_t *ret_index)
 {
 	uint64_t key = (uint64_t)parent << 32 | name;
 	uint32_t found = map_get(&tree->by_name, key);
 
 	if (!found) {
 		struct root_node node = { .parent = parent, .name = name };
-		if (!vec_add(&tree->nodes, node) || !map_put(&tree->by_name, key, tree->nodes.count))
+		if (!vec_add(&tree->nodes, node) ||
+			!map_put(&tree->by_name, key, tree->nodes.count))
 			return -ENOMEM;
 		found = tree->nodes.count;
 	}
@@ -424,9 +459,11 @@ static int add_object(struct root_tree *tree, uint32_t parent, uint32_t object)
 static uint32_t name_static(struct heap_graph *graph, const struct heap_root *root)
 {
 	struct bytes name = { 0 };
-	const char *type = root->type ? strtab_get(&graph->strings, graph->types.items[root->type].name) : "";
+	const char *type =
+		root->type ? strtab_get(&graph->strings, graph->types.items[root->type].name) : "";
 
-	bytes_printf(&name, "[%sstatic var %s", root->thread_static ? "thread " : "", strtab_get(&graph->strings, root->name));
+	bytes_printf(&name, "[%sstatic var %s", root->thread_static ? "thread " : "",
+		strtab_get(&graph->strings, root->name));
 	if (*type)
 		bytes_printf(&name, " (%s)", type);
 	bytes_text(&name, "]");
@@ -436,7 +473,10 @@ static uint32_t name_static(struct heap_graph *graph, const struct heap_root *ro
 	return index;
 }
 
-/* The value of a conditional weak table is alive as long as its key: in the graph, the key refers to it. */
+/*
+ * The value of a conditional weak table is alive as long as its key: in the graph, the key refers
+ * to it.
+ */
 struct dependent {
 	uint32_t key;
 	uint32_t value;
@@ -474,9 +514,12 @@ static int find_dependents(const struct heap_graph *graph, struct dependents *de
 	return 0;
 }
 
-/* In place, from the last node down to the first key: the references of each node move by the number of those that are added before them. */
-static void add_dependents(
-	struct heap_graph *graph, const struct dependents *dependents, uint32_t edge_count)
+/*
+ * In place, from the last node down to the first key: the references of each node move by the
+ * number of those that are added before them.
+ */
+static void add_dependents(struct heap_graph *graph, const struct dependents *dependents,
+	uint32_t edge_count)
 {
 	const struct dependent *items = dependents->items.items;
 	uint32_t left = dependents->items.count;
@@ -506,12 +549,16 @@ static int grow_roots(struct heap_graph *graph, struct root_tree *tree)
 		const struct heap_root *root = &graph->roots.items[i];
 		uint32_t object = heap_graph_find(graph, root->object);
 		uint32_t at = top;
-		/* A static variable may point outside the objects of the walk. The key refers to a dependent object: add_dependents(). */
+		/*
+		 * A static variable may point outside the objects of the walk. The key refers to a
+		 * dependent object: add_dependents().
+		 */
 		if (!object || root->dependent)
 			continue;
 		bool other = !root->is_static && root->kind != HEAP_ROOT_STACK;
 		if (other)
-			error = add_root_node(tree, at, strtab_add_z(strings, "[other roots]"), &at);
+			error = add_root_node(tree, at, strtab_add_z(strings, "[other roots]"),
+				&at);
 		if (!error)
 			error = add_root_node(tree, at, strtab_add_z(strings, group_of(root)), &at);
 		if (!error && root->name)
@@ -522,11 +569,15 @@ static int grow_roots(struct heap_graph *graph, struct root_tree *tree)
 	return error;
 }
 
-/* The root tree's groups become nodes after the objects; the list is in order of arrival, so children are gathered by counting. */
+/*
+ * The root tree's groups become nodes after the objects; the list is in order of arrival, so
+ * children are gathered by counting.
+ */
 static int place_roots(struct heap_graph *graph, const struct root_tree *tree, uint32_t first_edge)
 {
 	uint32_t count = tree->nodes.count;
-	uint32_t *place = calloc((size_t)count + 1, sizeof(*place));     /* node number of each group */
+	/* node number of each group */
+	uint32_t *place = calloc((size_t)count + 1, sizeof(*place));
 	uint32_t *children = calloc((size_t)count + 1, sizeof(*children));
 	struct map types = { 0 };
 	int error = place && children ? 0 : -ENOMEM;
@@ -548,7 +599,8 @@ static int place_roots(struct heap_graph *graph, const struct root_tree *tree, u
 		if (!error)
 			error = push_node(graph, 0, 0, type);
 		graph->edge_count += children[i];
-		children[i] = (uint32_t)graph->edge_count - children[i]; /* from now on: where its next child goes */
+		/* from now on: where its next child goes */
+		children[i] = (uint32_t)graph->edge_count - children[i];
 	}
 	for (uint32_t i = 1; i < count && !error; i++) {
 		const struct root_node *node = &tree->nodes.items[i];
@@ -573,8 +625,9 @@ static void name_modules(struct heap_graph *graph)
 }
 
 /*
- * Nodes can claim more references than arrived: blocks were lost, or the process claims what it likes. Only those that arrived take memory; a node past
- * their end has none. Returns how many belong to nodes.
+ * Nodes can claim more references than arrived: blocks were lost, or the process claims what it
+ * likes. Only those that arrived take memory; a node past their end has none. Returns how many
+ * belong to nodes.
  */
 static uint32_t drop_missing_edges(struct heap_graph *graph)
 {
@@ -658,7 +711,8 @@ uint64_t heap_graph_size(const struct heap_graph *graph, uint32_t node)
 {
 	uint32_t size = graph->size.items[node];
 
-	return size != HEAP_SIZE_LARGE ? size : graph->large.items[map_get(&graph->large_sizes, node) - 1];
+	return size != HEAP_SIZE_LARGE ? size
+				       : graph->large.items[map_get(&graph->large_sizes, node) - 1];
 }
 
 uint32_t heap_graph_node_type(const struct heap_graph *graph, uint32_t node)
@@ -681,13 +735,15 @@ const uint32_t *heap_graph_edges(const struct heap_graph *graph, uint32_t node, 
 	return graph->edges + at;
 }
 
-const char *heap_graph_type_name(const struct heap_graph *graph, uint32_t type, char *room, size_t room_size)
+const char *heap_graph_type_name(const struct heap_graph *graph, uint32_t type, char *room,
+	size_t room_size)
 {
 	const struct heap_type *row = &graph->types.items[type];
 
 	if (row->name)
 		return strtab_get(&graph->strings, row->name);
-	(void)snprintf(room, room_size, "UNKNOWN 0x%" PRIx64, row->id); /* cut if the room is small */
+	/* cut if the room is small */
+	(void)snprintf(room, room_size, "UNKNOWN 0x%" PRIx64, row->id);
 	return room;
 }
 
@@ -696,12 +752,14 @@ size_t heap_graph_size_bytes(const struct heap_graph *graph)
 	size_t edges = graph->edges ? graph->edge_count * sizeof(uint32_t)
 				    : (size_t)graph->told_edges.capacity * sizeof(uint64_t);
 
-	return strtab_size_bytes(&graph->strings) + graph->types.capacity * sizeof(struct heap_type) +
-		graph->blocks.capacity * sizeof(struct heap_block) +
-		graph->by_base.capacity * sizeof(uint32_t) +
-		graph->roots.capacity * sizeof(struct heap_root) +
-		((size_t)graph->address.capacity + graph->size.capacity + graph->edge_at.capacity) * sizeof(uint32_t) +
-		graph->type_low.capacity * sizeof(uint16_t) + graph->type_high.capacity +
-		edges + map_size_bytes(&graph->type_by_id) + map_size_bytes(&graph->module_by_id) +
-		map_size_bytes(&graph->large_sizes) + graph->large.capacity * sizeof(uint64_t);
+	return strtab_size_bytes(&graph->strings) +
+	       graph->types.capacity * sizeof(struct heap_type) +
+	       graph->blocks.capacity * sizeof(struct heap_block) +
+	       graph->by_base.capacity * sizeof(uint32_t) +
+	       graph->roots.capacity * sizeof(struct heap_root) +
+	       ((size_t)graph->address.capacity + graph->size.capacity + graph->edge_at.capacity) *
+		       sizeof(uint32_t) +
+	       graph->type_low.capacity * sizeof(uint16_t) + graph->type_high.capacity + edges +
+	       map_size_bytes(&graph->type_by_id) + map_size_bytes(&graph->module_by_id) +
+	       map_size_bytes(&graph->large_sizes) + graph->large.capacity * sizeof(uint64_t);
 }

@@ -9,9 +9,9 @@
 struct walk {
 	const struct schema *schema;
 	struct payload_layout layout;
-	struct cursor payload; /* all of it */
-	unsigned depth;        /* objects and arrays that are open */
-	size_t located;        /* bytes so far, against PAYLOAD_LOCATED_MAX */
+	struct cursor payload;      /* all of it */
+	unsigned depth;             /* objects and arrays that are open */
+	size_t located;             /* bytes so far, against PAYLOAD_LOCATED_MAX */
 	const uint8_t *located_end; /* of the last ones; NULL: none */
 };
 
@@ -24,7 +24,8 @@ bool payload_is_used_up(const uint8_t *end, const uint8_t *located, const uint8_
 
 bool payload_is_wide(struct payload_layout layout, const struct schema *schema, uint32_t i)
 {
-	return i < 64 && layout.wide >> i & 1 && !field_type_has_element(schema->fields.items[i].type);
+	return i < 64 && layout.wide >> i & 1 &&
+	       !field_type_has_element(schema->fields.items[i].type);
 }
 
 /* 0: no type of a fixed size. */
@@ -70,8 +71,8 @@ static bool skip_fields(struct walk *walk, uint32_t i, uint32_t end, struct curs
 }
 
 /* The elements of field i: `count` of them, or as many as `at` has bytes for. */
-static bool skip_elements(
-	struct walk *walk, uint32_t i, bool counted, uint32_t count, struct cursor *at)
+static bool skip_elements(struct walk *walk, uint32_t i, bool counted, uint32_t count,
+	struct cursor *at)
 {
 	const struct field *field = &walk->schema->fields.items[i];
 	bool nested = field_type_has_element(field->element);
@@ -183,16 +184,19 @@ bool payload_layout_fits(const struct schema *schema, struct payload_layout layo
 	struct cursor c = walk.payload;
 
 	return skip_fields(&walk, 0, schema->fields.count, &c) &&
-		payload_is_used_up(c.at, walk.located_end, walk.payload.end);
+	       payload_is_used_up(c.at, walk.located_end, walk.payload.end);
 }
 
 static bool can_be_wide(const struct field *field)
 {
 	return field->type == FIELD_I8 || field->type == FIELD_U8 || field->type == FIELD_I16 ||
-		field->type == FIELD_U16;
+	       field->type == FIELD_U16;
 }
 
-/* Manifests have single values and arrays of them, nothing within one another: so each try takes little time, too. */
+/*
+ * Manifests have single values and arrays of them, nothing within one another: so each try takes
+ * little time, too.
+ */
 static bool can_be_of_manifest(const struct field *field)
 {
 	if (field->type == FIELD_ARRAY)
@@ -201,7 +205,8 @@ static bool can_be_of_manifest(const struct field *field)
 }
 
 /* Adds the wide fields of the only layout that fits; false when none does, or several do. */
-static bool find_wide(const struct schema *schema, const uint8_t *payload, uint32_t size, struct payload_layout *layout)
+static bool find_wide(const struct schema *schema, const uint8_t *payload, uint32_t size,
+	struct payload_layout *layout)
 {
 	uint64_t fields[PAYLOAD_WIDE_MAX];
 	unsigned count = 0;
@@ -230,8 +235,8 @@ static bool find_wide(const struct schema *schema, const uint8_t *payload, uint3
 	return found;
 }
 
-struct payload_layout payload_layout_of(
-	const struct schema *schema, const uint8_t *payload, uint32_t size)
+struct payload_layout payload_layout_of(const struct schema *schema, const uint8_t *payload,
+	uint32_t size)
 {
 	static const struct payload_layout layouts[] = { { 0 }, { .byte_bools = true },
 		{ .counted_by_4 = true }, { .byte_bools = true, .counted_by_4 = true } };

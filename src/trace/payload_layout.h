@@ -1,10 +1,12 @@
 /*
  * What a schema leaves open about the bytes of its payloads.
  *
- * Descriptions of runtimes up to version 4 of the format have one type for two kinds of Boolean, and one for two kinds of byte arrays. The layout that
- * uses a payload up to its last byte is the right one.
+ * Descriptions of runtimes up to version 4 of the format have one type for two kinds of Boolean,
+ * and one for two kinds of byte arrays. The layout that uses a payload up to its last byte is the
+ * right one.
  *
- * An EventSource with a manifest writes an enum of one or two bytes as an int32, and describes it by its own size. Such a field is wide.
+ * An EventSource with a manifest writes an enum of one or two bytes as an int32, and describes it
+ * by its own size. Such a field is wide.
  */
 #ifndef SPOOR_TRACE_PAYLOAD_LAYOUT_H
 #define SPOOR_TRACE_PAYLOAD_LAYOUT_H
@@ -12,23 +14,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PAYLOAD_DEPTH_MAX                                                                          \
+#define PAYLOAD_DEPTH_MAX \
 	12u /* objects and arrays within one another; twice that, with those around, is below JSON_DEPTH_MAX */
 #define PAYLOAD_WIDE_MAX 6u /* integers of one and two bytes, in payloads where some are wide */
-#define PAYLOAD_PAD_MAX  7u /* padding bytes of a tracepoint's record, after the elements at an offset */
-#define PAYLOAD_LOCATED_MAX                                                                        \
+/* padding bytes of a tracepoint's record, after the elements at an offset */
+#define PAYLOAD_PAD_MAX 7u
+#define PAYLOAD_LOCATED_MAX \
 	(256u << 10) /* bytes of one event that are reached through offsets: many may lead to the same */
 
 struct schema;
 
 struct payload_layout {
-	bool byte_bools; /* FIELD_BOOL has one byte: self-describing EventSources and native providers write so, under the type of those with four */
-	uint64_t wide;     /* bit i: field i has four bytes */
-	bool counted_by_4; /* the count of an array of bytes has four bytes: EventSources with a manifest write so, instead of two */
+	/*
+	 * FIELD_BOOL has one byte: self-describing EventSources and native providers write so,
+	 * under the type of those with four
+	 */
+	bool byte_bools;
+	uint64_t wide; /* bit i: field i has four bytes */
+	/*
+	 * the count of an array of bytes has four bytes: EventSources with a manifest write so,
+	 * instead of two
+	 */
+	bool counted_by_4;
 };
 
 /*
- * Whether fields that end at `end`, and elements at offsets that end at `located` (NULL: none), use the payload up to its last byte.
+ * Whether fields that end at `end`, and elements at offsets that end at `located` (NULL: none), use
+ * the payload up to its last byte.
  */
 bool payload_is_used_up(const uint8_t *end, const uint8_t *located, const uint8_t *payload_end);
 
@@ -39,9 +51,10 @@ bool payload_layout_fits(const struct schema *schema, struct payload_layout layo
 	const uint8_t *payload, uint32_t size);
 
 /*
- * The first one that fits; then the one with wide fields that fits, if there is only one; if none does, the one of the format's page: Booleans of four bytes, counts of two.
+ * The first one that fits; then the one with wide fields that fits, if there is only one; if none
+ * does, the one of the format's page: Booleans of four bytes, counts of two.
  */
-struct payload_layout payload_layout_of(
-	const struct schema *schema, const uint8_t *payload, uint32_t size);
+struct payload_layout payload_layout_of(const struct schema *schema, const uint8_t *payload,
+	uint32_t size);
 
 #endif

@@ -10,8 +10,16 @@ struct provider {
 	uint8_t guid[16]; /* mixed-endian, as in a file */
 };
 
-#define NO_GUID   false, { 0 }
-#define GUID(...) true, { __VA_ARGS__ }
+#define NO_GUID   \
+	false,    \
+	{         \
+		0 \
+	}
+#define GUID(...)           \
+	true,               \
+	{                   \
+		__VA_ARGS__ \
+	}
 
 static const struct provider providers[PROVIDER_KIND_COUNT] = {
 #define PROVIDER(kind, name, ...) [kind] = { name, __VA_ARGS__ },

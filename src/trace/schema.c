@@ -7,8 +7,11 @@
 #include "trace/event.h"
 
 const struct known_event_info known_events[KNOWN_EVENT_COUNT] = {
-#define EVENT(symbol, provider_, id_, name_, kind_, fields_)                                       \
-	[symbol] = { .provider = (provider_), .event_id = (id_), .name = (name_), .kind = (kind_),  \
+#define EVENT(symbol, provider_, id_, name_, kind_, fields_) \
+	[symbol] = { .provider = (provider_),                \
+		.event_id = (id_),                           \
+		.name = (name_),                             \
+		.kind = (kind_),                             \
 		.fields = (fields_) },
 #include "trace/spoor_events.def"
 #undef EVENT
@@ -16,7 +19,8 @@ const struct known_event_info known_events[KNOWN_EVENT_COUNT] = {
 
 bool field_type_has_element(uint8_t type)
 {
-	return type == FIELD_ARRAY || type == FIELD_FIXED_ARRAY || type == FIELD_REL_LOC || type == FIELD_DATA_LOC;
+	return type == FIELD_ARRAY || type == FIELD_FIXED_ARRAY || type == FIELD_REL_LOC ||
+	       type == FIELD_DATA_LOC;
 }
 
 uint32_t schema_fields_end(const struct schema *schema, uint32_t i)
@@ -51,7 +55,7 @@ bool schema_has_same_fields(const struct schema *a, const struct schema *b)
 bool schema_is_same(const struct schema *a, const struct schema *b)
 {
 	return a->provider == b->provider && a->event_id == b->event_id && a->name == b->name &&
-		a->keywords == b->keywords && a->version == b->version && a->level == b->level &&
-		a->opcode == b->opcode && a->has_guid == b->has_guid &&
-		memcmp(a->guid, b->guid, sizeof(a->guid)) == 0 && schema_has_same_fields(a, b);
+	       a->keywords == b->keywords && a->version == b->version && a->level == b->level &&
+	       a->opcode == b->opcode && a->has_guid == b->has_guid &&
+	       memcmp(a->guid, b->guid, sizeof(a->guid)) == 0 && schema_has_same_fields(a, b);
 }

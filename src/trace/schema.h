@@ -1,8 +1,8 @@
 /*
  * How a payload reads: provider, event, fields.
  *
- * The events of section 3 and 4 of the file's page (docs/formats/spoor-nettrace.md) are in `spoor_events.def`; a source may add any
- * other at run time.
+ * The events of section 3 and 4 of the file's page (docs/formats/spoor-nettrace.md) are in
+ * `spoor_events.def`; a source may add any other at run time.
  */
 #ifndef SPOOR_TRACE_SCHEMA_H
 #define SPOOR_TRACE_SCHEMA_H
@@ -17,7 +17,7 @@
 /* The nettrace type codes (facts: nettrace.md 1.8, 4.6). */
 enum field_type {
 	FIELD_OBJECT = 1,
-	FIELD_BOOL = 3,      /* 4 bytes */
+	FIELD_BOOL = 3, /* 4 bytes */
 	FIELD_CHAR16 = 4,
 	FIELD_I8 = 5,
 	FIELD_U8 = 6,
@@ -30,10 +30,10 @@ enum field_type {
 	FIELD_F32 = 13,
 	FIELD_F64 = 14,
 	FIELD_DECIMAL = 15,
-	FIELD_TIME = 16,     /* FILETIME, 8 bytes */
+	FIELD_TIME = 16, /* FILETIME, 8 bytes */
 	FIELD_GUID = 17,
-	FIELD_TEXT16 = 18,   /* UTF-16LE with a NUL */
-	FIELD_ARRAY = 19,    /* u16 count, then `element` */
+	FIELD_TEXT16 = 18, /* UTF-16LE with a NUL */
+	FIELD_ARRAY = 19,  /* u16 count, then `element` */
 	FIELD_VARINT = 20,
 	FIELD_VARUINT = 21,
 	FIELD_FIXED_ARRAY = 22,
@@ -47,25 +47,29 @@ enum field_type {
 bool field_type_has_element(uint8_t type);
 
 struct field {
-	uint32_t name;       /* strtab */
-	uint8_t type;        /* enum field_type */
-	uint8_t element;     /* type of each element, where there are any */
-	uint16_t depth;      /* one deeper than this follow: the fields of an object (as value or element), or the one field that describes elements with elements */
-	uint16_t count;      /* of a fixed array */
+	uint32_t name;   /* strtab */
+	uint8_t type;    /* enum field_type */
+	uint8_t element; /* type of each element, where there are any */
+	/*
+	 * one deeper than this follow: the fields of an object (as value or element), or the one
+	 * field that describes elements with elements
+	 */
+	uint16_t depth;
+	uint16_t count; /* of a fixed array */
 };
 
 struct schema {
-	uint32_t provider;       /* strtab */
-	uint32_t name;           /* strtab; 0 for native CLR events */
+	uint32_t provider; /* strtab */
+	uint32_t name;     /* strtab; 0 for native CLR events */
 	uint32_t event_id;
 	uint64_t keywords;
 	uint8_t version;
 	uint8_t level;
 	uint8_t opcode;
-	uint8_t provider_kind;   /* enum provider_kind */
-	uint8_t kind;            /* enum event_kind of its events */
+	uint8_t provider_kind; /* enum provider_kind */
+	uint8_t kind;          /* enum event_kind of its events */
 	bool has_guid;
-	uint8_t guid[16];        /* as in the file, mixed-endian */
+	uint8_t guid[16]; /* as in the file, mixed-endian */
 	VEC(struct field) fields;
 };
 
@@ -88,13 +92,17 @@ enum known_event_id {
 #undef EVENT
 };
 
-/* How a known event is written into the file. Field letters: V Z S B G 1(u8) 4(u32) 8(u64) D(f64), [ before a letter = array. */
+/*
+ * How a known event is written into the file. Field letters: V Z S B G 1(u8) 4(u32) 8(u64) D(f64),
+ * [ before a letter = array.
+ */
 struct known_event_info {
 	enum provider_kind provider;
 	uint32_t event_id;
 	const char *name;
 	uint8_t kind;
-	const char *fields; /* "V Value, V State": letter, space, name; "" where readers know the layout */
+	/* "V Value, V State": letter, space, name; "" where readers know the layout */
+	const char *fields;
 };
 
 extern const struct known_event_info known_events[KNOWN_EVENT_COUNT];

@@ -10,11 +10,14 @@
 #include "base/strtab.h"
 #include "base/text.h"
 
-/* Text of one payload: 30,000 UTF-16 units in all leave 5,000 of EVENT_PAYLOAD_MAX's bytes for the rest, terminators included. */
-#define UNITS_MAX 30000u
+/*
+ * Text of one payload: 30,000 UTF-16 units in all leave 5,000 of EVENT_PAYLOAD_MAX's bytes for the
+ * rest, terminators included.
+ */
+#define UNITS_MAX      30000u
 #define TEXT_UNITS_MAX 8000u
 /* One UTF-8 text of the universal events; two of them stay under EVENT_PAYLOAD_MAX. */
-#define UTF8_MAX 32000u
+#define UTF8_MAX      32000u
 #define NAME_UTF8_MAX 60000u
 
 struct writer {
@@ -116,10 +119,12 @@ bool payload_symbol(struct bytes *out, const struct payload_symbol *symbol)
 	bytes_varuint(out, symbol->mapping_id);
 	bytes_varuint(out, symbol->begin);
 	/*
-	 * TraceEvent ignores a symbol whose end equals its begin. So a method of one byte, such as Object's constructor (a single `ret`), is extended
-	 * by one byte of the padding after it.
+	 * TraceEvent ignores a symbol whose end equals its begin. So a method of one byte, such as
+	 * Object's constructor (a single `ret`), is extended by one byte of the padding after it.
 	 */
-	bytes_varuint(out, symbol->end - symbol->begin > 1 && symbol->end > symbol->begin ? symbol->end - 1 : symbol->begin + 1);
+	bytes_varuint(out, symbol->end - symbol->begin > 1 && symbol->end > symbol->begin
+				   ? symbol->end - 1
+				   : symbol->begin + 1);
 	return put_utf8(out, symbol->name ? symbol->name : "", symbol->name ? symbol->name_len : 0,
 		NAME_UTF8_MAX);
 }
@@ -482,8 +487,8 @@ int payload_read_cpu(const uint8_t *payload, size_t size, uint64_t period_ns,
 		ret_sample->weight_ns = period_ns;
 	} else {
 		ret_sample->weight_ns = ret_sample->value > UINT64_MAX / 1000000
-			? UINT64_MAX
-			: ret_sample->value * 1000000;
+						? UINT64_MAX
+						: ret_sample->value * 1000000;
 	}
 	return c.short_read ? -EBADMSG : 0;
 }
@@ -495,8 +500,8 @@ int payload_read_cswitch(const uint8_t *payload, size_t size, struct payload_csw
 	*ret_change = (struct payload_cswitch){ .value = cursor_varuint(&c) };
 	if (c.short_read)
 		return -EBADMSG;
-	uint64_t *const rest[] = { &ret_change->state, &ret_change->ready_ns, &ret_change->waker_pid,
-		&ret_change->waker_tid, &ret_change->flags };
+	uint64_t *const rest[] = { &ret_change->state, &ret_change->ready_ns,
+		&ret_change->waker_pid, &ret_change->waker_tid, &ret_change->flags };
 
 	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]) && cursor_left(&c); i++)
 		*rest[i] = cursor_varuint(&c);
@@ -664,7 +669,8 @@ int payload_read_runtime(const uint8_t *payload, size_t size, struct strtab *str
 	return reader_done(&r);
 }
 
-int payload_read_thread_clock(const uint8_t *payload, size_t size, struct payload_thread_clock *ret_clock)
+int payload_read_thread_clock(const uint8_t *payload, size_t size,
+	struct payload_thread_clock *ret_clock)
 {
 	struct reader r = reader_of(payload, size, NULL);
 

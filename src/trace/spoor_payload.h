@@ -1,12 +1,15 @@
 /*
  * The payloads of Spoor's own events and of the universal ones: encoding and decoding in one file.
  *
- * payload_X() appends the payload of an event to `out` in the layout of its schema; payload_read_X() reads it back, filling the same struct. Texts
- * are UTF-8 with any content (invalid bytes become U+FFFD in the file), and NULL is the empty one. They are cut so that no payload passes
- * EVENT_PAYLOAD_MAX; writers return true when something was cut. Memory that runs out shows in out->failed.
+ * payload_X() appends the payload of an event to `out` in the layout of its schema;
+ * payload_read_X() reads it back, filling the same struct. Texts are UTF-8 with any content
+ * (invalid bytes become U+FFFD in the file), and NULL is the empty one. They are cut so that no
+ * payload passes EVENT_PAYLOAD_MAX; writers return true when something was cut. Memory that runs
+ * out shows in out->failed.
  *
- * Readers return 0 or -EBADMSG. Decoded texts are in the string table given (which never removes any, so they stay valid as long as the table);
- * fields that a later version of Spoor appended are ignored.
+ * Readers return 0 or -EBADMSG. Decoded texts are in the string table given (which never removes
+ * any, so they stay valid as long as the table); fields that a later version of Spoor appended are
+ * ignored.
  */
 #ifndef SPOOR_TRACE_SPOOR_PAYLOAD_H
 #define SPOOR_TRACE_SPOOR_PAYLOAD_H
@@ -23,31 +26,32 @@ struct trace;
 
 /* ExistingProcess, ProcessCreate. (ProcessExit is empty.) */
 struct payload_process {
-	uint64_t inner_pid;         /* in its own pid namespace; 0 unknown */
-	const char *name;           /* short: viewers show what follows the last slash */
-	const char *name_space;     /* free text: the container's id */
+	uint64_t inner_pid;     /* in its own pid namespace; 0 unknown */
+	const char *name;       /* short: viewers show what follows the last slash */
+	const char *name_space; /* free text: the container's id */
 };
 
 struct payload_mapping {
-	uint64_t id;                /* unique in the file, not 0 */
+	uint64_t id; /* unique in the file, not 0 */
 	uint64_t begin;
-	uint64_t end;               /* exclusive */
+	uint64_t end; /* exclusive */
 	uint64_t file_offset;
 	const char *path;
-	uint64_t metadata_id;       /* of a ProcessMappingMetadata written before; 0 none */
+	uint64_t metadata_id; /* of a ProcessMappingMetadata written before; 0 none */
 };
 
 struct payload_mapping_metadata {
 	uint64_t id;
-	const char *symbols;        /* JSON */
-	const char *version;        /* JSON; NULL is written as {} */
+	const char *symbols; /* JSON */
+	const char *version; /* JSON; NULL is written as {} */
 };
 
 struct payload_symbol {
-	uint64_t id;                /* unique in the file, not 0 */
+	uint64_t id; /* unique in the file, not 0 */
 	uint64_t mapping_id;
 	uint64_t begin;
-	uint64_t end;               /* exclusive here; the file's is inclusive, which these functions see to */
+	/* exclusive here; the file's is inclusive, which these functions see to */
+	uint64_t end;
 	const char *name;
 	size_t name_len;
 };
@@ -61,14 +65,14 @@ enum sample_flag {
 };
 
 struct payload_cpu {
-	uint64_t value;             /* whole milliseconds; the caller carries the rest */
+	uint64_t value; /* whole milliseconds; the caller carries the rest */
 	uint64_t weight_ns;
-	uint64_t count;             /* samples that this event represents */
-	uint64_t flags;             /* enum sample_flag */
+	uint64_t count; /* samples that this event represents */
+	uint64_t flags; /* enum sample_flag */
 };
 
 struct payload_cswitch {
-	uint64_t value;             /* ns off CPU */
+	uint64_t value; /* ns off CPU */
 	uint64_t state;
 	uint64_t ready_ns;
 	uint64_t waker_pid;
@@ -77,19 +81,19 @@ struct payload_cswitch {
 };
 
 struct payload_session {
-	uint64_t event_set;         /* 1 */
+	uint64_t event_set; /* 1 */
 	const char *tool_version;
 	const char *command_line;
-	const char *options;        /* JSON */
+	const char *options; /* JSON */
 	uint64_t period_ns;
-	const char *clock;          /* "CLOCK_MONOTONIC" */
-	uint64_t utc_ns;            /* at the file's sync time */
-	uint64_t cpu_recorded;      /* CPUs that were recorded, when not all; 0 all */
+	const char *clock;     /* "CLOCK_MONOTONIC" */
+	uint64_t utc_ns;       /* at the file's sync time */
+	uint64_t cpu_recorded; /* CPUs that were recorded, when not all; 0 all */
 };
 
 struct payload_clock_offset {
-	const char *source;         /* perf, eventpipe */
-	int64_t offset_ns;          /* source clock minus the file's */
+	const char *source; /* perf, eventpipe */
+	int64_t offset_ns;  /* source clock minus the file's */
 	uint64_t error_ns;
 };
 
@@ -102,11 +106,11 @@ struct payload_cpu_state {
 struct payload_cpu_limit {
 	const char *path;
 	const char *container;
-	uint64_t quota_ns;          /* CPU time in each period */
+	uint64_t quota_ns; /* CPU time in each period */
 	uint64_t period_ns;
 	uint64_t periods;
 	uint64_t throttled_periods;
-	uint64_t throttled_ns;      /* added up over CPUs */
+	uint64_t throttled_ns; /* added up over CPUs */
 };
 
 struct payload_count {
@@ -114,13 +118,13 @@ struct payload_count {
 	uint64_t count;
 };
 
-#define PAYLOAD_COUNTS_MAX 64u
+#define PAYLOAD_COUNTS_MAX    64u
 #define PAYLOAD_ARGUMENTS_MAX 256u
 
 struct payload_session_end {
 	const char *reason;
 	const struct payload_count *counts;
-	size_t count_count;         /* at most PAYLOAD_COUNTS_MAX are written */
+	size_t count_count; /* at most PAYLOAD_COUNTS_MAX are written */
 };
 
 struct payload_machine {
@@ -139,19 +143,19 @@ struct payload_machine {
 };
 
 struct payload_loss {
-	const char *source;         /* ring, throttle, eventpipe, late, payload, disk */
-	const char *unit;           /* samples, events, bytes */
-	uint64_t count;             /* 0: not known how many */
+	const char *source; /* ring, throttle, eventpipe, late, payload, disk */
+	const char *unit;   /* samples, events, bytes */
+	uint64_t count;     /* 0: not known how many */
 	uint64_t pid;
 	uint64_t tid;
-	int64_t cpu;                /* -1 none */
+	int64_t cpu; /* -1 none */
 	const char *provider;
 	uint64_t first_ns;
 	uint64_t last_ns;
 };
 
 struct payload_notice {
-	uint64_t severity;          /* 1 note, 2 limited, 3 failed */
+	uint64_t severity; /* 1 note, 2 limited, 3 failed */
 	const char *code;
 	const char *text;
 	const char *remedy;
@@ -164,9 +168,9 @@ struct payload_process_facts {
 	uint64_t inner_pid;
 	uint64_t born_ns;
 	const char *executable;
-	const char *command;        /* comm */
+	const char *command; /* comm */
 	const char *const *arguments;
-	size_t argument_count;      /* at most PAYLOAD_ARGUMENTS_MAX are written */
+	size_t argument_count; /* at most PAYLOAD_ARGUMENTS_MAX are written */
 	const char *container;
 	const char *cgroup;
 	uint64_t pid_namespace;
@@ -174,25 +178,29 @@ struct payload_process_facts {
 };
 
 struct payload_runtime {
-	const char *kind;           /* coreclr, mono, nativeaot, libspoor */
+	const char *kind; /* coreclr, mono, nativeaot, libspoor */
 	const char *version;
 	const char *path;
 	uint8_t cookie[16];
 	uint64_t clr_instance;
 	bool single_file;
 	bool reachable;
-	const char *reason;         /* why not reachable */
-	const char *sessions;       /* that were opened in it, one a line; "" in files of before */
+	const char *reason;   /* why not reachable */
+	const char *sessions; /* that were opened in it, one a line; "" in files of before */
 };
 
 /* How much CPU time a thread has used so far, from a begin of the writer's choice on. */
 struct payload_thread_clock {
 	uint64_t run_ns;
-	bool rest;                  /* not the thread itself: CPU time of its process in threads that began and ended between two readings */
+	/*
+	 * not the thread itself: CPU time of its process in threads that began and ended between
+	 * two readings
+	 */
+	bool rest;
 };
 
 struct payload_process_end {
-	int64_t exit_code;          /* -1 unknown */
+	int64_t exit_code; /* -1 unknown */
 	uint64_t signal;
 	uint64_t user_ns;
 	uint64_t system_ns;
@@ -206,19 +214,20 @@ struct payload_thread_name {
 
 struct payload_code {
 	uint64_t begin;
-	uint64_t end;               /* exclusive */
-	const char *name;           /* empty: the ProcessSymbol of the same mapping and begin has it */
+	uint64_t end; /* exclusive */
+	/* empty: the ProcessSymbol of the same mapping and begin has it */
+	const char *name;
 	const char *module;
-	uint64_t kind;              /* enum code_kind */
-	uint64_t tier;              /* enum code_tier */
+	uint64_t kind; /* enum code_kind */
+	uint64_t tier; /* enum code_tier */
 	uint64_t method_id;
 	uint64_t mapping_id;
 };
 
 struct payload_process_info {
 	const char *command_line;
-	const char *system;         /* "Linux" */
-	const char *architecture;   /* "x64" */
+	const char *system;       /* "Linux" */
+	const char *architecture; /* "x64" */
 };
 
 bool payload_process(struct bytes *out, const struct payload_process *process);
@@ -281,7 +290,8 @@ int payload_read_process_facts(const uint8_t *payload, size_t size, struct strta
 	const char **arguments, struct payload_process_facts *ret_facts);
 int payload_read_runtime(const uint8_t *payload, size_t size, struct strtab *strings,
 	struct payload_runtime *ret_runtime);
-int payload_read_thread_clock(const uint8_t *payload, size_t size, struct payload_thread_clock *ret_clock);
+int payload_read_thread_clock(const uint8_t *payload, size_t size,
+	struct payload_thread_clock *ret_clock);
 int payload_read_process_end(const uint8_t *payload, size_t size,
 	struct payload_process_end *ret_end);
 int payload_read_thread_name(const uint8_t *payload, size_t size, struct strtab *strings,

@@ -1,9 +1,10 @@
 /*
  * See symbolmap.h.
  *
- * Mappings, symbols and code ranges are three tables of spans, each sorted by (owner, begin) and carrying the largest end so far, so that the spans
- * that cover an address are found by a binary search and a short walk back, overlaps included. The function of an address is kept, because the same
- * addresses are in thousands of stacks: first in a small direct-mapped cache, then in a map.
+ * Mappings, symbols and code ranges are three tables of spans, each sorted by (owner, begin) and
+ * carrying the largest end so far, so that the spans that cover an address are found by a binary
+ * search and a short walk back, overlaps included. The function of an address is kept, because the
+ * same addresses are in thousands of stacks: first in a small direct-mapped cache, then in a map.
  */
 #include "trace/symbolmap.h"
 
@@ -22,11 +23,11 @@
 
 /* One row of a span table. */
 struct span {
-	uint64_t owner;     /* process or mapping id */
+	uint64_t owner; /* process or mapping id */
 	uint64_t begin;
-	uint64_t end;       /* exclusive */
-	uint64_t max_end;   /* of this and all earlier spans of the same owner */
-	uint32_t index;     /* in the trace's table, in order of arrival */
+	uint64_t end;     /* exclusive */
+	uint64_t max_end; /* of this and all earlier spans of the same owner */
+	uint32_t index;   /* in the trace's table, in order of arrival */
 };
 
 struct spans {
@@ -50,17 +51,17 @@ struct found {
 };
 
 struct names_state {
-	struct spans mappings;           /* owner: process */
-	struct spans symbols;            /* owner: mapping id */
-	struct spans codes;              /* owner: process; index in process.codes */
-	struct map memo;                 /* (what << 32 | index) -> function */
+	struct spans mappings; /* owner: process */
+	struct spans symbols;  /* owner: mapping id */
+	struct spans codes;    /* owner: process; index in process.codes */
+	struct map memo;       /* (what << 32 | index) -> function */
 	struct map found_index;
-	VEC(struct found) found;         /* item 0 unused */
+	VEC(struct found) found; /* item 0 unused */
 	struct bytes scratch;
 	uint64_t kernel_begin;
-	uint32_t jit_module;             /* strtab */
+	uint32_t jit_module; /* strtab */
 	uint32_t kernel_module;
-	bool *has_code;                  /* by process */
+	bool *has_code; /* by process */
 	struct found front[FRONT_SLOTS];
 };
 
@@ -91,7 +92,8 @@ static bool spans_add(struct spans *spans, uint64_t owner, uint64_t begin, uint6
 static void spans_sort(struct spans *spans)
 {
 	if (spans->list.count > 1)
-		qsort(spans->list.items, spans->list.count, sizeof(spans->list.items[0]), compare_spans);
+		qsort(spans->list.items, spans->list.count, sizeof(spans->list.items[0]),
+			compare_spans);
 	for (uint32_t i = 0; i < spans->list.count; i++) {
 		struct span *span = &spans->list.items[i];
 		span->max_end = span->end;
@@ -166,8 +168,9 @@ static uint32_t symbol_at(const struct names_state *state, uint64_t mapping_id, 
 }
 
 /*
- * The code range that owned the address: of the ranges that cover it, the one that is removed first after the sample. *ret_any: whether any range
- * covers it; then a symbol at the same place belongs to one of them, and must not name another range's samples.
+ * The code range that owned the address: of the ranges that cover it, the one that is removed first
+ * after the sample. *ret_any: whether any range covers it; then a symbol at the same place belongs
+ * to one of them, and must not name another range's samples.
  */
 static const struct code_range *find_code(const struct symbolmap *map,
 	const struct names_state *state, uint32_t process, uint64_t address, uint32_t epoch,
@@ -246,8 +249,8 @@ static uint32_t mapping_module(const struct symbolmap *map, const struct names_s
 		return state->jit_module;
 	if (origin != ORIGIN_KERNEL)
 		return strtab_add(&map->trace->strings, name, len);
-	if (!len || (len == 7 && memcmp(name, "vmlinux", 7) == 0) || strncmp(name, "[kernel", 7) == 0 ||
-		strncmp(name, "kernel", 6) == 0)
+	if (!len || (len == 7 && memcmp(name, "vmlinux", 7) == 0) ||
+		strncmp(name, "[kernel", 7) == 0 || strncmp(name, "kernel", 6) == 0)
 		return state->kernel_module;
 	const char *ko = memmem(name, len, ".ko", 3);
 	if (ko && ko > name)
@@ -265,7 +268,8 @@ static uint32_t function_intern(struct symbolmap *map, struct function *function
 	if (!function->full_name)
 		function->full_name = function->name;
 
-	uint64_t hash = hash_u64((uint64_t)function->full_name << 32 | function->module) +
+	uint64_t hash =
+		hash_u64((uint64_t)function->full_name << 32 | function->module) +
 		((uint64_t)function->kind << 9 | (uint64_t)function->tier << 1 | function->named);
 
 	for (struct map_walk w = map_find(&map->function_index, hash); w.value; map_next(&w)) {
@@ -311,11 +315,15 @@ static uint8_t tier_of_tag(const struct method_name *name)
 }
 
 /* 0 when there is no memory. */
-static uint32_t form_name(struct symbolmap *map, struct names_state *state, const struct method_name *name, enum method_name_form form)
+static uint32_t form_name(struct symbolmap *map, struct names_state *state,
+	const struct method_name *name, enum method_name_form form)
 {
 	bytes_reset(&state->scratch);
 	method_name_format(name, form, &state->scratch);
-	return state->scratch.failed ? 0 : strtab_add(&map->trace->strings, (const char *)state->scratch.data, state->scratch.len);
+	return state->scratch.failed
+		       ? 0
+		       : strtab_add(&map->trace->strings, (const char *)state->scratch.data,
+				 state->scratch.len);
 }
 
 static bool span_is_text(const char *text, size_t len, const char *word)
@@ -324,7 +332,8 @@ static bool span_is_text(const char *text, size_t len, const char *word)
 }
 
 /*
- * A function from the text of managed or runtime-made code. `range` has kind, tier and module if the file has a CodeAdded; `mapping` may be NULL.
+ * A function from the text of managed or runtime-made code. `range` has kind, tier and module if
+ * the file has a CodeAdded; `mapping` may be NULL.
  */
 static uint32_t managed_function(struct symbolmap *map, struct names_state *state, uint32_t text,
 	const struct code_range *range, const struct mapping *mapping, enum origin origin)
@@ -350,20 +359,24 @@ static uint32_t managed_function(struct symbolmap *map, struct names_state *stat
 	}
 	if (method_name_parse(raw, len, &name)) {
 		/* A recorder wrote "unknown" where it did not have the module yet. */
-		bool known = name.assembly_len && !span_is_text(name.assembly, name.assembly_len, "unknown");
+		bool known = name.assembly_len &&
+			     !span_is_text(name.assembly, name.assembly_len, "unknown");
 		if (!function.module && known)
-			function.module = assembly_module(map, state, name.assembly, name.assembly_len);
+			function.module =
+				assembly_module(map, state, name.assembly, name.assembly_len);
 		if (!function.tier && name.tier_len)
 			function.tier = tier_of_tag(&name);
 		function.name = form_name(map, state, &name, map->form);
-		function.full_name = map->form == METHOD_NAME_SHORT ? form_name(map, state, &name, METHOD_NAME_LONG) : function.name;
+		function.full_name = map->form == METHOD_NAME_SHORT
+					     ? form_name(map, state, &name, METHOD_NAME_LONG)
+					     : function.name;
 		if (!function.name || !function.full_name)
 			return 0;
 	}
 	if (!function.module)
 		function.module = mapping && origin != ORIGIN_NONE
-			? mapping_module(map, state, mapping, origin)
-			: state->jit_module;
+					  ? mapping_module(map, state, mapping, origin)
+					  : state->jit_module;
 	return function_intern(map, &function);
 }
 
@@ -381,16 +394,19 @@ static uint32_t unnamed_function(struct symbolmap *map, struct names_state *stat
 		bool kernel = address >= state->kernel_begin;
 		function.kind = kernel ? FUNCTION_KERNEL : FUNCTION_UNKNOWN;
 		function.module = kernel ? state->kernel_module : 0;
-		/* Such addresses are mostly from broken frame chains: one row for all of them, not thousands. */
+		/*
+		 * Such addresses are mostly from broken frame chains: one row for all of them, not
+		 * thousands.
+		 */
 		bytes_text(&state->scratch, "[unknown]");
 		if (map->form == METHOD_NAME_RAW)
 			bytes_printf(&state->scratch, " 0x%" PRIx64, address);
 	} else {
 		size_t len;
 		const char *name = base_name(trace_text(map->trace, mapping->path), &len);
-		function.kind = origin == ORIGIN_KERNEL ? FUNCTION_KERNEL
-			: origin == ORIGIN_IMAGE        ? FUNCTION_READYTORUN
-							: FUNCTION_NATIVE;
+		function.kind = origin == ORIGIN_KERNEL  ? FUNCTION_KERNEL
+				: origin == ORIGIN_IMAGE ? FUNCTION_READYTORUN
+							 : FUNCTION_NATIVE;
 		function.module = mapping_module(map, state, mapping, origin);
 		bytes_add(&state->scratch, name, len);
 		bytes_printf(&state->scratch, "+0x%" PRIx64,
@@ -406,8 +422,9 @@ static uint32_t unnamed_function(struct symbolmap *map, struct names_state *stat
 static uint32_t symbol_function(struct symbolmap *map, struct names_state *state, uint32_t symbol,
 	const struct mapping *mapping, enum origin origin)
 {
-	uint64_t key = (uint64_t)(origin == ORIGIN_KERNEL ? MEMO_KERNEL_SYMBOL : MEMO_SYMBOL) << 32 |
-		symbol;
+	uint64_t key = (uint64_t)(origin == ORIGIN_KERNEL ? MEMO_KERNEL_SYMBOL : MEMO_SYMBOL)
+			       << 32 |
+		       symbol;
 	uint32_t known = map_get(&state->memo, key);
 
 	if (known)
@@ -433,7 +450,10 @@ static uint32_t code_function(struct symbolmap *map, struct names_state *state, 
 	const struct code_range *range, uint32_t index, const struct mapping *mapping,
 	enum origin origin)
 {
-	/* Ranges are numbered per process, so the memo goes by their place in memory's order: process and index. */
+	/*
+	 * Ranges are numbered per process, so the memo goes by their place in memory's order:
+	 * process and index.
+	 */
 	uint64_t key = (uint64_t)MEMO_CODE << 60 | (uint64_t)process << 32 | index;
 	uint32_t known = map_get(&state->memo, key);
 
@@ -506,8 +526,8 @@ int symbolmap_init(struct symbolmap *map, struct trace *trace, enum method_name_
 	}
 	for (uint32_t i = 0; i < trace->symbols.count; i++) {
 		const struct symbol *symbol = &trace->symbols.items[i];
-		if (symbol->name &&
-			!spans_add(&state->symbols, symbol->mapping_id, symbol->begin, symbol->end, i))
+		if (symbol->name && !spans_add(&state->symbols, symbol->mapping_id, symbol->begin,
+					    symbol->end, i))
 			return -ENOMEM;
 	}
 	for (uint32_t p = 1; p < trace->processes.count; p++) {
@@ -535,7 +555,8 @@ uint32_t symbolmap_find(struct symbolmap *map, uint32_t process, uint64_t addres
 	/* Only where code moves does it matter when the sample was taken. */
 	if (!state->has_code[process])
 		code_epoch = 0;
-	uint64_t hash = hash_u64(address + ((uint64_t)process << 48) + ((uint64_t)code_epoch << 20));
+	uint64_t hash =
+		hash_u64(address + ((uint64_t)process << 48) + ((uint64_t)code_epoch << 20));
 	struct found *front = &state->front[hash % FRONT_SLOTS];
 
 	if (front->function && front->address == address && front->process == process &&
@@ -552,10 +573,12 @@ uint32_t symbolmap_find(struct symbolmap *map, uint32_t process, uint64_t addres
 	uint32_t function = look_up(map, state, process, address, code_epoch);
 	if (!function)
 		return 0;
-	*front = (struct found){ .address = address, .process = process, .epoch = code_epoch,
-		.function = function };
+	*front = (struct found){
+		.address = address, .process = process, .epoch = code_epoch, .function = function
+	};
 	if (vec_add(&state->found, *front))
-		(void)map_add(&state->found_index, hash, state->found.count - 1); /* only slower without */
+		/* only slower without */
+		(void)map_add(&state->found_index, hash, state->found.count - 1);
 	return function;
 }
 
@@ -568,7 +591,8 @@ uint32_t symbolmap_unnamed(struct symbolmap *map, uint32_t module, enum function
 	bytes_printf(&state->scratch, "%s (no symbols)", trace_text(map->trace, module));
 	if (state->scratch.failed)
 		return 0;
-	function.name = strtab_add(&map->trace->strings, (const char *)state->scratch.data, state->scratch.len);
+	function.name = strtab_add(&map->trace->strings, (const char *)state->scratch.data,
+		state->scratch.len);
 	return function.name ? function_intern(map, &function) : 0;
 }
 
@@ -577,15 +601,18 @@ bool symbolmap_is_replaced(const struct symbolmap *map, uint32_t upper, uint32_t
 	const struct function *above = &map->functions.items[upper];
 	const struct function *below = &map->functions.items[lower];
 
-	return above->full_name == below->full_name && function_tier(above) == FUNCTION_TIER_1_OSR && function_tier(below) != FUNCTION_TIER_1_OSR &&
-		function_tier(below) != FUNCTION_TIER_COUNT;
+	return above->full_name == below->full_name &&
+	       function_tier(above) == FUNCTION_TIER_1_OSR &&
+	       function_tier(below) != FUNCTION_TIER_1_OSR &&
+	       function_tier(below) != FUNCTION_TIER_COUNT;
 }
 
 uint32_t symbolmap_lost_caller(struct symbolmap *map)
 {
 	struct function function = { .kind = FUNCTION_UNKNOWN, .named = true };
 
-	function.name = strtab_add_z(&map->trace->strings, "[caller unknown: on-stack replacement]");
+	function.name =
+		strtab_add_z(&map->trace->strings, "[caller unknown: on-stack replacement]");
 	function.full_name = function.name;
 	return function.name ? function_intern(map, &function) : 0;
 }
@@ -594,11 +621,13 @@ uint32_t symbolmap_lost_caller(struct symbolmap *map)
 
 static bool is_method(const struct function *function)
 {
-	return function->named && (function->kind == FUNCTION_JIT || function->kind == FUNCTION_READYTORUN);
+	return function->named &&
+	       (function->kind == FUNCTION_JIT || function->kind == FUNCTION_READYTORUN);
 }
 
 /* The first method with this name; of several, the first one whose module is known. 0 none. */
-static uint32_t method_named(const struct symbolmap *map, const struct map *by_name, uint32_t full_name)
+static uint32_t method_named(const struct symbolmap *map, const struct map *by_name,
+	uint32_t full_name)
 {
 	const struct names_state *state = map->state;
 	uint32_t first = 0;
@@ -623,24 +652,30 @@ struct method_group {
 
 struct joining {
 	VEC(struct method_group) groups;
-	struct map by_name;      /* full name -> function */
-	struct map by_method;    /* (full name, module) -> group + 1 */
-	uint32_t *group_of;      /* of each function, plus one; 0 for a function that is not a method */
+	struct map by_name;   /* full name -> function */
+	struct map by_method; /* (full name, module) -> group + 1 */
+	/* of each function, plus one; 0 for a function that is not a method */
+	uint32_t *group_of;
 };
 
-static bool group_method(struct symbolmap *map, struct joining *joining, uint32_t index, const uint64_t *weights)
+static bool group_method(struct symbolmap *map, struct joining *joining, uint32_t index,
+	const uint64_t *weights)
 {
 	const struct names_state *state = map->state;
 	const struct function *function = &map->functions.items[index];
 	uint32_t module = function->module;
 
 	if (module == state->jit_module)
-		module = map->functions.items[method_named(map, &joining->by_name, function->full_name)].module;
+		module = map->functions
+				 .items[method_named(map, &joining->by_name, function->full_name)]
+				 .module;
 	uint64_t key = (uint64_t)function->full_name << 32 | module;
 	uint32_t number = map_get(&joining->by_method, key);
 
 	if (!number) {
-		if (!vec_add(&joining->groups, ((struct method_group){ .first = index, .heaviest = index, .module = module })))
+		if (!vec_add(&joining->groups,
+			    ((struct method_group){
+				    .first = index, .heaviest = index, .module = module })))
 			return false;
 		number = joining->groups.count;
 		if (!map_add(&joining->by_method, key, number))
@@ -670,18 +705,22 @@ static bool join_group(struct symbolmap *map, struct method_group *group)
 int symbolmap_join_methods(struct symbolmap *map, const uint64_t *weights)
 {
 	uint32_t count = map->functions.count;
-	struct joining joining = { .group_of = calloc((size_t)count + 1, sizeof(*joining.group_of)) };
+	struct joining joining = { .group_of =
+					   calloc((size_t)count + 1, sizeof(*joining.group_of)) };
 	bool done = joining.group_of != NULL;
 
 	for (uint32_t i = 1; i < count && done; i++)
-		done = !is_method(&map->functions.items[i]) || map_add(&joining.by_name, map->functions.items[i].full_name, i);
+		done = !is_method(&map->functions.items[i]) ||
+		       map_add(&joining.by_name, map->functions.items[i].full_name, i);
 	for (uint32_t i = 1; i < count && done; i++)
-		done = !is_method(&map->functions.items[i]) || group_method(map, &joining, i, weights);
+		done = !is_method(&map->functions.items[i]) ||
+		       group_method(map, &joining, i, weights);
 	for (uint32_t i = 0; i < joining.groups.count && done; i++)
 		done = join_group(map, &joining.groups.items[i]);
 	for (uint32_t i = 1; i < count && done; i++)
 		if (joining.group_of[i])
-			map->functions.items[i].method = joining.groups.items[joining.group_of[i] - 1].method;
+			map->functions.items[i].method =
+				joining.groups.items[joining.group_of[i] - 1].method;
 	free(joining.group_of);
 	vec_done(&joining.groups);
 	map_done(&joining.by_name);

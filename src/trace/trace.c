@@ -12,10 +12,11 @@ int trace_init(struct trace *trace)
 {
 	*trace = (struct trace){ 0 };
 	/* Item 0 of each table; the kernel's mappings hang on process 0. */
-	if (!vec_push(&trace->processes) || !vec_push(&trace->threads) || !vec_push(&trace->mappings) ||
-		!vec_push(&trace->symbols) || !vec_push(&trace->schemas) || !vec_push(&trace->losses) ||
-		!vec_push(&trace->notices) || !vec_push(&trace->clock_offsets) || !vec_push(&trace->cpu_grants) ||
-		!vec_push(&trace->stacks.stacks)) {
+	if (!vec_push(&trace->processes) || !vec_push(&trace->threads) ||
+		!vec_push(&trace->mappings) || !vec_push(&trace->symbols) ||
+		!vec_push(&trace->schemas) || !vec_push(&trace->losses) ||
+		!vec_push(&trace->notices) || !vec_push(&trace->clock_offsets) ||
+		!vec_push(&trace->cpu_grants) || !vec_push(&trace->stacks.stacks)) {
 		trace_done(trace);
 		return -ENOMEM;
 	}
@@ -64,8 +65,9 @@ uint32_t trace_add_text(struct trace *trace, const char *text)
 }
 
 /*
- * by_tid has two kinds of keys: the tid alone for the newest thread of that number, and (process, tid), where the process index is never 0, for the
- * thread of one process. So equal tids in two pid namespaces do not replace each other's thread at every event.
+ * by_tid has two kinds of keys: the tid alone for the newest thread of that number, and (process,
+ * tid), where the process index is never 0, for the thread of one process. So equal tids in two pid
+ * namespaces do not replace each other's thread at every event.
  */
 static uint64_t thread_key(uint32_t process, uint32_t tid)
 {
@@ -136,7 +138,7 @@ bool trace_reuse_thread(struct trace *trace, uint32_t thread, uint32_t process, 
 {
 	trace->threads.items[thread] = (struct thread){ .process = process, .tid = tid };
 	return map_put(&trace->by_tid, tid, thread) &&
-		map_put(&trace->by_tid, thread_key(process, tid), thread);
+	       map_put(&trace->by_tid, thread_key(process, tid), thread);
 }
 
 uint32_t trace_thread(struct trace *trace, uint32_t pid, uint32_t tid)
@@ -192,8 +194,15 @@ uint32_t trace_find_mapping(const struct trace *trace, uint32_t process, uint64_
 static bool parse_fields(struct trace *trace, struct schema *schema, const char *text)
 {
 	static const uint8_t types[128] = {
-		['V'] = FIELD_VARUINT, ['Z'] = FIELD_VARINT, ['S'] = FIELD_TEXT16, ['B'] = FIELD_BOOL,
-		['G'] = FIELD_GUID, ['1'] = FIELD_U8, ['4'] = FIELD_U32, ['8'] = FIELD_U64, ['D'] = FIELD_F64,
+		['V'] = FIELD_VARUINT,
+		['Z'] = FIELD_VARINT,
+		['S'] = FIELD_TEXT16,
+		['B'] = FIELD_BOOL,
+		['G'] = FIELD_GUID,
+		['1'] = FIELD_U8,
+		['4'] = FIELD_U32,
+		['8'] = FIELD_U64,
+		['D'] = FIELD_F64,
 	};
 
 	while (*text) {
@@ -287,7 +296,8 @@ uint32_t stack_table_intern(struct stack_table *table, const uint64_t *frames, u
 	return index;
 }
 
-const uint64_t *stack_table_get(const struct stack_table *table, uint32_t index, uint32_t *ret_count)
+const uint64_t *stack_table_get(const struct stack_table *table, uint32_t index,
+	uint32_t *ret_count)
 {
 	if (!index || index >= table->stacks.count) {
 		*ret_count = 0;
@@ -300,8 +310,8 @@ const uint64_t *stack_table_get(const struct stack_table *table, uint32_t index,
 
 size_t stack_table_size_bytes(const struct stack_table *table)
 {
-	return table->stacks.capacity * sizeof(struct stack) + table->frames.capacity * sizeof(uint64_t) +
-		map_size_bytes(&table->index);
+	return table->stacks.capacity * sizeof(struct stack) +
+	       table->frames.capacity * sizeof(uint64_t) + map_size_bytes(&table->index);
 }
 
 void stack_table_reset(struct stack_table *table)

@@ -18,7 +18,8 @@ bool late_providers_has(const struct ipc_provider *provider)
 	return provider->arguments && strstr(provider->arguments, COUNTERS_ARGUMENT);
 }
 
-int late_providers_split(struct late_providers *late, const struct ipc_provider *providers, uint32_t count)
+int late_providers_split(struct late_providers *late, const struct ipc_provider *providers,
+	uint32_t count)
 {
 	uint32_t late_count = 0;
 

@@ -1,8 +1,10 @@
 /*
  * See tracing.h.
  *
- * Each process has an eventpipe. The relay decodes its stream and puts the events into the reorder window, from where they are written to the sink in
- * time order. In a trace of raw bytes, the streams are written to their files unchanged, without relay and window. tracing_step() drives everything.
+ * Each process has an eventpipe. The relay decodes its stream and puts the events into the reorder
+ * window, from where they are written to the sink in time order. In a trace of raw bytes, the
+ * streams are written to their files unchanged, without relay and window. tracing_step() drives
+ * everything.
  */
 #include "tracing/tracing.h"
 
@@ -48,10 +50,12 @@
 #define FLUSH_NS    UINT64_C(500000000)
 #define GIVE_OUT_NS UINT64_C(100000000)
 #define BEAT_NS     UINT64_C(250000000)
-#define SYNC_LEAD_NS                                                                               \
-	UINT64_C(10000000) /* PerfView mislabels events that are less than 5 ms after the sync time */
-#define APPEAR_NS       UINT64_C(5000000000)
-#define START_NS        UINT64_C(5000000000) /* limit for a runtime's start when its session must wait for it */
+#define SYNC_LEAD_NS \
+	UINT64_C(    \
+		10000000) /* PerfView mislabels events that are less than 5 ms after the sync time */
+#define APPEAR_NS UINT64_C(5000000000)
+/* limit for a runtime's start when its session must wait for it */
+#define START_NS        UINT64_C(5000000000)
 #define GIVE_OUT_BYTES  (1u << 20)
 #define UNFLUSHED_MAX   (128u << 10)
 #define UNGUARDED       ".NET processes may have to wait for spoor if it is stopped or hangs: "
@@ -60,15 +64,23 @@
 #define STACK_BYTES_MAX (16u << 20)
 #define REVERSE_FDS_MAX (REVERSE_CONNECTIONS_MAX + 1)
 
-/* A session in a process. A process that starts during the trace may have a second one, for the providers that must not be enabled before it runs. */
+/*
+ * A session in a process. A process that starts during the trace may have a second one, for the
+ * providers that must not be enabled before it runs.
+ */
 struct traced {
 	struct tracing *tracing;
 	struct traced *later;   /* the second session; NULL: none */
 	struct traced *earlier; /* of a second session: the first */
-	uint64_t open_ns;       /* when to open it; UINT64_MAX: LATE_PROVIDERS_NS after the runtime is resumed; 0: it was opened, or will not be */
-	uint64_t asked_ns;      /* when its opening began */
-	uint64_t look_ns;       /* when to check again whether another program has resumed the runtime */
-	bool waited;            /* its opening was delayed until after the start */
+	/*
+	 * when to open it; UINT64_MAX: LATE_PROVIDERS_NS after the runtime is resumed; 0: it was
+	 * opened, or will not be
+	 */
+	uint64_t open_ns;
+	uint64_t asked_ns; /* when its opening began */
+	/* when to check again whether another program has resumed the runtime */
+	uint64_t look_ns;
+	bool waited; /* its opening was delayed until after the start */
 	char *name;
 	uint32_t pid;
 	bool seen; /* its pid is in the recorder's pid namespace */
@@ -79,7 +91,7 @@ struct traced {
 	uint32_t process;       /* index in the trace */
 	int stream;             /* number in the relay; -1: none yet */
 	bool stream_ended;
-	bool stream_cut; /* it ended in the middle, or was empty */
+	bool stream_cut;                  /* it ended in the middle, or was empty */
 	int raw_fd;                       /* -1: none */
 	struct nettrace_decoder *watcher; /* decoder of raw bytes, for options.event */
 	struct trace watched;
@@ -125,8 +137,8 @@ struct tracing {
 	uint64_t end_ns;
 	uint64_t flush_ns;
 	uint64_t give_out_ns;
-	size_t unflushed_bytes;    /* estimate of the bytes in the sink */
-	size_t give_out_bytes; /* the window is released early when more bytes than this wait */
+	size_t unflushed_bytes; /* estimate of the bytes in the sink */
+	size_t give_out_bytes;  /* the window is released early when more bytes than this wait */
 	uint64_t events;
 	uint64_t late;
 	uint64_t raw_bytes;
@@ -153,7 +165,10 @@ static void to_sink(struct tracing *tracing, const struct event *event)
 			tracing->sink_ops->event(tracing->sink, event, &tracing->sink_diag);
 }
 
-/* Writes an event about a process, at the time that the reorder window has reached. `lost` becomes a gap in the sequence numbers. */
+/*
+ * Writes an event about a process, at the time that the reorder window has reached. `lost` becomes
+ * a gap in the sequence numbers.
+ */
 static void emit(struct tracing *tracing, enum known_event known, uint32_t process, uint32_t lost)
 {
 	struct event event = {
@@ -172,8 +187,8 @@ static void emit(struct tracing *tracing, enum known_event known, uint32_t proce
 	bytes_reset(&tracing->payload);
 }
 
-static void emit_notice(
-	struct tracing *tracing, uint32_t process, const char *code, const char *text)
+static void emit_notice(struct tracing *tracing, uint32_t process, const char *code,
+	const char *text)
 {
 	if (is_raw(tracing))
 		return;
@@ -204,10 +219,10 @@ static void emit_process(struct tracing *tracing, uint32_t process, const struct
 {
 	const char *arguments[1] = { target->command_line };
 
-	payload_process(
-		&tracing->payload, &(struct payload_process){ .inner_pid = target->inner_pid,
-					   .name = target->name,
-					   .name_space = target->container });
+	payload_process(&tracing->payload,
+		&(struct payload_process){ .inner_pid = target->inner_pid,
+			.name = target->name,
+			.name_space = target->container });
 	emit(tracing, SYSTEM_EXISTING_PROCESS, process, 0);
 	payload_process_facts(&tracing->payload,
 		&(struct payload_process_facts){ .parent_pid = target->parent_pid,
@@ -231,8 +246,8 @@ static void emit_process(struct tracing *tracing, uint32_t process, const struct
 	emit(tracing, EVENTPIPE_PROCESS_INFO, process, 0);
 }
 
-static void emit_runtime(
-	struct tracing *tracing, const struct traced *traced, const struct ipc_process_info *info)
+static void emit_runtime(struct tracing *tracing, const struct traced *traced,
+	const struct ipc_process_info *info)
 {
 	struct payload_runtime runtime = {
 		.kind = "coreclr",
@@ -281,25 +296,27 @@ static void emit_head(struct tracing *tracing)
 						   .clock = "CLOCK_MONOTONIC",
 						   .utc_ns = tracing->trace.recording.utc_ns });
 	emit(tracing, SPOOR_SESSION, tracing->recorder_process, 0);
-	payload_machine(
-		&tracing->payload, &(struct payload_machine){ .host = box->host,
-					   .kernel = box->kernel,
-					   .system = box->system,
-					   .architecture = box->architecture,
-					   .cpu_model = box->cpu_model,
-					   .cpu_online = box->cpu_online,
-					   .cpu_possible = box->cpu_possible,
-					   .memory_bytes = box->memory_bytes,
-					   .page_size_bytes = box->page_size_bytes,
-					   .boot_id = box->boot_id,
-					   .virtualization = box->virtualization,
-					   .perf_event_paranoid = rights.perf_event_paranoid });
+	payload_machine(&tracing->payload,
+		&(struct payload_machine){ .host = box->host,
+			.kernel = box->kernel,
+			.system = box->system,
+			.architecture = box->architecture,
+			.cpu_model = box->cpu_model,
+			.cpu_online = box->cpu_online,
+			.cpu_possible = box->cpu_possible,
+			.memory_bytes = box->memory_bytes,
+			.page_size_bytes = box->page_size_bytes,
+			.boot_id = box->boot_id,
+			.virtualization = box->virtualization,
+			.perf_event_paranoid = rights.perf_event_paranoid });
 	emit(tracing, SPOOR_MACHINE, tracing->recorder_process, 0);
 }
 
 /* ---- leaving the window ---- */
 
-/* The session that an event came from. If it was replaced by a new one, any session of its process. */
+/*
+ * The session that an event came from. If it was replaced by a new one, any session of its process.
+ */
 static struct traced *traced_of(struct tracing *tracing, const struct pending *item)
 {
 	struct traced *found = NULL;
@@ -334,7 +351,8 @@ static void hand_over(struct tracing *tracing, struct pending *item, uint64_t la
 	to_sink(tracing, &event);
 	tracing->unflushed_bytes += event.payload_size + EVENT_COST;
 	if (tracing->unflushed_bytes > UNFLUSHED_MAX && tracing->sink && !tracing->sink_error) {
-		tracing->unflushed_bytes = 0; /* keeps memory small; flush() also limits the stack table */
+		/* keeps memory small; flush() also limits the stack table */
+		tracing->unflushed_bytes = 0;
 		tracing->sink_error = tracing->sink_ops->flush(tracing->sink, &tracing->sink_diag);
 	}
 	if (tracing->options.event &&
@@ -344,8 +362,8 @@ static void hand_over(struct tracing *tracing, struct pending *item, uint64_t la
 }
 
 /*
- * The watermark: events up to this time may leave the window. The events of a session that is being opened are not older than the begin of its
- * opening.
+ * The watermark: events up to this time may leave the window. The events of a session that is being
+ * opened are not older than the begin of its opening.
  */
 static uint64_t limit_of(const struct tracing *tracing, uint64_t now_ns)
 {
@@ -368,7 +386,8 @@ static uint64_t limit_of(const struct tracing *tracing, uint64_t now_ns)
 static void hand_over_clock(struct tracing *tracing, const struct pending *item)
 {
 	const struct process *process = &tracing->trace.processes.items[item->pid];
-	uint32_t thread = item->flag ? process->main_thread : relay_place_thread(tracing->relay, item->pid, item->tid);
+	uint32_t thread = item->flag ? process->main_thread
+				     : relay_place_thread(tracing->relay, item->pid, item->tid);
 	struct event event = {
 		.time_ns = item->time_ns,
 		.thread_index = thread,
@@ -377,7 +396,8 @@ static void hand_over_clock(struct tracing *tracing, const struct pending *item)
 		.kind = known_events[SPOOR_THREAD_CLOCK].kind,
 	};
 
-	payload_thread_clock(&tracing->payload, &(struct payload_thread_clock){ .run_ns = item->value, .rest = item->flag });
+	payload_thread_clock(&tracing->payload,
+		&(struct payload_thread_clock){ .run_ns = item->value, .rest = item->flag });
 	event.payload = tracing->payload.data;
 	event.payload_size = (uint32_t)tracing->payload.len;
 	if (!tracing->payload.failed && event.schema_index && thread)
@@ -404,7 +424,10 @@ static void give_out(struct tracing *tracing, uint64_t until_ns)
 		tracing->give_out_bytes = GIVE_OUT_BYTES;
 }
 
-/* The stack table has grown too large: drops all stacks except those that the streams and the window still use. */
+/*
+ * The stack table has grown too large: drops all stacks except those that the streams and the
+ * window still use.
+ */
 static void forget_stacks(struct tracing *tracing)
 {
 	struct stack_table fresh = { 0 };
@@ -445,12 +468,13 @@ static int open_raw(struct traced *traced)
 {
 	struct tracing *tracing = traced->tracing;
 	struct diag diag = { 0 };
-	int fd = tracing->options.open_raw(
-		tracing->options.context, traced->name, traced->pid, traced->earlier != NULL, &diag);
+	int fd = tracing->options.open_raw(tracing->options.context, traced->name, traced->pid,
+		traced->earlier != NULL, &diag);
 
 	if (fd < 0) {
 		traced->write_error = fd;
-		(void)snprintf(traced->write_reason, sizeof(traced->write_reason), "%s", diag.text); /* the buffers have the same size */
+		/* the buffers have the same size */
+		(void)snprintf(traced->write_reason, sizeof(traced->write_reason), "%s", diag.text);
 		return fd;
 	}
 	traced->raw_fd = fd;
@@ -470,7 +494,8 @@ static int write_raw(struct traced *traced, const uint8_t *data, size_t size)
 		if (n <= 0) {
 			traced->write_error = n < 0 ? -errno : -EIO;
 			(void)snprintf(traced->write_reason, sizeof(traced->write_reason),
-				"its file cannot be written: %s", strerror(-traced->write_error)); /* fits */
+				/* fits */
+				"its file cannot be written: %s", strerror(-traced->write_error));
 			return traced->write_error;
 		}
 		data += n;
@@ -480,7 +505,10 @@ static int write_raw(struct traced *traced, const uint8_t *data, size_t size)
 	return 0;
 }
 
-/* Passes the events of raw bytes to options.event, without stacks. Bytes that cannot be decoded are still written to the file. */
+/*
+ * Passes the events of raw bytes to options.event, without stacks. Bytes that cannot be decoded are
+ * still written to the file.
+ */
 static void watch_raw(struct traced *traced, const uint8_t *data, size_t size)
 {
 	struct tracing *tracing = traced->tracing;
@@ -555,22 +583,31 @@ static void on_clock(void *context, uint32_t pid, uint32_t tid, uint64_t time_ns
 	item->cpu = EVENT_CPU_UNKNOWN;
 }
 
-/* The runtime's samples show where threads are but not whether they run. So the threads' CPU clocks are read while the session is open. */
+/*
+ * The runtime's samples show where threads are but not whether they run. So the threads' CPU clocks
+ * are read while the session is open.
+ */
 static int open_clocks(struct tracing *tracing)
 {
 	static const struct thread_clocks_told told = { .clock = on_clock };
 	bool sampled = false;
 
 	for (uint32_t i = 0; i < tracing->options.provider_count; i++)
-		sampled |= strcmp(tracing->options.providers[i].name, provider_name(PROVIDER_SAMPLE)) == 0;
-	return sampled && !is_raw(tracing) ? thread_clocks_new(&told, tracing, &tracing->clocks) : 0;
+		sampled |= strcmp(tracing->options.providers[i].name,
+				   provider_name(PROVIDER_SAMPLE)) == 0;
+	return sampled && !is_raw(tracing) ? thread_clocks_new(&told, tracing, &tracing->clocks)
+					   : 0;
 }
 
-/* Reads the clocks of a process from the opening of its session, if its pid is in the recorder's pid namespace. */
+/*
+ * Reads the clocks of a process from the opening of its session, if its pid is in the recorder's
+ * pid namespace.
+ */
 static void read_clocks_of(struct traced *traced, uint64_t now_ns)
 {
 	if (traced->tracing->clocks && traced->has_port && !traced->tracing->ending)
-		(void)thread_clocks_add(traced->tracing->clocks, traced->pid, true, now_ns, false); /* after its end, or without memory, the file has no CPU time of it */
+		/* after its end, or without memory, the file has no CPU time of it */
+		(void)thread_clocks_add(traced->tracing->clocks, traced->pid, true, now_ns, false);
 }
 
 /* ---- processes ---- */
@@ -580,7 +617,9 @@ static void need_guard(struct tracing *tracing)
 	struct diag diag = { 0 };
 
 	if (!tracing->guard && guard_start(&tracing->guard, &diag) < 0)
-		(void)snprintf(tracing->unguarded, sizeof(tracing->unguarded), "%s%s", UNGUARDED, diag.text); /* fits */
+		/* fits */
+		(void)snprintf(tracing->unguarded, sizeof(tracing->unguarded), "%s%s", UNGUARDED,
+			diag.text);
 	tracing->guard_rounds = guard_rounds(tracing->guard);
 }
 
@@ -590,7 +629,9 @@ static void look_at_guard(struct tracing *tracing)
 	const char *problem = tracing->guard ? guard_problem(tracing->guard) : NULL;
 
 	if (problem && !*tracing->unguarded)
-		(void)snprintf(tracing->unguarded, sizeof(tracing->unguarded), "%s%s", UNGUARDED, problem); /* fits */
+		/* fits */
+		(void)snprintf(tracing->unguarded, sizeof(tracing->unguarded), "%s%s", UNGUARDED,
+			problem);
 	if (!*tracing->unguarded || tracing->unguarded_emitted || !tracing->sink)
 		return;
 	tracing->unguarded_emitted = true;
@@ -603,10 +644,10 @@ static void open_session(struct traced *traced, uint64_t now_ns)
 	const struct late_providers *split = &tracing->split;
 	const struct eventpipe_options options = {
 		.providers = traced->earlier ? split->late
-			   : traced->later   ? split->early
+			     : traced->later ? split->early
 					     : tracing->options.providers,
 		.provider_count = traced->earlier ? split->late_count
-				: traced->later   ? split->early_count
+				  : traced->later ? split->early_count
 						  : tracing->options.provider_count,
 		.buffer_mb = tracing->options.buffer_mb,
 		.rundown_keywords = traced->earlier ? 0 : tracing->options.rundown_keywords,
@@ -651,7 +692,10 @@ static void begin_wait(struct traced *waiting, uint64_t now_ns)
 		waiting->open_ns = now_ns + LATE_PROVIDERS_NS;
 }
 
-/* True if spoor does not resume the runtime: it did not connect to the listen port, or options.hold is set. */
+/*
+ * True if spoor does not resume the runtime: it did not connect to the listen port, or options.hold
+ * is set.
+ */
 static bool goes_on_by_itself(const struct traced *traced)
 {
 	return traced->peer < 0 || traced->tracing->options.hold;
@@ -671,7 +715,8 @@ static void tell_wait(struct traced *traced)
 	bytes_reset(&tracing->text);
 	bytes_printf(&tracing->text, "%s was asked for its EventCounters ", traced->name);
 	text_add_duration(&tracing->text, (double)LATE_PROVIDERS_NS / 1e9);
-	bytes_text(&tracing->text, " after its start: requested earlier, they can deadlock a runtime");
+	bytes_text(&tracing->text,
+		" after its start: requested earlier, they can deadlock a runtime");
 	emit_notice(tracing, traced->process, "late-counters", bytes_z(&tracing->text));
 }
 
@@ -687,10 +732,12 @@ static void advance_wait(struct traced *traced, uint64_t now_ns)
 		if (traced->earlier)
 			traced->open_ns = 0; /* its first session reports the reason */
 		else
-			not_asked(traced, reason_word(REASON_KIND_ENDED), "it ended before it could be asked for EventCounters, which is not done during its start");
+			not_asked(traced, reason_word(REASON_KIND_ENDED),
+				"it ended before it could be asked for EventCounters, which is not done during its start");
 		return;
 	}
-	if (traced->open_ns == UINT64_MAX && goes_on_by_itself(traced) && now_ns >= traced->look_ns) {
+	if (traced->open_ns == UINT64_MAX && goes_on_by_itself(traced) &&
+		now_ns >= traced->look_ns) {
 		traced->look_ns = now_ns + BEAT_NS;
 		if (late_providers_has_begun(traced->pid))
 			begin_wait(traced, now_ns);
@@ -703,7 +750,8 @@ static void advance_wait(struct traced *traced, uint64_t now_ns)
 
 static void begin_resume(struct traced *traced, uint64_t now_ns)
 {
-	if (!traced->held.waits || traced->tracing->options.hold || held_runtime_is_resuming(&traced->held))
+	if (!traced->held.waits || traced->tracing->options.hold ||
+		held_runtime_is_resuming(&traced->held))
 		return;
 	begin_wait(waiting_of(traced), now_ns);
 	held_runtime_resume(&traced->held, now_ns);
@@ -755,14 +803,16 @@ static void tell_rest_of_loss(struct traced *traced)
 
 static void close_session(struct traced *traced)
 {
-	if (!*traced->reason || !reason_word_is(eventpipe_reason_code(traced->pipe), REASON_KIND_LIED))
+	if (!*traced->reason ||
+		!reason_word_is(eventpipe_reason_code(traced->pipe), REASON_KIND_LIED))
 		(void)snprintf(traced->reason, sizeof(traced->reason), "%s",
 			eventpipe_reason(traced->pipe)); /* the buffers have the same size */
 	traced->reason_code = eventpipe_reason_code(traced->pipe);
 	traced->whole = eventpipe_whole(traced->pipe);
 	if (traced->write_error) {
 		traced->reason_code = reason_word(REASON_KIND_WRITE);
-		(void)snprintf(traced->reason, sizeof(traced->reason), "%s", traced->write_reason); /* the buffers have the same size */
+		/* the buffers have the same size */
+		(void)snprintf(traced->reason, sizeof(traced->reason), "%s", traced->write_reason);
 	}
 	traced->bytes += eventpipe_bytes(traced->pipe);
 	tell_runtime(traced);
@@ -789,7 +839,9 @@ static bool is_over(const struct traced *traced)
 	return !traced->pipe && !traced->open_ns && !traced->paused;
 }
 
-/* Frees the port's slot of a runtime whose sessions have ended, because it gets no further request. */
+/*
+ * Frees the port's slot of a runtime whose sessions have ended, because it gets no further request.
+ */
 static void leave_place(struct traced *traced, uint64_t now_ns)
 {
 	if (!traced->held.reverse || !is_over(traced) || (traced->later && !is_over(traced->later)))
@@ -808,7 +860,8 @@ static void advance_one(struct traced *traced, uint64_t now_ns)
 	held_runtime_advance(&traced->held, now_ns);
 	leave_place(traced, now_ns);
 	if (traced->open_ns == UINT64_MAX && !traced->earlier)
-		begin_resume(traced, now_ns); /* no session is opened before its start, so it is resumed now */
+		/* no session is opened before its start, so it is resumed now */
+		begin_resume(traced, now_ns);
 	advance_wait(traced, now_ns);
 	if (!traced->pipe)
 		return;
@@ -875,7 +928,10 @@ static bool is_starting(const struct traced *traced)
 	return traced->held.waits || (traced->seen && !late_providers_has_begun(traced->pid));
 }
 
-/* Makes the providers that must not be enabled during the start wait: in a second session, or in the only one if there are no other providers. */
+/*
+ * Makes the providers that must not be enabled during the start wait: in a second session, or in
+ * the only one if there are no other providers.
+ */
 static int wait_for_start(struct traced *traced, struct traced **ret_waiting)
 {
 	struct tracing *tracing = traced->tracing;
@@ -899,14 +955,15 @@ static int wait_for_start(struct traced *traced, struct traced **ret_waiting)
 	}
 	waiting->open_ns = UINT64_MAX;
 	if (goes_on_by_itself(waiting) && !waiting->seen)
-		not_asked(waiting, "starting", "its EventCounters must not be requested before its start is over, which cannot be observed from here");
+		not_asked(waiting, "starting",
+			"its EventCounters must not be requested before its start is over, which cannot be observed from here");
 	*ret_waiting = waiting;
 	return 0;
 }
 
 /* `seen`: its pid is in the recorder's pid namespace, so the guard can connect to it. */
-static int add(struct tracing *tracing, const struct target *target, bool seen, const struct dotnet_door *door,
-	int peer, struct diag *diag)
+static int add(struct tracing *tracing, const struct target *target, bool seen,
+	const struct dotnet_door *door, int peer, struct diag *diag)
 {
 	struct traced *traced = new_traced(tracing, target->name, target->pid);
 
@@ -934,7 +991,8 @@ static int add(struct tracing *tracing, const struct target *target, bool seen, 
 		return 0;
 	}
 	struct traced *waiting = NULL;
-	int r = tracing->split.late_count && is_starting(traced) ? wait_for_start(traced, &waiting) : 0;
+	int r = tracing->split.late_count && is_starting(traced) ? wait_for_start(traced, &waiting)
+								 : 0;
 
 	if (r < 0)
 		return diag_set(diag, r, "cannot trace: %m");
@@ -969,7 +1027,10 @@ void tracing_listen(struct tracing *tracing, struct reverse *reverse)
 	tracing->reverse = reverse;
 }
 
-/* Adds the runtimes that have connected to the listen port. When the trace is ending they are only resumed. */
+/*
+ * Adds the runtimes that have connected to the listen port. When the trace is ending they are only
+ * resumed.
+ */
 static void take_newcomers(struct tracing *tracing)
 {
 	uint32_t peer;
@@ -992,8 +1053,8 @@ static void take_newcomers(struct tracing *tracing)
 
 /* ---- the trace ---- */
 
-int tracing_new(
-	const struct tracing_options *options, struct tracing **ret_tracing, struct diag *diag)
+int tracing_new(const struct tracing_options *options, struct tracing **ret_tracing,
+	struct diag *diag)
 {
 	struct tracing *tracing = calloc(1, sizeof(*tracing));
 
@@ -1009,8 +1070,8 @@ int tracing_new(
 
 	if (r == 0)
 		r = tracing->recorder_process
-			? relay_new(&tracing->trace, &tracing->merge, &tracing->relay)
-			: -ENOMEM;
+			    ? relay_new(&tracing->trace, &tracing->merge, &tracing->relay)
+			    : -ENOMEM;
 	if (r == 0)
 		r = open_clocks(tracing);
 	if (r < 0) {
@@ -1074,8 +1135,8 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 }
 
 /* Waits for streams, runtimes that connect, and the caller's descriptors. */
-static void wait_for(
-	struct tracing *tracing, struct pollfd *fds, size_t fd_count, uint64_t until_ns)
+static void wait_for(struct tracing *tracing, struct pollfd *fds, size_t fd_count,
+	uint64_t until_ns)
 {
 	size_t room =
 		(size_t)tracing->list.count * (EVENTPIPE_FDS_MAX + 1) + REVERSE_FDS_MAX + fd_count;
@@ -1162,10 +1223,12 @@ int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, u
 	if (tracing->sink_error)
 		return tell_sink_error(tracing, diag);
 	/* No session can end and free a descriptor: the runtime would wait forever. */
-	if (tracing->reverse && !tracing->ending && reverse_error(tracing->reverse) && !anything_open(tracing)) {
+	if (tracing->reverse && !tracing->ending && reverse_error(tracing->reverse) &&
+		!anything_open(tracing)) {
 		char reason[160];
 		descriptors_explain(reason, sizeof(reason));
-		return diag_set(diag, reverse_error(tracing->reverse), "cannot take a runtime's connection: %s", reason);
+		return diag_set(diag, reverse_error(tracing->reverse),
+			"cannot take a runtime's connection: %s", reason);
 	}
 	return tracing->reverse || tracing->pausing || anything_open(tracing) ? 1 : 0;
 }
@@ -1180,7 +1243,10 @@ bool tracing_wants_end(const struct tracing *tracing)
 	return tracing->wants_end;
 }
 
-/* True if a session is still ending. A process that a signal has stopped cannot end its session until it continues, so it does not count. */
+/*
+ * True if a session is still ending. A process that a signal has stopped cannot end its session
+ * until it continues, so it does not count.
+ */
 static bool still_ends(const struct traced *traced)
 {
 	char state = traced->pipe ? traced->door.state(traced->door.context) : 0;
@@ -1227,7 +1293,8 @@ void tracing_resume(struct tracing *tracing, uint64_t paused_ns)
 	bytes_reset(&tracing->text);
 	bytes_text(&tracing->text, "spoor was stopped for ");
 	text_add_duration(&tracing->text, (double)paused_ns / 1e9);
-	bytes_text(&tracing->text, " (Ctrl-Z, SIGTSTP): its sessions were ended before that and opened again, and what "
+	bytes_text(&tracing->text,
+		" (Ctrl-Z, SIGTSTP): its sessions were ended before that and opened again, and what "
 		"runtimes did meanwhile is missing");
 	emit_notice(tracing, tracing->recorder_process, "paused", bytes_z(&tracing->text));
 	for (uint32_t i = 0; i < tracing->list.count; i++) {
@@ -1284,11 +1351,11 @@ static void emit_end(struct tracing *tracing)
 		{ "sampled_to_ns", tracing->end_ns },
 	};
 
-	payload_session_end(
-		&tracing->payload, &(struct payload_session_end){
-					   .reason = tracing->end_reason ? tracing->end_reason : "",
-					   .counts = counts,
-					   .count_count = sizeof(counts) / sizeof(counts[0]) });
+	payload_session_end(&tracing->payload,
+		&(struct payload_session_end){
+			.reason = tracing->end_reason ? tracing->end_reason : "",
+			.counts = counts,
+			.count_count = sizeof(counts) / sizeof(counts[0]) });
 	emit(tracing, SPOOR_SESSION_END, tracing->recorder_process, 0);
 }
 
@@ -1317,15 +1384,22 @@ int tracing_finish(struct tracing *tracing, struct diag *diag)
 		tell_rest_of_loss(tracing->list.items[i]);
 	if (tracing->reverse && reverse_unplaced(tracing->reverse)) {
 		bytes_reset(&tracing->text);
-		bytes_printf(&tracing->text, "%s resumed without being traced: %u others ran or were being traced",
-			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, reverse_unplaced(tracing->reverse), "runtime was", "runtimes were"), REVERSE_PEERS_MAX);
-		emit_notice(tracing, tracing->recorder_process, "no-place", bytes_z(&tracing->text));
+		bytes_printf(&tracing->text,
+			"%s resumed without being traced: %u others ran or were being traced",
+			text_put_things((char[TEXT_THINGS_ROOM]){ 0 },
+				reverse_unplaced(tracing->reverse), "runtime was", "runtimes were"),
+			REVERSE_PEERS_MAX);
+		emit_notice(tracing, tracing->recorder_process, "no-place",
+			bytes_z(&tracing->text));
 	}
 	if (tracing->reverse && reverse_missed(tracing->reverse)) {
 		bytes_reset(&tracing->text);
-		bytes_printf(&tracing->text, "%s resumed while spoor was stopped or hung, and not traced from the start",
-			text_put_things((char[TEXT_THINGS_ROOM]){ 0 }, reverse_missed(tracing->reverse), "runtime was", "runtimes were"));
-		emit_notice(tracing, tracing->recorder_process, "was-stopped", bytes_z(&tracing->text));
+		bytes_printf(&tracing->text,
+			"%s resumed while spoor was stopped or hung, and not traced from the start",
+			text_put_things((char[TEXT_THINGS_ROOM]){ 0 },
+				reverse_missed(tracing->reverse), "runtime was", "runtimes were"));
+		emit_notice(tracing, tracing->recorder_process, "was-stopped",
+			bytes_z(&tracing->text));
 	}
 	uint64_t now_ns = clock_monotonic_ns();
 
@@ -1370,18 +1444,24 @@ static void add_facts(const struct traced *traced, struct tracing_process *facts
 
 	if (!*facts->reason) {
 		facts->reason = live ? eventpipe_reason(traced->pipe) : traced->reason;
-		facts->reason_code = live ? eventpipe_reason_code(traced->pipe) : traced->reason_code;
+		facts->reason_code =
+			live ? eventpipe_reason_code(traced->pipe) : traced->reason_code;
 	}
-	/* A process that is killed later also leaves a cut stream, but with the events before its end. */
-	if (!*facts->reason && !live && traced->opened && !traced->events && (is_raw(traced->tracing) ? !traced->bytes : traced->stream_cut)) {
+	/*
+	 * A process that is killed later also leaves a cut stream, but with the events before its
+	 * end.
+	 */
+	if (!*facts->reason && !live && traced->opened && !traced->events &&
+		(is_raw(traced->tracing) ? !traced->bytes : traced->stream_cut)) {
 		facts->reason = "it closed its stream before it sent an event";
 		facts->reason_code = reason_word(REASON_KIND_CLOSED);
 	}
 	facts->bytes += traced->bytes + (live ? eventpipe_bytes(traced->pipe) : 0);
 	facts->events += traced->events;
-	facts->lost += traced->stream >= 0 ? relay_stream_lost(traced->tracing->relay, traced->stream)
-		     : traced->watcher     ? nettrace_decoder_lost(traced->watcher)
-					   : 0;
+	facts->lost += traced->stream >= 0
+			       ? relay_stream_lost(traced->tracing->relay, traced->stream)
+		       : traced->watcher ? nettrace_decoder_lost(traced->watcher)
+					 : 0;
 }
 
 void tracing_process(const struct tracing *tracing, size_t i, struct tracing_process *ret_process)

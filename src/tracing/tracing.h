@@ -1,5 +1,6 @@
 /*
- * A trace: EventPipe sessions of any number of processes, written to one file, or each runtime's bytes unchanged to a separate file.
+ * A trace: EventPipe sessions of any number of processes, written to one file, or each runtime's
+ * bytes unchanged to a separate file.
  *
  *   tracing_new(&options, &tracing, &diag);
  *   tracing_add(tracing, target, &diag);                     each chosen process
@@ -10,11 +11,13 @@
  *   tracing_finish(tracing, &diag);                          closes the remaining sessions and ends the file
  *   tracing_close(tracing);
  *
- * Runtimes that connect to the listen port (tracing_listen()) are added when they connect: their session is opened before their first instruction,
- * then they are resumed. Providers that must not be enabled during the start (late_providers.h) get a second session, which is opened after it.
+ * Runtimes that connect to the listen port (tracing_listen()) are added when they connect: their
+ * session is opened before their first instruction, then they are resumed. Providers that must not
+ * be enabled during the start (late_providers.h) get a second session, which is opened after it.
  *
- * Not thread-safe. Only tracing_step() waits for events, and no session can hold it up. If a session could not be opened, or broke off,
- * tracing_process() reports it; the other sessions continue. Lost events are written as an event, and as a gap in the file's sequence numbers.
+ * Not thread-safe. Only tracing_step() waits for events, and no session can hold it up. If a
+ * session could not be opened, or broke off, tracing_process() reports it; the other sessions
+ * continue. Lost events are written as an event, and as a gap in the file's sequence numbers.
  */
 #ifndef SPOOR_TRACING_TRACING_H
 #define SPOOR_TRACING_TRACING_H
@@ -35,22 +38,24 @@ struct tracing;
 struct tracing_options {
 	const struct ipc_provider *providers; /* borrowed until tracing_close() */
 	uint32_t provider_count;
-	uint32_t buffer_mb;                   /* in each target */
-	uint64_t rundown_keywords;            /* 0: none */
-	bool hold;                            /* runtimes of tracing_listen() are not resumed */
+	uint32_t buffer_mb;        /* in each target */
+	uint64_t rundown_keywords; /* 0: none */
+	bool hold;                 /* runtimes of tracing_listen() are not resumed */
 	/*
-	 * Not NULL: each process gets its own file instead of the one file. Returns its descriptor, which tracing closes; called again for a second
-	 * session. A negative errno: that process is not traced.
+	 * Not NULL: each process gets its own file instead of the one file. Returns its descriptor,
+	 * which tracing closes; called again for a second session. A negative errno: that process
+	 * is not traced.
 	 */
-	int (*open_raw)(void *context, const char *name, uint32_t pid, bool second, struct diag *diag);
+	int (*open_raw)(void *context, const char *name, uint32_t pid, bool second,
+		struct diag *diag);
 	/*
-	 * Called for each event as it is written to the file (with open_raw: in order of arrival, without stack). A nonzero result sets
-	 * tracing_wants_end(). May be NULL.
+	 * Called for each event as it is written to the file (with open_raw: in order of arrival,
+	 * without stack). A nonzero result sets tracing_wants_end(). May be NULL.
 	 */
 	int (*event)(void *context, const struct trace *trace, const struct event *event);
 	void *context;
-	const char *command_line;             /* of the recorder, for the file */
-	const char *providers_text;           /* as given by the user, for the file */
+	const char *command_line;   /* of the recorder, for the file */
+	const char *providers_text; /* as given by the user, for the file */
 	const char *version;
 };
 
@@ -58,44 +63,52 @@ enum tracing_state {
 	TRACING_OPENING,
 	TRACING_RUNNING,
 	TRACING_STOPPING,
-	TRACING_ENDED,   /* its stream was read to its end */
-	TRACING_FAILED,  /* no session, or it broke off; see `reason` */
+	TRACING_ENDED,  /* its stream was read to its end */
+	TRACING_FAILED, /* no session, or it broke off; see `reason` */
 };
 
 struct tracing_process {
 	uint32_t pid;
 	const char *name;
 	enum tracing_state state;
-	const char *reason;      /* part of a sentence; "" for none */
+	const char *reason; /* part of a sentence; "" for none */
 	const char *reason_code;
 	const char *runtime_version; /* "" if unknown */
-	uint64_t bytes;          /* of its stream */
+	uint64_t bytes;              /* of its stream */
 	uint64_t events;
 	uint64_t lost;
-	bool held;               /* it waits before its first instruction */
+	bool held; /* it waits before its first instruction */
 };
 
 struct tracing_counts {
-	uint64_t events;         /* of the runtimes */
+	uint64_t events; /* of the runtimes */
 	uint64_t lost;
 	uint64_t late;
-	uint64_t stream_bytes;   /* from the runtimes */
-	uint64_t file_bytes;     /* written */
+	uint64_t stream_bytes; /* from the runtimes */
+	uint64_t file_bytes;   /* written */
 	uint64_t begin_ns;
-	uint64_t first_open_ns;  /* when the first session was open; 0: none yet */
-	uint64_t due_open_ns;    /* when the first session should have been open if its runtime had answered; 0: no runtime known yet */
-	uint64_t end_ns;         /* when tracing_end() was called; 0: not yet */
+	uint64_t first_open_ns; /* when the first session was open; 0: none yet */
+	/*
+	 * when the first session should have been open if its runtime had answered; 0: no runtime
+	 * known yet
+	 */
+	uint64_t due_open_ns;
+	uint64_t end_ns; /* when tracing_end() was called; 0: not yet */
 	uint32_t processes;
-	uint32_t running;        /* open sessions */
+	uint32_t running; /* open sessions */
 	uint32_t opening;
 };
 
-int tracing_new(const struct tracing_options *options, struct tracing **ret_tracing, struct diag *diag);
+int tracing_new(const struct tracing_options *options, struct tracing **ret_tracing,
+	struct diag *diag);
 
 /* Returns 0 or -ENOMEM. If the process cannot be traced, tracing_process() reports it. */
 int tracing_add(struct tracing *tracing, const struct target *target, struct diag *diag);
 
-/* Adds a runtime that listens at a path, with the pid that it reports. `path` is borrowed until tracing_close(). */
+/*
+ * Adds a runtime that listens at a path, with the pid that it reports. `path` is borrowed until
+ * tracing_close().
+ */
 int tracing_add_path(struct tracing *tracing, const char *path, struct diag *diag);
 
 /* Adds the runtimes that connect to the port. The port is borrowed and must outlive the trace. */
@@ -106,24 +119,30 @@ int tracing_write_to(struct tracing *tracing, int fd, const char *name, struct d
 int tracing_start(struct tracing *tracing, struct diag *diag);
 
 /*
- * Waits until work is due, until `until_ns`, or until one of the caller's `fds` is ready (its revents are then set), then does the work. Returns 1 to
- * continue, 0 if every session has ended and no runtime can connect any more, or a negative errno if the file cannot be written; the data written
- * before is valid.
+ * Waits until work is due, until `until_ns`, or until one of the caller's `fds` is ready (its
+ * revents are then set), then does the work. Returns 1 to continue, 0 if every session has ended
+ * and no runtime can connect any more, or a negative errno if the file cannot be written; the data
+ * written before is valid.
  */
 int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, uint64_t until_ns,
 	struct diag *diag);
 
-/* The reason why the sessions have no guard (dotnet/guard.h): a sentence, also written to the file as a notice. NULL if they have one. */
+/*
+ * The reason why the sessions have no guard (dotnet/guard.h): a sentence, also written to the file
+ * as a notice. NULL if they have one.
+ */
 const char *tracing_unguarded(const struct tracing *tracing);
 
 /* options.event has returned nonzero. */
 bool tracing_wants_end(const struct tracing *tracing);
 
 /*
- * For a stop of this process (Ctrl-Z), so that no target is held up: tracing_pause() begins to end the sessions; the caller makes further steps until
- * tracing_paused(), which does not wait for targets that are stopped themselves. Sessions still open then are ended by the guard. tracing_flush()
- * writes the events so far. tracing_resume() opens a session again in each process that had one, and writes a notice with the gap. With
- * options.open_raw, where a file is one session, the sessions end permanently.
+ * For a stop of this process (Ctrl-Z), so that no target is held up: tracing_pause() begins to end
+ * the sessions; the caller makes further steps until tracing_paused(), which does not wait for
+ * targets that are stopped themselves. Sessions still open then are ended by the guard.
+ * tracing_flush() writes the events so far. tracing_resume() opens a session again in each process
+ * that had one, and writes a notice with the gap. With options.open_raw, where a file is one
+ * session, the sessions end permanently.
  */
 void tracing_pause(struct tracing *tracing);
 bool tracing_paused(const struct tracing *tracing);

@@ -1,4 +1,7 @@
-/* /proc/PID/cgroup up to a NUL, then /proc/self/mountinfo: container runtimes choose the names in both. Then a file of the group. */
+/*
+ * /proc/PID/cgroup up to a NUL, then /proc/self/mountinfo: container runtimes choose the names in
+ * both. Then a file of the group.
+ */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,7 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t path_len = strlen(text);
 	char *rest = path_len < size ? text + path_len + 1 : NULL;
 	(void)cgroup_parse_key(text, "inactive_file", &value); /* any answer will do */
-	if (cgroup_parse_path(text, "memory", &group) == 0 && cgroup_parse_mount(rest, "memory", &group) == 0) {
+	if (cgroup_parse_path(text, "memory", &group) == 0 &&
+		cgroup_parse_mount(rest, "memory", &group) == 0) {
 		if (group.hidden > strlen(group.path) || strstr(group.path, "/../"))
 			abort();
 		while (cgroup_up(&group))

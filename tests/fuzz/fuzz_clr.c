@@ -1,6 +1,6 @@
 /*
- * CLR method and module events, one after another, then questions. Each record of the input: 1 byte size, 1 byte event (low two bits: which, bit 2:
- * rundown), 1 byte time, then the payload.
+ * CLR method and module events, one after another, then questions. Each record of the input: 1 byte
+ * size, 1 byte event (low two bits: which, bit 2: rundown), 1 byte time, then the payload.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -28,8 +28,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		const uint8_t *payload = cursor_take(&c, len);
 		if (c.short_read)
 			break;
-		(void)clr_absorb_method(&map, what >> 2 & 1, ids[what & 3], 2, time_ns, payload, len);
-		(void)clr_is_collectible(what >> 2 & 1, what & 4 ? CLR_ID_AssemblyDCEnd : CLR_ID_AssemblyLoad, payload, len);
+		(void)clr_absorb_method(&map, what >> 2 & 1, ids[what & 3], 2, time_ns, payload,
+			len);
+		(void)clr_is_collectible(what >> 2 & 1,
+			what & 4 ? CLR_ID_AssemblyDCEnd : CLR_ID_AssemblyLoad, payload, len);
 		if (what & 0x80 && map.codes.count)
 			(void)codemap_find(&map, vec_last(&map.codes)->begin, time_ns);
 	}

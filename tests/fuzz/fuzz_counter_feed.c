@@ -1,6 +1,6 @@
 /*
- * Counters' events from the bytes: {id, version, size low, size high, payload}...; id 0 is an EventCounters event whose layout the version chooses. Then
- * all that is made of what they say.
+ * Counters' events from the bytes: {id, version, size low, size high, payload}...; id 0 is an
+ * EventCounters event whose layout the version chooses. Then all that is made of what they say.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -26,26 +26,40 @@ static void add_fields(struct strtab *strings, uint8_t layout, struct schema *sc
 		const char *name;
 		enum field_type type;
 	} fields[] = {
-		{ "", FIELD_OBJECT }, { "Name", FIELD_TEXT16 }, { "CounterType", FIELD_TEXT16 }, { "Mean", FIELD_F64 },
-		{ "Increment", FIELD_F64 }, { "IntervalSec", FIELD_F32 }, { "Metadata", FIELD_TEXT16 }, { "Count", FIELD_I32 },
+		{ "", FIELD_OBJECT },
+		{ "Name", FIELD_TEXT16 },
+		{ "CounterType", FIELD_TEXT16 },
+		{ "Mean", FIELD_F64 },
+		{ "Increment", FIELD_F64 },
+		{ "IntervalSec", FIELD_F32 },
+		{ "Metadata", FIELD_TEXT16 },
+		{ "Count", FIELD_I32 },
 	};
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		struct field *field = layout & (1u << i) ? NULL : vec_push(&schema->fields);
 		if (field)
-			*field = (struct field){ .name = strtab_add_z(strings, fields[i].name), .type = (uint8_t)fields[i].type };
+			*field = (struct field){ .name = strtab_add_z(strings, fields[i].name),
+				.type = (uint8_t)fields[i].type };
 	}
 }
 
 static void show(const struct counters *counters, const struct counter_feed *events)
 {
-	const struct counters_view view = { .process = "p", .pid = 1, .runtime = "", .trouble = "", .counters = counters, .interval_s = 1 };
+	const struct counters_view view = { .process = "p",
+		.pid = 1,
+		.runtime = "",
+		.trouble = "",
+		.counters = counters,
+		.interval_s = 1 };
 	const struct counters_view two[2] = { view, view };
-	const struct counters_offer offer = { "p", 1, "", counters, events->instruments.items, events->instruments.count };
+	const struct counters_offer offer = { "p", 1, "", counters, events->instruments.items,
+		events->instruments.count };
 	struct bytes out = { 0 };
 	bool first = true;
 
-	counters_csv(&view, &(struct counters_csv_options){ .several = true, .terminal = true }, &out);
+	counters_csv(&view, &(struct counters_csv_options){ .several = true, .terminal = true },
+		&out);
 	counters_json(&view, ",", &first, &out);
 	counters_lines(&view, &out);
 	counters_list_text(&offer, &out);
@@ -54,7 +68,9 @@ static void show(const struct counters *counters, const struct counter_feed *eve
 	counters_graphite(&view, "h", true, &out);
 	counters_statsd(&view, "h", false, &out);
 	for (unsigned columns = 0; columns < 90; columns += 29) {
-		struct counters_table table = { .columns = columns, .lines = columns / 8, .notice = "" };
+		struct counters_table table = {
+			.columns = columns, .lines = columns / 8, .notice = ""
+		};
 		counters_table_draw(&table, two, 1 + columns % 2, &out);
 	}
 	bytes_done(&out);
@@ -65,7 +81,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct strtab strings = { 0 };
 	struct counters counters;
 	struct counter_choice choice = { 0 };
-	struct counter_feed events = { .counters = &counters, .choice = &choice, .session_id = "S", .client_id = "C" };
+	struct counter_feed events = {
+		.counters = &counters, .choice = &choice, .session_id = "S", .client_id = "C"
+	};
 	struct diag diag;
 
 	if (counters_init(&counters) < 0)

@@ -23,12 +23,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char needed[32];
 
 	image_file_from_memory(&image, data, size);
-	if (elf_find_needed(elf, &image, "lib", needed, sizeof(needed)) && (strncmp(needed, "lib", 3) != 0 || strlen(needed) >= sizeof(needed)))
+	if (elf_find_needed(elf, &image, "lib", needed, sizeof(needed)) &&
+		(strncmp(needed, "lib", 3) != 0 || strlen(needed) >= sizeof(needed)))
 		__builtin_trap();
 	for (uint64_t at = 0; at < 0x4000; at += 61) {
 		(void)symbol_file_find_offset(file, at, &hit);
 		if (symbol_file_find_vaddr(file, elf->text_vaddr + at, &hit) &&
-			(hit.begin_vaddr > elf->text_vaddr + at || hit.end_vaddr <= elf->text_vaddr + at))
+			(hit.begin_vaddr > elf->text_vaddr + at ||
+				hit.end_vaddr <= elf->text_vaddr + at))
 			__builtin_trap();
 	}
 	symbol_file_close(file);

@@ -1,6 +1,8 @@
 /*
- * A payload and the schema that claims to describe it, both foreign: the first byte says which event it is, of the provider that the upper three bits of the second
- * choose, whose lower ones count the fields that follow, of three bytes each (type, element, depth); then the payload. Lines are without control characters, and JSON is JSON.
+ * A payload and the schema that claims to describe it, both foreign: the first byte says which
+ * event it is, of the provider that the upper three bits of the second choose, whose lower ones
+ * count the fields that follow, of three bytes each (type, element, depth); then the payload. Lines
+ * are without control characters, and JSON is JSON.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -23,14 +25,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 2 || trace_init(&trace) < 0)
 		return 0;
 	struct schema *schema = vec_push(&trace.schemas);
-	static const enum provider_kind providers[] = { PROVIDER_CLR, PROVIDER_UNIVERSAL_SYSTEM, PROVIDER_UNIVERSAL_EVENTS,
-		PROVIDER_CLR_RUNDOWN, PROVIDER_CLR_STRESS, PROVIDER_CLR_PRIVATE, PROVIDER_MONO_PROFILER, PROVIDER_SAMPLE };
+	static const enum provider_kind providers[] = { PROVIDER_CLR, PROVIDER_UNIVERSAL_SYSTEM,
+		PROVIDER_UNIVERSAL_EVENTS, PROVIDER_CLR_RUNDOWN, PROVIDER_CLR_STRESS,
+		PROVIDER_CLR_PRIVATE, PROVIDER_MONO_PROFILER, PROVIDER_SAMPLE };
 	size_t count = data[1] % 32;
 
 	if (!schema)
 		abort();
 	schema->provider_kind = (uint8_t)providers[data[1] >> 5];
-	schema->provider = trace_add_text(&trace, provider_name((enum provider_kind)schema->provider_kind));
+	schema->provider =
+		trace_add_text(&trace, provider_name((enum provider_kind)schema->provider_kind));
 	schema->event_id = data[0];
 	schema->version = UINT8_MAX; /* the newest one in the list */
 	data += 2;
@@ -39,7 +43,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct field *field = vec_push(&schema->fields);
 		if (!field)
 			abort();
-		field->name = trace_add_text(&trace, i % 2 ? "field" : "fi\"e\x01l\xff" "d");
+		field->name = trace_add_text(&trace, i % 2 ? "field"
+							   : "fi\"e\x01l\xff"
+							     "d");
 		field->type = data[0] % 28;
 		field->element = data[1] % 28;
 		field->depth = (uint16_t)(i ? data[2] % 8 : 0);

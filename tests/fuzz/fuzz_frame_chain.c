@@ -1,6 +1,7 @@
 /*
- * The stack of a target as any bytes: one byte says how many managed frames follow, each as the number of a word of the stack; then the stack. A return address
- * is one whose low byte has its first bit set, a start one with the second.
+ * The stack of a target as any bytes: one byte says how many managed frames follow, each as the
+ * number of a word of the stack; then the stack. A return address is one whose low byte has its
+ * first bit set, a start one with the second.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,9 +48,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(words, which + managed_count, count * 8);
 	for (uint32_t i = 0; i < managed_count; i++)
 		managed[i] = count ? words[which[i] % count] : which[i];
-	const struct frame_chain chain = { .words = words, .count = count, .sp = STACK_AT, .is_return = is_return,
+	const struct frame_chain chain = { .words = words,
+		.count = count,
+		.sp = STACK_AT,
+		.is_return = is_return,
 		.is_start = is_start };
-	uint32_t found = frame_chain_find(&chain, managed, managed_count, frames, FRAMES_MAX, &skipped);
+	uint32_t found =
+		frame_chain_find(&chain, managed, managed_count, frames, FRAMES_MAX, &skipped);
 	if (found > FRAMES_MAX || (managed_count && skipped >= managed_count))
 		abort();
 	for (uint32_t i = 0; i < found; i++) {

@@ -1,4 +1,7 @@
-/* The payload of a GCDynamicEvent, any bytes; then the same data under the name of each event of ours. */
+/*
+ * The payload of a GCDynamicEvent, any bytes; then the same data under the name of each event of
+ * ours.
+ */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* A .gcdump file from the bytes, and all that `spoor heap report` and `spoor heap roots` do with it. */
+/*
+ * A .gcdump file from the bytes, and all that `spoor heap report` and `spoor heap roots` do with
+ * it.
+ */
 #include <stddef.h>
 #include <stdint.h>
 

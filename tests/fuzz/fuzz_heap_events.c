@@ -1,4 +1,7 @@
-/* Payloads of heap events from the bytes: {id, size low, size high, payload}..., then the graph they make, resolved and walked. */
+/*
+ * Payloads of heap events from the bytes: {id, size low, size high, payload}..., then the graph
+ * they make, resolved and walked.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,7 @@
-/* Requests at the port of the metrics page. An answer is whole: its head, then as many bytes as it announces, or none. */
+/*
+ * Requests at the port of the metrics page. An answer is whole: its head, then as many bytes as it
+ * announces, or none.
+ */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -15,7 +15,8 @@ static int add_length(void *user, const char *variable)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const enum ipc_command commands[] = { IPC_PROCESS_INFO, IPC_PROCESS_INFO_2, IPC_PROCESS_INFO_3 };
+	static const enum ipc_command commands[] = { IPC_PROCESS_INFO, IPC_PROCESS_INFO_2,
+		IPC_PROCESS_INFO_3 };
 	struct diag diag = { 0 };
 	size_t payload_size;
 	uint64_t session_id;
@@ -38,7 +39,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct ipc_process_info info;
 		if (ipc_decode_process_info(commands[i], payload, payload_size, &info, &diag) < 0)
 			continue;
-		/* No text can be longer than what it came from: a unit is at most 3 bytes of UTF-8. */
+		/*
+		 * No text can be longer than what it came from: a unit is at most 3 bytes of UTF-8.
+		 */
 		if (strlen(info.command_line) + strlen(info.system) + strlen(info.architecture) +
 				strlen(info.entry_assembly) + strlen(info.runtime_version) >
 			payload_size / 2 * 3)

@@ -1,4 +1,7 @@
-/* The text of /proc/kallsyms; what was understood must survive being stored. The stored form, as it may be found on disk. */
+/*
+ * The text of /proc/kallsyms; what was understood must survive being stored. The stored form, as it
+ * may be found on disk.
+ */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* What a stranger sends to the library's diagnostics socket: a header, then its payload as every command there is. */
+/*
+ * What a stranger sends to the library's diagnostics socket: a header, then its payload as every
+ * command there is.
+ */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,7 +17,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < SERVER_HEADER_SIZE || server_request_header(data, &command, &payload_size) != 0)
 		return 0;
-	/* The server waits until the payload is whole: it never reads fewer bytes than the header says. */
+	/*
+	 * The server waits until the payload is whole: it never reads fewer bytes than the header
+	 * says.
+	 */
 	if (payload_size > size - SERVER_HEADER_SIZE)
 		payload_size = size - SERVER_HEADER_SIZE;
 	uint8_t *payload = malloc(payload_size + !payload_size);
@@ -27,9 +33,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			const struct server_provider *provider = &request.providers[i];
 			if (!*provider->name || provider->level > SERVER_LEVEL_MAX)
 				abort();
-			bytes += strlen(provider->name) + (provider->arguments ? strlen(provider->arguments) : 0) + provider->id_count;
+			bytes += strlen(provider->name) +
+				 (provider->arguments ? strlen(provider->arguments) : 0) +
+				 provider->id_count;
 		}
-		/* Nothing can be longer than what it came from: a unit is at most 3 bytes of UTF-8. */
+		/*
+		 * Nothing can be longer than what it came from: a unit is at most 3 bytes of UTF-8.
+		 */
 		if (bytes > payload_size / 2 * 3)
 			abort();
 		server_request_done(&request);

@@ -1,6 +1,6 @@
 /*
- * nettrace: the same bytes whole and in small pieces must give the same events, whatever they are; then absorbed, and written out again, the file
- * that comes of them must read without an error.
+ * nettrace: the same bytes whole and in small pieces must give the same events, whatever they are;
+ * then absorbed, and written out again, the file that comes of them must read without an error.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,8 +24,8 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 }
 
 /* Hash of all events; *ret_error: how it ended. */
-static uint64_t run(const uint8_t *data, size_t size, size_t piece, unsigned flags, struct sink *sink,
-	struct trace *trace, int *ret_error)
+static uint64_t run(const uint8_t *data, size_t size, size_t piece, unsigned flags,
+	struct sink *sink, struct trace *trace, int *ret_error)
 {
 	struct nettrace_decoder *decoder = nettrace_decoder_new(trace, "fuzz", flags);
 	struct event event;
@@ -35,7 +35,8 @@ static uint64_t run(const uint8_t *data, size_t size, size_t piece, unsigned fla
 	if (!decoder)
 		abort();
 	for (size_t at = 0; at < size && r >= 0; at += piece) {
-		if (nettrace_decoder_push(decoder, data + at, size - at < piece ? size - at : piece) < 0)
+		if (nettrace_decoder_push(decoder, data + at,
+			    size - at < piece ? size - at : piece) < 0)
 			abort();
 		while ((r = nettrace_decoder_next(decoder, &event, NULL)) > 0) {
 			hash = mix(hash, event.time_ns);
@@ -82,7 +83,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (fd < 0 || trace_init(&trace) < 0 || trace_init(&second) < 0)
 		abort();
-	if (nettrace_sink_open(&(struct nettrace_sink_options){ .fd = fd, .name = "fuzz" }, &trace, &sink, NULL) < 0)
+	if (nettrace_sink_open(&(struct nettrace_sink_options){ .fd = fd, .name = "fuzz" }, &trace,
+		    &sink, NULL) < 0)
 		abort();
 	uint64_t whole = run(data, size, size ? size : 1, 0, sink, &trace, &whole_error);
 	if (nettrace_sink.end(sink, NULL) < 0)

@@ -1,6 +1,6 @@
 /*
- * A ring's content as the kernel, or a file, may give it: the first two bytes choose the layout, then come records back to back, each as long as
- * its own header says or as bytes are left.
+ * A ring's content as the kernel, or a file, may give it: the first two bytes choose the layout,
+ * then come records back to back, each as long as its own header says or as bytes are left.
  */
 #include <stdbool.h>
 #include <stddef.h>

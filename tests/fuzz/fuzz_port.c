@@ -1,6 +1,6 @@
 /*
- * What reaches the diagnostics ports: an advertisement at a listen port, a message to the guard (in pieces, as a stream brings it), and the files of /proc about a
- * target. The first byte chooses.
+ * What reaches the diagnostics ports: an advertisement at a listen port, a message to the guard (in
+ * pieces, as a stream brings it), and the files of /proc about a target. The first byte chooses.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -17,7 +17,9 @@ static void advertise(const uint8_t *data, size_t size)
 {
 	struct reverse_peer peer;
 
-	if (reverse_parse_advertise(data, size, &peer) && (size < REVERSE_ADVERTISE_SIZE || peer.pid || memcmp(peer.cookie, data + 8, 16) != 0))
+	if (reverse_parse_advertise(data, size, &peer) &&
+		(size < REVERSE_ADVERTISE_SIZE || peer.pid ||
+			memcmp(peer.cookie, data + 8, 16) != 0))
 		abort();
 }
 
@@ -31,7 +33,8 @@ static void guard(const uint8_t *data, size_t size)
 		if (needed > sizeof(*message) - got)
 			abort();
 		if (!needed) {
-			if (message->order == GUARD_ORDER_ADD && GUARD_MESSAGE_MIN + strlen(message->tmpdir) >= message->size)
+			if (message->order == GUARD_ORDER_ADD &&
+				GUARD_MESSAGE_MIN + strlen(message->tmpdir) >= message->size)
 				abort();
 			break;
 		}
@@ -67,7 +70,8 @@ static void target(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static void (*const parsers[])(const uint8_t *data, size_t size) = { advertise, guard, target };
+	static void (*const parsers[])(const uint8_t *data, size_t size) = { advertise, guard,
+		target };
 
 	if (size)
 		parsers[data[0] % 3](data + 1, size - 1);

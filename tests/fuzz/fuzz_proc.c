@@ -1,4 +1,7 @@
-/* What /proc shows is partly chosen by the processes: comm, arguments, paths. The first byte chooses the parser. */
+/*
+ * What /proc shows is partly chosen by the processes: comm, arguments, paths. The first byte
+ * chooses the parser.
+ */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,7 +27,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned what = data[0] % 8;
 	data++;
 	size--;
-	/* One byte more than the text: the parsers may end a path there, as the reader's buffer allows. */
+	/*
+	 * One byte more than the text: the parsers may end a path there, as the reader's buffer
+	 * allows.
+	 */
 	char *text = malloc(size + 1);
 	if (!text)
 		return 0;
@@ -56,7 +62,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	case 6: {
 		const char *name;
-		if (proc_parse_application(text, size, &name, &len) && (name < text || len > size || name + len > text + size))
+		if (proc_parse_application(text, size, &name, &len) &&
+			(name < text || len > size || name + len > text + size))
 			abort();
 		break;
 	}

@@ -1,4 +1,7 @@
-/* A file as `spoor events` reads it: each event printed, each one once, whether it is read to its end or left in the middle. */
+/*
+ * A file as `spoor events` reads it: each event printed, each one once, whether it is read to its
+ * end or left in the middle.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,7 +40,8 @@ static int on_event(void *context, const struct event *event, uint32_t code_epoc
 	return ++reading->count == reading->most ? -ECANCELED : 0;
 }
 
-static uint64_t read_events(const uint8_t *data, size_t size, enum saved_stream_stacks stacks, uint64_t most)
+static uint64_t read_events(const uint8_t *data, size_t size, enum saved_stream_stacks stacks,
+	uint64_t most)
 {
 	struct reading reading = { .most = most };
 	struct diag diag = { 0 };

@@ -1,6 +1,6 @@
 /*
- * Payloads of our own events, as a foreign file may have them. The first byte chooses the event. What reads is written and read again: after that the bytes
- * do not change any more.
+ * Payloads of our own events, as a foreign file may have them. The first byte chooses the event.
+ * What reads is written and read again: after that the bytes do not change any more.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -18,14 +18,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Reads a payload and appends its values as a payload; false when it does not read. */
 typedef bool again_fn(const uint8_t *data, size_t size, struct strtab *strings, struct bytes *out);
 
-#define AGAIN(kind)                                                                                      \
-	static bool again_##kind(const uint8_t *data, size_t size, struct strtab *strings, struct bytes *out) \
-	{                                                                                                \
-		struct payload_##kind value;                                                             \
-		if (payload_read_##kind(data, size, strings, &value) < 0)                                \
-			return false;                                                                    \
-		(void)payload_##kind(out, &value); /* a text may be cut */                               \
-		return true;                                                                             \
+#define AGAIN(kind)                                                                        \
+	static bool again_##kind(const uint8_t *data, size_t size, struct strtab *strings, \
+		struct bytes *out)                                                         \
+	{                                                                                  \
+		struct payload_##kind value;                                               \
+		if (payload_read_##kind(data, size, strings, &value) < 0)                  \
+			return false;                                                      \
+		(void)payload_##kind(out, &value); /* a text may be cut */                 \
+		return true;                                                               \
 	}
 
 AGAIN(process)
@@ -52,7 +53,8 @@ static bool again_code(const uint8_t *data, size_t size, struct strtab *strings,
 	return true;
 }
 
-static bool again_session_end(const uint8_t *data, size_t size, struct strtab *strings, struct bytes *out)
+static bool again_session_end(const uint8_t *data, size_t size, struct strtab *strings,
+	struct bytes *out)
 {
 	struct payload_count counts[PAYLOAD_COUNTS_MAX];
 	struct payload_session_end end;
@@ -63,7 +65,8 @@ static bool again_session_end(const uint8_t *data, size_t size, struct strtab *s
 	return true;
 }
 
-static bool again_process_facts(const uint8_t *data, size_t size, struct strtab *strings, struct bytes *out)
+static bool again_process_facts(const uint8_t *data, size_t size, struct strtab *strings,
+	struct bytes *out)
 {
 	const char *arguments[PAYLOAD_ARGUMENTS_MAX];
 	struct payload_process_facts facts;
@@ -74,7 +77,8 @@ static bool again_process_facts(const uint8_t *data, size_t size, struct strtab 
 	return true;
 }
 
-static bool again_numbers(const uint8_t *data, size_t size, struct strtab *strings, struct bytes *out)
+static bool again_numbers(const uint8_t *data, size_t size, struct strtab *strings,
+	struct bytes *out)
 {
 	struct payload_thread_clock clock;
 	struct payload_process_end end;
@@ -97,8 +101,9 @@ static bool again_numbers(const uint8_t *data, size_t size, struct strtab *strin
 	return false; /* several in one: not to be read again */
 }
 
-static again_fn *const kinds[] = { again_process, again_mapping, again_mapping_metadata, again_symbol, again_session, again_clock_offset,
-	again_cpu_limit, again_machine, again_loss, again_notice, again_runtime, again_thread_name, again_process_info, again_code,
+static again_fn *const kinds[] = { again_process, again_mapping, again_mapping_metadata,
+	again_symbol, again_session, again_clock_offset, again_cpu_limit, again_machine, again_loss,
+	again_notice, again_runtime, again_thread_name, again_process_info, again_code,
 	again_session_end, again_process_facts, again_numbers };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -114,7 +119,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (again(data + 1, size - 1, &strings, &first) && !first.failed) {
 		if (!again(first.data, first.len, &strings, &second))
 			abort();
-		if (!second.failed && (first.len != second.len || (first.len && memcmp(first.data, second.data, first.len) != 0)))
+		if (!second.failed &&
+			(first.len != second.len ||
+				(first.len && memcmp(first.data, second.data, first.len) != 0)))
 			abort();
 	}
 	bytes_done(&first);

@@ -1,4 +1,7 @@
-/* What /proc shows of a thread: the kernel writes it, but names in it may come from modules and programs. The first byte chooses the parser. */
+/*
+ * What /proc shows of a thread: the kernel writes it, but names in it may come from modules and
+ * programs. The first byte chooses the parser.
+ */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /*
- * Packed input: the same bytes read in large and in small pieces must give the same content and end the same way, whatever they are.
+ * Packed input: the same bytes read in large and in small pieces must give the same content and end
+ * the same way, whatever they are.
  */
 #include <stdint.h>
 #include <stdlib.h>

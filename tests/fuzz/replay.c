@@ -1,6 +1,7 @@
 /*
- * Runs a fuzz target over the files of a folder, without a fuzzing engine: each file whole, and cut at up to 64 places, so that a corpus
- * works as a regression test in every build. An empty folder is a failure: a test that reads nothing proves nothing.
+ * Runs a fuzz target over the files of a folder, without a fuzzing engine: each file whole, and cut
+ * at up to 64 places, so that a corpus works as a regression test in every build. An empty folder
+ * is a failure: a test that reads nothing proves nothing.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +13,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define FILE_SIZE_MAX (8u << 20)
-#define CUTS 64u
+#define CUTS          64u
 
 /* A copy with its exact size on the heap, so that a sanitizer sees the first byte read too far. */
 static void run(const uint8_t *data, size_t size)

@@ -1,4 +1,7 @@
-/* gc_decode <FILE: converts "raw NAME HEX" lines to the lines that trace/gc_dynamic makes of them; "broken" if the payload cannot be read completely. */
+/*
+ * gc_decode <FILE: converts "raw NAME HEX" lines to the lines that trace/gc_dynamic makes of them;
+ * "broken" if the payload cannot be read completely.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,7 @@
-/* gc_version LIBRARY MAJOR: calls a collector's library as a runtime of that major version does, and prints the result. */
+/*
+ * gc_version LIBRARY MAJOR: calls a collector's library as a runtime of that major version does,
+ * and prints the result.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /*
- * Types made by hand, as the runtime lays them out: for tests of the reference collector without a runtime.
+ * Types made by hand, as the runtime lays them out: for tests of the reference collector without a
+ * runtime.
  *
  *   types.free       an array of bytes
  *   types.bytes      the same, but an object
@@ -53,7 +54,10 @@ static void types_make(void)
 	types.references_type.words[7] = 1;
 	types.references_type.words[6] = 16;
 	types.references_type.words[5] = -CELL_MIN;
-	/* From offset 24: one reference, 8 bytes on, two references, 8 bytes on to the next element's first. */
+	/*
+	 * From offset 24: one reference, 8 bytes on, two references, 8 bytes on to the next
+	 * element's first.
+	 */
 	types.gaps_type.table =
 		(struct method_table){ array | TYPE_HAS_REFERENCES | GAPS_ELEMENT, CELL_MIN };
 	types.gaps_type.words[7] = -2;

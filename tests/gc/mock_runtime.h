@@ -1,6 +1,7 @@
 /*
- * The runtime's side for tests: an EE that returns a sink and answers UpdateGCEventStatus(), and a sink that stores what it gets. Slots that a test does not
- * expect are NULL, so that a call of a wrong slot crashes.
+ * The runtime's side for tests: an EE that returns a sink and answers UpdateGCEventStatus(), and a
+ * sink that stores what it gets. Slots that a test does not expect are NULL, so that a call of a
+ * wrong slot crashes.
  */
 #ifndef SPOOR_TESTS_MOCK_RUNTIME_H
 #define SPOOR_TESTS_MOCK_RUNTIME_H
@@ -13,7 +14,7 @@ static struct {
 	char name[600];
 	uint8_t data[70000];
 	uint32_t size;
-	unsigned dynamic;          /* counts of the events that arrived */
+	unsigned dynamic; /* counts of the events that arrived */
 	unsigned start;
 	unsigned background_begin;
 	unsigned tick;
@@ -35,7 +36,8 @@ static void mock_dynamic(struct gc_sink *self, const char *name, void *data, uin
 	mock.size = size;
 }
 
-static void mock_start(struct gc_sink *self, uint32_t count, uint32_t depth, uint32_t reason, uint32_t type)
+static void mock_start(struct gc_sink *self, uint32_t count, uint32_t depth, uint32_t reason,
+	uint32_t type)
 {
 	(void)self;
 	mock.start++;
@@ -51,7 +53,8 @@ static void mock_background_begin(struct gc_sink *self)
 	mock.background_begin++;
 }
 
-static void mock_tick(struct gc_sink *self, uint64_t amount, uint32_t kind, uint32_t heap, void *object, uint64_t size)
+static void mock_tick(struct gc_sink *self, uint64_t amount, uint32_t kind, uint32_t heap,
+	void *object, uint64_t size)
 {
 	(void)self;
 	mock.tick++;
@@ -77,8 +80,8 @@ static struct gc_sink *mock_event_sink(struct gc_to_clr *self)
 }
 
 /* Like the runtime: calls ControlEvents only if one of the four numbers is outdated. */
-static void mock_update(struct gc_to_clr *self, int32_t level, int32_t keyword, int32_t private_level,
-	int32_t private_keyword)
+static void mock_update(struct gc_to_clr *self, int32_t level, int32_t keyword,
+	int32_t private_level, int32_t private_keyword)
 {
 	(void)self;
 	mock.polls++;

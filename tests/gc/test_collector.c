@@ -1,6 +1,7 @@
 /*
- * The whole collector under a minimal runtime: threads in C that allocate, link and drop objects while others collect; finalizers; handles; limits. This is
- * the test for the thread sanitizer: a running thread holds a lock for reading, and suspending all threads takes it for writing.
+ * The whole collector under a minimal runtime: threads in C that allocate, link and drop objects
+ * while others collect; finalizers; handles; limits. This is the test for the thread sanitizer: a
+ * running thread holds a lock for reading, and suspending all threads takes it for writing.
  */
 #include "unit/test.h"
 
@@ -69,7 +70,10 @@ static void disable_preemptive(struct gc_to_clr *self)
 {
 	(void)self;
 	is_cooperative = true;
-	/* The thread that has suspended the others holds it already; restart() takes it for reading. */
+	/*
+	 * The thread that has suspended the others holds it already; restart() takes it for
+	 * reading.
+	 */
 	if (!is_stopper)
 		pthread_rwlock_rdlock(&rt.running);
 }
@@ -130,8 +134,8 @@ static void before_roots(struct gc_to_clr *self, int32_t a, bool b, bool c)
 	(void)c;
 }
 
-static void after_roots(
-	struct gc_to_clr *self, int32_t a, int32_t b, struct gc_scan_context *context)
+static void after_roots(struct gc_to_clr *self, int32_t a, int32_t b,
+	struct gc_scan_context *context)
 {
 	(void)self;
 	(void)a;
@@ -139,8 +143,8 @@ static void after_roots(
 	(void)context;
 }
 
-static void sync_blocks(
-	struct gc_to_clr *self, gc_weak_scan_fn *scan, uintptr_t first, uintptr_t second)
+static void sync_blocks(struct gc_to_clr *self, gc_weak_scan_fn *scan, uintptr_t first,
+	uintptr_t second)
 {
 	(void)self;
 	(void)scan;
@@ -161,8 +165,8 @@ static void diag_start(struct gc_to_clr *self, int32_t generation, bool induced)
 	(void)induced;
 }
 
-static void diag_end(
-	struct gc_to_clr *self, size_t index, int32_t generation, int32_t reason, bool concurrent)
+static void diag_end(struct gc_to_clr *self, size_t index, int32_t generation, int32_t reason,
+	bool concurrent)
 {
 	(void)self;
 	(void)index;
@@ -287,8 +291,8 @@ static const struct gc_to_clr_table ee_table = {
 };
 
 /* Counts starts and ends; other events only have to arrive. */
-static void fire_start(
-	struct gc_sink *self, uint32_t count, uint32_t depth, uint32_t reason, uint32_t type)
+static void fire_start(struct gc_sink *self, uint32_t count, uint32_t depth, uint32_t reason,
+	uint32_t type)
 {
 	(void)self;
 	(void)depth;
@@ -355,8 +359,8 @@ static void collect(void)
 }
 
 /* Like `new`: from the context, as code of the JIT does, or by Alloc(). */
-static struct gc_object *allocate(
-	struct mutator *m, struct method_table *type, uint32_t count, uint32_t flags)
+static struct gc_object *allocate(struct mutator *m, struct method_table *type, uint32_t count,
+	uint32_t flags)
 {
 	struct gc_object probe = { .type = type, .count = count };
 	size_t size = object_size_of(&probe, type);
@@ -504,7 +508,10 @@ static void handles_of_every_kind(void **state)
 	collect();
 	assert_true(rt.collector.last.live_bytes == 0);
 
-	/* Dependent handles: a chain in an order that needs one round for each link; a pair to which only its own handle refers. */
+	/*
+	 * Dependent handles: a chain in an order that needs one round for each link; a pair to
+	 * which only its own handle refers.
+	 */
 	struct gc_object *chain[50];
 	struct gc_object **links[50];
 	for (int i = 0; i < 50; i++)
@@ -669,8 +676,8 @@ static void walks(void **state)
 	assert_int_equal(collector_generation_range(c, p->right, &begin, &end), GENERATION_LARGE);
 	assert_int_equal(collector_generation_range(c, (struct gc_object *)p, &begin, &end),
 		GENERATION_OLDEST);
-	assert_int_equal(
-		collector_generation(c, (struct gc_object *)(frozen + 1)), GENERATION_NONE);
+	assert_int_equal(collector_generation(c, (struct gc_object *)(frozen + 1)),
+		GENERATION_NONE);
 	c->frozen = NULL;
 	close_runtime();
 }

@@ -1,4 +1,7 @@
-/* The heap of the reference collector without a runtime: allocating, marking by hand, sweeping, allocating again. */
+/*
+ * The heap of the reference collector without a runtime: allocating, marking by hand, sweeping,
+ * allocating again.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -83,7 +86,10 @@ static void pieces_are_zero_and_used_again(void **state)
 	heap_close(&h);
 }
 
-/* Cells of random sizes fill regions; some live. The cells of a swept region are consecutive, live ones at their place, the others free. */
+/*
+ * Cells of random sizes fill regions; some live. The cells of a swept region are consecutive, live
+ * ones at their place, the others free.
+ */
 static void sweeping_leaves_cells_end_to_end(void **state)
 {
 	enum { MAKE = 40000 };
@@ -152,9 +158,9 @@ static void sweeping_leaves_cells_end_to_end(void **state)
 				} else {
 					seen++;
 					assert_int_equal(object_header(o)[0], 7);
-					assert_int_equal(
-						((uint8_t *)o)[size - CELL_HEADER - 1] == 0xEE ||
-							size == CELL_MIN,
+					assert_int_equal(((uint8_t *)o)[size - CELL_HEADER - 1] ==
+									 0xEE ||
+								 size == CELL_MIN,
 						1);
 					assert_ptr_equal(heap_object_at(&h, o), o);
 					assert_ptr_equal(
@@ -163,8 +169,8 @@ static void sweeping_leaves_cells_end_to_end(void **state)
 				cell += size;
 			}
 			for (int w = 0; w < REGION_MARK_WORDS; w++)
-				assert_int_equal(
-					h.marks[(size_t)i * REGION_MARK_WORDS + (size_t)w], 0);
+				assert_int_equal(h.marks[(size_t)i * REGION_MARK_WORDS + (size_t)w],
+					0);
 		}
 		int expected = 0;
 		for (int i = 0; i < MAKE; i++)
@@ -187,7 +193,10 @@ static void cells_of_other_kinds(void **state)
 	for (int round = 0; round < 4; round++) {
 		for (int k = 0; k < 3; k++) {
 			for (int i = 0; i < 200; i++) {
-				/* Small ones beyond SMALL_MAX become medium; pinned ones may be small. */
+				/*
+				 * Small ones beyond SMALL_MAX become medium; pinned ones may be
+				 * small.
+				 */
 				size_t size = (kinds[k] == REGION_LARGE           ? 85000u
 						      : kinds[k] == REGION_PINNED ? 24u
 										  : 9000u) +
@@ -201,8 +210,8 @@ static void cells_of_other_kinds(void **state)
 		for (int k = 0; k < 3; k++) {
 			for (int i = 0; i < 200; i++) {
 				struct gc_object *o = objects[k][i];
-				enum region_kind kind = (enum region_kind)heap_region(
-					&h, (uint32_t)(heap_offset(&h, o) >> REGION_SHIFT))
+				enum region_kind kind = (enum region_kind)heap_region(&h,
+					(uint32_t)(heap_offset(&h, o) >> REGION_SHIFT))
 								->kind;
 
 				assert_int_equal(kind, k == 0 ? REGION_MEDIUM : kinds[k]);
@@ -231,8 +240,8 @@ static void huge_objects(void **state)
 
 		begin(&h);
 		assert_ptr_equal(heap_object_at(&h, (uint8_t *)dies + size - 16), dies);
-		assert_ptr_equal(
-			heap_object_at(&h, (uint8_t *)lives + ((size_t)2 << REGION_SHIFT)), lives);
+		assert_ptr_equal(heap_object_at(&h, (uint8_t *)lives + ((size_t)2 << REGION_SHIFT)),
+			lives);
 		/* No object is after its end, though the region continues. */
 		assert_null(heap_object_at(&h, (uint8_t *)lives + size + 64));
 		mark(&h, lives);
@@ -308,7 +317,10 @@ static void what_nobody_clears(void **state)
 		for (size_t size = 100; size < 4000000; size = size * 3 / 8 * 8) {
 			heap_take(&h, size / 8 * 8, REGION_SMALL, true, &taken, &shortage);
 			assert_int_equal(shortage, HEAP_ENOUGH);
-			/* A piece is zeroed nevertheless, and so are the words of a cell that the runtime reads. */
+			/*
+			 * A piece is zeroed nevertheless, and so are the words of a cell that the
+			 * runtime reads.
+			 */
 			size_t zeros =
 				size <= SMALL_MAX ? (size_t)(taken.end - taken.at) : CELL_MIN;
 			for (size_t i = 0; i < zeros; i++)

@@ -1,4 +1,6 @@
-/* Marking without a runtime: every layout of types, deep and wide graphs, a stack that overflows. */
+/*
+ * Marking without a runtime: every layout of types, deep and wide graphs, a stack that overflows.
+ */
 #include "unit/test.h"
 
 #include "gc/collector/collector_mark.h"

@@ -63,7 +63,9 @@ static void test_status(void **state)
 static void test_poll(void **state)
 {
 	(void)state;
-	/* Two sessions, one after the other; the status at the end of one is outdated until a poll. */
+	/*
+	 * Two sessions, one after the other; the status at the end of one is outdated until a poll.
+	 */
 	gc_events_control(GC_EVENT_DEFAULT, 1, 4);
 	mock.truth[0] = (struct gc_event_status){ 4, 1 };
 	gc_events_poll();
@@ -83,7 +85,10 @@ static void test_poll(void **state)
 	gc_events_poll();
 	assert_false(gc_event_on_GCStart_V2());
 	assert_int_equal(gc_event_status[GC_EVENT_PRIVATE].keyword, 0x4000);
-	/* A poll sends back the status as it was received, also where level 0 was stored as level 5. */
+	/*
+	 * A poll sends back the status as it was received, also where level 0 was stored as level
+	 * 5.
+	 */
 	gc_events_control(GC_EVENT_DEFAULT, 2, 0);
 	gc_events_poll();
 	assert_int_equal(mock.polled[0], 0);
@@ -242,7 +247,10 @@ static void test_send(void **state)
 	assert_int_equal(gc_events_lost().long_payloads - before.long_payloads, 1);
 }
 
-/* Threads fire while the status changes: fired events arrive, and the thread sanitizer reports no race. */
+/*
+ * Threads fire while the status changes: fired events arrive, and the thread sanitizer reports no
+ * race.
+ */
 static unsigned arrived;
 
 static void count_dynamic(struct gc_sink *self, const char *name, void *data, uint32_t size)
@@ -254,8 +262,8 @@ static void count_dynamic(struct gc_sink *self, const char *name, void *data, ui
 	__atomic_fetch_add(&arrived, 1, __ATOMIC_RELAXED);
 }
 
-static void count_start(
-	struct gc_sink *self, uint32_t count, uint32_t depth, uint32_t reason, uint32_t type)
+static void count_start(struct gc_sink *self, uint32_t count, uint32_t depth, uint32_t reason,
+	uint32_t type)
 {
 	count_dynamic(self, NULL, &depth, count + reason + type);
 }

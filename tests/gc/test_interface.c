@@ -1,4 +1,7 @@
-/* interface.c: versions of runtimes; proxy_forward.c: calls through any slot, with more arguments than registers hold. */
+/*
+ * interface.c: versions of runtimes; proxy_forward.c: calls through any slot, with more arguments
+ * than registers hold.
+ */
 #include "unit/test.h"
 
 #include <stdlib.h>
@@ -68,7 +71,9 @@ static void test_accept(void **state)
 	assert_string_equal(text, "");
 }
 
-/* Fifteen arguments of all kinds: six in registers, nine on the stack, and eight floats in theirs. */
+/*
+ * Fifteen arguments of all kinds: six in registers, nine on the stack, and eight floats in theirs.
+ */
 typedef uint64_t many_fn(void *self, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
 	uint64_t f, uint64_t g, uint64_t h, uint64_t i, uint64_t j, uint64_t k, uint64_t l,
 	uint64_t m, uint64_t n, float v, double w);
@@ -80,9 +85,9 @@ struct many {
 
 static unsigned called_slot;
 
-#define SEVERAL(n, self, a, b, c, d, e, f, g, h, i, j, k, l, m, o, v, w)                           \
-	((n) + (self)->seed + (a) + 2 * (b) + 3 * (c) + 4 * (d) + 5 * (e) + 6 * (f) + 7 * (g) +    \
-		8 * (h) + 9 * (i) + 10 * (j) + 11 * (k) + 12 * (l) + 13 * (m) + 14 * (o) +         \
+#define SEVERAL(n, self, a, b, c, d, e, f, g, h, i, j, k, l, m, o, v, w)                        \
+	((n) + (self)->seed + (a) + 2 * (b) + 3 * (c) + 4 * (d) + 5 * (e) + 6 * (f) + 7 * (g) + \
+		8 * (h) + 9 * (i) + 10 * (j) + 11 * (k) + 12 * (l) + 13 * (m) + 14 * (o) +      \
 		(uint64_t)(v) + (uint64_t)(w))
 
 static uint64_t many(void *self, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,

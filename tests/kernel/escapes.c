@@ -1,6 +1,7 @@
 /*
- * A program that gives a terminal's commands as every name it has: thread, provider, event, field, value, meter, instrument, unit, description, tag,
- * method and module. Its path, its arguments and its environment are its caller's. Ends after five minutes, or with its standard input.
+ * A program that gives a terminal's commands as every name it has: thread, provider, event, field,
+ * value, meter, instrument, unit, description, tag, method and module. Its path, its arguments and
+ * its environment are its caller's. Ends after five minutes, or with its standard input.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -14,25 +15,32 @@
 #include <spoor/counter.h>
 #include <spoor/spoor.h>
 
-/* ESC c resets a terminal; U+009B is CSI; U+202E turns the direction of writing. They follow each name. */
+/*
+ * ESC c resets a terminal; U+009B is CSI; U+202E turns the direction of writing. They follow each
+ * name.
+ */
 #define POISON "\033c\302\233\342\200\256"
 
 static void spin(void)
 {
 #ifdef __x86_64__
 	/* mov ecx, 2000000; 1: dec ecx; jnz 1b; ret */
-	static const uint8_t code[] = { 0xb9, 0x80, 0x84, 0x1e, 0x00, 0xff, 0xc9, 0x75, 0xfc, 0xc3 };
+	static const uint8_t code[] = { 0xb9, 0x80, 0x84, 0x1e, 0x00, 0xff, 0xc9, 0x75, 0xfc,
+		0xc3 };
 	static void *memory;
 
 	if (!memory) {
-		const struct spoor_code_options options = { .size = sizeof(options), .module = "Module" POISON,
+		const struct spoor_code_options options = { .size = sizeof(options),
+			.module = "Module" POISON,
 			.signature = "(System.Int" POISON ")" };
-		memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (memory == MAP_FAILED)
 			_exit(1);
 		memcpy(memory, code, sizeof(code));
 		(void)spoor_code_files(SPOOR_CODE_PERF_MAP, NULL); /* a name less */
-		(void)spoor_code_add(memory, sizeof(code), "Method" POISON, &options); /* likewise */
+		/* likewise */
+		(void)spoor_code_add(memory, sizeof(code), "Method" POISON, &options);
 	}
 	((void (*)(void))(uintptr_t)memory)();
 #else
@@ -52,8 +60,11 @@ static void *work(void *ended)
 int main(void)
 {
 	const struct spoor_tag tag = { .name = "tag" POISON, .value = "value" POISON };
-	const struct spoor_counter_options options = { .size = sizeof(options), .unit = "unit" POISON,
-		.description = "description" POISON, .tags = &tag, .tag_count = 1 };
+	const struct spoor_counter_options options = { .size = sizeof(options),
+		.unit = "unit" POISON,
+		.description = "description" POISON,
+		.tags = &tag,
+		.tag_count = 1 };
 	struct pollfd end = { .fd = STDIN_FILENO, .events = POLLIN };
 	int ended = 0;
 	pthread_t worker;
@@ -66,9 +77,12 @@ int main(void)
 	struct spoor_meter *meter = spoor_meter_open("Meter" POISON, "version" POISON);
 	if (!source || !meter)
 		return 1;
-	struct spoor_counter *counter = spoor_counter_open(meter, SPOOR_COUNTER, "counter" POISON, &options);
-	struct spoor_counter *gauge = spoor_counter_open(meter, SPOOR_GAUGE, "gauge" POISON, &options);
-	struct spoor_counter *histogram = spoor_counter_open(meter, SPOOR_HISTOGRAM, "histogram" POISON, &options);
+	struct spoor_counter *counter =
+		spoor_counter_open(meter, SPOOR_COUNTER, "counter" POISON, &options);
+	struct spoor_counter *gauge =
+		spoor_counter_open(meter, SPOOR_GAUGE, "gauge" POISON, &options);
+	struct spoor_counter *histogram =
+		spoor_counter_open(meter, SPOOR_HISTOGRAM, "histogram" POISON, &options);
 	if (!counter || !gauge || !histogram || pthread_create(&worker, NULL, work, &ended) != 0)
 		return 1;
 	for (unsigned i = 0; i < 30000 && poll(&end, 1, 10) == 0; i++) {

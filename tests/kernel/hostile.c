@@ -4,7 +4,8 @@
  *   hostile jit MS                    computes in memory that no file stands behind; prints its pid, and begin and size of the code as
  *                                     a perf map has them; begins when a line comes on standard input
  *   hostile old-kernel COMMAND...     runs it as a kernel before 5.6 would: without openat2
- *   hostile no-perf ERRNO COMMAND...  runs it as below a container's seccomp filter: perf_event_open fails with EPERM, EACCES or ENOSYS
+ *   hostile no-perf ERRNO COMMAND...  runs it as below a container's seccomp filter:
+ *   perf_event_open fails with EPERM, EACCES or ENOSYS
  *   hostile no-guard COMMAND...       runs it where socketpair() fails, so that it cannot start a guard
  *   hostile look FILE                 a line of what it is: mode, user, group
  *   hostile runtime MODE              listens in TMPDIR as a .NET runtime's diagnostics server does, and prints its pid. It answers what it knows, and
@@ -56,9 +57,11 @@ static int run_jit(uint64_t ms)
 {
 #ifdef __x86_64__
 	/* mov ecx, 2000000; 1: dec ecx; jnz 1b; ret */
-	static const uint8_t code[] = { 0xb9, 0x80, 0x84, 0x1e, 0x00, 0xff, 0xc9, 0x75, 0xfc, 0xc3 };
+	static const uint8_t code[] = { 0xb9, 0x80, 0x84, 0x1e, 0x00, 0xff, 0xc9, 0x75, 0xfc,
+		0xc3 };
 	char line[16];
-	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (memory == MAP_FAILED)
 		return fail("mmap");
@@ -87,7 +90,8 @@ static int run_without(unsigned call, unsigned error, char **command)
 	};
 	struct sock_fprog program = { .len = sizeof(filter) / sizeof(filter[0]), .filter = filter };
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
 		return 77;
 	execvp(command[0], command);
 	return fail(command[0]);
@@ -115,15 +119,16 @@ enum { CLIENTS = 64, REQUEST_MAX = 65536 };
 enum mode { SILENT, IDLE, CLOSE, FLOOD, NOISE, DRIP, TRICKLE, MODE_COUNT };
 
 struct client {
-	int fd;           /* -1: free */
-	size_t got;       /* of its request */
+	int fd;     /* -1: free */
+	size_t got; /* of its request */
 	bool answered;
 	bool streams;
 	bool trickles;
 	uint8_t request[REQUEST_MAX];
 };
 
-static const char *const mode_names[MODE_COUNT] = { "silent", "idle", "close", "flood", "noise", "drip", "trickle" };
+static const char *const mode_names[MODE_COUNT] = { "silent", "idle", "close", "flood", "noise",
+	"drip", "trickle" };
 static struct client clients[CLIENTS];
 static uint8_t flood[65536]; /* its first byte is not sent */
 static size_t flood_size;
@@ -150,7 +155,8 @@ static size_t put_head(uint8_t *out)
 	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
 	memcpy(out, "Nettrace\x14\0\0\0!FastSerialization.1", at);
 	at = put_object(out, at, "Trace", 4);
-	const uint64_t clock[2] = { (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec, 1000000000u };
+	const uint64_t clock[2] = { (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+		1000000000u };
 	const uint32_t rest[4] = { 8, (uint32_t)getpid(), 1, 1000000 };
 
 	memcpy(out + at, date, 16);
@@ -160,7 +166,10 @@ static size_t put_head(uint8_t *out)
 	return at + 49;
 }
 
-/* A block header; its body of `size` bytes and the tag 6 follow, aligned to 4 from the stream's beginning. */
+/*
+ * A block header; its body of `size` bytes and the tag 6 follow, aligned to 4 from the stream's
+ * beginning.
+ */
 static size_t put_block(uint8_t *out, size_t at, uint32_t size)
 {
 	at = put_object(out, at, "EventBlock", 2);
@@ -171,7 +180,10 @@ static size_t put_block(uint8_t *out, size_t at, uint32_t size)
 	return at;
 }
 
-/* A block that holds its header only. It is 21 bytes from an aligned place, so the next one begins one byte behind an aligned place. */
+/*
+ * A block that holds its header only. It is 21 bytes from an aligned place, so the next one begins
+ * one byte behind an aligned place.
+ */
 static size_t put_empty_block(uint8_t *out, size_t at)
 {
 	const uint16_t header[2] = { 20, 0 };
@@ -273,7 +285,8 @@ static void answer(struct client *client, enum mode mode)
 
 static void receive(struct client *client, enum mode mode)
 {
-	ssize_t n = recv(client->fd, client->request + client->got, REQUEST_MAX - client->got, MSG_DONTWAIT);
+	ssize_t n = recv(client->fd, client->request + client->got, REQUEST_MAX - client->got,
+		MSG_DONTWAIT);
 
 	if (n == 0 || (n < 0 && errno != EAGAIN)) {
 		close(client->fd);
@@ -281,7 +294,8 @@ static void receive(struct client *client, enum mode mode)
 		return;
 	}
 	client->got += n > 0 ? (size_t)n : 0;
-	if (!client->answered && client->got >= 20 && client->got >= (size_t)(client->request[14] | client->request[15] << 8))
+	if (!client->answered && client->got >= 20 &&
+		client->got >= (size_t)(client->request[14] | client->request[15] << 8))
 		answer(client, mode);
 }
 
@@ -306,7 +320,9 @@ static unsigned long long start_ticks(void)
 	if (read(fd, text, sizeof(text) - 1) <= 0 || !strrchr(text, ')'))
 		return 0;
 	close(fd);
-	(void)sscanf(strrchr(text, ')') + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ticks);
+	(void)sscanf(strrchr(text, ')') + 2,
+		"%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+		&ticks);
 	return ticks;
 }
 
@@ -321,10 +337,13 @@ static int run_runtime(const char *name)
 		mode++;
 	if (mode == MODE_COUNT)
 		return 2;
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/dotnet-diagnostic-%d-%llu-socket", folder ? folder : "/tmp", getpid(),
+	(void)snprintf(address.sun_path, sizeof(address.sun_path),
+		"%s/dotnet-diagnostic-%d-%llu-socket", folder ? folder : "/tmp", getpid(),
 		start_ticks());
-	fds[CLIENTS] = (struct pollfd){ .fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), .events = POLLIN };
-	if (bind(fds[CLIENTS].fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || listen(fds[CLIENTS].fd, CLIENTS) < 0)
+	fds[CLIENTS] = (struct pollfd){ .fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0),
+		.events = POLLIN };
+	if (bind(fds[CLIENTS].fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+		listen(fds[CLIENTS].fd, CLIENTS) < 0)
 		return fail(address.sun_path);
 	for (int i = 0; i < CLIENTS; i++)
 		clients[i].fd = -1;
@@ -334,13 +353,15 @@ static int run_runtime(const char *name)
 		bool busy = false;
 		for (int i = 0; i < CLIENTS; i++) {
 			fds[i] = (struct pollfd){ .fd = clients[i].fd, .events = POLLIN };
-			busy |= clients[i].fd >= 0 && clients[i].streams && (mode == FLOOD || mode == NOISE);
+			busy |= clients[i].fd >= 0 && clients[i].streams &&
+				(mode == FLOOD || mode == NOISE);
 		}
 		(void)poll(fds, CLIENTS + 1, busy ? 0 : 20);
 		for (int i = 0; i < CLIENTS; i++) {
 			if (clients[i].fd < 0 && fds[CLIENTS].revents) {
 				fds[CLIENTS].revents = 0;
-				clients[i] = (struct client){ .fd = accept(fds[CLIENTS].fd, NULL, NULL) };
+				clients[i] = (struct client){ .fd = accept(fds[CLIENTS].fd, NULL,
+								      NULL) };
 			}
 			if (clients[i].fd >= 0)
 				receive(&clients[i], mode);

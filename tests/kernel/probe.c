@@ -1,12 +1,13 @@
 /*
- * A second tool at the diagnostics port of a .NET process. The tests use it to check the port while a recorder is stopped or dead.
+ * A second tool at the diagnostics port of a .NET process. The tests use it to check the port while
+ * a recorder is stopped or dead.
  *
  *   probe ask PID       one ProcessInfo: milliseconds until the answer
  *   probe session PID   one session, stopped at once and read to its end: milliseconds until then
  *   probe slots PID     how many sessions can be opened before the runtime refuses; all are ended again
  *
- * Exit 1 with a line on stderr when there is no answer within 60 seconds. All requests are made by ipc_encode(), because a malformed request ends the
- * process that receives it.
+ * Exit 1 with a line on stderr when there is no answer within 60 seconds. All requests are made by
+ * ipc_encode(), because a malformed request ends the process that receives it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -76,14 +77,16 @@ static int send_request(const struct ipc_request *request, const char *what)
 
 	if (fd < 0)
 		fail("cannot connect for %s: %s", what, diag.text);
-	if (ipc_encode(request, &out, &diag) < 0 || send(fd, out.data, out.len, MSG_NOSIGNAL) != (ssize_t)out.len)
+	if (ipc_encode(request, &out, &diag) < 0 ||
+		send(fd, out.data, out.len, MSG_NOSIGNAL) != (ssize_t)out.len)
 		fail("cannot send %s: %s", what, diag.text);
 	bytes_done(&out);
 	return fd;
 }
 
 /* The payload's size; 0 with *ret_error set when it was refused. */
-static size_t answer(int fd, uint8_t payload[IPC_MESSAGE_MAX], uint32_t *ret_error, const char *what)
+static size_t answer(int fd, uint8_t payload[IPC_MESSAGE_MAX], uint32_t *ret_error,
+	const char *what)
 {
 	uint8_t header[IPC_HEADER_SIZE];
 	size_t size;
@@ -119,10 +122,15 @@ static void ask(void)
 static bool open_session(struct session *session)
 {
 	static uint8_t payload[IPC_MESSAGE_MAX];
-	static const struct ipc_provider quiet = { .name = "Microsoft-DotNETCore-EventPipe", .level = 1 };
-	const struct ipc_request request = { .command = IPC_COLLECT_TRACING_3, .buffer_mb = 1, .providers = &quiet,
+	static const struct ipc_provider quiet = { .name = "Microsoft-DotNETCore-EventPipe",
+		.level = 1 };
+	const struct ipc_request request = { .command = IPC_COLLECT_TRACING_3,
+		.buffer_mb = 1,
+		.providers = &quiet,
 		.provider_count = 1 };
-	const struct ipc_request older = { .command = IPC_COLLECT_TRACING_2, .buffer_mb = 1, .providers = &quiet,
+	const struct ipc_request older = { .command = IPC_COLLECT_TRACING_2,
+		.buffer_mb = 1,
+		.providers = &quiet,
 		.provider_count = 1 };
 	uint32_t error;
 
@@ -152,23 +160,27 @@ static void end_sessions(struct session *sessions, unsigned count)
 	struct pollfd *fds = calloc(count + 1, sizeof(*fds));
 
 	for (unsigned i = 0; i < count; i++) {
-		const struct ipc_request request = { .command = IPC_STOP_TRACING, .session_id = sessions[i].id };
+		const struct ipc_request request = { .command = IPC_STOP_TRACING,
+			.session_id = sessions[i].id };
 		stops[i] = send_request(&request, "a stop");
 	}
 	for (unsigned left = count; left;) {
 		left = 0;
 		for (unsigned i = 0; i < count; i++) {
-			fds[i] = (struct pollfd){ .fd = sessions[i].ended ? -1 : sessions[i].fd, .events = POLLIN };
+			fds[i] = (struct pollfd){ .fd = sessions[i].ended ? -1 : sessions[i].fd,
+				.events = POLLIN };
 			left += !sessions[i].ended;
 		}
 		if (now_ms() > until)
-			fail("%u of %u sessions have not ended within %d ms", left, count, PATIENCE_MS);
+			fail("%u of %u sessions have not ended within %d ms", left, count,
+				PATIENCE_MS);
 		(void)poll(fds, count, 100);
 		for (unsigned i = 0; i < count; i++) {
 			if (!fds[i].revents || recv(fds[i].fd, bytes, sizeof(bytes), 0) > 0)
 				continue;
 			sessions[i].ended = true;
-			until = now_ms() + PATIENCE_MS; /* they end one after the other, each takes up to 100 ms */
+			/* they end one after the other, each takes up to 100 ms */
+			until = now_ms() + PATIENCE_MS;
 		}
 	}
 	for (unsigned i = 0; i < count; i++) {

@@ -3,15 +3,16 @@
  *
  *   target spin MS                     computes in spin_here()
  *   target rename NAME MS              sets its thread name to NAME, then computes in spin_here()
- *   target churn COUNT AT_ONCE FILE... starts the FILEs (copies of this program named p0 to p4) COUNT times in turn; each computes
+ *   target churn COUNT AT_ONCE FILE... starts the FILEs (copies of this program named p0 to p4)
+ *   COUNT times in turn; each computes
  *                                      3 ms in spin_0() to spin_4(), selected by the last digit of its name
  *   target overlay FILE MS             computes in spin_0(), then executes FILE, which computes in the function of its name
  *   target threads COUNT MS            starts COUNT sleeping threads and two that compute
  *   target thread-churn MS             starts threads one after the other; each computes 2 ms
  *   target mappings COUNT FILE MS      maps a page of FILE, executable, COUNT times, and computes
  *
- * MS is CPU time of the thread that computes (thread-churn: of the process), in milliseconds. So the number of samples of a
- * program does not depend on the load of the machine.
+ * MS is CPU time of the thread that computes (thread-churn: of the process), in milliseconds. So
+ * the number of samples of a program does not depend on the load of the machine.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -43,15 +44,18 @@ static uint64_t used_ms(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000u;
 }
 
-#define SPIN(name)                                                                                 \
-	FRAME static void name(uint64_t ms)                                                        \
-	{                                                                                          \
-		uint64_t end = used_ms(CLOCK_THREAD_CPUTIME_ID) + ms;                              \
-		while (used_ms(CLOCK_THREAD_CPUTIME_ID) < end)                                     \
-			for (volatile unsigned i = 0; i < 50000; i++)                              \
-				;                                                                  \
+#define SPIN(name)                                                    \
+	FRAME static void name(uint64_t ms)                           \
+	{                                                             \
+		uint64_t end = used_ms(CLOCK_THREAD_CPUTIME_ID) + ms; \
+		while (used_ms(CLOCK_THREAD_CPUTIME_ID) < end)        \
+			for (volatile unsigned i = 0; i < 50000; i++) \
+				;                                     \
 	}
-/* In programs linked at a fixed address, spin_0() of one order has the address of spin_3() of the other. */
+/*
+ * In programs linked at a fixed address, spin_0() of one order has the address of spin_3() of the
+ * other.
+ */
 #ifdef REVERSED
 SPIN(spin_4)
 SPIN(spin_3)
@@ -160,7 +164,8 @@ static void mappings(unsigned count, const char *path, uint64_t ms)
 
 	if (fd < 0)
 		fail(path);
-	for (unsigned i = 0; i < count; i++) /* the kernel does not merge neighbouring mappings of the same page */
+	/* the kernel does not merge neighbouring mappings of the same page */
+	for (unsigned i = 0; i < count; i++)
 		if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
 			fail("mmap");
 	printf("%u mappings\n", count);
@@ -181,7 +186,8 @@ int main(int argc, char **argv)
 		(void)prctl(PR_SET_NAME, argv[2]); /* the kernel takes the first 15 bytes */
 		spin_here(ms);
 	} else if (!strcmp(verb, "churn") && argc > 4) {
-		churn((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]), argv + 4, (unsigned)argc - 4);
+		churn((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]), argv + 4,
+			(unsigned)argc - 4);
 	} else if (!strcmp(verb, "overlay") && argc == 4) {
 		spin_0(ms);
 		execl(argv[2], argv[2], "spin", argv[3], (char *)NULL);

@@ -1,6 +1,7 @@
 /*
- * session.c with a real runtime: names of methods from before and after the start of a session, all 64 slots free afterwards, a stopped process and a
- * killed one. The target is a small program that is built here; without an SDK the test is skipped.
+ * session.c with a real runtime: names of methods from before and after the start of a session, all
+ * 64 slots free afterwards, a stopped process and a killed one. The target is a small program that
+ * is built here; without an SDK the test is skipped.
  */
 #include "unit/test.h"
 
@@ -23,8 +24,8 @@
 #include "trace/event.h"
 #include "trace/trace.h"
 
-#define S UINT64_C(1000000000)
-#define SKIP 77
+#define S          UINT64_C(1000000000)
+#define SKIP       77
 #define PATIENCE_S 60 /* for what must happen, on a machine with other load too */
 
 static const char project[] =
@@ -32,7 +33,10 @@ static const char project[] =
 	"<TargetFramework>net%s</TargetFramework><ImplicitUsings>enable</ImplicitUsings><AssemblyName>Target</AssemblyName>"
 	"</PropertyGroup></Project>\n";
 
-/* Hot and precompiled code from the start; one method only after the file args[0] has appeared; dynamic methods all the time. */
+/*
+ * Hot and precompiled code from the start; one method only after the file args[0] has appeared;
+ * dynamic methods all the time.
+ */
 static const char program[] =
 	"using System.Reflection.Emit;\n"
 	"using System.Text.Json;\n"
@@ -250,7 +254,8 @@ static void test_names(void **state)
 	FILE *go = fopen(w.go, "w");
 	assert_non_null(go);
 	fclose(go);
-	for (unsigned i = 0; i < 600 && !has_name(&r.stream[DOTNET_STREAM_LIVE], "MethodOfAfterwards"); i++)
+	for (unsigned i = 0;
+		i < 600 && !has_name(&r.stream[DOTNET_STREAM_LIVE], "MethodOfAfterwards"); i++)
 		(void)turn(client, DOTNET_ENDED, 0.1);
 	assert_true(has_name(&r.stream[DOTNET_STREAM_LIVE], "MethodOfAfterwards"));
 
@@ -290,8 +295,8 @@ static int take_mapped(void *user, enum dotnet_stream stream, const uint8_t *dat
 		bool rundown = schema->provider_kind == PROVIDER_CLR_RUNDOWN;
 		if (!rundown && schema->provider_kind != PROVIDER_CLR)
 			continue;
-		r = clr_absorb_method(&m->map, rundown, schema->event_id, schema->version, event.time_ns, event.payload,
-			event.payload_size);
+		r = clr_absorb_method(&m->map, rundown, schema->event_id, schema->version,
+			event.time_ns, event.payload, event.payload_size);
 		m->methods[stream] += r > 0;
 	}
 	if (r < 0)
@@ -299,7 +304,8 @@ static int take_mapped(void *user, enum dotnet_stream stream, const uint8_t *dat
 	return r;
 }
 
-static const struct code *code_named(const struct codemap *map, const char *name, enum code_kind kind)
+static const struct code *code_named(const struct codemap *map, const char *name,
+	enum code_kind kind)
 {
 	for (uint32_t i = 0; i < map->codes.count; i++) {
 		const struct code *code = &map->codes.items[i];
@@ -339,15 +345,18 @@ static void test_mapped(void **state)
 	bytes_done(&text);
 	for (uint32_t i = 0; i < m.map.codes.count; i++)
 		precompiled += m.map.codes.items[i].kind == CODE_READYTORUN;
-	printf("%u methods, %u precompiled, %zu bytes\n", m.map.codes.count, precompiled, codemap_size_bytes(&m.map));
+	printf("%u methods, %u precompiled, %zu bytes\n", m.map.codes.count, precompiled,
+		codemap_size_bytes(&m.map));
 	assert_true(precompiled > 100);
 	assert_non_null(code_named(&m.map, "Serialize", CODE_READYTORUN));
 
 	FILE *go = fopen(w.go, "w");
 	assert_non_null(go);
 	fclose(go);
-	for (unsigned i = 0; i < 600 && !(code_named(&m.map, "MethodOfAfterwards", CODE_JIT) &&
-			code_named(&m.map, "made_at_run_time_", CODE_DYNAMIC)); i++)
+	for (unsigned i = 0;
+		i < 600 && !(code_named(&m.map, "MethodOfAfterwards", CODE_JIT) &&
+				   code_named(&m.map, "made_at_run_time_", CODE_DYNAMIC));
+		i++)
 		(void)turn(client, DOTNET_ENDED, 0.1);
 	const struct code *late = code_named(&m.map, "MethodOfAfterwards", CODE_JIT);
 	assert_non_null(late);
@@ -360,7 +369,9 @@ static void test_mapped(void **state)
 	assert_well(&w);
 	end(&w);
 	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++) {
-		assert_int_equal(nettrace_decoder_ended(m.decoder[i]), i == DOTNET_STREAM_LIVE || i == DOTNET_STREAM_RUNDOWN); /* no other stream was requested */
+		/* no other stream was requested */
+		assert_int_equal(nettrace_decoder_ended(m.decoder[i]),
+			i == DOTNET_STREAM_LIVE || i == DOTNET_STREAM_RUNDOWN);
 		assert_int_equal(nettrace_decoder_lost(m.decoder[i]), 0);
 		nettrace_decoder_free(m.decoder[i]);
 		trace_done(&m.trace[i]);
@@ -368,7 +379,10 @@ static void test_mapped(void **state)
 	codemap_done(&m.map);
 }
 
-/* As many clients as there are slots for their live sessions: 64, minus the one that each needs for its rundown. */
+/*
+ * As many clients as there are slots for their live sessions: 64, minus the one that each needs for
+ * its rundown.
+ */
 static void assert_slots_free(const struct watched *w)
 {
 	enum { N = 63 };
@@ -381,7 +395,10 @@ static void assert_slots_free(const struct watched *w)
 		if (state != DOTNET_LIVE || !dotnet_client_named(clients[i]))
 			fail_msg("session %u: %s", i, dotnet_client_reason(clients[i]));
 	}
-	/* The 64th gets its live session but no place for the rundown, the 65th neither. Both say so. */
+	/*
+	 * The 64th gets its live session but no place for the rundown, the 65th neither. Both say
+	 * so.
+	 */
 	for (unsigned i = 0; i < 2; i++) {
 		struct received more = { 0 };
 		struct dotnet_client *client = open_client(w, &more);
@@ -457,7 +474,10 @@ static void test_stopped(void **state)
 	assert_int_equal(turn(client, DOTNET_LIVE, PATIENCE_S), DOTNET_LIVE);
 	assert_true(dotnet_client_named(client));
 	assert_string_equal(dotnet_client_reason(client), "");
-	/* Stopped while recording: the end has a time limit, and the session ends when the target continues. */
+	/*
+	 * Stopped while recording: the end has a time limit, and the session ends when the target
+	 * continues.
+	 */
 	stop_target(&w);
 	uint64_t begin = now();
 	dotnet_client_stop(client, now());
@@ -527,10 +547,11 @@ static void test_young(void **state)
 	if (turn(client, DOTNET_LIVE, PATIENCE_S) != DOTNET_LIVE)
 		fail_msg("%s", dotnet_client_reason(client));
 	assert_true(dotnet_client_named(client));
-	for (unsigned i = 0; i < 600 && !has_name(&r.stream[DOTNET_STREAM_LIVE], "BurnBeforeAsked"); i++)
+	for (unsigned i = 0; i < 600 && !has_name(&r.stream[DOTNET_STREAM_LIVE], "BurnBeforeAsked");
+		i++)
 		(void)turn(client, DOTNET_ENDED, 0.1);
 	assert_true(has_name(&r.stream[DOTNET_STREAM_LIVE], "BurnBeforeAsked") ||
-		has_name(&r.stream[DOTNET_STREAM_RUNDOWN], "BurnBeforeAsked"));
+		    has_name(&r.stream[DOTNET_STREAM_RUNDOWN], "BurnBeforeAsked"));
 	dotnet_client_stop(client, now());
 	assert_int_equal(turn(client, DOTNET_ENDED, PATIENCE_S), DOTNET_ENDED);
 	dotnet_client_free(client);

@@ -1,4 +1,7 @@
-/* perf/perf_record.h may not include the kernel's header, so that it reads recordings anywhere: its numbers are proved equal here. */
+/*
+ * perf/perf_record.h may not include the kernel's header, so that it reads recordings anywhere: its
+ * numbers are proved equal here.
+ */
 #include "unit/test.h"
 
 #include <assert.h>
@@ -39,13 +42,16 @@ SAME(PERF_MISC_SWITCH_OUT, PERF_RECORD_MISC_SWITCH_OUT);
 SAME(PERF_MISC_MMAP_BUILD_ID, PERF_RECORD_MISC_MMAP_BUILD_ID);
 SAME(PERF_RECORD_HEADER_SIZE, sizeof(struct perf_event_header));
 
-/* The markers are private to perf_record.c: each must begin the part that the kernel means by it. */
+/*
+ * The markers are private to perf_record.c: each must begin the part that the kernel means by it.
+ */
 static void test_context_markers(void **state)
 {
-	static const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_HV, 0x9000, (uint64_t)PERF_CONTEXT_KERNEL,
-		0xffffffff81000010, 0xffffffff81000020, (uint64_t)PERF_CONTEXT_USER, 0x401000,
-		(uint64_t)PERF_CONTEXT_GUEST_KERNEL, 0xffffffff82000000,
-		(uint64_t)PERF_CONTEXT_GUEST_USER, 0x403000, (uint64_t)PERF_CONTEXT_GUEST, 0x404000 };
+	static const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_HV, 0x9000,
+		(uint64_t)PERF_CONTEXT_KERNEL, 0xffffffff81000010, 0xffffffff81000020,
+		(uint64_t)PERF_CONTEXT_USER, 0x401000, (uint64_t)PERF_CONTEXT_GUEST_KERNEL,
+		0xffffffff82000000, (uint64_t)PERF_CONTEXT_GUEST_USER, 0x403000,
+		(uint64_t)PERF_CONTEXT_GUEST, 0x404000 };
 	struct perf_record record = { .callchain = (const uint8_t *)chain,
 		.callchain_count = sizeof(chain) / sizeof(chain[0]) };
 	uint64_t frames[16];

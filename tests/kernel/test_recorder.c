@@ -1,9 +1,10 @@
 /*
- * The recorder with the real kernel: it samples the CPU time of all threads, of a command from its first instruction, with fewer rights, and within the
- * limits of files and memory.
+ * The recorder with the real kernel: it samples the CPU time of all threads, of a command from its
+ * first instruction, with fewer rights, and within the limits of files and memory.
  *
- * Numbers of samples are compared with the CPU time of the thread or process. A virtual machine that is stopped by its host loses samples, so lower
- * bounds need one good try of several; upper bounds hold always.
+ * Numbers of samples are compared with the CPU time of the thread or process. A virtual machine
+ * that is stopped by its host loses samples, so lower bounds need one good try of several; upper
+ * bounds hold always.
  */
 #include "unit/test.h"
 
@@ -34,10 +35,10 @@ static void on_cpu(void *context, uint32_t cpu, bool online)
 	fail_msg("CPU %u is said to have %s", cpu, online ? "come" : "gone");
 }
 
-#define SKIPPED 77
-#define FRAMES_MAX 256u
+#define SKIPPED      77
+#define FRAMES_MAX   256u
 #define KERNEL_BEGIN (1ull << 63) /* holds on x86-64 and arm64 */
-#define TRIES 10u
+#define TRIES        10u
 
 static uint64_t now_ns(clockid_t clock)
 {
@@ -61,7 +62,7 @@ static __attribute__((noinline)) void burn(uint64_t cpu_ns)
 
 /* What was read from the rings. */
 struct seen {
-	uint32_t pid;            /* only samples of this process are counted; 0: all */
+	uint32_t pid; /* only samples of this process are counted; 0: all */
 	uint64_t samples;
 	uint64_t with_stack;
 	uint64_t with_kernel;
@@ -75,10 +76,11 @@ struct seen {
 	uint64_t execs;
 	uint64_t first_ns;
 	uint64_t last_ns;
-	struct map tids;         /* tid -> samples */
+	struct map tids; /* tid -> samples */
 };
 
-static void see(struct seen *seen, const struct recorder_info *info, const struct perf_record *record)
+static void see(struct seen *seen, const struct recorder_info *info,
+	const struct perf_record *record)
 {
 	uint64_t frames[FRAMES_MAX];
 
@@ -86,8 +88,8 @@ static void see(struct seen *seen, const struct recorder_info *info, const struc
 		seen->idle += record->pid == 0;
 		if (seen->pid && record->pid != seen->pid)
 			return;
-		struct perf_callchain chain = perf_callchain_flatten(record,
-			KERNEL_BEGIN, info->max_stack, frames, FRAMES_MAX);
+		struct perf_callchain chain = perf_callchain_flatten(record, KERNEL_BEGIN,
+			info->max_stack, frames, FRAMES_MAX);
 		seen->samples++;
 		seen->with_stack += chain.count > 1;
 		seen->with_kernel += chain.kernel_count > 0;
@@ -165,7 +167,8 @@ static bool machine_sees_own_burning(void)
 	uint64_t begin = now_ns(CLOCK_MONOTONIC);
 	uint64_t cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
 	assert_int_equal(recorder_start(recorder, NULL), 0);
-	for (unsigned i = 0; i < 10; i++) { /* the rings also have the samples of all other programs */
+	/* the rings also have the samples of all other programs */
+	for (unsigned i = 0; i < 10; i++) {
 		burn(30000000);
 		drain(recorder, &seen);
 	}
@@ -237,13 +240,17 @@ static void end_threads(pthread_t *threads, unsigned count)
 		pthread_join(threads[i], NULL);
 }
 
-/* 300 threads, and one that is started while recording; each uses 5 ms. Returns whether the number of samples is that of the CPU time. */
+/*
+ * 300 threads, and one that is started while recording; each uses 5 ms. Returns whether the number
+ * of samples is that of the CPU time.
+ */
 static bool pid_with_many_threads(void)
 {
 	static pthread_t threads[THREADS + 1];
 	uint32_t pid = (uint32_t)getpid();
-	struct recorder_options options = { .scope = RECORD_PIDS, .frequency_hz = 4999, .pids = &pid,
-		.pid_count = 1 };
+	struct recorder_options options = {
+		.scope = RECORD_PIDS, .frequency_hz = 4999, .pids = &pid, .pid_count = 1
+	};
 	struct seen seen = { .pid = pid };
 	struct rlimit files, more;
 	uint64_t outer_ns = 0, inner_ns = 0;
@@ -271,7 +278,10 @@ static bool pid_with_many_threads(void)
 		uint64_t end_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
 		recorder_stop(recorder);
 		drain(recorder, &seen);
-		/* 5 ms are 25 samples. A thread's first sample may come late, no sample may come twice. */
+		/*
+		 * 5 ms are 25 samples. A thread's first sample may come late, no sample may come
+		 * twice.
+		 */
 		assert_true(seen.samples <= (end_ns - outer_ns) / info->period_ns * 110 / 100 + 20);
 		enough = seen.samples >= (end_ns - inner_ns) / info->period_ns * 85 / 100;
 		assert_true(seen.tids.count >= THREADS + 1);
@@ -320,13 +330,17 @@ static void *spawner(void *unused)
 	return NULL;
 }
 
-/* The number of samples is that of the CPU time, with threads that start while the recorder attaches: no sample is lost or counted twice. */
+/*
+ * The number of samples is that of the CPU time, with threads that start while the recorder
+ * attaches: no sample is lost or counted twice.
+ */
 static void test_pid_while_threads_come(void **state)
 {
 	pthread_t threads[4];
 	uint32_t pid = (uint32_t)getpid();
-	struct recorder_options options = { .scope = RECORD_PIDS, .frequency_hz = 1999, .pids = &pid,
-		.pid_count = 1 };
+	struct recorder_options options = {
+		.scope = RECORD_PIDS, .frequency_hz = 1999, .pids = &pid, .pid_count = 1
+	};
 
 	(void)state;
 	atomic_store(&spawner_end, false);
@@ -342,7 +356,9 @@ static void test_pid_while_threads_come(void **state)
 			usleep(10000);
 		uint64_t cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin;
 		recorder_stop(recorder);
-		cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin > cpu_ns ? now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin : cpu_ns;
+		cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin > cpu_ns
+				 ? now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin
+				 : cpu_ns;
 		drain(recorder, &seen);
 		uint64_t expected = cpu_ns / recorder_info(recorder)->period_ns;
 		/* Threads of 2 ms have 4 samples, and lose up to one of them. */
@@ -380,13 +396,17 @@ static void give_up_root(void)
 		_exit(100);
 }
 
-/* More threads than a quarter of the limit: with rights the recorder samples the CPUs, without rights it fails with the number of threads. */
+/*
+ * More threads than a quarter of the limit: with rights the recorder samples the CPUs, without
+ * rights it fails with the number of threads.
+ */
 static int limit_with_rights(void)
 {
 	static pthread_t threads[50];
 	uint32_t pid = (uint32_t)getpid();
-	struct recorder_options options = { .scope = RECORD_PIDS, .frequency_hz = 99, .pids = &pid,
-		.pid_count = 1 };
+	struct recorder_options options = {
+		.scope = RECORD_PIDS, .frequency_hz = 99, .pids = &pid, .pid_count = 1
+	};
 	struct rlimit files = { 100, 100 };
 	struct recorder *recorder;
 	struct diag diag = { 0 };
@@ -404,8 +424,9 @@ static int limit_without_rights(void)
 {
 	static pthread_t threads[50];
 	uint32_t pid = (uint32_t)getpid();
-	struct recorder_options options = { .scope = RECORD_PIDS, .frequency_hz = 99, .pids = &pid,
-		.pid_count = 1 };
+	struct recorder_options options = {
+		.scope = RECORD_PIDS, .frequency_hz = 99, .pids = &pid, .pid_count = 1
+	};
 	struct rlimit files = { 100, 100 };
 	struct recorder *recorder;
 	struct diag diag = { 0 };
@@ -415,8 +436,9 @@ static int limit_without_rights(void)
 	start_threads(threads, 50);
 	if (recorder_open(&options, &recorder, &diag) != -EMFILE)
 		return 1;
-	return strstr(diag.text, "51 threads") && strstr(diag.text, "100 files") && diag.remedy[0] ? 0
-												   : 2;
+	return strstr(diag.text, "51 threads") && strstr(diag.text, "100 files") && diag.remedy[0]
+		       ? 0
+		       : 2;
 }
 
 static void test_limit_on_files(void **state)
@@ -436,8 +458,9 @@ static void test_limit_on_files(void **state)
 static int unprivileged_own(void)
 {
 	uint32_t pid = (uint32_t)getpid();
-	struct recorder_options options = { .scope = RECORD_PIDS, .frequency_hz = 999, .pids = &pid,
-		.pid_count = 1 };
+	struct recorder_options options = {
+		.scope = RECORD_PIDS, .frequency_hz = 999, .pids = &pid, .pid_count = 1
+	};
 	struct seen seen = { .pid = pid };
 	struct recorder *recorder;
 	struct diag diag = { 0 };
@@ -477,8 +500,9 @@ static int unprivileged_own(void)
 			!strstr(diag.text, "CAP_PERFMON is missing")))
 		return 7;
 	uint32_t init = 1;
-	options = (struct recorder_options){ .scope = RECORD_PIDS, .frequency_hz = 99, .pids = &init,
-		.pid_count = 1 };
+	options = (struct recorder_options){
+		.scope = RECORD_PIDS, .frequency_hz = 99, .pids = &init, .pid_count = 1
+	};
 	diag = (struct diag){ 0 };
 	int r = recorder_open(&options, &recorder, &diag);
 	if ((r != -EACCES && r != -EPERM) || !strstr(diag.text, "belongs to user 0"))
@@ -498,15 +522,17 @@ static void test_unprivileged(void **state)
 
 static void test_child_from_exec(void **state)
 {
-	char *const argv[] = { "sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; exit 7", NULL };
+	char *const argv[] = { "sh", "-c",
+		"i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; exit 7", NULL };
 	struct record_child child;
 	struct diag diag = { 0 };
 	int status = 0;
 
 	(void)state;
 	assert_int_equal(record_child_spawn(&child, argv, &diag), 0);
-	struct recorder_options options = { .scope = RECORD_CHILD, .frequency_hz = 1999,
-		.pids = &child.pid, .pid_count = 1 };
+	struct recorder_options options = {
+		.scope = RECORD_CHILD, .frequency_hz = 1999, .pids = &child.pid, .pid_count = 1
+	};
 	struct seen seen = { .pid = child.pid };
 	struct recorder *recorder = must_open(&options);
 	assert_int_equal(recorder_start(recorder, &diag), 0);
@@ -547,7 +573,8 @@ static void test_child_that_cannot_run(void **state)
 	(void)state;
 	assert_int_equal(record_child_spawn(&child, argv, &diag), 0);
 	assert_int_equal(record_child_go(&child, argv[0], &diag), -ENOENT);
-	assert_string_equal(diag.text, "cannot run '/nonexistent/command': No such file or directory");
+	assert_string_equal(diag.text,
+		"cannot run '/nonexistent/command': No such file or directory");
 	assert_int_equal(record_child_spawn(&child, argv, &diag), 0);
 	record_child_cancel(&child);
 	assert_int_equal(waitpid((pid_t)child.pid, NULL, 0), -1);
@@ -556,8 +583,9 @@ static void test_child_that_cannot_run(void **state)
 static void test_refusals(void **state)
 {
 	uint32_t gone = 4194300;
-	struct recorder_options options = { .scope = RECORD_PIDS, .frequency_hz = 99, .pids = &gone,
-		.pid_count = 1 };
+	struct recorder_options options = {
+		.scope = RECORD_PIDS, .frequency_hz = 99, .pids = &gone, .pid_count = 1
+	};
 	struct recorder *recorder = NULL;
 	struct diag diag = { 0 };
 
@@ -571,18 +599,27 @@ static void test_refusals(void **state)
 	assert_null(recorder);
 }
 
-/* Rings of two pages: wrapped records are read whole, and lost records are reported and counted with the same number. */
+/*
+ * Rings of two pages: wrapped records are read whole, and lost records are reported and counted
+ * with the same number.
+ */
 static void test_small_rings_wrap_and_lose(void **state)
 {
 	uint32_t pid = (uint32_t)getpid();
-	struct recorder_options options = { .scope = RECORD_PIDS, .frequency_hz = 9999, .pids = &pid,
-		.pid_count = 1, .ring_bytes = 8192 };
+	struct recorder_options options = { .scope = RECORD_PIDS,
+		.frequency_hz = 9999,
+		.pids = &pid,
+		.pid_count = 1,
+		.ring_bytes = 8192 };
 	struct seen seen = { .pid = pid };
 	uint64_t lost;
 	cpu_set_t all, one;
 
 	(void)state;
-	/* The kernel reports a loss in the ring of the CPU where it happened, and only with a later record there. So this thread stays on one CPU. */
+	/*
+	 * The kernel reports a loss in the ring of the CPU where it happened, and only with a later
+	 * record there. So this thread stays on one CPU.
+	 */
 	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
 	CPU_ZERO(&one);
 	CPU_SET((size_t)sched_getcpu(), &one);
@@ -597,7 +634,9 @@ static void test_small_rings_wrap_and_lose(void **state)
 	}
 	assert_true(seen.samples > 1500);
 	assert_int_equal(seen.lost, 0);
-	/* Not drained, they lose. The kernel reports a loss with the next record that finds room. */
+	/*
+	 * Not drained, they lose. The kernel reports a loss with the next record that finds room.
+	 */
 	for (unsigned i = 0; i < 100 && seen.lost <= 100; i++) {
 		burn(100000000);
 		drain(recorder, &seen);

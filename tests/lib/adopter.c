@@ -1,4 +1,7 @@
-/* A program outside of this repository, built in every way in which libspoor is delivered: fires, listens, counts, and prints the result. */
+/*
+ * A program outside of this repository, built in every way in which libspoor is delivered: fires,
+ * listens, counts, and prints the result.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +26,8 @@ static void listen(const struct spoor_event_view *event, void *context)
 	struct spoor_value id, name;
 
 	(void)context;
-	if (strcmp(event->info->name, "order") || spoor_event_field(event, "id", &id) || spoor_event_field(event, "name", &name))
+	if (strcmp(event->info->name, "order") || spoor_event_field(event, "id", &id) ||
+		spoor_event_field(event, "name", &name))
 		return;
 	orders += id.u64 == 7 && !strcmp((const char *)name.bytes, "tea");
 }
@@ -31,14 +35,20 @@ static void listen(const struct spoor_event_view *event, void *context)
 int main(void)
 {
 	struct spoor_options start = { .size = sizeof(start), .flags = SPOOR_START_NO_SERVER };
-	struct spoor_want want = { .size = sizeof(want), .name = "Shop", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE };
-	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1 };
+	struct spoor_want want = {
+		.size = sizeof(want), .name = "Shop", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE
+	};
+	struct spoor_session_options options = {
+		.size = sizeof(options), .wants = &want, .want_count = 1
+	};
 	struct spoor_session *session;
 	struct spoor_session_counts counts = { .size = sizeof(counts) };
-	struct spoor_counter *served = spoor_counter_open(spoor_meter_open("Shop", NULL), SPOOR_COUNTER, "served", NULL);
+	struct spoor_counter *served =
+		spoor_counter_open(spoor_meter_open("Shop", NULL), SPOOR_COUNTER, "served", NULL);
 	struct spoor_activity activity;
 
-	if (spoor_start(&start) || spoor_provider_register(&shop) || spoor_session_start_callback(&options, listen, NULL, &session))
+	if (spoor_start(&start) || spoor_provider_register(&shop) ||
+		spoor_session_start_callback(&options, listen, NULL, &session))
 		return 1;
 	(void)spoor_activity_start(&activity, "order", NULL);
 	for (int i = 0; i < 1000; i++) {

@@ -1,4 +1,7 @@
-/* See read_back.h. In a file without includes of the library: the reader and the library use the same names for different things. */
+/*
+ * See read_back.h. In a file without includes of the library: the reader and the library use the
+ * same names for different things.
+ */
 #include "lib/read_back.h"
 
 #include "base/diag.h"
@@ -24,11 +27,14 @@ void read_back(const char *path, struct read_file *ret_file)
 		while ((r = nettrace_decoder_next(decoder, &event, &diag)) > 0) {
 			const struct schema *schema = &trace.schemas.items[event.schema_index];
 			if (!(file.count & (file.count + 1)))
-				file.events = realloc(file.events, 2 * (file.count + 1) * sizeof(*file.events));
+				file.events = realloc(file.events,
+					2 * (file.count + 1) * sizeof(*file.events));
 			struct read_event *to = &file.events[file.count++];
 			memset(to, 0, sizeof(*to));
-			snprintf(to->provider, sizeof(to->provider), "%s", strtab_get(&trace.strings, schema->provider));
-			snprintf(to->name, sizeof(to->name), "%s", strtab_get(&trace.strings, schema->name));
+			snprintf(to->provider, sizeof(to->provider), "%s",
+				strtab_get(&trace.strings, schema->provider));
+			snprintf(to->name, sizeof(to->name), "%s",
+				strtab_get(&trace.strings, schema->name));
 			to->id = schema->event_id;
 			to->time_ns = event.time_ns;
 			to->thread_id = trace.threads.items[event.thread_index].tid;
@@ -38,8 +44,10 @@ void read_back(const char *path, struct read_file *ret_file)
 			memcpy(payload, event.payload, event.payload_size);
 			to->payload = payload;
 			if (event.stack_index) {
-				const uint64_t *frames = stack_table_get(&trace.stacks, event.stack_index, &to->stack_depth);
-				memcpy(to->stack, frames, (to->stack_depth < 128 ? to->stack_depth : 128) * 8);
+				const uint64_t *frames = stack_table_get(&trace.stacks,
+					event.stack_index, &to->stack_depth);
+				memcpy(to->stack, frames,
+					(to->stack_depth < 128 ? to->stack_depth : 128) * 8);
 			}
 		}
 	}

@@ -7,10 +7,11 @@
 #include <unistd.h>
 
 #if defined(__SANITIZE_THREAD__)
-#define SKIP_THREADS_IN_CHILDREN()                                                                                 \
-	do {                                                                                                       \
-		print_message("skipped: the thread sanitizer cannot follow threads of a forked child\n");          \
-		skip();                                                                                            \
+#define SKIP_THREADS_IN_CHILDREN()                                                                  \
+	do {                                                                                        \
+		print_message(                                                                      \
+			"skipped: the thread sanitizer cannot follow threads of a forked child\n"); \
+		skip();                                                                             \
 	} while (0)
 #else
 #define SKIP_THREADS_IN_CHILDREN() ((void)0)
@@ -40,12 +41,14 @@ void read_back(const char *path, struct read_file *ret_file);
 void read_free(struct read_file *file);
 
 /* How many events of this provider and name. */
-static inline size_t read_count(const struct read_file *file, const char *provider, const char *name)
+static inline size_t read_count(const struct read_file *file, const char *provider,
+	const char *name)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < file->count; i++)
-		count += strcmp(file->events[i].provider, provider) == 0 && (!name || strcmp(file->events[i].name, name) == 0);
+		count += strcmp(file->events[i].provider, provider) == 0 &&
+			 (!name || strcmp(file->events[i].name, name) == 0);
 	return count;
 }
 

@@ -58,11 +58,18 @@ static void test_traceparent(void **state)
 {
 	static const char good[] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 	static const char *const bad[] = {
-		"", "00", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x",
-		"ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-00000000000000000000000000000000-b7ad6b7169203331-01",
-		"00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01", "00-0AF7651916CD43DD8448EB211C80319C-B7AD6B7169203331-01",
-		"00_0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01x",
-		"00-0af7651916cd43dd8448eb211c80319c-b7ad6b716920333g-01", "                                                        ",
+		"",
+		"00",
+		"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0",
+		"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x",
+		"ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		"00-00000000000000000000000000000000-b7ad6b7169203331-01",
+		"00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
+		"00-0AF7651916CD43DD8448EB211C80319C-B7AD6B7169203331-01",
+		"00_0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		"01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01x",
+		"00-0af7651916cd43dd8448eb211c80319c-b7ad6b716920333g-01",
+		"                                                        ",
 	};
 	uint8_t trace[16], span[8], flags = 9;
 	struct spoor_activity activity, child;
@@ -76,8 +83,10 @@ static void test_traceparent(void **state)
 	}
 	assert_int_equal(flags, 9);
 	assert_true(traceparent_read(good, trace, span, &flags));
-	assert_true(trace[0] == 0x0a && trace[15] == 0x9c && span[0] == 0xb7 && span[7] == 0x31 && flags == 1);
-	assert_true(traceparent_read("01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00-more", trace, span, &flags));
+	assert_true(trace[0] == 0x0a && trace[15] == 0x9c && span[0] == 0xb7 && span[7] == 0x31 &&
+		    flags == 1);
+	assert_true(traceparent_read("01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00-more",
+		trace, span, &flags));
 
 	/* The outgoing header has the same trace id and another span id. */
 	assert_int_equal(spoor_activity_start(&activity, "in", good), 0);
@@ -133,9 +142,17 @@ static void hex(char *to, const uint8_t *bytes, size_t size)
 
 static void test_carried(void **state)
 {
-	const struct spoor_want wants[] = { { .size = sizeof(wants[0]), .name = "Test-Activities", .keywords = UINT64_MAX, .level = 5 },
-		{ .size = sizeof(wants[0]), .name = "Spoor-Activity", .keywords = UINT64_MAX, .level = 5 } };
-	const struct spoor_session_options options = { .size = sizeof(options), .wants = wants, .want_count = 2 };
+	const struct spoor_want wants[] = { { .size = sizeof(wants[0]),
+						    .name = "Test-Activities",
+						    .keywords = UINT64_MAX,
+						    .level = 5 },
+		{ .size = sizeof(wants[0]),
+			.name = "Spoor-Activity",
+			.keywords = UINT64_MAX,
+			.level = 5 } };
+	const struct spoor_session_options options = {
+		.size = sizeof(options), .wants = wants, .want_count = 2
+	};
 	struct spoor_session *session;
 	pthread_t thread;
 	char text[40];
@@ -165,7 +182,8 @@ static void test_carried(void **state)
 	for (unsigned i = 0; i < seen_count; i++) {
 		starts += strcmp(seen[i].name, "ActivityStart") == 0;
 		stops += strcmp(seen[i].name, "ActivityStop") == 0;
-		if (strcmp(seen[i].name, "ActivityStart") != 0 || memcmp(seen[i].id, inner.id.bytes, 16) != 0)
+		if (strcmp(seen[i].name, "ActivityStart") != 0 ||
+			memcmp(seen[i].id, inner.id.bytes, 16) != 0)
 			continue;
 		assert_memory_equal(seen[i].related, outer.id.bytes, 16);
 		hex(text, inner.trace_id, 16);
@@ -217,7 +235,8 @@ static void test_ids(void **state)
 
 static int begin(void **state)
 {
-	const struct spoor_options options = { .size = sizeof(options), .flags = SPOOR_START_NO_SERVER };
+	const struct spoor_options options = { .size = sizeof(options),
+		.flags = SPOOR_START_NO_SERVER };
 
 	(void)state;
 	return spoor_start(&options) || spoor_provider_register(&test);

@@ -1,6 +1,7 @@
 /*
- * Conversion of the counter to the clock: interpolation between two pairs, and its error on this machine. An event is fired between two reads of the clock.
- * The distance of the converted stamp from that interval is the error, which must not exceed the time that reading a pair takes.
+ * Conversion of the counter to the clock: interpolation between two pairs, and its error on this
+ * machine. An event is fired between two reads of the clock. The distance of the converted stamp
+ * from that interval is the error, which must not exceed the time that reading a pair takes.
  */
 #include "unit/test.h"
 
@@ -17,14 +18,19 @@ SPOOR_EVENT(clocked, between, 1, SPOOR_INFO, 0, (u32, index))
 
 static void the_line_goes_through_its_pairs(void **state)
 {
-	struct clock_line line = { .counter = true, .count = 3, .pairs = { { 1000, 50000 }, { 2000, 50500 }, { 4000, 51600 } } };
+	struct clock_line line = { .counter = true,
+		.count = 3,
+		.pairs = { { 1000, 50000 }, { 2000, 50500 }, { 4000, 51600 } } };
 
 	(void)state;
 	line.scale = (uint64_t)(((unsigned __int128)1100 << 32) / 2000);
 	assert_int_equal(clock_line_ns(&line, 2000), 50500);
 	assert_in_range(clock_line_ns(&line, 4000), 51599, 51600);
 	assert_in_range(clock_line_ns(&line, 3000), 51049, 51050);
-	/* Older stamps are converted with older segments; before the first pair the first segment is extended. */
+	/*
+	 * Older stamps are converted with older segments; before the first pair the first segment
+	 * is extended.
+	 */
 	assert_in_range(clock_line_ns(&line, 1500), 50249, 50250);
 	assert_int_equal(clock_line_ns(&line, 1000), 50000);
 	assert_in_range(clock_line_ns(&line, 0), 49500, 49501);
@@ -36,10 +42,13 @@ static void the_line_goes_through_its_pairs(void **state)
 		before = ns;
 	}
 	/* No overflow after a year without a pair. */
-	line.pairs[2] = (struct clock_pair){ 2000 + UINT64_C(94608000000000000), 50500 + UINT64_C(31536000000000000) };
-	line.scale = (uint64_t)(((unsigned __int128)UINT64_C(31536000000000000) << 32) / UINT64_C(94608000000000000));
+	line.pairs[2] = (struct clock_pair){ 2000 + UINT64_C(94608000000000000),
+		50500 + UINT64_C(31536000000000000) };
+	line.scale = (uint64_t)(((unsigned __int128)UINT64_C(31536000000000000) << 32) /
+				UINT64_C(94608000000000000));
 	uint64_t half = clock_line_ns(&line, 2000 + UINT64_C(47304000000000000));
-	assert_in_range(half, UINT64_C(15768000000000000) - 20000000, UINT64_C(15768000000000000) + 20000000);
+	assert_in_range(half, UINT64_C(15768000000000000) - 20000000,
+		UINT64_C(15768000000000000) + 20000000);
 }
 
 static void monotonic_is_itself(void **state)
@@ -67,10 +76,14 @@ static void pairs_keep_coming(void **state)
 	for (int i = 0; i < 1000; i++) {
 		struct clock_pair pair = clock_line_advance(&line);
 		assert_true(pair.ns >= before);
-		assert_true(clock_line_ns(&line, pair.ticks) <= pair.ns && clock_line_ns(&line, pair.ticks) + 2 >= pair.ns);
+		assert_true(clock_line_ns(&line, pair.ticks) <= pair.ns &&
+			    clock_line_ns(&line, pair.ticks) + 2 >= pair.ns);
 		before = pair.ns;
 	}
-	/* Where the kernel's clock uses the counter, the error within 1 ms is at most that of reading the two pairs. */
+	/*
+	 * Where the kernel's clock uses the counter, the error within 1 ms is at most that of
+	 * reading the two pairs.
+	 */
 	uint64_t most = 0;
 	for (int i = 0; i < 50; i++) {
 		usleep(1000);
@@ -84,7 +97,8 @@ static void pairs_keep_coming(void **state)
 		if (off > most)
 			most = off;
 	}
-	print_message("a stamp was at most %lu ns outside of the reads around it\n", (unsigned long)most);
+	print_message("a stamp was at most %lu ns outside of the reads around it\n",
+		(unsigned long)most);
 	assert_true(most <= 1000);
 }
 
@@ -112,8 +126,13 @@ static void *fire_between(void *context)
 /* Through the whole pipe, several threads on all CPUs. */
 static void events_lie_between_the_reads_around_them(void **state)
 {
-	struct spoor_want want = { .size = sizeof(want), .name = "Clocked", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE };
-	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1, .policy = SPOOR_BLOCK };
+	struct spoor_want want = { .size = sizeof(want),
+		.name = "Clocked",
+		.keywords = UINT64_MAX,
+		.level = SPOOR_VERBOSE };
+	struct spoor_session_options options = {
+		.size = sizeof(options), .wants = &want, .want_count = 1, .policy = SPOOR_BLOCK
+	};
 	struct spoor_session *session = NULL;
 	struct spoor_event_view view = { .size = sizeof(view) };
 	pthread_t threads[4];
@@ -138,14 +157,17 @@ static void events_lie_between_the_reads_around_them(void **state)
 		assert_int_equal(spoor_event_field(&view, "index", &value), 0);
 		uint64_t from = low[which][value.u64];
 		uint64_t to = high[which][value.u64];
-		uint64_t off = view.time_ns < from ? from - view.time_ns : view.time_ns > to ? view.time_ns - to : 0;
+		uint64_t off = view.time_ns < from ? from - view.time_ns
+			       : view.time_ns > to ? view.time_ns - to
+						   : 0;
 		if (off > most)
 			most = off;
 		assert_true(view.time_ns >= last[which]);
 		last[which] = view.time_ns;
 	}
 	assert_int_equal(seen, 4 * EVENTS);
-	print_message("an event was at most %lu ns outside of the reads around it\n", (unsigned long)most);
+	print_message("an event was at most %lu ns outside of the reads around it\n",
+		(unsigned long)most);
 	assert_true(most <= 2000);
 	spoor_session_free(session);
 	spoor_stop();

@@ -1,4 +1,7 @@
-/* Names for generated code: the table, the files for perf, and the functions of this process's objects. */
+/*
+ * Names for generated code: the table, the files for perf, and the functions of this process's
+ * objects.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -41,7 +44,9 @@ static void test_table(void **state)
 	assert_string_equal(name_at(100), "b");
 	assert_string_equal(name_at(149), "b");
 	assert_null(name_at(150));
-	/* A new range replaces those that it overlaps; a removed range keeps its name until then. */
+	/*
+	 * A new range replaces those that it overlaps; a removed range keeps its name until then.
+	 */
 	assert_int_equal(spoor_code_remove(area + 100), 0);
 	assert_int_equal(spoor_code_remove(area + 100), -ENOENT);
 	assert_string_equal(name_at(120), "-b");
@@ -96,7 +101,9 @@ static void test_files(void **state)
 {
 	char folder[] = "/tmp/spoor-code-XXXXXX", command[64], wanted[256];
 	const struct spoor_code_line lines[] = { { 0, 10, "rule.x" }, { 4, 11, NULL } };
-	struct spoor_code_options options = { .size = sizeof(options), .lines = lines, .line_count = 2 };
+	struct spoor_code_options options = {
+		.size = sizeof(options), .lines = lines, .line_count = 2
+	};
 	size_t size;
 
 	(void)state;
@@ -104,7 +111,9 @@ static void test_files(void **state)
 	for (size_t i = 0; i < sizeof(area); i++)
 		area[i] = (uint8_t)i;
 	assert_int_equal(spoor_code_add(area + 1000, 8, "before", NULL), 0);
-	assert_int_equal(spoor_code_files(SPOOR_CODE_PERF_MAP | SPOOR_CODE_JITDUMP, "/nonexistent/folder"), -ENOENT);
+	assert_int_equal(spoor_code_files(SPOOR_CODE_PERF_MAP | SPOOR_CODE_JITDUMP,
+				 "/nonexistent/folder"),
+		-ENOENT);
 	assert_int_equal(spoor_code_files(SPOOR_CODE_PERF_MAP | SPOOR_CODE_JITDUMP, folder), 0);
 	assert_int_equal(spoor_code_add(area + 1016, 16, "two\nlines", &options), 0);
 	assert_int_equal(spoor_code_move(area + 1000, area + 1100), 0);
@@ -112,7 +121,8 @@ static void test_files(void **state)
 	assert_int_equal(spoor_code_add(area + 1200, 8, "after", NULL), 0);
 
 	char *map = file_of(folder, "perf-", ".map", &size);
-	snprintf(wanted, sizeof(wanted), "%lx 8 before\n%lx 10 two lines\n%lx 8 before\n", (unsigned long)(area + 1000), (unsigned long)(area + 1016),
+	snprintf(wanted, sizeof(wanted), "%lx 8 before\n%lx 10 two lines\n%lx 8 before\n",
+		(unsigned long)(area + 1000), (unsigned long)(area + 1016),
 		(unsigned long)(area + 1100));
 	assert_string_equal(map, wanted);
 	free(map);
@@ -194,7 +204,8 @@ static bool name_of(uint64_t address, char text[OBJECT_NAME_MAX])
 		if (!symbols)
 			continue;
 		while (!found && (got = object_symbols_next(symbols, &symbol)) != 0)
-			found = got == 1 && address - symbol.begin < symbol.size && object_symbol_name(symbols, symbol.name, text);
+			found = got == 1 && address - symbol.begin < symbol.size &&
+				object_symbol_name(symbols, symbol.name, text);
 		object_symbols_close(symbols);
 	}
 	objects_free(objects, count);

@@ -1,4 +1,7 @@
-/* Counters: values of all threads are read; histograms; tags, limits, filters; consumers that start and end. */
+/*
+ * Counters: values of all threads are read; histograms; tags, limits, filters; consumers that start
+ * and end.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -14,9 +17,14 @@
 #include "lib/counter/counter_arguments.h"
 #include "lib/counter/counter_registry.h"
 
-/* A child that starts the library creates threads, which the thread sanitizer does not support after fork(). */
+/*
+ * A child that starts the library creates threads, which the thread sanitizer does not support
+ * after fork().
+ */
 #if defined(__SANITIZE_THREAD__)
-#define SKIP_IN_CHILD() (print_message("skipped: no threads in a forked child under the thread sanitizer\n"), skip())
+#define SKIP_IN_CHILD()                                                                       \
+	(print_message("skipped: no threads in a forked child under the thread sanitizer\n"), \
+		skip())
 #else
 #define SKIP_IN_CHILD() (void)0
 #endif
@@ -50,7 +58,8 @@ static void see(void *context, const struct spoor_counter_value *value)
 
 	size_t length = (size_t)snprintf(name, sizeof(name), "%s\\%s", value->meter, value->name);
 	for (size_t i = 0; i < value->tag_count; i++)
-		length += (size_t)snprintf(name + length, sizeof(name) - length, ",%s=%s", value->tags[i].name, value->tags[i].value);
+		length += (size_t)snprintf(name + length, sizeof(name) - length, ",%s=%s",
+			value->tags[i].name, value->tags[i].value);
 	while (at < seen->series_count && strcmp(seen->series[at].name, name) != 0)
 		at++;
 	assert_true(at < 1200);
@@ -58,7 +67,8 @@ static void see(void *context, const struct spoor_counter_value *value)
 	strcpy(seen->series[at].name, name);
 	seen->series[at].value = *value;
 	if (value->quantile_count)
-		memcpy(seen->series[at].quantile, value->quantile_values, sizeof(seen->series[at].quantile));
+		memcpy(seen->series[at].quantile, value->quantile_values,
+			sizeof(seen->series[at].quantile));
 	seen->series[at].delta_sum += value->delta;
 	seen->series[at].count_sum += value->count;
 	seen->series[at].times++;
@@ -74,8 +84,12 @@ static void see_interval(void *context, uint64_t begin_ns, uint64_t end_ns)
 
 static struct spoor_counter_listener *listen_to(struct seen *seen, const char *meters, uint64_t ms)
 {
-	struct spoor_counter_listener_options options = { .size = sizeof(options), .interval_ns = ms * 1000000, .meters = meters, .value = see,
-		.interval_end = see_interval, .context = seen };
+	struct spoor_counter_listener_options options = { .size = sizeof(options),
+		.interval_ns = ms * 1000000,
+		.meters = meters,
+		.value = see,
+		.interval_end = see_interval,
+		.context = seen };
 
 	memset(seen, 0, sizeof(*seen));
 	struct spoor_counter_listener *listener = spoor_counter_listener_open(&options);
@@ -87,7 +101,8 @@ static void wait_intervals(struct seen *seen, unsigned more)
 {
 	unsigned wanted = __atomic_load_n(&seen->intervals, __ATOMIC_ACQUIRE) + more;
 
-	for (int i = 0; i < 5000 && __atomic_load_n(&seen->intervals, __ATOMIC_ACQUIRE) < wanted; i++)
+	for (int i = 0; i < 5000 && __atomic_load_n(&seen->intervals, __ATOMIC_ACQUIRE) < wanted;
+		i++)
 		pause_ms(2);
 	assert_true(__atomic_load_n(&seen->intervals, __ATOMIC_ACQUIRE) >= wanted);
 }
@@ -114,18 +129,23 @@ static void test_kinds(void **state)
 {
 	static struct seen seen;
 	struct spoor_meter *meter = spoor_meter_open("Kinds", "2.1");
-	struct spoor_counter_options options = { .size = sizeof(options), .unit = "By", .description = "Words" };
-	struct spoor_counter *counter = spoor_counter_open(meter, SPOOR_COUNTER, "counter", &options);
-	struct spoor_counter *level = spoor_counter_open(meter, SPOOR_UP_DOWN_COUNTER, "level", NULL);
+	struct spoor_counter_options options = {
+		.size = sizeof(options), .unit = "By", .description = "Words"
+	};
+	struct spoor_counter *counter =
+		spoor_counter_open(meter, SPOOR_COUNTER, "counter", &options);
+	struct spoor_counter *level =
+		spoor_counter_open(meter, SPOOR_UP_DOWN_COUNTER, "level", NULL);
 	struct spoor_counter *gauge = spoor_counter_open(meter, SPOOR_GAUGE, "gauge", NULL);
 	struct spoor_counter *unset = spoor_counter_open(meter, SPOOR_GAUGE, "unset", NULL);
-	struct spoor_counter *histogram = spoor_counter_open(meter, SPOOR_HISTOGRAM, "histogram", NULL);
+	struct spoor_counter *histogram =
+		spoor_counter_open(meter, SPOOR_HISTOGRAM, "histogram", NULL);
 	options = (struct spoor_counter_options){ .size = sizeof(options), .observe = observe };
 	struct spoor_counter *asked = spoor_counter_open(meter, SPOOR_COUNTER, "asked", &options);
 
 	(void)state;
 	spoor_counter_add(counter, 100); /* before anybody looked */
-	observed = 10; /* before the listener's thread begins */
+	observed = 10;                   /* before the listener's thread begins */
 	struct spoor_counter_listener *listener = listen_to(&seen, "Kinds", 50);
 	pause_ms(20);
 	spoor_counter_add(counter, 7);
@@ -140,8 +160,10 @@ static void test_kinds(void **state)
 	spoor_counter_listener_close(listener);
 
 	int at = series_of(&seen, "Kinds\\counter");
-	assert_true(at >= 0 && seen.series[at].value.value == 107 && seen.series[at].delta_sum == 7);
-	assert_true(seen.series[at].value.kind == SPOOR_COUNTER && !seen.series[at].value.observable);
+	assert_true(at >= 0 && seen.series[at].value.value == 107 &&
+		    seen.series[at].delta_sum == 7);
+	assert_true(seen.series[at].value.kind == SPOOR_COUNTER &&
+		    !seen.series[at].value.observable);
 	at = series_of(&seen, "Kinds\\level");
 	assert_true(at >= 0 && seen.series[at].value.value == -3);
 	at = series_of(&seen, "Kinds\\gauge");
@@ -150,8 +172,10 @@ static void test_kinds(void **state)
 	at = series_of(&seen, "Kinds\\histogram");
 	assert_true(at >= 0 && seen.series[at].count_sum == 1000);
 	at = series_of(&seen, "Kinds\\asked");
-	assert_true(at >= 0 && seen.series[at].value.value == 14 && seen.series[at].delta_sum == 4 && seen.series[at].value.observable);
-	spoor_counter_close(counter), spoor_counter_close(level), spoor_counter_close(gauge), spoor_counter_close(unset);
+	assert_true(at >= 0 && seen.series[at].value.value == 14 &&
+		    seen.series[at].delta_sum == 4 && seen.series[at].value.observable);
+	spoor_counter_close(counter), spoor_counter_close(level), spoor_counter_close(gauge),
+		spoor_counter_close(unset);
 	spoor_counter_close(histogram), spoor_counter_close(asked);
 	spoor_meter_close(meter);
 }
@@ -164,7 +188,10 @@ static void test_histogram(void **state)
 	double sum = 0;
 
 	(void)state;
-	/* Over twelve orders of magnitude a quantile is right within 1/64 of its value, and the sum exactly. */
+	/*
+	 * Over twelve orders of magnitude a quantile is right within 1/64 of its value, and the sum
+	 * exactly.
+	 */
 	for (double scale = 1e-6; scale < 1e6; scale *= 10) {
 		for (int i = 1; i <= 1000; i++)
 			counter_histogram_record(h, 3, i * scale);
@@ -177,7 +204,8 @@ static void test_histogram(void **state)
 		assert_true(fabs(reading.quantile[1] / (950 * scale) - 1) < 1.0 / 63);
 		assert_true(fabs(reading.quantile[2] / (990 * scale) - 1) < 1.0 / 63);
 		assert_true(fabs(reading.deviation / (288.675 * scale) - 1) < 0.02);
-		assert_true(fabs(reading.least / scale - 1) < 1.0 / 63 && fabs(reading.greatest / (1000 * scale) - 1) < 1.0 / 63);
+		assert_true(fabs(reading.least / scale - 1) < 1.0 / 63 &&
+			    fabs(reading.greatest / (1000 * scale) - 1) < 1.0 / 63);
 	}
 	/* Values at the limits: not above 0, beyond all buckets, not a number. */
 	memset(&reading, 0, sizeof(reading));
@@ -207,7 +235,10 @@ static void *adder(void *argument)
 	return NULL;
 }
 
-/* The first interval begins with the listener, also while the collecting thread is busy with another one. */
+/*
+ * The first interval begins with the listener, also while the collecting thread is busy with
+ * another one.
+ */
 static bool held; /* atomic */
 
 static void hold(void *context, const struct spoor_counter_value *value)
@@ -225,7 +256,10 @@ static void test_first_interval(void **state)
 	struct spoor_counter *times = spoor_counter_open(meter, SPOOR_HISTOGRAM, "times", NULL);
 	static struct seen seen;
 	bool in_callback = false;
-	struct spoor_counter_listener_options options = { .size = sizeof(options), .interval_ns = 10000000, .meters = "Exact", .value = hold,
+	struct spoor_counter_listener_options options = { .size = sizeof(options),
+		.interval_ns = 10000000,
+		.meters = "Exact",
+		.value = hold,
 		.context = &in_callback };
 
 	(void)state;
@@ -237,7 +271,9 @@ static void test_first_interval(void **state)
 			if (busy) {
 				first = spoor_counter_listener_open(&options);
 				assert_non_null(first);
-				for (int i = 0; i < 5000 && !__atomic_load_n(&in_callback, __ATOMIC_ACQUIRE); i++)
+				for (int i = 0; i < 5000 &&
+						!__atomic_load_n(&in_callback, __ATOMIC_ACQUIRE);
+					i++)
 					pause_ms(1);
 				assert_true(__atomic_load_n(&in_callback, __ATOMIC_ACQUIRE));
 			}
@@ -251,14 +287,19 @@ static void test_first_interval(void **state)
 			wait_intervals(&seen, 1);
 			spoor_counter_listener_close(first);
 			spoor_counter_listener_close(listener);
-			assert_true(seen.series[series_of(&seen, "Exact\\adds")].delta_sum == (double)round);
-			assert_int_equal(seen.series[series_of(&seen, "Exact\\times")].count_sum, 2);
+			assert_true(seen.series[series_of(&seen, "Exact\\adds")].delta_sum ==
+				    (double)round);
+			assert_int_equal(seen.series[series_of(&seen, "Exact\\times")].count_sum,
+				2);
 		}
 	}
 	spoor_meter_close(meter);
 }
 
-/* More threads than stripes, while listeners start and end: each listener gets every value exactly once. */
+/*
+ * More threads than stripes, while listeners start and end: each listener gets every value exactly
+ * once.
+ */
 static void test_threads(void **state)
 {
 	static struct seen seen, other;
@@ -294,7 +335,8 @@ static void test_tags(void **state)
 	static struct seen seen;
 	struct spoor_meter *meter = spoor_meter_open("Tags", NULL);
 	struct spoor_counter_options options = { .size = sizeof(options), .series_max = 5 };
-	struct spoor_counter *base = spoor_counter_open(meter, SPOOR_COUNTER, "tagged", &options), *series[10];
+	struct spoor_counter *base = spoor_counter_open(meter, SPOOR_COUNTER, "tagged", &options),
+			     *series[10];
 	const struct spoor_tag get = { "method", "GET" }, bad = { "", "x" };
 
 	(void)state;
@@ -325,7 +367,9 @@ static void test_tags(void **state)
 	int at = series_of(&seen, "Tags\\tagged,otel.metric.overflow=true");
 	assert_true(at >= 0 && seen.series[at].value.value == 7);
 
-	/* A closed series is no longer shown; the meter, opened twice, ends with its second close. */
+	/*
+	 * A closed series is no longer shown; the meter, opened twice, ends with its second close.
+	 */
 	spoor_counter_close(series[2]);
 	spoor_meter_close(meter);
 	listener = listen_to(&seen, "Tags\\tagged", 20);
@@ -357,14 +401,16 @@ static double observe_slowly(void *context)
 static void test_close_waits(void **state)
 {
 	static struct seen seen;
-	struct spoor_counter_options options = { .size = sizeof(options), .observe = observe_slowly };
+	struct spoor_counter_options options = { .size = sizeof(options),
+		.observe = observe_slowly };
 	struct spoor_counter_listener *listener = listen_to(&seen, NULL, 10);
 
 	(void)state;
 	for (int i = 0; i < 20; i++) {
 		struct spoor_meter *meter = spoor_meter_open("Close", NULL);
 		__atomic_store_n(&observe_closed, false, __ATOMIC_RELAXED);
-		struct spoor_counter *counter = spoor_counter_open(meter, SPOOR_GAUGE, "slow", &options);
+		struct spoor_counter *counter =
+			spoor_counter_open(meter, SPOOR_GAUGE, "slow", &options);
 		pause_ms(5 + i);
 		if (i % 2)
 			spoor_counter_close(counter);
@@ -380,7 +426,10 @@ static void test_close_waits(void **state)
 	assert_int_equal(observed_after_close, 0);
 }
 
-/* The child continues to count, and its own listeners work; the parent's thread is not in the child. */
+/*
+ * The child continues to count, and its own listeners work; the parent's thread is not in the
+ * child.
+ */
 static void test_fork(void **state)
 {
 	static struct seen seen, child_seen;
@@ -417,14 +466,25 @@ static void test_arguments(void **state)
 	static const struct {
 		const char *arguments, *key, *value;
 	} cases[] = {
-		{ "a=1;b=2", "b", "2" }, { "a=1;b=2", "c", NULL }, { "", "a", NULL }, { NULL, "a", NULL }, { "a", "a", "" }, { "a=\"x;y=z\";b=2", "a", "x;y=z" },
-		{ "a=\"x;y=z\";b=2", "b", "2" }, { "\"a;b\"=3", "a;b", "3" }, { "a=\"open", "a", "open" }, { ";;=;a=1", "a", "1" }, { "ab=1;a=2", "a", "2" },
+		{ "a=1;b=2", "b", "2" },
+		{ "a=1;b=2", "c", NULL },
+		{ "", "a", NULL },
+		{ NULL, "a", NULL },
+		{ "a", "a", "" },
+		{ "a=\"x;y=z\";b=2", "a", "x;y=z" },
+		{ "a=\"x;y=z\";b=2", "b", "2" },
+		{ "\"a;b\"=3", "a;b", "3" },
+		{ "a=\"open", "a", "open" },
+		{ ";;=;a=1", "a", "1" },
+		{ "ab=1;a=2", "a", "2" },
 		{ "EventCounterIntervalSec=1", "EventCounterIntervalSec", "1" },
 	};
 	static const struct {
 		double value;
 		const char *text;
-	} numbers[] = { { 0, "0" }, { 1, "1" }, { -1.5, "-1.5" }, { 0.1, "0.1" }, { 1.0 / 3, "0.3333333333333333" }, { 1e300, "1E+300" }, { 123456789012345678.0, "1.2345678901234568E+17" },
+	} numbers[] = { { 0, "0" }, { 1, "1" }, { -1.5, "-1.5" }, { 0.1, "0.1" },
+		{ 1.0 / 3, "0.3333333333333333" }, { 1e300, "1E+300" },
+		{ 123456789012345678.0, "1.2345678901234568E+17" },
 		{ 7.164478302001953e-05, "7.164478302001953E-05" } };
 	char text[ARGUMENT_NUMBER_MAX];
 	double value;
@@ -445,8 +505,9 @@ static void test_arguments(void **state)
 		}
 		assert_true(argument_number("0.25", &value) && value == 0.25);
 		assert_true(argument_number("+12", &value) && value == 12);
-		assert_false(argument_number("", &value) || argument_number("x", &value) || argument_number("1,5", &value) || argument_number("1.2.3", &value) ||
-			argument_number(".", &value) || argument_number("-1", &value));
+		assert_false(argument_number("", &value) || argument_number("x", &value) ||
+			     argument_number("1,5", &value) || argument_number("1.2.3", &value) ||
+			     argument_number(".", &value) || argument_number("-1", &value));
 		/* A locale with a decimal comma, if it is installed. */
 		if (!setlocale(LC_ALL, "de_DE.UTF-8"))
 			break;

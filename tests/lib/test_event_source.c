@@ -1,4 +1,7 @@
-/* Events made at run time: kinds, limits, structs; and fields taken out of payloads, good and bad ones. */
+/*
+ * Events made at run time: kinds, limits, structs; and fields taken out of payloads, good and bad
+ * ones.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -8,8 +11,12 @@
 
 static struct spoor_session *listen(const char *provider, uint32_t level)
 {
-	struct spoor_want want = { .size = sizeof(want), .name = provider, .keywords = 0x3, .level = level };
-	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1 };
+	struct spoor_want want = {
+		.size = sizeof(want), .name = provider, .keywords = 0x3, .level = level
+	};
+	struct spoor_session_options options = {
+		.size = sizeof(options), .wants = &want, .want_count = 1
+	};
 	struct spoor_session *session = NULL;
 
 	assert_int_equal(spoor_session_start_listener(&options, &session), 0);
@@ -28,9 +35,13 @@ static void kinds_by_what_they_say(void **state)
 	assert_non_null(source);
 	assert_false(spoor_source_begin(source, "One", SPOOR_INFO, 0, &w));
 	struct spoor_session *session = listen("source", SPOOR_INFO);
-	/* The same event twice, one with another field, one with another level, and one that no session enables. */
+	/*
+	 * The same event twice, one with another field, one with another level, and one that no
+	 * session enables.
+	 */
 	for (int i = 0; i < 4; i++) {
-		assert_true(spoor_source_begin(source, "One", i == 3 ? SPOOR_ERROR : SPOOR_INFO, 0x1, &w));
+		assert_true(spoor_source_begin(source, "One", i == 3 ? SPOOR_ERROR : SPOOR_INFO,
+			0x1, &w));
 		spoor_write_i32(&w, i == 2 ? "other" : "number", -i);
 		assert_int_equal(spoor_source_end(&w), 0);
 	}
@@ -91,7 +102,10 @@ static void structs_nest_and_are_found(void **state)
 		assert_string_equal(inner.bytes, texts[i]);
 	}
 
-	/* Any prefix of the payload either lacks a part of a field or ends between two fields: no byte after it is read. */
+	/*
+	 * Any prefix of the payload either lacks a part of a field or ends between two fields: no
+	 * byte after it is read.
+	 */
 	struct spoor_event_view cut = view;
 	for (size_t size = 0; size < view.payload_size; size++) {
 		uint8_t *bytes = malloc(size ? size : 1);

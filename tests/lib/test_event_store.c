@@ -1,6 +1,7 @@
 /*
- * Runs of records, decoded one by one and stored in chunks: for all sizes of chunks, reading from the store gives the same events as reading the records. The
- * records are of all kinds: with and without stack and activity ids, small and large, of two events.
+ * Runs of records, decoded one by one and stored in chunks: for all sizes of chunks, reading from
+ * the store gives the same events as reading the records. The records are of all kinds: with and
+ * without stack and activity ids, small and large, of two events.
  */
 #include "unit/test.h"
 
@@ -77,11 +78,13 @@ static struct record_run run_make(unsigned kinds, bool stacks)
 		uint32_t flags = random >> 28 & kinds;
 		uint32_t payload = random >> 8 & 0xff;
 		uint64_t frames = random >> 20 & 7;
-		size_t size = RECORD_HEADER + (flags & RECORD_ACTIVITY ? 32u : 0u) + (flags & RECORD_STACK ? 8 + 8 * frames : 0) + payload;
+		size_t size = RECORD_HEADER + (flags & RECORD_ACTIVITY ? 32u : 0u) +
+			      (flags & RECORD_STACK ? 8 + 8 * frames : 0) + payload;
 		uint32_t units = (uint32_t)((size + 7) / 8);
 		struct record record = {
 			.stamp = 1000 + i,
-			.sizes = units | (uint32_t)(units * 8 - size) << RECORD_PADDING_SHIFT | flags << RECORD_FLAG_SHIFT,
+			.sizes = units | (uint32_t)(units * 8 - size) << RECORD_PADDING_SHIFT |
+				 flags << RECORD_FLAG_SHIFT,
 			.event = random >> 16 & 3 ? kept_one_event.index : kept_other_event.index,
 			.sessions = 1,
 		};

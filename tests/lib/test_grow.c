@@ -1,6 +1,6 @@
 /*
- * Structs that may grow: a program built with an older header passes a smaller one, one built with a newer header a larger one. Both work, and no byte
- * outside is accessed.
+ * Structs that may grow: a program built with an older header passes a smaller one, one built with
+ * a newer header a larger one. Both work, and no byte outside is accessed.
  */
 #include "unit/test.h"
 
@@ -92,10 +92,21 @@ static void newer_is_understood(void **state)
 	struct spoor_session *session = NULL;
 
 	(void)state;
-	/* A list of structs is read with the size that each struct has: the second element counts. */
-	wants[0].known = (struct spoor_want){ .size = sizeof(wants[0]), .name = "Nobody", .level = SPOOR_VERBOSE, .ids = none, .id_count = 1 };
-	wants[1].known = (struct spoor_want){ .size = sizeof(wants[1]), .name = "Grown", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE };
-	options.known = (struct spoor_session_options){ .size = sizeof(options), .wants = &wants[0].known, .want_count = 2 };
+	/*
+	 * A list of structs is read with the size that each struct has: the second element counts.
+	 */
+	wants[0].known = (struct spoor_want){ .size = sizeof(wants[0]),
+		.name = "Nobody",
+		.level = SPOOR_VERBOSE,
+		.ids = none,
+		.id_count = 1 };
+	wants[1].known = (struct spoor_want){ .size = sizeof(wants[1]),
+		.name = "Grown",
+		.keywords = UINT64_MAX,
+		.level = SPOOR_VERBOSE };
+	options.known = (struct spoor_session_options){
+		.size = sizeof(options), .wants = &wants[0].known, .want_count = 2
+	};
 	assert_int_equal(spoor_session_start_listener(&options.known, &session), 0);
 	grown_two(1);
 	assert_int_equal(spoor_session_stop(session), 0);
@@ -116,8 +127,13 @@ static void newer_is_understood(void **state)
 
 static void older_views_are_not_overrun(void **state)
 {
-	struct spoor_want want = { .size = sizeof(want), .name = "Grown", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE };
-	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1 };
+	struct spoor_want want = { .size = sizeof(want),
+		.name = "Grown",
+		.keywords = UINT64_MAX,
+		.level = SPOOR_VERBOSE };
+	struct spoor_session_options options = {
+		.size = sizeof(options), .wants = &want, .want_count = 1
+	};
 	struct spoor_session *session = NULL;
 	struct spoor_event_view view;
 
@@ -161,7 +177,9 @@ static void counters_and_code_grow_too(void **state)
 static void nonsense_is_refused(void **state)
 {
 	struct spoor_want want = { .size = 3, .name = "Grown", .level = SPOOR_VERBOSE };
-	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1 };
+	struct spoor_session_options options = {
+		.size = sizeof(options), .wants = &want, .want_count = 1
+	};
 	struct spoor_session *session = NULL;
 
 	(void)state;

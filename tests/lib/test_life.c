@@ -1,4 +1,7 @@
-/* Events while threads end, handlers interrupt, processes fork, exec or exit, and objects are unloaded: each rule has one test. */
+/*
+ * Events while threads end, handlers interrupt, processes fork, exec or exit, and objects are
+ * unloaded: each rule has one test.
+ */
 #include "lib/read_back.h"
 
 #include <dlfcn.h>
@@ -20,12 +23,21 @@ SPOOR_EVENT(life, handled, 2, SPOOR_INFO, 0x1, (u64, value))
 
 static struct spoor_session *start(const char *path, const char *provider, uint32_t policy)
 {
-	struct spoor_want want = { .size = sizeof(want), .name = provider, .keywords = UINT64_MAX, .level = SPOOR_VERBOSE };
-	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1, .policy = policy, .block_ms = 10000 };
+	struct spoor_want want = { .size = sizeof(want),
+		.name = provider,
+		.keywords = UINT64_MAX,
+		.level = SPOOR_VERBOSE };
+	struct spoor_session_options options = { .size = sizeof(options),
+		.wants = &want,
+		.want_count = 1,
+		.policy = policy,
+		.block_ms = 10000 };
 	struct spoor_file_options file = { .size = sizeof(file), .path = path };
 	struct spoor_session *session = NULL;
 
-	assert_int_equal(path ? spoor_session_start_file(&options, &file, &session) : spoor_session_start_listener(&options, &session), 0);
+	assert_int_equal(path ? spoor_session_start_file(&options, &file, &session)
+			      : spoor_session_start_listener(&options, &session),
+		0);
 	return session;
 }
 
@@ -57,7 +69,10 @@ static void *fire_hundred(void *context)
 	return NULL;
 }
 
-/* Threads that end directly after firing lose no event, and a thousand of them do not need a thousand rings. */
+/*
+ * Threads that end directly after firing lose no event, and a thousand of them do not need a
+ * thousand rings.
+ */
 static void threads_that_end_lose_nothing(void **state)
 {
 	(void)state;
@@ -65,7 +80,9 @@ static void threads_that_end_lose_nothing(void **state)
 	for (uintptr_t round = 0; round < 250; round++) {
 		pthread_t threads[4];
 		for (uintptr_t i = 0; i < 4; i++)
-			assert_int_equal(pthread_create(&threads[i], NULL, fire_hundred, (void *)(round * 4 + i)), 0);
+			assert_int_equal(pthread_create(&threads[i], NULL, fire_hundred,
+						 (void *)(round * 4 + i)),
+				0);
 		for (int i = 0; i < 4; i++)
 			pthread_join(threads[i], NULL);
 	}
@@ -145,7 +162,10 @@ struct taken {
 	uint64_t missing; /* of the events of handlers */
 };
 
-/* A handler that interrupts its thread inside a record never waits: if the session is full at that time, its event is lost and counted. */
+/*
+ * A handler that interrupts its thread inside a record never waits: if the session is full at that
+ * time, its event is lost and counted.
+ */
 static void take(const struct spoor_event_view *view, struct taken *taken)
 {
 	struct spoor_value value;
@@ -160,7 +180,10 @@ static void take(const struct spoor_event_view *view, struct taken *taken)
 	taken->next_handled = value.u64 + 1;
 }
 
-/* A signal interrupts a thread that fires without pause: the events of both arrive once and in order, or are counted as lost. */
+/*
+ * A signal interrupts a thread that fires without pause: the events of both arrive once and in
+ * order, or are counted as lost.
+ */
 static void handlers_fire_into_what_they_interrupt(void **state)
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
@@ -222,7 +245,10 @@ static void first_event_of_a_thread_in_a_handler(void **state)
 
 /* ---- No system call on the way ---- */
 
-/* A filter that kills the process at any system call except write and exit: a thread can fire any number of events under it. */
+/*
+ * A filter that kills the process at any system call except write and exit: a thread can fire any
+ * number of events under it.
+ */
 static bool only_write_and_exit(void)
 {
 	struct sock_filter steps[] = {
@@ -234,7 +260,8 @@ static bool only_write_and_exit(void)
 	};
 	struct sock_fprog program = { sizeof(steps) / sizeof(steps[0]), steps };
 
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
 static void *fire_under_seccomp(void *context)
@@ -267,7 +294,8 @@ static void firing_makes_no_system_call(void **state)
 		if (spoor_start(NULL) || pipe(fds))
 			_exit(1);
 		session = start(NULL, "Life", SPOOR_DROP_NEWEST);
-		if (pthread_create(&thread, NULL, fire_under_seccomp, fds) || read(fds[0], &byte, 1) != 1)
+		if (pthread_create(&thread, NULL, fire_under_seccomp, fds) ||
+			read(fds[0], &byte, 1) != 1)
 			_exit(2);
 		if (byte == 'n')
 			_exit(77);
@@ -284,7 +312,10 @@ static void firing_makes_no_system_call(void **state)
 
 /* ---- fork(), exec(), exit() ---- */
 
-/* The child has no sessions and its events are off; it may call spoor_start(). The parent's stream has no event of the child and continues. */
+/*
+ * The child has no sessions and its events are off; it may call spoor_start(). The parent's stream
+ * has no event of the child and continues.
+ */
 static void fork_leaves_the_child_clean(void **state)
 {
 	const char *path = test_path("parent.nettrace");
@@ -337,7 +368,8 @@ static void fork_in_the_middle_of_things(void **state)
 	(void)state;
 	SKIP_THREADS_IN_CHILDREN();
 #if defined(__SANITIZE_ADDRESS__)
-	print_message("skipped: malloc() of the address sanitizer may stay locked in a child, when another thread was inside it\n");
+	print_message(
+		"skipped: malloc() of the address sanitizer may stay locked in a child, when another thread was inside it\n");
 	skip();
 #endif
 	stop_firing = false;
@@ -368,7 +400,10 @@ static void fork_in_the_middle_of_things(void **state)
 	spoor_session_free(session);
 }
 
-/* A child in which no fork handler ran: its events are not recorded, and the parent's rings are unchanged. */
+/*
+ * A child in which no fork handler ran: its events are not recorded, and the parent's rings are
+ * unchanged.
+ */
 static void raw_children_record_nothing(void **state)
 {
 	(void)state;
@@ -467,7 +502,8 @@ static void library_starts_again(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 5; i++) {
-		struct spoor_options options = { .size = sizeof(options), .clock = i % 2 ? SPOOR_CLOCK_MONOTONIC : SPOOR_CLOCK_AUTO };
+		struct spoor_options options = { .size = sizeof(options),
+			.clock = i % 2 ? SPOOR_CLOCK_MONOTONIC : SPOOR_CLOCK_AUTO };
 		struct spoor_session *session = NULL;
 		struct spoor_session_options none = { .size = sizeof(none) };
 		spoor_stop();

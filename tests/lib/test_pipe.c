@@ -1,4 +1,7 @@
-/* The pipe from one end to the other: events fired by macros arrive in a listener, with names, types and values. */
+/*
+ * The pipe from one end to the other: events fired by macros arrive in a listener, with names,
+ * types and values.
+ */
 #include "unit/test.h"
 
 #include <spoor/spoor.h>
@@ -9,8 +12,12 @@ SPOOR_EVENT(shop, order, 2, SPOOR_INFO, 0x1, (u32, id), (u64, bytes), (f64, pric
 
 static struct spoor_session *listen(void)
 {
-	struct spoor_want want = { .size = sizeof(want), .name = "Shop", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE };
-	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1 };
+	struct spoor_want want = {
+		.size = sizeof(want), .name = "Shop", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE
+	};
+	struct spoor_session_options options = {
+		.size = sizeof(options), .wants = &want, .want_count = 1
+	};
 	struct spoor_session *session = NULL;
 
 	assert_int_equal(spoor_session_start_listener(&options, &session), 0);

@@ -1,4 +1,7 @@
-/* Full buffers: each policy, with a listener that is slow or never reads, and a socket whose peer does not read or closes the connection. */
+/*
+ * Full buffers: each policy, with a listener that is slow or never reads, and a socket whose peer
+ * does not read or closes the connection.
+ */
 #include "lib/read_back.h"
 
 #include <errno.h>
@@ -15,12 +18,18 @@ SPOOR_EVENT(room, number, 1, SPOOR_INFO, 0x1, (u64, value), (text, text))
 
 #define FIRED 40000u
 
-static struct spoor_want want_all = { .size = sizeof(want_all), .name = "Policy", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE };
+static struct spoor_want want_all = {
+	.size = sizeof(want_all), .name = "Policy", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE
+};
 
 static struct spoor_session_options options_of(uint32_t policy, uint32_t block_ms)
 {
-	return (struct spoor_session_options){ .size = sizeof(struct spoor_session_options), .wants = &want_all, .want_count = 1, .policy = policy,
-		.block_ms = block_ms, .buffer_bytes = 512 << 10 };
+	return (struct spoor_session_options){ .size = sizeof(struct spoor_session_options),
+		.wants = &want_all,
+		.want_count = 1,
+		.policy = policy,
+		.block_ms = block_ms,
+		.buffer_bytes = 512 << 10 };
 }
 
 static struct spoor_session_counts counts_of(struct spoor_session *session)
@@ -49,7 +58,10 @@ static uint64_t value_of(const struct spoor_event_view *view)
 	return value.u64;
 }
 
-/* Without a reader the oldest events stay and the newest are lost; a later event has the number of lost ones. */
+/*
+ * Without a reader the oldest events stay and the newest are lost; a later event has the number of
+ * lost ones.
+ */
 static void newest_are_dropped(void **state)
 {
 	struct spoor_session_options options = options_of(SPOOR_DROP_NEWEST, 0);
@@ -128,7 +140,10 @@ static void writers_wait_for_room(void **state)
 	spoor_session_free(session);
 }
 
-/* Without a reader the wait has a limit; then events are lost and counted. Another session is not affected. */
+/*
+ * Without a reader the wait has a limit; then events are lost and counted. Another session is not
+ * affected.
+ */
 static void waiting_has_a_bound(void **state)
 {
 	struct spoor_session_options options = options_of(SPOOR_BLOCK, 30);
@@ -250,7 +265,9 @@ static int error_of(struct end *end)
 
 static struct session *socket_session(int fd, struct end *end)
 {
-	struct session_config config = { .options = options_of(SPOOR_DROP_NEWEST, 0), .ended = ended, .context = end };
+	struct session_config config = {
+		.options = options_of(SPOOR_DROP_NEWEST, 0), .ended = ended, .context = end
+	};
 	struct session *session = NULL;
 
 	assert_int_equal(sink_socket_new(fd, 1 << 20, &config.sink), 0);
@@ -297,7 +314,10 @@ static void a_socket_gets_a_whole_stream(void **state)
 	read_free(&file);
 }
 
-/* A peer that closes the connection ends its session with an error; one that never reads is disconnected on request. */
+/*
+ * A peer that closes the connection ends its session with an error; one that never reads is
+ * disconnected on request.
+ */
 static void a_dead_peer_ends_its_session(void **state)
 {
 	struct end end = { .lock = PTHREAD_MUTEX_INITIALIZER };

@@ -1,6 +1,7 @@
 /*
- * Which session gets which event: every combination of two providers' events over levels, keywords and ids with many sessions at a time, each with random
- * wants, compared with a second, naive implementation of the rule. And enable callbacks: which calls are made, and in which order.
+ * Which session gets which event: every combination of two providers' events over levels, keywords
+ * and ids with many sessions at a time, each with random wants, compared with a second, naive
+ * implementation of the rule. And enable callbacks: which calls are made, and in which order.
  */
 #include "unit/test.h"
 
@@ -35,8 +36,13 @@ static void world_make(void)
 	for (uint32_t i = 0; i < EVENTS; i++) {
 		uint32_t own = i / 2;
 		snprintf(names[i], sizeof(names[i]), "event%u", i);
-		events[i] = (struct spoor_event){ .size = sizeof(events[i]), .provider = &providers[i % 2], .name = names[i],
-			.keywords = keyword_choice[own % 4], .fields = number_field, .field_count = 1, .id = (uint16_t)(own + 1),
+		events[i] = (struct spoor_event){ .size = sizeof(events[i]),
+			.provider = &providers[i % 2],
+			.name = names[i],
+			.keywords = keyword_choice[own % 4],
+			.fields = number_field,
+			.field_count = 1,
+			.id = (uint16_t)(own + 1),
 			.level = (uint8_t)(own / 4) };
 		lists[i % 2][own] = &events[i];
 	}
@@ -56,13 +62,17 @@ struct wish {
 
 static void wish_draw(struct wish *wish)
 {
-	static const char *const names[] = { "World-A", "World-B", "world-a", "WORLD-B", "*", "Other" };
+	static const char *const names[] = { "World-A", "World-B", "world-a", "WORLD-B", "*",
+		"Other" };
 	static const uint64_t masks[] = { 0, UINT64_MAX, 0x1, 0x2, 0x8000000000000001, 0x4 };
 
 	wish->count = 1 + draw(3);
 	for (size_t i = 0; i < wish->count; i++) {
 		struct spoor_want *want = &wish->wants[i];
-		*want = (struct spoor_want){ .size = sizeof(*want), .name = names[draw(6)], .keywords = masks[draw(6)], .level = draw(6) };
+		*want = (struct spoor_want){ .size = sizeof(*want),
+			.name = names[draw(6)],
+			.keywords = masks[draw(6)],
+			.level = draw(6) };
 		want->ids_allowed = draw(4) == 0;
 		want->id_count = draw(2) ? draw(5) : 0;
 		want->ids = wish->ids[i];
@@ -76,7 +86,8 @@ static bool expected(const struct wish *wish, const struct spoor_event *event)
 {
 	for (size_t i = 0; i < wish->count; i++) {
 		const struct spoor_want *want = &wish->wants[i];
-		bool all = strcmp(want->name, "*") == 0 && want->level == 5 && want->keywords == UINT64_MAX;
+		bool all = strcmp(want->name, "*") == 0 && want->level == 5 &&
+			   want->keywords == UINT64_MAX;
 		bool name = strcasecmp(want->name, event->provider->name) == 0;
 		bool keywords = event->keywords == 0 || (event->keywords & want->keywords) != 0;
 		bool level = event->level == 0 || event->level <= want->level;
@@ -89,7 +100,10 @@ static bool expected(const struct wish *wish, const struct spoor_event *event)
 	return false;
 }
 
-/* The next event of the test's providers: a session that enables everything also gets samples of this thread. */
+/*
+ * The next event of the test's providers: a session that enables everything also gets samples of
+ * this thread.
+ */
 static int read_own(struct spoor_session *session, struct spoor_event_view *ret_view)
 {
 	int r;
@@ -110,7 +124,9 @@ static void every_subset_gets_what_the_rule_says(void **state)
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		for (uint32_t s = 0; s < SESSIONS; s++) {
 			wish_draw(&wishes[s]);
-			struct spoor_session_options options = { .size = sizeof(options), .wants = wishes[s].wants, .want_count = wishes[s].count };
+			struct spoor_session_options options = { .size = sizeof(options),
+				.wants = wishes[s].wants,
+				.want_count = wishes[s].count };
 			assert_int_equal(spoor_session_start_listener(&options, &sessions[s]), 0);
 			/* Providers that are registered while sessions run get the same events. */
 			if (s == SESSIONS / 2 && round % 2) {
@@ -159,14 +175,22 @@ static void told_enable(const struct spoor_enable *what, void *context)
 	struct told *told = context;
 
 	assert_true(told->count < 32);
-	snprintf(told->arguments[told->count], 32, "%s", what->arguments ? what->arguments : "(none)");
+	snprintf(told->arguments[told->count], 32, "%s",
+		what->arguments ? what->arguments : "(none)");
 	told->calls[told->count++] = *what;
 }
 
-static struct spoor_session *wanting(const char *name, uint64_t keywords, uint32_t level, const char *arguments)
+static struct spoor_session *wanting(const char *name, uint64_t keywords, uint32_t level,
+	const char *arguments)
 {
-	struct spoor_want want = { .size = sizeof(want), .name = name, .keywords = keywords, .level = level, .arguments = arguments };
-	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1 };
+	struct spoor_want want = { .size = sizeof(want),
+		.name = name,
+		.keywords = keywords,
+		.level = level,
+		.arguments = arguments };
+	struct spoor_session_options options = {
+		.size = sizeof(options), .wants = &want, .want_count = 1
+	};
 	struct spoor_session *session = NULL;
 
 	assert_int_equal(spoor_session_start_listener(&options, &session), 0);
@@ -176,7 +200,10 @@ static struct spoor_session *wanting(const char *name, uint64_t keywords, uint32
 static void providers_are_told(void **state)
 {
 	static struct told told;
-	struct spoor_provider provider = { .size = sizeof(provider), .name = "Told", .enable = told_enable, .enable_context = &told };
+	struct spoor_provider provider = { .size = sizeof(provider),
+		.name = "Told",
+		.enable = told_enable,
+		.enable_context = &told };
 
 	(void)state;
 	struct spoor_session *before = wanting("Told", 0x10, 2, "a=1");
@@ -206,7 +233,10 @@ static void providers_are_told(void **state)
 	spoor_session_free(neither);
 }
 
-/* A callback that starts and stops a session: no deadlock, and its own changes are reported after it returns. */
+/*
+ * A callback that starts and stops a session: no deadlock, and its own changes are reported after
+ * it returns.
+ */
 static void reentrant_enable(const struct spoor_enable *what, void *context)
 {
 	struct told *told = context;
@@ -224,7 +254,10 @@ static void reentrant_enable(const struct spoor_enable *what, void *context)
 static void callbacks_may_start_sessions(void **state)
 {
 	static struct told told;
-	struct spoor_provider provider = { .size = sizeof(provider), .name = "Reentrant", .enable = reentrant_enable, .enable_context = &told };
+	struct spoor_provider provider = { .size = sizeof(provider),
+		.name = "Reentrant",
+		.enable = reentrant_enable,
+		.enable_context = &told };
 
 	(void)state;
 	assert_int_equal(spoor_provider_register(&provider), 0);
@@ -245,8 +278,12 @@ static void sixty_four_sessions_and_no_more(void **state)
 {
 	struct spoor_session *sessions[64];
 	struct spoor_session *one_more = NULL;
-	struct spoor_want want = { .size = sizeof(want), .name = "World-A", .keywords = 0x1, .level = 5 };
-	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1 };
+	struct spoor_want want = {
+		.size = sizeof(want), .name = "World-A", .keywords = 0x1, .level = 5
+	};
+	struct spoor_session_options options = {
+		.size = sizeof(options), .wants = &want, .want_count = 1
+	};
 
 	(void)state;
 	for (int i = 0; i < 64; i++)
@@ -267,7 +304,9 @@ static void sixty_four_sessions_and_no_more(void **state)
 static void bad_requests_are_refused(void **state)
 {
 	struct spoor_want want = { .size = sizeof(want), .name = "", .keywords = 0, .level = 5 };
-	struct spoor_session_options options = { .size = sizeof(options), .wants = &want, .want_count = 1 };
+	struct spoor_session_options options = {
+		.size = sizeof(options), .wants = &want, .want_count = 1
+	};
 	struct spoor_session *session = NULL;
 
 	(void)state;
@@ -286,7 +325,12 @@ static void bad_requests_are_refused(void **state)
 	assert_int_equal(spoor_session_start_file(&options, &file, &session), -ENOENT);
 	static const struct spoor_field bad[] = { { "x", 99, 0, NULL } };
 	struct spoor_provider provider = { .size = sizeof(provider), .name = "Bad" };
-	struct spoor_event event = { .size = sizeof(event), .provider = &provider, .name = "Bad", .fields = bad, .field_count = 1, .id = 1 };
+	struct spoor_event event = { .size = sizeof(event),
+		.provider = &provider,
+		.name = "Bad",
+		.fields = bad,
+		.field_count = 1,
+		.id = 1 };
 	struct spoor_event *list[] = { &event };
 	provider.events = list;
 	provider.events_end = list + 1;
@@ -297,7 +341,8 @@ static int set_up(void **state)
 {
 	(void)state;
 	world_make();
-	return spoor_start(NULL) || spoor_provider_register(&providers[0]) || spoor_provider_register(&providers[1]);
+	return spoor_start(NULL) || spoor_provider_register(&providers[0]) ||
+	       spoor_provider_register(&providers[1]);
 }
 
 static int tear_down(void **state)

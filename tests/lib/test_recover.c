@@ -1,4 +1,7 @@
-/* The last events of a killed program, from a file of rings, and of a hanging program, from its memory. And rings with damaged bytes. */
+/*
+ * The last events of a killed program, from a file of rings, and of a hanging program, from its
+ * memory. And rings with damaged bytes.
+ */
 #include "lib/read_back.h"
 
 #include <errno.h>
@@ -15,7 +18,9 @@ SPOOR_EVENT(lost, number, 1, SPOOR_INFO, 0x1, (u64, value), (text, text))
 
 #define FIRED 300000u
 
-/* A child that fires FIRED events and all types, writes that it is ready, and waits to be killed. */
+/*
+ * A child that fires FIRED events and all types, writes that it is ready, and waits to be killed.
+ */
 static pid_t victim(const char *rings, uint32_t clock, int *ret_ready)
 {
 	int ready[2];
@@ -24,12 +29,21 @@ static pid_t victim(const char *rings, uint32_t clock, int *ret_ready)
 	pid_t child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
-		struct spoor_options options = { .size = sizeof(options), .flags = SPOOR_START_RECOVERABLE, .clock = clock, .ring_bytes = 1 << 20,
+		struct spoor_options options = { .size = sizeof(options),
+			.flags = SPOOR_START_RECOVERABLE,
+			.clock = clock,
+			.ring_bytes = 1 << 20,
 			.recover_path = rings };
-		struct spoor_want want = { .size = sizeof(want), .name = "*", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE };
-		struct spoor_session_options session_options = { .size = sizeof(session_options), .wants = &want, .want_count = 1 };
+		struct spoor_want want = { .size = sizeof(want),
+			.name = "*",
+			.keywords = UINT64_MAX,
+			.level = SPOOR_VERBOSE };
+		struct spoor_session_options session_options = {
+			.size = sizeof(session_options), .wants = &want, .want_count = 1
+		};
 		struct spoor_session *session = NULL;
-		if (spoor_start(&options) || spoor_provider_register(&lost) || spoor_provider_register(&types) ||
+		if (spoor_start(&options) || spoor_provider_register(&lost) ||
+			spoor_provider_register(&types) ||
 			spoor_session_start_rings(&session_options, &session))
 			_exit(1);
 		for (uint64_t i = 0; i < FIRED; i++) {
@@ -67,7 +81,8 @@ static void check(const char *path, uint64_t now_ns)
 		if (expected)
 			assert_int_equal(value, expected);
 		expected = value + 1;
-		assert_true(file.events[i].time_ns < now_ns && file.events[i].time_ns > now_ns - 60000000000u);
+		assert_true(file.events[i].time_ns < now_ns &&
+			    file.events[i].time_ns > now_ns - 60000000000u);
 	}
 	assert_int_equal(expected, FIRED);
 	read_free(&file);
@@ -109,11 +124,19 @@ static void killed_at_once(void **state)
 	uint64_t before = spoor_now_ns();
 	pid_t child = fork();
 	if (child == 0) {
-		struct spoor_options options = { .size = sizeof(options), .flags = SPOOR_START_RECOVERABLE, .recover_path = rings };
-		struct spoor_want want = { .size = sizeof(want), .name = "*", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE };
-		struct spoor_session_options session_options = { .size = sizeof(session_options), .wants = &want, .want_count = 1 };
+		struct spoor_options options = { .size = sizeof(options),
+			.flags = SPOOR_START_RECOVERABLE,
+			.recover_path = rings };
+		struct spoor_want want = { .size = sizeof(want),
+			.name = "*",
+			.keywords = UINT64_MAX,
+			.level = SPOOR_VERBOSE };
+		struct spoor_session_options session_options = {
+			.size = sizeof(session_options), .wants = &want, .want_count = 1
+		};
 		struct spoor_session *session = NULL;
-		if (spoor_start(&options) || spoor_provider_register(&lost) || spoor_session_start_rings(&session_options, &session))
+		if (spoor_start(&options) || spoor_provider_register(&lost) ||
+			spoor_session_start_rings(&session_options, &session))
 			_exit(1);
 		lost_number(1, "at once");
 		raise(SIGKILL);
@@ -181,14 +204,16 @@ static void tampered_rings(void **state)
 	int fd = open(rings, O_RDWR);
 	assert_true(fd >= 0);
 	for (int round = 0; round < 60; round++) {
-		static const off_t places[] = { 0, 4096, 0x2000000 + 4096, 0x2000000 + 4096 + 8192 * 32, 0x2000000 + 4096 + 8192 * 96 };
+		static const off_t places[] = { 0, 4096, 0x2000000 + 4096,
+			0x2000000 + 4096 + 8192 * 32, 0x2000000 + 4096 + 8192 * 96 };
 		uint8_t before[64];
 		seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
 		off_t at = places[(seed >> 40) % 5] + (off_t)((seed >> 33) % 96);
 		assert_int_equal(pread(fd, before, sizeof(before), at), sizeof(before));
 		uint8_t after[64];
 		for (size_t i = 0; i < sizeof(after); i++)
-			after[i] = (uint8_t)((seed >> 20) % 3 ? before[i] ^ (seed >> (i % 8)) : 0xff);
+			after[i] =
+				(uint8_t)((seed >> 20) % 3 ? before[i] ^ (seed >> (i % 8)) : 0xff);
 		size_t size = 1 + (seed >> 50) % 64;
 		assert_int_equal(pwrite(fd, after, size, at), size);
 		if (spoor_recover(fd, out, NULL) == 0) {

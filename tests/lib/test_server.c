@@ -1,4 +1,7 @@
-/* The diagnostics server from outside: its socket, its replies, and malicious peers. The library runs in this process; peers are sockets of it, or children. */
+/*
+ * The diagnostics server from outside: its socket, its replies, and malicious peers. The library
+ * runs in this process; peers are sockets of it, or children.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -23,9 +26,14 @@
 SPOOR_PROVIDER(test, "Test")
 SPOOR_EVENT(test, flood, 1, SPOOR_INFO, 0x1, (u64, number), (text, words))
 
-/* A child that starts the library creates threads, which the thread sanitizer does not support after fork(). */
+/*
+ * A child that starts the library creates threads, which the thread sanitizer does not support
+ * after fork().
+ */
 #if defined(__SANITIZE_THREAD__)
-#define SKIP_IN_CHILD() (print_message("skipped: no threads in a forked child under the thread sanitizer\n"), skip())
+#define SKIP_IN_CHILD()                                                                       \
+	(print_message("skipped: no threads in a forked child under the thread sanitizer\n"), \
+		skip())
 #else
 #define SKIP_IN_CHILD() (void)0
 #endif
@@ -94,7 +102,8 @@ static bool peer_read(int fd, void *to, size_t size, int timeout_ms)
 /* The path on which this process listens, or would listen. */
 static void own_path(char *to, size_t size)
 {
-	snprintf(to, size, "%s/dotnet-diagnostic-%d-%s%llu-socket", folder, (int)getpid(), server_system_runtime() == SERVER_RUNTIME_MAY_COME ? "0" : "",
+	snprintf(to, size, "%s/dotnet-diagnostic-%d-%s%llu-socket", folder, (int)getpid(),
+		server_system_runtime() == SERVER_RUNTIME_MAY_COME ? "0" : "",
 		(unsigned long long)server_system_key());
 }
 
@@ -111,8 +120,12 @@ static size_t message(uint8_t *out, unsigned command, const void *payload, size_
 	return size + 20;
 }
 
-/* Sends a command and reads its reply: the command of the reply, its first 8 bytes of payload. 0: no answer. */
-static unsigned ask_on(int fd, unsigned command, const void *payload, size_t size, uint64_t *ret_value, int timeout_ms)
+/*
+ * Sends a command and reads its reply: the command of the reply, its first 8 bytes of payload. 0:
+ * no answer.
+ */
+static unsigned ask_on(int fd, unsigned command, const void *payload, size_t size,
+	uint64_t *ret_value, int timeout_ms)
 {
 	static uint8_t out[65536 + 20], in[65536];
 
@@ -123,7 +136,8 @@ static unsigned ask_on(int fd, unsigned command, const void *payload, size_t siz
 	unsigned reply = (unsigned)in[16] << 8 | in[17];
 	size_t length = (size_t)(in[14] | in[15] << 8);
 	assert_true(length >= 20);
-	if (command >= SERVER_COLLECT_TRACING && command <= SERVER_COLLECT_TRACING_5 && reply == SERVER_REPLY_OK)
+	if (command >= SERVER_COLLECT_TRACING && command <= SERVER_COLLECT_TRACING_5 &&
+		reply == SERVER_REPLY_OK)
 		assert_int_equal(length, 28); /* the stream follows */
 	if (!peer_read(fd, in + 20, length - 20, timeout_ms))
 		return 0;
@@ -216,7 +230,10 @@ static void test_socket(void **state)
 	struct stat about;
 	char wanted[256];
 	char stat_line[1024];
-	/* Under a sanitizer an object of the process calls dlopen(), so a runtime might be loaded later. */
+	/*
+	 * Under a sanitizer an object of the process calls dlopen(), so a runtime might be loaded
+	 * later.
+	 */
 	bool may_come = server_system_runtime() == SERVER_RUNTIME_MAY_COME;
 	FILE *file = fopen("/proc/self/stat", "r");
 
@@ -225,8 +242,13 @@ static void test_socket(void **state)
 	fclose(file);
 	char *at = strrchr(stat_line, ')');
 	unsigned long long key;
-	assert_int_equal(sscanf(at + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &key), 1);
-	snprintf(wanted, sizeof(wanted), "%s/dotnet-diagnostic-%d-%s%llu-socket", folder, (int)getpid(), may_come ? "0" : "", key);
+	assert_int_equal(
+		sscanf(at + 2,
+			"%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+			&key),
+		1);
+	snprintf(wanted, sizeof(wanted), "%s/dotnet-diagnostic-%d-%s%llu-socket", folder,
+		(int)getpid(), may_come ? "0" : "", key);
 	assert_string_equal(path, wanted);
 	assert_int_equal(lstat(path, &about), 0);
 	assert_true(S_ISSOCK(about.st_mode));
@@ -246,7 +268,8 @@ static void test_refusals(void **state)
 		{ "GET / HTTP/1.1\r\nHost", 0, 0, SERVER_UNKNOWN_MAGIC },
 		{ "DOTNET_IPC_V1\0\x13\0\x04\0\0\0", 0, 0, SERVER_BAD_ENCODING },
 		{ "DOTNET_IPC_V1\0\0\0\x04\0\0\0", 0, 0, SERVER_BAD_ENCODING },
-		{ NULL, SERVER_COLLECT_TRACING, 0, SERVER_BAD_ENCODING }, /* where the runtime crashes */
+		/* where the runtime crashes */
+		{ NULL, SERVER_COLLECT_TRACING, 0, SERVER_BAD_ENCODING },
 		{ NULL, SERVER_COLLECT_TRACING_2, 0, SERVER_BAD_ENCODING },
 		{ NULL, SERVER_COLLECT_TRACING_3, 1, SERVER_BAD_ENCODING },
 		{ NULL, SERVER_COLLECT_TRACING_4, 4, SERVER_BAD_ENCODING },
@@ -276,13 +299,18 @@ static void test_refusals(void **state)
 			assert_false(peer_read(fd, reply, 1, 5000)); /* closed */
 			close(fd);
 		} else {
-			assert_int_equal(ask(cases[i].command, zeroes, cases[i].size, &value), SERVER_REPLY_ERROR);
+			assert_int_equal(ask(cases[i].command, zeroes, cases[i].size, &value),
+				SERVER_REPLY_ERROR);
 			assert_int_equal((uint32_t)value, cases[i].error);
 		}
 	}
-	/* A payload for a command without one is ignored; stopping an unknown session succeeds with the id that was given. */
+	/*
+	 * A payload for a command without one is ignored; stopping an unknown session succeeds with
+	 * the id that was given.
+	 */
 	assert_int_equal(ask(SERVER_PROCESS_INFO, zeroes, 400, &value), SERVER_REPLY_OK);
-	assert_int_equal(ask(SERVER_STOP_TRACING, "\x01\x02\x03\x04\x05\x06\x07\x08", 8, &value), SERVER_REPLY_OK);
+	assert_int_equal(ask(SERVER_STOP_TRACING, "\x01\x02\x03\x04\x05\x06\x07\x08", 8, &value),
+		SERVER_REPLY_OK);
 	assert_int_equal(value, UINT64_C(0x0807060504030201));
 	assert_int_equal(ask(SERVER_RESUME, NULL, 0, &value), SERVER_REPLY_OK);
 	assert_int_equal(value, 0);
@@ -291,7 +319,8 @@ static void test_refusals(void **state)
 
 static void test_random(void **state)
 {
-	static const uint8_t commands[][2] = { { 2, 1 }, { 2, 2 }, { 2, 3 }, { 2, 4 }, { 2, 5 }, { 2, 6 }, { 4, 0 }, { 4, 2 }, { 4, 8 }, { 1, 1 } };
+	static const uint8_t commands[][2] = { { 2, 1 }, { 2, 2 }, { 2, 3 }, { 2, 4 }, { 2, 5 },
+		{ 2, 6 }, { 4, 0 }, { 4, 2 }, { 4, 8 }, { 1, 1 } };
 	uint64_t random = 88172645463325252u;
 	uint8_t bytes[700];
 
@@ -306,7 +335,9 @@ static void test_random(void **state)
 		if (round % 8) {
 			uint8_t payload[600];
 			memcpy(payload, bytes + 20, size);
-			message(bytes, (unsigned)commands[round % 10][0] << 8 | commands[round % 10][1], payload, size);
+			message(bytes,
+				(unsigned)commands[round % 10][0] << 8 | commands[round % 10][1],
+				payload, size);
 		}
 		(void)send(fd, bytes, round % 5 ? size + 20 : size, MSG_NOSIGNAL);
 		close(fd);
@@ -314,7 +345,10 @@ static void test_random(void **state)
 	assert_answers();
 }
 
-/* Half a header, a payload that never arrives, no byte at all: other clients are served, and these connections are closed in time. */
+/*
+ * Half a header, a payload that never arrives, no byte at all: other clients are served, and these
+ * connections are closed in time.
+ */
 static void test_silent(void **state)
 {
 	int half = peer(), header = peer(), nothing = peer(), slow = peer();
@@ -374,7 +408,10 @@ static void test_thousand(void **state)
 	assert_answers();
 }
 
-/* Without file descriptors no client is served, no loop spins, and service continues when descriptors are available again. */
+/*
+ * Without file descriptors no client is served, no loop spins, and service continues when
+ * descriptors are available again.
+ */
 static void test_no_descriptors(void **state)
 {
 	static int fds[4096];
@@ -390,12 +427,14 @@ static void test_no_descriptors(void **state)
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu_before);
 	pause_ms(500);
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu_after);
-	double cpu = (double)(cpu_after.tv_sec - cpu_before.tv_sec) + (double)(cpu_after.tv_nsec - cpu_before.tv_nsec) / 1e9;
+	double cpu = (double)(cpu_after.tv_sec - cpu_before.tv_sec) +
+		     (double)(cpu_after.tv_nsec - cpu_before.tv_nsec) / 1e9;
 	while (count > 0)
 		close(fds[--count]);
 	assert_true(cpu < 0.25);
 	uint64_t pid;
-	assert_int_equal(ask_on(waiting, SERVER_PROCESS_INFO, NULL, 0, &pid, 5000), SERVER_REPLY_OK);
+	assert_int_equal(ask_on(waiting, SERVER_PROCESS_INFO, NULL, 0, &pid, 5000),
+		SERVER_REPLY_OK);
 	close(waiting);
 }
 
@@ -409,7 +448,10 @@ static void *flood(void *argument)
 	return NULL;
 }
 
-/* A peer that never reads: its own session loses events, other sessions do not, and the request to stop it is answered within a time limit. */
+/*
+ * A peer that never reads: its own session loses events, other sessions do not, and the request to
+ * stop it is answered within a time limit.
+ */
 static void test_slow_reader(void **state)
 {
 	pthread_t thread;
@@ -445,7 +487,10 @@ static void test_slow_reader(void **state)
 	assert_answers();
 }
 
-/* 64 sessions run, and the 65th is refused as the runtime refuses it. Each slot is free again, also when its tool just closes the connection. */
+/*
+ * 64 sessions run, and the 65th is refused as the runtime refuses it. Each slot is free again, also
+ * when its tool just closes the connection.
+ */
 static void test_slots(void **state)
 {
 	uint64_t ids[SESSIONS_MAX], id;
@@ -456,7 +501,9 @@ static void test_slots(void **state)
 	for (int i = 0; i < 300; i++) {
 		uint8_t payload[256], bytes[300];
 		int fd = peer();
-		peer_send(fd, bytes, message(bytes, SERVER_COLLECT_TRACING_2, payload, collect_payload(payload, "Test", 1)));
+		peer_send(fd, bytes,
+			message(bytes, SERVER_COLLECT_TRACING_2, payload,
+				collect_payload(payload, "Test", 1)));
 		close(fd);
 	}
 	assert_answers();
@@ -470,11 +517,14 @@ static void test_slots(void **state)
 		}
 		uint8_t payload[256];
 		uint64_t error;
-		assert_int_equal(ask(SERVER_COLLECT_TRACING_2, payload, collect_payload(payload, "Test", 1), &error), SERVER_REPLY_ERROR);
+		assert_int_equal(ask(SERVER_COLLECT_TRACING_2, payload,
+					 collect_payload(payload, "Test", 1), &error),
+			SERVER_REPLY_ERROR);
 		assert_int_equal((uint32_t)error, SERVER_FAIL);
 		for (unsigned i = 0; i < SESSIONS_MAX; i++) {
 			if (round == 0) {
-				assert_int_equal(ask(SERVER_STOP_TRACING, &ids[i], 8, &id), SERVER_REPLY_OK);
+				assert_int_equal(ask(SERVER_STOP_TRACING, &ids[i], 8, &id),
+					SERVER_REPLY_OK);
 				assert_int_equal(id, ids[i]);
 				assert_true(drain(streams[i]) > 100);
 			}
@@ -512,7 +562,8 @@ static void test_environment(void **state)
 		uint32_t units;
 		memcpy(&units, rest + at, 4);
 		at += 4;
-		found = found || (units == 9 && memcmp(rest + at, "P\0A\0T\0H\0=\0", 10) == 0) || memcmp(rest + at, "P\0A\0T\0H\0=\0", 10) == 0;
+		found = found || (units == 9 && memcmp(rest + at, "P\0A\0T\0H\0=\0", 10) == 0) ||
+			memcmp(rest + at, "P\0A\0T\0H\0=\0", 10) == 0;
 		at += 2 * (size_t)units;
 	}
 	assert_int_equal(at, size);
@@ -543,7 +594,8 @@ static void test_other_user(void **state)
 				_exit(fd == -EACCES ? 0 : 3);
 			if (fd < 0)
 				_exit(4);
-			(void)send(fd, bytes, message(bytes, SERVER_PROCESS_INFO, NULL, 0), MSG_NOSIGNAL);
+			(void)send(fd, bytes, message(bytes, SERVER_PROCESS_INFO, NULL, 0),
+				MSG_NOSIGNAL);
 			_exit(peer_read(fd, bytes, 1, 5000) ? 5 : 0);
 		}
 		int status;
@@ -554,7 +606,10 @@ static void test_other_user(void **state)
 	assert_answers();
 }
 
-/* A child of fork() has no server, and the parent's continues; a child that calls spoor_start() has its own. */
+/*
+ * A child of fork() has no server, and the parent's continues; a child that calls spoor_start() has
+ * its own.
+ */
 static void test_fork(void **state)
 {
 	(void)state;
@@ -571,7 +626,9 @@ static void test_fork(void **state)
 		own_path(own, sizeof(own));
 		fd = peer_of(own);
 		uint64_t pid = 0;
-		if (fd < 0 || ask_on(fd, SERVER_PROCESS_INFO, NULL, 0, &pid, 5000) != SERVER_REPLY_OK || pid != (uint64_t)getpid())
+		if (fd < 0 ||
+			ask_on(fd, SERVER_PROCESS_INFO, NULL, 0, &pid, 5000) != SERVER_REPLY_OK ||
+			pid != (uint64_t)getpid())
 			_exit(3);
 		spoor_stop();
 		_exit(access(own, F_OK) == 0 ? 4 : access(before, F_OK) == 0 ? 0 : 5);
@@ -583,8 +640,8 @@ static void test_fork(void **state)
 }
 
 /*
- * A port of DOTNET_DiagnosticPorts: the child connects to it, identifies itself, and connects again after each command. With `suspend` it waits until it is
- * resumed on every port that requires it.
+ * A port of DOTNET_DiagnosticPorts: the child connects to it, identifies itself, and connects again
+ * after each command. With `suspend` it waits until it is resumed on every port that requires it.
  */
 static void test_ports(void **state)
 {
@@ -595,12 +652,15 @@ static void test_ports(void **state)
 	SKIP_IN_CHILD();
 	snprintf(first, sizeof(first), "%s/first", folder);
 	snprintf(second, sizeof(second), "%s/second", folder);
-	snprintf(variable, sizeof(variable), "%s;%s,SUSPEND,connect;;%s/nowhere,nosuspend;%s/not,listen", first, second, folder, folder);
+	snprintf(variable, sizeof(variable),
+		"%s;%s,SUSPEND,connect;;%s/nowhere,nosuspend;%s/not,listen", first, second, folder,
+		folder);
 	for (int i = 0; i < 2; i++) {
 		struct sockaddr_un address = { .sun_family = AF_UNIX };
 		strcpy(address.sun_path, i ? second : first);
 		listeners[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		assert_int_equal(bind(listeners[i], (struct sockaddr *)&address, sizeof(address)), 0);
+		assert_int_equal(bind(listeners[i], (struct sockaddr *)&address, sizeof(address)),
+			0);
 		assert_int_equal(listen(listeners[i], 5), 0);
 	}
 	int gone[2];
@@ -633,7 +693,9 @@ static void test_ports(void **state)
 			/* An idle port has no time limit for a request. */
 			if (i == 0 && command == 0)
 				pause_ms(6000);
-			assert_int_equal(ask_on(fd, command ? SERVER_RESUME : SERVER_PROCESS_INFO_3, NULL, 0, NULL, 5000), SERVER_REPLY_OK);
+			assert_int_equal(ask_on(fd, command ? SERVER_RESUME : SERVER_PROCESS_INFO_3,
+						 NULL, 0, NULL, 5000),
+				SERVER_REPLY_OK);
 			close(fd);
 		}
 	}
@@ -648,14 +710,16 @@ static void test_ports(void **state)
 /* Disabled by the environment, and by the program. */
 static void test_off(void **state)
 {
-	static const char *const settings[] = { "DOTNET_EnableDiagnostics", "DOTNET_EnableDiagnostics_IPC", "COMPlus_EnableDiagnostics", NULL };
+	static const char *const settings[] = { "DOTNET_EnableDiagnostics",
+		"DOTNET_EnableDiagnostics_IPC", "COMPlus_EnableDiagnostics", NULL };
 
 	(void)state;
 	SKIP_IN_CHILD();
 	for (int i = 0; i < 4; i++) {
 		pid_t child = fork();
 		if (child == 0) {
-			struct spoor_options options = { .size = sizeof(options), .flags = settings[i] ? 0 : SPOOR_START_NO_SERVER };
+			struct spoor_options options = { .size = sizeof(options),
+				.flags = settings[i] ? 0 : SPOOR_START_NO_SERVER };
 			if (settings[i])
 				setenv(settings[i], "0", 1);
 			char own[256];
@@ -672,7 +736,10 @@ static void test_off(void **state)
 	}
 }
 
-/* exec() keeps process and start time: a name that was left behind is used again; one on which another socket answers is not. */
+/*
+ * exec() keeps process and start time: a name that was left behind is used again; one on which
+ * another socket answers is not.
+ */
 static void test_name_taken(void **state)
 {
 	(void)state;
@@ -683,7 +750,8 @@ static void test_name_taken(void **state)
 			struct sockaddr_un address = { .sun_family = AF_UNIX };
 			int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 			own_path(address.sun_path, sizeof(address.sun_path));
-			if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, 5) < 0)
+			if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+				listen(fd, 5) < 0)
 				_exit(2);
 			if (!live)
 				close(fd);
@@ -693,11 +761,14 @@ static void test_name_taken(void **state)
 			if (other < 0)
 				_exit(4);
 			uint8_t bytes[64];
-			(void)send(other, bytes, message(bytes, SERVER_PROCESS_INFO, NULL, 0), MSG_NOSIGNAL);
+			(void)send(other, bytes, message(bytes, SERVER_PROCESS_INFO, NULL, 0),
+				MSG_NOSIGNAL);
 			bool answered = peer_read(other, bytes, 20, 1000);
 			spoor_stop();
 			/* The socket of another program is not removed. */
-			_exit(answered != !live ? 5 : (access(address.sun_path, F_OK) == 0) != live ? 6 : 0);
+			_exit(answered != !live                                 ? 5
+				: (access(address.sun_path, F_OK) == 0) != live ? 6
+										: 0);
 		}
 		int status;
 		assert_int_equal(waitpid(child, &status, 0), child);
@@ -709,7 +780,8 @@ static int begin(void **state)
 {
 	(void)state;
 	strcpy(folder, "/tmp/spoor-test-XXXXXX");
-	if (!mkdtemp(folder) || setenv("TMPDIR", folder, 1) || unsetenv("DOTNET_DiagnosticPorts") || spoor_start(NULL) < 0)
+	if (!mkdtemp(folder) || setenv("TMPDIR", folder, 1) || unsetenv("DOTNET_DiagnosticPorts") ||
+		spoor_start(NULL) < 0)
 		return -1;
 	own_path(path, sizeof(path));
 	return spoor_provider_register(&test);

@@ -1,4 +1,7 @@
-/* nettrace files, read with the reader of src/: every type, names, losses, rotation; files of killed programs; full disks. */
+/*
+ * nettrace files, read with the reader of src/: every type, names, losses, rotation; files of
+ * killed programs; full disks.
+ */
 #include "lib/read_back.h"
 
 #include <errno.h>
@@ -14,14 +17,23 @@
 SPOOR_PROVIDER(disk, "Disk")
 SPOOR_EVENT(disk, number, 1, SPOOR_INFO, 0x1, (u64, value), (text, text))
 
-static struct spoor_session *record(const char *path, struct spoor_session_options *options, uint64_t rotate_bytes, uint32_t keep)
+static struct spoor_session *record(const char *path, struct spoor_session_options *options,
+	uint64_t rotate_bytes, uint32_t keep)
 {
 	struct spoor_want wants[2] = {
-		{ .size = sizeof(wants[0]), .name = "Types", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE },
-		{ .size = sizeof(wants[0]), .name = "Disk", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE },
+		{ .size = sizeof(wants[0]),
+			.name = "Types",
+			.keywords = UINT64_MAX,
+			.level = SPOOR_VERBOSE },
+		{ .size = sizeof(wants[0]),
+			.name = "Disk",
+			.keywords = UINT64_MAX,
+			.level = SPOOR_VERBOSE },
 	};
 	struct spoor_session_options some = { .size = sizeof(some) };
-	struct spoor_file_options file = { .size = sizeof(file), .path = path, .rotate_bytes = rotate_bytes, .keep = keep };
+	struct spoor_file_options file = {
+		.size = sizeof(file), .path = path, .rotate_bytes = rotate_bytes, .keep = keep
+	};
 	struct spoor_session *session = NULL;
 
 	if (!options)
@@ -50,9 +62,13 @@ static void every_type_is_written(void **state)
 	for (size_t i = 0; i < file.count; i++) {
 		const struct read_event *event = &file.events[i];
 		if (strcmp(event->name, "Plain") == 0) {
-			/* 4+1+1+2+2+4+4+8+8+4+8+2+16+8+8 = 80, then "grüß 🐟" = 7 units and a zero, "wä€" and a zero */
+			/*
+			 * 4+1+1+2+2+4+4+8+8+4+8+2+16+8+8 = 80, then "grüß 🐟" = 7 units and a zero,
+			 * "wä€" and a zero
+			 */
 			assert_int_equal(event->payload_size, 80 + 16 + 8);
-			static const uint16_t text[] = { 'g', 'r', 0xfc, 0xdf, ' ', 0xd83d, 0xdc1f, 0, 'w', 0xe4, 0x20ac, 0 };
+			static const uint16_t text[] = { 'g', 'r', 0xfc, 0xdf, ' ', 0xd83d, 0xdc1f,
+				0, 'w', 0xe4, 0x20ac, 0 };
 			assert_memory_equal(event->payload + 80, text, sizeof(text));
 		} else if (strcmp(event->name, "Arrays") == 0) {
 			/* 2+3, 2+12, 2+16, 2+8+2+10, 12+4, 2+2*12+4+4, 2 */
@@ -88,7 +104,8 @@ static void texts_that_are_no_utf8(void **state)
 		if (strcmp(file.events[i].provider, "Disk") != 0)
 			continue;
 		const uint8_t *payload = file.events[i].payload;
-		static const uint16_t first[] = { 'a', 0xfffd, 0xfffd, 'z', 0xfffd, 0xfffd, 0xfffd, 0xfffd, 0xfffd, 0xfffd, 0xfffd, 0 };
+		static const uint16_t first[] = { 'a', 0xfffd, 0xfffd, 'z', 0xfffd, 0xfffd, 0xfffd,
+			0xfffd, 0xfffd, 0xfffd, 0xfffd, 0 };
 		if (payload[0] == 1)
 			assert_memory_equal(payload + 8, first, sizeof(first));
 		if (payload[0] == 2)
@@ -109,8 +126,10 @@ static void too_large_is_lost(void **state)
 
 	(void)state;
 	struct spoor_session *session = record(path, NULL, 0, 0);
-	types_arrays(bytes, 60000, NULL, 0, NULL, 0, NULL, 0, &(struct types_point){ 0 }, NULL, 0, 1);
-	types_arrays(bytes, 65535, NULL, 0, NULL, 0, NULL, 0, &(struct types_point){ 0 }, NULL, 0, 1);
+	types_arrays(bytes, 60000, NULL, 0, NULL, 0, NULL, 0, &(struct types_point){ 0 }, NULL, 0,
+		1);
+	types_arrays(bytes, 65535, NULL, 0, NULL, 0, NULL, 0, &(struct types_point){ 0 }, NULL, 0,
+		1);
 	types_nothing();
 	spoor_session_stop(session);
 	spoor_session_count(session, &counts);
@@ -158,8 +177,11 @@ static void stacks_are_captured(void **state)
 		bool has_leaf = false;
 		bool has_caller = false;
 		for (uint32_t f = 0; f < event->stack_depth; f++) {
-			has_leaf = has_leaf || (event->stack[f] > (uintptr_t)leaf && event->stack[f] < (uintptr_t)leaf + 200);
-			has_caller = has_caller || (event->stack[f] > (uintptr_t)caller && event->stack[f] < (uintptr_t)caller + 200);
+			has_leaf = has_leaf || (event->stack[f] > (uintptr_t)leaf &&
+						       event->stack[f] < (uintptr_t)leaf + 200);
+			has_caller =
+				has_caller || (event->stack[f] > (uintptr_t)caller &&
+						      event->stack[f] < (uintptr_t)caller + 200);
 		}
 		assert_true(has_leaf && has_caller);
 		found++;
@@ -178,7 +200,9 @@ static void files_rotate(void **state)
 	unsigned files = 0;
 
 	(void)state;
-	struct spoor_session_options options = { .size = sizeof(options), .policy = SPOOR_BLOCK, .block_ms = 10000 };
+	struct spoor_session_options options = {
+		.size = sizeof(options), .policy = SPOOR_BLOCK, .block_ms = 10000
+	};
 	struct spoor_session *session = record(path, &options, 200000, 0);
 	for (uint64_t i = 0; i < 40000; i++) {
 		disk_number(i, "rotating");
@@ -189,7 +213,8 @@ static void files_rotate(void **state)
 	spoor_session_free(session);
 	for (; files < 100; files++) {
 		if (files)
-			snprintf(name, sizeof(name), "%.*s.%u.nettrace", (int)(strlen(path) - 9), path, files);
+			snprintf(name, sizeof(name), "%.*s.%u.nettrace", (int)(strlen(path) - 9),
+				path, files);
 		else
 			snprintf(name, sizeof(name), "%s", path);
 		if (stat(name, &facts))
@@ -222,7 +247,8 @@ static void files_rotate(void **state)
 	spoor_session_free(session);
 	unsigned left = 0;
 	for (unsigned i = 0; i < 100; i++) {
-		snprintf(name, sizeof(name), "%.*s%s%.0u.nettrace", (int)(strlen(path) - 9), path, i ? "." : "", i);
+		snprintf(name, sizeof(name), "%.*s%s%.0u.nettrace", (int)(strlen(path) - 9), path,
+			i ? "." : "", i);
 		left += stat(name, &facts) == 0;
 	}
 	assert_int_equal(left, 2);
@@ -243,7 +269,8 @@ static void killed_files_open(void **state)
 		pid_t child = fork();
 		assert_true(child >= 0);
 		if (child == 0) {
-			struct spoor_session_options options = { .size = sizeof(options), .flush_ms = 1 };
+			struct spoor_session_options options = { .size = sizeof(options),
+				.flush_ms = 1 };
 			if (spoor_start(NULL))
 				_exit(1);
 			(void)record(path, &options, round % 4 == 3 ? 300000 : 0, 1);
@@ -290,7 +317,10 @@ static void note(const struct spoor_notice *notice, void *context)
 	told->ended += notice->kind == SPOOR_NOTICE_ENDED;
 }
 
-/* The disk is full for one session (emulated by a limit on file sizes): only this session stops, and reports it in a callback, an event and its own file. */
+/*
+ * The disk is full for one session (emulated by a limit on file sizes): only this session stops,
+ * and reports it in a callback, an event and its own file.
+ */
 static void a_full_disk_stops_one_session(void **state)
 {
 	const char *small = test_path("small.nettrace");
@@ -306,9 +336,16 @@ static void a_full_disk_stops_one_session(void **state)
 	assert_true(child >= 0);
 	if (child == 0) {
 		struct rlimit limit = { 300000, 300000 };
-		struct spoor_session_options options = { .size = sizeof(options), .notice = note, .notice_context = &told };
-		struct spoor_want want = { .size = sizeof(want), .name = "Spoor-Library", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE };
-		struct spoor_session_options watch_options = { .size = sizeof(watch_options), .wants = &want, .want_count = 1 };
+		struct spoor_session_options options = {
+			.size = sizeof(options), .notice = note, .notice_context = &told
+		};
+		struct spoor_want want = { .size = sizeof(want),
+			.name = "Spoor-Library",
+			.keywords = UINT64_MAX,
+			.level = SPOOR_VERBOSE };
+		struct spoor_session_options watch_options = {
+			.size = sizeof(watch_options), .wants = &want, .want_count = 1
+		};
 		struct spoor_session *watch = NULL;
 		if (spoor_start(NULL) || setrlimit(RLIMIT_FSIZE, &limit))
 			_exit(1);
@@ -364,7 +401,9 @@ static void the_recorder_keeps_the_newest(void **state)
 {
 	const char *path = test_path("newest.nettrace");
 	const char *end = test_path("end.nettrace");
-	struct spoor_session_options options = { .size = sizeof(options), .policy = SPOOR_OVERWRITE_OLDEST, .buffer_bytes = 1 << 20 };
+	struct spoor_session_options options = {
+		.size = sizeof(options), .policy = SPOOR_OVERWRITE_OLDEST, .buffer_bytes = 1 << 20
+	};
 	struct spoor_session_counts counts = { .size = sizeof(counts) };
 	struct read_file file;
 
@@ -398,7 +437,8 @@ static void the_recorder_keeps_the_newest(void **state)
 static int set_up(void **state)
 {
 	(void)state;
-	return spoor_start(NULL) || spoor_provider_register(&types) || spoor_provider_register(&disk);
+	return spoor_start(NULL) || spoor_provider_register(&types) ||
+	       spoor_provider_register(&disk);
 }
 
 static int tear_down(void **state)

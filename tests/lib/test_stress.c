@@ -1,6 +1,7 @@
 /*
- * All features at the same time: threads that start, fire and end; sessions of every kind that start and stop; sources at run time; forks. No part hangs, no
- * sanitizer reports an error, and for the session that runs all the time written + lost = fired, exactly.
+ * All features at the same time: threads that start, fire and end; sessions of every kind that
+ * start and stop; sources at run time; forks. No part hangs, no sanitizer reports an error, and for
+ * the session that runs all the time written + lost = fired, exactly.
  */
 #include "lib/read_back.h"
 
@@ -8,7 +9,6 @@
 #include <sys/wait.h>
 
 #include <spoor/spoor.h>
-
 
 SPOOR_PROVIDER(stress, "Stress")
 SPOOR_EVENT(stress, one, 1, SPOOR_INFO, 0x1, (u64, value))
@@ -22,15 +22,31 @@ static bool going(void)
 	return !__atomic_load_n(&stop, __ATOMIC_RELAXED);
 }
 
-static struct spoor_session *start(int kind, uint32_t policy, bool stacks, const char *path, spoor_listener_function *function, void *context)
+static struct spoor_session *start(int kind, uint32_t policy, bool stacks, const char *path,
+	spoor_listener_function *function, void *context)
 {
 	struct spoor_want wants[2] = {
-		{ .size = sizeof(wants[0]), .name = "Stress", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE },
-		{ .size = sizeof(wants[0]), .name = "Stress-Source", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE },
+		{ .size = sizeof(wants[0]),
+			.name = "Stress",
+			.keywords = UINT64_MAX,
+			.level = SPOOR_VERBOSE },
+		{ .size = sizeof(wants[0]),
+			.name = "Stress-Source",
+			.keywords = UINT64_MAX,
+			.level = SPOOR_VERBOSE },
 	};
-	struct spoor_session_options options = { .size = sizeof(options), .wants = wants, .want_count = kind == 3 ? 1 : 2, .policy = policy, .block_ms = 20,
-		.stacks = stacks, .buffer_bytes = 1 << 20, .flush_ms = 5 };
-	struct spoor_file_options file = { .size = sizeof(file), .path = path, .rotate_bytes = policy == SPOOR_BLOCK ? 1 << 20 : 0, .keep = 2 };
+	struct spoor_session_options options = { .size = sizeof(options),
+		.wants = wants,
+		.want_count = kind == 3 ? 1 : 2,
+		.policy = policy,
+		.block_ms = 20,
+		.stacks = stacks,
+		.buffer_bytes = 1 << 20,
+		.flush_ms = 5 };
+	struct spoor_file_options file = { .size = sizeof(file),
+		.path = path,
+		.rotate_bytes = policy == SPOOR_BLOCK ? 1 << 20 : 0,
+		.keep = 2 };
 	struct spoor_session *session = NULL;
 	int r;
 
@@ -85,7 +101,8 @@ static void *sessions_come_and_go(void *context)
 
 	while (going()) {
 		uint64_t calls = 0;
-		struct spoor_session *session = start((int)kind, round % 3, round % 2 == 0, kind ? NULL : test_path("stress.nettrace"), count_event, &calls);
+		struct spoor_session *session = start((int)kind, round % 3, round % 2 == 0,
+			kind ? NULL : test_path("stress.nettrace"), count_event, &calls);
 		usleep(1000 * (round % 7));
 		if (kind == 2) {
 			struct spoor_event_view view = { .size = sizeof(view) };
@@ -144,15 +161,17 @@ static void *forks(void *context)
 
 static void all_at_once(void **state)
 {
-	static void *(*const functions[])(void *) = { threads_come_and_go, threads_come_and_go, sessions_come_and_go, sessions_come_and_go,
-		sessions_come_and_go, sources_come_and_go, forks };
+	static void *(*const functions[])(void *) = { threads_come_and_go, threads_come_and_go,
+		sessions_come_and_go, sessions_come_and_go, sessions_come_and_go,
+		sources_come_and_go, forks };
 	static const uintptr_t contexts[] = { 0, 0, 0, 1, 2, 0, 0 };
 	pthread_t threads[7];
 
 	(void)state;
 	struct spoor_session *always = start(3, SPOOR_OVERWRITE_OLDEST, false, NULL, NULL, NULL);
 	for (size_t i = 0; i < 7; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, functions[i], (void *)contexts[i]), 0);
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, functions[i], (void *)contexts[i]), 0);
 	sleep(4);
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	for (size_t i = 0; i < 7; i++)
@@ -165,7 +184,10 @@ static void all_at_once(void **state)
 	spoor_session_free(always);
 }
 
-/* Rings that are too small and no room in the session: many events are lost, and the stream has their exact number. */
+/*
+ * Rings that are too small and no room in the session: many events are lost, and the stream has
+ * their exact number.
+ */
 static void losses_are_exact(void **state)
 {
 	const char *path = test_path("losses.nettrace");
@@ -212,7 +234,10 @@ static void losses_are_exact(void **state)
 	read_free(&file);
 }
 
-/* No event in a file has an earlier time than a previous event marked sorted. The reader returns events in file order, so each run is checked. */
+/*
+ * No event in a file has an earlier time than a previous event marked sorted. The reader returns
+ * events in file order, so each run is checked.
+ */
 static void time_of_a_thread_never_steps_back(void **state)
 {
 	const char *path = test_path("order.nettrace");

@@ -1,4 +1,7 @@
-/* types_writer FILE: writes one event of every kind, declared and made at run time, into a nettrace file that TraceEvent reads (types.sh). */
+/*
+ * types_writer FILE: writes one event of every kind, declared and made at run time, into a nettrace
+ * file that TraceEvent reads (types.sh).
+ */
 #include <stdio.h>
 
 #include "lib/all_types.h"
@@ -6,7 +9,8 @@
 static void at_run_time(void)
 {
 	static const spoor_char16 wide[] = { 'W', 0x20ac, 0 };
-	static const struct spoor_guid guid = { { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 } };
+	static const struct spoor_guid guid = { { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+		16 } };
 	static const int16_t numbers[] = { -1, 2 };
 	static const char *const texts[] = { "a", "b" };
 	struct spoor_event_source *source = spoor_source_new("Run-Time");
@@ -56,14 +60,24 @@ static void at_run_time(void)
 int main(int argc, char **argv)
 {
 	struct spoor_want wants[2] = {
-		{ .size = sizeof(wants[0]), .name = "Types", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE },
-		{ .size = sizeof(wants[0]), .name = "Run-Time", .keywords = UINT64_MAX, .level = SPOOR_VERBOSE },
+		{ .size = sizeof(wants[0]),
+			.name = "Types",
+			.keywords = UINT64_MAX,
+			.level = SPOOR_VERBOSE },
+		{ .size = sizeof(wants[0]),
+			.name = "Run-Time",
+			.keywords = UINT64_MAX,
+			.level = SPOOR_VERBOSE },
 	};
-	struct spoor_session_options options = { .size = sizeof(options), .wants = wants, .want_count = 2 };
-	struct spoor_file_options file = { .size = sizeof(file), .path = argc > 1 ? argv[1] : NULL };
+	struct spoor_session_options options = {
+		.size = sizeof(options), .wants = wants, .want_count = 2
+	};
+	struct spoor_file_options file = { .size = sizeof(file),
+		.path = argc > 1 ? argv[1] : NULL };
 	struct spoor_session *session = NULL;
 
-	if (argc < 2 || spoor_start(NULL) || spoor_provider_register(&types) || spoor_session_start_file(&options, &file, &session)) {
+	if (argc < 2 || spoor_start(NULL) || spoor_provider_register(&types) ||
+		spoor_session_start_file(&options, &file, &session)) {
 		fprintf(stderr, "types_writer FILE\n");
 		return 1;
 	}

@@ -1,6 +1,7 @@
 /*
- * relayed RAW PID OUT: the bytes of a runtime's session (spoor trace --raw) through the relay into a file of ours, as spoor trace does it with the bytes of a
- * socket. So TraceEvent can hold the one against the other, event by event.
+ * relayed RAW PID OUT: the bytes of a runtime's session (spoor trace --raw) through the relay into
+ * a file of ours, as spoor trace does it with the bytes of a socket. So TraceEvent can hold the one
+ * against the other, event by event.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -60,7 +61,10 @@ int main(int argc, char **argv)
 	trace.recording.cpu_possible = 4;
 	const struct nettrace_sink_options options = { .fd = fd, .name = argv[3] };
 
-	/* The clocks of this moment: the raw file has those of its own begin, which are the same two clocks. */
+	/*
+	 * The clocks of this moment: the raw file has those of its own begin, which are the same
+	 * two clocks.
+	 */
 	struct timespec mono, real;
 	clock_gettime(CLOCK_MONOTONIC, &mono);
 	clock_gettime(CLOCK_REALTIME, &real);

@@ -1,6 +1,6 @@
 /*
- * A small ELF file in memory, for the tests of elf.c and symbol_file.c: one executable segment, a build id, a debug link, and a .symtab of
- * the symbols that elf_symbols lists.
+ * A small ELF file in memory, for the tests of elf.c and symbol_file.c: one executable segment, a
+ * build id, a debug link, and a .symtab of the symbols that elf_symbols lists.
  */
 #ifndef SPOOR_TESTS_UNIT_ELF_BUILDER_H
 #define SPOOR_TESTS_UNIT_ELF_BUILDER_H
@@ -10,22 +10,32 @@
 
 #include "base/bytes.h"
 
-#define ELF_BUILD_VADDR 0x2000u
-#define ELF_BUILD_OFFSET 0x400u
+#define ELF_BUILD_VADDR     0x2000u
+#define ELF_BUILD_OFFSET    0x400u
 #define ELF_BUILD_TEXT_SIZE 0x800u
 
 /* Section numbers. */
-enum { BUILD_NULL, BUILD_TEXT, BUILD_DATA, BUILD_SYMTAB, BUILD_STRTAB, BUILD_NOTE, BUILD_LINK, BUILD_NAMES, BUILD_COUNT };
+enum {
+	BUILD_NULL,
+	BUILD_TEXT,
+	BUILD_DATA,
+	BUILD_SYMTAB,
+	BUILD_STRTAB,
+	BUILD_NOTE,
+	BUILD_LINK,
+	BUILD_NAMES,
+	BUILD_COUNT
+};
 
 struct build_symbol {
 	const char *name;
 	uint32_t value;
 	uint32_t size;
-	uint8_t info;        /* bind << 4 | type */
+	uint8_t info; /* bind << 4 | type */
 	uint16_t section;
 };
 
-#define FUNC(bind) (uint8_t)((bind) << 4 | 2)
+#define FUNC(bind)   (uint8_t)((bind) << 4 | 2)
 #define NOTYPE(bind) (uint8_t)((bind) << 4)
 
 static const struct build_symbol elf_symbols[] = {
@@ -74,7 +84,8 @@ static inline void elf_build(struct bytes *b, bool is_64)
 {
 	struct build_section sections[BUILD_COUNT] = {
 		[BUILD_NULL] = { .name = "" },
-		[BUILD_TEXT] = { ".text", 1, 6, ELF_BUILD_VADDR, ELF_BUILD_OFFSET, ELF_BUILD_TEXT_SIZE, 0 },
+		[BUILD_TEXT] = { ".text", 1, 6, ELF_BUILD_VADDR, ELF_BUILD_OFFSET,
+			ELF_BUILD_TEXT_SIZE, 0 },
 		[BUILD_DATA] = { ".data", 1, 3, 0x2400, ELF_BUILD_OFFSET, 0x100, 0 },
 		[BUILD_SYMTAB] = { ".symtab", 2, 0, 0, 0, 0, BUILD_STRTAB },
 		[BUILD_STRTAB] = { ".strtab", 3, 0, 0, 0, 0, 0 },
@@ -82,13 +93,16 @@ static inline void elf_build(struct bytes *b, bool is_64)
 		[BUILD_LINK] = { ".gnu_debuglink", 1, 0, 0, 0, 0, 0 },
 		[BUILD_NAMES] = { ".shstrtab", 3, 0, 0, 0, 0, 0 },
 	};
-	static const uint8_t id[20] = { 0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb,
-		0xcc, 0xdd, 0xee, 0xff, 0x01, 0x23, 0x45, 0x67 };
+	static const uint8_t id[20] = { 0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99,
+		0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff, 0x01, 0x23, 0x45, 0x67 };
 	uint32_t names[BUILD_COUNT];
 	uint32_t texts[ELF_SYMBOL_COUNT];
 
 	/* Header; where the sections stand is patched in at the end. */
-	bytes_add(b, "\x7f" "ELF", 4);
+	bytes_add(b,
+		"\x7f"
+		"ELF",
+		4);
 	bytes_u8(b, is_64 ? 2 : 1);
 	bytes_u8(b, 1);
 	bytes_u8(b, 1);

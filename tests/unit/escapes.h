@@ -1,5 +1,6 @@
 /*
- * What a terminal would obey. A test poisons the texts of a table in place, which leaves their indexes and lengths, and looks at all that is made of them.
+ * What a terminal would obey. A test poisons the texts of a table in place, which leaves their
+ * indexes and lengths, and looks at all that is made of them.
  */
 #ifndef SPOOR_TESTS_UNIT_ESCAPES_H
 #define SPOOR_TESTS_UNIT_ESCAPES_H
@@ -8,10 +9,14 @@
 #include "base/strtab.h"
 #include "base/text.h"
 
-/* ESC, CSI as a C1 character, a line end, a change of the writing direction, a byte that is no UTF-8. */
+/*
+ * ESC, CSI as a C1 character, a line end, a change of the writing direction, a byte that is no
+ * UTF-8.
+ */
 static inline void poison_text(char *text, size_t len)
 {
-	static const char *const poisons[] = { "\x1b[2J", "\xc2\x9b", "\n\r", "\xe2\x80\xae", "\x9b", "\x7f" };
+	static const char *const poisons[] = { "\x1b[2J", "\xc2\x9b", "\n\r", "\xe2\x80\xae",
+		"\x9b", "\x7f" };
 	size_t at = 1; /* first characters decide what a text is: "/", "[", "(" */
 
 	for (size_t i = 0; i < sizeof(poisons) / sizeof(poisons[0]); i++) {
@@ -26,7 +31,8 @@ static inline void poison_text(char *text, size_t len)
 static inline void poison_table(struct strtab *table)
 {
 	for (uint32_t i = 0; i < table->entries.count; i++)
-		poison_text((char *)(uintptr_t)table->entries.items[i].text, table->entries.items[i].len);
+		poison_text((char *)(uintptr_t)table->entries.items[i].text,
+			table->entries.items[i].len);
 }
 
 /* The output is valid UTF-8 of characters to be shown, and of line ends. */
@@ -41,7 +47,8 @@ static inline void assert_harmless(struct bytes *out, const char *what)
 		size_t before = at;
 		uint32_t c = text_next_char((const char *)out->data, out->len, &at);
 		if ((c == 0xfffd && at - before == 1) || (text_is_control(c) && c != '\n'))
-			fail_msg("%s: U+%04X at %zu: %.*s", what, (unsigned)c, before, (int)(before < 40 ? before : 40),
+			fail_msg("%s: U+%04X at %zu: %.*s", what, (unsigned)c, before,
+				(int)(before < 40 ? before : 40),
 				(const char *)out->data + before - (before < 40 ? before : 40));
 	}
 	bytes_reset(out);

@@ -1,4 +1,7 @@
-/* Whether a text is one valid JSON value (RFC 8259), as strictly as a reader may be: for what is made of foreign bytes. */
+/*
+ * Whether a text is one valid JSON value (RFC 8259), as strictly as a reader may be: for what is
+ * made of foreign bytes.
+ */
 #ifndef SPOOR_TESTS_UNIT_JSON_CHECK_H
 #define SPOOR_TESTS_UNIT_JSON_CHECK_H
 

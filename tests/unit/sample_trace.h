@@ -1,6 +1,6 @@
 /*
- * A trace made by hand, for tests of what reads one: two processes, kernel, native, JIT, ReadyToRun and unnamed code, a name full of markup
- * and escapes, and a JIT address that changes its owner.
+ * A trace made by hand, for tests of what reads one: two processes, kernel, native, JIT, ReadyToRun
+ * and unnamed code, a name full of markup and escapes, and a JIT address that changes its owner.
  */
 #ifndef SPOOR_TESTS_UNIT_SAMPLE_TRACE_H
 #define SPOOR_TESTS_UNIT_SAMPLE_TRACE_H
@@ -37,7 +37,9 @@ static inline void sample_symbol(struct trace *trace, uint64_t mapping, uint64_t
 {
 	struct symbol *s = vec_push(&trace->symbols);
 
-	*s = (struct symbol){ .begin = begin, .end = begin + size, .mapping_id = mapping,
+	*s = (struct symbol){ .begin = begin,
+		.end = begin + size,
+		.mapping_id = mapping,
 		.name = trace_add_text(trace, name) };
 }
 
@@ -46,9 +48,14 @@ static inline void sample_code(struct trace *trace, uint32_t process, uint64_t b
 {
 	struct code_range *c = vec_push(&trace->processes.items[process].codes);
 
-	*c = (struct code_range){ .begin = begin, .end = begin + 0x100, .mapping_id = 4,
-		.name = trace_add_text(trace, name), .module = trace_add_text(trace, "Shop"),
-		.removed_epoch = removed_epoch, .kind = (uint8_t)kind, .tier = (uint8_t)tier };
+	*c = (struct code_range){ .begin = begin,
+		.end = begin + 0x100,
+		.mapping_id = 4,
+		.name = trace_add_text(trace, name),
+		.module = trace_add_text(trace, "Shop"),
+		.removed_epoch = removed_epoch,
+		.kind = (uint8_t)kind,
+		.tier = (uint8_t)tier };
 }
 
 static inline uint32_t sample_process(struct trace *trace, uint32_t pid, const char *name)
@@ -83,8 +90,8 @@ static inline void sample_trace(struct trace *trace)
 	uint32_t shop = sample_process(trace, 4711, "shop");
 	trace->processes.items[shop].runtime_kind = RUNTIME_CORECLR;
 	trace->processes.items[shop].runtime_version = trace_add_text(trace, "10.0.12");
-	trace->processes.items[shop].runtime_sessions =
-		trace_add_text(trace, "live Microsoft-Windows-DotNETRuntime:0x38:5, 16 MB, no stacks\nrundown 0x18, 16 MB, no stacks");
+	trace->processes.items[shop].runtime_sessions = trace_add_text(trace,
+		"live Microsoft-Windows-DotNETRuntime:0x38:5, 16 MB, no stacks\nrundown 0x18, 16 MB, no stacks");
 	uint32_t other = sample_process(trace, 4802, HOSTILE);
 	sample_mapping(trace, 0, 1, KERNEL, "vmlinux");
 	sample_mapping(trace, shop, 2, LIBC, "/usr/lib/libc.so.6");
@@ -116,7 +123,9 @@ static inline void sample_add(struct profile *profile, uint32_t pid, uint32_t ti
 	unsigned count, const uint64_t *frames)
 {
 	uint32_t depth = 0;
-	struct event event = { .kind = EVENT_SAMPLE, .value = PERIOD_NS, .cpu = 0,
+	struct event event = { .kind = EVENT_SAMPLE,
+		.value = PERIOD_NS,
+		.cpu = 0,
 		.time_ns = BEGIN_NS + at_ms * 1000000u };
 
 	while (frames[depth])
@@ -129,7 +138,10 @@ static inline void sample_add(struct profile *profile, uint32_t pid, uint32_t ti
 
 #define STACK(...) ((const uint64_t[]){ __VA_ARGS__, 0 })
 
-/* 20 samples: Burn 8, memmove in Serialize 4, stub 1, libcoreclr 2, kernel 2, recursion 1, hostile 2. */
+/*
+ * 20 samples: Burn 8, memmove in Serialize 4, stub 1, libcoreclr 2, kernel 2, recursion 1, hostile
+ * 2.
+ */
 static inline void sample_fill(struct profile *profile)
 {
 	const uint64_t root = LIBC + 8;
@@ -139,7 +151,8 @@ static inline void sample_fill(struct profile *profile)
 	sample_add(profile, 4711, 4712, 100, 4, STACK(LIBC + 0x108, IMAGE + 8, main_frame, root));
 	sample_add(profile, 4711, 4712, 200, 1, STACK(JIT + 0x408, main_frame, root));
 	sample_add(profile, 4711, 4712, 300, 2, STACK(CLR + 0x2a8, root));
-	sample_add(profile, 4711, 4712, 400, 2, STACK(KERNEL + 8, KERNEL + 0x108, LIBC + 0x108, root));
+	sample_add(profile, 4711, 4712, 400, 2,
+		STACK(KERNEL + 8, KERNEL + 0x108, LIBC + 0x108, root));
 	sample_add(profile, 4711, 4712, 500, 1,
 		STACK(JIT + 0x208, IMAGE + 8, main_frame, IMAGE + 0x10, main_frame, root));
 	sample_add(profile, 4802, 4802, 600, 2, STACK(LIBC + 8));

@@ -1,33 +1,38 @@
-/* arch.c: stubs by their bytes (copied from live .NET 10 processes), and the split between user and kernel. */
+/*
+ * arch.c: stubs by their bytes (copied from live .NET 10 processes), and the split between user and
+ * kernel.
+ */
 #include "unit/test.h"
 
 #include "code/arch.h"
 
 struct sample {
 	const char *hex;
-	size_t at;           /* the sampled instruction */
+	size_t at; /* the sampled instruction */
 	size_t begin;
-	const char *kind;    /* NULL: not a stub */
+	const char *kind; /* NULL: not a stub */
 };
 
 static const struct sample samples[] = {
 	{ "488b075249baa8302f4955560000488bd048c1e80c4803c2", 0, 0, "interface resolve stub" },
 	{ "488b075249baa8302f4955560000488bd048c1e80c4803c2", 17, 0, "interface resolve stub" },
-	{ "48b8388efd257f7f00004839079048b840c62a257f7f00000f8500000000ffe0", 16, 0, "interface dispatch stub" },
+	{ "48b8388efd257f7f00004839079048b840c62a257f7f00000f8500000000ffe0", 16, 0,
+		"interface dispatch stub" },
 	{ "488bc44989fb4889f74d8b53204983c32041ffe201800080", 20, 0, "delegate shuffle thunk" },
-	{ "ff25fa3f00004c8b15fb3f0000ff25fd3f000090662e0f1fff25fa3f00004c8b15fb3f0000ff25fd3f0000", 24, 24,
-		"method precode" },
+	{ "ff25fa3f00004c8b15fb3f0000ff25fd3f000090662e0f1fff25fa3f00004c8b15fb3f0000ff25fd3f0000",
+		24, 24, "method precode" },
 	{ "4c8b15f93f0000ff25fb3f0000906690ff25fa3f00004c8b", 7, 0, "stub precode" },
 	{ "488b05f93f000066ff087406ff25f93f0000ff25fb3f0000", 10, 0, "call counting stub" },
 	{ "9048b800112233445566775048b80011223344556677ffe0", 11, 1, "interface lookup stub" },
 	{ "488b07488b4040ff606838070000000000", 7, 0, "virtual call stub" },
 	{ "4883c70848b87839cd84087f0000ffe0", 14, 0, "unboxing stub" },
 	{ "48be980aad84087f000048b850139984087f0000ffe00000", 20, 0, "instantiating stub" },
-	{ "4d89c14989c84889d14889f248bef03ad984087f000048b85031cd84087f0000ffe0", 2, 0, "instantiating stub" },
+	{ "4d89c14989c84889d14889f248bef03ad984087f000048b85031cd84087f0000ffe0", 2, 0,
+		"instantiating stub" },
 	{ "4889fe48bfd8130d85087f000048b8001e0285087f0000ffe0", 23, 0, "instantiating stub" },
 	{ "48bf0011223344556677e9699e567ecccc", 10, 0, "ReadyToRun helper" },
-	{ "c3662e0f1f8400000000000f1f4400004889374989f848b8ec0f2985f37e000048c1ef16803c0700", 32, 16,
-		"write barrier" },
+	{ "c3662e0f1f8400000000000f1f4400004889374989f848b8ec0f2985f37e000048c1ef16803c0700", 32,
+		16, "write barrier" },
 	{ "4889370f1f0048b818100048647f00004839c6724b9048b8", 20, 0, "write barrier" },
 	{ "554889e54883ec20488b4710c9c3cccccccccccccccccccc", 8, 0, NULL },
 	/* Behind the end of a stub there is no stub. */
@@ -55,7 +60,8 @@ static void test_stubs(void **state)
 		uint8_t code[128];
 		size_t begin = 99;
 		size_t size = from_hex(samples[i].hex, code);
-		const struct arch_stub *stub = arch_find_stub(arch, code, size, samples[i].at, &begin);
+		const struct arch_stub *stub =
+			arch_find_stub(arch, code, size, samples[i].at, &begin);
 		if (!samples[i].kind) {
 			assert_null(stub);
 			continue;
@@ -66,7 +72,10 @@ static void test_stubs(void **state)
 	}
 }
 
-/* No pattern is looser than its own neighbours: each finds itself, has a size beyond its bytes, and fits the search. */
+/*
+ * No pattern is looser than its own neighbours: each finds itself, has a size beyond its bytes, and
+ * fits the search.
+ */
 static void test_table(void **state)
 {
 	const struct arch *arch = arch_by_name("x86_64");
@@ -82,7 +91,8 @@ static void test_table(void **state)
 		assert_true(stub->len <= sizeof(stub->bytes) && stub->len <= stub->size_bytes);
 		assert_true(stub->size_bytes <= arch->stub_search_back_bytes + 1u);
 		assert_true(known >= 3);
-		const struct arch_stub *found = arch_find_stub(arch, stub->bytes, sizeof(stub->bytes), 0, &begin);
+		const struct arch_stub *found =
+			arch_find_stub(arch, stub->bytes, sizeof(stub->bytes), 0, &begin);
 		assert_non_null(found);
 		assert_string_equal(found->kind, stub->kind);
 	}
@@ -119,10 +129,10 @@ static void test_calls(void **state)
 		{ "x86_64", "488b07", false, 0 },
 		{ "x86_64", "ff", false, 0 },
 		{ "x86_64", "", false, 0 },
-		{ "aarch64", "04000094", true, 12 },     /* bl, 4 words on */
+		{ "aarch64", "04000094", true, 12 }, /* bl, 4 words on */
 		{ "aarch64", "ffffff97", true, -8 },
-		{ "aarch64", "00013fd6", true, 0 },      /* blr x8 */
-		{ "aarch64", "00011fd6", false, 0 },     /* br x8 */
+		{ "aarch64", "00013fd6", true, 0 },  /* blr x8 */
+		{ "aarch64", "00011fd6", false, 0 }, /* br x8 */
 		{ "aarch64", "000094", false, 0 },
 		{ "vax", "e810000000", false, 0 },
 	};
@@ -132,7 +142,9 @@ static void test_calls(void **state)
 		uint8_t code[32];
 		int64_t offset = 0;
 		size_t size = from_hex(calls[i].hex, code);
-		assert_int_equal(arch_ends_with_call(arch_by_name(calls[i].arch), code, size, &offset), calls[i].is_call);
+		assert_int_equal(arch_ends_with_call(arch_by_name(calls[i].arch), code, size,
+					 &offset),
+			calls[i].is_call);
 		assert_int_equal(offset, calls[i].offset);
 	}
 }

@@ -30,8 +30,8 @@ static void test_cpu_list(void **state)
 	assert_int_equal(list.cpus.count, 1);
 	assert_int_equal(parse("\n", &list), 0);
 	assert_int_equal(list.cpus.count, 0);
-	static const char *const broken[] = { "a", "1-", "-1", "3-1", "1,1", "5,3", "1-2-3", "0-99999999",
-		"99999999999999999999", "1;2", "1,,2" };
+	static const char *const broken[] = { "a", "1-", "-1", "3-1", "1,1", "5,3", "1-2-3",
+		"0-99999999", "99999999999999999999", "1;2", "1,,2" };
 	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++)
 		assert_int_equal(parse(broken[i], &list), -EBADMSG);
 	vec_done(&list.cpus);
@@ -66,7 +66,8 @@ static int cache_cases(const char *home)
 	char path[256], other[256];
 	int fd = -1;
 
-	if (geteuid() == 0 && (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0))
+	if (geteuid() == 0 &&
+		(setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0))
 		return 1;
 	unsetenv("XDG_CACHE_HOME");
 	setenv("HOME", home, 1);
@@ -78,7 +79,8 @@ static int cache_cases(const char *home)
 	mkdir(path, 0700);
 	snprintf(path, sizeof(path), "%s/.cache/spoor", home);
 	mkdir(path, 0700);
-	snprintf(other, sizeof(other), "%s/.cache/spoor/00000000-0000-0000-0000-000000000000", home);
+	snprintf(other, sizeof(other), "%s/.cache/spoor/00000000-0000-0000-0000-000000000000",
+		home);
 	mkdir(other, 0700);
 	if (box_open_cache(&box, &fd, &diag) < 0)
 		return 2;

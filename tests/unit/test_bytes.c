@@ -6,7 +6,8 @@
 
 static void test_roundtrip(void **state)
 {
-	static const uint64_t values[] = { 0, 1, 127, 128, 16383, 16384, UINT32_MAX, UINT64_MAX - 1, UINT64_MAX };
+	static const uint64_t values[] = { 0, 1, 127, 128, 16383, 16384, UINT32_MAX, UINT64_MAX - 1,
+		UINT64_MAX };
 	static const int64_t signed_values[] = { 0, -1, 1, INT64_MIN, INT64_MAX, -64, 64 };
 	struct bytes b = { 0 };
 
@@ -39,8 +40,10 @@ static void test_roundtrip(void **state)
 
 static void test_malformed(void **state)
 {
-	static const uint8_t endless[] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
-	static const uint8_t beyond_64[] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02 };
+	static const uint8_t endless[] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+		0xff, 0xff };
+	static const uint8_t beyond_64[] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+		0x02 };
 	static const uint8_t beyond_32[] = { 0xff, 0xff, 0xff, 0xff, 0x1f };
 	struct cursor c = cursor_of(endless, sizeof(endless));
 	size_t len;

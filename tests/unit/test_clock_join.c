@@ -1,4 +1,7 @@
-/* clock_join.c: samples get the time of their thread's clock, to the nanosecond; a thread whose clock does not advance gets none. */
+/*
+ * clock_join.c: samples get the time of their thread's clock, to the nanosecond; a thread whose
+ * clock does not advance gets none.
+ */
 #include "unit/test.h"
 
 #include "trace/clock_join.h"
@@ -34,12 +37,16 @@ static void clock_at(struct clock_join *join, uint64_t thread, uint64_t time_ns,
 	assert_int_equal(clock_join_clock(join, thread, time_ns, cpu_ns), 0);
 }
 
-static void sample_at(struct clock_join *join, uint64_t thread, uint64_t time_ns, uint32_t stack, bool runs)
+static void sample_at(struct clock_join *join, uint64_t thread, uint64_t time_ns, uint32_t stack,
+	bool runs)
 {
 	assert_int_equal(clock_join_sample(join, thread, time_ns, stack, runs), 0);
 }
 
-/* A thread that computes: each interval's time goes over its samples, and equal stacks are one share. */
+/*
+ * A thread that computes: each interval's time goes over its samples, and equal stacks are one
+ * share.
+ */
 static void test_spread(void **state)
 {
 	struct clock_join join = { 0 };
@@ -59,7 +66,9 @@ static void test_spread(void **state)
 	clock_join_done(&join);
 }
 
-/* Nothing is worth anything while the clock stands still, whatever the runtime says of the thread. */
+/*
+ * Nothing is worth anything while the clock stands still, whatever the runtime says of the thread.
+ */
 static void test_parked(void **state)
 {
 	struct clock_join join = { 0 };
@@ -79,7 +88,10 @@ static void test_parked(void **state)
 	clock_join_done(&join);
 }
 
-/* It wakes after a long sleep: the stack it slept in gets nothing, because the clock was seen standing until then. */
+/*
+ * It wakes after a long sleep: the stack it slept in gets nothing, because the clock was seen
+ * standing until then.
+ */
 static void test_wakes(void **state)
 {
 	struct clock_join join = { 0 };
@@ -99,7 +111,10 @@ static void test_wakes(void **state)
 	clock_join_done(&join);
 }
 
-/* It naps and computes by turns, too quickly for the clock: what ran is shown, and hardly what waited, though single intervals say otherwise. */
+/*
+ * It naps and computes by turns, too quickly for the clock: what ran is shown, and hardly what
+ * waited, though single intervals say otherwise.
+ */
 static void test_naps(void **state)
 {
 	struct clock_join join = { 0 };
@@ -175,7 +190,10 @@ static void test_without_samples(void **state)
 	clock_join_done(&join);
 }
 
-/* With any input, the reported time of a thread is the advance of its clock. Clocks that go back and samples out of order are harmless. */
+/*
+ * With any input, the reported time of a thread is the advance of its clock. Clocks that go back
+ * and samples out of order are harmless.
+ */
 static void test_sums(void **state)
 {
 	struct clock_join join = { 0 };
@@ -191,14 +209,17 @@ static void test_sums(void **state)
 		uint64_t thread = seed >> 8 & 15;
 		uint64_t time_ns = step * 777777;
 		if (seed >> 28 < 9) {
-			sample_at(&join, thread, time_ns - (seed & 0xfffff), 1 + (seed >> 12 & 7), seed >> 20 & 1);
+			sample_at(&join, thread, time_ns - (seed & 0xfffff), 1 + (seed >> 12 & 7),
+				seed >> 20 & 1);
 		} else {
 			cpu_ns[thread] += seed >> 30 ? seed & 0xffffff : 0;
 			clock_at(&join, thread, time_ns, cpu_ns[thread]);
-			clock_at(&join, thread, time_ns - 5, cpu_ns[thread] + 99); /* not later: it is passed over */
+			/* not later: it is passed over */
+			clock_at(&join, thread, time_ns - 5, cpu_ns[thread] + 99);
 		}
 		if (step % 64 == 0)
-			clock_join_settle(&join, time_ns - 200 * MS < time_ns ? time_ns - 200 * MS : 0, each, &told);
+			clock_join_settle(&join,
+				time_ns - 200 * MS < time_ns ? time_ns - 200 * MS : 0, each, &told);
 	}
 	clock_join_settle(&join, UINT64_MAX, each, &told);
 	for (uint64_t thread = 0; thread < 20; thread++)

@@ -1,4 +1,6 @@
-/* clock_watch.c with invented readings: a suspended machine, a changed time of day, and no change. */
+/*
+ * clock_watch.c with invented readings: a suspended machine, a changed time of day, and no change.
+ */
 #include "unit/test.h"
 
 #include "pipeline/clock_watch.h"
@@ -19,8 +21,10 @@ static void test_steady(void **state)
 
 	(void)state;
 	clock_watch_begin(&watch, reading(S, 0, 0));
-	for (int i = 2; i < 100; i++) /* the clocks of a reading are not read at exactly the same time */
-		assert_int_equal(clock_watch_look(&watch, reading(i * S, i * 1000, -i * 900), &by), CLOCK_STEADY);
+	/* the clocks of a reading are not read at exactly the same time */
+	for (int i = 2; i < 100; i++)
+		assert_int_equal(clock_watch_look(&watch, reading(i * S, i * 1000, -i * 900), &by),
+			CLOCK_STEADY);
 	clock_watch_begin(&watch, clock_watch_read());
 	assert_int_equal(clock_watch_look(&watch, clock_watch_read(), &by), CLOCK_STEADY);
 }
@@ -58,11 +62,13 @@ static void test_both(void **state)
 
 	(void)state;
 	clock_watch_begin(&watch, reading(S, 0, 0));
-	assert_int_equal(clock_watch_look(&watch, reading(2 * S, 10 * S, 60 * S), &by), CLOCK_SLEPT);
+	assert_int_equal(clock_watch_look(&watch, reading(2 * S, 10 * S, 60 * S), &by),
+		CLOCK_SLEPT);
 	assert_int_equal(by, 10 * S);
 	assert_int_equal(clock_watch_look(&watch, reading(3 * S, 10 * S, 60 * S), &by), CLOCK_SET);
 	assert_int_equal(by, 60 * S);
-	assert_int_equal(clock_watch_look(&watch, reading(4 * S, 10 * S, 60 * S), &by), CLOCK_STEADY);
+	assert_int_equal(clock_watch_look(&watch, reading(4 * S, 10 * S, 60 * S), &by),
+		CLOCK_STEADY);
 }
 
 int main(void)

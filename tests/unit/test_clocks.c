@@ -30,12 +30,16 @@ static void test_clocks(void **state)
 	after = read_with_libc(CLOCK_THREAD_CPUTIME_ID);
 	assert_true(before <= between && between <= after);
 
-	/* The time of day may be set back meanwhile, so only its magnitude is compared: after 2020-09-13, and not the monotonic time. */
+	/*
+	 * The time of day may be set back meanwhile, so only its magnitude is compared: after
+	 * 2020-09-13, and not the monotonic time.
+	 */
 	assert_true(clock_utc_ns() > 1600000000 * NS_PER_S);
 	assert_int_equal(clock_ns((clockid_t)INT_MAX), 0);
 }
 
-static void check_left(uint64_t deadline_ns, uint64_t now_ns, time_t expected_s, long expected_ns, int expected_ms)
+static void check_left(uint64_t deadline_ns, uint64_t now_ns, time_t expected_s, long expected_ns,
+	int expected_ms)
 {
 	struct timespec left = clock_left(deadline_ns, now_ns);
 
@@ -61,7 +65,8 @@ static void test_left(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_clocks), cmocka_unit_test(test_left) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_clocks),
+		cmocka_unit_test(test_left) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,7 +65,9 @@ static void test_load(void **state)
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		uint64_t begin = 0x1000 * (i + 1);
 		assert_int_equal(absorb(&map, 0, CLR_ID_MethodLoadVerbose, 5 * S,
-			(struct fields){ i, begin, 0x100, cases[i].flags, "Bake", 2 }), 1);
+					 (struct fields){
+						 i, begin, 0x100, cases[i].flags, "Bake", 2 }),
+			1);
 		const struct code *code = codemap_find(&map, begin + 0xff, 6 * S);
 		assert_non_null(code);
 		assert_int_equal(code->kind, cases[i].kind);
@@ -120,11 +122,14 @@ static void test_module(void **state)
 	bytes_u32(&payload, 0x20);
 	bytes_u32(&payload, 0);
 	bytes_utf16z(&payload, "/app/Shop.dll", 13, SIZE_MAX);
-	assert_int_equal(clr_absorb_method(&map, 1, CLR_ID_ModuleDCEnd, 2, S, payload.data, payload.len), 1);
+	assert_int_equal(
+		clr_absorb_method(&map, 1, CLR_ID_ModuleDCEnd, 2, S, payload.data, payload.len), 1);
 	assert_memory_equal(codemap_assembly(&map, 0x77, &len), "Shop", 4);
 	/* The same number is another event in the other provider. */
-	assert_int_equal(clr_absorb_method(&map, 0, CLR_ID_ModuleDCEnd, 2, S, payload.data, payload.len), 0);
-	assert_int_equal(clr_absorb_method(&map, 1, CLR_ID_ModuleLoad, 2, S, payload.data, payload.len), 0);
+	assert_int_equal(
+		clr_absorb_method(&map, 0, CLR_ID_ModuleDCEnd, 2, S, payload.data, payload.len), 0);
+	assert_int_equal(
+		clr_absorb_method(&map, 1, CLR_ID_ModuleLoad, 2, S, payload.data, payload.len), 0);
 	bytes_done(&payload);
 	codemap_done(&map);
 }
@@ -141,8 +146,12 @@ static void test_broken(void **state)
 	for (size_t cut = 0; cut < needed; cut++) {
 		uint8_t *exact = malloc(cut + 1);
 		memcpy(exact, payload.data, cut);
-		assert_int_equal(clr_absorb_method(&map, 0, CLR_ID_MethodLoadVerbose, 2, S, exact, cut), -EBADMSG);
-		assert_int_equal(clr_absorb_method(&map, 1, CLR_ID_ModuleDCEnd, 2, S, exact, cut < 24 ? cut : 0), -EBADMSG);
+		assert_int_equal(clr_absorb_method(&map, 0, CLR_ID_MethodLoadVerbose, 2, S, exact,
+					 cut),
+			-EBADMSG);
+		assert_int_equal(clr_absorb_method(&map, 1, CLR_ID_ModuleDCEnd, 2, S, exact,
+					 cut < 24 ? cut : 0),
+			-EBADMSG);
 		free(exact);
 	}
 	assert_int_equal(map.codes.count, 0);
@@ -164,11 +173,13 @@ static void test_unload_payload(void **state)
 
 	(void)state;
 	assert_int_equal(absorb(&map, 0, CLR_ID_MethodLoadVerbose, 5 * S,
-		(struct fields){ 9, 0x1000, 0x100, 8 | 4 << 7, "Bake", 2 }), 1);
+				 (struct fields){ 9, 0x1000, 0x100, 8 | 4 << 7, "Bake", 2 }),
+		1);
 	const struct code *code = codemap_find(&map, 0x1000, 6 * S);
 	clr_method_unload_payload(code, &payload);
-	assert_int_equal(clr_absorb_method(&back, 0, CLR_ID_MethodUnloadVerbose, 1, 9 * S, payload.data,
-		payload.len), 1);
+	assert_int_equal(clr_absorb_method(&back, 0, CLR_ID_MethodUnloadVerbose, 1, 9 * S,
+				 payload.data, payload.len),
+		1);
 	const struct code *same = codemap_find(&back, 0x10ff, 8 * S);
 	assert_non_null(same);
 	assert_int_equal(same->method_id, code->method_id);
@@ -206,7 +217,8 @@ static void test_collectible(void **state)
 	bytes_u32(&payload, 8 | 2);
 	assert_true(clr_is_collectible(0, CLR_ID_AssemblyLoad, payload.data, payload.len));
 	assert_true(clr_is_collectible(1, CLR_ID_AssemblyDCEnd, payload.data, payload.len));
-	assert_false(clr_is_collectible(1, CLR_ID_AssemblyLoad, payload.data, payload.len)); /* a module there */
+	/* a module there */
+	assert_false(clr_is_collectible(1, CLR_ID_AssemblyLoad, payload.data, payload.len));
 	assert_false(clr_is_collectible(0, CLR_ID_AssemblyDCEnd, payload.data, payload.len));
 	for (size_t cut = 0; cut < payload.len; cut++) {
 		uint8_t *exact = malloc(cut + 1);

@@ -12,9 +12,11 @@ struct row {
 };
 
 static const struct row rows[] = {
-#define CLR_EVENT(provider, id, version, level, keywords, symbol, name, layout, count) { provider, id, version, #symbol, count },
+#define CLR_EVENT(provider, id, version, level, keywords, symbol, name, layout, count) \
+	{ provider, id, version, #symbol, count },
 #include "trace/universal_events.def"
-#define CLR_EVENT(provider, id, version, level, keywords, symbol, name, layout, count) { provider, id, version, #symbol, count },
+#define CLR_EVENT(provider, id, version, level, keywords, symbol, name, layout, count) \
+	{ provider, id, version, #symbol, count },
 #include "trace/clr_events.def"
 };
 
@@ -58,7 +60,8 @@ static void test_rows(void **state)
 				assert_true(*clr_field_name(field));
 			if (field->count & CLR_COUNT_BY_FIELD) {
 				assert_true((field->count & CLR_COUNT_MASK) < k);
-				assert_non_null(strchr("124", event.fields[field->count & CLR_COUNT_MASK].type));
+				assert_non_null(strchr("124",
+					event.fields[field->count & CLR_COUNT_MASK].type));
 			}
 			assert_true(field->type != '{' || field->count & CLR_COUNT_BY_FIELD);
 			assert_true(field->type != 'Y' || field->count & CLR_COUNT_BY_FIELD);
@@ -67,7 +70,8 @@ static void test_rows(void **state)
 	}
 }
 
-static void expect(enum provider_kind provider, uint32_t id, uint32_t version, const char *symbol, const char *name, unsigned count)
+static void expect(enum provider_kind provider, uint32_t id, uint32_t version, const char *symbol,
+	const char *name, unsigned count)
 {
 	struct clr_event event;
 
@@ -87,10 +91,13 @@ static void test_find(void **state)
 	/* A version that is newer than the list begins like the newest one. */
 	expect(PROVIDER_CLR, 1, 3, "GCStart_V2", "GC/Start", 6);
 	expect(PROVIDER_CLR, 1, UINT32_MAX, "GCStart_V2", "GC/Start", 6);
-	expect(PROVIDER_CLR_RUNDOWN, CLR_ID_MethodDCEndVerbose, 2, "MethodDCEndVerbose_V2", "Method/DCStopVerbose", 11);
+	expect(PROVIDER_CLR_RUNDOWN, CLR_ID_MethodDCEndVerbose, 2, "MethodDCEndVerbose_V2",
+		"Method/DCStopVerbose", 11);
 	expect(PROVIDER_CLR_PRIVATE, 4, 2, "GCPerHeapHistory", "GC/PerHeapHistory", 0);
-	expect(PROVIDER_MONO_PROFILER, 63, 0, "MonoProfilerGCHeapDumpVTableClassReference", "MonoProfilerGCHeapDumpVTableClassReference", 4);
-	assert_false(clr_event_find(PROVIDER_CLR, 0, 0, &event) && event.version == 0 && strcmp(event.symbol, "GCStart") == 0);
+	expect(PROVIDER_MONO_PROFILER, 63, 0, "MonoProfilerGCHeapDumpVTableClassReference",
+		"MonoProfilerGCHeapDumpVTableClassReference", 4);
+	assert_false(clr_event_find(PROVIDER_CLR, 0, 0, &event) && event.version == 0 &&
+		     strcmp(event.symbol, "GCStart") == 0);
 	assert_false(clr_event_find(PROVIDER_CLR, 65535, 0, &event));
 	assert_false(clr_event_find(PROVIDER_CLR, UINT32_MAX, 0, &event));
 	assert_false(clr_event_find(PROVIDER_OTHER, 0, 0, &event));

@@ -1,4 +1,6 @@
-/* codemap.c: the owner of an address at a time, with events in any order, and the text of a symbol. */
+/*
+ * codemap.c: the owner of an address at a time, with events in any order, and the text of a symbol.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -26,7 +28,8 @@ static struct code body(uint64_t begin, uint64_t end, uint64_t from_ns, const ch
 	};
 }
 
-static void add(struct codemap *map, uint64_t begin, uint64_t end, uint64_t from_ns, const char *name)
+static void add(struct codemap *map, uint64_t begin, uint64_t end, uint64_t from_ns,
+	const char *name)
 {
 	struct code code = body(begin, end, from_ns, name);
 
@@ -62,7 +65,10 @@ static void test_ranges(void **state)
 	codemap_done(&map);
 }
 
-/* A second rundown after a gap between sessions: known methods keep their times, new methods begin in the gap. */
+/*
+ * A second rundown after a gap between sessions: known methods keep their times, new methods begin
+ * in the gap.
+ */
 static void test_asked_again(void **state)
 {
 	struct codemap map = { 0 };
@@ -101,7 +107,8 @@ static void test_shared(void **state)
 	add(&alone, 0x1000, 0x1100, 0, "A");
 	size_t one = strtab_size_bytes(&texts);
 	assert_true(one > 0);
-	assert_ptr_equal(codemap_find(&maps[0], 0x1000, S)->name, codemap_find(&maps[1], 0x1000, S)->name);
+	assert_ptr_equal(codemap_find(&maps[0], 0x1000, S)->name,
+		codemap_find(&maps[1], 0x1000, S)->name);
 	codemap_trim(&maps[0]);
 	assert_string_equal(owner(&maps[0], 0x2000, S), "B");
 	codemap_remove(&maps[0], 0x1000, 5 * S); /* dropped entries are made again */
@@ -129,7 +136,7 @@ static void test_time(void **state)
 
 	(void)state;
 	add(&map, 0x1000, 0x1100, 0, "Old");
-	add(&map, 0x1080, 0x1180, 10 * S, "New");  /* overlaps: Old ends */
+	add(&map, 0x1080, 0x1180, 10 * S, "New"); /* overlaps: Old ends */
 	assert_string_equal(owner(&map, 0x1090, 5 * S), "Old");
 	assert_string_equal(owner(&map, 0x1090, 10 * S), "New");
 	assert_string_equal(owner(&map, 0x1010, 11 * S), "-");
@@ -147,7 +154,12 @@ static void test_time(void **state)
 static void test_any_order(void **state)
 {
 	static const unsigned orders[6][3] = {
-		{ 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 },
+		{ 0, 1, 2 },
+		{ 0, 2, 1 },
+		{ 1, 0, 2 },
+		{ 1, 2, 0 },
+		{ 2, 0, 1 },
+		{ 2, 1, 0 },
 	};
 
 	(void)state;
@@ -156,7 +168,10 @@ static void test_any_order(void **state)
 			struct codemap map = { 0 };
 			for (unsigned i = 0; i < 3; i++) {
 				unsigned which = orders[o][i];
-				add(&map, 0x1000 + 0x10 * which, 0x1100, which * 10 * S, which == 0 ? "A" : which == 1 ? "B" : "C");
+				add(&map, 0x1000 + 0x10 * which, 0x1100, which * 10 * S,
+					which == 0   ? "A"
+					: which == 1 ? "B"
+						     : "C");
 				if (ask)
 					(void)codemap_find(&map, 0x1050, S);
 			}
@@ -215,7 +230,8 @@ static void test_again(void **state)
 	assert_int_equal(map.codes.count, 1);
 	assert_int_equal(map.codes.items[0].from_ns, 5 * S);
 	codemap_remove(&map, 0x1000, 6 * S);
-	add(&map, 0x1000, 0x1100, 0, "A");     /* a rundown that was read late: it has ended none the less */
+	/* a rundown that was read late: it has ended none the less */
+	add(&map, 0x1000, 0x1100, 0, "A");
 	assert_int_equal(map.codes.count, 1);
 	assert_string_equal(owner(&map, 0x1000, 7 * S), "-");
 	add(&map, 0x1000, 0x1100, 8 * S, "A"); /* made anew */
@@ -235,7 +251,8 @@ static void test_many(void **state)
 		uint32_t place = (uint32_t)((uint64_t)i * 7919 % N);
 		char name[32];
 		snprintf(name, sizeof(name), "M%u", place % 1000);
-		add(&map, 0x7f0000000000 + place * 256ull, 0x7f0000000000 + place * 256ull + 200, 0, name);
+		add(&map, 0x7f0000000000 + place * 256ull, 0x7f0000000000 + place * 256ull + 200, 0,
+			name);
 		if (i % 10000 == 0)
 			(void)codemap_find(&map, 0, 0);
 	}
@@ -279,8 +296,8 @@ static void test_nested(void **state)
 	codemap_done(&map);
 }
 
-static void check_text(const char *name_space, const char *name, const char *signature, bool in_image,
-	const char *expected)
+static void check_text(const char *name_space, const char *name, const char *signature,
+	bool in_image, const char *expected)
 {
 	struct codemap map = { 0 };
 	struct bytes text = { 0 };
@@ -303,13 +320,17 @@ static void test_text(void **state)
 		"void [My.Shop] Shop.Pricing::Burn(int32,class System.String)[OptimizedTier1]");
 	check_text("Shop.Pricing", "Burn", "instance void  (int32,class System.String)", true,
 		"Shop.Pricing::Burn(int32,class System.String)");
-	check_text("A", "F", "class System.Collections.Generic.List`1<!!0>  (method void *(int32),int32[])", false,
+	check_text("A", "F",
+		"class System.Collections.Generic.List`1<!!0>  (method void *(int32),int32[])",
+		false,
 		"class System.Collections.Generic.List`1<!!0> [My.Shop] A::F(method void *(int32),int32[])[OptimizedTier1]");
-	check_text("A", "F", "method void *(int32)  ()", false, "method void *(int32) [My.Shop] A::F()[OptimizedTier1]");
+	check_text("A", "F", "method void *(int32)  ()", false,
+		"method void *(int32) [My.Shop] A::F()[OptimizedTier1]");
 	check_text("A", "F", "int32[]  ()", false, "int32[] [My.Shop] A::F()[OptimizedTier1]");
 	/* What would lead the splitting by brackets and lines astray. */
 	check_text("A", "F", "class [Evil] X  ()", false, "? [My.Shop] A::F()[OptimizedTier1]");
-	check_text("A\nB", "F\x1b[2J", "void  (int32\n)", false, "void [My.Shop] A?B::F?[2J(int32?)[OptimizedTier1]");
+	check_text("A\nB", "F\x1b[2J", "void  (int32\n)", false,
+		"void [My.Shop] A?B::F?[2J(int32?)[OptimizedTier1]");
 	check_text("", "", "", false, "? [My.Shop] <Module>::?()[OptimizedTier1]");
 	check_text("A", "F", "no parentheses", true, "A::F()");
 	check_text("A", "F", ")))", true, "A::F()");
@@ -325,7 +346,8 @@ static void test_assembly(void **state)
 	size_t len;
 
 	(void)state;
-	assert_int_equal(codemap_add_module(&map, 1, "/usr/share/System.Private.CoreLib.dll", 0), 0);
+	assert_int_equal(codemap_add_module(&map, 1, "/usr/share/System.Private.CoreLib.dll", 0),
+		0);
 	assert_int_equal(codemap_add_module(&map, 2, "C:\\x\\App.EXE", 0), 0);
 	assert_int_equal(codemap_add_module(&map, 3, "", 0), 0);
 	assert_memory_equal(codemap_assembly(&map, 1, &len), "System.Private.CoreLib", 22);

@@ -1,4 +1,6 @@
-/* container.c: the files of the programs that run containers, as they write them, cut and broken. */
+/*
+ * container.c: the files of the programs that run containers, as they write them, cut and broken.
+ */
 #include "unit/test.h"
 
 #include <sys/stat.h>
@@ -48,13 +50,15 @@ static void test_names(void **state)
 	(void)state;
 	expect("");
 	write_file("/var/lib/docker/containers/" ID "/config.v2.json",
-		"{\"StreamConfig\":{},\"ID\":\"" ID "\",\"MountPoints\":{\"/d\":{\"Name\":\"volume\"}},\"Name\":\"/web\"}");
+		"{\"StreamConfig\":{},\"ID\":\"" ID
+		"\",\"MountPoints\":{\"/d\":{\"Name\":\"volume\"}},\"Name\":\"/web\"}");
 	expect("[web]");
 	write_file("/run/containerd/io.containerd.runtime.v2.task/k8s.io/" ID "/config.json",
 		"{\"annotations\": { \"io.kubernetes.cri.container-name\" : \"shop\", \"x\": 1 }}");
 	expect("[web][shop]");
 	write_file("/var/lib/containers/storage/overlay-containers/containers.json",
-		"[{\"id\":\"" ID "\"},{\"id\":\"ffff\",\"names\":[\"other\"]},{\"id\":\"" ID "\",\"names\":[\"a\\/b\", \"k8s_b\"],\"image\":\"x\"}]");
+		"[{\"id\":\"" ID "\"},{\"id\":\"ffff\",\"names\":[\"other\"]},{\"id\":\"" ID
+		"\",\"names\":[\"a\\/b\", \"k8s_b\"],\"image\":\"x\"}]");
 	expect("[web][shop][a/b][k8s_b]");
 	write_file("/var/lib/docker/containers/" ID "/config.v2.json", "{\"Name\":\"/stop\"}");
 	assert_true(container_names(root, ID, note, names));
@@ -64,7 +68,8 @@ static void test_names(void **state)
 /* Any beginning of such a file is read to its end and no further. */
 static void test_cut(void **state)
 {
-	static const char json[] = "{\"k\" : \"k\", \"k\":[ \"a\\\"b\\\\\"], \"k\":5, \"k\":\"last\"}";
+	static const char json[] =
+		"{\"k\" : \"k\", \"k\":[ \"a\\\"b\\\\\"], \"k\":5, \"k\":\"last\"}";
 
 	(void)state;
 	for (size_t len = 0; len < sizeof(json); len++) {

@@ -14,8 +14,11 @@ static void test_lists(void **state)
 	struct bytes meters = { 0 };
 
 	(void)state;
-	assert_int_equal(counter_choice_add(&choice, "System.Runtime[cpu-usage, gc-heap-size],Shop.Orders", &diag), 0);
-	assert_int_equal(counter_choice_add(&choice, "EventCounters\\Shop-Counters,Shop.*", &diag), 0);
+	assert_int_equal(counter_choice_add(&choice,
+				 "System.Runtime[cpu-usage, gc-heap-size],Shop.Orders", &diag),
+		0);
+	assert_int_equal(counter_choice_add(&choice, "EventCounters\\Shop-Counters,Shop.*", &diag),
+		0);
 	assert_int_equal(choice.providers.count, 4);
 	assert_string_equal(choice.providers.items[0].counters.items[1], "gc-heap-size");
 	counter_choice_add_meters(&choice, &meters);
@@ -24,11 +27,13 @@ static void test_lists(void **state)
 	assert_true(counter_choice_has_instrument(&choice, "Shop.Orders", "anything"));
 	assert_true(counter_choice_has_instrument(&choice, "Shop.Prices", "anything"));
 	assert_false(counter_choice_has_instrument(&choice, "Shop", "anything"));
-	assert_false(counter_choice_has_instrument(&choice, "System.Runtime", "dotnet.gc.pause.time"));
+	assert_false(counter_choice_has_instrument(&choice, "System.Runtime",
+		"dotnet.gc.pause.time"));
 	assert_false(counter_choice_has_instrument(&choice, "Shop-Counters", "anything"));
 	/* Named by hand they are taken although there is a Meter. */
 	assert_true(counter_choice_has_event_counter(&choice, "System.Runtime", "cpu-usage", true));
-	assert_false(counter_choice_has_event_counter(&choice, "System.Runtime", "alloc-rate", false));
+	assert_false(counter_choice_has_event_counter(&choice, "System.Runtime", "alloc-rate",
+		false));
 	assert_true(counter_choice_has_event_counter(&choice, "Shop.Orders", "x", false));
 	assert_false(counter_choice_has_event_counter(&choice, "Shop.Orders", "x", true));
 	assert_true(counter_choice_has_event_counter(&choice, "Shop-Counters", "x", true));
@@ -39,7 +44,8 @@ static void test_lists(void **state)
 	assert_int_equal(counter_choice_add(&choice, "System.Runtime", &diag), 0);
 	assert_int_equal(counter_choice_add(&choice, "Shop.Orders[only]", &diag), 0);
 	assert_int_equal(choice.providers.count, 4);
-	assert_true(counter_choice_has_instrument(&choice, "System.Runtime", "dotnet.gc.pause.time"));
+	assert_true(counter_choice_has_instrument(&choice, "System.Runtime",
+		"dotnet.gc.pause.time"));
 	assert_true(counter_choice_has_instrument(&choice, "Shop.Orders", "anything"));
 	bytes_done(&meters);
 	counter_choice_done(&choice);
@@ -47,8 +53,8 @@ static void test_lists(void **state)
 
 static void test_refused(void **state)
 {
-	static const char *const lists[] = { "", ",", "A,", ",A", "A[", "A[b", "A[]", "A[b,]", "A[b]x", "A]", "A;B", "A=B", "A\"B", "A[b[c]",
-		"A\nB", " ", "[a]" };
+	static const char *const lists[] = { "", ",", "A,", ",A", "A[", "A[b", "A[]", "A[b,]",
+		"A[b]x", "A]", "A;B", "A=B", "A\"B", "A[b[c]", "A\nB", " ", "[a]" };
 	char text[3000];
 
 	(void)state;

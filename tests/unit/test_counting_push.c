@@ -15,7 +15,9 @@
 /* A listener or a receiver at `port` (0: any) of the loopback; its port comes back. */
 static int serve(int type, uint16_t *port)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(*port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in address = { .sin_family = AF_INET,
+		.sin_port = htons(*port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t size = sizeof(address);
 	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
 	const int on = 1;
@@ -79,7 +81,10 @@ static void test_late(void **state)
 	assert_true(peer >= 0);
 	assert_int_equal(recv(peer, got, 12, MSG_WAITALL), 12);
 	assert_string_equal(got, "a 1 1\nb 2 2\n");
-	/* The collector closes the connection: the next line waits, and goes to the next connection. */
+	/*
+	 * The collector closes the connection: the next line waits, and goes to the next
+	 * connection.
+	 */
 	close(peer);
 	usleep(200000); /* the end of the connection arrives */
 	counting_push_add(push, "c 3 3\n", 6, 41 * SECOND);
@@ -143,7 +148,8 @@ static void test_datagrams(void **state)
 	int receiver = serve(SOCK_DGRAM, &port);
 	struct counting_push *push = open_push(COUNTING_PUSH_STATSD, port);
 	for (int i = 0; size < 3000; i++)
-		size += (size_t)snprintf(lines + size, sizeof(lines) - size, "spoor.some.counter.%d:%d|g\n", i, i);
+		size += (size_t)snprintf(lines + size, sizeof(lines) - size,
+			"spoor.some.counter.%d:%d|g\n", i, i);
 	counting_push_add(push, lines, size, SECOND);
 	while (total < size) {
 		ssize_t n = recv(receiver, got, sizeof(got), 0);

@@ -22,7 +22,9 @@ static void test_stat(void **state)
 	uint64_t ns = 0;
 
 	(void)state;
-	assert_true(stat_of("42 (shop) S 1 42 42 0 -1 4194560 100 0 0 0 17 5 0 0 20 0 3 0 12345 1000 200\n", &ns));
+	assert_true(stat_of(
+		"42 (shop) S 1 42 42 0 -1 4194560 100 0 0 0 17 5 0 0 20 0 3 0 12345 1000 200\n",
+		&ns));
 	assert_int_equal(ns, 22 * TICK);
 	assert_true(stat_of("42 (a) b) 9 9) R 1 42 42 0 -1 4194560 100 0 0 0 1 2 30 4\n", &ns));
 	assert_int_equal(ns, 3 * TICK);
@@ -30,8 +32,10 @@ static void test_stat(void **state)
 	assert_false(stat_of("", &ns));
 	assert_false(stat_of("42 (shop) S 1 42 42 0 -1 4194560 100 0 0 0 17", &ns));
 	assert_false(stat_of("42 (shop) S 1 42 42 0 -1 4194560 100 0 0 0 x 5 0\n", &ns));
-	assert_false(stat_of("42 (shop) S 1 42 42 0 -1 4194560 100 0 0 0 9999999999999999999 1 0\n", &ns));
-	assert_false(stat_of("42 (shop) S 1 42 42 0 -1 4194560 100 0 0 0 99999999999999999999999 1 0\n", &ns));
+	assert_false(stat_of("42 (shop) S 1 42 42 0 -1 4194560 100 0 0 0 9999999999999999999 1 0\n",
+		&ns));
+	assert_false(stat_of(
+		"42 (shop) S 1 42 42 0 -1 4194560 100 0 0 0 99999999999999999999999 1 0\n", &ns));
 }
 
 static void test_schedstat(void **state)
@@ -74,7 +78,8 @@ static void test_ourselves(void **state)
 	assert_in_range(ns, 50000000, thread_ns());
 	close(fd);
 	assert_int_equal(process_clock_read(&proc, pid, &process), 0);
-	assert_in_range(process.cpu_ns, ns > 2 * proc.tick_ns ? ns - 2 * proc.tick_ns : 0, thread_ns() + 2 * proc.tick_ns);
+	assert_in_range(process.cpu_ns, ns > 2 * proc.tick_ns ? ns - 2 * proc.tick_ns : 0,
+		thread_ns() + 2 * proc.tick_ns);
 	assert_string_equal(process.comm, "test_cpu_clock");
 	assert_int_equal(process.thread_count, 1);
 	assert_int_equal(thread_clock_open(&proc, pid, 0x7ffffff0, &fd), -ESRCH);

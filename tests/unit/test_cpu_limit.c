@@ -1,4 +1,7 @@
-/* cgroup.c and cpu_limit.c: both versions, containers, nested limits, in a /proc and /sys of our own. */
+/*
+ * cgroup.c and cpu_limit.c: both versions, containers, nested limits, in a /proc and /sys of our
+ * own.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -18,7 +21,8 @@ static void write_file(const char *path, const char *text)
 	char whole[512];
 
 	snprintf(whole, sizeof(whole), "%s%s", root, path);
-	for (char *slash = strchr(whole + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+	for (char *slash = strchr(whole + strlen(root) + 1, '/'); slash;
+		slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		assert_true(mkdir(whole, 0700) == 0 || errno == EEXIST);
 		*slash = '/';
@@ -53,12 +57,14 @@ static void test_unified(void **state)
 	(void)state;
 	assert_int_equal(cpu_limit_read(root, 7, &limit), -ENOENT);
 	write_file("/proc/7/cgroup", "0::/kubepods/pod1/c1\n");
-	write_file("/proc/self/mountinfo", "23 1 8:1 / / rw - ext4 /dev/sda rw\n30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+	write_file("/proc/self/mountinfo",
+		"23 1 8:1 / / rw - ext4 /dev/sda rw\n30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
 	write_file("/sys/fs/cgroup/kubepods/pod1/c1/cpu.max", "max 100000\n");
 	assert_int_equal(cpu_limit_read(root, 7, &limit), -ENOENT);
 	write_file("/sys/fs/cgroup/kubepods/pod1/c1/cpu.max", "400000 100000\n");
 	write_file("/sys/fs/cgroup/kubepods/pod1/cpu.max", "150000 100000\n");
-	write_file("/sys/fs/cgroup/kubepods/pod1/cpu.stat", "usage_usec 5\nnr_periods 100\nnr_throttled 40\nthrottled_usec 2500000\n");
+	write_file("/sys/fs/cgroup/kubepods/pod1/cpu.stat",
+		"usage_usec 5\nnr_periods 100\nnr_throttled 40\nthrottled_usec 2500000\n");
 	assert_int_equal(cpu_limit_read(root, 7, &limit), 0);
 	assert_string_equal(limit.path, "/kubepods/pod1");
 	assert_int_equal(limit.quota_ns, 150000000);
@@ -68,19 +74,23 @@ static void test_unified(void **state)
 	assert_int_equal(limit.throttled_ns, 2500000000);
 }
 
-/* Version 1 beside an empty unified tree, as on hybrid machines; cpu and cpuacct share a hierarchy. */
+/*
+ * Version 1 beside an empty unified tree, as on hybrid machines; cpu and cpuacct share a hierarchy.
+ */
 static void test_version_1(void **state)
 {
 	struct cpu_limit limit;
 
 	(void)state;
 	write_file("/proc/self/cgroup", "4:memory:/elsewhere\n1:cpu,cpuacct:/docker/abc\n0::/\n");
-	write_file("/proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n");
+	write_file("/proc/self/mountinfo",
+		"30 23 0:26 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n");
 	write_file("/sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.cfs_quota_us", "-1\n");
 	write_file("/sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.cfs_period_us", "100000\n");
 	assert_int_equal(cpu_limit_read(root, 0, &limit), -ENOENT);
 	write_file("/sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.cfs_quota_us", "50000\n");
-	write_file("/sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.stat", "nr_periods 9\nnr_throttled 3\nthrottled_time 123456789\n");
+	write_file("/sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.stat",
+		"nr_periods 9\nnr_throttled 3\nthrottled_time 123456789\n");
 	assert_int_equal(cpu_limit_read(root, 0, &limit), 0);
 	assert_string_equal(limit.path, "/docker/abc");
 	assert_int_equal(limit.quota_ns, 50000000);
@@ -94,7 +104,8 @@ static void test_inside(void **state)
 
 	(void)state;
 	write_file("/proc/self/cgroup", "1:cpu:/docker/abc\n");
-	write_file("/proc/self/mountinfo", "30 23 0:26 /docker/abc /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n");
+	write_file("/proc/self/mountinfo",
+		"30 23 0:26 /docker/abc /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n");
 	write_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n");
 	write_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
 	assert_int_equal(cpu_limit_read(root, 0, &limit), 0);
@@ -130,7 +141,8 @@ static void test_freezable(void **state)
 	assert_false(cgroup_holds(&group, 9));
 	assert_false(cgroup_holds(&group, 10));
 
-	write_file("/proc/self/mountinfo", "31 23 0:27 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n");
+	write_file("/proc/self/mountinfo",
+		"31 23 0:27 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n");
 	write_file("/proc/7/cgroup", "6:freezer:/a\n0::/\n");
 	write_file("/proc/8/cgroup", "6:freezer:/\n0::/\n");
 	write_file("/sys/fs/cgroup/freezer/a/freezer.state", "THAWED\n");

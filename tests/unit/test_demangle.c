@@ -1,4 +1,6 @@
-/* demangle.c: C++ and Rust, old and new; what is not mangled stays; what is made to hurt does not. */
+/*
+ * demangle.c: C++ and Rust, old and new; what is not mangled stays; what is made to hurt does not.
+ */
 #include "unit/test.h"
 
 #include "base/bytes.h"
@@ -10,7 +12,8 @@ static const struct {
 } names[] = {
 	{ "_ZN4llvm5Value7getTypeEv", "llvm::Value::getType()" },
 	{ "_Z3fooi", "foo(int)" },
-	{ "_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int, std::allocator<int> >::push_back(int const&)" },
+	{ "_ZNSt6vectorIiSaIiEE9push_backERKi",
+		"std::vector<int, std::allocator<int> >::push_back(int const&)" },
 	{ "_Z3foov.isra.0", "foo() [clone .isra.0]" },
 	{ "_Z3foov.cold", "foo() [clone .cold]" },
 	{ "_ZTv0_n24_N3FooD0Ev", "virtual thunk to Foo::~Foo()" },

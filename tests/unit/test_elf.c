@@ -1,4 +1,7 @@
-/* elf.c, image_file.c: a small file built here, both classes, whole, cut at every byte, and lying about its tables. */
+/*
+ * elf.c, image_file.c: a small file built here, both classes, whole, cut at every byte, and lying
+ * about its tables.
+ */
 #include "unit/test.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
-/* Every export of foreign texts: no name, unit, path or payload reaches a terminal as a control character. */
+/*
+ * Every export of foreign texts: no name, unit, path or payload reaches a terminal as a control
+ * character.
+ */
 #include "unit/test.h"
 
 #include "analysis/group.h"
@@ -44,7 +47,9 @@ static void begin(struct fixture *f)
 	f->profile.trace = &f->trace;
 	sample_fill(&f->profile);
 	struct loss *loss = vec_push(&f->trace.losses);
-	*loss = (struct loss){ .count = 5, .cpu = 1, .first_ns = BEGIN_NS, .last_ns = BEGIN_NS + 900000000u };
+	*loss = (struct loss){
+		.count = 5, .cpu = 1, .first_ns = BEGIN_NS, .last_ns = BEGIN_NS + 900000000u
+	};
 	loss->source = trace_add_text(&f->trace, "a source");
 	loss->unit = trace_add_text(&f->trace, "things");
 	for (uint32_t severity = 0; severity <= 3; severity++) {
@@ -54,7 +59,10 @@ static void begin(struct fixture *f)
 		notice->process = trace_find_process(&f->trace, 4711);
 	}
 	struct cpu_grant *grant = vec_push(&f->trace.cpu_grants);
-	*grant = (struct cpu_grant){ .quota_ns = 150000000, .period_ns = 100000000, .periods = 1000, .throttled_periods = 412,
+	*grant = (struct cpu_grant){ .quota_ns = 150000000,
+		.period_ns = 100000000,
+		.periods = 1000,
+		.throttled_periods = 412,
 		.throttled_ns = 2500000000u };
 	grant->path = trace_add_text(&f->trace, "/docker/0123456789ab");
 	grant->container = trace_add_text(&f->trace, "0123456789abcdef0123456789abcdef");
@@ -82,13 +90,16 @@ static void end(struct fixture *f)
 
 static void test_report(void **state)
 {
-	static const enum tree_form kinds[] = { TREE_BY_PROCESS, TREE_BY_PROCESS_NAME, TREE_CALLERS };
+	static const enum tree_form kinds[] = { TREE_BY_PROCESS, TREE_BY_PROCESS_NAME,
+		TREE_CALLERS };
 	struct fixture f;
 
 	(void)state;
 	begin(&f);
 	for (unsigned columns = 0; columns <= 120; columns += 40) {
-		const struct report_text_options options = { .columns = columns, .verbose = true, .row_count = 100,
+		const struct report_text_options options = { .columns = columns,
+			.verbose = true,
+			.row_count = 100,
 			.callers = "Ma\x1b[2Jin" };
 		report_text(&f.report, NULL, &options, &f.out);
 		assert_harmless(&f.out, "report");
@@ -123,7 +134,8 @@ static void test_flame(void **state)
 	end(&f);
 }
 
-static void add_field(struct trace *trace, struct schema *schema, const char *name, unsigned type, unsigned element)
+static void add_field(struct trace *trace, struct schema *schema, const char *name, unsigned type,
+	unsigned element)
 {
 	struct field *field = vec_push(&schema->fields);
 
@@ -142,7 +154,8 @@ static void test_events(void **state)
 	begin(&f);
 	struct schema *schema = vec_push(&f.trace.schemas);
 	schema->provider = trace_add_text(&f.trace, "My-Provider\x1b[2J\n");
-	schema->name = trace_add_text(&f.trace, "An\xc2\x9b" "Event");
+	schema->name = trace_add_text(&f.trace, "An\xc2\x9b"
+						"Event");
 	schema->event_id = 1;
 	add_field(&f.trace, schema, "A\x1b[2JName", FIELD_TEXT16, 0);
 	add_field(&f.trace, schema, "Let\xc2\x9bter", FIELD_CHAR16, 0);
@@ -153,8 +166,10 @@ static void test_events(void **state)
 	bytes_u16(&payload, 2);
 	bytes_utf16z(&payload, text, strlen(text), SIZE_MAX);
 	bytes_utf16z(&payload, "\x1b]0;title\x07", 10, SIZE_MAX);
-	const struct event event = { .schema_index = f.trace.schemas.count - 1, .payload = payload.data,
-		.payload_size = (uint32_t)payload.len, .thread_index = trace_thread(&f.trace, 4711, 4711) };
+	const struct event event = { .schema_index = f.trace.schemas.count - 1,
+		.payload = payload.data,
+		.payload_size = (uint32_t)payload.len,
+		.thread_index = trace_thread(&f.trace, 4711, 4711) };
 
 	event_line(&f.out, &f.trace, &event, 0);
 	assert_harmless(&f.out, "an event");
@@ -193,7 +208,8 @@ static void test_counters(void **state)
 		uint32_t index = counters_series(&counters, &id, (enum counter_kind)kind);
 		assert_true(index);
 		counters.series.items[index].unit = text_of(&counters, "parcels each");
-		counters.series.items[index].title = kind == COUNTER_UPDOWN ? text_of(&counters, "all orders there are") : 0;
+		counters.series.items[index].title =
+			kind == COUNTER_UPDOWN ? text_of(&counters, "all orders there are") : 0;
 		counters.series.items[index].description = text_of(&counters, "orders that came");
 		counters_take_value(&counters, index, 1234.5);
 		counters_take_delta(&counters, index, 5, 1);
@@ -204,23 +220,41 @@ static void test_counters(void **state)
 	}
 	counters_take_interval(&counters, 1);
 	assert_int_equal(counters_close(&counters), 4);
-	const struct counter_instrument instrument = { .id = 1, .meter = text_of(&counters, "Shop.Meter"),
-		.version = text_of(&counters, "version two"), .name = text_of(&counters, "instrument"),
-		.type = text_of(&counters, "Histogram"), .unit = text_of(&counters, "crates each"),
-		.description = text_of(&counters, "what there is"), .tags = text_of(&counters, "a=b of c") };
+	const struct counter_instrument instrument = { .id = 1,
+		.meter = text_of(&counters, "Shop.Meter"),
+		.version = text_of(&counters, "version two"),
+		.name = text_of(&counters, "instrument"),
+		.type = text_of(&counters, "Histogram"),
+		.unit = text_of(&counters, "crates each"),
+		.description = text_of(&counters, "what there is"),
+		.tags = text_of(&counters, "a=b of c") };
 	poison_table(&counters.strings);
-	const struct counters_view view = { .process = "sh\x1b[2Jop\n", .pid = 7, .runtime = "10\x1b[2J",
-		.trouble = "it\x1b[2J broke", .counters = &counters, .utc_ns = 1795250400000000000u, .interval_s = 1 };
-	const struct counters_view troubled = { .process = "shop", .pid = 7, .runtime = "", .trouble = "it\x1b[2J broke",
-		.counters = &nothing, .interval_s = 1 };
+	const struct counters_view view = { .process = "sh\x1b[2Jop\n",
+		.pid = 7,
+		.runtime = "10\x1b[2J",
+		.trouble = "it\x1b[2J broke",
+		.counters = &counters,
+		.utc_ns = 1795250400000000000u,
+		.interval_s = 1 };
+	const struct counters_view troubled = { .process = "shop",
+		.pid = 7,
+		.runtime = "",
+		.trouble = "it\x1b[2J broke",
+		.counters = &nothing,
+		.interval_s = 1 };
 	const struct counters_csv_options csv = { .several = true, .terminal = true };
-	const struct counters_offer offer = { .process = view.process, .pid = 7, .runtime = view.runtime, .counters = &counters,
-		.instruments = &instrument, .instrument_count = 1 };
+	const struct counters_offer offer = { .process = view.process,
+		.pid = 7,
+		.runtime = view.runtime,
+		.counters = &counters,
+		.instruments = &instrument,
+		.instrument_count = 1 };
 
 	counters_csv(&view, &csv, &out);
 	assert_harmless(&out, "counters --csv on a terminal");
 	counters_csv(&view, &(struct counters_csv_options){ .several = true }, &out);
-	assert_true(out.len && memchr(out.data, '\x1b', out.len)); /* a file has what the program said */
+	/* a file has what the program said */
+	assert_true(out.len && memchr(out.data, '\x1b', out.len));
 	bytes_reset(&out);
 	counters_lines(&view, &out);
 	assert_harmless(&out, "counters in lines");
@@ -240,14 +274,17 @@ static void test_counters(void **state)
 	/* The table itself writes escapes that move the cursor to the next line, and no others. */
 	for (size_t count = 0; count <= 2; count++) {
 		const struct counters_view views[] = { count ? view : troubled, view };
-		struct counters_table table = { .columns = 120, .lines = 50, .notice = "no\x1b[2Jtice" };
+		struct counters_table table = {
+			.columns = 120, .lines = 50, .notice = "no\x1b[2Jtice"
+		};
 		struct bytes screen = { 0 };
 		counters_table_draw(&table, views, count ? count : 1, &screen);
 		for (const char *at = bytes_z(&screen); *at;) {
 			const char *next = strstr(at, "\x1b[K");
 			bytes_add(&out, at, next ? (size_t)(next - at) : strlen(at));
 			bytes_text(&out, "\n");
-			at = next ? next + 3 + 2 * (size_t)(strncmp(next + 3, "\r\n", 2) == 0) : at + strlen(at);
+			at = next ? next + 3 + 2 * (size_t)(strncmp(next + 3, "\r\n", 2) == 0)
+				  : at + strlen(at);
 		}
 		assert_harmless(&out, "the table of counters");
 		bytes_done(&screen);
@@ -269,22 +306,34 @@ static void test_threads(void **state)
 	dump.name = strtab_add_z(&dump.texts, "a process");
 	dump.runtime_version = strtab_add_z(&dump.texts, "10.0.12");
 	dump.unsampled_reason = strtab_add_z(&dump.texts, "for a reason");
-	const struct dump_frame frame = { .name = strtab_add_z(&dump.texts, "Shop.Park(System.Object)"),
-		.module = strtab_add_z(&dump.texts, "Shop.Orders"), .kind = FUNCTION_JIT };
+	const struct dump_frame frame = { .name = strtab_add_z(&dump.texts,
+						  "Shop.Park(System.Object)"),
+		.module = strtab_add_z(&dump.texts, "Shop.Orders"),
+		.kind = FUNCTION_JIT };
 	const struct dump_frame nameless = { .name = strtab_add_z(&dump.texts, "libshop.so+0x1234"),
-		.module = strtab_add_z(&dump.texts, "libshop.so"), .kind = FUNCTION_NATIVE };
-	const uint64_t frames[] = { thread_dump_frame(&dump, &frame), thread_dump_frame(&dump, &nameless) };
+		.module = strtab_add_z(&dump.texts, "libshop.so"),
+		.kind = FUNCTION_NATIVE };
+	const uint64_t frames[] = { thread_dump_frame(&dump, &frame),
+		thread_dump_frame(&dump, &nameless) };
 	for (uint32_t tid = 10; tid < 14; tid++) {
 		struct dump_thread *thread = vec_push(&dump.threads);
-		*thread = (struct dump_thread){ .tid = tid, .inner_tid = tid, .name = strtab_add_z(&dump.texts, "a thread's name"),
-			.syscall = strtab_add_z(&dump.texts, "recvmsg"), .object = strtab_add_z(&dump.texts, "/tmp/a file"),
-			.function = strtab_add_z(&dump.texts, "futex_do_wait"), .lock = tid == 13, .lock_owner = tid == 13 ? 10 : 0,
-			.stack = stack_table_intern(&dump.stacks, frames, tid < 12 ? 2 : 1), .mode = THREAD_NATIVE,
-			.managed_count = 1, .state = 'S' };
+		*thread = (struct dump_thread){ .tid = tid,
+			.inner_tid = tid,
+			.name = strtab_add_z(&dump.texts, "a thread's name"),
+			.syscall = strtab_add_z(&dump.texts, "recvmsg"),
+			.object = strtab_add_z(&dump.texts, "/tmp/a file"),
+			.function = strtab_add_z(&dump.texts, "futex_do_wait"),
+			.lock = tid == 13,
+			.lock_owner = tid == 13 ? 10 : 0,
+			.stack = stack_table_intern(&dump.stacks, frames, tid < 12 ? 2 : 1),
+			.mode = THREAD_NATIVE,
+			.managed_count = 1,
+			.state = 'S' };
 	}
 	poison_table(&dump.texts);
 	assert_int_equal(thread_groups_make(&dump), 0);
-	threads_text(&dump, &(struct threads_text_options){ .whole = true, .long_names = true }, &out);
+	threads_text(&dump, &(struct threads_text_options){ .whole = true, .long_names = true },
+		&out);
 	assert_harmless(&out, "stacks");
 	threads_text(&dump, &(struct threads_text_options){ .columns = 40 }, &out);
 	assert_harmless(&out, "stacks in a narrow terminal");

@@ -1,4 +1,7 @@
-/* event_counts.c: rows by name, whatever the schema; the most frequent first; names without end are one row. */
+/*
+ * event_counts.c: rows by name, whatever the schema; the most frequent first; names without end are
+ * one row.
+ */
 #include "unit/test.h"
 
 #include "analysis/event_counts.h"

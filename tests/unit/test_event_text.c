@@ -1,4 +1,7 @@
-/* event_text.c: payloads as lines, of schemas that fit, that don't, and of the runtime's own events. */
+/*
+ * event_text.c: payloads as lines, of schemas that fit, that don't, and of the runtime's own
+ * events.
+ */
 #include "unit/test.h"
 
 #include <math.h>
@@ -26,7 +29,8 @@ static struct schema *new_schema(const char *provider, const char *name, uint32_
 	return schema;
 }
 
-static void add_field(struct schema *schema, const char *name, unsigned type, unsigned element, unsigned depth)
+static void add_field(struct schema *schema, const char *name, unsigned type, unsigned element,
+	unsigned depth)
 {
 	struct field *field = vec_push(&schema->fields);
 
@@ -151,15 +155,20 @@ static void test_runtime(void **state)
 	bytes_u32(&payload, 0);
 	bytes_u32(&payload, 1);
 	bytes_u16(&payload, 8);
-	expect(&payload, payload.len, "Microsoft-Windows-DotNETRuntime/GC/Start", "Count=12 Depth=2 Reason=0 Type=1 ClrInstanceID=8");
+	expect(&payload, payload.len, "Microsoft-Windows-DotNETRuntime/GC/Start",
+		"Count=12 Depth=2 Reason=0 Type=1 ClrInstanceID=8");
 	bytes_u64(&payload, 3);
 	new_schema("Microsoft-Windows-DotNETRuntime", "", 1)->version = 2;
 	expect(&payload, payload.len, "Microsoft-Windows-DotNETRuntime/GC/Start",
 		"Count=12 Depth=2 Reason=0 Type=1 ClrInstanceID=8 ClientSequenceNumber=3");
-	/* A payload that ends early has the fields that it has. Version 0 has another second field. */
-	expect(&payload, 18, "Microsoft-Windows-DotNETRuntime/GC/Start", "Count=12 Depth=2 Reason=0 Type=1 ClrInstanceID=8");
+	/*
+	 * A payload that ends early has the fields that it has. Version 0 has another second field.
+	 */
+	expect(&payload, 18, "Microsoft-Windows-DotNETRuntime/GC/Start",
+		"Count=12 Depth=2 Reason=0 Type=1 ClrInstanceID=8");
 	(void)new_schema("Microsoft-Windows-DotNETRuntime", "", 1);
-	expect(&payload, payload.len, "Microsoft-Windows-DotNETRuntime/GC/Start", "Count=12 Reason=2");
+	expect(&payload, payload.len, "Microsoft-Windows-DotNETRuntime/GC/Start",
+		"Count=12 Reason=2");
 	/* An event that is not in the list is shown by its number. */
 	(void)new_schema("Microsoft-Windows-DotNETRuntime", "", 9999);
 	expect(&payload, payload.len, "Microsoft-Windows-DotNETRuntime/9999", "(26 bytes)");
@@ -192,7 +201,8 @@ static void test_runtime_arrays(void **state)
 	expect(&payload, payload.len - 16, "Microsoft-Windows-DotNETRuntime/Method/MethodDetails",
 		"MethodID=1 TypeID=2 MethodToken=3 TypeParameterCount=0 LoaderModuleID=4 TypeParameters=[]");
 
-	(void)new_schema("Microsoft-Windows-DotNETRuntime", "", 15); /* BulkType: structs with a text and an array of their own */
+	/* BulkType: structs with a text and an array of their own */
+	(void)new_schema("Microsoft-Windows-DotNETRuntime", "", 15);
 	bytes_reset(&payload);
 	bytes_u32(&payload, 2);
 	bytes_u16(&payload, 9);
@@ -217,7 +227,8 @@ static void test_runtime_arrays(void **state)
 		"\"TypeNameID\":0,\"Flags\":1,\"CorElementType\":18,\"Name\":\"List\",\"TypeParameterCount\":1,\"TypeParameters\":[64]}]}}");
 	/* A count that is too large ends with the payload. */
 	memset(payload.data, 0xff, 4);
-	expect_json(&payload, 7, false, "{\"fields\":{\"Count\":4294967295,\"ClrInstanceID\":9,\"Values\":[{}]}}");
+	expect_json(&payload, 7, false,
+		"{\"fields\":{\"Count\":4294967295,\"ClrInstanceID\":9,\"Values\":[{}]}}");
 
 	(void)new_schema("Microsoft-Windows-DotNETRuntime", "", 260); /* CodeSymbolsStart: bytes */
 	bytes_reset(&payload);
@@ -230,7 +241,8 @@ static void test_runtime_arrays(void **state)
 	expect(&payload, payload.len, "Microsoft-Windows-DotNETRuntime/CodeSymbols/Start",
 		"ModuleId=7 TotalChunks=1 ChunkNumber=0 ChunkLength=3 Chunk=0x010203 ClrInstanceID=8");
 
-	new_schema("Microsoft-Windows-DotNETRuntimeStress", "", 0)->version = 1; /* StressLogEvent_V1: 8-bit text */
+	/* StressLogEvent_V1: 8-bit text */
+	new_schema("Microsoft-Windows-DotNETRuntimeStress", "", 0)->version = 1;
 	bytes_reset(&payload);
 	bytes_u32(&payload, 2);
 	bytes_u8(&payload, 3);
@@ -242,7 +254,10 @@ static void test_runtime_arrays(void **state)
 	trace_done(&trace);
 }
 
-/* Dynamic events of a collector: ours by their fields, others by their bytes, broken ones as what they are. */
+/*
+ * Dynamic events of a collector: ours by their fields, others by their bytes, broken ones as what
+ * they are.
+ */
 static void test_dynamic(void **state)
 {
 	struct bytes data = { 0 };
@@ -260,8 +275,10 @@ static void test_dynamic(void **state)
 	bytes_u32(&payload, (uint32_t)data.len);
 	bytes_add(&payload, data.data, data.len);
 	bytes_u16(&payload, 0);
-	expect(&payload, payload.len, "Microsoft-Windows-DotNETRuntime/SpoorGCAllocContexts", "Collection=7 Contexts=1 UnusedBytes=64");
-	expect_json(&payload, payload.len, true, "{\"fields\":{\"Collection\":7,\"Contexts\":1,\"UnusedBytes\":64}}");
+	expect(&payload, payload.len, "Microsoft-Windows-DotNETRuntime/SpoorGCAllocContexts",
+		"Collection=7 Contexts=1 UnusedBytes=64");
+	expect_json(&payload, payload.len, true,
+		"{\"fields\":{\"Collection\":7,\"Contexts\":1,\"UnusedBytes\":64}}");
 	const struct event event = {
 		.schema_index = trace.schemas.count - 1,
 		.payload = payload.data,
@@ -278,15 +295,18 @@ static void test_dynamic(void **state)
 	bytes_utf16z(&payload, "SpoorGCAllocContexts_V2", 23, SIZE_MAX);
 	bytes_u32(&payload, 8);
 	bytes_add(&payload, data.data, 8); /* ends within Contexts */
-	expect(&payload, payload.len, "Microsoft-Windows-DotNETRuntime/SpoorGCAllocContexts_V2", "Collection=7?");
+	expect(&payload, payload.len, "Microsoft-Windows-DotNETRuntime/SpoorGCAllocContexts_V2",
+		"Collection=7?");
 	expect_json(&payload, payload.len, false, "{\"fields\":{\"Collection\":7}}");
 	bytes_reset(&payload);
 	bytes_utf16z(&payload, "Foreign\n", 8, SIZE_MAX);
 	bytes_u32(&payload, 3);
 	bytes_add(&payload, "\x01\x02\xff", 3);
-	expect(&payload, payload.len, "Microsoft-Windows-DotNETRuntime/Foreign\\n", "Data=0x0102ff");
+	expect(&payload, payload.len, "Microsoft-Windows-DotNETRuntime/Foreign\\n",
+		"Data=0x0102ff");
 	expect_json(&payload, payload.len, true, "{\"fields\":{\"Data\":\"0x0102ff\"}}");
-	expect(&payload, payload.len - 1, "Microsoft-Windows-DotNETRuntime/GC/DynamicEvent", "Name=\"Foreign\\n\" DataSize=3?");
+	expect(&payload, payload.len - 1, "Microsoft-Windows-DotNETRuntime/GC/DynamicEvent",
+		"Name=\"Foreign\\n\" DataSize=3?");
 	bytes_done(&out);
 	bytes_done(&data);
 	bytes_done(&payload);
@@ -305,8 +325,10 @@ static void test_universal(void **state)
 	bytes_u16(&payload, 4);
 	bytes_text(&payload, "a\"b\x1b");
 	bytes_u16(&payload, 0);
-	expect(&payload, payload.len, "Universal.System/ProcessCreate", "NamespaceId=300 Name=\"a\\\"b\\x1b\" NamespaceName=\"\"");
-	expect_json(&payload, payload.len, true, "{\"fields\":{\"NamespaceId\":300,\"Name\":\"a\\\"b\\u001b\",\"NamespaceName\":\"\"}}");
+	expect(&payload, payload.len, "Universal.System/ProcessCreate",
+		"NamespaceId=300 Name=\"a\\\"b\\x1b\" NamespaceName=\"\"");
+	expect_json(&payload, payload.len, true,
+		"{\"fields\":{\"NamespaceId\":300,\"Name\":\"a\\\"b\\u001b\",\"NamespaceName\":\"\"}}");
 	expect_json(&payload, payload.len - 3, false, "{\"fields\":{\"NamespaceId\":300}}");
 	bytes_reset(&payload);
 	(void)new_schema("Universal.Events", "cswitch", 77);
@@ -340,24 +362,32 @@ static void test_lines(void **state)
 
 	event_line_lost(&out, &trace, &event, offset);
 	event_line(&out, &trace, &event, offset);
-	assert_string_equal(bytes_z(&out), "14:13:20.000005  7/8  -- 1 event was lost before this --\n"
+	assert_string_equal(bytes_z(&out),
+		"14:13:20.000005  7/8  -- 1 event was lost before this --\n"
 		"14:13:20.000005  7/8  Microsoft-Windows-DotNETRuntime/GC/RestartEEStop  ClrInstanceID=2\n");
 	bytes_reset(&out);
 	event_line_lost_json(&out, &trace, &event, offset);
-	assert_string_equal(bytes_z(&out), "{\"time\":\"2026-09-21T14:13:20.000005000Z\",\"pid\":7,\"tid\":8,\"cpu\":3,\"lost\":1}\n");
+	assert_string_equal(bytes_z(&out),
+		"{\"time\":\"2026-09-21T14:13:20.000005000Z\",\"pid\":7,\"tid\":8,\"cpu\":3,\"lost\":1}\n");
 	bytes_reset(&out);
 	event.cpu = EVENT_CPU_UNKNOWN;
 	event.thread_index = 0;
 	event.payload_size = 1;
 	event_line_json(&out, &trace, &event, offset, NULL);
-	assert_string_equal(bytes_z(&out), "{\"time\":\"2026-09-21T14:13:20.000005000Z\",\"provider\":\"Microsoft-Windows-DotNETRuntime\","
+	assert_string_equal(bytes_z(&out),
+		"{\"time\":\"2026-09-21T14:13:20.000005000Z\",\"provider\":\"Microsoft-Windows-DotNETRuntime\","
 		"\"event\":\"GC/RestartEEStop\",\"id\":3,\"version\":1,\"level\":0,\"keywords\":\"0x0\",\"bytes\":1,\"fields\":{},"
 		"\"broken\":true}\n");
 	/* An event's own attributes and activity; a stack without names. */
-	static const uint8_t activity[EVENT_ACTIVITY_SIZE] = { 0x33, 0x22, 0x11, 0, 0x55, 0x44, 0x77, 0x66, 0x88, 0x99, 0xaa };
+	static const uint8_t activity[EVENT_ACTIVITY_SIZE] = { 0x33, 0x22, 0x11, 0, 0x55, 0x44,
+		0x77, 0x66, 0x88, 0x99, 0xaa };
 	const uint64_t frames[] = { 0x1000, 0x2000 };
-	const struct event_labels labels = { .which = EVENT_LABEL_LEVEL | EVENT_LABEL_KEYWORDS | EVENT_LABEL_OPCODE | EVENT_LABEL_VERSION,
-		.level = 5, .keywords = UINT64_C(0xf00000000000), .opcode = 2, .version = 3 };
+	const struct event_labels labels = { .which = EVENT_LABEL_LEVEL | EVENT_LABEL_KEYWORDS |
+						      EVENT_LABEL_OPCODE | EVENT_LABEL_VERSION,
+		.level = 5,
+		.keywords = UINT64_C(0xf00000000000),
+		.opcode = 2,
+		.version = 3 };
 	struct event attributed = event;
 	attributed.activity = activity;
 	attributed.labels = &labels;
@@ -366,23 +396,38 @@ static void test_lines(void **state)
 	event_line_json(&out, &trace, &attributed, offset, NULL);
 	assert_non_null(strstr(bytes_z(&out),
 		"\"version\":3,\"level\":5,\"keywords\":\"0xf00000000000\",\"opcode\":2,\"activity\":\"00112233-4455-6677-8899-aa0000000000\",\"bytes\":1"));
-	assert_non_null(strstr(bytes_z(&out), "\"stack\":[{\"address\":\"0x1000\"},{\"address\":\"0x2000\"}]}\n"));
+	assert_non_null(strstr(bytes_z(&out),
+		"\"stack\":[{\"address\":\"0x1000\"},{\"address\":\"0x2000\"}]}\n"));
 	assert_null(strstr(bytes_z(&out), "related_activity"));
 	assert_null(strstr(bytes_z(&out), "labels"));
 	/* Labels; an id that is all zero is none. */
-	static const char list[] = "\x03" "\x4b\xf9\x2f\x35\x77\xb3\x4d\xa6\xa3\xce\x92\x9d\x0e\x0e\x47\x36"
-		"\x04" "\xb7\x02\xa9\x0b\xaa\x67\xf0\0" "\x05\x04" "City" "\x05" "R\"\n\xff." "\x06\x06" "Re\033try" "\x05";
-	const struct event_labels listed = { .list = (const uint8_t *)list, .list_size = sizeof(list) - 1 };
-	const struct event_labels zero = { .list = (const uint8_t *)"\x04\0\0\0\0\0\0\0", .list_size = 9 };
+	static const char list[] =
+		"\x03"
+		"\x4b\xf9\x2f\x35\x77\xb3\x4d\xa6\xa3\xce\x92\x9d\x0e\x0e\x47\x36"
+		"\x04"
+		"\xb7\x02\xa9\x0b\xaa\x67\xf0\0"
+		"\x05\x04"
+		"City"
+		"\x05"
+		"R\"\n\xff."
+		"\x06\x06"
+		"Re\033try"
+		"\x05";
+	const struct event_labels listed = { .list = (const uint8_t *)list,
+		.list_size = sizeof(list) - 1 };
+	const struct event_labels zero = { .list = (const uint8_t *)"\x04\0\0\0\0\0\0\0",
+		.list_size = 9 };
 	event.labels = &listed;
 	bytes_reset(&out);
 	event_line_json(&out, &trace, &event, offset, NULL);
-	assert_non_null(strstr(bytes_z(&out), "\"keywords\":\"0x0\",\"trace_id\":\"4bf92f3577b34da6a3ce929d0e0e4736\",\"span_id\":\"00f067aa0ba902b7\","
+	assert_non_null(strstr(bytes_z(&out),
+		"\"keywords\":\"0x0\",\"trace_id\":\"4bf92f3577b34da6a3ce929d0e0e4736\",\"span_id\":\"00f067aa0ba902b7\","
 		"\"labels\":{\"City\":\"R\\\"\\n\xef\xbf\xbd.\",\"Re\\\\x1btry\":-3},\"bytes\":1,"));
 	bytes_reset(&out);
 	event.payload_size = 2;
 	event_line(&out, &trace, &event, offset);
-	assert_non_null(strstr(bytes_z(&out), "  ClrInstanceID=2 {trace_id=4bf92f3577b34da6a3ce929d0e0e4736 span_id=00f067aa0ba902b7 "
+	assert_non_null(strstr(bytes_z(&out),
+		"  ClrInstanceID=2 {trace_id=4bf92f3577b34da6a3ce929d0e0e4736 span_id=00f067aa0ba902b7 "
 		"City=\"R\\\"\\n\xef\xbf\xbd.\" Re\\x1btry=-3}\n"));
 	event.labels = &zero;
 	bytes_reset(&out);
@@ -450,7 +495,9 @@ static void test_elements(void **state)
 	for (size_t cut = 0; cut < payload.len; cut++) {
 		struct json j = { .out = &out };
 		uint8_t *exact = malloc(cut + 1);
-		const struct event event = { .schema_index = trace.schemas.count - 1, .payload = exact, .payload_size = (uint32_t)cut };
+		const struct event event = { .schema_index = trace.schemas.count - 1,
+			.payload = exact,
+			.payload_size = (uint32_t)cut };
 		memcpy(exact, payload.data, cut);
 		bytes_reset(&out);
 		json_object(&j, NULL);
@@ -459,7 +506,9 @@ static void test_elements(void **state)
 		assert_true(json_is_valid(bytes_z(&out), out.len));
 		free(exact);
 	}
-	const struct event event = { .schema_index = trace.schemas.count - 1, .payload = payload.data, .payload_size = (uint32_t)payload.len };
+	const struct event event = { .schema_index = trace.schemas.count - 1,
+		.payload = payload.data,
+		.payload_size = (uint32_t)payload.len };
 
 	bytes_reset(&out);
 	assert_true(event_text_field(&out, &trace, &event, "Lines"));
@@ -503,7 +552,10 @@ static void test_many_elements(void **state)
 	trace_done(&trace);
 }
 
-/* Elements elsewhere in the payload: their offset counts from the field's end, or from the payload's begin. */
+/*
+ * Elements elsewhere in the payload: their offset counts from the field's end, or from the
+ * payload's begin.
+ */
 static void test_located(void **state)
 {
 	struct bytes payload = { 0 };
@@ -524,8 +576,10 @@ static void test_located(void **state)
 	bytes_u16(&payload, 1);
 	bytes_u16(&payload, 2);
 	bytes_utf16z(&payload, "x", 1, SIZE_MAX);
-	expect(&payload, payload.len, "My-Source/Located", "Name=\"abc\" Numbers=[1,2] Wide=\"x\" Last=7");
-	expect_json(&payload, payload.len, true, "{\"fields\":{\"Name\":\"abc\",\"Numbers\":[1,2],\"Wide\":\"x\",\"Last\":7}}");
+	expect(&payload, payload.len, "My-Source/Located",
+		"Name=\"abc\" Numbers=[1,2] Wide=\"x\" Last=7");
+	expect_json(&payload, payload.len, true,
+		"{\"fields\":{\"Name\":\"abc\",\"Numbers\":[1,2],\"Wide\":\"x\",\"Last\":7}}");
 	/* Beyond the payload. */
 	expect(&payload, payload.len - 1, "My-Source/Located", "Name=\"abc\" Numbers=[1,2]?");
 
@@ -539,7 +593,9 @@ static void test_located(void **state)
 	for (int i = 0; i < 8000; i++)
 		bytes_u32(&payload, 32000u << 16 | 2);
 	struct bytes out = { 0 };
-	const struct event event = { .schema_index = trace.schemas.count - 1, .payload = payload.data, .payload_size = (uint32_t)payload.len };
+	const struct event event = { .schema_index = trace.schemas.count - 1,
+		.payload = payload.data,
+		.payload_size = (uint32_t)payload.len };
 	event_text_fields(&out, &trace, &event);
 	assert_int_equal(out.data[out.len - 1], '?');
 	bytes_done(&out);
@@ -547,7 +603,10 @@ static void test_located(void **state)
 	trace_done(&trace);
 }
 
-/* Bools of four bytes and of one have the same type, and so have byte arrays with two kinds of count: the size of the payload decides. */
+/*
+ * Bools of four bytes and of one have the same type, and so have byte arrays with two kinds of
+ * count: the size of the payload decides.
+ */
 static void test_open_layouts(void **state)
 {
 	struct bytes payload = { 0 };
@@ -609,14 +668,18 @@ static void test_numbers(void **state)
 	memcpy(&single, &tenth, sizeof(single));
 	bytes_u32(&payload, single);
 	bytes_f64(&payload, -INFINITY);
-	expect(&payload, payload.len, "My-Source/Numbers", "Whole=12345678900 Third=0.3333333333333333 Tenth=0.1 None=-Infinity");
+	expect(&payload, payload.len, "My-Source/Numbers",
+		"Whole=12345678900 Third=0.3333333333333333 Tenth=0.1 None=-Infinity");
 	expect_json(&payload, payload.len, true,
 		"{\"fields\":{\"Whole\":12345678900,\"Third\":0.3333333333333333,\"Tenth\":0.1,\"None\":null}}");
 	bytes_done(&payload);
 	trace_done(&trace);
 }
 
-/* A payload is broken when its description does not use it up, and when it ends before its description does. */
+/*
+ * A payload is broken when its description does not use it up, and when it ends before its
+ * description does.
+ */
 static void test_other_size(void **state)
 {
 	struct bytes payload = { 0 };
@@ -644,7 +707,10 @@ static void test_other_size(void **state)
 	trace_done(&trace);
 }
 
-/* An EventSource writes an enum of one byte as an int32, and describes it as a byte: the size tells, where only one reading fits. */
+/*
+ * An EventSource writes an enum of one byte as an int32, and describes it as a byte: the size
+ * tells, where only one reading fits.
+ */
 static void test_wide(void **state)
 {
 	struct bytes payload = { 0 };
@@ -660,9 +726,11 @@ static void test_wide(void **state)
 	bytes_u32(&payload, 2);
 	bytes_f64(&payload, 0.5);
 	expect(&payload, payload.len, "P/En", "Long=7 Small=2 Value=0.5");
-	expect_json(&payload, payload.len, true, "{\"fields\":{\"Long\":7,\"Small\":2,\"Value\":0.5}}");
+	expect_json(&payload, payload.len, true,
+		"{\"fields\":{\"Long\":7,\"Small\":2,\"Value\":0.5}}");
 	payload.data[9] = 1; /* no byte */
-	expect_json(&payload, payload.len, false, "{\"fields\":{\"Long\":7,\"Small\":2,\"Value\":4.94065645841247e-324}}");
+	expect_json(&payload, payload.len, false,
+		"{\"fields\":{\"Long\":7,\"Small\":2,\"Value\":4.94065645841247e-324}}");
 	bytes_reset(&payload);
 	schema = new_schema("P", "Two", 2);
 	add_field(schema, "A", FIELD_I8, 0, 0);
@@ -745,15 +813,18 @@ static void test_opcode(void **state)
 		uint32_t id;
 		uint8_t opcode;
 		const char *text;
-	} cases[] = { { "", 1, 0, ",\"opcode\":1,\"bytes\"" }, { "", 2, 0, ",\"opcode\":2,\"bytes\"" },
-		{ "", 3, 0, "\"keywords\":\"0x0\",\"bytes\"" }, { "", 1, 9, ",\"opcode\":9,\"bytes\"" },
+	} cases[] = { { "", 1, 0, ",\"opcode\":1,\"bytes\"" },
+		{ "", 2, 0, ",\"opcode\":2,\"bytes\"" },
+		{ "", 3, 0, "\"keywords\":\"0x0\",\"bytes\"" },
+		{ "", 1, 9, ",\"opcode\":9,\"bytes\"" },
 		{ "Mine/Start", 1, 0, ",\"opcode\":0,\"bytes\"" } };
 	struct bytes out = { 0 };
 
 	(void)state;
 	assert_int_equal(trace_init(&trace), 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct schema *schema = new_schema("Microsoft-Windows-DotNETRuntime", cases[i].name, cases[i].id);
+		struct schema *schema =
+			new_schema("Microsoft-Windows-DotNETRuntime", cases[i].name, cases[i].id);
 		schema->opcode = cases[i].opcode;
 		const struct event event = { .schema_index = trace.schemas.count - 1 };
 		bytes_reset(&out);

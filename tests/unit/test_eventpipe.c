@@ -1,6 +1,6 @@
 /*
- * eventpipe.c and exchange.c against a peer that is ours, behind socket pairs: polite, old, silent, lying, torn. Time is a number that the
- * test moves on.
+ * eventpipe.c and exchange.c against a peer that is ours, behind socket pairs: polite, old, silent,
+ * lying, torn. Time is a number that the test moves on.
  */
 #include "unit/test.h"
 
@@ -54,8 +54,8 @@ static int peer_connect(void *context, struct diag *diag)
 	if (peer->refuse_connect)
 		return diag_set(diag, peer->refuse_connect, "no way in");
 	assert_true(peer->count < CONNECTIONS);
-	assert_int_equal(
-		socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair),
+		0);
 	peer->open[peer->count++] = pair[1];
 	return pair[0];
 }
@@ -339,11 +339,13 @@ static void test_silence(void **state)
 	/* While bytes come in numbers it is waited for, but no longer than a rundown may take. */
 	for (int i = 0; i < 7; i++) {
 		assert_int_equal(turns(&lingering, 2, 2 * S), EVENTPIPE_STOPPING);
-		assert_int_equal(send(lingering.peer.stream, block, sizeof(block), MSG_NOSIGNAL), sizeof(block));
+		assert_int_equal(send(lingering.peer.stream, block, sizeof(block), MSG_NOSIGNAL),
+			sizeof(block));
 	}
 	assert_int_equal(turns(&lingering, 2, 2 * S), EVENTPIPE_ENDED);
 	assert_string_equal(eventpipe_reason_code(lingering.pipe), "cut-short");
-	assert_string_equal(eventpipe_reason(lingering.pipe), "it did not end the session within 30 s");
+	assert_string_equal(eventpipe_reason(lingering.pipe),
+		"it did not end the session within 30 s");
 	assert_false(eventpipe_whole(lingering.pipe));
 	assert_int_equal(lingering.told.ends, 1);
 	end(&lingering);
@@ -356,7 +358,8 @@ static void test_silence(void **state)
 		assert_int_equal(send(dripping.peer.stream, "x", 1, MSG_NOSIGNAL), 1);
 	}
 	assert_int_equal(turns(&dripping, 3, S / 2), EVENTPIPE_ENDED);
-	assert_string_equal(eventpipe_reason(dripping.pipe), "it did not end the session within 5 s");
+	assert_string_equal(eventpipe_reason(dripping.pipe),
+		"it did not end the session within 5 s");
 	end(&dripping);
 
 	/* Without a rundown nothing comes that was not in the buffer. */
@@ -365,9 +368,11 @@ static void test_silence(void **state)
 	eventpipe_stop(flooding.pipe, flooding.now_ns);
 	unsigned sent = 0;
 	while (turns(&flooding, 1, 1) == EVENTPIPE_STOPPING && sent < 1000)
-		sent += send(flooding.peer.stream, block, sizeof(block), MSG_NOSIGNAL) == (ssize_t)sizeof(block);
+		sent += send(flooding.peer.stream, block, sizeof(block), MSG_NOSIGNAL) ==
+			(ssize_t)sizeof(block);
 	assert_in_range(sent, 128, 140);
-	assert_string_equal(eventpipe_reason(flooding.pipe), "it sent more than a session can hold after its end");
+	assert_string_equal(eventpipe_reason(flooding.pipe),
+		"it sent more than a session can hold after its end");
 	end(&flooding);
 
 	/* An answer has its time, in however many pieces it comes. */
@@ -375,7 +380,9 @@ static void test_silence(void **state)
 	for (int i = 0; i < 8; i++) {
 		(void)turns(&trickling, 1, S);
 		if (i)
-			assert_int_equal(send(trickling.peer.asked, &"DOTNET_IPC_V1"[i], 1, MSG_NOSIGNAL), 1);
+			assert_int_equal(send(trickling.peer.asked, &"DOTNET_IPC_V1"[i], 1,
+						 MSG_NOSIGNAL),
+				1);
 	}
 	assert_int_equal(eventpipe_state(trickling.pipe), EVENTPIPE_HUNG);
 	end(&trickling);
@@ -406,7 +413,10 @@ static void test_ends_by_themselves(void **state)
 	end(&exited);
 	assert_int_equal(exited.peer.stops, 0); /* its id may be another session's by now */
 
-	/* The handler rejects the bytes: the session is stopped and read to its end, and the handler gets no more. */
+	/*
+	 * The handler rejects the bytes: the session is stopped and read to its end, and the
+	 * handler gets no more.
+	 */
 	begin(&refused, NULL);
 	assert_int_equal(turns(&refused, 14, 1), EVENTPIPE_ENDED);
 	assert_int_equal(refused.peer.stops, 1);

@@ -1,4 +1,7 @@
-/* frame_chain.c: stacks made by hand, with remains of earlier calls, methods without records, and rubbish. */
+/*
+ * frame_chain.c: stacks made by hand, with remains of earlier calls, methods without records, and
+ * rubbish.
+ */
 #include "unit/test.h"
 
 #include <string.h>
@@ -6,12 +9,16 @@
 #include "code/frame_chain.h"
 
 #define SP    UINT64_C(0x7000)
-#define AT(i) (SP + (uint64_t)(i) * 8)
+#define AT(i) (SP + (uint64_t)(i)*8)
 
-/* Code lies at 0x100000 to 0x1fffff, each address of it behind a call; where threads start at 0x1ff000 and above. */
+/*
+ * Code lies at 0x100000 to 0x1fffff, each address of it behind a call; where threads start at
+ * 0x1ff000 and above.
+ */
 static bool is_return(void *context, uint64_t address, uint64_t *ret_target)
 {
-	const uint64_t *targets = context; /* pairs of an address and what the call before it calls; ends with 0 */
+	/* pairs of an address and what the call before it calls; ends with 0 */
+	const uint64_t *targets = context;
 
 	*ret_target = 0;
 	for (; targets && *targets; targets += 2)
@@ -26,8 +33,8 @@ static bool is_start(void *context, uint64_t address)
 	return address >= 0x1ff000;
 }
 
-static uint32_t find(const uint64_t *words, size_t count, const uint64_t *managed, uint32_t managed_count, const uint64_t *targets,
-	uint64_t *frames, uint32_t *skipped)
+static uint32_t find(const uint64_t *words, size_t count, const uint64_t *managed,
+	uint32_t managed_count, const uint64_t *targets, uint64_t *frames, uint32_t *skipped)
 {
 	const struct frame_chain chain = {
 		.words = words,
@@ -43,8 +50,12 @@ static uint32_t find(const uint64_t *words, size_t count, const uint64_t *manage
 
 static void test_mixed(void **state)
 {
-	/* Native 0x101000 called by managed 0x110020 (left at 0x110010), called by 0x120000, by native 0x102000, by the thread's start. */
-	uint64_t words[] = { 7, AT(4), 0x101000, 8, AT(8), 0x110020, 9, 10, AT(11), 0x120000, 5, AT(14), 0x102000, 1, 0x1234, 0x1ff010, 0 };
+	/*
+	 * Native 0x101000 called by managed 0x110020 (left at 0x110010), called by 0x120000, by
+	 * native 0x102000, by the thread's start.
+	 */
+	uint64_t words[] = { 7, AT(4), 0x101000, 8, AT(8), 0x110020, 9, 10, AT(11), 0x120000, 5,
+		AT(14), 0x102000, 1, 0x1234, 0x1ff010, 0 };
 	const uint64_t managed[] = { 0x110010, 0x120000 };
 	const uint64_t expected[] = { 0x101000, 0x110020, 0x120000, 0x102000, 0x1ff010 };
 	uint64_t frames[16];
@@ -72,8 +83,12 @@ static void test_mixed(void **state)
 
 static void test_without_records(void **state)
 {
-	/* 0x120000 returns into a method that has a record, but keeps none itself: its address stands between two records. */
-	const uint64_t words[] = { 1, AT(4), 0x110004, 3, AT(9), 0x111000, 6, 0x120000, 8, AT(12), 0x130000, 9, 0, 0x1ff010, 0 };
+	/*
+	 * 0x120000 returns into a method that has a record, but keeps none itself: its address
+	 * stands between two records.
+	 */
+	const uint64_t words[] = { 1, AT(4), 0x110004, 3, AT(9), 0x111000, 6, 0x120000, 8, AT(12),
+		0x130000, 9, 0, 0x1ff010, 0 };
 	const uint64_t managed[] = { 0x110000, 0x111000, 0x120000, 0x130000 };
 	const uint64_t expected[] = { 0x110004, 0x111000, 0x120000, 0x130000, 0x1ff010 };
 	uint64_t frames[16];
@@ -96,7 +111,8 @@ static void test_without_records(void **state)
 
 static void test_native(void **state)
 {
-	const uint64_t words[] = { AT(3), 0x101000, 0, AT(7), 0x102000, 5, 6, 0x99, 0x1ff010, 0, 0 };
+	const uint64_t words[] = { AT(3), 0x101000, 0, AT(7), 0x102000, 5, 6, 0x99, 0x1ff010, 0,
+		0 };
 	const uint64_t expected[] = { 0x101000, 0x102000, 0x1ff010 };
 	uint64_t frames[16];
 	uint32_t skipped;
@@ -122,10 +138,13 @@ static void test_rubbish(void **state)
 			seed ^= seed << 13;
 			seed ^= seed >> 7;
 			seed ^= seed << 17;
-			words[i] = seed % 3 == 0 ? AT(seed / 8 % 2100) : seed % 3 == 1 ? 0x100000 + seed / 16 % 0x40 * 0x4000 : seed;
+			words[i] = seed % 3 == 0   ? AT(seed / 8 % 2100)
+				   : seed % 3 == 1 ? 0x100000 + seed / 16 % 0x40 * 0x4000
+						   : seed;
 		}
 		const uint64_t managed[] = { words[5], words[100], words[101] };
-		assert_true(find(words, 2000, managed, (uint32_t)(round % 4), NULL, frames, &skipped) <= 16);
+		assert_true(find(words, 2000, managed, (uint32_t)(round % 4), NULL, frames,
+				    &skipped) <= 16);
 		assert_true(skipped <= 3);
 	}
 }

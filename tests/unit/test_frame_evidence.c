@@ -1,4 +1,7 @@
-/* frame_evidence.c: managed frames are joined with a wait only where they are proved to be of the same one. */
+/*
+ * frame_evidence.c: managed frames are joined with a wait only where they are proved to be of the
+ * same one.
+ */
 #include "unit/test.h"
 
 #include "stacks/frame_evidence.h"
@@ -15,21 +18,29 @@ static void test_proofs(void **state)
 {
 	(void)state;
 	expect((struct frame_evidence){ 0 }, FRAMES_NONE, false);
-	expect((struct frame_evidence){ .before = true, .before_proved = true }, FRAMES_BEFORE, false);
+	expect((struct frame_evidence){ .before = true, .before_proved = true }, FRAMES_BEFORE,
+		false);
 	expect((struct frame_evidence){ .before = true }, FRAMES_BEFORE, true);
 	expect((struct frame_evidence){ .runs = true, .before = true }, FRAMES_BEFORE, false);
-	expect((struct frame_evidence){ .before = true, .after = true, .after_proved = true }, FRAMES_AFTER, false);
+	expect((struct frame_evidence){ .before = true, .after = true, .after_proved = true },
+		FRAMES_AFTER, false);
 	expect((struct frame_evidence){ .after = true }, FRAMES_AFTER, true);
 	/* All managed frames are in the stack, which was the same before and after it was read. */
-	expect((struct frame_evidence){ .walked = true, .walked_managed = true, .before = true }, FRAMES_WALKED, false);
+	expect((struct frame_evidence){ .walked = true, .walked_managed = true, .before = true },
+		FRAMES_WALKED, false);
 	/* Native frames from the start of the thread: it is in no managed code. */
 	expect((struct frame_evidence){ .walked = true, .before = true }, FRAMES_NONE, false);
 }
 
-/* The leaf was not found in the stack: it may be where the thread waited before, under the same callers. */
+/*
+ * The leaf was not found in the stack: it may be where the thread waited before, under the same
+ * callers.
+ */
 static void test_leaf_of_an_earlier_wait(void **state)
 {
-	const struct frame_evidence earlier = { .walked = true, .walked_managed = true, .skipped = 1, .before = true };
+	const struct frame_evidence earlier = {
+		.walked = true, .walked_managed = true, .skipped = 1, .before = true
+	};
 	struct frame_evidence evidence = earlier;
 
 	(void)state;
@@ -47,7 +58,9 @@ static void test_needs_more(void **state)
 {
 	const struct frame_evidence runs = { .runs = true, .before = true };
 	const struct frame_evidence unproved = { .before = true };
-	const struct frame_evidence walked = { .walked = true, .walked_managed = true, .before = true };
+	const struct frame_evidence walked = {
+		.walked = true, .walked_managed = true, .before = true
+	};
 
 	(void)state;
 	assert_false(frame_evidence_needs_more(&runs));

@@ -1,4 +1,7 @@
-/* gc_dynamic.c: the collectors' events from their bytes, whole, cut at every byte, of older and newer versions. */
+/*
+ * gc_dynamic.c: the collectors' events from their bytes, whole, cut at every byte, of older and
+ * newer versions.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -27,8 +30,8 @@ static void put_handles(struct bytes *out)
 	bytes_u32(out, 5);
 }
 
-static void assert_line(
-	const char *name, const struct bytes *data, bool whole, const char *expected)
+static void assert_line(const char *name, const struct bytes *data, bool whole,
+	const char *expected)
 {
 	struct bytes payload = { 0 }, line = { 0 };
 	struct gc_dynamic event;
@@ -103,7 +106,10 @@ static void test_cut(void **state)
 	bytes_done(&line);
 }
 
-/* Every entry of the list can be read: each field has a type that is known and a name, and no name of ours has a version of its own. */
+/*
+ * Every entry of the list can be read: each field has a type that is known and a name, and no name
+ * of ours has a version of its own.
+ */
 static void test_table(void **state)
 {
 	static const uint8_t zeros[4096] = { 0 };
@@ -120,12 +126,12 @@ static void test_table(void **state)
 		assert_null(strstr(entry->name, "_V"));
 		assert_true(entry->version >= 1);
 		assert_true(strlen(entry->what) > 10);
-		gc_dynamic_open_named(
-			entry->name, strlen(entry->name), zeros, sizeof(zeros), &event);
+		gc_dynamic_open_named(entry->name, strlen(entry->name), zeros, sizeof(zeros),
+			&event);
 		assert_ptr_equal(event.event, entry);
 		while (gc_dynamic_next(&event, &field) > 0) {
-			assert_true(
-				field.name_len > 1 && field.name[0] >= 'A' && field.name[0] <= 'Z');
+			assert_true(field.name_len > 1 && field.name[0] >= 'A' &&
+				    field.name[0] <= 'Z');
 			fields++;
 		}
 		for (const char *p = entry->fields; *p; p++)

@@ -1,6 +1,6 @@
 /*
- * Written then read is equal, files of other programs are read as they mean it, and broken files are diagnosed. Writes the files of
- * tests/data/gcdump with SPOOR_GOLDEN in the environment.
+ * Written then read is equal, files of other programs are read as they mean it, and broken files
+ * are diagnosed. Writes the files of tests/data/gcdump with SPOOR_GOLDEN in the environment.
  */
 #include "unit/test.h"
 
@@ -41,7 +41,10 @@ static uint32_t type(struct heap_graph *graph, uint64_t id, const char *name, co
 	return index;
 }
 
-/* A list of orders held by a static variable, one order held by a handle, garbage in between, and one object larger than 2 GiB. */
+/*
+ * A list of orders held by a static variable, one order held by a handle, garbage in between, and
+ * one object larger than 2 GiB.
+ */
 static void make_graph(struct heap_graph *graph)
 {
 	assert_int_equal(heap_graph_init(graph), 0);
@@ -54,16 +57,24 @@ static void make_graph(struct heap_graph *graph)
 	for (uint32_t i = 1; i <= 100; i++) {
 		assert_int_equal(heap_graph_add_edge(graph, BASE + 1000 * i), 0);
 		assert_int_equal(heap_graph_add_node(graph, BASE + 1000 * i, 32, order, 2), 0);
-		assert_int_equal(heap_graph_add_node(graph, BASE + 1000 * i + 32, 22 + i % 7 * 2, text, 0), 0);
+		assert_int_equal(heap_graph_add_node(graph, BASE + 1000 * i + 32, 22 + i % 7 * 2,
+					 text, 0),
+			0);
 	}
 	for (uint32_t i = 1; i <= 100; i++) {
 		assert_int_equal(heap_graph_add_edge(graph, BASE + 1000 * i + 32), 0);
 		assert_int_equal(heap_graph_add_edge(graph, i % 10 ? 0 : BASE + 1000 * (i - 1)), 0);
 	}
-	assert_int_equal(heap_graph_add_node(graph, BASE + (1 << 20), UINT64_C(3) << 30, bytes, 0), 0);
-	assert_int_equal(heap_graph_add_root(graph, &(struct heap_root){ .object = BASE, .is_static = true,
-		.name = strtab_add_z(&graph->strings, "all") }), 0);
-	assert_int_equal(heap_graph_add_root(graph, &(struct heap_root){ .object = BASE + 2000, .kind = HEAP_ROOT_HANDLE }), 0);
+	assert_int_equal(heap_graph_add_node(graph, BASE + (1 << 20), UINT64_C(3) << 30, bytes, 0),
+		0);
+	assert_int_equal(heap_graph_add_root(graph,
+				 &(struct heap_root){ .object = BASE,
+					 .is_static = true,
+					 .name = strtab_add_z(&graph->strings, "all") }),
+		0);
+	assert_int_equal(heap_graph_add_root(graph, &(struct heap_root){ .object = BASE + 2000,
+							    .kind = HEAP_ROOT_HANDLE }),
+		0);
 	assert_int_equal(heap_graph_resolve(graph), 0);
 }
 
@@ -121,7 +132,9 @@ static void test_round_trip(void **state)
 	assert_string_equal(origin.process_name, "shop");
 	assert_int_equal(origin.pid, 4711);
 	assert_int_equal(origin.utc_ns, info.utc_ns);
-	/* The file's nodes and types are ours, each one further on: its first of both is UNDEFINED. */
+	/*
+	 * The file's nodes and types are ours, each one further on: its first of both is UNDEFINED.
+	 */
 	assert_int_equal(heap_graph_node_count(&again), heap_graph_node_count(&graph) + 1);
 	assert_int_equal(again.object_count, graph.object_count);
 	assert_int_equal(again.nameless_bytes, 0);
@@ -129,11 +142,15 @@ static void test_round_trip(void **state)
 		uint32_t a_count, b_count, b_at = 0;
 		const uint32_t *a = heap_graph_edges(&graph, node, &a_count);
 		const uint32_t *b = heap_graph_edges(&again, node + 1, &b_count);
-		assert_string_equal(heap_graph_type_name(&graph, heap_graph_node_type(&graph, node), room_a, sizeof(room_a)),
-			heap_graph_type_name(&again, heap_graph_node_type(&again, node + 1), room_b, sizeof(room_b)));
-		assert_int_equal(heap_graph_address(&graph, node), heap_graph_address(&again, node + 1));
+		assert_string_equal(heap_graph_type_name(&graph, heap_graph_node_type(&graph, node),
+					    room_a, sizeof(room_a)),
+			heap_graph_type_name(&again, heap_graph_node_type(&again, node + 1), room_b,
+				sizeof(room_b)));
+		assert_int_equal(heap_graph_address(&graph, node),
+			heap_graph_address(&again, node + 1));
 		uint64_t node_size = heap_graph_size(&graph, node);
-		assert_int_equal(node_size > INT32_MAX ? INT32_MAX : node_size, heap_graph_size(&again, node + 1));
+		assert_int_equal(node_size > INT32_MAX ? INT32_MAX : node_size,
+			heap_graph_size(&again, node + 1));
 		for (uint32_t i = 0; i < a_count; i++)
 			if (a[i])
 				assert_int_equal(a[i] + 1, b[b_at++]);
@@ -201,7 +218,10 @@ static void test_not_whole(void **state)
 	heap_graph_done(&graph);
 }
 
-/* Whatever the place where it is cut: told, not taken for whole. Behind the graph there is nothing that a report needs. */
+/*
+ * Whatever the place where it is cut: told, not taken for whole. Behind the graph there is nothing
+ * that a report needs.
+ */
 static void test_torn(void **state)
 {
 	struct heap_graph graph, again;
@@ -261,8 +281,8 @@ static const struct {
 	[PROXY] = { "Shop.Proxy", 40, "C:\\app\\Shop.dll" },
 };
 
-static uint32_t foreign_add(
-	struct foreign *f, enum foreign_type node_type, int32_t size, uint64_t address)
+static uint32_t foreign_add(struct foreign *f, enum foreign_type node_type, int32_t size,
+	uint64_t address)
 {
 	assert_true(f->count < FOREIGN_NODES);
 	f->nodes[f->count] =
@@ -374,8 +394,9 @@ static void put_foreign(const struct foreign *f, uint32_t root, bool is64, struc
 }
 
 /*
- * Twenty orders with a text each. The root nodes, an object that was never seen, and an object with a size and no address stand between the
- * objects. One text lies between the last two orders, so that the orders' block has to be split.
+ * Twenty orders with a text each. The root nodes, an object that was never seen, and an object with
+ * a size and no address stand between the objects. One text lies between the last two orders, so
+ * that the orders' block has to be split.
  */
 static void make_foreign(struct foreign *f, uint64_t base, uint64_t align)
 {
@@ -404,8 +425,8 @@ static void make_foreign(struct foreign *f, uint64_t base, uint64_t align)
 	foreign_refer(f, orders[0], proxy);
 }
 
-static void check_foreign(
-	const struct foreign *f, const char *name, bool is64, uint32_t objects, uint64_t size_bytes)
+static void check_foreign(const struct foreign *f, const char *name, bool is64, uint32_t objects,
+	uint64_t size_bytes)
 {
 	struct heap_graph graph;
 	struct gcdump_origin origin;
@@ -435,7 +456,10 @@ static void check_foreign(
 	bytes_done(&out);
 }
 
-/* A variable with orders in a random order of addresses, and nodes without an address anywhere between them. */
+/*
+ * A variable with orders in a random order of addresses, and nodes without an address anywhere
+ * between them.
+ */
 static uint32_t make_shuffled(struct foreign *f, unsigned seed, uint64_t base)
 {
 	bool taken[4 * FOREIGN_NODES] = { false };
@@ -474,8 +498,8 @@ static void test_foreign(void **state)
 	for (unsigned seed = 1; seed <= 500; seed++) {
 		f.count = 0;
 		uint32_t orders = make_shuffled(&f, seed, seed % 2 ? 0x2a31004 : 0x1e2c0001020);
-		check_foreign(
-			&f, seed == CRASHING_SEED ? "shuffled" : NULL, true, orders, orders * 20);
+		check_foreign(&f, seed == CRASHING_SEED ? "shuffled" : NULL, true, orders,
+			orders * 20);
 	}
 }
 

@@ -1,6 +1,7 @@
 /*
- * guard.c: an owner that is stopped, hangs, is killed or exits, and a runtime whose sessions the guard must end then. The owner is a child of
- * this process, because it has to be stopped; this process plays the runtime.
+ * guard.c: an owner that is stopped, hangs, is killed or exits, and a runtime whose sessions the
+ * guard must end then. The owner is a child of this process, because it has to be stopped; this
+ * process plays the runtime.
  */
 #include "unit/test.h"
 
@@ -57,11 +58,13 @@ static void set_up(struct stage *stage)
 	assert_non_null(mkdtemp(stage->folder));
 	assert_int_equal(dotnet_target_read((uint32_t)getpid(), &stage->target, NULL), 0);
 	strcpy(stage->target.tmpdir, stage->folder);
-	snprintf(stage->path, sizeof(stage->path), "%s/dotnet-diagnostic-%" PRIu32 "-%" PRIu64 "-socket",
-		stage->folder, stage->target.inner_pid, stage->target.start_ticks);
+	snprintf(stage->path, sizeof(stage->path),
+		"%s/dotnet-diagnostic-%" PRIu32 "-%" PRIu64 "-socket", stage->folder,
+		stage->target.inner_pid, stage->target.start_ticks);
 	strcpy(address.sun_path, stage->path);
 	stage->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(stage->listener, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(bind(stage->listener, (const struct sockaddr *)&address, sizeof(address)),
+		0);
 	assert_int_equal(listen(stage->listener, 16), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, stage->words), 0);
 	/* A guard whose owner was killed becomes ours, so that its end can be waited for. */
@@ -107,7 +110,8 @@ static uint32_t hear(const struct stage *stage)
 }
 
 /* In the owner: sessions 1001, 1002, ... are open and guarded. */
-static struct guard *open_sessions(const struct stage *stage, bool with_ids, uint32_t keys[SESSIONS])
+static struct guard *open_sessions(const struct stage *stage, bool with_ids,
+	uint32_t keys[SESSIONS])
 {
 	struct guard *guard;
 
@@ -163,7 +167,8 @@ static uint64_t stop_within(const struct stage *stage, int ms)
 
 	if (fd < 0)
 		return 0;
-	assert_int_equal(recv(fd, request, sizeof(request), MSG_WAITALL), 28); /* the header of 20 bytes, the id, and the end of the stream */
+	/* the header of 20 bytes, the id, and the end of the stream */
+	assert_int_equal(recv(fd, request, sizeof(request), MSG_WAITALL), 28);
 	assert_int_equal(request[16] << 8 | request[17], IPC_STOP_TRACING);
 	memcpy(&id, request + 20, 8);
 	close(fd);
@@ -190,7 +195,10 @@ static void wait_for_end(pid_t pid)
 	}
 }
 
-/* All three sessions get one stop each, and their streams are read; then this runtime ends them. Returns the time of the first stop. */
+/*
+ * All three sessions get one stop each, and their streams are read; then this runtime ends them.
+ * Returns the time of the first stop.
+ */
 static uint64_t expect_stops(struct stage *stage)
 {
 	bool seen[SESSIONS] = { false };
@@ -207,7 +215,8 @@ static uint64_t expect_stops(struct stage *stage)
 	for (unsigned i = 0; i < SESSIONS; i++) {
 		struct pollfd fd = { .fd = stage->stream[i], .events = POLLOUT };
 		assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
-		assert_int_equal(fd.revents, POLLOUT); /* there is room again, and the stream was not shut down */
+		/* there is room again, and the stream was not shut down */
+		assert_int_equal(fd.revents, POLLOUT);
 		close(stage->stream[i]);
 		stage->stream[i] = -1;
 	}
@@ -277,7 +286,10 @@ static void test_stopped(void **state)
 	assert_int_equal(hear(&stage), 1);
 	assert_int_equal(hear(&stage), 'T');
 	assert_in_range(hear(&stage), SILENCE_MS, UINT32_MAX);
-	/* Three seconds of beats: the guard leaves the new session alone, unless this machine gave the owner no CPU for so long. Then the owner stops again. */
+	/*
+	 * Three seconds of beats: the guard leaves the new session alone, unless this machine gave
+	 * the owner no CPU for so long. Then the owner stops again.
+	 */
 	int fd = accept_within(&stage, PATIENCE_MS);
 	assert_true(fd >= 0);
 	uint32_t rounds = hear(&stage);
@@ -315,8 +327,9 @@ static void stops_itself(struct stage *stage)
 }
 
 /*
- * The guard itself is stopped in the middle of a round, for longer than runtimes have to end their sessions: afterwards they still have the time that was left.
- * Where the guard is stopped too late, because this process got no CPU, it is tried again.
+ * The guard itself is stopped in the middle of a round, for longer than runtimes have to end their
+ * sessions: afterwards they still have the time that was left. Where the guard is stopped too late,
+ * because this process got no CPU, it is tried again.
  */
 static void test_pause_of_the_guard(void **state)
 {
@@ -349,7 +362,10 @@ static void hangs(struct stage *stage)
 	wait_for_word(stage);
 }
 
-/* The guard of a killed owner does not wait for the end of the silence. One try of several is enough, because the machine may be busy. */
+/*
+ * The guard of a killed owner does not wait for the end of the silence. One try of several is
+ * enough, because the machine may be busy.
+ */
 static void test_killed(void **state)
 {
 	bool quick = false;
@@ -376,7 +392,8 @@ static void test_hanging(void **state)
 
 	(void)state;
 	/* The signals of a terminal and SIGTERM do not end the guard. */
-	for (const int *signal = (const int[]){ SIGINT, SIGHUP, SIGTSTP, SIGTERM, SIGQUIT, 0 }; *signal; signal++)
+	for (const int *signal = (const int[]){ SIGINT, SIGHUP, SIGTSTP, SIGTERM, SIGQUIT, 0 };
+		*signal; signal++)
 		assert_int_equal(kill(guard, *signal), 0);
 	assert_int_not_equal(getsid(guard), getsid(0));
 	assert_true(expect_stops(&stage) >= stage.beat_ns + SILENCE_MS * MS);
@@ -394,7 +411,10 @@ static void has_no_ids(struct stage *stage)
 	wait_for_word(stage);
 }
 
-/* The owner is killed between request and answer: the guard takes the id from the answer that the owner has not read. */
+/*
+ * The owner is killed between request and answer: the guard takes the id from the answer that the
+ * owner has not read.
+ */
 static void test_unread_answer(void **state)
 {
 	uint8_t reply[28] = "DOTNET_IPC_V1";
@@ -412,7 +432,9 @@ static void test_unread_answer(void **state)
 	usleep(100000);
 	assert_int_equal(send(stage.stream[1], reply + 20, 8, 0), 8);
 	assert_int_equal(stop_within(&stage, PATIENCE_MS), 1002);
-	/* The guard knows no id of the others, so it shuts down their streams after its time limit. */
+	/*
+	 * The guard knows no id of the others, so it shuts down their streams after its time limit.
+	 */
 	for (unsigned i = 0; i < SESSIONS; i++) {
 		struct pollfd fd = { .fd = stage.stream[i], .events = POLLIN };
 		assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
@@ -453,7 +475,8 @@ static void loses_its_guard(struct stage *stage)
 	for (unsigned i = 0; i < 20; i++) {
 		pid_t old = (pid_t)guard_pid(guard);
 		wait_for_word(stage);
-		for (unsigned wait = 0; (pid_t)guard_pid(guard) == old && wait < PATIENCE_MS / 20; wait++) {
+		for (unsigned wait = 0; (pid_t)guard_pid(guard) == old && wait < PATIENCE_MS / 20;
+			wait++) {
 			guard_beat(guard, now());
 			usleep(20000);
 		}
@@ -465,7 +488,10 @@ static void loses_its_guard(struct stage *stage)
 	wait_for_word(stage);
 }
 
-/* A guard that is killed is replaced, with all open sessions. After five replacements it is not replaced again, and guard_problem() reports it. */
+/*
+ * A guard that is killed is replaced, with all open sessions. After five replacements it is not
+ * replaced again, and guard_problem() reports it.
+ */
 static void test_guard_killed(void **state)
 {
 	struct stage stage;
@@ -473,7 +499,10 @@ static void test_guard_killed(void **state)
 	unsigned replaced = 0;
 
 	(void)state;
-	/* The guard has the channel, the owner and the sessions, and no other descriptor of the owner. */
+	/*
+	 * The guard has the channel, the owner and the sessions, and no other descriptor of the
+	 * owner.
+	 */
 	wait_for_descriptors(guard, SESSIONS + 2);
 	for (;;) {
 		assert_int_equal(kill(guard, SIGKILL), 0);
@@ -554,7 +583,10 @@ static void test_nobody(void **state)
 	guard_remove(NULL, 0);
 	assert_int_equal(guard_rounds(NULL), 0);
 	guard_free(NULL);
-	/* A guard without sessions ends without a time limit. One try of several is enough, because the machine may be busy. */
+	/*
+	 * A guard without sessions ends without a time limit. One try of several is enough, because
+	 * the machine may be busy.
+	 */
 	bool quick = false;
 	for (unsigned tries = 0; tries < 50 && !quick; tries++) {
 		struct guard *guard;
@@ -568,7 +600,10 @@ static void test_nobody(void **state)
 	assert_true(quick);
 }
 
-/* Sessions that are opened while the guard gets no CPU are guarded later. A guard that was stopped is continued. */
+/*
+ * Sessions that are opened while the guard gets no CPU are guarded later. A guard that was stopped
+ * is continued.
+ */
 static void test_burst(void **state)
 {
 	enum { MANY = 100 };
@@ -587,7 +622,8 @@ static void test_burst(void **state)
 		keys[i] = guard_add(guard, pair[0], &target);
 		assert_int_not_equal(keys[i], 0);
 	}
-	for (unsigned i = 0; i < PATIENCE_MS / 100 && (i < 10 || count_descriptors(pid) != MANY + 2); i++) {
+	for (unsigned i = 0;
+		i < PATIENCE_MS / 100 && (i < 10 || count_descriptors(pid) != MANY + 2); i++) {
 		guard_beat(guard, now());
 		usleep(100000);
 		assert_int_equal(guard_pid(guard), pid);

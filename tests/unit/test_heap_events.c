@@ -23,13 +23,15 @@ static void take_file(const char *name, struct heap_events *heap)
 	for (size_t at = 0; at + 3 <= size;) {
 		size_t payload = (size_t)data[at + 1] | (size_t)data[at + 2] << 8;
 		assert_true(at + 3 + payload <= size);
-		assert_true(heap_events_take(heap, data[at] == 154, data[at], data + at + 3, payload) >= 0);
+		assert_true(heap_events_take(heap, data[at] == 154, data[at], data + at + 3,
+				    payload) >= 0);
 		/* No prefix of it is taken for the whole of it. */
 		struct heap_graph scratch;
 		struct heap_events torn = { .graph = &scratch, .begun = true };
 		assert_int_equal(heap_graph_init(&scratch), 0);
 		for (size_t cut = 0; cut < payload; cut++)
-			(void)heap_events_take(&torn, data[at] == 154, data[at], data + at + 3, cut);
+			(void)heap_events_take(&torn, data[at] == 154, data[at], data + at + 3,
+				cut);
 		heap_graph_done(&scratch);
 		at += 3 + payload;
 	}
@@ -53,8 +55,12 @@ static void test_whole(void **state)
 	assert_int_equal(graph.nameless_bytes, 0);
 	assert_int_equal(graph.dangling_edges, 0);
 	uint32_t array = heap_graph_find(&graph, BASE + 48);
-	assert_string_equal(heap_graph_type_name(&graph, heap_graph_node_type(&graph, array), room, sizeof(room)), "Shop.Order[]");
-	assert_string_equal(strtab_get(&graph.strings, graph.types.items[heap_graph_node_type(&graph, array)].module), "/app/Shop.dll");
+	assert_string_equal(heap_graph_type_name(&graph, heap_graph_node_type(&graph, array), room,
+				    sizeof(room)),
+		"Shop.Order[]");
+	assert_string_equal(strtab_get(&graph.strings,
+				    graph.types.items[heap_graph_node_type(&graph, array)].module),
+		"/app/Shop.dll");
 	const uint32_t *edges = heap_graph_edges(&graph, array, &count);
 	assert_int_equal(count, 2);
 	assert_int_equal(heap_graph_address(&graph, edges[0]), BASE);
@@ -83,8 +89,8 @@ static void test_missing(void **state)
 	expect_missing("no_end", "the collection did not come to its end");
 }
 
-static void collection(
-	struct heap_events *heap, bool end, uint32_t number, uint32_t depth, uint32_t reason)
+static void collection(struct heap_events *heap, bool end, uint32_t number, uint32_t depth,
+	uint32_t reason)
 {
 	uint8_t payload[26] = { (uint8_t)number, [4] = (uint8_t)depth, [8] = (uint8_t)reason };
 
@@ -129,7 +135,10 @@ static void test_own_collections(void **state)
 	heap_graph_done(&graph);
 }
 
-/* The end of the collection is lost: the next collection's events end the wait, and nothing of it is taken. */
+/*
+ * The end of the collection is lost: the next collection's events end the wait, and nothing of it
+ * is taken.
+ */
 static void test_end_lost(void **state)
 {
 	(void)state;

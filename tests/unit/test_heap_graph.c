@@ -1,4 +1,7 @@
-/* Heaps made by hand and at random: addresses back from node numbers, roots as nodes, and retained sizes against their definition. */
+/*
+ * Heaps made by hand and at random: addresses back from node numbers, roots as nodes, and retained
+ * sizes against their definition.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -16,7 +19,9 @@ static uint64_t object(uint32_t i)
 
 static void add(struct heap_graph *graph, uint32_t i, uint64_t size, uint64_t edges)
 {
-	assert_int_equal(heap_graph_add_node(graph, object(i), size, heap_graph_type(graph, 0x1000 + i % 3), edges), 0);
+	assert_int_equal(heap_graph_add_node(graph, object(i), size,
+				 heap_graph_type(graph, 0x1000 + i % 3), edges),
+		0);
 }
 
 static void test_roots_and_sizes(void **state)
@@ -34,8 +39,12 @@ static void test_roots_and_sizes(void **state)
 	assert_int_equal(heap_graph_add_edge(&graph, object(9)), 0); /* no object */
 	assert_int_equal(heap_graph_add_edge(&graph, object(1)), 0);
 	const struct heap_root roots[] = {
-		{ .object = object(1), .is_static = true, .name = strtab_add_z(&graph.strings, "Shop.All") },
-		{ .object = object(3), .is_static = true, .name = strtab_add_z(&graph.strings, "Shop.All") },
+		{ .object = object(1),
+			.is_static = true,
+			.name = strtab_add_z(&graph.strings, "Shop.All") },
+		{ .object = object(3),
+			.is_static = true,
+			.name = strtab_add_z(&graph.strings, "Shop.All") },
 		{ .object = object(3), .kind = HEAP_ROOT_HANDLE, .flags = HEAP_ROOT_PINNING },
 		{ .object = object(2), .kind = HEAP_ROOT_HANDLE, .flags = HEAP_ROOT_WEAK },
 		{ .object = object(2), .key = object(7), .dependent = true },
@@ -58,11 +67,18 @@ static void test_roots_and_sizes(void **state)
 	assert_int_equal(count, 2);
 	assert_int_equal(edges[0], 2);
 	assert_int_equal(edges[1], 0);
-	/* [.NET Roots] -> [static vars] -> Shop.All -> 1, 3; -> [other roots] -> [pinning Handles] -> 3 */
+	/*
+	 * [.NET Roots] -> [static vars] -> Shop.All -> 1, 3; -> [other roots] -> [pinning Handles]
+	 * -> 3
+	 */
 	edges = heap_graph_edges(&graph, graph.root, &count);
 	assert_int_equal(count, 2);
-	assert_string_equal(heap_graph_type_name(&graph, heap_graph_node_type(&graph, edges[0]), room, sizeof(room)), "[static vars]");
-	assert_string_equal(heap_graph_type_name(&graph, heap_graph_node_type(&graph, edges[1]), room, sizeof(room)), "[other roots]");
+	assert_string_equal(heap_graph_type_name(&graph, heap_graph_node_type(&graph, edges[0]),
+				    room, sizeof(room)),
+		"[static vars]");
+	assert_string_equal(heap_graph_type_name(&graph, heap_graph_node_type(&graph, edges[1]),
+				    room, sizeof(room)),
+		"[other roots]");
 	edges = heap_graph_edges(&graph, edges[0], &count);
 	assert_int_equal(count, 1);
 	edges = heap_graph_edges(&graph, edges[0], &count);
@@ -82,9 +98,11 @@ static uint32_t type_of(const void *context, uint32_t node)
 	return graph->types.items[type].flags & HEAP_TYPE_ROOT ? 0 : type;
 }
 
-/* The bytes that the root leads to without the objects of a group: the definition, computed slowly. */
-static uint64_t reached_without(
-	const struct heap_graph *graph, const struct heap_groups *groups, uint32_t group)
+/*
+ * The bytes that the root leads to without the objects of a group: the definition, computed slowly.
+ */
+static uint64_t reached_without(const struct heap_graph *graph, const struct heap_groups *groups,
+	uint32_t group)
 {
 	uint32_t stack[512], depth = 0;
 	bool seen[512] = { false };
@@ -160,8 +178,12 @@ static void test_retained(void **state)
 		for (uint32_t e = 0; e < edge_count; e++)
 			assert_int_equal(heap_graph_add_edge(&graph, object(edges[e])), 0);
 		for (uint32_t r = 0; r < 1 + round % 3; r++)
-			assert_int_equal(heap_graph_add_root(&graph, &(struct heap_root){ .object = object(1 + (uint32_t)rand() % count),
-				.kind = HEAP_ROOT_STACK }), 0);
+			assert_int_equal(
+				heap_graph_add_root(&graph,
+					&(struct heap_root){
+						.object = object(1 + (uint32_t)rand() % count),
+						.kind = HEAP_ROOT_STACK }),
+				0);
 		assert_int_equal(heap_graph_resolve(&graph), 0);
 		assert_int_equal(graph.dangling_edges, 0);
 		check_retained(&graph);
@@ -169,7 +191,9 @@ static void test_retained(void **state)
 	}
 }
 
-/* More types than 16 bits count: each node keeps its own, whether it comes before or behind them. */
+/*
+ * More types than 16 bits count: each node keeps its own, whether it comes before or behind them.
+ */
 static void test_many_types(void **state)
 {
 	enum { COUNT = 70000 };
@@ -178,9 +202,13 @@ static void test_many_types(void **state)
 	(void)state;
 	assert_int_equal(heap_graph_init(&graph), 0);
 	for (uint32_t i = 1; i <= COUNT; i++)
-		assert_int_equal(heap_graph_add_node(&graph, object(i), 24, heap_graph_type(&graph, 0x1000 + i), 0), 0);
+		assert_int_equal(heap_graph_add_node(&graph, object(i), 24,
+					 heap_graph_type(&graph, 0x1000 + i), 0),
+			0);
 	for (uint32_t i = 1; i <= 10; i++)
-		assert_int_equal(heap_graph_add_node(&graph, object(COUNT + i), 24, heap_graph_type(&graph, 0x1000 + i * 6999), 0), 0);
+		assert_int_equal(heap_graph_add_node(&graph, object(COUNT + i), 24,
+					 heap_graph_type(&graph, 0x1000 + i * 6999), 0),
+			0);
 	assert_int_equal(heap_graph_node_count(&graph), COUNT + 11);
 	for (uint32_t i = 1; i <= COUNT + 10; i++) {
 		uint64_t id = i <= COUNT ? 0x1000 + i : 0x1000 + (uint64_t)(i - COUNT) * 6999;
@@ -189,7 +217,10 @@ static void test_many_types(void **state)
 	heap_graph_done(&graph);
 }
 
-/* Parts of a heap told in any order, with others between them: every object is found, and has its address. */
+/*
+ * Parts of a heap told in any order, with others between them: every object is found, and has its
+ * address.
+ */
 static void test_interleaved(void **state)
 {
 	const uint32_t count = 20000;
@@ -198,7 +229,9 @@ static void test_interleaved(void **state)
 	for (uint32_t stride = 1; stride <= 17; stride += 4) {
 		struct heap_graph graph;
 		assert_int_equal(heap_graph_init(&graph), 0);
-		/* Every stride-th object, then those beside them: each run spans all the others'. */
+		/*
+		 * Every stride-th object, then those beside them: each run spans all the others'.
+		 */
 		for (uint32_t first = 0; first < stride; first++)
 			for (uint32_t i = first; i < count; i += stride)
 				add(&graph, i + 1, 24, 0);
@@ -231,7 +264,8 @@ static void test_long_list(void **state)
 		if (i < count)
 			assert_int_equal(heap_graph_add_edge(&graph, object(i + 1)), 0);
 	}
-	assert_int_equal(heap_graph_add_root(&graph, &(struct heap_root){ .object = object(1) }), 0);
+	assert_int_equal(heap_graph_add_root(&graph, &(struct heap_root){ .object = object(1) }),
+		0);
 	assert_int_equal(heap_graph_resolve(&graph), 0);
 	assert_int_equal(heap_order_init(&order, &graph), 0);
 	assert_int_equal(order.count, count + 2); /* [.NET Roots], [local vars] */
@@ -252,7 +286,10 @@ static uint32_t own_group(const void *graph, uint32_t node)
 	return node;
 }
 
-/* Every object of a long list is a group, so the sets get too large. The function reports that within bounded time and memory. */
+/*
+ * Every object of a long list is a group, so the sets get too large. The function reports that
+ * within bounded time and memory.
+ */
 static void test_nested_too_deeply(void **state)
 {
 	struct heap_graph graph;
@@ -268,8 +305,8 @@ static void test_nested_too_deeply(void **state)
 		if (i < count)
 			assert_int_equal(heap_graph_add_edge(&graph, object(i + 1)), 0);
 	}
-	assert_int_equal(
-		heap_graph_add_root(&graph, &(struct heap_root){ .object = object(1) }), 0);
+	assert_int_equal(heap_graph_add_root(&graph, &(struct heap_root){ .object = object(1) }),
+		0);
 	assert_int_equal(heap_graph_resolve(&graph), 0);
 	assert_int_equal(heap_order_init(&order, &graph), 0);
 	const struct heap_groups groups = {
@@ -300,7 +337,10 @@ static void check_references(const struct heap_graph *graph, uint32_t node, uint
 	assert_int_equal(edge_count, expected);
 }
 
-/* Values of a conditional weak table belong to their keys, whatever the order of both; those of dead keys are dead. */
+/*
+ * Values of a conditional weak table belong to their keys, whatever the order of both; those of
+ * dead keys are dead.
+ */
 static void test_dependents(void **state)
 {
 	enum { COUNT = 30, PAIRS = 20 };
@@ -317,8 +357,8 @@ static void test_dependents(void **state)
 		}
 		for (uint32_t i = 1; i <= COUNT; i++)
 			for (uint32_t k = 0; k < own[i]; k++)
-				assert_int_equal(
-					heap_graph_add_edge(&graph, object(1 + (i + k) % COUNT)),
+				assert_int_equal(heap_graph_add_edge(&graph,
+							 object(1 + (i + k) % COUNT)),
 					0);
 		for (uint32_t i = 0; i < PAIRS; i++) {
 			keys[i] = 1 + (uint32_t)rand() % (COUNT + 2); /* the last two are dead */

@@ -62,7 +62,10 @@ static void test_errors(void **state)
 	assert_string_equal(diag.text, "cannot read '/': Is a directory");
 }
 
-/* The content in pieces of any size, whatever the size of the reads; plain bytes are left as they are. */
+/*
+ * The content in pieces of any size, whatever the size of the reads; plain bytes are left as they
+ * are.
+ */
 static void test_unpack(void **state)
 {
 	static uint8_t content[300000];
@@ -83,7 +86,8 @@ static void test_unpack(void **state)
 		assert_int_equal(input_unpack(&in, NULL), 0);
 		assert_int_equal(in.size_bytes, 0);
 		while ((got = input_read(&in, out + len,
-				pieces[p] < sizeof(out) - len ? pieces[p] : sizeof(out) - len, NULL)) > 0)
+				pieces[p] < sizeof(out) - len ? pieces[p] : sizeof(out) - len,
+				NULL)) > 0)
 			len += (size_t)got;
 		assert_int_equal(got, 0);
 		assert_int_equal(len, sizeof(content));

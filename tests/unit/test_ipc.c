@@ -26,7 +26,9 @@ static void check_request(const struct ipc_request *request, const char *hex)
 static void test_requests(void **state)
 {
 	const struct ipc_provider provider = { .name = "Ab", .keywords = 0x38, .level = 5 };
-	const struct ipc_provider argued = { .name = "A", .arguments = "", .keywords = UINT64_MAX, .level = 0 };
+	const struct ipc_provider argued = {
+		.name = "A", .arguments = "", .keywords = UINT64_MAX, .level = 0
+	};
 	struct ipc_request request = {
 		.buffer_mb = 16,
 		.rundown_keywords = 0x18,
@@ -45,22 +47,58 @@ static void test_requests(void **state)
 	request.command = IPC_RESUME_RUNTIME;
 	check_request(&request, "140004010000");
 	request.command = IPC_STOP_TRACING;
-	check_request(&request, "1c0002010000" "8877665544332211");
-	/* size, set, id, reserved; buffer, format, rundown, count; keywords, level, name with its NUL, no arguments. */
+	check_request(&request, "1c0002010000"
+				"8877665544332211");
+	/*
+	 * size, set, id, reserved; buffer, format, rundown, count; keywords, level, name with its
+	 * NUL, no arguments.
+	 */
 	request.command = IPC_COLLECT_TRACING_2;
-	check_request(&request, "3b0002030000" "1000000001000000" "01" "01000000"
-		"3800000000000000" "05000000" "03000000" "410062000000" "00000000");
+	check_request(&request, "3b0002030000"
+				"1000000001000000"
+				"01"
+				"01000000"
+				"3800000000000000"
+				"05000000"
+				"03000000"
+				"410062000000"
+				"00000000");
 	request.command = IPC_COLLECT_TRACING_3;
-	check_request(&request, "3c0002040000" "1000000001000000" "01" "00" "01000000"
-		"3800000000000000" "05000000" "03000000" "410062000000" "00000000");
+	check_request(&request, "3c0002040000"
+				"1000000001000000"
+				"01"
+				"00"
+				"01000000"
+				"3800000000000000"
+				"05000000"
+				"03000000"
+				"410062000000"
+				"00000000");
 	request.command = IPC_COLLECT_TRACING_4;
-	check_request(&request, "430002050000" "1000000001000000" "1800000000000000" "00" "01000000"
-		"3800000000000000" "05000000" "03000000" "410062000000" "00000000");
+	check_request(&request, "430002050000"
+				"1000000001000000"
+				"1800000000000000"
+				"00"
+				"01000000"
+				"3800000000000000"
+				"05000000"
+				"03000000"
+				"410062000000"
+				"00000000");
 	request.providers = &argued;
 	request.rundown_keywords = 0;
 	request.stacks = true;
-	check_request(&request, "430002050000" "1000000001000000" "0000000000000000" "01" "01000000"
-		"ffffffffffffffff" "00000000" "02000000" "41000000" "01000000" "0000");
+	check_request(&request, "430002050000"
+				"1000000001000000"
+				"0000000000000000"
+				"01"
+				"01000000"
+				"ffffffffffffffff"
+				"00000000"
+				"02000000"
+				"41000000"
+				"01000000"
+				"0000");
 }
 
 static void put_text(struct bytes *out, const char *text)
@@ -73,7 +111,12 @@ static void test_collect_5(void **state)
 {
 	static const uint32_t ids[] = { 1, 0x10203 };
 	const struct ipc_provider providers[] = {
-		{ .name = "A", .keywords = 1, .level = 4, .event_ids = ids, .event_id_count = 2, .only_event_ids = true },
+		{ .name = "A",
+			.keywords = 1,
+			.level = 4,
+			.event_ids = ids,
+			.event_id_count = 2,
+			.only_event_ids = true },
 		{ .name = "B", .keywords = 2, .level = 5 },
 	};
 	const struct ipc_request request = {
@@ -86,9 +129,28 @@ static void test_collect_5(void **state)
 	};
 
 	(void)state;
-	check_request(&request, "6f0002060000" "00000000" "0001000001000000" "3901028000000000" "01" "02000000"
-		"0100000000000000" "04000000" "02000000" "41000000" "00000000" "01" "02000000" "01000000" "03020100"
-		"0200000000000000" "05000000" "02000000" "42000000" "00000000" "00" "00000000");
+	check_request(&request, "6f0002060000"
+				"00000000"
+				"0001000001000000"
+				"3901028000000000"
+				"01"
+				"02000000"
+				"0100000000000000"
+				"04000000"
+				"02000000"
+				"41000000"
+				"00000000"
+				"01"
+				"02000000"
+				"01000000"
+				"03020100"
+				"0200000000000000"
+				"05000000"
+				"02000000"
+				"42000000"
+				"00000000"
+				"00"
+				"00000000");
 }
 
 static void test_choice_of_collect(void **state)
@@ -123,28 +185,52 @@ static void test_other_requests(void **state)
 	check_request(&request, "140004060000");
 	request.command = IPC_ENABLE_PERF_MAP;
 	request.perf_map = IPC_PERF_MAP_PERFMAP;
-	check_request(&request, "180004050000" "03000000");
+	check_request(&request, "180004050000"
+				"03000000");
 	request.command = IPC_SET_ENVIRONMENT;
 	request.variable = "A";
 	request.value = "b";
-	check_request(&request, "240004030000" "02000000" "41000000" "02000000" "62000000");
+	check_request(&request, "240004030000"
+				"02000000"
+				"41000000"
+				"02000000"
+				"62000000");
 	request.value = "";
-	check_request(&request, "220004030000" "02000000" "41000000" "01000000" "0000");
+	check_request(&request, "220004030000"
+				"02000000"
+				"41000000"
+				"01000000"
+				"0000");
 	request.value = NULL;
-	check_request(&request, "200004030000" "02000000" "41000000" "00000000");
+	check_request(&request, "200004030000"
+				"02000000"
+				"41000000"
+				"00000000");
 	request.command = IPC_CORE_DUMP_3;
 	request.path = "/x";
 	request.dump_type = IPC_DUMP_FULL;
 	request.dump_flags = IPC_DUMP_LOG | IPC_DUMP_CRASH_REPORT;
-	check_request(&request, "260001030000" "03000000" "2f0078000000" "04000000" "05000000");
+	check_request(&request, "260001030000"
+				"03000000"
+				"2f0078000000"
+				"04000000"
+				"05000000");
 	request.command = IPC_CORE_DUMP_2;
-	check_request(&request, "260001020000" "03000000" "2f0078000000" "04000000" "05000000");
+	check_request(&request, "260001020000"
+				"03000000"
+				"2f0078000000"
+				"04000000"
+				"05000000");
 	/* No path is an empty text, never an absent one: that would be the target's end. */
 	request.path = NULL;
 	request.command = IPC_CORE_DUMP;
 	request.dump_flags = 0;
 	request.dump_type = IPC_DUMP_MINI;
-	check_request(&request, "220001010000" "01000000" "0000" "01000000" "00000000");
+	check_request(&request, "220001010000"
+				"01000000"
+				"0000"
+				"01000000"
+				"00000000");
 }
 
 static int add_variable(void *user, const char *variable)
@@ -176,7 +262,8 @@ static void test_environment(void **state)
 	for (size_t cut = 0; cut < data.len; cut++) {
 		uint8_t *exact = malloc(cut + 1);
 		memcpy(exact, data.data, cut);
-		assert_int_equal(ipc_decode_environment(exact, cut, add_variable, &told, NULL), -EPROTO);
+		assert_int_equal(ipc_decode_environment(exact, cut, add_variable, &told, NULL),
+			-EPROTO);
 		free(exact);
 	}
 	bytes_reset(&data);
@@ -215,7 +302,10 @@ static void test_error_text(void **state)
 	bytes_done(&payload);
 }
 
-/* Every request of any shape has the size that its own header tells, and none goes out that could hurt. */
+/*
+ * Every request of any shape has the size that its own header tells, and none goes out that could
+ * hurt.
+ */
 static void test_sizes(void **state)
 {
 	static const enum ipc_command commands[] = { IPC_COLLECT_TRACING_2, IPC_COLLECT_TRACING_3,
@@ -236,8 +326,10 @@ static void test_sizes(void **state)
 					.keywords = i,
 					.level = i % 6,
 					.event_ids = ids,
-					.event_id_count = commands[c] == IPC_COLLECT_TRACING_5 ? i % 6 : 0,
-					.only_event_ids = commands[c] == IPC_COLLECT_TRACING_5 && i % 2,
+					.event_id_count =
+						commands[c] == IPC_COLLECT_TRACING_5 ? i % 6 : 0,
+					.only_event_ids =
+						commands[c] == IPC_COLLECT_TRACING_5 && i % 2,
 				};
 			const struct ipc_request request = {
 				.command = commands[c],
@@ -266,19 +358,54 @@ static void test_refused(void **state)
 	const struct ipc_provider endless = { .name = longest };
 	const struct ipc_provider chosen = { .name = "A", .event_ids = ids, .event_id_count = 1 };
 	const struct ipc_provider only_none = { .name = "A", .only_event_ids = true };
-	const struct ipc_provider picky = { .name = "A", .event_ids = ids, .event_id_count = IPC_EVENT_IDS_MAX + 1 };
+	const struct ipc_provider picky = {
+		.name = "A", .event_ids = ids, .event_id_count = IPC_EVENT_IDS_MAX + 1
+	};
 	const struct ipc_request bad[] = {
-		{ .command = IPC_COLLECT_TRACING_4, .buffer_mb = 0, .providers = &good, .provider_count = 1 },
-		{ .command = IPC_COLLECT_TRACING_4, .buffer_mb = 1, .providers = &good, .provider_count = 0 },
-		{ .command = IPC_COLLECT_TRACING_4, .buffer_mb = 1, .providers = &unnamed, .provider_count = 1 },
-		{ .command = IPC_COLLECT_TRACING_4, .buffer_mb = 1, .providers = &nameless, .provider_count = 1 },
-		{ .command = IPC_COLLECT_TRACING_2, .buffer_mb = 1, .providers = &loud, .provider_count = 1 },
-		{ .command = IPC_COLLECT_TRACING_3, .buffer_mb = 1, .providers = &endless, .provider_count = 1 },
-		{ .command = IPC_COLLECT_TRACING_3, .buffer_mb = 1, .providers = many, .provider_count = IPC_PROVIDERS_MAX + 1 },
-		{ .command = IPC_COLLECT_TRACING_3, .buffer_mb = 1, .providers = many, .provider_count = IPC_PROVIDERS_MAX },
-		{ .command = IPC_COLLECT_TRACING_4, .buffer_mb = 1, .providers = &chosen, .provider_count = 1 },
-		{ .command = IPC_COLLECT_TRACING_2, .buffer_mb = 1, .providers = &only_none, .provider_count = 1 },
-		{ .command = IPC_COLLECT_TRACING_5, .buffer_mb = 1, .providers = &picky, .provider_count = 1 },
+		{ .command = IPC_COLLECT_TRACING_4,
+			.buffer_mb = 0,
+			.providers = &good,
+			.provider_count = 1 },
+		{ .command = IPC_COLLECT_TRACING_4,
+			.buffer_mb = 1,
+			.providers = &good,
+			.provider_count = 0 },
+		{ .command = IPC_COLLECT_TRACING_4,
+			.buffer_mb = 1,
+			.providers = &unnamed,
+			.provider_count = 1 },
+		{ .command = IPC_COLLECT_TRACING_4,
+			.buffer_mb = 1,
+			.providers = &nameless,
+			.provider_count = 1 },
+		{ .command = IPC_COLLECT_TRACING_2,
+			.buffer_mb = 1,
+			.providers = &loud,
+			.provider_count = 1 },
+		{ .command = IPC_COLLECT_TRACING_3,
+			.buffer_mb = 1,
+			.providers = &endless,
+			.provider_count = 1 },
+		{ .command = IPC_COLLECT_TRACING_3,
+			.buffer_mb = 1,
+			.providers = many,
+			.provider_count = IPC_PROVIDERS_MAX + 1 },
+		{ .command = IPC_COLLECT_TRACING_3,
+			.buffer_mb = 1,
+			.providers = many,
+			.provider_count = IPC_PROVIDERS_MAX },
+		{ .command = IPC_COLLECT_TRACING_4,
+			.buffer_mb = 1,
+			.providers = &chosen,
+			.provider_count = 1 },
+		{ .command = IPC_COLLECT_TRACING_2,
+			.buffer_mb = 1,
+			.providers = &only_none,
+			.provider_count = 1 },
+		{ .command = IPC_COLLECT_TRACING_5,
+			.buffer_mb = 1,
+			.providers = &picky,
+			.provider_count = 1 },
 		{ .command = IPC_ENABLE_PERF_MAP },
 		{ .command = IPC_ENABLE_PERF_MAP, .perf_map = (enum ipc_perf_map)4 },
 		{ .command = IPC_SET_ENVIRONMENT, .value = "x" },
@@ -289,8 +416,14 @@ static void test_refused(void **state)
 		{ .command = IPC_CORE_DUMP_3, .path = "/x" },
 		{ .command = IPC_CORE_DUMP_3, .path = "/x", .dump_type = (enum ipc_dump_type)5 },
 		{ .command = IPC_CORE_DUMP_3, .path = longest, .dump_type = IPC_DUMP_FULL },
-		{ .command = IPC_CORE_DUMP_3, .path = "/x", .dump_type = IPC_DUMP_FULL, .dump_flags = 8 },
-		{ .command = IPC_CORE_DUMP, .path = "/x", .dump_type = IPC_DUMP_FULL, .dump_flags = IPC_DUMP_VERBOSE },
+		{ .command = IPC_CORE_DUMP_3,
+			.path = "/x",
+			.dump_type = IPC_DUMP_FULL,
+			.dump_flags = 8 },
+		{ .command = IPC_CORE_DUMP,
+			.path = "/x",
+			.dump_type = IPC_DUMP_FULL,
+			.dump_flags = IPC_DUMP_VERBOSE },
 		{ .command = (enum ipc_command)0x0407 },
 		{ .command = (enum ipc_command)0x0301 },
 		{ .command = (enum ipc_command)0x0202 },
@@ -356,7 +489,8 @@ static void test_header(void **state)
 
 static void test_info(void **state)
 {
-	static const enum ipc_command commands[] = { IPC_PROCESS_INFO, IPC_PROCESS_INFO_2, IPC_PROCESS_INFO_3 };
+	static const enum ipc_command commands[] = { IPC_PROCESS_INFO, IPC_PROCESS_INFO_2,
+		IPC_PROCESS_INFO_3 };
 
 	(void)state;
 	for (unsigned v = 0; v < 3; v++) {
@@ -376,7 +510,9 @@ static void test_info(void **state)
 		size_t whole = payload.len;
 		if (v == 2)
 			put_text(&payload, "linux-x64");
-		assert_int_equal(ipc_decode_process_info(commands[v], payload.data, payload.len, &info, NULL), 0);
+		assert_int_equal(ipc_decode_process_info(commands[v], payload.data, payload.len,
+					 &info, NULL),
+			0);
 		assert_int_equal(info.pid, 4711);
 		assert_memory_equal(info.cookie, "0123456789abcdef", 16);
 		assert_string_equal(info.command_line, "dotnet shop.dll");
@@ -388,7 +524,9 @@ static void test_info(void **state)
 		for (size_t cut = 0; cut < whole; cut++) {
 			uint8_t *exact = malloc(cut + 1);
 			memcpy(exact, payload.data, cut);
-			assert_int_equal(ipc_decode_process_info(commands[v], exact, cut, &info, NULL), -EPROTO);
+			assert_int_equal(ipc_decode_process_info(commands[v], exact, cut, &info,
+						 NULL),
+				-EPROTO);
 			free(exact);
 		}
 		bytes_done(&payload);
@@ -417,7 +555,9 @@ static void test_odd_texts(void **state)
 	bytes_u32(&payload, 2);
 	bytes_u16(&payload, 0xd800);
 	bytes_u16(&payload, 0);
-	assert_int_equal(ipc_decode_process_info(IPC_PROCESS_INFO_2, payload.data, payload.len, &info, NULL), 0);
+	assert_int_equal(ipc_decode_process_info(IPC_PROCESS_INFO_2, payload.data, payload.len,
+				 &info, NULL),
+		0);
 	assert_string_equal(info.command_line, "");
 	assert_string_equal(info.system, "");
 	assert_string_equal(info.architecture, "ab");
@@ -431,7 +571,9 @@ static void test_odd_texts(void **state)
 	bytes_add(&payload, "0123456789abcdef", 16);
 	bytes_u32(&payload, 0xffffffff);
 	bytes_u32(&payload, 0x80000000);
-	assert_int_equal(ipc_decode_process_info(IPC_PROCESS_INFO, payload.data, payload.len, &info, NULL), -EPROTO);
+	assert_int_equal(ipc_decode_process_info(IPC_PROCESS_INFO, payload.data, payload.len, &info,
+				 NULL),
+		-EPROTO);
 	bytes_done(&payload);
 }
 

@@ -1,4 +1,7 @@
-/* jitdump.c: loads with times, a body that moves, records to step over, and files torn or lying at every place. */
+/*
+ * jitdump.c: loads with times, a body that moves, records to step over, and files torn or lying at
+ * every place.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -21,7 +24,8 @@ static void add_header(struct bytes *b)
 	bytes_u64(b, 0);
 }
 
-static void add_load(struct bytes *b, uint64_t time_ns, uint64_t address, uint64_t size, const char *name)
+static void add_load(struct bytes *b, uint64_t time_ns, uint64_t address, uint64_t size,
+	const char *name)
 {
 	size_t len = strlen(name) + 1;
 
@@ -62,8 +66,8 @@ static void add_other(struct bytes *b, uint32_t type, uint32_t size)
 		bytes_u8(b, 1);
 }
 
-static int read_bytes(struct codemap *map, const struct bytes *b, size_t len, struct jitdump_header *header,
-	struct diag *diag)
+static int read_bytes(struct codemap *map, const struct bytes *b, size_t len,
+	struct jitdump_header *header, struct diag *diag)
 {
 	struct input in;
 	uint8_t *exact = malloc(len ? len : 1);

@@ -1,4 +1,7 @@
-/* kallsyms.c: text in, names out; the stored form is the same table; hidden addresses and broken forms are told apart. */
+/*
+ * kallsyms.c: text in, names out; the stored form is the same table; hidden addresses and broken
+ * forms are told apart.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -8,22 +11,21 @@
 #include "base/input.h"
 #include "code/kallsyms.h"
 
-static const char text[] =
-	"0000000000000000 A fixed_percpu_data\n"
-	"ffffffff81000000 T _text\n"
-	"ffffffff81000000 T startup_64\n"
-	"ffffffff81000040 t local_alias\n"
-	"ffffffff81000040 T __exported\n"
-	"ffffffff81000040 W weak_one\n"
-	"ffffffff81000100 T do_syscall_64\n"
-	"ffffffff81000180 t last_function\n"
-	"ffffffff810001c0 T _etext\n"
-	"ffffffff82000000 D some_data\n"
-	"ffffffffc0201000 t ext4_read\t[ext4]\n"
-	"ffffffffc0201080 t ext4_write\t[ext4]\n"
-	"ffffffffc0100000 t bpf_prog_abc\t[bpf]\n"
-	"not a line\n"
-	"ffffffffc0201100 t unfinished\t[ext4]";
+static const char text[] = "0000000000000000 A fixed_percpu_data\n"
+			   "ffffffff81000000 T _text\n"
+			   "ffffffff81000000 T startup_64\n"
+			   "ffffffff81000040 t local_alias\n"
+			   "ffffffff81000040 T __exported\n"
+			   "ffffffff81000040 W weak_one\n"
+			   "ffffffff81000100 T do_syscall_64\n"
+			   "ffffffff81000180 t last_function\n"
+			   "ffffffff810001c0 T _etext\n"
+			   "ffffffff82000000 D some_data\n"
+			   "ffffffffc0201000 t ext4_read\t[ext4]\n"
+			   "ffffffffc0201080 t ext4_write\t[ext4]\n"
+			   "ffffffffc0100000 t bpf_prog_abc\t[bpf]\n"
+			   "not a line\n"
+			   "ffffffffc0201100 t unfinished\t[ext4]";
 
 static struct kallsyms *read_text(const char *t, int expected, struct diag *diag)
 {
@@ -36,8 +38,8 @@ static struct kallsyms *read_text(const char *t, int expected, struct diag *diag
 	return k;
 }
 
-static void assert_name(const struct kallsyms *k, uint64_t address, const char *name, const char *module,
-	uint64_t begin, uint64_t end)
+static void assert_name(const struct kallsyms *k, uint64_t address, const char *name,
+	const char *module, uint64_t begin, uint64_t end)
 {
 	struct kallsyms_hit hit;
 
@@ -56,14 +58,14 @@ static void check(const struct kallsyms *k)
 		UINT64_C(0xffffffff81000040));
 	assert_name(k, UINT64_C(0xffffffff810000ff), "__exported", "", UINT64_C(0xffffffff81000040),
 		UINT64_C(0xffffffff81000100));
-	assert_name(k, UINT64_C(0xffffffff810001bf), "last_function", "", UINT64_C(0xffffffff81000180),
-		UINT64_C(0xffffffff810001c0));
-	assert_name(k, UINT64_C(0xffffffffc0201000), "ext4_read", "ext4", UINT64_C(0xffffffffc0201000),
-		UINT64_C(0xffffffffc0201080));
-	assert_name(k, UINT64_C(0xffffffffc0201fff), "unfinished", "ext4", UINT64_C(0xffffffffc0201100),
-		UINT64_C(0xffffffffc0202000));
-	assert_name(k, UINT64_C(0xffffffffc0100abc), "bpf_prog_abc", "bpf", UINT64_C(0xffffffffc0100000),
-		UINT64_C(0xffffffffc0101000));
+	assert_name(k, UINT64_C(0xffffffff810001bf), "last_function", "",
+		UINT64_C(0xffffffff81000180), UINT64_C(0xffffffff810001c0));
+	assert_name(k, UINT64_C(0xffffffffc0201000), "ext4_read", "ext4",
+		UINT64_C(0xffffffffc0201000), UINT64_C(0xffffffffc0201080));
+	assert_name(k, UINT64_C(0xffffffffc0201fff), "unfinished", "ext4",
+		UINT64_C(0xffffffffc0201100), UINT64_C(0xffffffffc0202000));
+	assert_name(k, UINT64_C(0xffffffffc0100abc), "bpf_prog_abc", "bpf",
+		UINT64_C(0xffffffffc0100000), UINT64_C(0xffffffffc0101000));
 	/* Behind the kernel's text, in data, between modules, before everything. */
 	assert_false(kallsyms_find(k, UINT64_C(0xffffffff810001c0), &hit));
 	assert_false(kallsyms_find(k, UINT64_C(0xffffffff82000000), &hit));
@@ -73,7 +75,8 @@ static void check(const struct kallsyms *k)
 	assert_false(kallsyms_find(k, UINT64_MAX, &hit));
 
 	assert_true(kallsyms_range(k, 0, &range));
-	assert_true(range.begin == UINT64_C(0xffffffff81000000) && range.end == UINT64_C(0xffffffff810001c0));
+	assert_true(range.begin == UINT64_C(0xffffffff81000000) &&
+		    range.end == UINT64_C(0xffffffff810001c0));
 	assert_true(kallsyms_range(k, 1, &range));
 	assert_string_equal(range.module, "bpf");
 	assert_true(kallsyms_range(k, 2, &range));
@@ -134,7 +137,10 @@ static void test_refused(void **state)
 	read_text("garbage\n\n\n \t[\n", -ENODATA, NULL);
 }
 
-/* The kernel we run on, where it shows its addresses: each function is found under its own first byte. */
+/*
+ * The kernel we run on, where it shows its addresses: each function is found under its own first
+ * byte.
+ */
 static void test_this_kernel(void **state)
 {
 	FILE *file = fopen("/proc/kallsyms", "r");

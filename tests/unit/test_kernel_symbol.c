@@ -1,4 +1,7 @@
-/* kernel_symbol.c: what the kernel prints is taken apart, and where we may ask it, it knows its own functions. */
+/*
+ * kernel_symbol.c: what the kernel prints is taken apart, and where we may ask it, it knows its own
+ * functions.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -17,8 +20,10 @@ static void test_parse(void **state)
 		uint64_t end;
 	} cases[] = {
 		{ "do_syscall_64+0x1a/0x40", 0x101a, 1, "do_syscall_64", "", 0x1000, 0x1040 },
-		{ "nf_hook+0x0/0x8 [nf_tables]", 0x1000, 1, "nf_hook", "nf_tables", 0x1000, 0x1008 },
-		{ "nf_hook+0x4/0x8 [nf_tables 1a2b3c]", 0x1004, 1, "nf_hook", "nf_tables", 0x1000, 0x1008 },
+		{ "nf_hook+0x0/0x8 [nf_tables]", 0x1000, 1, "nf_hook", "nf_tables", 0x1000,
+			0x1008 },
+		{ "nf_hook+0x4/0x8 [nf_tables 1a2b3c]", 0x1004, 1, "nf_hook", "nf_tables", 0x1000,
+			0x1008 },
 		{ "0xffffffff81000000", 0x1000, 0, NULL, NULL, 0, 0 },
 		{ "name+0x40/0x40", 0x1040, 0, NULL, NULL, 0, 0 },
 		{ "name+0x9/0x40", 0x1, 0, NULL, NULL, 0, 0 },
@@ -33,7 +38,8 @@ static void test_parse(void **state)
 		char text[128];
 		struct kernel_symbol symbol;
 		snprintf(text, sizeof(text), "%s", cases[i].text);
-		assert_int_equal(kernel_symbol_parse(text, cases[i].address, &symbol), cases[i].found);
+		assert_int_equal(kernel_symbol_parse(text, cases[i].address, &symbol),
+			cases[i].found);
 		if (!cases[i].found)
 			continue;
 		assert_string_equal(symbol.name, cases[i].name);
@@ -55,7 +61,8 @@ static void test_kernel(void **state)
 	while (file && fgets(line, sizeof(line), file)) {
 		char type;
 		char name[512];
-		if (sscanf(line, "%lx %c %511s", &address, &type, name) == 3 && strcmp(name, "schedule_timeout") == 0)
+		if (sscanf(line, "%lx %c %511s", &address, &type, name) == 3 &&
+			strcmp(name, "schedule_timeout") == 0)
 			break;
 		address = 0;
 	}
@@ -64,7 +71,9 @@ static void test_kernel(void **state)
 	if (result < 0 || !address) {
 		if (result == 0)
 			kernel_symbols_close(symbols);
-		print_message("skipped: no right to ask the kernel for names here, or no BPF (%s)\n", strerror(-result));
+		print_message(
+			"skipped: no right to ask the kernel for names here, or no BPF (%s)\n",
+			strerror(-result));
 		skip();
 	}
 	struct kernel_symbol symbol;

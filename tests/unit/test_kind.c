@@ -18,10 +18,10 @@ static void test_kinds(void **state)
 		DOTNET_SELF_CONTAINED);
 	assert_int_equal(dotnet_kind_of(DOTNET_SIGN_CORECLR, "/app/Shop", "/app/lib/libcoreclr.so"),
 		DOTNET_APPHOST);
-	assert_int_equal(
-		dotnet_kind_of(DOTNET_SIGN_CORECLR, "", "/app/libcoreclr.so"), DOTNET_APPHOST);
-	assert_int_equal(
-		dotnet_kind_of(DOTNET_SIGN_JIT_MEMORY, "/app/one", ""), DOTNET_SINGLE_FILE);
+	assert_int_equal(dotnet_kind_of(DOTNET_SIGN_CORECLR, "", "/app/libcoreclr.so"),
+		DOTNET_APPHOST);
+	assert_int_equal(dotnet_kind_of(DOTNET_SIGN_JIT_MEMORY, "/app/one", ""),
+		DOTNET_SINGLE_FILE);
 	assert_int_equal(dotnet_kind_of(DOTNET_SIGN_MONO, "/usr/bin/mono", ""), DOTNET_MONO);
 	assert_int_equal(dotnet_kind_of(0, "/usr/bin/dotnet", ""), DOTNET_NOT);
 }
@@ -52,8 +52,8 @@ static void expect_version(const char *path, const char *version)
 static void test_versions(void **state)
 {
 	(void)state;
-	expect_version(
-		"/usr/share/dotnet/shared/Microsoft.NETCore.App/10.0.12/libcoreclr.so", "10.0.12");
+	expect_version("/usr/share/dotnet/shared/Microsoft.NETCore.App/10.0.12/libcoreclr.so",
+		"10.0.12");
 	expect_version("/x/Microsoft.NETCore.App/9.0.0-rc.1.2/libcoreclr.so", "9.0.0-rc.1.2");
 	expect_version("/app/libcoreclr.so", NULL);
 	expect_version("/x/Microsoft.NETCore.App/libcoreclr.so", NULL);

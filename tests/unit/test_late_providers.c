@@ -1,4 +1,7 @@
-/* late_providers.c: separates the providers with EventCounters from the others, keeps their order, and loses none. */
+/*
+ * late_providers.c: separates the providers with EventCounters from the others, keeps their order,
+ * and loses none.
+ */
 #include "unit/test.h"
 
 #include <unistd.h>
@@ -12,7 +15,9 @@ static void test_split(void **state)
 		{ .name = "System.Runtime", .arguments = "EventCounterIntervalSec=1", .level = 4 },
 		{ .name = "Microsoft-Windows-DotNETRuntime", .keywords = 0x10, .level = 5 },
 		{ .name = "Shop", .arguments = "Filter=all", .keywords = 3 },
-		{ .name = "Shop-Counters", .arguments = "Filter=all;EventCounterIntervalSec=0.5", .keywords = 7 },
+		{ .name = "Shop-Counters",
+			.arguments = "Filter=all;EventCounterIntervalSec=0.5",
+			.keywords = 7 },
 	};
 	struct late_providers split;
 
@@ -33,7 +38,8 @@ static void test_split(void **state)
 
 static void test_all_of_one_kind(void **state)
 {
-	const struct ipc_provider counters = { .name = "System.Runtime", .arguments = "EventCounterIntervalSec=1" };
+	const struct ipc_provider counters = { .name = "System.Runtime",
+		.arguments = "EventCounterIntervalSec=1" };
 	const struct ipc_provider plain = { .name = "Shop" };
 	struct late_providers split;
 

@@ -1,6 +1,7 @@
 /*
- * managed.c against a runtime that this process simulates: its diagnostics socket, its sessions and the nettrace bytes of their streams. The process
- * executes itself again with a separate TMPDIR, because managed.c searches the socket in the TMPDIR of the process's environment.
+ * managed.c against a runtime that this process simulates: its diagnostics socket, its sessions and
+ * the nettrace bytes of their streams. The process executes itself again with a separate TMPDIR,
+ * because managed.c searches the socket in the TMPDIR of the process's environment.
  */
 #include "unit/test.h"
 
@@ -22,17 +23,23 @@
 #include "trace/clr.h"
 #include "trace/trace.h"
 
-#define S  UINT64_C(1000000000)
+#define S UINT64_C(1000000000)
 
-#define LIMIT_NS   (120 * S) /* of each wait: reached only when the test fails */
-#define JIT_BEGIN  UINT64_C(0x7f0000100000)
-#define JIT_END    UINT64_C(0x7f0000200000)
-#define FOLDER     "/tmp/spoor-managed-"
+#define LIMIT_NS  (120 * S) /* of each wait: reached only when the test fails */
+#define JIT_BEGIN UINT64_C(0x7f0000100000)
+#define JIT_END   UINT64_C(0x7f0000200000)
+#define FOLDER    "/tmp/spoor-managed-"
 
-enum { CONNECTIONS = 16, SESSIONS = 32, METADATA_LOAD = 1, METADATA_UNLOAD = 2, METADATA_ASSEMBLY = 3 };
+enum {
+	CONNECTIONS = 16,
+	SESSIONS = 32,
+	METADATA_LOAD = 1,
+	METADATA_UNLOAD = 2,
+	METADATA_ASSEMBLY = 3
+};
 
 struct session {
-	int fd;           /* -1: it has ended */
+	int fd; /* -1: it has ended */
 	bool rundown;
 	unsigned stops;
 };
@@ -59,9 +66,10 @@ struct fixture {
 	struct managed *managed;
 	uint32_t process;
 	uint32_t sequence;
-	unsigned named;          /* reports that the names of a process are known */
-	bool stalls;             /* the next report does not return before the guard has ended a session */
-	char codes[4096];        /* names of the managed code that was written, one a line */
+	unsigned named; /* reports that the names of a process are known */
+	/* the next report does not return before the guard has ended a session */
+	bool stalls;
+	char codes[4096]; /* names of the managed code that was written, one a line */
 	char notices[4096];
 };
 
@@ -82,7 +90,8 @@ static void reply(int fd, const void *payload, size_t size)
 	message[14] = (uint8_t)(20 + size);
 	message[16] = 0xff;
 	memcpy(message + 20, payload, size);
-	(void)send(fd, message, 20 + size, MSG_NOSIGNAL); /* the client may have closed the socket */
+	/* the client may have closed the socket */
+	(void)send(fd, message, 20 + size, MSG_NOSIGNAL);
 }
 
 static void put_text(struct bytes *out, const char *text)
@@ -129,7 +138,8 @@ static void open_session(struct peer *peer, int fd, const uint8_t *request)
 	assert_true(peer->opened < SESSIONS);
 	memcpy(&rundown_keywords, request + 20 + 4 + 4, 8); /* after buffer size and format */
 	reply(fd, &id, 8);
-	peer->sessions[peer->opened++] = (struct session){ .fd = fd, .rundown = rundown_keywords != 0 };
+	peer->sessions[peer->opened++] =
+		(struct session){ .fd = fd, .rundown = rundown_keywords != 0 };
 }
 
 static void answer(struct peer *peer, int fd, const uint8_t *request)
@@ -156,12 +166,14 @@ static void serve(struct peer *peer)
 	for (unsigned i = 0; i < CONNECTIONS; i++) {
 		uint8_t *data = peer->asking[i].data;
 		if (peer->asking[i].fd < 0) {
-			peer->asking[i].fd = accept4(peer->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+			peer->asking[i].fd =
+				accept4(peer->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 			peer->asking[i].size = 0;
 		}
 		if (peer->asking[i].fd < 0)
 			continue;
-		ssize_t n = recv(peer->asking[i].fd, data + peer->asking[i].size, 1024 - peer->asking[i].size, 0);
+		ssize_t n = recv(peer->asking[i].fd, data + peer->asking[i].size,
+			1024 - peer->asking[i].size, 0);
 		if (n == 0) {
 			close(peer->asking[i].fd);
 			peer->asking[i].fd = -1;
@@ -169,7 +181,8 @@ static void serve(struct peer *peer)
 		if (n <= 0)
 			continue;
 		peer->asking[i].size += (size_t)n;
-		if (peer->asking[i].size < 20 || peer->asking[i].size < (size_t)(data[14] | data[15] << 8))
+		if (peer->asking[i].size < 20 ||
+			peer->asking[i].size < (size_t)(data[14] | data[15] << 8))
 			continue;
 		answer(peer, peer->asking[i].fd, data);
 		peer->asking[i].fd = -1;
@@ -185,12 +198,14 @@ static void open_peer(struct peer *peer)
 		peer->asking[i].fd = -1;
 	assert_int_equal(dotnet_target_read((uint32_t)getpid(), &target, NULL), 0);
 	assert_memory_equal(target.tmpdir, FOLDER, strlen(FOLDER));
-	snprintf(peer->path, sizeof(peer->path), "%s/dotnet-diagnostic-%" PRIu32 "-%" PRIu64 "-socket", target.tmpdir,
+	snprintf(peer->path, sizeof(peer->path),
+		"%s/dotnet-diagnostic-%" PRIu32 "-%" PRIu64 "-socket", target.tmpdir,
 		target.inner_pid, target.start_ticks);
 	assert_true(strlen(peer->path) < sizeof(address.sun_path));
 	strcpy(address.sun_path, peer->path);
 	peer->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(peer->listener, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(bind(peer->listener, (const struct sockaddr *)&address, sizeof(address)),
+		0);
 	assert_int_equal(listen(peer->listener, 16), 0);
 }
 
@@ -272,7 +287,8 @@ static void send_head(int fd)
 	send_stream(fd, &out);
 }
 
-static void send_event(struct fixture *f, int fd, uint32_t metadata, uint64_t time_ns, struct bytes *payload)
+static void send_event(struct fixture *f, int fd, uint32_t metadata, uint64_t time_ns,
+	struct bytes *payload)
 {
 	struct bytes out = { 0 };
 	struct bytes body = { 0 };
@@ -300,7 +316,8 @@ static void send_event(struct fixture *f, int fd, uint32_t metadata, uint64_t ti
 
 enum method_flag { METHOD_DYNAMIC = 1, METHOD_JITTED = 8 };
 
-static void send_method(struct fixture *f, int fd, uint32_t metadata, const char *name, uint64_t begin, uint32_t flags, uint64_t time_ns)
+static void send_method(struct fixture *f, int fd, uint32_t metadata, const char *name,
+	uint64_t begin, uint32_t flags, uint64_t time_ns)
 {
 	struct bytes payload = { 0 };
 
@@ -329,7 +346,8 @@ static void send_collectible_assembly(struct fixture *f, int fd, uint64_t time_n
 
 /* ---- the recording ---- */
 
-static int on_event(void *context, enum known_event known, uint32_t process, const struct bytes *payload)
+static int on_event(void *context, enum known_event known, uint32_t process,
+	const struct bytes *payload)
 {
 	struct fixture *f = context;
 	size_t used = strlen(f->codes);
@@ -341,7 +359,8 @@ static int on_event(void *context, enum known_event known, uint32_t process, con
 	size_t size = 0;
 	while (size + 1 < payload->len && payload->data[payload->len - size - 1] >= ' ')
 		size++;
-	snprintf(f->codes + used, sizeof(f->codes) - used, "%.*s\n", (int)size, (const char *)payload->data + payload->len - size);
+	snprintf(f->codes + used, sizeof(f->codes) - used, "%.*s\n", (int)size,
+		(const char *)payload->data + payload->len - size);
 	return 0;
 }
 
@@ -353,7 +372,10 @@ static void on_told(void *context, const char *code, const char *text)
 	snprintf(f->notices + used, sizeof(f->notices) - used, "%s: %s\n", code, text);
 }
 
-/* Waits until the guard, which detects that this process does not run, has requested the end of a session. */
+/*
+ * Waits until the guard, which detects that this process does not run, has requested the end of a
+ * session.
+ */
 static void stall(struct fixture *f)
 {
 	uint64_t until_ns = now() + LIMIT_NS;
@@ -386,7 +408,9 @@ static int set_up(void **state)
 	open_peer(&f->peer);
 	box_read(&f->box);
 	assert_int_equal(trace_init(&f->trace), 0);
-	struct names_options options = { .trace = &f->trace, .box = &f->box, .emit = on_event, .context = f };
+	struct names_options options = {
+		.trace = &f->trace, .box = &f->box, .emit = on_event, .context = f
+	};
 	assert_int_equal(names_init(&f->names, &options), 0);
 	assert_int_equal(managed_new(&f->trace, &f->names, on_report, on_told, f, &f->managed), 0);
 	f->process = trace_process(&f->trace, (uint32_t)getpid());
@@ -425,15 +449,18 @@ static void turn(struct fixture *f)
 }
 
 /* Limits the waiting time, not the number of steps. */
-#define turns_until(f, condition) \
-	do { \
-		uint64_t until_ns = now() + LIMIT_NS; \
+#define turns_until(f, condition)                        \
+	do {                                             \
+		uint64_t until_ns = now() + LIMIT_NS;    \
 		while (!(condition) && now() < until_ns) \
-			turn(f); \
-		assert_true(condition); \
+			turn(f);                         \
+		assert_true(condition);                  \
 	} while (0)
 
-/* Opens the sessions of the process, up to the time when its names are known. Its live session is the first one. */
+/*
+ * Opens the sessions of the process, up to the time when its names are known. Its live session is
+ * the first one.
+ */
 static int begin_stream(struct fixture *f)
 {
 	managed_watch(f->managed, f->process, 0);
@@ -462,7 +489,8 @@ static void end_code(void *context, uint32_t process, uint32_t code, const struc
 {
 	struct fixture *f = context;
 
-	(void)names_end_code(&f->names, process, code, body->begin); /* other tests check whether its name was written */
+	/* other tests check whether its name was written */
+	(void)names_end_code(&f->names, process, code, body->begin);
 }
 
 static void flush_names(struct fixture *f, uint64_t now_ns)
@@ -472,8 +500,8 @@ static void flush_names(struct fixture *f, uint64_t now_ns)
 }
 
 /*
- * The runtime sends its events seconds late. A sample of new code must not get the name of the code that was at that address before: it waits for the
- * runtime's reports.
+ * The runtime sends its events seconds late. A sample of new code must not get the name of the code
+ * that was at that address before: it waits for the runtime's reports.
  */
 static void test_late_stream(void **state)
 {
@@ -483,14 +511,18 @@ static void test_late_stream(void **state)
 
 	send_method(f, fd, METADATA_LOAD, "Old", JIT_BEGIN, METHOD_DYNAMIC, from_ns);
 	turns_until(f, codemap_of(f)->codes.count == 1);
-	/* Old is removed after 1 s, New is loaded after 2 s and sampled after 3 s; the runtime reports none of this before 5 s. */
+	/*
+	 * Old is removed after 1 s, New is loaded after 2 s and sampled after 3 s; the runtime
+	 * reports none of this before 5 s.
+	 */
 	sample(f, JIT_BEGIN + 0x40, from_ns + 3 * S);
 	flush_names(f, from_ns + 4 * S);
 	assert_string_equal(f->codes, "");
 	send_method(f, fd, METADATA_UNLOAD, "Old", JIT_BEGIN, METHOD_DYNAMIC, from_ns + S);
 	send_method(f, fd, METADATA_LOAD, "New", JIT_BEGIN, METHOD_DYNAMIC, from_ns + 2 * S);
 	turns_until(f, codemap_of(f)->codes.count == 2);
-	send_method(f, fd, METADATA_LOAD, "Else", JIT_BEGIN + 0x1000, METHOD_DYNAMIC, from_ns + 4 * S);
+	send_method(f, fd, METADATA_LOAD, "Else", JIT_BEGIN + 0x1000, METHOD_DYNAMIC,
+		from_ns + 4 * S);
 	turns_until(f, codemap_of(f)->codes.count == 3);
 	flush_names(f, from_ns + 5 * S);
 	assert_non_null(strstr(f->codes, "Shop::New()"));
@@ -501,7 +533,10 @@ static void test_late_stream(void **state)
 		assert_int_equal(f->names.frames_unnamed[i], 0);
 }
 
-/* The same with a collectible assembly: its methods are removed without an event; the next methods at their addresses end them. */
+/*
+ * The same with a collectible assembly: its methods are removed without an event; the next methods
+ * at their addresses end them.
+ */
 static void test_late_stream_collectible(void **state)
 {
 	struct fixture *f = *state;
@@ -524,7 +559,10 @@ static void test_late_stream_collectible(void **state)
 	assert_null(strstr(f->codes, "Old"));
 }
 
-/* Code that cannot be removed, and code that the runtime has reported up to a time after the sample, is named without waiting. */
+/*
+ * Code that cannot be removed, and code that the runtime has reported up to a time after the
+ * sample, is named without waiting.
+ */
 static void test_named_without_waiting(void **state)
 {
 	struct fixture *f = *state;
@@ -539,11 +577,15 @@ static void test_named_without_waiting(void **state)
 	flush_names(f, from_ns + 2 * S);
 	assert_non_null(strstr(f->codes, "Shop::Stays()"));
 	assert_null(strstr(f->codes, "Shop::Dynamic()"));
-	send_method(f, fd, METADATA_LOAD, "Later", JIT_BEGIN + 0x2000, METHOD_DYNAMIC, from_ns + 2 * S);
+	send_method(f, fd, METADATA_LOAD, "Later", JIT_BEGIN + 0x2000, METHOD_DYNAMIC,
+		from_ns + 2 * S);
 	turns_until(f, codemap_of(f)->codes.count == 3);
 	flush_names(f, from_ns + 3 * S);
 	assert_non_null(strstr(f->codes, "Shop::Dynamic()"));
-	/* The wait for a runtime without events has a limit, so that a recording that is killed later contains the name. */
+	/*
+	 * The wait for a runtime without events has a limit, so that a recording that is killed
+	 * later contains the name.
+	 */
 	sample(f, JIT_BEGIN + 0x2040, from_ns + 4 * S);
 	flush_names(f, from_ns + 5 * S);
 	assert_null(strstr(f->codes, "Shop::Later()"));
@@ -571,8 +613,8 @@ static void test_named_after_the_end_of_the_stream(void **state)
 }
 
 /*
- * The guard ends the sessions in the middle of a step: during the report about one process, after the step has checked the guard and before it
- * handles the other process.
+ * The guard ends the sessions in the middle of a step: during the report about one process, after
+ * the step has checked the guard and before it handles the other process.
  */
 static void test_guard_in_mid_turn(void **state)
 {
@@ -584,7 +626,10 @@ static void test_guard_in_mid_turn(void **state)
 	f->trace.processes.items[second].pid = (uint32_t)getpid();
 	managed_watch(f->managed, second, far_ns);
 	(void)begin_stream(f);
-	/* The process that is handled first in each step is connected now. Its names become known while the other process's session is open. */
+	/*
+	 * The process that is handled first in each step is connected now. Its names become known
+	 * while the other process's session is open.
+	 */
 	f->stalls = true;
 	uint64_t until_ns = now() + LIMIT_NS;
 	while (f->stalls && now() < until_ns) {
@@ -625,7 +670,8 @@ int main(int count, char **arguments)
 		cmocka_unit_test_setup_teardown(test_late_stream, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_late_stream_collectible, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_named_without_waiting, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_named_after_the_end_of_the_stream, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_named_after_the_end_of_the_stream, set_up,
+			tear_down),
 		cmocka_unit_test_setup_teardown(test_guard_in_mid_turn, set_up, tear_down),
 	};
 	const char *folder = getenv("TMPDIR");

@@ -14,7 +14,8 @@ static void write_file(const char *path, const char *text)
 	char whole[512];
 
 	snprintf(whole, sizeof(whole), "%s%s", root, path);
-	for (char *slash = strchr(whole + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+	for (char *slash = strchr(whole + strlen(root) + 1, '/'); slash;
+		slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		assert_true(mkdir(whole, 0700) == 0 || errno == EEXIST);
 		*slash = '/';
@@ -51,13 +52,15 @@ static void test_unified(void **state)
 
 	(void)state;
 	write_file("/proc/self/cgroup", "0::/system.slice/shop.service/worker\n");
-	write_file("/proc/self/mountinfo", "23 1 8:1 / / rw - ext4 /dev/sda rw\n30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n");
+	write_file("/proc/self/mountinfo",
+		"23 1 8:1 / / rw - ext4 /dev/sda rw\n30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n");
 	write_file("/sys/fs/cgroup/system.slice/shop.service/worker/memory.max", "max\n");
 	write_file("/sys/fs/cgroup/system.slice/shop.service/worker/memory.current", "1000\n");
 	assert_int_equal(memory_cgroup_read(root, &group), -ENOENT);
 	write_file("/sys/fs/cgroup/system.slice/shop.service/memory.max", "536870912\n");
 	write_file("/sys/fs/cgroup/system.slice/shop.service/memory.current", "500000000\n");
-	write_file("/sys/fs/cgroup/system.slice/shop.service/memory.stat", "anon 1\ninactive_file 100000000\nactive_file 7\n");
+	write_file("/sys/fs/cgroup/system.slice/shop.service/memory.stat",
+		"anon 1\ninactive_file 100000000\nactive_file 7\n");
 	assert_int_equal(memory_cgroup_read(root, &group), 0);
 	assert_int_equal(group.limit_bytes, 536870912);
 	assert_int_equal(group.used_bytes, 400000000);
@@ -95,20 +98,26 @@ static void test_container(void **state)
 	assert_true(memory_cgroup_holds(root, &group, 11));
 }
 
-/* Version 1 beside a unified hierarchy without the controller; a part of it is mounted, as without a namespace of its own. */
+/*
+ * Version 1 beside a unified hierarchy without the controller; a part of it is mounted, as without
+ * a namespace of its own.
+ */
 static void test_version_1(void **state)
 {
 	struct memory_cgroup group;
 
 	(void)state;
-	write_file("/proc/self/cgroup", "9:name=systemd:/x\n4:cpuset,memory:/docker/abc/inner\n0::/\n");
-	write_file("/proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n34 31 0:31 /docker/abc /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
+	write_file("/proc/self/cgroup",
+		"9:name=systemd:/x\n4:cpuset,memory:/docker/abc/inner\n0::/\n");
+	write_file("/proc/self/mountinfo",
+		"31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n34 31 0:31 /docker/abc /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
 		"35 31 0:32 /docker/abc /sys/fs/cgroup/memory rw - cgroup cgroup rw,cpuset,memory\n41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
 	write_file("/sys/fs/cgroup/memory/inner/memory.limit_in_bytes", "9223372036854771712\n");
 	write_file("/sys/fs/cgroup/memory/inner/memory.usage_in_bytes", "100\n");
 	write_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "100000000\n");
 	write_file("/sys/fs/cgroup/memory/memory.usage_in_bytes", "60000000\n");
-	write_file("/sys/fs/cgroup/memory/memory.stat", "inactive_file 1\ntotal_inactive_file 20000000\n");
+	write_file("/sys/fs/cgroup/memory/memory.stat",
+		"inactive_file 1\ntotal_inactive_file 20000000\n");
 	assert_int_equal(memory_cgroup_read(root, &group), 0);
 	assert_int_equal(group.left_bytes, 60000000);
 	assert_string_equal(group.path, "/docker/abc");

@@ -1,4 +1,7 @@
-/* merge.c: items leave in time order, whatever their order of arrival; items that are too late are moved and marked. */
+/*
+ * merge.c: items leave in time order, whatever their order of arrival; items that are too late are
+ * moved and marked.
+ */
 #include "unit/test.h"
 
 #include "pipeline/merge.h"
@@ -51,7 +54,10 @@ static void test_equal_times_keep_their_order(void **state)
 	merge_done(&merge);
 }
 
-/* Runs of several sources that overlap in part, sorted several times with some items released each time: no item is lost, late or out of order. */
+/*
+ * Runs of several sources that overlap in part, sorted several times with some items released each
+ * time: no item is lost, late or out of order.
+ */
 static void test_in_parts(void **state)
 {
 	struct merge merge = { 0 };
@@ -83,7 +89,8 @@ static void test_in_parts(void **state)
 			if (!item)
 				break;
 			assert_int_equal(late, 0);
-			assert_true(item->time_ns > last_ns || (item->time_ns == last_ns && item->sequence > last_sequence));
+			assert_true(item->time_ns > last_ns ||
+				    (item->time_ns == last_ns && item->sequence > last_sequence));
 			last_ns = item->time_ns;
 			last_sequence = item->sequence;
 			left++;

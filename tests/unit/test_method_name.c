@@ -40,14 +40,16 @@ static const struct {
 	{ "instance !0& modreq(System.Runtime.InteropServices.InAttribute) [System.Private.CoreLib] "
 	  "System.ReadOnlySpan`1[System.Char]::GetPinnableReference()[OptimizedTier1]",
 		"System.ReadOnlySpan<char>.GetPinnableReference()" },
-	{ "T::M(int32 modreq([System.Runtime]System.Runtime.InteropServices.InAttribute)&)", "T.M(ref int)" },
+	{ "T::M(int32 modreq([System.Runtime]System.Runtime.InteropServices.InAttribute)&)",
+		"T.M(ref int)" },
 	{ "T::M(unsigned int8*,native int,float32,float64,value class System.Guid)",
 		"T.M(byte*, nint, float, double, Guid)" },
 	{ "T::M(System.Object[][],int64[,]&)", "T.M(object[][], ref long[,])" },
 	{ "T::M(method void *(int32,int32),bool)", "T.M(delegate*, bool)" },
 	/* State machines: what MoveNext returns tells an iterator from an async method. */
 	{ "instance bool [symapp] P2+<Iter>d__3::MoveNext()[QuickJitted]", "P2.Iter (iterator)" },
-	{ "instance void [symapp] P2+<GetAsync>d__2::MoveNext()[OptimizedTier1]", "P2.GetAsync (async)" },
+	{ "instance void [symapp] P2+<GetAsync>d__2::MoveNext()[OptimizedTier1]",
+		"P2.GetAsync (async)" },
 	{ "P2/<GetAsync>d__2::MoveNext()", "P2.GetAsync (async)" },
 	{ "P2/<Get>d__2::MoveNext()", "P2.Get (state machine)" },
 	{ "instance void [A] N.C`1+<Run>d__4[System.__Canon]::MoveNext()[QuickJitted]",
@@ -58,7 +60,8 @@ static const struct {
 	{ "instance void [A] Program+<>c__DisplayClass0_1+<<Main>b__1>d::MoveNext()[OptimizedTier1]",
 		"Program.Main.lambda#1 (async)" },
 	/* Lambdas, local functions, files. */
-	{ "instance bool [symapp] Program+<>c::<Main>b__0_4(int32)[QuickJitted]", "Program.Main.lambda#4(int)" },
+	{ "instance bool [symapp] Program+<>c::<Main>b__0_4(int32)[QuickJitted]",
+		"Program.Main.lambda#4(int)" },
 	{ "instance void [A] System.Threading.ThreadPool+<>c::<.cctor>b__48_0(object)[OptimizedTier1]",
 		"System.Threading.ThreadPool.cctor.lambda#0(object)" },
 	{ "void [A] Program::<Main>g__Helper|0_1(int32)[QuickJitted]", "Program.Main.Helper(int)" },
@@ -78,7 +81,8 @@ static const struct {
 		"Program.Main.lambda#1>.get_Context()" },
 	{ "instance void [A] <>f__AnonymousType0`2[System.Int32,System.__Canon]::.ctor(!0,!1)[QuickJitted]",
 		"<>f__AnonymousType0<int, _>.ctor(T0, T1)" },
-	{ "int32 [anonymously hosted] dynamicClass::dynAdd(int32)[Optimized]", "dynamicClass.dynAdd(int)" },
+	{ "int32 [anonymously hosted] dynamicClass::dynAdd(int32)[Optimized]",
+		"dynamicClass.dynAdd(int)" },
 	{ "void [A] <Module>::Init()[Optimized]", "Init()" },
 };
 
@@ -101,16 +105,19 @@ static void test_short(void **state)
 		const char *text;
 		const char *readable;
 	} shorts[] = {
-		{ "int32 [Shop] Shop.Pricing::Burn(int32)[OptimizedTier1]", "Shop.Pricing.Burn(int)" },
+		{ "int32 [Shop] Shop.Pricing::Burn(int32)[OptimizedTier1]",
+			"Shop.Pricing.Burn(int)" },
 		{ "void [A] Program::<Main>$(string[])[QuickJitted]", "Program.Main(string[])" },
 		{ "instance void [A] System.Collections.Generic.List`1[System.__Canon]::Add(!0)[OptimizedTier1]",
 			"Generic.List.Add(T0)" },
 		{ "System.Collections.Generic.List`1<System.ValueTuple`2<int32,System.__Canon>>::Add(class System.Text.StringBuilder)",
 			"Generic.List<ValueTuple<int, _>>.Add(StringBuilder)" },
-		{ "instance bool [A] Shop.Web.Orders+Lines`1[System.Int32]::Next()[QuickJitted]", "Web.Orders.Lines<int>.Next()" },
+		{ "instance bool [A] Shop.Web.Orders+Lines`1[System.Int32]::Next()[QuickJitted]",
+			"Web.Orders.Lines<int>.Next()" },
 		{ "instance void [A] A.B.C+<>c__DisplayClass7_1::<System.IDisposable.Dispose>b__12(int32)[QuickJitted]",
 			"B.C.System.IDisposable.Dispose.lambda#12(int)" },
-		{ "instance void [A] A.B.C::System.IDisposable.Dispose()[QuickJitted]", "B.C.IDisposable.Dispose()" },
+		{ "instance void [A] A.B.C::System.IDisposable.Dispose()[QuickJitted]",
+			"B.C.IDisposable.Dispose()" },
 		{ "instance int32 [symapp] P2+<AIter>d__4::System.Collections.Generic.IAsyncEnumerator<System.Int32>."
 		  "get_Current()[QuickJitted]",
 			"P2.AIter.IAsyncEnumerator<int>.get_Current()" },
@@ -143,7 +150,8 @@ static void assert_span(const char *text, size_t len, const char *expected)
 
 static void test_pieces(void **state)
 {
-	static const char text[] = "class Tuple`2<A, B> [My App] N.T+U::M<X>(int32,method void *(bool))[OptimizedTier1OSR]";
+	static const char text[] =
+		"class Tuple`2<A, B> [My App] N.T+U::M<X>(int32,method void *(bool))[OptimizedTier1OSR]";
 	struct method_name name;
 	struct bytes out = { 0 };
 
@@ -162,9 +170,11 @@ static void test_pieces(void **state)
 
 static void test_not_managed(void **state)
 {
-	static const char *const others[] = { "", "malloc", "std::vector<int>::push_back(int const&)",
-		"llvm::Value::getType()", "foo()", "::()", "T::()", "::M()", "T::M", "T::M(", "T::M)",
-		"LazyCompile:~main /srv/app.js:1", "core::ptr::drop_in_place<T>", "T::M(int32) const" };
+	static const char *const others[] = { "", "malloc",
+		"std::vector<int>::push_back(int const&)", "llvm::Value::getType()", "foo()",
+		"::()", "T::()", "::M()", "T::M", "T::M(", "T::M)",
+		"LazyCompile:~main /srv/app.js:1", "core::ptr::drop_in_place<T>",
+		"T::M(int32) const" };
 	struct method_name name;
 
 	(void)state;

@@ -1,6 +1,6 @@
 /*
- * name_desk.c: a thread at idle priority answers the questions, at the end at the caller's priority, with and without the right to raise it, and
- * after a thread has stopped working.
+ * name_desk.c: a thread at idle priority answers the questions, at the end at the caller's
+ * priority, with and without the right to raise it, and after a thread has stopped working.
  */
 #include "unit/test.h"
 
@@ -24,7 +24,11 @@
 #define SECOND_NS UINT64_C(1000000000)
 
 static struct box box;
-static struct { uint64_t begin, end, offset, inode; char path[400]; } own; /* the mapping of this program's code */
+/* the mapping of this program's code */
+static struct {
+	uint64_t begin, end, offset, inode;
+	char path[400];
+} own;
 
 __attribute__((noinline)) static void function_to_be_named(void)
 {
@@ -82,7 +86,6 @@ static void expect_name(struct name_desk *desk)
 {
 	struct name_answer *answer = name_desk_take(desk);
 
-
 	assert_non_null(answer);
 	assert_int_equal(answer->kind, ASK_SYMBOL);
 	assert_int_equal(answer->error, 0);
@@ -103,9 +106,9 @@ static void test_answers(void **state)
 	assert_null(name_desk_take(desk));
 	assert_true(name_desk_wait(desk, 0));
 	name_desk_ask(desk, question(ASK_SYMBOL, 1, place()));
-	name_desk_ask(desk, question(ASK_SYMBOL, 1, 1));         /* the ELF header is no function */
-	name_desk_ask(desk, question(ASK_METHOD, 2, place()));   /* no managed image */
-	name_desk_ask(desk, question(ASK_MAPS, 0, 77));          /* this process has none */
+	name_desk_ask(desk, question(ASK_SYMBOL, 1, 1));       /* the ELF header is no function */
+	name_desk_ask(desk, question(ASK_METHOD, 2, place())); /* no managed image */
+	name_desk_ask(desk, question(ASK_MAPS, 0, 77));        /* this process has none */
 	name_desk_hurry(desk); /* at idle priority it could take any time */
 	assert_true(name_desk_wait(desk, now() + 60 * SECOND_NS));
 	assert_int_equal(name_desk_open_count(desk), 0);
@@ -149,7 +152,10 @@ static void test_many(void **state)
 	name_desk_free(NULL);
 }
 
-/* Waits until there is (or is not) a thread at idle priority; returns its id. A thread sets that priority before anything else. */
+/*
+ * Waits until there is (or is not) a thread at idle priority; returns its id. A thread sets that
+ * priority before anything else.
+ */
 static int await_idle_thread(bool there)
 {
 	uint64_t bound = now() + 30 * SECOND_NS;
@@ -196,7 +202,8 @@ static void *keep_busy(void *argument)
 }
 
 /*
- * On a machine whose CPUs are all busy, a thread at idle priority hardly runs. A process without the right to raise it gets all answers nevertheless.
+ * On a machine whose CPUs are all busy, a thread at idle priority hardly runs. A process without
+ * the right to raise it gets all answers nevertheless.
  */
 static void test_starved(void **state)
 {
@@ -255,7 +262,8 @@ static void test_left_behind(void **state)
 		if (read(go[0], &byte, 1) != 1)
 			_exit(1);
 		bool stopped = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0 &&
-			ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0 && waitpid(tid, NULL, __WALL) == tid;
+			       ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0 &&
+			       waitpid(tid, NULL, __WALL) == tid;
 		(void)!write(told[1], stopped ? "y" : "n", 1);
 		(void)!read(go[0], &byte, 1); /* until the other end is closed */
 		if (stopped)
@@ -282,7 +290,8 @@ static void test_left_behind(void **state)
 	close(told[0]);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	if (!stopped)
-		print_message("skipped: a thread may not be stopped here; one that is left behind was not tried\n");
+		print_message(
+			"skipped: a thread may not be stopped here; one that is left behind was not tried\n");
 	(void)await_idle_thread(false); /* it frees its own data */
 }
 
@@ -311,13 +320,16 @@ static void write_perf_map(const char *path, unsigned line_count)
 
 	assert_non_null(map);
 	for (unsigned i = 0; i < line_count; i++)
-		fprintf(map, "%x 10 int32 [Example] Example.Type%u::Method%u(class System.String)[Optimized]\n", 0x10000000 + 16 * i, i, i);
+		fprintf(map,
+			"%x 10 int32 [Example] Example.Type%u::Method%u(class System.String)[Optimized]\n",
+			0x10000000 + 16 * i, i, i);
 	assert_int_equal(fclose(map), 0);
 }
 
 /*
- * The thread loses its CPU while it reads a perf map, for a question without a path: the thread that replaces it reads the map again. The pid in the
- * map's name is above the greatest possible pid.
+ * The thread loses its CPU while it reads a perf map, for a question without a path: the thread
+ * that replaces it reads the map again. The pid in the map's name is above the greatest possible
+ * pid.
  */
 static void test_starved_in_perf_map(void **state)
 {
@@ -342,7 +354,9 @@ static void test_starved_in_perf_map(void **state)
 	name_desk_forbid_raise(desk);
 	struct name_question *maps = calloc(1, sizeof(*maps));
 	assert_non_null(maps);
-	*maps = (struct name_question){ .kind = ASK_MAPS, .place = 77, .pid = (uint32_t)getpid(), .inner_pid = inner_pid };
+	*maps = (struct name_question){
+		.kind = ASK_MAPS, .place = 77, .pid = (uint32_t)getpid(), .inner_pid = inner_pid
+	};
 	name_desk_ask(desk, maps);
 	int tid = await_idle_thread(true);
 	assert_int_equal(sched_setaffinity(tid, sizeof(first_cpu), &first_cpu), 0);
@@ -377,15 +391,19 @@ static bool may_raise(void)
 
 	if (child == 0) {
 		const struct sched_param none = { 0 };
-		_exit(sched_setscheduler(0, SCHED_IDLE, &none) == 0 && sched_setscheduler(0, SCHED_OTHER, &none) == 0 ? 0 : 1);
+		_exit(sched_setscheduler(0, SCHED_IDLE, &none) == 0 &&
+					sched_setscheduler(0, SCHED_OTHER, &none) == 0
+				? 0
+				: 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	return status == 0;
 }
 
 /*
- * During a recording the thread reads a perf map on a CPU that another thread keeps busy. The answer arrives without name_desk_hurry(). Afterwards
- * the thread has idle priority again, if the process may raise it later.
+ * During a recording the thread reads a perf map on a CPU that another thread keeps busy. The
+ * answer arrives without name_desk_hurry(). Afterwards the thread has idle priority again, if the
+ * process may raise it later.
  */
 static void test_waits_too_long(void **state)
 {
@@ -412,16 +430,21 @@ static void test_waits_too_long(void **state)
 			name_desk_forbid_raise(desk);
 		struct name_question *maps = calloc(1, sizeof(*maps));
 		assert_non_null(maps);
-		*maps = (struct name_question){ .kind = ASK_MAPS, .place = 77, .pid = (uint32_t)getpid(), .inner_pid = inner_pid };
+		*maps = (struct name_question){ .kind = ASK_MAPS,
+			.place = 77,
+			.pid = (uint32_t)getpid(),
+			.inner_pid = inner_pid };
 		name_desk_ask(desk, maps);
 		int tid = await_idle_thread(true);
 		assert_int_equal(sched_setaffinity(tid, sizeof(first_cpu), &first_cpu), 0);
 		for (int i = 0; i < 8; i++) {
 			assert_int_equal(pthread_create(&busy[i], NULL, keep_busy, &leave), 0);
-			assert_int_equal(pthread_setaffinity_np(busy[i], sizeof(first_cpu), &first_cpu), 0);
+			assert_int_equal(
+				pthread_setaffinity_np(busy[i], sizeof(first_cpu), &first_cpu), 0);
 		}
 		struct name_answer *answer = NULL;
-		for (uint64_t bound = now() + 60 * SECOND_NS; !answer && now() < bound; answer = name_desk_take(desk))
+		for (uint64_t bound = now() + 60 * SECOND_NS; !answer && now() < bound;
+			answer = name_desk_take(desk))
 			(void)name_desk_wait(desk, now() + SECOND_NS / 5);
 		atomic_store(&leave, true);
 		for (int i = 0; i < 8; i++)
@@ -493,7 +516,8 @@ static int set_up(void **state)
 		unsigned long offset;
 		unsigned long inode;
 		char path[400];
-		if (sscanf(line, "%lx-%lx r-xp %lx %*s %lu %399s", &begin, &end, &offset, &inode, path) != 5 ||
+		if (sscanf(line, "%lx-%lx r-xp %lx %*s %lu %399s", &begin, &end, &offset, &inode,
+			    path) != 5 ||
 			address < begin || address >= end)
 			continue;
 		own.begin = begin;

@@ -1,6 +1,7 @@
 /*
- * names.c: sampled addresses get a mapping and a name in the file, and a reader (absorb.c, symbolmap.c) finds the same name again, also when several
- * methods used the same JIT memory one after the other.
+ * names.c: sampled addresses get a mapping and a name in the file, and a reader (absorb.c,
+ * symbolmap.c) finds the same name again, also when several methods used the same JIT memory one
+ * after the other.
  */
 #include "unit/test.h"
 
@@ -29,7 +30,8 @@ struct fixture {
 	uint64_t time_ns;
 };
 
-static int on_event(void *context, enum known_event known, uint32_t process, const struct bytes *payload)
+static int on_event(void *context, enum known_event known, uint32_t process,
+	const struct bytes *payload)
 {
 	struct fixture *f = context;
 	uint32_t pid = f->trace.processes.items[process ? process : f->process].pid;
@@ -48,7 +50,8 @@ static int on_event(void *context, enum known_event known, uint32_t process, con
 	return 0;
 }
 
-static uint32_t add_mapping(struct fixture *f, uint64_t begin, uint64_t end, uint64_t offset, const char *path)
+static uint32_t add_mapping(struct fixture *f, uint64_t begin, uint64_t end, uint64_t offset,
+	const char *path)
 {
 	uint32_t index = trace_add_mapping(&f->trace, f->process);
 	struct mapping *mapping = &f->trace.mappings.items[index];
@@ -68,7 +71,9 @@ static int set_up(void **state)
 	box_read(&f->box);
 	assert_int_equal(trace_init(&f->trace), 0);
 	assert_int_equal(trace_init(&f->read), 0);
-	struct names_options options = { .trace = &f->trace, .box = &f->box, .emit = on_event, .context = f };
+	struct names_options options = {
+		.trace = &f->trace, .box = &f->box, .emit = on_event, .context = f
+	};
 	assert_int_equal(names_init(&f->names, &options), 0);
 	f->process = trace_process(&f->trace, (uint32_t)getpid());
 	f->time_ns = 1000;
@@ -96,7 +101,8 @@ static uint32_t hit(struct fixture *f, const uint64_t *frames, uint32_t count, u
 	return sound;
 }
 
-static void add_method(struct fixture *f, const char *name, uint64_t begin, uint64_t size, uint64_t from_ns)
+static void add_method(struct fixture *f, const char *name, uint64_t begin, uint64_t size,
+	uint64_t from_ns)
 {
 	struct code code = {
 		.begin = begin,
@@ -114,7 +120,8 @@ static void add_method(struct fixture *f, const char *name, uint64_t begin, uint
 	assert_int_equal(codemap_add(&names_process(&f->names, f->process)->codemap, &code), 0);
 }
 
-static const char *name_at(struct fixture *f, struct symbolmap *map, uint64_t address, uint32_t epoch)
+static const char *name_at(struct fixture *f, struct symbolmap *map, uint64_t address,
+	uint32_t epoch)
 {
 	uint32_t process = trace_find_process(&f->read, (uint32_t)getpid());
 	uint32_t function = symbolmap_find(map, process, address, epoch);
@@ -138,7 +145,8 @@ static void test_native(void **state)
 		unsigned long end;
 		unsigned long offset;
 		char path[400];
-		if (sscanf(line, "%lx-%lx r-xp %lx %*s %*s %399s", &begin, &end, &offset, path) == 4 &&
+		if (sscanf(line, "%lx-%lx r-xp %lx %*s %*s %399s", &begin, &end, &offset, path) ==
+				4 &&
 			address >= begin && address < end)
 			add_mapping(f, begin, end, offset, path);
 	}
@@ -246,12 +254,16 @@ static void test_module_comes_late(void **state)
 	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 1);
 	assert_int_equal(names_finish(&f->names), 0);
 	assert_int_equal(symbolmap_init(&map, &f->read, METHOD_NAME_LONG), 0);
-	uint32_t function = symbolmap_find(&map, trace_find_process(&f->read, (uint32_t)getpid()), frames[0], 0);
+	uint32_t function = symbolmap_find(&map, trace_find_process(&f->read, (uint32_t)getpid()),
+		frames[0], 0);
 	assert_string_equal(trace_text(&f->read, map.functions.items[function].module), "Shop.dll");
 	symbolmap_done(&map);
 }
 
-/* The runtime ends during its rundown, so modules stay without a name: the names of the methods are written nevertheless. */
+/*
+ * The runtime ends during its rundown, so modules stay without a name: the names of the methods are
+ * written nevertheless.
+ */
 static void test_module_never_comes(void **state)
 {
 	struct fixture *f = *state;
@@ -281,7 +293,10 @@ static void test_module_never_comes(void **state)
 	assert_int_equal(names_finish(&f->names), 0);
 }
 
-/* Code that is in no rundown needs another rundown if it has samples after the start of the last one; that rundown names it. */
+/*
+ * Code that is in no rundown needs another rundown if it has samples after the start of the last
+ * one; that rundown names it.
+ */
 static void test_untold(void **state)
 {
 	struct fixture *f = *state;
@@ -335,7 +350,8 @@ static void test_three_owners(void **state)
 	assert_int_equal(f->names.frames_total, 3);
 	for (int i = 0; i < UNNAMED_CAUSE_COUNT; i++)
 		assert_int_equal(f->names.frames_unnamed[i], 0);
-	assert_int_equal(f->counts[CLR_METHOD_UNLOAD_VERBOSE], 1); /* for the last method, so that viewers show it */
+	/* for the last method, so that viewers show it */
+	assert_int_equal(f->counts[CLR_METHOD_UNLOAD_VERBOSE], 1);
 	assert_int_equal(symbolmap_init(&map, &f->read, METHOD_NAME_LONG), 0);
 	for (uint32_t epoch = 0; epoch < 3; epoch++)
 		assert_string_equal(name_at(f, &map, JIT_BEGIN + 0x40, epoch), shown[epoch]);
@@ -346,7 +362,8 @@ static void test_three_owners(void **state)
 static void test_nobody_told_of_the_first(void **state)
 {
 	static const char *const names[] = { "Second", "Third", "Fourth" };
-	static const char *const shown[] = { "Shop.Pricing.Second(int)", "Shop.Pricing.Third(int)", "Shop.Pricing.Fourth(int)" };
+	static const char *const shown[] = { "Shop.Pricing.Second(int)", "Shop.Pricing.Third(int)",
+		"Shop.Pricing.Fourth(int)" };
 	const uint64_t second = UINT64_C(1000000000);
 	struct fixture *f = *state;
 	uint64_t frames[] = { JIT_BEGIN + 0x40 };
@@ -408,7 +425,8 @@ static void test_forgetting_a_process(void **state)
 }
 
 /*
- * Symbols in the mappings of ended processes are not kept, however many processes end. Those of other processes are kept, and are not written twice.
+ * Symbols in the mappings of ended processes are not kept, however many processes end. Those of
+ * other processes are kept, and are not written twice.
  */
 static void test_many_processes(void **state)
 {

@@ -6,8 +6,10 @@
 
 static void check(const char *wanted, const char *expected)
 {
-	static const char *const names[] = { "Exception/Start", "Exception/Stop", "GC/Start", "GC/Stop", "ExceptionCatch/Start", "Method/LoadVerbose",
-		"Microsoft-Windows-DotNETRuntime", "System.Runtime", "Shop.Pricing.Burn(int)", "bell\x1b", "Exception/Start", "Kept", "" };
+	static const char *const names[] = { "Exception/Start", "Exception/Stop", "GC/Start",
+		"GC/Stop", "ExceptionCatch/Start", "Method/LoadVerbose",
+		"Microsoft-Windows-DotNETRuntime", "System.Runtime", "Shop.Pricing.Burn(int)",
+		"bell\x1b", "Exception/Start", "Kept", "" };
 	struct nearest near = { .wanted = wanted };
 	struct bytes out = { 0 };
 

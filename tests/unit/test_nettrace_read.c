@@ -29,8 +29,9 @@ static void see(struct seen *seen, const struct trace *trace, const struct event
 	seen->samples += schema->provider_kind == PROVIDER_SAMPLE;
 	seen->methods += schema->kind == EVENT_METHOD;
 	seen->stacks += event->stack_index != 0;
-	seen->hash = hash_u64(seen->hash ^ event->time_ns) + event->thread_index + event->stack_index +
-		hash_bytes(event->payload, event->payload_size) + event->lost_before;
+	seen->hash = hash_u64(seen->hash ^ event->time_ns) + event->thread_index +
+		     event->stack_index + hash_bytes(event->payload, event->payload_size) +
+		     event->lost_before;
 }
 
 static int run(const uint8_t *data, size_t size, size_t piece, unsigned flags, struct trace *trace,
@@ -44,8 +45,9 @@ static int run(const uint8_t *data, size_t size, size_t piece, unsigned flags, s
 	struct nettrace_decoder *decoder = nettrace_decoder_new(trace, "stream", flags);
 	assert_non_null(decoder);
 	for (size_t at = 0; at < size && r >= 0; at += piece) {
-		assert_int_equal(
-			nettrace_decoder_push(decoder, data + at, size - at < piece ? size - at : piece), 0);
+		assert_int_equal(nettrace_decoder_push(decoder, data + at,
+					 size - at < piece ? size - at : piece),
+			0);
 		while ((r = nettrace_decoder_next(decoder, &event, diag)) > 0)
 			see(seen, trace, &event);
 	}
@@ -99,7 +101,9 @@ static void test_runtime_stream(void **state)
 	assert_memory_equal(&seen, &bytewise, sizeof(seen));
 	trace_done(&bytewise_trace);
 
-	assert_int_equal(run(data, size, 1000, NETTRACE_NAMES_ONLY, &bytewise_trace, &bytewise, NULL, &diag), 0);
+	assert_int_equal(run(data, size, 1000, NETTRACE_NAMES_ONLY, &bytewise_trace, &bytewise,
+				 NULL, &diag),
+		0);
 	assert_int_equal(bytewise.events, seen.events);
 	assert_int_equal(bytewise.stacks, 0);
 	assert_int_equal(bytewise_trace.threads.count, 1);
@@ -158,7 +162,8 @@ static void begin_events_v4(struct bytes *body)
 }
 
 /* A compressed event of thread 7, without a stack. */
-static void add_event_v4(struct bytes *body, uint8_t metadata_id, bool sorted, uint64_t ticks, const struct bytes *payload)
+static void add_event_v4(struct bytes *body, uint8_t metadata_id, bool sorted, uint64_t ticks,
+	const struct bytes *payload)
 {
 	bytes_u8(body, (uint8_t)(0x01 | 0x02 | 0x04 | 0x80 | (sorted ? 0x40 : 0)));
 	bytes_u8(body, metadata_id);
@@ -171,7 +176,10 @@ static void add_event_v4(struct bytes *body, uint8_t metadata_id, bool sorted, u
 	bytes_add(body, payload->data, payload->len);
 }
 
-/* Metadata records have the mark of sorted events, too, with the time at which they were written: events that follow may be older. */
+/*
+ * Metadata records have the mark of sorted events, too, with the time at which they were written:
+ * events that follow may be older.
+ */
 static void test_sorted(void **state)
 {
 	struct bytes b = { 0 };
@@ -206,7 +214,10 @@ static void test_sorted(void **state)
 	add_event_v4(&body, 1, true, 2000, &nothing);
 	add_event_v4(&body, 1, false, 1000, &nothing);
 	object(&b, "EventBlock", true, &body);
-	/* A sequence point: no event after it is older, but what it says of the future is not believed. */
+	/*
+	 * A sequence point: no event after it is older, but what it says of the future is not
+	 * believed.
+	 */
 	bytes_reset(&body);
 	bytes_u64(&body, UINT64_C(1) << 60);
 	bytes_u32(&body, 0);
@@ -393,8 +404,9 @@ static void test_other_writers(void **state)
 /* One field: an array of objects with an array of arrays in each. */
 static void add_array_metadata(struct bytes *b)
 {
-	static const uint8_t fields[] = { 1, 0, 22, 0, 1, 'L', FIELD_ARRAY, FIELD_OBJECT, 2, 0, 3, 0, 1, 'A', FIELD_U8, 9, 0, 1, 'B', FIELD_ARRAY,
-		FIELD_FIXED_ARRAY, FIELD_U16, 3, 0, 0, 0 };
+	static const uint8_t fields[] = { 1, 0, 22, 0, 1, 'L', FIELD_ARRAY, FIELD_OBJECT, 2, 0, 3,
+		0, 1, 'A', FIELD_U8, 9, 0, 1, 'B', FIELD_ARRAY, FIELD_FIXED_ARRAY, FIELD_U16, 3, 0,
+		0, 0 };
 	struct bytes body = { 0 };
 
 	bytes_u16(&body, 0);
@@ -411,7 +423,10 @@ static void add_array_metadata(struct bytes *b)
 	bytes_done(&body);
 }
 
-/* List 1: an activity, opcode 2, keywords 8, a trace id, a span id, a text, our own late_ns, a number, level 5, version 3. List 2: a text. */
+/*
+ * List 1: an activity, opcode 2, keywords 8, a trace id, a span id, a text, our own late_ns, a
+ * number, level 5, version 3. List 2: a text.
+ */
 static void add_label_lists(struct bytes *b)
 {
 	struct bytes body = { 0 };
@@ -425,19 +440,28 @@ static void add_label_lists(struct bytes *b)
 	bytes_u8(&body, 2);
 	bytes_u8(&body, 8);
 	bytes_u64(&body, 8);
-	bytes_text(&body, "\x03" "0123456789abcdef");
+	bytes_text(&body, "\x03"
+			  "0123456789abcdef");
 	bytes_u8(&body, 4);
 	bytes_u64(&body, UINT64_C(0xf067aa0ba902b7));
-	bytes_text(&body, "\x05\x04" "City" "\x04" "Rome");
-	bytes_text(&body, "\x06\x07" "late_ns");
+	bytes_text(&body, "\x05\x04"
+			  "City"
+			  "\x04"
+			  "Rome");
+	bytes_text(&body, "\x06\x07"
+			  "late_ns");
 	bytes_varint(&body, 77);
-	bytes_text(&body, "\x06\x05" "Retry");
+	bytes_text(&body, "\x06\x05"
+			  "Retry");
 	bytes_varint(&body, -3);
 	bytes_u8(&body, 9);
 	bytes_u8(&body, 5);
 	bytes_u8(&body, 10 | 0x80);
 	bytes_u8(&body, 3);
-	bytes_text(&body, "\x85\x04" "City" "\x04" "Oslo");
+	bytes_text(&body, "\x85\x04"
+			  "City"
+			  "\x04"
+			  "Oslo");
 	block(b, 8, &body);
 	bytes_done(&body);
 }
@@ -484,7 +508,8 @@ static void test_labels_and_arrays(void **state)
 	assert_int_equal(nettrace_decoder_push(decoder, b.data, b.len), 0);
 	assert_int_equal(nettrace_decoder_next(decoder, &event, NULL), 1);
 	assert_non_null(event.labels);
-	assert_int_equal(event.labels->which, EVENT_LABEL_OPCODE | EVENT_LABEL_KEYWORDS | EVENT_LABEL_LEVEL | EVENT_LABEL_VERSION);
+	assert_int_equal(event.labels->which, EVENT_LABEL_OPCODE | EVENT_LABEL_KEYWORDS |
+						      EVENT_LABEL_LEVEL | EVENT_LABEL_VERSION);
 	assert_int_equal(event.labels->opcode, 2);
 	assert_int_equal(event.labels->keywords, 8);
 	assert_int_equal(event.labels->level, 5);

@@ -1,4 +1,7 @@
-/* nettrace_write.c: events read back equal to those that were written, at every time, with files, pipes and full disks. */
+/*
+ * nettrace_write.c: events read back equal to those that were written, at every time, with files,
+ * pipes and full disks.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -28,7 +31,7 @@ struct seen {
 	uint64_t weight_ns;
 	uint32_t cpus[2];
 	uint32_t epoch_samples[2];
-	uint64_t hash;     /* of all fields of all events */
+	uint64_t hash; /* of all fields of all events */
 };
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -68,7 +71,8 @@ static void see(struct seen *seen, const struct trace *trace, const struct event
 }
 
 /* 0 or the source's error; the events that were read and the tables. */
-static int read_bytes(const uint8_t *data, size_t size, struct seen *seen, struct trace *trace, struct diag *diag)
+static int read_bytes(const uint8_t *data, size_t size, struct seen *seen, struct trace *trace,
+	struct diag *diag)
 {
 	struct input in;
 	struct source *source;
@@ -105,7 +109,8 @@ static uint8_t *demo_bytes(size_t *ret_size)
 	int fd = memfd_create("demo", MFD_CLOEXEC);
 
 	assert_true(fd >= 0);
-	assert_int_equal(demo_write(&(struct nettrace_sink_options){ .fd = fd, .name = "demo" }, &diag), 0);
+	assert_int_equal(
+		demo_write(&(struct nettrace_sink_options){ .fd = fd, .name = "demo" }, &diag), 0);
 	uint8_t *data = file_bytes(fd, ret_size);
 	close(fd);
 	return data;
@@ -130,7 +135,8 @@ static void test_round_trip(void **state)
 	assert_int_equal(seen.lost, DEMO_LOST);
 	assert_int_equal(seen.late, DEMO_LATE);
 	assert_int_equal(seen.cpus[0], DEMO_SAMPLES / 2);
-	assert_int_equal(seen.weight_ns, UINT64_C(10101010) * (DEMO_SAMPLES + DEMO_SAMPLES / 100 * 2));
+	assert_int_equal(seen.weight_ns,
+		UINT64_C(10101010) * (DEMO_SAMPLES + DEMO_SAMPLES / 100 * 2));
 	assert_int_equal(seen.epoch_samples[0] + seen.epoch_samples[1], DEMO_SAMPLES / 2);
 	assert_int_equal(seen.epoch_samples[0], DEMO_SAMPLES / 4);
 
@@ -147,7 +153,8 @@ static void test_round_trip(void **state)
 	assert_true(find_text(&trace, trace.processes.items[web].name, "web"));
 	assert_true(find_text(&trace, trace.processes.items[other].name, "other"));
 	assert_false(trace.processes.items[other].ended);
-	assert_true(find_text(&trace, trace.processes.items[web].command, "dotnet web.dll a \"b\"\n"));
+	assert_true(find_text(&trace, trace.processes.items[web].command,
+		"dotnet web.dll a \"b\"\n"));
 	assert_int_equal(trace.processes.items[web].runtime_kind, RUNTIME_CORECLR);
 	assert_int_equal(trace.processes.items[web].codes.count, 1);
 	assert_int_equal(trace.processes.items[web].codes.items[0].removed_epoch, 1);
@@ -241,14 +248,17 @@ static void test_prefixes(void **state)
 	free(data);
 }
 
-/* A file that lives in memory; after each piece that may hit the disk alone, it must read without an error. */
+/*
+ * A file that lives in memory; after each piece that may hit the disk alone, it must read without
+ * an error.
+ */
 static struct {
 	uint8_t data[1 << 20];
 	size_t size;
 	uint32_t last_events;
 	unsigned states;
-	size_t fail_after;    /* bytes until the disk is full; 0 never */
-	size_t short_write;   /* 0: whole */
+	size_t fail_after;  /* bytes until the disk is full; 0 never */
+	size_t short_write; /* 0: whole */
 } disk;
 
 static void check_disk(void)
@@ -298,8 +308,13 @@ static void test_every_instant(void **state)
 
 	(void)state;
 	memset(&disk, 0, sizeof(disk));
-	assert_int_equal(demo_write(&(struct nettrace_sink_options){ .fd = fd, .name = "disk", .keys = keys,
-		.key_count = 1, .write_at = write_pages }, &diag), 0);
+	assert_int_equal(demo_write(&(struct nettrace_sink_options){ .fd = fd,
+					    .name = "disk",
+					    .keys = keys,
+					    .key_count = 1,
+					    .write_at = write_pages },
+				 &diag),
+		0);
 	assert_true(disk.states > 20);
 	assert_true(disk.last_events > DEMO_SAMPLES);
 	close(fd);
@@ -332,8 +347,11 @@ static void test_full_disk(void **state)
 	(void)state;
 	memset(&disk, 0, sizeof(disk));
 	disk.short_write = 777;
-	assert_int_equal(demo_begin(&demo, &(struct nettrace_sink_options){ .fd = fd, .name = "full",
-		.write_at = write_stingy }, &diag), 0);
+	assert_int_equal(demo_begin(&demo,
+				 &(struct nettrace_sink_options){
+					 .fd = fd, .name = "full", .write_at = write_stingy },
+				 &diag),
+		0);
 	assert_int_equal(demo_opening(&demo, &diag), 0);
 	assert_int_equal(nettrace_sink.flush(demo.sink, &diag), 0);
 	uint64_t bytes = nettrace_sink_counts(demo.sink)->bytes;
@@ -369,7 +387,8 @@ static void test_dev_full(void **state)
 	(void)state;
 	if (fd < 0)
 		skip();
-	assert_int_equal(demo_write(&(struct nettrace_sink_options){ .fd = fd, .name = "/dev/full" }, &diag),
+	assert_int_equal(
+		demo_write(&(struct nettrace_sink_options){ .fd = fd, .name = "/dev/full" }, &diag),
 		-ENOSPC);
 	assert_string_equal(diag.text, "cannot write '/dev/full': No space left on device");
 	close(fd);
@@ -388,7 +407,8 @@ static void test_pipe(void **state)
 	pid_t child = fork();
 	if (child == 0) {
 		close(ends[0]);
-		_exit(demo_write(&(struct nettrace_sink_options){ .fd = ends[1], .name = "pipe" }, NULL) != 0);
+		_exit(demo_write(&(struct nettrace_sink_options){ .fd = ends[1], .name = "pipe" },
+			      NULL) != 0);
 	}
 	close(ends[1]);
 	for (ssize_t n; (n = read(ends[0], data + size, sizeof(data) - size)) > 0;)
@@ -411,7 +431,9 @@ static void test_closed_pipe(void **state)
 	signal(SIGPIPE, SIG_IGN);
 	assert_int_equal(pipe(ends), 0);
 	close(ends[0]);
-	assert_int_equal(demo_write(&(struct nettrace_sink_options){ .fd = ends[1], .name = "pipe" }, &diag), -EPIPE);
+	assert_int_equal(
+		demo_write(&(struct nettrace_sink_options){ .fd = ends[1], .name = "pipe" }, &diag),
+		-EPIPE);
 	assert_string_equal(diag.text, "cannot write 'pipe': Broken pipe");
 	close(ends[1]);
 }
@@ -426,17 +448,27 @@ static void test_forget_stacks(void **state)
 	int fd = memfd_create("forget", MFD_CLOEXEC);
 
 	(void)state;
-	assert_int_equal(demo_begin(&demo, &(struct nettrace_sink_options){ .fd = fd, .name = "f" }, &diag), 0);
+	assert_int_equal(demo_begin(&demo, &(struct nettrace_sink_options){ .fd = fd, .name = "f" },
+				 &diag),
+		0);
 	assert_int_equal(demo_opening(&demo, &diag), 0);
 	for (uint32_t round = 0; round < 3; round++) {
 		for (uint32_t i = 0; i < 40000; i++) {
 			uint64_t frames[] = { i, round, 0x7f0000001000 };
-			payload_cpu(&demo.payload, &(struct payload_cpu){ 10, 10101010, 1, 0 }, 10101010);
+			payload_cpu(&demo.payload, &(struct payload_cpu){ 10, 10101010, 1, 0 },
+				10101010);
 			demo.now += 1000;
-			assert_int_equal(demo_put(&demo, EVENTS_CPU, 1, (struct event){ .cpu = 0,
-				.stack_index = stack_table_intern(&demo.trace.stacks, frames, 3) }, &diag), 0);
+			assert_int_equal(demo_put(&demo, EVENTS_CPU, 1,
+						 (struct event){ .cpu = 0,
+							 .stack_index = stack_table_intern(
+								 &demo.trace.stacks, frames, 3) },
+						 &diag),
+				0);
 		}
-		/* In the second round the sink's own limit is passed, with the trace's table left as it is. */
+		/*
+		 * In the second round the sink's own limit is passed, with the trace's table left
+		 * as it is.
+		 */
 		if (round == 1) {
 			assert_int_equal(nettrace_sink.flush(demo.sink, &diag), 0);
 			assert_int_equal(nettrace_sink.forget_stacks(demo.sink, &diag), 0);
@@ -469,13 +501,19 @@ static void test_limits(void **state)
 	static uint8_t payload[70000];
 
 	(void)state;
-	assert_int_equal(demo_begin(&demo, &(struct nettrace_sink_options){ .fd = fd, .name = "l" }, &diag), 0);
+	assert_int_equal(demo_begin(&demo, &(struct nettrace_sink_options){ .fd = fd, .name = "l" },
+				 &diag),
+		0);
 	for (uint32_t i = 0; i < 9000; i++)
 		frames[i] = i + 1;
 	uint32_t stack = stack_table_intern(&demo.trace.stacks, frames, 9000);
 	uint32_t schema = trace_known_schema(&demo.trace, SPOOR_CLOCK_OFFSET);
-	struct event put = { .time_ns = 1, .schema_index = schema, .stack_index = stack, .payload = payload,
-		.payload_size = sizeof(payload), .cpu = 300 };
+	struct event put = { .time_ns = 1,
+		.schema_index = schema,
+		.stack_index = stack,
+		.payload = payload,
+		.payload_size = sizeof(payload),
+		.cpu = 300 };
 	assert_int_equal(nettrace_sink.event(demo.sink, &put, &diag), 0);
 	put.time_ns = DEMO_START + 100;
 	assert_int_equal(nettrace_sink.event(demo.sink, &put, &diag), 0);
@@ -521,7 +559,9 @@ static void test_two_layouts(void **state)
 	int fd = memfd_create("layouts", MFD_CLOEXEC);
 
 	(void)state;
-	assert_int_equal(demo_begin(&demo, &(struct nettrace_sink_options){ .fd = fd, .name = "l" }, NULL), 0);
+	assert_int_equal(demo_begin(&demo, &(struct nettrace_sink_options){ .fd = fd, .name = "l" },
+				 NULL),
+		0);
 	uint32_t provider = trace_add_text(&demo.trace, "My-Source");
 	uint32_t first = demo.trace.schemas.count;
 	for (uint32_t i = 0; i < 3; i++) {
@@ -532,13 +572,17 @@ static void test_two_layouts(void **state)
 		schema->keywords = 0xf00000000000;
 		schema->name = trace_add_text(&demo.trace, "Hit");
 		struct field *object = vec_push(&schema->fields);
-		*object = (struct field){ .type = FIELD_ARRAY, .element = FIELD_OBJECT,
+		*object = (struct field){ .type = FIELD_ARRAY,
+			.element = FIELD_OBJECT,
 			.name = trace_add_text(&demo.trace, "Items") };
 		struct field *inner = vec_push(&schema->fields);
-		*inner = (struct field){ .type = i == 1 ? FIELD_U64 : FIELD_U32, .depth = 1,
+		*inner = (struct field){ .type = i == 1 ? FIELD_U64 : FIELD_U32,
+			.depth = 1,
 			.name = trace_add_text(&demo.trace, "Inner") };
 		struct field *last = vec_push(&schema->fields);
-		*last = (struct field){ .type = FIELD_FIXED_ARRAY, .element = FIELD_U8, .count = 12,
+		*last = (struct field){ .type = FIELD_FIXED_ARRAY,
+			.element = FIELD_U8,
+			.count = 12,
 			.name = trace_add_text(&demo.trace, "Last") };
 	}
 	for (uint32_t i = 0; i < 3; i++) {
@@ -579,9 +623,11 @@ static const struct runtime_event {
 	const char *payload;
 } runtime_events[] = {
 	{ PROVIDER_CLR, CLR_ID_GCStart, 0, 8, "\x0c\0\0\0\x02\0\0\0" },
-	{ PROVIDER_CLR, CLR_ID_GCStart, 2, 26, "\x0c\0\0\0\x02\0\0\0\x01\0\0\0\0\0\0\0\x09\0\x07\0\0\0\0\0\0\0" },
+	{ PROVIDER_CLR, CLR_ID_GCStart, 2, 26,
+		"\x0c\0\0\0\x02\0\0\0\x01\0\0\0\0\0\0\0\x09\0\x07\0\0\0\0\0\0\0" },
 	/* Newer than the list. */
-	{ PROVIDER_CLR, CLR_ID_GCStart, 77, 27, "\x0c\0\0\0\x02\0\0\0\x01\0\0\0\0\0\0\0\x09\0\x07\0\0\0\0\0\0\0\xff" },
+	{ PROVIDER_CLR, CLR_ID_GCStart, 77, 27,
+		"\x0c\0\0\0\x02\0\0\0\x01\0\0\0\0\0\0\0\x09\0\x07\0\0\0\0\0\0\0\xff" },
 	{ PROVIDER_CLR, CLR_ID_GCBulkEdge, 0, 34,
 		"\x01\0\0\0\x02\0\0\0\x09\0\x10\0\0\0\0\0\0\0\x03\0\0\0\x20\0\0\0\0\0\0\0\x04\0\0\0" },
 	{ PROVIDER_CLR, CLR_ID_GCFitBucketInfo, 0, 28,
@@ -594,8 +640,10 @@ static const struct runtime_event {
 		"\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\x06\0\0\0\x07\0\0\0\x09\0" },
 	{ PROVIDER_CLR_STRESS, CLR_ID_StressLogEvent_V1, 1, 10, "\x02\0\0\0\x03hi\0\x09\0" },
 	{ PROVIDER_CLR_PRIVATE, CLR_ID_BGCBegin, 0, 2, "\x09\0" },
-	{ PROVIDER_CLR_PRIVATE, CLR_ID_GCSettings_V1, 1, 22, "\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x01\0\0\0\x09\0" },
-	{ PROVIDER_MONO_PROFILER, CLR_ID_MonoProfilerGCMoves, 0, 20, "\x01\0\0\0\x10\0\0\0\0\0\0\0\x20\0\0\0\0\0\0\0" },
+	{ PROVIDER_CLR_PRIVATE, CLR_ID_GCSettings_V1, 1, 22,
+		"\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x01\0\0\0\x09\0" },
+	{ PROVIDER_MONO_PROFILER, CLR_ID_MonoProfilerGCMoves, 0, 20,
+		"\x01\0\0\0\x10\0\0\0\0\0\0\0\x20\0\0\0\0\0\0\0" },
 };
 
 #define RUNTIME_EVENT_COUNT (sizeof(runtime_events) / sizeof(runtime_events[0]))
@@ -631,8 +679,12 @@ static int write_runtime_events(int fd, const char *name, struct diag *diag)
 	return r;
 }
 
-/* What another reader finds in the row of the event of this name: "Count:10 Depth:10 ", names and types. */
-static void describe_row(const uint8_t *data, size_t size, const char *symbol, char *out, size_t room)
+/*
+ * What another reader finds in the row of the event of this name: "Count:10 Depth:10 ", names and
+ * types.
+ */
+static void describe_row(const uint8_t *data, size_t size, const char *symbol, char *out,
+	size_t room)
 {
 	size_t len = strlen(symbol);
 	const uint8_t *at = memmem(data, size, symbol, len);
@@ -649,7 +701,8 @@ static void describe_row(const uint8_t *data, size_t size, const char *symbol, c
 		uint32_t name_len = cursor_varuint32(&field);
 		const uint8_t *name = cursor_take(&field, name_len);
 		assert_non_null(name);
-		int n = snprintf(out, room, "%.*s:%u ", (int)name_len, (const char *)name, cursor_u8(&field));
+		int n = snprintf(out, room, "%.*s:%u ", (int)name_len, (const char *)name,
+			cursor_u8(&field));
 		assert_int_equal(cursor_left(&field), 0);
 		assert_true(n > 0 && (size_t)n < room);
 		out += n;
@@ -657,7 +710,10 @@ static void describe_row(const uint8_t *data, size_t size, const char *symbol, c
 	}
 }
 
-/* Events of the runtime's list are described for other readers, and read back as they were: without a description, under their own ids. */
+/*
+ * Events of the runtime's list are described for other readers, and read back as they were: without
+ * a description, under their own ids.
+ */
 static void test_runtime_events(void **state)
 {
 	static const struct {
@@ -665,8 +721,10 @@ static void test_runtime_events(void **state)
 		const char *fields;
 	} rows[] = {
 		{ "GCStart", "Count:10 Reason:10 " },
-		{ "GCStart_V2", "Count:10 Depth:10 Reason:10 Type:10 ClrInstanceID:8 ClientSequenceNumber:12 " },
-		{ "GCBulkEdge", "Index:10 Count:10 ClrInstanceID:8 " }, /* its structs have a count of their own */
+		{ "GCStart_V2",
+			"Count:10 Depth:10 Reason:10 Type:10 ClrInstanceID:8 ClientSequenceNumber:12 " },
+		/* its structs have a count of their own */
+		{ "GCBulkEdge", "Index:10 Count:10 ClrInstanceID:8 " },
 		{ "DCEndComplete_V1", "ClrInstanceID:8 " },
 		{ "StressLogEvent_V1", "Facility:10 LogLevel:6 " },
 		{ "BGCBegin", "ClrInstanceID:8 " },
@@ -718,7 +776,8 @@ static void add_fields(struct bytes *out, const struct trace *trace, const struc
 	bytes_text(out, "\n");
 }
 
-static uint32_t bool_schema(struct trace *trace, const char *name, uint32_t id, const struct field *fields, uint32_t count)
+static uint32_t bool_schema(struct trace *trace, const char *name, uint32_t id,
+	const struct field *fields, uint32_t count)
 {
 	struct schema *schema = vec_push(&trace->schemas);
 
@@ -733,20 +792,29 @@ static uint32_t bool_schema(struct trace *trace, const char *name, uint32_t id, 
 	return trace->schemas.count - 1;
 }
 
-/* Booleans of one byte, which runtimes describe as those of four: their type in the file has one byte, and they read as Booleans. */
+/*
+ * Booleans of one byte, which runtimes describe as those of four: their type in the file has one
+ * byte, and they read as Booleans.
+ */
 static void test_byte_bools(void **state)
 {
-	static const struct field mixed[] = { { .type = FIELD_BOOL }, { .type = FIELD_U8 }, { .type = FIELD_ARRAY, .element = FIELD_BOOL },
-		{ .type = FIELD_OBJECT }, { .type = FIELD_BOOL, .depth = 1 }, { .type = FIELD_ARRAY, .element = FIELD_ARRAY },
+	static const struct field mixed[] = { { .type = FIELD_BOOL }, { .type = FIELD_U8 },
+		{ .type = FIELD_ARRAY, .element = FIELD_BOOL }, { .type = FIELD_OBJECT },
+		{ .type = FIELD_BOOL, .depth = 1 }, { .type = FIELD_ARRAY, .element = FIELD_ARRAY },
 		{ .type = FIELD_ARRAY, .element = FIELD_BOOL, .depth = 1 } };
-	static const struct field two[] = { { .type = FIELD_BOOL }, { .type = FIELD_BOOL }, { .type = FIELD_TEXT16 } };
+	static const struct field two[] = { { .type = FIELD_BOOL }, { .type = FIELD_BOOL },
+		{ .type = FIELD_TEXT16 } };
 	static const struct field one[] = { { .type = FIELD_BOOL } };
 	const struct {
 		uint32_t schema; /* of those below */
 		uint32_t size;
 		const char *payload;
 	} events[] = {
-		{ 0, 14, "\1\2" "\3\0\1\0\1" "\1" "\1\0\2\0\0\1" },
+		{ 0, 14,
+			"\1\2"
+			"\3\0\1\0\1"
+			"\1"
+			"\1\0\2\0\0\1" },
 		{ 1, 10, "\1\0A\0B\0C\0\0" }, /* both sizes fit: 8 bytes and an empty text */
 		{ 1, 4, "\1\0\0" },
 		{ 2, 4, "\1\0\0" },
@@ -764,13 +832,17 @@ static void test_byte_bools(void **state)
 	int fd = memfd_create("bools", MFD_CLOEXEC);
 
 	(void)state;
-	assert_int_equal(demo_begin(&demo, &(struct nettrace_sink_options){ .fd = fd, .name = "b" }, NULL), 0);
+	assert_int_equal(demo_begin(&demo, &(struct nettrace_sink_options){ .fd = fd, .name = "b" },
+				 NULL),
+		0);
 	schemas[0] = bool_schema(&demo.trace, "Mixed", 5, mixed, 7);
 	schemas[1] = bool_schema(&demo.trace, "Two", 6, two, 3);
 	schemas[2] = bool_schema(&demo.trace, "Four", 7, one, 1);
 	schemas[3] = bool_schema(&demo.trace, "One", 8, one, 1);
 	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
-		struct event put = { .time_ns = DEMO_START, .schema_index = schemas[events[i].schema], .payload = (const uint8_t *)events[i].payload,
+		struct event put = { .time_ns = DEMO_START,
+			.schema_index = schemas[events[i].schema],
+			.payload = (const uint8_t *)events[i].payload,
 			.payload_size = events[i].size };
 		if (i != 1)
 			add_fields(&given, &demo.trace, &put);
@@ -778,7 +850,8 @@ static void test_byte_bools(void **state)
 	}
 	assert_int_equal(nettrace_sink.end(demo.sink, NULL), 0);
 	demo_done(&demo);
-	assert_non_null(strstr(bytes_z(&given), "{\"A\":true,\"B\":2,\"C\":[true,false,true],\"D\":{\"E\":true},\"F\":[[false,true]]}"));
+	assert_non_null(strstr(bytes_z(&given),
+		"{\"A\":true,\"B\":2,\"C\":[true,false,true],\"D\":{\"E\":true},\"F\":[[false,true]]}"));
 
 	uint8_t *data = file_bytes(fd, &size);
 
@@ -816,7 +889,10 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Activities come back as they went in, whoever has them: one list for those that follow one another, over flushes, mixed with late ones. */
+/*
+ * Activities come back as they went in, whoever has them: one list for those that follow one
+ * another, over flushes, mixed with late ones.
+ */
 static void test_activities(void **state)
 {
 	enum { COUNT = 3000 };
@@ -835,7 +911,10 @@ static void test_activities(void **state)
 	assert_int_equal(trace_init(&trace), 0);
 	trace.recording.sync_ns = DEMO_START;
 	trace.recording.recorder_process = trace_process(&trace, 1);
-	assert_int_equal(nettrace_sink_open(&(struct nettrace_sink_options){ .fd = fd, .name = "x" }, &trace, &sink, &diag), 0);
+	assert_int_equal(nettrace_sink_open(&(struct nettrace_sink_options){ .fd = fd,
+						    .name = "x" },
+				 &trace, &sink, &diag),
+		0);
 	uint32_t schema = trace_known_schema(&trace, SPOOR_CLOCK_OFFSET);
 
 	for (uint32_t i = 0; i < COUNT; i++) {
@@ -876,7 +955,8 @@ static void test_activities(void **state)
 		if (i % 3)
 			assert_memory_equal(event.activity, activity, EVENT_ACTIVITY_SIZE);
 		else
-			assert_true(!event.activity || memcmp(event.activity, none, sizeof(none)) == 0);
+			assert_true(!event.activity ||
+				    memcmp(event.activity, none, sizeof(none)) == 0);
 	}
 	assert_int_equal(nettrace_source.next(source, &event, &diag), 0);
 	nettrace_source.close(source);
@@ -916,8 +996,12 @@ static int bench(void)
 		uint8_t payload = 1;
 		random = random * 6364136223846793005u + 1442695040888963407u;
 		struct event put = { .time_ns = DEMO_START + (uint64_t)i * 500000 + (random >> 48),
-			.schema_index = schema, .cpu = (int32_t)(i & 1), .stack_index = stacks[(random >> 33) % 20000],
-			.thread_index = threads[random >> 61], .payload = &payload, .payload_size = 1,
+			.schema_index = schema,
+			.cpu = (int32_t)(i & 1),
+			.stack_index = stacks[(random >> 33) % 20000],
+			.thread_index = threads[random >> 61],
+			.payload = &payload,
+			.payload_size = 1,
 			.kind = EVENT_SAMPLE };
 		if (nettrace_sink.event(demo.sink, &put, NULL) < 0)
 			return 1;
@@ -939,7 +1023,8 @@ static int bench(void)
 	while (nettrace_source.next(source, &event, NULL) > 0)
 		seen += event.value;
 	double decode = seconds() - begin;
-	printf("decode %.1f M events/s, %.0f MB/s\n", n / decode / 1e6, (double)size / decode / 1e6);
+	printf("decode %.1f M events/s, %.0f MB/s\n", n / decode / 1e6,
+		(double)size / decode / 1e6);
 	nettrace_source.close(source);
 	trace_done(&trace);
 	free(data);
@@ -969,7 +1054,9 @@ int main(int argc, char **argv)
 	if (argc == 3 && strcmp(argv[1], "--demo") == 0) {
 		struct diag diag = { 0 };
 		int fd = open(argv[2], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-		if (fd < 0 || demo_write(&(struct nettrace_sink_options){ .fd = fd, .name = argv[2] }, &diag) < 0) {
+		if (fd < 0 ||
+			demo_write(&(struct nettrace_sink_options){ .fd = fd, .name = argv[2] },
+				&diag) < 0) {
 			fprintf(stderr, "%s\n", fd < 0 ? strerror(errno) : diag.text);
 			return 1;
 		}

@@ -1,4 +1,7 @@
-/* output_file.c: a new file is complete and belongs to its user alone; an earlier file stays or becomes FILE.old; links are not followed. */
+/*
+ * output_file.c: a new file is complete and belongs to its user alone; an earlier file stays or
+ * becomes FILE.old; links are not followed.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -139,7 +142,10 @@ static void test_new_and_old(void **state)
 	assert_int_equal(output_file_open(&out, at(name), NULL), -ENAMETOOLONG);
 }
 
-/* A program that is killed, or ended by a second signal, leaves no file behind; what an older one left is removed once its writer is gone. */
+/*
+ * A program that is killed, or ended by a second signal, leaves no file behind; what an older one
+ * left is removed once its writer is gone.
+ */
 static void test_nothing_left(void **state)
 {
 	struct output_file out;
@@ -158,8 +164,9 @@ static void test_nothing_left(void **state)
 	put(".spoor-0123456789abcdee.part", "young");
 	put(".spoor-0123456789abcdeF.part", "another name");
 	put(".spoor-0123456789abcded.part", "in use");
-	for (const char *const *name = (const char *const[]){ ".spoor-0123456789abcdef.part", ".spoor-0123456789abcdeF.part",
-		     ".spoor-0123456789abcded.part", NULL }; *name; name++)
+	for (const char *const *name = (const char *const[]){ ".spoor-0123456789abcdef.part",
+		     ".spoor-0123456789abcdeF.part", ".spoor-0123456789abcded.part", NULL };
+		*name; name++)
 		assert_int_equal(utimensat(AT_FDCWD, at(*name), old, 0), 0);
 	int writer = open(at(".spoor-0123456789abcded.part"), O_WRONLY);
 	assert_true(writer >= 0);
@@ -175,7 +182,10 @@ static void test_nothing_left(void **state)
 	assert_int_equal(names(), 4);
 }
 
-/* Killed at any moment while a file takes another's place: the path names a whole file, and at most one temporary name is left, of a file that has another. */
+/*
+ * Killed at any moment while a file takes another's place: the path names a whole file, and at most
+ * one temporary name is left, of a file that has another.
+ */
 static void test_killed(void **state)
 {
 	(void)state;
@@ -185,7 +195,8 @@ static void test_killed(void **state)
 		if (child == 0) {
 			for (;;) {
 				struct output_file out;
-				if (output_file_open(&out, at("x"), NULL) == 0 && write(out.fd, "again", 5) == 5)
+				if (output_file_open(&out, at("x"), NULL) == 0 &&
+					write(out.fd, "again", 5) == 5)
 					(void)output_file_keep(&out, NULL);
 				output_file_close(&out);
 			}
@@ -198,12 +209,17 @@ static void test_killed(void **state)
 		assert_int_equal(stat(at("x"), &st), 0);
 		assert_int_equal(st.st_size, 5);
 	}
-	/* A name that was left in the instant of the exchange: the next start removes it, whether that came or not. */
+	/*
+	 * A name that was left in the instant of the exchange: the next start removes it, whether
+	 * that came or not.
+	 */
 	char command[128];
-	snprintf(command, sizeof(command), "find '%s' -name '.spoor-*.part' -exec touch -d @1000000000 {} +", folder);
+	snprintf(command, sizeof(command),
+		"find '%s' -name '.spoor-*.part' -exec touch -d @1000000000 {} +", folder);
 	assert_int_equal(system(command), 0);
 	write_new("y", "one", true);
-	snprintf(command, sizeof(command), "test -z \"$(find '%s' -name '.spoor-*.part')\"", folder);
+	snprintf(command, sizeof(command), "test -z \"$(find '%s' -name '.spoor-*.part')\"",
+		folder);
 	assert_int_equal(system(command), 0);
 }
 
@@ -317,7 +333,10 @@ static void test_special(void **state)
 	assert_int_equal(names(), 1);
 	if (geteuid() != 0)
 		return;
-	/* Another user's pipe waits for what we write: in a folder such as /tmp anybody can put one. */
+	/*
+	 * Another user's pipe waits for what we write: in a folder such as /tmp anybody can put
+	 * one.
+	 */
 	struct diag diag = { 0 };
 	assert_int_equal(chown(at("pipe"), 65534, 65534), 0);
 	reader = open(at("pipe"), O_RDONLY | O_NONBLOCK);
@@ -333,7 +352,8 @@ static void test_special(void **state)
 
 static void test_sudo(void **state)
 {
-	static const char *const wrong[] = { "", "-1", "x", "4294967295", "99999999999999999999", "12x", " 12" };
+	static const char *const wrong[] = { "", "-1", "x", "4294967295", "99999999999999999999",
+		"12x", " 12" };
 	struct stat st;
 
 	(void)state;
@@ -375,7 +395,8 @@ static void test_others_file(void **state)
 		struct diag diag = { 0 };
 		if (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0)
 			_exit(2);
-		bool good = output_file_open(&out, at("x"), NULL) == 0 && output_file_keep(&out, &diag) == -EPERM;
+		bool good = output_file_open(&out, at("x"), NULL) == 0 &&
+			    output_file_keep(&out, &diag) == -EPERM;
 		output_file_close(&out);
 		_exit(good ? 0 : 1);
 	}

@@ -1,4 +1,7 @@
-/* output_limit.c: when a recording ends because of its size; tests/kernel/output.sh covers the space on the disk. */
+/*
+ * output_limit.c: when a recording ends because of its size; tests/kernel/output.sh covers the
+ * space on the disk.
+ */
 #include "unit/test.h"
 
 #include <sys/mman.h>
@@ -22,7 +25,10 @@ static void test_no_limit(void **state)
 	close(ends[1]);
 }
 
-/* The recording ends while two more flushes as large as the largest still fit; the first flush, with the file's header, does not count. */
+/*
+ * The recording ends while two more flushes as large as the largest still fit; the first flush,
+ * with the file's header, does not count.
+ */
 static void test_size(void **state)
 {
 	struct output_limit limit;
@@ -46,10 +52,14 @@ static void test_size(void **state)
 	close(ends[1]);
 }
 
-/* However large the flushes are, at least half of the size is used. Samples and names of later flushes stop at the limit. */
+/*
+ * However large the flushes are, at least half of the size is used. Samples and names of later
+ * flushes stop at the limit.
+ */
 static void test_large_flushes(void **state)
 {
-	static const uint64_t flushes[] = { 1000, 20000, 45000, 90000, 130000, 200000, 300000, 600000 };
+	static const uint64_t flushes[] = { 1000, 20000, 45000, 90000, 130000, 200000, 300000,
+		600000 };
 	struct output_limit limit;
 	int ends[2];
 
@@ -59,7 +69,8 @@ static void test_large_flushes(void **state)
 		uint64_t size = 5000;
 		assert_int_equal(output_limit_init(&limit, ends[1], "x", 300000, false, NULL), 0);
 		while (output_limit_check(&limit, size) == OUTPUT_NO_LIMIT)
-			for (uint64_t n = 0; n < flushes[i] && !output_limit_is_full(&limit, size); n += 100)
+			for (uint64_t n = 0; n < flushes[i] && !output_limit_is_full(&limit, size);
+				n += 100)
 				size += 100; /* a sample */
 		assert_in_range(size, 150000, 300000);
 		/* The data that waits then, and its names. */
@@ -96,7 +107,8 @@ static void test_give_back(void **state)
 	assert_true(limit.given_bytes > 0 && limit.given_bytes < limit.started_bytes);
 	assert_true(limit.started_bytes <= size);
 	for (unsigned i = 0; i < 8; i++) {
-		assert_int_equal(pread(fd, piece, sizeof(piece), (off_t)(i * sizeof(piece))), sizeof(piece));
+		assert_int_equal(pread(fd, piece, sizeof(piece), (off_t)(i * sizeof(piece))),
+			sizeof(piece));
 		for (size_t b = 0; b < sizeof(piece); b += 997)
 			assert_int_equal(piece[b], i + 1);
 	}

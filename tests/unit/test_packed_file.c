@@ -1,6 +1,6 @@
 /*
- * packed_file.c: after each page that a write may have got to when we were killed, our reader and stock `zstd -d` take the file whole. Where zstd is
- * not installed, that half is skipped.
+ * packed_file.c: after each page that a write may have got to when we were killed, our reader and
+ * stock `zstd -d` take the file whole. Where zstd is not installed, that half is skipped.
  */
 #include "unit/test.h"
 
@@ -26,10 +26,10 @@ static struct {
 	uint8_t data[CONTENT_MAX];
 	size_t size;
 	unsigned states;
-	unsigned stock_every;     /* stock zstd is asked about each n-th state */
+	unsigned stock_every; /* stock zstd is asked about each n-th state */
 	unsigned stock_asked;
-	size_t fail_at;           /* nothing is written from here on; 0 all is */
-	unsigned fail_nth;        /* this page's write fails; 0 none */
+	size_t fail_at;    /* nothing is written from here on; 0 all is */
+	unsigned fail_nth; /* this page's write fails; 0 none */
 	void (*check)(const uint8_t *content, size_t size);
 } disk;
 
@@ -50,7 +50,9 @@ static uint8_t *unpack(const uint8_t *data, size_t size, size_t *ret_size)
 	return content;
 }
 
-/* `zstd -d FILE`, as anybody would call it. It leaves no output behind when the file is not whole. */
+/*
+ * `zstd -d FILE`, as anybody would call it. It leaves no output behind when the file is not whole.
+ */
 static void ask_stock(const uint8_t *data, size_t size, const uint8_t *content, size_t content_size)
 {
 	char packed[96];
@@ -109,7 +111,8 @@ static ssize_t write_pages(int fd, const void *data, size_t size, off_t offset)
 	while (at < end) {
 		size_t page_end = (at | 4095) + 1;
 		size_t n = (page_end < end ? page_end : end) - at;
-		if ((disk.fail_at && at + n > disk.fail_at) || (disk.fail_nth && --disk.fail_nth == 0)) {
+		if ((disk.fail_at && at + n > disk.fail_at) ||
+			(disk.fail_nth && --disk.fail_nth == 0)) {
 			errno = ENOSPC;
 			return at > (size_t)offset ? (ssize_t)(at - (size_t)offset) : -1;
 		}
@@ -164,8 +167,12 @@ static void test_recording_at_every_instant(void **state)
 	disk.stock_every = 1;
 	disk.check = check_recording;
 	last_events = 0;
-	assert_int_equal(demo_write(&(struct nettrace_sink_options){ .fd = fd, .name = "disk", .packed = true,
-		.write_at = write_pages }, &diag), 0);
+	assert_int_equal(demo_write(&(struct nettrace_sink_options){ .fd = fd,
+					    .name = "disk",
+					    .packed = true,
+					    .write_at = write_pages },
+				 &diag),
+		0);
 	assert_true(disk.states > 20);
 	assert_true(last_events > DEMO_SAMPLES);
 	if (have_zstd)
@@ -192,12 +199,16 @@ static void check_bytes(const uint8_t *content, size_t size)
 static size_t add_some(struct packed_file *file, uint64_t *random, unsigned round)
 {
 	*random = *random * 6364136223846793005u + 1442695040888963407u;
-	size_t size = (size_t)(*random >> 40) % (round % 5 == 0 ? 20000 : round % 3 == 0 ? 3 : 700) + 1;
+	size_t size = (size_t)(*random >> 40) % (round % 5 == 0          ? 20000
+							: round % 3 == 0 ? 3
+									 : 700) +
+		      1;
 
 	for (size_t i = 0; i < size; i++) {
 		*random = *random * 6364136223846793005u + 1442695040888963407u;
 		/* every second piece cannot be packed any smaller */
-		expected[expected_size + i] = round % 2 ? (uint8_t)(*random >> 50) : (uint8_t)(i / 7);
+		expected[expected_size + i] =
+			round % 2 ? (uint8_t)(*random >> 50) : (uint8_t)(i / 7);
 	}
 	assert_int_equal(packed_file_add(file, expected + expected_size, size), 0);
 	return size;
@@ -228,7 +239,10 @@ static void test_bytes_at_every_instant(void **state)
 	packed_file_free(file);
 }
 
-/* No room, at each possible place: the earlier bytes stay whole, and writing continues when there is room. */
+/*
+ * No room, at each possible place: the earlier bytes stay whole, and writing continues when there
+ * is room.
+ */
 static void test_no_room(void **state)
 {
 	unsigned failures = 0;
@@ -315,8 +329,13 @@ static void test_full_disk(void **state)
 	disk.check = check_recording;
 	last_events = 0;
 	full_at = 0;
-	assert_int_equal(demo_begin(&demo, &(struct nettrace_sink_options){ .fd = fd, .name = "full",
-		.packed = true, .write_at = write_stingy }, &diag), 0);
+	assert_int_equal(demo_begin(&demo,
+				 &(struct nettrace_sink_options){ .fd = fd,
+					 .name = "full",
+					 .packed = true,
+					 .write_at = write_stingy },
+				 &diag),
+		0);
 	assert_int_equal(file_size(fd), 4096);
 	assert_int_equal(demo_opening(&demo, &diag), 0);
 	assert_int_equal(nettrace_sink.flush(demo.sink, &diag), 0);
@@ -356,7 +375,9 @@ static void test_pipe(void **state)
 	pid_t child = fork();
 	if (child == 0) {
 		close(ends[0]);
-		_exit(demo_write(&(struct nettrace_sink_options){ .fd = ends[1], .name = "pipe", .packed = true },
+		_exit(demo_write(&(struct nettrace_sink_options){ .fd = ends[1],
+					 .name = "pipe",
+					 .packed = true },
 			      NULL) != 0);
 	}
 	close(ends[1]);
@@ -374,7 +395,10 @@ static void test_pipe(void **state)
 	disk.size = size;
 	check_disk();
 	uint32_t all = last_events;
-	/* Cut anywhere: the bytes before the cut can be read, and never fewer than with a shorter cut. */
+	/*
+	 * Cut anywhere: the bytes before the cut can be read, and never fewer than with a shorter
+	 * cut.
+	 */
 	uint32_t most = 0;
 	for (size_t cut = 5; cut < size; cut += 61) {
 		struct diag diag = { 0 };

@@ -1,4 +1,7 @@
-/* pe.c: a real assembly, whole, cut and with every byte changed; the identity of its symbols from a debug directory built here. */
+/*
+ * pe.c: a real assembly, whole, cut and with every byte changed; the identity of its symbols from a
+ * debug directory built here.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -170,7 +173,10 @@ static void test_refused(void **state)
 	struct pe pe;
 
 	(void)state;
-	image_file_from_memory(&image, "\x7f" "ELF", 4);
+	image_file_from_memory(&image,
+		"\x7f"
+		"ELF",
+		4);
 	assert_int_equal(pe_read(&pe, &image, NULL), -EBADMSG);
 }
 

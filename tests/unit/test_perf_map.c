@@ -1,4 +1,7 @@
-/* perf_map.c: real lines of .NET and of others, later lines win, what is no line is skipped, long and torn ones are bounded. */
+/*
+ * perf_map.c: real lines of .NET and of others, later lines win, what is no line is skipped, long
+ * and torn ones are bounded.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -35,14 +38,16 @@ static void test_dotnet(void **state)
 	struct codemap map = { 0 };
 
 	(void)state;
-	assert_int_equal(read_text(&map,
-				 "0x00007f3a10002000 1a0 int32 [Shop] Shop.Cart::Sum(int32[])[OptimizedTier1]\n"
-				 "7F3A10003000 20 instance void [Shop] Shop.Cart::Add(class System.String)[QuickJitted]\r\n"
-				 "7f3a10004000 20 stub Link<DelegateShuffleThunk>\n"
-				 "7f3a10005000 20 int32 [Shop] Shop.Cart::Long(int32)[OptimizedTier1OSR]"),
+	assert_int_equal(
+		read_text(&map,
+			"0x00007f3a10002000 1a0 int32 [Shop] Shop.Cart::Sum(int32[])[OptimizedTier1]\n"
+			"7F3A10003000 20 instance void [Shop] Shop.Cart::Add(class System.String)[QuickJitted]\r\n"
+			"7f3a10004000 20 stub Link<DelegateShuffleThunk>\n"
+			"7f3a10005000 20 int32 [Shop] Shop.Cart::Long(int32)[OptimizedTier1OSR]"),
 		4);
 	assert_text(&map, 0x7f3a1000219f, "int32 [Shop] Shop.Cart::Sum(int32[])[OptimizedTier1]");
-	assert_text(&map, 0x7f3a10003000, "void [Shop] Shop.Cart::Add(class System.String)[QuickJitted]");
+	assert_text(&map, 0x7f3a10003000,
+		"void [Shop] Shop.Cart::Add(class System.String)[QuickJitted]");
 	assert_null(codemap_find(&map, 0x7f3a100021a0, 1000));
 	const struct code *code = codemap_find(&map, 0x7f3a10005010, 1000);
 	assert_non_null(code);
@@ -80,9 +85,10 @@ static void test_skipped(void **state)
 	struct codemap map = { 0 };
 
 	(void)state;
-	assert_int_equal(read_text(&map, "\n \nhello\n1000\n1000 20\n1000 20 \n1000 0 empty\nxyz 10 a\n"
-					 "ffffffffffffffff 10 wraps\n1000 fffffffffffff too large\n"
-					 "11112222333344445 10 too many digits\n1000  20   good\n"),
+	assert_int_equal(read_text(&map,
+				 "\n \nhello\n1000\n1000 20\n1000 20 \n1000 0 empty\nxyz 10 a\n"
+				 "ffffffffffffffff 10 wraps\n1000 fffffffffffff too large\n"
+				 "11112222333344445 10 too many digits\n1000  20   good\n"),
 		1);
 	assert_string_equal(codemap_find(&map, 0x1000, 1)->name, "good");
 	codemap_done(&map);

@@ -38,7 +38,10 @@ static int decode(struct bytes *b, const struct perf_layout *layout, struct perf
 	return perf_record_decode(layout, b->data, b->len, record);
 }
 
-/* Every shorter form, whose header says its true size, is refused or at least read within its bounds (the sanitizers watch). */
+/*
+ * Every shorter form, whose header says its true size, is refused or at least read within its
+ * bounds (the sanitizers watch).
+ */
 static void cut_everywhere(const struct bytes *b, const struct perf_layout *layout)
 {
 	for (size_t size = 0; size < b->len; size++) {
@@ -60,8 +63,8 @@ static void cut_everywhere(const struct bytes *b, const struct perf_layout *layo
 
 static void test_sample(void **state)
 {
-	static const uint64_t chain[] = { MARK_KERNEL, KERNEL_BEGIN + 0x10, KERNEL_BEGIN + 0x20, MARK_USER,
-		0x401000, 0x402000 };
+	static const uint64_t chain[] = { MARK_KERNEL, KERNEL_BEGIN + 0x10, KERNEL_BEGIN + 0x20,
+		MARK_USER, 0x401000, 0x402000 };
 	struct bytes b = { 0 };
 	struct perf_record record;
 	uint64_t frames[8];
@@ -97,7 +100,8 @@ static void test_sample(void **state)
 	assert_int_equal(flat.flags, PERF_CHAIN_CUT);
 	for (size_t size = 8; size < b.len; size += 8) {
 		bytes_set_u16(&b, 6, (uint16_t)size);
-		assert_int_equal(perf_record_decode(&machine_layout, b.data, size, &record), -EBADMSG);
+		assert_int_equal(perf_record_decode(&machine_layout, b.data, size, &record),
+			-EBADMSG);
 	}
 	cut_everywhere(&b, &machine_layout);
 	bytes_done(&b);
@@ -106,8 +110,9 @@ static void test_sample(void **state)
 static struct perf_callchain flatten(const uint64_t *chain, uint32_t count, uint16_t misc,
 	uint64_t *frames)
 {
-	struct perf_record record = { .misc = misc, .callchain = (const uint8_t *)chain,
-		.callchain_count = count };
+	struct perf_record record = {
+		.misc = misc, .callchain = (const uint8_t *)chain, .callchain_count = count
+	};
 
 	return perf_callchain_flatten(&record, KERNEL_BEGIN, 127, frames, 16);
 }
@@ -117,7 +122,8 @@ static void test_chain_garbage(void **state)
 	uint64_t frames[16];
 	const uint64_t garbage[] = { MARK_USER, 0x401000, 0x12, 0x402000 };
 	const uint64_t high[] = { MARK_USER, 0x401000, KERNEL_BEGIN + 1, 0x402000 };
-	const uint64_t kernel_low[] = { MARK_KERNEL, KERNEL_BEGIN + 1, 0x5000, MARK_USER, 0x401000 };
+	const uint64_t kernel_low[] = { MARK_KERNEL, KERNEL_BEGIN + 1, 0x5000, MARK_USER,
+		0x401000 };
 	const uint64_t unmarked[] = { 0x401000, 0x402000 };
 	const uint64_t twice[] = { MARK_USER, 0x401000, MARK_KERNEL, KERNEL_BEGIN + 1 };
 
@@ -267,9 +273,11 @@ static void test_small_records(void **state)
 /* With IDENTIFIER and PERIOD, and with fields we step over. */
 static void test_layouts(void **state)
 {
-	struct perf_layout layout = { .sample_type = PERF_BIT_IDENTIFIER | PERF_BIT_IP | PERF_BIT_TID |
-			PERF_BIT_TIME | PERF_BIT_ADDR | PERF_BIT_ID | PERF_BIT_STREAM_ID |
-			PERF_BIT_CPU | PERF_BIT_PERIOD | PERF_BIT_CALLCHAIN };
+	struct perf_layout layout = { .sample_type = PERF_BIT_IDENTIFIER | PERF_BIT_IP |
+						     PERF_BIT_TID | PERF_BIT_TIME | PERF_BIT_ADDR |
+						     PERF_BIT_ID | PERF_BIT_STREAM_ID |
+						     PERF_BIT_CPU | PERF_BIT_PERIOD |
+						     PERF_BIT_CALLCHAIN };
 	struct bytes b = { 0 };
 	struct perf_record record;
 

@@ -1,4 +1,7 @@
-/* port.c: the socket of a process, by its true name, by a cut one, by none; and sockets that are somebody else's. */
+/*
+ * port.c: the socket of a process, by its true name, by a cut one, by none; and sockets that are
+ * somebody else's.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -44,7 +47,8 @@ static int listen_at(const char *path)
 
 static void socket_path(const struct dotnet_target *target, const char *dir, char path[512])
 {
-	snprintf(path, 512, "%s/dotnet-diagnostic-%" PRIu32 "-%" PRIu64 "-socket", dir, target->inner_pid, target->start_ticks);
+	snprintf(path, 512, "%s/dotnet-diagnostic-%" PRIu32 "-%" PRIu64 "-socket", dir,
+		target->inner_pid, target->start_ticks);
 }
 
 static void remove_all(const char *dir)
@@ -95,7 +99,9 @@ static void test_connect(void **state)
 	assert_int_equal(dotnet_port_connect(&target, NULL), -ECONNREFUSED);
 }
 
-/* A socket of this pid that another start time belongs to is not this process's: its time is ours. */
+/*
+ * A socket of this pid that another start time belongs to is not this process's: its time is ours.
+ */
 static void test_other_key(void **state)
 {
 	struct dotnet_target target = self();
@@ -110,7 +116,10 @@ static void test_other_key(void **state)
 	close(listener);
 }
 
-/* Becomes the first process of a time namespace whose clock is a thousand seconds ahead, and binds what a runtime would bind there. */
+/*
+ * Becomes the first process of a time namespace whose clock is a thousand seconds ahead, and binds
+ * what a runtime would bind there.
+ */
 static void listen_elsewhere(int ready)
 {
 	static const char offset[] = "boottime 1000 0";
@@ -118,8 +127,11 @@ static void listen_elsewhere(int ready)
 	char path[512];
 	char done = 1;
 
-	int fd = unshare(CLONE_NEWTIME) == 0 ? open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC) : -1;
-	bool apart = fd >= 0 && write(fd, offset, sizeof(offset) - 1) == (ssize_t)sizeof(offset) - 1;
+	int fd = unshare(CLONE_NEWTIME) == 0
+			 ? open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC)
+			 : -1;
+	bool apart =
+		fd >= 0 && write(fd, offset, sizeof(offset) - 1) == (ssize_t)sizeof(offset) - 1;
 	pid_t inner = apart ? fork() : -1;
 	if (inner < 0)
 		_exit(77);
@@ -156,7 +168,8 @@ static void test_time_namespace(void **state)
 	if (read(ends[0], &inner, sizeof(inner)) != (ssize_t)sizeof(inner)) {
 		close(ends[0]);
 		waitpid(child, &status, 0);
-		print_message("no time namespace can be made here: %s\n", geteuid() == 0 ? "the kernel has none" : "not root");
+		print_message("no time namespace can be made here: %s\n",
+			geteuid() == 0 ? "the kernel has none" : "not root");
 		skip();
 	}
 	assert_int_equal(dotnet_target_read((uint32_t)inner, &target, NULL), 0);
@@ -293,7 +306,8 @@ static void test_other_user(void **state)
 		target = self();
 		socket_path(&target, folder, path);
 		(void)listen_at(path);
-		_exit(setresuid(65534, 65534, 65534) < 0 || write(ready[1], "r", 1) != 1 || read(go[0], &byte, 1) != 1);
+		_exit(setresuid(65534, 65534, 65534) < 0 || write(ready[1], "r", 1) != 1 ||
+			read(go[0], &byte, 1) != 1);
 	}
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	assert_int_equal(dotnet_target_read((uint32_t)pid, &target, NULL), 0);
@@ -311,7 +325,10 @@ static void test_other_user(void **state)
 	}
 }
 
-/* A link of that name is no socket, wherever it leads; a link to the folder is what the target calls its folder. */
+/*
+ * A link of that name is no socket, wherever it leads; a link to the folder is what the target
+ * calls its folder.
+ */
 static void test_links(void **state)
 {
 	struct dotnet_target target = self();
@@ -404,11 +421,13 @@ static void test_target_read(void **state)
 static void test_signs(void **state)
 {
 	(void)state;
-	assert_int_equal(dotnet_signs_of_path("/usr/share/dotnet/shared/x/libcoreclr.so"), DOTNET_SIGN_CORECLR);
+	assert_int_equal(dotnet_signs_of_path("/usr/share/dotnet/shared/x/libcoreclr.so"),
+		DOTNET_SIGN_CORECLR);
 	assert_int_equal(dotnet_signs_of_path("/x/libcoreclr.so (deleted)"), DOTNET_SIGN_CORECLR);
 	assert_int_equal(dotnet_signs_of_path("/x/libcoreclr.so.bak"), 0);
 	assert_int_equal(dotnet_signs_of_path("/x/libcoreclrtraceptprovider.so"), 0);
-	assert_int_equal(dotnet_signs_of_path("/memfd:doublemapper (deleted)"), DOTNET_SIGN_JIT_MEMORY);
+	assert_int_equal(dotnet_signs_of_path("/memfd:doublemapper (deleted)"),
+		DOTNET_SIGN_JIT_MEMORY);
 	assert_int_equal(dotnet_signs_of_path("/memfd:other (deleted)"), 0);
 	assert_int_equal(dotnet_signs_of_path("/x/libmonosgen-2.0.so.1.0.0"), DOTNET_SIGN_MONO);
 	assert_int_equal(dotnet_signs_of_path(""), 0);

@@ -20,8 +20,9 @@
 
 static void test_stat(void **state)
 {
-	static const char line[] = "77 (a) S 1 (b c) S 42 77 77 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 3 0 "
-				   "12345 1000000 250 18446744073709551615\n";
+	static const char line[] =
+		"77 (a) S 1 (b c) S 42 77 77 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 3 0 "
+		"12345 1000000 250 18446744073709551615\n";
 	struct proc_process process;
 
 	(void)state;
@@ -72,8 +73,9 @@ static void test_mapping(void **state)
 	struct proc_mapping mapping;
 
 	(void)state;
-	assert_true(mapping_of("7f0000001000-7f0000003000 r-xp 00002000 fe:1f 1234                       "
-			       "/usr/lib/a b\\012c.so",
+	assert_true(mapping_of(
+		"7f0000001000-7f0000003000 r-xp 00002000 fe:1f 1234                       "
+		"/usr/lib/a b\\012c.so",
 		line, &mapping));
 	assert_int_equal(mapping.begin, 0x7f0000001000);
 	assert_int_equal(mapping.end, 0x7f0000003000);
@@ -86,15 +88,16 @@ static void test_mapping(void **state)
 	assert_string_equal(mapping.path, "/usr/lib/a b\nc.so");
 	assert_int_equal(mapping.path_len, 17);
 
-	assert_true(mapping_of("1000-2000 r-xs 00000000 00:01 7    /memfd:doublemapper (deleted)", line,
-		&mapping));
+	assert_true(mapping_of("1000-2000 r-xs 00000000 00:01 7    /memfd:doublemapper (deleted)",
+		line, &mapping));
 	assert_string_equal(mapping.path, "/memfd:doublemapper");
 	assert_true(mapping.deleted && mapping.shared);
 
 	assert_true(mapping_of("1000-2000 rwxp 00000000 00:00 0 ", line, &mapping));
 	assert_string_equal(mapping.path, "");
-	assert_true(mapping_of("ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0   [vsyscall]",
-		line, &mapping));
+	assert_true(
+		mapping_of("ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0   [vsyscall]",
+			line, &mapping));
 	assert_string_equal(mapping.path, "[vsyscall]");
 	assert_true(mapping_of("1000-2000 r-xp 00000000 00:00 1 /a\\b\\01", line, &mapping));
 	assert_string_equal(mapping.path, "/a\\b\\01");
@@ -282,9 +285,9 @@ static int digest_mapping(void *user, const struct proc_mapping *m)
 
 	if (!strcmp(m->path, "[vsyscall]")) /* the text alone has it, a page that no process maps */
 		return 0;
-	snprintf(text, sizeof(text), "%lx %lx %lx %lu %x:%x %d%d%d%d%d %zu %s", m->begin, m->end, m->file_offset,
-		m->inode, m->device_major, m->device_minor, m->readable, m->writable, m->executable, m->shared,
-		m->deleted, m->path_len, m->path);
+	snprintf(text, sizeof(text), "%lx %lx %lx %lu %x:%x %d%d%d%d%d %zu %s", m->begin, m->end,
+		m->file_offset, m->inode, m->device_major, m->device_minor, m->readable,
+		m->writable, m->executable, m->shared, m->deleted, m->path_len, m->path);
 	for (const char *c = text; *c; c++)
 		*digest = (*digest ^ (uint8_t)*c) * 1099511628211u;
 	return 0;
@@ -303,7 +306,8 @@ static void test_maps_both_ways(void **state)
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (off_t)page), 0);
 	void *shared = mmap(NULL, page, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED, fd, 0);
-	void *nameless = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *nameless =
+		mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(shared, MAP_FAILED);
 	assert_ptr_not_equal(nameless, MAP_FAILED);
 	assert_int_equal(proc_open(&proc, NULL), 0);
@@ -317,7 +321,8 @@ static void test_maps_both_ways(void **state)
 	close(fd);
 	assert_true(read != 1);
 	if (!could_ask)
-		print_message("this kernel cannot be asked for single mappings: its text was read twice\n");
+		print_message(
+			"this kernel cannot be asked for single mappings: its text was read twice\n");
 	assert_int_equal(asked, read);
 }
 
@@ -418,16 +423,16 @@ static void test_short_command(void **state)
 		const char *text;
 	} cases[] = {
 #define CASE(args, text) { args, sizeof(args), text }
-		CASE("/usr/bin/dotnet\0/srv/shop/releases/20261121/Shop.dll\0--urls\0http://*:80", "dotnet Shop.dll --urls http://*:80"),
+		CASE("/usr/bin/dotnet\0/srv/shop/releases/20261121/Shop.dll\0--urls\0http://*:80",
+			"dotnet Shop.dll --urls http://*:80"),
 		CASE("dotnet\0Shop.dll", "dotnet Shop.dll"),
-		CASE("dotnet\0exec\0--runtimeconfig\0/x/y.json\0/app/Shop.dll\0a", "dotnet \xe2\x80\xa6 Shop.dll a"),
+		CASE("dotnet\0exec\0--runtimeconfig\0/x/y.json\0/app/Shop.dll\0a",
+			"dotnet \xe2\x80\xa6 Shop.dll a"),
 		CASE("dotnet\0run\0/x/y", "dotnet run /x/y"),
 		CASE("/opt/shop/Shop\0/data/Other.dll", "Shop /data/Other.dll"),
-		CASE("bin/Shop", "Shop"),
-		CASE("sshd: root@pts/0", "sshd: root@pts/0"),
+		CASE("bin/Shop", "Shop"), CASE("sshd: root@pts/0", "sshd: root@pts/0"),
 		CASE("/usr/lib/x/daemon --log /var/log/x", "daemon --log /var/log/x"),
-		CASE("/", "/"),
-		CASE("", ""),
+		CASE("/", "/"), CASE("", ""),
 #undef CASE
 		{ "dotnet\0Shop.dll!", 15, "dotnet Shop.dll" }, /* not ended by NUL */
 	};

@@ -86,22 +86,33 @@ static void test_sums(void **state)
 }
 
 /* A runtime's sample of a thread, or what its clock says. */
-static void runtime_sample(struct fixture *f, uint32_t thread, uint64_t ms, uint32_t stack, bool managed)
+static void runtime_sample(struct fixture *f, uint32_t thread, uint64_t ms, uint32_t stack,
+	bool managed)
 {
 	const uint8_t payload[4] = { managed ? 2 : 1 };
-	const struct event event = { .time_ns = BEGIN_NS + ms * 1000000, .thread_index = thread, .stack_index = stack, .payload = payload,
-		.payload_size = sizeof(payload), .schema_index = f->trace.schemas.count - 1 };
+	const struct event event = { .time_ns = BEGIN_NS + ms * 1000000,
+		.thread_index = thread,
+		.stack_index = stack,
+		.payload = payload,
+		.payload_size = sizeof(payload),
+		.schema_index = f->trace.schemas.count - 1 };
 
 	assert_int_equal(profile_event(&f->profile, &event), 0);
 }
 
-static void runtime_clock(struct fixture *f, uint32_t thread, uint64_t ms, uint64_t cpu_ms, bool rest)
+static void runtime_clock(struct fixture *f, uint32_t thread, uint64_t ms, uint64_t cpu_ms,
+	bool rest)
 {
 	struct bytes payload = { 0 };
 
-	payload_thread_clock(&payload, &(struct payload_thread_clock){ .run_ns = cpu_ms * 1000000, .rest = rest });
-	const struct event event = { .time_ns = BEGIN_NS + ms * 1000000, .thread_index = thread, .payload = payload.data,
-		.payload_size = (uint32_t)payload.len, .schema_index = trace_known_schema(&f->trace, SPOOR_THREAD_CLOCK), .kind = EVENT_COUNTER };
+	payload_thread_clock(&payload,
+		&(struct payload_thread_clock){ .run_ns = cpu_ms * 1000000, .rest = rest });
+	const struct event event = { .time_ns = BEGIN_NS + ms * 1000000,
+		.thread_index = thread,
+		.payload = payload.data,
+		.payload_size = (uint32_t)payload.len,
+		.schema_index = trace_known_schema(&f->trace, SPOOR_THREAD_CLOCK),
+		.kind = EVENT_COUNTER };
 
 	assert_int_equal(profile_event(&f->profile, &event), 0);
 	bytes_done(&payload);
@@ -188,7 +199,10 @@ static void test_runtime_samples_of_a_recording(void **state)
 	end(&f);
 }
 
-/* Files without the time of the last sample's end: the last sample counts, or the last event where the recorder was killed. */
+/*
+ * Files without the time of the last sample's end: the last sample counts, or the last event where
+ * the recorder was killed.
+ */
 static void test_sampled_time(void **state)
 {
 	struct fixture f;
@@ -259,8 +273,8 @@ static uint32_t child_named(const struct fixture *f, const struct call_tree *tre
 }
 
 /*
- * One method that was compiled three times, once without a module (as older recorders wrote it), has one row with three tiers. A method of the same
- * name in another module has its own row.
+ * One method that was compiled three times, once without a module (as older recorders wrote it),
+ * has one row with three tiers. A method of the same name in another module has its own row.
  */
 static void test_one_row_a_method(void **state)
 {
@@ -282,9 +296,12 @@ static void test_one_row_a_method(void **state)
 		{ "void [Other] Shop.Pricing::Price()[OptimizedTier1]", "Other", TIER_1 },
 	};
 	for (unsigned i = 0; i < 4; i++) {
-		sample_code(&f.trace, shop, JIT + 0x1000 + 0x100 * i, bodies[i].text, UINT32_MAX, CODE_JIT, bodies[i].tier);
-		vec_last(&f.trace.processes.items[shop].codes)->module = trace_add_text(&f.trace, bodies[i].module);
-		sample_add(&f.profile, 4711, 4711, 10 * i, 5 - i, STACK(JIT + 0x1008 + 0x100 * i, root));
+		sample_code(&f.trace, shop, JIT + 0x1000 + 0x100 * i, bodies[i].text, UINT32_MAX,
+			CODE_JIT, bodies[i].tier);
+		vec_last(&f.trace.processes.items[shop].codes)->module =
+			trace_add_text(&f.trace, bodies[i].module);
+		sample_add(&f.profile, 4711, 4711, 10 * i, 5 - i,
+			STACK(JIT + 0x1008 + 0x100 * i, root));
 	}
 	analyse(&f, TOP_SELF);
 	const struct report_process *process = &f.report.processes.items[0];
@@ -292,28 +309,36 @@ static void test_one_row_a_method(void **state)
 
 	assert_int_equal(process->row_count, 3);
 	assert_string_equal(row_name(&f, process->row_at), "Shop.Pricing.Price()");
-	assert_string_equal(trace_text(&f.trace, f.names.functions.items[row->function].module), "Shop.dll");
+	assert_string_equal(trace_text(&f.trace, f.names.functions.items[row->function].module),
+		"Shop.dll");
 	assert_int_equal(row->self_count, 12);
-	assert_int_equal(row->tiers, 1u << FUNCTION_TIER_0 | 1u << FUNCTION_TIER_1_OSR | 1u << FUNCTION_TIER_1);
+	assert_int_equal(row->tiers,
+		1u << FUNCTION_TIER_0 | 1u << FUNCTION_TIER_1_OSR | 1u << FUNCTION_TIER_1);
 	assert_int_equal(row->tier_ns[FUNCTION_TIER_1_OSR], 5 * PERIOD_NS);
 	assert_int_equal(row->tier_ns[FUNCTION_TIER_0], 4 * PERIOD_NS);
 	assert_int_equal(row->tier_ns[FUNCTION_TIER_1], 3 * PERIOD_NS);
-	assert_string_equal(trace_text(&f.trace, f.names.functions.items[row[1].function].module), "Other.dll");
+	assert_string_equal(trace_text(&f.trace, f.names.functions.items[row[1].function].module),
+		"Other.dll");
 	assert_int_equal(row[1].self_count, 2);
 
 	assert_int_equal(tree_build(&tree, &f.profile, &f.names, TREE_REVERSED, NULL), 0);
 	uint32_t leaf = child_named(&f, &tree, CALL_TREE_ROOT, "Shop.Pricing.Price()");
 	uint64_t counts = tree.nodes.items[leaf].self_count + tree.nodes.items[leaf].total_count;
 	assert_true(counts == 12 || counts == 2);
-	assert_int_equal(tree.nodes.items[leaf].tiers, counts == 12 ? row->tiers : 1u << FUNCTION_TIER_1);
+	assert_int_equal(tree.nodes.items[leaf].tiers,
+		counts == 12 ? row->tiers : 1u << FUNCTION_TIER_1);
 	call_tree_done(&tree);
 	end(&f);
 }
 
-/* A walk by frame pointers passes over the caller of a method that was replaced while it ran. Stacks that the runtime walked are whole. */
+/*
+ * A walk by frame pointers passes over the caller of a method that was replaced while it ran.
+ * Stacks that the runtime walked are whole.
+ */
 static void test_replaced_on_the_stack(void **state)
 {
-	static const char *const options[] = { "{\"event\":\"cpu-clock\"}", "{\"event\":\"thread-clocks\"}" };
+	static const char *const options[] = { "{\"event\":\"cpu-clock\"}",
+		"{\"event\":\"thread-clocks\"}" };
 
 	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
@@ -321,18 +346,26 @@ static void test_replaced_on_the_stack(void **state)
 		begin(&f);
 		uint32_t shop = trace_find_process(&f.trace, 4711);
 		f.trace.recording.options = trace_add_text(&f.trace, options[i]);
-		sample_code(&f.trace, shop, JIT + 0x1000, "void [Shop] Shop.Loop::Run()[OptimizedTier1OSR]", UINT32_MAX, CODE_JIT, TIER_1_OSR);
-		sample_code(&f.trace, shop, JIT + 0x1100, "void [Shop] Shop.Loop::Run()[QuickJitted]", UINT32_MAX, CODE_JIT, TIER_0);
-		sample_add(&f.profile, 4711, 4711, 10, 5, STACK(JIT + 0x1008, JIT + 0x1108, LIBC + 8));
+		sample_code(&f.trace, shop, JIT + 0x1000,
+			"void [Shop] Shop.Loop::Run()[OptimizedTier1OSR]", UINT32_MAX, CODE_JIT,
+			TIER_1_OSR);
+		sample_code(&f.trace, shop, JIT + 0x1100,
+			"void [Shop] Shop.Loop::Run()[QuickJitted]", UINT32_MAX, CODE_JIT, TIER_0);
+		sample_add(&f.profile, 4711, 4711, 10, 5,
+			STACK(JIT + 0x1008, JIT + 0x1108, LIBC + 8));
 		analyse(&f, TOP_SELF);
 		const struct profile_stack *stack = &f.profile.stacks.items[0];
-		for (uint32_t s = 1; stack->weight_ns != 5 * PERIOD_NS || stack->frame_count != 3; s++) {
+		for (uint32_t s = 1; stack->weight_ns != 5 * PERIOD_NS || stack->frame_count != 3;
+			s++) {
 			assert_true(s < f.profile.stacks.count);
 			stack = &f.profile.stacks.items[s];
 		}
 		const uint32_t *functions = f.profile.functions.items + stack->at;
-		assert_string_equal(trace_text(&f.trace, f.names.functions.items[functions[0]].name), "Shop.Loop.Run()");
-		assert_string_equal(trace_text(&f.trace, f.names.functions.items[functions[1]].name),
+		assert_string_equal(trace_text(&f.trace,
+					    f.names.functions.items[functions[0]].name),
+			"Shop.Loop.Run()");
+		assert_string_equal(trace_text(&f.trace,
+					    f.names.functions.items[functions[1]].name),
 			i ? "Shop.Loop.Run()" : "[caller unknown: on-stack replacement]");
 		end(&f);
 	}
@@ -404,7 +437,8 @@ static void test_sorts(void **state)
 		struct fixture f;
 		begin(&f);
 		count(&f, cases[i].sort);
-		assert_string_equal(row_name(&f, f.report.processes.items[0].row_at), cases[i].first);
+		assert_string_equal(row_name(&f, f.report.processes.items[0].row_at),
+			cases[i].first);
 		end(&f);
 	}
 }
@@ -437,11 +471,15 @@ static void test_trees(void **state)
 	assert_int_not_equal(child_named(&f, &tree, leaf, "Shop.Program.Main()"), 0);
 	call_tree_done(&tree);
 
-	/* The recursive stack counts from its innermost Main: two callers then, and no more samples than there are. */
+	/*
+	 * The recursive stack counts from its innermost Main: two callers then, and no more samples
+	 * than there are.
+	 */
 	assert_int_equal(tree_build(&tree, &f.profile, &f.names, TREE_CALLERS, "Main"), 0);
 	assert_int_equal(tree.nodes.items[CALL_TREE_ROOT].total_count, 14);
 	uint32_t callee = child_named(&f, &tree, CALL_TREE_ROOT, "Shop.Program.Main()");
-	assert_int_equal(tree.nodes.items[child_named(&f, &tree, callee, "start_thread")].total_count, 13);
+	assert_int_equal(
+		tree.nodes.items[child_named(&f, &tree, callee, "start_thread")].total_count, 13);
 	call_tree_done(&tree);
 
 	assert_int_equal(tree_build(&tree, &f.profile, &f.names, TREE_CALLERS, "nobody"), 0);
@@ -491,7 +529,10 @@ static void test_losses(void **state)
 	end(&f);
 }
 
-/* Each process describes the kinds of events it sends, and a runtime may know two versions of one: a kind is one row. */
+/*
+ * Each process describes the kinds of events it sends, and a runtime may know two versions of one:
+ * a kind is one row.
+ */
 static void test_kinds_of_events(void **state)
 {
 	struct fixture f;
@@ -507,7 +548,8 @@ static void test_kinds_of_events(void **state)
 		schema->event_id = i == 3 ? 8 : 7;
 		schema->version = (uint8_t)i;
 		schema->name = i == 2 ? 0 : name;
-		const struct event event = { .time_ns = BEGIN_NS + i, .schema_index = f.trace.schemas.count - 1 };
+		const struct event event = { .time_ns = BEGIN_NS + i,
+			.schema_index = f.trace.schemas.count - 1 };
 		for (uint32_t n = 0; n <= i; n++)
 			assert_int_equal(profile_event(&f.profile, &event), 0);
 	}

@@ -27,8 +27,8 @@ static void test_texts(void **state)
 	struct provider_list list = { 0 };
 
 	(void)state;
-	assert_int_equal(provider_list_add_text(
-				 &list, "A,B:0x10:5:k=v;q=w,C::verbose,D:F00", "--providers", NULL),
+	assert_int_equal(provider_list_add_text(&list, "A,B:0x10:5:k=v;q=w,C::verbose,D:F00",
+				 "--providers", NULL),
 		0);
 	expect(&list, "A:ffffffffffffffff:4: (--providers)\nB:10:5:k=v;q=w (--providers)\n"
 		      "C:ffffffffffffffff:5: (--providers)\nD:f00:4: (--providers)\n");
@@ -42,7 +42,10 @@ static void test_texts(void **state)
 	assert_int_equal(provider_list_add_text(&list, "A:1:2,A:4:5", "--providers", NULL), 0);
 	expect(&list, "A:5:5: (--providers)\n");
 	provider_list_done(&list);
-	/* The runtime's own never gets all its keywords by a bare name: some of them collect the heap. */
+	/*
+	 * The runtime's own never gets all its keywords by a bare name: some of them collect the
+	 * heap.
+	 */
 	assert_int_equal(provider_list_add_text(&list, PROVIDER_CLR_NAME, "--providers", NULL), 0);
 	expect(&list, PROVIDER_CLR_NAME ":100003801d:4: (--providers)\n");
 	provider_list_done(&list);
@@ -56,8 +59,8 @@ static void test_ways(void **state)
 	(void)state;
 	assert_int_equal(
 		provider_list_add_text(&list, PROVIDER_CLR_NAME ":1:5", "--providers", NULL), 0);
-	assert_int_equal(
-		provider_list_add_profiles(&list, "dotnet-common,dotnet-sampled-thread-time", NULL),
+	assert_int_equal(provider_list_add_profiles(&list,
+				 "dotnet-common,dotnet-sampled-thread-time", NULL),
 		0);
 	assert_int_equal(provider_list_add_clr_events(&list, "gc", NULL, &ignored, NULL), 0);
 	assert_true(ignored);
@@ -66,8 +69,8 @@ static void test_ways(void **state)
 	assert_true(list.rundown_keywords == 0);
 	provider_list_done(&list);
 
-	assert_int_equal(
-		provider_list_add_clr_events(&list, "GC+jit+waithandle", "Verbose", &ignored, NULL),
+	assert_int_equal(provider_list_add_clr_events(&list, "GC+jit+waithandle", "Verbose",
+				 &ignored, NULL),
 		0);
 	assert_false(ignored);
 	expect(&list, PROVIDER_CLR_NAME ":40000000011:5: (--clrevents)\n");
@@ -149,14 +152,14 @@ static void test_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		diag = (struct diag){ 0 };
-		assert_int_equal(
-			provider_list_add_text(&list, bad[i], "--providers", &diag), -EINVAL);
+		assert_int_equal(provider_list_add_text(&list, bad[i], "--providers", &diag),
+			-EINVAL);
 		assert_true(diag.text[0]);
 	}
 	assert_int_equal(provider_list_add_profiles(&list, "cpu-sampling", NULL), -EINVAL);
 	assert_int_equal(provider_list_add_profiles(&list, "", NULL), -EINVAL);
-	assert_int_equal(
-		provider_list_add_clr_events(&list, "gc+nothing", NULL, &ignored, NULL), -EINVAL);
+	assert_int_equal(provider_list_add_clr_events(&list, "gc+nothing", NULL, &ignored, NULL),
+		-EINVAL);
 	assert_int_equal(provider_list_add_clr_events(&list, "gc", "9", &ignored, NULL), -EINVAL);
 	provider_list_done(&list);
 }

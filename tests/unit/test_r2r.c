@@ -1,4 +1,7 @@
-/* r2r.c, metadata.c: each method of a small assembly (tests/data/pe/tiny.cs), broken copies of it, and the runtime's own library. */
+/*
+ * r2r.c, metadata.c: each method of a small assembly (tests/data/pe/tiny.cs), broken copies of it,
+ * and the runtime's own library.
+ */
 #include "unit/test.h"
 
 #include <dirent.h>
@@ -77,7 +80,8 @@ static void test_broken(void **state)
 		copy[i] ^= (uint8_t)(1u << (i % 8));
 		if (r2r_open_memory(copy, size, &image, NULL) == 0) {
 			for (uint32_t rva = 0x10600; rva < 0x10740; rva += 8)
-				(void)r2r_find_rva(image, rva, &hit); /* any answer will do; it must be one */
+				/* any answer will do; it must be one */
+				(void)r2r_find_rva(image, rva, &hit);
 			r2r_close(image);
 		}
 		free(copy);
@@ -97,7 +101,9 @@ static void test_refused(void **state)
 	r2r_close(NULL);
 }
 
-/* The library that every .NET program runs: tens of thousands of methods, all of them with a name. */
+/*
+ * The library that every .NET program runs: tens of thousands of methods, all of them with a name.
+ */
 static void test_corelib(void **state)
 {
 	static const char *const roots[] = { "/usr/share/dotnet", "/usr/lib/dotnet" };
@@ -114,7 +120,8 @@ static void test_corelib(void **state)
 		DIR *dir = opendir(folder);
 		for (struct dirent *entry; dir && (entry = readdir(dir));) {
 			if (entry->d_name[0] != '.')
-				snprintf(path, sizeof(path), "%.200s/%.64s/System.Private.CoreLib.dll", folder,
+				snprintf(path, sizeof(path),
+					"%.200s/%.64s/System.Private.CoreLib.dll", folder,
 					entry->d_name);
 		}
 		if (dir)
@@ -134,7 +141,8 @@ static void test_corelib(void **state)
 			continue;
 		last = hit.begin_rva;
 		named++;
-		dictionary |= strstr(hit.name, "System.Collections.Generic.Dictionary`2<") && strstr(hit.name, "::TryInsert(");
+		dictionary |= strstr(hit.name, "System.Collections.Generic.Dictionary`2<") &&
+			      strstr(hit.name, "::TryInsert(");
 	}
 	assert_true(dictionary);
 	assert_true(named > r2r_method_count(image) / 2);

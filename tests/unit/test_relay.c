@@ -1,4 +1,7 @@
-/* relay.c with a recorded runtime stream, as a live session uses it: together with samples, in one time order, within a memory limit. */
+/*
+ * relay.c with a recorded runtime stream, as a live session uses it: together with samples, in one
+ * time order, within a memory limit.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -20,12 +23,12 @@ struct session {
 	struct trace trace;
 	struct merge merge;
 	struct relay *relay;
-	uint32_t seen;        /* by `wants` */
+	uint32_t seen; /* by `wants` */
 	uint32_t wanted;
 	uint64_t first_ns;
 	uint64_t last_ns;
 	bool methods_only;
-	uint32_t drain_at;    /* when `wants` has been called so often */
+	uint32_t drain_at; /* when `wants` has been called so often */
 	uint32_t drained;
 	uint64_t gaps;
 };
@@ -90,7 +93,9 @@ static void end(struct session *s)
 
 static int open_one(struct session *s, uint32_t pid, size_t pending_max)
 {
-	const struct relay_picking picking = { .wants = wants, .context = s, .pending_max = pending_max };
+	const struct relay_picking picking = {
+		.wants = wants, .context = s, .pending_max = pending_max
+	};
 	int stream = relay_open_picked(s->relay, trace_process(&s->trace, pid), "stream", &picking);
 
 	assert_true(stream >= 0);
@@ -102,10 +107,15 @@ static void push(struct session *s, int stream, const uint8_t *data, size_t size
 	struct diag diag = { 0 };
 
 	for (size_t at = 0; at < size; at += 1000)
-		assert_int_equal(relay_bytes(s->relay, stream, data + at, size - at < 1000 ? size - at : 1000, &diag), 0);
+		assert_int_equal(relay_bytes(s->relay, stream, data + at,
+					 size - at < 1000 ? size - at : 1000, &diag),
+			0);
 }
 
-/* Samples and the events of two processes leave in one order, each event with its process and the id of its thread. */
+/*
+ * Samples and the events of two processes leave in one order, each event with its process and the
+ * id of its thread.
+ */
 static void test_beside_samples(void **state)
 {
 	struct session s;
@@ -128,7 +138,10 @@ static void test_beside_samples(void **state)
 	push(&s, two, data, size);
 	uint64_t step_ns = (s.last_ns - s.first_ns) / 1000;
 	assert_true(step_ns > 0);
-	/* The stream was recorded with the clock of another boot; the relay detects and corrects the offset. */
+	/*
+	 * The stream was recorded with the clock of another boot; the relay detects and corrects
+	 * the offset.
+	 */
 	uint64_t offset_ns = (uint64_t)relay_clock_offset_ns(s.relay, one);
 	for (uint64_t at_ns = s.first_ns; at_ns < s.last_ns; at_ns += step_ns) {
 		struct pending *sample = merge_add(&s.merge);
@@ -152,7 +165,8 @@ static void test_beside_samples(void **state)
 			continue;
 		}
 		relay_take(s.relay, item, late_ns, &event);
-		assert_true(item->pid == first || item->pid == trace_find_process(&s.trace, OTHER_PID));
+		assert_true(item->pid == first ||
+			    item->pid == trace_find_process(&s.trace, OTHER_PID));
 		events[item->pid != first]++;
 		assert_true(event.thread_index == item->tid && item->tid > 0);
 		assert_int_equal(event.stack_index, 0);
@@ -165,7 +179,10 @@ static void test_beside_samples(void **state)
 	assert_true(turns > 20);
 	assert_int_equal(relay_pending_bytes(s.relay), 0);
 	assert_false(relay_waits(s.relay, first));
-	/* No thread row was created: the caller finds it when the event leaves. No stack was kept either. */
+	/*
+	 * No thread row was created: the caller finds it when the event leaves. No stack was kept
+	 * either.
+	 */
 	assert_int_equal(s.trace.threads.count, 3);
 	assert_int_equal(s.trace.stacks.stacks.count <= 1, true);
 	end(&s);
@@ -189,7 +206,10 @@ static void test_pick(void **state)
 	free(data);
 }
 
-/* Events without room are counted, and are a sequence gap before the next event; no other event is lost. */
+/*
+ * Events without room are counted, and are a sequence gap before the next event; no other event is
+ * lost.
+ */
 static void test_bounded(void **state)
 {
 	struct session s;
@@ -243,14 +263,17 @@ static void test_places(void **state)
 	push(&s, again, data, size);
 	assert_int_equal(s.wanted, 2 * before);
 	/* A stream with invalid data ends; its waiting events are freed with the others. */
-	assert_int_equal(relay_bytes(s.relay, open_one(&s, PID, PLENTY), (const uint8_t *)"Nettrace, not", 13, NULL) <= 0, true);
+	assert_int_equal(relay_bytes(s.relay, open_one(&s, PID, PLENTY),
+				 (const uint8_t *)"Nettrace, not", 13, NULL) <= 0,
+		true);
 	end(&s);
 	free(data);
 }
 
 /*
- * The watermark is that of the streams: 0 while a stream has sent nothing; then the time of its last sorted event, or 250 ms before its socket was
- * last read empty; and the current time when all have ended.
+ * The watermark is that of the streams: 0 while a stream has sent nothing; then the time of its
+ * last sorted event, or 250 ms before its socket was last read empty; and the current time when all
+ * have ended.
  */
 static void test_settled(void **state)
 {
@@ -270,11 +293,13 @@ static void test_settled(void **state)
 	assert_int_equal(relay_settled_ns(s.relay, now_ns), 0);
 	push(&s, first, data, size);
 	assert_true(s.last_ns > 0);
-	assert_int_equal(relay_settled_ns(s.relay, now_ns), 0); /* the other stream may still have earlier events */
+	/* the other stream may still have earlier events */
+	assert_int_equal(relay_settled_ns(s.relay, now_ns), 0);
 	relay_caught_up(s.relay, second, now_ns);
 	uint64_t settled_ns = relay_settled_ns(s.relay, now_ns);
 
-	assert_true(settled_ns > 0 && settled_ns <= s.last_ns + (uint64_t)relay_clock_offset_ns(s.relay, first));
+	assert_true(settled_ns > 0 &&
+		    settled_ns <= s.last_ns + (uint64_t)relay_clock_offset_ns(s.relay, first));
 	relay_caught_up(s.relay, first, now_ns);
 	assert_int_equal(relay_settled_ns(s.relay, now_ns), now_ns - MERGE_WINDOW_NS);
 	assert_int_equal(relay_limit_ns(s.relay, now_ns), now_ns - MERGE_WINDOW_NS);

@@ -1,6 +1,7 @@
 /*
- * The exports: text, JSON and folded lines of the sample trace are compared with tests/data/report/, the picture by its structure. With
- * SPOOR_GOLDEN in the environment the files are written instead.
+ * The exports: text, JSON and folded lines of the sample trace are compared with
+ * tests/data/report/, the picture by its structure. With SPOOR_GOLDEN in the environment the files
+ * are written instead.
  */
 #include "unit/test.h"
 
@@ -35,7 +36,9 @@ static void begin(struct fixture *f, bool full)
 	if (full) {
 		sample_fill(&f->profile);
 		struct loss *loss = vec_push(&f->trace.losses);
-		*loss = (struct loss){ .count = 5, .cpu = 1, .first_ns = BEGIN_NS + 200000000u,
+		*loss = (struct loss){ .count = 5,
+			.cpu = 1,
+			.first_ns = BEGIN_NS + 200000000u,
 			.last_ns = BEGIN_NS + 900000000u };
 		loss->source = trace_add_text(&f->trace, "ring");
 		loss->unit = trace_add_text(&f->trace, "samples");
@@ -45,16 +48,22 @@ static void begin(struct fixture *f, bool full)
 		notice->process = trace_find_process(&f->trace, 4802);
 		for (uint32_t i = 0; i < 2; i++) {
 			struct cpu_grant *grant = vec_push(&f->trace.cpu_grants);
-			*grant = (struct cpu_grant){ .quota_ns = 150000000, .period_ns = 100000000, .periods = 1000 };
-			grant->path = trace_add_text(&f->trace, i ? "/kubepods/" HOSTILE : "/docker/0");
-			grant->container = i ? 0 : trace_add_text(&f->trace,
-				"9f3c2b1a9f3c2b1a9f3c2b1a9f3c2b1a9f3c2b1a9f3c2b1a9f3c2b1a9f3c2b1a");
+			*grant = (struct cpu_grant){
+				.quota_ns = 150000000, .period_ns = 100000000, .periods = 1000
+			};
+			grant->path =
+				trace_add_text(&f->trace, i ? "/kubepods/" HOSTILE : "/docker/0");
+			grant->container =
+				i ? 0
+				  : trace_add_text(&f->trace,
+					    "9f3c2b1a9f3c2b1a9f3c2b1a9f3c2b1a9f3c2b1a9f3c2b1a9f3c2b1a9f3c2b1a");
 			grant->throttled_periods = i ? 0 : 412;
 			grant->throttled_ns = i ? 0 : UINT64_C(2500000000);
 		}
 		for (int64_t offset = -2000; offset <= 2000; offset += 2000) {
 			struct clock_offset *clock = vec_push(&f->trace.clock_offsets);
-			clock->source = trace_add_text(&f->trace, offset < 0 ? "eventpipe" : "perf");
+			clock->source =
+				trace_add_text(&f->trace, offset < 0 ? "eventpipe" : "perf");
 			clock->process = offset < 0 ? notice->process : 0;
 			clock->offset_ns = offset;
 			clock->error_ns = 500;
@@ -77,7 +86,10 @@ static void end(struct fixture *f)
 	bytes_done(&f->out);
 }
 
-/* No output holds a raw control character but the newline, nor broken UTF-8 (0xff is in the hostile name). */
+/*
+ * No output holds a raw control character but the newline, nor broken UTF-8 (0xff is in the hostile
+ * name).
+ */
 static void assert_clean(const struct bytes *out)
 {
 	assert_false(out->failed);
@@ -125,8 +137,10 @@ static void test_text(void **state)
 	f.report.scope = REPORT_PROCESSES;
 	f.report.selection = "-p 4711";
 	report_text(&f.report, NULL, &options, &f.out);
-	assert_non_null(strstr(bytes_z(&f.out), ": 10 % of 2 CPUs used by the recorded processes (0.20 of 2.00 CPU s)\n"));
-	assert_non_null(strstr(bytes_z(&f.out), "shown: 20 samples, 0.20 CPU s (100.0 % of the recording's 0.20), of -p 4711\n"));
+	assert_non_null(strstr(bytes_z(&f.out),
+		": 10 % of 2 CPUs used by the recorded processes (0.20 of 2.00 CPU s)\n"));
+	assert_non_null(strstr(bytes_z(&f.out),
+		"shown: 20 samples, 0.20 CPU s (100.0 % of the recording's 0.20), of -p 4711\n"));
 	f.report.scope = REPORT_MACHINE;
 	f.report.selection = NULL;
 	bytes_reset(&f.out);
@@ -142,7 +156,10 @@ static size_t columns_to(const char *line, const char *at)
 	return text_columns(line, (size_t)(at - line));
 }
 
-/* What stands below a heading of a table begins in its column, whatever the width; on a terminal each line fits. */
+/*
+ * What stands below a heading of a table begins in its column, whatever the width; on a terminal
+ * each line fits.
+ */
 static void check_columns(struct bytes *out, size_t columns)
 {
 	size_t module_at = 0;
@@ -163,7 +180,8 @@ static void check_columns(struct bytes *out, size_t columns)
 		size_t len = strlen(line);
 		for (size_t c = 0; c < module_at; c++)
 			(void)text_next_char(line, len, &at);
-		assert_true(at >= 2 && line[at - 1] == ' ' && line[at - 2] == ' ' && line[at] != ' ');
+		assert_true(at >= 2 && line[at - 1] == ' ' && line[at - 2] == ' ' &&
+			    line[at] != ' ');
 		assert_true(!columns || text_columns(line, len) <= columns);
 		rows++;
 	}
@@ -183,14 +201,18 @@ static void test_columns(void **state)
 	f.profile.trace = &f.trace;
 	uint32_t shop = trace_find_process(&f.trace, 4711);
 	for (unsigned i = 0; i < 4; i++) {
-		static const enum code_tier tiers[] = { TIER_0, TIER_0_INSTRUMENTED, TIER_1_OSR, TIER_1 };
+		static const enum code_tier tiers[] = { TIER_0, TIER_0_INSTRUMENTED, TIER_1_OSR,
+			TIER_1 };
 		bytes_reset(&name);
-		bytes_text(&name, "void [Shop.A.Rather.Long.Name.Of.An.Assembly] Shop.Pricing.Something::");
+		bytes_text(&name,
+			"void [Shop.A.Rather.Long.Name.Of.An.Assembly] Shop.Pricing.Something::");
 		for (unsigned n = 0; n < 20; n++)
 			bytes_text(&name, "WithLongName");
 		bytes_printf(&name, "(int32)[%s]", code_tier_tag(tiers[i]));
-		sample_code(&f.trace, shop, JIT + 0x1000 + 0x100 * i, bytes_z(&name), UINT32_MAX, CODE_JIT, tiers[i]);
-		vec_last(&f.trace.processes.items[shop].codes)->module = trace_add_text(&f.trace, "Shop.A.Rather.Long.Name.Of.An.Assembly");
+		sample_code(&f.trace, shop, JIT + 0x1000 + 0x100 * i, bytes_z(&name), UINT32_MAX,
+			CODE_JIT, tiers[i]);
+		vec_last(&f.trace.processes.items[shop].codes)->module =
+			trace_add_text(&f.trace, "Shop.A.Rather.Long.Name.Of.An.Assembly");
 		sample_add(&f.profile, 4711, 4711, 10, 3, STACK(JIT + 0x1008 + 0x100 * i));
 	}
 	bytes_done(&name);
@@ -204,7 +226,9 @@ static void test_columns(void **state)
 		bytes_reset(&f.out);
 		report_text(&f.report, NULL, &options, &f.out);
 		check_columns(&f.out, widths[i]);
-		assert_non_null(strstr(bytes_z(&f.out), widths[i] ? "tier 1 +3" : "  tier 0, tier 0 instrumented, tier 1 OSR, tier 1\n"));
+		assert_non_null(strstr(bytes_z(&f.out),
+			widths[i] ? "tier 1 +3"
+				  : "  tier 0, tier 0 instrumented, tier 1 OSR, tier 1\n"));
 	}
 	end(&f);
 }
@@ -218,7 +242,10 @@ static uint32_t count_of(struct bytes *out, const char *text)
 	return count;
 }
 
-/* The same of many processes is one counted line, as of children that ended between fork and exec. -v has them all. */
+/*
+ * The same of many processes is one counted line, as of children that ended between fork and exec.
+ * -v has them all.
+ */
 static void test_repeated_notices(void **state)
 {
 	struct report_text_options options = { 0 };
@@ -230,12 +257,16 @@ static void test_repeated_notices(void **state)
 		struct notice *notice = vec_push(&f.trace.notices);
 		assert_non_null(notice);
 		notice->severity = 2;
-		notice->text = trace_add_text(&f.trace, i < 40 ? "it ended before it could be asked" : "something else");
+		notice->text = trace_add_text(&f.trace,
+			i < 40 ? "it ended before it could be asked" : "something else");
 		notice->process = trace_find_process(&f.trace, i % 2 ? 4711 : 4802);
 	}
 	report_text(&f.report, NULL, &options, &f.out);
 	assert_int_equal(count_of(&f.out, "it ended before it could be asked"), 1);
-	assert_int_equal(count_of(&f.out, "(4802) and 39 more processes: it ended before it could be asked\n"), 1);
+	assert_int_equal(
+		count_of(&f.out,
+			"(4802) and 39 more processes: it ended before it could be asked\n"),
+		1);
 	assert_int_equal(count_of(&f.out, "(4802): something else\n"), 1);
 	bytes_reset(&f.out);
 	options.verbose = true;
@@ -244,7 +275,10 @@ static void test_repeated_notices(void **state)
 	end(&f);
 }
 
-/* On a narrow terminal a method loses its arguments, then its namespace, before anything is cut out of its name. */
+/*
+ * On a narrow terminal a method loses its arguments, then its namespace, before anything is cut out
+ * of its name.
+ */
 static void test_narrow_names(void **state)
 {
 	struct report_text_options options = { .columns = 60 };
@@ -254,7 +288,8 @@ static void test_narrow_names(void **state)
 	sample_trace(&f.trace);
 	f.profile.trace = &f.trace;
 	sample_code(&f.trace, trace_find_process(&f.trace, 4711), JIT + 0x1000,
-		"void [Shop] Shop.Orders.Pricing.Calculation.PriceList::Recompute(int32,int32)[OptimizedTier1]", UINT32_MAX, CODE_JIT, TIER_1);
+		"void [Shop] Shop.Orders.Pricing.Calculation.PriceList::Recompute(int32,int32)[OptimizedTier1]",
+		UINT32_MAX, CODE_JIT, TIER_1);
 	sample_add(&f.profile, 4711, 4711, 0, 2, STACK(JIT + 0x1008, LIBC + 8));
 	assert_int_equal(symbolmap_init(&f.names, &f.trace, METHOD_NAME_SHORT), 0);
 	assert_int_equal(profile_name(&f.profile, &f.names), 0);
@@ -284,13 +319,18 @@ static void test_groups(void **state)
 	report_json(&f.report, NULL, 0, &f.out);
 	end(&f);
 
-	/* Whatever the keys: own times add up to all there is, and a group's total is no less than its own. */
+	/*
+	 * Whatever the keys: own times add up to all there is, and a group's total is no less than
+	 * its own.
+	 */
 	for (unsigned keys = 1; keys < 16; keys++) {
 		for (int form = GROUP_BY_SELF; form <= GROUP_SELF_ONLY; form++) {
 			uint64_t sum = 0;
 			begin(&f, true);
 			f.report.group_keys = keys;
-			assert_int_equal(group_count(&f.report, &f.profile, &f.names, (enum group_form)form), 0);
+			assert_int_equal(group_count(&f.report, &f.profile, &f.names,
+						 (enum group_form)form),
+				0);
 			for (uint32_t i = 0; i < f.report.groups.count; i++) {
 				const struct report_group *group = &f.report.groups.items[i];
 				sum += group->self_ns;
@@ -334,7 +374,8 @@ static void test_tree(void **state)
 	options.callers = "Brun";
 	assert_int_equal(tree_build(&f.tree, &f.profile, &f.names, TREE_CALLERS, "Brun"), 0);
 	report_text(&f.report, &f.tree, &options, &f.out);
-	assert_non_null(strstr(bytes_z(&f.out), "\nBrun is on no stack; did you mean 'Shop.Pricing.Burn()'?\n"));
+	assert_non_null(strstr(bytes_z(&f.out),
+		"\nBrun is on no stack; did you mean 'Shop.Pricing.Burn()'?\n"));
 	assert_clean(&f.out);
 	end(&f);
 }
@@ -370,7 +411,8 @@ static void test_json(void **state)
 	assert_int_equal(tree_build(&f.tree, &f.profile, &f.names, TREE_BY_PROCESS, NULL), 0);
 	report_json(&f.report, &f.tree, 0, &f.out);
 	compare(&f.out, "report.json");
-	assert_memory_equal(f.out.data, "{\"samples\":20,\"lost\":5,\"lost_exact\":true,\"duration_ns\":", 55);
+	assert_memory_equal(f.out.data,
+		"{\"samples\":20,\"lost\":5,\"lost_exact\":true,\"duration_ns\":", 55);
 	end(&f);
 }
 
@@ -405,14 +447,17 @@ static void test_svg(void **state)
 		assert_int_equal(tree_build(&f.tree, &f.profile, &f.names,
 					 reversed ? TREE_REVERSED : TREE_BY_PROCESS, NULL),
 			0);
-		flame_svg(&f.tree, &f.report, &(struct flame_options){ .title = "a <b> & " HOSTILE },
-			&f.out);
+		flame_svg(&f.tree, &f.report,
+			&(struct flame_options){ .title = "a <b> & " HOSTILE }, &f.out);
 		assert_clean(&f.out);
 		const char *text = bytes_z(&f.out);
 		assert_non_null(strstr(text, "<title>a &lt;b&gt; &amp; ev;il\\n"));
 		assert_int_equal(count_text(text, "<svg"), count_text(text, "</svg>"));
 		assert_int_equal(count_text(text, "<g"), count_text(text, "</g>"));
-		/* Every node is wide enough here: each is drawn once, and each has its row of numbers. */
+		/*
+		 * Every node is wide enough here: each is drawn once, and each has its row of
+		 * numbers.
+		 */
 		const char *frames = strstr(text, "<g id=\"frames\"");
 		const char *frames_end = strstr(frames, "</g>\n");
 		unsigned rects = 0;
@@ -427,7 +472,10 @@ static void test_svg(void **state)
 	}
 }
 
-/* The picture follows the page's colours, and its legend adds up to all of the time that has a stack. */
+/*
+ * The picture follows the page's colours, and its legend adds up to all of the time that has a
+ * stack.
+ */
 static void test_svg_legend(void **state)
 {
 	struct fixture f;
@@ -463,20 +511,26 @@ static void test_fold_unnamed(void **state)
 	(void)state;
 	sample_trace(&f.trace);
 	f.profile.trace = &f.trace;
-	sample_add(&f.profile, 4711, 4711, 0, 2, STACK(JIT + 0x208, CLR + 0x2a8, CLR + 0x5000, root));
+	sample_add(&f.profile, 4711, 4711, 0, 2,
+		STACK(JIT + 0x208, CLR + 0x2a8, CLR + 0x5000, root));
 	sample_add(&f.profile, 4711, 4711, 0, 3, STACK(JIT + 0x208, CLR + 0x6000, root));
-	sample_add(&f.profile, 4711, 4711, 0, 1, STACK(CLR + 0x7000, LIBC + 0x900, LIBC + 0x904, root));
+	sample_add(&f.profile, 4711, 4711, 0, 1,
+		STACK(CLR + 0x7000, LIBC + 0x900, LIBC + 0x904, root));
 	assert_int_equal(symbolmap_init(&f.names, &f.trace, METHOD_NAME_LONG), 0);
 	assert_int_equal(profile_name(&f.profile, &f.names), 0);
 	assert_int_equal(profile_fold_unnamed(&f.profile, &f.names), 0);
 	assert_int_equal(tree_build(&f.tree, &f.profile, &f.names, TREE_BY_PROCESS_NAME, NULL), 0);
 	folded_write(&f.tree, &f.trace, &f.names, &f.out);
-	assert_string_equal(bytes_z(&f.out), "shop;start_thread;libc.so.6 (no symbols);libcoreclr.so (no symbols) 1\n"
-					     "shop;start_thread;libcoreclr.so (no symbols);Shop.Program.Main() 5\n");
+	assert_string_equal(bytes_z(&f.out),
+		"shop;start_thread;libc.so.6 (no symbols);libcoreclr.so (no symbols) 1\n"
+		"shop;start_thread;libcoreclr.so (no symbols);Shop.Program.Main() 5\n");
 	end(&f);
 }
 
-/* A method that was replaced while it ran was called once, and its caller is not in the walked stack. A method that calls itself was called twice. */
+/*
+ * A method that was replaced while it ran was called once, and its caller is not in the walked
+ * stack. A method that calls itself was called twice.
+ */
 static void test_on_stack_replacement(void **state)
 {
 	const uint64_t root = LIBC + 8;
@@ -485,16 +539,18 @@ static void test_on_stack_replacement(void **state)
 	(void)state;
 	sample_trace(&f.trace);
 	f.profile.trace = &f.trace;
-	sample_code(&f.trace, trace_find_process(&f.trace, 4711), JIT + 0x1000, "void [Shop] Shop.Program::Main()[OptimizedTier1OSR]", UINT32_MAX,
-		CODE_OSR, TIER_1_OSR);
+	sample_code(&f.trace, trace_find_process(&f.trace, 4711), JIT + 0x1000,
+		"void [Shop] Shop.Program::Main()[OptimizedTier1OSR]", UINT32_MAX, CODE_OSR,
+		TIER_1_OSR);
 	sample_add(&f.profile, 4711, 4711, 0, 2, STACK(JIT + 0x1008, JIT + 0x208, root));
 	sample_add(&f.profile, 4711, 4711, 0, 3, STACK(JIT + 0x208, JIT + 0x208, root));
 	assert_int_equal(symbolmap_init(&f.names, &f.trace, METHOD_NAME_LONG), 0);
 	assert_int_equal(profile_name(&f.profile, &f.names), 0);
 	assert_int_equal(tree_build(&f.tree, &f.profile, &f.names, TREE_BY_PROCESS_NAME, NULL), 0);
 	folded_write(&f.tree, &f.trace, &f.names, &f.out);
-	assert_string_equal(bytes_z(&f.out), "shop;start_thread;Shop.Program.Main();Shop.Program.Main() 3\n"
-					     "shop;start_thread;[caller unknown: on-stack replacement];Shop.Program.Main() 2\n");
+	assert_string_equal(bytes_z(&f.out),
+		"shop;start_thread;Shop.Program.Main();Shop.Program.Main() 3\n"
+		"shop;start_thread;[caller unknown: on-stack replacement];Shop.Program.Main() 2\n");
 	end(&f);
 }
 

@@ -36,7 +36,8 @@ static void advertise(int fd, char cookie, uint64_t pid, bool in_pieces)
 	memset(message + 8, cookie, 16);
 	memcpy(message + 24, &pid, 8);
 	for (size_t i = 0; i < sizeof(message); i += in_pieces ? 1 : sizeof(message))
-		assert_true(send(fd, message + i, in_pieces ? 1 : sizeof(message), MSG_NOSIGNAL) > 0);
+		assert_true(send(fd, message + i, in_pieces ? 1 : sizeof(message), MSG_NOSIGNAL) >
+			    0);
 }
 
 static struct reverse *begin(void)
@@ -96,9 +97,13 @@ static void test_strangers(void **state)
 	uint32_t peer;
 
 	(void)state;
-	/* Connections of no runtime, of one that closes immediately, and of one that closes after its id. */
+	/*
+	 * Connections of no runtime, of one that closes immediately, and of one that closes after
+	 * its id.
+	 */
 	int liar = runtime_connect();
-	assert_int_equal(send(liar, "GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n", 35, MSG_NOSIGNAL), 35);
+	assert_int_equal(send(liar, "GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n", 35, MSG_NOSIGNAL),
+		35);
 	close(runtime_connect());
 	int gone = runtime_connect();
 	advertise(gone, 'g', 7, false);
@@ -244,7 +249,8 @@ static void test_many_connected(void **state)
 		uint8_t message[REVERSE_ADVERTISE_SIZE] = "ADVR_V1";
 		memcpy(message + 8, &i, sizeof(i));
 		fds[i] = runtime_connect();
-		assert_int_equal(send(fds[i], message, sizeof(message), MSG_NOSIGNAL), sizeof(message));
+		assert_int_equal(send(fds[i], message, sizeof(message), MSG_NOSIGNAL),
+			sizeof(message));
 		reverse_advance(reverse);
 		assert_true(reverse_next(reverse, &peer));
 		if (i) /* the first one is held */
@@ -278,7 +284,10 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* A recorder that is killed, and a command that ends then. Returns how long the helper stays, which removes the socket at its end. */
+/*
+ * A recorder that is killed, and a command that ends then. Returns how long the helper stays, which
+ * removes the socket at its end.
+ */
 static uint64_t helper_stays_ns(void)
 {
 	struct stat st;
@@ -317,7 +326,10 @@ static uint64_t helper_stays_ns(void)
 	return now_ns() - begin_ns;
 }
 
-/* No process has the port in its environment, so the helper ends with the command. Where it gets no CPU it takes longer, and is tried again. */
+/*
+ * No process has the port in its environment, so the helper ends with the command. Where it gets no
+ * CPU it takes longer, and is tried again.
+ */
 static void test_helper_ends(void **state)
 {
 	uint64_t least_ns = UINT64_MAX;

@@ -34,13 +34,15 @@ static bool check_reduce(void)
 {
 	const uint32_t keep = RIGHT_SYS_PTRACE | RIGHT_KILL;
 
-	if (rights_reduce(keep) != 0 || effective() != keep || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
+	if (rights_reduce(keep) != 0 || effective() != keep ||
+		prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
 		return false;
 	/* Nothing comes back. */
 	rights_raise();
 	if (effective() != keep)
 		return false;
-	return rights_reduce(keep | RIGHT_CHOWN) == 0 && effective() == keep && rights_reduce(0) == 0 && effective() == 0;
+	return rights_reduce(keep | RIGHT_CHOWN) == 0 && effective() == keep &&
+	       rights_reduce(0) == 0 && effective() == 0;
 }
 
 /* A container's root: to look into its equals it must stay one. */
@@ -48,22 +50,25 @@ static bool check_without_ptrace(void)
 {
 	const uint32_t container = RIGHT_KILL | RIGHT_CHOWN | RIGHT_DAC_OVERRIDE;
 
-	return rights_reduce(container) == 0 && rights_reduce(RIGHT_SYS_PTRACE | RIGHT_KILL) == 0 && effective() == container &&
-		rights_reduce(RIGHT_KILL) == 0 && effective() == RIGHT_KILL;
+	return rights_reduce(container) == 0 && rights_reduce(RIGHT_SYS_PTRACE | RIGHT_KILL) == 0 &&
+	       effective() == container && rights_reduce(RIGHT_KILL) == 0 &&
+	       effective() == RIGHT_KILL;
 }
 
 /* Before Linux 5.8 there is no PERFMON. */
 static bool check_without_perfmon(void)
 {
-	return rights_reduce(RIGHT_SYS_ADMIN | RIGHT_SYS_PTRACE) == 0 && rights_reduce(RIGHT_PERFMON | RIGHT_SYS_PTRACE) == 0 &&
-		effective() == (RIGHT_SYS_ADMIN | RIGHT_SYS_PTRACE);
+	return rights_reduce(RIGHT_SYS_ADMIN | RIGHT_SYS_PTRACE) == 0 &&
+	       rights_reduce(RIGHT_PERFMON | RIGHT_SYS_PTRACE) == 0 &&
+	       effective() == (RIGHT_SYS_ADMIN | RIGHT_SYS_PTRACE);
 }
 
 static void test_reduce(void **state)
 {
 	(void)state;
 	uint32_t all = effective();
-	uint32_t wanted = RIGHT_SYS_PTRACE | RIGHT_KILL | RIGHT_CHOWN | RIGHT_DAC_OVERRIDE | RIGHT_SYS_ADMIN;
+	uint32_t wanted =
+		RIGHT_SYS_PTRACE | RIGHT_KILL | RIGHT_CHOWN | RIGHT_DAC_OVERRIDE | RIGHT_SYS_ADMIN;
 	if ((all & wanted) != wanted)
 		skip(); /* they cannot be given up by who has not got them */
 	in_child(check_reduce);

@@ -19,7 +19,9 @@ static struct fake *fake_new(void)
 	struct fake *fake = calloc(1, sizeof(*fake));
 
 	assert_non_null(fake);
-	fake->ring = (struct ring){ .control = &fake->control, .data = fake->data, .size_bytes = SIZE,
+	fake->ring = (struct ring){ .control = &fake->control,
+		.data = fake->data,
+		.size_bytes = SIZE,
 		.scratch = fake->scratch };
 	return fake;
 }
@@ -57,9 +59,13 @@ static void test_all_come_out_whole(void **state)
 			for (uint32_t i = sizeof(struct perf_event_header); i < size; i++)
 				assert_int_equal(record[i], seen);
 			seen++;
-			/* Space is returned to the kernel in steps of one eighth of the ring and a record. */
+			/*
+			 * Space is returned to the kernel in steps of one eighth of the ring and a
+			 * record.
+			 */
 			assert_true(fake->control.data_tail <= fake->ring.tail - size);
-			assert_true(fake->ring.tail - fake->control.data_tail <= SIZE / 8 + 2 * size);
+			assert_true(fake->ring.tail - fake->control.data_tail <=
+				    SIZE / 8 + 2 * size);
 		}
 		ring_end(&fake->ring);
 		assert_int_equal(fake->control.data_tail, fake->control.data_head);
@@ -91,7 +97,10 @@ static void test_drain_has_an_end(void **state)
 	free(fake);
 }
 
-/* No record can be found after a broken size: the bytes are dropped and counted, and the ring continues with later records. */
+/*
+ * No record can be found after a broken size: the bytes are dropped and counted, and the ring
+ * continues with later records.
+ */
 static void tear_with(uint16_t size)
 {
 	struct fake *fake = fake_new();

@@ -20,11 +20,16 @@
 static void start(struct run_control *control)
 {
 	*control = (struct run_control){ 0 };
-	assert_int_equal(run_control_start(control, INTERRUPT_CHILD | INTERRUPT_PAUSE | INTERRUPT_RESIZE, false, NULL), 0);
+	assert_int_equal(run_control_start(control,
+				 INTERRUPT_CHILD | INTERRUPT_PAUSE | INTERRUPT_RESIZE, false, NULL),
+		0);
 	assert_int_equal(control->watched_count, 1);
 }
 
-/* A command that ends when its standard input does: with `code`, or by SIGKILL if `code` is negative. */
+/*
+ * A command that ends when its standard input does: with `code`, or by SIGKILL if `code` is
+ * negative.
+ */
 static uint32_t start_command(int code, int *ret_input)
 {
 	sigset_t all, before;
@@ -90,11 +95,15 @@ static void test_signals(void **state)
 	assert_string_equal(control.reason, "Ctrl-C");
 	assert_int_equal(control.end_signals, 1);
 	assert_int_equal(control.signal, SIGINT);
-	assert_int_equal(control.unsent_signal, SIGINT); /* from a process, so a command does not have it */
+	/* from a process, so a command does not have it */
+	assert_int_equal(control.unsent_signal, SIGINT);
 	run_control_end(&control);
 	assert_int_equal(control.watched[0].fd, -1);
 
-	/* An earlier reason is kept; after run_control_watch_end() only signals that end the run are reported. */
+	/*
+	 * An earlier reason is kept; after run_control_watch_end() only signals that end the run
+	 * are reported.
+	 */
 	start(&control);
 	control.reason = "the time was up";
 	(void)raise(SIGTSTP);
@@ -186,8 +195,16 @@ static void test_pass_signal(void **state)
 	(void)close(input);
 }
 
-/* The other side of a terminal types `keys`. The child's exit code has the bits of what it found. */
-enum found { FOUND_TERMINAL = 1, FOUND_ENTER = 2, FOUND_CTRL_C = 4, FOUND_UNSENT = 8, FOUND_WATCH_ENDED = 16 };
+/*
+ * The other side of a terminal types `keys`. The child's exit code has the bits of what it found.
+ */
+enum found {
+	FOUND_TERMINAL = 1,
+	FOUND_ENTER = 2,
+	FOUND_CTRL_C = 4,
+	FOUND_UNSENT = 8,
+	FOUND_WATCH_ENDED = 16
+};
 
 static int type_keys(const char *keys, bool reads_terminal)
 {
@@ -212,7 +229,9 @@ static int type_keys(const char *keys, bool reads_terminal)
 			_exit(255);
 		found |= control.watched_count == 2 ? FOUND_TERMINAL : 0;
 		(void)!write(ready[1], "", 1);
-		for (size_t count = control.watched_count; !control.reason && control.watched_count == count && clock_monotonic_ns() < limit_ns;) {
+		for (size_t count = control.watched_count; !control.reason &&
+							   control.watched_count == count &&
+							   clock_monotonic_ns() < limit_ns;) {
 			(void)poll(control.watched, (nfds_t)count, 1000);
 			(void)run_control_take(&control);
 			found |= control.watched_count < count ? FOUND_WATCH_ENDED : 0;
@@ -240,7 +259,8 @@ static void test_terminal(void **state)
 	if (found < 0)
 		skip(); /* no pseudo-terminals here */
 	assert_int_equal(found, FOUND_TERMINAL | FOUND_ENTER);
-	assert_int_equal(type_keys("\x03", true), FOUND_TERMINAL | FOUND_CTRL_C); /* the terminal sent it to the whole group */
+	/* the terminal sent it to the whole group */
+	assert_int_equal(type_keys("\x03", true), FOUND_TERMINAL | FOUND_CTRL_C);
 	assert_int_equal(type_keys("\x04", true), FOUND_TERMINAL | FOUND_WATCH_ENDED);
 	assert_int_equal(type_keys("\x03", false), FOUND_CTRL_C);
 }

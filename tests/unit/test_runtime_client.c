@@ -1,6 +1,6 @@
 /*
- * runtime_client.c against a peer that is ours: polite, old, silent, lying, torn. The peer lives in this process, behind a true socket; time is a
- * number that the test moves on.
+ * runtime_client.c against a peer that is ours: polite, old, silent, lying, torn. The peer lives in
+ * this process, behind a true socket; time is a number that the test moves on.
  */
 #include "unit/test.h"
 
@@ -23,16 +23,16 @@
 
 enum lie {
 	HONEST,
-	MUTE,             /* takes the request, says nothing */
+	MUTE, /* takes the request, says nothing */
 	HALF_HEADER,
 	WRONG_MAGIC,
 	SIZE_BELOW_HEADER,
-	SIZE_TOO_BIG,     /* claims more than it sends, then closes */
-	REQUEST_ECHOED,   /* a reply that is none */
-	HANG_UP,          /* closes without a word */
+	SIZE_TOO_BIG,   /* claims more than it sends, then closes */
+	REQUEST_ECHOED, /* a reply that is none */
+	HANG_UP,        /* closes without a word */
 	ERROR_FAIL,
 	ERROR_WITHOUT_CODE,
-	LONG_SESSION,     /* a session id of 12 bytes */
+	LONG_SESSION, /* a session id of 12 bytes */
 };
 
 enum { CONNECTIONS = 16, SESSIONS = 4 };
@@ -46,19 +46,19 @@ struct peer {
 		uint8_t data[1024];
 		size_t len;
 	} asking[CONNECTIONS];
-	int stream[SESSIONS];   /* sessions 1000, 1001 and so on, in the order of their opening */
+	int stream[SESSIONS]; /* sessions 1000, 1001 and so on, in the order of their opening */
 	unsigned opened;
 	unsigned stops[SESSIONS];         /* that were answered, */
 	unsigned stop_requests[SESSIONS]; /* and all that came */
 	unsigned requests;
-	unsigned newest_info;   /* commands above these are not known */
+	unsigned newest_info; /* commands above these are not known */
 	unsigned newest_collect;
 	enum lie lie;
 	enum ipc_command lie_at; /* 0: at every command */
-	bool keep_streams;      /* stop is answered, but the stream does not end */
-	bool cut_stream;        /* the rundown's stream ends before its stop */
-	char log[512];          /* commands in order, "408 205 205 201 " */
-	uint64_t sum;           /* of the bytes of all requests */
+	bool keep_streams;       /* stop is answered, but the stream does not end */
+	bool cut_stream;         /* the rundown's stream ends before its stop */
+	char log[512];           /* commands in order, "408 205 205 201 " */
+	uint64_t sum;            /* of the bytes of all requests */
 };
 
 struct told {
@@ -223,13 +223,15 @@ static void serve(struct peer *peer)
 {
 	for (unsigned i = 0; i < CONNECTIONS; i++) {
 		if (peer->asking[i].fd < 0) {
-			peer->asking[i].fd = accept4(peer->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+			peer->asking[i].fd =
+				accept4(peer->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 			peer->asking[i].len = 0;
 			if (peer->asking[i].fd < 0)
 				continue;
 		}
 		uint8_t *data = peer->asking[i].data;
-		ssize_t n = recv(peer->asking[i].fd, data + peer->asking[i].len, 1024 - peer->asking[i].len, 0);
+		ssize_t n = recv(peer->asking[i].fd, data + peer->asking[i].len,
+			1024 - peer->asking[i].len, 0);
 		if (n == 0) {
 			close(peer->asking[i].fd);
 			peer->asking[i].fd = -1;
@@ -269,11 +271,13 @@ static struct dotnet_target set_up_peer(struct peer *peer)
 	assert_non_null(mkdtemp(peer->folder));
 	assert_int_equal(dotnet_target_read((uint32_t)getpid(), &target, NULL), 0);
 	strcpy(target.tmpdir, peer->folder);
-	snprintf(peer->path, sizeof(peer->path), "%s/dotnet-diagnostic-%" PRIu32 "-%" PRIu64 "-socket", peer->folder,
+	snprintf(peer->path, sizeof(peer->path),
+		"%s/dotnet-diagnostic-%" PRIu32 "-%" PRIu64 "-socket", peer->folder,
 		target.inner_pid, target.start_ticks);
 	strcpy(address.sun_path, peer->path);
 	peer->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(peer->listener, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(bind(peer->listener, (const struct sockaddr *)&address, sizeof(address)),
+		0);
 	assert_int_equal(listen(peer->listener, 16), 0);
 	return target;
 }
@@ -422,7 +426,8 @@ static void test_old(void **state)
 		assert_int_equal(turns(&t, 40, MS), DOTNET_LIVE);
 		assert_string_equal(t.peer.log, cases[i].log);
 		assert_true(dotnet_client_named(t.client));
-		assert_int_equal(dotnet_client_info(t.client) != NULL, cases[i].info >= IPC_PROCESS_INFO);
+		assert_int_equal(dotnet_client_info(t.client) != NULL,
+			cases[i].info >= IPC_PROCESS_INFO);
 		finish(&t);
 		/* The free above stopped the live one. */
 		assert_int_equal(t.peer.stops[0], 1);
@@ -475,7 +480,8 @@ static void test_bad_sessions(void **state)
 	static const struct {
 		enum lie lie;
 		const char *code;
-	} cases[] = { { ERROR_FAIL, "slots" }, { ERROR_WITHOUT_CODE, "lied" }, { LONG_SESSION, "lied" } };
+	} cases[] = { { ERROR_FAIL, "slots" }, { ERROR_WITHOUT_CODE, "lied" },
+		{ LONG_SESSION, "lied" } };
 
 	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
@@ -511,7 +517,10 @@ static void test_rundown_refused(void **state)
 	finish(&t);
 }
 
-/* The live session has no events of new methods. A second rundown names the methods, then a session for methods sends events of new ones. All sessions are ended. */
+/*
+ * The live session has no events of new methods. A second rundown names the methods, then a session
+ * for methods sends events of new ones. All sessions are ended.
+ */
 static void test_untold(void **state)
 {
 	struct talk t;
@@ -521,7 +530,8 @@ static void test_untold(void **state)
 	dotnet_client_untold(t.client);
 	assert_false(dotnet_client_rundown(t.client)); /* the first one is still to come */
 	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
-	assert_string_equal(dotnet_client_session(t.client, DOTNET_STREAM_LIVE), "live Microsoft-Windows-DotNETRuntime:0x38:4, 16 MB, no stacks");
+	assert_string_equal(dotnet_client_session(t.client, DOTNET_STREAM_LIVE),
+		"live Microsoft-Windows-DotNETRuntime:0x38:4, 16 MB, no stacks");
 	assert_true(dotnet_client_rundown(t.client));
 	assert_false(dotnet_client_rundown(t.client));
 	assert_false(dotnet_client_methods(t.client));
@@ -534,7 +544,8 @@ static void test_untold(void **state)
 	assert_true(dotnet_client_methods(t.client));
 	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
 	assert_false(dotnet_client_methods(t.client)); /* it exists */
-	assert_string_equal(dotnet_client_session(t.client, DOTNET_STREAM_METHODS), "methods Microsoft-Windows-DotNETRuntime:0x38:5, 16 MB, no stacks");
+	assert_string_equal(dotnet_client_session(t.client, DOTNET_STREAM_METHODS),
+		"methods Microsoft-Windows-DotNETRuntime:0x38:5, 16 MB, no stacks");
 	assert_string_equal(t.peer.log, "408 205 205 201 205 201 205 ");
 	dotnet_client_stop(t.client, t.now_ns);
 	assert_false(dotnet_client_rundown(t.client));
@@ -549,7 +560,9 @@ static void test_untold(void **state)
 /* Providers that were requested at level 5 are enabled at level 5, with events of new methods. */
 static void test_untold_but_asked(void **state)
 {
-	static const struct ipc_provider wanted = { .name = "Microsoft-Windows-DotNETRuntime", .keywords = 1, .level = 5 };
+	static const struct ipc_provider wanted = {
+		.name = "Microsoft-Windows-DotNETRuntime", .keywords = 1, .level = 5
+	};
 	struct talk t;
 
 	(void)state;
@@ -557,7 +570,8 @@ static void test_untold_but_asked(void **state)
 	dotnet_client_untold(t.client);
 	dotnet_client_ask(t.client, &wanted, 1);
 	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
-	assert_string_equal(dotnet_client_session(t.client, DOTNET_STREAM_LIVE), "live Microsoft-Windows-DotNETRuntime:0x39:5, 16 MB, no stacks");
+	assert_string_equal(dotnet_client_session(t.client, DOTNET_STREAM_LIVE),
+		"live Microsoft-Windows-DotNETRuntime:0x39:5, 16 MB, no stacks");
 	dotnet_client_stop(t.client, t.now_ns);
 	assert_int_equal(turns(&t, 20, MS), DOTNET_ENDED);
 	finish(&t);
@@ -583,7 +597,10 @@ static void test_wakes_up(void **state)
 	finish(&t);
 }
 
-/* A runtime that does not answer at different steps: the end has a time limit, and each open session got a stop request. */
+/*
+ * A runtime that does not answer at different steps: the end has a time limit, and each open
+ * session got a stop request.
+ */
 static void test_hung_at_stop(void **state)
 {
 	(void)state;
@@ -623,7 +640,10 @@ static void test_stop_at_once(void **state)
 	}
 }
 
-/* Stopped before its first step, a client is due at once: it has nothing else that could wake the caller. */
+/*
+ * Stopped before its first step, a client is due at once: it has nothing else that could wake the
+ * caller.
+ */
 static void test_stop_before_first_turn(void **state)
 {
 	struct talk t;
@@ -657,7 +677,10 @@ static void test_torn(void **state)
 	struct talk t;
 
 	(void)state;
-	/* The runtime ends the rundown: no stop is sent for a session that has ended, because its id may belong to another session. */
+	/*
+	 * The runtime ends the rundown: no stop is sent for a session that has ended, because its
+	 * id may belong to another session.
+	 */
 	begin(&t);
 	t.peer.cut_stream = true;
 	assert_int_equal(turns(&t, 20, MS), DOTNET_LIVE);
@@ -702,14 +725,19 @@ static void test_refused_bytes(void **state)
 }
 
 /*
- * The bytes of all requests of whole recordings, with runtimes that know more or less. A runtime that gets a malformed request dies, so the sums
- * change only when what is asked for is meant to change.
+ * The bytes of all requests of whole recordings, with runtimes that know more or less. A runtime
+ * that gets a malformed request dies, so the sums change only when what is asked for is meant to
+ * change.
  */
 static void test_exact_requests(void **state)
 {
 	static const uint32_t ids[] = { 80, 250 }; /* to leave out */
 	static const struct ipc_provider wanted[] = {
-		{ .name = "Microsoft-Windows-DotNETRuntime", .keywords = 0x8001, .level = 4, .event_ids = ids, .event_id_count = 2 },
+		{ .name = "Microsoft-Windows-DotNETRuntime",
+			.keywords = 0x8001,
+			.level = 4,
+			.event_ids = ids,
+			.event_id_count = 2 },
 		{ .name = "Shop", .keywords = UINT64_MAX, .level = 5, .arguments = "a=1" },
 	};
 	enum { UNTOLD = 1, SAMPLED = 2, FROM_START = 4, WANTED = 8, METHODS = 16, RUNDOWN = 32 };
@@ -720,20 +748,33 @@ static void test_exact_requests(void **state)
 		const char *log;
 	} cases[] = {
 		{ 0, IPC_COLLECT_TRACING_5, UINT64_C(0x2aeee638aec8df4d), "408 205 205 201 201 " },
-		{ 0, IPC_COLLECT_TRACING_3, UINT64_C(0xa4851568fce9ea51), "408 205 204 204 201 201 " },
-		{ 0, IPC_COLLECT_TRACING_2, UINT64_C(0xd7e845dd804a6b48), "408 205 204 203 203 201 201 " },
-		{ UNTOLD | METHODS | RUNDOWN, IPC_COLLECT_TRACING_5, UINT64_C(0xd1d81a5c29f05dd4), "408 205 205 201 205 201 205 201 201 " },
-		{ UNTOLD | METHODS | RUNDOWN, IPC_COLLECT_TRACING_2, UINT64_C(0xf9bdc68174ba5370), "408 205 204 203 203 201 203 201 203 201 201 " },
-		{ SAMPLED, IPC_COLLECT_TRACING_5, UINT64_C(0xf0d32a72b45d64d4), "408 205 205 205 201 201 201 " },
-		{ SAMPLED, IPC_COLLECT_TRACING_2, UINT64_C(0x28b67aab5e528162), "408 205 204 203 203 203 201 201 201 " },
-		{ WANTED, IPC_COLLECT_TRACING_5, UINT64_C(0x9d1716b7d8ca9408), "408 206 206 201 201 " },
-		{ WANTED, IPC_COLLECT_TRACING_4, UINT64_C(0x1ff865a6b02425a), "408 206 205 205 201 201 " },
-		{ WANTED, IPC_COLLECT_TRACING_2, UINT64_C(0x310f759cb15e3cf3), "408 206 205 204 203 203 201 201 " },
-		{ SAMPLED | FROM_START | WANTED, IPC_COLLECT_TRACING_5, UINT64_C(0xf8cd0ea68893f81c), "408 206 206 201 201 " },
-		{ SAMPLED | FROM_START | WANTED, IPC_COLLECT_TRACING_2, UINT64_C(0x26440db922f2d6bb), "408 206 205 204 203 203 201 201 " },
-		{ UNTOLD | WANTED | RUNDOWN, IPC_COLLECT_TRACING_5, UINT64_C(0x6f72dee2fa84c3eb), "408 206 206 201 206 201 201 " },
+		{ 0, IPC_COLLECT_TRACING_3, UINT64_C(0xa4851568fce9ea51),
+			"408 205 204 204 201 201 " },
+		{ 0, IPC_COLLECT_TRACING_2, UINT64_C(0xd7e845dd804a6b48),
+			"408 205 204 203 203 201 201 " },
+		{ UNTOLD | METHODS | RUNDOWN, IPC_COLLECT_TRACING_5, UINT64_C(0xd1d81a5c29f05dd4),
+			"408 205 205 201 205 201 205 201 201 " },
+		{ UNTOLD | METHODS | RUNDOWN, IPC_COLLECT_TRACING_2, UINT64_C(0xf9bdc68174ba5370),
+			"408 205 204 203 203 201 203 201 203 201 201 " },
+		{ SAMPLED, IPC_COLLECT_TRACING_5, UINT64_C(0xf0d32a72b45d64d4),
+			"408 205 205 205 201 201 201 " },
+		{ SAMPLED, IPC_COLLECT_TRACING_2, UINT64_C(0x28b67aab5e528162),
+			"408 205 204 203 203 203 201 201 201 " },
+		{ WANTED, IPC_COLLECT_TRACING_5, UINT64_C(0x9d1716b7d8ca9408),
+			"408 206 206 201 201 " },
+		{ WANTED, IPC_COLLECT_TRACING_4, UINT64_C(0x1ff865a6b02425a),
+			"408 206 205 205 201 201 " },
+		{ WANTED, IPC_COLLECT_TRACING_2, UINT64_C(0x310f759cb15e3cf3),
+			"408 206 205 204 203 203 201 201 " },
+		{ SAMPLED | FROM_START | WANTED, IPC_COLLECT_TRACING_5,
+			UINT64_C(0xf8cd0ea68893f81c), "408 206 206 201 201 " },
+		{ SAMPLED | FROM_START | WANTED, IPC_COLLECT_TRACING_2,
+			UINT64_C(0x26440db922f2d6bb), "408 206 205 204 203 203 201 201 " },
+		{ UNTOLD | WANTED | RUNDOWN, IPC_COLLECT_TRACING_5, UINT64_C(0x6f72dee2fa84c3eb),
+			"408 206 206 201 206 201 201 " },
 		{ FROM_START, IPC_COLLECT_TRACING_5, UINT64_C(0xdc7119247896eb37), "408 205 201 " },
-		{ FROM_START, IPC_COLLECT_TRACING_3, UINT64_C(0xbfc7f226275140f7), "408 205 204 201 " },
+		{ FROM_START, IPC_COLLECT_TRACING_3, UINT64_C(0xbfc7f226275140f7),
+			"408 205 204 201 " },
 	};
 
 	(void)state;
@@ -767,7 +808,10 @@ static void test_exact_requests(void **state)
 	}
 }
 
-/* An id that the client excludes itself and the caller too is sent one time: .NET 10 sends nothing of a provider whose filter has an id twice. */
+/*
+ * An id that the client excludes itself and the caller too is sent one time: .NET 10 sends nothing
+ * of a provider whose filter has an id twice.
+ */
 static void test_denied_id_twice(void **state)
 {
 	static const uint32_t ids[] = { 10, 250 };
@@ -775,8 +819,11 @@ static void test_denied_id_twice(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct ipc_provider wanted = { .name = "Microsoft-Windows-DotNETRuntime", .keywords = 0x8001, .level = 4,
-			.event_ids = ids + i, .event_id_count = 2 - i };
+		const struct ipc_provider wanted = { .name = "Microsoft-Windows-DotNETRuntime",
+			.keywords = 0x8001,
+			.level = 4,
+			.event_ids = ids + i,
+			.event_id_count = 2 - i };
 		struct talk t;
 		begin(&t);
 		dotnet_client_ask(t.client, &wanted, 1);
@@ -790,8 +837,8 @@ static void test_denied_id_twice(void **state)
 /* Whatever comes of a StopTracing, it was sent once for each session, and the end is bounded. */
 static void test_failing_stops(void **state)
 {
-	static const enum lie lies[] = { MUTE, HALF_HEADER, WRONG_MAGIC, SIZE_BELOW_HEADER, SIZE_TOO_BIG, REQUEST_ECHOED, HANG_UP, ERROR_FAIL,
-		ERROR_WITHOUT_CODE };
+	static const enum lie lies[] = { MUTE, HALF_HEADER, WRONG_MAGIC, SIZE_BELOW_HEADER,
+		SIZE_TOO_BIG, REQUEST_ECHOED, HANG_UP, ERROR_FAIL, ERROR_WITHOUT_CODE };
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
@@ -852,7 +899,8 @@ static void test_peer_goes(void **state)
 		t.peer.listener = -1;
 		enum dotnet_state end = turns(&t, 80, 100 * MS);
 		assert_int_equal(end, DOTNET_ENDED);
-		assert_true(!had_begun || dotnet_client_named(t.client) || dotnet_client_reason(t.client)[0]);
+		assert_true(!had_begun || dotnet_client_named(t.client) ||
+			    dotnet_client_reason(t.client)[0]);
 		for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
 			assert_true(t.told.ends[i] <= 1);
 		finish(&t);
@@ -876,7 +924,10 @@ static void stand_still(struct talk *t, unsigned count)
 	assert_int_equal(seen, count);
 }
 
-/* The guard ends the sessions: the client finds that in its next turn, ends, and stops no session whose id may be another's. */
+/*
+ * The guard ends the sessions: the client finds that in its next turn, ends, and stops no session
+ * whose id may be another's.
+ */
 static void test_guard_ends_sessions(void **state)
 {
 	struct guard *guard;
@@ -895,7 +946,8 @@ static void test_guard_ends_sessions(void **state)
 	assert_string_equal(dotnet_client_reason_code(t.client), "guarded");
 	assert_int_equal(t.told.ends[DOTNET_STREAM_LIVE], 1);
 	assert_int_equal(t.told.ends[DOTNET_STREAM_SAMPLES], 1);
-	assert_string_equal(t.told.text[DOTNET_STREAM_LIVE], "LIVE"); /* what came after the round began is not taken */
+	/* what came after the round began is not taken */
+	assert_string_equal(t.told.text[DOTNET_STREAM_LIVE], "LIVE");
 	finish(&t);
 	for (unsigned s = 0; s < 3; s++)
 		assert_int_equal(t.peer.stop_requests[s], 1);

@@ -1,4 +1,7 @@
-/* saved.c and pump.c: a complete and a truncated file on disk, the newest file of a folder, and a file copied into another. */
+/*
+ * saved.c and pump.c: a complete and a truncated file on disk, the newest file of a folder, and a
+ * file copied into another.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -134,8 +137,10 @@ static void test_newest_and_pump(void **state)
 	trace.recording.utc_ns = DEMO_UTC;
 	assert_int_equal(input_open(&in, path, &diag), 0);
 	assert_int_equal(nettrace_source.open(&in, &trace, &source, &diag), 0);
-	assert_int_equal(nettrace_sink_open(&(struct nettrace_sink_options){ .fd = fd, .name = copy }, &trace,
-		&sink, &diag), 0);
+	assert_int_equal(nettrace_sink_open(&(struct nettrace_sink_options){ .fd = fd,
+						    .name = copy },
+				 &trace, &sink, &diag),
+		0);
 	assert_int_equal(pump(&nettrace_source, source, &nettrace_sink, sink, &trace, &diag), 0);
 	nettrace_sink.close(sink);
 	nettrace_source.close(source);
@@ -157,8 +162,7 @@ static void test_newest_and_pump(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read),
-		cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_read), cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_newest_and_pump),
 		cmocka_unit_test(test_torn), /* last, because it truncates the file */
 	};

@@ -1,4 +1,7 @@
-/* saved_stream.c: all events of a file in time order, with the number of lost ones; truncated files; and a callback that ends the reading. */
+/*
+ * saved_stream.c: all events of a file in time order, with the number of lost ones; truncated
+ * files; and a callback that ends the reading.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -74,7 +77,9 @@ static struct seen stream(const char *file, uint64_t enough, int expected, uint6
 	struct trace trace;
 
 	assert_int_equal(trace_init(&trace), 0);
-	assert_int_equal(saved_stream(file, &trace, SAVED_STREAM_NO_STACKS, see_in_stream, &seen, ret_lost, &diag), expected);
+	assert_int_equal(saved_stream(file, &trace, SAVED_STREAM_NO_STACKS, see_in_stream, &seen,
+				 ret_lost, &diag),
+		expected);
 	assert_true(expected == 0 || expected == -ECANCELED || *diag.text);
 	assert_int_equal(seen.stacks, 0);
 	assert_int_equal(trace.stacks.stacks.count, 1);
@@ -159,7 +164,10 @@ static int name_stack(void *context, const struct event *event, uint32_t code_ep
 	return 0;
 }
 
-/* Stacks on request: the tables get the same indexes as in another reading, so that its names apply to them. */
+/*
+ * Stacks on request: the tables get the same indexes as in another reading, so that its names apply
+ * to them.
+ */
 static void test_stacks(void **state)
 {
 	struct naming naming = { 0 };
@@ -171,7 +179,9 @@ static void test_stacks(void **state)
 	assert_int_equal(trace_init(&naming.trace), 0);
 	assert_int_equal(saved_read(path, &naming.facts, remember, &naming, &diag), 0);
 	assert_int_equal(symbolmap_init(&naming.names, &naming.facts, METHOD_NAME_LONG), 0);
-	assert_int_equal(saved_stream(path, &naming.trace, SAVED_STREAM_STACKS, name_stack, &naming, &lost, &diag), 0);
+	assert_int_equal(saved_stream(path, &naming.trace, SAVED_STREAM_STACKS, name_stack, &naming,
+				 &lost, &diag),
+		0);
 	assert_int_equal(naming.at, naming.read.count);
 	assert_int_equal(naming.trace.processes.count, naming.facts.processes.count);
 	assert_true(naming.stacks > 10);
@@ -201,7 +211,10 @@ static void test_large(void **state)
 	assert_int_equal(trace_init(&trace), 0);
 	trace.recording.sync_ns = DEMO_START;
 	trace.recording.utc_ns = DEMO_UTC;
-	assert_int_equal(nettrace_sink_open(&(struct nettrace_sink_options){ .fd = fd, .name = large }, &trace, &sink, &diag), 0);
+	assert_int_equal(nettrace_sink_open(&(struct nettrace_sink_options){ .fd = fd,
+						    .name = large },
+				 &trace, &sink, &diag),
+		0);
 	bytes_utf16z(&payload, "a mark", 6, SIZE_MAX);
 	const uint32_t process = trace_process(&trace, 77);
 	for (uint32_t i = 0; i < count; i++) {
@@ -245,7 +258,8 @@ static void test_torn(void **state)
 		snprintf(torn, sizeof(torn), "%s.torn", path);
 		int from = open(path, O_RDONLY);
 		int to = open(torn, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-		assert_true(read(from, copy, (size_t)size) == size && write(to, copy, (size_t)size) == size);
+		assert_true(read(from, copy, (size_t)size) == size &&
+			    write(to, copy, (size_t)size) == size);
 		close(from);
 		close(to);
 		struct seen seen = stream(torn, 0, -EBADMSG, &lost);
@@ -266,7 +280,9 @@ static void test_one_date(void **state)
 		struct trace trace;
 		uint64_t lost;
 		assert_int_equal(trace_init(&trace), 0);
-		assert_int_equal(saved_stream(path, &trace, (enum saved_stream_stacks)stacks, see_in_stream, &seen, &lost, &diag), 0);
+		assert_int_equal(saved_stream(path, &trace, (enum saved_stream_stacks)stacks,
+					 see_in_stream, &seen, &lost, &diag),
+			0);
 		assert_int_equal(trace.recording.utc_ns, DEMO_UTC_FINE);
 		trace_done(&trace);
 	}

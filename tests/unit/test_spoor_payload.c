@@ -5,7 +5,10 @@
 #include "base/strtab.h"
 #include "trace/spoor_payload.h"
 
-/* The end of a symbol is exclusive here and inclusive in the file, where it must lie behind the begin. */
+/*
+ * The end of a symbol is exclusive here and inclusive in the file, where it must lie behind the
+ * begin.
+ */
 static void test_symbol_range(void **state)
 {
 	static const struct {
@@ -23,9 +26,12 @@ static void test_symbol_range(void **state)
 		struct bytes out = { 0 };
 		struct strtab strings = { 0 };
 		struct payload_symbol read;
-		const struct payload_symbol symbol = {
-			.id = 1, .mapping_id = 2, .begin = cases[i].begin, .end = cases[i].end, .name = "f", .name_len = 1
-		};
+		const struct payload_symbol symbol = { .id = 1,
+			.mapping_id = 2,
+			.begin = cases[i].begin,
+			.end = cases[i].end,
+			.name = "f",
+			.name_len = 1 };
 
 		(void)payload_symbol(&out, &symbol);
 		assert_int_equal(payload_read_symbol(out.data, out.len, &strings, &read), 0);
@@ -39,7 +45,8 @@ static void test_symbol_range(void **state)
 
 static void test_thread_clock(void **state)
 {
-	const struct payload_thread_clock clocks[] = { { .run_ns = 0 }, { .run_ns = UINT64_MAX, .rest = true } };
+	const struct payload_thread_clock clocks[] = { { .run_ns = 0 },
+		{ .run_ns = UINT64_MAX, .rest = true } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {

@@ -1,12 +1,18 @@
-/* strangers.c: drops the records of processes outside the pid filter, according to the kernel's fork and exit records. */
+/*
+ * strangers.c: drops the records of processes outside the pid filter, according to the kernel's
+ * fork and exit records.
+ */
 #include "unit/test.h"
 
 #include "perf/perf_record.h"
 #include "recording/strangers.h"
 
-static bool sift(struct strangers *strangers, uint32_t type, uint32_t pid, uint32_t tid, uint32_t parent_pid)
+static bool sift(struct strangers *strangers, uint32_t type, uint32_t pid, uint32_t tid,
+	uint32_t parent_pid)
 {
-	const struct perf_record record = { .type = type, .pid = pid, .tid = tid, .parent_pid = parent_pid };
+	const struct perf_record record = {
+		.type = type, .pid = pid, .tid = tid, .parent_pid = parent_pid
+	};
 
 	return strangers_sift(strangers, &record);
 }
@@ -63,7 +69,10 @@ static void test_sift(void **unused)
 	assert_true(strangers_has(&strangers, 14));
 	assert_true(sift(&strangers, PERF_TYPE_EXIT, 14, 14, 13));
 	assert_false(sift(&strangers, PERF_TYPE_SAMPLE, 14, 14, 0));
-	/* The kernel reuses a pid for a child of a recorded process, without an exit record of the first process. */
+	/*
+	 * The kernel reuses a pid for a child of a recorded process, without an exit record of the
+	 * first process.
+	 */
 	assert_false(sift(&strangers, PERF_TYPE_FORK, 13, 13, 20));
 	assert_false(sift(&strangers, PERF_TYPE_SAMPLE, 13, 13, 0));
 	assert_false(sift(&strangers, PERF_TYPE_EXIT, 20, 20, 1));

@@ -1,6 +1,6 @@
 /*
- * symbol_file.c: only a symbol that covers an address names it, the choice among aliases is fixed, separate debug files are taken when they
- * belong, and real libraries of this machine answer.
+ * symbol_file.c: only a symbol that covers an address names it, the choice among aliases is fixed,
+ * separate debug files are taken when they belong, and real libraries of this machine answer.
  */
 #include "unit/test.h"
 
@@ -72,12 +72,15 @@ static void test_covering(void **state)
 	check(false);
 }
 
-/* Separate files ------------------------------------------------------------------------------------------------------- */
+/*
+ * Separate files
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 struct folder {
 	char path[64];
 	unsigned asked;
-	const char *have;    /* the only path that exists, and which file answers for it */
+	const char *have; /* the only path that exists, and which file answers for it */
 	const char *file;
 };
 
@@ -86,7 +89,9 @@ static int open_in_folder(void *context, const char *path)
 	struct folder *folder = context;
 
 	folder->asked++;
-	return folder->have && !strcmp(path, folder->have) ? open(folder->file, O_RDONLY | O_CLOEXEC) : -ENOENT;
+	return folder->have && !strcmp(path, folder->have)
+		       ? open(folder->file, O_RDONLY | O_CLOEXEC)
+		       : -ENOENT;
 }
 
 static void run(const char *folder, const char *commands)
@@ -97,13 +102,18 @@ static void run(const char *folder, const char *commands)
 	assert_int_equal(system(command), 0);
 }
 
-/* A program with two functions: whole, stripped with a debug link, its debug file, and one with a packed table. */
+/*
+ * A program with two functions: whole, stripped with a debug link, its debug file, and one with a
+ * packed table.
+ */
 static bool make_files(struct folder *folder)
 {
 	char source[128];
 
 	snprintf(folder->path, sizeof(folder->path), "/tmp/test_symbol_file.XXXXXX");
-	if (!mkdtemp(folder->path) || system("for tool in cc objcopy strip xz nm; do command -v $tool || exit 1; done >/dev/null") != 0)
+	if (!mkdtemp(folder->path) ||
+		system("for tool in cc objcopy strip xz nm; do command -v $tool || exit 1; done >/dev/null") !=
+			0)
 		return false;
 	snprintf(source, sizeof(source), "%s/x.c", folder->path);
 	FILE *file = fopen(source, "w");
@@ -230,12 +240,18 @@ static void test_separate(void **state)
 	assert_names(open_so(&folder, "linked.so", &search), &folder, "", SYMBOL_ORIGIN_DYNSYM);
 
 	/* --symbol-path */
-	struct symbol_search by_dir = { .dirs = dirs, .dir_count = 1, .dir_root = { .open_file = open_plain } };
-	assert_names(open_so(&folder, "linked.so", &by_dir), &folder, "hidden", SYMBOL_ORIGIN_DEBUG_FILE);
+	struct symbol_search by_dir = {
+		.dirs = dirs, .dir_count = 1, .dir_root = { .open_file = open_plain }
+	};
+	assert_names(open_so(&folder, "linked.so", &by_dir), &folder, "hidden",
+		SYMBOL_ORIGIN_DEBUG_FILE);
 	run(folder.path, "rm -r \"$PWD\"");
 }
 
-/* The machine itself ----------------------------------------------------------------------------------------------------- */
+/*
+ * The machine itself
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static void test_vdso(void **state)
 {
@@ -257,8 +273,7 @@ static void test_vdso(void **state)
 		skip();
 	}
 	fclose(maps);
-	assert_int_equal(
-		symbol_file_open_memory((const void *)begin, end - begin, &file, NULL), 0);
+	assert_int_equal(symbol_file_open_memory((const void *)begin, end - begin, &file, NULL), 0);
 	for (uint64_t offset = 0; offset < end - begin && !found; offset++)
 		found = symbol_file_find_offset(file, offset, &hit) && strstr(hit.name, "gettime");
 	assert_true(found);
@@ -334,7 +349,8 @@ static void test_refused(void **state)
 	(void)state;
 	assert_int_equal(symbol_file_open(fd, NULL, NULL, &file, &diag), -EINVAL);
 	assert_true(*diag.text);
-	assert_int_equal(fcntl(fd, F_GETFD), -1); /* taken over all the same: nobody would close it */
+	/* taken over all the same: nobody would close it */
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
 	assert_int_equal(symbol_file_open_memory("", 0, &file, NULL), -EBADMSG);
 	symbol_file_close(NULL);
 }

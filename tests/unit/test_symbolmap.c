@@ -1,4 +1,6 @@
-/* symbolmap.c: each address gets the name of its owner at that moment, or none, never the nearest. */
+/*
+ * symbolmap.c: each address gets the name of its owner at that moment, or none, never the nearest.
+ */
 #include "unit/test.h"
 
 #include "trace/symbolmap.h"
@@ -48,7 +50,8 @@ static void test_owners(void **state)
 	expect(&map, shop, LIBC + 0x200, 0,
 		(struct expected){ "libc.so.6+0x1200", "libc.so.6", FUNCTION_NATIVE, 0, false });
 	expect(&map, shop, CLR + 0x2a8, 0,
-		(struct expected){ "libcoreclr.so+0x12a8", "libcoreclr.so", FUNCTION_NATIVE, 0, false });
+		(struct expected){
+			"libcoreclr.so+0x12a8", "libcoreclr.so", FUNCTION_NATIVE, 0, false });
 	expect(&map, shop, IMAGE + 8, 0,
 		(struct expected){ "System.Text.Json.JsonSerializer.Serialize()",
 			"System.Text.Json.dll", FUNCTION_READYTORUN, 0, true });
@@ -62,7 +65,10 @@ static void test_owners(void **state)
 	trace_done(&trace);
 }
 
-/* The same address: first Burn, from the first removal on Comer; and what was removed names nothing later. */
+/*
+ * The same address: first Burn, from the first removal on Comer; and what was removed names nothing
+ * later.
+ */
 static void test_reuse(void **state)
 {
 	struct trace trace;
@@ -74,11 +80,14 @@ static void test_reuse(void **state)
 	assert_int_equal(symbolmap_init(&map, &trace, METHOD_NAME_LONG), 0);
 	for (unsigned twice = 0; twice < 2; twice++) {
 		expect(&map, shop, JIT + 8, 0,
-			(struct expected){ "Shop.Pricing.Burn()", "Shop.dll", FUNCTION_JIT, TIER_1, true });
+			(struct expected){
+				"Shop.Pricing.Burn()", "Shop.dll", FUNCTION_JIT, TIER_1, true });
 		expect(&map, shop, JIT + 8, 1,
-			(struct expected){ "Shop.Late.Comer()", "Shop.dll", FUNCTION_JIT, TIER_1, true });
+			(struct expected){
+				"Shop.Late.Comer()", "Shop.dll", FUNCTION_JIT, TIER_1, true });
 		expect(&map, shop, JIT + 0x608, 0,
-			(struct expected){ "Shop.Gone.Now()", "Shop.dll", FUNCTION_JIT, TIER_1, true });
+			(struct expected){
+				"Shop.Gone.Now()", "Shop.dll", FUNCTION_JIT, TIER_1, true });
 		expect(&map, shop, JIT + 0x608, 1,
 			(struct expected){ "(JIT code)", "JIT", FUNCTION_JIT, 0, false });
 	}
@@ -120,7 +129,8 @@ static void test_one_index(void **state)
 	sample_trace(&trace);
 	uint32_t shop = trace_find_process(&trace, 4711);
 	assert_int_equal(symbolmap_init(&map, &trace, METHOD_NAME_RAW), 0);
-	assert_int_equal(symbolmap_find(&map, shop, LIBC, 0), symbolmap_find(&map, shop, LIBC + 9, 0));
+	assert_int_equal(symbolmap_find(&map, shop, LIBC, 0),
+		symbolmap_find(&map, shop, LIBC + 9, 0));
 	assert_int_not_equal(symbolmap_find(&map, shop, 0x1234, 0),
 		symbolmap_find(&map, shop, 0x1235, 0)); /* raw names tell them apart */
 	assert_int_not_equal(symbolmap_find(&map, 999999, KERNEL, 0), 0);

@@ -73,7 +73,8 @@ static void test_kinds_of_files(void **state)
 	assert_int_equal(open_in(&place, ".", 5, &size), -EINVAL);
 	assert_int_equal(open_in(&place, "none", 5, &size), -ENOENT);
 	assert_int_equal(open_in(&place, "magic", UINT64_MAX, &size), -ELOOP);
-	assert_int_equal(open_in(&place, "up", UINT64_MAX, &size), 0); /* in its root, as it sees it */
+	/* in its root, as it sees it */
+	assert_int_equal(open_in(&place, "up", UINT64_MAX, &size), 0);
 	target_root_close(&place.root);
 
 	static const char *const names[] = { "file", "pipe", "link", "magic", "up" };
@@ -105,7 +106,8 @@ static void test_memory(void **state)
 
 	(void)state;
 	assert_int_equal(target_memory_open((uint32_t)getpid(), &fd), 0);
-	assert_int_equal(target_memory_read(fd, (uint64_t)(uintptr_t)secret, buffer, sizeof(buffer)),
+	assert_int_equal(target_memory_read(fd, (uint64_t)(uintptr_t)secret, buffer,
+				 sizeof(buffer)),
 		sizeof(buffer));
 	assert_string_equal(buffer, secret);
 	assert_int_equal(target_memory_read(fd, 8, buffer, sizeof(buffer)), -EIO);
@@ -169,7 +171,9 @@ static pid_t run_inside(const char *folder)
 static void test_links_stay_inside(void **state)
 {
 	static const char *const links[][2] = {
-		{ "absolute", "/secret" }, { "up", "../../../../../secret" }, { "deep/link", "/deep/../secret" },
+		{ "absolute", "/secret" },
+		{ "up", "../../../../../secret" },
+		{ "deep/link", "/deep/../secret" },
 		{ "by_folder", "/folder_link/secret" },
 	};
 	char folder[] = "/tmp/spoor-test-XXXXXX";
@@ -233,10 +237,16 @@ static void test_devices_and_sizes(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(place.folder));
 	assert_int_equal(target_root_open(&place.root, (uint32_t)getpid(), NULL), 0);
-	assert_int_equal(target_root_open_file(&place.root, "/dev/zero", UINT64_MAX, &fd, &size, NULL), -EINVAL);
-	assert_int_equal(target_root_open_file(&place.root, "/proc/self/environ", UINT64_MAX, &fd, &size, NULL), -EINVAL);
-	assert_int_equal(target_root_open_file(&place.root, "/sys/kernel/mm/transparent_hugepage/enabled", UINT64_MAX, &fd,
-				 &size, NULL) == 0, 0);
+	assert_int_equal(target_root_open_file(&place.root, "/dev/zero", UINT64_MAX, &fd, &size,
+				 NULL),
+		-EINVAL);
+	assert_int_equal(target_root_open_file(&place.root, "/proc/self/environ", UINT64_MAX, &fd,
+				 &size, NULL),
+		-EINVAL);
+	assert_int_equal(target_root_open_file(&place.root,
+				 "/sys/kernel/mm/transparent_hugepage/enabled", UINT64_MAX, &fd,
+				 &size, NULL) == 0,
+		0);
 	at(&place, "sparse", path);
 	fd = open(path, O_CREAT | O_WRONLY, 0600);
 	assert_int_equal(ftruncate(fd, (off_t)100 << 30), 0);
@@ -251,7 +261,10 @@ static void test_devices_and_sizes(void **state)
 	assert_int_equal(open_in(&place, "pipe", UINT64_MAX, &size), -EINVAL);
 	assert_int_equal(read(ends, &size, 1), 1);
 	close(ends);
-	/* A lease: its holder gets the signal, and the open does not wait the 45 s that the holder has. */
+	/*
+	 * A lease: its holder gets the signal, and the open does not wait the 45 s that the holder
+	 * has.
+	 */
 	at(&place, "leased", path);
 	put(place.folder, "leased", "l");
 	int held = open(path, O_RDWR);
@@ -272,7 +285,7 @@ struct swapper {
 static void *swap(void *context)
 {
 	struct swapper *s = context;
-	char name[256], file[256], other[256]; 
+	char name[256], file[256], other[256];
 
 	at(s->place, "name", name);
 	at(s->place, "file", file);
@@ -349,7 +362,8 @@ static void test_own_word(void **state)
 	assert_int_equal(target_root_open_word(&place.root, link, 100, &fd, &size, NULL), -EINVAL);
 	if (geteuid() == 0) {
 		assert_int_equal(chown(path, 65534, 65534), 0);
-		assert_int_equal(target_root_open_word(&place.root, path, 100, &fd, &size, &diag), -EPERM);
+		assert_int_equal(target_root_open_word(&place.root, path, 100, &fd, &size, &diag),
+			-EPERM);
 		assert_non_null(strstr(diag.text, "belongs to user 65534"));
 		/* And the other way round: root's file is believed by all. */
 		assert_int_equal(chown(path, 0, 0), 0);
@@ -383,7 +397,9 @@ static void test_own_word(void **state)
 	remove_folder(place.folder);
 }
 
-/* As on Linux before 5.6 (ENOSYS), or below a seccomp filter that does not know the call (EPERM). */
+/*
+ * As on Linux before 5.6 (ENOSYS), or below a seccomp filter that does not know the call (EPERM).
+ */
 static void forbid_openat2(unsigned error)
 {
 	struct sock_filter filter[] = {
@@ -414,9 +430,11 @@ static void test_without_openat2(void **state)
 			int fd;
 			forbid_openat2(errors[i]);
 			bool good = target_root_open(&root, (uint32_t)getpid(), NULL) == 0 &&
-				target_root_open_file(&root, "/etc/passwd", UINT64_MAX, &fd, &size, &diag) == -ENOSYS &&
-				strstr(diag.text, "openat2") &&
-				target_root_open_word(&root, "/etc/passwd", UINT64_MAX, &fd, &size, NULL) == -ENOSYS;
+				    target_root_open_file(&root, "/etc/passwd", UINT64_MAX, &fd,
+					    &size, &diag) == -ENOSYS &&
+				    strstr(diag.text, "openat2") &&
+				    target_root_open_word(&root, "/etc/passwd", UINT64_MAX, &fd,
+					    &size, NULL) == -ENOSYS;
 			_exit(good ? 0 : 1);
 		}
 		assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -445,7 +463,8 @@ static void test_behind_a_mapping(void **state)
 	close(fd);
 	put(place.folder, "mapped", "new");
 	uint64_t begin = (uint64_t)(uintptr_t)memory;
-	int r = target_map_file_open((uint32_t)getpid(), begin, begin + 4096, 100, &fd, &size, NULL);
+	int r = target_map_file_open((uint32_t)getpid(), begin, begin + 4096, 100, &fd, &size,
+		NULL);
 	if (r == -EPERM || r == -EACCES) { /* neither CAP_CHECKPOINT_RESTORE nor CAP_SYS_ADMIN */
 		remove_folder(place.folder);
 		skip();
@@ -458,7 +477,9 @@ static void test_behind_a_mapping(void **state)
 	assert_int_equal(ftruncate(memfd, 4096), 0);
 	memory = mmap(NULL, 4096, PROT_READ, MAP_SHARED, memfd, 0);
 	begin = (uint64_t)(uintptr_t)memory;
-	assert_int_equal(target_map_file_open((uint32_t)getpid(), begin, begin + 4096, 10000, &fd, &size, NULL), -EINVAL);
+	assert_int_equal(target_map_file_open((uint32_t)getpid(), begin, begin + 4096, 10000, &fd,
+				 &size, NULL),
+		-EINVAL);
 	munmap(memory, 4096);
 	close(memfd);
 	memory = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, memfd = open("/dev/zero", O_RDONLY), 0);

@@ -20,7 +20,9 @@ struct family {
 	pid_t grandchild;
 };
 
-/* A child named `unique`, whose child is named `unique` and "x". Both sleep until they are killed. */
+/*
+ * A child named `unique`, whose child is named `unique` and "x". Both sleep until they are killed.
+ */
 static void family_begin(struct family *family)
 {
 	int pipes[2];
@@ -29,7 +31,9 @@ static void family_begin(struct family *family)
 	family->child = fork();
 	if (family->child == 0) {
 		char name[16];
-		/* Who waits for the test's output waits for no one whom a failed test left behind. */
+		/*
+		 * Who waits for the test's output waits for no one whom a failed test left behind.
+		 */
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		snprintf(name, sizeof(name), "%sx", unique);
 		pid_t grandchild = fork();

@@ -12,13 +12,9 @@ static void test_shell_word(void **state)
 		const char *word;
 		const char *text;
 	} cases[] = {
-		{ "app.nettrace", "app.nettrace" },
-		{ "a b.nettrace", "'a b.nettrace'" },
-		{ "it's", "'it'\\''s'" },
-		{ "List<int>", "'List<int>'" },
-		{ "-x.nettrace", "./-x.nettrace" },
-		{ "-a b", "./'-a b'" },
-		{ "", "''" },
+		{ "app.nettrace", "app.nettrace" }, { "a b.nettrace", "'a b.nettrace'" },
+		{ "it's", "'it'\\''s'" }, { "List<int>", "'List<int>'" },
+		{ "-x.nettrace", "./-x.nettrace" }, { "-a b", "./'-a b'" }, { "", "''" },
 		{ "a\nb", "'a\\nb'" }, /* no word for a shell any more, but harmless */
 	};
 
@@ -47,7 +43,8 @@ static void test_safe(void **state)
 		{ "turned \xe2\x80\xae round", "turned \\u202e round" },
 		{ "c1 \xc2\x9b \xc2\x80 \xc2\x9f del \x7f", "c1 \\x9b \\x80 \\x9f del \\x7f" },
 		{ "a bare c1 byte \x9b", "a bare c1 byte \xef\xbf\xbd" },
-		{ "isolates \xe2\x81\xa6 \xe2\x81\xa9 marks \xd8\x9c \xe2\x80\x8f", "isolates \\u2066 \\u2069 marks \\u061c \\u200f" },
+		{ "isolates \xe2\x81\xa6 \xe2\x81\xa9 marks \xd8\x9c \xe2\x80\x8f",
+			"isolates \\u2066 \\u2069 marks \\u061c \\u200f" },
 		{ "one cell\r\n\tof a table\xe2\x80\xa8", "one cell\\r\\n\\tof a table\\u2028" },
 	};
 	char out[128];
@@ -57,7 +54,8 @@ static void test_safe(void **state)
 		text_make_safe(cases[i].raw, strlen(cases[i].raw), out, sizeof(out));
 		assert_string_equal(out, cases[i].safe);
 	}
-	assert_int_equal(text_make_safe("gr\xc3\xbc\xc3\x9f", 6, out, 5), 4); /* not cut inside a character */
+	/* not cut inside a character */
+	assert_int_equal(text_make_safe("gr\xc3\xbc\xc3\x9f", 6, out, 5), 4);
 	assert_string_equal(out, "gr\xc3\xbc");
 }
 
@@ -82,17 +80,21 @@ static void test_utf16_roundtrip(void **state)
 	bytes_done(&back);
 }
 
-/* Whatever the number: its text reads back as the same, and no shorter one does where people would see it. */
+/*
+ * Whatever the number: its text reads back as the same, and no shorter one does where people would
+ * see it.
+ */
 static void test_floats(void **state)
 {
 	static const struct {
 		double value;
 		const char *text;
-	} cases[] = { { 0, "0" }, { -0.0, "-0" }, { 0.1, "0.1" }, { 12345678900, "12345678900" }, { 1e15, "1000000000000000" },
-		{ -9007199254740991, "-9007199254740991" }, { 4e16, "40000000000000000" }, { -1e20, "-100000000000000000000" },
+	} cases[] = { { 0, "0" }, { -0.0, "-0" }, { 0.1, "0.1" }, { 12345678900, "12345678900" },
+		{ 1e15, "1000000000000000" }, { -9007199254740991, "-9007199254740991" },
+		{ 4e16, "40000000000000000" }, { -1e20, "-100000000000000000000" },
 		{ 1e21, "1e+21" }, { 1e300, "1e+300" }, { 1.0 / 3, "0.3333333333333333" },
-		{ 5e-324, "4.94065645841247e-324" }, { 1795250400.123456, "1795250400.123456" }, { INFINITY, "Infinity" },
-		{ -INFINITY, "-Infinity" }, { NAN, "NaN" } };
+		{ 5e-324, "4.94065645841247e-324" }, { 1795250400.123456, "1795250400.123456" },
+		{ INFINITY, "Infinity" }, { -INFINITY, "-Infinity" }, { NAN, "NaN" } };
 	struct bytes out = { 0 };
 	uint64_t bits = 88172645463325252;
 
@@ -140,8 +142,9 @@ static void test_things(void **state)
 	assert_string_equal(text_put_things(room, 1, "process", "processes"), "1 process");
 	assert_string_equal(text_put_things(room, 0, "process", "processes"), "0 processes");
 	assert_string_equal(text_put_things(room, 1000, "process", "processes"), "1,000 processes");
-	assert_string_equal(text_put_things(room, 2, "",
-				    "a phrase that is much longer than the room for a number and its noun"),
+	assert_string_equal(
+		text_put_things(room, 2, "",
+			"a phrase that is much longer than the room for a number and its noun"),
 		"2 a phrase that is much longer than the room for a number and i");
 	assert_string_equal(bytes_z(&out), "0 events, 1 event, 12,345 events");
 	bytes_done(&out);
@@ -152,8 +155,9 @@ static void test_numbers(void **state)
 	static const struct {
 		double seconds;
 		const char *text;
-	} durations[] = { { 12.1, "12.1 s" }, { 0.00109, "1.09 ms" }, { 0.5, "500 ms" }, { 0, "0.00 s" },
-		{ 0.9999, "1.00 s" }, { 300, "5.00 min" }, { 2.5e-6, "2.50 us" }, { 99.96, "100 s" } };
+	} durations[] = { { 12.1, "12.1 s" }, { 0.00109, "1.09 ms" }, { 0.5, "500 ms" },
+		{ 0, "0.00 s" }, { 0.9999, "1.00 s" }, { 300, "5.00 min" }, { 2.5e-6, "2.50 us" },
+		{ 99.96, "100 s" } };
 	static const struct {
 		uint64_t size;
 		const char *text;
@@ -183,10 +187,11 @@ static void test_parse_duration(void **state)
 	static const struct {
 		const char *text;
 		uint64_t ms; /* 0: refused */
-	} cases[] = { { "30s", 30000 }, { "500ms", 500 }, { "5m", 300000 }, { "2h", 7200000 }, { "7", 7000 },
-		{ "0.25", 250 }, { "00:01:30", 90000 }, { "1:00:00:00", 86400000 }, { "01:02:03", 3723000 },
-		{ "0", 0 }, { "", 0 }, { "abc", 0 }, { "-5", 0 }, { "5x", 0 }, { "1e30", 0 }, { "inf", 0 },
-		{ "0x10", 0 }, { "00:61:00", 0 }, { "1:2", 0 }, { "::", 0 }, { "nan", 0 }, { " 5", 0 } };
+	} cases[] = { { "30s", 30000 }, { "500ms", 500 }, { "5m", 300000 }, { "2h", 7200000 },
+		{ "7", 7000 }, { "0.25", 250 }, { "00:01:30", 90000 }, { "1:00:00:00", 86400000 },
+		{ "01:02:03", 3723000 }, { "0", 0 }, { "", 0 }, { "abc", 0 }, { "-5", 0 },
+		{ "5x", 0 }, { "1e30", 0 }, { "inf", 0 }, { "0x10", 0 }, { "00:61:00", 0 },
+		{ "1:2", 0 }, { "::", 0 }, { "nan", 0 }, { " 5", 0 } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -227,10 +232,11 @@ static void test_parse_size(void **state)
 	static const struct {
 		const char *text;
 		uint64_t bytes;
-	} good[] = { { "1", 1 }, { "4096", 4096 }, { "64M", 64000000 }, { "64m", 64000000 }, { "1.5 GB", 1500000000 },
-		{ "512KiB", 524288 }, { "2k", 2000 }, { "2K", 2000 }, { "1Mi", 1048576 }, { "3T", UINT64_C(3000000000000) },
-		{ "10B", 10 } };
-	static const char *const bad[] = { "", "M", "-1", "0", "0.5", "64X", "64MBs", "64 M B", "0x40", "1e30", "inf", "nan", "+5", " 5" };
+	} good[] = { { "1", 1 }, { "4096", 4096 }, { "64M", 64000000 }, { "64m", 64000000 },
+		{ "1.5 GB", 1500000000 }, { "512KiB", 524288 }, { "2k", 2000 }, { "2K", 2000 },
+		{ "1Mi", 1048576 }, { "3T", UINT64_C(3000000000000) }, { "10B", 10 } };
+	static const char *const bad[] = { "", "M", "-1", "0", "0.5", "64X", "64MBs", "64 M B",
+		"0x40", "1e30", "inf", "nan", "+5", " 5" };
 	uint64_t bytes = 77;
 
 	(void)state;

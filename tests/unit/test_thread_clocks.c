@@ -1,4 +1,7 @@
-/* thread_clocks.c on this process: the clocks of its threads, of threads that ended between two readings, and of children add up to its CPU time. */
+/*
+ * thread_clocks.c on this process: the clocks of its threads, of threads that ended between two
+ * readings, and of children add up to its CPU time.
+ */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -9,9 +12,9 @@
 
 #include "pipeline/thread_clocks.h"
 
-#define MS      UINT64_C(1000000)
-#define SLACK   (40 * MS) /* two ticks of stat, one of the scheduler, and the test's own work */
-#define TIDS    64u
+#define MS    UINT64_C(1000000)
+#define SLACK (40 * MS) /* two ticks of stat, one of the scheduler, and the test's own work */
+#define TIDS  64u
 
 struct told {
 	struct {
@@ -102,13 +105,19 @@ static void burn_in_child(uint64_t ns)
 
 static struct thread_clocks *begin(struct told *told, bool children, bool near)
 {
-	const struct thread_clocks_told calls = { .children = children, .clock = on_clock, .ended = on_ended };
+	const struct thread_clocks_told calls = {
+		.children = children, .clock = on_clock, .ended = on_ended
+	};
 	struct thread_clocks *clocks;
 
 	*told = (struct told){ 0 };
 	assert_int_equal(thread_clocks_new(&calls, told, &clocks), 0);
-	assert_int_equal(thread_clocks_add(clocks, (uint32_t)getpid(), near, clock_ns(CLOCK_MONOTONIC), false), 0);
-	assert_int_equal(thread_clocks_add(clocks, (uint32_t)getpid(), near, clock_ns(CLOCK_MONOTONIC), false), 0);
+	assert_int_equal(thread_clocks_add(clocks, (uint32_t)getpid(), near,
+				 clock_ns(CLOCK_MONOTONIC), false),
+		0);
+	assert_int_equal(thread_clocks_add(clocks, (uint32_t)getpid(), near,
+				 clock_ns(CLOCK_MONOTONIC), false),
+		0);
 	assert_true(thread_clocks_has(clocks, (uint32_t)getpid()));
 	return clocks;
 }
@@ -127,7 +136,8 @@ static void test_threads(void **state)
 		usleep(1000); /* the kernel updates the clocks at a context switch */
 		thread_clocks_read_last(clocks, clock_ns(CLOCK_MONOTONIC));
 		uint64_t all_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before_ns;
-		assert_in_range(used(&told, 0, true), all_ns > SLACK ? all_ns - SLACK : 0, all_ns + SLACK);
+		assert_in_range(used(&told, 0, true), all_ns > SLACK ? all_ns - SLACK : 0,
+			all_ns + SLACK);
 		assert_in_range(used(&told, (uint32_t)getpid(), false), 60 * MS - SLACK, all_ns);
 		assert_in_range(used(&told, 0, false), 100 * MS - SLACK, 100 * MS + SLACK);
 		thread_clocks_free(clocks);
@@ -170,8 +180,10 @@ static void test_seen_child(void **state)
 		burn(&ns);
 		_exit(read(go[0], &c, 1) == 1 ? 0 : 1);
 	}
-	assert_int_equal(thread_clocks_add(clocks, (uint32_t)pid, true, clock_ns(CLOCK_MONOTONIC), true), 0);
-	for (uint64_t end = clock_ns(CLOCK_MONOTONIC) + 60000 * MS; used(&told, (uint32_t)pid, false) < 95 * MS && clock_ns(CLOCK_MONOTONIC) < end;) {
+	assert_int_equal(
+		thread_clocks_add(clocks, (uint32_t)pid, true, clock_ns(CLOCK_MONOTONIC), true), 0);
+	for (uint64_t end = clock_ns(CLOCK_MONOTONIC) + 60000 * MS;
+		used(&told, (uint32_t)pid, false) < 95 * MS && clock_ns(CLOCK_MONOTONIC) < end;) {
 		usleep(5000);
 		thread_clocks_read(clocks, clock_ns(CLOCK_MONOTONIC));
 	}
@@ -187,7 +199,10 @@ static void test_seen_child(void **state)
 	close(go[1]);
 }
 
-/* A process that has ended stays in /proc until its parent waits for it. A caller that looks through /proc adds it again. */
+/*
+ * A process that has ended stays in /proc until its parent waits for it. A caller that looks
+ * through /proc adds it again.
+ */
 static void test_zombie(void **state)
 {
 	struct told told;
@@ -206,7 +221,9 @@ static void test_zombie(void **state)
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
 	for (int i = 0; i < 3; i++) {
 		if (!i || !thread_clocks_has(clocks, (uint32_t)pid))
-			assert_int_equal(thread_clocks_add(clocks, (uint32_t)pid, false, clock_ns(CLOCK_MONOTONIC), true), 0);
+			assert_int_equal(thread_clocks_add(clocks, (uint32_t)pid, false,
+						 clock_ns(CLOCK_MONOTONIC), true),
+				0);
 		usleep(1000);
 		thread_clocks_read_all(clocks, clock_ns(CLOCK_MONOTONIC));
 		assert_int_equal(told.processes_ended, 1);
@@ -254,10 +271,13 @@ static void test_main_thread_ended(void **state)
 			_exit(1);
 		pthread_exit(NULL);
 	}
-	assert_int_equal(thread_clocks_add(clocks, (uint32_t)pid, false, clock_ns(CLOCK_MONOTONIC), true), 0);
+	assert_int_equal(thread_clocks_add(clocks, (uint32_t)pid, false, clock_ns(CLOCK_MONOTONIC),
+				 true),
+		0);
 	uint64_t own_ns = 0;
 
-	for (uint64_t end = clock_ns(CLOCK_MONOTONIC) + 60000 * MS; own_ns < 95 * MS && clock_ns(CLOCK_MONOTONIC) < end;) {
+	for (uint64_t end = clock_ns(CLOCK_MONOTONIC) + 60000 * MS;
+		own_ns < 95 * MS && clock_ns(CLOCK_MONOTONIC) < end;) {
 		usleep(5000);
 		thread_clocks_read_all(clocks, clock_ns(CLOCK_MONOTONIC));
 		assert_true(thread_clocks_has(clocks, (uint32_t)pid));
@@ -300,12 +320,15 @@ static void test_ended_thread(void **state)
 	assert_int_equal(told.ended, 0);
 	close(go[1]);
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	for (unsigned i = 0; i < 6000 && !told.ended; i++) { /* pthread_join() may return before the kernel has removed the thread */
+	/* pthread_join() may return before the kernel has removed the thread */
+	for (unsigned i = 0; i < 6000 && !told.ended; i++) {
 		usleep(10000);
 		thread_clocks_read_all(clocks, clock_ns(CLOCK_MONOTONIC));
 	}
 	assert_int_equal(told.ended, 1);
-	assert_int_equal(thread_clocks_add(clocks, 0x7ffffff0, false, clock_ns(CLOCK_MONOTONIC), false), -ESRCH);
+	assert_int_equal(thread_clocks_add(clocks, 0x7ffffff0, false, clock_ns(CLOCK_MONOTONIC),
+				 false),
+		-ESRCH);
 	thread_clocks_free(clocks);
 	close(go[0]);
 }

@@ -19,7 +19,8 @@ static void test_syscall(void **unused)
 	struct thread_state state = { 0 };
 
 	(void)unused;
-	assert_true(parse("202 0x7f01 0x189 0x0 0x0 0x0 0xffffffff 0x7ffd5e0a1c30 0x7f3a2b1c0d9e\n", &state));
+	assert_true(parse("202 0x7f01 0x189 0x0 0x0 0x0 0xffffffff 0x7ffd5e0a1c30 0x7f3a2b1c0d9e\n",
+		&state));
 	assert_int_equal(state.syscall, 202);
 	assert_true(state.arguments[0] == 0x7f01 && state.arguments[5] == 0xffffffff);
 	assert_true(state.sp == UINT64_C(0x7ffd5e0a1c30) && state.pc == UINT64_C(0x7f3a2b1c0d9e));
@@ -39,13 +40,15 @@ static void test_syscall(void **unused)
 
 static void test_stack(void **unused)
 {
-	static const char text[] = "[<0>] futex_do_wait+0x3c/0x70\n[<0>] 0xffffffff81\nrubbish\n[<0>] do_x+0x1/0x2 [module]\n[<0>] last+0x1/0x9";
+	static const char text[] =
+		"[<0>] futex_do_wait+0x3c/0x70\n[<0>] 0xffffffff81\nrubbish\n[<0>] do_x+0x1/0x2 [module]\n[<0>] last+0x1/0x9";
 	char out[64];
 
 	(void)unused;
 	thread_state_parse_stack(text, sizeof(text) - 1, out, sizeof(out));
 	assert_string_equal(out, "futex_do_wait\ndo_x\nlast\n");
-	thread_state_parse_stack(text, sizeof(text) - 1, out, 16); /* room for the first, not for the next */
+	/* room for the first, not for the next */
+	thread_state_parse_stack(text, sizeof(text) - 1, out, 16);
 	assert_string_equal(out, "futex_do_wait\n");
 	thread_state_parse_stack(text, 0, out, sizeof(out));
 	assert_string_equal(out, "");
@@ -61,9 +64,13 @@ static uint64_t switches(const char *text)
 static void test_switches(void **unused)
 {
 	(void)unused;
-	assert_true(switches("Name:\tx\nvoluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2\n") == 42);
+	assert_true(
+		switches(
+			"Name:\tx\nvoluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2\n") ==
+		42);
 	assert_true(switches("voluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2") == 42);
-	assert_true(switches("voluntary_ctxt_switches:\t40\n") == 0); /* one of them alone says nothing */
+	/* one of them alone says nothing */
+	assert_true(switches("voluntary_ctxt_switches:\t40\n") == 0);
 	assert_true(switches("voluntary_ctxt_switches:\t\nnonvoluntary_ctxt_switches:\t2\n") == 0);
 	assert_true(switches("") == 0);
 }
@@ -80,7 +87,8 @@ static void test_ourselves(void **unused)
 	assert_int_equal(state.thread.tid, pid);
 	assert_string_equal(state.thread.comm, "test_thread_sta"); /* as the kernel cuts it */
 	assert_int_equal(state.state, 'R');
-	if (!state.denied && state.syscall >= 0) { /* the file is read by the call that it tells of */
+	/* the file is read by the call that it tells of */
+	if (!state.denied && state.syscall >= 0) {
 		assert_int_equal(state.syscall, SYS_read);
 		assert_string_equal(state.name, "read");
 	}

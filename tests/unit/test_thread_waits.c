@@ -1,4 +1,7 @@
-/* thread_waits.c: what a thread waits for, and that a pool worker with a work item on its stack is not idle. */
+/*
+ * thread_waits.c: what a thread waits for, and that a pool worker with a work item on its stack is
+ * not idle.
+ */
 #include "unit/test.h"
 
 #include <string.h>
@@ -7,12 +10,19 @@
 #include "stacks/thread_waits.h"
 #include "trace/symbolmap.h"
 
-#define PULSE  "System.Threading.Monitor.Wait(object, int)", "System.Threading.ManualResetEventSlim.Wait(int, CancellationToken)"
-#define TASK   PULSE, "System.Threading.Tasks.Task.SpinThenBlockingWait(int, CancellationToken)", "System.Threading.Tasks.Task.Wait()"
-#define WORKER "System.Threading.PortableThreadPool.WorkerThread.WorkerThreadStart()", "System.Threading.Thread.StartCallback()"
-#define RUN_ITEM                                                                                                                  \
-	"System.Threading.ExecutionContext.RunFromThreadPoolDispatchLoop(Thread, ExecutionContext, ContextCallback, object)",      \
-		"System.Threading.Tasks.Task.ExecuteWithThreadLocal(ref Task, Thread)", "System.Threading.ThreadPoolWorkQueue.Dispatch()"
+#define PULSE                                         \
+	"System.Threading.Monitor.Wait(object, int)", \
+		"System.Threading.ManualResetEventSlim.Wait(int, CancellationToken)"
+#define TASK                                                                               \
+	PULSE, "System.Threading.Tasks.Task.SpinThenBlockingWait(int, CancellationToken)", \
+		"System.Threading.Tasks.Task.Wait()"
+#define WORKER                                                                  \
+	"System.Threading.PortableThreadPool.WorkerThread.WorkerThreadStart()", \
+		"System.Threading.Thread.StartCallback()"
+#define RUN_ITEM                                                                                                              \
+	"System.Threading.ExecutionContext.RunFromThreadPoolDispatchLoop(Thread, ExecutionContext, ContextCallback, object)", \
+		"System.Threading.Tasks.Task.ExecuteWithThreadLocal(ref Task, Thread)",                                       \
+		"System.Threading.ThreadPoolWorkQueue.Dispatch()"
 
 /* The frames of .NET 10, leaf first. */
 static const struct {
@@ -27,34 +37,45 @@ static const struct {
 	{ { TASK, RUN_ITEM, WORKER }, "for a task", false },
 	{ { TASK, WORKER }, "for a task", false }, /* whatever was inlined */
 	{ { PULSE, RUN_ITEM, WORKER }, "for an event", false },
-	{ { "System.Threading.Thread.Sleep(int)", "System.Threading.ThreadPoolWorkQueue.Dispatch()", WORKER }, "for its sleep to end", false },
-	{ { "Interop.Sys.Read(SafeHandle, byte*, int)", "System.Threading.ThreadPoolWorkQueue.Dispatch()", WORKER }, "", false },
+	{ { "System.Threading.Thread.Sleep(int)", "System.Threading.ThreadPoolWorkQueue.Dispatch()",
+		  WORKER },
+		"for its sleep to end", false },
+	{ { "Interop.Sys.Read(SafeHandle, byte*, int)",
+		  "System.Threading.ThreadPoolWorkQueue.Dispatch()", WORKER },
+		"", false },
 	{ { "System.Threading.ThreadPoolWorkQueue.Dispatch()", WORKER }, "", false },
 	{ { "System.Threading.WaitHandle.WaitOneNoCheck(int, bool, object, WaitHandleWaitSourceMap)",
-		  "System.Threading.PortableThreadPool.GateThread.GateThreadStart()", "System.Threading.Thread.StartCallback()" },
+		  "System.Threading.PortableThreadPool.GateThread.GateThreadStart()",
+		  "System.Threading.Thread.StartCallback()" },
 		"for its next look (thread pool)", true },
 	{ { "System.Threading.WaitHandle.WaitOneNoCheck(int, bool, object, WaitHandleWaitSourceMap)",
-		  "System.Threading.TimerQueue.TimerThread()", "System.Threading.Thread.StartCallback()" },
+		  "System.Threading.TimerQueue.TimerThread()",
+		  "System.Threading.Thread.StartCallback()" },
 		"for the next timer", true },
 	{ { "System.Threading.WaitHandle.WaitOneNoCheck(int, bool, object, WaitHandleWaitSourceMap)",
-		  "System.Diagnostics.Tracing.CounterGroup.PollForValues()", "System.Threading.Thread.StartCallback()" },
+		  "System.Diagnostics.Tracing.CounterGroup.PollForValues()",
+		  "System.Threading.Thread.StartCallback()" },
 		"for its next look (counters)", true },
-	{ { "System.Threading.WaitHandle.WaitOneNoCheck(int, bool, object, WaitHandleWaitSourceMap)", "Shop.Count()",
-		  "System.Diagnostics.Tracing.CounterGroup.PollForValues()", "System.Threading.Thread.StartCallback()" },
+	{ { "System.Threading.WaitHandle.WaitOneNoCheck(int, bool, object, WaitHandleWaitSourceMap)",
+		  "Shop.Count()", "System.Diagnostics.Tracing.CounterGroup.PollForValues()",
+		  "System.Threading.Thread.StartCallback()" },
 		"for a handle", false },
-	{ { PULSE, "System.Threading.TimerQueueTimer.Fire(bool)", "System.Threading.TimerQueue.FireNextTimers()",
+	{ { PULSE, "System.Threading.TimerQueueTimer.Fire(bool)",
+		  "System.Threading.TimerQueue.FireNextTimers()",
 		  "System.Threading.ThreadPoolWorkQueue.Dispatch()", WORKER },
 		"for an event", false },
 };
 
-static struct dump_thread *thread_with(struct thread_dump *dump, const char *const *names, size_t count)
+static struct dump_thread *thread_with(struct thread_dump *dump, const char *const *names,
+	size_t count)
 {
 	uint64_t frames[16];
 	struct dump_thread *thread;
 
 	assert_int_equal(thread_dump_init(dump), 0);
 	for (size_t i = 0; i < count; i++) {
-		const struct dump_frame frame = { .name = strtab_add_z(&dump->texts, names[i]), .kind = FUNCTION_READYTORUN };
+		const struct dump_frame frame = { .name = strtab_add_z(&dump->texts, names[i]),
+			.kind = FUNCTION_READYTORUN };
 		frames[i] = thread_dump_frame(dump, &frame);
 	}
 	thread = vec_push(&dump->threads);
@@ -114,7 +135,8 @@ static void test_runtime_threads(void **state)
 	assert_int_equal(thread_waits_find(&dump), 0);
 	assert_false(thread->idle);
 	thread->name = strtab_add_z(&dump.texts, ".NET Finalizer");
-	dump.unsampled_reason = strtab_add_z(&dump.texts, "it is stopped"); /* so its managed frames are not known */
+	/* so its managed frames are not known */
+	dump.unsampled_reason = strtab_add_z(&dump.texts, "it is stopped");
 	assert_int_equal(thread_waits_find(&dump), 0);
 	assert_false(thread->idle);
 	thread_dump_done(&dump);

@@ -1,4 +1,7 @@
-/* threads_text.c over groups of stacks/thread_groups.c: who is with whom, in what order, and how it is written. */
+/*
+ * threads_text.c over groups of stacks/thread_groups.c: who is with whom, in what order, and how it
+ * is written.
+ */
 #include "unit/test.h"
 
 #include <string.h>
@@ -9,7 +12,8 @@
 #include "stacks/threads_text.h"
 #include "trace/symbolmap.h"
 
-static uint64_t frame(struct thread_dump *dump, const char *name, const char *module, enum function_kind kind)
+static uint64_t frame(struct thread_dump *dump, const char *name, const char *module,
+	enum function_kind kind)
 {
 	const struct dump_frame frame = {
 		.name = strtab_add_z(&dump->texts, name),
@@ -20,7 +24,8 @@ static uint64_t frame(struct thread_dump *dump, const char *name, const char *mo
 	return thread_dump_frame(dump, &frame);
 }
 
-static struct dump_thread *thread(struct thread_dump *dump, uint32_t tid, const char *name, uint32_t stack)
+static struct dump_thread *thread(struct thread_dump *dump, uint32_t tid, const char *name,
+	uint32_t stack)
 {
 	struct dump_thread *thread = vec_push(&dump->threads);
 
@@ -45,8 +50,10 @@ static void fill(struct thread_dump *dump)
 	dump->name = strtab_add_z(&dump->texts, "shop\x1b");
 	dump->native = true;
 	dump->took_ns = 100000000;
-	const uint64_t park[] = { frame(dump, "Shop.Park()", "Shop", FUNCTION_JIT), frame(dump, "Shop.Main()", "Shop", FUNCTION_JIT) };
-	const uint64_t want[] = { frame(dump, "futex", "kernel", FUNCTION_KERNEL), frame(dump, "Shop.Want()", "Shop", FUNCTION_READYTORUN),
+	const uint64_t park[] = { frame(dump, "Shop.Park()", "Shop", FUNCTION_JIT),
+		frame(dump, "Shop.Main()", "Shop", FUNCTION_JIT) };
+	const uint64_t want[] = { frame(dump, "futex", "kernel", FUNCTION_KERNEL),
+		frame(dump, "Shop.Want()", "Shop", FUNCTION_READYTORUN),
 		frame(dump, "Shop.Main()", "Shop", FUNCTION_JIT) };
 	assert_true(park[1] == want[2]); /* a frame is kept once */
 	uint32_t parked = stack_table_intern(&dump->stacks, park, 2);
@@ -70,7 +77,8 @@ static void test_groups(void **state)
 	(void)state;
 	fill(&dump);
 	assert_int_equal(thread_groups_make(&dump), 0);
-	assert_int_equal(dump.groups.count, 4); /* who waits for a lock is no group with who holds it */
+	/* who waits for a lock is no group with who holds it */
+	assert_int_equal(dump.groups.count, 4);
 	assert_int_equal(dump.groups.items[0].count, 2);
 	for (uint32_t i = 0; i < 5; i++)
 		assert_int_equal(dump.threads.items[dump.members.items[i]].tid, order[i]);
@@ -87,23 +95,29 @@ static void test_text(void **state)
 	assert_int_equal(thread_groups_make(&dump), 0);
 	threads_text(&dump, &plain, &out);
 	const char *text = bytes_z(&out);
-	assert_non_null(strstr(text, "shop\\x1b (7), 00:00:00 UTC: 5 threads, 4 with managed frames, 4 different stacks\nwhole, taken within 100 ms\n"));
-	assert_non_null(strstr(text, "\n2 threads  waiting in futex\n  11 a, 12 b\n    Shop.Park()  Shop\n    Shop.Main()  Shop\n"));
-	assert_non_null(strstr(text, "\n13 waiter  waiting in futex, for the lock of object 0xabc, held by 10 owner\n    futex        kernel\n"));
+	assert_non_null(strstr(text,
+		"shop\\x1b (7), 00:00:00 UTC: 5 threads, 4 with managed frames, 4 different stacks\nwhole, taken within 100 ms\n"));
+	assert_non_null(strstr(text,
+		"\n2 threads  waiting in futex\n  11 a, 12 b\n    Shop.Park()  Shop\n    Shop.Main()  Shop\n"));
+	assert_non_null(strstr(text,
+		"\n13 waiter  waiting in futex, for the lock of object 0xabc, held by 10 owner\n    futex        kernel\n"));
 	assert_null(strstr(text, "locks without an owner"));
 	dump.threads.items[0].waits_for = strtab_add_z(&dump.texts, "for a lock");
 	dump.threads.items[0].waits_for_lock = true;
 	bytes_reset(&out);
 	threads_text(&dump, &plain, &out);
-	assert_non_null(strstr(bytes_z(&out), "\nlocks without an owner: the runtime announces the owner only when a wait begins;"));
+	assert_non_null(strstr(bytes_z(&out),
+		"\nlocks without an owner: the runtime announces the owner only when a wait begins;"));
 	bytes_reset(&out);
 	threads_dotnet_stack(&dump, &out);
-	assert_non_null(strstr(bytes_z(&out), "Thread (0xD):\n  [Native Frames]\n  Shop!Shop.Want()\n  Shop!Shop.Main()\n\n"));
+	assert_non_null(strstr(bytes_z(&out),
+		"Thread (0xD):\n  [Native Frames]\n  Shop!Shop.Want()\n  Shop!Shop.Main()\n\n"));
 	assert_null(strstr(bytes_z(&out), "futex"));
 	bytes_reset(&out);
 	threads_json(&dump, &out);
 	assert_non_null(strstr(bytes_z(&out), "\"lock_object\":2748,\"lock_owner_tid\":10,"));
-	assert_non_null(strstr(bytes_z(&out), "{\"name\":\"Shop.Want()\",\"module\":\"Shop\",\"kind\":\"r2r\"}"));
+	assert_non_null(strstr(bytes_z(&out),
+		"{\"name\":\"Shop.Want()\",\"module\":\"Shop\",\"kind\":\"r2r\"}"));
 	bytes_done(&out);
 	thread_dump_done(&dump);
 }
@@ -116,18 +130,24 @@ static void test_folded(void **state)
 
 	(void)state;
 	fill(&dump);
-	const uint64_t frames[] = { frame(&dump, "futex_do_wait", "kernel", FUNCTION_KERNEL), frame(&dump, "do_syscall_64", "kernel", FUNCTION_KERNEL),
-		frame(&dump, "wait", "libc.so.6", FUNCTION_NATIVE), frame(&dump, "libx.so+0x10", "libx.so", FUNCTION_NATIVE),
-		frame(&dump, "libx.so+0x20", "libx.so", FUNCTION_NATIVE), frame(&dump, "liby.so+0x30", "liby.so", FUNCTION_NATIVE) };
+	const uint64_t frames[] = { frame(&dump, "futex_do_wait", "kernel", FUNCTION_KERNEL),
+		frame(&dump, "do_syscall_64", "kernel", FUNCTION_KERNEL),
+		frame(&dump, "wait", "libc.so.6", FUNCTION_NATIVE),
+		frame(&dump, "libx.so+0x10", "libx.so", FUNCTION_NATIVE),
+		frame(&dump, "libx.so+0x20", "libx.so", FUNCTION_NATIVE),
+		frame(&dump, "liby.so+0x30", "liby.so", FUNCTION_NATIVE) };
 	uint32_t stack = stack_table_intern(&dump.stacks, frames, 6);
 	thread(&dump, 40, "mine", stack)->managed_count = 0;
 	for (uint32_t i = 0; i < 12; i++)
-		thread(&dump, 41 + i, i < 10 ? ".NET TP Worker" : ".NET TP Gate", stack)->idle = true;
+		thread(&dump, 41 + i, i < 10 ? ".NET TP Worker" : ".NET TP Gate", stack)->idle =
+			true;
 	assert_int_equal(thread_groups_make(&dump), 0);
 	threads_text(&dump, &plain, &out);
-	assert_non_null(strstr(bytes_z(&out), "\n40 mine  waiting in futex\n    [2 frames of the kernel]\n    wait          libc.so.6\n"
-					      "    [2 frames of libx.so without symbols]\n    liby.so+0x30  liby.so\n"));
-	assert_non_null(strstr(bytes_z(&out), "\n\n12 threads of the runtime: 10 .NET TP Worker, 2 .NET TP Gate (--whole shows them)\n"));
+	assert_non_null(strstr(bytes_z(&out),
+		"\n40 mine  waiting in futex\n    [2 frames of the kernel]\n    wait          libc.so.6\n"
+		"    [2 frames of libx.so without symbols]\n    liby.so+0x30  liby.so\n"));
+	assert_non_null(strstr(bytes_z(&out),
+		"\n\n12 threads of the runtime: 10 .NET TP Worker, 2 .NET TP Gate (--whole shows them)\n"));
 	bytes_reset(&out);
 	threads_text(&dump, &(struct threads_text_options){ .whole = true }, &out);
 	assert_non_null(strstr(bytes_z(&out), "\n    do_syscall_64  kernel\n"));
@@ -184,11 +204,13 @@ static void test_moved(void **state)
 	assert_int_equal(thread_groups_make(&dump), 0);
 	assert_int_equal(dump.groups.count, 5);
 	threads_text(&dump, &plain, &out);
-	assert_non_null(strstr(bytes_z(&out), "\n12 b  waiting in futex; the frames are of another moment, it ran in between\n    Shop.Park()"));
+	assert_non_null(strstr(bytes_z(&out),
+		"\n12 b  waiting in futex; the frames are of another moment, it ran in between\n    Shop.Park()"));
 	bytes_reset(&out);
 	threads_json(&dump, &out);
-	assert_non_null(strstr(bytes_z(&out), "\"name\":\"b\",\"state\":\"S\",\"mode\":\"native\",\"system_call\":\"futex\",\"waits_at\":\"\","
-					      "\"kernel_function\":\"\",\"waits_for\":\"\",\"same_moment\":false,\"idle\":false,"));
+	assert_non_null(strstr(bytes_z(&out),
+		"\"name\":\"b\",\"state\":\"S\",\"mode\":\"native\",\"system_call\":\"futex\",\"waits_at\":\"\","
+		"\"kernel_function\":\"\",\"waits_for\":\"\",\"same_moment\":false,\"idle\":false,"));
 	bytes_done(&out);
 	thread_dump_done(&dump);
 }
@@ -210,7 +232,8 @@ static void test_narrow(void **state)
 	threads_text(&dump, &(struct threads_text_options){ .columns = 70 }, &out);
 	const char *line = strstr(bytes_z(&out), "    xxx");
 	assert_non_null(line);
-	assert_int_equal(strcspn(line, "\n"), 4 + 40 + 2 + 2 + 4); /* 40 columns, of which the mark takes three bytes */
+	/* 40 columns, of which the mark takes three bytes */
+	assert_int_equal(strcspn(line, "\n"), 4 + 40 + 2 + 2 + 4);
 	assert_non_null(strstr(line, "\xe2\x80\xa6xxx"));
 	bytes_done(&out);
 	thread_dump_done(&dump);

@@ -95,10 +95,12 @@ static void test_known_schemas(void **state)
 		assert_true(index);
 		assert_int_equal(trace_known_schema(&trace, (enum known_event)known), index);
 		const struct schema *schema = &trace.schemas.items[index];
-		assert_int_equal(provider_kind_of(trace_text(&trace, schema->provider)), schema->provider_kind);
+		assert_int_equal(provider_kind_of(trace_text(&trace, schema->provider)),
+			schema->provider_kind);
 		assert_int_equal(schema->has_guid, schema->provider_kind == PROVIDER_SPOOR);
 	}
-	const struct schema *end = &trace.schemas.items[trace_known_schema(&trace, SPOOR_SESSION_END)];
+	const struct schema *end =
+		&trace.schemas.items[trace_known_schema(&trace, SPOOR_SESSION_END)];
 	assert_int_equal(end->fields.count, 3);
 	assert_int_equal(end->fields.items[1].type, FIELD_ARRAY);
 	assert_int_equal(end->fields.items[1].element, FIELD_TEXT16);
