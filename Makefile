@@ -24,6 +24,10 @@ hostile:
 golden: all
 	tests/cli/run.sh --golden build/spoor tests/cli/*/*.sh
 
+# Lays out every C file by .clang-format (version 14, as tests/format.sh).
+format:
+	git ls-files '*.[ch]' | xargs clang-format -i
+
 # One fuzz target for a minute: make fuzz SUBJECT=nettrace
 fuzz:
 	@$(MAKE) --no-print-directory preset PRESET=fuzz
@@ -54,4 +58,4 @@ clean:
 	rm -rf build build-*
 
 FORCE:
-.PHONY: all test preset hostile golden fuzz bench install amalgamation abi deb clean FORCE
+.PHONY: all test preset hostile golden format fuzz bench install amalgamation abi deb clean FORCE
