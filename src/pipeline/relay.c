@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "machine/proc.h"
 #include "nettrace/nettrace_read.h"
-#include "pipeline/merge.h"
+#include "pipeline/reorder_window.h"
 #include "trace/event.h"
 #include "trace/trace.h"
 

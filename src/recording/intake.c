@@ -10,7 +10,7 @@
 #include "perf/perf_record.h"
 #include "perf/recorder.h"
 #include "perf/ring.h"
-#include "recording/census.h"
+#include "recording/process_table.h"
 #include "recording/live_state.h"
 #include "trace/spoor_payload.h"
 

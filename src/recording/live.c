@@ -21,7 +21,7 @@
 #include "perf/clock_probe.h"
 #include "perf/recorder.h"
 #include "pipeline/relay.h"
-#include "recording/census.h"
+#include "recording/process_table.h"
 #include "recording/intake.h"
 #include "recording/live_clocks.h"
 #include "recording/live_events.h"

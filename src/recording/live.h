@@ -26,7 +26,7 @@
 
 #include "pipeline/output_limit.h"
 #include "recording/live_options.h"
-#include "symbolize/names.h"
+#include "symbolize/symbolizer.h"
 
 struct diag;
 struct live;

@@ -10,7 +10,7 @@
 #include "base/vec.h"
 #include "pipeline/relay.h"
 #include "pipeline/thread_clocks.h"
-#include "recording/census.h"
+#include "recording/process_table.h"
 #include "recording/live_state.h"
 #include "recording/managed.h"
 #include "trace/clock_join.h"

@@ -5,7 +5,7 @@
 
 #include "perf/recorder.h"
 #include "pipeline/relay.h"
-#include "recording/census.h"
+#include "recording/process_table.h"
 #include "recording/live_clocks.h"
 #include "recording/live_state.h"
 #include "recording/managed.h"

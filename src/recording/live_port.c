@@ -2,7 +2,7 @@
 #include "recording/live_port.h"
 
 #include "dotnet/reverse.h"
-#include "recording/census.h"
+#include "recording/process_table.h"
 #include "recording/live_events.h"
 #include "recording/live_state.h"
 #include "recording/managed.h"

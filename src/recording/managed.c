@@ -22,7 +22,7 @@
 #include "machine/rights.h"
 #include "nettrace/nettrace_read.h"
 #include "pipeline/relay.h"
-#include "symbolize/names.h"
+#include "symbolize/symbolizer.h"
 #include "trace/clr.h"
 #include "trace/event.h"
 #include "trace/trace.h"

@@ -35,7 +35,7 @@
 #include "machine/scheduling.h"
 #include "nettrace/nettrace_read.h"
 #include "nettrace/nettrace_write.h"
-#include "pipeline/merge.h"
+#include "pipeline/reorder_window.h"
 #include "pipeline/relay.h"
 #include "pipeline/thread_clocks.h"
 #include "target/port_peer.h"

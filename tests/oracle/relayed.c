@@ -12,7 +12,7 @@
 
 #include "base/diag.h"
 #include "nettrace/nettrace_write.h"
-#include "pipeline/merge.h"
+#include "pipeline/reorder_window.h"
 #include "pipeline/relay.h"
 #include "trace/event.h"
 #include "trace/flow.h"

@@ -19,7 +19,7 @@
 #include "dotnet/port.h"
 #include "machine/box.h"
 #include "recording/managed.h"
-#include "symbolize/names.h"
+#include "symbolize/symbolizer.h"
 #include "trace/clr.h"
 #include "trace/trace.h"
 

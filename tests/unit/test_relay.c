@@ -9,7 +9,7 @@
 #include "base/diag.h"
 #include "base/input.h"
 #include "nettrace/nettrace_read.h"
-#include "pipeline/merge.h"
+#include "pipeline/reorder_window.h"
 #include "pipeline/relay.h"
 #include "trace/event.h"
 #include "trace/trace.h"

@@ -1,5 +1,5 @@
 /* See strangers.h. */
-#include "recording/strangers.h"
+#include "recording/pid_filter.h"
 
 #include "perf/perf_record.h"
 

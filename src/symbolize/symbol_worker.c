@@ -8,7 +8,7 @@
  *
  * The tables belong to the running worker. When it leaves, they pass to the next worker.
  */
-#include "symbolize/name_desk.h"
+#include "symbolize/symbol_worker.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* See census.h. */
-#include "recording/census.h"
+#include "recording/process_table.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  */
 #include "unit/test.h"
 
-#include "pipeline/merge.h"
+#include "pipeline/reorder_window.h"
 
 static void add(struct merge *merge, uint64_t time_ns, int16_t cpu)
 {

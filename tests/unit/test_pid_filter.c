@@ -5,7 +5,7 @@
 #include "unit/test.h"
 
 #include "perf/perf_record.h"
-#include "recording/strangers.h"
+#include "recording/pid_filter.h"
 
 static bool sift(struct strangers *strangers, uint32_t type, uint32_t pid, uint32_t tid,
 	uint32_t parent_pid)

@@ -18,7 +18,7 @@
 
 #include "code/codemap.h"
 #include "machine/box.h"
-#include "symbolize/name_desk.h"
+#include "symbolize/symbol_worker.h"
 #include "symbolize/name_tables.h"
 
 #define SECOND_NS UINT64_C(1000000000)

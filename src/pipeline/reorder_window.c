@@ -1,5 +1,5 @@
 /* See merge.h. */
-#include "pipeline/merge.h"
+#include "pipeline/reorder_window.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* See names.h. */
-#include "symbolize/names.h"
+#include "symbolize/symbolizer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "machine/kernel_symbol.h"
 #include "machine/rights.h"
 #include "machine/target_root.h"
-#include "symbolize/name_desk.h"
+#include "symbolize/symbol_worker.h"
 #include "symbolize/name_tables.h"
 #include "trace/clr.h"
 #include "trace/spoor_payload.h"

@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "code/arch.h"
 #include "machine/box.h"
-#include "symbolize/names.h"
+#include "symbolize/symbolizer.h"
 #include "trace/absorb.h"
 #include "trace/clr.h"
 #include "trace/symbolmap.h"
