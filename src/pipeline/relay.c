@@ -70,7 +70,7 @@ struct stream {
 
 struct relay {
 	struct trace *trace;
-	struct merge *merge;
+	struct reorder_window *window;
 	struct proc_reader proc;
 	VEC(struct stream *) streams; /* entries are not moved: decoders point to them */
 	struct chunk *chunk;          /* the chunk being filled */
@@ -83,14 +83,14 @@ struct relay {
 	uint64_t past_lost; /* of closed streams */
 };
 
-int relay_new(struct trace *trace, struct merge *merge, struct relay **ret_relay)
+int relay_new(struct trace *trace, struct reorder_window *window, struct relay **ret_relay)
 {
 	struct relay *relay = calloc(1, sizeof(*relay));
 
 	if (!relay)
 		return -ENOMEM;
 	relay->trace = trace;
-	relay->merge = merge;
+	relay->window = window;
 	int r = proc_open(&relay->proc, NULL);
 	if (r < 0) {
 		free(relay);
@@ -332,7 +332,7 @@ static int keep_event(struct stream *stream, const struct event *event)
 	struct relay *relay = stream->relay;
 	size_t activity = event->activity ? EVENT_ACTIVITY_SIZE : 0;
 	struct carried *carried = carry(relay, activity + event->payload_size);
-	struct pending *item = carried ? merge_add(relay->merge) : NULL;
+	struct pending *item = carried ? reorder_window_add(relay->window) : NULL;
 
 	if (!item) {
 		if (carried) {
@@ -456,8 +456,8 @@ static uint64_t limit_by_streams(const struct relay *relay, uint64_t limit_ns)
 		const struct stream *stream = relay->streams.items[i];
 		if (!stream->open)
 			continue;
-		uint64_t quiet_ns = stream->caught_up_ns > MERGE_WINDOW_NS
-					    ? stream->caught_up_ns - MERGE_WINDOW_NS
+		uint64_t quiet_ns = stream->caught_up_ns > REORDER_WINDOW_NS
+					    ? stream->caught_up_ns - REORDER_WINDOW_NS
 					    : 0;
 		uint64_t sorted_ns = nettrace_decoder_sorted_ns(stream->decoder);
 		sorted_ns = sorted_ns ? sorted_ns + (uint64_t)stream->offset_ns : 0;
@@ -470,7 +470,7 @@ static uint64_t limit_by_streams(const struct relay *relay, uint64_t limit_ns)
 
 uint64_t relay_limit_ns(const struct relay *relay, uint64_t now_ns)
 {
-	uint64_t limit_ns = now_ns - MERGE_WINDOW_NS;
+	uint64_t limit_ns = now_ns - REORDER_WINDOW_NS;
 
 	return relay->pending_bytes > RELAY_PENDING_MAX ? limit_ns
 							: limit_by_streams(relay, limit_ns);
@@ -479,7 +479,7 @@ uint64_t relay_limit_ns(const struct relay *relay, uint64_t now_ns)
 uint64_t relay_settled_ns(const struct relay *relay, uint64_t now_ns)
 {
 	if (relay->pending_bytes > RELAY_PENDING_MAX)
-		return now_ns - MERGE_WINDOW_NS;
+		return now_ns - REORDER_WINDOW_NS;
 	return limit_by_streams(relay, now_ns);
 }
 
@@ -587,8 +587,8 @@ void relay_free(struct relay *relay)
 
 	if (!relay)
 		return;
-	merge_sort(relay->merge, UINT64_MAX);
-	while ((item = merge_next(relay->merge, &late_ns)))
+	reorder_window_sort(relay->window, UINT64_MAX);
+	while ((item = reorder_window_next(relay->window, &late_ns)))
 		if (item->kind == PENDING_EVENT)
 			relay_give_back(relay, item);
 	for (uint32_t i = 0; i < relay->streams.count; i++) {

@@ -1,12 +1,12 @@
 /*
  * Decodes the EventPipe streams of any number of processes, and puts their events into the reorder
- * window (merge.h), which they leave in time order.
+ * window (reorder_window.h), which they leave in time order.
  *
- *   relay_new(&trace, &merge, &relay);
+ *   relay_new(&trace, &window, &relay);
  *   stream = relay_open(relay, process, "events of shop");       when a session is opened
  *   relay_bytes(relay, stream, data, size, &diag);               in order of arrival; size 0: the end
  *   relay_caught_up(relay, stream, now_ns);                      when its socket has been read until it was empty
- *   merge_sort(&merge, relay_limit_ns(relay, now_ns));           then, for each item of kind PENDING_EVENT that merge_next() returns:
+ *   reorder_window_sort(&window, relay_limit_ns(relay, now_ns));           then, for each item of kind PENDING_EVENT that reorder_window_next() returns:
  *   relay_take(relay, item, late_ns, &event);  sink(event);  relay_give_back(relay, item);
  *
  * Payloads are copied one time, into chunks that are reused when all their events have left the
@@ -30,7 +30,7 @@
 
 struct diag;
 struct event;
-struct merge;
+struct reorder_window;
 struct nettrace_head;
 struct pending;
 struct relay;
@@ -38,7 +38,7 @@ struct stack_table;
 struct trace;
 
 /*
- * Limit of the waiting bytes. Above it, items leave after MERGE_WINDOW_NS, even if older events may
+ * Limit of the waiting bytes. Above it, items leave after REORDER_WINDOW_NS, even if older events may
  * still arrive.
  */
 #define RELAY_PENDING_MAX (64u << 20)
@@ -63,7 +63,7 @@ struct relay_counts {
 };
 
 /* The trace and the window are borrowed and must outlive the relay. */
-int relay_new(struct trace *trace, struct merge *merge, struct relay **ret_relay);
+int relay_new(struct trace *trace, struct reorder_window *window, struct relay **ret_relay);
 
 /*
  * Returns the number of the stream, counted from 0, or -ENOMEM. `name` is used in messages; it is
@@ -115,7 +115,7 @@ void relay_caught_up(struct relay *relay, int stream, uint64_t now_ns);
 
 /*
  * The watermarks up to which items may leave. relay_limit_ns() is for a window with other sources:
- * it is at least MERGE_WINDOW_NS ago. relay_settled_ns() is for a window with streams only, and
+ * it is at least REORDER_WINDOW_NS ago. relay_settled_ns() is for a window with streams only, and
  * uses their own watermarks; the caller accounts for sessions that are being opened.
  */
 uint64_t relay_limit_ns(const struct relay *relay, uint64_t now_ns);

@@ -1,30 +1,30 @@
-/* See merge.h. */
+/* See reorder_window.h. */
 #include "pipeline/reorder_window.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct pending *merge_add(struct merge *merge)
+struct pending *reorder_window_add(struct reorder_window *window)
 {
-	struct pending *item = vec_push(&merge->items);
+	struct pending *item = vec_push(&window->items);
 
 	if (item)
-		item->sequence = merge->sequence++;
+		item->sequence = window->sequence++;
 	return item;
 }
 
 /* Removes the items that have left from the array. */
-static void compact(struct merge *merge)
+static void compact(struct reorder_window *window)
 {
-	uint32_t left = merge->items.count - merge->taken;
+	uint32_t left = window->items.count - window->taken;
 
-	if (merge->taken)
-		memmove(merge->items.items, merge->items.items + merge->taken,
+	if (window->taken)
+		memmove(window->items.items, window->items.items + window->taken,
 			left * sizeof(struct pending));
-	merge->items.count = left;
-	merge->ordered -= merge->taken;
-	merge->ready -= merge->taken;
-	merge->taken = 0;
+	window->items.count = left;
+	window->ordered -= window->taken;
+	window->ready -= window->taken;
+	window->taken = 0;
 }
 
 static bool is_before(const struct pending *x, const struct pending *y)
@@ -61,9 +61,9 @@ static uint32_t place_of(const struct pending *items, uint32_t begin, uint32_t e
  * time is moved: items of the left run that sort after the first item of the right run are copied
  * to `spare`. Returns false without memory; then nothing has changed.
  */
-static bool merge_runs(struct merge *merge, uint32_t begin, uint32_t middle, uint32_t end)
+static bool merge_runs(struct reorder_window *window, uint32_t begin, uint32_t middle, uint32_t end)
 {
-	struct pending *items = merge->items.items;
+	struct pending *items = window->items.items;
 	uint32_t at = place_of(items, begin, middle, &items[middle]);
 	uint32_t aside = middle - at;
 	uint32_t left = 0;
@@ -71,12 +71,12 @@ static bool merge_runs(struct merge *merge, uint32_t begin, uint32_t middle, uin
 
 	if (!aside)
 		return true;
-	vec_reset(&merge->spare);
-	if (!vec_reserve(&merge->spare, aside))
+	vec_reset(&window->spare);
+	if (!vec_reserve(&window->spare, aside))
 		return false;
-	const struct pending *moved = merge->spare.items;
+	const struct pending *moved = window->spare.items;
 
-	memcpy(merge->spare.items, items + at, aside * sizeof(*items));
+	memcpy(window->spare.items, items + at, aside * sizeof(*items));
 	while (left < aside && right < end)
 		items[at++] =
 			is_before(&items[right], &moved[left]) ? items[right++] : moved[left++];
@@ -89,39 +89,39 @@ static bool merge_runs(struct merge *merge, uint32_t begin, uint32_t middle, uin
  * source adds one sorted run at a time, so there are few runs: neighbors are merged until one is
  * left. Returns false without memory.
  */
-static bool order(struct merge *merge)
+static bool order(struct reorder_window *window)
 {
-	uint32_t begin = merge->ordered;
-	uint32_t count = merge->items.count;
+	uint32_t begin = window->ordered;
+	uint32_t count = window->items.count;
 
 	if (begin == count)
 		return true;
-	while (run_end(merge->items.items, begin, count) < count) {
+	while (run_end(window->items.items, begin, count) < count) {
 		for (uint32_t at = begin; at < count;) {
-			uint32_t middle = run_end(merge->items.items, at, count);
-			uint32_t end =
-				middle < count ? run_end(merge->items.items, middle, count) : count;
-			if (middle < count && !merge_runs(merge, at, middle, end))
+			uint32_t middle = run_end(window->items.items, at, count);
+			uint32_t end = middle < count ? run_end(window->items.items, middle, count)
+						      : count;
+			if (middle < count && !merge_runs(window, at, middle, end))
 				return false;
 			at = end;
 		}
 	}
-	if (begin && !merge_runs(merge, 0, begin, count))
+	if (begin && !merge_runs(window, 0, begin, count))
 		return false;
-	merge->ordered = count;
+	window->ordered = count;
 	return true;
 }
 
-void merge_sort(struct merge *merge, uint64_t until_ns)
+void reorder_window_sort(struct reorder_window *window, uint64_t until_ns)
 {
 	uint32_t low = 0;
 	uint32_t high;
 
-	compact(merge);
-	high = merge->items.count;
-	if (!order(merge))
+	compact(window);
+	high = window->items.count;
+	if (!order(window))
 		return; /* no item becomes ready; the next flush tries again */
-	const struct pending *items = merge->items.items;
+	const struct pending *items = window->items.items;
 
 	while (low < high) { /* find the first item after until_ns */
 		uint32_t middle = low + (high - low) / 2;
@@ -130,30 +130,30 @@ void merge_sort(struct merge *merge, uint64_t until_ns)
 		else
 			high = middle;
 	}
-	merge->ready = low;
+	window->ready = low;
 }
 
-struct pending *merge_next(struct merge *merge, uint64_t *ret_late_ns)
+struct pending *reorder_window_next(struct reorder_window *window, uint64_t *ret_late_ns)
 {
-	if (merge->taken >= merge->ready)
+	if (window->taken >= window->ready)
 		return NULL;
-	struct pending *item = &merge->items.items[merge->taken++];
+	struct pending *item = &window->items.items[window->taken++];
 
 	*ret_late_ns = 0;
-	if (item->time_ns < merge->reached_ns) {
-		*ret_late_ns = merge->reached_ns - item->time_ns;
-		item->time_ns = merge->reached_ns;
+	if (item->time_ns < window->watermark_ns) {
+		*ret_late_ns = window->watermark_ns - item->time_ns;
+		item->time_ns = window->watermark_ns;
 	}
-	merge->reached_ns = item->time_ns;
+	window->watermark_ns = item->time_ns;
 	return item;
 }
 
-void merge_done(struct merge *merge)
+void reorder_window_done(struct reorder_window *window)
 {
-	for (uint32_t i = merge->taken; i < merge->items.count; i++)
-		if (merge->items.items[i].kind != PENDING_EVENT) /* the relay owns those */
-			free(merge->items.items[i].side);
-	vec_done(&merge->items);
-	vec_done(&merge->spare);
-	*merge = (struct merge){ 0 };
+	for (uint32_t i = window->taken; i < window->items.count; i++)
+		if (window->items.items[i].kind != PENDING_EVENT) /* the relay owns those */
+			free(window->items.items[i].side);
+	vec_done(&window->items);
+	vec_done(&window->spare);
+	*window = (struct reorder_window){ 0 };
 }

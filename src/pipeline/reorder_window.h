@@ -6,15 +6,15 @@
  * older than the window. An item that arrives after later items have left gets the time of the last
  * one, and is marked with its delay: it is moved, not lost.
  */
-#ifndef SPOOR_PIPELINE_MERGE_H
-#define SPOOR_PIPELINE_MERGE_H
+#ifndef SPOOR_PIPELINE_REORDER_WINDOW_H
+#define SPOOR_PIPELINE_REORDER_WINDOW_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/vec.h"
 
-#define MERGE_WINDOW_NS UINT64_C(250000000)
+#define REORDER_WINDOW_NS UINT64_C(250000000)
 
 enum pending_kind {
 	PENDING_SAMPLE,
@@ -51,33 +51,33 @@ struct pending {
 	bool flag;
 };
 
-struct merge {
+struct reorder_window {
 	VEC(struct pending) items;
 	VEC(struct pending) spare; /* scratch: holds items while two runs are merged */
 	uint32_t taken;            /* items before this index have left */
 	uint32_t ordered; /* items before this index are sorted; only later ones need sorting */
 	uint32_t ready;   /* items before this index are sorted and may leave */
 	uint32_t sequence;
-	uint64_t reached_ns; /* time of the last item that left */
+	uint64_t watermark_ns; /* time of the last item that left */
 };
 
 /* A new item for the caller to fill in, with its sequence set; NULL without memory. */
-struct pending *merge_add(struct merge *merge);
+struct pending *reorder_window_add(struct reorder_window *window);
 
 /*
  * Makes all items up to `until_ns` ready, sorted by time. Without memory for sorting no item
  * becomes ready.
  */
-void merge_sort(struct merge *merge, uint64_t until_ns);
+void reorder_window_sort(struct reorder_window *window, uint64_t until_ns);
 
 /*
  * The next ready item, borrowed until the next call of any function here; NULL if there is none. If
  * the item is older than the last one that left, its time_ns is moved to that time, and
  * *ret_late_ns is the difference.
  */
-struct pending *merge_next(struct merge *merge, uint64_t *ret_late_ns);
+struct pending *reorder_window_next(struct reorder_window *window, uint64_t *ret_late_ns);
 
 /* Frees the items and their side data, except that of PENDING_EVENT. */
-void merge_done(struct merge *merge);
+void reorder_window_done(struct reorder_window *window);
 
 #endif

@@ -26,7 +26,7 @@ struct kept {
 };
 
 struct window {
-	struct merge merge;
+	struct reorder_window order;
 	size_t bytes;
 	size_t look_bytes;
 	saved_stream_fn *on_event;
@@ -39,7 +39,7 @@ static int keep(struct window *window, const struct event *event, uint32_t code_
 	size_t list = event->labels ? event->labels->list_size : 0;
 	size_t size = sizeof(struct kept) + activity + event->payload_size + list;
 	struct kept *kept = malloc(size);
-	struct pending *item = kept ? merge_add(&window->merge) : NULL;
+	struct pending *item = kept ? reorder_window_add(&window->order) : NULL;
 
 	if (!item) {
 		free(kept);
@@ -77,7 +77,8 @@ static int give_out(struct window *window, size_t least_bytes)
 	uint64_t late_ns; /* unused: the event's own time is shown */
 	int r = 0;
 
-	while (window->bytes > least_bytes && (item = merge_next(&window->merge, &late_ns))) {
+	while (window->bytes > least_bytes &&
+		(item = reorder_window_next(&window->order, &late_ns))) {
 		struct kept *kept = item->side;
 		window->bytes -= kept->size_bytes;
 		if (r == 0)
@@ -96,11 +97,11 @@ static int look(struct window *window, uint64_t sorted_ns)
 		return 0;
 	window->look_bytes = window->bytes + LOOK_BYTES;
 	if (sorted_ns) {
-		merge_sort(&window->merge, sorted_ns);
+		reorder_window_sort(&window->order, sorted_ns);
 		r = give_out(window, 0);
 	}
 	if (r == 0 && window->bytes > SAVED_STREAM_WINDOW_MAX) {
-		merge_sort(&window->merge, UINT64_MAX);
+		reorder_window_sort(&window->order, UINT64_MAX);
 		r = give_out(window, SAVED_STREAM_WINDOW_MAX / 2);
 	}
 	return r;
@@ -155,7 +156,7 @@ static int read_events(struct input *in, struct nettrace_decoder *decoder, struc
 		if (r < 0)
 			return r;
 	}
-	merge_sort(&window->merge, UINT64_MAX);
+	reorder_window_sort(&window->order, UINT64_MAX);
 	int given = give_out(window, 0);
 
 	if (r == 0 && given == 0 && window->bytes) /* no memory to sort them */
@@ -165,9 +166,9 @@ static int read_events(struct input *in, struct nettrace_decoder *decoder, struc
 
 static void forget(struct window *window)
 {
-	for (uint32_t i = window->merge.taken; i < window->merge.items.count; i++)
-		free(window->merge.items.items[i].side);
-	merge_done(&window->merge);
+	for (uint32_t i = window->order.taken; i < window->order.items.count; i++)
+		free(window->order.items.items[i].side);
+	reorder_window_done(&window->order);
 }
 
 int saved_stream_input(struct input *in, struct trace *trace, enum saved_stream_stacks stacks,

@@ -31,7 +31,7 @@ static void take_mapping(struct live *live, const struct perf_record *record)
 	if (record->misc & PERF_MISC_MMAP_DATA || record->pid == UINT32_MAX || !record->length)
 		return;
 	side = calloc(1, sizeof(*side));
-	struct pending *item = side ? merge_add(&live->merge) : NULL;
+	struct pending *item = side ? reorder_window_add(&live->window) : NULL;
 
 	if (!item) {
 		free(side);
@@ -67,7 +67,7 @@ static void take_sample(struct live *live, const struct perf_record *record)
 		return;
 	struct perf_callchain chain = perf_callchain_flatten(record, live->arch->kernel_begin,
 		info->max_stack, live->frames, LIVE_FRAMES_MAX);
-	struct pending *item = merge_add(&live->merge);
+	struct pending *item = reorder_window_add(&live->window);
 
 	if (!item)
 		return;
@@ -85,7 +85,7 @@ static void take_sample(struct live *live, const struct perf_record *record)
 static void take_simple(struct live *live, const struct perf_record *record, enum pending_kind kind,
 	uint64_t value, bool flag)
 {
-	struct pending *item = merge_add(&live->merge);
+	struct pending *item = reorder_window_add(&live->window);
 
 	if (!item)
 		return;
@@ -104,8 +104,7 @@ static void take_record(struct live *live, const uint8_t *data, uint32_t size)
 
 	if (perf_record_decode(&live->layout, data, size, &record) < 0)
 		return;
-	if (recorder_info(live->recorder)->filter_by_pid &&
-		strangers_sift(&live->strangers, &record))
+	if (recorder_info(live->recorder)->filter_by_pid && pid_filter_sift(&live->filter, &record))
 		return;
 	switch (record.type) {
 	case PERF_TYPE_SAMPLE:

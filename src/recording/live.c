@@ -72,7 +72,7 @@ static int on_names_event(void *context, enum known_event known, uint32_t proces
 		return live->sink_error;
 	if (!process)
 		process = live->recorder_process;
-	census_announce(live, process);
+	process_table_announce(live, process);
 	live_emit(live, known, live_main_thread(live, process), payload, EVENT_CPU_UNKNOWN, 0);
 	return live->sink_error;
 }
@@ -99,7 +99,7 @@ static void on_managed(void *context, const struct managed_outcome *outcome)
 	}
 	process->runtime_kind = RUNTIME_CORECLR;
 	process->runtime_reason = trace_add_text(&live->trace, outcome->reason);
-	census_announce(live, outcome->process);
+	process_table_announce(live, outcome->process);
 	bytes_reset(&live->payload);
 	payload_runtime(&live->payload, &runtime);
 	live_emit(live, SPOOR_RUNTIME, process->main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
@@ -151,7 +151,7 @@ static bool is_before_exec(const struct live *live, const struct pending *item)
 static void on_sample(struct live *live, const struct pending *item, uint64_t late_ns)
 {
 	const struct recorder_info *info = recorder_info(live->recorder);
-	uint32_t process = is_before_exec(live, item) ? 0 : census_owner(live, item->pid);
+	uint32_t process = is_before_exec(live, item) ? 0 : process_table_owner(live, item->pid);
 	struct live_cpu *cpu = live_cpu(live, item->cpu);
 
 	if (!process || !cpu)
@@ -160,14 +160,14 @@ static void on_sample(struct live *live, const struct pending *item, uint64_t la
 		live->samples_cut++;
 		return;
 	}
-	census_announce(live, process);
-	census_adopt_mappings(live, process);
-	uint32_t thread = census_thread(live, process, item->pid, item->tid);
+	process_table_announce(live, process);
+	process_table_adopt_mappings(live, process);
+	uint32_t thread = process_table_thread(live, process, item->pid, item->tid);
 	uint32_t stack = item->stack_index;
 	uint64_t flags = item->value;
 
 	/* without memory the name is missing, and counted */
-	(void)names_hit(&live->names, process, stack, item->time_ns, &stack);
+	(void)symbolizer_hit(&live->symbolizer, process, stack, item->time_ns, &stack);
 	if (stack != item->stack_index)
 		flags |= SAMPLE_WALK_STOPPED;
 	struct event event = {
@@ -233,7 +233,7 @@ static void on_code_removed(struct live *live, const struct pending *item)
 {
 	uint32_t process = item->pid;
 	const struct code *code =
-		names_end_code(&live->names, process, item->stack_index, item->value);
+		symbolizer_end_code(&live->symbolizer, process, item->stack_index, item->value);
 
 	if (!code)
 		return;
@@ -255,26 +255,26 @@ void live_give_out(struct live *live, uint64_t until_ns)
 	struct pending *item;
 	uint64_t late_ns;
 
-	merge_sort(&live->merge, until_ns);
-	while ((item = merge_next(&live->merge, &late_ns))) {
+	reorder_window_sort(&live->window, until_ns);
+	while ((item = reorder_window_next(&live->window, &late_ns))) {
 		switch ((enum pending_kind)item->kind) {
 		case PENDING_SAMPLE:
 			on_sample(live, item, late_ns);
 			break;
 		case PENDING_MAPPING: {
-			uint32_t process = census_owner(live, item->pid);
+			uint32_t process = process_table_owner(live, item->pid);
 			if (process && live->processes.items[process].read_ns < item->time_ns)
-				census_add_mapping(live, process, item->side, item->time_ns);
+				process_table_add_mapping(live, process, item->side, item->time_ns);
 			break;
 		}
 		case PENDING_COMM:
-			census_comm(live, item);
+			process_table_comm(live, item);
 			break;
 		case PENDING_FORK:
-			census_fork(live, item);
+			process_table_fork(live, item);
 			break;
 		case PENDING_EXIT:
-			census_exit(live, item);
+			process_table_exit(live, item);
 			break;
 		case PENDING_LOST: {
 			const struct live_cpu *cpu = live_cpu(live, item->cpu);
@@ -311,7 +311,7 @@ void live_give_out(struct live *live, uint64_t until_ns)
 static void on_removed_code(void *context, uint32_t process, uint32_t code, const struct code *body)
 {
 	struct live *live = context;
-	struct pending *item = merge_add(&live->merge);
+	struct pending *item = reorder_window_add(&live->window);
 
 	if (!item)
 		/* the names of the removed code stay: wrong only if other code is placed there */
@@ -328,14 +328,14 @@ static uint64_t table_bytes(const struct live *live)
 {
 	const struct trace *trace = &live->trace;
 
-	return names_size_bytes(&live->names) + managed_size_bytes(live->managed) +
+	return symbolizer_size_bytes(&live->symbolizer) + managed_size_bytes(live->managed) +
 	       strtab_size_bytes(&trace->strings) + stack_table_size_bytes(&trace->stacks) +
 	       trace->processes.capacity * sizeof(struct process) +
 	       trace->threads.capacity * sizeof(struct thread) +
 	       trace->mappings.capacity * sizeof(struct mapping) + map_size_bytes(&trace->by_tid) +
 	       map_size_bytes(&trace->by_pid) +
 	       (live->cpu_clocks ? live_clocks_size_bytes(live) : 0) +
-	       live->merge.items.capacity * sizeof(struct pending);
+	       live->window.items.capacity * sizeof(struct pending);
 }
 
 /*
@@ -354,9 +354,9 @@ static void forget_stacks(struct live *live)
 		live_clocks_move_stacks(live, &fresh);
 	if (live->sink_ops->forget_stacks && !live->sink_error)
 		live->sink_error = live->sink_ops->forget_stacks(live->sink, &live->sink_diag);
-	names_forget_stacks(&live->names);
-	for (uint32_t i = live->merge.taken; i < live->merge.items.count; i++) {
-		struct pending *item = &live->merge.items.items[i];
+	symbolizer_forget_stacks(&live->symbolizer);
+	for (uint32_t i = live->window.taken; i < live->window.items.count; i++) {
+		struct pending *item = &live->window.items.items[i];
 		uint32_t count;
 		if (item->kind != PENDING_SAMPLE && item->kind != PENDING_SHARE)
 			continue;
@@ -372,7 +372,7 @@ static void forget_stacks(struct live *live)
 
 static void say_files_skipped(struct live *live)
 {
-	if (live->files_said || !live->names.files_skipped)
+	if (live->files_said || !live->symbolizer.files_skipped)
 		return;
 	live->files_said = true;
 	live_notice(live, live->recorder_process, 2, "openat2",
@@ -387,37 +387,37 @@ static void tell_samples_cut(struct live *live)
 		return;
 	live->lost += live->samples_cut;
 	live_loss(live, "limit", "samples", live->samples_cut, EVENT_CPU_UNKNOWN, live->begin_ns,
-		live->merge.reached_ns, false);
+		live->window.watermark_ns, false);
 	live->samples_cut = 0;
 }
 
 static void flush(struct live *live, uint64_t until_ns)
 {
-	names_removed_codes(&live->names, on_removed_code, live);
+	symbolizer_removed_codes(&live->symbolizer, on_removed_code, live);
 	live_give_out(live, until_ns);
 	live_events_tell_losses(live);
 	tell_samples_cut(live);
 	/* unresolved addresses stay unnamed and are counted */
-	(void)names_resolve(&live->names, clock_monotonic_ns());
+	(void)symbolizer_resolve(&live->symbolizer, clock_monotonic_ns());
 	say_files_skipped(live);
 	live->unflushed_bytes = live->unflushed_most = 0;
 	if (!live->sink_error)
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
 	if (!live->sink_error)
-		census_bury(live);
+		process_table_bury(live);
 	if (live->trace.stacks.stacks.count > STACKS_MAX ||
 		stack_table_size_bytes(&live->trace.stacks) > STACK_BYTES_MAX)
 		forget_stacks(live);
-	bool large = !live->names.full && table_bytes(live) > TABLE_BYTES_MAX;
+	bool large = !live->symbolizer.full && table_bytes(live) > TABLE_BYTES_MAX;
 
 	/*
 	 * Caches are dropped first, which takes effect by the next flush. If the tables are still
 	 * too large then, naming stops.
 	 */
 	if (large && !live->room_wanted)
-		names_make_room(&live->names);
+		symbolizer_make_room(&live->symbolizer);
 	if (large && live->room_wanted) {
-		live->names.full = true;
+		live->symbolizer.full = true;
 		live->trace.strings.full = true;
 		live_notice(live, live->recorder_process, 2, "memory",
 			"the recorder's memory limit is reached: addresses that are first sampled from now on stay without a name",
@@ -439,7 +439,7 @@ static void describe(struct live *live)
 	recording->recorder_process = live->recorder_process;
 	recording->sync_ns = clock_monotonic_ns() - SYNC_LEAD_NS;
 	recording->utc_ns = clock_utc_ns() - SYNC_LEAD_NS;
-	live->merge.reached_ns = recording->sync_ns + SYNC_LEAD_NS;
+	live->window.watermark_ns = recording->sync_ns + SYNC_LEAD_NS;
 }
 
 /*
@@ -475,7 +475,7 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 	result = proc_open(&live->proc, diag);
 	if (result < 0)
 		goto fail;
-	struct names_options names_options = {
+	struct symbolizer_options symbolizer_options = {
 		.trace = &live->trace,
 		.box = &live->box,
 		.emit = on_names_event,
@@ -484,10 +484,10 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		.mappings_only = options->no_names,
 		.sound = options->instead != NULL,
 	};
-	result = names_init(&live->names, &names_options);
+	result = symbolizer_init(&live->symbolizer, &symbolizer_options);
 	if (result == 0)
-		result = managed_new(&live->trace, &live->names, on_managed, on_managed_told, live,
-			&live->managed);
+		result = managed_new(&live->trace, &live->symbolizer, on_managed, on_managed_told,
+			live, &live->managed);
 	if (result == 0)
 		result = live_events_open(live);
 	if (result == 0)
@@ -530,12 +530,12 @@ int live_open(const struct live_options *options, struct live **ret_live, struct
 		(struct perf_layout){ .sample_type = recorder_info(live->recorder)->sample_type,
 			.sample_id_all = true };
 	live->recorder_process = trace_process(&live->trace, (uint32_t)getpid());
-	if (!live->recorder_process || !census_entry(live, live->recorder_process)) {
+	if (!live->recorder_process || !process_table_entry(live, live->recorder_process)) {
 		result = diag_set(diag, -ENOMEM, "cannot record: %m");
 		goto fail;
 	}
 	if (!options->no_names && !recorder_info(live->recorder)->kernel_excluded)
-		names_open_kernel(&live->names);
+		symbolizer_open_kernel(&live->symbolizer);
 	live->options.instead = NULL; /* borrowed for this call */
 	*ret_live = live;
 	return 0;
@@ -572,7 +572,7 @@ uint32_t live_rights(const struct live *live)
 		rights |= RIGHT_DAC_READ_SEARCH | RIGHT_CHECKPOINT_RESTORE; /* read images */
 	if (!options->no_names && !options->no_dotnet)
 		rights |= RIGHT_DAC_OVERRIDE; /* connecting to a socket requires write permission */
-	if (live->names.kernel_asked && live->names.kernel_needs_right)
+	if (live->symbolizer.kernel_asked && live->symbolizer.kernel_needs_right)
 		rights |= RIGHT_BPF;
 	return rights;
 }
@@ -746,7 +746,7 @@ int live_run_command(struct live *live, struct diag *diag)
 	live->child_waits = false;
 	int result = record_child_go(&live->child, live->options.command[0], diag);
 
-	/* replaced by the time of the exec record in census_comm() */
+	/* replaced by the time of the exec record in process_table_comm() */
 	live->child_exec_ns = clock_monotonic_ns();
 	return result;
 }
@@ -758,8 +758,8 @@ int live_start(struct live *live, struct diag *diag)
 	live->flush_ns = live->begin_ns;
 	live->follow_ns = live->begin_ns;
 	live->throttling.told_ns = live->begin_ns;
-	live->merge.reached_ns = live->begin_ns;
-	census_announce(live, live->recorder_process);
+	live->window.watermark_ns = live->begin_ns;
+	process_table_announce(live, live->recorder_process);
 	emit_head(live);
 	measure_perf_clock(live);
 	clock_watch_begin(&live->clocks, clock_watch_read());
@@ -768,7 +768,7 @@ int live_start(struct live *live, struct diag *diag)
 	if (result < 0)
 		return result;
 	live->started = true;
-	census_scan(live);
+	process_table_scan(live);
 	live_clocks_start(live);
 	result = live_run_command(live, diag);
 	if (result < 0)
@@ -882,7 +882,7 @@ void live_pause(struct live *live)
 		intake_drain(live);
 	}
 	if (!live->sink_error)
-		flush(live, clock_monotonic_ns() - MERGE_WINDOW_NS);
+		flush(live, clock_monotonic_ns() - REORDER_WINDOW_NS);
 }
 
 void live_resume(struct live *live, uint64_t paused_ns)
@@ -993,14 +993,14 @@ static void emit_end(struct live *live, const char *reason)
 		{ "runtime_events_lost", live->events_lost + managed_lost(live->managed) },
 		{ "lost", live->lost },
 		{ "late", live->late },
-		{ "frames", live->names.frames_total },
-		{ "unnamed_no_symbols", live->names.frames_unnamed[UNNAMED_NO_SYMBOLS] },
-		{ "unnamed_no_image", live->names.frames_unnamed[UNNAMED_NO_IMAGE] },
-		{ "unnamed_no_mapping", live->names.frames_unnamed[UNNAMED_NO_MAPPING] },
-		{ "unnamed_no_method", live->names.frames_unnamed[UNNAMED_NO_METHOD] },
-		{ "unnamed_not_asked", live->names.frames_unnamed[UNNAMED_NOT_ASKED] },
-		{ "unnamed_kernel_hidden", live->names.frames_unnamed[UNNAMED_KERNEL_HIDDEN] },
-		{ "unnamed_no_memory", live->names.frames_unnamed[UNNAMED_NO_MEMORY] },
+		{ "frames", live->symbolizer.frames_total },
+		{ "unnamed_no_symbols", live->symbolizer.frames_unnamed[UNNAMED_NO_SYMBOLS] },
+		{ "unnamed_no_image", live->symbolizer.frames_unnamed[UNNAMED_NO_IMAGE] },
+		{ "unnamed_no_mapping", live->symbolizer.frames_unnamed[UNNAMED_NO_MAPPING] },
+		{ "unnamed_no_method", live->symbolizer.frames_unnamed[UNNAMED_NO_METHOD] },
+		{ "unnamed_not_asked", live->symbolizer.frames_unnamed[UNNAMED_NOT_ASKED] },
+		{ "unnamed_kernel_hidden", live->symbolizer.frames_unnamed[UNNAMED_KERNEL_HIDDEN] },
+		{ "unnamed_no_memory", live->symbolizer.frames_unnamed[UNNAMED_NO_MEMORY] },
 		{ "events", sink->events },
 		/*
 		 * Times on the recording's clock, not counts: events after sampled_to_ns were
@@ -1040,15 +1040,15 @@ int live_end(struct live *live, const char *reason, struct pollfd *fds, size_t f
 	if (!live->sink_error)
 		/* so that a second signal leaves a valid file */
 		flush(live, live->cpu_clocks ? live_clocks_limit_ns(live)
-					     : live->end_ns - MERGE_WINDOW_NS);
+					     : live->end_ns - REORDER_WINDOW_NS);
 	end_managed(live, fds, fd_count);
 	if (live->cpu_clocks)
 		live_clocks_finish(live);
-	names_removed_codes(&live->names, on_removed_code, live);
+	symbolizer_removed_codes(&live->symbolizer, on_removed_code, live);
 	live_give_out(live, UINT64_MAX);
-	if (live->merge.reached_ns < live->end_ns)
-		live->merge.reached_ns = live->end_ns;
-	(void)names_finish(&live->names); /* errors are ignored as in flush() */
+	if (live->window.watermark_ns < live->end_ns)
+		live->window.watermark_ns = live->end_ns;
+	(void)symbolizer_finish(&live->symbolizer); /* errors are ignored as in flush() */
 	say_files_skipped(live);
 	throttling_tell(live, UINT64_MAX);
 	say_withheld(live);
@@ -1073,14 +1073,14 @@ void live_count(const struct live *live, struct live_counts *ret_counts)
 		.bytes = live->sink ? nettrace_sink_counts(live->sink)->bytes : 0,
 		.unsampled_ns = live->unsampled_ns,
 		.command_ns = live->command_ns,
-		.frames = live->names.frames_total,
+		.frames = live->symbolizer.frames_total,
 		.begin_ns = live->begin_ns,
 		.end_ns = live->end_ns,
 		.targets_left = recorder_targets_left(live->recorder),
-		.memory_full = live->names.full,
+		.memory_full = live->symbolizer.full,
 		.limit = live->output.reached,
 	};
-	memcpy(ret_counts->unnamed, live->names.frames_unnamed, sizeof(ret_counts->unnamed));
+	memcpy(ret_counts->unnamed, live->symbolizer.frames_unnamed, sizeof(ret_counts->unnamed));
 	managed_counts(live->managed, &ret_counts->dotnet_asked, &ret_counts->dotnet_known);
 	ret_counts->dotnet_withheld = managed_withheld(live->managed);
 }
@@ -1099,12 +1099,12 @@ void live_close(struct live *live)
 		live->sink_ops->close(live->sink);
 	if (live->recorder)
 		recorder_close(live->recorder);
-	names_done(&live->names);
-	merge_done(&live->merge);
+	symbolizer_done(&live->symbolizer);
+	reorder_window_done(&live->window);
 	throttling_done(&live->throttling);
 	proc_close(&live->proc);
 	vec_done(&live->processes);
-	strangers_done(&live->strangers);
+	pid_filter_done(&live->filter);
 	vec_done(&live->cpus);
 	vec_done(&live->poll_fds);
 	vec_done(&live->free_processes);

@@ -13,7 +13,7 @@
  * give CPU time and the .NET runtimes' samples give stacks.
  *
  * The caller's thread does all the work but reading symbol files, for which a second thread runs at
- * idle priority (name_desk.h). Samples wait 250 ms in the reorder window (merge.h) and the sink is
+ * idle priority (symbol_worker.h). Samples wait 250 ms in the reorder window (reorder_window.h) and the sink is
  * flushed every 500 ms, so a SIGKILL loses less than one second of data. Losses, limits and .NET
  * processes that did not answer are written as events.
  */

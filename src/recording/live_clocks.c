@@ -89,7 +89,7 @@ static void look_at_stack(struct live *live, uint32_t process, uint32_t stack)
 		mapped = trace_find_mapping(&live->trace, process, frames[i]) != 0;
 	if (!mapped) {
 		live->processes.items[process].looked_ns = now_ns;
-		census_read_mappings(live, process);
+		process_table_read_mappings(live, process);
 	}
 	live->processes.items[process].stacks_seen = stack + 1;
 }
@@ -135,9 +135,9 @@ static void become(struct live *live, uint32_t pid, const char *comm)
 		.value = live_text(live, comm, strlen(comm)),
 		.flag = true };
 
-	if (!live->merge.items.count || live->merge.reached_ns > item.time_ns)
-		item.time_ns = live->merge.reached_ns;
-	census_comm(live, &item);
+	if (!live->window.items.count || live->window.watermark_ns > item.time_ns)
+		item.time_ns = live->window.watermark_ns;
+	process_table_comm(live, &item);
 }
 
 /*
@@ -148,7 +148,7 @@ static void become(struct live *live, uint32_t pid, const char *comm)
 static void on_alive(void *context, uint32_t pid, const char *comm, bool worked)
 {
 	struct live *live = context;
-	uint32_t process = census_find(live, pid);
+	uint32_t process = process_table_find(live, pid);
 	uint64_t now_ns = clock_monotonic_ns();
 
 	if (!process)
@@ -162,7 +162,7 @@ static void on_alive(void *context, uint32_t pid, const char *comm, bool worked)
 		bool other = exe != own->exe_hash || (!exe && comm_hash != own->comm_hash);
 		if (other) {
 			become(live, pid, comm);
-			process = census_find(live, pid);
+			process = process_table_find(live, pid);
 			own = &live->processes.items[process];
 			own->look_gap_ns = LOOK_MIN_NS;
 			look = true;
@@ -170,7 +170,7 @@ static void on_alive(void *context, uint32_t pid, const char *comm, bool worked)
 		own->comm_hash = comm_hash;
 		own->exe_hash = exe;
 	}
-	struct names_process *names = names_process(&live->names, process);
+	struct symbolizer_process *names = symbolizer_process(&live->symbolizer, process);
 	bool unmapped = names && names->unmapped;
 
 	if (!look && !unmapped)
@@ -180,13 +180,13 @@ static void on_alive(void *context, uint32_t pid, const char *comm, bool worked)
 	own->looked_ns = now_ns;
 	if (!unmapped && own->look_gap_ns < LOOK_MAX_NS)
 		own->look_gap_ns *= 2;
-	census_read_mappings(live, process);
+	process_table_read_mappings(live, process);
 }
 
 static void on_ended(void *context, uint32_t pid, uint32_t tid)
 {
 	struct live *live = context;
-	struct pending *item = merge_add(&live->merge);
+	struct pending *item = reorder_window_add(&live->window);
 
 	/* without memory: its data is kept a little longer */
 	(void)map_put(&live->cpu_clocks->ended, key_of(pid, tid), 1);
@@ -244,7 +244,7 @@ static void scan(struct live *live, uint64_t now_ns)
 		uint32_t looks = map_get(&clocks->passed_over, pid);
 		if (thread_clocks_has(clocks->reader, pid))
 			continue;
-		uint32_t process = looks < 2 ? census_look(live, pid) : 0;
+		uint32_t process = looks < 2 ? process_table_look(live, pid) : 0;
 		if (process)
 			add_process(live, process, is_newborn(live, process), now_ns);
 		else
@@ -320,7 +320,7 @@ uint64_t live_clocks_wake_ns(const struct live *live)
 static void on_share(void *context, const struct clock_share *share)
 {
 	struct live *live = context;
-	struct pending *item = merge_add(&live->merge);
+	struct pending *item = reorder_window_add(&live->window);
 
 	if (!item)
 		return; /* dropped, as a perf sample without memory is */
@@ -398,7 +398,7 @@ void live_clocks_finish(struct live *live)
 
 void live_clocks_hand_over(struct live *live, const struct pending *item)
 {
-	uint32_t process = census_process(live, item->pid);
+	uint32_t process = process_table_process(live, item->pid);
 	uint64_t weight_ns = item->value & NS_MAX;
 	uint64_t count = item->value >> COUNT_SHIFT;
 	uint32_t stack = item->stack_index;
@@ -409,13 +409,13 @@ void live_clocks_hand_over(struct live *live, const struct pending *item)
 		live->samples_cut += count ? count : 1;
 		return;
 	}
-	census_announce(live, process);
+	process_table_announce(live, process);
 	uint32_t thread =
-		census_thread(live, process, item->pid, item->tid ? item->tid : item->pid);
+		process_table_thread(live, process, item->pid, item->tid ? item->tid : item->pid);
 
 	if (stack)
 		/* without memory the name is missing, and counted */
-		(void)names_hit(&live->names, process, stack, item->time_ns, &stack);
+		(void)symbolizer_hit(&live->symbolizer, process, stack, item->time_ns, &stack);
 	struct event event = {
 		.time_ns = item->time_ns,
 		.value = weight_ns,

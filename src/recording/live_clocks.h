@@ -22,7 +22,7 @@ struct stack_table;
  */
 int live_clocks_open(struct live *live);
 
-/* Starts counting CPU time. Called after census_scan(). */
+/* Starts counting CPU time. Called after process_table_scan(). */
 void live_clocks_start(struct live *live);
 
 /* When to call live_clocks_turn() at the latest. */

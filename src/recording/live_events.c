@@ -32,7 +32,7 @@ int live_events_open(struct live *live)
 
 	if (!options->provider_count && !sampled)
 		return 0;
-	int result = relay_new(&live->trace, &live->merge, &live->relay);
+	int result = relay_new(&live->trace, &live->window, &live->relay);
 
 	if (result == 0)
 		managed_relay(live->managed, live->relay, options->providers,
@@ -57,7 +57,7 @@ static uint32_t thread_row(struct live *live, uint32_t process, uint32_t tid, bo
 	if (owner != process && (owner || late) &&
 		proc_read_thread(&live->proc, pid, tid, &facts) < 0)
 		return live_main_thread(live, process);
-	return census_thread(live, process, pid, tid);
+	return process_table_thread(live, process, pid, tid);
 }
 
 void live_events_hand_over(struct live *live, struct pending *item, uint64_t late_ns)
@@ -76,7 +76,7 @@ void live_events_hand_over(struct live *live, struct pending *item, uint64_t lat
 		return;
 	}
 	relay_take(live->relay, item, late_ns, &event);
-	census_announce(live, process);
+	process_table_announce(live, process);
 	event.thread_index = thread_row(live, process, item->tid, late_ns != 0);
 	live_to_sink(live, &event);
 	live->events++;
@@ -93,7 +93,7 @@ void live_events_hand_over(struct live *live, struct pending *item, uint64_t lat
 uint64_t live_events_limit_ns(const struct live *live, uint64_t now_ns)
 {
 	uint64_t limit_ns =
-		live->relay ? relay_limit_ns(live->relay, now_ns) : now_ns - MERGE_WINDOW_NS;
+		live->relay ? relay_limit_ns(live->relay, now_ns) : now_ns - REORDER_WINDOW_NS;
 
 	if (live->cpu_clocks && live_clocks_limit_ns(live) < limit_ns)
 		limit_ns = live_clocks_limit_ns(live);
@@ -112,7 +112,7 @@ static void tell_loss(struct live *live, uint32_t process, const char *source, u
 
 	if (!count)
 		return;
-	census_announce(live, process);
+	process_table_announce(live, process);
 	bytes_reset(&live->payload);
 	payload_loss(&live->payload,
 		&(struct payload_loss){ .source = source,
@@ -122,7 +122,7 @@ static void tell_loss(struct live *live, uint32_t process, const char *source, u
 			.cpu = EVENT_CPU_UNKNOWN,
 			.provider = "",
 			.first_ns = live->losses_told_ns ? live->losses_told_ns : live->begin_ns,
-			.last_ns = live->merge.reached_ns });
+			.last_ns = live->window.watermark_ns });
 	live_emit(live, SPOOR_LOSS, facts->main_thread, &live->payload, EVENT_CPU_UNKNOWN, 0);
 	live->events_lost += count;
 }
@@ -139,7 +139,7 @@ void live_events_tell_losses(struct live *live)
 		tell_loss(live, i, "eventpipe", lost);
 		tell_loss(live, i, "memory", dropped);
 	}
-	live->losses_told_ns = live->merge.reached_ns;
+	live->losses_told_ns = live->window.watermark_ns;
 }
 
 void live_events_close(struct live *live)

@@ -26,7 +26,7 @@ size_t live_port_fds(const struct live *live, struct pollfd *fds, size_t room)
  */
 static uint64_t settling_ns(const struct live *live)
 {
-	return managed_is_streaming(live->managed) ? MERGE_WINDOW_NS : RING_SKEW_NS;
+	return managed_is_streaming(live->managed) ? REORDER_WINDOW_NS : RING_SKEW_NS;
 }
 
 uint64_t live_port_wake_ns(const struct live *live)
@@ -77,10 +77,10 @@ static bool is_held_for_session(struct live *live, const struct live_newcomer *n
 	uint64_t now_ns)
 {
 	uint32_t pid = reverse_peer(live->reverse, newcomer->held.peer)->pid;
-	uint32_t process = pid && !live->cpu_clocks ? census_find(live, pid) : 0;
+	uint32_t process = pid && !live->cpu_clocks ? process_table_find(live, pid) : 0;
 
 	if (pid && !process && !live->cpu_clocks)
-		process = census_look(live, pid); /* its fork record was lost */
+		process = process_table_look(live, pid); /* its fork record was lost */
 	if (!process || !live->processes.items[process].wanted ||
 		live->trace.processes.items[process].ended)
 		return false;

@@ -61,7 +61,7 @@ void live_emit(struct live *live, enum known_event known, uint32_t thread,
 	const struct bytes *payload, int32_t cpu, uint32_t lost_before)
 {
 	struct event event = {
-		.time_ns = live->merge.reached_ns,
+		.time_ns = live->window.watermark_ns,
 		.payload = payload->data,
 		.payload_size = (uint32_t)payload->len,
 		.thread_index = thread,

@@ -2,7 +2,7 @@
  * The state that the files of a live session share, and the functions that write events to its
  * sink.
  *
- * live.c is the main loop; intake.c moves the rings' records into the reorder window; census.c
+ * live.c is the main loop; intake.c moves the rings' records into the reorder window; process_table.c
  * keeps the process table as records leave it. Only files of src/recording include this header.
  */
 #ifndef SPOOR_RECORDING_LIVE_STATE_H
@@ -85,8 +85,8 @@ struct live {
 	struct relay *relay;
 	/* used instead of perf events; NULL: perf events are used */
 	struct live_clocks *cpu_clocks;
-	struct names names;
-	struct merge merge;
+	struct symbolizer symbolizer;
+	struct reorder_window window;
 	struct proc_reader proc;
 	struct box box;
 	const struct arch *arch;
@@ -97,7 +97,7 @@ struct live {
 	struct record_child child;
 	VEC(struct live_process) processes;
 	/* pid filter of CPU-wide sampling with some processes as targets */
-	struct strangers strangers;
+	struct pid_filter filter;
 	VEC(struct live_cpu) cpus;
 	struct reverse *reverse; /* the listen port, borrowed; NULL: none */
 	VEC(struct live_newcomer) newcomers;

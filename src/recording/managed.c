@@ -118,7 +118,7 @@ struct conversation {
 
 struct managed {
 	struct trace *trace;
-	struct names *names;
+	struct symbolizer *symbolizer;
 	managed_report *report;
 	managed_told *told;
 	void *context;
@@ -143,7 +143,7 @@ struct managed {
 	bool stopping;
 };
 
-int managed_new(struct trace *trace, struct names *names, managed_report *report,
+int managed_new(struct trace *trace, struct symbolizer *symbolizer, managed_report *report,
 	managed_told *told, void *context, struct managed **ret_managed)
 {
 	struct managed *managed = calloc(1, sizeof(*managed));
@@ -151,7 +151,7 @@ int managed_new(struct trace *trace, struct names *names, managed_report *report
 	if (!managed)
 		return -ENOMEM;
 	managed->trace = trace;
-	managed->names = names;
+	managed->symbolizer = symbolizer;
 	managed->report = report;
 	managed->told = told;
 	managed->context = context;
@@ -197,7 +197,8 @@ static void enter(struct conversation *talk, enum connection_state state)
 
 static void set_state(struct conversation *talk, enum managed_state state)
 {
-	struct names_process *process = names_process(talk->managed->names, talk->process);
+	struct symbolizer_process *process =
+		symbolizer_process(talk->managed->symbolizer, talk->process);
 
 	if (process)
 		process->managed = (uint8_t)state;
@@ -210,7 +211,7 @@ static void set_state(struct conversation *talk, enum managed_state state)
 static void share_texts(struct conversation *talk)
 {
 	struct managed *managed = talk->managed;
-	struct names_process *process = names_process(managed->names, talk->process);
+	struct symbolizer_process *process = symbolizer_process(managed->symbolizer, talk->process);
 	struct texts *texts = managed->texts.count ? *vec_last(&managed->texts) : NULL;
 
 	if (!process || process->codemap.codes.count || process->codemap.modules.count)
@@ -234,7 +235,7 @@ static void share_texts(struct conversation *talk)
 static void give_up_texts(struct conversation *talk)
 {
 	struct managed *managed = talk->managed;
-	struct names_process *process = names_process(managed->names, talk->process);
+	struct symbolizer_process *process = symbolizer_process(managed->symbolizer, talk->process);
 	struct texts *texts = talk->texts;
 
 	if (!texts)
@@ -452,9 +453,10 @@ static bool is_stop_to_sample(struct conversation *talk, const struct schema *sc
 static void absorb(struct conversation *talk, bool rundown, const struct schema *schema,
 	const struct event *event)
 {
-	struct names_process *process = names_process(talk->managed->names, talk->process);
+	struct symbolizer_process *process =
+		symbolizer_process(talk->managed->symbolizer, talk->process);
 
-	if (!process || talk->managed->names->full)
+	if (!process || talk->managed->symbolizer->full)
 		return;
 	/*
 	 * A method that cannot be added (no memory, malformed) only loses its own name: codemap
@@ -492,7 +494,7 @@ static int take_events(struct conversation *talk, enum dotnet_stream stream)
 	struct event event;
 	int result;
 
-	if (!names_process(talk->managed->names, talk->process))
+	if (!symbolizer_process(talk->managed->symbolizer, talk->process))
 		return -ENOMEM;
 	while ((result = nettrace_decoder_next(decoder, &event, NULL)) > 0) {
 		const struct schema *schema =
@@ -593,13 +595,14 @@ static int relay_through(struct conversation *talk, enum dotnet_stream stream, c
 }
 
 /*
- * Updates names_process.reported_ns: the time up to which the streams that report method loads and
+ * Updates symbolizer_process.reported_ns: the time up to which the streams that report method loads and
  * unloads have been read.
  */
 static void note_reported(struct conversation *talk, enum dotnet_stream stream,
 	uint64_t reported_ns)
 {
-	struct names_process *process = names_process(talk->managed->names, talk->process);
+	struct symbolizer_process *process =
+		symbolizer_process(talk->managed->symbolizer, talk->process);
 
 	talk->reported_ns[stream] = reported_ns;
 	if (!process)
@@ -800,7 +803,8 @@ static void advance_hold(struct conversation *talk, uint64_t now_ns)
  */
 static void begin_again(struct conversation *talk, uint64_t since_ns, uint64_t now_ns)
 {
-	struct names_process *process = names_process(talk->managed->names, talk->process);
+	struct symbolizer_process *process =
+		symbolizer_process(talk->managed->symbolizer, talk->process);
 
 	drop_client(talk);
 	if (talk->process_ended) {
@@ -830,7 +834,8 @@ static void give_back(struct managed *managed)
 
 static void begin_another_rundown(struct conversation *talk, uint64_t now_ns)
 {
-	struct names_process *process = names_process(talk->managed->names, talk->process);
+	struct symbolizer_process *process =
+		symbolizer_process(talk->managed->symbolizer, talk->process);
 
 	if (!dotnet_client_rundown(talk->client))
 		return; /* managed_advance() tries again in the next step */
@@ -847,7 +852,8 @@ static void begin_another_rundown(struct conversation *talk, uint64_t now_ns)
  */
 static void end_rundown(struct conversation *talk)
 {
-	struct names_process *process = names_process(talk->managed->names, talk->process);
+	struct symbolizer_process *process =
+		symbolizer_process(talk->managed->symbolizer, talk->process);
 
 	enter(talk, CONNECTION_NAMED);
 	if (!process)
@@ -988,8 +994,8 @@ static void look_at_guard(struct managed *managed, uint64_t now_ns)
 static bool ask_again(struct conversation *talk, uint64_t now_ns)
 {
 	bool quiet = talk->methods != METHODS_ANNOUNCED && talk->state == CONNECTION_NAMED;
-	struct names_process *process =
-		quiet ? names_process(talk->managed->names, talk->process) : NULL;
+	struct symbolizer_process *process =
+		quiet ? symbolizer_process(talk->managed->symbolizer, talk->process) : NULL;
 
 	if (!process)
 		return false;
@@ -1047,7 +1053,8 @@ void managed_advance(struct managed *managed, uint64_t now_ns)
 
 static bool is_hit_untold(const struct conversation *talk)
 {
-	const struct names_process *process = names_process(talk->managed->names, talk->process);
+	const struct symbolizer_process *process =
+		symbolizer_process(talk->managed->symbolizer, talk->process);
 
 	return process && process->untold_hit;
 }

@@ -21,7 +21,7 @@
  *
  * The session of a runtime that has run for 10 s or more does not report new methods
  * (dotnet_client_untold()), which lowers its overhead: most of its code is compiled already. When
- * samples fall into unknown code (names_process.untold_hit), another rundown names it. Such a
+ * samples fall into unknown code (symbolizer_process.untold_hit), another rundown names it. Such a
  * runtime still names dynamic methods when it frees them. Methods of collectible assemblies are
  * removed without an event at that level; if the process has any, its methods are reported after
  * all.
@@ -42,7 +42,7 @@ struct held_runtime;
 struct ipc_process_info;
 struct ipc_provider;
 struct managed;
-struct names;
+struct symbolizer;
 struct relay;
 struct trace;
 
@@ -74,7 +74,7 @@ typedef void managed_report(void *context, const struct managed_outcome *outcome
  */
 typedef void managed_told(void *context, const char *code, const char *text);
 
-int managed_new(struct trace *trace, struct names *names, managed_report *report,
+int managed_new(struct trace *trace, struct symbolizer *symbolizer, managed_report *report,
 	managed_told *told, void *context, struct managed **ret_managed);
 
 /*

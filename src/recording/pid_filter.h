@@ -6,8 +6,8 @@
  * The bit is cleared when the kernel reports the exit of the process, or a fork that reuses the
  * pid. All zero is an empty filter.
  */
-#ifndef SPOOR_RECORDING_STRANGERS_H
-#define SPOOR_RECORDING_STRANGERS_H
+#ifndef SPOOR_RECORDING_PID_FILTER_H
+#define SPOOR_RECORDING_PID_FILTER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,23 +16,23 @@
 
 struct perf_record;
 
-struct strangers {
+struct pid_filter {
 	VEC(uint64_t) words; /* bit pid % 64 of word pid / 64 */
 };
 
-void strangers_done(struct strangers *strangers);
+void pid_filter_done(struct pid_filter *filter);
 
-bool strangers_has(const struct strangers *strangers, uint32_t pid);
+bool pid_filter_has(const struct pid_filter *filter, uint32_t pid);
 
 /* Without memory the bit is not set; the next record of the pid decides again. */
-void strangers_add(struct strangers *strangers, uint32_t pid);
+void pid_filter_add(struct pid_filter *filter, uint32_t pid);
 
-void strangers_remove(struct strangers *strangers, uint32_t pid);
+void pid_filter_remove(struct pid_filter *filter, uint32_t pid);
 
 /*
  * Filters a record from a ring: true if it belongs to a process that is not recorded. Children of
  * filtered processes are added; other new processes are left undecided.
  */
-bool strangers_sift(struct strangers *strangers, const struct perf_record *record);
+bool pid_filter_sift(struct pid_filter *filter, const struct perf_record *record);
 
 #endif

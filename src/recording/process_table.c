@@ -1,4 +1,4 @@
-/* See census.h. */
+/* See process_table.h. */
 #include "recording/process_table.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 /* a starting runtime connects to the listen port about 20 ms after its start */
 #define PORT_GRACE_NS UINT64_C(1000000000)
 
-struct live_process *census_entry(struct live *live, uint32_t process)
+struct live_process *process_table_entry(struct live *live, uint32_t process)
 {
 	while (live->processes.count <= process)
 		if (!vec_push(&live->processes))
@@ -63,16 +63,16 @@ static uint32_t new_process(struct live *live, uint32_t pid)
 	} else {
 		index = trace_new_process(trace, pid);
 	}
-	struct live_process *own = index ? census_entry(live, index) : NULL;
+	struct live_process *own = index ? process_table_entry(live, index) : NULL;
 
 	if (!own)
 		return 0;
 	*own = (struct live_process){ .wanted = is_wanted_pid(live, pid) };
-	trace->processes.items[index].begin_ns = live->merge.reached_ns;
+	trace->processes.items[index].begin_ns = live->window.watermark_ns;
 	return index;
 }
 
-uint32_t census_find(const struct live *live, uint32_t pid)
+uint32_t process_table_find(const struct live *live, uint32_t pid)
 {
 	uint32_t index = trace_find_process(&live->trace, pid);
 
@@ -80,9 +80,9 @@ uint32_t census_find(const struct live *live, uint32_t pid)
 	return index && live->trace.processes.items[index].pid == pid ? index : 0;
 }
 
-uint32_t census_process(struct live *live, uint32_t pid)
+uint32_t process_table_process(struct live *live, uint32_t pid)
 {
-	uint32_t index = census_find(live, pid);
+	uint32_t index = process_table_find(live, pid);
 
 	return index ? index : new_process(live, pid);
 }
@@ -107,14 +107,14 @@ static void watch_if_managed(struct live *live, uint32_t process, const char *pa
 			clock_monotonic_ns() + (may_come ? PORT_GRACE_NS : 0));
 }
 
-void census_add_mapping(struct live *live, uint32_t process, const struct pending_mapping *in,
-	uint64_t time_ns)
+void process_table_add_mapping(struct live *live, uint32_t process,
+	const struct pending_mapping *in, uint64_t time_ns)
 {
 	struct trace *trace = &live->trace;
 	struct process *owner = &trace->processes.items[process];
 	uint32_t index = 0;
 
-	if (live->names.full)
+	if (live->symbolizer.full)
 		return; /* the memory limit is reached: no more addresses are named */
 	for (uint32_t i = owner->mappings.count; i-- > 0;) {
 		const struct mapping *old = &trace->mappings.items[owner->mappings.items[i]];
@@ -170,14 +170,14 @@ static int on_mapping(void *user, const struct proc_mapping *mapping)
 	if (!mapping->path_len)
 		/* the name that kernel records use */
 		in.path = trace_add_text(&scan->live->trace, "//anon");
-	census_add_mapping(scan->live, scan->process, &in, scan->time_ns);
+	process_table_add_mapping(scan->live, scan->process, &in, scan->time_ns);
 	return 0;
 }
 
 /* Copies a process's identity and mappings from /proc into the tables. */
 static void take_process(struct live *live, uint32_t pid, const struct proc_process *facts)
 {
-	uint32_t index = census_process(live, pid);
+	uint32_t index = process_table_process(live, pid);
 
 	if (!index)
 		return;
@@ -189,7 +189,7 @@ static void take_process(struct live *live, uint32_t pid, const struct proc_proc
 	process->existed = true;
 	process->name = live_text(live, facts->comm, strlen(facts->comm));
 	process->begin_ns = facts->start_ns;
-	uint32_t parent = census_find(live, facts->parent_pid);
+	uint32_t parent = process_table_find(live, facts->parent_pid);
 
 	if (parent && live->processes.items[parent].wanted)
 		live->processes.items[index].wanted = true;
@@ -213,7 +213,7 @@ static void read_process(struct live *live, uint32_t pid)
 		take_process(live, pid, &facts);
 }
 
-void census_read_mappings(struct live *live, uint32_t process)
+void process_table_read_mappings(struct live *live, uint32_t process)
 {
 	struct scan scan = { .live = live, .process = process, .time_ns = clock_monotonic_ns() };
 
@@ -228,17 +228,17 @@ void census_read_mappings(struct live *live, uint32_t process)
  */
 static uint32_t take_if_wanted(struct live *live, uint32_t pid, const struct proc_process *facts)
 {
-	uint32_t parent = census_find(live, facts->parent_pid);
+	uint32_t parent = process_table_find(live, facts->parent_pid);
 
 	if (!is_wanted_pid(live, pid) && !(parent && live->processes.items[parent].wanted))
 		return 0;
 	take_process(live, pid, facts);
-	uint32_t process = census_find(live, pid);
+	uint32_t process = process_table_find(live, pid);
 
 	return process && live->processes.items[process].wanted ? process : 0;
 }
 
-uint32_t census_look(struct live *live, uint32_t pid)
+uint32_t process_table_look(struct live *live, uint32_t pid)
 {
 	struct proc_process facts;
 
@@ -258,17 +258,17 @@ static uint32_t judge(struct live *live, uint32_t pid)
 	if (proc_read(&live->proc, pid, &facts) == 0 && facts.start_ns >= live->begin_ns)
 		process = take_if_wanted(live, pid, &facts);
 	if (!process)
-		strangers_add(&live->strangers, pid);
+		pid_filter_add(&live->filter, pid);
 	return process;
 }
 
-uint32_t census_owner(struct live *live, uint32_t pid)
+uint32_t process_table_owner(struct live *live, uint32_t pid)
 {
 	if (!recorder_info(live->recorder)->filter_by_pid)
-		return census_process(live, pid);
-	uint32_t process = census_find(live, pid);
+		return process_table_process(live, pid);
+	uint32_t process = process_table_find(live, pid);
 
-	if (!process && !strangers_has(&live->strangers, pid))
+	if (!process && !pid_filter_has(&live->filter, pid))
 		process = judge(live, pid);
 	return process && live->processes.items[process].wanted ? process : 0;
 }
@@ -281,12 +281,12 @@ static void find_descendants(struct live *live, const struct id_list *list)
 	do {
 		found = false;
 		for (uint32_t i = 0; i < list->ids.count; i++)
-			found |= !census_find(live, list->ids.items[i]) &&
-				 census_look(live, list->ids.items[i]);
+			found |= !process_table_find(live, list->ids.items[i]) &&
+				 process_table_look(live, list->ids.items[i]);
 	} while (found);
 }
 
-void census_scan(struct live *live)
+void process_table_scan(struct live *live)
 {
 	struct id_list list = { 0 };
 
@@ -317,7 +317,7 @@ static void choose_name(struct live *live, struct process *process, const char *
 }
 
 /* Writes the process's first events: name, facts and command line. */
-void census_announce(struct live *live, uint32_t index)
+void process_table_announce(struct live *live, uint32_t index)
 {
 	if (live->processes.items[index].announced)
 		return;
@@ -410,7 +410,7 @@ void census_announce(struct live *live, uint32_t index)
 }
 
 /* Copies to a process the mappings that it has shared with its parent since fork. */
-void census_adopt_mappings(struct live *live, uint32_t index)
+void process_table_adopt_mappings(struct live *live, uint32_t index)
 {
 	struct live_process *own = &live->processes.items[index];
 	uint32_t parent = own->fork_parent;
@@ -433,7 +433,7 @@ void census_adopt_mappings(struct live *live, uint32_t index)
 			.path = mapping->path,
 			.build_id = mapping->build_id,
 		};
-		census_add_mapping(live, index, &in, mapping->from_ns);
+		process_table_add_mapping(live, index, &in, mapping->from_ns);
 	}
 }
 
@@ -459,21 +459,21 @@ static void end_process(struct live *live, uint32_t index, uint64_t time_ns)
 		&live->payload, EVENT_CPU_UNKNOWN, 0);
 }
 
-void census_fork(struct live *live, const struct pending *item)
+void process_table_fork(struct live *live, const struct pending *item)
 {
 	uint32_t parent_pid = (uint32_t)(item->value >> 32);
 
 	if (item->pid == parent_pid) /* a new thread */
 		return;
-	uint32_t old = census_find(live, item->pid);
+	uint32_t old = process_table_find(live, item->pid);
 
 	if (old && (live->processes.items[old].read_ns >= item->time_ns))
 		return; /* the /proc reading is newer */
-	uint32_t parent = census_find(live, parent_pid);
+	uint32_t parent = process_table_find(live, parent_pid);
 
 	if (recorder_info(live->recorder)->filter_by_pid &&
 		!(parent && live->processes.items[parent].wanted)) {
-		strangers_add(&live->strangers, item->pid);
+		pid_filter_add(&live->filter, item->pid);
 		if (old) /* a recorded process had this pid before */
 			map_remove(&live->trace.by_pid, item->pid, old);
 		if (old && !live->trace.processes.items[old].ended)
@@ -515,7 +515,7 @@ static void give_up_mappings(struct live *live, uint32_t index)
 
 	for (uint32_t i = 1; i < live->processes.count; i++) /* forked processes that share them */
 		if (live->processes.items[i].fork_parent == index)
-			census_adopt_mappings(live, i);
+			process_table_adopt_mappings(live, i);
 	process = &live->trace.processes.items[index];
 	for (uint32_t i = 0; i < process->mappings.count; i++)
 		(void)vec_add(&live->free_mappings, process->mappings.items[i]);
@@ -550,9 +550,9 @@ static uint32_t next_life(struct live *live, uint32_t old, const struct pending 
 	return index;
 }
 
-void census_comm(struct live *live, const struct pending *item)
+void process_table_comm(struct live *live, const struct pending *item)
 {
-	uint32_t index = census_owner(live, item->pid);
+	uint32_t index = process_table_owner(live, item->pid);
 
 	if (item->flag && item->pid == live->child.pid && item->time_ns < live->child_exec_ns)
 		live->child_exec_ns = item->time_ns;
@@ -579,9 +579,9 @@ void census_comm(struct live *live, const struct pending *item)
 		live->trace.threads.items[thread].name = (uint32_t)item->value;
 }
 
-void census_exit(struct live *live, const struct pending *item)
+void process_table_exit(struct live *live, const struct pending *item)
 {
-	uint32_t index = census_find(live, item->pid);
+	uint32_t index = process_table_find(live, item->pid);
 
 	if (!index)
 		return;
@@ -614,9 +614,9 @@ static uint32_t thread_of(struct live *live, uint32_t process, uint32_t pid, uin
 	return trace_reuse_thread(trace, index, process, tid) ? index : 0;
 }
 
-uint32_t census_thread(struct live *live, uint32_t process, uint32_t pid, uint32_t tid)
+uint32_t process_table_thread(struct live *live, uint32_t process, uint32_t pid, uint32_t tid)
 {
-	if (pid == tid || live->names.full)
+	if (pid == tid || live->symbolizer.full)
 		return live_main_thread(live, process);
 	uint32_t thread = thread_of(live, process, pid, tid);
 
@@ -676,7 +676,7 @@ static void bury_threads(struct live *live, const bool *dead)
  * file are freed at each flush. The others are freed in batches of at least BURY_COUNT, because
  * every table that refers to them must be scanned.
  */
-void census_bury(struct live *live)
+void process_table_bury(struct live *live)
 {
 	uint32_t kept = 0;
 	uint32_t count = live->trace.processes.count;
@@ -699,12 +699,12 @@ void census_bury(struct live *live)
 	for (uint32_t i = 0; i < live->ended.count; i++) {
 		uint32_t index = live->ended.items[i];
 		if (managed_is_busy(live->managed, index) ||
-			(kept < AWAIT_MAX && names_awaits(&live->names, index)))
+			(kept < AWAIT_MAX && symbolizer_awaits(&live->symbolizer, index)))
 			live->ended.items[kept++] = index;
 		else
 			dead[index] = true;
 	}
-	names_forget_processes(&live->names, dead, count);
+	symbolizer_forget_processes(&live->symbolizer, dead, count);
 	if (!live->sink_error) /* names that were resolved just now are events of these processes */
 		live->sink_error = live->sink_ops->flush(live->sink, &live->sink_diag);
 	if (live->sink_error)

@@ -6,7 +6,7 @@
  * dropped; a later question reads them again. The module also reads the files that other runtimes
  * write for perf (/tmp/perf-PID.map, jitdump), and looks up kernel addresses in /proc/kallsyms.
  *
- * The functions are slow (they read and parse files) and not thread-safe: name_desk.h runs them in
+ * The functions are slow (they read and parse files) and not thread-safe: symbol_worker.h runs them in
  * a separate thread.
  */
 #ifndef SPOOR_SYMBOLIZE_NAME_TABLES_H
@@ -31,7 +31,7 @@ enum name_question_kind {
 
 struct name_question {
 	struct name_question *next;
-	/* used by name_desk.c: answers on their way back to the thread that allocated them */
+	/* used by symbol_worker.c: answers on their way back to the thread that allocated them */
 	struct name_answer *spent;
 	enum name_question_kind kind;
 	/* the caller's number of the file: equal numbers mean the same file */
@@ -72,7 +72,7 @@ struct name_answer {
 	char *name;               /* owned; demangled; for a kernel symbol with its module */
 	struct name_facts *facts; /* owned; NULL: not requested, or no ELF image */
 	struct codemap *codemap;  /* owned; of ASK_MAPS; NULL: none */
-	/* used by name_desk.c: goes back to the thread that allocated it */
+	/* used by symbol_worker.c: goes back to the thread that allocated it */
 	struct name_question *question;
 };
 

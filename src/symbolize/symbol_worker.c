@@ -1,5 +1,5 @@
 /*
- * See name_desk.h. The two threads pass pointers through two pipes; the thread that has read a
+ * See symbol_worker.h. The two threads pass pointers through two pipes; the thread that has read a
  * pointer owns the object. There is no lock, because a thread at idle priority could be preempted
  * for long while it holds one. Questions and answers that the worker holds are in slots that both
  * threads can empty atomically, so that a worker that gets no CPU time does not keep them. At most
@@ -49,11 +49,11 @@
 
 enum clerk_state {
 	CLERK_SERVES,
-	CLERK_LEFT,      /* touches nothing any more; the desk frees it */
-	CLERK_ABANDONED, /* no desk uses it; it frees itself */
+	CLERK_LEFT,      /* touches nothing any more; the worker frees it */
+	CLERK_ABANDONED, /* no worker uses it; it frees itself */
 };
 
-/* One worker thread and the data that it shares with the desk. */
+/* One worker thread and the data that it shares with the worker. */
 struct clerk {
 	int questions[2]; /* pipes of pointers, non-blocking */
 	int answers[2];
@@ -67,7 +67,7 @@ struct clerk {
 	bool replaced; /* has replaced a thread whose priority could not be raised */
 	/*
 	 * hand: questions read but not started. done: answers not sent. The thread that takes an
-	 * entry out owns it; the desk does so when it abandons the worker.
+	 * entry out owns it; the worker does so when it abandons the worker.
 	 */
 	_Atomic(struct name_question *) hand[BATCH_MAX];
 	_Atomic(struct name_answer *) done[BATCH_MAX];
@@ -75,7 +75,7 @@ struct clerk {
 	_Atomic(struct name_question *) current;
 };
 
-struct name_desk {
+struct symbol_worker {
 	struct name_question *first; /* list of questions not sent yet */
 	struct name_question **last;
 	struct name_answer *ready;
@@ -260,92 +260,93 @@ static void *clerk_main(void *argument)
 	return NULL;
 }
 
-/* ---- the desk, in the caller's thread ---- */
+/* ---- the worker, in the caller's thread ---- */
 
-static void free_list(struct name_desk *desk)
+static void free_list(struct symbol_worker *worker)
 {
-	while (desk->first) {
-		struct name_question *question = desk->first;
-		desk->first = question->next;
+	while (worker->first) {
+		struct name_question *question = worker->first;
+		worker->first = question->next;
 		name_question_free(question);
 	}
-	desk->last = &desk->first;
-	desk->queued = 0;
+	worker->last = &worker->first;
+	worker->queued = 0;
 }
 
-static void queue(struct name_desk *desk, struct name_question *question)
+static void queue(struct symbol_worker *worker, struct name_question *question)
 {
 	question->next = NULL;
-	*desk->last = question;
-	desk->last = &question->next;
-	desk->queued++;
+	*worker->last = question;
+	worker->last = &question->next;
+	worker->queued++;
 }
 
-static void put_ready(struct name_desk *desk, struct name_answer *answer)
+static void put_ready(struct symbol_worker *worker, struct name_answer *answer)
 {
-	desk->answered++;
+	worker->answered++;
 	if (!answer) /* there was no memory for it */
 		return;
 	answer->next = NULL;
-	*desk->ready_last = answer;
-	desk->ready_last = &answer->next;
+	*worker->ready_last = answer;
+	worker->ready_last = &answer->next;
 }
 
-static void take_ready(struct name_desk *desk, const struct clerk *clerk)
+static void take_ready(struct symbol_worker *worker, const struct clerk *clerk)
 {
 	struct name_answer *answers[BATCH_MAX];
 	size_t count;
 
-	while (desk->in_flight && (count = read_pointers(clerk->answers[0], answers, BATCH_MAX))) {
+	while (worker->in_flight &&
+		(count = read_pointers(clerk->answers[0], answers, BATCH_MAX))) {
 		for (size_t i = 0; i < count; i++)
-			put_ready(desk, answers[i]);
-		desk->in_flight -= (uint32_t)count;
+			put_ready(worker, answers[i]);
+		worker->in_flight -= (uint32_t)count;
 	}
 }
 
 /* Moves the questions that the worker has not read back to the list. */
-static void take_back(struct name_desk *desk, const struct clerk *clerk)
+static void take_back(struct symbol_worker *worker, const struct clerk *clerk)
 {
 	struct name_question *question;
 
 	while (read_pointers(clerk->questions[0], &question, 1)) {
 		if (!question)
 			continue;
-		desk->in_flight--;
-		queue(desk, question);
+		worker->in_flight--;
+		queue(worker, question);
 	}
 }
 
 /* Reads the answers, and sends as many questions as the pipe has room for. */
-static void transfer(struct name_desk *desk)
+static void transfer(struct symbol_worker *worker)
 {
-	struct clerk *clerk = desk->clerk;
+	struct clerk *clerk = worker->clerk;
 
 	if (!clerk)
 		return;
-	take_ready(desk, clerk);
-	while (desk->first && desk->in_flight < IN_FLIGHT_MAX) {
+	take_ready(worker, clerk);
+	while (worker->first && worker->in_flight < IN_FLIGHT_MAX) {
 		struct name_question *batch[BATCH_MAX];
-		struct name_question *question = desk->first;
+		struct name_question *question = worker->first;
 		size_t count = 0;
-		for (; question && count < BATCH_MAX && desk->in_flight + count < IN_FLIGHT_MAX;
+		for (; question && count < BATCH_MAX && worker->in_flight + count < IN_FLIGHT_MAX;
 			question = question->next)
 			batch[count++] = question;
 		if (!batch[0]->spent) {
-			batch[0]->spent = desk->spent;
-			desk->spent = NULL;
+			batch[0]->spent = worker->spent;
+			worker->spent = NULL;
 		}
 		if (!write_pointers(clerk->questions[1], batch, count))
 			break; /* they stay in the list */
-		desk->first = question;
-		if (!desk->first)
-			desk->last = &desk->first;
-		desk->queued -= (uint32_t)count;
-		desk->in_flight += (uint32_t)count;
+		worker->first = question;
+		if (!worker->first)
+			worker->last = &worker->first;
+		worker->queued -= (uint32_t)count;
+		worker->in_flight += (uint32_t)count;
 	}
 }
 
-static struct clerk *new_clerk(struct name_desk *desk)
+static struct clerk *new_clerk(struct symbol_worker *worker)
 {
 	struct clerk *clerk = calloc(1, sizeof(*clerk));
 
@@ -357,16 +358,16 @@ static struct clerk *new_clerk(struct name_desk *desk)
 		free_clerk(clerk);
 		return NULL;
 	}
-	clerk->idle = !desk->hurried && !desk->raised;
-	clerk->replaced = desk->raised;
-	clerk->tables = desk->tables;
+	clerk->idle = !worker->hurried && !worker->raised;
+	clerk->replaced = worker->raised;
+	clerk->tables = worker->tables;
 	return clerk;
 }
 
-/* Starts a worker thread. If no thread can be created, desk->clerk stays NULL. */
-static void employ(struct name_desk *desk)
+/* Starts a worker thread. If no thread can be created, worker->clerk stays NULL. */
+static void employ(struct symbol_worker *worker)
 {
-	struct clerk *clerk = desk->tables ? new_clerk(desk) : NULL;
+	struct clerk *clerk = worker->tables ? new_clerk(worker) : NULL;
 	pthread_attr_t detached;
 	pthread_t thread;
 	sigset_t all;
@@ -388,8 +389,8 @@ static void employ(struct name_desk *desk)
 		free_clerk(clerk);
 		return;
 	}
-	desk->tables = NULL;
-	desk->clerk = clerk;
+	worker->tables = NULL;
+	worker->clerk = clerk;
 }
 
 /*
@@ -419,15 +420,15 @@ static struct name_question *current_again(struct clerk *clerk)
 }
 
 /* Takes the answers and the questions out of the worker's slots. */
-static void take_out_of_hand(struct name_desk *desk, struct clerk *clerk)
+static void take_out_of_hand(struct symbol_worker *worker, struct clerk *clerk)
 {
 	for (size_t i = 0; i < BATCH_MAX; i++) {
 		struct name_answer *answer = atomic_exchange(&clerk->done[i], NULL);
 		struct name_question *question = atomic_exchange(&clerk->hand[i], NULL);
 		if (answer)
-			put_ready(desk, answer);
+			put_ready(worker, answer);
 		if (question)
-			queue(desk, question);
+			queue(worker, question);
 	}
 }
 
@@ -435,10 +436,10 @@ static void take_out_of_hand(struct name_desk *desk, struct clerk *clerk)
  * Waits at most `bound_ns` for the thread to leave. If it does not, it is abandoned; its current
  * question is queued again if the thread only waited for a CPU.
  */
-static void dismiss(struct name_desk *desk, uint64_t bound_ns)
+static void dismiss(struct symbol_worker *worker, uint64_t bound_ns)
 {
 	struct name_question *const wake = NULL;
-	struct clerk *clerk = desk->clerk;
+	struct clerk *clerk = worker->clerk;
 	uint64_t until_ns = clock_monotonic_ns() + bound_ns;
 
 	if (!clerk)
@@ -453,43 +454,43 @@ static void dismiss(struct name_desk *desk, uint64_t bound_ns)
 			? current_again(clerk)
 			: NULL;
 
-	/* Before the worker is abandoned; the desk does not read its later answers. */
-	take_ready(desk, clerk);
-	take_back(desk, clerk);
-	take_out_of_hand(desk, clerk);
-	take_ready(desk, clerk); /* sent since the first call */
+	/* Before the worker is abandoned; the worker does not read its later answers. */
+	take_ready(worker, clerk);
+	take_back(worker, clerk);
+	take_out_of_hand(worker, clerk);
+	take_ready(worker, clerk); /* sent since the first call */
 	/* take_back() may have removed the first wake-up */
 	(void)write_pointers(clerk->questions[1], &wake, 1);
-	desk->clerk = NULL;
+	worker->clerk = NULL;
 	if (atomic_exchange(&clerk->state, CLERK_ABANDONED) == CLERK_LEFT) {
-		take_ready(desk, clerk);
-		take_back(desk, clerk);
-		desk->tables = TAKE(clerk->tables);
+		take_ready(worker, clerk);
+		take_back(worker, clerk);
+		worker->tables = TAKE(clerk->tables);
 		free_clerk(clerk);
 		name_question_free(TAKE(again)); /* the thread has answered it */
 	} else {
-		desk->tables = desk->spare;
-		desk->spare = NULL;
+		worker->tables = worker->spare;
+		worker->spare = NULL;
 	}
-	desk->in_flight = 0;
+	worker->in_flight = 0;
 	if (again)
-		queue(desk, again);
+		queue(worker, again);
 }
 
-static void answer_here(struct name_desk *desk, struct name_question *question)
+static void answer_here(struct symbol_worker *worker, struct name_question *question)
 {
 	struct name_answer *answer = new_answer(question);
 
 	if (answer)
-		look_up(desk->tables, question, answer);
-	put_ready(desk, answer);
+		look_up(worker->tables, question, answer);
+	put_ready(worker, answer);
 }
 
-static bool raise_clerk(struct name_desk *desk)
+static bool raise_clerk(struct symbol_worker *worker)
 {
-	int tid = atomic_load(&desk->clerk->tid);
+	int tid = atomic_load(&worker->clerk->tid);
 
-	if (!tid || desk->raise_forbidden ||
+	if (!tid || worker->raise_forbidden ||
 		sched_setscheduler(tid, SCHED_OTHER, &(struct sched_param){ 0 }) < 0)
 		return false;
 	/* if it fails, lookups are slower */
@@ -518,31 +519,31 @@ static uint64_t clerk_cpu_ns(const struct clerk *clerk)
  * most of the time. The new thread keeps ordinary priority, because it could not leave idle
  * priority again.
  */
-static void replace(struct name_desk *desk, uint64_t waited_ns)
+static void replace(struct symbol_worker *worker, uint64_t waited_ns)
 {
 	/* Without a thread id it has not run at all. */
-	if (atomic_load(&desk->clerk->tid) &&
-		(clerk_cpu_ns(desk->clerk) - desk->watched_cpu_ns >= waited_ns / 2 ||
-			!is_starved(desk->clerk)))
+	if (atomic_load(&worker->clerk->tid) &&
+		(clerk_cpu_ns(worker->clerk) - worker->watched_cpu_ns >= waited_ns / 2 ||
+			!is_starved(worker->clerk)))
 		return;
-	if (!desk->spare)
-		desk->spare = name_tables_new(desk->box, desk->symbol_paths);
-	if (!desk->spare)
+	if (!worker->spare)
+		worker->spare = name_tables_new(worker->box, worker->symbol_paths);
+	if (!worker->spare)
 		return; /* no memory: names are resolved late */
-	desk->raised = true;
-	dismiss(desk, REPLACE_BOUND_NS);
-	employ(desk);
-	transfer(desk);
+	worker->raised = true;
+	dismiss(worker, REPLACE_BOUND_NS);
+	employ(worker);
+	transfer(worker);
 }
 
 /* Returns the thread to idle priority when all questions are answered. */
-static void lower(struct name_desk *desk)
+static void lower(struct symbol_worker *worker)
 {
-	int tid = atomic_load(&desk->clerk->tid);
+	int tid = atomic_load(&worker->clerk->tid);
 
-	if (desk->raise_forbidden || desk->clerk->replaced)
+	if (worker->raise_forbidden || worker->clerk->replaced)
 		return;
-	desk->raised = false;
+	worker->raised = false;
 	(void)sched_setscheduler(tid, SCHED_IDLE, &(struct sched_param){ 0 });
 	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid, IOPRIO_IDLE);
 }
@@ -551,175 +552,175 @@ static void lower(struct name_desk *desk)
  * Raises the thread's priority when a question has waited for WAIT_MAX_NS, and lowers it when all
  * are answered.
  */
-static void watch(struct name_desk *desk)
+static void watch(struct symbol_worker *worker)
 {
 	uint64_t now = clock_monotonic_ns();
 
-	if (!name_desk_open_count(desk)) {
-		desk->answered = desk->asked; /* includes questions whose answer was lost */
-		desk->watched = 0;
-		if (desk->raised && !desk->hurried)
-			lower(desk);
+	if (!symbol_worker_open_count(worker)) {
+		worker->answered = worker->asked; /* includes questions whose answer was lost */
+		worker->watched = 0;
+		if (worker->raised && !worker->hurried)
+			lower(worker);
 		return;
 	}
-	if (!desk->watched || desk->answered >= desk->watched) {
-		desk->watched = desk->asked;
-		desk->watched_ns = now;
-		desk->watched_cpu_ns = clerk_cpu_ns(desk->clerk);
+	if (!worker->watched || worker->answered >= worker->watched) {
+		worker->watched = worker->asked;
+		worker->watched_ns = now;
+		worker->watched_cpu_ns = clerk_cpu_ns(worker->clerk);
 		return;
 	}
-	if (desk->raised || desk->hurried || now < desk->watched_ns + WAIT_MAX_NS)
+	if (worker->raised || worker->hurried || now < worker->watched_ns + WAIT_MAX_NS)
 		return;
-	desk->raised = raise_clerk(desk);
-	if (!desk->raised)
-		replace(desk, now - desk->watched_ns);
+	worker->raised = raise_clerk(worker);
+	if (!worker->raised)
+		replace(worker, now - worker->watched_ns);
 }
 
-static void exchange(struct name_desk *desk)
+static void exchange(struct symbol_worker *worker)
 {
-	transfer(desk);
-	if (desk->clerk)
-		watch(desk);
+	transfer(worker);
+	if (worker->clerk)
+		watch(worker);
 }
 
-int name_desk_new(const struct box *box, const char *const *symbol_paths,
-	struct name_desk **ret_desk)
+int symbol_worker_new(const struct box *box, const char *const *symbol_paths,
+	struct symbol_worker **ret_desk)
 {
-	struct name_desk *desk = calloc(1, sizeof(*desk));
+	struct symbol_worker *worker = calloc(1, sizeof(*worker));
 
-	if (!desk)
+	if (!worker)
 		return -ENOMEM;
-	desk->box = box;
-	desk->symbol_paths = symbol_paths;
-	desk->last = &desk->first;
-	desk->ready_last = &desk->ready;
-	desk->tables = name_tables_new(box, symbol_paths);
-	desk->spare = name_tables_new(box, symbol_paths);
-	if (!desk->tables || !desk->spare) {
-		name_desk_free(desk);
+	worker->box = box;
+	worker->symbol_paths = symbol_paths;
+	worker->last = &worker->first;
+	worker->ready_last = &worker->ready;
+	worker->tables = name_tables_new(box, symbol_paths);
+	worker->spare = name_tables_new(box, symbol_paths);
+	if (!worker->tables || !worker->spare) {
+		symbol_worker_free(worker);
 		return -ENOMEM;
 	}
-	*ret_desk = desk;
+	*ret_desk = worker;
 	return 0;
 }
 
-void name_desk_open_kernel(struct name_desk *desk)
+void symbol_worker_open_kernel(struct symbol_worker *worker)
 {
-	if (desk->tables)
-		name_tables_open_kernel(desk->tables);
+	if (worker->tables)
+		name_tables_open_kernel(worker->tables);
 }
 
-void name_desk_ask(struct name_desk *desk, struct name_question *question)
+void symbol_worker_ask(struct symbol_worker *worker, struct name_question *question)
 {
-	desk->asked++;
-	if (!desk->clerk)
-		employ(desk);
-	if (desk->clerk)
-		queue(desk, question);
-	else if (desk->tables)
+	worker->asked++;
+	if (!worker->clerk)
+		employ(worker);
+	if (worker->clerk)
+		queue(worker, question);
+	else if (worker->tables)
 		/* no thread can be created: answer in the caller's thread */
-		answer_here(desk, question);
+		answer_here(worker, question);
 	else
 		name_question_free(question);
 }
 
-struct name_answer *name_desk_take(struct name_desk *desk)
+struct name_answer *symbol_worker_take(struct symbol_worker *worker)
 {
-	if (!desk->ready)
-		exchange(desk);
-	struct name_answer *answer = desk->ready;
+	if (!worker->ready)
+		exchange(worker);
+	struct name_answer *answer = worker->ready;
 
 	if (answer) {
-		desk->ready = answer->next;
-		if (!desk->ready)
-			desk->ready_last = &desk->ready;
+		worker->ready = answer->next;
+		if (!worker->ready)
+			worker->ready_last = &worker->ready;
 	}
 	return answer;
 }
 
-void name_desk_give_back(struct name_desk *desk, struct name_answer *answer)
+void symbol_worker_give_back(struct symbol_worker *worker, struct name_answer *answer)
 {
 	if (!answer)
 		return;
 	name_question_free(TAKE(answer->question));
-	answer->next = desk->spent;
-	desk->spent = answer;
+	answer->next = worker->spent;
+	worker->spent = answer;
 }
 
-uint32_t name_desk_open_count(const struct name_desk *desk)
+uint32_t symbol_worker_open_count(const struct symbol_worker *worker)
 {
-	return desk->queued + desk->in_flight;
+	return worker->queued + worker->in_flight;
 }
 
-bool name_desk_wait(struct name_desk *desk, uint64_t until_ns)
+bool symbol_worker_wait(struct symbol_worker *worker, uint64_t until_ns)
 {
 	for (;;) {
-		exchange(desk);
+		exchange(worker);
 		uint64_t now = clock_monotonic_ns();
-		if (!name_desk_open_count(desk) || !desk->clerk || now >= until_ns)
+		if (!symbol_worker_open_count(worker) || !worker->clerk || now >= until_ns)
 			break;
-		struct pollfd waits = { .fd = desk->clerk->answers[0], .events = POLLIN };
+		struct pollfd waits = { .fd = worker->clerk->answers[0], .events = POLLIN };
 		struct timespec left = clock_left(until_ns, now);
 		(void)ppoll(&waits, 1, &left, NULL); /* the loop above checks the cause */
 	}
-	return !name_desk_open_count(desk);
+	return !symbol_worker_open_count(worker);
 }
 
-void name_desk_hurry(struct name_desk *desk)
+void symbol_worker_hurry(struct symbol_worker *worker)
 {
-	if (desk->hurried || !desk->clerk || !name_desk_open_count(desk))
+	if (worker->hurried || !worker->clerk || !symbol_worker_open_count(worker))
 		return;
-	desk->hurried = true;
-	if (raise_clerk(desk))
+	worker->hurried = true;
+	if (raise_clerk(worker))
 		return;
-	dismiss(desk, LEAVE_BOUND_NS);
-	employ(desk);
-	exchange(desk);
+	dismiss(worker, LEAVE_BOUND_NS);
+	employ(worker);
+	exchange(worker);
 }
 
-void name_desk_make_room(struct name_desk *desk)
+void symbol_worker_make_room(struct symbol_worker *worker)
 {
 	struct name_question *nothing = NULL;
 
-	if (!desk->clerk) {
-		if (desk->tables)
-			name_tables_make_room(desk->tables);
+	if (!worker->clerk) {
+		if (worker->tables)
+			name_tables_make_room(worker->tables);
 		return;
 	}
-	atomic_store(&desk->clerk->room_wanted, true);
+	atomic_store(&worker->clerk->room_wanted, true);
 	/* if the pipe is full, the thread is awake */
-	(void)write_pointers(desk->clerk->questions[1], &nothing, 1);
+	(void)write_pointers(worker->clerk->questions[1], &nothing, 1);
 }
 
-uint64_t name_desk_size_bytes(const struct name_desk *desk)
+uint64_t symbol_worker_size_bytes(const struct symbol_worker *worker)
 {
-	if (desk->clerk)
-		return atomic_load(&desk->clerk->size_bytes);
-	return desk->tables ? name_tables_size_bytes(desk->tables) : 0;
+	if (worker->clerk)
+		return atomic_load(&worker->clerk->size_bytes);
+	return worker->tables ? name_tables_size_bytes(worker->tables) : 0;
 }
 
-void name_desk_free(struct name_desk *desk)
+void symbol_worker_free(struct symbol_worker *worker)
 {
-	if (!desk)
+	if (!worker)
 		return;
-	if (desk->clerk)
+	if (worker->clerk)
 		/* so that it leaves within LEAVE_BOUND_NS; otherwise it is abandoned */
-		(void)raise_clerk(desk);
-	dismiss(desk, LEAVE_BOUND_NS);
-	free_list(desk);
-	for (struct name_answer *answer; (answer = name_desk_take(desk));)
-		name_desk_give_back(desk, answer);
-	while (desk->spent) {
-		struct name_answer *answer = desk->spent;
-		desk->spent = answer->next;
+		(void)raise_clerk(worker);
+	dismiss(worker, LEAVE_BOUND_NS);
+	free_list(worker);
+	for (struct name_answer *answer; (answer = symbol_worker_take(worker));)
+		symbol_worker_give_back(worker, answer);
+	while (worker->spent) {
+		struct name_answer *answer = worker->spent;
+		worker->spent = answer->next;
 		name_answer_free(answer);
 	}
-	name_tables_free(desk->tables);
-	name_tables_free(desk->spare);
-	free(desk);
+	name_tables_free(worker->tables);
+	name_tables_free(worker->spare);
+	free(worker);
 }
 
-void name_desk_forbid_raise(struct name_desk *desk)
+void symbol_worker_forbid_raise(struct symbol_worker *worker)
 {
-	desk->raise_forbidden = true;
+	worker->raise_forbidden = true;
 }

@@ -1,4 +1,4 @@
-/* See names.h. */
+/* See symbolizer.h. */
 #include "symbolize/symbolizer.h"
 
 #include <errno.h>
@@ -35,28 +35,29 @@
 #define FINISH_BOUND_NS UINT64_C(5000000000)
 #define VDSO_BYTES      8192u /* two pages: every kernel maps at least that */
 
-/* struct names_hit_entry.state: values below HIT_WAITING are enum unnamed_cause. */
+/* struct symbolizer_hit_entry.state: values below HIT_WAITING are enum unnamed_cause. */
 enum hit_state { HIT_WAITING = UNNAMED_CAUSE_COUNT, HIT_NAMED };
 
-int names_init(struct names *names, const struct names_options *options)
+int symbolizer_init(struct symbolizer *symbolizer, const struct symbolizer_options *options)
 {
-	*names = (struct names){ .options = *options, .next_id = 1, .kernel_error = 1 };
-	if (!vec_push(&names->hits) || !vec_push(&names->pairs) || !vec_push(&names->images))
+	*symbolizer = (struct symbolizer){ .options = *options, .next_id = 1, .kernel_error = 1 };
+	if (!vec_push(&symbolizer->hits) || !vec_push(&symbolizer->pairs) ||
+		!vec_push(&symbolizer->images))
 		return -ENOMEM;
 	return 0;
 }
 
-struct names_process *names_process(struct names *names, uint32_t process)
+struct symbolizer_process *symbolizer_process(struct symbolizer *symbolizer, uint32_t process)
 {
-	while (names->processes.count <= process)
-		if (!vec_push(&names->processes))
+	while (symbolizer->processes.count <= process)
+		if (!vec_push(&symbolizer->processes))
 			return NULL;
-	return &names->processes.items[process];
+	return &symbolizer->processes.items[process];
 }
 
-static const char *text_at(const struct names *names, uint32_t index)
+static const char *text_at(const struct symbolizer *symbolizer, uint32_t index)
 {
-	return strtab_get(&names->options.trace->strings, index);
+	return strtab_get(&symbolizer->options.trace->strings, index);
 }
 
 static bool is_jit_memory(const char *path)
@@ -71,51 +72,55 @@ static bool is_managed_image(const char *path)
 
 /* ---- writing to the file ---- */
 
-static int emit(struct names *names, enum known_event known, uint32_t process)
+static int emit(struct symbolizer *symbolizer, enum known_event known, uint32_t process)
 {
-	if (names->payload.failed)
+	if (symbolizer->payload.failed)
 		return -ENOMEM;
-	return names->options.emit(names->options.context, known, process, &names->payload);
+	return symbolizer->options.emit(symbolizer->options.context, known, process,
+		&symbolizer->payload);
 }
 
-static uint32_t image_of(struct names *names, const struct mapping *mapping);
-static uint64_t image_key(struct names *names, const struct mapping *mapping);
+static uint32_t image_of(struct symbolizer *symbolizer, const struct mapping *mapping);
+static uint64_t image_key(struct symbolizer *symbolizer, const struct mapping *mapping);
 
 /*
  * Writes a mapping when an address in it is first named, and before it the metadata of its image.
  */
-static int write_mapping(struct names *names, uint32_t index)
+static int write_mapping(struct symbolizer *symbolizer, uint32_t index)
 {
-	struct trace *trace = names->options.trace;
+	struct trace *trace = symbolizer->options.trace;
 	struct mapping *mapping = &trace->mappings.items[index];
-	const char *path = text_at(names, mapping->path);
-	struct names_process *process = names_process(names, mapping->process);
+	const char *path = text_at(symbolizer, mapping->path);
+	struct symbolizer_process *process = symbolizer_process(symbolizer, mapping->process);
 	uint64_t metadata_id = 0;
 
 	if (mapping->id)
 		return 0;
 	if (!is_jit_memory(path) && *path == '/') {
-		uint32_t image = names->options.mappings_only ? 0 : image_of(names, mapping);
-		const struct name_facts *facts = image ? names->images.items[image].facts : NULL;
+		uint32_t image =
+			symbolizer->options.mappings_only ? 0 : image_of(symbolizer, mapping);
+		const struct name_facts *facts =
+			image ? symbolizer->images.items[image].facts : NULL;
 		if (facts && *facts->build_id) {
 			mapping->build_id = trace_add_text(trace, facts->build_id);
 			/* The same file, under the key that includes its build id. */
-			if (!map_get(&names->image_index, image_key(names, mapping)))
+			if (!map_get(&symbolizer->image_index, image_key(symbolizer, mapping)))
 				/* without memory the file is opened again */
-				(void)map_add(&names->image_index, image_key(names, mapping),
-					image);
+				(void)map_add(&symbolizer->image_index,
+					image_key(symbolizer, mapping), image);
 		}
 		if (mapping->build_id) {
-			bytes_reset(&names->text);
-			payload_elf_metadata(&names->text, text_at(names, mapping->build_id),
+			bytes_reset(&symbolizer->text);
+			payload_elf_metadata(&symbolizer->text,
+				text_at(symbolizer, mapping->build_id),
 				facts ? facts->debug_link : NULL, facts ? facts->text_vaddr : 0,
 				facts ? facts->text_offset : 0);
-			metadata_id = names->next_id++;
-			bytes_reset(&names->payload);
-			payload_mapping_metadata(&names->payload,
+			metadata_id = symbolizer->next_id++;
+			bytes_reset(&symbolizer->payload);
+			payload_mapping_metadata(&symbolizer->payload,
 				&(struct payload_mapping_metadata){
-					.id = metadata_id, .symbols = bytes_z(&names->text) });
-			int result = emit(names, SYSTEM_MAPPING_METADATA, mapping->process);
+					.id = metadata_id, .symbols = bytes_z(&symbolizer->text) });
+			int result = emit(symbolizer, SYSTEM_MAPPING_METADATA, mapping->process);
 			if (result < 0)
 				return result;
 		}
@@ -127,15 +132,15 @@ static int write_mapping(struct names *names, uint32_t index)
 	if (process && process->managed != MANAGED_NONE &&
 		strncmp(path, "//anon", strlen("//anon")) == 0)
 		path = "/memfd:doublemapper";
-	mapping->id = names->next_id++;
-	bytes_reset(&names->payload);
-	payload_mapping(&names->payload, &(struct payload_mapping){ .id = mapping->id,
-						 .begin = mapping->begin,
-						 .end = mapping->end,
-						 .file_offset = mapping->file_offset,
-						 .path = path,
-						 .metadata_id = metadata_id });
-	return emit(names, SYSTEM_PROCESS_MAPPING, mapping->process);
+	mapping->id = symbolizer->next_id++;
+	bytes_reset(&symbolizer->payload);
+	payload_mapping(&symbolizer->payload, &(struct payload_mapping){ .id = mapping->id,
+						      .begin = mapping->begin,
+						      .end = mapping->end,
+						      .file_offset = mapping->file_offset,
+						      .path = path,
+						      .metadata_id = metadata_id });
+	return emit(symbolizer, SYSTEM_PROCESS_MAPPING, mapping->process);
 }
 
 /* The value of a mapping in symbol_index. Mapping ids are unique, and 0 is no valid value. */
@@ -146,64 +151,66 @@ static uint32_t symbol_value(uint64_t mapping_id)
 	return value ? value : 1;
 }
 
-static bool first_time(struct names *names, uint64_t mapping_id, uint64_t begin)
+static bool first_time(struct symbolizer *symbolizer, uint64_t mapping_id, uint64_t begin)
 {
 	uint64_t key = hash_u64(mapping_id) ^ begin;
 
-	if (map_get(&names->symbol_index, key))
+	if (map_get(&symbolizer->symbol_index, key))
 		return false;
-	return map_add(&names->symbol_index, key, symbol_value(mapping_id));
+	return map_add(&symbolizer->symbol_index, key, symbol_value(mapping_id));
 }
 
-static int write_symbol(struct names *names, uint32_t process, uint64_t mapping_id, uint64_t begin,
-	uint64_t end, const char *name, size_t name_len)
+static int write_symbol(struct symbolizer *symbolizer, uint32_t process, uint64_t mapping_id,
+	uint64_t begin, uint64_t end, const char *name, size_t name_len)
 {
-	if (!first_time(names, mapping_id, begin))
+	if (!first_time(symbolizer, mapping_id, begin))
 		return 0;
-	bytes_reset(&names->payload);
-	payload_symbol(&names->payload, &(struct payload_symbol){ .id = names->next_id++,
-						.mapping_id = mapping_id,
-						.begin = begin,
-						.end = end,
-						.name = name,
-						.name_len = name_len });
-	return emit(names, SYSTEM_PROCESS_SYMBOL, process);
+	bytes_reset(&symbolizer->payload);
+	payload_symbol(&symbolizer->payload, &(struct payload_symbol){ .id = symbolizer->next_id++,
+						     .mapping_id = mapping_id,
+						     .begin = begin,
+						     .end = end,
+						     .name = name,
+						     .name_len = name_len });
+	return emit(symbolizer, SYSTEM_PROCESS_SYMBOL, process);
 }
 
 /*
  * Writes a managed method: its name as a symbol, then the other properties (kind, tier, lifetime)
  * as a code event.
  */
-static int write_code(struct names *names, const struct names_hit_entry *hit, struct code *code)
+static int write_code(struct symbolizer *symbolizer, const struct symbolizer_hit_entry *hit,
+	struct code *code)
 {
-	struct trace *trace = names->options.trace;
+	struct trace *trace = symbolizer->options.trace;
 	const struct mapping *mapping = &trace->mappings.items[hit->mapping];
-	const char *path = text_at(names, mapping->path);
+	const char *path = text_at(symbolizer, mapping->path);
 	bool in_image = !is_jit_memory(path);
-	struct names_process *process = names_process(names, hit->process);
+	struct symbolizer_process *process = symbolizer_process(symbolizer, hit->process);
 	size_t module_len = 0;
 	cleanup(freep) char *module = NULL;
-	int result = write_mapping(names, hit->mapping);
+	int result = write_mapping(symbolizer, hit->mapping);
 
 	if (result < 0 || code->written)
 		return result;
 	mapping = &trace->mappings.items[hit->mapping];
-	bytes_reset(&names->text);
+	bytes_reset(&symbolizer->text);
 	/* Names from perf maps are complete, without a separate type or assembly. */
 	if (!*code->name_space && (code->kind == CODE_UNKNOWN || code->kind == CODE_STUB))
-		bytes_text(&names->text, code->name);
+		bytes_text(&symbolizer->text, code->name);
 	else
-		codemap_symbol_text(&process->codemap, code, in_image, &names->text);
-	code->reused = !first_time(names, mapping->id, code->begin);
+		codemap_symbol_text(&process->codemap, code, in_image, &symbolizer->text);
+	code->reused = !first_time(symbolizer, mapping->id, code->begin);
 	if (!code->reused) {
-		bytes_reset(&names->payload);
-		payload_symbol(&names->payload, &(struct payload_symbol){ .id = names->next_id++,
-							.mapping_id = mapping->id,
-							.begin = code->begin,
-							.end = code->end,
-							.name = bytes_z(&names->text),
-							.name_len = names->text.len });
-		result = emit(names, SYSTEM_PROCESS_SYMBOL, hit->process);
+		bytes_reset(&symbolizer->payload);
+		payload_symbol(&symbolizer->payload,
+			&(struct payload_symbol){ .id = symbolizer->next_id++,
+				.mapping_id = mapping->id,
+				.begin = code->begin,
+				.end = code->end,
+				.name = bytes_z(&symbolizer->text),
+				.name_len = symbolizer->text.len });
+		result = emit(symbolizer, SYSTEM_PROCESS_SYMBOL, hit->process);
 		if (result < 0)
 			return result;
 	}
@@ -221,17 +228,17 @@ static int write_code(struct names *names, const struct names_hit_entry *hit, st
 				assembly);
 	}
 	code->written = true;
-	bytes_reset(&names->payload);
-	payload_code_added(&names->payload,
+	bytes_reset(&symbolizer->payload);
+	payload_code_added(&symbolizer->payload,
 		&(struct payload_code){ .begin = code->begin,
 			.end = code->end,
-			.name = code->reused ? bytes_z(&names->text) : "",
+			.name = code->reused ? bytes_z(&symbolizer->text) : "",
 			.module = module ? module : "",
 			.kind = code->kind,
 			.tier = code->tier,
 			.method_id = code->method_id,
 			.mapping_id = mapping->id });
-	return emit(names, SPOOR_CODE_ADDED, hit->process);
+	return emit(symbolizer, SPOOR_CODE_ADDED, hit->process);
 }
 
 /* ---- questions to the symbol worker ---- */
@@ -242,20 +249,22 @@ static uint64_t question_key(enum name_question_kind kind, uint32_t image, uint6
 }
 
 /* NULL without memory. */
-static struct name_desk *names_desk(struct names *names)
+static struct symbol_worker *worker_of(struct symbolizer *symbolizer)
 {
-	if (!names->desk &&
-		name_desk_new(names->options.box, names->options.symbol_paths, &names->desk) < 0)
-		names->desk = NULL;
-	return names->desk;
+	if (!symbolizer->worker &&
+		symbol_worker_new(symbolizer->options.box, symbolizer->options.symbol_paths,
+			&symbolizer->worker) < 0)
+		symbolizer->worker = NULL;
+	return symbolizer->worker;
 }
 
 /* Allocates a question about a file of the process. NULL without memory. */
-static struct name_question *new_question(struct names *names, enum name_question_kind kind,
-	uint32_t process)
+static struct name_question *new_question(struct symbolizer *symbolizer,
+	enum name_question_kind kind, uint32_t process)
 {
-	const struct process *owner = &names->options.trace->processes.items[process];
-	struct name_question *question = names_desk(names) ? calloc(1, sizeof(*question)) : NULL;
+	const struct process *owner = &symbolizer->options.trace->processes.items[process];
+	struct name_question *question =
+		worker_of(symbolizer) ? calloc(1, sizeof(*question)) : NULL;
 
 	if (!question)
 		return NULL;
@@ -270,25 +279,25 @@ static struct name_question *new_question(struct names *names, enum name_questio
  * Returns the answer to a question if it has arrived; else NULL, and the question is sent unless it
  * was sent before. Until the answer arrives the process's slot is kept.
  */
-static const struct name_answer *ask(struct names *names, enum name_question_kind kind,
+static const struct name_answer *ask(struct symbolizer *symbolizer, enum name_question_kind kind,
 	uint32_t image, uint64_t place, uint32_t mapping_index)
 {
-	const struct mapping *mapping = &names->options.trace->mappings.items[mapping_index];
+	const struct mapping *mapping = &symbolizer->options.trace->mappings.items[mapping_index];
 	uint64_t key = question_key(kind, image, place);
 
-	for (struct map_walk w = map_find(&names->answer_index, key); w.value; map_next(&w)) {
-		const struct name_answer *answer = names->answers.items[w.value - 1];
+	for (struct map_walk w = map_find(&symbolizer->answer_index, key); w.value; map_next(&w)) {
+		const struct name_answer *answer = symbolizer->answers.items[w.value - 1];
 		if (answer->kind == kind && answer->image == image && answer->place == place)
 			return answer;
 	}
-	if (names->asking_ended)
+	if (symbolizer->asking_ended)
 		return NULL;
 	if (mapping_index)
-		names_process(names, mapping->process)->awaits = true;
-	if (map_get(&names->asked, key))
+		symbolizer_process(symbolizer, mapping->process)->awaits = true;
+	if (map_get(&symbolizer->asked, key))
 		return NULL;
 	struct name_question *question =
-		new_question(names, kind, mapping_index ? mapping->process : 0);
+		new_question(symbolizer, kind, mapping_index ? mapping->process : 0);
 
 	if (!question)
 		return NULL;
@@ -298,47 +307,47 @@ static const struct name_answer *ask(struct names *names, enum name_question_kin
 		question->begin = mapping->begin;
 		question->end = mapping->end;
 		question->inode = mapping->inode;
-		question->wants_facts = !names->images.items[image].known;
+		question->wants_facts = !symbolizer->images.items[image].known;
 	}
-	question->path = strdup(mapping_index ? text_at(names, mapping->path) : "");
-	question->build_id = strdup(mapping_index ? text_at(names, mapping->build_id) : "");
-	if (!question->path || !question->build_id || !map_add(&names->asked, key, 1)) {
+	question->path = strdup(mapping_index ? text_at(symbolizer, mapping->path) : "");
+	question->build_id = strdup(mapping_index ? text_at(symbolizer, mapping->build_id) : "");
+	if (!question->path || !question->build_id || !map_add(&symbolizer->asked, key, 1)) {
 		name_question_free(question);
 		return NULL;
 	}
-	name_desk_ask(names->desk, question);
+	symbol_worker_ask(symbolizer->worker, question);
 	return NULL;
 }
 
-static void take_maps(struct names *names, const struct name_answer *answer);
+static void take_maps(struct symbolizer *symbolizer, const struct name_answer *answer);
 
 /* Fetches the answers that are ready, for one pass over the waiting addresses. */
-static void take_answers(struct names *names)
+static void take_answers(struct symbolizer *symbolizer)
 {
 	struct name_answer *answer;
 
-	while (names->desk && (answer = name_desk_take(names->desk))) {
+	while (symbolizer->worker && (answer = symbol_worker_take(symbolizer->worker))) {
 		uint64_t key = question_key(answer->kind, answer->image, answer->place);
-		struct names_image *image =
-			answer->image ? &names->images.items[answer->image] : NULL;
-		names->files_skipped = names->files_skipped || answer->skipped;
+		struct symbolizer_image *image =
+			answer->image ? &symbolizer->images.items[answer->image] : NULL;
+		symbolizer->files_skipped = symbolizer->files_skipped || answer->skipped;
 		if (answer->kind == ASK_MAPS)
-			take_maps(names, answer);
+			take_maps(symbolizer, answer);
 		else
-			map_remove(&names->asked, key, 1);
+			map_remove(&symbolizer->asked, key, 1);
 		if (image && answer->kind == ASK_SYMBOL) {
 			image->known = true;
 			if (answer->facts && !image->facts)
 				image->facts = TAKE(answer->facts);
 		}
-		if (answer->kind == ASK_MAPS || !vec_add(&names->answers, answer)) {
+		if (answer->kind == ASK_MAPS || !vec_add(&symbolizer->answers, answer)) {
 			/* without memory the question is sent again */
-			name_desk_give_back(names->desk, answer);
+			symbol_worker_give_back(symbolizer->worker, answer);
 			continue;
 		}
 		name_question_free(TAKE(answer->question));
 		/* without memory, as above */
-		(void)map_add(&names->answer_index, key, names->answers.count);
+		(void)map_add(&symbolizer->answer_index, key, symbolizer->answers.count);
 	}
 }
 
@@ -347,65 +356,67 @@ static void take_answers(struct names *names)
  * with the same address (a program that is started repeatedly), at most ANSWERS_KEPT_MAX. Failures
  * to open a file are dropped, because another process may provide the file.
  */
-static void drop_answers(struct names *names, bool all)
+static void drop_answers(struct symbolizer *symbolizer, bool all)
 {
 	uint32_t kept = 0;
 
-	all = all || names->answers.count > ANSWERS_KEPT_MAX;
-	map_reset(&names->answer_index);
-	for (uint32_t i = 0; i < names->answers.count; i++) {
-		struct name_answer *answer = names->answers.items[i];
+	all = all || symbolizer->answers.count > ANSWERS_KEPT_MAX;
+	map_reset(&symbolizer->answer_index);
+	for (uint32_t i = 0; i < symbolizer->answers.count; i++) {
+		struct name_answer *answer = symbolizer->answers.items[i];
 		uint64_t key = question_key(answer->kind, answer->image, answer->place);
-		if (all || answer->error < 0 || !map_add(&names->answer_index, key, kept + 1))
-			name_desk_give_back(names->desk, answer);
+		if (all || answer->error < 0 || !map_add(&symbolizer->answer_index, key, kept + 1))
+			symbol_worker_give_back(symbolizer->worker, answer);
 		else
-			names->answers.items[kept++] = answer;
+			symbolizer->answers.items[kept++] = answer;
 	}
-	names->answers.count = kept;
+	symbolizer->answers.count = kept;
 }
 
 /* ---- the kernel ---- */
 
-void names_open_kernel(struct names *names)
+void symbolizer_open_kernel(struct symbolizer *symbolizer)
 {
 	struct kernel_symbol symbol;
 
-	if (names->kernel_error == 1)
-		names->kernel_error = kernel_symbols_open(&names->kernel_asked);
-	if (!names->kernel_asked) {
+	if (symbolizer->kernel_error == 1)
+		symbolizer->kernel_error = kernel_symbols_open(&symbolizer->kernel_asked);
+	if (!symbolizer->kernel_asked) {
 		/* Reads the kernel's symbols now: the process may lose the right later. */
-		if (names_desk(names))
-			name_desk_open_kernel(names->desk);
+		if (worker_of(symbolizer))
+			symbol_worker_open_kernel(symbolizer->worker);
 		return;
 	}
 	uint64_t before = rights_pause(RIGHT_BPF | RIGHT_SYS_ADMIN);
-	names->kernel_needs_right = kernel_symbols_find(names->kernel_asked,
-					    arch_here()->kernel_begin, &symbol) == -EPERM;
+	symbolizer->kernel_needs_right = kernel_symbols_find(symbolizer->kernel_asked,
+						 arch_here()->kernel_begin, &symbol) == -EPERM;
 	rights_restore(before);
 }
 
 /* Writes the kernel's mapping to each process with kernel frames, with the same id for all. */
-static int map_kernel(struct names *names, uint32_t process)
+static int map_kernel(struct symbolizer *symbolizer, uint32_t process)
 {
-	struct names_process *own = names_process(names, process);
+	struct symbolizer_process *own = symbolizer_process(symbolizer, process);
 
 	if (!own || own->kernel_mapped)
 		return own ? 0 : -ENOMEM;
 	own->kernel_mapped = true;
-	if (!names->kernel_mapping_id)
-		names->kernel_mapping_id = names->next_id++;
-	bytes_reset(&names->payload);
-	payload_mapping(&names->payload, &(struct payload_mapping){ .id = names->kernel_mapping_id,
-						 .begin = arch_here()->kernel_begin,
-						 .end = UINT64_MAX,
-						 .path = "vmlinux" });
-	return emit(names, SYSTEM_PROCESS_MAPPING, process);
+	if (!symbolizer->kernel_mapping_id)
+		symbolizer->kernel_mapping_id = symbolizer->next_id++;
+	bytes_reset(&symbolizer->payload);
+	payload_mapping(&symbolizer->payload,
+		&(struct payload_mapping){ .id = symbolizer->kernel_mapping_id,
+			.begin = arch_here()->kernel_begin,
+			.end = UINT64_MAX,
+			.path = "vmlinux" });
+	return emit(symbolizer, SYSTEM_PROCESS_MAPPING, process);
 }
 
-static uint8_t write_kernel_symbol(struct names *names, uint64_t begin, uint64_t end,
+static uint8_t write_kernel_symbol(struct symbolizer *symbolizer, uint64_t begin, uint64_t end,
 	const char *name, size_t name_len)
 {
-	return write_symbol(names, 0, names->kernel_mapping_id, begin, end, name, name_len) < 0
+	return write_symbol(symbolizer, 0, symbolizer->kernel_mapping_id, begin, end, name,
+		       name_len) < 0
 		       ? UNNAMED_NO_MEMORY
 		       : HIT_NAMED;
 }
@@ -414,31 +425,32 @@ static uint8_t write_kernel_symbol(struct names *names, uint64_t begin, uint64_t
  * Names a kernel address: by a query to the kernel if it supports that, else by the symbol worker,
  * which reads /proc/kallsyms.
  */
-static uint8_t answer_kernel(struct names *names, const struct names_hit_entry *hit)
+static uint8_t answer_kernel(struct symbolizer *symbolizer, const struct symbolizer_hit_entry *hit)
 {
 	struct kernel_symbol symbol;
 
-	if (names->kernel_error == 1)
-		names->kernel_error = kernel_symbols_open(&names->kernel_asked);
-	if (!names->kernel_asked) {
-		const struct name_answer *answer = ask(names, ASK_KERNEL, 0, hit->address, 0);
+	if (symbolizer->kernel_error == 1)
+		symbolizer->kernel_error = kernel_symbols_open(&symbolizer->kernel_asked);
+	if (!symbolizer->kernel_asked) {
+		const struct name_answer *answer = ask(symbolizer, ASK_KERNEL, 0, hit->address, 0);
 		if (!answer)
-			return names->asking_ended ? (uint8_t)UNNAMED_KERNEL_HIDDEN : HIT_WAITING;
+			return symbolizer->asking_ended ? (uint8_t)UNNAMED_KERNEL_HIDDEN
+							: HIT_WAITING;
 		if (answer->error < 0)
 			return UNNAMED_KERNEL_HIDDEN;
 		if (!answer->found)
 			return UNNAMED_NO_SYMBOLS;
-		return write_kernel_symbol(names, answer->begin, answer->begin + answer->size_bytes,
-			answer->name, strlen(answer->name));
+		return write_kernel_symbol(symbolizer, answer->begin,
+			answer->begin + answer->size_bytes, answer->name, strlen(answer->name));
 	}
-	if (kernel_symbols_find(names->kernel_asked, hit->address, &symbol) != 1)
+	if (kernel_symbols_find(symbolizer->kernel_asked, hit->address, &symbol) != 1)
 		return UNNAMED_NO_SYMBOLS;
-	bytes_reset(&names->text);
-	bytes_text(&names->text, symbol.name);
+	bytes_reset(&symbolizer->text);
+	bytes_text(&symbolizer->text, symbol.name);
 	if (*symbol.module)
-		bytes_printf(&names->text, " [%s]", symbol.module);
-	return write_kernel_symbol(names, symbol.begin, symbol.end, bytes_z(&names->text),
-		names->text.len);
+		bytes_printf(&symbolizer->text, " [%s]", symbol.module);
+	return write_kernel_symbol(symbolizer, symbol.begin, symbol.end, bytes_z(&symbolizer->text),
+		symbolizer->text.len);
 }
 
 /* ---- images ---- */
@@ -450,10 +462,10 @@ static uint8_t answer_kernel(struct names *names, const struct names_hit_entry *
  * modify each other anyway. 0: unknown, as for an ended process; its files are searched by their
  * path on this machine, so the path identifies them.
  */
-static uint64_t sharing_of(struct names *names, uint32_t index)
+static uint64_t sharing_of(struct symbolizer *symbolizer, uint32_t index)
 {
-	const struct process *process = &names->options.trace->processes.items[index];
-	struct names_process *own = names_process(names, index);
+	const struct process *process = &symbolizer->options.trace->processes.items[index];
+	struct symbolizer_process *own = symbolizer_process(symbolizer, index);
 
 	if (!own || process->ended)
 		return 0;
@@ -465,15 +477,15 @@ static uint64_t sharing_of(struct names *names, uint32_t index)
 	return own->sharing;
 }
 
-static uint64_t image_key(struct names *names, const struct mapping *mapping)
+static uint64_t image_key(struct symbolizer *symbolizer, const struct mapping *mapping)
 {
-	const char *build_id = text_at(names, mapping->build_id);
-	const char *path = text_at(names, mapping->path);
+	const char *build_id = text_at(symbolizer, mapping->build_id);
+	const char *path = text_at(symbolizer, mapping->path);
 	uint64_t of_path = hash_bytes(path, strlen(path));
 
 	if (mapping_kind_of(path) == MAPPING_VDSO)
 		return of_path;
-	uint64_t whose = sharing_of(names, mapping->process);
+	uint64_t whose = sharing_of(symbolizer, mapping->process);
 
 	if (!whose)
 		whose = of_path;
@@ -485,17 +497,17 @@ static uint64_t image_key(struct names *names, const struct mapping *mapping)
 }
 
 /* The index of a mapping's image; 0 without memory. */
-static uint32_t image_of(struct names *names, const struct mapping *mapping)
+static uint32_t image_of(struct symbolizer *symbolizer, const struct mapping *mapping)
 {
-	uint64_t key = image_key(names, mapping);
-	uint32_t index = map_get(&names->image_index, key);
+	uint64_t key = image_key(symbolizer, mapping);
+	uint32_t index = map_get(&symbolizer->image_index, key);
 
 	if (index)
 		return index;
-	if (!vec_push(&names->images))
+	if (!vec_push(&symbolizer->images))
 		return 0;
-	index = names->images.count - 1;
-	return map_add(&names->image_index, key, index) ? index : 0;
+	index = symbolizer->images.count - 1;
+	return map_add(&symbolizer->image_index, key, index) ? index : 0;
 }
 
 static uint64_t offset_of(const struct mapping *mapping, uint64_t address)
@@ -508,31 +520,31 @@ static uint64_t offset_of(const struct mapping *mapping, uint64_t address)
  * written with its metadata. Otherwise a question is sent for the sampled address, whose symbol is
  * needed next.
  */
-static bool mapping_is_ready(struct names *names, const struct names_hit_entry *hit)
+static bool mapping_is_ready(struct symbolizer *symbolizer, const struct symbolizer_hit_entry *hit)
 {
-	const struct mapping *mapping = &names->options.trace->mappings.items[hit->mapping];
-	const char *path = text_at(names, mapping->path);
+	const struct mapping *mapping = &symbolizer->options.trace->mappings.items[hit->mapping];
+	const char *path = text_at(symbolizer, mapping->path);
 
-	if (mapping->id || names->options.mappings_only || *path != '/' || is_jit_memory(path) ||
-		is_managed_image(path))
+	if (mapping->id || symbolizer->options.mappings_only || *path != '/' ||
+		is_jit_memory(path) || is_managed_image(path))
 		return true;
-	uint32_t image = image_of(names, mapping);
+	uint32_t image = image_of(symbolizer, mapping);
 
-	if (!image || names->images.items[image].known)
+	if (!image || symbolizer->images.items[image].known)
 		return true;
 	/* the answer is used by the next pass */
-	(void)ask(names, ASK_SYMBOL, image, offset_of(mapping, hit->address), hit->mapping);
-	return names->asking_ended;
+	(void)ask(symbolizer, ASK_SYMBOL, image, offset_of(mapping, hit->address), hit->mapping);
+	return symbolizer->asking_ended;
 }
 
 /*
  * Writes a symbol of a file, with its addresses in this mapping; `offset_of_mapping` is the file
  * offset of the mapping's begin.
  */
-static uint8_t write_native(struct names *names, const struct names_hit_entry *hit,
+static uint8_t write_native(struct symbolizer *symbolizer, const struct symbolizer_hit_entry *hit,
 	uint64_t symbol_offset, uint64_t size, uint64_t offset_of_mapping, const char *name)
 {
-	const struct mapping *mapping = &names->options.trace->mappings.items[hit->mapping];
+	const struct mapping *mapping = &symbolizer->options.trace->mappings.items[hit->mapping];
 	uint64_t begin = mapping->begin;
 	uint64_t end = mapping->begin + (symbol_offset + size - offset_of_mapping);
 
@@ -540,7 +552,7 @@ static uint8_t write_native(struct names *names, const struct names_hit_entry *h
 		begin += symbol_offset - offset_of_mapping;
 	if (end > mapping->end)
 		end = mapping->end;
-	if (write_symbol(names, hit->process, mapping->id, begin, end, name, strlen(name)) < 0)
+	if (write_symbol(symbolizer, hit->process, mapping->id, begin, end, name, strlen(name)) < 0)
 		return UNNAMED_NO_MEMORY;
 	return HIT_NAMED;
 }
@@ -549,48 +561,48 @@ static uint8_t write_native(struct names *names, const struct names_hit_entry *h
  * Names a vdso address. All processes of one architecture have the same vdso, so the recorder's own
  * is read.
  */
-static uint8_t answer_vdso(struct names *names, const struct names_hit_entry *hit)
+static uint8_t answer_vdso(struct symbolizer *symbolizer, const struct symbolizer_hit_entry *hit)
 {
-	const struct mapping *mapping = &names->options.trace->mappings.items[hit->mapping];
+	const struct mapping *mapping = &symbolizer->options.trace->mappings.items[hit->mapping];
 	const uint8_t *vdso = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
 	struct diag quiet = { 0 };
 	struct symbol_hit symbol;
 
-	if (vdso && !names->vdso_tried)
+	if (vdso && !symbolizer->vdso_tried)
 		/* without symbols names show offsets */
-		(void)symbol_file_open_memory(vdso, VDSO_BYTES, &names->vdso, &quiet);
-	names->vdso_tried = true;
-	if (!names->vdso)
+		(void)symbol_file_open_memory(vdso, VDSO_BYTES, &symbolizer->vdso, &quiet);
+	symbolizer->vdso_tried = true;
+	if (!symbolizer->vdso)
 		return UNNAMED_NO_IMAGE;
-	if (!symbol_file_find_vaddr(names->vdso, hit->address - mapping->begin, &symbol))
+	if (!symbol_file_find_vaddr(symbolizer->vdso, hit->address - mapping->begin, &symbol))
 		return UNNAMED_NO_SYMBOLS;
-	return write_native(names, hit, symbol.begin_vaddr, symbol.end_vaddr - symbol.begin_vaddr,
-		0, symbol.name);
+	return write_native(symbolizer, hit, symbol.begin_vaddr,
+		symbol.end_vaddr - symbol.begin_vaddr, 0, symbol.name);
 }
 
 /*
  * Names an address from the mapped file: by a symbol of an ELF image, or by a method of a
  * precompiled managed image.
  */
-static uint8_t answer_file(struct names *names, const struct names_hit_entry *hit,
+static uint8_t answer_file(struct symbolizer *symbolizer, const struct symbolizer_hit_entry *hit,
 	enum name_question_kind kind)
 {
-	const struct mapping *mapping = &names->options.trace->mappings.items[hit->mapping];
-	uint32_t image = image_of(names, mapping);
+	const struct mapping *mapping = &symbolizer->options.trace->mappings.items[hit->mapping];
+	uint32_t image = image_of(symbolizer, mapping);
 
 	if (!image)
 		return UNNAMED_NO_MEMORY;
 	const struct name_answer *answer =
-		ask(names, kind, image, offset_of(mapping, hit->address), hit->mapping);
+		ask(symbolizer, kind, image, offset_of(mapping, hit->address), hit->mapping);
 
 	if (!answer)
-		return names->asking_ended ? (uint8_t)UNNAMED_NO_IMAGE : HIT_WAITING;
+		return symbolizer->asking_ended ? (uint8_t)UNNAMED_NO_IMAGE : HIT_WAITING;
 	if (answer->error < 0)
 		return answer->error == -ENOMEM ? UNNAMED_NO_MEMORY : UNNAMED_NO_IMAGE;
 	if (!answer->found)
 		return UNNAMED_NO_SYMBOLS;
-	return write_native(names, hit, answer->begin, answer->size_bytes, mapping->file_offset,
-		answer->name);
+	return write_native(symbolizer, hit, answer->begin, answer->size_bytes,
+		mapping->file_offset, answer->name);
 }
 
 /* ---- managed code ---- */
@@ -599,30 +611,30 @@ static uint8_t answer_file(struct names *names, const struct names_hit_entry *hi
  * Requests the files that other runtimes (and .NET, if its environment enables it) write for perf.
  * True when they are in the codemap or cannot be read.
  */
-static bool maps_are_read(struct names *names, uint32_t index)
+static bool maps_are_read(struct symbolizer *symbolizer, uint32_t index)
 {
-	struct names_process *own = names_process(names, index);
+	struct symbolizer_process *own = symbolizer_process(symbolizer, index);
 	struct name_question *question;
 
-	if (own->maps_read || names->asking_ended)
+	if (own->maps_read || symbolizer->asking_ended)
 		return true;
 	own->awaits = true;
 	if (own->maps_asked)
 		return false;
-	question = new_question(names, ASK_MAPS, index);
+	question = new_question(symbolizer, ASK_MAPS, index);
 	if (!question) {
 		own->maps_read = true;
 		return true;
 	}
-	own->maps_asked = question->place = ++names->maps_asked;
-	name_desk_ask(names->desk, question);
+	own->maps_asked = question->place = ++symbolizer->maps_asked;
+	symbol_worker_ask(symbolizer->worker, question);
 	return false;
 }
 
-static void take_maps(struct names *names, const struct name_answer *answer)
+static void take_maps(struct symbolizer *symbolizer, const struct name_answer *answer)
 {
-	for (uint32_t i = 1; i < names->processes.count; i++) {
-		struct names_process *own = &names->processes.items[i];
+	for (uint32_t i = 1; i < symbolizer->processes.count; i++) {
+		struct symbolizer_process *own = &symbolizer->processes.items[i];
 		if (own->maps_asked != answer->place)
 			continue;
 		own->maps_read = true;
@@ -639,9 +651,9 @@ static void take_maps(struct names *names, const struct name_answer *answer)
 /*
  * Reads the bytes around an address in JIT memory and recognizes stubs, while the process exists.
  */
-static void look_for_stub(struct names *names, struct names_hit_entry *hit)
+static void look_for_stub(struct symbolizer *symbolizer, struct symbolizer_hit_entry *hit)
 {
-	const struct process *process = &names->options.trace->processes.items[hit->process];
+	const struct process *process = &symbolizer->options.trace->processes.items[hit->process];
 	uint8_t code[2 * STUB_AROUND_BYTES];
 	size_t at;
 	int fd;
@@ -666,9 +678,9 @@ static void look_for_stub(struct names *names, struct names_hit_entry *hit)
 		hit->stub_offset = (uint8_t)(hit->address - begin - at);
 }
 
-static int write_stub(struct names *names, const struct names_hit_entry *hit)
+static int write_stub(struct symbolizer *symbolizer, const struct symbolizer_hit_entry *hit)
 {
-	const struct mapping *mapping = &names->options.trace->mappings.items[hit->mapping];
+	const struct mapping *mapping = &symbolizer->options.trace->mappings.items[hit->mapping];
 	uint64_t begin = hit->address - (hit->stub ? hit->stub_offset : 0u);
 	uint64_t end = hit->stub ? begin + hit->stub->size_bytes : begin + 1;
 
@@ -676,43 +688,43 @@ static int write_stub(struct names *names, const struct names_hit_entry *hit)
 		end = hit->address + 1;
 	if (end > mapping->end)
 		end = mapping->end;
-	bytes_reset(&names->text);
-	bytes_printf(&names->text, "(%s)", hit->stub ? hit->stub->kind : "JIT stub");
-	int result = write_symbol(names, hit->process, mapping->id, begin, end,
-		bytes_z(&names->text), names->text.len);
+	bytes_reset(&symbolizer->text);
+	bytes_printf(&symbolizer->text, "(%s)", hit->stub ? hit->stub->kind : "JIT stub");
+	int result = write_symbol(symbolizer, hit->process, mapping->id, begin, end,
+		bytes_z(&symbolizer->text), symbolizer->text.len);
 
 	if (result < 0)
 		return result;
-	bytes_reset(&names->payload);
-	payload_code_added(&names->payload, &(struct payload_code){ .begin = begin,
-						    .end = end,
-						    .name = "",
-						    .module = "",
-						    .kind = CODE_STUB,
-						    .mapping_id = mapping->id });
-	return emit(names, SPOOR_CODE_ADDED, hit->process);
+	bytes_reset(&symbolizer->payload);
+	payload_code_added(&symbolizer->payload, &(struct payload_code){ .begin = begin,
+							 .end = end,
+							 .name = "",
+							 .module = "",
+							 .kind = CODE_STUB,
+							 .mapping_id = mapping->id });
+	return emit(symbolizer, SPOOR_CODE_ADDED, hit->process);
 }
 
-static uint8_t answer_jit(struct names *names, struct names_hit_entry *hit, uint64_t now_ns,
-	bool last)
+static uint8_t answer_jit(struct symbolizer *symbolizer, struct symbolizer_hit_entry *hit,
+	uint64_t now_ns, bool last)
 {
-	struct names_process *own = names_process(names, hit->process);
+	struct symbolizer_process *own = symbolizer_process(symbolizer, hit->process);
 
 	if (own->managed == MANAGED_NONE || own->managed == MANAGED_REFUSED) {
-		if (!maps_are_read(names, hit->process))
+		if (!maps_are_read(symbolizer, hit->process))
 			/* the perf files are read before the state is decided */
 			return HIT_WAITING;
 		if (own->managed == MANAGED_NONE)
 			return UNNAMED_NO_SYMBOLS;
 	}
 	if (!hit->stub_tried)
-		look_for_stub(names, hit);
+		look_for_stub(symbolizer, hit);
 	bool settled = own->managed == MANAGED_KNOWN && now_ns > hit->time_ns + STUB_SETTLE_NS;
 
 	if (own->managed == MANAGED_ASKING && !last)
 		return HIT_WAITING;
 	if (hit->stub && (settled || last || own->managed == MANAGED_REFUSED))
-		return write_stub(names, hit) < 0 ? UNNAMED_NO_MEMORY : HIT_NAMED;
+		return write_stub(symbolizer, hit) < 0 ? UNNAMED_NO_MEMORY : HIT_NAMED;
 	if (!last && own->untold && !hit->stub && hit->time_ns >= own->rundown_ns)
 		own->untold_hit = true;
 	if (!last)
@@ -727,15 +739,15 @@ static uint8_t answer_jit(struct names *names, struct names_hit_entry *hit, uint
 		hit->gone ? NULL : codemap_find_next(&own->codemap, hit->address, hit->time_ns);
 
 	if (next)
-		return write_code(names, hit, next) < 0 ? UNNAMED_NO_MEMORY : HIT_NAMED;
+		return write_code(symbolizer, hit, next) < 0 ? UNNAMED_NO_MEMORY : HIT_NAMED;
 	/*
 	 * All methods are known and none contains the address: the runtime generated the code
 	 * itself. Without the right to read it, it is named "JIT stub".
 	 */
 	if (hit->stub_tried == 1 && !hit->gone)
-		(void)write_stub(names, hit); /* also counted as unnamed */
+		(void)write_stub(symbolizer, hit); /* also counted as unnamed */
 	/* above the memory limit no more methods are added */
-	return names->full ? UNNAMED_NO_MEMORY : UNNAMED_NO_METHOD;
+	return symbolizer->full ? UNNAMED_NO_MEMORY : UNNAMED_NO_METHOD;
 }
 
 /*
@@ -744,7 +756,7 @@ static uint8_t answer_jit(struct names *names, struct names_hit_entry *hit, uint
  * yet. Its symbol is written only one time and must include the module, so it waits. A body that
  * was removed does not wait, because its removal event must follow its symbol in the file.
  */
-static bool module_may_come(const struct names_process *own, const struct code *code)
+static bool module_may_come(const struct symbolizer_process *own, const struct code *code)
 {
 	return own->managed == MANAGED_ASKING && code->until_ns == UINT64_MAX && code->module_id &&
 	       code->kind != CODE_DYNAMIC && !codemap_has_module(&own->codemap, code->module_id);
@@ -756,8 +768,8 @@ static bool module_may_come(const struct names_process *own, const struct code *
  * address. Only dynamic methods and those of collectible assemblies are ever removed. A runtime
  * without events reports no time at all; after REMOVAL_WAIT_NS the code counts as not removed.
  */
-static bool removal_may_come(const struct names_process *own, const struct code *code,
-	const struct names_hit_entry *hit, uint64_t now_ns)
+static bool removal_may_come(const struct symbolizer_process *own, const struct code *code,
+	const struct symbolizer_hit_entry *hit, uint64_t now_ns)
 {
 	bool removable =
 		code->kind == CODE_DYNAMIC || (own->unloads_code && code->kind != CODE_READYTORUN);
@@ -772,14 +784,15 @@ static bool removal_may_come(const struct names_process *own, const struct code 
  * Names one sampled address. Returns its new state: named, the cause why it has no name, or
  * waiting.
  */
-static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t now_ns, bool last)
+static uint8_t answer(struct symbolizer *symbolizer, struct symbolizer_hit_entry *hit,
+	uint64_t now_ns, bool last)
 {
-	struct trace *trace = names->options.trace;
+	struct trace *trace = symbolizer->options.trace;
 
 	if (!hit->process)
-		return names->options.mappings_only ? (uint8_t)UNNAMED_NO_SYMBOLS
-						    : answer_kernel(names, hit);
-	struct names_process *own = names_process(names, hit->process);
+		return symbolizer->options.mappings_only ? (uint8_t)UNNAMED_NO_SYMBOLS
+							 : answer_kernel(symbolizer, hit);
+	struct symbolizer_process *own = symbolizer_process(symbolizer, hit->process);
 
 	if (!own)
 		return UNNAMED_NO_MEMORY;
@@ -787,13 +800,13 @@ static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t
 		hit->mapping = trace_find_mapping(trace, hit->process, hit->address);
 	if (!hit->mapping)
 		return last ? UNNAMED_NO_MAPPING : HIT_WAITING;
-	if (!mapping_is_ready(names, hit))
+	if (!mapping_is_ready(symbolizer, hit))
 		return HIT_WAITING;
-	if (write_mapping(names, hit->mapping) < 0)
+	if (write_mapping(symbolizer, hit->mapping) < 0)
 		return UNNAMED_NO_MEMORY;
-	if (names->options.mappings_only)
+	if (symbolizer->options.mappings_only)
 		return UNNAMED_NO_SYMBOLS;
-	const char *path = text_at(names, trace->mappings.items[hit->mapping].path);
+	const char *path = text_at(symbolizer, trace->mappings.items[hit->mapping].path);
 
 	if (own->codemap.codes.count) {
 		struct code *code = codemap_find(&own->codemap, hit->address, hit->time_ns);
@@ -801,16 +814,17 @@ static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t
 			(module_may_come(own, code) || removal_may_come(own, code, hit, now_ns)))
 			return HIT_WAITING;
 		if (code)
-			return write_code(names, hit, code) < 0 ? UNNAMED_NO_MEMORY : HIT_NAMED;
+			return write_code(symbolizer, hit, code) < 0 ? UNNAMED_NO_MEMORY
+								     : HIT_NAMED;
 	}
 	if (is_jit_memory(path))
-		return answer_jit(names, hit, now_ns, last);
+		return answer_jit(symbolizer, hit, now_ns, last);
 	if (mapping_kind_of(path) == MAPPING_VDSO)
-		return answer_vdso(names, hit);
+		return answer_vdso(symbolizer, hit);
 	if (is_managed_image(path)) {
 		if (!last && (own->managed == MANAGED_ASKING || own->managed == MANAGED_KNOWN))
 			return HIT_WAITING;
-		uint8_t state = answer_file(names, hit, ASK_METHOD);
+		uint8_t state = answer_file(symbolizer, hit, ASK_METHOD);
 		return state == HIT_NAMED || state == HIT_WAITING || own->managed == MANAGED_REFUSED
 			       ? state
 			       : UNNAMED_NO_METHOD;
@@ -825,7 +839,7 @@ static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t
 		trace->mappings.items[hit->mapping].path ==
 			trace->processes.items[hit->process].executable)
 		return HIT_WAITING;
-	return answer_file(names, hit, ASK_SYMBOL);
+	return answer_file(symbolizer, hit, ASK_SYMBOL);
 }
 
 /* ---- sampled addresses ---- */
@@ -833,13 +847,14 @@ static uint8_t answer(struct names *names, struct names_hit_entry *hit, uint64_t
 /*
  * The current entry of an address. If there is none and `gone` is true: the entry of removed code.
  */
-static uint32_t find_hit(const struct names *names, uint32_t process, uint64_t address, bool gone)
+static uint32_t find_hit(const struct symbolizer *symbolizer, uint32_t process, uint64_t address,
+	bool gone)
 {
 	uint64_t key = hash_u64(address) ^ process;
 	uint32_t second = 0;
 
-	for (struct map_walk w = map_find(&names->hit_index, key); w.value; map_next(&w)) {
-		const struct names_hit_entry *hit = &names->hits.items[w.value];
+	for (struct map_walk w = map_find(&symbolizer->hit_index, key); w.value; map_next(&w)) {
+		const struct symbolizer_hit_entry *hit = &symbolizer->hits.items[w.value];
 		if (hit->address != address || hit->process != process)
 			continue;
 		if (!hit->gone)
@@ -849,12 +864,12 @@ static uint32_t find_hit(const struct names *names, uint32_t process, uint64_t a
 	return gone ? second : 0;
 }
 
-static int add_hit(struct names *names, uint32_t process, uint32_t mapping, uint64_t address,
-	uint64_t time_ns)
+static int add_hit(struct symbolizer *symbolizer, uint32_t process, uint32_t mapping,
+	uint64_t address, uint64_t time_ns)
 {
-	if (names->full)
+	if (symbolizer->full)
 		return 0;
-	struct names_hit_entry *hit = vec_push(&names->hits);
+	struct symbolizer_hit_entry *hit = vec_push(&symbolizer->hits);
 
 	if (!hit)
 		return -ENOMEM;
@@ -863,10 +878,10 @@ static int add_hit(struct names *names, uint32_t process, uint32_t mapping, uint
 	hit->process = process;
 	hit->mapping = mapping;
 	hit->state = HIT_WAITING;
-	uint32_t index = names->hits.count - 1;
+	uint32_t index = symbolizer->hits.count - 1;
 
-	if (!map_add(&names->hit_index, hash_u64(address) ^ process, index) ||
-		!vec_add(&names->waiting, index))
+	if (!map_add(&symbolizer->hit_index, hash_u64(address) ^ process, index) ||
+		!vec_add(&symbolizer->waiting, index))
 		return -ENOMEM;
 	return 0;
 }
@@ -875,16 +890,17 @@ static int add_hit(struct names *names, uint32_t process, uint32_t mapping, uint
  * Number of frames at the root that this stack shares with the previous one, usually most of them.
  * They need no second lookup.
  */
-static uint32_t common_root(const struct names *names, uint32_t process, const uint64_t *frames,
-	uint32_t count)
+static uint32_t common_root(const struct symbolizer *symbolizer, uint32_t process,
+	const uint64_t *frames, uint32_t count)
 {
-	uint32_t most = count < names->previous.count ? count : names->previous.count;
+	uint32_t most = count < symbolizer->previous.count ? count : symbolizer->previous.count;
 	uint32_t same = 0;
 
-	if (names->previous_process != process)
+	if (symbolizer->previous_process != process)
 		return 0;
 	while (same < most &&
-		frames[count - 1 - same] == names->previous.items[names->previous.count - 1 - same])
+		frames[count - 1 - same] ==
+			symbolizer->previous.items[symbolizer->previous.count - 1 - same])
 		same++;
 	return same;
 }
@@ -893,58 +909,58 @@ static uint32_t common_root(const struct names *names, uint32_t process, const u
  * Adds each frame of a new stack as a sampled address. *ret_sound: number of frames before the
  * first one that is no code.
  */
-static int hit_frames(struct names *names, uint32_t process, const uint64_t *frames, uint32_t count,
-	uint64_t time_ns, uint32_t *ret_sound)
+static int hit_frames(struct symbolizer *symbolizer, uint32_t process, const uint64_t *frames,
+	uint32_t count, uint64_t time_ns, uint32_t *ret_sound)
 {
-	struct trace *trace = names->options.trace;
+	struct trace *trace = symbolizer->options.trace;
 	uint64_t kernel_begin = arch_here()->kernel_begin;
-	bool mapped = trace->processes.items[process].mappings.count != 0 && !names->full;
-	uint32_t fresh = count - common_root(names, process, frames, count);
+	bool mapped = trace->processes.items[process].mappings.count != 0 && !symbolizer->full;
+	uint32_t fresh = count - common_root(symbolizer, process, frames, count);
 
 	*ret_sound = count;
 	for (uint32_t i = 0; i < fresh; i++) {
 		bool kernel = frames[i] >= kernel_begin;
 		uint32_t owner = kernel ? 0 : process;
 		uint32_t mapping = 0;
-		int result = kernel ? map_kernel(names, process) : 0;
+		int result = kernel ? map_kernel(symbolizer, process) : 0;
 		if (result < 0)
 			return result;
-		if (find_hit(names, owner, frames[i], false))
+		if (find_hit(symbolizer, owner, frames[i], false))
 			continue;
 		if (!kernel)
 			mapping = trace_find_mapping(trace, process, frames[i]);
-		if (!kernel && !mapping && mapped && i && !names->options.sound) {
+		if (!kernel && !mapping && mapped && i && !symbolizer->options.sound) {
 			*ret_sound = i;
 			return 0;
 		}
 		if (!kernel && !mapping) {
-			struct names_process *own = names_process(names, process);
+			struct symbolizer_process *own = symbolizer_process(symbolizer, process);
 			if (own)
 				own->unmapped = true;
 		}
-		result = add_hit(names, owner, mapping, frames[i], time_ns);
+		result = add_hit(symbolizer, owner, mapping, frames[i], time_ns);
 		if (result < 0)
 			return result;
 	}
-	vec_reset(&names->previous);
-	names->previous_process = 0;
-	if (vec_reserve(&names->previous, count)) {
-		memcpy(names->previous.items, frames, count * sizeof(*frames));
-		names->previous.count = count;
-		names->previous_process = process;
+	vec_reset(&symbolizer->previous);
+	symbolizer->previous_process = 0;
+	if (vec_reserve(&symbolizer->previous, count)) {
+		memcpy(symbolizer->previous.items, frames, count * sizeof(*frames));
+		symbolizer->previous.count = count;
+		symbolizer->previous_process = process;
 	}
 	return 0;
 }
 
-int names_hit(struct names *names, uint32_t process, uint32_t stack_index, uint64_t time_ns,
-	uint32_t *ret_stack_index)
+int symbolizer_hit(struct symbolizer *symbolizer, uint32_t process, uint32_t stack_index,
+	uint64_t time_ns, uint32_t *ret_stack_index)
 {
-	struct trace *trace = names->options.trace;
+	struct trace *trace = symbolizer->options.trace;
 	uint32_t epoch = trace->processes.items[process].code_epoch;
 	uint64_t key = hash_u64((uint64_t)process << 32 | stack_index) ^ epoch;
 
-	for (struct map_walk w = map_find(&names->pair_index, key); w.value; map_next(&w)) {
-		struct names_pair *pair = &names->pairs.items[w.value];
+	for (struct map_walk w = map_find(&symbolizer->pair_index, key); w.value; map_next(&w)) {
+		struct symbolizer_pair *pair = &symbolizer->pairs.items[w.value];
 		if (pair->process == process && pair->stack_index == stack_index &&
 			pair->epoch == epoch) {
 			pair->count++;
@@ -952,11 +968,11 @@ int names_hit(struct names *names, uint32_t process, uint32_t stack_index, uint6
 			return 0;
 		}
 	}
-	struct names_pair *pair = vec_push(&names->pairs);
+	struct symbolizer_pair *pair = vec_push(&symbolizer->pairs);
 
-	if (!pair || !map_add(&names->pair_index, key, names->pairs.count - 1))
+	if (!pair || !map_add(&symbolizer->pair_index, key, symbolizer->pairs.count - 1))
 		return -ENOMEM;
-	*pair = (struct names_pair){ .process = process,
+	*pair = (struct symbolizer_pair){ .process = process,
 		.stack_index = stack_index,
 		.epoch = epoch,
 		.count = 1,
@@ -964,17 +980,18 @@ int names_hit(struct names *names, uint32_t process, uint32_t stack_index, uint6
 	uint32_t count;
 	const uint64_t *frames = stack_table_get(&trace->stacks, stack_index, &count);
 	uint32_t sound;
-	int result = hit_frames(names, process, frames, count, time_ns, &sound);
+	int result = hit_frames(symbolizer, process, frames, count, time_ns, &sound);
 
 	if (result < 0)
 		return result;
 	if (sound < count) {
 		/* Interning may move the table, so its own memory cannot be the source. */
-		vec_reset(&names->frames);
-		if (!vec_reserve(&names->frames, sound))
+		vec_reset(&symbolizer->frames);
+		if (!vec_reserve(&symbolizer->frames, sound))
 			return -ENOMEM;
-		memcpy(names->frames.items, frames, sound * sizeof(*frames));
-		uint32_t index = stack_table_intern(&trace->stacks, names->frames.items, sound);
+		memcpy(symbolizer->frames.items, frames, sound * sizeof(*frames));
+		uint32_t index =
+			stack_table_intern(&trace->stacks, symbolizer->frames.items, sound);
 		if (!index)
 			return -ENOMEM;
 		pair->sound_index = index;
@@ -983,113 +1000,114 @@ int names_hit(struct names *names, uint32_t process, uint32_t stack_index, uint6
 	return 0;
 }
 
-static void answer_waiting(struct names *names, uint64_t now_ns, bool last)
+static void answer_waiting(struct symbolizer *symbolizer, uint64_t now_ns, bool last)
 {
-	uint32_t before = names->answers.count;
+	uint32_t before = symbolizer->answers.count;
 	uint32_t kept = 0;
 
-	take_answers(names);
-	for (uint32_t i = 0; i < names->processes.count; i++)
-		names->processes.items[i].awaits = false;
-	for (uint32_t i = 0; i < names->waiting.count; i++) {
-		uint32_t index = names->waiting.items[i];
-		struct names_hit_entry *hit = &names->hits.items[index];
+	take_answers(symbolizer);
+	for (uint32_t i = 0; i < symbolizer->processes.count; i++)
+		symbolizer->processes.items[i].awaits = false;
+	for (uint32_t i = 0; i < symbolizer->waiting.count; i++) {
+		uint32_t index = symbolizer->waiting.items[i];
+		struct symbolizer_hit_entry *hit = &symbolizer->hits.items[index];
 		if (hit->state == HIT_WAITING)
-			hit->state = answer(names, hit, now_ns, last);
+			hit->state = answer(symbolizer, hit, now_ns, last);
 		if (hit->state == HIT_WAITING)
-			names->waiting.items[kept++] = index;
+			symbolizer->waiting.items[kept++] = index;
 	}
-	names->waiting.count = kept;
-	if (names->answers.count > before)
-		drop_answers(names, false);
+	symbolizer->waiting.count = kept;
+	if (symbolizer->answers.count > before)
+		drop_answers(symbolizer, false);
 }
 
 /*
  * If a CPU is idle, the symbol worker answers within PATIENCE_NS, and the name is written with the
  * first flush after the sample. Otherwise a later flush writes it.
  */
-int names_resolve(struct names *names, uint64_t now_ns)
+int symbolizer_resolve(struct symbolizer *symbolizer, uint64_t now_ns)
 {
-	answer_waiting(names, now_ns, false);
-	if (names->desk && name_desk_open_count(names->desk)) {
-		uint32_t open = name_desk_open_count(names->desk);
+	answer_waiting(symbolizer, now_ns, false);
+	if (symbolizer->worker && symbol_worker_open_count(symbolizer->worker)) {
+		uint32_t open = symbol_worker_open_count(symbolizer->worker);
 		/* later answers are used by the next flush */
-		(void)name_desk_wait(names->desk, clock_monotonic_ns() + PATIENCE_NS);
-		if (name_desk_open_count(names->desk) < open)
-			answer_waiting(names, now_ns, false);
+		(void)symbol_worker_wait(symbolizer->worker, clock_monotonic_ns() + PATIENCE_NS);
+		if (symbol_worker_open_count(symbolizer->worker) < open)
+			answer_waiting(symbolizer, now_ns, false);
 	}
 	return 0;
 }
 
 /* Counts the frames of all pairs, with or without a name, and drops the pairs. */
-static void count_frames(struct names *names)
+static void count_frames(struct symbolizer *symbolizer)
 {
-	const struct trace *trace = names->options.trace;
+	const struct trace *trace = symbolizer->options.trace;
 	uint64_t kernel_begin = arch_here()->kernel_begin;
 
-	for (uint32_t p = 1; p < names->pairs.count && !names->options.mappings_only; p++) {
-		const struct names_pair *pair = &names->pairs.items[p];
+	for (uint32_t p = 1; p < symbolizer->pairs.count && !symbolizer->options.mappings_only;
+		p++) {
+		const struct symbolizer_pair *pair = &symbolizer->pairs.items[p];
 		uint32_t count;
 		const uint64_t *frames = stack_table_get(&trace->stacks, pair->sound_index, &count);
-		names->frames_total += (uint64_t)count * pair->count;
+		symbolizer->frames_total += (uint64_t)count * pair->count;
 		for (uint32_t i = 0; i < count; i++) {
-			uint32_t hit = find_hit(names,
+			uint32_t hit = find_hit(symbolizer,
 				frames[i] >= kernel_begin ? 0 : pair->process, frames[i], true);
-			uint8_t state =
-				hit ? names->hits.items[hit].state : (uint8_t)UNNAMED_NO_MEMORY;
+			uint8_t state = hit ? symbolizer->hits.items[hit].state
+					    : (uint8_t)UNNAMED_NO_MEMORY;
 			if (state < UNNAMED_CAUSE_COUNT)
-				names->frames_unnamed[state] += pair->count;
+				symbolizer->frames_unnamed[state] += pair->count;
 		}
 	}
-	names->pairs.count = 1;
-	map_reset(&names->pair_index);
+	symbolizer->pairs.count = 1;
+	map_reset(&symbolizer->pair_index);
 }
 
 /*
  * Methods at addresses that another method used before need an unload event; otherwise viewers show
  * the first method's name for them.
  */
-static void end_reused_code(struct names *names)
+static void end_reused_code(struct symbolizer *symbolizer)
 {
-	for (uint32_t p = 1; p < names->processes.count; p++) {
-		const struct codemap *codemap = &names->processes.items[p].codemap;
+	for (uint32_t p = 1; p < symbolizer->processes.count; p++) {
+		const struct codemap *codemap = &symbolizer->processes.items[p].codemap;
 		for (uint32_t i = 0; i < codemap->codes.count; i++) {
 			const struct code *code = &codemap->codes.items[i];
 			if (!code->written || !code->reused || code->removal_told)
 				continue;
-			bytes_reset(&names->payload);
-			clr_method_unload_payload(code, &names->payload);
+			bytes_reset(&symbolizer->payload);
+			clr_method_unload_payload(code, &symbolizer->payload);
 			/* the sink keeps its error */
-			(void)emit(names, CLR_METHOD_UNLOAD_VERBOSE, p);
+			(void)emit(symbolizer, CLR_METHOD_UNLOAD_VERBOSE, p);
 		}
 	}
 }
 
-int names_finish(struct names *names)
+int symbolizer_finish(struct symbolizer *symbolizer)
 {
 	uint64_t until_ns = clock_monotonic_ns() + FINISH_BOUND_NS;
 
-	answer_waiting(names, UINT64_MAX, true);
-	while (names->desk && name_desk_open_count(names->desk)) {
-		name_desk_hurry(names->desk);
-		bool all = name_desk_wait(names->desk, until_ns);
-		answer_waiting(names, UINT64_MAX, true); /* may send more questions */
+	answer_waiting(symbolizer, UINT64_MAX, true);
+	while (symbolizer->worker && symbol_worker_open_count(symbolizer->worker)) {
+		symbol_worker_hurry(symbolizer->worker);
+		bool all = symbol_worker_wait(symbolizer->worker, until_ns);
+		answer_waiting(symbolizer, UINT64_MAX, true); /* may send more questions */
 		if (!all)
 			break;
 	}
-	names->asking_ended = true;
-	answer_waiting(names, UINT64_MAX, true);
-	end_reused_code(names);
-	count_frames(names);
+	symbolizer->asking_ended = true;
+	answer_waiting(symbolizer, UINT64_MAX, true);
+	end_reused_code(symbolizer);
+	count_frames(symbolizer);
 	return 0;
 }
 
-void names_removed_codes(struct names *names,
+void symbolizer_removed_codes(struct symbolizer *symbolizer,
 	void (*each)(void *context, uint32_t process, uint32_t code, const struct code *body),
 	void *context)
 {
-	for (uint32_t p = 1; p < names->processes.count; p++) {
-		struct names_process *own = &names->processes.items[p];
+	for (uint32_t p = 1; p < symbolizer->processes.count; p++) {
+		struct symbolizer_process *own = &symbolizer->processes.items[p];
 		if (own->codemap.changes == own->changes_seen)
 			continue;
 		codemap_settle(&own->codemap);
@@ -1108,41 +1126,45 @@ void names_removed_codes(struct names *names,
  * Turns the entries of a removed code range into tombstones, so that later samples there are looked
  * up again. For each address only the last tombstone stays in the index, for the frame counts.
  */
-static void forget_range(struct names *names, uint32_t process, uint64_t begin, uint64_t end)
+static void forget_range(struct symbolizer *symbolizer, uint32_t process, uint64_t begin,
+	uint64_t end)
 {
-	names->previous_process = 0;
-	for (uint32_t i = 1; i < names->hits.count; i++) {
-		struct names_hit_entry *hit = &names->hits.items[i];
+	symbolizer->previous_process = 0;
+	for (uint32_t i = 1; i < symbolizer->hits.count; i++) {
+		struct symbolizer_hit_entry *hit = &symbolizer->hits.items[i];
 		uint64_t key = hash_u64(hit->address) ^ process;
 		if (hit->gone || hit->process != process || hit->address < begin ||
 			hit->address >= end)
 			continue;
-		map_remove(&names->hit_index, key, i);
-		uint32_t before = find_hit(names, process, hit->address, true);
+		map_remove(&symbolizer->hit_index, key, i);
+		uint32_t before = find_hit(symbolizer, process, hit->address, true);
 		if (before)
-			map_remove(&names->hit_index, key, before);
-		(void)map_add(&names->hit_index, key, i); /* there is room: one entry was removed */
+			map_remove(&symbolizer->hit_index, key, before);
+		(void)map_add(&symbolizer->hit_index, key,
+			i); /* there is room: one entry was removed */
 		hit->gone = true;
 	}
 }
 
-const struct code *names_end_code(struct names *names, uint32_t process, uint32_t code,
-	uint64_t begin)
+const struct code *symbolizer_end_code(struct symbolizer *symbolizer, uint32_t process,
+	uint32_t code, uint64_t begin)
 {
-	struct codemap *codemap =
-		process < names->processes.count ? &names->processes.items[process].codemap : NULL;
+	struct codemap *codemap = process < symbolizer->processes.count
+					  ? &symbolizer->processes.items[process].codemap
+					  : NULL;
 
 	if (!codemap || code >= codemap->codes.count || codemap->codes.items[code].begin != begin)
 		return NULL; /* the slot belongs to another process now */
 	struct code *body = &codemap->codes.items[code];
-	const struct names_hit_entry *hidden = NULL;
+	const struct symbolizer_hit_entry *hidden = NULL;
 
-	for (uint32_t i = 0; i < names->waiting.count; i++) {
-		struct names_hit_entry *hit = &names->hits.items[names->waiting.items[i]];
+	for (uint32_t i = 0; i < symbolizer->waiting.count; i++) {
+		struct symbolizer_hit_entry *hit =
+			&symbolizer->hits.items[symbolizer->waiting.items[i]];
 		if (hit->process != process || hit->address < begin || hit->address >= body->end ||
 			hit->state != HIT_WAITING)
 			continue;
-		hit->state = answer(names, hit, hit->time_ns, false);
+		hit->state = answer(symbolizer, hit, hit->time_ns, false);
 		if (hit->state == HIT_WAITING && !hit->gone && hit->mapping &&
 			hit->time_ns < body->from_ns)
 			hidden = hit;
@@ -1151,22 +1173,22 @@ const struct code *names_end_code(struct names *names, uint32_t process, uint32_
 	 * An earlier sample at this address found no method. This body may have been sampled as
 	 * well, so it is written; later samples are looked up again.
 	 */
-	if (!body->written && (!hidden || write_code(names, hidden, body) < 0))
+	if (!body->written && (!hidden || write_code(symbolizer, hidden, body) < 0))
 		return NULL;
-	forget_range(names, process, begin, body->end);
+	forget_range(symbolizer, process, begin, body->end);
 	return body;
 }
 
-bool names_awaits(const struct names *names, uint32_t process)
+bool symbolizer_awaits(const struct symbolizer *symbolizer, uint32_t process)
 {
 	/* Above the memory limit no address waits. */
-	return !names->full && process < names->processes.count &&
-	       names->processes.items[process].awaits;
+	return !symbolizer->full && process < symbolizer->processes.count &&
+	       symbolizer->processes.items[process].awaits;
 }
 
-void names_forget_stacks(struct names *names)
+void symbolizer_forget_stacks(struct symbolizer *symbolizer)
 {
-	count_frames(names);
+	count_frames(symbolizer);
 }
 
 /* Limit of symbol_index; above it the index is emptied, and some symbols are written again. */
@@ -1176,9 +1198,9 @@ void names_forget_stacks(struct names *names)
  * Removes the symbols in the mappings of ended processes from the index, because they are not
  * looked up again. Without memory they stay.
  */
-static void forget_symbols(struct names *names, const bool *dead, uint32_t count)
+static void forget_symbols(struct symbolizer *symbolizer, const bool *dead, uint32_t count)
 {
-	const struct trace *trace = names->options.trace;
+	const struct trace *trace = symbolizer->options.trace;
 	struct map gone = { 0 };
 	struct map kept = { 0 };
 	bool complete = true;
@@ -1190,109 +1212,110 @@ static void forget_symbols(struct names *names, const bool *dead, uint32_t count
 			complete = complete &&
 				   (!mapping->id || map_put(&gone, symbol_value(mapping->id), 1));
 		}
-	for (uint32_t i = 0; complete && i < names->symbol_index.capacity; i++) {
-		const struct map_slot *slot = &names->symbol_index.slots[i];
+	for (uint32_t i = 0; complete && i < symbolizer->symbol_index.capacity; i++) {
+		const struct map_slot *slot = &symbolizer->symbol_index.slots[i];
 		if (slot->value && !map_get(&gone, slot->value))
 			complete = map_add(&kept, slot->key, slot->value);
 	}
 	if (complete) {
-		map_done(&names->symbol_index);
-		names->symbol_index = kept;
+		map_done(&symbolizer->symbol_index);
+		symbolizer->symbol_index = kept;
 		kept = (struct map){ 0 };
 	}
 	map_done(&kept);
 	map_done(&gone);
-	if (names->symbol_index.count > SYMBOLS_KEPT_MAX)
-		map_reset(&names->symbol_index);
+	if (symbolizer->symbol_index.count > SYMBOLS_KEPT_MAX)
+		map_reset(&symbolizer->symbol_index);
 }
 
-void names_forget_processes(struct names *names, const bool *dead, uint32_t count)
+void symbolizer_forget_processes(struct symbolizer *symbolizer, const bool *dead, uint32_t count)
 {
 	uint32_t kept = 0;
-	bool asking_ended = names->asking_ended;
+	bool asking_ended = symbolizer->asking_ended;
 
-	names->asking_ended = true; /* for the addresses of the ended processes */
-	for (uint32_t i = 0; i < names->waiting.count; i++) {
-		uint32_t index = names->waiting.items[i];
-		struct names_hit_entry *hit = &names->hits.items[index];
+	symbolizer->asking_ended = true; /* for the addresses of the ended processes */
+	for (uint32_t i = 0; i < symbolizer->waiting.count; i++) {
+		uint32_t index = symbolizer->waiting.items[i];
+		struct symbolizer_hit_entry *hit = &symbolizer->hits.items[index];
 		if (hit->process < count && dead[hit->process] && hit->state == HIT_WAITING)
-			hit->state = answer(names, hit, UINT64_MAX, true);
+			hit->state = answer(symbolizer, hit, UINT64_MAX, true);
 	}
-	names->asking_ended = asking_ended;
-	count_frames(names);
-	names->previous_process = 0;
+	symbolizer->asking_ended = asking_ended;
+	count_frames(symbolizer);
+	symbolizer->previous_process = 0;
 	/*
 	 * Rebuilds the table without the ended processes. Waiting entries are recognized by their
 	 * state.
 	 */
-	vec_reset(&names->waiting);
-	map_reset(&names->hit_index);
-	for (uint32_t i = 1; i < names->hits.count; i++) {
-		struct names_hit_entry hit = names->hits.items[i];
+	vec_reset(&symbolizer->waiting);
+	map_reset(&symbolizer->hit_index);
+	for (uint32_t i = 1; i < symbolizer->hits.count; i++) {
+		struct symbolizer_hit_entry hit = symbolizer->hits.items[i];
 		if ((hit.process < count && dead[hit.process]) ||
 			(hit.gone && hit.state != HIT_WAITING))
 			continue;
-		names->hits.items[++kept] = hit;
+		symbolizer->hits.items[++kept] = hit;
 		/* Both have had at least this capacity: no allocation is needed. */
-		(void)map_add(&names->hit_index, hash_u64(hit.address) ^ hit.process, kept);
+		(void)map_add(&symbolizer->hit_index, hash_u64(hit.address) ^ hit.process, kept);
 		if (hit.state == HIT_WAITING)
-			(void)vec_add(&names->waiting, kept);
+			(void)vec_add(&symbolizer->waiting, kept);
 	}
-	names->hits.count = kept + 1;
-	forget_symbols(names, dead, count);
-	for (uint32_t i = 0; i < count && i < names->processes.count; i++) {
+	symbolizer->hits.count = kept + 1;
+	forget_symbols(symbolizer, dead, count);
+	for (uint32_t i = 0; i < count && i < symbolizer->processes.count; i++) {
 		if (!dead[i])
 			continue;
-		codemap_done(&names->processes.items[i].codemap);
-		names->processes.items[i] = (struct names_process){ 0 };
+		codemap_done(&symbolizer->processes.items[i].codemap);
+		symbolizer->processes.items[i] = (struct symbolizer_process){ 0 };
 	}
 }
 
-void names_make_room(struct names *names)
+void symbolizer_make_room(struct symbolizer *symbolizer)
 {
-	if (names->desk)
-		name_desk_make_room(names->desk);
+	if (symbolizer->worker)
+		symbol_worker_make_room(symbolizer->worker);
 }
 
-uint64_t names_size_bytes(const struct names *names)
+uint64_t symbolizer_size_bytes(const struct symbolizer *symbolizer)
 {
-	uint64_t total = map_size_bytes(&names->hit_index) + map_size_bytes(&names->pair_index) +
-			 map_size_bytes(&names->symbol_index) +
-			 map_size_bytes(&names->image_index) +
-			 names->hits.capacity * sizeof(struct names_hit_entry) +
-			 names->pairs.capacity * sizeof(struct names_pair) +
-			 names->processes.capacity * sizeof(struct names_process);
+	uint64_t total = map_size_bytes(&symbolizer->hit_index) +
+			 map_size_bytes(&symbolizer->pair_index) +
+			 map_size_bytes(&symbolizer->symbol_index) +
+			 map_size_bytes(&symbolizer->image_index) +
+			 symbolizer->hits.capacity * sizeof(struct symbolizer_hit_entry) +
+			 symbolizer->pairs.capacity * sizeof(struct symbolizer_pair) +
+			 symbolizer->processes.capacity * sizeof(struct symbolizer_process);
 
-	for (uint32_t i = 1; i < names->processes.count; i++)
-		total += codemap_size_bytes(&names->processes.items[i].codemap);
-	return total + (names->desk ? name_desk_size_bytes(names->desk) : 0);
+	for (uint32_t i = 1; i < symbolizer->processes.count; i++)
+		total += codemap_size_bytes(&symbolizer->processes.items[i].codemap);
+	return total + (symbolizer->worker ? symbol_worker_size_bytes(symbolizer->worker) : 0);
 }
 
-void names_done(struct names *names)
+void symbolizer_done(struct symbolizer *symbolizer)
 {
-	for (uint32_t i = 0; i < names->processes.count; i++)
-		codemap_done(&names->processes.items[i].codemap);
-	for (uint32_t i = 0; i < names->images.count; i++)
-		free(names->images.items[i].facts);
-	if (names->desk)
-		drop_answers(names, true);
-	name_desk_free(names->desk);
-	symbol_file_close(names->vdso);
-	kernel_symbols_close(names->kernel_asked);
-	vec_done(&names->processes);
-	vec_done(&names->hits);
-	vec_done(&names->pairs);
-	vec_done(&names->images);
-	vec_done(&names->waiting);
-	vec_done(&names->frames);
-	vec_done(&names->previous);
-	vec_done(&names->answers);
-	map_done(&names->hit_index);
-	map_done(&names->pair_index);
-	map_done(&names->image_index);
-	map_done(&names->symbol_index);
-	map_done(&names->asked);
-	map_done(&names->answer_index);
-	bytes_done(&names->text);
-	bytes_done(&names->payload);
+	for (uint32_t i = 0; i < symbolizer->processes.count; i++)
+		codemap_done(&symbolizer->processes.items[i].codemap);
+	for (uint32_t i = 0; i < symbolizer->images.count; i++)
+		free(symbolizer->images.items[i].facts);
+	if (symbolizer->worker)
+		drop_answers(symbolizer, true);
+	symbol_worker_free(symbolizer->worker);
+	symbol_file_close(symbolizer->vdso);
+	kernel_symbols_close(symbolizer->kernel_asked);
+	vec_done(&symbolizer->processes);
+	vec_done(&symbolizer->hits);
+	vec_done(&symbolizer->pairs);
+	vec_done(&symbolizer->images);
+	vec_done(&symbolizer->waiting);
+	vec_done(&symbolizer->frames);
+	vec_done(&symbolizer->previous);
+	vec_done(&symbolizer->answers);
+	map_done(&symbolizer->hit_index);
+	map_done(&symbolizer->pair_index);
+	map_done(&symbolizer->image_index);
+	map_done(&symbolizer->symbol_index);
+	map_done(&symbolizer->asked);
+	map_done(&symbolizer->answer_index);
+	bytes_done(&symbolizer->text);
+	bytes_done(&symbolizer->payload);
 }

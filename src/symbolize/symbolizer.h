@@ -7,14 +7,14 @@
  * still arrive (a runtime reports a method about 100 ms after it first ran), the address waits for
  * it. An address without a name keeps module, build id and offset, and is counted by cause.
  *
- * Files are opened and read by the symbol worker (name_desk.h), so their names are written with a
+ * Files are opened and read by the symbol worker (symbol_worker.h), so their names are written with a
  * later flush. At the end they are waited for, at most five seconds.
  *
- * Order of calls: names_init(); then for each sample, in time order, names_hit(); names_resolve()
- * at each flush; names_finish() one time at the end; names_done(). Not thread-safe.
+ * Order of calls: symbolizer_init(); then for each sample, in time order, symbolizer_hit(); symbolizer_resolve()
+ * at each flush; symbolizer_finish() one time at the end; symbolizer_done(). Not thread-safe.
  */
-#ifndef SPOOR_SYMBOLIZE_NAMES_H
-#define SPOOR_SYMBOLIZE_NAMES_H
+#ifndef SPOOR_SYMBOLIZE_SYMBOLIZER_H
+#define SPOOR_SYMBOLIZE_SYMBOLIZER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,7 +30,7 @@ struct box;
 struct diag;
 struct kernel_symbols;
 struct name_answer;
-struct name_desk;
+struct symbol_worker;
 struct name_facts;
 struct symbol_file;
 struct trace;
@@ -56,7 +56,7 @@ enum managed_state {
 	MANAGED_REFUSED, /* there is no runtime connection */
 };
 
-struct names_process {
+struct symbolizer_process {
 	struct codemap codemap;
 	uint32_t changes_seen; /* codemap.changes when removed bodies were last searched */
 	uint8_t managed;       /* enum managed_state */
@@ -87,13 +87,13 @@ struct names_process {
 };
 
 /* Emits one known event about a process; the payload is borrowed. */
-typedef int names_emit(void *context, enum known_event known, uint32_t process,
+typedef int symbolizer_emit(void *context, enum known_event known, uint32_t process,
 	const struct bytes *payload);
 
-struct names_options {
+struct symbolizer_options {
 	struct trace *trace;
 	const struct box *box;
-	names_emit *emit;
+	symbolizer_emit *emit;
 	void *context;
 	/* folders with separate debug files, NULL-terminated, or NULL */
 	const char *const *symbol_paths;
@@ -104,12 +104,12 @@ struct names_options {
 };
 
 /* A distinct sampled address of a process (process 0: of the kernel). */
-struct names_hit_entry {
+struct symbolizer_hit_entry {
 	uint64_t address;
 	uint64_t time_ns; /* of the first sample */
 	uint32_t process;
 	uint32_t mapping; /* index in trace.mappings; 0: unknown */
-	uint8_t state;    /* enum hit_state in names.c: waiting, named, or the cause */
+	uint8_t state;    /* enum hit_state in symbolizer.c: waiting, named, or the cause */
 	uint8_t stub_tried;
 	/* tombstone: the code there was removed, and a new sample is looked up again */
 	bool gone;
@@ -118,7 +118,7 @@ struct names_hit_entry {
 };
 
 /* A distinct (process, stack, epoch) and its number of samples. */
-struct names_pair {
+struct symbolizer_pair {
 	uint32_t process;
 	uint32_t stack_index;
 	uint32_t epoch;
@@ -128,25 +128,25 @@ struct names_pair {
 };
 
 /* One file, for all processes that map it. Its index is name_question.image. */
-struct names_image {
+struct symbolizer_image {
 	struct name_facts *facts; /* NULL: none, or not known yet */
 	bool known;
 };
 
-struct names {
-	struct names_options options;
-	VEC(struct names_process) processes; /* parallel to trace.processes */
+struct symbolizer {
+	struct symbolizer_options options;
+	VEC(struct symbolizer_process) processes; /* parallel to trace.processes */
 	/* every distinct sampled (process, address); item 0 unused */
-	VEC(struct names_hit_entry) hits;
-	VEC(struct names_pair) pairs;   /* item 0 unused */
-	VEC(struct names_image) images; /* item 0 unused */
-	VEC(uint32_t) waiting;          /* indexes of entries without an answer yet */
-	VEC(uint64_t) frames;           /* scratch */
-	VEC(uint64_t) previous;         /* the last stack that was processed */
-	uint32_t previous_process;      /* its process; 0: none */
-	struct map hit_index;           /* hash of (process, address) -> hits */
-	struct map pair_index;          /* hash of (process, stack, epoch) -> pairs */
-	struct map image_index;         /* file identity -> images */
+	VEC(struct symbolizer_hit_entry) hits;
+	VEC(struct symbolizer_pair) pairs;   /* item 0 unused */
+	VEC(struct symbolizer_image) images; /* item 0 unused */
+	VEC(uint32_t) waiting;               /* indexes of entries without an answer yet */
+	VEC(uint64_t) frames;                /* scratch */
+	VEC(uint64_t) previous;              /* the last stack that was processed */
+	uint32_t previous_process;           /* its process; 0: none */
+	struct map hit_index;                /* hash of (process, address) -> hits */
+	struct map pair_index;               /* hash of (process, stack, epoch) -> pairs */
+	struct map image_index;              /* file identity -> images */
 	/* hash of (mapping id, begin) of a written symbol -> the mapping id's low half */
 	struct map symbol_index;
 	/* names kernel addresses; NULL: not available to this process */
@@ -158,7 +158,7 @@ struct names {
 	struct symbol_file *vdso;
 	bool vdso_tried;
 	/* the symbol worker; NULL until the first question */
-	struct name_desk *desk;
+	struct symbol_worker *worker;
 	/* hash of a question -> 1, until its answer arrives */
 	struct map asked;
 	/* used by the current pass, and some of earlier passes */
@@ -169,7 +169,7 @@ struct names {
 	/* each kernel lookup needs CAP_BPF (before Linux 5.19) */
 	bool kernel_needs_right;
 	uint64_t next_id; /* of mappings, symbols and metadata */
-	/* frames of all samples, counted again for each sample; complete after names_finish() */
+	/* frames of all samples, counted again for each sample; complete after symbolizer_finish() */
 	uint64_t frames_total;
 	uint64_t frames_unnamed[UNNAMED_CAUSE_COUNT];
 	struct bytes text; /* scratch */
@@ -180,16 +180,16 @@ struct names {
 	bool files_skipped;
 };
 
-int names_init(struct names *names, const struct names_options *options);
+int symbolizer_init(struct symbolizer *symbolizer, const struct symbolizer_options *options);
 
 /*
  * Opens the source of kernel symbols while the process has the rights for it. Otherwise the first
  * kernel address opens it.
  */
-void names_open_kernel(struct names *names);
+void symbolizer_open_kernel(struct symbolizer *symbolizer);
 
 /* The state of a process; NULL without memory. Valid until the next process is added. */
-struct names_process *names_process(struct names *names, uint32_t process);
+struct symbolizer_process *symbolizer_process(struct symbolizer *symbolizer, uint32_t process);
 
 /*
  * Processes a sample's stack. This is cheap for a known pair of process and stack. *ret_stack_index
@@ -197,15 +197,15 @@ struct names_process *names_process(struct names *names, uint32_t process);
  * the frame-pointer walk has failed (libc keeps no frame pointers), and the later frames were found
  * through that frame.
  */
-int names_hit(struct names *names, uint32_t process, uint32_t stack_index, uint64_t time_ns,
-	uint32_t *ret_stack_index);
+int symbolizer_hit(struct symbolizer *symbolizer, uint32_t process, uint32_t stack_index,
+	uint64_t time_ns, uint32_t *ret_stack_index);
 
 /*
  * Calls `each` for every body that was removed since the last call, in no order. `code` is an index
  * in the process's codemap; the body is borrowed. The caller puts the removal into the reorder
- * window and then calls names_end_code().
+ * window and then calls symbolizer_end_code().
  */
-void names_removed_codes(struct names *names,
+void symbolizer_removed_codes(struct symbolizer *symbolizer,
 	void (*each)(void *context, uint32_t process, uint32_t code, const struct code *body),
 	void *context);
 
@@ -214,44 +214,44 @@ void names_removed_codes(struct names *names,
  * wait get their names, and later samples there are looked up again. Returns the body (borrowed) if
  * it is in the file, else NULL.
  */
-const struct code *names_end_code(struct names *names, uint32_t process, uint32_t code,
-	uint64_t begin);
+const struct code *symbolizer_end_code(struct symbolizer *symbolizer, uint32_t process,
+	uint32_t code, uint64_t begin);
 
 /* Names those waiting addresses whose answers are available. `now_ns` is CLOCK_MONOTONIC. */
-int names_resolve(struct names *names, uint64_t now_ns);
+int symbolizer_resolve(struct symbolizer *symbolizer, uint64_t now_ns);
 
 /*
  * Waits for the last answers. Addresses without one are named by the fallbacks, or counted by
  * cause.
  */
-int names_finish(struct names *names);
+int symbolizer_finish(struct symbolizer *symbolizer);
 
 /*
  * True while a question about one of the process's addresses has no answer: its slot must not be
  * reused.
  */
-bool names_awaits(const struct names *names, uint32_t process);
+bool symbolizer_awaits(const struct symbolizer *symbolizer, uint32_t process);
 
 /*
  * Called before the trace's stack table is emptied: drops the pairs, keeps addresses and symbols.
  */
-void names_forget_stacks(struct names *names);
+void symbolizer_forget_stacks(struct symbolizer *symbolizer);
 
 /*
  * Frees the data of ended processes: `dead` is true for each. Their waiting addresses are named or
  * counted now, then their slots may be reused.
  */
-void names_forget_processes(struct names *names, const bool *dead, uint32_t count);
+void symbolizer_forget_processes(struct symbolizer *symbolizer, const bool *dead, uint32_t count);
 
 /*
  * Drops symbol tables that can be read again from files; done by the symbol worker's thread, after
  * this call returns.
  */
-void names_make_room(struct names *names);
+void symbolizer_make_room(struct symbolizer *symbolizer);
 
 /* Memory of all tables. */
-uint64_t names_size_bytes(const struct names *names);
+uint64_t symbolizer_size_bytes(const struct symbolizer *symbolizer);
 
-void names_done(struct names *names);
+void symbolizer_done(struct symbolizer *symbolizer);
 
 #endif

@@ -115,7 +115,7 @@ struct tracing {
 	struct tracing_options options;
 	struct late_providers split; /* options.providers, split for runtimes that are starting */
 	struct trace trace;
-	struct merge merge;
+	struct reorder_window window;
 	struct relay *relay;
 	struct box box;
 	struct thread_clocks *clocks; /* NULL: no samples are requested that need them */
@@ -172,7 +172,7 @@ static void to_sink(struct tracing *tracing, const struct event *event)
 static void emit(struct tracing *tracing, enum known_event known, uint32_t process, uint32_t lost)
 {
 	struct event event = {
-		.time_ns = tracing->merge.reached_ns,
+		.time_ns = tracing->window.watermark_ns,
 		.payload = tracing->payload.data,
 		.payload_size = (uint32_t)tracing->payload.len,
 		.thread_index = tracing->trace.processes.items[process].main_thread,
@@ -373,7 +373,7 @@ static uint64_t limit_of(const struct tracing *tracing, uint64_t now_ns)
 		const struct traced *traced = tracing->list.items[i];
 		if (!traced->pipe || traced->stream >= 0)
 			continue;
-		uint64_t own_ns = now_ns - MERGE_WINDOW_NS;
+		uint64_t own_ns = now_ns - REORDER_WINDOW_NS;
 		if (traced->asked_ns > own_ns)
 			own_ns = traced->asked_ns;
 		if (own_ns < limit_ns)
@@ -411,8 +411,8 @@ static void give_out(struct tracing *tracing, uint64_t until_ns)
 	struct pending *item;
 	uint64_t late_ns;
 
-	merge_sort(&tracing->merge, until_ns);
-	while ((item = merge_next(&tracing->merge, &late_ns))) {
+	reorder_window_sort(&tracing->window, until_ns);
+	while ((item = reorder_window_next(&tracing->window, &late_ns))) {
 		if (item->kind == PENDING_CLOCK)
 			hand_over_clock(tracing, item);
 		else
@@ -439,8 +439,8 @@ static void forget_stacks(struct tracing *tracing)
 	if (tracing->sink && !tracing->sink_error)
 		tracing->sink_error =
 			tracing->sink_ops->forget_stacks(tracing->sink, &tracing->sink_diag);
-	for (uint32_t i = tracing->merge.taken; i < tracing->merge.items.count; i++) {
-		struct pending *item = &tracing->merge.items.items[i];
+	for (uint32_t i = tracing->window.taken; i < tracing->window.items.count; i++) {
+		struct pending *item = &tracing->window.items.items[i];
 		uint32_t count;
 		const uint64_t *frames =
 			stack_table_get(&tracing->trace.stacks, item->stack_index, &count);
@@ -570,7 +570,7 @@ static void on_clock(void *context, uint32_t pid, uint32_t tid, uint64_t time_ns
 {
 	struct tracing *tracing = context;
 	uint32_t process = trace_find_process(&tracing->trace, pid);
-	struct pending *item = process ? merge_add(&tracing->merge) : NULL;
+	struct pending *item = process ? reorder_window_add(&tracing->window) : NULL;
 
 	if (!item)
 		return; /* without memory: one longer interval */
@@ -796,7 +796,7 @@ static void tell_rest_of_loss(struct traced *traced)
 	uint64_t lost = relay_stream_lost(tracing->relay, traced->stream);
 	if (lost > traced->lost_told) {
 		emit_loss(tracing, traced, lost - traced->lost_told, traced->pid,
-			tracing->merge.reached_ns, true);
+			tracing->window.watermark_ns, true);
 		traced->lost_told = lost;
 	}
 }
@@ -1070,7 +1070,7 @@ int tracing_new(const struct tracing_options *options, struct tracing **ret_trac
 
 	if (r == 0)
 		r = tracing->recorder_process
-			    ? relay_new(&tracing->trace, &tracing->merge, &tracing->relay)
+			    ? relay_new(&tracing->trace, &tracing->window, &tracing->relay)
 			    : -ENOMEM;
 	if (r == 0)
 		r = open_clocks(tracing);
@@ -1104,7 +1104,7 @@ int tracing_write_to(struct tracing *tracing, int fd, const char *name, struct d
 	recording->recorder_process = tracing->recorder_process;
 	recording->sync_ns = clock_monotonic_ns() - SYNC_LEAD_NS;
 	recording->utc_ns = clock_utc_ns() - SYNC_LEAD_NS;
-	tracing->merge.reached_ns = recording->sync_ns;
+	tracing->window.watermark_ns = recording->sync_ns;
 	tracing->sink_ops = &nettrace_sink;
 	int r = nettrace_sink_open(&options, &tracing->trace, &tracing->sink, diag);
 
@@ -1199,7 +1199,7 @@ static bool anything_open(const struct tracing *tracing)
 int tracing_step(struct tracing *tracing, struct pollfd *fds, size_t fd_count, uint64_t until_ns,
 	struct diag *diag)
 {
-	bool waiting = tracing->merge.items.count > tracing->merge.taken;
+	bool waiting = tracing->window.items.count > tracing->window.taken;
 
 	wait_for(tracing, fds, fd_count,
 		waiting ? earlier(until_ns, tracing->give_out_ns + GIVE_OUT_NS) : until_ns);
@@ -1403,8 +1403,8 @@ int tracing_finish(struct tracing *tracing, struct diag *diag)
 	}
 	uint64_t now_ns = clock_monotonic_ns();
 
-	if (tracing->merge.reached_ns < now_ns)
-		tracing->merge.reached_ns = now_ns;
+	if (tracing->window.watermark_ns < now_ns)
+		tracing->window.watermark_ns = now_ns;
 	emit_end(tracing);
 	if (!tracing->sink_error)
 		tracing->sink_error = tracing->sink_ops->end(tracing->sink, &tracing->sink_diag);
@@ -1535,7 +1535,7 @@ void tracing_close(struct tracing *tracing)
 	thread_clocks_free(tracing->clocks);
 	guard_free(tracing->guard);
 	relay_free(tracing->relay);
-	merge_done(&tracing->merge);
+	reorder_window_done(&tracing->window);
 	if (tracing->sink)
 		tracing->sink_ops->close(tracing->sink);
 	vec_done(&tracing->list);

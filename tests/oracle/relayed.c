@@ -26,13 +26,14 @@ static void die(const char *what)
 	exit(1);
 }
 
-static void give_out(struct relay *relay, struct merge *merge, struct sink *sink, uint64_t until_ns)
+static void give_out(struct relay *relay, struct reorder_window *window, struct sink *sink,
+	uint64_t until_ns)
 {
 	struct pending *item;
 	uint64_t late_ns;
 
-	merge_sort(merge, until_ns);
-	while ((item = merge_next(merge, &late_ns))) {
+	reorder_window_sort(window, until_ns);
+	while ((item = reorder_window_next(window, &late_ns))) {
 		struct event event;
 		relay_take(relay, item, late_ns, &event);
 		if (nettrace_sink.event(sink, &event, NULL) < 0)
@@ -44,7 +45,7 @@ static void give_out(struct relay *relay, struct merge *merge, struct sink *sink
 int main(int argc, char **argv)
 {
 	struct trace trace;
-	struct merge merge = { 0 };
+	struct reorder_window window = { 0 };
 	struct relay *relay = NULL;
 	struct sink *sink = NULL;
 	struct diag diag = { 0 };
@@ -75,7 +76,7 @@ int main(int argc, char **argv)
 	trace.recording.utc_ns =
 		(uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec - back_ns;
 	if (nettrace_sink_open(&options, &trace, &sink, &diag) < 0 ||
-		relay_new(&trace, &merge, &relay) < 0)
+		relay_new(&trace, &window, &relay) < 0)
 		die(diag.text);
 	uint32_t process = trace_process(&trace, (uint32_t)atoi(argv[2]));
 	int stream = relay_open(relay, process, argv[1]);
@@ -84,17 +85,17 @@ int main(int argc, char **argv)
 		if (relay_bytes(relay, stream, piece, size, &diag) < 0)
 			die(diag.text);
 		/* Only what the stream itself says may leave: no clock, so nothing is late. */
-		give_out(relay, &merge, sink, relay_limit_ns(relay, 0));
+		give_out(relay, &window, sink, relay_limit_ns(relay, 0));
 		if (nettrace_sink.flush(sink, &diag) < 0)
 			die(diag.text);
 	}
 	if (relay_bytes(relay, stream, NULL, 0, &diag) < 0)
 		die(diag.text);
-	give_out(relay, &merge, sink, UINT64_MAX);
+	give_out(relay, &window, sink, UINT64_MAX);
 	if (nettrace_sink.end(sink, &diag) < 0)
 		die(diag.text);
 	relay_free(relay);
-	merge_done(&merge);
+	reorder_window_done(&window);
 	nettrace_sink.close(sink);
 	trace_done(&trace);
 	fclose(raw);

@@ -61,7 +61,7 @@ struct peer {
 struct fixture {
 	struct peer peer;
 	struct trace trace;
-	struct names names;
+	struct symbolizer symbolizer;
 	struct box box;
 	struct managed *managed;
 	uint32_t process;
@@ -408,11 +408,12 @@ static int set_up(void **state)
 	open_peer(&f->peer);
 	box_read(&f->box);
 	assert_int_equal(trace_init(&f->trace), 0);
-	struct names_options options = {
+	struct symbolizer_options options = {
 		.trace = &f->trace, .box = &f->box, .emit = on_event, .context = f
 	};
-	assert_int_equal(names_init(&f->names, &options), 0);
-	assert_int_equal(managed_new(&f->trace, &f->names, on_report, on_told, f, &f->managed), 0);
+	assert_int_equal(symbolizer_init(&f->symbolizer, &options), 0);
+	assert_int_equal(managed_new(&f->trace, &f->symbolizer, on_report, on_told, f, &f->managed),
+		0);
 	f->process = trace_process(&f->trace, (uint32_t)getpid());
 	uint32_t index = trace_add_mapping(&f->trace, f->process);
 	struct mapping *mapping = &f->trace.mappings.items[index];
@@ -429,7 +430,7 @@ static int tear_down(void **state)
 	struct fixture *f = *state;
 
 	managed_free(f->managed);
-	names_done(&f->names);
+	symbolizer_done(&f->symbolizer);
 	trace_done(&f->trace);
 	close_peer(&f->peer);
 	free(f);
@@ -475,14 +476,14 @@ static int begin_stream(struct fixture *f)
 
 static struct codemap *codemap_of(struct fixture *f)
 {
-	return &names_process(&f->names, f->process)->codemap;
+	return &symbolizer_process(&f->symbolizer, f->process)->codemap;
 }
 
 static void sample(struct fixture *f, uint64_t address, uint64_t time_ns)
 {
 	uint32_t stack = stack_table_intern(&f->trace.stacks, &address, 1);
 
-	assert_int_equal(names_hit(&f->names, f->process, stack, time_ns, &stack), 0);
+	assert_int_equal(symbolizer_hit(&f->symbolizer, f->process, stack, time_ns, &stack), 0);
 }
 
 static void end_code(void *context, uint32_t process, uint32_t code, const struct code *body)
@@ -490,13 +491,13 @@ static void end_code(void *context, uint32_t process, uint32_t code, const struc
 	struct fixture *f = context;
 
 	/* other tests check whether its name was written */
-	(void)names_end_code(&f->names, process, code, body->begin);
+	(void)symbolizer_end_code(&f->symbolizer, process, code, body->begin);
 }
 
 static void flush_names(struct fixture *f, uint64_t now_ns)
 {
-	names_removed_codes(&f->names, end_code, f);
-	assert_int_equal(names_resolve(&f->names, now_ns), 0);
+	symbolizer_removed_codes(&f->symbolizer, end_code, f);
+	assert_int_equal(symbolizer_resolve(&f->symbolizer, now_ns), 0);
 }
 
 /*
@@ -527,10 +528,10 @@ static void test_late_stream(void **state)
 	flush_names(f, from_ns + 5 * S);
 	assert_non_null(strstr(f->codes, "Shop::New()"));
 	assert_null(strstr(f->codes, "Old"));
-	assert_int_equal(names_finish(&f->names), 0);
+	assert_int_equal(symbolizer_finish(&f->symbolizer), 0);
 	assert_null(strstr(f->codes, "Old"));
 	for (int i = 0; i < UNNAMED_CAUSE_COUNT; i++)
-		assert_int_equal(f->names.frames_unnamed[i], 0);
+		assert_int_equal(f->symbolizer.frames_unnamed[i], 0);
 }
 
 /*
@@ -554,7 +555,7 @@ static void test_late_stream_collectible(void **state)
 	/* The runtime reports nothing newer: after REMOVAL_WAIT_NS the code is named anyway. */
 	flush_names(f, from_ns + 5 * S);
 	assert_null(strstr(f->codes, "Old"));
-	assert_int_equal(names_finish(&f->names), 0);
+	assert_int_equal(symbolizer_finish(&f->symbolizer), 0);
 	assert_non_null(strstr(f->codes, "Shop::New()"));
 	assert_null(strstr(f->codes, "Old"));
 }

@@ -21,7 +21,7 @@
 
 struct session {
 	struct trace trace;
-	struct merge merge;
+	struct reorder_window window;
 	struct relay *relay;
 	uint32_t seen; /* by `wants` */
 	uint32_t wanted;
@@ -50,8 +50,8 @@ static void drain(struct session *s)
 	struct pending *item;
 	uint64_t late_ns;
 
-	merge_sort(&s->merge, UINT64_MAX);
-	while ((item = merge_next(&s->merge, &late_ns))) {
+	reorder_window_sort(&s->window, UINT64_MAX);
+	while ((item = reorder_window_next(&s->window, &late_ns))) {
 		struct event event;
 		relay_take(s->relay, item, late_ns, &event);
 		s->gaps += event.lost_before;
@@ -81,13 +81,13 @@ static void begin(struct session *s)
 {
 	*s = (struct session){ 0 };
 	assert_int_equal(trace_init(&s->trace), 0);
-	assert_int_equal(relay_new(&s->trace, &s->merge, &s->relay), 0);
+	assert_int_equal(relay_new(&s->trace, &s->window, &s->relay), 0);
 }
 
 static void end(struct session *s)
 {
 	relay_free(s->relay);
-	merge_done(&s->merge);
+	reorder_window_done(&s->window);
 	trace_done(&s->trace);
 }
 
@@ -144,7 +144,7 @@ static void test_beside_samples(void **state)
 	 */
 	uint64_t offset_ns = (uint64_t)relay_clock_offset_ns(s.relay, one);
 	for (uint64_t at_ns = s.first_ns; at_ns < s.last_ns; at_ns += step_ns) {
-		struct pending *sample = merge_add(&s.merge);
+		struct pending *sample = reorder_window_add(&s.window);
 		sample->kind = PENDING_SAMPLE;
 		sample->time_ns = at_ns + offset_ns;
 		sample->cpu = 1;
@@ -152,8 +152,8 @@ static void test_beside_samples(void **state)
 	}
 	uint32_t first = trace_find_process(&s.trace, PID);
 	assert_true(relay_waits(s.relay, first));
-	merge_sort(&s.merge, UINT64_MAX);
-	while ((item = merge_next(&s.merge, &late_ns))) {
+	reorder_window_sort(&s.window, UINT64_MAX);
+	while ((item = reorder_window_next(&s.window, &late_ns))) {
 		struct event event;
 		assert_int_equal(late_ns, 0);
 		assert_true(item->time_ns >= last_ns);
@@ -201,7 +201,7 @@ static void test_pick(void **state)
 	push(&s, open_one(&s, PID, PLENTY), data, size);
 	assert_true(s.wanted > 10);
 	assert_true(s.seen > s.wanted + 10);
-	assert_int_equal(s.merge.items.count, s.wanted);
+	assert_int_equal(s.window.items.count, s.wanted);
 	end(&s);
 	free(data);
 }
@@ -222,7 +222,7 @@ static void test_bounded(void **state)
 	int stream = open_one(&s, PID, ROOM);
 
 	push(&s, stream, data, size);
-	uint32_t waiting = s.merge.items.count - s.merge.taken;
+	uint32_t waiting = s.window.items.count - s.window.taken;
 	assert_true(s.drained > 5);
 	assert_true(waiting > 5);
 	assert_true(relay_pending_bytes(s.relay) + 2 * waiting * sizeof(struct pending) <= ROOM);
@@ -254,8 +254,8 @@ static void test_places(void **state)
 	assert_int_equal(relay_head(s.relay, one)->version, 4);
 	relay_close(s.relay, one);
 	assert_int_not_equal(open_one(&s, OTHER_PID, PLENTY), one);
-	merge_sort(&s.merge, UINT64_MAX);
-	while ((item = merge_next(&s.merge, &late_ns)))
+	reorder_window_sort(&s.window, UINT64_MAX);
+	while ((item = reorder_window_next(&s.window, &late_ns)))
 		relay_give_back(s.relay, item);
 	int again = open_one(&s, PID, PLENTY);
 	assert_int_equal(again, one);
@@ -288,8 +288,8 @@ static void test_settled(void **state)
 	int first = open_one(&s, PID, PLENTY);
 	int second = open_one(&s, OTHER_PID, PLENTY);
 
-	relay_caught_up(s.relay, first, MERGE_WINDOW_NS);
-	relay_caught_up(s.relay, second, MERGE_WINDOW_NS);
+	relay_caught_up(s.relay, first, REORDER_WINDOW_NS);
+	relay_caught_up(s.relay, second, REORDER_WINDOW_NS);
 	assert_int_equal(relay_settled_ns(s.relay, now_ns), 0);
 	push(&s, first, data, size);
 	assert_true(s.last_ns > 0);
@@ -301,13 +301,13 @@ static void test_settled(void **state)
 	assert_true(settled_ns > 0 &&
 		    settled_ns <= s.last_ns + (uint64_t)relay_clock_offset_ns(s.relay, first));
 	relay_caught_up(s.relay, first, now_ns);
-	assert_int_equal(relay_settled_ns(s.relay, now_ns), now_ns - MERGE_WINDOW_NS);
-	assert_int_equal(relay_limit_ns(s.relay, now_ns), now_ns - MERGE_WINDOW_NS);
+	assert_int_equal(relay_settled_ns(s.relay, now_ns), now_ns - REORDER_WINDOW_NS);
+	assert_int_equal(relay_limit_ns(s.relay, now_ns), now_ns - REORDER_WINDOW_NS);
 	relay_close(s.relay, first);
-	assert_int_equal(relay_settled_ns(s.relay, now_ns), now_ns - MERGE_WINDOW_NS);
+	assert_int_equal(relay_settled_ns(s.relay, now_ns), now_ns - REORDER_WINDOW_NS);
 	relay_close(s.relay, second);
 	assert_int_equal(relay_settled_ns(s.relay, now_ns), now_ns);
-	assert_int_equal(relay_limit_ns(s.relay, now_ns), now_ns - MERGE_WINDOW_NS);
+	assert_int_equal(relay_limit_ns(s.relay, now_ns), now_ns - REORDER_WINDOW_NS);
 	drain(&s);
 	assert_int_equal(s.drained, s.wanted);
 	end(&s);

@@ -1,5 +1,5 @@
 /*
- * name_desk.c: a thread at idle priority answers the questions, at the end at the caller's
+ * symbol_worker.c: a thread at idle priority answers the questions, at the end at the caller's
  * priority, with and without the right to raise it, and after a thread has stopped working.
  */
 #include "unit/test.h"
@@ -82,9 +82,9 @@ static int other_thread(int policy)
 	return found;
 }
 
-static void expect_name(struct name_desk *desk)
+static void expect_name(struct symbol_worker *worker)
 {
-	struct name_answer *answer = name_desk_take(desk);
+	struct name_answer *answer = symbol_worker_take(worker);
 
 	assert_non_null(answer);
 	assert_int_equal(answer->kind, ASK_SYMBOL);
@@ -93,63 +93,63 @@ static void expect_name(struct name_desk *desk)
 	assert_string_equal(answer->name, "function_to_be_named");
 	assert_true(answer->begin <= place() && place() < answer->begin + answer->size_bytes);
 	assert_non_null(answer->facts);
-	name_desk_give_back(desk, answer);
+	symbol_worker_give_back(worker, answer);
 }
 
 static void test_answers(void **state)
 {
-	struct name_desk *desk;
+	struct symbol_worker *worker;
 	struct name_answer *answer;
 
 	(void)state;
-	assert_int_equal(name_desk_new(&box, NULL, &desk), 0);
-	assert_null(name_desk_take(desk));
-	assert_true(name_desk_wait(desk, 0));
-	name_desk_ask(desk, question(ASK_SYMBOL, 1, place()));
-	name_desk_ask(desk, question(ASK_SYMBOL, 1, 1));       /* the ELF header is no function */
-	name_desk_ask(desk, question(ASK_METHOD, 2, place())); /* no managed image */
-	name_desk_ask(desk, question(ASK_MAPS, 0, 77));        /* this process has none */
-	name_desk_hurry(desk); /* at idle priority it could take any time */
-	assert_true(name_desk_wait(desk, now() + 60 * SECOND_NS));
-	assert_int_equal(name_desk_open_count(desk), 0);
-	assert_true(name_desk_size_bytes(desk) > 0);
-	expect_name(desk);
-	answer = name_desk_take(desk);
+	assert_int_equal(symbol_worker_new(&box, NULL, &worker), 0);
+	assert_null(symbol_worker_take(worker));
+	assert_true(symbol_worker_wait(worker, 0));
+	symbol_worker_ask(worker, question(ASK_SYMBOL, 1, place()));
+	symbol_worker_ask(worker, question(ASK_SYMBOL, 1, 1)); /* the ELF header is no function */
+	symbol_worker_ask(worker, question(ASK_METHOD, 2, place())); /* no managed image */
+	symbol_worker_ask(worker, question(ASK_MAPS, 0, 77));        /* this process has none */
+	symbol_worker_hurry(worker); /* at idle priority it could take any time */
+	assert_true(symbol_worker_wait(worker, now() + 60 * SECOND_NS));
+	assert_int_equal(symbol_worker_open_count(worker), 0);
+	assert_true(symbol_worker_size_bytes(worker) > 0);
+	expect_name(worker);
+	answer = symbol_worker_take(worker);
 	assert_int_equal(answer->error, 0);
 	assert_false(answer->found);
 	assert_int_equal(answer->place, 1);
-	name_desk_give_back(desk, answer);
-	answer = name_desk_take(desk);
+	symbol_worker_give_back(worker, answer);
+	answer = symbol_worker_take(worker);
 	assert_int_equal(answer->kind, ASK_METHOD);
 	assert_true(answer->error < 0);
-	name_desk_give_back(desk, answer);
-	answer = name_desk_take(desk);
+	symbol_worker_give_back(worker, answer);
+	answer = symbol_worker_take(worker);
 	assert_int_equal(answer->kind, ASK_MAPS);
 	assert_int_equal(answer->place, 77);
 	assert_false(answer->found);
-	name_desk_give_back(desk, answer);
-	assert_null(name_desk_take(desk));
-	name_desk_free(desk);
+	symbol_worker_give_back(worker, answer);
+	assert_null(symbol_worker_take(worker));
+	symbol_worker_free(worker);
 }
 
 /* More questions than can be sent at a time, and answers that are not fetched. */
 static void test_many(void **state)
 {
-	struct name_desk *desk;
+	struct symbol_worker *worker;
 
 	(void)state;
-	assert_int_equal(name_desk_new(&box, NULL, &desk), 0);
+	assert_int_equal(symbol_worker_new(&box, NULL, &worker), 0);
 	for (int round = 0; round < 3; round++)
 		for (int i = 0; i < 1000; i++)
-			name_desk_ask(desk, question(ASK_SYMBOL, 1, place()));
-	name_desk_hurry(desk);
-	assert_true(name_desk_wait(desk, now() + 60 * SECOND_NS));
+			symbol_worker_ask(worker, question(ASK_SYMBOL, 1, place()));
+	symbol_worker_hurry(worker);
+	assert_true(symbol_worker_wait(worker, now() + 60 * SECOND_NS));
 	for (int i = 0; i < 2500; i++)
-		expect_name(desk);
+		expect_name(worker);
 	for (int i = 0; i < 1000; i++)
-		name_desk_ask(desk, question(ASK_SYMBOL, 1, place()));
-	name_desk_free(desk);
-	name_desk_free(NULL);
+		symbol_worker_ask(worker, question(ASK_SYMBOL, 1, place()));
+	symbol_worker_free(worker);
+	symbol_worker_free(NULL);
 }
 
 /*
@@ -169,26 +169,27 @@ static int await_idle_thread(bool there)
 
 static void test_priority(void **state)
 {
-	struct name_desk *desk;
+	struct symbol_worker *worker;
 
 	(void)state;
 	for (int forbidden = 0; forbidden < 2; forbidden++) {
-		assert_int_equal(name_desk_new(&box, NULL, &desk), 0);
+		assert_int_equal(symbol_worker_new(&box, NULL, &worker), 0);
 		if (forbidden)
-			name_desk_forbid_raise(desk);
+			symbol_worker_forbid_raise(worker);
 		for (int i = 0; i < 500; i++)
-			name_desk_ask(desk, question(ASK_SYMBOL, 1, place()));
+			symbol_worker_ask(worker, question(ASK_SYMBOL, 1, place()));
 		(void)await_idle_thread(true);
-		name_desk_hurry(desk);
-		assert_true(name_desk_wait(desk, now() + 60 * SECOND_NS));
+		symbol_worker_hurry(worker);
+		assert_true(symbol_worker_wait(worker, now() + 60 * SECOND_NS));
 		(void)await_idle_thread(false);
 		unsigned answered = 0;
-		for (struct name_answer *answer; (answer = name_desk_take(desk)); answered++) {
+		for (struct name_answer *answer; (answer = symbol_worker_take(worker));
+			answered++) {
 			assert_true(answer->found);
-			name_desk_give_back(desk, answer);
+			symbol_worker_give_back(worker, answer);
 		}
 		assert_int_equal(answered, 500);
-		name_desk_free(desk);
+		symbol_worker_free(worker);
 	}
 }
 
@@ -210,28 +211,29 @@ static void test_starved(void **state)
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	pthread_t *busy = calloc((size_t)cpus, sizeof(*busy));
 	atomic_bool leave = false;
-	struct name_desk *desk;
+	struct symbol_worker *worker;
 
 	(void)state;
 	assert_non_null(busy);
 	for (long i = 0; i < cpus; i++)
 		assert_int_equal(pthread_create(&busy[i], NULL, keep_busy, &leave), 0);
 	for (int round = 0; round < 3; round++) {
-		assert_int_equal(name_desk_new(&box, NULL, &desk), 0);
-		name_desk_forbid_raise(desk);
+		assert_int_equal(symbol_worker_new(&box, NULL, &worker), 0);
+		symbol_worker_forbid_raise(worker);
 		/* Each image needs a table to be read. */
 		for (uint32_t i = 0; i < 200; i++)
-			name_desk_ask(desk, question(ASK_SYMBOL, 1 + i, place()));
-		(void)name_desk_wait(desk, now() + SECOND_NS / 20);
-		name_desk_hurry(desk);
-		assert_true(name_desk_wait(desk, now() + 60 * SECOND_NS));
+			symbol_worker_ask(worker, question(ASK_SYMBOL, 1 + i, place()));
+		(void)symbol_worker_wait(worker, now() + SECOND_NS / 20);
+		symbol_worker_hurry(worker);
+		assert_true(symbol_worker_wait(worker, now() + 60 * SECOND_NS));
 		unsigned answered = 0;
-		for (struct name_answer *answer; (answer = name_desk_take(desk)); answered++) {
+		for (struct name_answer *answer; (answer = symbol_worker_take(worker));
+			answered++) {
 			assert_true(answer->found);
-			name_desk_give_back(desk, answer);
+			symbol_worker_give_back(worker, answer);
 		}
 		assert_int_equal(answered, 200);
-		name_desk_free(desk);
+		symbol_worker_free(worker);
 	}
 	atomic_store(&leave, true);
 	for (long i = 0; i < cpus; i++)
@@ -243,15 +245,15 @@ static void test_starved(void **state)
 /* A stopped thread is handled like one that hangs in reading a file or gets no CPU time. */
 static void test_left_behind(void **state)
 {
-	struct name_desk *desk;
+	struct symbol_worker *worker;
 	int told[2];
 	int go[2];
 	char byte;
 
 	(void)state;
-	assert_int_equal(name_desk_new(&box, NULL, &desk), 0);
-	name_desk_forbid_raise(desk);
-	name_desk_ask(desk, question(ASK_SYMBOL, 1, place())); /* not sent yet */
+	assert_int_equal(symbol_worker_new(&box, NULL, &worker), 0);
+	symbol_worker_forbid_raise(worker);
+	symbol_worker_ask(worker, question(ASK_SYMBOL, 1, place())); /* not sent yet */
 	int tid = await_idle_thread(true);
 	assert_int_equal(pipe(told), 0);
 	assert_int_equal(pipe(go), 0);
@@ -277,15 +279,15 @@ static void test_left_behind(void **state)
 	bool stopped = read(told[0], &byte, 1) == 1 && byte == 'y';
 	if (stopped) {
 		for (int i = 1; i < 300; i++)
-			name_desk_ask(desk, question(ASK_SYMBOL, 1, place()));
-		assert_false(name_desk_wait(desk, now() + SECOND_NS / 20));
-		assert_int_equal(name_desk_open_count(desk), 300);
-		name_desk_hurry(desk);
-		assert_true(name_desk_wait(desk, now() + 60 * SECOND_NS));
+			symbol_worker_ask(worker, question(ASK_SYMBOL, 1, place()));
+		assert_false(symbol_worker_wait(worker, now() + SECOND_NS / 20));
+		assert_int_equal(symbol_worker_open_count(worker), 300);
+		symbol_worker_hurry(worker);
+		assert_true(symbol_worker_wait(worker, now() + 60 * SECOND_NS));
 		for (int i = 0; i < 300; i++)
-			expect_name(desk);
+			expect_name(worker);
 	}
-	name_desk_free(desk);
+	symbol_worker_free(worker);
 	close(go[1]);
 	close(told[0]);
 	assert_int_equal(waitpid(child, NULL, 0), child);
@@ -336,7 +338,7 @@ static void test_starved_in_perf_map(void **state)
 	const uint32_t inner_pid = (UINT32_C(1) << 22) + (uint32_t)getpid();
 	const unsigned line_count = 300000;
 	atomic_bool leave = false;
-	struct name_desk *desk;
+	struct symbol_worker *worker;
 	cpu_set_t first_cpu;
 	cpu_set_t all;
 	char path[64];
@@ -350,33 +352,33 @@ static void test_starved_in_perf_map(void **state)
 	for (unsigned cpu = 0; !CPU_COUNT(&first_cpu); cpu++)
 		if (CPU_ISSET(cpu, &all))
 			CPU_SET(cpu, &first_cpu);
-	assert_int_equal(name_desk_new(&box, NULL, &desk), 0);
-	name_desk_forbid_raise(desk);
+	assert_int_equal(symbol_worker_new(&box, NULL, &worker), 0);
+	symbol_worker_forbid_raise(worker);
 	struct name_question *maps = calloc(1, sizeof(*maps));
 	assert_non_null(maps);
 	*maps = (struct name_question){
 		.kind = ASK_MAPS, .place = 77, .pid = (uint32_t)getpid(), .inner_pid = inner_pid
 	};
-	name_desk_ask(desk, maps);
+	symbol_worker_ask(worker, maps);
 	int tid = await_idle_thread(true);
 	assert_int_equal(sched_setaffinity(tid, sizeof(first_cpu), &first_cpu), 0);
-	(void)name_desk_wait(desk, 0); /* sends the question */
+	(void)symbol_worker_wait(worker, 0); /* sends the question */
 	for (uint64_t bound = now() + 60 * SECOND_NS; !has_open(path) && now() < bound;)
 		usleep(100);
 	assert_true(has_open(path));
 	assert_int_equal(pthread_create(&busy, NULL, keep_busy, &leave), 0);
 	assert_int_equal(pthread_setaffinity_np(busy, sizeof(first_cpu), &first_cpu), 0);
-	name_desk_hurry(desk);
-	assert_true(name_desk_wait(desk, now() + 120 * SECOND_NS));
-	struct name_answer *answer = name_desk_take(desk);
+	symbol_worker_hurry(worker);
+	assert_true(symbol_worker_wait(worker, now() + 120 * SECOND_NS));
+	struct name_answer *answer = symbol_worker_take(worker);
 	assert_non_null(answer);
 	assert_int_equal(answer->kind, ASK_MAPS);
 	assert_int_equal(answer->place, 77);
 	assert_true(answer->found);
 	assert_int_equal(answer->codemap->codes.count, line_count);
-	name_desk_give_back(desk, answer);
-	assert_null(name_desk_take(desk));
-	name_desk_free(desk);
+	symbol_worker_give_back(worker, answer);
+	assert_null(symbol_worker_take(worker));
+	symbol_worker_free(worker);
 	atomic_store(&leave, true);
 	(void)pthread_join(busy, NULL);
 	(void)await_idle_thread(false);
@@ -402,7 +404,7 @@ static bool may_raise(void)
 
 /*
  * During a recording the thread reads a perf map on a CPU that another thread keeps busy. The
- * answer arrives without name_desk_hurry(). Afterwards the thread has idle priority again, if the
+ * answer arrives without symbol_worker_hurry(). Afterwards the thread has idle priority again, if the
  * process may raise it later.
  */
 static void test_waits_too_long(void **state)
@@ -423,18 +425,18 @@ static void test_waits_too_long(void **state)
 			CPU_SET(cpu, &first_cpu);
 	for (int forbidden = 0; forbidden < 2; forbidden++) {
 		atomic_bool leave = false;
-		struct name_desk *desk;
+		struct symbol_worker *worker;
 		pthread_t busy[8];
-		assert_int_equal(name_desk_new(&box, NULL, &desk), 0);
+		assert_int_equal(symbol_worker_new(&box, NULL, &worker), 0);
 		if (forbidden)
-			name_desk_forbid_raise(desk);
+			symbol_worker_forbid_raise(worker);
 		struct name_question *maps = calloc(1, sizeof(*maps));
 		assert_non_null(maps);
 		*maps = (struct name_question){ .kind = ASK_MAPS,
 			.place = 77,
 			.pid = (uint32_t)getpid(),
 			.inner_pid = inner_pid };
-		name_desk_ask(desk, maps);
+		symbol_worker_ask(worker, maps);
 		int tid = await_idle_thread(true);
 		assert_int_equal(sched_setaffinity(tid, sizeof(first_cpu), &first_cpu), 0);
 		for (int i = 0; i < 8; i++) {
@@ -444,8 +446,8 @@ static void test_waits_too_long(void **state)
 		}
 		struct name_answer *answer = NULL;
 		for (uint64_t bound = now() + 60 * SECOND_NS; !answer && now() < bound;
-			answer = name_desk_take(desk))
-			(void)name_desk_wait(desk, now() + SECOND_NS / 5);
+			answer = symbol_worker_take(worker))
+			(void)symbol_worker_wait(worker, now() + SECOND_NS / 5);
 		atomic_store(&leave, true);
 		for (int i = 0; i < 8; i++)
 			(void)pthread_join(busy[i], NULL);
@@ -453,14 +455,14 @@ static void test_waits_too_long(void **state)
 		assert_int_equal(answer->kind, ASK_MAPS);
 		assert_true(answer->found);
 		assert_int_equal(answer->codemap->codes.count, line_count);
-		name_desk_give_back(desk, answer);
-		(void)name_desk_wait(desk, 0);
+		symbol_worker_give_back(worker, answer);
+		(void)symbol_worker_wait(worker, 0);
 		if (!forbidden && may_raise())
 			assert_int_equal(await_idle_thread(true), tid);
-		name_desk_ask(desk, question(ASK_SYMBOL, 1, place()));
-		assert_true(name_desk_wait(desk, now() + 60 * SECOND_NS));
-		expect_name(desk);
-		name_desk_free(desk);
+		symbol_worker_ask(worker, question(ASK_SYMBOL, 1, place()));
+		assert_true(symbol_worker_wait(worker, now() + 60 * SECOND_NS));
+		expect_name(worker);
+		symbol_worker_free(worker);
 		(void)await_idle_thread(false);
 	}
 	assert_int_equal(unlink(path), 0);

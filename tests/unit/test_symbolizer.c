@@ -1,5 +1,5 @@
 /*
- * names.c: sampled addresses get a mapping and a name in the file, and a reader (absorb.c,
+ * symbolizer.c: sampled addresses get a mapping and a name in the file, and a reader (absorb.c,
  * symbolmap.c) finds the same name again, also when several methods used the same JIT memory one
  * after the other.
  */
@@ -23,7 +23,7 @@
 struct fixture {
 	struct trace trace;
 	struct trace read;
-	struct names names;
+	struct symbolizer symbolizer;
 	struct box box;
 	uint32_t process;
 	uint32_t counts[KNOWN_EVENT_COUNT];
@@ -71,10 +71,10 @@ static int set_up(void **state)
 	box_read(&f->box);
 	assert_int_equal(trace_init(&f->trace), 0);
 	assert_int_equal(trace_init(&f->read), 0);
-	struct names_options options = {
+	struct symbolizer_options options = {
 		.trace = &f->trace, .box = &f->box, .emit = on_event, .context = f
 	};
-	assert_int_equal(names_init(&f->names, &options), 0);
+	assert_int_equal(symbolizer_init(&f->symbolizer, &options), 0);
 	f->process = trace_process(&f->trace, (uint32_t)getpid());
 	f->time_ns = 1000;
 	*state = f;
@@ -85,7 +85,7 @@ static int tear_down(void **state)
 {
 	struct fixture *f = *state;
 
-	names_done(&f->names);
+	symbolizer_done(&f->symbolizer);
 	trace_done(&f->trace);
 	trace_done(&f->read);
 	free(f);
@@ -97,7 +97,7 @@ static uint32_t hit(struct fixture *f, const uint64_t *frames, uint32_t count, u
 	uint32_t stack = stack_table_intern(&f->trace.stacks, frames, count);
 	uint32_t sound = 0;
 
-	assert_int_equal(names_hit(&f->names, f->process, stack, time_ns, &sound), 0);
+	assert_int_equal(symbolizer_hit(&f->symbolizer, f->process, stack, time_ns, &sound), 0);
 	return sound;
 }
 
@@ -117,7 +117,8 @@ static void add_method(struct fixture *f, const char *name, uint64_t begin, uint
 		.tier = TIER_1,
 	};
 
-	assert_int_equal(codemap_add(&names_process(&f->names, f->process)->codemap, &code), 0);
+	assert_int_equal(
+		codemap_add(&symbolizer_process(&f->symbolizer, f->process)->codemap, &code), 0);
 }
 
 static const char *name_at(struct fixture *f, struct symbolmap *map, uint64_t address,
@@ -154,12 +155,12 @@ static void test_native(void **state)
 	uint64_t frames[] = { address + 4, address + 4 };
 
 	hit(f, frames, 2, 500);
-	assert_int_equal(names_resolve(&f->names, 600), 0);
-	assert_int_equal(names_finish(&f->names), 0);
+	assert_int_equal(symbolizer_resolve(&f->symbolizer, 600), 0);
+	assert_int_equal(symbolizer_finish(&f->symbolizer), 0);
 	assert_int_equal(f->counts[SYSTEM_PROCESS_MAPPING], 1);
 	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 1);
-	assert_int_equal(f->names.frames_total, 2);
-	assert_int_equal(f->names.frames_unnamed[UNNAMED_NO_SYMBOLS], 0);
+	assert_int_equal(f->symbolizer.frames_total, 2);
+	assert_int_equal(f->symbolizer.frames_unnamed[UNNAMED_NO_SYMBOLS], 0);
 	assert_int_equal(symbolmap_init(&map, &f->read, METHOD_NAME_LONG), 0);
 	assert_string_equal(name_at(f, &map, address + 4, 0), "test_native");
 	symbolmap_done(&map);
@@ -180,15 +181,15 @@ static void test_walk_gone_astray(void **state)
 	uint64_t leaf[] = { 0x1234000 };                /* a stack keeps at least its leaf */
 	stack_table_get(&f->trace.stacks, hit(f, leaf, 1, 12), &count);
 	assert_int_equal(count, 1);
-	assert_int_equal(names_finish(&f->names), 0);
-	assert_int_equal(f->names.frames_unnamed[UNNAMED_NO_MAPPING], 1);
+	assert_int_equal(symbolizer_finish(&f->symbolizer), 0);
+	assert_int_equal(f->symbolizer.frames_unnamed[UNNAMED_NO_MAPPING], 1);
 }
 
 static void take_removed(void *context, uint32_t process, uint32_t code, const struct code *body)
 {
 	struct fixture *f = context;
 	struct bytes payload = { 0 };
-	const struct code *ended = names_end_code(&f->names, process, code, body->begin);
+	const struct code *ended = symbolizer_end_code(&f->symbolizer, process, code, body->begin);
 
 	if (!ended)
 		return;
@@ -206,16 +207,16 @@ static void test_name_comes_late(void **state)
 	struct symbolmap map;
 
 	add_mapping(f, JIT_BEGIN, JIT_END, 0, "/memfd:doublemapper");
-	names_process(&f->names, f->process)->managed = MANAGED_KNOWN;
+	symbolizer_process(&f->symbolizer, f->process)->managed = MANAGED_KNOWN;
 	hit(f, frames, 1, 100);
-	assert_int_equal(names_resolve(&f->names, 200), 0);
+	assert_int_equal(symbolizer_resolve(&f->symbolizer, 200), 0);
 	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 0);
 	add_method(f, "Burn", JIT_BEGIN, 0x100, 90);
-	assert_int_equal(names_resolve(&f->names, 300), 0);
+	assert_int_equal(symbolizer_resolve(&f->symbolizer, 300), 0);
 	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 1);
 	assert_int_equal(f->counts[SPOOR_CODE_ADDED], 1);
-	assert_int_equal(names_finish(&f->names), 0);
-	assert_int_equal(f->names.frames_unnamed[UNNAMED_NO_METHOD], 0);
+	assert_int_equal(symbolizer_finish(&f->symbolizer), 0);
+	assert_int_equal(f->symbolizer.frames_unnamed[UNNAMED_NO_METHOD], 0);
 	assert_int_equal(symbolmap_init(&map, &f->read, METHOD_NAME_LONG), 0);
 	assert_string_equal(name_at(f, &map, JIT_BEGIN + 0x40, 0), "Shop.Pricing.Burn(int)");
 	symbolmap_done(&map);
@@ -242,17 +243,17 @@ static void test_module_comes_late(void **state)
 	struct symbolmap map;
 
 	add_mapping(f, JIT_BEGIN, JIT_END, 0, "/memfd:doublemapper");
-	struct names_process *own = names_process(&f->names, f->process);
+	struct symbolizer_process *own = symbolizer_process(&f->symbolizer, f->process);
 
 	own->managed = MANAGED_ASKING;
 	assert_int_equal(codemap_add(&own->codemap, &code), 0);
 	hit(f, frames, 1, 100);
-	assert_int_equal(names_resolve(&f->names, 200), 0);
+	assert_int_equal(symbolizer_resolve(&f->symbolizer, 200), 0);
 	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 0);
 	assert_int_equal(codemap_add_module(&own->codemap, 77, "/app/Shop.dll", 0), 0);
-	assert_int_equal(names_resolve(&f->names, 300), 0);
+	assert_int_equal(symbolizer_resolve(&f->symbolizer, 300), 0);
 	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 1);
-	assert_int_equal(names_finish(&f->names), 0);
+	assert_int_equal(symbolizer_finish(&f->symbolizer), 0);
 	assert_int_equal(symbolmap_init(&map, &f->read, METHOD_NAME_LONG), 0);
 	uint32_t function = symbolmap_find(&map, trace_find_process(&f->read, (uint32_t)getpid()),
 		frames[0], 0);
@@ -270,16 +271,16 @@ static void test_module_never_comes(void **state)
 	uint64_t frames[] = { JIT_BEGIN + 0x40 };
 
 	add_mapping(f, JIT_BEGIN, JIT_END, 0, "/memfd:doublemapper");
-	struct names_process *own = names_process(&f->names, f->process);
+	struct symbolizer_process *own = symbolizer_process(&f->symbolizer, f->process);
 
 	own->managed = MANAGED_ASKING;
 	add_method(f, "Burn", JIT_BEGIN, 0x100, 90);
 	own->codemap.codes.items[0].module_id = 77;
 	hit(f, frames, 1, 100);
-	assert_int_equal(names_resolve(&f->names, 200), 0);
+	assert_int_equal(symbolizer_resolve(&f->symbolizer, 200), 0);
 	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 0);
 	own->managed = MANAGED_REFUSED;
-	assert_int_equal(names_resolve(&f->names, 300), 0);
+	assert_int_equal(symbolizer_resolve(&f->symbolizer, 300), 0);
 	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 1);
 	/* A body that ends before its module is known is written, too. */
 	own->managed = MANAGED_ASKING;
@@ -288,9 +289,9 @@ static void test_module_never_comes(void **state)
 	frames[0] = JIT_BEGIN + 0x240;
 	hit(f, frames, 1, 400);
 	codemap_remove(&own->codemap, JIT_BEGIN + 0x200, 450);
-	assert_non_null(names_end_code(&f->names, f->process, 1, JIT_BEGIN + 0x200));
+	assert_non_null(symbolizer_end_code(&f->symbolizer, f->process, 1, JIT_BEGIN + 0x200));
 	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 2);
-	assert_int_equal(names_finish(&f->names), 0);
+	assert_int_equal(symbolizer_finish(&f->symbolizer), 0);
 }
 
 /*
@@ -304,26 +305,26 @@ static void test_untold(void **state)
 	uint64_t after[] = { JIT_BEGIN + 0x100 };
 
 	add_mapping(f, JIT_BEGIN, JIT_END, 0, "/memfd:doublemapper (deleted)");
-	struct names_process *own = names_process(&f->names, f->process);
+	struct symbolizer_process *own = symbolizer_process(&f->symbolizer, f->process);
 
 	own->managed = MANAGED_KNOWN;
 	own->rundown_ns = 500;
 	own->untold = true;
 	hit(f, before, 1, 400);
-	assert_int_equal(names_resolve(&f->names, 600), 0);
+	assert_int_equal(symbolizer_resolve(&f->symbolizer, 600), 0);
 	assert_false(own->untold_hit);
 	hit(f, after, 1, 550);
-	assert_int_equal(names_resolve(&f->names, 600), 0);
+	assert_int_equal(symbolizer_resolve(&f->symbolizer, 600), 0);
 	assert_true(own->untold_hit);
 	own->codemap.since_ns = 500;
 	add_method(f, "Late", JIT_BEGIN + 0x100, 0x40, 0);
 	assert_int_equal(codemap_find(&own->codemap, JIT_BEGIN + 0x100, 550)->from_ns, 500);
 	own->rundown_ns = 700;
 	own->untold_hit = false;
-	assert_int_equal(names_resolve(&f->names, 800), 0);
+	assert_int_equal(symbolizer_resolve(&f->symbolizer, 800), 0);
 	assert_false(own->untold_hit);
-	assert_int_equal(names_finish(&f->names), 0);
-	assert_int_equal(f->names.frames_unnamed[UNNAMED_NO_METHOD], 1);
+	assert_int_equal(symbolizer_finish(&f->symbolizer), 0);
+	assert_int_equal(f->symbolizer.frames_unnamed[UNNAMED_NO_METHOD], 1);
 }
 
 static void test_three_owners(void **state)
@@ -336,20 +337,20 @@ static void test_three_owners(void **state)
 	struct symbolmap map;
 
 	add_mapping(f, JIT_BEGIN, JIT_END, 0, "/memfd:doublemapper");
-	names_process(&f->names, f->process)->managed = MANAGED_KNOWN;
+	symbolizer_process(&f->symbolizer, f->process)->managed = MANAGED_KNOWN;
 	for (uint64_t i = 0; i < 3; i++) {
 		f->time_ns = 1000 + i * UINT64_C(1000000000);
 		add_method(f, names[i], JIT_BEGIN, 0x100, f->time_ns); /* ends the one before it */
-		names_removed_codes(&f->names, take_removed, f);
+		symbolizer_removed_codes(&f->symbolizer, take_removed, f);
 		hit(f, frames, 1, f->time_ns + 10);
-		assert_int_equal(names_resolve(&f->names, f->time_ns + 20), 0);
+		assert_int_equal(symbolizer_resolve(&f->symbolizer, f->time_ns + 20), 0);
 	}
-	assert_int_equal(names_finish(&f->names), 0);
+	assert_int_equal(symbolizer_finish(&f->symbolizer), 0);
 	assert_int_equal(f->counts[SPOOR_CODE_ADDED], 3);
 	assert_int_equal(f->counts[SPOOR_CODE_REMOVED], 2);
-	assert_int_equal(f->names.frames_total, 3);
+	assert_int_equal(f->symbolizer.frames_total, 3);
 	for (int i = 0; i < UNNAMED_CAUSE_COUNT; i++)
-		assert_int_equal(f->names.frames_unnamed[i], 0);
+		assert_int_equal(f->symbolizer.frames_unnamed[i], 0);
 	/* for the last method, so that viewers show it */
 	assert_int_equal(f->counts[CLR_METHOD_UNLOAD_VERBOSE], 1);
 	assert_int_equal(symbolmap_init(&map, &f->read, METHOD_NAME_LONG), 0);
@@ -371,19 +372,19 @@ static void test_nobody_told_of_the_first(void **state)
 	struct symbolmap map;
 
 	add_mapping(f, JIT_BEGIN, JIT_END, 0, "/memfd:doublemapper");
-	names_process(&f->names, f->process)->managed = MANAGED_KNOWN;
+	symbolizer_process(&f->symbolizer, f->process)->managed = MANAGED_KNOWN;
 	hit(f, frames, 1, 100);
 	hit(f, others, 1, 100);
 	for (uint64_t i = 0; i < 3; i++) {
 		f->time_ns = (1 + i) * second;
 		add_method(f, names[i], JIT_BEGIN, 0x100, f->time_ns);
-		names_removed_codes(&f->names, take_removed, f);
+		symbolizer_removed_codes(&f->symbolizer, take_removed, f);
 		hit(f, frames, 1, f->time_ns + 10);
-		assert_int_equal(names_resolve(&f->names, f->time_ns + 20), 0);
+		assert_int_equal(symbolizer_resolve(&f->symbolizer, f->time_ns + 20), 0);
 	}
 	add_method(f, "Standing", JIT_BEGIN + 0x1000, 0x100, 2 * second);
 	hit(f, others, 1, 3 * second);
-	assert_int_equal(names_finish(&f->names), 0);
+	assert_int_equal(symbolizer_finish(&f->symbolizer), 0);
 	assert_int_equal(f->counts[SPOOR_CODE_ADDED], 4);
 	assert_int_equal(f->counts[SPOOR_CODE_REMOVED], 2);
 	assert_int_equal(symbolmap_init(&map, &f->read, METHOD_NAME_LONG), 0);
@@ -398,10 +399,10 @@ static void test_mappings_only(void **state)
 	struct fixture *f = *state;
 	uint64_t frames[] = { arch_here()->kernel_begin + 0x1000, JIT_BEGIN };
 
-	f->names.options.mappings_only = true;
+	f->symbolizer.options.mappings_only = true;
 	add_mapping(f, JIT_BEGIN, JIT_END, 0x1000, "/no/such/library.so");
 	hit(f, frames, 2, 10);
-	assert_int_equal(names_finish(&f->names), 0);
+	assert_int_equal(symbolizer_finish(&f->symbolizer), 0);
 	assert_int_equal(f->counts[SYSTEM_PROCESS_MAPPING], 2); /* the kernel's too */
 	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 0);
 }
@@ -415,13 +416,13 @@ static void test_forgetting_a_process(void **state)
 	add_mapping(f, JIT_BEGIN, JIT_END, 0, "//anon");
 	hit(f, frames, 2, 10);
 	dead[f->process] = true;
-	names_forget_processes(&f->names, dead, 8);
-	assert_int_equal(f->names.waiting.count, 0);
-	assert_int_equal(f->names.hits.count, 1); /* item 0 */
-	assert_int_equal(f->names.frames_total, 2);
-	assert_int_equal(f->names.frames_unnamed[UNNAMED_NO_SYMBOLS], 2);
+	symbolizer_forget_processes(&f->symbolizer, dead, 8);
+	assert_int_equal(f->symbolizer.waiting.count, 0);
+	assert_int_equal(f->symbolizer.hits.count, 1); /* item 0 */
+	assert_int_equal(f->symbolizer.frames_total, 2);
+	assert_int_equal(f->symbolizer.frames_unnamed[UNNAMED_NO_SYMBOLS], 2);
 	hit(f, frames, 2, 20); /* the next process in that slot starts empty */
-	assert_int_equal(f->names.waiting.count, 2);
+	assert_int_equal(f->symbolizer.waiting.count, 2);
 }
 
 /*
@@ -439,22 +440,22 @@ static void test_many_processes(void **state)
 		if (round)
 			f->process = trace_process(&f->trace, (uint32_t)getpid() + round);
 		add_mapping(f, JIT_BEGIN, JIT_END, 0, "/memfd:doublemapper");
-		names_process(&f->names, f->process)->managed = MANAGED_KNOWN;
+		symbolizer_process(&f->symbolizer, f->process)->managed = MANAGED_KNOWN;
 		add_method(f, "Burn", JIT_BEGIN, 0x20, 5);
 		add_method(f, "Cool", JIT_BEGIN + 0x40, 0x20, 5);
 		hit(f, frames, 2, 10 + round);
-		assert_int_equal(names_resolve(&f->names, 20 + round), 0);
+		assert_int_equal(symbolizer_resolve(&f->symbolizer, 20 + round), 0);
 		assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 2 * (round + 1));
 		if (!round)
 			continue;
 		dead[f->process] = true;
-		names_forget_processes(&f->names, dead, 64);
+		symbolizer_forget_processes(&f->symbolizer, dead, 64);
 		dead[f->process] = false;
-		assert_int_equal(f->names.symbol_index.count, 2);
+		assert_int_equal(f->symbolizer.symbol_index.count, 2);
 	}
 	f->process = lasting;
 	hit(f, (const uint64_t[]){ JIT_BEGIN + 4 }, 1, 100);
-	assert_int_equal(names_resolve(&f->names, 110), 0);
+	assert_int_equal(symbolizer_resolve(&f->symbolizer, 110), 0);
 	assert_int_equal(f->counts[SYSTEM_PROCESS_SYMBOL], 2 * 40);
 }
 
