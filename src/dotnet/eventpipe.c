@@ -17,7 +17,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clocks.h"
 #include "base/diag.h"
+#include "base/poll_set.h"
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
 #include "dotnet/reason.h"
@@ -684,17 +686,29 @@ uint64_t eventpipe_wake_ns(const struct eventpipe *pipe)
 	return wake_ns;
 }
 
+void eventpipe_await(const struct eventpipe *pipe, struct poll_set *set)
+{
+	exchange_await(&pipe->exchange, set);
+	if (pipe->fd >= 0 && !rests(pipe))
+		(void)poll_set_add(set, pipe->fd, POLLIN);
+	poll_set_wake(set, eventpipe_wake_ns(pipe));
+}
+
 /* Gives a session that is on its way a last chance to be told of, so that it can be stopped. */
 static void await_session(struct eventpipe *pipe)
 {
+	struct poll_set set = { 0 };
+
 	for (int waited_ms = 0; may_have_session(pipe) && waited_ms < FREE_WAIT_MS;
 		waited_ms += 10) {
-		struct pollfd fd;
-		if (!exchange_poll(&pipe->exchange, &fd) ||
-			(poll(&fd, 1, 10) < 0 && errno != EINTR))
-			return;
+		poll_set_begin(&set, clock_monotonic_ns() + UINT64_C(10000000));
+		exchange_await(&pipe->exchange, &set);
+		if (!set.fds.count)
+			break;
+		(void)poll_set_wait(&set);
 		(void)advance_exchange(pipe, pipe->exchange.progress_ns);
 	}
+	poll_set_done(&set);
 }
 
 void eventpipe_free(struct eventpipe *pipe)

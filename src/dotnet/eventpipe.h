@@ -1,9 +1,9 @@
 /*
  * One EventPipe session of one process: opened with given providers, streamed, stopped.
  *
- *   eventpipe_new(&door, &options, &handler, now_ns, &pipe); each turn:  n = eventpipe_fds(pipe,
- *   fds);  poll them no longer than until eventpipe_wake_ns(pipe);
- *               eventpipe_advance(pipe, now_ns);     when one of them is ready or that time has come (more often does no harm)
+ *   eventpipe_new(&door, &options, &handler, now_ns, &pipe);
+ *   each turn:  eventpipe_await(pipe, &set); poll_set_wait(&set);
+ *               eventpipe_advance(pipe, now_ns);     more often does no harm
  *   at the end: eventpipe_stop(pipe, now_ns);  the same turns, until EVENTPIPE_ENDED
  *   always:     eventpipe_free(pipe);
  *
@@ -37,6 +37,7 @@ struct eventpipe;
 struct guard;
 struct ipc_provider;
 struct ipc_process_info;
+struct poll_set;
 
 #define EVENTPIPE_FDS_MAX        2u
 #define EVENTPIPE_ANSWER_NS      UINT64_C(5000000000)
@@ -133,6 +134,9 @@ size_t eventpipe_fds(const struct eventpipe *pipe, struct pollfd fds[EVENTPIPE_F
 
 /* When to call eventpipe_advance() although no descriptor is ready; UINT64_MAX for never. */
 uint64_t eventpipe_wake_ns(const struct eventpipe *pipe);
+
+/* Adds the descriptors to wait for, and the time to call eventpipe_advance() at the latest. */
+void eventpipe_await(const struct eventpipe *pipe, struct poll_set *set);
 
 /* Takes all steps that need no waiting; reads about a megabyte at most. */
 enum eventpipe_state eventpipe_advance(struct eventpipe *pipe, uint64_t now_ns);

@@ -2,7 +2,6 @@
 #include "dotnet/exchange.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +10,12 @@
 
 #include "base/clocks.h"
 #include "base/diag.h"
+#include "base/poll_set.h"
 #include "dotnet/guard.h"
 #include "dotnet/port.h"
 #include "machine/descriptors.h"
 
 #define RETRY_NS UINT64_C(50000000)
-#define CROWD_NS UINT64_C(10000000)
-#define RUN_MAX  256u /* descriptors in one poll */
 /* open at a time while a session is stopped: the socket, folders on the way to it */
 #define STOP_FDS 4u
 
@@ -289,41 +287,38 @@ uint64_t exchange_wake_ns(const struct exchange *exchange)
 	return exchange->state == EXCHANGE_WAITING ? exchange->retry_ns : UINT64_MAX;
 }
 
+void exchange_await(const struct exchange *exchange, struct poll_set *set)
+{
+	if (exchange->state == EXCHANGE_WAITING)
+		poll_set_wake(set, exchange->retry_ns);
+	else if (!exchange_is_over(exchange))
+		(void)poll_set_add(set, exchange->fd,
+			exchange->state == EXCHANGE_SENDING ? POLLOUT : POLLIN);
+}
+
 size_t exchange_run(struct exchange *list, size_t count, uint64_t until_ns, struct pollfd *watched)
 {
-	for (;;) {
-		struct pollfd fds[RUN_MAX + 1];
-		uint64_t now_ns = clock_monotonic_ns();
-		uint64_t wake_ns = until_ns;
-		size_t left = 0;
-		nfds_t n = 0;
+	struct poll_set set = { 0 };
+	uint64_t now_ns = clock_monotonic_ns();
+	size_t left;
 
+	for (;;) {
+		left = 0;
+		poll_set_begin(&set, until_ns);
 		for (size_t i = 0; i < count; i++) {
 			(void)exchange_advance(&list[i], now_ns); /* its state shows a failure */
-			if (exchange_is_over(&list[i]))
-				continue;
-			left++;
-			if (exchange_wake_ns(&list[i]) < wake_ns)
-				wake_ns = exchange_wake_ns(&list[i]);
-			if (n < RUN_MAX && exchange_poll(&list[i], &fds[n]))
-				n++;
-			else if (n == RUN_MAX && now_ns + CROWD_NS < wake_ns)
-				wake_ns = now_ns +
-					  CROWD_NS; /* those without a place are looked at soon */
+			left += !exchange_is_over(&list[i]);
+			exchange_await(&list[i], &set);
 		}
 		if (!left || now_ns >= until_ns)
-			return left;
-		nfds_t own = n;
-		if (watched)
-			fds[n++] = *watched;
-		uint64_t wait_ns = wake_ns > now_ns ? wake_ns - now_ns : 0;
-		int ready = poll(fds, n,
-			(int)((wait_ns < 60000000000u ? wait_ns : 60000000000u) / 1000000 + 1));
-		if (ready > 0 && watched && fds[own].revents) {
-			watched->revents = fds[own].revents;
-			return left;
-		}
+			break;
+		poll_set_add_callers(&set, watched, watched ? 1 : 0);
+		now_ns = poll_set_wait(&set);
+		if (watched && watched->revents)
+			break;
 	}
+	poll_set_done(&set);
+	return left;
 }
 
 void exchange_done(struct exchange *exchange)

@@ -2,8 +2,8 @@
  * One request to a .NET process and its reply, on a separate connection, without ever blocking.
  *
  *   struct dotnet_door door = dotnet_target_door(&target); struct exchange exchange = { 0 };
- *   exchange_begin(&exchange, &door, &request, now_ns, &diag); each turn:  exchange_poll(&exchange,
- *   &fd), poll no longer than until exchange_wake_ns(&exchange);
+ *   exchange_begin(&exchange, &door, &request, now_ns, &diag);
+ *   each turn:  exchange_await(&exchange, &set); poll_set_wait(&set);
  *               if (exchange_advance(&exchange, now_ns) == EXCHANGE_ANSWERED) ... exchange.ok, exchange.payload ...
  *   exchange_done(&exchange);
  *
@@ -26,6 +26,7 @@
 struct diag;
 struct dotnet_target;
 struct guard;
+struct poll_set;
 struct pollfd;
 
 /*
@@ -118,6 +119,9 @@ bool exchange_is_sent(const struct exchange *exchange);
 /* What to wait for: false when there is no descriptor, but a time. */
 bool exchange_poll(const struct exchange *exchange, struct pollfd *ret_fd);
 uint64_t exchange_wake_ns(const struct exchange *exchange);
+
+/* Adds what it waits for: a descriptor, or a time; nothing if it is over. */
+void exchange_await(const struct exchange *exchange, struct poll_set *set);
 
 /*
  * Advances all until they are over, `until_ns` has come, or `watched` (may be NULL) is ready: its

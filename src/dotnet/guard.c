@@ -23,7 +23,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -41,12 +40,14 @@
 #include "base/cleanup.h"
 #include "base/clocks.h"
 #include "base/diag.h"
+#include "base/poll_set.h"
 #include "base/vec.h"
 #include "dotnet/guard_message.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
 #include "machine/rights.h"
 
+#define NS_PER_MS    UINT64_C(1000000)
 #define TICK_MS      GUARD_TICK_MS
 #define SILENT_TICKS GUARD_SILENT_TICKS
 #define BUSY_TICKS   GUARD_BUSY_TICKS
@@ -99,7 +100,7 @@ struct guard {
 	const char *problem;
 	/* the guard's alone */
 	struct dotnet_target owner;
-	VEC(struct pollfd) fds;
+	struct poll_set set;
 	struct guard_message message; /* that is being received, */
 	size_t message_got;
 	int message_fd; /* the descriptor that came with it; -1 none */
@@ -281,20 +282,15 @@ static void ask_to_stop(struct guarded *item)
 /* Waits until bytes arrive on a doomed stream or from the owner. */
 static void wait_for_streams(struct guard *guard, bool owner_lives, int wait_ms)
 {
-	vec_reset(&guard->fds);
+	poll_set_begin(&guard->set, clock_monotonic_ns() + (uint64_t)wait_ms * NS_PER_MS);
 	if (owner_lives)
-		/* no memory: then only the timeout ends the wait */
-		(void)vec_add(&guard->fds,
-			((struct pollfd){ .fd = guard->channel, .events = POLLIN }));
+		(void)poll_set_add(&guard->set, guard->channel, POLLIN);
 	for (uint32_t i = 0; i < guard->list.count; i++)
 		if (guard->list.items[i].doomed)
-			(void)vec_add(&guard->fds,
-				/* as above */
-				((struct pollfd){
-					.fd = guard->list.items[i].fd, .events = POLLIN }));
-	(void)poll(guard->fds.items, guard->fds.count, wait_ms);
-	for (uint32_t i = 0; i < guard->fds.count; i++)
-		if (guard->fds.items[i].revents & POLLNVAL)
+			(void)poll_set_add(&guard->set, guard->list.items[i].fd, POLLIN);
+	(void)poll_set_wait(&guard->set);
+	for (uint32_t i = 0; i < guard->set.fds.count; i++)
+		if (poll_set_revents(&guard->set, i) & POLLNVAL)
 			/*
 			 * an invalid descriptor, which cannot happen: waits, so as not to use a
 			 * whole CPU
@@ -305,7 +301,7 @@ static void wait_for_streams(struct guard *guard, bool owner_lives, int wait_ms)
 /* The part of a turn that counts: time beyond the timeout may be a pause of the guard. */
 static uint64_t counted_ns(uint64_t took_ns, int wait_ms)
 {
-	uint64_t timeout_ns = (uint64_t)wait_ms * 1000000u;
+	uint64_t timeout_ns = (uint64_t)wait_ms * NS_PER_MS;
 
 	return took_ns < timeout_ns ? took_ns : timeout_ns;
 }
@@ -453,18 +449,17 @@ static _Noreturn void stand_guard(struct guard *guard, int owner_fd)
 	close_others(guard, owner_fd);
 	guard->message_fd = -1;
 	for (;;) {
-		struct pollfd fds[2] = {
-			{ .fd = guard->channel, .events = POLLIN },
-			{ .fd = owner_fd, .events = POLLIN },
-		};
 		uint64_t begin_ns = clock_monotonic_ns();
-		int ready = poll(fds, 2, guard->list.count ? TICK_MS : -1);
-		bool late = clock_monotonic_ns() - begin_ns > LATE_MS * UINT64_C(1000000);
+		poll_set_begin(&guard->set,
+			guard->list.count ? begin_ns + TICK_MS * NS_PER_MS : UINT64_MAX);
+		(void)poll_set_add(&guard->set, guard->channel, POLLIN);
+		uint32_t owner_exit = poll_set_add(&guard->set, owner_fd, POLLIN);
+		bool late = poll_set_wait(&guard->set) - begin_ns > LATE_MS * NS_PER_MS;
 		int result = 0;
 
 		while ((result = take_message(guard)) > 0)
 			silent = still = 0;
-		if (result < 0 || fds[1].revents || getppid() != owner) {
+		if (result < 0 || poll_set_revents(&guard->set, owner_exit) || getppid() != owner) {
 			end_sessions(guard, false);
 			_exit(0);
 		}
@@ -475,7 +470,7 @@ static _Noreturn void stand_guard(struct guard *guard, int owner_fd)
 			silent = still = 0;
 			__atomic_store_n(&guard->page->seen_ns, clock_monotonic_ns(),
 				__ATOMIC_SEQ_CST);
-		} else if (ready == 0 && !late) {
+		} else if (!guard->set.ready && !late) {
 			uint64_t before_ns = cpu_ns;
 			cpu_ns = guard_cpu_ns(guard->owner.pid);
 			silent++;
@@ -615,9 +610,8 @@ static void send_message(struct guard *guard, struct guard_message *message, siz
 	for (unsigned tries = 0;
 		(n = sendmsg(guard->channel, &head, MSG_DONTWAIT | MSG_NOSIGNAL)) < 0 && tries < 2;
 		tries++) {
-		struct pollfd room = { .fd = guard->channel, .events = POLLOUT };
 		if (errno == EAGAIN)
-			(void)poll(&room, 1, ROOM_MS);
+			(void)poll_one(guard->channel, POLLOUT, ROOM_MS);
 	}
 	if (n == (ssize_t)size)
 		return;
@@ -718,20 +712,19 @@ void guard_free(struct guard *guard)
 		 * The guard exits when the channel is closed. That takes time only when sessions
 		 * were left open.
 		 */
-		struct pollfd end = { .fd = guard->channel, .events = POLLIN };
 		(void)shutdown(guard->channel, SHUT_WR);
 		/*
 		 * After the guard has closed its end of the channel it exits very soon; if it takes
 		 * longer, init becomes its parent.
 		 */
-		bool leaves = !guard->list.count && poll(&end, 1, LEAVE_MS) > 0;
+		bool leaves = !guard->list.count && poll_one(guard->channel, POLLIN, LEAVE_MS);
 		(void)waitpid(guard->pid, NULL, leaves ? 0 : WNOHANG);
 	}
 	closep(&guard->channel);
 	for (uint32_t i = 0; i < guard->list.count; i++)
 		free(guard->list.items[i].tmpdir);
 	vec_done(&guard->list);
-	vec_done(&guard->fds);
+	poll_set_done(&guard->set);
 	(void)munmap(guard->page, sizeof(*guard->page)); /* mapped by us: cannot fail */
 	free(guard);
 }

@@ -47,6 +47,11 @@ bool held_runtime_is_resuming(const struct held_runtime *held)
 	return held->resume.state != EXCHANGE_NONE;
 }
 
+void held_runtime_await(const struct held_runtime *held, struct poll_set *set)
+{
+	exchange_await(&held->resume, set);
+}
+
 size_t held_runtime_poll(const struct held_runtime *held, struct pollfd *ret_fd)
 {
 	return held_runtime_is_resuming(held) ? exchange_poll(&held->resume, ret_fd) : 0;

@@ -4,8 +4,9 @@
  *
  *   struct held_runtime held = held_runtime_of(reverse, peer);
  *   held_runtime_resume(&held, now_ns);      when its sessions are open, or cannot be
- *   each turn:  held_runtime_poll(&held, &fd), poll no longer than until
- *   held_runtime_wake_ns(&held); held_runtime_advance(&held, now_ns); held_runtime_done(&held);
+ *   each turn:  held_runtime_await(&held, &set); poll_set_wait(&set);
+ *               held_runtime_advance(&held, now_ns);
+ *   held_runtime_done(&held);
  *
  * An object of zeros is a runtime that does not wait. Nothing here blocks.
  */
@@ -18,6 +19,7 @@
 
 #include "dotnet/exchange.h"
 
+struct poll_set;
 struct pollfd;
 struct reverse;
 
@@ -41,6 +43,9 @@ void held_runtime_advance(struct held_runtime *held, uint64_t now_ns);
 
 /* It is being resumed. */
 bool held_runtime_is_resuming(const struct held_runtime *held);
+
+/* Adds what it waits for. */
+void held_runtime_await(const struct held_runtime *held, struct poll_set *set);
 
 /* The descriptor to wait for: 1, or 0 when there is none. */
 size_t held_runtime_poll(const struct held_runtime *held, struct pollfd *ret_fd);

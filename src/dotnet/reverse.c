@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +22,7 @@
 #include "base/clocks.h"
 #include "base/cursor.h"
 #include "base/diag.h"
+#include "base/poll_set.h"
 #include "base/vec.h"
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
@@ -424,6 +424,18 @@ void reverse_advance(struct reverse *reverse)
 	}
 }
 
+/*
+ * While connections cannot be accepted, the port is not polled: it would end each wait immediately.
+ * The next turn tries again.
+ */
+void reverse_await(const struct reverse *reverse, struct poll_set *set)
+{
+	if (!reverse->error && reverse->waiting.count < REVERSE_CONNECTIONS_MAX)
+		(void)poll_set_add(set, reverse->fd, POLLIN);
+	for (uint32_t i = 0; i < reverse->waiting.count; i++)
+		(void)poll_set_add(set, reverse->waiting.items[i].fd, POLLIN);
+}
+
 size_t reverse_fds(const struct reverse *reverse, struct pollfd *fds, size_t room)
 {
 	size_t count = 1 + reverse->waiting.count;
@@ -618,8 +630,7 @@ void reverse_release(struct reverse *reverse, uint64_t until_ns, uint64_t quiet_
 	release_held(reverse);
 	for (uint64_t now_ns = clock_monotonic_ns();
 		now_ns < until_ns && now_ns < last_ns + quiet_ns; now_ns = clock_monotonic_ns()) {
-		struct pollfd fd = { .fd = reverse->fd, .events = POLLIN };
-		(void)poll(&fd, 1, 20);
+		(void)poll_one(reverse->fd, POLLIN, 20);
 		release_held(reverse);
 		if (reverse->seen != seen)
 			last_ns = clock_monotonic_ns();
@@ -680,9 +691,7 @@ static bool write_word(const struct reverse *reverse, enum helper_word word)
 /* Whether the process has ended; `pidfd` -1: it had ended before. */
 static bool has_ended(int pidfd)
 {
-	struct pollfd fd = { .fd = pidfd, .events = POLLIN };
-
-	return pidfd < 0 || poll(&fd, 1, 0) != 0;
+	return pidfd < 0 || poll_one(pidfd, POLLIN, 0);
 }
 
 /*
@@ -719,24 +728,34 @@ static void detach(void)
 	(void)!chdir("/");            /* as above */
 }
 
+/* Waits for runtimes and for the recorder. True when its pipe is ready. */
+static bool wait_for_peers(const struct reverse *reverse, struct poll_set *set, int pipe_fd,
+	uint64_t wait_ms)
+{
+	poll_set_begin(set, clock_monotonic_ns() + wait_ms * UINT64_C(1000000));
+	uint32_t pipe = poll_set_add(set, pipe_fd, POLLIN);
+
+	reverse_await(reverse, set);
+	(void)poll_set_wait(set);
+	return poll_set_revents(set, pipe);
+}
+
 /*
  * Resumes runtimes until no process is left that may connect. *pipe_fd becomes -1 when the recorder
  * ends. False: the recorder sent HELPER_END.
  */
 static bool resume_all(struct reverse *reverse, int *pipe_fd, int pidfd)
 {
+	struct poll_set set = { 0 }; /* the helper's exit frees it */
 	uint64_t look_ns = 0;
 	uint32_t seen = reverse->seen;
 	unsigned looks = 0;
 
 	for (;;) {
-		struct pollfd fds[REVERSE_CONNECTIONS_MAX + 2] = { { .fd = *pipe_fd,
-			.events = POLLIN } };
-		size_t count = 1 + reverse_fds(reverse, fds + 1, REVERSE_CONNECTIONS_MAX + 1);
 		char word;
-		(void)poll(fds, (nfds_t)count, HELPER_TURN_MS);
+		bool written = wait_for_peers(reverse, &set, *pipe_fd, HELPER_TURN_MS);
 		release_held(reverse);
-		if (*pipe_fd >= 0 && fds[0].revents) {
+		if (written) {
 			ssize_t n = read(*pipe_fd, &word, 1);
 			if (n == 1 && word == HELPER_END)
 				return false;
@@ -770,19 +789,20 @@ static bool resume_all(struct reverse *reverse, int *pipe_fd, int pidfd)
 static void resume_meanwhile(struct reverse *reverse, int pipe_fd, uint32_t recorder,
 	uint64_t beats, uint64_t cpu_ns)
 {
-	struct pollfd fds[REVERSE_CONNECTIONS_MAX + 2] = { { .fd = pipe_fd, .events = POLLIN } };
+	struct poll_set set = { 0 };
+	bool written = false;
 
 	reverse->counts_missed = true;
 	/*
 	 * The recorder may have continued during the wait: then it takes the new connections
 	 * itself.
 	 */
-	while (__atomic_load_n(&reverse->page->beats, __ATOMIC_SEQ_CST) == beats &&
-		!fds[0].revents && (cpu_ns == UINT64_MAX || guard_cpu_ns(recorder) == cpu_ns)) {
+	while (__atomic_load_n(&reverse->page->beats, __ATOMIC_SEQ_CST) == beats && !written &&
+		(cpu_ns == UINT64_MAX || guard_cpu_ns(recorder) == cpu_ns)) {
 		release_held(reverse);
-		size_t count = 1 + reverse_fds(reverse, fds + 1, REVERSE_CONNECTIONS_MAX + 1);
-		(void)poll(fds, (nfds_t)count, GUARD_TICK_MS);
+		written = wait_for_peers(reverse, &set, pipe_fd, GUARD_TICK_MS);
 	}
+	poll_set_done(&set);
 	reverse->counts_missed = false;
 	reverse_hang_up(reverse);
 }
@@ -791,13 +811,12 @@ static void resume_meanwhile(struct reverse *reverse, int pipe_fd, uint32_t reco
 static ssize_t wait_for_word(struct reverse *reverse, int pipe_fd, uint32_t recorder,
 	char *ret_word)
 {
-	struct pollfd fd = { .fd = pipe_fd, .events = POLLIN };
 	uint64_t beats = 0;
 	uint64_t cpu_ns = 0;
 	unsigned silent = 0; /* ticks without a beat, */
 	unsigned still = 0;  /* and without CPU time */
 
-	while (poll(&fd, 1, GUARD_TICK_MS) == 0) {
+	while (!poll_one(pipe_fd, POLLIN, GUARD_TICK_MS)) {
 		uint64_t beats_before = beats;
 		uint64_t before_ns = cpu_ns;
 		beats = __atomic_load_n(&reverse->page->beats, __ATOMIC_SEQ_CST);

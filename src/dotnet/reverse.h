@@ -3,7 +3,7 @@
  * connect to it, and by default wait before their first instruction until they are resumed.
  *
  *   reverse_listen(path, &reverse, &diag);
- *   each turn:  reverse_fds(), poll, reverse_advance(reverse);
+ *   each turn:  reverse_await(reverse, &set), poll_set_wait(&set), reverse_advance(reverse);
  *   while (reverse_next(reverse, &peer)) ...        a runtime that was not seen before: send requests through reverse_door(reverse, peer)
  *   reverse_close(reverse);                         also removes the socket's file
  *
@@ -21,6 +21,7 @@
 #include "dotnet/exchange.h"
 
 struct diag;
+struct poll_set;
 struct pollfd;
 struct reverse;
 
@@ -46,6 +47,9 @@ bool reverse_parse_advertise(const uint8_t *data, size_t size, struct reverse_pe
 int reverse_listen(const char *path, struct reverse **ret_reverse, struct diag *diag);
 
 const char *reverse_path(const struct reverse *reverse);
+
+/* Adds the descriptors to wait for. */
+void reverse_await(const struct reverse *reverse, struct poll_set *set);
 
 /* The number of descriptors to wait for; at most `room` of them are written to `fds`. */
 size_t reverse_fds(const struct reverse *reverse, struct pollfd *fds, size_t room);

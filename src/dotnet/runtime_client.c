@@ -25,6 +25,7 @@
 
 #include "base/bytes.h"
 #include "base/diag.h"
+#include "base/poll_set.h"
 #include "dotnet/eventpipe.h"
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
@@ -707,6 +708,14 @@ uint64_t dotnet_client_wake_ns(const struct dotnet_client *client)
 		if (client->sessions[i].pipe)
 			wake_ns = earlier(wake_ns, eventpipe_wake_ns(client->sessions[i].pipe));
 	return wake_ns;
+}
+
+void dotnet_client_await(const struct dotnet_client *client, struct poll_set *set)
+{
+	for (unsigned i = 0; i < DOTNET_STREAM_COUNT; i++)
+		if (client->sessions[i].pipe)
+			eventpipe_await(client->sessions[i].pipe, set);
+	poll_set_wake(set, dotnet_client_wake_ns(client));
 }
 
 /* A live stream with little to say is read every REST_NS. */

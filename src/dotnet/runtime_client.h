@@ -4,9 +4,9 @@
  *
  * A client is a state machine that never blocks; the caller's poll loop drives any number of them:
  *
- *   dotnet_client_new(&target, &handler, now_ns, &client); each turn:  n =
- *   dotnet_client_fds(client, fds);  poll them no longer than until dotnet_client_wake_ns(client);
- *               dotnet_client_advance(client, now_ns);   when one of them is ready or that time has come (more often does no harm)
+ *   dotnet_client_new(&target, &handler, now_ns, &client);
+ *   each turn:  dotnet_client_await(client, &set); poll_set_wait(&set);
+ *               dotnet_client_advance(client, now_ns);   more often does no harm
  *   at the end: dotnet_client_stop(client, now_ns);  the same turns, until DOTNET_ENDED
  *   always:     dotnet_client_free(client);
  *
@@ -43,6 +43,7 @@ struct dotnet_target;
 struct guard;
 struct ipc_process_info;
 struct ipc_provider;
+struct poll_set;
 
 #define DOTNET_FDS_MAX 5u
 
@@ -130,6 +131,9 @@ size_t dotnet_client_fds(const struct dotnet_client *client, struct pollfd fds[D
 
 /* When to call dotnet_client_advance() although no descriptor is ready; UINT64_MAX for never. */
 uint64_t dotnet_client_wake_ns(const struct dotnet_client *client);
+
+/* Adds the descriptors to wait for, and the time to call dotnet_client_advance() at the latest. */
+void dotnet_client_await(const struct dotnet_client *client, struct poll_set *set);
 
 /* Takes all steps that need no waiting; reads about a megabyte at most from each stream. */
 enum dotnet_state dotnet_client_advance(struct dotnet_client *client, uint64_t now_ns);
