@@ -50,7 +50,7 @@ struct found {
 	uint32_t function;
 };
 
-struct symbolizer_state {
+struct symbolmap_state {
 	struct spans mappings; /* owner: process */
 	struct spans symbols;  /* owner: mapping id */
 	struct spans codes;    /* owner: process; index in process.codes */
@@ -135,7 +135,7 @@ static const struct span *spans_cover(const struct spans *spans, uint64_t owner,
 }
 
 static const struct mapping *find_mapping(const struct symbolmap *map,
-	const struct symbolizer_state *state, uint64_t process, uint64_t address)
+	const struct symbolmap_state *state, uint64_t process, uint64_t address)
 {
 	uint32_t at = spans_upper(&state->mappings, process, address);
 	const struct span *newest = NULL;
@@ -148,7 +148,7 @@ static const struct mapping *find_mapping(const struct symbolmap *map,
 }
 
 /* The innermost symbol that covers the address; of equal ones the latest. 0 none. */
-static uint32_t find_symbol(const struct symbolizer_state *state, uint64_t mapping_id,
+static uint32_t find_symbol(const struct symbolmap_state *state, uint64_t mapping_id,
 	uint64_t address)
 {
 	uint32_t at = spans_upper(&state->symbols, mapping_id, address);
@@ -158,7 +158,7 @@ static uint32_t find_symbol(const struct symbolizer_state *state, uint64_t mappi
 }
 
 /* The symbol that begins exactly there. 0 none. */
-static uint32_t symbol_at(const struct symbolizer_state *state, uint64_t mapping_id, uint64_t begin)
+static uint32_t symbol_at(const struct symbolmap_state *state, uint64_t mapping_id, uint64_t begin)
 {
 	uint32_t at = spans_upper(&state->symbols, mapping_id, begin);
 
@@ -174,7 +174,7 @@ static uint32_t symbol_at(const struct symbolizer_state *state, uint64_t mapping
  * to one of them, and must not name another range's samples.
  */
 static const struct code_range *find_code(const struct symbolmap *map,
-	const struct symbolizer_state *state, uint32_t process, uint64_t address, uint32_t epoch,
+	const struct symbolmap_state *state, uint32_t process, uint64_t address, uint32_t epoch,
 	uint32_t *ret_index, bool *ret_any)
 {
 	const struct process *owner = &map->trace->processes.items[process];
@@ -221,7 +221,7 @@ static const char *base_name(const char *path, size_t *ret_len)
 	return path + at;
 }
 
-static enum origin mapping_origin(const struct symbolmap *map, const struct symbolizer_state *state,
+static enum origin mapping_origin(const struct symbolmap *map, const struct symbolmap_state *state,
 	const struct mapping *mapping)
 {
 	if (mapping->process == 0 || mapping->begin >= state->kernel_begin)
@@ -240,7 +240,7 @@ static enum origin mapping_origin(const struct symbolmap *map, const struct symb
 }
 
 /* "kernel" for the kernel itself, "nf_tables" for a module of it, "libc.so.6". */
-static uint32_t mapping_module(const struct symbolmap *map, const struct symbolizer_state *state,
+static uint32_t mapping_module(const struct symbolmap *map, const struct symbolmap_state *state,
 	const struct mapping *mapping, enum origin origin)
 {
 	size_t len;
@@ -292,7 +292,7 @@ static uint32_t function_intern(struct symbolmap *map, struct function *function
 }
 
 /* "Shop" and "/app/Shop.dll" are both "Shop.dll". */
-static uint32_t assembly_module(struct symbolmap *map, struct symbolizer_state *state,
+static uint32_t assembly_module(struct symbolmap *map, struct symbolmap_state *state,
 	const char *name, size_t len)
 {
 	if (!len)
@@ -316,7 +316,7 @@ static uint8_t tier_of_tag(const struct method_name *name)
 }
 
 /* 0 when there is no memory. */
-static uint32_t form_name(struct symbolmap *map, struct symbolizer_state *state,
+static uint32_t form_name(struct symbolmap *map, struct symbolmap_state *state,
 	const struct method_name *name, enum method_name_form form)
 {
 	bytes_reset(&state->scratch);
@@ -336,7 +336,7 @@ static bool span_is_text(const char *text, size_t len, const char *word)
  * A function from the text of managed or runtime-made code. `range` has kind, tier and module if
  * the file has a CodeAdded; `mapping` may be NULL.
  */
-static uint32_t managed_function(struct symbolmap *map, struct symbolizer_state *state,
+static uint32_t managed_function(struct symbolmap *map, struct symbolmap_state *state,
 	uint32_t text, const struct code_range *range, const struct mapping *mapping,
 	enum origin origin)
 {
@@ -382,7 +382,7 @@ static uint32_t managed_function(struct symbolmap *map, struct symbolizer_state 
 	return function_intern(map, &function);
 }
 
-static uint32_t unnamed_function(struct symbolmap *map, struct symbolizer_state *state,
+static uint32_t unnamed_function(struct symbolmap *map, struct symbolmap_state *state,
 	const struct mapping *mapping, enum origin origin, uint64_t address)
 {
 	struct function function = { 0 };
@@ -421,7 +421,7 @@ static uint32_t unnamed_function(struct symbolmap *map, struct symbolizer_state 
 	return function_intern(map, &function);
 }
 
-static uint32_t symbol_function(struct symbolmap *map, struct symbolizer_state *state,
+static uint32_t symbol_function(struct symbolmap *map, struct symbolmap_state *state,
 	uint32_t symbol, const struct mapping *mapping, enum origin origin)
 {
 	uint64_t key = (uint64_t)(origin == ORIGIN_KERNEL ? MEMO_KERNEL_SYMBOL : MEMO_SYMBOL)
@@ -448,7 +448,7 @@ static uint32_t symbol_function(struct symbolmap *map, struct symbolizer_state *
 	return known;
 }
 
-static uint32_t code_function(struct symbolmap *map, struct symbolizer_state *state,
+static uint32_t code_function(struct symbolmap *map, struct symbolmap_state *state,
 	uint32_t process, const struct code_range *range, uint32_t index,
 	const struct mapping *mapping, enum origin origin)
 {
@@ -474,7 +474,7 @@ static uint32_t code_function(struct symbolmap *map, struct symbolizer_state *st
 	return known;
 }
 
-static uint32_t look_up(struct symbolmap *map, struct symbolizer_state *state, uint32_t process,
+static uint32_t look_up(struct symbolmap *map, struct symbolmap_state *state, uint32_t process,
 	uint64_t address, uint32_t epoch)
 {
 	const struct mapping *mapping = process ? find_mapping(map, state, process, address) : NULL;
@@ -508,7 +508,7 @@ static uint32_t look_up(struct symbolmap *map, struct symbolizer_state *state, u
 
 int symbolmap_init(struct symbolmap *map, struct trace *trace, enum method_name_form form)
 {
-	struct symbolizer_state *state = calloc(1, sizeof(*state));
+	struct symbolmap_state *state = calloc(1, sizeof(*state));
 
 	*map = (struct symbolmap){ .trace = trace, .form = form, .state = state };
 	if (!state || !vec_push(&map->functions) || !vec_push(&state->found))
@@ -550,7 +550,7 @@ int symbolmap_init(struct symbolmap *map, struct trace *trace, enum method_name_
 uint32_t symbolmap_find(struct symbolmap *map, uint32_t process, uint64_t address,
 	uint32_t code_epoch)
 {
-	struct symbolizer_state *state = map->state;
+	struct symbolmap_state *state = map->state;
 
 	if (process >= map->trace->processes.count)
 		process = 0;
@@ -586,7 +586,7 @@ uint32_t symbolmap_find(struct symbolmap *map, uint32_t process, uint64_t addres
 
 uint32_t symbolmap_unnamed(struct symbolmap *map, uint32_t module, enum function_kind kind)
 {
-	struct symbolizer_state *state = map->state;
+	struct symbolmap_state *state = map->state;
 	struct function function = { .module = module, .kind = (uint8_t)kind };
 
 	bytes_reset(&state->scratch);
@@ -631,7 +631,7 @@ static bool is_method(const struct function *function)
 static uint32_t method_named(const struct symbolmap *map, const struct map *by_name,
 	uint32_t full_name)
 {
-	const struct symbolizer_state *state = map->state;
+	const struct symbolmap_state *state = map->state;
 	uint32_t first = 0;
 
 	for (struct map_walk w = map_find(by_name, full_name); w.value; map_next(&w)) {
@@ -663,7 +663,7 @@ struct joining {
 static bool group_method(struct symbolmap *map, struct joining *joining, uint32_t index,
 	const uint64_t *weights)
 {
-	const struct symbolizer_state *state = map->state;
+	const struct symbolmap_state *state = map->state;
 	const struct function *function = &map->functions.items[index];
 	uint32_t module = function->module;
 
@@ -769,7 +769,7 @@ const char *function_tier_words(enum function_tier tier)
 
 void symbolmap_done(struct symbolmap *map)
 {
-	struct symbolizer_state *state = map->state;
+	struct symbolmap_state *state = map->state;
 
 	if (state) {
 		vec_done(&state->mappings.list);
