@@ -2,13 +2,11 @@
 #include "heap/heap_snapshot.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clocks.h"
 #include "base/diag.h"
+#include "base/poll_set.h"
 #include "dotnet/eventpipe.h"
 #include "dotnet/guard.h"
 #include "dotnet/ipc.h"
@@ -19,6 +17,7 @@
 #include "machine/proc.h"
 #include "machine/thread_state.h"
 #include "nettrace/nettrace_read.h"
+#include "pipeline/event_session.h"
 #include "trace/event.h"
 #include "trace/heap_graph.h"
 #include "trace/schema.h"
@@ -37,12 +36,10 @@
 struct taking {
 	const struct heap_snapshot_options *options;
 	struct heap_snapshot_result *result;
-	struct trace trace; /* schemas of the stream only */
-	struct nettrace_decoder *decoder;
+	struct poll_set set;
 	struct heap_events heap;
-	struct eventpipe *data;
-	struct eventpipe *trigger;
-	struct diag broken; /* the stream, or memory */
+	struct event_session data;
+	struct event_session trigger;
 	uint64_t begin_ns;
 	uint64_t deadline_ns; /* of all attempts */
 	uint64_t heard_ns; /* of the last event of the collection, or of the last step towards it */
@@ -55,77 +52,42 @@ struct taking {
 	uint32_t seen;    /* looks in a row at which it slept */
 };
 
-static int take_event(struct taking *t, const struct event *event)
+static void take_event(void *user, const struct schema *schema, const struct event *event,
+	struct diag *broken)
 {
-	const struct schema *schema = &t->trace.schemas.items[event->schema_index];
+	struct taking *t = user;
 	bool ended = t->heap.ended;
 	bool begun = t->heap.begun;
 	uint32_t collection = t->heap.collection;
 	uint64_t blocks = t->heap.blocks;
 
 	if (schema->provider_kind != PROVIDER_CLR && schema->provider_kind != PROVIDER_CLR_RUNDOWN)
-		return 0;
+		return;
 	int result = heap_events_take(&t->heap, schema->provider_kind == PROVIDER_CLR_RUNDOWN,
 		schema->event_id, event->payload, event->payload_size);
 
 	if (result == -EBADMSG)
-		return diag_set(&t->broken, result,
+		diag_set(broken, result,
 			"the runtime's event %u does not have the layout it should",
 			schema->event_id);
-	if (result == -ENOMEM)
-		return diag_set(&t->broken, result, "there is no memory for so large a heap: %m");
+	else if (result == -ENOMEM)
+		diag_set(broken, result, "there is no memory for so large a heap: %m");
+	else if (result < 0)
+		diag_set(broken, result, "the heap has more objects or references than 2^31");
 	if (result < 0)
-		return diag_set(&t->broken, result,
-			"the heap has more objects or references than 2^31");
+		return;
 	if (t->heap.blocks != blocks)
 		t->heard_ns = clock_monotonic_ns();
 	if (t->heap.begun && (!begun || t->heap.collection != collection))
 		t->gc_begin_ns = event->time_ns;
 	if (!ended && t->heap.ended && event->time_ns > t->gc_begin_ns)
 		t->result->pause_ns = event->time_ns - t->gc_begin_ns;
-	return 0;
 }
 
-static int on_data(void *user, const uint8_t *data, size_t size)
+/* The trigger's stream carries the collection's events again: `take` is NULL. */
+static int open_session(struct taking *t, struct event_session *session, uint64_t keywords,
+	uint8_t level, uint32_t buffer_mb, uint64_t rundown, struct ipc_provider *provider)
 {
-	struct taking *t = user;
-	struct event event;
-	int result = 0;
-
-	if (!size)
-		return 0;
-	if (t->stopping)
-		t->heard_ns = clock_monotonic_ns();
-	t->result->bytes += size;
-	if (t->broken.error)
-		return 0; /* read on, so that the runtime can continue */
-	if (nettrace_decoder_push(t->decoder, data, size) < 0)
-		return diag_set(&t->broken, -ENOMEM, "there is no memory for the stream: %m"), 0;
-	while (!t->broken.error &&
-		(result = nettrace_decoder_next(t->decoder, &event, &t->broken)) > 0)
-		(void)take_event(t, &event); /* kept in t->broken */
-	return 0;
-}
-
-/* The trigger's stream carries the collection's events again; it is read and left. */
-static int on_trigger(void *user, const uint8_t *data, size_t size)
-{
-	struct taking *t = user;
-
-	(void)data;
-	(void)size;
-	if (t->stopping)
-		t->heard_ns = clock_monotonic_ns();
-	return 0;
-}
-
-static int open_pipe(struct taking *t, uint64_t keywords, uint8_t level, uint32_t buffer_mb,
-	uint64_t rundown, struct ipc_provider *provider,
-	int (*bytes)(void *, const uint8_t *, size_t), struct eventpipe **ret_pipe)
-{
-	*provider = (struct ipc_provider){
-		.keywords = keywords, .level = level, .name = PROVIDER_CLR_NAME
-	};
 	const struct dotnet_door door = dotnet_target_door(t->options->target);
 	const struct eventpipe_options options = {
 		.providers = provider,
@@ -133,13 +95,21 @@ static int open_pipe(struct taking *t, uint64_t keywords, uint8_t level, uint32_
 		.buffer_mb = buffer_mb,
 		.rundown_keywords = rundown,
 		.no_stacks = true,
-		.no_info = bytes == on_trigger,
+		.no_info = session == &t->trigger,
 		.guard = t->options->guard,
 		.target = t->options->target,
 	};
-	const struct eventpipe_handler handler = { .bytes = bytes, .user = t };
+	const struct event_reading reading = {
+		.take = session == &t->trigger ? NULL : take_event,
+		.user = t,
+		.name = "the heap's events",
+		.flags = NETTRACE_NAMES_ONLY,
+	};
 
-	return eventpipe_new(&door, &options, &handler, clock_monotonic_ns(), ret_pipe);
+	*provider = (struct ipc_provider){
+		.keywords = keywords, .level = level, .name = PROVIDER_CLR_NAME
+	};
+	return event_session_open(session, &door, &options, &reading);
 }
 
 /*
@@ -148,33 +118,24 @@ static int open_pipe(struct taking *t, uint64_t keywords, uint8_t level, uint32_
  */
 static void turn(struct taking *t)
 {
-	struct pollfd fds[2 * EVENTPIPE_FDS_MAX + 1];
-	size_t count = eventpipe_fds(t->data, fds);
-	uint64_t now = clock_monotonic_ns();
-	uint64_t wake_ns = eventpipe_wake_ns(t->data);
+	struct pollfd *watched = t->result->interrupted ? NULL : t->options->watched;
+	uint64_t bytes = t->data.bytes + t->trigger.bytes;
 
-	if (t->trigger) {
-		count += eventpipe_fds(t->trigger, fds + count);
-		if (eventpipe_wake_ns(t->trigger) < wake_ns)
-			wake_ns = eventpipe_wake_ns(t->trigger);
-	}
-	size_t own = count;
+	poll_set_begin(&t->set, clock_monotonic_ns() + TURN_NS);
+	event_session_await(&t->data, &t->set);
+	event_session_await(&t->trigger, &t->set);
+	if (t->look_ns && !t->trigger.pipe)
+		poll_set_wake(&t->set, t->look_ns);
+	poll_set_add_callers(&t->set, watched, watched ? 1 : 0);
+	uint64_t now = poll_set_wait(&t->set);
 
-	if (t->options->watched && !t->result->interrupted)
-		fds[count++] = *t->options->watched;
-	if (t->look_ns && !t->trigger && t->look_ns < wake_ns)
-		wake_ns = t->look_ns;
-	uint64_t wait_ns = wake_ns <= now ? 0 : wake_ns - now < TURN_NS ? wake_ns - now : TURN_NS;
-	struct timespec timeout = { .tv_nsec = (long)wait_ns };
-
-	if (ppoll(fds, (nfds_t)count, &timeout, NULL) > 0 && count > own && fds[own].revents)
+	if (watched && watched->revents)
 		t->result->interrupted = true;
-	now = clock_monotonic_ns();
-	if (t->options->guard)
-		guard_beat(t->options->guard, now);
-	(void)eventpipe_advance(t->data, now); /* its state is checked below */
-	if (t->trigger)
-		(void)eventpipe_advance(t->trigger, now); /* as above */
+	guard_beat(t->options->guard, now);
+	(void)event_session_advance(&t->data, now);    /* its state is checked below */
+	(void)event_session_advance(&t->trigger, now); /* as above */
+	if (t->stopping && t->data.bytes + t->trigger.bytes != bytes)
+		t->heard_ns = now;
 }
 
 static void tell_progress(struct taking *t, uint64_t *told_ns)
@@ -184,7 +145,7 @@ static void tell_progress(struct taking *t, uint64_t *told_ns)
 	if (!t->options->progress || now < *told_ns + TURN_NS)
 		return;
 	*told_ns = now;
-	t->options->progress(t->options->context, t->heap.graph->object_count, t->result->bytes);
+	t->options->progress(t->options->context, t->heap.graph->object_count, t->data.bytes);
 }
 
 static uint64_t timeout_of(const struct heap_snapshot_options *options)
@@ -201,14 +162,10 @@ static bool timed_out(const struct taking *t)
 	uint64_t timeout_ns = timeout_of(t->options);
 	uint64_t now = clock_monotonic_ns();
 
-	if (t->trigger && !t->stopping && eventpipe_opened_ns(t->trigger) && timeout_ns > AFTER_NS)
+	if (t->trigger.pipe && !t->stopping && eventpipe_opened_ns(t->trigger.pipe) &&
+		timeout_ns > AFTER_NS)
 		timeout_ns = AFTER_NS;
 	return now >= t->heard_ns + timeout_ns || now >= t->deadline_ns;
-}
-
-static bool is_over(const struct eventpipe *pipe)
-{
-	return !pipe || eventpipe_state(pipe) == EVENTPIPE_ENDED;
 }
 
 static int fail(const struct taking *t, const struct eventpipe *pipe, struct diag *diag)
@@ -269,7 +226,7 @@ static bool may_collect(struct taking *t)
 {
 	uint64_t now = clock_monotonic_ns();
 
-	if (eventpipe_state(t->data) != EVENTPIPE_STREAMING)
+	if (eventpipe_state(t->data.pipe) != EVENTPIPE_STREAMING)
 		return false;
 	if (!t->open_ns)
 		t->open_ns = now;
@@ -286,25 +243,25 @@ static int collect(struct taking *t, struct ipc_provider *trigger, struct diag *
 	uint64_t told_ns = t->begin_ns;
 	bool opened = false;
 
-	while (!t->heap.ended && !t->heap.end_lost && !t->broken.error && !t->result->interrupted &&
-		!timed_out(t)) {
+	while (!t->heap.ended && !t->heap.end_lost && !t->data.broken.error &&
+		!t->result->interrupted && !timed_out(t)) {
 		turn(t);
 		tell_progress(t, &told_ns);
-		if (is_over(t->data))
-			return t->heap.begun ? 0 : fail(t, t->data, diag);
-		if (t->trigger && !opened && eventpipe_opened_ns(t->trigger)) {
+		if (event_session_is_over(&t->data))
+			return t->heap.begun ? 0 : fail(t, t->data.pipe, diag);
+		if (t->trigger.pipe && !opened && eventpipe_opened_ns(t->trigger.pipe)) {
 			opened = true;
 			t->heard_ns = clock_monotonic_ns();
 		}
-		if (!t->trigger && may_collect(t)) {
+		if (!t->trigger.pipe && may_collect(t)) {
 			t->heard_ns = clock_monotonic_ns();
-			int result = open_pipe(t, HEAP_KEYWORD_COLLECT, 4, TRIGGER_MB, 0, trigger,
-				on_trigger, &t->trigger);
+			int result = open_session(t, &t->trigger, HEAP_KEYWORD_COLLECT, 4,
+				TRIGGER_MB, 0, trigger);
 			if (result < 0)
 				return diag_set(diag, result, "cannot take a heap snapshot: %m");
 		}
-		if (t->trigger && !t->heap.begun && is_over(t->trigger))
-			return fail(t, t->trigger, diag);
+		if (t->trigger.pipe && !t->heap.begun && event_session_is_over(&t->trigger))
+			return fail(t, t->trigger.pipe, diag);
 	}
 	return 0;
 }
@@ -320,31 +277,28 @@ static void stop(struct taking *t)
 	t->heard_ns = clock_monotonic_ns();
 	if (t->deadline_ns < t->heard_ns + timeout_of(t->options))
 		t->deadline_ns = t->heard_ns + timeout_of(t->options);
-	if (t->trigger)
-		eventpipe_stop(t->trigger, clock_monotonic_ns());
-	while (!is_over(t->trigger) && !timed_out(t))
+	event_session_stop(&t->trigger, clock_monotonic_ns());
+	while (!event_session_is_over(&t->trigger) && !timed_out(t))
 		turn(t);
-	eventpipe_stop(t->data, clock_monotonic_ns());
-	while (!is_over(t->data) && !timed_out(t))
+	event_session_stop(&t->data, clock_monotonic_ns());
+	while (!event_session_is_over(&t->data) && !timed_out(t))
 		turn(t);
 }
 
 static int finish(struct taking *t, int result, struct diag *diag)
 {
-	const struct ipc_process_info *info = eventpipe_info(t->data);
-
-	if (info)
-		(void)snprintf(t->result->runtime_version, sizeof(t->result->runtime_version),
-			"%.*s",
-			/* cut if it is long */
-			(int)strcspn(info->runtime_version, "+"), info->runtime_version);
-	t->result->lost_events = nettrace_decoder_lost(t->decoder);
+	(void)event_session_version(&t->data, t->result->runtime_version,
+		sizeof(t->result->runtime_version)); /* else it stays "" */
+	t->result->bytes = t->data.bytes;
+	t->result->lost_events = event_session_lost(&t->data);
 	t->result->took_ns = clock_monotonic_ns() - t->begin_ns;
 	t->result->collection = t->heap.collection;
 	if (result < 0)
 		return result;
-	if (t->broken.error && (t->broken.error == -ENOMEM || !t->heap.graph->object_count)) {
-		*diag = t->broken;
+	int broken = t->data.broken.error;
+
+	if (broken && (broken == -ENOMEM || !t->heap.graph->object_count)) {
+		*diag = t->data.broken;
 		return diag->error;
 	}
 	const char *missing = heap_events_missing(&t->heap);
@@ -352,7 +306,7 @@ static int finish(struct taking *t, int result, struct diag *diag)
 	t->result->lost = t->heap.gap || t->heap.end_lost || t->result->lost_events ||
 			  (t->heap.ended && *missing);
 	t->result->missing = missing;
-	if (t->broken.error)
+	if (broken)
 		t->result->missing = "its stream was torn";
 	else if (t->result->interrupted && !t->heap.ended)
 		t->result->missing = "it was interrupted";
@@ -360,8 +314,9 @@ static int finish(struct taking *t, int result, struct diag *diag)
 		t->result->missing = "events were lost on the way";
 	if (t->heap.begun && t->heap.graph->object_count)
 		return 0;
-	if (!t->result->interrupted && !eventpipe_opened_ns(t->data) && *eventpipe_reason(t->data))
-		return fail(t, t->data, diag);
+	if (!t->result->interrupted && !eventpipe_opened_ns(t->data.pipe) &&
+		*eventpipe_reason(t->data.pipe))
+		return fail(t, t->data.pipe, diag);
 	return diag_set(diag, -ETIMEDOUT, "no heap snapshot of process %u: %s",
 		t->options->target->pid,
 		t->result->interrupted ? "it was interrupted"
@@ -378,22 +333,13 @@ static int attempt(const struct heap_snapshot_options *options, uint32_t buffer_
 		.heap.graph = graph,
 		.deadline_ns = deadline_ns };
 	struct ipc_provider providers[2];
-	int result = trace_init(&t.trace);
 
 	*ret_result = (struct heap_snapshot_result){ .missing = "", .buffer_mb = buffer_mb };
-	if (result == 0)
-		t.decoder =
-			nettrace_decoder_new(&t.trace, "the heap's events", NETTRACE_NAMES_ONLY);
 	t.begin_ns = t.heard_ns = clock_monotonic_ns();
-	if (!t.decoder)
-		result = -ENOMEM;
-	if (result == 0)
-		(void)look_for_readers(&t, false);
-	if (result == 0)
-		result = open_pipe(&t,
-			HEAP_KEYWORD_GC | HEAP_KEYWORD_TYPE | HEAP_KEYWORD_DUMP |
-				HEAP_KEYWORD_TYPENAMES,
-			5, buffer_mb, RUNDOWN_LOADER, &providers[0], on_data, &t.data);
+	(void)look_for_readers(&t, false);
+	int result = open_session(&t, &t.data,
+		HEAP_KEYWORD_GC | HEAP_KEYWORD_TYPE | HEAP_KEYWORD_DUMP | HEAP_KEYWORD_TYPENAMES, 5,
+		buffer_mb, RUNDOWN_LOADER, &providers[0]);
 	if (result < 0) {
 		diag_set(diag, result, "cannot take a heap snapshot: %m");
 	} else {
@@ -401,10 +347,9 @@ static int attempt(const struct heap_snapshot_options *options, uint32_t buffer_
 		stop(&t);
 		result = finish(&t, result, diag);
 	}
-	eventpipe_free(t.trigger);
-	eventpipe_free(t.data);
-	nettrace_decoder_free(t.decoder);
-	trace_done(&t.trace);
+	event_session_close(&t.trigger);
+	event_session_close(&t.data);
+	poll_set_done(&t.set);
 	vec_done(&t.readers.ids);
 	return result;
 }

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,6 +12,7 @@
 #include "base/clocks.h"
 #include "base/cursor.h"
 #include "base/diag.h"
+#include "base/poll_set.h"
 #include "code/arch.h"
 #include "code/codemap.h"
 #include "code/frame_chain.h"
@@ -28,7 +28,7 @@
 #include "machine/rights.h"
 #include "machine/target_root.h"
 #include "machine/thread_state.h"
-#include "nettrace/nettrace_read.h"
+#include "pipeline/event_session.h"
 #include "stacks/frame_evidence.h"
 #include "stacks/thread_dump.h"
 #include "symbolize/name_tables.h"
@@ -123,11 +123,8 @@ struct taking {
 	struct thread_dump *dump;
 	struct dotnet_target port;
 	struct ipc_provider providers[2];
-	struct eventpipe *pipe;
-	struct nettrace_decoder *decoder;
-	struct trace trace; /* of the stream */
+	struct event_session session;
 	struct codemap codemap;
-	struct diag broken;
 	VEC(struct seen) seen;
 	struct map seen_index; /* inner tid -> seen, plus one */
 	VEC(struct first_steps) first;
@@ -261,11 +258,13 @@ static void end_contention(struct taking *t, struct seen *seen, const struct eve
 	seen->before.lock = seen->before.lock_owner = 0;
 }
 
-static void take_event(struct taking *t, const struct event *event)
+static void take_event(void *user, const struct schema *schema, const struct event *event,
+	struct diag *broken)
 {
-	const struct schema *schema = &t->trace.schemas.items[event->schema_index];
+	struct taking *t = user;
 	struct seen *seen = NULL;
 
+	(void)broken; /* a thread that is not seen has no managed frames */
 	if (schema->provider_kind == PROVIDER_CLR_RUNDOWN) {
 		/* A body that cannot be taken costs its own name only. */
 		(void)clr_absorb_method(&t->codemap, 1, schema->event_id, schema->version,
@@ -273,7 +272,7 @@ static void take_event(struct taking *t, const struct event *event)
 		return;
 	}
 	if (event->thread_index)
-		seen = seen_of(t, t->trace.threads.items[event->thread_index].tid);
+		seen = seen_of(t, t->session.trace.threads.items[event->thread_index].tid);
 	if (!seen)
 		return;
 	if (schema->provider_kind == PROVIDER_SAMPLE && schema->event_id == CLR_THREAD_SAMPLE) {
@@ -285,20 +284,6 @@ static void take_event(struct taking *t, const struct event *event)
 		   schema->event_id == CLR_ID_ContentionStop) {
 		end_contention(t, seen, event);
 	}
-}
-
-static int on_bytes(void *user, const uint8_t *data, size_t size)
-{
-	struct taking *t = user;
-	struct event event;
-
-	if (!size || t->broken.error)
-		return 0; /* read on, so that the runtime does not block on a full socket */
-	if (nettrace_decoder_push(t->decoder, data, size) < 0)
-		return diag_set(&t->broken, -ENOMEM, "there is no memory for the stream: %m"), 0;
-	while (nettrace_decoder_next(t->decoder, &event, &t->broken) > 0)
-		take_event(t, &event);
-	return 0;
 }
 
 /* ---- /proc ---- */
@@ -389,7 +374,8 @@ static void walk(struct taking *t, const struct thread_state *state, struct walk
 	walked->first = t->walked_frames.count;
 	if (seen && seen->before.mode && !seen->before.over) {
 		walked->moment = seen->before;
-		managed = stack_table_get(&t->trace.stacks, seen->before.stack, &managed_count);
+		managed = stack_table_get(&t->session.trace.stacks, seen->before.stack,
+			&managed_count);
 	}
 	if (t->memory_fd < 0 || !t->stack || !state->sp || state->state == 'R' || state->sp % 8)
 		return;
@@ -521,7 +507,7 @@ static void look(struct taking *t)
 {
 	struct thread_stacks *stacks = t->stacks;
 	struct id_list tids = { 0 };
-	uint64_t sync_ns = t->trace.recording.sync_ns;
+	uint64_t sync_ns = t->session.trace.recording.sync_ns;
 
 	t->looked = true;
 	t->own_clock = sync_ns < t->begin_ns || sync_ns > clock_monotonic_ns();
@@ -775,7 +761,8 @@ static void build_thread(struct taking *t, uint32_t number)
 	struct building building = { .count = 0 };
 	uint32_t managed_count = 0;
 	const uint64_t *managed =
-		moment ? stack_table_get(&t->trace.stacks, moment->stack, &managed_count) : NULL;
+		moment ? stack_table_get(&t->session.trace.stacks, moment->stack, &managed_count)
+		       : NULL;
 	uint64_t time_ns = moment ? moment->time_ns : 0;
 	struct dump_thread *thread = vec_push(&t->dump->threads);
 
@@ -837,22 +824,25 @@ static void name_owners(struct taking *t)
 	}
 }
 
+static bool is_refused(const struct taking *t)
+{
+	return reason_word_is(eventpipe_reason_code(t->session.pipe), REASON_KIND_PERMISSION);
+}
+
 static void finish(struct taking *t)
 {
 	const char *reason = "";
+	char version[64];
 
 	if (!t->looked)
 		look(t);
 	if (t->settle_ns && !t->settled)
 		settle(t);
-	if (t->pipe) {
-		const struct ipc_process_info *info = eventpipe_info(t->pipe);
-		if (info)
-			t->dump->runtime_version = strtab_add(&t->dump->texts,
-				info->runtime_version, strcspn(info->runtime_version, "+"));
-		reason = eventpipe_reason(t->pipe);
-		t->dump->refused =
-			reason_word_is(eventpipe_reason_code(t->pipe), REASON_KIND_PERMISSION);
+	if (event_session_version(&t->session, version, sizeof(version)))
+		t->dump->runtime_version = add_text(t, version);
+	if (t->session.pipe) {
+		reason = eventpipe_reason(t->session.pipe);
+		t->dump->refused = is_refused(t);
 	}
 	codemap_settle(&t->codemap);
 	for (uint32_t i = 0; i < t->states.count; i++)
@@ -860,13 +850,13 @@ static void finish(struct taking *t)
 	name_owners(t);
 	if (!t->states.count)
 		reason = "it has ended";
-	else if (t->broken.error)
-		reason = t->broken.text;
+	else if (t->session.broken.error)
+		reason = t->session.broken.text;
 	else if (!*reason && !t->sampled)
 		reason = "its runtime sends no samples (NativeAOT, or it is stopped)";
 	if (!t->sampled || !t->states.count)
 		t->dump->unsampled_reason = add_text(t, reason);
-	t->dump->lost_events = nettrace_decoder_lost(t->decoder);
+	t->dump->lost_events = event_session_lost(&t->session);
 	t->dump->took_ns = clock_monotonic_ns() - t->begin_ns;
 }
 
@@ -889,9 +879,11 @@ static int open_pipe(struct taking *t)
 		.guard = t->stacks->options.guard,
 		.target = &t->port,
 	};
-	const struct eventpipe_handler handler = { .bytes = on_bytes, .user = t };
+	const struct event_reading reading = {
+		.take = take_event, .user = t, .name = "the threads' stacks"
+	};
 
-	return eventpipe_new(&door, &options, &handler, clock_monotonic_ns(), &t->pipe);
+	return event_session_open(&t->session, &door, &options, &reading);
 }
 
 /*
@@ -900,11 +892,8 @@ static int open_pipe(struct taking *t)
  */
 static bool borrow(struct taking *t)
 {
-	if (t->port.borrows || !rights_are_borrowed() ||
-		!reason_word_is(eventpipe_reason_code(t->pipe), REASON_KIND_PERMISSION))
+	if (t->port.borrows || !rights_are_borrowed() || !is_refused(t))
 		return false;
-	eventpipe_free(t->pipe);
-	t->pipe = NULL;
 	t->port.borrows = t->dump->values_withheld = true;
 	return open_pipe(t) == 0; /* without memory it has no managed frames */
 }
@@ -918,13 +907,8 @@ static int begin(struct taking *t)
 	t->dump->utc_ns = clock_utc_ns();
 	t->dump->pid = t->target->pid;
 	t->dump->name = add_text(t, t->target->name);
-	if (result == 0)
-		result = trace_init(&t->trace);
 	if (result < 0)
 		return result;
-	t->decoder = nettrace_decoder_new(&t->trace, "the threads' stacks", 0);
-	if (!t->decoder)
-		return -ENOMEM;
 	if (dotnet_target_read(t->target->pid, &t->port, &diag) < 0)
 		return 0; /* shows in the dump, which then has no threads */
 	read_first_switches(t);
@@ -933,8 +917,8 @@ static int begin(struct taking *t)
 
 static bool is_over(const struct taking *t)
 {
-	return !t->pipe || eventpipe_state(t->pipe) == EVENTPIPE_ENDED ||
-	       (t->stopping && eventpipe_state(t->pipe) == EVENTPIPE_HUNG);
+	return event_session_is_over(&t->session) ||
+	       (t->stopping && eventpipe_state(t->session.pipe) == EVENTPIPE_HUNG);
 }
 
 /* The next step for a process after its EventPipe session has been advanced. */
@@ -952,49 +936,41 @@ static void step(struct taking *t, bool interrupted, uint64_t now)
 	if (t->settle_ns && !t->settled)
 		settle(t);
 	if (!t->sampled && !interrupted && now < t->begin_ns + timeout_ns &&
-		eventpipe_state(t->pipe) != EVENTPIPE_HUNG)
+		eventpipe_state(t->session.pipe) != EVENTPIPE_HUNG)
 		return;
 	t->stopping = true;
-	eventpipe_stop(t->pipe, now);
+	event_session_stop(&t->session, now);
 }
 
 /* One turn of all sessions. True while one of them is open. */
 static bool turn(struct thread_stacks *stacks, struct taking *takings, size_t count,
-	struct pollfd *fds, bool *interrupted)
+	struct poll_set *set, bool *interrupted)
 {
-	uint64_t now = clock_monotonic_ns();
-	uint64_t wake_ns = now + TURN_NS;
-	size_t fd_count = 0;
+	struct pollfd *watched = *interrupted ? NULL : stacks->options.watched;
 	bool open = false;
 
+	poll_set_begin(set, clock_monotonic_ns() + TURN_NS);
 	for (size_t i = 0; i < count; i++) {
 		if (is_over(&takings[i]))
 			continue;
-		uint64_t own_ns = eventpipe_wake_ns(takings[i].pipe);
-		fd_count += eventpipe_fds(takings[i].pipe, fds + fd_count);
-		if (own_ns < wake_ns)
-			wake_ns = own_ns;
-		if (takings[i].settle_ns && !takings[i].settled && takings[i].settle_ns < wake_ns)
-			wake_ns = takings[i].settle_ns;
+		event_session_await(&takings[i].session, set);
+		if (takings[i].settle_ns && !takings[i].settled)
+			poll_set_wake(set, takings[i].settle_ns);
 		open = true;
 	}
 	if (!open)
 		return false;
-	size_t own = fd_count;
+	poll_set_add_callers(set, watched, watched ? 1 : 0);
+	uint64_t now = poll_set_wait(set);
 
-	if (stacks->options.watched && !*interrupted)
-		fds[fd_count++] = *stacks->options.watched;
-	struct timespec timeout = clock_left(wake_ns, now);
-
-	if (ppoll(fds, (nfds_t)fd_count, &timeout, NULL) > 0 && fd_count > own && fds[own].revents)
+	if (watched && watched->revents)
 		*interrupted = true;
-	now = clock_monotonic_ns();
-	if (stacks->options.guard)
-		guard_beat(stacks->options.guard, now);
+	guard_beat(stacks->options.guard, now);
 	for (size_t i = 0; i < count; i++) {
 		if (is_over(&takings[i]))
 			continue;
-		(void)eventpipe_advance(takings[i].pipe, now); /* the state is checked in step() */
+		/* the state is checked in step() */
+		(void)event_session_advance(&takings[i].session, now);
 		step(&takings[i], *interrupted, now);
 	}
 	return true;
@@ -1002,9 +978,7 @@ static bool turn(struct thread_stacks *stacks, struct taking *takings, size_t co
 
 static void done(struct taking *t)
 {
-	eventpipe_free(t->pipe);
-	nettrace_decoder_free(t->decoder);
-	trace_done(&t->trace);
+	event_session_close(&t->session);
 	codemap_done(&t->codemap);
 	vec_done(&t->seen);
 	map_done(&t->seen_index);
@@ -1022,9 +996,9 @@ int thread_stacks_take(struct thread_stacks *stacks, const struct target *target
 	struct thread_dump *dumps, struct diag *diag)
 {
 	struct taking *takings = calloc(count + 1, sizeof(*takings));
-	struct pollfd *fds = calloc(count * EVENTPIPE_FDS_MAX + 1, sizeof(*fds));
+	struct poll_set set = { 0 };
 	bool interrupted = false;
-	int result = takings && fds ? 0 : -ENOMEM;
+	int result = takings ? 0 : -ENOMEM;
 
 	memset(dumps, 0, count * sizeof(*dumps));
 	for (size_t i = 0; result == 0 && i < count; i++) {
@@ -1037,7 +1011,7 @@ int thread_stacks_take(struct thread_stacks *stacks, const struct target *target
 	uint64_t until_ns = UINT64_MAX;
 
 	while (result == 0 && clock_monotonic_ns() < until_ns &&
-		turn(stacks, takings, count, fds, &interrupted))
+		turn(stacks, takings, count, &set, &interrupted))
 		if (interrupted && until_ns == UINT64_MAX)
 			until_ns = clock_monotonic_ns() + INTERRUPTED_NS;
 	for (size_t i = 0; takings && i < count; i++) {
@@ -1046,7 +1020,7 @@ int thread_stacks_take(struct thread_stacks *stacks, const struct target *target
 		done(&takings[i]);
 	}
 	free(takings);
-	free(fds);
+	poll_set_done(&set);
 	if (result < 0)
 		return diag_set(diag, result, "cannot take the threads' stacks: %m");
 	return interrupted ? -EINTR : 0;
