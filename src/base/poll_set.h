@@ -71,7 +71,7 @@ void poll_set_done(struct poll_set *set);
 
 /*
  * Waits for one descriptor. Returns its revents; 0 after the timeout (-1: none) or a signal handler;
- * POLLERR if the kernel cannot wait.
+ * POLLERR if the kernel cannot wait. May be called in a signal handler.
  */
 short poll_one(int fd, short events, int timeout_ms);
 

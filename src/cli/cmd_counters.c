@@ -10,7 +10,6 @@
 #include "cli/verbs.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/nearest.h"
+#include "base/poll_set.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "cli/counters_outlets.h"
@@ -465,15 +465,12 @@ static void run(struct show *show)
 {
 	const struct counters_values *values = show->values;
 	uint64_t end_ns = UINT64_MAX;
-	struct pollfd fds[COUNTERS_OUTLET_FDS + 1];
+	struct poll_set set = { 0 };
 	uint64_t missing_ns = clock_monotonic_ns() + MISSING_NS + 2 * show->interval_ns;
 	int running = 1;
 
 	while (running > 0 && !has_enough(show, end_ns) && !show->broken.error &&
 		!show->outlets.wants_end && !show->control.reason && !show->stops) {
-		size_t count = counters_outlets_fds(&show->outlets, fds + 1);
-		uint64_t wake_ns = counters_outlets_wake_ns(&show->outlets);
-		fds[0] = show->control.watched[0];
 		/*
 		 * With a port the duration counts from the first session on: a new runtime needs
 		 * time to start.
@@ -481,9 +478,11 @@ static void run(struct show *show)
 		if (end_ns == UINT64_MAX && values->duration_ns &&
 			(!show->port.reverse || any_running(show) || any_late(show)))
 			end_ns = clock_monotonic_ns() + values->duration_ns;
-		wake_ns = wake_ns < end_ns ? wake_ns : end_ns;
-		running = counting_step(show->counting, fds, count + 1,
-			wake_ns < missing_ns ? wake_ns : missing_ns);
+		poll_set_begin(&set, end_ns);
+		poll_set_wake(&set, missing_ns);
+		poll_set_add_callers(&set, show->control.watched, 1);
+		counters_outlets_await(&show->outlets, &set);
+		running = counting_step(show->counting, &set);
 		take_requests(show);
 		tell_all_late(show);
 		if (values->list && all_listed(show))
@@ -515,9 +514,11 @@ static void run(struct show *show)
 	for (bool open = true;
 		open && clock_monotonic_ns() < until_ns && show->control.end_signals < 2;
 		take_requests(show)) {
-		fds[0] = show->control.watched[0];
-		open = counting_step(show->counting, fds, 1, until_ns) > 0;
+		poll_set_begin(&set, until_ns);
+		poll_set_add_callers(&set, show->control.watched, 1);
+		open = counting_step(show->counting, &set) > 0;
 	}
+	poll_set_done(&set);
 	if (show->control.end_signals > 1)
 		words_say(
 			"not every runtime has ended its session before the second signal; the guard ends the rest");

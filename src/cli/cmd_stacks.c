@@ -5,15 +5,14 @@
 #include "cli/verbs.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "base/poll_set.h"
 #include "base/text.h"
 #include "cli/interrupt.h"
 #include "cli/selection.h"
@@ -131,11 +130,12 @@ static int print_round(const struct stacks_values *values, struct thread_dump *d
 }
 
 /* False when it was ended meanwhile. */
-static bool wait_until(struct pollfd *watched, uint64_t time_ns)
+static bool wait_until(const struct pollfd *watched, uint64_t time_ns)
 {
-	struct timespec left = clock_left(time_ns, clock_monotonic_ns());
-
-	return ppoll(watched, 1, &left, NULL) == 0;
+	for (uint64_t now_ns; (now_ns = clock_monotonic_ns()) < time_ns;)
+		if (poll_one(watched->fd, POLLIN, clock_left_ms(time_ns, now_ns)))
+			return false;
+	return true;
 }
 
 /* After Ctrl-C: processes whose stacks were taken move to the front. */

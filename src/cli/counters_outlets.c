@@ -8,6 +8,7 @@
 
 #include "base/clocks.h"
 #include "base/diag.h"
+#include "base/poll_set.h"
 #include "counters/counters.h"
 #include "counters/counters_metrics.h"
 #include "counters/counters_rows.h"
@@ -331,29 +332,17 @@ int counters_outlets_interval(struct counters_outlets *o, const struct counters_
 	}
 }
 
-size_t counters_outlets_fds(struct counters_outlets *o, struct pollfd fds[COUNTERS_OUTLET_FDS])
+void counters_outlets_await(const struct counters_outlets *o, struct poll_set *set)
 {
-	size_t count = 0;
-
-	if (output_queue_poll(&o->out, &fds[count]))
-		count++;
+	output_queue_await(&o->out, set);
 	if (o->drawn && o->terminal.keys)
-		fds[count++] = (struct pollfd){ .fd = STDIN_FILENO, .events = POLLIN };
-	if (o->graphite && counting_push_poll(o->graphite, &fds[count]))
-		count++;
-	if (o->statsd && counting_push_poll(o->statsd, &fds[count]))
-		count++;
+		(void)poll_set_add(set, STDIN_FILENO, POLLIN);
+	if (o->graphite)
+		counting_push_await(o->graphite, set);
+	if (o->statsd)
+		counting_push_await(o->statsd, set);
 	if (o->http)
-		count += counting_http_fds(o->http, fds + count);
-	return count;
-}
-
-uint64_t counters_outlets_wake_ns(const struct counters_outlets *o)
-{
-	uint64_t graphite = o->graphite ? counting_push_wake_ns(o->graphite) : UINT64_MAX;
-	uint64_t statsd = o->statsd ? counting_push_wake_ns(o->statsd) : UINT64_MAX;
-
-	return graphite < statsd ? graphite : statsd;
+		counting_http_await(o->http, set);
 }
 
 static void page(void *context, struct bytes *out)
@@ -384,13 +373,9 @@ static void advance_push(struct counters_outlets *o, struct counting_push *to, c
 void counters_outlets_advance(struct counters_outlets *o, const struct counters_view *views,
 	size_t count)
 {
-	struct pollfd reader;
-
 	output_queue_advance(&o->out);
-	if (output_queue_poll(&o->out, &reader) && o->options.form != COUNTERS_NOTHING &&
-		poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR))
-		o->wants_end = true;
-	if (o->out.error)
+	if (o->out.error ||
+		(o->options.form != COUNTERS_NOTHING && (poll_one(o->out.fd, 0, 0) & POLLERR)))
 		o->wants_end = true;
 	if (o->graphite)
 		advance_push(o, o->graphite, "graphite", &o->graphite_told);
@@ -413,14 +398,18 @@ void counters_outlets_advance(struct counters_outlets *o, const struct counters_
 static void finish_push(struct counters_outlets *o, struct counting_push *to, const char *what)
 {
 	uint64_t until_ns = clock_monotonic_ns() + PUSH_WAIT_NS;
-	struct pollfd fd;
+	struct poll_set set = { 0 };
 	char sentence[256];
 
 	while (!counting_push_is_empty(to) && !counting_push_problem(to) &&
-		clock_monotonic_ns() < until_ns && counting_push_poll(to, &fd)) {
-		(void)poll(&fd, 1, 50); /* tried in any case */
-		counting_push_advance(to, clock_monotonic_ns());
+		clock_monotonic_ns() < until_ns) {
+		poll_set_begin(&set, until_ns);
+		counting_push_await(to, &set);
+		if (!set.fds.count)
+			break;
+		counting_push_advance(to, poll_set_wait(&set));
 	}
+	poll_set_done(&set);
 	if (counting_push_dropped(to)) {
 		(void)snprintf(sentence, sizeof(sentence),
 			"%llu %s for %s at %s dropped: it was away for too long",

@@ -2,15 +2,15 @@
  * The outputs of `spoor counters`: a screen or lines on stdout, a file, a page that is fetched,
  * collectors.
  *
- *   counters_outlets_open(&outlets, &options, &diag); each interval of a process:
- *   counters_outlets_interval(&outlets, views, count, index, &diag) each turn:  n =
- *   counters_outlets_fds(&outlets, fds); poll; counters_outlets_advance(&outlets, views, count)
+ *   counters_outlets_open(&outlets, &options, &diag);
+ *   each interval of a process:  counters_outlets_interval(&outlets, views, count, index, &diag)
+ *   each turn:  counters_outlets_await(&outlets, &set); poll_set_wait(&set);
+ *               counters_outlets_advance(&outlets, views, count)
  *   counters_outlets_close(&outlets);
  */
 #ifndef SPOOR_CLI_COUNTERS_OUTLETS_H
 #define SPOOR_CLI_COUNTERS_OUTLETS_H
 
-#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,6 +26,7 @@
 struct counters_view;
 struct counting_push;
 struct diag;
+struct poll_set;
 
 enum counters_form {
 	COUNTERS_NOTHING, /* on stdout: the values go to other outputs */
@@ -45,8 +46,6 @@ struct counters_outlet_options {
 	bool several;     /* processes */
 	bool quiet;
 };
-
-#define COUNTERS_OUTLET_FDS (COUNTING_HTTP_FDS + 4u)
 
 struct counters_outlets {
 	struct counters_outlet_options options;
@@ -80,9 +79,7 @@ int counters_outlets_open(struct counters_outlets *outlets,
 int counters_outlets_interval(struct counters_outlets *outlets, const struct counters_view *views,
 	size_t count, size_t index, struct diag *diag);
 
-size_t counters_outlets_fds(struct counters_outlets *outlets,
-	struct pollfd fds[COUNTERS_OUTLET_FDS]);
-uint64_t counters_outlets_wake_ns(const struct counters_outlets *outlets);
+void counters_outlets_await(const struct counters_outlets *outlets, struct poll_set *set);
 void counters_outlets_advance(struct counters_outlets *outlets, const struct counters_view *views,
 	size_t count);
 

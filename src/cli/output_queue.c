@@ -3,11 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/poll_set.h"
 
 void output_queue_open(struct output_queue *queue, int fd)
 {
@@ -74,27 +75,18 @@ bool output_queue_add(struct output_queue *queue, const void *data, size_t size)
 	return true;
 }
 
-bool output_queue_poll(const struct output_queue *queue, struct pollfd *ret_fd)
+void output_queue_await(const struct output_queue *queue, struct poll_set *set)
 {
-	if (queue->error)
-		return false;
-	/*
-	 * With nothing to write: poll() still reports that the reader has closed the pipe
-	 * (POLLERR).
-	 */
-	*ret_fd = (struct pollfd){ .fd = queue->fd,
-		.events = output_queue_is_empty(queue) ? 0 : POLLOUT };
-	return true;
+	/* With nothing to write, the wait still ends when the reader closes the pipe (POLLERR). */
+	if (!queue->error)
+		(void)poll_set_add(set, queue->fd, output_queue_is_empty(queue) ? 0 : POLLOUT);
 }
 
 void output_queue_close(struct output_queue *queue, int wait_ms)
 {
-	while (!queue->error && !output_queue_is_empty(queue)) {
-		struct pollfd fd = { .fd = queue->fd, .events = POLLOUT };
-		if (poll(&fd, 1, wait_ms) <= 0)
-			break;
+	while (!queue->error && !output_queue_is_empty(queue) &&
+		poll_one(queue->fd, POLLOUT, wait_ms))
 		output_queue_advance(queue);
-	}
 	if (queue->own)
 		(void)close(queue->fd); /* an error shows when the original descriptor is closed */
 	bytes_done(&queue->waiting);

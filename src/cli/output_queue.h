@@ -7,7 +7,7 @@
  *
  *   output_queue_open(&queue, STDOUT_FILENO);
  *   output_queue_add(&queue, data, size);                 false: no room, nothing of it is taken
- *   each turn:  if (output_queue_poll(&queue, &fd)) poll it; output_queue_advance(&queue)
+ *   each turn:  output_queue_await(&queue, &set); poll_set_wait(&set); output_queue_advance(&queue)
  *   output_queue_close(&queue, wait_ms);                  what waits still goes out, if it goes within this time
  */
 #ifndef SPOOR_CLI_OUTPUT_QUEUE_H
@@ -19,7 +19,7 @@
 
 #include "base/bytes.h"
 
-struct pollfd;
+struct poll_set;
 
 #define OUTPUT_QUEUE_MAX (4u << 20)
 
@@ -36,7 +36,7 @@ struct output_queue {
 void output_queue_open(struct output_queue *queue, int fd);
 bool output_queue_add(struct output_queue *queue, const void *data, size_t size);
 bool output_queue_is_empty(const struct output_queue *queue);
-bool output_queue_poll(const struct output_queue *queue, struct pollfd *ret_fd);
+void output_queue_await(const struct output_queue *queue, struct poll_set *set);
 void output_queue_advance(struct output_queue *queue);
 void output_queue_close(struct output_queue *queue, int wait_ms);
 

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/clocks.h"
+#include "base/poll_set.h"
 #include "cli/interrupt.h"
 #include "cli/verbs.h"
 
@@ -151,7 +152,7 @@ void run_control_wait(struct run_control *control, enum run_wait how)
 		}
 		uint64_t wake_ns = now_ns + RUN_REAP_NS < kill_ns ? now_ns + RUN_REAP_NS : kill_ns;
 		/* the marks of the signals are checked in any case */
-		(void)poll(control->watched, 1, clock_left_ms(wake_ns, now_ns));
+		(void)poll_one(control->watched[0].fd, POLLIN, clock_left_ms(wake_ns, now_ns));
 		while (interrupt_take(&taken)) {
 			if (taken.signal == SIGCHLD || taken.signal == SIGWINCH)
 				continue;

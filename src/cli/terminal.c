@@ -1,12 +1,12 @@
 /* See terminal.h. */
 #include "cli/terminal.h"
 
-#include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/poll_set.h"
 
 #define SCREEN_OPEN  "\x1b[?1049h\x1b[?25l\x1b[H\x1b[J" /* another screen, no cursor, empty */
 #define SCREEN_CLOSE "\x1b[?25h\x1b[?1049l"
@@ -16,11 +16,10 @@ static struct terminal *volatile opened;
 
 void terminal_abandon(void)
 {
-	struct pollfd screen = { .fd = STDOUT_FILENO, .events = POLLOUT };
-
 	if (!opened)
 		return;
-	if (poll(&screen, 1, 0) == 1) /* a terminal that was stopped with Ctrl-S would block */
+	if (poll_one(STDOUT_FILENO, POLLOUT,
+		    0)) /* a terminal that was stopped with Ctrl-S would block */
 		/* a failure means that the terminal was closed; so below */
 		(void)!write(STDOUT_FILENO, SCREEN_CLOSE, sizeof(SCREEN_CLOSE) - 1);
 	if (opened->keys)
@@ -88,11 +87,11 @@ int terminal_key(struct terminal *terminal)
 		{ "\x1b[H", KEY_HOME },
 		{ "\x1b[1~", KEY_HOME },
 	};
-	struct pollfd ready = { .fd = STDIN_FILENO, .events = POLLIN };
 
 	if (!terminal->keys)
 		return KEY_NONE;
-	if (terminal->pending_count < sizeof(terminal->pending) && poll(&ready, 1, 0) == 1) {
+	if (terminal->pending_count < sizeof(terminal->pending) &&
+		poll_one(STDIN_FILENO, POLLIN, 0)) {
 		ssize_t n = read(STDIN_FILENO, terminal->pending + terminal->pending_count,
 			sizeof(terminal->pending) - terminal->pending_count);
 		if (n <= 0 && !terminal->pending_count)

@@ -2,7 +2,6 @@
 #include "counters/counting.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "base/cleanup.h"
 #include "base/clocks.h"
 #include "base/diag.h"
+#include "base/poll_set.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "counters/counter_choice.h"
@@ -21,12 +20,14 @@
 #include "counters/counters.h"
 #include "dotnet/eventpipe.h"
 #include "dotnet/guard.h"
+#include "dotnet/held_runtime.h"
 #include "dotnet/ipc.h"
 #include "dotnet/port.h"
 #include "dotnet/reason.h"
 #include "dotnet/reverse.h"
 #include "machine/scheduling.h"
 #include "nettrace/nettrace_read.h"
+#include "pipeline/event_session.h"
 #include "target/port_peer.h"
 #include "target/targets.h"
 #include "trace/event.h"
@@ -50,7 +51,6 @@
 #define UNANSWERED_NS UINT64_C(6000000000)
 #define SILENT_NS     UINT64_C(5000000000)  /* before the first values, on top of three intervals */
 #define STOPPED_NS    UINT64_C(30000000000) /* between later ones, on top of ten */
-#define PORT_FDS_MAX  (REVERSE_CONNECTIONS_MAX + 1)
 
 struct counted {
 	uint32_t pid;
@@ -58,26 +58,19 @@ struct counted {
 	bool seen;
 	struct dotnet_target target;
 	struct dotnet_door door;
-	/* its number at Spoor's diagnostics port; -1: it did not connect there */
-	int peer;
-	/* it waits before its first instruction for ResumeRuntime */
-	bool held;
-	bool left; /* reverse_forget() was called for its peer number */
-	struct exchange resume;
-	uint64_t resumed_ns; /* 0: not by us */
-	uint64_t open_ns;    /* when its session is to be opened; 0: it was */
+	struct held_runtime held; /* zeros: it did not connect to Spoor's diagnostics port */
+	bool left;                /* reverse_forget() was called for its peer number */
+	uint64_t resumed_ns;      /* 0: not by us */
+	uint64_t open_ns;         /* when its session is to be opened; 0: it was */
 	char name[256];
 	char client_id[40];
 	char version[VERSION_ROOM];
-	struct trace trace; /* schemas of the stream only */
-	struct nettrace_decoder *decoder;
+	struct event_session session; /* without a pipe: ended, or about to be opened again */
 	struct counters counters;
 	struct counter_feed events;
-	struct eventpipe *pipe; /* NULL: ended, or about to be opened again */
 	struct ipc_provider *providers;
 	struct bytes metrics_arguments;
 	struct bytes event_counter_arguments;
-	struct diag broken; /* the stream cannot be read */
 	char reason[256];
 	char reason_code[24];
 	enum counting_state state;
@@ -94,8 +87,6 @@ struct counted {
 	uint64_t utc_ns;
 	uint64_t closed_ns;
 	uint64_t intervals;
-	uint64_t bytes;
-	uint64_t lost;
 	uint64_t told_refused;
 	unsigned told; /* enum counter_trouble */
 };
@@ -103,7 +94,6 @@ struct counted {
 struct counting {
 	struct counting_options options;
 	VEC(struct counted *) processes;
-	VEC(struct pollfd) fds;
 	struct reverse *reverse;
 	bool stopping;
 };
@@ -112,10 +102,8 @@ static void process_free(struct counted *p)
 {
 	if (!p)
 		return;
-	eventpipe_free(p->pipe);
-	exchange_done(&p->resume);
-	nettrace_decoder_free(p->decoder);
-	trace_done(&p->trace);
+	event_session_close(&p->session);
+	held_runtime_done(&p->held);
 	counter_feed_done(&p->events);
 	counters_done(&p->counters);
 	bytes_done(&p->metrics_arguments);
@@ -194,8 +182,8 @@ static int make_request(const struct counting *counting, struct counted *p, uint
 		};
 	for (uint32_t i = 0; i < o->choice->providers.count; i++) {
 		const char *name = o->choice->providers.items[i].name;
-		bool asked =
-			strchr(name, '*') != NULL || (p->held && strcmp(name, RUNTIME_SOURCE) == 0);
+		bool asked = strchr(name, '*') != NULL ||
+			     (p->held.waits && strcmp(name, RUNTIME_SOURCE) == 0);
 		for (uint32_t k = 0; k < count && !asked; k++)
 			asked = strcmp(p->providers[k].name, name) == 0;
 		if (!asked)
@@ -209,32 +197,18 @@ static int make_request(const struct counting *counting, struct counted *p, uint
 
 /* ---- the stream ---- */
 
-static int on_bytes(void *user, const uint8_t *data, size_t size)
+/*
+ * A truncated event loses one counter value; the stream has the event's length, so the next events
+ * are readable.
+ */
+static void take_event(void *user, const struct schema *schema, const struct event *event,
+	struct diag *broken)
 {
 	struct counted *p = user;
-	struct event event;
-	int result;
 
-	if (!size)
-		return 0;
-	p->bytes += size;
-	if (p->broken.error)
-		return 0; /* read on, so that the runtime does not block on a full socket */
-	if (nettrace_decoder_push(p->decoder, data, size) < 0)
-		return diag_set(&p->broken, -ENOMEM, "there is no memory for its stream: %m"), 0;
-	while ((result = nettrace_decoder_next(p->decoder, &event, &p->broken)) > 0) {
-		const struct schema *schema = &p->trace.schemas.items[event.schema_index];
-		/*
-		 * A truncated event loses one counter value; the stream has the event's length, so
-		 * the next events are readable.
-		 */
-		if (counter_feed_take(&p->events, &p->trace.strings, schema, event.payload,
-			    event.payload_size) == -ENOMEM)
-			return diag_set(&p->broken, -ENOMEM,
-				       "there is no memory for its counters: %m"),
-			       0;
-	}
-	return 0;
+	if (counter_feed_take(&p->events, &p->session.trace.strings, schema, event->payload,
+		    event->payload_size) == -ENOMEM)
+		diag_set(broken, -ENOMEM, "there is no memory for its counters: %m");
 }
 
 static void fail(struct counted *p, const char *code, const char *reason)
@@ -251,26 +225,21 @@ static int open_process(const struct counting *counting, struct counted *p)
 	struct eventpipe_options options = {
 		.buffer_mb = COUNTING_BUFFER_MB,
 		.no_stacks = true,
-		.appear_ns = p->peer >= 0 ? clock_monotonic_ns() + APPEAR_NS : 0,
+		.appear_ns = p->held.reverse ? clock_monotonic_ns() + APPEAR_NS : 0,
 		.guard = p->seen ? counting->options.guard : NULL,
 		.target = &p->target,
 	};
-	const struct eventpipe_handler handler = { .bytes = on_bytes, .user = p };
+	const struct event_reading reading = {
+		.take = take_event,
+		.user = p,
+		.name = "the counters' events",
+		.flags = NETTRACE_NAMES_ONLY,
+	};
 	int result = make_request(counting, p, &options.provider_count);
 
 	options.providers = p->providers;
-	nettrace_decoder_free(p->decoder);
-	trace_done(&p->trace);
-	p->decoder = NULL;
 	if (result == 0)
-		result = trace_init(&p->trace);
-	if (result == 0) {
-		p->decoder = nettrace_decoder_new(&p->trace, "the counters' events",
-			NETTRACE_NAMES_ONLY);
-		result = p->decoder ? eventpipe_new(&p->door, &options, &handler,
-					      clock_monotonic_ns(), &p->pipe)
-				    : -ENOMEM;
-	}
+		result = event_session_open(&p->session, &p->door, &options, &reading);
 	if (result < 0)
 		return result;
 	p->state = COUNTING_OPENING;
@@ -311,9 +280,12 @@ static bool can_begin_early(const struct counting *counting, const struct target
 	return strtoul(target->runtime_version, NULL, 10) >= 9;
 }
 
-/* `seen`: its pid is valid in our pid namespace. `door` NULL: its own diagnostics socket. */
+/*
+ * `seen`: its pid is valid in our pid namespace. `door` NULL: its own diagnostics socket. `held`
+ * NULL: it did not connect to Spoor's port.
+ */
 static int add(struct counting *counting, const struct target *target, bool seen,
-	const struct dotnet_door *door, int peer, struct diag *diag)
+	const struct dotnet_door *door, const struct held_runtime *held, struct diag *diag)
 {
 	struct counted *p = calloc(1, sizeof(*p));
 	int result = p ? counters_init(&p->counters) : -ENOMEM;
@@ -327,8 +299,7 @@ static int add(struct counting *counting, const struct target *target, bool seen
 	if (result == 0) {
 		p->pid = target->pid;
 		p->door = door ? *door : dotnet_target_door(&p->target);
-		p->peer = peer;
-		p->held = peer >= 0;
+		p->held = held ? *held : (struct held_runtime){ 0 };
 		/* cut if it is long */
 		(void)snprintf(p->name, sizeof(p->name), "%s", target->name);
 		(void)snprintf(p->version, sizeof(p->version), "%s", target->runtime_version);
@@ -340,12 +311,12 @@ static int add(struct counting *counting, const struct target *target, bool seen
 			.session_id = SESSION_ID,
 			.client_id = p->client_id,
 			.list_all = counting->options.list,
-			.from_start = p->held,
+			.from_start = p->held.waits,
 		};
 		p->interval_s = (double)counting->options.interval_ns / 1e9;
 		p->max_histograms = counting->options.max_histograms;
 		p->max_time_series = counting->options.max_time_series;
-		if (p->held && !counting->options.hold && !can_begin_early(counting, target)) {
+		if (held && !counting->options.hold && !can_begin_early(counting, target)) {
 			p->events.from_start = false;
 			p->open_ns = UINT64_MAX; /* begin_resume() sets it */
 		} else {
@@ -364,7 +335,7 @@ static int add(struct counting *counting, const struct target *target, bool seen
 
 int counting_add(struct counting *counting, const struct target *target, struct diag *diag)
 {
-	return add(counting, target, true, NULL, -1, diag);
+	return add(counting, target, true, NULL, NULL, diag);
 }
 
 int counting_add_path(struct counting *counting, const char *path, struct diag *diag)
@@ -374,7 +345,7 @@ int counting_add_path(struct counting *counting, const char *path, struct diag *
 	int result = port_peer_ask(path, TARGET_DOTNET, &peer, diag);
 
 	if (result == 0)
-		result = add(counting, &peer.target, peer.seen, &door, -1, diag);
+		result = add(counting, &peer.target, peer.seen, &door, NULL, diag);
 	port_peer_done(&peer);
 	return result;
 }
@@ -396,12 +367,12 @@ static void take_newcomers(struct counting *counting)
 		return;
 	reverse_advance(counting->reverse);
 	while (!counting->stopping && reverse_next(counting->reverse, &peer)) {
-		const struct dotnet_door door = reverse_door(counting->reverse, peer);
+		const struct held_runtime held = held_runtime_of(counting->reverse, peer);
 		struct port_peer newcomer;
 
 		port_peer_read(reverse_peer(counting->reverse, peer), TARGET_DOTNET, &newcomer);
 		/* Out of memory: the runtime is resumed at the end, without having been counted. */
-		(void)add(counting, &newcomer.target, newcomer.seen, &door, (int)peer, NULL);
+		(void)add(counting, &newcomer.target, newcomer.seen, &held.door, &held, NULL);
 		port_peer_done(&newcomer);
 	}
 	if (counting->stopping)
@@ -411,31 +382,12 @@ static void take_newcomers(struct counting *counting)
 /* Sends ResumeRuntime: once the session of the process is open, or has failed. */
 static void begin_resume(const struct counting *counting, struct counted *p, uint64_t now)
 {
-	const struct ipc_request request = { .command = IPC_RESUME_RUNTIME };
-
-	if (!p->held || counting->options.hold || p->resume.state != EXCHANGE_NONE)
+	if (!p->held.waits || counting->options.hold || held_runtime_is_resuming(&p->held))
 		return;
-	reverse_resumed(counting->reverse, (uint32_t)p->peer);
 	p->resumed_ns = now;
 	if (p->open_ns)
 		p->open_ns = now + LATE_NS;
-	if (exchange_begin(&p->resume, &p->door, &request, now, 0, NULL) < 0)
-		p->held = false; /* no memory: reverse_release() at the end is its last chance */
-}
-
-static void advance_resume(struct counted *p, uint64_t now)
-{
-	if (p->resume.state == EXCHANGE_NONE)
-		return;
-	(void)exchange_advance(&p->resume, now); /* its state shows a failure */
-	if (!exchange_is_over(&p->resume))
-		return;
-	/*
-	 * A connection that was lost on the way: the runtime connects again, and the request is
-	 * repeated.
-	 */
-	p->held = p->resume.state == EXCHANGE_FAILED && p->door.state(p->door.context);
-	exchange_done(&p->resume);
+	held_runtime_resume(&p->held, now);
 }
 
 /*
@@ -444,15 +396,15 @@ static void advance_resume(struct counted *p, uint64_t now)
  */
 static void leave_place(const struct counting *counting, struct counted *p, uint64_t now)
 {
-	if (p->peer < 0 || p->left || p->pipe || p->open_ns)
+	if (!p->held.reverse || p->left || p->session.pipe || p->open_ns)
 		return;
 	if (!counting->stopping)
 		begin_resume(counting, p, now); /* once more, if its connection was lost */
-	if (p->resume.state != EXCHANGE_NONE || (p->held && p->door.state(p->door.context)))
+	if (held_runtime_is_resuming(&p->held) || (p->held.waits && p->door.state(p->door.context)))
 		return;
-	p->held = false;
+	p->held.waits = false;
 	p->left = true;
-	reverse_forget(counting->reverse, (uint32_t)p->peer);
+	reverse_forget(counting->reverse, p->held.peer);
 }
 
 /* ---- turns ---- */
@@ -478,7 +430,7 @@ static void join_others(struct counting *counting, uint32_t index)
 	p->max_histograms = p->events.expected_max_histograms;
 	p->max_time_series = p->events.expected_max_time_series;
 	p->again = true;
-	eventpipe_stop(p->pipe, clock_monotonic_ns());
+	event_session_stop(&p->session, clock_monotonic_ns());
 	(void)snprintf(sentence, sizeof(sentence),
 		"another tool reads its Meters every %g s, %u time series and %u histograms at most: these limits hold for us, too",
 		p->interval_s, p->max_time_series, p->max_histograms);
@@ -582,23 +534,13 @@ static void close_interval(struct counting *counting, uint32_t index, uint64_t n
 	counting->options.ready(counting->options.context, index);
 }
 
-static void note_version(struct counted *p)
-{
-	const struct ipc_process_info *info = eventpipe_info(p->pipe);
-
-	if (info && *info->runtime_version)
-		(void)snprintf(p->version, sizeof(p->version), "%.*s",
-			(int)strcspn(info->runtime_version, "+"),
-			info->runtime_version); /* cut if it is long */
-}
-
 static void end_process(struct counting *counting, struct counted *p)
 {
-	const char *reason = eventpipe_reason(p->pipe);
+	const char *reason = eventpipe_reason(p->session.pipe);
 
-	if (p->again && !counting->stopping && eventpipe_whole(p->pipe)) {
+	if (p->again && !counting->stopping && eventpipe_whole(p->session.pipe)) {
 		p->again = false;
-		eventpipe_free(TAKE(p->pipe));
+		event_session_end(&p->session);
 		/*
 		 * The runtime adds clients by their ids, but subtracts one at each end: a client
 		 * that joined twice with one id would end another client's share too. So each join
@@ -609,14 +551,13 @@ static void end_process(struct counting *counting, struct counted *p)
 			fail(p, "error", "there is no memory");
 		return;
 	}
-	p->lost = nettrace_decoder_lost(p->decoder);
 	if (*reason)
-		fail(p, eventpipe_reason_code(p->pipe), reason);
-	else if (p->broken.error)
-		fail(p, reason_word(REASON_KIND_LIED), p->broken.text);
+		fail(p, eventpipe_reason_code(p->session.pipe), reason);
+	else if (p->session.broken.error)
+		fail(p, reason_word(REASON_KIND_LIED), p->session.broken.text);
 	else
 		p->state = COUNTING_ENDED;
-	eventpipe_free(TAKE(p->pipe));
+	event_session_end(&p->session);
 }
 
 static void advance(struct counting *counting, uint32_t index, uint64_t now)
@@ -625,24 +566,25 @@ static void advance(struct counting *counting, uint32_t index, uint64_t now)
 
 	if (p->open_ns && !counting->stopping)
 		begin_resume(counting, p, now);
-	advance_resume(p, now);
-	if (p->open_ns && now >= p->open_ns && !p->held && !counting->stopping) {
+	held_runtime_advance(&p->held, now);
+	if (p->open_ns && now >= p->open_ns && !p->held.waits && !counting->stopping) {
 		p->open_ns = 0;
 		if (open_process(counting, p) < 0)
 			fail(p, "error", "there is no memory");
 	}
 	leave_place(counting, p, now);
-	if (!p->pipe)
+	if (!p->session.pipe)
 		return;
-	enum eventpipe_state state = eventpipe_advance(p->pipe, now);
+	enum eventpipe_state state = event_session_advance(&p->session, now);
 
-	if (eventpipe_opened_ns(p->pipe) || state == EVENTPIPE_ENDED)
+	if (eventpipe_opened_ns(p->session.pipe) || state == EVENTPIPE_ENDED)
 		begin_resume(counting, p, now);
 
 	if (state == EVENTPIPE_STREAMING && p->state == COUNTING_OPENING) {
 		p->state = COUNTING_RUNNING;
 		p->opened_ns = now;
-		note_version(p);
+		/* else the version that the target's files have stays */
+		(void)event_session_version(&p->session, p->version, sizeof(p->version));
 		take_cpu(p);
 	}
 	look_for_trouble(counting, index);
@@ -653,68 +595,36 @@ static void advance(struct counting *counting, uint32_t index, uint64_t now)
 		(void)counters_close(&p->counters); /* what there is is listed, new or not */
 		p->listed = true;
 	}
-	if (p->broken.error && state == EVENTPIPE_STREAMING)
-		eventpipe_stop(p->pipe, now);
+	if (p->session.broken.error && state == EVENTPIPE_STREAMING)
+		event_session_stop(&p->session, now);
 	if (state == EVENTPIPE_ENDED)
 		end_process(counting, p);
 }
 
-static uint64_t wake_of(const struct counting *counting, const struct counted *p)
+static void await(const struct counting *counting, const struct counted *p, struct poll_set *set)
 {
-	uint64_t wake_ns = p->pipe ? eventpipe_wake_ns(p->pipe) : UINT64_MAX;
-
-	if (p->resume.state != EXCHANGE_NONE && exchange_wake_ns(&p->resume) < wake_ns)
-		wake_ns = exchange_wake_ns(&p->resume);
-	if (!p->pipe)
-		return p->open_ns < wake_ns && p->open_ns ? p->open_ns : wake_ns;
-
-	if (p->next_ns && p->next_ns < wake_ns && p->state == COUNTING_RUNNING)
-		wake_ns = p->next_ns;
-	if (counting->options.list && p->opened_ns && !p->listed &&
-		p->opened_ns + LIST_WAIT_NS < wake_ns)
-		wake_ns = p->opened_ns + LIST_WAIT_NS;
-	return wake_ns;
+	held_runtime_await(&p->held, set);
+	event_session_await(&p->session, set);
+	if (!p->session.pipe && p->open_ns)
+		poll_set_wake(set, p->open_ns);
+	if (p->session.pipe && p->next_ns && p->state == COUNTING_RUNNING)
+		poll_set_wake(set, p->next_ns);
+	if (p->session.pipe && counting->options.list && p->opened_ns && !p->listed)
+		poll_set_wake(set, p->opened_ns + LIST_WAIT_NS);
 }
 
-int counting_step(struct counting *counting, struct pollfd *fds, size_t fd_count, uint64_t until_ns)
+int counting_step(struct counting *counting, struct poll_set *set)
 {
-	uint64_t now = clock_monotonic_ns();
-	uint64_t wake_ns = now + TURN_NS < until_ns ? now + TURN_NS : until_ns;
 	int running = 0;
 
-	vec_reset(&counting->fds);
-	if (!vec_reserve(&counting->fds,
-		    counting->processes.count * (EVENTPIPE_FDS_MAX + 1) + PORT_FDS_MAX + fd_count))
-		return -ENOMEM;
-	for (uint32_t i = 0; i < counting->processes.count; i++) {
-		const struct counted *p = counting->processes.items[i];
-		if (p->resume.state != EXCHANGE_NONE)
-			counting->fds.count += (uint32_t)exchange_poll(&p->resume,
-				counting->fds.items + counting->fds.count);
-		if (p->pipe)
-			counting->fds.count += (uint32_t)eventpipe_fds(p->pipe,
-				counting->fds.items + counting->fds.count);
-		uint64_t wake = wake_of(counting, p);
-		if (wake < wake_ns)
-			wake_ns = wake;
-	}
-	if (counting->reverse) {
-		size_t peers = reverse_fds(counting->reverse,
-			counting->fds.items + counting->fds.count, PORT_FDS_MAX);
-		counting->fds.count += (uint32_t)(peers < PORT_FDS_MAX ? peers : PORT_FDS_MAX);
-	}
-	uint32_t own = counting->fds.count;
+	poll_set_wake(set, clock_monotonic_ns() + TURN_NS);
+	for (uint32_t i = 0; i < counting->processes.count; i++)
+		await(counting, counting->processes.items[i], set);
+	if (counting->reverse)
+		reverse_await(counting->reverse, set);
+	uint64_t now = poll_set_wait(set);
 
-	for (size_t i = 0; i < fd_count; i++)
-		counting->fds.items[counting->fds.count++] = fds[i];
-	struct timespec timeout = clock_left(wake_ns, now);
-	int ready = ppoll(counting->fds.items, counting->fds.count, &timeout, NULL);
-
-	for (size_t i = 0; i < fd_count; i++)
-		fds[i].revents = ready > 0 ? counting->fds.items[own + i].revents : 0;
-	now = clock_monotonic_ns();
-	if (counting->options.guard)
-		guard_beat(counting->options.guard, now);
+	guard_beat(counting->options.guard, now);
 	take_newcomers(counting);
 	/* No session that could end and make room: a runtime would wait for us for ever. */
 	if (counting->reverse && !counting->stopping && reverse_error(counting->reverse) &&
@@ -723,7 +633,7 @@ int counting_step(struct counting *counting, struct pollfd *fds, size_t fd_count
 	for (uint32_t i = 0; i < counting->processes.count; i++) {
 		const struct counted *p = counting->processes.items[i];
 		advance(counting, i, now);
-		running += p->pipe || p->resume.state != EXCHANGE_NONE ||
+		running += p->session.pipe || held_runtime_is_resuming(&p->held) ||
 			   (p->open_ns && !counting->stopping);
 	}
 	return running + (counting->reverse && !counting->stopping);
@@ -736,10 +646,10 @@ void counting_stop(struct counting *counting)
 		struct counted *p = counting->processes.items[i];
 		if (p->open_ns)
 			p->state = COUNTING_ENDED; /* it never began */
-		if (!p->pipe)
+		if (!p->session.pipe)
 			continue;
 		p->state = COUNTING_STOPPING;
-		eventpipe_stop(p->pipe, clock_monotonic_ns());
+		event_session_stop(&p->session, clock_monotonic_ns());
 	}
 	for (uint32_t i = 0; i < counting->processes.count; i++)
 		begin_resume(counting, counting->processes.items[i], clock_monotonic_ns());
@@ -755,7 +665,7 @@ static enum counting_wait wait_of(const struct counting *counting, const struct 
 {
 	uint64_t interval_ns = counting->options.interval_ns;
 
-	if (p->state == COUNTING_OPENING && p->pipe)
+	if (p->state == COUNTING_OPENING && p->session.pipe)
 		return now >= p->asked_ns + UNANSWERED_NS ? COUNTING_UNANSWERED : COUNTING_ON_TIME;
 	if (p->state != COUNTING_RUNNING || counting->options.list)
 		return COUNTING_ON_TIME;
@@ -774,7 +684,8 @@ void counting_process(const struct counting *counting, uint32_t index,
 		.pid = p->pid,
 		.name = p->name,
 		.state = p->state,
-		.reason = *p->reason || !p->pipe ? p->reason : eventpipe_reason(p->pipe),
+		.reason = *p->reason || !p->session.pipe ? p->reason
+							 : eventpipe_reason(p->session.pipe),
 		.reason_code = p->reason_code,
 		.wait = wait_of(counting, p, clock_monotonic_ns()),
 		.runtime_version = p->version,
@@ -782,8 +693,8 @@ void counting_process(const struct counting *counting, uint32_t index,
 		.utc_ns = p->utc_ns,
 		.monotonic_ns = p->closed_ns,
 		.intervals = p->intervals,
-		.bytes = p->bytes,
-		.lost = p->pipe ? nettrace_decoder_lost(p->decoder) : p->lost,
+		.bytes = p->session.bytes,
+		.lost = event_session_lost(&p->session),
 		.instruments = p->events.instruments.items,
 		.instrument_count = p->events.instruments.count,
 		.listed = p->listed,
@@ -797,6 +708,5 @@ void counting_free(struct counting *counting)
 	for (uint32_t i = 0; i < counting->processes.count; i++)
 		process_free(counting->processes.items[i]);
 	vec_done(&counting->processes);
-	vec_done(&counting->fds);
 	free(counting);
 }

@@ -6,7 +6,7 @@
  *   counting_add(counting, target, &diag);                  each chosen process
  *   counting_add_path(counting, path, &diag);               a runtime that listens at a path
  *   counting_listen(counting, reverse);                     runtimes that connect to Spoor's port: counted from their first instruction on
- *   while (counting_step(counting, fds, count, until_ns) > 0) ...   until the caller has a reason to end
+ *   while (poll_set_begin(&set, until_ns), counting_step(counting, &set) > 0) ...   until the caller has a reason to end
  *   counting_stop(counting);                                begins the end; then further steps until it returns 0
  *   counting_free(counting);
  *
@@ -35,7 +35,7 @@ struct counters;
 struct counting;
 struct diag;
 struct guard;
-struct pollfd;
+struct poll_set;
 struct reverse;
 struct target;
 
@@ -113,12 +113,11 @@ int counting_add_path(struct counting *counting, const char *path, struct diag *
 void counting_listen(struct counting *counting, struct reverse *reverse);
 
 /*
- * One turn: waits until there is something to do, `until_ns` (CLOCK_MONOTONIC), or one of the
- * caller's own descriptors is ready, whose revents are then set. Returns the number of processes
+ * One turn: waits until there is something to do, or for what the caller has added to the set since
+ * poll_set_begin(). Returns the number of processes
  * that have not ended, plus one while runtimes can still connect to the port; negative errno.
  */
-int counting_step(struct counting *counting, struct pollfd *fds, size_t fd_count,
-	uint64_t until_ns);
+int counting_step(struct counting *counting, struct poll_set *set);
 
 /*
  * Begins the end of all sessions. Runtimes that connect from now on are resumed without a session.

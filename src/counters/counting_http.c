@@ -2,7 +2,6 @@
 #include "counters/counting_http.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/diag.h"
+#include "base/poll_set.h"
 #include "counters/counters_metrics.h"
 #include "machine/endpoint.h"
 
@@ -83,22 +83,21 @@ const char *counting_http_address(const struct counting_http *http)
 	return http->endpoint.text;
 }
 
-size_t counting_http_fds(const struct counting_http *http, struct pollfd fds[COUNTING_HTTP_FDS])
+void counting_http_await(const struct counting_http *http, struct poll_set *set)
 {
-	size_t count = 0;
+	size_t open = 0;
 
 	for (size_t i = 0; i < COUNTING_HTTP_PEERS; i++) {
 		const struct peer *peer = &http->peers[i];
-		if (peer->fd >= 0)
-			fds[count++] = (struct pollfd){
-				.fd = peer->fd,
-				.events = peer->answering && !peer->said ? POLLOUT : POLLIN,
-			};
+		if (peer->fd < 0)
+			continue;
+		(void)poll_set_add(set, peer->fd,
+			peer->answering && !peer->said ? POLLOUT : POLLIN);
+		open++;
 	}
 	/* While all slots are in use, new connections wait in the kernel's queue. */
-	if (count < COUNTING_HTTP_PEERS)
-		fds[count++] = (struct pollfd){ .fd = http->fd, .events = POLLIN };
-	return count;
+	if (open < COUNTING_HTTP_PEERS)
+		(void)poll_set_add(set, http->fd, POLLIN);
 }
 
 static void leave(struct peer *peer)

@@ -1,8 +1,10 @@
 /*
  * The page that Prometheus fetches: a server of one page, as small as it can be.
  *
- *   counting_http_open("127.0.0.1:9464", &http, &diag); each turn:  n = counting_http_fds(http,
- *   fds); poll them; counting_http_advance(http, now_ns, page, context); counting_http_free(http);
+ *   counting_http_open("127.0.0.1:9464", &http, &diag);
+ *   each turn:  counting_http_await(http, &set); poll_set_wait(&set);
+ *               counting_http_advance(http, now_ns, page, context);
+ *   counting_http_free(http);
  *
  * GET and HEAD of /metrics; everything else is refused. Never blocks: at most COUNTING_HTTP_PEERS
  * connections at a time; a request may have COUNTING_HTTP_REQUEST bytes, and each connection is
@@ -11,7 +13,6 @@
 #ifndef SPOOR_COUNTERS_COUNTING_HTTP_H
 #define SPOOR_COUNTERS_COUNTING_HTTP_H
 
-#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,9 +20,9 @@
 struct bytes;
 struct counting_http;
 struct diag;
+struct poll_set;
 
 #define COUNTING_HTTP_PEERS   16u
-#define COUNTING_HTTP_FDS     (COUNTING_HTTP_PEERS + 1u)
 #define COUNTING_HTTP_REQUEST 8192u
 #define COUNTING_HTTP_NS      UINT64_C(5000000000)
 
@@ -31,7 +32,7 @@ int counting_http_open(const char *address, struct counting_http **ret_http, str
 /* "127.0.0.1:9464": where it listens. */
 const char *counting_http_address(const struct counting_http *http);
 
-size_t counting_http_fds(const struct counting_http *http, struct pollfd fds[COUNTING_HTTP_FDS]);
+void counting_http_await(const struct counting_http *http, struct poll_set *set);
 void counting_http_advance(struct counting_http *http, uint64_t now_ns,
 	void (*page)(void *context, struct bytes *out), void *context);
 

@@ -2,7 +2,6 @@
 #include "counters/counting_push.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/diag.h"
+#include "base/poll_set.h"
 #include "machine/endpoint.h"
 
 #define GRAPHITE_PORT 2003u
@@ -142,11 +142,10 @@ static void connect_to(struct counting_push *push, uint64_t now_ns)
 /* Checks whether a connection in progress was established. */
 static void finish_connect(struct counting_push *push, uint64_t now_ns)
 {
-	struct pollfd ready = { .fd = push->fd, .events = POLLOUT };
 	socklen_t size = sizeof(int);
 	int error = 0;
 
-	if (poll(&ready, 1, 0) == 1) {
+	if (poll_one(push->fd, POLLOUT, 0)) {
 		if (getsockopt(push->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
 			error = errno;
 		if (error)
@@ -233,22 +232,17 @@ void counting_push_advance(struct counting_push *push, uint64_t now_ns)
 		send_lines(push, now_ns);
 }
 
-bool counting_push_poll(const struct counting_push *push, struct pollfd *ret_fd)
+void counting_push_await(const struct counting_push *push, struct poll_set *set)
 {
 	bool waits = push->sent < push->queue.len;
 
-	if (push->fd < 0)
-		return false;
-	*ret_fd = (struct pollfd){ .fd = push->fd,
-		.events = (short)(POLLIN | (!push->connected || waits ? POLLOUT : 0)) };
-	return true;
-}
-
-uint64_t counting_push_wake_ns(const struct counting_push *push)
-{
-	if (push->fd < 0)
-		return push->sent < push->queue.len ? push->retry_ns : UINT64_MAX;
-	return push->connected ? UINT64_MAX : push->until_ns;
+	if (push->fd >= 0)
+		(void)poll_set_add(set, push->fd,
+			(short)(POLLIN | (!push->connected || waits ? POLLOUT : 0)));
+	else if (waits)
+		poll_set_wake(set, push->retry_ns);
+	if (push->fd >= 0 && !push->connected)
+		poll_set_wake(set, push->until_ns);
 }
 
 bool counting_push_is_empty(const struct counting_push *push)

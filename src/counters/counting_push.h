@@ -3,8 +3,9 @@
  *
  *   counting_push_open(COUNTING_PUSH_GRAPHITE, "collector:2003", &push, &diag);
  *   counting_push_add(push, lines, size, now_ns);           whole lines
- *   each turn:  if (counting_push_poll(push, &fd)) poll it; counting_push_advance(push, now_ns)
- *   when it is ready or at counting_push_wake_ns() counting_push_free(push);
+ *   each turn:  counting_push_await(push, &set); poll_set_wait(&set);
+ *               counting_push_advance(push, now_ns)
+ *   counting_push_free(push);
  *
  * Never blocks. A collector that cannot be reached is tried again, every second at first, every 30
  * s later; meanwhile up to COUNTING_PUSH_QUEUE bytes wait, and beyond that the oldest lines are
@@ -20,7 +21,7 @@
 
 struct counting_push;
 struct diag;
-struct pollfd;
+struct poll_set;
 
 #define COUNTING_PUSH_QUEUE (4u << 20)
 
@@ -34,8 +35,7 @@ const char *counting_push_address(const struct counting_push *push);
 
 void counting_push_add(struct counting_push *push, const void *lines, size_t size, uint64_t now_ns);
 
-bool counting_push_poll(const struct counting_push *push, struct pollfd *ret_fd);
-uint64_t counting_push_wake_ns(const struct counting_push *push);
+void counting_push_await(const struct counting_push *push, struct poll_set *set);
 void counting_push_advance(struct counting_push *push, uint64_t now_ns);
 
 /* Everything that was added was sent. */

@@ -84,7 +84,7 @@ static void take_event(void *user, const struct schema *schema, const struct eve
 		t->result->pause_ns = event->time_ns - t->gc_begin_ns;
 }
 
-/* The trigger's stream carries the collection's events again: `take` is NULL. */
+/* The trigger's stream carries the collection's events again, so it is read and not decoded. */
 static int open_session(struct taking *t, struct event_session *session, uint64_t keywords,
 	uint8_t level, uint32_t buffer_mb, uint64_t rundown, struct ipc_provider *provider)
 {

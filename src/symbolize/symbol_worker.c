@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -21,11 +20,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clocks.h"
+#include "base/poll_set.h"
 #include "machine/cpu_clock.h"
 #include "machine/proc.h"
 #include "symbolize/name_tables.h"
@@ -247,13 +246,12 @@ static void *clerk_main(void *argument)
 		become_idle();
 	atomic_store(&clerk->tid, (int)syscall(SYS_gettid));
 	while (!atomic_load(&clerk->leave)) {
-		struct pollfd waits = { .fd = clerk->questions[0], .events = POLLIN };
 		size_t count = read_pointers(clerk->questions[0], questions, BATCH_MAX);
 		if (count)
 			serve(clerk, questions, count);
 		else
 			/* after a wake-up without data the loop polls again */
-			(void)poll(&waits, 1, -1);
+			(void)poll_one(clerk->questions[0], POLLIN, -1);
 	}
 	if (atomic_exchange(&clerk->state, CLERK_LEFT) == CLERK_ABANDONED)
 		free_clerk(clerk);
@@ -659,9 +657,8 @@ bool symbol_worker_wait(struct symbol_worker *worker, uint64_t until_ns)
 		uint64_t now = clock_monotonic_ns();
 		if (!symbol_worker_open_count(worker) || !worker->clerk || now >= until_ns)
 			break;
-		struct pollfd waits = { .fd = worker->clerk->answers[0], .events = POLLIN };
-		struct timespec left = clock_left(until_ns, now);
-		(void)ppoll(&waits, 1, &left, NULL); /* the loop above checks the cause */
+		/* the loop above checks the cause */
+		(void)poll_one(worker->clerk->answers[0], POLLIN, clock_left_ms(until_ns, now));
 	}
 	return !symbol_worker_open_count(worker);
 }
